@@ -56,7 +56,7 @@ FUZZTIME ?= 10s
 FUZZFLAGS ?=
 
 .PHONY: help run test test-race test-long servers check lint generate build screenshots plots bench compare fuzz vuln
-.PHONY: check-format check-vet check-generated check-tidy tool-lint tool-envoy-ratelimit tools-protobuf
+.PHONY: check-format check-structure check-vet check-generated check-tidy tool-lint tool-envoy-ratelimit tools-protobuf
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1\t\2/p' Makefile | while IFS=$$'\t' read -r target words; do printf '  %-12s %s\n' "$$target" "$$words"; done
@@ -82,7 +82,7 @@ test-long: ## run all tests with the race detector, also the long ones
 servers: ## start the servers of the tests, print their addresses for another terminal, and wait for Ctrl-C
 	@test/servers/with.sh bash -c 'export -p | grep -E "^declare -x (TEST_|(GO)?TMPDIR)"; exec sleep infinity' || [ $$? -eq 130 ]
 
-check: check-format check-vet lint check-generated check-tidy ## check format, vet, lint, generated files and each go.mod
+check: check-format check-structure check-vet lint check-generated check-tidy ## check format, structure, language, vet, lint, generated files and each go.mod
 
 lint: tool-lint ## run the pinned golangci-lint
 	$(IN_EACH_MODULE) $(GOLANGCI_LINT) run --timeout=30m ./...
@@ -92,6 +92,7 @@ generate: tools-protobuf ## generate the Wire injectors, the plugin protocol, th
 	@if compgen -G 'wiring/*.go' >/dev/null; then echo "go tool wire"; go tool wire gen ./wiring/...; fi
 	@if [ -d adapters/rest/apidocs ]; then echo "go generate"; go generate ./adapters/rest/apidocs; fi
 	@echo "docs/commands.md docs/settings.md"; go test -count=1 ./cmd/tollgate -run '^TestReferences$$' -update >/dev/null
+	@echo "docs/packages.md"; go test -count=1 ./test/architecture -run '^TestPackagesPage$$' -update >/dev/null
 
 build: ## build the static binaries: bin/tollgate, bin/ratelimit-client, bin/plugins/*
 	@mkdir -p bin/plugins
@@ -129,6 +130,11 @@ vuln: ## report known vulnerabilities in the code that we call; needs the vulner
 check-format:
 	@unformatted=$$(gofmt -l $(SOURCES)); \
 	[ -z "$$unformatted" ] || { echo "not formatted with gofmt:"; echo "$$unformatted"; exit 1; } >&2
+
+# Rings, names, widths, watched words and the budget of the tree, with what they measure.
+check-structure:
+	@go test -count=1 ./test/architecture
+	@go test -count=1 -v -run '^TestTree$$' ./test/architecture | grep -E 'watched|lines:'
 
 check-vet:
 	$(IN_EACH_MODULE) go vet ./...

@@ -74,7 +74,9 @@ func chooseRecords(ctx context.Context, s recordSettings, log *logrus.Entry) (*d
 }
 
 // openRecords opens the database. It does not check the schema.
-func openRecords(ctx context.Context, p postgres.Config, l sqlite.Config, t otlp.Tracing) (db *database.DB, cleanup func(), err error) {
+func openRecords(
+	ctx context.Context, p postgres.Config, l sqlite.Config, t otlp.Tracing,
+) (db *database.DB, cleanup func(), err error) {
 	if p.URL == "" {
 		db, cleanup, err = sqlite.Open(ctx, l)
 	} else {
@@ -88,7 +90,9 @@ func openRecords(ctx context.Context, p postgres.Config, l sqlite.Config, t otlp
 
 // chooseRootSecret returns SECRET_KEY if it is set, else a secret that all instances share in the
 // database.
-func chooseRootSecret(ctx context.Context, s settings.Service, ring authstore.KeyRing, e secrets.Entropy, log *logrus.Entry) (auth.RootSecret, error) {
+func chooseRootSecret(
+	ctx context.Context, s settings.Service, ring authstore.KeyRing, e secrets.Entropy, log *logrus.Entry,
+) (auth.RootSecret, error) {
 	if s.SecretKey != "" {
 		return auth.RootSecret(s.SecretKey), nil
 	}
@@ -132,7 +136,9 @@ type counterSettings struct {
 
 // chooseCounters opens memcached if BACKEND_TYPE is memstore, else Valkey if KVSTORE_URL is set,
 // else returns the counters in the process.
-func chooseCounters(ctx context.Context, s counterSettings, m *memory.Counters, log *logrus.Entry) (counters, func(), error) {
+func chooseCounters(
+	ctx context.Context, s counterSettings, m *memory.Counters, log *logrus.Entry,
+) (counters, func(), error) {
 	switch {
 	case s.RateLimit.Backend == settings.Memstore:
 		store, cleanup, err := memcached.Open(ctx, s.Memcached, log)
@@ -187,9 +193,11 @@ type throttleStores struct {
 	Decide decide.Config
 }
 
-// chooseLeases returns the leases on the counter store, or nil for counters in the process, which are
-// fast. Its cleanup gives back what this instance holds.
-func chooseLeases(c counters, measured counter.Store, k clock.Clock, w clock.Waiter, r metrics.Registerer) (*lease.Leases, func()) {
+// chooseLeases returns the leases on the counter store, or nil for counters in the process, which
+// are fast. Its cleanup gives back what this instance holds.
+func chooseLeases(
+	c counters, measured counter.Store, k clock.Clock, w clock.Waiter, r metrics.Registerer,
+) (*lease.Leases, func()) {
 	if c.System == "" {
 		prometheus.MeasureLeases(new(lease.Stats), r) // every instance has the same metrics
 		return nil, func() {}
@@ -211,10 +219,12 @@ func chooseLeases(c counters, measured counter.Store, k clock.Clock, w clock.Wai
 // giveBackTimeout is how long a service that stops waits for calls that take shares.
 const giveBackTimeout = 2 * time.Second
 
-// chooseThrottle returns the limits of the API. In a store that instances share, those that protect no
-// secrets are counted with leases, and all others one by one. While that store is unavailable, all are
-// counted in the process if KVSTORE_FAILURE_MODE is open or local.
-func chooseThrottle(cfg inprocess.ThrottleConfig, s throttleStores, c clock.Clock, r metrics.Registerer) (throttle.Throttle, error) {
+// chooseThrottle returns the limits of the API. In a store that instances share, those that protect
+// no secrets are counted with leases, and all others one by one. While that store is unavailable,
+// all are counted in the process if KVSTORE_FAILURE_MODE is open or local.
+func chooseThrottle(
+	cfg inprocess.ThrottleConfig, s throttleStores, c clock.Clock, r metrics.Registerer,
+) (throttle.Throttle, error) {
 	exact, err := inprocess.NewThrottle(cfg, s.Store, c)
 	if err != nil {
 		return nil, err
@@ -248,7 +258,9 @@ type ruleSource struct {
 
 // chooseRules returns the management server or the directory of rules, as CONFIG_TYPE says. Files
 // are expected if their directory exists.
-func chooseRules(r settings.RateLimit, files runtimedir.Config, server xds.Config, log *logrus.Entry) (ruleSource, func(), error) {
+func chooseRules(
+	r settings.RateLimit, files runtimedir.Config, server xds.Config, log *logrus.Entry,
+) (ruleSource, func(), error) {
 	if r.ConfigType != settings.ConfigFromServer {
 		directory := runtimedir.New(files, log)
 		return ruleSource{directory, func() bool { return !directory.Missing() }}, func() {}, nil
@@ -270,7 +282,9 @@ type sinkSettings struct {
 // chooseSink returns a sink to the metrics daemon if that is enabled, else to standard output. It
 // returns nil if the rate limit part does not run, with DISABLE_STATS, or if Prometheus has a
 // listener of its own instead.
-func chooseSink(parts settings.Parts, s sinkSettings, k *statistics.Statistics, log *logrus.Entry) (*statsd.Sink, error) {
+func chooseSink(
+	parts settings.Parts, s sinkSettings, k *statistics.Statistics, log *logrus.Entry,
+) (*statsd.Sink, error) {
 	switch {
 	case !parts.RateLimit || s.Options.WithoutRules:
 		return nil, nil
@@ -291,7 +305,9 @@ type sessionCacheSettings struct {
 }
 
 // chooseSessionCache keeps copies of sessions on Valkey if KVSTORE_URL is set, else in the process.
-func chooseSessionCache(ctx context.Context, s sessionCacheSettings, c clock.Clock, m partMetrics, log *logrus.Entry) (sessioncache.Cache, func(), error) {
+func chooseSessionCache(
+	ctx context.Context, s sessionCacheSettings, c clock.Clock, m partMetrics, log *logrus.Entry,
+) (sessioncache.Cache, func(), error) {
 	if s.Valkey.URL == "" {
 		return prometheus.NewSessionCache(memory.NewSessions(c, s.Memory), m.Either), func() {}, nil
 	}
@@ -308,7 +324,9 @@ func chooseSessionCache(ctx context.Context, s sessionCacheSettings, c clock.Clo
 
 // chooseCouriers starts the courier plugins of the settings. The embedded environment uses the
 // development plugin for channels without one. It starts no plugin if authentication does not run.
-func chooseCouriers(s settings.Service, a settings.Couriers, parts settings.Parts, host *pluginhost.Host, log *logrus.Entry) (stepup.Couriers, error) {
+func chooseCouriers(
+	s settings.Service, a settings.Couriers, parts settings.Parts, host *pluginhost.Host, log *logrus.Entry,
+) (stepup.Couriers, error) {
 	if !parts.Auth {
 		return stepup.Couriers{}, nil
 	}
@@ -342,9 +360,11 @@ func chooseNotifier(a settings.Couriers, b couriersettings.Brand, c stepup.Couri
 	return notifier
 }
 
-// choosePackageChecks starts the ownership plugins, and warns of those that come with the service and
-// are not there. It returns nil if checks are off or the registry does not run.
-func choosePackageChecks(c publishing.Config, parts settings.Parts, host *pluginhost.Host, r metrics.Registerer, log *logrus.Entry) ownership.Checker {
+// choosePackageChecks starts the ownership plugins, and warns of those that come with the service
+// and are not there. It returns nil if checks are off or the registry does not run.
+func choosePackageChecks(
+	c publishing.Config, parts settings.Parts, host *pluginhost.Host, r metrics.Registerer, log *logrus.Entry,
+) ownership.Checker {
 	if c.Checks == publishing.ChecksOff || !parts.Registry {
 		return nil
 	}

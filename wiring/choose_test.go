@@ -53,13 +53,15 @@ func TestChoosePackageChecks(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			host, cleanup := newTestHost(t, "pkg-test", "pkg-npm", "pkg-oci")
 			log, hook := logtest.NewNullLogger()
-			checker := choosePackageChecks(publishing.Config{Checks: c.checks}, c.parts, host, metrics.NewRegistry(), logrus.NewEntry(log))
+			checker := choosePackageChecks(publishing.Config{Checks: c.checks}, c.parts, host, metrics.NewRegistry(),
+				logrus.NewEntry(log))
 			cleanup() // a plugin that was started is closed now, another is still idle
 			if got := host.Status()[0].State != pluginhost.Idle; got != c.started || (checker != nil) != c.started {
 				t.Errorf("the plugin was started: %t, want %t; the checker is %v", got, c.started, checker)
 			}
 			const missing = "has no pkg-cargo, pkg-mcpb, pkg-nuget, pkg-pypi:"
-			if warned := len(hook.AllEntries()) == 1 && strings.Contains(hook.LastEntry().Message, missing); warned != c.started {
+			if warned := len(hook.AllEntries()) == 1 &&
+				strings.Contains(hook.LastEntry().Message, missing); warned != c.started {
 				t.Errorf("a folder of one's own lacks plugins: warned %t, want %t", warned, c.started)
 			}
 		})
@@ -89,7 +91,9 @@ func TestDevelopmentCourierInEmbeddedOnly(t *testing.T) {
 	for environment, want := range map[string]bool{settings.Embedded: true, settings.Production: false} {
 		host, cleanup := newTestHost(t, "otp-log")
 		log, _ := logtest.NewNullLogger()
-		got, err := chooseCouriers(settings.Service{Environment: environment}, settings.Couriers{}, settings.Parts{Auth: true}, host, logrus.NewEntry(log))
+		got, err := chooseCouriers(settings.Service{Environment: environment}, settings.Couriers{}, settings.Parts{
+			Auth: true,
+		}, host, logrus.NewEntry(log))
 		cleanup()
 		if err != nil || (got.Email != nil) != want || (got.SMS != nil) != want {
 			t.Errorf("%s: chooseCouriers = %v, %v (%v)", environment, got.Email, got.SMS, err)

@@ -94,7 +94,9 @@ type apiParts struct {
 }
 
 // newService opens the listeners of the parts that run.
-func newService(ctx context.Context, parts settings.Parts, l rateLimitParts, a apiParts) (*lifecycle.Process, func(), error) {
+func newService(
+	ctx context.Context, parts settings.Parts, l rateLimitParts, a apiParts,
+) (*lifecycle.Process, func(), error) {
 	p, closeProcess, err := newRateLimitService(ctx, parts, l)
 	if err != nil {
 		return nil, nil, err
@@ -108,12 +110,16 @@ func newService(ctx context.Context, parts settings.Parts, l rateLimitParts, a a
 
 // newRateLimitService opens the listeners for debugging and for Prometheus, and those of the rate
 // limit service if it runs.
-func newRateLimitService(ctx context.Context, parts settings.Parts, l rateLimitParts) (*lifecycle.Process, func(), error) {
+func newRateLimitService(
+	ctx context.Context, parts settings.Parts, l rateLimitParts,
+) (*lifecycle.Process, func(), error) {
 	p := lifecycle.New(lifecycle.Config{
 		Ready: logrus.Fields{"environment": l.Service.Environment},
 		Drain: l.Service.ShutdownDrain, Timeout: l.Service.ShutdownTimeout,
 	}, l.Log)
-	for _, add := range []func(context.Context, settings.Parts, *lifecycle.Process) error{l.addDebug, l.addPrometheus, l.addRateLimits} {
+	for _, add := range []func(context.Context, settings.Parts, *lifecycle.Process) error{
+		l.addDebug, l.addPrometheus, l.addRateLimits,
+	} {
 		if err := add(ctx, parts, p); err != nil {
 			p.Close()
 			return nil, nil, err
@@ -129,7 +135,8 @@ func (l rateLimitParts) addDebug(ctx context.Context, parts settings.Parts, p *l
 	if parts.RateLimit {
 		l.Statistics.Measure(l.Metrics)
 		shown.Rules, shown.Statistics = l.Rules, l.Statistics
-		shown.Explain, shown.HotKeys = ratelimitapi.NewExplainHandler(l.Decider), ratelimitapi.NewHotKeysHandler(l.Decider)
+		shown.Explain, shown.HotKeys = ratelimitapi.NewExplainHandler(l.Decider),
+			ratelimitapi.NewHotKeysHandler(l.Decider)
 	}
 	s, cleanup, err := debugapi.Open(ctx, l.Debug, shown)
 	if err != nil {
@@ -165,9 +172,11 @@ func (l rateLimitParts) addRateLimits(ctx context.Context, parts settings.Parts,
 		return nil
 	}
 	health := ratelimitapi.NewHealth(
-		ratelimitapi.Check{Name: "cache store", Healthy: l.Counters.Healthy}, ratelimitapi.ConfigurationCheck(l.Config.Health, l.Rules))
+		ratelimitapi.Check{Name: "cache store", Healthy: l.Counters.Healthy},
+		ratelimitapi.ConfigurationCheck(l.Config.Health, l.Rules))
 	s, cleanup, err := ratelimitapi.Open(ctx, l.Config, ratelimitapi.Ports{
-		Decide: l.Recorded, RecordCall: l.Statistics.RecordCall, Health: health, Bodies: l.Bodies, Metrics: l.Metrics, Log: l.Log,
+		Decide: l.Recorded, RecordCall: l.Statistics.RecordCall, Health: health, Bodies: l.Bodies,
+		Metrics: l.Metrics, Log: l.Log,
 		Tracing: ratelimitapi.Tracing{Tracer: l.Tracing.Tracer, Propagator: l.Tracing.Propagator},
 	})
 	if err != nil {
@@ -200,7 +209,8 @@ func (a apiParts) addAPI(ctx context.Context, parts settings.Parts, probes []res
 	health := rest.NewHealth(probes...)
 	a.Readiness.health = health
 	app := rest.New(a.Config, rest.Ports{
-		Parts: a.running(parts), Health: health, Docs: a.Docs, Throttle: a.Throttle, Bodies: a.Bodies, Clock: a.Clock, Log: a.Log,
+		Parts: a.running(parts), Health: health, Docs: a.Docs, Throttle: a.Throttle, Bodies: a.Bodies,
+		Clock: a.Clock, Log: a.Log,
 		Tracing: rest.Tracing{Tracer: a.Tracing.Tracer, Propagator: a.Tracing.Propagator}, Metrics: a.Metrics,
 	})
 	listener, err := rest.Listen(ctx, a.Config, a.Log, a.Metrics)

@@ -27,7 +27,8 @@ import (
 
 // countedSet provides sign-in, audit log, password hashes and changes of the registry with metrics.
 var countedSet = wire.NewSet(
-	countSignIns, wire.Bind(new(authapi.SignIn), new(*prometheus.SignIn)), newAuditMetrics, countTransactions, countAuditEvents, measureHasher,
+	countSignIns, wire.Bind(new(authapi.SignIn), new(*prometheus.SignIn)), newAuditMetrics, countTransactions,
+	countAuditEvents, measureHasher,
 	countPublications, countProofs, wire.Bind(new(registryapi.Prover), new(*prometheus.Prover)),
 )
 
@@ -97,7 +98,9 @@ func measureHasher(c argon.Config, e secrets.Entropy, m partMetrics) (secrets.Pa
 
 // newReporter returns what logs and counts the work that no caller waits for.
 func newReporter(log *logrus.Entry, r metrics.Registerer, m partMetrics) report.Reporter {
-	return report.All{eventlog.New(log), prometheus.NewReports(prometheus.Registerers{Auth: m.Auth, Registry: m.Registry, All: r})}
+	return report.All{
+		eventlog.New(log), prometheus.NewReports(prometheus.Registerers{Auth: m.Auth, Registry: m.Registry, All: r}),
+	}
 }
 
 // newLogReporter is newReporter for the rate limit service alone, which counts what it does itself.
@@ -118,7 +121,9 @@ func measureCounters(c counters, t otlp.Tracing, r metrics.Registerer) counter.S
 }
 
 // openPlugins finds the plugins. Their calls have metrics, and tracing if it is on.
-func openPlugins(c pluginhost.Config, t otlp.Tracing, m partMetrics, log *logrus.Entry) (*pluginhost.Host, func(), error) {
+func openPlugins(
+	c pluginhost.Config, t otlp.Tracing, m partMetrics, log *logrus.Entry,
+) (*pluginhost.Host, func(), error) {
 	if t.Enabled() {
 		c.Interceptor = t.PluginCall
 	}

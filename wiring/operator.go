@@ -46,12 +46,14 @@ var operatorSet = wire.NewSet(
 	settingsSet, system.Set, recordsSet, uncountedSet, wire.Value(otlp.Tracing{}),
 	people.New, wire.Struct(new(people.Ports), "*"), wire.FieldsOf(new(credentials.Config), "Issuer"),
 	devices.NewOperator, devices.New, inprocess.TrailSet,
-	wire.Struct(new(devices.Ports), "Devices", "DeviceTokens", "Sessions", "Levels", "Transaction", "Cache", "Trail", "Clock"),
+	wire.Struct(new(devices.Ports), "Devices", "DeviceTokens", "Sessions", "Levels", "Transaction", "Cache",
+		"Trail", "Clock"),
 	valkey.NewSessionDropper, wire.Bind(new(sessioncache.Cache), new(valkey.SessionDropper)),
 	learning.New, wire.Struct(new(learning.Ports), "*"),
 	delegating.NewGrantOperator, wire.Struct(new(delegating.GrantPorts), "*"),
 	manage.New, wire.Struct(new(manage.Ports), "*"),
-	transferring.New, wire.Struct(new(transferring.Ports), "*"), allowlist.NewSource, policySet, operatorReviewSet, quarantineSet, wire.Value((*notices.Notifier)(nil)),
+	transferring.New, wire.Struct(new(transferring.Ports), "*"), allowlist.NewSource, policySet, operatorReviewSet,
+	quarantineSet, wire.Value((*notices.Notifier)(nil)),
 	viewing.NewOperator, wire.Struct(new(viewing.OperatorPorts), "*"),
 	mirrorsSet, notifying.NewOperator, wire.Struct(new(notifying.OperatorPorts), "*"), eventsSet,
 	wire.Struct(new(Operator), "*"),
@@ -158,5 +160,6 @@ func NewReplayer(s settings.Settings, stepUp replay.Assumption, scorer replay.Sc
 	if err != nil {
 		return nil, err
 	}
-	return replay.New(replay.Config{Assess: s.SignIn.Assess(), StepUp: stepUp, Scorer: scorer}, geography, reputation), nil
+	return replay.New(replay.Config{Assess: s.SignIn.Assess(), StepUp: stepUp, Scorer: scorer}, geography,
+		reputation), nil
 }

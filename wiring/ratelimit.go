@@ -84,9 +84,11 @@ type recordPorts struct {
 	Log     *logrus.Entry
 }
 
-// newRecordedDecider returns what decides rate limit calls: the decider, which also records requests if
-// RATELIMIT_RECORD is set and the rate limit part runs.
-func newRecordedDecider(parts settings.Parts, c traffic.Config, d *decide.Decider, p recordPorts) (decide.Func, func(), error) {
+// newRecordedDecider returns what decides rate limit calls: the decider, which also records
+// requests if RATELIMIT_RECORD is set and the rate limit part runs.
+func newRecordedDecider(
+	parts settings.Parts, c traffic.Config, d *decide.Decider, p recordPorts,
+) (decide.Func, func(), error) {
 	if !parts.RateLimit {
 		return d.Decide, func() {}, nil
 	}
@@ -98,7 +100,9 @@ func newRecordedDecider(parts settings.Parts, c traffic.Config, d *decide.Decide
 	if c.Hash {
 		key, err := p.Root.Derive("recorded rate limit requests")
 		if err != nil {
-			return nil, nil, errors.New("RATELIMIT_RECORD_HASH: set SECRET_KEY to at least 32 characters: without the database there is no other secret")
+			return nil, nil,
+				errors.New(
+					"RATELIMIT_RECORD_HASH: set SECRET_KEY to at least 32 characters: without the database there is no other secret")
 		}
 		ports.Sum = key.Sum
 	}
@@ -109,13 +113,16 @@ func newRecordedDecider(parts settings.Parts, c traffic.Config, d *decide.Decide
 	return r.Decide, r.Close, nil
 }
 
-// secretKeyAlone returns the root secret of a rate limit service alone, which has no database for one.
+// secretKeyAlone returns the root secret of a rate limit service alone, which has no database for
+// one.
 func secretKeyAlone(s settings.Service) auth.RootSecret { return auth.RootSecret(s.SecretKey) }
 
 // newDecidePorts returns the dependencies of decisions. Decisions are logged at the level debug
 // only.
 func newDecidePorts(rules *reload.Rules, s decisionStores, c clock.Clock, log *logrus.Entry) decide.Ports {
-	ports := decide.Ports{Rules: rules.Current, Counters: s.Counters, Local: s.Local, Leases: s.Leases, OverLimit: s.OverLimit, Clock: c}
+	ports := decide.Ports{
+		Rules: rules.Current, Counters: s.Counters, Local: s.Local, Leases: s.Leases, OverLimit: s.OverLimit, Clock: c,
+	}
 	if log.Logger.IsLevelEnabled(logrus.DebugLevel) {
 		ports.Observe = decisionlog.New(log).Decided
 	}

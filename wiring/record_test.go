@@ -16,8 +16,8 @@ import (
 	"github.com/tollgate-dev/tollgate/wiring/settings"
 )
 
-// TestRecordedDecider requires that a service that does not record uses the decider itself, and that
-// hashed values need a secret.
+// TestRecordedDecider requires that a service that does not record uses the decider itself, and
+// that hashed values need a secret.
 func TestRecordedDecider(t *testing.T) {
 	dir := t.TempDir()
 	runs := settings.Parts{RateLimit: true}
@@ -45,7 +45,8 @@ func TestRecordedDecider(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			d := &decide.Decider{}
 			got, cleanup, err := newRecordedDecider(test.parts, test.config, d, recordPorts{
-				Root: auth.RootSecret(test.secret), Clock: system.Clock{}, Metrics: metrics.NewRegistry(), Log: logrus.NewEntry(logrus.New()),
+				Root: auth.RootSecret(test.secret), Clock: system.Clock{}, Metrics: metrics.NewRegistry(),
+				Log: logrus.NewEntry(logrus.New()),
 			})
 			if test.err != "" {
 				if err == nil || !strings.HasPrefix(err.Error(), test.err) {
@@ -57,7 +58,8 @@ func TestRecordedDecider(t *testing.T) {
 				t.Fatal(err)
 			}
 			defer cleanup()
-			if own := isMethod(got, d.Decide); own == test.recorded || isMethod(got, new(traffic.Recorder).Decide) != test.recorded {
+			if own := isMethod(got, d.Decide); own == test.recorded ||
+				isMethod(got, new(traffic.Recorder).Decide) != test.recorded {
 				t.Errorf("the decider itself decides: %v", own)
 			}
 		})

@@ -137,7 +137,9 @@ var noticesSet = wire.NewSet(
 
 // registrySet provides the use cases of the registry and their API.
 var registrySet = wire.NewSet(
-	apidocs.New, newRegistryAPI, wire.Struct(new(registryAPIPorts), "*"), wire.Struct(new(registryapi.Config), "Bodies", "Cache"), wire.Struct(new(readcache.Ports), "*"), browsing.New, allowlist.NewSource,
+	apidocs.New, newRegistryAPI, wire.Struct(new(registryAPIPorts), "*"),
+	wire.Struct(new(registryapi.Config), "Bodies", "Cache"), wire.Struct(new(readcache.Ports), "*"), browsing.New,
+	allowlist.NewSource,
 	wire.Struct(new(registryapi.Reads), "*"), viewing.NewGate, wire.Struct(new(viewing.GatePorts), "*"),
 	publishing.New, wire.Struct(new(publishing.Ports), "*"), choosePackageChecks,
 	inprocess.AuthoritySet,
@@ -160,7 +162,8 @@ var reviewSet = wire.NewSet(
 
 // operatorReviewSet provides what the service and operator commands do with reviews.
 var operatorReviewSet = wire.NewSet(
-	reviewing.New, wire.Struct(new(reviewing.Ports), "*"), wire.Struct(new(reviewing.MirrorEnder), "*"), inprocess.ReviewNotifierSet,
+	reviewing.New, wire.Struct(new(reviewing.Ports), "*"), wire.Struct(new(reviewing.MirrorEnder), "*"),
+	inprocess.ReviewNotifierSet,
 )
 
 // policySet provides what the service and operator commands do with policies of publishers.
@@ -203,12 +206,17 @@ var methodsSet = wire.NewSet(methodsapi.New, newUsageCounter)
 
 // consoleSet provides the pages of the console and the use cases that they call.
 var consoleSet = wire.NewSet(
-	newConsole, wire.Struct(new(console.AuthPorts), "*"), wire.Struct(new(site.Ports), "*"), wire.Struct(new(account.Ports), "*"),
-	wire.Struct(new(consolesignin.Ports), "StepUp", "Trail"), wire.Struct(new(consolepublishing.Ports), "Reviews", "Reader", "Own"),
-	wire.Struct(new(consolereviewing.Ports), "*"), wire.Struct(new(operating.Ports), "*"), newConsoleLimits, newPluginStates, newDependencyStates,
+	newConsole, wire.Struct(new(console.AuthPorts), "*"), wire.Struct(new(site.Ports), "*"),
+	wire.Struct(new(account.Ports), "*"),
+	wire.Struct(new(consolesignin.Ports), "StepUp", "Trail"),
+	wire.Struct(new(consolepublishing.Ports), "Reviews", "Reader", "Own"),
+	wire.Struct(new(consolereviewing.Ports), "*"), wire.Struct(new(operating.Ports), "*"), newConsoleLimits,
+	newPluginStates, newDependencyStates,
 	cookies.New, wire.Struct(new(cookies.Ports), "*"), browsing.NewOwn, delegating.NewOperators,
-	people.New, wire.Struct(new(people.Ports), "*"), devices.NewOperator, delegating.NewGrantOperator, wire.Struct(new(delegating.GrantPorts), "*"),
-	viewing.NewOperator, wire.Struct(new(viewing.OperatorPorts), "*"), notifying.NewOperator, wire.Struct(new(notifying.OperatorPorts), "*"),
+	people.New, wire.Struct(new(people.Ports), "*"), devices.NewOperator, delegating.NewGrantOperator,
+	wire.Struct(new(delegating.GrantPorts), "*"),
+	viewing.NewOperator, wire.Struct(new(viewing.OperatorPorts), "*"), notifying.NewOperator,
+	wire.Struct(new(notifying.OperatorPorts), "*"),
 	wire.Struct(new(readiness)),
 )
 
@@ -240,7 +248,8 @@ func newPluginStates(h *pluginhost.Host) operating.PluginStates {
 	return func() (all []operating.Plugin) {
 		for _, s := range h.Status() {
 			all = append(all, operating.Plugin{
-				Name: s.Name, Kind: s.Kind, Version: s.Version, State: string(s.State), LastError: s.LastError, Restarts: s.Restarts,
+				Name: s.Name, Kind: s.Kind, Version: s.Version, State: string(s.State), LastError: s.LastError,
+				Restarts: s.Restarts,
 			})
 		}
 		return all

@@ -23,6 +23,6 @@ func NewSimulation(s settings.Settings, r simulate.Rules) (*Simulation, error) {
 	return sim, err
 }
 
-// LostCounters returns how many counters were removed before their windows ended, because there were
-// too many.
+// LostCounters returns how many counters were removed before their windows ended, because there
+// were too many.
 func (s *Simulation) LostCounters() uint64 { return s.before.Evicted() + s.after.Evicted() }

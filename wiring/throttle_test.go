@@ -32,12 +32,14 @@ func (s *observedStore) Count(ctx context.Context, hits []counter.Hit, results [
 	return s.Store.Count(ctx, hits, results, m)
 }
 
-// TestOnlyReadsAreCountedWithLeases requires that limits which protect secrets cost one call of the store
-// each, and those of the registry and of reads of one's own account fewer if instances share the store.
+// TestOnlyReadsAreCountedWithLeases requires that limits which protect secrets cost one call of the
+// store each, and those of the registry and of reads of one's own account fewer if instances share
+// the store.
 func TestOnlyReadsAreCountedWithLeases(t *testing.T) {
 	limits := settings.ThrottleConfig(settings.Settings{
 		Limits: settings.Limits{
-			Auth: 10_000, API: 10_000, Registry: 10_000, StepUp: 10_000, Notices: 10_000, Window: time.Minute, StepUpWindow: time.Minute,
+			Auth: 10_000, API: 10_000, Registry: 10_000, StepUp: 10_000, Notices: 10_000, Window: time.Minute,
+			StepUpWindow: time.Minute,
 		},
 		PublisherLimits: settings.PublisherLimits{Proofs: 10_000, Domain: 10_000},
 	})

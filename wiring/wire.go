@@ -17,13 +17,17 @@ import (
 // generate).
 
 // injectService builds the service with the parts that run (service.go).
-func injectService(ctx context.Context, s settings.Settings, parts settings.Parts, b Build, r *prometheus.Registry, log *logrus.Entry) (*lifecycle.Process, func(), error) {
+func injectService(
+	ctx context.Context, s settings.Settings, parts settings.Parts, b Build, r *prometheus.Registry, log *logrus.Entry,
+) (*lifecycle.Process, func(), error) {
 	wire.Build(serviceSet)
 	return nil, nil, nil
 }
 
 // injectRateLimit builds the rate limit service alone, without records (ratelimit.go).
-func injectRateLimit(ctx context.Context, s settings.Settings, parts settings.Parts, r *prometheus.Registry, log *logrus.Entry) (*lifecycle.Process, func(), error) {
+func injectRateLimit(
+	ctx context.Context, s settings.Settings, parts settings.Parts, r *prometheus.Registry, log *logrus.Entry,
+) (*lifecycle.Process, func(), error) {
 	wire.Build(rateLimitAloneSet)
 	return nil, nil, nil
 }

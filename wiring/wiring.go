@@ -28,7 +28,9 @@ type Build struct {
 // Open builds the service: it connects to the stores, brings the schema up to date and opens the
 // listeners, which answer from Run on. build is shown in the metrics. The cleanup closes everything
 // again.
-func Open(ctx context.Context, s settings.Settings, parts settings.Parts, build Build, log *logrus.Entry) (*lifecycle.Process, func(), error) {
+func Open(
+	ctx context.Context, s settings.Settings, parts settings.Parts, build Build, log *logrus.Entry,
+) (*lifecycle.Process, func(), error) {
 	metrics := prometheus.New(prometheus.Build{Version: build.Version, Revision: build.Revision})
 	prometheus.CountLog(log.Logger, metrics)
 	for _, w := range s.Warnings {

@@ -95,7 +95,8 @@ func (h *Hasher) runHash(ctx context.Context, work func()) error {
 		defer func() { <-h.queue }()
 	default:
 		h.metrics.refused.Inc()
-		return fault.New(fault.Unavailable, "too many sign-ins at the same time; try again in a second").After(time.Second)
+		return fault.New(fault.Unavailable, "too many sign-ins at the same time; try again in a second").
+			After(time.Second)
 	}
 	came := time.Now()
 	select {

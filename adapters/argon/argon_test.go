@@ -36,7 +36,8 @@ func TestContract(t *testing.T) {
 // "somesalt", 64 MiB, 2 passes, 1 lane).
 func TestVerifiesReferenceHash(t *testing.T) {
 	const stored = "$argon2id$v=19$m=65536,t=2,p=1$c29tZXNhbHQ$CTFhFdXPJO1aFaMaO6Mm5c8y7cJHAph8ArZWb2GRPPc"
-	match, stale, err := openHasher(t, cheapConfig()).Verify(context.Background(), stored, secretstest.Password(t, "password"))
+	match, stale, err := openHasher(t, cheapConfig()).Verify(context.Background(), stored,
+		secretstest.Password(t, "password"))
 	if !match || stale || err != nil {
 		t.Errorf("match %v, stale %v, error %v; want a match", match, stale, err)
 	}
@@ -88,7 +89,8 @@ func TestRefusalByCheaperHashDoesFullWork(t *testing.T) {
 	}
 	runtime.ReadMemStats(&after)
 	if got := after.TotalAlloc - before.TotalAlloc; got < 1024<<10 {
-		t.Errorf("Verify allocated %d bytes, want at least the %d bytes of a hash with the current settings", got, 1024<<10)
+		t.Errorf("Verify allocated %d bytes, want at least the %d bytes of a hash with the current settings",
+			got, 1024<<10)
 	}
 }
 
@@ -105,7 +107,8 @@ func TestRefusesExcessiveStoredParameters(t *testing.T) {
 		"$argon2id$v=16$m=64,t=1,p=1$c29tZXNhbHQ$CTFhFdXPJO1aFaMaO6Mm5c8y7cJHAph8ArZWb2GRPPc",
 		"$argon2id$v=19$m=64,t=1,p=1$$",
 	} {
-		_, _, err := openHasher(t, cheapConfig()).Verify(context.Background(), stored, secretstest.Password(t, "password"))
+		_, _, err := openHasher(t, cheapConfig()).Verify(context.Background(), stored,
+			secretstest.Password(t, "password"))
 		if !fault.Is(err, fault.Internal) {
 			t.Errorf("%s: %v, want fault.Internal", stored, err)
 		}

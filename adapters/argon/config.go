@@ -63,7 +63,7 @@ func (p parameters) isWeakerThan(q parameters) bool {
 func (p parameters) workFactor() uint64 { return uint64(p.memory) * uint64(p.iterations) }
 
 // remainingWork returns hashes that together cost about the difference between a hash with q and
-// one with p, or nothing if p costs as much. None of them needs more memory than a hash with q.
+// one with p, or nothing if p costs as much. Each of them needs no more memory than a hash with q.
 func (p parameters) remainingWork(q parameters) []parameters {
 	if p.workFactor() >= q.workFactor() {
 		return nil

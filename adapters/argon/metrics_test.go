@@ -34,7 +34,8 @@ func (m hasherMetrics) check(done, refused, canceled float64) {
 			for _, label := range metric.GetLabel() {
 				name += " " + label.GetValue()
 			}
-			got[name] = metric.GetCounter().GetValue() + metric.GetGauge().GetValue() + float64(metric.GetHistogram().GetSampleCount())
+			got[name] = metric.GetCounter().GetValue() + metric.GetGauge().GetValue() +
+				float64(metric.GetHistogram().GetSampleCount())
 		}
 	}
 	for name, value := range map[string]float64{

@@ -29,7 +29,8 @@ func TestRemainingWork(t *testing.T) {
 		}
 		off := math.Abs(float64(total) - float64(max(stored.workFactor(), present.workFactor())))
 		if off >= 8*float64(present.parallelism) {
-			t.Fatalf("a hash with %+v and its remaining work cost %d, want %d, the cost of %+v", stored, total, present.workFactor(), present)
+			t.Fatalf("a hash with %+v and its remaining work cost %d, want %d, the cost of %+v", stored, total,
+				present.workFactor(), present)
 		}
 	})
 }

@@ -70,7 +70,9 @@ func Open(ctx context.Context, c Config, d Ports) (*Server, func(), error) {
 }
 
 // newServer opens a listener for a handler. The cleanup closes it.
-func newServer(ctx context.Context, address string, h http.Handler, o httpconn.ListenerOptions) (*Server, func(), error) {
+func newServer(
+	ctx context.Context, address string, h http.Handler, o httpconn.ListenerOptions,
+) (*Server, func(), error) {
 	l, err := new(net.ListenConfig).Listen(ctx, "tcp", address)
 	if err != nil {
 		return nil, nil, err
@@ -124,13 +126,20 @@ func listPages(d Ports) []page {
 		list = append(list, page{"GET", "/rlconfig", "the rate limit configuration in force", newRulesHandler(d.Rules)})
 	}
 	if d.Statistics != nil {
-		list = append(list, page{"GET", "/stats", "statistics of the rate limits, one per line", http.HandlerFunc(d.Statistics.writeText)})
+		list = append(list, page{
+			"GET", "/stats", "statistics of the rate limits, one per line", http.HandlerFunc(d.Statistics.writeText),
+		})
 	}
 	if d.Explain != nil {
-		list = append(list, page{"POST", "/ratelimit/explain", "by which rules a request in the form of /json would be decided, and why", d.Explain})
+		list = append(list, page{
+			"POST", "/ratelimit/explain",
+			"by which rules a request in the form of /json would be decided, and why", d.Explain,
+		})
 	}
 	if d.HotKeys != nil {
-		list = append(list, page{"GET", "/ratelimit/hot", "the keys with the most hits of each rule, in the last five minutes", d.HotKeys})
+		list = append(list, page{
+			"GET", "/ratelimit/hot", "the keys with the most hits of each rule, in the last five minutes", d.HotKeys,
+		})
 	}
 	if d.Metrics != nil {
 		list = append(list, page{"GET", "/metrics", "metrics of all parts for Prometheus", d.Metrics})

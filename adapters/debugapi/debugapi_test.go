@@ -68,7 +68,8 @@ func openWithConfig(t *testing.T, c debugapi.PrometheusConfig) *fixture {
 	b := &fixture{rules: reload.New(ruleset.Options{}, noopReporter{}), decisions: &fakeDecider{}}
 	metrics := prometheus.NewRegistry()
 	var err error
-	b.statistics, err = debugapi.NewStatistics(c, statistics.New(b.rules, b.decisions, statistics.Options{}), b.newLog())
+	b.statistics, err = debugapi.NewStatistics(c,
+		statistics.New(b.rules, b.decisions, statistics.Options{}), b.newLog())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -221,7 +222,8 @@ func TestConfig(t *testing.T) {
 	for _, digit := range port {
 		n = n*10 + int(digit-'0')
 	}
-	if _, _, err := debugapi.Open(context.Background(), debugapi.Config{Host: "127.0.0.1", Port: n}, debugapi.Ports{}); err == nil || !strings.Contains(err.Error(), port) {
+	if _, _, err := debugapi.Open(context.Background(), debugapi.Config{Host: "127.0.0.1", Port: n},
+		debugapi.Ports{}); err == nil || !strings.Contains(err.Error(), port) {
 		t.Errorf("a port in use: %v, want an error with the port %s", err, port)
 	}
 }

@@ -105,16 +105,22 @@ func newTimer(m *mapper.MetricMapper) timer {
 	}
 	help := cmp.Or(found.HelpText, "How long rate limit calls took.")
 	if cmp.Or(found.ObserverType, m.Defaults.ObserverType) == mapper.ObserverTypeHistogram {
-		h := prometheus.NewHistogram(histogramOptions(m, found, prometheus.HistogramOpts{Name: t.name, Help: help, ConstLabels: labels}))
+		h := prometheus.NewHistogram(histogramOptions(m, found, prometheus.HistogramOpts{
+			Name: t.name, Help: help, ConstLabels: labels,
+		}))
 		t.Collector, t.Observer = h, h
 		return t
 	}
-	s := prometheus.NewSummary(summaryOptions(m, found, prometheus.SummaryOpts{Name: t.name, Help: help, ConstLabels: labels}))
+	s := prometheus.NewSummary(summaryOptions(m, found, prometheus.SummaryOpts{
+		Name: t.name, Help: help, ConstLabels: labels,
+	}))
 	t.Collector, t.Observer = s, s
 	return t
 }
 
-func histogramOptions(m *mapper.MetricMapper, found *mapper.MetricMapping, o prometheus.HistogramOpts) prometheus.HistogramOpts {
+func histogramOptions(
+	m *mapper.MetricMapper, found *mapper.MetricMapping, o prometheus.HistogramOpts,
+) prometheus.HistogramOpts {
 	wanted, defaults := found.HistogramOptions, m.Defaults.HistogramOptions
 	if wanted == nil {
 		wanted = &mapper.HistogramOptions{}
@@ -128,7 +134,9 @@ func histogramOptions(m *mapper.MetricMapper, found *mapper.MetricMapping, o pro
 	return o
 }
 
-func summaryOptions(m *mapper.MetricMapper, found *mapper.MetricMapping, o prometheus.SummaryOpts) prometheus.SummaryOpts {
+func summaryOptions(
+	m *mapper.MetricMapper, found *mapper.MetricMapping, o prometheus.SummaryOpts,
+) prometheus.SummaryOpts {
 	wanted := found.SummaryOptions
 	if wanted == nil {
 		wanted = &m.Defaults.SummaryOptions
@@ -183,7 +191,8 @@ func (m *mappedMetrics) addToSeries(name string, by uint64, now time.Time) {
 	s := m.series[key]
 	if s == nil {
 		var err error
-		if s, err = m.newSeries(metric, cmp.Or(found.HelpText, "Statistics of the rate limit service."), names, values); err != nil {
+		if s, err = m.newSeries(metric, cmp.Or(found.HelpText, "Statistics of the rate limit service."), names,
+			values); err != nil {
 			m.logRejected(metric, err)
 			return
 		}
@@ -237,5 +246,6 @@ func (m *mappedMetrics) logRejected(metric string, why error) {
 		return
 	}
 	m.rejected[metric] = struct{}{}
-	m.log.WithError(why).WithField("metric", metric).Warn("PROMETHEUS_MAPPER_YAML: a statistic cannot be exported under its mapped name; change the mapping")
+	m.log.WithError(why).WithField("metric", metric).
+		Warn("PROMETHEUS_MAPPER_YAML: a statistic cannot be exported under its mapped name; change the mapping")
 }

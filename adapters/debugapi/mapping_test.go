@@ -50,7 +50,9 @@ func TestMapping(t *testing.T) {
 	for range 2 { // a second request returns the same
 		body := b.getPath(t, "/metrics", http.StatusOK)
 		wantLines(t, body, want...)
-		for _, gone := range []string{"dropped", "go_goroutines", "ratelimit_service_rate_limit_total_hits", "store_fallback"} {
+		for _, gone := range []string{
+			"dropped", "go_goroutines", "ratelimit_service_rate_limit_total_hits", "store_fallback",
+		} {
 			if strings.Contains(body, gone) {
 				t.Errorf("%s is shown in\n%s", gone, body)
 			}
@@ -72,15 +74,27 @@ func TestMappingOfTimes(t *testing.T) {
 		mapping string
 		want    string
 	}{
-		"summary":                    {match + "}", `took{me="ShouldRateLimit",quantile="0.5"} 60`},
-		"quantiles":                  {match + ", quantiles: [{quantile: 0.2, error: 0.1}]}", `took{me="ShouldRateLimit",quantile="0.2"} 60`},
-		"histogram":                  {match + ", observer_type: histogram}", `took_bucket{me="ShouldRateLimit",le="10"} 0`},
-		"histogram options":          {match + ", observer_type: histogram, histogram_options: {buckets: [70]}}", `took_bucket{me="ShouldRateLimit",le="70"} 1`},
-		"defaults":                   {"defaults: {timer_type: histogram, buckets: [80]}\n" + match + "}", `took_bucket{me="ShouldRateLimit",le="80"} 1`},
-		"no mapping":                 {"mappings: []", `ratelimit_server_ShouldRateLimit_response_time_sum 60`},
-		"defaults without a mapping": {"defaults: {observer_type: histogram}", `ratelimit_server_ShouldRateLimit_response_time_bucket{le="10"} 0`},
-		"dropped":                    {match + ", action: drop}", `ratelimit_server_ShouldRateLimit_total_requests 1`},
-		"empty file":                 {"", `ratelimit_server_ShouldRateLimit_response_time_count 1`},
+		"summary": {match + "}", `took{me="ShouldRateLimit",quantile="0.5"} 60`},
+		"quantiles": {
+			match + ", quantiles: [{quantile: 0.2, error: 0.1}]}", `took{me="ShouldRateLimit",quantile="0.2"} 60`,
+		},
+		"histogram": {
+			match + ", observer_type: histogram}", `took_bucket{me="ShouldRateLimit",le="10"} 0`,
+		},
+		"histogram options": {
+			match + ", observer_type: histogram, histogram_options: {buckets: [70]}}",
+			`took_bucket{me="ShouldRateLimit",le="70"} 1`,
+		},
+		"defaults": {
+			"defaults: {timer_type: histogram, buckets: [80]}\n" + match + "}",
+			`took_bucket{me="ShouldRateLimit",le="80"} 1`,
+		},
+		"no mapping": {"mappings: []", `ratelimit_server_ShouldRateLimit_response_time_sum 60`},
+		"defaults without a mapping": {
+			"defaults: {observer_type: histogram}", `ratelimit_server_ShouldRateLimit_response_time_bucket{le="10"} 0`,
+		},
+		"dropped":    {match + ", action: drop}", `ratelimit_server_ShouldRateLimit_total_requests 1`},
+		"empty file": {"", `ratelimit_server_ShouldRateLimit_response_time_count 1`},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -102,8 +116,10 @@ func TestMappingIsRefused(t *testing.T) {
 	}
 	for _, path := range append(files, "testdata/missing.yaml", "testdata") {
 		b := &fixture{decisions: &fakeDecider{}}
-		_, err := debugapi.NewStatistics(debugapi.PrometheusConfig{Mapper: path}, statistics.New(nil, b.decisions, statistics.Options{}), b.newLog())
-		if err == nil || !strings.HasPrefix(err.Error(), "PROMETHEUS_MAPPER_YAML: ") || !strings.Contains(err.Error(), path) {
+		_, err := debugapi.NewStatistics(debugapi.PrometheusConfig{Mapper: path},
+			statistics.New(nil, b.decisions, statistics.Options{}), b.newLog())
+		if err == nil || !strings.HasPrefix(err.Error(), "PROMETHEUS_MAPPER_YAML: ") ||
+			!strings.Contains(err.Error(), path) {
 			t.Errorf("%s: got %v", path, err)
 		}
 	}

@@ -39,7 +39,9 @@ func NewStatistics(c PrometheusConfig, s *statistics.Statistics, log *logrus.Ent
 	if err != nil {
 		return nil, fmt.Errorf("PROMETHEUS_MAPPER_YAML: %s: %w", c.Mapper, err)
 	}
-	return &Statistics{statistics: s, mapped: named, times: discardTimer{}, took: named.timer, unit: time.Millisecond}, nil
+	return &Statistics{
+		statistics: s, mapped: named, times: discardTimer{}, took: named.timer, unit: time.Millisecond,
+	}, nil
 }
 
 func statisticsWithoutMapping(c PrometheusConfig, s *statistics.Statistics) *Statistics {

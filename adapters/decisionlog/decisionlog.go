@@ -36,7 +36,8 @@ func (l *Log) Decided(ctx context.Context, r *ratelimit.Request, code ratelimit.
 	})
 	for i := range findings {
 		if i == maxLines {
-			call.WithField("descriptors", len(findings)).Debugf("only %d descriptors of a rate limit call are logged", maxLines)
+			call.WithField("descriptors", len(findings)).
+				Debugf("only %d descriptors of a rate limit call are logged", maxLines)
 			return
 		}
 		call.WithFields(fieldsOf(&r.Descriptors[i], &findings[i])).Debug("a rate limit descriptor was decided")
@@ -44,10 +45,13 @@ func (l *Log) Decided(ctx context.Context, r *ratelimit.Request, code ratelimit.
 }
 
 func fieldsOf(d *ratelimit.Descriptor, f *decide.Finding) logrus.Fields {
-	fields := logrus.Fields{"descriptor": descriptorText(d.Entries), "code": codeText(f.Status.Code), "hits": signedHits(d, f)}
+	fields := logrus.Fields{
+		"descriptor": descriptorText(d.Entries), "code": codeText(f.Status.Code), "hits": signedHits(d, f),
+	}
 	addRule(fields, d, f)
 	if f.Status.HasLimit() {
-		fields["limit"] = strconv.FormatUint(uint64(f.Status.Limit.RequestsPerUnit), 10) + " per " + f.Status.Limit.Unit.String()
+		fields["limit"] = strconv.FormatUint(uint64(f.Status.Limit.RequestsPerUnit), 10) + " per " +
+			f.Status.Limit.Unit.String()
 		fields["remaining"] = f.Status.Remaining
 	}
 	switch f.Source {

@@ -62,9 +62,12 @@ func TestLogLine(t *testing.T) {
 		want    fields
 	}{
 		"counted": {
-			decide.Finding{Status: limited, Rule: rule, Source: decide.FromStore, Key: "shop_customer_ada_3600", Count: 3},
+			decide.Finding{
+				Status: limited, Rule: rule, Source: decide.FromStore, Key: "shop_customer_ada_3600", Count: 3,
+			},
 			fields{
-				"rule": "customer", "limit": "10 per hour", "remaining": 7.0, "count": 3.0, "key": "shop_customer_ada_3600",
+				"rule": "customer", "limit": "10 per hour", "remaining": 7.0, "count": 3.0,
+				"key":           "shop_customer_ada_3600",
 				"answered_from": "counter", "shadow_mode": true, "quota_mode": true,
 			},
 		},
@@ -111,7 +114,10 @@ func TestLogLine(t *testing.T) {
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			test.finding.Hits = 1
-			got := logLines(t, newRequest(ratelimit.Entry{Key: "customer", Value: "ada"}, ratelimit.Entry{Key: "action", Value: "pay"}), ratelimit.OK, test.finding)
+			got := logLines(t,
+				newRequest(ratelimit.Entry{Key: "customer", Value: "ada"}, ratelimit.Entry{
+					Key: "action", Value: "pay",
+				}), ratelimit.OK, test.finding)
 			want := maps.Clone(common)
 			want["descriptor"] = "customer=ada,action=pay"
 			maps.Copy(want, test.want)

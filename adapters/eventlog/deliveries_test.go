@@ -20,7 +20,9 @@ func TestDeliveries(t *testing.T) {
 	}
 	got := logLines(t, func(log *logrus.Entry) {
 		d := New(log)
-		tried := event.Delivery{Webhook: "w", Event: "e", Type: event.Published, Name: name, State: event.Delivered, Attempts: 1}
+		tried := event.Delivery{
+			Webhook: "w", Event: "e", Type: event.Published, Name: name, State: event.Delivered, Attempts: 1,
+		}
 		d.Report(notifying.Attempted{Delivery: tried})
 		tried.State, tried.Problem = event.Pending, "the receiver answered with the status 500"
 		d.Report(notifying.Attempted{Delivery: tried})

@@ -1,6 +1,6 @@
 // Package eventlog writes what happens inside the service to its log: rate limit configurations
-// that are loaded or refused, notices and events that cannot be delivered, mirrors that are read, and
-// old records that are removed.
+// that are loaded or refused, notices and events that cannot be delivered, mirrors that are read,
+// and old records that are removed.
 package eventlog
 
 import (
@@ -21,12 +21,12 @@ import (
 	"github.com/tollgate-dev/tollgate/ports/report"
 )
 
-// manyRules is the number of rules from which on the memory of parsing them is returned to the system
-// at once. This takes a tenth of a second.
+// manyRules is the number of rules from which on the memory of parsing them is returned to the
+// system at once. This takes a tenth of a second.
 const manyRules = 10_000
 
-// Log writes events to the log. It has neither the recipients of notices nor the URLs of webhooks. It
-// implements [report.Reporter].
+// Log writes events to the log. It has neither the recipients of notices nor the URLs of webhooks.
+// It implements [report.Reporter].
 type Log struct {
 	log              *logrus.Entry
 	rulesInForce     atomic.Bool
@@ -52,11 +52,13 @@ func (l *Log) Report(e any) {
 	case retention.Swept:
 		l.logSweep(e)
 	case learning.GatherFailed:
-		l.log.WithError(e.Err).Warn("what sign-ins have taught about everybody could not be gathered; it is kept, and the next attempt follows")
+		l.log.WithError(e.Err).
+			Warn("what sign-ins have taught about everybody could not be gathered; it is kept, and the next attempt follows")
 	case delegating.RecheckFailed:
 		l.log.WithError(e.Err).Warn("policies of publishers could not be checked; the next attempt follows")
 	case reviewing.ReminderFailed:
-		l.log.WithError(e.Err).Warn("reviewers and submitters could not be notified of reviews; the next attempt follows")
+		l.log.WithError(e.Err).
+			Warn("reviewers and submitters could not be notified of reviews; the next attempt follows")
 	case notifying.Attempted:
 		l.logAttempt(e.Delivery)
 	case notifying.Counted:
@@ -108,8 +110,9 @@ func (l *Log) logAttempt(tried event.Delivery) {
 		return
 	}
 	line := l.log.WithFields(logrus.Fields{
-		"webhook": string(tried.Webhook), "event": string(tried.Event), "type": string(tried.Type), "serverName": tried.Name.String(),
-		"attempt": tried.Attempts, "problem": tried.Problem,
+		"webhook": string(tried.Webhook), "event": string(tried.Event), "type": string(tried.Type),
+		"serverName": tried.Name.String(),
+		"attempt":    tried.Attempts, "problem": tried.Problem,
 	})
 	if tried.State == event.Dead {
 		line.Warn("an event could not be delivered and is dead")
@@ -118,8 +121,8 @@ func (l *Log) logAttempt(tried event.Delivery) {
 	}
 }
 
-// logDeliveryFailure logs an error of the service itself: as a warning if it is the first one since the
-// database worked, because there is one every few seconds while it is away.
+// logDeliveryFailure logs an error of the service itself: as a warning if it is the first one since
+// the database worked, because there is one every few seconds while it is away.
 func (l *Log) logDeliveryFailure(err error) {
 	level := logrus.WarnLevel
 	if l.deliveriesFailed.Swap(true) {
@@ -133,7 +136,9 @@ func (l *Log) logSync(e mirroring.Synced) {
 	if len(e.Summary.Count) == 0 {
 		return
 	}
-	line := l.log.WithFields(logrus.Fields{"mirror": string(e.Name), "records": e.Summary.Records, "servers": e.Summary.Servers})
+	line := l.log.WithFields(logrus.Fields{
+		"mirror": string(e.Name), "records": e.Summary.Records, "servers": e.Summary.Servers,
+	})
 	for verdict, n := range e.Summary.Count {
 		line = line.WithField(string(verdict), n)
 	}

@@ -40,8 +40,13 @@ func Check(ctx context.Context, t Target) error {
 	if err != nil {
 		return fault.Wrap(fault.Invalid, "the address "+t.URL.Redacted()+" is invalid", err)
 	}
-	transport := &http.Transport{TLSClientConfig: t.TLS, DisableKeepAlives: true} // without a proxy, which could respond itself
-	client := &http.Client{Transport: transport, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
+	// without a proxy, which could respond itself
+	transport := &http.Transport{TLSClientConfig: t.TLS, DisableKeepAlives: true}
+	client := &http.Client{
+		Transport: transport, CheckRedirect: func(*http.Request, []*http.Request) error {
+			return http.ErrUseLastResponse
+		},
+	}
 	response, err := client.Do(r)
 	if err != nil {
 		return t.noResponse(ctx, err)
@@ -52,9 +57,11 @@ func Check(ctx context.Context, t Target) error {
 	case err != nil:
 		return t.noResponse(ctx, err)
 	case response.StatusCode != http.StatusOK:
-		return fault.Newf(fault.Unavailable, "%s is not ready: %s", t.URL.Redacted(), describeResponse(response.StatusCode, text))
+		return fault.Newf(fault.Unavailable, "%s is not ready: %s", t.URL.Redacted(),
+			describeResponse(response.StatusCode, text))
 	case path.Base(t.URL.Path) == "ready" && !isReady(text):
-		return fault.Newf(fault.Unavailable, "%s does not answer like a tollgate service: check the address", t.URL.Redacted())
+		return fault.Newf(fault.Unavailable, "%s does not answer like a tollgate service: check the address",
+			t.URL.Redacted())
 	}
 	return nil
 }

@@ -33,10 +33,15 @@ func TestCheck(t *testing.T) {
 		body   string
 		reason string // after the address; empty for success
 	}{
-		"ready":              {200, `{"status":"ok","dependencies":{"database":"ok"}}`, ""},
-		"one down":           {503, `{"status":"unavailable","dependencies":{"database":"down","valkey":"ok","otp-log":"down"}}`, "database is down, otp-log is down"},
-		"draining":           {503, `{"status":"terminating","dependencies":{"database":"ok"}}`, "it is terminating"},
-		"draining and down":  {503, `{"status":"terminating","dependencies":{"database":"down"}}`, "it is terminating, database is down"},
+		"ready": {200, `{"status":"ok","dependencies":{"database":"ok"}}`, ""},
+		"one down": {
+			503, `{"status":"unavailable","dependencies":{"database":"down","valkey":"ok","otp-log":"down"}}`,
+			"database is down, otp-log is down",
+		},
+		"draining": {503, `{"status":"terminating","dependencies":{"database":"ok"}}`, "it is terminating"},
+		"draining and down": {
+			503, `{"status":"terminating","dependencies":{"database":"down"}}`, "it is terminating, database is down",
+		},
 		"rate limits":        {503, "no configuration\nmore", "503 Service Unavailable, no configuration"},
 		"empty body":         {500, "", "500 Internal Server Error"},
 		"other JSON":         {404, `{"error":"not found"}`, `404 Not Found, {"error":"not found"}`},
@@ -52,7 +57,9 @@ func TestCheck(t *testing.T) {
 			}))
 			defer s.Close()
 			err := healthprobe.Check(t.Context(), target(t, s.URL))
-			if c.reason == "" && err != nil || c.reason != "" && (!fault.Is(err, fault.Unavailable) || err.Error() != s.URL+"/ready is not ready: "+c.reason) {
+			if c.reason == "" && err != nil ||
+				c.reason != "" &&
+					(!fault.Is(err, fault.Unavailable) || err.Error() != s.URL+"/ready is not ready: "+c.reason) {
 				t.Errorf("Check = %v", err)
 			}
 		})
@@ -62,9 +69,12 @@ func TestCheck(t *testing.T) {
 // TestOtherServers expects an error for a server that responds to /ready with 200 and another body.
 func TestOtherServers(t *testing.T) {
 	for _, body := range []string{"OK", "", "<html>", `{"hello":1}`, `{"status":"unavailable"}`} {
-		s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, body) }))
+		s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+			_, _ = io.WriteString(w, body)
+		}))
 		to := target(t, s.URL)
-		if err := healthprobe.Check(t.Context(), to); !fault.Is(err, fault.Unavailable) || !strings.Contains(err.Error(), "check the address") {
+		if err := healthprobe.Check(t.Context(), to); !fault.Is(err, fault.Unavailable) ||
+			!strings.Contains(err.Error(), "check the address") {
 			t.Errorf("%q at /ready: %v", body, err)
 		}
 		to.URL.Path = "/healthcheck" // whose body is not checked
@@ -79,7 +89,8 @@ func TestNoAnswer(t *testing.T) {
 	s := httptest.NewServer(http.NotFoundHandler())
 	gone := target(t, s.URL)
 	s.Close()
-	if err := healthprobe.Check(t.Context(), gone); !fault.Is(err, fault.Unavailable) || strings.Count(err.Error(), gone.URL.Host) > 2 ||
+	if err := healthprobe.Check(t.Context(),
+		gone); !fault.Is(err, fault.Unavailable) || strings.Count(err.Error(), gone.URL.Host) > 2 ||
 		!strings.Contains(err.Error(), gone.URL.String()+" does not answer") {
 		t.Errorf("no server: %v", err)
 	}
@@ -92,7 +103,9 @@ func TestNoAnswer(t *testing.T) {
 
 // TestTLS expects the certificate of the server to be verified.
 func TestTLS(t *testing.T) {
-	s := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, `{"status":"ok"}`) }))
+	s := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		_, _ = io.WriteString(w, `{"status":"ok"}`)
+	}))
 	defer s.Close()
 	to := target(t, s.URL)
 	if err := healthprobe.Check(t.Context(), to); !fault.Is(err, fault.Unavailable) {

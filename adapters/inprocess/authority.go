@@ -13,8 +13,8 @@ import (
 
 var _ authority.Authority = (*Authority)(nil)
 
-// Authority identifies the callers of the registry by their access tokens (contract R-34) or sessions.
-// It is safe for concurrent use.
+// Authority identifies the callers of the registry by their access tokens (contract R-34) or
+// sessions. It is safe for concurrent use.
 type Authority struct {
 	checker *access.Checker
 	write   auth.TrustLevel
@@ -49,8 +49,8 @@ func (a *Authority) IdentifySession(ctx context.Context, id string, from netip.A
 	return a.confirm(ctx, s, from)
 }
 
-// confirm returns the person of a session, which is read again if it is below the highest level that a
-// write may require.
+// confirm returns the person of a session, which is read again if it is below the highest level
+// that a write may require.
 func (a *Authority) confirm(ctx context.Context, s auth.Session, from netip.Addr) (authority.Caller, error) {
 	s, err := a.checker.Confirm(ctx, s, auth.FullTrust)
 	if err != nil {

@@ -54,11 +54,13 @@ func newAuthority(t *testing.T, level auth.TrustLevel) *inprocess.Authority {
 	if err != nil {
 		t.Fatal(err)
 	}
-	checker := access.NewChecker(echoVerifier{}, sessions, memory.NewSessions(clocktest.NewManual(noon), memory.Config{}), clocktest.NewManual(noon))
+	checker := access.NewChecker(echoVerifier{}, sessions,
+		memory.NewSessions(clocktest.NewManual(noon), memory.Config{}), clocktest.NewManual(noon))
 	return inprocess.NewAuthority(checker, auth.FullTrust)
 }
 
-// TestIdentify checks that a token and a session lead to the same caller, at the address of the request.
+// TestIdentify checks that a token and a session lead to the same caller, at the address of the
+// request.
 func TestIdentify(t *testing.T) {
 	a, from := newAuthority(t, auth.LimitedTrust), netip.MustParseAddr("203.0.113.8")
 	for name, identify := range map[string]func(context.Context, string, netip.Addr) (authority.Caller, error){
@@ -67,7 +69,8 @@ func TestIdentify(t *testing.T) {
 		c, err := identify(t.Context(), "anna", from)
 		holder, refused := c.Person()
 		session, level := c.Session()
-		if err != nil || holder != "anna" || refused != nil || session != "anna" || level != "LIMITED_TRUST" || c.Address() != from || c.Publisher() != nil {
+		if err != nil || holder != "anna" || refused != nil || session != "anna" || level != "LIMITED_TRUST" ||
+			c.Address() != from || c.Publisher() != nil {
 			t.Errorf("%s: the caller is %+v, error %v", name, c, err)
 		}
 		for _, id := range []string{"", "unknown"} {
@@ -81,7 +84,8 @@ func TestIdentify(t *testing.T) {
 // TestTrust checks what each trust level permits: only HIGH_RISK may not read what is not public.
 func TestTrust(t *testing.T) {
 	for level, may := range map[auth.TrustLevel]struct{ read, write bool }{
-		auth.FullTrust: {true, true}, auth.LimitedTrust: {true, false}, auth.Unverified: {true, false}, auth.HighRisk: {},
+		auth.FullTrust: {true, true}, auth.LimitedTrust: {true, false}, auth.Unverified: {true, false},
+		auth.HighRisk: {},
 	} {
 		c, err := newAuthority(t, level).Identify(t.Context(), "anna", netip.Addr{})
 		if err != nil {
@@ -90,9 +94,14 @@ func TestTrust(t *testing.T) {
 		for name, check := range map[string]struct {
 			require func() (registry.Holder, error)
 			may     bool
-		}{"read": {c.RequireReader, may.read}, "write": {c.RequireWriter, may.write}, "full trust": {c.RequireFullTrust, may.write}} {
+		}{
+			"read": {c.RequireReader, may.read}, "write": {c.RequireWriter, may.write}, "full trust": {
+				c.RequireFullTrust, may.write,
+			},
+		} {
 			_, err := check.require()
-			if f, is := fault.As(err); check.may != (err == nil) || is && (f.Kind != fault.Forbidden || f.Details["challenge"] == nil) {
+			if f, is := fault.As(err); check.may != (err == nil) ||
+				is && (f.Kind != fault.Forbidden || f.Details["challenge"] == nil) {
 				t.Errorf("%s at %s: %v", name, level, err)
 			}
 		}
@@ -111,7 +120,9 @@ func TestRecord(t *testing.T) {
 		if err := a.Record(ctx, act); err != nil {
 			t.Fatal(err)
 		}
-		events, _, err := log.Search(ctx, authstore.AuditQuery{Subject: "anna", Category: audit.RegistryChange, Limit: 10})
+		events, _, err := log.Search(ctx, authstore.AuditQuery{
+			Subject: "anna", Category: audit.RegistryChange, Limit: 10,
+		})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -125,7 +136,8 @@ func TestRecord(t *testing.T) {
 			_, refused := e.Details["reason"]
 			warning := e.Details.Text("warning")
 			if e.Success != (act.Reason == "") || versioned != (act.Version != "") || refused != (act.Reason != "") ||
-				e.Details.Text("userId") != "anna" || e.Details.Text("sessionId") != "anna" || e.Details.Text("trustLevel") != "FULL_TRUST" ||
+				e.Details.Text("userId") != "anna" || e.Details.Text("sessionId") != "anna" ||
+				e.Details.Text("trustLevel") != "FULL_TRUST" ||
 				e.Details.Text("serverName") != "com.example/a" || warning != act.Warning {
 				t.Errorf("the event %+v does not describe the act %+v", e, act)
 			}

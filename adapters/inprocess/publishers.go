@@ -51,7 +51,8 @@ func (s *Publishers) IssueToken(ctx context.Context, p authority.Publisher) (str
 	}
 	now := s.ports.Clock.Now()
 	claims := secrets.TokenClaims{
-		ID: string(secrets.NewUUID[tokenID](s.ports.Entropy)), Publisher: content, IssuedAt: now, ExpiresAt: now.Add(publisher.TokenTTL),
+		ID: string(secrets.NewUUID[tokenID](s.ports.Entropy)), Publisher: content, IssuedAt: now,
+		ExpiresAt: now.Add(publisher.TokenTTL),
 	}
 	token, err := s.ports.Signer.Sign(ctx, claims)
 	return string(token), claims.ExpiresAt, err
@@ -70,7 +71,8 @@ func (s *Publishers) NotifyMaker(n authority.PublisherNotice) {
 		kind = notices.PublisherFailed
 	}
 	s.ports.Notifier.Notify(notices.Event{
-		Kind: kind, UserID: auth.UserID(n.Maker), At: n.At, Address: n.Address, Publisher: n.Subject, Servers: n.Pattern.String(),
+		Kind: kind, UserID: auth.UserID(n.Maker), At: n.At, Address: n.Address, Publisher: n.Subject,
+		Servers: n.Pattern.String(),
 	})
 }
 
@@ -86,7 +88,9 @@ func readPublisher(content *auth.Publisher) (authority.Publisher, error) {
 		for i, a := range permission.Actions {
 			actions[i] = publisher.Action(a)
 		}
-		p.Permissions = append(p.Permissions, publisher.Permission{Actions: actions, Pattern: pattern, Policy: publisher.PolicyID(permission.Policy)})
+		p.Permissions = append(p.Permissions, publisher.Permission{
+			Actions: actions, Pattern: pattern, Policy: publisher.PolicyID(permission.Policy),
+		})
 	}
 	return p, nil
 }

@@ -30,13 +30,16 @@ func newPublishers(t *testing.T) (*inprocess.Publishers, *inprocess.Authority, *
 	log := fakedb.NewAuditLog(db)
 	trail := auditing.New(log, clock, randomSource{})
 	config := jwt.Config{Issuer: "tollgate", Audience: "tollgate", DataDir: t.TempDir()}
-	signer, closeSigner, err := jwt.Open(t.Context(), config, fakedb.NewKeyring(db), clock, logrus.NewEntry(logrus.New()))
+	signer, closeSigner, err := jwt.Open(t.Context(), config, fakedb.NewKeyring(db), clock,
+		logrus.NewEntry(logrus.New()))
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(closeSigner)
 	checker := access.NewChecker(signer, fakedb.NewSessions(db), memory.NewSessions(clock, memory.Config{}), clock)
-	publishers := inprocess.NewPublishers(inprocess.PublishersPorts{Signer: signer, Trail: trail, Clock: clock, Entropy: randomSource{}})
+	publishers := inprocess.NewPublishers(inprocess.PublishersPorts{
+		Signer: signer, Trail: trail, Clock: clock, Entropy: randomSource{},
+	})
 	return publishers, inprocess.NewAuthority(checker, auth.FullTrust), log
 }
 
@@ -82,13 +85,25 @@ func TestRecordProof(t *testing.T) {
 	}{
 		{
 			authority.ProofAttempt{
-				Method: publisher.DNS, Domain: "example.com", Key: "ed25519:AAAAAAAA", Policies: []publisher.PolicyID{"p1", "p2"}, Address: netip.MustParseAddr("192.0.2.7"),
+				Method: publisher.DNS, Domain: "example.com", Key: "ed25519:AAAAAAAA", Policies: []publisher.PolicyID{
+					"p1", "p2",
+				}, Address: netip.MustParseAddr("192.0.2.7"),
 			},
-			audit.Details{"method": audit.Text("dns"), "domain": audit.Text("example.com"), "keyFingerprint": audit.Text("ed25519:AAAAAAAA"), "policies": audit.List{audit.Text("p1"), audit.Text("p2")}, "ipAddress": audit.Text("192.0.2.7")},
+			audit.Details{
+				"method": audit.Text("dns"), "domain": audit.Text("example.com"),
+				"keyFingerprint": audit.Text("ed25519:AAAAAAAA"), "policies": audit.List{
+					audit.Text("p1"), audit.Text("p2"),
+				}, "ipAddress": audit.Text("192.0.2.7"),
+			},
 		},
 		{
-			authority.ProofAttempt{Method: publisher.OIDC, Issuer: "https://ci.example", Subject: "job", Reason: "expired"},
-			audit.Details{"method": audit.Text("oidc"), "issuer": audit.Text("https://ci.example"), "subject": audit.Text("job"), "reason": audit.Text("expired")},
+			authority.ProofAttempt{
+				Method: publisher.OIDC, Issuer: "https://ci.example", Subject: "job", Reason: "expired",
+			},
+			audit.Details{
+				"method": audit.Text("oidc"), "issuer": audit.Text("https://ci.example"), "subject": audit.Text("job"),
+				"reason": audit.Text("expired"),
+			},
 		},
 	} {
 		publishers, _, log := newPublishers(t)
@@ -96,7 +111,8 @@ func TestRecordProof(t *testing.T) {
 			t.Fatal(err)
 		}
 		e := onlyEvent(t, log)
-		if e.Category != audit.PublisherProof || e.Subject != "" || e.Success != (test.attempt.Reason == "") || !reflect.DeepEqual(e.Details, test.want) {
+		if e.Category != audit.PublisherProof || e.Subject != "" || e.Success != (test.attempt.Reason == "") ||
+			!reflect.DeepEqual(e.Details, test.want) {
 			t.Errorf("the event is %+v, want %v without a user", e, test.want)
 		}
 	}
@@ -106,14 +122,20 @@ func TestActOfAPublisherHasNoUser(t *testing.T) {
 	log := fakedb.NewAuditLog(fakedb.New())
 	a := inprocess.NewActs(auditing.New(log, clocktest.NewManual(noon), randomSource{}))
 	caller := newPublisher(t)
-	act := authority.Act{Caller: authority.NewPublisher(caller, authoritytest.Address()), Action: "publish", ServerName: "com.example/a", Version: "1.0.0"}
+	act := authority.Act{
+		Caller: authority.NewPublisher(caller, authoritytest.Address()), Action: "publish", ServerName: "com.example/a",
+		Version: "1.0.0",
+	}
 	err := a.Record(t.Context(), act)
 	if err != nil {
 		t.Fatal(err)
 	}
 	e := onlyEvent(t, log)
 	want := audit.Details{
-		"action": audit.Text("publish"), "serverName": audit.Text("com.example/a"), "version": audit.Text("1.0.0"), "publisher": audit.Text("example.com"), "authMethod": audit.Text("dns"), "policies": audit.List{audit.Text("p1")}, "ipAddress": audit.Text("192.0.2.7"),
+		"action": audit.Text("publish"), "serverName": audit.Text("com.example/a"), "version": audit.Text("1.0.0"),
+		"publisher": audit.Text("example.com"), "authMethod": audit.Text("dns"), "policies": audit.List{
+			audit.Text("p1"),
+		}, "ipAddress": audit.Text("192.0.2.7"),
 	}
 	if e.Subject != "" || !e.Success || e.Category != audit.RegistryChange || !reflect.DeepEqual(e.Details, want) {
 		t.Errorf("the event is %+v, want %v without a user", e, want)

@@ -25,7 +25,9 @@ func (r *ReviewNotifier) NotifyReviewer(n authority.WaitingNotice) {
 	case n.Count > 1:
 		servers += " and " + strconv.Itoa(n.Count-1) + " more"
 	}
-	r.notifier.Notify(notices.Event{Kind: notices.ReviewsWaiting, UserID: auth.UserID(n.Reviewer), At: n.At, Servers: servers})
+	r.notifier.Notify(notices.Event{
+		Kind: notices.ReviewsWaiting, UserID: auth.UserID(n.Reviewer), At: n.At, Servers: servers,
+	})
 }
 
 // NotifySubmitter implements [authority.ReviewNotifier].
@@ -35,6 +37,8 @@ func (r *ReviewNotifier) NotifySubmitter(n authority.DecisionNotice) {
 		kind = notices.ReviewApproved
 	}
 	for _, person := range n.People {
-		r.notifier.Notify(notices.Event{Kind: kind, UserID: auth.UserID(person), At: n.At, Servers: n.ServerName + " " + n.Version})
+		r.notifier.Notify(notices.Event{
+			Kind: kind, UserID: auth.UserID(person), At: n.At, Servers: n.ServerName + " " + n.Version,
+		})
 	}
 }

@@ -5,8 +5,8 @@ import (
 	"github.com/tollgate-dev/tollgate/ports/secrets"
 )
 
-// Sealer implements [secrets.Sealer] with a key that is derived from the root secret, as the secrets
-// of authenticators are sealed. It is safe for concurrent use.
+// Sealer implements [secrets.Sealer] with a key that is derived from the root secret, as the
+// secrets of authenticators are sealed. It is safe for concurrent use.
 type Sealer struct {
 	key     auth.Key
 	entropy secrets.Entropy

@@ -62,7 +62,9 @@ func TestSealerHasAKeyOfItsOwn(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for purpose, opens := range map[string]bool{"webhook secrets": true, "authenticator secrets": false, "page cursors": false} {
+	for purpose, opens := range map[string]bool{
+		"webhook secrets": true, "authenticator secrets": false, "page cursors": false,
+	} {
 		key, err := root.Derive(purpose)
 		if err != nil {
 			t.Fatal(err)

@@ -7,8 +7,8 @@ import (
 	"github.com/tollgate-dev/tollgate/ports/authority"
 )
 
-// TrailSet provides the audit log of the use cases. The changes of operators need no bridge: every hexagon
-// makes changes of one form.
+// TrailSet provides the audit log of the use cases. The changes of operators need no bridge: every
+// hexagon makes changes of one form.
 var TrailSet = wire.NewSet(auditing.New, wire.Bind(new(authority.Recorder), new(*auditing.Trail)))
 
 // AuthoritySet provides the authority of the registry.

@@ -45,8 +45,8 @@ func (s *SingleUse) Claim(ctx context.Context, key string, ttl time.Duration) (f
 	count, err := counter.Add(ctx, s.store, counter.Hit{
 		Key: s.counterKey(key), Addend: 1,
 		Limit: 0, // a full store in the process removes counters that are over their limit last
-		// Window is never one second, because counters of a second may be in another store than those
-		// of a longer claim of the same key (KVSTORE_PERSECOND).
+		// Window is never one second, because counters of a second may be in another store than
+		// those of a longer claim of the same key (KVSTORE_PERSECOND).
 		Window: kept + time.Second, TTL: kept, Left: max(ttl, time.Second),
 	})
 	return err == nil && count == 1, err

@@ -89,7 +89,8 @@ func TestSingleUseKeys(t *testing.T) {
 		}
 	}
 	for _, h := range store.hits {
-		if !ratelimit.ValidPrefix(h.Key[:len(h.Key)/2]) || !ratelimit.ValidPrefix(h.Key[len(h.Key)/2:]) || len(h.Key) > counter.MaxKey {
+		if !ratelimit.ValidPrefix(h.Key[:len(h.Key)/2]) || !ratelimit.ValidPrefix(h.Key[len(h.Key)/2:]) ||
+			len(h.Key) > counter.MaxKey {
 			t.Errorf("not every store accepts the key %q", h.Key)
 		}
 		if rest := strings.TrimPrefix(strings.TrimPrefix(h.Key, long), "p_"); !strings.HasPrefix(rest, "once:") {

@@ -89,14 +89,15 @@ func TestSingleUseContractOnSharedStores(t *testing.T) {
 	}
 }
 
-// newSharedThrottle returns a throttle with one limit, which it counts with leases. Throttles with the same
-// prefix count together, always in the same window.
+// newSharedThrottle returns a throttle with one limit, which it counts with leases. Throttles with
+// the same prefix count together, always in the same window.
 func newSharedThrottle(t testing.TB, store counter.Store, prefix string, limit uint64) *inprocess.Throttle {
 	t.Helper()
 	now := clocktest.NewManual(time.Unix(1_000_000, 0))
-	exact, err := inprocess.NewThrottle(inprocess.ThrottleConfig{Prefix: prefix, Limits: map[throttle.Scope]inprocess.Limit{
-		throttle.RegistryAddress: {Requests: limit, Window: 15 * time.Minute},
-	}}, store, now)
+	exact, err := inprocess.NewThrottle(inprocess.ThrottleConfig{Prefix: prefix,
+		Limits: map[throttle.Scope]inprocess.Limit{
+			throttle.RegistryAddress: {Requests: limit, Window: 15 * time.Minute},
+		}}, store, now)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -112,7 +113,8 @@ func TestInstancesOnSharedStoresAdmitTheLimitTogether(t *testing.T) {
 			address, prefix := shared.address(t), newPrefix()
 			all := throttletest.Instances{Scope: throttle.RegistryAddress, Limit: limit, AtLeast: limit * 9 / 10}
 			for range 8 {
-				all.Throttles = append(all.Throttles, newSharedThrottle(t, shared.open(t, address, 5*time.Second), prefix, limit))
+				all.Throttles = append(all.Throttles,
+					newSharedThrottle(t, shared.open(t, address, 5*time.Second), prefix, limit))
 			}
 			throttletest.AdmitTogether(t, all)
 		})

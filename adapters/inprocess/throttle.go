@@ -65,16 +65,18 @@ func NewThrottle(cfg ThrottleConfig, store counter.Store, c clock.Clock) (*Throt
 			continue
 		}
 		if limit.Window < time.Second || limit.Window%time.Second != 0 {
-			return nil, fmt.Errorf("the window of scope %s must be a whole number of seconds, at least one, not %v", scope, limit.Window)
+			return nil,
+				fmt.Errorf("the window of scope %s must be a whole number of seconds, at least one, not %v", scope,
+					limit.Window)
 		}
 		limits[scope] = limit
 	}
 	return &Throttle{limits: limits, store: store, clock: c, prefix: cfg.Prefix}, nil
 }
 
-// NewLeasedThrottle returns a throttle that is like exact, except that it counts scopes with leases: an
-// instance holds shares of the limits of hot keys, and admits tries from them without a call to the
-// store (contract L-70). l must count in the store of exact.
+// NewLeasedThrottle returns a throttle that is like exact, except that it counts scopes with
+// leases: an instance holds shares of the limits of hot keys, and admits tries from them without a
+// call to the store (contract L-70). l must count in the store of exact.
 func NewLeasedThrottle(exact *Throttle, l *lease.Leases, scopes ...throttle.Scope) *Throttle {
 	t := *exact
 	t.leases, t.leased, t.seed = l, scopes, maphash.MakeSeed()

@@ -21,10 +21,12 @@ func NewFallbackThrottle(shared, local throttle.Throttle) *FallbackThrottle {
 // Try implements throttle.Throttle.
 func (f *FallbackThrottle) Try(ctx context.Context, scope throttle.Scope, key string) (throttle.Verdict, error) {
 	v, err := f.shared.Try(ctx, scope, key)
-	if !fault.Is(err, fault.Unavailable) || errors.Is(ctx.Err(), context.Canceled) { // a canceled call says nothing about the store
+	// a canceled call says nothing about the store
+	if !fault.Is(err, fault.Unavailable) || errors.Is(ctx.Err(), context.Canceled) {
 		return v, err
 	}
-	v, err = f.local.Try(context.WithoutCancel(ctx), scope, key) // the deadline of ctx may have passed; local does not block
+	// the deadline of ctx may have passed; local does not block
+	v, err = f.local.Try(context.WithoutCancel(ctx), scope, key)
 	v.Local = true
 	return v, err
 }

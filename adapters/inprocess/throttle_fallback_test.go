@@ -12,7 +12,9 @@ import (
 )
 
 // newFallback returns a throttle with two stores, and functions that read and advance their clock.
-func newFallback(t *testing.T, shared, local *fakeStore) (f *inprocess.FallbackThrottle, now func() time.Time, advance func(time.Duration)) {
+func newFallback(
+	t *testing.T, shared, local *fakeStore,
+) (f *inprocess.FallbackThrottle, now func() time.Time, advance func(time.Duration)) {
 	t.Helper()
 	first, c := newThrottle(t, shared)
 	second, d := newThrottle(t, local)
@@ -20,13 +22,16 @@ func newFallback(t *testing.T, shared, local *fakeStore) (f *inprocess.FallbackT
 }
 
 func TestFallbackThrottleContract(t *testing.T) {
-	for name, storeErr := range map[string]error{"available store": nil, "unavailable store": fault.New(fault.Unavailable, "unreachable")} {
+	for name, storeErr := range map[string]error{
+		"available store": nil, "unavailable store": fault.New(fault.Unavailable, "unreachable"),
+	} {
 		t.Run(name, func(t *testing.T) {
 			throttletest.Run(t, func(t *testing.T) throttletest.Subject {
 				f, now, advance := newFallback(t, &fakeStore{err: storeErr}, new(fakeStore))
 				return throttletest.Subject{
-					Throttle: f, Limited: throttle.AuthAddress, Other: throttle.StepUpUser, Unlimited: throttle.APIAddress,
-					Limit: 5, Window: 15 * time.Minute, Now: now, Advance: advance,
+					Throttle: f, Limited: throttle.AuthAddress, Other: throttle.StepUpUser,
+					Unlimited: throttle.APIAddress,
+					Limit:     5, Window: 15 * time.Minute, Now: now, Advance: advance,
 				}
 			})
 		})

@@ -31,10 +31,11 @@ func (s *countingStore) Count(ctx context.Context, hits []counter.Hit, results [
 // newLeased returns a throttle that counts the registry with leases.
 func newLeased(t testing.TB, store counter.Store, limit uint64, c *clocktest.Manual) *inprocess.Throttle {
 	t.Helper()
-	exact, err := inprocess.NewThrottle(inprocess.ThrottleConfig{Prefix: "p_", Limits: map[throttle.Scope]inprocess.Limit{
-		throttle.RegistryAddress: {Requests: limit, Window: 15 * time.Minute},
-		throttle.StepUpUser:      {Requests: 5, Window: time.Hour},
-	}}, store, c)
+	exact, err := inprocess.NewThrottle(inprocess.ThrottleConfig{Prefix: "p_",
+		Limits: map[throttle.Scope]inprocess.Limit{
+			throttle.RegistryAddress: {Requests: limit, Window: 15 * time.Minute},
+			throttle.StepUpUser:      {Requests: 5, Window: time.Hour},
+		}}, store, c)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -54,15 +55,18 @@ func tryRegistry(t testing.TB, th throttle.Throttle, key string) throttle.Verdic
 	return v
 }
 
-// TestLeasedThrottleContract runs the suite with keys that are not hot, and with one that becomes hot.
+// TestLeasedThrottleContract runs the suite with keys that are not hot, and with one that becomes
+// hot.
 func TestLeasedThrottleContract(t *testing.T) {
 	for _, limit := range []uint64{5, 3000} {
 		t.Run(fmt.Sprint(limit), func(t *testing.T) {
 			throttletest.Run(t, func(t *testing.T) throttletest.Subject {
 				c := newNoon()
 				return throttletest.Subject{
-					Throttle: newLeased(t, new(fakeStore), limit, c), Limited: throttle.RegistryAddress, Other: throttle.StepUpUser,
-					Unlimited: throttle.APIAddress, Limit: limit, Window: 15 * time.Minute, Now: c.Now, Advance: c.Advance,
+					Throttle: newLeased(t, new(fakeStore), limit, c), Limited: throttle.RegistryAddress,
+					Other:     throttle.StepUpUser,
+					Unlimited: throttle.APIAddress, Limit: limit, Window: 15 * time.Minute, Now: c.Now,
+					Advance: c.Advance,
 				}
 			})
 		})
@@ -83,8 +87,8 @@ func TestInstancesWithLeasesAdmitTheLimitTogether(t *testing.T) {
 	}
 }
 
-// TestHotAddressNeedsFewCalls checks how often the store is called for an address, also after its limit
-// is used up, and for the scopes that are not counted with leases.
+// TestHotAddressNeedsFewCalls checks how often the store is called for an address, also after its
+// limit is used up, and for the scopes that are not counted with leases.
 func TestHotAddressNeedsFewCalls(t *testing.T) {
 	for name, c := range map[string]struct {
 		scope throttle.Scope
@@ -128,8 +132,8 @@ func TestLeasedTriesAreGivenBack(t *testing.T) {
 	}
 }
 
-// TestLeasesWithoutTheStore checks that an instance admits what it holds while the store is unavailable,
-// and then fails.
+// TestLeasesWithoutTheStore checks that an instance admits what it holds while the store is
+// unavailable, and then fails.
 func TestLeasesWithoutTheStore(t *testing.T) {
 	store := new(fakeStore)
 	th := newLeased(t, store, 10_000, newNoon())

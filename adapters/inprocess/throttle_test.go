@@ -81,7 +81,8 @@ func TestThrottleHits(t *testing.T) {
 		t.Fatal(err)
 	}
 	if len(store.hits) != 2 {
-		t.Fatalf("%d hits, want a try and its return, and no hit for the scope without a limit: %+v", len(store.hits), store.hits)
+		t.Fatalf("%d hits, want a try and its return, and no hit for the scope without a limit: %+v",
+			len(store.hits), store.hits)
 	}
 	try, back := store.hits[0], store.hits[1]
 	if try.Addend != 1 || back.Addend != -1 || try.Key != back.Key {
@@ -130,9 +131,11 @@ func TestThrottleWithUnavailableStore(t *testing.T) {
 
 func TestThrottleRefusesBadSettings(t *testing.T) {
 	for name, cfg := range map[string]inprocess.ThrottleConfig{
-		"a window with a fraction of a second": {Limits: map[throttle.Scope]inprocess.Limit{"s": {Requests: 1, Window: 1500 * time.Millisecond}}},
-		"a limit without a window":             {Limits: map[throttle.Scope]inprocess.Limit{"s": {Requests: 1}}},
-		"a prefix with a space":                {Prefix: "a b"},
+		"a window with a fraction of a second": {
+			Limits: map[throttle.Scope]inprocess.Limit{"s": {Requests: 1, Window: 1500 * time.Millisecond}},
+		},
+		"a limit without a window": {Limits: map[throttle.Scope]inprocess.Limit{"s": {Requests: 1}}},
+		"a prefix with a space":    {Prefix: "a b"},
 	} {
 		if _, err := inprocess.NewThrottle(cfg, new(fakeStore), clocktest.NewManual(time.Time{})); err == nil {
 			t.Errorf("%s: NewThrottle returned no error", name)

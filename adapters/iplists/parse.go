@@ -76,7 +76,8 @@ const mappedBits = 96
 
 // parseEntry parses an address or a network. It converts IPv4-mapped addresses to IPv4.
 func parseEntry(s string) (netip.Prefix, error) {
-	wrong := fmt.Errorf("%q is neither an address nor a network (for example 203.0.113.0/24)", s[:min(len(s), maxShown)])
+	wrong := fmt.Errorf("%q is neither an address nor a network (for example 203.0.113.0/24)",
+		s[:min(len(s), maxShown)])
 	if a, err := netip.ParseAddr(s); err == nil {
 		a = a.Unmap().WithZone("")
 		return netip.PrefixFrom(a, a.BitLen()), nil

@@ -42,12 +42,17 @@ type Issuer struct {
 
 // Open loads the signing keys, or creates one, and announces them in the key ring. Until the
 // returned function is called, it reloads the files when they change and renews the announcement.
-func Open(ctx context.Context, c Config, ring authstore.KeyRing, clk clock.Clock, log *logrus.Entry) (*Issuer, func(), error) {
+func Open(
+	ctx context.Context, c Config, ring authstore.KeyRing, clk clock.Clock, log *logrus.Entry,
+) (*Issuer, func(), error) {
 	if err := c.Validate(); err != nil {
 		return nil, nil, err
 	}
 	i := &Issuer{config: c, clock: clk, verified: newVerifiedTokens()}
-	i.keys = &keySet{ring: ring, clock: clk, life: c.publicKeyTTL(), verified: i.verified, lookups: rate.NewLimiter(rate.Every(lookupEvery), lookupsAtOnce)}
+	i.keys = &keySet{
+		ring: ring, clock: clk, life: c.publicKeyTTL(), verified: i.verified,
+		lookups: rate.NewLimiter(rate.Every(lookupEvery), lookupsAtOnce),
+	}
 	i.keys.dir, i.keys.own = c.keyFolder()
 	i.parser = jwt.NewParser(
 		jwt.WithValidMethods([]string{jwt.SigningMethodEdDSA.Alg()}), jwt.WithStrictDecoding(),
@@ -122,17 +127,20 @@ func (i *Issuer) newClaims(c secrets.TokenClaims) accessClaims {
 	if p := c.Publisher; p != nil {
 		claims.Subject, claims.Method = p.Subject, p.Method
 		for _, permission := range p.Permissions {
-			claims.Permissions = append(claims.Permissions, permissionClaim{permission.Actions, permission.Pattern, permission.Policy})
+			claims.Permissions = append(claims.Permissions, permissionClaim{
+				permission.Actions, permission.Pattern, permission.Policy,
+			})
 		}
 	}
 	return claims
 }
 
-// Sign returns a token with the claims. It returns fault.Unavailable if the service started while the
-// database could not be written, and other instances do not know the key yet.
+// Sign returns a token with the claims. It returns fault.Unavailable if the service started while
+// the database could not be written, and other instances do not know the key yet.
 func (i *Issuer) Sign(_ context.Context, c secrets.TokenClaims) (auth.AccessToken, error) {
 	if i.keys.unknown.Load() {
-		return "", fault.New(fault.Unavailable, "the signing key is not announced yet, because the database cannot be written")
+		return "",
+			fault.New(fault.Unavailable, "the signing key is not announced yet, because the database cannot be written")
 	}
 	key := i.keys.currentSigner()
 	t := jwt.NewWithClaims(jwt.SigningMethodEdDSA, i.newClaims(c))

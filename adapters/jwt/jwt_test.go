@@ -116,20 +116,62 @@ func TestRefusesForgedTokens(t *testing.T) {
 			tk.Header["alg"] = "HS256"
 			return []byte(key.publicKey())
 		},
-		"type JWT":                   func(tk *jwt.Token, _ *jwt.MapClaims) any { tk.Header["typ"] = "JWT"; return key.private },
-		"a critical extension":       func(tk *jwt.Token, _ *jwt.MapClaims) any { tk.Header["crit"] = []string{"exp"}; return key.private },
-		"no type":                    func(tk *jwt.Token, _ *jwt.MapClaims) any { delete(tk.Header, "typ"); return key.private },
-		"unknown key ID":             func(tk *jwt.Token, _ *jwt.MapClaims) any { tk.Header["kid"] = "x"; return key.private },
-		"no key ID":                  func(tk *jwt.Token, _ *jwt.MapClaims) any { delete(tk.Header, "kid"); return key.private },
-		"another issuer":             func(_ *jwt.Token, c *jwt.MapClaims) any { (*c)["iss"] = "x"; return key.private },
-		"another audience":           func(_ *jwt.Token, c *jwt.MapClaims) any { (*c)["aud"] = "x"; return key.private },
-		"no audience":                func(_ *jwt.Token, c *jwt.MapClaims) any { delete(*c, "aud"); return key.private },
-		"no expiry":                  func(_ *jwt.Token, c *jwt.MapClaims) any { delete(*c, "exp"); return key.private },
-		"no session ID":              func(_ *jwt.Token, c *jwt.MapClaims) any { delete(*c, "sid"); return key.private },
-		"session ID is not a UUID":   func(_ *jwt.Token, c *jwt.MapClaims) any { (*c)["sid"] = "x"; return key.private },
-		"no subject":                 func(_ *jwt.Token, c *jwt.MapClaims) any { delete(*c, "sub"); return key.private },
-		"no token ID":                func(_ *jwt.Token, c *jwt.MapClaims) any { delete(*c, "jti"); return key.private },
-		"a publisher with a session": func(_ *jwt.Token, c *jwt.MapClaims) any { (*c)["auth_method"] = "dns"; return key.private },
+		"type JWT": func(tk *jwt.Token, _ *jwt.MapClaims) any {
+			tk.Header["typ"] = "JWT"
+			return key.private
+		},
+		"a critical extension": func(tk *jwt.Token, _ *jwt.MapClaims) any {
+			tk.Header["crit"] = []string{"exp"}
+			return key.private
+		},
+		"no type": func(tk *jwt.Token, _ *jwt.MapClaims) any {
+			delete(tk.Header, "typ")
+			return key.private
+		},
+		"unknown key ID": func(tk *jwt.Token, _ *jwt.MapClaims) any {
+			tk.Header["kid"] = "x"
+			return key.private
+		},
+		"no key ID": func(tk *jwt.Token, _ *jwt.MapClaims) any {
+			delete(tk.Header, "kid")
+			return key.private
+		},
+		"another issuer": func(_ *jwt.Token, c *jwt.MapClaims) any {
+			(*c)["iss"] = "x"
+			return key.private
+		},
+		"another audience": func(_ *jwt.Token, c *jwt.MapClaims) any {
+			(*c)["aud"] = "x"
+			return key.private
+		},
+		"no audience": func(_ *jwt.Token, c *jwt.MapClaims) any {
+			delete(*c, "aud")
+			return key.private
+		},
+		"no expiry": func(_ *jwt.Token, c *jwt.MapClaims) any {
+			delete(*c, "exp")
+			return key.private
+		},
+		"no session ID": func(_ *jwt.Token, c *jwt.MapClaims) any {
+			delete(*c, "sid")
+			return key.private
+		},
+		"session ID is not a UUID": func(_ *jwt.Token, c *jwt.MapClaims) any {
+			(*c)["sid"] = "x"
+			return key.private
+		},
+		"no subject": func(_ *jwt.Token, c *jwt.MapClaims) any {
+			delete(*c, "sub")
+			return key.private
+		},
+		"no token ID": func(_ *jwt.Token, c *jwt.MapClaims) any {
+			delete(*c, "jti")
+			return key.private
+		},
+		"a publisher with a session": func(_ *jwt.Token, c *jwt.MapClaims) any {
+			(*c)["auth_method"] = "dns"
+			return key.private
+		},
 		"a publisher without subject": func(_ *jwt.Token, c *jwt.MapClaims) any {
 			(*c)["auth_method"] = "dns"
 			delete(*c, "sid")
@@ -150,7 +192,8 @@ func TestRefusesForgedTokens(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			good := secretstest.SampleClaims(clk)
 			claims := jwt.MapClaims{
-				"iss": "tollgate", "aud": "tollgate", "sub": string(good.UserID), "sid": string(good.SessionID), "jti": good.ID,
+				"iss": "tollgate", "aud": "tollgate", "sub": string(good.UserID), "sid": string(good.SessionID),
+				"jti": good.ID,
 				"iat": good.IssuedAt.Unix(), "exp": good.ExpiresAt.Unix(),
 			}
 			token := jwt.NewWithClaims(jwt.SigningMethodEdDSA, claims)
@@ -221,7 +264,8 @@ func TestVerifiesFirstTokensOfNewInstances(t *testing.T) {
 	clk, shared := secretstest.NewClock(), newRing()
 	old := openIssuer(t, Config{DataDir: t.TempDir()}, shared, clk)
 	for range 3 {
-		token, err := openIssuer(t, Config{DataDir: t.TempDir()}, shared, clk).Sign(context.Background(), secretstest.SampleClaims(clk))
+		token, err := openIssuer(t, Config{DataDir: t.TempDir()}, shared, clk).Sign(context.Background(),
+			secretstest.SampleClaims(clk))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -288,7 +332,8 @@ func TestRotation(t *testing.T) {
 func TestRemovedKeysAreRefusedElsewhere(t *testing.T) {
 	ctx, dir, clk, shared := context.Background(), t.TempDir(), secretstest.NewClock(), newRing()
 	writeKey(t, dir, "2025.pem")
-	signer, other := openIssuer(t, Config{KeysDir: dir}, shared, clk), openIssuer(t, Config{DataDir: t.TempDir()}, shared, clk)
+	signer, other := openIssuer(t, Config{KeysDir: dir}, shared, clk),
+		openIssuer(t, Config{DataDir: t.TempDir()}, shared, clk)
 	token, err := signer.Sign(ctx, secretstest.SampleClaims(clk))
 	if err != nil {
 		t.Fatal(err)
@@ -334,8 +379,9 @@ func TestBadKeyFilesKeepLoadedKeys(t *testing.T) {
 	i := openIssuer(t, Config{KeysDir: dir}, newRing(), clk)
 	before := i.keys.currentSigner().id
 	for name, text := range map[string]string{
-		"the file is not PEM": "secret words", "the block is not a private key": "-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n",
-		"the key is not PKCS#8": "-----BEGIN PRIVATE KEY-----\nAAAA\n-----END PRIVATE KEY-----\n",
+		"the file is not PEM":            "secret words",
+		"the block is not a private key": "-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n",
+		"the key is not PKCS#8":          "-----BEGIN PRIVATE KEY-----\nAAAA\n-----END PRIVATE KEY-----\n",
 	} {
 		if err := os.WriteFile(filepath.Join(dir, "2.pem"), []byte(text), 0o600); err != nil {
 			t.Fatal(err)
@@ -396,16 +442,18 @@ func TestKeysWhileRingIsUnavailable(t *testing.T) {
 func TestKeyOutlivesItsTokens(t *testing.T) {
 	clk, shared := secretstest.NewClock(), newRing()
 	const life = 3 * time.Hour
-	token, err := openIssuer(t, Config{DataDir: t.TempDir(), TokenLife: life}, shared, clk).Sign(t.Context(), func() secrets.TokenClaims {
-		c := secretstest.SampleClaims(clk)
-		c.ExpiresAt = clk.Now().Add(life)
-		return c
-	}())
+	token, err := openIssuer(t, Config{DataDir: t.TempDir(), TokenLife: life}, shared, clk).Sign(t.Context(),
+		func() secrets.TokenClaims {
+			c := secretstest.SampleClaims(clk)
+			c.ExpiresAt = clk.Now().Add(life)
+			return c
+		}())
 	if err != nil {
 		t.Fatal(err)
 	}
 	clk.Advance(life - time.Second)
-	if _, err := openIssuer(t, Config{DataDir: t.TempDir(), TokenLife: life}, shared, clk).Verify(t.Context(), token); err != nil {
+	if _, err := openIssuer(t, Config{DataDir: t.TempDir(), TokenLife: life}, shared, clk).Verify(t.Context(),
+		token); err != nil {
 		t.Errorf("Verify of a token of a stopped instance returns %v", err)
 	}
 }

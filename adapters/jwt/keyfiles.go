@@ -39,7 +39,7 @@ func (k signingKey) publicKey() ed25519.PublicKey {
 }
 
 // loadKeys loads the keys of a folder, ordered by file name. If own is true, the folder belongs to
-// the service, and loadKeys creates a key if there is none.
+// the service, and loadKeys creates the first key.
 func loadKeys(dir string, own bool) ([]signingKey, error) {
 	names, err := listKeyFiles(dir)
 	if own && (errors.Is(err, fs.ErrNotExist) || err == nil && len(names) == 0) {
@@ -120,7 +120,8 @@ func readKeyFile(path string) (signingKey, error) {
 
 // thumbprint returns the kid of a key: its JWK thumbprint (RFC 7638; RFC 8037, appendix A.3).
 func thumbprint(public ed25519.PublicKey) authstore.KeyID {
-	sum := sha256.Sum256([]byte(`{"crv":"Ed25519","kty":"OKP","x":"` + base64.RawURLEncoding.EncodeToString(public) + `"}`))
+	sum := sha256.Sum256(
+		[]byte(`{"crv":"Ed25519","kty":"OKP","x":"` + base64.RawURLEncoding.EncodeToString(public) + `"}`))
 	return authstore.KeyID(base64.RawURLEncoding.EncodeToString(sum[:]))
 }
 

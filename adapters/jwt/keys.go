@@ -38,8 +38,8 @@ type keySet struct {
 	verified *verifiedTokens // cleared when keys change
 
 	unrenewed bool // the last announcement of the files failed; used only by reloadFiles
-	// unknown means that no other instance can know the keys yet, so that nothing is signed. It is only
-	// set at the start, while the key ring cannot be written.
+	// unknown means that no other instance can know the keys yet, so that nothing is signed. It is
+	// only set at the start, while the key ring cannot be written.
 	unknown atomic.Bool
 
 	mu      sync.RWMutex
@@ -84,9 +84,9 @@ func (k *keySet) reloadFiles(ctx context.Context) error {
 	return k.followFiles(ctx)
 }
 
-// canWait reports whether the keys may be used although their announcement failed: they were announced
-// before, or the service starts while the database can only be read. Then it serves reads, and signs
-// nothing until the keys are announced.
+// canWait reports whether the keys may be used although their announcement failed: they were
+// announced before, or the service starts while the database can only be read. Then it serves
+// reads, and signs nothing until the keys are announced.
 func (k *keySet) canWait(ctx context.Context, failure error, files map[authstore.KeyID]ed25519.PublicKey) bool {
 	switch {
 	case !fault.Is(failure, fault.Unavailable):

@@ -29,8 +29,8 @@ func (r *readOnlyRing) Announce(ctx context.Context, key authstore.PublicKey) er
 	return r.KeyRing.Announce(ctx, key)
 }
 
-// TestStartWhileRingIsReadOnly starts with a new key while the key ring cannot be written: tokens of
-// others are verified, none is signed, and all is well as soon as the key can be announced.
+// TestStartWhileRingIsReadOnly starts with a new key while the key ring cannot be written: tokens
+// of others are verified, none is signed, and all is well as soon as the key can be announced.
 func TestStartWhileRingIsReadOnly(t *testing.T) {
 	clk, shared := secretstest.NewClock(), newRing()
 	other := openIssuer(t, Config{DataDir: t.TempDir()}, shared, clk)
@@ -62,8 +62,8 @@ func TestStartWhileRingIsReadOnly(t *testing.T) {
 	}
 }
 
-// TestAccessToKeyFiles checks that a key that every user may write to is not used, and that there is a
-// warning of one that every user may read.
+// TestAccessToKeyFiles checks that a key that every user may write to is not used, and that there
+// is a warning of one that every user may read.
 func TestAccessToKeyFiles(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		t.Skip("Windows does not have these permissions")
@@ -71,12 +71,15 @@ func TestAccessToKeyFiles(t *testing.T) {
 	dir := t.TempDir()
 	writeKey(t, dir, "1.pem")
 	file := filepath.Join(dir, "1.pem")
-	for mode, want := range map[os.FileMode]string{0o600: "", 0o440: "", 0o644: "other users may read", 0o666: "every user may write to it"} {
+	for mode, want := range map[os.FileMode]string{
+		0o600: "", 0o440: "", 0o644: "other users may read", 0o666: "every user may write to it",
+	} {
 		if err := os.Chmod(file, mode); err != nil {
 			t.Fatal(err)
 		}
 		log, hook := logtest.NewNullLogger()
-		_, end, err := Open(t.Context(), Config{KeysDir: dir, Issuer: "i", Audience: "a"}, newRing(), secretstest.NewClock(), logrus.NewEntry(log))
+		_, end, err := Open(t.Context(), Config{KeysDir: dir, Issuer: "i", Audience: "a"}, newRing(),
+			secretstest.NewClock(), logrus.NewEntry(log))
 		if err == nil {
 			end()
 		}
@@ -87,7 +90,8 @@ func TestAccessToKeyFiles(t *testing.T) {
 		if err != nil {
 			said += err.Error()
 		}
-		if (err != nil) != (mode == 0o666) || !strings.Contains(said, want) || want == "" && said != "" || want != "" && !strings.Contains(said, file) {
+		if (err != nil) != (mode == 0o666) || !strings.Contains(said, want) || want == "" && said != "" ||
+			want != "" && !strings.Contains(said, file) {
 			t.Errorf("mode %#o: %q, error %v", mode, said, err)
 		}
 	}

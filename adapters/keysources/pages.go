@@ -70,7 +70,9 @@ func (p *Pages) Texts(ctx context.Context, d publisher.Domain) ([]string, error)
 	if refused := (*refusal)(nil); errors.As(err, &refused) {
 		return nil, fault.Wrap(fault.Unauthenticated, refused.reason, refused.err)
 	}
-	return nil, fault.Wrap(fault.Unavailable, fmt.Sprintf("%s cannot be read now: %s; try again later", pageURL(d), failureReason(err)), err)
+	return nil,
+		fault.Wrap(fault.Unavailable,
+			fmt.Sprintf("%s cannot be read now: %s; try again later", pageURL(d), failureReason(err)), err)
 }
 
 // refusal is the error of a page that does not count for a reason that lies in the domain.
@@ -153,7 +155,9 @@ func (p *Pages) fetch(ctx context.Context, d publisher.Domain) ([]string, error)
 // requestError returns the error of a request without a response.
 func (p *Pages) requestError(ctx context.Context, d publisher.Domain, err error) error {
 	if refused := (*publicdial.RefusedError)(nil); errors.As(err, &refused) {
-		return &refusal{fmt.Sprintf("%s has an address that is not public, to which the service does not connect", d), err}
+		return &refusal{
+			fmt.Sprintf("%s has an address that is not public, to which the service does not connect", d), err,
+		}
 	}
 	if isNotFound(err) && p.hasNoAddress(ctx, d) {
 		return &refusal{fmt.Sprintf("%s has no address, so that its page cannot be read", d), err}

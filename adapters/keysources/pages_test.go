@@ -44,7 +44,8 @@ func expectFault(t *testing.T, source *Pages, domain string, kind fault.Kind, wa
 	t.Helper()
 	texts, err := source.Texts(t.Context(), parseDomain(t, domain))
 	f, ok := fault.As(err)
-	if !ok || len(texts) != 0 || f.Kind != kind || !strings.Contains(f.Message, want) || !strings.Contains(f.Message, domain) {
+	if !ok || len(texts) != 0 || f.Kind != kind || !strings.Contains(f.Message, want) ||
+		!strings.Contains(f.Message, domain) {
 		t.Errorf("Texts(%s) = %q, %v, want a fault of kind %v: %s", domain, texts, err, kind, want)
 	}
 	if ok && strings.Contains(f.Message, "127.0.0") {
@@ -88,7 +89,9 @@ func TestPagesClassifyStatuses(t *testing.T) {
 		want string
 	}{
 		204: {fault.Unauthenticated, "responds with 204"}, 301: {fault.Unauthenticated, "redirects"},
-		302: {fault.Unauthenticated, "redirects"}, 307: {fault.Unauthenticated, "redirects"}, 308: {fault.Unauthenticated, "redirects"},
+		302: {fault.Unauthenticated, "redirects"}, 307: {fault.Unauthenticated, "redirects"}, 308: {
+			fault.Unauthenticated, "redirects",
+		},
 		400: {fault.Unauthenticated, "responds with 400"}, 401: {fault.Unauthenticated, "responds with 401"},
 		403: {fault.Unauthenticated, "responds with 403"}, 404: {fault.Unauthenticated, "responds with 404"},
 		410: {fault.Unauthenticated, "responds with 410"}, 429: {fault.Unavailable, "responds with 429"},
@@ -120,7 +123,9 @@ func TestPagesLimitTheSize(t *testing.T) {
 	for _, name := range []string{"large.example", "endless.example"} {
 		expectFault(t, source, name, fault.Unauthenticated, "has more than 4096 bytes")
 	}
-	s.handle("header.example", func(w http.ResponseWriter, _ *http.Request) { w.Header().Set("X", strings.Repeat("a", 32<<10)) })
+	s.handle("header.example", func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("X", strings.Repeat("a", 32<<10))
+	})
 	expectFault(t, source, "header.example", fault.Unavailable, "the connection failed")
 }
 
@@ -200,7 +205,8 @@ func TestPagesRefuseAddressesThatAreNotPublic(t *testing.T) {
 	}
 	if listener, err := new(net.ListenConfig).Listen(t.Context(), "tcp6", "[::1]:0"); err == nil {
 		_ = listener.Close() // this machine has IPv6
-		addresses = append(addresses, "::1", "fe80::1", "fd00::1", "ff02::1", "2002:7f00:1::1", "64:ff9b::7f00:1", "::ffff:127.0.0.1")
+		addresses = append(addresses, "::1", "fe80::1", "fd00::1", "ff02::1", "2002:7f00:1::1", "64:ff9b::7f00:1",
+			"::ffff:127.0.0.1")
 	}
 	for i, address := range addresses {
 		name := fmt.Sprintf("a%d.example", i)

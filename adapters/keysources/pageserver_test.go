@@ -18,8 +18,8 @@ import (
 	"github.com/tollgate-dev/tollgate/test/testcert"
 )
 
-// pageServer serves the pages of all domains over TLS at 127.0.0.1. Its DNS server knows the domains
-// for which a handler is set.
+// pageServer serves the pages of all domains over TLS at 127.0.0.1. Its DNS server knows the
+// domains for which a handler is set.
 type pageServer struct {
 	dns       *dnsserver.Server
 	authority *testcert.Certificate
@@ -57,14 +57,15 @@ func startPages(t *testing.T, address string, change func(*tls.Config)) *pageSer
 		}
 	}
 	var certificates sync.Map
-	server.TLS = &tls.Config{MinVersion: tls.VersionTLS12, GetCertificate: func(hello *tls.ClientHelloInfo) (*tls.Certificate, error) {
-		found, _ := certificates.LoadOrStore(hello.ServerName, sync.OnceValue(func() tls.Certificate {
-			return s.authority.Issue(t, strings.Replace(hello.ServerName, "wrongname", "othername", 1)).Pair()
-		}))
-		issue, _ := found.(func() tls.Certificate) // its only type
-		pair := issue()
-		return &pair, nil
-	}}
+	server.TLS = &tls.Config{MinVersion: tls.VersionTLS12,
+		GetCertificate: func(hello *tls.ClientHelloInfo) (*tls.Certificate, error) {
+			found, _ := certificates.LoadOrStore(hello.ServerName, sync.OnceValue(func() tls.Certificate {
+				return s.authority.Issue(t, strings.Replace(hello.ServerName, "wrongname", "othername", 1)).Pair()
+			}))
+			issue, _ := found.(func() tls.Certificate) // its only type
+			pair := issue()
+			return &pair, nil
+		}}
 	if change != nil {
 		change(server.TLS)
 	}
@@ -80,7 +81,8 @@ func (s *pageServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	s.requests[host]++
 	handler := s.handlers[host]
 	s.mu.Unlock()
-	if r.Method != http.MethodGet || r.URL.Path != "/.well-known/mcp-registry-auth" || r.URL.RawQuery != "" || handler == nil {
+	if r.Method != http.MethodGet || r.URL.Path != "/.well-known/mcp-registry-auth" || r.URL.RawQuery != "" ||
+		handler == nil {
 		http.NotFound(w, r)
 		return
 	}

@@ -51,7 +51,8 @@ func isNotFound(err error) bool {
 // isTimeout reports whether an answer did not arrive in time, or the caller stopped waiting for it.
 func isTimeout(err error) bool {
 	var e net.Error
-	return errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled) || errors.As(err, &e) && e.Timeout()
+	return errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled) ||
+		errors.As(err, &e) && e.Timeout()
 }
 
 // absoluteName returns the name with a dot at its end, so that a resolver does not try it below the

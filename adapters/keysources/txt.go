@@ -36,9 +36,9 @@ func txtWithin(c Config, deadline, attempt time.Duration) *TXT {
 	return t
 }
 
-// Texts returns the TXT records of the domain: at most 64, without those of more than 4096 bytes. It
-// returns an empty list if the domain does not exist or has no TXT records, and fault.Unavailable
-// after any other failure.
+// Texts returns the TXT records of the domain: at most 64, without those of more than 4096 bytes.
+// It returns an empty list if the domain does not exist or has no TXT records, and
+// fault.Unavailable after any other failure.
 func (t *TXT) Texts(ctx context.Context, d publisher.Domain) ([]string, error) {
 	texts, err := t.flight.join(ctx, d)
 	switch {
@@ -51,7 +51,9 @@ func (t *TXT) Texts(ctx context.Context, d publisher.Domain) ([]string, error) {
 	if isTimeout(err) {
 		reason = "the DNS server did not answer in time"
 	}
-	return nil, fault.Wrap(fault.Unavailable, fmt.Sprintf("the TXT records of %s cannot be read now: %s; try again later", d, reason), err)
+	return nil,
+		fault.Wrap(fault.Unavailable,
+			fmt.Sprintf("the TXT records of %s cannot be read now: %s; try again later", d, reason), err)
 }
 
 func (t *TXT) lookup(ctx context.Context, d publisher.Domain) ([]string, error) {

@@ -130,7 +130,8 @@ func TestTXTIsUnavailableWithoutServer(t *testing.T) {
 	}
 	_ = conn.Close() // its port refuses packets now
 	source := txtWithin(Config{Resolver: conn.LocalAddr().String()}, patience, patience)
-	if got, err := source.Texts(t.Context(), parseDomain(t, "keys.example")); len(got) != 0 || !fault.Is(err, fault.Unavailable) {
+	if got, err := source.Texts(t.Context(), parseDomain(t, "keys.example")); len(got) != 0 ||
+		!fault.Is(err, fault.Unavailable) {
 		t.Errorf("Texts = %q, %v, want a fault of kind Unavailable", got, err)
 	}
 }

@@ -48,7 +48,8 @@ func newTestListener(e *events, fail <-chan error) Listener {
 
 func newTestProcess(e *events, fail <-chan error) (*Process, *logtest.Hook) {
 	log, hook := logtest.NewNullLogger()
-	p := New(Config{Ready: logrus.Fields{"environment": "embedded"}, Drain: 5 * time.Second, Timeout: time.Second}, logrus.NewEntry(log))
+	p := New(Config{Ready: logrus.Fields{"environment": "embedded"}, Drain: 5 * time.Second, Timeout: time.Second},
+		logrus.NewEntry(log))
 	p.AddListener(newTestListener(e, fail), func() { e.add("cleaned up") })
 	p.AddDrain(func() { e.add("drained") })
 	p.AddBackground(func(ctx context.Context) error {
@@ -77,7 +78,8 @@ func TestRunStopsInOrder(t *testing.T) {
 			t.Errorf("Run took %v, want the minute and the drain of 5 s", took)
 		}
 		ready := hook.AllEntries()[0]
-		if ready.Message != "tollgate is ready" || ready.Data["environment"] != "embedded" || ready.Data["api"] != "127.0.0.1:80" {
+		if ready.Message != "tollgate is ready" || ready.Data["environment"] != "embedded" ||
+			ready.Data["api"] != "127.0.0.1:80" {
 			t.Errorf("the first log line is %q with %v", ready.Message, ready.Data)
 		}
 	})

@@ -61,8 +61,8 @@ func parseEvent(line []byte) (record, error) {
 	return record{r["id"], labelField(r["label"]), personFields(r), e}, f.err
 }
 
-// personFields returns the id and the e-mail address that may be those of an account. The record may
-// contain others: they are left out.
+// personFields returns the id and the e-mail address that may be those of an account. The record
+// may contain others: they are left out.
 func personFields(r lineFields) (p learning.Person) {
 	var id, email string
 	if json.Unmarshal(r["userId"], &id) == nil {
@@ -182,7 +182,10 @@ func (f *fieldParser) timeField(raw json.RawMessage) time.Time {
 // coordinates.
 func (f *fieldParser) locationField(r lineFields) *risk.Location {
 	coordinates := f.coordinatesField(r["lat"], r["lon"])
-	l := risk.Location{State: risk.Known, Country: f.countryField(r["country"]), Coordinates: coordinates, Network: f.networkField(r["asn"])}
+	l := risk.Location{
+		State: risk.Known, Country: f.countryField(r["country"]), Coordinates: coordinates,
+		Network: f.networkField(r["asn"]),
+	}
 	if len(r["country"]) == 0 && coordinates == nil {
 		return nil
 	}
@@ -217,7 +220,7 @@ func (f *fieldParser) degreesField(field string, raw json.RawMessage, most float
 	return d
 }
 
-// networkField parses a network number such as 64500 or "AS64500".
+// networkField parses a network number like 64500 or "AS64500".
 func (f *fieldParser) networkField(raw json.RawMessage) risk.Network {
 	if isMissing(raw) {
 		return risk.Network{}
@@ -249,8 +252,9 @@ func (f *fieldParser) reputationField(raw json.RawMessage) *risk.Reputation {
 // deviceField parses the properties of the device.
 func (f *fieldParser) deviceField(r lineFields) auth.DeviceInfo {
 	d, err := auth.NewDeviceInfo(auth.DeviceFields{
-		UserAgent: f.textField("userAgent", r["userAgent"]), ScreenResolution: f.textField("screenResolution", r["screenResolution"]),
-		Timezone: f.textField("timezone", r["timezone"]), Language: f.textField("language", r["language"]),
+		UserAgent:        f.textField("userAgent", r["userAgent"]),
+		ScreenResolution: f.textField("screenResolution", r["screenResolution"]),
+		Timezone:         f.textField("timezone", r["timezone"]), Language: f.textField("language", r["language"]),
 	})
 	if why, ok := fault.As(err); ok && f.err == nil {
 		f.err = errors.New(strings.TrimPrefix(why.Message, "deviceInfo."))

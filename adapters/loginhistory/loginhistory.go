@@ -29,7 +29,7 @@ type Replayer interface {
 // Line is the verdict on one line of the input.
 type Line struct {
 	ID    json.RawMessage // the id of the record, unchanged
-	Label string          // of the record; empty if it has none
+	Label string          // of the record; otherwise empty
 	Who   learning.Person // whose account it may be
 	Event replay.Event
 	replay.Verdict

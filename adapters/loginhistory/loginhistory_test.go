@@ -20,7 +20,8 @@ import (
 )
 
 func newReplayer() *replay.Replayer {
-	return replay.New(replay.Config{Assess: authtest.SignIn().Assess(), StepUp: replay.FirstDevice}, signalstest.None{}, signalstest.None{})
+	return replay.New(replay.Config{Assess: authtest.SignIn().Assess(), StepUp: replay.FirstDevice}, signalstest.None{},
+		signalstest.None{})
 }
 
 // lineWith returns a valid line with some fields added or replaced.
@@ -48,9 +49,16 @@ func TestHistoryOutput(t *testing.T) {
 		want    string
 	}{
 		{nil, "}"},
-		{&history.Result{Silence: history.SilentPerson}, `,"pointsScore":15,"historyScore":null,"historySilent":"person"}`},
 		{
-			&history.Result{Score: 1.23456, Parts: []history.Part{{Feature: history.Country, Value: "FR", Person: .0123456789, Everyone: .5, Points: 12.345}}},
+			&history.Result{Silence: history.SilentPerson},
+			`,"pointsScore":15,"historyScore":null,"historySilent":"person"}`,
+		},
+		{
+			&history.Result{
+				Score: 1.23456, Parts: []history.Part{
+					{Feature: history.Country, Value: "FR", Person: .0123456789, Everyone: .5, Points: 12.345},
+				},
+			},
 			`,"pointsScore":15,"historyScore":1.23,"historyParts":[{"feature":"country","value":"FR","known":false,"person":0.012346,"everyone":0.5,` +
 				`"points":12.35,"reason":"this country (FR): never before for you, 50 % of all sign-ins here: +12"}]}`,
 		},
@@ -77,11 +85,13 @@ func TestAllFields(t *testing.T) {
 	at := time.Date(2026, time.November, 21, 12, 0, 0, 5e8, time.UTC)
 	l := e.Location
 	if id != "7" || !e.At.Equal(at) || e.User != "id u" || e.Address != netip.MustParseAddr("::ffff:203.0.113.1") ||
-		e.PasswordCorrect || e.StepUpPassed != replay.Yes || e.DeviceTrusted != replay.No || e.DeviceTokenShown != replay.Yes ||
+		e.PasswordCorrect || e.StepUpPassed != replay.Yes || e.DeviceTrusted != replay.No ||
+		e.DeviceTokenShown != replay.Yes ||
 		*e.Reputation != (risk.Reputation{State: risk.Known, Class: risk.Tor}) || e.Device.UserAgent() != "a" {
 		t.Errorf("the event is %+v", e)
 	}
-	if l.State != risk.Known || l.Country != "DE" || l.Network.ASN != 64500 || *l.Coordinates != (risk.Coordinates{Latitude: 52.5, Longitude: -13.4}) {
+	if l.State != risk.Known || l.Country != "DE" || l.Network.ASN != 64500 ||
+		*l.Coordinates != (risk.Coordinates{Latitude: 52.5, Longitude: -13.4}) {
 		t.Errorf("the location is %+v", l)
 	}
 }
@@ -103,8 +113,10 @@ func TestOptionalFields(t *testing.T) {
 			t.Errorf("%s: %+v", fields, e)
 		}
 	}
-	_, e, err := parseLine(`{"id":"1","ts":1795262400.25,"email":" Ada@Example.com","ip":"10.0.0.1","passwordCorrect":true,"ipReputation":null}`)
-	if err != nil || e.User != "email ada@example.com" || e.At.Nanosecond() != 25e7 || e.Reputation.State != risk.Unanswered {
+	_, e, err := parseLine(
+		`{"id":"1","ts":1795262400.25,"email":" Ada@Example.com","ip":"10.0.0.1","passwordCorrect":true,"ipReputation":null}`)
+	if err != nil || e.User != "email ada@example.com" || e.At.Nanosecond() != 25e7 ||
+		e.Reputation.State != risk.Unanswered {
 		t.Errorf("%+v, %v", e, err)
 	}
 }
@@ -145,7 +157,8 @@ func TestMalformedLines(t *testing.T) {
 		lineWith(`,"stepUpPassed":1`):                   "stepUpPassed ",
 	} {
 		var out bytes.Buffer
-		err := ReplayLines(context.Background(), strings.NewReader(lineWith("")+"\n\n"+line+"\n"), newReplayer(), NewLineWriter(&out))
+		err := ReplayLines(context.Background(), strings.NewReader(lineWith("")+"\n\n"+line+"\n"), newReplayer(),
+			NewLineWriter(&out))
 		if err == nil || !strings.HasPrefix(err.Error(), "line 3: ") || !strings.Contains(err.Error(), names) {
 			t.Errorf("%.80s: %v, want line 3 and %q", line, err, names)
 		}
@@ -162,7 +175,8 @@ func TestNamesInAnotherCase(t *testing.T) {
 	if err != nil || e.Location != nil || !e.PasswordCorrect || e.At.Unix() != 1795262400 {
 		t.Errorf("%+v, %v", e, err)
 	}
-	if _, _, err := parseLine(strings.Replace(lineWith(""), `"id"`, `"ID"`, 1)); err == nil || !strings.HasPrefix(err.Error(), "id ") {
+	if _, _, err := parseLine(strings.Replace(lineWith(""), `"id"`, `"ID"`, 1)); err == nil ||
+		!strings.HasPrefix(err.Error(), "id ") {
 		t.Errorf("%v, want an error about the missing id", err)
 	}
 }
@@ -171,21 +185,26 @@ func longText(n int) string { return strings.Repeat("x", n) }
 
 func TestLimits(t *testing.T) {
 	big := lineWith(`,"label":"` + longText(maxLine) + `"`)
-	err := ReplayLines(context.Background(), strings.NewReader(lineWith("")+"\n"+big), newReplayer(), NewLineWriter(io.Discard))
+	err := ReplayLines(context.Background(), strings.NewReader(lineWith("")+"\n"+big), newReplayer(),
+		NewLineWriter(io.Discard))
 	if err == nil || !strings.HasPrefix(err.Error(), "line 2 is longer") {
 		t.Errorf("ReplayLines of a line that is too long: %v", err)
 	}
-	err = ReplayLines(context.Background(), strings.NewReader(lineWith("")+"\n"+lineWith(`,"ts":1795262399`)), newReplayer(), NewLineWriter(io.Discard))
+	err = ReplayLines(context.Background(), strings.NewReader(lineWith("")+"\n"+lineWith(`,"ts":1795262399`)),
+		newReplayer(), NewLineWriter(io.Discard))
 	if err == nil || err.Error() != "line 2: ts is before that of the event before, 2026-11-21T12:00:00Z" {
 		t.Errorf("ReplayLines of lines out of order: %v", err)
 	}
 	full := errors.New("disk full")
-	if err := ReplayLines(context.Background(), strings.NewReader(lineWith("")), newReplayer(), func(Line) error { return full }); !errors.Is(err, full) {
+	if err := ReplayLines(context.Background(), strings.NewReader(lineWith("")), newReplayer(), func(Line) error {
+		return full
+	}); !errors.Is(err, full) {
 		t.Errorf("ReplayLines with a failing writer: %v", err)
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
-	if err := ReplayLines(ctx, strings.NewReader(lineWith("")), newReplayer(), NewLineWriter(io.Discard)); !errors.Is(err, context.Canceled) {
+	if err := ReplayLines(ctx, strings.NewReader(lineWith("")), newReplayer(),
+		NewLineWriter(io.Discard)); !errors.Is(err, context.Canceled) {
 		t.Errorf("ReplayLines with a cancelled context: %v", err)
 	}
 }
@@ -213,7 +232,9 @@ func TestGolden(t *testing.T) {
 // TestByteOrderMark checks that the mark is ignored at the start of the file, and only there.
 func TestByteOrderMark(t *testing.T) {
 	for text, good := range map[string]bool{"\ufeff" + lineWith(""): true, "\n\ufeff" + lineWith(""): false} {
-		err := ReplayLines(context.Background(), strings.NewReader(text), newReplayer(), func(Line) error { return nil })
+		err := ReplayLines(context.Background(), strings.NewReader(text), newReplayer(), func(Line) error {
+			return nil
+		})
 		if (err == nil) != good {
 			t.Errorf("%q: %v", text, err)
 		}

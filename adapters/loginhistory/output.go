@@ -58,7 +58,9 @@ func NewLineWriter(w io.Writer) func(Line) error {
 	e := json.NewEncoder(w)
 	e.SetEscapeHTML(false)
 	return func(l Line) error {
-		return e.Encode(verdictJSON{l.ID, roundTo(l.RiskScore, 100), l.Level.String(), factorsJSON(l.Factors), newHistoryJSON(&l)})
+		return e.Encode(verdictJSON{
+			l.ID, roundTo(l.RiskScore, 100), l.Level.String(), factorsJSON(l.Factors), newHistoryJSON(&l),
+		})
 	}
 }
 
@@ -75,7 +77,8 @@ func newHistoryJSON(l *Line) *historyJSON {
 	j.History = &score
 	for _, p := range l.History.Parts {
 		j.Parts = append(j.Parts, partJSON{
-			p.Feature.String(), p.Value, p.Known, roundTo(p.Person, 1e6), roundTo(p.Everyone, 1e6), roundTo(p.Points, 100), p.Sentence(),
+			p.Feature.String(), p.Value, p.Known, roundTo(p.Person, 1e6), roundTo(p.Everyone, 1e6),
+			roundTo(p.Points, 100), p.Sentence(),
 		})
 	}
 	return j

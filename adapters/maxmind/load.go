@@ -20,7 +20,9 @@ const (
 // loadDatabase reads a database, checks it and stores it in into. hasData reports whether a record
 // has the data that the database is used for. The database is kept in memory and not mapped,
 // because overwriting a mapped file would crash the process.
-func loadDatabase(into *atomic.Pointer[maxminddb.Reader], path string, hasData func(maxminddb.Result) (bool, error)) error {
+func loadDatabase(
+	into *atomic.Pointer[maxminddb.Reader], path string, hasData func(maxminddb.Result) (bool, error),
+) error {
 	content, err := files.Read(path, maxFile)
 	if err != nil {
 		return err

@@ -10,9 +10,9 @@ import (
 	"github.com/tollgate-dev/tollgate/ports/counter"
 )
 
-// admissions lets one call at a time decide about a key. Hits that come meanwhile wait, and the next call
-// decides about all of them in their order, on one read and one compare-and-swap. So the number of hits of
-// a key is not limited by the time that a call takes. Keys share slots.
+// admissions lets one call at a time decide about a key. Hits that come meanwhile wait, and the
+// next call decides about all of them in their order, on one read and one compare-and-swap. So the
+// number of hits of a key is not limited by the time that a call takes. Keys share slots.
 type admissions struct {
 	seed  maphash.Seed
 	slots [1024]admissionSlot
@@ -25,7 +25,8 @@ type admissionSlot struct {
 	waiting []*admissionTicket
 }
 
-// admissionTicket is the hits of one call in one slot. Its results and err are set when done is closed.
+// admissionTicket is the hits of one call in one slot. Its results and err are set when done is
+// closed.
 type admissionTicket struct {
 	batch
 	indices []int // of the hits in the call
@@ -36,8 +37,8 @@ type admissionTicket struct {
 
 func newAdmissions() *admissions { return &admissions{seed: maphash.MakeSeed()} }
 
-// run decides about hits that are not of fixed windows. If ctx ends first, hits that wait for another
-// call are not counted, unless that call has begun to decide about them.
+// run decides about hits that are not of fixed windows. If ctx ends first, hits that wait for
+// another call are not counted, unless that call has begun to decide about them.
 func (s *admissions) run(ctx context.Context, c *Client, b batch) error {
 	var own, others []*admissionTicket
 	for _, t := range s.newTickets(b) {
@@ -116,8 +117,8 @@ func (t *admissionTicket) wait(ctx context.Context) error {
 	}
 }
 
-// enter reports whether the caller must decide about the ticket, and then call leave. Otherwise another
-// call will.
+// enter reports whether the caller must decide about the ticket, and then call leave. Otherwise
+// another call will.
 func (s *admissionSlot) enter(t *admissionTicket) bool {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
@@ -129,15 +130,16 @@ func (s *admissionSlot) enter(t *admissionTicket) bool {
 	return true
 }
 
-// leave makes the slot free. Tickets that wait are decided in a new goroutine, because the caller has its
-// own result.
+// leave makes the slot free. Tickets that wait are decided in a new goroutine, because the caller
+// has its own result.
 func (s *admissionSlot) leave(c *Client) {
 	if tickets := s.takeWaiting(); len(tickets) > 0 {
 		go s.decideWaiting(c, tickets)
 	}
 }
 
-// decideWaiting decides about tickets until none waits. No caller ends that, because they are of several.
+// decideWaiting decides about tickets until no ticket waits. No caller ends that, because they are
+// of several.
 func (s *admissionSlot) decideWaiting(c *Client, tickets []*admissionTicket) {
 	for ; len(tickets) > 0; tickets = s.takeWaiting() {
 		_ = c.decideTickets(c.deadlines.Call(context.Background(), time.Now()), tickets) // the error is in the tickets
@@ -147,7 +149,7 @@ func (s *admissionSlot) decideWaiting(c *Client, tickets []*admissionTicket) {
 	}
 }
 
-// takeWaiting returns the tickets that wait. If there are none, the slot becomes free.
+// takeWaiting returns the tickets that wait. If no ticket waits, the slot becomes free.
 func (s *admissionSlot) takeWaiting() []*admissionTicket {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()

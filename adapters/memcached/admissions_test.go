@@ -7,8 +7,8 @@ import (
 	"github.com/tollgate-dev/tollgate/core/fault"
 )
 
-// TestTicketOfACallerWhoGivesUp requires that hits which wait for another call are not decided once their
-// caller has given up, and that the others still are.
+// TestTicketOfACallerWhoGivesUp requires that hits which wait for another call are not decided once
+// their caller has given up, and that the others still are.
 func TestTicketOfACallerWhoGivesUp(t *testing.T) {
 	var slot admissionSlot
 	newTicket := func() *admissionTicket { return &admissionTicket{slot: &slot, done: make(chan struct{})} }

@@ -14,8 +14,9 @@ import (
 // errContended means that other instances changed a counter all the time until the deadline.
 var errContended = errors.New("other instances change the counter all the time")
 
-// decideAll decides about hits that are not of fixed windows: it reads the states, decides by the clock of this
-// process, and stores the new states unless another instance has changed them meanwhile; then it starts again.
+// decideAll decides about hits that are not of fixed windows: it reads the states, decides by the
+// clock of this process, and stores the new states unless another instance has changed them
+// meanwhile; then it starts again.
 func (c *Client) decideAll(ctx context.Context, b batch) error {
 	undecided := map[string]bool{}
 	for i := range b.hits {
@@ -38,8 +39,8 @@ func (c *Client) decideAll(ctx context.Context, b batch) error {
 	return nil
 }
 
-// decideOnce reads the states, decides about all hits and stores the new states. It returns the keys whose
-// states were stored, or did not change.
+// decideOnce reads the states, decides about all hits and stores the new states. It returns the
+// keys whose states were stored, or did not change.
 func (c *Client) decideOnce(ctx context.Context, b batch) (map[string]bool, error) {
 	states, err := c.readStates(ctx, b.hits)
 	if err != nil {
@@ -57,8 +58,8 @@ type admitState struct {
 	hit     *counter.Hit
 	sliding ratelimit.Sliding
 	full    int64
-	mark    uint32 // of the stored value; 0 if there is none
-	cas     uint64 // of the stored value; 0 if there is none
+	mark    uint32 // of the stored value; otherwise 0
+	cas     uint64 // of the stored value; otherwise 0
 	changed bool
 }
 
@@ -67,8 +68,8 @@ func bucket(h *counter.Hit) ratelimit.Bucket {
 	return ratelimit.Bucket{Limit: h.Limit, Window: h.Window, Burst: h.Burst}
 }
 
-// bucketMark identifies the limit and the burst under which the state of a token bucket was stored (FNV-1a).
-// It is never 0, which a state of a version without marks has.
+// bucketMark identifies the limit and the burst under which the state of a token bucket was stored
+// (FNV-1a). It is never 0, which a state of a version without marks has.
 func bucketMark(h *counter.Hit) uint32 {
 	mark := uint32(2166136261)
 	for _, n := range [...]uint64{h.Limit, h.Burst} {
@@ -80,8 +81,8 @@ func bucketMark(h *counter.Hit) uint32 {
 	return max(mark, 1)
 }
 
-// cutBucket empties a token bucket that is more than empty since its limit or burst was changed. Without a
-// change the clock of this process is behind that of the instance which stored the state.
+// cutBucket empties a token bucket that is more than empty since its limit or burst was changed.
+// Without a change the clock of this process is behind that of the instance which stored the state.
 func (s *admitState) cutBucket(now time.Time) {
 	if s.hit.Algorithm != ratelimit.TokenBucket || s.mark == 0 || s.mark == bucketMark(s.hit) {
 		return
@@ -127,15 +128,18 @@ func (s *admitState) command(now time.Time) setCommand {
 		return setCommand{key: s.key(), value: s.sliding.Current, cas: s.cas, life: end.Sub(now) + ratelimit.ClockSkew}
 	}
 	life := bucket(s.hit).FullAt(s.full).Sub(now) + ratelimit.ClockSkew
-	return setCommand{key: s.key(), value: uint64(s.full), cas: s.cas, mark: bucketMark(s.hit), life: life} //nolint:gosec // a time
+	return setCommand{
+		key: s.key(), value: uint64(s.full), cas: s.cas, mark: bucketMark(s.hit), life: life,
+	} //nolint:gosec // a time
 }
 
-// windowKey returns the key of the count of one window. It is longer than counter.MaxKey, but not than
-// memcached allows.
+// windowKey returns the key of the count of one window. It is longer than counter.MaxKey, but not
+// than memcached allows.
 func windowKey(key string, window int64) string { return key + ":" + strconv.FormatInt(window, 10) }
 
-// readStates reads the states of all keys that are not of fixed windows. A sliding window has a count for each window; that of the window
-// before does not change any more, as far as the clocks of all instances agree.
+// readStates reads the states of all keys that are not of fixed windows. A sliding window has a
+// count for each window; that of the window before does not change any more, as far as the clocks
+// of all instances agree.
 func (c *Client) readStates(ctx context.Context, hits []counter.Hit) (map[string]*admitState, error) {
 	states := map[string]*admitState{}
 	var keys []string
@@ -149,12 +153,17 @@ func (c *Client) readStates(ctx context.Context, hits []counter.Hit) (map[string
 		s := &admitState{hit: h}
 		states[h.Key] = s
 		if h.Algorithm == ratelimit.TokenBucket {
-			keys, into = append(keys, h.Key), append(into, func(r response) { s.full, s.cas, s.mark = int64(r.count), r.cas, r.mark }) //nolint:gosec // a time
+			keys, into = append(keys, h.Key),
+				append(into, func(r response) {
+					s.full, s.cas, s.mark = int64(r.count), r.cas, r.mark
+				}) //nolint:gosec // a time
 			continue
 		}
 		s.sliding.Window = now.UnixMicro() / h.Window.Microseconds()
 		keys = append(keys, windowKey(h.Key, s.sliding.Window), windowKey(h.Key, s.sliding.Window-1))
-		into = append(into, func(r response) { s.sliding.Current, s.cas = r.count, r.cas }, func(r response) { s.sliding.Earlier = r.count })
+		into = append(into, func(r response) { s.sliding.Current, s.cas = r.count, r.cas }, func(r response) {
+			s.sliding.Earlier = r.count
+		})
 	}
 	answers, err := c.exchange(ctx, keys, func(out []byte, i int) []byte { return appendGetCAS(out, keys[i]) })
 	if err != nil {
@@ -177,7 +186,9 @@ func (c *Client) readStates(ctx context.Context, hits []counter.Hit) (map[string
 }
 
 // storeStates stores the states that have changed, each unless another instance has changed it too.
-func (c *Client) storeStates(ctx context.Context, states map[string]*admitState, now time.Time) (map[string]bool, error) {
+func (c *Client) storeStates(
+	ctx context.Context, states map[string]*admitState, now time.Time,
+) (map[string]bool, error) {
 	stored := map[string]bool{}
 	var changed []*admitState
 	var keys []string
@@ -206,7 +217,9 @@ func (c *Client) storeStates(ctx context.Context, states map[string]*admitState,
 }
 
 // exchange sends one command for each key to its node, and returns the responses.
-func (c *Client) exchange(ctx context.Context, keys []string, appendTo func(out []byte, i int) []byte) ([]response, error) {
+func (c *Client) exchange(
+	ctx context.Context, keys []string, appendTo func(out []byte, i int) []byte,
+) ([]response, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, storeUnavailable(err)
 	}

@@ -11,15 +11,16 @@
 // maintained client libraries do not offer this: the best known one needs two round trips for a new
 // counter, has no context parameter, and opens a connection for each call beyond its idle ones.
 //
-// While a command for a key is in progress, further calls with one hit of this key wait for a moment (less
-// than a thirty-second of the timeout) or until it has ended, and the next command counts their hits
-// together. Each call gets its own count. A call that gives up while it waits is counted.
+// While a command for a key is in progress, further calls with one hit of this key wait for a
+// moment (less than a thirty-second of the timeout) or until it has ended, and the next command
+// counts their hits together. Each call gets its own count. A call that gives up while it waits is
+// counted.
 //
 // # Sliding windows and token buckets
 //
-// Such a hit needs two commands: one reads the state, and one stores the new state unless another instance
-// has changed it. In this process one call at a time decides about a key; the hits of all calls that came
-// meanwhile are then decided together.
+// Such a hit needs two commands: one reads the state, and one stores the new state unless another
+// instance has changed it. In this process one call at a time decides about a key; the hits of all
+// calls that came meanwhile are then decided together.
 //
 // # Nodes
 //
@@ -30,14 +31,15 @@
 //
 // # Several counters at once
 //
-// memcached has no scripts, so a call in the mode AllOrNone with several keys has several steps. It reads all
-// counters. If any hit would be over its limit, it counts only such hits; otherwise it counts all.
-// If a parallel call filled a counter between the two steps, this call is over the limit after all,
-// and it subtracts its hits from the other counters at once (a negative addend is not undone). A
-// limit never lets more requests through than it allows, and once no call is in progress the counts
-// are those of contract L-10. Before the subtraction, another call may see too many hits and be
-// refused close to a limit. If the process ends or the node fails at that moment, the hits stay
-// counted. A call with one key, as a request with one descriptor makes, is one step and exact.
+// memcached has no scripts, so a call in the mode AllOrNone with several keys has several steps. It
+// reads all counters. If any hit would be over its limit, it counts only such hits; otherwise it
+// counts all. If a parallel call filled a counter between the two steps, this call is over the
+// limit after all, and it subtracts its hits from the other counters at once (a negative addend is
+// not undone). A limit never lets more requests through than it allows, and once no call is in
+// progress the counts are those of contract L-10. Before the subtraction, another call may see too
+// many hits and be refused close to a limit. If the process ends or the node fails at that moment,
+// the hits stay counted. A call with one key, as a request with one descriptor makes, is one step
+// and exact.
 //
 // # Limits of memcached
 //
@@ -91,7 +93,11 @@ func Open(ctx context.Context, cfg Config, log *logrus.Entry) (*Client, func(), 
 	r := newRing(cfg.Timeout, log, func(name string) *node {
 		return openNode(name, cfg.MaxIdleConns, cfg.Timeout, connect, log)
 	})
-	c := &Client{ring: r, deadlines: deadline.NewSource(cfg.Timeout), admissions: newAdmissions(), pipelines: sync.Pool{New: func() any { return newPipeline() }}}
+	c := &Client{
+		ring: r, deadlines: deadline.NewSource(cfg.Timeout), admissions: newAdmissions(), pipelines: sync.Pool{
+			New: func() any { return newPipeline() },
+		},
+	}
 	c.merged = merge.New(cfg.Timeout, c.countSum)
 	looked := make(chan struct{})
 	if cfg.SRV == "" {
@@ -179,7 +185,9 @@ func validateHits(hits []counter.Hit, results []counter.Result) error {
 	}
 	for i := range hits {
 		if !validKey(hits[i].Key) {
-			return fault.Newf(fault.Internal, "key %d of %d must have 1 to %d printable ASCII characters without spaces", i+1, len(hits), counter.MaxKey)
+			return fault.Newf(fault.Internal,
+				"key %d of %d must have 1 to %d printable ASCII characters without spaces", i+1, len(hits),
+				counter.MaxKey)
 		}
 	}
 	return nil

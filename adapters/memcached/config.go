@@ -52,7 +52,8 @@ func (c Config) Validate() error {
 	case len(c.HostPort) > maxNodes:
 		return fmt.Errorf("MEMSTORE_HOST_PORT lists %d nodes; the maximum is %d", len(c.HostPort), maxNodes)
 	case strings.ContainsAny(c.SRV, " \t,:/"):
-		return fmt.Errorf("MEMSTORE_SRV must be the name of one record, for example _memcache._tcp.example.org, not %q", c.SRV)
+		return fmt.Errorf(
+			"MEMSTORE_SRV must be the name of one record, for example _memcache._tcp.example.org, not %q", c.SRV)
 	case c.SRVRefresh < 0:
 		return errors.New("MEMSTORE_SRV_REFRESH must not be negative")
 	case c.MaxIdleConns < 1 || c.MaxIdleConns > MaxConnections:

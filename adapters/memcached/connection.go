@@ -90,8 +90,8 @@ func (c *connection) closeWith(cause error) {
 	})
 }
 
-// send queues the commands of a pipeline. It waits for room until ctx ends. If it returns an error, nothing
-// was sent.
+// send queues the commands of a pipeline. It waits for room until ctx ends. If it returns an error,
+// nothing was sent.
 func (c *connection) send(ctx context.Context, k *pipeline) error {
 	select {
 	case c.permits <- struct{}{}:
@@ -131,9 +131,9 @@ func (c *connection) receive(ctx context.Context, k *pipeline) (abandoned bool, 
 	}
 }
 
-// endOfContext returns the error of a call whose context has ended. If the call had the whole timeout, it
-// counts the timeout, and closes the connection after several in a row, so that few calls wait for a node
-// that does not answer.
+// endOfContext returns the error of a call whose context has ended. If the call had the whole
+// timeout, it counts the timeout, and closes the connection after several in a row, so that few
+// calls wait for a node that does not answer.
 func (c *connection) endOfContext(ctx context.Context) error {
 	if !errors.Is(ctx.Err(), context.DeadlineExceeded) {
 		return fmt.Errorf("wait for memcached: %w", ctx.Err())

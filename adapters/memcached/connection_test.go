@@ -90,13 +90,16 @@ func TestRequestIsRepeated(t *testing.T) {
 	}()
 	log := logrus.New()
 	log.SetOutput(io.Discard)
-	client, end, err := Open(t.Context(), Config{HostPort: []string{l.Addr().String()}, MaxIdleConns: 1, Timeout: 20 * time.Second}, logrus.NewEntry(log))
+	client, end, err := Open(t.Context(), Config{
+		HostPort: []string{l.Addr().String()}, MaxIdleConns: 1, Timeout: 20 * time.Second,
+	}, logrus.NewEntry(log))
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(end)
 	after := make([]counter.Result, 1)
-	if err := client.Count(t.Context(), []counter.Hit{{Key: "k", Addend: 5, TTL: time.Minute}}, after, counter.Each); err != nil || after[0].Count != 5 {
+	if err := client.Count(t.Context(), []counter.Hit{{Key: "k", Addend: 5, TTL: time.Minute}}, after,
+		counter.Each); err != nil || after[0].Count != 5 {
 		t.Errorf("%v, %v, want a count of 5", after, err)
 	}
 }

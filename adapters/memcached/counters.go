@@ -12,8 +12,9 @@ import (
 	"github.com/tollgate-dev/tollgate/ports/counter"
 )
 
-// Count implements counter.Store. Hits of fixed windows need one command each; admissions decides about the
-// others. The package documentation describes what it does not guarantee in the mode AllOrNone.
+// Count implements counter.Store. Hits of fixed windows need one command each; admissions decides
+// about the others. The package documentation describes what it does not guarantee in the mode
+// AllOrNone.
 func (c *Client) Count(ctx context.Context, hits []counter.Hit, results []counter.Result, m counter.Mode) error {
 	if err := validateHits(hits, results); err != nil || len(hits) == 0 {
 		return err
@@ -22,7 +23,8 @@ func (c *Client) Count(ctx context.Context, hits []counter.Hit, results []counte
 		return storeUnavailable(err)
 	}
 	b, fixed := batch{hits, results}, counter.AllFixed(hits)
-	if m == counter.AllOrNone && len(hits) > 1 && !(fixed && b.hasOneKey()) { // fixed windows of one key are counted together
+	// fixed windows of one key are counted together
+	if m == counter.AllOrNone && len(hits) > 1 && !(fixed && b.hasOneKey()) {
 		return c.countAllOrNone(c.deadlines.Bound(ctx), b)
 	}
 	now := time.Now()
@@ -109,7 +111,8 @@ func (c *Client) countEach(ctx context.Context, b batch) error {
 		func(part batch) error { return c.admissions.run(ctx, c, part) })
 }
 
-// countAllOrNone looks at all counters first, and gives hits back if a counter was changed meanwhile.
+// countAllOrNone looks at all counters first, and gives hits back if a counter was changed
+// meanwhile.
 func (c *Client) countAllOrNone(ctx context.Context, b batch) error {
 	over, err := c.findOver(ctx, b)
 	if err != nil {
@@ -127,8 +130,8 @@ func (c *Client) countAllOrNone(ctx context.Context, b batch) error {
 	return c.giveBackIfOver(ctx, b)
 }
 
-// findOver looks at all counters without counting, writes what it finds to the results, and returns the
-// keys whose hits together would be refused or go over a limit.
+// findOver looks at all counters without counting, writes what it finds to the results, and returns
+// the keys whose hits together would be refused or go over a limit.
 func (c *Client) findOver(ctx context.Context, b batch) (map[string]bool, error) {
 	err := b.countSelected(isFixed, func(part batch) error { return c.runForEachHit(ctx, part, readCommand) })
 	if err != nil {
@@ -156,8 +159,8 @@ func (c *Client) findOver(ctx context.Context, b batch) (map[string]bool, error)
 	return over, err
 }
 
-// giveBackIfOver gives back the hits that were counted within their limits, if others of the batch were
-// refused or went over theirs.
+// giveBackIfOver gives back the hits that were counted within their limits, if others of the batch
+// were refused or went over theirs.
 func (c *Client) giveBackIfOver(ctx context.Context, b batch) error {
 	over := map[string]bool{}
 	for i := range b.hits {
@@ -203,8 +206,8 @@ func (c *Client) undo(ctx context.Context, subtract func(context.Context) error)
 	}
 }
 
-// countFixed counts hits of fixed windows. It limits a counter beyond the maximum count to the maximum, far
-// from where memcached would overflow to zero.
+// countFixed counts hits of fixed windows. It limits a counter beyond the maximum count to the
+// maximum, far from where memcached would overflow to zero.
 func (c *Client) countFixed(ctx context.Context, b batch) error {
 	if err := c.runForEachHit(ctx, b, countCommand); err != nil {
 		return err

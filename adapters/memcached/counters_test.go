@@ -25,7 +25,9 @@ func TestCountersContract(t *testing.T) {
 			t.Parallel()
 			cfg := newConfig(address)
 			cfg.MaxIdleConns = connections
-			subject := countertest.Subject{Store: openClient(t, cfg), Key: newKeys(), TTL: remainingTTL(address), Loose: true}
+			subject := countertest.Subject{
+				Store: openClient(t, cfg), Key: newKeys(), TTL: remainingTTL(address), Loose: true,
+			}
 			countertest.Run(t, func(*testing.T) countertest.Subject { return subject })
 		})
 	}
@@ -39,7 +41,9 @@ func TestCountersContractOnManyNodes(t *testing.T) {
 	for range 3 {
 		addresses = append(addresses, newServer(t).start().address)
 	}
-	subject := countertest.Subject{Store: openClient(t, newConfig(addresses...)), Key: newKeys(), TTL: remainingTTL(addresses...), Loose: true}
+	subject := countertest.Subject{
+		Store: openClient(t, newConfig(addresses...)), Key: newKeys(), TTL: remainingTTL(addresses...), Loose: true,
+	}
 	countertest.Run(t, func(*testing.T) countertest.Subject { return subject })
 }
 
@@ -59,8 +63,8 @@ func TestInstancesAgreeOnNodes(t *testing.T) {
 	}
 }
 
-// TestOneCommandPerHit checks that known and new counters cost one command each, that hits of one key in
-// parallel cost no more, and that calls share connections.
+// TestOneCommandPerHit checks that known and new counters cost one command each, that hits of one
+// key in parallel cost no more, and that calls share connections.
 func TestOneCommandPerHit(t *testing.T) {
 	s := newServer(t).start()
 	c := openClient(t, newConfig(s.address))
@@ -98,8 +102,8 @@ func TestOneCommandPerHit(t *testing.T) {
 	if _, rest, ok := strings.Cut(stats, "STAT total_connections "); ok {
 		_, _ = fmt.Sscan(rest, &connections) // zero fails below
 	}
-	// The client has two connections, this test and the start of the server one each, and the server
-	// counts its listener.
+	// The client has two connections, this test and the start of the server one each, and the
+	// server counts its listener.
 	if connections == 0 || connections > 6 {
 		t.Errorf("%d connections were opened, want only a few", connections)
 	}
@@ -110,7 +114,9 @@ func TestOneCommandPerHit(t *testing.T) {
 func TestExpiry(t *testing.T) {
 	address := sharedServer(t)
 	c, key := openClient(t, newConfig(address)), newKeys()
-	for _, ttl := range []time.Duration{time.Nanosecond, time.Second, 1500 * time.Millisecond, 30 * 24 * time.Hour, 366 * 24 * time.Hour} {
+	for _, ttl := range []time.Duration{
+		time.Nanosecond, time.Second, 1500 * time.Millisecond, 30 * 24 * time.Hour, 366 * 24 * time.Hour,
+	} {
 		h := newMinuteHit(key(ttl.String()))
 		h.TTL = ttl
 		if after, err := addHits(t, c, h, h); err != nil || after[1] != 2 {
@@ -143,7 +149,9 @@ func TestValuesThatAreNotCounters(t *testing.T) {
 
 func TestInvalidKeys(t *testing.T) {
 	c := openClient(t, newConfig(sharedServer(t)))
-	for _, key := range []string{"", "a b", "a\r\nflush_all", "a\x00", "a\x7f", "ä", strings.Repeat("k", counter.MaxKey+1)} {
+	for _, key := range []string{
+		"", "a b", "a\r\nflush_all", "a\x00", "a\x7f", "ä", strings.Repeat("k", counter.MaxKey+1),
+	} {
 		if _, err := addHits(t, c, newMinuteHit(key)); !fault.Is(err, fault.Internal) {
 			t.Errorf("key %q: %v, want fault.Internal", key, err)
 		}
@@ -175,7 +183,9 @@ func TestConcurrentAllOrNone(t *testing.T) {
 				all.Go(func() {
 					after := make([]counter.Result, 4)
 					for range 20 {
-						hits := []counter.Hit{newMinuteHit("beside"), newMinuteHit("full"), newMinuteHit("beside"), newMinuteHit("other")}
+						hits := []counter.Hit{
+							newMinuteHit("beside"), newMinuteHit("full"), newMinuteHit("beside"), newMinuteHit("other"),
+						}
 						for i := range hits {
 							hits[i].Limit = 1 << 40
 						}
@@ -191,7 +201,9 @@ func TestConcurrentAllOrNone(t *testing.T) {
 				})
 			}
 			all.Wait()
-			look := []counter.Hit{{Key: "beside", TTL: time.Minute}, {Key: "full", TTL: time.Minute}, {Key: "other", TTL: time.Minute}}
+			look := []counter.Hit{
+				{Key: "beside", TTL: time.Minute}, {Key: "full", TTL: time.Minute}, {Key: "other", TTL: time.Minute},
+			}
 			after, err := addHits(t, c, look...)
 			wanted := fmt.Sprint([]int{2 * limit, callers * 20, limit})
 			if err != nil || fmt.Sprint(after) != wanted || admitted.Load() != limit {
@@ -210,7 +222,8 @@ func TestDeadlineOfTheCaller(t *testing.T) {
 	s.freeze()
 	for range 20 {
 		ctx, cancel := context.WithTimeout(t.Context(), time.Millisecond)
-		if err := c.Count(ctx, []counter.Hit{newMinuteHit("k")}, make([]counter.Result, 1), counter.Each); !fault.Is(err, fault.Unavailable) {
+		if err := c.Count(ctx, []counter.Hit{newMinuteHit("k")}, make([]counter.Result, 1),
+			counter.Each); !fault.Is(err, fault.Unavailable) {
 			t.Errorf("%v, want fault.Unavailable", err)
 		}
 		cancel()

@@ -42,7 +42,8 @@ func TestUnreachableStore(t *testing.T) {
 	}
 	t.Cleanup(func() { _ = silent.Close() }) // an error has no effect on the test
 	for name, address := range map[string]string{
-		"a server that never answers": silent.Addr().String(), "a closed port": "127.0.0.1:" + instance.FreePort(), "an unknown host": "no-such-host.invalid:1",
+		"a server that never answers": silent.Addr().String(), "a closed port": "127.0.0.1:" + instance.FreePort(),
+		"an unknown host": "no-such-host.invalid:1",
 	} {
 		t.Run(name, func(t *testing.T) {
 			cfg := newConfig(address)
@@ -132,7 +133,8 @@ func TestManyCallsWithoutAnswer(t *testing.T) {
 	var all sync.WaitGroup
 	for range 10000 {
 		all.Go(func() {
-			if err := c.Count(ctx, []counter.Hit{newMinuteHit("k")}, make([]counter.Result, 1), counter.Each); !fault.Is(err, fault.Unavailable) {
+			if err := c.Count(ctx, []counter.Hit{newMinuteHit("k")}, make([]counter.Result, 1),
+				counter.Each); !fault.Is(err, fault.Unavailable) {
 				t.Errorf("%v, want fault.Unavailable", err)
 			}
 		})
@@ -178,7 +180,8 @@ func TestOneUnreachableNode(t *testing.T) {
 		if _, err := addHits(t, c, newMinuteHit(byNode[false])); !fault.Is(err, fault.Unavailable) {
 			t.Fatalf("a key of the stopped node: %v, want fault.Unavailable", err)
 		}
-		if _, err := addHits(t, c, newMinuteHit(byNode[true]), newMinuteHit(byNode[false])); !fault.Is(err, fault.Unavailable) {
+		if _, err := addHits(t, c, newMinuteHit(byNode[true]), newMinuteHit(byNode[false])); !fault.Is(err,
+			fault.Unavailable) {
 			t.Fatalf("both keys: %v, want fault.Unavailable", err)
 		}
 	}

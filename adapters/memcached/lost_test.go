@@ -15,6 +15,7 @@ func TestLostSubtractionIsNotRepeated(t *testing.T) {
 	}
 	t.Cleanup(cutter.Close)
 	countertest.LosesResponses(t, countertest.Lossy{
-		Store: openClient(t, newConfig(cutter.Address)), Safe: openClient(t, newConfig(address)), Key: newKeys(), Cut: cutter.Cut,
+		Store: openClient(t, newConfig(cutter.Address)), Safe: openClient(t, newConfig(address)), Key: newKeys(),
+		Cut: cutter.Cut,
 	})
 }

@@ -8,9 +8,9 @@ import (
 	"github.com/tollgate-dev/tollgate/ports/counter"
 )
 
-// TestBucketIsCutOnlyAfterAChange: an instance whose clock is behind must not empty a bucket that another one
-// has filled, or its hits would come back. Only another mark means that the limit or the burst was changed; a
-// version without marks stored 0.
+// TestBucketIsCutOnlyAfterAChange: an instance whose clock is behind must not empty a bucket that
+// another one has filled, or its hits would come back. Only another mark means that the limit or
+// the burst was changed; a version without marks stored 0.
 func TestBucketIsCutOnlyAfterAChange(t *testing.T) {
 	now := time.Unix(1_800_000_000, 0)
 	h := &counter.Hit{Key: "k", Limit: 10, Burst: 5, Window: time.Second, Algorithm: ratelimit.TokenBucket}

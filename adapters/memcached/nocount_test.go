@@ -13,8 +13,8 @@ import (
 	"github.com/tollgate-dev/tollgate/test/await"
 )
 
-// TestRepliesWithoutACount requires that an addition fails whose reply has no number, and that a counter
-// which is read or given back may be missing.
+// TestRepliesWithoutACount requires that an addition fails whose reply has no number, and that a
+// counter which is read or given back may be missing.
 func TestRepliesWithoutACount(t *testing.T) {
 	var reply atomic.Pointer[string]
 	l, err := net.Listen("tcp", "127.0.0.1:0")

@@ -126,7 +126,7 @@ func pingUntilEnd(ctx context.Context, c *connection) {
 	}
 }
 
-// waitForConnection returns an open connection. If there is none, it waits for the next attempt to
+// waitForConnection returns an open connection. Otherwise it waits for the next attempt to
 // connect, until ctx ends. If the node is known to be
 // unreachable, it returns an error at once.
 func (n *node) waitForConnection(ctx context.Context) (*connection, error) {

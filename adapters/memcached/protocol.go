@@ -94,7 +94,8 @@ func appendSubtract(out []byte, key string, n uint64) []byte {
 	return append(out, " v\r\n"...)
 }
 
-// appendGetCAS appends the command that reads a value, what identifies this state of it, and its mark.
+// appendGetCAS appends the command that reads a value, what identifies this state of it, and its
+// mark.
 func appendGetCAS(out []byte, key string) []byte {
 	out = append(out, "mg "...)
 	out = append(out, key...)
@@ -245,7 +246,8 @@ func readValue(r *bufio.Reader, digits []byte) (response, error) {
 	return a, nil
 }
 
-var errNotACounter = errors.New("the value stored under the key of a counter is not a number; does another program use the same keys?")
+var errNotACounter = errors.New(
+	"the value stored under the key of a counter is not a number; does another program use the same keys?")
 
 // parseCount parses decimal digits.
 func parseCount(digits []byte) (uint64, bool) {

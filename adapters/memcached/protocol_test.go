@@ -42,19 +42,29 @@ func TestResponses(t *testing.T) {
 		"VA 1\r\n7\r\n":      {count: 7, number: true},
 		"VA 2 t30\r\n7 \r\n": {count: 7, number: true},
 		"VA 20\r\n" + fmt.Sprint(uint64(math.MaxUint64)) + "\r\n": {count: math.MaxUint64, number: true},
-		"EN\r\n": {missing: true}, "NF\r\n": {missing: true}, "NS\r\n": {}, "EX\r\n": {}, "HD\r\n": {stored: true}, "MN\r\n": {},
-		"VA 5\r\nhello\r\n":                                   {err: errNotACounter},
-		"VA 0\r\n\r\n":                                        {err: errNotACounter},
-		"VA 20\r\n18446744073709551616\r\n":                   {err: errNotACounter},
-		"VA 100\r\n" + strings.Repeat("1", 100) + "\r\n":      {err: errNotACounter},
-		"ERROR\r\n":                                           {err: errors.New("memcached does not support the meta commands")},
-		"ERROR Too many open connections\r\n":                 {err: errors.New("memcached refused the command: ERROR Too many open connections")},
-		"SERVER_ERROR out of memory storing object\r\n":       {err: errors.New("memcached refused the command: SERVER_ERROR out of memory")},
-		"CLIENT_ERROR cannot increment non-numeric value\r\n": {err: errors.New("memcached refused the command: CLIENT_ERROR cannot")},
+		"EN\r\n": {missing: true}, "NF\r\n": {missing: true}, "NS\r\n": {}, "EX\r\n": {}, "HD\r\n": {stored: true},
+		"MN\r\n":                            {},
+		"VA 5\r\nhello\r\n":                 {err: errNotACounter},
+		"VA 0\r\n\r\n":                      {err: errNotACounter},
+		"VA 20\r\n18446744073709551616\r\n": {err: errNotACounter},
+		"VA 100\r\n" + strings.Repeat("1", 100) + "\r\n": {err: errNotACounter},
+		"ERROR\r\n": {
+			err: errors.New("memcached does not support the meta commands"),
+		},
+		"ERROR Too many open connections\r\n": {
+			err: errors.New("memcached refused the command: ERROR Too many open connections"),
+		},
+		"SERVER_ERROR out of memory storing object\r\n": {
+			err: errors.New("memcached refused the command: SERVER_ERROR out of memory"),
+		},
+		"CLIENT_ERROR cannot increment non-numeric value\r\n": {
+			err: errors.New("memcached refused the command: CLIENT_ERROR cannot"),
+		},
 	} {
 		r := bufio.NewReader(strings.NewReader(text + "VA 1\r\n5\r\n"))
 		got, err := readResponse(r)
-		if err != nil || got.count != want.count || got.number != want.number || got.missing != want.missing || got.stored != want.stored || (got.err == nil) != (want.err == nil) {
+		if err != nil || got.count != want.count || got.number != want.number || got.missing != want.missing ||
+			got.stored != want.stored || (got.err == nil) != (want.err == nil) {
 			t.Errorf("%q: %+v, %v, want %+v", text, got, err, want)
 			continue
 		}
@@ -69,8 +79,10 @@ func TestResponses(t *testing.T) {
 
 func TestInvalidResponses(t *testing.T) {
 	for _, text := range []string{
-		"", "VA", "VA \r\n", "VA x\r\n", "VA 1\r\n77\r\n", "VA 1\r\n7\n\n", "VA 1\r\n7", "VA -1\r\n\r\n", "VA 9999999999\r\n",
-		"VA 18446744073709551615\r\n", "VA 100\r\nshort", "HTTP/1.1 400 Bad Request\r\n", "\r\n", "EN\n", strings.Repeat("E", 1<<17),
+		"", "VA", "VA \r\n", "VA x\r\n", "VA 1\r\n77\r\n", "VA 1\r\n7\n\n", "VA 1\r\n7", "VA -1\r\n\r\n",
+		"VA 9999999999\r\n",
+		"VA 18446744073709551615\r\n", "VA 100\r\nshort", "HTTP/1.1 400 Bad Request\r\n", "\r\n", "EN\n",
+		strings.Repeat("E", 1<<17),
 	} {
 		if got, err := readResponse(bufio.NewReader(strings.NewReader(text))); err == nil {
 			t.Errorf("%.40q was read as %+v", text, got)

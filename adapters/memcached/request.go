@@ -61,7 +61,9 @@ func (c *Client) runOnSeveralNodes(ctx context.Context, b batch, command command
 		for i, at := range indices {
 			hits[i] = b.hits[at]
 		}
-		shares = append(shares, share{c.startRequest(ctx, n, hits, command), indices, make([]counter.Result, len(hits))})
+		shares = append(shares, share{
+			c.startRequest(ctx, n, hits, command), indices, make([]counter.Result, len(hits)),
+		})
 	}
 	var failure error
 	for _, s := range shares {
@@ -131,8 +133,8 @@ func (c *Client) finishRequest(ctx context.Context, f request, results []counter
 	return nil
 }
 
-// awaitResponses waits for the responses to a request. abandoned reports that the connection still uses
-// its pipeline.
+// awaitResponses waits for the responses to a request. abandoned reports that the connection still
+// uses its pipeline.
 func (*Client) awaitResponses(ctx context.Context, f *request) (abandoned bool) {
 	if f.err == nil {
 		abandoned, f.err = f.connection.receive(ctx, f.pipeline)
@@ -145,8 +147,8 @@ func (*Client) awaitResponses(ctx context.Context, f *request) (abandoned bool) 
 	return abandoned
 }
 
-// storeCounts copies the counts from the responses to the results. A counter that is missing is zero, but an
-// addition always has a count.
+// storeCounts copies the counts from the responses to the results. A counter that is missing is
+// zero, but an addition always has a count.
 func (f *request) storeCounts(results []counter.Result) error {
 	for i := range f.pipeline.responses {
 		r := &f.pipeline.responses[i]
@@ -162,7 +164,9 @@ func (f *request) storeCounts(results []counter.Result) error {
 }
 
 // getPipeline returns a pipeline from the pool.
-func (c *Client) getPipeline() *pipeline { return c.pipelines.Get().(*pipeline) } //nolint:errcheck // the pool holds nothing else
+func (c *Client) getPipeline() *pipeline {
+	return c.pipelines.Get().(*pipeline)
+} //nolint:errcheck // the pool holds nothing else
 
 // putPipeline returns a pipeline to the pool. No connection may use it any more.
 func (c *Client) putPipeline(k *pipeline) {

@@ -31,7 +31,8 @@ func (r *ring) nameOf(t interface{ Fatal(...any) }, key string) string {
 // removing a node moves only its own keys.
 func TestNodeOfAKey(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		names := rapid.SliceOfNDistinct(rapid.StringMatching(`[a-z]{1,5}:[1-9]`), 1, 20, rapid.ID[string]).Draw(t, "names")
+		names := rapid.SliceOfNDistinct(rapid.StringMatching(`[a-z]{1,5}:[1-9]`), 1, 20, rapid.ID[string]).
+			Draw(t, "names")
 		gone := rapid.IntRange(0, len(names)-1).Draw(t, "gone")
 		key := rapid.String().Draw(t, "key")
 		before := newTestRing(names).nameOf(t, key)

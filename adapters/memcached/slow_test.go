@@ -14,8 +14,8 @@ import (
 	"github.com/tollgate-dev/tollgate/test/instance"
 )
 
-// newSlowClient returns a client of a server behind a proxy that delays nothing yet. The connection is
-// made.
+// newSlowClient returns a client of a server behind a proxy that delays nothing yet. The connection
+// is made.
 func newSlowClient(t *testing.T, timeout time.Duration) (*memcached.Client, *instance.Delayer) {
 	t.Helper()
 	d, err := instance.NewDelayer(sharedServer(t))
@@ -30,8 +30,8 @@ func newSlowClient(t *testing.T, timeout time.Duration) (*memcached.Client, *ins
 	return c, d
 }
 
-// TestMergedHitsPassOnSlowStore requires that calls for one key do not wait for each other's answers: the
-// store gets the hits of all while it answers none.
+// TestMergedHitsPassOnSlowStore requires that calls for one key do not wait for each other's
+// answers: the store gets the hits of all while it answers no call.
 func TestMergedHitsPassOnSlowStore(t *testing.T) {
 	t.Parallel()
 	c, d := newSlowClient(t, await.Timeout)
@@ -57,21 +57,22 @@ func TestMergedHitsPassOnSlowStore(t *testing.T) {
 	}
 }
 
-// TestStepsShareOneDeadline requires that a call which needs two steps has one timeout for both. Together
-// they take longer than it.
+// TestStepsShareOneDeadline requires that a call which needs two steps has one timeout for both.
+// Together they take longer than it.
 func TestStepsShareOneDeadline(t *testing.T) {
 	t.Parallel()
 	c, d := newSlowClient(t, 300*time.Millisecond)
 	d.SetDelay(200 * time.Millisecond)
 	key := newKeys()
 	hits := []counter.Hit{newMinuteHit(key("a")), newMinuteHit(key("b"))}
-	if err := c.Count(t.Context(), hits, make([]counter.Result, 2), counter.AllOrNone); !fault.Is(err, fault.Unavailable) {
+	if err := c.Count(t.Context(), hits, make([]counter.Result, 2), counter.AllOrNone); !fault.Is(err,
+		fault.Unavailable) {
 		t.Errorf("%v, want fault.Unavailable", err)
 	}
 }
 
-// TestWaitingHitsAreDecidedTogether requires of many hits of one key, which need much more time one after
-// another than they have, that all are decided, and as many admitted as the limit says.
+// TestWaitingHitsAreDecidedTogether requires of many hits of one key, which need much more time one
+// after another than they have, that all are decided, and as many admitted as the limit says.
 func TestWaitingHitsAreDecidedTogether(t *testing.T) {
 	for _, algorithm := range []ratelimit.Algorithm{ratelimit.SlidingWindow, ratelimit.TokenBucket} {
 		t.Run(algorithm.String(), func(t *testing.T) {
@@ -79,7 +80,10 @@ func TestWaitingHitsAreDecidedTogether(t *testing.T) {
 			c, d := newSlowClient(t, 10*time.Second)
 			d.SetDelay(50 * time.Millisecond)
 			const callers, limit = 400, 150
-			h := counter.Hit{Key: newKeys()("k"), Addend: 1, Limit: limit, Burst: limit, Window: 24 * time.Hour, TTL: 48 * time.Hour, Algorithm: algorithm}
+			h := counter.Hit{
+				Key: newKeys()("k"), Addend: 1, Limit: limit, Burst: limit, Window: 24 * time.Hour, TTL: 48 * time.Hour,
+				Algorithm: algorithm,
+			}
 			var admitted atomic.Int64
 			var all sync.WaitGroup
 			for range callers {

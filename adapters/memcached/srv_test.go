@@ -37,9 +37,10 @@ func newNameServer(t *testing.T) *nameServer {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = packets.Close() }) // an error has no effect on the test
-	s := &nameServer{resolver: &net.Resolver{PreferGo: true, Dial: func(ctx context.Context, _, _ string) (net.Conn, error) {
-		return (&net.Dialer{}).DialContext(ctx, "udp", packets.LocalAddr().String())
-	}}}
+	s := &nameServer{resolver: &net.Resolver{PreferGo: true,
+		Dial: func(ctx context.Context, _, _ string) (net.Conn, error) {
+			return (&net.Dialer{}).DialContext(ctx, "udp", packets.LocalAddr().String())
+		}}}
 	go func() {
 		buffer := make([]byte, 1500)
 		for {
@@ -89,8 +90,12 @@ func (s *nameServer) reply(query []byte) ([]byte, error) {
 			return nil, err
 		}
 		m.Answers = append(m.Answers, dnsmessage.Resource{
-			Header: dnsmessage.ResourceHeader{Name: m.Questions[0].Name, Type: dnsmessage.TypeSRV, Class: dnsmessage.ClassINET, TTL: 1},
-			Body:   &dnsmessage.SRVResource{Priority: uint16(i), Port: uint16(n), Target: dnsmessage.MustNewName(host + ".")},
+			Header: dnsmessage.ResourceHeader{
+				Name: m.Questions[0].Name, Type: dnsmessage.TypeSRV, Class: dnsmessage.ClassINET, TTL: 1,
+			},
+			Body: &dnsmessage.SRVResource{
+				Priority: uint16(i), Port: uint16(n), Target: dnsmessage.MustNewName(host + "."),
+			},
 		})
 	}
 	return m.Pack()
@@ -101,7 +106,8 @@ func openSRV(t *testing.T, s *nameServer, refresh time.Duration) *Client {
 	log := logrus.New()
 	log.SetOutput(io.Discard)
 	c, end, err := Open(t.Context(), Config{
-		SRV: "_memcache._tcp.cache.test", SRVRefresh: refresh, MaxIdleConns: 1, Timeout: 2 * time.Second, resolver: s.resolver,
+		SRV: "_memcache._tcp.cache.test", SRVRefresh: refresh, MaxIdleConns: 1, Timeout: 2 * time.Second,
+		resolver: s.resolver,
 	}, logrus.NewEntry(log))
 	if err != nil {
 		t.Fatal(err)
@@ -132,7 +138,9 @@ func TestLookup(t *testing.T) {
 	}
 	for _, targets := range [][]string{nil, {"a.cache.test:0"}} {
 		s.set(targets...)
-		if got, err := (srvRecord{name: "_memcache._tcp.cache.test", resolver: s.resolver}).lookupNodes(t.Context()); err == nil {
+		if got, err := (srvRecord{
+			name: "_memcache._tcp.cache.test", resolver: s.resolver,
+		}).lookupNodes(t.Context()); err == nil {
 			t.Errorf("%q: %q, want an error", targets, got)
 		}
 	}

@@ -10,9 +10,9 @@ import (
 	"github.com/tollgate-dev/tollgate/ports/counter"
 )
 
-// TestStatesAtTimes stores the states of a sliding window and a bucket at random times, as commands store
-// them, and reads them again: the verdicts are those of the algorithms, and a value lives as long as it
-// matters.
+// TestStatesAtTimes stores the states of a sliding window and a bucket at random times, as commands
+// store them, and reads them again: the verdicts are those of the algorithms, and a value lives as
+// long as it matters.
 func TestStatesAtTimes(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		unit := rapid.SampledFrom([]time.Duration{time.Second, time.Minute, time.Hour}).Draw(t, "unit")
@@ -33,7 +33,11 @@ func TestStatesAtTimes(t *testing.T) {
 			filled := &counter.Hit{Key: "b", Limit: limit, Window: unit, Burst: burst, Algorithm: ratelimit.TokenBucket}
 			number := now.UnixMicro() / unit.Microseconds()
 			states := []*admitState{
-				{hit: window, sliding: ratelimit.Sliding{Window: number, Current: read(windowKey("w", number)), Earlier: read(windowKey("w", number-1))}},
+				{
+					hit: window, sliding: ratelimit.Sliding{
+						Window: number, Current: read(windowKey("w", number)), Earlier: read(windowKey("w", number-1)),
+					},
+				},
 				{hit: filled, full: int64(read("b"))},
 			}
 			var want [2]ratelimit.Verdict

@@ -17,7 +17,9 @@ import (
 // newSecureServer starts a memcached with TLS and a certificate for host. If clients is not nil,
 // clients need a certificate of that authority. It skips the test if memcached was built without
 // TLS.
-func newSecureServer(t *testing.T, authority *testcert.Certificate, host string, clients *testcert.Certificate) *server {
+func newSecureServer(
+	t *testing.T, authority *testcert.Certificate, host string, clients *testcert.Certificate,
+) *server {
 	t.Helper()
 	certificate := authority.Issue(t, host)
 	options := "ssl_chain_cert=" + certificate.CertFile + ",ssl_key=" + certificate.KeyFile
@@ -105,7 +107,8 @@ func TestTLSFilesThatAreMissing(t *testing.T) {
 		cfg := newConfig("127.0.0.1:1")
 		cfg.TLS = true
 		change(&cfg)
-		if _, _, err := memcached.Open(t.Context(), cfg, discardLog()); err == nil || !strings.HasPrefix(err.Error(), variable) {
+		if _, _, err := memcached.Open(t.Context(), cfg, discardLog()); err == nil ||
+			!strings.HasPrefix(err.Error(), variable) {
 			t.Errorf("%v, want an error that begins with %s", err, variable)
 		}
 	}

@@ -76,8 +76,8 @@ type admitState struct {
 	full    int64
 }
 
-// decide returns the state of a counter after a hit, and the verdict. It changes nothing but a token bucket
-// whose limit or burst was changed.
+// decide returns the state of a counter after a hit, and the verdict. It changes nothing but a
+// token bucket whose limit or burst was changed.
 func (s *shard) decide(d digest, h *counter.Hit, now time.Time) (admitState, ratelimit.Verdict) {
 	var st admitState
 	c := s.findLiveCell(d, now.UnixNano())
@@ -119,8 +119,8 @@ func (s *shard) count(d digest, h *counter.Hit, now time.Time) counter.Result {
 	return counter.Result{Verdict: v}
 }
 
-// storeSliding stores a sliding window. Each window has a cell of its own, which has the count of the one
-// before too and lives until the end of the next.
+// storeSliding stores a sliding window. Each window has a cell of its own, which has the count of
+// the one before too and lives until the end of the next.
 func (s *shard) storeSliding(d digest, h *counter.Hit, now time.Time, w ratelimit.Sliding) {
 	c := s.findLiveCell(d, now.UnixNano())
 	if c == nil && w.Current == 0 {
@@ -129,19 +129,22 @@ func (s *shard) storeSliding(d digest, h *counter.Hit, now time.Time, w ratelimi
 	if c == nil || c.sliding().Window != w.Window {
 		c = s.createCell(d, h, now.UnixNano(), (w.Window+2)*int64(h.Window))
 	}
-	c.state, c.more = w.Current, w.Earlier<<32|uint64(uint32(w.Window)) //nolint:gosec // windows of a second fit in 32 bits until 2106
+	c.state, c.more = w.Current,
+		w.Earlier<<32|uint64(uint32(w.Window)) //nolint:gosec // windows of a second fit in 32 bits until 2106
 }
 
 // sliding returns the state of a cell of a sliding window.
 func (c *cell) sliding() ratelimit.Sliding {
-	return ratelimit.Sliding{Window: int64(uint32(c.more)), Current: c.countOf(), Earlier: c.more >> 32} //nolint:gosec // the lower half
+	return ratelimit.Sliding{
+		Window: int64(uint32(c.more)), Current: c.countOf(), Earlier: c.more >> 32,
+	} //nolint:gosec // the lower half
 }
 
 // bucketMark identifies the limit and the burst under which the state of a token bucket was stored.
 func bucketMark(b ratelimit.Bucket) uint64 { return b.Limit<<32 ^ b.Burst }
 
-// cutBucket empties a token bucket that is more than empty since its limit or burst was changed. Without a
-// change it never is, but the time of a call may be older than that of the call before.
+// cutBucket empties a token bucket that is more than empty since its limit or burst was changed.
+// Without a change it never is, but the time of a call may be older than that of the call before.
 func (c *cell) cutBucket(b ratelimit.Bucket, now time.Time) {
 	if mark := bucketMark(b); c.more != mark {
 		c.state = uint64(b.Cut(int64(c.countOf()), now)) //nolint:gosec // times
@@ -149,8 +152,8 @@ func (c *cell) cutBucket(b ratelimit.Bucket, now time.Time) {
 	}
 }
 
-// storeBucket stores when a token bucket is full. The expiry of a cell never changes, so a bucket that is
-// used for long gets a new cell from time to time.
+// storeBucket stores when a token bucket is full. The expiry of a cell never changes, so a bucket
+// that is used for long gets a new cell from time to time.
 func (s *shard) storeBucket(d digest, h *counter.Hit, now time.Time, full int64) {
 	at := now.UnixNano()
 	c := s.findLiveCell(d, at)

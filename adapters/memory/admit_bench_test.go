@@ -18,7 +18,12 @@ func BenchmarkAdmit(b *testing.B) {
 				store := memory.NewCounters(system.Clock{}, memory.Config{MaxCounters: 1000})
 				b.ReportAllocs()
 				b.RunParallel(func(pb *testing.PB) {
-					hits := []counter.Hit{{Key: "k", Addend: 1, Limit: limit, Burst: limit, Window: time.Hour, TTL: time.Hour, Algorithm: a}}
+					hits := []counter.Hit{
+						{
+							Key: "k", Addend: 1, Limit: limit, Burst: limit, Window: time.Hour, TTL: time.Hour,
+							Algorithm: a,
+						},
+					}
 					results := make([]counter.Result, 1)
 					for pb.Next() {
 						if err := store.Count(b.Context(), hits, results, counter.Each); err != nil {

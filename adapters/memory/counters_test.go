@@ -208,8 +208,9 @@ func BenchmarkCountersAdd(b *testing.B) {
 	})
 }
 
-// BenchmarkMillionCounters measures how much memory a million live counters take for each algorithm, at most
-// 200 bytes each: when they are new, and when each has been used in a second window too.
+// BenchmarkMillionCounters measures how much memory a million live counters take for each
+// algorithm, at most 200 bytes each: when they are new, and when each has been used in a second
+// window too.
 func BenchmarkMillionCounters(b *testing.B) {
 	const million = 1_000_000
 	for i := range ratelimit.AlgorithmNames() {

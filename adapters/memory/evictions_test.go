@@ -183,7 +183,9 @@ func TestEvictionsAreReported(t *testing.T) {
 		for n := range 30 {
 			c.isOver(t, fmt.Sprint("flood", n), 10, 24*time.Hour)
 		}
-		await.Until(t, "a warning in this minute", func() bool { return text.countWord("COUNTERS_IN_PROCESS_MAX") == minute+1 })
+		await.Until(t, "a warning in this minute", func() bool {
+			return text.countWord("COUNTERS_IN_PROCESS_MAX") == minute+1
+		})
 		c.clock.Advance(time.Minute)
 	}
 	families, err := metrics.Gather()
@@ -194,7 +196,8 @@ func TestEvictionsAreReported(t *testing.T) {
 	for _, f := range families {
 		got[f.GetName()] = f.GetMetric()[0].GetCounter().GetValue() + f.GetMetric()[0].GetGauge().GetValue()
 	}
-	if got["tollgate_counters_evicted_total"] != float64(c.store.Evicted()) || c.store.Evicted() == 0 || got["tollgate_counters_in_process"] != 10 {
+	if got["tollgate_counters_evicted_total"] != float64(c.store.Evicted()) || c.store.Evicted() == 0 ||
+		got["tollgate_counters_in_process"] != 10 {
 		t.Errorf("metrics are %v", got)
 	}
 }

@@ -110,7 +110,10 @@ func TestOverLimitReadAllocatesNothing(t *testing.T) {
 	o := newOverLimit(t, c, 1<<20)
 	o.Note("k", requests(1), c.Now().Add(time.Hour))
 	now := c.Now()
-	if n := testing.AllocsPerRun(1000, func() { o.Over("k", requests(1), now); o.Over("missing", requests(1), now) }); n >= 1 {
+	if n := testing.AllocsPerRun(1000, func() {
+		o.Over("k", requests(1), now)
+		o.Over("missing", requests(1), now)
+	}); n >= 1 {
 		t.Errorf("reading makes %v allocations, want 0", n)
 	}
 }

@@ -17,10 +17,12 @@ type digest struct{ lo, hi uint64 }
 
 // cell is one counter.
 type cell struct {
-	key     digest
-	state   uint64 // the count and overLimitBit; for a token bucket the time at which it is full
-	more    uint64 // of a sliding window, the earlier count and the number of the window, 32 bits each; of a bucket its mark
-	expires int64  // nanoseconds since the epoch
+	key   digest
+	state uint64 // the count and overLimitBit; for a token bucket the time at which it is full
+	// of a sliding window, the earlier count and the number of the window, 32 bits each; of a
+	// bucket its mark
+	more    uint64
+	expires int64 // nanoseconds since the epoch
 }
 
 // overLimitBit is set in the state of a cell that is over its limit. Counts are smaller.
@@ -107,8 +109,8 @@ func (s *shard) findLiveCell(d digest, now int64) *cell {
 	return nil
 }
 
-// createCell returns a cell for a new counter, or in place of another one of its key. It first removes
-// expired counters and, if the shard is full, a live one.
+// createCell returns a cell for a new counter, or in place of another one of its key. It first
+// removes expired counters and, if the shard is full, a live one.
 func (s *shard) createCell(d digest, h *counter.Hit, now, expires int64) *cell {
 	own := findClass(h.Window)
 	for range reclaimPerInsert {

@@ -14,7 +14,9 @@ var testDefaults = methodfile.Defaults{FirstID: 100, ServiceID: 9, ServiceName: 
 
 func TestFormats(t *testing.T) {
 	t.Parallel()
-	one := catalogue.Method{ID: 1, Path: "/a/{b}.{format}", ServiceID: 2, ServiceName: "s", Parameters: []string{"b", "format"}}
+	one := catalogue.Method{
+		ID: 1, Path: "/a/{b}.{format}", ServiceID: 2, ServiceName: "s", Parameters: []string{"b", "format"},
+	}
 	for name, c := range map[string]struct {
 		text string
 		want []catalogue.Method
@@ -73,15 +75,19 @@ func TestInvalidFiles(t *testing.T) {
 		`[{"method_id":1,"path":"/a","service_id":1,"service_name":"s"},{"method_id":1,"path":"/b","service_id":1,"service_name":"s"}]`: "method 2 of the list: method id 1 is also the id of method 1",
 		`[{"method_id":1,"path":"/a","service_id":1,"service_name":"s"},{"method_id":2,"path":"/a","service_id":1,"service_name":"s"}]`: "method 2 of the list: path /a is also the path of method 1",
 	} {
-		_, err := methodfile.Read(strings.NewReader(text), methodfile.Defaults{ServiceID: 1, ServiceName: "s", FirstID: 1})
+		_, err := methodfile.Read(strings.NewReader(text), methodfile.Defaults{
+			ServiceID: 1, ServiceName: "s", FirstID: 1,
+		})
 		if !fault.Is(err, fault.Invalid) || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s\n got %v\nwant %q", text, err, want)
 		}
 	}
-	if _, err := methodfile.Read(strings.NewReader(`{"openapi":"3.1.0","paths":{"/a":{}}}`), methodfile.Defaults{}); !fault.Is(err, fault.Invalid) || !strings.Contains(err.Error(), "x-method-id") {
+	if _, err := methodfile.Read(strings.NewReader(`{"openapi":"3.1.0","paths":{"/a":{}}}`),
+		methodfile.Defaults{}); !fault.Is(err, fault.Invalid) || !strings.Contains(err.Error(), "x-method-id") {
 		t.Errorf("Read of a path without an id returned %v", err)
 	}
-	if _, err := methodfile.Read(strings.NewReader(strings.Repeat(" ", methodfile.MaxBytes+1)), testDefaults); !fault.Is(err, fault.Invalid) || !strings.Contains(err.Error(), "larger") {
+	if _, err := methodfile.Read(strings.NewReader(strings.Repeat(" ", methodfile.MaxBytes+1)),
+		testDefaults); !fault.Is(err, fault.Invalid) || !strings.Contains(err.Error(), "larger") {
 		t.Errorf("Read of a file that is too large returned %v", err)
 	}
 }

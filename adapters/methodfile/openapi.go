@@ -18,7 +18,7 @@ type openAPIDocument struct {
 	Paths yaml.Node `yaml:"paths"`
 }
 
-// serviceOfTag returns the service id of a tag, or 0 if it has none.
+// serviceOfTag returns the service id of a tag, otherwise 0.
 func (d *openAPIDocument) serviceOfTag(tag string) int {
 	for _, t := range d.Tags {
 		if t.Name == tag {
@@ -85,7 +85,9 @@ func parseOpenAPI(file *yaml.Node, defaults Defaults) ([]entry, error) {
 			next++
 		}
 		if m.ID == 0 {
-			return nil, fault.New(fault.Invalid, where+": no id: give x-method-id in the document, or the first id to count from")
+			return nil,
+				fault.New(fault.Invalid,
+					where+": no id: give x-method-id in the document, or the first id to count from")
 		}
 		entries = append(entries, entry{where, m})
 	}

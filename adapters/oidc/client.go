@@ -25,7 +25,8 @@ func newClient(caFile string, timeout time.Duration) (*http.Client, error) {
 		Timeout:       timeout,
 		CheckRedirect: checkRedirect,
 		Transport: boundedTransport{&http.Transport{
-			Proxy: http.ProxyFromEnvironment, TLSClientConfig: config, ForceAttemptHTTP2: true, MaxResponseHeaderBytes: maxHeaders,
+			Proxy: http.ProxyFromEnvironment, TLSClientConfig: config, ForceAttemptHTTP2: true,
+			MaxResponseHeaderBytes: maxHeaders,
 		}},
 	}, nil
 }

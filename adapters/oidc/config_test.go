@@ -18,7 +18,8 @@ func TestConfigFromEnvironment(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(c.Issuers) != 2 || c.Issuers[1] != "https://b.example/x/" || c.GitHubIssuer != githubIssuer || c.PublicURL != audience {
+	if len(c.Issuers) != 2 || c.Issuers[1] != "https://b.example/x/" || c.GitHubIssuer != githubIssuer ||
+		c.PublicURL != audience {
 		t.Errorf("the configuration is %+v", c)
 	}
 	if err := c.Validate(); err != nil {
@@ -31,7 +32,8 @@ func TestValidateConfig(t *testing.T) {
 	for issuer, valid := range map[string]bool{
 		"https://ci.example.com": true, "https://ci.example.com:8443/a/b/": true, "http://127.0.0.1:8080": true,
 		"http://localhost": true, "http://[::1]:1": true,
-		"": false, "ci.example.com": false, "http://ci.example.com": false, "ftp://ci.example.com": false, "https://": false,
+		"": false, "ci.example.com": false, "http://ci.example.com": false, "ftp://ci.example.com": false,
+		"https://":             false,
 		"https:ci.example.com": false, "https://user@ci.example.com": false, "https://ci.example.com?": false,
 		"https://ci.example.com?a=b": false, "https://ci.example.com#": false, "https://ci.example.com#a": false,
 		" https://ci.example.com": false, "http://localhost.example.com": false, "https://%zz": false,
@@ -53,10 +55,14 @@ func TestNewNamesVariable(t *testing.T) {
 		t.Fatal(err)
 	}
 	for name, c := range map[string]Config{
-		"OIDC_ISSUERS": {GitHubIssuer: githubIssuer, Issuers: []string{"https://a.example", "https://b.example", "https://a.example"}},
-		"PUBLIC_URL":   {GitHubIssuer: githubIssuer, PublicURL: "tools.example.com"},
-		"OIDC_CA":      {GitHubIssuer: githubIssuer, PublicURL: audience, CAFile: broken},
-		"OIDC_CA: ":    {GitHubIssuer: githubIssuer, PublicURL: audience, CAFile: broken + ".missing"},
+		"OIDC_ISSUERS": {
+			GitHubIssuer: githubIssuer, Issuers: []string{
+				"https://a.example", "https://b.example", "https://a.example",
+			},
+		},
+		"PUBLIC_URL": {GitHubIssuer: githubIssuer, PublicURL: "tools.example.com"},
+		"OIDC_CA":    {GitHubIssuer: githubIssuer, PublicURL: audience, CAFile: broken},
+		"OIDC_CA: ":  {GitHubIssuer: githubIssuer, PublicURL: audience, CAFile: broken + ".missing"},
 	} {
 		if _, err := New(c, newClock()); err == nil || !strings.HasPrefix(err.Error(), name) {
 			t.Errorf("%+v: %v, want an error that begins with %s", c, err, name)

@@ -127,19 +127,31 @@ func TestUnreadableIssuers(t *testing.T) {
 		return oidcissuer.Document(document)
 	}
 	for name, begin := range map[string]func(i *oidcissuer.Issuer){
-		"no connection":         func(i *oidcissuer.Issuer) { i.Disconnect() },
-		"status 500":            func(i *oidcissuer.Issuer) { i.Fail(http.StatusInternalServerError) },
-		"status 404":            func(i *oidcissuer.Issuer) { i.Fail(http.StatusNotFound) },
-		"status 204":            func(i *oidcissuer.Issuer) { i.Fail(http.StatusNoContent) },
-		"keys with status 500":  func(i *oidcissuer.Issuer) { i.Respond(oidcissuer.KeysPath, http.NotFoundHandler()) },
-		"text":                  func(i *oidcissuer.Issuer) { i.Respond(oidcissuer.DiscoveryPath, oidcissuer.Document("text")) },
-		"another issuer":        func(i *oidcissuer.Issuer) { i.Respond(oidcissuer.DiscoveryPath, change(i, "issuer", i.URL+"/")) },
-		"no address of keys":    func(i *oidcissuer.Issuer) { i.Respond(oidcissuer.DiscoveryPath, change(i, "jwks_uri", "")) },
-		"wrong address of keys": func(i *oidcissuer.Issuer) { i.Respond(oidcissuer.DiscoveryPath, change(i, "jwks_uri", "file:///keys")) },
-		"keys that are text":    func(i *oidcissuer.Issuer) { i.Respond(oidcissuer.KeysPath, oidcissuer.Document("text")) },
-		"no list of keys":       func(i *oidcissuer.Issuer) { i.Respond(oidcissuer.KeysPath, oidcissuer.Document(map[string]any{})) },
-		"long discovery":        func(i *oidcissuer.Issuer) { i.Respond(oidcissuer.DiscoveryPath, long) },
-		"long keys":             func(i *oidcissuer.Issuer) { i.Respond(oidcissuer.KeysPath, long) },
+		"no connection":        func(i *oidcissuer.Issuer) { i.Disconnect() },
+		"status 500":           func(i *oidcissuer.Issuer) { i.Fail(http.StatusInternalServerError) },
+		"status 404":           func(i *oidcissuer.Issuer) { i.Fail(http.StatusNotFound) },
+		"status 204":           func(i *oidcissuer.Issuer) { i.Fail(http.StatusNoContent) },
+		"keys with status 500": func(i *oidcissuer.Issuer) { i.Respond(oidcissuer.KeysPath, http.NotFoundHandler()) },
+		"text": func(i *oidcissuer.Issuer) {
+			i.Respond(oidcissuer.DiscoveryPath, oidcissuer.Document("text"))
+		},
+		"another issuer": func(i *oidcissuer.Issuer) {
+			i.Respond(oidcissuer.DiscoveryPath, change(i, "issuer", i.URL+"/"))
+		},
+		"no address of keys": func(i *oidcissuer.Issuer) {
+			i.Respond(oidcissuer.DiscoveryPath, change(i, "jwks_uri", ""))
+		},
+		"wrong address of keys": func(i *oidcissuer.Issuer) {
+			i.Respond(oidcissuer.DiscoveryPath, change(i, "jwks_uri", "file:///keys"))
+		},
+		"keys that are text": func(i *oidcissuer.Issuer) {
+			i.Respond(oidcissuer.KeysPath, oidcissuer.Document("text"))
+		},
+		"no list of keys": func(i *oidcissuer.Issuer) {
+			i.Respond(oidcissuer.KeysPath, oidcissuer.Document(map[string]any{}))
+		},
+		"long discovery": func(i *oidcissuer.Issuer) { i.Respond(oidcissuer.DiscoveryPath, long) },
+		"long keys":      func(i *oidcissuer.Issuer) { i.Respond(oidcissuer.KeysPath, long) },
 		"redirect to other host": func(i *oidcissuer.Issuer) {
 			i.Respond(oidcissuer.KeysPath, http.RedirectHandler(elsewhere.URL, http.StatusFound))
 		},
@@ -151,7 +163,9 @@ func TestUnreadableIssuers(t *testing.T) {
 			s, clk := newTimedSubject(t, maxWait)
 			begin(s.issuer)
 			err := s.verify(t, s.newToken(t))
-			if f, ok := fault.As(err); !ok || f.Kind != fault.Unavailable || !strings.Contains(f.Message, s.issuer.URL) || len(err.Error()) > 500 || strings.Contains(err.Error(), "out of order") {
+			if f, ok := fault.As(
+				err); !ok || f.Kind != fault.Unavailable || !strings.Contains(f.Message, s.issuer.URL) ||
+				len(err.Error()) > 500 || strings.Contains(err.Error(), "out of order") {
 				t.Errorf("verify: %v, want fault.Unavailable with the issuer and without a body", err)
 			}
 			s.checkFetches(t, 1)

@@ -34,7 +34,9 @@ type keyCache struct {
 }
 
 func newKeyCache(clk clock.Clock, timeout time.Duration, read func(context.Context) (*keySet, error)) *keyCache {
-	return &keyCache{read: read, clock: clk, timeout: timeout, rereads: rate.NewLimiter(rate.Every(rereadEvery), rereadsBurst)}
+	return &keyCache{
+		read: read, clock: clk, timeout: timeout, rereads: rate.NewLimiter(rate.Every(rereadEvery), rereadsBurst),
+	}
 }
 
 // reading is a reading that may have several waiting callers.

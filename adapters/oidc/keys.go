@@ -51,7 +51,11 @@ func readKeys(ctx context.Context, client *http.Client, issuer string) (*keySet,
 	if err := checkKeysURL(document.KeysURL, issuer); err != nil {
 		return nil, err
 	}
-	found := &keySet{algorithms: slices.DeleteFunc(asymmetric(), func(a string) bool { return !slices.Contains(document.Algorithms, a) })}
+	found := &keySet{
+		algorithms: slices.DeleteFunc(asymmetric(), func(a string) bool {
+			return !slices.Contains(document.Algorithms, a)
+		}),
+	}
 	if len(found.algorithms) == 0 {
 		return nil, errors.New("the discovery document names no asymmetric signature algorithm")
 	}
@@ -118,7 +122,7 @@ func parseKeys(text []byte) ([]jose.JSONWebKey, error) {
 	return usable, nil
 }
 
-// hasKeyOf reports whether the set has the key that a token names. A token that names none may be
+// hasKeyOf reports whether the set has the key that a token names. A token that names no key may be
 // signed by a key that the set does not have.
 func (k *keySet) hasKeyOf(t idToken) bool {
 	return t.keyID != "" && slices.ContainsFunc(k.keys, func(key jose.JSONWebKey) bool { return key.KeyID == t.keyID })

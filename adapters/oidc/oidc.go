@@ -62,7 +62,9 @@ func newVerifier(c Config, clk clock.Clock, timeout time.Duration) (*Verifier, e
 }
 
 func newIssuer(issuer string, client *http.Client, clk clock.Clock, timeout time.Duration) *keyCache {
-	return newKeyCache(clk, timeout, func(ctx context.Context) (*keySet, error) { return readKeys(ctx, client, issuer) })
+	return newKeyCache(clk, timeout, func(ctx context.Context) (*keySet, error) {
+		return readKeys(ctx, client, issuer)
+	})
 }
 
 // Verify returns the content of a token (identity.Verifier). What a refusal needs no keys for is
@@ -98,11 +100,14 @@ func (v *Verifier) issuersOf(m publisher.Method) ([]string, error) {
 	case m != publisher.OIDC && m != publisher.GitHubOIDC:
 		return nil, fault.Newf(fault.NotFound, "proofs by %s have no ID token", m)
 	case v.audience == "":
-		return nil, fault.New(fault.NotFound, "proofs by ID token are switched off on this service: PUBLIC_URL is not set")
+		return nil,
+			fault.New(fault.NotFound, "proofs by ID token are switched off on this service: PUBLIC_URL is not set")
 	case m == publisher.GitHubOIDC:
 		return []string{v.config.GitHubIssuer}, nil
 	case len(v.config.Issuers) == 0:
-		return nil, fault.New(fault.NotFound, "proofs by ID token of other issuers than GitHub are switched off on this service: OIDC_ISSUERS is not set")
+		return nil,
+			fault.New(fault.NotFound,
+				"proofs by ID token of other issuers than GitHub are switched off on this service: OIDC_ISSUERS is not set")
 	}
 	return v.config.Issuers, nil
 }
@@ -155,5 +160,6 @@ func (k *keySet) checkAlgorithm(t idToken, issuer string) error {
 }
 
 func errUnavailable(issuer string, cause error) error {
-	return fault.Wrap(fault.Unavailable, fmt.Sprintf("the keys of issuer %s cannot be read now; try again later", issuer), cause)
+	return fault.Wrap(fault.Unavailable,
+		fmt.Sprintf("the keys of issuer %s cannot be read now; try again later", issuer), cause)
 }

@@ -33,14 +33,19 @@ func openVerifier(t *testing.T, c Config, clk *clocktest.Manual) *Verifier {
 }
 
 func TestContract(t *testing.T) {
-	for name, start := range map[string]func(testing.TB) *oidcissuer.Issuer{"http": oidcissuer.Start, "https": oidcissuer.StartTLS} {
+	for name, start := range map[string]func(testing.TB) *oidcissuer.Issuer{
+		"http": oidcissuer.Start, "https": oidcissuer.StartTLS,
+	} {
 		t.Run(name, func(t *testing.T) {
 			own, github := start(t), oidcissuer.Start(t)
 			rsa := github.AddKey(t, jose.RS256)
 			identitytest.Run(t, func(t *testing.T) identitytest.Subject {
 				own.Recover()
 				clk := newClock()
-				c := Config{Issuers: []string{own.URL}, GitHubIssuer: github.URL, CAFile: own.CAFile, PublicURL: audience + "/some/path"}
+				c := Config{
+					Issuers: []string{own.URL}, GitHubIssuer: github.URL, CAFile: own.CAFile,
+					PublicURL: audience + "/some/path",
+				}
 				off := c
 				off.Issuers = nil
 				return identitytest.Subject{

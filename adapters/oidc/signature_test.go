@@ -79,18 +79,21 @@ func TestAlgorithms(t *testing.T) {
 	}
 	other := rsa
 	other.Algorithm = jose.RS512
-	s.checkKind(t, "an algorithm that is not that of the key", other.Sign(t, s.newClaims()), fault.Unauthenticated, "signature")
+	s.checkKind(t, "an algorithm that is not that of the key", other.Sign(t, s.newClaims()),
+		fault.Unauthenticated, "signature")
 	payload, err := json.Marshal(s.newClaims())
 	if err != nil {
 		t.Fatal(err)
 	}
 	for name, secret := range publicForms(t, rsa) {
 		key := jose.SigningKey{Algorithm: jose.HS256, Key: jose.JSONWebKey{Key: secret, KeyID: rsa.ID}}
-		s.checkKind(t, "HS256 with the public key as "+name, oidcissuer.SignWith(t, key, payload), fault.Unauthenticated, `"HS256"`)
+		s.checkKind(t, "HS256 with the public key as "+name, oidcissuer.SignWith(t, key, payload),
+			fault.Unauthenticated, `"HS256"`)
 	}
 	for _, algorithm := range []string{"none", "None", "NONE", ""} {
 		header, _ := json.Marshal(map[string]string{"alg": algorithm, "kid": rsa.ID})
-		unsigned := base64.RawURLEncoding.EncodeToString(header) + "." + base64.RawURLEncoding.EncodeToString(payload) + "."
+		unsigned := base64.RawURLEncoding.EncodeToString(header) + "." +
+			base64.RawURLEncoding.EncodeToString(payload) + "."
 		s.checkKind(t, "unsigned as "+algorithm, unsigned, fault.Unauthenticated, "algorithm")
 	}
 }
@@ -106,7 +109,9 @@ func publicForms(t *testing.T, k oidcissuer.Key) map[string][]byte {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return map[string][]byte{"DER": der, "PEM": pem.EncodeToMemory(&pem.Block{Type: "PUBLIC KEY", Bytes: der}), "JWK": document}
+	return map[string][]byte{
+		"DER": der, "PEM": pem.EncodeToMemory(&pem.Block{Type: "PUBLIC KEY", Bytes: der}), "JWK": document,
+	}
 }
 
 // TestIssuerAlgorithms checks that only algorithms of the discovery document are accepted, and
@@ -176,7 +181,8 @@ func TestKeySetMembers(t *testing.T) {
 	public := encrypts.Public()
 	public.Use = "enc"
 	s.issuer.Respond(oidcissuer.KeysPath, oidcissuer.Document(map[string]any{"keys": []any{
-		map[string]any{"kty": "OKP", "crv": "Ed448", "kid": "a", "x": "AA"}, map[string]any{"kty": "unknown"}, "a text", nil,
+		map[string]any{"kty": "OKP", "crv": "Ed448", "kid": "a", "x": "AA"}, map[string]any{"kty": "unknown"},
+		"a text", nil,
 		map[string]any{"kty": "oct", "kid": "c", "k": "c2VjcmV0"}, public, good.Public(),
 	}}))
 	s.checkAccepted(t, "the usable key", good.Sign(t, s.newClaims()))
@@ -189,9 +195,12 @@ func TestErrorsKeepTokens(t *testing.T) {
 	claims := s.newClaims()
 	claims["secret"] = "VERY-SECRET"
 	token := oidcissuer.NewKey(t, jose.ES256).Sign(t, claims)
-	for _, text := range []string{token, token[1:], strings.Replace(token, ".", "", 1), token + "=", token[:len(token)-9]} {
+	for _, text := range []string{
+		token, token[1:], strings.Replace(token, ".", "", 1), token + "=", token[:len(token)-9],
+	} {
 		err := s.verify(t, text)
-		if err == nil || strings.Contains(err.Error(), "SECRET") || strings.Contains(err.Error(), token[len(token)/2:len(token)/2+20]) {
+		if err == nil || strings.Contains(err.Error(), "SECRET") ||
+			strings.Contains(err.Error(), token[len(token)/2:len(token)/2+20]) {
 			t.Errorf("verify: %v", err)
 		}
 	}
@@ -204,7 +213,8 @@ func FuzzParseToken(f *testing.F) {
 	f.Fuzz(func(t *testing.T, text string) {
 		p, err := parseToken(text)
 		p.identity()
-		if _, claimsErr := p.checkClaims(audience, newClock().Now()); claimsErr != nil && !fault.Is(claimsErr, fault.Unauthenticated) {
+		if _, claimsErr := p.checkClaims(audience, newClock().Now()); claimsErr != nil &&
+			!fault.Is(claimsErr, fault.Unauthenticated) {
 			t.Errorf("%q: %v", text, claimsErr)
 		}
 		if err != nil {

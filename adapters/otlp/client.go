@@ -14,8 +14,10 @@ import (
 )
 
 // startSpan starts the span of a call to another system. It returns a nil span if the current call
-// is not sampled or there is none, so that an unsampled call costs little.
-func (t Tracing) startSpan(ctx context.Context, name string, attributes ...attribute.KeyValue) (context.Context, trace.Span) {
+// is not sampled or does not exist, so that an unsampled call costs little.
+func (t Tracing) startSpan(
+	ctx context.Context, name string, attributes ...attribute.KeyValue,
+) (context.Context, trace.Span) {
 	if !trace.SpanFromContext(ctx).IsRecording() {
 		return ctx, nil
 	}

@@ -31,7 +31,10 @@ func TestCountersContract(t *testing.T) {
 	countertest.Run(t, func(*testing.T) countertest.Subject {
 		clock := clocktest.NewManual(time.Unix(1_900_000_000, 0))
 		store := memory.NewCounters(clock, memory.Config{MaxCounters: 100_000})
-		return countertest.Subject{Store: tracing.Counters(store, "valkey"), Advance: clock.Advance, Now: clock.Now, Key: func(name string) string { return name }}
+		return countertest.Subject{
+			Store: tracing.Counters(store, "valkey"), Advance: clock.Advance, Now: clock.Now,
+			Key: func(name string) string { return name },
+		}
 	})
 }
 
@@ -46,17 +49,24 @@ func TestCountersHaveSpans(t *testing.T) {
 	collector := otlptest.Start(t)
 	tracing, cleanup, _ := openTracing(t, enabledConfig(collector.HTTP))
 	store := memory.NewCounters(clocktest.NewManual(time.Unix(1_900_000_000, 0)), memory.Config{MaxCounters: 100})
-	hits := []counter.Hit{{Key: "a", Addend: 1, Window: time.Minute, TTL: time.Minute}, {Key: "b", Addend: 1, Window: time.Minute, TTL: time.Minute}}
+	hits := []counter.Hit{
+		{Key: "a", Addend: 1, Window: time.Minute, TTL: time.Minute}, {
+			Key: "b", Addend: 1, Window: time.Minute, TTL: time.Minute,
+		},
+	}
 	parent := runInSpan(tracing, func(ctx context.Context) {
-		if err := tracing.Counters(store, "valkey").Count(ctx, hits, make([]counter.Result, 2), counter.AllOrNone); err != nil {
+		if err := tracing.Counters(store, "valkey").Count(ctx, hits, make([]counter.Result, 2),
+			counter.AllOrNone); err != nil {
 			t.Error(err)
 		}
-		if err := tracing.Counters(unreachableStore{store}, "memcached").Count(ctx, hits, make([]counter.Result, 2), counter.Each); err == nil {
+		if err := tracing.Counters(unreachableStore{store}, "memcached").Count(ctx, hits, make([]counter.Result, 2),
+			counter.Each); err == nil {
 			t.Error("the decorator does not return the error of the store")
 		}
 	})
 	// A call outside of a sampled trace gets no span.
-	if err := tracing.Counters(store, "valkey").Count(t.Context(), hits, make([]counter.Result, 2), counter.Each); err != nil {
+	if err := tracing.Counters(store, "valkey").Count(t.Context(), hits, make([]counter.Result, 2),
+		counter.Each); err != nil {
 		t.Error(err)
 	}
 	cleanup()
@@ -64,7 +74,8 @@ func TestCountersHaveSpans(t *testing.T) {
 		t.Errorf("the collector received %d spans, want 3: one of the call and two of the store", n)
 	}
 	s := awaitSpan(t, collector, "counters.add_unless_over")
-	if s.Attributes["db.system.name"] != "valkey" || s.Attributes["db.operation.batch.size"] != "2" || hex.EncodeToString(s.GetParentSpanId()) != parent.SpanID().String() {
+	if s.Attributes["db.system.name"] != "valkey" || s.Attributes["db.operation.batch.size"] != "2" ||
+		hex.EncodeToString(s.GetParentSpanId()) != parent.SpanID().String() {
 		t.Errorf("span has wrong attributes or the wrong parent: %v", s.Span)
 	}
 	s = awaitSpan(t, collector, "counters.add")
@@ -93,7 +104,8 @@ func TestQueriesHaveSpans(t *testing.T) {
 	})
 	cleanup()
 	s := awaitSpan(t, collector, "SELECT")
-	if s.Attributes["db.system.name"] != "sqlite" || s.Attributes["db.operation.name"] != "SELECT" || hex.EncodeToString(s.GetParentSpanId()) != parent.SpanID().String() {
+	if s.Attributes["db.system.name"] != "sqlite" || s.Attributes["db.operation.name"] != "SELECT" ||
+		hex.EncodeToString(s.GetParentSpanId()) != parent.SpanID().String() {
 		t.Errorf("span has wrong attributes or the wrong parent: %v", s.Span)
 	}
 	if s := awaitSpan(t, collector, "DELETE"); s.Attributes["error.type"] == "" {
@@ -127,14 +139,16 @@ func TestPluginCallsHaveSpans(t *testing.T) {
 	}
 	// A call without a trace, for example a health check of the plugin.
 	if err := tracing.PluginCall(t.Context(), method, nil, nil, nil, invoke); err == nil || traceparent != "" {
-		t.Errorf("outside of a trace: error %v, traceparent %q; want the error of the plugin and no traceparent", err, traceparent)
+		t.Errorf("outside of a trace: error %v, traceparent %q; want the error of the plugin and no traceparent",
+			err, traceparent)
 	}
 	cleanup()
 	if n := len(collector.Spans()); n != 2 {
 		t.Errorf("the collector received %d spans, want 2", n)
 	}
 	s := awaitSpan(t, collector, "tollgate.plugin.Courier/Deliver")
-	if s.Attributes["rpc.response.status_code"] != "Unavailable" || s.Attributes["rpc.system.name"] != "grpc" || s.Attributes["error.type"] == "" {
+	if s.Attributes["rpc.response.status_code"] != "Unavailable" || s.Attributes["rpc.system.name"] != "grpc" ||
+		s.Attributes["error.type"] == "" {
 		t.Errorf("span has wrong attributes or the wrong parent: %v", s.Span)
 	}
 }
@@ -153,7 +167,10 @@ func TestErrorTypesOfPluginCalls(t *testing.T) {
 		})
 	}
 	cleanup()
-	for name, want := range map[string]string{"context canceled": "canceled", "context deadline exceeded": "deadline exceeded", "plain": "*errors.errorString"} {
+	for name, want := range map[string]string{
+		"context canceled": "canceled", "context deadline exceeded": "deadline exceeded",
+		"plain": "*errors.errorString",
+	} {
 		if got := awaitSpan(t, collector, name).Attributes["error.type"]; got != want {
 			t.Errorf("%s: error type is %q, want %q", name, got, want)
 		}

@@ -73,7 +73,8 @@ func validateURL(s string) error {
 	}
 	u, err := url.Parse(s)
 	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || u.User != nil {
-		return errors.New("not a URL (for example http://localhost:4318)") // not quoted, because it may contain a password
+		// not quoted, because it may contain a password
+		return errors.New("not a URL (for example http://localhost:4318)")
 	}
 	return nil
 }

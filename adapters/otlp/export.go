@@ -31,7 +31,8 @@ func (e *reportingExporter) ExportSpans(ctx context.Context, spans []sdk.ReadOnl
 	}
 	e.lost += len(spans)
 	if now := e.now(); now.Sub(e.reported) >= reportEvery {
-		e.log.WithError(err).WithField("spans", e.lost).Warn("trace spans could not be sent to the collector and are lost")
+		e.log.WithError(err).WithField("spans", e.lost).
+			Warn("trace spans could not be sent to the collector and are lost")
 		e.reported, e.lost = now, 0
 	}
 	return nil

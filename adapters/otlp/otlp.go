@@ -76,9 +76,11 @@ func Open(ctx context.Context, c Config, log *logrus.Entry) (Tracing, func(), er
 
 func (c Config) newExporter(ctx context.Context) (exporter *otlptrace.Exporter, err error) {
 	if c.Protocol == overGRPC {
-		exporter, err = otlptracegrpc.New(ctx, otlptracegrpc.WithEndpointURL(c.endpointURL()), otlptracegrpc.WithHeaders(c.exporterHeaders()))
+		exporter, err = otlptracegrpc.New(ctx, otlptracegrpc.WithEndpointURL(c.endpointURL()),
+			otlptracegrpc.WithHeaders(c.exporterHeaders()))
 	} else {
-		exporter, err = otlptracehttp.New(ctx, otlptracehttp.WithEndpointURL(c.endpointURL()), otlptracehttp.WithHeaders(c.exporterHeaders()))
+		exporter, err = otlptracehttp.New(ctx, otlptracehttp.WithEndpointURL(c.endpointURL()),
+			otlptracehttp.WithHeaders(c.exporterHeaders()))
 	}
 	if err != nil {
 		return nil, fmt.Errorf("span exporter: %w", err)
@@ -118,7 +120,8 @@ func (c Config) newPropagator() (propagation.TextMapPropagator, error) {
 	w3c := propagation.NewCompositeTextMapPropagator(propagation.TraceContext{}, propagation.Baggage{})
 	return manyToOne{
 		TextMapPropagator: w3c,
-		taken:             propagation.NewCompositeTextMapPropagator(b3.New(), w3c), // the last format that is present wins
+		// the last format that is present wins
+		taken: propagation.NewCompositeTextMapPropagator(b3.New(), w3c),
 	}, nil
 }
 

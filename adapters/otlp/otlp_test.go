@@ -52,7 +52,8 @@ func TestSpansArrive(t *testing.T) {
 				t.Fatalf("the collector received %d spans, want 1", len(spans))
 			}
 			s := spans[0]
-			if s.Protocol != protocol || s.GetName() != "work" || s.Headers["api-key"] != "a,b" || s.Headers["x-tenant"] != "one" {
+			if s.Protocol != protocol || s.GetName() != "work" || s.Headers["api-key"] != "a,b" ||
+				s.Headers["x-tenant"] != "one" {
 				t.Errorf("protocol %s, span %s, headers %v", s.Protocol, s.GetName(), s.Headers)
 			}
 			if s.Resource["service.name"] != "RateLimit" || s.Resource["service.namespace"] != "gate" ||
@@ -97,18 +98,32 @@ func TestParentTraces(t *testing.T) {
 		known   bool
 		sampled bool
 	}{
-		"W3C, sampled by the caller, sampling rate 0":              {w3c("01"), 0, "", true, true},
-		"W3C, not sampled by the caller, sampling rate 1":          {w3c("00"), 1, "", true, false},
-		"B3 in one header, sampled by the caller":                  {map[string]string{"B3": traceID + "-" + parentID + "-1"}, 0, "", true, true},
-		"B3 in one header, not sampled by the caller":              {map[string]string{"B3": traceID + "-" + parentID + "-0"}, 1, "", true, false},
-		"B3 in several headers, sampled by the caller":             {map[string]string{"X-B3-Traceid": traceID, "X-B3-Spanid": parentID, "X-B3-Sampled": "1"}, 0, "", true, true},
-		"no parent, sampling rate 1":                               {nil, 1, "", false, true},
-		"no parent, sampling rate 0":                               {nil, 0, "", false, false},
-		"a malformed W3C header is ignored":                        {map[string]string{"Traceparent": "00-zz-01"}, 1, "", false, true},
-		"W3C is ignored if the setting is b3":                      {w3c("01"), 1, "b3", false, true},
-		"B3 in one header is read if the setting is b3multi":       {map[string]string{"B3": traceID + "-" + parentID + "-1"}, 0, "b3multi", true, true},
-		"W3C is ignored if the setting is none":                    {w3c("01"), 1, "none", false, true},
-		"W3C wins over B3 with another trace, as Envoy sends them": {map[string]string{"Traceparent": w3c("01")["Traceparent"], "B3": strings.Repeat("1", 32) + "-" + parentID + "-0"}, 0, "", true, true},
+		"W3C, sampled by the caller, sampling rate 0":     {w3c("01"), 0, "", true, true},
+		"W3C, not sampled by the caller, sampling rate 1": {w3c("00"), 1, "", true, false},
+		"B3 in one header, sampled by the caller": {
+			map[string]string{"B3": traceID + "-" + parentID + "-1"}, 0, "", true, true,
+		},
+		"B3 in one header, not sampled by the caller": {
+			map[string]string{"B3": traceID + "-" + parentID + "-0"}, 1, "", true, false,
+		},
+		"B3 in several headers, sampled by the caller": {
+			map[string]string{"X-B3-Traceid": traceID, "X-B3-Spanid": parentID, "X-B3-Sampled": "1"}, 0, "", true, true,
+		},
+		"no parent, sampling rate 1": {nil, 1, "", false, true},
+		"no parent, sampling rate 0": {nil, 0, "", false, false},
+		"a malformed W3C header is ignored": {
+			map[string]string{"Traceparent": "00-zz-01"}, 1, "", false, true,
+		},
+		"W3C is ignored if the setting is b3": {w3c("01"), 1, "b3", false, true},
+		"B3 in one header is read if the setting is b3multi": {
+			map[string]string{"B3": traceID + "-" + parentID + "-1"}, 0, "b3multi", true, true,
+		},
+		"W3C is ignored if the setting is none": {w3c("01"), 1, "none", false, true},
+		"W3C wins over B3 with another trace, as Envoy sends them": {
+			map[string]string{
+				"Traceparent": w3c("01")["Traceparent"], "B3": strings.Repeat("1", 32) + "-" + parentID + "-0",
+			}, 0, "", true, true,
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			cfg := enabledConfig(otlptest.Start(t).HTTP)
@@ -127,7 +142,8 @@ func TestParentTraces(t *testing.T) {
 			defer span.End()
 			got := span.SpanContext()
 			if (got.TraceID().String() == traceID) != c.known || got.IsSampled() != c.sampled {
-				t.Errorf("trace %s, sampled %v; want the trace of the caller: %v, sampled %v", got.TraceID(), got.IsSampled(), c.known, c.sampled)
+				t.Errorf("trace %s, sampled %v; want the trace of the caller: %v, sampled %v", got.TraceID(),
+					got.IsSampled(), c.known, c.sampled)
 			}
 		})
 	}
@@ -170,7 +186,9 @@ func TestUnreachableCollector(t *testing.T) {
 	t.Parallel()
 	ends := map[string]chan struct{}{} // of the cleanups, all at the same time
 	for _, protocol := range []string{"http", "grpc"} {
-		for name, endpoint := range map[string]string{"connections are refused": refusingURL(), "requests are not answered": silentURL(t)} {
+		for name, endpoint := range map[string]string{
+			"connections are refused": refusingURL(), "requests are not answered": silentURL(t),
+		} {
 			c := enabledConfig(endpoint)
 			c.Protocol = protocol
 			tracing, cleanup, _ := openTracing(t, c)
@@ -226,7 +244,8 @@ func TestLogLinesHaveTraceIDs(t *testing.T) {
 	defer span.End()
 	log.WithContext(ctx).Warn("inside of a call")
 	line := lines.LastEntry().Data
-	if line["trace_id"] != span.SpanContext().TraceID().String() || line["span_id"] != span.SpanContext().SpanID().String() {
+	if line["trace_id"] != span.SpanContext().TraceID().String() ||
+		line["span_id"] != span.SpanContext().SpanID().String() {
 		t.Errorf("a line inside of a span has the fields %v", line)
 	}
 	log.WithContext(context.Background()).Warn("outside of a call")
@@ -236,7 +255,10 @@ func TestLogLinesHaveTraceIDs(t *testing.T) {
 }
 
 func TestValidate(t *testing.T) {
-	good := otlp.Config{Enabled: true, Protocol: "grpc", SamplingRate: 0.5, Endpoint: "https://c:4317", Headers: "a=b, c=%20d", Propagators: []string{"b3", "tracecontext"}}
+	good := otlp.Config{
+		Enabled: true, Protocol: "grpc", SamplingRate: 0.5, Endpoint: "https://c:4317", Headers: "a=b, c=%20d",
+		Propagators: []string{"b3", "tracecontext"},
+	}
 	if err := good.Validate(); err != nil {
 		t.Error(err)
 	}
@@ -259,7 +281,8 @@ func TestValidate(t *testing.T) {
 	} {
 		c := good
 		change(&c)
-		if err := c.Validate(); err == nil || !strings.HasPrefix(err.Error(), variable) || strings.Contains(err.Error(), "secret") {
+		if err := c.Validate(); err == nil || !strings.HasPrefix(err.Error(), variable) ||
+			strings.Contains(err.Error(), "secret") {
 			t.Errorf("error is %v, want an error that begins with %q and does not quote the secret", err, variable)
 		}
 	}

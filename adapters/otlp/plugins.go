@@ -13,7 +13,8 @@ import (
 // PluginCall creates a span for a call to a plugin, and passes the trace on to it. It is a
 // grpc.UnaryClientInterceptor.
 func (t Tracing) PluginCall( //nolint:revive // the library's signature
-	ctx context.Context, method string, request, answer any, conn *grpc.ClientConn, next grpc.UnaryInvoker, options ...grpc.CallOption,
+	ctx context.Context, method string, request, answer any, conn *grpc.ClientConn, next grpc.UnaryInvoker,
+	options ...grpc.CallOption,
 ) error {
 	method = strings.TrimPrefix(method, "/")
 	ctx, span := t.startSpan(ctx, method, semconv.RPCSystemNameGRPC, semconv.RPCMethod(method))

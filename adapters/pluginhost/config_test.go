@@ -14,11 +14,14 @@ import (
 
 func TestDefaultsAreThoseOfTheTags(t *testing.T) {
 	t.Parallel()
-	got, err := env.ParseAsWithOptions[pluginhost.Config](env.Options{Environment: map[string]string{"PLUGIN_DIR": "x"}})
+	got, err := env.ParseAsWithOptions[pluginhost.Config](env.Options{
+		Environment: map[string]string{"PLUGIN_DIR": "x"},
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if want := pluginhost.DefaultConfig("x"); got.Env != nil || got.Dir != want.Dir || got.StartTimeout != want.StartTimeout ||
+	if want := pluginhost.DefaultConfig(
+		"x"); got.Env != nil || got.Dir != want.Dir || got.StartTimeout != want.StartTimeout ||
 		got.CallTimeout != want.CallTimeout || got.HealthTimeout != want.HealthTimeout {
 		t.Errorf("from the tags %+v, want %+v", got, want)
 	}
@@ -98,7 +101,8 @@ func TestUnusedSettingsAreLogged(t *testing.T) {
 	cfg.Env = map[string][]string{"otp-log": {"A=secret"}, "pkg-nmp": {"B=secret"}}
 	log := &logCapture{}
 	openHost(t, cfg, log.entry())
-	if text := log.String(); !strings.Contains(text, "pkg-nmp") || strings.Contains(text, "otp-log") || strings.Contains(text, "secret") {
+	if text := log.String(); !strings.Contains(text, "pkg-nmp") || strings.Contains(text, "otp-log") ||
+		strings.Contains(text, "secret") {
 		t.Errorf("log: %q, want pkg-nmp and no secret", text)
 	}
 }

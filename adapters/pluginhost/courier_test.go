@@ -71,7 +71,8 @@ func TestCodeReachesLogAndFile(t *testing.T) {
 		t.Fatal(err)
 	}
 	var line map[string]string
-	if err := json.Unmarshal(text, &line); err != nil || line["code"] != "042917" || line["channel"] != "sms" || line["recipient"] != "+15550100" {
+	if err := json.Unmarshal(text, &line); err != nil || line["code"] != "042917" || line["channel"] != "sms" ||
+		line["recipient"] != "+15550100" {
 		t.Errorf("file has %q (%v)", text, err)
 	}
 	await.Until(t, "code in the service log", func() bool {
@@ -166,7 +167,10 @@ func TestCallsThatOverrunGetThePluginReplaced(t *testing.T) {
 			t.Errorf("Deliver = %v, want a fault of kind Unavailable for the deadline", err)
 		}
 	}
-	await.Until(t, "another process", func() bool { s := onlyStatus(t, host); return s.State == pluginhost.Running && s.PID != pid })
+	await.Until(t, "another process", func() bool {
+		s := onlyStatus(t, host)
+		return s.State == pluginhost.Running && s.PID != pid
+	})
 	if s := onlyStatus(t, host); !strings.Contains(s.LastError, "exceeded") {
 		t.Errorf("last error = %q", s.LastError)
 	}
@@ -196,7 +200,9 @@ func TestTheCallersDeadlineIsNotThePluginsFault(t *testing.T) {
 // deadline before the timers of the host have fired.
 func TestADeadlineReportedEarlyIsNotAnOverrun(t *testing.T) {
 	t.Parallel()
-	for name, callersBound := range map[string]time.Duration{"the caller's deadline": time.Hour, "the host's deadline": 3 * time.Hour} {
+	for name, callersBound := range map[string]time.Duration{
+		"the caller's deadline": time.Hour, "the host's deadline": 3 * time.Hour,
+	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			var checks atomic.Int64
@@ -208,7 +214,8 @@ func TestADeadlineReportedEarlyIsNotAnOverrun(t *testing.T) {
 			ctx, cancel := context.WithTimeout(t.Context(), callersBound)
 			defer cancel()
 			for range 4 {
-				if err := c.Deliver(ctx, couriertest.Code(courier.Email, "5")); !errors.Is(err, context.DeadlineExceeded) {
+				if err := c.Deliver(ctx, couriertest.Code(courier.Email, "5")); !errors.Is(err,
+					context.DeadlineExceeded) {
 					t.Errorf("Deliver = %v, want the deadline", err)
 				}
 			}
@@ -224,7 +231,8 @@ func TestADeadlineReportedEarlyIsNotAnOverrun(t *testing.T) {
 // closedAtTheDeadline ends deliveries with the status that gRPC returns for a stream that was reset
 // at its deadline, and counts health checks.
 func closedAtTheDeadline(checks *atomic.Int64) grpc.UnaryClientInterceptor {
-	return func(ctx context.Context, method string, request, reply any, conn *grpc.ClientConn, invoke grpc.UnaryInvoker, options ...grpc.CallOption) error {
+	return func(ctx context.Context, method string, request, reply any, conn *grpc.ClientConn, invoke grpc.UnaryInvoker,
+		options ...grpc.CallOption) error {
 		switch method {
 		case pluginv1.Courier_Deliver_FullMethodName:
 			return status.Error(codes.DeadlineExceeded, "stream terminated by RST_STREAM with error code: CANCEL")

@@ -23,13 +23,22 @@ func TestCouriers(t *testing.T) {
 		email, sms bool
 		warning    string
 	}{
-		"there is no plugin":              {"", pluginhost.CourierConfig{Development: true}, false, false, undelivered},
-		"there is one for development":    {"otp-log", pluginhost.CourierConfig{Development: true}, true, true, logged},
-		"only e-mail is set":              {"otp-test", pluginhost.CourierConfig{Email: "otp-test", Development: true}, true, false, ""},
-		"only SMS is set":                 {"otp-test", pluginhost.CourierConfig{SMS: "otp-test", Development: true}, false, true, ""},
-		"e-mail is set, otp-log is there": {"otp-log otp-test", pluginhost.CourierConfig{Email: "otp-test", Development: true}, true, true, logged},
-		"both are set":                    {"otp-log otp-test", pluginhost.CourierConfig{Email: "otp-test", SMS: "otp-test", Development: true}, true, true, ""},
-		"development is not allowed":      {"otp-log", pluginhost.CourierConfig{}, false, false, ""},
+		"there is no plugin":           {"", pluginhost.CourierConfig{Development: true}, false, false, undelivered},
+		"there is one for development": {"otp-log", pluginhost.CourierConfig{Development: true}, true, true, logged},
+		"only e-mail is set": {
+			"otp-test", pluginhost.CourierConfig{Email: "otp-test", Development: true}, true, false, "",
+		},
+		"only SMS is set": {
+			"otp-test", pluginhost.CourierConfig{SMS: "otp-test", Development: true}, false, true, "",
+		},
+		"e-mail is set, otp-log is there": {
+			"otp-log otp-test", pluginhost.CourierConfig{Email: "otp-test", Development: true}, true, true, logged,
+		},
+		"both are set": {
+			"otp-log otp-test", pluginhost.CourierConfig{Email: "otp-test", SMS: "otp-test", Development: true},
+			true, true, "",
+		},
+		"development is not allowed": {"otp-log", pluginhost.CourierConfig{}, false, false, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			host := hostWithEmptyPlugins(t, strings.Fields(c.plugins)...)
@@ -56,7 +65,8 @@ func TestCouriersNamesSettingOfUnknownPlugin(t *testing.T) {
 		"OTP_EMAIL_PLUGIN": {Email: "otp-missing", SMS: "otp-test"},
 		"OTP_SMS_PLUGIN":   {Email: "otp-test", SMS: "otp-missing"},
 	} {
-		if _, err := host.Couriers(c, logrus.NewEntry(log)); err == nil || !strings.HasPrefix(err.Error(), setting+": ") {
+		if _, err := host.Couriers(c, logrus.NewEntry(log)); err == nil ||
+			!strings.HasPrefix(err.Error(), setting+": ") {
 			t.Errorf("Couriers = %v, want an error of %s", err, setting)
 		}
 	}

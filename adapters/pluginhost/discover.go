@@ -54,7 +54,10 @@ func discoverPlugins(cfg Config, log *logrus.Entry) ([]spec, error) {
 		return nil, fmt.Errorf("PLUGIN_DIR is %s, it must be a folder", cfg.Dir)
 	}
 	if info.Mode()&writableByAll != 0 {
-		return nil, fmt.Errorf("PLUGIN_DIR: every user may write to %s and could add a plugin: remove the permission (chmod o-w)", cfg.Dir)
+		return nil,
+			fmt.Errorf(
+				"PLUGIN_DIR: every user may write to %s and could add a plugin: remove the permission (chmod o-w)",
+				cfg.Dir)
 	}
 	specs, found, err := loadManifest(cfg)
 	if found || err != nil {
@@ -78,7 +81,9 @@ func scanFolder(cfg Config, log *logrus.Entry) ([]spec, error) {
 		}
 		kind, ok := kindFromName(name)
 		if !ok || !pluginName.MatchString(name) {
-			log.WithField("file", name).Warn("a file in the plugin folder is ignored: its name must begin with otp- or pkg- and have only lower-case letters, digits, dots, dashes and underscores")
+			log.WithField("file", name).
+				Warn(
+					"a file in the plugin folder is ignored: its name must begin with otp- or pkg- and have only lower-case letters, digits, dots, dashes and underscores")
 			continue
 		}
 		specs = append(specs, spec{name: name, kind: kind, path: path, env: cfg.Env[name], limits: cfg.defaultLimits()})
@@ -123,7 +128,8 @@ func (s spec) verifyBinary() error {
 		return err
 	}
 	if got := hash.Sum(nil); subtle.ConstantTimeCompare(got, s.sum) != 1 {
-		return fmt.Errorf("the SHA-256 checksum of %s is %x, but the manifest has %x, so it is not started: restore the file or correct the manifest", s.path, got, s.sum)
+		return fmt.Errorf(
+			"the SHA-256 checksum of %s is %x, but the manifest has %x, so it is not started: restore the file or correct the manifest", s.path, got, s.sum)
 	}
 	return nil
 }

@@ -95,13 +95,14 @@ func Open(cfg Config, log *logrus.Entry) (*Host, func(), error) {
 func warnUnusedSettings(cfg Config, specs []spec, log *logrus.Entry) {
 	for _, name := range slices.Sorted(maps.Keys(cfg.Env)) {
 		if !slices.ContainsFunc(specs, func(s spec) bool { return s.name == name }) {
-			log.WithField(fieldPlugin, name).Warnf("the settings of this plugin are ignored: %s has no plugin of that name", cfg.Dir)
+			log.WithField(fieldPlugin, name).
+				Warnf("the settings of this plugin are ignored: %s has no plugin of that name", cfg.Dir)
 		}
 	}
 }
 
-// BundledTypes returns the registry types of the plugins that come with the service, each of which is
-// named after its type. A test compares them with the folder plugins.
+// BundledTypes returns the registry types of the plugins that come with the service, each of which
+// is named after its type. A test compares them with the folder plugins.
 func BundledTypes() []string { return []string{"cargo", "mcpb", "npm", "nuget", "oci", "pypi"} }
 
 // WarnMissing logs a warning if the folder lacks plugins of [BundledTypes]: a folder of one's own
@@ -117,8 +118,9 @@ func (h *Host) WarnMissing(log *logrus.Entry) {
 	if len(missing) == 0 || (Config{Dir: h.dir}).FolderMissing() { // discoverPlugins has warned of a missing folder
 		return
 	}
-	log.WithField("dir", h.dir).Warnf("PLUGIN_DIR has no %s: packages of these types cannot be checked unless another plugin checks them; copy these files from the folder plugins next to the program, and list them in %s if there is one",
-		strings.Join(missing, ", "), manifestFile)
+	log.WithField("dir", h.dir).
+		Warnf("PLUGIN_DIR has no %s: packages of these types cannot be checked unless another plugin checks them; copy these files from the folder plugins next to the program, and list them in %s if there is one",
+			strings.Join(missing, ", "), manifestFile)
 }
 
 // socketFolder creates a folder that only this user may read. The path of a Unix socket has at most
@@ -136,8 +138,9 @@ func socketFolder(temporary string) (string, error) {
 
 func (h *Host) newSupervisor(ctx context.Context, s spec, cfg Config, log *logrus.Entry) *supervisor {
 	v := &supervisor{
-		spec: s, cfg: cfg, sockets: h.sockets, calls: h.metrics.forPlugin(s.name), state: Idle, settled: make(chan struct{}),
-		log: log.WithFields(logrus.Fields{fieldPlugin: s.name, fieldKind: string(s.kind)}),
+		spec: s, cfg: cfg, sockets: h.sockets, calls: h.metrics.forPlugin(s.name), state: Idle,
+		settled: make(chan struct{}),
+		log:     log.WithFields(logrus.Fields{fieldPlugin: s.name, fieldKind: string(s.kind)}),
 	}
 	v.startOnce = sync.OnceFunc(func() { h.startSupervisor(ctx, v) })
 	return v
@@ -169,9 +172,12 @@ func (h *Host) Courier(name string) (*Courier, error) {
 		couriers = append(couriers, v.spec.name)
 	}
 	if len(couriers) == 0 {
-		return nil, fmt.Errorf("there is no courier plugin %q in %s, and no other courier plugin: install it", name, h.dir)
+		return nil,
+			fmt.Errorf("there is no courier plugin %q in %s, and no other courier plugin: install it", name, h.dir)
 	}
-	return nil, fmt.Errorf("there is no courier plugin %q in %s: install it, or use %s", name, h.dir, strings.Join(couriers, ", "))
+	return nil,
+		fmt.Errorf("there is no courier plugin %q in %s: install it, or use %s", name, h.dir,
+			strings.Join(couriers, ", "))
 }
 
 // Ownership returns a checker that uses all ownership plugins, and starts them in the background.

@@ -37,11 +37,14 @@ type instance struct {
 // launchInstance starts the plugin and returns it once it is healthy and has returned its
 // description. It kills the process and returns an error if ctx ends or the start deadline passes
 // before that.
-func launchInstance(ctx context.Context, s spec, sockets string, around grpc.UnaryClientInterceptor, log *logrus.Entry) (*instance, error) {
+func launchInstance(
+	ctx context.Context, s spec, sockets string, around grpc.UnaryClientInterceptor, log *logrus.Entry,
+) (*instance, error) {
 	if err := s.verifyBinary(); err != nil {
 		return nil, err
 	}
-	limited, cancel := context.WithTimeoutCause(ctx, s.limits.start, fmt.Errorf("the plugin did not start within %v", s.limits.start))
+	limited, cancel := context.WithTimeoutCause(ctx, s.limits.start,
+		fmt.Errorf("the plugin did not start within %v", s.limits.start))
 	defer cancel()
 	p := newProcess(s.path, s.env, log)
 	config := clientConfig(s, sockets, p)
@@ -73,7 +76,8 @@ func launchInstance(ctx context.Context, s spec, sockets string, around grpc.Una
 const startGrace = time.Second
 
 func clientConfig(s spec, sockets string, p *process) *plugin.ClientConfig {
-	bound := grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(s.limits.message), grpc.MaxCallSendMsgSize(s.limits.message))
+	bound := grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(s.limits.message),
+		grpc.MaxCallSendMsgSize(s.limits.message))
 	return &plugin.ClientConfig{
 		HandshakeConfig:  handshake.Config(),
 		VersionedPlugins: handshake.Versions(hostSide{}),

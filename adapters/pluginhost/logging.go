@@ -161,6 +161,8 @@ func newLibraryLogger(log *logrus.Entry) hclog.Logger {
 		level = hclog.Debug
 	}
 	return hclog.New(&hclog.LoggerOptions{
-		Level: level, DisableTime: true, Output: &logWriter{log: log.WithField("library", "go-plugin"), defaultLevel: logrus.DebugLevel, ignoreLevels: true},
+		Level: level, DisableTime: true, Output: &logWriter{
+			log: log.WithField("library", "go-plugin"), defaultLevel: logrus.DebugLevel, ignoreLevels: true,
+		},
 	})
 }

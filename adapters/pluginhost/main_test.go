@@ -38,7 +38,9 @@ func runTests(m *testing.M) int {
 		return 1
 	}
 	defer func() { _ = os.RemoveAll(dir) }()
-	for name, source := range map[string]string{"otp-log": "../../plugins/otp-log", "testplugin": "./internal/testplugin"} {
+	for name, source := range map[string]string{
+		"otp-log": "../../plugins/otp-log", "testplugin": "./internal/testplugin",
+	} {
 		build := exec.Command("go", "build", "-o", filepath.Join(dir, name), source)
 		build.Stderr = os.Stderr
 		if err := build.Run(); err != nil {

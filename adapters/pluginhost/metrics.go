@@ -80,7 +80,9 @@ func newStateCollector(h *Host) *stateCollector {
 	return &stateCollector{
 		host: h,
 		up: prometheus.NewDesc("tollgate_plugin_up",
-			"1 while a plugin runs, or before its first use; 0 while it starts or has failed.", []string{labelPlugin}, nil),
+			"1 while a plugin runs, or before its first use; 0 while it starts or has failed.", []string{
+				labelPlugin,
+			}, nil),
 		restarts: prometheus.NewDesc("tollgate_plugin_restarts_total",
 			"Starts of a plugin after it failed.", []string{labelPlugin}, nil),
 	}

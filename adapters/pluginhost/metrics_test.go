@@ -53,14 +53,17 @@ func TestCallsAreMeasured(t *testing.T) {
 	if err := host.StartAll(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	for i, c := range []struct{ identifier, outcome string }{{"there", "done"}, {"missing", "refused"}, {"busy", "unavailable"}} {
+	for i, c := range []struct{ identifier, outcome string }{
+		{"there", "done"}, {"missing", "refused"}, {"busy", "unavailable"},
+	} {
 		_ = checker.Check(t.Context(), ownership.Claim{ // other tests check the result
 			ServerName: "com.example/server", RegistryType: "npm", Identifier: c.identifier, Version: "1.0.0",
 		})
 		if got := metricValue(t, metrics, "tollgate_plugin_calls_total", "pkg-test", c.outcome); got != 1 {
 			t.Errorf("%s: %v calls are %s, want 1", c.identifier, got, c.outcome)
 		}
-		if got := metricValue(t, metrics, "tollgate_plugin_call_duration_seconds", "pkg-test", ""); got != float64(i+1) {
+		if got := metricValue(t, metrics, "tollgate_plugin_call_duration_seconds", "pkg-test",
+			""); got != float64(i+1) {
 			t.Errorf("%v calls are timed, want %d", got, i+1)
 		}
 	}
@@ -102,14 +105,17 @@ func TestStatesAreShown(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		_ = c.Deliver(t.Context(), couriertest.Code(courier.Email, "1")) // waits until the first start has succeeded or failed
+		// waits until the first start has succeeded or failed
+		_ = c.Deliver(t.Context(), couriertest.Code(courier.Email, "1"))
 	}
 	for name, want := range map[string]float64{"otp-idle": 1, "otp-sound": 1, "otp-broken": 0} {
 		if got := metricValue(t, metrics, "tollgate_plugin_up", name, ""); got != want {
 			t.Errorf("%s is up: %v, want %v", name, got, want)
 		}
 	}
-	await.Until(t, "restarts", func() bool { return metricValue(t, metrics, "tollgate_plugin_restarts_total", "otp-broken", "") > 0 })
+	await.Until(t, "restarts", func() bool {
+		return metricValue(t, metrics, "tollgate_plugin_restarts_total", "otp-broken", "") > 0
+	})
 	if got := metricValue(t, metrics, "tollgate_plugin_restarts_total", "otp-sound", ""); got != 0 {
 		t.Errorf("a sound plugin restarted %v times", got)
 	}

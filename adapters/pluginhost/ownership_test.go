@@ -15,7 +15,9 @@ import (
 )
 
 func newClaim(registryType, identifier string) ownership.Claim {
-	return ownership.Claim{ServerName: "com.example/weather", RegistryType: registryType, Identifier: identifier, Version: "1.0.0"}
+	return ownership.Claim{
+		ServerName: "com.example/weather", RegistryType: registryType, Identifier: identifier, Version: "1.0.0",
+	}
 }
 
 func TestOwnershipContract(t *testing.T) {
@@ -55,7 +57,8 @@ func TestTypeWhosePluginIsDown(t *testing.T) {
 	if err := checker.Check(t.Context(), newClaim("pypi", "weather")); !fault.Is(err, fault.Unavailable) {
 		t.Errorf("type of a plugin that is down: Check = %v, want a fault of kind Unavailable", err)
 	}
-	if err := checker.Check(t.Context(), newClaim("oci", "weather")); !fault.Is(err, fault.Unsupported) || !strings.Contains(err.Error(), "cargo, npm") {
+	if err := checker.Check(t.Context(), newClaim("oci", "weather")); !fault.Is(err, fault.Unsupported) ||
+		!strings.Contains(err.Error(), "cargo, npm") {
 		t.Errorf("type of no plugin: Check = %v, want a fault of kind Unsupported that names cargo and npm", err)
 	}
 	if types := checker.Types(); !slices.Equal(types, []string{"cargo", "npm"}) {

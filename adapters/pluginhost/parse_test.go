@@ -33,7 +33,8 @@ func FuzzManifest(f *testing.F) {
 		seen := map[string]bool{}
 		for _, s := range specs {
 			if seen[s.name] || !pluginName.MatchString(s.name) || s.kind == "" || filepath.Dir(s.path) != cfg.Dir ||
-				s.sum != nil && len(s.sum) != sha256Bytes || s.limits.start <= 0 || s.limits.call <= 0 || s.limits.message < 1 {
+				s.sum != nil && len(s.sum) != sha256Bytes || s.limits.start <= 0 || s.limits.call <= 0 ||
+				s.limits.message < 1 {
 				t.Errorf("accepted %+v", s)
 			}
 			seen[s.name] = true
@@ -43,8 +44,10 @@ func FuzzManifest(f *testing.F) {
 
 func FuzzLines(f *testing.F) {
 	for _, seed := range []string{
-		"plain\n", `{"@message":"m","@level":"warn","@timestamp":"x","a":[1]}` + "\n", `{"@message":5}`, "[ERROR] a\n\n[",
-		"panic: a\ngoroutine 1\n", strings.Repeat("x", maxLine+1), "\xff\n{\n", `{"@message":"fatal","@level":"fatal","plugin":1,"kind":2,"msg":3}`,
+		"plain\n", `{"@message":"m","@level":"warn","@timestamp":"x","a":[1]}` + "\n", `{"@message":5}`,
+		"[ERROR] a\n\n[",
+		"panic: a\ngoroutine 1\n", strings.Repeat("x", maxLine+1), "\xff\n{\n",
+		`{"@message":"fatal","@level":"fatal","plugin":1,"kind":2,"msg":3}`,
 	} {
 		f.Add([]byte(seed), uint8(3))
 	}

@@ -26,9 +26,10 @@ func (c *Courier) Deliver(ctx context.Context, m courier.Message) error {
 	if err := m.Validate(); err != nil {
 		return err
 	}
-	err := c.plugin.callPlugin(ctx, func(ctx context.Context, conn grpc.ClientConnInterface, d pluginclient.Description) error {
-		return pluginclient.Deliver(ctx, conn, d, m)
-	})
+	err := c.plugin.callPlugin(ctx,
+		func(ctx context.Context, conn grpc.ClientConnInterface, d pluginclient.Description) error {
+			return pluginclient.Deliver(ctx, conn, d, m)
+		})
 	return toFault(ctx, err, pluginclient.DeliveryFailed)
 }
 
@@ -67,7 +68,8 @@ func (c *Checker) findPlugin(ctx context.Context, registryType string) (*supervi
 			return nil, pluginclient.CheckFailed(err)
 		}
 		d := v.lastDescription()
-		if d == nil && v.spec.name == ownershipPrefix+registryType || d != nil && slices.Contains(d.RegistryTypes, registryType) {
+		if d == nil && v.spec.name == ownershipPrefix+registryType ||
+			d != nil && slices.Contains(d.RegistryTypes, registryType) {
 			return v, nil
 		}
 	}

@@ -68,7 +68,8 @@ func (p *process) Start(context.Context) error {
 	if err != nil {
 		return err
 	}
-	cmd := exec.CommandContext(context.Background(), p.path) // killGroupOnce ends the process; the given context ends with the handshake
+	// killGroupOnce ends the process; the given context ends with the handshake
+	cmd := exec.CommandContext(context.Background(), p.path)
 	cmd.Env = p.env
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = pipes.in.r, pipes.out.w, pipes.err.w
 	setOwnGroup(cmd)

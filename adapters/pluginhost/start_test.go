@@ -27,12 +27,14 @@ func TestPluginsThatDoNotStart(t *testing.T) {
 		mode, name string
 		want       string // part of the reason
 	}{
-		"wrong cookie":                    {"cookie", "otp-test", "exited: exit status 1 before it served"},
-		"wrong protocol":                  {"protocol", "otp-test", "incompatible API version"},
-		"never shakes hands":              {"slow", "otp-test", "did not start within"},
-		"never answers a call":            {"mute", "otp-test", "did not start within"},
-		"exits at once":                   {"exit", "otp-test", "exited: exit status 3 before it served: a setting is missing"},
-		"a description that is too large": {"huge", "otp-test", "ResourceExhausted"},
+		"wrong cookie":         {"cookie", "otp-test", "exited: exit status 1 before it served"},
+		"wrong protocol":       {"protocol", "otp-test", "incompatible API version"},
+		"never shakes hands":   {"slow", "otp-test", "did not start within"},
+		"never answers a call": {"mute", "otp-test", "did not start within"},
+		"exits at once": {
+			"exit", "otp-test", "exited: exit status 3 before it served: a setting is missing",
+		},
+		"a description that is too large":                {"huge", "otp-test", "ResourceExhausted"},
 		"an ownership plugin with the name of a courier": {"ownership", "otp-test", "of kind ownership"},
 		"a courier with the name of an ownership plugin": {"courier", "pkg-npm", "of kind courier"},
 	}
@@ -95,7 +97,9 @@ func TestTamperedBinaryIsNotStarted(t *testing.T) {
 		t.Errorf("Deliver = %v, want a fault of kind Unavailable", err)
 	}
 	replaceFile(t, filepath.Join(dir, "otp-test"), filepath.Join(os.Getenv(binaries), "testplugin"))
-	await.Until(t, "start of the restored binary", func() bool { return onlyStatus(t, host).State == pluginhost.Running })
+	await.Until(t, "start of the restored binary", func() bool {
+		return onlyStatus(t, host).State == pluginhost.Running
+	})
 }
 
 // pinChecksum writes a manifest with the checksum of the plugin.
@@ -105,7 +109,8 @@ func pinChecksum(t *testing.T, dir, name string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	writeFile(t, filepath.Join(dir, "plugins.yaml"), fmt.Sprintf("plugins: [{name: %s, sha256: %X}]\n", name, sha256.Sum256(text)), 0o644)
+	writeFile(t, filepath.Join(dir, "plugins.yaml"),
+		fmt.Sprintf("plugins: [{name: %s, sha256: %X}]\n", name, sha256.Sum256(text)), 0o644)
 }
 
 // replaceFile replaces path with a link to source.
@@ -173,7 +178,11 @@ func TestCloseLeavesNothingBehind(t *testing.T) {
 	before := runtime.NumGoroutine()
 	dir := newFolder(t)
 	cfg := quickConfig(dir)
-	cfg.Env = map[string][]string{"otp-parent": {"MODE=parent"}, "otp-slow": {"MODE=slow"}, "otp-exit": {"MODE=exit"}, "pkg-npm": {"MODE=ownership"}}
+	cfg.Env = map[string][]string{
+		"otp-parent": {"MODE=parent"}, "otp-slow": {"MODE=slow"}, "otp-exit": {"MODE=exit"}, "pkg-npm": {
+			"MODE=ownership",
+		},
+	}
 	for name := range cfg.Env {
 		installPlugin(t, dir, "testplugin", name)
 	}

@@ -75,7 +75,8 @@ func (s *supervisor) keepRunning(ctx context.Context) {
 		if time.Since(begun) >= s.cfg.RestartDelayMax {
 			delay = s.cfg.RestartDelayMin
 		}
-		untilRestart := delay/2 + rand.N(delay/2+1) // random, so that plugins that failed together do not start together
+		// random, so that plugins that failed together do not start together
+		untilRestart := delay/2 + rand.N(delay/2+1)
 		s.recordFailure(err, untilRestart)
 		if !pause.For(ctx, untilRestart) {
 			return
@@ -106,14 +107,18 @@ func (s *supervisor) runOnce(ctx context.Context) error {
 
 // callPlugin calls call with the running plugin and the call deadline, and records the result. It
 // returns the error of call, or an error if the plugin cannot be called.
-func (s *supervisor) callPlugin(ctx context.Context, call func(context.Context, grpc.ClientConnInterface, pluginclient.Description) error) error {
+func (s *supervisor) callPlugin(
+	ctx context.Context, call func(context.Context, grpc.ClientConnInterface, pluginclient.Description) error,
+) error {
 	began := time.Now()
 	err := s.callWithDeadline(ctx, call)
 	s.calls.recordCall(ctx, began, err)
 	return err
 }
 
-func (s *supervisor) callWithDeadline(ctx context.Context, call func(context.Context, grpc.ClientConnInterface, pluginclient.Description) error) error {
+func (s *supervisor) callWithDeadline(
+	ctx context.Context, call func(context.Context, grpc.ClientConnInterface, pluginclient.Description) error,
+) error {
 	began := time.Now()
 	limited, cancel := context.WithDeadline(ctx, began.Add(s.spec.limits.call))
 	defer cancel()

@@ -42,7 +42,8 @@ func NewAudit(r prometheus.Registerer) *Audit {
 		sessions: newLabelCounters(r, prometheus.CounterOpts{
 			Name: "tollgate_sessions_started_total",
 			Help: "Started sessions, by their first trust level.",
-		}, "trust_level", auth.HighRisk.String(), auth.Unverified.String(), auth.LimitedTrust.String(), auth.FullTrust.String()),
+		}, "trust_level", auth.HighRisk.String(), auth.Unverified.String(), auth.LimitedTrust.String(),
+			auth.FullTrust.String()),
 		stepUps: newTable(stepUps, stepUpMethods(), stepUpOutcomes()),
 		lockouts: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "tollgate_lockouts_total",

@@ -24,7 +24,8 @@ func (r retryingRunner) Atomically(ctx context.Context, do func(ctx context.Cont
 		return r.Runner.Atomically(ctx, do)
 	}
 	ctx = context.WithValue(ctx, insideKey{}, true)
-	_ = r.Runner.Atomically(ctx, func(ctx context.Context) error { return errors.Join(do(ctx), errors.New("again")) }) // the first try must fail
+	// the first try must fail
+	_ = r.Runner.Atomically(ctx, func(ctx context.Context) error { return errors.Join(do(ctx), errors.New("again")) })
 	return r.Runner.Atomically(ctx, do)
 }
 
@@ -46,7 +47,9 @@ func newEvent(t audit.Category, success bool, details audit.Details) audit.Event
 }
 
 func riskEvent(score int, level auth.TrustLevel) audit.Event {
-	return newEvent(audit.RiskEvaluation, true, audit.Details{"riskScore": audit.Number(score), "trustLevel": audit.Text(level.String())})
+	return newEvent(audit.RiskEvaluation, true, audit.Details{
+		"riskScore": audit.Number(score), "trustLevel": audit.Text(level.String()),
+	})
 }
 
 // historyEvent returns the event of a session with a detail of the history.
@@ -60,7 +63,10 @@ func historyEvent(history audit.Details) audit.Event {
 // riskier.
 func TestScoreDifference(t *testing.T) {
 	a := newCountedAudit()
-	if err := a.log.Append(t.Context(), historyEvent(audit.Details{"mode": audit.Text("shadow"), "pointsScore": audit.Number(30), "score": audit.Number(72)})); err != nil {
+	if err := a.log.Append(t.Context(),
+		historyEvent(audit.Details{
+			"mode": audit.Text("shadow"), "pointsScore": audit.Number(30), "score": audit.Number(72),
+		})); err != nil {
 		t.Fatal(err)
 	}
 	families, err := a.registry.Gather()
@@ -77,7 +83,9 @@ func TestScoreDifference(t *testing.T) {
 			sums[name] = m.GetHistogram().GetSampleSum()
 		}
 	}
-	for name, want := range map[string]float64{"tollgate_login_score points": 30, "tollgate_login_score history": 72, "tollgate_login_score_difference": 42} {
+	for name, want := range map[string]float64{
+		"tollgate_login_score points": 30, "tollgate_login_score history": 72, "tollgate_login_score_difference": 42,
+	} {
 		if sums[name] != want {
 			t.Errorf("the sum of %s is %v, want %v", name, sums[name], want)
 		}
@@ -86,7 +94,9 @@ func TestScoreDifference(t *testing.T) {
 
 func TestEvents(t *testing.T) {
 	stepUp := func(success bool, method auth.StepUpMethod, name, value string) audit.Event {
-		return newEvent(audit.StepUpAttempt, success, audit.Details{"method": audit.Text(string(method)), name: audit.Text(value)})
+		return newEvent(audit.StepUpAttempt, success, audit.Details{
+			"method": audit.Text(string(method)), name: audit.Text(value),
+		})
 	}
 	const sessions, risk, steps = "tollgate_sessions_started_total ", "tollgate_login_risk_score", "tollgate_step_ups_total "
 	for name, c := range map[string]struct {
@@ -95,24 +105,53 @@ func TestEvents(t *testing.T) {
 	}{
 		"a session with limited trust": {riskEvent(30, auth.LimitedTrust), []string{sessions + "LIMITED_TRUST", risk}},
 		"a session at high risk":       {riskEvent(100, auth.HighRisk), []string{sessions + "HIGH_RISK", risk}},
-		"a session with a score of the history": {historyEvent(audit.Details{"mode": audit.Text("shadow"), "pointsScore": audit.Number(30), "score": audit.Number(72)}), []string{
-			sessions + "LIMITED_TRUST", risk, "tollgate_login_score points", "tollgate_login_score history", "tollgate_login_score_difference",
+		"a session with a score of the history": {historyEvent(audit.Details{
+			"mode": audit.Text("shadow"), "pointsScore": audit.Number(30), "score": audit.Number(72),
+		}), []string{
+			sessions + "LIMITED_TRUST", risk, "tollgate_login_score points", "tollgate_login_score history",
+			"tollgate_login_score_difference",
 		}},
-		"a session of a new person": {historyEvent(audit.Details{"mode": audit.Text("on"), "pointsScore": audit.Number(30), "silent": audit.Text("person")}), []string{
+		"a session of a new person": {historyEvent(audit.Details{
+			"mode": audit.Text("on"), "pointsScore": audit.Number(30), "silent": audit.Text("person"),
+		}), []string{
 			sessions + "LIMITED_TRUST", risk, "tollgate_login_history_silent_total person",
 		}},
-		"a step-up begins":                           {stepUp(true, auth.EmailOTP, "action", "initiate"), []string{steps + "EMAIL_OTP initiated"}},
-		"a code is sent again":                       {stepUp(true, auth.SMSOTP, "action", "resend"), []string{steps + "SMS_OTP resent"}},
-		"a step-up succeeds":                         {stepUp(true, auth.AuthenticatorApp, "action", "verify"), []string{steps + "AUTHENTICATOR_APP passed"}},
-		"a step-up fails with a wrong code":          {stepUp(false, auth.EmailOTP, "reason", "invalid_otp"), []string{steps + "EMAIL_OTP invalid_otp"}},
-		"a step-up has no attempts left":             {stepUp(false, auth.EmailOTP, "reason", "step_up_attempts_exceeded"), []string{steps + "EMAIL_OTP step_up_attempts_exceeded"}},
-		"the challenge of a step-up is closed":       {stepUp(false, auth.EmailOTP, "reason", "challenge_closed"), []string{steps + "EMAIL_OTP challenge_closed"}},
-		"a code cannot be delivered":                 {stepUp(false, auth.SMSOTP, "reason", "delivery_failed"), []string{steps + "SMS_OTP delivery_failed"}},
-		"an unknown method is not counted":           {stepUp(true, "PIGEON", "action", "verify"), nil},
-		"an unknown reason is not counted":           {stepUp(false, auth.EmailOTP, "reason", "whim"), nil},
-		"an account is locked":                       {newEvent(audit.SuspiciousActivity, false, audit.Details{"reason": audit.Text("account_locked")}), []string{"tollgate_lockouts_total"}},
-		"another suspicious activity is not counted": {newEvent(audit.SuspiciousActivity, false, audit.Details{"reason": audit.Text("step_up_attempts_exceeded")}), nil},
-		"an event without a metric":                  {newEvent(audit.DeviceChange, true, nil), nil},
+		"a step-up begins": {
+			stepUp(true, auth.EmailOTP, "action", "initiate"), []string{steps + "EMAIL_OTP initiated"},
+		},
+		"a code is sent again": {
+			stepUp(true, auth.SMSOTP, "action", "resend"), []string{steps + "SMS_OTP resent"},
+		},
+		"a step-up succeeds": {
+			stepUp(true, auth.AuthenticatorApp, "action", "verify"), []string{steps + "AUTHENTICATOR_APP passed"},
+		},
+		"a step-up fails with a wrong code": {
+			stepUp(false, auth.EmailOTP, "reason", "invalid_otp"), []string{steps + "EMAIL_OTP invalid_otp"},
+		},
+		"a step-up has no attempts left": {
+			stepUp(false, auth.EmailOTP, "reason", "step_up_attempts_exceeded"), []string{
+				steps + "EMAIL_OTP step_up_attempts_exceeded",
+			},
+		},
+		"the challenge of a step-up is closed": {
+			stepUp(false, auth.EmailOTP, "reason", "challenge_closed"), []string{steps + "EMAIL_OTP challenge_closed"},
+		},
+		"a code cannot be delivered": {
+			stepUp(false, auth.SMSOTP, "reason", "delivery_failed"), []string{steps + "SMS_OTP delivery_failed"},
+		},
+		"an unknown method is not counted": {stepUp(true, "PIGEON", "action", "verify"), nil},
+		"an unknown reason is not counted": {stepUp(false, auth.EmailOTP, "reason", "whim"), nil},
+		"an account is locked": {
+			newEvent(audit.SuspiciousActivity, false, audit.Details{"reason": audit.Text("account_locked")}), []string{
+				"tollgate_lockouts_total",
+			},
+		},
+		"another suspicious activity is not counted": {
+			newEvent(audit.SuspiciousActivity, false, audit.Details{
+				"reason": audit.Text("step_up_attempts_exceeded"),
+			}), nil,
+		},
+		"an event without a metric": {newEvent(audit.DeviceChange, true, nil), nil},
 	} {
 		t.Run(name, func(t *testing.T) {
 			a := newCountedAudit()
@@ -156,12 +195,15 @@ func TestEventsOfTransactions(t *testing.T) {
 	}
 	checkMetrics(t, a.registry, stored)
 	err := a.transactions.Atomically(t.Context(), func(ctx context.Context) error {
-		return errors.Join(a.transactions.Atomically(ctx, appendEvent("third", nil)), a.transactions.Atomically(ctx, appendEvent("fourth", nil)))
+		return errors.Join(a.transactions.Atomically(ctx, appendEvent("third", nil)),
+			a.transactions.Atomically(ctx, appendEvent("fourth", nil)))
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	checkMetrics(t, a.registry, map[string]float64{"tollgate_sessions_started_total FULL_TRUST": 3, "tollgate_login_risk_score": 3})
+	checkMetrics(t, a.registry, map[string]float64{
+		"tollgate_sessions_started_total FULL_TRUST": 3, "tollgate_login_risk_score": 3,
+	})
 }
 
 // brokenLog is an audit log whose Append returns an error.

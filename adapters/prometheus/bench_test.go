@@ -17,7 +17,9 @@ import (
 func BenchmarkSessionChecks(b *testing.B) {
 	clock := system.Clock{}
 	plain := memory.NewSessions(clock, memory.Config{MaxSessions: 10})
-	for name, c := range map[string]sessioncache.Cache{"plain": plain, "counted": NewSessionCache(plain, prometheus.NewRegistry())} {
+	for name, c := range map[string]sessioncache.Cache{
+		"plain": plain, "counted": NewSessionCache(plain, prometheus.NewRegistry()),
+	} {
 		b.Run(name, func(b *testing.B) {
 			b.ReportAllocs()
 			b.RunParallel(func(pb *testing.PB) {

@@ -53,6 +53,8 @@ func TestAuditLogContract(t *testing.T) {
 func TestTransactionsContract(t *testing.T) {
 	transactiontest.Run(t, func(*testing.T) transactiontest.Opened {
 		db := fakedb.New()
-		return transactiontest.Opened{Runner: NewAudit(prometheus.NewRegistry()).Transactions(db), Grants: fakedb.NewGrants(db)}
+		return transactiontest.Opened{
+			Runner: NewAudit(prometheus.NewRegistry()).Transactions(db), Grants: fakedb.NewGrants(db),
+		}
 	})
 }

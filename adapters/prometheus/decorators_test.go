@@ -155,7 +155,9 @@ func TestSessionChecks(t *testing.T) {
 	c.Put(t.Context(), auth.Session{ID: "a", ExpiresAt: clock.Now().Add(time.Hour)}, clock.Now())
 	c.Get(t.Context(), "a")
 	c.Get(t.Context(), "a")
-	checkMetrics(t, registry, map[string]float64{"tollgate_session_checks_total records": 1, "tollgate_session_checks_total copy": 2})
+	checkMetrics(t, registry, map[string]float64{
+		"tollgate_session_checks_total records": 1, "tollgate_session_checks_total copy": 2,
+	})
 }
 
 // newReports returns a Reports of a service of which all parts run.
@@ -191,7 +193,9 @@ func TestQueuedNotices(t *testing.T) {
 func TestRemovedRecords(t *testing.T) {
 	registry := prometheus.NewRegistry()
 	r := newReports(registry)
-	r.Report(retention.Swept{Removed: []retention.Removed{{Kind: retention.Sessions, Count: 3}, {Kind: retention.AuditEvents, Count: 1000}}})
+	r.Report(retention.Swept{
+		Removed: []retention.Removed{{Kind: retention.Sessions, Count: 3}, {Kind: retention.AuditEvents, Count: 1000}},
+	})
 	r.Report(retention.Swept{Removed: []retention.Removed{{Kind: retention.Sessions, Count: 2}}})
 	checkMetrics(t, registry, map[string]float64{
 		"tollgate_records_removed_total sessions": 5, "tollgate_records_removed_total audit_events": 1000,
@@ -210,8 +214,9 @@ func TestDeliveries(t *testing.T) {
 	d.Report(notifying.Counted{Pending: 5, Dead: 7})
 	d.Report(notifying.DeliveryFailed{Err: errDefect})
 	checkMetrics(t, registry, map[string]float64{
-		"tollgate_webhook_attempts_total delivered": 3, "tollgate_webhook_attempts_total failed": 2, "tollgate_webhook_attempts_total dead": 1,
-		"tollgate_webhook_events_pending": 5, "tollgate_webhook_events_dead": 7,
+		"tollgate_webhook_attempts_total delivered": 3, "tollgate_webhook_attempts_total failed": 2,
+		"tollgate_webhook_attempts_total dead": 1,
+		"tollgate_webhook_events_pending":      5, "tollgate_webhook_events_dead": 7,
 	})
 }
 
@@ -243,10 +248,12 @@ func TestZeros(t *testing.T) {
 		"tollgate_logins_total": 7, "tollgate_token_refreshes_total": 6, "tollgate_publications_total": 4 * 12,
 		"tollgate_package_checks_total": 7 * 5, "tollgate_session_checks_total": 2, "tollgate_notices_total": 4,
 		"tollgate_records_removed_total": 8, "tollgate_sessions_started_total": 4, "tollgate_step_ups_total": 3 * 7,
-		"tollgate_lockouts_total": 1, "tollgate_login_risk_score": 1, "tollgate_login_score": 2, "tollgate_login_score_difference": 1,
+		"tollgate_lockouts_total": 1, "tollgate_login_risk_score": 1, "tollgate_login_score": 2,
+		"tollgate_login_score_difference":     1,
 		"tollgate_login_history_silent_total": 3,
-		"tollgate_webhook_attempts_total":     3, "tollgate_webhook_events_pending": 1, "tollgate_webhook_events_dead": 1,
-		"tollgate_reviews_pending": 1, "tollgate_mirror_reads_total": 2,
+		"tollgate_webhook_attempts_total":     3, "tollgate_webhook_events_pending": 1,
+		"tollgate_webhook_events_dead": 1,
+		"tollgate_reviews_pending":     1, "tollgate_mirror_reads_total": 2,
 	}
 	if !maps.Equal(series, wanted) {
 		t.Errorf("the number of series is %v, want %v", series, wanted)

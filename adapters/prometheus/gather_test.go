@@ -35,7 +35,8 @@ func allSamples(t *testing.T, r *prometheus.Registry) map[string]float64 {
 			for _, label := range m.GetLabel() {
 				name = append(name, label.GetValue())
 			}
-			found[strings.Join(name, " ")] = m.GetCounter().GetValue() + m.GetGauge().GetValue() + float64(m.GetHistogram().GetSampleCount())
+			found[strings.Join(name,
+				" ")] = m.GetCounter().GetValue() + m.GetGauge().GetValue() + float64(m.GetHistogram().GetSampleCount())
 		}
 	}
 	return found

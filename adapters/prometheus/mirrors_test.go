@@ -20,7 +20,9 @@ func TestMirrors(t *testing.T) {
 		{Name: "corp", State: mirror.State{LastSuccess: at, FailingSince: at.Add(time.Hour), Servers: 7}},
 	}})
 	m.Report(mirroring.Listed{Mirrors: []mirror.Mirror{
-		{Name: "new"}, {Name: "corp", State: mirror.State{LastSuccess: at, FailingSince: at.Add(time.Hour), Servers: 7}},
+		{Name: "new"}, {
+			Name: "corp", State: mirror.State{LastSuccess: at, FailingSince: at.Add(time.Hour), Servers: 7},
+		},
 	}})
 	m.Report(mirroring.Synced{Name: "corp"})
 	m.Report(mirroring.SyncFailed{Name: "corp", Err: errDefect})
@@ -32,12 +34,14 @@ func TestMirrors(t *testing.T) {
 	})
 }
 
-// TestRemovedMirrorsVanish checks that a mirror has its gauges, also with the value 0, as long as it is
-// listed and no longer.
+// TestRemovedMirrorsVanish checks that a mirror has its gauges, also with the value 0, as long as
+// it is listed and no longer.
 func TestRemovedMirrorsVanish(t *testing.T) {
 	registry := prometheus.NewRegistry()
 	m := newReports(registry)
-	gone := mirror.Mirror{Name: "gone", State: mirror.State{LastSuccess: time.Unix(1, 0), FailingSince: time.Unix(2, 0), Servers: 3}}
+	gone := mirror.Mirror{
+		Name: "gone", State: mirror.State{LastSuccess: time.Unix(1, 0), FailingSince: time.Unix(2, 0), Servers: 3},
+	}
 	for _, listed := range [][]string{
 		{}, {"gone", "new"}, {"new"}, {},
 		{"gone"}, // a mirror of the same name is added again
@@ -52,7 +56,9 @@ func TestRemovedMirrorsVanish(t *testing.T) {
 		}
 		m.Report(mirroring.Listed{Mirrors: all})
 		samples := allSamples(t, registry)
-		for _, gauge := range []string{"tollgate_mirror_last_success_timestamp_seconds", "tollgate_mirror_servers", "tollgate_mirror_failing"} {
+		for _, gauge := range []string{
+			"tollgate_mirror_last_success_timestamp_seconds", "tollgate_mirror_servers", "tollgate_mirror_failing",
+		} {
 			for _, name := range []string{"gone", "new"} {
 				if _, shown := samples[gauge+" "+name]; shown != slices.Contains(listed, name) {
 					t.Errorf("after a list of %q, %s of %s is shown: %t", listed, gauge, name, shown)

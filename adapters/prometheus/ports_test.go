@@ -47,7 +47,8 @@ func TestCounterStore(t *testing.T) {
 			r := prometheus.New(prometheus.Build{})
 			store := prometheus.NewCounters(fixedCounters{err: c.err}, r)
 			after := make([]counter.Result, 1)
-			if err := store.Count(c.ctx, make([]counter.Hit, 1), after, counter.Each); !errors.Is(err, c.err) || after[0].Count != 2 {
+			if err := store.Count(c.ctx, make([]counter.Hit, 1), after, counter.Each); !errors.Is(err, c.err) ||
+				after[0].Count != 2 {
 				t.Errorf("Count returns error %v and counts %v, want error %v and counts [2]", err, after, c.err)
 			}
 			for range 2 {
@@ -96,7 +97,8 @@ func TestThrottle(t *testing.T) {
 			checkSamples(t, readPage(t, r), `tollgate_throttled_total{scope="step_up"} `+c.want,
 				`tollgate_throttled_total{scope="auth"} 0`, `tollgate_throttled_total{scope="api"} 0`,
 				`tollgate_throttled_total{scope="registry"} 0`, `tollgate_throttled_total{scope="notice"} 0`,
-				`tollgate_throttled_total{scope="publisher_address"} 0`, `tollgate_throttled_total{scope="publisher_domain"} 0`)
+				`tollgate_throttled_total{scope="publisher_address"} 0`,
+				`tollgate_throttled_total{scope="publisher_domain"} 0`)
 		})
 	}
 }

@@ -39,7 +39,8 @@ func New(b Build) *Registry {
 			Name: "tollgate_build_info",
 			Help: "Version and revision of the program; always 1.",
 			ConstLabels: prometheus.Labels{
-				"version": valueOrUnknown(b.Version), "revision": valueOrUnknown(b.Revision), "goversion": runtime.Version(),
+				"version": valueOrUnknown(b.Version), "revision": valueOrUnknown(b.Revision),
+				"goversion": runtime.Version(),
 			},
 		}, func() float64 { return 1 }),
 	)

@@ -99,7 +99,8 @@ func TestLogLevels(t *testing.T) {
 	log.SetOutput(io.Discard)
 	prometheus.CountLog(log, r)
 	prometheus.CountLog(logrus.New(), other)
-	checkSamples(t, readPage(t, r), `tollgate_log_entries_total{level="error"} 0`, `tollgate_log_entries_total{level="fatal"} 0`)
+	checkSamples(t, readPage(t, r), `tollgate_log_entries_total{level="error"} 0`,
+		`tollgate_log_entries_total{level="fatal"} 0`)
 	log.Error("broken")
 	log.WithField("a", "b").Error("broken")
 	log.Warn("odd")

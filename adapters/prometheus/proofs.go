@@ -30,7 +30,9 @@ func NewProver(p *delegating.Prover, r prometheus.Registerer) *Prover {
 		Help: "Proofs of publishers, by method and outcome.",
 	}, []string{"method", "outcome"})
 	r.MustRegister(vector)
-	methods := []string{string(publisher.DNS), string(publisher.HTTP), string(publisher.OIDC), string(publisher.GitHubOIDC)}
+	methods := []string{
+		string(publisher.DNS), string(publisher.HTTP), string(publisher.OIDC), string(publisher.GitHubOIDC),
+	}
 	return &Prover{prover: p, outcomes: newTable(vector, methods, []string{
 		proofAccepted, proofRefused, proofLimited, proofInvalid, unavailable, failed,
 	})}

@@ -15,12 +15,14 @@ func TestProofs(t *testing.T) {
 	registry := prometheus.NewRegistry()
 	p := NewProver(delegating.NewProver(delegating.Config{Mode: publisher.Off}, delegating.ProverPorts{}), registry)
 	for _, method := range []publisher.Method{publisher.DNS, publisher.HTTP} {
-		if _, err := p.ProveDomain(t.Context(), delegating.DomainRequest{Method: method}); !fault.Is(err, fault.NotFound) {
+		if _, err := p.ProveDomain(t.Context(), delegating.DomainRequest{Method: method}); !fault.Is(err,
+			fault.NotFound) {
 			t.Errorf("%s: %v", method, err)
 		}
 	}
 	for _, method := range []publisher.Method{publisher.OIDC, publisher.GitHubOIDC} {
-		if _, err := p.ProveIdentity(t.Context(), delegating.IdentityRequest{Method: method}); !fault.Is(err, fault.NotFound) {
+		if _, err := p.ProveIdentity(t.Context(), delegating.IdentityRequest{Method: method}); !fault.Is(err,
+			fault.NotFound) {
 			t.Errorf("%s: %v", method, err)
 		}
 	}
@@ -36,12 +38,16 @@ func TestProofs(t *testing.T) {
 func TestProofOutcomes(t *testing.T) {
 	for _, method := range []publisher.Method{publisher.DNS, publisher.HTTP, publisher.OIDC, publisher.GitHubOIDC} {
 		for outcome, err := range map[string]error{
-			"accepted": nil, "refused": codedError(fault.Unauthenticated, ""), "limited": codedError(fault.Exhausted, ""),
-			"invalid": codedError(fault.Invalid, ""), "unavailable": codedError(fault.Unavailable, ""), "failed": errDefect,
+			"accepted": nil, "refused": codedError(fault.Unauthenticated, ""),
+			"limited": codedError(fault.Exhausted, ""),
+			"invalid": codedError(fault.Invalid, ""), "unavailable": codedError(fault.Unavailable, ""),
+			"failed": errDefect,
 		} {
 			registry := prometheus.NewRegistry()
 			NewProver(nil, registry).countOutcome(method, err)
-			checkMetrics(t, registry, map[string]float64{"tollgate_publisher_proofs_total " + string(method) + " " + outcome: 1})
+			checkMetrics(t, registry, map[string]float64{
+				"tollgate_publisher_proofs_total " + string(method) + " " + outcome: 1,
+			})
 		}
 	}
 }

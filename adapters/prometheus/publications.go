@@ -43,7 +43,8 @@ func NewPublisher(p *publishing.Publisher, r prometheus.Registerer) *Publisher {
 	}, []string{"operation", "outcome"})
 	r.MustRegister(vector)
 	operations := []string{
-		string(publishing.OpPublish), string(publishing.OpReplace), string(publishing.OpDelete), string(publishing.OpStatus),
+		string(publishing.OpPublish), string(publishing.OpReplace), string(publishing.OpDelete),
+		string(publishing.OpStatus),
 	}
 	outcomes := []string{publicationDone, publicationPending, unavailable, failed}
 	for _, refusal := range refusals {
@@ -64,28 +65,36 @@ func (p *Publisher) Refuse(of publishing.Operation, err error) error {
 }
 
 // Publish publishes a version and counts the outcome.
-func (p *Publisher) Publish(ctx context.Context, who authority.Caller, r publishing.Request) (publishing.Outcome, error) {
+func (p *Publisher) Publish(
+	ctx context.Context, who authority.Caller, r publishing.Request,
+) (publishing.Outcome, error) {
 	outcome, err := p.publisher.Publish(ctx, who, r)
 	p.countDocument(publishing.OpPublish, outcome, err)
 	return outcome, err
 }
 
 // Replace replaces the document of a version and counts the outcome.
-func (p *Publisher) Replace(ctx context.Context, who authority.Caller, r publishing.Request, t publishing.Target) (publishing.Outcome, error) {
+func (p *Publisher) Replace(
+	ctx context.Context, who authority.Caller, r publishing.Request, t publishing.Target,
+) (publishing.Outcome, error) {
 	outcome, err := p.publisher.Replace(ctx, who, r, t)
 	p.countDocument(publishing.OpReplace, outcome, err)
 	return outcome, err
 }
 
 // Delete deletes a version and counts the outcome.
-func (p *Publisher) Delete(ctx context.Context, who authority.Caller, r publishing.Request, t publishing.Target) (registry.Record, error) {
+func (p *Publisher) Delete(
+	ctx context.Context, who authority.Caller, r publishing.Request, t publishing.Target,
+) (registry.Record, error) {
 	record, err := p.publisher.Delete(ctx, who, r, t)
 	p.countOutcome(publishing.OpDelete, err)
 	return record, err
 }
 
 // SetStatus changes the status of a version and counts the outcome.
-func (p *Publisher) SetStatus(ctx context.Context, who authority.Caller, r publishing.Request, t publishing.Target) (registry.Record, error) {
+func (p *Publisher) SetStatus(
+	ctx context.Context, who authority.Caller, r publishing.Request, t publishing.Target,
+) (registry.Record, error) {
 	record, err := p.publisher.SetStatus(ctx, who, r, t)
 	p.countOutcome(publishing.OpStatus, err)
 	return record, err

@@ -36,7 +36,8 @@ func NewSignIn(s *signin.Service, r prometheus.Registerer) *SignIn {
 		logins: newLabelCounters(r, prometheus.CounterOpts{
 			Name: "tollgate_logins_total",
 			Help: "Steps of logins, by outcome.",
-		}, "outcome", loginSucceeded, loginMFARequired, string(auth.CodeInvalidCredentials), string(auth.CodeInvalidMFA),
+		}, "outcome", loginSucceeded, loginMFARequired, string(auth.CodeInvalidCredentials),
+			string(auth.CodeInvalidMFA),
 			string(auth.CodeAccountLocked), unavailable, failed),
 		refreshes: newLabelCounters(r, prometheus.CounterOpts{
 			Name: "tollgate_token_refreshes_total",

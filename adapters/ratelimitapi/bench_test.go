@@ -25,7 +25,9 @@ type okService struct {
 	ratelimitpb.UnimplementedRateLimitServiceServer
 }
 
-func (okService) ShouldRateLimit(context.Context, *ratelimitpb.RateLimitRequest) (*ratelimitpb.RateLimitResponse, error) {
+func (okService) ShouldRateLimit(
+	context.Context, *ratelimitpb.RateLimitRequest,
+) (*ratelimitpb.RateLimitResponse, error) {
 	return &ratelimitpb.RateLimitResponse{OverallCode: okCode}, nil
 }
 

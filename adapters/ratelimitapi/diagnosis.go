@@ -59,7 +59,8 @@ func NewExplanation(results []explain.Result) Explanation {
 	e := Explanation{Descriptors: make([]ExplainedDescriptor, len(results))}
 	for i, r := range results {
 		d := ExplainedDescriptor{
-			Matched: r.Rule != nil, Why: r.Why, Tried: make([]TriedRule, len(r.Tried)), MoreTried: r.More, CounterKey: r.CounterKey,
+			Matched: r.Rule != nil, Why: r.Why, Tried: make([]TriedRule, len(r.Tried)), MoreTried: r.More,
+			CounterKey: r.CounterKey,
 		}
 		if r.Rule != nil {
 			d.Rule = newExplainedRule(r.Rule, r.ReplacedBy)
@@ -115,7 +116,9 @@ func NewExplainHandler(d *decide.Decider) http.Handler {
 		}
 		var m ratelimitpb.RateLimitRequest
 		if err := protojson.Unmarshal(body, &m); err != nil {
-			writeJSON(w, http.StatusBadRequest, map[string]string{"error": "malformed request: " + malformedReason(body, err)})
+			writeJSON(w, http.StatusBadRequest, map[string]string{
+				"error": "malformed request: " + malformedReason(body, err),
+			})
 			return
 		}
 		var pool requestPool

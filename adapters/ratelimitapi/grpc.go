@@ -67,12 +67,16 @@ func newGRPC(c Config, s *service, d Ports) (*grpc.Server, error) {
 // panicGuard turns panics into errors.
 type panicGuard struct{ service *service }
 
-func (g panicGuard) interceptUnary(ctx context.Context, request any, _ *grpc.UnaryServerInfo, next grpc.UnaryHandler) (response any, err error) {
+func (g panicGuard) interceptUnary(
+	ctx context.Context, request any, _ *grpc.UnaryServerInfo, next grpc.UnaryHandler,
+) (response any, err error) {
 	defer g.recoverPanic(ctx, &err)
 	return next(ctx, request)
 }
 
-func (g panicGuard) interceptStream(server any, stream grpc.ServerStream, _ *grpc.StreamServerInfo, next grpc.StreamHandler) (err error) {
+func (g panicGuard) interceptStream(
+	server any, stream grpc.ServerStream, _ *grpc.StreamServerInfo, next grpc.StreamHandler,
+) (err error) {
 	defer g.recoverPanic(stream.Context(), &err)
 	return next(server, stream)
 }

@@ -52,8 +52,8 @@ func (c HeaderConfig) checkForm() error {
 	return fmt.Errorf("LIMIT_RESPONSE_HEADERS: %q is not one of %s, %s, %s", c.Form, legacyForm, draftForm, bothForms)
 }
 
-// checkName checks the name of a legacy header, which must not be that of a header of the draft if a
-// response has both.
+// checkName checks the name of a legacy header, which must not be that of a header of the draft if
+// a response has both.
 func (c HeaderConfig) checkName(variable, name string) error {
 	if err := checkHeaderName(variable, name); err != nil {
 		return err
@@ -95,9 +95,9 @@ func (c HeaderConfig) legacyFields(d *ratelimit.Decision) []headerField {
 	}
 }
 
-// draftFields returns the headers of the draft, structured fields (RFC 9651) with a member for every
-// limit that was counted, in the order of the descriptors (contract L-65). It returns nil when there
-// is none. The decision has resets in whole seconds, rounded up.
+// draftFields returns the headers of the draft, structured fields (RFC 9651) with a member for
+// every limit that was counted, in the order of the descriptors (contract L-65). It returns nil
+// when there is none. The decision has resets in whole seconds, rounded up.
 func draftFields(m *ratelimitpb.RateLimitRequest, d *ratelimit.Decision) []headerField {
 	var policies, limits httpsfv.List
 	for i := range d.Statuses {
@@ -124,9 +124,9 @@ func draftFields(m *ratelimitpb.RateLimitRequest, d *ratelimit.Decision) []heade
 	return []headerField{{policyHeader, policy}, {draftHeader, limit}}
 }
 
-// policyName returns the name of the limit of a status: that of its rule, else the path of the rule; of
-// a limit in the request the keys of the descriptor, without the values, which callers may not want in a
-// response.
+// policyName returns the name of the limit of a status: that of its rule, else the path of the
+// rule; of a limit in the request the keys of the descriptor, without the values, which callers may
+// not want in a response.
 func policyName(m *ratelimitpb.RateLimitRequest, s *ratelimit.Status, descriptor int) string {
 	if s.Rule != nil {
 		if s.Rule.Name != "" {
@@ -141,8 +141,8 @@ func policyName(m *ratelimitpb.RateLimitRequest, s *ratelimit.Status, descriptor
 	return strings.Join(keys, ",")
 }
 
-// structuredString replaces each character that a structured string cannot have with a question mark
-// (RFC 9651, 3.3.3).
+// structuredString replaces each character that a structured string cannot have with a question
+// mark (RFC 9651, 3.3.3).
 func structuredString(name string) string {
 	return strings.Map(func(r rune) rune {
 		if r < ' ' || r > '~' {

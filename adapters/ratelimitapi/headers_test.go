@@ -39,16 +39,22 @@ func headerRules() []ruleset.Source {
 	named.Name, shadowed.Shadow, replacing.Replaces = `say "ä"\`, &on, []ruleset.Text{newText(`say "ä"\`)}
 	bucket.Algorithm, bucket.Burst = &ruleset.Text{Value: "token_bucket"}, &ruleset.Requests{Count: 10}
 	deep := headerRule("outer", "x*", nil)
-	deep.Descriptors = []ruleset.Descriptor{headerRule("inner", "", &ruleset.Limit{Unit: &ruleset.Text{Value: "year"}, Requests: &ruleset.Requests{Count: 7}})}
+	deep.Descriptors = []ruleset.Descriptor{
+		headerRule("inner", "", &ruleset.Limit{
+			Unit: &ruleset.Text{Value: "year"}, Requests: &ruleset.Requests{Count: 7},
+		}),
+	}
 	return []ruleset.Source{{Domain: newText("h"), Descriptors: []ruleset.Descriptor{
 		headerRule("named", "", named), headerRule("shadowed", "", shadowed), headerRule("bucket", "", bucket),
 		headerRule("replacing", "", replacing), headerRule("free", "", &ruleset.Limit{Unlimited: true}), deep,
 	}}}
 }
 
-// askForHeaders sends a request over both transports and returns the headers of the second answer, which
-// must be the same as in its body and over gRPC, but for the hits.
-func askForHeaders(t *testing.T, b *fixture, r *ratelimitpb.RateLimitRequest) (overGRPC map[string]string, overHTTP http.Header) {
+// askForHeaders sends a request over both transports and returns the headers of the second answer,
+// which must be the same as in its body and over gRPC, but for the hits.
+func askForHeaders(
+	t *testing.T, b *fixture, r *ratelimitpb.RateLimitRequest,
+) (overGRPC map[string]string, overHTTP http.Header) {
 	t.Helper()
 	answer, err := b.newClient(t).ShouldRateLimit(t.Context(), r)
 	if err != nil {
@@ -81,22 +87,38 @@ func askForHeaders(t *testing.T, b *fixture, r *ratelimitpb.RateLimitRequest) (o
 // TestDraftHeaders: the headers of the draft have a member for every limit that was counted.
 func TestDraftHeaders(t *testing.T) {
 	override := newHeaderRequest("named=secret,nested=other")
-	override.Descriptors[0].Limit = &commonpb.RateLimitDescriptor_RateLimitOverride{RequestsPerUnit: 8, Unit: typepb.RateLimitUnit_MONTH}
+	override.Descriptors[0].Limit = &commonpb.RateLimitDescriptor_RateLimitOverride{
+		RequestsPerUnit: 8, Unit: typepb.RateLimitUnit_MONTH,
+	}
 	for name, test := range map[string]struct {
 		request                    *ratelimitpb.RateLimitRequest
 		policy, limit, limitOfNext string
 	}{
-		"a name":        {newHeaderRequest("named=a"), `"say \"?\"\\";q=100;w=60`, `"say \"?\"\\";r=99;t=50`, `"say \"?\"\\";r=98;t=50`},
-		"a path":        {newHeaderRequest("outer=xy,inner=z"), `"outer=x*,inner";q=7;w=31536000`, `"outer=x*,inner";r=6;t=2944010`, `"outer=x*,inner";r=5;t=2944010`},
-		"a bucket":      {newHeaderRequest("bucket=a"), `"bucket";q=60;w=60`, `"bucket";r=9;t=1`, `"bucket";r=8;t=2`},
-		"an override":   {override, `"named,nested";q=8;w=2592000`, `"named,nested";r=7;t=352010`, `"named,nested";r=6;t=352010`},
-		"those counted": {newHeaderRequest("shadowed=a", "free=a", "unknown=a", "bucket=b"), `"bucket";q=60;w=60`, `"bucket";r=9;t=1`, `"bucket";r=8;t=2`},
+		"a name": {
+			newHeaderRequest("named=a"), `"say \"?\"\\";q=100;w=60`, `"say \"?\"\\";r=99;t=50`,
+			`"say \"?\"\\";r=98;t=50`,
+		},
+		"a path": {
+			newHeaderRequest("outer=xy,inner=z"), `"outer=x*,inner";q=7;w=31536000`, `"outer=x*,inner";r=6;t=2944010`,
+			`"outer=x*,inner";r=5;t=2944010`,
+		},
+		"a bucket": {newHeaderRequest("bucket=a"), `"bucket";q=60;w=60`, `"bucket";r=9;t=1`, `"bucket";r=8;t=2`},
+		"an override": {
+			override, `"named,nested";q=8;w=2592000`, `"named,nested";r=7;t=352010`, `"named,nested";r=6;t=352010`,
+		},
+		"those counted": {
+			newHeaderRequest("shadowed=a", "free=a", "unknown=a", "bucket=b"), `"bucket";q=60;w=60`, `"bucket";r=9;t=1`,
+			`"bucket";r=8;t=2`,
+		},
 		"a replacing limit": {
-			newHeaderRequest("named=b", "replacing=b"), `"replacing";q=5;w=60`, `"replacing";r=4;t=50`, `"replacing";r=3;t=50`,
+			newHeaderRequest("named=b", "replacing=b"), `"replacing";q=5;w=60`, `"replacing";r=4;t=50`,
+			`"replacing";r=3;t=50`,
 		},
 		"one rule twice": {
-			newHeaderRequest("bucket=c", "bucket=d", "replacing=d"), `"bucket";q=60;w=60, "bucket";q=60;w=60, "replacing";q=5;w=60`,
-			`"bucket";r=9;t=1, "bucket";r=9;t=1, "replacing";r=4;t=50`, `"bucket";r=8;t=2, "bucket";r=8;t=2, "replacing";r=3;t=50`,
+			newHeaderRequest("bucket=c", "bucket=d", "replacing=d"),
+			`"bucket";q=60;w=60, "bucket";q=60;w=60, "replacing";q=5;w=60`,
+			`"bucket";r=9;t=1, "bucket";r=9;t=1, "replacing";r=4;t=50`,
+			`"bucket";r=8;t=2, "bucket";r=8;t=2, "replacing";r=3;t=50`,
 		},
 		"none": {newHeaderRequest("shadowed=b", "free=b", "unknown=b"), "", "", ""},
 	} {
@@ -107,10 +129,12 @@ func TestDraftHeaders(t *testing.T) {
 			}
 			grpc, http := askForHeaders(t, b, test.request)
 			if grpc["RateLimit-Policy"] != test.policy || http.Get("RateLimit-Policy") != test.policy {
-				t.Errorf("policies %q and %q, want %q", grpc["RateLimit-Policy"], http.Get("RateLimit-Policy"), test.policy)
+				t.Errorf("policies %q and %q, want %q", grpc["RateLimit-Policy"],
+					http.Get("RateLimit-Policy"), test.policy)
 			}
 			if grpc["RateLimit"] != test.limit || http.Get("RateLimit") != test.limitOfNext {
-				t.Errorf("limits %q and %q, want %q and %q", grpc["RateLimit"], http.Get("RateLimit"), test.limit, test.limitOfNext)
+				t.Errorf("limits %q and %q, want %q and %q", grpc["RateLimit"], http.Get("RateLimit"), test.limit,
+					test.limitOfNext)
 			}
 			if http.Get("RateLimit-Limit") != "" || len(grpc) > 2 {
 				t.Errorf("there are legacy headers: %v, %v", grpc, http)
@@ -119,7 +143,8 @@ func TestDraftHeaders(t *testing.T) {
 	}
 }
 
-// newHeaderRequest returns a request in the domain h, with a descriptor of each text such as "a=b,c=d".
+// newHeaderRequest returns a request in the domain h, with a descriptor of each text like
+// "a=b,c=d".
 func newHeaderRequest(descriptors ...string) *ratelimitpb.RateLimitRequest {
 	r := &ratelimitpb.RateLimitRequest{Domain: "h"}
 	for _, text := range descriptors {
@@ -135,13 +160,17 @@ func newHeaderRequest(descriptors ...string) *ratelimitpb.RateLimitRequest {
 
 // TestFormsOfHeaders: the setting chooses which headers there are.
 func TestFormsOfHeaders(t *testing.T) {
-	for form, want := range map[string][2]bool{"": {true, false}, "legacy": {true, false}, "draft": {false, true}, "both": {true, true}} {
+	for form, want := range map[string][2]bool{
+		"": {true, false}, "legacy": {true, false}, "draft": {false, true}, "both": {true, true},
+	} {
 		b := openFixture(t, withForm(form), nil)
 		if err := b.rules.Apply(headerRules()); err != nil {
 			t.Fatal(err)
 		}
 		grpc, http := askForHeaders(t, b, newHeaderRequest("named=a"))
-		for i, names := range [][]string{{"RateLimit-Limit", "RateLimit-Remaining", "RateLimit-Reset"}, {"RateLimit-Policy", "RateLimit"}} {
+		for i, names := range [][]string{
+			{"RateLimit-Limit", "RateLimit-Remaining", "RateLimit-Reset"}, {"RateLimit-Policy", "RateLimit"},
+		} {
 			for _, name := range names {
 				if (grpc[name] != "") != want[i] || (http.Get(name) != "") != want[i] {
 					t.Errorf("form %q: %s is %q over gRPC and %q over HTTP", form, name, grpc[name], http.Get(name))
@@ -153,15 +182,18 @@ func TestFormsOfHeaders(t *testing.T) {
 	c.Headers.Enabled = false
 	b := openFixture(t, c, nil)
 	b.loadRules(t)
-	if grpc, http := askForHeaders(t, b, newRequest("k")); len(grpc) > 0 || http.Get("RateLimit") != "" || http.Get("RateLimit-Limit") != "" {
+	if grpc, http := askForHeaders(t, b, newRequest("k")); len(grpc) > 0 || http.Get("RateLimit") != "" ||
+		http.Get("RateLimit-Limit") != "" {
 		t.Errorf("headers that are off: %v, %v", grpc, http)
 	}
 }
 
-// TestDraftHeadersParse: whatever the names and numbers are, the headers are lists that a library reads.
+// TestDraftHeadersParse: whatever the names and numbers are, the headers are lists that a library
+// reads.
 func TestDraftHeadersParse(t *testing.T) {
 	var decision ratelimit.Decision
-	b := openFixture(t, withForm("draft"), decide.Func(func(context.Context, *ratelimit.Request) (ratelimit.Decision, error) { return decision, nil }))
+	b := openFixture(t, withForm("draft"),
+		decide.Func(func(context.Context, *ratelimit.Request) (ratelimit.Decision, error) { return decision, nil }))
 	client := b.newClient(t)
 	rapid.Check(t, func(r *rapid.T) {
 		name := rapid.String().Draw(r, "name")
@@ -182,8 +214,12 @@ func TestDraftHeadersParse(t *testing.T) {
 		if len(headers) != 2 {
 			r.Fatalf("headers %v", headers)
 		}
-		wantMembers(r, headers[0].GetValue(), name, map[string]int64{"q": int64(status.Limit.RequestsPerUnit), "w": 31_536_000})
-		wantMembers(r, headers[1].GetValue(), name, map[string]int64{"r": int64(status.Remaining), "t": int64(status.UntilReset / time.Second)})
+		wantMembers(r, headers[0].GetValue(), name, map[string]int64{
+			"q": int64(status.Limit.RequestsPerUnit), "w": 31_536_000,
+		})
+		wantMembers(r, headers[1].GetValue(), name, map[string]int64{
+			"r": int64(status.Remaining), "t": int64(status.UntilReset / time.Second),
+		})
 	})
 }
 
@@ -202,7 +238,8 @@ func wantMembers(t *rapid.T, header, name string, params map[string]int64) {
 			t.Fatalf("%s: a member is not an item", header)
 		}
 		got, ok := item.Value.(string)
-		if want := []rune(name); !ok || len([]rune(got)) != len(want) || strings.Trim(got, "?") != strings.Trim(onlyPrintable(want), "?") {
+		if want := []rune(name); !ok || len([]rune(got)) != len(want) ||
+			strings.Trim(got, "?") != strings.Trim(onlyPrintable(want), "?") {
 			t.Fatalf("%s: the name is %q, want that of %q", header, item.Value, name)
 		}
 		for key, want := range params {
@@ -228,8 +265,12 @@ func onlyPrintable(name []rune) string {
 func TestHeaderSettings(t *testing.T) {
 	for want, change := range map[string]func(*ratelimitapi.HeaderConfig){
 		"": func(*ratelimitapi.HeaderConfig) {},
-		`LIMIT_RESPONSE_HEADERS: "drafts" is not one of legacy, draft, both`: func(c *ratelimitapi.HeaderConfig) { c.Form = "drafts" },
-		`LIMIT_RESET_HEADER: "a b" is not a valid header name`:               func(c *ratelimitapi.HeaderConfig) { c.Reset = "a b" },
+		`LIMIT_RESPONSE_HEADERS: "drafts" is not one of legacy, draft, both`: func(c *ratelimitapi.HeaderConfig) {
+			c.Form = "drafts"
+		},
+		`LIMIT_RESET_HEADER: "a b" is not a valid header name`: func(c *ratelimitapi.HeaderConfig) {
+			c.Reset = "a b"
+		},
 		`LIMIT_LIMIT_HEADER: "ratelimit" is a header of the draft, which LIMIT_RESPONSE_HEADERS=both adds too`: func(c *ratelimitapi.HeaderConfig) {
 			c.Limit = "ratelimit"
 		},

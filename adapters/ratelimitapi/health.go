@@ -111,7 +111,9 @@ func (s *healthService) servingStatus(service string) healthpb.HealthCheckRespon
 }
 
 // Check implements the health protocol.
-func (s *healthService) Check(_ context.Context, r *healthpb.HealthCheckRequest) (*healthpb.HealthCheckResponse, error) {
+func (s *healthService) Check(
+	_ context.Context, r *healthpb.HealthCheckRequest,
+) (*healthpb.HealthCheckResponse, error) {
 	found := s.servingStatus(r.GetService())
 	if found == healthpb.HealthCheckResponse_SERVICE_UNKNOWN {
 		return nil, status.Error(codes.NotFound, "unknown service")
@@ -130,7 +132,9 @@ func (s *healthService) List(context.Context, *healthpb.HealthListRequest) (*hea
 
 // Watch implements the health protocol. When the service drains, it sends the last status and ends,
 // so that a watcher does not delay the shutdown.
-func (s *healthService) Watch(r *healthpb.HealthCheckRequest, stream grpc.ServerStreamingServer[healthpb.HealthCheckResponse]) error {
+func (s *healthService) Watch(
+	r *healthpb.HealthCheckRequest, stream grpc.ServerStreamingServer[healthpb.HealthCheckResponse],
+) error {
 	ticker := time.NewTicker(watchInterval)
 	defer ticker.Stop()
 	sent := healthpb.HealthCheckResponse_UNKNOWN

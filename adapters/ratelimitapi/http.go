@@ -35,8 +35,8 @@ const (
 // connectionLog logs the messages of the HTTP library about broken connections.
 type connectionLog struct{ log *logrus.Entry }
 
-// Printf logs a message without the errors of the library, which quote the bytes of the request: they
-// may contain a token or a password.
+// Printf logs a message without the errors of the library, which quote the bytes of the request:
+// they may contain a token or a password.
 func (l connectionLog) Printf(format string, args ...any) {
 	for i, arg := range args {
 		if err, ok := arg.(error); ok {

@@ -26,9 +26,15 @@ func (b *fixture) loadMetadataRules(t *testing.T) {
 		{Key: newText("plain"), Limit: perMinute(100)},
 		{Key: newText("zero"), Limit: perMinute(0), Metadata: ratelimit.Metadata{"hidden": true}},
 		{Key: newText("free"), Limit: &ruleset.Limit{Unlimited: true}, Metadata: ratelimit.Metadata{"hidden": true}},
-		{Key: newText("named"), Limit: perMinute(100), Metadata: ratelimit.Metadata{"name": "first", "at": map[string]any{"a": "<1>"}, "list": []any{nil, true}}},
+		{
+			Key: newText("named"), Limit: perMinute(100), Metadata: ratelimit.Metadata{
+				"name": "first", "at": map[string]any{"a": "<1>"}, "list": []any{nil, true},
+			},
+		},
 		quota("one", 0, ratelimit.Metadata{"hidden": true}),
-		quota("two", 100, ratelimit.Metadata{"name": "second", "at": map[string]any{"a": 2.0, "b": 2.0}, "list": "other"}),
+		quota("two", 100, ratelimit.Metadata{
+			"name": "second", "at": map[string]any{"a": 2.0, "b": 2.0}, "list": "other",
+		}),
 	}}})
 	if err != nil {
 		t.Fatal(err)
@@ -43,9 +49,13 @@ func TestDynamicMetadata(t *testing.T) {
 	withHits := newRequest("plain")
 	withHits.HitsAddend = 5
 	withHits.Descriptors[0].HitsAddend = wrapperspb.UInt64(0)
-	withHits.Descriptors[0].Entries = append(withHits.Descriptors[0].Entries, &commonpb.RateLimitDescriptor_Entry{Key: "w"})
+	withHits.Descriptors[0].Entries = append(withHits.Descriptors[0].Entries, &commonpb.RateLimitDescriptor_Entry{
+		Key: "w",
+	})
 	override := newRequest("plain", "plain")
-	override.Descriptors[0].Limit = &commonpb.RateLimitDescriptor_RateLimitOverride{RequestsPerUnit: 7, Unit: typepb.RateLimitUnit_HOUR}
+	override.Descriptors[0].Limit = &commonpb.RateLimitDescriptor_RateLimitOverride{
+		RequestsPerUnit: 7, Unit: typepb.RateLimitUnit_HOUR,
+	}
 	override.Descriptors[1].Limit = &commonpb.RateLimitDescriptor_RateLimitOverride{Unit: typepb.RateLimitUnit_DAY}
 	unknown := newRequest("plain")
 	unknown.Domain = "unknown"
@@ -53,15 +63,33 @@ func TestDynamicMetadata(t *testing.T) {
 		request *ratelimitpb.RateLimitRequest
 		want    string
 	}{
-		"the response contains the request":       {newRequest("plain"), `{"domain": "d", "descriptors": [{"entries": ["plain=v"]}]}`},
-		"hits of the request and of a descriptor": {withHits, `{"domain": "d", "descriptors": [{"entries": ["plain=v", "w="], "hitsAddend": 0}], "hitsAddend": 5}`},
-		"limits of the request": {override, `{"domain": "d", "descriptors": [{"entries": ["plain=v"], "limit": "requests_per_unit:7 unit:HOUR"},
+		"the response contains the request": {
+			newRequest("plain"), `{"domain": "d", "descriptors": [{"entries": ["plain=v"]}]}`,
+		},
+		"hits of the request and of a descriptor": {
+			withHits,
+			`{"domain": "d", "descriptors": [{"entries": ["plain=v", "w="], "hitsAddend": 0}], "hitsAddend": 5}`,
+		},
+		"limits of the request": {override,
+			`{"domain": "d", "descriptors": [{"entries": ["plain=v"], "limit": "requests_per_unit:7 unit:HOUR"},
 			{"entries": ["plain=v"], "limit": "unit:DAY"}]}`},
-		"a domain without rules":           {unknown, `{"domain": "unknown", "descriptors": [{"entries": ["plain=v"]}]}`},
-		"rules without quota mode":         {newRequest("zero", "free", "none"), `{"domain": "d", "descriptors": [{"entries": ["zero=v"]}, {"entries": ["free=v"]}, {"entries": ["none=v"]}]}`},
-		"quota mode within the limit":      {newRequest("two"), `{"domain": "d", "descriptors": [{"entries": ["two=v"]}], "metadata": {"name": "second", "at": {"a": 2, "b": 2}, "list": "other"}, "quotaModeEnabled": true}`},
-		"quota mode over the second limit": {newRequest("two", "one"), `{"domain": "d", "descriptors": [{"entries": ["two=v"]}, {"entries": ["one=v"]}], "metadata": {"name": "second", "at": {"a": 2, "b": 2}, "list": "other"}, "quotaModeEnabled": true, "quotaModeViolations": [1]}`},
-		"the first value of a key is kept": {newRequest("named", "two"), `{"domain": "d", "descriptors": [{"entries": ["named=v"]}, {"entries": ["two=v"]}],
+		"a domain without rules": {
+			unknown, `{"domain": "unknown", "descriptors": [{"entries": ["plain=v"]}]}`,
+		},
+		"rules without quota mode": {
+			newRequest("zero", "free", "none"),
+			`{"domain": "d", "descriptors": [{"entries": ["zero=v"]}, {"entries": ["free=v"]}, {"entries": ["none=v"]}]}`,
+		},
+		"quota mode within the limit": {
+			newRequest("two"),
+			`{"domain": "d", "descriptors": [{"entries": ["two=v"]}], "metadata": {"name": "second", "at": {"a": 2, "b": 2}, "list": "other"}, "quotaModeEnabled": true}`,
+		},
+		"quota mode over the second limit": {
+			newRequest("two", "one"),
+			`{"domain": "d", "descriptors": [{"entries": ["two=v"]}, {"entries": ["one=v"]}], "metadata": {"name": "second", "at": {"a": 2, "b": 2}, "list": "other"}, "quotaModeEnabled": true, "quotaModeViolations": [1]}`,
+		},
+		"the first value of a key is kept": {newRequest("named", "two"),
+			`{"domain": "d", "descriptors": [{"entries": ["named=v"]}, {"entries": ["two=v"]}],
 			"metadata": {"name": "first", "at": {"a": "<1>", "b": 2}, "list": [null, true]}, "quotaModeEnabled": true}`},
 	}
 	for name, test := range tests {
@@ -112,7 +140,8 @@ func (b *fixture) overJSON(t *testing.T, r *ratelimitpb.RateLimitRequest) *ratel
 func TestDynamicMetadataIsOffByDefault(t *testing.T) {
 	b := openFixture(t, newConfig(), nil)
 	b.loadMetadataRules(t)
-	if _, body := b.postJSON(t, `{"domain":"d","descriptors":[{"entries":[{"key":"two"}]}]}`, 200); strings.Contains(body, "etadata") {
+	if _, body := b.postJSON(t, `{"domain":"d","descriptors":[{"entries":[{"key":"two"}]}]}`,
+		200); strings.Contains(body, "etadata") {
 		t.Error(body)
 	}
 	r, err := b.newClient(t).ShouldRateLimit(t.Context(), newRequest("two"))

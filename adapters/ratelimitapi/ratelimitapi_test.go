@@ -76,9 +76,11 @@ type fixture struct {
 
 func newConfig() ratelimitapi.Config {
 	return ratelimitapi.Config{
-		GRPC:    ratelimitapi.GRPCConfig{Host: "127.0.0.1", MaxConnections: 100},
-		HTTP:    ratelimitapi.HTTPConfig{Host: "127.0.0.1", MaxConnections: 100},
-		Headers: ratelimitapi.HeaderConfig{Limit: "RateLimit-Limit", Remaining: "RateLimit-Remaining", Reset: "RateLimit-Reset"},
+		GRPC: ratelimitapi.GRPCConfig{Host: "127.0.0.1", MaxConnections: 100},
+		HTTP: ratelimitapi.HTTPConfig{Host: "127.0.0.1", MaxConnections: 100},
+		Headers: ratelimitapi.HeaderConfig{
+			Limit: "RateLimit-Limit", Remaining: "RateLimit-Remaining", Reset: "RateLimit-Reset",
+		},
 	}
 }
 
@@ -97,7 +99,8 @@ func openWithPorts(t testing.TB, c ratelimitapi.Config, d ratelimitapi.Ports) *f
 	b := &fixture{rules: reload.New(ruleset.Options{}, noopReporter{}), meter: &callCounter{}}
 	if d.Decide == nil {
 		decider, err := decide.New(decide.Config{NearLimitRatio: 0.8}, decide.Ports{
-			Rules: b.rules.Current, Clock: clocktest.NewManual(now), Counters: memory.NewCounters(clocktest.NewManual(now), memory.Config{MaxCounters: 10_000}),
+			Rules: b.rules.Current, Clock: clocktest.NewManual(now),
+			Counters: memory.NewCounters(clocktest.NewManual(now), memory.Config{MaxCounters: 10_000}),
 		})
 		if err != nil {
 			t.Fatal(err)
@@ -168,10 +171,14 @@ const (
 	overCode = ratelimitpb.RateLimitResponse_OVER_LIMIT
 )
 
-func newStatus(code ratelimitpb.RateLimitResponse_Code, limit, remaining uint32) *ratelimitpb.RateLimitResponse_DescriptorStatus {
+func newStatus(
+	code ratelimitpb.RateLimitResponse_Code, limit, remaining uint32,
+) *ratelimitpb.RateLimitResponse_DescriptorStatus {
 	return &ratelimitpb.RateLimitResponse_DescriptorStatus{
-		Code:               code,
-		CurrentLimit:       &ratelimitpb.RateLimitResponse_RateLimit{RequestsPerUnit: limit, Unit: ratelimitpb.RateLimitResponse_RateLimit_MINUTE},
+		Code: code,
+		CurrentLimit: &ratelimitpb.RateLimitResponse_RateLimit{
+			RequestsPerUnit: limit, Unit: ratelimitpb.RateLimitResponse_RateLimit_MINUTE,
+		},
 		LimitRemaining:     remaining,
 		DurationUntilReset: &durationpb.Duration{Seconds: 50},
 	}
@@ -201,24 +208,31 @@ func TestShouldRateLimit(t *testing.T) {
 
 func TestRequestIsConvertedWhole(t *testing.T) {
 	var got ratelimit.Request
-	b := openFixture(t, newConfig(), decide.Func(func(_ context.Context, r *ratelimit.Request) (ratelimit.Decision, error) {
-		got = ratelimit.Request{Domain: r.Domain, Hits: r.Hits}
-		for _, d := range r.Descriptors {
-			d.Entries = append([]ratelimit.Entry(nil), d.Entries...)
-			if d.Override != nil {
-				limit := *d.Override
-				d.Override = &limit
+	b := openFixture(t, newConfig(),
+		decide.Func(func(_ context.Context, r *ratelimit.Request) (ratelimit.Decision, error) {
+			got = ratelimit.Request{Domain: r.Domain, Hits: r.Hits}
+			for _, d := range r.Descriptors {
+				d.Entries = append([]ratelimit.Entry(nil), d.Entries...)
+				if d.Override != nil {
+					limit := *d.Override
+					d.Override = &limit
+				}
+				got.Descriptors = append(got.Descriptors, d)
 			}
-			got.Descriptors = append(got.Descriptors, d)
-		}
-		return ratelimit.Decision{Code: ratelimit.OK}, nil
-	}))
+			return ratelimit.Decision{Code: ratelimit.OK}, nil
+		}))
 	r := newRequest("a", "b", "c")
 	r.HitsAddend = 3
 	r.Descriptors[1].HitsAddend, r.Descriptors[1].IsNegativeHits = wrapperspb.UInt64(7), true
-	r.Descriptors[0].Limit = &commonpb.RateLimitDescriptor_RateLimitOverride{RequestsPerUnit: 1, Unit: typepb.RateLimitUnit_YEAR}
-	r.Descriptors[2].Limit = &commonpb.RateLimitDescriptor_RateLimitOverride{RequestsPerUnit: 2, Unit: typepb.RateLimitUnit(99)}
-	r.Descriptors[2].Entries = append(r.Descriptors[2].Entries, &commonpb.RateLimitDescriptor_Entry{Key: "x", Value: "y"})
+	r.Descriptors[0].Limit = &commonpb.RateLimitDescriptor_RateLimitOverride{
+		RequestsPerUnit: 1, Unit: typepb.RateLimitUnit_YEAR,
+	}
+	r.Descriptors[2].Limit = &commonpb.RateLimitDescriptor_RateLimitOverride{
+		RequestsPerUnit: 2, Unit: typepb.RateLimitUnit(99),
+	}
+	r.Descriptors[2].Entries = append(r.Descriptors[2].Entries, &commonpb.RateLimitDescriptor_Entry{
+		Key: "x", Value: "y",
+	})
 	if _, err := b.newClient(t).ShouldRateLimit(t.Context(), r); err != nil {
 		t.Fatal(err)
 	}
@@ -226,13 +240,15 @@ func TestRequestIsConvertedWhole(t *testing.T) {
 	if got.Domain != "d" || got.Hits != 3 || len(d) != 3 {
 		t.Fatalf("got %+v", got)
 	}
-	if *d[0].Override != (ratelimit.Limit{RequestsPerUnit: 1, Unit: ratelimit.Year}) || *d[2].Override != (ratelimit.Limit{RequestsPerUnit: 2}) {
+	if *d[0].Override != (ratelimit.Limit{RequestsPerUnit: 1, Unit: ratelimit.Year}) ||
+		*d[2].Override != (ratelimit.Limit{RequestsPerUnit: 2}) {
 		t.Errorf("overrides %v, %v", *d[0].Override, *d[2].Override)
 	}
 	if d[0].Hits != nil || *d[1].Hits != 7 || !d[1].GiveBack || d[0].GiveBack {
 		t.Errorf("hits %+v", d)
 	}
-	if len(d[2].Entries) != 2 || d[2].Entries[1] != (ratelimit.Entry{Key: "x", Value: "y"}) || d[1].Entries[0].Key != "b" {
+	if len(d[2].Entries) != 2 || d[2].Entries[1] != (ratelimit.Entry{Key: "x", Value: "y"}) ||
+		d[1].Entries[0].Key != "b" {
 		t.Errorf("entries %+v", d)
 	}
 }
@@ -244,14 +260,25 @@ func TestFailures(t *testing.T) {
 		http    int
 		message string
 	}{
-		"invalid request":      {fault.New(fault.Invalid, "bad words"), codes.InvalidArgument, 400, "bad words"},
-		"no configuration":     {fault.New(fault.Unavailable, "none yet").WithCode(decide.CodeNoConfiguration), codes.FailedPrecondition, 503, "none yet"},
-		"unreachable store":    {fault.Wrap(fault.Unavailable, "the store is unreachable", errors.New("secret")), codes.Unavailable, 503, "the store is unreachable"},
-		"slow store":           {fault.Wrap(fault.Unavailable, "the store is unreachable", context.DeadlineExceeded), codes.Unavailable, 503, "the store is unreachable"},
-		"overload":             {fault.New(fault.Exhausted, "full"), codes.ResourceExhausted, 503, "full"},
-		"deadline of the call": {context.DeadlineExceeded, codes.DeadlineExceeded, 503, "the call's deadline has passed"},
-		"canceled call":        {context.Canceled, codes.Canceled, 503, "the call was canceled"},
-		"unexpected error":     {errors.New("secret"), codes.Internal, 500, "internal error"},
+		"invalid request": {fault.New(fault.Invalid, "bad words"), codes.InvalidArgument, 400, "bad words"},
+		"no configuration": {
+			fault.New(fault.Unavailable, "none yet").WithCode(decide.CodeNoConfiguration), codes.FailedPrecondition,
+			503, "none yet",
+		},
+		"unreachable store": {
+			fault.Wrap(fault.Unavailable, "the store is unreachable", errors.New("secret")), codes.Unavailable, 503,
+			"the store is unreachable",
+		},
+		"slow store": {
+			fault.Wrap(fault.Unavailable, "the store is unreachable", context.DeadlineExceeded), codes.Unavailable, 503,
+			"the store is unreachable",
+		},
+		"overload": {fault.New(fault.Exhausted, "full"), codes.ResourceExhausted, 503, "full"},
+		"deadline of the call": {
+			context.DeadlineExceeded, codes.DeadlineExceeded, 503, "the call's deadline has passed",
+		},
+		"canceled call":    {context.Canceled, codes.Canceled, 503, "the call was canceled"},
+		"unexpected error": {errors.New("secret"), codes.Internal, 500, "internal error"},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -269,7 +296,8 @@ func TestFailures(t *testing.T) {
 }
 
 func TestPanicsReturnInternal(t *testing.T) {
-	b := openFixture(t, newConfig(), decide.Func(func(context.Context, *ratelimit.Request) (ratelimit.Decision, error) { panic("secret") }))
+	b := openFixture(t, newConfig(),
+		decide.Func(func(context.Context, *ratelimit.Request) (ratelimit.Decision, error) { panic("secret") }))
 	_, err := b.newClient(t).ShouldRateLimit(t.Context(), newRequest("k"))
 	if status.Code(err) != codes.Internal || strings.Contains(err.Error(), "secret") {
 		t.Errorf("gRPC: %v", err)
@@ -330,7 +358,8 @@ func TestJSON(t *testing.T) {
 		}
 	}
 	for _, bad := range []string{``, `{`, `[]`, `{"domian":"d"}`, `{"domain":1}`, `{"domain":"d"} x`, "\x00"} {
-		if h, body := b.postJSON(t, bad, 400); !strings.HasPrefix(body, `{"error":"malformed request: `) || h.Get("Content-Type") != "application/json" {
+		if h, body := b.postJSON(t, bad, 400); !strings.HasPrefix(body, `{"error":"malformed request: `) ||
+			h.Get("Content-Type") != "application/json" {
 			t.Errorf("%q: %s", bad, body)
 		}
 	}
@@ -389,7 +418,9 @@ func TestLimitHasNameOfRule(t *testing.T) {
 	}
 	for key, name := range names {
 		r := newRequest(key, key)
-		r.Descriptors[1].Limit = &commonpb.RateLimitDescriptor_RateLimitOverride{RequestsPerUnit: 7, Unit: typepb.RateLimitUnit_HOUR}
+		r.Descriptors[1].Limit = &commonpb.RateLimitDescriptor_RateLimitOverride{
+			RequestsPerUnit: 7, Unit: typepb.RateLimitUnit_HOUR,
+		}
 		answer, err := b.newClient(t).ShouldRateLimit(t.Context(), r)
 		if err != nil {
 			t.Fatal(err)
@@ -426,7 +457,8 @@ func TestHeaders(t *testing.T) {
 	c.Headers.Reset = "X-Reset"
 	b := openFixture(t, c, nil)
 	b.loadRules(t)
-	h, body := b.postJSON(t, `{"domain":"d","descriptors":[{"entries":[{"key":"free"}]},{"entries":[{"key":"k"}]}]}`, 200)
+	h, body := b.postJSON(t,
+		`{"domain":"d","descriptors":[{"entries":[{"key":"free"}]},{"entries":[{"key":"k"}]}]}`, 200)
 	if h.Get("RateLimit-Limit") != "2" || h.Get("RateLimit-Remaining") != "1" || h.Get("X-Reset") != "50" {
 		t.Errorf("headers %v", h)
 	}
@@ -434,7 +466,8 @@ func TestHeaders(t *testing.T) {
 	if !strings.Contains(body, want) {
 		t.Errorf("body %s", body)
 	}
-	if h, body = b.postJSON(t, `{"domain":"d","descriptors":[{"entries":[{"key":"free"}]}]}`, 200); h.Get("RateLimit-Limit") != "" || strings.Contains(body, "Headers") {
+	if h, body = b.postJSON(t, `{"domain":"d","descriptors":[{"entries":[{"key":"free"}]}]}`,
+		200); h.Get("RateLimit-Limit") != "" || strings.Contains(body, "Headers") {
 		t.Errorf("the response without a limit has headers: %v %s", h, body)
 	}
 }
@@ -452,7 +485,9 @@ func TestHeaderNamesKeepTheirCase(t *testing.T) {
 	}
 	defer func() { _ = conn.Close() }()
 	const body = `{"domain":"d","descriptors":[{"entries":[{"key":"k"}]}]}`
-	if _, err := fmt.Fprintf(conn, "POST /json HTTP/1.1\r\nHost: h\r\nConnection: close\r\ncontent-length: %d\r\n\r\n%s", len(body), body); err != nil {
+	if _, err := fmt.Fprintf(conn,
+		"POST /json HTTP/1.1\r\nHost: h\r\nConnection: close\r\ncontent-length: %d\r\n\r\n%s", len(body),
+		body); err != nil {
 		t.Fatal(err)
 	}
 	got, err := io.ReadAll(conn)
@@ -479,7 +514,11 @@ func TestHTTPStatusCodes(t *testing.T) {
 		{"HEAD", "/healthcheck", "", 200, ""},
 		{"GET", "/nothing", "", 404, ""},
 		{"POST", "/json", strings.Repeat(" ", 1<<20+1), 413, ""},
-		{"POST", "/json", `{"domain":"d","descriptors":[{"entries":[{"key":"k","value":"` + strings.Repeat("v", 900_000) + `"}]}]}`, 200, ""},
+		{
+			"POST", "/json",
+			`{"domain":"d","descriptors":[{"entries":[{"key":"k","value":"` + strings.Repeat("v", 900_000) + `"}]}]}`,
+			200, "",
+		},
 	}
 	for _, test := range tests {
 		r, err := http.NewRequestWithContext(t.Context(), test.method, b.url+test.path, strings.NewReader(test.body))
@@ -508,11 +547,14 @@ func TestGRPCRefusesLargeMessages(t *testing.T) {
 
 func TestReflection(t *testing.T) {
 	b := openFixture(t, newConfig(), nil)
-	stream, err := reflectionpb.NewServerReflectionClient(b.dialGRPC(t, insecure.NewCredentials())).ServerReflectionInfo(t.Context())
+	stream, err := reflectionpb.NewServerReflectionClient(b.dialGRPC(t, insecure.NewCredentials())).
+		ServerReflectionInfo(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
-	err = stream.Send(&reflectionpb.ServerReflectionRequest{MessageRequest: &reflectionpb.ServerReflectionRequest_ListServices{}})
+	err = stream.Send(&reflectionpb.ServerReflectionRequest{
+		MessageRequest: &reflectionpb.ServerReflectionRequest_ListServices{},
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -569,7 +611,9 @@ func TestHealth(t *testing.T) {
 	if err != nil || len(list.GetStatuses()) != 3 {
 		t.Errorf("listed %v, %v", list, err)
 	}
-	if _, err := health.Check(t.Context(), &healthpb.HealthCheckRequest{Service: "other"}); status.Code(err) != codes.NotFound {
+	if _, err := health.Check(t.Context(), &healthpb.HealthCheckRequest{
+		Service: "other",
+	}); status.Code(err) != codes.NotFound {
 		t.Errorf("an unknown service: %v, want the code NotFound", err)
 	}
 	b.health.Drain()
@@ -593,7 +637,9 @@ func TestDrainEndsConnections(t *testing.T) {
 	client := &http.Client{Transport: &http.Transport{}}
 	defer client.CloseIdleConnections()
 	for _, draining := range []bool{false, true} {
-		for path, body := range map[string]string{"/json": `{"domain":"d","descriptors":[{"entries":[{"key":"k"}]}]}`, "/healthcheck": ""} {
+		for path, body := range map[string]string{
+			"/json": `{"domain":"d","descriptors":[{"entries":[{"key":"k"}]}]}`, "/healthcheck": "",
+		} {
 			r, err := client.Post(b.url+path, "", strings.NewReader(body))
 			if err != nil {
 				t.Fatal(err)
@@ -612,7 +658,9 @@ func TestDrainEndsConnections(t *testing.T) {
 func TestConfigurationCheck(t *testing.T) {
 	rules := reload.New(ruleset.Options{}, noopReporter{})
 	healthy := func(c ratelimitapi.HealthConfig) bool { return ratelimitapi.ConfigurationCheck(c, rules).Healthy() }
-	forced, atLeastOne := ratelimitapi.HealthConfig{ForceStart: true}, ratelimitapi.HealthConfig{ForceStart: true, AtLeastOneSet: true}
+	forced, atLeastOne := ratelimitapi.HealthConfig{ForceStart: true}, ratelimitapi.HealthConfig{
+		ForceStart: true, AtLeastOneSet: true,
+	}
 	if healthy(ratelimitapi.HealthConfig{}) || !healthy(forced) || healthy(atLeastOne) {
 		t.Error("wrong health before a configuration is loaded")
 	}

@@ -67,9 +67,12 @@ func Open(ctx context.Context, c Config, d Ports) (*Server, func(), error) {
 	if err != nil {
 		return nil, nil, errors.Join(err, grpcAt.Close())
 	}
-	grpcAt = httpconn.NewListener(grpcAt, httpconn.ListenerOptions{Name: "grpc", Max: c.GRPC.MaxConnections, Metrics: d.Metrics, Log: d.Log})
+	grpcAt = httpconn.NewListener(grpcAt, httpconn.ListenerOptions{
+		Name: "grpc", Max: c.GRPC.MaxConnections, Metrics: d.Metrics, Log: d.Log,
+	})
 	httpAt = httpconn.NewListener(httpAt, httpconn.ListenerOptions{
-		Name: "ratelimit_http", Max: c.HTTP.MaxConnections, Refusal: httpconn.TooManyConnections, Metrics: d.Metrics, Log: d.Log,
+		Name: "ratelimit_http", Max: c.HTTP.MaxConnections, Refusal: httpconn.TooManyConnections,
+		Metrics: d.Metrics, Log: d.Log,
 	})
 	if d.Bodies == nil {
 		d.Bodies = requestbody.NewBudget(requestbody.Config{})

@@ -181,7 +181,9 @@ func TestUnixSocket(t *testing.T) {
 
 func wantOpenError(t *testing.T, c ratelimitapi.Config, want string) {
 	t.Helper()
-	_, cleanup, err := ratelimitapi.Open(context.Background(), c, ratelimitapi.Ports{Log: logrus.NewEntry(logrus.New())})
+	_, cleanup, err := ratelimitapi.Open(context.Background(), c, ratelimitapi.Ports{
+		Log: logrus.NewEntry(logrus.New()),
+	})
 	if err == nil {
 		cleanup()
 	}

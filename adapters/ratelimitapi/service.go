@@ -51,7 +51,9 @@ func (s *service) logRefusal(log *logrus.Entry, err error) refusal {
 }
 
 // ShouldRateLimit implements the v3 rate limit protocol.
-func (s *service) ShouldRateLimit(ctx context.Context, m *ratelimitpb.RateLimitRequest) (*ratelimitpb.RateLimitResponse, error) {
+func (s *service) ShouldRateLimit(
+	ctx context.Context, m *ratelimitpb.RateLimitRequest,
+) (*ratelimitpb.RateLimitResponse, error) {
 	if s.setRequestIDs {
 		ctx = requestid.NewContext(ctx, setCallID(ctx))
 	}

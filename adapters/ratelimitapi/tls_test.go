@@ -28,7 +28,8 @@ func (b *fixture) callOverTLS(t *testing.T, trusted, client *testcert.Certificat
 	if client != nil {
 		c.Certificates = []tls.Certificate{client.Pair()}
 	}
-	_, err := ratelimitpb.NewRateLimitServiceClient(b.dialGRPC(t, credentials.NewTLS(c))).ShouldRateLimit(t.Context(), newRequest("k"))
+	_, err := ratelimitpb.NewRateLimitServiceClient(b.dialGRPC(t, credentials.NewTLS(c))).ShouldRateLimit(t.Context(),
+		newRequest("k"))
 	return err
 }
 
@@ -47,8 +48,12 @@ func TestTLSFollowsItsFiles(t *testing.T) {
 		t.Fatal(err)
 	}
 	old := &tls.Config{
-		RootCAs: first.Pool(), ServerName: "server", MinVersion: tls.VersionTLS12, MaxVersion: tls.VersionTLS12, NextProtos: []string{"h2"},
-		CipherSuites: []uint16{tls.TLS_ECDHE_ECDSA_WITH_AES_128_CBC_SHA, tls.TLS_ECDHE_ECDSA_WITH_AES_256_CBC_SHA, tls.TLS_ECDHE_RSA_WITH_AES_128_CBC_SHA},
+		RootCAs: first.Pool(), ServerName: "server", MinVersion: tls.VersionTLS12, MaxVersion: tls.VersionTLS12,
+		NextProtos: []string{"h2"},
+		CipherSuites: []uint16{
+			tls.TLS_ECDHE_ECDSA_WITH_AES_128_CBC_SHA, tls.TLS_ECDHE_ECDSA_WITH_AES_256_CBC_SHA,
+			tls.TLS_ECDHE_RSA_WITH_AES_128_CBC_SHA,
+		},
 	}
 	if c, err := tls.Dial("tcp", b.server.GRPCAddr().String(), old); err == nil {
 		_ = c.Close()
@@ -86,7 +91,8 @@ func TestMutualTLS(t *testing.T) {
 	if err := b.callOverTLS(t, ours, ours.Issue(t, "proxy")); err != nil {
 		t.Errorf("the right client: %v", err)
 	}
-	if b.callOverTLS(t, ours, nil) == nil || b.callOverTLS(t, ours, other.Issue(t, "proxy")) == nil || b.callOverTLS(t, ours, ours.Issue(t, "stranger")) == nil {
+	if b.callOverTLS(t, ours, nil) == nil || b.callOverTLS(t, ours, other.Issue(t, "proxy")) == nil ||
+		b.callOverTLS(t, ours, ours.Issue(t, "stranger")) == nil {
 		t.Error("a client without the right certificate is accepted")
 	}
 	writeFile(t, c.TLS.ClientCA, []byte("no certificate"))

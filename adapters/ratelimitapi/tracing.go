@@ -58,7 +58,9 @@ var (
 
 // interceptUnary is a grpc.UnaryServerInterceptor that makes the span of a call. It costs less than
 // a stats handler, which is called for every message.
-func (t Tracing) interceptUnary(ctx context.Context, request any, info *grpc.UnaryServerInfo, next grpc.UnaryHandler) (any, error) {
+func (t Tracing) interceptUnary(
+	ctx context.Context, request any, info *grpc.UnaryServerInfo, next grpc.UnaryHandler,
+) (any, error) {
 	if info.FullMethod != ratelimitpb.RateLimitService_ShouldRateLimit_FullMethodName {
 		return next(ctx, request)
 	}
@@ -80,7 +82,8 @@ func (t Tracing) interceptUnary(ctx context.Context, request any, info *grpc.Una
 func describeCall(span trace.Span, code grpccodes.Code) {
 	span.SetAttributes(semconv.RPCResponseStatusCode(code.String()))
 	switch code {
-	case grpccodes.Unknown, grpccodes.DeadlineExceeded, grpccodes.Unimplemented, grpccodes.Internal, grpccodes.Unavailable, grpccodes.DataLoss:
+	case grpccodes.Unknown, grpccodes.DeadlineExceeded, grpccodes.Unimplemented, grpccodes.Internal,
+		grpccodes.Unavailable, grpccodes.DataLoss:
 		span.SetAttributes(semconv.ErrorTypeKey.String(code.String()))
 		span.SetStatus(codes.Error, "")
 	}
@@ -123,7 +126,8 @@ func describeRequest(span trace.Span, c *fasthttp.RequestCtx) {
 		span.SetName(m + " " + jsonPath)
 	}
 	status := c.Response.StatusCode()
-	span.SetAttributes(method, semconv.URLScheme("http"), semconv.HTTPResponseStatusCode(status), attrRequestID.String(httpRequestID(c)))
+	span.SetAttributes(method, semconv.URLScheme("http"), semconv.HTTPResponseStatusCode(status),
+		attrRequestID.String(httpRequestID(c)))
 	if status >= http.StatusInternalServerError {
 		span.SetAttributes(semconv.ErrorTypeKey.String(strconv.Itoa(status)))
 		span.SetStatus(codes.Error, "")

@@ -36,7 +36,8 @@ type tracedFixture struct {
 func openTraced(t testing.TB, d decide.Func, rate float64) tracedFixture {
 	t.Helper()
 	spans := tracetest.NewSpanRecorder()
-	provider := sdk.NewTracerProvider(sdk.WithSpanProcessor(spans), sdk.WithSampler(sdk.ParentBased(sdk.TraceIDRatioBased(rate))))
+	provider := sdk.NewTracerProvider(sdk.WithSpanProcessor(spans),
+		sdk.WithSampler(sdk.ParentBased(sdk.TraceIDRatioBased(rate))))
 	logger, lines := logtest.NewNullLogger()
 	b := openWithPorts(t, newConfig(), ratelimitapi.Ports{
 		Decide: d, Log: logrus.NewEntry(logger),
@@ -159,7 +160,9 @@ func TestSpanOfAFailedCall(t *testing.T) {
 				t.Fatal("no error")
 			}
 			s := b.onlySpan(t)
-			wantSpan(t, s, "envoy.service.ratelimit.v3.RateLimitService/ShouldRateLimit", map[string]string{"rpc.response.status_code": c.status})
+			wantSpan(t, s, "envoy.service.ratelimit.v3.RateLimitService/ShouldRateLimit", map[string]string{
+				"rpc.response.status_code": c.status,
+			})
 			if (s.Status().Code == codes.Error) != c.failed || strings.Contains(s.Status().Description, "secret") {
 				t.Errorf("status %v", s.Status())
 			}
@@ -171,9 +174,12 @@ func TestSpanOfAFailedCall(t *testing.T) {
 // valid, and otherwise a random id.
 func TestRequestID(t *testing.T) {
 	b := openTraced(t, newFailingDecider(errors.New("broken")), 1)
-	for sent, kept := range map[string]bool{"a/b:c": true, strings.Repeat("x", 128): true, strings.Repeat("x", 129): false, "a b": false, "": false} {
+	for sent, kept := range map[string]bool{
+		"a/b:c": true, strings.Repeat("x", 128): true, strings.Repeat("x", 129): false, "a b": false, "": false,
+	} {
 		for _, path := range []string{"/json", "/healthcheck", "/nothing"} {
-			r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, b.url+path, strings.NewReader(`{"domain":"d"}`))
+			r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, b.url+path,
+				strings.NewReader(`{"domain":"d"}`))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -187,7 +193,8 @@ func TestRequestID(t *testing.T) {
 			if (got == sent) != kept || !kept && len(got) != 24 {
 				t.Errorf("%s: sent %q, got %q", path, sent, got)
 			}
-			if line := b.lines.LastEntry(); path == "/json" && (line == nil || line.Data["request_id"] != got || !carriesSpan(line)) {
+			if line := b.lines.LastEntry(); path == "/json" &&
+				(line == nil || line.Data["request_id"] != got || !carriesSpan(line)) {
 				t.Errorf("log line %v", line)
 			}
 		}
@@ -215,7 +222,8 @@ func carriesSpan(line *logrus.Entry) bool {
 
 // TestRequestIDOfPanic checks that the response to a panic and the log contain the same request id.
 func TestRequestIDOfPanic(t *testing.T) {
-	b := openTraced(t, decide.Func(func(context.Context, *ratelimit.Request) (ratelimit.Decision, error) { panic("broken") }), 1)
+	b := openTraced(t,
+		decide.Func(func(context.Context, *ratelimit.Request) (ratelimit.Decision, error) { panic("broken") }), 1)
 	answer, err := http.Post(b.url+"/json", "", strings.NewReader(`{"domain":"d"}`))
 	if err != nil {
 		t.Fatal(err)

@@ -19,7 +19,9 @@ import (
 // allowLoopback makes redirects to this machine possible.
 func allowLoopback(s *MirrorSource) {
 	networks := []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8"), netip.MustParsePrefix("::1/128")}
-	s.client.http.Transport.(*redirectGuard).redirected.DialContext = publicdial.New(publicdial.Config{Allowed: networks})
+	s.client.http.Transport.(*redirectGuard).redirected.DialContext = publicdial.New(publicdial.Config{
+		Allowed: networks,
+	})
 }
 
 // trust makes the source trust the authority of an upstream.
@@ -41,13 +43,15 @@ func TestRedirectsLeadToPublicAddressesOnly(t *testing.T) {
 	port := hostOf(t, target.URL).Port()
 	up := upstream.Start(t)
 	for _, to := range []string{
-		"http://127.0.0.1:" + port, "http://localhost:" + port, "http://[::1]:" + port, "http://[::ffff:127.0.0.1]:" + port,
+		"http://127.0.0.1:" + port, "http://localhost:" + port, "http://[::1]:" + port,
+		"http://[::ffff:127.0.0.1]:" + port,
 		"http://0.0.0.0:" + port, "http://10.0.0.1", "http://192.168.1.1", "http://169.254.169.254", "http://[fe80::1]",
 	} {
 		up.Behave(upstream.Behaviour{Fault: upstream.Redirect(to + "/v0.1/servers")})
 		s, pauses := newTestMirror(t)
 		_, err := s.Read(t.Context(), requestOf(up))
-		if !fault.Is(err, fault.Unavailable) || !strings.Contains(err.Error(), "which is not a public address") || len(*pauses) != 0 {
+		if !fault.Is(err, fault.Unavailable) || !strings.Contains(err.Error(), "which is not a public address") ||
+			len(*pauses) != 0 {
 			t.Errorf("a redirect to %s: Read returned %v after %v", to, err, *pauses)
 		}
 	}
@@ -55,7 +59,8 @@ func TestRedirectsLeadToPublicAddressesOnly(t *testing.T) {
 	up.Set(upstream.Servers(150)...)
 	up.Behave(upstream.Behaviour{Fault: upstream.Redirect("/v0.1/servers"), OnPage: 2})
 	s, _ := newTestMirror(t)
-	if _, err := s.Read(t.Context(), requestOf(up)); err == nil || !strings.Contains(err.Error(), "page 2: redirects to 127.0.0.1") {
+	if _, err := s.Read(t.Context(), requestOf(up)); err == nil ||
+		!strings.Contains(err.Error(), "page 2: redirects to 127.0.0.1") {
 		t.Errorf("a redirect to the same server: Read returned %v", err)
 	}
 	if len(target.Requests()) != 0 {
@@ -92,12 +97,15 @@ func TestRedirectNeverLeavesTLS(t *testing.T) {
 		t.Fatalf("Read returned %q, %v", names, err)
 	}
 	up.Behave(upstream.Behaviour{Fault: upstream.Redirect(plain.URL + "/v0.1/servers")})
-	if _, err := s.Read(t.Context(), requestOf(up)); err == nil || !strings.HasSuffix(err.Error(), "page 1: redirects from https to http") || len(*pauses) != 0 {
+	if _, err := s.Read(t.Context(),
+		requestOf(up)); err == nil || !strings.HasSuffix(err.Error(), "page 1: redirects from https to http") ||
+		len(*pauses) != 0 {
 		t.Errorf("Read returned %v after %v", err, *pauses)
 	}
 	between := upstream.Start(t)
 	between.Behave(upstream.Behaviour{Fault: upstream.Redirect(up.URL + "/v0.1/servers")})
-	if _, err := s.Read(t.Context(), requestOf(between)); err == nil || !strings.HasSuffix(err.Error(), "page 1: redirects from https to http") {
+	if _, err := s.Read(t.Context(), requestOf(between)); err == nil ||
+		!strings.HasSuffix(err.Error(), "page 1: redirects from https to http") {
 		t.Errorf("http to https to http: Read returned %v", err)
 	}
 	if len(plain.Requests()) != 0 {
@@ -109,17 +117,20 @@ func TestCertificatesAreChecked(t *testing.T) {
 	t.Parallel()
 	up := upstream.StartTLS(t)
 	s, _ := newTestMirror(t)
-	if _, err := s.Read(t.Context(), requestOf(up)); err == nil || !strings.HasSuffix(err.Error(), "signed by an unknown authority") {
+	if _, err := s.Read(t.Context(), requestOf(up)); err == nil ||
+		!strings.HasSuffix(err.Error(), "signed by an unknown authority") {
 		t.Errorf("Read returned %v", err)
 	}
 	plain := upstream.Start(t)
 	address := strings.Replace(plain.URL, "http:", "https:", 1)
-	if _, err := s.Read(t.Context(), recordsource.ListRequest{URL: mirror.URL(address)}); err == nil || !strings.Contains(err.Error(), "does not use TLS") {
+	if _, err := s.Read(t.Context(), recordsource.ListRequest{URL: mirror.URL(address)}); err == nil ||
+		!strings.Contains(err.Error(), "does not use TLS") {
 		t.Errorf("Read returned %v", err)
 	}
 	trust(t, s, up)
 	address = strings.Replace(up.URL, "127.0.0.1", "localhost", 1)
-	if _, err := s.Read(t.Context(), recordsource.ListRequest{URL: mirror.URL(address)}); err == nil || !strings.HasSuffix(err.Error(), "is for another host") {
+	if _, err := s.Read(t.Context(), recordsource.ListRequest{URL: mirror.URL(address)}); err == nil ||
+		!strings.HasSuffix(err.Error(), "is for another host") {
 		t.Errorf("Read returned %v", err)
 	}
 }
@@ -139,11 +150,13 @@ func TestProxyIsForChosenAddressesOnly(t *testing.T) {
 		t.Errorf("Read returned %q, %v", names, err)
 	}
 	up.Behave(upstream.Behaviour{Fault: upstream.Redirect("http://169.254.169.254/v0.1/servers")})
-	if _, err := s.Read(t.Context(), behind); err == nil || !strings.Contains(err.Error(), "which is not a public address") {
+	if _, err := s.Read(t.Context(), behind); err == nil ||
+		!strings.Contains(err.Error(), "which is not a public address") {
 		t.Errorf("Read returned %v", err)
 	}
 	s.client.http.Transport.(*redirectGuard).chosen.Proxy = http.ProxyURL(hostOf(t, "http://ada:secret@127.0.0.1:1"))
-	if _, err := s.Read(t.Context(), behind); err == nil || !strings.HasSuffix(err.Error(), "the proxy of HTTP_PROXY or HTTPS_PROXY cannot be reached") {
+	if _, err := s.Read(t.Context(), behind); err == nil ||
+		!strings.HasSuffix(err.Error(), "the proxy of HTTP_PROXY or HTTPS_PROXY cannot be reached") {
 		t.Errorf("Read returned %v", err)
 	}
 }

@@ -38,8 +38,8 @@ type mirrorLimits struct {
 }
 
 // MirrorSource reads the registries that mirrors take servers from. It implements
-// recordsource.Registries. While it reads, and until the list is closed, the records are in a temporary
-// file.
+// recordsource.Registries. While it reads, and until the list is closed, the records are in a
+// temporary file.
 type MirrorSource struct {
 	client *client
 	limits mirrorLimits
@@ -59,13 +59,16 @@ func NewMirrorSource() *MirrorSource {
 
 // Read implements recordsource.Registries.
 func (s *MirrorSource) Read(ctx context.Context, r recordsource.ListRequest) (recordsource.List, error) {
-	limited, cancel := context.WithTimeoutCause(ctx, s.limits.readTime, limitError(fmt.Sprintf("reading the list takes longer than %s", s.limits.readTime)))
+	limited, cancel := context.WithTimeoutCause(ctx, s.limits.readTime,
+		limitError(fmt.Sprintf("reading the list takes longer than %s", s.limits.readTime)))
 	defer cancel()
 	records, err := newSpool(s.limits)
 	if err != nil {
 		return nil, fault.New(fault.Unavailable, err.Error())
 	}
-	read := &mirrorRead{ListRequest: r, limits: s.limits, records: records, seed: maphash.MakeSeed(), cursors: map[uint64]struct{}{}}
+	read := &mirrorRead{
+		ListRequest: r, limits: s.limits, records: records, seed: maphash.MakeSeed(), cursors: map[uint64]struct{}{},
+	}
 	if err := read.readPages(limited, s.client); err != nil {
 		_ = records.close() // its content is not needed any more
 		if ctx.Err() != nil {
@@ -94,7 +97,8 @@ type mirrorRead struct {
 // asFault returns the fault for an error of the page that is being read.
 func (m *mirrorRead) asFault(err error) error {
 	var status statusError
-	if errors.As(err, &status) && !m.Since.IsZero() && (status == http.StatusBadRequest || status == http.StatusUnprocessableEntity) {
+	if errors.As(err, &status) && !m.Since.IsZero() &&
+		(status == http.StatusBadRequest || status == http.StatusUnprocessableEntity) {
 		return fault.Newf(fault.Unsupported, "%s does not accept updated_since: %s", m.URL.Public(), explain(err))
 	}
 	return fault.Newf(fault.Unavailable, "%s, page %d: %s", m.URL.Public(), m.page, explain(err))

@@ -38,9 +38,11 @@ func newTestMirror(t *testing.T) (s *MirrorSource, pauses *[]time.Duration) {
 	return s, pauses
 }
 
-// readMirror reads a whole list and returns the documents, or the reasons why there are none, by the
-// names of the servers, and the names in their order.
-func readMirror(t *testing.T, s *MirrorSource, r recordsource.ListRequest) (texts map[string][]string, names []string, err error) {
+// readMirror reads a whole list and returns the documents, or the reasons why there are none, by
+// the names of the servers, and the names in their order.
+func readMirror(
+	t *testing.T, s *MirrorSource, r recordsource.ListRequest,
+) (texts map[string][]string, names []string, err error) {
 	t.Helper()
 	list, err := s.Read(t.Context(), r)
 	if err != nil {
@@ -95,9 +97,13 @@ func TestMirrorReadsAllPagesInOrder(t *testing.T) {
 	t.Parallel()
 	records := upstream.Servers(250)
 	for _, version := range []string{"1.1.0", "1.0.0", "1.0.0"} {
-		records = append(records, upstream.Record{Document: upstream.Document("com.example/server-000007", version, "Version "+version)})
+		records = append(records, upstream.Record{
+			Document: upstream.Document("com.example/server-000007", version, "Version "+version),
+		})
 	}
-	records = append(records, upstream.Record{Document: upstream.Document("com.example/a", "1.0.0", "Deleted"), Status: "deleted"})
+	records = append(records, upstream.Record{
+		Document: upstream.Document("com.example/a", "1.0.0", "Deleted"), Status: "deleted",
+	})
 	up := upstream.Start(t, records...)
 	for _, b := range []upstream.Behaviour{{}, {PageSize: 7}, {Shuffled: true, PageSize: 30}} {
 		up.Behave(b)
@@ -130,22 +136,30 @@ func TestMirrorReadsAllPagesInOrder(t *testing.T) {
 func TestMirrorReadsWhatChanged(t *testing.T) {
 	t.Parallel()
 	up := upstream.Start(t, upstream.Servers(3)...)
-	changed := upstream.Record{Document: upstream.Document("com.example/b", "1.0.0", "B"), UpdatedAt: upstream.Epoch().Add(time.Hour)}
+	changed := upstream.Record{
+		Document: upstream.Document("com.example/b", "1.0.0", "B"), UpdatedAt: upstream.Epoch().Add(time.Hour),
+	}
 	up.Put(changed)
 	s, _ := newTestMirror(t)
 	r := requestOf(up)
 	r.Since = upstream.Epoch().Add(time.Minute).In(time.FixedZone("", 3600))
-	for since, want := range map[upstream.Since]int{upstream.SinceHonoured: 1, upstream.SinceIgnored: 4, upstream.SinceNothing: 0} {
+	for since, want := range map[upstream.Since]int{
+		upstream.SinceHonoured: 1, upstream.SinceIgnored: 4, upstream.SinceNothing: 0,
+	} {
 		up.Behave(upstream.Behaviour{Since: since})
 		_, names, err := readMirror(t, s, r)
 		if err != nil || len(names) != want {
 			t.Errorf("behaviour %d: %q, %v", since, names, err)
 		}
 	}
-	if last := up.Requests()[len(up.Requests())-1]; last != "/v0.1/servers?include_deleted=true&limit=100&updated_since=2026-01-02T03%3A05%3A05Z" {
+	if last := up.Requests()[len(
+		up.Requests())-1]; last !=
+		"/v0.1/servers?include_deleted=true&limit=100&updated_since=2026-01-02T03%3A05%3A05Z" {
 		t.Errorf("request was %s", last)
 	}
-	for _, b := range []upstream.Behaviour{{Since: upstream.SinceRefused}, {Fault: upstream.Status(http.StatusUnprocessableEntity)}} {
+	for _, b := range []upstream.Behaviour{
+		{Since: upstream.SinceRefused}, {Fault: upstream.Status(http.StatusUnprocessableEntity)},
+	} {
 		up.Behave(b)
 		if _, err := s.Read(t.Context(), r); !fault.Is(err, fault.Unsupported) {
 			t.Errorf("Read returned %v", err)
@@ -160,7 +174,10 @@ func TestMirrorKeepsUnreadableRecords(t *testing.T) {
 	t.Parallel()
 	long := strings.Repeat("n", 256)
 	up := upstream.Start(t,
-		upstream.Record{Document: upstream.Document("com.example/a", "1.0.0", "A"), Meta: `{"io.modelcontextprotocol.registry/official":{"publishedAt":"yesterday"}}`},
+		upstream.Record{
+			Document: upstream.Document("com.example/a", "1.0.0", "A"),
+			Meta:     `{"io.modelcontextprotocol.registry/official":{"publishedAt":"yesterday"}}`,
+		},
 		upstream.Record{Document: upstream.BigDocument("com.example/b", "1.0.0", 10<<20)},
 		upstream.Record{Document: upstream.DeepDocument("com.example/c", "1.0.0", 200_000)},
 		upstream.Record{Document: upstream.DeepDocument("com.example/d", "1.0.0", 5_000)},
@@ -180,10 +197,12 @@ func TestMirrorKeepsUnreadableRecords(t *testing.T) {
 	if want := []string{"", "../e", "a", "com.example/a", "com.example/d"}; !slices.Equal(names, want) {
 		t.Errorf("names are %q, want %q", names, want)
 	}
-	if of := got["com.example/a"]; len(of) != 1 || !strings.Contains(of[0], "unreadable: _meta of the record has an invalid status or time") {
+	if of := got["com.example/a"]; len(of) != 1 ||
+		!strings.Contains(of[0], "unreadable: _meta of the record has an invalid status or time") {
 		t.Errorf("record with wrong times is %q", of)
 	}
-	if of := got[""]; len(of) != 7 || of[0] != "unreadable: "+errTooLarge.Error() || !strings.HasPrefix(of[1], "unreadable: ") || of[3] != `{"name":7}` {
+	if of := got[""]; len(of) != 7 || of[0] != "unreadable: "+errTooLarge.Error() ||
+		!strings.HasPrefix(of[1], "unreadable: ") || of[3] != `{"name":7}` {
 		t.Errorf("records without names are %.200q", of)
 	}
 }
@@ -197,36 +216,133 @@ func TestMirrorRefusesLists(t *testing.T) {
 		want   string
 		pauses []time.Duration
 	}{
-		"a cursor to the same page":   {b: upstream.Behaviour{Cursors: upstream.CursorsLoop}, want: "page 2: the nextCursor leads to a page that was read before"},
-		"a cycle of three pages":      {b: upstream.Behaviour{Cursors: upstream.CursorsCycle}, want: "page 4: the nextCursor leads to a page that was read before"},
-		"pages without records":       {b: upstream.Behaviour{Cursors: upstream.CursorsEmpty}, want: "page 1003: the last 1000 pages have no records"},
-		"a long cursor":               {b: upstream.Behaviour{Cursors: upstream.CursorsLong}, want: "page 1: the nextCursor is longer than 4096 bytes"},
-		"a cursor that is a number":   {b: upstream.Behaviour{Cursors: upstream.CursorsNumber}, want: "page 1: the metadata of the list cannot be read"},
-		"too many records":            {b: upstream.Behaviour{Cursors: upstream.CursorsEndless}, change: func(s *MirrorSource) { s.limits.records = 1000 }, want: "the list has more than 1000 records"},
-		"too many pages":              {b: upstream.Behaviour{Cursors: upstream.CursorsEndless}, change: func(s *MirrorSource) { s.limits.pages = 50 }, want: "page 50: the list has more than 50 pages"},
-		"too many bytes":              {b: upstream.Behaviour{Cursors: upstream.CursorsEndless}, change: func(s *MirrorSource) { s.limits.bytes = 1 << 20 }, want: "the list is larger than 1048576 bytes"},
-		"a page that is too large":    {change: func(s *MirrorSource) { s.limits.pageBytes = 1 << 10 }, want: "page 1: the page is larger than 1024 bytes"},
-		"a gzip bomb":                 {b: upstream.Behaviour{Fault: upstream.GzipBomb(maxPageBytes + 1)}, want: "page 1: the page is larger than 134217728 bytes"},
-		"broken off on page 2":        {b: upstream.Behaviour{Fault: upstream.BreakOff(), OnPage: 2}, want: "page 2: ends in the middle of its JSON"},
-		"HTML":                        {b: upstream.Behaviour{Fault: upstream.HTML()}, want: "page 1: the server responded with HTML or XML instead of JSON; check the URL"},
-		"a document":                  {b: upstream.Behaviour{Fault: upstream.Body(text, `{"name":"a"}`)}, want: errNotAList.Error()},
-		"an array":                    {b: upstream.Behaviour{Fault: upstream.Body(text, `[{"name":"a"}]`)}, want: errNotAList.Error()},
-		"an empty array":              {b: upstream.Behaviour{Fault: upstream.Body(text, `[]`)}, want: errNotAList.Error()},
-		"a text after the list":       {b: upstream.Behaviour{Fault: upstream.Body(text, `{"servers":null}{}`)}, want: "has more data after its JSON"},
-		"servers is an object":        {b: upstream.Behaviour{Fault: upstream.Body(text, `{"servers":{}}`)}, want: errNotAList.Error()},
-		"metadata that are too large": {b: upstream.Behaviour{Fault: upstream.Body(text, `{"servers":[],"metadata":"`+strings.Repeat("x", maxRecord)+`"}`)}, want: errMetadata.Error()},
-		"metadata of no servers":      {b: upstream.Behaviour{Fault: upstream.Body(text, `{"servers":null,"metadata":[]}`)}, want: errMetadata.Error()},
-		"nothing":                     {b: upstream.Behaviour{Fault: upstream.Body(text, ``)}, want: "page 1: is empty"},
-		"not found":                   {b: upstream.Behaviour{Fault: upstream.Status(404)}, want: "page 1: the server responded with 404 Not Found"},
-		"an unknown status":           {b: upstream.Behaviour{Fault: upstream.Status(299)}, want: "page 1: the server responded with 299"},
-		"an error on page 3":          {b: upstream.Behaviour{Fault: upstream.Status(500), OnPage: 3}, want: "page 3: the server responded with 500 Internal Server Error", pauses: []time.Duration{time.Second, 2 * time.Second}},
-		"a long Retry-After":          {b: upstream.Behaviour{Fault: upstream.TooManyRequests(time.Hour)}, want: "page 1: the server responded with 429 Too Many Requests", pauses: []time.Duration{time.Minute, time.Minute}},
-		"too many redirects":          {b: upstream.Behaviour{Fault: upstream.RedirectToSelf()}, change: allowLoopback, want: "page 1: redirects more than 5 times"},
-		"a redirect to a file":        {b: upstream.Behaviour{Fault: upstream.Redirect("file:///etc/passwd")}, want: "page 1: the connection failed, or the response is not valid HTTP", pauses: []time.Duration{time.Second, 2 * time.Second}},
-		"hangs":                       {b: upstream.Behaviour{Fault: upstream.Hang()}, change: func(s *MirrorSource) { s.client.maxIdle = 20 * time.Millisecond }, want: "page 1: no data arrived for 20ms", pauses: []time.Duration{time.Second, 2 * time.Second}},
-		"hangs inside a page":         {b: upstream.Behaviour{Fault: upstream.HangInside()}, change: func(s *MirrorSource) { s.client.maxIdle = 500 * time.Millisecond }, want: "page 1: no data arrived for 500ms"},
-		"drips":                       {b: upstream.Behaviour{Fault: upstream.Drip(5 * time.Millisecond)}, change: func(s *MirrorSource) { s.client.maxPage = 300 * time.Millisecond }, want: "page 1: the response takes longer than 300ms"},
-		"takes too long in all":       {b: upstream.Behaviour{Fault: upstream.Drip(5 * time.Millisecond)}, change: func(s *MirrorSource) { s.limits.readTime = 300 * time.Millisecond }, want: "page 1: reading the list takes longer than 300ms"},
+		"a cursor to the same page": {
+			b:    upstream.Behaviour{Cursors: upstream.CursorsLoop},
+			want: "page 2: the nextCursor leads to a page that was read before",
+		},
+		"a cycle of three pages": {
+			b:    upstream.Behaviour{Cursors: upstream.CursorsCycle},
+			want: "page 4: the nextCursor leads to a page that was read before",
+		},
+		"pages without records": {
+			b:    upstream.Behaviour{Cursors: upstream.CursorsEmpty},
+			want: "page 1003: the last 1000 pages have no records",
+		},
+		"a long cursor": {
+			b:    upstream.Behaviour{Cursors: upstream.CursorsLong},
+			want: "page 1: the nextCursor is longer than 4096 bytes",
+		},
+		"a cursor that is a number": {
+			b:    upstream.Behaviour{Cursors: upstream.CursorsNumber},
+			want: "page 1: the metadata of the list cannot be read",
+		},
+		"too many records": {
+			b: upstream.Behaviour{Cursors: upstream.CursorsEndless}, change: func(s *MirrorSource) {
+				s.limits.records = 1000
+			}, want: "the list has more than 1000 records",
+		},
+		"too many pages": {
+			b: upstream.Behaviour{Cursors: upstream.CursorsEndless}, change: func(s *MirrorSource) {
+				s.limits.pages = 50
+			}, want: "page 50: the list has more than 50 pages",
+		},
+		"too many bytes": {
+			b: upstream.Behaviour{Cursors: upstream.CursorsEndless}, change: func(s *MirrorSource) {
+				s.limits.bytes = 1 << 20
+			}, want: "the list is larger than 1048576 bytes",
+		},
+		"a page that is too large": {
+			change: func(s *MirrorSource) { s.limits.pageBytes = 1 << 10 },
+			want:   "page 1: the page is larger than 1024 bytes",
+		},
+		"a gzip bomb": {
+			b:    upstream.Behaviour{Fault: upstream.GzipBomb(maxPageBytes + 1)},
+			want: "page 1: the page is larger than 134217728 bytes",
+		},
+		"broken off on page 2": {
+			b:    upstream.Behaviour{Fault: upstream.BreakOff(), OnPage: 2},
+			want: "page 2: ends in the middle of its JSON",
+		},
+		"HTML": {
+			b:    upstream.Behaviour{Fault: upstream.HTML()},
+			want: "page 1: the server responded with HTML or XML instead of JSON; check the URL",
+		},
+		"a document": {
+			b: upstream.Behaviour{Fault: upstream.Body(text, `{"name":"a"}`)}, want: errNotAList.Error(),
+		},
+		"an array": {
+			b: upstream.Behaviour{Fault: upstream.Body(text, `[{"name":"a"}]`)}, want: errNotAList.Error(),
+		},
+		"an empty array": {
+			b: upstream.Behaviour{Fault: upstream.Body(text, `[]`)}, want: errNotAList.Error(),
+		},
+		"a text after the list": {
+			b:    upstream.Behaviour{Fault: upstream.Body(text, `{"servers":null}{}`)},
+			want: "has more data after its JSON",
+		},
+		"servers is an object": {
+			b: upstream.Behaviour{Fault: upstream.Body(text, `{"servers":{}}`)}, want: errNotAList.Error(),
+		},
+		"metadata that are too large": {
+			b: upstream.Behaviour{
+				Fault: upstream.Body(text, `{"servers":[],"metadata":"`+strings.Repeat("x", maxRecord)+`"}`),
+			}, want: errMetadata.Error(),
+		},
+		"metadata of no servers": {
+			b:    upstream.Behaviour{Fault: upstream.Body(text, `{"servers":null,"metadata":[]}`)},
+			want: errMetadata.Error(),
+		},
+		"nothing": {
+			b: upstream.Behaviour{Fault: upstream.Body(text, ``)}, want: "page 1: is empty",
+		},
+		"not found": {
+			b: upstream.Behaviour{Fault: upstream.Status(404)}, want: "page 1: the server responded with 404 Not Found",
+		},
+		"an unknown status": {
+			b: upstream.Behaviour{Fault: upstream.Status(299)}, want: "page 1: the server responded with 299",
+		},
+		"an error on page 3": {
+			b:    upstream.Behaviour{Fault: upstream.Status(500), OnPage: 3},
+			want: "page 3: the server responded with 500 Internal Server Error", pauses: []time.Duration{
+				time.Second, 2 * time.Second,
+			},
+		},
+		"a long Retry-After": {
+			b:    upstream.Behaviour{Fault: upstream.TooManyRequests(time.Hour)},
+			want: "page 1: the server responded with 429 Too Many Requests", pauses: []time.Duration{
+				time.Minute, time.Minute,
+			},
+		},
+		"too many redirects": {
+			b: upstream.Behaviour{Fault: upstream.RedirectToSelf()}, change: allowLoopback,
+			want: "page 1: redirects more than 5 times",
+		},
+		"a redirect to a file": {
+			b:    upstream.Behaviour{Fault: upstream.Redirect("file:///etc/passwd")},
+			want: "page 1: the connection failed, or the response is not valid HTTP", pauses: []time.Duration{
+				time.Second, 2 * time.Second,
+			},
+		},
+		"hangs": {
+			b: upstream.Behaviour{Fault: upstream.Hang()}, change: func(s *MirrorSource) {
+				s.client.maxIdle = 20 * time.Millisecond
+			}, want: "page 1: no data arrived for 20ms", pauses: []time.Duration{time.Second, 2 * time.Second},
+		},
+		"hangs inside a page": {
+			b: upstream.Behaviour{Fault: upstream.HangInside()}, change: func(s *MirrorSource) {
+				s.client.maxIdle = 500 * time.Millisecond
+			}, want: "page 1: no data arrived for 500ms",
+		},
+		"drips": {
+			b: upstream.Behaviour{Fault: upstream.Drip(5 * time.Millisecond)}, change: func(s *MirrorSource) {
+				s.client.maxPage = 300 * time.Millisecond
+			}, want: "page 1: the response takes longer than 300ms",
+		},
+		"takes too long in all": {
+			b: upstream.Behaviour{Fault: upstream.Drip(5 * time.Millisecond)}, change: func(s *MirrorSource) {
+				s.limits.readTime = 300 * time.Millisecond
+			}, want: "page 1: reading the list takes longer than 300ms",
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -237,7 +353,8 @@ func TestMirrorRefusesLists(t *testing.T) {
 				c.change(s)
 			}
 			_, err := s.Read(t.Context(), requestOf(up))
-			if !fault.Is(err, fault.Unavailable) || !strings.HasPrefix(err.Error(), up.URL+", page ") || !strings.Contains(err.Error(), c.want) {
+			if !fault.Is(err, fault.Unavailable) || !strings.HasPrefix(err.Error(), up.URL+", page ") ||
+				!strings.Contains(err.Error(), c.want) {
 				t.Errorf("Read returned %v, want %q", err, c.want)
 			}
 			if strings.Contains(fmt.Sprint(err), "secret") {
@@ -257,7 +374,8 @@ func TestMirrorLimits(t *testing.T) {
 		records: 1_000_000, names: 64 << 20, pages: 100_000, emptyPages: 1000,
 		bytes: 4 << 30, pageBytes: 128 << 20, readTime: 2 * time.Hour,
 	}
-	if s.limits != want || s.client.tries != 3 || s.client.maxPage != 2*time.Minute || s.client.maxIdle != 30*time.Second {
+	if s.limits != want || s.client.tries != 3 || s.client.maxPage != 2*time.Minute ||
+		s.client.maxIdle != 30*time.Second {
 		t.Errorf("limits are %+v, %+v", s.limits, s.client)
 	}
 }
@@ -356,7 +474,8 @@ func TestMirrorLeavesNoFile(t *testing.T) {
 		t.Errorf("the folder has %v, %v", files, err)
 	}
 	t.Setenv("TMPDIR", filepath.Join(folder, "missing"))
-	if _, err := s.Read(t.Context(), requestOf(up)); !fault.Is(err, fault.Unavailable) || !strings.Contains(err.Error(), "a temporary file cannot be used") {
+	if _, err := s.Read(t.Context(), requestOf(up)); !fault.Is(err, fault.Unavailable) ||
+		!strings.Contains(err.Error(), "a temporary file cannot be used") {
 		t.Errorf("Read returned %v", err)
 	}
 }

@@ -14,7 +14,8 @@ import (
 func FuzzMirrorPage(f *testing.F) {
 	for _, text := range []string{
 		`{"servers":[{"server":{"name":"b"},"_meta":{}},{"server":{"name":"a"}},null,7],"metadata":{"count":2,"nextCursor":"x"}}`,
-		`{"metadata":{"nextCursor":7},"servers":[]}`, `{"servers":null}`, `{"servers":null,"metadata":{"nextCursor":"x"}}`, `{}`, `[]`, `<html>`,
+		`{"metadata":{"nextCursor":7},"servers":[]}`, `{"servers":null}`,
+		`{"servers":null,"metadata":{"nextCursor":"x"}}`, `{}`, `[]`, `<html>`,
 		`{"servers":[{"name":"a"},{"name":""},{"name":"é"}]} `, "\ufeff" + `{"servers":[]}`, `{"servers":[{}`,
 	} {
 		f.Add(text)
@@ -57,7 +58,8 @@ func FuzzMirrorPage(f *testing.F) {
 func checkWithJSON(t *testing.T, text, cursor string, records int) {
 	t.Helper()
 	var page map[string]json.RawMessage
-	if strings.ContainsRune(text, '\\') || strings.Count(text, `"servers"`) != 1 || strings.Count(text, `"metadata"`) > 1 ||
+	if strings.ContainsRune(text, '\\') || strings.Count(text, `"servers"`) != 1 ||
+		strings.Count(text, `"metadata"`) > 1 ||
 		json.Unmarshal([]byte(text), &page) != nil {
 		return
 	}
@@ -72,6 +74,7 @@ func checkWithJSON(t *testing.T, text, cursor string, records int) {
 		t.Errorf("%q has wrong metadata, but was read", text)
 	}
 	if records != len(servers) || cursor != metadata.NextCursor {
-		t.Errorf("%q has %d records and cursor %q, want %d and %q", text, records, cursor, len(servers), metadata.NextCursor)
+		t.Errorf("%q has %d records and cursor %q, want %d and %q", text, records, cursor, len(servers),
+			metadata.NextCursor)
 	}
 }

@@ -41,8 +41,12 @@ func (l *mirrorList) Next(ctx context.Context) (recordsource.Server, error) {
 		if err != nil {
 			return recordsource.Server{}, fault.New(fault.Unavailable, err.Error())
 		}
-		if size += len(e.Document) + len(e.Recorded.Status) + len(e.Recorded.StatusMessage); len(server.Entries) == recordsource.MaxServerRecords || size > recordsource.MaxServerBytes {
-			server.Entries = append(server.Entries, recordsource.Entry{Origin: e.Origin, Unreadable: tooManyError(end - i)})
+		if size += len(e.Document) + len(e.Recorded.Status) +
+			len(e.Recorded.StatusMessage); len(server.Entries) == recordsource.MaxServerRecords ||
+			size > recordsource.MaxServerBytes {
+			server.Entries = append(server.Entries, recordsource.Entry{
+				Origin: e.Origin, Unreadable: tooManyError(end - i),
+			})
 			break
 		}
 		server.Entries = append(server.Entries, e)
@@ -53,7 +57,8 @@ func (l *mirrorList) Next(ctx context.Context) (recordsource.Server, error) {
 
 // tooManyError returns the error for the last n records of a server.
 func tooManyError(n int) error {
-	return fmt.Errorf("the server has more than %d records or %d bytes; %d records are left out", recordsource.MaxServerRecords, recordsource.MaxServerBytes, n)
+	return fmt.Errorf("the server has more than %d records or %d bytes; %d records are left out",
+		recordsource.MaxServerRecords, recordsource.MaxServerBytes, n)
 }
 
 // entry returns a record.

@@ -126,8 +126,8 @@ func (t *recordReader) readMember() ([]byte, error) {
 	return nil, t.readMemberValue(key)
 }
 
-// readMemberValue reads the value of a member. An array "servers" makes the text a list, of which it
-// keeps only metadata.nextCursor.
+// readMemberValue reads the value of a member. An array "servers" makes the text a list, of which
+// it keeps only metadata.nextCursor.
 func (t *recordReader) readMemberValue(key []byte) error {
 	b, err := t.in.peekByte()
 	if err != nil {

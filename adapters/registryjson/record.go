@@ -79,7 +79,8 @@ func parseRecorded(meta json.RawMessage) (recordsource.Recorded, error) {
 	}
 	return recordsource.Recorded{
 		Quarantine: quarantine, Status: o.Status, StatusMessage: o.StatusMessage,
-		StatusChangedAt: utcTime(o.StatusChangedAt), PublishedAt: utcTime(o.PublishedAt), UpdatedAt: utcTime(o.UpdatedAt),
+		StatusChangedAt: utcTime(o.StatusChangedAt), PublishedAt: utcTime(o.PublishedAt),
+		UpdatedAt: utcTime(o.UpdatedAt),
 	}, nil
 }
 
@@ -95,9 +96,13 @@ func parseQuarantine(raw json.RawMessage) (*recordsource.Quarantine, error) {
 	if err := json.Unmarshal(raw, &q); err != nil {
 		return nil, fmt.Errorf("_meta of the record has an invalid quarantine: %w", err)
 	}
-	parsed := &recordsource.Quarantine{Status: q.Status, StatusMessage: q.StatusMessage, StatusChangedAt: utcTime(q.StatusChangedAt)}
+	parsed := &recordsource.Quarantine{
+		Status: q.Status, StatusMessage: q.StatusMessage, StatusChangedAt: utcTime(q.StatusChangedAt),
+	}
 	for _, e := range q.Entries {
-		parsed.Entries = append(parsed.Entries, recordsource.QuarantineEntry{Server: e.Server, Reason: e.Reason, Since: utcTime(e.Since), By: e.By})
+		parsed.Entries = append(parsed.Entries, recordsource.QuarantineEntry{
+			Server: e.Server, Reason: e.Reason, Since: utcTime(e.Since), By: e.By,
+		})
 	}
 	return parsed, nil
 }

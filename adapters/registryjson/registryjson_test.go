@@ -65,10 +65,18 @@ func TestRecordForms(t *testing.T) {
 		text string
 		want []string
 	}{
-		"a document":           {` {"name" : "a", "n": [1, {"}": "\"]"}], "t":true } `, []string{` {"name":"a","n":[1, {"}": "\"]"}],"t":true}`}},
-		"an empty object":      {`{}`, []string{` {}`}},
-		"a record":             {`{"server":{"name":"a"},"_meta":{}}`, []string{` {"name":"a"}`}},
-		"a list":               {`{"metadata":{"count":2},"servers":[{"server":{"a":1}}, {"server":{"b":2}}],"more":[1]}`, []string{`, record 1 {"a":1}`, `, record 2 {"b":2}`}},
+		"a document": {
+			` {"name" : "a", "n": [1, {"}": "\"]"}], "t":true } `, []string{
+				` {"name":"a","n":[1, {"}": "\"]"}],"t":true}`,
+			},
+		},
+		"an empty object": {`{}`, []string{` {}`}},
+		"a record":        {`{"server":{"name":"a"},"_meta":{}}`, []string{` {"name":"a"}`}},
+		"a list": {
+			`{"metadata":{"count":2},"servers":[{"server":{"a":1}}, {"server":{"b":2}}],"more":[1]}`, []string{
+				`, record 1 {"a":1}`, `, record 2 {"b":2}`,
+			},
+		},
 		"an empty list":        {`{"servers":[]}`, nil},
 		"a byte order mark":    {"\ufeff" + `{"servers":[{"server":{"a":1}}]}`, []string{`, record 1 {"a":1}`}},
 		"documents in a row":   {`[{"a":1},{"b":2}]`, []string{`, record 1 {"a":1}`, `, record 2 {"b":2}`}},
@@ -82,20 +90,46 @@ func TestRecordForms(t *testing.T) {
 		}},
 		"a bad status": {`{"server":{},"_meta":{"` + officialKey + `":{"publishedAt":"yesterday"}}}`, []string{
 			` unreadable: _meta of the record has an invalid status or time: parsing time "yesterday" as "2006-01-02T15:04:05Z07:00": cannot parse "yesterday" as "2006"`}},
-		"bad _meta":                         {`{"server":{},"_meta":[]}`, []string{` unreadable: _meta of the record is not a JSON object: it is a JSON array`}},
-		"one record that is too large":      {`[{"a":1},{"b":` + large + `},{"c":3}]`, []string{`, record 1 {"a":1}`, `, record 2 unreadable: ` + errTooLarge.Error(), `, record 3 {"c":3}`}},
-		"a single record that is too large": {`{"a":1,"b":` + large + `,"c":3}`, []string{` unreadable: ` + errTooLarge.Error()}},
-		"metadata that is too large":        {`{"servers":[{"a":1}],"metadata":` + large + `}`, []string{`, record 1 {"a":1}`}},
-		"only white space":                  {` `, []string{` broken: is empty`}},
-		"a number":                          {`7`, []string{` broken: is not a JSON object or array: it begins with '7'`}},
-		"a missing comma":                   {`[{"a":1} {"b":2}]`, []string{`, record 1 {"a":1}`, ` broken: is not JSON: found '{' instead of ','`}},
-		"an extra comma in an array":        {`[{"a":1},]`, []string{`, record 1 {"a":1}`, ` broken: is not JSON: a value is missing before ']'`}},
-		"an extra comma in an object":       {`{"a":1,}`, []string{` broken: is not JSON: a value is missing before '}'`}},
-		"a missing colon":                   {`{"a" 1}`, []string{` broken: is not JSON: found '1' instead of ':'`}},
-		"more data after the JSON":          {`{"a":1}{"b":2}`, []string{` {"a":1}`, ` broken: has more data after its JSON, beginning with '{'`}},
-		"cut off inside a record":           {`{"servers":[{"a":1},{"b":"`, []string{`, record 1 {"a":1}`, ` broken: ends in the middle of its JSON`}},
-		"cut off after a record":            {`{"servers":[{"a":1}`, []string{`, record 1 {"a":1}`, ` broken: ends in the middle of its JSON`}},
-		"cut off inside an object":          {`{"a":1`, []string{` broken: ends in the middle of its JSON`}},
+		"bad _meta": {
+			`{"server":{},"_meta":[]}`, []string{
+				` unreadable: _meta of the record is not a JSON object: it is a JSON array`,
+			},
+		},
+		"one record that is too large": {
+			`[{"a":1},{"b":` + large + `},{"c":3}]`, []string{
+				`, record 1 {"a":1}`, `, record 2 unreadable: ` + errTooLarge.Error(), `, record 3 {"c":3}`,
+			},
+		},
+		"a single record that is too large": {
+			`{"a":1,"b":` + large + `,"c":3}`, []string{` unreadable: ` + errTooLarge.Error()},
+		},
+		"metadata that is too large": {
+			`{"servers":[{"a":1}],"metadata":` + large + `}`, []string{`, record 1 {"a":1}`},
+		},
+		"only white space": {` `, []string{` broken: is empty`}},
+		"a number": {
+			`7`, []string{` broken: is not a JSON object or array: it begins with '7'`},
+		},
+		"a missing comma": {
+			`[{"a":1} {"b":2}]`, []string{`, record 1 {"a":1}`, ` broken: is not JSON: found '{' instead of ','`},
+		},
+		"an extra comma in an array": {
+			`[{"a":1},]`, []string{`, record 1 {"a":1}`, ` broken: is not JSON: a value is missing before ']'`},
+		},
+		"an extra comma in an object": {
+			`{"a":1,}`, []string{` broken: is not JSON: a value is missing before '}'`},
+		},
+		"a missing colon": {`{"a" 1}`, []string{` broken: is not JSON: found '1' instead of ':'`}},
+		"more data after the JSON": {
+			`{"a":1}{"b":2}`, []string{` {"a":1}`, ` broken: has more data after its JSON, beginning with '{'`},
+		},
+		"cut off inside a record": {
+			`{"servers":[{"a":1},{"b":"`, []string{`, record 1 {"a":1}`, ` broken: ends in the middle of its JSON`},
+		},
+		"cut off after a record": {
+			`{"servers":[{"a":1}`, []string{`, record 1 {"a":1}`, ` broken: ends in the middle of its JSON`},
+		},
+		"cut off inside an object": {`{"a":1`, []string{` broken: ends in the middle of its JSON`}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -108,12 +142,15 @@ func TestRecordForms(t *testing.T) {
 
 func TestRecordedMeta(t *testing.T) {
 	t.Parallel()
-	s, _ := Open(Stdin, strings.NewReader(`{"server":{"a":1},"_meta":{"other":{},"`+officialKey+`":{"status":"deprecated","statusMessage":"use 2",
+	s, _ := Open(Stdin,
+		strings.NewReader(`{"server":{"a":1},"_meta":{"other":{},"`+officialKey+
+			`":{"status":"deprecated","statusMessage":"use 2",
 		"publishedAt":"2026-01-02T03:04:05.123456+01:00","updatedAt":"2026-01-02T03:04:05Z","statusChangedAt":null,"isLatest":true,"id":7}}}`))
 	e, err := s.Next(t.Context())
 	want := recordsource.Recorded{
 		Status: "deprecated", StatusMessage: "use 2",
-		PublishedAt: time.Date(2026, 1, 2, 2, 4, 5, 123456000, time.UTC), UpdatedAt: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC),
+		PublishedAt: time.Date(2026, 1, 2, 2, 4, 5, 123456000, time.UTC),
+		UpdatedAt:   time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC),
 	}
 	if err != nil || e.Unreadable != nil || e.Recorded != want {
 		t.Errorf("recorded is %+v, %v, want %+v", e.Recorded, errors.Join(err, e.Unreadable), want)
@@ -130,7 +167,8 @@ func TestReadFolder(t *testing.T) {
 		"b.json": `{"b":1}`, "a/z.JSON": `[{"z":1}]`, "c.json": `{`, "d.json": `{"d":1}`, "notes.txt": "x",
 	} {
 		path := filepath.Join(dir, name)
-		if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o700), os.WriteFile(path, []byte(text), 0o600)); err != nil {
+		if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o700),
+			os.WriteFile(path, []byte(text), 0o600)); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -170,8 +208,17 @@ func TestWriteExport(t *testing.T) {
 	w := NewWriter(&out)
 	at := time.Date(2026, 1, 2, 3, 4, 5, 6000, time.FixedZone("", 3600))
 	for _, r := range []registry.Record{
-		{Release: registry.Release{Status: registry.StatusActive, PublishedAt: at, UpdatedAt: at, StatusChangedAt: at, Latest: true}, Document: []byte(`{"a":"<é\u2028"}`)},
-		{Release: registry.Release{Status: registry.StatusDeleted, StatusMessage: "<gone> \" é", PublishedAt: at, UpdatedAt: at, StatusChangedAt: at}, Document: []byte(`{"b":1}`)},
+		{
+			Release: registry.Release{
+				Status: registry.StatusActive, PublishedAt: at, UpdatedAt: at, StatusChangedAt: at, Latest: true,
+			}, Document: []byte(`{"a":"<é\u2028"}`),
+		},
+		{
+			Release: registry.Release{
+				Status: registry.StatusDeleted, StatusMessage: "<gone> \" é", PublishedAt: at, UpdatedAt: at,
+				StatusChangedAt: at,
+			}, Document: []byte(`{"b":1}`),
+		},
 	} {
 		if err := w.Write(r, registry.Held{}); err != nil {
 			t.Fatal(err)
@@ -182,12 +229,16 @@ func TestWriteExport(t *testing.T) {
 	}
 	const times = `"statusChangedAt":"2026-01-02T02:04:05.000006Z","publishedAt":"2026-01-02T02:04:05.000006Z","updatedAt":"2026-01-02T02:04:05.000006Z"`
 	want := "{\"servers\":[\n" +
-		`{"server":{"a":"<é\u2028"},"_meta":{"` + officialKey + `":{"status":"active",` + times + `,"isLatest":true}}}` + ",\n" +
-		`{"server":{"b":1},"_meta":{"` + officialKey + `":{"status":"deleted","statusMessage":"<gone> \" é",` + times + `,"isLatest":false}}}` + "\n]}\n"
+		`{"server":{"a":"<é\u2028"},"_meta":{"` + officialKey + `":{"status":"active",` + times +
+		`,"isLatest":true}}}` + ",\n" +
+		`{"server":{"b":1},"_meta":{"` + officialKey + `":{"status":"deleted","statusMessage":"<gone> \" é",` + times +
+		`,"isLatest":false}}}` + "\n]}\n"
 	if out.String() != want {
 		t.Errorf("got  %s\nwant %s", &out, want)
 	}
-	if got := readText(t, out.String()); !slices.Equal(got, []string{`, record 1 {"a":"<é\u2028"}`, `, record 2 {"b":1}`}) {
+	if got := readText(t, out.String()); !slices.Equal(got, []string{
+		`, record 1 {"a":"<é\u2028"}`, `, record 2 {"b":1}`,
+	}) {
 		t.Errorf("the written export is read as %q", got)
 	}
 	if err := w.Write(registry.Record{}, registry.Held{}); err == nil {
@@ -207,17 +258,24 @@ func TestQuarantineInExport(t *testing.T) {
 	}
 	var out bytes.Buffer
 	w := NewWriter(&out)
-	err = w.Write(registry.Record{Release: registry.Release{Status: registry.StatusDeleted}, Document: []byte(`{}`)}, registry.Held{
-		Entries: []registry.Quarantined{{Reason: "all", Since: at}, {Version: version, Reason: "one", Since: at, By: "ada"}},
-		Prior:   registry.PriorStatus{Version: version, Status: registry.StatusDeprecated, Message: "use 2", ChangedAt: at},
-	})
+	err = w.Write(registry.Record{Release: registry.Release{Status: registry.StatusDeleted}, Document: []byte(`{}`)},
+		registry.Held{
+			Entries: []registry.Quarantined{
+				{Reason: "all", Since: at}, {Version: version, Reason: "one", Since: at, By: "ada"},
+			},
+			Prior: registry.PriorStatus{
+				Version: version, Status: registry.StatusDeprecated, Message: "use 2", ChangedAt: at,
+			},
+		})
 	if err := errors.Join(err, w.Close()); err != nil {
 		t.Fatal(err)
 	}
 	s, err := openText(t, out.String()).Next(t.Context())
 	want := &recordsource.Quarantine{
-		Entries: []recordsource.QuarantineEntry{{Server: true, Reason: "all", Since: at}, {Reason: "one", Since: at, By: "ada"}},
-		Status:  "deprecated", StatusMessage: "use 2", StatusChangedAt: at,
+		Entries: []recordsource.QuarantineEntry{
+			{Server: true, Reason: "all", Since: at}, {Reason: "one", Since: at, By: "ada"},
+		},
+		Status: "deprecated", StatusMessage: "use 2", StatusChangedAt: at,
 	}
 	if err != nil || s.Unreadable != nil || !reflect.DeepEqual(s.Recorded.Quarantine, want) {
 		t.Errorf("read %+v, %v, %v from %s; want %+v", s.Recorded.Quarantine, err, s.Unreadable, &out, want)

@@ -40,7 +40,7 @@ type client struct {
 	maxPage time.Duration // for one response, from the request to the end of the body; 0 for no limit
 }
 
-// newClient returns a client that follows at most maxRedirects redirects, and none from https to
+// newClient returns a client that follows at most maxRedirects redirects, but not from https to
 // http.
 func newClient(t http.RoundTripper) *client {
 	return &client{
@@ -174,7 +174,9 @@ func (c *client) limitTime(ctx context.Context) (context.Context, context.Cancel
 	if c.maxPage == 0 {
 		return ctx, cancel
 	}
-	limit := time.AfterFunc(c.maxPage, func() { cancel(limitError(fmt.Sprintf("the response takes longer than %s", c.maxPage))) })
+	limit := time.AfterFunc(c.maxPage, func() {
+		cancel(limitError(fmt.Sprintf("the response takes longer than %s", c.maxPage)))
+	})
 	return ctx, func(cause error) {
 		limit.Stop()
 		cancel(cause)

@@ -96,7 +96,8 @@ func TestPageLeadsToItself(t *testing.T) {
 		fmt.Fprint(w, `{"servers":[{"a":1}],"metadata":{"nextCursor":"again"}}`)
 	})
 	got, _ := readURL(t, base+"/v0/servers")
-	if len(got) != 3 || !strings.HasPrefix(got[2], "error ") || !strings.HasSuffix(got[2], "leads to the same page again") {
+	if len(got) != 3 || !strings.HasPrefix(got[2], "error ") ||
+		!strings.HasSuffix(got[2], "leads to the same page again") {
 		t.Errorf("got %q", got)
 	}
 }
@@ -110,11 +111,15 @@ func TestBusyRegistry(t *testing.T) {
 		want   string
 		pauses []time.Duration
 	}{
-		"too many requests":            {429, "7", 2, `{"a":1}`, []time.Duration{7 * time.Second, 7 * time.Second}},
-		"unavailable":                  {503, "", 2, `{"a":1}`, []time.Duration{time.Second, 2 * time.Second}},
-		"a long Retry-After":           {503, "9999", 1, `{"a":1}`, []time.Duration{time.Minute}},
-		"unavailable on every attempt": {500, "", 99, "the server responded with 500 Internal Server Error", []time.Duration{time.Second, 2 * time.Second, 4 * time.Second, 8 * time.Second}},
-		"not found":                    {404, "", 99, "the server responded with 404 Not Found", nil},
+		"too many requests":  {429, "7", 2, `{"a":1}`, []time.Duration{7 * time.Second, 7 * time.Second}},
+		"unavailable":        {503, "", 2, `{"a":1}`, []time.Duration{time.Second, 2 * time.Second}},
+		"a long Retry-After": {503, "9999", 1, `{"a":1}`, []time.Duration{time.Minute}},
+		"unavailable on every attempt": {
+			500, "", 99, "the server responded with 500 Internal Server Error", []time.Duration{
+				time.Second, 2 * time.Second, 4 * time.Second, 8 * time.Second,
+			},
+		},
+		"not found": {404, "", 99, "the server responded with 404 Not Found", nil},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -30,7 +30,8 @@ func TestSpoolReturnsRecordsByName(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(r *rapid.T) {
 		type record struct{ name, text string }
-		names := rapid.SliceOfN(rapid.OneOf(rapid.StringN(0, 5, 20), rapid.Just(strings.Repeat("n", maxSpoolName))), 1, 5).Draw(r, "names")
+		names := rapid.SliceOfN(rapid.OneOf(rapid.StringN(0, 5, 20), rapid.Just(strings.Repeat("n", maxSpoolName))), 1,
+			5).Draw(r, "names")
 		var want []record
 		s, err := newSpool(NewMirrorSource().limits)
 		if err != nil {
@@ -74,7 +75,8 @@ func TestSpoolBoundsNames(t *testing.T) {
 	for i := 0; err == nil && i < 1_000_000; i++ {
 		err = s.add(fmt.Sprintf("%0255d", i), []byte("{}"))
 	}
-	if want := 2 * (nameChunk / 256); s.count() != want || err == nil || err.Error() != "the names in the list have more than 2097152 bytes" {
+	if want := 2 * (nameChunk / 256); s.count() != want || err == nil ||
+		err.Error() != "the names in the list have more than 2097152 bytes" {
 		t.Errorf("%d records, want %d, then %v", s.count(), want, err)
 	}
 	if err := s.add(string(s.name(s.count()-1)), []byte("{}")); err != nil {
@@ -98,7 +100,8 @@ func TestFullDisk(t *testing.T) {
 	s.file, s.out = full, bufio.NewWriterSize(full, 1<<10)
 	err = s.add("a", make([]byte, 2<<10))
 	var failed *spoolError
-	if want := "the folder for temporary files, " + os.TempDir() + ", is full"; !errors.As(err, &failed) || explain(err) != want {
+	if want := "the folder for temporary files, " + os.TempDir() + ", is full"; !errors.As(err, &failed) ||
+		explain(err) != want {
 		t.Errorf("add returned %v", err)
 	}
 	if s.flush() == nil {
@@ -116,8 +119,12 @@ func TestListBoundsRecordsOfOneServer(t *testing.T) {
 		"as many as possible":  {recordsource.MaxServerRecords, `{"name":"a"}`, recordsource.MaxServerRecords},
 		"one more":             {recordsource.MaxServerRecords + 1, `{"name":"a"}`, recordsource.MaxServerRecords},
 		"as large as possible": {64, `{"name":"` + strings.Repeat("a", 1<<20-11) + `"}`, 64},
-		"large messages":       {66, `{"server":{},"_meta":{"` + officialKey + `":{"statusMessage":"` + strings.Repeat("a", 1<<20-98) + `"}}}`, 64},
-		"larger":               {66, `{"name":"` + strings.Repeat("a", 1<<20-11) + `"}`, 64},
+		"large messages": {
+			66,
+			`{"server":{},"_meta":{"` + officialKey + `":{"statusMessage":"` + strings.Repeat("a", 1<<20-98) + `"}}}`,
+			64,
+		},
+		"larger": {66, `{"name":"` + strings.Repeat("a", 1<<20-11) + `"}`, 64},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -145,7 +152,8 @@ func TestListBoundsRecordsOfOneServer(t *testing.T) {
 			case readable != c.want || len(server.Entries) != c.want+1:
 				t.Errorf("%d entries, %d readable, want %d", len(server.Entries), readable, c.want)
 			default:
-				if want := fmt.Sprintf("; %d records are left out", c.records-c.want); !strings.HasSuffix(server.Entries[readable].Unreadable.Error(), want) {
+				if want := fmt.Sprintf("; %d records are left out",
+					c.records-c.want); !strings.HasSuffix(server.Entries[readable].Unreadable.Error(), want) {
 					t.Errorf("last entry is %v, want %s", server.Entries[readable].Unreadable, want)
 				}
 			}
@@ -168,7 +176,8 @@ func TestListShortensErrors(t *testing.T) {
 	if err != nil || server.Entries[0].Unreadable == nil {
 		t.Fatalf("Next returned %.200v, %v", server, err)
 	}
-	if got := server.Entries[0].Unreadable.Error(); len(got) > maxProblem+len("…") || !strings.HasPrefix(got, "_meta of the record has an invalid status or time") {
+	if got := server.Entries[0].Unreadable.Error(); len(got) > maxProblem+len("…") ||
+		!strings.HasPrefix(got, "_meta of the record has an invalid status or time") {
 		t.Errorf("error is %.500q", got)
 	}
 }
@@ -181,7 +190,8 @@ func BenchmarkSpool(b *testing.B) {
 		s := newTestSpool(b)
 		before := heap()
 		for i := range records {
-			if err := s.add(fmt.Sprintf("io.github.example-%06d/a-server-name-%06d", i*7919%records, i), text); err != nil {
+			if err := s.add(fmt.Sprintf("io.github.example-%06d/a-server-name-%06d", i*7919%records, i),
+				text); err != nil {
 				b.Fatal(err)
 			}
 		}
@@ -201,7 +211,9 @@ func heap() int64 {
 }
 
 func BenchmarkNameOf(b *testing.B) {
-	record := []byte(`{"server":` + upstream.Document("com.example/a", "1.0.0", "A server.") + `,"_meta":{"` + officialKey + `":{"status":"active"}}}`)
+	record := []byte(
+		`{"server":` + upstream.Document("com.example/a", "1.0.0", "A server.") + `,"_meta":{"` + officialKey +
+			`":{"status":"active"}}}`)
 	b.ReportAllocs()
 	for b.Loop() {
 		if nameOf(record) != "com.example/a" {

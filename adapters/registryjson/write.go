@@ -88,8 +88,8 @@ type exportedMeta struct {
 	IsLatest        bool   `json:"isLatest"`
 }
 
-// exportedQuarantine is the quarantine of a version, under quarantineKey: the status is the one that
-// the version gets when it is released.
+// exportedQuarantine is the quarantine of a version, under quarantineKey: the status is the one
+// that the version gets when it is released.
 type exportedQuarantine struct {
 	Entries         []exportedEntry `json:"entries"`
 	Status          string          `json:"status"`
@@ -109,8 +109,9 @@ type exportedEntry struct {
 func appendRecord(b []byte, r registry.Record, held registry.Held) ([]byte, error) {
 	values := map[string]any{officialKey: exportedMeta{
 		Status: string(r.Status), StatusMessage: r.StatusMessage,
-		StatusChangedAt: formatTime(r.StatusChangedAt), PublishedAt: formatTime(r.PublishedAt), UpdatedAt: formatTime(r.UpdatedAt),
-		IsLatest: r.Latest,
+		StatusChangedAt: formatTime(r.StatusChangedAt), PublishedAt: formatTime(r.PublishedAt),
+		UpdatedAt: formatTime(r.UpdatedAt),
+		IsLatest:  r.Latest,
 	}}
 	if len(held.Entries) > 0 {
 		values[quarantineKey] = newExportedQuarantine(held)
@@ -128,10 +129,14 @@ func appendRecord(b []byte, r registry.Record, held registry.Held) ([]byte, erro
 
 func newExportedQuarantine(held registry.Held) exportedQuarantine {
 	changed := held.Prior.ChangedAt.UTC()
-	q := exportedQuarantine{Status: string(held.Prior.Status), StatusMessage: held.Prior.Message, StatusChangedAt: &changed}
+	q := exportedQuarantine{
+		Status: string(held.Prior.Status), StatusMessage: held.Prior.Message, StatusChangedAt: &changed,
+	}
 	for _, e := range held.Entries {
 		since := e.Since.UTC()
-		q.Entries = append(q.Entries, exportedEntry{e.Version == registry.Version{}, string(e.Reason), &since, string(e.By)})
+		q.Entries = append(q.Entries, exportedEntry{
+			e.Version == registry.Version{}, string(e.Reason), &since, string(e.By),
+		})
 	}
 	return q
 }

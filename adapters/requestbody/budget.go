@@ -43,7 +43,8 @@ const retryTime = time.Second
 var (
 	errInUse = fault.Wrap(fault.Unavailable, "too many request bodies are being received; try again later",
 		errors.New("request bodies use all of BODIES_IN_FLIGHT")).After(retryTime)
-	errShare = fault.New(fault.Exhausted, "too many large requests at the same time").WithCode("rate_limit_exceeded").After(retryTime)
+	errShare = fault.New(fault.Exhausted, "too many large requests at the same time").WithCode("rate_limit_exceeded").
+			After(retryTime)
 )
 
 // Budget is the memory for the bodies of all requests that are being received or handled. It is

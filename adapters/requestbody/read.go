@@ -13,7 +13,7 @@ import (
 	"github.com/tollgate-dev/tollgate/adapters/internal/httpconn"
 )
 
-// Chunked is the length of a body whose header announces none.
+// Chunked is the length of a body whose header announces no length.
 const Chunked = -1
 
 // Errors of Read other than missing memory.
@@ -27,10 +27,10 @@ var (
 // allocated as data arrives, never because a length was announced.
 const firstSize = 4 << 10
 
-// Postpone makes a server with StreamRequestBody call its handler as soon as the header of a request
-// has arrived: use it as Server.HeaderReceived. The server would otherwise wait for the first 8 KiB of
-// a body. It does so for bodies in chunks only, so that is what the header says until Read or Skip
-// restores the length.
+// Postpone makes a server with StreamRequestBody call its handler as soon as the header of a
+// request has arrived: use it as Server.HeaderReceived. The server would otherwise wait for the
+// first 8 KiB of a body. It does so for bodies in chunks only, so that is what the header says
+// until Read or Skip restores the length.
 func Postpone(h *fasthttp.RequestHeader) fasthttp.RequestConfig {
 	if h.ContentLength() > 0 {
 		h.SetContentLength(Chunked)
@@ -74,11 +74,11 @@ func (b *Body) Release() {
 }
 
 // Read reads the body of a request, which the handler then finds in the request. The caller must
-// release the result, which is nil without a body, when it has handled the request. Read waits until
-// the read deadline of the connection. It returns ErrTooLarge, without reading if the announced length
-// is too large, ErrTimeout, ErrIncomplete, fault.Unavailable if the budget is used up, or
-// fault.Exhausted if the client's share of it is. After an error the response may close the connection,
-// so the caller must not reset it.
+// release the result, which is nil without a body, when it has handled the request. Read waits
+// until the read deadline of the connection. It returns ErrTooLarge, without reading if the
+// announced length is too large, ErrTimeout, ErrIncomplete, fault.Unavailable if the budget is used
+// up, or fault.Exhausted if the client's share of it is. After an error the response may close the
+// connection, so the caller must not reset it.
 func (b *Budget) Read(c *fasthttp.RequestCtx, r Request) (*Body, error) {
 	if r.Length == 0 {
 		return nil, nil //nolint:nilnil // nil is no body
@@ -135,8 +135,8 @@ func (b *Body) fill(stream io.Reader) error {
 	return nil
 }
 
-// enlarge doubles the buffer, up to the length of the body; one more byte than the bound shows that a
-// body in chunks is too large.
+// enlarge doubles the buffer, up to the length of the body; one more byte than the bound shows that
+// a body in chunks is too large.
 func (b *Body) enlarge() error {
 	size := min(2*cap(b.data), b.request.Max+1)
 	if b.request.Length != Chunked {
@@ -184,7 +184,8 @@ func closeAfterResponse(c *fasthttp.RequestCtx) {
 	httpconn.Linger(c.Conn())
 }
 
-// readRest reads what has arrived of a body, or arrives at once. It returns false if that is not all.
+// readRest reads what has arrived of a body, or arrives at once. It returns false if that is not
+// all.
 func readRest(c *fasthttp.RequestCtx) bool {
 	stream := c.RequestBodyStream()
 	if stream == nil || c.Conn().SetReadDeadline(time.Now().Add(skipTime)) != nil {

@@ -21,7 +21,8 @@ import (
 
 const maxBody = 1 << 20
 
-// server echoes bodies. A request below /refused/ is refused without its body; the client is the query.
+// server echoes bodies. A request below /refused/ is refused without its body; the client is the
+// query.
 type server struct {
 	address string
 	arrived chan struct{} // gets a value for each request for /wait
@@ -69,7 +70,9 @@ func (s *server) handle(c *fasthttp.RequestCtx, budget *requestbody.Budget) {
 		answer(c, "refused", http.StatusTooManyRequests)
 		return
 	}
-	body, err := budget.Read(c, requestbody.Request{Length: length, Max: maxBody, Client: string(c.QueryArgs().QueryString())})
+	body, err := budget.Read(c, requestbody.Request{
+		Length: length, Max: maxBody, Client: string(c.QueryArgs().QueryString()),
+	})
 	f, isFault := fault.As(err)
 	switch {
 	case errors.Is(err, requestbody.ErrTooLarge):
@@ -147,8 +150,8 @@ func inChunks(path, body string, size int) string {
 	return b.String() + "0\r\n\r\n"
 }
 
-// TestBodies checks bodies of all sizes with and without a length, several on one connection, and that
-// all memory is given back.
+// TestBodies checks bodies of all sizes with and without a length, several on one connection, and
+// that all memory is given back.
 func TestBodies(t *testing.T) {
 	s := serve(t, requestbody.NewBudget(requestbody.Config{InFlight: 8 << 20}))
 	for _, size := range []int{0, 1, 4095, 4096, 4097, 8192, 100_000, maxBody - 1, maxBody} {
@@ -165,7 +168,9 @@ func TestBodies(t *testing.T) {
 		c.want(t, 200, body, true)
 	}
 	for range 50 {
-		for _, text := range []string{withLength("/", strings.Repeat("a", maxBody+1)), inChunks("/", strings.Repeat("a", maxBody+1), maxBody+1)} {
+		for _, text := range []string{
+			withLength("/", strings.Repeat("a", maxBody+1)), inChunks("/", strings.Repeat("a", maxBody+1), maxBody+1),
+		} {
 			c := s.connect(t)
 			go func() { _, _ = io.WriteString(c, text) }() // the server may close before it has read all
 			c.want(t, 413, "too large", false)
@@ -176,8 +181,8 @@ func TestBodies(t *testing.T) {
 	c.want(t, 200, "still there", true)
 }
 
-// TestRefusedBodies checks that a refused request keeps its connection if its body came along, and that
-// no part of a body becomes a request otherwise.
+// TestRefusedBodies checks that a refused request keeps its connection if its body came along, and
+// that no part of a body becomes a request otherwise.
 func TestRefusedBodies(t *testing.T) {
 	s := serve(t, requestbody.NewBudget(requestbody.Config{}))
 	hidden := withLength("/", "hidden")
@@ -188,8 +193,10 @@ func TestRefusedBodies(t *testing.T) {
 		c.want(t, 200, "next", true)
 	}
 	for _, first := range []string{
-		"POST /refused HTTP/1.1\r\nHost: a\r\nContent-Length: 1000\r\n\r\n", "POST /refused HTTP/1.1\r\nHost: a\r\nContent-Length: 1000000\r\n\r\n",
-		"POST /refused HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n", "POST /refused HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\nFF\r\n",
+		"POST /refused HTTP/1.1\r\nHost: a\r\nContent-Length: 1000\r\n\r\n",
+		"POST /refused HTTP/1.1\r\nHost: a\r\nContent-Length: 1000000\r\n\r\n",
+		"POST /refused HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n",
+		"POST /refused HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\nFF\r\n",
 	} {
 		c := s.connect(t)
 		c.send(t, first)
@@ -206,8 +213,8 @@ func TestRefusedBodies(t *testing.T) {
 	}
 }
 
-// TestBudget fills the budget. Announced bodies take no memory; a client that has used its share and a
-// large body are refused while small bodies of others are not.
+// TestBudget fills the budget. Announced bodies take no memory; a client that has used its share
+// and a large body are refused while small bodies of others are not.
 func TestBudget(t *testing.T) {
 	budget := requestbody.NewBudget(requestbody.Config{InFlight: 8 << 20})
 	s := serve(t, budget)
@@ -260,7 +267,9 @@ func TestConfig(t *testing.T) {
 		t.Error(err)
 	}
 	for _, n := range []int{-1, 0, 8<<20 - 1} {
-		if err := (requestbody.Config{InFlight: n}).Validate(); err == nil || !strings.HasPrefix(err.Error(), "BODIES_IN_FLIGHT: ") {
+		if err := (requestbody.Config{
+			InFlight: n,
+		}).Validate(); err == nil || !strings.HasPrefix(err.Error(), "BODIES_IN_FLIGHT: ") {
 			t.Errorf("%d: %v", n, err)
 		}
 	}

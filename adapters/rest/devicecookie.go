@@ -8,9 +8,9 @@ import (
 	"github.com/tollgate-dev/tollgate/core/auth"
 )
 
-// The names of the cookie with the device token (contract A-37). Browsers accept a name with the prefix
-// __Secure- only over TLS, so that nobody who reads or writes plain HTTP of a sibling domain can put
-// another value in its place (RFC 6265bis, 4.1.3.1).
+// The names of the cookie with the device token (contract A-37). Browsers accept a name with the
+// prefix __Secure- only over TLS, so that no one who reads or writes plain HTTP of a sibling domain
+// can put another value in its place (RFC 6265bis, 4.1.3.1).
 const (
 	secureDeviceCookie = "__Secure-tollgate_device"
 	plainDeviceCookie  = "tollgate_device" // over plain HTTP, and from versions that had no other name
@@ -24,8 +24,8 @@ func DeviceCookieName(c *fiber.Ctx) string {
 	return plainDeviceCookie
 }
 
-// DeviceCookie returns the device token in the cookies of a request; empty without one. The plain name
-// counts only without the other one.
+// DeviceCookie returns the device token in the cookies of a request; empty without one. The plain
+// name counts only without the other one.
 func DeviceCookie(c *fiber.Ctx) auth.DeviceSecret {
 	token := c.Cookies(secureDeviceCookie)
 	if token == "" {

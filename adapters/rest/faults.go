@@ -71,8 +71,8 @@ func (s *Server) writeFault(c *fiber.Ctx, err error) error {
 	return c.JSON(map[string]string{"error": s.unownedMessage(status, f)})
 }
 
-// loggedPath returns a copy of a path for the log, without the token that the path of a view may have
-// (contract C-34).
+// loggedPath returns a copy of a path for the log, without the token that the path of a view may
+// have (contract C-34).
 func loggedPath(path string) string {
 	const place = 4 // of the token in /registries/VIEW/t/TOKEN/...
 	parts := strings.Split(strings.Clone(path), "/")
@@ -82,8 +82,8 @@ func loggedPath(path string) string {
 	return strings.Join(parts, "/")
 }
 
-// unownedMessage returns the message of an error outside all parts. A 404 points to the documentation of
-// the API.
+// unownedMessage returns the message of an error outside all parts. A 404 points to the
+// documentation of the API.
 func (s *Server) unownedMessage(status int, f *fault.Error) string {
 	if status == http.StatusNotFound && s.docs != nil {
 		return f.Message + "; the API is described at " + apidocs.PagePath

@@ -41,7 +41,8 @@ func (l *stubThrottle) Try(_ context.Context, scope throttle.Scope, key string) 
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.away {
-		return throttle.Verdict{Limit: 7, Remaining: 7, ResetAt: now.Add(15 * time.Minute)}, fault.New(fault.Unavailable, "the counter store is unavailable")
+		return throttle.Verdict{Limit: 7, Remaining: 7, ResetAt: now.Add(15 * time.Minute)},
+			fault.New(fault.Unavailable, "the counter store is unavailable")
 	}
 	if l.limit == 0 {
 		return throttle.Verdict{Allowed: true, Unlimited: true}, nil
@@ -119,7 +120,8 @@ func (p part) mountFailures(r fiber.Router) {
 	}
 	r.Get(p.prefix+"/usedup", p.fail(fault.New(fault.Exhausted, "a limit of its own").WithDetail("limit", uint64(5))))
 	r.Get(p.prefix+"/challenge", p.fail(
-		fault.New(fault.Forbidden, "step up").WithDetail("challenge", `Bearer error="insufficient_user_authentication"`)))
+		fault.New(fault.Forbidden, "step up").WithDetail("challenge",
+			`Bearer error="insufficient_user_authentication"`)))
 }
 
 func (p part) WriteFault(c *fiber.Ctx, f *fault.Error) error {
@@ -184,7 +186,9 @@ func serveOn(t *testing.T, cfg rest.Config, l net.Listener, d rest.Ports) *servi
 	s := &service{throttle: &stubThrottle{limit: 100}, log: &logBuffer{}}
 	logger := logrus.New()
 	logger.SetOutput(s.log)
-	d.Parts = append([]rest.Part{part{"/auth", throttle.AuthAddress}, part{"/v0.1", throttle.RegistryAddress}}, d.Parts...)
+	d.Parts = append([]rest.Part{
+		part{"/auth", throttle.AuthAddress}, part{"/v0.1", throttle.RegistryAddress},
+	}, d.Parts...)
 	d.Throttle, d.Clock, d.Log = s.throttle, clocktest.NewManual(now), logrus.NewEntry(logger)
 	s.server = rest.New(cfg, d)
 	s.address = l.Addr().String()

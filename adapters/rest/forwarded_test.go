@@ -10,7 +10,8 @@ import (
 // left of the first untrusted address is ignored.
 func FuzzForwarded(f *testing.F) {
 	for _, seed := range []string{
-		"", ",", "203.0.113.9", "[fe80::1%eth0]:80", "198.51.100.1, 203.0.113.9, 10.0.0.1", "unknown", "[2001:db8::1]:80,10.0.0.1", "fe80::1%eth0", "10.0.0.1:99999", "[[", "]",
+		"", ",", "203.0.113.9", "[fe80::1%eth0]:80", "198.51.100.1, 203.0.113.9, 10.0.0.1", "unknown",
+		"[2001:db8::1]:80,10.0.0.1", "fe80::1%eth0", "10.0.0.1:99999", "[[", "]",
 	} {
 		f.Add(seed)
 	}
@@ -30,7 +31,8 @@ func FuzzForwarded(f *testing.F) {
 			t.Errorf("%q: %v is neither the peer nor in the header", header, got)
 		}
 		untrusted := "192.0.2.77"
-		if after := proxies.clientAddress(peer, header+","+untrusted+", 10.0.0.1"); after != netip.MustParseAddr(untrusted) {
+		if after := proxies.clientAddress(peer,
+			header+","+untrusted+", 10.0.0.1"); after != netip.MustParseAddr(untrusted) {
 			t.Errorf("%q changed the client to %v", header, after)
 		}
 	})

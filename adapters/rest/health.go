@@ -18,8 +18,8 @@ const probeTimeout = 2 * time.Second
 type Probe struct {
 	Name  string
 	Check func(context.Context) error
-	// Stale means that a part works with data that may be outdated, because a dependency is down. The
-	// part is named only then, with the state "stale".
+	// Stale means that a part works with data that may be outdated, because a dependency is down.
+	// The part is named only then, with the state "stale".
 	Stale func() bool
 	// Covered means that the service still works while the dependency is down, because a failure
 	// mode replaces it. The service is then degraded, but ready.

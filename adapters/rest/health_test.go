@@ -34,13 +34,15 @@ func TestHealth(t *testing.T) {
 
 	broken = errors.New("internal detail")
 	checkResponse("/health", 200, `{"status":"ok"}`)
-	checkResponse("/ready", 503, `{"status":"unavailable","dependencies":{"database":"ok","spare":"ok","store":"down"}}`)
+	checkResponse("/ready", 503,
+		`{"status":"unavailable","dependencies":{"database":"ok","spare":"ok","store":"down"}}`)
 
 	broken = nil
 	spare = errors.New("unavailable")
 	checkResponse("/ready", 200, `{"status":"degraded","dependencies":{"database":"ok","spare":"down","store":"ok"}}`)
 	broken = spare
-	checkResponse("/ready", 503, `{"status":"unavailable","dependencies":{"database":"ok","spare":"down","store":"down"}}`)
+	checkResponse("/ready", 503,
+		`{"status":"unavailable","dependencies":{"database":"ok","spare":"down","store":"down"}}`)
 	broken, spare = nil, nil
 
 	health.Drain()

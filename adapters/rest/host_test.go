@@ -8,8 +8,8 @@ import (
 	"github.com/tollgate-dev/tollgate/adapters/rest/resttest"
 )
 
-// TestHost expects X-Forwarded-Host to count only if a trusted proxy sends it, and then the value that
-// the proxy has added last.
+// TestHost expects X-Forwarded-Host to count only if a trusted proxy sends it, and then the value
+// that the proxy has added last.
 func TestHost(t *testing.T) {
 	for _, c := range []struct {
 		trusted, forwarded string

@@ -16,8 +16,8 @@ import (
 
 // Listen opens the listener for Serve, which closes it. The listener refuses connections beyond
 // MAX_CONNECTIONS and MAX_CONNECTIONS_PER_ADDRESS, with TLS before the handshake. With TLS_CERT and
-// TLS_KEY it accepts HTTP/1.1 over TLS 1.2 and later, and it uses changed files without a restart. A
-// metric shows when the certificate expires.
+// TLS_KEY it accepts HTTP/1.1 over TLS 1.2 and later, and it uses changed files without a restart.
+// A metric shows when the certificate expires.
 func Listen(ctx context.Context, c Config, log *logrus.Entry, metrics prometheus.Registerer) (net.Listener, error) {
 	secure, err := c.TLS.followFiles(log)
 	if err != nil {
@@ -28,7 +28,9 @@ func Listen(ctx context.Context, c Config, log *logrus.Entry, metrics prometheus
 	if err != nil {
 		return nil, fmt.Errorf("HOST and PORT: %w", err)
 	}
-	o := httpconn.ListenerOptions{Name: "api", Max: c.MaxConnections, Metrics: metrics, Log: log, Refused: newRefusedCounter(metrics)}
+	o := httpconn.ListenerOptions{
+		Name: "api", Max: c.MaxConnections, Metrics: metrics, Log: log, Refused: newRefusedCounter(metrics),
+	}
 	if c.MaxConnectionsPerAddress > 0 {
 		o.PerClient, o.ClientOf = c.connectionsPerClient(), c.boundedClient
 	}
@@ -43,8 +45,8 @@ func Listen(ctx context.Context, c Config, log *logrus.Entry, metrics prometheus
 	return l, nil
 }
 
-// connectionsPerClient returns how many connections one client may have open. Half of all stays free
-// for others.
+// connectionsPerClient returns how many connections one client may have open. Half of all stays
+// free for others.
 func (c Config) connectionsPerClient() int {
 	return max(1, min(c.MaxConnectionsPerAddress, c.MaxConnections/2))
 }

@@ -124,13 +124,16 @@ type routeMetrics struct {
 
 func (m *requestMetrics) newRouteMetrics(part, route, method string) *routeMetrics {
 	r := &routeMetrics{
-		duration: sync.OnceValue(func() prometheus.Observer { return m.durations.WithLabelValues(part, route, method) }),
+		duration: sync.OnceValue(func() prometheus.Observer {
+			return m.durations.WithLabelValues(part, route, method)
+		}),
 		newCounter: func(code int) prometheus.Counter {
 			return m.requests.WithLabelValues(part, route, method, strconv.Itoa(code))
 		},
 	}
 	switch {
-	case route == routeNone, method == fiber.MethodHead, method == fiber.MethodOptions: // the series appear with the first request
+	// the series appear with the first request
+	case route == routeNone, method == fiber.MethodHead, method == fiber.MethodOptions:
 	default:
 		r.duration()
 		for _, code := range []int{fiber.StatusInternalServerError, fiber.StatusServiceUnavailable} {

@@ -53,7 +53,9 @@ func (m measuredService) samples(t *testing.T, name string) map[string]float64 {
 			for _, l := range sample.GetLabel() {
 				labels = append(labels, l.GetValue())
 			}
-			all[strings.Join(labels, " ")] = sample.GetCounter().GetValue() + sample.GetGauge().GetValue() + float64(sample.GetHistogram().GetSampleCount())
+			all[strings.Join(labels,
+				" ")] = sample.GetCounter().GetValue() + sample.GetGauge().GetValue() +
+				float64(sample.GetHistogram().GetSampleCount())
 		}
 	}
 	return all
@@ -69,18 +71,23 @@ func TestRequestsAreCounted(t *testing.T) {
 		header       []string
 		want         string
 	}{
-		"route":                 {"GET", "/auth/echo", nil, nil, "200 GET auth /auth/echo"},
-		"query":                 {"GET", "/auth/echo?a=b", nil, nil, "200 GET auth /auth/echo"},
-		"head":                  {"HEAD", "/auth/echo", nil, nil, "200 HEAD auth /auth/echo"},
-		"failure":               {"GET", "/v0.1/fault/" + fmt.Sprint(int(fault.NotFound)), nil, nil, "404 GET v0.1 /v0.1/fault/" + fmt.Sprint(int(fault.NotFound))},
-		"panic":                 {"GET", "/auth/panic", nil, nil, "500 GET auth /auth/panic"},
-		"no part":               {"GET", "/health", nil, nil, "200 GET service /health"},
-		"no route":              {"GET", "/nothing/at/all", nil, nil, "404 GET service none"},
-		"no route of a part":    {"POST", "/auth/nothing", nil, nil, "404 POST auth none"},
-		"wrong method":          {"DELETE", "/auth/echo", nil, nil, "405 DELETE auth none"},
-		"unknown method":        {"BREW", "/auth/echo", nil, nil, "405 other auth none"},
-		"body over the bound":   {"POST", "/auth/body", tooLarge(), nil, "413 POST auth none"},
-		"header over the bound": {"GET", "/auth/echo", nil, []string{"X-Long", strings.Repeat("a", 20<<10)}, "431 GET service none"},
+		"route": {"GET", "/auth/echo", nil, nil, "200 GET auth /auth/echo"},
+		"query": {"GET", "/auth/echo?a=b", nil, nil, "200 GET auth /auth/echo"},
+		"head":  {"HEAD", "/auth/echo", nil, nil, "200 HEAD auth /auth/echo"},
+		"failure": {
+			"GET", "/v0.1/fault/" + fmt.Sprint(int(fault.NotFound)), nil, nil,
+			"404 GET v0.1 /v0.1/fault/" + fmt.Sprint(int(fault.NotFound)),
+		},
+		"panic":               {"GET", "/auth/panic", nil, nil, "500 GET auth /auth/panic"},
+		"no part":             {"GET", "/health", nil, nil, "200 GET service /health"},
+		"no route":            {"GET", "/nothing/at/all", nil, nil, "404 GET service none"},
+		"no route of a part":  {"POST", "/auth/nothing", nil, nil, "404 POST auth none"},
+		"wrong method":        {"DELETE", "/auth/echo", nil, nil, "405 DELETE auth none"},
+		"unknown method":      {"BREW", "/auth/echo", nil, nil, "405 other auth none"},
+		"body over the bound": {"POST", "/auth/body", tooLarge(), nil, "413 POST auth none"},
+		"header over the bound": {
+			"GET", "/auth/echo", nil, []string{"X-Long", strings.Repeat("a", 20<<10)}, "431 GET service none",
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := serveMeasured(t)
@@ -216,7 +223,8 @@ func checkRefusal(t *testing.T, received []byte) {
 	defer func() { _ = resp.Body.Close() }() // nothing more is read
 	body, err := io.ReadAll(resp.Body)
 	h := resp.Header
-	if err != nil || resp.StatusCode != http.StatusServiceUnavailable || string(body) != `{"error":"too many connections"}` ||
+	if err != nil || resp.StatusCode != http.StatusServiceUnavailable ||
+		string(body) != `{"error":"too many connections"}` ||
 		h.Get("Retry-After") != "1" || h.Get("Content-Type") != "application/json" || !resp.Close || r.Buffered() > 0 {
 		t.Errorf("got %q, %v", received, err)
 	}

@@ -188,8 +188,9 @@ func limitKey(client netip.Prefix) string {
 // Secure reports whether the client uses TLS, to the service or to a trusted proxy.
 func Secure(c *fiber.Ctx) bool { return originOf(c).secure }
 
-// Host returns the host, with or without a port, that the client asked for: of X-Forwarded-Host if a
-// trusted proxy sent it, else of Host. Fiber's own method believes X-Forwarded-Host from everybody.
+// Host returns the host, with or without a port, that the client asked for: of X-Forwarded-Host if
+// a trusted proxy sent it, else of Host. Fiber's own method believes X-Forwarded-Host from
+// everybody.
 func Host(c *fiber.Ctx) string {
 	if originOf(c).proxied {
 		if host := lastElement(wholeHeader(c, fiber.HeaderXForwardedHost)); host != "" {
@@ -217,7 +218,9 @@ func JSONBody(c *fiber.Ctx) ([]byte, error) {
 		return nil, fiber.NewError(fiber.StatusUnsupportedMediaType, "content type must be application/json")
 	}
 	if e := c.Get(fiber.HeaderContentEncoding); e != "" && !strings.EqualFold(e, "identity") {
-		return nil, fiber.NewError(fiber.StatusUnsupportedMediaType, "content encoding is not supported; send the body without one")
+		return nil,
+			fiber.NewError(fiber.StatusUnsupportedMediaType,
+				"content encoding is not supported; send the body without one")
 	}
 	return append([]byte(nil), c.Context().Request.Body()...), nil
 }

@@ -10,17 +10,23 @@ import (
 
 func TestClientAddress(t *testing.T) {
 	trusted := config()
-	trusted.TrustedProxies = rest.Proxies{netip.MustParsePrefix("127.0.0.0/8"), netip.MustParsePrefix("10.0.0.0/8"), netip.MustParsePrefix("fd00::/8")}
+	trusted.TrustedProxies = rest.Proxies{
+		netip.MustParsePrefix("127.0.0.0/8"), netip.MustParsePrefix("10.0.0.0/8"), netip.MustParsePrefix("fd00::/8"),
+	}
 	for name, c := range map[string]struct {
 		cfg     rest.Config
 		headers []string
 		want    string
 	}{
-		"without trusted proxies":          {config(), []string{"X-Forwarded-For", "203.0.113.9"}, "127.0.0.1"},
-		"without the header":               {trusted, nil, "127.0.0.1"},
-		"one proxy":                        {trusted, []string{"X-Forwarded-For", "203.0.113.9"}, "203.0.113.9"},
-		"the last address counts":          {trusted, []string{"X-Forwarded-For", "198.51.100.1, 203.0.113.9"}, "203.0.113.9"},
-		"several proxies":                  {trusted, []string{"X-Forwarded-For", "198.51.100.1, 203.0.113.9, 10.1.2.3,fd00::1"}, "203.0.113.9"},
+		"without trusted proxies": {config(), []string{"X-Forwarded-For", "203.0.113.9"}, "127.0.0.1"},
+		"without the header":      {trusted, nil, "127.0.0.1"},
+		"one proxy":               {trusted, []string{"X-Forwarded-For", "203.0.113.9"}, "203.0.113.9"},
+		"the last address counts": {
+			trusted, []string{"X-Forwarded-For", "198.51.100.1, 203.0.113.9"}, "203.0.113.9",
+		},
+		"several proxies": {
+			trusted, []string{"X-Forwarded-For", "198.51.100.1, 203.0.113.9, 10.1.2.3,fd00::1"}, "203.0.113.9",
+		},
 		"only proxies":                     {trusted, []string{"X-Forwarded-For", "10.1.2.3, 10.1.2.4"}, "10.1.2.3"},
 		"malformed address":                {trusted, []string{"X-Forwarded-For", "203.0.113.9, unknown"}, "127.0.0.1"},
 		"malformed address before a proxy": {trusted, []string{"X-Forwarded-For", "unknown, 10.1.2.3"}, "10.1.2.3"},
@@ -32,7 +38,9 @@ func TestClientAddress(t *testing.T) {
 		"IPv4 mapped to IPv6":              {trusted, []string{"X-Forwarded-For", "::ffff:203.0.113.9"}, "203.0.113.9"},
 		"zone and port":                    {trusted, []string{"X-Forwarded-For", "[fe80::1%eth0]:80"}, "fe80::1"},
 		"zone":                             {trusted, []string{"X-Forwarded-For", "fe80::1%eth0"}, "fe80::1"},
-		"two lines":                        {trusted, []string{"X-Forwarded-For", "198.51.100.1", "X-Forwarded-For", "203.0.113.9"}, "203.0.113.9"},
+		"two lines": {
+			trusted, []string{"X-Forwarded-For", "198.51.100.1", "X-Forwarded-For", "203.0.113.9"}, "203.0.113.9",
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			a := serve(t, c.cfg, nil).call(t, http.MethodGet, "/v0.1/echo", nil, c.headers...)
@@ -73,10 +81,12 @@ func TestSecure(t *testing.T) {
 		headers []string
 		want    string
 	}{
-		"plain":                         {trusted, nil, "false"},
-		"trusted proxy sends https":     {trusted, []string{"X-Forwarded-Proto", "https"}, "true"},
-		"trusted proxy sends http last": {trusted, []string{"X-Forwarded-Proto", "https", "X-Forwarded-Proto", "http"}, "false"},
-		"untrusted peer sends https":    {config(), []string{"X-Forwarded-Proto", "https"}, "false"},
+		"plain":                     {trusted, nil, "false"},
+		"trusted proxy sends https": {trusted, []string{"X-Forwarded-Proto", "https"}, "true"},
+		"trusted proxy sends http last": {
+			trusted, []string{"X-Forwarded-Proto", "https", "X-Forwarded-Proto", "http"}, "false",
+		},
+		"untrusted peer sends https": {config(), []string{"X-Forwarded-Proto", "https"}, "false"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			a := serve(t, c.cfg, nil).call(t, http.MethodGet, "/v0.1/echo", nil, c.headers...)

@@ -42,8 +42,8 @@ type Part interface {
 	Owns(path string) bool
 	// Scope returns the limit that a request of the method and path counts against.
 	Scope(method, path string) throttle.Scope
-	// MaxBody returns the greatest size in bytes of the body of a request of the method and path, at
-	// most MaxBody.
+	// MaxBody returns the greatest size in bytes of the body of a request of the method and path,
+	// at most MaxBody.
 	MaxBody(method, path string) int
 	// Name returns the name of the part in metrics.
 	Name() string
@@ -244,9 +244,9 @@ func (s *Server) setCommonHeaders(c *fiber.Ctx) {
 	}
 }
 
-// admitRequest counts the request against its limit, rejects ambiguous framing and returns the body,
-// which the caller must release. It closes the connection of an ambiguous request, because the start
-// of the next request is unknown.
+// admitRequest counts the request against its limit, rejects ambiguous framing and returns the
+// body, which the caller must release. It closes the connection of an ambiguous request, because
+// the start of the next request is unknown.
 func (s *Server) admitRequest(c *fiber.Ctx) (*requestbody.Body, error) {
 	length, malformed := httpconn.CheckFraming(&c.Request().Header)
 	if malformed != nil {
@@ -263,7 +263,7 @@ func (s *Server) admitRequest(c *fiber.Ctx) (*requestbody.Body, error) {
 	return s.readBody(c, part, length)
 }
 
-// readBody reads the body of a request, which is nil if there is none.
+// readBody reads the body of a request, which is nil if it does not exist.
 func (s *Server) readBody(c *fiber.Ctx, part Part, length int) (*requestbody.Body, error) {
 	body := requestbody.Request{Length: length, Max: MaxSecretBody, Client: limitKey(originOf(c).client)}
 	if part != nil {
@@ -272,7 +272,8 @@ func (s *Server) readBody(c *fiber.Ctx, part Part, length int) (*requestbody.Bod
 	read, err := s.bodies.Read(c.Context(), body)
 	switch {
 	case errors.Is(err, requestbody.ErrTooLarge):
-		return nil, fiber.NewError(fiber.StatusRequestEntityTooLarge, fmt.Sprintf("body is larger than %d bytes", body.Max))
+		return nil,
+			fiber.NewError(fiber.StatusRequestEntityTooLarge, fmt.Sprintf("body is larger than %d bytes", body.Max))
 	case errors.Is(err, requestbody.ErrTimeout):
 		return nil, fiber.ErrRequestTimeout
 	case errors.Is(err, requestbody.ErrIncomplete):
@@ -288,25 +289,29 @@ func (s *Server) readBody(c *fiber.Ctx, part Part, length int) (*requestbody.Bod
 	return read, nil
 }
 
-// largeBody is the size in bytes from which a body counts against a limit of its own: parsing it costs
-// as much as many requests of the usual size.
+// largeBody is the size in bytes from which a body counts against a limit of its own: parsing it
+// costs as much as many requests of the usual size.
 const largeBody = 64 << 10
 
-// countLargeBody counts a request with a large body, before the body is parsed (contract A-52). Only
-// requests of the registry's limit have such bodies, except those of the console, which need a session.
+// countLargeBody counts a request with a large body, before the body is parsed (contract A-52).
+// Only requests of the registry's limit have such bodies, except those of the console, which need a
+// session.
 func (s *Server) countLargeBody(c *fiber.Ctx, part Part) error {
-	if part == nil || len(c.Request().Body()) <= largeBody || part.Scope(c.Method(), c.Path()) != throttle.RegistryAddress {
+	if part == nil || len(c.Request().Body()) <= largeBody ||
+		part.Scope(c.Method(), c.Path()) != throttle.RegistryAddress {
 		return nil
 	}
 	v, err := s.throttle.Try(c.UserContext(), throttle.LargeBodies, limitKey(originOf(c).client))
 	if err != nil {
-		Log(c, s.log).WithError(err).WithField("scope", throttle.LargeBodies).Warn("the request was not counted against its limit")
+		Log(c, s.log).WithError(err).WithField("scope", throttle.LargeBodies).
+			Warn("the request was not counted against its limit")
 		return nil
 	}
 	if v.Allowed || v.Unlimited {
 		return nil
 	}
-	return fault.New(fault.Exhausted, "too many requests with a body of more than 64 KiB").WithCode("rate_limit_exceeded").
+	return fault.New(fault.Exhausted, "too many requests with a body of more than 64 KiB").
+		WithCode("rate_limit_exceeded").
 		WithDetail("limit", v.Limit).After(v.RetryAfter(s.clock.Now()))
 }
 

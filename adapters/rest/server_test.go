@@ -85,7 +85,8 @@ func TestExhaustedHasNothingRemaining(t *testing.T) {
 
 func TestChallengeOfAFault(t *testing.T) {
 	a := serve(t, config(), nil).call(t, http.MethodGet, "/v0.1/challenge", nil)
-	if got := a.header.Get("WWW-Authenticate"); a.status != 403 || got != `Bearer error="insufficient_user_authentication"` {
+	if got := a.header.Get("WWW-Authenticate"); a.status != 403 ||
+		got != `Bearer error="insufficient_user_authentication"` {
 		t.Errorf("%d %q", a.status, got)
 	}
 }
@@ -274,7 +275,8 @@ func TestLimit(t *testing.T) {
 	if a.status != 429 || a.field(t, "part") != "/auth" || a.field(t, "sentence") != "too many requests" {
 		t.Errorf("%d %s", a.status, a.body)
 	}
-	if a.header.Get("Retry-After") != "900" || a.header.Get("X-RateLimit-Remaining") != "0" || a.header.Get("X-RateLimit-Reset") != "1800000900" {
+	if a.header.Get("Retry-After") != "900" || a.header.Get("X-RateLimit-Remaining") != "0" ||
+		a.header.Get("X-RateLimit-Reset") != "1800000900" {
 		t.Errorf("headers %v", a.header)
 	}
 	if a := s.call(t, http.MethodGet, "/v0.1/echo", nil); a.status != 200 {
@@ -286,8 +288,8 @@ func TestLimit(t *testing.T) {
 	}
 }
 
-// TestLargeBodiesHaveTheirOwnLimit expects requests with large bodies, with a length or in chunks, to be
-// refused above a limit of their own, whose headers they have, while others pass.
+// TestLargeBodiesHaveTheirOwnLimit expects requests with large bodies, with a length or in chunks,
+// to be refused above a limit of their own, whose headers they have, while others pass.
 func TestLargeBodiesHaveTheirOwnLimit(t *testing.T) {
 	s := serve(t, config(), nil)
 	s.throttle.limits = map[throttle.Scope]uint64{throttle.LargeBodies: 2}
@@ -298,7 +300,9 @@ func TestLargeBodiesHaveTheirOwnLimit(t *testing.T) {
 		if a.status != want {
 			t.Errorf("large body %d: %d, want %d", i+1, a.status, want)
 		}
-		if want == 429 && (a.header.Get("X-RateLimit-Limit") != "2" || a.header.Get("X-RateLimit-Remaining") != "0" || a.header.Get("Retry-After") == "") {
+		if want == 429 &&
+			(a.header.Get("X-RateLimit-Limit") != "2" || a.header.Get("X-RateLimit-Remaining") != "0" ||
+				a.header.Get("Retry-After") == "") {
 			t.Errorf("headers %v", a.header)
 		}
 	}
@@ -310,7 +314,8 @@ func TestLargeBodiesHaveTheirOwnLimit(t *testing.T) {
 func TestCounterStoreUnavailable(t *testing.T) {
 	s := serve(t, config(), nil)
 	s.throttle.away = true
-	if a := s.call(t, http.MethodGet, "/auth/echo", nil); a.status != 503 || a.field(t, "part") != "/auth" || a.header.Get("Retry-After") == "" {
+	if a := s.call(t, http.MethodGet, "/auth/echo", nil); a.status != 503 || a.field(t, "part") != "/auth" ||
+		a.header.Get("Retry-After") == "" {
 		t.Errorf("below /auth: %d %s", a.status, a.body)
 	}
 	if a := s.call(t, http.MethodGet, "/v0.1/echo", nil); a.status != 200 {
@@ -318,7 +323,8 @@ func TestCounterStoreUnavailable(t *testing.T) {
 	}
 	for _, path := range []string{"/auth/echo", "/v0.1/echo"} {
 		h := s.call(t, http.MethodGet, path, nil).header
-		if h.Get("X-RateLimit-Limit") != "7" || h.Get("X-RateLimit-Remaining") != "7" || h.Get("X-RateLimit-Reset") == "" {
+		if h.Get("X-RateLimit-Limit") != "7" || h.Get("X-RateLimit-Remaining") != "7" ||
+			h.Get("X-RateLimit-Reset") == "" {
 			t.Errorf("%s: headers %v without the limit", path, h)
 		}
 	}

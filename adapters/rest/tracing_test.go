@@ -38,7 +38,9 @@ func TestSpans(t *testing.T) {
 		status       string
 		failed       bool
 	}{
-		"route":          {"GET", "/v9/people/eve@example.com?cursor=eve", "GET /v9/people/:email", "/v9/people/:email", "200", false},
+		"route": {
+			"GET", "/v9/people/eve@example.com?cursor=eve", "GET /v9/people/:email", "/v9/people/:email", "200", false,
+		},
 		"head":           {"HEAD", "/v9/people/eve", "HEAD /v9/people/:email", "/v9/people/:email", "200", false},
 		"no route":       {"GET", "/v9/eve", "GET", "", "404", false},
 		"wrong method":   {"POST", "/v9/people/eve", "POST", "", "405", false},
@@ -49,7 +51,8 @@ func TestSpans(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			spans := tracetest.NewSpanRecorder()
 			s := serveTraced(t, spans, sdk.NeverSample())
-			a := s.call(t, c.method, c.path, nil, "Traceparent", traceparent, "X-Request-Id", "the-one", "X-Forwarded-Proto", "eve")
+			a := s.call(t, c.method, c.path, nil, "Traceparent", traceparent, "X-Request-Id", "the-one",
+				"X-Forwarded-Proto", "eve")
 			if err := s.server.Shutdown(context.Background()); err != nil {
 				t.Fatal(err)
 			}
@@ -64,8 +67,10 @@ func TestSpans(t *testing.T) {
 					t.Errorf("the span contains %v", kv)
 				}
 			}
-			if got.Name() != c.span || attributes["http.route"] != c.route || attributes["http.response.status_code"] != c.status ||
-				attributes["request_id"] != "the-one" || attributes["url.scheme"] != "http" || (got.Status().Code == codes.Error) != c.failed {
+			if got.Name() != c.span || attributes["http.route"] != c.route ||
+				attributes["http.response.status_code"] != c.status ||
+				attributes["request_id"] != "the-one" || attributes["url.scheme"] != "http" ||
+				(got.Status().Code == codes.Error) != c.failed {
 				t.Errorf("%s %v %v", got.Name(), attributes, got.Status())
 			}
 			if got.Parent().SpanID().String() != traceparent[36:52] || got.SpanKind() != trace.SpanKindServer {

@@ -47,8 +47,11 @@ func ruleFile(n, rules int) string {
 	var s strings.Builder
 	fmt.Fprintf(&s, "domain: domain%d\ndescriptors:\n", n)
 	for i := range rules / 2 {
-		fmt.Fprintf(&s, "  - key: tenant\n    value: tenant-%d\n    rate_limit:\n      unit: minute\n      requests_per_unit: %d\n", i, i)
-		fmt.Fprintf(&s, "    descriptors:\n      - key: path\n        rate_limit: {unit: hour, requests_per_unit: %d}\n", i)
+		fmt.Fprintf(&s,
+			"  - key: tenant\n    value: tenant-%d\n    rate_limit:\n      unit: minute\n      requests_per_unit: %d\n",
+			i, i)
+		fmt.Fprintf(&s,
+			"    descriptors:\n      - key: path\n        rate_limit: {unit: hour, requests_per_unit: %d}\n", i)
 	}
 	return s.String()
 }

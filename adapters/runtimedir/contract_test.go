@@ -30,8 +30,9 @@ func TestContract(t *testing.T) {
 			swapLink(t, release, filepath.Join(dir, "current"))
 		}
 		return rulesourcetest.Subject{
-			Source: New(Config{Root: filepath.Join(dir, "current"), AppDirectory: "config", WatchRoot: true}, discardLog()),
-			Offer:  offer,
+			Source: New(Config{Root: filepath.Join(dir, "current"), AppDirectory: "config", WatchRoot: true},
+				discardLog()),
+			Offer: offer,
 			OfferUnreadable: func(t *testing.T, domains ...string) {
 				offer(t, domains...)
 				swapLink(t, "nowhere", filepath.Join(dir, "current", "config", "unreadable.yaml"))

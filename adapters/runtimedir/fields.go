@@ -32,7 +32,9 @@ func (b block) knownKeys() []string {
 			"share_threshold", "quota_mode", "metadata",
 		}
 	case inLimit:
-		return []string{"unit", "requests_per_unit", "unlimited", "name", "replaces", "shadow_mode", "algorithm", "burst", "lease"}
+		return []string{
+			"unit", "requests_per_unit", "unlimited", "name", "replaces", "shadow_mode", "algorithm", "burst", "lease",
+		}
 	case inReplaces:
 		return []string{"name"}
 	}

@@ -82,9 +82,15 @@ func TestFilesOfGateways(t *testing.T) {
 				{Key: "rule-0-match-0-header-0", Value: "rule-0-match-0-header-0"},
 			}, ratelimit.Limit{RequestsPerUnit: 5, Unit: ratelimit.Second},
 		},
-		"Istio": {istio, "mesh-ratelimit", []ratelimit.Entry{{Key: "PATH", Value: "/other"}}, ratelimit.Limit{RequestsPerUnit: 100, Unit: ratelimit.Minute}},
+		"Istio": {
+			istio, "mesh-ratelimit", []ratelimit.Entry{{Key: "PATH", Value: "/other"}}, ratelimit.Limit{
+				RequestsPerUnit: 100, Unit: ratelimit.Minute,
+			},
+		},
 		"Contour": {
-			contour, "contour", []ratelimit.Entry{{Key: "generic_key", Value: "checkout"}, {Key: "header_match", Value: "beta"}},
+			contour, "contour", []ratelimit.Entry{
+				{Key: "generic_key", Value: "checkout"}, {Key: "header_match", Value: "beta"},
+			},
 			ratelimit.Limit{RequestsPerUnit: 10, Unit: ratelimit.Hour},
 		},
 	} {

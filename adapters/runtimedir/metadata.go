@@ -32,7 +32,8 @@ func (p *parser) parseValue(n *yaml.Node, depth int) any {
 	n = resolveAlias(n)
 	if p.values++; p.values > maxValues || depth > maxDepth {
 		if p.values <= maxValues+1 {
-			p.addFault(n, "metadata must not be nested deeper than %d levels, nor have more than %d values in a file", maxDepth, maxValues)
+			p.addFault(n, "metadata must not be nested deeper than %d levels, nor have more than %d values in a file",
+				maxDepth, maxValues)
 		}
 		p.values = maxValues + 1 // report it once
 		return nil

@@ -51,11 +51,13 @@ func TestAcceptsFilesOfTheEnvoyService(t *testing.T) {
 		content  string
 		warnings int
 	}{
-		"--- at the end":                 {"domain: shop\n" + rule + "---\n", 0},
-		"several --- and a comment":      {"---\ndomain: shop\n" + rule + "---\n# nothing\n---\n...\n", 0},
-		"a name next to the domain":      {"name: listener\ndomain: shop\n" + rule, 0},
-		"a domain twice":                 {"domain: other\ndomain: shop\n" + rule, 1},
-		"a limit twice, the last counts": {"domain: shop\ndescriptors: [{key: k, rate_limit: {unit: day, requests_per_unit: 1, unit: hour, requests_per_unit: 7}}]\n", 2},
+		"--- at the end":            {"domain: shop\n" + rule + "---\n", 0},
+		"several --- and a comment": {"---\ndomain: shop\n" + rule + "---\n# nothing\n---\n...\n", 0},
+		"a name next to the domain": {"name: listener\ndomain: shop\n" + rule, 0},
+		"a domain twice":            {"domain: other\ndomain: shop\n" + rule, 1},
+		"a limit twice, the last counts": {
+			"domain: shop\ndescriptors: [{key: k, rate_limit: {unit: day, requests_per_unit: 1, unit: hour, requests_per_unit: 7}}]\n", 2,
+		},
 	} {
 		source, warnings := parseFile("f.yaml", []byte(test.content))
 		set, err := ruleset.Compile([]ruleset.Source{source}, ruleset.Options{})

@@ -90,7 +90,9 @@ func unreadableSource(path string, err error) ruleset.Source {
 	if inner := (*fs.PathError)(nil); errors.As(err, &inner) {
 		err = inner.Err
 	}
-	return ruleset.Source{At: at, Unread: true, Faults: []ruleset.Fault{{At: at, Rule: "cannot be read: " + err.Error()}}}
+	return ruleset.Source{
+		At: at, Unread: true, Faults: []ruleset.Fault{{At: at, Rule: "cannot be read: " + err.Error()}},
+	}
 }
 
 // walker finds the files of a directory and keeps what was read from them.

@@ -76,10 +76,14 @@ func TestValidFiles(t *testing.T) {
 		config Config
 		want   []string
 	}{
-		"all files":         {Config{Root: "testdata", AppDirectory: "good"}, []string{"dotted", "shop", "nested"}},
-		"without dot files": {Config{Root: "testdata", AppDirectory: "good", IgnoreDotFiles: true}, []string{"shop", "nested"}},
-		"a subdirectory":    {Config{Root: "testdata", Subdirectory: "good", AppDirectory: "nested"}, []string{"nested"}},
-		"one folder":        {Config{Root: "testdata/good/nested"}, []string{"nested"}},
+		"all files": {Config{Root: "testdata", AppDirectory: "good"}, []string{"dotted", "shop", "nested"}},
+		"without dot files": {
+			Config{Root: "testdata", AppDirectory: "good", IgnoreDotFiles: true}, []string{"shop", "nested"},
+		},
+		"a subdirectory": {
+			Config{Root: "testdata", Subdirectory: "good", AppDirectory: "nested"}, []string{"nested"},
+		},
+		"one folder": {Config{Root: "testdata/good/nested"}, []string{"nested"}},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -128,7 +132,8 @@ func TestEverythingIsRead(t *testing.T) {
 
 func TestMissingAndEmptyDirectory(t *testing.T) {
 	root := t.TempDir()
-	if _, err := New(Config{Root: root, AppDirectory: "config"}, discardLog()).Load(t.Context()); !fault.Is(err, fault.NotFound) {
+	if _, err := New(Config{Root: root, AppDirectory: "config"}, discardLog()).Load(t.Context()); !fault.Is(err,
+		fault.NotFound) {
 		t.Errorf("Load of a missing directory returned %v", err)
 	}
 	sources, err := New(Config{Root: root}, discardLog()).Load(t.Context())

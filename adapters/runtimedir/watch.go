@@ -33,7 +33,7 @@ const (
 
 // Watch implements rulesource.Source. It waits for a directory that does not exist, and keeps the
 // loaded rules if the directory is removed; it logs both once. If files cannot be read or changes
-// cannot be watched for a reason that may pass, such as too few file descriptors or inotify
+// cannot be watched for a reason that may pass, for example too few file descriptors or inotify
 // watches, Watch reads the directory again at intervals.
 func (d *Directory) Watch(ctx context.Context, apply func([]ruleset.Source) error) error {
 	r := watchState{directory: d, apply: apply}
@@ -63,7 +63,7 @@ type watchState struct {
 	changed   bool             // a change started this round, not a retry
 	missing   bool             // the directory does not exist, and this was logged
 	unwatched bool             // changes cannot be watched, and this was logged; a retry is due
-	retry     time.Duration    // the wait before the next retry; 0 for none
+	retry     time.Duration    // the wait before the next retry; otherwise 0
 	applied   []ruleset.Source // the result of the last round, to compare a retry with; nil if no retry is due
 	warned    []string         // the warnings of the last round
 }
@@ -83,8 +83,8 @@ func (r *watchState) loadAndApply(ctx context.Context) (temporary bool, err erro
 		if temporary || r.unwatched { // a retry follows
 			r.applied = sources
 		}
-		// Sources may be large. Nothing refers to them while they are applied, except r.applied, so that
-		// their memory can be freed as soon as they are compiled.
+		// Sources may be large. Nothing refers to them while they are applied, except r.applied, so
+		// that their memory can be freed as soon as they are compiled.
 		if isNew {
 			_ = r.apply(sources) // the caller reports an error
 		}
@@ -93,7 +93,8 @@ func (r *watchState) loadAndApply(ctx context.Context) (temporary bool, err erro
 		return false, err
 	case !r.missing:
 		r.missing = true
-		r.directory.log.WithField("directory", r.directory.config.Path()).Warn("the directory of rate limit rules does not exist; waiting for it")
+		r.directory.log.WithField("directory", r.directory.config.Path()).
+			Warn("the directory of rate limit rules does not exist; waiting for it")
 	}
 	r.applied = nil
 	return false, nil
@@ -114,7 +115,8 @@ func (r *watchState) logWatchError(err error) {
 	line := r.directory.log.WithField("directory", r.directory.config.Path())
 	switch {
 	case err != nil && !r.unwatched:
-		line.WithError(err).Warn("changes of rate limit rules cannot be watched; the files are read every few seconds until they can")
+		line.WithError(err).
+			Warn("changes of rate limit rules cannot be watched; the files are read every few seconds until they can")
 	case err == nil && r.unwatched:
 		line.Info("changes of rate limit rules are watched again")
 	}

@@ -108,7 +108,9 @@ func TestSourcesAreNotKeptWhileTheyAreApplied(t *testing.T) {
 func TestWatchWaitsForTheDirectory(t *testing.T) {
 	for _, watchRoot := range []bool{true, false} {
 		root := t.TempDir()
-		loads := startWatch(t, Config{Root: filepath.Join(root, "current"), AppDirectory: "config", WatchRoot: watchRoot})
+		loads := startWatch(t, Config{
+			Root: filepath.Join(root, "current"), AppDirectory: "config", WatchRoot: watchRoot,
+		})
 		writeFile(t, filepath.Join(root, "current", "config", "a.yaml"), "domain: a")
 		waitForLoad(t, loads, "a")
 	}

@@ -35,7 +35,8 @@ func TestNothingIsLostWhileHostIsUnknown(t *testing.T) {
 	var counted noSeries
 	var sent bytes.Buffer
 	log, logged := test.NewNullLogger()
-	s, err := newSink(Config{}, statistics.New(&counted, &counted, statistics.Options{}).NewChanges(), logrus.NewEntry(log))
+	s, err := newSink(Config{}, statistics.New(&counted, &counted, statistics.Options{}).NewChanges(),
+		logrus.NewEntry(log))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -44,7 +45,8 @@ func TestNothingIsLostWhileHostIsUnknown(t *testing.T) {
 		counted.stats.GlobalShadow.Add(2)
 		s.logFailure(s.sendAll(t.Context()))
 	}
-	if got := sent.String(); got != "ratelimit.service.global_shadow_mode:6|c\nratelimit.service.global_shadow_mode:2|c\n" {
+	if got := sent.String(); got !=
+		"ratelimit.service.global_shadow_mode:6|c\nratelimit.service.global_shadow_mode:2|c\n" {
 		t.Errorf("the sink sent %q", got)
 	}
 	if n := len(logged.AllEntries()); n != 2 {

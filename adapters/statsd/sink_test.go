@@ -88,7 +88,8 @@ func listenUDP(t *testing.T, address string) *daemon {
 
 func (d *daemon) daemonConfig() statsd.Config {
 	return statsd.Config{
-		Daemon: true, Protocol: "udp", Host: "127.0.0.1", Port: d.conn.LocalAddr().(*net.UDPAddr).Port, FlushInterval: 30 * time.Minute,
+		Daemon: true, Protocol: "udp", Host: "127.0.0.1", Port: d.conn.LocalAddr().(*net.UDPAddr).Port,
+		FlushInterval: 30 * time.Minute,
 	}
 }
 
@@ -171,7 +172,8 @@ func TestDifferences(t *testing.T) {
 	if len(d.got) > 0 {
 		t.Errorf("the sink sent %q although no counter increased", <-d.got)
 	}
-	stop = startSink(t, openSink(t, d.daemonConfig(), counts)) // a new sink starts at 0 and sends everything when it stops
+	// a new sink starts at 0 and sends everything when it stops
+	stop = startSink(t, openSink(t, d.daemonConfig(), counts))
 	stop()
 	d.awaitSum(t, name, 11)
 }
@@ -214,7 +216,10 @@ func TestManyCounters(t *testing.T) {
 // TestForms checks the lines of one flush in each format.
 func TestForms(t *testing.T) {
 	two := []statsd.MogrifierConfig{
-		{Variable: "A", Pattern: `^ratelimit\.service\.rate_limit\.(.*)\.(.*)\.(.*)$`, Name: "limits.$3", Tags: "domain:$1,descriptor:$2"},
+		{
+			Variable: "A", Pattern: `^ratelimit\.service\.rate_limit\.(.*)\.(.*)\.(.*)$`, Name: "limits.$3",
+			Tags: "domain:$1,descriptor:$2",
+		},
 		{Variable: "B", Pattern: `^ratelimit`, Name: "other$0.$0", Tags: ""},
 	}
 	tests := map[string]struct {
@@ -255,11 +260,15 @@ func TestForms(t *testing.T) {
 				"ratelimit.service.rate_limit.shop.user_a,b_c.over_limit:5|c|#dd.internal.entity_id:pod-1,env:prod,service:shop_limits,version:1.2,zone:eu",
 			},
 		},
-		"plain counters do not carry the tags of the Datadog libraries": {func(c *statsd.Config) { c.Env = "prod" }, []string{
+		"plain counters do not carry the tags of the Datadog libraries": {func(c *statsd.Config) {
+			c.Env = "prod"
+		}, []string{
 			"ratelimit.service.call.should_rate_limit.store_error:2|c",
 			"ratelimit.service.rate_limit.shop.user_a,b_c.over_limit:5|c",
 		}},
-		"counters over TCP are plain although tags are enabled": {func(c *statsd.Config) { c.Tagged, c.Protocol = true, "tcp" }, []string{
+		"counters over TCP are plain although tags are enabled": {func(c *statsd.Config) {
+			c.Tagged, c.Protocol = true, "tcp"
+		}, []string{
 			"ratelimit.service.call.should_rate_limit.store_error:2|c",
 			"ratelimit.service.rate_limit.shop.user_a,b_c.over_limit:5|c",
 		}},

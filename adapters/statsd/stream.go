@@ -82,7 +82,8 @@ func (s *tcpStream) connectDaemon(ctx context.Context) error {
 	conn, err := (&net.Dialer{Timeout: dialTimeout}).DialContext(ctx, s.network, s.address)
 	if err != nil {
 		s.wait = min(max(2*s.wait, firstRetry), lastRetry)
-		spread := time.Duration(rand.Int64N(int64(s.wait / 4))) // #nosec G404 -- so that not all instances connect at the same time
+		// #nosec G404 -- so that not all instances connect at the same time
+		spread := time.Duration(rand.Int64N(int64(s.wait / 4)))
 		s.retry = time.Now().Add(s.wait - spread)
 		s.err = fmt.Errorf("metrics daemon: %w", err)
 		return s.err

@@ -270,8 +270,8 @@ func TestTCPDaemonHangsTooLong(t *testing.T) {
 	d.awaitCounts(t, want)
 }
 
-// fillBuffers writes to a connection until no more fits into its buffers, and into those of its other end,
-// which reads nothing. They no longer grow.
+// fillBuffers writes to a connection until no more fits into its buffers, and into those of its
+// other end, which reads nothing. They no longer grow.
 func fillBuffers(t *testing.T, conn, other *net.TCPConn) {
 	t.Helper()
 	if err := errors.Join(conn.SetWriteBuffer(1<<14), other.SetReadBuffer(1<<14)); err != nil {

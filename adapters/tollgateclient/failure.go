@@ -89,7 +89,8 @@ func (c *Client) unexpectedStatus(status int) error {
 	if status == http.StatusNotFound || status == http.StatusMethodNotAllowed {
 		hint = ", unlike a tollgate service: check the address"
 	}
-	return fault.Newf(faultKind(status), "%s answered %s%s", c.base, strings.TrimRight(fmt.Sprintf("%d %s", status, http.StatusText(status)), " "), hint)
+	return fault.Newf(faultKind(status), "%s answered %s%s", c.base,
+		strings.TrimRight(fmt.Sprintf("%d %s", status, http.StatusText(status)), " "), hint)
 }
 
 // faultKind returns the fault kind of a status.

@@ -24,13 +24,14 @@ func (c *Client) ExchangeIDToken(ctx context.Context, method, idToken string) (s
 		Token string `json:"registry_token"`
 	}
 	_, err := c.send(ctx, call{
-		method: http.MethodPost, path: "/v0.1/auth/" + method, body: map[string]string{"oidc_token": idToken}, member: "registry_token",
+		method: http.MethodPost, path: "/v0.1/auth/" + method, body: map[string]string{"oidc_token": idToken},
+		member: "registry_token",
 	}, &a)
 	return a.Token, err
 }
 
 // Audience returns the audience of ID tokens for the service: the origin of its address. It returns
-// fault.Invalid if the address has none.
+// fault.Invalid if the address has no domain.
 func (c *Client) Audience() (string, error) {
 	audience, err := origin.Of(c.base.String())
 	if err != nil {
@@ -39,9 +40,9 @@ func (c *Client) Audience() (string, error) {
 	return audience, nil
 }
 
-// RequestGitHubToken requests an ID token for the service from GitHub Actions. The address and the token
-// of the request are those that a job with the permission id-token: write has in its environment.
-// It returns fault.Unavailable if it gets none.
+// RequestGitHubToken requests an ID token for the service from GitHub Actions. The address and the
+// token of the request are those that a job with the permission id-token: write has in its
+// environment. It returns fault.Unavailable if it gets none.
 func (c *Client) RequestGitHubToken(ctx context.Context, address, requestToken string) (string, error) {
 	at, err := url.Parse(address)
 	if err != nil || at.Host == "" {
@@ -70,7 +71,9 @@ func (c *Client) RequestGitHubToken(ctx context.Context, address, requestToken s
 	}
 	text, err := io.ReadAll(io.LimitReader(resp.Body, maxAnswer))
 	if err != nil || resp.StatusCode != http.StatusOK || json.Unmarshal(text, &a) != nil || a.Value == "" {
-		return "", fault.Newf(fault.Unavailable, "GitHub gave no ID token (status %d): the job needs the permission id-token: write", resp.StatusCode)
+		return "",
+			fault.Newf(fault.Unavailable,
+				"GitHub gave no ID token (status %d): the job needs the permission id-token: write", resp.StatusCode)
 	}
 	return a.Value, nil
 }

@@ -25,7 +25,9 @@ type Verdict struct {
 // Validate checks a document against the rules of the registry. It needs no session.
 func (c *Client) Validate(ctx context.Context, document []byte) (Verdict, error) {
 	var v Verdict
-	_, err := c.send(ctx, call{method: http.MethodPost, path: "/v0.1/validate", body: json.RawMessage(document), member: "valid"}, &v)
+	_, err := c.send(ctx, call{
+		method: http.MethodPost, path: "/v0.1/validate", body: json.RawMessage(document), member: "valid",
+	}, &v)
 	return v, err
 }
 
@@ -87,7 +89,8 @@ func (a listAnswer) toRecords() []Record {
 func (c *Client) Publish(ctx context.Context, token string, document []byte) (Record, error) {
 	var a recordAnswer
 	_, err := c.send(ctx, call{
-		method: http.MethodPost, path: "/v0.1/publish", token: token, body: json.RawMessage(document), member: oneServer,
+		method: http.MethodPost, path: "/v0.1/publish", token: token, body: json.RawMessage(document),
+		member: oneServer,
 	}, &a)
 	return a.toRecord(), err
 }
@@ -96,7 +99,8 @@ func (c *Client) Publish(ctx context.Context, token string, document []byte) (Re
 func (c *Client) ListVersions(ctx context.Context, name string) ([]Record, error) {
 	var a listAnswer
 	_, err := c.send(ctx, call{
-		method: http.MethodGet, path: serverPath(name) + "/versions", query: withDeleted(), maxBytes: maxList, member: manyServers,
+		method: http.MethodGet, path: serverPath(name) + "/versions", query: withDeleted(), maxBytes: maxList,
+		member: manyServers,
 	}, &a)
 	return a.toRecords(), err
 }
@@ -105,7 +109,9 @@ func (c *Client) ListVersions(ctx context.Context, name string) ([]Record, error
 // latest one.
 func (c *Client) GetVersion(ctx context.Context, name, version string) (Record, error) {
 	var a recordAnswer
-	_, err := c.send(ctx, call{method: http.MethodGet, path: versionPath(name, version), query: withDeleted(), member: oneServer}, &a)
+	_, err := c.send(ctx, call{
+		method: http.MethodGet, path: versionPath(name, version), query: withDeleted(), member: oneServer,
+	}, &a)
 	return a.toRecord(), err
 }
 
@@ -123,7 +129,10 @@ func (c *Client) SetStatus(ctx context.Context, token string, s StatusChange) ([
 	if s.Message != "" {
 		body["statusMessage"] = s.Message
 	}
-	in := call{method: http.MethodPatch, path: serverPath(s.Name) + "/status", token: token, body: body, maxBytes: maxList, member: manyServers}
+	in := call{
+		method: http.MethodPatch, path: serverPath(s.Name) + "/status", token: token, body: body, maxBytes: maxList,
+		member: manyServers,
+	}
 	if s.Version == "" {
 		var all listAnswer
 		_, err := c.send(ctx, in, &all)
@@ -155,6 +164,8 @@ type Readiness struct {
 // that it is not ready.
 func (c *Client) GetReadiness(ctx context.Context) (Readiness, error) {
 	var r Readiness
-	_, err := c.send(ctx, call{method: http.MethodGet, path: "/ready", otherStatus: http.StatusServiceUnavailable, member: "status"}, &r)
+	_, err := c.send(ctx, call{
+		method: http.MethodGet, path: "/ready", otherStatus: http.StatusServiceUnavailable, member: "status",
+	}, &r)
 	return r, err
 }

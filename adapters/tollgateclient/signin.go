@@ -153,7 +153,8 @@ func (c *Client) TrustDevice(ctx context.Context, token, identity string) error 
 			Revoked  bool   `json:"revoked"`
 		} `json:"devices"`
 	}
-	if _, err := c.send(ctx, call{method: http.MethodGet, path: "/devices", token: token, member: "devices"}, &a); err != nil {
+	if _, err := c.send(ctx, call{method: http.MethodGet, path: "/devices", token: token, member: "devices"},
+		&a); err != nil {
 		return err
 	}
 	for _, d := range a.Devices {

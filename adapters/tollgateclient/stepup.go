@@ -17,7 +17,9 @@ type Challenge struct {
 func (c *Client) BeginStepUp(ctx context.Context, token, method string) (Challenge, error) {
 	var a Challenge
 	_, err := c.send(ctx, call{
-		method: http.MethodPost, path: "/auth/step-up/initiate", token: token, body: map[string]string{"method": method}, member: "challengeId",
+		method: http.MethodPost, path: "/auth/step-up/initiate", token: token, body: map[string]string{
+			"method": method,
+		}, member: "challengeId",
 	}, &a)
 	return a, err
 }
@@ -35,7 +37,9 @@ func (c *Client) VerifyStepUp(ctx context.Context, challenge, code string) (Step
 		NewTrustLevel string `json:"newTrustLevel"`
 	}
 	header, err := c.send(ctx, call{
-		method: http.MethodPost, path: "/auth/step-up/verify", body: map[string]string{"challengeId": challenge, "otp": code},
+		method: http.MethodPost, path: "/auth/step-up/verify", body: map[string]string{
+			"challengeId": challenge, "otp": code,
+		},
 	}, &a)
 	if err != nil {
 		return StepUpResult{}, err

@@ -69,13 +69,16 @@ func New(c Config) (*Client, error) {
 func ParseURL(text string, insecureHTTP bool) (*url.URL, error) {
 	u, err := url.Parse(strings.TrimRight(text, "/"))
 	if err != nil || u.Hostname() == "" || u.Opaque != "" || u.User != nil || u.RawQuery != "" || u.Fragment != "" {
-		return nil, fault.Newf(fault.Invalid, "the address %q is not of the form https://host or https://host/path", text)
+		return nil,
+			fault.Newf(fault.Invalid, "the address %q is not of the form https://host or https://host/path", text)
 	}
 	switch {
 	case u.Scheme == "https", u.Scheme == "http" && (insecureHTTP || isLoopback(u.Hostname())):
 		return u, nil
 	case u.Scheme == "http":
-		return nil, fault.Newf(fault.Invalid, "%s is not https, so others on the network path could read the password: use https, or --insecure-http if the network is safe", text)
+		return nil,
+			fault.Newf(fault.Invalid,
+				"%s is not https, so others on the network path could read the password: use https, or --insecure-http if the network is safe", text)
 	}
 	return nil, fault.Newf(fault.Invalid, "the address %q does not begin with https:// or http://", text)
 }
@@ -95,7 +98,8 @@ var errRedirect = errors.New("the service redirects")
 func checkRedirect(r *http.Request, via []*http.Request) error {
 	first := via[0].URL
 	if r.URL.Scheme != first.Scheme || r.URL.Host != first.Host {
-		return fmt.Errorf("%w to another host, %s://%s: give that address if it is right", errRedirect, r.URL.Scheme, r.URL.Host)
+		return fmt.Errorf("%w to another host, %s://%s: give that address if it is right", errRedirect,
+			r.URL.Scheme, r.URL.Host)
 	}
 	if len(via) >= maxRedirects {
 		return fmt.Errorf("%w more than %d times", errRedirect, maxRedirects)
@@ -108,7 +112,7 @@ type call struct {
 	method      string
 	path        string // below the base, escaped
 	query       url.Values
-	token       string            // access token; empty to send none
+	token       string            // access token; empty to send nothing
 	header      map[string]string // additional headers
 	body        any               // sent as JSON; a json.RawMessage is sent unchanged
 	maxBytes    int64             // maximum size of the response; 0 for maxAnswer

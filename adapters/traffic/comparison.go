@@ -49,7 +49,8 @@ func NewComparison(r simulate.Report) Comparison {
 	c := Comparison{
 		Calls: r.Calls, Old: RefusedCalls{r.OldRefused}, New: RefusedCalls{r.NewRefused},
 		NewlyRefused: r.NewlyRefused, NewlyAdmitted: r.NewlyAdmitted,
-		Rules: make([]RuleRefused, len(r.Rules)), Unused: make([]UnusedRule, len(r.Unused)), Keys: make([]KeyRefused, len(r.Keys)),
+		Rules: make([]RuleRefused, len(r.Rules)), Unused: make([]UnusedRule, len(r.Unused)),
+		Keys: make([]KeyRefused, len(r.Keys)),
 	}
 	for i, rule := range r.Rules {
 		c.Rules[i] = RuleRefused{string(rule.Domain), rule.Path, rule.Calls, rule.OldRefused, rule.NewRefused}

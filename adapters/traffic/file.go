@@ -37,14 +37,15 @@ type opened struct {
 	last time.Time // of the last line; zero without one
 }
 
-// openFile opens a recording to append to it, or creates it. A last line that is incomplete, because
-// the process was killed, is removed. A recording with a time after now is renamed first: lines are in
-// order of time. The error says so if the file is not a recording.
+// openFile opens a recording to append to it, or creates it. A last line that is incomplete,
+// because the process was killed, is removed. A recording with a time after now is renamed first:
+// lines are in order of time. The error says so if the file is not a recording.
 func openFile(path string, now time.Time) (opened, error) {
 	if info, err := os.Stat(path); err == nil && !info.Mode().IsRegular() { // opening a pipe would wait for its reader
 		return opened{}, fmt.Errorf("%s is not a regular file", path)
 	}
-	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE|os.O_APPEND, fileMode) // #nosec G304 -- the operator names the file
+	// #nosec G304 -- the operator names the file
+	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE|os.O_APPEND, fileMode)
 	if err != nil {
 		return opened{}, fmt.Errorf("open the recording: %w", err)
 	}
@@ -66,8 +67,8 @@ func openFile(path string, now time.Time) (opened, error) {
 	return o, nil
 }
 
-// readEnd returns the size of a recording and the time of its last line. It removes what follows the
-// last line.
+// readEnd returns the size of a recording and the time of its last line. It removes what follows
+// the last line.
 func readEnd(f *os.File) (opened, error) {
 	info, err := f.Stat()
 	if err != nil {
@@ -126,8 +127,9 @@ func (f *file) start(now time.Time) (time.Time, error) {
 // checkInterval is the time between two looks at the path.
 const checkInterval = time.Second
 
-// follow closes a file that the path does not name any more because it was renamed or removed, for example by
-// logrotate. The next write opens the path again. A file that was truncated goes on with its own size.
+// follow closes a file that the path does not name any more because it was renamed or removed, for
+// example by logrotate. The next write opens the path again. A file that was truncated goes on with
+// its own size.
 func (f *file) follow(now time.Time) {
 	if f.to == nil || now.Sub(f.checked) < checkInterval {
 		return
@@ -154,7 +156,8 @@ func (f *file) hasRoom(others, line int) bool {
 	return size == 0 || size+int64(line) <= f.maxSize
 }
 
-// write appends lines. If that fails, none of them is in the file, or the next start removes the rest.
+// write appends lines. If that fails, the file does not have any of them, or the next start removes
+// the rest.
 func (f *file) write(lines []byte, now time.Time) error {
 	if f.to == nil {
 		if _, err := f.start(now); err != nil {

@@ -18,8 +18,8 @@ const maxLine = 1 << 20
 // lineBegins is the beginning of each recorded line.
 const lineBegins = `{"time":"`
 
-// timeFormat is RFC 3339 with as many digits in each line, so that lines that are sorted as texts are in
-// order of time.
+// timeFormat is RFC 3339 with as many digits in each line, so that lines that are sorted as texts
+// are in order of time.
 const timeFormat = "2006-01-02T15:04:05.000000000Z07:00"
 
 // entry is a request with its time and answer.

@@ -177,7 +177,8 @@ func (p *parser) parseLimit() ratelimit.Limit {
 			text := p.parseString(name)
 			var ok bool
 			if l.Unit, ok = ratelimit.ParseUnit(text); !ok {
-				p.failf("unit %s is not one of %s", quoteText(text), strings.ToUpper(strings.Join(ratelimit.UnitNames(), ", ")))
+				p.failf("unit %s is not one of %s", quoteText(text),
+					strings.ToUpper(strings.Join(ratelimit.UnitNames(), ", ")))
 			}
 		default:
 			p.failf("unknown name %s in limit", quoteText(name))
@@ -202,8 +203,8 @@ func (n *names) mark(p *parser, bit uint, name string) {
 
 func (n *names) has(bit uint) bool { return *n&(1<<bit) != 0 }
 
-// parseObject parses an object and calls value at the value of each name. what names the object, and
-// is empty for that of the line.
+// parseObject parses an object and calls value at the value of each name. what names the object,
+// and is empty for that of the line.
 func (p *parser) parseObject(what string, value func(name string)) {
 	if !p.accept('{') {
 		p.failWant(what, "an object")

@@ -26,8 +26,8 @@ func NewReader(r io.Reader) *Reader {
 
 // Next returns the next request and its time. The request is valid until the next call.
 //
-// Errors: io.EOF after the last line; fault.Invalid with the number of a line that is malformed; and
-// those of the reader.
+// Errors: io.EOF after the last line; fault.Invalid with the number of a line that is malformed;
+// and those of the reader.
 func (r *Reader) Next() (time.Time, *ratelimit.Request, error) {
 	line, err := r.lines.ReadSlice('\n')
 	switch {
@@ -47,8 +47,8 @@ func (r *Reader) Next() (time.Time, *ratelimit.Request, error) {
 	return e.at, &e.request, nil
 }
 
-// AtLine returns fault.Invalid with the number of the last line and what is wrong with it. It returns
-// other faults than fault.Invalid as they are: they are not about the line.
+// AtLine returns fault.Invalid with the number of the last line and what is wrong with it. It
+// returns other faults than fault.Invalid as they are: they are not about the line.
 func (r *Reader) AtLine(err error) error {
 	what := err.Error()
 	if f, ok := fault.As(err); ok {

@@ -30,8 +30,16 @@ func TestReader(t *testing.T) {
 	zero, most := uint64(0), uint64(ratelimit.MaxHits)
 	want := ratelimit.Request{Domain: `shop "ä" <a>`, Hits: 2, Descriptors: []ratelimit.Descriptor{
 		{Entries: []ratelimit.Entry{{Key: "user", Value: "ada"}, {}}, Hits: &zero, GiveBack: true},
-		{Entries: []ratelimit.Entry{}, Override: &ratelimit.Limit{RequestsPerUnit: ratelimit.MaxHits, Unit: ratelimit.Minute}},
-		{Entries: []ratelimit.Entry{{Key: "y", Value: "x"}}, Hits: &most, Override: &ratelimit.Limit{Unit: ratelimit.Day}},
+		{
+			Entries: []ratelimit.Entry{}, Override: &ratelimit.Limit{
+				RequestsPerUnit: ratelimit.MaxHits, Unit: ratelimit.Minute,
+			},
+		},
+		{
+			Entries: []ratelimit.Entry{{Key: "y", Value: "x"}}, Hits: &most, Override: &ratelimit.Limit{
+				Unit: ratelimit.Day,
+			},
+		},
 	}}
 	spaced := " \t" + strings.NewReplacer(`":`, `" : `, `,"`, " ,\t\"").Replace(whole) + "\r"
 	r := NewReader(iotest.OneByteReader(strings.NewReader(whole + "\n" + spaced + "\n" + whole)))
@@ -65,20 +73,26 @@ func malformed() map[string]string {
 		head + list + `,"domain"}`:     `a : is missing after "domain"`,
 		head + list + `,"domain":"x"}`: "domain is there twice",
 		head + list + `,"user":"x"}`:   `unknown name "user"`,
-		head + list + `,"` + strings.Repeat("x", 200) + `":1}`:  `unknown name "` + strings.Repeat("x", 100) + `…"`,
-		head + list + `,"hits_addend":1}`:                       `unknown name "hits_addend"`,
-		head + list + `,"hitsAddend":-1}`:                       "hitsAddend must be a whole number from 0 to 4294967295",
-		head + list + `,"hitsAddend":1.5}`:                      "hitsAddend must be a whole number from 0 to 4294967295",
-		head + list + `,"hitsAddend":01}`:                       "hitsAddend must be a whole number from 0 to 4294967295",
-		head + list + `,"hitsAddend":4294967296}`:               "hitsAddend must be a whole number from 0 to 4294967295",
-		head + list + `,"hitsAddend":"1"}`:                      "hitsAddend must be a whole number from 0 to 4294967295",
-		head + list + `,"hitsAddend":`:                          "hitsAddend must be a whole number from 0 to 4294967295",
-		head + list + `,"answer":"ok"}`:                         `answer "ok" is neither OK nor OVER_LIMIT`,
-		head + `[]}`:                                            "descriptors must not be empty",
-		head + `{}}`:                                            "descriptors must be a list",
-		head + `[`:                                              "descriptors[] must be an object",
-		head + `[1]}`:                                           "descriptors[] must be an object",
-		head + `[{}]}`:                                          "a descriptor has no entries",
+		head + list + `,"` + strings.Repeat("x", 200) + `":1}`: `unknown name "` + strings.Repeat("x", 100) + `…"`,
+		head + list + `,"hits_addend":1}`:                      `unknown name "hits_addend"`,
+		head + list +
+			`,"hitsAddend":-1}`: "hitsAddend must be a whole number from 0 to 4294967295",
+		head + list +
+			`,"hitsAddend":1.5}`: "hitsAddend must be a whole number from 0 to 4294967295",
+		head + list +
+			`,"hitsAddend":01}`: "hitsAddend must be a whole number from 0 to 4294967295",
+		head + list +
+			`,"hitsAddend":4294967296}`: "hitsAddend must be a whole number from 0 to 4294967295",
+		head + list +
+			`,"hitsAddend":"1"}`: "hitsAddend must be a whole number from 0 to 4294967295",
+		head + list +
+			`,"hitsAddend":`: "hitsAddend must be a whole number from 0 to 4294967295",
+		head + list + `,"answer":"ok"}`: `answer "ok" is neither OK nor OVER_LIMIT`,
+		head + `[]}`:                    "descriptors must not be empty",
+		head + `{}}`:                    "descriptors must be a list",
+		head + `[`:                      "descriptors[] must be an object",
+		head + `[1]}`:                   "descriptors[] must be an object",
+		head + `[{}]}`:                  "a descriptor has no entries",
 		head + `[{"entries":[{"key":"k","value":"v"}]}`:         "a , or ] is missing in descriptors",
 		head + `[{"entries":[{"key":"k"}]}]}`:                   "an entry needs key and value",
 		head + `[{"entries":[{"value":"k"}]}]}`:                 "an entry needs key and value",
@@ -87,12 +101,14 @@ func malformed() map[string]string {
 		head + `[{"entries":[{"key":"k","key":"v"}]}]}`:         "key is there twice",
 		head + `[{"entries":[],"entries":[]}]}`:                 "entries is there twice",
 		head + `[{"entries":[],"hits":1}]}`:                     `unknown name "hits" in a descriptor`,
-		head + `[{"entries":[],"hitsAddend":null}]}`:            "hitsAddend must be a whole number from 0 to 4294967295",
-		head + `[{"entries":[],"isNegativeHits":1}]}`:           "isNegativeHits must be true or false",
-		head + `[{"entries":[],"limit":1}]}`:                    "limit must be an object",
-		head + `[{"entries":[],"limit":{}}]}`:                   "limit has no unit",
-		head + `[{"entries":[],"limit":{"unit":"AGE"}}]}`:       `unit "AGE" is not one of SECOND, MINUTE, HOUR, DAY, WEEK, MONTH, YEAR`,
-		head + `[{"entries":[],"limit":{"burst":1}}]}`:          `unknown name "burst" in limit`,
+		head +
+			`[{"entries":[],"hitsAddend":null}]}`: "hitsAddend must be a whole number from 0 to 4294967295",
+		head + `[{"entries":[],"isNegativeHits":1}]}`: "isNegativeHits must be true or false",
+		head + `[{"entries":[],"limit":1}]}`:          "limit must be an object",
+		head + `[{"entries":[],"limit":{}}]}`:         "limit has no unit",
+		head +
+			`[{"entries":[],"limit":{"unit":"AGE"}}]}`: `unit "AGE" is not one of SECOND, MINUTE, HOUR, DAY, WEEK, MONTH, YEAR`,
+		head + `[{"entries":[],"limit":{"burst":1}}]}`: `unknown name "burst" in limit`,
 		`{"time":1}`:                                                    "time must be a text",
 		`{"time":"2026-01-01 12:00:00Z"}`:                               `time "2026-01-01 12:00:00Z" is not in the form of RFC 3339`,
 		`{"time":"1969-12-31T23:59:59Z"}`:                               `time "1969-12-31T23:59:59Z" is not in the years 1970 to 2105`,
@@ -107,7 +123,8 @@ func malformed() map[string]string {
 		"{\"domain\":\"\xff\"}":                                         "it is not valid UTF-8",
 		"\ufeff" + head + list + "}":                                    "it must be an object",
 		`{"time":"2026-01-01T12:00:00Z","domain":"shop","descriptors" `: `a : is missing after "descriptors"`,
-		`{"time":"` + strings.Repeat("9", 300) + `"}`:                   `time "` + strings.Repeat("9", 100) + `…" is not in the form of RFC 3339`,
+		`{"time":"` + strings.Repeat("9", 300) + `"}`: `time "` + strings.Repeat("9", 100) +
+			`…" is not in the form of RFC 3339`,
 	}
 }
 
@@ -166,7 +183,8 @@ func TestAtLine(t *testing.T) {
 // drawEntry draws what can be recorded.
 func drawEntry(t *rapid.T) entry {
 	e := entry{
-		at:   time.Unix(rapid.Int64Range(0, latest.Unix()-1).Draw(t, "seconds"), rapid.Int64Range(0, 999_999_999).Draw(t, "nanoseconds")),
+		at: time.Unix(rapid.Int64Range(0, latest.Unix()-1).Draw(t, "seconds"),
+			rapid.Int64Range(0, 999_999_999).Draw(t, "nanoseconds")),
 		code: rapid.SampledFrom([]ratelimit.Code{ratelimit.OK, ratelimit.OverLimit}).Draw(t, "code"),
 		request: ratelimit.Request{
 			Domain: ratelimit.Domain(rapid.StringN(1, 10, -1).Draw(t, "domain")), Hits: rapid.Uint32().Draw(t, "hits"),
@@ -175,7 +193,9 @@ func drawEntry(t *rapid.T) entry {
 	for range rapid.IntRange(1, 3).Draw(t, "descriptors") {
 		d := ratelimit.Descriptor{Entries: []ratelimit.Entry{}, GiveBack: rapid.Bool().Draw(t, "give back")}
 		for range rapid.IntRange(0, 3).Draw(t, "entries") {
-			d.Entries = append(d.Entries, ratelimit.Entry{Key: rapid.String().Draw(t, "key"), Value: rapid.String().Draw(t, "value")})
+			d.Entries = append(d.Entries, ratelimit.Entry{
+				Key: rapid.String().Draw(t, "key"), Value: rapid.String().Draw(t, "value"),
+			})
 		}
 		if rapid.Bool().Draw(t, "own hits") {
 			hits := rapid.Uint64Range(0, ratelimit.MaxHits).Draw(t, "descriptor hits")
@@ -244,7 +264,8 @@ func FuzzParseLine(f *testing.F) {
 			Time   time.Time
 			Domain string
 		}
-		if err := json.Unmarshal(line, &object); err != nil || !object.Time.Equal(e.at) || object.Domain != string(e.request.Domain) {
+		if err := json.Unmarshal(line, &object); err != nil || !object.Time.Equal(e.at) ||
+			object.Domain != string(e.request.Domain) {
 			t.Fatalf("%s is %+v for encoding/json (%v), and %+v here", line, object, err, e)
 		}
 		if e.code == 0 {

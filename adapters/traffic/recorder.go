@@ -32,15 +32,16 @@ const (
 
 // Ports are the dependencies of a Recorder.
 type Ports struct {
-	// Sum returns a keyed hash of a value; nil unless Config.Hash. It must be safe for concurrent use.
+	// Sum returns a keyed hash of a value; nil unless Config.Hash. It must be safe for concurrent
+	// use.
 	Sum   func(value string) [32]byte
 	Clock clock.Clock
 	Log   *logrus.Entry
 }
 
-// Recorder makes decisions, and records those requests and answers that are in the sample. Recording
-// never delays or fails a decision: what the disk does not take in time is dropped and counted. It is
-// safe for concurrent use.
+// Recorder makes decisions, and records those requests and answers that are in the sample.
+// Recording never delays or fails a decision: what the disk does not take in time is dropped and
+// counted. It is safe for concurrent use.
 type Recorder struct {
 	decide decide.Func
 	sample sample
@@ -71,7 +72,9 @@ func New(c Config, d decide.Func, counts *Counts, p Ports) (*Recorder, error) {
 	return newRecorder(c, d, counts, p, openFile)
 }
 
-func newRecorder(c Config, d decide.Func, counts *Counts, p Ports, open func(string, time.Time) (opened, error)) (*Recorder, error) {
+func newRecorder(
+	c Config, d decide.Func, counts *Counts, p Ports, open func(string, time.Time) (opened, error),
+) (*Recorder, error) {
 	r := &Recorder{
 		decide: d, clock: p.Clock, log: p.Log, counts: counts, text: func(s string) string { return s },
 		queue: make(chan entry, maxQueued), written: make(chan struct{}),
@@ -131,12 +134,13 @@ func (r *Recorder) dropFull() {
 	r.counts.add(queueFull, 1)
 	// The log may be as slow as the disk, and the caller waits.
 	r.loggedFull.Do(func() {
-		go r.log.Error("requests come faster than they are recorded; some are not recorded, see tollgate_ratelimit_recorded_total")
+		go r.log.Error(
+			"requests come faster than they are recorded; some are not recorded, see tollgate_ratelimit_recorded_total")
 	})
 }
 
-// Close writes what is in the queue, for closeTimeout at most, and closes the file. Later decisions are
-// not recorded.
+// Close writes what is in the queue, for closeTimeout at most, and closes the file. Later decisions
+// are not recorded.
 func (r *Recorder) Close() {
 	r.mutex.Lock()
 	if !r.closed {
@@ -214,7 +218,8 @@ func (r *Recorder) drop(lines int, now time.Time, err error) {
 	r.counts.add(writeFailed, lines)
 	r.retryAt = now.Add(retryAfter)
 	r.logged.Do(func() {
-		r.log.WithError(err).Error("requests cannot be recorded; the recording goes on when the disk takes it, see tollgate_ratelimit_recorded_total")
+		r.log.WithError(err).
+			Error("requests cannot be recorded; the recording goes on when the disk takes it, see tollgate_ratelimit_recorded_total")
 	})
 }
 

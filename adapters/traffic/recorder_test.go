@@ -60,7 +60,9 @@ type fixture struct {
 var noon = time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
 
 // newFixture returns a recorder of all requests, unless change says something else.
-func newFixture(t *testing.T, c clock.Clock, path string, change func(*Config, *func(string, time.Time) (opened, error))) fixture {
+func newFixture(
+	t *testing.T, c clock.Clock, path string, change func(*Config, *func(string, time.Time) (opened, error)),
+) fixture {
 	t.Helper()
 	config, open := Config{File: path, Sample: 1, MaxBytes: 100 << 20}, openFile
 	if change != nil {
@@ -72,7 +74,9 @@ func newFixture(t *testing.T, c clock.Clock, path string, change func(*Config, *
 	log, hook := logtest.NewNullLogger()
 	f := fixture{path: path, counts: NewCounts(prometheus.NewRegistry()), hook: hook}
 	var err error
-	f.Recorder, err = newRecorder(config, refuseMallory, f.counts, Ports{Sum: sumOf, Clock: c, Log: logrus.NewEntry(log)}, open)
+	f.Recorder, err = newRecorder(config, refuseMallory, f.counts, Ports{
+		Sum: sumOf, Clock: c, Log: logrus.NewEntry(log),
+	}, open)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -89,7 +93,9 @@ func (f fixture) call(t *testing.T, value string) {
 }
 
 func newRequest(value string) *ratelimit.Request {
-	return &ratelimit.Request{Domain: "shop", Descriptors: []ratelimit.Descriptor{{Entries: []ratelimit.Entry{{Key: "user", Value: value}}}}}
+	return &ratelimit.Request{
+		Domain: "shop", Descriptors: []ratelimit.Descriptor{{Entries: []ratelimit.Entry{{Key: "user", Value: value}}}},
+	}
 }
 
 // count returns the number of requests with an outcome.
@@ -101,8 +107,8 @@ func (f fixture) count(outcome string) int {
 	return int(m.GetCounter().GetValue())
 }
 
-// readValues returns the values of the first entries of all requests of a recording. It checks that the
-// lines are in order of time, and that others cannot read the file.
+// readValues returns the values of the first entries of all requests of a recording. It checks that
+// the lines are in order of time, and that others cannot read the file.
 func readValues(t *testing.T, path string) (values []string) {
 	t.Helper()
 	content, err := os.ReadFile(path)
@@ -162,13 +168,14 @@ func TestRecorder(t *testing.T) {
 	wantValues(t, f.path, "ada mallory bob")
 }
 
-// TestManyCallers: a recording of many callers at once is complete and in order, also over the change
-// to a new file.
+// TestManyCallers: a recording of many callers at once is complete and in order, also over the
+// change to a new file.
 func TestManyCallers(t *testing.T) {
 	const callers, calls = 16, 500
-	f := newFixture(t, wallClock{}, filepath.Join(t.TempDir(), "r.jsonl"), func(c *Config, _ *func(string, time.Time) (opened, error)) {
-		c.MaxBytes = callers * calls * 70 // the lines take about twice as much
-	})
+	f := newFixture(t, wallClock{}, filepath.Join(t.TempDir(), "r.jsonl"),
+		func(c *Config, _ *func(string, time.Time) (opened, error)) {
+			c.MaxBytes = callers * calls * 70 // the lines take about twice as much
+		})
 	var all sync.WaitGroup
 	for caller := range callers {
 		all.Go(func() {
@@ -192,7 +199,7 @@ func TestManyCallers(t *testing.T) {
 	}
 }
 
-// TestSample: all requests of a key are recorded or none, and about the part that the setting says.
+// TestSample: all requests of a key are recorded or not, and about the part that the setting says.
 func TestSample(t *testing.T) {
 	const keys = 20_000
 	for _, part := range []float64{0.01, 0.5, 1} {
@@ -215,8 +222,16 @@ func TestSample(t *testing.T) {
 		}
 	}
 	for _, pair := range [][2]*ratelimit.Request{
-		{{Domain: "a", Descriptors: newRequest("x").Descriptors}, {Domain: "b", Descriptors: newRequest("x").Descriptors}},
-		{{Descriptors: []ratelimit.Descriptor{{Entries: []ratelimit.Entry{{Key: "a", Value: "bc"}}}}}, {Descriptors: []ratelimit.Descriptor{{Entries: []ratelimit.Entry{{Key: "ab", Value: "c"}}}}}},
+		{
+			{Domain: "a", Descriptors: newRequest("x").Descriptors}, {
+				Domain: "b", Descriptors: newRequest("x").Descriptors,
+			},
+		},
+		{
+			{Descriptors: []ratelimit.Descriptor{{Entries: []ratelimit.Entry{{Key: "a", Value: "bc"}}}}}, {
+				Descriptors: []ratelimit.Descriptor{{Entries: []ratelimit.Entry{{Key: "ab", Value: "c"}}}},
+			},
+		},
 	} {
 		if hashKey(pair[0]) == hashKey(pair[1]) {
 			t.Errorf("%v and %v are one key", pair[0], pair[1])
@@ -227,8 +242,11 @@ func TestSample(t *testing.T) {
 func TestNewFile(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "r.jsonl")
 	clock := clocktest.NewManual(noon)
-	line := int64(len(`{"time":"2026-01-01T12:00:00.000000000Z","domain":"shop","descriptors":[{"entries":[{"key":"user","value":"a"}]}],"answer":"OK"}` + "\n"))
-	f := newFixture(t, clock, path, func(c *Config, _ *func(string, time.Time) (opened, error)) { c.MaxBytes = 2*line + 1 })
+	line := int64(len(
+		`{"time":"2026-01-01T12:00:00.000000000Z","domain":"shop","descriptors":[{"entries":[{"key":"user","value":"a"}]}],"answer":"OK"}` + "\n"))
+	f := newFixture(t, clock, path, func(c *Config, _ *func(string, time.Time) (opened, error)) {
+		c.MaxBytes = 2*line + 1
+	})
 	for _, value := range strings.Fields("a b c d e") {
 		f.call(t, value)
 	}
@@ -250,7 +268,8 @@ func TestHash(t *testing.T) {
 	clock := clocktest.NewManual(noon)
 	var lines []string
 	for _, name := range []string{"before", "after"} { // a restart
-		f := newFixture(t, clock, filepath.Join(dir, name), func(c *Config, _ *func(string, time.Time) (opened, error)) { c.Hash = true })
+		f := newFixture(t, clock, filepath.Join(dir, name),
+			func(c *Config, _ *func(string, time.Time) (opened, error)) { c.Hash = true })
 		f.call(t, "ada")
 		f.Close()
 		lines = append(lines, readValues(t, f.path)...)
@@ -377,8 +396,8 @@ func faultyFiles(s *faulty) func(*Config, *func(string, time.Time) (opened, erro
 	}
 }
 
-// TestFullDisk: what cannot be written is dropped, counted and logged once, the decisions go on, and so
-// does the recording as soon as there is space.
+// TestFullDisk: what cannot be written is dropped, counted and logged once, the decisions go on,
+// and so does the recording as soon as there is space.
 func TestFullDisk(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "r.jsonl")
 	synctest.Test(t, func(t *testing.T) {
@@ -398,17 +417,20 @@ func TestFullDisk(t *testing.T) {
 		f.call(t, "b")
 		f.Close()
 		if f.count(recorded) != 2 || f.count(writeFailed) != 6 || len(f.hook.AllEntries()) != 1 {
-			t.Errorf("%d recorded, %d failed, %d lines in the log", f.count(recorded), f.count(writeFailed), len(f.hook.AllEntries()))
+			t.Errorf("%d recorded, %d failed, %d lines in the log", f.count(recorded), f.count(writeFailed),
+				len(f.hook.AllEntries()))
 		}
-		if line := f.hook.LastEntry(); line == nil || line.Level != logrus.ErrorLevel || !strings.Contains(line.Data["error"].(error).Error(), "no space") {
+		if line := f.hook.LastEntry(); line == nil || line.Level != logrus.ErrorLevel ||
+			!strings.Contains(line.Data["error"].(error).Error(), "no space") {
 			t.Errorf("got %v", line)
 		}
 	})
 	wantValues(t, path, "a b")
 }
 
-// TestFileIsMoved: a recording goes on in a new file when the operator, or logrotate, has renamed, removed or
-// truncated the file. While none can be created, requests are counted as not recorded.
+// TestFileIsMoved: a recording goes on in a new file when the operator, or logrotate, has renamed,
+// removed or truncated the file. While no file can be created, requests are counted as not
+// recorded.
 func TestFileIsMoved(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "sub", "r.jsonl")
@@ -502,7 +524,8 @@ func TestBounds(t *testing.T) {
 		close(disk.stuck)
 		f.Close()
 		if f.count(tooLong) != 1 || f.count(recorded)+f.count(queueFull)+f.count(tooLong) != 102 {
-			t.Errorf("%d are too long, %d recorded, %d dropped", f.count(tooLong), f.count(recorded), f.count(queueFull))
+			t.Errorf("%d are too long, %d recorded, %d dropped", f.count(tooLong), f.count(recorded),
+				f.count(queueFull))
 		}
 		if f.queued.Load() != 0 {
 			t.Errorf("%d bytes are left in the queue", f.queued.Load())
@@ -529,7 +552,8 @@ func TestConfig(t *testing.T) {
 // BenchmarkDecide compares a decision without a recording with one outside and one in its sample.
 func BenchmarkDecide(b *testing.B) {
 	log, _ := logtest.NewNullLogger()
-	r, err := New(Config{File: filepath.Join(b.TempDir(), "r.jsonl"), Sample: 1, MaxBytes: 1 << 30}, refuseMallory, NewCounts(prometheus.NewRegistry()),
+	r, err := New(Config{File: filepath.Join(b.TempDir(), "r.jsonl"), Sample: 1, MaxBytes: 1 << 30}, refuseMallory,
+		NewCounts(prometheus.NewRegistry()),
 		Ports{Clock: wallClock{}, Log: logrus.NewEntry(log)})
 	if err != nil {
 		b.Fatal(err)
@@ -537,7 +561,9 @@ func BenchmarkDecide(b *testing.B) {
 	b.Cleanup(r.Close)
 	outside := &Recorder{decide: refuseMallory}
 	request := newRequest("user-1234567")
-	for name, decider := range map[string]decide.Func{"off": refuseMallory, "outside": outside.Decide, "sampled": r.Decide} {
+	for name, decider := range map[string]decide.Func{
+		"off": refuseMallory, "outside": outside.Decide, "sampled": r.Decide,
+	} {
 		b.Run(name, func(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
@@ -551,7 +577,8 @@ func BenchmarkDecide(b *testing.B) {
 
 // BenchmarkReader measures the reading of lines.
 func BenchmarkReader(b *testing.B) {
-	line := head + `[{"entries":[{"key":"customer","value":"user-1234567"}]},{"entries":[{"key":"path","value":"/images/1.png"}]}],"answer":"OK"}` + "\n"
+	line := head +
+		`[{"entries":[{"key":"customer","value":"user-1234567"}]},{"entries":[{"key":"path","value":"/images/1.png"}]}],"answer":"OK"}` + "\n"
 	recording := strings.Repeat(line, 10_000)
 	b.SetBytes(int64(len(line)))
 	b.ReportAllocs()

@@ -10,14 +10,14 @@ type sample struct {
 
 // has reports whether a request is in the sample. It depends on the domain and the first descriptor
 // only, and is the same on all instances and after a restart, so that either all requests of a key
-// are recorded or none (contract L-61).
+// are recorded or not (contract L-61).
 func (s sample) has(r *ratelimit.Request) bool {
 	return s.all || len(r.Descriptors) > 0 && hashKey(r) < s.below
 }
 
-// hashKey returns a hash of the domain and the first descriptor of a request: FNV-1a, whose bits are
-// mixed at the end by the finalizer of MurmurHash3, because the upper bits of the hashes of short
-// texts are alike.
+// hashKey returns a hash of the domain and the first descriptor of a request: FNV-1a, whose bits
+// are mixed at the end by the finalizer of MurmurHash3, because the upper bits of the hashes of
+// short texts are alike.
 func hashKey(r *ratelimit.Request) uint64 {
 	h := hashText(14695981039346656037, string(r.Domain))
 	for i := range r.Descriptors[0].Entries {

@@ -22,7 +22,8 @@ type scripted struct {
 	source, clockKey, mode string
 }
 
-// newScripted reads the script. The clock is read from a key, and no key expires before the test ends.
+// newScripted reads the script. The clock is read from a key, and no key expires before the test
+// ends.
 func newScripted(t *testing.T, mode string) scripted {
 	t.Helper()
 	const file = "count.lua"
@@ -79,11 +80,12 @@ func scripts(t *testing.T) map[string]scripted {
 
 // drawUnit draws a unit.
 func drawUnit(t *rapid.T) time.Duration {
-	return rapid.SampledFrom([]ratelimit.Unit{ratelimit.Second, ratelimit.Minute, ratelimit.Hour, ratelimit.Day}).Draw(t, "unit").Window()
+	return rapid.SampledFrom([]ratelimit.Unit{ratelimit.Second, ratelimit.Minute, ratelimit.Hour, ratelimit.Day}).
+		Draw(t, "unit").Window()
 }
 
-// drawStep draws the time between two calls, in whole microseconds: often that until the reset, or a
-// microsecond less.
+// drawStep draws the time between two calls, in whole microseconds: often that until the reset, or
+// a microsecond less.
 func drawStep(t *rapid.T, unit, reset time.Duration) time.Duration {
 	if less := rapid.IntRange(-2, 1).Draw(t, "less than the reset"); less >= 0 {
 		return max(reset-time.Duration(less)*time.Microsecond, 0)
@@ -120,11 +122,12 @@ func TestScriptsOfSlidingWindows(t *testing.T) {
 	}
 }
 
-// slack is the time in microseconds to which the scripts of token buckets are exact: two roundings to 1/64.
+// slack is the time in microseconds to which the scripts of token buckets are exact: two roundings
+// to 1/64.
 const slack = 2.0 / 64
 
-// TestScriptsOfTokenBuckets: at random times, the scripts admit what fits into a bucket by its definition, in
-// the time that is left until the bucket is full, but for the slack.
+// TestScriptsOfTokenBuckets: at random times, the scripts admit what fits into a bucket by its
+// definition, in the time that is left until the bucket is full, but for the slack.
 func TestScriptsOfTokenBuckets(t *testing.T) {
 	run := newKeys()
 	for name, s := range scripts(t) {
@@ -132,8 +135,11 @@ func TestScriptsOfTokenBuckets(t *testing.T) {
 			n := 0
 			rapid.Check(t, func(t *rapid.T) {
 				n++
-				limit, burst, unit := rapid.Uint64Range(1, 1000).Draw(t, "limit"), rapid.Uint64Range(1, 60).Draw(t, "burst"), drawUnit(t)
-				b := bucketModel{perHit: float64(unit.Microseconds()) / float64(limit), burst: float64(burst), unit: unit}
+				limit, burst, unit := rapid.Uint64Range(1, 1000).Draw(t, "limit"),
+					rapid.Uint64Range(1, 60).Draw(t, "burst"), drawUnit(t)
+				b := bucketModel{
+					perHit: float64(unit.Microseconds()) / float64(limit), burst: float64(burst), unit: unit,
+				}
 				now := time.UnixMicro(1_800_000_000_000_000)
 				var v ratelimit.Verdict
 				for range rapid.IntRange(1, 30).Draw(t, "calls") {
@@ -143,7 +149,8 @@ func TestScriptsOfTokenBuckets(t *testing.T) {
 					hits := rapid.Int64Range(-2, int64(burst)+2).Draw(t, "hits")
 					var stored string
 					v, stored = s.admit(t, counter.Hit{
-						Key: run(fmt.Sprint(name, n)), Addend: hits, Limit: limit, Window: unit, Burst: burst, Algorithm: ratelimit.TokenBucket,
+						Key: run(fmt.Sprint(name, n)), Addend: hits, Limit: limit, Window: unit, Burst: burst,
+						Algorithm: ratelimit.TokenBucket,
 					}, now)
 					b.check(t, float64(hits), v)
 					b.resume(t, stored, now)
@@ -203,7 +210,12 @@ func BenchmarkAdmit(b *testing.B) {
 			b.ReportAllocs()
 			b.SetParallelism(32)
 			b.RunParallel(func(pb *testing.PB) {
-				hits := []counter.Hit{{Key: key(a.String()), Addend: 1, Limit: 4e9, Burst: 4e9, Window: time.Hour, TTL: time.Hour, Algorithm: a}}
+				hits := []counter.Hit{
+					{
+						Key: key(a.String()), Addend: 1, Limit: 4e9, Burst: 4e9, Window: time.Hour, TTL: time.Hour,
+						Algorithm: a,
+					},
+				}
 				results := make([]counter.Result, 1)
 				for pb.Next() {
 					if err := store.Count(b.Context(), hits, results, counter.Each); err != nil {

@@ -9,10 +9,10 @@ import (
 	"github.com/tollgate-dev/tollgate/core/auth"
 )
 
-// copyAuthenticator authenticates copies of sessions, so that an attacker who can write to the store
-// can neither change a session nor make one (contract A-62). The tag covers the key in the store and
-// the bytes of the copy, which contain the time of reading: a copy is good for one session, and only
-// for sessioncache.MaxAge after it was read. It is safe for concurrent use.
+// copyAuthenticator authenticates copies of sessions, so that an attacker who can write to the
+// store can neither change a session nor make one (contract A-62). The tag covers the key in the
+// store and the bytes of the copy, which contain the time of reading: a copy is good for one
+// session, and only for sessioncache.MaxAge after it was read. It is safe for concurrent use.
 type copyAuthenticator struct {
 	hashes sync.Pool // of hash.Hash: a keyed hash that was used before costs no allocation
 }
@@ -26,8 +26,8 @@ func (a *copyAuthenticator) seal(key string, content []byte) []byte {
 	return a.sum(content, key, content)
 }
 
-// open returns the bytes of a copy without the tag, and false if the tag is not the one of the key and
-// the bytes.
+// open returns the bytes of a copy without the tag, and false if the tag is not the one of the key
+// and the bytes.
 func (a *copyAuthenticator) open(key string, sealed []byte) (content []byte, ok bool) {
 	if len(sealed) < sha256.Size {
 		return nil, false

@@ -42,7 +42,8 @@ func (a attacker) read(id auth.SessionID) []byte {
 
 func (a attacker) write(id auth.SessionID, value []byte) {
 	a.t.Helper()
-	err := a.client.Do(a.t.Context(), a.client.B().Set().Key("tollgate:session:"+string(id)).Value(vk.BinaryString(value)).Build()).Error()
+	err := a.client.Do(a.t.Context(),
+		a.client.B().Set().Key("tollgate:session:"+string(id)).Value(vk.BinaryString(value)).Build()).Error()
 	if err != nil {
 		a.t.Fatal(err)
 	}
@@ -59,8 +60,9 @@ func (a attacker) putCopy(c *valkey.Sessions, s auth.Session) []byte {
 	return a.read(s.ID)
 }
 
-// TestForgedCopyIsAMiss is an attacker who changes what the store has. The reader has not read these
-// copies before, because an instance keeps an authentic copy until the store reports the change.
+// TestForgedCopyIsAMiss is an attacker who changes what the store has. The reader has not read
+// these copies before, because an instance keeps an authentic copy until the store reports the
+// change.
 func TestForgedCopyIsAMiss(t *testing.T) {
 	s := newServer(t).start()
 	victim, reader := openSessions(t, s.Address, system.Clock{}), openSessions(t, s.Address, system.Clock{})
@@ -80,7 +82,8 @@ func TestForgedCopyIsAMiss(t *testing.T) {
 		thief.write(id, changed)
 		sessioncachetest.MustMiss(t, reader, id, "one bit changed")
 	}
-	forger, end, err := valkey.OpenSessions(t.Context(), newConfig(s.Address), newCopyKey(t, "x"), system.Clock{}, discardLog())
+	forger, end, err := valkey.OpenSessions(t.Context(), newConfig(s.Address), newCopyKey(t, "x"), system.Clock{},
+		discardLog())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -111,9 +114,10 @@ func TestForgedCopyIsAMiss(t *testing.T) {
 	}
 }
 
-// TestReplayedCopyIsBounded is an attacker who puts back a copy from before a change of its session. The
-// instance that made the change never uses it; the others use it for sessioncache.MaxAge after it was
-// read from the database, which is as long as without an attacker (contract A-26).
+// TestReplayedCopyIsBounded is an attacker who puts back a copy from before a change of its
+// session. The instance that made the change never uses it; the others use it for
+// sessioncache.MaxAge after it was read from the database, which is as long as without an attacker
+// (contract A-26).
 func TestReplayedCopyIsBounded(t *testing.T) {
 	s := newServer(t).start()
 	later := new(shiftedClock)

@@ -26,7 +26,7 @@ func (b batch) validate() error {
 	return nil
 }
 
-// isPlain reports whether all hits are of fixed windows and none is given back.
+// isPlain reports whether all hits are of fixed windows and no hit is given back.
 func (b batch) isPlain() bool {
 	for i := range b.hits {
 		if b.hits[i].Algorithm != ratelimit.FixedWindow || b.hits[i].Addend < 0 {
@@ -53,8 +53,8 @@ type groups struct {
 	count   func(context.Context, batch, counter.Mode) error
 }
 
-// groupHits returns the indices of the hits of each group: with all hits of a key, and not many more than
-// most, with keys for which of returns the same.
+// groupHits returns the indices of the hits of each group: with all hits of a key, and not many
+// more than most, with keys for which of returns the same.
 func groupHits[K comparable](hits []counter.Hit, most int, of func(key string) K) [][]int {
 	var indices [][]int
 	ofKey, latest := map[string]int{}, map[K]int{}
@@ -93,8 +93,8 @@ func (g groups) countEach(ctx context.Context, m counter.Mode) error {
 	return all.Wait()
 }
 
-// countAllOrNone first reads all counters. If hits of some groups are over their limits, it counts only
-// these groups, else all. The package documentation describes what this does not guarantee.
+// countAllOrNone first reads all counters. If hits of some groups are over their limits, it counts
+// only these groups, else all. The package documentation describes what this does not guarantee.
 func (g groups) countAllOrNone(ctx context.Context) error {
 	looks := g
 	looks.hits = slices.Clone(g.hits)
@@ -112,8 +112,8 @@ func (g groups) countAllOrNone(ctx context.Context) error {
 	return g.countEach(ctx, counter.AllOrNone)
 }
 
-// wouldBeOver reports whether the hits, counted in order, would be refused or take a counter over its limit.
-// The results are those of a look at the counters.
+// wouldBeOver reports whether the hits, counted in order, would be refused or take a counter over
+// its limit. The results are those of a look at the counters.
 func (b batch) wouldBeOver() bool {
 	over := counter.FindOver(b.hits, make([]counter.Result, len(b.hits)), func(i int, addend int64) counter.Result {
 		before := &b.results[i]

@@ -11,14 +11,15 @@
 // disappeared (evicted, flushed, lost in a failover), INCRBY returns the addend alone, and the
 // client sets the expiry again.
 //
-// While a command for a key is in progress, further calls with one hit of this key wait for a moment (less
-// than a thirty-second of the timeout) or until it has ended, and the next command counts their hits
-// together. Each call gets its own count. A call that gives up while it waits is counted.
+// While a command for a key is in progress, further calls with one hit of this key wait for a
+// moment (less than a thirty-second of the timeout) or until it has ended, and the next command
+// counts their hits together. Each call gets its own count. A call that gives up while it waits is
+// counted.
 //
 // # Failures of the store
 //
-// Every call ends within KVSTORE_TIMEOUT and a sixteenth of it, however many steps it has. After five
-// consecutive commands without an answer, calls fail at once until a background probe gets an
+// Every call ends within KVSTORE_TIMEOUT and a sixteenth of it, however many steps it has. After
+// five consecutive commands without an answer, calls fail at once until a background probe gets an
 // answer. If the connection breaks during a call, the call is repeated within its deadline. If the
 // first attempt had been executed after all, its hits count twice, which never lets more requests
 // through than the limit. A call that subtracts hits is not repeated, because subtracting twice
@@ -29,18 +30,18 @@
 //
 // The hits of one Add are sent to their nodes in parallel. Each node fails on its own: while a node
 // does not answer, calls that need it fail, and all others succeed. A script cannot span several
-// slots, and keys are not changed to force them into one slot. So a call in the mode AllOrNone over several slots
-// first reads all counters. If none would be over its limit, it then counts slot by slot, each slot
-// atomically. Between the two steps a parallel request may fill a counter. This counter is then
-// over its limit, but the hits in the other slots were counted too. So a limit never lets more
-// requests through, but one hit too many may be counted, contrary to contract L-10 (see contract
-// L-42). A call within one slot is exact, and so is every call with one hit.
+// slots, and keys are not changed to force them into one slot. So a call in the mode AllOrNone over
+// several slots first reads all counters. If all would be within their limits, it then counts slot
+// by slot, each slot atomically. Between the two steps a parallel request may fill a counter. This
+// counter is then over its limit, but the hits in the other slots were counted too. So a limit
+// never lets more requests through, but one hit too many may be counted, contrary to contract L-10
+// (see contract L-42). A call within one slot is exact, and so is every call with one hit.
 //
 // # Many hits
 //
-// A server does nothing else while it executes a script. So a script decides about at most 100 hits, or 500 in
-// the mode AllOrNone; more than these are counted in two steps too, as over several slots, outside clusters as
-// well. At most 1000 commands of fixed windows are sent at once.
+// A server does nothing else while it executes a script. So a script decides about at most 100
+// hits, or 500 in the mode AllOrNone; more than these are counted in two steps too, as over several
+// slots, outside clusters as well. At most 1000 commands of fixed windows are sent at once.
 package valkey
 
 import (
@@ -82,7 +83,10 @@ func openWith(ctx context.Context, cfg Config, log *logrus.Entry, connect dialFu
 	if connect != nil {
 		options.DialCtxFn = guarded(connect)
 	}
-	m := &managedClient{deadlines: deadline.NewSource(cfg.Timeout), dialTimeout: cfg.Timeout, probeWhenIdle: cfg.HealthNeedsConnection, log: log}
+	m := &managedClient{
+		deadlines: deadline.NewSource(cfg.Timeout), dialTimeout: cfg.Timeout,
+		probeWhenIdle: cfg.HealthNeedsConnection, log: log,
+	}
 	m.newClient = func() (valkey.Client, error) { return connectWithFallback(options) }
 	end := openManagedClient(ctx, m)
 	c := &Client{store: m, known: newKnownKeys(), pipelineLimit: cfg.PipelineLimit}

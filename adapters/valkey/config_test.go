@@ -34,15 +34,43 @@ func TestTarget(t *testing.T) {
 		{"valkey://u:p%40@kv:1/", Single, "tcp", target{addresses: []string{"kv:1"}, auth: credentials{"u", "p@"}}},
 		{"rediss://:p@kv:1", Single, "tcp", target{addresses: []string{"kv:1"}, auth: credentials{"", "p"}, tls: true}},
 		{"valkeys://kv:1", Single, "tcp", target{addresses: []string{"kv:1"}, tls: true}},
-		{"unix:///run/kv.sock?db=2", Single, "tcp", target{addresses: []string{"/run/kv.sock"}, unix: true, database: 2}},
-		{"unix://u:p@/run/kv.sock", Single, "tcp", target{addresses: []string{"/run/kv.sock"}, unix: true, auth: credentials{"u", "p"}}},
+		{
+			"unix:///run/kv.sock?db=2", Single, "tcp", target{
+				addresses: []string{"/run/kv.sock"}, unix: true, database: 2,
+			},
+		},
+		{
+			"unix://u:p@/run/kv.sock", Single, "tcp", target{
+				addresses: []string{"/run/kv.sock"}, unix: true, auth: credentials{"u", "p"},
+			},
+		},
 		{"main,a:1, b:2", Sentinel, "tcp", target{addresses: []string{"a:1", "b:2"}, master: "main"}},
 		{"a:1,b:2", Cluster, "tcp", target{addresses: []string{"a:1", "b:2"}}},
-		{"redis://kv:1?db=9&username=u&password=p", Single, "tcp", target{addresses: []string{"kv:1"}, auth: credentials{"u", "p"}, database: 9}},
-		{"redis://user:pass@kv:1/3?db=9&username=u&password=p", Single, "tcp", target{addresses: []string{"kv:1"}, auth: credentials{"user", "pass"}, database: 3}},
-		{"redis://u:p@a:1,redis://u:p@b:2", Cluster, "tcp", target{addresses: []string{"a:1", "b:2"}, auth: credentials{"u", "p"}}},
-		{"redis://u:p@a:1, b:2,rediss://c", Cluster, "tcp", target{addresses: []string{"a:1", "b:2", "c:6379"}, auth: credentials{"u", "p"}, tls: true}},
-		{"main,redis://u:p@a:1,redis://u:p@b:2", Sentinel, "tcp", target{addresses: []string{"a:1", "b:2"}, master: "main", sentinel: credentials{"u", "p"}}},
+		{
+			"redis://kv:1?db=9&username=u&password=p", Single, "tcp", target{
+				addresses: []string{"kv:1"}, auth: credentials{"u", "p"}, database: 9,
+			},
+		},
+		{
+			"redis://user:pass@kv:1/3?db=9&username=u&password=p", Single, "tcp", target{
+				addresses: []string{"kv:1"}, auth: credentials{"user", "pass"}, database: 3,
+			},
+		},
+		{
+			"redis://u:p@a:1,redis://u:p@b:2", Cluster, "tcp", target{
+				addresses: []string{"a:1", "b:2"}, auth: credentials{"u", "p"},
+			},
+		},
+		{
+			"redis://u:p@a:1, b:2,rediss://c", Cluster, "tcp", target{
+				addresses: []string{"a:1", "b:2", "c:6379"}, auth: credentials{"u", "p"}, tls: true,
+			},
+		},
+		{
+			"main,redis://u:p@a:1,redis://u:p@b:2", Sentinel, "tcp", target{
+				addresses: []string{"a:1", "b:2"}, master: "main", sentinel: credentials{"u", "p"},
+			},
+		},
 	} {
 		cfg := validConfig()
 		cfg.URL, cfg.Type, cfg.SocketType = c.url, c.kind, c.socket
@@ -124,7 +152,8 @@ func TestDefaultsAreValid(t *testing.T) {
 		t.Error(err)
 	}
 	cfg.URL, cfg.Auth, cfg.TLSCACert = "kv:1", "p", "ca"
-	if got := second.Config(cfg); got.URL != "kv:2" || got.Auth != "" || got.TLSCACert != "ca" || got.Timeout != cfg.Timeout || got.Validate() != nil {
+	if got := second.Config(cfg); got.URL != "kv:2" || got.Auth != "" || got.TLSCACert != "ca" ||
+		got.Timeout != cfg.Timeout || got.Validate() != nil {
 		t.Errorf("settings of the second store: %+v", got)
 	}
 }
@@ -167,7 +196,9 @@ func TestTLSVerification(t *testing.T) {
 			t.Fatal(err)
 		}
 		options.ServerName = "kv.test"
-		conn, err := (&tls.Dialer{Config: options}).DialContext(t.Context(), "tcp", listenTLS(t, c.server.Issue(t, c.host)))
+		conn, err := (&tls.Dialer{
+			Config: options,
+		}).DialContext(t.Context(), "tcp", listenTLS(t, c.server.Issue(t, c.host)))
 		if (err == nil) != c.want {
 			t.Errorf("%s: %v", c.name, err)
 		}
@@ -180,7 +211,9 @@ func TestTLSVerification(t *testing.T) {
 // listenTLS returns the address of a server that closes each connection after the TLS handshake.
 func listenTLS(t *testing.T, certificate *testcert.Certificate) string {
 	t.Helper()
-	l, err := tls.Listen("tcp", "127.0.0.1:0", &tls.Config{Certificates: []tls.Certificate{certificate.Pair()}, MinVersion: tls.VersionTLS12})
+	l, err := tls.Listen("tcp", "127.0.0.1:0", &tls.Config{
+		Certificates: []tls.Certificate{certificate.Pair()}, MinVersion: tls.VersionTLS12,
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -211,7 +244,9 @@ func TestEnvoyNames(t *testing.T) {
 	if err != nil || cfg.Type != Single || cfg.Validate() != nil {
 		t.Errorf("KVSTORE_TYPE=SINGLE is %q, %v", cfg.Type, err)
 	}
-	second := PerSecondConfig{Enabled: true, URL: "kv:2", SocketType: "tcp", Type: Single, PoolSize: 1, Timeout: time.Second}
+	second := PerSecondConfig{
+		Enabled: true, URL: "kv:2", SocketType: "tcp", Type: Single, PoolSize: 1, Timeout: time.Second,
+	}
 	if got := second.Config(cfg).Timeout; got != time.Second {
 		t.Errorf("the second store waits %v, want its own timeout of 1s", got)
 	}

@@ -14,8 +14,8 @@ import (
 	"github.com/tollgate-dev/tollgate/ports/counter"
 )
 
-// Count implements counter.Store. Hits of fixed windows that are not given back need one command each; the
-// script counts the others, and several hits in the mode AllOrNone.
+// Count implements counter.Store. Hits of fixed windows that are not given back need one command
+// each; the script counts the others, and several hits in the mode AllOrNone.
 func (c *Client) Count(ctx context.Context, hits []counter.Hit, results []counter.Result, m counter.Mode) error {
 	b := batch{hits, results}
 	err := b.validate()
@@ -38,8 +38,8 @@ func (c *Client) Count(ctx context.Context, hits []counter.Hit, results []counte
 // connection do not wait for long.
 const maxPipeline = 1000
 
-// maxParallel is the greatest number of groups of a request that are sent to a cluster at the same time, so
-// that a request with keys in very many slots leaves room for others.
+// maxParallel is the greatest number of groups of a request that are sent to a cluster at the same
+// time, so that a request with keys in very many slots leaves room for others.
 const maxParallel = 32
 
 // newGroups returns groups of hits that count counts: in a cluster many at the same time.
@@ -139,7 +139,8 @@ func (c *Client) sendPipeline(ctx context.Context, client valkey.Client, b batch
 	return c.storeCounts(ctx, client, b, steps, replies)
 }
 
-// newCountCommand returns the command that counts one hit, which is not given back, and returns the count.
+// newCountCommand returns the command that counts one hit, which is not given back, and returns the
+// count.
 func newCountCommand(b valkey.Builder, h *counter.Hit) valkey.Completed {
 	if h.Addend == 0 {
 		return b.Get().Key(h.Key).Build()
@@ -147,9 +148,11 @@ func newCountCommand(b valkey.Builder, h *counter.Hit) valkey.Completed {
 	return b.Incrby().Key(h.Key).Increment(h.Addend).Build()
 }
 
-// storeCounts writes the counts in the replies to b.results. If a known counter had disappeared, so that its
-// hit created it again, it sets the expiry.
-func (c *Client) storeCounts(ctx context.Context, client valkey.Client, b batch, steps []step, replies []valkey.ValkeyResult) error {
+// storeCounts writes the counts in the replies to b.results. If a known counter had disappeared, so
+// that its hit created it again, it sets the expiry.
+func (c *Client) storeCounts(
+	ctx context.Context, client valkey.Client, b batch, steps []step, replies []valkey.ValkeyResult,
+) error {
 	var repairs []valkey.Completed
 	for i, s := range steps {
 		h := &b.hits[i]
@@ -159,7 +162,8 @@ func (c *Client) storeCounts(ctx context.Context, client valkey.Client, b batch,
 		}
 		b.results[i] = counter.Result{Count: n}
 		if h.Addend > 0 && !s.created && n == uint64(h.Addend) {
-			repairs = append(repairs, client.B().Pexpire().Key(h.Key).Milliseconds(counterTTL(h).Milliseconds()).Build())
+			repairs = append(repairs,
+				client.B().Pexpire().Key(h.Key).Milliseconds(counterTTL(h).Milliseconds()).Build())
 		}
 	}
 	for _, r := range client.DoMulti(ctx, repairs...) {
@@ -173,8 +177,8 @@ func (c *Client) storeCounts(ctx context.Context, client valkey.Client, b batch,
 // errNoCount means that the server replied to a hit with what is not the count after it.
 var errNoCount = errors.New("the counter store did not return the count")
 
-// parseCount returns the count in the result of a hit: the maximum if it cannot grow further, and 0 for a
-// counter that was read and does not exist. After an addition there is one.
+// parseCount returns the count in the result of a hit: the maximum if it cannot grow further, and 0
+// for a counter that was read and does not exist. After an addition there is one.
 func parseCount(r valkey.ValkeyResult, addend int64) (uint64, error) {
 	n, err := r.AsInt64()
 	switch {

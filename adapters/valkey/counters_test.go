@@ -36,7 +36,9 @@ func TestCountersContract(t *testing.T) {
 			t.Parallel()
 			cfg := newConfig(address)
 			change(&cfg)
-			subject := countertest.Subject{Store: open(t, cfg), Key: newKeys(), TTL: remainingTTL(newDirectClient(t, address))}
+			subject := countertest.Subject{
+				Store: open(t, cfg), Key: newKeys(), TTL: remainingTTL(newDirectClient(t, address)),
+			}
 			countertest.Run(t, func(*testing.T) countertest.Subject { return subject })
 		})
 	}
@@ -46,7 +48,9 @@ func TestCountersContractOverSocket(t *testing.T) {
 	socket := t.TempDir() + "/s"
 	s := newServer(t, "--unixsocket", socket).start()
 	for _, url := range []string{socket, "unix://" + socket} {
-		subject := countertest.Subject{Store: open(t, newConfig(url)), Key: newKeys(), TTL: remainingTTL(newDirectClient(t, s.Address))}
+		subject := countertest.Subject{
+			Store: open(t, newConfig(url)), Key: newKeys(), TTL: remainingTTL(newDirectClient(t, s.Address)),
+		}
 		countertest.Run(t, func(*testing.T) countertest.Subject { return subject })
 	}
 }
@@ -70,7 +74,9 @@ func TestCountersContractOnCluster(t *testing.T) {
 	await.Until(t, "a cluster that takes writes on both nodes", func() bool {
 		return strings.HasPrefix(a.SendLine("SET b 1"), "+OK") && strings.HasPrefix(b.SendLine("SET a 1"), "+OK")
 	})
-	subject := countertest.Subject{Store: open(t, cfg), Key: newKeys(), TTL: remainingTTL(newDirectClient(t, a.Address)), Loose: true}
+	subject := countertest.Subject{
+		Store: open(t, cfg), Key: newKeys(), TTL: remainingTTL(newDirectClient(t, a.Address)), Loose: true,
+	}
 	countertest.Run(t, func(*testing.T) countertest.Subject { return subject })
 }
 
@@ -80,7 +86,10 @@ func TestPairContract(t *testing.T) {
 	key := newKeys()
 	other := open(t, newConfig(address))
 	open := func(*testing.T) countertest.Subject {
-		return countertest.Subject{Store: valkey.NewPair(memory.NewCounters(system.Clock{}, memory.Config{MaxCounters: 9}), other, time.Minute), Key: key}
+		return countertest.Subject{
+			Store: valkey.NewPair(memory.NewCounters(system.Clock{}, memory.Config{MaxCounters: 9}), other,
+				time.Minute), Key: key,
+		}
 	}
 	countertest.Run(t, open)
 }
@@ -88,11 +97,18 @@ func TestPairContract(t *testing.T) {
 // TestPairAdmitsAllOrNothing: one store counts nothing when the other refuses.
 func TestPairAdmitsAllOrNothing(t *testing.T) {
 	stopped := clocktest.NewManual(time.Date(2030, time.May, 6, 7, 8, 9, 0, time.UTC))
-	second, other := memory.NewCounters(stopped, memory.Config{MaxCounters: 9}), memory.NewCounters(stopped, memory.Config{MaxCounters: 9})
+	second, other := memory.NewCounters(stopped, memory.Config{MaxCounters: 9}),
+		memory.NewCounters(stopped, memory.Config{MaxCounters: 9})
 	pair := valkey.NewPair(second, other, time.Minute)
 	hits := []counter.Hit{
-		{Key: "s", Addend: 1, Limit: 1, Burst: 100, Window: time.Second, TTL: time.Minute, Algorithm: ratelimit.TokenBucket},
-		{Key: "d", Addend: 1, Limit: 1, Burst: 2, Window: 24 * time.Hour, TTL: time.Hour, Algorithm: ratelimit.TokenBucket},
+		{
+			Key: "s", Addend: 1, Limit: 1, Burst: 100, Window: time.Second, TTL: time.Minute,
+			Algorithm: ratelimit.TokenBucket,
+		},
+		{
+			Key: "d", Addend: 1, Limit: 1, Burst: 2, Window: 24 * time.Hour, TTL: time.Hour,
+			Algorithm: ratelimit.TokenBucket,
+		},
 		{Key: "f", Addend: 1, Limit: 100, Window: 24 * time.Hour, TTL: time.Hour},
 	}
 	results := make([]counter.Result, 3)
@@ -101,14 +117,16 @@ func TestPairAdmitsAllOrNothing(t *testing.T) {
 			t.Fatal(err)
 		}
 		within := uint64(min(i+1, 2)) //nolint:gosec // small
-		if results[0].Verdict.Remaining != 100-within || results[1].Verdict.Admitted != (i < 2) || results[2].Count != within {
+		if results[0].Verdict.Remaining != 100-within || results[1].Verdict.Admitted != (i < 2) ||
+			results[2].Count != within {
 			t.Errorf("call %d: %+v", i+1, results)
 		}
 	}
 }
 
 func TestPairSplitsHitsByWindow(t *testing.T) {
-	second, other := memory.NewCounters(system.Clock{}, memory.Config{MaxCounters: 9}), memory.NewCounters(system.Clock{}, memory.Config{MaxCounters: 9})
+	second, other := memory.NewCounters(system.Clock{}, memory.Config{MaxCounters: 9}),
+		memory.NewCounters(system.Clock{}, memory.Config{MaxCounters: 9})
 	pair := valkey.NewPair(second, other, time.Minute)
 	hits := []counter.Hit{
 		{Key: "m", Addend: 1, Limit: 2, Window: time.Minute, TTL: time.Minute},
@@ -116,11 +134,13 @@ func TestPairSplitsHitsByWindow(t *testing.T) {
 	}
 	after := make([]counter.Result, 2)
 	for _, wanted := range []string{"[1 1]", "[1 2]"} { // the second is over then, and the minute's is not counted
-		if err := pair.Count(t.Context(), hits, after, counter.AllOrNone); err != nil || fmt.Sprint(countertest.Counts(after)) != wanted {
+		if err := pair.Count(t.Context(), hits, after, counter.AllOrNone); err != nil ||
+			fmt.Sprint(countertest.Counts(after)) != wanted {
 			t.Errorf("all or none: %v, %v, want %s", after, err, wanted)
 		}
 	}
-	if err := pair.Count(t.Context(), hits, after, counter.Each); err != nil || fmt.Sprint(countertest.Counts(after)) != "[2 3]" {
+	if err := pair.Count(t.Context(), hits, after, counter.Each); err != nil ||
+		fmt.Sprint(countertest.Counts(after)) != "[2 3]" {
 		t.Errorf("Add: %v, %v, want [2 3]", after, err)
 	}
 	if second.Len() != 1 || other.Len() != 1 {
@@ -191,8 +211,10 @@ func TestUnreachableStore(t *testing.T) {
 	for name, cfg := range map[string]valkey.Config{
 		"silent":   newConfig(silent.Addr().String()),
 		"refusing": newConfig("127.0.0.1:" + instance.FreePort()),
-		"sentinel": {URL: "main,127.0.0.1:" + instance.FreePort(), SocketType: "tcp", Type: valkey.Sentinel, PoolSize: 1},
-		"cluster":  {URL: "127.0.0.1:" + instance.FreePort(), SocketType: "tcp", Type: valkey.Cluster, PoolSize: 1},
+		"sentinel": {
+			URL: "main,127.0.0.1:" + instance.FreePort(), SocketType: "tcp", Type: valkey.Sentinel, PoolSize: 1,
+		},
+		"cluster": {URL: "127.0.0.1:" + instance.FreePort(), SocketType: "tcp", Type: valkey.Cluster, PoolSize: 1},
 	} {
 		t.Run(name, func(t *testing.T) {
 			cfg.Timeout = 50 * time.Millisecond
@@ -278,7 +300,8 @@ func TestManyCallsWithoutAnswer(t *testing.T) {
 	var all sync.WaitGroup
 	for range 4000 {
 		all.Go(func() {
-			if err := c.Count(ctx, []counter.Hit{newMinuteHit("k")}, make([]counter.Result, 1), counter.Each); !fault.Is(err, fault.Unavailable) {
+			if err := c.Count(ctx, []counter.Hit{newMinuteHit("k")}, make([]counter.Result, 1),
+				counter.Each); !fault.Is(err, fault.Unavailable) {
 				t.Errorf("%v, want fault.Unavailable", err)
 			}
 		})
@@ -368,7 +391,9 @@ func TestServerThatBecameReplica(t *testing.T) {
 
 func TestWrongPassword(t *testing.T) {
 	s := newServer(t, "--requirepass", "right").start()
-	for auth, wanted := range map[string]bool{"right": true, "default:right": true, "wrong": false, "": false, "nobody:right": false} {
+	for auth, wanted := range map[string]bool{
+		"right": true, "default:right": true, "wrong": false, "": false, "nobody:right": false,
+	} {
 		cfg := newConfig(s.Address)
 		cfg.Auth = auth
 		if _, err := add(t, open(t, cfg), newMinuteHit("k")); (err == nil) != wanted {

@@ -42,7 +42,8 @@ func (d SessionDropper) Drop(ctx context.Context, ids ...auth.SessionID) {
 	}
 	cache, end, err := OpenSessions(ctx, d.config, auth.Key{}, d.clock, d.log) // it reads and writes no copies
 	if err != nil {
-		d.log.WithError(err).Warn("cached copies of the ended sessions could not be removed; they expire within a second")
+		d.log.WithError(err).
+			Warn("cached copies of the ended sessions could not be removed; they expire within a second")
 		return
 	}
 	defer end()

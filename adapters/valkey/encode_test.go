@@ -23,10 +23,12 @@ func TestCopyRoundTrip(t *testing.T) {
 		}
 		s := auth.Session{
 			ID: auth.SessionID(rapid.String().Draw(t, "id")), UserID: auth.UserID(rapid.String().Draw(t, "user")),
-			DeviceID: auth.DeviceID(rapid.String().Draw(t, "device")), DeviceIdentity: auth.DeviceIdentity(rapid.String().Draw(t, "identity")),
-			TrustLevel: auth.TrustLevel(rapid.Byte().Draw(t, "trust")), RiskScore: rapid.Int().Draw(t, "risk"),
+			DeviceID:       auth.DeviceID(rapid.String().Draw(t, "device")),
+			DeviceIdentity: auth.DeviceIdentity(rapid.String().Draw(t, "identity")),
+			TrustLevel:     auth.TrustLevel(rapid.Byte().Draw(t, "trust")), RiskScore: rapid.Int().Draw(t, "risk"),
 			CreatedAt: at("created"), LastActivity: at("activity"), ExpiresAt: at("expires"), MaxExpiresAt: at("max"),
-			EndedAt: at("ended"), ReauthenticatedAt: at("reauthenticated"), EndReason: auth.EndReason(rapid.String().Draw(t, "reason")),
+			EndedAt: at("ended"), ReauthenticatedAt: at("reauthenticated"),
+			EndReason: auth.EndReason(rapid.String().Draw(t, "reason")),
 		}
 		if raw := rapid.SampledFrom([]int{0, 4, 16}).Draw(t, "address"); raw > 0 {
 			s.IPAddress, _ = netip.AddrFromSlice(rapid.SliceOfN(rapid.Byte(), raw, raw).Draw(t, "bytes"))

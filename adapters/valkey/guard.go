@@ -19,7 +19,8 @@ const (
 	maxReplyDepth    = 8
 )
 
-// errNotAReply means that the server sent what is not a reply to a command. The connection must be closed.
+// errNotAReply means that the server sent what is not a reply to a command. The connection must be
+// closed.
 var errNotAReply = errors.New("the counter store sent what is not a reply")
 
 // guarded wraps a function that connects, so that its connections are guarded.
@@ -36,15 +37,16 @@ func guarded(connect dialFunc) dialFunc {
 // dialFunc connects to an address.
 type dialFunc = func(ctx context.Context, address string, d *net.Dialer, t *tls.Config) (net.Conn, error)
 
-// guardedConn is a connection that ends with an error when the server sends something that is not a reply
-// to a command: valkey-go ends the process on some such bytes, and allocates as much memory as a length
-// says. A server sends nothing of that kind, but another program at its address may.
+// guardedConn is a connection that ends with an error when the server sends something that is not a
+// reply to a command: valkey-go ends the process on some such bytes, and allocates as much memory
+// as a length says. A server sends nothing of that kind, but another program at its address may.
 type guardedConn struct {
 	net.Conn
 	commands commandReader // used only by the goroutine that writes
 	replies  replyReader   // used only by the goroutine that reads
 	owed     atomic.Int64  // commands without a reply yet
-	// subscribed reports that the connection may get messages that are no reply: it is one to a sentinel.
+	// subscribed reports that the connection may get messages that are no reply: it is one to a
+	// sentinel.
 	subscribed atomic.Bool
 }
 
@@ -78,7 +80,8 @@ type commandReader struct {
 	skip   int64 // bytes of an argument that are still to come
 }
 
-// read returns the number of commands that begin in p. valkey-go writes each as an array of strings.
+// read returns the number of commands that begin in p. valkey-go writes each as an array of
+// strings.
 func (r *commandReader) read(p []byte) (commands int64) {
 	for at := int64(0); at < int64(len(p)); {
 		if r.skip > 0 {
@@ -178,7 +181,8 @@ func (r *replyReader) keep(p []byte) error {
 	return nil
 }
 
-// readLine reads the first line of an element, and that is the whole element if it is no text and no list.
+// readLine reads the first line of an element, and that is the whole element if it is no text and
+// no list.
 func (r *replyReader) readLine(line []byte, subscribed bool) error {
 	kind := line[0]
 	text, ended := bytes.CutSuffix(line[1:], []byte("\r\n"))
@@ -248,8 +252,8 @@ func (r *replyReader) readLength(kind byte, digits []byte) error {
 	return nil
 }
 
-// endText ends a text. A message that confirms a subscription ends the process if there is none. Redis 6
-// sends messages in the middle of replies, and valkey-go knows that.
+// endText ends a text. A message that confirms a subscription ends the process if it does not
+// exist. Redis 6 sends messages in the middle of replies, and valkey-go knows that.
 func (r *replyReader) endText(subscribed bool) error {
 	text := string(bytes.TrimRight(r.text, "\r\n"))
 	if r.push && !r.pushNamed && r.depth == r.pushDepth+1 {
@@ -291,8 +295,8 @@ func (r *replyReader) endList() {
 	}
 }
 
-// endPush ends a message if the list that has ended is one, and reports whether that was in the middle of
-// a reply, of which it is no element.
+// endPush ends a message if the list that has ended is one, and reports whether that was in the
+// middle of a reply, of which it is no element.
 func (r *replyReader) endPush() bool {
 	if !r.push || r.depth != r.pushDepth {
 		return false
@@ -301,7 +305,8 @@ func (r *replyReader) endPush() bool {
 	return r.depth > 0
 }
 
-// validError reports whether valkey-go can read an error: those that name a node must have its address.
+// validError reports whether valkey-go can read an error: those that name a node must have its
+// address.
 func validError(text []byte) bool {
 	fields := bytes.Count(text, []byte(" ")) + 1
 	switch {

@@ -89,22 +89,30 @@ func readNumber(r *bufio.Reader) (int, error) {
 // invalidReplies are replies to an addition of 1 that have no count, or are no replies.
 var invalidReplies = []string{
 	"$-1\r\n", "_\r\n", ":-5\r\n", ":0\r\n", "+OK\r\n", "*0\r\n", "#t\r\n",
-	"*-5\r\n", "$-7\r\n", "%-1\r\n", "~-1\r\n", "*2000000000\r\n", "$2000000000\r\n", "%9223372036854775807\r\n", "*99999999999999999999\r\n",
+	"*-5\r\n", "$-7\r\n", "%-1\r\n", "~-1\r\n", "*2000000000\r\n", "$2000000000\r\n", "%9223372036854775807\r\n",
+	"*99999999999999999999\r\n",
 	"*?\r\n:1\r\n.\r\n", "$?\r\n;-5\r\n", ";5\r\nhello\r\n", ".\r\n", "|1\r\n+a\r\n+b\r\n:1\r\n", "!5\r\nMOVED\r\n",
-	"-MOVED\r\n", "-MOVED 1\r\n", "-ASK 1\r\n", "-REDIRECT\r\n", "+QUEUED\r\n", "*2\r\n>2\r\n$10\r\ninvalidate\r\n_\r\n:1\r\n:2\r\n", "220 mail.example.org\r\n", "HTTP/1.1 400\r\n\r\n", "\n", "\r\n",
-	">3\r\n$9\r\nsubscribe\r\n$1\r\na\r\n:1\r\n", ">2\r\n$10\r\nssubscribe\r\n$1\r\na\r\n", ">1\r\n+psubscribe\r\n", strings.Repeat("*1\r\n", 100),
-	strings.Repeat("*1000000\r\n", 3), "+" + strings.Repeat("x", 1<<20) + "\r\n", ":1", ":12x\r\n", "#maybe\r\n", "_x\r\n",
+	"-MOVED\r\n", "-MOVED 1\r\n", "-ASK 1\r\n", "-REDIRECT\r\n", "+QUEUED\r\n",
+	"*2\r\n>2\r\n$10\r\ninvalidate\r\n_\r\n:1\r\n:2\r\n", "220 mail.example.org\r\n", "HTTP/1.1 400\r\n\r\n",
+	"\n", "\r\n",
+	">3\r\n$9\r\nsubscribe\r\n$1\r\na\r\n:1\r\n", ">2\r\n$10\r\nssubscribe\r\n$1\r\na\r\n", ">1\r\n+psubscribe\r\n",
+	strings.Repeat("*1\r\n", 100),
+	strings.Repeat("*1000000\r\n", 3), "+" + strings.Repeat("x", 1<<20) + "\r\n", ":1", ":12x\r\n",
+	"#maybe\r\n", "_x\r\n",
 }
 
-// TestInvalidReplies requires that additions fail on replies without a count, and on bytes that are no
-// reply, that these end neither the process nor its memory, and that the next reply is good again.
+// TestInvalidReplies requires that additions fail on replies without a count, and on bytes that are
+// no reply, that these end neither the process nor its memory, and that the next reply is good
+// again.
 func TestInvalidReplies(t *testing.T) {
 	var reply atomic.Pointer[string]
 	good := ":7\r\n"
 	for n, invalid := range append(invalidReplies, good+good, good+"+OK\r\n") {
 		reply.Store(&invalid)
 		c := newScriptedStore(t, &reply)
-		one, after := []counter.Hit{{Key: fmt.Sprint("k", n), Addend: 1, Limit: 9, Window: time.Minute, TTL: time.Minute}}, make([]counter.Result, 1)
+		one, after := []counter.Hit{
+			{Key: fmt.Sprint("k", n), Addend: 1, Limit: 9, Window: time.Minute, TTL: time.Minute},
+		}, make([]counter.Result, 1)
 		ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond) // ends a wait for the rest of a reply
 		err := c.Count(ctx, one, after, counter.Each)
 		cancel()
@@ -136,7 +144,8 @@ func FuzzReplies(f *testing.F) {
 		ctx, cancel := context.WithTimeout(t.Context(), 5*time.Millisecond)
 		defer cancel()
 		for range 2 {
-			_ = c.Count(ctx, []counter.Hit{{Key: "k", Addend: 1, Window: time.Minute, TTL: time.Minute}}, make([]counter.Result, 1), counter.Each)
+			_ = c.Count(ctx, []counter.Hit{{Key: "k", Addend: 1, Window: time.Minute, TTL: time.Minute}},
+				make([]counter.Result, 1), counter.Each)
 		}
 	})
 }
@@ -188,7 +197,8 @@ func TestRepliesInPieces(t *testing.T) {
 
 // BenchmarkGuard checks a command and its reply.
 func BenchmarkGuard(b *testing.B) {
-	command, reply := []byte("*3\r\n$6\r\nINCRBY\r\n$60\r\n"+strings.Repeat("k", 60)+"\r\n$1\r\n1\r\n"), []byte(":12345\r\n")
+	command, reply := []byte("*3\r\n$6\r\nINCRBY\r\n$60\r\n"+strings.Repeat("k", 60)+"\r\n$1\r\n1\r\n"),
+		[]byte(":12345\r\n")
 	var commands commandReader
 	var replies replyReader
 	b.ReportAllocs()

@@ -6,22 +6,22 @@ import (
 )
 
 const (
-	// knownSets is the number of sets of remembered keys, and setSize the number of keys in one. They take
-	// 8 MiB, and have room for half a million live keys without loss.
+	// knownSets is the number of sets of remembered keys, and setSize the number of keys in one.
+	// They take 8 MiB, and have room for half a million live keys without loss.
 	knownSets = 1 << 18
 	setSize   = 8
 )
 
-// knownKeys remembers keys that this process created, or found with an expiry. A new key replaces the
-// one of its set that was remembered first, usually a key of an ended window; if that one is still
-// counted, it costs one more command. Two keys with the same hash of 50 bits are confused; storeCounts
-// repairs the expiry in that case.
+// knownKeys remembers keys that this process created, or found with an expiry. A new key replaces
+// the one of its set that was remembered first, usually a key of an ended window; if that one is
+// still counted, it costs one more command. Two keys with the same hash of 50 bits are confused;
+// storeCounts repairs the expiry in that case.
 type knownKeys struct {
 	seed maphash.Seed
 	sets [knownSets]knownSet
 }
 
-// knownSet are the parts of hashes of its keys, the latest first; 0 where there is none.
+// knownSet are the parts of hashes of its keys, the latest first; otherwise 0.
 type knownSet [setSize]atomic.Uint32
 
 func newKnownKeys() *knownKeys { return &knownKeys{seed: maphash.MakeSeed()} }
@@ -42,7 +42,8 @@ func (s *knownKeys) contains(key string) bool {
 	return false
 }
 
-// remember adds a key to its set. If two goroutines change a set at the same time, it may lose a key.
+// remember adds a key to its set. If two goroutines change a set at the same time, it may lose a
+// key.
 func (s *knownKeys) remember(key string) {
 	set, tag := s.find(key)
 	for i := range set {

@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// TestKnownKeysAreNotConfused checks that only keys that were remembered are known. Of so many keys, two have
-// the same hash in one of thousands of runs.
+// TestKnownKeysAreNotConfused checks that only keys that were remembered are known. Of so many
+// keys, two have the same hash in one of thousands of runs.
 func TestKnownKeysAreNotConfused(t *testing.T) {
 	s, confused := newKnownKeys(), 0
 	for i := range 200_000 {
@@ -26,9 +26,9 @@ func TestKnownKeysAreNotConfused(t *testing.T) {
 	}
 }
 
-// TestManyKeysAreKnown checks that the keys that are counted stay known while there are many, also after
-// those of earlier windows, and that remembering a key twice takes no more room. It looks at a part of the
-// sets.
+// TestManyKeysAreKnown checks that the keys that are counted stay known while there are many, also
+// after those of earlier windows, and that remembering a key twice takes no more room. It looks at
+// a part of the sets.
 func TestManyKeysAreKnown(t *testing.T) {
 	const keys, windows, part = 300_000, 8, 16
 	s := newKnownKeys()
@@ -57,8 +57,8 @@ func TestManyKeysAreKnown(t *testing.T) {
 	}
 }
 
-// BenchmarkKnownKeys looks up keys in turn, and remembers those that are not known, as counting does.
-// It reports how many were not.
+// BenchmarkKnownKeys looks up keys in turn, and remembers those that are not known, as counting
+// does. It reports how many were not.
 func BenchmarkKnownKeys(b *testing.B) {
 	for _, live := range []int{1_000, 300_000, 1_000_000} {
 		b.Run(fmt.Sprint(live), func(b *testing.B) {

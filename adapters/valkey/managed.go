@@ -20,8 +20,8 @@ import (
 	"github.com/tollgate-dev/tollgate/ports/counter"
 )
 
-// retryInterval is the greatest time between attempts to reach a store that does not answer. So a store
-// is used again at most this long after it is back. The first attempts come sooner.
+// retryInterval is the greatest time between attempts to reach a store that does not answer. So a
+// store is used again at most this long after it is back. The first attempts come sooner.
 const retryInterval = 250 * time.Millisecond
 
 // idleProbeInterval is the time between probes of a store that answers, if probeWhenIdle is on.
@@ -45,13 +45,15 @@ type managedClient struct {
 	probeWhenIdle bool             // also probe the store while there are no calls, so that a failure is known
 	log           *logrus.Entry
 
-	current         atomic.Pointer[valkey.Client] // nil until the first connection
-	defaultNode     *node                         // all keys outside clusters; in a cluster, the keys whose node is unknown
-	cluster         atomic.Pointer[clusterNodes]  // nil if the store is not a cluster
-	wake            chan struct{}                 // wakes the goroutine: a breaker opened, or outdated was set
-	outdated        atomic.Bool                   // the client must be replaced
-	idleProbeFailed bool                          // the last probe of an idle store failed; only maintain uses it
-	probeDelay      pause.Backoff                 // before the next probe of nodes that do not answer; only maintain uses it
+	current atomic.Pointer[valkey.Client] // nil until the first connection
+	// all keys outside clusters; in a cluster, the keys whose node is unknown
+	defaultNode     *node
+	cluster         atomic.Pointer[clusterNodes] // nil if the store is not a cluster
+	wake            chan struct{}                // wakes the goroutine: a breaker opened, or outdated was set
+	outdated        atomic.Bool                  // the client must be replaced
+	idleProbeFailed bool                         // the last probe of an idle store failed; only maintain uses it
+	// before the next probe of nodes that do not answer; only maintain uses it
+	probeDelay pause.Backoff
 }
 
 // openManagedClient starts a managedClient whose newClient, timeouts and log are set, and returns a
@@ -100,8 +102,9 @@ func (m *managedClient) maintain(ctx context.Context, attempted chan<- struct{})
 	}
 }
 
-// nextCheck returns a channel that fires when it is time for checkNodes: at once when a node has stopped
-// answering and then ever later, periodically for a cluster or if probeWhenIdle is on, otherwise never.
+// nextCheck returns a channel that fires when it is time for checkNodes: at once when a node has
+// stopped answering and then ever later, periodically for a cluster or if probeWhenIdle is on,
+// otherwise never.
 func (m *managedClient) nextCheck() <-chan time.Time {
 	some, _ := m.openBreakers()
 	switch {
@@ -207,7 +210,9 @@ func (m *managedClient) call(ctx context.Context, at route, fn func(context.Cont
 // callWithRetries waits until the node has room for a call, and runs fn. A server that restarts
 // breaks all connections at once, and each attempt may meet another of them, so there are up to
 // maxConnections attempts after lost connections.
-func (m *managedClient) callWithRetries(ctx context.Context, at route, fn func(context.Context, valkey.Client) error) error {
+func (m *managedClient) callWithRetries(
+	ctx context.Context, at route, fn func(context.Context, valkey.Client) error,
+) error {
 	if err := at.node.acquire(ctx); err != nil {
 		return err
 	}
@@ -232,9 +237,9 @@ func (m *managedClient) callWithRetries(ctx context.Context, at route, fn func(c
 	return err
 }
 
-// recordFailure updates the state of the node after a failed call. An error reply is an answer. A call
-// that ended early, because its caller gave up or others of the same decision came before, says nothing
-// about the node.
+// recordFailure updates the state of the node after a failed call. An error reply is an answer. A
+// call that ended early, because its caller gave up or others of the same decision came before,
+// says nothing about the node.
 func (m *managedClient) recordFailure(ctx context.Context, at route, err error) {
 	if reply, ok := serverError(err); ok {
 		at.node.breaker.recordAnswer()
@@ -279,7 +284,7 @@ func isConnectionLost(err error) bool {
 
 // isEndOfOtherCall reports whether a call that has not ended itself got the error of a context.
 // Calls share the making of a connection: when the caller that began it gives up, the client
-// returns that caller's error to all who waited for it. None of their commands was sent.
+// returns that caller's error to all who waited for it. Their commands were not sent.
 func isEndOfOtherCall(err error) bool {
 	return errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded)
 }

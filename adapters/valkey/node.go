@@ -27,8 +27,8 @@ type node struct {
 
 func newNode() *node { return &node{freed: make(chan struct{}, 1)} }
 
-// acquire waits until the node has room for another call. The caller must call release. It takes no lock
-// unless it waits.
+// acquire waits until the node has room for another call. The caller must call release. It takes no
+// lock unless it waits.
 func (n *node) acquire(ctx context.Context) error {
 	if n.tryAcquire() {
 		return nil

@@ -10,8 +10,8 @@ import (
 	"time"
 )
 
-// TestRoomOfANode checks that at most maxCalls calls are in progress, that those that wait get room as
-// soon as there is some, and that one that gives up takes none.
+// TestRoomOfANode checks that at most maxCalls calls are in progress, that those that wait get room
+// as soon as there is some, and that one that gives up does not take any.
 func TestRoomOfANode(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		n := newNode()

@@ -10,8 +10,8 @@ import (
 )
 
 // Pair counts per-second limits in one store and all other limits in another (KVSTORE_PERSECOND).
-// A call in the mode AllOrNone that needs both stores is not atomic: it first reads both, with the effect on
-// contract L-10 that contract L-42 describes.
+// A call in the mode AllOrNone that needs both stores is not atomic: it first reads both, with the
+// effect on contract L-10 that contract L-42 describes.
 type Pair struct {
 	second, other counter.Store
 	deadlines     *deadline.Source

@@ -14,8 +14,8 @@ import (
 // documentedUser is the line of an ACL file in the documentation.
 var documentedUser = regexp.MustCompile(`(?m)^ +(user tollgate on >secret .*)$`)
 
-// TestDocumentedPermissions: a user with the permissions that the documentation names may count in every
-// way.
+// TestDocumentedPermissions: a user with the permissions that the documentation names may count in
+// every way.
 func TestDocumentedPermissions(t *testing.T) {
 	page, err := os.ReadFile("../../docs/ratelimit-failures.md")
 	if err != nil {
@@ -40,7 +40,9 @@ func TestDocumentedPermissions(t *testing.T) {
 	slidingBack, bucketBack := sliding, bucket
 	slidingBack.Addend, bucketBack.Addend = -1, -1
 	for _, hits := range [][]counter.Hit{
-		{fixed}, {fixed, fixed}, {fixed, back, back}, {sliding}, {bucketBack}, {fixed, sliding, bucket, slidingBack, bucketBack},
+		{fixed}, {fixed, fixed}, {fixed, back, back}, {sliding}, {bucketBack}, {
+			fixed, sliding, bucket, slidingBack, bucketBack,
+		},
 	} {
 		for _, m := range []counter.Mode{counter.Each, counter.AllOrNone} {
 			if err := store.Count(t.Context(), hits, make([]counter.Result, len(hits)), m); err != nil {

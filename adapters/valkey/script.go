@@ -24,15 +24,15 @@ var (
 	countScript = valkey.NewLuaScript(countSource)
 )
 
-// The greatest numbers of hits of one script, because the server does nothing else meanwhile: about 2 ms if
-// it decides about each by itself, and about 10 ms if it decides about all together.
+// The greatest numbers of hits of one script, because the server does nothing else meanwhile: about
+// 2 ms if it decides about each by itself, and about 10 ms if it decides about all together.
 const (
 	maxScriptHits = 100
 	maxAtomic     = 500
 )
 
-// countByScript counts hits by one script, or by several if they have keys of several cluster slots or are
-// many.
+// countByScript counts hits by one script, or by several if they have keys of several cluster slots
+// or are many.
 func (c *Client) countByScript(ctx context.Context, b batch, m counter.Mode) error {
 	most := maxScriptHits
 	if m == counter.AllOrNone {
@@ -75,8 +75,8 @@ func (c *Client) runScript(ctx context.Context, b batch, m counter.Mode) error {
 	})
 }
 
-// runScript runs the script with all keys, then the arguments of all hits, then the mode. One hit needs no
-// memory for them.
+// runScript runs the script with all keys, then the arguments of all hits, then the mode. One hit
+// needs no memory for them.
 func (b batch) runScript(ctx context.Context, client valkey.Client, m counter.Mode) valkey.ValkeyResult {
 	var few [len(hitArguments{}) + 2]string
 	all := slices.Grow(few[:0], (len(few)-1)*len(b.hits)+1)
@@ -91,7 +91,8 @@ func (b batch) runScript(ctx context.Context, client valkey.Client, m counter.Mo
 	return countScript.Exec(ctx, client, all[:len(b.hits)], all[len(b.hits):])
 }
 
-// hitArguments are the arguments of one hit: algorithm, addend, limit, window, burst and time to live.
+// hitArguments are the arguments of one hit: algorithm, addend, limit, window, burst and time to
+// live.
 type hitArguments [6]string
 
 // newHitArguments returns the arguments of a hit. They are parts of one string.
@@ -100,7 +101,8 @@ func newHitArguments(h *counter.Hit) (args hitArguments) {
 	var ends [len(args)]int
 	text := memory[:0]
 	for i, n := range [len(args)]int64{
-		int64(h.Algorithm), h.Addend, toInt64(h.Limit), h.Window.Microseconds(), toInt64(h.Burst), counterTTL(h).Milliseconds(),
+		int64(h.Algorithm), h.Addend, toInt64(h.Limit), h.Window.Microseconds(), toInt64(h.Burst),
+		counterTTL(h).Milliseconds(),
 	} {
 		text = strconv.AppendInt(text, n, 10)
 		ends[i] = len(text)

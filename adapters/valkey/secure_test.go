@@ -33,7 +33,8 @@ func newSecureServer(t *testing.T, mutual string) secureServer {
 	s.client, s.bad = s.ours.Issue(t, "tollgate"), s.theirs.Issue(t, "tollgate")
 	certificate := s.ours.Issue(t, "localhost")
 	port := instance.FreePort()
-	v := instance.NewValkey(t.TempDir(), "--tls-port", port, "--tls-cert-file", certificate.CertFile, "--tls-key-file", certificate.KeyFile,
+	v := instance.NewValkey(t.TempDir(), "--tls-port", port, "--tls-cert-file", certificate.CertFile, "--tls-key-file",
+		certificate.KeyFile,
 		"--tls-ca-cert-file", s.ours.CertFile, "--tls-auth-clients", mutual)
 	t.Cleanup(v.Kill)
 	if err := v.Start(); err != nil {
@@ -134,7 +135,8 @@ func TestMutualTLS(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			cfg := validConfig()
-			cfg.URL, cfg.TLS, cfg.TLSCACert, cfg.TLSClientCert, cfg.TLSClientKey = s.address, true, s.ours.CertFile, c.certificate, c.key
+			cfg.URL, cfg.TLS, cfg.TLSCACert, cfg.TLSClientCert, cfg.TLSClientKey = s.address, true, s.ours.CertFile,
+				c.certificate, c.key
 			checkCounting(t, c.name, cfg, c.want)
 		})
 	}
@@ -146,7 +148,8 @@ func TestMinimalUser(t *testing.T) {
 		t.Skip("valkey-server is not installed")
 	}
 	users := filepath.Join(t.TempDir(), "users.acl")
-	write(t, users, []byte("user default off\nuser limits on >secret ~shop_* ~k resetchannels +@connection +get +set +incrby +pexpire +exists +eval +evalsha\n"))
+	write(t, users,
+		[]byte("user default off\nuser limits on >secret ~shop_* ~k resetchannels +@connection +get +set +incrby +pexpire +exists +eval +evalsha\n"))
 	v := instance.NewValkey(t.TempDir(), "--aclfile", users)
 	t.Cleanup(v.Kill)
 	if err := v.Start(); err != nil {

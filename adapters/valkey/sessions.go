@@ -64,9 +64,12 @@ if found and string.byte(found) == 2 and (tonumber(string.sub(found, 2)) or 0) >
 redis.call('SET', KEYS[1], ARGV[1], 'PX', ARGV[3])
 return 1`
 
-// OpenSessions returns a session cache and a function that closes it. The key authenticates the copies;
-// its purpose is auth.SessionCopyPurpose. As with Open, an unreachable store is not an error.
-func OpenSessions(ctx context.Context, cfg Config, k auth.Key, c clock.Clock, log *logrus.Entry) (*Sessions, func(), error) {
+// OpenSessions returns a session cache and a function that closes it. The key authenticates the
+// copies; its purpose is auth.SessionCopyPurpose. As with Open, an unreachable store is not an
+// error.
+func OpenSessions(
+	ctx context.Context, cfg Config, k auth.Key, c clock.Clock, log *logrus.Entry,
+) (*Sessions, func(), error) {
 	if err := cfg.Validate(); err != nil {
 		return nil, nil, err
 	}
@@ -78,10 +81,14 @@ func OpenSessions(ctx context.Context, cfg Config, k auth.Key, c clock.Clock, lo
 	options.CacheSizeEachConn = sessionCacheBytes
 	options.MaxFlushDelay = 0      // KVSTORE_PIPELINE_WINDOW is for counters; these calls cannot wait that long
 	options.PipelineMultiplex = -1 // one connection, so that invalidations arrive in order
-	m := &managedClient{deadlines: deadline.NewSource(min(cfg.Timeout, sessionTimeout)), dialTimeout: cfg.Timeout, log: log}
+	m := &managedClient{
+		deadlines: deadline.NewSource(min(cfg.Timeout, sessionTimeout)), dialTimeout: cfg.Timeout, log: log,
+	}
 	m.newClient = func() (valkey.Client, error) { return connectWithCaching(options) }
 	end := openManagedClient(ctx, m)
-	return &Sessions{store: m, clock: c, copies: newCopyAuthenticator(k), putScript: valkey.NewLuaScript(putSource)}, end, nil
+	return &Sessions{
+		store: m, clock: c, copies: newCopyAuthenticator(k), putScript: valkey.NewLuaScript(putSource),
+	}, end, nil
 }
 
 // connectWithCaching connects with client-side caching, or without it if the server does not
@@ -100,23 +107,25 @@ func (s *Sessions) Get(ctx context.Context, id auth.SessionID) (auth.Session, bo
 	var session auth.Session
 	var read time.Time
 	key := sessionKeyPrefix + string(id)
-	err := s.store.call(ctx, route{node: s.store.findNode(key), key: key}, func(ctx context.Context, client valkey.Client) error {
-		found, err := client.DoCache(ctx, client.B().Get().Key(key).Cache(), sessionTTL).AsBytes()
-		if err != nil {
-			if valkey.IsValkeyNil(err) {
-				return nil
+	err := s.store.call(ctx, route{node: s.store.findNode(key), key: key},
+		func(ctx context.Context, client valkey.Client) error {
+			found, err := client.DoCache(ctx, client.B().Get().Key(key).Cache(), sessionTTL).AsBytes()
+			if err != nil {
+				if valkey.IsValkeyNil(err) {
+					return nil
+				}
+				return fmt.Errorf("read a copy: %w", err)
 			}
-			return fmt.Errorf("read a copy: %w", err)
-		}
-		if content, ok := s.copies.open(key, found); ok { // else it is a mark, another format, or forged
-			session, read, _ = decodeCopy(content) // zero on an error: a cache miss
-		}
-		return nil
-	})
+			if content, ok := s.copies.open(key, found); ok { // else it is a mark, another format, or forged
+				session, read, _ = decodeCopy(content) // zero on an error: a cache miss
+			}
+			return nil
+		})
 	if err != nil || read.IsZero() || session.ID != id {
 		return auth.Session{}, false
 	}
-	if age := s.clock.Now().Sub(read); age > sessioncache.MaxAge || age < -sessioncache.MaxAge || s.minimumReadTimes.isOutdated(id, read) {
+	if age := s.clock.Now().Sub(read); age > sessioncache.MaxAge || age < -sessioncache.MaxAge ||
+		s.minimumReadTimes.isOutdated(id, read) {
 		return auth.Session{}, false
 	}
 	return session, true
@@ -134,9 +143,11 @@ func (s *Sessions) Put(ctx context.Context, session auth.Session, read time.Time
 		valkey.BinaryString(s.copies.seal(key, encodeCopy(make([]byte, 0, maxUsualCopy), &session, read))),
 		strconv.FormatInt(read.UnixMicro(), 10), strconv.FormatInt(ttl.Milliseconds(), 10),
 	}
-	_ = s.store.call(ctx, route{node: s.store.findNode(key), key: key}, func(ctx context.Context, client valkey.Client) error { // managedClient logs that the store does not answer
-		return s.putScript.Exec(ctx, client, []string{key}, args).Error()
-	})
+	// managedClient logs that the store does not answer
+	_ = s.store.call(ctx, route{node: s.store.findNode(key), key: key},
+		func(ctx context.Context, client valkey.Client) error {
+			return s.putScript.Exec(ctx, client, []string{key}, args).Error()
+		})
 }
 
 // Drop implements sessioncache.Cache. If the store does not answer, it takes effect only on this
@@ -153,9 +164,11 @@ func (s *Sessions) Drop(ctx context.Context, ids ...auth.SessionID) {
 		keys[i] = sessionKeyPrefix + string(id)
 	}
 	for n, keys := range s.store.groupKeysByNode(keys) {
-		_ = s.store.call(context.WithoutCancel(ctx), route{node: n, key: keys[0]}, func(ctx context.Context, client valkey.Client) error { // as in Put
-			return writeDropMarks(ctx, client, keys, mark)
-		})
+		// as in Put
+		_ = s.store.call(context.WithoutCancel(ctx), route{node: n, key: keys[0]},
+			func(ctx context.Context, client valkey.Client) error {
+				return writeDropMarks(ctx, client, keys, mark)
+			})
 	}
 }
 

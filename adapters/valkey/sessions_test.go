@@ -66,8 +66,8 @@ func TestSessionsOfTwoInstances(t *testing.T) {
 }
 
 // TestDropOnAnotherInstanceRefusesOutdated reproduces the race between a request on one instance
-// and the end of its session on another. A drop that gets no answer in time takes effect on its own instance
-// only, so the test waits until the store has its mark.
+// and the end of its session on another. A drop that gets no answer in time takes effect on its own
+// instance only, so the test waits until the store has its mark.
 func TestDropOnAnotherInstanceRefusesOutdated(t *testing.T) {
 	address := sharedServer(t)
 	d := newDirectClient(t, address)
@@ -77,7 +77,8 @@ func TestDropOnAnotherInstanceRefusesOutdated(t *testing.T) {
 		read := time.Now()
 		await.Until(t, "a mark in the store", func() bool {
 			a.Drop(t.Context(), s.ID)
-			mark, _ := d.Do(t.Context(), d.B().Get().Key("tollgate:session:"+string(s.ID)).Build()).ToString() // "" without a mark
+			// "" without a mark
+			mark, _ := d.Do(t.Context(), d.B().Get().Key("tollgate:session:"+string(s.ID)).Build()).ToString()
 			dropped, err := strconv.ParseInt(strings.TrimPrefix(mark, "\x02"), 10, 64)
 			return err == nil && dropped >= read.UnixMicro()
 		})

@@ -23,10 +23,14 @@ func TestEndOfAnotherCallIsNotMine(t *testing.T) {
 		attempts int
 		fails    bool
 	}{
-		"another caller gave up":        {[]counter.Hit{{Key: "a", Addend: 1}}, []error{context.Canceled}, 2, false},
-		"another caller's time was up":  {[]counter.Hit{{Key: "a", Addend: 1}}, []error{context.DeadlineExceeded, context.Canceled}, 3, false},
-		"one hit is subtracted":         {[]counter.Hit{{Key: "a", Addend: -1}}, []error{context.Canceled}, 2, false},
-		"a hit may be subtracted twice": {[]counter.Hit{{Key: "a", Addend: -1}, {Key: "b", Addend: -1}}, []error{context.Canceled}, 1, true},
+		"another caller gave up": {[]counter.Hit{{Key: "a", Addend: 1}}, []error{context.Canceled}, 2, false},
+		"another caller's time was up": {
+			[]counter.Hit{{Key: "a", Addend: 1}}, []error{context.DeadlineExceeded, context.Canceled}, 3, false,
+		},
+		"one hit is subtracted": {[]counter.Hit{{Key: "a", Addend: -1}}, []error{context.Canceled}, 2, false},
+		"a hit may be subtracted twice": {
+			[]counter.Hit{{Key: "a", Addend: -1}, {Key: "b", Addend: -1}}, []error{context.Canceled}, 1, true,
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			m := &managedClient{deadlines: deadline.NewSource(time.Minute)}

@@ -14,8 +14,8 @@ import (
 	"github.com/tollgate-dev/tollgate/test/instance"
 )
 
-// newSlowStore returns a client of a server behind a proxy that delays nothing yet. The connection is
-// made.
+// newSlowStore returns a client of a server behind a proxy that delays nothing yet. The connection
+// is made.
 func newSlowStore(t *testing.T, timeout time.Duration) (*valkey.Client, *instance.Delayer) {
 	t.Helper()
 	d, err := instance.NewDelayer(sharedServer(t))
@@ -30,8 +30,8 @@ func newSlowStore(t *testing.T, timeout time.Duration) (*valkey.Client, *instanc
 	return c, d
 }
 
-// TestMergedHitsPassOnSlowStore requires that calls for one key do not wait for each other's answers: the
-// store gets the hits of all while it answers none. Each has its own count.
+// TestMergedHitsPassOnSlowStore requires that calls for one key do not wait for each other's
+// answers: the store gets the hits of all while it answers no call. Each has its own count.
 func TestMergedHitsPassOnSlowStore(t *testing.T) {
 	t.Parallel()
 	c, d := newSlowStore(t, await.Timeout)
@@ -68,7 +68,8 @@ func TestMergedHitsPassOnSlowStore(t *testing.T) {
 	}
 }
 
-// TestBothStoresAreAskedAtTheSameTime requires that both stores get their hits while neither answers.
+// TestBothStoresAreAskedAtTheSameTime requires that both stores get their hits while neither
+// answers.
 func TestBothStoresAreAskedAtTheSameTime(t *testing.T) {
 	t.Parallel()
 	pair, hits, delayers := newSlowPair(t, await.Timeout)
@@ -76,7 +77,9 @@ func TestBothStoresAreAskedAtTheSameTime(t *testing.T) {
 		"Add": func(ctx context.Context) error {
 			return pair.Count(ctx, hits[:2], make([]counter.Result, 2), counter.Each)
 		},
-		"Admit": func(ctx context.Context) error { return pair.Count(ctx, hits, make([]counter.Result, 3), counter.Each) },
+		"Admit": func(ctx context.Context) error {
+			return pair.Count(ctx, hits, make([]counter.Result, 3), counter.Each)
+		},
 		"AdmitAll": func(ctx context.Context) error {
 			return pair.Count(ctx, hits, make([]counter.Result, 3), counter.AllOrNone)
 		},
@@ -97,9 +100,9 @@ func TestBothStoresAreAskedAtTheSameTime(t *testing.T) {
 	}
 }
 
-// TestStepsShareOneDeadline requires that calls which need several steps have one timeout for all of them:
-// with two stores, and with more hits than one script counts. Two steps take longer than the timeout, one
-// does not.
+// TestStepsShareOneDeadline requires that calls which need several steps have one timeout for all
+// of them: with two stores, and with more hits than one script counts. Two steps take longer than
+// the timeout, one does not.
 func TestStepsShareOneDeadline(t *testing.T) {
 	const timeout, delay = 300 * time.Millisecond, 200 * time.Millisecond
 	for name, newCall := range map[string]func(*testing.T) (call func(context.Context) error, delayers []*instance.Delayer){
@@ -146,8 +149,9 @@ func newManyHits() []counter.Hit {
 	return many
 }
 
-// newSlowPair returns a pair of stores, and hits: one of the other store, one of the store of seconds, and
-// one of another algorithm. The proxies are those of the other store and of the store of seconds.
+// newSlowPair returns a pair of stores, and hits: one of the other store, one of the store of
+// seconds, and one of another algorithm. The proxies are those of the other store and of the store
+// of seconds.
 func newSlowPair(t *testing.T, timeout time.Duration) (*valkey.Pair, []counter.Hit, []*instance.Delayer) {
 	t.Helper()
 	second, delaySecond := newSlowStore(t, timeout)

@@ -16,7 +16,8 @@ const defaultPort = "6379"
 func (c Config) parseURL(s string) (target, error) {
 	u, err := url.Parse(s)
 	if err != nil {
-		return target{}, c.invalidSetting("URL", "is not a URL") // the cause would repeat the URL, which may contain a password
+		// the cause would repeat the URL, which may contain a password
+		return target{}, c.invalidSetting("URL", "is not a URL")
 	}
 	query := u.Query()
 	t := target{auth: credentials{username: query.Get("username"), password: query.Get("password")}}

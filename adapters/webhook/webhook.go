@@ -30,8 +30,8 @@ const (
 	deadline          = 10 * time.Second // of everything from the DNS lookup to the end of the response
 	maxResponse       = 64 << 10         // bytes of the body of a response that are read
 	maxResponseHeader = 16 << 10         // bytes of the header of a response
-	// idleTimeout is short, because a receiver that closes a connection just before it is used again
-	// makes an attempt fail.
+	// idleTimeout is short, because a receiver that closes a connection just before it is used
+	// again makes an attempt fail.
 	idleTimeout = 3 * time.Second
 	userAgent   = "tollgate"
 )
@@ -139,14 +139,15 @@ func (s *Sender) Send(ctx context.Context, r eventsender.Request) (int, error) {
 	}
 	defer response.Body.Close()
 	if response.StatusCode != http.StatusSwitchingProtocols {
-		// What is left of a longer body is not read: the connection closes. The status counts in any case.
+		// What is left of a longer body is not read: the connection closes. The status counts in
+		// any case.
 		_, _ = io.CopyN(io.Discard, response.Body, maxResponse)
 	}
 	return response.StatusCode, nil
 }
 
-// failureReason returns a clause that says why there was no response. It contains neither addresses,
-// which may be internal, nor the path of the URL, which may be secret.
+// failureReason returns a clause that says why there was no response. It contains neither
+// addresses, which may be internal, nor the path of the URL, which may be secret.
 func failureReason(err error) string {
 	var notPublic *publicdial.RefusedError
 	var notLoopback notLoopbackError
@@ -169,14 +170,17 @@ func failureReason(err error) string {
 		return "the DNS lookup failed"
 	case errors.As(err, &connect) && connect.Op == "dial":
 		return "the connection failed"
-	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, syscall.ECONNRESET), errors.Is(err, syscall.EPIPE):
+	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, syscall.ECONNRESET),
+		errors.Is(err, syscall.EPIPE):
 		return "the connection ended without a response"
 	}
 	return "the receiver sent no valid response"
 }
 
-// isTimeout reports whether a response did not arrive in time, or the caller stopped waiting for it.
+// isTimeout reports whether a response did not arrive in time, or the caller stopped waiting for
+// it.
 func isTimeout(err error) bool {
 	var e net.Error
-	return errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled) || errors.As(err, &e) && e.Timeout()
+	return errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled) ||
+		errors.As(err, &e) && e.Timeout()
 }

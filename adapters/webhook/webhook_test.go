@@ -108,7 +108,8 @@ func TestSenderFulfilsTheContract(t *testing.T) {
 	eventsendertest.Run(t, func(t *testing.T) eventsendertest.Subject {
 		r, server := start(t, nil)
 		return eventsendertest.Subject{
-			Sender: open(t, config{Deadline: patience}), URL: parseURL(t, server.URL+"/hook?key=x"), Received: r.requests, Stop: server.Close,
+			Sender: open(t, config{Deadline: patience}), URL: parseURL(t, server.URL+"/hook?key=x"),
+			Received: r.requests, Stop: server.Close,
 			Answer: func(status int, location, body string) { r.setAnswer(answerStatus(status, location, body)) },
 			Hold:   func() { r.setAnswer(func(_ http.ResponseWriter, q *http.Request) { <-q.Context().Done() }) },
 		}
@@ -136,7 +137,9 @@ type secure struct {
 func startSecure(t *testing.T, host string) secure {
 	t.Helper()
 	authority, dns := testcert.NewAuthority(t), dnsserver.Start(t)
-	r, server := start(t, &tls.Config{MinVersion: tls.VersionTLS12, Certificates: []tls.Certificate{authority.Issue(t, host).Pair()}})
+	r, server := start(t, &tls.Config{
+		MinVersion: tls.VersionTLS12, Certificates: []tls.Certificate{authority.Issue(t, host).Pair()},
+	})
 	_, port, err := net.SplitHostPort(server.Listener.Addr().String())
 	if err != nil {
 		t.Fatal(err)
@@ -163,7 +166,9 @@ func TestSenderVerifiesTLS(t *testing.T) {
 		protocol = q.Proto + " " + q.UserAgent()
 		w.WriteHeader(http.StatusNoContent)
 	})
-	if status, err := open(t, s.config).Send(t.Context(), eventsender.Request{URL: parseURL(t, s.url+"/"), Body: []byte("{}")}); status != 204 || err != nil || protocol != "HTTP/2.0 tollgate" {
+	if status, err := open(t, s.config).Send(t.Context(), eventsender.Request{
+		URL: parseURL(t, s.url+"/"), Body: []byte("{}"),
+	}); status != 204 || err != nil || protocol != "HTTP/2.0 tollgate" {
 		t.Errorf("Send = %d, %v, with %s", status, err, protocol)
 	}
 	unknown := s.config
@@ -184,7 +189,8 @@ func TestSenderRefusesNamesWithPrivateAddresses(t *testing.T) {
 	if err := sender.Check(parseURL(t, s.url)); err != nil {
 		t.Errorf("Check of a name = %v", err)
 	}
-	expectReason(t, sender, s.url+"/hook", "the host has an address that is not public, to which the service does not connect")
+	expectReason(t, sender, s.url+"/hook",
+		"the host has an address that is not public, to which the service does not connect")
 	expectReason(t, sender, "https://gone.example/hook", "the DNS lookup failed")
 	if n := len(s.requests()); n != 0 {
 		t.Errorf("%d requests arrived at a private address", n)
@@ -195,7 +201,8 @@ func TestLoopbackURLReachesLoopbackOnly(t *testing.T) {
 	t.Parallel()
 	for address, want := range map[string]bool{
 		"127.0.0.1:80": true, "127.9.9.9:80": true, "[::1]:80": true, "[::ffff:127.0.0.1]:80": true,
-		"10.0.0.1:80": false, "1.1.1.1:80": false, "[2606:4700::1111]:80": false, "0.0.0.0:80": false, "/run/socket": false,
+		"10.0.0.1:80": false, "1.1.1.1:80": false, "[2606:4700::1111]:80": false, "0.0.0.0:80": false,
+		"/run/socket": false,
 	} {
 		if err := requireLoopback("tcp", address, nil); (err == nil) != want {
 			t.Errorf("requireLoopback(%s) = %v, want %t", address, err, want)
@@ -208,7 +215,9 @@ func TestSenderFollowsNoRedirectToLoopback(t *testing.T) {
 	inner, server := start(t, nil)
 	s := startSecure(t, "hook.example")
 	s.setAnswer(answerStatus(http.StatusTemporaryRedirect, server.URL+"/inner", ""))
-	if status, err := open(t, s.config).Send(t.Context(), eventsender.Request{URL: parseURL(t, s.url), Body: []byte("{}")}); status != 307 || err != nil {
+	if status, err := open(t, s.config).Send(t.Context(), eventsender.Request{
+		URL: parseURL(t, s.url), Body: []byte("{}"),
+	}); status != 307 || err != nil {
 		t.Errorf("Send = %d, %v, want 307", status, err)
 	}
 	if n := len(inner.requests()); n != 0 {
@@ -229,7 +238,9 @@ func TestSenderBoundsTimeAndSize(t *testing.T) {
 		}
 	}
 	r.setAnswer(endless)
-	if status, err := open(t, config{Deadline: patience}).Send(t.Context(), eventsender.Request{URL: parseURL(t, url)}); status != 200 || err != nil {
+	if status, err := open(t, config{Deadline: patience}).Send(t.Context(), eventsender.Request{
+		URL: parseURL(t, url),
+	}); status != 200 || err != nil {
 		t.Errorf("with an endless body, Send = %d, %v", status, err)
 	}
 	hurried := open(t, config{Deadline: 200 * time.Millisecond})
@@ -238,7 +249,9 @@ func TestSenderBoundsTimeAndSize(t *testing.T) {
 		w.(http.Flusher).Flush() //nolint:forcetypeassert // as all writers of net/http
 		<-q.Context().Done()
 	})
-	if status, err := hurried.Send(t.Context(), eventsender.Request{URL: parseURL(t, url)}); status != 200 || err != nil {
+	if status, err := hurried.Send(t.Context(), eventsender.Request{
+		URL: parseURL(t, url),
+	}); status != 200 || err != nil {
 		t.Errorf("with a body that does not end, Send = %d, %v", status, err)
 	}
 	r.setAnswer(func(_ http.ResponseWriter, q *http.Request) { <-q.Context().Done() })
@@ -258,7 +271,9 @@ func TestSenderIgnoresProxies(t *testing.T) {
 	if s := newSender(config{Deadline: patience}); s.public.Proxy != nil || s.loopback.Proxy != nil {
 		t.Error("a transport has a proxy")
 	}
-	if status, err := open(t, config{Deadline: patience}).Send(t.Context(), eventsender.Request{URL: parseURL(t, server.URL)}); status != 204 || err != nil || len(proxy.requests()) != 0 {
+	if status, err := open(t, config{Deadline: patience}).Send(t.Context(), eventsender.Request{
+		URL: parseURL(t, server.URL),
+	}); status != 204 || err != nil || len(proxy.requests()) != 0 {
 		t.Errorf("Send = %d, %v, with %d requests at the proxy", status, err, len(proxy.requests()))
 	}
 }

@@ -93,7 +93,8 @@ func (c NodeConfig) validateID() error {
 // validateBounds checks the settings that are numbers.
 func (c Config) validateBounds() error {
 	if c.MaxMessage < 0 || c.MaxMessage > MaxMessageSize {
-		return fmt.Errorf("XDS_CLIENT_MAX_MSG_SIZE_IN_BYTES: %d is not in the range 0 to %d", c.MaxMessage, MaxMessageSize)
+		return fmt.Errorf("XDS_CLIENT_MAX_MSG_SIZE_IN_BYTES: %d is not in the range 0 to %d", c.MaxMessage,
+			MaxMessageSize)
 	}
 	if !(c.Backoff.RandomFactor >= 0 && c.Backoff.RandomFactor <= 1) {
 		return fmt.Errorf("XDS_CLIENT_BACKOFF_RANDOM_FACTOR: %v is not in the range 0 to 1", c.Backoff.RandomFactor)
@@ -149,7 +150,9 @@ func (c Config) parseHeaders() (metadata.MD, error) {
 		case !httpguts.ValidHeaderFieldName(key) || strings.HasPrefix(key, "grpc-"):
 			return nil, fmt.Errorf("CONFIG_GRPC_XDS_CLIENT_ADDITIONAL_HEADERS: header %d has an invalid name", i+1)
 		case !isPrintable(value):
-			return nil, fmt.Errorf("CONFIG_GRPC_XDS_CLIENT_ADDITIONAL_HEADERS: the value of header %d is not printable ASCII", i+1)
+			return nil,
+				fmt.Errorf(
+					"CONFIG_GRPC_XDS_CLIENT_ADDITIONAL_HEADERS: the value of header %d is not printable ASCII", i+1)
 		}
 		md.Append(key, value)
 	}

@@ -35,7 +35,9 @@ func TestConfigRefuses(t *testing.T) {
 }
 
 func TestParseHeaders(t *testing.T) {
-	for _, wrong := range []string{"plain", "a:b,plain", "a:b,", ":v", "a b:v", "grpc-timeout:1S", ":path:x", "a:v\x01", "a:ü"} {
+	for _, wrong := range []string{
+		"plain", "a:b,plain", "a:b,", ":v", "a b:v", "grpc-timeout:1S", ":path:x", "a:v\x01", "a:ü",
+	} {
 		c := testConfig("localhost:1")
 		c.Headers = wrong
 		err := c.Validate()
@@ -60,11 +62,12 @@ func TestParseHeaders(t *testing.T) {
 
 func TestNodeMetadata(t *testing.T) {
 	for text, want := range map[string]string{
-		``:                          `map[]`,
-		`{}`:                        `map[]`,
-		`{"a": {"b": [1, true]}}`:   `map[a:map[b:[1 true]]]`,
-		`key1=val1, key2 = v=2`:     `map[key1:val1 key2:v=2]`,
-		`key1:val1,key2=val2,k:a=b`: `map[k:a:b key1:val1 key2:val2]`, // the Envoy service parses the last line in the same way
+		``:                        `map[]`,
+		`{}`:                      `map[]`,
+		`{"a": {"b": [1, true]}}`: `map[a:map[b:[1 true]]]`,
+		`key1=val1, key2 = v=2`:   `map[key1:val1 key2:v=2]`,
+		// the Envoy service parses the last line in the same way
+		`key1:val1,key2=val2,k:a=b`: `map[k:a:b key1:val1 key2:val2]`,
 	} {
 		s, err := (NodeConfig{Metadata: text}).parseMetadata()
 		if err != nil {
@@ -76,7 +79,9 @@ func TestNodeMetadata(t *testing.T) {
 		}
 	}
 	for _, wrong := range []string{`{`, `{"a": }`, `plain`, `a=b,`, `=v`, `{} x`} {
-		if err := (Config{Node: NodeConfig{ID: "x", Metadata: wrong}}).Validate(); err == nil || !strings.Contains(err.Error(), "CONFIG_GRPC_XDS_NODE_METADATA") {
+		if err := (Config{
+			Node: NodeConfig{ID: "x", Metadata: wrong},
+		}).Validate(); err == nil || !strings.Contains(err.Error(), "CONFIG_GRPC_XDS_NODE_METADATA") {
 			t.Errorf("%s: error is %v", wrong, err)
 		}
 	}
@@ -92,10 +97,16 @@ func TestOpenNamesTheSetting(t *testing.T) {
 	log := logrus.New()
 	log.SetOutput(io.Discard)
 	for variable, change := range map[string]func(*Config){
-		"CONFIG_GRPC_XDS_SERVER_URL":                func(c *Config) { c.Server = "x://\x01" },
-		"CONFIG_GRPC_XDS_SERVER_TLS_CACERT: no":     func(c *Config) { c.TLS = TLSConfig{Enabled: true, CACert: empty} },
-		"CONFIG_GRPC_XDS_SERVER_TLS_CACERT: open":   func(c *Config) { c.TLS = TLSConfig{Enabled: true, CACert: empty + ".none"} },
-		"CONFIG_GRPC_XDS_CLIENT_TLS_CERT":           func(c *Config) { c.TLS = TLSConfig{Enabled: true, Cert: empty, Key: empty} },
+		"CONFIG_GRPC_XDS_SERVER_URL": func(c *Config) { c.Server = "x://\x01" },
+		"CONFIG_GRPC_XDS_SERVER_TLS_CACERT: no": func(c *Config) {
+			c.TLS = TLSConfig{Enabled: true, CACert: empty}
+		},
+		"CONFIG_GRPC_XDS_SERVER_TLS_CACERT: open": func(c *Config) {
+			c.TLS = TLSConfig{Enabled: true, CACert: empty + ".none"}
+		},
+		"CONFIG_GRPC_XDS_CLIENT_TLS_CERT": func(c *Config) {
+			c.TLS = TLSConfig{Enabled: true, Cert: empty, Key: empty}
+		},
 		"CONFIG_GRPC_XDS_CLIENT_ADDITIONAL_HEADERS": func(c *Config) { c.Headers = "plain" },
 		"CONFIG_GRPC_XDS_NODE_METADATA":             func(c *Config) { c.Node.Metadata = "plain" },
 	} {

@@ -69,9 +69,11 @@ func (d *decoder) noteUnknownFields(m proto.Message, at ruleset.Position) {
 	}
 }
 
-// decodeDescriptors decodes the descriptors of one level. above is the prefix of their places, such
-// as "shop: descriptors[2].".
-func (d *decoder) decodeDescriptors(list []*configpb.RateLimitDescriptor, above string, depth int) []ruleset.Descriptor {
+// decodeDescriptors decodes the descriptors of one level. above is the prefix of their places, for
+// example "shop: descriptors[2].".
+func (d *decoder) decodeDescriptors(
+	list []*configpb.RateLimitDescriptor, above string, depth int,
+) []ruleset.Descriptor {
 	if len(list) == 0 {
 		return nil
 	}
@@ -98,7 +100,9 @@ func (d *decoder) addTooManyDescriptors(before int) {
 	}
 }
 
-func (d *decoder) decodeDescriptor(from *configpb.RateLimitDescriptor, at ruleset.Position, depth int) ruleset.Descriptor {
+func (d *decoder) decodeDescriptor(
+	from *configpb.RateLimitDescriptor, at ruleset.Position, depth int,
+) ruleset.Descriptor {
 	d.noteUnknownFields(from, at)
 	decoded := ruleset.Descriptor{
 		At:             at,

@@ -31,21 +31,27 @@ func decodeResources(t *testing.T, configs ...*configpb.RateLimitConfig) ([]rule
 // fields that the decoder does not read.
 func TestEveryFieldIsRead(t *testing.T) {
 	for message, fields := range map[proto.Message]int{
-		&configpb.RateLimitConfig{}: 3, &configpb.RateLimitDescriptor{}: 8, &configpb.RateLimitPolicy{}: 5, &configpb.RateLimitReplace{}: 1,
+		&configpb.RateLimitConfig{}: 3, &configpb.RateLimitDescriptor{}: 8, &configpb.RateLimitPolicy{}: 5,
+		&configpb.RateLimitReplace{}: 1,
 	} {
 		if got := message.ProtoReflect().Descriptor().Fields().Len(); got != fields {
 			t.Errorf("%T has %d fields; the decoder reads %d", message, got, fields)
 		}
 	}
-	sources, _ := decodeResources(t, &configpb.RateLimitConfig{Name: "resource", Domain: "shop", Descriptors: []*configpb.RateLimitDescriptor{{
-		Key: "user", Value: "gold", ShadowMode: true, DetailedMetric: true, QuotaMode: true,
-		Metadata: newStruct(t, map[string]any{"tier": "gold", "parts": []any{1, true, nil, map[string]any{"deep": "x"}}}),
-		RateLimit: &configpb.RateLimitPolicy{
-			Unit: configpb.RateLimitUnit_HOUR, RequestsPerUnit: 7, Name: "own",
-			Replaces: []*configpb.RateLimitReplace{{Name: "base"}},
-		},
-		Descriptors: []*configpb.RateLimitDescriptor{{Key: "path", RateLimit: &configpb.RateLimitPolicy{Unlimited: true}}},
-	}}})
+	sources, _ := decodeResources(t,
+		&configpb.RateLimitConfig{Name: "resource", Domain: "shop", Descriptors: []*configpb.RateLimitDescriptor{{
+			Key: "user", Value: "gold", ShadowMode: true, DetailedMetric: true, QuotaMode: true,
+			Metadata: newStruct(t, map[string]any{
+				"tier": "gold", "parts": []any{1, true, nil, map[string]any{"deep": "x"}},
+			}),
+			RateLimit: &configpb.RateLimitPolicy{
+				Unit: configpb.RateLimitUnit_HOUR, RequestsPerUnit: 7, Name: "own",
+				Replaces: []*configpb.RateLimitReplace{{Name: "base"}},
+			},
+			Descriptors: []*configpb.RateLimitDescriptor{
+				{Key: "path", RateLimit: &configpb.RateLimitPolicy{Unlimited: true}},
+			},
+		}}})
 	yes := true
 	at := func(place string) ruleset.Position { return ruleset.Position{File: place} }
 	top, below := at("resource: descriptors[0]"), at("resource: descriptors[0].descriptors[0]")
@@ -73,14 +79,15 @@ func TestEveryFieldIsRead(t *testing.T) {
 	}
 }
 
-// TestEveryUnitIsKnown requires each unit of the type, and a number that is none of them.
+// TestEveryUnitIsKnown requires each unit of the type, and a number that no unit has.
 func TestEveryUnitIsKnown(t *testing.T) {
 	units := maps.Clone(configpb.RateLimitUnit_name)
 	units[8] = "not a unit"
 	for unit := range units {
-		sources, _ := decodeResources(t, &configpb.RateLimitConfig{Name: "r", Domain: "d", Descriptors: []*configpb.RateLimitDescriptor{
-			{Key: "k", RateLimit: &configpb.RateLimitPolicy{Unit: configpb.RateLimitUnit(unit)}},
-		}})
+		sources, _ := decodeResources(t,
+			&configpb.RateLimitConfig{Name: "r", Domain: "d", Descriptors: []*configpb.RateLimitDescriptor{
+				{Key: "k", RateLimit: &configpb.RateLimitPolicy{Unit: configpb.RateLimitUnit(unit)}},
+			}})
 		_, err := ruleset.Compile(sources, ruleset.Options{})
 		if unknown := unit == 0 || unit == 8; unknown != (err != nil) {
 			t.Errorf("unit %d: %v", unit, err)
@@ -89,7 +96,8 @@ func TestEveryUnitIsKnown(t *testing.T) {
 }
 
 func TestOrderedByName(t *testing.T) {
-	sources, _ := decodeResources(t, domainResource("c"), &configpb.RateLimitConfig{Domain: "nameless"}, domainResource("a"))
+	sources, _ := decodeResources(t, domainResource("c"), &configpb.RateLimitConfig{Domain: "nameless"},
+		domainResource("a"))
 	var names []string
 	for _, s := range sources {
 		names = append(names, s.At.File)
@@ -116,8 +124,11 @@ func TestLimitsOfASet(t *testing.T) {
 	for range maxDepth {
 		deep = &configpb.RateLimitDescriptor{Key: "k", Descriptors: []*configpb.RateLimitDescriptor{deep}}
 	}
-	sources, _ := decodeResources(t, &configpb.RateLimitConfig{Name: "deep", Domain: "d", Descriptors: []*configpb.RateLimitDescriptor{deep}})
-	if f := sources[0].Faults; len(f) != 1 || !strings.Contains(f[0].String(), "deep: descriptors must not be nested deeper") {
+	sources, _ := decodeResources(t, &configpb.RateLimitConfig{
+		Name: "deep", Domain: "d", Descriptors: []*configpb.RateLimitDescriptor{deep},
+	})
+	if f := sources[0].Faults; len(f) != 1 ||
+		!strings.Contains(f[0].String(), "deep: descriptors must not be nested deeper") {
 		t.Errorf("faults %v", f)
 	}
 	d := decoder{descriptors: maxDescriptors, source: &ruleset.Source{}}

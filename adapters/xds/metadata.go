@@ -38,7 +38,9 @@ func (d *decoder) decodeObject(from *structpb.Struct, at ruleset.Position, depth
 func (d *decoder) decodeValue(from *structpb.Value, at ruleset.Position, depth int) any {
 	if d.values++; d.values > maxValues || depth > maxDepth {
 		if d.values <= maxValues+1 {
-			d.addFault(at, fmt.Sprintf("metadata must not be nested deeper than %d levels, nor have more than %d values in a configuration", maxDepth, maxValues))
+			d.addFault(at,
+				fmt.Sprintf(
+					"metadata must not be nested deeper than %d levels, nor have more than %d values in a configuration", maxDepth, maxValues))
 		}
 		d.values = maxValues + 1 // report it once
 		return nil
@@ -68,9 +70,9 @@ func (d *decoder) decodeValue(from *structpb.Value, at ruleset.Position, depth i
 	}
 }
 
-// objectOf returns the value as an object, or nil if it is of another kind. A management server may also
-// send the metadata of Envoy, which has a struct in place of each value on the first level: its fields are
-// unknown ones of the value.
+// objectOf returns the value as an object, or nil if it is of another kind. A management server may
+// also send the metadata of Envoy, which has a struct in place of each value on the first level:
+// its fields are unknown ones of the value.
 func objectOf(v *structpb.Value) *structpb.Struct {
 	if v.GetKind() != nil {
 		return v.GetStructValue()
@@ -108,7 +110,8 @@ func (d *decoder) addOwnMetadata(l *ruleset.Limit, metadata *structpb.Struct, at
 	l.Algorithm, l.Lease = d.ownText(own, "algorithm", at), d.ownText(own, "lease", at)
 	if v := own["burst"]; v != nil {
 		burst, ok := v.GetKind().(*structpb.Value_NumberValue)
-		if !ok || burst.NumberValue < 0 || burst.NumberValue > math.MaxUint32 || burst.NumberValue != math.Trunc(burst.NumberValue) {
+		if !ok || burst.NumberValue < 0 || burst.NumberValue > math.MaxUint32 ||
+			burst.NumberValue != math.Trunc(burst.NumberValue) {
 			d.addFault(at, "burst in the metadata "+metadataNamespace+" must be a whole number from 0 to 4294967295")
 			return
 		}

@@ -16,15 +16,17 @@ import (
 	"github.com/tollgate-dev/tollgate/core/ratelimit/ruleset"
 )
 
-// withMetadata returns a configuration with one rule, whose descriptor has any message as its metadata, as
-// a management server sends it.
+// withMetadata returns a configuration with one rule, whose descriptor has any message as its
+// metadata, as a management server sends it.
 func withMetadata(t *testing.T, metadata proto.Message) *configpb.RateLimitConfig {
 	t.Helper()
 	encoded, err := proto.Marshal(metadata)
 	if err != nil {
 		t.Fatal(err)
 	}
-	d := &configpb.RateLimitDescriptor{Key: "user", RateLimit: &configpb.RateLimitPolicy{Unit: configpb.RateLimitUnit_MINUTE, RequestsPerUnit: 10}}
+	d := &configpb.RateLimitDescriptor{
+		Key: "user", RateLimit: &configpb.RateLimitPolicy{Unit: configpb.RateLimitUnit_MINUTE, RequestsPerUnit: 10},
+	}
 	if err := (proto.UnmarshalOptions{Merge: true}).Unmarshal(metadataField(encoded), d); err != nil {
 		t.Fatal(err)
 	}
@@ -45,8 +47,9 @@ func newStruct(t *testing.T, fields map[string]any) *structpb.Struct {
 	return s
 }
 
-// TestAlgorithmFromMetadata reads the algorithm from the metadata of a descriptor, in both forms that it
-// may have. Other metadata does not change a limit, and is no unknown field, unless it is in our namespace.
+// TestAlgorithmFromMetadata reads the algorithm from the metadata of a descriptor, in both forms
+// that it may have. Other metadata does not change a limit, and is no unknown field, unless it is
+// in our namespace.
 func TestAlgorithmFromMetadata(t *testing.T) {
 	bucket := map[string]any{"algorithm": "token_bucket", "burst": 20}
 	plain := ratelimit.Limit{RequestsPerUnit: 10, Unit: ratelimit.Minute}
@@ -58,28 +61,70 @@ func TestAlgorithmFromMetadata(t *testing.T) {
 		lease    ratelimit.LeaseMode
 		unknown  bool
 	}{
-		"a lease":             {metadata: newStruct(t, map[string]any{"dev.tollgate": map[string]any{"lease": "auto"}}), limit: plain, lease: ratelimit.LeaseAuto},
-		"no lease":            {metadata: newStruct(t, map[string]any{"dev.tollgate": map[string]any{"lease": "off"}}), limit: plain, lease: ratelimit.LeaseOff},
-		"unknown lease":       {metadata: newStruct(t, map[string]any{"dev.tollgate": map[string]any{"lease": "on"}}), fault: `lease "on" is not one of auto, off`},
-		"lease of a type":     {metadata: newStruct(t, map[string]any{"dev.tollgate": map[string]any{"lease": true}}), fault: "lease in the metadata dev.tollgate must be a string"},
-		"a struct":            {metadata: newStruct(t, map[string]any{"dev.tollgate": bucket, "team": "x"}), limit: want},
-		"by namespace":        {metadata: &corepb.Metadata{FilterMetadata: map[string]*structpb.Struct{"dev.tollgate": newStruct(t, bucket)}}, limit: want},
-		"other metadata":      {metadata: newStruct(t, bucket), limit: plain},
-		"no object":           {metadata: newStruct(t, map[string]any{"dev.tollgate": "x"}), fault: "the metadata dev.tollgate must be an object"},
-		"null":                {metadata: newStruct(t, map[string]any{"dev.tollgate": nil}), fault: "the metadata dev.tollgate must be an object"},
-		"an empty object":     {metadata: newStruct(t, map[string]any{"dev.tollgate": map[string]any{}}), limit: plain},
-		"none of it":          {metadata: newStruct(t, map[string]any{"dev.tollgate": map[string]any{"x": 1}}), limit: plain, unknown: true},
-		"unknown algorithm":   {metadata: newStruct(t, map[string]any{"dev.tollgate": map[string]any{"algorithm": "leaky"}}), fault: `algorithm "leaky" is not one of`},
-		"algorithm of a type": {metadata: newStruct(t, map[string]any{"dev.tollgate": map[string]any{"algorithm": 7}}), fault: "algorithm in the metadata dev.tollgate must be a string"},
-		"burst of a type":     {metadata: newStruct(t, map[string]any{"dev.tollgate": map[string]any{"burst": "7"}}), fault: "burst in the metadata dev.tollgate must be a whole number"},
-		"burst of a fraction": {metadata: newStruct(t, map[string]any{"dev.tollgate": map[string]any{"burst": 1.5}}), fault: "burst in the metadata dev.tollgate must be a whole number"},
-		"negative burst":      {metadata: newStruct(t, map[string]any{"dev.tollgate": map[string]any{"burst": -1}}), fault: "burst in the metadata dev.tollgate must be a whole number"},
+		"a lease": {
+			metadata: newStruct(t, map[string]any{"dev.tollgate": map[string]any{"lease": "auto"}}), limit: plain,
+			lease: ratelimit.LeaseAuto,
+		},
+		"no lease": {
+			metadata: newStruct(t, map[string]any{"dev.tollgate": map[string]any{"lease": "off"}}), limit: plain,
+			lease: ratelimit.LeaseOff,
+		},
+		"unknown lease": {
+			metadata: newStruct(t, map[string]any{"dev.tollgate": map[string]any{"lease": "on"}}),
+			fault:    `lease "on" is not one of auto, off`,
+		},
+		"lease of a type": {
+			metadata: newStruct(t, map[string]any{"dev.tollgate": map[string]any{"lease": true}}),
+			fault:    "lease in the metadata dev.tollgate must be a string",
+		},
+		"a struct": {
+			metadata: newStruct(t, map[string]any{"dev.tollgate": bucket, "team": "x"}), limit: want,
+		},
+		"by namespace": {
+			metadata: &corepb.Metadata{
+				FilterMetadata: map[string]*structpb.Struct{"dev.tollgate": newStruct(t, bucket)},
+			}, limit: want,
+		},
+		"other metadata": {metadata: newStruct(t, bucket), limit: plain},
+		"no object": {
+			metadata: newStruct(t, map[string]any{"dev.tollgate": "x"}),
+			fault:    "the metadata dev.tollgate must be an object",
+		},
+		"null": {
+			metadata: newStruct(t, map[string]any{"dev.tollgate": nil}),
+			fault:    "the metadata dev.tollgate must be an object",
+		},
+		"an empty object": {metadata: newStruct(t, map[string]any{"dev.tollgate": map[string]any{}}), limit: plain},
+		"none of it": {
+			metadata: newStruct(t, map[string]any{"dev.tollgate": map[string]any{"x": 1}}), limit: plain, unknown: true,
+		},
+		"unknown algorithm": {
+			metadata: newStruct(t, map[string]any{"dev.tollgate": map[string]any{"algorithm": "leaky"}}),
+			fault:    `algorithm "leaky" is not one of`,
+		},
+		"algorithm of a type": {
+			metadata: newStruct(t, map[string]any{"dev.tollgate": map[string]any{"algorithm": 7}}),
+			fault:    "algorithm in the metadata dev.tollgate must be a string",
+		},
+		"burst of a type": {
+			metadata: newStruct(t, map[string]any{"dev.tollgate": map[string]any{"burst": "7"}}),
+			fault:    "burst in the metadata dev.tollgate must be a whole number",
+		},
+		"burst of a fraction": {
+			metadata: newStruct(t, map[string]any{"dev.tollgate": map[string]any{"burst": 1.5}}),
+			fault:    "burst in the metadata dev.tollgate must be a whole number",
+		},
+		"negative burst": {
+			metadata: newStruct(t, map[string]any{"dev.tollgate": map[string]any{"burst": -1}}),
+			fault:    "burst in the metadata dev.tollgate must be a whole number",
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			sources, d := decodeResources(t, withMetadata(t, c.metadata))
 			set, err := ruleset.Compile(sources, ruleset.Options{})
 			if c.fault != "" {
-				if err == nil || !strings.Contains(err.Error(), c.fault) || !strings.Contains(err.Error(), "descriptors[0]") {
+				if err == nil || !strings.Contains(err.Error(), c.fault) ||
+					!strings.Contains(err.Error(), "descriptors[0]") {
 					t.Errorf("the fault is %v, want %q", err, c.fault)
 				}
 				return
@@ -110,9 +155,13 @@ func TestMetadataIsBounded(t *testing.T) {
 		fault    string
 	}{
 		"nested too deep": {metadata: deep, fault: "metadata must not be nested deeper than 64 levels"},
-		"too many values": {metadata: map[string]any{"a": 1, "b": 2}, values: maxValues, fault: "more than 1000000 values"},
-		"not a number":    {metadata: map[string]any{"a": []any{math.NaN()}}, fault: "a number in metadata must be finite"},
-		"infinite":        {metadata: map[string]any{"a": math.Inf(1)}, fault: "a number in metadata must be finite"},
+		"too many values": {
+			metadata: map[string]any{"a": 1, "b": 2}, values: maxValues, fault: "more than 1000000 values",
+		},
+		"not a number": {
+			metadata: map[string]any{"a": []any{math.NaN()}}, fault: "a number in metadata must be finite",
+		},
+		"infinite": {metadata: map[string]any{"a": math.Inf(1)}, fault: "a number in metadata must be finite"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			d := decoder{source: &ruleset.Source{}, values: c.values}

@@ -84,7 +84,9 @@ func (m *manager) offerSet(resources ...types.Resource) string {
 	m.t.Helper()
 	m.version++
 	version := "v" + strconv.Itoa(m.version)
-	snapshot, err := cache.NewSnapshot(version, map[resource.Type][]types.Resource{resource.RateLimitConfigType: resources})
+	snapshot, err := cache.NewSnapshot(version, map[resource.Type][]types.Resource{
+		resource.RateLimitConfigType: resources,
+	})
 	if err != nil {
 		m.t.Fatal(err)
 	}
@@ -96,13 +98,17 @@ func (m *manager) offerSet(resources ...types.Resource) string {
 
 // waitForRequest returns the first request for which wanted returns true, even if it was received
 // before the call.
-func (m *manager) waitForRequest(what string, wanted func(*discoverypb.DiscoveryRequest) bool) *discoverypb.DiscoveryRequest {
+func (m *manager) waitForRequest(
+	what string, wanted func(*discoverypb.DiscoveryRequest) bool,
+) *discoverypb.DiscoveryRequest {
 	m.t.Helper()
 	return m.waitForRequestAfter(0, what, wanted)
 }
 
 // waitForRequestAfter is waitForRequest without the first count requests.
-func (m *manager) waitForRequestAfter(count int, what string, wanted func(*discoverypb.DiscoveryRequest) bool) *discoverypb.DiscoveryRequest {
+func (m *manager) waitForRequestAfter(
+	count int, what string, wanted func(*discoverypb.DiscoveryRequest) bool,
+) *discoverypb.DiscoveryRequest {
 	m.t.Helper()
 	var found *discoverypb.DiscoveryRequest
 	await.Until(m.t, what, func() bool {

@@ -31,12 +31,15 @@ type reloadingCredentials struct {
 }
 
 // ClientHandshake implements credentials.TransportCredentials.
-func (f reloadingCredentials) ClientHandshake(ctx context.Context, authority string, conn net.Conn) (net.Conn, credentials.AuthInfo, error) {
+func (f reloadingCredentials) ClientHandshake(
+	ctx context.Context, authority string, conn net.Conn,
+) (net.Conn, credentials.AuthInfo, error) {
 	loaded, err := f.config.loadConfig()
 	if err != nil {
 		return nil, nil, err
 	}
-	return credentials.NewTLS(loaded).ClientHandshake(ctx, authority, conn) //nolint:wrapcheck // gRPC recognizes temporary errors by their type
+	return credentials.NewTLS(loaded).ClientHandshake(ctx, authority,
+		conn) //nolint:wrapcheck // gRPC recognizes temporary errors by their type
 }
 
 // Clone implements credentials.TransportCredentials.

@@ -117,7 +117,8 @@ func (w *watchState) sendRequest(stream adsStream, r *discoverypb.DiscoveryReque
 // handleResponse applies a set and acknowledges it, or refuses it with the reason.
 func (w *watchState) handleResponse(ctx context.Context, stream adsStream, r *discoverypb.DiscoveryResponse) error {
 	if messageName(r.GetTypeUrl()) != messageName(typeURL) {
-		w.log.WithField("type_url", r.GetTypeUrl()).Warn("the management server sent a resource type that was not requested; it is ignored")
+		w.log.WithField("type_url", r.GetTypeUrl()).
+			Warn("the management server sent a resource type that was not requested; it is ignored")
 		return nil
 	}
 	w.backoff.Reset()

@@ -39,7 +39,7 @@ type Source struct {
 	node    *corepb.Node
 	headers metadata.MD
 
-	delivered atomic.Pointer[[]ruleset.Source] // the last configuration; nil if there is none yet
+	delivered atomic.Pointer[[]ruleset.Source] // the last configuration; otherwise nil yet
 }
 
 // Open returns the source of a management server. The server may be unavailable, because the

@@ -171,8 +171,8 @@ func TestRefusesWithTheLastGoodVersionAndAllFaults(t *testing.T) {
 	}
 }
 
-// TestUnitsQuotaAndMetadata requires that the rules in force have what the management server gave to the
-// descriptors, and that a unit which does not exist refuses the set.
+// TestUnitsQuotaAndMetadata requires that the rules in force have what the management server gave
+// to the descriptors, and that a unit which does not exist refuses the set.
 func TestUnitsQuotaAndMetadata(t *testing.T) {
 	t.Parallel()
 	m := newManager(t)
@@ -181,7 +181,9 @@ func TestUnitsQuotaAndMetadata(t *testing.T) {
 	for _, name := range ratelimit.UnitNames() {
 		all.Descriptors = append(all.Descriptors, &configpb.RateLimitDescriptor{
 			Key: name, QuotaMode: name == "week", Metadata: newStruct(t, map[string]any{"of": name}),
-			RateLimit: &configpb.RateLimitPolicy{Unit: configpb.RateLimitUnit(configpb.RateLimitUnit_value[strings.ToUpper(name)]), RequestsPerUnit: 3},
+			RateLimit: &configpb.RateLimitPolicy{
+				Unit: configpb.RateLimitUnit(configpb.RateLimitUnit_value[strings.ToUpper(name)]), RequestsPerUnit: 3,
+			},
 		})
 	}
 	good := m.offerSet(all)
@@ -189,7 +191,8 @@ func TestUnitsQuotaAndMetadata(t *testing.T) {
 	for _, name := range ratelimit.UnitNames() {
 		rule := rules.Current().Match("all", []ratelimit.Entry{{Key: name, Value: "x"}})
 		unit, _ := ratelimit.ParseUnit(name)
-		if rule.Limit != (ratelimit.Limit{RequestsPerUnit: 3, Unit: unit}) || rule.Quota != (name == "week") || rule.Metadata["of"] != name {
+		if rule.Limit != (ratelimit.Limit{RequestsPerUnit: 3, Unit: unit}) || rule.Quota != (name == "week") ||
+			rule.Metadata["of"] != name {
 			t.Errorf("the rule of %s is %+v", name, rule)
 		}
 	}
@@ -281,7 +284,9 @@ func TestMessageTooLarge(t *testing.T) {
 	m.waitForRequest("acknowledgement", isAcknowledgement(m.offerSet(domainResources("good")...)))
 	before := m.requestCount()
 	m.offerSet(largeResource(1000))
-	m.waitForRequestAfter(before, "new stream", func(r *discoverypb.DiscoveryRequest) bool { return r.GetResponseNonce() == "" })
+	m.waitForRequestAfter(before, "new stream", func(r *discoverypb.DiscoveryRequest) bool {
+		return r.GetResponseNonce() == ""
+	})
 	wantDomains(t, rules, "good")
 	m.waitForRequest("acknowledgement", isAcknowledgement(m.offerSet(domainResources("small")...)))
 	wantDomains(t, rules, "small")
@@ -290,7 +295,8 @@ func TestMessageTooLarge(t *testing.T) {
 func TestDefaultTakesLargeMessages(t *testing.T) {
 	m := newManager(t)
 	rules := followSource(t, openSource(t, testConfig(m.address)))
-	m.waitForRequest("acknowledgement", isAcknowledgement(m.offerSet(largeResource(25_000)))) // 6 MB, which exceeds the default limit of gRPC
+	// 6 MB, which exceeds the default limit of gRPC
+	m.waitForRequest("acknowledgement", isAcknowledgement(m.offerSet(largeResource(25_000))))
 	if got := rules.Current().RuleCount(); got != 25_000 {
 		t.Errorf("%d rules are in force", got)
 	}
@@ -304,12 +310,14 @@ func TestSendsHeadersAndNode(t *testing.T) {
 	followSource(t, openSource(t, c))
 	r := m.waitForRequest("request", func(*discoverypb.DiscoveryRequest) bool { return true })
 	fields := r.GetNode().GetMetadata().GetFields()
-	if r.GetNode().GetId() != "default" || fields["region"].GetStringValue() != "eu=west" || fields["team"].GetStringValue() != "pay" {
+	if r.GetNode().GetId() != "default" || fields["region"].GetStringValue() != "eu=west" ||
+		fields["team"].GetStringValue() != "pay" {
 		t.Errorf("node is %v", r.GetNode())
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if got := m.headers[0]; strings.Join(got["authorization"], ";") != "Bearer a:b" || strings.Join(got["x-tenant"], ";") != "north" {
+	if got := m.headers[0]; strings.Join(got["authorization"], ";") != "Bearer a:b" ||
+		strings.Join(got["x-tenant"], ";") != "north" {
 		t.Errorf("headers are %v", got)
 	}
 }
@@ -320,7 +328,9 @@ type scriptedServer struct {
 	stream func(grpc.BidiStreamingServer[discoverypb.DiscoveryRequest, discoverypb.DiscoveryResponse]) error
 }
 
-func (s scriptedServer) StreamAggregatedResources(stream grpc.BidiStreamingServer[discoverypb.DiscoveryRequest, discoverypb.DiscoveryResponse]) error {
+func (s scriptedServer) StreamAggregatedResources(
+	stream grpc.BidiStreamingServer[discoverypb.DiscoveryRequest, discoverypb.DiscoveryResponse],
+) error {
 	return s.stream(stream)
 }
 
@@ -338,34 +348,39 @@ func packDomain(t *testing.T, name string) *anypb.Any {
 // accepted.
 func TestTypeURLs(t *testing.T) {
 	answers := make(chan *discoverypb.DiscoveryRequest, 3)
-	address := startServer(t, scriptedServer{stream: func(stream grpc.BidiStreamingServer[discoverypb.DiscoveryRequest, discoverypb.DiscoveryResponse]) error {
-		if _, err := stream.Recv(); err != nil {
-			return err
-		}
-		foreign := packDomain(t, "foreign")
-		foreign.TypeUrl = "type.googleapis.com/envoy.config.core.v3.Node"
-		for _, r := range []*discoverypb.DiscoveryResponse{
-			{VersionInfo: "other", Nonce: "1", TypeUrl: "type.googleapis.com/envoy.config.cluster.v3.Cluster"},
-			{VersionInfo: "foreign", Nonce: "2", TypeUrl: typeURL, Resources: []*anypb.Any{foreign}},
-			{VersionInfo: "right", Nonce: "3", TypeUrl: "types.example/" + messageName(typeURL), Resources: []*anypb.Any{packDomain(t, "a")}},
-		} {
-			if err := stream.Send(r); err != nil {
+	address := startServer(t,
+		scriptedServer{stream: func(stream grpc.BidiStreamingServer[discoverypb.DiscoveryRequest, discoverypb.DiscoveryResponse]) error {
+			if _, err := stream.Recv(); err != nil {
 				return err
 			}
-			if r.Nonce == "1" {
-				continue
+			foreign := packDomain(t, "foreign")
+			foreign.TypeUrl = "type.googleapis.com/envoy.config.core.v3.Node"
+			for _, r := range []*discoverypb.DiscoveryResponse{
+				{VersionInfo: "other", Nonce: "1", TypeUrl: "type.googleapis.com/envoy.config.cluster.v3.Cluster"},
+				{VersionInfo: "foreign", Nonce: "2", TypeUrl: typeURL, Resources: []*anypb.Any{foreign}},
+				{
+					VersionInfo: "right", Nonce: "3", TypeUrl: "types.example/" + messageName(typeURL),
+					Resources: []*anypb.Any{packDomain(t, "a")},
+				},
+			} {
+				if err := stream.Send(r); err != nil {
+					return err
+				}
+				if r.Nonce == "1" {
+					continue
+				}
+				answer, err := stream.Recv()
+				if err != nil {
+					return err
+				}
+				answers <- answer
 			}
-			answer, err := stream.Recv()
-			if err != nil {
-				return err
-			}
-			answers <- answer
-		}
-		<-stream.Context().Done()
-		return nil
-	}})
+			<-stream.Context().Done()
+			return nil
+		}})
 	rules := followSource(t, openSource(t, testConfig(address)))
-	if r := <-answers; r.GetResponseNonce() != "2" || r.GetErrorDetail() == nil || !strings.Contains(r.GetErrorDetail().GetMessage(), "resource 1: cannot be decoded") {
+	if r := <-answers; r.GetResponseNonce() != "2" || r.GetErrorDetail() == nil ||
+		!strings.Contains(r.GetErrorDetail().GetMessage(), "resource 1: cannot be decoded") {
 		t.Errorf("a resource of another type is answered with %v", r)
 	}
 	if r := <-answers; r.GetResponseNonce() != "3" || r.GetErrorDetail() != nil || r.GetVersionInfo() != "right" {
@@ -378,12 +393,13 @@ func TestTypeURLs(t *testing.T) {
 func TestServerRefusesTheStream(t *testing.T) {
 	var streams atomic.Int32
 	again := make(chan struct{})
-	address := startServer(t, scriptedServer{stream: func(grpc.BidiStreamingServer[discoverypb.DiscoveryRequest, discoverypb.DiscoveryResponse]) error {
-		if streams.Add(1) == 3 {
-			close(again)
-		}
-		return status.Error(codes.PermissionDenied, "no")
-	}})
+	address := startServer(t,
+		scriptedServer{stream: func(grpc.BidiStreamingServer[discoverypb.DiscoveryRequest, discoverypb.DiscoveryResponse]) error {
+			if streams.Add(1) == 3 {
+				close(again)
+			}
+			return status.Error(codes.PermissionDenied, "no")
+		}})
 	followSource(t, openSource(t, testConfig(address)))
 	await.Closed(t, "the source opens the stream again", again)
 }
@@ -427,7 +443,8 @@ func TestLongReasonIsCut(t *testing.T) {
 	if len(cut) > maxReason || !strings.HasSuffix(cut, "ä\n(and more)") {
 		t.Errorf("%d bytes, ends with %q", len(cut), cut[len(cut)-20:])
 	}
-	if one := shortReason(strings.Repeat("ä", maxReason)); len(one) > maxReason || !strings.HasSuffix(one, "ä\n(and more)") {
+	if one := shortReason(strings.Repeat("ä", maxReason)); len(one) > maxReason ||
+		!strings.HasSuffix(one, "ä\n(and more)") {
 		t.Errorf("%d bytes, ends with %q", len(one), one[len(one)-20:])
 	}
 	if short := shortReason("x\ny"); short != "x\ny" {

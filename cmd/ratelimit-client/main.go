@@ -78,7 +78,7 @@ func reportError(errs io.Writer, err error) int {
 type call struct {
 	address  string
 	security security
-	spans    string // protocol for sending spans; empty to send none
+	spans    string // protocol for sending spans; empty to send nothing
 	request  *ratelimitpb.RateLimitRequest
 }
 
@@ -89,12 +89,14 @@ func parseFlags(args []string, errs io.Writer) (call, error) {
 	flags.Usage = func() {}
 	flags.StringVar(&c.address, "dial_string", "localhost:8081", "`address` of the service")
 	flags.StringVar(&c.request.Domain, "domain", "", "`domain` of the request")
-	flags.Func("descriptors", "one descriptor as `name=value,name=value`; repeat the flag for each descriptor", func(s string) error {
-		d, err := parseDescriptor(s)
-		c.request.Descriptors = append(c.request.Descriptors, d)
-		return err
-	})
-	flags.StringVar(&c.spans, "oltp-protocol", "", "send a span of the call with this `protocol`, http or grpc, to the collector at OTEL_EXPORTER_OTLP_ENDPOINT")
+	flags.Func("descriptors", "one descriptor as `name=value,name=value`; repeat the flag for each descriptor",
+		func(s string) error {
+			d, err := parseDescriptor(s)
+			c.request.Descriptors = append(c.request.Descriptors, d)
+			return err
+		})
+	flags.StringVar(&c.spans, "oltp-protocol", "",
+		"send a span of the call with this `protocol`, http or grpc, to the collector at OTEL_EXPORTER_OTLP_ENDPOINT")
 	c.security.addFlags(flags)
 	err := flags.Parse(args)
 	switch {
@@ -113,7 +115,8 @@ func printHelp(flags *flag.FlagSet, out io.Writer) {
 	_, _ = fmt.Fprint(out, "Calls a rate limit service to check whether a request is within its limits.\n\n"+
 		"Example: ratelimit-client -domain shop -descriptors user=ann,path=/login -descriptors user=ann\n\n"+
 		"The exit code is 0 if the response is OK, 1 if it is OVER_LIMIT, and 2 if there is no\n"+
-		"response or the flags are wrong; one sentence on standard error gives the reason.\n\n") // there is no other place to report it
+		// there is no other place to report it
+		"response or the flags are wrong; one sentence on standard error gives the reason.\n\n")
 	flags.SetOutput(out)
 	flags.PrintDefaults()
 }

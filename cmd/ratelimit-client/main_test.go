@@ -20,7 +20,9 @@ type service struct {
 	got *ratelimitpb.RateLimitRequest
 }
 
-func (s *service) ShouldRateLimit(_ context.Context, r *ratelimitpb.RateLimitRequest) (*ratelimitpb.RateLimitResponse, error) {
+func (s *service) ShouldRateLimit(
+	_ context.Context, r *ratelimitpb.RateLimitRequest,
+) (*ratelimitpb.RateLimitResponse, error) {
 	s.got = r
 	code := ratelimitpb.RateLimitResponse_OK
 	switch r.GetDescriptors()[0].GetEntries()[0].GetValue() {
@@ -59,20 +61,35 @@ func TestRun(t *testing.T) {
 		out  string
 		errs string
 	}{
-		"a request within its limits exits with 0":    {[]string{"-domain", "d", "-descriptors", "k=v"}, exitOK, `{"overallCode":"OK"}`, ""},
-		"a request over its limit exits with 1":       {[]string{"-descriptors", "k=over"}, exitOverLimit, `{"overallCode":"OVER_LIMIT"}`, ""},
-		"the message of a refused request is printed": {[]string{"-descriptors", "k=bad"}, exitError, "", "refuses the request: unknown domain (InvalidArgument)"},
-		"a flag needs its value":                      {[]string{"-descriptors"}, exitError, "", "-descriptors"},
-		"the address of a missing service is printed": {[]string{"-dial_string", "127.0.0.1:1", "-descriptors", "k=v"}, exitError, "", "127.0.0.1:1 does not answer: dial tcp"},
-		"an entry needs a value":                      {[]string{"-descriptors", "k"}, exitError, "", "name=value"},
-		"an entry needs a name":                       {[]string{"-descriptors", "=v"}, exitError, "", "name=value"},
-		"an unknown flag is an error":                 {[]string{"-x"}, exitError, "", "-x"},
-		"an argument is an error":                     {[]string{"x"}, exitError, "", `"x"`},
-		"TLS to a service without TLS is an error":    {[]string{"-tls", "-descriptors", "k=v"}, exitError, "", "tls"},
-		"a missing CA file is an error":               {[]string{"-tls_cacert", "/missing", "-descriptors", "k=v"}, exitError, "", "-tls_cacert: "},
-		"a CA file that is not PEM is an error":       {[]string{"-tls_cacert", "main.go", "-descriptors", "k=v"}, exitError, "", "PEM"},
-		"a certificate needs its key":                 {[]string{"-tls_cert", "main.go", "-descriptors", "k=v"}, exitError, "", "-tls_key: "},
-		"help exits with 0":                           {[]string{"-h"}, exitOK, "", "Example: "},
+		"a request within its limits exits with 0": {
+			[]string{"-domain", "d", "-descriptors", "k=v"}, exitOK, `{"overallCode":"OK"}`, "",
+		},
+		"a request over its limit exits with 1": {
+			[]string{"-descriptors", "k=over"}, exitOverLimit, `{"overallCode":"OVER_LIMIT"}`, "",
+		},
+		"the message of a refused request is printed": {
+			[]string{"-descriptors", "k=bad"}, exitError, "", "refuses the request: unknown domain (InvalidArgument)",
+		},
+		"a flag needs its value": {[]string{"-descriptors"}, exitError, "", "-descriptors"},
+		"the address of a missing service is printed": {
+			[]string{"-dial_string", "127.0.0.1:1", "-descriptors", "k=v"}, exitError, "",
+			"127.0.0.1:1 does not answer: dial tcp",
+		},
+		"an entry needs a value":                   {[]string{"-descriptors", "k"}, exitError, "", "name=value"},
+		"an entry needs a name":                    {[]string{"-descriptors", "=v"}, exitError, "", "name=value"},
+		"an unknown flag is an error":              {[]string{"-x"}, exitError, "", "-x"},
+		"an argument is an error":                  {[]string{"x"}, exitError, "", `"x"`},
+		"TLS to a service without TLS is an error": {[]string{"-tls", "-descriptors", "k=v"}, exitError, "", "tls"},
+		"a missing CA file is an error": {
+			[]string{"-tls_cacert", "/missing", "-descriptors", "k=v"}, exitError, "", "-tls_cacert: ",
+		},
+		"a CA file that is not PEM is an error": {
+			[]string{"-tls_cacert", "main.go", "-descriptors", "k=v"}, exitError, "", "PEM",
+		},
+		"a certificate needs its key": {
+			[]string{"-tls_cert", "main.go", "-descriptors", "k=v"}, exitError, "", "-tls_key: ",
+		},
+		"help exits with 0": {[]string{"-h"}, exitOK, "", "Example: "},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -84,18 +101,24 @@ func TestRun(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			if text := errs.String(); code == exitError && (strings.Count(text, "\n") != 1 || strings.Contains(text, "rpc error") || strings.Contains(text, "desc =")) {
+			if text := errs.String(); code == exitError &&
+				(strings.Count(text, "\n") != 1 || strings.Contains(text, "rpc error") ||
+					strings.Contains(text, "desc =")) {
 				t.Errorf("the error is %q, want one sentence", text)
 			}
-			if code != test.code || strings.TrimSpace(compact.String()) != test.out || !strings.Contains(errs.String(), test.errs) {
+			if code != test.code || strings.TrimSpace(compact.String()) != test.out ||
+				!strings.Contains(errs.String(), test.errs) {
 				t.Errorf("exit code %d, output %q and %q", code, out.String(), errs.String())
 			}
 		})
 	}
-	run(t.Context(), []string{"-dial_string", address, "-domain", "d", "-descriptors", "a=1,b=x=y", "-descriptors", "c="}, &bytes.Buffer{}, &bytes.Buffer{})
+	run(t.Context(), []string{
+		"-dial_string", address, "-domain", "d", "-descriptors", "a=1,b=x=y", "-descriptors", "c=",
+	}, &bytes.Buffer{}, &bytes.Buffer{})
 	d := s.got.GetDescriptors()
 	if s.got.GetDomain() != "d" || len(d) != 2 || len(d[0].GetEntries()) != 2 ||
-		d[0].GetEntries()[1].GetKey() != "b" || d[0].GetEntries()[1].GetValue() != "x=y" || d[1].GetEntries()[0].GetValue() != "" {
+		d[0].GetEntries()[1].GetKey() != "b" || d[0].GetEntries()[1].GetValue() != "x=y" ||
+		d[1].GetEntries()[0].GetValue() != "" {
 		t.Errorf("the request was %v", s.got)
 	}
 }

@@ -27,12 +27,15 @@ type security struct {
 
 func (s *security) addFlags(flags *flag.FlagSet) {
 	flags.BoolVar(&s.tls, "tls", false, "use TLS; implied by the other flags that begin with -tls")
-	flags.StringVar(&s.caFile, "tls_cacert", "", "`file` of CA certificates that sign the service's certificate; default: those of the system")
+	flags.StringVar(&s.caFile, "tls_cacert", "",
+		"`file` of CA certificates that sign the service's certificate; default: those of the system")
 	flags.StringVar(&s.certFile, "tls_cert", "", "`file` of the client certificate, for mutual TLS")
 	flags.StringVar(&s.keyFile, "tls_key", "", "`file` of the client certificate's key")
-	flags.StringVar(&s.serverName, "tls_server_name", "", "`name` that the service's certificate must contain; default: the host of -dial_string")
+	flags.StringVar(&s.serverName, "tls_server_name", "",
+		"`name` that the service's certificate must contain; default: the host of -dial_string")
 	flags.BoolVar(&s.peerTLS, "grpc-use-tls", false, "use TLS, as the client of the Envoy rate limit service does")
-	flags.StringVar(&s.peerCAFile, "grpc-server-ca-file", "", "`file` of CA certificates that sign the service's certificate, in addition to those of the system; with -grpc-use-tls")
+	flags.StringVar(&s.peerCAFile, "grpc-server-ca-file", "",
+		"`file` of CA certificates that sign the service's certificate, in addition to those of the system; with -grpc-use-tls")
 	flags.StringVar(&s.peerCertFile, "grpc-cert-file", "", "`file` of the client certificate; with -grpc-use-tls")
 	flags.StringVar(&s.peerKeyFile, "grpc-key-file", "", "`file` of the client certificate's key; with -grpc-use-tls")
 }
@@ -54,7 +57,9 @@ func (s *security) loadCredentials() (credentials.TransportCredentials, error) {
 		return insecure.NewCredentials(), nil
 	}
 	roots := x509.NewCertPool()
-	return s.newCredentials(roots, file{"-tls_cacert", s.caFile}, file{"-tls_cert", s.certFile}, file{"-tls_key", s.keyFile})
+	return s.newCredentials(roots, file{"-tls_cacert", s.caFile}, file{"-tls_cert", s.certFile}, file{
+		"-tls_key", s.keyFile,
+	})
 }
 
 // loadPeerCredentials returns the transport credentials for the flags of the Envoy rate limit

@@ -23,8 +23,10 @@ func startSpan(ctx context.Context, protocol string, errs io.Writer) (context.Co
 	}
 	c := otlp.Config{
 		Enabled: true, Protocol: protocol, ServiceName: "RateLimitClient", SamplingRate: 1,
-		Endpoint: os.Getenv("OTEL_EXPORTER_OTLP_ENDPOINT"), TracesEndpoint: os.Getenv("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT"),
-		Headers: os.Getenv("OTEL_EXPORTER_OTLP_HEADERS"), TracesHeaders: os.Getenv("OTEL_EXPORTER_OTLP_TRACES_HEADERS"),
+		Endpoint:       os.Getenv("OTEL_EXPORTER_OTLP_ENDPOINT"),
+		TracesEndpoint: os.Getenv("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT"),
+		Headers:        os.Getenv("OTEL_EXPORTER_OTLP_HEADERS"),
+		TracesHeaders:  os.Getenv("OTEL_EXPORTER_OTLP_TRACES_HEADERS"),
 	}
 	if err := c.Validate(); err != nil {
 		return nil, nil, fmt.Errorf("-oltp-protocol: %w", err)
@@ -35,7 +37,8 @@ func startSpan(ctx context.Context, protocol string, errs io.Writer) (context.Co
 	if err != nil {
 		return nil, nil, fmt.Errorf("-oltp-protocol: %w", err)
 	}
-	ctx, span := tracing.Tracer.Start(ctx, "envoy.service.ratelimit.v3.RateLimitService/ShouldRateLimit", trace.WithSpanKind(trace.SpanKindClient))
+	ctx, span := tracing.Tracer.Start(ctx, "envoy.service.ratelimit.v3.RateLimitService/ShouldRateLimit",
+		trace.WithSpanKind(trace.SpanKindClient))
 	headers := propagation.MapCarrier{}
 	tracing.Propagator.Inject(ctx, headers)
 	for name, value := range headers {

@@ -62,13 +62,15 @@ func TestAuditSearch(t *testing.T) {
 	}
 	r := runCommand(t, dir, "", "audit", "search", "--email", "ada@example.com")
 	if lines := strings.Split(r.stdout, "\n"); len(lines) != 4 || !strings.HasPrefix(lines[0], "TIME  ") ||
-		!strings.HasSuffix(lines[1], `ACCOUNT_CHANGE       ok      ada@example.com           {"action":"lock","actor":"operator"}`) {
+		!strings.HasSuffix(lines[1],
+			`ACCOUNT_CHANGE       ok      ada@example.com           {"action":"lock","actor":"operator"}`) {
 		t.Errorf("audit search: %+v", r)
 	}
 	if r := runCommand(t, dir, "", "audit", "search", "--type", "LOGIN_ATTEMPT"); strings.Count(r.stdout, "\n") != 1 {
 		t.Errorf("a search without a match: %+v", r)
 	}
-	if r := runCommand(t, dir, "", "user", "show", "--email", "ada@example.com"); !strings.Contains(r.stdout, "state           locked") {
+	if r := runCommand(t, dir, "", "user", "show", "--email", "ada@example.com"); !strings.Contains(r.stdout,
+		"state           locked") {
 		t.Errorf("user show: %+v", r)
 	}
 }

@@ -22,7 +22,8 @@ func TestCompletion(t *testing.T) {
 		}
 	}
 	for _, shell := range []string{"bash", "zsh", "fish", "powershell"} {
-		if r := runCommand(t, t.TempDir(), "", "completion", shell); r.code != cli.ExitOK || !strings.Contains(r.stdout, "tollgate") {
+		if r := runCommand(t, t.TempDir(), "", "completion", shell); r.code != cli.ExitOK ||
+			!strings.Contains(r.stdout, "tollgate") {
 			t.Errorf("completion %s: code %d, %s", shell, r.code, r.stderr)
 		}
 	}

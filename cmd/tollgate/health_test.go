@@ -66,11 +66,17 @@ func TestHealth(t *testing.T) {
 	} {
 		var stdout, stderr strings.Builder
 		code := run(t.Context(), cli.Process{
-			Args: append([]string{"health"}, c.args...), Environ: []string{"HOST=" + service.Hostname(), "PORT=" + service.Port()},
+			Args: append([]string{"health"}, c.args...), Environ: []string{
+				"HOST=" + service.Hostname(), "PORT=" + service.Port(),
+			},
 			Stdout: &stdout, Stderr: &stderr,
 		})
-		if c.want == "" && (code != cli.ExitOK || stderr.String() != "" || !strings.HasSuffix(stdout.String(), c.path+" is ready\n")) ||
-			c.want != "" && (code != cli.ExitFailed || stdout.String() != "" || !strings.Contains(stderr.String(), c.want) || strings.Count(stderr.String(), "\n") != 1) {
+		if c.want == "" &&
+			(code != cli.ExitOK || stderr.String() != "" ||
+				!strings.HasSuffix(stdout.String(), c.path+" is ready\n")) ||
+			c.want != "" &&
+				(code != cli.ExitFailed || stdout.String() != "" || !strings.Contains(stderr.String(), c.want) ||
+					strings.Count(stderr.String(), "\n") != 1) {
 			t.Errorf("%v: code %d, %q, %q", c.args, code, stdout.String(), stderr.String())
 		}
 		if c.path != "" {

@@ -32,7 +32,8 @@ func runCommand(t *testing.T, dir, stdin string, args ...string) result {
 	t.Helper()
 	var stdout, stderr bytes.Buffer
 	code := run(t.Context(), cli.Process{
-		Args: args, Environ: []string{"DATA_DIR=" + dir}, Stdin: strings.NewReader(stdin), Stdout: &stdout, Stderr: &stderr,
+		Args: args, Environ: []string{"DATA_DIR=" + dir}, Stdin: strings.NewReader(stdin), Stdout: &stdout,
+		Stderr: &stderr,
 	})
 	return result{code, stdout.String(), stderr.String()}
 }
@@ -51,10 +52,13 @@ const password = "Correct-Horse-7-Battery"
 
 func TestUsersAndGrants(t *testing.T) {
 	dir := t.TempDir()
-	add := []string{"user", "add", "--email", " Ada@Example.com ", "--name", "Ada", "--password-stdin", "--output", "json"}
+	add := []string{
+		"user", "add", "--email", " Ada@Example.com ", "--name", "Ada", "--password-stdin", "--output", "json",
+	}
 	r := runCommand(t, dir, password, add...)
 	var user struct{ ID, Email, Name string }
-	if err := json.Unmarshal([]byte(r.stdout), &user); err != nil || r.code != cli.ExitOK || user.Email != "ada@example.com" {
+	if err := json.Unmarshal([]byte(r.stdout), &user); err != nil || r.code != cli.ExitOK ||
+		user.Email != "ada@example.com" {
 		t.Fatalf("user add: %+v, %v", r, err)
 	}
 	if r := runCommand(t, dir, password, add...); r.code != cli.ExitFailed || strings.Count(r.stderr, "\n") != 1 {
@@ -66,14 +70,16 @@ func TestUsersAndGrants(t *testing.T) {
 	}
 	r = runCommand(t, dir, "", "grant", "list", "-o", "json")
 	var grants []struct{ Email, Action, Resource string }
-	if err := json.Unmarshal([]byte(r.stdout), &grants); err != nil || len(grants) != 1 || grants[0].Resource != "com.example/*" {
+	if err := json.Unmarshal([]byte(r.stdout), &grants); err != nil || len(grants) != 1 ||
+		grants[0].Resource != "com.example/*" {
 		t.Errorf("grant list: %+v, %v", r, err)
 	}
 	checkGrantsOfOne(t, dir)
 	if r := runCommand(t, dir, "", append([]string{"grant", "remove"}, grant...)...); r.code != cli.ExitOK {
 		t.Errorf("grant remove: %+v", r)
 	}
-	if r := runCommand(t, dir, "", append([]string{"grant", "remove"}, grant...)...); r.code != cli.ExitFailed || !strings.Contains(r.stderr, "does not have this grant") {
+	if r := runCommand(t, dir, "", append([]string{"grant", "remove"}, grant...)...); r.code != cli.ExitFailed ||
+		!strings.Contains(r.stderr, "does not have this grant") {
 		t.Errorf("grant remove again: %+v", r)
 	}
 	if r := runCommand(t, dir, "", "grant", "list", "-o", "json"); strings.TrimSpace(r.stdout) != "[]" {
@@ -85,18 +91,22 @@ func TestUsersAndGrants(t *testing.T) {
 // has given Ada one grant.
 func checkGrantsOfOne(t *testing.T, dir string) {
 	t.Helper()
-	if r := runCommand(t, dir, password, "user", "add", "--email", "bob@example.com", "--name", "Bob", "--password-stdin"); r.code != cli.ExitOK {
+	if r := runCommand(t, dir, password, "user", "add", "--email", "bob@example.com", "--name", "Bob",
+		"--password-stdin"); r.code != cli.ExitOK {
 		t.Fatalf("user add: %+v", r)
 	}
-	if r := runCommand(t, dir, "", "grant", "add", "--email", "bob@example.com", "--action", "edit", "--resource", "*"); r.code != cli.ExitOK {
+	if r := runCommand(t, dir, "", "grant", "add", "--email", "bob@example.com", "--action", "edit", "--resource",
+		"*"); r.code != cli.ExitOK {
 		t.Fatalf("grant add: %+v", r)
 	}
 	r := runCommand(t, dir, "", "grant", "list", "--email", "BOB@example.com", "-o", "json")
 	var grants []struct{ Email, Action, Resource string }
-	if err := json.Unmarshal([]byte(r.stdout), &grants); err != nil || len(grants) != 1 || grants[0].Email != "bob@example.com" || grants[0].Resource != "*" {
+	if err := json.Unmarshal([]byte(r.stdout),
+		&grants); err != nil || len(grants) != 1 || grants[0].Email != "bob@example.com" || grants[0].Resource != "*" {
 		t.Errorf("grant list --email: %+v, %v", r, err)
 	}
-	if r := runCommand(t, dir, "", "grant", "list", "--email", "none@example.com"); r.code != cli.ExitFailed || !strings.Contains(r.stderr, "none@example.com") {
+	if r := runCommand(t, dir, "", "grant", "list", "--email", "none@example.com"); r.code != cli.ExitFailed ||
+		!strings.Contains(r.stderr, "none@example.com") {
 		t.Errorf("grant list of an unknown person: %+v", r)
 	}
 	for _, email := range []string{"", "no address"} {
@@ -104,7 +114,8 @@ func checkGrantsOfOne(t *testing.T, dir string) {
 			t.Errorf("grant list --email %q: %+v", email, r)
 		}
 	}
-	if r := runCommand(t, dir, "", "grant", "remove", "--email", "bob@example.com", "--action", "edit", "--resource", "*"); r.code != cli.ExitOK {
+	if r := runCommand(t, dir, "", "grant", "remove", "--email", "bob@example.com", "--action", "edit", "--resource",
+		"*"); r.code != cli.ExitOK {
 		t.Errorf("grant remove: %+v", r)
 	}
 }
@@ -112,7 +123,8 @@ func checkGrantsOfOne(t *testing.T, dir string) {
 func TestUserChanges(t *testing.T) {
 	dir := t.TempDir()
 	email := []string{"--email", "ada@example.com", "-o", "json"}
-	if r := runCommand(t, dir, password, append([]string{"user", "add", "--name", "Ada", "--password-stdin"}, email...)...); r.code != cli.ExitOK {
+	if r := runCommand(t, dir, password,
+		append([]string{"user", "add", "--name", "Ada", "--password-stdin"}, email...)...); r.code != cli.ExitOK {
 		t.Fatalf("user add: %+v", r)
 	}
 	for _, c := range []struct {
@@ -132,18 +144,21 @@ func TestUserChanges(t *testing.T) {
 			t.Errorf("%v: %+v", args, r)
 		}
 		args = append(append([]string{"user"}, c.args...), "--email", "none@example.com")
-		if r := runCommand(t, dir, c.stdin, args...); r.code != cli.ExitFailed || !strings.Contains(r.stderr, "none@example.com") {
+		if r := runCommand(t, dir, c.stdin, args...); r.code != cli.ExitFailed ||
+			!strings.Contains(r.stderr, "none@example.com") {
 			t.Errorf("%v: %+v", args, r)
 		}
 	}
-	if r := runCommand(t, dir, "", "user", "list"); !strings.Contains(r.stdout, "ada@example.com  Ada   active  +441632960961") {
+	if r := runCommand(t, dir, "", "user", "list"); !strings.Contains(r.stdout,
+		"ada@example.com  Ada   active  +441632960961") {
 		t.Errorf("user list: %+v", r)
 	}
 }
 
 func TestUserMFA(t *testing.T) {
 	dir := t.TempDir()
-	if r := runCommand(t, dir, password, "user", "add", "--email", "ada@example.com", "--name", "Ada", "--password-stdin"); r.code != cli.ExitOK {
+	if r := runCommand(t, dir, password, "user", "add", "--email", "ada@example.com", "--name", "Ada",
+		"--password-stdin"); r.code != cli.ExitOK {
 		t.Fatalf("user add: %+v", r)
 	}
 	mfa := func(args ...string) result {
@@ -151,13 +166,15 @@ func TestUserMFA(t *testing.T) {
 	}
 	listed := func(state string) {
 		t.Helper()
-		if r := runCommand(t, dir, "", "user", "list", "-o", "json"); !strings.Contains(r.stdout, `"mfa": "`+state+`"`) {
+		if r := runCommand(t, dir, "", "user", "list", "-o", "json"); !strings.Contains(r.stdout,
+			`"mfa": "`+state+`"`) {
 			t.Errorf("user list: %+v, want %s", r, state)
 		}
 	}
 	refused := func(names string, args ...string) {
 		t.Helper()
-		if r := mfa(args...); r.code != cli.ExitFailed || !strings.Contains(r.stderr, names) || strings.Count(r.stderr, "\n") != 1 || r.stdout != "" {
+		if r := mfa(args...); r.code != cli.ExitFailed || !strings.Contains(r.stderr, names) ||
+			strings.Count(r.stderr, "\n") != 1 || r.stdout != "" {
 			t.Errorf("%v: %+v, want one sentence that contains %q", args, r, names)
 		}
 	}
@@ -166,7 +183,8 @@ func TestUserMFA(t *testing.T) {
 	refused("enrol one first", "enrol-mfa", "--activate", "123456")
 	refused("--output", "enrol-mfa", "-o", "xml")
 	r := mfa("enrol-mfa")
-	if !strings.Contains(r.stdout, "otpauth://totp/Tollgate:ada%40example.com?secret=") || strings.Count(r.stdout, "\n") != 2 || !strings.Contains(r.stderr, "--activate") {
+	if !strings.Contains(r.stdout, "otpauth://totp/Tollgate:ada%40example.com?secret=") ||
+		strings.Count(r.stdout, "\n") != 2 || !strings.Contains(r.stderr, "--activate") {
 		t.Errorf("enrol-mfa: %+v", r)
 	}
 	listed("pending")
@@ -177,7 +195,8 @@ func TestUserMFA(t *testing.T) {
 		t.Fatalf("%v: %+v", err, r)
 	}
 	code := authenticatorCode(t, enrolled.OTPAuthURI)
-	if r := mfa("enrol-mfa", "--activate", code); r.code != cli.ExitOK || strings.Count(r.stdout, "\n") != 11 || !strings.HasPrefix(r.stdout, "RECOVERY CODES\n") {
+	if r := mfa("enrol-mfa", "--activate", code); r.code != cli.ExitOK || strings.Count(r.stdout, "\n") != 11 ||
+		!strings.HasPrefix(r.stdout, "RECOVERY CODES\n") {
 		t.Errorf("activate: %+v", r)
 	}
 	listed("active")
@@ -186,7 +205,8 @@ func TestUserMFA(t *testing.T) {
 		t.Errorf("disable-mfa: %+v", r)
 	}
 	listed("none")
-	if r := runCommand(t, dir, "", "user", "enrol-mfa", "--email", "none@example.com"); r.code != cli.ExitFailed || !strings.Contains(r.stderr, "none@example.com") {
+	if r := runCommand(t, dir, "", "user", "enrol-mfa", "--email", "none@example.com"); r.code != cli.ExitFailed ||
+		!strings.Contains(r.stderr, "none@example.com") {
 		t.Errorf("enrolling an unknown person: %+v", r)
 	}
 }
@@ -215,21 +235,44 @@ func TestWrongUse(t *testing.T) {
 		{"", []string{"audit", "search", "--limit", "many"}, `--limit: "many" is not a whole number`},
 		{"", []string{"user", "nonsense"}, "nonsense"},
 		{"", []string{"grant", "nonsense"}, "nonsense"},
-		{"", []string{"user", "add", "--name", "N"}, "--email is missing: use 'tollgate user add --email E --name N [flags]'"},
+		{
+			"", []string{"user", "add", "--name", "N"},
+			"--email is missing: use 'tollgate user add --email E --name N [flags]'",
+		},
 		{"", []string{"user", "add", "more"}, "--email and --name are missing: use '"},
 		{"", []string{"grant", "add"}, "--action and --email are missing: use '"},
 		{"short", []string{"user", "add", "--email", "a@example.com", "--name", "N", "--password-stdin"}, "password"},
-		{"Password123!", []string{"user", "add", "--email", "a@example.com", "--name", "N", "--password-stdin"}, "password"},
+		{
+			"Password123!", []string{
+				"user", "add", "--email", "a@example.com", "--name", "N", "--password-stdin",
+			}, "password",
+		},
 		{password, []string{"user", "add", "--email", "nonsense", "--name", "N", "--password-stdin"}, "email"},
-		{password, []string{"user", "add", "--email", "a@example.com", "--name", "N", "--password-stdin", "--phone", "12"}, "phone"},
-		{strings.Repeat("x", 2000), []string{"user", "add", "--email", "a@example.com", "--name", "N", "--password-stdin"}, "too long"},
+		{
+			password, []string{
+				"user", "add", "--email", "a@example.com", "--name", "N", "--password-stdin", "--phone", "12",
+			}, "phone",
+		},
+		{
+			strings.Repeat("x", 2000), []string{
+				"user", "add", "--email", "a@example.com", "--name", "N", "--password-stdin",
+			}, "too long",
+		},
 		{"", []string{"user", "add", "--email", "a@example.com", "--name", "N"}, "--password-stdin"},
-		{"", []string{"grant", "add", "--email", "none@example.com", "--action", "publish", "--resource", "*"}, "none@example.com"},
+		{
+			"", []string{"grant", "add", "--email", "none@example.com", "--action", "publish", "--resource", "*"},
+			"none@example.com",
+		},
 		{"", []string{"grant", "add", "--email", "a@example.com", "--action", "own", "--resource", "*"}, "action"},
 		{"", []string{"grant", "add", "--email", "a@example.com", "--action", "edit", "--resource", "com.*/x"}, "*"},
 		{"", []string{"grant", "list", "--output", "xml"}, "--output"},
-		{password, []string{"user", "add", "--email", "a@example.com", "--name", "N", "--password-stdin", "--output", "xml"}, "--output"},
-		{"", []string{"user", "show", "--email", "a@example.com"}, "a@example.com"}, // the command before added no account
+		{
+			password, []string{
+				"user", "add", "--email", "a@example.com", "--name", "N", "--password-stdin", "--output", "xml",
+			}, "--output",
+		},
+		// the command before added no account
+		{"", []string{"user", "show", "--email", "a@example.com"}, "a@example.com"},
 		{"", []string{"user", "show", "--email", "none@example.com"}, "none@example.com"},
 		{"", []string{"device", "list"}, "email"},
 		{"", []string{"device", "list", "--email", "none@example.com"}, "none@example.com"},
@@ -283,10 +326,14 @@ func TestInterrupted(t *testing.T) {
 			})
 			var stderr bytes.Buffer
 			code := run(ctx, cli.Process{
-				Args: args, Environ: []string{"DATA_DIR=" + newDatabase(t), "TOLLGATE_CREDENTIALS=" + filepath.Join(t.TempDir(), "credentials.json")},
+				Args: args, Environ: []string{
+					"DATA_DIR=" + newDatabase(t),
+					"TOLLGATE_CREDENTIALS=" + filepath.Join(t.TempDir(), "credentials.json"),
+				},
 				Stdin: waits, Stdout: io.Discard, Stderr: &stderr,
 			})
-			if text := stderr.String(); code != cli.ExitFailed || !strings.Contains(text, "tollgate: interrupted") || strings.Count(text, "\n") != 1 {
+			if text := stderr.String(); code != cli.ExitFailed || !strings.Contains(text, "tollgate: interrupted") ||
+				strings.Count(text, "\n") != 1 {
 				t.Errorf("exit code %d, %q", code, text)
 			}
 		})
@@ -301,7 +348,10 @@ func (f readerFunc) Read(b []byte) (int, error) { return f(b) }
 func TestFullDisk(t *testing.T) {
 	for _, args := range [][]string{{"audit", "search"}, {"user", "list"}, {"settings"}} {
 		var stderr bytes.Buffer
-		code := run(t.Context(), cli.Process{Args: args, Environ: []string{"DATA_DIR=" + newDatabase(t)}, Stdin: strings.NewReader(""), Stdout: fullDisk{}, Stderr: &stderr})
+		code := run(t.Context(), cli.Process{
+			Args: args, Environ: []string{"DATA_DIR=" + newDatabase(t)}, Stdin: strings.NewReader(""),
+			Stdout: fullDisk{}, Stderr: &stderr,
+		})
 		if text := stderr.String(); code != cli.ExitFailed || strings.Count(text, syscall.ENOSPC.Error()) != 1 {
 			t.Errorf("%v: exit code %d, %q", args, code, text)
 		}
@@ -323,14 +373,16 @@ func TestMigrateAndSettings(t *testing.T) {
 	}
 	var steps []struct{ Name, State, AppliedAt string }
 	r := runCommand(t, dir, "", "migrate", "status", "-o", "json")
-	if err := json.Unmarshal([]byte(r.stdout), &steps); err != nil || len(steps) < 7 || steps[0].State != "applied" || steps[0].AppliedAt == "" {
+	if err := json.Unmarshal([]byte(r.stdout), &steps); err != nil || len(steps) < 7 || steps[0].State != "applied" ||
+		steps[0].AppliedAt == "" {
 		t.Errorf("migrate status: %+v, %v", r, err)
 	}
 	empty := t.TempDir()
 	if err := os.WriteFile(filepath.Join(empty, "tollgate.db"), nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if r := runCommand(t, empty, "", "migrate", "status"); r.code != cli.ExitOK || strings.Count(r.stdout, "pending") != len(steps) {
+	if r := runCommand(t, empty, "", "migrate", "status"); r.code != cli.ExitOK ||
+		strings.Count(r.stdout, "pending") != len(steps) {
 		t.Errorf("migrate status of an empty database: %+v", r)
 	}
 	if r := runCommand(t, dir, "", "settings"); !strings.Contains(r.stdout, dir) {
@@ -372,9 +424,11 @@ func TestTakenPort(t *testing.T) {
 		}
 		var stdout, stderr bytes.Buffer
 		code := run(t.Context(), cli.Process{
-			Args: []string{"serve"}, Environ: append(environ, name+"="+port, "LOG_LEVEL=error"), Stdout: &stdout, Stderr: &stderr,
+			Args: []string{"serve"}, Environ: append(environ, name+"="+port, "LOG_LEVEL=error"), Stdout: &stdout,
+			Stderr: &stderr,
 		})
-		if code != cli.ExitFailed || !strings.Contains(stderr.String(), port) || strings.Count(stderr.String(), "\n") != 1 {
+		if code != cli.ExitFailed || !strings.Contains(stderr.String(), port) ||
+			strings.Count(stderr.String(), "\n") != 1 {
 			t.Errorf("%s taken: code %d, %q", name, code, stderr.String())
 		}
 	}
@@ -400,7 +454,8 @@ func authenticatorCode(t *testing.T, uri string) string {
 		t.Fatal(err)
 	}
 	var secret auth.TOTPSecret
-	if n, err := base32.StdEncoding.Decode(secret[:], []byte(address.Query().Get("secret"))); err != nil || n != len(secret) {
+	if n, err := base32.StdEncoding.Decode(secret[:], []byte(address.Query().Get("secret"))); err != nil ||
+		n != len(secret) {
 		t.Fatalf("%s has a secret of %d bytes: %v", uri, n, err)
 	}
 	return string(secret.Code(auth.TOTPStep(time.Now())))

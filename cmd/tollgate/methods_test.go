@@ -19,8 +19,12 @@ func TestMethods(t *testing.T) {
 	if err := json.Unmarshal([]byte(before.stdout), &listed); err != nil || len(listed) != 35 {
 		t.Fatalf("methods list: %d methods, %v", len(listed), err)
 	}
-	add := []string{"methods", "add", "--id", "7", "--path", "/parking/{lot}.{format}", "--service-id", "5", "--service", "parking"}
-	if r := runCommand(t, dir, "", append(add, "--parameter", "lot", "--parameter", "format")...); r.code != cli.ExitOK || !strings.Contains(r.stdout, "/parking/{lot}.{format}  parking  5           lot format") {
+	add := []string{
+		"methods", "add", "--id", "7", "--path", "/parking/{lot}.{format}", "--service-id", "5", "--service", "parking",
+	}
+	if r := runCommand(t, dir, "",
+		append(add, "--parameter", "lot", "--parameter", "format")...); r.code != cli.ExitOK ||
+		!strings.Contains(r.stdout, "/parking/{lot}.{format}  parking  5           lot format") {
 		t.Errorf("methods add: %+v", r)
 	}
 	if r := runCommand(t, dir, "", add...); r.code != cli.ExitFailed || !strings.Contains(r.stderr, "another method") {
@@ -29,14 +33,16 @@ func TestMethods(t *testing.T) {
 	if r := runCommand(t, dir, "", "methods", "remove", "7"); r.code != cli.ExitOK {
 		t.Errorf("methods remove: %+v", r)
 	}
-	if r := runCommand(t, dir, "", "methods", "remove", "7"); r.code != cli.ExitFailed || !strings.Contains(r.stderr, "there is no method 7") {
+	if r := runCommand(t, dir, "", "methods", "remove", "7"); r.code != cli.ExitFailed ||
+		!strings.Contains(r.stderr, "there is no method 7") {
 		t.Errorf("methods remove again: %+v", r)
 	}
 	file := filepath.Join(dir, "openapi.yaml")
 	if err := os.WriteFile(file, []byte("openapi: 3.1.0\npaths:\n  /pets: {}\n  /pets/{id}: {}\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if r := runCommand(t, dir, "", "methods", "import", "--replace", "--first-id", "1", "--service-id", "1", "--service", "pets", file); r.code != cli.ExitOK || strings.Count(r.stdout, "pets") != 4 {
+	if r := runCommand(t, dir, "", "methods", "import", "--replace", "--first-id", "1", "--service-id", "1",
+		"--service", "pets", file); r.code != cli.ExitOK || strings.Count(r.stdout, "pets") != 4 {
 		t.Errorf("methods import of an OpenAPI document: %+v", r)
 	}
 	if r := runCommand(t, dir, before.stdout, "methods", "import", "--replace", "-"); r.code != cli.ExitOK {
@@ -72,7 +78,8 @@ func checkMethodEvents(t *testing.T, dir string, want ...string) {
 			changes = append(changes, e.Details.Action+" "+strconv.Itoa(e.Details.MethodID))
 		}
 	}
-	if !slices.Equal(changes, want) || len(events) != len(want)+2*35 { // the initial methods were removed and added again
+	// the initial methods were removed and added again
+	if !slices.Equal(changes, want) || len(events) != len(want)+2*35 {
 		t.Errorf("the log contains %v and %d events in all, want %v", changes, len(events), want)
 	}
 }
@@ -97,7 +104,8 @@ func TestWrongMethods(t *testing.T) {
 		{`[{"method_id":1}]`, []string{"methods", "import", "-"}, "method 1 of the list"},
 	} {
 		r := runCommand(t, dir, c.stdin, c.args...)
-		if r.code != cli.ExitFailed || !strings.Contains(r.stderr, c.names) || strings.Count(r.stderr, "\n") != 1 || r.stdout != "" {
+		if r.code != cli.ExitFailed || !strings.Contains(r.stderr, c.names) || strings.Count(r.stderr, "\n") != 1 ||
+			r.stdout != "" {
 			t.Errorf("%v: %+v, want one sentence that contains %q", c.args, r, c.names)
 		}
 	}

@@ -15,8 +15,12 @@ import (
 // and print a note.
 func TestNoDatabase(t *testing.T) {
 	for _, args := range [][]string{
-		{"user", "list"}, {"user", "lock", "--email", "ada@example.com"}, {"grant", "list"}, {"device", "list", "--email", "ada@example.com"},
-		{"session", "list", "--email", "ada@example.com"}, {"audit", "search"}, {"methods", "list"}, {"migrate", "status"},
+		{"user", "list"}, {"user", "lock", "--email", "ada@example.com"}, {"grant", "list"}, {
+			"device", "list", "--email", "ada@example.com",
+		},
+		{"session", "list", "--email", "ada@example.com"}, {"audit", "search"}, {"methods", "list"}, {
+			"migrate", "status",
+		},
 		{"registry", "export"}, {"backup", filepath.Join(t.TempDir(), "backup.db")},
 	} {
 		dir := filepath.Join(t.TempDir(), "data")
@@ -30,12 +34,15 @@ func TestNoDatabase(t *testing.T) {
 		}
 	}
 	for _, args := range [][]string{
-		{"user", "add", "--email", "ada@example.com", "--name", "Ada", "--password-stdin"}, {"registry", "import", "testdata/empty.json"},
+		{"user", "add", "--email", "ada@example.com", "--name", "Ada", "--password-stdin"}, {
+			"registry", "import", "testdata/empty.json",
+		},
 	} {
 		dir := filepath.Join(t.TempDir(), "data")
 		for i, note := range []string{"There was no database in " + dir + " (DATA_DIR)", ""} {
 			r := runCommand(t, dir, password, args...)
-			if first := i == 0; first && r.code != cli.ExitOK || first != strings.Contains(r.stderr, "DATA_DIR") || !strings.Contains(r.stderr, note) {
+			if first := i == 0; first && r.code != cli.ExitOK || first != strings.Contains(r.stderr, "DATA_DIR") ||
+				!strings.Contains(r.stderr, note) {
 				t.Errorf("%v, run %d: %+v", args, i+1, r)
 			}
 		}
@@ -53,7 +60,9 @@ func TestFilesAreNotLost(t *testing.T) {
 		}
 		r := runCommand(t, dir, "", append(write, file)...)
 		kept, err := os.ReadFile(file)
-		if r.code != cli.ExitFailed || !strings.Contains(r.stderr, file+" already exists: use --force to overwrite it\n") || err != nil || string(kept) != "precious" {
+		if r.code != cli.ExitFailed ||
+			!strings.Contains(r.stderr, file+" already exists: use --force to overwrite it\n") || err != nil ||
+			string(kept) != "precious" {
 			t.Errorf("%v: %+v, the file contains %q (%v)", write, r, kept, err)
 		}
 		r = runCommand(t, dir, "", append(write, "--force", file)...)
@@ -61,12 +70,14 @@ func TestFilesAreNotLost(t *testing.T) {
 			t.Errorf("%v --force: %+v, the file contains %q (%v)", write, r, kept, err)
 		}
 		nowhere := filepath.Join(file, "in", "it")
-		if r := runCommand(t, dir, "", append(write, nowhere)...); r.code != cli.ExitFailed || !strings.Contains(r.stderr, "cannot write "+nowhere+": ") {
+		if r := runCommand(t, dir, "", append(write, nowhere)...); r.code != cli.ExitFailed ||
+			!strings.Contains(r.stderr, "cannot write "+nowhere+": ") {
 			t.Errorf("%v to a path below a file: %+v", write, r)
 		}
 	}
 	own := filepath.Join(dir, sqlite.File)
-	if r := runCommand(t, dir, "", "backup", "--force", own); r.code != cli.ExitFailed || !strings.Contains(r.stderr, own+" is the database itself") {
+	if r := runCommand(t, dir, "", "backup", "--force", own); r.code != cli.ExitFailed ||
+		!strings.Contains(r.stderr, own+" is the database itself") {
 		t.Errorf("a backup onto the database: %+v", r)
 	}
 }
@@ -76,8 +87,11 @@ func TestNoPlugins(t *testing.T) {
 	empty := t.TempDir()
 	for folder, code := range map[string]int{filepath.Join(empty, "missing"): cli.ExitFailed, empty: cli.ExitOK} {
 		var stdout, stderr strings.Builder
-		got := run(t.Context(), cli.Process{Args: []string{"plugins"}, Environ: []string{"PLUGIN_DIR=" + folder}, Stdout: &stdout, Stderr: &stderr})
-		if text := stderr.String(); got != code || !strings.Contains(text, folder) || !strings.Contains(text, "PLUGIN_DIR") || strings.Count(text, "\n") != 1 {
+		got := run(t.Context(), cli.Process{
+			Args: []string{"plugins"}, Environ: []string{"PLUGIN_DIR=" + folder}, Stdout: &stdout, Stderr: &stderr,
+		})
+		if text := stderr.String(); got != code || !strings.Contains(text, folder) ||
+			!strings.Contains(text, "PLUGIN_DIR") || strings.Count(text, "\n") != 1 {
 			t.Errorf("%s: code %d, %q, %q", folder, got, stdout.String(), text)
 		}
 	}

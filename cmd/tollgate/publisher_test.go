@@ -31,7 +31,10 @@ func TestPublisherErrors(t *testing.T) {
 		names       string
 	}{
 		{missing, []string{"publish", document}, cli.ExitSignIn, "tollgate login"},
-		{missing, []string{"publish", "--url", "https://127.0.0.1:1", filepath.Join(dir, "nothing.json")}, cli.ExitFailed, "nothing.json"},
+		{
+			missing, []string{"publish", "--url", "https://127.0.0.1:1", filepath.Join(dir, "nothing.json")},
+			cli.ExitFailed, "nothing.json",
+		},
 		{missing, []string{"publish", "--url", "http://127.0.0.1:1", document}, cli.ExitFailed, "127.0.0.1:1"},
 		{missing, []string{"publish"}, cli.ExitFailed, "arg"},
 		{missing, []string{"publish", "-o", "xml", document}, cli.ExitFailed, "--output"},
@@ -46,11 +49,20 @@ func TestPublisherErrors(t *testing.T) {
 		{missing, []string{"login", "--code", "123456"}, cli.ExitSignIn, "tollgate login"},
 		{missing, []string{"login"}, cli.ExitFailed, "--url"},
 		{missing, []string{"login", "--url", "http://127.0.0.1:1"}, cli.ExitFailed, "--email"},
-		{missing, []string{"login", "--url", "http://127.0.0.1:1", "--email", "a@example.com"}, cli.ExitFailed, "--password-stdin"},
-		{missing, []string{"login", "--url", "http://127.0.0.1:1", "--email", "nonsense", "--password-stdin"}, cli.ExitFailed, "email"},
+		{
+			missing, []string{"login", "--url", "http://127.0.0.1:1", "--email", "a@example.com"}, cli.ExitFailed,
+			"--password-stdin",
+		},
+		{
+			missing, []string{"login", "--url", "http://127.0.0.1:1", "--email", "nonsense", "--password-stdin"},
+			cli.ExitFailed, "email",
+		},
 		{missing, []string{"login", "--step-up", "pigeon"}, cli.ExitFailed, "--step-up"},
 		{missing, []string{"login", "--step-up", "email", "--code", "123456"}, cli.ExitFailed, "--code"},
-		{missing, []string{"login", "--url", "http://example.com", "--email", "a@example.com", "--password-stdin"}, cli.ExitFailed, "--insecure-http"},
+		{
+			missing, []string{"login", "--url", "http://example.com", "--email", "a@example.com", "--password-stdin"},
+			cli.ExitFailed, "--insecure-http",
+		},
 		{readable, []string{"whoami"}, cli.ExitFailed, readable},
 		{readable, []string{"login"}, cli.ExitFailed, readable},
 	} {
@@ -59,8 +71,10 @@ func TestPublisherErrors(t *testing.T) {
 			Args: c.args, Environ: []string{person.CredentialsVariable + "=" + c.credentials},
 			Stdin: strings.NewReader("password"), Stdout: &stdout, Stderr: &stderr,
 		})
-		if code != c.code || !strings.Contains(stderr.String(), c.names) || strings.Count(stderr.String(), "\n") != 1 || stdout.Len() > 0 {
-			t.Errorf("%v: code %d, %q, %q, want %d and one sentence that contains %q", c.args, code, stderr.String(), stdout.String(), c.code, c.names)
+		if code != c.code || !strings.Contains(stderr.String(), c.names) || strings.Count(stderr.String(), "\n") != 1 ||
+			stdout.Len() > 0 {
+			t.Errorf("%v: code %d, %q, %q, want %d and one sentence that contains %q", c.args, code, stderr.String(),
+				stdout.String(), c.code, c.names)
 		}
 	}
 }

@@ -23,7 +23,9 @@ func simulateCommand(t *testing.T, environ []string, stdin string, args ...strin
 	t.Helper()
 	var stdout, stderr bytes.Buffer
 	code := run(t.Context(), cli.Process{
-		Args:    append([]string{"ratelimit", "simulate", "--old", simulated + "/old", "--new", simulated + "/new"}, args...),
+		Args: append([]string{
+			"ratelimit", "simulate", "--old", simulated + "/old", "--new", simulated + "/new",
+		}, args...),
 		Environ: environ, Stdin: strings.NewReader(stdin), Stdout: &stdout, Stderr: &stderr,
 	})
 	return result{code, stdout.String(), stderr.String()}
@@ -65,7 +67,8 @@ func TestSimulateExitCodes(t *testing.T) {
 	const line = `{"time":"2026-01-01T00:00:00Z","domain":"shop","descriptors":[{"entries":[]}]}` + "\n"
 	traffic := filepath.Join(simulated, "traffic.jsonl")
 	wrong := t.TempDir()
-	if err := os.WriteFile(wrong+"/rules.yaml", []byte("domain: shop\ndescriptors: [{value: x}]\n"), 0o600); err != nil {
+	if err := os.WriteFile(wrong+"/rules.yaml", []byte("domain: shop\ndescriptors: [{value: x}]\n"),
+		0o600); err != nil {
 		t.Fatal(err)
 	}
 	tests := map[string]struct {
@@ -75,37 +78,74 @@ func TestSimulateExitCodes(t *testing.T) {
 		code    int
 		stderr  string // a part of it
 	}{
-		"no requests":            {nil, "", []string{"-"}, cli.ExitOK, ""},
-		"as many as allowed":     {nil, "", []string{"--max-new-refusals", newlyRefused, traffic}, cli.ExitOK, ""},
-		"more than allowed":      {nil, "", []string{"--max-new-refusals", "2", traffic}, cli.ExitLimit, "tollgate: the new rules refuse too many requests: 3, and --max-new-refusals is 2\n"},
-		"none allowed":           {nil, "", []string{"--max-new-refusals=0", "--output=json", traffic}, cli.ExitLimit, "too many"},
-		"malformed":              {nil, line + line + "{\n", []string{"-"}, cli.ExitFailed, "tollgate: standard input: line 3: a name must be a text\n"},
-		"half a line":            {nil, line + line[:20], []string{"-"}, cli.ExitFailed, "line 2: time is not closed"},
-		"an empty line":          {nil, line + "\n" + line, []string{"-"}, cli.ExitFailed, "line 2: it must be an object"},
-		"out of order":           {nil, line + strings.Replace(line, "2026", "2025", 1), []string{"-"}, cli.ExitFailed, "line 2: the time 2025-01-01T00:00:00Z is before that of the request before, 2026-01-01T00:00:00Z"},
-		"a missing file":         {nil, "", []string{wrong + "/missing.jsonl"}, cli.ExitFailed, "missing.jsonl: no such file"},
-		"a folder":               {nil, "", []string{wrong}, cli.ExitFailed, "is a directory"},
-		"wrong old rules":        {nil, "", []string{"--old", wrong, traffic}, cli.ExitFailed, "rules.yaml:2:15: key must not be empty"},
-		"wrong new rules":        {nil, "", []string{"--new", wrong, traffic}, cli.ExitFailed, "rules.yaml:2:15: key must not be empty"},
-		"no rules":               {nil, "", []string{"--new", t.TempDir(), traffic}, cli.ExitFailed, ""},
-		"a negative number":      {nil, "", []string{"--max-new-refusals", "-1", traffic}, cli.ExitFailed, `--max-new-refusals: "-1" is not a whole number`},
-		"an unknown format":      {nil, "", []string{"--output", "yaml", traffic}, cli.ExitFailed, "--output: unknown format"},
-		"no recording":           {nil, "", nil, cli.ExitFailed, "wrong number of arguments (0)"},
-		"two recordings":         {nil, "", []string{traffic, traffic}, cli.ExitFailed, "wrong number of arguments (2)"},
-		"a wrong setting":        {[]string{"COUNTERS_IN_PROCESS_MAX=0"}, "", []string{traffic}, cli.ExitFailed, "COUNTERS_IN_PROCESS_MAX"},
-		"a setting of others":    {[]string{"GRPC_PORT=99999", "SECRET_KEY=short", "RATELIMIT_RECORD_SAMPLE=7"}, "", []string{traffic}, cli.ExitOK, ""},
-		"too many counters":      {[]string{"COUNTERS_IN_PROCESS_MAX=1"}, "", []string{traffic}, cli.ExitOK, "warning: "},
-		"a setting of the rules": {[]string{"MERGE_DOMAIN_CONFIG=maybe"}, "", []string{traffic}, cli.ExitFailed, "MERGE_DOMAIN_CONFIG"},
+		"no requests":        {nil, "", []string{"-"}, cli.ExitOK, ""},
+		"as many as allowed": {nil, "", []string{"--max-new-refusals", newlyRefused, traffic}, cli.ExitOK, ""},
+		"more than allowed": {
+			nil, "", []string{"--max-new-refusals", "2", traffic}, cli.ExitLimit,
+			"tollgate: the new rules refuse too many requests: 3, and --max-new-refusals is 2\n",
+		},
+		"none allowed": {
+			nil, "", []string{"--max-new-refusals=0", "--output=json", traffic}, cli.ExitLimit, "too many",
+		},
+		"malformed": {
+			nil, line + line + "{\n", []string{"-"}, cli.ExitFailed,
+			"tollgate: standard input: line 3: a name must be a text\n",
+		},
+		"half a line": {nil, line + line[:20], []string{"-"}, cli.ExitFailed, "line 2: time is not closed"},
+		"an empty line": {
+			nil, line + "\n" + line, []string{"-"}, cli.ExitFailed, "line 2: it must be an object",
+		},
+		"out of order": {
+			nil, line + strings.Replace(line, "2026", "2025", 1), []string{"-"}, cli.ExitFailed,
+			"line 2: the time 2025-01-01T00:00:00Z is before that of the request before, 2026-01-01T00:00:00Z",
+		},
+		"a missing file": {
+			nil, "", []string{wrong + "/missing.jsonl"}, cli.ExitFailed, "missing.jsonl: no such file",
+		},
+		"a folder": {nil, "", []string{wrong}, cli.ExitFailed, "is a directory"},
+		"wrong old rules": {
+			nil, "", []string{"--old", wrong, traffic}, cli.ExitFailed, "rules.yaml:2:15: key must not be empty",
+		},
+		"wrong new rules": {
+			nil, "", []string{"--new", wrong, traffic}, cli.ExitFailed, "rules.yaml:2:15: key must not be empty",
+		},
+		"no rules": {nil, "", []string{"--new", t.TempDir(), traffic}, cli.ExitFailed, ""},
+		"a negative number": {
+			nil, "", []string{"--max-new-refusals", "-1", traffic}, cli.ExitFailed,
+			`--max-new-refusals: "-1" is not a whole number`,
+		},
+		"an unknown format": {
+			nil, "", []string{"--output", "yaml", traffic}, cli.ExitFailed, "--output: unknown format",
+		},
+		"no recording": {nil, "", nil, cli.ExitFailed, "wrong number of arguments (0)"},
+		"two recordings": {
+			nil, "", []string{traffic, traffic}, cli.ExitFailed, "wrong number of arguments (2)",
+		},
+		"a wrong setting": {
+			[]string{"COUNTERS_IN_PROCESS_MAX=0"}, "", []string{traffic}, cli.ExitFailed, "COUNTERS_IN_PROCESS_MAX",
+		},
+		"a setting of others": {
+			[]string{"GRPC_PORT=99999", "SECRET_KEY=short", "RATELIMIT_RECORD_SAMPLE=7"}, "", []string{traffic},
+			cli.ExitOK, "",
+		},
+		"too many counters": {
+			[]string{"COUNTERS_IN_PROCESS_MAX=1"}, "", []string{traffic}, cli.ExitOK, "warning: ",
+		},
+		"a setting of the rules": {
+			[]string{"MERGE_DOMAIN_CONFIG=maybe"}, "", []string{traffic}, cli.ExitFailed, "MERGE_DOMAIN_CONFIG",
+		},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			r := simulateCommand(t, test.environ, test.stdin, test.args...)
-			if r.code != test.code || !strings.Contains(r.stderr, test.stderr) || (r.code == cli.ExitFailed) != (r.stdout == "") {
+			if r.code != test.code || !strings.Contains(r.stderr, test.stderr) ||
+				(r.code == cli.ExitFailed) != (r.stdout == "") {
 				t.Errorf("got %+v", r)
 			}
 		})
 	}
-	if r := runCommand(t, t.TempDir(), "", "ratelimit", "simulate", traffic); r.code != cli.ExitFailed || !strings.Contains(r.stderr, "--new and --old are missing") {
+	if r := runCommand(t, t.TempDir(), "", "ratelimit", "simulate", traffic); r.code != cli.ExitFailed ||
+		!strings.Contains(r.stderr, "--new and --old are missing") {
 		t.Errorf("without directories: %+v", r)
 	}
 }
@@ -114,7 +154,9 @@ func TestSimulateExitCodes(t *testing.T) {
 func TestSimulateStopsWhenOver(t *testing.T) {
 	request := `{"time":"2026-01-01T00:00:00Z","domain":"shop","descriptors":[{"entries":[{"key":"user","value":"a"}]},{"entries":[{"key":"contract","value":"c"}],"hitsAddend":30}]}` + "\n"
 	last := `{"time":"2026-01-01T00:00:00Z","domain":"shop","descriptors":[{"entries":[{"key":"contract","value":"c"}]}]}` + "\n"
-	for _, test := range []struct{ environ, want string }{{"STOP_CACHE_KEY_INCREMENT_WHEN_OVERLIMIT=false", "3"}, {"STOP_CACHE_KEY_INCREMENT_WHEN_OVERLIMIT=true", "2"}} {
+	for _, test := range []struct{ environ, want string }{
+		{"STOP_CACHE_KEY_INCREMENT_WHEN_OVERLIMIT=false", "3"}, {"STOP_CACHE_KEY_INCREMENT_WHEN_OVERLIMIT=true", "2"},
+	} {
 		r := simulateCommand(t, []string{test.environ}, strings.Repeat(request, 4)+last, "-")
 		if fields := strings.Fields(r.stdout); r.code != cli.ExitOK || len(fields) < 14 || fields[11] != test.want {
 			t.Errorf("%s: %+v", test.environ, r)
@@ -133,8 +175,10 @@ type generatedTraffic struct {
 func (g *generatedTraffic) Read(p []byte) (int, error) {
 	for len(g.line) < len(p) && g.rest > 0 {
 		g.calls, g.rest = g.calls+1, g.rest-1
-		at := time.Date(2026, 1, 1, 0, 0, 0, g.calls%1000*1_000_000, time.UTC).Add(time.Duration(g.calls/1000*2) * time.Second)
-		g.line = fmt.Appendf(g.line, `{"time":%q,"domain":"shop","descriptors":[{"entries":[{"key":"user","value":"user-%d"}]}`,
+		at := time.Date(2026, 1, 1, 0, 0, 0, g.calls%1000*1_000_000, time.UTC).
+			Add(time.Duration(g.calls/1000*2) * time.Second)
+		g.line = fmt.Appendf(g.line,
+			`{"time":%q,"domain":"shop","descriptors":[{"entries":[{"key":"user","value":"user-%d"}]}`,
 			at.Format(time.RFC3339Nano), g.calls*7919%10_000)
 		if g.calls%3 == 0 {
 			g.line = fmt.Appendf(g.line, `,{"entries":[{"key":"path","value":"/images/%d.png"}]}`, g.calls%1000)

@@ -63,11 +63,13 @@ func commandReference() string {
 }
 
 func writeCommand(b *strings.Builder, c *cobra.Command) {
-	fmt.Fprintf(b, "%s %s\n\n%s.\n\n", strings.Repeat("#", 2+min(commandDepth(c), 1)), c.CommandPath(), strings.TrimRight(c.Short, "."))
+	fmt.Fprintf(b, "%s %s\n\n%s.\n\n", strings.Repeat("#", 2+min(commandDepth(c), 1)), c.CommandPath(),
+		strings.TrimRight(c.Short, "."))
 	if c.HasSubCommands() {
 		for _, sub := range c.Commands() {
 			path := sub.CommandPath()
-			fmt.Fprintf(b, "- [%s](#%s): %s\n", path, strings.ReplaceAll(path, " ", "-"), strings.TrimRight(sub.Short, "."))
+			fmt.Fprintf(b, "- [%s](#%s): %s\n", path, strings.ReplaceAll(path, " ", "-"),
+				strings.TrimRight(sub.Short, "."))
 		}
 		b.WriteString("\n")
 	}

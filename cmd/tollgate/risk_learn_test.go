@@ -12,14 +12,16 @@ import (
 // TestRiskLearn learns from a record in which a line is wrong, and from one without a mistake.
 func TestRiskLearn(t *testing.T) {
 	dir, start := t.TempDir(), time.Now().Add(-48*time.Hour)
-	if r := runCommand(t, dir, "Correct-Horse-7-Battery\n", "user", "add", "--email", "anna@example.com", "--name", "Anna", "--password-stdin"); r.code != cli.ExitOK {
+	if r := runCommand(t, dir, "Correct-Horse-7-Battery\n", "user", "add", "--email", "anna@example.com", "--name",
+		"Anna", "--password-stdin"); r.code != cli.ExitOK {
 		t.Fatalf("%+v", r)
 	}
 	line := func(email string, hours int, correct bool) string {
 		return fmt.Sprintf(`{"id":1,"ts":%d,"email":%q,"userId":"7","ip":"203.0.113.1","passwordCorrect":%t,"stepUpPassed":true}`+"\n",
 			start.Add(time.Duration(hours)*time.Hour).Unix(), email, correct)
 	}
-	good := line("Anna@example.com", 0, true) + line("anna@example.com", 1, false) + line("bob@example.com", 2, true) + line("anna@example.com", 9, true)
+	good := line("Anna@example.com", 0, true) + line("anna@example.com", 1, false) + line("bob@example.com", 2, true) +
+		line("anna@example.com", 9, true)
 	for _, c := range []struct {
 		stdin string
 		code  int
@@ -31,7 +33,8 @@ func TestRiskLearn(t *testing.T) {
 		{good, cli.ExitOK, `{"signIns":2,"people":1,"unknownSignIns":1,"unknownPeople":1}`, ""},
 	} {
 		r := runCommand(t, dir, c.stdin, "risk", "learn", "--output", "json", "-")
-		if out := strings.Join(strings.Fields(r.stdout), ""); r.code != c.code || out != c.out || !strings.Contains(r.stderr, c.says) {
+		if out := strings.Join(strings.Fields(r.stdout), ""); r.code != c.code || out != c.out ||
+			!strings.Contains(r.stderr, c.says) {
 			t.Errorf("%+v, want %+v", r, c)
 		}
 	}

@@ -36,15 +36,26 @@ func TestRiskReplay(t *testing.T) {
 		{good, []string{"-", "--output", "xml"}, cli.ExitFailed, "", "--output"},
 		{good, []string{"-", "--assume-step-up", "some"}, cli.ExitFailed, "", "--assume-step-up"},
 		{good, []string{"-", "--scorer", "some"}, cli.ExitFailed, "", "--scorer"},
-		{good, []string{"-", "--scorer", "both"}, cli.ExitOK, strings.TrimSuffix(verdict, "}\n") + `,"pointsScore":30,"historyScore":null,"historySilent":"installation"}` + "\n", ""},
-		{good, []string{"-", "--scorer", "history", "--output", "table"}, cli.ExitOK, "30: no step-up or MFA was passed on the device\n", ""},
-		{good, []string{"-", "--target-challenge", "0.1", "--output", "table"}, cli.ExitOK, "legit     1       0.0 %             0.0 %                0.0 %\n", ""},
+		{
+			good, []string{"-", "--scorer", "both"}, cli.ExitOK,
+			strings.TrimSuffix(verdict, "}\n") +
+				`,"pointsScore":30,"historyScore":null,"historySilent":"installation"}` + "\n", "",
+		},
+		{
+			good, []string{"-", "--scorer", "history", "--output", "table"}, cli.ExitOK,
+			"30: no step-up or MFA was passed on the device\n", "",
+		},
+		{
+			good, []string{"-", "--target-challenge", "0.1", "--output", "table"}, cli.ExitOK,
+			"legit     1       0.0 %             0.0 %                0.0 %\n", "",
+		},
 		{good, []string{"-", "--target-challenge", "0"}, cli.ExitFailed, "", "--target-challenge"},
 		{"", []string{"-", "--target-challenge", "0.1"}, cli.ExitFailed, "", "no sign-ins"},
 		{"", []string{filepath.Join(dir, "none.jsonl")}, cli.ExitFailed, "", "none.jsonl"},
 	} {
 		r := runCommand(t, dir, c.stdin, append([]string{"risk", "replay"}, c.args...)...)
-		if r.code != c.code || !strings.HasSuffix(r.stdout, c.out) || !strings.Contains(r.stderr, c.says) || c.says != "" && strings.Count(r.stderr, "\n") != 1 {
+		if r.code != c.code || !strings.HasSuffix(r.stdout, c.out) || !strings.Contains(r.stderr, c.says) ||
+			c.says != "" && strings.Count(r.stderr, "\n") != 1 {
 			t.Errorf("%v: %+v", c.args, r)
 		}
 	}
@@ -55,17 +66,24 @@ func TestRiskReplay(t *testing.T) {
 func TestSuggestedBounds(t *testing.T) {
 	var in strings.Builder
 	for n := range 10 {
-		fmt.Fprintf(&in, `{"id":%d,"ts":%d,"userId":%d,"ip":"203.0.113.1","passwordCorrect":true,"label":"legit"}`+"\n", n, 1795262400+n, n)
+		fmt.Fprintf(&in, `{"id":%d,"ts":%d,"userId":%d,"ip":"203.0.113.1","passwordCorrect":true,"label":"legit"}`+"\n",
+			n, 1795262400+n, n)
 	}
-	in.WriteString(`{"id":"x","ts":1795262500,"userId":11,"ip":"203.0.113.1","passwordCorrect":false,"label":"thief"}` + "\n")
+	in.WriteString(`{"id":"x","ts":1795262500,"userId":11,"ip":"203.0.113.1","passwordCorrect":false,"label":"thief"}` +
+		"\n")
 	in.WriteString(`{"id":"y","ts":1795262501,"userId":11,"ip":"203.0.113.1","passwordCorrect":true,"ipReputation":"tor","label":"thief"}` + "\n")
-	r := runCommand(t, t.TempDir(), in.String(), "risk", "replay", "-", "--scorer", "both", "--target-challenge", "0.05")
+	r := runCommand(t, t.TempDir(), in.String(), "risk", "replay", "-", "--scorer", "both",
+		"--target-challenge", "0.05")
 	var got, want operator.SuggestionJSON
 	if err := json.Unmarshal([]byte(r.stdout), &got); err != nil || r.code != cli.ExitOK {
 		t.Fatalf("%+v: %v", r, err)
 	}
-	want.Bounds = map[string]int{"trustLevels.FULL_TRUST": 30, "trustLevels.LIMITED_TRUST": 30, "trustLevels.UNVERIFIED": 30}
-	want.Legitimate, want.Attacks = operator.OutcomeJSON{Label: "legit", SignIns: 10}, []operator.OutcomeJSON{{Label: "thief", SignIns: 1, Challenged: 1, Unverified: 1, HighRisk: 1}}
+	want.Bounds = map[string]int{
+		"trustLevels.FULL_TRUST": 30, "trustLevels.LIMITED_TRUST": 30, "trustLevels.UNVERIFIED": 30,
+	}
+	want.Legitimate, want.Attacks = operator.OutcomeJSON{Label: "legit", SignIns: 10}, []operator.OutcomeJSON{
+		{Label: "thief", SignIns: 1, Challenged: 1, Unverified: 1, HighRisk: 1},
+	}
 	if !reflect.DeepEqual(got, want) {
 		t.Errorf("%+v, want %+v", got, want)
 	}

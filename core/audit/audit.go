@@ -1,7 +1,7 @@
-// Package audit is the form of the audit log, for all of the core: the changes that use cases record, and the
-// events that are stored and searched. A use case makes its changes by constructors in a file of its own, and
-// what is read back from their details is read by functions in the same file. Package auditing writes and
-// searches the log.
+// Package audit is the form of the audit log, for all of the core: the changes that use cases
+// record, and the events that are stored and searched. A use case makes its changes by constructors
+// in a file of its own, and what is read back from their details is read by functions in the same
+// file. Package auditing writes and searches the log.
 package audit
 
 import "time"
@@ -70,8 +70,8 @@ const (
 // operator is the actor of an operator command.
 const operator = "operator"
 
-// NewEvent returns the event of a change. by is the person who acts as an operator, and empty for the
-// operator commands.
+// NewEvent returns the event of a change. by is the person who acts as an operator, and empty for
+// the operator commands.
 func NewEvent(id EventID, at time.Time, c Change, by Subject) Event {
 	details := make(Details, len(c.Details)+2)
 	for name, value := range c.Details {

@@ -6,11 +6,11 @@ import (
 	"fmt"
 )
 
-// Details are the facts of an event by their names. They are written and read as a JSON object, whose
-// members are in the order of the names.
+// Details are the facts of an event by their names. They are written and read as a JSON object,
+// whose members are in the order of the names.
 type Details map[string]Value
 
-// Value is one fact: a Text, a Number, a Flag, a List, or Details of its own; nil for none.
+// Value is one fact: a Text, a Number, a Flag, a List, or Details of its own; otherwise nil.
 type Value interface{ isValue() }
 
 // The kinds of facts.
@@ -43,28 +43,28 @@ func (d Details) Set(name, text string) {
 	}
 }
 
-// Text returns the text of a name; empty if there is none.
+// Text returns the text of a name; otherwise empty.
 func (d Details) Text(name string) string {
 	text, _ := d[name].(Text)
 	return string(text)
 }
 
-// Number returns the number of a name, and 0 if there is none.
+// Number returns the number of a name, and 0 if it does not exist.
 func (d Details) Number(name string) float64 {
 	number, _ := d[name].(Number)
 	return float64(number)
 }
 
-// Int returns the number of a name without its fraction, and 0 if there is none.
+// Int returns the number of a name without its fraction, and 0 if it does not exist.
 func (d Details) Int(name string) int { return int(d.Number(name)) }
 
-// Inner returns the details of a name; nil if there are none.
+// Inner returns the details of a name; otherwise nil.
 func (d Details) Inner(name string) Details {
 	inner, _ := d[name].(Details)
 	return inner
 }
 
-// List returns the list of a name; nil if there is none.
+// List returns the list of a name; otherwise nil.
 func (d Details) List(name string) List {
 	list, _ := d[name].(List)
 	return list

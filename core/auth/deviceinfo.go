@@ -72,7 +72,8 @@ func (d DeviceInfo) Language() string { return d.fields.Language }
 func (d DeviceInfo) Identity(user UserID) DeviceIdentity {
 	h := sha256.New()
 	for _, part := range [...]string{
-		string(user), withoutBrowserVersion(d.fields.UserAgent), d.fields.ScreenResolution, d.fields.Timezone, d.fields.Language,
+		string(user), withoutBrowserVersion(d.fields.UserAgent), d.fields.ScreenResolution, d.fields.Timezone,
+		d.fields.Language,
 	} {
 		var length [8]byte
 		binary.BigEndian.PutUint64(length[:], uint64(len(part)))

@@ -42,8 +42,10 @@ func TestParseEmail(t *testing.T) {
 		wantInvalid(t, in, err, auth.CodeInvalidInput)
 	}
 	for _, in := range []string{
-		"anna", "@example.com", "anna@", "anna@@example.com", "anna smith@example.com", "Anna <anna@example.com>", "<anna@example.com>",
-		"anna@example.com, bert@example.com", "anna@example..com", "anna@.example.com", "anna@-example.com", `"anna"@example.com`,
+		"anna", "@example.com", "anna@", "anna@@example.com", "anna smith@example.com", "Anna <anna@example.com>",
+		"<anna@example.com>",
+		"anna@example.com, bert@example.com", "anna@example..com", "anna@.example.com", "anna@-example.com",
+		`"anna"@example.com`,
 		"anna@example.com\nbcc: x", "anna@[127.0.0.1]", "anna(x)@example.com", strings.Repeat("a", 65) + "@example.com",
 		"a@" + strings.Repeat("b", 64) + ".com", "a@" + strings.Repeat("b.", 130) + "com", strings.Repeat("x", 1<<20),
 	} {
@@ -53,7 +55,9 @@ func TestParseEmail(t *testing.T) {
 }
 
 func FuzzParseEmail(f *testing.F) {
-	for _, seed := range []string{"anna@example.com", " A@B.c ", "andre\u0301@x.test", "\u0130@x.test", "a@b@c", "\x00", "<a@b.c>"} {
+	for _, seed := range []string{
+		"anna@example.com", " A@B.c ", "andre\u0301@x.test", "\u0130@x.test", "a@b@c", "\x00", "<a@b.c>",
+	} {
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, s string) {
@@ -69,7 +73,10 @@ func FuzzParseEmail(f *testing.F) {
 }
 
 func TestPasswordRules(t *testing.T) {
-	for _, in := range []string{"Abcdef1!", "Gr\u00fc\u00dfe 12 \u00c4", "\u041f\u0430\u0440\u043e\u043b\u044c1!", "Aa1!" + strings.Repeat("\u20ac", 124)} {
+	for _, in := range []string{
+		"Abcdef1!", "Gr\u00fc\u00dfe 12 \u00c4", "\u041f\u0430\u0440\u043e\u043b\u044c1!",
+		"Aa1!" + strings.Repeat("\u20ac", 124),
+	} {
 		p, err := auth.NewPassword("password", in)
 		if err == nil {
 			err = p.Check("password")
@@ -79,7 +86,8 @@ func TestPasswordRules(t *testing.T) {
 		}
 	}
 	for _, in := range []string{
-		"Abcde1!", "abcdef1!", "ABCDEF1!", "Abcdefg!", "Abcdefg1", "Aa1!" + strings.Repeat("x", 125), "Aa1!" + strings.Repeat("x", 1<<16),
+		"Abcde1!", "abcdef1!", "ABCDEF1!", "Abcdefg!", "Abcdefg1", "Aa1!" + strings.Repeat("x", 125),
+		"Aa1!" + strings.Repeat("x", 1<<16),
 	} {
 		p, err := auth.NewPassword("password", in)
 		if err != nil {
@@ -104,7 +112,8 @@ func TestSecretsPrintAsPlaceholders(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, s := range []any{
-		p, root, key, auth.AccessToken("hush-hush"), auth.RefreshSecret("hush-hush"), auth.DeviceSecret("hush-hush"), auth.OTP("hush-hush"),
+		p, root, key, auth.AccessToken("hush-hush"), auth.RefreshSecret("hush-hush"), auth.DeviceSecret("hush-hush"),
+		auth.OTP("hush-hush"),
 	} {
 		for _, verb := range []string{"%v", "%+v", "%#v", "%s"} {
 			if out := fmt.Sprintf(verb, s); !strings.HasPrefix(out, "[") || strings.Contains(out, "hush") {
@@ -145,7 +154,9 @@ func TestDeviceInfoBounds(t *testing.T) {
 		wantInvalid(t, fmt.Sprint(f), err, auth.CodeInvalidInput)
 	}
 	for _, all := range []string{strings.Repeat("x", 513), "\x00"} {
-		_, err := auth.NewDeviceInfo(auth.DeviceFields{UserAgent: all, ScreenResolution: all, Timezone: all, Language: all})
+		_, err := auth.NewDeviceInfo(auth.DeviceFields{
+			UserAgent: all, ScreenResolution: all, Timezone: all, Language: all,
+		})
 		f, _ := fault.As(err)
 		if fields, _ := f.Details["fields"].(map[string]string); len(fields) != 4 {
 			t.Errorf("four wrong fields: %v names %v", err, fields)
@@ -167,10 +178,14 @@ func TestIdentityIgnoresBrowserVersion(t *testing.T) {
 			"Mozilla/5.0 (iPhone; CPU iPhone OS 18_1 like Mac OS X) AppleWebKit/605.1.15 (KHTML, like Gecko) Version/18.1 Mobile/15E148 Safari/604.1",
 			"Mozilla/5.0 (iPhone; CPU iPhone OS 18_1 like Mac OS X) AppleWebKit/606.2 (KHTML, like Gecko) Version/18.2 Mobile/16A1 Safari/605.1",
 		},
-		{"Mozilla/4.0 (compatible; MSIE 8.0; Windows NT 6.1; Trident/4.0)", "Mozilla/5.0 (compatible; MSIE 10.0; Windows NT 6.1; Trident/6.0)"},
+		{
+			"Mozilla/4.0 (compatible; MSIE 8.0; Windows NT 6.1; Trident/4.0)",
+			"Mozilla/5.0 (compatible; MSIE 10.0; Windows NT 6.1; Trident/6.0)",
+		},
 		{"curl/8.5.0", "curl/8.11.1"},
 	} {
-		a, b := newDeviceInfo(t, auth.DeviceFields{UserAgent: pair[0]}), newDeviceInfo(t, auth.DeviceFields{UserAgent: pair[1]})
+		a, b := newDeviceInfo(t, auth.DeviceFields{UserAgent: pair[0]}),
+			newDeviceInfo(t, auth.DeviceFields{UserAgent: pair[1]})
 		if a.Identity("u") != b.Identity("u") {
 			t.Errorf("%s\n%s\nare two devices", pair[0], pair[1])
 		}
@@ -181,7 +196,8 @@ func TestIdentityIgnoresBrowserVersion(t *testing.T) {
 		{"agent-1", "agent-2"},
 		{"(((", "(("},
 	} {
-		a, b := newDeviceInfo(t, auth.DeviceFields{UserAgent: pair[0]}), newDeviceInfo(t, auth.DeviceFields{UserAgent: pair[1]})
+		a, b := newDeviceInfo(t, auth.DeviceFields{UserAgent: pair[0]}),
+			newDeviceInfo(t, auth.DeviceFields{UserAgent: pair[1]})
 		if a.Identity("u") == b.Identity("u") {
 			t.Errorf("%s\n%s\nare one device", pair[0], pair[1])
 		}

@@ -73,7 +73,8 @@ func TestClamp(t *testing.T) {
 		},
 	} {
 		got := auth.Lockout{Failures: slices.Clone(c.stored.Failures), LockedUntil: c.stored.LockedUntil}
-		if changed := got.Clamp(p, now); !reflect.DeepEqual(got, c.want) || changed == reflect.DeepEqual(c.stored, c.want) {
+		if changed := got.Clamp(p, now); !reflect.DeepEqual(got, c.want) ||
+			changed == reflect.DeepEqual(c.stored, c.want) {
 			t.Errorf("%s: %+v (changed: %t), want %+v", name, got, changed, c.want)
 		}
 		if got.Clamp(p, now) {

@@ -30,8 +30,8 @@ func ParseTrustStatus(name string) (TrustStatus, error) {
 	return s, nil
 }
 
-// ParseCategory returns the category of audit events of a name as the API writes it. Anything else is
-// fault.Invalid with code validation_error.
+// ParseCategory returns the category of audit events of a name as the API writes it. Anything else
+// is fault.Invalid with code validation_error.
 func ParseCategory(name string) (audit.Category, error) {
 	c := audit.Category(name)
 	if !slices.Contains(audit.Categories(), c) {
@@ -41,7 +41,8 @@ func ParseCategory(name string) (audit.Category, error) {
 }
 
 // ParseDeviceName returns the name that a person gives a device, without spaces around it: at most
-// MaxDeviceName printable characters, or none. Anything else is fault.Invalid with code validation_error.
+// MaxDeviceName printable characters, or no character. Anything else is fault.Invalid with code
+// validation_error.
 func ParseDeviceName(name string) (string, error) {
 	name = strings.TrimSpace(name)
 	switch {

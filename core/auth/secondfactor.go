@@ -29,7 +29,7 @@ const (
 // RecoveryHash is the keyed hash of a recovery code. Only hashes are stored.
 type RecoveryHash [32]byte
 
-// NewRecoveryCode returns a recovery code, such as k3c5a-x2p7q.
+// NewRecoveryCode returns a recovery code, for example k3c5a-x2p7q.
 func NewRecoveryCode(random [7]byte) OTP {
 	text := strings.ToLower(base32.StdEncoding.EncodeToString(random[:]))
 	return OTP(text[:recoveryLength/2] + "-" + text[recoveryLength/2:recoveryLength])

@@ -79,7 +79,8 @@ func TestTOTPURI(t *testing.T) {
 	if uri != want {
 		t.Errorf("URI is %s, want %s", uri, want)
 	}
-	if u, err := url.Parse(uri); err != nil || u.Path != "/Tool & Gate:a+b@example.com" || u.Query().Get("issuer") != "Tool & Gate" {
+	if u, err := url.Parse(uri); err != nil || u.Path != "/Tool & Gate:a+b@example.com" ||
+		u.Query().Get("issuer") != "Tool & Gate" {
 		t.Errorf("URI reads as %+v, %v", u, err)
 	}
 }
@@ -157,7 +158,8 @@ func TestSealed(t *testing.T) {
 	if bytes.Contains(a.MFA.Secret, rfcSecret[:]) || bytes.Contains(a.MFA.Recovery[0][:], []byte("aaaaa")) {
 		t.Error("a secret is kept in clear")
 	}
-	if got := fmt.Sprintf("%v %+v %#v %s", rfcSecret, rfcSecret, rfcSecret, auth.NewRecoveryCode([7]byte{})); strings.Contains(got, "49") ||
+	if got := fmt.Sprintf("%v %+v %#v %s", rfcSecret, rfcSecret, rfcSecret,
+		auth.NewRecoveryCode([7]byte{})); strings.Contains(got, "49") ||
 		strings.Contains(got, "aaaaa") {
 		t.Errorf("a secret prints as %s", got)
 	}
@@ -172,8 +174,13 @@ func TestSealed(t *testing.T) {
 	for name, c := range map[string]struct {
 		keeper  auth.SecondFactor
 		account auth.Account
-	}{"of another person": {f, other}, "changed": {f, changed}, "cut short": {f, short}, "with another root": {newSecondFactor(t, "s"), a}} {
-		if _, err := c.keeper.Take(&c.account, rfcSecret.Code(auth.TOTPStep(later)), later); !fault.Is(err, fault.Internal) {
+	}{
+		"of another person": {f, other}, "changed": {f, changed}, "cut short": {f, short}, "with another root": {
+			newSecondFactor(t, "s"), a,
+		},
+	} {
+		if _, err := c.keeper.Take(&c.account, rfcSecret.Code(auth.TOTPStep(later)), later); !fault.Is(err,
+			fault.Internal) {
 			t.Errorf("a secret %s: %v", name, err)
 		}
 		if c.account.ID == other.ID || name == "with another root" {
@@ -247,7 +254,8 @@ func TestEnrolmentsEnd(t *testing.T) {
 		}
 		at := now.Add(c.after)
 		err := f.Activate(&a, rfcSecret.Code(auth.TOTPStep(at)), nil, c.by, at)
-		if c.activated && (err != nil || !a.MFA.Active) || !c.activated && (!fault.Is(err, fault.Conflict) || a.MFA.Active) {
+		if c.activated && (err != nil || !a.MFA.Active) ||
+			!c.activated && (!fault.Is(err, fault.Conflict) || a.MFA.Active) {
 			t.Errorf("%s: %v, active %t, want activated %t", name, err, a.MFA.Active, c.activated)
 		}
 	}

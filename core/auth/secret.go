@@ -23,7 +23,8 @@ type RefreshSecret string
 // placeholder.
 type DeviceSecret string
 
-// CookieSecret is the value of a session cookie in clear: opaque, 256 bits. It prints as a placeholder.
+// CookieSecret is the value of a session cookie in clear: opaque, 256 bits. It prints as a
+// placeholder.
 type CookieSecret string
 
 // OTP is a one-time code in clear. It prints as a placeholder.
@@ -140,7 +141,8 @@ func (k Key) Open(sealed SealedSecret, about string) ([]byte, error) {
 	}
 	secret, err := gcm.Open(nil, sealed[:gcm.NonceSize()], sealed[gcm.NonceSize():], []byte(about))
 	if err != nil {
-		return nil, errors.New("a sealed secret cannot be decrypted: it was changed, or sealed with another root secret")
+		return nil,
+			errors.New("a sealed secret cannot be decrypted: it was changed, or sealed with another root secret")
 	}
 	return secret, nil
 }
@@ -157,7 +159,8 @@ func (k Key) newGCM() (cipher.AEAD, error) {
 	return gcm, nil
 }
 
-// SessionCopyPurpose is the purpose of the key that authenticates copies of sessions (contract A-62).
+// SessionCopyPurpose is the purpose of the key that authenticates copies of sessions (contract
+//
 const SessionCopyPurpose = "session copies"
 
 // LockoutPurpose is the purpose of the key of EmailLockout.

@@ -12,8 +12,9 @@ import (
 // record of one instance counts on the other.
 const ClockTolerance = 10 * time.Second
 
-// Alive reports whether a record that lives for a lifetime is good at a time. It is not if it expires
-// later than a lifetime from then: a clock that was ahead has made it, and it would be good for too long.
+// Alive reports whether a record that lives for a lifetime is good at a time. It is not if it
+// expires later than a lifetime from then: a clock that was ahead has made it, and it would be good
+// for too long.
 func Alive(expires, now time.Time, lifetime time.Duration) bool {
 	return now.Before(expires) && !expires.After(now.Add(lifetime+ClockTolerance))
 }
@@ -39,8 +40,8 @@ type Session struct {
 	IPAddress      netip.Addr
 	EndedAt        time.Time // zero while it is active
 	EndReason      EndReason
-	// ReauthenticatedAt is when the person last gave a password or a code in the session; zero if that was
-	// only when it began.
+	// ReauthenticatedAt is when the person last gave a password or a code in the session; zero if
+	// that was only when it began.
 	ReauthenticatedAt time.Time
 }
 
@@ -62,7 +63,8 @@ func (s *Session) Describe(d audit.Details) {
 	d["sessionId"], d["deviceIdentity"] = audit.Text(s.ID), audit.Text(s.DeviceIdentity)
 }
 
-// DescribeAddress adds the address of the session to the details of an audit event; empty if it is not known.
+// DescribeAddress adds the address of the session to the details of an audit event; empty if it is
+// not known.
 func (s *Session) DescribeAddress(d audit.Details) { DescribeAddress(d, s.IPAddress) }
 
 // DescribeAddress adds an address to the details of an audit event; empty if it is not known.
@@ -112,8 +114,8 @@ type RefreshToken struct {
 	SpentAt   time.Time // zero while it is valid
 }
 
-// SessionCookie names a session in a browser. It is stored as a hash. It is good while the session is
-// active, belongs to the person and has the trust level for which the cookie was issued.
+// SessionCookie names a session in a browser. It is stored as a hash. It is good while the session
+// is active, belongs to the person and has the trust level for which the cookie was issued.
 type SessionCookie struct {
 	Hash       TokenHash
 	SessionID  SessionID

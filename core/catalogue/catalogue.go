@@ -49,14 +49,17 @@ func NewMethod(m Method) (Method, error) {
 	case m.ServiceID < 1 || m.ServiceID > MaxID:
 		return Method{}, fault.Newf(fault.Invalid, "service id must be 1 to %d", MaxID)
 	case !isLine(m.ServiceName, MaxServiceName):
-		return Method{}, fault.Newf(fault.Invalid, "service name must have 1 to %d printable characters", MaxServiceName)
+		return Method{},
+			fault.Newf(fault.Invalid, "service name must have 1 to %d printable characters", MaxServiceName)
 	}
 	parameters, err := pathParameters(m.Path)
 	if err != nil {
 		return Method{}, err
 	}
 	if m.Parameters != nil && !sameNames(m.Parameters, parameters) {
-		return Method{}, fault.Newf(fault.Invalid, "parameters of %s must be those of the path: %s", m.Path, strings.Join(parameters, ", "))
+		return Method{},
+			fault.Newf(fault.Invalid, "parameters of %s must be those of the path: %s", m.Path,
+				strings.Join(parameters, ", "))
 	}
 	m.Parameters = parameters
 	return m, nil
@@ -64,7 +67,8 @@ func NewMethod(m Method) (Method, error) {
 
 // isLine reports whether s is printable text of 1 to limit characters.
 func isLine(s string, limit int) bool {
-	return s != "" && utf8.ValidString(s) && utf8.RuneCountInString(s) <= limit && !strings.ContainsFunc(s, func(r rune) bool { return !unicode.IsPrint(r) })
+	return s != "" && utf8.ValidString(s) && utf8.RuneCountInString(s) <= limit &&
+		!strings.ContainsFunc(s, func(r rune) bool { return !unicode.IsPrint(r) })
 }
 
 var (
@@ -77,11 +81,14 @@ var (
 func pathParameters(path string) ([]string, error) {
 	segments, ok := strings.CutPrefix(path, "/")
 	if !ok || !isLine(path, MaxPath) {
-		return nil, fault.Newf(fault.Invalid, "path must begin with a slash and have at most %d printable characters", MaxPath)
+		return nil,
+			fault.Newf(fault.Invalid, "path must begin with a slash and have at most %d printable characters", MaxPath)
 	}
 	for segment := range strings.SplitSeq(segments, "/") {
 		if !segmentForm.MatchString(segment) {
-			return nil, fault.Newf(fault.Invalid, "path %s has a segment that is neither text nor parameters in braces: %q", path, segment)
+			return nil,
+				fault.Newf(fault.Invalid, "path %s has a segment that is neither text nor parameters in braces: %q",
+					path, segment)
 		}
 	}
 	parameters := []string{}

@@ -26,7 +26,8 @@ func TestNewMethodTakesParametersOfThePath(t *testing.T) {
 			t.Errorf("%v: %v, %v", given, m.Parameters, err)
 		}
 	}
-	if m, err := catalogue.NewMethod(method(func(m *catalogue.Method) { m.Path = "/plain" })); err != nil || m.Parameters == nil || len(m.Parameters) != 0 {
+	if m, err := catalogue.NewMethod(method(func(m *catalogue.Method) { m.Path = "/plain" })); err != nil ||
+		m.Parameters == nil || len(m.Parameters) != 0 {
 		t.Errorf("a path without parameters has %#v, %v", m.Parameters, err)
 	}
 }

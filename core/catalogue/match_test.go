@@ -66,7 +66,9 @@ func TestFilledTemplatesMatch(t *testing.T) {
 }
 
 func TestFindPrefersTheLiteralPath(t *testing.T) {
-	building := catalogue.Method{ID: 1, Path: "/buildings/{building}.{format}", Parameters: []string{"building", "format"}}
+	building := catalogue.Method{
+		ID: 1, Path: "/buildings/{building}.{format}", Parameters: []string{"building", "format"},
+	}
 	list := catalogue.Method{ID: 2, Path: "/buildings/list.{format}", Parameters: []string{"format"}}
 	for path, want := range map[string]catalogue.MethodID{
 		"/buildings/list.json": 2, "/buildings/MC.json": 1, "/buildings/list.csv": 0, "/rooms.json": 0,

@@ -22,7 +22,9 @@ func TestKindOf(t *testing.T) {
 		"a fault":          {fault.New(fault.Conflict, "taken"), fault.Conflict},
 		"a wrapped fault":  {fmt.Errorf("save: %w", fault.New(fault.NotFound, "gone")), fault.NotFound},
 		"joined faults":    {errors.Join(io.EOF, fault.New(fault.Invalid, "bad")), fault.Invalid},
-		"the outer fault":  {fault.Wrap(fault.Unavailable, "away", fault.New(fault.NotFound, "gone")), fault.Unavailable},
+		"the outer fault": {
+			fault.Wrap(fault.Unavailable, "away", fault.New(fault.NotFound, "gone")), fault.Unavailable,
+		},
 	}
 	for name, c := range cases {
 		if got := fault.KindOf(c.err); got != c.want {
@@ -71,7 +73,8 @@ func TestErrorText(t *testing.T) {
 
 func TestAsAndUnwrap(t *testing.T) {
 	t.Parallel()
-	f := fault.Wrap(fault.Exhausted, "too many", io.EOF).WithCode("rate_limit").WithDetail("limit", 5).WithDetail("window", "1m").After(time.Second)
+	f := fault.Wrap(fault.Exhausted, "too many", io.EOF).WithCode("rate_limit").WithDetail("limit", 5).
+		WithDetail("window", "1m").After(time.Second)
 	got, ok := fault.As(fmt.Errorf("try: %w", f))
 	if !ok || got != f || got.Code != "rate_limit" || got.RetryAfter != time.Second {
 		t.Errorf("As = %+v, %t, want the fault itself", got, ok)

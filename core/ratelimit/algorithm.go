@@ -13,14 +13,16 @@ type Algorithm uint8
 const (
 	// FixedWindow counts the hits of each window, also those over the limit.
 	FixedWindow Algorithm = iota
-	// SlidingWindow counts the admitted hits of the window and those of the one before, as far as the
-	// last unit still covers it.
+	// SlidingWindow counts the admitted hits of the window and those of the one before, as far as
+	// the last unit still covers it.
 	SlidingWindow
 	// TokenBucket lets hits in at a steady rate, and a burst at once (GCRA).
 	TokenBucket
 )
 
-var algorithmNames = [...]string{FixedWindow: "fixed_window", SlidingWindow: "sliding_window", TokenBucket: "token_bucket"}
+var algorithmNames = [...]string{
+	FixedWindow: "fixed_window", SlidingWindow: "sliding_window", TokenBucket: "token_bucket",
+}
 
 // ParseAlgorithm returns the algorithm with a name, or false.
 func ParseAlgorithm(name string) (Algorithm, bool) {
@@ -51,8 +53,8 @@ func (l Limit) Bound() uint32 {
 	return l.RequestsPerUnit
 }
 
-// appendState appends to a key what tells the states of the counter apart: the window of a fixed window; of other
-// algorithms, whose states outlive windows, the form of the state.
+// appendState appends to a key what tells the states of the counter apart: the window of a fixed
+// window; of other algorithms, whose states outlive windows, the form of the state.
 func (l Limit) appendState(key []byte, w Window) []byte {
 	switch l.Algorithm {
 	case SlidingWindow:
@@ -75,8 +77,8 @@ type Verdict struct {
 	Reset time.Duration
 }
 
-// Sliding is the state of a sliding window: the admitted hits of a window and of the one before. The
-// zero value has none.
+// Sliding is the state of a sliding window: the admitted hits of a window and of the one before.
+// The zero value has none.
 type Sliding struct {
 	Window           int64 // number of the window since the epoch
 	Current, Earlier uint64
@@ -88,8 +90,9 @@ type SlidingLimit struct {
 	Window time.Duration
 }
 
-// Take returns the verdict about hits at a time, and the state after it. A clock that was set back does
-// not bring hits back: the state has the time of its own window at least. Negative hits are given back.
+// Take returns the verdict about hits at a time, and the state after it. A clock that was set back
+// does not bring hits back: the state has the time of its own window at least. Negative hits are
+// given back.
 func (l SlidingLimit) Take(s Sliding, now time.Time, hits int64) (Sliding, Verdict) {
 	length := int64(l.Window / time.Microsecond)
 	s, elapsed := s.at(now.UnixMicro(), length)
@@ -136,8 +139,8 @@ func covered(hits uint64, part, whole int64) uint64 {
 	return quotient
 }
 
-// wait returns the time until hits that do not fit now will fit, if no others are admitted: one unit for
-// more hits than the limit.
+// wait returns the time until hits that do not fit now will fit, if no others are admitted: one
+// unit for more hits than the limit.
 func (l SlidingLimit) wait(s Sliding, elapsed, length int64, n uint64) int64 {
 	if n > l.Limit {
 		return length
@@ -148,8 +151,8 @@ func (l SlidingLimit) wait(s Sliding, elapsed, length int64, n uint64) int64 {
 	return length - elapsed + untilCovered(s.Current, l.Limit-n, length)
 }
 
-// untilCovered returns the time since the beginning of a window after which at most room of the hits of
-// the window before are covered.
+// untilCovered returns the time since the beginning of a window after which at most room of the
+// hits of the window before are covered.
 func untilCovered(hits, room uint64, length int64) int64 {
 	if hits <= room {
 		return 0
@@ -159,16 +162,16 @@ func untilCovered(hits, room uint64, length int64) int64 {
 	return length - int64(part)                   //nolint:gosec // less than the length
 }
 
-// Bucket is a limit of a token bucket: Burst hits at once, and Limit in each Window on average. Limit and
-// Burst are at least 1.
+// Bucket is a limit of a token bucket: Burst hits at once, and Limit in each Window on average.
+// Limit and Burst are at least 1.
 type Bucket struct {
 	Limit  uint64
 	Window time.Duration
 	Burst  uint64
 }
 
-// Tick is the unit of the times of the bucket: a nanosecond, or more where the bucket takes more than 73
-// years to fill. Buckets of different ticks need different keys.
+// Tick is the unit of the times of the bucket: a nanosecond, or more where the bucket takes more
+// than 73 years to fill. Buckets of different ticks need different keys.
 func (b Bucket) Tick() time.Duration {
 	for _, tick := range [...]time.Duration{time.Nanosecond, time.Microsecond, time.Millisecond} {
 		if delayIn(b.Burst, b.Window, b.Limit, tick) < maxDelay {
@@ -178,9 +181,10 @@ func (b Bucket) Tick() time.Duration {
 	return time.Second
 }
 
-// Cut returns a state at a time as that of this bucket: at most empty. A state that was written under
-// another limit or burst may be beyond that, and would lock the bucket for longer than it takes to fill. It is
-// for a change of these only: by a time before that of the call that wrote the state, hits would come back.
+// Cut returns a state at a time as that of this bucket: at most empty. A state that was written
+// under another limit or burst may be beyond that, and would lock the bucket for longer than it
+// takes to fill. It is for a change of these only: by a time before that of the call that wrote the
+// state, hits would come back.
 func (b Bucket) Cut(full int64, now time.Time) int64 {
 	tick := b.Tick()
 	at := now.UnixNano() / int64(tick)
@@ -190,9 +194,9 @@ func (b Bucket) Cut(full int64, now time.Time) int64 {
 	return min(full, at+b.delay(b.Burst, tick))
 }
 
-// Take returns the verdict about hits at a time, and the state after it: the time at which the bucket is
-// full, in ticks since the epoch, zero for a bucket that is full. Each hit delays it by Window / Limit,
-// rounded up to a tick. Negative hits are given back.
+// Take returns the verdict about hits at a time, and the state after it: the time at which the
+// bucket is full, in ticks since the epoch, zero for a bucket that is full. Each hit delays it by
+// Window / Limit, rounded up to a tick. Negative hits are given back.
 func (b Bucket) Take(full int64, now time.Time, hits int64) (after int64, v Verdict) {
 	tick := b.Tick()
 	at := now.UnixNano() / int64(tick)

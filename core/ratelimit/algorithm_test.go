@@ -25,15 +25,16 @@ func drawStep(t *rapid.T, window time.Duration) time.Duration {
 	return time.Duration(rapid.Int64Range(0, int64(window/part)).Draw(t, "step"))
 }
 
-// slidingModel is a sliding window by its definition, on all hits that were admitted, in rational numbers.
+// slidingModel is a sliding window by its definition, on all hits that were admitted, in rational
+// numbers.
 type slidingModel struct {
 	limit    uint64
 	window   time.Duration
 	admitted []admission
 }
 
-// room returns how many hits fit: the limit less the hits of this window, and the covered share of those
-// of the window before, rounded down.
+// room returns how many hits fit: the limit less the hits of this window, and the covered share of
+// those of the window before, rounded down.
 func (m *slidingModel) room(now time.Time) uint64 {
 	length := m.window.Microseconds()
 	number := now.UnixMicro() / length
@@ -54,9 +55,9 @@ func (m *slidingModel) room(now time.Time) uint64 {
 	return new(big.Int).Quo(room.Num(), room.Denom()).Uint64()
 }
 
-// TestSlidingWindow compares the algorithm with its definition at random times, and checks its bounds: in
-// any interval of one unit less than twice the limit is admitted, and what is refused fits after exactly
-// the time that is stated.
+// TestSlidingWindow compares the algorithm with its definition at random times, and checks its
+// bounds: in any interval of one unit less than twice the limit is admitted, and what is refused
+// fits after exactly the time that is stated.
 func TestSlidingWindow(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
@@ -122,8 +123,8 @@ func checkInterval(t *rapid.T, admitted []admission, length time.Duration, most 
 	}
 }
 
-// TestSlidingWindowOfEvenHits: callers that are even in a window get at most the limit in any interval of
-// one unit.
+// TestSlidingWindowOfEvenHits: callers that are even in a window get at most the limit in any
+// interval of one unit.
 func TestSlidingWindowOfEvenHits(t *testing.T) {
 	t.Parallel()
 	l := SlidingLimit{Limit: 60, Window: time.Minute}
@@ -171,13 +172,16 @@ func TestClockSetBack(t *testing.T) {
 	}
 }
 
-// TestTokenBucket compares the algorithm with a bucket of a rational number of tokens, and checks the bound
-// burst + rate × t for any interval. It may admit a hit less than the model, by the nanoseconds to which
-// times are rounded up.
+// TestTokenBucket compares the algorithm with a bucket of a rational number of tokens, and checks
+// the bound burst + rate × t for any interval. It may admit a hit less than the model, by the
+// nanoseconds to which times are rounded up.
 func TestTokenBucket(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
-		b := Bucket{Limit: rapid.Uint64Range(1, 1000).Draw(t, "limit"), Window: drawUnit(t), Burst: rapid.Uint64Range(1, 60).Draw(t, "burst")}
+		b := Bucket{
+			Limit: rapid.Uint64Range(1, 1000).Draw(t, "limit"), Window: drawUnit(t),
+			Burst: rapid.Uint64Range(1, 60).Draw(t, "burst"),
+		}
 		now := time.Unix(1_800_000_000, rapid.Int64Range(0, 999_999_999).Draw(t, "nanosecond"))
 		var full int64
 		var admitted []admission
@@ -208,8 +212,8 @@ func TestTokenBucket(t *testing.T) {
 	})
 }
 
-// checkBucketBound checks that at most burst + rate × t hits were admitted in any interval of a length t.
-// more is added to each interval.
+// checkBucketBound checks that at most burst + rate × t hits were admitted in any interval of a
+// length t. more is added to each interval.
 func checkBucketBound(t *rapid.T, b Bucket, admitted []admission, more time.Duration) {
 	for i, first := range admitted {
 		sum := new(big.Rat)
@@ -224,13 +228,14 @@ func checkBucketBound(t *rapid.T, b Bucket, admitted []admission, more time.Dura
 	}
 }
 
-// TestTokenBucketOfGreatRates: above a billion hits a second, where a nanosecond has room for several, a bucket
-// admits at most the hits of one nanosecond more.
+// TestTokenBucketOfGreatRates: above a billion hits a second, where a nanosecond has room for
+// several, a bucket admits at most the hits of one nanosecond more.
 func TestTokenBucketOfGreatRates(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		b := Bucket{
-			Limit: rapid.Uint64Range(1_000_000_000, MaxHits).Draw(t, "limit"), Window: time.Second, Burst: rapid.Uint64Range(1, 60).Draw(t, "burst"),
+			Limit: rapid.Uint64Range(1_000_000_000, MaxHits).Draw(t, "limit"), Window: time.Second,
+			Burst: rapid.Uint64Range(1, 60).Draw(t, "burst"),
 		}
 		now := time.Unix(1_800_000_000, 0)
 		var full int64
@@ -247,15 +252,19 @@ func TestTokenBucketOfGreatRates(t *testing.T) {
 	})
 }
 
-// TestChangedBucket changes the limit and the burst of a bucket that is in use. After each change it is empty
-// at most, so that a hit fits after the time of one, and the bound of the changed bucket holds.
+// TestChangedBucket changes the limit and the burst of a bucket that is in use. After each change
+// it is empty at most, so that a hit fits after the time of one, and the bound of the changed
+// bucket holds.
 func TestChangedBucket(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		window, now := drawUnit(t), time.Unix(1_800_000_000, 0)
 		var full int64
 		for range rapid.IntRange(2, 6).Draw(t, "changes") {
-			b := Bucket{Limit: rapid.Uint64Range(1, 1000).Draw(t, "limit"), Window: window, Burst: rapid.Uint64Range(1, 60).Draw(t, "burst")}
+			b := Bucket{
+				Limit: rapid.Uint64Range(1, 1000).Draw(t, "limit"), Window: window,
+				Burst: rapid.Uint64Range(1, 60).Draw(t, "burst"),
+			}
 			full = b.Cut(full, now)
 			if b.Cut(full, now) != full {
 				t.Fatal("a bucket that was cut is cut again")
@@ -295,8 +304,8 @@ func checkBucketReset(t *rapid.T, b Bucket, full int64, now time.Time, n int64, 
 	}
 }
 
-// TestTokenBucketRefills: a bucket that is asked all the time admits as many hits as its rate says, less one
-// for the rounding.
+// TestTokenBucketRefills: a bucket that is asked all the time admits as many hits as its rate says,
+// less one for the rounding.
 func TestTokenBucketRefills(t *testing.T) {
 	t.Parallel()
 	for _, limit := range []uint64{1, 7, 60, 1000} {
@@ -328,7 +337,10 @@ func TestExtremes(t *testing.T) {
 			if full < 0 || v.Reset < 0 || v.Remaining != 0 || !v.Admitted {
 				t.Errorf("a bucket of %d per %v: %d, %+v", limit, unit, full, v)
 			}
-			s, w := SlidingLimit{Limit: limit, Window: unit}.Take(Sliding{Window: now.UnixMicro() / unit.Microseconds(), Current: most, Earlier: most}, now, int64(MaxHits))
+			s, w := SlidingLimit{
+				Limit: limit, Window: unit,
+			}.Take(Sliding{Window: now.UnixMicro() / unit.Microseconds(), Current: most, Earlier: most}, now,
+				int64(MaxHits))
 			if w.Admitted || w.Reset <= 0 || w.Reset > 2*unit || s.Current != most {
 				t.Errorf("a sliding window of %d per %v: %+v, %+v", limit, unit, s, w)
 			}

@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// BenchmarkHits counts decisions about one rule in parallel, as each decision does: in the statistics and
-// in its keys.
+// BenchmarkHits counts decisions about one rule in parallel, as each decision does: in the
+// statistics and in its keys.
 func BenchmarkHits(b *testing.B) {
 	h, budget, now := &Hits{}, &HotKeyBudget{}, time.Now()
 	entries := []Entry{{Key: "k", Value: "v"}}

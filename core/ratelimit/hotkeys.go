@@ -26,8 +26,8 @@ const (
 	maxTrackedKeys = 50_000
 )
 
-// HotKeyBudget bounds the number of keys that the rules of a process count together. Its zero value is
-// ready for use. It is safe for concurrent use.
+// HotKeyBudget bounds the number of keys that the rules of a process count together. Its zero value
+// is ready for use. It is safe for concurrent use.
 type HotKeyBudget struct {
 	used      atomic.Int64
 	lastSweep atomic.Int64 // the minute in which the keys without hits were last removed
@@ -45,7 +45,8 @@ func (b *HotKeyBudget) take() bool {
 // IsFull reports whether there is no room for another key.
 func (b *HotKeyBudget) IsFull() bool { return b.used.Load() >= maxTrackedKeys }
 
-// Sweep removes the keys without hits from all rules when the budget is full, at most once a minute. Keys of rules that were removed make room too.
+// Sweep removes the keys without hits from all rules when the budget is full, at most once a
+// minute. Keys of rules that were removed make room too.
 func (b *HotKeyBudget) Sweep(rules iter.Seq[*Rule], now time.Time) {
 	minute := now.Unix() / 60
 	if !b.IsFull() || b.lastSweep.Swap(minute) == minute {
@@ -58,9 +59,9 @@ func (b *HotKeyBudget) Sweep(rules iter.Seq[*Rule], now time.Time) {
 	b.used.Store(int64(used))
 }
 
-// HotKeys counts the hits of those keys of a rule that have the most, over the last five minutes, in
-// bounded memory: it is the algorithm space-saving (Metwally, Agrawal, El Abbadi 2005) with a count
-// for each minute. Its zero value is ready for use. It is safe for concurrent use.
+// HotKeys counts the hits of those keys of a rule that have the most, over the last five minutes,
+// in bounded memory: it is the algorithm space-saving (Metwally, Agrawal, El Abbadi 2005) with a
+// count for each minute. Its zero value is ready for use. It is safe for concurrent use.
 type HotKeys struct {
 	mutex sync.Mutex
 	keys  *trackedHotKeys // nil until the first hit
@@ -92,8 +93,8 @@ type HotKey struct {
 	Error      uint64 // Hits may be too many by this number
 }
 
-// hotKeySeed makes the hashes of values differ between processes, so that callers cannot choose values
-// with equal hashes.
+// hotKeySeed makes the hashes of values differ between processes, so that callers cannot choose
+// values with equal hashes.
 var hotKeySeed = maphash.MakeSeed()
 
 // KeyHits are hits of one key of a rule.
@@ -104,8 +105,8 @@ type KeyHits struct {
 	Now     time.Time
 }
 
-// Count counts hits, unless the budget has no room for the first key of a rule. A rule that has keys
-// already then counts this one in place of the key with the fewest hits.
+// Count counts hits, unless the budget has no room for the first key of a rule. A rule that has
+// keys already then counts this one in place of the key with the fewest hits.
 func (k *HotKeys) Count(h KeyHits, b *HotKeyBudget) {
 	hash := uint64(len(h.Entries))
 	for i := range h.Entries {
@@ -132,8 +133,8 @@ func (k *HotKeys) Count(h KeyHits, b *HotKeyBudget) {
 	}
 }
 
-// add returns the index of a new key: a free one, or that of the key with the fewest hits. It returns
-// false if there is neither.
+// add returns the index of a new key: a free one, or that of the key with the fewest hits. It
+// returns false if there is neither.
 func (t *trackedHotKeys) add(hash uint64, entries []Entry, b *HotKeyBudget) (int32, bool) {
 	free := len(t.keys) < trackedKeys && b.take()
 	if !free && len(t.keys) == 0 {

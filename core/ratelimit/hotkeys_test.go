@@ -14,7 +14,8 @@ func newKeyHits(value string, hits uint64, refused bool, now time.Time) KeyHits 
 	return KeyHits{[]Entry{{Key: "user", Value: value}, {Key: "path", Value: "/x"}}, hits, refused, now}
 }
 
-// TestHotKeys: while the keys are few, the counts are exact, and minutes that are too old do not count.
+// TestHotKeys: while the keys are few, the counts are exact, and minutes that are too old do not
+// count.
 func TestHotKeys(t *testing.T) {
 	var (
 		keys   HotKeys
@@ -43,8 +44,8 @@ func TestHotKeys(t *testing.T) {
 	}
 }
 
-// TestHotKeysOfManyKeys: of more keys than are counted, the counts are within the errors that are stated,
-// and a key with more hits than the greatest error is in the list.
+// TestHotKeysOfManyKeys: of more keys than are counted, the counts are within the errors that are
+// stated, and a key with more hits than the greatest error is in the list.
 func TestHotKeysOfManyKeys(t *testing.T) {
 	type hit struct {
 		at   time.Time
@@ -95,8 +96,8 @@ func TestHotKeysOfManyKeys(t *testing.T) {
 	})
 }
 
-// TestHotKeyBudget: many rules count no more keys together than there is room for, and keys that have
-// no hits any more make room.
+// TestHotKeyBudget: many rules count no more keys together than there is room for, and keys that
+// have no hits any more make room.
 func TestHotKeyBudget(t *testing.T) {
 	var budget HotKeyBudget
 	now := time.Unix(1_800_000_000, 0)
@@ -125,7 +126,8 @@ func TestHotKeyBudget(t *testing.T) {
 	}
 }
 
-// TestHotKeyText: a descriptor is cut at a whole character, and what is not UTF-8 does not reach JSON.
+// TestHotKeyText: a descriptor is cut at a whole character, and what is not UTF-8 does not reach
+// JSON.
 func TestHotKeyText(t *testing.T) {
 	for value, want := range map[string]string{
 		"a,b=c":                    "k=a,b=c",
@@ -139,8 +141,9 @@ func TestHotKeyText(t *testing.T) {
 	}
 }
 
-// BenchmarkHotKeys counts one key, and more keys than have places, so that each call takes the place of
-// another one. A request is in the caches of the processor when its keys are counted, as these are.
+// BenchmarkHotKeys counts one key, and more keys than have places, so that each call takes the
+// place of another one. A request is in the caches of the processor when its keys are counted, as
+// these are.
 func BenchmarkHotKeys(b *testing.B) {
 	now := time.Unix(1_800_000_000, 0)
 	for name, distinct := range map[string]int{"one key": 1, "another key each time": 1000} {

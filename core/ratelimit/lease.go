@@ -4,11 +4,11 @@ import "time"
 
 // The rules of leases (contract L-70, L-71).
 const (
-	// LeaseSpan is the time for which a share lasts, and for which an instance refuses hits over a limit
-	// before it reads the counter again.
+	// LeaseSpan is the time for which a share lasts, and for which an instance refuses hits over a
+	// limit before it reads the counter again.
 	LeaseSpan = 100 * time.Millisecond
-	// LeaseKnown is the time for which a count is good enough to take a share of what is left, and for
-	// which a share is kept that is not used up.
+	// LeaseKnown is the time for which a count is good enough to take a share of what is left, and
+	// for which a share is kept that is not used up.
 	LeaseKnown = time.Second
 
 	// shareOfLimit is the greatest part of a limit that is held, and of what is left of it.
@@ -48,13 +48,13 @@ func ParseLeaseMode(name string) (LeaseMode, bool) {
 	return LeaseDefault, false
 }
 
-// Lease is what an instance knows and holds of one counter of a fixed window. Hits are taken from the
-// counter in the store before they are spent, so all instances together never admit more than the
-// limit. The zero value knows and holds nothing. It is not safe for concurrent use.
+// Lease is what an instance knows and holds of one counter of a fixed window. Hits are taken from
+// the counter in the store before they are spent, so all instances together never admit more than
+// the limit. The zero value knows and holds nothing. It is not safe for concurrent use.
 //
 // Between two answers of the store an instance counts by itself: counted is the count of the store
-// without what the instance holds. So an instance that is alone gives the same answers with leases as
-// without, also to hits that are refused.
+// without what the instance holds. So an instance that is alone gives the same answers with leases
+// as without, also to hits that are refused.
 type Lease struct {
 	stored  uint64    // the count when the store last answered, with what is held
 	counted uint64    // the count without what is held; more than stored if hits were refused since
@@ -65,8 +65,8 @@ type Lease struct {
 	unsure bool      // the last call failed, and what it took may be lost
 }
 
-// LeaseCall is a call to the store, between Take or GiveBack and Settle or Fail. There is at most one at
-// a time.
+// LeaseCall is a call to the store, between Take or GiveBack and Settle or Fail. There is at most
+// one at a time.
 type LeaseCall struct {
 	Addend int64 // to add to the counter; 0 reads it
 
@@ -91,8 +91,8 @@ type Want struct {
 	Now     time.Time
 }
 
-// Count counts hits without the store and returns the count after them, or false if the store must be
-// called: neither does the share suffice, nor is it known that the hits are over the limit.
+// Count counts hits without the store and returns the count after them, or false if the store must
+// be called: neither does the share suffice, nor is it known that the hits are over the limit.
 func (l *Lease) Count(hits, limit uint64, now time.Time) (after uint64, ok bool) {
 	after = l.counted + hits
 	fresh := !l.checked.IsZero() && now.Sub(l.checked) < LeaseSpan
@@ -112,8 +112,8 @@ func (l *Lease) Count(hits, limit uint64, now time.Time) (after uint64, ok bool)
 // Held returns how many hits the instance holds.
 func (l *Lease) Held() uint64 { return l.stored - min(l.counted, l.stored) }
 
-// IsIdle reports whether the instance holds a share that it does not need: it has not taken another for
-// LeaseKnown.
+// IsIdle reports whether the instance holds a share that it does not need: it has not taken another
+// for LeaseKnown.
 func (l *Lease) IsIdle(now time.Time) bool { return l.Held() > 0 && now.Sub(l.since) >= LeaseKnown }
 
 // IsUnsure reports whether the last call failed.
@@ -132,11 +132,13 @@ func (l *Lease) Take(w Want) LeaseCall {
 	l.counted += w.Hits
 	missing := l.counted - min(l.stored, l.counted)
 	extra := max(share, missing+w.Waiting) - missing
-	return LeaseCall{Addend: int64(missing + extra), keep: extra, hits: w.Hits, counted: l.counted} //nolint:gosec // a few times MaxHits
+	return LeaseCall{
+		Addend: int64(missing + extra), keep: extra, hits: w.Hits, counted: l.counted,
+	} //nolint:gosec // a few times MaxHits
 }
 
-// shareSize returns the number of hits to take at once, at least one. Without a recent count it is one:
-// nobody knows what is left.
+// shareSize returns the number of hits to take at once, at least one. Without a recent count it is
+// one: no one knows what is left.
 func (l *Lease) shareSize(w Want) uint64 {
 	if l.unsure || l.checked.IsZero() || w.Now.Sub(l.checked) >= LeaseKnown {
 		return 1
@@ -150,8 +152,8 @@ func (l *Lease) shareSize(w Want) uint64 {
 	return max(min(need, w.Limit/shareOfLimit, left/shareOfLimit), 1)
 }
 
-// GiveBack begins a call that gives back hits of a caller, and everything that is held. It must not be
-// repeated.
+// GiveBack begins a call that gives back hits of a caller, and everything that is held. It must not
+// be repeated.
 func (l *Lease) GiveBack(hits uint64) LeaseCall {
 	c := LeaseCall{Addend: l.difference() - int64(hits), counted: l.counted} //nolint:gosec // at most MaxHits
 	l.stored = min(l.stored, l.counted)                                      // nothing of it can be spent any more
@@ -161,8 +163,8 @@ func (l *Lease) GiveBack(hits uint64) LeaseCall {
 // difference returns what the store lacks, or negative what is held.
 func (l *Lease) difference() int64 { return int64(l.counted) - int64(l.stored) } //nolint:gosec // counts of a store fit
 
-// Settle ends a call with the count after it, and returns the count for the caller: without what the
-// instance holds, and without hits that were refused during the call.
+// Settle ends a call with the count after it, and returns the count for the caller: without what
+// the instance holds, and without hits that were refused during the call.
 func (l *Lease) Settle(c LeaseCall, after uint64, now time.Time) (count uint64) {
 	refused := l.counted - min(c.counted, l.counted)
 	count = after - min(c.keep, after)

@@ -40,9 +40,9 @@ func (i *leaseInstance) giveBack(hits uint64, now time.Time) uint64 {
 	return i.Settle(c, i.store.add(c.Addend), now)
 }
 
-// TestLeaseAloneIsExact checks that an instance that is alone gives the same answers with a lease as
-// without one: to hits that are admitted and refused, large and small, to hits that are given back, and
-// to questions. What it holds stays within its bounds.
+// TestLeaseAloneIsExact checks that an instance that is alone gives the same answers with a lease
+// as without one: to hits that are admitted and refused, large and small, to hits that are given
+// back, and to questions. What it holds stays within its bounds.
 func TestLeaseAloneIsExact(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		limit := rapid.Uint64Range(1, 3000).Draw(t, "limit")
@@ -50,7 +50,8 @@ func TestLeaseAloneIsExact(t *testing.T) {
 		exact, store := new(sharedCounter), new(sharedCounter)
 		i := &leaseInstance{store: store}
 		for range rapid.IntRange(1, 300).Draw(t, "steps") {
-			now = now.Add(time.Duration(rapid.SampledFrom([]int{0, 1, 3, 20, 120, 1500}).Draw(t, "ms")) * time.Millisecond)
+			now = now.Add(
+				time.Duration(rapid.SampledFrom([]int{0, 1, 3, 20, 120, 1500}).Draw(t, "ms")) * time.Millisecond)
 			hits := rapid.SampledFrom([]uint64{1, 1, 1, 1, 2, 7, 150, 0}).Draw(t, "hits")
 			var got, want uint64
 			if rapid.IntRange(0, 20).Draw(t, "kind") == 0 {
@@ -112,8 +113,8 @@ func (f *fleet) call(t *rapid.T, i *leaseInstance, hits uint64, outcome string) 
 	}
 }
 
-// checkRefusal fails if hits are refused that would fit without the shares of the other instances, and
-// without those that were lost.
+// checkRefusal fails if hits are refused that would fit without the shares of the other instances,
+// and without those that were lost.
 func (f *fleet) checkRefusal(t *rapid.T, by *leaseInstance, hits uint64) {
 	missing := f.lost
 	for _, i := range f.instances {
@@ -125,21 +126,25 @@ func (f *fleet) checkRefusal(t *rapid.T, by *leaseInstance, hits uint64) {
 		missing += f.returned
 	}
 	if f.admitted+f.refused+hits+missing <= f.limit {
-		t.Fatalf("%d hits are refused after %d admitted and %d refused of %d, with %d in shares", hits, f.admitted, f.refused, f.limit, missing)
+		t.Fatalf("%d hits are refused after %d admitted and %d refused of %d, with %d in shares", hits, f.admitted,
+			f.refused, f.limit, missing)
 	}
 }
 
-// TestLeasesTogetherNeverAdmitMore checks, with instances that are killed, calls that fail and answers
-// that are lost at random times, that all together never admit more than the limit, and that they refuse
-// only what the shares of others and lost ones leave no room for.
+// TestLeasesTogetherNeverAdmitMore checks, with instances that are killed, calls that fail and
+// answers that are lost at random times, that all together never admit more than the limit, and
+// that they refuse only what the shares of others and lost ones leave no room for.
 func TestLeasesTogetherNeverAdmitMore(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		f := &fleet{limit: rapid.Uint64Range(1, 2000).Draw(t, "limit"), now: time.Unix(1_000_000, 0), store: new(sharedCounter)}
+		f := &fleet{
+			limit: rapid.Uint64Range(1, 2000).Draw(t, "limit"), now: time.Unix(1_000_000, 0), store: new(sharedCounter),
+		}
 		for range rapid.IntRange(1, 5).Draw(t, "instances") {
 			f.instances = append(f.instances, &leaseInstance{store: f.store})
 		}
 		for range rapid.IntRange(1, 400).Draw(t, "steps") {
-			f.now = f.now.Add(time.Duration(rapid.SampledFrom([]int{0, 0, 1, 5, 60, 1100}).Draw(t, "ms")) * time.Millisecond)
+			f.now = f.now.Add(
+				time.Duration(rapid.SampledFrom([]int{0, 0, 1, 5, 60, 1100}).Draw(t, "ms")) * time.Millisecond)
 			at := rapid.IntRange(0, len(f.instances)-1).Draw(t, "instance")
 			i := f.instances[at]
 			switch rapid.IntRange(0, 30).Draw(t, "event") {
@@ -165,7 +170,8 @@ func TestLeasesTogetherNeverAdmitMore(t *testing.T) {
 				i.Fail(c)
 			default:
 				hits := rapid.SampledFrom([]uint64{1, 1, 1, 1, 3, 40}).Draw(t, "hits")
-				outcome := rapid.SampledFrom([]string{"done", "done", "done", "done", "done", "away", "lost"}).Draw(t, "outcome")
+				outcome := rapid.SampledFrom([]string{"done", "done", "done", "done", "done", "away", "lost"}).
+					Draw(t, "outcome")
 				for range rapid.IntRange(1, 60).Draw(t, "times") {
 					f.call(t, i, hits, outcome)
 				}
@@ -185,19 +191,27 @@ func TestLeaseSize(t *testing.T) {
 		want  Want
 		taken int64
 	}{
-		"nothing is known":              {Lease{}, Want{Hits: 1, Limit: 10_000}, 1},
-		"the count is old":              {known(10, 500, LeaseKnown), Want{Hits: 1, Limit: 10_000}, 1},
-		"what it needs for its span":    {known(10, 199, 500*time.Millisecond), Want{Hits: 1, Limit: 10_000}, 40},
-		"twice what it used just now":   {known(10, 99, time.Millisecond), Want{Hits: 1, Limit: 10_000}, 200},
-		"a part of the limit":           {known(10, 9_999, LeaseSpan), Want{Hits: 1, Limit: 10_000}, 499},
-		"a part of what is left":        {known(9_000, 999, LeaseSpan), Want{Hits: 1, Limit: 10_000}, 50},
-		"one hit near the limit":        {known(9_990, 999, LeaseSpan), Want{Hits: 1, Limit: 10_000}, 1},
-		"more hits than a share":        {known(9_000, 0, LeaseSpan), Want{Hits: 300, Limit: 10_000}, 300},
-		"hits of those who wait":        {known(9_990, 0, LeaseSpan), Want{Hits: 1, Waiting: 7, Limit: 10_000}, 8},
-		"one hit after a failed call":   {Lease{stored: 10, counted: 10, checked: now, since: now, spent: 900, unsure: true}, Want{Hits: 1, Limit: 10_000}, 1},
-		"the rest is used up":           {Lease{stored: 10, counted: 8, checked: now, since: now}, Want{Hits: 5, Limit: 10_000}, 10},
-		"refused hits are counted late": {Lease{stored: 100, counted: 130, checked: now.Add(-LeaseSpan)}, Want{Hits: 1, Limit: 100}, 31},
-		"a question":                    {Lease{stored: 10, counted: 8}, Want{Limit: 100}, 0},
+		"nothing is known":            {Lease{}, Want{Hits: 1, Limit: 10_000}, 1},
+		"the count is old":            {known(10, 500, LeaseKnown), Want{Hits: 1, Limit: 10_000}, 1},
+		"what it needs for its span":  {known(10, 199, 500*time.Millisecond), Want{Hits: 1, Limit: 10_000}, 40},
+		"twice what it used just now": {known(10, 99, time.Millisecond), Want{Hits: 1, Limit: 10_000}, 200},
+		"a part of the limit":         {known(10, 9_999, LeaseSpan), Want{Hits: 1, Limit: 10_000}, 499},
+		"a part of what is left":      {known(9_000, 999, LeaseSpan), Want{Hits: 1, Limit: 10_000}, 50},
+		"one hit near the limit":      {known(9_990, 999, LeaseSpan), Want{Hits: 1, Limit: 10_000}, 1},
+		"more hits than a share":      {known(9_000, 0, LeaseSpan), Want{Hits: 300, Limit: 10_000}, 300},
+		"hits of those who wait":      {known(9_990, 0, LeaseSpan), Want{Hits: 1, Waiting: 7, Limit: 10_000}, 8},
+		"one hit after a failed call": {
+			Lease{stored: 10, counted: 10, checked: now, since: now, spent: 900, unsure: true}, Want{
+				Hits: 1, Limit: 10_000,
+			}, 1,
+		},
+		"the rest is used up": {
+			Lease{stored: 10, counted: 8, checked: now, since: now}, Want{Hits: 5, Limit: 10_000}, 10,
+		},
+		"refused hits are counted late": {
+			Lease{stored: 100, counted: 130, checked: now.Add(-LeaseSpan)}, Want{Hits: 1, Limit: 100}, 31,
+		},
+		"a question": {Lease{stored: 10, counted: 8}, Want{Limit: 100}, 0},
 	} {
 		c.want.Now = now
 		if got := c.lease.Take(c.want).Addend; got != c.taken {

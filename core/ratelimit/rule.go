@@ -39,8 +39,8 @@ type Rule struct {
 	Path string
 	// Levels is the key_value of each level by itself.
 	Levels []string
-	// Written is each level as the configuration has it: "key=value", with the pattern as written, or
-	// "key".
+	// Written is each level as the configuration has it: "key=value", with the pattern as written,
+	// or "key".
 	Written []string
 	File    string // that has the rule
 	Line    int    // of the key; counts from 1, and is 0 if it is not known
@@ -49,8 +49,8 @@ type Rule struct {
 }
 
 // Hits are the statistics of one rule: counts of hits since the start. They are safe for concurrent
-// use. The counters of a rule share a cache line, which its decisions on all cores write, so a hit that is
-// within its limit is counted in one of them only.
+// use. The counters of a rule share a cache line, which its decisions on all cores write, so a hit
+// that is within its limit is counted in one of them only.
 type Hits struct {
 	Within  atomic.Uint64 // hits that were answered as OK
 	Refused atomic.Uint64 // all other hits: of requests that went over the limit, also in shadow mode
@@ -66,8 +66,8 @@ type Hits struct {
 // Total returns the number of all hits.
 func (h *Hits) Total() uint64 { return h.Within.Load() + h.Refused.Load() }
 
-// AppendCounterEntries appends the entries that name the counter of a descriptor: those of the request,
-// with the pattern in place of each value that shares a counter. r may be nil.
+// AppendCounterEntries appends the entries that name the counter of a descriptor: those of the
+// request, with the pattern in place of each value that shares a counter. r may be nil.
 func (r *Rule) AppendCounterEntries(dst, entries []Entry) []Entry {
 	dst = append(dst, entries...)
 	if r == nil || r.Shared == nil {

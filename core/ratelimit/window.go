@@ -56,8 +56,8 @@ type Counter struct {
 	Domain  Domain
 	Entries []Entry
 	Window  Window
-	// Limit is that of a counter of another algorithm than FixedWindow, whose key does not depend on the
-	// start of the window.
+	// Limit is that of a counter of another algorithm than FixedWindow, whose key does not depend
+	// on the start of the window.
 	Limit Limit
 }
 

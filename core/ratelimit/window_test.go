@@ -38,11 +38,17 @@ func TestWindowAt(t *testing.T) {
 }
 
 func TestAppendKey(t *testing.T) {
-	c := Counter{Prefix: "p_", Domain: "shop", Entries: []Entry{{"user", "a"}, {"op", ""}}, Window: Window{Start: 60, Length: time.Minute}}
+	c := Counter{
+		Prefix: "p_", Domain: "shop", Entries: []Entry{{"user", "a"}, {"op", ""}}, Window: Window{
+			Start: 60, Length: time.Minute,
+		},
+	}
 	if got := string(AppendKey(nil, c)); got != "p_4:shop4:user1:a2:op0:/60/60/2" {
 		t.Errorf("key %q", got)
 	}
-	for name, value := range map[string]string{"long": strings.Repeat("x", MaxKey), "space": "a b", "not ASCII": "é", "control": "a\x00"} {
+	for name, value := range map[string]string{
+		"long": strings.Repeat("x", MaxKey), "space": "a b", "not ASCII": "é", "control": "a\x00",
+	} {
 		c.Entries[0].Value = value
 		got := string(AppendKey([]byte("before"), c))
 		if !strings.HasPrefix(got, "beforep_#") || len(got) > MaxKey {
@@ -68,7 +74,8 @@ func TestKeysAreUnambiguous(t *testing.T) {
 		for range rapid.IntRange(0, 3).Draw(t, "entries") {
 			c.Entries = append(c.Entries, Entry{text.Draw(t, "key"), text.Draw(t, "value")})
 		}
-		c.Window = WindowAt(time.Unix(rapid.Int64Range(0, 200).Draw(t, "now"), 0), rapid.SampledFrom([]time.Duration{time.Second, time.Minute}).Draw(t, "length"))
+		c.Window = WindowAt(time.Unix(rapid.Int64Range(0, 200).Draw(t, "now"), 0),
+			rapid.SampledFrom([]time.Duration{time.Second, time.Minute}).Draw(t, "length"))
 		return c
 	})
 	seen := map[string]string{}
@@ -110,7 +117,9 @@ func TestUnits(t *testing.T) {
 func TestClosest(t *testing.T) {
 	minute := Limit{RequestsPerUnit: 5, Unit: Minute}
 	d := Decision{Statuses: []Status{
-		{Code: OK}, {Code: OK, Limit: minute, Remaining: 0}, {Code: OverLimit, Limit: minute}, {Code: OverLimit, Limit: minute},
+		{Code: OK}, {Code: OK, Limit: minute, Remaining: 0}, {Code: OverLimit, Limit: minute}, {
+			Code: OverLimit, Limit: minute,
+		},
 	}}
 	if d.Closest() != &d.Statuses[2] {
 		t.Error("the first over limit is not the closest")

@@ -4,8 +4,8 @@ import "github.com/tollgate-dev/tollgate/core/audit"
 
 // This file makes the audit events that several use cases of the registry record.
 
-// VersionDetails returns the details of an event about a version of a server; about the server if the version
-// is empty.
+// VersionDetails returns the details of an event about a version of a server; about the server if
+// the version is empty.
 func VersionDetails(name, version string) audit.Details {
 	details := audit.Details{"serverName": audit.Text(name)}
 	details.Set("version", version)

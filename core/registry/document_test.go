@@ -33,7 +33,8 @@ func TestBadDocuments(t *testing.T) {
 		}
 		fmt.Fprintf(&said, "%s\n", name)
 		for _, issue := range draft.Issues() {
-			fmt.Fprintf(&said, "  %s %s %s [%s] %s\n", issue.Severity, issue.Type, issue.Path, issue.Reference, issue.Message)
+			fmt.Fprintf(&said, "  %s %s %s [%s] %s\n", issue.Severity, issue.Type, issue.Path, issue.Reference,
+				issue.Message)
 		}
 	}
 	checkGolden(t, "testdata/bad.golden", said.String())
@@ -57,7 +58,8 @@ func TestGoodDocuments(t *testing.T) {
 			t.Errorf("%s: Bytes = %s, which is not equal to what was sent", name, doc.Bytes())
 		}
 		for _, issue := range draft.Issues() {
-			fmt.Fprintf(&said, "%s: %s %s %s [%s] %s\n", name, issue.Severity, issue.Type, issue.Path, issue.Reference, issue.Message)
+			fmt.Fprintf(&said, "%s: %s %s %s [%s] %s\n", name, issue.Severity, issue.Type, issue.Path, issue.Reference,
+				issue.Message)
 		}
 	}
 	checkGolden(t, "testdata/good.golden", said.String())
@@ -119,7 +121,8 @@ func TestManyIssuesAreBounded(t *testing.T) {
 	}
 	issues := draft.Issues()
 	if len(issues) != maxIssues+1 || !strings.Contains(issues[maxIssues].Message, "more issues") {
-		t.Errorf("there are %d issues, the last %+v; want %d and one that counts the rest", len(issues), issues[len(issues)-1], maxIssues)
+		t.Errorf("there are %d issues, the last %+v; want %d and one that counts the rest", len(issues),
+			issues[len(issues)-1], maxIssues)
 	}
 	_, err = draft.Document()
 	if n := len(err.Error()); n > 20_000 || !strings.Contains(err.Error(), "more") {
@@ -130,7 +133,8 @@ func TestManyIssuesAreBounded(t *testing.T) {
 func TestManyWarningsRefuseNothing(t *testing.T) {
 	t.Parallel()
 	one := `{"registryType":"npm","identifier":"a","transport":{"type":"stdio"},"runtimeArguments":[{"type":"positional","value":"x"}]}`
-	doc := `{"name":"com.example/a","description":"d","version":"1","packages":[` + strings.Repeat(one+",", maxIssues+10) + one + `]}`
+	doc := `{"name":"com.example/a","description":"d","version":"1","packages":[` + strings.Repeat(one+",",
+		maxIssues+10) + one + `]}`
 	draft, err := ParseDraft([]byte(doc))
 	if err != nil {
 		t.Fatal(err)

@@ -36,7 +36,8 @@ func FuzzDocument(f *testing.F) {
 			t.Fatalf("ParseDraft of an accepted document = %v", err)
 		}
 		same, err := again.Document()
-		if err != nil || !bytes.Equal(same.Bytes(), doc.Bytes()) || same.Name() != doc.Name() || !slices.Equal(same.Remotes(), doc.Remotes()) {
+		if err != nil || !bytes.Equal(same.Bytes(), doc.Bytes()) || same.Name() != doc.Name() ||
+			!slices.Equal(same.Remotes(), doc.Remotes()) {
 			t.Fatalf("%s read again is %s, %v", doc.Bytes(), same.Bytes(), err)
 		}
 	})
@@ -54,7 +55,10 @@ const (
 // FuzzVersion checks that ParseVersion keeps the text of a version and that parseSemver accepts
 // exactly the semantic versions.
 func FuzzVersion(f *testing.F) {
-	for _, s := range []string{"1.0.0", "v1.2.3-rc.1+b", "^1", "1.0 - 2.0", "1||2", "x", "latest", "", "1.0.0-alpha.01", "v1", "1.2", "vv1.0.0", "1.0.0+01"} {
+	for _, s := range []string{
+		"1.0.0", "v1.2.3-rc.1+b", "^1", "1.0 - 2.0", "1||2", "x", "latest", "", "1.0.0-alpha.01", "v1", "1.2",
+		"vv1.0.0", "1.0.0+01",
+	} {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, s string) {

@@ -17,7 +17,7 @@ const (
 	ActionEdit    Action = "edit"
 	ActionReview  Action = "review"
 	// ActionOperate allows what operator commands do, in the console. It is over everything, and
-	// includes none of the others (contract C-80).
+	// does not include the others (contract C-80).
 	ActionOperate Action = "operate"
 )
 
@@ -45,13 +45,17 @@ func ParsePattern(s string) (Pattern, error) {
 	case s == "":
 		return Pattern{}, fault.New(fault.Invalid, "resource pattern must not be empty")
 	case len(s) > MaxName:
-		return Pattern{}, fault.Newf(fault.Invalid, "resource pattern must have at most %d characters, and has %d", MaxName, len(s))
+		return Pattern{},
+			fault.Newf(fault.Invalid, "resource pattern must have at most %d characters, and has %d", MaxName, len(s))
 	case strings.Contains(prefix, "*"):
 		return Pattern{}, fault.Newf(fault.Invalid, "resource pattern %s has a \"*\" that is not at the end", quote(s))
 	case strings.ContainsFunc(prefix, notInFullName):
-		return Pattern{}, fault.Newf(fault.Invalid, "resource pattern %s has a character that no server name has", quote(s))
+		return Pattern{},
+			fault.Newf(fault.Invalid, "resource pattern %s has a character that no server name has", quote(s))
 	case !wild && !isNamespaced(s):
-		return Pattern{}, fault.Newf(fault.Invalid, "resource pattern %s is neither a server name nor ends in \"*\"; a whole namespace is written \"com.example/*\"", quote(s))
+		return Pattern{},
+			fault.Newf(fault.Invalid,
+				"resource pattern %s is neither a server name nor ends in \"*\"; a whole namespace is written \"com.example/*\"", quote(s))
 	}
 	return Pattern{s}, nil
 }
@@ -91,11 +95,12 @@ func (p Pattern) Covers(q Pattern) bool {
 // Overlaps reports whether there is a name that both patterns select.
 func (p Pattern) Overlaps(q Pattern) bool { return p.Covers(q) || q.Covers(p) }
 
-// DisjointPatterns returns patterns that select the same names, of which no two select the same name,
-// in the order of the names that they select. It does not change the slice.
+// DisjointPatterns returns patterns that select the same names, of which no two select the same
+// name, in the order of the names that they select. It does not change the slice.
 func DisjointPatterns(patterns []Pattern) []Pattern {
 	sorted := slices.SortedFunc(slices.Values(patterns), func(a, b Pattern) int {
-		return cmp.Or(cmp.Compare(strings.TrimSuffix(a.value, "*"), strings.TrimSuffix(b.value, "*")), -cmp.Compare(a.value, b.value))
+		return cmp.Or(cmp.Compare(strings.TrimSuffix(a.value, "*"), strings.TrimSuffix(b.value, "*")),
+			-cmp.Compare(a.value, b.value))
 	})
 	var disjoint []Pattern
 	for _, p := range sorted {
@@ -116,9 +121,9 @@ type Grant struct {
 // everything is the pattern of all servers.
 const everything = "*"
 
-// ParseGrant returns the grant of an action and a resource pattern to a holder. Without a pattern, the
-// action operate is over everything. It returns fault.Invalid for another action or pattern, and for
-// the action operate over a part.
+// ParseGrant returns the grant of an action and a resource pattern to a holder. Without a pattern,
+// the action operate is over everything. It returns fault.Invalid for another action or pattern,
+// and for the action operate over a part.
 func ParseGrant(holder Holder, action, resource string) (Grant, error) {
 	a, err := ParseAction(action)
 	if err != nil {
@@ -126,7 +131,9 @@ func ParseGrant(holder Holder, action, resource string) (Grant, error) {
 	}
 	if a == ActionOperate {
 		if resource != "" && resource != everything {
-			return Grant{}, fault.Newf(fault.Invalid, "the action operate is over everything: leave the resource out, instead of %s", quote(resource))
+			return Grant{},
+				fault.Newf(fault.Invalid,
+					"the action operate is over everything: leave the resource out, instead of %s", quote(resource))
 		}
 		resource = everything
 	}

@@ -78,7 +78,8 @@ func TestPatternRelationsAgreeWithNames(t *testing.T) {
 			t.Fatalf("%s covers %s: %t, and selects all of its names: %t", p, q, p.Covers(q), everyName)
 		}
 		if p.Overlaps(q) != someName || q.Overlaps(p) != someName {
-			t.Fatalf("%s overlaps %s: %t, the reverse: %t, and they have a name in common: %t", p, q, p.Overlaps(q), q.Overlaps(p), someName)
+			t.Fatalf("%s overlaps %s: %t, the reverse: %t, and they have a name in common: %t", p, q, p.Overlaps(q),
+				q.Overlaps(p), someName)
 		}
 	})
 }
@@ -154,10 +155,13 @@ func TestParseGrant(t *testing.T) {
 	for _, c := range []struct{ action, resource, want string }{
 		{"publish", "com.example/*", "com.example/*"}, {"edit", "*", "*"}, {"review", "com.example/x", "com.example/x"},
 		{"operate", "", "*"}, {"operate", "*", "*"},
-		{"operate", "com.example/*", ""}, {"operate", "**", ""}, {"publish", "", ""}, {"Operate", "*", ""}, {"", "*", ""},
+		{"operate", "com.example/*", ""}, {"operate", "**", ""}, {"publish", "", ""}, {"Operate", "*", ""}, {
+			"", "*", "",
+		},
 	} {
 		g, err := ParseGrant("ada", c.action, c.resource)
-		if (err == nil) != (c.want != "") || err == nil && (g.Holder != "ada" || string(g.Action) != c.action || g.Pattern.String() != c.want) {
+		if (err == nil) != (c.want != "") ||
+			err == nil && (g.Holder != "ada" || string(g.Action) != c.action || g.Pattern.String() != c.want) {
 			t.Errorf("%q over %q: %+v, %v, want %q", c.action, c.resource, g, err, c.want)
 		}
 	}

@@ -95,7 +95,9 @@ func (r *report) addProblem(v *node, at location, p *problem) {
 		}
 		return
 	}
-	r.found = append(r.found, locatedIssue{Issue{p.kind, at.path, p.sentence, severity, at.rule + "/" + p.rule}, v.offset})
+	r.found = append(r.found, locatedIssue{
+		Issue{p.kind, at.path, p.sentence, severity, at.rule + "/" + p.rule}, v.offset,
+	})
 }
 
 func (r *report) isFull() bool { return len(r.found) >= maxIssues }

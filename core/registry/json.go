@@ -84,7 +84,8 @@ func parseObject(body []byte) ([]byte, node, error) {
 		return nil, node{}, malformedBody("body is not valid UTF-8")
 	}
 	if bytes.HasPrefix(body, []byte("\ufeff")) {
-		return nil, node{}, malformedBody("body begins with a byte order mark, which JSON must not have (RFC 8259, 8.1)")
+		return nil, node{},
+			malformedBody("body begins with a byte order mark, which JSON must not have (RFC 8259, 8.1)")
 	}
 	if len(bytes.TrimSpace(body)) == 0 {
 		return nil, node{}, malformedBody("body is empty; it must be a JSON object")
@@ -106,9 +107,9 @@ func parseObject(body []byte) ([]byte, node, error) {
 	return text, root, err
 }
 
-// findBadEscape returns the offset of an escape that text cannot represent, and why: a NUL, or half of a
-// surrogate pair (RFC 8259, section 8.2). The reason is empty if there is none. In valid JSON a backslash
-// occurs only in strings, before at least one more character.
+// findBadEscape returns the offset of an escape that text cannot represent, and why: a NUL, or half
+// of a surrogate pair (RFC 8259, section 8.2). The reason is empty if it does not exist. In valid
+// JSON a backslash occurs only in strings, before at least one more character.
 func findBadEscape(text []byte) (at int, problem string) {
 	for i := 0; i < len(text); i++ {
 		if text[i] != '\\' {

@@ -25,7 +25,9 @@ type Lineage struct {
 // NewLineage returns the lineage of a server from its releases, oldest publication first, and what
 // of it is in quarantine. It does not change the slices.
 func NewLineage(name Name, releases []Release, quarantined ...Quarantined) *Lineage {
-	return &Lineage{name: name, stored: releases, quarantined: quarantined, current: append([]Release(nil), releases...)}
+	return &Lineage{
+		name: name, stored: releases, quarantined: quarantined, current: append([]Release(nil), releases...),
+	}
 }
 
 // Name returns the name of the server.
@@ -44,7 +46,10 @@ func (l *Lineage) Publish(version Version, now time.Time) (Release, error) {
 		return Release{}, err
 	}
 	if l.findVersion(version) >= 0 {
-		return Release{}, fault.Newf(fault.Conflict, "version %s of %s already exists, and a published version cannot be published again", quote(version.value), l.name)
+		return Release{},
+			fault.Newf(fault.Conflict,
+				"version %s of %s already exists, and a published version cannot be published again",
+				quote(version.value), l.name)
 	}
 	if len(l.current) >= MaxVersions {
 		return Release{}, errTooManyVersions(l.name)
@@ -99,8 +104,8 @@ func (l *Lineage) SetStatus(version Version, u StatusUpdate, now time.Time) (Rel
 	return l.current[i], nil
 }
 
-// SetStatusAll changes the status of all versions that are not in quarantine, and returns those that
-// changed, newest publication first. It returns fault.NotFound when there are no versions,
+// SetStatusAll changes the status of all versions that are not in quarantine, and returns those
+// that changed, newest publication first. It returns fault.NotFound when there are no versions,
 // fault.Forbidden when all are in quarantine, fault.Invalid when no version changes.
 func (l *Lineage) SetStatusAll(u StatusUpdate, now time.Time) ([]Release, error) {
 	if len(l.current) == 0 {
@@ -186,8 +191,8 @@ func (l *Lineage) changeTime(now time.Time) time.Time {
 	return at
 }
 
-// checkChangeable returns fault.Forbidden when a version, or for the zero version the whole server, is
-// in quarantine, or when a mirror has the server.
+// checkChangeable returns fault.Forbidden when a version, or for the zero version the whole server,
+// is in quarantine, or when a mirror has the server.
 func (l *Lineage) checkChangeable(version Version) error {
 	if err := CheckQuarantine(l.quarantined, version); err != nil {
 		return err

@@ -19,9 +19,9 @@ import (
 // The lineage has the versions in the order in which they were added, so after Import they may be
 // out of the order of publication.
 //
-// held are the quarantines that the versions had there; nil if they had none. Their entries are added
-// (CarriedQuarantine), also for the versions that are here, and such a version is not refused for an
-// entry that covers it here. A version that is here itself brings none.
+// held are the quarantines that the versions had there; otherwise nil. Their entries are
+// added (CarriedQuarantine), also for the versions that are here, and such a version is not refused
+// for an entry that covers it here. A version that is here itself brings none.
 func (l *Lineage) Import(releases []Release, now time.Time, held ...Held) ([]Release, []error) {
 	at := l.changeTime(now)
 	in := newImporter(l, at)

@@ -72,9 +72,12 @@ func TestImportCompletesTimes(t *testing.T) {
 
 func TestImportPartsEqualPublicationTimes(t *testing.T) {
 	t.Parallel()
-	got, _ := NewLineage(weather, nil).Import([]Release{recordedRelease("a", epoch), recordedRelease("b", epoch), recordedRelease("c", epoch.Add(time.Microsecond))}, epoch)
+	got, _ := NewLineage(weather, nil).Import([]Release{
+		recordedRelease("a", epoch), recordedRelease("b", epoch), recordedRelease("c", epoch.Add(time.Microsecond)),
+	}, epoch)
 	for i, r := range got {
-		if want := epoch.Add(time.Duration(i) * time.Microsecond); !r.PublishedAt.Equal(want) || !r.UpdatedAt.Equal(want) || r.Latest != (i == 2) {
+		if want := epoch.Add(time.Duration(i) * time.Microsecond); !r.PublishedAt.Equal(want) ||
+			!r.UpdatedAt.Equal(want) || r.Latest != (i == 2) {
 			t.Errorf("%+v, want it published at %v", r, want)
 		}
 	}
@@ -85,7 +88,9 @@ func TestImportNextToOthers(t *testing.T) {
 	l := publishedLineage(t, "1.0.0")
 	before := l.stored[0]
 	old := epoch.AddDate(-1, 0, 0)
-	got, errs := l.Import([]Release{recordedRelease("2.0.0", old), recordedRelease("1.0.0", old), recordedRelease("2.0.0", old)}, epoch.Add(time.Hour))
+	got, errs := l.Import([]Release{
+		recordedRelease("2.0.0", old), recordedRelease("1.0.0", old), recordedRelease("2.0.0", old),
+	}, epoch.Add(time.Hour))
 	if errs[0] != nil || !got[0].Latest || !got[0].UpdatedAt.Equal(old) {
 		t.Errorf("2.0.0 is %+v, %v, want it latest and its times kept", got[0], errs[0])
 	}
@@ -123,7 +128,8 @@ func TestImportedIsSound(t *testing.T) {
 			got, errs := l.Import(in, epoch)
 			requireOneLatest(t, l)
 			for i, r := range got {
-				if errs[i] == nil && !in[i].PublishedAt.IsZero() && in[i].UpdatedAt.After(r.PublishedAt) && !r.UpdatedAt.Equal(in[i].UpdatedAt) {
+				if errs[i] == nil && !in[i].PublishedAt.IsZero() && in[i].UpdatedAt.After(r.PublishedAt) &&
+					!r.UpdatedAt.Equal(in[i].UpdatedAt) {
 					t.Fatalf("%+v came in as %+v", in[i], r)
 				}
 			}
@@ -133,7 +139,8 @@ func TestImportedIsSound(t *testing.T) {
 				}
 			}
 			again := NewLineage(weather, l.current)
-			if _, errs := again.Import(in, epoch.Add(time.Hour)); slices.Contains(errs, nil) || len(again.Changes()) > 0 {
+			if _, errs := again.Import(in, epoch.Add(time.Hour)); slices.Contains(errs, nil) ||
+				len(again.Changes()) > 0 {
 				t.Fatalf("the same import again: %v, changes %+v", errs, again.Changes())
 			}
 			releases = l.current
@@ -149,7 +156,8 @@ func TestImportRestores(t *testing.T) {
 		_, _ = l.Import(rapid.SliceOfN(rapid.Custom(drawRecorded), 1, 8).Draw(t, "in"), epoch)
 		for i := range rapid.IntRange(0, 4).Draw(t, "changes") {
 			version := rapid.SampledFrom(l.current).Draw(t, "changed").Version
-			_, _ = l.SetStatus(version, StatusUpdate{status: drawStatuses().Draw(t, "status")}, epoch.Add(time.Duration(i)*time.Hour))
+			_, _ = l.SetStatus(version, StatusUpdate{status: drawStatuses().Draw(t, "status")},
+				epoch.Add(time.Duration(i)*time.Hour))
 		}
 		shuffled := rapid.Permutation(l.current).Draw(t, "shuffled")
 		got, _ := NewLineage(weather, nil).Import(shuffled, epoch.Add(100*time.Hour))
@@ -167,8 +175,10 @@ func drawRecorded(t *rapid.T) Release {
 		return time.Time{}
 	})
 	return Release{
-		Version: Version{drawVersions().Draw(t, "version")}, Status: drawStatuses().Draw(t, "status"), Latest: rapid.Bool().Draw(t, "latest"),
-		PublishedAt: instant.Draw(t, "published"), UpdatedAt: instant.Draw(t, "updated"), StatusChangedAt: instant.Draw(t, "changed"),
+		Version: Version{drawVersions().Draw(t, "version")}, Status: drawStatuses().Draw(t, "status"),
+		Latest:      rapid.Bool().Draw(t, "latest"),
+		PublishedAt: instant.Draw(t, "published"), UpdatedAt: instant.Draw(t, "updated"),
+		StatusChangedAt: instant.Draw(t, "changed"),
 	}
 }
 
@@ -182,7 +192,8 @@ func requireOneLatest(t *rapid.T, l *Lineage) {
 		if outranks(r, latest[0]) {
 			t.Fatalf("%+v outranks the latest %+v", r, latest[0])
 		}
-		if times[r.PublishedAt] || r.PublishedAt.IsZero() || r.UpdatedAt.Before(r.PublishedAt) || r.StatusChangedAt.Before(r.PublishedAt) {
+		if times[r.PublishedAt] || r.PublishedAt.IsZero() || r.UpdatedAt.Before(r.PublishedAt) ||
+			r.StatusChangedAt.Before(r.PublishedAt) {
 			t.Fatalf("the times of %+v are wrong", r)
 		}
 		times[r.PublishedAt] = true
@@ -195,14 +206,21 @@ func TestTolerated(t *testing.T) {
 		body string
 		ok   bool
 	}{
-		"no fault":            {`{"name":"com.example/weather","description":"Forecasts","version":"1.0.0"}`, true},
-		"empty repository":    {`{"name":"com.example/weather","description":"Forecasts","version":"1.0.0","repository":{}}`, true},
-		"nothing else":        {`{"name":"com.example/weather","version":"1.0.0"}`, true},
-		"remotes of any kind": {`{"name":"com.example/weather","version":"1.0.0","remotes":[7,{},{"url":7},{"url":"https://a.example/"}]}`, true},
-		"no version":          {`{"name":"com.example/weather"}`, false},
-		"a range":             {`{"name":"com.example/weather","version":"^1.0.0"}`, false},
-		"a bad name":          {`{"name":"weather","version":"1.0.0"}`, false},
-		"a name twice":        {`{"name":"com.example/weather","version":"1.0.0","icons":[{"src":"a","src":"b"}]}`, false},
+		"no fault": {`{"name":"com.example/weather","description":"Forecasts","version":"1.0.0"}`, true},
+		"empty repository": {
+			`{"name":"com.example/weather","description":"Forecasts","version":"1.0.0","repository":{}}`, true,
+		},
+		"nothing else": {`{"name":"com.example/weather","version":"1.0.0"}`, true},
+		"remotes of any kind": {
+			`{"name":"com.example/weather","version":"1.0.0","remotes":[7,{},{"url":7},{"url":"https://a.example/"}]}`,
+			true,
+		},
+		"no version": {`{"name":"com.example/weather"}`, false},
+		"a range":    {`{"name":"com.example/weather","version":"^1.0.0"}`, false},
+		"a bad name": {`{"name":"weather","version":"1.0.0"}`, false},
+		"a name twice": {
+			`{"name":"com.example/weather","version":"1.0.0","icons":[{"src":"a","src":"b"}]}`, false,
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -17,14 +17,18 @@ func TestPublish(t *testing.T) {
 	t.Parallel()
 	l := NewLineage(weather, nil)
 	first, err := l.Publish(Version{"1.0.0"}, epoch.Add(999))
-	want := Release{Name: weather, Version: Version{"1.0.0"}, Status: StatusActive, StatusChangedAt: epoch, PublishedAt: epoch, UpdatedAt: epoch, Latest: true}
+	want := Release{
+		Name: weather, Version: Version{"1.0.0"}, Status: StatusActive, StatusChangedAt: epoch, PublishedAt: epoch,
+		UpdatedAt: epoch, Latest: true,
+	}
 	if err != nil || first != want {
 		t.Fatalf("Publish = %+v, %v, want %+v", first, err, want)
 	}
 	l = NewLineage(weather, []Release{first})
 	second, err := l.Publish(Version{"0.9.0"}, epoch.Add(-time.Hour))
 	if err != nil || second.Latest || !second.PublishedAt.Equal(epoch.Add(time.Microsecond)) {
-		t.Errorf("an older version, by a clock that is behind: %+v, %v, want it behind the first and not latest", second, err)
+		t.Errorf("an older version, by a clock that is behind: %+v, %v, want it behind the first and not latest",
+			second, err)
 	}
 	if got := l.Changes(); len(got) != 1 || got[0] != second {
 		t.Errorf("Changes = %+v, want the new version alone", got)
@@ -34,14 +38,17 @@ func TestPublish(t *testing.T) {
 		t.Fatalf("Publish = %+v, %v, want it latest", third, err)
 	}
 	changes := l.Changes()
-	if len(changes) != 3 || changes[0].Latest || !changes[0].UpdatedAt.Equal(third.PublishedAt) || !changes[0].StatusChangedAt.Equal(epoch) {
+	if len(changes) != 3 || changes[0].Latest || !changes[0].UpdatedAt.Equal(third.PublishedAt) ||
+		!changes[0].StatusChangedAt.Equal(epoch) {
 		t.Errorf("Changes = %+v, want the former latest with a new update time", changes)
 	}
 }
 
 func TestPublishConflicts(t *testing.T) {
 	t.Parallel()
-	l := NewLineage(weather, []Release{{Name: weather, Version: Version{"1.0.0"}, Status: StatusDeleted, Latest: true, PublishedAt: epoch}})
+	l := NewLineage(weather, []Release{
+		{Name: weather, Version: Version{"1.0.0"}, Status: StatusDeleted, Latest: true, PublishedAt: epoch},
+	})
 	if _, err := l.Publish(Version{"1.0.0"}, epoch); !fault.Is(err, fault.Conflict) {
 		t.Errorf("a deleted version again: %v, want a conflict", err)
 	}
@@ -50,7 +57,9 @@ func TestPublishConflicts(t *testing.T) {
 	}
 	full := make([]Release, MaxVersions)
 	for i := range full {
-		full[i] = Release{Name: weather, Version: Version{strconv.Itoa(i)}, PublishedAt: epoch.Add(time.Duration(i) * time.Second)}
+		full[i] = Release{
+			Name: weather, Version: Version{strconv.Itoa(i)}, PublishedAt: epoch.Add(time.Duration(i) * time.Second),
+		}
 	}
 	l = NewLineage(weather, full)
 	if _, err := l.Publish(Version{"1.0.0"}, epoch); !fault.Is(err, fault.Conflict) {
@@ -84,7 +93,8 @@ func TestDelete(t *testing.T) {
 	l := publishedLineage(t, "1.0.0", "2.0.0")
 	at := epoch.Add(time.Hour)
 	got, err := l.Delete(Version{"2.0.0"}, at)
-	if err != nil || got.Status != StatusDeleted || got.Latest || !got.StatusChangedAt.Equal(at) || !got.UpdatedAt.Equal(at) {
+	if err != nil || got.Status != StatusDeleted || got.Latest || !got.StatusChangedAt.Equal(at) ||
+		!got.UpdatedAt.Equal(at) {
 		t.Errorf("Delete = %+v, %v", got, err)
 	}
 	if changes := l.Changes(); len(changes) != 2 || !changes[0].Latest || !changes[0].UpdatedAt.Equal(at) {
@@ -94,7 +104,9 @@ func TestDelete(t *testing.T) {
 		"delete again":    func() (Release, error) { return l.Delete(Version{"2.0.0"}, at) },
 		"delete missing":  func() (Release, error) { return l.Delete(Version{"3.0.0"}, at) },
 		"replace deleted": func() (Release, error) { return l.Replace(Version{"2.0.0"}, at) },
-		"status missing":  func() (Release, error) { return l.SetStatus(Version{"3.0.0"}, StatusUpdate{status: StatusActive}, at) },
+		"status missing": func() (Release, error) {
+			return l.SetStatus(Version{"3.0.0"}, StatusUpdate{status: StatusActive}, at)
+		},
 	} {
 		if _, err := act(); !fault.Is(err, fault.NotFound) {
 			t.Errorf("%s: %v, want not found", name, err)
@@ -164,13 +176,15 @@ func TestSetStatusAll(t *testing.T) {
 	}
 	l = NewLineage(weather, l.current)
 	got, err := l.SetStatusAll(StatusUpdate{StatusDeleted, ""}, epoch.Add(2*time.Hour))
-	if err != nil || len(got) != 2 || got[0].Version.value != "3.0.0" || got[1].Version.value != "1.0.0" || !got[0].Latest {
+	if err != nil || len(got) != 2 || got[0].Version.value != "3.0.0" || got[1].Version.value != "1.0.0" ||
+		!got[0].Latest {
 		t.Errorf("SetStatusAll = %+v, %v, want 3.0.0, which is latest, and 1.0.0", got, err)
 	}
 	if _, err := l.SetStatusAll(StatusUpdate{StatusDeleted, ""}, epoch); !fault.Is(err, fault.Invalid) {
 		t.Errorf("none to change: %v, want a fault of kind Invalid", err)
 	}
-	if _, err := NewLineage(weather, nil).SetStatusAll(StatusUpdate{StatusDeleted, ""}, epoch); !fault.Is(err, fault.NotFound) {
+	if _, err := NewLineage(weather, nil).SetStatusAll(StatusUpdate{StatusDeleted, ""}, epoch); !fault.Is(err,
+		fault.NotFound) {
 		t.Errorf("no versions: %v, want not found", err)
 	}
 }
@@ -250,7 +264,8 @@ func requireSound(t *rapid.T, before []Release, l *Lineage) {
 func TestLatestIsIndependentOfOrder(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
-		set := rapid.SliceOfNDistinct(rapid.StringMatching(`(0|[1-9])\.(0|[1-9])\.(0|[1-9])(-(a|b|[0-9]))?`), 1, 8, rapid.ID).Draw(t, "versions")
+		set := rapid.SliceOfNDistinct(rapid.StringMatching(`(0|[1-9])\.(0|[1-9])\.(0|[1-9])(-(a|b|[0-9]))?`), 1, 8,
+			rapid.ID).Draw(t, "versions")
 		shuffled := rapid.Permutation(set).Draw(t, "shuffled")
 		if a, b := latestOf(t, set), latestOf(t, shuffled); a != b {
 			t.Fatalf("%v makes %s latest, %v makes %s", set, a, shuffled, b)

@@ -70,10 +70,12 @@ func nameProblem(s string) *problem {
 	}
 	switch slashes := strings.Count(s, "/"); {
 	case slashes != 1:
-		return schemaProblem("pattern", "must have exactly one \"/\" between namespace and server name, and has %d", slashes)
+		return schemaProblem("pattern",
+			"must have exactly one \"/\" between namespace and server name, and has %d", slashes)
 	case !isNamespaced(s):
-		return schemaProblem("pattern", "must be a reverse-DNS namespace of letters, digits, \".\" and \"-\", a \"/\", "+
-			"and a server name of letters, digits, \".\", \"_\" and \"-\"")
+		return schemaProblem("pattern",
+			"must be a reverse-DNS namespace of letters, digits, \".\" and \"-\", a \"/\", "+
+				"and a server name of letters, digits, \".\", \"_\" and \"-\"")
 	}
 	return nil
 }
@@ -95,7 +97,8 @@ func CanBeInName(s string) bool {
 
 // notInName reports whether the part of a name after its slash must not contain r.
 func notInName(r rune) bool {
-	return !('a' <= r && r <= 'z') && !('A' <= r && r <= 'Z') && !('0' <= r && r <= '9') && r != '.' && r != '_' && r != '-'
+	return !('a' <= r && r <= 'z') && !('A' <= r && r <= 'Z') && !('0' <= r && r <= '9') && r != '.' &&
+		r != '_' && r != '-'
 }
 
 // notInFullName reports whether a name must not contain r.
@@ -137,7 +140,7 @@ func plainProblem(s string) *problem {
 }
 
 // IsInvisible reports whether a character is one of the Unicode categories Cc (C0 and C1 controls)
-// and Cf (format characters, such as zero-width ones).
+// and Cf (format characters, for example zero-width ones).
 func IsInvisible(r rune) bool { return unicode.In(r, unicode.Cc, unicode.Cf) }
 
 // lengthRule returns a rule for the number of characters of a string; most 0 means no upper bound.

@@ -3,7 +3,7 @@ package registry
 import "strings"
 
 // NameRange selects the names from From, inclusive, to Below, exclusive, in the order of their
-// bytes. A range whose Below is not after From selects none.
+// bytes. A range whose Below is not after From selects nothing.
 type NameRange struct{ From, Below string }
 
 // The bounds of names. Every character of a name is after afterName and before belowAll.

@@ -15,13 +15,15 @@ func TestRangesOfPatterns(t *testing.T) {
 		if err != nil {
 			rt.Fatal(err)
 		}
-		text := rapid.OneOf(names, rapid.StringMatching(`[a-c.Zz-]{0,3}\*`), rapid.StringMatching(`[a-c.Zz-]{1,3}/[a-cZz._-]{0,2}\*`)).Draw(rt, "pattern")
+		text := rapid.OneOf(names, rapid.StringMatching(`[a-c.Zz-]{0,3}\*`),
+			rapid.StringMatching(`[a-c.Zz-]{1,3}/[a-cZz._-]{0,2}\*`)).Draw(rt, "pattern")
 		p, err := ParsePattern(text)
 		if err != nil {
 			rt.Fatal(err)
 		}
 		if r := p.Range(); r.Contains(name.String()) != p.Matches(name) {
-			rt.Fatalf("the range of %s is %q: has %s = %t, and the pattern matches: %t", p, r, name, r.Contains(name.String()), p.Matches(name))
+			rt.Fatalf("the range of %s is %q: has %s = %t, and the pattern matches: %t", p, r, name,
+				r.Contains(name.String()), p.Matches(name))
 		}
 	})
 }

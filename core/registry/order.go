@@ -2,7 +2,7 @@ package registry
 
 import "golang.org/x/mod/semver"
 
-// HighestRanked returns the release that outranks the others, and false if there is none.
+// HighestRanked returns the release that outranks the others, and false for an empty list.
 func HighestRanked(releases []Release) (Release, bool) {
 	if len(releases) == 0 {
 		return Release{}, false

@@ -11,13 +11,17 @@ import (
 func TestSemanticVersions(t *testing.T) {
 	t.Parallel()
 	huge := strings.Repeat("9", 100)
-	for _, s := range []string{"0.0.0", "1.2.3", "v1.2.3", "1.0.0-alpha.1", "1.0.0--", "1.0.0-0a", "1.0.0+001", "1.0.0-x.7.z.92+build.-", huge + ".0.0"} {
+	for _, s := range []string{
+		"0.0.0", "1.2.3", "v1.2.3", "1.0.0-alpha.1", "1.0.0--", "1.0.0-0a", "1.0.0+001", "1.0.0-x.7.z.92+build.-",
+		huge + ".0.0",
+	} {
 		if _, ok := parseSemver(s); !ok {
 			t.Errorf("%q is not semantic, want it to be", s)
 		}
 	}
 	for _, s := range []string{
-		"", "1", "1.2", "1.2.3.4", "V1.2.3", "vv1.2.3", "01.2.3", "1.02.3", "1.2.03", "1.2.3-01", "1.2.3-a..b", "1.2.3-", "1.2.3+", "1.2.3+a..b",
+		"", "1", "1.2", "1.2.3.4", "V1.2.3", "vv1.2.3", "01.2.3", "1.02.3", "1.2.03", "1.2.3-01", "1.2.3-a..b",
+		"1.2.3-", "1.2.3+", "1.2.3+a..b",
 		"1.2.3-é", "1.2.3+a_b", " 1.2.3", "1.2.x", "-1.2.3", "1..3", "１.2.3",
 	} {
 		if _, ok := parseSemver(s); ok {
@@ -31,8 +35,10 @@ func TestSemanticVersions(t *testing.T) {
 func TestPrecedence(t *testing.T) {
 	t.Parallel()
 	ladder := []string{
-		"zulu", "0.0.0-0", "0.0.1", "1.0.0-1", "1.0.0-2", "1.0.0-10", "1.0.0--", "1.0.0-alpha", "1.0.0-alpha.1", "1.0.0-alpha.beta", "1.0.0-beta",
-		"v1.0.0-beta.2", "1.0.0-beta.11", "1.0.0-rc.1", "1.0.0", "1.0.2", "1.0.10", "1.2.0", "1.10.0", "v2.0.0", "10.0.0",
+		"zulu", "0.0.0-0", "0.0.1", "1.0.0-1", "1.0.0-2", "1.0.0-10", "1.0.0--", "1.0.0-alpha", "1.0.0-alpha.1",
+		"1.0.0-alpha.beta", "1.0.0-beta",
+		"v1.0.0-beta.2", "1.0.0-beta.11", "1.0.0-rc.1", "1.0.0", "1.0.2", "1.0.10", "1.2.0", "1.10.0",
+		"v2.0.0", "10.0.0",
 		"18446744073709551616.0.0", "18446744073709551617.0.0",
 	}
 	for i, low := range ladder {
@@ -51,11 +57,29 @@ func TestPrecedence(t *testing.T) {
 func TestOutranksByPublicationAndStatus(t *testing.T) {
 	t.Parallel()
 	cases := map[string][2]Release{ // the first outranks the second
-		"equal precedence":      {{Version: Version{"1.0.0+a"}, PublishedAt: epoch.Add(1)}, {Version: Version{"v1.0.0+b"}, PublishedAt: epoch}},
-		"two others":            {{Version: Version{"alpha"}, PublishedAt: epoch.Add(1)}, {Version: Version{"omega"}, PublishedAt: epoch}},
-		"deleted semantic":      {{Version: Version{"draft"}, PublishedAt: epoch}, {Version: Version{"9.0.0"}, Status: StatusDeleted, PublishedAt: epoch.Add(1)}},
-		"deprecated is living":  {{Version: Version{"2.0.0"}, Status: StatusDeprecated, PublishedAt: epoch}, {Version: Version{"1.0.0"}, PublishedAt: epoch.Add(1)}},
-		"two deleted, semantic": {{Version: Version{"2.0.0"}, Status: StatusDeleted, PublishedAt: epoch}, {Version: Version{"draft"}, Status: StatusDeleted, PublishedAt: epoch.Add(1)}},
+		"equal precedence": {
+			{Version: Version{"1.0.0+a"}, PublishedAt: epoch.Add(1)}, {
+				Version: Version{"v1.0.0+b"}, PublishedAt: epoch,
+			},
+		},
+		"two others": {
+			{Version: Version{"alpha"}, PublishedAt: epoch.Add(1)}, {Version: Version{"omega"}, PublishedAt: epoch},
+		},
+		"deleted semantic": {
+			{Version: Version{"draft"}, PublishedAt: epoch}, {
+				Version: Version{"9.0.0"}, Status: StatusDeleted, PublishedAt: epoch.Add(1),
+			},
+		},
+		"deprecated is living": {
+			{Version: Version{"2.0.0"}, Status: StatusDeprecated, PublishedAt: epoch}, {
+				Version: Version{"1.0.0"}, PublishedAt: epoch.Add(1),
+			},
+		},
+		"two deleted, semantic": {
+			{Version: Version{"2.0.0"}, Status: StatusDeleted, PublishedAt: epoch}, {
+				Version: Version{"draft"}, Status: StatusDeleted, PublishedAt: epoch.Add(1),
+			},
+		},
 	}
 	for name, c := range cases {
 		if !outranks(c[0], c[1]) || outranks(c[1], c[0]) {
@@ -76,7 +100,8 @@ func TestOrderIsTotal(t *testing.T) {
 				PublishedAt: epoch.Add(time.Duration(i) * time.Microsecond),
 			}
 		}
-		a, b, c := r[rapid.IntRange(0, 2).Draw(t, "a")], r[rapid.IntRange(0, 2).Draw(t, "b")], r[rapid.IntRange(0, 2).Draw(t, "c")]
+		a, b, c := r[rapid.IntRange(0, 2).Draw(t, "a")], r[rapid.IntRange(0, 2).Draw(t, "b")],
+			r[rapid.IntRange(0, 2).Draw(t, "c")]
 		if a.PublishedAt.Equal(b.PublishedAt) == (outranks(a, b) != outranks(b, a)) {
 			t.Fatalf("%+v and %+v: exactly one must outrank the other, unless they are one", a, b)
 		}

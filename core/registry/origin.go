@@ -16,7 +16,8 @@ type Origin struct {
 
 // Forbid returns the error that refuses a change of a mirrored server here (contract C-64).
 func (o Origin) Forbid(name Name) error {
-	return fault.Newf(fault.Forbidden, "%s is mirrored from %s by the mirror %s, and changes only there", name, o.URL, o.Mirror)
+	return fault.Newf(fault.Forbidden, "%s is mirrored from %s by the mirror %s, and changes only there", name,
+		o.URL, o.Mirror)
 }
 
 // Origin returns the origin of the server: the zero value if it was published here, or has no

@@ -16,14 +16,18 @@ func corpOrigin() Origin {
 }
 
 func upstreamVersion(version string, s Status, document bool) Upstream {
-	return Upstream{Release: Release{Version: Version{version}, Status: s, PublishedAt: epoch.AddDate(-1, 0, len(version))}, Document: document}
+	return Upstream{
+		Release:  Release{Version: Version{version}, Status: s, PublishedAt: epoch.AddDate(-1, 0, len(version))},
+		Document: document,
+	}
 }
 
 func TestMirrorAddsReplacesAndChangesStatus(t *testing.T) {
 	t.Parallel()
 	l := NewLineage(weather, nil)
 	changes, errs := l.Mirror(corpOrigin(), []Upstream{
-		upstreamVersion("1.0.0", StatusActive, true), upstreamVersion("2.0.0-rc1", StatusDeprecated, true), upstreamVersion("0.9.0", StatusDeleted, true),
+		upstreamVersion("1.0.0", StatusActive, true), upstreamVersion("2.0.0-rc1", StatusDeprecated, true),
+		upstreamVersion("0.9.0", StatusDeleted, true),
 	}, epoch)
 	if !slices.Equal(changes, []MirrorChange{MirrorAdded, MirrorAdded, MirrorAdded}) || errs[0] != nil {
 		t.Fatalf("Mirror = %v, %v", changes, errs)
@@ -33,7 +37,8 @@ func TestMirrorAddsReplacesAndChangesStatus(t *testing.T) {
 	later.FetchedAt = epoch.Add(time.Hour)
 	l = NewLineage(weather, stored)
 	changes, _ = l.Mirror(later, []Upstream{
-		upstreamVersion("1.0.0", StatusActive, true), upstreamVersion("2.0.0-rc1", StatusActive, false), upstreamVersion("0.9.0", StatusDeleted, false),
+		upstreamVersion("1.0.0", StatusActive, true), upstreamVersion("2.0.0-rc1", StatusActive, false),
+		upstreamVersion("0.9.0", StatusDeleted, false),
 	}, epoch.Add(time.Hour))
 	if !slices.Equal(changes, []MirrorChange{MirrorReplaced, MirrorStatus, MirrorNothing}) {
 		t.Fatalf("the second Mirror = %v", changes)
@@ -73,7 +78,8 @@ func TestMirroredServersDoNotChangeHere(t *testing.T) {
 		},
 	} {
 		l := NewLineage(weather, stored)
-		if err := change(l); !fault.Is(err, fault.Forbidden) || !strings.Contains(err.Error(), "the mirror corp") || len(l.Changes()) > 0 {
+		if err := change(l); !fault.Is(err, fault.Forbidden) || !strings.Contains(err.Error(), "the mirror corp") ||
+			len(l.Changes()) > 0 {
 			t.Errorf("%s returned %v and changed %v", name, err, l.Changes())
 		}
 	}
@@ -81,7 +87,8 @@ func TestMirroredServersDoNotChangeHere(t *testing.T) {
 	if _, _, err := l.Quarantine(Quarantined{Version: one, Reason: "malware"}, epoch); err != nil {
 		t.Errorf("Quarantine returned %v", err)
 	}
-	if _, errs := l.Mirror(corpOrigin(), []Upstream{upstreamVersion("1.0.0", StatusActive, true)}, epoch); !fault.Is(errs[0], fault.Forbidden) {
+	if _, errs := l.Mirror(corpOrigin(), []Upstream{upstreamVersion("1.0.0", StatusActive, true)},
+		epoch); !fault.Is(errs[0], fault.Forbidden) {
 		t.Errorf("Mirror of a version in quarantine returned %v", errs[0])
 	}
 }
@@ -101,9 +108,9 @@ func TestMirrorLeavesOtherServers(t *testing.T) {
 	}
 }
 
-// TestMirrorFollowsUpstream gives a lineage any sequence of lists. After each, every version has the
-// status of the list that had it last, one version is the latest, what changed has a later update
-// time than everything before, and a list that was taken already changes nothing.
+// TestMirrorFollowsUpstream gives a lineage any sequence of lists. After each, every version has
+// the status of the list that had it last, one version is the latest, what changed has a later
+// update time than everything before, and a list that was taken already changes nothing.
 func TestMirrorFollowsUpstream(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {

@@ -14,8 +14,8 @@ type Place struct {
 	Column int // from 1, in characters
 }
 
-// PlacedIssue is an issue with its place in the text of the document: that of the value that breaks the
-// rule, or of the object that lacks one.
+// PlacedIssue is an issue with its place in the text of the document: that of the value that breaks
+// the rule, or of the object that lacks one.
 type PlacedIssue struct {
 	Issue
 	Place
@@ -44,8 +44,8 @@ func (d Draft) PlacedIssues(text []byte) []PlacedIssue {
 	return placed
 }
 
-// placeFinder finds places of a JSON text by their offsets in its compact form. The offsets must not
-// decrease, except to 0.
+// placeFinder finds places of a JSON text by their offsets in its compact form. The offsets must
+// not decrease, except to 0.
 type placeFinder struct {
 	text     []byte
 	at       int   // the position in the text
@@ -100,8 +100,8 @@ func SyntaxErrorPlace(text []byte) (Place, bool) {
 	return placeOf(text, max(int(syntax.Offset)-1, 0)), true // the offset is behind the byte that is wrong
 }
 
-// RefusalPlace returns where a text is wrong that ParseDraft refuses: at the first byte that is not UTF-8 or
-// not JSON, at an escape that is no character, or else where the value begins.
+// RefusalPlace returns where a text is wrong that ParseDraft refuses: at the first byte that is not
+// UTF-8 or not JSON, at an escape that is no character, or else where the value begins.
 func RefusalPlace(text []byte) Place {
 	for i := 0; i < len(text); {
 		r, size := utf8.DecodeRune(text[i:])

@@ -60,8 +60,8 @@ func TestPlacedIssues(t *testing.T) {
 	}
 }
 
-// TestPlacesDoNotDependOnTheLayout formats a document in another way: each issue then is at the same
-// value.
+// TestPlacesDoNotDependOnTheLayout formats a document in another way: each issue then is at the
+// same value.
 func TestPlacesDoNotDependOnTheLayout(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {

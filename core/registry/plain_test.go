@@ -39,20 +39,31 @@ var identifyingFields = map[string]struct{ document, value string }{
 	"packages[0].registryBaseUrl": {inPackage("registryBaseUrl"), "https://registry.example"},
 	"packages[0].identifier":      {inPackage("identifier"), "left-pad"},
 	"packages[0].version":         {inPackage("version"), "1.0.0"},
-	"remotes[0].url":              {`{"name":"com.example/a","description":"d","version":"1.0.0","remotes":[{"type":"sse","url":%s}]}`, "https://a.example/mcp"},
-	"remotes[0].headers[0].name":  {`{"name":"com.example/a","description":"d","version":"1.0.0","remotes":[{"type":"sse","url":"https://a.example","headers":[{"name":%s}]}]}`, "X-Key"},
-	"packages[0].transport.url":   {`{"name":"com.example/a","description":"d","version":"1.0.0","packages":[{"registryType":"npm","identifier":"a","transport":{"type":"sse","url":%s}}]}`, "https://a.example/mcp"},
-	"websiteUrl":                  {`{"name":"com.example/a","description":"d","version":"1.0.0","websiteUrl":%s}`, "https://a.example/"},
+	"remotes[0].url": {
+		`{"name":"com.example/a","description":"d","version":"1.0.0","remotes":[{"type":"sse","url":%s}]}`,
+		"https://a.example/mcp",
+	},
+	"remotes[0].headers[0].name": {
+		`{"name":"com.example/a","description":"d","version":"1.0.0","remotes":[{"type":"sse","url":"https://a.example","headers":[{"name":%s}]}]}`, "X-Key",
+	},
+	"packages[0].transport.url": {
+		`{"name":"com.example/a","description":"d","version":"1.0.0","packages":[{"registryType":"npm","identifier":"a","transport":{"type":"sse","url":%s}}]}`, "https://a.example/mcp",
+	},
+	"websiteUrl": {
+		`{"name":"com.example/a","description":"d","version":"1.0.0","websiteUrl":%s}`, "https://a.example/",
+	},
 }
 
 func inRepository(field string) string {
 	fields := []string{`"url":"https://git.example/a/b"`, `"source":"forge"`}
-	return `{"name":"com.example/a","description":"d","version":"1.0.0","repository":{` + replaceField(fields, field) + `}}`
+	return `{"name":"com.example/a","description":"d","version":"1.0.0","repository":{` + replaceField(fields,
+		field) + `}}`
 }
 
 func inPackage(field string) string {
 	fields := []string{`"registryType":"npm"`, `"identifier":"a"`, `"transport":{"type":"stdio"}`}
-	return `{"name":"com.example/a","description":"d","version":"1.0.0","packages":[{` + replaceField(fields, field) + `}]}`
+	return `{"name":"com.example/a","description":"d","version":"1.0.0","packages":[{` + replaceField(fields,
+		field) + `}]}`
 }
 
 // replaceField returns the fields of an object with a verb for the value of one of them.
@@ -76,9 +87,12 @@ func TestIdentifyingFieldsAreVisible(t *testing.T) {
 				continue
 			}
 			if _, err := draft.Document(); codeOf(err) != CodeRules || !strings.Contains(err.Error(), path+" ") {
-				t.Errorf("%s with %s: Document = %v, want a fault with code %s that names the field", path, defect, err, CodeRules)
+				t.Errorf("%s with %s: Document = %v, want a fault with code %s that names the field", path, defect,
+					err, CodeRules)
 			}
-			named := slices.ContainsFunc(draft.Issues(), func(i Issue) bool { return i.Path == path && i.Severity == SeverityError })
+			named := slices.ContainsFunc(draft.Issues(), func(i Issue) bool {
+				return i.Path == path && i.Severity == SeverityError
+			})
 			if !named {
 				t.Errorf("%s with %s: Issues = %+v, want an error of that field", path, defect, draft.Issues())
 			}
@@ -95,7 +109,8 @@ func TestStoredVersionsStayReadable(t *testing.T) {
 		if got, err := ParseVersion(version); err != nil || got.String() != version {
 			t.Errorf("%s: ParseVersion = %q, %v", defect, got, err)
 		}
-		draft, err := ParseDraft([]byte(`{"name":"com.example/a","description":"d","version":` + asJSON(t, version) + `}`))
+		draft, err := ParseDraft(
+			[]byte(`{"name":"com.example/a","description":"d","version":` + asJSON(t, version) + `}`))
 		if err != nil {
 			t.Fatal(err)
 		}

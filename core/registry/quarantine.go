@@ -7,12 +7,12 @@ import (
 	"github.com/tollgate-dev/tollgate/core/fault"
 )
 
-// Reason says why something is in quarantine, in 1 to MaxStatusMessage characters. ParseReason makes
-// one.
+// Reason says why something is in quarantine, in 1 to MaxStatusMessage characters. ParseReason
+// makes one.
 type Reason string
 
-// ParseReason returns the reason that s contains. It returns fault.Invalid for a text that is blank,
-// and for one that no status message can be (contract C-20).
+// ParseReason returns the reason that s contains. It returns fault.Invalid for a text that is
+// blank, and for one that no status message can be (contract C-20).
 func ParseReason(s string) (Reason, error) {
 	if strings.TrimSpace(s) == "" {
 		return "", fault.New(fault.Invalid, "reason must say why, in words")
@@ -45,8 +45,8 @@ type PriorStatus struct {
 	ChangedAt time.Time
 }
 
-// Held is what is known about the quarantine of a version elsewhere, for exports and imports. The zero
-// value is that of a version that was not in quarantine.
+// Held is what is known about the quarantine of a version elsewhere, for exports and imports. The
+// zero value is that of a version that was not in quarantine.
 type Held struct {
 	Entries []Quarantined // which cover the version: its own, that of its server, or both
 	Prior   PriorStatus   // without the version
@@ -54,7 +54,7 @@ type Held struct {
 
 // FindQuarantine returns the entry by which a version is in quarantine: its own one, else that of
 // the whole server. The entries are all of the server; the zero version means the whole server. The
-// result is false if there is no such entry.
+// result is false if the entry does not exist.
 func FindQuarantine(entries []Quarantined, version Version) (Quarantined, bool) {
 	var whole Quarantined
 	found := false
@@ -69,8 +69,8 @@ func FindQuarantine(entries []Quarantined, version Version) (Quarantined, bool) 
 	return whole, found
 }
 
-// CheckQuarantine returns fault.Forbidden, with the reason, if one of the entries of a server covers
-// the version; the zero version means the whole server.
+// CheckQuarantine returns fault.Forbidden, with the reason, if one of the entries of a server
+// covers the version; the zero version means the whole server.
 func CheckQuarantine(entries []Quarantined, version Version) error {
 	if q, found := FindQuarantine(entries, version); found {
 		return q.Forbid()
@@ -88,7 +88,8 @@ func (l *Lineage) Quarantine(q Quarantined, now time.Time) (Quarantined, []Prior
 		return Quarantined{}, nil, err
 	}
 	if _, i := l.findEntry(q.Version); i >= 0 {
-		return Quarantined{}, nil, fault.Newf(fault.Conflict, "%s is in quarantine already", describeTarget(l.name, q.Version))
+		return Quarantined{}, nil,
+			fault.Newf(fault.Conflict, "%s is in quarantine already", describeTarget(l.name, q.Version))
 	}
 	at := l.changeTime(now)
 	q.Name, q.Since = l.name, at
@@ -113,7 +114,7 @@ func (l *Lineage) Quarantine(q Quarantined, now time.Time) (Quarantined, []Prior
 // Release ends the quarantine of a version, or that of the whole server for the zero version. prior
 // are all prior statuses of the server. A version that no other entry covers gets its prior status
 // again; the others stay deleted, with the reason of the entry that covers them. It returns the
-// versions whose prior statuses were used. It returns fault.NotFound when there is no such entry.
+// versions whose prior statuses were used. It returns fault.NotFound when the entry does not exist.
 func (l *Lineage) Release(version Version, prior []PriorStatus, now time.Time) ([]Version, error) {
 	q, entry := l.findEntry(version)
 	if entry < 0 {
@@ -184,8 +185,8 @@ func describeTarget(name Name, version Version) string {
 	return name.String() + " " + version.String()
 }
 
-// WithPrior gives the lineage the prior statuses of its server, which Mirror needs if something is in
-// quarantine. It returns the lineage.
+// WithPrior gives the lineage the prior statuses of its server, which Mirror needs if something is
+// in quarantine. It returns the lineage.
 func (l *Lineage) WithPrior(prior []PriorStatus) *Lineage {
 	l.prior = append([]PriorStatus(nil), prior...)
 	return l
@@ -224,8 +225,8 @@ func (l *Lineage) findPrior(version Version) int {
 	return -1
 }
 
-// carry adds the entries that versions of an import bring, and hides what they cover. held are those
-// of the versions that were added, whose statuses are those of their quarantine already.
+// carry adds the entries that versions of an import bring, and hides what they cover. held are
+// those of the versions that were added, whose statuses are those of their quarantine already.
 func (l *Lineage) carry(held map[Version]Held, at time.Time) {
 	before := l.quarantined
 	for _, r := range l.current {

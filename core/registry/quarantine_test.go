@@ -14,10 +14,12 @@ import (
 func TestParseReason(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct{ text, want string }{
-		"empty":        {"", "reason must say why, in words"},
-		"blank":        {" \t\n", "reason must say why, in words"},
-		"a NUL":        {"a\x00", "reason must not contain a NUL"},
-		"too long":     {strings.Repeat("ä", MaxStatusMessage+1), "reason must have at most 500 characters, and has 501"},
+		"empty": {"", "reason must say why, in words"},
+		"blank": {" \t\n", "reason must say why, in words"},
+		"a NUL": {"a\x00", "reason must not contain a NUL"},
+		"too long": {
+			strings.Repeat("ä", MaxStatusMessage+1), "reason must have at most 500 characters, and has 501",
+		},
 		"the longest":  {strings.Repeat("ä", MaxStatusMessage), ""},
 		"a usual text": {"it sends what it reads elsewhere", ""},
 	} {
@@ -35,24 +37,33 @@ func TestParseReason(t *testing.T) {
 
 func TestFindQuarantine(t *testing.T) {
 	t.Parallel()
-	whole, one := Quarantined{Name: weather, Reason: "all"}, Quarantined{Name: weather, Version: Version{"1.0.0"}, Reason: "one"}
+	whole, one := Quarantined{Name: weather, Reason: "all"}, Quarantined{
+		Name: weather, Version: Version{"1.0.0"}, Reason: "one",
+	}
 	for name, c := range map[string]struct {
 		entries []Quarantined
 		version string
 		want    string
 	}{
-		"no entry":                     {nil, "1.0.0", ""},
-		"its own":                      {[]Quarantined{one}, "1.0.0", "com.example/weather 1.0.0 is in quarantine: one"},
-		"of another version":           {[]Quarantined{one}, "2.0.0", ""},
-		"the server of one version":    {[]Quarantined{one}, "", ""},
-		"of the server":                {[]Quarantined{whole}, "2.0.0", "com.example/weather is in quarantine: all"},
-		"its own before the server's":  {[]Quarantined{whole, one}, "1.0.0", "com.example/weather 1.0.0 is in quarantine: one"},
-		"another one, and of a server": {[]Quarantined{one, whole}, "2.0.0", "com.example/weather is in quarantine: all"},
-		"the server":                   {[]Quarantined{one, whole}, "", "com.example/weather is in quarantine: all"},
+		"no entry": {nil, "1.0.0", ""},
+		"its own": {
+			[]Quarantined{one}, "1.0.0", "com.example/weather 1.0.0 is in quarantine: one",
+		},
+		"of another version":        {[]Quarantined{one}, "2.0.0", ""},
+		"the server of one version": {[]Quarantined{one}, "", ""},
+		"of the server":             {[]Quarantined{whole}, "2.0.0", "com.example/weather is in quarantine: all"},
+		"its own before the server's": {
+			[]Quarantined{whole, one}, "1.0.0", "com.example/weather 1.0.0 is in quarantine: one",
+		},
+		"another one, and of a server": {
+			[]Quarantined{one, whole}, "2.0.0", "com.example/weather is in quarantine: all",
+		},
+		"the server": {[]Quarantined{one, whole}, "", "com.example/weather is in quarantine: all"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			err := CheckQuarantine(c.entries, Version{c.version})
-			if (c.want == "") != (err == nil) || err != nil && (!fault.Is(err, fault.Forbidden) || err.Error() != c.want) {
+			if (c.want == "") != (err == nil) ||
+				err != nil && (!fault.Is(err, fault.Forbidden) || err.Error() != c.want) {
 				t.Errorf("CheckQuarantine = %v, want %q", err, c.want)
 			}
 		})
@@ -71,7 +82,8 @@ func TestQuarantineOfOneVersion(t *testing.T) {
 	if want := []PriorStatus{{Version{"2.0.0"}, StatusActive, "", before.StatusChangedAt}}; !slices.Equal(prior, want) {
 		t.Errorf("prior statuses = %+v, want %+v", prior, want)
 	}
-	before.Status, before.StatusMessage, before.StatusChangedAt, before.UpdatedAt, before.Latest = StatusDeleted, "bad", at, at, false
+	before.Status, before.StatusMessage, before.StatusChangedAt, before.UpdatedAt, before.Latest = StatusDeleted, "bad",
+		at, at, false
 	if l.current[1] != before || !l.current[0].Latest {
 		t.Errorf("after it: %+v, want %+v and 1.0.0 latest", l.current, before)
 	}
@@ -80,20 +92,34 @@ func TestQuarantineOfOneVersion(t *testing.T) {
 func TestQuarantineIsRefused(t *testing.T) {
 	t.Parallel()
 	releases := publishedLineage(t, "1.0.0", "2.0.0").current
-	one, whole := Quarantined{Name: weather, Version: Version{"1.0.0"}, Reason: "one"}, Quarantined{Name: weather, Reason: "all"}
+	one, whole := Quarantined{Name: weather, Version: Version{"1.0.0"}, Reason: "one"}, Quarantined{
+		Name: weather, Reason: "all",
+	}
 	for name, c := range map[string]struct {
 		lineage *Lineage
 		version string
 		kind    fault.Kind
 		message string
 	}{
-		"a missing version":            {NewLineage(weather, releases), "3.0.0", fault.NotFound, "server version not found"},
-		"a missing server":             {NewLineage(weather, nil), "", fault.NotFound, "server not found"},
-		"a version of no server":       {NewLineage(weather, nil), "1.0.0", fault.NotFound, "server version not found"},
-		"a version again":              {NewLineage(weather, releases, whole, one), "1.0.0", fault.Conflict, "com.example/weather 1.0.0 is in quarantine already"},
-		"a server again":               {NewLineage(weather, releases, whole), "", fault.Conflict, "com.example/weather is in quarantine already"},
-		"release of what is not there": {NewLineage(weather, releases, whole), "1.0.0", fault.NotFound, "com.example/weather 1.0.0 is not in quarantine"},
-		"release of no server":         {NewLineage(weather, releases, one), "", fault.NotFound, "com.example/weather is not in quarantine"},
+		"a missing version": {
+			NewLineage(weather, releases), "3.0.0", fault.NotFound, "server version not found",
+		},
+		"a missing server":       {NewLineage(weather, nil), "", fault.NotFound, "server not found"},
+		"a version of no server": {NewLineage(weather, nil), "1.0.0", fault.NotFound, "server version not found"},
+		"a version again": {
+			NewLineage(weather, releases, whole, one), "1.0.0", fault.Conflict,
+			"com.example/weather 1.0.0 is in quarantine already",
+		},
+		"a server again": {
+			NewLineage(weather, releases, whole), "", fault.Conflict, "com.example/weather is in quarantine already",
+		},
+		"release of what is not there": {
+			NewLineage(weather, releases, whole), "1.0.0", fault.NotFound,
+			"com.example/weather 1.0.0 is not in quarantine",
+		},
+		"release of no server": {
+			NewLineage(weather, releases, one), "", fault.NotFound, "com.example/weather is not in quarantine",
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var err error
@@ -124,7 +150,8 @@ func TestQuarantineOfVersionAndServer(t *testing.T) {
 			for _, step := range order {
 				s.apply(t, step)
 				wantReason := map[bool]string{true: "reason of 1", false: "reason of "}[s.has("1")]
-				if r := s.releases[0]; len(s.entries) > 0 && (s.has("1") || s.has("")) && (r.Status != StatusDeleted || r.StatusMessage != wantReason) {
+				if r := s.releases[0]; len(s.entries) > 0 && (s.has("1") || s.has("")) &&
+					(r.Status != StatusDeleted || r.StatusMessage != wantReason) {
 					t.Errorf("after %s: %+v, want it deleted because of %s", step, r, wantReason)
 				}
 				if r := s.releases[1]; (r.Status == StatusDeleted) != s.has("") {
@@ -152,16 +179,20 @@ func TestQuarantinedIsNotChanged(t *testing.T) {
 		"statuses": func(l *Lineage, _ Version) error { _, err := l.SetStatusAll(update, epoch); return err },
 	}
 	whole := Quarantined{Name: weather, Reason: "all"}
-	one, two := Quarantined{Name: weather, Version: v1, Reason: "one"}, Quarantined{Name: weather, Version: v2, Reason: "two"}
+	one, two := Quarantined{Name: weather, Version: v1, Reason: "one"}, Quarantined{
+		Name: weather, Version: v2, Reason: "two",
+	}
 	for name, act := range acts {
 		for _, v := range []Version{v1, v3} {
 			l := NewLineage(weather, releases, whole)
-			if err := act(l, v); !fault.Is(err, fault.Forbidden) || !strings.HasSuffix(err.Error(), ": all") || len(l.Changes()) > 0 {
+			if err := act(l, v); !fault.Is(err, fault.Forbidden) || !strings.HasSuffix(err.Error(), ": all") ||
+				len(l.Changes()) > 0 {
 				t.Errorf("%s of %s of a server in quarantine: %v, %+v", name, v, err, l.Changes())
 			}
 		}
 		l := NewLineage(weather, releases, one, two)
-		if err := act(l, v1); !fault.Is(err, fault.Forbidden) || !strings.HasSuffix(err.Error(), ": one") || len(l.Changes()) > 0 {
+		if err := act(l, v1); !fault.Is(err, fault.Forbidden) || !strings.HasSuffix(err.Error(), ": one") ||
+			len(l.Changes()) > 0 {
 			t.Errorf("%s of a version in quarantine: %v, %+v", name, err, l.Changes())
 		}
 		l = NewLineage(weather, releases, one)
@@ -170,7 +201,8 @@ func TestQuarantinedIsNotChanged(t *testing.T) {
 		}
 	}
 	l := NewLineage(weather, releases, one)
-	if changed, err := l.SetStatusAll(update, epoch); err != nil || len(changed) != 1 || changed[0].Version != v2 || l.current[0] != releases[0] {
+	if changed, err := l.SetStatusAll(update, epoch); err != nil || len(changed) != 1 || changed[0].Version != v2 ||
+		l.current[0] != releases[0] {
 		t.Errorf("the statuses of all versions = %+v, %v, want version 2 alone", changed, err)
 	}
 }
@@ -216,7 +248,9 @@ func (s *quarantineState) apply(t fataler, step string) {
 	t.Helper()
 	l, version := s.lineage(), Version{step[1:]}
 	if step[0] == '+' {
-		q, prior, err := l.Quarantine(Quarantined{Version: version, Reason: Reason("reason of " + version.value)}, s.now)
+		q, prior, err := l.Quarantine(Quarantined{
+			Version: version, Reason: Reason("reason of " + version.value),
+		}, s.now)
 		if err != nil {
 			t.Fatalf("%s: %v", step, err)
 		}
@@ -255,7 +289,8 @@ func TestReleaseRestores(t *testing.T) {
 		l := NewLineage(weather, nil)
 		for _, v := range rapid.SliceOfNDistinct(drawVersions(), 1, 6, rapid.ID).Draw(t, "versions") {
 			_, _ = l.Publish(Version{v}, epoch)
-			_, _ = l.SetStatus(Version{v}, StatusUpdate{drawStatuses().Draw(t, "status"), "a message"}, epoch.Add(time.Minute))
+			_, _ = l.SetStatus(Version{v}, StatusUpdate{drawStatuses().Draw(t, "status"), "a message"},
+				epoch.Add(time.Minute))
 		}
 		s, before := newQuarantineState(l.current), l.current
 		for range rapid.IntRange(1, 12).Draw(t, "steps") {

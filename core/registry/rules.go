@@ -59,7 +59,9 @@ func argumentRules(r *report, at location, v *node) {
 		if name == nil {
 			r.addProblem(v, at, schemaProblem("required", "is required"))
 		} else if name.kind == kindString && !argumentForm.MatchString(name.text) {
-			r.addProblem(name, at, semanticProblem("pattern", "must be only the flag, without spaces, \"<\", \">\" or \"$\"; put its value into value or valueHint"))
+			r.addProblem(name, at,
+				semanticProblem("pattern",
+					"must be only the flag, without spaces, \"<\", \">\" or \"$\"; put its value into value or valueHint"))
 		}
 	}
 }
@@ -80,11 +82,14 @@ func transportRules(kinds ...string) check {
 		address := v.property("url")
 		switch {
 		case kind != stdio && address == nil:
-			r.addProblem(v, at.key("url").withRule(at.rule+"/url"), schemaProblem("required", "is required for the transport %s", kind))
+			r.addProblem(v, at.key("url").withRule(at.rule+"/url"),
+				schemaProblem("required", "is required for the transport %s", kind))
 		case kind == stdio:
 			for _, name := range []string{"url", "headers"} {
 				if given := v.property(name); given != nil {
-					r.addProblem(given, at.key(name).withRule(at.rule+"/"+name), schemaProblem("stdio", "is not a property of the transport stdio, remove it or use streamable-http or sse"))
+					r.addProblem(given, at.key(name).withRule(at.rule+"/"+name),
+						schemaProblem("stdio",
+							"is not a property of the transport stdio, remove it or use streamable-http or sse"))
 				}
 			}
 		}
@@ -94,7 +99,8 @@ func transportRules(kinds ...string) check {
 // packageRules checks that an mcpb package has a file hash, and the variables of the transport.
 func packageRules(r *report, at location, v *node) {
 	if kind, _ := v.stringProperty("registryType"); kind == "mcpb" && v.property("fileSha256") == nil {
-		r.addProblem(v, at.key("fileSha256").withRule("Package/fileSha256"), schemaProblem("required", "is required for packages of the registryType mcpb"))
+		r.addProblem(v, at.key("fileSha256").withRule("Package/fileSha256"),
+			schemaProblem("required", "is required for packages of the registryType mcpb"))
 	}
 	transport := v.property("transport")
 	knownVariables(r, at.key("transport").withRule("LocalTransport"), transport, packageVariables(v),
@@ -142,7 +148,9 @@ func knownVariables(r *report, at location, transport *node, known map[string]bo
 			continue
 		}
 		hint := ""
-		if flag := slices.IndexFunc([]string{"-", "--"}, func(dashes string) bool { return known[dashes+name] }); flag >= 0 {
+		if flag := slices.IndexFunc([]string{"-", "--"}, func(dashes string) bool {
+			return known[dashes+name]
+		}); flag >= 0 {
 			hint = " (a flag is named with its dashes, {" + strings.Repeat("-", flag+1) + name + "})"
 		}
 		r.addProblem(transport.property("url"), at.key("url").withRule(at.rule+"/url"),

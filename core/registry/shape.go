@@ -196,7 +196,9 @@ func findDuplicates(r *report, at location, v *node) {
 	for i := range v.members {
 		m := &v.members[i]
 		if seen[m.name] {
-			r.addProblem(&m.value, at.key(m.name).withRule("json"), &problem{IssueJSON, "duplicate", "occurs twice in the same object"})
+			r.addProblem(&m.value, at.key(m.name).withRule("json"), &problem{
+				IssueJSON, "duplicate", "occurs twice in the same object",
+			})
 		}
 		seen[m.name] = true
 		findDuplicates(r, at.key(m.name), &m.value)

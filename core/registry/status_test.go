@@ -24,7 +24,8 @@ func TestStatusUpdateBody(t *testing.T) {
 			t.Errorf("%s: ParseStatusUpdateBody = %v, want none", body, err)
 			continue
 		}
-		if got, err := parsed.Update(); err != nil || got != want || got.Status() != want.status || got.Message() != want.message {
+		if got, err := parsed.Update(); err != nil || got != want || got.Status() != want.status ||
+			got.Message() != want.message {
 			t.Errorf("%s: Update = %+v, %v, want %+v", body, got, err, want)
 		}
 	}

@@ -123,7 +123,8 @@ func repositoryCheck(r *report, at location, v *node) {
 		return
 	}
 	for _, name := range []string{"url", "source"} {
-		r.addProblem(v, at.key(name).withRule("Repository/"+name), schemaProblem("required", "is required; leave repository out if there is none"))
+		r.addProblem(v, at.key(name).withRule("Repository/"+name),
+			schemaProblem("required", "is required; leave repository out if there is none"))
 	}
 }
 
@@ -143,7 +144,8 @@ func metaCheck(r *report, at location, v *node) {
 		return
 	}
 	if v.size > maxMeta {
-		r.addProblem(v, at, schemaProblem("size", "must have at most %d bytes of compact JSON in all, and has %d", maxMeta, v.size))
+		r.addProblem(v, at,
+			schemaProblem("size", "must have at most %d bytes of compact JSON in all, and has %d", maxMeta, v.size))
 	}
 	publisher := ""
 	for i := range v.members {
@@ -154,11 +156,15 @@ func metaCheck(r *report, at location, v *node) {
 			continue
 		}
 		if publisher != "" && publisher != m.name {
-			r.addProblem(&m.value, here, semanticProblem("publisherProvided", "is the second key that ends in %q, after %s; only one is allowed", publisherMeta, quote(publisher)))
+			r.addProblem(&m.value, here,
+				semanticProblem("publisherProvided", "is the second key that ends in %q, after %s; only one is allowed",
+					publisherMeta, quote(publisher)))
 		}
 		publisher = m.name
 		if m.value.size > maxPublisher {
-			r.addProblem(&m.value, here, schemaProblem("publisherSize", "must have at most %d bytes of compact JSON, and has %d", maxPublisher, m.value.size))
+			r.addProblem(&m.value, here,
+				schemaProblem("publisherSize", "must have at most %d bytes of compact JSON, and has %d", maxPublisher,
+					m.value.size))
 		}
 	}
 }
@@ -168,7 +174,8 @@ func metaKeyProblem(key string) *problem {
 	case key == OfficialMeta:
 		return semanticProblem("reserved", "is written by the registry itself, leave it out")
 	case !isNamespaced(key):
-		return schemaProblem("key", "must be a key of the form com.example/name, a reverse-DNS namespace, a \"/\" and a name")
+		return schemaProblem("key",
+			"must be a key of the form com.example/name, a reverse-DNS namespace, a \"/\" and a name")
 	}
 	return nil
 }
@@ -182,7 +189,8 @@ func addWarnings(r *report, at location, v *node) {
 	packages := v.itemsOf("packages")
 	for i := range packages {
 		p := &packages[i]
-		if args := p.property("runtimeArguments"); args != nil && len(args.items) > 0 && p.property("runtimeHint") == nil {
+		if args := p.property("runtimeArguments"); args != nil && len(args.items) > 0 &&
+			p.property("runtimeHint") == nil {
 			r.addProblem(args, at.key("packages").index(i).key("runtimeArguments").withRule("Package/runtimeHint"),
 				linterProblem("recommended", "should come with a runtimeHint that says which command they are for"))
 		}
@@ -196,7 +204,9 @@ func warnSchema(r *report, at location, v *node) {
 	case schema == nil:
 		r.addProblem(v, here, linterProblem("recommended", "should name the schema that the document follows"))
 	case schema.kind == kindString && uriRule()(schema.text) == nil && !isKnownSchema(schema.text):
-		r.addProblem(schema, here, linterProblem("known", "is a schema that this registry does not know, so the document is checked by the registry's own rules"))
+		r.addProblem(schema, here,
+			linterProblem("known",
+				"is a schema that this registry does not know, so the document is checked by the registry's own rules"))
 	}
 }
 
@@ -218,7 +228,9 @@ func oddNameProblem(name string) *problem {
 	namespace, server, _ := strings.Cut(name, "/")
 	for _, part := range []string{namespace, server} {
 		if len(part) == 1 || part != strings.Trim(part, ".-_") {
-			return linterProblem("oddName", "has the part %s, and parts should have two characters and begin and end with a letter or digit", quote(part))
+			return linterProblem("oddName",
+				"has the part %s, and parts should have two characters and begin and end with a letter or digit",
+				quote(part))
 		}
 	}
 	return nil

@@ -8,8 +8,8 @@ type Takeover struct {
 	At     time.Time
 	// Ended are the versions that are deleted now.
 	Ended []Release
-	// Dropped are the versions that the store must delete before it saves the changes: the one that is
-	// published, and the oldest ones of very many, so that there is room for those to come.
+	// Dropped are the versions that the store must delete before it saves the changes: the one that
+	// is published, and the oldest ones of very many, so that there is room for those to come.
 	Dropped []Version
 	// Prior are the statuses that versions in quarantine get back at their release.
 	Prior []PriorStatus
@@ -22,8 +22,8 @@ const maxEnded = MaxVersions / 2
 const takenOver = "this server is published here now, and is not mirrored any more"
 
 // TakeOver ends what a mirror brought of the server, before its version is published here: the
-// versions become local and deleted. It must be the first change. It returns nil for a server that no
-// mirror has, and fault.Forbidden for what is in quarantine.
+// versions become local and deleted. It must be the first change. It returns nil for a server that
+// no mirror has, and fault.Forbidden for what is in quarantine.
 func (l *Lineage) TakeOver(version Version, now time.Time) (*Takeover, error) {
 	mirror := l.Origin().Mirror
 	if mirror == "" {

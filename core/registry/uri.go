@@ -23,7 +23,8 @@ func uriRule(schemes ...string) func(string) *problem {
 		case reason != "":
 			return schemaProblem("uri", "must be an absolute URI: %s", reason)
 		case len(schemes) > 0 && !slices.Contains(schemes, u.Scheme):
-			return schemaProblem("uri", "must be an absolute URI that begins with %s", strings.Join(schemes, ":// or ")+"://")
+			return schemaProblem("uri", "must be an absolute URI that begins with %s",
+				strings.Join(schemes, ":// or ")+"://")
 		}
 		return nil
 	}
@@ -81,12 +82,14 @@ func repositoryURLCheck(r *report, at location, v *node) {
 	var p *problem
 	switch source {
 	case "github":
-		if len(segments) != 2 || !clean || !ownerOrRepo.MatchString(segments[0]) || !ownerOrRepo.MatchString(segments[1]) {
+		if len(segments) != 2 || !clean || !ownerOrRepo.MatchString(segments[0]) ||
+			!ownerOrRepo.MatchString(segments[1]) {
 			p = semanticProblem("github", "must be https://HOST/OWNER/REPOSITORY for the source github")
 		}
 	case "gitlab":
 		if len(segments) < 2 || !clean || slices.Contains(segments, "-") {
-			p = semanticProblem("gitlab", "must be https://HOST/GROUP/PROJECT for the source gitlab, with more groups or not, and without \"/-/\"")
+			p = semanticProblem("gitlab",
+				"must be https://HOST/GROUP/PROJECT for the source gitlab, with more groups or not, and without \"/-/\"")
 		}
 	}
 	r.addProblem(orSelf(v.property("url"), v), at.key("url").withRule("Repository/url"), p)
@@ -96,7 +99,8 @@ func repositoryURLCheck(r *report, at location, v *node) {
 func subfolderProblem(s string) *problem {
 	switch {
 	case strings.HasPrefix(s, "/"):
-		return schemaProblem("relative", "must be a path relative to the repository's root, without a \"/\" at the start")
+		return schemaProblem("relative",
+			"must be a path relative to the repository's root, without a \"/\" at the start")
 	case strings.Contains(s, `\`):
 		return schemaProblem("clean", "must separate folders by \"/\", not by a backslash")
 	}

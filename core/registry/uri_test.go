@@ -10,7 +10,8 @@ import (
 func TestURI(t *testing.T) {
 	t.Parallel()
 	good := []string{
-		"https://example.com", "HTTP://EXAMPLE.COM/a?b=c#d", "https://example.com:65535/", "https://[2001:db8::1]:80/", "https://user@example.com/%20",
+		"https://example.com", "HTTP://EXAMPLE.COM/a?b=c#d", "https://example.com:65535/", "https://[2001:db8::1]:80/",
+		"https://user@example.com/%20",
 		"https://example.com/é", "https://xn--bcher-kva.example/",
 	}
 	for _, s := range good {
@@ -19,16 +20,22 @@ func TestURI(t *testing.T) {
 		}
 	}
 	bad := []string{
-		"", " ", "example.com", "//example.com/a", "/a", "https:", "https://", "https:///a", "https://:80/", "https:example.com", "https://example.com:65536",
-		"https://example.com:http", "https://example.com/a b", "https://example.com/\n", "https://example.com/{a}", "https://example.com/%zz", "https://[::1/",
-		`https://example.com/"`, `https:\\example.com`, "ftp://example.com", "javascript:alert(1)", "mailto:a@example.com",
+		"", " ", "example.com", "//example.com/a", "/a", "https:", "https://", "https:///a", "https://:80/",
+		"https:example.com", "https://example.com:65536",
+		"https://example.com:http", "https://example.com/a b", "https://example.com/\n", "https://example.com/{a}",
+		"https://example.com/%zz", "https://[::1/",
+		`https://example.com/"`, `https:\\example.com`, "ftp://example.com", "javascript:alert(1)",
+		"mailto:a@example.com",
 	}
 	for _, s := range bad {
 		if uriRule(webSchemes...)(s) == nil {
 			t.Errorf("%q is accepted, want it refused", s)
 		}
 	}
-	for s, want := range map[string]bool{"urn:example:a": true, "file:///a": true, "tag:example.com,2026:a": true, "a": false, "urn:": false, "://a": false} {
+	for s, want := range map[string]bool{
+		"urn:example:a": true, "file:///a": true, "tag:example.com,2026:a": true, "a": false, "urn:": false,
+		"://a": false,
+	} {
 		if got := uriRule()(s) == nil; got != want {
 			t.Errorf("%q of any scheme is accepted: %t, want %t", s, got, want)
 		}

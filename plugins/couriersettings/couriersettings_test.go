@@ -25,11 +25,15 @@ func parseSettings[T any](t *testing.T, environ []string) T {
 // service passed on.
 func TestPluginReadsTheSettingsOfTheService(t *testing.T) {
 	t.Parallel()
-	email := parseSettings[couriersettings.Email](t, []string{"SMTP_HOST=h", "SMTP_PORT=2525", "SMTP_TIMEOUT=1m30s", "SMTP_PASSWORD= a=b\n", "PRODUCT_NAME=x y"})
+	email := parseSettings[couriersettings.Email](t, []string{
+		"SMTP_HOST=h", "SMTP_PORT=2525", "SMTP_TIMEOUT=1m30s", "SMTP_PASSWORD= a=b\n", "PRODUCT_NAME=x y",
+	})
 	if again := parseSettings[couriersettings.Email](t, email.Environ()); again != email {
 		t.Errorf("%+v became %+v", email, again)
 	}
-	sms := parseSettings[couriersettings.SMS](t, []string{"SMS_SUCCESS_STATUSES=200,299", `SMS_HEADERS={"a":"b"}`, "SMS_BODY=To={to}&Body={text}"})
+	sms := parseSettings[couriersettings.SMS](t, []string{
+		"SMS_SUCCESS_STATUSES=200,299", `SMS_HEADERS={"a":"b"}`, "SMS_BODY=To={to}&Body={text}",
+	})
 	if again := parseSettings[couriersettings.SMS](t, sms.Environ()); !reflect.DeepEqual(again, sms) {
 		t.Errorf("%+v became %+v", sms, again)
 	}

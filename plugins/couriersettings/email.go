@@ -48,8 +48,8 @@ func (e Email) ServerPort() int {
 // SenderName returns the name that recipients see next to the sender's address.
 func (e Email) SenderName() string { return cmp.Or(e.FromName, e.Brand.Name) }
 
-// Validate returns an error that names the first setting whose value no program can use. The service
-// checks it also if the plugin is not used.
+// Validate returns an error that names the first setting whose value no program can use. The
+// service checks it also if the plugin is not used.
 func (e Email) Validate() error {
 	if e.Port < 0 || e.Port > 65535 {
 		return fmt.Errorf("SMTP_PORT: %d is not valid, it must be 1 to 65535", e.Port)
@@ -68,7 +68,8 @@ func (e Email) CheckSettings() error {
 	}
 	from, err := mail.ParseAddress(e.From)
 	if err != nil || from.Name != "" || from.Address != e.From {
-		return fmt.Errorf("SMTP_FROM: %q is not valid, it must be an e-mail address, for example tollgate@example.com", e.From)
+		return fmt.Errorf(
+			"SMTP_FROM: %q is not valid, it must be an e-mail address, for example tollgate@example.com", e.From)
 	}
 	if err := errors.Join(checkOneLine("SMTP_FROM_NAME", e.FromName, maxName), e.Brand.Validate()); err != nil {
 		return err
@@ -90,7 +91,8 @@ func (e Email) checkServer() error {
 	case e.Security != StartTLS && e.Security != TLS && e.Security != Plain:
 		return fmt.Errorf("SMTP_TLS: %q is not valid, it must be starttls, tls or none", e.Security)
 	case e.Security == Plain && !IsLoopback(e.Host):
-		return fmt.Errorf("SMTP_TLS: none would send codes unencrypted to %s; it is allowed only to the same machine", e.Host)
+		return fmt.Errorf(
+			"SMTP_TLS: none would send codes unencrypted to %s; it is allowed only to the same machine", e.Host)
 	case (e.Username == "") != (e.Password == ""):
 		return errors.New("SMTP_USERNAME: it and SMTP_PASSWORD must be set together")
 	}

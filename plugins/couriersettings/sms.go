@@ -55,8 +55,8 @@ type SMS struct {
 // Environ returns the settings as environment variables, KEY=VALUE, which the plugin reads.
 func (s SMS) Environ() []string { return listVariables(s) }
 
-// Validate returns an error that names the first setting whose value no program can use. The service
-// checks it also if the plugin is not used.
+// Validate returns an error that names the first setting whose value no program can use. The
+// service checks it also if the plugin is not used.
 func (s SMS) Validate() error { return checkPositive("SMS_TIMEOUT", s.Timeout) }
 
 // CheckSettings returns an error that names the first setting that is missing or malformed, without
@@ -92,7 +92,8 @@ func (s SMS) CheckSettings() error {
 	if _, err := s.CodeText(CodeData{Code: "000000", Product: s.Brand.Name, Minutes: 10}); err != nil {
 		return err
 	}
-	return errors.Join(checkOneLine("SMS_FROM", s.From, maxName), s.Brand.Validate(), checkCAFile("SMS_CA_FILE", s.CAFile))
+	return errors.Join(checkOneLine("SMS_FROM", s.From, maxName), s.Brand.Validate(),
+		checkCAFile("SMS_CA_FILE", s.CAFile))
 }
 
 func (s SMS) checkCredentials(headers http.Header) error {
@@ -100,7 +101,8 @@ func (s SMS) checkCredentials(headers http.Header) error {
 	case (s.Account == "") != (s.Token == ""):
 		return errors.New("SMS_ACCOUNT: it and SMS_TOKEN must be set together")
 	case s.Token != "" && headers.Get("Authorization") != "":
-		return errors.New("SMS_HEADERS: it contains Authorization, and SMS_ACCOUNT and SMS_TOKEN are set: use only one of them")
+		return errors.New(
+			"SMS_HEADERS: it contains Authorization, and SMS_ACCOUNT and SMS_TOKEN are set: use only one of them")
 	case strings.Contains(s.Account, ":"):
 		return errors.New("SMS_ACCOUNT: it must not contain a colon") // RFC 7617, section 2
 	}

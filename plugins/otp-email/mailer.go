@@ -61,7 +61,8 @@ func (p *mailer) Deliver(ctx context.Context, m sdk.Message) error {
 	if err != nil {
 		return err
 	}
-	ctx, cancel := context.WithTimeoutCause(ctx, p.settings.Timeout, fmt.Errorf("the mail server took longer than %v", p.settings.Timeout))
+	ctx, cancel := context.WithTimeoutCause(ctx, p.settings.Timeout,
+		fmt.Errorf("the mail server took longer than %v", p.settings.Timeout))
 	defer cancel()
 	if err := p.sendLetter(ctx, letter); err != nil {
 		if ended := context.Cause(ctx); ended != nil {
@@ -80,7 +81,8 @@ func (p *mailer) newLetter(m sdk.Message) (*gomail.Msg, error) {
 		return nil, errors.New("the recipient is not an e-mail address")
 	}
 	w, err := p.templates.render(templateData{
-		Product: p.settings.Brand.Name, Code: m.Code, Minutes: couriersettings.WholeMinutes(time.Until(m.ExpiresAt)), Subject: m.Subject, Text: m.Text,
+		Product: p.settings.Brand.Name, Code: m.Code, Minutes: couriersettings.WholeMinutes(time.Until(m.ExpiresAt)),
+		Subject: m.Subject, Text: m.Text,
 	}, m.Kind)
 	if err != nil {
 		return nil, err
@@ -123,7 +125,8 @@ func (p *mailer) sendLetter(ctx context.Context, letter *gomail.Msg) error {
 
 func (p *mailer) clientOptions(ctx context.Context) []gomail.Option {
 	options := []gomail.Option{ // each step has a longer limit than the delivery, whose error says what happened
-		gomail.WithPort(p.settings.ServerPort()), gomail.WithTimeout(p.settings.Timeout + time.Second), gomail.WithTLSConfig(p.security),
+		gomail.WithPort(p.settings.ServerPort()), gomail.WithTimeout(p.settings.Timeout + time.Second),
+		gomail.WithTLSConfig(p.security),
 		gomail.WithDialContextFunc(p.dialUntilDone(ctx)), gomail.WithoutNoop(),
 	}
 	switch p.settings.Security {

@@ -48,7 +48,8 @@ func newMailerTo(t *testing.T, s *mailserver.Server, environ map[string]string) 
 
 func newCode() sdk.Message {
 	return sdk.Message{
-		Channel: sdk.Email, Recipient: "ada@example.com", Code: "042917", ExpiresAt: time.Now().Add(10*time.Minute - time.Second),
+		Channel: sdk.Email, Recipient: "ada@example.com", Code: "042917",
+		ExpiresAt: time.Now().Add(10*time.Minute - time.Second),
 	}
 }
 
@@ -108,11 +109,13 @@ func TestLetter(t *testing.T) {
 		t.Fatal(err)
 	}
 	l := server.Letters()[0]
-	if l.From != "tollgate@example.com" || len(l.To) != 1 || l.To[0] != "ada@example.com" || l.Subject != "042917 is your Wörkshop code" {
+	if l.From != "tollgate@example.com" || len(l.To) != 1 || l.To[0] != "ada@example.com" ||
+		l.Subject != "042917 is your Wörkshop code" {
 		t.Errorf("envelope %s to %s, subject %q", l.From, l.To, l.Subject)
 	}
 	from, err := l.Header.AddressList("From")
-	if err != nil || len(from) != 1 || from[0].Name != "Wörkshop" || l.Header.Get("Auto-Submitted") != "auto-generated" ||
+	if err != nil || len(from) != 1 || from[0].Name != "Wörkshop" ||
+		l.Header.Get("Auto-Submitted") != "auto-generated" ||
 		!strings.HasSuffix(l.Header.Get("Message-Id"), "@example.com>") || l.Header.Get("X-Mailer") != "" {
 		t.Errorf("header %v, error %v", l.Header, err)
 	}
@@ -120,7 +123,8 @@ func TestLetter(t *testing.T) {
 		t.Errorf("message id %s contains the name of the machine", l.Header.Get("Message-Id"))
 	}
 	for _, part := range []string{l.Text, l.HTML} {
-		if !strings.Contains(part, "042917") || !strings.Contains(part, "10 minutes") || !strings.Contains(part, "Wörkshop") {
+		if !strings.Contains(part, "042917") || !strings.Contains(part, "10 minutes") ||
+			!strings.Contains(part, "Wörkshop") {
 			t.Errorf("part %q lacks code, time or name", part)
 		}
 		if strings.Contains(part, "http") {
@@ -135,7 +139,8 @@ func TestNothingIsInjected(t *testing.T) {
 	server := mailserver.Start(t, mailserver.Options{})
 	p := newMailerTo(t, server, nil)
 	for _, recipient := range []string{
-		"ada@example.com\r\nBcc: eve@example.com", "ada@example.com, eve@example.com", "Ada <ada@example.com>", "ada", "",
+		"ada@example.com\r\nBcc: eve@example.com", "ada@example.com, eve@example.com",
+		"Ada <ada@example.com>", "ada", "",
 		"ada@example.com>\r\nRCPT TO:<eve@example.com", "<ada@example.com>",
 	} {
 		m := newCode()
@@ -146,7 +151,8 @@ func TestNothingIsInjected(t *testing.T) {
 	}
 	notice := sdk.Message{
 		Kind: sdk.Notice, Channel: sdk.Email, Recipient: "ada@example.com",
-		Subject: "new\r\nBcc: eve@example.com", Text: "from <script>alert(1)</script>\n.\nMAIL FROM:<eve@example.com>\n\nlast",
+		Subject: "new\r\nBcc: eve@example.com",
+		Text:    "from <script>alert(1)</script>\n.\nMAIL FROM:<eve@example.com>\n\nlast",
 	}
 	if err := p.Deliver(t.Context(), notice); err != nil {
 		t.Fatal(err)
@@ -159,7 +165,8 @@ func TestNothingIsInjected(t *testing.T) {
 	if l.Header.Get("Bcc") != "" || l.Subject != "new Bcc: eve@example.com" {
 		t.Errorf("subject %q, header %v", l.Subject, l.Header)
 	}
-	if strings.Contains(l.HTML, "<script") || !strings.Contains(l.Text, "\r\n.\r\nMAIL FROM:<eve@example.com>") || !strings.Contains(l.Text, "last") {
+	if strings.Contains(l.HTML, "<script") || !strings.Contains(l.Text, "\r\n.\r\nMAIL FROM:<eve@example.com>") ||
+		!strings.Contains(l.Text, "last") {
 		t.Errorf("text %q, HTML %q", l.Text, l.HTML)
 	}
 }
@@ -172,23 +179,31 @@ func TestRefusals(t *testing.T) {
 			if c != command {
 				return nil
 			}
-			return &smtp.SMTPError{Code: status, EnhancedCode: smtp.EnhancedCode{status / 100, 7, 1}, Message: "no thanks"}
+			return &smtp.SMTPError{
+				Code: status, EnhancedCode: smtp.EnhancedCode{status / 100, 7, 1}, Message: "no thanks",
+			}
 		}
 	}
 	for name, c := range map[string]struct {
 		server  mailserver.Options
 		environ map[string]string
 	}{
-		"sender, for ever":       {mailserver.Options{Refuse: at("MAIL", 550)}, nil},
-		"recipient, for now":     {mailserver.Options{Refuse: at("RCPT", 451)}, nil},
-		"recipient, for ever":    {mailserver.Options{Refuse: at("RCPT", 550)}, nil},
-		"content":                {mailserver.Options{Refuse: at("DATA", 554)}, nil},
-		"no sign-in":             {mailserver.Options{Username: "u", Password: "p"}, nil},
-		"wrong password":         {mailserver.Options{Username: "u", Password: "p"}, map[string]string{"SMTP_USERNAME": "u", "SMTP_PASSWORD": "q"}},
-		"no STARTTLS":            {mailserver.Options{Plain: true}, nil},
-		"untrusted certificate":  {mailserver.Options{}, map[string]string{"SMTP_CA_FILE": ""}},
-		"server without TLS":     {mailserver.Options{}, map[string]string{"SMTP_TLS": "tls", "SMTP_TIMEOUT": "2s"}},
-		"sign-in without cipher": {mailserver.Options{Plain: true}, map[string]string{"SMTP_USERNAME": "u", "SMTP_PASSWORD": "p"}},
+		"sender, for ever":    {mailserver.Options{Refuse: at("MAIL", 550)}, nil},
+		"recipient, for now":  {mailserver.Options{Refuse: at("RCPT", 451)}, nil},
+		"recipient, for ever": {mailserver.Options{Refuse: at("RCPT", 550)}, nil},
+		"content":             {mailserver.Options{Refuse: at("DATA", 554)}, nil},
+		"no sign-in":          {mailserver.Options{Username: "u", Password: "p"}, nil},
+		"wrong password": {
+			mailserver.Options{Username: "u", Password: "p"}, map[string]string{
+				"SMTP_USERNAME": "u", "SMTP_PASSWORD": "q",
+			},
+		},
+		"no STARTTLS":           {mailserver.Options{Plain: true}, nil},
+		"untrusted certificate": {mailserver.Options{}, map[string]string{"SMTP_CA_FILE": ""}},
+		"server without TLS":    {mailserver.Options{}, map[string]string{"SMTP_TLS": "tls", "SMTP_TIMEOUT": "2s"}},
+		"sign-in without cipher": {
+			mailserver.Options{Plain: true}, map[string]string{"SMTP_USERNAME": "u", "SMTP_PASSWORD": "p"},
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -217,14 +232,16 @@ func TestHangingServers(t *testing.T) {
 			}
 			return nil
 		}})
-		if err := newMailerTo(t, server, map[string]string{"SMTP_TIMEOUT": "300ms"}).Deliver(t.Context(), newCode()); err == nil ||
+		if err := newMailerTo(t, server, map[string]string{"SMTP_TIMEOUT": "300ms"}).Deliver(t.Context(),
+			newCode()); err == nil ||
 			!strings.Contains(err.Error(), "longer than 300ms") {
 			t.Errorf("hanging at %s: %v", command, err)
 		}
 		ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
 		defer cancel()
 		// With a timeout of an hour only the caller can end the delivery.
-		if err := newMailerTo(t, server, map[string]string{"SMTP_TIMEOUT": "1h"}).Deliver(ctx, newCode()); !errors.Is(err, context.DeadlineExceeded) {
+		if err := newMailerTo(t, server, map[string]string{"SMTP_TIMEOUT": "1h"}).Deliver(ctx,
+			newCode()); !errors.Is(err, context.DeadlineExceeded) {
 			t.Errorf("caller left at %s: %v", command, err)
 		}
 	}
@@ -253,7 +270,9 @@ func TestDrippingServer(t *testing.T) {
 		}
 	}()
 	address, _ := listener.Addr().(*net.TCPAddr)
-	p := newMailerTo(t, &mailserver.Server{Port: strconv.Itoa(address.Port)}, map[string]string{"SMTP_TIMEOUT": "300ms"})
+	p := newMailerTo(t, &mailserver.Server{Port: strconv.Itoa(address.Port)}, map[string]string{
+		"SMTP_TIMEOUT": "300ms",
+	})
 	if err := p.Deliver(t.Context(), newCode()); err == nil || !strings.Contains(err.Error(), "longer than") {
 		t.Errorf("error %v", err)
 	}
@@ -270,20 +289,27 @@ func TestTemplates(t *testing.T) {
 		}
 		return dir
 	}
-	w, err := loadTemplates(folder(map[string]string{"code.txt": "{{.Code}}!", "notice.subject": "a\n b", "readme": "x"}))
+	w, err := loadTemplates(folder(map[string]string{
+		"code.txt": "{{.Code}}!", "notice.subject": "a\n b", "readme": "x",
+	}))
 	if err != nil {
 		t.Fatal(err)
 	}
 	got, err := w.render(templateData{Product: "P", Code: "042917", Minutes: 1}, sdk.OTP)
-	if err != nil || got.text != "042917!" || got.subject != "042917 is your P code" || !strings.Contains(got.html, "1 minute,") {
+	if err != nil || got.text != "042917!" || got.subject != "042917 is your P code" ||
+		!strings.Contains(got.html, "1 minute,") {
 		t.Errorf("words %+v, error %v", got, err)
 	}
 	if got, err := w.render(templateData{Text: "x"}, sdk.Notice); err != nil || got.subject != "a b" {
 		t.Errorf("words %+v, error %v", got, err)
 	}
 	for name, files := range map[string]map[string]string{
-		"mistyped name": {"cod.txt": "{{.Code}}"}, "no template": {"code.txt": "{{.Code"}, "unknown field": {"code.html": "{{.Secret}}"},
-		"no code": {"code.txt": "hello"}, "no text": {"notice.html": "hello"}, "too large": {"code.txt": strings.Repeat("x", maxTemplate+1)},
+		"mistyped name": {"cod.txt": "{{.Code}}"}, "no template": {"code.txt": "{{.Code"}, "unknown field": {
+			"code.html": "{{.Secret}}",
+		},
+		"no code": {"code.txt": "hello"}, "no text": {"notice.html": "hello"}, "too large": {
+			"code.txt": strings.Repeat("x", maxTemplate+1),
+		},
 	} {
 		if _, err := loadTemplates(folder(files)); err == nil {
 			t.Errorf("%s: loadTemplates succeeded, want an error", name)

@@ -17,7 +17,8 @@ func main() { os.Exit(sdk.RunCourier(openMessageLog())) }
 
 func openMessageLog() (messageLog, error) {
 	m := messageLog{
-		log: sdk.NewLogger(os.Stderr), codes: logFile(os.Getenv("OTP_LOG_FILE")), notices: logFile(os.Getenv("NOTICE_LOG_FILE")),
+		log: sdk.NewLogger(os.Stderr), codes: logFile(os.Getenv("OTP_LOG_FILE")),
+		notices: logFile(os.Getenv("NOTICE_LOG_FILE")),
 	}
 	return m, m.createFiles()
 }

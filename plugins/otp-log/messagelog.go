@@ -45,7 +45,8 @@ func (s messageLog) Deliver(ctx context.Context, m sdk.Message) error {
 	}
 	to := []slog.Attr{slog.String("channel", string(m.Channel)), slog.String("recipient", m.Recipient)}
 	if m.Kind == sdk.Notice {
-		s.log.LogAttrs(ctx, slog.LevelInfo, "notice", append(to, slog.String("subject", m.Subject), slog.String("text", m.Text))...)
+		s.log.LogAttrs(ctx, slog.LevelInfo, "notice",
+			append(to, slog.String("subject", m.Subject), slog.String("text", m.Text))...)
 		return nil
 	}
 	s.log.LogAttrs(ctx, slog.LevelInfo, "one-time code", append(to,

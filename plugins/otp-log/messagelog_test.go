@@ -59,7 +59,9 @@ func TestContract(t *testing.T) {
 					channel, _ := line["channel"].(string)
 					recipient, _ := line["recipient"].(string)
 					text, _ := line["text"].(string) // empty for a code
-					seen = append(seen, sdktest.Delivery{Channel: sdk.Channel(channel), Recipient: recipient, Code: code, Text: text})
+					seen = append(seen, sdktest.Delivery{
+						Channel: sdk.Channel(channel), Recipient: recipient, Code: code, Text: text,
+					})
 				}
 				return seen
 			},
@@ -69,7 +71,10 @@ func TestContract(t *testing.T) {
 
 func TestFilesHaveALinePerMessage(t *testing.T) {
 	t.Parallel()
-	s := messageLog{log: sdk.NewLogger(&syncBuffer{}), codes: logFile(filepath.Join(t.TempDir(), "codes.jsonl")), notices: logFile(filepath.Join(t.TempDir(), "notices.jsonl"))}
+	s := messageLog{
+		log: sdk.NewLogger(&syncBuffer{}), codes: logFile(filepath.Join(t.TempDir(), "codes.jsonl")),
+		notices: logFile(filepath.Join(t.TempDir(), "notices.jsonl")),
+	}
 	if err := s.createFiles(); err != nil {
 		t.Fatal(err)
 	}
@@ -108,7 +113,8 @@ func TestFilesHaveALinePerMessage(t *testing.T) {
 		t.Fatal(err)
 	}
 	notices := decodeLines[map[string]string](t, text)
-	if len(notices) != 1 || notices[0]["channel"] != "email" || notices[0]["recipient"] != "a@b.c" || notices[0]["notice"] != "hello" ||
+	if len(notices) != 1 || notices[0]["channel"] != "email" || notices[0]["recipient"] != "a@b.c" ||
+		notices[0]["notice"] != "hello" ||
 		len(notices[0]) != 4 {
 		t.Errorf("notices are %v", notices)
 	}
@@ -128,7 +134,9 @@ func TestFileThatCannotBeWritten(t *testing.T) {
 	if err := s.createFiles(); err == nil {
 		t.Error("createFiles with a folder as the file succeeded")
 	}
-	if err := (messageLog{notices: logFile(t.TempDir())}).createFiles(); err == nil || !strings.Contains(err.Error(), "NOTICE_LOG_FILE") {
+	if err := (messageLog{
+		notices: logFile(t.TempDir()),
+	}).createFiles(); err == nil || !strings.Contains(err.Error(), "NOTICE_LOG_FILE") {
 		t.Errorf("createFiles with a folder as the file for notices = %v", err)
 	}
 	m := sdk.Message{Channel: sdk.Email, Recipient: "a@b.c", Code: "1", ExpiresAt: time.Now()}

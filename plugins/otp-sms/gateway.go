@@ -67,7 +67,8 @@ func newGateway(settings couriersettings.SMS) (*gateway, error) {
 		Transport: &http.Transport{
 			Proxy:           func(r *http.Request) (*url.URL, error) { return proxy(r.URL) },
 			TLSClientConfig: &tls.Config{RootCAs: roots, MinVersion: tls.VersionTLS12}, ForceAttemptHTTP2: true,
-			MaxResponseHeaderBytes: maxHeader, MaxConnsPerHost: maxConns, MaxIdleConnsPerHost: maxIdleConns, IdleConnTimeout: idleTimeout,
+			MaxResponseHeaderBytes: maxHeader, MaxConnsPerHost: maxConns, MaxIdleConnsPerHost: maxIdleConns,
+			IdleConnTimeout: idleTimeout,
 		},
 	}}, nil
 }
@@ -100,7 +101,8 @@ func (g *gateway) Deliver(ctx context.Context, m sdk.Message) error {
 func (g *gateway) messageText(m sdk.Message) (string, error) {
 	if m.Kind == sdk.OTP {
 		return g.settings.CodeText(couriersettings.CodeData{
-			Code: m.Code, Product: g.settings.Brand.Name, Minutes: couriersettings.WholeMinutes(time.Until(m.ExpiresAt)),
+			Code: m.Code, Product: g.settings.Brand.Name,
+			Minutes: couriersettings.WholeMinutes(time.Until(m.ExpiresAt)),
 		})
 	}
 	if text := []rune(m.Text); len(text) > maxText {

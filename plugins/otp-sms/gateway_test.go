@@ -93,7 +93,8 @@ func gatewayTo(t *testing.T, f *far, environ map[string]string) *gateway {
 
 func code() sdk.Message {
 	return sdk.Message{
-		Channel: sdk.SMS, Recipient: "+15550100", Code: "042917", ExpiresAt: time.Now().Add(10*time.Minute - time.Second),
+		Channel: sdk.SMS, Recipient: "+15550100", Code: "042917",
+		ExpiresAt: time.Now().Add(10*time.Minute - time.Second),
 	}
 }
 
@@ -111,7 +112,8 @@ func TestContract(t *testing.T) {
 					t.Fatal(err)
 				}
 				seen = append(seen, sdktest.Delivery{
-					Channel: sdk.SMS, Recipient: form.Get("To"), Code: sixDigits.FindString(form.Get("Body")), Text: form.Get("Body"),
+					Channel: sdk.SMS, Recipient: form.Get("To"), Code: sixDigits.FindString(form.Get("Body")),
+					Text: form.Get("Body"),
 				})
 			}
 			return seen
@@ -150,11 +152,14 @@ func TestJSON(t *testing.T) {
 	t.Parallel()
 	f := startGateway(t, func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusAccepted) })
 	g := gatewayTo(t, f, map[string]string{
-		"SMS_GATEWAY_URL": f.URL + "/send", "SMS_ACCOUNT": "", "SMS_TOKEN": "", "SMS_METHOD": "PUT", "SMS_FORMAT": "json",
+		"SMS_GATEWAY_URL": f.URL + "/send", "SMS_ACCOUNT": "", "SMS_TOKEN": "", "SMS_METHOD": "PUT",
+		"SMS_FORMAT":  "json",
 		"SMS_HEADERS": `{"x-api-key": "k", "Content-Type": "application/vnd.sms+json"}`, "SMS_SUCCESS_STATUSES": "202",
 		"SMS_BODY": `{"messages": [{"destinations": [{"to": "{to}"}], "text": "<{text}>", "flash": false, "id": 12345678901234567890}]}`,
 	})
-	notice := sdk.Message{Kind: sdk.Notice, Channel: sdk.SMS, Recipient: "+15550100", Text: "\"}],\n{to} {{.Code}} \\ &Body=x"}
+	notice := sdk.Message{
+		Kind: sdk.Notice, Channel: sdk.SMS, Recipient: "+15550100", Text: "\"}],\n{to} {{.Code}} \\ &Body=x",
+	}
 	if err := g.Deliver(t.Context(), notice); err != nil {
 		t.Fatal(err)
 	}
@@ -174,7 +179,8 @@ func TestJSON(t *testing.T) {
 	if m.Destinations[0]["to"] != "+15550100" || m.Text != "<"+notice.Text+">" || m.ID != "12345678901234567890" {
 		t.Errorf("document is %s", r.body)
 	}
-	if r.method != "PUT" || r.header.Get("X-Api-Key") != "k" || r.header.Get("Content-Type") != "application/vnd.sms+json" ||
+	if r.method != "PUT" || r.header.Get("X-Api-Key") != "k" ||
+		r.header.Get("Content-Type") != "application/vnd.sms+json" ||
 		r.header.Get("Authorization") != "" {
 		t.Errorf("request is %+v", r)
 	}
@@ -183,7 +189,10 @@ func TestJSON(t *testing.T) {
 func TestFormIsNotBroken(t *testing.T) {
 	t.Parallel()
 	f := startGateway(t, nil)
-	notice := sdk.Message{Kind: sdk.Notice, Channel: sdk.SMS, Recipient: "+15550100", Text: "a&To=+15550666\nb {from}" + strings.Repeat("é", 2000)}
+	notice := sdk.Message{
+		Kind: sdk.Notice, Channel: sdk.SMS, Recipient: "+15550100",
+		Text: "a&To=+15550666\nb {from}" + strings.Repeat("é", 2000),
+	}
 	if err := gatewayTo(t, f, nil).Deliver(t.Context(), notice); err != nil {
 		t.Fatal(err)
 	}
@@ -216,11 +225,15 @@ func TestRefusals(t *testing.T) {
 			w.WriteHeader(http.StatusBadRequest)
 			_, _ = io.WriteString(w, `{"code": 21211, "message": "The 'To' number +15550100 is not valid, 042917"}`)
 		}, "status 400 and error 21211"},
-		"server error": {func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusBadGateway) }, "status 502"},
+		"server error": {
+			func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusBadGateway) }, "status 502",
+		},
 		"redirect": {func(w http.ResponseWriter, r *http.Request) {
 			http.Redirect(w, r, other.URL, http.StatusTemporaryRedirect)
 		}, "status 307"},
-		"another success": {func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusMultiStatus) }, "status 207"},
+		"another success": {
+			func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusMultiStatus) }, "status 207",
+		},
 		"endless": {func(w http.ResponseWriter, r *http.Request) {
 			w.WriteHeader(http.StatusInternalServerError)
 			for r.Context().Err() == nil {
@@ -268,7 +281,8 @@ func TestHangingGateway(t *testing.T) {
 func TestUnknownAuthority(t *testing.T) {
 	t.Parallel()
 	f := startGateway(t, nil)
-	if err := gatewayTo(t, f, map[string]string{"SMS_CA_FILE": ""}).Deliver(t.Context(), code()); err == nil || len(f.requests()) != 0 {
+	if err := gatewayTo(t, f, map[string]string{"SMS_CA_FILE": ""}).Deliver(t.Context(), code()); err == nil ||
+		len(f.requests()) != 0 {
 		t.Errorf("error %v, %d requests", err, len(f.requests()))
 	}
 }

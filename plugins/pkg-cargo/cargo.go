@@ -69,7 +69,8 @@ func (r registry) Check(ctx context.Context, c sdk.Claim) error {
 		if err != nil {
 			return err
 		}
-		return mcpname.Check(readme, c.ServerName, fmt.Sprintf("the readme of crate %q version %s", c.Identifier, c.Version))
+		return mcpname.Check(readme, c.ServerName,
+			fmt.Sprintf("the readme of crate %q version %s", c.Identifier, c.Version))
 	})
 }
 
@@ -80,7 +81,8 @@ func checkForm(c sdk.Claim) error {
 	case c.Version == "":
 		return sdk.Refuse("crate %q has no version: add the version to the server document", c.Identifier)
 	case len(c.Version) > maxVersion || !versionForm.MatchString(c.Version):
-		return sdk.Refuse("version %.80q of crate %q is not a semantic version: use the form 1.2.3", c.Version, c.Identifier)
+		return sdk.Refuse("version %.80q of crate %q is not a semantic version: use the form 1.2.3", c.Version,
+			c.Identifier)
 	}
 	return nil
 }
@@ -115,16 +117,19 @@ func refuseMissing(ctx context.Context, base *registryclient.Base, c sdk.Claim) 
 	case err != nil && !registryclient.Is(err, registryclient.TooLarge):
 		return err
 	case err == nil && !there:
-		return sdk.Refuse("there is no crate %q: publish it, or correct the identifier in the server document", c.Identifier)
+		return sdk.Refuse("there is no crate %q: publish it, or correct the identifier in the server document",
+			c.Identifier)
 	}
 	return sdk.Refuse("crate %q has no version %q", c.Identifier, c.Version)
 }
 
-// fetchReadme returns the readme of the version, or "" if there is none. The registry returns
+// fetchReadme returns the readme of the version, otherwise "". The registry returns
 // either the readme itself or JSON with its URL, which is on the registry's own host or, for the
 // public registry, on [publicStorage].
 func (r registry) fetchReadme(ctx context.Context, base *registryclient.Base, c sdk.Claim) (string, error) {
-	body, err := base.Get(ctx, versionPath(c)+"/readme", registryclient.Options{MaxBytes: maxReadme, Accept: "application/json"})
+	body, err := base.Get(ctx, versionPath(c)+"/readme", registryclient.Options{
+		MaxBytes: maxReadme, Accept: "application/json",
+	})
 	if err != nil {
 		return "", ignoreMissing(err)
 	}

@@ -103,7 +103,8 @@ func openFake(t *testing.T, handler http.HandlerFunc) (registry, string) {
 
 func newClaim(baseURL, identifier, version string) sdk.Claim {
 	return sdk.Claim{
-		ServerName: serverName, RegistryType: "cargo", RegistryBaseURL: baseURL, Identifier: identifier, Version: version,
+		ServerName: serverName, RegistryType: "cargo", RegistryBaseURL: baseURL, Identifier: identifier,
+		Version: version,
 	}
 }
 
@@ -118,7 +119,8 @@ func TestContract(t *testing.T) {
 				r, base := openFake(t, servePublic(readme))
 				busy := newClaim(base, "busy", "1.0.0")
 				return sdktest.Ownership{
-					Plugin: r, Owned: newClaim(base, "example-weather", "1.0.0"), Transient: &busy, RetryAfter: 30 * time.Second,
+					Plugin: r, Owned: newClaim(base, "example-weather", "1.0.0"), Transient: &busy,
+					RetryAfter: 30 * time.Second,
 					Refused: map[string]sdk.Claim{
 						"the package does not exist": newClaim(base, "no-such", "1.0.0"),
 						"the version does not exist": newClaim(base, "example-weather", "3.0.0"),
@@ -138,8 +140,10 @@ func TestMisbehaviour(t *testing.T) {
 	t.Parallel()
 	sdktest.RunMisbehaviour(t, sdktest.PackageRegistry{
 		ReportsRetryAfter: true,
-		Open:              func(environment func(string) string) (sdk.Ownership, error) { return openRegistry(environment) },
-		Claim:             func(baseURL string) sdk.Claim { return newClaim(baseURL, "example-weather", "1.0.0") },
+		Open: func(environment func(string) string) (sdk.Ownership, error) {
+			return openRegistry(environment)
+		},
+		Claim: func(baseURL string) sdk.Claim { return newClaim(baseURL, "example-weather", "1.0.0") },
 	})
 }
 
@@ -157,7 +161,8 @@ func TestSentences(t *testing.T) {
 		t.Errorf("version with build metadata: Check = %v, want no error", err)
 	}
 	var busy *registryclient.Error
-	if err := r.Check(t.Context(), newClaim(base, "busy", "1.0.0")); !errors.As(err, &busy) || busy.RetryAfter.Seconds() != 30 {
+	if err := r.Check(t.Context(), newClaim(base, "busy", "1.0.0")); !errors.As(err, &busy) ||
+		busy.RetryAfter.Seconds() != 30 {
 		t.Errorf("throttled: Check = %v, want an error that requests a delay of 30 s", err)
 	}
 }
@@ -173,7 +178,8 @@ func TestReadmeElsewhere(t *testing.T) {
 	}))
 	t.Cleanup(other.Close)
 	for _, address := range []string{
-		other.URL + "/readme", publicStorage + "/readmes/x.html", "http://169.254.169.254/", "file:///etc/passwd", "//x/y", "/../x", "http://%zz",
+		other.URL + "/readme", publicStorage + "/readmes/x.html", "http://169.254.169.254/", "file:///etc/passwd",
+		"//x/y", "/../x", "http://%zz",
 	} {
 		r, base := openFake(t, servePublic(func(w http.ResponseWriter, _ *http.Request, _ string) {
 			_, _ = fmt.Fprintf(w, `{"url":%q}`, address) // the check shows whether it arrived
@@ -209,7 +215,8 @@ func TestPublicReadmesComeFromTheirStorage(t *testing.T) {
 			}
 		}
 	}
-	if _, err := openRegistry(func(string) string { return "x" }); err == nil || !strings.Contains(err.Error(), registryclient.Variable) {
+	if _, err := openRegistry(func(string) string { return "x" }); err == nil ||
+		!strings.Contains(err.Error(), registryclient.Variable) {
 		t.Errorf("openRegistry with a malformed variable: %v, want an error that names the variable", err)
 	}
 }
@@ -218,15 +225,19 @@ func TestPublicReadmesComeFromTheirStorage(t *testing.T) {
 // a URL.
 func TestMalformedClaimsAreNotRequested(t *testing.T) {
 	t.Parallel()
-	r, base := openFake(t, func(_ http.ResponseWriter, r *http.Request) { t.Errorf("the registry got a request for %s", r.URL) })
+	r, base := openFake(t, func(_ http.ResponseWriter, r *http.Request) {
+		t.Errorf("the registry got a request for %s", r.URL)
+	})
 	var tricks []sdk.Claim
 	for _, identifier := range []string{
-		"", ".", "..", "../x", "a/b", "a.b", "-a", "_a", "1a", "a b", "a%2fb", "a?b", "a#b", "a\\b", "a\n", "http://x", "ä", strings.Repeat("a", maxName+1),
+		"", ".", "..", "../x", "a/b", "a.b", "-a", "_a", "1a", "a b", "a%2fb", "a?b", "a#b", "a\\b", "a\n", "http://x",
+		"ä", strings.Repeat("a", maxName+1),
 	} {
 		tricks = append(tricks, newClaim(base, identifier, "1.0.0"))
 	}
 	for _, version := range []string{
-		"", "1", "1.0", "..", "1.0.0/readme", "^1.0.0", "1.0.0-", "1.0.0?x", "v1.0.0", "1.0.0\n", "1.0.0-" + strings.Repeat("a", maxVersion),
+		"", "1", "1.0", "..", "1.0.0/readme", "^1.0.0", "1.0.0-", "1.0.0?x", "v1.0.0", "1.0.0\n",
+		"1.0.0-" + strings.Repeat("a", maxVersion),
 	} {
 		tricks = append(tricks, newClaim(base, "example-weather", version))
 	}

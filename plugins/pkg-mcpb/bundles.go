@@ -33,7 +33,8 @@ func (b bundles) Check(ctx context.Context, c sdk.Claim) error {
 	defer cancel()
 	want, err := hex.DecodeString(c.FileSHA256)
 	if err != nil || len(want) != sha256.Size {
-		return sdk.Refuse("fileSha256 of the MCPB file is missing or malformed: add the SHA-256 checksum, 64 hexadecimal digits, to the server document")
+		return sdk.Refuse(
+			"fileSha256 of the MCPB file is missing or malformed: add the SHA-256 checksum, 64 hexadecimal digits, to the server document")
 	}
 	f, err := b.findFile(c)
 	if err != nil {
@@ -49,7 +50,9 @@ func (b bundles) Check(ctx context.Context, c sdk.Claim) error {
 	}
 	got := sum.Sum(nil)
 	if subtle.ConstantTimeCompare(got, want) != 1 {
-		return sdk.Refuse("the file at %q has the SHA-256 checksum %x, but fileSha256 is %x: correct the one that is wrong", shortenURL(c.Identifier), got, want)
+		return sdk.Refuse(
+			"the file at %q has the SHA-256 checksum %x, but fileSha256 is %x: correct the one that is wrong",
+			shortenURL(c.Identifier), got, want)
 	}
 	return nil
 }
@@ -59,7 +62,8 @@ func (b bundles) Check(ctx context.Context, c sdk.Claim) error {
 func downloadError(err error, address string) error {
 	switch {
 	case registryclient.Is(err, registryclient.NotFound):
-		return sdk.Refuse("there is no file at %q: publish it, or correct the identifier in the server document", shortenURL(address))
+		return sdk.Refuse("there is no file at %q: publish it, or correct the identifier in the server document",
+			shortenURL(address))
 	case registryclient.Is(err, registryclient.Denied):
 		return sdk.Refuse("the file at %q is not public: publish it for everyone", shortenURL(address))
 	}
@@ -81,8 +85,9 @@ func (b bundles) findFile(c sdk.Claim) (file, error) {
 		return file{}, err
 	}
 	if _, err := b.client.Base(base.URL()); err != nil { // At accepts every public host
-		return file{}, sdk.Refuse("MCPB files of %.200q are not accepted: use a release download of github.com or gitlab.com, "+
-			"or a host that the operator configured", address.Host)
+		return file{},
+			sdk.Refuse("MCPB files of %.200q are not accepted: use a release download of github.com or gitlab.com, "+
+				"or a host that the operator configured", address.Host)
 	}
 	f := file{base: base, address: c.Identifier, maxBytes: b.maxBytes}
 	for _, h := range b.hosts {
@@ -90,7 +95,8 @@ func (b bundles) findFile(c sdk.Claim) (file, error) {
 			continue
 		}
 		if !h.paths.MatchString(address.EscapedPath()) {
-			return file{}, sdk.Refuse("%q is not a release download: use the URL of a file in a release", shortenURL(c.Identifier))
+			return file{},
+				sdk.Refuse("%q is not a release download: use the URL of a file in a release", shortenURL(c.Identifier))
 		}
 		f.stores = h.stores
 	}
@@ -106,7 +112,8 @@ func checkBelow(address *url.URL, base string) error {
 	at, err := url.Parse(base)
 	if err != nil || at.Scheme != address.Scheme || !strings.EqualFold(at.Host, address.Host) ||
 		!strings.HasPrefix(address.Path, strings.TrimRight(at.Path, "/")+"/") {
-		return sdk.Refuse("the file %q is not below registryBaseUrl %q: correct one of them", shortenURL(address.String()), shortenURL(base))
+		return sdk.Refuse("the file %q is not below registryBaseUrl %q: correct one of them",
+			shortenURL(address.String()), shortenURL(base))
 	}
 	return nil
 }

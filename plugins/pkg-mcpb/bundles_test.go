@@ -35,10 +35,16 @@ func newFar(t *testing.T) *httptest.Server {
 		return func(w http.ResponseWriter, _ *http.Request) { w.Header().Set("Retry-After", "30"); w.WriteHeader(code) }
 	}
 	mux := http.NewServeMux()
-	mux.HandleFunc("/files/weather.mcpb", func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, contents) })
+	mux.HandleFunc("/files/weather.mcpb", func(w http.ResponseWriter, _ *http.Request) {
+		_, _ = io.WriteString(w, contents)
+	})
 	mux.HandleFunc("/outside.mcpb", func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, contents) })
-	mux.HandleFunc("/files/whole", func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, strings.Repeat("x", most)) })
-	mux.HandleFunc("/files/large", func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, strings.Repeat("x", most+1)) })
+	mux.HandleFunc("/files/whole", func(w http.ResponseWriter, _ *http.Request) {
+		_, _ = io.WriteString(w, strings.Repeat("x", most))
+	})
+	mux.HandleFunc("/files/large", func(w http.ResponseWriter, _ *http.Request) {
+		_, _ = io.WriteString(w, strings.Repeat("x", most+1))
+	})
 	mux.HandleFunc("/files/endless", endless)
 	mux.HandleFunc("/files/broken", func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Length", "100")
@@ -82,7 +88,8 @@ func openPlugin(t *testing.T, base string) bundles {
 
 func newClaim(address, fileSHA256 string) sdk.Claim {
 	return sdk.Claim{
-		ServerName: "io.github.example/weather", RegistryType: "mcpb", Identifier: address, Version: "1.0.0", FileSHA256: fileSHA256,
+		ServerName: "io.github.example/weather", RegistryType: "mcpb", Identifier: address, Version: "1.0.0",
+		FileSHA256: fileSHA256,
 	}
 }
 
@@ -123,10 +130,13 @@ func TestVerdicts(t *testing.T) {
 		refused      bool
 		want         string // empty for no error
 	}{
-		"the file":         {base + "/weather.mcpb", checksum(contents), false, ""},
-		"largest":          {base + "/whole", checksum(strings.Repeat("x", most)), false, ""},
-		"redirected here":  {base + "/here", checksum(contents), false, ""},
-		"another file":     {base + "/weather.mcpb", checksum("x"), true, "has the SHA-256 checksum " + checksum(contents) + ", but fileSha256 is " + checksum("x")},
+		"the file":        {base + "/weather.mcpb", checksum(contents), false, ""},
+		"largest":         {base + "/whole", checksum(strings.Repeat("x", most)), false, ""},
+		"redirected here": {base + "/here", checksum(contents), false, ""},
+		"another file": {
+			base + "/weather.mcpb", checksum("x"), true,
+			"has the SHA-256 checksum " + checksum(contents) + ", but fileSha256 is " + checksum("x"),
+		},
 		"empty sum":        {base + "/weather.mcpb", "", true, "fileSha256 of the MCPB file is missing"},
 		"short sum":        {base + "/weather.mcpb", checksum("x")[:62], true, "64 hexadecimal digits"},
 		"no file":          {base + "/absent", checksum(contents), true, "there is no file"},
@@ -142,14 +152,21 @@ func TestVerdicts(t *testing.T) {
 		"broken off":       {base + "/broken", checksum(contents), false, "unexpected EOF"},
 		"outside the base": {far.URL + "/outside.mcpb", checksum(contents), true, "must be an https URL"},
 		"way out":          {base + "/../outside.mcpb", checksum(contents), true, "dot segments"},
-		"plain http":       {"http://github.com/owner/weather/releases/download/v1/weather.mcpb", checksum(contents), true, "must be an https URL"},
-		"no URL":           {"weather.mcpb", checksum(contents), true, "is not the https URL of an MCPB file"},
-		"file URL":         {"file:///etc/passwd", checksum(contents), true, "is not the https URL of an MCPB file"},
-		"unlisted host":    {"https://files.example.com/weather.mcpb", checksum(contents), true, "are not accepted"},
-		"private address":  {"https://10.0.0.1/weather.mcpb", checksum(contents), true, "are not accepted"},
-		"host with a port": {"https://github.com:8443/o/w/releases/download/v1/x", checksum(contents), true, "are not accepted"},
-		"source archive":   {github + "archive/refs/tags/v1.zip", checksum(contents), true, "is not a release download"},
-		"raw file":         {github + "raw/main/weather.mcpb", checksum(contents), true, "is not a release download"},
+		"plain http": {
+			"http://github.com/owner/weather/releases/download/v1/weather.mcpb", checksum(contents), true,
+			"must be an https URL",
+		},
+		"no URL":          {"weather.mcpb", checksum(contents), true, "is not the https URL of an MCPB file"},
+		"file URL":        {"file:///etc/passwd", checksum(contents), true, "is not the https URL of an MCPB file"},
+		"unlisted host":   {"https://files.example.com/weather.mcpb", checksum(contents), true, "are not accepted"},
+		"private address": {"https://10.0.0.1/weather.mcpb", checksum(contents), true, "are not accepted"},
+		"host with a port": {
+			"https://github.com:8443/o/w/releases/download/v1/x", checksum(contents), true, "are not accepted",
+		},
+		"source archive": {
+			github + "archive/refs/tags/v1.zip", checksum(contents), true, "is not a release download",
+		},
+		"raw file": {github + "raw/main/weather.mcpb", checksum(contents), true, "is not a release download"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -193,8 +210,12 @@ func TestSlowHost(t *testing.T) {
 
 func TestOpen(t *testing.T) {
 	t.Parallel()
-	for value, want := range map[string]bool{"": true, "1": true, "1073741824": true, "0": false, "1073741825": false, "64M": false, "-1": false} {
-		plugin, err := openBundles(func(variable string) string { return map[string]string{maxBytesVariable: value}[variable] })
+	for value, want := range map[string]bool{
+		"": true, "1": true, "1073741824": true, "0": false, "1073741825": false, "64M": false, "-1": false,
+	} {
+		plugin, err := openBundles(func(variable string) string {
+			return map[string]string{maxBytesVariable: value}[variable]
+		})
 		if (err == nil) != want || err != nil && !strings.Contains(err.Error(), maxBytesVariable) {
 			t.Errorf("%s=%q: open = %v, good should be %v", maxBytesVariable, value, err, want)
 		}

@@ -48,7 +48,8 @@ func (f file) followRedirects(request *http.Request, transport http.RoundTripper
 	defer func() { _ = response.Body.Close() }() // the body is read completely, or an error is returned
 	if reason, ok := statusReason(response.StatusCode); !ok {
 		return &registryclient.Error{
-			Reason: reason, Host: request.URL.Host, Status: response.StatusCode, RetryAfter: registryclient.RetryAfter(response.Header),
+			Reason: reason, Host: request.URL.Host, Status: response.StatusCode,
+			RetryAfter: registryclient.RetryAfter(response.Header),
 		}
 	}
 	if response.ContentLength > f.maxBytes {

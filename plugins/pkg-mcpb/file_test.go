@@ -41,15 +41,17 @@ func TestPublicDownloads(t *testing.T) {
 		reason   registryclient.Reason
 		ok       bool
 	}{
-		"from the store":     {"https://" + store + "/x?sig=1", 200, 0, true},
-		"from the host":      {"https://github.com/x", 200, 0, true},
-		"gone":               {"https://" + store + "/x", 404, registryclient.NotFound, false},
-		"expired":            {"https://" + store + "/x", 403, registryclient.Denied, false},
-		"throttled":          {"https://" + store + "/x", 429, registryclient.Throttled, false},
-		"down":               {"https://" + store + "/x", 503, registryclient.ServerError, false},
-		"odd":                {"https://" + store + "/x", 204, registryclient.Unexpected, false},
-		"another host":       {"https://files.example.com/x", 200, registryclient.ForbiddenRedirect, false},
-		"store of another":   {"https://cdn.artifacts.gitlab-static.net/x", 200, registryclient.ForbiddenRedirect, false},
+		"from the store": {"https://" + store + "/x?sig=1", 200, 0, true},
+		"from the host":  {"https://github.com/x", 200, 0, true},
+		"gone":           {"https://" + store + "/x", 404, registryclient.NotFound, false},
+		"expired":        {"https://" + store + "/x", 403, registryclient.Denied, false},
+		"throttled":      {"https://" + store + "/x", 429, registryclient.Throttled, false},
+		"down":           {"https://" + store + "/x", 503, registryclient.ServerError, false},
+		"odd":            {"https://" + store + "/x", 204, registryclient.Unexpected, false},
+		"another host":   {"https://files.example.com/x", 200, registryclient.ForbiddenRedirect, false},
+		"store of another": {
+			"https://cdn.artifacts.gitlab-static.net/x", 200, registryclient.ForbiddenRedirect, false,
+		},
 		"store over http":    {"http://" + store + "/x", 200, registryclient.ForbiddenRedirect, false},
 		"store and a port":   {"https://" + store + ":8443/x", 200, registryclient.ForbiddenRedirect, false},
 		"store and a user":   {"https://u@" + store + "/x", 200, registryclient.ForbiddenRedirect, false},
@@ -101,8 +103,11 @@ func TestPublicDownloads(t *testing.T) {
 
 func TestLargePublicDownload(t *testing.T) {
 	t.Parallel()
-	transport := hosts(t, func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, strings.Repeat("x", most+1)) })
-	f, err := openPlugin(t, "https://files.example.org").findFile(newClaim("https://github.com/o/w/releases/download/v1/x", ""))
+	transport := hosts(t, func(w http.ResponseWriter, _ *http.Request) {
+		_, _ = io.WriteString(w, strings.Repeat("x", most+1))
+	})
+	f, err := openPlugin(t, "https://files.example.org").
+		findFile(newClaim("https://github.com/o/w/releases/download/v1/x", ""))
 	if err != nil {
 		t.Fatal(err)
 	}

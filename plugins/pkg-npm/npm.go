@@ -70,12 +70,14 @@ func (r registry) Check(ctx context.Context, c sdk.Claim) error {
 
 func checkForm(c sdk.Claim) error {
 	switch {
-	case len(c.Identifier) > maxName || !nameForm.MatchString(c.Identifier) || c.Identifier == "-": // the registry's API is below "-"
+	// the registry's API is below "-"
+	case len(c.Identifier) > maxName || !nameForm.MatchString(c.Identifier) || c.Identifier == "-":
 		return sdk.Refuse("identifier %.80q is not a valid npm package name", c.Identifier)
 	case c.Version == "":
 		return sdk.Refuse("npm package %q has no version: add the version to the server document", c.Identifier)
 	case len(c.Version) > maxVersion || !versionForm.MatchString(c.Version):
-		return sdk.Refuse("version %.80q of npm package %q is not a semantic version: use the form 1.2.3", c.Version, c.Identifier)
+		return sdk.Refuse("version %.80q of npm package %q is not a semantic version: use the form 1.2.3", c.Version,
+			c.Identifier)
 	}
 	return nil
 }
@@ -84,7 +86,9 @@ func checkForm(c sdk.Claim) error {
 // version, it searches the document of the whole package.
 func (r registry) findManifest(ctx context.Context, base *registryclient.Base, c sdk.Claim) (manifest, error) {
 	var m manifest
-	err := base.JSON(ctx, escapeName(c.Identifier)+"/"+url.PathEscape(c.Version), registryclient.Options{MaxBytes: maxManifest}, &m)
+	err := base.JSON(ctx, escapeName(c.Identifier)+"/"+url.PathEscape(c.Version), registryclient.Options{
+		MaxBytes: maxManifest,
+	}, &m)
 	if err == nil && m.Version == c.Version {
 		return m, nil
 	}
@@ -110,7 +114,9 @@ func (r registry) findInPackage(ctx context.Context, base *registryclient.Base, 
 	err := base.JSON(ctx, escapeName(c.Identifier), registryclient.Options{MaxBytes: maxPackage}, &whole)
 	switch {
 	case registryclient.Is(err, registryclient.NotFound):
-		return manifest{}, sdk.Refuse("there is no npm package %q: publish it, or correct the identifier in the server document", c.Identifier)
+		return manifest{},
+			sdk.Refuse("there is no npm package %q: publish it, or correct the identifier in the server document",
+				c.Identifier)
 	case registryclient.Is(err, registryclient.TooLarge): // the package exists, and its version was not found before
 	case err != nil:
 		return manifest{}, err
@@ -120,7 +126,9 @@ func (r registry) findInPackage(ctx context.Context, base *registryclient.Base, 
 	raw, there := whole.Versions[c.Version]
 	var m manifest
 	if !there || json.Unmarshal(raw, &m) != nil {
-		return manifest{}, sdk.Refuse("npm package %q has no version %q: publish it, or correct the version in the server document", c.Identifier, c.Version)
+		return manifest{},
+			sdk.Refuse("npm package %q has no version %q: publish it, or correct the version in the server document",
+				c.Identifier, c.Version)
 	}
 	return m, nil
 }
@@ -138,6 +146,7 @@ func (m manifest) checkClaim(c sdk.Claim) error {
 		return sdk.Refuse("npm package %q version %s does not claim the server: publish a version with \"mcpName\": %q in package.json",
 			c.Identifier, c.Version, c.ServerName)
 	default:
-		return sdk.Refuse("npm package %q version %s has the mcpName %.80q in package.json, it must be %q", c.Identifier, c.Version, name, c.ServerName)
+		return sdk.Refuse("npm package %q version %s has the mcpName %.80q in package.json, it must be %q",
+			c.Identifier, c.Version, name, c.ServerName)
 	}
 }

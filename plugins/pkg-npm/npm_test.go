@@ -46,7 +46,8 @@ func servePublic(w http.ResponseWriter, r *http.Request) {
 		respond(w, http.StatusNotFound, `{"error":"Not found"}`)
 	case !one:
 		respond(w, http.StatusOK, packument(name, versions))
-	case (version == "9.9.9" || version == "1.5.0") && name == "@example%2fweather": // a tag that looks like a version and points to another version
+	// a tag that looks like a version and points to another version
+	case (version == "9.9.9" || version == "1.5.0") && name == "@example%2fweather":
 		respond(w, http.StatusOK, versions["1.0.0"])
 	case manifest == "":
 		respond(w, http.StatusNotFound, fmt.Sprintf(`"version not found: %s"`, version))
@@ -98,14 +99,16 @@ func TestContract(t *testing.T) {
 				r, base := openFake(t, handler)
 				busy := newClaim(base, "busy", "1.0.0")
 				return sdktest.Ownership{
-					Plugin: r, Owned: newClaim(base, "@example/weather", "1.0.0"), Transient: &busy, RetryAfter: 30 * time.Second,
+					Plugin: r, Owned: newClaim(base, "@example/weather", "1.0.0"), Transient: &busy,
+					RetryAfter: 30 * time.Second,
 					Refused: map[string]sdk.Claim{
 						"the package does not exist": newClaim(base, "no-such", "1.0.0"),
 						"the version does not exist": newClaim(base, "@example/weather", "3.0.0"),
 						"not claimed":                newClaim(base, "@example/weather", "1.1.0"),
 						"longer name":                newClaim(base, "@example/weather", "1.2.0"),
 						"version missing":            newClaim(base, "@example/weather", ""),
-						"base not allowed":           newClaim("https://elsewhere.example", "@example/weather", "1.0.0"),
+						"base not allowed": newClaim("https://elsewhere.example",
+							"@example/weather", "1.0.0"),
 					},
 				}
 			})
@@ -117,8 +120,10 @@ func TestMisbehaviour(t *testing.T) {
 	t.Parallel()
 	sdktest.RunMisbehaviour(t, sdktest.PackageRegistry{
 		ReportsRetryAfter: true,
-		Open:              func(environment func(string) string) (sdk.Ownership, error) { return openRegistry(environment) },
-		Claim:             func(baseURL string) sdk.Claim { return newClaim(baseURL, "@example/weather", "1.0.0") },
+		Open: func(environment func(string) string) (sdk.Ownership, error) {
+			return openRegistry(environment)
+		},
+		Claim: func(baseURL string) sdk.Claim { return newClaim(baseURL, "@example/weather", "1.0.0") },
 	})
 }
 
@@ -141,7 +146,8 @@ func TestSentences(t *testing.T) {
 		t.Errorf("redirect on the same host: Check = %v, want no error", err)
 	}
 	var busy *registryclient.Error
-	if err := r.Check(t.Context(), newClaim(base, "busy", "1.0.0")); !errors.As(err, &busy) || busy.RetryAfter.Seconds() != 30 {
+	if err := r.Check(t.Context(), newClaim(base, "busy", "1.0.0")); !errors.As(err, &busy) ||
+		busy.RetryAfter.Seconds() != 30 {
 		t.Errorf("throttled: Check = %v, want an error that requests a delay of 30 s", err)
 	}
 }
@@ -150,15 +156,19 @@ func TestSentences(t *testing.T) {
 // a URL.
 func TestMalformedClaimsAreNotRequested(t *testing.T) {
 	t.Parallel()
-	r, base := openFake(t, func(_ http.ResponseWriter, r *http.Request) { t.Errorf("the registry got a request for %s", r.URL) })
+	r, base := openFake(t, func(_ http.ResponseWriter, r *http.Request) {
+		t.Errorf("the registry got a request for %s", r.URL)
+	})
 	for _, identifier := range []string{
-		"", ".", "..", "-", "@", "@/", "@a", "@a/", "@/a", "a/b", "@a/b/c", "@../a", "@a/..", "@a/.b", "_a", ".a", "a b", "a%2fb", "a?b", "a#b", "a\\b",
+		"", ".", "..", "-", "@", "@/", "@a", "@a/", "@/a", "a/b", "@a/b/c", "@../a", "@a/..", "@a/.b", "_a", ".a",
+		"a b", "a%2fb", "a?b", "a#b", "a\\b",
 		"@a@b/c", "a\n", "http://x", "ä", strings.Repeat("a", maxName+1),
 	} {
 		sdktest.WantRefused(t, r, newClaim(base, identifier, "1.0.0"))
 	}
 	for _, version := range []string{
-		"", "1", "1.0", "latest", "next", "^1.0.0", "1.0.0/..", "../1.0.0", "1.0.0?x", "1.0.0-", "1.0.0 ", "v1.0.0", "1.0.0-a/b", "1.0.0\n",
+		"", "1", "1.0", "latest", "next", "^1.0.0", "1.0.0/..", "../1.0.0", "1.0.0?x", "1.0.0-", "1.0.0 ", "v1.0.0",
+		"1.0.0-a/b", "1.0.0\n",
 		"1.0.0-" + strings.Repeat("a", maxVersion),
 	} {
 		sdktest.WantRefused(t, r, newClaim(base, "weather", version))
@@ -171,12 +181,15 @@ func TestPublicRegistryIsTheDefault(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, claimed := range []string{"", "https://registry." + publicDomain, "https://REGISTRY." + publicDomain + ":443/"} {
+	for _, claimed := range []string{
+		"", "https://registry." + publicDomain, "https://REGISTRY." + publicDomain + ":443/",
+	} {
 		if b, err := r.client.Base(claimed); err != nil || b.URL() != "https://registry."+publicDomain {
 			t.Errorf("Base(%q) = %v, %v", claimed, b, err)
 		}
 	}
-	if _, err := openRegistry(func(string) string { return "x" }); err == nil || !strings.Contains(err.Error(), registryclient.Variable) {
+	if _, err := openRegistry(func(string) string { return "x" }); err == nil ||
+		!strings.Contains(err.Error(), registryclient.Variable) {
 		t.Errorf("openRegistry with a malformed variable: %v, want an error that names the variable", err)
 	}
 }

@@ -42,14 +42,16 @@ func (f feedChecker) Check(ctx context.Context, c sdk.Claim) error {
 // refusal if one of them is malformed.
 func parseClaim(c sdk.Claim) (id, version string, err error) {
 	if c.Version == "" {
-		return "", "", sdk.Refuse("NuGet package %.100q has no version: add the version to the server document", c.Identifier)
+		return "", "",
+			sdk.Refuse("NuGet package %.100q has no version: add the version to the server document", c.Identifier)
 	}
 	if !isValidID(c.Identifier) {
 		return "", "", sdk.Refuse("identifier %.100q is not a valid NuGet package id", c.Identifier)
 	}
 	version, ok := normalizeVersion(c.Version)
 	if !ok {
-		return "", "", sdk.Refuse("version %.100q of NuGet package %q is not valid: use the form 1.2.3", c.Version, c.Identifier)
+		return "", "",
+			sdk.Refuse("version %.100q of NuGet package %q is not valid: use the form 1.2.3", c.Version, c.Identifier)
 	}
 	return strings.ToLower(c.Identifier), version, nil
 }
@@ -66,13 +68,16 @@ func isValidID(id string) bool {
 func (f feed) checkVersion(ctx context.Context, id, version string, c sdk.Claim) error {
 	versions, err := f.listVersions(ctx, id)
 	if registryclient.Is(err, registryclient.NotFound) || err == nil && len(versions) == 0 {
-		return sdk.Refuse("there is no NuGet package %q: publish it, or correct the identifier in the server document", c.Identifier)
+		return sdk.Refuse("there is no NuGet package %q: publish it, or correct the identifier in the server document",
+			c.Identifier)
 	}
 	if err != nil {
 		return err
 	}
 	if !slices.Contains(versions, version) {
-		return sdk.Refuse("NuGet package %q has no version %.100q: publish it, or correct the version in the server document", c.Identifier, c.Version)
+		return sdk.Refuse(
+			"NuGet package %q has no version %.100q: publish it, or correct the version in the server document",
+			c.Identifier, c.Version)
 	}
 	return nil
 }
@@ -88,5 +93,6 @@ func (f feed) checkReadme(ctx context.Context, id, version string, c sdk.Claim) 
 	if err != nil {
 		return err
 	}
-	return mcpname.Check(readme, c.ServerName, fmt.Sprintf("the readme of NuGet package %q version %.60s", c.Identifier, c.Version))
+	return mcpname.Check(readme, c.ServerName,
+		fmt.Sprintf("the readme of NuGet package %q version %.60s", c.Identifier, c.Version))
 }

@@ -91,7 +91,8 @@ func (f *far) plugin(t *testing.T) feedChecker {
 
 func (f *far) claim(id, version string) sdk.Claim {
 	return sdk.Claim{
-		ServerName: server, RegistryType: "nuget", RegistryBaseURL: f.URL + "/v3/index.json", Identifier: id, Version: version,
+		ServerName: server, RegistryType: "nuget", RegistryBaseURL: f.URL + "/v3/index.json", Identifier: id,
+		Version: version,
 	}
 }
 
@@ -189,12 +190,22 @@ func TestServiceIndexes(t *testing.T) {
 		want    string // empty for no error
 	}{
 		"types in lists": {`{"resources":[{"@id":"%[1]s/v3-flatcontainer","@type":["PackageBaseAddress/3.0.0"]},
-			{"@id":"%[1]s/readmes/{lower_id}/{lower_version}/readme","@type":["ReadmeUriTemplate/6.13.0","Other"]}]}`, false, ""},
-		"no template": {`{"resources":[{"@id":"%[1]s/v3-flatcontainer","@type":"PackageBaseAddress/3.0.0"}]}`, false, ""},
-		"no packages": {`{"resources":[{"@id":"%[1]s/x","@type":"SearchQueryService"}]}%.0[1]s`, false, "lists no resource of type PackageBaseAddress"},
-		"other host":  {`{"resources":[{"@id":"https://api.example.com/x","@type":"PackageBaseAddress/3.0.0"}]}%.0[1]s`, true, "outside the registry"},
+			{"@id":"%[1]s/readmes/{lower_id}/{lower_version}/readme","@type":["ReadmeUriTemplate/6.13.0","Other"]}]}`,
+			false, ""},
+		"no template": {
+			`{"resources":[{"@id":"%[1]s/v3-flatcontainer","@type":"PackageBaseAddress/3.0.0"}]}`, false, "",
+		},
+		"no packages": {
+			`{"resources":[{"@id":"%[1]s/x","@type":"SearchQueryService"}]}%.0[1]s`, false,
+			"lists no resource of type PackageBaseAddress",
+		},
+		"other host": {
+			`{"resources":[{"@id":"https://api.example.com/x","@type":"PackageBaseAddress/3.0.0"}]}%.0[1]s`, true,
+			"outside the registry",
+		},
 		"readme elsewhere": {`{"resources":[{"@id":"%[1]s/v3-flatcontainer","@type":"PackageBaseAddress/3.0.0"},
-			{"@id":"http://169.254.169.254/{lower_id}","@type":"ReadmeUriTemplate/6.13.0"}]}`, true, "outside the registry"},
+			{"@id":"http://169.254.169.254/{lower_id}","@type":"ReadmeUriTemplate/6.13.0"}]}`, true,
+			"outside the registry"},
 		"malformed":   {`{"resources":%.0[1]s`, false, "is malformed"},
 		"wrong types": {`{"resources":[{"@id":1,"@type":{}}]}%.0[1]s`, false, "is malformed"},
 	} {
@@ -232,18 +243,27 @@ func TestHostileAndBrokenFeeds(t *testing.T) {
 		refused bool
 		want    string
 	}{
-		"index throttled":    {"/v3/index.json", answer(429, ""), false, "429"},
-		"index not there":    {"/v3/index.json", answer(404, ""), true, "404"},
-		"index oversized":    {"/v3/index.json", answer(200, big), true, "more than"},
-		"index elsewhere":    {"/v3/index.json", http.RedirectHandler(elsewhere.URL, http.StatusFound).ServeHTTP, true, "returned a redirect"},
+		"index throttled": {"/v3/index.json", answer(429, ""), false, "429"},
+		"index not there": {"/v3/index.json", answer(404, ""), true, "404"},
+		"index oversized": {"/v3/index.json", answer(200, big), true, "more than"},
+		"index elsewhere": {
+			"/v3/index.json", http.RedirectHandler(elsewhere.URL, http.StatusFound).ServeHTTP, true,
+			"returned a redirect",
+		},
 		"versions throttled": {"weather/index.json", answer(429, ""), false, "429"},
 		"versions down":      {"weather/index.json", answer(503, ""), false, "503"},
 		"versions malformed": {"weather/index.json", answer(200, "<html>"), false, "is malformed"},
-		"versions elsewhere": {"weather/index.json", http.RedirectHandler(elsewhere.URL, http.StatusTemporaryRedirect).ServeHTTP, true, "returned a redirect"},
-		"readme throttled":   {"/readme", answer(429, ""), false, "429"},
-		"readme denied":      {"/readme", answer(403, ""), true, "denied access"},
-		"readme oversized":   {"/readme", answer(200, big), true, "more than"},
-		"readme elsewhere":   {"/readme", http.RedirectHandler(elsewhere.URL+"/x", http.StatusFound).ServeHTTP, true, "returned a redirect"},
+		"versions elsewhere": {
+			"weather/index.json", http.RedirectHandler(elsewhere.URL, http.StatusTemporaryRedirect).ServeHTTP, true,
+			"returned a redirect",
+		},
+		"readme throttled": {"/readme", answer(429, ""), false, "429"},
+		"readme denied":    {"/readme", answer(403, ""), true, "denied access"},
+		"readme oversized": {"/readme", answer(200, big), true, "more than"},
+		"readme elsewhere": {
+			"/readme", http.RedirectHandler(elsewhere.URL+"/x", http.StatusFound).ServeHTTP, true,
+			"returned a redirect",
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

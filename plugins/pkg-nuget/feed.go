@@ -38,10 +38,14 @@ func openFeed(ctx context.Context, base *registryclient.Base) (feed, error) {
 	if err := base.JSON(ctx, address, registryclient.Options{}, &index); err != nil {
 		return feed{}, fmt.Errorf("service index: %w", err)
 	}
-	f := feed{base: base, packages: strings.TrimRight(index.findResource(packageContent), "/"), readme: index.findResource(readmeTemplate)}
+	f := feed{
+		base: base, packages: strings.TrimRight(index.findResource(packageContent), "/"),
+		readme: index.findResource(readmeTemplate),
+	}
 	if f.packages == "" {
 		return feed{}, &registryclient.Error{
-			Reason: registryclient.Malformed, Host: base.URL(), Err: errors.New("the service index lists no resource of type " + packageContent),
+			Reason: registryclient.Malformed, Host: base.URL(),
+			Err: errors.New("the service index lists no resource of type " + packageContent),
 		}
 	}
 	if f.readme == "" { // the path on the public feed; older feeds use it without listing it
@@ -85,7 +89,9 @@ type serviceIndex struct {
 // lists no such resource.
 func (s serviceIndex) findResource(kind string) string {
 	for _, resource := range s.Resources {
-		if slices.ContainsFunc(resource.Types, func(t string) bool { return t == kind || strings.HasPrefix(t, kind+"/") }) {
+		if slices.ContainsFunc(resource.Types, func(t string) bool {
+			return t == kind || strings.HasPrefix(t, kind+"/")
+		}) {
 			return resource.ID
 		}
 	}

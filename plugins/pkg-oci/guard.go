@@ -59,7 +59,8 @@ func (g *guard) RoundTrip(r *http.Request) (*http.Response, error) {
 		}
 		return nil, err //nolint:wrapcheck // already classified, with the host in its text
 	}
-	if next := redirectTarget(response); next != nil && !g.mayRedirectTo(next) { // checked here because the library would hide the reason
+	// checked here because the library would hide the reason
+	if next := redirectTarget(response); next != nil && !g.mayRedirectTo(next) {
 		_ = response.Body.Close() // the body is not needed
 		return nil, g.redirectError(hostWithoutPort(next))
 	}

@@ -97,7 +97,8 @@ func TestTokensOfAnotherHost(t *testing.T) {
 			t.Cleanup(tokens.Close)
 			f := newFar(t)
 			f.push(t, "owner/weather", "1.0.0", server)
-			at := strings.Replace(strings.TrimPrefix(tokens.URL, "http://"), "127.0.0.1", "localhost", 1) // the library takes no private address as realm
+			// the library takes no private address as realm
+			at := strings.Replace(strings.TrimPrefix(tokens.URL, "http://"), "127.0.0.1", "localhost", 1)
 			f.withTokens("http://"+at+"/jwt/auth", "never")
 			entry := map[string]any{"baseUrl": f.URL}
 			if c.username != "" {
@@ -199,8 +200,11 @@ func TestRedirectsOfPublicRegistries(t *testing.T) {
 func TestPublicRegistries(t *testing.T) {
 	t.Parallel()
 	for host, want := range map[string]bool{
-		"docker.io": true, "ghcr.io": true, "quay.io": true, "gcr.io": true, "mcr.microsoft.com": true, "europe-docker.pkg.dev": true,
-		"pkg.dev": false, ".pkg.dev": false, "evilpkg.dev": false, "ghcr.io.example.com": false, "": false, "10.0.0.1": false,
+		"docker.io": true, "ghcr.io": true, "quay.io": true, "gcr.io": true, "mcr.microsoft.com": true,
+		"europe-docker.pkg.dev": true,
+		"pkg.dev":               false, ".pkg.dev": false, "evilpkg.dev": false,
+		"ghcr.io.example.com": false, "": false,
+		"10.0.0.1":     false,
 		"ghcr.io:8443": false, "GHCR.IO": false,
 	} {
 		if _, ok := findPublic(host); ok != want {

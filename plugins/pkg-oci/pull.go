@@ -86,7 +86,8 @@ func (p pull) checkIndex(index v1.ImageIndex, server string) error {
 	}
 	switch {
 	case read == 0:
-		return sdk.Refuse("%.200s is a list of manifests that contains no image: publish an image for at least one platform", p.image)
+		return sdk.Refuse(
+			"%.200s is a list of manifests that contains no image: publish an image for at least one platform", p.image)
 	case open != nil:
 		return p.readError(open)
 	}
@@ -118,7 +119,8 @@ func readLabel(image v1.Image) (string, error) {
 			Labels map[string]string `json:"Labels"`
 		} `json:"config"`
 	}
-	if json.Unmarshal(text, &configuration) != nil { // the digest matches, so the image has no valid configuration and no label
+	// the digest matches, so the image has no valid configuration and no label
+	if json.Unmarshal(text, &configuration) != nil {
 		configuration.Config.Labels = nil
 	}
 	return configuration.Config.Labels[serverLabel], nil
@@ -130,7 +132,8 @@ func (p pull) compareLabel(claimed, server string) error {
 	case server:
 		return nil
 	case "":
-		return sdk.Refuse("image %.200s has no label %s: publish an image with the label %q", p.image, serverLabel, server)
+		return sdk.Refuse("image %.200s has no label %s: publish an image with the label %q", p.image,
+			serverLabel, server)
 	}
 	return sdk.Refuse("label %s of image %.120s is %.80q, it must be %q", serverLabel, p.image, claimed, server)
 }
@@ -152,17 +155,22 @@ func (p pull) manifestError(err error) error {
 		if hasCode(answer, transport.TooManyRequestsErrorCode) {
 			return p.readError(err)
 		}
-		return sdk.Refuse("there is no image %.300s, or it is not public: make it public, or correct the identifier in the server document", p.image)
+		return sdk.Refuse(
+			"there is no image %.300s, or it is not public: make it public, or correct the identifier in the server document", p.image)
 	case !isManifestRequest(answer.Request) || isTransient(answer.StatusCode):
 		return p.readError(err)
 	case answer.StatusCode != http.StatusNotFound:
-		return sdk.Refuse("%s returned status %d for image %.250s: correct the identifier in the server document", p.image.host, answer.StatusCode, p.image)
+		return sdk.Refuse("%s returned status %d for image %.250s: correct the identifier in the server document",
+			p.image.host, answer.StatusCode, p.image)
 	case hasCode(answer, transport.NameUnknownErrorCode):
-		return sdk.Refuse("there is no image %.300s: publish it, or correct the identifier in the server document", p.image)
+		return sdk.Refuse(
+			"there is no image %.300s: publish it, or correct the identifier in the server document", p.image)
 	case p.image.digest != "":
-		return sdk.Refuse("image %.250s has no manifest with digest %.100s: correct the digest in the server document", p.image, p.image.digest)
+		return sdk.Refuse("image %.250s has no manifest with digest %.100s: correct the digest in the server document",
+			p.image, p.image.digest)
 	}
-	return sdk.Refuse("image %.250s has no tag %.128q: publish it, or correct the version in the server document", p.image, p.reference.Identifier())
+	return sdk.Refuse("image %.250s has no tag %.128q: publish it, or correct the version in the server document",
+		p.image, p.reference.Identifier())
 }
 
 // isManifestRequest reports whether r requests a manifest. A 404 for another path means that the

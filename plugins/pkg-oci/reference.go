@@ -65,10 +65,12 @@ func (i *image) applyBaseURL(base string) error {
 	}
 	u, err := url.Parse(base)
 	if err != nil || u.Host == "" || u.User != nil || u.RawQuery != "" || u.Fragment != "" {
-		return sdk.Refuse("registryBaseUrl %q is not the URL of a registry: use the form https://registry.example.com", base)
+		return sdk.Refuse(
+			"registryBaseUrl %q is not the URL of a registry: use the form https://registry.example.com", base)
 	}
 	if i.host != "" && i.host != canonicalHost(u.Host) {
-		return sdk.Refuse("the identifier names an image of %s, but registryBaseUrl is %q: make them equal", i.host, base)
+		return sdk.Refuse("the identifier names an image of %s, but registryBaseUrl is %q: make them equal",
+			i.host, base)
 	}
 	folder := strings.Trim(u.Path, "/")
 	if i.host == "" && folder != "" {
@@ -88,7 +90,9 @@ func (i *image) applyVersion(version string) error {
 	case strings.HasPrefix(version, digestPrefix) && i.digest == "":
 		i.digest = version
 	case strings.HasPrefix(version, digestPrefix) && i.digest != version:
-		return sdk.Refuse("the identifier names the digest %s, but the version is %s: omit one of them, or make them equal", i.digest, version)
+		return sdk.Refuse(
+			"the identifier names the digest %s, but the version is %s: omit one of them, or make them equal",
+			i.digest, version)
 	case strings.HasPrefix(version, digestPrefix):
 	case i.tag == "":
 		i.tag = version

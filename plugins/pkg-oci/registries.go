@@ -80,7 +80,10 @@ func remoteOptions(ctx context.Context, g *guard) []remote.Option {
 // newGuard returns the guard of one check of an image in the registry.
 func newGuard(base *registryclient.Base, at name.Registry, scheme string) *guard {
 	known, _ := findPublic(canonicalHost(at.RegistryStr()))
-	g := &guard{base: base, scheme: scheme, host: hostWithoutPort(&url.URL{Scheme: scheme, Host: at.RegistryStr()}), blobs: known.blobs}
+	g := &guard{
+		base: base, scheme: scheme, host: hostWithoutPort(&url.URL{Scheme: scheme, Host: at.RegistryStr()}),
+		blobs: known.blobs,
+	}
 	if known.token != "" {
 		g.tokenHosts = []string{known.token}
 	}

@@ -109,7 +109,9 @@ func (f *far) push(t *testing.T, repository, tag string, values ...string) strin
 	var index v1.ImageIndex = empty.Index
 	for i, image := range images {
 		index = mutate.AppendManifests(index, mutate.IndexAddendum{
-			Add: image, Descriptor: v1.Descriptor{Platform: &v1.Platform{OS: "linux", Architecture: fmt.Sprint("a", i)}},
+			Add: image, Descriptor: v1.Descriptor{
+				Platform: &v1.Platform{OS: "linux", Architecture: fmt.Sprint("a", i)},
+			},
 		})
 	}
 	if err := remote.WriteIndex(reference, index); err != nil {

@@ -30,7 +30,9 @@ var (
 type registry struct{ client *registryclient.Client }
 
 func openRegistry(environment func(string) string) (registry, error) {
-	client, err := registryclient.Open(registryclient.Config{Defaults: []string{"https://pypi.org"}, Environment: environment})
+	client, err := registryclient.Open(registryclient.Config{
+		Defaults: []string{"https://pypi.org"}, Environment: environment,
+	})
 	return registry{client}, err
 }
 
@@ -73,7 +75,9 @@ func fetchDescription(ctx context.Context, base *registryclient.Base, c sdk.Clai
 		} `json:"info"`
 	}
 	project := "pypi/" + url.PathEscape(c.Identifier)
-	err := base.JSON(ctx, project+"/"+url.PathEscape(c.Version)+"/json", registryclient.Options{MaxBytes: maxRelease}, &release)
+	err := base.JSON(ctx, project+"/"+url.PathEscape(c.Version)+"/json", registryclient.Options{
+		MaxBytes: maxRelease,
+	}, &release)
 	switch {
 	case registryclient.Is(err, registryclient.NotFound):
 		return "", refuseMissing(ctx, base, project, c)
@@ -93,7 +97,9 @@ func refuseMissing(ctx context.Context, base *registryclient.Base, project strin
 	case err != nil && !registryclient.Is(err, registryclient.TooLarge):
 		return err
 	case err == nil && !there:
-		return sdk.Refuse("there is no PyPI package %q: publish it, or correct the identifier in the server document", c.Identifier)
+		return sdk.Refuse("there is no PyPI package %q: publish it, or correct the identifier in the server document",
+			c.Identifier)
 	}
-	return sdk.Refuse("PyPI package %q has no version %q: publish it, or correct the version in the server document", c.Identifier, c.Version)
+	return sdk.Refuse("PyPI package %q has no version %q: publish it, or correct the version in the server document",
+		c.Identifier, c.Version)
 }

@@ -69,7 +69,9 @@ func respond(w http.ResponseWriter, name, description string) {
 	if description == "" {
 		text = nil
 	}
-	info := map[string]any{"name": name, "description": text, "description_content_type": "text/markdown", "yanked": false}
+	info := map[string]any{
+		"name": name, "description": text, "description_content_type": "text/markdown", "yanked": false,
+	}
 	w.Header().Set("Content-Type", "application/json")
 	_ = json.NewEncoder(w).Encode(map[string]any{"info": info, "last_serial": 1, "urls": []any{}}) // as above
 }
@@ -81,7 +83,8 @@ func openFake(t *testing.T, handler http.HandlerFunc) (registry, string) {
 
 func newClaim(baseURL, identifier, version string) sdk.Claim {
 	return sdk.Claim{
-		ServerName: serverName, RegistryType: "pypi", RegistryBaseURL: baseURL, Identifier: identifier, Version: version,
+		ServerName: serverName, RegistryType: "pypi", RegistryBaseURL: baseURL, Identifier: identifier,
+		Version: version,
 	}
 }
 
@@ -91,7 +94,8 @@ func TestContract(t *testing.T) {
 		r, base := openFake(t, servePublic)
 		busy := newClaim(base, "busy", "1.0.0")
 		return sdktest.Ownership{
-			Plugin: r, Owned: newClaim(base, "example-weather", "1.0.0"), Transient: &busy, RetryAfter: 30 * time.Second,
+			Plugin: r, Owned: newClaim(base, "example-weather", "1.0.0"), Transient: &busy,
+			RetryAfter: 30 * time.Second,
 			Refused: map[string]sdk.Claim{
 				"the package does not exist": newClaim(base, "no-such", "1.0.0"),
 				"the version does not exist": newClaim(base, "example-weather", "3.0.0"),
@@ -109,8 +113,10 @@ func TestMisbehaviour(t *testing.T) {
 	t.Parallel()
 	sdktest.RunMisbehaviour(t, sdktest.PackageRegistry{
 		ReportsRetryAfter: true,
-		Open:              func(environment func(string) string) (sdk.Ownership, error) { return openRegistry(environment) },
-		Claim:             func(baseURL string) sdk.Claim { return newClaim(baseURL, "example-weather", "1.0.0") },
+		Open: func(environment func(string) string) (sdk.Ownership, error) {
+			return openRegistry(environment)
+		},
+		Claim: func(baseURL string) sdk.Claim { return newClaim(baseURL, "example-weather", "1.0.0") },
 	})
 }
 
@@ -124,13 +130,16 @@ func TestSentences(t *testing.T) {
 		`version 1.1.0 does not claim the server: publish`:      newClaim(base, "example-weather", "1.1.0"),
 		`claims "com.example/weather-pro": publish`:             newClaim(base, "example-weather", "1.2.0"),
 	})
-	for _, c := range []sdk.Claim{newClaim(base, "Example_Weather", "1.0.0"), newClaim(base, "example-weather", "2.0rc1+a")} {
+	for _, c := range []sdk.Claim{
+		newClaim(base, "Example_Weather", "1.0.0"), newClaim(base, "example-weather", "2.0rc1+a"),
+	} {
 		if err := r.Check(t.Context(), c); err != nil {
 			t.Errorf("Check(%s %s) = %v, want no error", c.Identifier, c.Version, err)
 		}
 	}
 	var busy *registryclient.Error
-	if err := r.Check(t.Context(), newClaim(base, "busy", "1.0.0")); !errors.As(err, &busy) || busy.RetryAfter.Seconds() != 30 {
+	if err := r.Check(t.Context(), newClaim(base, "busy", "1.0.0")); !errors.As(err, &busy) ||
+		busy.RetryAfter.Seconds() != 30 {
 		t.Errorf("throttled: Check = %v, want an error that requests a delay of 30 s", err)
 	}
 }
@@ -139,16 +148,20 @@ func TestSentences(t *testing.T) {
 // a URL.
 func TestMalformedClaimsAreNotRequested(t *testing.T) {
 	t.Parallel()
-	r, base := openFake(t, func(_ http.ResponseWriter, r *http.Request) { t.Errorf("the registry got a request for %s", r.URL) })
+	r, base := openFake(t, func(_ http.ResponseWriter, r *http.Request) {
+		t.Errorf("the registry got a request for %s", r.URL)
+	})
 	var tricks []sdk.Claim
 	for _, identifier := range []string{
-		"", ".", "..", "../x", "a/b", "a/../b", "-a", "a-", ".a", "_a", "a b", "a%2fb", "a?b", "a#b", "a\\b", "a\n", "http://x", "ä", "a[extra]",
+		"", ".", "..", "../x", "a/b", "a/../b", "-a", "a-", ".a", "_a", "a b", "a%2fb", "a?b", "a#b", "a\\b", "a\n",
+		"http://x", "ä", "a[extra]",
 		strings.Repeat("a", maxName+1),
 	} {
 		tricks = append(tricks, newClaim(base, identifier, "1.0.0"))
 	}
 	for _, version := range []string{
-		"", ".", "..", "../1", "1/json", "1.0 ", "1?x", "1#x", "==1.0", ">=1", "1.0\n", "1%2e", strings.Repeat("1", maxVersion+1),
+		"", ".", "..", "../1", "1/json", "1.0 ", "1?x", "1#x", "==1.0", ">=1", "1.0\n", "1%2e",
+		strings.Repeat("1", maxVersion+1),
 	} {
 		tricks = append(tricks, newClaim(base, "example-weather", version))
 	}
@@ -166,7 +179,8 @@ func TestPublicRegistryIsTheDefault(t *testing.T) {
 			t.Errorf("Base(%q) = %v, %v", claimed, b, err)
 		}
 	}
-	if _, err := openRegistry(func(string) string { return "x" }); err == nil || !strings.Contains(err.Error(), registryclient.Variable) {
+	if _, err := openRegistry(func(string) string { return "x" }); err == nil ||
+		!strings.Contains(err.Error(), registryclient.Variable) {
 		t.Errorf("openRegistry with a malformed variable: %v, want an error that names the variable", err)
 	}
 }

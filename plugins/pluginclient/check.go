@@ -73,9 +73,11 @@ func CheckFailed(cause error) *fault.Error {
 func UnsupportedType(named string, known []string) *fault.Error {
 	named = printablePrefix(named, handshake.MaxRegistryType)
 	if len(known) == 0 {
-		return fault.Newf(fault.Unsupported, "packages of registry type %q cannot be checked, and no type can", named).WithCode(ownership.CodeUnsupportedType)
+		return fault.Newf(fault.Unsupported, "packages of registry type %q cannot be checked, and no type can", named).
+			WithCode(ownership.CodeUnsupportedType)
 	}
-	return fault.Newf(fault.Unsupported, "packages of registry type %q cannot be checked, only those of %s", named, strings.Join(known, ", ")).WithCode(ownership.CodeUnsupportedType)
+	return fault.Newf(fault.Unsupported, "packages of registry type %q cannot be checked, only those of %s", named,
+		strings.Join(known, ", ")).WithCode(ownership.CodeUnsupportedType)
 }
 
 func notOwned(sentence string) error {

@@ -37,11 +37,13 @@ func Deliver(ctx context.Context, conn grpc.ClientConnInterface, d Description, 
 // DeliveryFailed returns the fault for a message that was not delivered. Only the log shows the
 // cause.
 func DeliveryFailed(cause error) *fault.Error {
-	return fault.Wrap(fault.Unavailable, "the message could not be delivered, try again later", cause).WithCode(courier.CodeDeliveryFailed)
+	return fault.Wrap(fault.Unavailable, "the message could not be delivered, try again later", cause).
+		WithCode(courier.CodeDeliveryFailed)
 }
 
 func unsupportedChannel(channel courier.Channel) error {
-	return fault.Newf(fault.Unsupported, "the courier plugin does not support the channel %q", printablePrefix(string(channel), handshake.MaxRegistryType)).WithCode(courier.CodeUnsupportedChannel)
+	return fault.Newf(fault.Unsupported, "the courier plugin does not support the channel %q",
+		printablePrefix(string(channel), handshake.MaxRegistryType)).WithCode(courier.CodeUnsupportedChannel)
 }
 
 func deliverRequest(m courier.Message) *pluginv1.DeliverRequest {

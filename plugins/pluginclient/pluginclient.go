@@ -70,7 +70,9 @@ func Describe(ctx context.Context, conn grpc.ClientConnInterface) (Description, 
 // CheckHealth calls the gRPC health service of the plugin at conn. It returns an error for any
 // response other than SERVING.
 func CheckHealth(ctx context.Context, conn grpc.ClientConnInterface) error {
-	answer, err := grpc_health_v1.NewHealthClient(conn).Check(ctx, &grpc_health_v1.HealthCheckRequest{Service: handshake.Health})
+	answer, err := grpc_health_v1.NewHealthClient(conn).Check(ctx, &grpc_health_v1.HealthCheckRequest{
+		Service: handshake.Health,
+	})
 	if err != nil {
 		return fmt.Errorf("health check failed: %w", shortenError(err))
 	}
@@ -100,12 +102,16 @@ func parseChannels(named []pluginv1.Channel) ([]courier.Channel, error) {
 
 func parseRegistryTypes(named []string) ([]string, error) {
 	if len(named) == 0 || len(named) > handshake.MaxRegistryTypes {
-		return nil, fmt.Errorf("the ownership plugin lists %d registry types, it must list 1 to %d", len(named), handshake.MaxRegistryTypes)
+		return nil,
+			fmt.Errorf("the ownership plugin lists %d registry types, it must list 1 to %d", len(named),
+				handshake.MaxRegistryTypes)
 	}
 	types := slices.Clone(named)
 	for _, name := range types {
 		if name == "" || name != printablePrefix(name, handshake.MaxRegistryType) {
-			return nil, fmt.Errorf("the ownership plugin lists the registry type %q, which is empty, too long or not printable", printablePrefix(name, handshake.MaxRegistryType))
+			return nil,
+				fmt.Errorf("the ownership plugin lists the registry type %q, which is empty, too long or not printable",
+					printablePrefix(name, handshake.MaxRegistryType))
 		}
 	}
 	slices.Sort(types)

@@ -42,7 +42,9 @@ func (a fixedResponse) Invoke(_ context.Context, _ string, _, reply any, _ ...gr
 	return a.err
 }
 
-func (fixedResponse) NewStream(context.Context, *grpc.StreamDesc, string, ...grpc.CallOption) (grpc.ClientStream, error) {
+func (fixedResponse) NewStream(
+	context.Context, *grpc.StreamDesc, string, ...grpc.CallOption,
+) (grpc.ClientStream, error) {
 	return nil, errors.New("streams are not supported")
 }
 
@@ -59,19 +61,42 @@ func TestDescribe(t *testing.T) {
 		wrong    string
 	}{
 		"a courier with repeated channels": {
-			&pluginv1.DescribeResponse{Kind: pluginv1.Kind_KIND_COURIER, Version: "1\n" + strings.Repeat("é", 40), Channels: []pluginv1.Channel{sms, 77, email, sms}},
-			Description{Kind: Courier, Version: "1 " + strings.Repeat("é", 31), Channels: []courier.Channel{courier.Email, courier.SMS}}, "",
+			&pluginv1.DescribeResponse{
+				Kind: pluginv1.Kind_KIND_COURIER, Version: "1\n" + strings.Repeat("é", 40),
+				Channels: []pluginv1.Channel{sms, 77, email, sms},
+			},
+			Description{
+				Kind: Courier, Version: "1 " + strings.Repeat("é", 31), Channels: []courier.Channel{
+					courier.Email, courier.SMS,
+				},
+			}, "",
 		},
 		"an ownership plugin with repeated types": {
-			&pluginv1.DescribeResponse{Kind: pluginv1.Kind_KIND_OWNERSHIP, RegistryTypes: []string{"oci", "npm", "oci"}},
+			&pluginv1.DescribeResponse{
+				Kind: pluginv1.Kind_KIND_OWNERSHIP, RegistryTypes: []string{"oci", "npm", "oci"},
+			},
 			Description{Kind: Ownership, RegistryTypes: []string{"npm", "oci"}}, "",
 		},
-		"a description without a kind":      {&pluginv1.DescribeResponse{}, Description{}, "the unknown kind 0"},
-		"a courier without a known channel": {&pluginv1.DescribeResponse{Kind: pluginv1.Kind_KIND_COURIER, Channels: []pluginv1.Channel{77}}, Description{}, "lists no known channel"},
-		"an ownership plugin without types": {&pluginv1.DescribeResponse{Kind: pluginv1.Kind_KIND_OWNERSHIP}, Description{}, "lists 0 registry types"},
-		"an empty registry type":            {&pluginv1.DescribeResponse{Kind: pluginv1.Kind_KIND_OWNERSHIP, RegistryTypes: []string{""}}, Description{}, "empty"},
-		"a registry type with a tab":        {&pluginv1.DescribeResponse{Kind: pluginv1.Kind_KIND_OWNERSHIP, RegistryTypes: []string{"a\tb"}}, Description{}, "not printable"},
-		"too many registry types":           {&pluginv1.DescribeResponse{Kind: pluginv1.Kind_KIND_OWNERSHIP, RegistryTypes: many}, Description{}, "lists 65"},
+		"a description without a kind": {&pluginv1.DescribeResponse{}, Description{}, "the unknown kind 0"},
+		"a courier without a known channel": {
+			&pluginv1.DescribeResponse{Kind: pluginv1.Kind_KIND_COURIER, Channels: []pluginv1.Channel{77}},
+			Description{}, "lists no known channel",
+		},
+		"an ownership plugin without types": {
+			&pluginv1.DescribeResponse{Kind: pluginv1.Kind_KIND_OWNERSHIP}, Description{}, "lists 0 registry types",
+		},
+		"an empty registry type": {
+			&pluginv1.DescribeResponse{Kind: pluginv1.Kind_KIND_OWNERSHIP, RegistryTypes: []string{""}},
+			Description{}, "empty",
+		},
+		"a registry type with a tab": {
+			&pluginv1.DescribeResponse{Kind: pluginv1.Kind_KIND_OWNERSHIP, RegistryTypes: []string{"a\tb"}},
+			Description{}, "not printable",
+		},
+		"too many registry types": {
+			&pluginv1.DescribeResponse{Kind: pluginv1.Kind_KIND_OWNERSHIP, RegistryTypes: many},
+			Description{}, "lists 65",
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -100,7 +125,9 @@ func TestCheckHealth(t *testing.T) {
 	if err := CheckHealth(t.Context(), fixedResponse{message: not}); err == nil {
 		t.Error("not serving: no error")
 	}
-	if err := CheckHealth(t.Context(), fixedResponse{err: status.Error(codes.DeadlineExceeded, "late")}); !errors.Is(err, context.DeadlineExceeded) {
+	if err := CheckHealth(t.Context(), fixedResponse{
+		err: status.Error(codes.DeadlineExceeded, "late"),
+	}); !errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("late: %v", err)
 	}
 }
@@ -110,8 +137,10 @@ func TestDeliverConvertsStatusesToFaults(t *testing.T) {
 	d := Description{Kind: Courier, Channels: []courier.Channel{courier.Email}}
 	m := couriertest.Code(courier.Email, "042917")
 	for code, want := range map[codes.Code]fault.Kind{
-		codes.Unimplemented: fault.Unsupported, codes.Unavailable: fault.Unavailable, codes.InvalidArgument: fault.Unavailable,
-		codes.Internal: fault.Unavailable, codes.ResourceExhausted: fault.Unavailable, codes.Canceled: fault.Unavailable,
+		codes.Unimplemented: fault.Unsupported, codes.Unavailable: fault.Unavailable,
+		codes.InvalidArgument: fault.Unavailable,
+		codes.Internal:        fault.Unavailable, codes.ResourceExhausted: fault.Unavailable,
+		codes.Canceled: fault.Unavailable,
 	} {
 		err := Deliver(t.Context(), fixedResponse{err: status.Error(code, m.Recipient+" got 042917")}, d, m)
 		if !fault.Is(err, want) || strings.Contains(err.Error(), m.Code) || strings.Contains(err.Error(), m.Recipient) {
@@ -128,7 +157,11 @@ func TestCheckOwnershipConvertsResponsesToFaults(t *testing.T) {
 	d := Description{Kind: Ownership, RegistryTypes: []string{"npm"}}
 	c := ownership.Claim{ServerName: "a/b", RegistryType: "npm", Identifier: "b"}
 	refusal := func(sentence string) fixedResponse {
-		return fixedResponse{message: &pluginv1.CheckResponse{Verdict: &pluginv1.CheckResponse_Refused{Refused: &pluginv1.Refused{Sentence: sentence}}}}
+		return fixedResponse{
+			message: &pluginv1.CheckResponse{
+				Verdict: &pluginv1.CheckResponse_Refused{Refused: &pluginv1.Refused{Sentence: sentence}},
+			},
+		}
 	}
 	for name, test := range map[string]struct {
 		answer fixedResponse
@@ -137,10 +170,18 @@ func TestCheckOwnershipConvertsResponsesToFaults(t *testing.T) {
 	}{
 		"a refusal":                    {refusal("no such package"), fault.Invalid, "no such package"},
 		"a refusal without a sentence": {refusal(" \n"), fault.Invalid, "does not claim"},
-		"a refusal that is too long":   {refusal(strings.Repeat("x", 10_000)), fault.Invalid, strings.Repeat("x", maxRefusal)},
-		"a response without a result":  {fixedResponse{message: &pluginv1.CheckResponse{}}, fault.Unavailable, "neither owned nor refused"},
-		"the status Unimplemented":     {fixedResponse{err: status.Error(codes.Unimplemented, "x")}, fault.Unsupported, "npm"},
-		"the status Unavailable":       {fixedResponse{err: status.Error(codes.Unavailable, "503")}, fault.Unavailable, "503"},
+		"a refusal that is too long": {
+			refusal(strings.Repeat("x", 10_000)), fault.Invalid, strings.Repeat("x", maxRefusal),
+		},
+		"a response without a result": {
+			fixedResponse{message: &pluginv1.CheckResponse{}}, fault.Unavailable, "neither owned nor refused",
+		},
+		"the status Unimplemented": {
+			fixedResponse{err: status.Error(codes.Unimplemented, "x")}, fault.Unsupported, "npm",
+		},
+		"the status Unavailable": {
+			fixedResponse{err: status.Error(codes.Unavailable, "503")}, fault.Unavailable, "503",
+		},
 	} {
 		err := CheckOwnership(t.Context(), test.answer, d, c)
 		if !fault.Is(err, test.kind) || !strings.Contains(err.Error(), test.want) || len(err.Error()) > maxRefusal+100 {
@@ -153,13 +194,18 @@ func TestRetryDelayIsBounded(t *testing.T) {
 	t.Parallel()
 	d := Description{Kind: Ownership, RegistryTypes: []string{"npm"}}
 	for requested, want := range map[time.Duration]time.Duration{
-		-time.Second: 0, 0: 0, 1500 * time.Millisecond: 1500 * time.Millisecond, 24 * time.Hour: 24 * time.Hour, 2000 * time.Hour: 24 * time.Hour,
+		-time.Second: 0, 0: 0, 1500 * time.Millisecond: 1500 * time.Millisecond, 24 * time.Hour: 24 * time.Hour,
+		2000 * time.Hour: 24 * time.Hour,
 	} {
-		busy, err := status.New(codes.Unavailable, "busy").WithDetails(&errdetails.RetryInfo{RetryDelay: durationpb.New(requested)})
+		busy, err := status.New(codes.Unavailable, "busy").WithDetails(&errdetails.RetryInfo{
+			RetryDelay: durationpb.New(requested),
+		})
 		if err != nil {
 			t.Fatal(err)
 		}
-		err = CheckOwnership(t.Context(), fixedResponse{err: busy.Err()}, d, ownership.Claim{ServerName: "a/b", RegistryType: "npm", Identifier: "b"})
+		err = CheckOwnership(t.Context(), fixedResponse{err: busy.Err()}, d, ownership.Claim{
+			ServerName: "a/b", RegistryType: "npm", Identifier: "b",
+		})
 		if f, ok := fault.As(err); !ok || f.Kind != fault.Unavailable || f.RetryAfter != want {
 			t.Errorf("with a delay of %s: Check = %v, want a fault with the delay %s", requested, err, want)
 		}
@@ -179,7 +225,8 @@ func TestPluginTextIsShortAndPrintable(t *testing.T) {
 			t.Fatalf("clean is not idempotent on %q", got)
 		}
 	})
-	if got := shortenError(status.Error(codes.Internal, strings.Repeat("x", 1<<20))).Error(); len(got) > handshake.MaxErrorText {
+	if got := shortenError(status.Error(codes.Internal, strings.Repeat("x", 1<<20))).
+		Error(); len(got) > handshake.MaxErrorText {
 		t.Errorf("error of %d bytes, want at most %d", len(got), handshake.MaxErrorText)
 	}
 }

@@ -110,7 +110,9 @@ type courierServer struct {
 	courier Courier
 }
 
-func (s courierServer) Deliver(ctx context.Context, request *pluginv1.DeliverRequest) (_ *pluginv1.DeliverResponse, err error) {
+func (s courierServer) Deliver(
+	ctx context.Context, request *pluginv1.DeliverRequest,
+) (_ *pluginv1.DeliverResponse, err error) {
 	defer recoverPanic(&err)
 	m, err := s.parseMessage(request)
 	if err != nil {
@@ -133,7 +135,8 @@ func (s courierServer) parseMessage(request *pluginv1.DeliverRequest) (Message, 
 		m.Channel = SMS
 	}
 	if !s.servesChannel(m.Channel) {
-		return Message{}, status.Error(codes.Unimplemented, fmt.Sprintf("channel %s is not supported", request.GetChannel()))
+		return Message{},
+			status.Error(codes.Unimplemented, fmt.Sprintf("channel %s is not supported", request.GetChannel()))
 	}
 	switch content := request.GetContent().(type) {
 	case *pluginv1.DeliverRequest_OneTimeCode:

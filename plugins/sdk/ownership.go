@@ -99,7 +99,9 @@ type ownershipServer struct {
 	ownership Ownership
 }
 
-func (s ownershipServer) Check(ctx context.Context, request *pluginv1.CheckRequest) (_ *pluginv1.CheckResponse, err error) {
+func (s ownershipServer) Check(
+	ctx context.Context, request *pluginv1.CheckRequest,
+) (_ *pluginv1.CheckResponse, err error) {
 	defer recoverPanic(&err)
 	if !slices.Contains(s.ownership.RegistryTypes(), request.GetRegistryType()) {
 		return nil, status.Error(codes.Unimplemented, "the plugin does not support this registry type")

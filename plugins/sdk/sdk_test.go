@@ -62,7 +62,9 @@ func (m *memoryCourier) delivered() []sdktest.Delivery {
 	defer m.mu.Unlock()
 	var all []sdktest.Delivery
 	for _, message := range m.kept {
-		all = append(all, sdktest.Delivery{Channel: message.Channel, Recipient: message.Recipient, Code: message.Code, Text: message.Text})
+		all = append(all, sdktest.Delivery{
+			Channel: message.Channel, Recipient: message.Recipient, Code: message.Code, Text: message.Text,
+		})
 	}
 	return all
 }
@@ -94,12 +96,16 @@ func (registry) Check(ctx context.Context, c sdk.Claim) error {
 func TestOwnershipContract(t *testing.T) {
 	t.Parallel()
 	sdktest.RunOwnership(t, func(*testing.T) sdktest.Ownership {
-		owned := sdk.Claim{ServerName: "com.example/weather", RegistryType: "npm", Identifier: "weather", Version: "1.0.0"}
+		owned := sdk.Claim{
+			ServerName: "com.example/weather", RegistryType: "npm", Identifier: "weather", Version: "1.0.0",
+		}
 		package2, version2, busy := owned, owned, owned
 		package2.Identifier, version2.Version, busy.Identifier = "rain", "2.0.0", "busy"
 		return sdktest.Ownership{
 			Plugin: registry{}, Owned: owned, Transient: &busy,
-			Refused: map[string]sdk.Claim{"the package does not exist": package2, "the version does not exist": version2},
+			Refused: map[string]sdk.Claim{
+				"the package does not exist": package2, "the version does not exist": version2,
+			},
 		}
 	})
 }
@@ -139,7 +145,10 @@ func TestMalformedRequestsAreRefused(t *testing.T) {
 		"no code": {newRequest(func(r *pluginv1.DeliverRequest) {
 			r.Content = &pluginv1.DeliverRequest_OneTimeCode{}
 		}), codes.InvalidArgument},
-		"no text": {newRequest(func(r *pluginv1.DeliverRequest) { r.Content = &pluginv1.DeliverRequest_Notice{} }), codes.InvalidArgument},
+		"no text": {
+			newRequest(func(r *pluginv1.DeliverRequest) { r.Content = &pluginv1.DeliverRequest_Notice{} }),
+			codes.InvalidArgument,
+		},
 	} {
 		if _, err := client.Deliver(t.Context(), c.request); status.Code(err) != c.want {
 			t.Errorf("%s: status = %v, want %v", name, err, c.want)
@@ -156,9 +165,11 @@ func TestFailures(t *testing.T) {
 		fail func(context.Context) error
 		want codes.Code
 	}{
-		"error":            {func(context.Context) error { return errors.New("away \xff") }, codes.Unavailable},
-		"panic":            {func(context.Context) error { panic("042917") }, codes.Internal},
-		"nil pointer":      {func(context.Context) error { var m *memoryCourier; return m.fail(context.Background()) }, codes.Internal},
+		"error": {func(context.Context) error { return errors.New("away \xff") }, codes.Unavailable},
+		"panic": {func(context.Context) error { panic("042917") }, codes.Internal},
+		"nil pointer": {
+			func(context.Context) error { var m *memoryCourier; return m.fail(context.Background()) }, codes.Internal,
+		},
 		"deadline of more": {func(context.Context) error { return context.DeadlineExceeded }, codes.Unavailable},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -205,7 +216,8 @@ func TestLoggerWritesTheHostsForm(t *testing.T) {
 	if err := errors.Join(decoder.Decode(&first), decoder.Decode(&second)); err != nil {
 		t.Fatal(err)
 	}
-	if first["@level"] != "warn" || first["@message"] != "slow" || first["took"] != 3.0 || first["at"] != "1970-01-01T00:00:00Z" {
+	if first["@level"] != "warn" || first["@message"] != "slow" || first["took"] != 3.0 ||
+		first["at"] != "1970-01-01T00:00:00Z" {
 		t.Errorf("first line = %v", first)
 	}
 	stamp, _ := first["@timestamp"].(string)
@@ -268,12 +280,15 @@ func (waiting) Check(_ context.Context, c sdk.Claim) error {
 
 func TestTimeToRetryReachesTheHost(t *testing.T) {
 	t.Parallel()
-	client, server := plugin.TestPluginGRPCConn(t, false, handshake.Versions(sdk.OwnershipPlugin(waiting{}))[handshake.Version1])
+	client, server := plugin.TestPluginGRPCConn(t, false,
+		handshake.Versions(sdk.OwnershipPlugin(waiting{}))[handshake.Version1])
 	t.Cleanup(func() {
 		_ = client.Close() // the server goes down with it
 		<-server.DoneCh
 	})
-	for asked, want := range map[string]time.Duration{"": 0, "-1s": 0, "1500ms": 1500 * time.Millisecond, "2000h": 2000 * time.Hour} {
+	for asked, want := range map[string]time.Duration{
+		"": 0, "-1s": 0, "1500ms": 1500 * time.Millisecond, "2000h": 2000 * time.Hour,
+	} {
 		_, err := pluginv1.NewOwnershipClient(client.Conn).Check(t.Context(), &pluginv1.CheckRequest{
 			ServerName: "com.example/weather", RegistryType: "npm", Identifier: "weather", Version: asked,
 		})

@@ -22,8 +22,8 @@ type Act struct {
 	Version    string // empty for all versions
 	Reason     string // why it was refused; empty if it succeeded
 	Warning    string // what was accepted with a warning (contract R-56); empty for nothing
-	// Review is the review that the act submitted or decided; empty for none. Rule is the rule that
-	// approved it without a person.
+	// Review is the review that the act submitted or decided; otherwise empty. Rule is the rule
+	// that approved it without a person.
 	Review review.ID
 	Rule   review.RuleID
 	Note   string // why the caller made it, in the caller's words; empty for nothing

@@ -9,19 +9,21 @@ import (
 	"github.com/tollgate-dev/tollgate/core/registry/publisher"
 )
 
-// Authority identifies callers, once for each request, where it arrives. It is safe for concurrent use.
+// Authority identifies callers, once for each request, where it arrives. It is safe for concurrent
+// use.
 type Authority interface {
-	// Identify returns the caller to whom an access token belongs, for a request from an address. It
-	// returns fault.Unauthenticated when the token is missing, unknown, expired or of a session that has
-	// ended, and fault.Unavailable when the database is not available.
+	// Identify returns the caller to whom an access token belongs, for a request from an address.
+	// It returns fault.Unauthenticated when the token is missing, unknown, expired or of a session
+	// that has ended, and fault.Unavailable when the database is not available.
 	Identify(ctx context.Context, token string, from netip.Addr) (Caller, error)
-	// IdentifySession returns the person of a session that was found by other means than a token. The
-	// errors are those of Identify.
+	// IdentifySession returns the person of a session that was found by other means than a token.
+	// The errors are those of Identify.
 	IdentifySession(ctx context.Context, id string, from netip.Addr) (Caller, error)
 }
 
-// Caller is who calls a use case: a person with a session, a publisher without one, or an operator. An
-// Authority makes it from what a request proves; it cannot be changed. The zero value may do nothing.
+// Caller is who calls a use case: a person with a session, a publisher without one, or an operator.
+// An Authority makes it from what a request proves; it cannot be changed. The zero value may do
+// nothing.
 type Caller struct {
 	kind      kind
 	holder    registry.Holder
@@ -47,9 +49,9 @@ type Person struct {
 	Trust     Trust
 }
 
-// Trust is the trust level of a session: its name, and the refusals of what needs a higher level. They
-// are nil for what the level permits, and ask for a step-up, with the challenge of RFC 9470 in the detail
-// "challenge".
+// Trust is the trust level of a session: its name, and the refusals of what needs a higher level.
+// They are nil for what the level permits, and ask for a step-up, with the challenge of RFC 9470 in
+// the detail "challenge".
 type Trust struct {
 	Level string
 	Read  error // of reading what is not public
@@ -57,7 +59,8 @@ type Trust struct {
 	Full  error // of what always needs FULL_TRUST
 }
 
-// Publisher is a caller that has proved a domain or an identity, and has no session (contract P-15).
+// Publisher is a caller that has proved a domain or an identity, and has no session (contract
+// P-15).
 type Publisher struct {
 	Method      publisher.Method
 	Subject     string // what it has proved (publisher.Proof.Subject)
@@ -74,8 +77,8 @@ func NewPublisher(p Publisher, from netip.Addr) Caller {
 	return Caller{kind: provedPublisher, publisher: &p, address: from}
 }
 
-// Operator returns the caller of operator commands, which may do everything. Only those may call it, and
-// what checks the grant to operate.
+// Operator returns the caller of operator commands, which may do everything. Only those may call
+// it, and what checks the grant to operate.
 func Operator() Caller { return Caller{kind: operator} }
 
 // IsRemote reports whether the caller sent a request: it is a person or a publisher.
@@ -91,7 +94,9 @@ func (c Caller) Person() (registry.Holder, error) {
 	case person, operator:
 		return c.holder, nil
 	case provedPublisher:
-		return "", fault.New(fault.Forbidden, "the token of a publisher may only publish and change status: sign in as a person")
+		return "",
+			fault.New(fault.Forbidden,
+				"the token of a publisher may only publish and change status: sign in as a person")
 	}
 	return "", fault.New(fault.Unauthenticated, "an access token is required")
 }
@@ -111,11 +116,12 @@ func (c Caller) Session() (id, level string) { return c.session, c.trust.Level }
 // Address returns the address from which the request came.
 func (c Caller) Address() netip.Addr { return c.address }
 
-// RequireReader returns the person, or fault.Forbidden below the trust level for reading what is not
-// public. The other errors are those of Person, as they are of the next two methods.
+// RequireReader returns the person, or fault.Forbidden below the trust level for reading what is
+// not public. The other errors are those of Person, as they are of the next two methods.
 func (c Caller) RequireReader() (registry.Holder, error) { return c.require(c.trust.Read) }
 
-// RequireWriter returns the person, or fault.Forbidden below the trust level for changes of the registry.
+// RequireWriter returns the person, or fault.Forbidden below the trust level for changes of the
+// registry.
 func (c Caller) RequireWriter() (registry.Holder, error) { return c.require(c.trust.Write) }
 
 // RequireFullTrust returns the person, or fault.Forbidden below FULL_TRUST.

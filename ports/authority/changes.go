@@ -27,8 +27,9 @@ func (a *Act) Change() audit.Change {
 	details.Set("note", a.Note)
 	describeAddress(details, a.Caller.address)
 	return audit.Change{
-		Category: audit.RegistryChange, Action: a.Action, Subject: audit.Subject(user), ByOperator: a.Caller.IsOperator(),
-		Failed: a.Reason != "", Details: details,
+		Category: audit.RegistryChange, Action: a.Action, Subject: audit.Subject(user),
+		ByOperator: a.Caller.IsOperator(),
+		Failed:     a.Reason != "", Details: details,
 	}
 }
 

@@ -9,7 +9,8 @@ import (
 
 // AuditLog stores audit events. Each use case decides which events it writes.
 type AuditLog interface {
-	// Append stores events, all or none. Inside a transaction they are stored with the transaction.
+	// Append stores all events or nothing. Inside a transaction they are stored with the
+	// transaction.
 	Append(ctx context.Context, events ...audit.Event) error
 	// Search returns one page of the matching events, newest first and then by id, greatest first.
 	// total is the number of all matching events, or 0 when q.Uncounted is set.

@@ -27,7 +27,7 @@ type KeyRing interface {
 	// Withdraw deletes keys. Unknown ids are ignored. A key that is announced again is stored
 	// again.
 	Withdraw(ctx context.Context, ids ...KeyID) error
-	// RootSecret returns the root secret of the deployment. If there is none, it stores candidate
+	// RootSecret returns the root secret of the deployment. Otherwise, it stores candidate
 	// (32 bytes) first; parallel callers all get the same secret.
 	RootSecret(ctx context.Context, candidate []byte) ([]byte, error)
 }

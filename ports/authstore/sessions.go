@@ -20,7 +20,9 @@ type Sessions interface {
 	// Active returns one page of the user's sessions that are active at the given time, and the
 	// total number of these sessions. The order is newest first; sessions of the same time are
 	// ordered by id, greatest first. With a limit below 1 the page is empty.
-	Active(ctx context.Context, user auth.UserID, at time.Time, page auth.PageRequest) (sessions []auth.Session, total int, err error)
+	Active(
+		ctx context.Context, user auth.UserID, at time.Time, page auth.PageRequest,
+	) (sessions []auth.Session, total int, err error)
 	// CountSince returns how many sessions of the user were created after t, ended ones included.
 	CountSince(ctx context.Context, user auth.UserID, t time.Time) (int, error)
 }

@@ -6,9 +6,10 @@ import (
 	"github.com/tollgate-dev/tollgate/core/ratelimit"
 )
 
-// FindOver returns the keys whose hits, counted in order, would be refused or go over a limit (contract L-10);
-// it is empty if there are none. look returns the result of the hit with an index as if it had this addend,
-// and counts nothing. FindOver writes the results of refused hits to results.
+// FindOver returns the keys whose hits, counted in order, would be refused or go over a limit
+// (contract L-10); it is empty if there are none. look returns the result of the hit with an index
+// as if it had this addend, and counts nothing. FindOver writes the results of refused hits to
+// results.
 func FindOver(hits []Hit, results []Result, look func(index int, addend int64) Result) map[string]bool {
 	var over map[string]bool
 	sums := make(map[string]int64, len(hits))
@@ -34,8 +35,8 @@ func FindOver(hits []Hit, results []Result, look func(index int, addend int64) R
 	return over
 }
 
-// AddTo returns count plus addend, at least zero and at most the greatest signed 64-bit number, the maximum
-// in Valkey too.
+// AddTo returns count plus addend, at least zero and at most the greatest signed 64-bit number, the
+// maximum in Valkey too.
 func AddTo(count uint64, addend int64) uint64 {
 	if addend >= 0 {
 		return min(count+uint64(addend), math.MaxInt64)

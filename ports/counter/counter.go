@@ -24,9 +24,11 @@ type Hit struct {
 	// Addend is how many hits to add. 0 reads the counter and does not create it; a negative number
 	// gives back hits that were counted before.
 	Addend int64
-	// Algorithm says what is counted: all hits of a fixed window, of the others only those that fit.
+	// Algorithm says what is counted: all hits of a fixed window, of the others only those that
+	// fit.
 	Algorithm ratelimit.Algorithm
-	// Limit is the greatest count that is not over the limit. Of other algorithms than fixed windows it is at least 1.
+	// Limit is the greatest count that is not over the limit. Of other algorithms than fixed
+	// windows it is at least 1.
 	Limit uint64
 	// Burst is the number of hits that a token bucket lets in at once, at least 1.
 	Burst uint64
@@ -63,9 +65,9 @@ type Mode uint8
 const (
 	// Each decides about each hit by itself.
 	Each Mode = iota
-	// AllOrNone counts all hits if none is refused or takes its fixed window over the limit. Otherwise it
-	// counts only those fixed windows, and the other results are as if their hits had an Addend of 0
-	// (contract L-10). Hits of one key belong together.
+	// AllOrNone counts all hits if no hit is refused or takes its fixed window over the limit.
+	// Otherwise it counts only those fixed windows, and the other results are as if their hits had
+	// an Addend of 0 (contract L-10). Hits of one key belong together.
 	AllOrNone
 )
 
@@ -100,28 +102,29 @@ func Operation(hits []Hit, m Mode) string {
 // Operations returns the names of all operations.
 func Operations() []string { return slices.Concat(operations[Each][:], operations[AllOrNone][:]) }
 
-// Deadlines bounds the time of decisions that need several calls to a store, one after another or at the
-// same time. A call that is alone is bounded by the store.
+// Deadlines bounds the time of decisions that need several calls to a store, one after another or
+// at the same time. A call that is alone is bounded by the store.
 type Deadlines interface {
 	// Bound returns a context for the calls of a decision, with the values of ctx. It ends when the
-	// decision has lasted for the timeout of the store and a little more, or earlier with ctx if the
-	// deadline of that is earlier. For a context that it has returned before, it returns the same.
+	// decision has lasted for the timeout of the store and a little more, or earlier with ctx if
+	// the deadline of that is earlier. For a context that it has returned before, it returns the
+	// same.
 	Bound(ctx context.Context) context.Context
 	// Timeout returns the timeout of the store.
 	Timeout() time.Duration
 }
 
-// Store counts hits. It is safe for concurrent use from many processes. A store keeps neither hits nor
-// results when a call has returned; callers reuse their memory.
+// Store counts hits. It is safe for concurrent use from many processes. A store keeps neither hits
+// nor results when a call has returned; callers reuse their memory.
 type Store interface {
-	// Count counts the hits in order and writes what came out to results, which has the length of hits.
-	// Two hits of one key are counted one after the other.
+	// Count counts the hits in order and writes what came out to results, which has the length of
+	// hits. Two hits of one key are counted one after the other.
 	//
-	// Of a fixed window all hits are counted: each is one atomic addition to the count, and the result has
-	// the count after it. A missing counter starts at zero; giving hits back never makes a count negative.
-	// Of the other algorithms only those hits are counted that fit. Each is decided in one atomic step, by
-	// the clock of the store if it has one. A call in the mode AllOrNone is one atomic step if the store
-	// can do that (contract L-42).
+	// Of a fixed window all hits are counted: each is one atomic addition to the count, and the
+	// result has the count after it. A missing counter starts at zero; giving hits back never makes
+	// a count negative. Of the other algorithms only those hits are counted that fit. Each is
+	// decided in one atomic step, by the clock of the store if it has one. A call in the mode
+	// AllOrNone is one atomic step if the store can do that (contract L-42).
 	//
 	// It returns fault.Unavailable when the store does not answer within its deadline or the
 	// context's. The results are then undefined, and any part of the batch may have been counted.

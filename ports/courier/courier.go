@@ -52,7 +52,7 @@ const (
 	// OTP is a one-time code, and the zero value. Code is required, Subject and Text are empty: the
 	// courier writes the text.
 	OTP Kind = iota
-	// Notice reports an event of the account, such as a new device (contract A-51). Text is
+	// Notice reports an event of the account, for example a new device (contract A-51). Text is
 	// required, Code is empty.
 	Notice
 )

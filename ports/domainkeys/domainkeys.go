@@ -15,13 +15,14 @@ import (
 type Source interface {
 	// Texts returns the published texts of exactly this domain: its TXT records, each joined from
 	// its strings, or the lines of its page. Most of them may be no records of keys. A domain
-	// that does not exist or has none yields an empty list or fault.Unauthenticated with the reason,
-	// as does anything else that is the domain's own doing: a page that is missing, redirects, is too
-	// long or is at an address that the service does not connect to.
+	// that does not exist or has no key yields an empty list or fault.Unauthenticated with the
+	// reason, as does anything else that is the domain's own doing: a page that is missing,
+	// redirects, is too long or is at an address that the service does not connect to.
 	//
 	// It returns fault.Unavailable when it could not find out: no answer within the adapter's
 	// deadline or that of the context, a failure of a server, a connection that is refused, a
-	// certificate that is not valid. The sentence says so, and does not say that there is no record.
+	// certificate that is not valid. The sentence says so, and does not say that there is no
+	// record.
 	Texts(ctx context.Context, d publisher.Domain) ([]string, error)
 }
 

@@ -12,8 +12,8 @@ import (
 type Encoder interface {
 	// Record returns the answer of the API for one version.
 	Record(r registry.Record) []byte
-	// Changed returns the answer of a change of several versions; without their documents if records
-	// is nil. count is the number of versions.
+	// Changed returns the answer of a change of several versions; without their documents if
+	// records is nil. count is the number of versions.
 	Changed(records []registry.Record, count int) []byte
 	// Review returns the answer of the API for a review.
 	Review(s review.Shown) ([]byte, error)

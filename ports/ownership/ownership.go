@@ -31,7 +31,7 @@ const MaxField = 2048
 type Claim struct {
 	// ServerName is the full name of the server that the package must claim. Required.
 	ServerName string
-	// RegistryType names the kind of package registry, such as "npm" or "oci". Required.
+	// RegistryType names the kind of package registry, for example "npm" or "oci". Required.
 	RegistryType string
 	// RegistryBaseURL is the registry that the document names; empty for the public one of its
 	// type.
@@ -47,7 +47,8 @@ type Claim struct {
 // Checker checks claims against package registries.
 type Checker interface {
 	// Check returns nil if the package exists and names the server. It is safe for concurrent use.
-	// It returns within its own deadline even if ctx has none. It keeps no state between calls.
+	// It returns within its own deadline even if ctx has no deadline. It keeps no state between
+	// calls.
 	//
 	// Errors are faults:
 	//   - Invalid if the package or the version does not exist, or the package does not name the
@@ -81,7 +82,8 @@ func (c Claim) Validate() error {
 			return fault.Newf(fault.Invalid, "%s of the package is missing", part.name).WithCode(CodeInvalidClaim)
 		}
 		if !isBoundedText(part.value) {
-			return fault.Newf(fault.Invalid, "%s of the package is too long or has a control character", part.name).WithCode(CodeInvalidClaim)
+			return fault.Newf(fault.Invalid, "%s of the package is too long or has a control character", part.name).
+				WithCode(CodeInvalidClaim)
 		}
 	}
 	return nil

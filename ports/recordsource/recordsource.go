@@ -10,8 +10,8 @@ import (
 
 // Entry is one record of a source, not checked against any rule.
 type Entry struct {
-	// Origin says where the record is, such as "export.json, record 12", for messages to people. It
-	// contains no secret.
+	// Origin says where the record is, for example "export.json, record 12", for messages to
+	// people. It contains no secret.
 	Origin string
 	// Document is the unchanged server document, at most 1 MiB. The receiver may keep it.
 	Document []byte
@@ -40,7 +40,8 @@ type Recorded struct {
 // Quarantine is the quarantine of a version.
 type Quarantine struct {
 	Entries []QuarantineEntry
-	// Status, StatusMessage and StatusChangedAt are those that the version gets when it is released.
+	// Status, StatusMessage and StatusChangedAt are those that the version gets when it is
+	// released.
 	Status          string
 	StatusMessage   string
 	StatusChangedAt time.Time

@@ -25,7 +25,7 @@ type Policies interface {
 
 // PolicyQuery selects policies. Zero fields do not narrow it.
 type PolicyQuery struct {
-	IDs           []publisher.PolicyID // one of these; nil does not narrow, empty selects none
+	IDs           []publisher.PolicyID // one of these; nil does not narrow, empty selects nothing
 	Method        publisher.Method
 	Domain        publisher.Domain
 	Issuer        string

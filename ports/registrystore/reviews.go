@@ -8,17 +8,17 @@ import (
 	"github.com/tollgate-dev/tollgate/core/registry/review"
 )
 
-// Reviews stores the documents that were submitted for review. Its methods join the transaction that
-// the context carries. A change is visible to the next call on every instance. Times are kept in UTC
-// with microseconds.
+// Reviews stores the documents that were submitted for review. Its methods join the transaction
+// that the context carries. A change is visible to the next call on every instance. Times are kept
+// in UTC with microseconds.
 type Reviews interface {
 	// Add stores a review. It returns fault.Conflict if it is pending and its version has a pending
 	// one. If it is pending, it returns fault.Exhausted when its submitter has limit pending ones;
 	// parallel calls never exceed the limit. It must be called inside a transaction, which must end
 	// with the error after one.
 	Add(ctx context.Context, r review.Review, limit int) error
-	// Decide stores the state of a review that was pending, with the fields from Replaced to Rule. It
-	// returns fault.Conflict if the stored one is not pending, or is missing.
+	// Decide stores the state of a review that was pending, with the fields from Replaced to Rule.
+	// It returns fault.Conflict if the stored one is not pending, or is missing.
 	Decide(ctx context.Context, r review.Review) error
 	// Get returns a review, or fault.NotFound.
 	Get(ctx context.Context, id review.ID) (review.Review, error)
@@ -27,9 +27,9 @@ type Reviews interface {
 	// List returns a page of the reviews that a query selects, the oldest submission first, and of
 	// equal times by ID.
 	List(ctx context.Context, q ReviewQuery) (ReviewPage, error)
-	// Compared returns the documents with which stored reviews that are pending are compared, in the
-	// order of the reviews: for a replacement the document of its version, for a new version that of
-	// the latest version of its server, deleted ones too; nil if there is none. There are at most
+	// Compared returns the documents with which stored reviews that are pending are compared, in
+	// the order of the reviews: for a replacement the document of its version, for a new version
+	// that of the latest version of its server, deleted ones too; otherwise nil. There are at most
 	// MaxCompared reviews.
 	Compared(ctx context.Context, pending []review.Review) ([][]byte, error)
 }

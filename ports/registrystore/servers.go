@@ -33,9 +33,9 @@ type SnapshotReader interface {
 	ServerReader
 	// Snapshot calls do with a context with which all reads of the store see the state of one
 	// moment, whatever is changed meanwhile. do changes nothing, keeps the rules of
-	// transaction.Runner, and may be called again, from the start. If ctx carries a transaction or a
-	// snapshot, do joins it. Snapshot returns the error of do, fault.Unavailable when the database is
-	// not available, or the context's error if the context ended first.
+	// transaction.Runner, and may be called again, from the start. If ctx carries a transaction or
+	// a snapshot, do joins it. Snapshot returns the error of do, fault.Unavailable when the
+	// database is not available, or the context's error if the context ended first.
 	Snapshot(ctx context.Context, do func(ctx context.Context) error) error
 }
 
@@ -58,10 +58,10 @@ type ServerWriter interface {
 	//     are not deleted (contract R-32). Save checks this only for a change that stores a document
 	//     or restores a deleted version, so that servers that shared a URL before the rule was turned
 	//     on can still be changed otherwise. Versions with an origin, which mirrors bring, are not
-	//     checked, and keep nobody from using their URLs.
+	//     checked, and keep no one from using their URLs.
 	Save(ctx context.Context, changes []Change) error
-	// Responsible returns the people who were ever responsible for a document of a version (Change), or
-	// for one of the server for the zero version, ordered.
+	// Responsible returns the people who were ever responsible for a document of a version
+	// (Change), or for one of the server for the zero version, ordered.
 	Responsible(ctx context.Context, name registry.Name, version registry.Version) ([]registry.Holder, error)
 	// CheckRemotes returns the fault.Conflict that Save would return now if it stored a document of
 	// the server with these remote URLs. It changes nothing.
@@ -73,8 +73,8 @@ type Change struct {
 	Release  registry.Release
 	Document []byte               // nil keeps the stored document
 	Remotes  []registry.RemoteURL // of Document; ignored when Document is nil
-	// People are responsible for Document: who published it, or created the policies by which it was
-	// published. Ignored when Document is nil.
+	// People are responsible for Document: who published it, or created the policies by which it
+	// was published. Ignored when Document is nil.
 	People []registry.Holder
 }
 

@@ -17,11 +17,12 @@ type Views interface {
 	// List returns all views, ordered by the bytes of the name.
 	List(ctx context.Context) ([]view.View, error)
 	// AddToken stores a token. It returns fault.NotFound if there is no view with its View, and
-	// fault.Conflict if the view has a token with its Name, or any view one with its Hash. Times are
-	// kept in UTC with microseconds.
+	// fault.Conflict if the view has a token with its Name, or any view one with its Hash. Times
+	// are kept in UTC with microseconds.
 	AddToken(ctx context.Context, t view.Token) error
 	// RemoveToken deletes a token of a view, or returns fault.NotFound.
 	RemoveToken(ctx context.Context, v view.Name, name view.TokenName) error
-	// Tokens returns the tokens of all views, ordered by the bytes of the view and then of the name.
+	// Tokens returns the tokens of all views, ordered by the bytes of the view and then of the
+	// name.
 	Tokens(ctx context.Context) ([]view.Token, error)
 }

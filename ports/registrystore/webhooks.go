@@ -19,9 +19,9 @@ type Webhooks interface {
 	// Conditions returns what became of the deliveries to each webhook. The newest dead ones are
 	// first.
 	Conditions(ctx context.Context) (map[event.WebhookID]event.Condition, error)
-	// Lease makes the holder the only one that delivers to a webhook until a time, and reports whether
-	// it could: it cannot while another holder's time has not passed. The holder itself gets the new
-	// time. Of parallel calls of several holders, one succeeds.
+	// Lease makes the holder the only one that delivers to a webhook until a time, and reports
+	// whether it could: it cannot while another holder's time has not passed. The holder itself
+	// gets the new time. Of parallel calls of several holders, one succeeds.
 	Lease(ctx context.Context, id event.WebhookID, l Lease) (bool, error)
 	// Release ends the lease of the holder, if it has it.
 	Release(ctx context.Context, id event.WebhookID, holder string) error
@@ -37,24 +37,27 @@ type Lease struct {
 // Deliveries stores the events on their way to webhooks. Its methods join the transaction that the
 // context carries.
 type Deliveries interface {
-	// Add stores deliveries and gives them ascending sequences. It must be called in the transaction
-	// of the events, after ServerWriter.Lock of their server, so that the sequences of one server have
-	// the order of the commits. A delivery to a webhook that does not exist any more is left out.
+	// Add stores deliveries and gives them ascending sequences. It must be called in the
+	// transaction of the events, after ServerWriter.Lock of their server, so that the sequences of
+	// one server have the order of the commits. A delivery to a webhook that does not exist any
+	// more is left out.
 	Add(ctx context.Context, list []event.Delivery) error
-	// Waiting returns the webhooks that have a pending delivery whose NextAt is not after now, in no
-	// order. It is cheap while there is none.
+	// Waiting returns the webhooks that have a pending delivery whose NextAt is not after now, in
+	// no order. It is cheap while there is none.
 	Waiting(ctx context.Context, now time.Time) ([]event.WebhookID, error)
-	// Due returns deliveries to a webhook, ordered by sequence: of each server the first pending one,
-	// if its NextAt is not after now; at most limit, at least 1. The others of its server wait for it.
+	// Due returns deliveries to a webhook, ordered by sequence: of each server the first pending
+	// one, if its NextAt is not after now; at most limit, at least 1. The others of its server wait
+	// for it.
 	Due(ctx context.Context, w event.WebhookID, now time.Time, limit int) ([]event.Delivery, error)
-	// Update stores the outcome of an attempt, that is the fields from State on, of a pending delivery,
-	// and the last success or failure of its webhook at a time. It does nothing if the stored delivery
-	// is not pending any more, or was made pending again since it was read.
+	// Update stores the outcome of an attempt, that is the fields from State on, of a pending
+	// delivery, and the last success or failure of its webhook at a time. It does nothing if the
+	// stored delivery is not pending any more, or was made pending again since it was read.
 	Update(ctx context.Context, d event.Delivery, at time.Time) error
-	// Redeliver makes deliveries to a webhook pending since now, and returns how many: all dead ones, or
-	// with an event the one of that event, whatever its state is.
+	// Redeliver makes deliveries to a webhook pending since now, and returns how many: all dead
+	// ones, or with an event the one of that event, whatever its state is.
 	Redeliver(ctx context.Context, w event.WebhookID, of event.ID, now time.Time) (int, error)
-	// RemoveEnded removes, of each webhook, the deliveries in a state that is not pending which ended
-	// before a time, and the oldest of those beyond a number. It returns how many, also with an error.
+	// RemoveEnded removes, of each webhook, the deliveries in a state that is not pending which
+	// ended before a time, and the oldest of those beyond a number. It returns how many, also with
+	// an error.
 	RemoveEnded(ctx context.Context, s event.State, before time.Time, keep int) (int, error)
 }

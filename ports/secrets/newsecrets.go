@@ -16,14 +16,16 @@ func NewUUID[ID ~string](s Entropy) ID {
 // tokenID is the jti of an access token.
 type tokenID string
 
-// NewSessionClaims returns the claims of a new access token of a session. It expires after ttl, and with
-// the session at the latest.
+// NewSessionClaims returns the claims of a new access token of a session. It expires after ttl, and
+// with the session at the latest.
 func NewSessionClaims(e Entropy, s *auth.Session, now time.Time, ttl time.Duration) TokenClaims {
 	expires := now.Add(ttl)
 	if expires.After(s.ExpiresAt) {
 		expires = s.ExpiresAt
 	}
-	return TokenClaims{ID: string(NewUUID[tokenID](e)), UserID: s.UserID, SessionID: s.ID, IssuedAt: now, ExpiresAt: expires}
+	return TokenClaims{
+		ID: string(NewUUID[tokenID](e)), UserID: s.UserID, SessionID: s.ID, IssuedAt: now, ExpiresAt: expires,
+	}
 }
 
 // NewSecret returns a new opaque token.

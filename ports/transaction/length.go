@@ -12,10 +12,10 @@ const (
 	brief
 )
 
-// Long marks work whose duration depends on the number of records, such as a change of all versions
-// of a server or the removal of old records. A store normally limits the duration of a whole call,
-// so that callers do not wait for a database that hangs; for marked work it limits each statement
-// instead.
+// Long marks work whose duration depends on the number of records, for example a change of all
+// versions of a server or the removal of old records. A store normally limits the duration of a
+// whole call, so that callers do not wait for a database that hangs; for marked work it limits each
+// statement instead.
 func Long(ctx context.Context) context.Context { return context.WithValue(ctx, length{}, long) }
 
 // IsLong reports whether the context is marked by Long.

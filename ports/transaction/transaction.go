@@ -22,9 +22,9 @@ type Runner interface {
 	Atomically(ctx context.Context, do func(ctx context.Context) error) error
 }
 
-// Do calls do as Runner.Atomically does, and returns its value. The value is that of the call of do whose
-// changes are stored: do returns what it has found and changed, and changes nothing outside of the stores,
-// so that it may be called again. With an error, the value is zero.
+// Do calls do as Runner.Atomically does, and returns its value. The value is that of the call of do
+// whose changes are stored: do returns what it has found and changed, and changes nothing outside
+// of the stores, so that it may be called again. With an error, the value is zero.
 func Do[T any](ctx context.Context, r Runner, do func(ctx context.Context) (T, error)) (T, error) {
 	var value, none T
 	err := r.Atomically(ctx, func(ctx context.Context) (err error) {

@@ -13,8 +13,8 @@ import (
 	"testing"
 )
 
-// TestEveryActionHasAGoldenEvent checks that each action of the audit log that the core writes is in a golden
-// file of the acceptance tests, so that a change of how it is stored is seen.
+// TestEveryActionHasAGoldenEvent checks that each action of the audit log that the core writes is
+// in a golden file of the acceptance tests, so that a change of how it is stored is seen.
 func TestEveryActionHasAGoldenEvent(t *testing.T) {
 	files := parseCore(t)
 	actions := map[string]token.Position{}
@@ -68,8 +68,8 @@ func parseCore(t *testing.T) parsedFiles {
 	return files
 }
 
-// actionParameters returns the positions of the parameters of type audit.Action, by the name of the function,
-// of the functions that a file can call.
+// actionParameters returns the positions of the parameters of type audit.Action, by the name of the
+// function, of the functions that a file can call.
 func actionParameters(files parsedFiles, from *ast.File) map[string][]int {
 	folder := func(f *ast.File) string { return filepath.Dir(files.set.Position(f.Pos()).Filename) }
 	takes := map[string][]int{}
@@ -93,8 +93,8 @@ func actionParameters(files parsedFiles, from *ast.File) map[string][]int {
 	return takes
 }
 
-// actionTexts returns the literals that a node uses as actions: constants of the type, the field Action of a
-// literal, and arguments of functions that take an action.
+// actionTexts returns the literals that a node uses as actions: constants of the type, the field
+// Action of a literal, and arguments of functions that take an action.
 func actionTexts(n ast.Node, takes map[string][]int) (texts []*ast.BasicLit) {
 	add := func(e ast.Expr) {
 		if text, ok := e.(*ast.BasicLit); ok && text.Kind == token.STRING {

@@ -1,6 +1,7 @@
 package architecture
 
 import (
+	"io/fs"
 	"os"
 	"strings"
 	"testing"
@@ -32,6 +33,23 @@ func TestTree(t *testing.T) {
 	for name, check := range checks {
 		t.Run(name, func(t *testing.T) { report(t, check(all)) })
 	}
+	t.Run("prose", func(t *testing.T) {
+		p, err := countProse(tree, all)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Logf("%.1f of 10,000 words are watched ones", p.perTenThousand())
+		report(t, checkProse(p, maxWatched))
+	})
+	t.Run("budget", func(t *testing.T) {
+		settings, err := fs.ReadFile(tree, "docs/settings.md")
+		if err != nil {
+			t.Fatal(err)
+		}
+		m := measureTree(all, settings)
+		t.Logf("%+v", m)
+		report(t, checkBudget(m, budget))
+	})
 	t.Run("top folders", func(t *testing.T) {
 		found, err := checkTopFolders(tree)
 		if err != nil {

@@ -80,7 +80,9 @@ func checkBudget(m, most measures) []violation {
 		if one.n > one.most {
 			found = append(found, violation{
 				"the tree", fmt.Sprintf("has %d %s", one.n, one.what),
-				fmt.Sprintf("at most %d; fold before you add, or raise the limit of budget in tables.go with a reason", one.most),
+				fmt.Sprintf(
+					"at most %d; fold before you add, or raise the limit of budget in tables.go with a reason",
+					one.most),
 			})
 		}
 	}
@@ -97,15 +99,17 @@ func checkPackageNames(all []source) []violation {
 	for a, dirA := range byName {
 		for b, dirB := range byName {
 			if isOneLetterApart(a, b) {
-				found = append(found, violation{dirA, "its name differs from that of " + dirB + " by one letter", "readers confuse them"})
+				found = append(found, violation{
+					dirA, "its name differs from that of " + dirB + " by one letter", "readers confuse them",
+				})
 			}
 		}
 	}
 	return found
 }
 
-// isOneLetterApart reports whether b is a with one letter changed, and then the later of the two, or
-// with one letter more.
+// isOneLetterApart reports whether b is a with one letter changed, and then the later of the two,
+// or with one letter more.
 func isOneLetterApart(a, b string) bool {
 	i := 0
 	for i < len(a) && i < len(b) && a[i] == b[i] {

@@ -22,7 +22,8 @@ func checkCallers(all []source) []violation {
 		ast.Inspect(s.tree, func(n ast.Node) bool {
 			switch n := n.(type) {
 			case *ast.SelectorExpr:
-				if x, ok := n.X.(*ast.Ident); ok && port != "" && x.Name == port && !mayMakeCaller(s.dir(), n.Sel.Name) {
+				if x, ok := n.X.(*ast.Ident); ok && port != "" && x.Name == port &&
+					!mayMakeCaller(s.dir(), n.Sel.Name) {
 					found = append(found, violation{s.position(n), "mentions authority." + n.Sel.Name, callerRule})
 				}
 			case *ast.Field:
@@ -51,11 +52,12 @@ func isToken(f *ast.Field) bool {
 
 // mayTakeToken reports whether a file may take tokens as text.
 func mayTakeToken(file string) bool {
-	return !strings.HasPrefix(file, "core/") || strings.HasPrefix(file, "core/auth/") || slices.Contains(tokenTakers, file)
+	return !strings.HasPrefix(file, "core/") || strings.HasPrefix(file, "core/auth/") ||
+		slices.Contains(tokenTakers, file)
 }
 
-// checkChanges finds use cases of the registry that lock or save a server by themselves, and could forget
-// its events and its record in the audit log.
+// checkChanges finds use cases of the registry that lock or save a server by themselves, and could
+// forget its events and its record in the audit log.
 func checkChanges(all []source) []violation {
 	const rule = "a server is changed by core/registry/change, with its events and its record in the audit log"
 	var found []violation
@@ -69,7 +71,8 @@ func checkChanges(all []source) []violation {
 				return true
 			}
 			store, ok := method.X.(*ast.SelectorExpr)
-			if ok && store.Sel.Name == "Writer" && (method.Sel.Name == "Lock" || !slices.Contains(serverSavers, s.path)) {
+			if ok && store.Sel.Name == "Writer" &&
+				(method.Sel.Name == "Lock" || !slices.Contains(serverSavers, s.path)) {
 				found = append(found, violation{s.position(n), "calls Writer." + method.Sel.Name, rule})
 			}
 			return true

@@ -13,12 +13,14 @@ import (
 var modules = []string{".", "plugins/sdk", "test/acceptance", "test/tools"}
 
 var (
-	requirement  = regexp.MustCompile(`(?m)^(?:require )?\s*([^\s/]+\.[^\s]+) v\S+$`) // an indirect one ends in a comment
+	// an indirect one ends in a comment
+	requirement  = regexp.MustCompile(`(?m)^(?:require )?\s*([^\s/]+\.[^\s]+) v\S+$`)
 	listedModule = regexp.MustCompile("(?m)^\\| `([^`]+)` \\| \\S.* \\|$")
 )
 
-// TestDependenciesAreExplained wants each module that a go.mod requires directly in docs/dependencies.md,
-// once, with a reason, in the section of the first module that requires it, and no others.
+// TestDependenciesAreExplained wants each module that a go.mod requires directly in
+// docs/dependencies.md, once, with a reason, in the section of the first module that requires it,
+// and no others.
 func TestDependenciesAreExplained(t *testing.T) {
 	page := readFile(t, "docs/dependencies.md")
 	sections := strings.Split(page, "\n## ")[1:]
@@ -54,13 +56,15 @@ func TestPluginAuthorsInheritLittle(t *testing.T) {
 	}
 }
 
-// TestTheServiceRequiresNoTestLibraries keeps libraries that only tests need out of the go.mod of the
-// service, except those of docs/dependencies.md under "In the tests next to the code".
+// TestTheServiceRequiresNoTestLibraries keeps libraries that only tests need out of the go.mod of
+// the service, except those of docs/dependencies.md under "In the tests next to the code".
 func TestTheServiceRequiresNoTestLibraries(t *testing.T) {
 	text := readFile(t, "go.mod")
 	for _, library := range []string{
-		"github.com/chromedp/", "github.com/compose-spec/", "github.com/creack/pty", "github.com/getkin/", "github.com/maxmind/mmdbwriter",
-		"github.com/pquerna/otp", "github.com/prometheus/prometheus", "github.com/santhosh-tekuri/", "gonum.org/", "gotest.tools/gotestsum", "k8s.io/",
+		"github.com/chromedp/", "github.com/compose-spec/", "github.com/creack/pty", "github.com/getkin/",
+		"github.com/maxmind/mmdbwriter",
+		"github.com/pquerna/otp", "github.com/prometheus/prometheus", "github.com/santhosh-tekuri/", "gonum.org/",
+		"gotest.tools/gotestsum", "k8s.io/",
 	} {
 		if strings.Contains(text, "\t"+library) {
 			t.Errorf("go.mod lists %s, which no part of the service needs", library)
@@ -83,8 +87,8 @@ func TestAllModulesAreKnown(t *testing.T) {
 	}
 }
 
-// requiredBy returns the modules that the go.mod of a folder requires directly, without those of this
-// repository.
+// requiredBy returns the modules that the go.mod of a folder requires directly, without those of
+// this repository.
 func requiredBy(t *testing.T, folder string) []string {
 	t.Helper()
 	required := findAll(readFile(t, folder+"/go.mod"), requirement)

@@ -34,7 +34,10 @@ func checkDocNames(all []source) []violation {
 				continue
 			}
 			if name := docName(f); name != "" && name != f.Name.Name && (startsLower(name) || declared[s.dir()][name]) {
-				found = append(found, violation{s.position(f), fmt.Sprintf("the comment of %s begins with %s", f.Name, name), "it begins with the name of the function"})
+				found = append(found, violation{
+					s.position(f), fmt.Sprintf("the comment of %s begins with %s", f.Name, name),
+					"it begins with the name of the function",
+				})
 			}
 		}
 	}
@@ -45,7 +48,9 @@ func checkDocNames(all []source) []violation {
 func docName(f *ast.FuncDecl) string {
 	first, _, _ := strings.Cut(strings.TrimSpace(f.Doc.Text()), " ")
 	first = strings.TrimRight(first, ",:")
-	if strings.ContainsFunc(first, func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) && r != '_' }) {
+	if strings.ContainsFunc(first, func(r rune) bool {
+		return !unicode.IsLetter(r) && !unicode.IsDigit(r) && r != '_'
+	}) {
 		return ""
 	}
 	return first

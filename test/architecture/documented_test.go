@@ -3,6 +3,7 @@ package architecture
 import (
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 )
@@ -20,7 +21,8 @@ func TestEveryFolderIsDocumented(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, child := range children {
-			if child.IsDir() && !strings.Contains(string(text), "`"+child.Name()+"`") && !strings.Contains(string(text), "`"+folder+"/"+child.Name()+"`") {
+			if child.IsDir() && !strings.Contains(string(text), "`"+child.Name()+"`") &&
+				!strings.Contains(string(text), "`"+folder+"/"+child.Name()+"`") {
 				t.Errorf("docs/architecture.md does not name %s/%s", folder, child.Name())
 			}
 		}
@@ -44,5 +46,22 @@ func TestEveryRecordIsListed(t *testing.T) {
 	}
 	if listed := strings.Count(string(text), ".md)"); listed != len(files) {
 		t.Errorf("docs/adr/README.md lists %d records of %d", listed, len(files))
+	}
+}
+
+// TestHowToAdd checks that the files and folders that docs/how-to-add.md names exist.
+func TestHowToAdd(t *testing.T) {
+	text, err := os.ReadFile(root + "/docs/how-to-add.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	named := regexp.MustCompile("`([a-z]+/[^`<]+|CHANGELOG.md)`").FindAllStringSubmatch(string(text), -1)
+	if len(named) < 50 {
+		t.Errorf("docs/how-to-add.md names %d files and folders; is the pattern right?", len(named))
+	}
+	for _, name := range named {
+		if _, err := os.Stat(root + "/" + name[1]); err != nil {
+			t.Errorf("docs/how-to-add.md names %s, which is not there", name[1])
+		}
 	}
 }

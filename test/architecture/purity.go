@@ -79,7 +79,8 @@ func (p purityCheck) checkSelector(n *ast.SelectorExpr) *violation {
 func (p purityCheck) mayExit() bool { return p.source.tree.Name.Name == "main" || p.ring == spanning }
 
 func (p purityCheck) checkCall(n *ast.CallExpr) *violation {
-	if f, ok := n.Fun.(*ast.Ident); !ok || f.Name != "panic" || f.Obj != nil || slices.Contains([]ring{spanning, waiting, contract}, p.ring) {
+	if f, ok := n.Fun.(*ast.Ident); !ok || f.Name != "panic" || f.Obj != nil ||
+		slices.Contains([]ring{spanning, waiting, contract}, p.ring) {
 		return nil
 	}
 	return &violation{p.source.position(n), "calls panic", "failures are returned as errors"}
@@ -91,7 +92,10 @@ func (p purityCheck) checkTags(n *ast.StructType) *violation {
 	}
 	for _, field := range n.Fields.List {
 		if field.Tag != nil {
-			return &violation{p.source.position(field), "has the struct tag " + field.Tag.Value, "formats of transports and stores belong to adapters"}
+			return &violation{
+				p.source.position(field), "has the struct tag " + field.Tag.Value,
+				"formats of transports and stores belong to adapters",
+			}
 		}
 	}
 	return nil

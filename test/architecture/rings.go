@@ -100,8 +100,8 @@ func rootOf(dir string, roots []string) string {
 	return ""
 }
 
-// isTestCode reports whether the packages of a folder are for tests alone: contract suites, those for the
-// tests of one adapter, and those below test.
+// isTestCode reports whether the packages of a folder are for tests alone: contract suites, those
+// for the tests of one adapter, and those below test.
 func isTestCode(dir string) bool {
 	return strings.HasSuffix(dir, "test") || strings.HasPrefix(dir, "test/")
 }
@@ -115,7 +115,9 @@ func checkRings(all []source) []violation {
 		}
 		from := s.dir()
 		if locationOf(from).ring == unknownRing {
-			found = append(found, violation{s.path, "the folder " + from + " belongs to no ring", "add it to the table or move it"})
+			found = append(found, violation{
+				s.path, "the folder " + from + " belongs to no ring", "add it to the table or move it",
+			})
 			continue
 		}
 		for _, spec := range s.tree.Imports {
@@ -156,7 +158,8 @@ func violatedRingRule(from, to string) string {
 		return "a " + string(a.ring) + " may not import a " + string(b.ring)
 	case a.family != b.family && slices.Contains(withinFamily[a.ring], b.ring):
 		return "a " + string(a.ring) + " of " + a.family + " may not import a " + string(b.ring) + " of " + b.family
-	case isBelow(from, independentFolders) && isBelow(to, independentFolders) && rootOf(from, independentFolders) != rootOf(to, independentFolders):
+	case isBelow(from, independentFolders) && isBelow(to, independentFolders) &&
+		rootOf(from, independentFolders) != rootOf(to, independentFolders):
 		return "these folders of one adapter are independent and may not import each other"
 	case b.ring == model && isBelow(from, withoutHexagon):
 		return "this folder serves all hexagons and may not import a " + string(b.ring)

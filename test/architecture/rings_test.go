@@ -89,14 +89,29 @@ func TestRings(t *testing.T) {
 		{"model on its use case", "core/auth", ours + "core/auth/signin", "a model may not import a use case"},
 		{"model on its pure part", "core/auth", ours + "core/auth/risk", ""},
 		{"pure part on a use case", "core/auth/risk", ours + "core/auth/signin", "a model may not import a use case"},
-		{"model on another hexagon", "core/auth", ours + "core/registry", "a model of auth may not import a model of registry"},
+		{
+			"model on another hexagon", "core/auth", ours + "core/registry",
+			"a model of auth may not import a model of registry",
+		},
 		{"use case on its model", "core/registry/publishing", ours + "core/registry", ""},
 		{"use case on a port", "core/registry/publishing", ours + "ports/registrystore", ""},
 		{"use case on its sibling", "core/auth/stepup", ours + "core/auth/signin", ""},
-		{"use case on another hexagon's model", "core/registry/publishing", ours + "core/auth", "a use case of registry may not import a model of auth"},
-		{"use case on another hexagon's use case", "core/auth/signin", ours + "core/ratelimit/decide", "a use case of auth may not import a use case of ratelimit"},
-		{"use case on an adapter", "core/auth/signin", ours + "adapters/memory", "a use case may not import a driven adapter"},
-		{"use case on a suite", "core/auth/signin", ours + "ports/clock/clocktest", "a use case may not import a contract suite"},
+		{
+			"use case on another hexagon's model", "core/registry/publishing", ours + "core/auth",
+			"a use case of registry may not import a model of auth",
+		},
+		{
+			"use case on another hexagon's use case", "core/auth/signin", ours + "core/ratelimit/decide",
+			"a use case of auth may not import a use case of ratelimit",
+		},
+		{
+			"use case on an adapter", "core/auth/signin", ours + "adapters/memory",
+			"a use case may not import a driven adapter",
+		},
+		{
+			"use case on a suite", "core/auth/signin", ours + "ports/clock/clocktest",
+			"a use case may not import a contract suite",
+		},
 		{"use case on wiring", "core/auth/signin", ours + "wiring", "a use case may not import a wiring"},
 
 		{"port on a model", "ports/counter", ours + "core/ratelimit", ""},
@@ -105,46 +120,109 @@ func TestRings(t *testing.T) {
 		{"suite on its port", "ports/counter/countertest", ours + "ports/counter", ""},
 		{"suite on how tests wait", "ports/counter/countertest", ours + "test/await", ""},
 		{"tests of an adapter on how tests wait", "adapters/otlp/otlptest", ours + "test/await", ""},
-		{"adapter on how tests wait", "adapters/otlp", ours + "test/await", "a driven adapter may not import a waiting test"},
-		{"suite on a spanning test", "ports/counter/countertest", ours + "test/instance", "a contract suite may not import a spanning test"},
-		{"suite on an adapter", "ports/counter/countertest", ours + "adapters/memory", "a contract suite may not import a driven adapter"},
+		{
+			"adapter on how tests wait", "adapters/otlp", ours + "test/await",
+			"a driven adapter may not import a waiting test",
+		},
+		{
+			"suite on a spanning test", "ports/counter/countertest", ours + "test/instance",
+			"a contract suite may not import a spanning test",
+		},
+		{
+			"suite on an adapter", "ports/counter/countertest", ours + "adapters/memory",
+			"a contract suite may not import a driven adapter",
+		},
 
 		{"driving adapter on a use case", "adapters/rest/authapi", ours + "core/auth/signin", ""},
 		{"driving adapter in its tree", "adapters/rest/registryapi", ours + "adapters/rest", ""},
-		{"driving adapter on its kind", "adapters/debugapi", ours + "adapters/rest", "a driving adapter of debugapi may not import a driving adapter of rest"},
+		{
+			"driving adapter on its kind", "adapters/debugapi", ours + "adapters/rest",
+			"a driving adapter of debugapi may not import a driving adapter of rest",
+		},
 		{"driving adapter on a shared part", "adapters/rest", ours + "adapters/internal/tlsfiles", ""},
-		{"shared part on the core", "adapters/internal/tlsfiles", ours + "core/auth", "a shared part may not import a model"},
-		{"driving adapter on a driven one", "adapters/rest", ours + "adapters/valkey", "a driving adapter may not import a driven adapter"},
+		{
+			"shared part on the core", "adapters/internal/tlsfiles", ours + "core/auth",
+			"a shared part may not import a model",
+		},
+		{
+			"driving adapter on a driven one", "adapters/rest", ours + "adapters/valkey",
+			"a driving adapter may not import a driven adapter",
+		},
 		{"driven adapter on a port", "adapters/valkey", ours + "ports/counter", ""},
-		{"driven adapter on a use case", "adapters/valkey", ours + "core/ratelimit/decide", "a driven adapter may not import a use case"},
-		{"driven adapter on its kind", "adapters/valkey", ours + "adapters/memory", "a driven adapter of valkey may not import a driven adapter of memory"},
-		{"driven adapter on a driving one", "adapters/valkey", ours + "adapters/debugapi", "a driven adapter may not import a driving adapter"},
+		{
+			"driven adapter on a use case", "adapters/valkey", ours + "core/ratelimit/decide",
+			"a driven adapter may not import a use case",
+		},
+		{
+			"driven adapter on its kind", "adapters/valkey", ours + "adapters/memory",
+			"a driven adapter of valkey may not import a driven adapter of memory",
+		},
+		{
+			"driven adapter on a driving one", "adapters/valkey", ours + "adapters/debugapi",
+			"a driven adapter may not import a driving adapter",
+		},
 		{"driven adapter in its tree", "adapters/relational/postgres", ours + "adapters/relational/database", ""},
-		{"two databases of one tree", "adapters/relational/postgres", ours + "adapters/relational/sqlite", "these folders of one adapter are independent"},
-		{"dialect on a store", "adapters/relational/postgres", ours + "adapters/relational/authrecords", "these folders of one adapter are independent"},
+		{
+			"two databases of one tree", "adapters/relational/postgres", ours + "adapters/relational/sqlite",
+			"these folders of one adapter are independent",
+		},
+		{
+			"dialect on a store", "adapters/relational/postgres", ours + "adapters/relational/authrecords",
+			"these folders of one adapter are independent",
+		},
 		{"driven adapter on the plugin protocol", "adapters/pluginhost", ours + "plugins/sdk/handshake", ""},
-		{"a database on a model", "adapters/relational/database", ours + "core/registry", "this folder serves all hexagons and may not import a model"},
-		{"a dialect on a model", "adapters/relational/sqlite", ours + "core/auth", "this folder serves all hexagons and may not import a model"},
+		{
+			"a database on a model", "adapters/relational/database", ours + "core/registry",
+			"this folder serves all hexagons and may not import a model",
+		},
+		{
+			"a dialect on a model", "adapters/relational/sqlite", ours + "core/auth",
+			"this folder serves all hexagons and may not import a model",
+		},
 		{"a store on a model", "adapters/relational/registryrecords", ours + "core/registry", ""},
-		{"driven adapter on a plugin", "adapters/pluginhost", ours + "plugins/otp-log", "a driven adapter may not import a plugin binary"},
+		{
+			"driven adapter on a plugin", "adapters/pluginhost", ours + "plugins/otp-log",
+			"a driven adapter may not import a plugin binary",
+		},
 		{"bridge on a use case", "adapters/inprocess", ours + "core/ratelimit/decide", ""},
-		{"bridge on an adapter", "adapters/inprocess", ours + "adapters/memory", "a bridge adapter may not import a driven adapter"},
+		{
+			"bridge on an adapter", "adapters/inprocess", ours + "adapters/memory",
+			"a bridge adapter may not import a driven adapter",
+		},
 
 		{"plugin on the SDK", "plugins/otp-log", ours + "plugins/sdk", ""},
 		{"plugin on the protocol", "plugins/otp-log", ours + "plugins/proto", ""},
-		{"plugin on a plugin", "plugins/otp-sms", ours + "plugins/otp-log", "a plugin binary may not import a plugin binary"},
-		{"plugin on a use case", "plugins/pkg-npm", ours + "core/registry/publishing", "a plugin binary may not import a use case"},
-		{"plugin on an adapter", "plugins/pkg-npm", ours + "adapters/valkey", "a plugin binary may not import a driven adapter"},
-		{"SDK on a suite", "plugins/sdk/sdktest", ours + "ports/courier/couriertest", "a plugin SDK may not import a contract suite"},
+		{
+			"plugin on a plugin", "plugins/otp-sms", ours + "plugins/otp-log",
+			"a plugin binary may not import a plugin binary",
+		},
+		{
+			"plugin on a use case", "plugins/pkg-npm", ours + "core/registry/publishing",
+			"a plugin binary may not import a use case",
+		},
+		{
+			"plugin on an adapter", "plugins/pkg-npm", ours + "adapters/valkey",
+			"a plugin binary may not import a driven adapter",
+		},
+		{
+			"SDK on a suite", "plugins/sdk/sdktest", ours + "ports/courier/couriertest",
+			"a plugin SDK may not import a contract suite",
+		},
 		{"SDK on a use case", "plugins/sdk", ours + "core/auth/stepup", "a plugin SDK may not import a use case"},
-		{"protocol on the SDK", "plugins/sdk/handshake", ours + "plugins/sdk", "a plugin protocol may not import a plugin SDK"},
+		{
+			"protocol on the SDK", "plugins/sdk/handshake", ours + "plugins/sdk",
+			"a plugin protocol may not import a plugin SDK",
+		},
 
 		{"wiring on an adapter", "wiring", ours + "adapters/rest", ""},
 		{"wiring on a command", "wiring", ours + "cmd/tollgate", "a wiring may not import a command"},
 		{"wiring on a test", "wiring", ours + "test/load", "a wiring may not import a spanning test"},
 		{"command on wiring", "cmd/tollgate", ours + "wiring/settings", ""},
 		{"command on its own package", "cmd/tollgate/operator", ours + "cmd/tollgate/cli", ""},
-		{"command on another command", "cmd/ratelimit-client", ours + "cmd/tollgate/cli", "a command of ratelimit-client may not import a command of tollgate"},
+		{
+			"command on another command", "cmd/ratelimit-client", ours + "cmd/tollgate/cli",
+			"a command of ratelimit-client may not import a command of tollgate",
+		},
 		{"example on the core", "docs/examples/xds", ours + "core/ratelimit", "a example may not import a model"},
 		{"command on a test", "cmd/tollgate", ours + "test/load", "a command may not import a spanning test"},
 		{"test on anything", "test/acceptance", ours + "cmd/tollgate", ""},
@@ -173,7 +251,10 @@ func TestRings(t *testing.T) {
 		{"core on a pure module", "core/registry", "golang.org/x/text/unicode/norm", ""},
 		{"core on another part of it", "core/registry", "golang.org/x/text/language", "that the table lists as pure"},
 		{"core on uuid", "core/auth", "github.com/google/uuid", "that the table lists as pure"},
-		{"port on generated types", "ports/counter", "google.golang.org/protobuf/proto", "that the table lists as pure"},
+		{
+			"port on generated types", "ports/counter", "google.golang.org/protobuf/proto",
+			"that the table lists as pure",
+		},
 		{"core on rapid", "core/auth", "pgregory.net/rapid", "that the table lists as pure"},
 		{"suite on rapid", "ports/counter/countertest", "pgregory.net/rapid", ""},
 		{"suite on a driver", "ports/counter/countertest", "github.com/uptrace/bun", "that the table lists as pure"},
@@ -192,7 +273,9 @@ func TestRings(t *testing.T) {
 }
 
 func TestRingsLeaveTestsAlone(t *testing.T) {
-	all := parseTree(t, map[string]string{"core/auth/signin/x_test.go": "package x\n\nimport _ \"" + module + "/adapters/memory\"\n"})
+	all := parseTree(t, map[string]string{
+		"core/auth/signin/x_test.go": "package x\n\nimport _ \"" + module + "/adapters/memory\"\n",
+	})
 	wantViolation(t, checkRings(all), "")
 }
 

@@ -10,8 +10,8 @@ import (
 
 var capitals = regexp.MustCompile(`\b[A-Z][A-Z0-9]*(_[A-Z0-9]+)+\b`)
 
-// TestNoSettingNamesInCore requires that neither core nor ports name an environment variable: package
-// settings gives the fields of their Configs names, and translates their errors.
+// TestNoSettingNamesInCore requires that neither core nor ports name an environment variable:
+// package settings gives the fields of their Configs names, and translates their errors.
 func TestNoSettingNamesInCore(t *testing.T) {
 	vars, err := settings.Describe(nil)
 	if err != nil {
@@ -31,7 +31,8 @@ func TestNoSettingNamesInCore(t *testing.T) {
 		}
 		for _, word := range capitals.FindAllString(string(s.text), -1) {
 			if names[word] {
-				t.Errorf("%s names the setting %s: only adapters and package settings know how operators set a value", s.path, word)
+				t.Errorf("%s names the setting %s: only adapters and package settings know how operators set a value",
+					s.path, word)
 			}
 		}
 	}

@@ -20,7 +20,9 @@ func checkTopFolders(root fs.FS) ([]violation, error) {
 	for _, e := range entries {
 		name := e.Name()
 		if e.IsDir() && name[0] != '.' && !isOutput(name) && !slices.Contains(topFolders, name) {
-			found = append(found, violation{name, "is a folder of the root", "the root may contain only " + strings.Join(topFolders, ", ")})
+			found = append(found, violation{
+				name, "is a folder of the root", "the root may contain only " + strings.Join(topFolders, ", "),
+			})
 		}
 	}
 	return found, nil
@@ -39,7 +41,9 @@ func checkPackageComments(all []source) []violation {
 	var found []violation
 	for _, dir := range dirs {
 		if what := packageCommentProblem(files[dir]); what != "" {
-			found = append(found, violation{dir, what, "a package comment is a sentence that says what the package is for and what it is not"})
+			found = append(found, violation{
+				dir, what, "a package comment is a sentence that says what the package is for and what it is not",
+			})
 		}
 	}
 	return found
@@ -80,14 +84,17 @@ func checkSizes(all []source) []violation {
 			continue
 		}
 		if n := codeLines(s.text); n > maxCodeLines {
-			found = append(found, violation{s.path, fmt.Sprintf("has %d lines of code", n), fmt.Sprintf("at most %d; split it by noun", maxCodeLines)})
+			found = append(found, violation{
+				s.path, fmt.Sprintf("has %d lines of code", n),
+				fmt.Sprintf("at most %d; split it by noun", maxCodeLines),
+			})
 		}
 	}
 	return found
 }
 
-// codeLines returns the number of lines that have a token. Comments have none; all lines of a raw
-// string count.
+// codeLines returns the number of lines that have a token. Comments have no token; all lines of a
+// raw string count.
 func codeLines(text []byte) int {
 	set := token.NewFileSet()
 	file := set.AddFile("", set.Base(), len(text))
@@ -109,8 +116,8 @@ func codeLines(text []byte) int {
 	}
 }
 
-// checkHandlers finds handlers of the console that are too long. A handler gets a request and returns an
-// error alone.
+// checkHandlers finds handlers of the console that are too long. A handler gets a request and
+// returns an error alone.
 func checkHandlers(all []source) []violation {
 	var found []violation
 	for _, s := range all {
@@ -123,7 +130,10 @@ func checkHandlers(all []source) []violation {
 				continue
 			}
 			if n := s.set.Position(f.Body.Rbrace).Line - s.set.Position(f.Body.Lbrace).Line - 1; n > maxHandlerLines {
-				found = append(found, violation{s.position(f), fmt.Sprintf("%s has %d lines", f.Name, n), fmt.Sprintf("a handler has at most %d", maxHandlerLines)})
+				found = append(found, violation{
+					s.position(f), fmt.Sprintf("%s has %d lines", f.Name, n),
+					fmt.Sprintf("a handler has at most %d", maxHandlerLines),
+				})
 			}
 		}
 	}

@@ -1,7 +1,7 @@
 // Package architecture checks the structure of the source tree: which ring imports which, what the
-// pure rings call, the size of files, package comments, and whether tests wait for a fixed time. It parses the files with go/parser and
-// does not run the go command, so it sees files of every build tag, and test results are cached
-// correctly. It does not test behaviour.
+// pure rings call, the size of files, package comments, and whether tests wait for a fixed time. It
+// parses the files with go/parser and does not run the go command, so it sees files of every build
+// tag, and test results are cached correctly. It does not test behaviour.
 package architecture
 
 import (

@@ -10,14 +10,15 @@ const module = "github.com/tollgate-dev/tollgate"
 type ring string
 
 const (
-	kernel       ring = "kernel"          // shared by all of core
-	model        ring = "model"           // types and pure rules of one hexagon
-	useCase      ring = "use case"        // orchestrates over ports
-	port         ring = "port"            // interfaces that the core calls
-	contract     ring = "contract suite"  // what every adapter of a port must pass
-	driving      ring = "driving adapter" // calls the core
-	driven       ring = "driven adapter"  // implements a port
-	part         ring = "shared part"     // shared by adapters: connections, files, waiting; imports no hexagon and no port
+	kernel   ring = "kernel"          // shared by all of core
+	model    ring = "model"           // types and pure rules of one hexagon
+	useCase  ring = "use case"        // orchestrates over ports
+	port     ring = "port"            // interfaces that the core calls
+	contract ring = "contract suite"  // what every adapter of a port must pass
+	driving  ring = "driving adapter" // calls the core
+	driven   ring = "driven adapter"  // implements a port
+	// shared by adapters: connections, files, waiting; imports no hexagon and no port
+	part         ring = "shared part"
 	bridge       ring = "bridge adapter"  // implements a port of one hexagon with the use cases of another
 	protocol     ring = "plugin protocol" // shared by host and plugins
 	sdk          ring = "plugin SDK"      // imported by authors of plugins
@@ -48,7 +49,8 @@ var mayImport = map[ring][]ring{
 	wiring:       {kernel, model, useCase, port, driving, driven, part, bridge, protocol, sdk, wiring},
 	command:      {kernel, model, useCase, port, driving, driven, part, bridge, protocol, sdk, wiring, command},
 	spanning: {
-		kernel, model, useCase, port, contract, driving, part, driven, bridge, protocol, sdk, pluginBinary, wiring, command, spanning,
+		kernel, model, useCase, port, contract, driving, part, driven, bridge, protocol, sdk, pluginBinary, wiring,
+		command, spanning,
 	},
 }
 
@@ -68,14 +70,16 @@ var kernelPackages = []string{"core/audit", "core/fault", "core/page", "core/req
 
 // pureParts are folders of a hexagon that belong to its model: rules, not use cases.
 var pureParts = []string{
-	"core/auth/history", "core/auth/risk", "core/auth/trust", "core/ratelimit/explain", "core/ratelimit/ruleset", "core/registry/event", "core/registry/mirror", "core/registry/publisher", "core/registry/review",
+	"core/auth/history", "core/auth/risk", "core/auth/trust", "core/ratelimit/explain", "core/ratelimit/ruleset",
+	"core/registry/event", "core/registry/mirror", "core/registry/publisher", "core/registry/review",
 	"core/registry/view",
 }
 
 // drivingAdapters call the core. An adapter that is neither listed here nor in bridgeAdapters is
 // driven.
 var drivingAdapters = []string{
-	"adapters/rest", "adapters/ratelimitapi", "adapters/debugapi", "adapters/statsd", "adapters/loginhistory", "adapters/prometheus",
+	"adapters/rest", "adapters/ratelimitapi", "adapters/debugapi", "adapters/statsd", "adapters/loginhistory",
+	"adapters/prometheus",
 	"adapters/decisionlog", "adapters/eventlog", "adapters/traffic",
 }
 
@@ -95,16 +99,18 @@ var independentFolders = []string{
 	"adapters/relational/authrecords", "adapters/relational/registryrecords", "adapters/relational/methodrecords",
 }
 
-// sdkPackages are imported by authors of plugins, and sdkParts also by the host and by adapters. The
-// other folders of plugins are binaries if their names begin with one of binaryPrefixes, and belong to
-// the protocol otherwise.
+// sdkPackages are imported by authors of plugins, and sdkParts also by the host and by adapters.
+// The other folders of plugins are binaries if their names begin with one of binaryPrefixes, and
+// belong to the protocol otherwise.
 var (
 	sdkPackages = []string{"plugins/sdk"}
 	sdkParts    = []string{"plugins/sdk/handshake", "plugins/sdk/proto", "plugins/sdk/publicdial"}
 )
 
-// withoutHexagon are folders of adapters that serve all hexagons and know the model of none.
-var withoutHexagon = []string{"adapters/relational/database", "adapters/relational/postgres", "adapters/relational/sqlite"}
+// withoutHexagon are folders of adapters that serve all hexagons and do not know any model.
+var withoutHexagon = []string{
+	"adapters/relational/database", "adapters/relational/postgres", "adapters/relational/sqlite",
+}
 
 // binaryPrefixes are the prefixes of the names of plugin binaries.
 var binaryPrefixes = []string{"plugins/otp-", "plugins/pkg-"}
@@ -114,7 +120,10 @@ var testBinaries = []string{"adapters/pluginhost/internal/testplugin"}
 
 // pureModules are the packages of other modules that the pure rings may import: no I/O, no clock,
 // no global state.
-var pureModules = []string{"github.com/mileusna/useragent", "golang.org/x/mod/semver", "golang.org/x/net/publicsuffix", "golang.org/x/text/unicode/norm"}
+var pureModules = []string{
+	"github.com/mileusna/useragent", "golang.org/x/mod/semver", "golang.org/x/net/publicsuffix",
+	"golang.org/x/text/unicode/norm",
+}
 
 // suiteModules are those that contract suites may import in addition.
 var suiteModules = []string{"pgregory.net/rapid"}
@@ -135,8 +144,8 @@ var clockCalls = []string{"Now", "Since", "Until", "After", "AfterFunc", "Sleep"
 // waitCalls are the functions of package time that wait for a fixed time.
 var waitCalls = []string{"Sleep", "After", "Tick"}
 
-// realWaits lists where code of tests waits for a fixed time outside of bubbles. A wait for something to
-// happen is a call of test/await.
+// realWaits lists where code of tests waits for a fixed time outside of bubbles. A wait for
+// something to happen is a call of test/await.
 var realWaits = []realWait{
 	{"test/await/await.go", 3, "it is how tests wait"},
 	{"core/auth/notices/notices_test.go", 1, "is called in a bubble"},
@@ -163,29 +172,31 @@ var topFolders = []string{"core", "ports", "adapters", "plugins", "wiring", "cmd
 // maxCodeLines is the maximum size of a file, in lines that are neither blank nor comments.
 const maxCodeLines = 400
 
-// The pages of the console have no rules: a handler there calls a use case and renders what that returns,
-// in at most maxHandlerLines lines.
+// The pages of the console have no rules: a handler there calls a use case and renders what that
+// returns, in at most maxHandlerLines lines.
 const (
 	consoleFolder   = "adapters/rest/console/"
 	maxHandlerLines = 20
 )
 
-// callerMakers are the functions of ports/authority that make callers, and the folders that may mention them:
-// the authority, its fake for tests, operator commands, and the pages that check the grant to operate.
+// callerMakers are the functions of ports/authority that make callers, and the folders that may
+// mention them: the authority, its fake for tests, operator commands, and the pages that check the
+// grant to operate.
 var callerMakers = map[string][]string{
 	"NewPerson":    {"adapters/inprocess", "ports/authority/authoritytest"},
 	"NewPublisher": {"adapters/inprocess", "ports/authority/authoritytest"},
 	"Operator":     {"cmd/tollgate/operator", "adapters/rest/console/operating"},
 }
 
-// serverSavers are the files of core that save servers in a transaction of core/registry/change, or those of
-// many servers at once, of a mirror or an import, with their events and records.
+// serverSavers are the files of core that save servers in a transaction of core/registry/change, or
+// those of many servers at once, of a mirror or an import, with their events and records.
 var serverSavers = []string{
 	"core/registry/reviewing/takeover.go", "core/registry/reviewing/mirrored.go", "core/registry/mirroring/apply.go",
 	"core/registry/transferring/store.go",
 }
 
-// tokenTakers are the files of core, outside of core/auth, with a token as text that is no access token.
+// tokenTakers are the files of core, outside of core/auth, with a token as text that is no access
+// token.
 var tokenTakers = []string{"core/registry/delegating/prove.go"}
 
 // watchedWords are words that plain technical English hardly uses in comments and documents, and
@@ -203,3 +214,6 @@ const (
 	maxCommentColumns = 100
 	maxBrokenLiteral  = 60
 )
+
+// budget is how large the tree may be. A limit is raised with a reason, and lowered after a fold.
+var budget = measures{lines: 97_700, wiringLines: 1_510, interfaces: 25, binds: 22, settings: 251}

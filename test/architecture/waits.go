@@ -13,8 +13,8 @@ type realWait struct {
 	reason string
 }
 
-// checkWaits finds code of tests that waits for a fixed time, except what the table lists, and what the
-// table lists and is gone.
+// checkWaits finds code of tests that waits for a fixed time, except what the table lists, and what
+// the table lists and is gone.
 func checkWaits(all []source, table []realWait) []violation {
 	var found []violation
 	listed := map[string]int{}
@@ -26,7 +26,10 @@ func checkWaits(all []source, table []realWait) []violation {
 		if n := listed[s.path]; len(waits) > n {
 			found = append(found, waits[n:]...)
 		} else if len(waits) < n {
-			found = append(found, violation{s.path, fmt.Sprintf("waits %d times for a fixed time", len(waits)), fmt.Sprintf("the table says %d; change the table", n)})
+			found = append(found, violation{
+				s.path, fmt.Sprintf("waits %d times for a fixed time", len(waits)),
+				fmt.Sprintf("the table says %d; change the table", n),
+			})
 		}
 		delete(listed, s.path)
 	}
@@ -36,8 +39,8 @@ func checkWaits(all []source, table []realWait) []violation {
 	return found
 }
 
-// findWaits returns the mentions of the calls that wait for a fixed time, outside of bubbles of synctest,
-// where time costs nothing.
+// findWaits returns the mentions of the calls that wait for a fixed time, outside of bubbles of
+// synctest, where time costs nothing.
 func findWaits(s source) (found []violation) {
 	clock, bubbles := importName(s.tree, "time"), importName(s.tree, "testing/synctest")
 	if clock == "" || !s.isTest() && !isTestCode(s.dir()) {
@@ -49,7 +52,10 @@ func findWaits(s source) (found []violation) {
 			return bubbles == "" || !isMention(n.Fun, bubbles, "Test")
 		case *ast.SelectorExpr:
 			if isMention(n, clock, waitCalls...) {
-				found = append(found, violation{s.position(n), "mentions time." + n.Sel.Name, "tests wait by test/await, or in a bubble of synctest; the table lists what must take real time"})
+				found = append(found, violation{
+					s.position(n), "mentions time." + n.Sel.Name,
+					"tests wait by test/await, or in a bubble of synctest; the table lists what must take real time",
+				})
 			}
 		}
 		return true
@@ -57,8 +63,8 @@ func findWaits(s source) (found []violation) {
 	return found
 }
 
-// isMention reports whether an expression is one of the functions of a package, by the name that the file
-// has for it.
+// isMention reports whether an expression is one of the functions of a package, by the name that
+// the file has for it.
 func isMention(e ast.Expr, name string, functions ...string) bool {
 	s, ok := e.(*ast.SelectorExpr)
 	if !ok {

@@ -25,7 +25,8 @@ func checkWidths(all []source) []violation {
 			n := utf8.RuneCountInString(line) + 3*strings.Count(line, "\t")
 			if n > most && !isUnbreakable(line, most) && !literals[i+1] {
 				found = append(found, violation{
-					fmt.Sprintf("%s:%d", s.path, i+1), fmt.Sprintf("has %d columns", n), fmt.Sprintf("at most %d", most),
+					fmt.Sprintf("%s:%d", s.path, i+1), fmt.Sprintf("has %d columns", n),
+					fmt.Sprintf("at most %d", most),
 				})
 			}
 		}

@@ -1,6 +1,6 @@
-// Package await is how tests wait for what other goroutines and processes do: for a condition, never
-// for a fixed time. It makes no assertion about how long that takes. The timeout only ends a test that
-// would wait for ever.
+// Package await is how tests wait for what other goroutines and processes do: for a condition,
+// never for a fixed time. It makes no assertion about how long that takes. The timeout only ends a
+// test that would wait for ever.
 package await
 
 import (
@@ -12,8 +12,8 @@ import (
 // Timeout is the longest time that a test waits for anything.
 const Timeout = 30 * time.Second
 
-// The time between two calls of a condition is a part of the time waited so far, so that a condition
-// that is expensive to check does not keep the machine busy.
+// The time between two calls of a condition is a part of the time waited so far, so that a
+// condition that is expensive to check does not keep the machine busy.
 const (
 	shortestInterval = time.Millisecond
 	longestInterval  = 50 * time.Millisecond
@@ -32,8 +32,8 @@ func Until(t testing.TB, what string, holds func() bool) {
 	}
 }
 
-// Receive waits until a value comes from a channel, and returns it. It fails the test if the channel
-// is closed or nothing comes within Timeout; what says for what it waited.
+// Receive waits until a value comes from a channel, and returns it. It fails the test if the
+// channel is closed or nothing comes within Timeout; what says for what it waited.
 func Receive[T any](t testing.TB, what string, from <-chan T) T {
 	t.Helper()
 	select {
@@ -63,8 +63,8 @@ func Closed[T any](t testing.TB, what string, ch <-chan T) {
 	}
 }
 
-// AtOnce lets n of the parallel tests of a package run at once, also on fewer cores, for packages whose
-// tests wait most of their time and use little CPU. Call it in TestMain.
+// AtOnce lets n of the parallel tests of a package run at once, also on fewer cores, for packages
+// whose tests wait most of their time and use little CPU. Call it in TestMain.
 func AtOnce(n string) {
 	flag.Parse()
 	if err := flag.Set("test.parallel", n); err != nil {

@@ -1,9 +1,10 @@
-// Command compare asks Tollgate and the Envoy rate limit service the same questions, and prints
-// where their answers or their statistics differ. Rules and requests are random but determined by
-// a seed. Both services count on the same Valkey server, whose address is in TEST_VALKEY_URL.
+// Command compare sends the same requests to Tollgate and to the Envoy rate limit service, and
+// prints where their answers or their statistics differ. Rules and requests are random but
+// determined by a seed. Both services count on the same Valkey server, whose address is in
+// TEST_VALKEY_URL.
 //
-// The services get the rules from files, and from a management server over xDS. The random rules and requests
-// leave out what is known to differ (docs/from-envoy-ratelimit.md).
+// The services get the rules from files, and from a management server over xDS. The random rules
+// and requests leave out what is known to differ (docs/from-envoy-ratelimit.md).
 package main
 
 import (
@@ -40,11 +41,12 @@ const (
 	fromServer = "xds"
 )
 
-// headerSetting adds response headers. Of a request with quotas the services describe different descriptors.
+// headerSetting adds response headers. Of a request with quotas the services describe different
+// descriptors.
 const headerSetting = "LIMIT_RESPONSE_HEADERS_ENABLED=true"
 
-// stopSetting is atomic in Tollgate. The Envoy service reads all counters of a request before it adds
-// to any, which differs if two descriptors have the same counter.
+// stopSetting is atomic in Tollgate. The Envoy service reads all counters of a request before it
+// adds to any, which differs if two descriptors have the same counter.
 const stopSetting = "STOP_CACHE_KEY_INCREMENT_WHEN_OVERLIMIT=true"
 
 const (
@@ -90,7 +92,10 @@ func compareAll(peer string, sources []string, calls int, seed uint64) error {
 			}
 			random := rand.New(rand.NewPCG(seed, stream)) //nolint:gosec // repeatable, not secret
 			environ := settings[i/2]
-			c := comparison{random: random, environ: environ, source: source, dir: filepath.Join(dir, source+strconv.Itoa(i)), sameNames: i%2 == 1}
+			c := comparison{
+				random: random, environ: environ, source: source, dir: filepath.Join(dir, source+strconv.Itoa(i)),
+				sameNames: i%2 == 1,
+			}
 			if err := c.run(peer, filepath.Join(dir, "tollgate"), calls); err != nil {
 				return fmt.Errorf("rules from %s, %q: %w", source, environ, err)
 			}
@@ -167,11 +172,14 @@ func (c *comparison) run(peer, tollgate string, calls int) error {
 	return nil
 }
 
-// offerRules puts the rules where the services read them, and returns the environment of the services.
+// offerRules puts the rules where the services read them, and returns the environment of the
+// services.
 func (c *comparison) offerRules(domains []domain) (environ []string, stop func(), err error) {
 	switch c.source {
 	case fromFiles:
-		environ = []string{"RUNTIME_ROOT=" + c.dir, "RUNTIME_SUBDIRECTORY=", "RUNTIME_APPDIRECTORY=config", "RUNTIME_WATCH_ROOT=false"}
+		environ = []string{
+			"RUNTIME_ROOT=" + c.dir, "RUNTIME_SUBDIRECTORY=", "RUNTIME_APPDIRECTORY=config", "RUNTIME_WATCH_ROOT=false",
+		}
 		stop, err = func() {}, writeRules(filepath.Join(c.dir, "config"), domains)
 	case fromServer:
 		if err := os.MkdirAll(c.dir, 0o700); err != nil {
@@ -187,8 +195,8 @@ func (c *comparison) offerRules(domains []domain) (environ []string, stop func()
 // resets are the times to a reset in the text of an answer.
 var resets = regexp.MustCompile(`(?i)(reset=)-?[0-9]+m`)
 
-// minuteOfResets returns the minute that determines the minutes of a reset: the seconds to a reset are those to a
-// full minute until one second of the minute has passed.
+// minuteOfResets returns the minute that determines the minutes of a reset: the seconds to a reset
+// are those to a full minute until one second of the minute has passed.
 func minuteOfResets(t time.Time) time.Time { return t.Add(-time.Second).Truncate(time.Minute) }
 
 // waitForMinute waits for the next minute if it is near, because times to a reset are compared to

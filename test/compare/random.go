@@ -89,9 +89,9 @@ func (n *node) addLimit(r *rand.Rand, w words) {
 	}
 }
 
-// addMetadata gives a descriptor metadata. Only a value that is no mapping has a name that other descriptors
-// have too: the Envoy service changes its rules when it merges two mappings. And it forgets the metadata of
-// rules whose statistics it names anew.
+// addMetadata gives a descriptor metadata. Only a value that is no mapping has a name that other
+// descriptors have too: the Envoy service changes its rules when it merges two mappings. And it
+// forgets the metadata of rules whose statistics it names anew.
 func (n *node) addMetadata(r *rand.Rand) {
 	if n.detailed || n.share {
 		return
@@ -102,8 +102,9 @@ func (n *node) addMetadata(r *rand.Rand) {
 	}
 }
 
-// newRequest returns a request of one to three descriptors, which mostly follow rules. With distinct,
-// no two of them have the same first key, so that they do not share a counter, nor that of a pattern.
+// newRequest returns a request of one to three descriptors, which mostly follow rules. With
+// distinct, no two of them have the same first key, so that they do not share a counter, nor that
+// of a pattern.
 func newRequest(r *rand.Rand, domains []domain, distinct bool) *ratelimit.RateLimitRequest {
 	d := pick(r, domains)
 	request := &ratelimit.RateLimitRequest{Domain: d.name}
@@ -144,9 +145,9 @@ func newDescriptor(r *rand.Rand, nodes []*node) *common.RateLimitDescriptor {
 	}
 	if r.IntN(12) == 0 {
 		descriptor.Limit = &common.RateLimitDescriptor_RateLimitOverride{
-			// Always the same, because in the local cache of the Envoy service a key that is over one limit is over
-			// all. No rule has this unit, because the Envoy service adds the hits of the override to those of the
-			// rule if windows of both units begin at the same time.
+			// Always the same, because in the local cache of the Envoy service a key that is over
+			// one limit is over all. No rule has this unit, because the Envoy service adds the hits
+			// of the override to those of the rule if windows of both units begin at the same time.
 			RequestsPerUnit: 2, Unit: typev3.RateLimitUnit_HOUR,
 		}
 	}

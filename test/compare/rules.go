@@ -99,8 +99,8 @@ func (l *limit) format() string {
 	return text
 }
 
-// serveRules runs a management server with the domains. It returns the settings with which the services use
-// it.
+// serveRules runs a management server with the domains. It returns the settings with which the
+// services use it.
 func serveRules(domains []domain) (environ []string, stop func(), err error) {
 	resources := make([]types.Resource, len(domains))
 	for i, d := range domains {
@@ -129,7 +129,8 @@ func serveRules(domains []domain) (environ []string, stop func(), err error) {
 	discovery.RegisterAggregatedDiscoveryServiceServer(g, server.NewServer(ctx, rules, server.CallbackFuncs{}))
 	go func() { _ = g.Serve(l) }() // it returns when it is stopped
 	return []string{
-		"CONFIG_TYPE=GRPC_XDS_SOTW", "CONFIG_GRPC_XDS_NODE_ID=compare", "CONFIG_GRPC_XDS_SERVER_URL=" + l.Addr().String(),
+		"CONFIG_TYPE=GRPC_XDS_SOTW", "CONFIG_GRPC_XDS_NODE_ID=compare",
+		"CONFIG_GRPC_XDS_SERVER_URL=" + l.Addr().String(),
 	}, func() { g.Stop(); cancel() }, nil
 }
 

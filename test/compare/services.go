@@ -73,7 +73,8 @@ func startPeer(program, dir string, environ []string) (*service, error) {
 	defer output.Close()
 	cmd := exec.Command(program)
 	web, calls := instance.FreePort(), instance.FreePort()
-	cmd.Env = append(shared(dir, statistics, environ), "PORT="+web, "GRPC_PORT="+calls, "DEBUG_PORT="+instance.FreePort(),
+	cmd.Env = append(shared(dir, statistics, environ), "PORT="+web, "GRPC_PORT="+calls,
+		"DEBUG_PORT="+instance.FreePort(),
 		"GOSTATS_FLUSH_INTERVAL_SECONDS=1")
 	cmd.Stdout, cmd.Stderr = output, output
 	if err := cmd.Start(); err != nil {
@@ -174,8 +175,9 @@ func formatAnswer(answer *ratelimit.RateLimitResponse) string {
 	return out.String() + " " + strings.Join(headers, " ")
 }
 
-// formatMetadata returns dynamic metadata without the two names that newer versions of the Envoy service do
-// not have any more. In the text of an override, that service has one space or two at random.
+// formatMetadata returns dynamic metadata without the two names that newer versions of the Envoy
+// service do not have any more. In the text of an override, that service has one space or two at
+// random.
 func formatMetadata(m *structpb.Struct) string {
 	fields := m.AsMap()
 	delete(fields, "quotaModeEnabled")

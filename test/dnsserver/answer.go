@@ -88,7 +88,7 @@ func (s *Server) serveMessage(conn net.Conn) bool {
 	return err == nil
 }
 
-// answer returns the answer to a message with one question, or nil for none. It returns after the
+// answer returns the answer to a message with one question, or nil. It returns after the
 // name is not held any more.
 func (s *Server) answer(message []byte, overTCP bool) []byte {
 	var m dnsmessage.Message
@@ -107,8 +107,9 @@ func (s *Server) answer(message []byte, overTCP bool) []byte {
 	}
 	answer := dnsmessage.Message{
 		Header: dnsmessage.Header{
-			ID: m.ID, Response: true, Authoritative: true, RecursionDesired: m.RecursionDesired, RecursionAvailable: true,
-			RCode: known.rcode(q.Type),
+			ID: m.ID, Response: true, Authoritative: true, RecursionDesired: m.RecursionDesired,
+			RecursionAvailable: true,
+			RCode:              known.rcode(q.Type),
 		},
 		Questions: m.Questions,
 	}
@@ -120,7 +121,8 @@ func (s *Server) answer(message []byte, overTCP bool) []byte {
 
 func (n *name) rcode(kind dnsmessage.Type) dnsmessage.RCode {
 	switch {
-	case n.failure == ServerFailure, n.failure == MissingA && kind == dnsmessage.TypeA, n.failure == MissingAAAA && kind == dnsmessage.TypeAAAA:
+	case n.failure == ServerFailure, n.failure == MissingA && kind == dnsmessage.TypeA,
+		n.failure == MissingAAAA && kind == dnsmessage.TypeAAAA:
 		return dnsmessage.RCodeServerFailure
 	case n.failure == Refused:
 		return dnsmessage.RCodeRefused

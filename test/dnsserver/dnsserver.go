@@ -35,7 +35,7 @@ type name struct {
 	held      chan struct{} // questions wait until it is closed; nil means they do not wait
 	exists    bool
 	asked     map[dnsmessage.Type]int
-	first     bool // of the copy for a question: there was none of its type before
+	first     bool // of the copy for a question: it is the first of its type
 	open      int  // questions without an answer
 	mostOpen  int
 }
@@ -68,8 +68,8 @@ func Listen() (s *Server, stop func(), err error) {
 	}, nil
 }
 
-// listenBoth returns listeners for UDP and for TCP on the same port. The port that the system chooses
-// for one may be in use for the other, so listenBoth tries several.
+// listenBoth returns listeners for UDP and for TCP on the same port. The port that the system
+// chooses for one may be in use for the other, so listenBoth tries several.
 func listenBoth() (net.PacketConn, net.Listener, error) {
 	const tries = 20
 	var failure error

@@ -74,7 +74,8 @@ func citationComplaints(text string, pages map[string]string, rules map[string]b
 	}
 	for _, form := range externalCitations {
 		for _, found := range form.FindAllString(text, -1) {
-			complaints = append(complaints, `"`+found+`" cites a text outside the repository; cite a rule in `+contractFolder)
+			complaints = append(complaints,
+				`"`+found+`" cites a text outside the repository; cite a rule in `+contractFolder)
 		}
 	}
 	return complaints
@@ -119,7 +120,8 @@ func readTexts(t *testing.T) map[string]string {
 		switch {
 		case err != nil:
 			return err
-		case d.IsDir() && name != "." && (strings.HasPrefix(d.Name(), ".") || slices.Contains([]string{"bin", "data", "testdata"}, d.Name())):
+		case d.IsDir() && name != "." &&
+			(strings.HasPrefix(d.Name(), ".") || slices.Contains([]string{"bin", "data", "testdata"}, d.Name())):
 			return fs.SkipDir
 		case d.IsDir():
 			return nil
@@ -143,7 +145,8 @@ func readTexts(t *testing.T) map[string]string {
 // addComments adds the comments of a Go file to texts.
 func addComments(texts map[string]string, name string) error {
 	set := token.NewFileSet()
-	file, err := goparser.ParseFile(set, filepath.Join(root, name), nil, goparser.ParseComments|goparser.SkipObjectResolution)
+	file, err := goparser.ParseFile(set, filepath.Join(root, name), nil,
+		goparser.ParseComments|goparser.SkipObjectResolution)
 	if err != nil {
 		return err
 	}
@@ -170,7 +173,9 @@ func joinLines(text string) string {
 // TestCitationComplaints checks that citationComplaints reports broken citations in each of their
 // forms.
 func TestCitationComplaints(t *testing.T) {
-	pages := map[string]string{"docs/contract/registry.md": "<a id=\"r-1\"></a>**R-1. Paths.**\n\n## Requests and answers"}
+	pages := map[string]string{
+		"docs/contract/registry.md": "<a id=\"r-1\"></a>**R-1. Paths.**\n\n## Requests and answers",
+	}
 	rules := map[string]bool{"R-1": true}
 	for text, want := range map[string]int{
 		"MaxName is the greatest length (contract R-1).": 0,

@@ -15,8 +15,11 @@ func TestParsePage(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(got) != 5 || got[4].file != "a/b.go" || got[4].command != "package b\n" || got[3].file != "" || got[0].command != "make run\n" || !got[0].terminal || got[1].command != "echo a\necho b\n" || got[1].line != 7 || got[1].terminal ||
-		len(got[1].outputs) != 2 || got[1].outputs[1].text != "b\n" || !got[2].fails || len(got[2].outputs) != 0 || got[3].command != "serve\n" || !got[3].terminal || got[3].fails {
+	if len(got) != 5 || got[4].file != "a/b.go" || got[4].command != "package b\n" || got[3].file != "" ||
+		got[0].command != "make run\n" || !got[0].terminal || got[1].command != "echo a\necho b\n" ||
+		got[1].line != 7 || got[1].terminal ||
+		len(got[1].outputs) != 2 || got[1].outputs[1].text != "b\n" || !got[2].fails || len(got[2].outputs) != 0 ||
+		got[3].command != "serve\n" || !got[3].terminal || got[3].fails {
 		t.Errorf("parsePage returned %+v", got)
 	}
 	if got, err := parsePage(page + "<!-- docs: run elsewhere, at a terminal -->\n"); err != nil || len(got) != 0 {
@@ -37,7 +40,10 @@ func TestFirstMissing(t *testing.T) {
 		{"d\na\n", "a d", "a"},
 		{`{"left":3,"reset":"12s"}`, `{"left": 3, "reset": "7s"}`, ""},
 		{`{"left":3}`, `{"left":4}`, `{"left":3}`},
-		{"at 2026-11-21T01:49:32.5Z by 3f30e8b6-c17c-44ae-8374-84c863f8b10c", "at 2027-01-02T03:04:05Z by 00000000-0000-0000-0000-000000000000", ""},
+		{
+			"at 2026-11-21T01:49:32.5Z by 3f30e8b6-c17c-44ae-8374-84c863f8b10c",
+			"at 2027-01-02T03:04:05Z by 00000000-0000-0000-0000-000000000000", "",
+		},
 		{"nothing", "", "nothing"},
 	} {
 		if got := firstMissing(test.want, test.got); got != test.missing {

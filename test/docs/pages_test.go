@@ -31,7 +31,8 @@ func TestMain(m *testing.M) {
 // TestPages runs the commands of every page.
 func TestPages(t *testing.T) {
 	built := t.TempDir()
-	if err := instance.Build(root, built, false, "cmd/tollgate", "cmd/ratelimit-client", "plugins/otp-log", "plugins/pkg-npm"); err != nil {
+	if err := instance.Build(root, built, false, "cmd/tollgate", "cmd/ratelimit-client", "plugins/otp-log",
+		"plugins/pkg-npm"); err != nil {
 		t.Fatal(err)
 	}
 	pages := []string{root + "/README.md"}
@@ -84,11 +85,13 @@ type servicePorts struct{ api, json, grpc, debug, statsd, other string }
 func newPageRunner(t *testing.T, built string) *pageRunner {
 	t.Helper()
 	r := &pageRunner{t: t, dir: t.TempDir(), ports: servicePorts{
-		instance.FreePort(), instance.FreePort(), instance.FreePort(), instance.FreePort(), instance.FreePort(), instance.FreePort(),
+		instance.FreePort(), instance.FreePort(), instance.FreePort(), instance.FreePort(), instance.FreePort(),
+		instance.FreePort(),
 	}}
 	r.copyProject(built)
 	r.environ = []string{
-		"PATH=" + filepath.Join(r.dir, ".shims") + ":" + os.Getenv("PATH"), "HOME=" + os.Getenv("HOME"), "TMPDIR=" + os.TempDir(),
+		"PATH=" + filepath.Join(r.dir, ".shims") + ":" + os.Getenv("PATH"), "HOME=" + os.Getenv("HOME"),
+		"TMPDIR=" + os.TempDir(),
 		"GRPC_PORT=" + r.ports.grpc, "DEBUG_PORT=" + r.ports.debug, "METRICSD_PORT=" + r.ports.statsd,
 		"OTP_LOG_FILE=" + filepath.Join(r.dir, "otp.jsonl"), "SHUTDOWN_DRAIN=0s",
 	}
@@ -97,7 +100,8 @@ func newPageRunner(t *testing.T, built string) *pageRunner {
 			r.environ = append(r.environ, name+"="+value)
 		}
 	}
-	r.shell = newShell(t, r.dir, r.environ, strings.NewReplacer("API", r.ports.api, "JSON", r.ports.json, "DEBUG", r.ports.debug).Replace(prelude))
+	r.shell = newShell(t, r.dir, r.environ,
+		strings.NewReplacer("API", r.ports.api, "JSON", r.ports.json, "DEBUG", r.ports.debug).Replace(prelude))
 	return r
 }
 
@@ -117,10 +121,13 @@ func (r *pageRunner) copyProject(built string) {
 	r.writeFile("bin/tollgate", fmt.Sprintf("#!/bin/sh\n"+
 		"if [ \"$1\" = ratelimit ]; then export PORT=%s; else export PORT=${PORT-%s} RATELIMIT_HTTP_PORT=%[1]s; fi\n"+
 		"exec %[3]s/tollgate \"$@\"\n", r.ports.json, r.ports.api, built), 0o700)
-	r.writeFile("bin/ratelimit-client", fmt.Sprintf("#!/bin/sh\nexec %s/ratelimit-client -dial_string localhost:%s \"$@\"\n", built, r.ports.grpc), 0o700)
+	r.writeFile("bin/ratelimit-client",
+		fmt.Sprintf("#!/bin/sh\nexec %s/ratelimit-client -dial_string localhost:%s \"$@\"\n", built,
+			r.ports.grpc), 0o700)
 	// Does the same as `make run`, but does not build.
 	r.writeFile(".shims/make", "#!/bin/sh\n[ \"$*\" = run ] || exit 2\n"+
-		"RUNTIME_ROOT=${RUNTIME_ROOT-docs/examples/ratelimit} RUNTIME_WATCH_ROOT=false exec bin/tollgate serve\n", 0o700)
+		"RUNTIME_ROOT=${RUNTIME_ROOT-docs/examples/ratelimit} RUNTIME_WATCH_ROOT=false exec bin/tollgate serve\n",
+		0o700)
 }
 
 // copySources copies the packages that a plugin in a module of its own imports.
@@ -153,7 +160,8 @@ func (r *pageRunner) writeFile(name, content string, mode os.FileMode) {
 func (r *pageRunner) runBlock(b block) {
 	r.t.Helper()
 	var printed string
-	b.command = strings.NewReplacer("8125", r.ports.statsd, "8090", r.ports.other).Replace(b.command) // other ports are replaced by the function curl of the prelude
+	// other ports are replaced by the function curl of the prelude
+	b.command = strings.NewReplacer("8125", r.ports.statsd, "8090", r.ports.other).Replace(b.command)
 	switch {
 	case b.file != "":
 		r.writeFile(b.file, b.command, 0o600)
@@ -167,7 +175,8 @@ func (r *pageRunner) runBlock(b block) {
 			r.t.Fatalf("line %d: %v; the output is:\n%s", b.line, err, printed)
 		}
 		if (len(failed) > 0) != b.fails {
-			r.t.Errorf("line %d: these commands failed: %q, expected a failure: %v; the output is:\n%s%s", b.line, failed, b.fails, printed, r.terminalLogs())
+			r.t.Errorf("line %d: these commands failed: %q, expected a failure: %v; the output is:\n%s%s", b.line,
+				failed, b.fails, printed, r.terminalLogs())
 		}
 	}
 	for _, said := range b.outputs {
@@ -218,16 +227,19 @@ func (r *pageRunner) checkOutput(said expectedOutput, printed string) {
 		r.t.Errorf("line %d: no output contains %q; the output of the command is:\n%s", said.line, gap, printed)
 		return
 	}
-	await.Until(r.t, fmt.Sprintf("line %d: %q in a terminal; the output of the command is:\n%s", said.line, gap, printed), func() bool {
-		return slices.ContainsFunc(r.terminals, func(term *terminal) bool {
-			return firstMissingLine(said.text, r.usualPorts(term.output())) == ""
+	await.Until(r.t,
+		fmt.Sprintf("line %d: %q in a terminal; the output of the command is:\n%s", said.line, gap, printed),
+		func() bool {
+			return slices.ContainsFunc(r.terminals, func(term *terminal) bool {
+				return firstMissingLine(said.text, r.usualPorts(term.output())) == ""
+			})
 		})
-	})
 }
 
 // usualPorts replaces the ports of this run with the default ports that the pages show.
 func (r *pageRunner) usualPorts(s string) string {
-	return strings.NewReplacer(":"+r.ports.api, ":3000", ":"+r.ports.json, ":8080", ":"+r.ports.grpc, ":8081", ":"+r.ports.debug, ":6070", ":"+r.ports.other, ":8090").Replace(s)
+	return strings.NewReplacer(":"+r.ports.api, ":3000", ":"+r.ports.json, ":8080", ":"+r.ports.grpc, ":8081",
+		":"+r.ports.debug, ":6070", ":"+r.ports.other, ":8090").Replace(s)
 }
 
 // terminalLogs returns the output of all terminals.

@@ -27,7 +27,9 @@ func TestPictures(t *testing.T) {
 			t.Errorf("%s has %d bytes, the most are %d", picture, info.Size(), most)
 		}
 		link := filepath.Base(filepath.Dir(picture)) + "/" + filepath.Base(picture) + ")"
-		if !slices.ContainsFunc(slices.Collect(maps.Values(pages)), func(text string) bool { return strings.Contains(text, link) }) {
+		if !slices.ContainsFunc(slices.Collect(maps.Values(pages)), func(text string) bool {
+			return strings.Contains(text, link)
+		}) {
 			t.Errorf("no page shows %s", picture)
 		}
 	}

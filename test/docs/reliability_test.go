@@ -11,8 +11,8 @@ import (
 // heldBy matches a package and a test of it in the table of faults.
 var heldBy = regexp.MustCompile("`([a-z0-9/]+)` (Test[A-Za-z0-9]+)")
 
-// TestFaultsHaveTests checks that each fault in docs/reliability.md names tests, and that they exist
-// in their packages.
+// TestFaultsHaveTests checks that each fault in docs/reliability.md names tests, and that they
+// exist in their packages.
 func TestFaultsHaveTests(t *testing.T) {
 	page, err := os.ReadFile("../../docs/reliability.md")
 	if err != nil {

@@ -68,7 +68,8 @@ func newShell(t *testing.T, dir string, environ []string, prelude string) *shell
 	return s
 }
 
-// startGuarded starts a process in its own group, which ends with the test, also one that is killed.
+// startGuarded starts a process in its own group, which ends with the test, also one that is
+// killed.
 func startGuarded(t *testing.T, cmd *exec.Cmd) {
 	t.Helper()
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}

@@ -112,7 +112,9 @@ func (s *PendingLogins) Put(ctx context.Context, p auth.PendingLogin) error {
 }
 
 // Find implements [authstore.PendingLogins].
-func (s *PendingLogins) Find(ctx context.Context, user auth.UserID, identity auth.DeviceIdentity) (auth.PendingLogin, error) {
+func (s *PendingLogins) Find(
+	ctx context.Context, user auth.UserID, identity auth.DeviceIdentity,
+) (auth.PendingLogin, error) {
 	return s.db.pendingLogins.find(ctx, pendingKey{user, identity})
 }
 

@@ -50,7 +50,9 @@ type additionRow struct {
 }
 
 func (d *Database) addAuthTables() {
-	d.accounts = newTable(d, "account", func(a auth.Account) auth.UserID { return a.ID }, func(a auth.Account) any { return a.Email })
+	d.accounts = newTable(d, "account", func(a auth.Account) auth.UserID { return a.ID }, func(a auth.Account) any {
+		return a.Email
+	})
 	d.devices = newTable(d, "device", func(v auth.Device) auth.DeviceID { return v.ID }, func(v auth.Device) any {
 		if v.Revoked {
 			return nil
@@ -61,7 +63,9 @@ func (d *Database) addAuthTables() {
 	d.sessions = newTable(d, "session", func(s auth.Session) auth.SessionID { return s.ID })
 	d.refreshTokens = newTable(d, "refresh token", func(t auth.RefreshToken) auth.TokenHash { return t.Hash })
 	d.cookies = newTable(d, "session cookie",
-		func(c auth.SessionCookie) auth.TokenHash { return c.Hash }, func(c auth.SessionCookie) any { return c.SessionID })
+		func(c auth.SessionCookie) auth.TokenHash { return c.Hash }, func(c auth.SessionCookie) any {
+			return c.SessionID
+		})
 	d.challenges = newTable(d, "challenge", func(c auth.Challenge) auth.ChallengeID { return c.ID })
 	d.pendingLogins = newTable(d, "pending login",
 		func(p auth.PendingLogin) pendingKey { return pendingKey{p.UserID, p.DeviceIdentity} })

@@ -15,9 +15,11 @@ func TestAuthStores(t *testing.T) {
 		db := fakedb.New()
 		return authstoretest.Stores{
 			Accounts: fakedb.NewAccounts(db), Devices: fakedb.NewDevices(db), DeviceTokens: fakedb.NewDeviceTokens(db),
-			Sessions: fakedb.NewSessions(db), RefreshTokens: fakedb.NewRefreshTokens(db), Cookies: fakedb.NewSessionCookies(db),
+			Sessions: fakedb.NewSessions(db), RefreshTokens: fakedb.NewRefreshTokens(db),
+			Cookies:    fakedb.NewSessionCookies(db),
 			Challenges: fakedb.NewChallenges(db), PendingLogins: fakedb.NewPendingLogins(db),
-			Lockouts: fakedb.NewLockouts(db), AuditLog: fakedb.NewAuditLog(db), Keys: fakedb.NewKeyring(db), History: fakedb.NewHistory(db), Runner: db,
+			Lockouts: fakedb.NewLockouts(db), AuditLog: fakedb.NewAuditLog(db), Keys: fakedb.NewKeyring(db),
+			History: fakedb.NewHistory(db), Runner: db,
 		}
 	})
 }
@@ -26,7 +28,9 @@ func TestServers(t *testing.T) {
 	registrystoretest.RunServers(t, func(*testing.T) registrystoretest.ServerStores {
 		db := fakedb.New()
 		servers := fakedb.NewServers(db, true)
-		return registrystoretest.ServerStores{Reader: servers, Writer: servers, Free: fakedb.NewServers(db, false), Runner: db}
+		return registrystoretest.ServerStores{
+			Reader: servers, Writer: servers, Free: fakedb.NewServers(db, false), Runner: db,
+		}
 	})
 }
 
@@ -53,7 +57,9 @@ func TestPolicies(t *testing.T) {
 func TestQuarantine(t *testing.T) {
 	registrystoretest.RunQuarantine(t, func(*testing.T) registrystoretest.QuarantineStores {
 		db := fakedb.New()
-		return registrystoretest.QuarantineStores{Quarantine: fakedb.NewQuarantine(db), Writer: fakedb.NewServers(db, true), Runner: db}
+		return registrystoretest.QuarantineStores{
+			Quarantine: fakedb.NewQuarantine(db), Writer: fakedb.NewServers(db, true), Runner: db,
+		}
 	})
 }
 
@@ -67,7 +73,9 @@ func TestViews(t *testing.T) {
 func TestWebhooks(t *testing.T) {
 	registrystoretest.RunWebhooks(t, func(*testing.T) registrystoretest.WebhookStores {
 		db := fakedb.New()
-		return registrystoretest.WebhookStores{Webhooks: fakedb.NewWebhooks(db), Deliveries: fakedb.NewDeliveries(db), Runner: db}
+		return registrystoretest.WebhookStores{
+			Webhooks: fakedb.NewWebhooks(db), Deliveries: fakedb.NewDeliveries(db), Runner: db,
+		}
 	})
 }
 
@@ -76,7 +84,8 @@ func TestMirrors(t *testing.T) {
 		db := fakedb.New()
 		servers := fakedb.NewServers(db, true)
 		return registrystoretest.MirrorStores{
-			Mirrors: fakedb.NewMirrors(db), Rereader: fakedb.NewMirrors(db), Mirrored: fakedb.NewMirroredVersions(db), Reader: servers, Writer: servers, Runner: db,
+			Mirrors: fakedb.NewMirrors(db), Rereader: fakedb.NewMirrors(db), Mirrored: fakedb.NewMirroredVersions(db),
+			Reader: servers, Writer: servers, Runner: db,
 		}
 	})
 }

@@ -5,9 +5,9 @@ import (
 	"time"
 )
 
-// detached returns a copy of a row that shares no memory with it, as a database returns it: times in
-// UTC with microseconds, nil for an empty list. It copies the exported fields of structs; values
-// with unexported ones, such as names, cannot be changed.
+// detached returns a copy of a row that shares no memory with it, as a database returns it: times
+// in UTC with microseconds, nil for an empty list. It copies the exported fields of structs; values
+// with unexported ones, for example names, cannot be changed.
 func detached[R any](r R) R {
 	detach(reflect.ValueOf(&r).Elem())
 	return r

@@ -60,7 +60,9 @@ func (s *Devices) Update(ctx context.Context, id auth.DeviceID, change func(*aut
 }
 
 // List implements [authstore.Devices].
-func (s *Devices) List(ctx context.Context, user auth.UserID, page auth.PageRequest) (list []auth.Device, total int, err error) {
+func (s *Devices) List(
+	ctx context.Context, user auth.UserID, page auth.PageRequest,
+) (list []auth.Device, total int, err error) {
 	list, err = s.db.devices.list(ctx, func(d auth.Device) bool { return d.UserID == user }, newestDevice)
 	list, total = cutPage(list, page)
 	return list, total, err
@@ -84,7 +86,9 @@ func (s *Devices) DeleteUnused(ctx context.Context, before time.Time) (int, erro
 		if err != nil {
 			return 0, err
 		}
-		_, err = s.db.deviceTokens.removeAll(ctx, func(t auth.DeviceToken) bool { return !s.db.devices.has(t.DeviceID) })
+		_, err = s.db.deviceTokens.removeAll(ctx, func(t auth.DeviceToken) bool {
+			return !s.db.devices.has(t.DeviceID)
+		})
 		return n, err
 	})
 }
@@ -104,7 +108,9 @@ func (s *DeviceTokens) Add(ctx context.Context, token auth.DeviceToken, keep int
 		if err := s.db.deviceTokens.insert(ctx, token); err != nil {
 			return err
 		}
-		tokens, err := s.db.deviceTokens.list(ctx, func(t auth.DeviceToken) bool { return t.DeviceID == token.DeviceID }, newestToken)
+		tokens, err := s.db.deviceTokens.list(ctx, func(t auth.DeviceToken) bool {
+			return t.DeviceID == token.DeviceID
+		}, newestToken)
 		for _, old := range tokens[len(first(tokens, keep)):] {
 			err = cmp.Or(err, s.db.deviceTokens.remove(ctx, old.Hash))
 		}

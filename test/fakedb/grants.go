@@ -33,12 +33,14 @@ func (s *Grants) Of(ctx context.Context, holder registry.Holder) ([]registry.Gra
 
 // List implements [registrystore.Grants].
 func (s *Grants) List(ctx context.Context, after registry.Grant, limit int) ([]registry.Grant, error) {
-	found, err := s.db.grants.list(ctx, func(g registry.Grant) bool { return compareGrants(g, after) > 0 }, compareGrants)
+	found, err := s.db.grants.list(ctx, func(g registry.Grant) bool { return compareGrants(g, after) > 0 },
+		compareGrants)
 	return first(found, limit), err
 }
 
 func compareGrants(a, b registry.Grant) int {
-	return cmp.Or(cmp.Compare(a.Holder, b.Holder), cmp.Compare(a.Action, b.Action), cmp.Compare(a.Pattern.String(), b.Pattern.String()))
+	return cmp.Or(cmp.Compare(a.Holder, b.Holder), cmp.Compare(a.Action, b.Action),
+		cmp.Compare(a.Pattern.String(), b.Pattern.String()))
 }
 
 // Policies implements [registrystore.Policies].

@@ -17,7 +17,9 @@ type History struct{ db *Database }
 func NewHistory(db *Database) *History { return &History{db} }
 
 // Read implements [authstore.HistoryCounts].
-func (h *History) Read(ctx context.Context, user auth.UserID, person, everyone []history.Value) (history.Counts, error) {
+func (h *History) Read(
+	ctx context.Context, user auth.UserID, person, everyone []history.Value,
+) (history.Counts, error) {
 	return result(ctx, h.db, func(context.Context) (history.Counts, error) {
 		counts := history.Counts{Person: history.Table{}, Everyone: history.Table{}}
 		for _, v := range person {
@@ -43,7 +45,8 @@ func (h *History) Add(ctx context.Context, user auth.UserID, additions []history
 				err = cmp.Or(err, h.addToPerson(ctx, user, a, at))
 			}
 		}
-		return cmp.Or(err, h.db.additions.insert(ctx, additionRow{Number: h.db.nextNumber(), Additions: additions, At: at}))
+		return cmp.Or(err,
+			h.db.additions.insert(ctx, additionRow{Number: h.db.nextNumber(), Additions: additions, At: at}))
 	})
 }
 
@@ -53,7 +56,9 @@ func (h *History) addToPerson(ctx context.Context, user auth.UserID, a history.A
 }
 
 func (h *History) addToEveryone(ctx context.Context, a history.Addition, at time.Time) error {
-	return h.db.totals.put(ctx, countRow{Value: a.Value, Count: h.db.totals.rows[a.Value].Count.Plus(a, storedTime(at))})
+	return h.db.totals.put(ctx, countRow{
+		Value: a.Value, Count: h.db.totals.rows[a.Value].Count.Plus(a, storedTime(at)),
+	})
 }
 
 // Defer implements [authstore.HistoryDeferrals].
@@ -79,7 +84,9 @@ func (h *History) Confirm(ctx context.Context, session auth.SessionID) error {
 // Gather implements [authstore.HistoryTotals].
 func (h *History) Gather(ctx context.Context) (int, error) {
 	return result(ctx, h.db, func(ctx context.Context) (int, error) {
-		rows, err := h.db.additions.list(ctx, all, func(a, b additionRow) int { return cmp.Compare(a.Number, b.Number) })
+		rows, err := h.db.additions.list(ctx, all, func(a, b additionRow) int {
+			return cmp.Compare(a.Number, b.Number)
+		})
 		for _, row := range rows {
 			err = cmp.Or(err, h.db.additions.remove(ctx, row.Number))
 			for _, a := range row.Additions {
@@ -98,11 +105,13 @@ func (h *History) Merge(ctx context.Context, user auth.UserID, counts history.Co
 		if user != "" {
 			err = h.db.accounts.refer(user)
 			for v, c := range counts.Person {
-				err = cmp.Or(err, h.addToPerson(ctx, user, history.Addition{Value: v, Weight: c.Sum, Version: c.Version}, c.Last))
+				err = cmp.Or(err,
+					h.addToPerson(ctx, user, history.Addition{Value: v, Weight: c.Sum, Version: c.Version}, c.Last))
 			}
 		}
 		for v, c := range counts.Everyone {
-			err = cmp.Or(err, h.addToEveryone(ctx, history.Addition{Value: v, Weight: c.Sum, Version: c.Version}, c.Last))
+			err = cmp.Or(err,
+				h.addToEveryone(ctx, history.Addition{Value: v, Weight: c.Sum, Version: c.Version}, c.Last))
 		}
 		return err
 	})

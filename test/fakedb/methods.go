@@ -42,7 +42,9 @@ func (s *Methods) Put(ctx context.Context, methods []catalogue.Method, replace b
 		for _, m := range methods {
 			replaced[m.ID] = true
 		}
-		if _, err := s.db.methods.removeAll(ctx, func(m catalogue.Method) bool { return replace || replaced[m.ID] }); err != nil {
+		if _, err := s.db.methods.removeAll(ctx, func(m catalogue.Method) bool {
+			return replace || replaced[m.ID]
+		}); err != nil {
 			return err
 		}
 		return s.db.methods.insert(ctx, methods...)

@@ -38,7 +38,9 @@ func (s *Mirrors) Remove(ctx context.Context, name mirror.Name) error {
 
 // List implements [registrystore.Mirrors].
 func (s *Mirrors) List(ctx context.Context) (mirrors []mirror.Mirror, err error) {
-	rows, err := s.db.mirrors.list(ctx, all, func(a, b mirrorRow) int { return cmp.Compare(a.Mirror.Name, b.Mirror.Name) })
+	rows, err := s.db.mirrors.list(ctx, all, func(a, b mirrorRow) int {
+		return cmp.Compare(a.Mirror.Name, b.Mirror.Name)
+	})
 	for _, row := range rows {
 		mirrors = append(mirrors, row.Mirror)
 	}
@@ -62,7 +64,8 @@ func (s *Mirrors) Lease(ctx context.Context, name mirror.Name, l registrystore.L
 	taken := false
 	err := s.db.mirrors.update(ctx, name, func(m *mirrorRow) error {
 		until := m.Lease.Until
-		if taken = m.Lease.Holder == l.Holder || !until.After(l.Now) || until.After(l.Until.Add(registrystore.MaxSkew)); taken {
+		if taken = m.Lease.Holder == l.Holder || !until.After(l.Now) ||
+			until.After(l.Until.Add(registrystore.MaxSkew)); taken {
 			m.Lease = l
 		}
 		return nil
@@ -101,7 +104,9 @@ type MirroredVersions struct{ db *Database }
 func NewMirroredVersions(db *Database) *MirroredVersions { return &MirroredVersions{db} }
 
 // Page implements [registrystore.MirroredVersions].
-func (s *MirroredVersions) Page(ctx context.Context, of mirror.Name, after string, limit int) ([]mirror.Tracked, error) {
+func (s *MirroredVersions) Page(
+	ctx context.Context, of mirror.Name, after string, limit int,
+) ([]mirror.Tracked, error) {
 	tracked, err := s.listTracked(ctx, of, func(name registry.Name) bool { return name.String() > after })
 	servers := 0
 	for i, t := range tracked {
@@ -116,15 +121,20 @@ func (s *MirroredVersions) Page(ctx context.Context, of mirror.Name, after strin
 }
 
 // OfServers implements [registrystore.MirroredVersions].
-func (s *MirroredVersions) OfServers(ctx context.Context, of mirror.Name, names []registry.Name) ([]mirror.Tracked, error) {
+func (s *MirroredVersions) OfServers(
+	ctx context.Context, of mirror.Name, names []registry.Name,
+) ([]mirror.Tracked, error) {
 	return s.listTracked(ctx, of, func(name registry.Name) bool { return slices.Contains(names, name) })
 }
 
 // listTracked returns what a mirror tracks of the wanted servers, ordered by name and version.
-func (s *MirroredVersions) listTracked(ctx context.Context, of mirror.Name, wanted func(registry.Name) bool) (tracked []mirror.Tracked, err error) {
+func (s *MirroredVersions) listTracked(
+	ctx context.Context, of mirror.Name, wanted func(registry.Name) bool,
+) (tracked []mirror.Tracked, err error) {
 	rows, err := s.db.tracked.list(ctx, func(t trackedRow) bool { return t.Mirror == of && wanted(t.Tracked.Name) },
 		func(a, b trackedRow) int {
-			return comparePosition(a.Tracked.Name, a.Tracked.Version, b.Tracked.Name.String(), b.Tracked.Version.String())
+			return comparePosition(a.Tracked.Name, a.Tracked.Version, b.Tracked.Name.String(),
+				b.Tracked.Version.String())
 		})
 	for _, row := range rows {
 		tracked = append(tracked, row.Tracked)
@@ -143,10 +153,16 @@ func (s *MirroredVersions) Put(ctx context.Context, of mirror.Name, list []mirro
 }
 
 // End implements [registrystore.MirroredVersions].
-func (s *MirroredVersions) End(ctx context.Context, of mirror.Name, name registry.Name, dropped []registry.Version) error {
+func (s *MirroredVersions) End(
+	ctx context.Context, of mirror.Name, name registry.Name, dropped []registry.Version,
+) error {
 	return s.db.run(ctx, func(ctx context.Context) error {
-		_, err := s.db.versions.removeAll(ctx, func(v versionRow) bool { return v.Name == name && slices.Contains(dropped, v.Version) })
-		_, tracked := s.db.tracked.removeAll(ctx, func(t trackedRow) bool { return t.Mirror == of && t.Tracked.Name == name })
+		_, err := s.db.versions.removeAll(ctx, func(v versionRow) bool {
+			return v.Name == name && slices.Contains(dropped, v.Version)
+		})
+		_, tracked := s.db.tracked.removeAll(ctx, func(t trackedRow) bool {
+			return t.Mirror == of && t.Tracked.Name == name
+		})
 		return cmp.Or(err, tracked, s.Adopt(ctx, []registry.Name{name}))
 	})
 }

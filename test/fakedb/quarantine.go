@@ -37,7 +37,9 @@ func (s *Quarantine) PriorStatuses(ctx context.Context, name registry.Name) (fou
 func (s *Quarantine) Add(ctx context.Context, q registry.Quarantined, prior []registry.PriorStatus) error {
 	prior = slices.Clone(prior)
 	return s.db.run(ctx, func(ctx context.Context) error {
-		prior = slices.DeleteFunc(prior, func(p registry.PriorStatus) bool { return s.db.priors.has(versionKey{q.Name, p.Version}) })
+		prior = slices.DeleteFunc(prior, func(p registry.PriorStatus) bool {
+			return s.db.priors.has(versionKey{q.Name, p.Version})
+		})
 		return cmp.Or(s.db.quarantined.insert(ctx, q), s.SetPrior(ctx, q.Name, prior))
 	})
 }
@@ -53,7 +55,9 @@ func (s *Quarantine) SetPrior(ctx context.Context, name registry.Name, prior []r
 }
 
 // Remove implements [registrystore.Quarantine].
-func (s *Quarantine) Remove(ctx context.Context, name registry.Name, version registry.Version, released []registry.Version) error {
+func (s *Quarantine) Remove(
+	ctx context.Context, name registry.Name, version registry.Version, released []registry.Version,
+) error {
 	return s.db.run(ctx, func(ctx context.Context) error {
 		_, err := s.db.priors.removeAll(ctx, func(p priorRow) bool {
 			return p.Name == name && slices.Contains(released, p.Prior.Version)

@@ -72,7 +72,9 @@ type trackedRow struct {
 }
 
 func (d *Database) addRegistryTables() {
-	d.versions = newTable(d, "version of the server", func(v versionRow) versionKey { return versionKey{v.Name, v.Version} })
+	d.versions = newTable(d, "version of the server", func(v versionRow) versionKey {
+		return versionKey{v.Name, v.Version}
+	})
 	d.grants = newTable(d, "grant", func(g registry.Grant) registry.Grant { return g })
 	d.policies = newTable(d, "policy", func(p publisher.Policy) publisher.PolicyID { return p.ID })
 	d.methods = newTable(d, "method", func(m catalogue.Method) catalogue.MethodID { return m.ID },
@@ -88,7 +90,9 @@ func (d *Database) addRegistryTables() {
 	})
 	d.rules = newTable(d, "rule", func(r review.Rule) review.RuleID { return r.ID })
 	d.notices = newTable(d, "notice", func(n noticeRow) registry.Holder { return n.Reviewer })
-	d.quarantined = newTable(d, "quarantine", func(q registry.Quarantined) versionKey { return versionKey{q.Name, q.Version} })
+	d.quarantined = newTable(d, "quarantine", func(q registry.Quarantined) versionKey {
+		return versionKey{q.Name, q.Version}
+	})
 	d.priors = newTable(d, "prior status", func(p priorRow) versionKey { return versionKey{p.Name, p.Prior.Version} })
 	d.views = newTable(d, "view", func(v view.View) view.Name { return v.Name })
 	d.viewTokens = newTable(d, "token", func(t view.Token) viewTokenKey { return viewTokenKey{t.View, t.Name} },

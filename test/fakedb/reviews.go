@@ -103,7 +103,9 @@ func (s *Reviews) Compared(ctx context.Context, pending []review.Review) ([][]by
 		documents := make([][]byte, len(pending))
 		for _, stored := range s.db.versions.rows {
 			for i, r := range pending {
-				if stored.Name == r.Name && (r.Kind == review.Replacement && stored.Version == r.Version || r.Kind == review.NewVersion && stored.Latest) {
+				if stored.Name == r.Name &&
+					(r.Kind == review.Replacement && stored.Version == r.Version ||
+						r.Kind == review.NewVersion && stored.Latest) {
 					documents[i] = bytes.Clone(stored.Document)
 				}
 			}

@@ -35,9 +35,10 @@ func (s *Servers) Snapshot(ctx context.Context, do func(ctx context.Context) err
 
 // List implements [registrystore.ServerReader].
 func (s *Servers) List(ctx context.Context, q registrystore.Query) (registrystore.Page, error) {
-	found, err := s.db.versions.list(ctx, func(v versionRow) bool { return matchesSearch(q, v.Record) }, func(a, b versionRow) int {
-		return comparePosition(a.Name, a.Version, b.Name.String(), b.Version.String())
-	})
+	found, err := s.db.versions.list(ctx, func(v versionRow) bool { return matchesSearch(q, v.Record) },
+		func(a, b versionRow) int {
+			return comparePosition(a.Name, a.Version, b.Name.String(), b.Version.String())
+		})
 	return cutRecords(found, q.Limit, q.Bytes), err
 }
 
@@ -66,7 +67,8 @@ func countUntil[R any](rows []R, limit, size int, sizeOf func(R) int) int {
 func (s *Servers) Versions(ctx context.Context, q registrystore.VersionsQuery) (registrystore.Page, error) {
 	found, err := s.listNewestFirst(ctx, func(r versionRow) bool {
 		return r.Name == q.Name && isVisible(r, q.Deleted) &&
-			(!q.WithoutDeprecated || r.Status != registry.StatusDeprecated) && (q.Before.IsZero() || r.PublishedAt.Before(q.Before))
+			(!q.WithoutDeprecated || r.Status != registry.StatusDeprecated) &&
+			(q.Before.IsZero() || r.PublishedAt.Before(q.Before))
 	})
 	return cutRecords(found, q.Limit, q.Bytes), err
 }
@@ -86,8 +88,12 @@ func (s *Servers) listNewestFirst(ctx context.Context, wanted func(versionRow) b
 }
 
 // Version implements [registrystore.ServerReader].
-func (s *Servers) Version(ctx context.Context, name registry.Name, version registry.Version, deleted bool) (registry.Record, error) {
-	return s.findOne(ctx, func(v versionRow) bool { return v.Name == name && v.Version == version && isVisible(v, deleted) })
+func (s *Servers) Version(
+	ctx context.Context, name registry.Name, version registry.Version, deleted bool,
+) (registry.Record, error) {
+	return s.findOne(ctx, func(v versionRow) bool {
+		return v.Name == name && v.Version == version && isVisible(v, deleted)
+	})
 }
 
 // Latest implements [registrystore.ServerReader].
@@ -149,7 +155,8 @@ func (s *Servers) Save(ctx context.Context, changes []registrystore.Change) erro
 			if err != nil {
 				return err
 			}
-			claims[i] = s.uniqueURLs && next.Origin == (registry.Origin{}) && (c.Document != nil || old.Status == registry.StatusDeleted)
+			claims[i] = s.uniqueURLs && next.Origin == (registry.Origin{}) &&
+				(c.Document != nil || old.Status == registry.StatusDeleted)
 			if err := s.db.versions.put(ctx, next); err != nil {
 				return err
 			}
@@ -186,8 +193,8 @@ func (s *Servers) applyChange(old versionRow, c registrystore.Change) (versionRo
 	return next, nil
 }
 
-// checkGuarantees returns a conflict if a changed version breaks a guarantee of the store. If claims
-// is true, its remote URLs must belong to no other server.
+// checkGuarantees returns a conflict if a changed version breaks a guarantee of the store. If
+// claims is true, its remote URLs must belong to no other server.
 func (s *Servers) checkGuarantees(changed registry.Release, claims bool) error {
 	mine := s.db.versions.rows[versionKey{changed.Name, changed.Version}]
 	for key, other := range s.db.versions.rows {
@@ -218,7 +225,8 @@ func findConflict(mine, other versionRow, claims bool) error {
 		}
 		return nil
 	}
-	if !claims || mine.Status == registry.StatusDeleted || other.Status == registry.StatusDeleted || other.Origin != (registry.Origin{}) {
+	if !claims || mine.Status == registry.StatusDeleted || other.Status == registry.StatusDeleted ||
+		other.Origin != (registry.Origin{}) {
 		return nil
 	}
 	for _, url := range mine.Remotes {
@@ -230,7 +238,9 @@ func findConflict(mine, other versionRow, claims bool) error {
 }
 
 // Responsible implements [registrystore.ServerWriter].
-func (s *Servers) Responsible(ctx context.Context, name registry.Name, version registry.Version) (people []registry.Holder, err error) {
+func (s *Servers) Responsible(
+	ctx context.Context, name registry.Name, version registry.Version,
+) (people []registry.Holder, err error) {
 	if s.db.currentTransaction(ctx) == nil {
 		return nil, errNoTransaction
 	}
@@ -247,7 +257,10 @@ func (s *Servers) Responsible(ctx context.Context, name registry.Name, version r
 // CheckRemotes implements [registrystore.ServerWriter].
 func (s *Servers) CheckRemotes(ctx context.Context, name registry.Name, remotes []registry.RemoteURL) error {
 	return s.db.run(ctx, func(context.Context) error {
-		mine := versionRow{Record: registry.Record{Release: registry.Release{Name: name, Status: registry.StatusActive}}, Remotes: remotes}
+		mine := versionRow{
+			Record:  registry.Record{Release: registry.Release{Name: name, Status: registry.StatusActive}},
+			Remotes: remotes,
+		}
 		for _, other := range s.db.versions.rows {
 			if other.Name == name {
 				continue
@@ -267,7 +280,8 @@ func matchesSearch(q registrystore.Query, r registry.Record) bool {
 		(q.Deleted || r.Status != registry.StatusDeleted) &&
 		(!q.LatestOnly || r.Latest) &&
 		(!q.WithoutDeprecated || r.Status != registry.StatusDeprecated) &&
-		(q.Names == nil || slices.ContainsFunc(q.Names, func(n registry.NameRange) bool { return n.Contains(r.Name.String()) })) &&
+		(q.Names == nil ||
+			slices.ContainsFunc(q.Names, func(n registry.NameRange) bool { return n.Contains(r.Name.String()) })) &&
 		(q.Version == registry.Version{} || r.Version == q.Version) &&
 		(q.UpdatedSince.IsZero() || r.UpdatedAt.After(q.UpdatedSince)) &&
 		strings.Contains(strings.ToLower(r.Name.String()), lowerASCII(q.Search))

@@ -41,13 +41,17 @@ func (s *Sessions) Update(ctx context.Context, id auth.SessionID, change func(*a
 }
 
 // End implements [authstore.Sessions].
-func (s *Sessions) End(ctx context.Context, which authstore.SessionFilter, at time.Time, reason auth.EndReason) ([]auth.SessionID, error) {
+func (s *Sessions) End(
+	ctx context.Context, which authstore.SessionFilter, at time.Time, reason auth.EndReason,
+) ([]auth.SessionID, error) {
 	return s.change(ctx, func(session auth.Session) bool { return matchesFilter(session, which) && session.Active(at) },
 		func(session *auth.Session) { session.EndedAt, session.EndReason = at, reason })
 }
 
 // Lower implements [authstore.SessionLevels].
-func (s *Sessions) Lower(ctx context.Context, which authstore.SessionFilter, to auth.TrustLevel, at time.Time) ([]auth.SessionID, error) {
+func (s *Sessions) Lower(
+	ctx context.Context, which authstore.SessionFilter, to auth.TrustLevel, at time.Time,
+) ([]auth.SessionID, error) {
 	return s.change(ctx, func(session auth.Session) bool {
 		return matchesFilter(session, which) && session.Active(at) && session.TrustLevel > to
 	}, func(session *auth.Session) { session.TrustLevel = to })
@@ -59,7 +63,9 @@ func matchesFilter(s auth.Session, which authstore.SessionFilter) bool {
 }
 
 // change changes the sessions that match, and returns their ids.
-func (s *Sessions) change(ctx context.Context, matches func(auth.Session) bool, change func(*auth.Session)) ([]auth.SessionID, error) {
+func (s *Sessions) change(
+	ctx context.Context, matches func(auth.Session) bool, change func(*auth.Session),
+) ([]auth.SessionID, error) {
 	return result(ctx, s.db, func(ctx context.Context) (ids []auth.SessionID, err error) {
 		found, err := s.db.sessions.list(ctx, matches, newestSession)
 		for _, session := range found {
@@ -75,7 +81,8 @@ func (s *Sessions) change(ctx context.Context, matches func(auth.Session) bool, 
 func (s *Sessions) Active(
 	ctx context.Context, user auth.UserID, at time.Time, page auth.PageRequest,
 ) (list []auth.Session, total int, err error) {
-	list, err = s.db.sessions.list(ctx, func(s auth.Session) bool { return s.UserID == user && s.Active(at) }, newestSession)
+	list, err = s.db.sessions.list(ctx, func(s auth.Session) bool { return s.UserID == user && s.Active(at) },
+		newestSession)
 	list, total = cutPage(list, page)
 	return list, total, err
 }
@@ -95,7 +102,9 @@ func newestSession(a, b auth.Session) int {
 // CountSince implements [authstore.Sessions].
 func (s *Sessions) CountSince(ctx context.Context, user auth.UserID, since time.Time) (int, error) {
 	since = storedTime(since)
-	found, err := s.db.sessions.list(ctx, func(s auth.Session) bool { return s.UserID == user && s.CreatedAt.After(since) }, newestSession)
+	found, err := s.db.sessions.list(ctx, func(s auth.Session) bool {
+		return s.UserID == user && s.CreatedAt.After(since)
+	}, newestSession)
 	return len(found), err
 }
 
@@ -103,7 +112,9 @@ func (s *Sessions) CountSince(ctx context.Context, user auth.UserID, since time.
 func (s *Sessions) DeleteExpired(ctx context.Context, before time.Time) (int, error) {
 	before = storedTime(before)
 	return result(ctx, s.db, func(ctx context.Context) (int, error) {
-		n, err := s.db.sessions.removeAll(ctx, func(session auth.Session) bool { return session.ExpiresAt.Before(before) })
+		n, err := s.db.sessions.removeAll(ctx, func(session auth.Session) bool {
+			return session.ExpiresAt.Before(before)
+		})
 		ended := func(id auth.SessionID) bool { return !s.db.sessions.has(id) }
 		_, tokens := s.db.refreshTokens.removeAll(ctx, func(t auth.RefreshToken) bool { return ended(t.SessionID) })
 		_, cookies := s.db.cookies.removeAll(ctx, func(c auth.SessionCookie) bool { return ended(c.SessionID) })

@@ -123,7 +123,9 @@ func (s *Deliveries) Add(ctx context.Context, list []event.Delivery) error {
 
 // Waiting implements [registrystore.Deliveries].
 func (s *Deliveries) Waiting(ctx context.Context, now time.Time) (waiting []event.WebhookID, err error) {
-	pending, err := s.db.deliveries.list(ctx, func(d event.Delivery) bool { return d.State == event.Pending && !d.NextAt.After(now) }, bySequence)
+	pending, err := s.db.deliveries.list(ctx, func(d event.Delivery) bool {
+		return d.State == event.Pending && !d.NextAt.After(now)
+	}, bySequence)
 	for _, d := range pending {
 		if !slices.Contains(waiting, d.Webhook) {
 			waiting = append(waiting, d.Webhook)
@@ -135,8 +137,12 @@ func (s *Deliveries) Waiting(ctx context.Context, now time.Time) (waiting []even
 func bySequence(a, b event.Delivery) int { return cmp.Compare(a.Sequence, b.Sequence) }
 
 // Due implements [registrystore.Deliveries].
-func (s *Deliveries) Due(ctx context.Context, w event.WebhookID, now time.Time, limit int) (due []event.Delivery, err error) {
-	pending, err := s.db.deliveries.list(ctx, func(d event.Delivery) bool { return d.Webhook == w && d.State == event.Pending }, bySequence)
+func (s *Deliveries) Due(
+	ctx context.Context, w event.WebhookID, now time.Time, limit int,
+) (due []event.Delivery, err error) {
+	pending, err := s.db.deliveries.list(ctx, func(d event.Delivery) bool {
+		return d.Webhook == w && d.State == event.Pending
+	}, bySequence)
 	seen := map[string]bool{}
 	for _, d := range pending {
 		if !seen[d.Name.String()] && !d.NextAt.After(now) {
@@ -154,7 +160,8 @@ func (s *Deliveries) Update(ctx context.Context, d event.Delivery, at time.Time)
 		if stored.Webhook != d.Webhook || stored.State != event.Pending || !stored.Since.Equal(d.Since) {
 			return nil
 		}
-		stored.State, stored.Attempts, stored.Problem, stored.NextAt, stored.EndedAt = d.State, d.Attempts, d.Problem, d.NextAt, d.EndedAt
+		stored.State, stored.Attempts, stored.Problem, stored.NextAt, stored.EndedAt = d.State, d.Attempts, d.Problem,
+			d.NextAt, d.EndedAt
 		w := s.db.webhooks.rows[d.Webhook]
 		if d.State == event.Delivered {
 			w.Succeeded = at

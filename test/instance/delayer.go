@@ -10,8 +10,8 @@ import (
 	"time"
 )
 
-// Delayer is a proxy in front of a server that delivers what the server sends with a delay, as a slow
-// network does: many responses may be on their way at the same time. It can also keep it back.
+// Delayer is a proxy in front of a server that delivers what the server sends with a delay, as a
+// slow network does: many responses may be on their way at the same time. It can also keep it back.
 type Delayer struct {
 	Address string // host:port
 
@@ -21,8 +21,8 @@ type Delayer struct {
 	held     atomic.Pointer[hold]
 }
 
-// hold keeps back what the server sends until free is closed. asked is closed once a request contained
-// marker.
+// hold keeps back what the server sends until free is closed. asked is closed once a request
+// contained marker.
 type hold struct {
 	marker      []byte
 	ask         func()
@@ -43,8 +43,8 @@ func NewDelayer(target string) (*Delayer, error) {
 // SetDelay sets the delay of what the server sends from now on.
 func (d *Delayer) SetDelay(delay time.Duration) { d.delay.Store(int64(delay)) }
 
-// Hold keeps back what the server sends from now on, until release is called, which may be called again.
-// asked is closed as soon as a request contains marker.
+// Hold keeps back what the server sends from now on, until release is called, which may be called
+// again. asked is closed as soon as a request contains marker.
 func (d *Delayer) Hold(marker string) (asked <-chan struct{}, release func()) {
 	h := &hold{marker: []byte(marker), asked: make(chan struct{}), free: make(chan struct{})}
 	h.ask = sync.OnceFunc(func() { close(h.asked) })

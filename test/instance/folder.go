@@ -24,8 +24,8 @@ func NewFolder(name string) (string, error) {
 	return dir, nil
 }
 
-// RunFolder returns a temporary folder for the test processes of one go test run, which have the same
-// parent. It first removes those that other runs left.
+// RunFolder returns a temporary folder for the test processes of one go test run, which have the
+// same parent. It first removes those that other runs left.
 func RunFolder(name string) (string, error) {
 	removeAbandoned(name)
 	dir := filepath.Join(os.TempDir(), fmt.Sprintf("%s-%s-%d", name, processID(os.Getppid()), 0))
@@ -50,14 +50,15 @@ func removeAbandoned(name string) {
 	}
 }
 
-// ownedFolder matches what follows the name of a folder: the process, with its start time, and a number.
+// ownedFolder matches what follows the name of a folder: the process, with its start time, and a
+// number.
 var ownedFolder = regexp.MustCompile(`^(([0-9a-z]+)-[0-9a-z]+)-[0-9]+$`)
 
 // idBase is the base of the numbers of a process, so that names are short.
 const idBase = 36
 
-// processID identifies a process. It contains the start time of the process if the system has /proc,
-// because systems reuse process ids.
+// processID identifies a process. It contains the start time of the process if the system has
+// /proc, because systems reuse process ids.
 func processID(pid int) string {
 	id := strconv.FormatInt(int64(pid), idBase)
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))

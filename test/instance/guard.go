@@ -6,8 +6,8 @@ import (
 	"syscall"
 )
 
-// Guard kills processes, or process groups by their ids after "-", when the process of the test ends
-// before stop is called, also if it is killed: for those that endWithTest does not reach.
+// Guard kills processes, or process groups by their ids after "-", when the process of the test
+// ends before stop is called, also if it is killed: for those that endWithTest does not reach.
 func Guard(ids ...string) (stop func(), err error) {
 	cmd := exec.Command("/bin/sh", append([]string{"-c", `read -r _; kill -KILL "$@"`, "sh"}, ids...)...)
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}

@@ -54,7 +54,8 @@ func runBuild(root string, race bool, args ...string) error {
 	if race {
 		args = append([]string{"-race"}, args...)
 	}
-	cmd := exec.Command("go", append([]string{"build", "-ldflags=-s -w"}, args...)...) // without debug information it links in half the time
+	// without debug information it links in half the time
+	cmd := exec.Command("go", append([]string{"build", "-ldflags=-s -w"}, args...)...)
 	cmd.Dir = root
 	endWithTest(cmd, syscall.SIGKILL)
 	if out, err := cmd.CombinedOutput(); err != nil {
@@ -87,8 +88,8 @@ type Instance struct {
 // Start runs a binary with the given environment and arguments, which must make it log JSON, and
 // waits until it logs that it is ready.
 func Start(binary string, environ []string, args ...string) (*Instance, error) {
-	// A process that is killed leaves its temporary files, among them the sockets of its plugins, whose
-	// paths must be short.
+	// A process that is killed leaves its temporary files, among them the sockets of its plugins,
+	// whose paths must be short.
 	temporary, err := NewFolder("tgi")
 	if err != nil {
 		return nil, err

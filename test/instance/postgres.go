@@ -48,9 +48,9 @@ func postgresFolder() string {
 // PostgresInstalled reports whether PostgreSQL is installed.
 func PostgresInstalled() bool { return postgresFolder() != "" }
 
-// NewPostgres creates a server with an empty cluster. The server is not started yet. Its files are in
-// a folder for the servers of one process, which the account of PostgreSQL must be able to enter, and
-// which the caller removes.
+// NewPostgres creates a server with an empty cluster. The server is not started yet. Its files are
+// in a folder for the servers of one process, which the account of PostgreSQL must be able to
+// enter, and which the caller removes.
 func NewPostgres(folder string) (*Postgres, error) {
 	dir, err := os.MkdirTemp(folder, "postgres-")
 	if err != nil {
@@ -75,7 +75,8 @@ func (p *Postgres) copyCluster(template string) error {
 	commands := []*exec.Cmd{exec.Command("cp", "-a", template, p.dir+"/data")}
 	if _, err := os.Stat(template); err != nil {
 		commands = []*exec.Cmd{
-			p.newCommand("initdb", "-D", p.dir+"/data", "-U", "tollgate", "--auth=trust", "--encoding=UTF8", "--locale=C", "--no-sync"),
+			p.newCommand("initdb", "-D", p.dir+"/data", "-U", "tollgate", "--auth=trust", "--encoding=UTF8",
+				"--locale=C", "--no-sync"),
 			exec.Command("cp", "-a", p.dir+"/data", template),
 		}
 	}
@@ -149,13 +150,16 @@ func (p *Postgres) newCommand(program string, args ...string) *exec.Cmd {
 	cmd := exec.Command(filepath.Join(p.bin, program), args...)
 	cmd.Dir = p.dir
 	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: p.credential}
-	endWithTest(cmd, syscall.SIGQUIT) // it ends at once, with the processes of its connections, and returns its shared memory
+	// it ends at once, with the processes of its connections, and returns its shared memory
+	endWithTest(cmd, syscall.SIGQUIT)
 	return cmd
 }
 
 // URL returns the URL of the server's database, with an address of the caller's choice.
 func (p *Postgres) URL(address string) string {
-	u := url.URL{Scheme: "postgres", User: url.User("tollgate"), Host: address, Path: "/postgres", RawQuery: "sslmode=disable"}
+	u := url.URL{
+		Scheme: "postgres", User: url.User("tollgate"), Host: address, Path: "/postgres", RawQuery: "sslmode=disable",
+	}
 	return u.String()
 }
 
@@ -168,7 +172,8 @@ func (p *Postgres) Open() *sql.DB {
 func (p *Postgres) Start() error {
 	_, port, _ := net.SplitHostPort(p.Address) // made by NewPostgres
 	p.cmd = p.newCommand("postgres", "-D", p.dir+"/data", "-p", port, "-k", p.dir,
-		"-c", "listen_addresses=127.0.0.1", "-c", "fsync=off", "-c", "dynamic_shared_memory_type=mmap") // files that Remove deletes
+		// files that Remove deletes
+		"-c", "listen_addresses=127.0.0.1", "-c", "fsync=off", "-c", "dynamic_shared_memory_type=mmap")
 	if err := p.cmd.Start(); err != nil {
 		p.cmd = nil
 		return fmt.Errorf("start postgres: %w", err)

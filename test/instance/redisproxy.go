@@ -65,7 +65,8 @@ func (p *RedisProxy) forwardCommands(client, server net.Conn) {
 			return
 		}
 		answer := ""
-		name := strings.Split(command, "\r\n")[2] // a command is an array: the number of parts, the length of the name, and the name
+		// a command is an array: the number of parts, the length of the name, and the name
+		name := strings.Split(command, "\r\n")[2]
 		switch {
 		case slices.Contains(proxyCommands, strings.ToUpper(name)):
 			if _, err := io.WriteString(server, command); err != nil {

@@ -42,10 +42,10 @@ func ValkeyInstalled() bool {
 // reserved holds the sockets that reserve the ports of FreePort, by port.
 var reserved sync.Map
 
-// FreePort returns a free loopback port, which no other call returns until the process ends, also in
-// other processes: the port of UDP at a loopback address that nothing else uses reserves it, where the
-// system has that address. It is below the ports that the kernel assigns to clients, so that no client
-// takes it while the server is down.
+// FreePort returns a free loopback port, which no other call returns until the process ends, also
+// in other processes: the port of UDP at a loopback address that nothing else uses reserves it,
+// where the system has that address. It is below the ports that the kernel assigns to clients, so
+// that no client takes it while the server is down.
 func FreePort() string {
 	for {
 		port := strconv.Itoa(10000 + rand.IntN(20000)) //nolint:gosec // any port will do

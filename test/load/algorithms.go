@@ -16,13 +16,14 @@ import (
 func algorithmRules() []byte {
 	text := []byte("domain: bench\ndescriptors:\n")
 	for _, name := range ratelimit.AlgorithmNames() {
-		text = fmt.Appendf(text, "  - {key: %s, rate_limit: {unit: hour, requests_per_unit: 4000000000, algorithm: %s}}\n", name, name)
+		text = fmt.Appendf(text,
+			"  - {key: %s, rate_limit: {unit: hour, requests_per_unit: 4000000000, algorithm: %s}}\n", name, name)
 	}
 	return text
 }
 
-// compareAlgorithms compares the algorithms with each other, in the process and on Valkey: the first is
-// the floor of the others.
+// compareAlgorithms compares the algorithms with each other, in the process and on Valkey: the
+// first is the floor of the others.
 func (d *deciders) compareAlgorithms() error {
 	i, err := d.startAlone("algorithms", algorithmRules())
 	if err != nil {
@@ -40,7 +41,8 @@ func (d *deciders) compareAlgorithms() error {
 		return err
 	}
 	prefix := "CACHE_KEY_PREFIX=algorithms_" + strconv.FormatInt(time.Now().UnixNano(), 36) + "_"
-	if i, err = d.startAlone("algorithms-valkey", algorithmRules(), "KVSTORE_URL="+address, prefix, "KVSTORE_TIMEOUT=10s"); err != nil {
+	if i, err = d.startAlone("algorithms-valkey", algorithmRules(), "KVSTORE_URL="+address, prefix,
+		"KVSTORE_TIMEOUT=10s"); err != nil {
 		return err
 	}
 	return d.addAlgorithms("on Valkey", i, store)

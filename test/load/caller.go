@@ -38,7 +38,8 @@ type question struct {
 	want     ratelimit.RateLimitResponse_Code
 }
 
-// newQuestion returns a question of 1,000 requests within their limits, each created from its number.
+// newQuestion returns a question of 1,000 requests within their limits, each created from its
+// number.
 func newQuestion(descriptors func(i int) []*common.RateLimitDescriptor) question {
 	q := question{requests: make([]*ratelimit.RateLimitRequest, 1000), want: within}
 	for i := range q.requests {
@@ -202,7 +203,8 @@ func (c *candidate) readExpense() (e expense, err error) {
 func cpuTime(pid int) (time.Duration, error) {
 	const scheduled = 2 // CPUCLOCK_SCHED, the kind of clock of a process (clock_getcpuclockid)
 	var spent unix.Timespec
-	if err := unix.ClockGettime(int32(^pid<<3|scheduled), &spent); err != nil { //nolint:gosec // a process id is far below 2^28
+	if err := unix.ClockGettime(int32(^pid<<3|scheduled),
+		&spent); err != nil { //nolint:gosec // a process id is far below 2^28
 		return 0, fmt.Errorf("read CPU time: %w", err)
 	}
 	return time.Duration(spent.Nano()), nil

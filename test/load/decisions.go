@@ -47,7 +47,9 @@ func measureDecisions(args []string) error {
 	}
 	return p.runBench([]string{"cmd/tollgate"}, func(b *bench) error {
 		d := &deciders{bench: b}
-		for _, start := range []func() error{d.startFloors, d.addInProcess, d.addOnValkey, d.compareAlgorithms, d.compareRuleSets} {
+		for _, start := range []func() error{
+			d.startFloors, d.addInProcess, d.addOnValkey, d.compareAlgorithms, d.compareRuleSets,
+		} {
 			if err := start(); err != nil {
 				return err
 			}
@@ -59,14 +61,16 @@ func measureDecisions(args []string) error {
 func (d *deciders) startFloors() (err error) {
 	d.postFloor = httpCandidate("floor: constant Fiber answer to POST",
 		get{address: d.floor.API, path: "/", body: requestBody}, d.floor.PID())
-	if d.fourFloor, err = grpcCandidate("floor: empty gRPC handler that returns 4", d.floor, fourDescriptors(), d.plan.conns); err != nil {
+	if d.fourFloor, err = grpcCandidate("floor: empty gRPC handler that returns 4", d.floor, fourDescriptors(),
+		d.plan.conns); err != nil {
 		return err
 	}
 	like, err := d.startFloor("", "GOGC=400")
 	if err != nil {
 		return err
 	}
-	if d.likeFloor, err = grpcCandidate("floor: empty gRPC handler, GOGC=400", like, newSimpleQuestion(), d.plan.conns); err != nil {
+	if d.likeFloor, err = grpcCandidate("floor: empty gRPC handler, GOGC=400", like, newSimpleQuestion(),
+		d.plan.conns); err != nil {
 		return err
 	}
 	d.candidates = append(d.candidates, d.likeFloor, d.fourFloor, d.postFloor)
@@ -104,7 +108,8 @@ func (d *deciders) addOnValkey() error {
 	if err != nil {
 		return err
 	}
-	cached, err := d.startAlone("valkey-cached", []byte(tight), "KVSTORE_URL="+address, prefix, "LOCAL_CACHE_SIZE_IN_BYTES=4194304")
+	cached, err := d.startAlone("valkey-cached", []byte(tight), "KVSTORE_URL="+address, prefix,
+		"LOCAL_CACHE_SIZE_IN_BYTES=4194304")
 	if err != nil {
 		return err
 	}
@@ -201,7 +206,8 @@ func (d *deciders) addManyRules(n int, f form, ten *candidate) error {
 		return err
 	}
 	defer d.setDebugAddress(i)
-	if _, err := d.addGRPC("decision among "+name+", ten asked for", i, f.newQuestion(10), ten, d.floorGRPC); err != nil {
+	if _, err := d.addGRPC("decision among "+name+", ten asked for", i, f.newQuestion(10), ten,
+		d.floorGRPC); err != nil {
 		return err
 	}
 	_, err = d.addGRPC("decision among "+name, i, f.newQuestion(n), ten, d.floorGRPC)
@@ -270,7 +276,8 @@ descriptors:
 func formatRules(n int, form func(i int) string) []byte {
 	text := []byte("domain: bench\ndescriptors:\n  - key: user\n    descriptors:\n")
 	for i := range n {
-		text = fmt.Appendf(text, "      - {key: path, value: %q, rate_limit: {unit: hour, requests_per_unit: 4000000000}}\n", form(i))
+		text = fmt.Appendf(text,
+			"      - {key: path, value: %q, rate_limit: {unit: hour, requests_per_unit: 4000000000}}\n", form(i))
 	}
 	return text
 }

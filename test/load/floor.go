@@ -29,7 +29,9 @@ type constant struct {
 }
 
 // ShouldRateLimit returns the status OK for each descriptor without any check.
-func (constant) ShouldRateLimit(_ context.Context, r *ratelimit.RateLimitRequest) (*ratelimit.RateLimitResponse, error) {
+func (constant) ShouldRateLimit(
+	_ context.Context, r *ratelimit.RateLimitRequest,
+) (*ratelimit.RateLimitResponse, error) {
 	statuses := make([]*ratelimit.RateLimitResponse_DescriptorStatus, len(r.Descriptors))
 	for i := range statuses {
 		statuses[i] = &ratelimit.RateLimitResponse_DescriptorStatus{Code: ratelimit.RateLimitResponse_OK}

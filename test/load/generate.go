@@ -37,7 +37,8 @@ func generateData(args []string) error {
 	var database, dir string
 	flags := flag.NewFlagSet(generateCommand, flag.ExitOnError)
 	flags.IntVar(&n, "versions", 10_000, "versions to make, 5 of each server")
-	flags.StringVar(&database, "database", "", "postgres:// URL of the database to fill; it must hold no generated versions yet")
+	flags.StringVar(&database, "database", "",
+		"postgres:// URL of the database to fill; it must hold no generated versions yet")
 	flags.StringVar(&dir, "data-dir", "", "folder of the SQLite file to fill, instead of -database")
 	if err := flags.Parse(args); err != nil {
 		return err
@@ -126,7 +127,8 @@ type filler struct {
 
 // addServers inserts the servers of the numbers from first to before last.
 func (f *filler) addServers(first, last int) error {
-	names, versions, owners, remotes := f.newRows("servers", 1), f.newRows("versions", 9), f.newRows("remote_owners", 2), f.newRows("remotes", 4)
+	names, versions, owners, remotes := f.newRows("servers", 1), f.newRows("versions", 9),
+		f.newRows("remote_owners", 2), f.newRows("remotes", 4)
 	names.columns = "name"
 	versions.columns = "name, version, status, status_message, status_changed_at, published_at, updated_at, is_latest, document"
 	owners.columns, remotes.columns = "url, name", "name, version, url, claim"
@@ -137,7 +139,8 @@ func (f *filler) addServers(first, last int) error {
 			owners.addValues(g.remote, g.name)
 		}
 		for v := range versionsEach {
-			at := f.timeValue(f.now.Add(time.Duration(i*versionsEach+v) * -time.Second).Add(time.Duration(v) * time.Minute))
+			at := f.timeValue(f.now.Add(time.Duration(i*versionsEach+v) * -time.Second).
+				Add(time.Duration(v) * time.Minute))
 			version := "1." + strconv.Itoa(v) + ".0"
 			document, err := g.encodeDocument(version)
 			if err != nil {
@@ -223,7 +226,10 @@ type generatedServer struct {
 // newGeneratedServer returns a server by its number. The names of neighbours are far
 // apart in their order, as those of publishers are.
 func newGeneratedServer(n int) generatedServer {
-	words := [...]string{"weather", "calendar", "search", "files", "tickets", "payments", "mail", "maps", "notes", "metrics", "images", "deploy"}
+	words := [...]string{
+		"weather", "calendar", "search", "files", "tickets", "payments", "mail", "maps", "notes", "metrics",
+		"images", "deploy",
+	}
 	word := words[n%len(words)]
 	middle := ""
 	if n%seldom == seldom/2 {
@@ -244,10 +250,16 @@ func (g generatedServer) encodeDocument(version string) ([]byte, error) {
 		"name":    g.name, "version": version, "title": "The " + g.word + " server",
 		"description": "Reads and changes " + g.word + " on behalf of its user, number " + strconv.Itoa(g.n),
 		"websiteUrl":  "https://example.com/" + g.word + "/" + strconv.Itoa(g.n),
-		"repository":  map[string]string{"url": "https://github.com/example/" + g.word + "-" + strconv.Itoa(g.n), "source": "github"},
+		"repository": map[string]string{
+			"url": "https://github.com/example/" + g.word + "-" + strconv.Itoa(g.n), "source": "github",
+		},
 	}
 	if g.remote != "" {
-		d["remotes"] = []any{map[string]any{"type": "streamable-http", "url": g.remote, "headers": newVariables("Authorization", 1+g.n%2)}}
+		d["remotes"] = []any{
+			map[string]any{
+				"type": "streamable-http", "url": g.remote, "headers": newVariables("Authorization", 1+g.n%2),
+			},
+		}
 	} else {
 		d["packages"] = []any{map[string]any{
 			"registryType": "npm", "identifier": "@example/" + g.word + "-" + strconv.Itoa(g.n), "version": version,

@@ -76,7 +76,7 @@ func (w waits) at(part int) time.Duration {
 	return w[(len(w)-1)*part/100].Round(time.Microsecond)
 }
 
-// publishEachSecond publishes one version a second, or none, until stop is closed.
+// publishEachSecond publishes one version a second, or nothing, until stop is closed.
 func publishEachSecond(i *instance.Instance, token string, publish bool, stop chan struct{}) error {
 	ticks := time.NewTicker(time.Second)
 	defer ticks.Stop()
@@ -88,7 +88,8 @@ func publishEachSecond(i *instance.Instance, token string, publish bool, stop ch
 			if !publish {
 				continue
 			}
-			if err := postJSONWith(http.DefaultClient, "http://"+i.API+"/v0.1/publish", token, newDocument(5_000_000, n), nil); err != nil {
+			if err := postJSONWith(http.DefaultClient, "http://"+i.API+"/v0.1/publish", token,
+				newDocument(5_000_000, n), nil); err != nil {
 				return err
 			}
 		}
@@ -145,11 +146,14 @@ func (k kept) measureMemory(e environment, i *instance.Instance) error {
 		return *f
 	}
 	after, most, err := readResident(i)
-	fmt.Printf("%s, %d different requests: resident memory %d MiB before, %d MiB after, at most %d MiB\n", e.records, k.distinct, before, after, most)
+	fmt.Printf("%s, %d different requests: resident memory %d MiB before, %d MiB after, at most %d MiB\n", e.records,
+		k.distinct, before, after, most)
 	return err
 }
 
 // requestVersion requests a list that no other number requests: of the servers of one version.
 func requestVersion(client *fasthttp.HostClient, address string, n int64) error {
-	return fetchOnce(client, get{address: address, path: "/v0.1/servers?limit=1&version=1.0." + strconv.FormatInt(n, 10)}, 0)
+	return fetchOnce(client, get{
+		address: address, path: "/v0.1/servers?limit=1&version=1.0." + strconv.FormatInt(n, 10),
+	}, 0)
 }

@@ -42,7 +42,8 @@ func (b burst) measureBurst(dir string, e environment) error {
 	}
 	defer func() { _ = i.Stop() }() // what it stored is not looked at
 	for n := range b.people {
-		if err := runCommand(dir, e, burstPassword, "user", "add", "--email", burstEmail(n), "--name", "Load", "--password-stdin"); err != nil {
+		if err := runCommand(dir, e, burstPassword, "user", "add", "--email", burstEmail(n), "--name", "Load",
+			"--password-stdin"); err != nil {
 			return err
 		}
 	}
@@ -110,7 +111,8 @@ func (b burst) runBurst(i *instance.Instance) (taken, putOff int, err error) {
 }
 
 func burstLogin(client *http.Client, i *instance.Instance, email string) (bool, error) {
-	body := fmt.Sprintf(`{"email":%q,"password":%q,"deviceInfo":{"userAgent":"load","language":"en"}}`, email, burstPassword)
+	body := fmt.Sprintf(`{"email":%q,"password":%q,"deviceInfo":{"userAgent":"load","language":"en"}}`, email,
+		burstPassword)
 	resp, err := client.Post("http://"+i.API+"/auth/login", "application/json", bytes.NewBufferString(body))
 	if err != nil {
 		return false, fmt.Errorf("login: %w", err)

@@ -69,8 +69,10 @@ func (p *plan) defineFlags(flags *flag.FlagSet) {
 	flags.DurationVar(&p.warmup, "warmup", 500*time.Millisecond, "unmeasured time before it")
 	flags.IntVar(&p.workers, "workers", 32, "calls in flight")
 	flags.IntVar(&p.conns, "conns", 4, "gRPC connections")
-	flags.StringVar(&p.only, "only", "", "measure only candidates with this text in the name, for example \"list of 100\"")
-	flags.StringVar(&p.profiles, "profiles", "", "folder to keep CPU profiles in, one of each measured call of a service")
+	flags.StringVar(&p.only, "only", "",
+		"measure only candidates with this text in the name, for example \"list of 100\"")
+	flags.StringVar(&p.profiles, "profiles", "",
+		"folder to keep CPU profiles in, one of each measured call of a service")
 }
 
 func exitWith(err error) {

@@ -139,7 +139,8 @@ func (b *bench) startService(e environment) error {
 		return err
 	}
 	b.candidates = append(b.candidates,
-		httpCandidate("checked token, "+e.name, get{address: i.API, path: "/auth/session", token: token}, i.PID(), b.floorHTTP))
+		httpCandidate("checked token, "+e.name, get{address: i.API, path: "/auth/session", token: token}, i.PID(),
+			b.floorHTTP))
 	b.setDebugAddress(i)
 	return nil
 }
@@ -170,7 +171,8 @@ func (b *bench) addReads(e environment, i *instance.Instance) error {
 		copied := httpCandidate("floor: copy of "+name+", "+e.records, g, floor.PID())
 		b.candidates = append(b.candidates, copied)
 		g.address, g.path = i.API, "/v0.1/servers"+path
-		b.candidates = append(b.candidates, httpCandidate(name+", "+e.records, g, i.PID(), append([]*candidate{copied}, floors...)...))
+		b.candidates = append(b.candidates,
+			httpCandidate(name+", "+e.records, g, i.PID(), append([]*candidate{copied}, floors...)...))
 	}
 	const latest, list = "/com.example%2Fs0/versions/latest", "?limit=100"
 	read("get latest", latest, get{}, rows("rows of get latest", floorLatest))
@@ -212,7 +214,8 @@ func (b *bench) profileCandidates(chosen []*candidate) error {
 		}
 		failed := make(chan error, 1)
 		go func() {
-			failed <- fetchPage(c.debug, filepath.Join(b.plan.profiles, strings.NewReplacer(" ", "-", "/", "").Replace(c.name)+".pprof"))
+			failed <- fetchPage(c.debug,
+				filepath.Join(b.plan.profiles, strings.NewReplacer(" ", "-", "/", "").Replace(c.name)+".pprof"))
 		}()
 		again := *c // its numbers are not used
 		long := b.plan
@@ -260,9 +263,12 @@ func (b *bench) printResults(chosen []*candidate) error {
 		}
 		if c.store != nil {
 			ratios = append(ratios, fmt.Sprintf("CPU of Valkey %.1f µs, %.2f × %s",
-				median(c.stores), medianRatio(c.stores, c.floors[0].costs), strings.TrimPrefix(c.floors[0].name, "floor: ")))
+				median(c.stores), medianRatio(c.stores, c.floors[0].costs),
+				strings.TrimPrefix(c.floors[0].name, "floor: ")))
 		}
-		_, _ = fmt.Fprintf(w, "%s\t%.1f\t%.0f\t%s\n", c.name, median(c.costs), median(c.rates), strings.Join(ratios, "; ")) // Flush reports any failure
+		// Flush reports any failure
+		_, _ = fmt.Fprintf(w, "%s\t%.1f\t%.0f\t%s\n", c.name, median(c.costs), median(c.rates),
+			strings.Join(ratios, "; "))
 	}
 	if err := w.Flush(); err != nil {
 		return fmt.Errorf("print: %w", err)

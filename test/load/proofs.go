@@ -26,8 +26,8 @@ const proofsCommand = "proofs"
 // provenDomain is the domain whose key is used. It is the domain of newDocument's names.
 const provenDomain = "example.com"
 
-// proofs compares proofs by DNS with checked tokens, and publications with the token of a proof with
-// those of a person.
+// proofs compares proofs by DNS with checked tokens, and publications with the token of a proof
+// with those of a person.
 type proofs struct {
 	rounds, callers int
 	duration        time.Duration
@@ -72,7 +72,8 @@ func (p proofs) measureCosts(dir string, e environment) error {
 		return fmt.Errorf("make a key: %w", err)
 	}
 	names.SetTXT(provenDomain, "v=MCPv1; k=ed25519; p="+base64.StdEncoding.EncodeToString(public))
-	e.environ = append(e.environ, "PUBLISHER_DNS_RESOLVER="+names.Address, "PUBLISHER_PROOF_LIMIT=0", "PUBLISHER_DOMAIN_LIMIT=0")
+	e.environ = append(e.environ, "PUBLISHER_DNS_RESOLVER="+names.Address, "PUBLISHER_PROOF_LIMIT=0",
+		"PUBLISHER_DOMAIN_LIMIT=0")
 	i, err := e.startService(dir, "serve")
 	if err != nil {
 		return err
@@ -98,19 +99,23 @@ func (p proofs) measureCosts(dir string, e environment) error {
 	token, proof, person, policy := calls[0], calls[1], calls[2], calls[3]
 	for _, pair := range [][2]*costedCall{{proof, token}, {policy, person}} {
 		a, b := pair[0].median(), pair[1].median()
-		fmt.Printf("%s: %s %d µs, %s %d µs, %.2f times\n", e.records, pair[0].name, a.Microseconds(), pair[1].name, b.Microseconds(), float64(a)/float64(b))
+		fmt.Printf("%s: %s %d µs, %s %d µs, %.2f times\n", e.records, pair[0].name, a.Microseconds(), pair[1].name,
+			b.Microseconds(), float64(a)/float64(b))
 	}
 	return nil
 }
 
 // newCalls prepares the service and returns the calls: a checked token, a proof, a publication by a
 // person, and one with the token of a proof.
-func (p proofs) newCalls(dir string, e environment, i *instance.Instance, key ed25519.PrivateKey) ([]*costedCall, error) {
+func (p proofs) newCalls(
+	dir string, e environment, i *instance.Instance, key ed25519.PrivateKey,
+) ([]*costedCall, error) {
 	person, err := signIn(dir, e, i)
 	if err != nil {
 		return nil, err
 	}
-	if err := runCommand(dir, e, "", "publisher", "add", "--method", "dns", "--domain", provenDomain, "--pattern", "com.example/*"); err != nil {
+	if err := runCommand(dir, e, "", "publisher", "add", "--method", "dns", "--domain", provenDomain, "--pattern",
+		"com.example/*"); err != nil {
 		return nil, err
 	}
 	api := "http://" + i.API
@@ -119,7 +124,8 @@ func (p proofs) newCalls(dir string, e environment, i *instance.Instance, key ed
 		// Whole seconds would repeat: the fraction makes each timestamp another one.
 		timestamp := time.Now().UTC().Format("2006-01-02T15:04:05") + fmt.Sprintf(".%09dZ", n%1_000_000_000)
 		return postJSONWith(client, api+"/v0/auth/dns", "", map[string]string{
-			"domain": provenDomain, "timestamp": timestamp, "signed_timestamp": hex.EncodeToString(ed25519.Sign(key, []byte(timestamp))),
+			"domain": provenDomain, "timestamp": timestamp,
+			"signed_timestamp": hex.EncodeToString(ed25519.Sign(key, []byte(timestamp))),
 		}, into)
 	}
 	var proven struct {

@@ -48,7 +48,8 @@ func (r refusals) measureTimes(dir string, e environment) error {
 	}
 	defer func() { _ = i.Stop() }() // the stored records are not checked
 	for n := range r.people {
-		if err := runCommand(dir, e, burstPassword, "user", "add", "--email", burstEmail(n), "--name", "Load", "--password-stdin"); err != nil {
+		if err := runCommand(dir, e, burstPassword, "user", "add", "--email", burstEmail(n), "--name", "Load",
+			"--password-stdin"); err != nil {
 			return err
 		}
 	}

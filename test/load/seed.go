@@ -86,7 +86,8 @@ func newEnvironment(dir string, p plan, name, counters, records string) environm
 		"HOST=127.0.0.1", "PORT=0", "RATELIMIT_HTTP_HOST=127.0.0.1", "RATELIMIT_HTTP_PORT=0",
 		"GRPC_HOST=127.0.0.1", "GRPC_PORT=0", "DEBUG_HOST=127.0.0.1", "DEBUG_PORT=0",
 		"LOG_FORMAT=json", "SHUTDOWN_DRAIN=0s", "PACKAGE_CHECKS=off",
-		"AUTH_RATE_LIMIT=4000000000", "API_RATE_LIMIT=4000000000", "REGISTRY_RATE_LIMIT=" + strconv.FormatUint(p.limit, 10),
+		"AUTH_RATE_LIMIT=4000000000", "API_RATE_LIMIT=4000000000",
+		"REGISTRY_RATE_LIMIT=" + strconv.FormatUint(p.limit, 10),
 	}
 	return e
 }
@@ -133,27 +134,34 @@ func seedService(dir string, e environment, i *instance.Instance) (string, error
 // access token.
 func signIn(dir string, e environment, i *instance.Instance) (string, error) {
 	const email, password = "load@example.com", "Correct-Horse-7-Battery"
-	if err := runCommand(dir, e, password, "user", "add", "--email", email, "--name", "Load", "--password-stdin"); err != nil {
+	if err := runCommand(dir, e, password, "user", "add", "--email", email, "--name", "Load",
+		"--password-stdin"); err != nil {
 		return "", err
 	}
-	if err := runCommand(dir, e, "", "grant", "add", "--email", email, "--action", "publish", "--resource", "*"); err != nil {
+	if err := runCommand(dir, e, "", "grant", "add", "--email", email, "--action", "publish", "--resource",
+		"*"); err != nil {
 		return "", err
 	}
 	api := "http://" + i.API
 	var login struct{ AccessToken string }
 	device := map[string]string{"userAgent": "load", "language": "en"}
-	if err := postJSON(api+"/auth/login", "", map[string]any{"email": email, "password": password, "deviceInfo": device}, &login); err != nil {
+	if err := postJSON(api+"/auth/login", "", map[string]any{
+		"email": email, "password": password, "deviceInfo": device,
+	}, &login); err != nil {
 		return "", err
 	}
 	var challenge struct{ ChallengeID string }
-	if err := postJSON(api+"/auth/step-up/initiate", login.AccessToken, map[string]string{"method": "EMAIL_OTP"}, &challenge); err != nil {
+	if err := postJSON(api+"/auth/step-up/initiate", login.AccessToken, map[string]string{"method": "EMAIL_OTP"},
+		&challenge); err != nil {
 		return "", err
 	}
 	code, err := lastCode(e.otpLog)
 	if err != nil {
 		return "", err
 	}
-	if err := postJSON(api+"/auth/step-up/verify", "", map[string]string{"challengeId": challenge.ChallengeID, "otp": code}, nil); err != nil {
+	if err := postJSON(api+"/auth/step-up/verify", "", map[string]string{
+		"challengeId": challenge.ChallengeID, "otp": code,
+	}, nil); err != nil {
 		return "", err
 	}
 	return login.AccessToken, nil
@@ -166,11 +174,14 @@ func newDocument(n, patch int) map[string]any {
 		"$schema": "https://static.modelcontextprotocol.io/schemas/2025-10-17/server.schema.json",
 		"name":    name, "version": fmt.Sprintf("1.0.%d", patch), "title": "Server " + name,
 		"description": "A server that stands for the many that a registry holds",
-		"repository":  map[string]string{"url": "https://github.com/example/" + strings.ReplaceAll(name, "/", "-"), "source": "github"},
+		"repository": map[string]string{
+			"url": "https://github.com/example/" + strings.ReplaceAll(name, "/", "-"), "source": "github",
+		},
 		"remotes": []any{map[string]any{
 			"type": "streamable-http", "url": fmt.Sprintf("https://s%d.example.com/mcp", n),
 			"headers": []any{map[string]any{
-				"name": "Authorization", "description": "API key from the account page", "isRequired": true, "isSecret": true,
+				"name": "Authorization", "description": "API key from the account page", "isRequired": true,
+				"isSecret": true,
 			}},
 		}},
 	}

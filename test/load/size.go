@@ -75,7 +75,8 @@ func (s *sizes) compareAll(w *tabwriter.Writer, records string) error {
 		if err := fillDatabase(e.database, n); err != nil {
 			return fmt.Errorf("fill: %w", err)
 		}
-		fmt.Fprintf(os.Stderr, "load: %s with %d versions filled in %v\n", records, n, time.Since(began).Round(time.Second))
+		fmt.Fprintf(os.Stderr, "load: %s with %d versions filled in %v\n", records, n,
+			time.Since(began).Round(time.Second))
 		for _, v := range sizedViews {
 			if err := runCommand(s.dir, e, "", "view", "add", v.name, v.option, v.value); err != nil {
 				return err
@@ -99,7 +100,8 @@ func (s *sizes) compareAll(w *tabwriter.Writer, records string) error {
 // sizedView is a view with the options of "tollgate view add".
 type sizedView struct{ name, option, value string }
 
-// sizedViews show a 256th of the servers, 15 of 16, and those that are not deprecated, which are all.
+// sizedViews show a 256th of the servers, 15 of 16, and those that are not deprecated, which are
+// all.
 var sizedViews = []sizedView{
 	{"narrow", "--include", "io.github.org00*"},
 	{"wide", "--exclude", "io.github.org0*"},
@@ -121,16 +123,32 @@ func newReads() []sizedRead {
 		{name: "list of 100, of one version", path: func(int, int) string { return "?limit=100&version=1.3.0" }},
 		{name: "get latest", path: func(n, s int) string { return "/" + anyServer(n, s) + "/versions/latest" }},
 		{name: "versions", path: func(n, s int) string { return "/" + anyServer(n, s) + "/versions" }},
-		{name: "search, 1 of 1000 matches, page of 10", path: func(int, int) string { return "?limit=10&search=" + needle }},
-		{name: "search, upper case, page of 10", path: func(int, int) string { return "?limit=10&search=" + strings.ToUpper(needle) }},
-		{name: "updated since, none", path: func(int, int) string { return "?limit=100&updated_since=2100-01-01T00:00:00Z" }},
+		{
+			name: "search, 1 of 1000 matches, page of 10", path: func(int, int) string {
+				return "?limit=10&search=" + needle
+			},
+		},
+		{
+			name: "search, upper case, page of 10", path: func(int, int) string {
+				return "?limit=10&search=" + strings.ToUpper(needle)
+			},
+		},
+		{
+			name: "updated since, none", path: func(int, int) string {
+				return "?limit=100&updated_since=2100-01-01T00:00:00Z"
+			},
+		},
 	}
 	for _, v := range sizedViews {
 		for _, of := range []sizedRead{
 			{name: "list of 5", path: func(int, int) string { return "?limit=5" }},
 			{name: "list of 5, latest only", path: func(int, int) string { return "?limit=5&version=latest" }},
 			{name: "search `weather`, page of 1", path: func(int, int) string { return "?limit=1&search=weather" }},
-			{name: "updated since, none", path: func(int, int) string { return "?limit=5&updated_since=2100-01-01T00:00:00Z" }},
+			{
+				name: "updated since, none", path: func(int, int) string {
+					return "?limit=5&updated_since=2100-01-01T00:00:00Z"
+				},
+			},
 		} {
 			reads = append(reads, sizedRead{"view " + v.name + ": " + of.name, of.path, v.name})
 		}
@@ -157,7 +175,8 @@ func (s *sizes) compareRead(w *tabwriter.Writer, records string, r sizedRead, bo
 			times[i] = append(times[i], took)
 		}
 	}
-	_, _ = fmt.Fprintf(w, "%s, %s\t%.0f µs\t%.0f µs\t%.2f\t\n", r.name, records, median(times[0]), median(times[1]), // Flush reports any failure
+	// Flush reports any failure
+	_, _ = fmt.Fprintf(w, "%s, %s\t%.0f µs\t%.0f µs\t%.2f\t\n", r.name, records, median(times[0]), median(times[1]),
 		medianRatio(times[1], times[0]))
 	return nil
 }

@@ -57,7 +57,9 @@ func (k Key) Sign(t testing.TB, claims map[string]any) string {
 // SignPayload returns a token with a payload of any form.
 func (k Key) SignPayload(t testing.TB, payload []byte) string {
 	t.Helper()
-	return SignWith(t, jose.SigningKey{Algorithm: k.Algorithm, Key: jose.JSONWebKey{Key: k.Private, KeyID: k.ID}}, payload)
+	return SignWith(t, jose.SigningKey{
+		Algorithm: k.Algorithm, Key: jose.JSONWebKey{Key: k.Private, KeyID: k.ID},
+	}, payload)
 }
 
 // SignWith returns a token with a payload of any form, signed by a key of any form.

@@ -53,7 +53,9 @@ func StartTLS(t testing.TB) *Issuer {
 	i := newIssuer(t)
 	authority := testcert.NewAuthority(t)
 	server := httptest.NewUnstartedServer(i)
-	server.TLS = &tls.Config{Certificates: []tls.Certificate{authority.Issue(t, "127.0.0.1").Pair()}, MinVersion: tls.VersionTLS12}
+	server.TLS = &tls.Config{
+		Certificates: []tls.Certificate{authority.Issue(t, "127.0.0.1").Pair()}, MinVersion: tls.VersionTLS12,
+	}
 	server.StartTLS()
 	i.CAFile = authority.CertFile
 	i.endWith(t, server)
@@ -112,7 +114,8 @@ func (i *Issuer) NewClaims(audience string, now time.Time) map[string]any {
 	defer i.mu.Unlock()
 	i.tokens++
 	return map[string]any{
-		"iss": i.URL, "sub": "repo:example/server:ref:refs/heads/main", "aud": audience, "jti": fmt.Sprintf("token-%d", i.tokens),
+		"iss": i.URL, "sub": "repo:example/server:ref:refs/heads/main", "aud": audience,
+		"jti": fmt.Sprintf("token-%d", i.tokens),
 		"iat": now.Unix(), "nbf": now.Unix(), "exp": now.Add(5 * time.Minute).Unix(),
 	}
 }
@@ -140,7 +143,9 @@ func (i *Issuer) Respond(path string, with http.Handler) {
 
 // Fail makes the issuer respond to every request with a status and without a document.
 func (i *Issuer) Fail(status int) {
-	i.respondAll(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { http.Error(w, "out of order", status) }))
+	i.respondAll(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		http.Error(w, "out of order", status)
+	}))
 }
 
 // Disconnect makes the issuer close every connection without a response.

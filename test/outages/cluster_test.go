@@ -33,7 +33,9 @@ func startCluster(t *testing.T) []*node {
 			"--cluster-require-full-coverage", "no", "--cluster-allow-replica-migration", "no")
 		failOnError(t, v.MustSend(fmt.Sprintf("CLUSTER SET-CONFIG-EPOCH %d", i+1)))
 		failOnError(t, v.MustSend(fmt.Sprintf("CLUSTER ADDSLOTSRANGE %d %d", i*5461, min((i+1)*5461-1+i/2, 16383))))
-		c, err := valkey.NewClient(valkey.ClientOption{InitAddress: []string{v.Address}, ForceSingleClient: true, DisableCache: true, DisableRetry: true})
+		c, err := valkey.NewClient(valkey.ClientOption{
+			InitAddress: []string{v.Address}, ForceSingleClient: true, DisableCache: true, DisableRetry: true,
+		})
 		failOnError(t, err)
 		t.Cleanup(c.Close)
 		n := &node{Valkey: v, client: c}
@@ -101,7 +103,8 @@ func moveSlot(t *testing.T, nodes []*node, slot string, from, to *node) {
 	from.runCommand(t, "CLUSTER", "SETSLOT", slot, "MIGRATING", to.id)
 	host, port := to.HostPort()
 	for {
-		keys, err := from.client.Do(t.Context(), from.client.B().Arbitrary("CLUSTER", "GETKEYSINSLOT", slot, "10").Build()).AsStrSlice()
+		keys, err := from.client.Do(t.Context(),
+			from.client.B().Arbitrary("CLUSTER", "GETKEYSINSLOT", slot, "10").Build()).AsStrSlice()
 		failOnError(t, err)
 		if len(keys) == 0 {
 			break
@@ -125,7 +128,8 @@ func TestSlotsMove(t *testing.T) {
 	s := startService(t, "KVSTORE_TYPE=cluster", "KVSTORE_URL="+nodeURLs(nodes))
 	conns := dialService(t, callers, s.GRPC)
 	l := startLoad(t, conns, func(caller int) *ratelimit.RateLimitRequest {
-		return newRequest("steady", fmt.Sprint(caller), fmt.Sprint(caller, "b"), fmt.Sprint(caller, "c"), fmt.Sprint(caller, "d"))
+		return newRequest("steady", fmt.Sprint(caller), fmt.Sprint(caller, "b"), fmt.Sprint(caller, "c"),
+			fmt.Sprint(caller, "d"))
 	})
 	l.awaitOutcomes(enough, counted)
 	l.resetTally()
@@ -168,7 +172,9 @@ func TestSlotsMove(t *testing.T) {
 		// between moves.
 		for caller := range answered {
 			before := answered[caller].Load()
-			await.Until(t, "two answers", func() bool { return asked.Load() > 3500 || answered[caller].Load() >= before+2 })
+			await.Until(t, "two answers", func() bool {
+				return asked.Load() > 3500 || answered[caller].Load() >= before+2
+			})
 		}
 	}
 	all.Wait()
@@ -188,7 +194,8 @@ func TestDescriptorsOnAllNodes(t *testing.T) {
 	t.Parallel()
 	nodes := startCluster(t)
 	for _, stop := range []string{"false", "true"} {
-		s := startService(t, "KVSTORE_TYPE=cluster", "KVSTORE_URL="+nodeURLs(nodes), "STOP_CACHE_KEY_INCREMENT_WHEN_OVERLIMIT="+stop)
+		s := startService(t, "KVSTORE_TYPE=cluster", "KVSTORE_URL="+nodeURLs(nodes),
+			"STOP_CACHE_KEY_INCREMENT_WHEN_OVERLIMIT="+stop)
 		var values []string
 		for i := range 30 {
 			values = append(values, "spread"+stop+strconv.Itoa(i))
@@ -198,7 +205,8 @@ func TestDescriptorsOnAllNodes(t *testing.T) {
 			r, err := c.ShouldRateLimit(t.Context(), newRequest("few", values...))
 			failOnError(t, err)
 			for _, status := range r.GetStatuses() {
-				if remaining := status.GetLimitRemaining(); remaining != 5-min(n, 5) || (status.GetCode() == ratelimit.RateLimitResponse_OVER_LIMIT) != (n > 5) {
+				if remaining := status.GetLimitRemaining(); remaining != 5-min(n, 5) ||
+					(status.GetCode() == ratelimit.RateLimitResponse_OVER_LIMIT) != (n > 5) {
 					t.Fatalf("call %d of a limit of 5: %v", n, status)
 				}
 			}
@@ -215,7 +223,8 @@ func TestDescriptorsOnAllNodes(t *testing.T) {
 func TestNodeFails(t *testing.T) {
 	t.Parallel()
 	nodes := startCluster(t)
-	s := startService(t, "KVSTORE_TYPE=cluster", "KVSTORE_URL="+nodeURLs(nodes), "KVSTORE_HEALTH_CHECK_ACTIVE_CONNECTION=true", impatient)
+	s := startService(t, "KVSTORE_TYPE=cluster", "KVSTORE_URL="+nodeURLs(nodes),
+		"KVSTORE_HEALTH_CHECK_ACTIVE_CONNECTION=true", impatient)
 	conns := dialService(t, callers, s.GRPC)
 	c := ratelimit.NewRateLimitServiceClient(conns[0])
 	lost, others := nodes[2], []string(nil)
@@ -231,8 +240,12 @@ func TestNodeFails(t *testing.T) {
 			others = append(others, value)
 		}
 	}
-	near := startLoad(t, conns[:6], func(caller int) *ratelimit.RateLimitRequest { return newRequest("steady", others[caller]) })
-	far := startLoad(t, conns[6:], func(caller int) *ratelimit.RateLimitRequest { return newRequest("steady", own[caller%len(own)]) })
+	near := startLoad(t, conns[:6], func(caller int) *ratelimit.RateLimitRequest {
+		return newRequest("steady", others[caller])
+	})
+	far := startLoad(t, conns[6:], func(caller int) *ratelimit.RateLimitRequest {
+		return newRequest("steady", own[caller%len(own)])
+	})
 	for name, fault := range map[string]struct{ begin, end func() error }{
 		"frozen": {lost.Freeze, lost.Thaw},
 		"killed": {func() error { lost.Kill(); return nil }, lost.Start},
@@ -247,7 +260,8 @@ func TestNodeFails(t *testing.T) {
 		if ready, body := getPage(t, "http://"+s.API+"/ready"); ready != 200 {
 			t.Errorf("%s: /ready: %d %s", name, ready, body)
 		}
-		if both := formatOutcome(c.ShouldRateLimit(t.Context(), newRequest("steady", own[0], others[0]))); both != "Unavailable" {
+		if both := formatOutcome(c.ShouldRateLimit(t.Context(),
+			newRequest("steady", own[0], others[0]))); both != "Unavailable" {
 			t.Errorf("%s: a call of both nodes: %s", name, both)
 		}
 		got := near.resetTally()

@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// TestServerWithoutConnections takes all connections of PostgreSQL except those that the service has.
-// Callers wait for one of these, and get no error.
+// TestServerWithoutConnections takes all connections of PostgreSQL except those that the service
+// has. Callers wait for one of these, and get no error.
 func TestServerWithoutConnections(t *testing.T) {
 	t.Parallel()
 	p := startPostgres(t)
@@ -19,7 +19,8 @@ func TestServerWithoutConnections(t *testing.T) {
 	other := p.Open()
 	defer func() { _ = other.Close() }() // the test is over
 	// The service may have 20 connections, more than the server gives out.
-	s := startService(t, "DATABASE_URL="+p.URL(p.Address), "REGISTRY_RATE_LIMIT=0", "AUTH_RATE_LIMIT=0", "REGISTRY_CACHE_BYTES=0", "DATABASE_TIMEOUT=30s")
+	s := startService(t, "DATABASE_URL="+p.URL(p.Address), "REGISTRY_RATE_LIMIT=0", "AUTH_RATE_LIMIT=0",
+		"REGISTRY_CACHE_BYTES=0", "DATABASE_TIMEOUT=30s")
 	s.wantAll("before", s.callInParallel(serversPath, 1), http.StatusOK)
 	taken := 0
 	for ; ; taken++ {

@@ -41,12 +41,13 @@ func startPostgres(t *testing.T) *instance.Postgres {
 	return p
 }
 
-// startOnPostgres starts a service that connects to PostgreSQL at an address. It keeps no responses,
-// so that each read reaches the database.
+// startOnPostgres starts a service that connects to PostgreSQL at an address. It keeps no
+// responses, so that each read reaches the database.
 func startOnPostgres(t *testing.T, p *instance.Postgres, address string, environ ...string) *service {
 	t.Helper()
-	return startService(t, append(environ, "DATABASE_URL="+p.URL(address), fmt.Sprintf("DATABASE_MAX_CONNS=%d", poolSize),
-		"REGISTRY_RATE_LIMIT=0", "AUTH_RATE_LIMIT=0", "REGISTRY_CACHE_BYTES=0")...)
+	return startService(t,
+		append(environ, "DATABASE_URL="+p.URL(address), fmt.Sprintf("DATABASE_MAX_CONNS=%d", poolSize),
+			"REGISTRY_RATE_LIMIT=0", "AUTH_RATE_LIMIT=0", "REGISTRY_CACHE_BYTES=0")...)
 }
 
 // answers holds the number of responses of a crowd by status.
@@ -121,7 +122,12 @@ func TestDatabaseAway(t *testing.T) {
 	for name, c := range map[string]struct{ away, back func(server) error }{
 		"frozen":  {func(s server) error { return s.Freeze() }, func(s server) error { return s.Thaw() }},
 		"stopped": {func(s server) error { s.Stop(); return nil }, func(s server) error { return s.Start() }},
-		"cut off": {func(s server) error { s.wire.stopForwarding(); return nil }, func(s server) error { s.wire.forwardNewConnections(); return nil }},
+		"cut off": {
+			func(s server) error { s.wire.stopForwarding(); return nil }, func(s server) error {
+				s.wire.forwardNewConnections()
+				return nil
+			},
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -130,23 +136,35 @@ func TestDatabaseAway(t *testing.T) {
 			s := startOnPostgres(t, p, on.wire.address())
 			s.wantAll("before", s.callInParallel(serversPath, crowd), http.StatusOK)
 			failOnError(t, c.away(on))
-			doWithin(t, "a crowd", soon, func() { s.wantAll("away", s.callInParallel(serversPath, crowd), http.StatusServiceUnavailable) })
-			await.Until(t, "the metric of a database that is away", func() bool { return s.readMetric("tollgate_database_available") == 0 })
+			doWithin(t, "a crowd", soon, func() {
+				s.wantAll("away", s.callInParallel(serversPath, crowd), http.StatusServiceUnavailable)
+			})
+			await.Until(t, "the metric of a database that is away", func() bool {
+				return s.readMetric("tollgate_database_available") == 0
+			})
 			doWithin(t, "one after the other", soon, func() {
 				for range crowd {
 					s.wantAll("away", s.callInParallel(serversPath, 1), http.StatusServiceUnavailable)
 				}
 			})
-			doWithin(t, "the console", soon, func() { s.wantAll("the console", s.callInParallel(consolePath, crowd), http.StatusServiceUnavailable) })
-			if _, body := getPage(t, "http://"+s.API+consolePath); !strings.Contains(body, "<h1>") || !strings.Contains(body, "Try again") {
+			doWithin(t, "the console", soon, func() {
+				s.wantAll("the console", s.callInParallel(consolePath, crowd), http.StatusServiceUnavailable)
+			})
+			if _, body := getPage(t, "http://"+s.API+consolePath); !strings.Contains(body, "<h1>") ||
+				!strings.Contains(body, "Try again") {
 				t.Errorf("the page without a database does not say what to do:\n%s", body)
 			}
-			if status, body := getPage(t, "http://"+s.API+"/ready"); status != http.StatusServiceUnavailable || !strings.Contains(body, `"database":"down"`) {
+			if status, body := getPage(t, "http://"+s.API+"/ready"); status != http.StatusServiceUnavailable ||
+				!strings.Contains(body, `"database":"down"`) {
 				t.Errorf("/ready: %d %s", status, body)
 			}
 			failOnError(t, c.back(on))
-			await.Until(t, "the metric of a database that is there", func() bool { return s.readMetric("tollgate_database_available") == 1 })
-			doWithin(t, "a crowd afterwards", soon, func() { s.wantAll("back", s.callInParallel(serversPath, crowd), http.StatusOK) })
+			await.Until(t, "the metric of a database that is there", func() bool {
+				return s.readMetric("tollgate_database_available") == 1
+			})
+			doWithin(t, "a crowd afterwards", soon, func() {
+				s.wantAll("back", s.callInParallel(serversPath, crowd), http.StatusOK)
+			})
 			s.wantAll("the console", s.callInParallel(consolePath, crowd), http.StatusOK)
 			for _, line := range []string{"the database does not answer", "the database answers again"} {
 				if n := strings.Count(s.Log(), line); n == 0 {
@@ -267,8 +285,12 @@ func TestSlowStatement(t *testing.T) {
 	failOnError(t, err)
 	_, err = tx.ExecContext(t.Context(), "LOCK TABLE versions IN ACCESS EXCLUSIVE MODE")
 	failOnError(t, err)
-	doWithin(t, "a crowd", soon, func() { s.wantAll("locked", s.callInParallel(serversPath, crowd), http.StatusServiceUnavailable) })
-	doWithin(t, "others", soon, func() { s.wantAll("what is not locked", s.callInParallel(methodsPath, crowd), http.StatusOK) })
+	doWithin(t, "a crowd", soon, func() {
+		s.wantAll("locked", s.callInParallel(serversPath, crowd), http.StatusServiceUnavailable)
+	})
+	doWithin(t, "others", soon, func() {
+		s.wantAll("what is not locked", s.callInParallel(methodsPath, crowd), http.StatusOK)
+	})
 	failOnError(t, tx.Rollback())
 	s.wantAll("afterwards", s.callInParallel(serversPath, crowd), http.StatusOK)
 	if strings.Contains(s.Log(), "the database does not answer") {

@@ -40,7 +40,9 @@ func TestDescriptorsUsedUp(t *testing.T) {
 		"ratelimit_http": {nil, func(s *service) string { return s.RateLimitHTTP }},
 		"grpc":           {nil, func(s *service) string { return s.GRPC }},
 		"debug":          {nil, func(s *service) string { return s.Debug }},
-		"socket":         {[]string{"GRPC_UDS=" + socket}, func(s *service) string { s.GRPC = "unix:" + socket; return s.GRPC }},
+		"socket": {
+			[]string{"GRPC_UDS=" + socket}, func(s *service) string { s.GRPC = "unix:" + socket; return s.GRPC },
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -51,7 +53,8 @@ func TestDescriptorsUsedUp(t *testing.T) {
 			free := s.openConnections(target)
 			s.writeRules("rules.yaml", fmt.Sprintf(changedRules, 77))
 			await.Until(t, "rules that cannot be read", func() bool {
-				return strings.Contains(s.Log(), "cannot be accepted") && strings.Contains(s.Log(), "cannot be read: too many open files")
+				return strings.Contains(s.Log(), "cannot be accepted") &&
+					strings.Contains(s.Log(), "cannot be read: too many open files")
 			})
 			free()
 			s.wantResponses(t)
@@ -74,7 +77,9 @@ func TestDescriptorsUsedUp(t *testing.T) {
 // wantResponses checks that every listener responds.
 func (s *service) wantResponses(t *testing.T) {
 	t.Helper()
-	for _, url := range []string{"http://" + s.API + "/health", "http://" + s.RateLimitHTTP + "/healthcheck", "http://" + s.Debug + "/stats"} {
+	for _, url := range []string{
+		"http://" + s.API + "/health", "http://" + s.RateLimitHTTP + "/healthcheck", "http://" + s.Debug + "/stats",
+	} {
 		await.Until(t, url, func() bool {
 			r, err := http.Get(url) //nolint:gosec // the instance's own
 			if err != nil {

@@ -24,7 +24,8 @@ func TestStopsWithoutAFailedCall(t *testing.T) {
 	staying := startService(t, "KVSTORE_URL="+v.Address)
 	servers := manual.NewBuilderWithScheme("faults")
 	servers.InitialState(resolver.State{Addresses: []resolver.Address{{Addr: going.GRPC}, {Addr: staying.GRPC}}})
-	conns := dialService(t, callers, "faults:///both", grpc.WithResolvers(servers), grpc.WithDefaultServiceConfig(watchful))
+	conns := dialService(t, callers, "faults:///both", grpc.WithResolvers(servers),
+		grpc.WithDefaultServiceConfig(watchful))
 	l := startLoad(t, conns, func(int) *ratelimit.RateLimitRequest { return newRequest("steady", "one") })
 	await.Until(t, "calls on both instances", func() bool {
 		const calls = "ratelimit_server.ShouldRateLimit.total_requests"
@@ -44,7 +45,9 @@ func TestStopsWithoutAFailedCall(t *testing.T) {
 func TestStopsWithOneInstance(t *testing.T) {
 	t.Parallel()
 	s := startService(t, "ENVIRONMENT=embedded", "SHUTDOWN_DRAIN=1s")
-	l := startLoad(t, dialService(t, callers, s.GRPC), func(int) *ratelimit.RateLimitRequest { return newRequest("steady", "one") })
+	l := startLoad(t, dialService(t, callers, s.GRPC), func(int) *ratelimit.RateLimitRequest {
+		return newRequest("steady", "one")
+	})
 	l.awaitOutcomes(enough, counted)
 	l.resetTally()
 	ended := make(chan error, 1)

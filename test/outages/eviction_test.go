@@ -17,7 +17,8 @@ func TestFloodKeepsLimitsInForce(t *testing.T) {
 	spend := func() (wrong int) {
 		c := newRateLimitClient(t, s)
 		for n := range limited {
-			if got := formatOutcome(c.ShouldRateLimit(t.Context(), newRequest("few", fmt.Sprint("limited-", n)))); got != over {
+			if got := formatOutcome(c.ShouldRateLimit(t.Context(),
+				newRequest("few", fmt.Sprint("limited-", n)))); got != over {
 				wrong++
 			}
 		}
@@ -34,7 +35,8 @@ func TestFloodKeepsLimitsInForce(t *testing.T) {
 		all.Go(func() {
 			c := ratelimit.NewRateLimitServiceClient(conn)
 			for n := range each {
-				if got := formatOutcome(c.ShouldRateLimit(t.Context(), newRequest("few", fmt.Sprint("flood-", flood, "-", n)))); got != counted {
+				if got := formatOutcome(c.ShouldRateLimit(t.Context(),
+					newRequest("few", fmt.Sprint("flood-", flood, "-", n)))); got != counted {
 					t.Errorf("a new caller: %s", got)
 					return
 				}

@@ -9,9 +9,9 @@ import (
 	"github.com/tollgate-dev/tollgate/test/await"
 )
 
-// TestFailoverThatLosesChanges fails over to an asynchronous standby that lacks the last change. The
-// next change brings the number of changes to what it was before the failover. Kept responses with
-// the lost server must not count as current again (contract R-20).
+// TestFailoverThatLosesChanges fails over to an asynchronous standby that lacks the last change.
+// The next change brings the number of changes to what it was before the failover. Kept responses
+// with the lost server must not count as current again (contract R-20).
 func TestFailoverThatLosesChanges(t *testing.T) {
 	t.Parallel()
 	p := startPostgres(t)

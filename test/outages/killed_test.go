@@ -21,7 +21,8 @@ const (
 	instances = 3
 	// kills is how often an instance is killed.
 	kills = 5
-	// callsBetweenKills is the number of calls before a kill, and again before the instance is back.
+	// callsBetweenKills is the number of calls before a kill, and again before the instance is
+	// back.
 	callsBetweenKills = 1000
 )
 
@@ -45,9 +46,9 @@ descriptors:
   - {key: key, value: bucket_minute, rate_limit: {unit: minute, requests_per_unit: 600, algorithm: token_bucket, burst: 200}}
 `
 
-// TestKilledInstances kills instances that share a store, one after the other, under load. No limit admits
-// more than its bound, and none admits fewer hits than the limit while it refuses others, but for the hits
-// whose responses were lost.
+// TestKilledInstances kills instances that share a store, one after the other, under load. No limit
+// admits more than its bound, and none admits fewer hits than the limit while it refuses others,
+// but for the hits whose responses were lost.
 //
 // With TEST_KILL_EVERY, for example 1m, an instance is killed at that interval.
 func TestKilledInstances(t *testing.T) {
@@ -109,12 +110,14 @@ func startReplicas(t *testing.T, environ ...string) *replicas {
 func (g *replicas) startReplica(i int) {
 	s := startService(g.t, g.environ...)
 	s.writeRules("kills.yaml", killRules)
-	await.Until(g.t, "the rules of the test in force", func() bool { return s.readStat("ratelimit.service.config_load_success") > 1 })
+	await.Until(g.t, "the rules of the test in force", func() bool {
+		return s.readStat("ratelimit.service.config_load_success") > 1
+	})
 	g.members[i].Store(&replica{s, ratelimit.NewRateLimitServiceClient(dialService(g.t, 1, s.GRPC)[0])})
 }
 
-// killEvent is a call of one key: when it began and ended on the clock of the machine, which all instances
-// and the store share, and the outcome.
+// killEvent is a call of one key: when it began and ended on the clock of the machine, which all
+// instances and the store share, and the outcome.
 type killEvent struct {
 	began, ended time.Time
 	outcome      string
@@ -123,8 +126,8 @@ type killEvent struct {
 // failed is the outcome of a call without a response. Its hits may have been counted.
 const failed = "failed"
 
-// loadAndKill calls all instances without a pause, kills each in turn, starts it again, and returns the calls
-// of each key.
+// loadAndKill calls all instances without a pause, kills each in turn, starts it again, and returns
+// the calls of each key.
 func (g *replicas) loadAndKill() map[string][]killEvent {
 	g.t.Helper()
 	var (
@@ -212,12 +215,13 @@ type killLimit struct {
 	burst   int // of a token bucket; 0 for windows
 }
 
-// checkMost checks that not more than the bound is admitted. A call was decided at some time from its begin to
-// its end, so a time contains those calls for certain that lie in it whole.
+// checkMost checks that not more than the bound is admitted. A call was decided at some time from
+// its begin to its end, so a time contains those calls for certain that lie in it whole.
 func (l killLimit) checkMost(t *testing.T, key string, events []killEvent) {
 	t.Helper()
 	admitted := newTimeline(events, counted)
-	if len(admitted.began) == 0 || len(newTimeline(events, over).began) == 0 || len(newTimeline(events, open).began) > 0 {
+	if len(admitted.began) == 0 || len(newTimeline(events, over).began) == 0 ||
+		len(newTimeline(events, open).began) > 0 {
 		t.Errorf("%s: calls are not both admitted and refused, or have no limit", key)
 		return
 	}
@@ -237,7 +241,8 @@ func (l killLimit) checkMost(t *testing.T, key string, events []killEvent) {
 	for from := first.Truncate(l.unit); from.Before(last); from = from.Add(l.unit) {
 		for n, to := 1, from.Add(l.unit); to.Before(last.Add(l.unit)); n, to = n+1, to.Add(l.unit) {
 			if got := admitted.countWithin(from, to); got > n*l.limit {
-				t.Errorf("%s: %d hits are admitted in %d windows from %v, want at most %d", key, got, n, from, n*l.limit)
+				t.Errorf("%s: %d hits are admitted in %d windows from %v, want at most %d", key, got, n,
+					from, n*l.limit)
 			}
 		}
 	}
@@ -248,15 +253,16 @@ func (l killLimit) checkMost(t *testing.T, key string, events []killEvent) {
 	}
 }
 
-// checkLeast checks that a limit refuses no hit before it has admitted what it should. A hit of a call that
-// failed may have been counted, and the part lost of a limit may be lost with killed instances.
+// checkLeast checks that a limit refuses no hit before it has admitted what it should. A hit of a
+// call that failed may have been counted, and the part lost of a limit may be lost with killed
+// instances.
 func (l killLimit) checkLeast(t *testing.T, key string, events []killEvent, lost float64) {
 	t.Helper()
 	admitted, refused, unknown := newTimeline(events, counted), newTimeline(events, over), newTimeline(events, failed)
 	if l.burst > 0 { // between two refusals the bucket lets in its rate, less one hit
 		from, to := refused.began[0], refused.ended[len(refused.ended)-1]
 		full := l.unit * time.Duration(l.burst) / time.Duration(l.limit)
-		var filled time.Duration // a bucket that is full, because nobody calls for so long, takes no more
+		var filled time.Duration // a bucket that is full, because no one calls for so long, takes no more
 		for i, at := range refused.began[1:] {
 			filled += min(at.Sub(refused.began[i]), full)
 		}

@@ -170,7 +170,8 @@ func dialService(t *testing.T, n int, target string, options ...grpc.DialOption)
 	t.Helper()
 	conns := make([]*grpc.ClientConn, n)
 	for i := range conns {
-		conn, err := grpc.NewClient(target, append(options, grpc.WithTransportCredentials(insecure.NewCredentials()))...)
+		conn, err := grpc.NewClient(target,
+			append(options, grpc.WithTransportCredentials(insecure.NewCredentials()))...)
 		if err != nil {
 			t.Fatal(err)
 		}

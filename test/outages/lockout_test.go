@@ -21,8 +21,12 @@ const rightPassword = "Right-Horse-9-Battery"
 
 // logIn signs a person in and returns the status, or 0 when there is no response.
 func logIn(s *service, email, password string) int {
-	body, _ := json.Marshal(map[string]any{"email": email, "password": password, "deviceInfo": map[string]string{"userAgent": "test"}}) // never fails
-	r, err := http.Post("http://"+s.API+"/auth/login", "application/json", bytes.NewReader(body))                                       //nolint:gosec // the instance's own
+	// never fails
+	body, _ := json.Marshal(map[string]any{
+		"email": email, "password": password, "deviceInfo": map[string]string{"userAgent": "test"},
+	})
+	r, err := http.Post("http://"+s.API+"/auth/login", "application/json",
+		bytes.NewReader(body)) //nolint:gosec // the instance's own
 	if err != nil {
 		return 0
 	}
@@ -38,7 +42,8 @@ func TestKilledInTheMiddleOfALogin(t *testing.T) {
 	address := postgrestest.NewMigrated(t)
 	environ := []string{"DATABASE_URL=" + address, "LOCKOUT_THRESHOLD=3", "DATABASE_TIMEOUT=30s"}
 	left := startService(t, environ...)
-	add := exec.Command(filepath.Join(built, "tollgate"), "user", "add", "--email", "ada@example.com", "--name", "Ada", "--password-stdin")
+	add := exec.Command(filepath.Join(built, "tollgate"), "user", "add", "--email", "ada@example.com", "--name", "Ada",
+		"--password-stdin")
 	add.Env = append(append(instance.Loopback(t.TempDir()), "ENVIRONMENT=production"), environ...)
 	add.Stdin = strings.NewReader(rightPassword)
 	if out, err := add.CombinedOutput(); err != nil {

@@ -15,11 +15,13 @@ import (
 	"github.com/tollgate-dev/tollgate/test/upstream"
 )
 
-// setMirrors changes columns of the mirrors that a condition selects, but of none whose row is locked,
-// and returns how many it changed.
+// setMirrors changes columns of the mirrors that a condition selects, but of none whose row is
+// locked, and returns how many it changed.
 func setMirrors(t *testing.T, db *sql.DB, columns, condition string) int64 {
 	t.Helper()
-	result, err := db.ExecContext(t.Context(), "UPDATE mirrors SET "+columns+" WHERE name IN (SELECT name FROM mirrors WHERE "+condition+" FOR UPDATE SKIP LOCKED)")
+	result, err := db.ExecContext(t.Context(),
+		"UPDATE mirrors SET "+columns+" WHERE name IN (SELECT name FROM mirrors WHERE "+condition+
+			" FOR UPDATE SKIP LOCKED)")
 	failOnError(t, err)
 	n, err := result.RowsAffected()
 	failOnError(t, err)
@@ -41,7 +43,8 @@ func (s *service) listedServers(search string) int {
 	s.t.Helper()
 	seen, cursor := map[string]bool{}, ""
 	for {
-		status, body := getPage(s.t, "http://"+s.API+serversPath+"?limit=100&search="+search+"&cursor="+url.QueryEscape(cursor))
+		status, body := getPage(s.t,
+			"http://"+s.API+serversPath+"?limit=100&search="+search+"&cursor="+url.QueryEscape(cursor))
 		var page struct {
 			Servers  []struct{ Server struct{ Name string } }
 			Metadata struct{ NextCursor string }
@@ -64,9 +67,9 @@ func (s *service) mirrorMetric(metric, mirror string) uint64 {
 	return s.readMetric(fmt.Sprintf("tollgate_mirror_%s{mirror=%q}", metric, mirror))
 }
 
-// TestMirrorWhileTheDatabaseIsAway makes PostgreSQL unavailable when an instance has stored a part of what
-// another registry lists. When it is back, both instances list everything, without a command (contract
-// C-63).
+// TestMirrorWhileTheDatabaseIsAway makes PostgreSQL unavailable when an instance has stored a part
+// of what another registry lists. When it is back, both instances list everything, without a
+// command (contract C-63).
 func TestMirrorWhileTheDatabaseIsAway(t *testing.T) {
 	t.Parallel()
 	const servers, blocked = 300, 150
@@ -77,14 +80,20 @@ func TestMirrorWhileTheDatabaseIsAway(t *testing.T) {
 	for name, c := range map[string]struct{ away, back func(server) error }{
 		"frozen":  {func(s server) error { return s.Freeze() }, func(s server) error { return s.Thaw() }},
 		"stopped": {func(s server) error { s.Stop(); return nil }, func(s server) error { return s.Start() }},
-		"cut off": {func(s server) error { s.wire.stopForwarding(); return nil }, func(s server) error { s.wire.forwardNewConnections(); return nil }},
+		"cut off": {
+			func(s server) error { s.wire.stopForwarding(); return nil }, func(s server) error {
+				s.wire.forwardNewConnections()
+				return nil
+			},
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			p := startPostgres(t)
 			on := server{p, newBreakableProxy(t, p.Address)}
 			address := p.URL(on.wire.address())
-			// PostgreSQL ends a transaction that was cut off after three times DATABASE_STATEMENT_TIMEOUT.
+			// PostgreSQL ends a transaction that was cut off after three times
+			// DATABASE_STATEMENT_TIMEOUT.
 			settings := []string{"DATABASE_URL=" + address, "REGISTRY_RATE_LIMIT=0", "DATABASE_STATEMENT_TIMEOUT=3s"}
 			one, other := startService(t, settings...), startService(t, settings...)
 			up := upstream.Start(t, upstream.Servers(servers)...)
@@ -103,7 +112,8 @@ func TestMirrorWhileTheDatabaseIsAway(t *testing.T) {
 				}
 			}
 			db := openDatabase(t, p)
-			// The reader could not end its lease while the database was away; its time passes at once.
+			// The reader could not end its lease while the database was away; its time passes at
+			// once.
 			await.Until(t, "the end of the transactions", func() bool {
 				return setMirrors(t, db, "lease_until = lease_until - interval '30 s'", "true") == 1
 			})
@@ -139,9 +149,10 @@ func blockServer(t *testing.T, p *instance.Postgres, name string) (release func(
 	}
 }
 
-// TestMirrorOfAHungRegistry mirrors a registry that does not respond to its first request, and one that
-// does not send the end of a page. The service gives up after 30 seconds without data, goes on with
-// everything else, and takes the servers when the registries respond (contract C-62, C-66 and C-67).
+// TestMirrorOfAHungRegistry mirrors a registry that does not respond to its first request, and one
+// that does not send the end of a page. The service gives up after 30 seconds without data, goes on
+// with everything else, and takes the servers when the registries respond (contract C-62, C-66 and
+// C-67).
 func TestMirrorOfAHungRegistry(t *testing.T) {
 	t.Parallel()
 	if testing.Short() {
@@ -162,7 +173,9 @@ func TestMirrorOfAHungRegistry(t *testing.T) {
 		return up
 	}
 	add("steady", upstream.Behaviour{})
-	await.Until(t, "the servers of a registry that responds", func() bool { return s.listedServers("steady") == servers })
+	await.Until(t, "the servers of a registry that responds", func() bool {
+		return s.listedServers("steady") == servers
+	})
 	silent := add("silent", upstream.Behaviour{Fault: upstream.Hang(), Times: 1})
 	broken := add("broken", upstream.Behaviour{Fault: upstream.HangInside(), OnPage: 2})
 
@@ -186,7 +199,9 @@ func TestMirrorOfAHungRegistry(t *testing.T) {
 	broken.Behave(upstream.Behaviour{})
 	s.awaitMirrored(openDatabase(t, p), "broken", servers)
 	for _, name := range []string{"steady", "silent", "broken"} {
-		await.Until(t, name+" works", func() bool { return s.mirrorMetric("failing", name) == 0 && s.mirrorMetric("servers", name) == servers })
+		await.Until(t, name+" works", func() bool {
+			return s.mirrorMetric("failing", name) == 0 && s.mirrorMetric("servers", name) == servers
+		})
 		if n := s.listedServers(name); n != servers {
 			t.Errorf("%d servers of %s are listed, want %d", n, name, servers)
 		}

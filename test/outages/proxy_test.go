@@ -28,7 +28,9 @@ func TestStoreBehindProxy(t *testing.T) {
 			failOnError(t, err)
 			t.Cleanup(proxy.Close)
 			s := startService(t, "KVSTORE_URL="+proxy.Address, impatient)
-			l := startLoad(t, dialService(t, callers, s.GRPC), func(int) *ratelimit.RateLimitRequest { return newRequest("steady", "one") })
+			l := startLoad(t, dialService(t, callers, s.GRPC), func(int) *ratelimit.RateLimitRequest {
+				return newRequest("steady", "one")
+			})
 			outage := outage{service: s, load: l, store: v}
 			l.awaitOutcomes(enough, counted)
 			outage.wantStored("before")
@@ -37,7 +39,8 @@ func TestStoreBehindProxy(t *testing.T) {
 			failOnError(t, v.Start())
 			l.awaitOutcomes(enough, counted)
 			outage.wantStored("after")
-			if status, state := getPage(t, "http://"+s.API+"/ready"); status != http.StatusOK || !strings.Contains(state, `"counters":"ok"`) {
+			if status, state := getPage(t, "http://"+s.API+"/ready"); status != http.StatusOK ||
+				!strings.Contains(state, `"counters":"ok"`) {
 				t.Errorf("/ready: %d %s", status, state)
 			}
 		})

@@ -8,8 +8,8 @@ import (
 	"github.com/tollgate-dev/tollgate/test/await"
 )
 
-// TestStartOnReadOnlyDatabase starts a new instance, with a signing key of its own, on a standby. It
-// serves reads at once, and everything else as soon as the standby is promoted.
+// TestStartOnReadOnlyDatabase starts a new instance, with a signing key of its own, on a standby.
+// It serves reads at once, and everything else as soon as the standby is promoted.
 func TestStartOnReadOnlyDatabase(t *testing.T) {
 	t.Parallel()
 	p := startPostgres(t)

@@ -85,7 +85,12 @@ func TestReadsWhileTheDatabaseIsAway(t *testing.T) {
 		"frozen":    {func(s server) error { return s.Freeze() }, func(s server) error { return s.Thaw() }, false},
 		"stopped":   {func(s server) error { s.Stop(); return nil }, func(s server) error { return s.Start() }, false},
 		"restarted": {func(s server) error { s.Stop(); return s.Start() }, func(server) error { return nil }, true},
-		"cut off":   {func(s server) error { s.wire.stopForwarding(); return nil }, func(s server) error { s.wire.forwardNewConnections(); return nil }, false},
+		"cut off": {
+			func(s server) error { s.wire.stopForwarding(); return nil }, func(s server) error {
+				s.wire.forwardNewConnections()
+				return nil
+			}, false,
+		},
 		"failed over": {func(s server) error {
 			s.wire.setTarget(s.standby.Address)
 			s.Stop()
@@ -102,13 +107,19 @@ func TestReadsWhileTheDatabaseIsAway(t *testing.T) {
 			address := p.URL(on.wire.address())
 			s := startService(t, "DATABASE_URL="+address, "REGISTRY_RATE_LIMIT=0")
 			importServers(t, address, 0, 10)
-			await.Until(t, "the import is seen", func() bool { status, _ := s.read(serverPath(1, "latest")); return status == http.StatusOK })
+			await.Until(t, "the import is seen", func() bool {
+				status, _ := s.read(serverPath(1, "latest"))
+				return status == http.StatusOK
+			})
 			s.readAll("before")
 			if status, _ := s.read(serverPath(99, "latest")); status != http.StatusNotFound {
 				t.Errorf("an unknown server has status %d", status)
 			}
 			importServers(t, address, 10, 12) // some responses are made again, some are not
-			await.Until(t, "the second import is seen", func() bool { status, _ := s.read(serverPath(11, "latest")); return status == http.StatusOK })
+			await.Until(t, "the second import is seen", func() bool {
+				status, _ := s.read(serverPath(11, "latest"))
+				return status == http.StatusOK
+			})
 			failOnError(t, c.away(on))
 			rounds := 0
 			if !c.readable {
@@ -169,9 +180,11 @@ func (s *service) checkAway() {
 	}
 	await.Until(s.t, "/ready that says so", func() bool {
 		status, body := getPage(s.t, "http://"+s.API+"/ready")
-		return status == http.StatusServiceUnavailable && strings.Contains(body, `"registry_reads":"stale"`) && strings.Contains(body, `"database":"down"`)
+		return status == http.StatusServiceUnavailable && strings.Contains(body, `"registry_reads":"stale"`) &&
+			strings.Contains(body, `"database":"down"`)
 	})
 	await.Until(s.t, "metrics of stale reads", func() bool {
-		return s.readMetric(`tollgate_registry_cache_reads_total{result="stale"}`) > 0 && s.readMetric("tollgate_registry_stale_seconds") > 0
+		return s.readMetric(`tollgate_registry_cache_reads_total{result="stale"}`) > 0 &&
+			s.readMetric("tollgate_registry_stale_seconds") > 0
 	})
 }

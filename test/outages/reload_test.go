@@ -46,7 +46,9 @@ func newConfiguration(limit uint32) []ruleset.Source {
 	descriptor := func(key, value string, count uint32) ruleset.Descriptor {
 		return ruleset.Descriptor{
 			At: at, Key: ruleset.Text{Value: key, At: at}, Value: ruleset.Text{Value: value, At: at},
-			Limit: &ruleset.Limit{At: at, Unit: &ruleset.Text{Value: "day", At: at}, Requests: &ruleset.Requests{Count: count, At: at}},
+			Limit: &ruleset.Limit{
+				At: at, Unit: &ruleset.Text{Value: "day", At: at}, Requests: &ruleset.Requests{Count: count, At: at},
+			},
 		}
 	}
 	list := []ruleset.Descriptor{descriptor("a", "", limit), descriptor("b", "", limit+1)}
@@ -61,7 +63,8 @@ func newConfiguration(limit uint32) []ruleset.Source {
 func TestThousandReloads(t *testing.T) {
 	rules := reload.New(ruleset.Options{}, silent{})
 	decider, err := decide.New(decide.Config{NearLimitRatio: 0.8, MaxSeries: 10}, decide.Ports{
-		Rules: rules.Current, Counters: memory.NewCounters(system.Clock{}, memory.Config{MaxCounters: 100}), Clock: system.Clock{},
+		Rules: rules.Current, Counters: memory.NewCounters(system.Clock{}, memory.Config{MaxCounters: 100}),
+		Clock: system.Clock{},
 	})
 	failOnError(t, err)
 	failOnError(t, rules.Apply(newConfiguration(firstLimit)))
@@ -95,14 +98,16 @@ func TestThousandReloads(t *testing.T) {
 }
 
 func decideOnce(t *testing.T, d *decide.Decider) {
-	decision, err := d.Decide(context.Background(), &ratelimit.Request{Domain: "faults", Descriptors: []ratelimit.Descriptor{
-		{Entries: []ratelimit.Entry{{Key: "a", Value: "x"}}}, {Entries: []ratelimit.Entry{{Key: "b", Value: "x"}}},
-	}})
+	decision, err := d.Decide(context.Background(),
+		&ratelimit.Request{Domain: "faults", Descriptors: []ratelimit.Descriptor{
+			{Entries: []ratelimit.Entry{{Key: "a", Value: "x"}}}, {Entries: []ratelimit.Entry{{Key: "b", Value: "x"}}},
+		}})
 	if err != nil {
 		t.Error(err)
 		return
 	}
-	if a, b := decision.Statuses[0].Limit.RequestsPerUnit, decision.Statuses[1].Limit.RequestsPerUnit; decision.Code != ratelimit.OK || !isWhole(a, b) {
+	if a, b := decision.Statuses[0].Limit.RequestsPerUnit,
+		decision.Statuses[1].Limit.RequestsPerUnit; decision.Code != ratelimit.OK || !isWhole(a, b) {
 		t.Errorf("%v with limits %d and %d", decision.Code, a, b)
 	}
 }
@@ -164,7 +169,8 @@ func callUntil(t *testing.T, stop *atomic.Bool, calls *atomic.Int64, conn *grpc.
 			t.Error(err)
 			return
 		}
-		a, b := r.GetStatuses()[0].GetCurrentLimit().GetRequestsPerUnit(), r.GetStatuses()[1].GetCurrentLimit().GetRequestsPerUnit()
+		a, b := r.GetStatuses()[0].GetCurrentLimit().GetRequestsPerUnit(),
+			r.GetStatuses()[1].GetCurrentLimit().GetRequestsPerUnit()
 		if r.GetOverallCode() != ratelimitpb.RateLimitResponse_OK || !isWhole(a, b) {
 			t.Errorf("%v with limits %d and %d", r.GetOverallCode(), a, b)
 		}

@@ -94,7 +94,8 @@ func TestSentinelFailsOver(t *testing.T) {
 	g := startGroup(t)
 	stranger := startService(t, "KVSTORE_TYPE=sentinel", "KVSTORE_URL=main,"+strings.Join(g.sentinels, ","),
 		"KVSTORE_AUTH="+serverPassword, "KVSTORE_SENTINEL_AUTH=wrong", impatient)
-	if got := formatOutcome(newRateLimitClient(t, stranger).ShouldRateLimit(t.Context(), newRequest("few", "one"))); got != "Unavailable" {
+	if got := formatOutcome(newRateLimitClient(t, stranger).ShouldRateLimit(t.Context(),
+		newRequest("few", "one"))); got != "Unavailable" {
 		t.Errorf("with a wrong password for the sentinels: %s", got)
 	}
 	s := startService(t, "KVSTORE_TYPE=sentinel", "KVSTORE_URL=main,"+strings.Join(g.sentinels, ","),

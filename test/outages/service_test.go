@@ -16,8 +16,8 @@ import (
 )
 
 const (
-	// patient and impatient are for how long calls wait for the store: the first where none may fail,
-	// also on a machine that is busy, the second where many do.
+	// patient and impatient are for how long calls wait for the store: the first where none may
+	// fail, also on a machine that is busy, the second where many do.
 	patient   = "KVSTORE_TIMEOUT=15s"
 	impatient = "KVSTORE_TIMEOUT=2s"
 )

@@ -34,7 +34,8 @@ func openFile(t *testing.T, dir string) *sql.DB {
 func TestFileLocked(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	s := startService(t, "ENVIRONMENT=embedded", "DATA_DIR="+dir, "SQLITE_BUSY_TIMEOUT=1s", "AUTH_RATE_LIMIT=0", "REGISTRY_RATE_LIMIT=0")
+	s := startService(t, "ENVIRONMENT=embedded", "DATA_DIR="+dir, "SQLITE_BUSY_TIMEOUT=1s", "AUTH_RATE_LIMIT=0",
+		"REGISTRY_RATE_LIMIT=0")
 	s.wantAll("before", s.failLogins(4), http.StatusUnauthorized)
 	other := openFile(t, dir)
 	_, err := other.ExecContext(t.Context(), "BEGIN IMMEDIATE")
@@ -79,7 +80,9 @@ func TestDiskFull(t *testing.T) {
 	filler := fillDisk(t, dir)
 
 	await.Until(t, "/ready that says so", ready(http.StatusServiceUnavailable))
-	await.Until(t, "a line of the log", func() bool { return strings.Contains(s.Log(), "the database cannot be written") })
+	await.Until(t, "a line of the log", func() bool {
+		return strings.Contains(s.Log(), "the database cannot be written")
+	})
 	wantReads := func(what string) {
 		t.Helper()
 		s.wantAll(what, s.callInParallel(serversPath, 4), http.StatusOK)
@@ -136,7 +139,8 @@ func fillDisk(t *testing.T, dir string) string {
 
 func addUser(t *testing.T, dir string) {
 	t.Helper()
-	cmd := exec.Command(filepath.Join(built, "tollgate"), "user", "add", "--email", email, "--name", "Somebody", "--password-stdin")
+	cmd := exec.Command(filepath.Join(built, "tollgate"), "user", "add", "--email", email, "--name", "Somebody",
+		"--password-stdin")
 	cmd.Env = []string{"DATA_DIR=" + dir, "ARGON2_MEMORY_KIB=64", "ARGON2_ITERATIONS=1", "GORACE=atexit_sleep_ms=0"}
 	cmd.Stdin = strings.NewReader(password)
 	if out, err := cmd.CombinedOutput(); err != nil {

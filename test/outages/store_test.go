@@ -39,7 +39,8 @@ func TestStoreFails(t *testing.T) {
 		t.Run(m.name, func(t *testing.T) {
 			t.Parallel()
 			v := startValkey(t)
-			s := startService(t, "KVSTORE_URL="+v.Address, "KVSTORE_FAILURE_MODE="+m.name, "KVSTORE_HEALTH_CHECK_ACTIVE_CONNECTION=true", impatient)
+			s := startService(t, "KVSTORE_URL="+v.Address, "KVSTORE_FAILURE_MODE="+m.name,
+				"KVSTORE_HEALTH_CHECK_ACTIVE_CONNECTION=true", impatient)
 			l := startLoad(t, dialService(t, callers, s.GRPC), func(caller int) *ratelimit.RateLimitRequest {
 				return newRequest("steady", fmt.Sprint(caller))
 			})
@@ -66,7 +67,9 @@ func (o *outage) runOutage(name string, begin, end func() error) {
 	before := o.readStat(o.mode.statistic)
 	failOnError(o.t, begin())
 	o.load.resetTally()
-	await.Until(o.t, "answers of the failure mode", func() bool { return o.readStat(o.mode.statistic) >= before+enough })
+	await.Until(o.t, "answers of the failure mode", func() bool {
+		return o.readStat(o.mode.statistic) >= before+enough
+	})
 	o.checkDuring(name)
 	failOnError(o.t, end())
 	o.load.awaitOutcomes(enough, counted)
@@ -115,7 +118,8 @@ func (o *outage) wantReadiness() {
 	if o.mode.name == "open" || o.mode.name == "local" {
 		want, status = http.StatusOK, "degraded"
 	}
-	if got, state := getPage(o.t, "http://"+o.API+"/ready"); got != want || !strings.Contains(state, `"status":"`+status+`"`) {
+	if got, state := getPage(o.t, "http://"+o.API+"/ready"); got != want ||
+		!strings.Contains(state, `"status":"`+status+`"`) {
 		o.t.Errorf("/ready: %d %s, want %d %s", got, state, want, status)
 	}
 }
@@ -149,9 +153,12 @@ func TestStoreAwayAtStart(t *testing.T) {
 	t.Parallel()
 	v := newValkey(t)
 	s := startService(t, "KVSTORE_URL="+v.Address, impatient)
-	l := startLoad(t, dialService(t, callers, s.GRPC), func(int) *ratelimit.RateLimitRequest { return newRequest("steady", "one") })
+	l := startLoad(t, dialService(t, callers, s.GRPC), func(int) *ratelimit.RateLimitRequest {
+		return newRequest("steady", "one")
+	})
 	l.awaitOutcomes(enough, "Unavailable")
-	if ready, state := getPage(t, "http://"+s.API+"/ready"); ready != http.StatusServiceUnavailable || strings.Contains(state, `"counters":"ok"`) {
+	if ready, state := getPage(t, "http://"+s.API+"/ready"); ready != http.StatusServiceUnavailable ||
+		strings.Contains(state, `"counters":"ok"`) {
 		t.Errorf("/ready: %d %s", ready, state)
 	}
 	// Health does not depend on the store by default.

@@ -16,8 +16,8 @@ import (
 	"github.com/tollgate-dev/tollgate/test/instance"
 )
 
-// eventReceiver accepts every event from when all are stored, and calls disturb once, before it answers
-// the one with a number.
+// eventReceiver accepts every event from when all are stored, and calls disturb once, before it
+// answers the one with a number.
 type eventReceiver struct {
 	t       *testing.T
 	stored  chan struct{} // closed when all events are stored
@@ -70,7 +70,12 @@ func TestEventsWhileTheDatabaseIsAway(t *testing.T) {
 	for name, c := range map[string]struct{ away, back func(server) error }{
 		"frozen":  {func(s server) error { return s.Freeze() }, func(s server) error { return s.Thaw() }},
 		"stopped": {func(s server) error { s.Stop(); return nil }, func(s server) error { return s.Start() }},
-		"cut off": {func(s server) error { s.wire.stopForwarding(); return nil }, func(s server) error { s.wire.forwardNewConnections(); return nil }},
+		"cut off": {
+			func(s server) error { s.wire.stopForwarding(); return nil }, func(s server) error {
+				s.wire.forwardNewConnections()
+				return nil
+			},
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -78,12 +83,13 @@ func TestEventsWhileTheDatabaseIsAway(t *testing.T) {
 			on := server{p, newBreakableProxy(t, p.Address)}
 			address := p.URL(on.wire.address())
 			away := make(chan struct{})
-			r := &eventReceiver{t: t, stored: make(chan struct{}), at: 10, accepted: map[string]int{}, events: map[string]bool{}, disturb: func() {
-				if err := c.away(on); err != nil {
-					t.Error(err)
-				}
-				close(away)
-			}}
+			r := &eventReceiver{t: t, stored: make(chan struct{}), at: 10, accepted: map[string]int{},
+				events: map[string]bool{}, disturb: func() {
+					if err := c.away(on); err != nil {
+						t.Error(err)
+					}
+					close(away)
+				}}
 			receiver := httptest.NewServer(r)
 			t.Cleanup(receiver.Close)
 			one, other := startService(t, "DATABASE_URL="+address), startService(t, "DATABASE_URL="+address)
@@ -100,7 +106,8 @@ func TestEventsWhileTheDatabaseIsAway(t *testing.T) {
 			failOnError(t, c.back(on))
 			await.Until(t, "all events", func() bool { return r.count() == servers })
 			await.Until(t, "no event waits", func() bool {
-				return one.readMetric("tollgate_webhook_events_pending") == 0 && other.readMetric("tollgate_webhook_events_pending") == 0
+				return one.readMetric("tollgate_webhook_events_pending") == 0 &&
+					other.readMetric("tollgate_webhook_events_pending") == 0
 			})
 			for n := range servers {
 				if name := fmt.Sprintf("com.example/weather-%d", n); r.accepted[name] == 0 {

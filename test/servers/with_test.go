@@ -35,8 +35,8 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// waitForInterruption creates a database and files, starts children, one of which leaves the process
-// group, and prints the children's ids and the folders.
+// waitForInterruption creates a database and files, starts children, one of which leaves the
+// process group, and prints the children's ids and the folders.
 func waitForInterruption() error {
 	if _, err := postgrestest.Create(context.Background()); err != nil {
 		return err
@@ -76,7 +76,9 @@ func TestInterruption(t *testing.T) {
 				}
 			}
 			if len(processes) != 5 {
-				t.Errorf("the script and its command started the processes %v, want three servers and two children", processes)
+				t.Errorf(
+					"the script and its command started the processes %v, want three servers and two children",
+					processes)
 			}
 			for _, id := range processes {
 				await.Until(t, "the end of process "+id, func() bool { return !isRunning(id) })
@@ -89,10 +91,12 @@ func TestInterruption(t *testing.T) {
 // returns the folders and processes of both.
 func interrupt(t *testing.T, signal syscall.Signal, status int) (folders, processes []string) {
 	t.Helper()
-	// A shell cannot trap a signal that was ignored when it started, as nohup and a job in the background do.
+	// A shell cannot trap a signal that was ignored when it started, as nohup and a job in the
+	// background do.
 	cmd := exec.Command("env", "--default-signal", "./with.sh", os.Args[0]) //nolint:gosec // this program
 	for _, variable := range os.Environ() {
-		if name, _, _ := strings.Cut(variable, "="); !strings.HasPrefix(name, "TEST_") && name != "TMPDIR" && name != "GOTMPDIR" {
+		if name, _, _ := strings.Cut(variable, "="); !strings.HasPrefix(name, "TEST_") && name != "TMPDIR" &&
+			name != "GOTMPDIR" {
 			cmd.Env = append(cmd.Env, variable)
 		}
 	}
@@ -121,7 +125,8 @@ func interrupt(t *testing.T, signal syscall.Signal, status int) (folders, proces
 	}()
 	await.Closed(t, "the end of the script", ended)
 	if len(folders) != 6 || cmd.ProcessState.ExitCode() != status {
-		t.Fatalf("the command printed %v and the script ended with %v, want status %d\n%s", folders, cmd.ProcessState, status, &log)
+		t.Fatalf("the command printed %v and the script ended with %v, want status %d\n%s", folders, cmd.ProcessState,
+			status, &log)
 	}
 	text := log.String() + strings.Join(folders[2:], " ")
 	for _, found := range regexp.MustCompile(`\(process (\d+)\)`).FindAllStringSubmatch(text, -1) {

@@ -22,10 +22,11 @@ type Record struct {
 	Message string
 	// PublishedAt is Epoch if it is zero, and UpdatedAt is PublishedAt.
 	PublishedAt, UpdatedAt time.Time
-	// Meta is the text of _meta, if it is not empty: publisher's metadata, or times of a wrong form.
+	// Meta is the text of _meta, if it is not empty: publisher's metadata, or times of a wrong
+	// form.
 	Meta string
 
-	name, version string // in the document; empty if it has none
+	name, version string // in the document; otherwise empty
 	isLatest      bool
 }
 
@@ -55,7 +56,8 @@ func (r Record) appendJSON(text []byte) []byte {
 	meta := r.Meta
 	if meta == "" {
 		official := map[string]any{
-			"status": r.Status, "publishedAt": r.PublishedAt, "updatedAt": r.UpdatedAt, "statusChangedAt": r.UpdatedAt, "isLatest": r.isLatest,
+			"status": r.Status, "publishedAt": r.PublishedAt, "updatedAt": r.UpdatedAt, "statusChangedAt": r.UpdatedAt,
+			"isLatest": r.isLatest,
 		}
 		if r.Message != "" {
 			official["statusMessage"] = r.Message

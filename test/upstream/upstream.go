@@ -48,7 +48,9 @@ func StartTLS(t testing.TB, records ...Record) *Server {
 	s := newServer(records)
 	authority := testcert.NewAuthority(t)
 	server := httptest.NewUnstartedServer(s)
-	server.TLS = &tls.Config{Certificates: []tls.Certificate{authority.Issue(t, "127.0.0.1").Pair()}, MinVersion: tls.VersionTLS12}
+	server.TLS = &tls.Config{
+		Certificates: []tls.Certificate{authority.Issue(t, "127.0.0.1").Pair()}, MinVersion: tls.VersionTLS12,
+	}
 	server.StartTLS()
 	s.CAFile = authority.CertFile
 	s.endWith(t, server)
@@ -113,8 +115,8 @@ func (s *Server) markLatest() {
 	}
 }
 
-// Forget removes all versions of a server without a trace. To delete a version as registries do, Put
-// it with the status "deleted" and a new UpdatedAt.
+// Forget removes all versions of a server without a trace. To delete a version as registries do,
+// Put it with the status "deleted" and a new UpdatedAt.
 func (s *Server) Forget(name string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

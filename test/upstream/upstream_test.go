@@ -36,9 +36,13 @@ func list(t *testing.T, up *upstream.Server, query string) (names []string, curs
 func TestListsAsARegistryDoes(t *testing.T) {
 	t.Parallel()
 	record := func(name, version, status string, updated time.Duration) upstream.Record {
-		return upstream.Record{Document: upstream.Document(name, version, "A server."), Status: status, UpdatedAt: upstream.Epoch().Add(updated)}
+		return upstream.Record{
+			Document: upstream.Document(name, version, "A server."), Status: status,
+			UpdatedAt: upstream.Epoch().Add(updated),
+		}
 	}
-	up := upstream.Start(t, record("a/a", "1", "", 0), record("a/b", "1", "deleted", time.Hour), record("a/c", "1", "", 2*time.Hour))
+	up := upstream.Start(t, record("a/a", "1", "", 0), record("a/b", "1", "deleted", time.Hour),
+		record("a/c", "1", "", 2*time.Hour))
 	up.Put(record("a/a", "1", "deprecated", time.Minute), record("a/d", "1", "", 0))
 	up.Forget("a/d")
 	for query, want := range map[string][]string{

@@ -11,16 +11,16 @@ import (
 	"github.com/caarlos0/env/v11"
 )
 
-// binding is a setting of a use case: a variable, or a key of the file of RISK_POLICY, and the field
-// of the use case's Config that has its value. The Config defines the range.
+// binding is a setting of a use case: a variable, or a key of the file of RISK_POLICY, and the
+// field of the use case's Config that has its value. The Config defines the range.
 type binding struct {
 	Variable
 	field any                // a pointer to the field
 	parse func(string) error // sets the field
 }
 
-// bind returns the binding of a field by the field's type. part and readers are those of the group in
-// Settings that has the field.
+// bind returns the binding of a field by the field's type. part and readers are those of the group
+// in Settings that has the field.
 func (s *Settings) bind(field any, name, usual, meaning string) binding {
 	b := binding{Variable: Variable{Name: name, Default: usual, Meaning: meaning}, field: field}
 	b.Form = describeForm(reflect.TypeOf(field).Elem())
@@ -71,8 +71,12 @@ func oneOf(field *bool, yes, no string) func(string) error {
 // parseField sets a field to a value in the form of its type.
 func parseField(field any, text, form string) error {
 	target := reflect.ValueOf(field).Elem()
-	box := reflect.New(reflect.StructOf([]reflect.StructField{{Name: "Value", Type: target.Type(), Tag: `env:"VALUE"`}}))
-	if err := env.ParseWithOptions(box.Interface(), env.Options{Environment: map[string]string{"VALUE": text}}); err != nil {
+	box := reflect.New(reflect.StructOf([]reflect.StructField{
+		{Name: "Value", Type: target.Type(), Tag: `env:"VALUE"`},
+	}))
+	if err := env.ParseWithOptions(box.Interface(), env.Options{
+		Environment: map[string]string{"VALUE": text},
+	}); err != nil {
 		return fmt.Errorf("%q is not %s", text, form)
 	}
 	target.Set(box.Elem().Field(0))
@@ -94,8 +98,8 @@ func parseBindings(bindings []binding, values map[string]string) (wrong []string
 	return wrong
 }
 
-// pathOf returns the names of the fields that lead from a struct to a field in it, with dots between
-// them, or nothing if the field is not in the struct.
+// pathOf returns the names of the fields that lead from a struct to a field in it, with dots
+// between them, or nothing if the field is not in the struct.
 func pathOf(in reflect.Value, field any) string {
 	for i := range in.NumField() {
 		f, name := in.Field(i), in.Type().Field(i).Name
@@ -130,7 +134,9 @@ func (s *Settings) named(config reflect.Value, err error) error {
 		names[path[strings.LastIndexByte(path, '.')+1:]] = name // as a part of the Config calls it
 	}
 	head, _, _ := strings.Cut(err.Error(), ":")
-	message := fieldPath.ReplaceAllStringFunc(err.Error(), func(path string) string { return cmp.Or(names[path], path) })
+	message := fieldPath.ReplaceAllStringFunc(err.Error(), func(path string) string {
+		return cmp.Or(names[path], path)
+	})
 	if key := names[head]; s.Risk.Policy != "" && strings.Contains(key, ".") {
 		message = "RISK_POLICY: " + s.Risk.Policy + ": " + message
 	}

@@ -10,6 +10,7 @@ type Console struct {
 
 func (s *Settings) consoleBindings() []binding {
 	return []binding{
-		s.bind(&s.Console.On, "CONSOLE", "on", "on, or off: there are no pages below /console/").as("text", oneOf(&s.Console.On, "on", "off")),
+		s.bind(&s.Console.On, "CONSOLE", "on", "on, or off: there are no pages below /console/").as("text",
+			oneOf(&s.Console.On, "on", "off")),
 	}
 }

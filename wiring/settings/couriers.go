@@ -25,20 +25,24 @@ func (c Couriers) delivers(plugin string) bool { return c.Email == plugin || c.S
 func (s *Settings) setCourierEnvironments() {
 	byPlugin := map[string][]string{}
 	if s.Couriers.LogFile != "" {
-		byPlugin[pluginhost.DevelopmentCourier] = append(byPlugin[pluginhost.DevelopmentCourier], "OTP_LOG_FILE="+s.Couriers.LogFile)
+		byPlugin[pluginhost.DevelopmentCourier] = append(byPlugin[pluginhost.DevelopmentCourier],
+			"OTP_LOG_FILE="+s.Couriers.LogFile)
 	}
 	if s.Couriers.NoticeLogFile != "" {
-		byPlugin[pluginhost.DevelopmentCourier] = append(byPlugin[pluginhost.DevelopmentCourier], "NOTICE_LOG_FILE="+s.Couriers.NoticeLogFile)
+		byPlugin[pluginhost.DevelopmentCourier] = append(byPlugin[pluginhost.DevelopmentCourier],
+			"NOTICE_LOG_FILE="+s.Couriers.NoticeLogFile)
 	}
 	if s.Couriers.delivers(couriersettings.EmailPlugin) {
 		byPlugin[couriersettings.EmailPlugin] = s.Email.Environ()
 	} else if s.Email.Host != "" {
-		s.Warnings = append(s.Warnings, "SMTP_HOST is set, and nothing is sent there: OTP_EMAIL_PLUGIN is not "+couriersettings.EmailPlugin)
+		s.Warnings = append(s.Warnings,
+			"SMTP_HOST is set, and nothing is sent there: OTP_EMAIL_PLUGIN is not "+couriersettings.EmailPlugin)
 	}
 	if s.Couriers.delivers(couriersettings.SMSPlugin) {
 		byPlugin[couriersettings.SMSPlugin] = s.SMS.Environ()
 	} else if s.SMS.Token != "" {
-		s.Warnings = append(s.Warnings, "SMS_TOKEN is set, and nothing is sent by it: OTP_SMS_PLUGIN is not "+couriersettings.SMSPlugin)
+		s.Warnings = append(s.Warnings,
+			"SMS_TOKEN is set, and nothing is sent by it: OTP_SMS_PLUGIN is not "+couriersettings.SMSPlugin)
 	}
 	if s.Plugins.Env == nil {
 		s.Plugins.Env = map[string][]string{}

@@ -13,13 +13,17 @@ func TestCouriersGetTheirOwnSettings(t *testing.T) {
 	s, err := settings.Read([]string{
 		"OTP_EMAIL_PLUGIN=otp-email", "SMTP_HOST=mail.example.com", "SMTP_FROM=tollgate@example.com",
 		"SMTP_USERNAME=u", "SMTP_PASSWORD_FILE=" + file(t, "p 1\n"), "PRODUCT_NAME=Example Tools",
-		"OTP_SMS_PLUGIN=otp-sms", "SMS_ACCOUNT=AC1", "SMS_TOKEN=t", "SMS_SUCCESS_STATUSES=201,202", "SECRET_KEY=" + strings.Repeat("k", 32),
+		"OTP_SMS_PLUGIN=otp-sms", "SMS_ACCOUNT=AC1", "SMS_TOKEN=t", "SMS_SUCCESS_STATUSES=201,202",
+		"SECRET_KEY=" + strings.Repeat("k", 32),
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
 	email, sms := s.Plugins.Env["otp-email"], s.Plugins.Env["otp-sms"]
-	for _, variable := range []string{"SMTP_HOST=mail.example.com", "SMTP_PASSWORD=p 1", "PRODUCT_NAME=Example Tools", "SMTP_TIMEOUT=8s", "SMTP_TLS=starttls"} {
+	for _, variable := range []string{
+		"SMTP_HOST=mail.example.com", "SMTP_PASSWORD=p 1", "PRODUCT_NAME=Example Tools", "SMTP_TIMEOUT=8s",
+		"SMTP_TLS=starttls",
+	} {
 		if !slices.Contains(email, variable) {
 			t.Errorf("otp-email does not get %s: %q", variable, email)
 		}
@@ -45,13 +49,20 @@ func TestWrongCouriers(t *testing.T) {
 	email := []string{"OTP_EMAIL_PLUGIN=otp-email", "SMTP_HOST=mail.example.com", "SMTP_FROM=a@example.com"}
 	sms := []string{"OTP_SMS_PLUGIN=otp-sms", "SMS_ACCOUNT=AC1", "SMS_TOKEN=topsecret"}
 	for variable, others := range map[string][]string{
-		"SMTP_HOST=": email, "SMTP_FROM=nobody": email, "SMTP_FROM=A <a@example.com>": email, "SMTP_TLS=maybe": email, "SMTP_TLS=none": email,
-		"SMTP_PORT=70000": email, "SMTP_USERNAME=u": email, "SMTP_TIMEOUT=0s": email, "SMTP_TIMEOUT=10s": email, "SMTP_CA_FILE=/none": email,
-		"OTP_EMAIL_TEMPLATES=/none": email, "SMTP_FROM_NAME=a\nb": email, "PRODUCT_NAME=a\nb": email, "SMTP_HOST=smtp://x": email,
-		"SMS_ACCOUNT=": sms, "SMS_ACCOUNT=a:b": sms, "SMS_GATEWAY_URL=http://gateway.example.com": sms, "SMS_GATEWAY_URL=https://u:topsecret@g": sms,
-		"SMS_METHOD=GET": sms, "SMS_FORMAT=xml": sms, "SMS_BODY=To=x": sms, "SMS_HEADERS=topsecret": sms, `SMS_HEADERS={"a b":"topsecret"}`: sms,
-		`SMS_HEADERS={"authorization":"topsecret"}`: sms, "SMS_SUCCESS_STATUSES=302": sms, "SMS_TIMEOUT=-1s": sms, "SMS_TEMPLATE={{.Cod}}": sms,
-		"SMS_TEMPLATE=no code": sms,
+		"SMTP_HOST=": email, "SMTP_FROM=nobody": email, "SMTP_FROM=A <a@example.com>": email, "SMTP_TLS=maybe": email,
+		"SMTP_TLS=none":   email,
+		"SMTP_PORT=70000": email, "SMTP_USERNAME=u": email, "SMTP_TIMEOUT=0s": email, "SMTP_TIMEOUT=10s": email,
+		"SMTP_CA_FILE=/none":        email,
+		"OTP_EMAIL_TEMPLATES=/none": email, "SMTP_FROM_NAME=a\nb": email, "PRODUCT_NAME=a\nb": email,
+		"SMTP_HOST=smtp://x": email,
+		"SMS_ACCOUNT=":       sms, "SMS_ACCOUNT=a:b": sms, "SMS_GATEWAY_URL=http://gateway.example.com": sms,
+		"SMS_GATEWAY_URL=https://u:topsecret@g": sms,
+		"SMS_METHOD=GET":                        sms, "SMS_FORMAT=xml": sms, "SMS_BODY=To=x": sms,
+		"SMS_HEADERS=topsecret":                     sms,
+		`SMS_HEADERS={"a b":"topsecret"}`:           sms,
+		`SMS_HEADERS={"authorization":"topsecret"}`: sms, "SMS_SUCCESS_STATUSES=302": sms, "SMS_TIMEOUT=-1s": sms,
+		"SMS_TEMPLATE={{.Cod}}": sms,
+		"SMS_TEMPLATE=no code":  sms,
 	} {
 		name, _, _ := strings.Cut(variable, "=")
 		_, err := settings.Read(append(slices.Clone(others), variable))
@@ -63,7 +74,8 @@ func TestWrongCouriers(t *testing.T) {
 		case strings.Contains(err.Error(), "topsecret"):
 			t.Errorf("%q: %q shows a secret", variable, err)
 		}
-		useless := slices.Contains([]string{"SMTP_PORT=70000", "SMTP_TIMEOUT=0s", "SMS_TIMEOUT=-1s"}, variable) // for any program
+		// for any program
+		useless := slices.Contains([]string{"SMTP_PORT=70000", "SMTP_TIMEOUT=0s", "SMS_TIMEOUT=-1s"}, variable)
 		if _, err := settings.Read([]string{variable}); err != nil && !useless && name != "PRODUCT_NAME" {
 			t.Errorf("%q is an error although no plugin uses it: %v", variable, err)
 		}
@@ -76,7 +88,8 @@ func TestSettingsOfUnusedCouriers(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if all := strings.Join(s.Warnings, "\n"); !strings.Contains(all, "SMTP_HOST") || !strings.Contains(all, "SMS_TOKEN") {
+	if all := strings.Join(s.Warnings, "\n"); !strings.Contains(all, "SMTP_HOST") ||
+		!strings.Contains(all, "SMS_TOKEN") {
 		t.Errorf("warnings are %q", all)
 	}
 	if len(s.Plugins.Env) != 1 || !slices.Equal(s.Plugins.Env["otp-log"], []string{"OTP_LOG_FILE=/tmp/x"}) {

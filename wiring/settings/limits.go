@@ -57,8 +57,8 @@ func ThrottleConfig(s Settings) inprocess.ThrottleConfig {
 	}
 }
 
-// requestsPerLargeBody is how many requests of the usual size cost the service as much as one with a
-// large body.
+// requestsPerLargeBody is how many requests of the usual size cost the service as much as one with
+// a large body.
 const requestsPerLargeBody = 16
 
 // largeBodies returns the limit of requests with large bodies.

@@ -75,7 +75,8 @@ func TestEverySettingRefusesMalformedValues(t *testing.T) {
 // TestOtherMalformedValues has values that only their setting refuses.
 func TestOtherMalformedValues(t *testing.T) {
 	for _, variable := range []string{
-		"RESERVED_NAMESPACES=com.example", "RESERVED_NAMESPACES=com.example/*, org.example/*", "RESERVED_NAMESPACES=*.example/x",
+		"RESERVED_NAMESPACES=com.example", "RESERVED_NAMESPACES=com.example/*, org.example/*",
+		"RESERVED_NAMESPACES=*.example/x",
 		"KVSTORE_PERSECOND_TYPE=ring", "KVSTORE_PERSECOND_SOCKET_TYPE=udp",
 		"TRUSTED_PROXIES=10.0.0.0/8,", "TRACING_SAMPLING_RATE=1.01", "NEAR_LIMIT_RATIO=-0.1",
 	} {

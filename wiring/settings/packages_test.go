@@ -23,7 +23,8 @@ func TestPackageRegistries(t *testing.T) {
 		if npm != `TOLLGATE_PACKAGE_REGISTRIES=[{"baseUrl":"https://npm.example.com","token":"abc"}]` {
 			t.Errorf("%s: the npm plugin gets %s", name, npm)
 		}
-		if oci := strings.Join(s.Plugins.Env["pkg-oci"], " "); strings.Contains(oci, "abc") || !strings.Contains(oci, "oci.example.com") {
+		if oci := strings.Join(s.Plugins.Env["pkg-oci"], " "); strings.Contains(oci, "abc") ||
+			!strings.Contains(oci, "oci.example.com") {
 			t.Errorf("%s: the oci plugin gets %s", name, oci)
 		}
 	}
@@ -49,14 +50,17 @@ func TestWrongPackageRegistries(t *testing.T) {
 			t.Errorf("%s is accepted", content)
 			continue
 		}
-		if text := err.Error(); !strings.Contains(text, "PACKAGE_REGISTRIES") || !strings.Contains(text, says) || strings.Contains(text, "topsecret") {
+		if text := err.Error(); !strings.Contains(text, "PACKAGE_REGISTRIES") || !strings.Contains(text, says) ||
+			strings.Contains(text, "topsecret") {
 			t.Errorf("%s: %q", content, text)
 		}
 	}
-	if _, err := settings.Read([]string{"PACKAGE_REGISTRIES=/none"}); err == nil || !strings.Contains(err.Error(), "/none: cannot be read: no such file") {
+	if _, err := settings.Read([]string{"PACKAGE_REGISTRIES=/none"}); err == nil ||
+		!strings.Contains(err.Error(), "/none: cannot be read: no such file") {
 		t.Errorf("a file that does not exist: %v", err)
 	}
-	if _, err := settings.Read([]string{"PACKAGE_CHECKS=maybe"}); err == nil || !strings.Contains(err.Error(), "PACKAGE_CHECKS") {
+	if _, err := settings.Read([]string{"PACKAGE_CHECKS=maybe"}); err == nil ||
+		!strings.Contains(err.Error(), "PACKAGE_CHECKS") {
 		t.Errorf("PACKAGE_CHECKS=maybe: %v", err)
 	}
 }

@@ -11,9 +11,12 @@ import (
 // their platform, or from a file that several containers share.
 func otherVariables() []string {
 	return []string{
-		"ENVIRONMENT=staging", "SECRET_KEY=short", "DATABASE_URL=mysql://db", "TRUSTED_PROXIES=*", "SMTP_PORT=tcp://10.0.0.1:25",
-		"TLS_CERT=/missing/cert.pem", "MAX_CONNECTIONS=none", "MIGRATE_ON_START=maybe", "ACCESS_TOKEN_TTL=soon", "PLUGIN_CALL_TIMEOUT=x",
-		"OTP_EMAIL_PLUGIN=otp-email", "PACKAGE_REGISTRIES=/missing", "REGISTRY_WRITES=maybe", "AUTH_RATE_LIMIT=-1", "SESSION_CACHE_MAX=0",
+		"ENVIRONMENT=staging", "SECRET_KEY=short", "DATABASE_URL=mysql://db", "TRUSTED_PROXIES=*",
+		"SMTP_PORT=tcp://10.0.0.1:25",
+		"TLS_CERT=/missing/cert.pem", "MAX_CONNECTIONS=none", "MIGRATE_ON_START=maybe", "ACCESS_TOKEN_TTL=soon",
+		"PLUGIN_CALL_TIMEOUT=x",
+		"OTP_EMAIL_PLUGIN=otp-email", "PACKAGE_REGISTRIES=/missing", "REGISTRY_WRITES=maybe", "AUTH_RATE_LIMIT=-1",
+		"SESSION_CACHE_MAX=0",
 		"SMTP_PASSWORD_FILE=/missing", "SECRET_KEY_FILE=/missing", "AUDIT_RETENTION=-1s", "OPENDATA_BASE_URL=ftp://x",
 	}
 }
@@ -43,34 +46,41 @@ func TestRateLimitServiceReadsItsOwnVariables(t *testing.T) {
 			if !s.Rules.MergeDomains || len(s.Warnings) != 0 {
 				t.Errorf("%s with %s: %+v, warnings %q", name, variable, s.RateLimit, s.Warnings)
 			}
-			if name == "tollgate ratelimit" && (s.Valkey.URL != "store:6379" || s.RateLimitAPI.HTTP.Port != 9999 || s.RateLimitAPI.GRPC.Port != 9998) {
+			if name == "tollgate ratelimit" &&
+				(s.Valkey.URL != "store:6379" || s.RateLimitAPI.HTTP.Port != 9999 || s.RateLimitAPI.GRPC.Port != 9998) {
 				t.Errorf("%s with %s: %+v %+v", name, variable, s.Valkey, s.RateLimitAPI)
 			}
 		}
-		if _, err := read([]string{"MERGE_DOMAIN_CONFIG=maybe"}); err == nil || !strings.Contains(err.Error(), "MERGE_DOMAIN_CONFIG") {
+		if _, err := read([]string{"MERGE_DOMAIN_CONFIG=maybe"}); err == nil ||
+			!strings.Contains(err.Error(), "MERGE_DOMAIN_CONFIG") {
 			t.Errorf("%s with a malformed variable of its own: %v", name, err)
 		}
 	}
 }
 
-// TestHashOfRecordedValuesReadsTheSecret requires that the rate limit service alone reads SECRET_KEY if
-// recorded values are hashed, and only then.
+// TestHashOfRecordedValuesReadsTheSecret requires that the rate limit service alone reads
+// SECRET_KEY if recorded values are hashed, and only then.
 func TestHashOfRecordedValuesReadsTheSecret(t *testing.T) {
 	long := strings.Repeat("k", 32)
 	for _, test := range []struct{ hash, secret, read, err string }{
-		{"true", long, long, ""}, {"1", long, long, ""}, {"false", long, "", ""}, {"", "short", "", ""}, {"true", "", "", ""},
+		{"true", long, long, ""}, {"1", long, long, ""}, {"false", long, "", ""}, {"", "short", "", ""}, {
+			"true", "", "", "",
+		},
 		{"true", "short", "", "SECRET_KEY: shorter than"}, {"maybe", "short", "", "RATELIMIT_RECORD_HASH"},
 	} {
 		environ := []string{"RATELIMIT_RECORD_HASH=" + test.hash, "SECRET_KEY=" + test.secret}
 		s, err := settings.ReadRatelimit(environ)
-		if test.err == "" && (err != nil || s.Service.SecretKey != test.read) || test.err != "" && (err == nil || !strings.Contains(err.Error(), test.err)) {
+		if test.err == "" && (err != nil || s.Service.SecretKey != test.read) ||
+			test.err != "" && (err == nil || !strings.Contains(err.Error(), test.err)) {
 			t.Errorf("%q: got %q, %v", environ, s.Service.SecretKey, err)
 		}
 		if s, err := settings.ReadRules(environ); err != nil || s.Service.SecretKey != "" {
 			t.Errorf("%q: the check of rules reads the secret: %v", environ, err)
 		}
 	}
-	if _, err := settings.ReadParts([]string{"RATELIMIT_RECORD_HASH=true", "RATELIMIT_RECORD_SAMPLE=0", "SECRET_KEY=" + long}, []string{"methods"}); err != nil {
+	if _, err := settings.ReadParts([]string{
+		"RATELIMIT_RECORD_HASH=true", "RATELIMIT_RECORD_SAMPLE=0", "SECRET_KEY=" + long,
+	}, []string{"methods"}); err != nil {
 		t.Errorf("another part reads the settings of recordings: %v", err)
 	}
 }
@@ -78,7 +88,9 @@ func TestHashOfRecordedValuesReadsTheSecret(t *testing.T) {
 // TestRuleCheckReadsRuleVariablesOnly requires that the check of rule files ignores the variables
 // of listeners and stores.
 func TestRuleCheckReadsRuleVariablesOnly(t *testing.T) {
-	if _, err := settings.ReadRules([]string{"GRPC_PORT=99999", "BACKEND_TYPE=memcache", "REDIS_TYPE=ring", "LOG_LEVEL=loud"}); err != nil {
+	if _, err := settings.ReadRules([]string{
+		"GRPC_PORT=99999", "BACKEND_TYPE=memcache", "REDIS_TYPE=ring", "LOG_LEVEL=loud",
+	}); err != nil {
 		t.Error(err)
 	}
 }
@@ -107,7 +119,9 @@ func TestPartsReadTheirOwnVariables(t *testing.T) {
 				t.Errorf("%s with the part %s: %v, want it read: %t", variable, part, err, reads)
 			}
 		}
-		if _, err := settings.ReadParts([]string{variable}, []string{"ratelimit", "methods", "auth", "registry"}); err == nil {
+		if _, err := settings.ReadParts([]string{variable}, []string{
+			"ratelimit", "methods", "auth", "registry",
+		}); err == nil {
 			t.Errorf("%s is accepted with all parts", variable)
 		}
 	}

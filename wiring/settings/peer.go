@@ -29,7 +29,8 @@ func (e *environment) adoptPeerNames() {
 		value := e.values[theirs]
 		if mine, both := e.values[ours]; both {
 			if mine != value {
-				e.warnings = append(e.warnings, fmt.Sprintf("%s and %s are both set and differ: %s is used", ours, theirs, ours))
+				e.warnings = append(e.warnings,
+					fmt.Sprintf("%s and %s are both set and differ: %s is used", ours, theirs, ours))
 			}
 			continue
 		}

@@ -2,9 +2,9 @@ package settings
 
 import "github.com/caarlos0/env/v11"
 
-// forgetPartsOff sets the settings of the parts that are off to their defaults, so that they are not validated:
-// the Envoy rate limit service does not look at them either, and teams leave them in their environment. It is
-// for a service that takes the place of that one.
+// forgetPartsOff sets the settings of the parts that are off to their defaults, so that they are
+// not validated: the Envoy rate limit service does not look at them either, and teams leave them in
+// their environment. It is for a service that takes the place of that one.
 func (s *Settings) forgetPartsOff() {
 	var usual Settings
 	_ = env.ParseWithOptions(&usual, env.Options{Environment: map[string]string{}}) // the defaults are well formed

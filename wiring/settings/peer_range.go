@@ -104,8 +104,8 @@ func peerRanges() []peerRange {
 	}
 }
 
-// aloneRanges returns the ranges of values that look like a mistake, so that only a service in place of the
-// Envoy rate limit service accepts them.
+// aloneRanges returns the ranges of values that look like a mistake, so that only a service in
+// place of the Envoy rate limit service accepts them.
 func aloneRanges() []peerRange {
 	return []peerRange{
 		{"NEAR_LIMIT_RATIO", true, fraction},

@@ -10,8 +10,9 @@ import (
 )
 
 var (
-	settingsRow = regexp.MustCompile("(?m)^\\| (`[A-Z_`, ]+`) \\| (same|better|differs|missing) \\| (the same|`[A-Z_]+`) \\|")
-	quoted      = regexp.MustCompile("`([A-Z_]+)`")
+	settingsRow = regexp.MustCompile(
+		"(?m)^\\| (`[A-Z_`, ]+`) \\| (same|better|differs|missing) \\| (the same|`[A-Z_]+`) \\|")
+	quoted = regexp.MustCompile("`([A-Z_]+)`")
 )
 
 // TestPeerTable requires that the table of docs/from-envoy-ratelimit.md is true, and that it has

@@ -15,9 +15,11 @@ func TestDefaultSettingsOfPublishers(t *testing.T) {
 		t.Fatal(err)
 	}
 	p := s.Delegating
-	if p.Mode != publisher.ByPolicies || s.PublisherLimits.Proofs != 60 || s.PublisherLimits.Domain != 20 || s.Recheck.Interval != 24*time.Hour || p.UnprovenAfter != 7*24*time.Hour ||
+	if p.Mode != publisher.ByPolicies || s.PublisherLimits.Proofs != 60 || s.PublisherLimits.Domain != 20 ||
+		s.Recheck.Interval != 24*time.Hour || p.UnprovenAfter != 7*24*time.Hour ||
 		len(p.Rules.Reserved) != 0 || len(s.IDTokens.Issuers) != 0 || s.IDTokens.PublicURL != "" ||
-		s.IDTokens.GitHubIssuer != "https://token.actions.githubusercontent.com" || s.DomainKeys.Resolver != "" || len(s.Warnings) != 0 {
+		s.IDTokens.GitHubIssuer != "https://token.actions.githubusercontent.com" || s.DomainKeys.Resolver != "" ||
+		len(s.Warnings) != 0 {
 		t.Errorf("the settings are %+v %+v %+v, warnings %q", p, s.IDTokens, s.DomainKeys, s.Warnings)
 	}
 }
@@ -25,10 +27,12 @@ func TestDefaultSettingsOfPublishers(t *testing.T) {
 // TestSettingsOfPublishers requires that the settings reach the use cases.
 func TestSettingsOfPublishers(t *testing.T) {
 	s, err := settings.Read([]string{
-		"PUBLISHER_PROOFS=open", "PUBLISHER_PROOF_LIMIT=0", "PUBLISHER_DOMAIN_LIMIT=7", "PUBLISHER_RECHECK=1s", "PUBLISHER_UNPROVEN_AFTER=0s",
+		"PUBLISHER_PROOFS=open", "PUBLISHER_PROOF_LIMIT=0", "PUBLISHER_DOMAIN_LIMIT=7", "PUBLISHER_RECHECK=1s",
+		"PUBLISHER_UNPROVEN_AFTER=0s",
 		"RESERVED_NAMESPACES=com.example/*,io.github.acme/tools", "PUBLISHER_DNS_RESOLVER=192.0.2.1:53",
 		"PUBLISHER_PROOF_NETWORKS=10.0.0.0/8,fd00::/8", "PUBLISHER_PROOF_CA=/etc/ca.pem", "OIDC_CA=/etc/ca2.pem",
-		"OIDC_ISSUERS=https://ci.example.com,https://id.example.com/a", "GITHUB_OIDC_ISSUER=https://git.example.com/_services/token",
+		"OIDC_ISSUERS=https://ci.example.com,https://id.example.com/a",
+		"GITHUB_OIDC_ISSUER=https://git.example.com/_services/token",
 		"PUBLIC_URL=https://tools.example.com/x",
 	})
 	if err != nil {
@@ -45,7 +49,8 @@ func TestSettingsOfPublishers(t *testing.T) {
 	if c := s.Publishing; len(c.Reserved) != 2 {
 		t.Errorf("publishing has %+v", c)
 	}
-	if s.PublisherLimits.Proofs != 0 || s.PublisherLimits.Domain != 7 || len(s.DomainKeys.Networks) != 2 || s.DomainKeys.CAFile != "/etc/ca.pem" ||
+	if s.PublisherLimits.Proofs != 0 || s.PublisherLimits.Domain != 7 || len(s.DomainKeys.Networks) != 2 ||
+		s.DomainKeys.CAFile != "/etc/ca.pem" ||
 		s.IDTokens.CAFile != "/etc/ca2.pem" || len(s.Warnings) != 0 {
 		t.Errorf("the settings are %+v %+v %+v, warnings %q", s.PublisherLimits, s.DomainKeys, s.IDTokens, s.Warnings)
 	}
@@ -55,12 +60,17 @@ func TestSettingsOfPublishers(t *testing.T) {
 // that only the registry reads the variables.
 func TestWrongSettingsOfPublishers(t *testing.T) {
 	for _, variable := range []string{
-		"PUBLISHER_PROOFS=on", "PUBLISHER_PROOFS=Policies", "PUBLISHER_PROOF_LIMIT=-1", "PUBLISHER_PROOF_LIMIT=many", "PUBLISHER_DOMAIN_LIMIT=-1",
-		"PUBLISHER_DOMAIN_LIMIT=1.5", "PUBLISHER_RECHECK=0s", "PUBLISHER_RECHECK=999ms", "PUBLISHER_RECHECK=daily", "PUBLISHER_UNPROVEN_AFTER=-1s",
-		"PUBLISHER_UNPROVEN_AFTER=7d", "RESERVED_NAMESPACES=com.*.example", "RESERVED_NAMESPACES=com.example/*,,", "PUBLISHER_DNS_RESOLVER=192.0.2.1",
-		"PUBLISHER_DNS_RESOLVER=192.0.2.1:0", "PUBLISHER_PROOF_NETWORKS=10.0.0.0", "PUBLISHER_PROOF_NETWORKS=10.0.0.0/33",
+		"PUBLISHER_PROOFS=on", "PUBLISHER_PROOFS=Policies", "PUBLISHER_PROOF_LIMIT=-1", "PUBLISHER_PROOF_LIMIT=many",
+		"PUBLISHER_DOMAIN_LIMIT=-1",
+		"PUBLISHER_DOMAIN_LIMIT=1.5", "PUBLISHER_RECHECK=0s", "PUBLISHER_RECHECK=999ms", "PUBLISHER_RECHECK=daily",
+		"PUBLISHER_UNPROVEN_AFTER=-1s",
+		"PUBLISHER_UNPROVEN_AFTER=7d", "RESERVED_NAMESPACES=com.*.example", "RESERVED_NAMESPACES=com.example/*,,",
+		"PUBLISHER_DNS_RESOLVER=192.0.2.1",
+		"PUBLISHER_DNS_RESOLVER=192.0.2.1:0", "PUBLISHER_PROOF_NETWORKS=10.0.0.0",
+		"PUBLISHER_PROOF_NETWORKS=10.0.0.0/33",
 		"OIDC_ISSUERS=ci.example.com", "OIDC_ISSUERS=http://ci.example.com", "OIDC_ISSUERS=https://ci.example.com?a=b",
-		"OIDC_ISSUERS=https://ci.example.com,https://ci.example.com", "GITHUB_OIDC_ISSUER=http://git.example.com", "GITHUB_OIDC_ISSUER=x",
+		"OIDC_ISSUERS=https://ci.example.com,https://ci.example.com", "GITHUB_OIDC_ISSUER=http://git.example.com",
+		"GITHUB_OIDC_ISSUER=x",
 		"PUBLIC_URL=tools.example.com", "PUBLIC_URL=ftp://tools.example.com",
 	} {
 		name, _, _ := strings.Cut(variable, "=")
@@ -88,7 +98,8 @@ func TestWarningsOfIssuers(t *testing.T) {
 			t.Errorf("%s: %v", environ, err)
 			continue
 		}
-		if beginning == "" && len(s.Warnings) != 0 || beginning != "" && (len(s.Warnings) != 1 || !strings.HasPrefix(s.Warnings[0], beginning)) {
+		if beginning == "" && len(s.Warnings) != 0 ||
+			beginning != "" && (len(s.Warnings) != 1 || !strings.HasPrefix(s.Warnings[0], beginning)) {
 			t.Errorf("%s: warnings %q, want %q", environ, s.Warnings, beginning)
 		}
 	}

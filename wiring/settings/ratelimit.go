@@ -64,7 +64,8 @@ func (s *Settings) rateLimitBindings() []binding {
 				"default of 'tollgate ratelimit', because the Envoy rate limit service has none").onlyIn(ratelimitPart),
 		s.bind(&s.Statistics.WithoutRules, "DISABLE_STATS", "false",
 			"keep no statistics of rules, and send no statistics"),
-		s.bind(&s.Rules.MergeDomains, mergeDomains, "false", "allow several files with the same domain; their rules are merged"),
+		s.bind(&s.Rules.MergeDomains, mergeDomains, "false",
+			"allow several files with the same domain; their rules are merged"),
 	}
 }
 

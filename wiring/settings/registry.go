@@ -84,7 +84,8 @@ func (s *Settings) warnOfIssuers() {
 		s.Warnings = append(s.Warnings, "OIDC_ISSUERS is set and PUBLIC_URL is not: there are no proofs by ID token")
 	}
 	if slices.Contains(s.IDTokens.Issuers, s.IDTokens.GitHubIssuer) {
-		s.Warnings = append(s.Warnings, fmt.Sprintf("OIDC_ISSUERS contains %s, the issuer of GITHUB_OIDC_ISSUER: a policy of the method oidc "+
-			"is not bound to the IDs of repository and owner; use the method github-oidc", s.IDTokens.GitHubIssuer))
+		s.Warnings = append(s.Warnings,
+			fmt.Sprintf("OIDC_ISSUERS contains %s, the issuer of GITHUB_OIDC_ISSUER: a policy of the method oidc "+
+				"is not bound to the IDs of repository and owner; use the method github-oidc", s.IDTokens.GitHubIssuer))
 	}
 }

@@ -75,14 +75,18 @@ func (s *Settings) riskPolicy() []binding {
 // policyVariables are the variables that were settings before the file, with its keys.
 var policyVariables = map[string]string{
 	"RISK_DEVICE_CONFIRMED": "deviceFamiliarity.confirmed", "RISK_DEVICE_UNKNOWN": "deviceFamiliarity.unknown",
-	"RISK_OTHER_COUNTRY": "geographicAnomaly.otherCountry", "RISK_HIGH_RISK_COUNTRY": "geographicAnomaly.highRiskCountry",
-	"RISK_IMPOSSIBLE_TRAVEL": "geographicAnomaly.impossibleTravel", "RISK_TRAVEL_MAX_KMH": "geographicAnomaly.travelMaxKmh",
-	"RISK_TRAVEL_MIN_KM": "geographicAnomaly.travelMinKm", "RISK_ADDRESS_HIDDEN": "ipReputation.hidden",
+	"RISK_OTHER_COUNTRY":     "geographicAnomaly.otherCountry",
+	"RISK_HIGH_RISK_COUNTRY": "geographicAnomaly.highRiskCountry",
+	"RISK_IMPOSSIBLE_TRAVEL": "geographicAnomaly.impossibleTravel",
+	"RISK_TRAVEL_MAX_KMH":    "geographicAnomaly.travelMaxKmh",
+	"RISK_TRAVEL_MIN_KM":     "geographicAnomaly.travelMinKm", "RISK_ADDRESS_HIDDEN": "ipReputation.hidden",
 	"RISK_ADDRESS_LISTED": "ipReputation.listed", "RISK_VELOCITY_SESSIONS": "loginVelocity.sessions",
 	"RISK_VELOCITY_MINUTE": "loginVelocity.minute", "RISK_VELOCITY_FIVE_MINUTES": "loginVelocity.fiveMinutes",
-	"RISK_FAILED_FEW": "failedAttempts.few", "RISK_FAILED_SOME": "failedAttempts.some", "RISK_FAILED_MANY": "failedAttempts.many",
+	"RISK_FAILED_FEW": "failedAttempts.few", "RISK_FAILED_SOME": "failedAttempts.some",
+	"RISK_FAILED_MANY":   "failedAttempts.many",
 	"RISK_SOME_FAILURES": "failedAttempts.someFrom", "RISK_MANY_FAILURES": "failedAttempts.manyFrom",
-	"RISK_FULL_TRUST_MAX": FullTrustKey, "RISK_LIMITED_TRUST_MAX": LimitedTrustKey, "RISK_UNVERIFIED_MAX": UnverifiedKey,
+	"RISK_FULL_TRUST_MAX": FullTrustKey, "RISK_LIMITED_TRUST_MAX": LimitedTrustKey,
+	"RISK_UNVERIFIED_MAX": UnverifiedKey,
 }
 
 // refuseOldPolicy returns an error if a variable is set that is a key of the file now. Without the

@@ -37,7 +37,8 @@ func TestEachKeyOfThePolicy(t *testing.T) {
 		key, _, _ := strings.Cut(line, ":")
 		switch {
 		case strings.HasPrefix(line, "  "):
-			// A value that keeps the order of cases: the highest for the worst, the lowest for the best.
+			// A value that keeps the order of cases: the highest for the worst, the lowest for the
+			// best.
 			for _, value := range []string{"21", "100", "1"} {
 				s, err := settings.Read([]string{"RISK_POLICY=" + file(t, group+":\n"+key+": "+value+"\n")})
 				if err != nil {
@@ -83,14 +84,15 @@ func TestWrongPolicies(t *testing.T) {
 	} {
 		path := file(t, content)
 		_, err := settings.Read([]string{"RISK_POLICY=" + path})
-		if err == nil || !strings.HasPrefix(err.Error(), "RISK_POLICY: "+path+": ") || !strings.Contains(err.Error(), want) {
+		if err == nil || !strings.HasPrefix(err.Error(), "RISK_POLICY: "+path+": ") ||
+			!strings.Contains(err.Error(), want) {
 			t.Errorf("%.40q: %v, want %q", content, err, want)
 		}
 	}
 }
 
-// TestOldVariablesOfThePolicy requires that a variable that is a key of the file now is an error that
-// names the key, unless authentication does not run.
+// TestOldVariablesOfThePolicy requires that a variable that is a key of the file now is an error
+// that names the key, unless authentication does not run.
 func TestOldVariablesOfThePolicy(t *testing.T) {
 	environ := []string{"RISK_FAILED_FEW=20", "RISK_FULL_TRUST_MAX=10"}
 	_, err := settings.Read(environ)
@@ -128,8 +130,8 @@ func TestFirstWrongSettingIsReported(t *testing.T) {
 	}
 }
 
-// TestErrorsOfUseCasesNameTheVariable requires that a value that a use case refuses is reported by the
-// name of its variable.
+// TestErrorsOfUseCasesNameTheVariable requires that a value that a use case refuses is reported by
+// the name of its variable.
 func TestErrorsOfUseCasesNameTheVariable(t *testing.T) {
 	for variable, want := range map[string]string{
 		"ACCESS_TOKEN_TTL=1ms":            "ACCESS_TOKEN_TTL: 1ms is less than a second",

@@ -16,7 +16,8 @@ func TestSecretsFromFiles(t *testing.T) {
 		t.Fatal(err)
 	}
 	forms := map[string]string{
-		"DATABASE_URL": "postgres://user:secret@host:5432/database", "KVSTORE_URL": "host:6379", "KVSTORE_PERSECOND_URL": "host:6380",
+		"DATABASE_URL": "postgres://user:secret@host:5432/database", "KVSTORE_URL": "host:6379",
+		"KVSTORE_PERSECOND_URL":                     "host:6380",
 		"CONFIG_GRPC_XDS_CLIENT_ADDITIONAL_HEADERS": "Name: secret",
 		"SECRET_KEY": "a-secret-of-more-than-32-characters",
 	}

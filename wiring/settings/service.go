@@ -45,7 +45,7 @@ func (s Service) Validate() error {
 }
 
 // checkLogLevel returns an error if the log does not know the level. It accepts all names that the
-// Envoy rate limit service accepts: also in capital letters, and also rarer levels such as panic.
+// Envoy rate limit service accepts: also in capital letters, and also rarer levels like panic.
 func checkLogLevel(level string) error {
 	if _, err := logrus.ParseLevel(level); err == nil {
 		return nil

@@ -55,9 +55,9 @@ import (
 // Settings holds the settings of all parts of the service. The tag part is the section of the
 // reference that lists a group. The tag readBy of a group or a field names the parts that read it:
 // registry, auth, methods, ratelimit, console, or api for any but ratelimit. The variables are read
-// only if one of these parts runs. Without the tag they are always read. The tag readWith of a field
-// names a variable; the field is also read if that one is read, and true. The fields of groups with
-// the tag env "-" are set by the bindings.
+// only if one of these parts runs. Without the tag they are always read. The tag readWith of a
+// field names a variable; the field is also read if that one is read, and true. The fields of
+// groups with the tag env "-" are set by the bindings.
 type Settings struct {
 	Service         Service                   `part:"Service"`
 	REST            rest.Config               `part:"API" readBy:"api"`
@@ -141,8 +141,8 @@ func ReadRules(environ []string) (Settings, error) {
 	return readVariables(environ, func(v Variable) bool { return slices.Contains(ruleVariables, v.Name) }, true)
 }
 
-// ReadSimulation is Read for deciding recorded requests without a service. It also reads the variables
-// that define how hits are counted in the process.
+// ReadSimulation is Read for deciding recorded requests without a service. It also reads the
+// variables that define how hits are counted in the process.
 func ReadSimulation(environ []string) (Settings, error) {
 	return readVariables(environ, func(v Variable) bool {
 		return slices.Contains(ruleVariables, v.Name) || slices.Contains(countVariables, v.Name)

@@ -46,16 +46,24 @@ func TestServersSelectProduction(t *testing.T) {
 func TestWrongValues(t *testing.T) {
 	for _, variable := range []string{
 		"PORT=70000", "PORT=x", "DEBUG_PORT=-1", "GRPC_PORT=99999", "RATELIMIT_HTTP_PORT=65536",
-		"ACCESS_TOKEN_TTL=-15m", "ACCESS_TOKEN_TTL=soon", "SHUTDOWN_DRAIN=-1s", "SHUTDOWN_TIMEOUT=-1s", "KVSTORE_TIMEOUT=-1s",
+		"ACCESS_TOKEN_TTL=-15m", "ACCESS_TOKEN_TTL=soon", "SHUTDOWN_DRAIN=-1s", "SHUTDOWN_TIMEOUT=-1s",
+		"KVSTORE_TIMEOUT=-1s",
 		"NEAR_LIMIT_RATIO=1.1", "NEAR_LIMIT_RATIO=NaN", "LIMIT_LIMIT_HEADER=a b", "TRUSTED_PROXIES=10.0.0.0/33",
 		"CLIENT_IPV6_PREFIX=0", "CLIENT_IPV6_PREFIX=129", "CLIENT_IPV6_PREFIX=-1", "CLIENT_IPV6_PREFIX=/64",
-		"ENVIRONMENT=staging", "LOG_LEVEL=loud", "LOG_FORMAT=xml", "KVSTORE_PIPELINE_WINDOW=600ms", "REGISTRY_WRITES=maybe", "REGISTRY_WRITE_TRUST=SOME",
-		"DEVICE_BINDING=maybe", "NOTICES=maybe", "MFA_POLICY=never", "MFA_PENDING_TTL=10ms", "MFA_ISSUER=a:b", "OTP_ATTEMPTS=0", "LOCKOUT_THRESHOLD=0", "LOCKOUT_THRESHOLD=101", "RATE_LIMIT_WINDOW=500ms", "STEP_UP_WINDOW=1500ms",
-		"RISK_DEVICE_UNKNOWN=30", "RISK_POLICY=/none", "HIGH_RISK_COUNTRIES=de", "HIGH_RISK_COUNTRIES=12", "KVSTORE_FAILURE_MODE=maybe",
-		"OPENDATA_BASE_URL=ftp://x", "SECRET_KEY=tiny", "DATABASE_URL=mysql://x", "KVSTORE_TYPE=ring", "BACKEND_TYPE=memory",
-		"BACKEND_TYPE=Memstore", "MEMSTORE_HOST_PORT=localhost", "MEMSTORE_SRV=a:1", "MEMSTORE_SRV_REFRESH=-1s", "MEMSTORE_SRV_REFRESH=often",
+		"ENVIRONMENT=staging", "LOG_LEVEL=loud", "LOG_FORMAT=xml", "KVSTORE_PIPELINE_WINDOW=600ms",
+		"REGISTRY_WRITES=maybe", "REGISTRY_WRITE_TRUST=SOME",
+		"DEVICE_BINDING=maybe", "NOTICES=maybe", "MFA_POLICY=never", "MFA_PENDING_TTL=10ms", "MFA_ISSUER=a:b",
+		"OTP_ATTEMPTS=0", "LOCKOUT_THRESHOLD=0", "LOCKOUT_THRESHOLD=101", "RATE_LIMIT_WINDOW=500ms",
+		"STEP_UP_WINDOW=1500ms",
+		"RISK_DEVICE_UNKNOWN=30", "RISK_POLICY=/none", "HIGH_RISK_COUNTRIES=de", "HIGH_RISK_COUNTRIES=12",
+		"KVSTORE_FAILURE_MODE=maybe",
+		"OPENDATA_BASE_URL=ftp://x", "SECRET_KEY=tiny", "DATABASE_URL=mysql://x", "KVSTORE_TYPE=ring",
+		"BACKEND_TYPE=memory",
+		"BACKEND_TYPE=Memstore", "MEMSTORE_HOST_PORT=localhost", "MEMSTORE_SRV=a:1", "MEMSTORE_SRV_REFRESH=-1s",
+		"MEMSTORE_SRV_REFRESH=often",
 		"MEMSTORE_MAX_IDLE_CONNS=0", "MEMSTORE_TLS=maybe",
-		"KVSTORE_POOL_SIZE=2000", "KVSTORE_TIMEOUT=2m", "KVSTORE_SOCKET_TYPE=tcp4", "MIGRATE_ON_START=maybe", "MAX_CONNECTIONS=0",
+		"KVSTORE_POOL_SIZE=2000", "KVSTORE_TIMEOUT=2m", "KVSTORE_SOCKET_TYPE=tcp4", "MIGRATE_ON_START=maybe",
+		"MAX_CONNECTIONS=0",
 		"READ_TIMEOUT=0s", "METRICSD_PORT=0", "STATS_FLUSH_INTERVAL=-10s", "STATS_FLUSH_INTERVAL=0s", "EXTRA_TAGS=a",
 		"PROMETHEUS_ADDR=localhost", "PROMETHEUS_ADDR=:65536", "PROMETHEUS_PATH=metrics", "USE_METRICSD=maybe",
 		"DISABLE_STATS=maybe", "STATS_MAX_SERIES=-1", "MAX_DESCRIPTORS=-1", "MAX_DESCRIPTORS=1000001",
@@ -127,7 +135,8 @@ func TestWrongValuesAreReportedByGivenName(t *testing.T) {
 			t.Errorf("%s: %v, want %q in it", given, err, want)
 		}
 	}
-	if _, err := settings.Read([]string{"KVSTORE_URL=ours:1", "KVSTORE_TYPE=ring"}); err == nil || strings.Contains(err.Error(), "given as") {
+	if _, err := settings.Read([]string{"KVSTORE_URL=ours:1", "KVSTORE_TYPE=ring"}); err == nil ||
+		strings.Contains(err.Error(), "given as") {
 		t.Errorf("%v, want no other name in it", err)
 	}
 }
@@ -137,7 +146,8 @@ func TestPeerNamesOfStatistics(t *testing.T) {
 	s, err := settings.Read([]string{
 		"USE_STATSD=false", "USE_DOG_STATSD=true", "STATSD_HOST=metrics", "STATSD_PORT=9125",
 		"USE_DOG_STATSD_MOGRIFIERS=ONE,TWO",
-		"DOG_STATSD_MOGRIFIER_ONE_PATTERN=^a(.*)$", "DOG_STATSD_MOGRIFIER_ONE_NAME=b", "DOG_STATSD_MOGRIFIER_ONE_TAGS=rest:$1,x:y",
+		"DOG_STATSD_MOGRIFIER_ONE_PATTERN=^a(.*)$", "DOG_STATSD_MOGRIFIER_ONE_NAME=b",
+		"DOG_STATSD_MOGRIFIER_ONE_TAGS=rest:$1,x:y",
 		"TAGGED_METRICSD_MOGRIFIER_TWO_PATTERN=c", "TAGGED_METRICSD_MOGRIFIER_TWO_NAME=d",
 		"USE_PROMETHEUS=true", "PROMETHEUS_ADDR=:9091", "PROMETHEUS_PATH=/m", "PROMETHEUS_MAPPER_YAML=/etc/mapper.yaml",
 		"PROMETHEUS_RESPONSE_TIME_AS_MILLISECONDS=true", "GOSTATS_PRUNE_IDLE_SECONDS=60",
@@ -150,7 +160,8 @@ func TestPeerNamesOfStatistics(t *testing.T) {
 		c.Mogrifiers[0].Pattern != "^a(.*)$" || c.Mogrifiers[0].Tags != "rest:$1,x:y" || c.Mogrifiers[1].Name != "d" {
 		t.Errorf("statsd is %+v", c)
 	}
-	if p := s.Prometheus; !p.Enabled || p.Address != ":9091" || p.Path != "/m" || p.Mapper != "/etc/mapper.yaml" || !p.Milliseconds {
+	if p := s.Prometheus; !p.Enabled || p.Address != ":9091" || p.Path != "/m" || p.Mapper != "/etc/mapper.yaml" ||
+		!p.Milliseconds {
 		t.Errorf("Prometheus is %+v", p)
 	}
 	if len(s.Warnings) != 1 || !strings.Contains(s.Warnings[0], "GOSTATS_PRUNE_IDLE_SECONDS") {
@@ -170,11 +181,13 @@ func TestIncompleteMogrifier(t *testing.T) {
 // have the same prefix.
 func TestUnusedPeerNames(t *testing.T) {
 	unused := []string{
-		"GOSTATS_FLUSH_INTERVAL_SECONDS=5", "REDIS_CLUSTER_PIPELINE_PARALLELISM=0", "REDIS_PERSECOND_POOL_ON_EMPTY_BEHAVIOR=CREATE",
+		"GOSTATS_FLUSH_INTERVAL_SECONDS=5", "REDIS_CLUSTER_PIPELINE_PARALLELISM=0",
+		"REDIS_PERSECOND_POOL_ON_EMPTY_BEHAVIOR=CREATE",
 		"REDIS_POOL_ON_EMPTY_BEHAVIOR=WAIT", "REDIS_USE_EXPLICIT_PIPELINE=true",
 	}
 	s, err := settings.ReadRatelimit(append([]string{
-		"LOG_LEVEL=WARN", "REDIS_TYPE=SINGLE", "REDIS_TIMEOUT=10s", "REDIS_PERSECOND_TIMEOUT=2s", "REDIS_PORT=tcp://10.0.0.1:6379", "REDIS_SERVICE_HOST=10.0.0.1",
+		"LOG_LEVEL=WARN", "REDIS_TYPE=SINGLE", "REDIS_TIMEOUT=10s", "REDIS_PERSECOND_TIMEOUT=2s",
+		"REDIS_PORT=tcp://10.0.0.1:6379", "REDIS_SERVICE_HOST=10.0.0.1",
 	}, unused...))
 	if err != nil {
 		t.Fatal(err)
@@ -216,7 +229,8 @@ func TestProtocolOfMetricsDaemon(t *testing.T) {
 			t.Errorf("%s: TCP is %v, %v, warnings %q", environ, s.Statsd.UsesTCP(), err, s.Warnings)
 		}
 	}
-	if _, err := settings.Read([]string{"STATSD_PROTOCOL=unix"}); err == nil || !strings.Contains(err.Error(), "METRICSD_PROTOCOL was given as STATSD_PROTOCOL") {
+	if _, err := settings.Read([]string{"STATSD_PROTOCOL=unix"}); err == nil ||
+		!strings.Contains(err.Error(), "METRICSD_PROTOCOL was given as STATSD_PROTOCOL") {
 		t.Errorf("an unknown protocol: %v", err)
 	}
 }
@@ -251,8 +265,8 @@ func TestRatelimitAlone(t *testing.T) {
 	}
 }
 
-// TestMaxDescriptors requires a limit by default, except for a service that takes the place of the Envoy rate
-// limit service, which has none.
+// TestMaxDescriptors requires a limit by default, except for a service that takes the place of the
+// Envoy rate limit service, which has none.
 func TestMaxDescriptors(t *testing.T) {
 	for _, test := range []struct {
 		read    func([]string) (settings.Settings, error)

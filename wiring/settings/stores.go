@@ -32,10 +32,12 @@ func (s *Settings) validateStores() error {
 func (s *Settings) warnOfUnusedStores() {
 	memcached := s.RateLimit.Backend == Memstore
 	if s.Memcached.Configured() && !memcached {
-		s.Warnings = append(s.Warnings, "MEMSTORE_HOST_PORT or MEMSTORE_SRV is set and BACKEND_TYPE is not memstore: memcached is not used")
+		s.Warnings = append(s.Warnings,
+			"MEMSTORE_HOST_PORT or MEMSTORE_SRV is set and BACKEND_TYPE is not memstore: memcached is not used")
 	}
 	if s.PerSecond.Enabled && memcached {
-		s.Warnings = append(s.Warnings, "KVSTORE_PERSECOND is set and BACKEND_TYPE is memstore: all limits are counted on memcached")
+		s.Warnings = append(s.Warnings,
+			"KVSTORE_PERSECOND is set and BACKEND_TYPE is memstore: all limits are counted on memcached")
 	}
 }
 
@@ -43,6 +45,7 @@ func (s *Settings) warnOfUnusedStores() {
 func (s *Settings) warnOfUnusedTLS() {
 	t := s.RateLimitAPI.TLS
 	if !t.Enabled && (t.ClientCA != "" || t.ClientSAN != "") {
-		s.Warnings = append(s.Warnings, "GRPC_CLIENT_TLS_CACERT and GRPC_CLIENT_TLS_SAN are not used: GRPC_SERVER_USE_TLS is not true, so no certificate of a client is checked")
+		s.Warnings = append(s.Warnings,
+			"GRPC_CLIENT_TLS_CACERT and GRPC_CLIENT_TLS_SAN are not used: GRPC_SERVER_USE_TLS is not true, so no certificate of a client is checked")
 	}
 }

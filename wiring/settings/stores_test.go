@@ -19,9 +19,11 @@ func TestMemcached(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if s.RateLimit.Backend != settings.Memstore || len(s.Memcached.HostPort) != 2 || s.Memcached.Timeout != 70*time.Millisecond ||
+		if s.RateLimit.Backend != settings.Memstore || len(s.Memcached.HostPort) != 2 ||
+			s.Memcached.Timeout != 70*time.Millisecond ||
 			s.Service.Environment != settings.Production || len(s.Warnings) != 0 {
-			t.Errorf("%q: %+v %+v, environment %s, warnings %q", environ, s.RateLimit, s.Memcached, s.Service.Environment, s.Warnings)
+			t.Errorf("%q: %+v %+v, environment %s, warnings %q", environ, s.RateLimit, s.Memcached,
+				s.Service.Environment, s.Warnings)
 		}
 	}
 	s, err := settings.Read([]string{"BACKEND_TYPE=redis"})
@@ -47,7 +49,9 @@ func TestWrongMemcachedSettings(t *testing.T) {
 func TestUnusedStores(t *testing.T) {
 	for variable, environ := range map[string][]string{
 		"MEMSTORE_HOST_PORT": {"MEMSTORE_HOST_PORT=a:1"},
-		"KVSTORE_PERSECOND":  {"BACKEND_TYPE=memstore", "MEMSTORE_HOST_PORT=a:1", "KVSTORE_PERSECOND=true", "KVSTORE_PERSECOND_URL=b:2"},
+		"KVSTORE_PERSECOND": {
+			"BACKEND_TYPE=memstore", "MEMSTORE_HOST_PORT=a:1", "KVSTORE_PERSECOND=true", "KVSTORE_PERSECOND_URL=b:2",
+		},
 	} {
 		s, err := settings.Read(environ)
 		if err != nil || len(s.Warnings) != 1 || !strings.HasPrefix(s.Warnings[0], variable) {

@@ -18,7 +18,8 @@ func TestRetryFor(t *testing.T) {
 		}
 	}
 	for _, value := range []string{"0s", "999ms", "721h", "-1h", "1", "a day"} {
-		if _, err := Read([]string{"WEBHOOK_RETRY_FOR=" + value}); err == nil || !strings.HasPrefix(err.Error(), "WEBHOOK_RETRY_FOR") {
+		if _, err := Read([]string{"WEBHOOK_RETRY_FOR=" + value}); err == nil ||
+			!strings.HasPrefix(err.Error(), "WEBHOOK_RETRY_FOR") {
 			t.Errorf("WEBHOOK_RETRY_FOR=%s gives %v, want an error that begins with the setting", value, err)
 		}
 	}

@@ -1,5 +1,5 @@
-// Package deadline bounds the time of calls to a store, and of decisions that need several of them. It
-// makes no calls and repeats none.
+// Package deadline bounds the time of calls to a store, and of decisions that need several of them.
+// It neither makes nor repeats calls.
 package deadline
 
 import (
@@ -10,17 +10,18 @@ import (
 )
 
 const (
-	// shards is the number of contexts that calls share, so that not all of them wait on one channel.
+	// shards is the number of contexts that calls share, so that not all of them wait on one
+	// channel.
 	shards = 16
-	// slack is the part of the timeout by which a deadline is later, at most: 1/16. Half of it is for
-	// calls that begin later than the context which they share, and the other half is in every
+	// slack is the part of the timeout by which a deadline is later, at most: 1/16. Half of it is
+	// for calls that begin later than the context which they share, and the other half is in every
 	// deadline, so that a call which waits a little to be combined with others still has the whole
 	// timeout.
 	slack = 16
 )
 
-// Source makes the deadlines of calls. Calls that begin at nearly the same time share a context, because
-// one for each call is much of what a call allocates. It is safe for concurrent use.
+// Source makes the deadlines of calls. Calls that begin at nearly the same time share a context,
+// because one for each call is much of what a call allocates. It is safe for concurrent use.
 type Source struct {
 	timeout time.Duration
 	shards  [shards]atomic.Pointer[shared]
@@ -32,9 +33,9 @@ func NewSource(timeout time.Duration) *Source { return &Source{timeout: timeout}
 // Timeout returns the timeout.
 func (s *Source) Timeout() time.Duration { return s.timeout }
 
-// Bound returns a context for several calls, which together have the timeout. It has the values of ctx.
-// A context that ends earlier, or is bound already, is returned as it is. Otherwise the end of ctx does
-// not end the calls, which are short anyway.
+// Bound returns a context for several calls, which together have the timeout. It has the values of
+// ctx. A context that ends earlier, or is bound already, is returned as it is. Otherwise the end of
+// ctx does not end the calls, which are short anyway.
 func (s *Source) Bound(ctx context.Context) context.Context {
 	if s.endsInTime(ctx, time.Now()) {
 		return ctx
@@ -42,8 +43,8 @@ func (s *Source) Bound(ctx context.Context) context.Context {
 	return &decision{Context: ctx, shared: s.share(time.Now())}
 }
 
-// Call returns the context of one call, without the values of ctx. A context that ends earlier, or is
-// bound already, is returned as it is. now is the current time.
+// Call returns the context of one call, without the values of ctx. A context that ends earlier, or
+// is bound already, is returned as it is. now is the current time.
 func (s *Source) Call(ctx context.Context, now time.Time) context.Context {
 	if isCall(ctx) || s.endsInTime(ctx, now) {
 		return ctx
@@ -57,16 +58,16 @@ func isCall(ctx context.Context) bool {
 	return ok
 }
 
-// NextStep records that the calls which follow have a part of the timeout only, because others of the same
-// decision came before.
+// NextStep records that the calls which follow have a part of the timeout only, because others of
+// the same decision came before.
 func NextStep(ctx context.Context) {
 	if d := decisionOf(ctx); d != nil {
 		d.late.Store(true)
 	}
 }
 
-// HasWhole reports whether a call with this context of a Source has the whole timeout. That a store does
-// not answer a call which has less says little about the store.
+// HasWhole reports whether a call with this context of a Source has the whole timeout. That a store
+// does not answer a call which has less says little about the store.
 func HasWhole(ctx context.Context) bool {
 	if isCall(ctx) {
 		return true

@@ -14,8 +14,8 @@ const timeout = 160 * time.Millisecond
 
 type key struct{}
 
-// TestDeadlines requires that a call has the whole timeout and at most a sixteenth more, whenever it
-// begins, and that one which waited for a thirty-second of it has the whole timeout still.
+// TestDeadlines requires that a call has the whole timeout and at most a sixteenth more, whenever
+// it begins, and that one which waited for a thirty-second of it has the whole timeout still.
 func TestDeadlines(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := deadline.NewSource(timeout)
@@ -24,7 +24,8 @@ func TestDeadlines(t *testing.T) {
 			one := s.Call(t.Context(), began)
 			for _, ctx := range []context.Context{one, s.Bound(t.Context())} {
 				at, ok := ctx.Deadline()
-				if left := at.Sub(began); !ok || !deadline.HasWhole(ctx) || left < timeout+timeout/32 || left > timeout+timeout/16 || ctx.Err() != nil {
+				if left := at.Sub(began); !ok || !deadline.HasWhole(ctx) || left < timeout+timeout/32 ||
+					left > timeout+timeout/16 || ctx.Err() != nil {
 					t.Fatalf("%v are left of %v, %v", left, timeout, ctx.Err())
 				}
 			}
@@ -39,8 +40,8 @@ func TestDeadlines(t *testing.T) {
 	})
 }
 
-// TestOneDeadlineForADecision requires that the calls of a decision share its deadline, and that work
-// which outlives the caller has its own.
+// TestOneDeadlineForADecision requires that the calls of a decision share its deadline, and that
+// work which outlives the caller has its own.
 func TestOneDeadlineForADecision(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := deadline.NewSource(timeout)
@@ -67,7 +68,8 @@ func TestOneDeadlineForADecision(t *testing.T) {
 	})
 }
 
-// TestCallersDeadline requires that a caller with an earlier deadline, or who gave up, keeps its context.
+// TestCallersDeadline requires that a caller with an earlier deadline, or who gave up, keeps its
+// context.
 func TestCallersDeadline(t *testing.T) {
 	s := deadline.NewSource(time.Hour)
 	soon, cancel := context.WithTimeout(t.Context(), time.Minute)

@@ -74,7 +74,8 @@ func IsTemporary(err error) bool {
 		return false
 	}
 	switch number {
-	case syscall.ENOENT, syscall.ENOTDIR, syscall.EISDIR, syscall.ELOOP, syscall.ENAMETOOLONG, syscall.EACCES, syscall.EPERM,
+	case syscall.ENOENT, syscall.ENOTDIR, syscall.EISDIR, syscall.ELOOP, syscall.ENAMETOOLONG, syscall.EACCES,
+		syscall.EPERM,
 		syscall.ENXIO, syscall.ENODEV, syscall.EINVAL:
 		return false
 	default:

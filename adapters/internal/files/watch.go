@@ -84,7 +84,8 @@ func (w *Watcher) reloadFile(f *watched, now State) {
 	err := f.Reload(f.Path)
 	if IsTemporary(err) { // the next check tries again
 		if !f.failing {
-			w.log.WithError(err).Error("a changed file cannot be read now; its previous content stays in use; trying again until it can")
+			w.log.WithError(err).
+				Error("a changed file cannot be read now; its previous content stays in use; trying again until it can")
 		}
 		f.failing = true
 		return

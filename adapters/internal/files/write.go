@@ -26,7 +26,8 @@ func Write(path string, o WriteOptions, fill func(*os.File) error) (size int64, 
 	if err := checkTarget(path, o); err != nil {
 		return 0, err
 	}
-	temp, err := os.CreateTemp(filepath.Dir(path), ".tollgate-*") // the same folder, because rename needs the same file system
+	// the same folder, because rename needs the same file system
+	temp, err := os.CreateTemp(filepath.Dir(path), ".tollgate-*")
 	if err != nil {
 		return 0, writeError(path, err)
 	}

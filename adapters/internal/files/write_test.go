@@ -87,7 +87,8 @@ func TestFailedWriteKeepsFiles(t *testing.T) {
 			if err := os.WriteFile(filepath.Join(dir, "precious"), []byte("precious"), 0o600); err != nil {
 				t.Fatal(err)
 			}
-			if err := errors.Join(os.Mkdir(filepath.Join(dir, "folder"), 0o700), os.Symlink("precious", filepath.Join(dir, "link"))); err != nil {
+			if err := errors.Join(os.Mkdir(filepath.Join(dir, "folder"), 0o700),
+				os.Symlink("precious", filepath.Join(dir, "link"))); err != nil {
 				t.Fatal(err)
 			}
 			fill := writeText("new")
@@ -99,7 +100,8 @@ func TestFailedWriteKeepsFiles(t *testing.T) {
 			if err == nil || fault.KindOf(err) != c.kind {
 				t.Fatalf("Write = %v, want kind %v", err, c.kind)
 			}
-			if c.kind != fault.Internal && (!strings.Contains(err.Error(), path) || strings.Contains(err.Error(), ".tollgate-")) {
+			if c.kind != fault.Internal &&
+				(!strings.Contains(err.Error(), path) || strings.Contains(err.Error(), ".tollgate-")) {
 				t.Errorf("the error is %v, want it to name %s and no temporary file", err, path)
 			}
 			if c.kind == fault.Internal && !errors.Is(err, full) {

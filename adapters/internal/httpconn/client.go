@@ -18,7 +18,7 @@ type clients struct {
 }
 
 // add adds a connection. If its client has as many as the bound, it closes the oldest idle one, or
-// returns false if none is idle.
+// returns false if all are busy.
 func (l *clients) add(c *boundedConn, bound int) bool {
 	if !c.client.IsValid() {
 		return true
@@ -47,7 +47,7 @@ func (l *clients) add(c *boundedConn, bound int) bool {
 }
 
 // takeOldestIdle returns the connection that has been idle for the longest time, and marks it as
-// closing; nil if none is idle.
+// closing; nil if all are busy.
 func takeOldestIdle(conns map[*boundedConn]struct{}) *boundedConn {
 	for {
 		var oldest *boundedConn
@@ -98,8 +98,8 @@ type boundedConn struct {
 	idleSince atomic.Int64 // Unix nanoseconds; busy during a request
 }
 
-// SetState records whether a connection of a [Listener] is idle, for ListenerOptions.PerClient. It is
-// the ConnState of a server.
+// SetState records whether a connection of a [Listener] is idle, for ListenerOptions.PerClient. It
+// is the ConnState of a server.
 func SetState(c net.Conn, state fasthttp.ConnState) {
 	for {
 		switch conn := c.(type) {

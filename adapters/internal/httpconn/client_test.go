@@ -24,8 +24,9 @@ func dialFrom(t *testing.T, l net.Listener, from string) net.Conn {
 	return c
 }
 
-// TestBoundPerClient checks that a client at its bound loses its oldest idle connection, that its new
-// connection is refused if all others are busy, and that other clients and exempt ones do not notice.
+// TestBoundPerClient checks that a client at its bound loses its oldest idle connection, that its
+// new connection is refused if all others are busy, and that other clients and exempt ones do not
+// notice.
 func TestBoundPerClient(t *testing.T) {
 	inner := newListener(t)
 	tracked := httpconn.TrackConnections(httpconn.NewListener(inner, httpconn.ListenerOptions{
@@ -65,7 +66,8 @@ func TestBoundPerClient(t *testing.T) {
 		_, server := open("127.0.0.1")
 		servers = append(servers, server)
 	}
-	if received, err := io.ReadAll(dialFrom(t, inner, "127.0.0.1")); err != nil || string(received) != httpconn.TooManyConnections {
+	if received, err := io.ReadAll(dialFrom(t, inner, "127.0.0.1")); err != nil ||
+		string(received) != httpconn.TooManyConnections {
 		t.Errorf("with three busy connections the fourth got %q, %v", received, err)
 	}
 	httpconn.SetState(servers[1], fasthttp.StateIdle)
@@ -75,7 +77,8 @@ func TestBoundPerClient(t *testing.T) {
 		t.Error("the oldest idle connection was not closed, or another one was")
 	}
 	httpconn.SetState(servers[0], fasthttp.StateActive)
-	if received, err := io.ReadAll(dialFrom(t, inner, "127.0.0.1")); err != nil || string(received) != httpconn.TooManyConnections {
+	if received, err := io.ReadAll(dialFrom(t, inner, "127.0.0.1")); err != nil ||
+		string(received) != httpconn.TooManyConnections {
 		t.Errorf("with a busy connection again the next got %q, %v", received, err)
 	}
 	for range 5 {

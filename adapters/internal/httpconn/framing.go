@@ -30,8 +30,8 @@ var (
 // and a difference between both parsers allows request smuggling (RFC 9112, section 11.2). The
 // server library is lenient; this function checks what the library does not. After an error the
 // caller must close the connection, because the start of the next request is unknown. The text of
-// the error may be sent to the client. CheckFraming returns the length of the body: 0 without one, and
-// -1 for a body in chunks.
+// the error may be sent to the client. CheckFraming returns the length of the body: 0 without one,
+// and -1 for a body in chunks.
 func CheckFraming(h *fasthttp.RequestHeader) (length int, err error) {
 	version := h.Protocol()
 	if !bytes.Equal(version, protocol11) && !bytes.Equal(version, protocol10) {

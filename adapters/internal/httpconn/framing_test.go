@@ -104,7 +104,8 @@ func FuzzCheckFraming(f *testing.F) {
 			t.Errorf("%q has the length %d, and %d for fasthttp", text, returned, ours.ContentLength())
 		}
 		if chunked != (ours.ContentLength() == -1) || !chunked && theirs.ContentLength != int64(length) {
-			t.Errorf("%q has the length %d for fasthttp, and %d, %v for net/http", text, ours.ContentLength(), theirs.ContentLength, theirs.TransferEncoding)
+			t.Errorf("%q has the length %d for fasthttp, and %d, %v for net/http", text, ours.ContentLength(),
+				theirs.ContentLength, theirs.TransferEncoding)
 		}
 	})
 }

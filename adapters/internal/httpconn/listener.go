@@ -40,8 +40,8 @@ type ListenerOptions struct {
 	// bound.
 	Max int
 	// PerClient is how many of them one client may have open; of further ones, the oldest idle
-	// connection of the client is closed, or the new one is refused if none is idle. 0 means no bound.
-	// The server must report the states of connections to SetState.
+	// connection of the client is closed, or the new one is refused if all are busy. 0 means no
+	// bound. The server must report the states of connections to SetState.
 	PerClient int
 	// ClientOf returns the addresses that count as one client with an address. It returns false for
 	// addresses without the bound of PerClient. It is required with PerClient.

@@ -60,13 +60,16 @@ func dialListener(t *testing.T, l net.Listener) net.Conn {
 // for all of them, and counts each error.
 func TestAcceptRetries(t *testing.T) {
 	failures := []error{
-		syscall.EMFILE, syscall.ENFILE, syscall.ENOBUFS, syscall.ENOMEM, syscall.EPROTO, syscall.ECONNABORTED, syscall.ENETDOWN,
+		syscall.EMFILE, syscall.ENFILE, syscall.ENOBUFS, syscall.ENOMEM, syscall.EPROTO, syscall.ECONNABORTED,
+		syscall.ENETDOWN,
 	}
 	var lines bytes.Buffer
 	log := logrus.New()
 	log.SetOutput(&lines)
 	inner, metrics := newListener(t), prometheus.NewRegistry()
-	l := httpconn.NewListener(&failingListener{inner, failures}, httpconn.ListenerOptions{Name: "test", Metrics: metrics, Log: logrus.NewEntry(log)})
+	l := httpconn.NewListener(&failingListener{inner, failures}, httpconn.ListenerOptions{
+		Name: "test", Metrics: metrics, Log: logrus.NewEntry(log),
+	})
 	dialListener(t, inner)
 	if _, err := l.Accept(); err != nil {
 		t.Fatal(err)
@@ -101,7 +104,9 @@ func TestAcceptEnds(t *testing.T) {
 		t.Errorf("closed listener: %v", err)
 	}
 	for _, permanent := range []error{syscall.EBADF, syscall.EINVAL, syscall.ENOTSOCK} {
-		l := httpconn.NewListener(&failingListener{newListener(t), []error{permanent}}, httpconn.ListenerOptions{Name: "test"})
+		l := httpconn.NewListener(&failingListener{newListener(t), []error{permanent}}, httpconn.ListenerOptions{
+			Name: "test",
+		})
 		if _, err := l.Accept(); !errors.Is(err, permanent) {
 			t.Errorf("%v: got %v", permanent, err)
 		}
@@ -113,7 +118,9 @@ func TestAcceptEnds(t *testing.T) {
 func TestAcceptBound(t *testing.T) {
 	metrics := prometheus.NewRegistry()
 	inner := newListener(t)
-	l := httpconn.NewListener(inner, httpconn.ListenerOptions{Name: "test", Max: 1, Refusal: httpconn.TooManyConnections, Metrics: metrics})
+	l := httpconn.NewListener(inner, httpconn.ListenerOptions{
+		Name: "test", Max: 1, Refusal: httpconn.TooManyConnections, Metrics: metrics,
+	})
 	accepted := make(chan net.Conn)
 	go func() {
 		for {
@@ -136,11 +143,13 @@ func TestAcceptBound(t *testing.T) {
 	_ = first.Close() // the second Close must not make room again
 	dialListener(t, inner)
 	<-accepted
-	if received, err := io.ReadAll(dialListener(t, inner)); err != nil || string(received) != httpconn.TooManyConnections {
+	if received, err := io.ReadAll(dialListener(t, inner)); err != nil ||
+		string(received) != httpconn.TooManyConnections {
 		t.Errorf("the refused client got %q, %v", received, err)
 	}
 	got := sumSamples(t, metrics)
-	if open, refused := got["tollgate_listener_connections"], got["tollgate_listener_connections_refused_total"]; open != 1 || refused != 4 {
+	if open, refused := got["tollgate_listener_connections"],
+		got["tollgate_listener_connections_refused_total"]; open != 1 || refused != 4 {
 		t.Errorf("%v connections are open and %v were refused, want 1 and 4", open, refused)
 	}
 }

@@ -7,8 +7,8 @@ import (
 	"github.com/tollgate-dev/tollgate/core/requestid"
 )
 
-// RequestID returns the request id that the client sent, if it is valid, else a random one. An id is
-// no secret, so the faster generator is enough.
+// RequestID returns the request id that the client sent, if it is valid, else a random one. An id
+// is no secret, so the faster generator is enough.
 func RequestID(sent string) string {
 	if requestid.Valid(sent) {
 		return sent

@@ -20,7 +20,8 @@ func TestCarrier(t *testing.T) {
 	h.Add("Baggage", "a=1")
 	h.Add("Baggage", "b=2")
 	carrier := httpconn.NewTraceCarrier(&h)
-	ctx := propagation.NewCompositeTextMapPropagator(propagation.TraceContext{}, propagation.Baggage{}).Extract(t.Context(), carrier)
+	ctx := propagation.NewCompositeTextMapPropagator(propagation.TraceContext{}, propagation.Baggage{}).
+		Extract(t.Context(), carrier)
 	if got := trace.SpanContextFromContext(ctx).TraceID().String(); got != "4bf92f3577b34da6a3ce929d0e0e4736" {
 		t.Errorf("the trace id is %s", got)
 	}
@@ -40,7 +41,8 @@ func TestCarrier(t *testing.T) {
 		}
 	}
 	var empty fasthttp.RequestHeader
-	if ctx := (propagation.TraceContext{}).Extract(t.Context(), httpconn.NewTraceCarrier(&empty)); trace.SpanContextFromContext(ctx).IsValid() {
+	if ctx := (propagation.TraceContext{}).Extract(t.Context(),
+		httpconn.NewTraceCarrier(&empty)); trace.SpanContextFromContext(ctx).IsValid() {
 		t.Error("the context of an empty header contains a trace")
 	}
 }

@@ -1,6 +1,6 @@
-// Package merge combines additions to one counter that are in progress at the same time into fewer calls
-// to a store. It does not make calls that are needed any other time: an addition that is alone is sent
-// at once.
+// Package merge combines additions to one counter that are in progress at the same time into fewer
+// calls to a store. It does not make calls that are needed any other time: an addition that is
+// alone is sent at once.
 package merge
 
 import (
@@ -14,11 +14,11 @@ import (
 )
 
 const (
-	// slotCount is the number of counters whose additions can be combined at the same time. Of counters
-	// with the same slot, only one can.
+	// slotCount is the number of counters whose additions can be combined at the same time. Of
+	// counters with the same slot, only one can.
 	slotCount = 1 << 12
-	// spacing is the time between two calls for a key, while others for it are in progress; it is longer
-	// the more there are: with 8 calls in progress twice as long.
+	// spacing is the time between two calls for a key, while others for it are in progress; it is
+	// longer the more there are: with 8 calls in progress twice as long.
 	spacing      = 250 * time.Microsecond
 	spacingCalls = 8
 	// maxPart is the part of the timeout that an addition waits at most: 1/32.
@@ -35,10 +35,10 @@ type Sum[H any] struct {
 // Send adds a sum to its counter and returns the count after it.
 type Send[H any] func(ctx context.Context, s Sum[H]) (uint64, error)
 
-// Adder combines additions. While a call for a key is in progress, new additions to it wait for a moment,
-// or until the call has ended, and one call then makes them together. So an addition takes hardly longer
-// than a call, however slow the store is. Each still gets its own count, as if they had been made one by
-// one. It is safe for concurrent use.
+// Adder combines additions. While a call for a key is in progress, new additions to it wait for a
+// moment, or until the call has ended, and one call then makes them together. So an addition takes
+// hardly longer than a call, however slow the store is. Each still gets its own count, as if they
+// had been made one by one. It is safe for concurrent use.
 type Adder[H any] struct {
 	send    Send[H]
 	maxWait time.Duration
@@ -71,9 +71,9 @@ func New[H any](timeout time.Duration, send Send[H]) *Adder[H] {
 	return &Adder[H]{send: send, maxWait: timeout / maxPart, seed: maphash.MakeSeed()}
 }
 
-// Add adds a number that is positive, and returns the count after it. alone does it if it is not done together
-// with others. now is the current time. If ctx ends while the addition waits for others, it is made anyway, and
-// the error has the kind fault.Unavailable.
+// Add adds a number that is positive, and returns the count after it. alone does it if it is not
+// done together with others. now is the current time. If ctx ends while the addition waits for
+// others, it is made anyway, and the error has the kind fault.Unavailable.
 func (a *Adder[H]) Add(ctx context.Context, s Sum[H], now time.Time, alone func() (uint64, error)) (uint64, error) {
 	t := a.begin(&s, now)
 	if t.round == nil {
@@ -90,7 +90,8 @@ func (a *Adder[H]) Add(ctx context.Context, s Sum[H], now time.Time, alone func(
 	}
 }
 
-// ticket is the place of one addition. Without a round the caller must add by itself and then call end.
+// ticket is the place of one addition. Without a round the caller must add by itself and then call
+// end.
 type ticket[H any] struct {
 	slot     *slot[H] // that counts the call of the caller, or nil
 	round    *round[H]
@@ -114,7 +115,9 @@ func (a *Adder[H]) begin(of *Sum[H], now time.Time) ticket[H] {
 		s.calls, s.latest = s.calls+1, now
 		return ticket[H]{slot: s}
 	default:
-		r := &round[H]{sum: Sum[H]{Key: strings.Clone(of.Key), Counter: of.Counter}, due: due, done: make(chan struct{})}
+		r := &round[H]{
+			sum: Sum[H]{Key: strings.Clone(of.Key), Counter: of.Counter}, due: due, done: make(chan struct{}),
+		}
 		r.timer = time.AfterFunc(due.Sub(now), func() { a.sendDue(s, r) })
 		s.next = r
 	}
@@ -133,8 +136,8 @@ func (a *Adder[H]) spacingOf(calls int) time.Duration {
 	return min(spacing+spacing*time.Duration(calls)/spacingCalls, a.maxWait)
 }
 
-// end ends the addition of a ticket without a round. Those that wait are sent in a new goroutine, because the
-// caller has its own result.
+// end ends the addition of a ticket without a round. Those that wait are sent in a new goroutine,
+// because the caller has its own result.
 func (a *Adder[H]) end(t ticket[H]) {
 	if t.slot == nil {
 		return
@@ -157,8 +160,8 @@ func (a *Adder[H]) sendDue(s *slot[H], r *round[H]) {
 	}
 }
 
-// sendRounds sends a round, and then those that wait because it was the only call for the key. No caller
-// ends them, because they are for several.
+// sendRounds sends a round, and then those that wait because it was the only call for the key. No
+// caller ends them, because they are for several.
 func (a *Adder[H]) sendRounds(s *slot[H], r *round[H]) {
 	for ; r != nil; r = s.endCall() {
 		r.count, r.err = a.send(context.Background(), r.sum)
@@ -166,15 +169,16 @@ func (a *Adder[H]) sendRounds(s *slot[H], r *round[H]) {
 	}
 }
 
-// beginRound begins the call of the round that waits; no addition can join it after that. The mutex must
-// be held.
+// beginRound begins the call of the round that waits; no addition can join it after that. The mutex
+// must be held.
 func (s *slot[H]) beginRound(now time.Time) {
 	s.next.timer.Stop()
 	s.next = nil
 	s.calls, s.latest = s.calls+1, now
 }
 
-// endCall ends a call. It returns the round that waits if no other call is in progress, and begins it.
+// endCall ends a call. It returns the round that waits if no other call is in progress, and begins
+// it.
 func (s *slot[H]) endCall() *round[H] {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()

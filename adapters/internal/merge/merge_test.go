@@ -47,8 +47,8 @@ func add(ctx context.Context, a *merge.Adder[struct{}], s *store, key string, n 
 	return a.Add(ctx, of, time.Now(), func() (uint64, error) { return s.add(ctx, of) })
 }
 
-// TestAdditionsAreCombined checks that parallel additions of different sizes to a key need two calls, that
-// each gets its own count, and that those to other keys are counted by themselves.
+// TestAdditionsAreCombined checks that parallel additions of different sizes to a key need two
+// calls, that each gets its own count, and that those to other keys are counted by themselves.
 func TestAdditionsAreCombined(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newStore()
@@ -78,7 +78,8 @@ func TestAdditionsAreCombined(t *testing.T) {
 			before = span[1]
 		}
 		if before != s.counts["a"] || s.calls != 2 {
-			t.Errorf("the last count is %d of %d, after %d calls, want 2: the first and all others", before, s.counts["a"], s.calls)
+			t.Errorf("the last count is %d of %d, after %d calls, want 2: the first and all others", before,
+				s.counts["a"], s.calls)
 		}
 		if after, err := add(t.Context(), a, s, "b", 3); after != 3 || err != nil {
 			t.Errorf("another key: %d, %v", after, err)
@@ -110,7 +111,8 @@ func TestManyKeys(t *testing.T) {
 	}
 }
 
-// TestFailedCall checks that the error of a combined call reaches all of its callers, and nobody later.
+// TestFailedCall checks that the error of a combined call reaches all of its callers, and no one
+// later.
 func TestFailedCall(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newStore()
@@ -133,7 +135,8 @@ func TestFailedCall(t *testing.T) {
 	})
 }
 
-// TestCallersWhoGiveUp checks that a caller that gives up fails alone, and that its addition is counted.
+// TestCallersWhoGiveUp checks that a caller that gives up fails alone, and that its addition is
+// counted.
 func TestCallersWhoGiveUp(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newStore()
@@ -163,8 +166,8 @@ func TestCallersWhoGiveUp(t *testing.T) {
 	})
 }
 
-// TestHotKeyIsHardlySlower requires that additions to a key take at most 1.1 times as long as a call, with
-// far fewer calls than additions, however slow the store is.
+// TestHotKeyIsHardlySlower requires that additions to a key take at most 1.1 times as long as a
+// call, with far fewer calls than additions, however slow the store is.
 func TestHotKeyIsHardlySlower(t *testing.T) {
 	for _, took := range []time.Duration{3 * time.Millisecond, 20 * time.Millisecond, 400 * time.Millisecond} {
 		synctest.Test(t, func(t *testing.T) {
@@ -188,14 +191,15 @@ func TestHotKeyIsHardlySlower(t *testing.T) {
 			}
 			all.Wait()
 			if mean := sum / callers; mean > took+took/10 || s.calls > callers/4 || s.counts["a"] != callers {
-				t.Errorf("calls of %v: additions take %v, in %d calls for %d of %d", took, mean, s.calls, s.counts["a"], callers)
+				t.Errorf("calls of %v: additions take %v, in %d calls for %d of %d", took, mean, s.calls,
+					s.counts["a"], callers)
 			}
 		})
 	}
 }
 
-// TestNoneFailsThatWouldPassAlone requires that additions to a key which a slow store answers within the
-// timeout do not fail because they are combined.
+// TestNoneFailsThatWouldPassAlone requires that additions to a key which a slow store answers
+// within the timeout do not fail because they are combined.
 func TestNoneFailsThatWouldPassAlone(t *testing.T) {
 	for _, timeout := range []time.Duration{20 * time.Millisecond, 500 * time.Millisecond} {
 		synctest.Test(t, func(t *testing.T) {
@@ -219,8 +223,8 @@ func TestNoneFailsThatWouldPassAlone(t *testing.T) {
 	}
 }
 
-// TestHungStoreGetsFewCalls requires that few calls are in progress for a key of a store that does not
-// answer, and that each caller ends at its deadline.
+// TestHungStoreGetsFewCalls requires that few calls are in progress for a key of a store that does
+// not answer, and that each caller ends at its deadline.
 func TestHungStoreGetsFewCalls(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const timeout = 500 * time.Millisecond

@@ -11,8 +11,8 @@ import (
 	"github.com/klauspost/compress/flate"
 )
 
-// pieceSize is the size of the pieces in which a text is kept, so that it never has to be copied to a
-// larger place.
+// pieceSize is the size of the pieces in which a text is kept, so that it never has to be copied to
+// a larger place.
 const pieceSize = 64 << 10
 
 // Pack is a text that is kept compressed. It never changes and is safe for concurrent use.

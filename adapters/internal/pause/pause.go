@@ -31,8 +31,8 @@ func RetryAfter(h http.Header) time.Duration {
 	return time.Duration(seconds) * time.Second
 }
 
-// Backoff is the delay between attempts: none before the first, then 5 ms, and twice as long each time. The
-// zero value is before the first attempt.
+// Backoff is the delay between attempts: none before the first, then 5 ms, and twice as long each
+// time. The zero value is before the first attempt.
 type Backoff struct{ next time.Duration }
 
 const firstBackoff = 5 * time.Millisecond

@@ -17,7 +17,7 @@ const (
 	Closed               // it has closed or reset the connection
 )
 
-// maxLayers is how many connections around the socket are opened, such as that of TLS.
+// maxLayers is how many connections around the socket are opened, for example that of TLS.
 const maxLayers = 8
 
 // Peek returns the state of a connection. It does not wait and takes nothing from the stream.

@@ -98,7 +98,9 @@ func verifyChain(roots *x509.CertPool) func(tls.ConnectionState) error {
 		for _, certificate := range s.PeerCertificates[1:] {
 			intermediates.AddCert(certificate)
 		}
-		if _, err := s.PeerCertificates[0].Verify(x509.VerifyOptions{Roots: roots, Intermediates: intermediates}); err != nil {
+		if _, err := s.PeerCertificates[0].Verify(x509.VerifyOptions{
+			Roots: roots, Intermediates: intermediates,
+		}); err != nil {
 			return fmt.Errorf("verify the certificate of the server: %w", err)
 		}
 		return nil

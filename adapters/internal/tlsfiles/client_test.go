@@ -9,8 +9,8 @@ import (
 	"github.com/tollgate-dev/tollgate/test/testcert"
 )
 
-// systemAuthority is the only authority of the system in these tests. A process reads those of the system
-// only once, which no other test here causes.
+// systemAuthority is the only authority of the system in these tests. A process reads those of the
+// system only once, which no other test here causes.
 var systemAuthority []byte
 
 // TestAuthoritiesAreAdded checks that a connection trusts the authorities of the file and of the

@@ -21,7 +21,7 @@ func ShowExpiry(r prometheus.Registerer, listener string, of *tls.Config) {
 // firstExpiry returns when the first of the certificates expires. A listener has at least one.
 func firstExpiry(of *tls.Config) time.Time {
 	present, err := of.GetConfigForClient(nil)
-	if err != nil { // FollowFiles returns none
+	if err != nil { // FollowFiles returns no error
 		return time.Time{}
 	}
 	var first time.Time

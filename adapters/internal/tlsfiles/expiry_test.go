@@ -46,7 +46,8 @@ func TestShowExpiry(t *testing.T) {
 	f := &testFiles{dir: t.TempDir()}
 	f.writeFile(t, "cert", "first")
 	log, _ := test.NewNullLogger()
-	c, err := tlsfiles.FollowFiles(log.WithField("part", "test"), func() (*tls.Config, error) { return present, nil }, f.path("cert"))
+	c, err := tlsfiles.FollowFiles(log.WithField("part", "test"), func() (*tls.Config, error) { return present, nil },
+		f.path("cert"))
 	if err != nil {
 		t.Fatal(err)
 	}

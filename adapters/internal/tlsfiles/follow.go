@@ -31,8 +31,9 @@ func FollowFiles(log *logrus.Entry, load func() (*tls.Config, error), paths ...s
 	}, nil
 }
 
-// ServerConfig returns the configuration of a listener with a certificate: TLS 1.2 and later, without
-// the suites of TLS 1.2 that have no authenticated encryption or no forward secrecy (RFC 9325, 4.2).
+// ServerConfig returns the configuration of a listener with a certificate: TLS 1.2 and later,
+// without the suites of TLS 1.2 that have no authenticated encryption or no forward secrecy (RFC
+// 9325, 4.2).
 func ServerConfig(pair tls.Certificate, protocol string) *tls.Config {
 	return &tls.Config{
 		MinVersion: tls.VersionTLS12,
@@ -69,7 +70,8 @@ func (f *follower) currentConfig() *tls.Config {
 	fresh, err := f.load()
 	if files.IsTemporary(err) { // the next handshake tries again
 		if !f.failing {
-			f.log.WithError(err).Error("the changed TLS files cannot be read now; the previous ones stay in use until they can")
+			f.log.WithError(err).
+				Error("the changed TLS files cannot be read now; the previous ones stay in use until they can")
 		}
 		f.failing = true
 		return f.loaded

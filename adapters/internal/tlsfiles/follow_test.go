@@ -82,7 +82,8 @@ func TestFollow(t *testing.T) {
 		logged.Reset()
 		f.writeFile(t, step.file, step.content)
 		if got := name(); got != step.want || name() != got || len(logged.Entries) != 1 {
-			t.Errorf("after %s: %q is in use, want %q; %d lines were logged, want 1", step.content, got, step.want, len(logged.Entries))
+			t.Errorf("after %s: %q is in use, want %q; %d lines were logged, want 1", step.content, got, step.want,
+				len(logged.Entries))
 		}
 	}
 	if err := os.Remove(f.path("cert")); err != nil {
@@ -106,7 +107,8 @@ func TestFollowLinks(t *testing.T) {
 	}
 	point := func(to string) {
 		t.Helper()
-		if err := errors.Join(os.Symlink(f.path(to), f.path("link")), os.Rename(f.path("link"), f.path("cert"))); err != nil {
+		if err := errors.Join(os.Symlink(f.path(to), f.path("link")),
+			os.Rename(f.path("link"), f.path("cert"))); err != nil {
 			t.Fatal(err)
 		}
 	}

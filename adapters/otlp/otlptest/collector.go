@@ -76,7 +76,7 @@ func (c *Collector) Spans() []Span {
 	return append([]Span(nil), c.spans...)
 }
 
-// Await returns the first span that matches. It fails the test if none arrives.
+// Await returns the first span that matches. It fails the test if no span arrives.
 func (c *Collector) Await(t testing.TB, matches func(Span) bool) Span {
 	t.Helper()
 	defer func() {
@@ -104,7 +104,9 @@ func Named(name string) func(Span) bool {
 }
 
 // Export receives spans by gRPC. It implements collectorpb.TraceServiceServer.
-func (c *Collector) Export(ctx context.Context, r *collectorpb.ExportTraceServiceRequest) (*collectorpb.ExportTraceServiceResponse, error) {
+func (c *Collector) Export(
+	ctx context.Context, r *collectorpb.ExportTraceServiceRequest,
+) (*collectorpb.ExportTraceServiceResponse, error) {
 	md, _ := metadata.FromIncomingContext(ctx)
 	headers := map[string]string{}
 	for name, values := range md {
@@ -118,7 +120,8 @@ func (c *Collector) Export(ctx context.Context, r *collectorpb.ExportTraceServic
 func (c *Collector) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	body, err := io.ReadAll(r.Body)
 	var m collectorpb.ExportTraceServiceRequest
-	if err != nil || r.URL.Path != "/v1/traces" || r.Header.Get("Content-Type") != "application/x-protobuf" || proto.Unmarshal(body, &m) != nil {
+	if err != nil || r.URL.Path != "/v1/traces" || r.Header.Get("Content-Type") != "application/x-protobuf" ||
+		proto.Unmarshal(body, &m) != nil {
 		http.Error(w, "not spans", http.StatusBadRequest)
 		return
 	}
@@ -136,7 +139,9 @@ func (c *Collector) take(r *collectorpb.ExportTraceServiceRequest, headers map[s
 	for _, from := range r.GetResourceSpans() {
 		for _, scope := range from.GetScopeSpans() {
 			for _, s := range scope.GetSpans() {
-				c.spans = append(c.spans, Span{s, plain(s.GetAttributes()), plain(from.GetResource().GetAttributes()), headers, protocol})
+				c.spans = append(c.spans, Span{
+					s, plain(s.GetAttributes()), plain(from.GetResource().GetAttributes()), headers, protocol,
+				})
 			}
 		}
 	}

@@ -51,8 +51,10 @@ func newAccountRow(a auth.Account) *accountRow {
 	return &accountRow{
 		ID: a.ID, Email: a.Email, Name: a.Name, Phone: a.Phone, PasswordHash: a.PasswordHash, State: a.State,
 		MFASecret: nilToEmpty(a.MFA.Secret), MFAActive: a.MFA.Active, MFALastStep: a.MFA.LastStep,
-		MFARecovery: a.MFA.Recovery, MFAEnrolled: database.NewInstant(a.MFA.Enrolment.At), MFAEnroller: a.MFA.Enrolment.SessionID,
-		ReplacedHash: a.Replaced.Hash, ReplacedAt: database.NewInstant(a.Replaced.At), CreatedAt: database.NewInstant(a.CreatedAt), UpdatedAt: database.NewInstant(a.UpdatedAt),
+		MFARecovery: a.MFA.Recovery, MFAEnrolled: database.NewInstant(a.MFA.Enrolment.At),
+		MFAEnroller:  a.MFA.Enrolment.SessionID,
+		ReplacedHash: a.Replaced.Hash, ReplacedAt: database.NewInstant(a.Replaced.At),
+		CreatedAt: database.NewInstant(a.CreatedAt), UpdatedAt: database.NewInstant(a.UpdatedAt),
 	}
 }
 
@@ -60,7 +62,8 @@ func (r *accountRow) toAccount() auth.Account {
 	return auth.Account{
 		ID: r.ID, Email: r.Email, Name: r.Name, Phone: r.Phone, PasswordHash: r.PasswordHash, State: r.State,
 		MFA: auth.MFA{
-			Secret: emptyToNil[auth.SealedSecret](r.MFASecret), Active: r.MFAActive, LastStep: r.MFALastStep, Recovery: r.MFARecovery,
+			Secret: emptyToNil[auth.SealedSecret](r.MFASecret), Active: r.MFAActive, LastStep: r.MFALastStep,
+			Recovery:  r.MFARecovery,
 			Enrolment: auth.Enrolment{At: r.MFAEnrolled.Time, SessionID: r.MFAEnroller},
 		},
 		Replaced:  auth.ReplacedPassword{Hash: r.ReplacedHash, At: r.ReplacedAt.Time},

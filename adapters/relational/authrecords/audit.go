@@ -82,7 +82,8 @@ func (l *AuditLog) Append(ctx context.Context, events ...audit.Event) error {
 // the total or a later page: see audit_counts.go.
 func (l *AuditLog) Search(ctx context.Context, q authstore.AuditQuery) (events []audit.Event, total int, err error) {
 	if q.Limit < 1 || q.Limit > auth.MaxPage || q.Offset < 0 {
-		return nil, 0, fault.New(fault.Invalid, "limit must be 1 to 1000 and offset 0 or more").WithCode(auth.CodeValidation)
+		return nil, 0,
+			fault.New(fault.Invalid, "limit must be 1 to 1000 and offset 0 or more").WithCode(auth.CodeValidation)
 	}
 	type result struct {
 		events []audit.Event
@@ -95,7 +96,9 @@ func (l *AuditLog) Search(ctx context.Context, q authstore.AuditQuery) (events [
 	return found.events, found.total, err
 }
 
-func (l *AuditLog) searchEvents(ctx context.Context, db bun.IDB, q authstore.AuditQuery) (events []audit.Event, total int, err error) {
+func (l *AuditLog) searchEvents(
+	ctx context.Context, db bun.IDB, q authstore.AuditQuery,
+) (events []audit.Event, total int, err error) {
 	if q.Subject == "" || q.Uncounted {
 		return l.searchUncounted(ctx, db, q)
 	}
@@ -115,7 +118,9 @@ func (l *AuditLog) searchEvents(ctx context.Context, db bun.IDB, q authstore.Aud
 }
 
 // laterPage searches with an offset. It skips the counted days before the page.
-func (l *AuditLog) laterPage(ctx context.Context, db bun.IDB, q authstore.AuditQuery) (events []audit.Event, total int, err error) {
+func (l *AuditLog) laterPage(
+	ctx context.Context, db bun.IDB, q authstore.AuditQuery,
+) (events []audit.Event, total int, err error) {
 	counted, err := l.readCountedDays(ctx, db, q)
 	if err != nil {
 		return nil, 0, err
@@ -131,7 +136,9 @@ func (l *AuditLog) laterPage(ctx context.Context, db bun.IDB, q authstore.AuditQ
 }
 
 // searchUncounted searches without the counts of days, because each count is for one person.
-func (l *AuditLog) searchUncounted(ctx context.Context, db bun.IDB, q authstore.AuditQuery) (events []audit.Event, total int, err error) {
+func (l *AuditLog) searchUncounted(
+	ctx context.Context, db bun.IDB, q authstore.AuditQuery,
+) (events []audit.Event, total int, err error) {
 	if events, err = l.readPage(ctx, db, q); err != nil || q.Uncounted {
 		return events, 0, err
 	}

@@ -14,7 +14,8 @@ import (
 	"github.com/tollgate-dev/tollgate/ports/authstore"
 )
 
-var auditEvents = flag.Int("audit-events", 1_000_000, "events of the large audit log in benchmarks, a multiple of 100,000")
+var auditEvents = flag.Int("audit-events", 1_000_000,
+	"events of the large audit log in benchmarks, a multiple of 100,000")
 
 // loggedPart is how many events one statement adds.
 const loggedPart = 50_000
@@ -27,12 +28,15 @@ func insertEvents(kind string, first, total int) string {
 		"'2026-01-01T00:00:00Z'::timestamptz + n.i * interval '1 second'", "md5(n.i::text)::uuid"
 	user := func(n string) string { return "('00000000-1234-4abc-8def-' || lpad((" + n + ")::text, 12, '0'))::uuid" }
 	if kind == relationaltest.SQLite {
-		number = fmt.Sprintf("(WITH RECURSIVE n (i) AS (SELECT %d UNION ALL SELECT i + 1 FROM n WHERE i < %d) SELECT i FROM n) AS n", first+1, first+loggedPart)
+		number = fmt.Sprintf(
+			"(WITH RECURSIVE n (i) AS (SELECT %d UNION ALL SELECT i + 1 FROM n WHERE i < %d) SELECT i FROM n) AS n",
+			first+1, first+loggedPart)
 		at, id = "1767225600000000 + n.i * 1000000", "lower(hex(randomblob(16)))"
 		user = func(n string) string { return "printf('00000000-1234-4abc-8def-%012d', " + n + ")" }
 	}
 	return `INSERT INTO audit_events (id, time, type, user_id, success, details)
-		SELECT ` + id + ", " + at + ", CASE n.i / 1000 % 3 WHEN 0 THEN 'RISK_EVALUATION' ELSE 'LOGIN_ATTEMPT' END, CASE n.i % 10 WHEN 0 THEN " +
+		SELECT ` + id + ", " + at +
+		", CASE n.i / 1000 % 3 WHEN 0 THEN 'RISK_EVALUATION' ELSE 'LOGIN_ATTEMPT' END, CASE n.i % 10 WHEN 0 THEN " +
 		user("0") + " ELSE " + user(fmt.Sprintf("1 + n.i %% %d", total/300)) + ` END,
 		n.i % 7 = 0, '{"ipAddress":"192.0.2.7","deviceIdentity":"b94d27b9934d3e08a52e52d7da7dabfac484efe37a5380ee9088f7ace2efcde9"}' FROM ` + number
 }
@@ -43,8 +47,10 @@ func insertEvents(kind string, first, total int) string {
 //	go test -run xxx -bench AuditSearch ./adapters/relational/authrecords -args -audit-events 10000000
 func BenchmarkAuditSearch(b *testing.B) {
 	for kind, open := range map[string]func() *relationaltest.Database{
-		relationaltest.SQLite:     func() *relationaltest.Database { return relationaltest.NewSQLite(b) },
-		relationaltest.PostgreSQL: func() *relationaltest.Database { return relationaltest.OpenPostgres(b, postgrestest.NewEmpty(b)) },
+		relationaltest.SQLite: func() *relationaltest.Database { return relationaltest.NewSQLite(b) },
+		relationaltest.PostgreSQL: func() *relationaltest.Database {
+			return relationaltest.OpenPostgres(b, postgrestest.NewEmpty(b))
+		},
 	} {
 		b.Run(kind, func(b *testing.B) {
 			totals := []int{100_000, *auditEvents}
@@ -58,7 +64,9 @@ func BenchmarkAuditSearch(b *testing.B) {
 				"busy":            {Limit: 100, Subject: audit.Subject(person(0))},
 			} {
 				for i, total := range totals {
-					b.Run(fmt.Sprintf("%s of %d", name, total), func(b *testing.B) { searchRepeatedly(b, logs[i], q, total/300) })
+					b.Run(fmt.Sprintf("%s of %d", name, total), func(b *testing.B) {
+						searchRepeatedly(b, logs[i], q, total/300)
+					})
 				}
 			}
 		})
@@ -106,8 +114,10 @@ func newAuditLog(b *testing.B, kind string, db *relationaltest.Database, total i
 //	go test -run xxx -bench AuditHistory ./adapters/relational/authrecords -args -audit-events 1000000
 func BenchmarkAuditHistory(b *testing.B) {
 	for kind, open := range map[string]func() *relationaltest.Database{
-		relationaltest.SQLite:     func() *relationaltest.Database { return relationaltest.NewSQLite(b) },
-		relationaltest.PostgreSQL: func() *relationaltest.Database { return relationaltest.OpenPostgres(b, postgrestest.NewEmpty(b)) },
+		relationaltest.SQLite: func() *relationaltest.Database { return relationaltest.NewSQLite(b) },
+		relationaltest.PostgreSQL: func() *relationaltest.Database {
+			return relationaltest.OpenPostgres(b, postgrestest.NewEmpty(b))
+		},
 	} {
 		b.Run(kind, func(b *testing.B) {
 			db := open()
@@ -116,7 +126,9 @@ func BenchmarkAuditHistory(b *testing.B) {
 				for name, offset := range map[string]int{"first page": 0, "last page": *auditEvents - 100} {
 					b.Run(name, func(b *testing.B) {
 						for b.Loop() {
-							events, total, err := log.Search(b.Context(), authstore.AuditQuery{Subject: audit.Subject(person(0)), Limit: 100, Offset: offset})
+							events, total, err := log.Search(b.Context(), authstore.AuditQuery{
+								Subject: audit.Subject(person(0)), Limit: 100, Offset: offset,
+							})
 							if err != nil || len(events) != 100 || total != *auditEvents {
 								b.Fatal(len(events), total, err)
 							}
@@ -152,11 +164,16 @@ func newHistory(b *testing.B, kind string, db *relationaltest.Database, total in
 		at := fmt.Sprintf("'2026-01-01T00:00:00Z'::timestamptz + n.i * interval '%d microseconds'", step.Microseconds())
 		id := "md5(n.i::text)::uuid"
 		if kind == relationaltest.SQLite {
-			numbers = fmt.Sprintf("(WITH RECURSIVE n (i) AS (SELECT %d UNION ALL SELECT i + 1 FROM n WHERE i < %d) SELECT i FROM n) AS n", first, first+loggedPart-1)
-			at, id = fmt.Sprintf("%d + n.i * %d", historyStart.UnixMicro(), step.Microseconds()), "lower(hex(randomblob(16)))"
+			numbers = fmt.Sprintf(
+				"(WITH RECURSIVE n (i) AS (SELECT %d UNION ALL SELECT i + 1 FROM n WHERE i < %d) SELECT i FROM n) AS n",
+				first, first+loggedPart-1)
+			at, id = fmt.Sprintf("%d + n.i * %d", historyStart.UnixMicro(), step.Microseconds()),
+				"lower(hex(randomblob(16)))"
 		}
-		err := db.Execute(b.Context(), "INSERT INTO audit_events (id, time, type, user_id, success, details) SELECT "+id+", "+at+
-			", CASE n.i % 2 WHEN 0 THEN 'RISK_EVALUATION' ELSE 'LOGIN_ATTEMPT' END, '"+string(person(0))+"', true, '{}' FROM "+numbers)
+		err := db.Execute(b.Context(),
+			"INSERT INTO audit_events (id, time, type, user_id, success, details) SELECT "+id+", "+at+
+				", CASE n.i % 2 WHEN 0 THEN 'RISK_EVALUATION' ELSE 'LOGIN_ATTEMPT' END, '"+string(person(0))+
+				"', true, '{}' FROM "+numbers)
 		if err != nil {
 			b.Fatal(err)
 		}

@@ -85,7 +85,8 @@ func (l *AuditLog) addToDay(ctx context.Context, tx bun.IDB, start, end time.Tim
 // forgetDays removes the counts up to the day of a time. The events before this time were removed.
 func (l *AuditLog) forgetDays(ctx context.Context, tx bun.IDB, before time.Time) error {
 	first := dayNumber(before) + 1
-	moved, err := l.db.ExecStatement(ctx, tx, "UPDATE audit_counted SET first_day = ? WHERE id = 1 AND first_day < ?", first, first)
+	moved, err := l.db.ExecStatement(ctx, tx, "UPDATE audit_counted SET first_day = ? WHERE id = 1 AND first_day < ?",
+		first, first)
 	if err != nil || moved == 0 {
 		return err
 	}
@@ -146,7 +147,8 @@ func (l *AuditLog) readCountedDays(ctx context.Context, db bun.IDB, q authstore.
 			c.events += *row.Events
 		}
 	}
-	c.newer, err = selectMatching(db.NewSelect().TableExpr("audit_events"), q).Where("time >= ?", database.NewInstant(c.to)).Count(ctx)
+	c.newer, err = selectMatching(db.NewSelect().TableExpr("audit_events"), q).Where("time >= ?",
+		database.NewInstant(c.to)).Count(ctx)
 	return c, l.db.ClassifyError(err)
 }
 

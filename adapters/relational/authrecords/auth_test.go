@@ -30,10 +30,13 @@ func TestAuthStores(t *testing.T) {
 func openStores(t *testing.T, db *relationaltest.Database) authstoretest.Stores {
 	t.Helper()
 	return authstoretest.Stores{
-		Accounts: authrecords.NewAccounts(db.DB), Devices: authrecords.NewDevices(db.DB), DeviceTokens: authrecords.NewDeviceTokens(db.DB),
-		Sessions: authrecords.NewSessions(db.DB), RefreshTokens: authrecords.NewRefreshTokens(db.DB),
-		Cookies: authrecords.NewSessionCookies(db.DB), Challenges: authrecords.NewChallenges(db.DB), PendingLogins: authrecords.NewPendingLogins(db.DB),
-		Lockouts: authrecords.NewLockouts(db.DB), AuditLog: authrecords.NewAuditLog(db.DB), Keys: authrecords.NewKeyring(db.DB),
+		Accounts: authrecords.NewAccounts(db.DB), Devices: authrecords.NewDevices(db.DB),
+		DeviceTokens: authrecords.NewDeviceTokens(db.DB),
+		Sessions:     authrecords.NewSessions(db.DB), RefreshTokens: authrecords.NewRefreshTokens(db.DB),
+		Cookies: authrecords.NewSessionCookies(db.DB), Challenges: authrecords.NewChallenges(db.DB),
+		PendingLogins: authrecords.NewPendingLogins(db.DB),
+		Lockouts:      authrecords.NewLockouts(db.DB), AuditLog: authrecords.NewAuditLog(db.DB),
+		Keys:    authrecords.NewKeyring(db.DB),
 		History: openHistory(t, db.DB), Runner: db.DB,
 	}
 }
@@ -46,7 +49,10 @@ func (o opener) removesAllBatches(t *testing.T) {
 	err := db.Atomically(t.Context(), func(ctx context.Context) error {
 		for i := range rows {
 			key := auth.LockoutKey(fmt.Sprintf("device:%d", i))
-			if err := lockouts.Update(ctx, key, func(l *auth.Lockout) error { l.LockedUntil = now; return nil }); err != nil {
+			if err := lockouts.Update(ctx, key, func(l *auth.Lockout) error {
+				l.LockedUntil = now
+				return nil
+			}); err != nil {
 				return err
 			}
 		}

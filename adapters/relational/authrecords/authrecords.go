@@ -1,7 +1,7 @@
 // Package authrecords stores the records of authentication in a relational database: accounts,
-// sessions, devices, tokens, challenges, pending logins, lockouts, counts of the history score, keys and the audit log. It
-// implements the ports of ports/authstore. It has the queries, not the rules: core/auth decides
-// what is stored.
+// sessions, devices, tokens, challenges, pending logins, lockouts, counts of the history score,
+// keys and the audit log. It implements the ports of ports/authstore. It has the queries, not the
+// rules: core/auth decides what is stored.
 package authrecords
 
 import (
@@ -14,9 +14,11 @@ import (
 
 // Set provides the stores of authentication, except for the audit log, which the caller may want to
 // measure.
-var Set = wire.NewSet(NewKeyring, wire.Bind(new(authstore.KeyRing), new(*Keyring)), NewStores, wire.FieldsOf(new(Stores),
-	"Accounts", "Lockouts", "Sessions", "SessionHistory", "SessionLevels", "SessionRetention", "RefreshTokens", "SessionCookies",
-	"Devices", "DeviceTokens", "PendingLogins", "Challenges", "HistoryCounts", "HistoryDeferrals", "HistoryTotals"))
+var Set = wire.NewSet(NewKeyring, wire.Bind(new(authstore.KeyRing), new(*Keyring)), NewStores,
+	wire.FieldsOf(new(Stores),
+		"Accounts", "Lockouts", "Sessions", "SessionHistory", "SessionLevels", "SessionRetention", "RefreshTokens",
+		"SessionCookies",
+		"Devices", "DeviceTokens", "PendingLogins", "Challenges", "HistoryCounts", "HistoryDeferrals", "HistoryTotals"))
 
 // Stores are the stores of authentication in one database.
 type Stores struct {
@@ -42,7 +44,8 @@ func NewStores(db *database.DB, root auth.RootSecret) (Stores, error) {
 	sessions := NewSessions(db)
 	history, err := NewHistory(db, root)
 	return Stores{
-		NewAccounts(db), NewLockouts(db), sessions, sessions, sessions, sessions, NewRefreshTokens(db), NewSessionCookies(db),
+		NewAccounts(db), NewLockouts(db), sessions, sessions, sessions, sessions, NewRefreshTokens(db),
+		NewSessionCookies(db),
 		NewDevices(db), NewDeviceTokens(db), NewPendingLogins(db), NewChallenges(db), history, history, history,
 	}, err
 }

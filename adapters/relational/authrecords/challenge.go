@@ -20,7 +20,9 @@ type Challenges struct {
 
 // NewChallenges returns the step-up challenges of a database.
 func NewChallenges(db *database.DB) *Challenges {
-	return &Challenges{table[auth.Challenge, challengeRow]{db, "challenge", newChallengeRow, (*challengeRow).toChallenge}}
+	return &Challenges{
+		table[auth.Challenge, challengeRow]{db, "challenge", newChallengeRow, (*challengeRow).toChallenge},
+	}
 }
 
 type challengeRow struct {
@@ -40,14 +42,17 @@ type challengeRow struct {
 
 func newChallengeRow(c auth.Challenge) *challengeRow {
 	return &challengeRow{
-		ID: c.ID, SessionID: c.SessionID, UserID: c.UserID, Method: c.Method, CodeHash: nilToEmpty(c.CodeHash), Standby: c.Standby,
-		Attempts: c.Attempts, State: c.State, CreatedAt: database.NewInstant(c.CreatedAt), ExpiresAt: database.NewInstant(c.ExpiresAt),
+		ID: c.ID, SessionID: c.SessionID, UserID: c.UserID, Method: c.Method, CodeHash: nilToEmpty(c.CodeHash),
+		Standby:  c.Standby,
+		Attempts: c.Attempts, State: c.State, CreatedAt: database.NewInstant(c.CreatedAt),
+		ExpiresAt: database.NewInstant(c.ExpiresAt),
 	}
 }
 
 func (r *challengeRow) toChallenge() auth.Challenge {
 	return auth.Challenge{
-		ID: r.ID, SessionID: r.SessionID, UserID: r.UserID, Method: r.Method, CodeHash: emptyToNil[auth.CodeHash](r.CodeHash), Standby: emptyToNil[auth.CodeHash](r.Standby),
+		ID: r.ID, SessionID: r.SessionID, UserID: r.UserID, Method: r.Method,
+		CodeHash: emptyToNil[auth.CodeHash](r.CodeHash), Standby: emptyToNil[auth.CodeHash](r.Standby),
 		Attempts: r.Attempts, State: r.State, CreatedAt: r.CreatedAt.Time, ExpiresAt: r.ExpiresAt.Time,
 	}
 }

@@ -80,7 +80,8 @@ func (s *Devices) Ensure(ctx context.Context, d auth.Device) (dev auth.Device, m
 			}
 			if n == 1 {
 				made = true
-				dev, err = s.rows.findOne(ctx, tx.NewSelect().Where("id = ?", d.ID)) // with the precision of the stored times
+				// with the precision of the stored times
+				dev, err = s.rows.findOne(ctx, tx.NewSelect().Where("id = ?", d.ID))
 				return err
 			}
 		}
@@ -118,15 +119,19 @@ func (s *Devices) DeleteUnused(ctx context.Context, before time.Time) (int, erro
 		if err := s.rows.db.LockForChange(unused).Scan(ctx, &ids); err != nil || len(ids) == 0 {
 			return 0, s.rows.db.ClassifyError(err)
 		}
-		if _, err := tx.NewDelete().Model((*deviceTokenRow)(nil)).Where("device_id IN (?)", bun.List(ids)).Exec(ctx); err != nil {
+		if _, err := tx.NewDelete().Model((*deviceTokenRow)(nil)).Where("device_id IN (?)", bun.List(ids)).
+			Exec(ctx); err != nil {
 			return 0, s.rows.db.ClassifyError(err)
 		}
-		return s.rows.db.AffectedRows(tx.NewDelete().Model((*deviceRow)(nil)).Where("id IN (?)", bun.List(ids)).Exec(ctx))
+		return s.rows.db.AffectedRows(tx.NewDelete().Model((*deviceRow)(nil)).Where("id IN (?)",
+			bun.List(ids)).Exec(ctx))
 	})
 }
 
 // List implements authstore.Devices.
-func (s *Devices) List(ctx context.Context, user auth.UserID, page auth.PageRequest) (list []auth.Device, total int, err error) {
+func (s *Devices) List(
+	ctx context.Context, user auth.UserID, page auth.PageRequest,
+) (list []auth.Device, total int, err error) {
 	return s.rows.readPage(ctx, page, func(q *bun.SelectQuery) *bun.SelectQuery {
 		return q.Where("user_id = ?", user).Order("last_seen DESC", "id DESC")
 	})

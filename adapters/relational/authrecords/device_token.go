@@ -21,7 +21,9 @@ type DeviceTokens struct {
 
 // NewDeviceTokens returns the device tokens of a database.
 func NewDeviceTokens(db *database.DB) *DeviceTokens {
-	return &DeviceTokens{table[auth.DeviceToken, deviceTokenRow]{db, "device token", newDeviceTokenRow, (*deviceTokenRow).toDeviceToken}}
+	return &DeviceTokens{
+		table[auth.DeviceToken, deviceTokenRow]{db, "device token", newDeviceTokenRow, (*deviceTokenRow).toDeviceToken},
+	}
 }
 
 type deviceTokenRow struct {
@@ -45,7 +47,8 @@ func (r *deviceTokenRow) toDeviceToken() auth.DeviceToken {
 func (s *DeviceTokens) Add(ctx context.Context, t auth.DeviceToken, keep int) error {
 	return s.rows.db.InTransaction(ctx, func(ctx context.Context, tx bun.IDB) error {
 		var device auth.DeviceID
-		err := s.rows.db.LockForChange(tx.NewSelect().Model((*deviceRow)(nil)).Column("id").Where("id = ?", t.DeviceID)).Scan(ctx, &device)
+		err := s.rows.db.LockForChange(tx.NewSelect().Model((*deviceRow)(nil)).Column("id").Where("id = ?",
+			t.DeviceID)).Scan(ctx, &device)
 		if err != nil {
 			if errors.Is(err, sql.ErrNoRows) {
 				return noSuchRecord("device")

@@ -24,9 +24,10 @@ var (
 // History stores the counts of the history score. It implements [authstore.HistoryCounts],
 // [authstore.HistoryDeferrals] and [authstore.HistoryTotals].
 //
-// A sign-in changes the rows of its person in history_counts. What it adds for everybody becomes one
-// new row of history_additions, and Gather adds these rows to history_totals. So sign-ins do not wait
-// for each other, and a row that is committed is counted once, also if an instance is killed.
+// A sign-in changes the rows of its person in history_counts. What it adds for everybody becomes
+// one new row of history_additions, and Gather adds these rows to history_totals. So sign-ins do
+// not wait for each other, and a row that is committed is counted once, also if an instance is
+// killed.
 type History struct {
 	db  *database.DB
 	key auth.Key
@@ -56,8 +57,8 @@ type countRow struct {
 	Version uint32           `bun:"version"`
 }
 
-// compareValues orders rows by their values. All writers of a table write its rows in this order, so
-// that no two of them wait for each other.
+// compareValues orders rows by their values. All writers of a table write its rows in this order,
+// so that no two of them wait for each other.
 func compareValues(a, b countRow) int {
 	return cmp.Or(cmp.Compare(a.Feature, b.Feature), cmp.Compare(a.Value, b.Value))
 }
@@ -83,12 +84,15 @@ func (h *History) addRows(ctx context.Context, tx bun.IDB, user auth.UserID, row
 			}
 			values = append(values, row)
 		}
-		_, err := h.db.ExecStatement(ctx, tx, "INSERT INTO "+target+`feature, value, sum, last_at, version, period) VALUES `+tuples(len(values), len(values[0]))+`
+		_, err := h.db.ExecStatement(ctx, tx,
+			"INSERT INTO "+target+`feature, value, sum, last_at, version, period) VALUES `+tuples(len(values),
+				len(values[0]))+`
 			ON CONFLICT (`+conflict+`) DO UPDATE SET sum = c.sum + excluded.sum,
 				version = CASE WHEN excluded.last_at > c.last_at OR excluded.last_at = c.last_at AND excluded.version > c.version
 					THEN excluded.version ELSE c.version END,
 				last_at = CASE WHEN excluded.last_at > c.last_at THEN excluded.last_at ELSE c.last_at END,
-				period = CASE WHEN excluded.period > c.period THEN excluded.period ELSE c.period END`, slices.Concat(values...)...)
+				period = CASE WHEN excluded.period > c.period THEN excluded.period ELSE c.period END`,
+			slices.Concat(values...)...)
 		if err != nil {
 			return err
 		}
@@ -103,7 +107,9 @@ func tuples(number, width int) string {
 }
 
 // Read implements authstore.HistoryCounts.
-func (h *History) Read(ctx context.Context, user auth.UserID, person, everyone []history.Value) (history.Counts, error) {
+func (h *History) Read(
+	ctx context.Context, user auth.UserID, person, everyone []history.Value,
+) (history.Counts, error) {
 	counts := history.Counts{Person: make(history.Table, len(person)), Everyone: make(history.Table, len(everyone))}
 	if len(person)+len(everyone) == 0 {
 		return counts, ctx.Err()
@@ -138,8 +144,8 @@ func (r *readRow) toCount() history.Count {
 	return history.Count{Sum: r.Sum, Last: r.LastAt.Time, Version: r.Version}
 }
 
-// newReadQuery returns the query of Read. It joins the requested values with the tables, so that the
-// database looks each value up by the primary key.
+// newReadQuery returns the query of Read. It joins the requested values with the tables, so that
+// the database looks each value up by the primary key.
 func (h *History) newReadQuery(user auth.UserID, person, everyone []history.Value) database.Query {
 	var tables, selects []string
 	var args []any
@@ -156,11 +162,14 @@ func (h *History) newReadQuery(user auth.UserID, person, everyone []history.Valu
 	}
 	if len(everyone) > 0 {
 		request("shared", len(person), "", everyone)
-		selects = append(selects, "SELECT place, sum, last_at, version FROM shared AS v CROSS JOIN history_totals AS c "+
-			"WHERE c.feature = v.feature AND c.value = v.value")
+		selects = append(selects,
+			"SELECT place, sum, last_at, version FROM shared AS v CROSS JOIN history_totals AS c "+
+				"WHERE c.feature = v.feature AND c.value = v.value")
 	}
 	if len(person) > 0 {
 		args = append(args, user)
 	}
-	return database.Query{Text: "WITH " + strings.Join(tables, ", ") + " " + strings.Join(selects, " UNION ALL "), Args: args}
+	return database.Query{
+		Text: "WITH " + strings.Join(tables, ", ") + " " + strings.Join(selects, " UNION ALL "), Args: args,
+	}
 }

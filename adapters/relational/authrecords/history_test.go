@@ -20,8 +20,9 @@ import (
 func countedSignIn(t testing.TB, address string, location risk.Location) (history.Observation, []history.Addition) {
 	t.Helper()
 	device, err := auth.NewDeviceInfo(auth.DeviceFields{
-		UserAgent: "Mozilla/5.0 (X11; Linux x86_64; rv:145.0) Gecko/20100101 Firefox/145.0", ScreenResolution: "1920x1080",
-		Timezone: "Europe/Berlin", Language: "de-DE",
+		UserAgent:        "Mozilla/5.0 (X11; Linux x86_64; rv:145.0) Gecko/20100101 Firefox/145.0",
+		ScreenResolution: "1920x1080",
+		Timezone:         "Europe/Berlin", Language: "de-DE",
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -35,19 +36,25 @@ func countedSignIn(t testing.TB, address string, location risk.Location) (histor
 // everybody.
 func insertCounts(kind string) []string {
 	numbers := func(n int) string { return fmt.Sprintf("generate_series(1, %d) AS n (i)", n) }
-	id, at := func(n string) string { return "('00000000-1234-4abc-8def-' || lpad((" + n + ")::text, 12, '0'))::uuid" }, "'2031-03-01T00:00:00Z'"
+	id, at := func(n string) string { return "('00000000-1234-4abc-8def-' || lpad((" + n + ")::text, 12, '0'))::uuid" },
+		"'2031-03-01T00:00:00Z'"
 	empty := "''::bytea"
 	if kind == relationaltest.SQLite {
 		numbers = func(n int) string {
-			return fmt.Sprintf("(WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < %d) SELECT i FROM n) AS n", n)
+			return fmt.Sprintf(
+				"(WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < %d) SELECT i FROM n) AS n",
+				n)
 		}
-		id, at, empty = func(n string) string { return "printf('00000000-1234-4abc-8def-%012d', " + n + ")" }, "1930089600000000", "x''"
+		id, at, empty = func(n string) string { return "printf('00000000-1234-4abc-8def-%012d', " + n + ")" },
+			"1930089600000000", "x''"
 	}
 	statements := []string{
 		`INSERT INTO accounts (id, email, name, phone, password_hash, state, mfa_secret, mfa_active, mfa_last_step)
-			SELECT ` + id("n.i") + ", 'p' || n.i || '@example.com', '', '', '', 'active', " + empty + ", false, 0 FROM " + numbers(2000),
+			SELECT ` + id("n.i") + ", 'p' || n.i || '@example.com', '', '', '', 'active', " + empty +
+			", false, 0 FROM " + numbers(2000),
 		`INSERT INTO history_counts (user_id, feature, value, sum, last_at, version, period)
-			SELECT ` + id("1 + n.i / 50 % 2000") + ", 10 + n.i % 25, 'value ' || n.i, 1, " + at + ", 0, 2233 FROM " + numbers(100_000),
+			SELECT ` + id("1 + n.i / 50 % 2000") + ", 10 + n.i % 25, 'value ' || n.i, 1, " + at + ", 0, 2233 FROM " +
+			numbers(100_000),
 		`INSERT INTO history_totals (feature, value, sum, last_at, version, period)
 			SELECT 10 + n.i % 25, 'value ' || n.i, 1, ` + at + ", 0, 2233 FROM " + numbers(50_000),
 	}
@@ -67,7 +74,9 @@ func TestReadingCountsIsOneIndexedQuery(t *testing.T) {
 		relationaltest.PostgreSQL: regexp.MustCompile(`Seq Scan`),
 		relationaltest.SQLite:     regexp.MustCompile(`SCAN c|AUTOMATIC`),
 	}
-	o, _ := countedSignIn(t, "203.0.113.7", risk.Location{State: risk.Known, Country: "DE", Network: risk.Network{ASN: 64500}})
+	o, _ := countedSignIn(t, "203.0.113.7", risk.Location{
+		State: risk.Known, Country: "DE", Network: risk.Network{ASN: 64500},
+	})
 	for kind, open := range relationaltest.Databases(t) {
 		t.Run(kind, func(t *testing.T) {
 			db := open(t)
@@ -101,7 +110,8 @@ func TestNoAddressIsStored(t *testing.T) {
 			db := open(t)
 			stores := openStores(t, db)
 			for _, err := range []error{
-				stores.Accounts.Create(t.Context(), authstoretest.Account(0)), createDevice(t, stores), stores.Sessions.Create(t.Context(), authstoretest.Living(0, 1)),
+				stores.Accounts.Create(t.Context(), authstoretest.Account(0)), createDevice(t, stores),
+				stores.Sessions.Create(t.Context(), authstoretest.Living(0, 1)),
 			} {
 				if err != nil {
 					t.Fatal(err)
@@ -124,7 +134,8 @@ func TestNoAddressIsStored(t *testing.T) {
 				t.Fatal(err)
 			}
 			for _, table := range []string{
-				"history_counts WHERE value", "history_totals WHERE value", "history_additions WHERE additions", "history_deferred WHERE additions",
+				"history_counts WHERE value", "history_totals WHERE value", "history_additions WHERE additions",
+				"history_deferred WHERE additions",
 			} {
 				for text, found := range map[string]bool{
 					"203.0": false, "198.51": false, "2001:": false, "db8:": false, ":77": false, "Firefox": true,
@@ -145,8 +156,8 @@ func createDevice(t *testing.T, s authstoretest.Stores) error {
 	return err
 }
 
-// TestAccountTakesCountsAlong deletes an account as an operator does with SQL, and looks for rows of
-// the person.
+// TestAccountTakesCountsAlong deletes an account as an operator does with SQL, and looks for rows
+// of the person.
 func TestAccountTakesCountsAlong(t *testing.T) {
 	for kind, open := range relationaltest.Databases(t) {
 		t.Run(kind, func(t *testing.T) {
@@ -165,10 +176,12 @@ func TestAccountTakesCountsAlong(t *testing.T) {
 			if err != nil || all == 0 {
 				t.Fatal(all, err)
 			}
-			if err := db.Execute(t.Context(), "DELETE FROM accounts WHERE id = '"+string(authstoretest.Account(0).ID)+"'"); err != nil {
+			if err := db.Execute(t.Context(),
+				"DELETE FROM accounts WHERE id = '"+string(authstoretest.Account(0).ID)+"'"); err != nil {
 				t.Fatal(err)
 			}
-			if left, err := db.QueryInt(t.Context(), "SELECT count(*) FROM history_counts"); err != nil || left != all/2 {
+			if left, err := db.QueryInt(t.Context(), "SELECT count(*) FROM history_counts"); err != nil ||
+				left != all/2 {
 				t.Errorf("%d of %d rows are left, %v, want half", left, all, err)
 			}
 		})
@@ -177,10 +190,14 @@ func TestAccountTakesCountsAlong(t *testing.T) {
 
 // BenchmarkReadCounts measures the query of a sign-in, in tables of 100,000 and 50,000 rows.
 func BenchmarkReadCounts(b *testing.B) {
-	o, additions := countedSignIn(b, "203.0.113.7", risk.Location{State: risk.Known, Country: "DE", Network: risk.Network{ASN: 64500}})
+	o, additions := countedSignIn(b, "203.0.113.7", risk.Location{
+		State: risk.Known, Country: "DE", Network: risk.Network{ASN: 64500},
+	})
 	for kind, open := range map[string]func() *relationaltest.Database{
-		relationaltest.SQLite:     func() *relationaltest.Database { return relationaltest.NewSQLite(b) },
-		relationaltest.PostgreSQL: func() *relationaltest.Database { return relationaltest.OpenPostgres(b, postgrestest.NewEmpty(b)) },
+		relationaltest.SQLite: func() *relationaltest.Database { return relationaltest.NewSQLite(b) },
+		relationaltest.PostgreSQL: func() *relationaltest.Database {
+			return relationaltest.OpenPostgres(b, postgrestest.NewEmpty(b))
+		},
 	} {
 		b.Run(kind, func(b *testing.B) {
 			db := open()

@@ -13,8 +13,8 @@ import (
 	"github.com/tollgate-dev/tollgate/core/auth/history"
 )
 
-// storedAddition is an addition in the column additions of history_additions and history_deferred. It
-// has the value as it is stored, so that no address and no prefix is in the column.
+// storedAddition is an addition in the column additions of history_additions and history_deferred.
+// It has the value as it is stored, so that no address and no prefix is in the column.
 type storedAddition struct {
 	Feature  history.Feature `json:"f"`
 	Person   *string         `json:"p,omitempty"` // the value in the counts of the person; nil if it is not added there
@@ -87,7 +87,9 @@ func (h *History) Add(ctx context.Context, user auth.UserID, additions []history
 }
 
 // apply adds to the counts of a person, and stores what is to be gathered for everybody.
-func (h *History) apply(ctx context.Context, tx bun.IDB, user auth.UserID, additions []storedAddition, at time.Time) error {
+func (h *History) apply(
+	ctx context.Context, tx bun.IDB, user auth.UserID, additions []storedAddition, at time.Time,
+) error {
 	at = at.Truncate(time.Microsecond)
 	own := countSums{}
 	shared := make([]storedAddition, 0, len(additions))
@@ -105,7 +107,8 @@ func (h *History) apply(ctx context.Context, tx bun.IDB, user auth.UserID, addit
 	if err != nil {
 		return fmt.Errorf("write additions: %w", err)
 	}
-	_, err = h.db.ExecStatement(ctx, tx, "INSERT INTO history_additions (at, additions) VALUES (?, ?)", database.NewInstant(at), string(text))
+	_, err = h.db.ExecStatement(ctx, tx, "INSERT INTO history_additions (at, additions) VALUES (?, ?)",
+		database.NewInstant(at), string(text))
 	return err
 }
 
@@ -116,7 +119,8 @@ func (h *History) Defer(ctx context.Context, session auth.Session, additions []h
 		return fmt.Errorf("write additions: %w", err)
 	}
 	return h.db.InTransaction(ctx, func(ctx context.Context, tx bun.IDB) error {
-		_, err := h.db.ExecStatement(ctx, tx, "INSERT INTO history_deferred (session_id, at, additions) VALUES (?, ?, ?)",
+		_, err := h.db.ExecStatement(ctx, tx,
+			"INSERT INTO history_deferred (session_id, at, additions) VALUES (?, ?, ?)",
 			session.ID, database.NewInstant(session.CreatedAt), string(text))
 		return err
 	})
@@ -136,7 +140,8 @@ type deferredRow struct {
 func (h *History) Confirm(ctx context.Context, session auth.SessionID) error {
 	return h.db.InTransaction(ctx, func(ctx context.Context, tx bun.IDB) error {
 		var rows []deferredRow
-		err := h.db.ScanInto(ctx, tx, &rows, "DELETE FROM history_deferred WHERE session_id = ? RETURNING at, additions", session)
+		err := h.db.ScanInto(ctx, tx, &rows,
+			"DELETE FROM history_deferred WHERE session_id = ? RETURNING at, additions", session)
 		if err != nil || len(rows) == 0 {
 			return err
 		}
@@ -182,10 +187,12 @@ func (h *History) Gather(ctx context.Context) (total int, err error) {
 	}
 }
 
-// hasAdditions reports whether anything is to be gathered. It takes no lock, so that an instance that
-// has nothing to do does not wait for its turn to write.
+// hasAdditions reports whether anything is to be gathered. It takes no lock, so that an instance
+// that has nothing to do does not wait for its turn to write.
 func (h *History) hasAdditions(ctx context.Context) (waiting bool, err error) {
-	err = h.db.ScanRow(ctx, database.Query{Text: "SELECT count(*) > 0 FROM (SELECT 1 FROM history_additions LIMIT 1) AS waiting"}, &waiting)
+	err = h.db.ScanRow(ctx, database.Query{
+		Text: "SELECT count(*) > 0 FROM (SELECT 1 FROM history_additions LIMIT 1) AS waiting",
+	}, &waiting)
 	return waiting, err
 }
 
@@ -193,7 +200,8 @@ func (h *History) hasAdditions(ctx context.Context) (waiting bool, err error) {
 // find them deleted.
 func (h *History) gatherOnce(ctx context.Context, tx bun.IDB) (int, error) {
 	var rows []additionsRow
-	err := h.db.LockForChange(tx.NewSelect().TableExpr("history_additions").Column("id", "at", "additions").Order("id").Limit(gatherBatch)).
+	err := h.db.LockForChange(tx.NewSelect().TableExpr("history_additions").Column("id", "at", "additions").Order("id").
+		Limit(gatherBatch)).
 		Scan(ctx, &rows)
 	if err != nil || len(rows) == 0 {
 		return 0, h.db.ClassifyError(err)
@@ -209,7 +217,8 @@ func (h *History) gatherOnce(ctx context.Context, tx bun.IDB) (int, error) {
 		}
 		ids = append(ids, rows[i].ID)
 	}
-	if _, err := h.db.ExecStatement(ctx, tx, "DELETE FROM history_additions WHERE id IN (?)", bun.List(ids)); err != nil {
+	if _, err := h.db.ExecStatement(ctx, tx, "DELETE FROM history_additions WHERE id IN (?)",
+		bun.List(ids)); err != nil {
 		return 0, err
 	}
 	return len(rows), h.addRows(ctx, tx, "", sums.toRows())
@@ -238,10 +247,13 @@ func (h *History) tableRows(user auth.UserID, t history.Table) []countRow {
 
 // DeleteExpired implements authstore.HistoryCounts.
 func (h *History) DeleteExpired(ctx context.Context, before time.Time) (total int, err error) {
-	for _, table := range []struct{ name, key string }{{"history_counts", "user_id, feature, value"}, {"history_totals", "feature, value"}} {
+	for _, table := range []struct{ name, key string }{
+		{"history_counts", "user_id, feature, value"}, {"history_totals", "feature, value"},
+	} {
 		n, err := h.db.InBatches(ctx, func(ctx context.Context, tx bun.IDB) (int, error) {
-			n, err := h.db.ExecStatement(ctx, tx, "DELETE FROM "+table.name+" WHERE last_at < ? AND ("+table.key+") IN (SELECT "+table.key+
-				" FROM "+table.name+" WHERE period <= ? AND last_at < ? ORDER BY period LIMIT ?)",
+			n, err := h.db.ExecStatement(ctx, tx,
+				"DELETE FROM "+table.name+" WHERE last_at < ? AND ("+table.key+") IN (SELECT "+table.key+
+					" FROM "+table.name+" WHERE period <= ? AND last_at < ? ORDER BY period LIMIT ?)",
 				database.NewInstant(before), periodOf(before), database.NewInstant(before), database.BatchSize)
 			return int(n), err
 		})

@@ -102,7 +102,8 @@ func (r *Keyring) RootSecret(ctx context.Context, candidate []byte) ([]byte, err
 		return row.Secret, err
 	}
 	err = r.db.InTransaction(ctx, func(ctx context.Context, tx bun.IDB) error {
-		_, err := tx.NewInsert().Model(&rootSecretRow{ID: rootSecretID, Secret: candidate}).On("CONFLICT DO NOTHING").Exec(ctx)
+		_, err := tx.NewInsert().Model(&rootSecretRow{ID: rootSecretID, Secret: candidate}).
+			On("CONFLICT DO NOTHING").Exec(ctx)
 		if err != nil {
 			return r.db.ClassifyError(err)
 		}

@@ -35,7 +35,10 @@ func newLockoutRow(key auth.LockoutKey, l *auth.Lockout) *lockoutRow {
 	if latest.IsZero() {
 		latest = time.Unix(0, 0) // no NULL, so that one range of the index has all lockouts that are over
 	}
-	return &lockoutRow{Key: key, FailedAt: l.Failures, LockedUntil: database.NewInstant(l.LockedUntil), Latest: database.NewInstant(latest)}
+	return &lockoutRow{
+		Key: key, FailedAt: l.Failures, LockedUntil: database.NewInstant(l.LockedUntil),
+		Latest: database.NewInstant(latest),
+	}
 }
 
 func (r *lockoutRow) toLockout() auth.Lockout {

@@ -21,7 +21,9 @@ type PendingLogins struct {
 
 // NewPendingLogins returns the pending logins of a database.
 func NewPendingLogins(db *database.DB) *PendingLogins {
-	return &PendingLogins{table[auth.PendingLogin, pendingRow]{db, "pending login", newPendingRow, (*pendingRow).toPendingLogin}}
+	return &PendingLogins{
+		table[auth.PendingLogin, pendingRow]{db, "pending login", newPendingRow, (*pendingRow).toPendingLogin},
+	}
 }
 
 type pendingRow struct {
@@ -65,7 +67,9 @@ func (s *PendingLogins) Put(ctx context.Context, p auth.PendingLogin) error {
 }
 
 // Find implements authstore.PendingLogins.
-func (s *PendingLogins) Find(ctx context.Context, user auth.UserID, identity auth.DeviceIdentity) (auth.PendingLogin, error) {
+func (s *PendingLogins) Find(
+	ctx context.Context, user auth.UserID, identity auth.DeviceIdentity,
+) (auth.PendingLogin, error) {
 	return s.rows.find(ctx, "user_id = ? AND device_identity = ?", user, identity)
 }
 

@@ -13,9 +13,11 @@ import (
 // insertOldRecords returns the statements that add 20,000 records of each kind that retention
 // removes, one for each minute since 2026.
 func insertOldRecords(kind string) []string {
-	numbers, at, bytes := "generate_series(1, 20000) AS n (i)", "('2026-01-01T00:00:00Z'::timestamptz + n.i * interval '1 minute')", "n.i::text::bytea"
+	numbers, at, bytes := "generate_series(1, 20000) AS n (i)",
+		"('2026-01-01T00:00:00Z'::timestamptz + n.i * interval '1 minute')", "n.i::text::bytea"
 	period := "extract(epoch FROM " + at + ")::bigint / 864000"
-	id, anna := "('00000000-1234-4abc-8def-' || lpad(n.i::text, 12, '0'))::uuid", "'6f1e9c52-57a5-4b60-9b63-2f1c38d7e001'::uuid"
+	id, anna := "('00000000-1234-4abc-8def-' || lpad(n.i::text, 12, '0'))::uuid",
+		"'6f1e9c52-57a5-4b60-9b63-2f1c38d7e001'::uuid"
 	if kind == relationaltest.SQLite {
 		numbers = "(WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 20000) SELECT i FROM n) AS n"
 		at, bytes = "(1767225600000000 + n.i * 60000000)", "CAST(n.i AS BLOB)"
@@ -23,12 +25,15 @@ func insertOldRecords(kind string) []string {
 		id, anna = "printf('00000000-1234-4abc-8def-%012d', n.i)", "'6f1e9c52-57a5-4b60-9b63-2f1c38d7e001'"
 	}
 	from := " FROM " + numbers
-	empty := "CAST('' AS " + map[string]string{relationaltest.SQLite: "BLOB", relationaltest.PostgreSQL: "bytea"}[kind] + ")"
+	empty := "CAST('' AS " + map[string]string{
+		relationaltest.SQLite: "BLOB", relationaltest.PostgreSQL: "bytea",
+	}[kind] + ")"
 	statements := []string{
 		`INSERT INTO accounts (id, email, name, phone, password_hash, state, mfa_secret, mfa_active, mfa_last_step)
 			VALUES (` + anna + ", 'anna@example.com', '', '', '', 'active', " + empty + ", false, 0)",
 		`INSERT INTO devices (id, user_id, identity, trust_status, confirmed, revoked, last_seen, type, browser, os, last_ip_address)
-			SELECT ` + id + ", " + anna + ", 'd' || n.i, 'PENDING', n.i % 10 = 0, false, " + at + ", '', '', '', ''" + from,
+			SELECT ` + id + ", " + anna + ", 'd' || n.i, 'PENDING', n.i % 10 = 0, false, " + at +
+			", '', '', '', ''" + from,
 		"INSERT INTO device_tokens (hash, device_id, issued_at) SELECT " + bytes + ", " + id + ", " + at + from,
 		`INSERT INTO sessions (id, user_id, device_id, device_identity, trust_level, risk_score, expires_at, ip_address, ended_at, end_reason)
 			SELECT ` + id + ", " + anna + ", " + id + ", '', 'UNVERIFIED', 0, " + at + ", '', NULL, ''" + from,
@@ -36,12 +41,17 @@ func insertOldRecords(kind string) []string {
 		"INSERT INTO history_deferred (session_id, at, additions) SELECT " + id + ", " + at + ", '[]'" + from,
 		`INSERT INTO challenges (id, session_id, user_id, method, code_hash, attempts, state, expires_at)
 			SELECT ` + id + ", " + id + ", " + anna + ", '', " + empty + ", 0, ''," + at + from,
-		"INSERT INTO pending_logins (user_id, device_identity, subject, proven, expires_at) SELECT " + anna + ", 'd' || n.i, '', false, " + at + from,
+		"INSERT INTO pending_logins (user_id, device_identity, subject, proven, expires_at) SELECT " + anna +
+			", 'd' || n.i, '', false, " + at + from,
 		"INSERT INTO lockouts (key, failed_at, latest) SELECT 'device:' || n.i, '[]', " + at + from,
-		"INSERT INTO audit_events (id, time, type, success, details) SELECT " + id + ", " + at + ", 'LOGIN_ATTEMPT', false, '{}'" + from,
-		"INSERT INTO history_counts (user_id, feature, value, sum, last_at, version, period) SELECT " + anna + ", 12, 'AS' || n.i, 1, " + at + ", 0, " + period + from,
-		"INSERT INTO history_totals (feature, value, sum, last_at, version, period) SELECT 12, 'AS' || n.i, 1, " + at + ", 0, " + period + " + 30" + from,
-		"INSERT INTO audit_day_counts (user_id, day, type, events) SELECT " + anna + ", 20434 + n.i, 'LOGIN_ATTEMPT', 1" + from,
+		"INSERT INTO audit_events (id, time, type, success, details) SELECT " + id + ", " + at +
+			", 'LOGIN_ATTEMPT', false, '{}'" + from,
+		"INSERT INTO history_counts (user_id, feature, value, sum, last_at, version, period) SELECT " + anna +
+			", 12, 'AS' || n.i, 1, " + at + ", 0, " + period + from,
+		"INSERT INTO history_totals (feature, value, sum, last_at, version, period) SELECT 12, 'AS' || n.i, 1, " + at +
+			", 0, " + period + " + 30" + from,
+		"INSERT INTO audit_day_counts (user_id, day, type, events) SELECT " + anna +
+			", 20434 + n.i, 'LOGIN_ATTEMPT', 1" + from,
 	}
 	if kind == relationaltest.PostgreSQL {
 		statements = append(statements, "VACUUM ANALYZE")

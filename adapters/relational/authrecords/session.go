@@ -87,14 +87,18 @@ func (s *Sessions) Update(ctx context.Context, id auth.SessionID, change func(*a
 }
 
 // End implements authstore.Sessions.
-func (s *Sessions) End(ctx context.Context, which authstore.SessionFilter, when time.Time, reason auth.EndReason) ([]auth.SessionID, error) {
+func (s *Sessions) End(
+	ctx context.Context, which authstore.SessionFilter, when time.Time, reason auth.EndReason,
+) ([]auth.SessionID, error) {
 	return s.updateActive(ctx, which, when, anyLevel, func(q *bun.UpdateQuery) {
 		q.Set("ended_at = ?", database.NewInstant(when)).Set("end_reason = ?", reason)
 	})
 }
 
 // Lower implements authstore.SessionLevels.
-func (s *Sessions) Lower(ctx context.Context, which authstore.SessionFilter, to auth.TrustLevel, when time.Time) ([]auth.SessionID, error) {
+func (s *Sessions) Lower(
+	ctx context.Context, which authstore.SessionFilter, to auth.TrustLevel, when time.Time,
+) ([]auth.SessionID, error) {
 	above := func(q *bun.SelectQuery) {
 		var names []string
 		for l := to + 1; l <= auth.FullTrust; l++ {
@@ -114,7 +118,8 @@ func anyLevel(*bun.SelectQuery) {}
 // updateActive changes the active sessions that the filter and narrow select, and returns their
 // ids. It locks them in the order of their ids, so that two calls never wait for each other.
 func (s *Sessions) updateActive(
-	ctx context.Context, which authstore.SessionFilter, when time.Time, narrow func(*bun.SelectQuery), set func(*bun.UpdateQuery),
+	ctx context.Context, which authstore.SessionFilter, when time.Time, narrow func(*bun.SelectQuery),
+	set func(*bun.UpdateQuery),
 ) (ids []auth.SessionID, err error) {
 	err = s.rows.db.InTransaction(ctx, func(ctx context.Context, tx bun.IDB) error {
 		ids = nil
@@ -178,7 +183,8 @@ func (s *Sessions) CountSince(ctx context.Context, user auth.UserID, since time.
 func (s *Sessions) DeleteExpired(ctx context.Context, before time.Time) (int, error) {
 	return s.rows.db.InBatches(ctx, func(ctx context.Context, tx bun.IDB) (int, error) {
 		var ids []auth.SessionID
-		expired := tx.NewSelect().Model((*sessionRow)(nil)).Column("id").Where("expires_at < ?", database.NewInstant(before)).Order("expires_at").Limit(database.BatchSize)
+		expired := tx.NewSelect().Model((*sessionRow)(nil)).Column("id").Where("expires_at < ?",
+			database.NewInstant(before)).Order("expires_at").Limit(database.BatchSize)
 		if err := s.rows.db.LockForChange(expired).Scan(ctx, &ids); err != nil || len(ids) == 0 {
 			return 0, s.rows.db.ClassifyError(err)
 		}
@@ -187,7 +193,8 @@ func (s *Sessions) DeleteExpired(ctx context.Context, before time.Time) (int, er
 				return 0, s.rows.db.ClassifyError(err)
 			}
 		}
-		return s.rows.db.AffectedRows(tx.NewDelete().Model((*sessionRow)(nil)).Where("id IN (?)", bun.List(ids)).Exec(ctx))
+		return s.rows.db.AffectedRows(tx.NewDelete().Model((*sessionRow)(nil)).Where("id IN (?)",
+			bun.List(ids)).Exec(ctx))
 	})
 }
 

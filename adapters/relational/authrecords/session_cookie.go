@@ -19,7 +19,11 @@ type SessionCookies struct {
 
 // NewSessionCookies returns the session cookies of a database.
 func NewSessionCookies(db *database.DB) *SessionCookies {
-	return &SessionCookies{table[auth.SessionCookie, sessionCookieRow]{db, "session cookie", newSessionCookieRow, (*sessionCookieRow).toSessionCookie}}
+	return &SessionCookies{
+		table[auth.SessionCookie, sessionCookieRow]{
+			db, "session cookie", newSessionCookieRow, (*sessionCookieRow).toSessionCookie,
+		},
+	}
 }
 
 type sessionCookieRow struct {
@@ -34,13 +38,15 @@ type sessionCookieRow struct {
 
 func newSessionCookieRow(c auth.SessionCookie) *sessionCookieRow {
 	return &sessionCookieRow{
-		Hash: hash(c.Hash), SessionID: c.SessionID, UserID: c.UserID, TrustLevel: level{c.TrustLevel}, IssuedAt: database.NewInstant(c.IssuedAt),
+		Hash: hash(c.Hash), SessionID: c.SessionID, UserID: c.UserID, TrustLevel: level{c.TrustLevel},
+		IssuedAt: database.NewInstant(c.IssuedAt),
 	}
 }
 
 func (r *sessionCookieRow) toSessionCookie() auth.SessionCookie {
 	return auth.SessionCookie{
-		Hash: auth.TokenHash(r.Hash), SessionID: r.SessionID, UserID: r.UserID, TrustLevel: r.TrustLevel.TrustLevel, IssuedAt: r.IssuedAt.Time,
+		Hash: auth.TokenHash(r.Hash), SessionID: r.SessionID, UserID: r.UserID, TrustLevel: r.TrustLevel.TrustLevel,
+		IssuedAt: r.IssuedAt.Time,
 	}
 }
 
@@ -54,12 +60,13 @@ func (s *SessionCookies) Find(ctx context.Context, h auth.TokenHash) (auth.Sessi
 	return s.rows.find(ctx, "hash = ?", hash(h))
 }
 
-// Replace implements authstore.SessionCookies. Of parallel calls, the condition of the update lets one
-// succeed.
+// Replace implements authstore.SessionCookies. Of parallel calls, the condition of the update lets
+// one succeed.
 func (s *SessionCookies) Replace(ctx context.Context, h auth.TokenHash, by auth.SessionCookie) error {
 	return s.rows.db.InTransaction(ctx, func(ctx context.Context, tx bun.IDB) error {
 		n, err := s.rows.db.AffectedRows(tx.NewUpdate().Model((*sessionCookieRow)(nil)).
-			Set("hash = ?", hash(by.Hash)).Set("user_id = ?", by.UserID).Set("trust_level = ?", level{by.TrustLevel}).Set("issued_at = ?", database.NewInstant(by.IssuedAt)).
+			Set("hash = ?", hash(by.Hash)).Set("user_id = ?", by.UserID).Set("trust_level = ?", level{by.TrustLevel}).
+			Set("issued_at = ?", database.NewInstant(by.IssuedAt)).
 			Where("hash = ?", hash(h)).Where("session_id = ?", by.SessionID).Exec(ctx))
 		if err == nil && n == 0 {
 			return noSuchRecord("session cookie")

@@ -22,7 +22,11 @@ type RefreshTokens struct {
 
 // NewRefreshTokens returns the refresh tokens of a database.
 func NewRefreshTokens(db *database.DB) *RefreshTokens {
-	return &RefreshTokens{table[auth.RefreshToken, refreshTokenRow]{db, "refresh token", newRefreshTokenRow, (*refreshTokenRow).toRefreshToken}}
+	return &RefreshTokens{
+		table[auth.RefreshToken, refreshTokenRow]{
+			db, "refresh token", newRefreshTokenRow, (*refreshTokenRow).toRefreshToken,
+		},
+	}
 }
 
 type refreshTokenRow struct {
@@ -63,7 +67,8 @@ func (s *RefreshTokens) Find(ctx context.Context, h auth.TokenHash) (auth.Refres
 // succeed.
 func (s *RefreshTokens) Spend(ctx context.Context, h auth.TokenHash, when time.Time) error {
 	return s.rows.db.InTransaction(ctx, func(ctx context.Context, tx bun.IDB) error {
-		n, err := s.rows.db.AffectedRows(tx.NewUpdate().Model((*refreshTokenRow)(nil)).Set("spent_at = ?", database.NewInstant(when)).
+		n, err := s.rows.db.AffectedRows(tx.NewUpdate().Model((*refreshTokenRow)(nil)).Set("spent_at = ?",
+			database.NewInstant(when)).
 			Where("hash = ?", hash(h)).Where("spent_at IS NULL").Exec(ctx))
 		if err != nil || n == 1 {
 			return err
@@ -118,18 +123,23 @@ func (s *RefreshTokens) removeTokens(ctx context.Context, column bun.Ident, befo
 
 // removeTokensOf removes the tokens of the sessions that a query selects and what is deferred for
 // them, and stores that they have no tokens.
-func (s *RefreshTokens) removeTokensOf(ctx context.Context, tx bun.IDB, over *bun.SelectQuery) (sessions, tokens int, err error) {
+func (s *RefreshTokens) removeTokensOf(
+	ctx context.Context, tx bun.IDB, over *bun.SelectQuery,
+) (sessions, tokens int, err error) {
 	var ids []auth.SessionID
 	if err := s.rows.db.LockForChange(over).Scan(ctx, &ids); err != nil || len(ids) == 0 {
 		return 0, 0, s.rows.db.ClassifyError(err)
 	}
-	tokens, err = s.rows.db.AffectedRows(tx.NewDelete().Model((*refreshTokenRow)(nil)).Where("session_id IN (?)", bun.List(ids)).Exec(ctx))
+	tokens, err = s.rows.db.AffectedRows(tx.NewDelete().Model((*refreshTokenRow)(nil)).Where("session_id IN (?)",
+		bun.List(ids)).Exec(ctx))
 	if err != nil {
 		return 0, 0, err
 	}
-	if _, err := s.rows.db.ExecStatement(ctx, tx, "DELETE FROM history_deferred WHERE session_id IN (?)", bun.List(ids)); err != nil {
+	if _, err := s.rows.db.ExecStatement(ctx, tx, "DELETE FROM history_deferred WHERE session_id IN (?)",
+		bun.List(ids)); err != nil {
 		return 0, 0, err
 	}
-	_, err = tx.NewUpdate().Model((*sessionRow)(nil)).Set("has_tokens = ?", false).Where("id IN (?)", bun.List(ids)).Exec(ctx)
+	_, err = tx.NewUpdate().Model((*sessionRow)(nil)).Set("has_tokens = ?", false).Where("id IN (?)",
+		bun.List(ids)).Exec(ctx)
 	return len(ids), tokens, s.rows.db.ClassifyError(err)
 }

@@ -58,7 +58,8 @@ func (t table[V, R]) update(ctx context.Context, id any, change func(*V) error, 
 		if err := change(&record); err != nil {
 			return err
 		}
-		_, err = tx.NewUpdate().Model(t.toRow(record)).ExcludeColumn(append(fixed, "id")...).Where("id = ?", id).Exec(ctx)
+		_, err = tx.NewUpdate().Model(t.toRow(record)).ExcludeColumn(append(fixed, "id")...).Where("id = ?",
+			id).Exec(ctx)
 		return t.db.ClassifyError(err)
 	})
 }

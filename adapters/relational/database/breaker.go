@@ -188,7 +188,8 @@ func (b *Breaker) waitUntilBack(life context.Context, err error) time.Time {
 		b.allowDialling(life)
 		b.open.Store(false)
 		if b.log != nil {
-			b.log.WithField("away", time.Since(away).Round(time.Millisecond).String()).Info("the database answers again")
+			b.log.WithField("away", time.Since(away).Round(time.Millisecond).String()).
+				Info("the database answers again")
 		}
 		return began
 	}

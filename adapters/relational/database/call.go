@@ -93,14 +93,16 @@ func (d *DB) retryLost(ctx context.Context, try func() (again bool, err error)) 
 	began := time.Now()
 	for n := 1; ; n++ {
 		again, err := try()
-		for again && d.isCrowded(err) && time.Since(began) < cmp.Or(d.dialect.CallTimeout, crowdedTime) && pause.For(ctx, crowdedGap) {
+		for again && d.isCrowded(err) && time.Since(began) < cmp.Or(d.dialect.CallTimeout, crowdedTime) &&
+			pause.For(ctx, crowdedGap) {
 			again, err = try()
 		}
 		if n == maxTries || !again || !d.isLost(err) || d.dialect.Breaker.Refuses() {
 			return err
 		}
 		if d.dialect.Breaker.retireIdleSince(time.Now()); n == maxTries-1 {
-			d.dialect.Breaker.retireAll() // the server may be ending all connections, also those that have answered since then
+			// the server may be ending all connections, also those that have answered since then
+			d.dialect.Breaker.retireAll()
 		}
 		if !pause.For(ctx, firstWait) {
 			return err

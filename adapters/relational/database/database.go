@@ -153,7 +153,9 @@ const BatchSize = 5000
 // InBatches calls remove until it removes fewer than BatchSize rows. Each call has its own
 // transaction, unless ctx carries one. It returns how many rows were removed in all, also with an
 // error.
-func (d *DB) InBatches(ctx context.Context, remove func(ctx context.Context, tx bun.IDB) (int, error)) (total int, err error) {
+func (d *DB) InBatches(
+	ctx context.Context, remove func(ctx context.Context, tx bun.IDB) (int, error),
+) (total int, err error) {
 	for {
 		var n int
 		err := d.InTransaction(ctx, func(ctx context.Context, tx bun.IDB) (err error) {

@@ -101,7 +101,7 @@ func (d *DB) isLost(err error) bool {
 	return err != nil && d.dialect.Classify(err) == Lost
 }
 
-// isCrowded reports whether err is a connection that the server refused because it has none left.
+// isCrowded reports whether err is a connection that the server refused because all are in use.
 func (d *DB) isCrowded(err error) bool {
 	return err != nil && d.dialect.Classify(err) == Crowded
 }

@@ -18,8 +18,9 @@ import (
 )
 
 const (
-	minMigrationRetries = maxRuns // tries of a migration on a busy database, even if they take longer than Migrations.RetryTime
-	maxDoubled          = 10      // how often the wait between two tries is doubled, to 4 s
+	// tries of a migration on a busy database, even if they take longer than Migrations.RetryTime
+	minMigrationRetries = maxRuns
+	maxDoubled          = 10 // how often the wait between two tries is doubled, to 4 s
 )
 
 // migration is one step of the schema. Their order is that of their names.
@@ -157,7 +158,8 @@ func (d *DB) applyMigration(ctx context.Context, tx bun.Tx, m migration) error {
 	if _, err := tx.Tx.ExecContext(ctx, m.sql); err != nil {
 		return fmt.Errorf("migration %s: %w", m.name, err)
 	}
-	_, err = d.ExecStatement(ctx, tx, "INSERT INTO migrations (name, sum, applied_at) VALUES (?, ?, "+d.dialect.Syntax.CurrentTime+")", m.name, m.sum)
+	_, err = d.ExecStatement(ctx, tx,
+		"INSERT INTO migrations (name, sum, applied_at) VALUES (?, ?, "+d.dialect.Syntax.CurrentTime+")", m.name, m.sum)
 	return err
 }
 
@@ -189,11 +191,18 @@ func pendingMigrations(all, done []migration) ([]migration, error) {
 	for i, m := range done {
 		switch {
 		case i >= len(all):
-			return nil, fault.Newf(fault.Conflict, "the database has the migration %s, which this program does not know: it was made by a newer version, use that one", m.name)
+			return nil,
+				fault.Newf(fault.Conflict,
+					"the database has the migration %s, which this program does not know: it was made by a newer version, use that one", m.name)
 		case m.name != all[i].name:
-			return nil, fault.Newf(fault.Conflict, "the database has the migration %s where this program has %s: it was made by another version", m.name, all[i].name)
+			return nil,
+				fault.Newf(fault.Conflict,
+					"the database has the migration %s where this program has %s: it was made by another version",
+					m.name, all[i].name)
 		case m.sum != all[i].sum:
-			return nil, fault.Newf(fault.Conflict, "the migration %s of the database differs from the one of this program: it was made by another version", m.name)
+			return nil,
+				fault.Newf(fault.Conflict,
+					"the migration %s of the database differs from the one of this program: it was made by another version", m.name)
 		}
 	}
 	return all[len(done):], nil

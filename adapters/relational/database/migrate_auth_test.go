@@ -76,9 +76,13 @@ func TestEnrolmentsOfOlderVersions(t *testing.T) {
 			if kind == "postgres" {
 				blob, moment = `'\x01'`, "'2023-11-14T22:13:20Z'"
 			}
-			for id, active := range map[string]string{"00000001-1234-4abc-8def-0123456789ab": "true", "00000002-1234-4abc-8def-0123456789ab": "false"} {
-				err := db.Execute(t.Context(), `INSERT INTO accounts (id, email, name, phone, password_hash, state, mfa_secret, mfa_active, mfa_last_step,
-					created_at, updated_at) VALUES ('`+id+`', '`+id+`@example.com', 'A', '', 'h', 'active', `+blob+`, `+active+`, 7, `+moment+`, `+moment+`)`)
+			for id, active := range map[string]string{
+				"00000001-1234-4abc-8def-0123456789ab": "true", "00000002-1234-4abc-8def-0123456789ab": "false",
+			} {
+				err := db.Execute(t.Context(),
+					`INSERT INTO accounts (id, email, name, phone, password_hash, state, mfa_secret, mfa_active, mfa_last_step,
+					created_at, updated_at) VALUES ('`+id+`', '`+id+`@example.com', 'A', '', 'h', 'active', `+blob+`, `+
+						active+`, 7, `+moment+`, `+moment+`)`)
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -92,7 +96,8 @@ func TestEnrolmentsOfOlderVersions(t *testing.T) {
 			}
 			for i, active := range []bool{true, false} {
 				m := accounts[i].MFA
-				if m.Active != active || len(m.Secret) != 1 || m.LastStep != 7 || m.Enrolment != (auth.Enrolment{}) || m.Pending(epoch) {
+				if m.Active != active || len(m.Secret) != 1 || m.LastStep != 7 || m.Enrolment != (auth.Enrolment{}) ||
+					m.Pending(epoch) {
 					t.Errorf("account %d has %+v", i, m)
 				}
 			}

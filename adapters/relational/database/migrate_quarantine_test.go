@@ -22,18 +22,23 @@ func TestMigrationHidesQuarantineAgain(t *testing.T) {
 			if _, err := db.MigrateTo(t.Context(), slices.Index(all, "0030_quarantine_gate")); err != nil {
 				t.Fatal(err)
 			}
-			yes, no, document, times := "true", "false", `'\x7b7d'`, []string{"'2026-01-01T00:00:00Z'", "'2026-01-02T00:00:00Z'"}
+			yes, no, document, times := "true", "false", `'\x7b7d'`, []string{
+				"'2026-01-01T00:00:00Z'", "'2026-01-02T00:00:00Z'",
+			}
 			if kind == "sqlite" {
 				yes, no, document, times = "1", "0", "x'7b7d'", []string{"1767225600000000", "1767312000000000"}
 			}
 			version := func(name, version, status, at, latest string) string {
 				return "INSERT INTO versions (name, version, status, status_message, status_changed_at, published_at, updated_at, is_latest, document) VALUES ('" +
-					name + "', '" + version + "', '" + status + "', '', " + at + ", " + at + ", " + at + ", " + latest + ", " + document + ")"
+					name + "', '" + version + "', '" + status + "', '', " + at + ", " + at + ", " + at + ", " + latest +
+					", " + document + ")"
 			}
 			for _, statement := range []string{
 				"INSERT INTO servers (name) VALUES ('com.example/a'), ('com.example/b'), ('com.example/c')",
-				version("com.example/a", "1.0.0", "active", times[0], no), version("com.example/a", "2.0.0", "active", times[1], yes),
-				version("com.example/b", "1.0.0", "deleted", times[0], no), version("com.example/b", "2.0.0", "deprecated", times[1], yes),
+				version("com.example/a", "1.0.0", "active", times[0], no),
+				version("com.example/a", "2.0.0", "active", times[1], yes),
+				version("com.example/b", "1.0.0", "deleted", times[0], no),
+				version("com.example/b", "2.0.0", "deprecated", times[1], yes),
 				version("com.example/c", "1.0.0", "active", times[0], yes),
 				"INSERT INTO quarantine (name, version, reason, since, added_by) VALUES ('com.example/a', '2.0.0', 'one', " + times[1] +
 					", ''), ('com.example/b', '', 'all', " + times[1] + ", '')",
@@ -47,7 +52,8 @@ func TestMigrationHidesQuarantineAgain(t *testing.T) {
 			if _, err := db.Migrate(t.Context()); err != nil {
 				t.Fatal(err)
 			}
-			servers, held := registryrecords.NewServers(db.DB, registryrecords.Config{}), registryrecords.NewQuarantine(db.DB)
+			servers, held := registryrecords.NewServers(db.DB, registryrecords.Config{}),
+				registryrecords.NewQuarantine(db.DB)
 			for server, want := range map[string]struct{ latest, first, second, prior string }{
 				"com.example/a": {"1.0.0", "active ", "deleted one", "deprecated"},
 				"com.example/b": {"2.0.0", "deleted ", "deleted all", "deprecated"},
@@ -68,7 +74,8 @@ func TestMigrationHidesQuarantineAgain(t *testing.T) {
 					}
 					got, err := servers.Version(t.Context(), name, v, true)
 					if status != "" && (err != nil || string(got.Status)+" "+got.StatusMessage != status) {
-						t.Errorf("%s %s is %s %s, %v; want %s", server, text, got.Status, got.StatusMessage, err, status)
+						t.Errorf("%s %s is %s %s, %v; want %s", server, text, got.Status,
+							got.StatusMessage, err, status)
 					}
 				}
 				prior, err := held.PriorStatuses(t.Context(), name)

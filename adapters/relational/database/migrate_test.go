@@ -65,10 +65,12 @@ func insertServers(kind string) []string {
 	times := at + "," + at + "," + at + ", " + latest + ", " + document
 	return []string{
 		"INSERT INTO servers (name) SELECT 'com.abt/x-' || n.i FROM " + numbers,
-		"INSERT INTO versions " + columns + " SELECT 'com.abt/x-' || n.i, '1.0', 'active', '', " + times + " FROM " + numbers,
+		"INSERT INTO versions " + columns + " SELECT 'com.abt/x-' || n.i, '1.0', 'active', '', " + times +
+			" FROM " + numbers,
 		"INSERT INTO grants (holder, action, pattern) VALUES ('somebody', 'edit', '*')",
 		"INSERT INTO servers (name) VALUES ('com.example/old')",
-		"INSERT INTO versions " + columns + " VALUES ('com.example/old', '1.0 é', 'deprecated', 'use another', " + times + ")",
+		"INSERT INTO versions " + columns +
+			" VALUES ('com.example/old', '1.0 é', 'deprecated', 'use another', " + times + ")",
 		"INSERT INTO remote_owners (url, name) VALUES ('https://old.example/mcp', 'com.example/old')",
 		"INSERT INTO remotes (name, version, url, claim) VALUES ('com.example/old', '1.0 é', 'https://old.example/mcp', 'https://old.example/mcp')",
 	}
@@ -83,7 +85,8 @@ func requirePublished(t *testing.T, db *relationaltest.Database) {
 		t.Fatal(err)
 	}
 	got, err := servers.Latest(t.Context(), name, false)
-	if err != nil || got.Version.String() != "1.0 é" || got.Status != registry.StatusDeprecated || got.StatusMessage != "use another" ||
+	if err != nil || got.Version.String() != "1.0 é" || got.Status != registry.StatusDeprecated ||
+		got.StatusMessage != "use another" ||
 		!got.PublishedAt.Equal(epoch) || !got.UpdatedAt.Equal(epoch) || !got.Latest || string(got.Document) != "{}" {
 		t.Errorf("Latest of the old server = %+v, %v", got, err)
 	}
@@ -121,7 +124,8 @@ func migrateFrom(t *testing.T, db *relationaltest.Database, all []string, k int,
 	}
 	servers := registryrecords.NewServers(db.DB, registryrecords.Config{})
 	for search, want := range map[string]int{"abc": 0, "D": 1, "/o": 1, "ld": 1, "e/old": 1} {
-		if p, err := servers.List(t.Context(), registrystore.Query{Limit: 1, Search: search}); err != nil || len(p.Records) != min(k, want) {
+		if p, err := servers.List(t.Context(), registrystore.Query{Limit: 1, Search: search}); err != nil ||
+			len(p.Records) != min(k, want) {
 			t.Errorf("a search for %q finds %d (%v)", search, len(p.Records), err)
 		}
 	}
@@ -207,7 +211,8 @@ func lockSessions(ctx context.Context, db *relationaltest.Database) error {
 func awaitWaiting(t *testing.T, db *relationaltest.Database) {
 	t.Helper()
 	await.Until(t, "a migration that waits for a table", func() bool {
-		n, err := db.QueryInt(t.Context(), `SELECT count(*) FROM pg_locks WHERE NOT granted AND mode = 'AccessExclusiveLock'
+		n, err := db.QueryInt(t.Context(),
+			`SELECT count(*) FROM pg_locks WHERE NOT granted AND mode = 'AccessExclusiveLock'
 			AND database = (SELECT oid FROM pg_database WHERE datname = current_database())`)
 		if err != nil {
 			t.Fatal(err)
@@ -218,9 +223,15 @@ func awaitWaiting(t *testing.T, db *relationaltest.Database) {
 
 func TestOtherDatabasesAreRefused(t *testing.T) {
 	cases := map[string]struct{ change, message string }{
-		"newer":   {"INSERT INTO migrations SELECT '9999_later', sum, applied_at FROM migrations WHERE name = '0001_registry'", "newer version"},
+		"newer": {
+			"INSERT INTO migrations SELECT '9999_later', sum, applied_at FROM migrations WHERE name = '0001_registry'",
+			"newer version",
+		},
 		"changed": {"UPDATE migrations SET sum = 'x' WHERE name = '0002_auth'", "0002_auth of the database differs"},
-		"other":   {"UPDATE migrations SET name = '0000_first' WHERE name = '0001_registry'", "where this program has 0001_registry"},
+		"other": {
+			"UPDATE migrations SET name = '0000_first' WHERE name = '0001_registry'",
+			"where this program has 0001_registry",
+		},
 	}
 	for kind, open := range relationaltest.Databases(t) {
 		for name, c := range cases {
@@ -266,7 +277,9 @@ func TestStepsOfOlderVersions(t *testing.T) {
 
 var epoch = time.Date(2026, 1, 2, 3, 4, 5, 678901000, time.UTC)
 
-func publish(t *testing.T, db *relationaltest.Database, s *registryrecords.Servers, name string, url registry.RemoteURL) error {
+func publish(
+	t *testing.T, db *relationaltest.Database, s *registryrecords.Servers, name string, url registry.RemoteURL,
+) error {
 	t.Helper()
 	n, err := registry.ParseName(name)
 	if err != nil {
@@ -282,7 +295,10 @@ func publish(t *testing.T, db *relationaltest.Database, s *registryrecords.Serve
 			return err
 		}
 		return s.Save(ctx, []registrystore.Change{{
-			Release:  registry.Release{Name: n, Version: v, Status: registry.StatusActive, StatusChangedAt: now, PublishedAt: now, UpdatedAt: now, Latest: true},
+			Release: registry.Release{
+				Name: n, Version: v, Status: registry.StatusActive, StatusChangedAt: now, PublishedAt: now,
+				UpdatedAt: now, Latest: true,
+			},
 			Document: []byte("{}"), Remotes: []registry.RemoteURL{url},
 		}})
 	})

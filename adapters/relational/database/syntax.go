@@ -13,7 +13,8 @@ type Syntax struct {
 	CurrentTime  string                    // expression of the current time as an Instant
 	TimeArgument func(t time.Time) any     // converts a time to an argument of a query that Bun does not format
 	Placeholders func(query string) string // replaces the question marks of a query by the placeholders of the driver
-	RowLock      string                    // what follows FOR in a query that locks its rows; empty: the database has one writer at a time
+	// what follows FOR in a query that locks its rows; empty: the database has one writer at a time
+	RowLock string
 }
 
 // Migrations are the migrations of a database, and how it applies them.

@@ -110,9 +110,9 @@ func (d *DB) runOnce(ctx context.Context, do func(ctx context.Context) error) (u
 	return false, d.classifyEnd(ctx, err)
 }
 
-// Snapshot calls do with a context that carries a transaction of the read pool, which changes nothing
-// and whose statements all see one state of the database. It has the time limit of one call. It calls
-// do again if its connection breaks. If ctx carries a transaction, do joins it.
+// Snapshot calls do with a context that carries a transaction of the read pool, which changes
+// nothing and whose statements all see one state of the database. It has the time limit of one
+// call. It calls do again if its connection breaks. If ctx carries a transaction, do joins it.
 func (d *DB) Snapshot(ctx context.Context, do func(ctx context.Context) error) error {
 	if d.carriedTransaction(ctx) != nil {
 		return do(ctx)

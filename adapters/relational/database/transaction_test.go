@@ -33,7 +33,9 @@ func TestAFailedStatementIsNeverCommitted(t *testing.T) {
 			db := open(t)
 			grants, methods := registryrecords.NewGrants(db.DB), methodrecords.NewMethods(db.DB)
 			err := db.Atomically(t.Context(), func(ctx context.Context) error {
-				if err := grants.Add(ctx, registry.Grant{Holder: "a", Action: registry.ActionEdit, Pattern: anything(t)}); err != nil {
+				if err := grants.Add(ctx, registry.Grant{
+					Holder: "a", Action: registry.ActionEdit, Pattern: anything(t),
+				}); err != nil {
 					return err
 				}
 				taken := methods.Add(ctx, catalogue.Method{ID: catalogue.ListingID, Path: "/x"})
@@ -57,7 +59,8 @@ func TestAFailedStatementIsNeverCommitted(t *testing.T) {
 func TestConnectionsThatTheServerClosedAreReplaced(t *testing.T) {
 	address := postgrestest.NewEmpty(t)
 	db, operator := relationaltest.OpenPostgres(t, address), relationaltest.OpenPostgres(t, address)
-	err := db.Atomically(t.Context(), func(ctx context.Context) error { return db.Ping(ctx) }) // two connections at once
+	// two connections at once
+	err := db.Atomically(t.Context(), func(ctx context.Context) error { return db.Ping(ctx) })
 	if err != nil {
 		t.Fatal(err)
 	}

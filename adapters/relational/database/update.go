@@ -9,8 +9,8 @@ import (
 )
 
 // UpdateSchema applies the missing migrations and logs their names. If migrate is false
-// (MIGRATE_ON_START), it applies none, and returns an error if one is missing. It returns the
-// errors of Migrate.
+// (MIGRATE_ON_START), it applies no migration, and returns an error if one is missing. It returns
+// the errors of Migrate.
 func (d *DB) UpdateSchema(ctx context.Context, migrate bool, log *logrus.Entry) error {
 	if !migrate {
 		return d.checkSchema(ctx)

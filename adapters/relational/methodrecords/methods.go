@@ -101,7 +101,10 @@ func (s *Methods) insertMethods(ctx context.Context, tx bun.IDB, methods []catal
 		if err != nil {
 			return s.db.ClassifyError(err)
 		}
-		row := methodRow{ID: int(m.ID), Path: m.Path, ServiceID: int(m.ServiceID), ServiceName: m.ServiceName, Parameters: string(parameters)}
+		row := methodRow{
+			ID: int(m.ID), Path: m.Path, ServiceID: int(m.ServiceID), ServiceName: m.ServiceName,
+			Parameters: string(parameters),
+		}
 		if _, err := tx.NewInsert().Model(&row).Exec(ctx); err != nil {
 			err = s.db.ClassifyError(err)
 			if fault.Is(err, fault.Conflict) {

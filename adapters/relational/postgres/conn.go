@@ -37,8 +37,8 @@ type refusal struct {
 	err error
 }
 
-// refusalTime is how long no connection is requested after a refusal. Callers try more often, to get
-// a connection that another one gives back, and each request costs the server a process.
+// refusalTime is how long no connection is requested after a refusal. Callers try more often, to
+// get a connection that another one gives back, and each request costs the server a process.
 const refusalTime = 100 * time.Millisecond
 
 // Connect opens a connection, with its authentication, within DATABASE_DIAL_TIMEOUT. database/sql

@@ -25,7 +25,8 @@ import (
 // server ends it and releases its locks.
 const idleStatements = 3
 
-// maxIdle is how long an idle connection is kept, and connLifetime the age at which any is replaced.
+// maxIdle is how long an idle connection is kept, and connLifetime the age at which any is
+// replaced.
 const (
 	maxIdle      = 5 * time.Minute
 	connLifetime = 30 * time.Minute
@@ -108,11 +109,13 @@ func Open(ctx context.Context, c Config) (*database.DB, func(), error) {
 		if ctx.Err() != nil {
 			return nil, nil, ctx.Err()
 		}
-		return nil, nil, fault.Wrap(fault.Unavailable, "cannot reach the database at "+config.Addr+" (DATABASE_URL)", err)
+		return nil, nil,
+			fault.Wrap(fault.Unavailable, "cannot reach the database at "+config.Addr+" (DATABASE_URL)", err)
 	}
 	return database.New(db, db, database.Dialect{
 		Syntax: syntax, Migrations: migrationsOf(c, slow),
-		Classify: classifyError, Breaker: use.breaker, CallTimeout: c.Timeout, WriteProbe: writeProbe, Listen: listen(config),
+		Classify: classifyError, Breaker: use.breaker, CallTimeout: c.Timeout, WriteProbe: writeProbe,
+		Listen:    listen(config),
 		LongBegin: "SET LOCAL statement_timeout = " + strconv.FormatInt(c.StatementTimeout.Milliseconds(), 10),
 	}), cleanup, nil
 }

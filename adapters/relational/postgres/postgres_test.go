@@ -23,7 +23,8 @@ const secret = "s3cret"
 func config(address string) postgres.Config {
 	return postgres.Config{
 		URL: address, MaxConns: 4,
-		Timeout: 10 * time.Second, DialTimeout: time.Second, StatementTimeout: time.Second, MigrationTimeout: time.Minute,
+		Timeout: 10 * time.Second, DialTimeout: time.Second, StatementTimeout: time.Second,
+		MigrationTimeout: time.Minute,
 	}
 }
 
@@ -41,7 +42,8 @@ func TestBadAddresses(t *testing.T) {
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
 			_, _, err := postgres.Open(t.Context(), config(c.address))
-			if !fault.Is(err, fault.Invalid) || !strings.Contains(err.Error(), c.message) || !strings.Contains(err.Error(), "DATABASE_URL") {
+			if !fault.Is(err, fault.Invalid) || !strings.Contains(err.Error(), c.message) ||
+				!strings.Contains(err.Error(), "DATABASE_URL") {
 				t.Errorf("got %v, want an error with the text %q", err, c.message)
 			}
 			if err != nil && strings.Contains(err.Error(), secret) {
@@ -74,7 +76,8 @@ func TestAServerThatIsAway(t *testing.T) {
 	for name, host := range map[string]string{"refuses": closed, "is silent": silentServer(t)} {
 		t.Run(name, func(t *testing.T) {
 			_, _, err := postgres.Open(t.Context(), config("postgres://u:"+secret+"@"+host+"/db?sslmode=disable"))
-			if !fault.Is(err, fault.Unavailable) || !strings.Contains(err.Error(), host) || strings.Contains(err.Error(), secret) {
+			if !fault.Is(err, fault.Unavailable) || !strings.Contains(err.Error(), host) ||
+				strings.Contains(err.Error(), secret) {
 				t.Errorf("got %v, want an error with host and port", err)
 			}
 		})
@@ -106,7 +109,8 @@ func TestAServerThatRefuses(t *testing.T) {
 	for name, u := range map[string]url.URL{"the password": wrongPassword, "the database": wrongDatabase} {
 		t.Run(name, func(t *testing.T) {
 			_, _, err := postgres.Open(t.Context(), config(u.String()))
-			if !fault.Is(err, fault.Unavailable) || !strings.Contains(err.Error(), u.Host) || strings.Contains(err.Error(), secret) {
+			if !fault.Is(err, fault.Unavailable) || !strings.Contains(err.Error(), u.Host) ||
+				strings.Contains(err.Error(), secret) {
 				t.Errorf("got %v, want an error with host and port", err)
 			}
 		})
@@ -178,8 +182,8 @@ func TestConfigValidate(t *testing.T) {
 	}
 }
 
-// TestReadyOfReadOnlyDatabase checks that a database whose transactions are read-only by default, as
-// an administrator sets it for maintenance, is not ready.
+// TestReadyOfReadOnlyDatabase checks that a database whose transactions are read-only by default,
+// as an administrator sets it for maintenance, is not ready.
 func TestReadyOfReadOnlyDatabase(t *testing.T) {
 	address := postgrestest.NewEmpty(t)
 	for _, parameter := range []string{"off", "on"} {

@@ -29,16 +29,20 @@ func TestChanges(t *testing.T) {
 				changes, end := registryrecords.NewChanges(own.DB, servers)
 				t.Cleanup(end)
 				grants := 0
-				ownViews, otherViews := registryrecords.NewViews(own.DB, servers), registryrecords.NewViews(other.DB, others)
-				return registrystoretest.ChangesStores{Own: ours, Other: theirs, OwnViews: ownViews, OtherViews: otherViews, Changes: changes, Alter: func(ctx context.Context) error {
-					grants++
-					pattern, err := registry.ParsePattern("com.example/*")
-					if err != nil {
-						return err
-					}
-					holder := registry.Holder(time.Unix(int64(grants), 0).String())
-					return registryrecords.NewGrants(other.DB).Add(ctx, registry.Grant{Holder: holder, Action: registry.ActionPublish, Pattern: pattern})
-				}}
+				ownViews, otherViews := registryrecords.NewViews(own.DB, servers),
+					registryrecords.NewViews(other.DB, others)
+				return registrystoretest.ChangesStores{Own: ours, Other: theirs, OwnViews: ownViews,
+					OtherViews: otherViews, Changes: changes, Alter: func(ctx context.Context) error {
+						grants++
+						pattern, err := registry.ParsePattern("com.example/*")
+						if err != nil {
+							return err
+						}
+						holder := registry.Holder(time.Unix(int64(grants), 0).String())
+						return registryrecords.NewGrants(other.DB).Add(ctx, registry.Grant{
+							Holder: holder, Action: registry.ActionPublish, Pattern: pattern,
+						})
+					}}
 			})
 		})
 	}
@@ -82,8 +86,8 @@ func TestNotifications(t *testing.T) {
 	}
 }
 
-// TestLostChanges checks that a database that lost changes has another revision after as many others:
-// of versions, of removals and of views.
+// TestLostChanges checks that a database that lost changes has another revision after as many
+// others: of versions, of removals and of views.
 func TestLostChanges(t *testing.T) {
 	const version = `INSERT INTO versions (name, version, status, status_message, status_changed_at, published_at, updated_at, is_latest, document)
 		VALUES ('com.example/a', '%s', 'active', '', %s, %[2]s, %[2]s, false, %[3]s)`
@@ -96,7 +100,8 @@ func TestLostChanges(t *testing.T) {
 				now, document = "(SELECT 1767323045678901 + count(*) FROM versions)", "x'7b7d'"
 			}
 			publish := func(n string) string { return fmt.Sprintf(version, n, now, document) }
-			changes, end := registryrecords.NewChanges(db.DB, registryrecords.NewServers(db.DB, registryrecords.Config{}))
+			changes, end := registryrecords.NewChanges(db.DB,
+				registryrecords.NewServers(db.DB, registryrecords.Config{}))
 			t.Cleanup(end)
 			execute := func(statements ...string) {
 				t.Helper()
@@ -125,14 +130,16 @@ func TestLostChanges(t *testing.T) {
 			} {
 				execute(add("lost")...)
 				lost := read()
-				execute("DELETE FROM versions WHERE version = 'lost'", "DELETE FROM registry_views", "DELETE FROM registry_changes",
+				execute("DELETE FROM versions WHERE version = 'lost'", "DELETE FROM registry_views",
+					"DELETE FROM registry_changes",
 					"INSERT INTO registry_changes SELECT * FROM kept")
 				execute(add("other")...)
 				other := read()
 				if lost == other || lost.Removals != 0 && lost.Removals == other.Removals {
 					t.Errorf("the revision after as many other changes is the same: %+v, %+v", lost, other)
 				}
-				execute("DELETE FROM versions WHERE version = 'other'", "DELETE FROM registry_views", "DELETE FROM registry_changes",
+				execute("DELETE FROM versions WHERE version = 'other'", "DELETE FROM registry_views",
+					"DELETE FROM registry_changes",
 					"INSERT INTO registry_changes SELECT * FROM kept")
 			}
 		})

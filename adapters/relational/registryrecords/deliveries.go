@@ -52,10 +52,10 @@ func (s *Deliveries) Waiting(ctx context.Context, now time.Time) ([]event.Webhoo
 	return database.CollectAll(ctx, s.db, find, database.ScanText[event.WebhookID])
 }
 
-// Due implements registrystore.Deliveries. The condition on the servers reads one row of an index for
-// each delivery that it looks at. The bounds of the webhook and the order, which are longer than they need
-// be, leave one index that has the rows in order: otherwise SQLite would sort all that are pending, and
-// PostgreSQL might read all that were delivered before.
+// Due implements registrystore.Deliveries. The condition on the servers reads one row of an index
+// for each delivery that it looks at. The bounds of the webhook and the order, which are longer
+// than they need be, leave one index that has the rows in order: otherwise SQLite would sort all
+// that are pending, and PostgreSQL might read all that were delivered before.
 func (s *Deliveries) Due(ctx context.Context, w event.WebhookID, now time.Time, limit int) ([]event.Delivery, error) {
 	return database.CollectAll(ctx, s.db, database.Query{
 		Text: "SELECT " + deliveryColumns + `, body FROM webhook_deliveries AS d
@@ -71,7 +71,8 @@ func (s *Deliveries) Due(ctx context.Context, w event.WebhookID, now time.Time, 
 func scanDelivery(row *sql.Rows) (d event.Delivery, err error) {
 	var webhook, id, kind, name, version, state string
 	var since, next, ended database.Instant
-	err = row.Scan(&d.Sequence, &webhook, &id, &kind, &name, &version, &state, &since, &d.Attempts, &next, &ended, &d.Problem, &d.Body)
+	err = row.Scan(&d.Sequence, &webhook, &id, &kind, &name, &version, &state, &since, &d.Attempts, &next, &ended,
+		&d.Problem, &d.Body)
 	if err != nil {
 		return d, err
 	}
@@ -90,7 +91,8 @@ func scanDelivery(row *sql.Rows) (d event.Delivery, err error) {
 // Update implements registrystore.Deliveries.
 func (s *Deliveries) Update(ctx context.Context, d event.Delivery, at time.Time) error {
 	return s.db.InTransaction(ctx, func(ctx context.Context, tx bun.IDB) error {
-		n, err := s.db.ExecStatement(ctx, tx, `UPDATE webhook_deliveries SET state = ?, attempts = ?, next_at = ?, ended_at = ?, problem = ?
+		n, err := s.db.ExecStatement(ctx, tx,
+			`UPDATE webhook_deliveries SET state = ?, attempts = ?, next_at = ?, ended_at = ?, problem = ?
 			WHERE sequence = ? AND webhook = ? AND state = 'pending' AND since = ?`,
 			string(d.State), d.Attempts, database.NewInstant(d.NextAt), database.NewInstant(d.EndedAt), d.Problem,
 			d.Sequence, string(d.Webhook), database.NewInstant(d.Since))
@@ -98,7 +100,8 @@ func (s *Deliveries) Update(ctx context.Context, d event.Delivery, at time.Time)
 			return err
 		}
 		if d.State == event.Delivered {
-			_, err = s.db.ExecStatement(ctx, tx, "UPDATE webhooks SET succeeded_at = ? WHERE id = ?", database.NewInstant(at), string(d.Webhook))
+			_, err = s.db.ExecStatement(ctx, tx, "UPDATE webhooks SET succeeded_at = ? WHERE id = ?",
+				database.NewInstant(at), string(d.Webhook))
 		} else {
 			_, err = s.db.ExecStatement(ctx, tx, "UPDATE webhooks SET failed_at = ?, problem = ? WHERE id = ?",
 				database.NewInstant(at), d.Problem, string(d.Webhook))
@@ -109,7 +112,9 @@ func (s *Deliveries) Update(ctx context.Context, d event.Delivery, at time.Time)
 
 // Redeliver implements registrystore.Deliveries.
 func (s *Deliveries) Redeliver(ctx context.Context, w event.WebhookID, of event.ID, now time.Time) (int, error) {
-	which, args := "state = 'dead' AND state <> 'pending'", []any{database.NewInstant(now), database.NewInstant(now), string(w)}
+	which, args := "state = 'dead' AND state <> 'pending'", []any{
+		database.NewInstant(now), database.NewInstant(now), string(w),
+	}
 	if of != "" {
 		which = "event = ?"
 		args = append(args, string(of))
@@ -119,8 +124,8 @@ func (s *Deliveries) Redeliver(ctx context.Context, w event.WebhookID, of event.
 	return int(n), err
 }
 
-// RemoveEnded implements registrystore.Deliveries. With dead deliveries, it also removes those whose
-// webhook was removed while they were added.
+// RemoveEnded implements registrystore.Deliveries. With dead deliveries, it also removes those
+// whose webhook was removed while they were added.
 func (s *Deliveries) RemoveEnded(ctx context.Context, state event.State, before time.Time, keep int) (int, error) {
 	webhooks, err := NewWebhooks(s.db).List(ctx)
 	if err != nil {
@@ -133,7 +138,8 @@ func (s *Deliveries) RemoveEnded(ctx context.Context, state event.State, before 
 		return err
 	}
 	for _, w := range webhooks {
-		if err := remove("webhook = ? AND state = ? AND state <> 'pending' AND ended_at < ?", string(w.ID), string(state), database.NewInstant(before)); err != nil {
+		if err := remove("webhook = ? AND state = ? AND state <> 'pending' AND ended_at < ?", string(w.ID),
+			string(state), database.NewInstant(before)); err != nil {
 			return removed, err
 		}
 		err := remove(`sequence IN (SELECT sequence FROM webhook_deliveries WHERE webhook = ? AND state = ? AND state <> 'pending'
@@ -148,6 +154,6 @@ func (s *Deliveries) RemoveEnded(ctx context.Context, state event.State, before 
 	return removed, remove("state = 'pending' AND NOT EXISTS (SELECT 1 FROM webhooks AS w WHERE w.id = webhook)")
 }
 
-// maxRemoved is the greatest number of deliveries that RemoveEnded removes at once because there are
-// too many of a webhook.
+// maxRemoved is the greatest number of deliveries that RemoveEnded removes at once because there
+// are too many of a webhook.
 const maxRemoved = 1_000_000

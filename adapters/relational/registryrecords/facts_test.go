@@ -14,8 +14,10 @@ func TestFacts(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got.Name.String() != "com.example/a" || got.Version.String() != "1.0 é9" || got.Status != registry.StatusDeprecated || !got.Latest ||
-		got.StatusMessage != "gone 1 2 3" || !got.StatusChangedAt.Equal(at(-1)) || !got.PublishedAt.Equal(at(2)) || !got.UpdatedAt.Equal(at(300000000000000003)) {
+	if got.Name.String() != "com.example/a" || got.Version.String() != "1.0 é9" ||
+		got.Status != registry.StatusDeprecated || !got.Latest ||
+		got.StatusMessage != "gone 1 2 3" || !got.StatusChangedAt.Equal(at(-1)) || !got.PublishedAt.Equal(at(2)) ||
+		!got.UpdatedAt.Equal(at(300000000000000003)) {
 		t.Errorf("got %+v", got)
 	}
 	for defect, text := range map[string]string{

@@ -33,23 +33,26 @@ func (s *Grants) Remove(ctx context.Context, g registry.Grant) error {
 
 // Of implements registrystore.Grants.
 func (s *Grants) Of(ctx context.Context, holder registry.Holder) ([]registry.Grant, error) {
-	return s.queryGrants(ctx, "SELECT holder, action, pattern FROM grants WHERE holder = ? ORDER BY action, pattern", string(holder))
+	return s.queryGrants(ctx, "SELECT holder, action, pattern FROM grants WHERE holder = ? ORDER BY action, pattern",
+		string(holder))
 }
 
 // List implements registrystore.Grants.
 func (s *Grants) List(ctx context.Context, after registry.Grant, limit int) ([]registry.Grant, error) {
 	return s.queryGrants(ctx, `SELECT holder, action, pattern FROM grants WHERE (holder, action, pattern) > (?, ?, ?)
-		ORDER BY holder, action, pattern LIMIT ?`, string(after.Holder), string(after.Action), after.Pattern.String(), limit)
+		ORDER BY holder, action, pattern LIMIT ?`, string(after.Holder), string(after.Action),
+		after.Pattern.String(), limit)
 }
 
 func (s *Grants) queryGrants(ctx context.Context, text string, args ...any) ([]registry.Grant, error) {
-	return database.CollectAll(ctx, s.db, database.Query{Text: text, Args: args}, func(row *sql.Rows) (registry.Grant, error) {
-		var holder, action, pattern string
-		if err := row.Scan(&holder, &action, &pattern); err != nil {
-			return registry.Grant{}, err
-		}
-		return grantOf(holder, action, pattern)
-	})
+	return database.CollectAll(ctx, s.db, database.Query{Text: text, Args: args},
+		func(row *sql.Rows) (registry.Grant, error) {
+			var holder, action, pattern string
+			if err := row.Scan(&holder, &action, &pattern); err != nil {
+				return registry.Grant{}, err
+			}
+			return grantOf(holder, action, pattern)
+		})
 }
 
 func grantOf(holder, action, pattern string) (registry.Grant, error) {

@@ -49,8 +49,10 @@ var historyStart = time.Date(2026, time.January, 1, 0, 0, 0, 0, time.UTC)
 type crowdedRead struct {
 	read  func(ctx context.Context, s *registryrecords.Servers) (int, error) // returns how many records it found
 	least int                                                                // records that it must find
-	most  int                                                                // rows that PostgreSQL may read in vain or without an index
-	index string                                                             // the index with which SQLite must find the rows
+	// rows that PostgreSQL may read in vain or without an index
+	most int
+	// the index with which SQLite must find the rows
+	index string
 }
 
 func crowdedReads(t *testing.T) map[string]crowdedRead {
@@ -73,36 +75,63 @@ func crowdedReads(t *testing.T) map[string]crowdedRead {
 	since := func(i int) time.Time { return historyStart.Add(time.Duration(i) * time.Second) }
 	const near = 128 + 1
 	return map[string]crowdedRead{
-		"list":              {list(registrystore.Query{}), 30, 0, "versions_living "},
-		"next page":         {list(registrystore.Query{AfterName: "com.example.o5", AfterVersion: "1"}), 30, 0, "versions_living "},
-		"list with deleted": {list(registrystore.Query{Deleted: true}), 30, 0, "versions_1|sqlite_autoindex_versions_1 "},
-		"latest":            {list(registrystore.Query{LatestOnly: true}), 30, 0, "versions_living_latest "},
-		"latest, next page": {list(registrystore.Query{LatestOnly: true, AfterName: "com.example.o5", AfterVersion: "1"}), 30, 0, "versions_living_latest "},
-		"one version":       {list(registrystore.Query{Version: one}), 30, 0, "versions_living_by_version "},
+		"list": {list(registrystore.Query{}), 30, 0, "versions_living "},
+		"next page": {
+			list(registrystore.Query{AfterName: "com.example.o5", AfterVersion: "1"}), 30, 0, "versions_living ",
+		},
+		"list with deleted": {
+			list(registrystore.Query{Deleted: true}), 30, 0, "versions_1|sqlite_autoindex_versions_1 ",
+		},
+		"latest": {list(registrystore.Query{LatestOnly: true}), 30, 0, "versions_living_latest "},
+		"latest, next page": {
+			list(registrystore.Query{LatestOnly: true, AfterName: "com.example.o5", AfterVersion: "1"}), 30, 0,
+			"versions_living_latest ",
+		},
+		"one version": {list(registrystore.Query{Version: one}), 30, 0, "versions_living_by_version "},
 
-		"search of 1, common":    {list(registrystore.Query{Search: "e"}), 30, near, "versions_living "},
-		"search of 1, rare":      {list(registrystore.Query{Search: "Q"}), 30, 2 * near, `versions_living \(name=`},
-		"search of 2, rare":      {list(registrystore.Query{Search: "zz"}), 20, 2 * near, `versions_living \(name=`},
-		"search of 3, common":    {list(registrystore.Query{Search: "ver"}), 30, near, "versions_living "},
-		"search of 3, rare":      {list(registrystore.Query{Search: "uzz"}), 20, 2 * near, `versions_living \(name=`},
-		"search of 5, rare":      {list(registrystore.Query{Search: "Fuzz-"}), 20, 2 * near, `versions_living \(name=`},
-		"search without a match": {list(registrystore.Query{Search: "jj"}), 0, 2 * near, "servers USING INTEGER PRIMARY KEY"},
-		"search, latest":         {list(registrystore.Query{Search: "zz", LatestOnly: true}), 20, 2 * near, `versions_one_latest \(name=`},
-		"search, one version":    {list(registrystore.Query{Search: "zz", Version: one}), 20, 2 * near, `versions_living_by_version \(version=\? AND name=`},
-		"search, many deleted":   {list(registrystore.Query{Search: manyDeleted}), 3, 2 * near, "versions_living "},
-		"search, many, latest":   {list(registrystore.Query{Search: manyDeleted, LatestOnly: true}), 1, 2 * near, "versions_one_latest "},
-		"search with deleted":    {list(registrystore.Query{Search: "zz", Deleted: true}), 20, 2 * near, `sqlite_autoindex_versions_1 \(name=`},
+		"search of 1, common": {list(registrystore.Query{Search: "e"}), 30, near, "versions_living "},
+		"search of 1, rare":   {list(registrystore.Query{Search: "Q"}), 30, 2 * near, `versions_living \(name=`},
+		"search of 2, rare":   {list(registrystore.Query{Search: "zz"}), 20, 2 * near, `versions_living \(name=`},
+		"search of 3, common": {list(registrystore.Query{Search: "ver"}), 30, near, "versions_living "},
+		"search of 3, rare":   {list(registrystore.Query{Search: "uzz"}), 20, 2 * near, `versions_living \(name=`},
+		"search of 5, rare":   {list(registrystore.Query{Search: "Fuzz-"}), 20, 2 * near, `versions_living \(name=`},
+		"search without a match": {
+			list(registrystore.Query{Search: "jj"}), 0, 2 * near, "servers USING INTEGER PRIMARY KEY",
+		},
+		"search, latest": {
+			list(registrystore.Query{Search: "zz", LatestOnly: true}), 20, 2 * near, `versions_one_latest \(name=`,
+		},
+		"search, one version": {
+			list(registrystore.Query{Search: "zz", Version: one}), 20, 2 * near,
+			`versions_living_by_version \(version=\? AND name=`,
+		},
+		"search, many deleted": {list(registrystore.Query{Search: manyDeleted}), 3, 2 * near, "versions_living "},
+		"search, many, latest": {
+			list(registrystore.Query{Search: manyDeleted, LatestOnly: true}), 1, 2 * near, "versions_one_latest ",
+		},
+		"search with deleted": {
+			list(registrystore.Query{Search: "zz", Deleted: true}), 20, 2 * near, `sqlite_autoindex_versions_1 \(name=`,
+		},
 		"search in a server": {
-			list(registrystore.Query{Search: manyDeleted, Deleted: true, AfterName: manyDeleted, AfterVersion: "1"}), 30, near, "sqlite_autoindex_versions_1 ",
+			list(registrystore.Query{Search: manyDeleted, Deleted: true, AfterName: manyDeleted, AfterVersion: "1"}),
+			30, near, "sqlite_autoindex_versions_1 ",
 		},
 		"search in a server without a match": {
 			list(registrystore.Query{Search: "server", Deleted: true, AfterName: manyDeleted, AfterVersion: "1"}), 0,
 			near + 2*(crowdActive+crowdDeleted), // the index has the names before the page too
 			"servers USING INTEGER PRIMARY KEY",
 		},
-		"search of late names":     {list(registrystore.Query{Search: "org."}), 0, near + registryrecords.FarRows + 1, "versions_living "},
-		"updates, few":             {list(registrystore.Query{UpdatedSince: since(crowdActive - 10), Deleted: true}), 9, near, "versions_by_update "},
-		"updates of late names":    {list(registrystore.Query{UpdatedSince: since(crowdDeleted), Deleted: true}), 0, near + registryrecords.FarRows + registryrecords.FewRows + 2, "sqlite_autoindex_versions_1 "},
+		"search of late names": {
+			list(registrystore.Query{Search: "org."}), 0, near + registryrecords.FarRows + 1, "versions_living ",
+		},
+		"updates, few": {
+			list(registrystore.Query{UpdatedSince: since(crowdActive - 10), Deleted: true}), 9, near,
+			"versions_by_update ",
+		},
+		"updates of late names": {
+			list(registrystore.Query{UpdatedSince: since(crowdDeleted), Deleted: true}), 0,
+			near + registryrecords.FarRows + registryrecords.FewRows + 2, "sqlite_autoindex_versions_1 ",
+		},
 		"versions":                 {countVersions(name), 3, 0, "versions_living_by_publication "},
 		"versions, outline":        {countOutline(name), 3, 0, "versions_living_by_publication "},
 		"latest version of server": {findLatest(name), 1, 0, "versions_one_latest "},
@@ -188,10 +217,13 @@ func requireIndex(t *testing.T, db *relationaltest.Database, read func(ctx conte
 
 // wastedRows matches the number of rows that a step read and did not return, or read without an
 // index. A limit may end a scan of a table early.
-var wastedRows = regexp.MustCompile(`(?:Rows Removed by (?:Filter|Index Recheck|Join Filter): |Seq Scan on .*actual rows=)(\d+)`)
+var wastedRows = regexp.MustCompile(
+	`(?:Rows Removed by (?:Filter|Index Recheck|Join Filter): |Seq Scan on .*actual rows=)(\d+)`)
 
 // requireNoMoreRows checks that PostgreSQL wastes at most this many rows.
-func requireNoMoreRows(t *testing.T, db *relationaltest.Database, read func(ctx context.Context) error, generic bool, most int) {
+func requireNoMoreRows(
+	t *testing.T, db *relationaltest.Database, read func(ctx context.Context) error, generic bool, most int,
+) {
 	t.Helper()
 	plans, err := db.Executions(t.Context(), generic, read)
 	if err != nil {
@@ -243,7 +275,9 @@ func TestPagesOfACrowdedRegistryAddUp(t *testing.T) {
 				q := registrystore.Query{Deleted: true, UpdatedSince: historyStart.Add(time.Duration(i) * time.Second)}
 				got, short := readAllPages(t, servers, q)
 				early += short
-				requireSame(t, q, got, withDeleted, func(r registry.Record) bool { return r.UpdatedAt.After(q.UpdatedSince) })
+				requireSame(t, q, got, withDeleted, func(r registry.Record) bool {
+					return r.UpdatedAt.After(q.UpdatedSince)
+				})
 			}
 		})
 	}
@@ -253,7 +287,9 @@ func TestPagesOfACrowdedRegistryAddUp(t *testing.T) {
 }
 
 // readAllPages returns the records of all pages, and how many pages ended early.
-func readAllPages(t *testing.T, servers *registryrecords.Servers, q registrystore.Query) (all []registry.Record, early int) {
+func readAllPages(
+	t *testing.T, servers *registryrecords.Servers, q registrystore.Query,
+) (all []registry.Record, early int) {
 	t.Helper()
 	for q.Limit = 1000; ; {
 		p, err := servers.List(t.Context(), q)

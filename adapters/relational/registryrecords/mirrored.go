@@ -34,7 +34,9 @@ func NewMirroredVersions(db *database.DB, s *Servers) *MirroredVersions {
 const mirroredColumns = "name, version, hash, status, message, published_at, status_changed_at, review"
 
 // Page implements registrystore.MirroredVersions.
-func (s *MirroredVersions) Page(ctx context.Context, of mirror.Name, after string, limit int) ([]mirror.Tracked, error) {
+func (s *MirroredVersions) Page(
+	ctx context.Context, of mirror.Name, after string, limit int,
+) ([]mirror.Tracked, error) {
 	return database.CollectAll(ctx, s.db, database.Query{
 		Text: "SELECT " + mirroredColumns + ` FROM mirrored_versions WHERE mirror = ? AND name > ? AND name <= (
 				SELECT max(name) FROM (
@@ -45,7 +47,9 @@ func (s *MirroredVersions) Page(ctx context.Context, of mirror.Name, after strin
 }
 
 // OfServers implements registrystore.MirroredVersions.
-func (s *MirroredVersions) OfServers(ctx context.Context, of mirror.Name, names []registry.Name) ([]mirror.Tracked, error) {
+func (s *MirroredVersions) OfServers(
+	ctx context.Context, of mirror.Name, names []registry.Name,
+) ([]mirror.Tracked, error) {
 	if len(names) == 0 {
 		return nil, ctx.Err()
 	}
@@ -54,7 +58,8 @@ func (s *MirroredVersions) OfServers(ctx context.Context, of mirror.Name, names 
 		args = append(args, n.String())
 	}
 	return database.CollectAll(ctx, s.db, database.Query{
-		Text: "SELECT " + mirroredColumns + " FROM mirrored_versions WHERE mirror = ? AND name IN (?" + strings.Repeat(", ?", len(names)-1) +
+		Text: "SELECT " + mirroredColumns + " FROM mirrored_versions WHERE mirror = ? AND name IN (?" +
+			strings.Repeat(", ?", len(names)-1) +
 			") ORDER BY name, version",
 		Args: args, Fixed: len(names) == 1,
 	}, scanTracked)
@@ -90,11 +95,13 @@ func (s *MirroredVersions) Put(ctx context.Context, of mirror.Name, list []mirro
 		for part := range slices.Chunk(list, putAtOnce) {
 			var args []any
 			for _, t := range part {
-				args = append(args, string(of), t.Name.String(), t.Version.String(), t.Hash[:], string(t.Status), t.Message,
+				args = append(args, string(of), t.Name.String(), t.Version.String(), t.Hash[:],
+					string(t.Status), t.Message,
 					database.NewInstant(t.PublishedAt), database.NewInstant(t.StatusChangedAt), string(t.Review))
 			}
-			_, err := s.db.ExecStatement(ctx, tx, "INSERT INTO mirrored_versions (mirror, "+mirroredColumns+") "+rowsOf(len(part), 9)+
-				` ON CONFLICT (mirror, name, version) DO UPDATE SET hash = excluded.hash, status = excluded.status, message = excluded.message,
+			_, err := s.db.ExecStatement(ctx, tx,
+				"INSERT INTO mirrored_versions (mirror, "+mirroredColumns+") "+rowsOf(len(part), 9)+
+					` ON CONFLICT (mirror, name, version) DO UPDATE SET hash = excluded.hash, status = excluded.status, message = excluded.message,
 				published_at = excluded.published_at, status_changed_at = excluded.status_changed_at, review = excluded.review`, args...)
 			if err != nil {
 				return err
@@ -117,24 +124,29 @@ func (s *MirroredVersions) Adopt(ctx context.Context, names []registry.Name) err
 		return errNoTransaction
 	}
 	s.db.AfterCommit(ctx, func() { s.changes.hint.Add(1) })
-	_, err := s.db.ExecStatement(ctx, tx, "UPDATE versions SET origin = NULL WHERE name IN (?) AND origin IS NOT NULL", bun.List(textsOf(names)))
+	_, err := s.db.ExecStatement(ctx, tx, "UPDATE versions SET origin = NULL WHERE name IN (?) AND origin IS NOT NULL",
+		bun.List(textsOf(names)))
 	return err
 }
 
 // End implements registrystore.MirroredVersions.
-func (s *MirroredVersions) End(ctx context.Context, of mirror.Name, name registry.Name, dropped []registry.Version) error {
+func (s *MirroredVersions) End(
+	ctx context.Context, of mirror.Name, name registry.Name, dropped []registry.Version,
+) error {
 	tx, ok := s.db.Transaction(ctx)
 	if !ok {
 		return errNoTransaction
 	}
 	for part := range slices.Chunk(dropped, putAtOnce) {
 		for _, table := range []string{"remotes", "versions"} {
-			if _, err := s.db.ExecStatement(ctx, tx, "DELETE FROM "+table+" WHERE name = ? AND version IN (?)", name.String(), bun.List(textsOf(part))); err != nil {
+			if _, err := s.db.ExecStatement(ctx, tx, "DELETE FROM "+table+" WHERE name = ? AND version IN (?)",
+				name.String(), bun.List(textsOf(part))); err != nil {
 				return err
 			}
 		}
 	}
-	if _, err := s.db.ExecStatement(ctx, tx, "DELETE FROM mirrored_versions WHERE mirror = ? AND name = ?", string(of), name.String()); err != nil {
+	if _, err := s.db.ExecStatement(ctx, tx, "DELETE FROM mirrored_versions WHERE mirror = ? AND name = ?", string(of),
+		name.String()); err != nil {
 		return err
 	}
 	return s.Adopt(ctx, []registry.Name{name})
@@ -153,7 +165,8 @@ func (s *MirroredVersions) Purge(ctx context.Context, names []registry.Name) err
 		s.changes.hint.Add(1)
 	})
 	for _, table := range []string{"remotes", "remote_owners", "responsible", "versions"} {
-		if _, err := s.db.ExecStatement(ctx, tx, "DELETE FROM "+table+" WHERE name IN (?)", bun.List(texts)); err != nil {
+		if _, err := s.db.ExecStatement(ctx, tx, "DELETE FROM "+table+" WHERE name IN (?)",
+			bun.List(texts)); err != nil {
 			return err
 		}
 	}

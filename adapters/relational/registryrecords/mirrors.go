@@ -46,15 +46,18 @@ type mirrorRow struct {
 
 func newMirrorRow(m mirror.Mirror) *mirrorRow {
 	row := &mirrorRow{
-		Name: m.Name, URL: m.URL.Address(), Include: joinPatterns(m.Selection.Include), Exclude: joinPatterns(m.Selection.Exclude),
-		ReadInterval: int64(m.Interval / time.Second), Review: m.Review, Lenient: m.Lenient, CreatedAt: database.NewInstant(m.CreatedAt),
+		Name: m.Name, URL: m.URL.Address(), Include: joinPatterns(m.Selection.Include),
+		Exclude:      joinPatterns(m.Selection.Exclude),
+		ReadInterval: int64(m.Interval / time.Second), Review: m.Review, Lenient: m.Lenient,
+		CreatedAt: database.NewInstant(m.CreatedAt),
 	}
 	row.setState(m.State)
 	return row
 }
 
 func (r *mirrorRow) setState(s mirror.State) {
-	r.NextAt, r.LastSuccess, r.LastFull = database.NewInstant(s.NextAt), database.NewInstant(s.LastSuccess), database.NewInstant(s.LastFull)
+	r.NextAt, r.LastSuccess, r.LastFull = database.NewInstant(s.NextAt), database.NewInstant(s.LastSuccess),
+		database.NewInstant(s.LastFull)
 	r.FailingSince, r.Failures, r.Reason = database.NewInstant(s.FailingSince), s.Failures, s.Reason
 	r.Servers, r.Refused = s.Servers, s.Refused.String()
 }
@@ -100,7 +103,8 @@ func (s *Mirrors) Remove(ctx context.Context, name mirror.Name) error {
 // List implements registrystore.Mirrors.
 func (s *Mirrors) List(ctx context.Context) ([]mirror.Mirror, error) {
 	find := database.Query{Text: `SELECT name, url, include, exclude, read_interval, review, lenient, created_at,
-		next_at, last_success, last_full, failing_since, failures, reason, servers, refused FROM mirrors ORDER BY name`, Fixed: true}
+		next_at, last_success, last_full, failing_since, failures, reason, servers, refused FROM mirrors ORDER BY name`,
+		Fixed: true}
 	return database.CollectAll(ctx, s.db, find, func(row *sql.Rows) (mirror.Mirror, error) {
 		var r mirrorRow
 		err := row.Scan(&r.Name, &r.URL, &r.Include, &r.Exclude, &r.ReadInterval, &r.Review, &r.Lenient, &r.CreatedAt,
@@ -120,7 +124,8 @@ func (s *Mirrors) SaveState(ctx context.Context, name mirror.Name, holder string
 		n, err := s.db.AffectedRows(tx.NewUpdate().Model(row).
 			Column("next_at", "last_success", "last_full", "failing_since", "failures", "reason", "servers", "refused").
 			Where("name = ? AND lease_holder = ?", string(name), holder).Exec(ctx))
-		return changedOr(n, err, fault.New(fault.Conflict, "the mirror does not exist any more, or another one reads for it"))
+		return changedOr(n, err,
+			fault.New(fault.Conflict, "the mirror does not exist any more, or another one reads for it"))
 	})
 }
 
@@ -149,7 +154,9 @@ func (s *Mirrors) Lease(ctx context.Context, name mirror.Name, l registrystore.L
 
 // Release implements registrystore.Mirrors.
 func (s *Mirrors) Release(ctx context.Context, name mirror.Name, holder string) error {
-	_, err := s.db.Exec(ctx, "UPDATE mirrors SET lease_holder = '', lease_until = NULL WHERE name = ? AND lease_holder = ?", string(name), holder)
+	_, err := s.db.Exec(ctx,
+		"UPDATE mirrors SET lease_holder = '', lease_until = NULL WHERE name = ? AND lease_holder = ?",
+		string(name), holder)
 	return err
 }
 

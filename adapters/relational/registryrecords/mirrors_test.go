@@ -15,8 +15,9 @@ func TestMirrors(t *testing.T) {
 				db := open(t)
 				servers := registryrecords.NewServers(db.DB, registryrecords.Config{RemoteURLUnique: true})
 				return registrystoretest.MirrorStores{
-					Mirrors: registryrecords.NewMirrors(db.DB), Rereader: registryrecords.NewMirrors(db.DB), Mirrored: registryrecords.NewMirroredVersions(db.DB, servers),
-					Reader: servers, Writer: servers, Runner: db.DB,
+					Mirrors: registryrecords.NewMirrors(db.DB), Rereader: registryrecords.NewMirrors(db.DB),
+					Mirrored: registryrecords.NewMirroredVersions(db.DB, servers),
+					Reader:   servers, Writer: servers, Runner: db.DB,
 				}
 			})
 		})

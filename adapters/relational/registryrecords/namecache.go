@@ -26,7 +26,9 @@ func newNameCache() nameCache {
 // pageFromMemory returns the page of the versions of the first names that contain the text, which
 // it finds in memory (docs/adr/0015-what-makes-reads-fast.md). It returns false if these
 // names, at most limit of them, do not fill the page and there are more.
-func (s *Servers) pageFromMemory(ctx context.Context, q registrystore.Query, limit int) (registrystore.Page, bool, error) {
+func (s *Servers) pageFromMemory(
+	ctx context.Context, q registrystore.Query, limit int,
+) (registrystore.Page, bool, error) {
 	index, err := s.currentNames(ctx)
 	if err != nil {
 		return registrystore.Page{}, false, err

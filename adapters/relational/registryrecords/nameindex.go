@@ -13,8 +13,8 @@ import (
 // nameIndex finds the names of servers that contain a text, in order. It is in memory, and it never
 // changes: with returns another index. The zero value has no names.
 //
-// Its blocks have consecutive names. A search looks only at blocks whose names have all parts of the
-// text, and stops at the end of the page. So it takes about as long for a text that most names
+// Its blocks have consecutive names. A search looks only at blocks whose names have all parts of
+// the text, and stops at the end of the page. So it takes about as long for a text that most names
 // contain as for one that few contain.
 type nameIndex struct {
 	groups []*nameGroup
@@ -44,7 +44,8 @@ type nameBlock struct{ names, lower string }
 // endOfName is after each name of a block. No name contains it.
 const endOfName = "\n"
 
-// with returns an index that has more names, in any order. last is the greatest id of their servers.
+// with returns an index that has more names, in any order. last is the greatest id of their
+// servers.
 func (x *nameIndex) with(names []string, last int64) *nameIndex {
 	slices.Sort(names)
 	if len(x.groups) == 0 {
@@ -208,7 +209,8 @@ func (b nameBlock) find(found []string, text string, within registry.NameRange, 
 	return found
 }
 
-// lowerASCII returns the text with its ASCII letters in lower case. The number of bytes is the same.
+// lowerASCII returns the text with its ASCII letters in lower case. The number of bytes is the
+// same.
 func lowerASCII(text string) string {
 	lower := []byte(text)
 	for i, c := range lower {

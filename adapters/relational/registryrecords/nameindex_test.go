@@ -20,7 +20,8 @@ func TestNameIndexFindsWhatAScanFinds(t *testing.T) {
 		index, all := new(nameIndex), map[string]bool{}
 		for step := range rapid.IntRange(1, 4).Draw(t, "steps") {
 			var added []string
-			for _, name := range rapid.SliceOfNDistinct(anyName, 0, 3*maxBlockNames, rapid.ID[string]).Draw(t, "names") {
+			for _, name := range rapid.SliceOfNDistinct(anyName, 0, 3*maxBlockNames, rapid.ID[string]).
+				Draw(t, "names") {
 				if !all[name] {
 					all[name], added = true, append(added, name)
 				}
@@ -28,7 +29,10 @@ func TestNameIndexFindsWhatAScanFinds(t *testing.T) {
 			index = index.with(added, int64(step))
 		}
 		text := rapid.StringMatching(`[abAB./_-]{1,5}`).Draw(t, "text")
-		within := registry.NameRange{From: rapid.OneOf(rapid.Just(""), anyName).Draw(t, "from"), Below: rapid.OneOf(rapid.Just("~"), anyName).Draw(t, "below")}
+		within := registry.NameRange{
+			From:  rapid.OneOf(rapid.Just(""), anyName).Draw(t, "from"),
+			Below: rapid.OneOf(rapid.Just("~"), anyName).Draw(t, "below"),
+		}
 		limit := rapid.IntRange(1, 2*maxBlockNames).Draw(t, "limit")
 		var want []string
 		for name := range all {
@@ -44,8 +48,8 @@ func TestNameIndexFindsWhatAScanFinds(t *testing.T) {
 	})
 }
 
-// TestNameIndexKeepsBlocksSmall checks that an index does not change when names are added to another,
-// and that a search of a rare name looks at few blocks.
+// TestNameIndexKeepsBlocksSmall checks that an index does not change when names are added to
+// another, and that a search of a rare name looks at few blocks.
 func TestNameIndexKeepsBlocksSmall(t *testing.T) {
 	index := new(nameIndex)
 	const servers = 20_000

@@ -12,7 +12,8 @@ import (
 // Outline implements registrystore.ServerReader. The databases return the size of a document
 // without reading it.
 func (s *Servers) Outline(ctx context.Context, name registry.Name, deleted bool) ([]registry.Edition, error) {
-	text := "SELECT " + factsOfVersion + ", " + s.sql.documentSize + " FROM versions AS v WHERE " + visibleOnly("v.name = ?", deleted) + newestFirst
+	text := "SELECT " + factsOfVersion + ", " + s.sql.documentSize + " FROM versions AS v WHERE " +
+		visibleOnly("v.name = ?", deleted) + newestFirst
 	find := database.Query{Text: text, Args: []any{name.String()}, Fixed: true}
 	return database.CollectAll(ctx, s.db, find, func(row *sql.Rows) (e registry.Edition, err error) {
 		var facts string
@@ -34,7 +35,8 @@ func (s *Servers) Undeprecated(ctx context.Context, names []registry.Name) ([]re
 		args[i] = n.String()
 	}
 	text := "SELECT " + factsOfVersion + " FROM versions AS v WHERE " + notDeprecated + ` AND v.name IN (
-		SELECT l.name FROM versions AS l WHERE l.is_latest AND l.status = 'deprecated' AND l.name IN (?` + strings.Repeat(", ?", len(names)-1) + "))"
+		SELECT l.name FROM versions AS l WHERE l.is_latest AND l.status = 'deprecated' AND l.name IN (?` +
+		strings.Repeat(", ?", len(names)-1) + "))"
 	return database.CollectAll(ctx, s.db, database.Query{Text: text, Args: args, Fixed: len(names) == 1}, scanRelease)
 }
 

@@ -22,7 +22,8 @@ func selectPacked(q database.Query, limit pageLimit) database.Query {
 	q.Text = "SELECT string_agg(CAST(octet_length(p.facts) AS text) || ' ' || p.facts || encode(p.document, 'escape') || '" + endOfDocument + `', '')
 			FILTER (WHERE p.upto - p.size < ?), count(*)
 		FROM (SELECT w.facts, w.document, w.size, sum(w.size) OVER (ROWS UNBOUNDED PRECEDING) AS upto
-			FROM (SELECT ` + factsOfVersion + ` AS facts, v.document, octet_length(v.document) AS size FROM versions AS v WHERE ` + q.Text + `) AS w) AS p`
+			FROM (SELECT ` + factsOfVersion +
+		` AS facts, v.document, octet_length(v.document) AS size FROM versions AS v WHERE ` + q.Text + `) AS w) AS p`
 	q.Args = append([]any{limit.bytes}, q.Args...)
 	return q
 }

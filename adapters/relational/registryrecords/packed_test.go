@@ -8,8 +8,11 @@ import (
 )
 
 func TestUnescape(t *testing.T) {
-	for text, want := range map[string]string{"": "", "plain": "plain", `a\\b`: `a\b`, `\303\251`: "é", `\\\000\377\\`: "\\\x00\xff\\"} {
-		if got, rest, err := appendUnescaped([]byte("first"), text+endOfDocument+"rest"); err != nil || string(got) != "first"+want || rest != "rest" {
+	for text, want := range map[string]string{
+		"": "", "plain": "plain", `a\\b`: `a\b`, `\303\251`: "é", `\\\000\377\\`: "\\\x00\xff\\",
+	} {
+		if got, rest, err := appendUnescaped([]byte("first"),
+			text+endOfDocument+"rest"); err != nil || string(got) != "first"+want || rest != "rest" {
 			t.Errorf("appendUnescaped of %q = %q, %q, %v, want %q at the end", text, got, rest, err, want)
 		}
 	}
@@ -34,7 +37,9 @@ func TestUnpackRefusesAnIncompleteText(t *testing.T) {
 			t.Errorf("unpack of %q returned no error", packed[:n])
 		}
 	}
-	for _, text := range []string{"-1 com.example/a{}" + endOfDocument, "x com.example/a{}" + endOfDocument, "99 com.example/a{}" + endOfDocument} {
+	for _, text := range []string{
+		"-1 com.example/a{}" + endOfDocument, "x com.example/a{}" + endOfDocument, "99 com.example/a{}" + endOfDocument,
+	} {
 		if _, err := unpack(text, 1); err == nil {
 			t.Errorf("unpack of %q returned no error", text)
 		}

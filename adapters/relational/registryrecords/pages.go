@@ -26,13 +26,14 @@ func (s *Servers) readPage(ctx context.Context, q database.Query, limit pageLimi
 		limit.bytes = math.MaxInt
 	}
 	if limit.rows > 0 {
-		// One more row shows whether there are more. If a limit is only a placeholder, SQLite prepares
-		// the statement again for each value.
+		// One more row shows whether there are more. If a limit is only a placeholder, SQLite
+		// prepares the statement again for each value.
 		q.Text += " LIMIT CAST(? AS bigint)"
 		q.Args = append(q.Args, limit.rows+1)
 	}
-	return database.Collect(ctx, s.db, s.sql.selectVersions(q, limit), func(rows *sql.Rows) (p registrystore.Page, err error) {
-		p.Records, p.More, err = s.sql.collectVersions(rows, limit)
-		return p, err
-	})
+	return database.Collect(ctx, s.db, s.sql.selectVersions(q, limit),
+		func(rows *sql.Rows) (p registrystore.Page, err error) {
+			p.Records, p.More, err = s.sql.collectVersions(rows, limit)
+			return p, err
+		})
 }

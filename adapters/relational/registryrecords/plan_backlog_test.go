@@ -23,20 +23,24 @@ func wordsOf(kind string) sqlWords {
 	if kind == relationaltest.SQLite {
 		return sqlWords{"1767225600000000 + n.i * 1000000", "CAST('' AS BLOB)", "zeroblob(32)"}
 	}
-	return sqlWords{"'2026-01-01T00:00:00Z'::timestamptz + n.i * interval '1 second'", "''::bytea", "decode(repeat('00', 32), 'hex')"}
+	return sqlWords{
+		"'2026-01-01T00:00:00Z'::timestamptz + n.i * interval '1 second'", "''::bytea",
+		"decode(repeat('00', 32), 'hex')",
+	}
 }
 
 // numbers returns a table n with the numbers i from 1.
 func numbers(kind string, to int) string {
 	if kind == relationaltest.SQLite {
-		return fmt.Sprintf("(WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < %d) SELECT i FROM n) AS n", to)
+		return fmt.Sprintf(
+			"(WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < %d) SELECT i FROM n) AS n", to)
 	}
 	return fmt.Sprintf("generate_series(1, %d) AS n (i)", to)
 }
 
-// insertBacklog returns the statements that add 50 webhooks: of the first one, 10,000 deliveries have
-// ended and then 100,000 to 10,000 servers are pending; of the second one, 10,000 are dead; of the third
-// one, 10 are pending, after all the others.
+// insertBacklog returns the statements that add 50 webhooks: of the first one, 10,000 deliveries
+// have ended and then 100,000 to 10,000 servers are pending; of the second one, 10,000 are dead; of
+// the third one, 10 are pending, after all the others.
 func insertBacklog(kind string) []string {
 	words := wordsOf(kind)
 	deliveries := func(webhook, state string, count int) string {
@@ -45,13 +49,16 @@ func insertBacklog(kind string) []string {
 			ended = words.at
 		}
 		return `INSERT INTO webhook_deliveries (webhook, event, type, name, version, body, state, since, attempts, next_at, ended_at, problem)
-			SELECT '` + webhook + "', '" + webhook + state + "' || n.i, 'published', 'com.example/s' || (n.i % 10000), '1.0.0', " + words.empty + ", '" +
+			SELECT '` + webhook + "', '" + webhook + state +
+			"' || n.i, 'published', 'com.example/s' || (n.i % 10000), '1.0.0', " + words.empty + ", '" +
 			state + "', " + words.at + ", 0, " + words.at + ", " + ended + ", '' FROM " + numbers(kind, count)
 	}
 	statements := []string{
 		`INSERT INTO webhooks (id, url, events, pattern, secret, created_at)
-			SELECT 'w' || n.i, 'https://example.com', 'published', '*', ` + words.empty + ", " + words.at + " FROM " + numbers(kind, 50),
-		deliveries("w1", "delivered", 10_000), deliveries("w2", "dead", 10_000), deliveries("w1", "pending", 100_000), deliveries("w3", "pending", 10),
+			SELECT 'w' || n.i, 'https://example.com', 'published', '*', ` + words.empty + ", " + words.at + " FROM " +
+			numbers(kind, 50),
+		deliveries("w1", "delivered", 10_000), deliveries("w2", "dead", 10_000), deliveries("w1", "pending", 100_000),
+		deliveries("w3", "pending", 10),
 	}
 	if kind == relationaltest.PostgreSQL {
 		statements = append(statements, "VACUUM ANALYZE")
@@ -59,12 +66,13 @@ func insertBacklog(kind string) []string {
 	return statements
 }
 
-// insertMirrored returns the statements that add what two mirrors have taken: 50,000 servers each, with
-// two versions.
+// insertMirrored returns the statements that add what two mirrors have taken: 50,000 servers each,
+// with two versions.
 func insertMirrored(kind string) []string {
 	words := wordsOf(kind)
 	statements := []string{`INSERT INTO mirrored_versions (mirror, name, version, hash, status, message, published_at, review)
-		SELECT m.name, 'com.example/s' || (n.i + 100000), v.version, ` + words.hash + ", 'active', '', " + words.at + ", '' FROM " + numbers(kind, 50_000) +
+		SELECT m.name, 'com.example/s' || (n.i + 100000), v.version, ` + words.hash + ", 'active', '', " + words.at +
+		", '' FROM " + numbers(kind, 50_000) +
 		", (SELECT 'one' AS name UNION ALL SELECT 'two') AS m, (SELECT '1.0.0' AS version UNION ALL SELECT '2.0.0') AS v"}
 	if kind == relationaltest.PostgreSQL {
 		statements = append(statements, "VACUUM ANALYZE")
@@ -81,9 +89,11 @@ var (
 	removedRows = regexp.MustCompile(`Rows Removed by [^:]*: (\d+)`)
 )
 
-// checkRowsRead checks that a call reads about the rows that it returns: on SQLite by an index in order,
-// on PostgreSQL at most so many rows in each step, also with a plan for any arguments.
-func checkRowsRead(t *testing.T, db *relationaltest.Database, kind string, most int, call func(ctx context.Context) error) {
+// checkRowsRead checks that a call reads about the rows that it returns: on SQLite by an index in
+// order, on PostgreSQL at most so many rows in each step, also with a plan for any arguments.
+func checkRowsRead(
+	t *testing.T, db *relationaltest.Database, kind string, most int, call func(ctx context.Context) error,
+) {
 	t.Helper()
 	if kind == relationaltest.SQLite {
 		plans, err := db.Plans(t.Context(), call)
@@ -104,7 +114,8 @@ func checkRowsRead(t *testing.T, db *relationaltest.Database, kind string, most 
 		}
 		for query, plan := range plans {
 			if rows := mostRows(t, plan); rows > most {
-				t.Errorf("a step reads %d rows, want %d at most, with a plan for any arguments: %t\n%s\n%s", rows, most, generic, query, plan)
+				t.Errorf("a step reads %d rows, want %d at most, with a plan for any arguments: %t\n%s\n%s", rows, most,
+					generic, query, plan)
 			}
 		}
 	}
@@ -129,8 +140,8 @@ func mostRows(t *testing.T, plan string) (most int) {
 	return most
 }
 
-// TestBacklogsAreReadByIndexes checks that deliveries which are due are found without reading the others,
-// while 100,000 are pending.
+// TestBacklogsAreReadByIndexes checks that deliveries which are due are found without reading the
+// others, while 100,000 are pending.
 func TestBacklogsAreReadByIndexes(t *testing.T) {
 	for kind, open := range relationaltest.Databases(t) {
 		t.Run(kind, func(t *testing.T) {
@@ -167,8 +178,8 @@ func TestBacklogsAreReadByIndexes(t *testing.T) {
 	}
 }
 
-// TestMirroredPagesAreReadByIndexes checks that a page of what a mirror has taken is read alone, wherever
-// it begins.
+// TestMirroredPagesAreReadByIndexes checks that a page of what a mirror has taken is read alone,
+// wherever it begins.
 func TestMirroredPagesAreReadByIndexes(t *testing.T) {
 	const servers = 100
 	for kind, open := range relationaltest.Databases(t) {
@@ -179,7 +190,8 @@ func TestMirroredPagesAreReadByIndexes(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			mirrored := registryrecords.NewMirroredVersions(db.DB, registryrecords.NewServers(db.DB, registryrecords.Config{}))
+			mirrored := registryrecords.NewMirroredVersions(db.DB,
+				registryrecords.NewServers(db.DB, registryrecords.Config{}))
 			for _, after := range []string{"", "com.example/s125000", "com.example/s149900"} {
 				t.Run("after "+strings.TrimPrefix(after, "com.example/"), func(t *testing.T) {
 					checkRowsRead(t, db, kind, 3*servers, func(ctx context.Context) error {

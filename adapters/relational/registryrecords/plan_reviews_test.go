@@ -25,10 +25,13 @@ var reviewed = relationaltest.NewFilled(func(kind string) []string {
 		if r.by != "" {
 			decided = words.at
 		}
-		statements = append(statements, `INSERT INTO reviews (id, name, version, state, kind, document, checks, submitter, policy, makers, submitted_at,
+		statements = append(statements,
+			`INSERT INTO reviews (id, name, version, state, kind, document, checks, submitter, policy, makers, submitted_at,
 				decided_by, decided_at, comment, rule)
-			SELECT '`+r.prefix+"' || n.i, v.name, "+r.version+", '"+r.state+"', '"+r.kind+"', "+words.empty+", 'null', 'ada', '', 'null', "+words.at+
-			", '"+r.by+"', "+decided+", '', '' FROM "+numbers(kind, 10_000)+" JOIN versions AS v ON v.name = "+numberedServer+" AND v.version = '1.0.0'")
+			SELECT '`+r.prefix+"' || n.i, v.name, "+r.version+", '"+r.state+"', '"+r.kind+"', "+words.empty+
+				", 'null', 'ada', '', 'null', "+words.at+
+				", '"+r.by+"', "+decided+", '', '' FROM "+numbers(kind, 10_000)+" JOIN versions AS v ON v.name = "+
+				numberedServer+" AND v.version = '1.0.0'")
 	}
 	if kind == relationaltest.PostgreSQL {
 		statements = append(statements, "VACUUM ANALYZE")
@@ -36,8 +39,8 @@ var reviewed = relationaltest.NewFilled(func(kind string) []string {
 	return statements
 })
 
-// TestReviewsAreReadByIndexes checks that the documents of a page of reviews, and what operators have
-// decided, are found without reading the others.
+// TestReviewsAreReadByIndexes checks that the documents of a page of reviews, and what operators
+// have decided, are found without reading the others.
 func TestReviewsAreReadByIndexes(t *testing.T) {
 	for kind, open := range reviewed.Databases(t) {
 		t.Run(kind, func(t *testing.T) {

@@ -14,7 +14,8 @@ import (
 var allNames = regexp.MustCompile(`Seq Scan on servers`)
 
 // TestSearchOfSmallRegistry checks that a search uses the index of the parts of names also if there
-// are few names. Reading all rows of a small table is cheap, but computing the parts of names is not.
+// are few names. Reading all rows of a small table is cheap, but computing the parts of names is
+// not.
 func TestSearchOfSmallRegistry(t *testing.T) {
 	open, ok := relationaltest.Databases(t)[relationaltest.PostgreSQL]
 	if !ok {

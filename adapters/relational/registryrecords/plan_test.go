@@ -20,7 +20,8 @@ const numberedServer = "'com.example.o' || (n.i * 7919 % 10007) || CASE WHEN n.i
 // insertServers returns the statements that add 10,000 servers with two versions each. One of a
 // hundred servers has "needle" in its name.
 func insertServers(kind string) []string {
-	numbers, at, latest := "generate_series(1, 10000) AS n (i)", "now() - n.i * interval '1 minute'", "v.version = '2.0.0'"
+	numbers, at, latest := "generate_series(1, 10000) AS n (i)", "now() - n.i * interval '1 minute'",
+		"v.version = '2.0.0'"
 	name := numberedServer
 	if kind == relationaltest.SQLite {
 		numbers = "(WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 10000) SELECT i FROM n) AS n"
@@ -29,7 +30,8 @@ func insertServers(kind string) []string {
 	statements := []string{
 		"INSERT INTO servers (name) SELECT " + name + " FROM " + numbers,
 		`INSERT INTO versions (name, version, status, status_message, status_changed_at, published_at, updated_at, is_latest, document)
-			SELECT ` + name + `, v.version, 'active', '', ` + at + `, ` + at + publicationOffset(kind) + `, ` + at + `, ` + latest + `, '{}'
+			SELECT ` + name + `, v.version, 'active', '', ` + at + `, ` + at + publicationOffset(kind) + `, ` + at +
+			`, ` + latest + `, '{}'
 			FROM ` + numbers + `, (SELECT '1.0.0' AS version, 0 AS k UNION ALL SELECT '2.0.0', 1) AS v`,
 	}
 	if kind == relationaltest.PostgreSQL {
@@ -77,21 +79,30 @@ func indexedReads(t *testing.T) map[string]func(ctx context.Context, s *registry
 		"list of updates": list(registrystore.Query{
 			Limit: 101, UpdatedSince: time.UnixMicro(1700000000000000 + 9990*1000000).UTC(),
 		}),
-		"search":                   list(registrystore.Query{Limit: 31, Search: "NEEDLE-1"}),
-		"view":                     list(registrystore.Query{Limit: 101, Names: someNames(t, 1)}),
-		"view, next page":          list(registrystore.Query{Limit: 101, Names: someNames(t, 1), AfterName: "com.example.o1001", AfterVersion: "1"}),
-		"view of many ranges":      list(registrystore.Query{Limit: 101, Names: someNames(t, 200)}),
-		"view with deleted":        list(registrystore.Query{Limit: 101, Names: someNames(t, 20), Deleted: true}),
-		"view of the latest":       list(registrystore.Query{Limit: 101, Names: someNames(t, 20), LatestOnly: true}),
-		"view of one version":      list(registrystore.Query{Limit: 101, Names: someNames(t, 20), Version: version}),
-		"view, search":             list(registrystore.Query{Limit: 31, Names: someNames(t, 20), Search: "NEEDLE-1"}),
-		"view, search, latest":     list(registrystore.Query{Limit: 31, Names: someNames(t, 20), Search: "NEEDLE-1", LatestOnly: true}),
-		"view, search of few":      list(registrystore.Query{Limit: 31, Names: someNames(t, 20), Search: "needle-100"}),
-		"view that hides":          list(registrystore.Query{Limit: 101, Names: someNames(t, 20), WithoutDeprecated: true}),
-		"hidden deprecated":        list(registrystore.Query{Limit: 101, WithoutDeprecated: true}),
-		"hidden deprecated, again": list(registrystore.Query{Limit: 101, WithoutDeprecated: true, Deleted: true, Names: someNames(t, 200)}),
+		"search": list(registrystore.Query{Limit: 31, Search: "NEEDLE-1"}),
+		"view":   list(registrystore.Query{Limit: 101, Names: someNames(t, 1)}),
+		"view, next page": list(registrystore.Query{
+			Limit: 101, Names: someNames(t, 1), AfterName: "com.example.o1001", AfterVersion: "1",
+		}),
+		"view of many ranges": list(registrystore.Query{Limit: 101, Names: someNames(t, 200)}),
+		"view with deleted":   list(registrystore.Query{Limit: 101, Names: someNames(t, 20), Deleted: true}),
+		"view of the latest":  list(registrystore.Query{Limit: 101, Names: someNames(t, 20), LatestOnly: true}),
+		"view of one version": list(registrystore.Query{Limit: 101, Names: someNames(t, 20), Version: version}),
+		"view, search":        list(registrystore.Query{Limit: 31, Names: someNames(t, 20), Search: "NEEDLE-1"}),
+		"view, search, latest": list(registrystore.Query{
+			Limit: 31, Names: someNames(t, 20), Search: "NEEDLE-1", LatestOnly: true,
+		}),
+		"view, search of few": list(registrystore.Query{Limit: 31, Names: someNames(t, 20), Search: "needle-100"}),
+		"view that hides": list(registrystore.Query{
+			Limit: 101, Names: someNames(t, 20), WithoutDeprecated: true,
+		}),
+		"hidden deprecated": list(registrystore.Query{Limit: 101, WithoutDeprecated: true}),
+		"hidden deprecated, again": list(registrystore.Query{
+			Limit: 101, WithoutDeprecated: true, Deleted: true, Names: someNames(t, 200),
+		}),
 		"view, updates": list(registrystore.Query{
-			Limit: 101, Names: someNames(t, 200), UpdatedSince: time.UnixMicro(1700000000000000 + 9000*1000000).UTC(), Deleted: true,
+			Limit: 101, Names: someNames(t, 200), UpdatedSince: time.UnixMicro(1700000000000000 + 9000*1000000).UTC(),
+			Deleted: true,
 		}),
 		"behind deprecated ones": func(ctx context.Context, s *registryrecords.Servers) error {
 			_, err := s.Undeprecated(ctx, []registry.Name{name, name})
@@ -110,7 +121,9 @@ func indexedReads(t *testing.T) map[string]func(ctx context.Context, s *registry
 			return err
 		},
 		"versions, next page": func(ctx context.Context, s *registryrecords.Servers) error {
-			_, err := s.Versions(ctx, registrystore.VersionsQuery{Name: name, Before: time.Now(), Limit: 10, Bytes: 1 << 20})
+			_, err := s.Versions(ctx, registrystore.VersionsQuery{
+				Name: name, Before: time.Now(), Limit: 10, Bytes: 1 << 20,
+			})
 			return err
 		},
 		"outline": func(ctx context.Context, s *registryrecords.Servers) error {
@@ -162,8 +175,8 @@ func TestReadsUseIndexes(t *testing.T) {
 	}
 }
 
-// TestNextRowsOfRange checks that the first rows of one range of names are compared alone, although an
-// index would have all rows of the range in the same order.
+// TestNextRowsOfRange checks that the first rows of one range of names are compared alone, although
+// an index would have all rows of the range in the same order.
 func TestNextRowsOfRange(t *testing.T) {
 	for kind, open := range reviewed.Databases(t) {
 		t.Run(kind, func(t *testing.T) {
@@ -171,7 +184,9 @@ func TestNextRowsOfRange(t *testing.T) {
 			servers, names := registryrecords.NewServers(db.DB, registryrecords.Config{}), someNames(t, 1)
 			names[0].From, names[0].Below = "com.example.o1", "com.example.o9"
 			read := func(ctx context.Context) error {
-				_, err := servers.List(ctx, registrystore.Query{Limit: 30, Names: names, UpdatedSince: time.Now().AddDate(100, 0, 0), Deleted: true})
+				_, err := servers.List(ctx, registrystore.Query{
+					Limit: 30, Names: names, UpdatedSince: time.Now().AddDate(100, 0, 0), Deleted: true,
+				})
 				return err
 			}
 			plans, err := db.Plans(t.Context(), read)
@@ -179,7 +194,8 @@ func TestNextRowsOfRange(t *testing.T) {
 				t.Fatal(err)
 			}
 			for query := range plans {
-				if strings.Contains(query, "updated_at") && strings.Contains(query, "v.name < 'com.example.o9'") && !strings.Contains(query, "CASE WHEN v.name") {
+				if strings.Contains(query, "updated_at") && strings.Contains(query, "v.name < 'com.example.o9'") &&
+					!strings.Contains(query, "CASE WHEN v.name") {
 					t.Errorf("it compares the rows of the whole range:\n%s", query)
 				}
 			}

@@ -82,7 +82,10 @@ func selectPolicies(q *registrystore.PolicyQuery) database.Query {
 	if q.After != "" {
 		c = c.and("id > ?", string(q.After))
 	}
-	rows := database.Query{Text: "SELECT " + policyColumns + " FROM publisher_policies" + c.where() + " ORDER BY id", Args: c.args, Fixed: fixed}
+	rows := database.Query{
+		Text: "SELECT " + policyColumns + " FROM publisher_policies" + c.where() + " ORDER BY id", Args: c.args,
+		Fixed: fixed,
+	}
 	if q.Limit > 0 {
 		rows.Text += " LIMIT ?"
 		rows.Args = append(rows.Args, q.Limit)

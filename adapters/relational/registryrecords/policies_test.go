@@ -43,21 +43,27 @@ func TestBrokenPolicies(t *testing.T) {
 			db := open(t)
 			policies := registryrecords.NewPolicies(db.DB)
 			for column, value := range map[string]string{
-				"method": "ftp", "pattern": "", "actions": "publish,", "domain": "", "key_fingerprint": "rsa:", "subject": "*", "claims": "[]", "bound": "{",
+				"method": "ftp", "pattern": "", "actions": "publish,", "domain": "", "key_fingerprint": "rsa:",
+				"subject": "*", "claims": "[]", "bound": "{",
 			} {
 				id := publisher.PolicyID(column)
 				if err := policies.Add(t.Context(), publisher.Policy{
-					ID: id, Method: publisher.DNS, Pattern: pattern, Actions: []publisher.Action{publisher.Publish}, Domain: domain, CreatedAt: epoch,
+					ID: id, Method: publisher.DNS, Pattern: pattern, Actions: []publisher.Action{publisher.Publish},
+					Domain: domain, CreatedAt: epoch,
 				}); err != nil {
 					t.Fatal(err)
 				}
-				if err := db.Execute(t.Context(), "UPDATE publisher_policies SET "+column+" = '"+value+"' WHERE id = '"+column+"'"); err != nil {
+				if err := db.Execute(t.Context(),
+					"UPDATE publisher_policies SET "+column+" = '"+value+"' WHERE id = '"+column+"'"); err != nil {
 					t.Fatal(err)
 				}
-				if found, err := policies.Find(t.Context(), registrystore.PolicyQuery{IDs: []publisher.PolicyID{id}}); !fault.Is(err, fault.Internal) {
+				if found, err := policies.Find(t.Context(), registrystore.PolicyQuery{
+					IDs: []publisher.PolicyID{id},
+				}); !fault.Is(err, fault.Internal) {
 					t.Errorf("Find with a broken %s = %+v, %v, want fault.Internal", column, found, err)
 				}
-				if err := policies.Update(t.Context(), id, func(*publisher.Policy) error { return nil }); !fault.Is(err, fault.Internal) {
+				if err := policies.Update(t.Context(), id, func(*publisher.Policy) error { return nil }); !fault.Is(err,
+					fault.Internal) {
 					t.Errorf("Update with a broken %s: %v, want fault.Internal", column, err)
 				}
 			}
@@ -68,7 +74,8 @@ func TestBrokenPolicies(t *testing.T) {
 // insertPolicies returns the statements that add 3,000 policies of each method. One of a hundred
 // policies by domain was checked long ago.
 func insertPolicies(kind string) []string {
-	numbers, at := "generate_series(1, 3000) AS n (i)", "CASE WHEN n.i % 100 = 0 THEN timestamptz '2026-01-01T00:00:00Z' ELSE timestamptz '2026-06-01T00:00:00Z' END"
+	numbers, at := "generate_series(1, 3000) AS n (i)",
+		"CASE WHEN n.i % 100 = 0 THEN timestamptz '2026-01-01T00:00:00Z' ELSE timestamptz '2026-06-01T00:00:00Z' END"
 	if kind == relationaltest.SQLite {
 		numbers = "(WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 3000) SELECT i FROM n) AS n"
 		at = "CASE WHEN n.i % 100 = 0 THEN unixepoch('2026-01-01') ELSE unixepoch('2026-06-01') END * 1000000"
@@ -79,10 +86,14 @@ func insertPolicies(kind string) []string {
 		if strings.HasSuffix(method, "oidc") {
 			domain, issuer = "''", "'https://i' || (n.i % 1000) || '.example'"
 		}
-		statements = append(statements, `INSERT INTO publisher_policies (id, method, pattern, actions, domain, key_fingerprint, issuer, subject, created_by, created_at, used_key, checked_at)
-			SELECT '`+method+`-' || (n.i * 7919 % 3001), '`+method+`', 'com.example/*', 'publish', `+domain+`, '', `+issuer+`, '', '', `+at+`, '', `+at+" FROM "+numbers)
+		statements = append(statements,
+			`INSERT INTO publisher_policies (id, method, pattern, actions, domain, key_fingerprint, issuer, subject, created_by, created_at, used_key, checked_at)
+			SELECT '`+method+`-' || (n.i * 7919 % 3001), '`+method+`', 'com.example/*', 'publish', `+domain+`, '', `+
+				issuer+`, '', '', `+at+`, '', `+at+" FROM "+numbers)
 	}
-	return append(statements, map[string]string{relationaltest.PostgreSQL: "VACUUM ANALYZE publisher_policies", relationaltest.SQLite: "ANALYZE"}[kind])
+	return append(statements, map[string]string{
+		relationaltest.PostgreSQL: "VACUUM ANALYZE publisher_policies", relationaltest.SQLite: "ANALYZE",
+	}[kind])
 }
 
 // TestPoliciesAreFoundByIndexes checks that no lookup of policies reads the whole table, and that
@@ -96,11 +107,19 @@ func TestPoliciesAreFoundByIndexes(t *testing.T) {
 		query registrystore.PolicyQuery
 		index string
 	}{
-		"by domain":  {registrystore.PolicyQuery{Method: publisher.DNS, Domain: domain}, "publisher_policies_by_domain"},
-		"by issuer":  {registrystore.PolicyQuery{Method: publisher.OIDC, Issuer: "https://i7.example"}, "publisher_policies_by_issuer"},
-		"due checks": {registrystore.PolicyQuery{CheckedBefore: time.Date(2026, 2, 1, 0, 0, 0, 0, time.UTC)}, "publisher_policies_due"},
-		"by IDs":     {registrystore.PolicyQuery{IDs: []publisher.PolicyID{"dns-1", "oidc-2"}}, ""},
-		"next page":  {registrystore.PolicyQuery{After: "http-1", Limit: 100}, ""},
+		"by domain": {
+			registrystore.PolicyQuery{Method: publisher.DNS, Domain: domain}, "publisher_policies_by_domain",
+		},
+		"by issuer": {
+			registrystore.PolicyQuery{Method: publisher.OIDC, Issuer: "https://i7.example"},
+			"publisher_policies_by_issuer",
+		},
+		"due checks": {
+			registrystore.PolicyQuery{CheckedBefore: time.Date(2026, 2, 1, 0, 0, 0, 0, time.UTC)},
+			"publisher_policies_due",
+		},
+		"by IDs":    {registrystore.PolicyQuery{IDs: []publisher.PolicyID{"dns-1", "oidc-2"}}, ""},
+		"next page": {registrystore.PolicyQuery{After: "http-1", Limit: 100}, ""},
 	}
 	whole := map[string]*regexp.Regexp{
 		relationaltest.PostgreSQL: regexp.MustCompile("Seq Scan"), relationaltest.SQLite: regexp.MustCompile("SCAN"),

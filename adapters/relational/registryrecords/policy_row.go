@@ -24,7 +24,7 @@ type policyRow struct {
 	KeyFingerprint string             `bun:"key_fingerprint"`
 	Issuer         string             `bun:"issuer"`
 	Subject        string             `bun:"subject"`
-	Claims         *string            `bun:"claims"` // a JSON object; nil if there are none
+	Claims         *string            `bun:"claims"` // a JSON object; otherwise nil
 	CreatedBy      registry.Holder    `bun:"created_by"`
 	CreatedAt      database.Instant   `bun:"created_at"`
 	ExpiresAt      database.Instant   `bun:"expires_at"`
@@ -42,7 +42,8 @@ const policyColumns = "id, method, pattern, actions, domain, key_fingerprint, is
 // fields returns where the values of policyColumns belong.
 func (r *policyRow) fields() []any {
 	return []any{
-		&r.ID, &r.Method, &r.Pattern, &r.Actions, &r.Domain, &r.KeyFingerprint, &r.Issuer, &r.Subject, &r.Claims, &r.CreatedBy, &r.CreatedAt, &r.ExpiresAt,
+		&r.ID, &r.Method, &r.Pattern, &r.Actions, &r.Domain, &r.KeyFingerprint, &r.Issuer, &r.Subject, &r.Claims,
+		&r.CreatedBy, &r.CreatedAt, &r.ExpiresAt,
 		&r.LastUsedAt, &r.UsedKey, &r.Bound, &r.CheckedAt, &r.GoneSince,
 	}
 }
@@ -52,7 +53,8 @@ func newPolicyRow(p publisher.Policy) *policyRow {
 		ID: p.ID, Method: string(p.Method), Pattern: p.Pattern.String(), Actions: joinActions(p.Actions),
 		Domain: p.Domain.String(), KeyFingerprint: p.Fingerprint.String(),
 		Issuer: p.Issuer, Subject: p.Subject.String(), Claims: encodeClaims(p.Claims),
-		CreatedBy: p.CreatedBy, CreatedAt: database.NewInstant(p.CreatedAt), ExpiresAt: database.NewInstant(p.ExpiresAt),
+		CreatedBy: p.CreatedBy, CreatedAt: database.NewInstant(p.CreatedAt),
+		ExpiresAt:  database.NewInstant(p.ExpiresAt),
 		LastUsedAt: database.NewInstant(p.LastUsedAt), UsedKey: p.UsedKey, Bound: encodeClaims(p.Bound),
 		CheckedAt: newCheckTime(p.CheckedAt), GoneSince: database.NewInstant(p.GoneSince),
 	}
@@ -62,7 +64,8 @@ func newPolicyRow(p publisher.Policy) *policyRow {
 // model.
 func (r *policyRow) toPolicy() (publisher.Policy, error) {
 	p := publisher.Policy{
-		ID: r.ID, Issuer: r.Issuer, UsedKey: r.UsedKey, CreatedBy: r.CreatedBy, CreatedAt: r.CreatedAt.Time, ExpiresAt: r.ExpiresAt.Time,
+		ID: r.ID, Issuer: r.Issuer, UsedKey: r.UsedKey, CreatedBy: r.CreatedBy, CreatedAt: r.CreatedAt.Time,
+		ExpiresAt:  r.ExpiresAt.Time,
 		LastUsedAt: r.LastUsedAt.Time, CheckedAt: parseCheckTime(r.CheckedAt), GoneSince: r.GoneSince.Time,
 	}
 	var broken [8]error
@@ -79,9 +82,9 @@ func (r *policyRow) toPolicy() (publisher.Policy, error) {
 	return p, checkRow(broken[:]...)
 }
 
-// newCheckTime returns the time of a check for its column. The zero time, of a policy that was never
-// checked, is the start of 1970 there and not NULL, so that one range of an index has all policies
-// that were not checked since some time.
+// newCheckTime returns the time of a check for its column. The zero time, of a policy that was
+// never checked, is the start of 1970 there and not NULL, so that one range of an index has all
+// policies that were not checked since some time.
 func newCheckTime(t time.Time) database.Instant {
 	if t.IsZero() {
 		t = time.UnixMicro(0)
@@ -115,7 +118,7 @@ func parseActions(text string) (actions []publisher.Action, err error) {
 	return actions, nil
 }
 
-// encodeClaims returns claims as a JSON object, or nil if there are none.
+// encodeClaims returns claims as a JSON object, otherwise nil.
 func encodeClaims(claims map[string]string) *string {
 	if len(claims) == 0 {
 		return nil

@@ -22,8 +22,10 @@ var postgresSyntax = syntax{
 	selectVersions:  selectPacked,
 	collectVersions: collectPacked,
 	updateStates:    updateManyStates,
-	unique:          uniqueErrors{version: "versions_exist_once", publication: "versions_publication", latest: "versions_one_latest"},
-	namesWith:       namesWith,
+	unique: uniqueErrors{
+		version: "versions_exist_once", publication: "versions_publication", latest: "versions_one_latest",
+	},
+	namesWith: namesWith,
 }
 
 // matchPattern returns the condition that a column matches a pattern, the argument, in upper or
@@ -74,10 +76,12 @@ func updateManyStates(releases []registry.Release) []statement {
 		args := make([]any, 0, columns*len(part))
 		for _, r := range part {
 			args = append(args, r.Name.String(), r.Version.String(), string(r.Status), r.StatusMessage,
-				database.NewInstant(r.StatusChangedAt), database.NewInstant(r.PublishedAt), database.NewInstant(r.UpdatedAt), r.Latest)
+				database.NewInstant(r.StatusChangedAt), database.NewInstant(r.PublishedAt),
+				database.NewInstant(r.UpdatedAt), r.Latest)
 		}
 		all = append(all, statement{args: args, rows: int64(len(part)), text: `
-			WITH d (name, version, status, message, changed, published, updated, latest) AS (` + rowsOf(len(part), columns) + `)
+			WITH d (name, version, status, message, changed, published, updated, latest) AS (` + rowsOf(len(part),
+			columns) + `)
 			UPDATE versions SET status = d.status, status_message = d.message,
 				status_changed_at = CAST(d.changed AS timestamptz), updated_at = CAST(d.updated AS timestamptz), is_latest = d.latest
 			FROM d WHERE versions.name = d.name AND versions.version = d.version AND versions.published_at = CAST(d.published AS timestamptz)`})

@@ -32,7 +32,9 @@ const entryColumns = "name, version, reason, since, added_by"
 // makes it.
 func (s *Quarantine) Entries(ctx context.Context, name registry.Name) ([]registry.Quarantined, error) {
 	return s.queryEntries(ctx, database.Query{
-		Text: "SELECT " + entryColumns + " FROM quarantine WHERE name = ? ORDER BY version", Args: []any{name.String()}, Fixed: true,
+		Text: "SELECT " + entryColumns + " FROM quarantine WHERE name = ? ORDER BY version", Args: []any{
+			name.String(),
+		}, Fixed: true,
 	})
 }
 
@@ -50,7 +52,8 @@ func (s *Quarantine) PriorStatuses(ctx context.Context, name registry.Name) ([]r
 		}
 		v, noVersion := registry.ParseVersion(version)
 		st, noStatus := registry.ParseStatus(status)
-		return registry.PriorStatus{Version: v, Status: st, Message: message, ChangedAt: changed.Time}, checkRow(noVersion, noStatus)
+		return registry.PriorStatus{Version: v, Status: st, Message: message, ChangedAt: changed.Time},
+			checkRow(noVersion, noStatus)
 	})
 }
 
@@ -58,7 +61,8 @@ func (s *Quarantine) PriorStatuses(ctx context.Context, name registry.Name) ([]r
 // transaction can go on.
 func (s *Quarantine) Add(ctx context.Context, q registry.Quarantined, prior []registry.PriorStatus) error {
 	return s.db.InTransaction(ctx, func(ctx context.Context, tx bun.IDB) error {
-		added, err := s.db.ExecStatement(ctx, tx, "INSERT INTO quarantine ("+entryColumns+") VALUES (?, ?, ?, ?, ?) ON CONFLICT DO NOTHING",
+		added, err := s.db.ExecStatement(ctx, tx,
+			"INSERT INTO quarantine ("+entryColumns+") VALUES (?, ?, ?, ?, ?) ON CONFLICT DO NOTHING",
 			q.Name.String(), q.Version.String(), string(q.Reason), database.NewInstant(q.Since), string(q.By))
 		if err := changedOr(added, err, fault.New(fault.Conflict, "it is in quarantine already")); err != nil {
 			return err
@@ -75,16 +79,20 @@ func (s *Quarantine) SetPrior(ctx context.Context, name registry.Name, prior []r
 	})
 }
 
-// insertPrior stores prior statuses of versions of a server. conflict says what happens to those that
-// are stored already.
-func (s *Quarantine) insertPrior(ctx context.Context, tx bun.IDB, name registry.Name, prior []registry.PriorStatus, conflict string) error {
+// insertPrior stores prior statuses of versions of a server. conflict says what happens to those
+// that are stored already.
+func (s *Quarantine) insertPrior(
+	ctx context.Context, tx bun.IDB, name registry.Name, prior []registry.PriorStatus, conflict string,
+) error {
 	for part := range slices.Chunk(prior, maxPriorStatuses) {
 		var args []any
 		for _, p := range part {
-			args = append(args, name.String(), p.Version.String(), string(p.Status), p.Message, database.NewInstant(p.ChangedAt))
+			args = append(args, name.String(), p.Version.String(), string(p.Status), p.Message,
+				database.NewInstant(p.ChangedAt))
 		}
-		_, err := s.db.ExecStatement(ctx, tx, "INSERT INTO quarantined_versions (name, version, status, status_message, status_changed_at) "+
-			rowsOf(len(part), 5)+" "+conflict, args...)
+		_, err := s.db.ExecStatement(ctx, tx,
+			"INSERT INTO quarantined_versions (name, version, status, status_message, status_changed_at) "+
+				rowsOf(len(part), 5)+" "+conflict, args...)
 		if err != nil {
 			return err
 		}
@@ -93,14 +101,18 @@ func (s *Quarantine) insertPrior(ctx context.Context, tx bun.IDB, name registry.
 }
 
 // Remove implements registrystore.Quarantine.
-func (s *Quarantine) Remove(ctx context.Context, name registry.Name, version registry.Version, released []registry.Version) error {
+func (s *Quarantine) Remove(
+	ctx context.Context, name registry.Name, version registry.Version, released []registry.Version,
+) error {
 	return s.db.InTransaction(ctx, func(ctx context.Context, tx bun.IDB) error {
-		removed, err := s.db.ExecStatement(ctx, tx, "DELETE FROM quarantine WHERE name = ? AND version = ?", name.String(), version.String())
+		removed, err := s.db.ExecStatement(ctx, tx, "DELETE FROM quarantine WHERE name = ? AND version = ?",
+			name.String(), version.String())
 		if err := changedOr(removed, err, fault.New(fault.NotFound, "it is not in quarantine")); err != nil {
 			return err
 		}
 		for part := range slices.Chunk(released, maxPriorStatuses) {
-			_, err := s.db.ExecStatement(ctx, tx, "DELETE FROM quarantined_versions WHERE name = ? AND version IN (?)", name.String(), bun.List(textsOf(part)))
+			_, err := s.db.ExecStatement(ctx, tx, "DELETE FROM quarantined_versions WHERE name = ? AND version IN (?)",
+				name.String(), bun.List(textsOf(part)))
 			if err != nil {
 				return err
 			}
@@ -122,13 +134,14 @@ func (s *Quarantine) List(ctx context.Context, q registrystore.QuarantineQuery) 
 		args = append(args, of.args...)
 	}
 	return s.queryEntries(ctx, database.Query{
-		Text: "SELECT " + entryColumns + " FROM quarantine WHERE (name, version) > (?, ?) AND (" + strings.Join(names, " OR ") + ") ORDER BY name, version LIMIT ?",
+		Text: "SELECT " + entryColumns + " FROM quarantine WHERE (name, version) > (?, ?) AND (" + strings.Join(names,
+			" OR ") + ") ORDER BY name, version LIMIT ?",
 		Args: append(args, q.Limit),
 	})
 }
 
-// nameMatches returns the condition that a pattern selects the column name: it is the name, or in the
-// range of the names that begin with the prefix. No name has a character after "~".
+// nameMatches returns the condition that a pattern selects the column name: it is the name, or in
+// the range of the names that begin with the prefix. No name has a character after "~".
 func nameMatches(p registry.Pattern) condition {
 	prefix, wild := strings.CutSuffix(p.String(), "*")
 	if !wild {

@@ -20,15 +20,16 @@ func TestQuarantine(t *testing.T) {
 			registrystoretest.RunQuarantine(t, func(t *testing.T) registrystoretest.QuarantineStores {
 				db := open(t)
 				return registrystoretest.QuarantineStores{
-					Quarantine: registryrecords.NewQuarantine(db.DB), Writer: registryrecords.NewServers(db.DB, registryrecords.Config{}), Runner: db.DB,
+					Quarantine: registryrecords.NewQuarantine(db.DB),
+					Writer:     registryrecords.NewServers(db.DB, registryrecords.Config{}), Runner: db.DB,
 				}
 			})
 		})
 	}
 }
 
-// TestQuarantineHoldsAgainstOldPrograms writes what a program would that does not know the quarantine,
-// and upgrades a database in which one has shown something again (contract C-22).
+// TestQuarantineHoldsAgainstOldPrograms writes what a program would that does not know the
+// quarantine, and upgrades a database in which one has shown something again (contract C-22).
 func TestQuarantineHoldsAgainstOldPrograms(t *testing.T) {
 	for kind, open := range relationaltest.Databases(t) {
 		t.Run(kind, func(t *testing.T) {
@@ -45,7 +46,8 @@ func TestQuarantineHoldsAgainstOldPrograms(t *testing.T) {
 					SELECT name, version, 'active', '', status_changed_at, published_at, updated_at, is_latest, document FROM versions WHERE name = 'com.example/s9'
 					ON CONFLICT (name, version) DO UPDATE SET status = excluded.status`,
 			} {
-				if err := db.Execute(t.Context(), statement); err == nil || !strings.Contains(err.Error(), "the version is in quarantine") {
+				if err := db.Execute(t.Context(), statement); err == nil ||
+					!strings.Contains(err.Error(), "the version is in quarantine") {
 					t.Errorf("%s: %v, want it refused", statement, err)
 				}
 			}
@@ -78,7 +80,10 @@ func insertQuarantine(kind string) []string {
 			at + ", " + at + ", " + at + ", " + latest + ", " + document + " FROM " + numbers,
 		"INSERT INTO quarantine (name, version, reason, since, added_by) SELECT 'com.example/s' || n.i, '1.0.0', 'r', " + at + ", '' FROM " + numbers,
 		"INSERT INTO quarantined_versions (name, version, status, status_message, status_changed_at) SELECT 'com.example/s' || n.i, '1.0.0', 'active', '', " + at + " FROM " + numbers,
-		map[string]string{relationaltest.PostgreSQL: "VACUUM ANALYZE quarantine, quarantined_versions", relationaltest.SQLite: "ANALYZE"}[kind],
+		map[string]string{
+			relationaltest.PostgreSQL: "VACUUM ANALYZE quarantine, quarantined_versions",
+			relationaltest.SQLite:     "ANALYZE",
+		}[kind],
 	}
 }
 
@@ -88,7 +93,9 @@ func TestQuarantineIsFoundByIndexes(t *testing.T) {
 		relationaltest.PostgreSQL: regexp.MustCompile("Seq Scan"), relationaltest.SQLite: regexp.MustCompile("SCAN"),
 	}
 	name := parse(t, registry.ParseName, "com.example/s7")
-	patterns := []registry.Pattern{parse(t, registry.ParsePattern, "com.example/s77*"), parse(t, registry.ParsePattern, "com.example/s9")}
+	patterns := []registry.Pattern{
+		parse(t, registry.ParsePattern, "com.example/s77*"), parse(t, registry.ParsePattern, "com.example/s9"),
+	}
 	for kind, open := range relationaltest.Databases(t) {
 		t.Run(kind, func(t *testing.T) {
 			db := open(t)
@@ -99,8 +106,14 @@ func TestQuarantineIsFoundByIndexes(t *testing.T) {
 			}
 			s := registryrecords.NewQuarantine(db.DB)
 			for call, do := range map[string]func(ctx context.Context) (int, error){
-				"Entries":       func(ctx context.Context) (int, error) { l, err := s.Entries(ctx, name); return len(l), err },
-				"PriorStatuses": func(ctx context.Context) (int, error) { l, err := s.PriorStatuses(ctx, name); return len(l), err },
+				"Entries": func(ctx context.Context) (int, error) {
+					l, err := s.Entries(ctx, name)
+					return len(l), err
+				},
+				"PriorStatuses": func(ctx context.Context) (int, error) {
+					l, err := s.PriorStatuses(ctx, name)
+					return len(l), err
+				},
 				"List": func(ctx context.Context) (int, error) {
 					l, err := s.List(ctx, registrystore.QuarantineQuery{Patterns: patterns, Limit: 30})
 					return len(l), err
@@ -126,19 +139,21 @@ func TestQuarantineIsFoundByIndexes(t *testing.T) {
 	}
 }
 
-// TestBrokenQuarantine checks that a row that breaks a rule of the model is not returned, and is not
-// the mistake of the caller.
+// TestBrokenQuarantine checks that a row that breaks a rule of the model is not returned, and is
+// not the mistake of the caller.
 func TestBrokenQuarantine(t *testing.T) {
 	name := parse(t, registry.ParseName, "com.example/s7")
 	for kind, open := range relationaltest.Databases(t) {
 		t.Run(kind, func(t *testing.T) {
 			db := open(t)
-			for _, statement := range append(insertQuarantine(kind), "UPDATE quarantine SET reason = '' WHERE name = 'com.example/s7'") {
+			for _, statement := range append(insertQuarantine(kind),
+				"UPDATE quarantine SET reason = '' WHERE name = 'com.example/s7'") {
 				if err := db.Execute(t.Context(), statement); err != nil {
 					t.Fatal(err)
 				}
 			}
-			if found, err := registryrecords.NewQuarantine(db.DB).Entries(t.Context(), name); !fault.Is(err, fault.Internal) || strings.Contains(fault.PublicMessage(err), "reason") {
+			if found, err := registryrecords.NewQuarantine(db.DB).Entries(t.Context(),
+				name); !fault.Is(err, fault.Internal) || strings.Contains(fault.PublicMessage(err), "reason") {
 				t.Errorf("Entries with a broken reason = %+v, %v, want fault.Internal", found, err)
 			}
 		})

@@ -17,7 +17,9 @@ const (
 
 // pageInRanges returns the page of a query with ranges of names. read returns the page of the query
 // for some of the ranges.
-func pageInRanges(q registrystore.Query, read func(q registrystore.Query) (registrystore.Page, error)) (p registrystore.Page, err error) {
+func pageInRanges(
+	q registrystore.Query, read func(q registrystore.Query) (registrystore.Page, error),
+) (p registrystore.Page, err error) {
 	if q.Names == nil {
 		return read(q)
 	}

@@ -41,8 +41,10 @@ func BenchmarkReads(b *testing.B) {
 		{"search", list(registrystore.Query{Limit: 30, Search: "weather"})},
 	}
 	for kind, open := range map[string]func() *relationaltest.Database{
-		relationaltest.SQLite:     func() *relationaltest.Database { return relationaltest.NewSQLite(b) },
-		relationaltest.PostgreSQL: func() *relationaltest.Database { return relationaltest.OpenPostgres(b, postgrestest.NewEmpty(b)) },
+		relationaltest.SQLite: func() *relationaltest.Database { return relationaltest.NewSQLite(b) },
+		relationaltest.PostgreSQL: func() *relationaltest.Database {
+			return relationaltest.OpenPostgres(b, postgrestest.NewEmpty(b))
+		},
 	} {
 		b.Run(kind, func(b *testing.B) {
 			db := open()

@@ -22,7 +22,7 @@ func checkRow(errs ...error) error {
 	return nil
 }
 
-// changedOr returns err, or none if a statement without an error changed no row.
+// changedOr returns err, or nil if a statement without an error changed no row.
 func changedOr[N int | int64](n N, err, none error) error {
 	if err == nil && n == 0 {
 		return none
@@ -61,12 +61,15 @@ type Stores struct {
 func NewStores(db *database.DB, c Config) Stores {
 	servers, reviews, mirrors := NewServers(db, c), NewReviews(db), NewMirrors(db)
 	return Stores{
-		servers, servers, servers, servers, NewGrants(db), NewViews(db, servers), NewPolicies(db), reviews, reviews, NewReviewRules(db),
-		NewReviewNotices(db), NewWebhooks(db), NewDeliveries(db), mirrors, mirrors, NewMirroredVersions(db, servers), NewQuarantine(db),
+		servers, servers, servers, servers, NewGrants(db), NewViews(db, servers), NewPolicies(db), reviews, reviews,
+		NewReviewRules(db),
+		NewReviewNotices(db), NewWebhooks(db), NewDeliveries(db), mirrors, mirrors, NewMirroredVersions(db, servers),
+		NewQuarantine(db),
 	}
 }
 
-// WatchChanges returns the changes of the servers in stores, and a function that ends their goroutine.
+// WatchChanges returns the changes of the servers in stores, and a function that ends their
+// goroutine.
 func WatchChanges(db *database.DB, s Stores) (registrystore.Changes, func()) {
 	return NewChanges(db, s.servers)
 }

@@ -31,7 +31,9 @@ type claims struct {
 
 // findClaims returns the claims of changes, by server. It must be called before the changes are
 // stored. What a mirror brings claims nothing.
-func (s *Servers) findClaims(ctx context.Context, tx bun.Tx, names []string, servers map[string][]registrystore.Change) (c claims, err error) {
+func (s *Servers) findClaims(
+	ctx context.Context, tx bun.Tx, names []string, servers map[string][]registrystore.Change,
+) (c claims, err error) {
 	if !s.uniqueURLs {
 		return c, nil
 	}
@@ -64,12 +66,15 @@ func (s *Servers) findRestored(ctx context.Context, tx bun.Tx, name string, vers
 		return nil
 	}
 	var restored []string
-	err := s.db.ScanInto(ctx, tx, &restored, "SELECT version FROM versions WHERE name = ? AND version IN (?) AND status = 'deleted'", name, bun.List(versions))
+	err := s.db.ScanInto(ctx, tx, &restored,
+		"SELECT version FROM versions WHERE name = ? AND version IN (?) AND status = 'deleted'", name,
+		bun.List(versions))
 	if err != nil || len(restored) == 0 {
 		return err
 	}
 	var urls []string
-	err = s.db.ScanInto(ctx, tx, &urls, "SELECT DISTINCT url FROM remotes WHERE name = ? AND version IN (?)", name, bun.List(restored))
+	err = s.db.ScanInto(ctx, tx, &urls, "SELECT DISTINCT url FROM remotes WHERE name = ? AND version IN (?)", name,
+		bun.List(restored))
 	for _, version := range restored {
 		c.versions = append(c.versions, versionKey{name, version})
 	}
@@ -82,7 +87,9 @@ func (s *Servers) findRestored(ctx context.Context, tx bun.Tx, name string, vers
 // saveRemotes updates the addresses of the changed versions, and which of them their servers own. A
 // server gives up addresses that it no longer uses after it claimed new ones. Addresses are stored
 // even if they need not be unique, so that the rule can be turned on later.
-func (s *Servers) saveRemotes(ctx context.Context, tx bun.Tx, names []string, servers map[string][]registrystore.Change, c claims) error {
+func (s *Servers) saveRemotes(
+	ctx context.Context, tx bun.Tx, names []string, servers map[string][]registrystore.Change, c claims,
+) error {
 	var documents []registrystore.Change
 	for _, name := range names {
 		var deleted []string
@@ -110,7 +117,9 @@ func (s *Servers) saveRemotes(ctx context.Context, tx bun.Tx, names []string, se
 	var last strings.Builder
 	var args []any
 	for part := range slices.Chunk(c.versions, atOnce) {
-		last.WriteString("UPDATE remotes SET claim = url WHERE (name, version) IN (" + rowsOf(len(part), 2) + ") AND claim IS NULL; ")
+		last.WriteString(
+			"UPDATE remotes SET claim = url WHERE (name, version) IN (" + rowsOf(len(part), 2) +
+				") AND claim IS NULL; ")
 		for _, v := range part {
 			args = append(args, v.name, v.version)
 		}
@@ -135,7 +144,9 @@ func (s *Servers) giveUp(ctx context.Context, tx bun.Tx, name string, versions [
 	if len(versions) == 0 {
 		return nil
 	}
-	_, err := s.db.ExecStatement(ctx, tx, "UPDATE remotes SET claim = NULL WHERE name = ? AND version IN (?) AND claim IS NOT NULL", name, bun.List(versions))
+	_, err := s.db.ExecStatement(ctx, tx,
+		"UPDATE remotes SET claim = NULL WHERE name = ? AND version IN (?) AND claim IS NOT NULL", name,
+		bun.List(versions))
 	return err
 }
 
@@ -180,8 +191,9 @@ func (s *Servers) claimAddresses(ctx context.Context, tx bun.Tx, all []claim) er
 	return nil
 }
 
-// claimPart claims addresses, each of which is for one server. It writes the rows of the owners also
-// if they are others, so that it waits for a transaction that gives an address up at the same time.
+// claimPart claims addresses, each of which is for one server. It writes the rows of the owners
+// also if they are others, so that it waits for a transaction that gives an address up at the same
+// time.
 func (s *Servers) claimPart(ctx context.Context, tx bun.Tx, part []claim) error {
 	wanted := make(map[string]string, len(part))
 	urls := make([]string, len(part))
@@ -209,7 +221,8 @@ func (s *Servers) claimPart(ctx context.Context, tx bun.Tx, part []claim) error 
 		return err
 	}
 	// An address that was stored while addresses did not have to be unique has no owner.
-	err := s.db.ScanInto(ctx, tx, &users, `SELECT DISTINCT r.url, r.name FROM remotes AS r JOIN versions AS v ON v.name = r.name AND v.version = r.version
+	err := s.db.ScanInto(ctx, tx, &users,
+		`SELECT DISTINCT r.url, r.name FROM remotes AS r JOIN versions AS v ON v.name = r.name AND v.version = r.version
 		WHERE r.url IN (?) AND `+usesAddress+` ORDER BY r.url`, bun.List(urls))
 	if err != nil {
 		return err
@@ -227,7 +240,8 @@ func (s *Servers) releaseMirrored(ctx context.Context, tx bun.Tx, urls []string)
 	_, err := s.db.ExecStatement(ctx, tx, `UPDATE remotes SET claim = NULL WHERE claim IN (?) AND EXISTS (
 			SELECT 1 FROM versions AS v WHERE v.name = remotes.name AND v.version = remotes.version AND v.origin IS NOT NULL);
 		DELETE FROM remote_owners WHERE url IN (?) AND NOT EXISTS (
-			SELECT 1 FROM remotes AS r WHERE r.claim = remote_owners.url AND r.name = remote_owners.name)`, bun.List(urls), bun.List(urls))
+			SELECT 1 FROM remotes AS r WHERE r.claim = remote_owners.url AND r.name = remote_owners.name)`,
+		bun.List(urls), bun.List(urls))
 	return err
 }
 
@@ -258,7 +272,8 @@ func (s *Servers) CheckRemotes(ctx context.Context, name registry.Name, remotes 
 		urls[i] = indexKey(url)
 	}
 	var taken []string
-	err := s.db.ScanInto(ctx, tx, &taken, `SELECT r.url FROM remotes AS r JOIN versions AS v ON v.name = r.name AND v.version = r.version
+	err := s.db.ScanInto(ctx, tx, &taken,
+		`SELECT r.url FROM remotes AS r JOIN versions AS v ON v.name = r.name AND v.version = r.version
 		WHERE r.url IN (?) AND r.name <> ? AND `+usesAddress+` ORDER BY r.url LIMIT 1`, bun.List(urls), name.String())
 	if err != nil || len(taken) == 0 {
 		return err

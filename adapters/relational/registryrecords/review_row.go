@@ -21,7 +21,7 @@ type reviewRow struct {
 	State       string             `bun:"state"`
 	Kind        review.Kind        `bun:"kind"`
 	Document    []byte             `bun:"document"`
-	Replaced    []byte             `bun:"replaced"` // nil if there is none
+	Replaced    []byte             `bun:"replaced"` // nil if it does not exist
 	Checks      string             `bun:"checks"`   // a JSON array
 	Submitter   string             `bun:"submitter"`
 	Policy      publisher.PolicyID `bun:"policy"`
@@ -40,7 +40,8 @@ const reviewColumns = "id, name, version, state, kind, document, replaced, check
 // fields returns where the values of reviewColumns belong.
 func (r *reviewRow) fields() []any {
 	return []any{
-		&r.ID, &r.Name, &r.Version, &r.State, &r.Kind, &r.Document, &r.Replaced, &r.Checks, &r.Submitter, &r.Policy, &r.Makers, &r.SubmittedAt,
+		&r.ID, &r.Name, &r.Version, &r.State, &r.Kind, &r.Document, &r.Replaced, &r.Checks, &r.Submitter, &r.Policy,
+		&r.Makers, &r.SubmittedAt,
 		&r.DecidedBy, &r.DecidedAt, &r.Comment, &r.Rule,
 	}
 }
@@ -49,8 +50,9 @@ func newReviewRow(r review.Review) *reviewRow {
 	return &reviewRow{
 		ID: r.ID, Name: r.Name.String(), Version: r.Version.String(), State: string(r.State), Kind: r.Kind,
 		Document: r.Document, Replaced: r.Replaced, Checks: encodeArray(r.Checks),
-		Submitter: r.Submitter.Key, Policy: r.Submitter.Policy, Makers: encodeArray(r.Submitter.Makers), SubmittedAt: database.NewInstant(r.SubmittedAt),
-		DecidedBy: r.DecidedBy, DecidedAt: database.NewInstant(r.DecidedAt), Comment: r.Comment, Rule: r.Rule,
+		Submitter: r.Submitter.Key, Policy: r.Submitter.Policy, Makers: encodeArray(r.Submitter.Makers),
+		SubmittedAt: database.NewInstant(r.SubmittedAt),
+		DecidedBy:   r.DecidedBy, DecidedAt: database.NewInstant(r.DecidedAt), Comment: r.Comment, Rule: r.Rule,
 	}
 }
 

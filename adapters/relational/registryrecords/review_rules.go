@@ -31,7 +31,8 @@ func NewReviewNotices(db *database.DB) *ReviewNotices { return &ReviewNotices{db
 
 // Add implements registrystore.ReviewRules.
 func (s *ReviewRules) Add(ctx context.Context, r review.Rule) error {
-	_, err := s.db.Exec(ctx, "INSERT INTO review_rules (id, pattern, publisher, condition, created_at) VALUES (?, ?, ?, ?, ?)",
+	_, err := s.db.Exec(ctx,
+		"INSERT INTO review_rules (id, pattern, publisher, condition, created_at) VALUES (?, ?, ?, ?, ?)",
 		string(r.ID), r.Pattern.String(), r.Publisher, string(r.When), database.NewInstant(r.CreatedAt))
 	return err
 }
@@ -44,7 +45,10 @@ func (s *ReviewRules) Remove(ctx context.Context, id review.RuleID) error {
 
 // All implements registrystore.ReviewRules.
 func (s *ReviewRules) All(ctx context.Context) ([]review.Rule, error) {
-	q := database.Query{Text: "SELECT id, pattern, publisher, condition, created_at FROM review_rules ORDER BY created_at, id", Fixed: true}
+	q := database.Query{
+		Text:  "SELECT id, pattern, publisher, condition, created_at FROM review_rules ORDER BY created_at, id",
+		Fixed: true,
+	}
 	return database.CollectAll(ctx, s.db, q, func(row *sql.Rows) (review.Rule, error) {
 		var r review.Rule
 		var pattern, when string
@@ -73,7 +77,9 @@ func (s *ReviewNotices) Record(ctx context.Context, reviewer registry.Holder, la
 	text, args := "UPDATE review_notices SET sent_at = ? WHERE reviewer = ? AND sent_at = ?",
 		[]any{database.NewInstant(now), string(reviewer), database.NewInstant(last)}
 	if last.IsZero() {
-		text, args = "INSERT INTO review_notices (reviewer, sent_at) VALUES (?, ?) ON CONFLICT DO NOTHING", []any{string(reviewer), database.NewInstant(now)}
+		text, args = "INSERT INTO review_notices (reviewer, sent_at) VALUES (?, ?) ON CONFLICT DO NOTHING", []any{
+			string(reviewer), database.NewInstant(now),
+		}
 	}
 	changed, err := s.db.Exec(ctx, text, args...)
 	return changedOr(changed, err, fault.New(fault.Conflict, "the reviewer was notified meanwhile"))

@@ -49,9 +49,11 @@ func (s *Reviews) requireRoom(ctx context.Context, tx bun.Tx, submitter string, 
 		return err
 	}
 	var pending int
-	err = s.db.ScanInto(ctx, tx, &pending, "SELECT count(*) FROM reviews WHERE submitter = ? AND state = 'pending'", submitter)
+	err = s.db.ScanInto(ctx, tx, &pending,
+		"SELECT count(*) FROM reviews WHERE submitter = ? AND state = 'pending'", submitter)
 	if err == nil && pending >= limit {
-		return fault.Newf(fault.Exhausted, "%d documents that you submitted wait for review, which is the limit: wait until some are approved or rejected", pending)
+		return fault.Newf(fault.Exhausted,
+			"%d documents that you submitted wait for review, which is the limit: wait until some are approved or rejected", pending)
 	}
 	return err
 }
@@ -60,7 +62,8 @@ func (s *Reviews) requireRoom(ctx context.Context, tx bun.Tx, submitter string, 
 func (s *Reviews) Decide(ctx context.Context, r review.Review) error {
 	return s.db.InTransaction(ctx, func(ctx context.Context, tx bun.IDB) error {
 		n, err := s.db.AffectedRows(tx.NewUpdate().Model(newReviewRow(r)).
-			Column("state", "replaced", "decided_by", "decided_at", "comment", "rule").Where("id = ? AND state = 'pending'", string(r.ID)).Exec(ctx))
+			Column("state", "replaced", "decided_by", "decided_at", "comment", "rule").
+			Where("id = ? AND state = 'pending'", string(r.ID)).Exec(ctx))
 		return changedOr(n, err, fault.New(fault.Conflict, "the review is not pending any more"))
 	})
 }
@@ -78,10 +81,11 @@ func (s *Reviews) PendingOf(ctx context.Context, name registry.Name, version reg
 // readOne returns the review that a condition selects, or fault.NotFound.
 func (s *Reviews) readOne(ctx context.Context, condition string, args ...any) (review.Review, error) {
 	text := "SELECT " + reviewColumns + " FROM reviews WHERE " + condition
-	found, err := database.Collect(ctx, s.db, database.Query{Text: text, Args: args, Fixed: true}, func(rows *sql.Rows) ([]review.Review, error) {
-		p, err := collectReviews(rows, 1, 0)
-		return p.Reviews, err
-	})
+	found, err := database.Collect(ctx, s.db, database.Query{Text: text, Args: args, Fixed: true},
+		func(rows *sql.Rows) ([]review.Review, error) {
+			p, err := collectReviews(rows, 1, 0)
+			return p.Reviews, err
+		})
 	if err == nil && len(found) == 0 {
 		err = fault.New(fault.NotFound, "the review does not exist")
 	}
@@ -114,7 +118,8 @@ func selectReviews(q *registrystore.ReviewQuery) database.Query {
 		c = c.and("(submitted_at, id) > (?, ?)", database.NewInstant(q.After), string(q.AfterID))
 	}
 	return database.Query{
-		Text: "SELECT " + reviewColumns + " FROM reviews" + c.where() + " ORDER BY submitted_at, id LIMIT ?", Args: append(c.args, q.Limit+1),
+		Text: "SELECT " + reviewColumns + " FROM reviews" + c.where() + " ORDER BY submitted_at, id LIMIT ?",
+		Args: append(c.args, q.Limit+1),
 	}
 }
 

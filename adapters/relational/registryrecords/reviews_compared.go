@@ -13,8 +13,8 @@ import (
 
 var _ registrystore.ReviewBacklog = (*Reviews)(nil)
 
-// Compared implements registrystore.Reviews. Each kind has its own query, so that each reads rows by
-// an index.
+// Compared implements registrystore.Reviews. Each kind has its own query, so that each reads rows
+// by an index.
 func (s *Reviews) Compared(ctx context.Context, pending []review.Review) ([][]byte, error) {
 	documents, place := make([][]byte, len(pending)), make(map[string]int, len(pending))
 	var ids []any
@@ -59,7 +59,8 @@ func (s *Reviews) CountPending(ctx context.Context) (n int, err error) {
 func (s *Reviews) DecidedByOperator(ctx context.Context, after, until time.Time, limit int) ([]review.Review, error) {
 	columns := strings.NewReplacer("document, replaced", "'', NULL").Replace(reviewColumns)
 	find := database.Query{
-		Text: "SELECT " + columns + ` FROM reviews WHERE decided_by = '` + review.Operator + `' AND decided_at > ? AND decided_at <= ?
+		Text: "SELECT " + columns + ` FROM reviews WHERE decided_by = '` + review.Operator +
+			`' AND decided_at > ? AND decided_at <= ?
 			ORDER BY decided_at, id LIMIT ?`,
 		Args: []any{s.db.TimeArgument(after), s.db.TimeArgument(until), limit}, Fixed: true,
 	}

@@ -15,8 +15,10 @@ func TestReviews(t *testing.T) {
 				db := open(t)
 				reviews := registryrecords.NewReviews(db.DB)
 				return registrystoretest.ReviewStores{
-					Reviews: reviews, Backlog: reviews, Writer: registryrecords.NewServers(db.DB, registryrecords.Config{}),
-					Rules: registryrecords.NewReviewRules(db.DB), Notices: registryrecords.NewReviewNotices(db.DB), Runner: db.DB,
+					Reviews: reviews, Backlog: reviews,
+					Writer: registryrecords.NewServers(db.DB, registryrecords.Config{}),
+					Rules:  registryrecords.NewReviewRules(db.DB), Notices: registryrecords.NewReviewNotices(db.DB),
+					Runner: db.DB,
 				}
 			})
 		})

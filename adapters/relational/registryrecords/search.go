@@ -25,14 +25,16 @@ const (
 // after farRows, with fewer records than the limit.
 func (s *Servers) filteredPage(ctx context.Context, q registrystore.Query) (registrystore.Page, error) {
 	if s.sql.newNames != "" && q.Search != "" && q.UpdatedSince.IsZero() {
-		// A page needs no more names than it has rows, if each name has a row, and one more that shows
-		// whether there are more. Some names may have only deleted versions.
+		// A page needs no more names than it has rows, if each name has a row, and one more that
+		// shows whether there are more. Some names may have only deleted versions.
 		if p, ok, err := s.pageFromMemory(ctx, q, q.Limit*5/4+2); err != nil || ok {
 			return p, err
 		}
 	}
 	next := func(rows int) (registrystore.Page, error) {
-		return pageInRanges(q, func(q registrystore.Query) (registrystore.Page, error) { return s.nextRows(ctx, q, rows) })
+		return pageInRanges(q, func(q registrystore.Query) (registrystore.Page, error) {
+			return s.nextRows(ctx, q, rows)
+		})
 	}
 	p, err := next(s.nearRows(q))
 	if err != nil || p.EndName == "" {
@@ -83,8 +85,8 @@ func (s *Servers) nextRows(ctx context.Context, q registrystore.Query, rows int)
 	return p, err
 }
 
-// endingWith returns the names of a range up to one of them. SQLite reads the rows of an index up to
-// one bound only, and it takes the end of the range rather than the last row.
+// endingWith returns the names of a range up to one of them. SQLite reads the rows of an index up
+// to one bound only, and it takes the end of the range rather than the last row.
 func endingWith(r registry.NameRange, last string) registry.NameRange {
 	return registry.NameRange{From: r.From, Below: last + belowNames}
 }
@@ -94,8 +96,11 @@ const belowNames = " "
 
 // keyAfter returns the name and version of the row of a list after a number of rows in order. They
 // are empty if there are not more rows.
-func (s *Servers) keyAfter(ctx context.Context, q registrystore.Query, list condition, rows int) (name, version string, err error) {
-	text := "SELECT v.name, v.version FROM versions AS v WHERE " + list.text + listOrder(q) + " LIMIT 1 OFFSET CAST(? AS bigint)"
+func (s *Servers) keyAfter(
+	ctx context.Context, q registrystore.Query, list condition, rows int,
+) (name, version string, err error) {
+	text := "SELECT v.name, v.version FROM versions AS v WHERE " + list.text + listOrder(q) +
+		" LIMIT 1 OFFSET CAST(? AS bigint)"
 	find := database.Query{Text: text, Args: append(slices.Clip(list.args), rows), Fixed: s.sql.plansByText}
 	err = s.db.ScanRow(ctx, find, &name, &version)
 	return name, version, err
@@ -139,7 +144,9 @@ func (s *Servers) updatedPage(ctx context.Context, q registrystore.Query) (regis
 
 // pageInsideRanges returns the page of the rows of a list that meet a condition, all of them in the
 // ranges of the query.
-func (s *Servers) pageInsideRanges(ctx context.Context, q registrystore.Query, c condition) (registrystore.Page, error) {
+func (s *Servers) pageInsideRanges(
+	ctx context.Context, q registrystore.Query, c condition,
+) (registrystore.Page, error) {
 	q.Names = nil
 	c = s.listCondition(q, 0).also(c)
 	if q.WithoutDeprecated {
@@ -173,7 +180,8 @@ func (s *Servers) searchPage(ctx context.Context, q registrystore.Query) (regist
 // firstNames returns the subquery of the first names of a selection.
 func firstNames(names condition, limit int) condition {
 	return condition{
-		text: "SELECT name FROM (SELECT servers.name AS name " + names.text + " ORDER BY servers.name LIMIT CAST(? AS bigint)) AS found",
+		text: "SELECT name FROM (SELECT servers.name AS name " + names.text +
+			" ORDER BY servers.name LIMIT CAST(? AS bigint)) AS found",
 		args: append(slices.Clip(names.args), limit),
 	}
 }

@@ -14,19 +14,22 @@ import (
 	"github.com/tollgate-dev/tollgate/ports/registrystore"
 )
 
-var searchServers = flag.String("search-servers", "500,50000", "numbers of servers in benchmarks of searches, separated by commas")
+var searchServers = flag.String("search-servers", "500,50000",
+	"numbers of servers in benchmarks of searches, separated by commas")
 
 // wordParts are parts of the names of servers in a public registry.
 var wordParts = strings.Fields(`mcp server weather github agent tools search data cloud image mail calendar finance notes graph memory
 	browser docker kube sql lite vector chat voice code review test deploy monitor log trace stock crypto travel hotel map route
 	music video photo pdf excel sheet slide drive file disk cache queue event stream secure auth token vault scan audit`)
 
-// serverName returns the name of a server number, in the form of names of a public registry. Four of
-// ten namespaces are of GitHub. One of 250 servers has "uptime" in its name.
+// serverName returns the name of a server number, in the form of names of a public registry. Four
+// of ten namespaces are of GitHub. One of 250 servers has "uptime" in its name.
 func serverName(i int) string {
 	hash := uint64(i+1) * 0x9e3779b97f4a7c15 // spreads the numbers
 	word := func(shift uint) string { return wordParts[(hash>>shift)%uint64(len(wordParts))] }
-	space := [...]string{"io.github.", "io.github.", "io.github.", "io.github.", "com.", "ai.", "dev.", "com.", "app.", "org."}[hash>>60%10]
+	space := [...]string{
+		"io.github.", "io.github.", "io.github.", "io.github.", "com.", "ai.", "dev.", "com.", "app.", "org.",
+	}[hash>>60%10]
 	name := word(40) + "-" + word(50)
 	if i%250 == 100 {
 		name = "uptime-" + name
@@ -37,11 +40,12 @@ func serverName(i int) string {
 	return fmt.Sprintf("%s%s%s%d/%s", space, word(10), word(20), i, name)
 }
 
-// fillNames adds servers with one version of 700 bytes each. The first thousand are added one by one, as by
-// publications.
+// fillNames adds servers with one version of 700 bytes each. The first thousand are added one by
+// one, as by publications.
 func fillNames(b *testing.B, db *relationaltest.Database, kind string, servers int) {
 	b.Helper()
-	document, at, flagged := "convert_to('{\"description\":\"' || repeat('x', 680) || '\"}', 'UTF8')", "'2026-01-01T00:00:00Z'", "true"
+	document, at, flagged := "convert_to('{\"description\":\"' || repeat('x', 680) || '\"}', 'UTF8')",
+		"'2026-01-01T00:00:00Z'", "true"
 	if kind == relationaltest.SQLite {
 		document, at, flagged = "CAST(printf('{\"description\":\"%.*c\"}', 680, 'x') AS BLOB)", "1767225600000000", "1"
 	}
@@ -58,7 +62,8 @@ func fillNames(b *testing.B, db *relationaltest.Database, kind string, servers i
 		for _, statement := range []string{
 			"INSERT INTO servers (name) VALUES " + values,
 			`INSERT INTO versions (name, version, status, status_message, status_changed_at, published_at, updated_at, is_latest, document)
-				SELECT n.column1, '1.0.0', 'active', '', ` + strings.Join([]string{at, at, at, flagged, document}, ", ") + " FROM (VALUES " + values + ") AS n",
+				SELECT n.column1, '1.0.0', 'active', '', ` + strings.Join([]string{at, at, at, flagged, document},
+				", ") + " FROM (VALUES " + values + ") AS n",
 		} {
 			if err := db.Execute(b.Context(), statement); err != nil {
 				b.Fatal(err)
@@ -89,8 +94,10 @@ func processCPU(b *testing.B) time.Duration {
 //	go test -run xxx -bench Search ./adapters/relational/registryrecords
 func BenchmarkSearch(b *testing.B) {
 	for kind, open := range map[string]func() *relationaltest.Database{
-		relationaltest.SQLite:     func() *relationaltest.Database { return relationaltest.NewSQLite(b) },
-		relationaltest.PostgreSQL: func() *relationaltest.Database { return relationaltest.OpenPostgres(b, postgrestest.NewEmpty(b)) },
+		relationaltest.SQLite: func() *relationaltest.Database { return relationaltest.NewSQLite(b) },
+		relationaltest.PostgreSQL: func() *relationaltest.Database {
+			return relationaltest.OpenPostgres(b, postgrestest.NewEmpty(b))
+		},
 	} {
 		for size := range strings.SplitSeq(*searchServers, ",") {
 			b.Run(kind+"/"+size, func(b *testing.B) {
@@ -107,13 +114,16 @@ func BenchmarkSearch(b *testing.B) {
 				b.Run("first search", func(b *testing.B) {
 					for b.Loop() {
 						first := registryrecords.NewServers(db.DB, registryrecords.Config{})
-						if _, err := first.List(b.Context(), registrystore.Query{Search: "weather", Limit: 30, Bytes: 4 << 20}); err != nil {
+						if _, err := first.List(b.Context(), registrystore.Query{
+							Search: "weather", Limit: 30, Bytes: 4 << 20,
+						}); err != nil {
 							b.Fatal(err)
 						}
 					}
 				})
 				for _, text := range []string{
-					"e", "q", "_", "mc", "zz", "sql", "weather", "github", "uptime", "uptime-weather", "weather-uptime", "io.github.weather",
+					"e", "q", "_", "mc", "zz", "sql", "weather", "github", "uptime", "uptime-weather", "weather-uptime",
+					"io.github.weather",
 					"server-weather-agent", "monitor-deploy/audit", serverName(n / 2)[:min(20, len(serverName(n/2)))],
 				} {
 					b.Run(text, func(b *testing.B) { searchRepeatedly(b, servers, text) })

@@ -85,13 +85,17 @@ func (s *Servers) Versions(ctx context.Context, q registrystore.VersionsQuery) (
 	if q.WithoutDeprecated {
 		condition += " AND " + notDeprecated
 	}
-	return s.readPage(ctx, database.Query{Text: condition + newestFirst, Args: args, Fixed: true}, pageLimit{rows: q.Limit, bytes: q.Bytes})
+	return s.readPage(ctx, database.Query{Text: condition + newestFirst, Args: args, Fixed: true}, pageLimit{
+		rows: q.Limit, bytes: q.Bytes,
+	})
 }
 
 const newestFirst = " ORDER BY v.published_at DESC"
 
 // Version implements registrystore.ServerReader.
-func (s *Servers) Version(ctx context.Context, name registry.Name, version registry.Version, deleted bool) (registry.Record, error) {
+func (s *Servers) Version(
+	ctx context.Context, name registry.Name, version registry.Version, deleted bool,
+) (registry.Record, error) {
 	return s.findVersion(ctx, visibleOnly("v.name = ? AND v.version = ?", deleted), name.String(), version.String())
 }
 

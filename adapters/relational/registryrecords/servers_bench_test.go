@@ -17,7 +17,8 @@ import (
 
 var (
 	livingServers  = flag.Int("living-servers", 200_000, "number of active servers in benchmarks of the registry")
-	deletedServers = flag.Int("deleted-servers", 300_000, "number of deleted servers in benchmarks of the registry; their names sort first")
+	deletedServers = flag.Int("deleted-servers", 300_000,
+		"number of deleted servers in benchmarks of the registry; their names sort first")
 )
 
 // serverPart is how many servers one statement adds.
@@ -31,22 +32,28 @@ func insertCrowd(kind string, living, deleted int) []string {
 	add := func(first, last int, name, status string) {
 		for ; first < last; first += serverPart {
 			until := min(first+serverPart, last)
-			numbers, at := fmt.Sprintf("generate_series(%d, %d) AS n (i)", first, until-1), "'2026-01-01T00:00:00Z'::timestamptz + n.i * interval '1 second'"
+			numbers, at := fmt.Sprintf("generate_series(%d, %d) AS n (i)", first, until-1),
+				"'2026-01-01T00:00:00Z'::timestamptz + n.i * interval '1 second'"
 			document, flagged := "convert_to('{\"description\":\"' || repeat('x', 500) || '\"}', 'UTF8')", "true"
 			if kind == relationaltest.SQLite {
-				numbers = fmt.Sprintf("(WITH RECURSIVE n (i) AS (SELECT %d UNION ALL SELECT i + 1 FROM n WHERE i < %d) SELECT i FROM n) AS n", first, until-1)
-				at, document, flagged = "1767225600000000 + n.i * 1000000", "CAST(printf('{\"description\":\"%.*c\"}', 500, 'x') AS BLOB)", "1"
+				numbers = fmt.Sprintf(
+					"(WITH RECURSIVE n (i) AS (SELECT %d UNION ALL SELECT i + 1 FROM n WHERE i < %d) SELECT i FROM n) AS n", first, until-1)
+				at, document, flagged = "1767225600000000 + n.i * 1000000",
+					"CAST(printf('{\"description\":\"%.*c\"}', 500, 'x') AS BLOB)", "1"
 			}
 			statements = append(statements,
 				"INSERT INTO servers (name) SELECT "+name+" FROM "+numbers,
 				`INSERT INTO versions (name, version, status, status_message, status_changed_at, published_at, updated_at, is_latest, document)
-					SELECT `+name+", '1.0.0', '"+status+"', '', "+at+", "+at+", "+at+", "+flagged+", "+document+" FROM "+numbers)
+					SELECT `+name+", '1.0.0', '"+status+"', '', "+at+", "+at+", "+at+", "+flagged+", "+document+
+					" FROM "+numbers)
 		}
 	}
 	add(0, deleted, "'aa.gone.o' || (n.i % 100003 * 7919 % 100003) || '/server-' || n.i", "deleted")
-	add(0, living-living/5, "'com.example.o' || (n.i % 100003 * 7919 % 100003) || CASE WHEN n.i % 100 = 0 THEN '/query-' ELSE '/server-' END || n.i", "active")
-	add(living-living/5, living, fmt.Sprintf("'org.example.o' || (n.i %% 100003 * 7919 %% 100003) || CASE WHEN n.i %% %d = 0 THEN '/fuzz-' WHEN n.i %% 100 = 0 THEN '/query-' ELSE '/server-' END || n.i",
-		max(1, living/100)), "active")
+	add(0, living-living/5,
+		"'com.example.o' || (n.i % 100003 * 7919 % 100003) || CASE WHEN n.i % 100 = 0 THEN '/query-' ELSE '/server-' END || n.i", "active")
+	add(living-living/5, living,
+		fmt.Sprintf("'org.example.o' || (n.i %% 100003 * 7919 %% 100003) || CASE WHEN n.i %% %d = 0 THEN '/fuzz-' WHEN n.i %% 100 = 0 THEN '/query-' ELSE '/server-' END || n.i",
+			max(1, living/100)), "active")
 	if kind == relationaltest.PostgreSQL {
 		return append(statements, "VACUUM ANALYZE servers", "VACUUM ANALYZE versions")
 	}
@@ -77,8 +84,10 @@ const callersAtOnce = 40
 //	go test -run xxx -bench CrowdedRegistry ./adapters/relational/registryrecords
 func BenchmarkCrowdedRegistry(b *testing.B) {
 	for kind, open := range map[string]func() *relationaltest.Database{
-		relationaltest.SQLite:     func() *relationaltest.Database { return relationaltest.NewSQLite(b) },
-		relationaltest.PostgreSQL: func() *relationaltest.Database { return relationaltest.OpenPostgres(b, postgrestest.NewEmpty(b)) },
+		relationaltest.SQLite: func() *relationaltest.Database { return relationaltest.NewSQLite(b) },
+		relationaltest.PostgreSQL: func() *relationaltest.Database {
+			return relationaltest.OpenPostgres(b, postgrestest.NewEmpty(b))
+		},
 	} {
 		b.Run(kind, func(b *testing.B) {
 			db := open()
@@ -94,11 +103,20 @@ func BenchmarkCrowdedRegistry(b *testing.B) {
 				{"view", registrystore.Query{Names: benchRanges(b, "org.example.*")}},
 				{"view, latest", registrystore.Query{Names: benchRanges(b, "org.example.*"), LatestOnly: true}},
 				{"view of 100 prefixes", registrystore.Query{Names: benchRanges(b, manyPrefixes()...)}},
-				{"view that hides", registrystore.Query{Names: benchRanges(b, "org.example.*"), WithoutDeprecated: true}},
+				{
+					"view that hides", registrystore.Query{
+						Names: benchRanges(b, "org.example.*"), WithoutDeprecated: true,
+					},
+				},
 				{"view, search zz", registrystore.Query{Names: benchRanges(b, "org.example.*"), Search: "zz"}},
-				{"view, search common", registrystore.Query{Names: benchRanges(b, manyPrefixes()...), Search: "server"}},
+				{
+					"view, search common", registrystore.Query{
+						Names: benchRanges(b, manyPrefixes()...), Search: "server",
+					},
+				},
 				{"view, updated since", registrystore.Query{
-					Names: benchRanges(b, manyPrefixes()...), UpdatedSince: historyStart.Add(time.Second * time.Duration(*livingServers*9/10)), Deleted: true,
+					Names:        benchRanges(b, manyPrefixes()...),
+					UpdatedSince: historyStart.Add(time.Second * time.Duration(*livingServers*9/10)), Deleted: true,
 				}},
 				{"search q", registrystore.Query{Search: "q"}},
 				{"search zz", registrystore.Query{Search: "zz"}},
@@ -107,12 +125,24 @@ func BenchmarkCrowdedRegistry(b *testing.B) {
 				{"search common", registrystore.Query{Search: "server"}},
 				{"search late", registrystore.Query{Search: "org."}},
 				{"search with deleted", registrystore.Query{Search: "zz", Deleted: true}},
-				{"updated since", registrystore.Query{UpdatedSince: historyStart.Add(time.Second * time.Duration(*deletedServers-1000)), Deleted: true}},
-				{"updated since, late", registrystore.Query{UpdatedSince: historyStart.Add(time.Second * time.Duration(*livingServers*9/10)), Deleted: true, AfterName: "b"}},
+				{
+					"updated since", registrystore.Query{
+						UpdatedSince: historyStart.Add(time.Second * time.Duration(*deletedServers-1000)),
+						Deleted:      true,
+					},
+				},
+				{
+					"updated since, late", registrystore.Query{
+						UpdatedSince: historyStart.Add(time.Second * time.Duration(*livingServers*9/10)), Deleted: true,
+						AfterName: "b",
+					},
+				},
 			} {
 				c.Limit, c.Bytes = 30, 4<<20
 				for _, callers := range []int{1, callersAtOnce} {
-					b.Run(fmt.Sprintf("%s/%d", c.name, callers), func(b *testing.B) { listRepeatedly(b, servers, c.Query, callers) })
+					b.Run(fmt.Sprintf("%s/%d", c.name, callers), func(b *testing.B) {
+						listRepeatedly(b, servers, c.Query, callers)
+					})
 				}
 			}
 			b.Run("publish a server", func(b *testing.B) { publishRepeatedly(b, db, servers, true) })
@@ -187,7 +217,8 @@ func publishRepeatedly(b *testing.B, db *relationaltest.Database, servers *regis
 		}
 		change := registrystore.Change{
 			Release: registry.Release{
-				Name: name, Version: version, Status: registry.StatusActive, Latest: serverEach, StatusChangedAt: at, PublishedAt: at, UpdatedAt: at,
+				Name: name, Version: version, Status: registry.StatusActive, Latest: serverEach, StatusChangedAt: at,
+				PublishedAt: at, UpdatedAt: at,
 			},
 			Document: []byte(`{"description":"a server"}`),
 		}

@@ -38,7 +38,10 @@ func TestServersByIndexes(t *testing.T) {
 				db := open(t)
 				servers := registryrecords.NewServers(db.DB, registryrecords.Config{RemoteURLUnique: true})
 				servers.AlwaysUseIndexes()
-				return registrystoretest.ServerStores{Reader: servers, Writer: servers, Free: registryrecords.NewServers(db.DB, registryrecords.Config{}), Runner: db.DB}
+				return registrystoretest.ServerStores{
+					Reader: servers, Writer: servers, Free: registryrecords.NewServers(db.DB, registryrecords.Config{}),
+					Runner: db.DB,
+				}
 			})
 		})
 	}
@@ -57,13 +60,17 @@ func TestGrants(t *testing.T) {
 var epoch = time.Date(2026, 1, 2, 3, 4, 5, 678901000, time.UTC)
 
 // saveLocked stores changes of one server in a transaction, as a use case does.
-func saveLocked(t *testing.T, db *relationaltest.Database, s *registryrecords.Servers, changes ...registrystore.Change) error {
+func saveLocked(
+	t *testing.T, db *relationaltest.Database, s *registryrecords.Servers, changes ...registrystore.Change,
+) error {
 	t.Helper()
 	return saveWithin(t.Context(), db, s, changes...)
 }
 
 // saveWithin stores changes of one server in the transaction that ctx carries, or in a new one.
-func saveWithin(ctx context.Context, db *relationaltest.Database, s *registryrecords.Servers, changes ...registrystore.Change) error {
+func saveWithin(
+	ctx context.Context, db *relationaltest.Database, s *registryrecords.Servers, changes ...registrystore.Change,
+) error {
 	return db.Atomically(ctx, func(ctx context.Context) error {
 		if _, err := s.Lock(ctx, changes[0].Release.Name); err != nil {
 			return err
@@ -86,7 +93,10 @@ func TestConflictsNameTheirRule(t *testing.T) {
 		}
 		at := epoch.Add(time.Duration(hours) * time.Hour)
 		return registrystore.Change{
-			Release:  registry.Release{Name: name, Version: v, Status: registry.StatusActive, StatusChangedAt: at, PublishedAt: at, UpdatedAt: at, Latest: latest},
+			Release: registry.Release{
+				Name: name, Version: v, Status: registry.StatusActive, StatusChangedAt: at, PublishedAt: at,
+				UpdatedAt: at, Latest: latest,
+			},
 			Document: []byte("{}"),
 		}
 	}
@@ -133,8 +143,13 @@ func TestSearchSkipsNamesWithoutRows(t *testing.T) {
 				if i == hidden {
 					status = registry.StatusActive
 				}
-				r := registry.Release{Name: name, Version: version, Status: status, StatusChangedAt: epoch, PublishedAt: epoch, UpdatedAt: epoch, Latest: true}
-				if err := saveLocked(t, db, servers, registrystore.Change{Release: r, Document: []byte("{}")}); err != nil {
+				r := registry.Release{
+					Name: name, Version: version, Status: status, StatusChangedAt: epoch, PublishedAt: epoch,
+					UpdatedAt: epoch, Latest: true,
+				}
+				if err := saveLocked(t, db, servers, registrystore.Change{
+					Release: r, Document: []byte("{}"),
+				}); err != nil {
 					t.Fatal(err)
 				}
 			}
@@ -155,7 +170,8 @@ func TestAddressesMayBecomeUniqueLater(t *testing.T) {
 	for kind, open := range relationaltest.Databases(t) {
 		t.Run(kind, func(t *testing.T) {
 			db := open(t)
-			free, unique := registryrecords.NewServers(db.DB, registryrecords.Config{}), registryrecords.NewServers(db.DB, registryrecords.Config{RemoteURLUnique: true})
+			free, unique := registryrecords.NewServers(db.DB, registryrecords.Config{}),
+				registryrecords.NewServers(db.DB, registryrecords.Config{RemoteURLUnique: true})
 			for _, name := range []string{"com.example/a", "com.example/b"} {
 				if err := publish(t, db, free, name, address); err != nil {
 					t.Fatal(err)
@@ -174,8 +190,8 @@ func TestAddressesMayBecomeUniqueLater(t *testing.T) {
 	}
 }
 
-// TestMirroredServersGiveAddressesUp publishes an address of a mirrored server that an instance of a
-// former version made the owner.
+// TestMirroredServersGiveAddressesUp publishes an address of a mirrored server that an instance of
+// a former version made the owner.
 func TestMirroredServersGiveAddressesUp(t *testing.T) {
 	const address = "https://one.example/mcp"
 	for kind, open := range relationaltest.Databases(t) {
@@ -204,7 +220,9 @@ func TestMirroredServersGiveAddressesUp(t *testing.T) {
 	}
 }
 
-func publish(t *testing.T, db *relationaltest.Database, s *registryrecords.Servers, name string, url registry.RemoteURL) error {
+func publish(
+	t *testing.T, db *relationaltest.Database, s *registryrecords.Servers, name string, url registry.RemoteURL,
+) error {
 	t.Helper()
 	return saveLocked(t, db, s, publication(t, name, url))
 }
@@ -222,7 +240,10 @@ func publication(t *testing.T, name string, url registry.RemoteURL) registrystor
 	}
 	now := epoch
 	return registrystore.Change{
-		Release:  registry.Release{Name: n, Version: v, Status: registry.StatusActive, StatusChangedAt: now, PublishedAt: now, UpdatedAt: now, Latest: true},
+		Release: registry.Release{
+			Name: n, Version: v, Status: registry.StatusActive, StatusChangedAt: now, PublishedAt: now, UpdatedAt: now,
+			Latest: true,
+		},
 		Document: []byte("{}"), Remotes: []registry.RemoteURL{url},
 	}
 }
@@ -235,7 +256,8 @@ func TestSearchFollowsTheDatabase(t *testing.T) {
 	for kind, open := range relationaltest.Databases(t) {
 		t.Run(kind, func(t *testing.T) {
 			db := open(t)
-			one, other := registryrecords.NewServers(db.DB, registryrecords.Config{}), registryrecords.NewServers(db.DB, registryrecords.Config{})
+			one, other := registryrecords.NewServers(db.DB, registryrecords.Config{}),
+				registryrecords.NewServers(db.DB, registryrecords.Config{})
 			find := func(ctx context.Context, want ...string) {
 				t.Helper()
 				p, err := one.List(ctx, registrystore.Query{Search: "EXAMPLE/", Limit: 10})
@@ -253,7 +275,8 @@ func TestSearchFollowsTheDatabase(t *testing.T) {
 			}
 			find(t.Context(), "com.example/b")
 			err := db.Atomically(t.Context(), func(ctx context.Context) error {
-				if err := saveWithin(ctx, db, one, publication(t, "com.example/rolled-back", "https://c.example/mcp")); err != nil {
+				if err := saveWithin(ctx, db, one,
+					publication(t, "com.example/rolled-back", "https://c.example/mcp")); err != nil {
 					return err
 				}
 				find(ctx, "com.example/b", "com.example/rolled-back")
@@ -271,7 +294,8 @@ func TestSearchFollowsTheDatabase(t *testing.T) {
 	}
 }
 
-// TestFirstSearchOfManyServers searches with several callers at once before the names are in memory.
+// TestFirstSearchOfManyServers searches with several callers at once before the names are in
+// memory.
 func TestFirstSearchOfManyServers(t *testing.T) {
 	db := relationaltest.Databases(t)[relationaltest.SQLite](t)
 	for _, statement := range insertCrowd(relationaltest.SQLite, 25_000, 0) {
@@ -282,7 +306,8 @@ func TestFirstSearchOfManyServers(t *testing.T) {
 	servers := registryrecords.NewServers(db.DB, registryrecords.Config{})
 	ended, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, err := servers.List(ended, registrystore.Query{Search: "fuzz-", Limit: 100}); !errors.Is(err, context.Canceled) {
+	if _, err := servers.List(ended, registrystore.Query{Search: "fuzz-", Limit: 100}); !errors.Is(err,
+		context.Canceled) {
 		t.Errorf("List with a cancelled context returned %v", err)
 	}
 	var all sync.WaitGroup

@@ -33,7 +33,8 @@ func (s *Servers) Lock(ctx context.Context, name registry.Name) ([]registry.Rele
 
 func (s *Servers) readReleases(ctx context.Context, db bun.IDB, name registry.Name) ([]registry.Release, error) {
 	var facts []string
-	err := s.db.ScanInto(ctx, db, &facts, "SELECT "+factsOfVersion+" FROM versions AS v WHERE v.name = ? ORDER BY v.published_at", name.String())
+	err := s.db.ScanInto(ctx, db, &facts,
+		"SELECT "+factsOfVersion+" FROM versions AS v WHERE v.name = ? ORDER BY v.published_at", name.String())
 	if err != nil {
 		return nil, err
 	}
@@ -79,7 +80,8 @@ func (s *Servers) saveResponsible(ctx context.Context, tx bun.Tx, changes []regi
 			continue
 		}
 		for _, person := range c.People {
-			_, err := s.db.ExecStatement(ctx, tx, "INSERT INTO responsible (name, version, person) VALUES (?, ?, ?) ON CONFLICT DO NOTHING",
+			_, err := s.db.ExecStatement(ctx, tx,
+				"INSERT INTO responsible (name, version, person) VALUES (?, ?, ?) ON CONFLICT DO NOTHING",
 				c.Release.Name.String(), c.Release.Version.String(), string(person))
 			if err != nil {
 				return err
@@ -90,13 +92,16 @@ func (s *Servers) saveResponsible(ctx context.Context, tx bun.Tx, changes []regi
 }
 
 // Responsible implements registrystore.ServerWriter.
-func (s *Servers) Responsible(ctx context.Context, name registry.Name, version registry.Version) ([]registry.Holder, error) {
+func (s *Servers) Responsible(
+	ctx context.Context, name registry.Name, version registry.Version,
+) ([]registry.Holder, error) {
 	tx, ok := s.db.Transaction(ctx)
 	if !ok {
 		return nil, errNoTransaction
 	}
 	var people []registry.Holder
-	err := s.db.ScanInto(ctx, tx, &people, "SELECT DISTINCT person FROM responsible WHERE name = ? AND (version = ? OR ? = '') ORDER BY person",
+	err := s.db.ScanInto(ctx, tx, &people,
+		"SELECT DISTINCT person FROM responsible WHERE name = ? AND (version = ? OR ? = '') ORDER BY person",
 		name.String(), version.String(), version.String())
 	return people, err
 }
@@ -171,8 +176,10 @@ func (s *Servers) saveDocuments(ctx context.Context, tx bun.Tx, documents []regi
 	args := make([]any, 0, columns*len(documents))
 	for _, c := range documents {
 		r := c.Release
-		args = append(args, r.Name.String(), r.Version.String(), string(r.Status), r.StatusMessage, database.NewInstant(r.StatusChangedAt),
-			database.NewInstant(r.PublishedAt), database.NewInstant(r.UpdatedAt), r.Latest, c.Document, formatOrigin(r.Origin))
+		args = append(args, r.Name.String(), r.Version.String(), string(r.Status), r.StatusMessage,
+			database.NewInstant(r.StatusChangedAt),
+			database.NewInstant(r.PublishedAt), database.NewInstant(r.UpdatedAt), r.Latest, c.Document,
+			formatOrigin(r.Origin))
 	}
 	changed, err := s.db.ExecStatement(ctx, tx, `INSERT INTO versions
 			(name, version, status, status_message, status_changed_at, published_at, updated_at, is_latest, document, origin)

@@ -76,8 +76,8 @@ func (s *turning) turn(ctx context.Context, status registry.Status) error {
 	})
 }
 
-// TestSnapshotDoesNotChange changes a server in the middle of a snapshot, which does not show it, and
-// wants no change within a snapshot.
+// TestSnapshotDoesNotChange changes a server in the middle of a snapshot, which does not show it,
+// and wants no change within a snapshot.
 func TestSnapshotDoesNotChange(t *testing.T) {
 	for name, open := range relationaltest.Databases(t) {
 		t.Run(name, func(t *testing.T) {
@@ -102,7 +102,8 @@ func TestSnapshotDoesNotChange(t *testing.T) {
 				}
 				found, err := s.servers.Undeprecated(ctx, []registry.Name{s.name})
 				if err != nil || len(found) != 0 {
-					t.Errorf("in the snapshot %d versions are not deprecated beside a deprecated one, %v", len(found), err)
+					t.Errorf("in the snapshot %d versions are not deprecated beside a deprecated one, %v",
+						len(found), err)
 				}
 				if err := s.turn(ctx, registry.StatusActive); err == nil {
 					t.Error("a snapshot changes the server")
@@ -125,8 +126,8 @@ func TestSnapshotDoesNotChange(t *testing.T) {
 // readsBesideWrites is the number of reads of each kind beside a writer.
 const readsBesideWrites = 500
 
-// TestViewBesideAWriter reads a view that hides deprecated versions while a version is deprecated and
-// active in turn. Exactly one version in each result is the latest (contract C-32).
+// TestViewBesideAWriter reads a view that hides deprecated versions while a version is deprecated
+// and active in turn. Exactly one version in each result is the latest (contract C-32).
 func TestViewBesideAWriter(t *testing.T) {
 	v, err := view.New(view.Draft{Name: "team", Deprecated: "hide"})
 	if err != nil {

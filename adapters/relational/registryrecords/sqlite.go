@@ -69,7 +69,8 @@ func updateEachState(releases []registry.Release) []statement {
 			text: `UPDATE versions SET status = ?, status_message = ?, status_changed_at = ?, updated_at = ?, is_latest = ?
 				WHERE name = ? AND version = ? AND published_at = ?`,
 			args: []any{
-				string(r.Status), r.StatusMessage, database.NewInstant(r.StatusChangedAt), database.NewInstant(r.UpdatedAt), r.Latest,
+				string(r.Status), r.StatusMessage, database.NewInstant(r.StatusChangedAt),
+				database.NewInstant(r.UpdatedAt), r.Latest,
 				r.Name.String(), r.Version.String(), database.NewInstant(r.PublishedAt),
 			},
 			rows: 1,

@@ -146,6 +146,8 @@ func (x *syntax) firstRows(lists []condition, order string, limit int) condition
 // fewer rows than limit were.
 func (x *syntax) updatedRows(after any, limit int) condition {
 	return x.ofRows(condition{
-		"SELECT " + x.rowID + " FROM versions WHERE updated_at > ? ORDER BY updated_at LIMIT CAST(? AS bigint)", []any{after, limit},
+		"SELECT " + x.rowID + " FROM versions WHERE updated_at > ? ORDER BY updated_at LIMIT CAST(? AS bigint)", []any{
+			after, limit,
+		},
 	})
 }

@@ -58,7 +58,10 @@ func (s *Views) change(ctx context.Context, do func(ctx context.Context, tx bun.
 // Add implements registrystore.Views. A conflict is not an error of the statement, so that the
 // transaction can go on.
 func (s *Views) Add(ctx context.Context, v view.View) error {
-	row := &viewRow{Name: v.Name, Include: joinPatterns(v.Include), Exclude: joinPatterns(v.Exclude), Deprecated: v.Deprecated, Access: v.Access}
+	row := &viewRow{
+		Name: v.Name, Include: joinPatterns(v.Include), Exclude: joinPatterns(v.Exclude), Deprecated: v.Deprecated,
+		Access: v.Access,
+	}
 	return s.change(ctx, func(ctx context.Context, tx bun.IDB) error {
 		n, err := s.db.AffectedRows(tx.NewInsert().Model(row).On("CONFLICT DO NOTHING").Exec(ctx))
 		return changedOr(n, err, fault.New(fault.Conflict, "the view already exists"))
@@ -75,7 +78,9 @@ func (s *Views) Remove(ctx context.Context, name view.Name) error {
 
 // List implements registrystore.Views.
 func (s *Views) List(ctx context.Context) ([]view.View, error) {
-	find := database.Query{Text: "SELECT name, include, exclude, deprecated, access FROM registry_views ORDER BY name", Fixed: true}
+	find := database.Query{
+		Text: "SELECT name, include, exclude, deprecated, access FROM registry_views ORDER BY name", Fixed: true,
+	}
 	return database.CollectAll(ctx, s.db, find, func(rows *sql.Rows) (view.View, error) {
 		var row viewRow
 		if err := rows.Scan(&row.Name, &row.Include, &row.Exclude, &row.Deprecated, &row.Access); err != nil {
@@ -95,7 +100,7 @@ func (r *viewRow) toView() (view.View, error) {
 	return v, checkRow(err)
 }
 
-// AddToken implements registrystore.Views. It locks the view, so that nobody removes it meanwhile.
+// AddToken implements registrystore.Views. It locks the view, so that no one removes it meanwhile.
 func (s *Views) AddToken(ctx context.Context, t view.Token) error {
 	row := &viewTokenRow{View: t.View, Name: t.Name, Hash: t.Hash[:], CreatedAt: database.NewInstant(t.CreatedAt)}
 	return s.change(ctx, func(ctx context.Context, tx bun.IDB) error {
@@ -114,7 +119,8 @@ func (s *Views) AddToken(ctx context.Context, t view.Token) error {
 // RemoveToken implements registrystore.Views.
 func (s *Views) RemoveToken(ctx context.Context, v view.Name, name view.TokenName) error {
 	return s.change(ctx, func(ctx context.Context, tx bun.IDB) error {
-		n, err := s.db.AffectedRows(tx.NewDelete().Model((*viewTokenRow)(nil)).Where("view = ? AND name = ?", v, name).Exec(ctx))
+		n, err := s.db.AffectedRows(tx.NewDelete().Model((*viewTokenRow)(nil)).Where("view = ? AND name = ?", v,
+			name).Exec(ctx))
 		return changedOr(n, err, fault.New(fault.NotFound, "the token does not exist"))
 	})
 }
@@ -123,7 +129,9 @@ var errTokenHash = errors.New("the hash of a token of a view has another length"
 
 // Tokens implements registrystore.Views.
 func (s *Views) Tokens(ctx context.Context) ([]view.Token, error) {
-	find := database.Query{Text: "SELECT view, name, hash, created_at FROM registry_view_tokens ORDER BY view, name", Fixed: true}
+	find := database.Query{
+		Text: "SELECT view, name, hash, created_at FROM registry_view_tokens ORDER BY view, name", Fixed: true,
+	}
 	return database.CollectAll(ctx, s.db, find, func(rows *sql.Rows) (view.Token, error) {
 		var row viewTokenRow
 		if err := rows.Scan(&row.View, &row.Name, &row.Hash, &row.CreatedAt); err != nil {

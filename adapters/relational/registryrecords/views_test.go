@@ -43,7 +43,9 @@ func TestBrokenViews(t *testing.T) {
 				t.Fatal(err)
 			}
 			hash := map[string]string{relationaltest.PostgreSQL: `'\x00'`, relationaltest.SQLite: "x'00'"}[kind]
-			for _, statement := range []string{"UPDATE registry_views SET include = 'a*b'", "UPDATE registry_view_tokens SET hash = " + hash} {
+			for _, statement := range []string{
+				"UPDATE registry_views SET include = 'a*b'", "UPDATE registry_view_tokens SET hash = " + hash,
+			} {
 				if err := db.Execute(t.Context(), statement); err != nil {
 					t.Fatal(err)
 				}

@@ -27,8 +27,10 @@ func (s *Webhooks) Add(ctx context.Context, w event.Webhook) error {
 	for i, t := range w.Events {
 		types[i] = string(t)
 	}
-	_, err := s.db.Exec(ctx, "INSERT INTO webhooks (id, url, events, pattern, secret, created_at) VALUES (?, ?, ?, ?, ?, ?)",
-		string(w.ID), w.URL.String(), strings.Join(types, " "), w.Pattern.String(), w.Secret, database.NewInstant(w.CreatedAt))
+	_, err := s.db.Exec(ctx,
+		"INSERT INTO webhooks (id, url, events, pattern, secret, created_at) VALUES (?, ?, ?, ?, ?, ?)",
+		string(w.ID), w.URL.String(), strings.Join(types, " "), w.Pattern.String(), w.Secret,
+		database.NewInstant(w.CreatedAt))
 	return err
 }
 
@@ -49,7 +51,9 @@ func (s *Webhooks) Remove(ctx context.Context, id event.WebhookID) error {
 
 // List implements registrystore.Webhooks.
 func (s *Webhooks) List(ctx context.Context) ([]event.Webhook, error) {
-	find := database.Query{Text: "SELECT id, url, events, pattern, secret, created_at FROM webhooks ORDER BY created_at, id", Fixed: true}
+	find := database.Query{
+		Text: "SELECT id, url, events, pattern, secret, created_at FROM webhooks ORDER BY created_at, id", Fixed: true,
+	}
 	return database.CollectAll(ctx, s.db, find, func(row *sql.Rows) (event.Webhook, error) {
 		var id, url, types, pattern string
 		var secret []byte
@@ -108,13 +112,16 @@ func (s *Webhooks) newestDead(ctx context.Context, id event.WebhookID) ([]event.
 
 // Lease implements registrystore.Webhooks.
 func (s *Webhooks) Lease(ctx context.Context, id event.WebhookID, l registrystore.Lease) (bool, error) {
-	n, err := s.db.Exec(ctx, "UPDATE webhooks SET lease_holder = ?, lease_until = ? WHERE id = ? AND (lease_holder = ? OR lease_until IS NULL OR lease_until <= ?)",
+	n, err := s.db.Exec(ctx,
+		"UPDATE webhooks SET lease_holder = ?, lease_until = ? WHERE id = ? AND (lease_holder = ? OR lease_until IS NULL OR lease_until <= ?)",
 		l.Holder, database.NewInstant(l.Until), string(id), l.Holder, database.NewInstant(l.Now))
 	return n == 1, err
 }
 
 // Release implements registrystore.Webhooks.
 func (s *Webhooks) Release(ctx context.Context, id event.WebhookID, holder string) error {
-	_, err := s.db.Exec(ctx, "UPDATE webhooks SET lease_holder = '', lease_until = NULL WHERE id = ? AND lease_holder = ?", string(id), holder)
+	_, err := s.db.Exec(ctx,
+		"UPDATE webhooks SET lease_holder = '', lease_until = NULL WHERE id = ? AND lease_holder = ?",
+		string(id), holder)
 	return err
 }

@@ -14,7 +14,8 @@ func TestWebhooks(t *testing.T) {
 			registrystoretest.RunWebhooks(t, func(t *testing.T) registrystoretest.WebhookStores {
 				db := open(t)
 				return registrystoretest.WebhookStores{
-					Webhooks: registryrecords.NewWebhooks(db.DB), Deliveries: registryrecords.NewDeliveries(db.DB), Runner: db.DB,
+					Webhooks: registryrecords.NewWebhooks(db.DB), Deliveries: registryrecords.NewDeliveries(db.DB),
+					Runner: db.DB,
 				}
 			})
 		})

@@ -52,7 +52,9 @@ func (f *Filled) Databases(t *testing.T) map[string]func(t *testing.T) *Database
 	})
 }
 
-func databasesWith(file func() ([]byte, error), address func(t testing.TB) string) map[string]func(t *testing.T) *Database {
+func databasesWith(
+	file func() ([]byte, error), address func(t testing.TB) string,
+) map[string]func(t *testing.T) *Database {
 	all := map[string]func(t *testing.T) *Database{
 		SQLite: func(t *testing.T) *Database {
 			t.Helper()
@@ -127,7 +129,8 @@ func filledDatabase(statements []string) (address string, err error) {
 	if err != nil {
 		return "", err
 	}
-	return address, fill(sql.OpenDB(pgdriver.NewConnector(pgdriver.WithDSN(address), pgdriver.WithTimeout(time.Hour))), statements)
+	return address,
+		fill(sql.OpenDB(pgdriver.NewConnector(pgdriver.WithDSN(address), pgdriver.WithTimeout(time.Hour))), statements)
 }
 
 // fill runs statements and closes the database.

@@ -53,7 +53,9 @@ func (d *Database) Plans(ctx context.Context, call func(ctx context.Context) err
 // Executions makes a call on PostgreSQL, runs its queries again, and returns their plans with the
 // number of rows that each step read, by their texts. The plans are made for the arguments, or, if
 // generic is true, for any arguments. The database must come from Databases.
-func (d *Database) Executions(ctx context.Context, generic bool, call func(ctx context.Context) error) (map[string]string, error) {
+func (d *Database) Executions(
+	ctx context.Context, generic bool, call func(ctx context.Context) error,
+) (map[string]string, error) {
 	queries, err := d.recordQueries(ctx, call)
 	plans := make(map[string]string, len(queries))
 	for _, e := range queries {
@@ -83,9 +85,12 @@ func (d *Database) explainExecution(ctx context.Context, generic bool, e *bun.Qu
 			return "", err
 		}
 	}
-	defer func() { _, _ = conn.ExecContext(ctx, "DEALLOCATE execution; RESET plan_cache_mode") }() // for the next execution
+	// for the next execution
+	defer func() { _, _ = conn.ExecContext(ctx, "DEALLOCATE execution; RESET plan_cache_mode") }()
 	values := schema.NewQueryGen(pgdialect.New()).FormatQuery(strings.Repeat(", ?", len(e.QueryArgs)), e.QueryArgs...)
-	return readPlan(conn.QueryContext(ctx, "EXPLAIN (ANALYZE, COSTS OFF, TIMING OFF, SUMMARY OFF) EXECUTE execution ("+strings.TrimPrefix(values, ", ")+")"))
+	return readPlan(conn.QueryContext(ctx,
+		"EXPLAIN (ANALYZE, COSTS OFF, TIMING OFF, SUMMARY OFF) EXECUTE execution ("+
+			strings.TrimPrefix(values, ", ")+")"))
 }
 
 // readPlan returns the lines of a plan.

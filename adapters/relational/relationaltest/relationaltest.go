@@ -54,14 +54,18 @@ func OpenSQLite(t testing.TB, dir string) *Database {
 	t.Cleanup(closeDB)
 	address := url.URL{
 		Scheme: "file", OmitHost: true, Path: filepath.Join(dir, sqlite.File),
-		RawQuery: url.Values{"_pragma": {"busy_timeout(5000)", "foreign_keys(1)", "cache_size(-16384)", "temp_store(MEMORY)"}}.Encode(),
+		RawQuery: url.Values{
+			"_pragma": {"busy_timeout(5000)", "foreign_keys(1)", "cache_size(-16384)", "temp_store(MEMORY)"},
+		}.Encode(),
 	}
 	admin, err := sql.Open("sqlite", address.String())
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = admin.Close() })
-	return &Database{DB: db, kind: SQLite, admin: admin, open: func(t testing.TB) *Database { return OpenSQLite(t, dir) }}
+	return &Database{
+		DB: db, kind: SQLite, admin: admin, open: func(t testing.TB) *Database { return OpenSQLite(t, dir) },
+	}
 }
 
 // OpenPostgres opens the database at a URL until the test ends.
@@ -74,14 +78,17 @@ func OpenPostgres(t testing.TB, address string) *Database {
 	t.Cleanup(closeDB)
 	admin := sql.OpenDB(pgdriver.NewConnector(pgdriver.WithDSN(address), pgdriver.WithTimeout(time.Hour)))
 	t.Cleanup(func() { _ = admin.Close() })
-	return &Database{DB: db, kind: PostgreSQL, admin: admin, open: func(t testing.TB) *Database { return OpenPostgres(t, address) }}
+	return &Database{
+		DB: db, kind: PostgreSQL, admin: admin, open: func(t testing.TB) *Database { return OpenPostgres(t, address) },
+	}
 }
 
 // PostgresConfig returns the settings of tests.
 func PostgresConfig(address string) postgres.Config {
 	return postgres.Config{
 		URL: address, MaxConns: 12,
-		Timeout: 20 * time.Second, DialTimeout: 5 * time.Second, StatementTimeout: 20 * time.Second, MigrationTimeout: time.Minute,
+		Timeout: 20 * time.Second, DialTimeout: 5 * time.Second, StatementTimeout: 20 * time.Second,
+		MigrationTimeout: time.Minute,
 	}
 }
 

@@ -22,7 +22,9 @@ func TestBackupWhileOthersWrite(t *testing.T) {
 	go func() {
 		defer close(written)
 		for id := 1; ; id++ {
-			if err := methods.Add(t.Context(), catalogue.Method{ID: catalogue.MethodID(id), Path: "/" + strings.Repeat("x", id)}); err != nil {
+			if err := methods.Add(t.Context(), catalogue.Method{
+				ID: catalogue.MethodID(id), Path: "/" + strings.Repeat("x", id),
+			}); err != nil {
 				t.Error(err)
 				return
 			}
@@ -59,10 +61,12 @@ func TestBackupWhileOthersWrite(t *testing.T) {
 func TestBackupsThatFail(t *testing.T) {
 	dir, kept := t.TempDir(), t.TempDir()
 	open(t, config(dir))
-	if _, err := sqlite.WriteBackup(t.Context(), config(filepath.Join(kept, "none")), filepath.Join(kept, "file"), false); !fault.Is(err, fault.NotFound) {
+	if _, err := sqlite.WriteBackup(t.Context(), config(filepath.Join(kept, "none")), filepath.Join(kept, "file"),
+		false); !fault.Is(err, fault.NotFound) {
 		t.Errorf("a backup of no database: %v", err)
 	}
-	if _, err := sqlite.WriteBackup(t.Context(), config(dir), filepath.Join(kept, "none", "file"), false); !fault.Is(err, fault.Unavailable) {
+	if _, err := sqlite.WriteBackup(t.Context(), config(dir), filepath.Join(kept, "none", "file"),
+		false); !fault.Is(err, fault.Unavailable) {
 		t.Errorf("a backup to a folder that does not exist: %v", err)
 	}
 	ended, cancel := context.WithCancel(t.Context())
@@ -110,7 +114,8 @@ func TestBackupIntoItself(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, file := range []string{filepath.Join(dir, sqlite.File), filepath.Join(dir, sqlite.File+"-wal"), link} {
-		if _, err := sqlite.WriteBackup(t.Context(), config(dir), file, true); !fault.Is(err, fault.Invalid) || !strings.Contains(err.Error(), file) {
+		if _, err := sqlite.WriteBackup(t.Context(), config(dir), file, true); !fault.Is(err, fault.Invalid) ||
+			!strings.Contains(err.Error(), file) {
 			t.Errorf("%s: %v", file, err)
 		}
 	}

@@ -58,8 +58,8 @@ func (c Config) Validate() error {
 // SQLITE_BUSY_TIMEOUT for their turn.
 const patience = 6
 
-// AccessWarning returns a sentence for a warning if other users may use the file, otherwise an empty
-// text. Open refuses a file that every user may write to.
+// AccessWarning returns a sentence for a warning if other users may use the file, otherwise an
+// empty text. Open refuses a file that every user may write to.
 func (c Config) AccessWarning() string {
 	warning, _ := files.CheckSecret(filepath.Join(c.Dir, File)) // Open returns the error
 	return warning
@@ -118,7 +118,8 @@ func Open(ctx context.Context, c Config) (*database.DB, func(), error) {
 	}
 	return database.New(read, write, database.Dialect{
 		Syntax: syntax, Migrations: migrationsOf(c),
-		Classify: classifyError, WriteWait: c.BusyTimeout, WriteProbe: writeProbe, DataVersion: readDataVersion(watching),
+		Classify: classifyError, WriteWait: c.BusyTimeout, WriteProbe: writeProbe,
+		DataVersion: readDataVersion(watching),
 	}), cleanup, nil
 }
 

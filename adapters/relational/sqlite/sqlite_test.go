@@ -78,10 +78,13 @@ func TestFoldersThatCannotBeWritten(t *testing.T) {
 	if err := os.WriteFile(file, nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	for name, path := range map[string]string{"a file is in the way": file, "a folder is in the way": taken, "the file is no database": other} {
+	for name, path := range map[string]string{
+		"a file is in the way": file, "a folder is in the way": taken, "the file is no database": other,
+	} {
 		t.Run(name, func(t *testing.T) {
 			_, _, err := sqlite.Open(t.Context(), config(path))
-			if !fault.Is(err, fault.Unavailable) || !strings.Contains(err.Error(), path) || !strings.Contains(err.Error(), "DATA_DIR") {
+			if !fault.Is(err, fault.Unavailable) || !strings.Contains(err.Error(), path) ||
+				!strings.Contains(err.Error(), "DATA_DIR") {
 				t.Errorf("got %v, want an error with the path", err)
 			}
 		})

@@ -1,5 +1,5 @@
-// Package allowlistjson encodes allow lists, and what a user adds to install a server, in the JSON of
-// the clients that read them.
+// Package allowlistjson encodes allow lists, and what a user adds to install a server, in the JSON
+// of the clients that read them.
 package allowlistjson
 
 import (
@@ -37,7 +37,9 @@ type geminiServer struct {
 func newGeminiServer(d allowlist.Definition) geminiServer {
 	switch {
 	case d.Package != nil:
-		return geminiServer{Command: d.Package.Command[0], Args: d.Package.Command[1:], Env: valueMap(d.Package.Environment)}
+		return geminiServer{
+			Command: d.Package.Command[0], Args: d.Package.Command[1:], Env: valueMap(d.Package.Environment),
+		}
 	case d.Remote.Transport == allowlist.SSE:
 		return geminiServer{URL: d.Remote.URL, Headers: valueMap(d.Remote.Headers)}
 	}
@@ -101,7 +103,8 @@ func newKiroEntry(d allowlist.Definition) kiroEntry {
 	}
 	if p := d.Package; p != nil {
 		s.Packages = []kiroPackage{{
-			p.RegistryType, p.Identifier, kiroTransport{"stdio"}, kiroArguments(p.RuntimeArguments), kiroArguments(p.PackageArguments), kiroValues(p.Environment),
+			p.RegistryType, p.Identifier, kiroTransport{"stdio"}, kiroArguments(p.RuntimeArguments),
+			kiroArguments(p.PackageArguments), kiroValues(p.Environment),
 		}}
 	}
 	return kiroEntry{s}

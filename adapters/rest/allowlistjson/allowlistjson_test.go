@@ -48,23 +48,37 @@ func fixture(t *testing.T) (listed, deleted []registry.Record) {
 	const stdio = `"transport":{"type":"stdio"}`
 	add(&listed, "com.example/remote", "1.0.0", remotes(
 		`{"type":"sse","url":"https://example.com/sse"},{"type":"streamable-http","url":"https://example.com/mcp","headers":[{"name":"Authorization","value":"Bearer {api-key}","isSecret":true},{"name":"X-Team"}]}`))
-	add(&listed, "com.example/tenant", "1.0.0", remotes(`{"type":"streamable-http","url":"https://{tenant}.example.com/{path}/mcp?v=1"}`))
-	add(&listed, "com.example/npm", "1.2.3", packages(`{"registryType":"npm","identifier":"@example/weather","version":"1.2.3",`+stdio+`,
+	add(&listed, "com.example/tenant", "1.0.0",
+		remotes(`{"type":"streamable-http","url":"https://{tenant}.example.com/{path}/mcp?v=1"}`))
+	add(&listed, "com.example/npm", "1.2.3",
+		packages(`{"registryType":"npm","identifier":"@example/weather","version":"1.2.3",`+stdio+`,
 		"packageArguments":[{"type":"positional","value":"start"},{"type":"named","name":"--units","value":"<metric>"},{"type":"named","name":"--dir","default":"/tmp"},{"type":"positional","valueHint":"left out"}],
 		"environmentVariables":[{"name":"API_KEY","isSecret":true,"isRequired":true},{"name":"LOG","default":"info"}]}`))
-	add(&listed, "com.example/pypi", "2.0.0", packages(`{"registryType":"pypi","identifier":"weather","version":"2.0.1","runtimeHint":"uvx",`+stdio+`}`))
-	add(&listed, "com.example/image", "1.0.0", packages(`{"registryType":"oci","identifier":"ghcr.io/example/weather:1.0.0",`+stdio+`},{"registryType":"nuget","identifier":"Weather","version":"3.0.0",`+stdio+`}`))
-	add(&listed, "com.example/container", "1.0.0", packages(`{"registryType":"oci","identifier":"ghcr.io/example/tides:2.0.0",`+stdio+`,
+	add(&listed, "com.example/pypi", "2.0.0",
+		packages(`{"registryType":"pypi","identifier":"weather","version":"2.0.1","runtimeHint":"uvx",`+stdio+`}`))
+	add(&listed, "com.example/image", "1.0.0",
+		packages(`{"registryType":"oci","identifier":"ghcr.io/example/weather:1.0.0",`+stdio+
+			`},{"registryType":"nuget","identifier":"Weather","version":"3.0.0",`+stdio+`}`))
+	add(&listed, "com.example/container", "1.0.0",
+		packages(`{"registryType":"oci","identifier":"ghcr.io/example/tides:2.0.0",`+stdio+`,
 		"runtimeArguments":[{"type":"named","name":"--network","value":"none"}],"environmentVariables":[{"name":"KEY","isRequired":true},{"name":"LOG"}]}`))
-	add(&listed, "com.example/bundle", "1.0.0", packages(`{"registryType":"mcpb","identifier":"https://example.com/a.mcpb",`+stdio+`}`))
+	add(&listed, "com.example/bundle", "1.0.0",
+		packages(`{"registryType":"mcpb","identifier":"https://example.com/a.mcpb",`+stdio+`}`))
 	add(&listed, "com.example/dotted.name", "1.0.0", "")
-	add(&listed, "com.example/asks", "1.0.0", packages(`{"registryType":"npm","identifier":"asks","version":"1.0.0",`+stdio+`,"packageArguments":[{"type":"named","name":"--key","isRequired":true}]}`))
-	add(&listed, "com.example/open", "1.0.0", remotes(`{"type":"sse","url":"https://{host}/mcp"},{"type":"sse","url":"https://other.example/mcp"}`))
-	add(&deleted, "com.example/remote", "0.9.0", remotes(`{"type":"sse","url":"https://example.com/sse"},{"type":"sse","url":"https://old.example.com/sse"}`))
-	add(&deleted, "com.example/npm", "1.0.0", packages(`{"registryType":"npm","identifier":"@example/weather","version":"1.0.0",`+stdio+`}`))
+	add(&listed, "com.example/asks", "1.0.0",
+		packages(`{"registryType":"npm","identifier":"asks","version":"1.0.0",`+stdio+
+			`,"packageArguments":[{"type":"named","name":"--key","isRequired":true}]}`))
+	add(&listed, "com.example/open", "1.0.0",
+		remotes(`{"type":"sse","url":"https://{host}/mcp"},{"type":"sse","url":"https://other.example/mcp"}`))
+	add(&deleted, "com.example/remote", "0.9.0",
+		remotes(`{"type":"sse","url":"https://example.com/sse"},{"type":"sse","url":"https://old.example.com/sse"}`))
+	add(&deleted, "com.example/npm", "1.0.0",
+		packages(`{"registryType":"npm","identifier":"@example/weather","version":"1.0.0",`+stdio+`}`))
 	add(&deleted, "com.example/evil", "1.0.0", remotes(`{"type":"sse","url":"https://evil.example/mcp"}`))
-	add(&deleted, "com.example/tenant-old", "1.0.0", remotes(`{"type":"sse","url":"https://acme.example.com/x/mcp?v=1"}`))
-	add(&deleted, "com.example/old-bundle", "1.0.0", packages(`{"registryType":"mcpb","identifier":"https://example.com/b.mcpb",`+stdio+`}`))
+	add(&deleted, "com.example/tenant-old", "1.0.0",
+		remotes(`{"type":"sse","url":"https://acme.example.com/x/mcp?v=1"}`))
+	add(&deleted, "com.example/old-bundle", "1.0.0",
+		packages(`{"registryType":"mcpb","identifier":"https://example.com/b.mcpb",`+stdio+`}`))
 	return listed, deleted
 }
 
@@ -73,9 +87,10 @@ func encode(t *testing.T, f allowlist.Format, listed, deleted []registry.Record)
 	t.Helper()
 	var skipped []string
 	encoder := allowlistjson.NewEncoder()
-	c := allowlist.NewCompiler(allowlist.Output{Define: encoder.Define, Skip: func(_ allowlist.Format, s allowlist.Skipped) {
-		skipped = append(skipped, fmt.Sprintf("not in the list: %s %s: %s\n", s.Name, s.Version, s.Reason))
-	}}, f)
+	c := allowlist.NewCompiler(allowlist.Output{Define: encoder.Define,
+		Skip: func(_ allowlist.Format, s allowlist.Skipped) {
+			skipped = append(skipped, fmt.Sprintf("not in the list: %s %s: %s\n", s.Name, s.Version, s.Reason))
+		}}, f)
 	slices.SortFunc(listed, func(a, b registry.Record) int { return strings.Compare(a.Name.String(), b.Name.String()) })
 	for _, r := range listed {
 		if err := c.Allow(r); err != nil {
@@ -134,14 +149,18 @@ func TestGoldenSnippets(t *testing.T) {
 			{"type":"streamable-http","url":"https://{tenant}.example.com/mcp","variables":{"tenant":{"description":"Your tenant"}},
 			 "headers":[{"name":"Authorization","value":"Bearer {api-key}","isSecret":true},{"name":"X-Team","default":"none"}]}`)),
 		newRecord(t, "com.example/events", "1.0.0", remotes(`{"type":"sse","url":"https://example.com/sse"}`)),
-		newRecord(t, "com.example/package", "1.2.3", packages(`{"registryType":"pypi","identifier":"weather","version":"1.2.3","transport":{"type":"stdio"},
+		newRecord(t, "com.example/package", "1.2.3",
+			packages(`{"registryType":"pypi","identifier":"weather","version":"1.2.3","transport":{"type":"stdio"},
 			"packageArguments":[{"type":"named","name":"--dir","isRequired":true,"description":"A folder"},{"type":"positional","valueHint":"city","isRequired":true}],
 			"environmentVariables":[{"name":"API_KEY","isSecret":true,"isRequired":true},{"name":"LOG","default":"info"}]}`)),
-		newRecord(t, "com.example/container", "1.0.0", packages(`{"registryType":"oci","identifier":"ghcr.io/example/tides:2.0.0","transport":{"type":"stdio"},
+		newRecord(t, "com.example/container", "1.0.0",
+			packages(`{"registryType":"oci","identifier":"ghcr.io/example/tides:2.0.0","transport":{"type":"stdio"},
 			"packageArguments":[{"type":"named","name":"--place","description":"May be left out"},{"type":"named","name":"--fast","format":"boolean","description":"A flag"}],
 			"environmentVariables":[{"name":"KEY","isRequired":true},{"name":"LOG","description":"May be left out"}]}`)),
 	}
-	for _, c := range []allowlist.Client{allowlist.ClientClaude, allowlist.ClientVSCode, allowlist.ClientCursor, allowlist.ClientGemini} {
+	for _, c := range []allowlist.Client{
+		allowlist.ClientClaude, allowlist.ClientVSCode, allowlist.ClientCursor, allowlist.ClientGemini,
+	} {
 		var text []byte
 		for _, r := range records {
 			s, err := allowlist.NewSnippet(r, c)
@@ -192,7 +211,8 @@ func compareGolden(t *testing.T, name string, text []byte) {
 
 // TestInstallLinks checks that a link has the configuration of the snippet, as the client reads it.
 func TestInstallLinks(t *testing.T) {
-	record := newRecord(t, "com.example/news_feed", "1.0.0", packages(`{"registryType":"npm","identifier":"@example/weather","version":"1.2.3","transport":{"type":"stdio"},
+	record := newRecord(t, "com.example/news_feed", "1.0.0",
+		packages(`{"registryType":"npm","identifier":"@example/weather","version":"1.2.3","transport":{"type":"stdio"},
 		"packageArguments":[{"type":"positional","value":"a b&c=d+e%"}],"environmentVariables":[{"name":"API_KEY","isSecret":true,"isRequired":true}]}`))
 	link := func(c allowlist.Client) string {
 		snippet, err := allowlist.NewSnippet(record, c)
@@ -223,7 +243,8 @@ func TestInstallLinks(t *testing.T) {
 	}
 	var vscode server
 	read(text, &vscode)
-	if vscode.Name != "news_feed" || vscode.Type != "stdio" || vscode.Args[len(vscode.Args)-1] != "a b&c=d+e%" || len(vscode.Inputs) != 1 || vscode.Env["API_KEY"] == "" {
+	if vscode.Name != "news_feed" || vscode.Type != "stdio" || vscode.Args[len(vscode.Args)-1] != "a b&c=d+e%" ||
+		len(vscode.Inputs) != 1 || vscode.Env["API_KEY"] == "" {
 		t.Errorf("the link for VS Code has %s", text)
 	}
 	u, err := url.Parse(link(allowlist.ClientCursor))
@@ -231,7 +252,8 @@ func TestInstallLinks(t *testing.T) {
 		t.Fatal(err)
 	}
 	config, err := base64.StdEncoding.DecodeString(u.Query().Get("config"))
-	if u.Scheme != "cursor" || u.Host != "anysphere.cursor-deeplink" || u.Path != "/mcp/install" || u.Query().Get("name") != "news_feed" || err != nil {
+	if u.Scheme != "cursor" || u.Host != "anysphere.cursor-deeplink" || u.Path != "/mcp/install" ||
+		u.Query().Get("name") != "news_feed" || err != nil {
 		t.Fatalf("the link for Cursor is %s, %v", u, err)
 	}
 	var cursor server

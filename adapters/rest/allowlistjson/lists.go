@@ -16,9 +16,9 @@ import (
 	"github.com/tollgate-dev/tollgate/core/registry/allowlist"
 )
 
-// Encoder encodes lists while they are compiled. It keeps the definitions of Gemini and Kiro in their
-// final form and compressed, because a list may be larger than all the memory that it may use. It is
-// not safe for concurrent use.
+// Encoder encodes lists while they are compiled. It keeps the definitions of Gemini and Kiro in
+// their final form and compressed, because a list may be larger than all the memory that it may
+// use. It is not safe for concurrent use.
 type Encoder struct {
 	drafts map[allowlist.Format]*draft
 	text   bytes.Buffer
@@ -103,8 +103,9 @@ func (e *Encoder) Encode(w io.Writer, l *allowlist.Lists, f allowlist.Format) er
 	return nil
 }
 
-// encodeGemini writes the settings of Gemini CLI: the names that are allowed, each with a definition
-// that other settings of the user cannot replace, and the names that are excluded (contract C-4).
+// encodeGemini writes the settings of Gemini CLI: the names that are allowed, each with a
+// definition that other settings of the user cannot replace, and the names that are excluded
+// (contract C-4).
 func (e *Encoder) encodeGemini(out *listWriter, l *allowlist.Lists) {
 	out.text("{\n  \"mcp\": {\n    \"allowed\": ")
 	names := out.list(definitionIndent)

@@ -58,7 +58,10 @@ func newClientServer(d allowlist.Definition, typed bool) clientServer {
 	var s clientServer
 	switch {
 	case d.Package != nil:
-		s = clientServer{Type: "stdio", Command: d.Package.Command[0], Args: d.Package.Command[1:], Env: valueMap(d.Package.Environment)}
+		s = clientServer{
+			Type: "stdio", Command: d.Package.Command[0], Args: d.Package.Command[1:],
+			Env: valueMap(d.Package.Environment),
+		}
 	case d.Remote.Transport == allowlist.SSE:
 		s = clientServer{Type: "sse", URL: d.Remote.URL, Headers: valueMap(d.Remote.Headers)}
 	default:
@@ -78,8 +81,8 @@ func newInputs(inputs []allowlist.Input) []promptInput {
 	return all
 }
 
-// InstallLink returns the link that installs the server in the client by a click; empty for a client
-// without such links. VS Code has vscode:mcp/install, Cursor its deep links.
+// InstallLink returns the link that installs the server in the client by a click; empty for a
+// client without such links. VS Code has vscode:mcp/install, Cursor its deep links.
 func InstallLink(s allowlist.Snippet) (string, error) {
 	d := s.Definition
 	switch s.Client {
@@ -89,13 +92,14 @@ func InstallLink(s allowlist.Snippet) (string, error) {
 	case allowlist.ClientCursor:
 		config, err := encodeIndented(newClientServer(d, false), "", "")
 		coded := base64.StdEncoding.EncodeToString(bytes.TrimSpace(config))
-		return "cursor://anysphere.cursor-deeplink/mcp/install?name=" + escapeComponent([]byte(d.Name)) + "&config=" + escapeComponent([]byte(coded)), err
+		return "cursor://anysphere.cursor-deeplink/mcp/install?name=" + escapeComponent([]byte(d.Name)) + "&config=" +
+			escapeComponent([]byte(coded)), err
 	}
 	return "", nil
 }
 
-// escapeComponent escapes a text as encodeURIComponent of JavaScript does: a space is %20 and not "+",
-// which clients would keep.
+// escapeComponent escapes a text as encodeURIComponent of JavaScript does: a space is %20 and not
+// "+", which clients would keep.
 func escapeComponent(text []byte) string {
 	return strings.ReplaceAll(url.QueryEscape(string(text)), "+", "%20")
 }

@@ -58,7 +58,8 @@ func readLogQuery(c *fiber.Ctx) (auditing.Query, error) {
 		problems = append(problems, err)
 	}
 	problems = append(problems,
-		readTime("startDate", queryParam(c, "startDate"), &q.After), readTime("endDate", queryParam(c, "endDate"), &q.Before),
+		readTime("startDate", queryParam(c, "startDate"), &q.After),
+		readTime("endDate", queryParam(c, "endDate"), &q.Before),
 		readNumber("limit", queryParam(c, "limit"), &q.Limit), readNumber("offset", queryParam(c, "offset"), &q.Offset))
 	q.After = endOfMillisecond(q.After)
 	return q, fieldError(map[string]string{}, append(problems, q.Check())...)
@@ -97,7 +98,8 @@ func readNumber(name, s string, number *int) error {
 var isoLayouts = [...]string{
 	"2006-01-02T15:04:05Z07:00", "2006-01-02T15:04:05Z0700", "2006-01-02T15:04:05Z07", "2006-01-02T15:04:05",
 	"2006-01-02T15:04Z07:00", "2006-01-02T15:04Z0700", "2006-01-02T15:04Z07", "2006-01-02T15:04",
-	"20060102T150405Z0700", "20060102T150405Z07", "20060102T150405", "20060102T1504Z0700", "20060102T1504Z07", "20060102T1504",
+	"20060102T150405Z0700", "20060102T150405Z07", "20060102T150405", "20060102T1504Z0700", "20060102T1504Z07",
+	"20060102T1504",
 	"2006-01-02", "20060102",
 }
 

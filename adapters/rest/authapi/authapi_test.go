@@ -51,8 +51,10 @@ var (
 // callerSession is the session of the token "good".
 func callerSession(level auth.TrustLevel) auth.Session {
 	return auth.Session{
-		ID: someID, UserID: otherID, DeviceID: deviceID, TrustLevel: level, DeviceIdentity: "abc", ReauthenticatedAt: now, MaxExpiresAt: now.Add(time.Hour),
-		CreatedAt: seen, LastActivity: now, ExpiresAt: now.Add(time.Hour), IPAddress: netip.MustParseAddr("203.0.113.9"),
+		ID: someID, UserID: otherID, DeviceID: deviceID, TrustLevel: level, DeviceIdentity: "abc",
+		ReauthenticatedAt: now, MaxExpiresAt: now.Add(time.Hour),
+		CreatedAt: seen, LastActivity: now, ExpiresAt: now.Add(time.Hour),
+		IPAddress: netip.MustParseAddr("203.0.113.9"),
 	}
 }
 
@@ -124,8 +126,8 @@ func (l *stubThrottle) GiveBack(context.Context, throttle.Scope, string, throttl
 	return nil
 }
 
-// fakeTokens are access tokens: "good" is of the session someID, and those that are signed have the ID
-// of their session.
+// fakeTokens are access tokens: "good" is of the session someID, and those that are signed have the
+// ID of their session.
 type fakeTokens struct{}
 
 func (fakeTokens) Verify(_ context.Context, t auth.AccessToken) (secrets.TokenClaims, error) {
@@ -133,9 +135,11 @@ func (fakeTokens) Verify(_ context.Context, t auth.AccessToken) (secrets.TokenCl
 	case "good":
 		return secrets.TokenClaims{UserID: otherID, SessionID: someID, IssuedAt: now}, nil
 	case "expired":
-		return secrets.TokenClaims{}, fault.New(fault.Unauthenticated, "the token has expired").WithCode(auth.CodeTokenExpired)
+		return secrets.TokenClaims{},
+			fault.New(fault.Unauthenticated, "the token has expired").WithCode(auth.CodeTokenExpired)
 	default:
-		return secrets.TokenClaims{}, fault.New(fault.Unauthenticated, "the token is not valid").WithCode(auth.CodeInvalidToken)
+		return secrets.TokenClaims{},
+			fault.New(fault.Unauthenticated, "the token is not valid").WithCode(auth.CodeInvalidToken)
 	}
 }
 
@@ -207,8 +211,8 @@ func (l *queriedLog) Search(ctx context.Context, q authstore.AuditQuery) ([]audi
 	return l.AuditLog.Search(ctx, q)
 }
 
-// service is a listener with this part alone, over records in memory: a person with a session for the
-// token "good" on the device deviceID, and the device otherDevice.
+// service is a listener with this part alone, over records in memory: a person with a session for
+// the token "good" on the device deviceID, and the device otherDevice.
 type service struct {
 	*signInStub
 	url      string
@@ -225,7 +229,9 @@ func serve(t *testing.T, proxies ...netip.Prefix) *service {
 	db := fakedb.New()
 	s := &service{
 		signInStub: &signInStub{}, throttle: &stubThrottle{}, mail: &lastCode{}, accounts: fakedb.NewAccounts(db),
-		devices: fakedb.NewDevices(db), sessions: fakedb.NewSessions(db), log: &queriedLog{AuditLog: fakedb.NewAuditLog(db)},
+		devices: fakedb.NewDevices(db), sessions: fakedb.NewSessions(db), log: &queriedLog{
+			AuditLog: fakedb.NewAuditLog(db),
+		},
 	}
 	logger := logrus.New()
 	logger.SetOutput(io.Discard)
@@ -247,28 +253,34 @@ func (s *service) newUseCases(t *testing.T, db *fakedb.Database) authapi.UseCase
 		t.Fatal(err)
 	}
 	own, err := credentials.New(credentials.Config{
-		Lockout: auth.LockoutPolicy{Threshold: 5, Window: time.Hour, Duration: time.Hour}, Issuer: "Tollgate", ReauthenticationMaxAge: 5 * time.Minute,
+		Lockout: auth.LockoutPolicy{Threshold: 5, Window: time.Hour, Duration: time.Hour}, Issuer: "Tollgate",
+		ReauthenticationMaxAge: 5 * time.Minute,
 	}, credentials.Ports{
-		Accounts: s.accounts, Sessions: s.sessions, Pending: fakedb.NewPendingLogins(db), Lockouts: fakedb.NewLockouts(db), Transaction: db,
+		Accounts: s.accounts, Sessions: s.sessions, Pending: fakedb.NewPendingLogins(db),
+		Lockouts: fakedb.NewLockouts(db), Transaction: db,
 		Passwords: plainHasher{}, Cache: noCache{}, Trail: trail, Clock: at, Entropy: randomEntropy{}, Root: root,
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
 	codes, err := stepup.New(authtest.StepUp(), stepup.Ports{
-		Accounts: s.accounts, Sessions: s.sessions, Devices: s.devices, DeviceTokens: fakedb.NewDeviceTokens(db), Challenges: fakedb.NewChallenges(db),
-		Transaction: db, Tokens: fakeTokens{}, Couriers: stepup.Couriers{Email: s.mail, SMS: s.mail}, Throttle: unlimited, Cache: noCache{},
+		Accounts: s.accounts, Sessions: s.sessions, Devices: s.devices, DeviceTokens: fakedb.NewDeviceTokens(db),
+		Challenges:  fakedb.NewChallenges(db),
+		Transaction: db, Tokens: fakeTokens{}, Couriers: stepup.Couriers{Email: s.mail, SMS: s.mail},
+		Throttle: unlimited, Cache: noCache{},
 		Trail: trail, Clock: at, Entropy: randomEntropy{}, Root: root,
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
 	return authapi.UseCases{
-		Access: access.NewChecker(fakeTokens{}, s.sessions, noCache{}, at), Refusals: auditing.NewRefusals(trail, unlimited), SignIn: s.signInStub,
+		Access:   access.NewChecker(fakeTokens{}, s.sessions, noCache{}, at),
+		Refusals: auditing.NewRefusals(trail, unlimited), SignIn: s.signInStub,
 		Credentials: own, StepUp: codes, Trail: trail, Keys: fakeKeys{},
 		Devices: devices.New(devices.Ports{
-			Devices: s.devices, DeviceTokens: fakedb.NewDeviceTokens(db), Sessions: s.sessions, Levels: s.sessions, Transaction: db,
-			Cache: noCache{}, Trail: trail, Clock: at,
+			Devices: s.devices, DeviceTokens: fakedb.NewDeviceTokens(db), Sessions: s.sessions, Levels: s.sessions,
+			Transaction: db,
+			Cache:       noCache{}, Trail: trail, Clock: at,
 		}),
 	}
 }
@@ -277,14 +289,19 @@ const password = "Right Horse 9!"
 
 func (s *service) addPerson(t *testing.T) {
 	t.Helper()
-	person := auth.Account{ID: otherID, Email: "a@example.com", Phone: "+4915112345678", State: auth.AccountActive, PasswordHash: password}
+	person := auth.Account{
+		ID: otherID, Email: "a@example.com", Phone: "+4915112345678", State: auth.AccountActive, PasswordHash: password,
+	}
 	if err := s.accounts.Create(t.Context(), person); err != nil {
 		t.Fatal(err)
 	}
 	for _, d := range []auth.Device{{
 		ID: deviceID, UserID: otherID, Identity: "abc", TrustStatus: auth.DeviceTrusted, FirstSeen: seen, LastSeen: now,
 		Type: "desktop", Browser: "Firefox", OS: "Linux", LastIPAddress: netip.MustParseAddr("2001:db8::1"),
-	}, {ID: otherDevice, UserID: otherID, Identity: "def", TrustStatus: auth.DevicePending, FirstSeen: seen, LastSeen: seen}} {
+	}, {
+		ID: otherDevice, UserID: otherID, Identity: "def", TrustStatus: auth.DevicePending, FirstSeen: seen,
+		LastSeen: seen,
+	}} {
 		if _, _, err := s.devices.Ensure(t.Context(), d); err != nil {
 			t.Fatal(err)
 		}
@@ -380,8 +397,10 @@ func (r errorBody) fieldNames() string {
 	fields, _ := r.Details["fields"].(map[string]any)
 	var names []string
 	for _, name := range []string{
-		"email", "password", "deviceInfo", "deviceInfo.userAgent", "deviceInfo.timezone", "refreshToken", "sessionId", "method",
-		"userId", "mfaCode", "currentPassword", "newPassword", "challengeId", "otp", "trustStatus", "name", "id", "eventType", "startDate", "endDate", "limit", "offset",
+		"email", "password", "deviceInfo", "deviceInfo.userAgent", "deviceInfo.timezone", "refreshToken",
+		"sessionId", "method",
+		"userId", "mfaCode", "currentPassword", "newPassword", "challengeId", "otp", "trustStatus", "name", "id",
+		"eventType", "startDate", "endDate", "limit", "offset",
 	} {
 		if _, ok := fields[name]; ok {
 			names = append(names, name)
@@ -409,16 +428,28 @@ func endpoints() []endpoint {
 		{"POST", "/auth/refresh", `{"refreshToken":"r"}`, 200, 0, throttle.AuthAddress},
 		{"POST", "/auth/logout", `{"sessionId":"` + someID + `"}`, 200, auth.HighRisk, throttle.AuthAddress},
 		{"GET", "/auth/session", "", 200, auth.HighRisk, throttle.APIAddress},
-		{"POST", "/auth/password", `{"currentPassword":"` + password + `","newPassword":"Other Horse 9!"}`, 200, auth.FullTrust, throttle.AuthAddress},
-		{"POST", "/auth/mfa/verify", `{"userId":"` + someID + `","mfaCode":"123456","deviceInfo":{}}`, 200, 0, throttle.AuthAddress},
+		{
+			"POST", "/auth/password", `{"currentPassword":"` + password + `","newPassword":"Other Horse 9!"}`, 200,
+			auth.FullTrust, throttle.AuthAddress,
+		},
+		{
+			"POST", "/auth/mfa/verify", `{"userId":"` + someID + `","mfaCode":"123456","deviceInfo":{}}`, 200, 0,
+			throttle.AuthAddress,
+		},
 		{"POST", "/auth/mfa/enroll", "", 200, auth.FullTrust, throttle.AuthAddress},
 		{"POST", "/auth/mfa/activate", `{"mfaCode":"123456"}`, 401, auth.FullTrust, throttle.AuthAddress},
 		{"POST", "/auth/mfa/disable", `{"mfaCode":"123456"}`, 409, auth.FullTrust, throttle.AuthAddress},
 		{"POST", "/auth/step-up/initiate", `{"method":"EMAIL_OTP"}`, 200, auth.Unverified, throttle.AuthAddress},
-		{"POST", "/auth/step-up/verify", `{"challengeId":"` + someID + `","otp":"123456"}`, 400, 0, throttle.AuthAddress},
+		{
+			"POST", "/auth/step-up/verify", `{"challengeId":"` + someID + `","otp":"123456"}`, 400, 0,
+			throttle.AuthAddress,
+		},
 		{"POST", "/auth/step-up/resend", `{"challengeId":"` + someID + `"}`, 404, 0, throttle.AuthAddress},
 		{"GET", "/devices", "", 200, auth.Unverified, throttle.APIAddress},
-		{"PUT", "/devices/" + deviceID + "/trust", `{"trustStatus":"UNTRUSTED"}`, 200, auth.Unverified, throttle.APIAddress},
+		{
+			"PUT", "/devices/" + deviceID + "/trust", `{"trustStatus":"UNTRUSTED"}`, 200, auth.Unverified,
+			throttle.APIAddress,
+		},
 		{"PUT", "/devices/" + deviceID + "/name", `{"name":"Laptop"}`, 200, auth.Unverified, throttle.APIAddress},
 		{"DELETE", "/devices/" + otherDevice, "", 200, auth.Unverified, throttle.APIAddress},
 		{"GET", "/sessions", "", 200, auth.Unverified, throttle.APIAddress},

@@ -7,7 +7,9 @@ import (
 
 func TestUnreadableBodies(t *testing.T) {
 	s := serve(t)
-	for _, body := range []string{"", " ", "{", "[]", "null", `"text"`, "1", "{}{}", "{\"a\":\"\xff\"}", "\ufeff{}", strings.Repeat("[", 16_000)} {
+	for _, body := range []string{
+		"", " ", "{", "[]", "null", `"text"`, "1", "{}{}", "{\"a\":\"\xff\"}", "\ufeff{}", strings.Repeat("[", 16_000),
+	} {
 		for _, e := range endpoints() {
 			if e.body == "" {
 				continue
@@ -37,7 +39,10 @@ func TestDuplicateMembers(t *testing.T) {
 		{login(`,"email":"a@example.com"`), "email"},
 		{login(`,"emai\u006c":"b@example.com"`), "email"},
 		{login(`,"deviceInfo":null`), "deviceInfo"},
-		{`{"email":"a@example.com","password":"p","deviceInfo":{"language":"de","timezone":"UTC","language":"en"}}`, "deviceInfo.language"},
+		{
+			`{"email":"a@example.com","password":"p","deviceInfo":{"language":"de","timezone":"UTC","language":"en"}}`,
+			"deviceInfo.language",
+		},
 		{login(`,"other":1e999,"other":2`), "other"},
 		{login(`,"other":[{"a":{}},{"a":{"b":1,"b":2}}]`), "other.a.b"},
 		{login(`,"` + long + `":1,"` + long + `":2`), strings.Repeat("é", 50) + "…"},
@@ -51,7 +56,8 @@ func TestDuplicateMembers(t *testing.T) {
 	for _, e := range endpoints() {
 		if e.body != "" {
 			name := strings.Split(e.body, `"`)[1]
-			if r := s.callSignedIn(t, e.method, e.path, `{"`+name+`":1,`+e.body[1:]).expectError(t, 400, "invalid_input"); r.fieldNames() != name {
+			if r := s.callSignedIn(t, e.method, e.path, `{"`+name+`":1,`+e.body[1:]).expectError(t, 400,
+				"invalid_input"); r.fieldNames() != name {
 				t.Errorf("%s %s with %s twice: the fields are %v", e.method, e.path, name, r.Details)
 			}
 		}
@@ -59,7 +65,10 @@ func TestDuplicateMembers(t *testing.T) {
 	if len(s.calls) != 0 {
 		t.Errorf("called %v", s.calls)
 	}
-	for _, body := range []string{login(`,"other":[{"a":1},{"a":2,"b":{"a":3}}],"Email":"b@example.com"`), login(`,"a":[` + strings.Repeat("[],", 5_000) + `[]]`)} {
+	for _, body := range []string{
+		login(`,"other":[{"a":1},{"a":2,"b":{"a":3}}],"Email":"b@example.com"`),
+		login(`,"a":[` + strings.Repeat("[],", 5_000) + `[]]`),
+	} {
 		if a := s.callSignedIn(t, "POST", "/auth/login", body); a.status != 200 {
 			t.Errorf("%.200s: %d %s", body, a.status, a.body)
 		}
@@ -72,18 +81,25 @@ func TestInvalidFields(t *testing.T) {
 	long := strings.Repeat("x", 513)
 	for _, c := range []struct{ path, body, code, fields string }{
 		{"/auth/login", `{}`, "invalid_input", "email password deviceInfo"},
-		{"/auth/login", `{"email":null,"password":null,"deviceInfo":null}`, "invalid_input", "email password deviceInfo"},
+		{
+			"/auth/login", `{"email":null,"password":null,"deviceInfo":null}`, "invalid_input",
+			"email password deviceInfo",
+		},
 		{"/auth/login", `{"email":"","password":"","deviceInfo":{}}`, "invalid_input", "email password"},
 		{"/auth/login", `{"email":" ","password":"p","deviceInfo":{}}`, "invalid_input", "email"},
 		{"/auth/login", `{"email":1,"password":[],"deviceInfo":"x"}`, "invalid_input", "email password deviceInfo"},
-		{"/auth/login", `{"email":"a\u0000@example.com","password":"\u0000","deviceInfo":{"userAgent":"\u0000","timezone":1}}`,
+		{"/auth/login",
+			`{"email":"a\u0000@example.com","password":"\u0000","deviceInfo":{"userAgent":"\u0000","timezone":1}}`,
 			"invalid_input", "email password deviceInfo.userAgent deviceInfo.timezone"},
 		{"/auth/login", `{"email":"nobody","password":"p","deviceInfo":{}}`, "validation_error", "email"},
 		{"/auth/login", `{"email":"nobody","deviceInfo":{}}`, "invalid_input", "email password"},
 		{"/auth/login", `{"Email":"a@example.com","password":"p","deviceInfo":{}}`, "invalid_input", "email"},
-		{"/auth/login", `{"email":"nobody","password":"p","deviceInfo":{"userAgent":"` + strings.Repeat("é", 513) + `"}}`,
+		{"/auth/login",
+			`{"email":"nobody","password":"p","deviceInfo":{"userAgent":"` + strings.Repeat("é", 513) + `"}}`,
 			"validation_error", "email deviceInfo.userAgent"},
-		{"/auth/login", `{"email":"a@example.com","password":"p","deviceInfo":{"userAgent":"` + long + `","timezone":"` + long + `"}}`,
+		{"/auth/login",
+			`{"email":"a@example.com","password":"p","deviceInfo":{"userAgent":"` + long + `","timezone":"` +
+				long + `"}}`,
 			"validation_error", "deviceInfo.userAgent deviceInfo.timezone"},
 		{"/auth/password", `{"newPassword":"short"}`, "invalid_input", "currentPassword newPassword"},
 		{"/auth/password", `{"currentPassword":"p"}`, "invalid_input", "newPassword"},

@@ -15,7 +15,8 @@ func (a *API) changePassword(c *fiber.Ctx, caller auth.Session) error {
 	}
 	present, presentErr := auth.NewPassword("currentPassword", b.Text("currentPassword"))
 	next, nextErr := auth.NewPassword("newPassword", b.Text("newPassword"))
-	if fieldError(b.Problems(), presentErr, nextErr) != nil { // the use case, which also checks the new password, is not called
+	// the use case, which also checks the new password, is not called
+	if fieldError(b.Problems(), presentErr, nextErr) != nil {
 		return fieldError(b.Problems(), presentErr, nextErr, next.Check("newPassword"))
 	}
 	if err := a.use.Credentials.ChangePassword(c.UserContext(), caller, present, next); err != nil {
@@ -29,8 +30,8 @@ type enrolResponse struct {
 	OTPAuthURI string `json:"otpauthUri"`
 }
 
-// enrolMFA needs no request body. One may have the present password, for a session whose last password or
-// code is too old.
+// enrolMFA needs no request body. One may have the present password, for a session whose last
+// password or code is too old.
 func (a *API) enrolMFA(c *fiber.Ctx, caller auth.Session) error {
 	var present auth.Password
 	if len(bytes.TrimSpace(c.Body())) > 0 {

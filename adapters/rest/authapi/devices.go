@@ -59,7 +59,8 @@ func (a *API) listDevices(c *fiber.Ctx, caller auth.Session) error {
 func readPageRequest(c *fiber.Ctx) (auth.PageRequest, error) {
 	page := auth.PageRequest{Limit: auth.MaxPage}
 	problems := []error{
-		readNumber("limit", queryParam(c, "limit"), &page.Limit), readNumber("offset", queryParam(c, "offset"), &page.Offset),
+		readNumber("limit", queryParam(c, "limit"), &page.Limit),
+		readNumber("offset", queryParam(c, "offset"), &page.Offset),
 	}
 	return page, fieldError(map[string]string{}, append(problems, page.Validate())...)
 }

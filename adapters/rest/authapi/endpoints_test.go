@@ -22,7 +22,8 @@ func TestLogin(t *testing.T) {
 	s.call(t, "POST", "/auth/login", goodLogin).expect(t, 200,
 		`{"accessToken":"access.token","refreshToken":"refresh-token","trustLevel":"LIMITED_TRUST","expiresIn":900,"requiresMFA":false}`)
 	in := s.login
-	if in.Email != "a@example.com" || in.Password.Reveal() != "secret" || in.DeviceToken != "" || in.Address != netip.MustParseAddr("127.0.0.1") {
+	if in.Email != "a@example.com" || in.Password.Reveal() != "secret" || in.DeviceToken != "" ||
+		in.Address != netip.MustParseAddr("127.0.0.1") {
 		t.Errorf("the use case got %+v", in)
 	}
 	want, err := auth.NewDeviceInfo(auth.DeviceFields{UserAgent: "UA", ScreenResolution: "1x2"})
@@ -37,7 +38,8 @@ func TestLoginReadsTheDeviceToken(t *testing.T) {
 	if string(s.login.DeviceToken) != "from-cookie" {
 		t.Errorf("cookie: %q", string(s.login.DeviceToken))
 	}
-	s.call(t, "POST", "/auth/login", goodLogin, "Cookie", "tollgate_device=planted; __Secure-tollgate_device=from-tls; tollgate_device=planted")
+	s.call(t, "POST", "/auth/login", goodLogin, "Cookie",
+		"tollgate_device=planted; __Secure-tollgate_device=from-tls; tollgate_device=planted")
 	if string(s.login.DeviceToken) != "from-tls" {
 		t.Errorf("both cookies: %q", string(s.login.DeviceToken))
 	}
@@ -55,14 +57,17 @@ func TestLoginRequiresASecondFactor(t *testing.T) {
 	if len(a.cookies) != 0 || a.header.Get("X-Device-Token") != "" {
 		t.Errorf("a login without its second factor returns a device token: %v", a.header)
 	}
-	a = s.call(t, "POST", "/auth/mfa/verify", `{"userId":"`+strings.ToUpper(otherID)+`","mfaCode":"123 456","deviceInfo":{"userAgent":"UA"}}`,
+	a = s.call(t, "POST", "/auth/mfa/verify",
+		`{"userId":"`+strings.ToUpper(otherID)+`","mfaCode":"123 456","deviceInfo":{"userAgent":"UA"}}`,
 		"X-Device-Token", "shown")
-	a.expect(t, 200, `{"accessToken":"access.token","refreshToken":"refresh-token","trustLevel":"LIMITED_TRUST","expiresIn":900}`)
+	a.expect(t, 200,
+		`{"accessToken":"access.token","refreshToken":"refresh-token","trustLevel":"LIMITED_TRUST","expiresIn":900}`)
 	if len(a.cookies) != 1 || a.header.Get("X-Device-Token") != "device-token" {
 		t.Errorf("the response has no device token: %v", a.header)
 	}
 	in := s.answer
-	if in.UserID != otherID || string(in.Code) != "123 456" || string(in.DeviceToken) != "shown" || in.Device.UserAgent() != "UA" ||
+	if in.UserID != otherID || string(in.Code) != "123 456" || string(in.DeviceToken) != "shown" ||
+		in.Device.UserAgent() != "UA" ||
 		in.Address != netip.MustParseAddr("127.0.0.1") {
 		t.Errorf("the use case got %+v", in)
 	}
@@ -75,8 +80,9 @@ func TestCredentials(t *testing.T) {
 	if err := json.Unmarshal([]byte(a.body), &enrolled); err != nil {
 		t.Fatalf("%s: %v", a.body, err)
 	}
-	a.expect(t, 200, `{"secret":"`+enrolled.Secret+`","otpauthUri":"otpauth://totp/Tollgate:a%40example.com?secret=`+enrolled.Secret+
-		`\u0026issuer=Tollgate\u0026algorithm=SHA1\u0026digits=6\u0026period=30"}`)
+	a.expect(t, 200,
+		`{"secret":"`+enrolled.Secret+`","otpauthUri":"otpauth://totp/Tollgate:a%40example.com?secret=`+enrolled.Secret+
+			`\u0026issuer=Tollgate\u0026algorithm=SHA1\u0026digits=6\u0026period=30"}`)
 	secret, err := base32.StdEncoding.DecodeString(enrolled.Secret)
 	if err != nil {
 		t.Fatal(err)
@@ -88,9 +94,11 @@ func TestCredentials(t *testing.T) {
 		t.Fatalf("%s: %v", a.body, err)
 	}
 	a.expect(t, 200, `{"recoveryCodes":["`+strings.Join(activated.RecoveryCodes, `","`)+`"]}`)
-	s.callSignedIn(t, "POST", "/auth/mfa/disable", `{"mfaCode":"`+activated.RecoveryCodes[1]+`"}`).expect(t, 200, `{"message":"the authenticator is disabled"}`)
-	s.callSignedIn(t, "POST", "/auth/password", `{"currentPassword":"`+password+`","newPassword":"Other Horse 9!"}`).expect(t, 200,
-		`{"message":"the password is changed; other sessions are ended"}`)
+	s.callSignedIn(t, "POST", "/auth/mfa/disable", `{"mfaCode":"`+activated.RecoveryCodes[1]+`"}`).expect(t, 200,
+		`{"message":"the authenticator is disabled"}`)
+	s.callSignedIn(t, "POST", "/auth/password", `{"currentPassword":"`+password+`","newPassword":"Other Horse 9!"}`).
+		expect(t, 200,
+			`{"message":"the password is changed; other sessions are ended"}`)
 	if person, err := s.accounts.Get(t.Context(), otherID); err != nil || person.PasswordHash != "Other Horse 9!" {
 		t.Errorf("the password is changed to %q, %v", person.PasswordHash, err)
 	}
@@ -107,7 +115,8 @@ func TestRefresh(t *testing.T) {
 
 func TestLogout(t *testing.T) {
 	s := serve(t)
-	s.callSignedIn(t, "POST", "/auth/logout", `{"sessionId":"AAAAAAAA-2222-4333-8444-555555555555"}`).expect(t, 200, `{"message":"signed out"}`)
+	s.callSignedIn(t, "POST", "/auth/logout", `{"sessionId":"AAAAAAAA-2222-4333-8444-555555555555"}`).expect(t, 200,
+		`{"message":"signed out"}`)
 	if s.id != "aaaaaaaa-2222-4333-8444-555555555555" || s.user != otherID {
 		t.Errorf("ended %q of %q", s.id, s.user)
 	}
@@ -128,7 +137,9 @@ func (s *service) initiate(t *testing.T) string {
 	if err := json.Unmarshal([]byte(a.body), &c); err != nil {
 		t.Fatalf("%s: %v", a.body, err)
 	}
-	a.expect(t, 200, `{"challengeId":"`+c.ChallengeID+`","method":"SMS_OTP","expiresAt":"2027-01-15T08:10:00.000Z","attemptsRemaining":3}`)
+	a.expect(t, 200,
+		`{"challengeId":"`+c.ChallengeID+
+			`","method":"SMS_OTP","expiresAt":"2027-01-15T08:10:00.000Z","attemptsRemaining":3}`)
 	return c.ChallengeID
 }
 
@@ -138,7 +149,9 @@ func TestStepUp(t *testing.T) {
 	s.call(t, "POST", "/auth/step-up/resend", `{"challengeId":"`+id+`"}`).expect(t, 200,
 		`{"message":"a new code was sent","expiresAt":"2027-01-15T08:10:00.000Z"}`)
 	a := s.call(t, "POST", "/auth/step-up/verify", `{"challengeId":"`+id+`","otp":"`+s.mail.code+`"}`)
-	a.expect(t, 200, `{"success":true,"newTrustLevel":"FULL_TRUST","message":"the session is verified","accessToken":"token of `+someID+`"}`)
+	a.expect(t, 200,
+		`{"success":true,"newTrustLevel":"FULL_TRUST","message":"the session is verified","accessToken":"token of `+
+			someID+`"}`)
 }
 
 func TestDeviceToken(t *testing.T) {
@@ -147,12 +160,15 @@ func TestDeviceToken(t *testing.T) {
 		headers []string
 		secure  bool
 	}{
-		"plain":                      {serve(t), nil, false},
-		"TLS proxy":                  {serve(t, netip.MustParsePrefix("127.0.0.1/32")), []string{"X-Forwarded-Proto", "https"}, true},
+		"plain": {serve(t), nil, false},
+		"TLS proxy": {
+			serve(t, netip.MustParsePrefix("127.0.0.1/32")), []string{"X-Forwarded-Proto", "https"}, true,
+		},
 		"untrusted peer sends https": {serve(t), []string{"X-Forwarded-Proto", "https"}, false},
 	} {
 		id := c.service.initiate(t)
-		a := c.service.call(t, "POST", "/auth/step-up/verify", `{"challengeId":"`+id+`","otp":"`+c.service.mail.code+`"}`, c.headers...)
+		a := c.service.call(t, "POST", "/auth/step-up/verify",
+			`{"challengeId":"`+id+`","otp":"`+c.service.mail.code+`"}`, c.headers...)
 		token := a.header.Get("X-Device-Token")
 		if len(a.cookies) != 1 || token == "" {
 			t.Fatalf("%s: %v", name, a.header)
@@ -176,12 +192,13 @@ func TestDeviceToken(t *testing.T) {
 func TestDevices(t *testing.T) {
 	s := serve(t)
 	s.callSignedIn(t, "GET", "/devices?offset=2", "").expect(t, 200, `{"devices":[],"total":2,"limit":1000,"offset":2}`)
-	s.callSignedIn(t, "GET", "/devices", "").expect(t, 200, `{"devices":[{"id":"`+deviceID+`","identity":"abc","trustStatus":"TRUSTED","revoked":false,`+
-		`"firstSeen":"2027-01-15T07:00:00.000Z","lastSeen":"2027-01-15T08:00:00.000Z",`+
-		`"metadata":{"deviceType":"desktop","browser":"Firefox","operatingSystem":"Linux","lastIpAddress":"2001:db8::1"}},`+
-		`{"id":"`+otherDevice+`","identity":"def","trustStatus":"PENDING","revoked":false,`+
-		`"firstSeen":"2027-01-15T07:00:00.000Z","lastSeen":"2027-01-15T07:00:00.000Z",`+
-		`"metadata":{"deviceType":"","browser":"","operatingSystem":"","lastIpAddress":""}}],"total":2,"limit":1000,"offset":0}`)
+	s.callSignedIn(t, "GET", "/devices", "").expect(t, 200,
+		`{"devices":[{"id":"`+deviceID+`","identity":"abc","trustStatus":"TRUSTED","revoked":false,`+
+			`"firstSeen":"2027-01-15T07:00:00.000Z","lastSeen":"2027-01-15T08:00:00.000Z",`+
+			`"metadata":{"deviceType":"desktop","browser":"Firefox","operatingSystem":"Linux","lastIpAddress":"2001:db8::1"}},`+
+			`{"id":"`+otherDevice+`","identity":"def","trustStatus":"PENDING","revoked":false,`+
+			`"firstSeen":"2027-01-15T07:00:00.000Z","lastSeen":"2027-01-15T07:00:00.000Z",`+
+			`"metadata":{"deviceType":"","browser":"","operatingSystem":"","lastIpAddress":""}}],"total":2,"limit":1000,"offset":0}`)
 	s.callSignedIn(t, "PUT", "/devices/"+otherDevice+"/trust", `{"trustStatus":"UNTRUSTED"}`).expect(t, 200,
 		`{"message":"the device is marked","device":{"id":"`+otherDevice+`","trustStatus":"UNTRUSTED"}}`)
 	s.callSignedIn(t, "PUT", "/devices/"+otherDevice+"/name", `{"name":"Laptop"}`).expect(t, 200,
@@ -191,18 +208,22 @@ func TestDevices(t *testing.T) {
 	if err := s.sessions.Create(t.Context(), other); err != nil {
 		t.Fatal(err)
 	}
-	s.callSignedIn(t, "DELETE", "/devices/"+strings.ToUpper(otherDevice), "").expect(t, 200, `{"message":"the device is revoked","sessionsInvalidated":1}`)
-	if d, err := s.devices.Get(t.Context(), otherDevice); err != nil || !d.Revoked || d.TrustStatus != auth.DeviceUntrusted || d.Name != "Laptop" {
+	s.callSignedIn(t, "DELETE", "/devices/"+strings.ToUpper(otherDevice), "").expect(t, 200,
+		`{"message":"the device is revoked","sessionsInvalidated":1}`)
+	if d, err := s.devices.Get(t.Context(),
+		otherDevice); err != nil || !d.Revoked || d.TrustStatus != auth.DeviceUntrusted || d.Name != "Laptop" {
 		t.Errorf("the device is %+v, %v", d, err)
 	}
-	if a := s.callSignedIn(t, "GET", "/devices?offset=1", ""); !strings.Contains(a.body, `"trustStatus":"UNTRUSTED","revoked":true,`) {
+	if a := s.callSignedIn(t, "GET", "/devices?offset=1", ""); !strings.Contains(a.body,
+		`"trustStatus":"UNTRUSTED","revoked":true,`) {
 		t.Errorf("the revoked device is listed as %s", a.body)
 	}
 }
 
 func TestSessions(t *testing.T) {
 	s := serve(t)
-	s.callSignedIn(t, "GET", "/sessions?offset=2", "").expect(t, 200, `{"sessions":[],"total":1,"limit":1000,"offset":2}`)
+	s.callSignedIn(t, "GET", "/sessions?offset=2", "").expect(t, 200,
+		`{"sessions":[],"total":1,"limit":1000,"offset":2}`)
 	s.setLevel(t, auth.LimitedTrust)
 	other := callerSession(auth.HighRisk)
 	other.ID, other.IPAddress, other.CreatedAt = otherID, netip.Addr{}, seen.Add(-time.Hour)
@@ -210,9 +231,11 @@ func TestSessions(t *testing.T) {
 		t.Fatal(err)
 	}
 	s.callSignedIn(t, "GET", "/sessions", "").expect(t, 200,
-		`{"sessions":[{"id":"`+someID+`","trustLevel":"LIMITED_TRUST","deviceIdentity":"abc","createdAt":"2027-01-15T07:00:00.000Z",`+
+		`{"sessions":[{"id":"`+someID+
+			`","trustLevel":"LIMITED_TRUST","deviceIdentity":"abc","createdAt":"2027-01-15T07:00:00.000Z",`+
 			`"lastActivity":"2027-01-15T08:00:00.000Z","ipAddress":"203.0.113.9","current":true},`+
-			`{"id":"`+otherID+`","trustLevel":"HIGH_RISK","deviceIdentity":"abc","createdAt":"2027-01-15T06:00:00.000Z",`+
+			`{"id":"`+otherID+
+			`","trustLevel":"HIGH_RISK","deviceIdentity":"abc","createdAt":"2027-01-15T06:00:00.000Z",`+
 			`"lastActivity":"2027-01-15T08:00:00.000Z","ipAddress":"","current":false}],"total":2,"limit":1000,"offset":0}`)
 	s.callSignedIn(t, "DELETE", "/sessions/"+otherID, "").expect(t, 200, `{"message":"the session is ended"}`)
 	if s.id != otherID || s.user != otherID {
@@ -230,7 +253,8 @@ func TestPagesOfDevicesAndSessions(t *testing.T) {
 		}
 		a := s.callSignedIn(t, "GET", "/"+name+"?limit=1&offset=1&limit=", "")
 		first := map[string]string{"devices": otherDevice, "sessions": otherID}[name]
-		if !strings.HasPrefix(a.body, `{"`+name+`":[{"id":"`+first) || !strings.HasSuffix(a.body, `}],"total":2,"limit":1,"offset":1}`) {
+		if !strings.HasPrefix(a.body, `{"`+name+`":[{"id":"`+first) ||
+			!strings.HasSuffix(a.body, `}],"total":2,"limit":1,"offset":1}`) {
 			t.Errorf("the second page is %s", a.body)
 		}
 		for query, field := range map[string]string{
@@ -238,7 +262,8 @@ func TestPagesOfDevicesAndSessions(t *testing.T) {
 			"offset=-1": "offset", "offset=1.5": "offset", "offset=99999999999": "offset",
 		} {
 			a := s.callSignedIn(t, "GET", "/"+name+"?"+query, "")
-			if a.status != 400 || !strings.Contains(a.body, `"validation_error"`) || !strings.Contains(a.body, `"`+field+`"`) {
+			if a.status != 400 || !strings.Contains(a.body, `"validation_error"`) ||
+				!strings.Contains(a.body, `"`+field+`"`) {
 				t.Errorf("%s?%s: %d %s", name, query, a.status, a.body)
 			}
 		}
@@ -262,15 +287,25 @@ func TestAuditLog(t *testing.T) {
 	if (s.log.query != authstore.AuditQuery{Subject: otherID, Limit: 100}) {
 		t.Errorf("the query is %+v", s.log.query)
 	}
-	s.record(t, audit.Event{ID: someID, Time: now, Category: audit.LoginAttempt, Success: true, Details: audit.Details{"ipAddress": audit.Text("203.0.113.9")}},
-		audit.Event{ID: otherID, Time: seen, Category: audit.StepUpAttempt}, audit.Event{ID: deviceID, Time: now.Add(time.Hour), Category: audit.LoginAttempt})
+	s.record(t, audit.Event{
+		ID: someID, Time: now, Category: audit.LoginAttempt, Success: true, Details: audit.Details{
+			"ipAddress": audit.Text("203.0.113.9"),
+		},
+	},
+		audit.Event{ID: otherID, Time: seen, Category: audit.StepUpAttempt}, audit.Event{
+			ID: deviceID, Time: now.Add(time.Hour), Category: audit.LoginAttempt,
+		})
 	s.callSignedIn(t, "GET", "/audit-logs?limit=2&offset=1&eventType=&unknown=1", "").expect(t, 200,
-		`{"logs":[{"id":"`+someID+`","timestamp":"2027-01-15T08:00:00.000Z","eventType":"LOGIN_ATTEMPT","success":true,"details":{"ipAddress":"203.0.113.9"}},`+
-			`{"id":"`+otherID+`","timestamp":"2027-01-15T07:00:00.000Z","eventType":"STEP_UP_ATTEMPT","success":false,"details":{}}],`+
+		`{"logs":[{"id":"`+someID+
+			`","timestamp":"2027-01-15T08:00:00.000Z","eventType":"LOGIN_ATTEMPT","success":true,"details":{"ipAddress":"203.0.113.9"}},`+
+			`{"id":"`+otherID+
+			`","timestamp":"2027-01-15T07:00:00.000Z","eventType":"STEP_UP_ATTEMPT","success":false,"details":{}}],`+
 			`"total":3,"limit":2,"offset":1}`)
-	s.callSignedIn(t, "GET", "/audit-logs?eventType=RISK_EVALUATION&startDate=2026-01-31T12:00:00.5%2B01:00&endDate=2026-02-01", "")
+	s.callSignedIn(t, "GET",
+		"/audit-logs?eventType=RISK_EVALUATION&startDate=2026-01-31T12:00:00.5%2B01:00&endDate=2026-02-01", "")
 	want := authstore.AuditQuery{
-		Subject: otherID, Category: audit.RiskEvaluation, Limit: 100, After: time.Date(2026, 1, 31, 11, 0, 0, 500_999_000, time.UTC),
+		Subject: otherID, Category: audit.RiskEvaluation, Limit: 100,
+		After:  time.Date(2026, 1, 31, 11, 0, 0, 500_999_000, time.UTC),
 		Before: time.Date(2026, 2, 1, 0, 0, 0, 0, time.UTC),
 	}
 	if s.log.query != want {
@@ -286,7 +321,8 @@ func TestAuditLogAfterAnEntry(t *testing.T) {
 	s.record(t, audit.Event{ID: someID, Time: stored, Category: audit.LoginAttempt})
 	const shown = "2027-01-15T08:00:00.123Z"
 	s.callSignedIn(t, "GET", "/audit-logs", "").expect(t, 200,
-		`{"logs":[{"id":"`+someID+`","timestamp":"`+shown+`","eventType":"LOGIN_ATTEMPT","success":false,"details":{}}],`+
+		`{"logs":[{"id":"`+someID+`","timestamp":"`+shown+
+			`","eventType":"LOGIN_ATTEMPT","success":false,"details":{}}],`+
 			`"total":1,"limit":100,"offset":0}`)
 	s.callSignedIn(t, "GET", "/audit-logs?startDate="+shown+"&endDate="+shown, "")
 	if stored.After(s.log.query.After) {

@@ -34,7 +34,8 @@ func TestTrustLevelOfEndpoints(t *testing.T) {
 				t.Errorf("recorded as refused: %q, want %s", s.log.refused, operation)
 			}
 			challenge := a.header.Get("WWW-Authenticate")
-			if !strings.HasPrefix(challenge, `Bearer error="insufficient_user_authentication"`) || strings.Contains(a.body, "Bearer") {
+			if !strings.HasPrefix(challenge, `Bearer error="insufficient_user_authentication"`) ||
+				strings.Contains(a.body, "Bearer") {
 				t.Errorf("%s %s at %v: challenge %q, body %s", e.method, e.path, level, challenge, a.body)
 			}
 		}
@@ -42,7 +43,10 @@ func TestTrustLevelOfEndpoints(t *testing.T) {
 			continue
 		}
 		s.calls = nil
-		for token, code := range map[string]string{"": "invalid_token", "Bearer bad": "invalid_token", "Bearer expired": "token_expired", "Basic good": "invalid_token"} {
+		for token, code := range map[string]string{
+			"": "invalid_token", "Bearer bad": "invalid_token", "Bearer expired": "token_expired",
+			"Basic good": "invalid_token",
+		} {
 			a := s.call(t, e.method, e.path, "<not even JSON>", "Authorization", token, "Content-Type", "text/plain")
 			a.expectError(t, 401, code)
 			if a.header.Get("WWW-Authenticate") != "Bearer" || len(s.calls) != 0 {
@@ -61,14 +65,18 @@ func TestLimitsOfPaths(t *testing.T) {
 			t.Errorf("%s is counted against %v", e.path, s.throttle.scopes)
 		}
 	}
-	for path, want := range map[string]throttle.Scope{"/auth/nothing": throttle.AuthAddress, "/auth": throttle.AuthAddress, "/devices/x/y": throttle.APIAddress} {
+	for path, want := range map[string]throttle.Scope{
+		"/auth/nothing": throttle.AuthAddress, "/auth": throttle.AuthAddress, "/devices/x/y": throttle.APIAddress,
+	} {
 		s.throttle.scopes = nil
 		s.call(t, "GET", path, "").expectError(t, 404, "resource_not_found")
 		if !slices.Equal(s.throttle.scopes, []throttle.Scope{want}) {
 			t.Errorf("%s is counted against %v", path, s.throttle.scopes)
 		}
 	}
-	for method, want := range map[string]throttle.Scope{"HEAD": throttle.APIAddress, "POST": throttle.AuthAddress, "DELETE": throttle.AuthAddress} {
+	for method, want := range map[string]throttle.Scope{
+		"HEAD": throttle.APIAddress, "POST": throttle.AuthAddress, "DELETE": throttle.AuthAddress,
+	} {
 		s.throttle.scopes = nil
 		s.call(t, method, "/auth/session", "")
 		if !slices.Equal(s.throttle.scopes, []throttle.Scope{want}) {
@@ -92,17 +100,25 @@ func TestErrors(t *testing.T) {
 		{fault.New(fault.Internal, "internal detail"), 500, "internal_error", nil},
 		{fault.New(fault.Invalid, "wrong"), 400, "invalid_input", nil},
 		{fault.New(fault.Invalid, "wrong").WithCode(auth.CodeValidation), 400, "validation_error", nil},
-		{fault.New(fault.Unauthenticated, "wrong").WithCode(auth.CodeInvalidCredentials), 401, "invalid_credentials", nil},
-		{fault.New(fault.Forbidden, "locked").WithCode(auth.CodeAccountLocked).WithDetail("lockoutUntil", "2026-11-21T00:00:00.000Z"), 403, "account_locked",
+		{
+			fault.New(fault.Unauthenticated, "wrong").WithCode(auth.CodeInvalidCredentials), 401,
+			"invalid_credentials", nil,
+		},
+		{fault.New(fault.Forbidden, "locked").WithCode(auth.CodeAccountLocked).WithDetail("lockoutUntil",
+			"2026-11-21T00:00:00.000Z"), 403, "account_locked",
 			map[string]any{"lockoutUntil": "2026-11-21T00:00:00.000Z"}},
 		{fault.New(fault.Forbidden, "no"), 403, "access_denied", nil},
 		{fault.New(fault.NotFound, "no"), 404, "resource_not_found", nil},
 		{fault.New(fault.Conflict, "changed"), 409, "conflict", nil},
 		{
-			fault.New(fault.Exhausted, "enough").WithDetail("limit", uint64(5)).After(2 * time.Second), 429, "rate_limit_exceeded",
+			fault.New(fault.Exhausted, "enough").WithDetail("limit", uint64(5)).After(2 * time.Second), 429,
+			"rate_limit_exceeded",
 			map[string]any{"retryAfter": 2.0},
 		},
-		{fault.New(fault.Exhausted, "enough").After(1500 * time.Millisecond), 429, "rate_limit_exceeded", map[string]any{"retryAfter": 2.0}},
+		{
+			fault.New(fault.Exhausted, "enough").After(1500 * time.Millisecond), 429, "rate_limit_exceeded",
+			map[string]any{"retryAfter": 2.0},
+		},
 		{fault.New(fault.Unsupported, "no"), 501, "not_implemented", nil},
 		{fault.New(fault.Unavailable, "away"), 503, "service_unavailable", map[string]any{"retryAfter": 1.0}},
 	} {
@@ -135,7 +151,9 @@ func TestErrorsOfTheServer(t *testing.T) {
 	}
 	s.call(t, "POST", "/auth/login", `{}`, "Content-Type", "text/plain").expectError(t, 415, "invalid_input")
 	s.call(t, "POST", "/auth/login", strings.Repeat(" ", rest.MaxBody+1)).expectError(t, 413, "invalid_input")
-	if got := s.throttle.scopes; !slices.Equal(got, []throttle.Scope{throttle.AuthAddress, throttle.AuthAddress, throttle.AuthAddress}) {
+	if got := s.throttle.scopes; !slices.Equal(got, []throttle.Scope{
+		throttle.AuthAddress, throttle.AuthAddress, throttle.AuthAddress,
+	}) {
 		t.Errorf("counted against %v", got)
 	}
 }

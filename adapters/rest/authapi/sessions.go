@@ -67,8 +67,9 @@ type ownSession struct {
 
 func (a *API) getSession(c *fiber.Ctx, caller auth.Session) error {
 	return sendJSON(c, ownSession{
-		ID: caller.ID, UserID: caller.UserID, TrustLevel: caller.TrustLevel.String(), DeviceIdentity: caller.DeviceIdentity,
-		CreatedAt: formatTime(caller.CreatedAt), LastActivity: formatTime(caller.LastActivity),
+		ID: caller.ID, UserID: caller.UserID, TrustLevel: caller.TrustLevel.String(),
+		DeviceIdentity: caller.DeviceIdentity,
+		CreatedAt:      formatTime(caller.CreatedAt), LastActivity: formatTime(caller.LastActivity),
 		ExpiresAt: formatTime(caller.ExpiresAt), IPAddress: formatAddress(caller.IPAddress),
 	})
 }

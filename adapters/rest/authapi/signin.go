@@ -13,8 +13,8 @@ import (
 	"github.com/tollgate-dev/tollgate/core/auth/signin"
 )
 
-// SignIn begins, renews and ends sessions. *signin.Service documents the errors; the service passes it
-// with metrics, which another adapter counts.
+// SignIn begins, renews and ends sessions. *signin.Service documents the errors; the service passes
+// it with metrics, which another adapter counts.
 type SignIn interface {
 	Login(ctx context.Context, in signin.Login) (signin.Result, error)
 	VerifyMFA(ctx context.Context, in signin.MFAAnswer) (signin.Result, error)

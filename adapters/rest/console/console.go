@@ -1,7 +1,7 @@
-// Package console serves the pages for people below /console/: the catalogue of servers, and for those
-// who sign in what they may do. The pages are rendered here, without a build step and without a
-// framework in the browser; every act works without JavaScript. They call the same use cases as the
-// API, and have no rules of their own. Package site has what they share.
+// Package console serves the pages for people below /console/: the catalogue of servers, and for
+// those who sign in what they may do. The pages are rendered here, without a build step and without
+// a framework in the browser; every act works without JavaScript. They call the same use cases as
+// the API, and have no rules of their own. Package site has what they share.
 package console
 
 import (
@@ -23,8 +23,8 @@ import (
 	"github.com/tollgate-dev/tollgate/ports/throttle"
 )
 
-// Ports are the use cases that the pages call. Auth is nil if the part for authentication does not run:
-// then there is the catalogue alone.
+// Ports are the use cases that the pages call. Auth is nil if the part for authentication does not
+// run: then there is the catalogue alone.
 type Ports struct {
 	Servers *browsing.Browser
 	Auth    *AuthPorts
@@ -57,7 +57,8 @@ func New(p Ports) *Console {
 	}
 	s := site.New(p.Auth.Site)
 	return &Console{s, []pages{
-		s, catalogue.New(s, p.Servers, p.Auth.Reviewing.Reviews), signin.New(s, p.Auth.SignIn), account.New(s, p.Auth.Account), publishing.New(s, p.Auth.Publishing),
+		s, catalogue.New(s, p.Servers, p.Auth.Reviewing.Reviews), signin.New(s, p.Auth.SignIn),
+		account.New(s, p.Auth.Account), publishing.New(s, p.Auth.Publishing),
 		reviewing.New(s, p.Auth.Reviewing), operating.New(s, p.Auth.Operating),
 	}}
 }
@@ -68,7 +69,9 @@ func (c *Console) Mount(r fiber.Router) {
 		p.Mount(r)
 	}
 	r.Get("/", leadBrowsers)
-	r.Get(strings.TrimSuffix(site.Root, "/"), func(c *fiber.Ctx) error { return c.Redirect(site.Home, http.StatusMovedPermanently) })
+	r.Get(strings.TrimSuffix(site.Root, "/"), func(c *fiber.Ctx) error {
+		return c.Redirect(site.Home, http.StatusMovedPermanently)
+	})
 }
 
 // leadBrowsers redirects requests of browsers, which ask for HTML, to the console.
@@ -93,13 +96,15 @@ func (*Console) Scope(method, path string) throttle.Scope {
 	switch {
 	case method != http.MethodPost:
 		return throttle.APIAddress
-	case strings.HasPrefix(path, site.SignInPath), strings.HasPrefix(path, account.Path), strings.HasPrefix(path, site.StepUpPath):
+	case strings.HasPrefix(path, site.SignInPath), strings.HasPrefix(path, account.Path),
+		strings.HasPrefix(path, site.StepUpPath):
 		return throttle.AuthAddress
 	}
 	return throttle.APIAddress
 }
 
-// MaxBody implements rest.Part. Forms for a document have it, and those of a step-up carry it along.
+// MaxBody implements rest.Part. Forms for a document have it, and those of a step-up carry it
+// along.
 func (*Console) MaxBody(_, path string) int {
 	switch {
 	case strings.HasPrefix(path, site.SignInPath), strings.HasPrefix(path, account.Path):

@@ -45,8 +45,8 @@ func Read(c *fiber.Ctx) (*Object, error) {
 }
 
 // ReadStrictly is Read for an API whose errors name all members that are wrong. No name may occur
-// twice in any object of the body: a proxy in front of the service might use the other one. One that
-// does is a problem of the object that is returned.
+// twice in any object of the body: a proxy in front of the service might use the other one. One
+// that does is a problem of the object that is returned.
 func ReadStrictly(c *fiber.Ctx) (*Object, error) {
 	text, err := rest.JSONBody(c)
 	if err != nil {
@@ -64,7 +64,8 @@ func Parse(text []byte, strict bool) (*Object, error) {
 	case strict && !utf8.Valid(text):
 		return nil, fault.New(fault.Invalid, "body is not valid UTF-8")
 	case strict && bytes.HasPrefix(text, []byte("\ufeff")):
-		return nil, fault.New(fault.Invalid, "body begins with a byte order mark, which JSON must not have (RFC 8259, 8.1)")
+		return nil,
+			fault.New(fault.Invalid, "body begins with a byte order mark, which JSON must not have (RFC 8259, 8.1)")
 	case !utf8.Valid(text), !json.Valid(text):
 		return nil, fault.New(fault.Invalid, "body is not valid JSON")
 	case text[0] != '{':

@@ -24,7 +24,9 @@ func readPolicyBody(text []byte) (policyBody, error) {
 	if err != nil {
 		return policyBody{}, err
 	}
-	p := policyBody{b.Text("method"), b.OptionalText("domain"), b.Texts("actions"), b.TextMap("claims"), b.Time("expiresAt")}
+	p := policyBody{
+		b.Text("method"), b.OptionalText("domain"), b.Texts("actions"), b.TextMap("claims"), b.Time("expiresAt"),
+	}
 	return p, b.Err()
 }
 
@@ -86,7 +88,8 @@ func TestMembersAreRead(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if p.method != "dns" || p.domain != "" || !slices.Equal(p.actions, []string{"publish", "status"}) || len(p.claims) != 2 ||
+	if p.method != "dns" || p.domain != "" || !slices.Equal(p.actions, []string{"publish", "status"}) ||
+		len(p.claims) != 2 ||
 		p.claims["ref"] != "refs/heads/main" || p.claims["a b"] != "ü" ||
 		!p.expiresAt.Equal(time.Date(2026, 12, 31, 23, 0, 0, 0, time.UTC)) {
 		t.Errorf("the body is read as %+v", p)
@@ -132,9 +135,12 @@ func TestLongNamesAreClipped(t *testing.T) {
 // error of kind Invalid and a message.
 func FuzzBody(f *testing.F) {
 	for _, seed := range []string{
-		``, `null`, `{}`, `{"method":"dns","domain":"example.com","actions":["publish"]}`, `{"method":"a","method":"b"}`,
-		`{"method":"oidc","claims":{"sub":"a","sub":"b"}}`, `{"method":"oidc","claims": {"sub":"a"},"expiresAt":"2027-01-01T00:00:00Z"}`,
-		`{"method":"\u0000"}`, `{"method":"\ud800"}`, `{"method":"dns","actions":[null]}`, "\xef\xbb\xbf{}", `{"":1,"":2}`,
+		``, `null`, `{}`, `{"method":"dns","domain":"example.com","actions":["publish"]}`,
+		`{"method":"a","method":"b"}`,
+		`{"method":"oidc","claims":{"sub":"a","sub":"b"}}`,
+		`{"method":"oidc","claims": {"sub":"a"},"expiresAt":"2027-01-01T00:00:00Z"}`,
+		`{"method":"\u0000"}`, `{"method":"\ud800"}`, `{"method":"dns","actions":[null]}`, "\xef\xbb\xbf{}",
+		`{"":1,"":2}`,
 	} {
 		f.Add([]byte(seed))
 	}

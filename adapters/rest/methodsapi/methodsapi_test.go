@@ -26,14 +26,16 @@ import (
 	"github.com/tollgate-dev/tollgate/ports/throttle"
 )
 
-// stubThrottle allows all requests, or none if it is over.
+// stubThrottle allows all requests, or no request if it is over.
 type stubThrottle struct{ over bool }
 
 func (l *stubThrottle) Try(_ context.Context, scope throttle.Scope, _ string) (throttle.Verdict, error) {
 	if scope != throttle.RegistryAddress {
 		return throttle.Verdict{}, fault.New(fault.Internal, "wrong scope")
 	}
-	return throttle.Verdict{Allowed: !l.over, Limit: 10_000, Remaining: 9_999, ResetAt: time.Unix(1_800_000_900, 0)}, nil
+	return throttle.Verdict{
+		Allowed: !l.over, Limit: 10_000, Remaining: 9_999, ResetAt: time.Unix(1_800_000_900, 0),
+	}, nil
 }
 
 func (l *stubThrottle) GiveBack(context.Context, throttle.Scope, string, throttle.Verdict) error {
@@ -65,8 +67,15 @@ func (c *counters) Count(ctx context.Context, hits []counter.Hit, results []coun
 func methods() []catalogue.Method {
 	return []catalogue.Method{
 		{ID: 1097, Path: "/api/usage.{format}", ServiceID: 223, ServiceName: "api", Parameters: []string{"format"}},
-		{ID: 1103, Path: "/api/methods.{format}", ServiceID: 223, ServiceName: "api & more", Parameters: []string{"format"}},
-		{ID: 1200, Path: "/buildings/{building}.{format}", ServiceID: 5, ServiceName: "buildings", Parameters: []string{"building", "format"}},
+		{
+			ID: 1103, Path: "/api/methods.{format}", ServiceID: 223, ServiceName: "api & more", Parameters: []string{
+				"format",
+			},
+		},
+		{
+			ID: 1200, Path: "/buildings/{building}.{format}", ServiceID: 5, ServiceName: "buildings",
+			Parameters: []string{"building", "format"},
+		},
 		{ID: 1201, Path: "/buildings/list.{format}", ServiceID: 5, ServiceName: "buildings", Parameters: nil},
 	}
 }
@@ -93,7 +102,9 @@ func serve(t *testing.T, cfg methodsapi.Config, proxies ...netip.Prefix) *servic
 	t.Helper()
 	at := clocktest.NewManual(time.Unix(1_800_000_000, 0))
 	s := &service{
-		stubStore: &stubStore{methods: methods()}, throttle: &stubThrottle{}, counters: &counters{Counters: memory.NewCounters(at, memory.Config{MaxCounters: 100})},
+		stubStore: &stubStore{methods: methods()}, throttle: &stubThrottle{}, counters: &counters{
+			Counters: memory.NewCounters(at, memory.Config{MaxCounters: 100}),
+		},
 	}
 	s.usage = usage.New(s.counters, at, "")
 	logger := logrus.New()
@@ -135,7 +146,8 @@ func (s *service) call(t *testing.T, method, path string, headers ...string) res
 		t.Fatal(err)
 	}
 	a := response{got.StatusCode, got.Header, string(text)}
-	if a.header.Get("Cache-Control") != "no-store" || a.header.Get("X-Content-Type-Options") != "nosniff" || a.header.Get("X-RateLimit-Limit") != "10000" {
+	if a.header.Get("Cache-Control") != "no-store" || a.header.Get("X-Content-Type-Options") != "nosniff" ||
+		a.header.Get("X-RateLimit-Limit") != "10000" {
 		t.Errorf("%s %s: headers %v", method, path, a.header)
 	}
 	return a
@@ -151,7 +163,9 @@ func configured() methodsapi.Config { return methodsapi.Config{BaseURL: "https:/
 
 func TestJSON(t *testing.T) {
 	s := serve(t, configured())
-	for _, path := range []string{"/v2/api/methods.json", "/v2/api/methods.json?callback=", "/v2/api/methods.json?other=1"} {
+	for _, path := range []string{
+		"/v2/api/methods.json", "/v2/api/methods.json?callback=", "/v2/api/methods.json?other=1",
+	} {
 		a := s.call(t, "GET", path)
 		if a.status != 200 || a.body != list || a.header.Get("Content-Type") != "application/json; charset=utf-8" {
 			t.Errorf("%s: %d %s", path, a.status, a.body)
@@ -169,13 +183,15 @@ func TestJSON(t *testing.T) {
 func TestXML(t *testing.T) {
 	s := serve(t, configured())
 	a := s.call(t, "GET", "/v2/api/methods.xml")
-	const begin = `<?xml version="1.0" encoding="UTF-8"?>` + "\n" + `<response><meta><requests>0</requests><timestamp>1800000000</timestamp><status>200</status>` +
+	const begin = `<?xml version="1.0" encoding="UTF-8"?>` + "\n" +
+		`<response><meta><requests>0</requests><timestamp>1800000000</timestamp><status>200</status>` +
 		`<message>Request successful</message><method_id>1103</method_id><version>2.07</version><method></method></meta>` +
 		`<data><item><method_id>1097</method_id><method_url>https://api.example/v2/api/usage.{format}</method_url>` +
 		`<service_id>223</service_id><service_name>api</service_name><parameters><item>format</item></parameters></item>` +
 		`<item><method_id>1103</method_id>`
 	if a.status != 200 || !strings.HasPrefix(a.body, begin) || !strings.Contains(a.body, "api &amp; more") ||
-		!strings.HasSuffix(a.body, "</item></data></response>") || a.header.Get("Content-Type") != "application/xml; charset=utf-8" {
+		!strings.HasSuffix(a.body, "</item></data></response>") ||
+		a.header.Get("Content-Type") != "application/xml; charset=utf-8" {
 		t.Errorf("%d %s %s", a.status, a.header.Get("Content-Type"), a.body)
 	}
 	s.methods = nil
@@ -188,20 +204,24 @@ func TestCallback(t *testing.T) {
 	s := serve(t, configured())
 	for _, name := range []string{"f", "$.a_1", strings.Repeat("x", 64)} {
 		a := s.call(t, "GET", "/v2/api/methods.json?callback="+name)
-		if a.status != 200 || a.body != "/**/"+name+"("+list+");" || !strings.HasPrefix(a.header.Get("Content-Type"), "application/javascript") {
+		if a.status != 200 || a.body != "/**/"+name+"("+list+");" ||
+			!strings.HasPrefix(a.header.Get("Content-Type"), "application/javascript") {
 			t.Errorf("%s: %d %s", name, a.status, a.body)
 		}
 	}
 	for _, path := range []string{
-		"json?callback=1f", "json?callback=a-b", "json?callback=alert(1)", "json?callback=" + strings.Repeat("x", 65), "json?callback=%C3%A9", "json?callback=%00",
+		"json?callback=1f", "json?callback=a-b", "json?callback=alert(1)", "json?callback=" + strings.Repeat("x", 65),
+		"json?callback=%C3%A9", "json?callback=%00",
 	} {
 		a := s.call(t, "GET", "/v2/api/methods."+path)
 		e := a.parseEnvelope(t)
-		if a.status != 400 || e.Status != 400 || e.MethodID == nil || *e.MethodID != 1103 || a.header.Get("Content-Type") != "application/json; charset=utf-8" {
+		if a.status != 400 || e.Status != 400 || e.MethodID == nil || *e.MethodID != 1103 ||
+			a.header.Get("Content-Type") != "application/json; charset=utf-8" {
 			t.Errorf("%s: %d %s", path, a.status, a.body)
 		}
 	}
-	if a := s.call(t, "GET", "/v2/api/methods.xml?callback=f"); a.status != 400 || !strings.Contains(a.body, "<status>400</status>") {
+	if a := s.call(t, "GET", "/v2/api/methods.xml?callback=f"); a.status != 400 ||
+		!strings.Contains(a.body, "<status>400</status>") {
 		t.Errorf("xml: %d %s", a.status, a.body)
 	}
 }
@@ -278,7 +298,8 @@ func TestOtherPaths(t *testing.T) {
 func TestOneClient(t *testing.T) {
 	s := serve(t, methodsapi.Config{}, netip.MustParsePrefix("127.0.0.0/8"))
 	for address, client := range map[string]string{
-		"203.0.113.9": "203.0.113.9", "2001:db8:1:2::7": "2001:db8:1:2::", "2001:db8:1:2:ffff::8": "2001:db8:1:2::", "2001:db8:1:3::7": "2001:db8:1:3::",
+		"203.0.113.9": "203.0.113.9", "2001:db8:1:2::7": "2001:db8:1:2::", "2001:db8:1:2:ffff::8": "2001:db8:1:2::",
+		"2001:db8:1:3::7": "2001:db8:1:3::",
 	} {
 		before := s.used(t, client)
 		s.call(t, "GET", "/v2/nothing.json", "X-Forwarded-For", address)
@@ -312,8 +333,11 @@ func TestBaseURLOfTheRequest(t *testing.T) {
 		service *service
 		want    string
 	}{
-		"plain":     {serve(t, methodsapi.Config{}), "http://open.example:8000/v2/api/usage.{format}"},
-		"TLS proxy": {serve(t, methodsapi.Config{}, netip.MustParsePrefix("127.0.0.1/32")), "https://open.example:8000/v2/api/usage.{format}"},
+		"plain": {serve(t, methodsapi.Config{}), "http://open.example:8000/v2/api/usage.{format}"},
+		"TLS proxy": {
+			serve(t, methodsapi.Config{}, netip.MustParsePrefix("127.0.0.1/32")),
+			"https://open.example:8000/v2/api/usage.{format}",
+		},
 	} {
 		a := c.service.call(t, "GET", "/v2/api/methods.json", "Host", "open.example:8000", "X-Forwarded-Proto", "https")
 		if !strings.Contains(a.body, `"method_url":"`+c.want+`"`) {
@@ -324,7 +348,8 @@ func TestBaseURLOfTheRequest(t *testing.T) {
 
 func TestConfig(t *testing.T) {
 	for url, good := range map[string]bool{
-		"": true, "https://api.example/v2": true, "http://h": true, "api.example/v2": false, "ftp://h/v2": false, "https://": false, "://": false,
+		"": true, "https://api.example/v2": true, "http://h": true, "api.example/v2": false, "ftp://h/v2": false,
+		"https://": false, "://": false,
 	} {
 		err := methodsapi.Config{BaseURL: url}.Validate()
 		if (err == nil) != good || err != nil && !strings.HasPrefix(err.Error(), "OPENDATA_BASE_URL:") {

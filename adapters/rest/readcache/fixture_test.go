@@ -151,7 +151,8 @@ func (s *store) readGroup(ctx context.Context, group string) (map[string]answer,
 	return answers, nil
 }
 
-// start returns a cache of a store. Keys that begin with u are usual; g/a and g/b are of the group g.
+// start returns a cache of a store. Keys that begin with u are usual; g/a and g/b are of the group
+// g.
 func start(t testing.TB, c readcache.Config, at clock.Clock) (*store, *cache) {
 	t.Helper()
 	s := &store{reads: map[string]int{}}

@@ -32,7 +32,7 @@ type groups[K comparable, R any] struct {
 	begin func(context.Context) (*beginning, error)
 	make  func(ctx context.Context, group K) (map[K]Answer[R], error)
 	keep  func(ctx context.Context, b *beginning, answers map[K]Answer[R])
-	kept  func(key K, s *state) *entry // the entry that is current; nil if there is none
+	kept  func(key K, s *state) *entry // the entry that is current; otherwise nil
 
 	all context.Context //nolint:containedctx // of the goroutine that makes answers
 	end func()
@@ -55,7 +55,7 @@ type beginning struct {
 type making[K comparable, R any] struct {
 	group    K
 	waiting  int  // requests
-	left     bool // nobody waits any more
+	left     bool // no one waits any more
 	known    *beginning
 	cancel   context.CancelFunc
 	finished chan struct{}
@@ -70,9 +70,9 @@ func (c *Cache[K, R]) newGroups(source func(context.Context, K) (map[K]Answer[R]
 	return g
 }
 
-// load returns the answer of a key. s is what the request knows of the revision; nil if answers are not
-// kept. It waits for the answers that are being made if they have everything that the request must
-// see, else for the next ones. It returns fault.Unavailable if too many requests wait.
+// load returns the answer of a key. s is what the request knows of the revision; nil if answers are
+// not kept. It waits for the answers that are being made if they have everything that the request
+// must see, else for the next ones. It returns fault.Unavailable if too many requests wait.
 func (g *groups[K, R]) load(ctx context.Context, group, key K, s *state) (Answer[R], error) {
 	m, kept, err := g.join(group, key, s)
 	if err != nil || kept != nil {
@@ -102,8 +102,8 @@ func errTooBusy() error {
 	return fault.Wrap(fault.Unavailable, "too many lists are being made; try again later", errBusy).After(busyTime)
 }
 
-// join adds a request to those that wait for a group, or returns an answer that was made and kept in
-// the meantime.
+// join adds a request to those that wait for a group, or returns an answer that was made and kept
+// in the meantime.
 func (g *groups[K, R]) join(group, key K, s *state) (*making[K, R], *entry, error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -226,7 +226,7 @@ func (c *Cache[K, R]) begin(ctx context.Context) (*beginning, error) {
 	return &beginning{state: s, place: c.reads.Add(1), position: position}, nil
 }
 
-// keptEntry returns the entry of a key that is current; nil if there is none.
+// keptEntry returns the entry of a key that is current; otherwise nil.
 func (c *Cache[K, R]) keptEntry(key K, s *state) *entry {
 	if s == nil {
 		return nil
@@ -237,7 +237,7 @@ func (c *Cache[K, R]) keptEntry(key K, s *state) *entry {
 	return nil
 }
 
-// bodyOf returns the body of an entry; nil of none.
+// bodyOf returns the body of an entry; nil without an entry.
 func (e *entry) bodyOf() *responsebody.Shared {
 	if e == nil {
 		return nil

@@ -37,8 +37,8 @@ func getAll(t *testing.T, c *cache, times int, keys ...string) map[string]string
 	return bodies
 }
 
-// TestGroupsAreMadeOnce gets the answers of a group many times at once, with and without answers that
-// are kept.
+// TestGroupsAreMadeOnce gets the answers of a group many times at once, with and without answers
+// that are kept.
 func TestGroupsAreMadeOnce(t *testing.T) {
 	s, c := start(t, usual, newClock())
 	for round, want := range []string{"0", "1", "2"} {
@@ -78,8 +78,8 @@ func TestGroupsAreMadeOneAtATime(t *testing.T) {
 	}
 }
 
-// TestGroupsAndChanges changes the registry while a group is made: a request that comes then must not
-// get the answers that are being made.
+// TestGroupsAndChanges changes the registry while a group is made: a request that comes then must
+// not get the answers that are being made.
 func TestGroupsAndChanges(t *testing.T) {
 	s, c := start(t, usual, newClock())
 	began, goOn := make(chan struct{}), make(chan struct{})
@@ -170,8 +170,8 @@ func TestPanicsInGroups(t *testing.T) {
 	text(t, c, "g/a")
 }
 
-// TestStaleGroups: while the database is away, the answers of groups are sent for a short time only,
-// and not after any version was deleted.
+// TestStaleGroups: while the database is away, the answers of groups are sent for a short time
+// only, and not after any version was deleted.
 func TestStaleGroups(t *testing.T) {
 	at := newClock()
 	s, c := start(t, usual, at)

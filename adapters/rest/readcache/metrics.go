@@ -13,7 +13,8 @@ func newMetrics() *metrics {
 		Name: "tollgate_registry_cache_reads_total",
 		Help: "Reads of the registry, by where the response came from: the cache (hit), the database (miss), or the cache while the database is away (stale).",
 	}, []string{"result"})}
-	m.hits, m.misses, m.stale = m.reads.WithLabelValues("hit"), m.reads.WithLabelValues("miss"), m.reads.WithLabelValues("stale")
+	m.hits, m.misses, m.stale = m.reads.WithLabelValues("hit"), m.reads.WithLabelValues("miss"),
+		m.reads.WithLabelValues("stale")
 	return m
 }
 
@@ -27,11 +28,13 @@ func (c *Cache[K, R]) Measure(r prometheus.Registerer) {
 			entries, _ := c.Kept()
 			return float64(entries)
 		}),
-		gauge("tollgate_registry_cache_bytes", "Memory of the responses to reads of the registry that are kept, in bytes.", func() float64 {
-			_, bytes := c.Kept()
-			return float64(bytes)
-		}),
-		gauge("tollgate_registry_stale_seconds", "While the database is away: seconds since the kept responses were known to be current. Otherwise 0.",
+		gauge("tollgate_registry_cache_bytes",
+			"Memory of the responses to reads of the registry that are kept, in bytes.", func() float64 {
+				_, bytes := c.Kept()
+				return float64(bytes)
+			}),
+		gauge("tollgate_registry_stale_seconds",
+			"While the database is away: seconds since the kept responses were known to be current. Otherwise 0.",
 			func() float64 { return c.staleAge().Seconds() }),
 	)
 }

@@ -27,8 +27,8 @@ type Answer[R any] struct {
 	// Rest is a response that cannot be kept, and that one request alone can use.
 	Rest R
 
-	// Stale means that the database is away and the answer may be outdated. Age is the time since it
-	// was known to be current.
+	// Stale means that the database is away and the answer may be outdated. Age is the time since
+	// it was known to be current.
 	Stale bool
 	Age   time.Duration
 }
@@ -50,8 +50,8 @@ type Keys[K comparable] struct {
 // Sources make answers.
 type Sources[K comparable, R any] struct {
 	Answer Source[K, R]
-	// Group makes the answers of a group, all of which have bodies. One call is in progress at a time.
-	// Its context ends when nobody waits for an answer any more.
+	// Group makes the answers of a group, all of which have bodies. One call is in progress at a
+	// time. Its context ends when no one waits for an answer any more.
 	Group func(ctx context.Context, group K) (map[K]Answer[R], error)
 }
 
@@ -104,8 +104,11 @@ func New[K comparable, R any](c Config, keys Keys[K], sources Sources[K, R], p P
 		return cache, cache.groups.end
 	}
 	cache.entries = otter.Must(&otter.Options[K, *entry]{
-		MaximumWeight: uint64(c.Bytes),                                                                          //nolint:gosec // Validate has checked it
-		Weigher:       func(key K, e *entry) uint32 { return uint32(min(cache.weigh(key, e), math.MaxUint32)) }, //nolint:gosec // it is bounded
+		MaximumWeight: uint64(
+			c.Bytes), //nolint:gosec // Validate has checked it
+		Weigher: func(key K, e *entry) uint32 {
+			return uint32(min(cache.weigh(key, e), math.MaxUint32))
+		}, //nolint:gosec // it is bounded
 	})
 	ctx, end := context.WithCancel(context.Background())
 	var renewing sync.WaitGroup
@@ -197,7 +200,9 @@ func (c *Cache[K, R]) makeAnswer(ctx context.Context, key K, s *state) (Answer[R
 			return Answer[R]{Body: kept.body}, kept.missing
 		}
 		key = c.keys.Clone(key)
-		f = &flight[R]{revision: s.revision, read: s.read, begin: c.reads.Add(1), done: make(chan struct{}), err: errInterrupted}
+		f = &flight[R]{
+			revision: s.revision, read: s.read, begin: c.reads.Add(1), done: make(chan struct{}), err: errInterrupted,
+		}
 		c.flights[key] = f
 	}
 	c.mu.Unlock()

@@ -86,8 +86,9 @@ func TestNoAnswerIsOlderThanOneBefore(t *testing.T) {
 	}
 }
 
-// TestReadsOfTheRevisionOverlap lets an early read of the revision find a later revision than a read
-// that begins after it. A response of the later revision is sent, so none of the other may follow.
+// TestReadsOfTheRevisionOverlap lets an early read of the revision find a later revision than a
+// read that begins after it. A response of the later revision is sent, so none of the other may
+// follow.
 func TestReadsOfTheRevisionOverlap(t *testing.T) {
 	at := newClock()
 	s, c := start(t, usual, at)

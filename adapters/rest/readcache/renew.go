@@ -9,7 +9,7 @@ import (
 
 const (
 	renewGap = time.Second      // between two rounds of renewal
-	usedFor  = 10 * time.Minute // how long an answer that nobody reads is renewed
+	usedFor  = 10 * time.Minute // how long an answer that no one reads is renewed
 	maxUsual = 256              // answers that are renewed
 	maxRound = 64               // answers that one round renews
 )
@@ -70,8 +70,8 @@ func (c *Cache[K, R]) renewUsual(ctx context.Context) {
 	}
 }
 
-// renew makes an answer again. A panic ends neither the process nor later renewals: the next request
-// for the answer has it too, and reports it.
+// renew makes an answer again. A panic ends neither the process nor later renewals: the next
+// request for the answer has it too, and reports it.
 func (c *Cache[K, R]) renew(ctx context.Context, key K, s *state) (err error) {
 	defer func() {
 		if recover() != nil {

@@ -6,8 +6,8 @@ import (
 )
 
 // staleAnswer returns the kept answer of a key while the database is away because of cause, or the
-// cause if there is none that may be sent. It sends nothing that says that there is nothing to read:
-// a server may have been published since.
+// cause if it does not exist that may be sent. It sends nothing that says that there is nothing to
+// read: a server may have been published since.
 func (c *Cache[K, R]) staleAnswer(key K, cause error) (Answer[R], error) {
 	e, ok := c.entries.GetIfPresent(key)
 	if !ok || e.missing != nil {
@@ -35,8 +35,8 @@ func (c *Cache[K, R]) lastCurrent(e *entry) time.Time {
 	return e.made
 }
 
-// maxStaleGroup is how old the answers of a group may be while the database is away. They decide what
-// may run, and do not name the servers whose removal would end their use.
+// maxStaleGroup is how old the answers of a group may be while the database is away. They decide
+// what may run, and do not name the servers whose removal would end their use.
 const maxStaleGroup = 5 * time.Minute
 
 // hasRemoved reports whether an answer may have a version that was deleted after it was made. It

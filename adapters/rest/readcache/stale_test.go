@@ -76,8 +76,8 @@ func TestStaleAnswersCanBeTurnedOff(t *testing.T) {
 	}
 }
 
-// TestStaleAnswersDoNotGoBack checks that an answer is not sent while the database is away if a newer
-// one for the same key may have been sent before (contract R-20).
+// TestStaleAnswersDoNotGoBack checks that an answer is not sent while the database is away if a
+// newer one for the same key may have been sent before (contract R-20).
 func TestStaleAnswersDoNotGoBack(t *testing.T) {
 	t.Run("changed while it was made", func(t *testing.T) {
 		s, c := start(t, usual, newClock())
@@ -97,7 +97,8 @@ func TestStaleAnswersDoNotGoBack(t *testing.T) {
 		s.change(true)
 		s.during = firstOnly(func() { s.set(func(s *store) { s.failure = errAway }) })
 		text(t, c, "a")
-		s.set(func(s *store) { s.failure, s.hint = nil, s.hint+1 }) // a standby without the change that the answer shows
+		// a standby without the change that the answer shows
+		s.set(func(s *store) { s.failure, s.hint = nil, s.hint+1 })
 		at.Advance(time.Second)
 		text(t, c, "a")
 		if n := s.countReads("a"); n != 2 {
@@ -196,7 +197,9 @@ func TestConfig(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	for _, bad := range []readcache.Config{{Bytes: -1}, {Bytes: 64<<30 + 1}, {StaleMax: -1}, {StaleMax: 720*time.Hour + 1}} {
+	for _, bad := range []readcache.Config{
+		{Bytes: -1}, {Bytes: 64<<30 + 1}, {StaleMax: -1}, {StaleMax: 720*time.Hour + 1},
+	} {
 		if bad.Validate() == nil {
 			t.Errorf("%+v is valid", bad)
 		}

@@ -15,7 +15,8 @@ const (
 	// retryGap is how long the database counts as away after a check that failed. Requests do not
 	// wait for it in this time.
 	retryGap = 250 * time.Millisecond
-	// maxChecks limits how often a request checks the revision while there are changes all the time.
+	// maxChecks limits how often a request checks the revision while there are changes all the
+	// time.
 	maxChecks = 3
 )
 
@@ -26,8 +27,8 @@ type state struct {
 	hint     uint64    // before the read
 	// begin and end are the places of the begin and the end of the read among those of all reads.
 	begin, end uint64
-	// unsure means that another read at the same time found another revision. It is unknown which of
-	// them is the later one.
+	// unsure means that another read at the same time found another revision. It is unknown which
+	// of them is the later one.
 	unsure bool
 	// failure is why the database was away at failed, after read. nil if it was not.
 	failure error
@@ -63,8 +64,8 @@ func (c *Cache[K, R]) currentState(ctx context.Context) (*state, error) {
 			return nil, err
 		}
 	}
-	// Changes follow each other faster than the revision can be read. A read that begins now has all
-	// of them that this request must see.
+	// Changes follow each other faster than the revision can be read. A read that begins now has
+	// all of them that this request must see.
 	return c.readState(ctx)
 }
 
@@ -92,9 +93,9 @@ func (c *Cache[K, R]) awaitCheck(ctx context.Context) error {
 	}
 }
 
-// readState reads the revision and stores it, unless a later read was faster. If another read at the
-// same time found another revision, the next request must read it again: a response may have been
-// sent with the later of the two.
+// readState reads the revision and stores it, unless a later read was faster. If another read at
+// the same time found another revision, the next request must read it again: a response may have
+// been sent with the later of the two.
 func (c *Cache[K, R]) readState(ctx context.Context) (*state, error) {
 	ctx, cancel := context.WithTimeout(ctx, checkTimeout)
 	defer cancel()

@@ -20,18 +20,19 @@ import (
 // express.
 const skippedHeader = "X-Tollgate-Skipped"
 
-// getAllowList sends an allow list. Its file is the format and ".json". If the client goes away while
-// the list is compiled, it is not compiled for it.
+// getAllowList sends an allow list. Its file is the format and ".json". If the client goes away
+// while the list is compiled, it is not compiled for it.
 func (a *API) getAllowList(c *fiber.Ctx, v *view.View) error {
 	format, ok := strings.CutSuffix(c.Params(fileParam), ".json")
 	if _, err := allowlist.ParseFormat(format); !ok || err != nil {
-		return fault.New(fault.NotFound, "allow list not found: there are claude.json, vscode.json, gemini.json and kiro.json")
+		return fault.New(fault.NotFound,
+			"allow list not found: there are claude.json, vscode.json, gemini.json and kiro.json")
 	}
 	ctx, end := rest.WatchClient(c)
 	defer end()
 	err := a.sendAnswerTo(ctx, c, read{kind: readAllowList, view: v, format: format})
 	if err != nil && ctx.Err() != nil {
-		return fiber.ErrRequestTimeout // nobody reads it
+		return fiber.ErrRequestTimeout // no one reads it
 	}
 	return err
 }
@@ -41,10 +42,12 @@ func (r read) group() (read, bool) {
 	return read{kind: readAllowList, view: r.view}, r.kind == readAllowList
 }
 
-// compileLists makes the answers to the reads of all formats of a view, in one pass over its servers.
+// compileLists makes the answers to the reads of all formats of a view, in one pass over its
+// servers.
 func (a *API) compileLists(ctx context.Context, group read) (map[read]answer, error) {
 	encoder := allowlistjson.NewEncoder()
-	lists, err := a.reads.Lists.In(*group.view).Compile(ctx, allowlist.Output{Define: encoder.Define}, allowlist.Formats()...)
+	lists, err := a.reads.Lists.In(*group.view).Compile(ctx, allowlist.Output{Define: encoder.Define},
+		allowlist.Formats()...)
 	if err != nil {
 		return nil, err
 	}

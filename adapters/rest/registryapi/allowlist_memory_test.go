@@ -63,12 +63,18 @@ func newServerRecord(i int) (registry.Record, error) {
 	if err != nil {
 		return registry.Record{}, err
 	}
-	entry := fmt.Sprintf(`"packages":[{"registryType":"npm","identifier":"@team-%d/tool-%d","version":"1.%d.%d","transport":{"type":"stdio"}}]`, i*7919, i, i%17, i%31)
+	entry := fmt.Sprintf(
+		`"packages":[{"registryType":"npm","identifier":"@team-%d/tool-%d","version":"1.%d.%d","transport":{"type":"stdio"}}]`, i*7919, i, i%17, i%31)
 	if i%2 == 0 {
-		entry = fmt.Sprintf(`"remotes":[{"type":"streamable-http","url":"https://tool-%d.example%d.com/mcp/%x"}]`, i, i%97, i*104729)
+		entry = fmt.Sprintf(`"remotes":[{"type":"streamable-http","url":"https://tool-%d.example%d.com/mcp/%x"}]`, i,
+			i%97, i*104729)
 	}
-	document := fmt.Sprintf(`{"name":%q,"description":"Answers question %d","version":"1.0.0",%s}`, name, i*31337, entry)
-	return registry.Record{Release: registry.Release{Name: name, Version: version, Status: registry.StatusActive, Latest: true}, Document: []byte(document)}, nil
+	document := fmt.Sprintf(`{"name":%q,"description":"Answers question %d","version":"1.0.0",%s}`, name,
+		i*31337, entry)
+	return registry.Record{
+		Release:  registry.Release{Name: name, Version: version, Status: registry.StatusActive, Latest: true},
+		Document: []byte(document),
+	}, nil
 }
 
 // serveBigRegistry serves a registry with many servers, and returns the address of its allow lists.
@@ -78,8 +84,8 @@ func serveBigRegistry(t *testing.T, servers int) string {
 	return serve(t, cfg, bigRegistry{servers: servers}, nil) + "/registries/all/allowlist/"
 }
 
-// Variables of the process that TestMemoryOfAllowLists starts, and the number of servers for a longer
-// run: 300000 need at most 300 MiB.
+// Variables of the process that TestMemoryOfAllowLists starts, and the number of servers for a
+// longer run: 300000 need at most 300 MiB.
 const (
 	memoryChild      = "TEST_ALLOWLIST_CHILD"
 	allowListServers = "TEST_ALLOWLIST_SERVERS"
@@ -91,9 +97,9 @@ const (
 // servers with it.
 func maxMemory(servers int) int { return (64 + 236*servers/300_000) << 10 }
 
-// TestMemoryOfAllowLists sends the lists of all formats at once, each twice, after many requests that
-// were aborted, in a process of its own, and wants that it never has more memory than a small share
-// of what it sends.
+// TestMemoryOfAllowLists sends the lists of all formats at once, each twice, after many requests
+// that were aborted, in a process of its own, and wants that it never has more memory than a small
+// share of what it sends.
 func TestMemoryOfAllowLists(t *testing.T) {
 	servers := usualServers
 	if n, err := strconv.Atoi(os.Getenv(allowListServers)); err == nil {
@@ -106,7 +112,8 @@ func TestMemoryOfAllowLists(t *testing.T) {
 	if runtime.GOOS != "linux" || hasRaceDetector() {
 		t.Skip("the memory of the process is read as Linux has it, without the race detector")
 	}
-	child := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestMemoryOfAllowLists$", "-test.v") //nolint:gosec // this program
+	child := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestMemoryOfAllowLists$",
+		"-test.v") //nolint:gosec // this program
 	child.Env = append(os.Environ(), memoryChild+"=1")
 	said, err := child.CombinedOutput()
 	if err != nil {
@@ -201,8 +208,8 @@ func (s *endlessServers) List(ctx context.Context, _ registrystore.Query) (regis
 	return registrystore.Page{}, ctx.Err()
 }
 
-// countBusyGoroutines returns the number of goroutines without the workers of the server that wait for
-// a connection, which it keeps for some time.
+// countBusyGoroutines returns the number of goroutines without the workers of the server that wait
+// for a connection, which it keeps for some time.
 func countBusyGoroutines() (n int) {
 	stacks := make([]byte, 4<<20)
 	for stack := range bytes.SplitSeq(stacks[:runtime.Stack(stacks, true)], []byte("\n\n")) {
@@ -231,6 +238,7 @@ func TestAbortedAllowLists(t *testing.T) {
 		abortRequest(t, address+"kiro.json")
 	}
 	await.Until(t, "nothing is left of the requests", func() bool {
-		return servers.began.Load() > 0 && servers.began.Load() == servers.ended.Load() && countBusyGoroutines() <= before
+		return servers.began.Load() > 0 && servers.began.Load() == servers.ended.Load() &&
+			countBusyGoroutines() <= before
 	})
 }

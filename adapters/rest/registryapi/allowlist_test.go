@@ -19,7 +19,8 @@ func TestAllowLists(t *testing.T) {
 	}
 	address := serve(t, registryapi.Config{}, servers, nil) + "/registries/all/allowlist/"
 	property := map[allowlist.Format]string{
-		allowlist.Claude: `"allowedMcpServers"`, allowlist.VSCode: `"deniedMcpServers"`, allowlist.Gemini: `"mcpServers"`, allowlist.Kiro: `"servers"`,
+		allowlist.Claude: `"allowedMcpServers"`, allowlist.VSCode: `"deniedMcpServers"`,
+		allowlist.Gemini: `"mcpServers"`, allowlist.Kiro: `"servers"`,
 	}
 	for _, f := range allowlist.Formats() {
 		got := call(t, "GET", address+string(f)+".json", "")
@@ -42,7 +43,8 @@ func TestAllowLists(t *testing.T) {
 			t.Errorf("%s: %+v", path, got)
 		}
 	}
-	if got := call(t, "GET", strings.Replace(address, "/all/", "/unknown/", 1)+"claude.json", ""); got.status != 404 || !strings.Contains(got.body, "registry view not found") {
+	if got := call(t, "GET", strings.Replace(address, "/all/", "/unknown/", 1)+"claude.json", ""); got.status != 404 ||
+		!strings.Contains(got.body, "registry view not found") {
 		t.Errorf("an unknown view: %+v", got)
 	}
 	if got := call(t, "POST", address+"claude.json", "{}"); got.status != 405 {

@@ -32,7 +32,8 @@ func TestReadsHaveEntityTags(t *testing.T) {
 	for _, path := range readPaths() {
 		fresh := call(t, "GET", url+path, "")
 		tag := fresh.header.Get("ETag")
-		if fresh.status != 200 || tag == "" || fresh.header.Get("Vary") != "Accept-Encoding" || fresh.header.Get("Cache-Control") != "no-cache" {
+		if fresh.status != 200 || tag == "" || fresh.header.Get("Vary") != "Accept-Encoding" ||
+			fresh.header.Get("Cache-Control") != "no-cache" {
 			t.Errorf("%s: %d %v", path, fresh.status, fresh.header)
 		}
 		for _, method := range []string{"GET", "HEAD"} {
@@ -41,7 +42,8 @@ func TestReadsHaveEntityTags(t *testing.T) {
 				t.Errorf("%s %s: %d %s", method, path, a.status, a.body)
 			}
 			for name, want := range map[string]string{
-				"ETag": tag, "Access-Control-Allow-Origin": "*", "X-RateLimit-Limit": "10000", "Vary": "Accept-Encoding",
+				"ETag": tag, "Access-Control-Allow-Origin": "*", "X-RateLimit-Limit": "10000",
+				"Vary":         "Accept-Encoding",
 				"Content-Type": "", "Content-Encoding": "",
 			} {
 				if got := a.header.Get(name); got != want {
@@ -53,7 +55,8 @@ func TestReadsHaveEntityTags(t *testing.T) {
 	before := call(t, "GET", url+readPaths()[2], "").header.Get("ETag")
 	r.StatusMessage = "changed"
 	servers.save(t, r)
-	if a := call(t, "GET", url+readPaths()[2], "", "If-None-Match", before); a.status != 200 || a.header.Get("ETag") == before {
+	if a := call(t, "GET", url+readPaths()[2], "", "If-None-Match", before); a.status != 200 ||
+		a.header.Get("ETag") == before {
 		t.Errorf("a changed version has status %d and ETag %s", a.status, a.header.Get("ETag"))
 	}
 }
@@ -106,7 +109,8 @@ func TestLongReadsAreCompressed(t *testing.T) {
 		}
 		head := call(t, "HEAD", url+path, "", "Accept-Encoding", "gzip")
 		if head.header.Get("Content-Length") != fmt.Sprint(len(compressed.body)) {
-			t.Errorf("HEAD %s: Content-Length %s, want %d", path, head.header.Get("Content-Length"), len(compressed.body))
+			t.Errorf("HEAD %s: Content-Length %s, want %d", path, head.header.Get("Content-Length"),
+				len(compressed.body))
 		}
 	}
 }

@@ -31,8 +31,8 @@ func (i callers) known(handle handler) fiber.Handler {
 	}
 }
 
-// only returns a handler that also refuses callers who do not pass a check before it reads what they
-// sent. The use case makes the same check.
+// only returns a handler that also refuses callers who do not pass a check before it reads what
+// they sent. The use case makes the same check.
 func (i callers) only(check func(authority.Caller) (registry.Holder, error), handle handler) fiber.Handler {
 	return i.known(func(c *fiber.Ctx, who authority.Caller) error {
 		if _, err := check(who); err != nil {

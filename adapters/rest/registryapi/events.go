@@ -53,7 +53,9 @@ type head struct {
 // Event implements [eventdata.Encoder]. The data is in the body byte for byte, which marshalling it
 // would not preserve.
 func (Encoder) Event(e event.Event) ([]byte, error) {
-	b, err := json.Marshal(head{e.ID, e.Type, formatTime(e.Time), textOrNull(e.Name.String()), textOrNull(e.Version.String())})
+	b, err := json.Marshal(head{
+		e.ID, e.Type, formatTime(e.Time), textOrNull(e.Name.String()), textOrNull(e.Version.String()),
+	})
 	if err != nil {
 		return nil, fmt.Errorf("write an event as JSON: %w", err)
 	}

@@ -45,7 +45,10 @@ func TestData(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	decided := review.Review{ID: "r", State: review.Rejected, Kind: review.NewServer, SubmittedAt: at, DecidedAt: at, DecidedBy: "u", Comment: "no"}
+	decided := review.Review{
+		ID: "r", State: review.Rejected, Kind: review.NewServer, SubmittedAt: at, DecidedAt: at, DecidedBy: "u",
+		Comment: "no",
+	}
 	decided.Name, decided.Version, decided.Document = r.Name, r.Version, []byte(`{"a": 1}`)
 	shown, err := Encoder{}.Review(review.Shown{Review: decided})
 	if err != nil {
@@ -57,12 +60,19 @@ func TestData(t *testing.T) {
 		want  string
 	}{
 		{"a record", Encoder{}.Record(r), recordJSON},
-		{"two records", Encoder{}.Changed([]registry.Record{r, r}, 2), `{"updatedCount":2,"servers":[` + recordJSON + `,` + recordJSON + `]}`},
+		{
+			"two records", Encoder{}.Changed([]registry.Record{r, r}, 2),
+			`{"updatedCount":2,"servers":[` + recordJSON + `,` + recordJSON + `]}`,
+		},
 		{"no record", Encoder{}.Changed(nil, 0), `{"updatedCount":0,"servers":[]}`},
 		{"too many records", Encoder{}.Changed(nil, 9000), `{"updatedCount":9000}`},
-		{"quarantine", q, `{"serverName":"com.example/a","version":null,"reason":"\u003cx\u003e","since":"2027-01-15T07:00:00.000120Z","by":"operator"}`},
-		{"a review", shown, `{"id":"r","serverName":"com.example/a","version":"1.0.0","state":"rejected","kind":"new-server","document":{"a":1},"replaces":null,` +
-			`"diff":[],"checks":[],"submittedBy":"","submittedAt":"2027-01-15T07:00:00.000120Z","policy":null,"decidedBy":"u","decidedAt":"2027-01-15T07:00:00.000120Z","comment":"no","rule":null}`},
+		{
+			"quarantine", q,
+			`{"serverName":"com.example/a","version":null,"reason":"\u003cx\u003e","since":"2027-01-15T07:00:00.000120Z","by":"operator"}`,
+		},
+		{"a review", shown,
+			`{"id":"r","serverName":"com.example/a","version":"1.0.0","state":"rejected","kind":"new-server","document":{"a":1},"replaces":null,` +
+				`"diff":[],"checks":[],"submittedBy":"","submittedAt":"2027-01-15T07:00:00.000120Z","policy":null,"decidedBy":"u","decidedAt":"2027-01-15T07:00:00.000120Z","comment":"no","rule":null}`},
 	} {
 		if string(c.got) != c.want {
 			t.Errorf("%s: %s, want %s", c.label, c.got, c.want)
@@ -82,7 +92,9 @@ func TestEvent(t *testing.T) {
 		want  string
 	}{
 		{
-			"a version", event.Event{ID: "i", Type: event.Published, Time: at, Name: r.Name, Version: r.Version, Data: Encoder{}.Record(r)},
+			"a version", event.Event{
+				ID: "i", Type: event.Published, Time: at, Name: r.Name, Version: r.Version, Data: Encoder{}.Record(r),
+			},
 			`{"id":"i","type":"published","time":"2027-01-15T07:00:00.000120Z","serverName":"com.example/a","version":"1.0.0","data":` + recordJSON + `}`,
 		},
 		{

@@ -71,7 +71,9 @@ func (s *memoryServers) Versions(ctx context.Context, q registrystore.VersionsQu
 	return s.Servers.Versions(ctx, q)
 }
 
-func (s *memoryServers) Version(ctx context.Context, n registry.Name, v registry.Version, deleted bool) (registry.Record, error) {
+func (s *memoryServers) Version(
+	ctx context.Context, n registry.Name, v registry.Version, deleted bool,
+) (registry.Record, error) {
 	if s.reads++; s.err != nil {
 		return registry.Record{}, s.err
 	}
@@ -85,12 +87,16 @@ func (s *memoryServers) Latest(ctx context.Context, n registry.Name, deleted boo
 	return s.Servers.Latest(ctx, n, deleted)
 }
 
-// newViews returns the public view "team" and the view "inner", which needs the token "secret". Both have the
-// servers below com.example.
+// newViews returns the public view "team" and the view "inner", which needs the token "secret".
+// Both have the servers below com.example.
 func newViews(t testing.TB) *fakedb.Views {
 	t.Helper()
 	views := fakedb.NewViews(fakedb.New())
-	for _, d := range []view.Draft{{Name: "team", Include: []string{"com.example/*"}}, {Name: "inner", Include: []string{"com.example/*"}, Access: "token"}} {
+	for _, d := range []view.Draft{
+		{Name: "team", Include: []string{"com.example/*"}}, {
+			Name: "inner", Include: []string{"com.example/*"}, Access: "token",
+		},
+	} {
 		v, err := view.New(d)
 		if err != nil {
 			t.Fatal(err)
@@ -99,7 +105,9 @@ func newViews(t testing.TB) *fakedb.Views {
 			t.Fatal(err)
 		}
 	}
-	if err := views.AddToken(t.Context(), view.Token{View: "inner", Name: "one", Hash: view.Secret("secret").Hash()}); err != nil {
+	if err := views.AddToken(t.Context(), view.Token{
+		View: "inner", Name: "one", Hash: view.Secret("secret").Hash(),
+	}); err != nil {
 		t.Fatal(err)
 	}
 	return views
@@ -108,8 +116,11 @@ func newViews(t testing.TB) *fakedb.Views {
 // newReads returns the use cases that read the servers and views.
 func newReads(servers registrystore.SnapshotReader, views registrystore.Views) registryapi.Reads {
 	return registryapi.Reads{
-		Browser: browsing.New(servers, page.NewSealer([]byte(strings.Repeat("k", 32)))), Lists: allowlist.NewSource(servers),
-		Gate: viewing.NewGate(viewing.GatePorts{Views: views, Changes: noChanges{}, Clock: clocktest.NewManual(now)}),
+		Browser: browsing.New(servers, page.NewSealer([]byte(strings.Repeat("k", 32)))),
+		Lists:   allowlist.NewSource(servers),
+		Gate: viewing.NewGate(viewing.GatePorts{
+			Views: views, Changes: noChanges{}, Clock: clocktest.NewManual(now),
+		}),
 	}
 }
 
@@ -119,12 +130,15 @@ func serve(t *testing.T, cfg registryapi.Config, servers registrystore.SnapshotR
 	return serveReads(t, cfg, newReads(servers, newViews(t)), w, discardLog())
 }
 
-func serveReads(t *testing.T, cfg registryapi.Config, r registryapi.Reads, w registryapi.Writer, log *logrus.Entry) string {
+func serveReads(
+	t *testing.T, cfg registryapi.Config, r registryapi.Reads, w registryapi.Writer, log *logrus.Entry,
+) string {
 	t.Helper()
 	at := clocktest.NewManual(time.Unix(1_800_000_000, 0))
 	api, end := registryapi.New(cfg, anybody{}, r, w, readcache.Ports{Changes: noChanges{}, Clock: at})
 	t.Cleanup(end)
-	return resttest.Serve(t, rest.New(resttest.Config(), rest.Ports{Parts: []rest.Part{api}, Throttle: unlimited{}, Clock: at, Log: log}))
+	return resttest.Serve(t,
+		rest.New(resttest.Config(), rest.Ports{Parts: []rest.Part{api}, Throttle: unlimited{}, Clock: at, Log: log}))
 }
 
 // noChanges is a registry that does not change.

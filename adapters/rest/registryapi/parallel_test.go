@@ -32,7 +32,9 @@ func (e *echo) List(_ context.Context, q registrystore.Query) (registrystore.Pag
 	return registrystore.Page{Records: []registry.Record{{Document: []byte(`"` + q.Search + `"`)}}}, nil
 }
 
-func (e *echo) Version(_ context.Context, name registry.Name, version registry.Version, _ bool) (registry.Record, error) {
+func (e *echo) Version(
+	_ context.Context, name registry.Name, version registry.Version, _ bool,
+) (registry.Record, error) {
 	e.recordCall(name.String(), version.String())
 	return registry.Record{Document: []byte(`"` + name.String() + " " + version.String() + `"`)}, nil
 }
@@ -49,9 +51,11 @@ func TestParallelRequestsDoNotMix(t *testing.T) {
 			for i := range requests {
 				name := fmt.Sprintf("com.client-%d-%d", client, i)
 				for path, want := range map[string]string{
-					"/v0.1/servers?search=" + name:                              `{"server":"` + name + `"`,
-					"/v0/servers/" + name + "%2Fx/versions/1." + name:           `{"server":"` + name + "/x 1." + name + `"`,
-					"/v0/servers/io." + name + "%2Fx/versions/" + name + "-end": `{"server":"io.` + name + "/x " + name + `-end"`,
+					"/v0.1/servers?search=" + name: `{"server":"` + name + `"`,
+					"/v0/servers/" + name + "%2Fx/versions/1." +
+						name: `{"server":"` + name + "/x 1." + name + `"`,
+					"/v0/servers/io." + name + "%2Fx/versions/" + name +
+						"-end": `{"server":"io.` + name + "/x " + name + `-end"`,
 				} {
 					response, err := http.Get(url + path)
 					if err != nil {

@@ -87,7 +87,8 @@ func textOrNull(s string) *string {
 	return &s
 }
 
-// describePerson returns the id of a person, or "operator" for an empty id: operator commands have none.
+// describePerson returns the id of a person, or "operator" for an empty id: operator commands have
+// none.
 func describePerson(id registry.Holder) string {
 	return cmp.Or(string(id), "operator")
 }

@@ -22,8 +22,8 @@ func servePart(t *testing.T, p rest.Part) string {
 	}))
 }
 
-// expectUncached sends a request with a token, and checks the response: status, body, its type, and that no
-// cache may keep it.
+// expectUncached sends a request with a token, and checks the response: status, body, its type, and
+// that no cache may keep it.
 func expectUncached(t *testing.T, method, url, sent string, status int, body string) {
 	t.Helper()
 	r, err := http.NewRequestWithContext(t.Context(), method, url, strings.NewReader(sent))

@@ -12,8 +12,8 @@ import (
 	"github.com/tollgate-dev/tollgate/ports/authority"
 )
 
-// policyResponse is a policy as the API shows it (contract P-11, P-20). Fields that do not belong to
-// its method are left out.
+// policyResponse is a policy as the API shows it (contract P-11, P-20). Fields that do not belong
+// to its method are left out.
 type policyResponse struct {
 	ID             string            `json:"id"`
 	Method         string            `json:"method"`

@@ -19,8 +19,8 @@ const (
 	policyParam  = "id"
 )
 
-// Prover exchanges proofs for tokens. *delegating.Prover documents the errors; the service passes it with
-// metrics, which another adapter counts.
+// Prover exchanges proofs for tokens. *delegating.Prover documents the errors; the service passes
+// it with metrics, which another adapter counts.
 type Prover interface {
 	Switched() error
 	ProveDomain(ctx context.Context, r delegating.DomainRequest) (delegating.Token, error)

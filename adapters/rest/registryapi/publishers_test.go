@@ -62,7 +62,8 @@ func TestProofsOfDomains(t *testing.T) {
 			s.domain, s.calls = delegating.DomainRequest{}, nil
 			expectUncached(t, http.MethodPost, url+prefix+"/auth/"+string(method), domainProof, 200, tokenBody)
 			r := s.domain
-			if r.Method != method || r.Domain != "example.com" || r.Timestamp != "2027-01-15T08:00:00Z" || r.Signature != "00ff" ||
+			if r.Method != method || r.Domain != "example.com" || r.Timestamp != "2027-01-15T08:00:00Z" ||
+				r.Signature != "00ff" ||
 				r.Address.String() != "127.0.0.1" || r.Key == "" || len(s.calls) != 1 {
 				t.Errorf("%s %s: the request is %+v, calls %q", prefix, method, r, s.calls)
 			}
@@ -76,9 +77,11 @@ func TestProofsByIDToken(t *testing.T) {
 	for _, prefix := range []string{"/v0.1", "/v0"} {
 		for _, method := range []publisher.Method{publisher.OIDC, publisher.GitHubOIDC} {
 			s.identity, s.calls = delegating.IdentityRequest{}, nil
-			expectUncached(t, http.MethodPost, url+prefix+"/auth/"+string(method), `{"oidc_token":"x.y.z"}`, 200, tokenBody)
+			expectUncached(t, http.MethodPost, url+prefix+"/auth/"+string(method), `{"oidc_token":"x.y.z"}`,
+				200, tokenBody)
 			r := s.identity
-			if r.Method != method || r.Token != "x.y.z" || r.Address.String() != "127.0.0.1" || r.Key == "" || len(s.calls) != 1 {
+			if r.Method != method || r.Token != "x.y.z" || r.Address.String() != "127.0.0.1" || r.Key == "" ||
+				len(s.calls) != 1 {
 				t.Errorf("%s %s: the request is %+v, calls %q", prefix, method, r, s.calls)
 			}
 		}
@@ -91,15 +94,18 @@ func TestWrongProofBodies(t *testing.T) {
 	url := servePart(t, registryapi.NewPublishers(authoritytest.Callers{}, s, nil)) + "/v0/auth/"
 	for path, bodies := range map[string]map[string]string{
 		"dns": {
-			``: "body is empty; it must be a JSON object", `[]`: "body must be a JSON object", `{}`: "domain is missing",
-			`{"domain":"a.b","timestamp":1}`:                           "timestamp must be a string without NUL",
-			`{"domain":"a.b","timestamp":"t"}`:                         "signed_timestamp is missing",
+			``: "body is empty; it must be a JSON object", `[]`: "body must be a JSON object",
+			`{}`:                               "domain is missing",
+			`{"domain":"a.b","timestamp":1}`:   "timestamp must be a string without NUL",
+			`{"domain":"a.b","timestamp":"t"}`: "signed_timestamp is missing",
 			`{"domain":"a.b","timestamp":"t","signed_timestamp":""}`:   "signed_timestamp must not be empty",
 			`{"domain":"a.b","timestamp":"t","signed_timestamp":null}`: "signed_timestamp is missing",
 			`{"domain":"a.b","domain":"a.b"}`:                          "domain occurs twice",
 		},
-		"http":        {`{"domain":"\u0000"}`: "domain must be a string without NUL"},
-		"oidc":        {`{"token":"x"}`: "oidc_token is missing", `{"oidc_token":{}}`: "oidc_token must be a string without NUL"},
+		"http": {`{"domain":"\u0000"}`: "domain must be a string without NUL"},
+		"oidc": {
+			`{"token":"x"}`: "oidc_token is missing", `{"oidc_token":{}}`: "oidc_token must be a string without NUL",
+		},
 		"github-oidc": {`nonsense`: "body is not valid JSON"},
 	} {
 		for body, message := range bodies {
@@ -129,7 +135,8 @@ func TestRefusedProofs(t *testing.T) {
 	s := &publisherStub{}
 	url := servePart(t, registryapi.NewPublishers(authoritytest.Callers{}, s, nil))
 	for kind, status := range map[fault.Kind]int{
-		fault.Invalid: 400, fault.Unauthenticated: 401, fault.NotFound: 404, fault.Exhausted: 429, fault.Unavailable: 503,
+		fault.Invalid: 400, fault.Unauthenticated: 401, fault.NotFound: 404, fault.Exhausted: 429,
+		fault.Unavailable: 503,
 	} {
 		s.err = fault.New(kind, "a reason")
 		expectUncached(t, http.MethodPost, url+"/v0/auth/dns", domainProof, status, `{"error":"a reason"}`)
@@ -137,8 +144,8 @@ func TestRefusedProofs(t *testing.T) {
 	}
 }
 
-// policies are records in memory and a service of them, for a person who may publish the servers below
-// com.example.
+// policies are records in memory and a service of them, for a person who may publish the servers
+// below com.example.
 type policies struct {
 	url     string // of the policies
 	store   *fakedb.Policies
@@ -164,10 +171,16 @@ func servePolicies(t *testing.T) policies {
 	t.Helper()
 	db, at := fakedb.New(), clocktest.NewManual(madeAt)
 	store, grants := fakedb.NewPolicies(db), newGrants(t, db, registry.ActionPublish)
-	config := delegating.Config{Mode: publisher.ByPolicies, UnprovenAfter: time.Hour, Rules: publisher.Rules{Issuers: []string{"https://ci.example.com"}}}
+	config := delegating.Config{
+		Mode: publisher.ByPolicies, UnprovenAfter: time.Hour, Rules: publisher.Rules{
+			Issuers: []string{"https://ci.example.com"},
+		},
+	}
 	service := delegating.NewPolicies(config, delegating.PolicyPorts{
 		Transactions: db, Policies: store, Grants: grants, Recorder: noRecorder{}, Clock: at, Entropy: fixedEntropy{},
-		Checker: delegating.NewChecker(config, delegating.CheckerPorts{Policies: store, Grants: grants, Makers: allActive{}, Clock: at}),
+		Checker: delegating.NewChecker(config, delegating.CheckerPorts{
+			Policies: store, Grants: grants, Makers: allActive{}, Clock: at,
+		}),
 	})
 	url := servePart(t, registryapi.NewPublishers(authoritytest.Callers{}, &publisherStub{}, service))
 	return policies{url, store, service}
@@ -183,9 +196,11 @@ const policyText = `{"id":"3f30e8b6-7d1c-4c0e-9c53-0d9f4a1f2b3c","method":"oidc"
 
 func TestAddedPolicy(t *testing.T) {
 	for _, prefix := range []string{"/v0.1", "/v0"} {
-		expectUncached(t, http.MethodPost, servePolicies(t).url+prefix+"/x/dev.tollgate/publishers", identityPolicy, 201, policyText)
+		expectUncached(t, http.MethodPost, servePolicies(t).url+prefix+"/x/dev.tollgate/publishers", identityPolicy,
+			201, policyText)
 		expectUncached(t, http.MethodPost, servePolicies(t).url+prefix+"/x/dev.tollgate/publishers",
-			`{"method":"dns","pattern":"com.example/*","domain":"example.com","keyFingerprint":"ed25519:abcdefgh"}`, 201,
+			`{"method":"dns","pattern":"com.example/*","domain":"example.com","keyFingerprint":"ed25519:abcdefgh"}`,
+			201,
 			`{"id":"3f30e8b6-7d1c-4c0e-9c53-0d9f4a1f2b3c","method":"dns","pattern":"com.example/*","actions":["publish"],"domain":"example.com",`+
 				`"keyFingerprint":"ed25519:abcdefgh","createdBy":"t.o.k","createdAt":"2027-01-15T08:00:00.000000Z","lastUsedAt":null,"state":"active"}`)
 	}
@@ -202,7 +217,8 @@ func (lowTrust) Identify(context.Context, string, netip.Addr) (authority.Caller,
 // the body.
 func TestCallerIsCheckedBeforeTheBody(t *testing.T) {
 	url := servePart(t, registryapi.NewPublishers(lowTrust{}, &publisherStub{}, servePolicies(t).service))
-	expectUncached(t, http.MethodPost, url+"/v0.1/x/dev.tollgate/publishers", "nonsense", 403, `{"error":"step up first"}`)
+	expectUncached(t, http.MethodPost, url+"/v0.1/x/dev.tollgate/publishers", "nonsense", 403,
+		`{"error":"step up first"}`)
 }
 
 func TestWrongPolicyBodies(t *testing.T) {
@@ -225,7 +241,8 @@ func TestListedPolicies(t *testing.T) {
 	expectUncached(t, http.MethodGet, url, "", 200, `{"publishers":[]}`)
 	expectUncached(t, http.MethodPost, url, identityPolicy, 201, policyText)
 	used, err := publisher.NewPolicy(publisher.Draft{
-		Method: "oidc", Pattern: "com.example/*", Actions: []string{"publish", "status"}, Issuer: "https://ci.example.com",
+		Method: "oidc", Pattern: "com.example/*", Actions: []string{"publish", "status"},
+		Issuer:  "https://ci.example.com",
 		Subject: "project:*", Claims: map[string]string{"ref": "main"},
 	}, publisher.Rules{Issuers: []string{"https://ci.example.com"}}, madeAt)
 	if err != nil {
@@ -235,7 +252,8 @@ func TestListedPolicies(t *testing.T) {
 	if err := p.store.Add(t.Context(), used); err != nil {
 		t.Fatal(err)
 	}
-	second := strings.NewReplacer(`"expiresAt":"2027-01-15T09:00:00.000000Z",`, "", `"t.o.k"`, `"operator"`, `"3f30`, `"4f30`,
+	second := strings.NewReplacer(`"expiresAt":"2027-01-15T09:00:00.000000Z",`, "", `"t.o.k"`, `"operator"`,
+		`"3f30`, `"4f30`,
 		`"lastUsedAt":null`, `"lastUsedAt":"2027-01-15T08:01:00.000000Z"`).Replace(policyText)
 	expectUncached(t, http.MethodGet, url, "", 200, `{"publishers":[`+policyText+`,`+second+`]}`)
 	call(t, http.MethodGet, url, "").expect(t, 401, `{"error":"an access token is required"}`)
@@ -253,12 +271,16 @@ func TestRemovedPolicy(t *testing.T) {
 	}
 }
 
-// TestOwnedPathsOfPublishers requires that errors of all paths of the part, and of no others, are written by it.
+// TestOwnedPathsOfPublishers requires that errors of all paths of the part, and of no others, are
+// written by it.
 func TestOwnedPathsOfPublishers(t *testing.T) {
 	a := registryapi.NewPublishers(authoritytest.Callers{}, nil, nil)
 	for path, owned := range map[string]bool{
-		"/v0/auth/dns": true, "/v0.1/auth/unknown": true, "/v0/x/dev.tollgate/publishers": true, "/v0.1/x/dev.tollgate/publishers/a": true,
-		"/v0/auth": false, "/auth/dns": false, "/v0/x/dev.tollgate/publishersx": false, "/v0/servers": false, "/v1/auth/dns": false, "": false,
+		"/v0/auth/dns": true, "/v0.1/auth/unknown": true, "/v0/x/dev.tollgate/publishers": true,
+		"/v0.1/x/dev.tollgate/publishers/a": true,
+		"/v0/auth":                          false, "/auth/dns": false, "/v0/x/dev.tollgate/publishersx": false,
+		"/v0/servers":  false,
+		"/v1/auth/dns": false, "": false,
 	} {
 		if got := a.Owns(path); got != owned {
 			t.Errorf("Owns(%q) = %t", path, got)

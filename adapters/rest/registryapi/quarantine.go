@@ -14,8 +14,8 @@ import (
 
 const quarantinePath = "/x/dev.tollgate/quarantine"
 
-// Quarantine is the part of the API that hides servers (contract C-20 to C-24). The use case decides
-// who may do what.
+// Quarantine is the part of the API that hides servers (contract C-20 to C-24). The use case
+// decides who may do what.
 type Quarantine struct {
 	part
 	callers
@@ -73,13 +73,16 @@ func readDraft(c *fiber.Ctx) (d quarantining.Draft) {
 		d.Malformed = err
 		return d
 	}
-	d.ServerName, d.Version, d.Reason = body.Text("serverName"), body.NullableText("version"), body.OptionalText("reason")
+	d.ServerName, d.Version, d.Reason = body.Text("serverName"), body.NullableText("version"),
+		body.OptionalText("reason")
 	d.Malformed = body.Err()
 	return d
 }
 
 func (a *Quarantine) listQuarantine(c *fiber.Ctx, who authority.Caller) error {
-	page, err := a.quarantine.List(c.UserContext(), who, quarantining.Query{Cursor: c.Query("cursor"), Limit: c.Query("limit")})
+	page, err := a.quarantine.List(c.UserContext(), who, quarantining.Query{
+		Cursor: c.Query("cursor"), Limit: c.Query("limit"),
+	})
 	if err != nil {
 		return err
 	}

@@ -45,10 +45,13 @@ func serveQuarantine(t *testing.T) (url string, q *quarantining.Service) {
 	servers := newServers(t, record(t, "com.example/a", "1.0.0"), record(t, "com.example/b", "1.0.0+b"))
 	db := servers.db
 	q = quarantining.New(quarantining.Ports{
-		Transactions: db, Writer: servers, Quarantine: fakedb.NewQuarantine(db), Mirrors: fakedb.NewMirrors(db), Acts: noActs{},
-		Grants: newGrants(t, db, registry.ActionReview), Cursors: page.NewSealer([]byte(strings.Repeat("k", 32))), Clock: clocktest.NewManual(now),
+		Transactions: db, Writer: servers, Quarantine: fakedb.NewQuarantine(db), Mirrors: fakedb.NewMirrors(db),
+		Acts:   noActs{},
+		Grants: newGrants(t, db, registry.ActionReview), Cursors: page.NewSealer([]byte(strings.Repeat("k", 32))),
+		Clock: clocktest.NewManual(now),
 		Events: notifying.NewRecorder(notifying.RecorderPorts{
-			Webhooks: fakedb.NewWebhooks(db), Deliveries: fakedb.NewDeliveries(db), Encoder: registryapi.Encoder{}, Clock: clocktest.NewManual(now),
+			Webhooks: fakedb.NewWebhooks(db), Deliveries: fakedb.NewDeliveries(db), Encoder: registryapi.Encoder{},
+			Clock: clocktest.NewManual(now),
 		}),
 	})
 	return servePart(t, registryapi.NewQuarantine(authoritytest.Callers{}, q)), q
@@ -67,10 +70,14 @@ func quarantinePaths() [2]string {
 func TestQuarantine(t *testing.T) {
 	for _, path := range quarantinePaths() {
 		url, _ := serveQuarantine(t)
-		expectUncached(t, http.MethodPost, url+path, `{"serverName":"com.example/b","version":"1.0.0+b","reason":"r","other":1}`, 200, shownVersion)
-		expectUncached(t, http.MethodPost, url+path, `{"serverName":"com.example/a","version":null,"reason":"r"}`, 200, wholeServer)
-		expectUncached(t, http.MethodPost, url+path, `{"serverName":"com.example/a"}`, 400, `{"error":"reason must say why, in words"}`)
-		expectUncached(t, http.MethodGet, url+path, "", 200, `{"quarantined":[`+wholeServer+`,`+shownVersion+`],"metadata":{"count":2}}`)
+		expectUncached(t, http.MethodPost, url+path,
+			`{"serverName":"com.example/b","version":"1.0.0+b","reason":"r","other":1}`, 200, shownVersion)
+		expectUncached(t, http.MethodPost, url+path, `{"serverName":"com.example/a","version":null,"reason":"r"}`,
+			200, wholeServer)
+		expectUncached(t, http.MethodPost, url+path, `{"serverName":"com.example/a"}`, 400,
+			`{"error":"reason must say why, in words"}`)
+		expectUncached(t, http.MethodGet, url+path, "", 200,
+			`{"quarantined":[`+wholeServer+`,`+shownVersion+`],"metadata":{"count":2}}`)
 	}
 }
 
@@ -97,17 +104,22 @@ func TestListedQuarantine(t *testing.T) {
 	for _, path := range quarantinePaths() {
 		url, q := serveQuarantine(t)
 		expectUncached(t, http.MethodGet, url+path, "", 200, `{"quarantined":[],"metadata":{"count":0}}`)
-		_, err := q.Add(t.Context(), authority.Operator(), quarantining.Draft{Target: quarantining.Target{ServerName: "com.example/a"}, Reason: `it "sends" mail`})
+		_, err := q.Add(t.Context(), authority.Operator(), quarantining.Draft{
+			Target: quarantining.Target{ServerName: "com.example/a"}, Reason: `it "sends" mail`,
+		})
 		if err != nil {
 			t.Fatal(err)
 		}
-		expectUncached(t, http.MethodPost, url+path, `{"serverName":"com.example/b","version":"1.0.0+b","reason":"r"}`, 200, shownVersion)
+		expectUncached(t, http.MethodPost, url+path, `{"serverName":"com.example/b","version":"1.0.0+b","reason":"r"}`,
+			200, shownVersion)
 		first := call(t, http.MethodGet, url+path+"?limit=1", "", "Authorization", "Bearer t.o.k")
 		next := nextCursor(t, first.body)
-		if want := `{"quarantined":[` + shownServer + `],"metadata":{"nextCursor":"` + next + `","count":1}}`; first.body != want {
+		if want := `{"quarantined":[` + shownServer + `],"metadata":{"nextCursor":"` + next +
+			`","count":1}}`; first.body != want {
 			t.Errorf("the first page is %s, want %s", first.body, want)
 		}
-		expectUncached(t, http.MethodGet, url+path+"?limit=2&cursor="+next, "", 200, `{"quarantined":[`+shownVersion+`],"metadata":{"count":1}}`)
+		expectUncached(t, http.MethodGet, url+path+"?limit=2&cursor="+next, "", 200,
+			`{"quarantined":[`+shownVersion+`],"metadata":{"count":1}}`)
 	}
 }
 
@@ -115,16 +127,20 @@ func TestReleasedQuarantine(t *testing.T) {
 	for _, path := range quarantinePaths() {
 		url, _ := serveQuarantine(t)
 		expectUncached(t, http.MethodPost, url+path, `{"serverName":"com.example/a","reason":"r"}`, 200, wholeServer)
-		expectUncached(t, http.MethodPost, url+path, `{"serverName":"com.example/b","version":"1.0.0+b","reason":"r"}`, 200, shownVersion)
+		expectUncached(t, http.MethodPost, url+path, `{"serverName":"com.example/b","version":"1.0.0+b","reason":"r"}`,
+			200, shownVersion)
 		expectUncached(t, http.MethodDelete, url+path+"?serverName=com.example%2Fb&version=1.0.0%2Bb", "", 204, "")
 		expectUncached(t, http.MethodGet, url+path, "", 200, `{"quarantined":[`+wholeServer+`],"metadata":{"count":1}}`)
 		expectUncached(t, http.MethodDelete, url+path+"?serverName=com.example/a&version=", "", 204, "")
 		expectUncached(t, http.MethodGet, url+path, "", 200, `{"quarantined":[],"metadata":{"count":0}}`)
 		expectUncached(t, http.MethodDelete, url+path, "", 400, `{"error":"serverName is missing"}`)
-		expectUncached(t, http.MethodDelete, url+path+"?serverName=%00", "", 400, `{"error":"serverName must be text without NUL"}`)
-		expectUncached(t, http.MethodDelete, url+path+"?serverName=a&version=%FF", "", 400, `{"error":"version must be text without NUL"}`)
+		expectUncached(t, http.MethodDelete, url+path+"?serverName=%00", "", 400,
+			`{"error":"serverName must be text without NUL"}`)
+		expectUncached(t, http.MethodDelete, url+path+"?serverName=a&version=%FF", "", 400,
+			`{"error":"version must be text without NUL"}`)
 		for query, status := range map[string]int{"com.example/a": 404, "org.example/x": 403} {
-			if a := call(t, http.MethodDelete, url+path+"?serverName="+query, "", "Authorization", "Bearer t.o.k"); a.status != status {
+			if a := call(t, http.MethodDelete, url+path+"?serverName="+query, "", "Authorization",
+				"Bearer t.o.k"); a.status != status {
 				t.Errorf("the release of %s is %d %s, want %d", query, a.status, a.body, status)
 			}
 		}
@@ -138,7 +154,8 @@ func TestOwnedPathsOfQuarantine(t *testing.T) {
 	t.Parallel()
 	a := registryapi.NewQuarantine(nil, nil)
 	for path, want := range map[string]bool{
-		"/v0.1/x/dev.tollgate/quarantine": true, "/v0/x/dev.tollgate/quarantine": true, "/v0/x/dev.tollgate/quarantine/x": true,
+		"/v0.1/x/dev.tollgate/quarantine": true, "/v0/x/dev.tollgate/quarantine": true,
+		"/v0/x/dev.tollgate/quarantine/x":  true,
 		"/v0.1/x/dev.tollgate/quarantines": false, "/x/dev.tollgate/quarantine": false, "/v0.1/servers": false,
 	} {
 		if got := a.Owns(path); got != want {

@@ -51,7 +51,8 @@ func (r read) clone() read {
 func (r *read) texts() []*string {
 	q := &r.query
 	return []*string{
-		&r.name, &r.version, &r.format, &q.Cursor, &q.Limit, &q.Search, &q.UpdatedSince, &q.Version, &q.IncludeDeleted, &q.Status,
+		&r.name, &r.version, &r.format, &q.Cursor, &q.Limit, &q.Search, &q.UpdatedSince, &q.Version,
+		&q.IncludeDeleted, &q.Status,
 		&q.PackageType, &q.Remote,
 	}
 }
@@ -68,7 +69,9 @@ func (r read) size() (n int) {
 func (r read) isUsual() bool {
 	switch r.kind {
 	case readList:
-		return r.query == browsing.Query{Limit: r.query.Limit, Version: r.query.Version, IncludeDeleted: r.query.IncludeDeleted}
+		return r.query == browsing.Query{
+			Limit: r.query.Limit, Version: r.query.Version, IncludeDeleted: r.query.IncludeDeleted,
+		}
 	case readVersion:
 		return r.version == registry.LatestAlias
 	}
@@ -77,8 +80,9 @@ func (r read) isUsual() bool {
 
 func (a *API) listServers(c *fiber.Ctx, v *view.View) error {
 	return a.sendAnswer(c, read{kind: readList, view: v, query: browsing.Query{
-		Cursor: c.Query("cursor"), Limit: c.Query("limit"), Search: c.Query("search"), UpdatedSince: timeParam(c, "updated_since"),
-		Version: c.Query(versionParam), IncludeDeleted: c.Query(deletedParam), Status: c.Query("status"),
+		Cursor: c.Query("cursor"), Limit: c.Query("limit"), Search: c.Query("search"),
+		UpdatedSince: timeParam(c, "updated_since"),
+		Version:      c.Query(versionParam), IncludeDeleted: c.Query(deletedParam), Status: c.Query("status"),
 		PackageType: c.Query("package_type"), Remote: c.Query("remote"),
 	}})
 }
@@ -88,7 +92,9 @@ func (a *API) listVersions(c *fiber.Ctx, v *view.View) error {
 	if err != nil {
 		return err
 	}
-	return a.sendAnswer(c, read{kind: readVersions, view: v, name: name, query: browsing.Query{IncludeDeleted: c.Query(deletedParam)}})
+	return a.sendAnswer(c, read{
+		kind: readVersions, view: v, name: name, query: browsing.Query{IncludeDeleted: c.Query(deletedParam)},
+	})
 }
 
 func (a *API) getVersion(c *fiber.Ctx, v *view.View) error {
@@ -97,13 +103,17 @@ func (a *API) getVersion(c *fiber.Ctx, v *view.View) error {
 		return err
 	}
 	return a.sendAnswer(c, read{
-		kind: readVersion, view: v, name: t.Name, version: t.Version, query: browsing.Query{IncludeDeleted: c.Query(deletedParam)},
+		kind: readVersion, view: v, name: t.Name, version: t.Version, query: browsing.Query{
+			IncludeDeleted: c.Query(deletedParam),
+		},
 	})
 }
 
 // getSnippet sends what a user adds to the configuration of a client to install a server.
 func (a *API) getSnippet(c *fiber.Ctx, v *view.View) error {
-	r := read{kind: readSnippet, view: v, name: c.Query("server"), version: c.Query(versionParam), format: c.Query("client")}
+	r := read{
+		kind: readSnippet, view: v, name: c.Query("server"), version: c.Query(versionParam), format: c.Query("client"),
+	}
 	if r.name == "" {
 		return fault.New(fault.Invalid, "server is required: the name of a server")
 	}
@@ -122,7 +132,7 @@ func (a *API) sendAnswer(c *fiber.Ctx, r read) error {
 	return a.sendAnswerTo(c.UserContext(), c, r)
 }
 
-// sendAnswerTo is sendAnswer with a context that ends when nobody waits for the answer any more.
+// sendAnswerTo is sendAnswer with a context that ends when no one waits for the answer any more.
 func (a *API) sendAnswerTo(ctx context.Context, c *fiber.Ctx, r read) error {
 	found, err := a.answers.Get(ctx, r)
 	if found.Stale {

@@ -1,7 +1,7 @@
-// Package registryapi serves the tool server registry below /v0.1 and, with the same behaviour, /v0:
-// servers and their views (contract R-1), reviews, quarantine and publishers. It also writes the events
-// of webhooks, whose data are answers of the API. The use cases that it calls decide what may be
-// written, and by whom.
+// Package registryapi serves the tool server registry below /v0.1 and, with the same behaviour,
+// /v0: servers and their views (contract R-1), reviews, quarantine and publishers. It also writes
+// the events of webhooks, whose data are answers of the API. The use cases that it calls decide
+// what may be written, and by whom.
 package registryapi
 
 import (
@@ -145,8 +145,8 @@ func trimPrefix(path string) string {
 // Scope implements rest.Part. The registry and the methods listing share a limit.
 func (a *API) Scope(string, string) throttle.Scope { return throttle.RegistryAddress }
 
-// MaxBody implements rest.Part. Requests to publish, replace and validate have documents, and a change
-// of status has the same bound.
+// MaxBody implements rest.Part. Requests to publish, replace and validate have documents, and a
+// change of status has the same bound.
 func (a *API) MaxBody(method, _ string) int {
 	switch method {
 	case http.MethodPost, http.MethodPut, http.MethodPatch:
@@ -157,8 +157,8 @@ func (a *API) MaxBody(method, _ string) int {
 }
 
 // WriteFault writes {"error": message}. A document that breaks a rule is 422 instead of 400. While
-// writes are off, a write is 501 even if its body is too large to be read (contract R-6). A read of a
-// path with slashes too many is 308 instead of 404 (contract R-63).
+// writes are off, a write is 501 even if its body is too large to be read (contract R-6). A read of
+// a path with slashes too many is 308 instead of 404 (contract R-63).
 func (a *API) WriteFault(c *fiber.Ctx, f *fault.Error) error {
 	switch c.Method() {
 	case http.MethodGet, http.MethodHead, http.MethodOptions:
@@ -166,7 +166,8 @@ func (a *API) WriteFault(c *fiber.Ctx, f *fault.Error) error {
 	}
 	message := f.Message
 	switch status := c.Response().StatusCode(); {
-	case status == http.StatusNotFound && (c.Method() == http.MethodGet || c.Method() == http.MethodHead) && a.leadsToClean(c):
+	case status == http.StatusNotFound && (c.Method() == http.MethodGet || c.Method() == http.MethodHead) &&
+		a.leadsToClean(c):
 		c.Status(http.StatusPermanentRedirect)
 		message = "this path has slashes too many"
 	case f.Kind == fault.Invalid && f.Code == registry.CodeRules:
@@ -178,8 +179,9 @@ func (a *API) WriteFault(c *fiber.Ctx, f *fault.Error) error {
 	return c.JSON(map[string]string{"error": message})
 }
 
-// leadsToClean sets Location if the path without slashes too many is one for servers, of the registry
-// or of a view. Clients join a base URL that ends in a slash, and others end every path with one.
+// leadsToClean sets Location if the path without slashes too many is one for servers, of the
+// registry or of a view. Clients join a base URL that ends in a slash, and others end every path
+// with one.
 func (a *API) leadsToClean(c *fiber.Ctx) bool {
 	clean := cleanSlashes(c.Path())
 	isServers := false

@@ -58,29 +58,39 @@ func (s *writerStub) firstRecord(name string) (registry.Record, error) {
 
 func (s *writerStub) Refuse(_ publishing.Operation, err error) error { return err }
 
-func (s *writerStub) Publish(_ context.Context, who authority.Caller, r publishing.Request) (publishing.Outcome, error) {
+func (s *writerStub) Publish(
+	_ context.Context, who authority.Caller, r publishing.Request,
+) (publishing.Outcome, error) {
 	s.who, s.request = who, r
 	record, err := s.firstRecord("publish")
 	return publishing.Outcome{Record: record, Pending: s.pending}, err
 }
 
-func (s *writerStub) Replace(_ context.Context, who authority.Caller, r publishing.Request, t publishing.Target) (publishing.Outcome, error) {
+func (s *writerStub) Replace(
+	_ context.Context, who authority.Caller, r publishing.Request, t publishing.Target,
+) (publishing.Outcome, error) {
 	s.who, s.request, s.target = who, r, t
 	record, err := s.firstRecord("replace")
 	return publishing.Outcome{Record: record, Pending: s.pending}, err
 }
 
-func (s *writerStub) Delete(_ context.Context, who authority.Caller, r publishing.Request, t publishing.Target) (registry.Record, error) {
+func (s *writerStub) Delete(
+	_ context.Context, who authority.Caller, r publishing.Request, t publishing.Target,
+) (registry.Record, error) {
 	s.who, s.request, s.target = who, r, t
 	return s.firstRecord("delete")
 }
 
-func (s *writerStub) SetStatus(_ context.Context, who authority.Caller, r publishing.Request, t publishing.Target) (registry.Record, error) {
+func (s *writerStub) SetStatus(
+	_ context.Context, who authority.Caller, r publishing.Request, t publishing.Target,
+) (registry.Record, error) {
 	s.who, s.request, s.target = who, r, t
 	return s.firstRecord("status")
 }
 
-func (s *writerStub) SetStatusAll(_ context.Context, who authority.Caller, r publishing.Request, name string, _ publishing.SizeCheck) (browsing.History, error) {
+func (s *writerStub) SetStatusAll(
+	_ context.Context, who authority.Caller, r publishing.Request, name string, _ publishing.SizeCheck,
+) (browsing.History, error) {
 	s.who, s.request, s.target = who, r, publishing.Target{Name: name}
 	records, err := s.recordCall("all")
 	return browsing.History{Records: records}, err
@@ -186,7 +196,8 @@ func record(t testing.TB, name, version string) registry.Record {
 			Name: n, Version: v, Status: registry.StatusActive, Latest: true,
 			PublishedAt: at, StatusChangedAt: at, UpdatedAt: at.Add(time.Hour + time.Microsecond),
 		},
-		Document: []byte(`{"version":"` + version + `","name":"` + name + `","description":"<b> & \u00e9 é","x":1.0e2}`),
+		Document: []byte(
+			`{"version":"` + version + `","name":"` + name + `","description":"<b> & \u00e9 é","x":1.0e2}`),
 	}
 }
 
@@ -199,7 +210,8 @@ func deprecatedRecord(t testing.TB) registry.Record {
 }
 
 func TestList(t *testing.T) {
-	servers := newServers(t, deprecatedRecord(t), record(t, "com.example/server", "1.0.0+build"), record(t, "com.example/server-2", "1.0.0"))
+	servers := newServers(t, deprecatedRecord(t), record(t, "com.example/server", "1.0.0+build"),
+		record(t, "com.example/server-2", "1.0.0"))
 	url := serve(t, registryapi.Config{}, servers, nil)
 	first := call(t, "GET", url+"/v0.1/servers?limit=2", "")
 	compareGolden(t, "list.golden.json", strings.Replace(first.body, nextCursor(t, first.body), "abc_-", 1))
@@ -233,7 +245,8 @@ func TestListPassesParameters(t *testing.T) {
 	const filters = "&search=MPLE%2Fs&updated_since=2026-01-01T00:00:00%2B01:00&version=latest&include_deleted=true&unknown=1"
 	first := call(t, "GET", url+"/v0.1/servers?limit=1"+filters, "").body
 	want := registrystore.Query{
-		Limit: 1, Bytes: servers.query.Bytes, Search: "MPLE/s", UpdatedSince: time.Date(2025, 12, 31, 23, 0, 0, 0, time.UTC), LatestOnly: true, Deleted: true,
+		Limit: 1, Bytes: servers.query.Bytes, Search: "MPLE/s",
+		UpdatedSince: time.Date(2025, 12, 31, 23, 0, 0, 0, time.UTC), LatestOnly: true, Deleted: true,
 	}
 	if !reflect.DeepEqual(servers.query, want) {
 		t.Errorf("the query is %+v, want %+v", servers.query, want)
@@ -250,12 +263,16 @@ func TestListPassesParameters(t *testing.T) {
 	} {
 		servers.query = registrystore.Query{}
 		a := call(t, "GET", url+"/v0.1/servers?updated_since="+sent, "")
-		if a.status != want || (want == 200) != servers.query.UpdatedSince.Equal(time.Date(2025, 12, 31, 23, 0, 0, 0, time.UTC)) {
+		if a.status != want ||
+			(want == 200) != servers.query.UpdatedSince.Equal(time.Date(2025, 12, 31, 23, 0, 0, 0, time.UTC)) {
 			t.Errorf("updated_since=%s: %d after the query %+v", sent, a.status, servers.query)
 		}
 	}
-	for name, rule := range map[string]string{"status": "active, deprecated or deleted", "package_type": "package_type", "remote": "remote"} {
-		if a := call(t, "GET", url+"/v0.1/servers?"+name+"=%ff", ""); a.status != 400 || !strings.Contains(a.body, rule) {
+	for name, rule := range map[string]string{
+		"status": "active, deprecated or deleted", "package_type": "package_type", "remote": "remote",
+	} {
+		if a := call(t, "GET", url+"/v0.1/servers?"+name+"=%ff", ""); a.status != 400 ||
+			!strings.Contains(a.body, rule) {
 			t.Errorf("%s that is not text: %d %s", name, a.status, a.body)
 		}
 	}
@@ -276,7 +293,8 @@ func TestReadsOfOneServer(t *testing.T) {
 	compareGolden(t, "version.golden.json", call(t, "GET", url+"%2fserver/versions/latest", "").body)
 	compareGolden(t, "versions.golden.json", call(t, "GET", url+"%2Fserver/versions", "").body)
 	for _, path := range []string{"%2Fgone/versions", "%2Fgone/versions/1.0.0"} {
-		hidden, shown := call(t, "GET", url+path, "").status, call(t, "GET", url+path+"?include_deleted=true", "").status
+		hidden, shown := call(t, "GET", url+path, "").status,
+			call(t, "GET", url+path+"?include_deleted=true", "").status
 		if hidden != 404 || shown != 200 {
 			t.Errorf("%s of a deleted version: %d, and %d with include_deleted", path, hidden, shown)
 		}
@@ -287,17 +305,19 @@ func TestPathsThatAreNotText(t *testing.T) {
 	servers := newServers(t)
 	url := serve(t, registryapi.Config{}, servers, nil)
 	for _, path := range []string{"/v0.1/servers/a%00b/versions", "/v0.1/servers/a%ffb/versions/1"} {
-		call(t, "GET", url+path, "").expect(t, 400, `{"error":"serverName in the path is not valid percent-encoded UTF-8 text"}`)
+		call(t, "GET", url+path, "").expect(t, 400,
+			`{"error":"serverName in the path is not valid percent-encoded UTF-8 text"}`)
 	}
-	call(t, "GET", url+"/v0.1/servers/a%2Fb/versions/%c3%28", "").expect(t, 400, `{"error":"version in the path is not valid percent-encoded UTF-8 text"}`)
+	call(t, "GET", url+"/v0.1/servers/a%2Fb/versions/%c3%28", "").expect(t, 400,
+		`{"error":"version in the path is not valid percent-encoded UTF-8 text"}`)
 	if servers.reads != 0 {
 		t.Errorf("the servers were read %d times", servers.reads)
 	}
 	call(t, "GET", url+"/v0.1/servers/com.example/server/versions", "").expect(t, 404, `{"error":"no such path"}`)
 }
 
-// TestSlashes expects reads of paths with slashes too many to lead to the clean path on this host, and
-// nothing else to be redirected.
+// TestSlashes expects reads of paths with slashes too many to lead to the clean path on this host,
+// and nothing else to be redirected.
 func TestSlashes(t *testing.T) {
 	url := serve(t, registryapi.Config{}, newServers(t), nil)
 	client := &http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
@@ -330,15 +350,20 @@ func TestSlashes(t *testing.T) {
 				status = http.StatusNotFound
 			}
 			if got.Header.Get("Location") != location || got.StatusCode != status {
-				t.Errorf("%s %s: %d to %q, want %d to %q", method, path, got.StatusCode, got.Header.Get("Location"), status, location)
+				t.Errorf("%s %s: %d to %q, want %d to %q", method, path, got.StatusCode, got.Header.Get("Location"),
+					status, location)
 			}
 		}
 	}
 }
 
 func TestCORS(t *testing.T) {
-	url := serve(t, registryapi.Config{}, newServers(t), &writerStub{err: fault.New(fault.NotFound, "server not found")})
-	for _, path := range []string{"/v0.1/servers", "/v0/servers/a%2Fb/versions", "/v0.1/servers/a%2Fb/versions/1", "/v0.1/nothing"} {
+	url := serve(t, registryapi.Config{}, newServers(t), &writerStub{
+		err: fault.New(fault.NotFound, "server not found"),
+	})
+	for _, path := range []string{
+		"/v0.1/servers", "/v0/servers/a%2Fb/versions", "/v0.1/servers/a%2Fb/versions/1", "/v0.1/nothing",
+	} {
 		for _, method := range []string{"GET", "HEAD", "OPTIONS"} {
 			a := call(t, method, url+path, "", "Origin", "https://editor.example")
 			if a.header.Get("Access-Control-Allow-Origin") != "*" ||
@@ -360,15 +385,17 @@ func TestCORS(t *testing.T) {
 	}
 }
 
-// TestPendingHasMark checks that the response to a document that waits for review has the mark of its
-// review, and no entity tag, which the next read would not have.
+// TestPendingHasMark checks that the response to a document that waits for review has the mark of
+// its review, and no entity tag, which the next read would not have.
 func TestPendingHasMark(t *testing.T) {
 	s := &writerStub{records: []registry.Record{record(t, "com.example/server", "1.0.0")}, pending: "9e0c4ad4"}
 	url := serve(t, registryapi.Config{}, newServers(t), s)
 	for _, r := range []response{
-		call(t, "POST", url+"/v0.1/publish", "{}"), call(t, "PUT", url+"/v0.1/servers/com.example%2Fserver/versions/1.0.0", "{}"),
+		call(t, "POST", url+"/v0.1/publish", "{}"),
+		call(t, "PUT", url+"/v0.1/servers/com.example%2Fserver/versions/1.0.0", "{}"),
 	} {
-		if !strings.HasSuffix(r.body, `"isLatest":true},"dev.tollgate/review":{"id":"9e0c4ad4","state":"pending"}}}`) || !json.Valid([]byte(r.body)) {
+		if !strings.HasSuffix(r.body, `"isLatest":true},"dev.tollgate/review":{"id":"9e0c4ad4","state":"pending"}}}`) ||
+			!json.Valid([]byte(r.body)) {
 			t.Errorf("the response is %s, want the mark at its end", r.body)
 		}
 		if tag := r.header.Get("ETag"); tag != "" {

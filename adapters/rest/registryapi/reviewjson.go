@@ -20,7 +20,7 @@ type reviewResponse struct {
 	State       string          `json:"state"`
 	Kind        string          `json:"kind"`
 	Document    json.RawMessage `json:"document"`
-	Replaces    json.RawMessage `json:"replaces"` // null if there is none
+	Replaces    json.RawMessage `json:"replaces"` // null if it does not exist
 	Diff        []difference    `json:"diff"`
 	Checks      []check         `json:"checks"`
 	SubmittedBy string          `json:"submittedBy"`
@@ -47,10 +47,14 @@ type check struct {
 
 func newReviewResponse(s *review.Shown) reviewResponse {
 	r := reviewResponse{
-		ID: string(s.ID), ServerName: s.Name.String(), Version: s.Version.String(), State: string(s.State), Kind: string(s.Kind),
-		Document: s.Document, Replaces: s.Replaces, Diff: make([]difference, len(s.Diff)), Checks: make([]check, len(s.Checks)),
-		SubmittedBy: s.Submitter.Key, SubmittedAt: formatTime(s.SubmittedAt), Policy: textOrNull(string(s.Submitter.Policy)),
-		DecidedBy: textOrNull(s.DecidedBy), DecidedAt: timeOrNull(s.DecidedAt), Comment: textOrNull(s.Comment), Rule: textOrNull(string(s.Rule)),
+		ID: string(s.ID), ServerName: s.Name.String(), Version: s.Version.String(), State: string(s.State),
+		Kind:     string(s.Kind),
+		Document: s.Document, Replaces: s.Replaces, Diff: make([]difference, len(s.Diff)),
+		Checks:      make([]check, len(s.Checks)),
+		SubmittedBy: s.Submitter.Key, SubmittedAt: formatTime(s.SubmittedAt),
+		Policy:    textOrNull(string(s.Submitter.Policy)),
+		DecidedBy: textOrNull(s.DecidedBy), DecidedAt: timeOrNull(s.DecidedAt), Comment: textOrNull(s.Comment),
+		Rule: textOrNull(string(s.Rule)),
 	}
 	for i, d := range s.Diff {
 		r.Diff[i] = difference(d)

@@ -43,12 +43,16 @@ func (a *Reviews) Mount(r fiber.Router) {
 }
 
 func (a *Reviews) listReviews(c *fiber.Ctx, who authority.Caller) error {
-	q := reviewing.Query{State: c.Query("state"), Server: c.Query("server"), Cursor: c.Query("cursor"), Limit: c.Query("limit")}
+	q := reviewing.Query{
+		State: c.Query("state"), Server: c.Query("server"), Cursor: c.Query("cursor"), Limit: c.Query("limit"),
+	}
 	p, err := a.reviews.List(c.UserContext(), who, q)
 	if err != nil {
 		return err
 	}
-	response := reviewList{Reviews: make([]reviewResponse, len(p.Reviews)), Metadata: metadata{p.NextCursor, len(p.Reviews)}}
+	response := reviewList{
+		Reviews: make([]reviewResponse, len(p.Reviews)), Metadata: metadata{p.NextCursor, len(p.Reviews)},
+	}
 	for i := range p.Reviews {
 		response.Reviews[i] = newReviewResponse(&p.Reviews[i])
 	}

@@ -112,7 +112,8 @@ func callUntilRoom(t *testing.T, url string) response {
 	}
 }
 
-// TestLongHistory expects a streamed response to have the same bytes as the responses for its versions.
+// TestLongHistory expects a streamed response to have the same bytes as the responses for its
+// versions.
 func TestLongHistory(t *testing.T) {
 	d := newServerStore(t, 40)
 	url := d.serve(t, discardLog())
@@ -123,10 +124,12 @@ func TestLongHistory(t *testing.T) {
 	whole := `{"servers":[` + strings.Join(each, ",") + `],"metadata":{"count":40}}`
 	plain := call(t, "GET", url, "", "Accept-Encoding", "identity")
 	if plain.status != 200 || plain.body != whole || plain.header.Get("Content-Length") != strconv.Itoa(len(whole)) {
-		t.Fatalf("%d with %d bytes (length %s), want %d bytes", plain.status, len(plain.body), plain.header.Get("Content-Length"), len(whole))
+		t.Fatalf("%d with %d bytes (length %s), want %d bytes", plain.status, len(plain.body),
+			plain.header.Get("Content-Length"), len(whole))
 	}
 	compressed := call(t, "GET", url, "", "Accept-Encoding", "gzip")
-	if compressed.header.Get("Content-Encoding") != "gzip" || decompress(t, compressed.body) != whole || len(compressed.body) > len(whole)/10 {
+	if compressed.header.Get("Content-Encoding") != "gzip" || decompress(t, compressed.body) != whole ||
+		len(compressed.body) > len(whole)/10 {
 		t.Errorf("the %d compressed bytes are not a compressed form of the body", len(compressed.body))
 	}
 	for coding, get := range map[string]response{"identity": plain, "gzip": compressed} {
@@ -136,11 +139,13 @@ func TestLongHistory(t *testing.T) {
 		head := call(t, "HEAD", url, "", "Accept-Encoding", coding)
 		for _, name := range []string{"Etag", "Content-Length", "Content-Encoding", "Content-Type"} {
 			if head.status != 200 || head.header.Get(name) != get.header.Get(name) {
-				t.Errorf("%s: HEAD is %d with %s %q, want %q", coding, head.status, name, head.header.Get(name), get.header.Get(name))
+				t.Errorf("%s: HEAD is %d with %s %q, want %q", coding, head.status, name, head.header.Get(name),
+					get.header.Get(name))
 			}
 		}
 		for _, method := range []string{"GET", "HEAD"} {
-			if a := call(t, method, url, "", "Accept-Encoding", coding, "If-None-Match", get.header.Get("Etag")); a.status != 304 || a.body != "" {
+			if a := call(t, method, url, "", "Accept-Encoding", coding, "If-None-Match",
+				get.header.Get("Etag")); a.status != 304 || a.body != "" {
 				t.Errorf("%s: %s with the entity tag is %d", coding, method, a.status)
 			}
 		}
@@ -179,7 +184,8 @@ func readRaw(t *testing.T, url, method, protocol string) (header, body string) {
 	if err := c.SetDeadline(time.Now().Add(20 * time.Second)); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := io.WriteString(c, method+" "+longPath+" "+protocol+"\r\nHost: x\r\nAccept-Encoding: gzip\r\n\r\n"); err != nil {
+	if _, err := io.WriteString(c,
+		method+" "+longPath+" "+protocol+"\r\nHost: x\r\nAccept-Encoding: gzip\r\n\r\n"); err != nil {
 		t.Fatal(err)
 	}
 	got, err := io.ReadAll(c)

@@ -24,6 +24,7 @@ type versionResponse struct {
 func (a *API) sendVersion(c *fiber.Ctx) error {
 	b := a.config.Build
 	return c.JSON(versionResponse{
-		Version: cmp.Or(b.Version, "unknown"), GitCommit: cmp.Or(b.Revision, "unknown"), BuildTime: cmp.Or(b.Time, "unknown"),
+		Version: cmp.Or(b.Version, "unknown"), GitCommit: cmp.Or(b.Revision, "unknown"),
+		BuildTime: cmp.Or(b.Time, "unknown"),
 	})
 }

@@ -59,8 +59,8 @@ func (a *API) readerOf(v *view.View) *browsing.Browser {
 }
 
 // mountViews adds the reads of views: what reads the registry itself, allow lists, what installs
-// servers, and the description of the API, which registries that mirror a view read first. Each has a
-// path with a token, for clients that send no headers.
+// servers, and the description of the API, which registries that mirror a view read first. Each has
+// a path with a token, for clients that send no headers.
 func (a *API) mountViews(r fiber.Router, reads map[string]viewHandler) {
 	for _, place := range []string{viewPath, viewPath + tokenPath} {
 		for _, prefix := range prefixes() {

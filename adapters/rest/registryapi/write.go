@@ -19,9 +19,15 @@ import (
 type Writer interface {
 	Refuse(of publishing.Operation, err error) error
 	Publish(ctx context.Context, who authority.Caller, r publishing.Request) (publishing.Outcome, error)
-	Replace(ctx context.Context, who authority.Caller, r publishing.Request, t publishing.Target) (publishing.Outcome, error)
-	Delete(ctx context.Context, who authority.Caller, r publishing.Request, t publishing.Target) (registry.Record, error)
-	SetStatus(ctx context.Context, who authority.Caller, r publishing.Request, t publishing.Target) (registry.Record, error)
+	Replace(
+		ctx context.Context, who authority.Caller, r publishing.Request, t publishing.Target,
+	) (publishing.Outcome, error)
+	Delete(
+		ctx context.Context, who authority.Caller, r publishing.Request, t publishing.Target,
+	) (registry.Record, error)
+	SetStatus(
+		ctx context.Context, who authority.Caller, r publishing.Request, t publishing.Target,
+	) (registry.Record, error)
 	SetStatusAll(
 		ctx context.Context, who authority.Caller, r publishing.Request, serverName string, room publishing.SizeCheck,
 	) (browsing.History, error)
@@ -77,16 +83,17 @@ func (a *API) setStatusAll(c *fiber.Ctx) error {
 		return err
 	}
 	var room *responsebody.Reservation
-	changed, err := a.writer.SetStatusAll(c.UserContext(), w.who, w.request, w.target.Name, func(changed browsing.History) error {
-		if changed.Long == nil || room != nil {
-			return nil
-		}
-		reserved, err := a.bodies.ReserveStream()
-		if err == nil {
-			room = reserved
-		}
-		return err
-	})
+	changed, err := a.writer.SetStatusAll(c.UserContext(), w.who, w.request, w.target.Name,
+		func(changed browsing.History) error {
+			if changed.Long == nil || room != nil {
+				return nil
+			}
+			reserved, err := a.bodies.ReserveStream()
+			if err == nil {
+				room = reserved
+			}
+			return err
+		})
 	if err == nil && changed.Long != nil {
 		a.streamChanged(c, room, changed.Long)
 		return nil
@@ -128,9 +135,9 @@ func (c condition) HoldsForAll(histories ...browsing.History) bool {
 	return c.tags.Holds(hashes...)
 }
 
-// readWrite reads a request with its condition and body and the version in the path, and then identifies
-// its caller. While writes are off, it returns nothing and no error, so that the writer responds with 501
-// before any other check (contract R-6). A request to delete has no body.
+// readWrite reads a request with its condition and body and the version in the path, and then
+// identifies its caller. While writes are off, it returns nothing and no error, so that the writer
+// responds with 501 before any other check (contract R-6). A request to delete has no body.
 func (a *API) readWrite(c *fiber.Ctx, of publishing.Operation) (w write, err error) {
 	if a.isOff(c) {
 		return w, nil
@@ -148,7 +155,7 @@ func (a *API) readWrite(c *fiber.Ctx, of publishing.Operation) (w write, err err
 	return w, a.writer.Refuse(of, err)
 }
 
-// readTarget returns the server and the version in the path; empty if the path has none.
+// readTarget returns the server and the version in the path; otherwise empty.
 func readTarget(c *fiber.Ctx) (publishing.Target, error) {
 	name, err := pathValue(c, nameParam)
 	if err != nil {

@@ -32,7 +32,8 @@ func TestWrites(t *testing.T) {
 			t.Run(name+prefix, func(t *testing.T) {
 				s := &writerStub{records: []registry.Record{record(t, "com.example/server", "1.0.0+build")}}
 				url := serve(t, registryapi.Config{}, newServers(t), s)
-				a := call(t, w.method, url+prefix+w.path, `{"some":"body"}`, "Authorization", "Bearer the.token", "Content-Type", "application/json")
+				a := call(t, w.method, url+prefix+w.path, `{"some":"body"}`, "Authorization", "Bearer the.token",
+					"Content-Type", "application/json")
 				if a.status != 200 || len(s.calls) != 1 || s.calls[0] != w.call {
 					t.Fatalf("%d %s, called %v", a.status, a.body, s.calls)
 				}
@@ -66,7 +67,8 @@ func TestErrorsOfWrites(t *testing.T) {
 	for want, f := range map[int]*fault.Error{
 		400: fault.New(fault.Invalid, "a sentence"),
 		401: fault.New(fault.Unauthenticated, "a sentence").WithCode("invalid_token"),
-		403: fault.New(fault.Forbidden, "a sentence").WithCode("insufficient_trust").WithDetail("challenge", `Bearer error="x"`),
+		403: fault.New(fault.Forbidden, "a sentence").WithCode("insufficient_trust").WithDetail("challenge",
+			`Bearer error="x"`),
 		404: fault.New(fault.NotFound, "a sentence"),
 		409: fault.New(fault.Conflict, "a sentence"),
 		422: fault.New(fault.Invalid, "a sentence").WithCode(registry.CodeRules),
@@ -140,7 +142,8 @@ func TestValidate(t *testing.T) {
 		t.Errorf("%d %s", a.status, a.body)
 	}
 	for _, body := range []string{"", "{", "[]", "null", `{"name":"\u0000"}`} {
-		if a := call(t, "POST", url+"/v0.1/validate", body); a.status != 400 || !strings.HasPrefix(a.body, `{"error":"`) {
+		if a := call(t, "POST", url+"/v0.1/validate", body); a.status != 400 ||
+			!strings.HasPrefix(a.body, `{"error":"`) {
 			t.Errorf("%q: %d %s", body, a.status, a.body)
 		}
 	}

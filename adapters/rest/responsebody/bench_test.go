@@ -10,9 +10,11 @@ import (
 	"github.com/tollgate-dev/tollgate/adapters/rest/responsebody"
 )
 
-// BenchmarkSend measures a list of 100 versions: as it is, with an entity tag and headers, and compressed.
+// BenchmarkSend measures a list of 100 versions: as it is, with an entity tag and headers, and
+// compressed.
 func BenchmarkSend(b *testing.B) {
-	body := strings.Repeat(`{"server":{"name":"com.example/weather","description":"Answers what the weather will be"}},`, 660)
+	body := strings.Repeat(
+		`{"server":{"name":"com.example/weather","description":"Answers what the weather will be"}},`, 660)
 	app := fiber.New()
 	send := func(c *fiber.Ctx) error { return c.SendString(body) }
 	app.Get("/plain", send)

@@ -45,15 +45,17 @@ type Reservation struct {
 	size   int
 }
 
-// reserve reserves memory for a body of size bytes; a small one needs none. It does not wait for
-// memory, because waiting bodies would use memory too. It returns fault.Unavailable if there is not
-// enough.
+// reserve reserves memory for a body of size bytes; a small one needs no reservation. It does not
+// wait for memory, because waiting bodies would use memory too. It returns fault.Unavailable if
+// there is not enough.
 func (s *Sender) reserve(size int) (*Reservation, error) {
 	if size < largeSize {
 		return nil, nil //nolint:nilnil // nil is an empty reservation
 	}
 	if !s.memory.TryAcquire(int64(size)) {
-		return nil, fault.Wrap(fault.Unavailable, "too many large responses are being sent; try again later", errMemoryInUse).After(retryTime)
+		return nil,
+			fault.Wrap(fault.Unavailable, "too many large responses are being sent; try again later", errMemoryInUse).
+				After(retryTime)
 	}
 	return &Reservation{s.memory, size}, nil
 }

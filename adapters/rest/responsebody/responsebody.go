@@ -70,7 +70,8 @@ func NewFixed(contentType string, body []byte) *Fixed {
 	f.gzip = f.plain
 	if isCompressible(len(body)) {
 		f.gzip = encodedBody{
-			fasthttp.AppendGzipBytesLevel(nil, body, fasthttp.CompressDefaultCompression), appendBodyTag(nil, body, true),
+			fasthttp.AppendGzipBytesLevel(nil, body, fasthttp.CompressDefaultCompression),
+			appendBodyTag(nil, body, true),
 		}
 	}
 	return f

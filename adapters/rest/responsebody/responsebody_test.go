@@ -83,10 +83,14 @@ var tagForm = regexp.MustCompile(`^"[0-9a-f]{16}(-gzip)?"$`)
 
 func TestCodings(t *testing.T) {
 	for coding, compressed := range map[string]bool{
-		"": false, "gzip": true, "GZip": true, "x-gzip": true, "*": true, "br": false, "deflate, gzip;q=1.0, *;q=0.5": true,
-		"gzip;q=0": false, "gzip; q=0.0": false, "gzip;q=0, *": false, "*;q=0": false, "identity": false,
-		"gzip;q=0.001": true, "identity;q=0, gzip": true, "gzip;q=0.5, identity": false, "gzip;q=2": false, "gzip;q=x": false,
-		"gzip;level=9": false, "gzipped": false, "notgzip": false, "br;q=1, gzip;q=0.8": true, ",,gzip,": true, "gzip;q=NaN": false,
+		"": false, "gzip": true, "GZip": true, "x-gzip": true, "*": true, "br": false,
+		"deflate, gzip;q=1.0, *;q=0.5": true,
+		"gzip;q=0":                     false, "gzip; q=0.0": false, "gzip;q=0, *": false, "*;q=0": false,
+		"identity":     false,
+		"gzip;q=0.001": true, "identity;q=0, gzip": true, "gzip;q=0.5, identity": false, "gzip;q=2": false,
+		"gzip;q=x":     false,
+		"gzip;level=9": false, "gzipped": false, "notgzip": false, "br;q=1, gzip;q=0.8": true, ",,gzip,": true,
+		"gzip;q=NaN": false,
 	} {
 		for _, path := range []string{"/long", "/fixed/long", "/short", "/fixed/short"} {
 			want := compressed && strings.HasSuffix(path, "long")
@@ -94,14 +98,17 @@ func TestCodings(t *testing.T) {
 			if got := a.header["Content-Encoding"] == "gzip"; a.status != 200 || got != want {
 				t.Errorf("%q %s: %d, compressed %v, want %v", coding, path, a.status, got, want)
 			}
-			if body := map[bool]string{true: long, false: short}[strings.HasSuffix(path, "long")]; a.body != body || want && a.raw >= len(body)/2 {
+			if body := map[bool]string{
+				true: long, false: short,
+			}[strings.HasSuffix(path, "long")]; a.body != body || want && a.raw >= len(body)/2 {
 				t.Errorf("%q %s: the body differs, or its %d bytes are not compressed", coding, path, a.raw)
 			}
 			tag := a.header["Etag"]
 			if !tagForm.MatchString(tag) || strings.HasSuffix(tag, `-gzip"`) != want {
 				t.Errorf("%q %s: ETag %s", coding, path, tag)
 			}
-			if a.header["Vary"] != "Accept-Encoding" || a.header["Cache-Control"] != "no-cache" || a.header["Content-Type"] == "" {
+			if a.header["Vary"] != "Accept-Encoding" || a.header["Cache-Control"] != "no-cache" ||
+				a.header["Content-Type"] == "" {
 				t.Errorf("%q %s: headers %v", coding, path, a.header)
 			}
 		}
@@ -112,7 +119,8 @@ func TestCodings(t *testing.T) {
 func TestHugeBody(t *testing.T) {
 	plain, compressed := call(t, "GET", "/huge"), call(t, "GET", "/huge", "Accept-Encoding", "gzip")
 	if plain.body != huge || compressed.body != huge || compressed.raw >= len(huge)/100 {
-		t.Errorf("%d bytes, and %d decompressed from %d bytes, want %d", len(plain.body), len(compressed.body), compressed.raw, len(huge))
+		t.Errorf("%d bytes, and %d decompressed from %d bytes, want %d", len(plain.body), len(compressed.body),
+			compressed.raw, len(huge))
 	}
 }
 
@@ -129,8 +137,10 @@ func TestIfNoneMatch(t *testing.T) {
 			fresh := call(t, "GET", path, "Accept-Encoding", coding)
 			tag := fresh.header["Etag"]
 			for sent, same := range map[string]bool{
-				tag: true, "W/" + tag: true, `"other", ` + tag: true, `"a,b" , W/"x",` + tag + `, "y"`: true, "*": true, " * ": true,
-				"": false, `"other"`: false, strings.Trim(tag, `"`): false, tag[:len(tag)-1]: false, `"*"`: false, "**": false,
+				tag: true, "W/" + tag: true, `"other", ` + tag: true, `"a,b" , W/"x",` + tag + `, "y"`: true,
+				"*": true, " * ": true,
+				"": false, `"other"`: false, strings.Trim(tag, `"`): false, tag[:len(tag)-1]: false,
+				`"*"`: false, "**": false,
 				"w/" + tag: false, `x, ` + tag: false, strings.ToUpper(tag) + "x": false,
 			} {
 				a := call(t, "GET", path, "Accept-Encoding", coding, "If-None-Match", sent)
@@ -140,7 +150,8 @@ func TestIfNoneMatch(t *testing.T) {
 					}
 					continue
 				}
-				if a.status != 304 || a.body != "" || a.header["Content-Type"] != "" || a.header["Content-Encoding"] != "" {
+				if a.status != 304 || a.body != "" || a.header["Content-Type"] != "" ||
+					a.header["Content-Encoding"] != "" {
 					t.Errorf("%s %q, %q: %d %q %v", path, coding, sent, a.status, a.body, a.header)
 				}
 				for _, name := range []string{"Etag", "Vary", "Cache-Control", "X-Other"} {
@@ -151,7 +162,8 @@ func TestIfNoneMatch(t *testing.T) {
 			}
 		}
 	}
-	if a := call(t, "GET", "/long", "If-None-Match", `"x"`, "If-None-Match", call(t, "GET", "/long").header["Etag"]); a.status != 304 {
+	if a := call(t, "GET", "/long", "If-None-Match", `"x"`, "If-None-Match",
+		call(t, "GET", "/long").header["Etag"]); a.status != 304 {
 		t.Errorf("on two lines: %d", a.status)
 	}
 }
@@ -173,7 +185,8 @@ func TestTagsOfCodingsDiffer(t *testing.T) {
 func TestHead(t *testing.T) {
 	for _, path := range []string{"/long", "/fixed/long", "/short"} {
 		for _, coding := range []string{"", "gzip"} {
-			get, head := call(t, "GET", path, "Accept-Encoding", coding), call(t, "HEAD", path, "Accept-Encoding", coding)
+			get, head := call(t, "GET", path, "Accept-Encoding", coding),
+				call(t, "HEAD", path, "Accept-Encoding", coding)
 			if head.status != 200 || head.body != "" {
 				t.Errorf("HEAD %s: %d", path, head.status)
 			}
@@ -182,7 +195,8 @@ func TestHead(t *testing.T) {
 					t.Errorf("HEAD %s: %s is %q, want %q", path, name, head.header[name], want)
 				}
 			}
-			if a := call(t, "HEAD", path, "Accept-Encoding", coding, "If-None-Match", get.header["Etag"]); a.status != 304 {
+			if a := call(t, "HEAD", path, "Accept-Encoding", coding, "If-None-Match",
+				get.header["Etag"]); a.status != 304 {
 				t.Errorf("HEAD %s with its entity tag: status %d", path, a.status)
 			}
 		}
@@ -190,7 +204,9 @@ func TestHead(t *testing.T) {
 }
 
 func FuzzHeaders(f *testing.F) {
-	for _, seed := range [][2]string{{"gzip", `"x"`}, {"gzip;q=0.5,*;q=", `W/"a", *`}, {";;,=", `"`}, {"q=;gzip", `W/W/"a"`}, {"*;q=1e9", `,,"",`}} {
+	for _, seed := range [][2]string{
+		{"gzip", `"x"`}, {"gzip;q=0.5,*;q=", `W/"a", *`}, {";;,=", `"`}, {"q=;gzip", `W/W/"a"`}, {"*;q=1e9", `,,"",`},
+	} {
 		f.Add(seed[0], seed[1])
 	}
 	fixed := responsebody.NewFixed("text/plain", []byte(long))
@@ -272,14 +288,16 @@ func TestConfig(t *testing.T) {
 		t.Error(err)
 	}
 	for _, n := range []int{-1, 0, 16<<20 - 1} {
-		if err := (responsebody.Config{InFlight: n}).Validate(); err == nil || !strings.HasPrefix(err.Error(), "ANSWERS_IN_FLIGHT: ") {
+		if err := (responsebody.Config{
+			InFlight: n,
+		}).Validate(); err == nil || !strings.HasPrefix(err.Error(), "ANSWERS_IN_FLIGHT: ") {
 			t.Errorf("%d: %v", n, err)
 		}
 	}
 }
 
-// TestPackedBodies sends bodies that are kept compressed: as others are, with the same tags, and with
-// the memory of a stream.
+// TestPackedBodies sends bodies that are kept compressed: as others are, with the same tags, and
+// with the memory of a stream.
 func TestPackedBodies(t *testing.T) {
 	sender, app := responsebody.New(responsebody.Config{InFlight: 16 << 20}), fiber.New()
 	for path, text := range map[string]string{"/huge": huge, "/long": long, "/short": short} {
@@ -295,7 +313,8 @@ func TestPackedBodies(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		plain := responsebody.NewShared("text/plain", []byte(text), "Cache-Control", "public, max-age=60", "X-More", "1")
+		plain := responsebody.NewShared("text/plain", []byte(text), "Cache-Control", "public, max-age=60",
+			"X-More", "1")
 		app.Get(path, func(c *fiber.Ctx) error { return sender.Send(c, body) })
 		app.Get("/plain"+path, func(c *fiber.Ctx) error { return sender.Send(c, plain) })
 		if body.Size() > len(text) {
@@ -318,7 +337,9 @@ func TestPackedBodies(t *testing.T) {
 			}
 		}
 		h := &c.Response.Header
-		return c.Response.StatusCode(), fmt.Sprintf("%s %s %s %s", h.Peek("ETag"), h.Peek("Cache-Control"), h.Peek("X-More"), h.ContentType()), string(raw)
+		return c.Response.StatusCode(),
+			fmt.Sprintf("%s %s %s %s", h.Peek("ETag"), h.Peek("Cache-Control"), h.Peek("X-More"),
+				h.ContentType()), string(raw)
 	}
 	for _, path := range []string{"/huge", "/long", "/short"} {
 		for _, coding := range []string{"gzip", "identity"} {
@@ -326,10 +347,12 @@ func TestPackedBodies(t *testing.T) {
 				status, header, body := request("GET", path, "Accept-Encoding", coding)
 				wantStatus, wantHeader, wantBody := request("GET", "/plain"+path, "Accept-Encoding", coding)
 				if status != wantStatus || header != wantHeader || body != wantBody {
-					t.Errorf("%s %s: %d %s, %d bytes, want %d %s, %d bytes", path, coding, status, header, len(body), wantStatus, wantHeader, len(wantBody))
+					t.Errorf("%s %s: %d %s, %d bytes, want %d %s, %d bytes", path, coding, status, header, len(body),
+						wantStatus, wantHeader, len(wantBody))
 				}
 				tag, _, _ := strings.Cut(header, " ")
-				if status, header, body := request("GET", path, "Accept-Encoding", coding, "If-None-Match", tag); status != 304 || body != "" || !strings.Contains(header, "max-age=60 1") {
+				if status, header, body := request("GET", path, "Accept-Encoding", coding, "If-None-Match",
+					tag); status != 304 || body != "" || !strings.Contains(header, "max-age=60 1") {
 					t.Errorf("%s with its tag: %d %s", path, status, header)
 				}
 			}

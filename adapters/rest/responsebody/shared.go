@@ -31,11 +31,13 @@ type Shared struct {
 // followed by its value; they replace those of other reads. The caller must not change the body
 // afterwards.
 func NewShared(contentType string, body []byte, headers ...string) *Shared {
-	return &Shared{contentType: contentType, headers: headers, plain: encodedBody{body, appendBodyTag(nil, body, false)}}
+	return &Shared{
+		contentType: contentType, headers: headers, plain: encodedBody{body, appendBodyTag(nil, body, false)},
+	}
 }
 
-// NewPacked returns a body that is kept compressed, because it may be large. The other parameters are
-// those of NewShared.
+// NewPacked returns a body that is kept compressed, because it may be large. The other parameters
+// are those of NewShared.
 func NewPacked(contentType string, pack *packed.Pack, headers ...string) (*Shared, error) {
 	if pack.Size() >= largeSize {
 		return &Shared{contentType: contentType, headers: headers, pack: pack}, nil

@@ -22,9 +22,9 @@ type Stream struct {
 // size, its compressed form, and the state of the compression.
 const streamSize = 5 << 20
 
-// Stream sends a stream as the response to a read. An error of Next closes the connection before the end of the body, so
-// that the client notices that the body is incomplete. Stream returns fault.Unavailable if there is
-// not enough memory.
+// Stream sends a stream as the response to a read. An error of Next closes the connection before
+// the end of the body, so that the client notices that the body is incomplete. Stream returns
+// fault.Unavailable if there is not enough memory.
 func (s *Sender) Stream(c *fiber.Ctx, body Stream) error {
 	reserved, err := s.reserve(streamSize)
 	if err != nil {
@@ -48,8 +48,8 @@ func (s *Sender) Stream(c *fiber.Ctx, body Stream) error {
 	return nil
 }
 
-// ReserveStream reserves memory for one stream before it is known whether the response will be sent. It
-// returns fault.Unavailable if there is not enough.
+// ReserveStream reserves memory for one stream before it is known whether the response will be
+// sent. It returns fault.Unavailable if there is not enough.
 func (s *Sender) ReserveStream() (*Reservation, error) { return s.reserve(streamSize) }
 
 // Send sends a stream as the response to a write. Unlike [Sender.Stream] it sets no entity tag and

@@ -63,7 +63,8 @@ func (a *Account) Machine(ctx context.Context) (tollgateclient.Machine, error) {
 		if h.Device.UserAgent == "" {
 			id := make([]byte, 8)
 			_, _ = rand.Read(id) // never fails
-			h.Device.UserAgent = fmt.Sprintf("%s (%s; %s; %s)", auth.CommandLine, osName(runtime.GOOS), runtime.GOARCH, hex.EncodeToString(id))
+			h.Device.UserAgent = fmt.Sprintf("%s (%s; %s; %s)", auth.CommandLine, osName(runtime.GOOS), runtime.GOARCH,
+				hex.EncodeToString(id))
 			if err := h.Save(); err != nil {
 				return err
 			}
@@ -174,8 +175,8 @@ func (a *Account) accessToken(ctx context.Context, refused string) (string, erro
 	return token, err
 }
 
-// storedTokens returns the tokens of the account; nil if the file contains none, or those of
-// another account.
+// storedTokens returns the tokens of the account; nil if the file does not contain them, or those
+// of another account.
 func (a *Account) storedTokens(c credentialfile.Contents) *credentialfile.Tokens {
 	if c.SignIn == nil || c.SignIn.URL != a.client.URL() || c.SignIn.Email != a.email {
 		return nil

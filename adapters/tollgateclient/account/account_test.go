@@ -102,7 +102,8 @@ func (s *service) refresh(w http.ResponseWriter, r *http.Request) {
 	default:
 		s.serial++
 		s.renewals++
-		fmt.Fprintf(w, `{"accessToken":"access%d","refreshToken":"refresh%d","expiresIn":%d}`, s.serial, s.serial, s.expiresIn)
+		fmt.Fprintf(w, `{"accessToken":"access%d","refreshToken":"refresh%d","expiresIn":%d}`, s.serial,
+			s.serial, s.expiresIn)
 	}
 }
 
@@ -121,7 +122,9 @@ func (s *service) signedIn(t *testing.T, left time.Duration) (*Account, *credent
 	t.Helper()
 	file := credentialfile.New(filepath.Join(t.TempDir(), "credentials.json"))
 	a := s.account(t, file)
-	session := tollgateclient.SignedIn{Tokens: tollgateclient.Tokens{Access: "access1", Refresh: "refresh1", ExpiresIn: left}}
+	session := tollgateclient.SignedIn{
+		Tokens: tollgateclient.Tokens{Access: "access1", Refresh: "refresh1", ExpiresIn: left},
+	}
 	if err := a.KeepSession(t.Context(), session, false); err != nil {
 		t.Fatal(err)
 	}
@@ -166,7 +169,9 @@ func TestRenewal(t *testing.T) {
 			a, file := s.signedIn(t, c.left)
 			if c.renewed { // the refresh token stays valid, the access token does not
 				s.serial = 2
-				if err := file.Update(t.Context(), func(in *credentialfile.Contents) { in.SignIn.Tokens.Refresh = "refresh2" }); err != nil {
+				if err := file.Update(t.Context(), func(in *credentialfile.Contents) {
+					in.SignIn.Tokens.Refresh = "refresh2"
+				}); err != nil {
 					t.Fatal(err)
 				}
 			}
@@ -232,7 +237,8 @@ func getSessionAsProcess(t *testing.T, url string) {
 func TestLostResponse(t *testing.T) {
 	s := newService(t)
 	a, _ := s.signedIn(t, 0)
-	s.onRefresh = func(http.ResponseWriter) bool { s.serial++; panic(http.ErrAbortHandler) } // the token is used, and the response is lost
+	// the token is used, and the response is lost
+	s.onRefresh = func(http.ResponseWriter) bool { s.serial++; panic(http.ErrAbortHandler) }
 	if err := getSession(t.Context(), a); !fault.Is(err, fault.Unavailable) {
 		t.Errorf("a lost response: %v", err)
 	}
@@ -366,7 +372,9 @@ func TestStepUp(t *testing.T) {
 func TestSecondLogin(t *testing.T) {
 	s := newService(t)
 	_, file := s.signedIn(t, time.Hour)
-	next := tollgateclient.SignedIn{Tokens: tollgateclient.Tokens{Access: "access9", Refresh: "refresh9", ExpiresIn: time.Hour}}
+	next := tollgateclient.SignedIn{
+		Tokens: tollgateclient.Tokens{Access: "access9", Refresh: "refresh9", ExpiresIn: time.Hour},
+	}
 	elsewhere := newService(t)
 	if err := elsewhere.account(t, file).KeepSession(t.Context(), next, false); err != nil {
 		t.Fatal(err)

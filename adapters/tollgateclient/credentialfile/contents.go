@@ -53,7 +53,7 @@ type DeviceToken struct {
 	Token string `json:"token"`
 }
 
-// DeviceToken returns the device token for a person at a service; empty if there is none.
+// DeviceToken returns the device token for a person at a service; otherwise empty.
 func (c *Contents) DeviceToken(url, email string) string {
 	if i := c.indexToken(url, email); i >= 0 {
 		return c.DeviceTokens[i].Token

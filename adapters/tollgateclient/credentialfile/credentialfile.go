@@ -63,7 +63,10 @@ func (f *File) Read() (Contents, error) {
 	case !info.Mode().IsRegular():
 		return Contents{}, fmt.Errorf("%s is not a file", f.path)
 	case runtime.GOOS != "windows" && info.Mode().Perm()&othersMode != 0: // Windows does not have these permissions
-		return Contents{}, fmt.Errorf("%s is accessible to other users (mode %#o): run chmod 600 on it, or remove it and sign in again", f.path, info.Mode().Perm())
+		return Contents{},
+			fmt.Errorf(
+				"%s is accessible to other users (mode %#o): run chmod 600 on it, or remove it and sign in again",
+				f.path, info.Mode().Perm())
 	}
 	text, err := io.ReadAll(io.LimitReader(file, maxFile))
 	if err != nil {
@@ -90,7 +93,8 @@ func (f *File) WithLock(ctx context.Context, do func(*LockedFile) error) error {
 	if err := os.MkdirAll(filepath.Dir(f.path), folderMode); err != nil {
 		return fmt.Errorf("create the folder for credentials: %w", err)
 	}
-	lock := flock.New(f.path+".lock", flock.SetPermissions(fileMode)) // a separate file, because writing replaces the file itself
+	// a separate file, because writing replaces the file itself
+	lock := flock.New(f.path+".lock", flock.SetPermissions(fileMode))
 	waiting, cancel := context.WithTimeout(ctx, lockTimeout)
 	defer cancel()
 	if _, err := lock.TryLockContext(waiting, lockRetry); err != nil {

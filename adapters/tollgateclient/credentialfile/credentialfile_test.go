@@ -16,8 +16,12 @@ func TestRoundTrip(t *testing.T) {
 		t.Fatalf("a missing file contains %+v, %v", c, err)
 	}
 	want := Contents{
-		Device:       Device{"ua"},
-		SignIn:       &SignIn{"https://example.com", true, "e", &Tokens{"a", "r", time.Unix(1, 0).UTC(), true}, &Challenge{"c", "SMS_OTP"}},
+		Device: Device{"ua"},
+		SignIn: &SignIn{
+			"https://example.com", true, "e", &Tokens{"a", "r", time.Unix(1, 0).UTC(), true}, &Challenge{
+				"c", "SMS_OTP",
+			},
+		},
 		DeviceTokens: []DeviceToken{{"u", "e", "t"}},
 	}
 	if err := f.Update(t.Context(), func(c *Contents) { *c = want }); err != nil {
@@ -26,7 +30,9 @@ func TestRoundTrip(t *testing.T) {
 	if got, err := f.Read(); err != nil || !reflect.DeepEqual(got, want) {
 		t.Errorf("read %+v, %v", got, err)
 	}
-	for path, mode := range map[string]os.FileMode{f.Path(): 0o600, f.Path() + ".lock": 0o600, filepath.Dir(f.Path()): 0o700} {
+	for path, mode := range map[string]os.FileMode{
+		f.Path(): 0o600, f.Path() + ".lock": 0o600, filepath.Dir(f.Path()): 0o700,
+	} {
 		if info, err := os.Stat(path); err != nil || info.Mode().Perm() != mode {
 			t.Errorf("%s: mode %#o, want %#o, %v", path, info.Mode().Perm(), mode, err)
 		}

@@ -11,7 +11,8 @@ func RequireFlags(c *cobra.Command, names ...string) {
 
 // CompleteValues registers the values of a flag for shell completion.
 func CompleteValues(c *cobra.Command, flag string, values ...string) {
-	_ = c.RegisterFlagCompletionFunc(flag, cobra.FixedCompletions(values, cobra.ShellCompDirectiveNoFileComp)) // fails only for an unknown flag
+	// fails only for an unknown flag
+	_ = c.RegisterFlagCompletionFunc(flag, cobra.FixedCompletions(values, cobra.ShellCompDirectiveNoFileComp))
 }
 
 // ToStrings converts values of a string type.

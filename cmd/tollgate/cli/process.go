@@ -30,7 +30,9 @@ const (
 	ExitOK     = 0
 	ExitFailed = 1
 	ExitLimit  = 2 // a check of "ratelimit simulate" found more than its limit
-	ExitSignIn = 3 // a publisher's command needs a sign-in, a step-up or a code, and there is no terminal to prompt for it
+	// a publisher's command needs a sign-in, a step-up or a code, and there is no terminal to
+	// prompt for it
+	ExitSignIn = 3
 )
 
 // ErrorSentence returns the text of an error for the operator, in one line: the message of a fault,
@@ -44,7 +46,8 @@ func ErrorSentence(err error) string {
 	if f, ok := fault.As(err); ok && f.Kind != fault.Internal && f.Kind != fault.Unavailable {
 		text = f.Message
 	}
-	text = strings.Replace(text, "\n\nDid you mean this?\n", ", did you mean ", 1) // join Cobra's suggestion to the sentence
+	// join Cobra's suggestion to the sentence
+	text = strings.Replace(text, "\n\nDid you mean this?\n", ", did you mean ", 1)
 	return strings.Join(strings.Fields(text), " ")
 }
 

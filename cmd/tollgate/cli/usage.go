@@ -34,7 +34,8 @@ func explainArgs(check cobra.PositionalArgs) cobra.PositionalArgs {
 			return fmt.Errorf("%s is missing: use '%s'", missing[0], c.UseLine())
 		case len(missing) > 1:
 			last := len(missing) - 1
-			return fmt.Errorf("%s and %s are missing: use '%s'", strings.Join(missing[:last], ", "), missing[last], c.UseLine())
+			return fmt.Errorf("%s and %s are missing: use '%s'", strings.Join(missing[:last], ", "),
+				missing[last], c.UseLine())
 		case check(c, args) != nil:
 			return fmt.Errorf("wrong number of arguments (%d): use '%s'", len(args), c.UseLine())
 		}

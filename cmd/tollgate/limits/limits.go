@@ -68,7 +68,8 @@ func newRatelimitCheck(p cli.Process) *cobra.Command {
 		if err := o.PrintResult(p.Stdout, cli.ListTable(domains)); err != nil {
 			return err
 		}
-		_, _ = fmt.Fprintf(p.Stderr, "%s, no errors\n", cli.FormatCount(set.RuleCount(), "rule", "rules")) // the exit code shows it too
+		// the exit code shows it too
+		_, _ = fmt.Fprintf(p.Stderr, "%s, no errors\n", cli.FormatCount(set.RuleCount(), "rule", "rules"))
 		return nil
 	}
 	return c

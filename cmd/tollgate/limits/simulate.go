@@ -37,7 +37,8 @@ func newRatelimitSimulate(p cli.Process) *cobra.Command {
 	}
 	before := c.Flags().String("old", "", "directory of the rules in force (required)")
 	after := c.Flags().String("new", "", "directory of the changed rules (required)")
-	most := c.Flags().Uint64("max-new-refusals", 0, "exit with code 2 if more requests are newly refused; default: any number")
+	most := c.Flags().Uint64("max-new-refusals", 0,
+		"exit with code 2 if more requests are newly refused; default: any number")
 	cli.RequireFlags(c, "old", "new")
 	o := cli.AddOutput(c)
 	c.RunE = func(c *cobra.Command, args []string) error {
@@ -94,10 +95,14 @@ func simulateTraffic(ctx context.Context, p cli.Process, dirs simulatedDirs, nam
 	}
 	report := simulation.Report()
 	if lost := simulation.LostCounters(); lost > 0 {
-		_, _ = fmt.Fprintf(p.Stderr, "warning: %d counters did not fit; the result is inexact, raise COUNTERS_IN_PROCESS_MAX\n", lost) // the result is there
+		// the result is there
+		_, _ = fmt.Fprintf(p.Stderr,
+			"warning: %d counters did not fit; the result is inexact, raise COUNTERS_IN_PROCESS_MAX\n", lost)
 	}
 	if report.KeysLost {
-		_, _ = fmt.Fprintln(p.Stderr, "warning: too many keys were refused; the list of keys is inexact, all other numbers are exact") // the result is there
+		// the result is there
+		_, _ = fmt.Fprintln(p.Stderr,
+			"warning: too many keys were refused; the list of keys is inexact, all other numbers are exact")
 	}
 	return report, nil
 }
@@ -153,7 +158,9 @@ func printComparison(o *cli.Output, w io.Writer, r simulate.Report) error {
 	var rules []rule
 	for _, one := range json.Rules {
 		if one.Calls > 0 {
-			rules = append(rules, rule{one.Domain, strings.Join(one.Path, ", "), one.Calls, one.OldRefused, one.NewRefused})
+			rules = append(rules, rule{
+				one.Domain, strings.Join(one.Path, ", "), one.Calls, one.OldRefused, one.NewRefused,
+			})
 		}
 	}
 	var keys []key

@@ -65,7 +65,8 @@ func writeAllowList(ctx context.Context, p cli.Process, servers *allowlist.Sourc
 		return err
 	}
 	slices.SortStableFunc(skipped, func(a, b allowlist.Skipped) int {
-		return cmp.Or(strings.Compare(a.Name.String(), b.Name.String()), strings.Compare(a.Version.String(), b.Version.String()))
+		return cmp.Or(strings.Compare(a.Name.String(), b.Name.String()),
+			strings.Compare(a.Version.String(), b.Version.String()))
 	})
 	for _, s := range skipped {
 		if _, err := fmt.Fprintf(p.Stderr, "not in the list: %s %s: %s\n", s.Name, s.Version, s.Reason); err != nil {

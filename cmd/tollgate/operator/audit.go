@@ -47,7 +47,8 @@ func newAuditSearch(p cli.Process) *cobra.Command {
 			"  tollgate audit search --limit 0 --output jsonl | gzip > audit.jsonl.gz",
 		Args: cobra.NoArgs,
 	}
-	c.Flags().StringVar(&f.email, "email", "", "e-mail address of the person; default: all people, unless --user is given")
+	c.Flags().StringVar(&f.email, "email", "",
+		"e-mail address of the person; default: all people, unless --user is given")
 	c.Flags().StringVar(&f.user, "user", "", "id of the person")
 	c.Flags().StringVar(&f.event, "type", "", "show only events of this type")
 	c.Flags().StringVar(&f.since, "since", "", "show only events at or after this time")
@@ -66,7 +67,8 @@ func newAuditSearch(p cli.Process) *cobra.Command {
 				return err
 			}
 			out := newEventWriter(c.Context(), op, p.Stdout, o.Format)
-			return cmp.Or(op.Trail.Walk(c.Context(), person, q, out.writeEvent), out.finish()) // on a full disk both fail; one error is enough
+			// on a full disk both fail; one error is enough
+			return cmp.Or(op.Trail.Walk(c.Context(), person, q, out.writeEvent), out.finish())
 		})
 	}
 	return c
@@ -82,7 +84,9 @@ func (f *auditFlags) parseQuery(now time.Time) (q auditing.Query, err error) {
 	}
 	if f.event != "" {
 		if q.Category, err = auth.ParseCategory(f.event); err != nil {
-			return q, fmt.Errorf("--type: %q is not one of %s", f.event, strings.Join(cli.ToStrings(audit.Categories()), ", "))
+			return q,
+				fmt.Errorf("--type: %q is not one of %s", f.event,
+					strings.Join(cli.ToStrings(audit.Categories()), ", "))
 		}
 	}
 	if q.After, err = parseTime("--since", f.since, now); err != nil {
@@ -113,7 +117,9 @@ func parseTime(flag, s string, now time.Time) (time.Time, error) {
 			return t, nil
 		}
 	}
-	return time.Time{}, fmt.Errorf("%s: %q is neither a time (for example 2026-01-31T12:00:00Z) nor a duration (for example 36h)", flag, s)
+	return time.Time{},
+		fmt.Errorf("%s: %q is neither a time (for example 2026-01-31T12:00:00Z) nor a duration (for example 36h)", flag,
+			s)
 }
 
 // findUser returns the id of the person whose events are shown; empty for all people.

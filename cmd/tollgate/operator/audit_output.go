@@ -29,7 +29,10 @@ type eventWriter struct {
 }
 
 func newEventWriter(ctx context.Context, op *wiring.Operator, w io.Writer, format string) *eventWriter {
-	return &eventWriter{ctx: ctx, op: op, out: bufio.NewWriter(w), format: format, width: cli.TerminalWidth(w), emails: map[auth.UserID]auth.Email{}}
+	return &eventWriter{
+		ctx: ctx, op: op, out: bufio.NewWriter(w), format: format, width: cli.TerminalWidth(w),
+		emails: map[auth.UserID]auth.Email{},
+	}
 }
 
 // AuditEvent is the printed form of an audit event. The JSON names are those of the API.
@@ -49,7 +52,9 @@ func (w *eventWriter) writeEvent(e audit.Event) error {
 	if err != nil {
 		return err
 	}
-	line, err := w.formatEvent(AuditEvent{e.ID, cli.FormatTime(e.Time), e.Category, auth.UserID(e.Subject), email, e.Success, e.Details})
+	line, err := w.formatEvent(AuditEvent{
+		e.ID, cli.FormatTime(e.Time), e.Category, auth.UserID(e.Subject), email, e.Success, e.Details,
+	})
 	if err != nil {
 		return err
 	}
@@ -90,7 +95,8 @@ func (w *eventWriter) formatEvent(e AuditEvent) (string, error) {
 	if !e.Success {
 		result = "failed"
 	}
-	return w.tableHeader() + w.formatRow(e.Timestamp, string(e.EventType), result, cli.ReplaceControls(person), cli.ReplaceControls(details)), nil
+	return w.tableHeader() + w.formatRow(e.Timestamp, string(e.EventType), result, cli.ReplaceControls(person),
+		cli.ReplaceControls(details)), nil
 }
 
 // tableHeader returns the header line of the table, or nothing after the first row.

@@ -20,7 +20,8 @@ func TestTimes(t *testing.T) {
 		}
 	}
 	f := auditFlags{since: "2026-01-31", limit: 1}
-	if q, err := f.parseQuery(now); err != nil || !q.After.Equal(time.Date(2026, time.January, 30, 23, 59, 59, 999_999_000, time.UTC)) {
+	if q, err := f.parseQuery(now); err != nil ||
+		!q.After.Equal(time.Date(2026, time.January, 30, 23, 59, 59, 999_999_000, time.UTC)) {
 		t.Errorf("since a day: after %v (%v), want the first instant of the day included", q.After, err)
 	}
 }

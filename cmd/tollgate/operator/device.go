@@ -46,7 +46,8 @@ func deviceTable(devices []auth.Device) cli.Table {
 	}
 	return cli.TableOf(devices, func(d *auth.Device) row {
 		return row{
-			d.ID, d.Identity, d.TrustStatus, d.Confirmed, d.Revoked, cli.FormatTime(d.FirstSeen), cli.FormatTime(d.LastSeen),
+			d.ID, d.Identity, d.TrustStatus, d.Confirmed, d.Revoked, cli.FormatTime(d.FirstSeen),
+			cli.FormatTime(d.LastSeen),
 			d.Type, d.Browser, d.OS, cli.FormatAddress(d.LastIPAddress), d.Name,
 		}
 	})

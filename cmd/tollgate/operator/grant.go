@@ -57,9 +57,10 @@ func holderOf(r run, address string) (registry.Holder, error) {
 }
 
 func newGrantAdd(p cli.Process) *cobra.Command {
-	return newGrantChange(p, "add", "Allow a person to publish, edit or review servers, or to operate", func(r run, g registry.Grant) error {
-		return r.GrantChanges.Add(r.ctx, g)
-	})
+	return newGrantChange(p, "add", "Allow a person to publish, edit or review servers, or to operate",
+		func(r run, g registry.Grant) error {
+			return r.GrantChanges.Add(r.ctx, g)
+		})
 }
 
 func newGrantRemove(p cli.Process) *cobra.Command {
@@ -101,7 +102,8 @@ func newGrantList(p cli.Process) *cobra.Command {
 		Args:    cobra.NoArgs,
 	}
 	var email string
-	c.Flags().StringVar(&email, "email", "", "e-mail address of the person whose grants are listed; default: all grants")
+	c.Flags().StringVar(&email, "email", "",
+		"e-mail address of the person whose grants are listed; default: all grants")
 	return newTableCommand(p, c, func(r run) (cli.Table, error) {
 		if !c.Flags().Changed("email") {
 			grants, err := allGrants(r)

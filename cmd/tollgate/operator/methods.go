@@ -53,7 +53,8 @@ func newMethodsAdd(p cli.Process) *cobra.Command {
 	c.Flags().IntVar((*int)(&m.ID), "id", 0, "id of the method")
 	c.Flags().StringVar(&m.Path, "path", "", "template, for example /parking/{lot}.{format}")
 	addService(c, &m.ServiceID, &m.ServiceName)
-	c.Flags().StringArrayVar(&m.Parameters, "parameter", nil, "name of a path parameter; repeat the flag for each parameter")
+	c.Flags().StringArrayVar(&m.Parameters, "parameter", nil,
+		"name of a path parameter; repeat the flag for each parameter")
 	cli.RequireFlags(c, "id", "path", "service-id", "service")
 	c.RunE = func(c *cobra.Command, _ []string) error {
 		checked, err := catalogue.NewMethod(m)
@@ -87,7 +88,8 @@ func newMethodsRemove(p cli.Process) *cobra.Command {
 				return fmt.Errorf("ID %q is not a whole number", args[0])
 			}
 			return withOperator(c, p, func(op *wiring.Operator) error {
-				return replaceNotFound(op.MethodChanges.Remove(c.Context(), catalogue.MethodID(id)), "there is no method "+args[0])
+				return replaceNotFound(op.MethodChanges.Remove(c.Context(), catalogue.MethodID(id)),
+					"there is no method "+args[0])
 			})
 		},
 	}
@@ -157,6 +159,9 @@ func methodTable(methods []catalogue.Method) cli.Table {
 		Parameters  []string            `json:"parameters"`
 	}
 	return cli.TableOf(methods, func(m *catalogue.Method) row {
-		return row{m.ID, m.Path, m.ServiceName, m.ServiceID, m.ServiceName, strings.Join(m.Parameters, " "), append([]string{}, m.Parameters...)}
+		return row{
+			m.ID, m.Path, m.ServiceName, m.ServiceID, m.ServiceName, strings.Join(m.Parameters, " "),
+			append([]string{}, m.Parameters...),
+		}
 	})
 }

@@ -33,7 +33,9 @@ func newMigrate(p cli.Process) *cobra.Command {
 		for _, name := range applied {
 			rows = append(rows, []string{name})
 		}
-		return o.PrintResult(p.Stdout, cli.Table{Header: []string{"APPLIED"}, Rows: rows, Value: append([]string{}, applied...)})
+		return o.PrintResult(p.Stdout, cli.Table{
+			Header: []string{"APPLIED"}, Rows: rows, Value: append([]string{}, applied...),
+		})
 	}
 	c.AddCommand(newMigrateStatus(p))
 	return c

@@ -37,10 +37,13 @@ func newMirrorAdd(p cli.Process) *cobra.Command {
 	}
 	o := cli.AddOutput(c)
 	var d mirror.Draft
-	c.Flags().StringSliceVar(&d.Include, "include", nil, "servers to take: a name, a prefix that ends in *, or *; may be repeated (default all)")
-	c.Flags().StringSliceVar(&d.Exclude, "exclude", nil, "servers that are not taken, also if --include selects them; may be repeated")
+	c.Flags().StringSliceVar(&d.Include, "include", nil,
+		"servers to take: a name, a prefix that ends in *, or *; may be repeated (default all)")
+	c.Flags().StringSliceVar(&d.Exclude, "exclude", nil,
+		"servers that are not taken, also if --include selects them; may be repeated")
 	c.Flags().DurationVar(&d.Interval, "interval", mirror.DefaultInterval, "time between two reads, 1m to 168h")
-	c.Flags().StringVar(&d.Review, "review", string(mirror.Pending), "with REGISTRY_REVIEW=on: pending, or trusted to list documents at once")
+	c.Flags().StringVar(&d.Review, "review", string(mirror.Pending),
+		"with REGISTRY_REVIEW=on: pending, or trusted to list documents at once")
 	c.Flags().BoolVar(&d.Lenient, "lenient", false, "also take documents that break rules")
 	cli.CompleteValues(c, "review", string(mirror.Pending), string(mirror.Trusted))
 	c.RunE = func(c *cobra.Command, args []string) error {
@@ -51,8 +54,11 @@ func newMirrorAdd(p cli.Process) *cobra.Command {
 				return err
 			}
 			if len(added.Selection.Include) == 0 {
-				_, _ = fmt.Fprintf(p.Stderr, "warning: without --include, the mirror takes each name that %s lists, except reserved ones "+
-					"and those that people here may publish; what nobody here has published yet can be anybody's\n", added.URL.Public()) // the mirror is added
+				_, _ = fmt.Fprintf(p.Stderr,
+					"warning: without --include, the mirror takes each name that %s lists, except reserved ones "+
+						// the mirror is added
+						"and those that people here may publish; what nobody here has published yet can be anybody's\n",
+					added.URL.Public())
 			}
 			return o.PrintResult(p.Stdout, cli.ListTable([]mirrorRow{newMirrorRow(&added)}))
 		})
@@ -90,7 +96,8 @@ func newMirrorSync(p cli.Process) *cobra.Command {
 	}
 	options := mirroring.Options{Wait: true}
 	c.Flags().BoolVar(&options.Full, "full", false, "compare everything, not only what changed since the last read")
-	c.Flags().BoolVar(&options.AllowShrink, "allow-shrink", false, "also take a list with less than half of the servers that the mirror has")
+	c.Flags().BoolVar(&options.AllowShrink, "allow-shrink", false,
+		"also take a list with less than half of the servers that the mirror has")
 	return newTableCommand(p, c, func(r run) (cli.Table, error) {
 		bar := cli.NewCountBar(p.Stderr)
 		options.Observe = bar.Observe
@@ -113,7 +120,9 @@ func newMirrorDiff(p cli.Process) *cobra.Command {
 	return newTableCommand(p, c, func(r run) (cli.Table, error) {
 		bar := cli.NewCountBar(p.Stderr)
 		report := newDiffReport()
-		_, err := r.Mirrors.Diff(r.ctx, mirror.Name(r.args[0]), mirroring.Options{Observe: bar.Observe, Report: report.add})
+		_, err := r.Mirrors.Diff(r.ctx, mirror.Name(r.args[0]), mirroring.Options{
+			Observe: bar.Observe, Report: report.add,
+		})
 		bar.Finish()
 		return report.table(), err
 	})
@@ -173,9 +182,11 @@ func newMirrorRow(m *mirror.Mirror) mirrorRow {
 		Name: string(m.Name), URL: m.URL.Public(), State: string(m.State.Health()),
 		Success: formatOptionalTime(m.State.LastSuccess), LastSuccess: timeOrNull(m.State.LastSuccess),
 		Failing: formatOptionalTime(m.State.FailingSince), FailingSince: timeOrNull(m.State.FailingSince),
-		Reason: m.State.Reason, Servers: m.State.Servers, Refusals: m.State.Refused.String(), Refused: countsOf(m.State.Refused),
+		Reason: m.State.Reason, Servers: m.State.Servers, Refusals: m.State.Refused.String(),
+		Refused: countsOf(m.State.Refused),
 		Include: patternWords(m.Selection.Include), Exclude: patternWords(m.Selection.Exclude),
-		Interval: m.Interval.String(), Review: string(m.Review), Lenient: m.Lenient, NextRead: timeOrNull(m.State.NextAt),
+		Interval: m.Interval.String(), Review: string(m.Review), Lenient: m.Lenient,
+		NextRead: timeOrNull(m.State.NextAt),
 	}
 }
 
@@ -198,7 +209,10 @@ func timeOrNull(t time.Time) *string {
 
 // syncVerdicts are the verdicts in the order in which they are shown.
 func syncVerdicts() []mirroring.Verdict {
-	return []mirroring.Verdict{mirroring.Added, mirroring.Replaced, mirroring.Status, mirroring.Submitted, mirroring.Shadowed, mirroring.Refused}
+	return []mirroring.Verdict{
+		mirroring.Added, mirroring.Replaced, mirroring.Status, mirroring.Submitted, mirroring.Shadowed,
+		mirroring.Refused,
+	}
 }
 
 func syncTable(s mirroring.Summary) cli.Table {
@@ -208,7 +222,9 @@ func syncTable(s mirroring.Summary) cli.Table {
 		t.Rows = append(t.Rows, []string{string(v), strconv.Itoa(s.Count[v])})
 		value[string(v)] = s.Count[v]
 	}
-	t.Rows = append(t.Rows, []string{"records read", strconv.Itoa(s.Records)}, []string{"servers of the mirror", strconv.Itoa(s.Servers)})
+	t.Rows = append(t.Rows, []string{"records read", strconv.Itoa(s.Records)}, []string{
+		"servers of the mirror", strconv.Itoa(s.Servers),
+	})
 	t.Value = value
 	return t
 }
@@ -257,6 +273,8 @@ func (d *diffReport) table() cli.Table {
 	if d.more > 0 {
 		t.Rows = append(t.Rows, []string{"", "and " + strconv.Itoa(d.more) + " more", "", ""})
 	}
-	t.Value = map[string]any{"changed": d.lists["changed"], "refused": d.lists["refused"], "shadowed": d.lists["shadowed"], "more": d.more}
+	t.Value = map[string]any{
+		"changed": d.lists["changed"], "refused": d.lists["refused"], "shadowed": d.lists["shadowed"], "more": d.more,
+	}
 	return t
 }

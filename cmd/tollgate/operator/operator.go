@@ -20,8 +20,10 @@ import (
 // Commands returns the commands of operators.
 func Commands(p cli.Process) []*cobra.Command {
 	return []*cobra.Command{
-		newMigrate(p), newBackup(p), newUser(p), newDevice(p), newSession(p), newGrant(p), newPolicy(p), newReview(p), newView(p),
-		newWebhook(p), newMirror(p), newAudit(p), newRegistry(p), newAllowList(p), newMethods(p), newRisk(p), newPlugins(p),
+		newMigrate(p), newBackup(p), newUser(p), newDevice(p), newSession(p), newGrant(p), newPolicy(p),
+		newReview(p), newView(p),
+		newWebhook(p), newMirror(p), newAudit(p), newRegistry(p), newAllowList(p), newMethods(p), newRisk(p),
+		newPlugins(p),
 	}
 }
 
@@ -34,14 +36,17 @@ func withOperator(c *cobra.Command, p cli.Process, do func(*wiring.Operator) err
 // withCreatedOperator is withOperator for commands that may be the first of an installation. It
 // creates a missing database and prints a note, in case DATA_DIR was meant to be another directory.
 func withCreatedOperator(c *cobra.Command, p cli.Process, do func(*wiring.Operator) error) error {
-	return runOperator(c, p, func(ctx context.Context, s settings.Settings, log *logrus.Entry) (*wiring.Operator, func(), error) {
-		missing := wiring.Missing(s)
-		op, cleanup, err := wiring.MakeOperator(ctx, s, log)
-		if err == nil && missing {
-			_, _ = fmt.Fprintf(p.Stderr, "There was no database in %s (DATA_DIR), so a new one was created.\n", s.SQLite.Dir) // the command continues without the note
-		}
-		return op, cleanup, err
-	}, do)
+	return runOperator(c, p,
+		func(ctx context.Context, s settings.Settings, log *logrus.Entry) (*wiring.Operator, func(), error) {
+			missing := wiring.Missing(s)
+			op, cleanup, err := wiring.MakeOperator(ctx, s, log)
+			if err == nil && missing {
+				// the command continues without the note
+				_, _ = fmt.Fprintf(p.Stderr, "There was no database in %s (DATA_DIR), so a new one was created.\n",
+					s.SQLite.Dir)
+			}
+			return op, cleanup, err
+		}, do)
 }
 
 // run is one run of a command, with the database open.
@@ -72,7 +77,7 @@ func newPlainCommand(p cli.Process, c *cobra.Command, do func(run) error) *cobra
 	return c
 }
 
-// emailOf returns the e-mail address of a person, or the id if there is no such account.
+// emailOf returns the e-mail address of a person, or the id if the account does not exist.
 func (r run) emailOf(id string) string {
 	if a, err := r.Accounts.Get(r.ctx, auth.UserID(id)); err == nil {
 		return string(a.Email)

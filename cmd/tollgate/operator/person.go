@@ -11,7 +11,9 @@ import (
 )
 
 // newPersonCommand completes a command that prints what find returns about one person.
-func newPersonCommand(c *cobra.Command, p cli.Process, find func(context.Context, *wiring.Operator, auth.Account) (cli.Table, error)) *cobra.Command {
+func newPersonCommand(
+	c *cobra.Command, p cli.Process, find func(context.Context, *wiring.Operator, auth.Account) (cli.Table, error),
+) *cobra.Command {
 	email := addEmail(c)
 	o := cli.AddOutput(c)
 	c.RunE = func(c *cobra.Command, _ []string) error {

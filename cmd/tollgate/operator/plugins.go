@@ -28,7 +28,8 @@ func newPlugins(p cli.Process) *cobra.Command {
 			return err
 		}
 		if len(found) == 0 {
-			_, _ = fmt.Fprintf(p.Stderr, "There is no plugin in %s (PLUGIN_DIR).\n", s.Plugins.Dir) // the empty table shows it too
+			// the empty table shows it too
+			_, _ = fmt.Fprintf(p.Stderr, "There is no plugin in %s (PLUGIN_DIR).\n", s.Plugins.Dir)
 		}
 		return o.PrintResult(p.Stdout, pluginTable(found))
 	}

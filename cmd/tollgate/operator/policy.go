@@ -33,13 +33,18 @@ func (f *policyFlags) addTo(c *cobra.Command) {
 	flags := c.Flags()
 	flags.StringVar(&f.draft.Method, "method", "", "proof: dns, http, oidc or github-oidc")
 	flags.StringVar(&f.draft.Pattern, "pattern", "", "servers: a name, a prefix that ends in *, or *")
-	flags.StringSliceVar(&f.draft.Actions, "action", nil, "allowed action: publish or status; may be repeated (default publish)")
+	flags.StringSliceVar(&f.draft.Actions, "action", nil,
+		"allowed action: publish or status; may be repeated (default publish)")
 	flags.StringVar(&f.draft.Domain, "domain", "", "domain, for dns and http")
-	flags.StringVar(&f.draft.KeyFingerprint, "key-fingerprint", "", "the only key of the domain that is admitted: ed25519 or ecdsap384, a colon and the key in base64, or at least its first 8 characters")
+	flags.StringVar(&f.draft.KeyFingerprint, "key-fingerprint", "",
+		"the only key of the domain that is admitted: ed25519 or ecdsap384, a colon and the key in base64, or at least its first 8 characters")
 	flags.StringVar(&f.draft.Issuer, "issuer", "", "issuer, for oidc")
-	flags.StringVar(&f.draft.Subject, "subject", "", "subject of the ID token, for oidc and github-oidc; * stands for any characters except / and :, at the end for the rest")
-	flags.StringArrayVar(&f.claims, "claim", nil, "claim NAME=VALUE that the ID token must have, for oidc and github-oidc; may be repeated")
-	flags.StringVar(&f.expiresAt, "expires-at", "", "time at which the policy ends, for example 2027-01-31T12:00:00Z; default: it does not end")
+	flags.StringVar(&f.draft.Subject, "subject", "",
+		"subject of the ID token, for oidc and github-oidc; * stands for any characters except / and :, at the end for the rest")
+	flags.StringArrayVar(&f.claims, "claim", nil,
+		"claim NAME=VALUE that the ID token must have, for oidc and github-oidc; may be repeated")
+	flags.StringVar(&f.expiresAt, "expires-at", "",
+		"time at which the policy ends, for example 2027-01-31T12:00:00Z; default: it does not end")
 	cli.RequireFlags(c, "method", "pattern")
 	cli.CompleteValues(c, "method", "dns", "http", "oidc", "github-oidc")
 	cli.CompleteValues(c, "action", "publish", "status")
@@ -64,7 +69,8 @@ func (f *policyFlags) readDraft() (publisher.Draft, error) {
 	if f.expiresAt != "" {
 		t, err := time.Parse(time.RFC3339, f.expiresAt)
 		if err != nil {
-			return publisher.Draft{}, fmt.Errorf("--expires-at: %q is not a time such as 2027-01-31T12:00:00Z", f.expiresAt)
+			return publisher.Draft{},
+				fmt.Errorf("--expires-at: %q is not a time such as 2027-01-31T12:00:00Z", f.expiresAt)
 		}
 		d.ExpiresAt = t
 	}
@@ -158,7 +164,8 @@ func policyTable(r run, list []delegating.Policy) cli.Table {
 
 func newPolicyRow(p *delegating.Policy) policyRow {
 	row := policyRow{
-		ID: string(p.ID), Method: string(p.Method), Pattern: p.Pattern.String(), Actions: wordList{}, Proof: describeProof(p),
+		ID: string(p.ID), Method: string(p.Method), Pattern: p.Pattern.String(), Actions: wordList{},
+		Proof: describeProof(p),
 		State: string(p.State), CreatedBy: string(p.CreatedBy), LastUsedAt: formatOptionalTime(p.LastUsedAt),
 		Domain: p.Domain.String(), KeyFingerprint: p.Fingerprint.String(),
 		Issuer: p.Issuer, Subject: p.Subject.String(), Claims: p.Claims,

@@ -8,7 +8,10 @@ import (
 )
 
 func newRegistry(p cli.Process) *cobra.Command {
-	c := &cobra.Command{Use: "registry", Short: "Validate documents, import or export whole registries, and hide servers"}
-	c.AddCommand(person.NewValidate(p), newRegistryImport(p), newRegistryExport(p), newRegistryQuarantine(p), newRegistryRelease(p))
+	c := &cobra.Command{
+		Use: "registry", Short: "Validate documents, import or export whole registries, and hide servers",
+	}
+	c.AddCommand(person.NewValidate(p), newRegistryImport(p), newRegistryExport(p), newRegistryQuarantine(p),
+		newRegistryRelease(p))
 	return c
 }

@@ -59,12 +59,16 @@ func newRegistryImport(p cli.Process) *cobra.Command {
 		defer func() { _ = src.Close() }() // it was opened for reading
 		return withCreatedOperator(c, p, func(op *wiring.Operator) error {
 			i := &importReport{bar: cli.NewProgressBar(p.Stderr, src)}
-			counts, err := op.Transfer.Import(c.Context(), src, transferring.Options{Lenient: lenient, Observe: i.observe})
+			counts, err := op.Transfer.Import(c.Context(), src, transferring.Options{
+				Lenient: lenient, Observe: i.observe,
+			})
 			i.bar.Finish()
 			if errors.Is(err, context.Canceled) {
-				err = errors.New("interrupted: the records imported so far are stored; run the import again to continue")
+				err = errors.New(
+					"interrupted: the records imported so far are stored; run the import again to continue")
 			}
-			return cmp.Or(o.PrintResult(p.Stdout, i.table(counts)), err, checkImport(counts, strict)) // the first error is enough
+			// the first error is enough
+			return cmp.Or(o.PrintResult(p.Stdout, i.table(counts)), err, checkImport(counts, strict))
 		})
 	}
 	return c
@@ -122,7 +126,9 @@ func (i *importReport) table(n transferring.Counts) cli.Table {
 		t.Rows = append(t.Rows, []string{"", "and " + strconv.Itoa(i.more) + " more", ""})
 	}
 	t.Rows = append(t.Rows,
-		[]string{"taken", "total " + strconv.Itoa(n.Taken), ""}, []string{"skipped", "total " + strconv.Itoa(n.Skipped), ""},
+		[]string{"taken", "total " + strconv.Itoa(n.Taken), ""}, []string{
+			"skipped", "total " + strconv.Itoa(n.Skipped), "",
+		},
 		[]string{"refused", "total " + strconv.Itoa(n.Refused), ""})
 	t.Value = map[string]any{
 		"taken": n.Taken, "skipped": n.Skipped, "refused": n.Refused, "unfinished": n.Broken,

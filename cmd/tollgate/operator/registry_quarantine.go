@@ -24,7 +24,8 @@ func newRegistryQuarantine(p cli.Process) *cobra.Command {
 	var version, reason string
 	var list bool
 	c.Flags().StringVar(&version, "version", "", "version to hide; default: the whole server, also versions to come")
-	c.Flags().StringVar(&reason, "reason", "", "why, at most 500 characters; publishers and readers of deleted versions see it")
+	c.Flags().StringVar(&reason, "reason", "",
+		"why, at most 500 characters; publishers and readers of deleted versions see it")
 	c.Flags().BoolVar(&list, "list", false, "list everything that is in quarantine")
 	c.MarkFlagsOneRequired("reason", "list")
 	c.MarkFlagsMutuallyExclusive("reason", "list")
@@ -40,7 +41,9 @@ func newRegistryQuarantine(p cli.Process) *cobra.Command {
 			all, err := r.Quarantine.All(r.ctx)
 			return quarantineTable(r, all), err
 		}
-		draft := quarantining.Draft{Target: quarantining.Target{ServerName: r.args[0], Version: version}, Reason: reason}
+		draft := quarantining.Draft{
+			Target: quarantining.Target{ServerName: r.args[0], Version: version}, Reason: reason,
+		}
 		added, err := r.Quarantine.Add(r.ctx, authority.Operator(), draft)
 		return quarantineTable(r, []registry.Quarantined{added}), err
 	})
@@ -58,9 +61,12 @@ func newRegistryRelease(p cli.Process) *cobra.Command {
 		Args: cobra.ExactArgs(1),
 	}
 	var version string
-	c.Flags().StringVar(&version, "version", "", "version to release; default: the server, if it is in quarantine as a whole")
+	c.Flags().StringVar(&version, "version", "",
+		"version to release; default: the server, if it is in quarantine as a whole")
 	return newPlainCommand(p, c, func(r run) error {
-		return r.Quarantine.Release(r.ctx, authority.Operator(), quarantining.Target{ServerName: r.args[0], Version: version})
+		return r.Quarantine.Release(r.ctx, authority.Operator(), quarantining.Target{
+			ServerName: r.args[0], Version: version,
+		})
 	})
 }
 
@@ -78,7 +84,8 @@ type quarantineRow struct {
 func quarantineTable(r run, list []registry.Quarantined) cli.Table {
 	return cli.TableOf(list, func(q *registry.Quarantined) quarantineRow {
 		row := quarantineRow{
-			ServerName: q.Name.String(), Versions: "all", Reason: string(q.Reason), Since: formatOptionalTime(q.Since), By: "operator",
+			ServerName: q.Name.String(), Versions: "all", Reason: string(q.Reason), Since: formatOptionalTime(q.Since),
+			By: "operator",
 		}
 		if version := q.Version.String(); version != "" {
 			row.Version, row.Versions = &version, version

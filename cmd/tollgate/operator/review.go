@@ -31,7 +31,8 @@ func newReviewList(p cli.Process) *cobra.Command {
 	}
 	state := c.Flags().String("state", string(review.Pending), "pending, approved, rejected or superseded")
 	server := c.Flags().String("server", "", "name of a server; all without it")
-	cli.CompleteValues(c, "state", string(review.Pending), string(review.Approved), string(review.Rejected), string(review.Superseded))
+	cli.CompleteValues(c, "state", string(review.Pending), string(review.Approved), string(review.Rejected),
+		string(review.Superseded))
 	return newTableCommand(p, c, func(r run) (cli.Table, error) {
 		rows := []reviewRow{}
 		for q := (reviewing.Query{State: *state, Server: *server, Limit: "100"}); ; {
@@ -101,7 +102,8 @@ func approveAll(run run, p cli.Process, o *cli.Output, comment string) error {
 	err := run.Reviews.ApproveAll(run.ctx, authority.Operator(), comment, func(r review.Review, err error) {
 		if err != nil {
 			refused++
-			_, _ = fmt.Fprintf(p.Stderr, "not approved: %s %s: %s\n", r.Name, r.Version, cli.ErrorSentence(err)) // the error below counts them too
+			// the error below counts them too
+			_, _ = fmt.Fprintf(p.Stderr, "not approved: %s %s: %s\n", r.Name, r.Version, cli.ErrorSentence(err))
 		}
 		rows = append(rows, newReviewRow(run, &r))
 	})
@@ -153,9 +155,12 @@ type reviewRow struct {
 // newReviewRow returns a review with the e-mail addresses of people.
 func newReviewRow(run run, r *review.Review) reviewRow {
 	return reviewRow{
-		ID: string(r.ID), ServerName: r.Name.String(), Version: r.Version.String(), Kind: string(r.Kind), State: string(r.State),
-		SubmittedBy: run.emailOf(r.Submitter.Key), SubmittedAt: formatOptionalTime(r.SubmittedAt), Policy: string(r.Submitter.Policy),
-		DecidedBy: run.emailOf(r.DecidedBy), DecidedAt: formatOptionalTime(r.DecidedAt), Comment: r.Comment, Rule: string(r.Rule),
+		ID: string(r.ID), ServerName: r.Name.String(), Version: r.Version.String(), Kind: string(r.Kind),
+		State:       string(r.State),
+		SubmittedBy: run.emailOf(r.Submitter.Key), SubmittedAt: formatOptionalTime(r.SubmittedAt),
+		Policy:    string(r.Submitter.Policy),
+		DecidedBy: run.emailOf(r.DecidedBy), DecidedAt: formatOptionalTime(r.DecidedAt), Comment: r.Comment,
+		Rule: string(r.Rule),
 	}
 }
 
@@ -185,7 +190,10 @@ type reviewCheck struct {
 // reviewTable returns what a person needs to decide: the facts, the packages, and each value that
 // changes or, for a new server, the document.
 func reviewTable(r run, s *review.Shown) cli.Table {
-	v := shownReview{reviewRow: newReviewRow(r, &s.Review), Document: s.Document, Replaces: s.Replaces, Diff: []reviewChange{}, Checks: []reviewCheck{}}
+	v := shownReview{
+		reviewRow: newReviewRow(r, &s.Review), Document: s.Document, Replaces: s.Replaces, Diff: []reviewChange{},
+		Checks: []reviewCheck{},
+	}
 	t := cli.Table{Header: []string{"FIELD", "VALUE"}}
 	add := func(field, value string) {
 		if value != "" {
@@ -193,14 +201,21 @@ func reviewTable(r run, s *review.Shown) cli.Table {
 		}
 	}
 	for _, fact := range [][2]string{
-		{"id", v.ID}, {"server", v.ServerName}, {"version", v.Version}, {"kind", v.Kind}, {"state", v.State}, {"submitted by", v.SubmittedBy},
-		{"policy", v.Policy}, {"submitted", v.SubmittedAt}, {"decided by", v.DecidedBy}, {"decided", v.DecidedAt}, {"comment", v.Comment}, {"rule", v.Rule},
+		{"id", v.ID}, {"server", v.ServerName}, {"version", v.Version}, {"kind", v.Kind}, {"state", v.State}, {
+			"submitted by", v.SubmittedBy,
+		},
+		{"policy", v.Policy}, {"submitted", v.SubmittedAt}, {"decided by", v.DecidedBy}, {"decided", v.DecidedAt}, {
+			"comment", v.Comment,
+		}, {"rule", v.Rule},
 	} {
 		add(fact[0], fact[1])
 	}
 	for i, check := range s.Checks {
-		v.Checks = append(v.Checks, reviewCheck{check.RegistryType, check.Identifier, string(check.State), check.Message})
-		add("package "+strconv.Itoa(i), strings.TrimSpace(check.RegistryType+" "+check.Identifier+": "+string(check.State)+" "+check.Message))
+		v.Checks = append(v.Checks, reviewCheck{
+			check.RegistryType, check.Identifier, string(check.State), check.Message,
+		})
+		add("package "+strconv.Itoa(i),
+			strings.TrimSpace(check.RegistryType+" "+check.Identifier+": "+string(check.State)+" "+check.Message))
 	}
 	for _, d := range s.Diff {
 		v.Diff = append(v.Diff, reviewChange(d))

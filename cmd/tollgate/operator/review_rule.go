@@ -34,7 +34,8 @@ func newReviewRuleAdd(p cli.Process) *cobra.Command {
 	flags := c.Flags()
 	flags.StringVar(&d.Pattern, "pattern", "", "servers: a name, a prefix that ends in *, or *")
 	flags.StringVar(&d.When, "when", "", "condition: any or same-origins")
-	flags.StringVar(&d.Publisher, "publisher", "", "only what this person (a user id) or the publisher with this policy (an ID) submits; default: all")
+	flags.StringVar(&d.Publisher, "publisher", "",
+		"only what this person (a user id) or the publisher with this policy (an ID) submits; default: all")
 	cli.RequireFlags(c, "pattern", "when")
 	cli.CompleteValues(c, "when", string(review.Any), string(review.SameOrigins))
 	return newTableCommand(p, c, func(r run) (cli.Table, error) {

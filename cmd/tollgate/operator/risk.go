@@ -59,7 +59,8 @@ func newRiskReplay(p cli.Process) *cobra.Command {
 	c.Flags().StringVar(&f.scorer, "scorer", string(replay.Points),
 		"score to write: points, history (how unusual the sign-in is for the person), or both (the higher one, as with RISK_HISTORY=on)")
 	cli.CompleteValues(c, "scorer", string(replay.Points), string(replay.History), string(replay.Both))
-	c.Flags().Float64Var(&f.target, "target-challenge", 0, "suggest bounds that challenge at most this share of the legitimate sign-ins, for example 0.05")
+	c.Flags().Float64Var(&f.target, "target-challenge", 0,
+		"suggest bounds that challenge at most this share of the legitimate sign-ins, for example 0.05")
 	c.RunE = func(c *cobra.Command, args []string) error {
 		if c.Flags().Changed("target-challenge") && !(f.target > 0 && f.target < 1) {
 			return fmt.Errorf("--target-challenge: %v is not between 0 and 1", f.target)
@@ -80,7 +81,8 @@ func newRiskReplay(p cli.Process) *cobra.Command {
 func addAssumption(c *cobra.Command, f *replayFlags) {
 	c.Flags().StringVar(&f.assumption, "assume-step-up", string(replay.FirstDevice),
 		"sessions that count as having passed a step-up if stepUpPassed is missing: first-device (the first of each person), none or all")
-	cli.CompleteValues(c, "assume-step-up", string(replay.FirstDevice), string(replay.NoStepUp), string(replay.AllStepUps))
+	cli.CompleteValues(c, "assume-step-up", string(replay.FirstDevice), string(replay.NoStepUp),
+		string(replay.AllStepUps))
 }
 
 // replayFlags are the flags of a replay.
@@ -165,7 +167,8 @@ func scoreTable(w io.Writer, width int) func(loginhistory.Line) error {
 			header = false
 		}
 		id := cli.ReplaceControls(strings.Trim(string(l.ID), `"`))
-		return put(id, strconv.FormatFloat(l.RiskScore, 'f', -1, 64), l.Level, cli.ReplaceControls(strings.Join(listReasons(l), "; ")))
+		return put(id, strconv.FormatFloat(l.RiskScore, 'f', -1, 64), l.Level,
+			cli.ReplaceControls(strings.Join(listReasons(l), "; ")))
 	}
 }
 

@@ -55,19 +55,27 @@ func newOutcomeJSON(o replay.Outcome) OutcomeJSON {
 func suggestionTable(s replay.Suggestion) cli.Table {
 	j := SuggestionJSON{
 		Bounds: map[string]int{
-			settings.FullTrustKey: s.Bounds.Full, settings.LimitedTrustKey: s.Bounds.Limited, settings.UnverifiedKey: s.Bounds.Unverified,
+			settings.FullTrustKey: s.Bounds.Full, settings.LimitedTrustKey: s.Bounds.Limited,
+			settings.UnverifiedKey: s.Bounds.Unverified,
 		},
 		Legitimate: newOutcomeJSON(s.Legitimate), Attacks: []OutcomeJSON{},
 	}
-	t := cli.Table{Header: []string{"SIGN-INS", "NUMBER", "ABOVE FULL_TRUST", "ABOVE LIMITED_TRUST", "ABOVE UNVERIFIED"}}
-	t.Rows = append(t.Rows, []string{"bounds", "", strconv.Itoa(s.Bounds.Full), strconv.Itoa(s.Bounds.Limited), strconv.Itoa(s.Bounds.Unverified)})
+	t := cli.Table{
+		Header: []string{"SIGN-INS", "NUMBER", "ABOVE FULL_TRUST", "ABOVE LIMITED_TRUST", "ABOVE UNVERIFIED"},
+	}
+	t.Rows = append(t.Rows, []string{
+		"bounds", "", strconv.Itoa(s.Bounds.Full), strconv.Itoa(s.Bounds.Limited), strconv.Itoa(s.Bounds.Unverified),
+	})
 	outcomes := []OutcomeJSON{j.Legitimate}
 	for _, o := range s.Attacks {
 		j.Attacks = append(j.Attacks, newOutcomeJSON(o))
 		outcomes = append(outcomes, newOutcomeJSON(o))
 	}
 	for _, o := range outcomes {
-		t.Rows = append(t.Rows, []string{o.Label, strconv.Itoa(o.SignIns), formatShare(o.Challenged), formatShare(o.Unverified), formatShare(o.HighRisk)})
+		t.Rows = append(t.Rows, []string{
+			o.Label, strconv.Itoa(o.SignIns), formatShare(o.Challenged), formatShare(o.Unverified),
+			formatShare(o.HighRisk),
+		})
 	}
 	t.Value = j
 	return t

@@ -44,7 +44,8 @@ func sessionTable(sessions []auth.Session) cli.Table {
 	return cli.TableOf(sessions, func(s *auth.Session) row {
 		return row{
 			s.ID, s.DeviceID, s.TrustLevel.String(), s.RiskScore,
-			cli.FormatTime(s.CreatedAt), cli.FormatTime(s.LastActivity), cli.FormatTime(s.ExpiresAt), cli.FormatAddress(s.IPAddress),
+			cli.FormatTime(s.CreatedAt), cli.FormatTime(s.LastActivity), cli.FormatTime(s.ExpiresAt),
+			cli.FormatAddress(s.IPAddress),
 		}
 	})
 }

@@ -11,7 +11,8 @@ import (
 
 func newUser(p cli.Process) *cobra.Command {
 	c := &cobra.Command{Use: "user", Short: "Manage the people who may sign in"}
-	c.AddCommand(newUserAdd(p), newUserList(p), newUserShow(p), newUserSetPassword(p), newUserSetPhone(p), newUserEnrolMFA(p))
+	c.AddCommand(newUserAdd(p), newUserList(p), newUserShow(p), newUserSetPassword(p), newUserSetPhone(p),
+		newUserEnrolMFA(p))
 	for _, change := range accountChanges() {
 		c.AddCommand(newUserChange(p, change))
 	}

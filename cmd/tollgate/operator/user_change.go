@@ -29,11 +29,29 @@ type accountChange struct {
 // accountChanges returns the changes whose only parameter is the person's address.
 func accountChanges() []accountChange {
 	return []accountChange{
-		{"lock", "Keep a person from signing in", "Keep a person from signing in until 'tollgate user unlock'. Active sessions\ncontinue.", (*people.Service).Lock},
-		{"unlock", "Remove the locks of a person", "Remove the lock that 'tollgate user lock' set, and locks after failed sign-ins.", (*people.Service).Unlock},
-		{"disable", "Disable a person's account", "End a person's sessions, and answer their logins like those of an unknown\nperson.", (*people.Service).Disable},
-		{"enable", "Allow a disabled person to sign in again", "Allow a disabled person to sign in again.", (*people.Service).Enable},
-		{"disable-mfa", "Remove a person's authenticator app", "Remove a person's authenticator app and recovery codes, for people who lost both.", (*people.Service).DisableMFA},
+		{
+			"lock", "Keep a person from signing in",
+			"Keep a person from signing in until 'tollgate user unlock'. Active sessions\ncontinue.",
+			(*people.Service).Lock,
+		},
+		{
+			"unlock", "Remove the locks of a person",
+			"Remove the lock that 'tollgate user lock' set, and locks after failed sign-ins.", (*people.Service).Unlock,
+		},
+		{
+			"disable", "Disable a person's account",
+			"End a person's sessions, and answer their logins like those of an unknown\nperson.",
+			(*people.Service).Disable,
+		},
+		{
+			"enable", "Allow a disabled person to sign in again", "Allow a disabled person to sign in again.",
+			(*people.Service).Enable,
+		},
+		{
+			"disable-mfa", "Remove a person's authenticator app",
+			"Remove a person's authenticator app and recovery codes, for people who lost both.",
+			(*people.Service).DisableMFA,
+		},
 	}
 }
 
@@ -114,7 +132,8 @@ func newUserList(p cli.Process) *cobra.Command {
 	}
 	o := cli.AddOutput(c)
 	var state string
-	c.Flags().StringVar(&state, "mfa", "", "list only people whose authenticator app is in this state: active, pending or none")
+	c.Flags().StringVar(&state, "mfa", "",
+		"list only people whose authenticator app is in this state: active, pending or none")
 	cli.CompleteValues(c, "mfa", mfaStates()...)
 	c.RunE = func(c *cobra.Command, _ []string) error {
 		if state != "" && !slices.Contains(mfaStates(), state) {
@@ -173,7 +192,9 @@ func usersTable(accounts []auth.Account) cli.Table {
 		MFAEnrolledAt string `json:"mfaEnrolledAt,omitempty" column:"ENROLLED"`
 	}
 	return cli.TableOf(accounts, func(a *auth.Account) row {
-		return row{string(a.ID), string(a.Email), a.Name, string(a.State), a.Phone, mfaState(&a.MFA), enrolledAt(&a.MFA)}
+		return row{
+			string(a.ID), string(a.Email), a.Name, string(a.State), a.Phone, mfaState(&a.MFA), enrolledAt(&a.MFA),
+		}
 	})
 }
 

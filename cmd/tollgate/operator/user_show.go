@@ -68,12 +68,17 @@ func (d personDetails) table() cli.Table {
 	}
 	a := &d.account
 	value := row{
-		a.ID, a.Email, a.Name, a.State, a.Phone, mfaState(&a.MFA), enrolledAt(&a.MFA), len(a.MFA.Recovery), cli.FormatTime(a.CreatedAt), cli.FormatTime(a.UpdatedAt),
+		a.ID, a.Email, a.Name, a.State, a.Phone, mfaState(&a.MFA), enrolledAt(&a.MFA), len(a.MFA.Recovery),
+		cli.FormatTime(a.CreatedAt), cli.FormatTime(a.UpdatedAt),
 		len(d.devices), len(d.sessions), make([]grant, 0, len(d.grants)),
 	}
 	rows := [][]string{
-		{"id", string(a.ID)}, {"email", string(a.Email)}, {"name", a.Name}, {"state", string(a.State)}, {"phone", a.Phone},
-		{"mfa", value.MFA}, {"mfa enrolled", value.MFAEnrolledAt}, {"recovery codes", strconv.Itoa(value.RecoveryCodes)}, {"created", value.CreatedAt}, {"updated", value.UpdatedAt},
+		{"id", string(a.ID)}, {"email", string(a.Email)}, {"name", a.Name}, {"state", string(a.State)}, {
+			"phone", a.Phone,
+		},
+		{"mfa", value.MFA}, {"mfa enrolled", value.MFAEnrolledAt}, {
+			"recovery codes", strconv.Itoa(value.RecoveryCodes),
+		}, {"created", value.CreatedAt}, {"updated", value.UpdatedAt},
 		{"devices", strconv.Itoa(value.Devices)}, {"sessions", strconv.Itoa(value.Sessions)},
 	}
 	for _, g := range d.grants {

@@ -26,8 +26,10 @@ func newViewAdd(p cli.Process) *cobra.Command {
 		Args: cobra.ExactArgs(1),
 	}
 	var d view.Draft
-	c.Flags().StringSliceVar(&d.Include, "include", nil, "servers of the view: a name, a prefix that ends in *, or *; may be repeated (default all)")
-	c.Flags().StringSliceVar(&d.Exclude, "exclude", nil, "servers that are not in the view, also if --include selects them; may be repeated")
+	c.Flags().StringSliceVar(&d.Include, "include", nil,
+		"servers of the view: a name, a prefix that ends in *, or *; may be repeated (default all)")
+	c.Flags().StringSliceVar(&d.Exclude, "exclude", nil,
+		"servers that are not in the view, also if --include selects them; may be repeated")
 	c.Flags().StringVar(&d.Deprecated, "deprecated", string(view.Show), "deprecated versions: show or hide")
 	c.Flags().StringVar(&d.Access, "access", string(view.Public), "who may read the view: public or token")
 	cli.CompleteValues(c, "deprecated", string(view.Show), string(view.Hide))
@@ -107,7 +109,9 @@ func newViewTokenList(p cli.Process) *cobra.Command {
 			CreatedAt string `json:"createdAt" column:"CREATED"`
 		}
 		list, err := r.Views.Tokens(r.ctx, view.Name(r.args[0]))
-		return cli.TableOf(list, func(t *view.Token) row { return row{string(t.Name), formatOptionalTime(t.CreatedAt)} }), err
+		return cli.TableOf(list, func(t *view.Token) row {
+			return row{string(t.Name), formatOptionalTime(t.CreatedAt)}
+		}), err
 	})
 }
 
@@ -135,5 +139,7 @@ type viewRow struct {
 }
 
 func newViewRow(v *view.View) viewRow {
-	return viewRow{string(v.Name), patternWords(v.Include), patternWords(v.Exclude), string(v.Deprecated), string(v.Access)}
+	return viewRow{
+		string(v.Name), patternWords(v.Include), patternWords(v.Exclude), string(v.Deprecated), string(v.Access),
+	}
 }

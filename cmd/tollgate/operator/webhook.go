@@ -41,7 +41,8 @@ func newWebhookAdd(p cli.Process) *cobra.Command {
 		Args: cobra.ExactArgs(1),
 	}
 	var d event.Draft
-	c.Flags().StringSliceVar(&d.Events, "events", nil, "events to send, comma separated: "+strings.Join(cli.ToStrings(event.Types()), ", "))
+	c.Flags().StringSliceVar(&d.Events, "events", nil,
+		"events to send, comma separated: "+strings.Join(cli.ToStrings(event.Types()), ", "))
 	c.Flags().StringVar(&d.Pattern, "pattern", "*", "servers: a name, a prefix that ends in *, or *")
 	cli.RequireFlags(c, "events")
 	cli.CompleteValues(c, "events", cli.ToStrings(event.Types())...)
@@ -49,7 +50,8 @@ func newWebhookAdd(p cli.Process) *cobra.Command {
 		d.URL = r.args[0]
 		w, secret, err := r.Webhooks.Add(r.ctx, d)
 		return cli.ListTable([]addedWebhookRow{{
-			string(w.ID), w.URL.String(), cli.ToStrings(w.Events), w.Pattern.String(), formatOptionalTime(w.CreatedAt), string(secret),
+			string(w.ID), w.URL.String(), cli.ToStrings(w.Events), w.Pattern.String(), formatOptionalTime(w.CreatedAt),
+			string(secret),
 		}}), err
 	})
 }
@@ -195,8 +197,10 @@ type deadEventRow struct {
 
 func newWebhookRow(l *notifying.Listed) webhookRow {
 	row := webhookRow{
-		ID: string(l.ID), URL: l.URL.String(), Events: cli.ToStrings(l.Events), Pattern: l.Pattern.String(), CreatedAt: formatOptionalTime(l.CreatedAt),
-		Pending: l.Pending, Dead: l.Dead, LastSuccess: formatOptionalTime(l.LastSuccess), LastFailure: formatOptionalTime(l.LastFailure),
+		ID: string(l.ID), URL: l.URL.String(), Events: cli.ToStrings(l.Events), Pattern: l.Pattern.String(),
+		CreatedAt: formatOptionalTime(l.CreatedAt),
+		Pending:   l.Pending, Dead: l.Dead, LastSuccess: formatOptionalTime(l.LastSuccess),
+		LastFailure: formatOptionalTime(l.LastFailure),
 		LastProblem: l.LastProblem, DeadEvents: make([]deadEventRow, len(l.Newest)),
 	}
 	for i := range l.Newest {
@@ -207,7 +211,8 @@ func newWebhookRow(l *notifying.Listed) webhookRow {
 
 func newDeadEventRow(d *event.Delivery) deadEventRow {
 	row := deadEventRow{
-		Webhook: string(d.Webhook), ID: string(d.Event), Type: string(d.Type), ServerName: d.Name.String(), Versions: "all",
+		Webhook: string(d.Webhook), ID: string(d.Event), Type: string(d.Type), ServerName: d.Name.String(),
+		Versions: "all",
 		Attempts: d.Attempts, DeadSince: formatOptionalTime(d.EndedAt), Problem: d.Problem,
 	}
 	if version := d.Version.String(); version != "" {

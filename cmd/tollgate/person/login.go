@@ -54,8 +54,10 @@ func newLogin(p cli.Process) *cobra.Command {
 	c.Flags().StringVar(&l.email, "email", "", "e-mail address you sign in with; default: that of the last sign-in")
 	c.Flags().BoolVar(&l.fromStdin, "password-stdin", false, "read the password from standard input")
 	c.Flags().StringVar(&l.mfaCode, "mfa-code", "", "code of your authenticator, or a recovery code")
-	c.Flags().StringVar(&l.method, "step-up", "", "raise the session's trust level with a code: email, sms, app or none")
-	c.Flags().StringVar(&l.code, "code", "", "code of the step-up: with --step-up app, or alone for a step-up that an earlier command started")
+	c.Flags().StringVar(&l.method, "step-up", "",
+		"raise the session's trust level with a code: email, sms, app or none")
+	c.Flags().StringVar(&l.code, "code", "",
+		"code of the step-up: with --step-up app, or alone for a step-up that an earlier command started")
 	c.Flags().BoolVar(&l.trustMachine, "trust-device", false, "mark this machine as trusted, for later logins")
 	c.RunE = func(c *cobra.Command, _ []string) error {
 		l.address = *a
@@ -188,18 +190,23 @@ func (l *loginRun) enterPassword(ctx context.Context) (string, error) {
 	case l.fromStdin:
 		return cli.ReadPasswordLine(ctx, l.Process)
 	case !l.IsInteractive():
-		return "", errors.New("standard input is not a terminal, so the password cannot be entered: use --password-stdin")
+		return "",
+			errors.New("standard input is not a terminal, so the password cannot be entered: use --password-stdin")
 	}
 	return l.ReadSecret(ctx, "Password: ")
 }
 
 // verifyMFA completes a login with the code of the second factor.
-func (l *loginRun) verifyMFA(ctx context.Context, who *account.Account, user string, m tollgateclient.Machine) (tollgateclient.SignedIn, error) {
+func (l *loginRun) verifyMFA(
+	ctx context.Context, who *account.Account, user string, m tollgateclient.Machine,
+) (tollgateclient.SignedIn, error) {
 	if l.mfaCode != "" {
 		return who.Client().VerifyMFA(ctx, user, l.mfaCode, m)
 	}
 	if !l.IsInteractive() {
-		return tollgateclient.SignedIn{}, &account.SignInNeeded{Reason: "your account has a second factor: give its code with --mfa-code"}
+		return tollgateclient.SignedIn{}, &account.SignInNeeded{
+			Reason: "your account has a second factor: give its code with --mfa-code",
+		}
 	}
 	for tries := mfaTries; ; {
 		code, err := l.ReadLine(ctx, "Code from the authenticator: ")
@@ -220,7 +227,8 @@ func (l *loginRun) raiseTrust(ctx context.Context, who *account.Account, level s
 	if l.method == "" && l.code != "" {
 		return who.FinishStepUp(ctx, l.code)
 	}
-	if l.method == "" && l.IsInteractive() && (level == auth.Unverified.String() || level == auth.LimitedTrust.String()) {
+	if l.method == "" && l.IsInteractive() &&
+		(level == auth.Unverified.String() || level == auth.LimitedTrust.String()) {
 		l.PrintNote("Signed in at %s: %s.", level, allowedUse(level))
 		var err error
 		if l.method, err = l.promptMethod(ctx); err != nil {
@@ -246,7 +254,10 @@ func (l *loginRun) beginStepUp(ctx context.Context, who *account.Account) error 
 	if _, err := who.BeginStepUp(ctx, string(stepUpMethods()[l.method])); err != nil {
 		return err
 	}
-	return &account.SignInNeeded{Reason: "you are signed in, and the step-up is waiting for its code by " + l.method + ": enter it with 'tollgate login --code CODE'"}
+	return &account.SignInNeeded{
+		Reason: "you are signed in, and the step-up is waiting for its code by " + l.method +
+			": enter it with 'tollgate login --code CODE'",
+	}
 }
 
 func newLogout(p cli.Process) *cobra.Command {
@@ -280,7 +291,9 @@ func newLogout(p cli.Process) *cobra.Command {
 // unavailable.
 func explainSignOut(err error) error {
 	if fault.Is(err, fault.Unavailable) {
-		return errors.New("the tokens were deleted from this machine, but the session is still active at the service: " + cli.ErrorSentence(err))
+		return errors.New(
+			"the tokens were deleted from this machine, but the session is still active at the service: " +
+				cli.ErrorSentence(err))
 	}
 	return err
 }

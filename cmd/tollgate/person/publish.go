@@ -146,7 +146,8 @@ func (s submission) runPublish(ctx context.Context, o *cli.Output, byIdentity bo
 	if r.Review != "" {
 		s.PrintNote("the version is listed after a reviewer has approved it")
 		return o.PrintResult(s.Stdout, cli.Table{
-			Header: []string{"SERVER", "VERSION", "REVIEW"}, Rows: [][]string{{r.Name, r.Version, r.Review}}, Value: value,
+			Header: []string{"SERVER", "VERSION", "REVIEW"}, Rows: [][]string{{r.Name, r.Version, r.Review}},
+			Value: value,
 		})
 	}
 	return o.PrintResult(s.Stdout, cli.Table{

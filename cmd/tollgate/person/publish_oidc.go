@@ -31,8 +31,9 @@ func (u *publisherRun) exchangeIdentity(ctx context.Context, client *tollgatecli
 		if err != nil {
 			return "", err
 		}
-		return "", errors.New("there is no ID token: in GitHub Actions the job needs the permission id-token: write; elsewhere set " +
-			idTokenVariable + " to an ID token whose audience is " + audience)
+		return "",
+			errors.New("there is no ID token: in GitHub Actions the job needs the permission id-token: write; elsewhere set " +
+				idTokenVariable + " to an ID token whose audience is " + audience)
 	}
 	return client.ExchangeIDToken(ctx, tollgateclient.OIDC, idToken)
 }

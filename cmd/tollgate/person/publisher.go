@@ -63,7 +63,8 @@ type serviceAddress struct {
 func addAddress(c *cobra.Command) *serviceAddress {
 	a := &serviceAddress{}
 	c.Flags().StringVar(&a.url, "url", "", "address of the service; default: that of the last sign-in")
-	c.Flags().BoolVar(&a.insecure, "insecure-http", false, "allow http to another machine, although others on the network path can read the password and tokens")
+	c.Flags().BoolVar(&a.insecure, "insecure-http", false,
+		"allow http to another machine, although others on the network path can read the password and tokens")
 	return a
 }
 
@@ -80,7 +81,9 @@ func (a serviceAddress) withLastSignIn(last credentialfile.SignIn) serviceAddres
 func (u *publisherRun) lastAccount(a serviceAddress) (*account.Account, error) {
 	a = a.withLastSignIn(u.last)
 	if a.url == "" {
-		return nil, &account.SignInNeeded{Reason: "you are not signed in: sign in with 'tollgate login', or give the address of the service with --url"}
+		return nil, &account.SignInNeeded{
+			Reason: "you are not signed in: sign in with 'tollgate login', or give the address of the service with --url",
+		}
 	}
 	return u.newAccount(a, u.last.Email)
 }
@@ -99,7 +102,9 @@ func (u *publisherRun) newAccount(a serviceAddress, email string) (*account.Acco
 
 // callWithStepUp makes a call as a person. If the trust level of the session is too low, it prompts
 // for a step-up and repeats the call.
-func (u *publisherRun) callWithStepUp(ctx context.Context, who *account.Account, call func(ctx context.Context, token string) error) error {
+func (u *publisherRun) callWithStepUp(
+	ctx context.Context, who *account.Account, call func(ctx context.Context, token string) error,
+) error {
 	err := who.Do(ctx, call)
 	if !tollgateclient.NeedsStepUp(err) {
 		return err

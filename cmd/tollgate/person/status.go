@@ -141,7 +141,8 @@ func recordTable(records []tollgateclient.Record) cli.Table {
 	}
 	return cli.TableOf(records, func(r *tollgateclient.Record) row {
 		return row{
-			r.Name, r.Version, r.Status, r.StatusMessage, yesNo(r.IsLatest), r.IsLatest, r.PublishedAt, r.StatusMessage, r.UpdatedAt,
+			r.Name, r.Version, r.Status, r.StatusMessage, yesNo(r.IsLatest), r.IsLatest, r.PublishedAt,
+			r.StatusMessage, r.UpdatedAt,
 		}
 	})
 }

@@ -96,7 +96,8 @@ func validateFile(ctx context.Context, p cli.Process, name string) verdict {
 	}
 	for _, i := range draft.Issues() {
 		v.Issues = append(v.Issues, tollgateclient.Issue{
-			Type: string(i.Type), Path: i.Path, Message: i.Message, Severity: string(i.Severity), Reference: i.Reference,
+			Type: string(i.Type), Path: i.Path, Message: i.Message, Severity: string(i.Severity),
+			Reference: i.Reference,
 		})
 		v.Valid = v.Valid && i.Severity != registry.SeverityError
 	}
@@ -107,7 +108,8 @@ func validateFile(ctx context.Context, p cli.Process, name string) verdict {
 func (v *verdict) addReadError(err error) {
 	v.Valid = false
 	v.Issues = append(v.Issues, tollgateclient.Issue{
-		Type: string(registry.IssueJSON), Message: cli.ErrorSentence(err), Severity: string(registry.SeverityError), Reference: "json",
+		Type: string(registry.IssueJSON), Message: cli.ErrorSentence(err), Severity: string(registry.SeverityError),
+		Reference: "json",
 	})
 }
 

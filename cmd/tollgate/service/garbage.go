@@ -49,7 +49,8 @@ func heapGrowthPercent(inUse, withPointers uint64) int {
 		return maxHeapGrowthPercent
 	}
 	forPointers := min(withPointers*maxHeapGrowthPercent/100, maxScanGrowthBytes)
-	return int(max(maxHeapGrowthBytes, inUse/2, forPointers)*10/inUse) * 10 //nolint:gosec // at most maxHeapGrowthPercent
+	return int(max(maxHeapGrowthBytes, inUse/2, forPointers)*10/inUse) *
+		10 //nolint:gosec // at most maxHeapGrowthPercent
 }
 
 // afterEachCollection calls do after every garbage collection, until the process ends. It creates

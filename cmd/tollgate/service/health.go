@@ -53,7 +53,8 @@ func newHealth(p cli.Process) *cobra.Command {
 		Args: cobra.NoArgs,
 	}
 	c.Flags().StringVar(&h.url, "url", "", "address to check; default: the address in the settings")
-	c.Flags().StringVar(&h.caFile, "ca-cert", "", "file of CA certificates that sign the certificate of --url; default: those of the system")
+	c.Flags().StringVar(&h.caFile, "ca-cert", "",
+		"file of CA certificates that sign the certificate of --url; default: those of the system")
 	c.Flags().DurationVar(&h.timeout, "timeout", defaultHealthTimeout, "maximum time until the response")
 	c.RunE = func(c *cobra.Command, _ []string) error {
 		target, err := h.chooseTarget(p)
@@ -123,7 +124,8 @@ func (h healthCheck) flagTarget() (healthprobe.Target, error) {
 // localTarget returns the service on this machine that runs with the settings.
 func localTarget(c rest.Config) (healthprobe.Target, error) {
 	if c.Port == 0 {
-		return healthprobe.Target{}, errors.New("PORT is 0, so the port of the service is not known: give its address with --url")
+		return healthprobe.Target{},
+			errors.New("PORT is 0, so the port of the service is not known: give its address with --url")
 	}
 	t := healthprobe.Target{URL: &url.URL{Scheme: "http", Path: "/ready"}}
 	host := c.Host

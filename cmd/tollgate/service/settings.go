@@ -27,7 +27,9 @@ func newSettings(p cli.Process) *cobra.Command {
 		for _, v := range vars {
 			rows = append(rows, []string{v.Name, v.Value, otherDefault(v), v.Meaning})
 		}
-		return o.PrintResult(p.Stdout, cli.Table{Header: []string{"VARIABLE", "VALUE", "DEFAULT", "MEANING"}, Rows: rows, Value: vars})
+		return o.PrintResult(p.Stdout, cli.Table{
+			Header: []string{"VARIABLE", "VALUE", "DEFAULT", "MEANING"}, Rows: rows, Value: vars,
+		})
 	}
 	return c
 }

@@ -1,6 +1,6 @@
 // Package access returns to whom an access token belongs and checks the trust level of a session.
-// It is the only place where tokens are checked. It checks the state of the session on every request, not only the token (contract A-26). It does not issue
-// tokens.
+// It is the only place where tokens are checked. It checks the state of the session on every
+// request, not only the token (contract A-26). It does not issue tokens.
 package access
 
 import (
@@ -56,15 +56,19 @@ func (c *Checker) Check(ctx context.Context, t auth.AccessToken) (auth.Session, 
 // publisher are still in force. The errors are those of Check.
 func (c *Checker) Identify(ctx context.Context, t auth.AccessToken) (Identity, error) {
 	if t == "" {
-		return Identity{}, fault.New(fault.Unauthenticated, "an access token is required").WithCode(auth.CodeInvalidToken)
+		return Identity{},
+			fault.New(fault.Unauthenticated, "an access token is required").WithCode(auth.CodeInvalidToken)
 	}
 	claims, err := c.tokens.Verify(ctx, t)
 	if err != nil {
 		return Identity{}, err
 	}
 	if claims.IssuedAt.After(c.clock.Now().Add(auth.ClockTolerance)) {
-		// Issued by a clock that was ahead, the token would be good for too long: the client gets another one.
-		return Identity{}, fault.New(fault.Unauthenticated, "the access token is of a clock that was ahead").WithCode(auth.CodeTokenExpired)
+		// Issued by a clock that was ahead, the token would be good for too long: the client gets
+		// another one.
+		return Identity{},
+			fault.New(fault.Unauthenticated, "the access token is of a clock that was ahead").
+				WithCode(auth.CodeTokenExpired)
 	}
 	if claims.Publisher != nil {
 		return Identity{Publisher: claims.Publisher}, nil
@@ -92,8 +96,8 @@ func (c *Checker) CheckSession(ctx context.Context, id auth.SessionID) (auth.Ses
 	return s, nil
 }
 
-// CheckLevel is Check, and also returns the error of trust.Require, with the session, if the session is
-// below the level.
+// CheckLevel is Check, and also returns the error of trust.Require, with the session, if the
+// session is below the level.
 func (c *Checker) CheckLevel(ctx context.Context, t auth.AccessToken, level auth.TrustLevel) (auth.Session, error) {
 	s, err := c.Check(ctx, t)
 	if err == nil {
@@ -174,8 +178,8 @@ func (c *Checker) loadSession(ctx context.Context, id auth.SessionID) (auth.Sess
 	return s, nil
 }
 
-// isStale reports whether a last activity is to be renewed: it is old, or in the future, written by an
-// instance whose clock was ahead.
+// isStale reports whether a last activity is to be renewed: it is old, or in the future, written by
+// an instance whose clock was ahead.
 func isStale(last, now time.Time) bool {
 	return now.Sub(last) >= activityStep || last.After(now.Add(auth.ClockTolerance))
 }
@@ -185,7 +189,8 @@ func checkActive(s *auth.Session, now time.Time) error {
 	case !s.EndedAt.IsZero():
 		return errEnded()
 	case !s.Active(now):
-		return fault.New(fault.Unauthenticated, "the session has expired: sign in again").WithCode(auth.CodeTokenExpired)
+		return fault.New(fault.Unauthenticated, "the session has expired: sign in again").
+			WithCode(auth.CodeTokenExpired)
 	}
 	return nil
 }

@@ -77,8 +77,9 @@ func newFixture(t *testing.T) *fixture {
 		t.Fatal(err)
 	}
 	err := fx.store.Create(ctx, auth.Session{
-		ID: id, UserID: user, DeviceID: "d", TrustLevel: auth.Unverified, CreatedAt: fx.clock.Now(), LastActivity: fx.clock.Now(),
-		ExpiresAt: fx.clock.Now().Add(time.Hour), MaxExpiresAt: fx.clock.Now().Add(time.Hour),
+		ID: id, UserID: user, DeviceID: "d", TrustLevel: auth.Unverified, CreatedAt: fx.clock.Now(),
+		LastActivity: fx.clock.Now(),
+		ExpiresAt:    fx.clock.Now().Add(time.Hour), MaxExpiresAt: fx.clock.Now().Add(time.Hour),
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -100,12 +101,14 @@ func TestCheck(t *testing.T) {
 		t.Errorf("session %+v, error %v", s, err)
 	}
 	for token, code := range map[auth.AccessToken]fault.Code{
-		"": auth.CodeInvalidToken, "expired": auth.CodeTokenExpired, "44444444-2222-4333-8444-555555555555": auth.CodeInvalidToken,
+		"": auth.CodeInvalidToken, "expired": auth.CodeTokenExpired,
+		"44444444-2222-4333-8444-555555555555": auth.CodeInvalidToken,
 	} {
 		_, err := fx.checker.Check(ctx, token)
 		wantFault(t, string(token), err, code)
 	}
-	foreign := access.NewChecker(testVerifier{user: "99999999-2222-4333-8444-555555555555"}, fx.store, fx.cache, fx.clock)
+	foreign := access.NewChecker(testVerifier{user: "99999999-2222-4333-8444-555555555555"}, fx.store,
+		fx.cache, fx.clock)
 	_, err = foreign.Check(ctx, auth.AccessToken(id))
 	wantFault(t, "another person's session", err, auth.CodeInvalidToken)
 	fx.clock.Advance(time.Hour)
@@ -156,7 +159,8 @@ func TestCheckLevel(t *testing.T) {
 	if s, err := fx.checker.CheckLevel(ctx, auth.AccessToken(id), auth.Unverified); err != nil || s.ID != id {
 		t.Errorf("the same level: session %+v, error %v", s, err)
 	}
-	if s, err := fx.checker.CheckLevel(ctx, auth.AccessToken(id), auth.FullTrust); !fault.Is(err, fault.Forbidden) || s.ID != id {
+	if s, err := fx.checker.CheckLevel(ctx, auth.AccessToken(id),
+		auth.FullTrust); !fault.Is(err, fault.Forbidden) || s.ID != id {
 		t.Errorf("a higher level: session %+v, error %v", s, err)
 	}
 	_, err := fx.checker.CheckLevel(ctx, "expired", auth.Unverified)
@@ -178,7 +182,8 @@ func TestStoredSessionDecidesBeforeRefusal(t *testing.T) {
 	if err != nil || s.TrustLevel != auth.FullTrust {
 		t.Errorf("after a step-up elsewhere: session %+v, error %v", s, err)
 	}
-	if s, err := fx.checker.Check(ctx, auth.AccessToken(id)); err != nil || s.TrustLevel != auth.FullTrust || fx.store.reads != 2 {
+	if s, err := fx.checker.Check(ctx, auth.AccessToken(id)); err != nil || s.TrustLevel != auth.FullTrust ||
+		fx.store.reads != 2 {
 		t.Errorf("session %+v, error %v, %d reads: the copy has not the new level", s, err, fx.store.reads)
 	}
 	lower := func(s *auth.Session) error { s.TrustLevel = auth.Unverified; return nil }
@@ -213,8 +218,8 @@ func TestPublisherHasNoSession(t *testing.T) {
 	}
 }
 
-// TestClockThatWasAhead checks what an instance has written whose clock was an hour ahead, and then set
-// right: its last activity becomes the present time, and its token has expired.
+// TestClockThatWasAhead checks what an instance has written whose clock was an hour ahead, and then
+// set right: its last activity becomes the present time, and its token has expired.
 func TestClockThatWasAhead(t *testing.T) {
 	fx, ctx := newFixture(t), context.Background()
 	ahead := fx.clock.Now().Add(time.Hour)
@@ -224,7 +229,10 @@ func TestClockThatWasAhead(t *testing.T) {
 	if s, err := fx.checker.Check(ctx, auth.AccessToken(id)); err != nil || !s.LastActivity.Equal(fx.clock.Now()) {
 		t.Errorf("the last activity is %s at %s, error %v", s.LastActivity, fx.clock.Now(), err)
 	}
-	for after, code := range map[time.Duration]fault.Code{auth.ClockTolerance: "", auth.ClockTolerance + time.Second: auth.CodeTokenExpired, time.Hour: auth.CodeTokenExpired} {
+	for after, code := range map[time.Duration]fault.Code{
+		auth.ClockTolerance: "", auth.ClockTolerance + time.Second: auth.CodeTokenExpired,
+		time.Hour: auth.CodeTokenExpired,
+	} {
 		issued := fx.clock.Now().Add(after)
 		checker := access.NewChecker(testVerifier{user, &issued}, fx.store, fx.cache, fx.clock)
 		_, err := checker.Check(ctx, auth.AccessToken(id))

@@ -171,7 +171,8 @@ func (openThrottle) GiveBack(context.Context, throttle.Scope, string, throttle.V
 func newProofFixture(t *rapid.T) *proofFixture {
 	db, dice, root := fakedb.New(), &secretstest.Entropy{}, auth.RootSecret(strings.Repeat("r", 32))
 	fx := &proofFixture{
-		clock: clocktest.NewManual(time.Date(2026, time.November, 21, 12, 0, 0, 0, time.UTC)), accounts: fakedb.NewAccounts(db),
+		clock:    clocktest.NewManual(time.Date(2026, time.November, 21, 12, 0, 0, 0, time.UTC)),
+		accounts: fakedb.NewAccounts(db),
 		sessions: fakedb.NewSessions(db), devices: fakedb.NewDevices(db), tokens: fakedb.NewDeviceTokens(db),
 		mail: map[auth.ChallengeID]auth.OTP{}, proved: map[auth.SessionID]bool{}, reached: map[string]bool{},
 		owner: &holder{refresh: map[auth.SessionID]auth.RefreshSecret{}, proofs: true},
@@ -191,35 +192,45 @@ func newProofFixture(t *rapid.T) *proofFixture {
 	policy := auth.LockoutPolicy{Threshold: auth.MaxLockoutThreshold, Window: time.Minute, Duration: time.Minute}
 
 	fx.people, err = people.New(people.Ports{
-		Accounts: fx.accounts, Devices: fx.devices, Sessions: fx.sessions, Lockouts: lockouts, Pending: pending, Transaction: db,
-		Passwords: plainHasher{}, Cache: cache, Trail: trail, Clock: fx.clock, Entropy: dice, Root: root,
+		Accounts: fx.accounts, Devices: fx.devices, Sessions: fx.sessions, Lockouts: lockouts, Pending: pending,
+		Transaction: db,
+		Passwords:   plainHasher{}, Cache: cache, Trail: trail, Clock: fx.clock, Entropy: dice, Root: root,
 	})
 	ok(err)
-	account, err := fx.people.Add(t.Context(), people.Person{Email: owned, Name: "Anna", Password: fx.password, Phone: "+441632960961"})
+	account, err := fx.people.Add(t.Context(), people.Person{
+		Email: owned, Name: "Anna", Password: fx.password, Phone: "+441632960961",
+	})
 	ok(err)
 	fx.user = account.ID
 	fx.checker = access.NewChecker(testVerifier{user: fx.user}, fx.sessions, cache, fx.clock)
 
 	config := authtest.SignIn()
-	config.Lockout, config.Bounds = policy, trust.Bounds{Full: 100, Limited: 100, Unverified: 100} // only devices cap levels
+	// only devices cap levels
+	config.Lockout, config.Bounds = policy, trust.Bounds{Full: 100, Limited: 100, Unverified: 100}
 	config.MFAPolicy = rapid.SampledFrom([]signin.MFAPolicy{signin.MFAAlways, signin.MFARisk}).Draw(t, "MFA policy")
-	config.DeviceBinding = rapid.SampledFrom([]trust.Binding{trust.BindingPreferred, trust.BindingRequired}).Draw(t, "binding")
+	config.DeviceBinding = rapid.SampledFrom([]trust.Binding{trust.BindingPreferred, trust.BindingRequired}).
+		Draw(t, "binding")
 	fx.signIn, err = signin.New(config, signin.Ports{
 		Accounts: fx.accounts, Devices: fx.devices, DeviceTokens: fx.tokens, Sessions: fx.sessions,
-		RefreshTokens: fakedb.NewRefreshTokens(db), History: fx.sessions, Lockouts: lockouts, Pending: pending, Transaction: db,
-		Counts: fakedb.NewHistory(db), Deferrals: fakedb.NewHistory(db),
+		RefreshTokens: fakedb.NewRefreshTokens(db), History: fx.sessions, Lockouts: lockouts, Pending: pending,
+		Transaction: db,
+		Counts:      fakedb.NewHistory(db), Deferrals: fakedb.NewHistory(db),
 		Passwords: plainHasher{}, Tokens: plainSigner{}, Root: root,
-		Geography: signalstest.None{}, Reputation: signalstest.None{}, Cache: cache, Trail: trail, Clock: fx.clock, Entropy: dice,
+		Geography: signalstest.None{}, Reputation: signalstest.None{}, Cache: cache, Trail: trail, Clock: fx.clock,
+		Entropy: dice,
 	})
 	ok(err)
 	fx.stepUps, err = stepup.New(authtest.StepUp(), stepup.Ports{
 		Accounts: fx.accounts, Sessions: fx.sessions, Devices: fx.devices, DeviceTokens: fx.tokens,
 		Challenges: fakedb.NewChallenges(db), Transaction: db,
 		Root: root, Tokens: plainSigner{},
-		Couriers: stepup.Couriers{Email: fx, SMS: fx}, Throttle: openThrottle{}, Cache: cache, Trail: trail, Clock: fx.clock, Entropy: dice,
+		Couriers: stepup.Couriers{Email: fx, SMS: fx}, Throttle: openThrottle{}, Cache: cache, Trail: trail,
+		Clock: fx.clock, Entropy: dice,
 	})
 	ok(err)
-	fx.credentials, err = credentials.New(credentials.Config{Lockout: policy, Issuer: "Tollgate", ReauthenticationMaxAge: 24 * time.Hour}, credentials.Ports{
+	fx.credentials, err = credentials.New(credentials.Config{
+		Lockout: policy, Issuer: "Tollgate", ReauthenticationMaxAge: 24 * time.Hour,
+	}, credentials.Ports{
 		Accounts: fx.accounts, Sessions: fx.sessions, Pending: pending, Lockouts: lockouts, Transaction: db,
 		Passwords: plainHasher{}, Cache: cache, Trail: trail, Clock: fx.clock, Entropy: dice, Root: root,
 	})
@@ -241,7 +252,8 @@ func (fx *proofFixture) checkFullTrust(t *rapid.T) {
 				t.Fatal(err)
 			}
 			seen, err := fx.checker.Check(t.Context(), auth.AccessToken(id))
-			if full := stored.TrustLevel == auth.FullTrust || err == nil && seen.TrustLevel == auth.FullTrust; full && !fx.proved[id] {
+			if full := stored.TrustLevel == auth.FullTrust || err == nil && seen.TrustLevel == auth.FullTrust; full &&
+				!fx.proved[id] {
 				t.Fatalf("session %s of the thief: %t is at FULL_TRUST without a proof", id, h == fx.thief)
 			}
 		}
@@ -288,7 +300,9 @@ func isAccepted(t *rapid.T, err error) bool {
 
 // drawOrigin draws a device, and one of the device tokens of the holder.
 func (fx *proofFixture) drawOrigin(t *rapid.T, h *holder) signin.Origin {
-	info, err := auth.NewDeviceInfo(auth.DeviceFields{UserAgent: rapid.SampledFrom([]string{"one", "two"}).Draw(t, "device")})
+	info, err := auth.NewDeviceInfo(auth.DeviceFields{
+		UserAgent: rapid.SampledFrom([]string{"one", "two"}).Draw(t, "device"),
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -340,7 +354,8 @@ func (fx *proofFixture) drawCode(t *rapid.T, h *holder) auth.OTP {
 	if len(h.secrets) == 0 || rapid.IntRange(0, 9).Draw(t, "wrong code") == 0 {
 		return "000000"
 	}
-	return h.secrets[len(h.secrets)-1-rapid.IntRange(0, min(1, len(h.secrets)-1)).Draw(t, "secret")].Code(auth.TOTPStep(fx.clock.Now()))
+	return h.secrets[len(h.secrets)-1-rapid.IntRange(0, min(1, len(h.secrets)-1)).Draw(t, "secret")].Code(
+		auth.TOTPStep(fx.clock.Now()))
 }
 
 // secondStep also shows a device token in the second step alone: what counts there is what was
@@ -410,7 +425,8 @@ func (fx *proofFixture) answerChallenge(t *rapid.T) {
 }
 
 func (fx *proofFixture) initiateStepUp(t *rapid.T, h *holder, s auth.Session) auth.ChallengeID {
-	method := rapid.SampledFrom([]auth.StepUpMethod{auth.EmailOTP, auth.SMSOTP, auth.AuthenticatorApp}).Draw(t, "method")
+	method := rapid.SampledFrom([]auth.StepUpMethod{auth.EmailOTP, auth.SMSOTP, auth.AuthenticatorApp}).
+		Draw(t, "method")
 	fx.sent = ""
 	p, err := fx.stepUps.Initiate(t.Context(), s, method)
 	if !isAccepted(t, err) {
@@ -516,7 +532,8 @@ func (fx *proofFixture) mark(t *rapid.T) {
 		return
 	}
 	for proved := range fx.proved {
-		if on, err := fx.sessions.Get(t.Context(), proved); err == nil && on.DeviceID == id && on.Active(fx.clock.Now()) {
+		if on, err := fx.sessions.Get(t.Context(), proved); err == nil && on.DeviceID == id &&
+			on.Active(fx.clock.Now()) {
 			delete(fx.proved, proved)
 		}
 	}

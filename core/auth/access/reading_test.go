@@ -51,7 +51,10 @@ type parallelChecks struct {
 func startChecks(ctx context.Context, t *testing.T, callers int) *parallelChecks {
 	t.Helper()
 	fx := newFixture(t)
-	c := &parallelChecks{fixture: fx, held: &heldSessions{Sessions: fx.store.Sessions, release: make(chan struct{})}, errs: make([]error, callers)}
+	c := &parallelChecks{
+		fixture: fx, held: &heldSessions{Sessions: fx.store.Sessions, release: make(chan struct{})},
+		errs: make([]error, callers),
+	}
 	c.checker = access.NewChecker(testVerifier{user: user}, c.held, fx.cache, fx.clock)
 	for i := range callers {
 		c.done.Go(func() { _, c.errs[i] = c.checker.Check(ctx, auth.AccessToken(id)) })
@@ -100,7 +103,8 @@ func TestSessionThatEndsDuringTheReading(t *testing.T) {
 		ctx := context.Background()
 		c := startChecks(ctx, t, 5)
 		c.clock.Advance(time.Millisecond)
-		if _, err := c.store.End(ctx, authstore.SessionFilter{UserID: user}, c.clock.Now(), auth.EndSignOut); err != nil {
+		if _, err := c.store.End(ctx, authstore.SessionFilter{UserID: user}, c.clock.Now(),
+			auth.EndSignOut); err != nil {
 			t.Fatal(err)
 		}
 		c.cache.Drop(ctx, id)

@@ -1,6 +1,6 @@
-// Package assessment gathers the signals of a sign-in, calls the scorer and decides on the trust level
-// of the session (contract ). Live sign-ins and replays both use it. It does not create
-// sessions and does not write to any store.
+// Package assessment gathers the signals of a sign-in, calls the scorer and decides on the trust
+// level of the session (contract ). Live sign-ins and replays both use it. It does not
+// create sessions and does not write to any store.
 package assessment
 
 import (
@@ -85,8 +85,8 @@ type SignIn struct {
 	// not depend on it, but the trust level is capped as for a confirmed device.
 	Confirmed bool
 
-	// WithoutHistory reports that the counts of the history cannot be used: they could not be read or
-	// written when the sign-in was assessed before.
+	// WithoutHistory reports that the counts of the history cannot be used: they could not be read
+	// or written when the sign-in was assessed before.
 	WithoutHistory bool
 }
 
@@ -166,5 +166,6 @@ func Locate(ctx context.Context, g signals.Geography, address netip.Addr) risk.L
 var sharedSpace = netip.MustParsePrefix("100.64.0.0/10")
 
 func isPrivate(a netip.Addr) bool {
-	return !a.IsValid() || a.IsPrivate() || a.IsLoopback() || a.IsLinkLocalUnicast() || a.IsUnspecified() || sharedSpace.Contains(a)
+	return !a.IsValid() || a.IsPrivate() || a.IsLoopback() || a.IsLinkLocalUnicast() || a.IsUnspecified() ||
+		sharedSpace.Contains(a)
 }

@@ -49,15 +49,18 @@ func (f *fixture) assess(address string, d trust.Device) (assessment.Verdict, er
 			Bounds: authtest.Bounds(), Binding: trust.BindingPreferred,
 		},
 		assessment.Ports{History: f, Geography: f, Reputation: signalstest.None{}})
-	return a.Assess(context.Background(), assessment.SignIn{At: now, User: "u", Address: netip.MustParseAddr(address), Device: d})
+	return a.Assess(context.Background(), assessment.SignIn{
+		At: now, User: "u", Address: netip.MustParseAddr(address), Device: d,
+	})
 }
 
 func TestSignalsAreGathered(t *testing.T) {
 	f := &fixture{
-		places:   map[netip.Addr]risk.Location{netip.MustParseAddr("203.0.113.1"): {State: risk.Known, Country: "DE"}},
-		stays:    []risk.SignInPlace{{At: now, Location: risk.Location{State: risk.Known, Country: "FR"}}},
-		failed:   map[time.Duration]int{15 * time.Minute: 3},
-		sessions: map[time.Duration]int{-auth.ClockTolerance: 7, time.Minute: 8, 5 * time.Minute: 9}, // seven in the future
+		places: map[netip.Addr]risk.Location{netip.MustParseAddr("203.0.113.1"): {State: risk.Known, Country: "DE"}},
+		stays:  []risk.SignInPlace{{At: now, Location: risk.Location{State: risk.Known, Country: "FR"}}},
+		failed: map[time.Duration]int{15 * time.Minute: 3},
+		// seven in the future
+		sessions: map[time.Duration]int{-auth.ClockTolerance: 7, time.Minute: 8, 5 * time.Minute: 9},
 	}
 	v, err := f.assess("203.0.113.1", trust.Device{Confirmed: true, Trusted: true, Proven: true})
 	want := risk.Factors{risk.GeographicAnomaly: 20, risk.LoginVelocity: 15, risk.FailedAttempts: 25}
@@ -77,8 +80,12 @@ func TestSignalsAreGathered(t *testing.T) {
 // TestPrivateAddressesNeverTravel uses coordinates for private addresses, as a custom database may
 // have.
 func TestPrivateAddressesNeverTravel(t *testing.T) {
-	far := risk.Location{State: risk.Known, Country: "DE", Coordinates: &risk.Coordinates{Latitude: 35.7, Longitude: 139.7}}
-	near := risk.Location{State: risk.Known, Country: "DE", Coordinates: &risk.Coordinates{Latitude: 52.5, Longitude: 13.4}}
+	far := risk.Location{
+		State: risk.Known, Country: "DE", Coordinates: &risk.Coordinates{Latitude: 35.7, Longitude: 139.7},
+	}
+	near := risk.Location{
+		State: risk.Known, Country: "DE", Coordinates: &risk.Coordinates{Latitude: 52.5, Longitude: 13.4},
+	}
 	for address, want := range map[string]int{
 		"203.0.113.1": 40, "2001:db8::1": 40, "100.128.0.1": 40,
 		"10.0.0.1": 0, "172.16.9.9": 0, "192.168.1.1": 0, "127.0.0.1": 0, "169.254.1.1": 0, "100.64.0.1": 0,

@@ -12,7 +12,8 @@ import (
 	"github.com/tollgate-dev/tollgate/core/auth/risk"
 )
 
-// The details of a RISK_EVALUATION event. With the history on, the score includes that of the history.
+// The details of a RISK_EVALUATION event. With the history on, the score includes that of the
+// history.
 const (
 	detailScore        = "riskScore"
 	detailTrustLevel   = "trustLevel"
@@ -44,8 +45,8 @@ const (
 	SilentUnread       = "unread"       // the counts could not be read
 )
 
-// NewEvaluation returns the RISK_EVALUATION of a new session: the points of each factor with the reason, the
-// sources that did not answer, and the country and network of the address.
+// NewEvaluation returns the RISK_EVALUATION of a new session: the points of each factor with the
+// reason, the sources that did not answer, and the country and network of the address.
 func NewEvaluation(session *auth.Session, v *Verdict) audit.Change {
 	points, reasons := audit.Details{}, audit.Details{}
 	for f, n := range v.Factors {
@@ -53,7 +54,8 @@ func NewEvaluation(session *auth.Session, v *Verdict) audit.Change {
 		points[name], reasons[name] = audit.Number(n), audit.Text(v.Reasons[f])
 	}
 	details := audit.Details{
-		detailScore: audit.Number(v.Score), detailTrustLevel: audit.Text(session.TrustLevel.String()), detailSession: audit.Text(session.ID),
+		detailScore: audit.Number(v.Score), detailTrustLevel: audit.Text(session.TrustLevel.String()),
+		detailSession: audit.Text(session.ID),
 		DetailFactors: points, DetailReasons: reasons,
 	}
 	if len(v.SilentSources) > 0 {
@@ -64,7 +66,9 @@ func NewEvaluation(session *auth.Session, v *Verdict) audit.Change {
 	}
 	details.Set(detailCountry, v.Signals.Location.Country)
 	if n := v.Signals.Location.Network; n != (risk.Network{}) {
-		details[detailNetwork] = audit.Details{"asn": audit.Number(n.ASN), detailOrganisation: audit.Text(n.Organisation)}
+		details[detailNetwork] = audit.Details{
+			"asn": audit.Number(n.ASN), detailOrganisation: audit.Text(n.Organisation),
+		}
 	}
 	return audit.Change{Category: audit.RiskEvaluation, Subject: audit.Subject(session.UserID), Details: details}
 }
@@ -79,7 +83,8 @@ func NewHighRisk(session *auth.Session, v *Verdict) audit.Change {
 	}
 }
 
-// historyDetails returns the score of the history with its parts, or why there is none (contract A-60).
+// historyDetails returns the score of the history with its parts, or why it is silent (contract
+//
 func historyDetails(v *Verdict) audit.Details {
 	h := &v.History
 	details := audit.Details{historyMode: audit.Text(h.Mode), historyPointsScore: audit.Number(v.Points)}
@@ -91,7 +96,8 @@ func historyDetails(v *Verdict) audit.Details {
 	case h.Result.Silence == history.SilentPerson:
 		details[historySilent] = audit.Text(SilentPerson)
 	default:
-		details[historyScore], details[historyParts] = audit.Number(math.Round(h.Result.Score)), partDetails(h.Result.Parts)
+		details[historyScore], details[historyParts] = audit.Number(math.Round(h.Result.Score)),
+			partDetails(h.Result.Parts)
 	}
 	return details
 }
@@ -143,7 +149,8 @@ func ReadEvaluation(e *audit.Event) Evaluation {
 	return Evaluation{
 		Session: auth.SessionID(e.Details.Text(detailSession)), Score: e.Details.Int(detailScore), TrustLevel: level,
 		Reasons: readReasons(e.Details), Country: e.Details.Text(detailCountry),
-		Organisation: e.Details.Inner(detailNetwork).Text(detailOrganisation), History: readHistory(e.Details.Inner(detailHistory)),
+		Organisation: e.Details.Inner(detailNetwork).Text(detailOrganisation),
+		History:      readHistory(e.Details.Inner(detailHistory)),
 	}
 }
 
@@ -178,10 +185,10 @@ func inner(v audit.Value) audit.Details {
 	return d
 }
 
-// WithoutHabits returns an event as a session below FULL_TRUST may read it (contract A-63): without the
-// words of its reasons and without the score of the history. From these an attacker who knows only the
-// password could learn, one feature after another, which device, place and language the owner uses, and
-// sign in with them.
+// WithoutHabits returns an event as a session below FULL_TRUST may read it (contract A-63): without
+// the words of its reasons and without the score of the history. From these an attacker who knows
+// only the password could learn, one feature after another, which device, place and language the
+// owner uses, and sign in with them.
 func WithoutHabits(e audit.Event) audit.Event {
 	if e.Category != audit.RiskEvaluation && e.Category != audit.SuspiciousActivity {
 		return e

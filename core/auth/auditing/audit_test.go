@@ -39,7 +39,9 @@ func mustRecord(t *testing.T, trail *auditing.Trail, entries ...audit.Change) {
 
 func TestSearchShowsOnlyTheCallersOwn(t *testing.T) {
 	trail, _ := newTrail()
-	mustRecord(t, trail, audit.Change{Category: audit.RiskEvaluation, Subject: "anna"}, audit.Change{Category: audit.LoginAttempt, Subject: "anna"},
+	mustRecord(t, trail, audit.Change{Category: audit.RiskEvaluation, Subject: "anna"}, audit.Change{
+		Category: audit.LoginAttempt, Subject: "anna",
+	},
 		audit.Change{Category: audit.LoginAttempt, Subject: "bert"}, audit.Change{Category: audit.LoginAttempt})
 	page, err := trail.Search(context.Background(), "anna", auditing.Query{Limit: 1})
 	if err != nil || page.Total != 2 || len(page.Events) != 1 || page.Events[0].Category != audit.LoginAttempt {
@@ -65,19 +67,33 @@ func TestSearchBounds(t *testing.T) {
 	}
 }
 
-// TestHabitsNeedFullTrust checks what a session below FULL_TRUST reads of its own events. What is stored
-// stays whole.
+// TestHabitsNeedFullTrust checks what a session below FULL_TRUST reads of its own events. What is
+// stored stays whole.
 func TestHabitsNeedFullTrust(t *testing.T) {
 	trail, _ := newTrail()
 	score := func() audit.Details {
-		return audit.Details{"riskScore": audit.Number(63), "factors": audit.Details{"deviceFamiliarity": audit.Number(30)}, "reasons": audit.Details{"deviceFamiliarity": audit.Text("new")},
+		return audit.Details{"riskScore": audit.Number(63), "factors": audit.Details{
+			"deviceFamiliarity": audit.Number(30),
+		}, "reasons": audit.Details{"deviceFamiliarity": audit.Text("new")},
 			"history": audit.Details{"pointsScore": audit.Number(30), "score": audit.Number(63), "parts": audit.List{}}}
 	}
 	mustRecord(t, trail,
 		audit.Change{Category: audit.RiskEvaluation, Subject: "anna", Details: score()},
-		audit.Change{Category: audit.SuspiciousActivity, Subject: "anna", Details: audit.Details{"reason": audit.Text("high_risk"), "riskScore": audit.Number(63)}},
-		audit.Change{Category: audit.LoginAttempt, Subject: "anna", Details: audit.Details{"reason": audit.Text("invalid_credentials")}})
-	whole := []audit.Details{{"reason": audit.Text("invalid_credentials")}, {"reason": audit.Text("high_risk"), "riskScore": audit.Number(63)}, score()}
+		audit.Change{
+			Category: audit.SuspiciousActivity, Subject: "anna", Details: audit.Details{
+				"reason": audit.Text("high_risk"), "riskScore": audit.Number(63),
+			},
+		},
+		audit.Change{
+			Category: audit.LoginAttempt, Subject: "anna", Details: audit.Details{
+				"reason": audit.Text("invalid_credentials"),
+			},
+		})
+	whole := []audit.Details{
+		{"reason": audit.Text("invalid_credentials")}, {
+			"reason": audit.Text("high_risk"), "riskScore": audit.Number(63),
+		}, score(),
+	}
 	for level, want := range map[auth.TrustLevel][]audit.Details{
 		auth.FullTrust: whole,
 		auth.LimitedTrust: {
@@ -85,7 +101,8 @@ func TestHabitsNeedFullTrust(t *testing.T) {
 			{"riskScore": audit.Number(30), "factors": audit.Details{"deviceFamiliarity": audit.Number(30)}},
 		},
 	} {
-		page, err := trail.SearchOwn(context.Background(), auth.Session{UserID: "anna", TrustLevel: level}, auditing.Query{Limit: 10})
+		page, err := trail.SearchOwn(context.Background(), auth.Session{UserID: "anna", TrustLevel: level},
+			auditing.Query{Limit: 10})
 		if err != nil || len(page.Events) != len(want) {
 			t.Fatalf("%d events, error %v", len(page.Events), err)
 		}
@@ -111,13 +128,15 @@ func toJSON(t *testing.T, details audit.Details) string {
 	return string(text)
 }
 
-// TestActorOfOperators checks that the events of operators name who acted: a person by the context, or the
-// operator commands; and that the events of others name nobody.
+// TestActorOfOperators checks that the events of operators name who acted: a person by the context,
+// or the operator commands; and that the events of others name no one.
 func TestActorOfOperators(t *testing.T) {
 	trail, _ := newTrail()
 	details := audit.Details{"policy": audit.Text("p")}
 	for _, ctx := range []context.Context{t.Context(), auditing.By(t.Context(), "anna")} {
-		err := trail.RecordChanges(ctx, audit.Change{Category: audit.AccountChange, Action: "publisher_add", ByOperator: true, Details: details},
+		err := trail.RecordChanges(ctx, audit.Change{
+			Category: audit.AccountChange, Action: "publisher_add", ByOperator: true, Details: details,
+		},
 			audit.Change{Category: audit.AccountChange, Action: "publisher_add", Subject: "bert", Details: details})
 		if err != nil {
 			t.Fatal(err)
@@ -149,7 +168,9 @@ func TestFailedSignIns(t *testing.T) {
 	for _, success := range []bool{false, true, false} {
 		mustRecord(t, trail, audit.Change{Category: audit.LoginAttempt, Subject: "anna", Failed: !success})
 	}
-	mustRecord(t, trail, audit.Change{Category: audit.StepUpAttempt, Subject: "anna"}, audit.Change{Category: audit.LoginAttempt, Subject: "bert"})
+	mustRecord(t, trail, audit.Change{Category: audit.StepUpAttempt, Subject: "anna"}, audit.Change{
+		Category: audit.LoginAttempt, Subject: "bert",
+	})
 	c.Advance(time.Hour) // a clock that is ahead, and then set right
 	mustRecord(t, trail, audit.Change{Category: audit.LoginAttempt, Subject: "anna"})
 	c.Advance(-time.Hour)
@@ -172,12 +193,16 @@ func TestWalk(t *testing.T) {
 			if n%alike == 0 {
 				at = at.Add(-time.Microsecond)
 			}
-			events = append(events, audit.Event{ID: audit.EventID(fmt.Sprintf("%06d", n)), Time: at, Category: audit.LoginAttempt})
+			events = append(events, audit.Event{
+				ID: audit.EventID(fmt.Sprintf("%06d", n)), Time: at, Category: audit.LoginAttempt,
+			})
 		}
 		if err := log.Append(context.Background(), events...); err != nil {
 			r.Fatal(err)
 		}
-		slices.SortFunc(events, func(a, b audit.Event) int { return cmp.Or(b.Time.Compare(a.Time), cmp.Compare(b.ID, a.ID)) })
+		slices.SortFunc(events, func(a, b audit.Event) int {
+			return cmp.Or(b.Time.Compare(a.Time), cmp.Compare(b.ID, a.ID))
+		})
 		limit := rapid.SampledFrom([]int{0, 1, auth.MaxPage, auth.MaxPage + 1, 5000}).Draw(r, "limit")
 		if limit > 0 {
 			events = events[:min(limit, len(events))]
@@ -201,22 +226,25 @@ func TestWalk(t *testing.T) {
 func TestWalkEnds(t *testing.T) {
 	trail, c := newTrail()
 	for range 3 {
-		mustRecord(t, trail, audit.Change{Category: audit.LoginAttempt, Subject: "anna"}, audit.Change{Category: audit.RiskEvaluation, Subject: "bert"})
+		mustRecord(t, trail, audit.Change{Category: audit.LoginAttempt, Subject: "anna"}, audit.Change{
+			Category: audit.RiskEvaluation, Subject: "bert",
+		})
 		c.Advance(time.Second)
 	}
 	stop, calls := errors.New("stop"), 0
-	err := trail.Walk(context.Background(), "anna", auditing.Query{Category: audit.LoginAttempt}, func(e audit.Event) error {
-		if e.Subject != "anna" || e.Category != audit.LoginAttempt {
-			t.Errorf("event %+v", e)
-		}
-		if calls == 0 {
-			mustRecord(t, trail, audit.Change{Category: audit.LoginAttempt, Subject: "anna"})
-		}
-		if calls++; calls == 2 {
-			return stop
-		}
-		return nil
-	})
+	err := trail.Walk(context.Background(), "anna", auditing.Query{Category: audit.LoginAttempt},
+		func(e audit.Event) error {
+			if e.Subject != "anna" || e.Category != audit.LoginAttempt {
+				t.Errorf("event %+v", e)
+			}
+			if calls == 0 {
+				mustRecord(t, trail, audit.Change{Category: audit.LoginAttempt, Subject: "anna"})
+			}
+			if calls++; calls == 2 {
+				return stop
+			}
+			return nil
+		})
 	if !errors.Is(err, stop) || calls != 2 {
 		t.Errorf("error %v after %d calls", err, calls)
 	}

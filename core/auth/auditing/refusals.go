@@ -12,7 +12,7 @@ import (
 )
 
 // MaxRefusals is how many refusals of a person are recorded in each RefusalWindow. More are not
-// recorded until the window ends, so that nobody can fill the database with them (contract A-66).
+// recorded until the window ends, so that no one can fill the database with them (contract A-66).
 const (
 	MaxRefusals   = 20
 	RefusalWindow = time.Hour
@@ -56,8 +56,8 @@ type Foreign struct {
 }
 
 // NotOwner records that an act was refused to a session because its subject belongs to another
-// person, if that is the cause, and returns the cause. It must be called outside a transaction: that
-// of a refused act is rolled back. Errors are those of record.
+// person, if that is the cause, and returns the cause. It must be called outside a transaction:
+// that of a refused act is rolled back. Errors are those of record.
 func (r *Refusals) NotOwner(ctx context.Context, caller auth.Session, act Foreign, cause error) error {
 	f, ok := fault.As(cause)
 	if r == nil || !ok || f.Kind != fault.Forbidden || f.Code != auth.CodeAccessDenied {
@@ -69,11 +69,11 @@ func (r *Refusals) NotOwner(ctx context.Context, caller auth.Session, act Foreig
 	return r.record(ctx, caller, audit.Change{Action: act.Action, Details: details}, cause)
 }
 
-// record records a refusal, unless the person has reached the limit, and returns the cause. The event
-// is recorded even if the caller has cancelled the request, and waits for its turn to write: many
-// refusals at once must not keep each other out of the log. If the counter store or the database is not
-// available, the event is lost and the refusal stays what it is; any other failure is returned instead
-// of the cause.
+// record records a refusal, unless the person has reached the limit, and returns the cause. The
+// event is recorded even if the caller has cancelled the request, and waits for its turn to write:
+// many refusals at once must not keep each other out of the log. If the counter store or the
+// database is not available, the event is lost and the refusal stays what it is; any other failure
+// is returned instead of the cause.
 func (r *Refusals) record(ctx context.Context, caller auth.Session, c audit.Change, cause error) error {
 	ctx = context.WithoutCancel(ctx)
 	v, err := r.throttle.Try(ctx, throttle.RefusalUser, string(caller.UserID))

@@ -29,8 +29,9 @@ func (c *countingThrottle) Try(ctx context.Context, scope throttle.Scope, key st
 	c.tries[string(scope)+" "+key]++
 	n := c.tries[string(scope)+" "+key]
 	return throttle.Verdict{
-		Allowed: n <= auditing.MaxRefusals, Limit: auditing.MaxRefusals, Remaining: auditing.MaxRefusals - min(n, auditing.MaxRefusals),
-		ResetAt: time.Date(2026, time.November, 21, 13, 0, 0, 0, time.UTC),
+		Allowed: n <= auditing.MaxRefusals, Limit: auditing.MaxRefusals,
+		Remaining: auditing.MaxRefusals - min(n, auditing.MaxRefusals),
+		ResetAt:   time.Date(2026, time.November, 21, 13, 0, 0, 0, time.UTC),
 	}, nil
 }
 
@@ -41,7 +42,8 @@ func (*countingThrottle) GiveBack(context.Context, throttle.Scope, string, throt
 // refusedSession is a session of a person at UNVERIFIED.
 func refusedSession(user auth.UserID) auth.Session {
 	return auth.Session{
-		ID: "s", UserID: user, DeviceIdentity: "d", TrustLevel: auth.Unverified, IPAddress: netip.MustParseAddr("192.0.2.7"),
+		ID: "s", UserID: user, DeviceIdentity: "d", TrustLevel: auth.Unverified,
+		IPAddress: netip.MustParseAddr("192.0.2.7"),
 	}
 }
 
@@ -55,8 +57,8 @@ func findRefusals(t *testing.T, trail *auditing.Trail, user auth.UserID) []audit
 	return page.Events
 }
 
-// TestRefusalsAreRecorded checks which refusals leave an event (contract A-66), also for a caller who
-// has gone.
+// TestRefusalsAreRecorded checks which refusals leave an event (contract A-66), also for a caller
+// who has gone.
 func TestRefusalsAreRecorded(t *testing.T) {
 	errForeign := fault.New(fault.Forbidden, "not yours").WithCode(auth.CodeAccessDenied)
 	errLow := trust.Require(auth.Unverified, auth.FullTrust)
@@ -71,17 +73,30 @@ func TestRefusalsAreRecorded(t *testing.T) {
 			func(r *auditing.Refusals) error {
 				return r.LowTrust(gone, refusedSession("anna"), "PUT /x/:id", errLow)
 			}, errLow,
-			audit.Details{"reason": audit.Text("insufficient_trust"), "operation": audit.Text("PUT /x/:id"), "requiredTrustLevel": audit.Text("FULL_TRUST")},
+			audit.Details{
+				"reason": audit.Text("insufficient_trust"), "operation": audit.Text("PUT /x/:id"),
+				"requiredTrustLevel": audit.Text("FULL_TRUST"),
+			},
 		},
 		"another person's device": {
 			func(r *auditing.Refusals) error {
-				return r.NotOwner(gone, refusedSession("anna"), auditing.Foreign{Action: "revoke", Device: "b"}, errForeign)
-			}, errForeign, audit.Details{"reason": audit.Text("access_denied"), "action": audit.Text("revoke"), "targetDeviceId": audit.Text("b")},
+				return r.NotOwner(gone, refusedSession("anna"), auditing.Foreign{
+					Action: "revoke", Device: "b",
+				}, errForeign)
+			}, errForeign, audit.Details{
+				"reason": audit.Text("access_denied"), "action": audit.Text("revoke"),
+				"targetDeviceId": audit.Text("b"),
+			},
 		},
 		"another person's session": {
 			func(r *auditing.Refusals) error {
-				return r.NotOwner(gone, refusedSession("anna"), auditing.Foreign{Action: "sign_out", Session: "b"}, errForeign)
-			}, errForeign, audit.Details{"reason": audit.Text("access_denied"), "action": audit.Text("sign_out"), "targetSessionId": audit.Text("b")},
+				return r.NotOwner(gone, refusedSession("anna"), auditing.Foreign{
+					Action: "sign_out", Session: "b",
+				}, errForeign)
+			}, errForeign, audit.Details{
+				"reason": audit.Text("access_denied"), "action": audit.Text("sign_out"),
+				"targetSessionId": audit.Text("b"),
+			},
 		},
 		"no refusal of this kind": {
 			func(r *auditing.Refusals) error {
@@ -93,10 +108,15 @@ func TestRefusalsAreRecorded(t *testing.T) {
 				return r.NotOwner(gone, refusedSession("anna"), auditing.Foreign{}, errLow)
 			}, errLow, nil,
 		},
-		"no error": {func(r *auditing.Refusals) error { return r.LowTrust(gone, refusedSession("anna"), "GET /x", nil) }, nil, nil},
+		"no error": {
+			func(r *auditing.Refusals) error {
+				return r.LowTrust(gone, refusedSession("anna"), "GET /x", nil)
+			}, nil, nil,
+		},
 	} {
 		trail, _ := newTrail()
-		if err := c.record(auditing.NewRefusals(trail, &countingThrottle{tries: map[string]uint64{}})); !errors.Is(err, c.cause) {
+		if err := c.record(auditing.NewRefusals(trail, &countingThrottle{tries: map[string]uint64{}})); !errors.Is(
+			err, c.cause) {
 			t.Errorf("%s: %v, want the cause", name, err)
 		}
 		if err := c.record(nil); !errors.Is(err, c.cause) {
@@ -112,7 +132,8 @@ func TestRefusalsAreRecorded(t *testing.T) {
 		if len(events) != 1 || events[0].Success {
 			t.Fatalf("%s: %+v, want one event without success", name, events)
 		}
-		c.want["trustLevel"], c.want["sessionId"], c.want["deviceIdentity"], c.want["ipAddress"] = audit.Text("UNVERIFIED"), audit.Text("s"), audit.Text("d"), audit.Text("192.0.2.7")
+		c.want["trustLevel"], c.want["sessionId"], c.want["deviceIdentity"], c.want["ipAddress"] = audit.Text(
+			"UNVERIFIED"), audit.Text("s"), audit.Text("d"), audit.Text("192.0.2.7")
 		for field, want := range c.want {
 			if got := events[0].Details[field]; got != want {
 				t.Errorf("%s: %s is %v, want %v", name, field, got, want)
@@ -131,7 +152,8 @@ func TestRefusalsAreBounded(t *testing.T) {
 	refusals := auditing.NewRefusals(trail, &countingThrottle{tries: map[string]uint64{}})
 	errLow := trust.Require(auth.Unverified, auth.FullTrust)
 	for i := range 3 * auditing.MaxRefusals {
-		if err := refusals.LowTrust(t.Context(), refusedSession("anna"), "GET /"+strconv.Itoa(i), errLow); !fault.Is(err, fault.Forbidden) {
+		if err := refusals.LowTrust(t.Context(), refusedSession("anna"), "GET /"+strconv.Itoa(i),
+			errLow); !fault.Is(err, fault.Forbidden) {
 			t.Fatalf("refusal %d: %v", i, err)
 		}
 	}

@@ -1,5 +1,5 @@
-// Package auditing writes events to the audit log and searches it for a person. The use cases decide
-// which events they write.
+// Package auditing writes events to the audit log and searches it for a person. The use cases
+// decide which events they write.
 package auditing
 
 import (
@@ -16,8 +16,8 @@ import (
 
 type actorKey struct{}
 
-// By returns a context for what a person does as an operator: the changes of operators that Trail records
-// with it name the person as the actor, and not the operator commands.
+// By returns a context for what a person does as an operator: the changes of operators that Trail
+// records with it name the person as the actor, and not the operator commands.
 func By(ctx context.Context, person auth.UserID) context.Context {
 	return context.WithValue(ctx, actorKey{}, audit.Subject(person))
 }
@@ -34,8 +34,8 @@ func New(log authstore.AuditLog, c clock.Clock, e secrets.Entropy) *Trail {
 	return &Trail{log: log, clock: c, entropy: e}
 }
 
-// RecordChanges appends changes to the audit log, in the transaction of the context, if any. The events of one
-// call keep their order in time. It implements authority.Recorder.
+// RecordChanges appends changes to the audit log, in the transaction of the context, if any. The
+// events of one call keep their order in time. It implements authority.Recorder.
 func (t *Trail) RecordChanges(ctx context.Context, changes ...audit.Change) error {
 	now := t.clock.Now().UTC()
 	by, _ := ctx.Value(actorKey{}).(audit.Subject)
@@ -74,7 +74,8 @@ func (t *Trail) Search(ctx context.Context, user auth.UserID, q Query) (Page, er
 		return Page{}, err
 	}
 	events, total, err := t.log.Search(ctx, authstore.AuditQuery{
-		Subject: audit.Subject(user), Category: q.Category, After: q.After, Before: q.Before, Limit: q.Limit, Offset: q.Offset,
+		Subject: audit.Subject(user), Category: q.Category, After: q.After, Before: q.Before, Limit: q.Limit,
+		Offset: q.Offset,
 	})
 	if err != nil {
 		return Page{}, err
@@ -100,7 +101,9 @@ func (t *Trail) SearchOwn(ctx context.Context, caller auth.Session, q Query) (Pa
 // of all users and those without a user. Events that are recorded in the meantime may be missing,
 // but no event is visited twice.
 func (t *Trail) Walk(ctx context.Context, user auth.UserID, q Query, visit func(audit.Event) error) error {
-	next := authstore.AuditQuery{Subject: audit.Subject(user), Category: q.Category, After: q.After, Before: q.Before, Uncounted: true}
+	next := authstore.AuditQuery{
+		Subject: audit.Subject(user), Category: q.Category, After: q.After, Before: q.Before, Uncounted: true,
+	}
 	if next.Before.IsZero() {
 		next.Before = t.clock.Now().Add(ClockSkew)
 	}
@@ -157,7 +160,8 @@ const maxSignIns = 200
 // with a time in the future, from an instance whose clock was ahead, do not count yet.
 func (t *Trail) FailedSignIns(ctx context.Context, user auth.UserID, after time.Time) (int, error) {
 	events, _, err := t.log.Search(ctx, authstore.AuditQuery{
-		Subject: audit.Subject(user), Category: audit.LoginAttempt, After: after, Before: t.clock.Now().Add(auth.ClockTolerance), Limit: maxSignIns,
+		Subject: audit.Subject(user), Category: audit.LoginAttempt, After: after,
+		Before: t.clock.Now().Add(auth.ClockTolerance), Limit: maxSignIns,
 	})
 	if err != nil {
 		return 0, err

@@ -1,7 +1,7 @@
-// Package cookies keeps people signed in in a browser: an opaque secret in a cookie names a session.
-// The session is the same as that of the API's tokens, and the cookie ends with it. A cookie is good
-// for one trust level: whatever changes the level of the session also ends the cookie, unless it is
-// rotated.
+// Package cookies keeps people signed in in a browser: an opaque secret in a cookie names a
+// session. The session is the same as that of the API's tokens, and the cookie ends with it. A
+// cookie is good for one trust level: whatever changes the level of the session also ends the
+// cookie, unless it is rotated.
 package cookies
 
 import (
@@ -44,14 +44,15 @@ type Service struct {
 // New returns a service.
 func New(c Config, p Ports) *Service { return &Service{c, p} }
 
-// Issue returns the cookie of a session that has just begun. It returns fault.Conflict if the session
-// has one.
+// Issue returns the cookie of a session that has just begun. It returns fault.Conflict if the
+// session has one.
 func (s *Service) Issue(ctx context.Context, of Begun) (auth.CookieSecret, error) {
 	secret, cookie := s.newCookie(of)
 	return secret, s.ports.Cookies.Add(ctx, cookie)
 }
 
-// Begun is a session that gets a cookie: its person, and its trust level, for which the cookie is good.
+// Begun is a session that gets a cookie: its person, and its trust level, for which the cookie is
+// good.
 type Begun struct {
 	SessionID  auth.SessionID
 	UserID     auth.UserID
@@ -59,9 +60,9 @@ type Begun struct {
 }
 
 // Check returns the active session of a cookie, and extends the session's life. The error is
-// fault.Unauthenticated if the cookie is empty or unknown, was replaced by another one, or was issued
-// for another trust level than the session has now or for another person, and if the session has ended
-// or expired; and fault.Unavailable if the database is not available.
+// fault.Unauthenticated if the cookie is empty or unknown, was replaced by another one, or was
+// issued for another trust level than the session has now or for another person, and if the session
+// has ended or expired; and fault.Unavailable if the database is not available.
 func (s *Service) Check(ctx context.Context, secret auth.CookieSecret) (auth.Session, error) {
 	cookie, err := s.find(ctx, secret)
 	if err != nil {
@@ -85,9 +86,9 @@ func isFor(c auth.SessionCookie, s auth.Session) bool {
 	return c.TrustLevel == s.TrustLevel && c.UserID == s.UserID
 }
 
-// checkStored returns the session of a cookie as it is stored, because a copy may still have the trust
-// level from before a step-up on another instance. The stored person of a cookie without one is the
-// right one.
+// checkStored returns the session of a cookie as it is stored, because a copy may still have the
+// trust level from before a step-up on another instance. The stored person of a cookie without one
+// is the right one.
 func (s *Service) checkStored(ctx context.Context, cookie auth.SessionCookie) (auth.Session, error) {
 	session, err := s.loadActive(ctx, cookie.SessionID)
 	if cookie.UserID == "" {
@@ -103,8 +104,8 @@ func (s *Service) checkStored(ctx context.Context, cookie auth.SessionCookie) (a
 	return session, nil
 }
 
-// loadActive reads a session from the store. It returns the error of a cookie that is not good if the
-// session is not active.
+// loadActive reads a session from the store. It returns the error of a cookie that is not good if
+// the session is not active.
 func (s *Service) loadActive(ctx context.Context, id auth.SessionID) (auth.Session, error) {
 	session, err := s.ports.Sessions.Get(ctx, id)
 	if fault.Is(err, fault.NotFound) || err == nil && !session.Active(s.ports.Clock.Now()) {
@@ -113,9 +114,9 @@ func (s *Service) loadActive(ctx context.Context, id auth.SessionID) (auth.Sessi
 	return session, err
 }
 
-// extend extends the life of a session, as a refresh of tokens does, at most once in an hour. If the
-// database is not available, the next request does it. A session of a clock that was ahead is shortened
-// to the same life.
+// extend extends the life of a session, as a refresh of tokens does, at most once in an hour. If
+// the database is not available, the next request does it. A session of a clock that was ahead is
+// shortened to the same life.
 func (s *Service) extend(ctx context.Context, session *auth.Session) {
 	now := s.ports.Clock.Now()
 	until := now.Add(s.config.SessionTTL)
@@ -162,7 +163,8 @@ func (s *Service) Rotate(ctx context.Context, secret auth.CookieSecret) (auth.Co
 func (s *Service) newCookie(of Begun) (auth.CookieSecret, auth.SessionCookie) {
 	secret := secrets.NewSecret[auth.CookieSecret](s.ports.Entropy)
 	return secret, auth.SessionCookie{
-		Hash: auth.HashSecret(secret), SessionID: of.SessionID, UserID: of.UserID, TrustLevel: of.TrustLevel, IssuedAt: s.ports.Clock.Now(),
+		Hash: auth.HashSecret(secret), SessionID: of.SessionID, UserID: of.UserID, TrustLevel: of.TrustLevel,
+		IssuedAt: s.ports.Clock.Now(),
 	}
 }
 

@@ -42,20 +42,26 @@ type fixture struct {
 func newFixture(t *testing.T) *fixture {
 	t.Helper()
 	db := fakedb.New()
-	fx := &fixture{sessions: fakedb.NewSessions(db), clock: clocktest.NewManual(time.Date(2026, time.November, 23, 12, 0, 0, 0, time.UTC))}
+	fx := &fixture{
+		sessions: fakedb.NewSessions(db),
+		clock:    clocktest.NewManual(time.Date(2026, time.November, 23, 12, 0, 0, 0, time.UTC)),
+	}
 	random := &secretstest.Entropy{}
 	fx.cookies, fx.cache = fakedb.NewSessionCookies(db), memory.NewSessions(fx.clock, memory.Config{})
 	open := func(cache *memory.Sessions) *cookies.Service {
 		return cookies.New(cookies.Config{SessionTTL: 7 * day}, cookies.Ports{
-			Cookies: fx.cookies, Sessions: fx.sessions, Access: access.NewChecker(tokens{}, fx.sessions, cache, fx.clock),
-			Cache: cache, Clock: fx.clock, Entropy: random,
+			Cookies: fx.cookies, Sessions: fx.sessions,
+			Access: access.NewChecker(tokens{}, fx.sessions, cache, fx.clock),
+			Cache:  cache, Clock: fx.clock, Entropy: random,
 		})
 	}
 	fx.one, fx.other = open(fx.cache), open(memory.NewSessions(fx.clock, memory.Config{}))
 	if err := fakedb.NewAccounts(db).Create(t.Context(), auth.Account{ID: user, Email: "a@b.c"}); err != nil {
 		t.Fatal(err)
 	}
-	if _, _, err := fakedb.NewDevices(db).Ensure(t.Context(), auth.Device{ID: "d", UserID: user, Identity: "d"}); err != nil {
+	if _, _, err := fakedb.NewDevices(db).Ensure(t.Context(), auth.Device{
+		ID: "d", UserID: user, Identity: "d",
+	}); err != nil {
 		t.Fatal(err)
 	}
 	now := fx.clock.Now()
@@ -111,7 +117,9 @@ func TestCheck(t *testing.T) {
 	for _, wrong := range []auth.CookieSecret{"", "x", secret[:42], secret + "x", auth.CookieSecret(id)} {
 		wantRefused(t, fx.one, wrong)
 	}
-	if _, err := fx.one.Issue(t.Context(), cookies.Begun{SessionID: id, UserID: user, TrustLevel: auth.Unverified}); !fault.Is(err, fault.Conflict) {
+	if _, err := fx.one.Issue(t.Context(), cookies.Begun{
+		SessionID: id, UserID: user, TrustLevel: auth.Unverified,
+	}); !fault.Is(err, fault.Conflict) {
 		t.Errorf("Issue of a second cookie returned %v", err)
 	}
 }
@@ -169,8 +177,8 @@ func TestChangeOfTrustEndsTheCookie(t *testing.T) {
 	wantRefused(t, fx.one, secret)
 }
 
-// TestCookieIsForItsPerson is a copy of the session that names another person, which only who can write to
-// the store of copies could make.
+// TestCookieIsForItsPerson is a copy of the session that names another person, which only who can
+// write to the store of copies could make.
 func TestCookieIsForItsPerson(t *testing.T) {
 	t.Parallel()
 	fx := newFixture(t)
@@ -192,8 +200,8 @@ func TestCookieIsForItsPerson(t *testing.T) {
 	}
 }
 
-// TestCookieOfAnEarlierVersion is a cookie without a person, which an instance of an earlier version has
-// issued during an upgrade.
+// TestCookieOfAnEarlierVersion is a cookie without a person, which an instance of an earlier
+// version has issued during an upgrade.
 func TestCookieOfAnEarlierVersion(t *testing.T) {
 	t.Parallel()
 	fx := newFixture(t)
@@ -245,8 +253,8 @@ func TestUseExtendsTheSession(t *testing.T) {
 	wantRefused(t, fx.one, secret)
 }
 
-// TestSessionOfAClockThatWasAhead checks that a session whose expiry a clock that was ahead has set lives
-// no longer than others.
+// TestSessionOfAClockThatWasAhead checks that a session whose expiry a clock that was ahead has set
+// lives no longer than others.
 func TestSessionOfAClockThatWasAhead(t *testing.T) {
 	fx := newFixture(t)
 	secret := fx.issue(t)

@@ -28,7 +28,8 @@ import (
 type Config struct {
 	Lockout auth.LockoutPolicy // of wrong passwords and codes; its numbers are positive
 	Issuer  auth.Issuer        // the name under which an authenticator lists this service
-	// ReauthenticationMaxAge is how long a password or a code counts for a change of the second factor.
+	// ReauthenticationMaxAge is how long a password or a code counts for a change of the second
+	// factor.
 	ReauthenticationMaxAge time.Duration
 }
 
@@ -120,7 +121,8 @@ func (s *Service) withLockout(ctx context.Context, caller auth.Session, try func
 // notifyPerson sends the caller a notice of a change. It must be called after the change is stored.
 func (s *Service) notifyPerson(kind notices.Kind, caller auth.Session) {
 	s.ports.Notices.Notify(notices.Event{
-		Kind: kind, UserID: caller.UserID, At: s.ports.Clock.Now(), Address: caller.IPAddress, DeviceID: caller.DeviceID,
+		Kind: kind, UserID: caller.UserID, At: s.ports.Clock.Now(), Address: caller.IPAddress,
+		DeviceID: caller.DeviceID,
 	})
 }
 
@@ -167,7 +169,8 @@ func (s *Service) requireSession(ctx context.Context, id auth.SessionID) (auth.S
 	case err != nil:
 		return auth.Session{}, err
 	case !session.Active(s.ports.Clock.Now()):
-		return auth.Session{}, fault.Wrap(fault.Unauthenticated, "the session has ended", errEnded).WithCode(auth.CodeInvalidToken)
+		return auth.Session{},
+			fault.Wrap(fault.Unauthenticated, "the session has ended", errEnded).WithCode(auth.CodeInvalidToken)
 	}
 	return session, trust.Require(session.TrustLevel, auth.FullTrust)
 }
@@ -180,8 +183,9 @@ func (s *Service) recordAuthentication(ctx context.Context, id auth.SessionID) e
 	})
 }
 
-// endOthers ends the other sessions of the caller, resets the count of failures and ends the logins that
-// wait for a second factor. It returns the sessions that ended; drop their copies after the transaction.
+// endOthers ends the other sessions of the caller, resets the count of failures and ends the logins
+// that wait for a second factor. It returns the sessions that ended; drop their copies after the
+// transaction.
 func (s *Service) endOthers(ctx context.Context, caller auth.Session, reason auth.EndReason) ([]auth.SessionID, error) {
 	if err := s.guard.Clear(ctx, auth.ActsLockout(caller.UserID)); err != nil {
 		return nil, err

@@ -58,21 +58,25 @@ func newFixture(t *testing.T) *fixture {
 	t.Helper()
 	db := fakedb.New()
 	fx := &fixture{
-		t: t, clock: clocktest.NewManual(time.Date(2026, time.November, 21, 12, 0, 0, 0, time.UTC)), cache: &testCache{},
-		log: fakedb.NewAuditLog(db), devices: fakedb.NewDevices(db),
+		t: t, clock: clocktest.NewManual(time.Date(2026, time.November, 21, 12, 0, 0, 0, time.UTC)),
+		cache: &testCache{},
+		log:   fakedb.NewAuditLog(db), devices: fakedb.NewDevices(db),
 		ports: credentials.Ports{
 			Accounts: fakedb.NewAccounts(db), Sessions: fakedb.NewSessions(db), Pending: fakedb.NewPendingLogins(db),
 			Lockouts: fakedb.NewLockouts(db), Transaction: db,
 		},
 	}
 	var err error
-	if fx.hasher, err = argon.New(argon.Config{MemoryKiB: 64, Iterations: 1, Parallelism: 1, Queue: 64}, &secretstest.Entropy{}); err != nil {
+	if fx.hasher, err = argon.New(argon.Config{MemoryKiB: 64, Iterations: 1, Parallelism: 1, Queue: 64},
+		&secretstest.Entropy{}); err != nil {
 		t.Fatal(err)
 	}
-	fx.ports.Passwords, fx.ports.Cache, fx.ports.Trail = fx.hasher, fx.cache, auditing.New(fx.log, fx.clock, &secretstest.Entropy{})
+	fx.ports.Passwords, fx.ports.Cache, fx.ports.Trail = fx.hasher, fx.cache,
+		auditing.New(fx.log, fx.clock, &secretstest.Entropy{})
 	fx.ports.Clock, fx.ports.Entropy, fx.ports.Root = fx.clock, &secretstest.Entropy{}, rootSecret
 	fx.service, err = credentials.New(credentials.Config{
-		Lockout: auth.LockoutPolicy{Threshold: 5, Window: 15 * time.Minute, Duration: 15 * time.Minute}, Issuer: "Tollgate", ReauthenticationMaxAge: 5 * time.Minute,
+		Lockout: auth.LockoutPolicy{Threshold: 5, Window: 15 * time.Minute, Duration: 15 * time.Minute},
+		Issuer:  "Tollgate", ReauthenticationMaxAge: 5 * time.Minute,
 	}, fx.ports)
 	if err != nil {
 		t.Fatal(err)
@@ -80,15 +84,19 @@ func newFixture(t *testing.T) *fixture {
 	fx.people, err = people.New(people.Ports{
 		Accounts: fx.ports.Accounts, Devices: fx.devices, Sessions: fx.ports.Sessions,
 		Lockouts: fx.ports.Lockouts, Pending: fx.ports.Pending, Transaction: db,
-		Passwords: fx.hasher, Cache: fx.cache, Trail: auditing.New(fakedb.NewAuditLog(fakedb.New()), fx.clock, &secretstest.Entropy{}), Clock: fx.clock, Entropy: &secretstest.Entropy{},
-		Root: rootSecret,
+		Passwords: fx.hasher, Cache: fx.cache,
+		Trail: auditing.New(fakedb.NewAuditLog(fakedb.New()), fx.clock, &secretstest.Entropy{}), Clock: fx.clock,
+		Entropy: &secretstest.Entropy{},
+		Root:    rootSecret,
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
 	hash, err := fx.hasher.Hash(t.Context(), fx.newPassword(present))
 	fx.mustSucceed(err)
-	fx.mustSucceed(fx.ports.Accounts.Create(t.Context(), auth.Account{ID: user, Email: anna, State: auth.AccountActive, PasswordHash: hash}))
+	fx.mustSucceed(fx.ports.Accounts.Create(t.Context(), auth.Account{
+		ID: user, Email: anna, State: auth.AccountActive, PasswordHash: hash,
+	}))
 	_, _, err = fx.devices.Ensure(t.Context(), auth.Device{ID: "d", UserID: user, Identity: "d"})
 	fx.mustSucceed(err)
 	return fx
@@ -113,7 +121,8 @@ func (fx *fixture) newSession(id auth.SessionID, level auth.TrustLevel) auth.Ses
 	fx.t.Helper()
 	s := auth.Session{
 		ID: id, UserID: user, DeviceID: "d", DeviceIdentity: "d", TrustLevel: level, CreatedAt: fx.clock.Now(),
-		ExpiresAt: fx.clock.Now().Add(time.Hour), MaxExpiresAt: fx.clock.Now().Add(time.Hour), IPAddress: netip.MustParseAddr("203.0.113.7"),
+		ExpiresAt: fx.clock.Now().Add(time.Hour), MaxExpiresAt: fx.clock.Now().Add(time.Hour),
+		IPAddress: netip.MustParseAddr("203.0.113.7"),
 	}
 	fx.mustSucceed(fx.ports.Sessions.Create(context.Background(), s))
 	return s
@@ -196,7 +205,8 @@ func (fx *fixture) wantRefused(s auth.Session, kind fault.Kind, code fault.Code)
 	if !fault.Is(err, fault.Conflict) {
 		fx.wantFault("disable", err, kind, code)
 	}
-	fx.wantFault("password", fx.service.ChangePassword(ctx, s, fx.newPassword(present), fx.newPassword("Another-Horse-8")), kind, code)
+	fx.wantFault("password",
+		fx.service.ChangePassword(ctx, s, fx.newPassword(present), fx.newPassword("Another-Horse-8")), kind, code)
 }
 
 // TestOutdatedCopies checks that changes depend on the stored session and not on the cached copy of
@@ -207,13 +217,21 @@ func TestOutdatedCopies(t *testing.T) {
 		kind  fault.Kind
 		code  fault.Code
 	}{
-		"ended":   {func(s *auth.Session) { s.EndedAt, s.EndReason = s.CreatedAt, auth.EndTerminated }, fault.Unauthenticated, auth.CodeInvalidToken},
-		"lowered": {func(s *auth.Session) { s.TrustLevel = auth.LimitedTrust }, fault.Forbidden, auth.CodeInsufficientTrust},
+		"ended": {
+			func(s *auth.Session) { s.EndedAt, s.EndReason = s.CreatedAt, auth.EndTerminated }, fault.Unauthenticated,
+			auth.CodeInvalidToken,
+		},
+		"lowered": {
+			func(s *auth.Session) { s.TrustLevel = auth.LimitedTrust }, fault.Forbidden, auth.CodeInsufficientTrust,
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			fx := newFixture(t)
 			copied := fx.newSession("s", auth.FullTrust)
-			fx.mustSucceed(fx.ports.Sessions.Update(t.Context(), "s", func(s *auth.Session) error { c.alter(s); return nil }))
+			fx.mustSucceed(fx.ports.Sessions.Update(t.Context(), "s", func(s *auth.Session) error {
+				c.alter(s)
+				return nil
+			}))
 			before := fx.getAccount()
 			fx.wantRefused(copied, c.kind, c.code)
 			if after := fx.getAccount(); !reflect.DeepEqual(after, before) {
@@ -244,8 +262,8 @@ func TestPendingAuthenticatorsEnd(t *testing.T) {
 	_, err = fx.service.Activate(t.Context(), one, secret.Code(auth.TOTPStep(fx.clock.Now())))
 	fx.wantFault("what an operator enrolled", err, fault.Conflict, "")
 
-	// An enrolment of a version that did not record it, such as one made at LIMITED_TRUST before an
-	// upgrade.
+	// An enrolment of a version that did not record it, for example one made at LIMITED_TRUST
+	// before an upgrade.
 	fx.mustSucceed(fx.ports.Accounts.Update(t.Context(), user, func(a *auth.Account) error {
 		a.MFA.Enrolment = auth.Enrolment{}
 		return nil
@@ -281,13 +299,15 @@ func TestAuthenticatorFromEnrolToDisable(t *testing.T) {
 	fx.addPendingLogin()
 	_, codes := fx.mustEnrol(caller)
 	fx.wantNoPendingLogin()
-	if len(codes) != 10 || len(slices.Compact(slices.Sorted(slices.Values(codes)))) != 10 || !fx.getAccount().MFA.Active {
+	if len(codes) != 10 || len(slices.Compact(slices.Sorted(slices.Values(codes)))) != 10 ||
+		!fx.getAccount().MFA.Active {
 		t.Errorf("recovery codes %d, account %+v", len(codes), fx.getAccount().MFA)
 	}
 	_, err = fx.service.Enrol(t.Context(), caller, auth.Password{})
 	fx.wantFault("enrol while active", err, fault.Conflict, "")
 
-	fx.wantFault("wrong code", fx.service.Disable(t.Context(), caller, "000000"), fault.Unauthenticated, auth.CodeInvalidMFA)
+	fx.wantFault("wrong code", fx.service.Disable(t.Context(), caller, "000000"), fault.Unauthenticated,
+		auth.CodeInvalidMFA)
 	fx.addPendingLogin()
 	fx.mustSucceed(fx.service.Disable(t.Context(), caller, codes[3]))
 	fx.wantNoPendingLogin()
@@ -309,7 +329,9 @@ func TestChangePassword(t *testing.T) {
 	fx := newFixture(t)
 	caller, other := fx.newSession("s", auth.FullTrust), fx.newSession("other", auth.FullTrust)
 	fx.addPendingLogin()
-	fx.wantFault("wrong", fx.service.ChangePassword(t.Context(), caller, fx.newPassword("Wrong Horse 9!"), fx.newPassword("Another-Horse-8")),
+	fx.wantFault("wrong",
+		fx.service.ChangePassword(t.Context(), caller, fx.newPassword("Wrong Horse 9!"),
+			fx.newPassword("Another-Horse-8")),
 		fault.Unauthenticated, auth.CodeInvalidCredentials)
 	for _, bad := range []string{"short", "Password123!"} {
 		err := fx.service.ChangePassword(t.Context(), caller, fx.newPassword(present), fx.newPassword(bad))
@@ -318,20 +340,23 @@ func TestChangePassword(t *testing.T) {
 			t.Errorf("%s: %v does not name the field", bad, err)
 		}
 	}
-	fx.mustSucceed(fx.service.ChangePassword(t.Context(), caller, fx.newPassword(present), fx.newPassword("Another-Horse-8")))
+	fx.mustSucceed(fx.service.ChangePassword(t.Context(), caller, fx.newPassword(present),
+		fx.newPassword("Another-Horse-8")))
 	fx.wantNoPendingLogin()
 	match, _, err := fx.hasher.Verify(t.Context(), fx.getAccount().PasswordHash, fx.newPassword("Another-Horse-8"))
 	if err != nil || !match {
 		t.Errorf("the new password does not match: %v", err)
 	}
 	living, _, err := fx.ports.Sessions.Active(t.Context(), user, fx.clock.Now(), auth.PageRequest{Limit: 10})
-	if err != nil || len(living) != 1 || living[0].ID != caller.ID || !slices.Equal(fx.cache.dropped, []auth.SessionID{other.ID}) {
+	if err != nil || len(living) != 1 || living[0].ID != caller.ID ||
+		!slices.Equal(fx.cache.dropped, []auth.SessionID{other.ID}) {
 		t.Errorf("living %+v, dropped %v, %v", living, fx.cache.dropped, err)
 	}
 	if s, err := fx.ports.Sessions.Get(t.Context(), other.ID); err != nil || s.EndReason != auth.EndPassword {
 		t.Errorf("the other session %+v, %v", s, err)
 	}
-	if got := fx.findEvents(audit.CredentialChange); len(got) != 1 || got[0].Details.Text("action") != "password" || got[0].Details.Text("trustLevel") != "FULL_TRUST" {
+	if got := fx.findEvents(audit.CredentialChange); len(got) != 1 || got[0].Details.Text("action") != "password" ||
+		got[0].Details.Text("trustLevel") != "FULL_TRUST" {
 		t.Errorf("events %+v", got)
 	}
 }
@@ -351,7 +376,8 @@ func TestGuessingIsBounded(t *testing.T) {
 			if i%2 == 0 {
 				err = fx.service.Disable(t.Context(), caller, "000000")
 			} else {
-				err = fx.service.ChangePassword(t.Context(), caller, fx.newPassword("Wrong Horse 9!"), fx.newPassword("Another-Horse-8"))
+				err = fx.service.ChangePassword(t.Context(), caller, fx.newPassword("Wrong Horse 9!"),
+					fx.newPassword("Another-Horse-8"))
 			}
 			f, ok := fault.As(err)
 			mu.Lock()
@@ -366,7 +392,8 @@ func TestGuessingIsBounded(t *testing.T) {
 		t.Errorf("answers %v, want five evaluated", codes)
 	}
 	right := secret.Code(auth.TOTPStep(fx.clock.Now()))
-	fx.wantFault("a right code while locked", fx.service.Disable(t.Context(), caller, right), fault.Forbidden, auth.CodeAccountLocked)
+	fx.wantFault("a right code while locked", fx.service.Disable(t.Context(), caller, right), fault.Forbidden,
+		auth.CodeAccountLocked)
 	if n := len(fx.findEvents(audit.SuspiciousActivity)); n != 1 {
 		t.Errorf("%d suspicious activities, want the lock", n)
 	}
@@ -381,14 +408,16 @@ func TestBusyHasherCountsNothing(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	for range 10 {
-		if err := fx.service.ChangePassword(ctx, caller, fx.newPassword(present), fx.newPassword("Another-Horse-8")); err == nil {
+		if err := fx.service.ChangePassword(ctx, caller, fx.newPassword(present),
+			fx.newPassword("Another-Horse-8")); err == nil {
 			t.Fatal("a cancelled change is made")
 		}
 	}
 	for range 10 {
 		fx.wantFault("nothing to disable", fx.service.Disable(t.Context(), caller, "000000"), fault.Conflict, "")
 	}
-	fx.mustSucceed(fx.service.ChangePassword(t.Context(), caller, fx.newPassword(present), fx.newPassword("Another-Horse-8")))
+	fx.mustSucceed(fx.service.ChangePassword(t.Context(), caller, fx.newPassword(present),
+		fx.newPassword("Another-Horse-8")))
 }
 
 // TestOperator checks that an operator can remove the authenticator of a person who has lost it.
@@ -416,8 +445,8 @@ func TestOperator(t *testing.T) {
 	}
 }
 
-// TestReauthentication enrols with a password or code of each age. Only a recent one counts, or the present
-// password in the request.
+// TestReauthentication enrols with a password or code of each age. Only a recent one counts, or the
+// present password in the request.
 func TestReauthentication(t *testing.T) {
 	fx, ctx := newFixture(t), context.Background()
 	caller := fx.newSession("s", auth.FullTrust)
@@ -434,7 +463,8 @@ func TestReauthentication(t *testing.T) {
 		!strings.Contains(challenge, `max_age="300"`) || !strings.Contains(challenge, `acr_values="FULL_TRUST"`) {
 		t.Errorf("after more than five minutes: %v, %v", f, f.Details)
 	}
-	fx.wantFault("a wrong password", enrol(fx.newPassword("Wrong-Horse-7")), fault.Unauthenticated, auth.CodeInvalidCredentials)
+	fx.wantFault("a wrong password", enrol(fx.newPassword("Wrong-Horse-7")), fault.Unauthenticated,
+		auth.CodeInvalidCredentials)
 	fx.mustSucceed(enrol(fx.newPassword(present)))
 	fx.clock.Advance(5 * time.Minute)
 	fx.mustSucceed(enrol(auth.Password{})) // the password of before still counts
@@ -442,18 +472,22 @@ func TestReauthentication(t *testing.T) {
 	fx.wantFault("six minutes later", enrol(auth.Password{}), fault.Forbidden, auth.CodeInsufficientTrust)
 
 	ahead := fx.clock.Now().Add(time.Hour) // written by an instance whose clock was ahead
-	fx.mustSucceed(fx.ports.Sessions.Update(ctx, "s", func(s *auth.Session) error { s.ReauthenticatedAt = ahead; return nil }))
+	fx.mustSucceed(fx.ports.Sessions.Update(ctx, "s", func(s *auth.Session) error {
+		s.ReauthenticatedAt = ahead
+		return nil
+	}))
 	fx.wantFault("a code of the future", enrol(auth.Password{}), fault.Forbidden, auth.CodeInsufficientTrust)
 	fx.mustSucceed(fx.service.ChangePassword(ctx, caller, fx.newPassword(present), fx.newPassword("Another-Horse-8")))
 	fx.mustSucceed(enrol(auth.Password{}))
 	for range 5 {
-		fx.wantFault("guesses", enrol(fx.newPassword("Wrong-Horse-7")), fault.Unauthenticated, auth.CodeInvalidCredentials)
+		fx.wantFault("guesses", enrol(fx.newPassword("Wrong-Horse-7")), fault.Unauthenticated,
+			auth.CodeInvalidCredentials)
 	}
 	fx.wantFault("a sixth guess", enrol(fx.newPassword("Another-Horse-8")), fault.Forbidden, auth.CodeAccountLocked)
 }
 
-// TestChangedFactorEndsOtherSessions activates and disables an authenticator: the other sessions of the
-// person end, and their copies are dropped.
+// TestChangedFactorEndsOtherSessions activates and disables an authenticator: the other sessions of
+// the person end, and their copies are dropped.
 func TestChangedFactorEndsOtherSessions(t *testing.T) {
 	fx, ctx := newFixture(t), context.Background()
 	caller := fx.newSession("s", auth.FullTrust)

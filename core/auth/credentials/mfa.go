@@ -49,7 +49,9 @@ func (s *Service) Enrol(ctx context.Context, caller auth.Session, present auth.P
 
 // storeEnrolment stores a new authenticator. verified is the hash of the password that the caller
 // has just given, or empty.
-func (s *Service) storeEnrolment(ctx context.Context, caller auth.Session, verified auth.PasswordHash) (Enrolment, error) {
+func (s *Service) storeEnrolment(
+	ctx context.Context, caller auth.Session, verified auth.PasswordHash,
+) (Enrolment, error) {
 	secret, nonce := secrets.NewTOTPSecret(s.ports.Entropy), secrets.NewNonce(s.ports.Entropy)
 	var person auth.Email
 	err := s.changeAccount(ctx, caller, "mfa_enrol", func(a *auth.Account) error {
@@ -73,7 +75,9 @@ func (s *Service) storeEnrolment(ctx context.Context, caller auth.Session, verif
 
 // verifyPresent returns the stored hash of the present password, or the error of
 // presentPasswordError.
-func (s *Service) verifyPresent(ctx context.Context, caller auth.Session, present auth.Password) (auth.PasswordHash, error) {
+func (s *Service) verifyPresent(
+	ctx context.Context, caller auth.Session, present auth.Password,
+) (auth.PasswordHash, error) {
 	account, err := s.ports.Accounts.Get(ctx, caller.UserID)
 	if err != nil {
 		return "", err

@@ -20,7 +20,9 @@ type holdingHasher struct {
 	hold     func(n int)
 }
 
-func (h *holdingHasher) Verify(ctx context.Context, stored auth.PasswordHash, p auth.Password) (match, stale bool, err error) {
+func (h *holdingHasher) Verify(
+	ctx context.Context, stored auth.PasswordHash, p auth.Password,
+) (match, stale bool, err error) {
 	h.hold(int(h.compared.Add(1)))
 	return h.PasswordHasher.Verify(ctx, stored, p)
 }
@@ -31,7 +33,8 @@ func (fx *fixture) holdPasswords(hold func(n int)) *credentials.Service {
 	ports := fx.ports
 	ports.Passwords = &holdingHasher{PasswordHasher: fx.hasher, hold: hold}
 	service, err := credentials.New(credentials.Config{
-		Lockout: auth.LockoutPolicy{Threshold: 2, Window: time.Hour, Duration: time.Hour}, Issuer: "Tollgate", ReauthenticationMaxAge: 5 * time.Minute,
+		Lockout: auth.LockoutPolicy{Threshold: 2, Window: time.Hour, Duration: time.Hour}, Issuer: "Tollgate",
+		ReauthenticationMaxAge: 5 * time.Minute,
 	}, ports)
 	fx.mustSucceed(err)
 	return service
@@ -55,7 +58,8 @@ func TestPasswordChangesAtOnce(t *testing.T) {
 	codes := map[fault.Code]int{}
 	for range calls {
 		all.Go(func() {
-			err := service.ChangePassword(t.Context(), caller, fx.newPassword(present), fx.newPassword("Another-Horse-8"))
+			err := service.ChangePassword(t.Context(), caller, fx.newPassword(present),
+				fx.newPassword("Another-Horse-8"))
 			mu.Lock()
 			defer mu.Unlock()
 			if f, ok := fault.As(err); ok {
@@ -83,10 +87,14 @@ func TestHashRenewedDuringAChange(t *testing.T) {
 	fx.mustSucceed(err)
 	service := fx.holdPasswords(func(n int) {
 		if n == 1 {
-			fx.mustSucceed(fx.ports.Accounts.Update(t.Context(), user, func(a *auth.Account) error { a.PasswordHash = renewed; return nil }))
+			fx.mustSucceed(fx.ports.Accounts.Update(t.Context(), user, func(a *auth.Account) error {
+				a.PasswordHash = renewed
+				return nil
+			}))
 		}
 	})
-	fx.mustSucceed(service.ChangePassword(t.Context(), caller, fx.newPassword(present), fx.newPassword("Another-Horse-8")))
+	fx.mustSucceed(service.ChangePassword(t.Context(), caller, fx.newPassword(present),
+		fx.newPassword("Another-Horse-8")))
 	match, _, err := fx.hasher.Verify(t.Context(), fx.getAccount().PasswordHash, fx.newPassword("Another-Horse-8"))
 	if err != nil || !match {
 		t.Errorf("the new password does not match: %v", err)

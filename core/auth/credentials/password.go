@@ -102,7 +102,8 @@ func (s *Service) presentPasswordError(ctx context.Context, a *auth.Account, pre
 }
 
 func errWrongPassword(cause error) error {
-	return fault.Wrap(fault.Unauthenticated, "the current password is wrong", cause).WithCode(auth.CodeInvalidCredentials)
+	return fault.Wrap(fault.Unauthenticated, "the current password is wrong", cause).
+		WithCode(auth.CodeInvalidCredentials)
 }
 
 // replacePassword replaces the verified hash, and ends the other sessions and the pending logins.

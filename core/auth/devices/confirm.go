@@ -20,7 +20,7 @@ type Confirmation struct {
 }
 
 // Confirm marks a device as confirmed, after its session has passed step-up or MFA, and returns a
-// new device token (contract ). From then on a mark TRUSTED counts, whoever has set it
+// new device token (contract ). From then on a mark TRUSTED counts, anyone who has set it
 // (contract A-38). It joins the transaction of the context.
 func Confirm(ctx context.Context, on Confirmation, id auth.DeviceID, now time.Time) (auth.DeviceSecret, error) {
 	err := on.Devices.Update(ctx, id, func(d *auth.Device) error {

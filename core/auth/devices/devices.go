@@ -75,10 +75,10 @@ func requireListing(caller auth.Session, page auth.PageRequest) error {
 
 // SetTrust sets the trust status of a device of the caller. TRUSTED does not change active
 // sessions: it has an effect at the next login on the device, if the device is confirmed and the
-// login sends its token. Below FULL_TRUST it counts only after the next code on the device, so that a
-// session cannot lift its own limit (contract A-38). UNTRUSTED lowers the active sessions on the device
-// to LIMITED_TRUST at once, including the caller's. The error is fault.Forbidden with code access_denied
-// for a device of another person, and fault.NotFound if the device does not exist.
+// login sends its token. Below FULL_TRUST it counts only after the next code on the device, so that
+// a session cannot lift its own limit (contract A-38). UNTRUSTED lowers the active sessions on the
+// device to LIMITED_TRUST at once, including the caller's. The error is fault.Forbidden with code
+// access_denied for a device of another person, and fault.NotFound if the device does not exist.
 func (s *Service) SetTrust(
 	ctx context.Context, caller auth.Session, id auth.DeviceID, status auth.TrustStatus,
 ) (auth.Device, error) {
@@ -98,12 +98,15 @@ func (s *Service) SetTrust(
 			// The row of the device is locked until the transaction ends, so no login or step-up on
 			// the device can raise a session in the meantime.
 			which := authstore.SessionFilter{UserID: caller.UserID, DeviceID: id}
-			if done.sessions, err = s.ports.Levels.Lower(ctx, which, auth.LimitedTrust, s.ports.Clock.Now()); err != nil {
+			if done.sessions, err = s.ports.Levels.Lower(ctx, which, auth.LimitedTrust,
+				s.ports.Clock.Now()); err != nil {
 				return deviceChange{}, err
 			}
 			details["sessionsLowered"] = audit.Number(len(done.sessions))
 		}
-		return done, s.ports.Trail.RecordChanges(ctx, newChange(changeActor{caller.UserID, caller.ID}, &done.Device, "trust", details))
+		return done,
+			s.ports.Trail.RecordChanges(ctx,
+				newChange(changeActor{caller.UserID, caller.ID}, &done.Device, "trust", details))
 	})
 	if err != nil {
 		return auth.Device{}, s.refuse(ctx, caller, "trust", id, err)
@@ -126,9 +129,9 @@ type deviceChange struct {
 	alreadyRevoked bool
 }
 
-// markDevice sets the trust status of a device and returns the one before. It reads the level of the
-// caller's session after it has locked the device, because the caller may be a cached copy from before
-// the session was lowered or raised.
+// markDevice sets the trust status of a device and returns the one before. It reads the level of
+// the caller's session after it has locked the device, because the caller may be a cached copy from
+// before the session was lowered or raised.
 func (s *Service) markDevice(
 	ctx context.Context, caller auth.Session, id auth.DeviceID, status auth.TrustStatus,
 ) (after deviceChange, before auth.TrustStatus, err error) {
@@ -151,9 +154,9 @@ func (s *Service) markDevice(
 	})
 }
 
-// Rename gives a device of the caller a name, or with an empty one takes it away (contract A-56). It
-// returns fault.Invalid for a name that auth.ParseDeviceName refuses; the other errors are those of
-// SetTrust.
+// Rename gives a device of the caller a name, or with an empty one takes it away (contract A-56).
+// It returns fault.Invalid for a name that auth.ParseDeviceName refuses; the other errors are those
+// of SetTrust.
 func (s *Service) Rename(ctx context.Context, caller auth.Session, id auth.DeviceID, name string) (auth.Device, error) {
 	if err := trust.Require(caller.TrustLevel, auth.Unverified); err != nil {
 		return auth.Device{}, err
@@ -172,7 +175,9 @@ func (s *Service) Rename(ctx context.Context, caller auth.Session, id auth.Devic
 			return device, err
 		}
 		details := audit.Details{"previousName": audit.Text(before), "name": audit.Text(name)}
-		return device, s.ports.Trail.RecordChanges(ctx, newChange(changeActor{caller.UserID, caller.ID}, &device, "rename", details))
+		return device,
+			s.ports.Trail.RecordChanges(ctx,
+				newChange(changeActor{caller.UserID, caller.ID}, &device, "rename", details))
 	})
 	if err != nil {
 		return auth.Device{}, s.refuse(ctx, caller, "rename", id, err)
@@ -197,14 +202,16 @@ func (s *Service) Revoke(ctx context.Context, caller auth.Session, id auth.Devic
 	return len(done.sessions), nil
 }
 
-// refuse returns the error of an act on a device. It records the act if the device belongs to another
-// person (contract A-66).
-func (s *Service) refuse(ctx context.Context, caller auth.Session, action audit.Action, id auth.DeviceID, cause error) error {
+// refuse returns the error of an act on a device. It records the act if the device belongs to
+// another person (contract A-66).
+func (s *Service) refuse(
+	ctx context.Context, caller auth.Session, action audit.Action, id auth.DeviceID, cause error,
+) error {
 	return s.ports.Refusals.NotOwner(ctx, caller, auditing.Foreign{Action: action, Device: id}, cause)
 }
 
-// notifyOwner sends the caller a notice of a change. It sends none if the caller's session is at
-// LIMITED_TRUST or above: below that, somebody who knows only the password may have made the
+// notifyOwner sends the caller a notice of a change. It sends no notice if the caller's session is
+// at LIMITED_TRUST or above: below that, somebody who knows only the password may have made the
 // change.
 func (s *Service) notifyOwner(kind notices.Kind, caller auth.Session) {
 	if !caller.TrustLevel.Admits(auth.LimitedTrust) {
@@ -215,7 +222,8 @@ func (s *Service) notifyOwner(kind notices.Kind, caller auth.Session) {
 // notify sends the caller a notice of a change.
 func (s *Service) notify(kind notices.Kind, caller auth.Session) {
 	s.ports.Notices.Notify(notices.Event{
-		Kind: kind, UserID: caller.UserID, At: s.ports.Clock.Now(), Address: caller.IPAddress, DeviceID: caller.DeviceID,
+		Kind: kind, UserID: caller.UserID, At: s.ports.Clock.Now(), Address: caller.IPAddress,
+		DeviceID: caller.DeviceID,
 	})
 }
 
@@ -253,7 +261,9 @@ func (s *Service) revokeDevice(ctx context.Context, by changeActor, id auth.Devi
 
 // updateDevice calls alter with a stored device and stores the result. It returns fault.Forbidden
 // if the device belongs to another person, and fault.NotFound if it does not exist.
-func (s *Service) updateDevice(ctx context.Context, owner auth.UserID, id auth.DeviceID, alter func(*auth.Device)) error {
+func (s *Service) updateDevice(
+	ctx context.Context, owner auth.UserID, id auth.DeviceID, alter func(*auth.Device),
+) error {
 	err := s.ports.Devices.Update(ctx, id, func(d *auth.Device) error {
 		if d.UserID != owner {
 			return fault.New(fault.Forbidden, "the device belongs to somebody else").WithCode(auth.CodeAccessDenied)
@@ -272,6 +282,7 @@ func newChange(by changeActor, d *auth.Device, action audit.Action, details audi
 	d.Describe(details)
 	details.Set("sessionId", string(by.session))
 	return audit.Change{
-		Category: audit.DeviceChange, Action: action, Subject: audit.Subject(by.user), ByOperator: by.session == "", Details: details,
+		Category: audit.DeviceChange, Action: action, Subject: audit.Subject(by.user), ByOperator: by.session == "",
+		Details: details,
 	}
 }

@@ -32,14 +32,17 @@ func newFixture(t *testing.T) *fixture {
 	t.Helper()
 	db, ctx := fakedb.New(), context.Background()
 	fx := &fixture{
-		log: fakedb.NewAuditLog(db), clock: clocktest.NewManual(time.Date(2026, time.November, 21, 12, 0, 0, 0, time.UTC)),
+		log:   fakedb.NewAuditLog(db),
+		clock: clocktest.NewManual(time.Date(2026, time.November, 21, 12, 0, 0, 0, time.UTC)),
 		ports: devices.Ports{
-			Devices: fakedb.NewDevices(db), DeviceTokens: fakedb.NewDeviceTokens(db), Sessions: fakedb.NewSessions(db), Levels: fakedb.NewSessions(db),
+			Devices: fakedb.NewDevices(db), DeviceTokens: fakedb.NewDeviceTokens(db), Sessions: fakedb.NewSessions(db),
+			Levels:      fakedb.NewSessions(db),
 			Transaction: db,
 		},
 	}
 	fx.cache = memory.NewSessions(fx.clock, memory.Config{MaxSessions: 10})
-	fx.ports.Cache, fx.ports.Trail, fx.ports.Clock = fx.cache, auditing.New(fx.log, fx.clock, &secretstest.Entropy{}), fx.clock
+	fx.ports.Cache, fx.ports.Trail, fx.ports.Clock = fx.cache,
+		auditing.New(fx.log, fx.clock, &secretstest.Entropy{}), fx.clock
 	unlimited, err := inprocess.NewThrottle(inprocess.ThrottleConfig{}, nil, fx.clock)
 	if err != nil {
 		t.Fatal(err)
@@ -51,15 +54,20 @@ func newFixture(t *testing.T) *fixture {
 		if err := fakedb.NewAccounts(db).Create(ctx, auth.Account{ID: user, Email: auth.Email(name)}); err != nil {
 			t.Fatal(err)
 		}
-		if _, _, err := fx.ports.Devices.Ensure(ctx, auth.Device{ID: auth.DeviceID(name), UserID: user, Identity: "d", TrustStatus: auth.DevicePending}); err != nil {
+		if _, _, err := fx.ports.Devices.Ensure(ctx, auth.Device{
+			ID: auth.DeviceID(name), UserID: user, Identity: "d", TrustStatus: auth.DevicePending,
+		}); err != nil {
 			t.Fatal(err)
 		}
-		if err := fx.ports.DeviceTokens.Add(ctx, auth.DeviceToken{Hash: auth.TokenHash{name[0]}, DeviceID: auth.DeviceID(name)}, 5); err != nil {
+		if err := fx.ports.DeviceTokens.Add(ctx, auth.DeviceToken{
+			Hash: auth.TokenHash{name[0]}, DeviceID: auth.DeviceID(name),
+		}, 5); err != nil {
 			t.Fatal(err)
 		}
 		err := fx.ports.Sessions.Create(ctx, auth.Session{
 			ID: auth.SessionID(name), UserID: user, DeviceID: auth.DeviceID(name), TrustLevel: auth.Unverified,
-			CreatedAt: fx.clock.Now(), ExpiresAt: fx.clock.Now().Add(time.Hour), MaxExpiresAt: fx.clock.Now().Add(time.Hour),
+			CreatedAt: fx.clock.Now(), ExpiresAt: fx.clock.Now().Add(time.Hour),
+			MaxExpiresAt: fx.clock.Now().Add(time.Hour),
 		})
 		if err != nil {
 			t.Fatal(err)
@@ -74,7 +82,9 @@ func annaSession(level auth.TrustLevel) auth.Session {
 
 func (fx *fixture) findChanges(t *testing.T) []audit.Event {
 	t.Helper()
-	events, _, err := fx.log.Search(context.Background(), authstore.AuditQuery{Category: audit.DeviceChange, Limit: 100})
+	events, _, err := fx.log.Search(context.Background(), authstore.AuditQuery{
+		Category: audit.DeviceChange, Limit: 100,
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -88,7 +98,9 @@ func TestHighRiskIsRefused(t *testing.T) {
 	_, mark := fx.service.SetTrust(ctx, s, "anna", auth.DeviceTrusted)
 	_, revoke := fx.service.Revoke(ctx, s, "anna")
 	_, rename := fx.service.Rename(ctx, s, "anna", "mine")
-	for name, err := range map[string]error{"devices": list, "sessions": sessions, "mark": mark, "revoke": revoke, "rename": rename} {
+	for name, err := range map[string]error{
+		"devices": list, "sessions": sessions, "mark": mark, "revoke": revoke, "rename": rename,
+	} {
 		if f, ok := fault.As(err); !ok || f.Code != auth.CodeInsufficientTrust {
 			t.Errorf("%s: %v, want insufficient_trust", name, err)
 		}
@@ -143,7 +155,8 @@ func TestOthersDevices(t *testing.T) {
 	}
 	for i := range events {
 		e := &events[i]
-		if e.Category != audit.AccessRefused || e.Success || e.Subject != "anna" || e.Details.Text("targetDeviceId") != "bert" {
+		if e.Category != audit.AccessRefused || e.Success || e.Subject != "anna" ||
+			e.Details.Text("targetDeviceId") != "bert" {
 			t.Errorf("event %+v", e)
 		}
 	}
@@ -156,22 +169,27 @@ func TestMark(t *testing.T) {
 		t.Errorf("device %+v, error %v", d, err)
 	}
 	events := fx.findChanges(t)
-	if len(events) != 1 || events[0].Details.Text("action") != "trust" || events[0].Details.Text("trustStatus") != "TRUSTED" ||
+	if len(events) != 1 || events[0].Details.Text("action") != "trust" ||
+		events[0].Details.Text("trustStatus") != "TRUSTED" ||
 		events[0].Details.Text("previousTrustStatus") != "PENDING" || events[0].Subject != "anna" {
 		t.Errorf("events %+v", events)
 	}
 }
 
-// TestTrustedNeedsFullTrust marks a device as trusted at each level. Below FULL_TRUST the mark counts after
-// the next code on the device; the level is that of the stored session, not that of a cached copy.
+// TestTrustedNeedsFullTrust marks a device as trusted at each level. Below FULL_TRUST the mark
+// counts after the next code on the device; the level is that of the stored session, not that of a
+// cached copy.
 func TestTrustedNeedsFullTrust(t *testing.T) {
-	for level, counts := range map[auth.TrustLevel]bool{auth.Unverified: false, auth.LimitedTrust: false, auth.FullTrust: true} {
+	for level, counts := range map[auth.TrustLevel]bool{
+		auth.Unverified: false, auth.LimitedTrust: false, auth.FullTrust: true,
+	} {
 		fx, ctx := newFixture(t), context.Background()
 		stale := annaSession(auth.FullTrust + auth.Unverified - level) // FULL_TRUST if the session is at UNVERIFIED
 		stale.TrustLevel = max(stale.TrustLevel, auth.Unverified)
 		mark := func(status auth.TrustStatus) auth.Device {
 			t.Helper()
-			setLevel := func(s *auth.Session) error { s.TrustLevel = level; return nil } // the mark UNTRUSTED has lowered it
+			// the mark UNTRUSTED has lowered it
+			setLevel := func(s *auth.Session) error { s.TrustLevel = level; return nil }
 			if err := fx.ports.Sessions.Update(ctx, "anna", setLevel); err != nil {
 				t.Fatal(err)
 			}
@@ -184,7 +202,9 @@ func TestTrustedNeedsFullTrust(t *testing.T) {
 		if d := mark(auth.DeviceTrusted); d.Trusted() != counts {
 			t.Errorf("at %s the mark counts: %v", level, d.Trusted())
 		}
-		confirmation := devices.Confirmation{Devices: fx.ports.Devices, Tokens: fx.ports.DeviceTokens, Entropy: &secretstest.Entropy{}}
+		confirmation := devices.Confirmation{
+			Devices: fx.ports.Devices, Tokens: fx.ports.DeviceTokens, Entropy: &secretstest.Entropy{},
+		}
 		if _, err := devices.Confirm(ctx, confirmation, "anna", fx.clock.Now()); err != nil {
 			t.Fatal(err)
 		}
@@ -208,12 +228,14 @@ func TestRename(t *testing.T) {
 	for _, name := range []string{" Büro ", "Büro", ""} {
 		fx.clock.Advance(time.Minute) // events of one time have no order
 		d, err := fx.service.Rename(ctx, s, "anna", name)
-		if stored, _ := fx.ports.Devices.Get(ctx, "anna"); err != nil || d.Name != strings.TrimSpace(name) || stored.Name != d.Name {
+		if stored, _ := fx.ports.Devices.Get(ctx, "anna"); err != nil || d.Name != strings.TrimSpace(name) ||
+			stored.Name != d.Name {
 			t.Errorf("%q: device %+v, stored %+v, error %v", name, d, stored, err)
 		}
 	}
 	events := fx.findChanges(t)
-	if len(events) != 2 || events[0].Details.Text("action") != "rename" || events[0].Details.Text("previousName") != "Büro" || events[0].Details.Text("name") != "" {
+	if len(events) != 2 || events[0].Details.Text("action") != "rename" ||
+		events[0].Details.Text("previousName") != "Büro" || events[0].Details.Text("name") != "" {
 		t.Errorf("events %+v", events)
 	}
 	for _, wrong := range []string{strings.Repeat("é", auth.MaxDeviceName+1), "a\x00", "a\nb", "a\u202eb", "\xff"} {
@@ -243,7 +265,8 @@ func TestRevoke(t *testing.T) {
 	if _, err := fx.ports.DeviceTokens.Find(ctx, auth.TokenHash{'a'}); !fault.Is(err, fault.NotFound) {
 		t.Errorf("device token: %v, want it gone", err)
 	}
-	if list, _, err := fx.service.ListDevices(ctx, annaSession(auth.Unverified), firstPage); err != nil || len(list) != 1 || !list[0].Revoked {
+	if list, _, err := fx.service.ListDevices(ctx, annaSession(auth.Unverified),
+		firstPage); err != nil || len(list) != 1 || !list[0].Revoked {
 		t.Errorf("devices %v, error %v; want the revoked one listed", list, err)
 	}
 	if n := len(fx.findChanges(t)); n != 1 {
@@ -253,7 +276,9 @@ func TestRevoke(t *testing.T) {
 
 // runAsOperator calls do as operator while Anna's session is cached, and checks that the session is
 // removed from the cache and that one event names the operator.
-func (fx *fixture) runAsOperator(t *testing.T, event audit.Category, action string, do func(context.Context, *devices.Operator) (int, error)) {
+func (fx *fixture) runAsOperator(
+	t *testing.T, event audit.Category, action string, do func(context.Context, *devices.Operator) (int, error),
+) {
 	t.Helper()
 	ctx := context.Background()
 	living, err := fx.ports.Sessions.Get(ctx, "anna")
@@ -273,7 +298,8 @@ func (fx *fixture) runAsOperator(t *testing.T, event audit.Category, action stri
 		t.Fatalf("%s: events %+v, error %v", action, events, err)
 	}
 	e := events[0]
-	if e.Category != event || e.Subject != "anna" || e.Details.Text("action") != action || e.Details.Text("actor") != "operator" || e.Details.Number("sessionsInvalidated") != 1.0 {
+	if e.Category != event || e.Subject != "anna" || e.Details.Text("action") != action ||
+		e.Details.Text("actor") != "operator" || e.Details.Number("sessionsInvalidated") != 1.0 {
 		t.Errorf("%s: event %+v", action, e)
 	}
 }
@@ -290,9 +316,10 @@ func TestOperatorRevokes(t *testing.T) {
 
 func TestOperatorEndsAllSessions(t *testing.T) {
 	fx := newFixture(t)
-	fx.runAsOperator(t, audit.AccountChange, "end_sessions", func(ctx context.Context, o *devices.Operator) (int, error) {
-		return o.EndAllSessions(ctx, "anna")
-	})
+	fx.runAsOperator(t, audit.AccountChange, "end_sessions",
+		func(ctx context.Context, o *devices.Operator) (int, error) {
+			return o.EndAllSessions(ctx, "anna")
+		})
 	if s, err := fx.ports.Sessions.Get(context.Background(), "bert"); err != nil || !s.EndedAt.IsZero() {
 		t.Errorf("another person's session %+v, error %v", s, err)
 	}
@@ -300,14 +327,17 @@ func TestOperatorEndsAllSessions(t *testing.T) {
 
 func TestOperatorEndsOneSession(t *testing.T) {
 	fx := newFixture(t)
-	fx.runAsOperator(t, audit.AccountChange, "end_sessions", func(ctx context.Context, o *devices.Operator) (int, error) {
-		return 1, o.EndSession(ctx, "anna", "anna")
-	})
+	fx.runAsOperator(t, audit.AccountChange, "end_sessions",
+		func(ctx context.Context, o *devices.Operator) (int, error) {
+			return 1, o.EndSession(ctx, "anna", "anna")
+		})
 	ctx, o := context.Background(), devices.NewOperator(fx.service)
 	if s, err := fx.ports.Sessions.Get(ctx, "anna"); err != nil || s.EndReason != auth.EndOperator {
 		t.Errorf("session %+v, error %v", s, err)
 	}
-	for id, kind := range map[auth.SessionID]fault.Kind{"anna": fault.NotFound, "nobody": fault.NotFound, "bert": fault.Forbidden} {
+	for id, kind := range map[auth.SessionID]fault.Kind{
+		"anna": fault.NotFound, "nobody": fault.NotFound, "bert": fault.Forbidden,
+	} {
 		if err := o.EndSession(ctx, "anna", id); !fault.Is(err, kind) {
 			t.Errorf("%s: %v, want kind %v", id, err, kind)
 		}
@@ -369,7 +399,8 @@ func TestUntrustedLowersSessions(t *testing.T) {
 	if d := fx.findChanges(t)[0].Details; d.Number("sessionsLowered") != 1 {
 		t.Errorf("the event has %v", d)
 	}
-	if _, err := fx.service.SetTrust(ctx, session("other"), "anna", auth.DeviceUntrusted); !fault.Is(err, fault.Forbidden) {
+	if _, err := fx.service.SetTrust(ctx, session("other"), "anna", auth.DeviceUntrusted); !fault.Is(err,
+		fault.Forbidden) {
 		t.Errorf("another person's device: %v", err)
 	}
 }

@@ -42,22 +42,24 @@ func (o *Operator) Revoke(ctx context.Context, of auth.UserID, id auth.DeviceID)
 // EndSession ends one session of a person. The error is fault.Forbidden with code access_denied for
 // a session of another person, and fault.NotFound if it does not exist or has ended.
 func (o *Operator) EndSession(ctx context.Context, of auth.UserID, id auth.SessionID) error {
-	_, err := o.endSessions(ctx, of, audit.Details{"sessionId": audit.Text(id)}, func(ctx context.Context) ([]auth.SessionID, error) {
-		err := o.service.ports.Sessions.Update(ctx, id, func(s *auth.Session) error {
-			return s.EndFor(of, o.service.ports.Clock.Now(), auth.EndOperator)
+	_, err := o.endSessions(ctx, of, audit.Details{"sessionId": audit.Text(id)},
+		func(ctx context.Context) ([]auth.SessionID, error) {
+			err := o.service.ports.Sessions.Update(ctx, id, func(s *auth.Session) error {
+				return s.EndFor(of, o.service.ports.Clock.Now(), auth.EndOperator)
+			})
+			if fault.Is(err, fault.NotFound) {
+				err = auth.NotFound("session")
+			}
+			return []auth.SessionID{id}, err
 		})
-		if fault.Is(err, fault.NotFound) {
-			err = auth.NotFound("session")
-		}
-		return []auth.SessionID{id}, err
-	})
 	return err
 }
 
 // EndAllSessions ends every session of a person and returns their number.
 func (o *Operator) EndAllSessions(ctx context.Context, of auth.UserID) (int, error) {
 	return o.endSessions(ctx, of, audit.Details{}, func(ctx context.Context) ([]auth.SessionID, error) {
-		return o.service.ports.Sessions.End(ctx, authstore.SessionFilter{UserID: of}, o.service.ports.Clock.Now(), auth.EndOperator)
+		return o.service.ports.Sessions.End(ctx, authstore.SessionFilter{UserID: of}, o.service.ports.Clock.Now(),
+			auth.EndOperator)
 	})
 }
 
@@ -73,7 +75,8 @@ func (o *Operator) endSessions(
 		}
 		details["sessionsInvalidated"] = audit.Number(len(ended))
 		return ended, o.service.ports.Trail.RecordChanges(ctx, audit.Change{
-			Category: audit.AccountChange, Action: "end_sessions", Subject: audit.Subject(of), ByOperator: true, Details: details,
+			Category: audit.AccountChange, Action: "end_sessions", Subject: audit.Subject(of), ByOperator: true,
+			Details: details,
 		})
 	})
 	if err != nil {

@@ -21,7 +21,9 @@ type timeClass struct {
 const oneDay = 24 * time.Hour
 
 // gaps are the classes of the time since something was last seen.
-var gaps = []timeClass{{12 * time.Hour, "12h"}, {2 * oneDay, "2d"}, {6 * oneDay, "6d"}, {20 * oneDay, "20d"}, {math.MaxInt64, "more"}}
+var gaps = []timeClass{
+	{12 * time.Hour, "12h"}, {2 * oneDay, "2d"}, {6 * oneDay, "6d"}, {20 * oneDay, "20d"}, {math.MaxInt64, "more"},
+}
 
 // The outcomes of a Return, as the ends of its values.
 const (

@@ -17,9 +17,9 @@ const (
 // landmark is the time at which a sign-in has weight 1. It is part of the storage format.
 var landmark = time.Date(2025, time.January, 1, 0, 0, 0, 0, time.UTC)
 
-// Growth returns the weight of a sign-in in a Sum. Weights grow with the time of the sign-in instead
-// of shrinking with its age, so that a store only has to add them: in any order, from any instance,
-// and without reading. They double in a HalfLife, and a float64 holds them for 250 years.
+// Growth returns the weight of a sign-in in a Sum. Weights grow with the time of the sign-in
+// instead of shrinking with its age, so that a store only has to add them: in any order, from any
+// instance, and without reading. They double in a HalfLife, and a float64 holds them for 250 years.
 func Growth(at time.Time) float64 {
 	return math.Exp2(at.Sub(landmark).Hours() / HalfLife.Hours())
 }
@@ -28,7 +28,7 @@ func Growth(at time.Time) float64 {
 type Count struct {
 	Sum     float64   // of the weights of the Additions
 	Last    time.Time // when the value was last added
-	Version uint32    // that of the latest Addition; 0 if the value has none
+	Version uint32    // that of the latest Addition; otherwise 0
 }
 
 // Seen reports whether the value was seen within the Lifetime before now.
@@ -69,8 +69,8 @@ const (
 	MinPerson       = 5
 )
 
-// Learnt returns the number of sign-ins that were learnt from the person and from everybody. They do
-// not decay, but end with the Lifetime.
+// Learnt returns the number of sign-ins that were learnt from the person and from everybody. They
+// do not decay, but end with the Lifetime.
 func (c Counts) Learnt(now time.Time) (person, everyone float64) {
 	return flat(c.Person[Value{Feature: SignIns}], now), flat(c.Everyone[Value{Feature: SignIns}], now)
 }

@@ -61,7 +61,9 @@ func TestStored(t *testing.T) {
 	}
 	stored := map[string]bool{}
 	for _, v := range []Value{
-		{Address, "203.0.113.7/32"}, {Prefix, "203.0.113.0/24"}, {Network, widePrefix + "203.0.0.0/16"}, {NetworkDevice, widePrefix + "203.0.0.0/16|x"},
+		{Address, "203.0.113.7/32"}, {Prefix, "203.0.113.0/24"}, {Network, widePrefix + "203.0.0.0/16"}, {
+			NetworkDevice, widePrefix + "203.0.0.0/16|x",
+		},
 		{Device, "Chrome|Windows 203.0.113.7|1920x1080"}, // long
 	} {
 		for _, user := range []auth.UserID{"", "ada", "bob"} {

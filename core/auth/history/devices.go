@@ -19,7 +19,10 @@ func (s *scorer) browserVersion() (Part, bool) {
 		share = (changed + upgradePrior*share) / (all + upgradePrior)
 	}
 	share = max(share, minNovelty)
-	p := Part{Feature: Upgrade, Value: changeWords[u.change], Person: share, Everyone: attackerUpgrade[u.change], Known: u.change == sameVersion}
+	p := Part{
+		Feature: Upgrade, Value: changeWords[u.change], Person: share, Everyone: attackerUpgrade[u.change],
+		Known: u.change == sameVersion,
+	}
 	p.Points = pointsOf(p.Everyone/p.Person, weightUpgrade)
 	return p, true
 }
@@ -57,7 +60,8 @@ func (s *scorer) language() (Part, bool) {
 func (s *scorer) timezone() (Part, bool) {
 	o := s.o
 	if o.country != "" && !s.c.Person[Value{Country, o.country}].Seen(s.now) {
-		usual := s.c.everyone(CountryTimezone, o.country+"|"+o.timezone, s.now) / max(s.c.everyone(Country, o.country, s.now), 1)
+		usual := s.c.everyone(CountryTimezone, o.country+"|"+o.timezone,
+			s.now) / max(s.c.everyone(Country, o.country, s.now), 1)
 		if usual >= .5 {
 			return Part{}, false
 		}

@@ -39,7 +39,8 @@ const (
 // travel or often change devices are not surprising when they do.
 func (s *scorer) novelty(f Feature) float64 {
 	everyone := (s.c.everyone(Novel, f.key(), s.now) + assumedNovelty*assumedPrior) / (s.experienced + assumedPrior)
-	return min(max((s.c.person(Novel, f.key(), s.now)+noveltyPrior*everyone)/(s.total+noveltyPrior), minNovelty), maxNovelty)
+	return min(max((s.c.person(Novel, f.key(), s.now)+noveltyPrior*everyone)/(s.total+noveltyPrior),
+		minNovelty), maxNovelty)
 }
 
 // shareOfEveryone returns the share of a value among the sign-ins of everybody. A value that was
@@ -59,8 +60,8 @@ var knowledge = map[Feature]float64{
 	Country: .8, Provider: .25, Network: .5, System: .6, Browser: .3, Device: .12, Timezone: .95, Language: .9,
 }
 
-// rarity is the weight of how rare a value is that is new for the person. Attackers show what nobody
-// here shows more often than people do who show something new.
+// rarity is the weight of how rare a value is that is new for the person. Attackers show what no
+// one here shows more often than people do who show something new.
 const rarity = .1
 
 // usualShare is the share of everybody's sign-ins at which a new value is not rare.
@@ -74,8 +75,8 @@ func (s *scorer) newRatio(v Value) float64 {
 
 // hierarchy returns the part of the values of one thing, from coarse to fine. If a value is new for
 // the person, so are all finer ones, and the most surprising of them counts, once: a new country
-// always comes with a new network. If no value is new, the finest value counts; given is its share in
-// the context of the sign-in.
+// always comes with a new network. If no value is new, the finest value counts; given is its share
+// in the context of the sign-in.
 func (s *scorer) hierarchy(given func(share float64) float64, levels ...Value) Part {
 	for i, v := range levels {
 		if s.c.Person[v].Seen(s.now) {
@@ -86,15 +87,20 @@ func (s *scorer) hierarchy(given func(share float64) float64, levels ...Value) P
 			ratio = max(ratio, s.newRatio(finer))
 		}
 		return Part{
-			Feature: v.Feature, Value: readable(v), Everyone: s.shareOfEveryone(v.Feature, v.Text), Person: s.novelty(v.Feature),
+			Feature: v.Feature, Value: readable(v), Everyone: s.shareOfEveryone(v.Feature, v.Text),
+			Person: s.novelty(v.Feature),
 			Points: pointsOf(ratio, 1),
 		}
 	}
 	finest := levels[len(levels)-1]
-	everyone, share, known := s.shareOfEveryone(finest.Feature, finest.Text), s.shareOfPerson(finest.Feature, finest.Text), knowledge[finest.Feature]
+	everyone, share, known := s.shareOfEveryone(finest.Feature, finest.Text),
+		s.shareOfPerson(finest.Feature, finest.Text), knowledge[finest.Feature]
 	person := (1 - s.novelty(finest.Feature)) * given(share)
 	ratio := min((known*share+(1-known)*everyone)/person, s.newRatio(finest))
-	return Part{Feature: finest.Feature, Value: readable(finest), Known: true, Everyone: everyone, Person: person, Points: pointsOf(ratio, 1)}
+	return Part{
+		Feature: finest.Feature, Value: readable(finest), Known: true, Everyone: everyone, Person: person,
+		Points: pointsOf(ratio, 1),
+	}
 }
 
 // anywhere is the context of values that do not depend on another one.

@@ -1,10 +1,10 @@
 // Package history scores a sign-in by what is usual for its person: how much more often everybody
-// signs in with these values (network, browser, device, time) than this person does (contract A-57).
-// Package risk scores the same sign-in by points that do not depend on the person's habits.
+// signs in with these values (network, browser, device, time) than this person does (contract
+// Package risk scores the same sign-in by points that do not depend on the person's habits.
 //
 // The package is pure. Observe turns a sign-in into an Observation, which lists the counts that it
-// needs; Score turns the observation and these counts into a score with its parts, and Learn returns
-// what to add to the counts. A store only keeps sums (ports/authstore.HistoryCounts).
+// needs; Score turns the observation and these counts into a score with its parts, and Learn
+// returns what to add to the counts. A store only keeps sums (ports/authstore.HistoryCounts).
 package history
 
 import (
@@ -37,7 +37,8 @@ const (
 	// Experienced counts.
 	Novel Feature = 5
 
-	// Address is an IPv4 address or the /64 of an IPv6 address. Only the counts of a person have it.
+	// Address is an IPv4 address or the /64 of an IPv6 address. Only the counts of a person have
+	// it.
 	Address Feature = 10
 	// Prefix is the /24 of an IPv4 address or the /48 of an IPv6 address. Only the counts of a
 	// person have it.
@@ -84,7 +85,8 @@ const (
 // featureNames are the names of the features in audit events.
 var featureNames = map[Feature]string{
 	SignIns: "signIns", People: "people", Recent: "recent", Experienced: "experienced", Novel: "novel",
-	Address: "address", Prefix: "prefix", Network: "network", Provider: "provider", Country: "country", Return: "return", Hidden: "reputation",
+	Address: "address", Prefix: "prefix", Network: "network", Provider: "provider", Country: "country",
+	Return: "return", Hidden: "reputation",
 	Device: "device", Browser: "browser", System: "system", Upgrade: "browserVersion",
 	Timezone: "timezone", Language: "language", CountryTimezone: "countryTimezone",
 	NetworkDevice: "networkDevice",
@@ -125,10 +127,10 @@ const hashBytes = 9
 // maxPlain is the greatest length in bytes of a text that is stored as it is.
 const maxPlain = 24
 
-// Stored returns the text that a store keeps for the value, of at most maxPlain bytes. It is a keyed
-// hash for an address or a prefix and for a long text, and the text itself otherwise. The hash
-// depends on the person, so that two people with one address cannot be linked; user is empty for
-// everybody's counts.
+// Stored returns the text that a store keeps for the value, of at most maxPlain bytes. It is a
+// keyed hash for an address or a prefix and for a long text, and the text itself otherwise. The
+// hash depends on the person, so that two people with one address cannot be linked; user is empty
+// for everybody's counts.
 func (v Value) Stored(key auth.Key, user auth.UserID) string {
 	if !v.isSecret() && len(v.Text) <= maxPlain {
 		return v.Text

@@ -13,7 +13,7 @@ type Addition struct {
 	Person   bool    // add to the counts of the person
 	Everyone bool    // add to the counts of everybody
 	Weight   float64 // positive
-	Version  uint32  // the version that was seen; 0 if the value has none
+	Version  uint32  // the version that was seen; otherwise 0
 }
 
 // countEvery is the time for which a value that was counted for a person is not counted again
@@ -35,8 +35,8 @@ func MayLearn(level auth.TrustLevel, d trust.Device, binding trust.Binding) bool
 }
 
 // Learn returns what to add to the counts after a sign-in from which history is learnt, in a stable
-// order. The counts are those that the sign-in was scored with. All of them are added at the time of
-// the sign-in, even if the session passes its step-up later.
+// order. The counts are those that the sign-in was scored with. All of them are added at the time
+// of the sign-in, even if the session passes its step-up later.
 func Learn(o Observation, c Counts) []Addition {
 	l := learner{o: &o, c: c, weight: Growth(o.at)}
 	l.learnTotals()
@@ -140,8 +140,9 @@ func (l *learner) learnReturn() {
 	l.addForEveryone(Return, o.network+gap, l.weight)
 }
 
-// Addresses of a network are not counted for a person who came back to it at least minReturns times,
-// and nearly always with another address, as on a mobile network: they would be rows without a use.
+// Addresses of a network are not counted for a person who came back to it at least minReturns
+// times, and nearly always with another address, as on a mobile network: they would be rows without
+// a use.
 const (
 	minReturns   = 8
 	alwaysMoving = .8

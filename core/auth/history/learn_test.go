@@ -45,7 +45,8 @@ func TestRepeatingAttacker(t *testing.T) {
 		attack, c := drawVisit(rt, "attack"), i.counts("ada")
 		first := Score(attack.observe(t, start), c)
 		for n := range rapid.IntRange(1, 50).Draw(rt, "attempts") {
-			level := rapid.SampledFrom([]auth.TrustLevel{auth.HighRisk, auth.Unverified, auth.LimitedTrust}).Draw(rt, "level")
+			level := rapid.SampledFrom([]auth.TrustLevel{auth.HighRisk, auth.Unverified, auth.LimitedTrust}).
+				Draw(rt, "level")
 			device := trust.Device{Confirmed: level == auth.LimitedTrust, Trusted: rapid.Bool().Draw(rt, "trusted")}
 			o := attack.observe(t, start.Add(time.Duration(n)*time.Minute))
 			if MayLearn(level, device, trust.BindingPreferred) {
@@ -80,7 +81,8 @@ func TestCountedAFewTimesADay(t *testing.T) {
 	}
 	c := i.counts("ada")
 	for _, v := range []Value{{SignIns, ""}, {Network, "AS64500"}, {Address, "20.0.1.7/32"}, {System, "Windows"}} {
-		if n := c.Person[v].Weight(start.Add(day)); v.Feature != SignIns && n > 4.01 || v.Feature == SignIns && c.Person[v].Sum != 4 {
+		if n := c.Person[v].Weight(start.Add(day)); v.Feature != SignIns && n > 4.01 ||
+			v.Feature == SignIns && c.Person[v].Sum != 4 {
 			t.Errorf("%v counts %v times", v, n)
 		}
 	}
@@ -108,7 +110,8 @@ func TestAddressesOfMobileNetworks(t *testing.T) {
 	}
 }
 
-// TestValues checks that all counts that Score and Learn read are listed, by leaving the others out.
+// TestValues checks that all counts that Score and Learn read are listed, by leaving the others
+// out.
 func TestValues(t *testing.T) {
 	i := newInstallation(t)
 	rapid.Check(t, func(rt *rapid.T) {
@@ -146,12 +149,18 @@ func TestAddresses(t *testing.T) {
 			t.Errorf("%s: %q, want %q", address, got, want)
 		}
 	}
-	o := Observe(netip.Addr{}, auth.DeviceInfo{}, risk.Signals{At: start, Location: risk.Location{Network: risk.Network{ASN: 64500}}})
+	o := Observe(netip.Addr{}, auth.DeviceInfo{}, risk.Signals{
+		At: start, Location: risk.Location{Network: risk.Network{ASN: 64500}},
+	})
 	if o.address != "" || o.network != "" {
 		t.Errorf("no address: %+v", o)
 	}
-	place := risk.Location{Network: risk.Network{ASN: 64500}, Coordinates: &risk.Coordinates{Latitude: -33.87, Longitude: 151.21}}
-	if o := Observe(netip.MustParseAddr("203.0.113.7"), auth.DeviceInfo{}, risk.Signals{Location: place}); o.network != "AS64500 -34.0 151.0" {
+	place := risk.Location{
+		Network: risk.Network{ASN: 64500}, Coordinates: &risk.Coordinates{Latitude: -33.87, Longitude: 151.21},
+	}
+	if o := Observe(netip.MustParseAddr("203.0.113.7"), auth.DeviceInfo{}, risk.Signals{
+		Location: place,
+	}); o.network != "AS64500 -34.0 151.0" {
 		t.Errorf("a network at a place is %q", o.network)
 	}
 }
@@ -162,7 +171,9 @@ func FuzzDevice(f *testing.F) {
 	f.Add("Mozilla/5.0 (iPhone; CPU iPhone OS 17_3 like Mac OS X) AppleWebKit/605.1.15 (KHTML, like Gecko) Version/17.3 Mobile/15E148 Safari/604.1", "390x844")
 	f.Add("Chrome/99999999999999999999.1|||", "|")
 	f.Fuzz(func(t *testing.T, agent, screen string) {
-		d, err := auth.NewDeviceInfo(auth.DeviceFields{UserAgent: agent, ScreenResolution: screen, Timezone: screen, Language: agent})
+		d, err := auth.NewDeviceInfo(auth.DeviceFields{
+			UserAgent: agent, ScreenResolution: screen, Timezone: screen, Language: agent,
+		})
 		if err != nil {
 			return
 		}

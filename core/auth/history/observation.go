@@ -28,12 +28,14 @@ type deviceParts struct {
 	version                 uint32
 }
 
-// Observe returns the observation of a sign-in with the signals that package assessment has gathered.
+// Observe returns the observation of a sign-in with the signals that package assessment has
+// gathered.
 func Observe(address netip.Addr, d auth.DeviceInfo, s risk.Signals) Observation {
 	o := Observation{
 		at: s.At, country: s.Location.Country, timezone: nameOr(d.Timezone()), language: nameOr(d.Language()),
 		deviceParts: newDeviceParts(d),
-		rated:       s.Reputation.State == risk.Known, hidden: s.Reputation.State == risk.Known && s.Reputation.Class != risk.Clean,
+		rated:       s.Reputation.State == risk.Known,
+		hidden:      s.Reputation.State == risk.Known && s.Reputation.Class != risk.Clean,
 	}
 	o.setPlaces(address.Unmap().WithZone(""), s.Location)
 	return o
@@ -98,7 +100,9 @@ func (o *Observation) PersonValues() []Value {
 		return list
 	}
 	list = append(list, Value{Address, o.address}, Value{Prefix, o.prefix}, Value{Network, o.network},
-		Value{Return, o.network + far}, Value{Return, o.network + near}, Value{NetworkDevice, o.network + "|" + o.device})
+		Value{Return, o.network + far}, Value{Return, o.network + near}, Value{
+			NetworkDevice, o.network + "|" + o.device,
+		})
 	if o.provider != "" {
 		list = append(list, Value{Provider, o.provider})
 	}
@@ -108,8 +112,8 @@ func (o *Observation) PersonValues() []Value {
 	return list
 }
 
-// EveryoneValues returns the values whose counts of everybody the score needs. Which class of time a
-// sign-in has is known only when the counts of the person are, so it lists all of them.
+// EveryoneValues returns the values whose counts of everybody the score needs. Which class of time
+// a sign-in has is known only when the counts of the person are, so it lists all of them.
 func (o *Observation) EveryoneValues() []Value {
 	list := []Value{
 		{SignIns, ""}, {Recent, ""}, {Experienced, ""}, {Hidden, ""},
@@ -120,7 +124,9 @@ func (o *Observation) EveryoneValues() []Value {
 	}
 	for _, g := range gaps {
 		for _, change := range [...]string{sameVersion, newerVersion, olderVersion} {
-			list = append(list, Value{Upgrade, upgrade{true, g, change}.text()}, Value{Upgrade, upgrade{false, g, change}.text()})
+			list = append(list, Value{Upgrade, upgrade{true, g, change}.text()}, Value{
+				Upgrade, upgrade{false, g, change}.text(),
+			})
 		}
 	}
 	if o.network == "" {
@@ -129,7 +135,9 @@ func (o *Observation) EveryoneValues() []Value {
 	list = append(list, Value{Network, o.network})
 	for _, g := range gaps {
 		for _, outcome := range [...]string{same, near, far} {
-			list = append(list, Value{Return, "|" + g.name + outcome}, Value{Return, o.network + "|" + g.name + outcome})
+			list = append(list, Value{Return, "|" + g.name + outcome}, Value{
+				Return, o.network + "|" + g.name + outcome,
+			})
 		}
 	}
 	if o.provider != "" {

@@ -26,8 +26,8 @@ func (s *scorer) withThisDevice(share float64) float64 {
 }
 
 // address returns the part of the address in a network that the person has used before. How often a
-// person has a new one there depends on the network, on the time since the last sign-in from it, and
-// on the person.
+// person has a new one there depends on the network, on the time since the last sign-in from it,
+// and on the person.
 func (s *scorer) address() (Part, bool) {
 	o := s.o
 	if o.network == "" || !s.c.Person[Value{Network, o.network}].Seen(s.now) {
@@ -83,9 +83,12 @@ func (s *scorer) reputation() (Part, bool) {
 		return Part{}, false
 	}
 	everyone := (s.c.everyone(Hidden, "", s.now) + .5) / (s.totalEveryone + 10)
-	person := min(max((s.c.person(Hidden, "", s.now)+noveltyPrior*everyone)/(s.total+noveltyPrior), minNovelty), maxNovelty)
+	person := min(max((s.c.person(Hidden, "", s.now)+noveltyPrior*everyone)/(s.total+noveltyPrior),
+		minNovelty), maxNovelty)
 	p := Part{
-		Feature: Hidden, Value: "hidden", Person: person, Everyone: attackerHidden, Known: s.c.Person[Value{Feature: Hidden}].Seen(s.now),
+		Feature: Hidden, Value: "hidden", Person: person, Everyone: attackerHidden, Known: s.c.Person[Value{
+			Feature: Hidden,
+		}].Seen(s.now),
 	}
 	if !s.o.hidden {
 		p.Value, p.Person, p.Everyone, p.Known = "", 1-person, 1-attackerHidden, true

@@ -92,9 +92,9 @@ const (
 	pointsWeight = 1.3  // what a point is worth in the score of the history
 )
 
-// Ranking returns a score that puts sign-ins in order, also those about which the history is silent.
-// These are ordered by their points, but not below a sign-in of which nothing is known, because no
-// evidence is worse than good evidence. Ranking decides nothing; Combine does.
+// Ranking returns a score that puts sign-ins in order, also those about which the history is
+// silent. These are ordered by their points, but not below a sign-in of which nothing is known,
+// because no evidence is worse than good evidence. Ranking decides nothing; Combine does.
 func Ranking(points int, r Result) float64 {
 	if r.Silence != Heard {
 		return min(max(float64(points)*pointsWeight, unknownScore), MaxScore)

@@ -79,8 +79,9 @@ func (i installation) learn(name string, o Observation) Result {
 	return r
 }
 
-// newInstallation returns an installation with 60 people who signed in on ten days, each from a home
-// and a device of their own, and ada, who signed in on 30 days from hers. The next day is start.
+// newInstallation returns an installation with 60 people who signed in on ten days, each from a
+// home and a device of their own, and ada, who signed in on 30 days from hers. The next day is
+// start.
 func newInstallation(t testing.TB) installation {
 	t.Helper()
 	i := installation{everyone: Table{}, people: map[string]Table{}}
@@ -90,7 +91,11 @@ func newInstallation(t testing.TB) installation {
 			if (d+p)%3 != 0 {
 				continue
 			}
-			v := visit{address: fmt.Sprintf("20.%d.2.%d", p%4, p+1), asn: 64500 + uint32(p%4), screen: []string{"1920x1080", "1536x864", "2560x1440"}[p%3]}
+			v := visit{
+				address: fmt.Sprintf("20.%d.2.%d", p%4, p+1), asn: 64500 + uint32(p%4), screen: []string{
+					"1920x1080", "1536x864", "2560x1440",
+				}[p%3],
+			}
 			if d < 15 { // browsers update themselves
 				v.agent = fmt.Sprintf(chrome, 139)
 			}
@@ -119,7 +124,12 @@ func TestScoreOrder(t *testing.T) {
 		{"a new address next to the old one", visit{address: "20.0.1.99"}},
 		{"another address of the provider", visit{address: "20.0.77.9"}},
 		{"and another screen", visit{address: "20.0.77.9", screen: "1366x768"}},
-		{"and another system, language and country", visit{address: "20.9.1.9", asn: 64999, country: "BR", agent: fmt.Sprintf(firefox, 140, 140), language: "pt-BR"}},
+		{
+			"and another system, language and country", visit{
+				address: "20.9.1.9", asn: 64999, country: "BR", agent: fmt.Sprintf(firefox, 140, 140),
+				language: "pt-BR",
+			},
+		},
 	} {
 		r := Score(v.observe(t, start), i.counts("ada"))
 		if r.Silence != Heard || r.Score <= last || r.Score > MaxScore {
@@ -149,7 +159,8 @@ func TestSilence(t *testing.T) {
 	i := newInstallation(t)
 	for n := range MinPerson {
 		r := i.learn("bob", visit{}.observe(t, start.Add(time.Duration(n-10)*day)))
-		if r.Silence != SilentPerson || r.Score != 0 || len(r.Parts) != 0 || Combine(7, r) != 7 || Ranking(7, r) != unknownScore || Ranking(50, r) != 65 || Ranking(90, r) != MaxScore {
+		if r.Silence != SilentPerson || r.Score != 0 || len(r.Parts) != 0 || Combine(7, r) != 7 ||
+			Ranking(7, r) != unknownScore || Ranking(50, r) != 65 || Ranking(90, r) != MaxScore {
 			t.Errorf("sign-in %d: %+v", n+1, r)
 		}
 	}
@@ -171,12 +182,15 @@ func TestSilence(t *testing.T) {
 // drawVisit returns any sign-in.
 func drawVisit(t *rapid.T, name string) visit {
 	return visit{
-		address: rapid.SampledFrom([]string{homeAddress, "20.0.1.99", "20.0.77.9", "2001:db8::1"}).Draw(t, name+" address"),
+		address: rapid.SampledFrom([]string{homeAddress, "20.0.1.99", "20.0.77.9", "2001:db8::1"}).Draw(t,
+			name+" address"),
 		asn:     rapid.SampledFrom([]uint32{64500, 64501, 64999}).Draw(t, name+" asn"),
 		country: rapid.SampledFrom([]string{"DE", "FR", "BR"}).Draw(t, name+" country"),
-		agent:   rapid.SampledFrom([]string{fmt.Sprintf(chrome, 139), fmt.Sprintf(chrome, 140), fmt.Sprintf(firefox, 140, 140), "?"}).Draw(t, name+" agent"),
-		screen:  rapid.SampledFrom([]string{"1920x1080", "1366x768"}).Draw(t, name+" screen"),
-		class:   rapid.SampledFrom([]risk.AddressClass{risk.Clean, risk.Hosting}).Draw(t, name+" class"),
+		agent: rapid.SampledFrom([]string{
+			fmt.Sprintf(chrome, 139), fmt.Sprintf(chrome, 140), fmt.Sprintf(firefox, 140, 140), "?",
+		}).Draw(t, name+" agent"),
+		screen: rapid.SampledFrom([]string{"1920x1080", "1366x768"}).Draw(t, name+" screen"),
+		class:  rapid.SampledFrom([]risk.AddressClass{risk.Clean, risk.Hosting}).Draw(t, name+" class"),
 	}
 }
 
@@ -186,8 +200,10 @@ func TestNeverLowers(t *testing.T) {
 	i := newInstallation(t)
 	rapid.Check(t, func(rt *rapid.T) {
 		points := rapid.IntRange(0, MaxScore).Draw(rt, "points")
-		r := Score(drawVisit(rt, "the").observe(t, start), i.counts(rapid.SampledFrom([]string{"ada", "carl"}).Draw(rt, "person")))
-		if got := Combine(points, r); got < points || got > MaxScore || math.IsNaN(r.Score) || r.Score < 0 || r.Score > MaxScore {
+		r := Score(drawVisit(rt, "the").observe(t, start),
+			i.counts(rapid.SampledFrom([]string{"ada", "carl"}).Draw(rt, "person")))
+		if got := Combine(points, r); got < points || got > MaxScore || math.IsNaN(r.Score) || r.Score < 0 ||
+			r.Score > MaxScore {
 			rt.Fatalf("points %d and %+v give %d", points, r, got)
 		}
 	})
@@ -201,7 +217,9 @@ func TestMonotoneInRarity(t *testing.T) {
 		o := drawVisit(rt, "the").observe(t, start)
 		v := rapid.SampledFrom([]Value{
 			{Country, o.country}, {Provider, o.provider}, {System, o.system}, {Browser, o.browser}, {Device, o.device},
-			{Language, o.language}, {Timezone, o.timezone}, {NetworkDevice, o.network + "|" + o.device}, {Address, o.address},
+			{Language, o.language}, {Timezone, o.timezone}, {NetworkDevice, o.network + "|" + o.device}, {
+				Address, o.address,
+			},
 		}).Draw(rt, "value")
 		c := i.counts("ada")
 		before := Score(o, c)
@@ -227,7 +245,9 @@ func TestMonotoneInRarity(t *testing.T) {
 
 // pointsFor returns the points of the part in which a value is compared.
 func pointsFor(r Result, v Value) (points float64) {
-	groups := [][]Feature{{Country, Provider, Network, NetworkDevice}, {System, Browser, Device}, {Language}, {Timezone}, {Address}}
+	groups := [][]Feature{
+		{Country, Provider, Network, NetworkDevice}, {System, Browser, Device}, {Language}, {Timezone}, {Address},
+	}
 	for _, g := range groups {
 		for _, p := range r.Parts {
 			if slices.Contains(g, v.Feature) && slices.Contains(g, p.Feature) {
@@ -283,7 +303,8 @@ func TestParts(t *testing.T) {
 			rt.Fatalf("the parts make %v, the score is %v", got, r.Score)
 		}
 		for _, p := range r.Parts {
-			if p.Person <= 0 || p.Person > 1 || p.Everyone < 0 || p.Everyone > 1 || strings.Contains(p.Sentence(), "feature") {
+			if p.Person <= 0 || p.Person > 1 || p.Everyone < 0 || p.Everyone > 1 ||
+				strings.Contains(p.Sentence(), "feature") {
 				rt.Fatalf("%+v: %s", p, p.Sentence())
 			}
 		}
@@ -292,7 +313,9 @@ func TestParts(t *testing.T) {
 
 func TestSentences(t *testing.T) {
 	i := newInstallation(t)
-	r := Score(visit{address: "20.1.1.9", asn: 64502, agent: fmt.Sprintf(chrome, 138), class: risk.Tor}.observe(t, start), i.counts("ada"))
+	r := Score(visit{
+		address: "20.1.1.9", asn: 64502, agent: fmt.Sprintf(chrome, 138), class: risk.Tor,
+	}.observe(t, start), i.counts("ada"))
 	var got []string
 	for _, p := range r.Parts {
 		got = append(got, p.Sentence())

@@ -8,8 +8,9 @@ import (
 
 // featureWords are the features that are compared by their values, in the words of a reason.
 var featureWords = map[Feature]string{
-	Network: "this network", Provider: "this provider", Country: "this country", Device: "this device", Browser: "this browser",
-	System: "this system", Timezone: "this time zone", Language: "this language",
+	Network: "this network", Provider: "this provider", Country: "this country", Device: "this device",
+	Browser: "this browser",
+	System:  "this system", Timezone: "this time zone", Language: "this language",
 }
 
 // readable returns a value in words.
@@ -62,9 +63,12 @@ func (p Part) Reason() string {
 
 func (p Part) addressReason() string {
 	if p.Known {
-		return fmt.Sprintf("this address: known for you in this network, as expected for %s of your sign-ins from it", percent(p.Person))
+		return fmt.Sprintf("this address: known for you in this network, as expected for %s of your sign-ins from it",
+			percent(p.Person))
 	}
-	return fmt.Sprintf("this address: never before for you in this network, as expected for %s of your sign-ins from it", percent(p.Person))
+	return fmt.Sprintf(
+		"this address: never before for you in this network, as expected for %s of your sign-ins from it",
+		percent(p.Person))
 }
 
 func (p Part) hiddenReason() string {

@@ -12,8 +12,8 @@ import (
 // Interval is the time between two calls of Gather: so late do sign-ins count for everybody.
 const Interval = 5 * time.Second
 
-// GatherFailed is the event of counts that could not be gathered. They stay stored, and the next attempt
-// follows.
+// GatherFailed is the event of counts that could not be gathered. They stay stored, and the next
+// attempt follows.
 type GatherFailed struct{ Err error }
 
 // RunnerPorts are the dependencies of a Runner.

@@ -44,7 +44,9 @@ func TestRunner(t *testing.T) {
 	ctx, stop := context.WithCancel(t.Context())
 	defer stop()
 	totals, reported := &scriptedTotals{errs: []error{nil, first, second, nil, third, nil}}, failures{}
-	learning.NewRunner(learning.RunnerPorts{Totals: totals, Waiter: &countingWaiter{6, stop}, Reporter: &reported}).Run(ctx)
+	learning.NewRunner(learning.RunnerPorts{
+		Totals: totals, Waiter: &countingWaiter{6, stop}, Reporter: &reported,
+	}).Run(ctx)
 	if totals.calls != 6 || len(reported) != 2 || !errors.Is(reported[0], first) || !errors.Is(reported[1], third) {
 		t.Errorf("%d calls, reported %v", totals.calls, reported)
 	}
@@ -64,7 +66,9 @@ func (s stoppingTotals) Gather(ctx context.Context) (int, error) {
 func TestTheEndIsNoFailure(t *testing.T) {
 	ctx, stop := context.WithCancel(t.Context())
 	reported := failures{}
-	learning.NewRunner(learning.RunnerPorts{Totals: stoppingTotals{stop: stop}, Waiter: &countingWaiter{6, stop}, Reporter: &reported}).Run(ctx)
+	learning.NewRunner(learning.RunnerPorts{
+		Totals: stoppingTotals{stop: stop}, Waiter: &countingWaiter{6, stop}, Reporter: &reported,
+	}).Run(ctx)
 	if len(reported) != 0 {
 		t.Errorf("reported %v", reported)
 	}

@@ -1,6 +1,6 @@
-// Package learning fills the counts of the history: a Learner from recorded sign-ins, and a Runner at
-// intervals with what live sign-ins have taught about everybody. A Learner keeps what it learns in
-// memory until all of the record is read, so that a record with a mistake changes nothing. Live
+// Package learning fills the counts of the history: a Learner from recorded sign-ins, and a Runner
+// at intervals with what live sign-ins have taught about everybody. A Learner keeps what it learns
+// in memory until all of the record is read, so that a record with a mistake changes nothing. Live
 // sign-ins do not change the counts of everybody themselves, so that they do not wait for each
 // other. Package replay decides what is learnt from which sign-in.
 package learning
@@ -50,7 +50,10 @@ type Learner struct {
 
 // New returns a learner that has learnt nothing.
 func New(p Ports) *Learner {
-	return &Learner{ports: p, accounts: map[Person]auth.UserID{}, people: map[auth.UserID]history.Table{}, everyone: history.Table{}}
+	return &Learner{
+		ports: p, accounts: map[Person]auth.UserID{}, people: map[auth.UserID]history.Table{},
+		everyone: history.Table{},
+	}
 }
 
 // Add learns from a sign-in of a person. Without additions it does nothing.
@@ -77,7 +80,7 @@ func (l *Learner) Add(ctx context.Context, p Person, additions []history.Additio
 	return nil
 }
 
-// findAccount returns the id of the account of a person, or an empty id if there is none.
+// findAccount returns the id of the account of a person, or an empty id if it does not exist.
 func (l *Learner) findAccount(ctx context.Context, p Person) (auth.UserID, error) {
 	if user, ok := l.accounts[p]; ok {
 		return user, nil

@@ -18,7 +18,9 @@ func newLearner(t *testing.T) (*learning.Learner, *fakedb.History) {
 	db := fakedb.New()
 	accounts, store := fakedb.NewAccounts(db), fakedb.NewHistory(db)
 	for _, name := range []string{"anna", "bob"} {
-		err := accounts.Create(t.Context(), auth.Account{ID: auth.UserID(name), Email: auth.Email(name + "@example.com"), State: auth.AccountActive})
+		err := accounts.Create(t.Context(), auth.Account{
+			ID: auth.UserID(name), Email: auth.Email(name + "@example.com"), State: auth.AccountActive,
+		})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -54,7 +56,9 @@ func TestLearner(t *testing.T) {
 		}
 	}
 	read := func(user auth.UserID) history.Counts {
-		counts, err := store.Read(t.Context(), user, []history.Value{signIns, firefox}, []history.Value{signIns, firefox})
+		counts, err := store.Read(t.Context(), user, []history.Value{signIns, firefox}, []history.Value{
+			signIns, firefox,
+		})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -69,7 +73,8 @@ func TestLearner(t *testing.T) {
 	}
 	anna, bob := read("anna"), read("bob")
 	want := history.Count{Sum: 2, Last: now.Add(-time.Hour)}
-	if anna.Person[signIns] != want || bob.Person[signIns].Sum != 1 || bob.Everyone[signIns].Sum != 3 || len(anna.Person)+len(anna.Everyone) != 2 {
+	if anna.Person[signIns] != want || bob.Person[signIns].Sum != 1 || bob.Everyone[signIns].Sum != 3 ||
+		len(anna.Person)+len(anna.Everyone) != 2 {
 		t.Errorf("the counts are %+v and %+v", anna, bob)
 	}
 }

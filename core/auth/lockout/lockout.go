@@ -100,10 +100,13 @@ func Refusal(until time.Time) error {
 // detailReason is the detail of a SUSPICIOUS_ACTIVITY with its cause.
 const detailReason = "reason"
 
-// NewLock returns the SUSPICIOUS_ACTIVITY of a lock after too many failures, with details of the last one.
+// NewLock returns the SUSPICIOUS_ACTIVITY of a lock after too many failures, with details of the
+// last one.
 func NewLock(user auth.UserID, details audit.Details) audit.Change {
 	details[detailReason] = audit.Text(auth.CodeAccountLocked)
-	return audit.Change{Category: audit.SuspiciousActivity, Subject: audit.Subject(user), Failed: true, Details: details}
+	return audit.Change{
+		Category: audit.SuspiciousActivity, Subject: audit.Subject(user), Failed: true, Details: details,
+	}
 }
 
 // IsLock reports whether an event is that of a lock.

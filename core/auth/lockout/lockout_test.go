@@ -47,7 +47,9 @@ func TestTriesUnderWay(t *testing.T) {
 		threshold := rapid.IntRange(1, 6).Draw(r, "threshold")
 		store := fakedb.NewLockouts(fakedb.New())
 		p := auth.LockoutPolicy{Threshold: threshold, Window: time.Hour, Duration: time.Hour}
-		instances := []*lockout.Guard{lockout.New(p, store, clocktest.NewManual(start)), lockout.New(p, store, clocktest.NewManual(start))}
+		instances := []*lockout.Guard{
+			lockout.New(p, store, clocktest.NewManual(start)), lockout.New(p, store, clocktest.NewManual(start)),
+		}
 		tries := rapid.SliceOfN(rapid.Bool(), 1, 20).Draw(r, "right")
 		for range tries {
 			if err := instances[0].Check(context.Background(), key); err != nil {

@@ -1,6 +1,6 @@
-// Package notices sends people messages about events of their account, such as a new device, a lock
-// or a changed password. Notices are best effort: they never delay a request or make it fail, and
-// are sent after the event is stored. The use cases report the events. Package stepup sends
+// Package notices sends people messages about events of their account, for example a new device, a
+// lock or a changed password. Notices are best effort: they never delay a request or make it fail,
+// and are sent after the event is stored. The use cases report the events. Package stepup sends
 // one-time codes.
 package notices
 
@@ -65,8 +65,8 @@ type Event struct {
 	// DeviceID are used.
 	Browser, OS string
 	DeviceID    auth.DeviceID
-	// Publisher and Servers are for the kinds of publishers: what was proved, and the pattern of the
-	// policy. For the kinds of reviews, Servers is what is reviewed.
+	// Publisher and Servers are for the kinds of publishers: what was proved, and the pattern of
+	// the policy. For the kinds of reviews, Servers is what is reviewed.
 	Publisher, Servers string
 }
 

@@ -117,7 +117,9 @@ func newFixture(t *testing.T, phone string, channels ...courier.Channel) *fixtur
 	db := fakedb.New()
 	accounts, devices := fakedb.NewAccounts(db), fakedb.NewDevices(db)
 	for id, state := range map[auth.UserID]auth.AccountState{anna: auth.AccountActive, disabled: auth.AccountDisabled} {
-		err := accounts.Create(t.Context(), auth.Account{ID: id, Email: auth.Email(id + "@example.com"), Phone: phone, State: state})
+		err := accounts.Create(t.Context(), auth.Account{
+			ID: id, Email: auth.Email(id + "@example.com"), Phone: phone, State: state,
+		})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -127,7 +129,10 @@ func newFixture(t *testing.T, phone string, channels ...courier.Channel) *fixtur
 	}); err != nil {
 		t.Fatal(err)
 	}
-	f := &fixture{mail: &failingCourier{}, phone: &failingCourier{}, throttle: &testThrottle{limit: 5, tries: map[string]int{}}, reporter: &testReporter{}}
+	f := &fixture{
+		mail: &failingCourier{}, phone: &failingCourier{}, throttle: &testThrottle{limit: 5, tries: map[string]int{}},
+		reporter: &testReporter{},
+	}
 	var couriers notices.Couriers
 	for _, channel := range channels {
 		if channel == courier.Email {
@@ -167,7 +172,8 @@ func newEvent(k notices.Kind) notices.Event {
 func allKinds() []notices.Kind {
 	return []notices.Kind{
 		notices.NewDevice, notices.SignInLocked, notices.ChangesLocked, notices.Replay,
-		notices.AuthenticatorEnrolled, notices.AuthenticatorActivated, notices.AuthenticatorDisabled, notices.PasswordChanged,
+		notices.AuthenticatorEnrolled, notices.AuthenticatorActivated, notices.AuthenticatorDisabled,
+		notices.PasswordChanged,
 		notices.DeviceRevoked, notices.DeviceUntrusted, notices.SessionEnded,
 	}
 }
@@ -187,7 +193,9 @@ func TestMessageContent(t *testing.T) {
 				}
 				m := messages[0]
 				subjects[m.Subject] = true
-				for _, part := range []string{"Example Tools", "21 November 2026, 21:10 UTC", "203.0.113.7", "Firefox on Linux"} {
+				for _, part := range []string{
+					"Example Tools", "21 November 2026, 21:10 UTC", "203.0.113.7", "Firefox on Linux",
+				} {
 					if !strings.Contains(m.Text, part) {
 						t.Errorf("%s by %s lacks %q: %s", kind, channel, part, m.Text)
 					}
@@ -203,35 +211,43 @@ func TestMessageContent(t *testing.T) {
 	}
 }
 
-// TestNoticesOfPublishers checks that a notice has the publisher in place of the device, clipped and
-// in one line.
+// TestNoticesOfPublishers checks that a notice has the publisher in place of the device, clipped
+// and in one line.
 func TestNoticesOfPublishers(t *testing.T) {
 	long := "https://ci.example " + strings.Repeat("é", 300)
-	for kind, part := range map[notices.Kind]string{notices.PublisherUsed: "uses your policy", notices.PublisherFailed: "for your policy failed"} {
+	for kind, part := range map[notices.Kind]string{
+		notices.PublisherUsed: "uses your policy", notices.PublisherFailed: "for your policy failed",
+	} {
 		for _, channel := range []courier.Channel{courier.Email, courier.SMS} {
 			for _, subject := range []string{"example.com", long, "https://ci.example a\nb\r"} {
 				synctest.Test(t, func(t *testing.T) {
 					f := newFixture(t, "+15550100", channel)
 					f.runUntilIdle(t, notices.Event{
-						Kind: kind, UserID: anna, At: at, Address: netip.MustParseAddr("203.0.113.7"), Publisher: subject, Servers: "com.example/*",
+						Kind: kind, UserID: anna, At: at, Address: netip.MustParseAddr("203.0.113.7"),
+						Publisher: subject, Servers: "com.example/*",
 					})
 					messages := append(f.mail.messages, f.phone.messages...)
 					if len(messages) != 1 {
 						t.Fatalf("%s by %s: %d messages", kind, channel, len(messages))
 					}
 					m := messages[0]
-					for _, want := range []string{"Example Tools", "21 November 2026, 21:10 UTC", "203.0.113.7", ", for com.example/*", subject[:11]} {
+					for _, want := range []string{
+						"Example Tools", "21 November 2026, 21:10 UTC", "203.0.113.7", ", for com.example/*",
+						subject[:11],
+					} {
 						if !strings.Contains(m.Text, want) {
 							t.Errorf("%s by %s lacks %q: %s", kind, channel, want, m.Text)
 						}
 					}
-					if !strings.Contains(m.Subject+m.Text, part) || strings.Contains(m.Text, "Device") || !utf8.ValidString(m.Text) {
+					if !strings.Contains(m.Subject+m.Text, part) || strings.Contains(m.Text, "Device") ||
+						!utf8.ValidString(m.Text) {
 						t.Errorf("%s by %s: %s", kind, channel, m.Text)
 					}
 					if strings.Contains(m.Text, "a\nb") || strings.Contains(m.Text, "\r") {
 						t.Errorf("%s by %s has a line break of the subject: %q", kind, channel, m.Text)
 					}
-					if clipped := strings.Contains(m.Text, "…, for"); clipped != (subject == long) || strings.Count(m.Text, "é") > 100 {
+					if clipped := strings.Contains(m.Text, "…, for"); clipped != (subject == long) ||
+						strings.Count(m.Text, "é") > 100 {
 						t.Errorf("%s by %s: clipped is %v: %s", kind, channel, clipped, m.Text)
 					}
 				})
@@ -245,7 +261,9 @@ func TestNoticesOfPublishers(t *testing.T) {
 func TestUntrustedTextIsLeftOut(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFixture(t, "", courier.Email)
-		for browser, system := range map[string]string{"Call 555 now": "Linux", "Firefox": "evil.example", "Go to evil.example": "now", "tollgate-cli": "Windows"} {
+		for browser, system := range map[string]string{
+			"Call 555 now": "Linux", "Firefox": "evil.example", "Go to evil.example": "now", "tollgate-cli": "Windows",
+		} {
 			h := newEvent(notices.SignInLocked)
 			h.Browser, h.OS, h.Address = browser, system, netip.MustParseAddr("fe80::1%evil.example")
 			f.runUntilIdle(t, h)
@@ -257,7 +275,10 @@ func TestUntrustedTextIsLeftOut(t *testing.T) {
 		if len(f.mail.messages) != 4 || strings.Contains(all, "evil") || strings.Contains(all, "555") {
 			t.Errorf("notices are %s", all)
 		}
-		for _, part := range []string{"Device: Firefox\n", "Device: unknown browser on Linux\n", "Device: unknown\n", "Device: tollgate command line on Windows\n", "fe80::1\n"} {
+		for _, part := range []string{
+			"Device: Firefox\n", "Device: unknown browser on Linux\n", "Device: unknown\n",
+			"Device: tollgate command line on Windows\n", "fe80::1\n",
+		} {
 			if !strings.Contains(all, part) {
 				t.Errorf("notices lack %q: %s", part, all)
 			}
@@ -286,7 +307,8 @@ func TestChannelOfNotices(t *testing.T) {
 				h.UserID = c.user
 				f.runUntilIdle(t, h)
 				if len(f.mail.messages) != c.mails || len(f.phone.messages) != c.text || len(f.reporter.failed) != 0 {
-					t.Errorf("%d mails, %d text messages, failures %v", len(f.mail.messages), len(f.phone.messages), f.reporter.failed)
+					t.Errorf("%d mails, %d text messages, failures %v", len(f.mail.messages), len(f.phone.messages),
+						f.reporter.failed)
 				}
 			})
 		})
@@ -334,11 +356,14 @@ func TestRetries(t *testing.T) {
 				f := newFixture(t, "", courier.Email)
 				f.mail.failures, f.throttle.away = c.failures, c.countersAway
 				f.runUntilIdle(t, newEvent(notices.NewDevice))
-				if len(f.mail.tries) != c.tries || len(f.mail.messages) != c.delivered || (len(f.reporter.failed) > 0) != (c.failed != nil) {
-					t.Errorf("%d tries, %d delivered, failures %v", len(f.mail.tries), len(f.mail.messages), f.reporter.failed)
+				if len(f.mail.tries) != c.tries || len(f.mail.messages) != c.delivered ||
+					(len(f.reporter.failed) > 0) != (c.failed != nil) {
+					t.Errorf("%d tries, %d delivered, failures %v", len(f.mail.tries), len(f.mail.messages),
+						f.reporter.failed)
 				}
 				if f.reporter.sent != c.delivered || f.reporter.withheld != 0 {
-					t.Errorf("told of %d sent and %d withheld, want %d and none", f.reporter.sent, f.reporter.withheld, c.delivered)
+					t.Errorf("told of %d sent and %d withheld, want %d and none", f.reporter.sent,
+						f.reporter.withheld, c.delivered)
 				}
 				for key, n := range f.throttle.tries {
 					if n > 1 {

@@ -37,14 +37,16 @@ func kindWording(k Kind) wording {
 			event:   "There were too many failed attempts to sign in to your account, so sign-in is locked for a while.",
 			advice: "The lock ends by itself, and open sessions stay open. If this was not you: the attempts failed, and nobody got " +
 				"in. Use a password that you use nowhere else.",
-			brief: "sign-in is locked for a while after too many failed attempts", briefAdvice: "Not you? Nobody got in.",
+			brief:       "sign-in is locked for a while after too many failed attempts",
+			briefAdvice: "Not you? Nobody got in.",
 		}
 	case ChangesLocked:
 		return wording{
-			subject: "Changes to your account are locked",
-			event:   "Somebody who is signed in to your account failed too many times to confirm a change to it, so changes are locked for a while.",
-			advice:  "The lock ends by itself. If this was not you, sign out of all sessions and change your password.",
-			brief:   "changes to your account are locked for a while", briefAdvice: "Not you? Sign out of all sessions, change your password.",
+			subject:     "Changes to your account are locked",
+			event:       "Somebody who is signed in to your account failed too many times to confirm a change to it, so changes are locked for a while.",
+			advice:      "The lock ends by itself. If this was not you, sign out of all sessions and change your password.",
+			brief:       "changes to your account are locked for a while",
+			briefAdvice: "Not you? Sign out of all sessions, change your password.",
 		}
 	case AuthenticatorEnrolled, AuthenticatorActivated, AuthenticatorDisabled, PasswordChanged:
 		return credentialWording(k)
@@ -59,8 +61,9 @@ func kindWording(k Kind) wording {
 			subject: "All sessions were ended",
 			event: "The token of one of your sessions was used twice, which happens when it was copied. All your sessions were " +
 				"ended to keep strangers out.",
-			advice: "Sign in again, change your password, then check your devices and revoke those that are not yours.",
-			brief:  "a session token was used twice and may be copied; all sessions were ended", briefAdvice: "Sign in again, change your password.",
+			advice:      "Sign in again, change your password, then check your devices and revoke those that are not yours.",
+			brief:       "a session token was used twice and may be copied; all sessions were ended",
+			briefAdvice: "Sign in again, change your password.",
 		}
 	}
 }
@@ -143,10 +146,11 @@ func lossWording(k Kind) wording {
 func publisherWording(k Kind) wording {
 	if k == PublisherUsed {
 		return wording{
-			subject: "A publisher uses your policy",
-			event:   "A publisher that you have allowed to publish has proved who it is, for the first time or with a new key.",
-			advice:  "If you expected this, you can ignore this message. If not, remove the policy, which ends its access at once.",
-			brief:   "a publisher uses your policy for the first time or with a new key", briefAdvice: "Not expected? Remove the policy.",
+			subject:     "A publisher uses your policy",
+			event:       "A publisher that you have allowed to publish has proved who it is, for the first time or with a new key.",
+			advice:      "If you expected this, you can ignore this message. If not, remove the policy, which ends its access at once.",
+			brief:       "a publisher uses your policy for the first time or with a new key",
+			briefAdvice: "Not expected? Remove the policy.",
 		}
 	}
 	return wording{
@@ -268,7 +272,8 @@ func knownName(list []string, name string) string {
 
 func knownBrowsers() []string {
 	return []string{
-		useragent.Chrome, useragent.HeadlessChrome, useragent.Firefox, useragent.Safari, useragent.MobileSafari, useragent.Edge,
+		useragent.Chrome, useragent.HeadlessChrome, useragent.Firefox, useragent.Safari, useragent.MobileSafari,
+		useragent.Edge,
 		useragent.Opera, useragent.OperaMini, useragent.OperaTouch, useragent.Vivaldi, useragent.SamsungBrowser,
 		useragent.InternetExplorer, "curl", auth.CommandLine,
 	}

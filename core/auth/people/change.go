@@ -22,32 +22,38 @@ type accountChange struct {
 // Lock prevents a person from signing in until Unlock. Active sessions stay. Every method of this
 // file returns fault.NotFound for an address without an account.
 func (s *Service) Lock(ctx context.Context, email auth.Email) error {
-	return s.changeAccount(ctx, email, accountChange{category: audit.AccountChange, action: "lock", alter: func(a *auth.Account) error {
-		return changeState(a, auth.AccountLocked, auth.AccountActive)
-	}})
+	return s.changeAccount(ctx, email,
+		accountChange{category: audit.AccountChange, action: "lock", alter: func(a *auth.Account) error {
+			return changeState(a, auth.AccountLocked, auth.AccountActive)
+		}})
 }
 
 // Unlock ends the lock of an operator and the locks caused by failed sign-ins.
 func (s *Service) Unlock(ctx context.Context, email auth.Email) error {
-	return s.changeAccount(ctx, email, accountChange{category: audit.AccountChange, action: "unlock", after: s.liftLocks, alter: func(a *auth.Account) error {
-		return changeState(a, auth.AccountActive, auth.AccountLocked)
-	}})
+	return s.changeAccount(ctx, email,
+		accountChange{category: audit.AccountChange, action: "unlock", after: s.liftLocks,
+			alter: func(a *auth.Account) error {
+				return changeState(a, auth.AccountActive, auth.AccountLocked)
+			}})
 }
 
 // Disable ends a person's sessions and disables the account. Sign-in then returns the errors of an
 // unknown person (contract A-13).
 func (s *Service) Disable(ctx context.Context, email auth.Email) error {
-	return s.changeAccount(ctx, email, accountChange{category: audit.AccountChange, action: "disable", endReason: auth.EndDisabled, alter: func(a *auth.Account) error {
-		a.State = auth.AccountDisabled
-		return nil
-	}})
+	return s.changeAccount(ctx, email,
+		accountChange{category: audit.AccountChange, action: "disable", endReason: auth.EndDisabled,
+			alter: func(a *auth.Account) error {
+				a.State = auth.AccountDisabled
+				return nil
+			}})
 }
 
 // Enable lets a disabled person sign in again.
 func (s *Service) Enable(ctx context.Context, email auth.Email) error {
-	return s.changeAccount(ctx, email, accountChange{category: audit.AccountChange, action: "enable", alter: func(a *auth.Account) error {
-		return changeState(a, auth.AccountActive, auth.AccountDisabled)
-	}})
+	return s.changeAccount(ctx, email,
+		accountChange{category: audit.AccountChange, action: "enable", alter: func(a *auth.Account) error {
+			return changeState(a, auth.AccountActive, auth.AccountDisabled)
+		}})
 }
 
 // SetPhone sets a person's telephone number; an empty one removes it.
@@ -55,10 +61,11 @@ func (s *Service) SetPhone(ctx context.Context, email auth.Email, phone string) 
 	if err := checkPhone(phone); err != nil {
 		return err
 	}
-	return s.changeAccount(ctx, email, accountChange{category: audit.AccountChange, action: "phone", alter: func(a *auth.Account) error {
-		a.Phone = phone
-		return nil
-	}})
+	return s.changeAccount(ctx, email,
+		accountChange{category: audit.AccountChange, action: "phone", alter: func(a *auth.Account) error {
+			a.Phone = phone
+			return nil
+		}})
 }
 
 // SetPassword sets a person's password, and ends their sessions and their logins that wait for a
@@ -93,32 +100,36 @@ func changeState(a *auth.Account, to, from auth.AccountState) error {
 
 // changeAccount applies a change to an account and writes an audit event, in one transaction.
 func (s *Service) changeAccount(ctx context.Context, email auth.Email, what accountChange) error {
-	ended, err := transaction.Do(ctx, s.ports.Transaction, func(ctx context.Context) (ended []auth.SessionID, err error) {
-		a, err := s.ByEmail(ctx, email)
-		if err != nil {
-			return nil, err
-		}
-		err = s.ports.Accounts.Update(ctx, a.ID, func(stored *auth.Account) error {
-			stored.UpdatedAt = s.ports.Clock.Now()
-			return what.alter(stored)
+	ended, err := transaction.Do(ctx, s.ports.Transaction,
+		func(ctx context.Context) (ended []auth.SessionID, err error) {
+			a, err := s.ByEmail(ctx, email)
+			if err != nil {
+				return nil, err
+			}
+			err = s.ports.Accounts.Update(ctx, a.ID, func(stored *auth.Account) error {
+				stored.UpdatedAt = s.ports.Clock.Now()
+				return what.alter(stored)
+			})
+			if err != nil {
+				return nil, err
+			}
+			if what.after != nil {
+				if err := what.after(ctx, &a); err != nil {
+					return nil, err
+				}
+			}
+			change := audit.Change{
+				Category: what.category, Action: what.action, Subject: audit.Subject(a.ID), ByOperator: true,
+			}
+			if what.endReason != "" {
+				if ended, err = s.ports.Sessions.End(ctx, authstore.SessionFilter{UserID: a.ID}, s.ports.Clock.Now(),
+					what.endReason); err != nil {
+					return nil, err
+				}
+				change.Details = audit.Details{"sessionsInvalidated": audit.Number(len(ended))}
+			}
+			return ended, s.ports.Trail.RecordChanges(ctx, change)
 		})
-		if err != nil {
-			return nil, err
-		}
-		if what.after != nil {
-			if err := what.after(ctx, &a); err != nil {
-				return nil, err
-			}
-		}
-		change := audit.Change{Category: what.category, Action: what.action, Subject: audit.Subject(a.ID), ByOperator: true}
-		if what.endReason != "" {
-			if ended, err = s.ports.Sessions.End(ctx, authstore.SessionFilter{UserID: a.ID}, s.ports.Clock.Now(), what.endReason); err != nil {
-				return nil, err
-			}
-			change.Details = audit.Details{"sessionsInvalidated": audit.Number(len(ended))}
-		}
-		return ended, s.ports.Trail.RecordChanges(ctx, change)
-	})
 	if err != nil {
 		return err
 	}

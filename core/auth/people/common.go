@@ -38,8 +38,8 @@ type PasswordRules struct{ common commonPasswords }
 // NewPasswordRules returns the rules. It parses a long list, so callers should keep the result.
 func NewPasswordRules() PasswordRules { return PasswordRules{readCommonPasswords()} }
 
-// Check returns fault.Invalid with code validation_error, and names the field, if the new password of a
-// person breaks a rule (contract A-11).
+// Check returns fault.Invalid with code validation_error, and names the field, if the new password
+// of a person breaks a rule (contract A-11).
 func (r PasswordRules) Check(field string, p auth.Password, email auth.Email, name string) error {
 	if err := p.Check(field); err != nil {
 		return err
@@ -48,7 +48,8 @@ func (r PasswordRules) Check(field string, p auth.Password, email auth.Email, na
 		return auth.InvalidField(auth.CodeValidation, field, "is one of the most common leaked passwords")
 	}
 	if word := guessableWord(p, email, name); word != "" {
-		return auth.InvalidField(auth.CodeValidation, field, "contains "+word+" and has too few other letters and digits: at least 8 are needed")
+		return auth.InvalidField(auth.CodeValidation, field,
+			"contains "+word+" and has too few other letters and digits: at least 8 are needed")
 	}
 	return nil
 }
@@ -63,8 +64,9 @@ const (
 // minWord is the least length of a word that counts, in characters.
 const minWord = 3
 
-// guessableWord returns where the words in a password come from, if without them it has fewer letters and
-// digits than a password needs; empty otherwise. A long passphrase may contain such a word.
+// guessableWord returns where the words in a password come from, if without them it has fewer
+// letters and digits than a password needs; empty otherwise. A long passphrase may contain such a
+// word.
 func guessableWord(p auth.Password, email auth.Email, name string) (origin string) {
 	rest := fold(p.Reveal())
 	local, domain, _ := strings.Cut(fold(string(email)), "@")
@@ -73,7 +75,11 @@ func guessableWord(p auth.Password, email auth.Email, name string) (origin strin
 		origin string
 		words  []string
 	}{
-		{fromEmail, append([]string{local + "@" + domain, local, domain}, append(splitWords(local), labels[:max(len(labels)-1, 0)]...)...)},
+		{
+			fromEmail,
+			append([]string{local + "@" + domain, local, domain},
+				append(splitWords(local), labels[:max(len(labels)-1, 0)]...)...),
+		},
 		{fromName, append([]string{fold(name)}, splitWords(fold(name))...)},
 		{fromProduct, []string{"tollgate"}},
 	} {

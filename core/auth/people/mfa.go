@@ -14,9 +14,10 @@ import (
 // active, and fault.NotFound for an address without an account.
 func (s *Service) EnrolMFA(ctx context.Context, email auth.Email) (auth.TOTPSecret, error) {
 	secret, nonce := secrets.NewTOTPSecret(s.ports.Entropy), secrets.NewNonce(s.ports.Entropy)
-	err := s.changeAccount(ctx, email, accountChange{category: audit.CredentialChange, action: "mfa_enrol", alter: func(a *auth.Account) error {
-		return s.secondFactor.Enrol(a, secret, nonce, auth.Enrolment{At: s.ports.Clock.Now()})
-	}})
+	err := s.changeAccount(ctx, email,
+		accountChange{category: audit.CredentialChange, action: "mfa_enrol", alter: func(a *auth.Account) error {
+			return s.secondFactor.Enrol(a, secret, nonce, auth.Enrolment{At: s.ports.Clock.Now()})
+		}})
 	return secret, err
 }
 
@@ -42,13 +43,15 @@ func (s *Service) ActivateMFA(ctx context.Context, email auth.Email, code auth.O
 // is fault.Conflict if there is no authenticator, and fault.NotFound for an address without an
 // account.
 func (s *Service) DisableMFA(ctx context.Context, email auth.Email) error {
-	return s.changeAccount(ctx, email, accountChange{category: audit.CredentialChange, action: "mfa_disable", after: s.dropPending, alter: func(a *auth.Account) error {
-		if len(a.MFA.Secret) == 0 {
-			return fault.New(fault.Conflict, "there is no authenticator")
-		}
-		a.MFA = auth.MFA{}
-		return nil
-	}})
+	return s.changeAccount(ctx, email,
+		accountChange{category: audit.CredentialChange, action: "mfa_disable", after: s.dropPending,
+			alter: func(a *auth.Account) error {
+				if len(a.MFA.Secret) == 0 {
+					return fault.New(fault.Conflict, "there is no authenticator")
+				}
+				a.MFA = auth.MFA{}
+				return nil
+			}})
 }
 
 // dropPending ends the logins that wait for a second factor.

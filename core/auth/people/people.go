@@ -90,8 +90,9 @@ func (s *Service) Add(ctx context.Context, p Person) (auth.Account, error) {
 	}
 	now := s.ports.Clock.Now()
 	a := auth.Account{
-		ID: secrets.NewUUID[auth.UserID](s.ports.Entropy), Email: p.Email, Name: name, Phone: p.Phone, PasswordHash: hash,
-		State: auth.AccountActive, CreatedAt: now, UpdatedAt: now,
+		ID: secrets.NewUUID[auth.UserID](s.ports.Entropy), Email: p.Email, Name: name, Phone: p.Phone,
+		PasswordHash: hash,
+		State:        auth.AccountActive, CreatedAt: now, UpdatedAt: now,
 	}
 	err = s.ports.Transaction.Atomically(ctx, func(ctx context.Context) error {
 		if err := s.ports.Accounts.Create(ctx, a); err != nil {
@@ -99,11 +100,14 @@ func (s *Service) Add(ctx context.Context, p Person) (auth.Account, error) {
 		}
 		// The event has no user, so that it is not in the person's own log.
 		return s.ports.Trail.RecordChanges(ctx, audit.Change{
-			Category: audit.AccountChange, Action: "add", ByOperator: true, Details: audit.Details{"userId": audit.Text(a.ID)},
+			Category: audit.AccountChange, Action: "add", ByOperator: true, Details: audit.Details{
+				"userId": audit.Text(a.ID),
+			},
 		})
 	})
 	if fault.Is(err, fault.Conflict) {
-		return auth.Account{}, fault.Wrap(fault.Conflict, "this e-mail address has an account", err).WithCode(auth.CodeValidation)
+		return auth.Account{},
+			fault.Wrap(fault.Conflict, "this e-mail address has an account", err).WithCode(auth.CodeValidation)
 	}
 	if err != nil {
 		return auth.Account{}, err
@@ -125,7 +129,9 @@ func (s *Service) List(ctx context.Context, after auth.Email, limit int) ([]auth
 	return s.ports.Accounts.List(ctx, after, limit)
 }
 
-func (s *Service) hashPassword(ctx context.Context, p auth.Password, email auth.Email, name string) (auth.PasswordHash, error) {
+func (s *Service) hashPassword(
+	ctx context.Context, p auth.Password, email auth.Email, name string,
+) (auth.PasswordHash, error) {
 	if err := s.rules.Check("password", p, email, name); err != nil {
 		return "", err
 	}
@@ -153,7 +159,8 @@ var phonePattern = regexp.MustCompile(`^\+[1-9][0-9]{6,14}$`)
 
 func checkPhone(s string) error {
 	if s != "" && !phonePattern.MatchString(s) {
-		return auth.InvalidField(auth.CodeValidation, "phone", "must be an international number, for example +4930123456")
+		return auth.InvalidField(auth.CodeValidation, "phone",
+			"must be an international number, for example +4930123456")
 	}
 	return nil
 }

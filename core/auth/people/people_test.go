@@ -33,7 +33,8 @@ var rootSecret = auth.RootSecret(strings.Repeat("r", 32))
 
 func newFixture(t *testing.T) *fixture {
 	t.Helper()
-	hasher, err := argon.New(argon.Config{MemoryKiB: 64, Iterations: 1, Parallelism: 1, Queue: 8}, &secretstest.Entropy{})
+	hasher, err := argon.New(argon.Config{MemoryKiB: 64, Iterations: 1, Parallelism: 1, Queue: 8},
+		&secretstest.Entropy{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -46,7 +47,8 @@ func newFixture(t *testing.T) *fixture {
 		},
 	}
 	fx.log, fx.cache = fakedb.NewAuditLog(db), memory.NewSessions(fx.clock, memory.Config{MaxSessions: 10})
-	fx.ports.Passwords, fx.ports.Cache, fx.ports.Trail = hasher, fx.cache, auditing.New(fx.log, fx.clock, &secretstest.Entropy{})
+	fx.ports.Passwords, fx.ports.Cache, fx.ports.Trail = hasher, fx.cache,
+		auditing.New(fx.log, fx.clock, &secretstest.Entropy{})
 	fx.ports.Clock, fx.ports.Entropy, fx.ports.Root = fx.clock, &secretstest.Entropy{}, rootSecret
 	fx.service, err = people.New(fx.ports)
 	if err != nil {
@@ -65,7 +67,9 @@ func (fx *fixture) newPassword(s string) auth.Password {
 }
 
 func (fx *fixture) newAnna() people.Person {
-	return people.Person{Email: "anna@example.com", Name: " Anna ", Password: fx.newPassword("Right Horse 9!"), Phone: "+4930123456"}
+	return people.Person{
+		Email: "anna@example.com", Name: " Anna ", Password: fx.newPassword("Right Horse 9!"), Phone: "+4930123456",
+	}
 }
 
 // addAnna creates Anna with a session.
@@ -80,7 +84,8 @@ func (fx *fixture) addAnna() auth.Account {
 		fx.t.Fatal(err)
 	}
 	err = fx.ports.Sessions.Create(ctx, auth.Session{
-		ID: "s", UserID: a.ID, DeviceID: "d", ExpiresAt: fx.clock.Now().Add(time.Hour), MaxExpiresAt: fx.clock.Now().Add(time.Hour),
+		ID: "s", UserID: a.ID, DeviceID: "d", ExpiresAt: fx.clock.Now().Add(time.Hour),
+		MaxExpiresAt: fx.clock.Now().Add(time.Hour),
 	})
 	if err != nil {
 		fx.t.Fatal(err)
@@ -158,16 +163,20 @@ func TestAddRefuses(t *testing.T) {
 func TestContextWords(t *testing.T) {
 	rules := people.NewPasswordRules()
 	for password, origin := range map[string]string{
-		"Ann@example.com1": "e-mail", "Example.com-1234": "e-mail", "Ann.Marie-1815!": "e-mail", "Tollgate-1234": "service",
-		"TOLLGATE!tollgate1": "service", "Lovelace-1815!": "name", "Ångström-99!": "name", "Ann-Lovelace-Example-1": "e-mail",
-		"Annual-Report-2031!": "", "Correct-Horse-7-Battery": "", "My-Tollgate-Secret-9-Horses": "", "ann Has 3 Green Parrots!": "", "Com-fortable-9!": "",
+		"Ann@example.com1": "e-mail", "Example.com-1234": "e-mail", "Ann.Marie-1815!": "e-mail",
+		"Tollgate-1234":      "service",
+		"TOLLGATE!tollgate1": "service", "Lovelace-1815!": "name", "Ångström-99!": "name",
+		"Ann-Lovelace-Example-1": "e-mail",
+		"Annual-Report-2031!":    "", "Correct-Horse-7-Battery": "", "My-Tollgate-Secret-9-Horses": "",
+		"ann Has 3 Green Parrots!": "", "Com-fortable-9!": "",
 	} {
 		err := rules.Check("newPassword", mustPassword(t, password), "ann.marie@example.com", "Ann Lovelace Ångström")
 		if (err == nil) != (origin == "") {
 			t.Errorf("%s: %v", password, err)
 		}
 		if f, ok := fault.As(err); origin != "" && ok {
-			if fields, _ := f.Details["fields"].(map[string]string); f.Code != auth.CodeValidation || !strings.Contains(fields["newPassword"], origin) {
+			if fields, _ := f.Details["fields"].(map[string]string); f.Code != auth.CodeValidation ||
+				!strings.Contains(fields["newPassword"], origin) {
 				t.Errorf("%s: %v, %v; want %q", password, f, f.Details, origin)
 			}
 		}
@@ -187,7 +196,8 @@ func TestLockLeavesSessionsAndDisableEndsThem(t *testing.T) {
 	fx, ctx := newFixture(t), context.Background()
 	fx.addAnna()
 	const email = "anna@example.com"
-	if err := fx.service.Lock(ctx, email); err != nil || fx.accountState() != auth.AccountLocked || fx.sessionEndReason() != "" {
+	if err := fx.service.Lock(ctx, email); err != nil || fx.accountState() != auth.AccountLocked ||
+		fx.sessionEndReason() != "" {
 		t.Errorf("lock: %v, state %s, session ended by %q", err, fx.accountState(), fx.sessionEndReason())
 	}
 	if err := fx.service.Enable(ctx, email); !fault.Is(err, fault.Conflict) {
@@ -196,10 +206,13 @@ func TestLockLeavesSessionsAndDisableEndsThem(t *testing.T) {
 	if err := fx.service.Unlock(ctx, email); err != nil || fx.accountState() != auth.AccountActive {
 		t.Errorf("unlock: %v, state %s", err, fx.accountState())
 	}
-	if err := fx.service.Disable(ctx, email); err != nil || fx.accountState() != auth.AccountDisabled || fx.sessionEndReason() != auth.EndDisabled {
+	if err := fx.service.Disable(ctx, email); err != nil || fx.accountState() != auth.AccountDisabled ||
+		fx.sessionEndReason() != auth.EndDisabled {
 		t.Errorf("disable: %v, state %s, session ended by %q", err, fx.accountState(), fx.sessionEndReason())
 	}
-	for name, change := range map[string]func(context.Context, auth.Email) error{"lock": fx.service.Lock, "unlock": fx.service.Unlock} {
+	for name, change := range map[string]func(context.Context, auth.Email) error{
+		"lock": fx.service.Lock, "unlock": fx.service.Unlock,
+	} {
 		if err := change(ctx, email); !fault.Is(err, fault.Conflict) {
 			t.Errorf("%s a disabled one: %v, want fault.Conflict", name, err)
 		}
@@ -272,7 +285,9 @@ func TestChangesAreRecorded(t *testing.T) {
 	fx, ctx := newFixture(t), context.Background()
 	user := fx.addAnna().ID
 	if found, _, err := fx.log.Search(ctx, authstore.AuditQuery{Limit: 2}); err != nil || len(found) != 1 ||
-		found[0].Category != audit.AccountChange || found[0].Subject != "" || found[0].Details.Text("userId") != string(user) || found[0].Details.Text("action") != "add" || found[0].Details.Text("actor") != "operator" {
+		found[0].Category != audit.AccountChange || found[0].Subject != "" ||
+		found[0].Details.Text("userId") != string(user) || found[0].Details.Text("action") != "add" ||
+		found[0].Details.Text("actor") != "operator" {
 		t.Errorf("add: events %+v, error %v", found, err)
 	}
 	if _, err := fx.service.Add(ctx, fx.newAnna()); !fault.Is(err, fault.Conflict) {
@@ -293,7 +308,11 @@ func TestChangesAreRecorded(t *testing.T) {
 		{"mfa_disable", audit.CredentialChange, func() error { return fx.service.DisableMFA(ctx, email) }},
 		{"disable", audit.AccountChange, func() error { return fx.service.Disable(ctx, email) }},
 		{"enable", audit.AccountChange, func() error { return fx.service.Enable(ctx, email) }},
-		{"password", audit.CredentialChange, func() error { return fx.service.SetPassword(ctx, email, fx.newPassword("Left Horse 8!")) }},
+		{
+			"password", audit.CredentialChange, func() error {
+				return fx.service.SetPassword(ctx, email, fx.newPassword("Left Horse 8!"))
+			},
+		},
 	} {
 		living, err := fx.ports.Sessions.Get(ctx, "s")
 		if err != nil {
@@ -309,7 +328,8 @@ func TestChangesAreRecorded(t *testing.T) {
 			t.Fatalf("%s: events %v, error %v", c.action, found, err)
 		}
 		e := found[0]
-		if e.Category != c.event || e.Subject != audit.Subject(user) || !e.Success || e.Details.Text("action") != c.action || e.Details.Text("actor") != "operator" {
+		if e.Category != c.event || e.Subject != audit.Subject(user) || !e.Success ||
+			e.Details.Text("action") != c.action || e.Details.Text("actor") != "operator" {
 			t.Errorf("%s: event %+v", c.action, e)
 		}
 		_, ends := e.Details["sessionsInvalidated"]

@@ -81,8 +81,12 @@ func (p *personHistory) markDevice(identity auth.DeviceIdentity, confirmed bool,
 
 // dropExpired drops the attempts and sessions that no longer count.
 func (p *personHistory) dropExpired(now time.Time) {
-	p.attempts = slices.DeleteFunc(p.attempts, func(a attempt) bool { return !a.at.After(now.Add(-assessment.FailureSpan)) })
-	p.sessions = slices.DeleteFunc(p.sessions, func(t time.Time) bool { return !t.After(now.Add(-assessment.LongSpan)) })
+	p.attempts = slices.DeleteFunc(p.attempts, func(a attempt) bool {
+		return !a.at.After(now.Add(-assessment.FailureSpan))
+	})
+	p.sessions = slices.DeleteFunc(p.sessions, func(t time.Time) bool {
+		return !t.After(now.Add(-assessment.LongSpan))
+	})
 	if len(p.attempts) == 0 {
 		p.attempts = nil // frees what held them
 	}
@@ -98,7 +102,8 @@ func (p *personHistory) dropCounts(now time.Time) {
 
 // isEmpty reports whether the history has no entries.
 func (p *personHistory) isEmpty() bool {
-	return len(p.attempts) == 0 && len(p.sessions) == 0 && len(p.stays) == 0 && len(p.devices) == 0 && len(p.counts) == 0
+	return len(p.attempts) == 0 && len(p.sessions) == 0 && len(p.stays) == 0 && len(p.devices) == 0 &&
+		len(p.counts) == 0
 }
 
 // keepNewest returns the newest entries of list, at most most.

@@ -86,8 +86,12 @@ type Replayer struct {
 // New returns a Replayer without any history. It uses the sources for events without location or
 // reputation.
 func New(c Config, g signals.Geography, r signals.Reputation) *Replayer {
-	p := &Replayer{config: c, geography: g, reputation: r, people: map[auth.UserID]*personHistory{}, everyone: history.Table{}}
-	p.assessor = assessment.New(c.Assess, assessment.Ports{History: replayedHistory{p}, Geography: eventSignals{p}, Reputation: eventSignals{p}})
+	p := &Replayer{
+		config: c, geography: g, reputation: r, people: map[auth.UserID]*personHistory{}, everyone: history.Table{},
+	}
+	p.assessor = assessment.New(c.Assess, assessment.Ports{
+		History: replayedHistory{p}, Geography: eventSignals{p}, Reputation: eventSignals{p},
+	})
 	return p
 }
 
@@ -100,7 +104,9 @@ const sweepEvery = 1 << 16
 // attempt only. Next returns fault.Invalid if the event is older than the one before.
 func (r *Replayer) Next(ctx context.Context, e Event) (Verdict, error) {
 	if e.At.Before(r.last) {
-		return Verdict{}, fault.Newf(fault.Invalid, "ts is before that of the event before, %s", r.last.UTC().Format(time.RFC3339Nano)).WithCode(auth.CodeValidation)
+		return Verdict{},
+			fault.Newf(fault.Invalid, "ts is before that of the event before, %s",
+				r.last.UTC().Format(time.RFC3339Nano)).WithCode(auth.CodeValidation)
 	}
 	r.last, r.event = e.At, &e
 	if r.events++; r.events%sweepEvery == 0 {
@@ -109,7 +115,9 @@ func (r *Replayer) Next(ctx context.Context, e Event) (Verdict, error) {
 	p := r.findPerson(e.User)
 	identity := e.Device.Identity(e.User)
 	standing := r.deviceTrust(p.findDevice(identity), e.DeviceTokenShown)
-	assessed, err := r.assessor.Assess(ctx, assessment.SignIn{At: e.At, User: e.User, Address: e.Address, Device: standing})
+	assessed, err := r.assessor.Assess(ctx, assessment.SignIn{
+		At: e.At, User: e.User, Address: e.Address, Device: standing,
+	})
 	if err != nil {
 		return Verdict{}, fmt.Errorf("assess: %w", err)
 	}

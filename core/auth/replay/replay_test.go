@@ -61,7 +61,8 @@ func runSteps(t *testing.T, r *replay.Replayer, steps []step) {
 		}
 		at = at.Add(s.after)
 		e := replay.Event{
-			At: at, User: "ada", Address: netip.MustParseAddr("203.0.113.1"), Device: knownDevice(t, s.device), PasswordCorrect: !s.wrong,
+			At: at, User: "ada", Address: netip.MustParseAddr("203.0.113.1"), Device: knownDevice(t, s.device),
+			PasswordCorrect: !s.wrong,
 		}
 		if s.country != "" || s.at != nil {
 			e.Location = &risk.Location{State: risk.Known, Country: s.country, Coordinates: s.at}
@@ -79,23 +80,46 @@ func runSteps(t *testing.T, r *replay.Replayer, steps []step) {
 	}
 }
 
-var berlin, tokyo = &risk.Coordinates{Latitude: 52.52, Longitude: 13.405}, &risk.Coordinates{Latitude: 35.68, Longitude: 139.69}
+var berlin, tokyo = &risk.Coordinates{Latitude: 52.52, Longitude: 13.405}, &risk.Coordinates{
+	Latitude: 35.68, Longitude: 139.69,
+}
 
 func TestFirstDevice(t *testing.T) {
 	trusted := func(e *replay.Event) { e.DeviceTrusted = replay.Yes }
 	runSteps(t, newReplayer(replay.FirstDevice), []step{
 		{country: "DE", at: berlin, want: risk.Factors{risk.DeviceFamiliarity: 30}, level: auth.Unverified},
-		{country: "DE", at: berlin, change: trusted, want: risk.Factors{risk.DeviceFamiliarity: 15}, level: auth.LimitedTrust},
+		{
+			country: "DE", at: berlin, change: trusted, want: risk.Factors{risk.DeviceFamiliarity: 15},
+			level: auth.LimitedTrust,
+		},
 		{country: "DE", at: berlin, level: auth.FullTrust},
 		{country: "FR", want: risk.Factors{risk.GeographicAnomaly: 20}, level: auth.FullTrust},
 		{country: "FR", level: auth.FullTrust}, // learnt
 		// A thief's device is unknown, as often as it comes, and teaches nothing.
-		{country: "JP", at: tokyo, device: "thief", want: risk.Factors{risk.DeviceFamiliarity: 30, risk.GeographicAnomaly: 40}, level: auth.HighRisk},
-		{after: 24 * time.Hour, country: "JP", at: tokyo, device: "thief", want: risk.Factors{risk.DeviceFamiliarity: 30, risk.GeographicAnomaly: 20}, level: auth.Unverified},
-		{country: "JP", at: tokyo, device: "thief", want: risk.Factors{risk.DeviceFamiliarity: 30, risk.GeographicAnomaly: 20}, level: auth.Unverified},
+		{
+			country: "JP", at: tokyo, device: "thief", want: risk.Factors{
+				risk.DeviceFamiliarity: 30, risk.GeographicAnomaly: 40,
+			}, level: auth.HighRisk,
+		},
+		{
+			after: 24 * time.Hour, country: "JP", at: tokyo, device: "thief", want: risk.Factors{
+				risk.DeviceFamiliarity: 30, risk.GeographicAnomaly: 20,
+			}, level: auth.Unverified,
+		},
+		{
+			country: "JP", at: tokyo, device: "thief", want: risk.Factors{
+				risk.DeviceFamiliarity: 30, risk.GeographicAnomaly: 20,
+			}, level: auth.Unverified,
+		},
 		// One that copies the device shows no token.
-		{country: "DE", at: berlin, change: func(e *replay.Event) { e.DeviceTokenShown = replay.No }, want: risk.Factors{risk.DeviceFamiliarity: 15}, level: auth.LimitedTrust},
-		{country: "DE", at: berlin, change: func(e *replay.Event) { e.DeviceTrusted = replay.No }, level: auth.FullTrust},
+		{
+			country: "DE", at: berlin, change: func(e *replay.Event) { e.DeviceTokenShown = replay.No },
+			want: risk.Factors{risk.DeviceFamiliarity: 15}, level: auth.LimitedTrust,
+		},
+		{
+			country: "DE", at: berlin, change: func(e *replay.Event) { e.DeviceTrusted = replay.No },
+			level: auth.FullTrust,
+		},
 		{country: "DE", at: berlin, want: risk.Factors{risk.DeviceFamiliarity: 15}, level: auth.LimitedTrust},
 	})
 }
@@ -112,11 +136,14 @@ func TestStepUpAssumptions(t *testing.T) {
 	})
 	t.Run("all", func(t *testing.T) {
 		runSteps(t, newReplayer(replay.AllStepUps), []step{
-			unknown, confirmed, other(unknown, "second", replay.No), other(unknown, "second", replay.Unrecorded), other(confirmed, "second", replay.Unrecorded),
+			unknown, confirmed, other(unknown, "second", replay.No), other(unknown, "second", replay.Unrecorded),
+			other(confirmed, "second", replay.Unrecorded),
 		})
 	})
 	t.Run("told", func(t *testing.T) {
-		runSteps(t, newReplayer(replay.FirstDevice), []step{other(unknown, "", replay.No), other(unknown, "", replay.Yes), confirmed})
+		runSteps(t, newReplayer(replay.FirstDevice), []step{
+			other(unknown, "", replay.No), other(unknown, "", replay.Yes), confirmed,
+		})
 	})
 	t.Run("high risk", func(t *testing.T) {
 		listed := step{
@@ -131,21 +158,32 @@ func TestStepUpAssumptions(t *testing.T) {
 
 func TestFailures(t *testing.T) {
 	factors := func(failed, points int) step {
-		return step{after: time.Second, wrong: failed > 0, want: risk.Factors{risk.DeviceFamiliarity: 30, risk.FailedAttempts: points}, level: auth.TrustLevel(0)}
+		return step{
+			after: time.Second, wrong: failed > 0, want: risk.Factors{
+				risk.DeviceFamiliarity: 30, risk.FailedAttempts: points,
+			}, level: auth.TrustLevel(0),
+		}
 	}
-	steps := []step{factors(1, 0), factors(1, 10), factors(1, 10), factors(1, 25), factors(1, 25), factors(1, 25), factors(0, 40)}
+	steps := []step{
+		factors(1, 0), factors(1, 10), factors(1, 10), factors(1, 25), factors(1, 25), factors(1, 25), factors(0, 40),
+	}
 	for i, level := range []auth.TrustLevel{
-		auth.Unverified, auth.Unverified, auth.Unverified, auth.Unverified, auth.Unverified, auth.Unverified, auth.HighRisk,
+		auth.Unverified, auth.Unverified, auth.Unverified, auth.Unverified, auth.Unverified, auth.Unverified,
+		auth.HighRisk,
 	} {
 		steps[i].level = level
 	}
-	steps = append(steps, step{after: 15 * time.Minute, want: risk.Factors{risk.DeviceFamiliarity: 30}, level: auth.Unverified})
+	steps = append(steps, step{
+		after: 15 * time.Minute, want: risk.Factors{risk.DeviceFamiliarity: 30}, level: auth.Unverified,
+	})
 	runSteps(t, newReplayer(replay.FirstDevice), steps)
 }
 
 func TestVelocity(t *testing.T) {
 	at := func(after time.Duration, points int, level auth.TrustLevel) step {
-		return step{after: after, want: risk.Factors{risk.DeviceFamiliarity: 30, risk.LoginVelocity: points}, level: level}
+		return step{
+			after: after, want: risk.Factors{risk.DeviceFamiliarity: 30, risk.LoginVelocity: points}, level: level,
+		}
 	}
 	runSteps(t, newReplayer(replay.NoStepUp), []step{
 		at(1, 0, auth.Unverified), at(time.Second, 0, auth.Unverified), at(time.Second, 30, auth.Unverified),
@@ -180,15 +218,19 @@ func TestBindingOff(t *testing.T) {
 // a device without step-up or MFA does not.
 func TestUnknownDevicesStayUnverified(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		r := newReplayer(rapid.SampledFrom([]replay.Assumption{replay.FirstDevice, replay.NoStepUp}).Draw(t, "assumption"))
+		r := newReplayer(rapid.SampledFrom([]replay.Assumption{replay.FirstDevice, replay.NoStepUp}).Draw(t,
+			"assumption"))
 		at := start
 		for i := range 40 {
 			at = at.Add(time.Duration(rapid.IntRange(0, 3600).Draw(t, "seconds")) * time.Second)
 			thief := i > 0 && rapid.Bool().Draw(t, "thief")
 			e := replay.Event{
-				At: at, User: "ada", Address: netip.MustParseAddr("203.0.113.1"), PasswordCorrect: rapid.Bool().Draw(t, "correct") || i == 0,
-				DeviceTrusted: replay.RecordedBool(rapid.IntRange(0, 2).Draw(t, "trusted")),
-				Location:      &risk.Location{State: risk.Known, Country: rapid.SampledFrom([]string{"DE", "FR", "XX"}).Draw(t, "country")},
+				At: at, User: "ada", Address: netip.MustParseAddr("203.0.113.1"),
+				PasswordCorrect: rapid.Bool().Draw(t, "correct") || i == 0,
+				DeviceTrusted:   replay.RecordedBool(rapid.IntRange(0, 2).Draw(t, "trusted")),
+				Location: &risk.Location{
+					State: risk.Known, Country: rapid.SampledFrom([]string{"DE", "FR", "XX"}).Draw(t, "country"),
+				},
 			}
 			d, err := auth.NewDeviceInfo(auth.DeviceFields{UserAgent: fmt.Sprint("thief ", thief)})
 			if err != nil {

@@ -27,7 +27,9 @@ func newScorers(t testing.TB) scorers {
 	t.Helper()
 	s := scorers{}
 	for _, scorer := range []replay.Scorer{replay.Points, replay.History, replay.Both} {
-		s[scorer] = replay.New(replay.Config{Assess: authtest.SignIn().Assess(), StepUp: replay.FirstDevice, Scorer: scorer}, signalstest.None{}, signalstest.None{})
+		s[scorer] = replay.New(replay.Config{
+			Assess: authtest.SignIn().Assess(), StepUp: replay.FirstDevice, Scorer: scorer,
+		}, signalstest.None{}, signalstest.None{})
 	}
 	for d := range 40 {
 		for p := range 20 {
@@ -42,7 +44,8 @@ func newScorers(t testing.TB) scorers {
 // homeEvent returns a sign-in of a person from home.
 func homeEvent(t testing.TB, person int, at time.Time) replay.Event {
 	return replay.Event{
-		At: at, User: auth.UserID(fmt.Sprint("person ", person)), Address: netip.MustParseAddr(fmt.Sprintf("203.0.113.%d", person+1)), PasswordCorrect: true,
+		At: at, User: auth.UserID(fmt.Sprint("person ", person)),
+		Address: netip.MustParseAddr(fmt.Sprintf("203.0.113.%d", person+1)), PasswordCorrect: true,
 		Device:   knownDevice(t, "Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101 Firefox/140.0"),
 		Location: &risk.Location{State: risk.Known, Country: "DE", Network: risk.Network{ASN: 64500}},
 	}
@@ -76,18 +79,21 @@ func TestScorers(t *testing.T) {
 	if p := v[replay.Points]; p.Score != 15 || p.RiskScore != 15 || p.History != nil || p.Learnt != nil {
 		t.Errorf("points: %+v", p)
 	}
-	if h := v[replay.History]; h.RiskScore != h.History.Score || h.RiskScore > 15 || h.Points != 15 || len(h.Learnt) == 0 {
+	if h := v[replay.History]; h.RiskScore != h.History.Score || h.RiskScore > 15 || h.Points != 15 ||
+		len(h.Learnt) == 0 {
 		t.Errorf("history: %+v", h)
 	}
 	if b := v[replay.Both]; b.RiskScore != 15 || b.Score != 15 {
 		t.Errorf("both: %+v", b)
 	}
 	v = s.next(t, attack(t, later.Add(time.Hour)))
-	if p, h, b := v[replay.Points], v[replay.History], v[replay.Both]; p.Score != 15 || h.RiskScore < 30 || b.Score != h.Score || b.Level >= p.Level {
+	if p, h, b := v[replay.Points], v[replay.History],
+		v[replay.Both]; p.Score != 15 || h.RiskScore < 30 || b.Score != h.Score || b.Level >= p.Level {
 		t.Errorf("an attack with a copied device: %d, %v, %d at %s", p.Score, h.RiskScore, b.Score, b.Level)
 	}
 	v = s.next(t, homeEvent(t, 99, later.Add(2*time.Hour)))
-	if p, h, b := v[replay.Points], v[replay.History], v[replay.Both]; h.History.Silence != history.SilentPerson || h.RiskScore != 39 || b.Score != p.Score {
+	if p, h, b := v[replay.Points], v[replay.History],
+		v[replay.Both]; h.History.Silence != history.SilentPerson || h.RiskScore != 39 || b.Score != p.Score {
 		t.Errorf("a newcomer: %+v, %+v", h, b)
 	}
 }
@@ -107,7 +113,8 @@ func TestRepeatedAttack(t *testing.T) {
 				first = v.RiskScore
 			}
 			if v.RiskScore < first-.5 || v.Learnt != nil {
-				t.Fatalf("attempt %d has the score %v, the first one %v; %d counts are learnt", n+1, v.RiskScore, first, len(v.Learnt))
+				t.Fatalf("attempt %d has the score %v, the first one %v; %d counts are learnt", n+1, v.RiskScore, first,
+					len(v.Learnt))
 			}
 		}
 	}
@@ -129,7 +136,8 @@ func TestHistoryNeverRaisesTrust(t *testing.T) {
 		e.DeviceTokenShown = replay.RecordedBool(rapid.IntRange(0, 2).Draw(rt, "token"))
 		e.StepUpPassed = replay.RecordedBool(rapid.IntRange(0, 2).Draw(rt, "step-up"))
 		v := s.next(t, e)[replay.Both]
-		if without := trust.Decide(v.Points, v.Signals.Device, bounds, trust.BindingPreferred); v.Score < v.Points || v.Level > without {
+		if without := trust.Decide(v.Points, v.Signals.Device, bounds, trust.BindingPreferred); v.Score < v.Points ||
+			v.Level > without {
 			rt.Fatalf("%+v, with the points alone %s", v, without)
 		}
 	})
@@ -200,7 +208,8 @@ func TestSuggestedShare(t *testing.T) {
 		if err != nil || got.Bounds.Validate() != nil {
 			t.Fatalf("%+v, %v", got, err)
 		}
-		if b := got.Bounds.Full; above(b) > target || b > 0 && above(b-1) <= target || above(b) != challengedShare(got.Legitimate) {
+		if b := got.Bounds.Full; above(b) > target || b > 0 && above(b-1) <= target ||
+			above(b) != challengedShare(got.Legitimate) {
 			t.Fatalf("bound %d challenges %v", b, above(b))
 		}
 	})

@@ -37,10 +37,13 @@ func newFixture(t *testing.T) *fixture {
 	fx := &fixture{t: t, db: db, devices: fakedb.NewDevices(db)}
 	fx.stores = retention.Ports{
 		Audit: fakedb.NewAuditLog(db), Sessions: fakedb.NewSessions(db), RefreshTokens: fakedb.NewRefreshTokens(db),
-		Challenges: fakedb.NewChallenges(db), Pending: fakedb.NewPendingLogins(db), Lockouts: fakedb.NewLockouts(db), Devices: fx.devices,
-		Counts: fakedb.NewHistory(db),
+		Challenges: fakedb.NewChallenges(db), Pending: fakedb.NewPendingLogins(db), Lockouts: fakedb.NewLockouts(db),
+		Devices: fx.devices,
+		Counts:  fakedb.NewHistory(db),
 	}
-	fx.mustSucceed(fakedb.NewAccounts(db).Create(t.Context(), auth.Account{ID: "anna", Email: "anna@example.com", State: auth.AccountActive}))
+	fx.mustSucceed(fakedb.NewAccounts(db).Create(t.Context(), auth.Account{
+		ID: "anna", Email: "anna@example.com", State: auth.AccountActive,
+	}))
 	return fx
 }
 
@@ -56,12 +59,17 @@ func (fx *fixture) mustSucceed(err error) {
 func (fx *fixture) addSignIn(name string, age time.Duration) {
 	fx.t.Helper()
 	ctx, end := fx.t.Context(), noon.Add(-age)
-	_, _, err := fx.devices.Ensure(ctx, auth.Device{ID: auth.DeviceID(name), UserID: "anna", Identity: auth.DeviceIdentity(name), LastSeen: end})
+	_, _, err := fx.devices.Ensure(ctx, auth.Device{
+		ID: auth.DeviceID(name), UserID: "anna", Identity: auth.DeviceIdentity(name), LastSeen: end,
+	})
 	fx.mustSucceed(err)
 	fx.mustSucceed(fakedb.NewSessions(fx.db).Create(ctx, auth.Session{
-		ID: auth.SessionID(name), UserID: "anna", DeviceID: auth.DeviceID(name), CreatedAt: end.Add(-day), ExpiresAt: end,
+		ID: auth.SessionID(name), UserID: "anna", DeviceID: auth.DeviceID(name), CreatedAt: end.Add(-day),
+		ExpiresAt: end,
 	}))
-	fx.mustSucceed(fx.stores.RefreshTokens.Add(ctx, auth.RefreshToken{Hash: sha256.Sum256([]byte(name)), SessionID: auth.SessionID(name)}))
+	fx.mustSucceed(fx.stores.RefreshTokens.Add(ctx, auth.RefreshToken{
+		Hash: sha256.Sum256([]byte(name)), SessionID: auth.SessionID(name),
+	}))
 	fx.mustSucceed(fx.stores.Challenges.Create(ctx, auth.Challenge{
 		ID: auth.ChallengeID(name), SessionID: auth.SessionID(name), UserID: "anna", ExpiresAt: end,
 	}))
@@ -74,7 +82,9 @@ func (fx *fixture) addSignIn(name string, age time.Duration) {
 	}))
 	value := history.Addition{Value: history.Value{Feature: history.Browser, Text: name}, Person: true, Weight: 1}
 	fx.mustSucceed(fx.stores.Counts.Add(ctx, "anna", []history.Addition{value}, end))
-	fx.mustSucceed(fx.stores.Audit.Append(ctx, audit.Event{ID: audit.EventID(name), Time: end, Category: audit.LoginAttempt, Subject: "anna"}))
+	fx.mustSucceed(fx.stores.Audit.Append(ctx, audit.Event{
+		ID: audit.EventID(name), Time: end, Category: audit.LoginAttempt, Subject: "anna",
+	}))
 }
 
 func (fx *fixture) mustSweep(c retention.Config) []retention.Removed {
@@ -114,7 +124,8 @@ func TestForEver(t *testing.T) {
 	fx := newFixture(t)
 	fx.addSignIn("old", 4000*day)
 	want := []retention.Removed{
-		{retention.RefreshTokens, 1}, {retention.Challenges, 1}, {retention.PendingLogins, 1}, {retention.Lockouts, 1}, {retention.Counts, 1},
+		{retention.RefreshTokens, 1}, {retention.Challenges, 1}, {retention.PendingLogins, 1}, {retention.Lockouts, 1},
+		{retention.Counts, 1},
 	}
 	if got := fx.mustSweep(retention.Config{Lockout: time.Hour}); !slices.Equal(got, want) {
 		t.Errorf("a sweep removed %v, want %v", got, want)
@@ -139,9 +150,11 @@ func TestOneFailureDoesNotStopTheOthers(t *testing.T) {
 	fx.addSignIn("old", 40*day)
 	fx.stores.Lockouts = brokenLockouts{}
 	fx.stores.Audit = brokenLog{}
-	removed, err := retention.New(retention.Config{Audit: day, Sessions: day}, fx.stores, clocktest.NewManual(noon)).Sweep(t.Context())
+	removed, err := retention.New(retention.Config{Audit: day, Sessions: day}, fx.stores, clocktest.NewManual(noon)).
+		Sweep(t.Context())
 	want := []retention.Removed{
-		{retention.RefreshTokens, 1}, {retention.Challenges, 1}, {retention.PendingLogins, 1}, {retention.Sessions, 1}, {retention.Devices, 1},
+		{retention.RefreshTokens, 1}, {retention.Challenges, 1}, {retention.PendingLogins, 1}, {retention.Sessions, 1},
+		{retention.Devices, 1},
 	}
 	if !errors.Is(err, errAway) || !slices.Equal(removed, want) {
 		t.Errorf("a sweep removed %v, %v, want %v and both failures", removed, err, want)
@@ -153,7 +166,8 @@ func TestTheEndOfTheContextStops(t *testing.T) {
 	fx := newFixture(t)
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if removed, err := retention.New(retention.Config{}, fx.stores, clocktest.NewManual(noon)).Sweep(ctx); !errors.Is(err, context.Canceled) || len(removed) != 0 {
+	if removed, err := retention.New(retention.Config{}, fx.stores, clocktest.NewManual(noon)).
+		Sweep(ctx); !errors.Is(err, context.Canceled) || len(removed) != 0 {
 		t.Errorf("a sweep under a cancelled context removed %v, %v", removed, err)
 	}
 }

@@ -56,7 +56,8 @@ func (fx *fixture) runSweeps(interval time.Duration, sweeps int) (*testWaiter, *
 	c := retention.Config{Sessions: 7 * day, Interval: interval}
 	waiter, reporter := &testWaiter{left: sweeps, stop: stop}, &testReporter{}
 	retention.NewRunner(c, retention.RunnerPorts{
-		Sweeper: retention.New(c, fx.stores, clocktest.NewManual(noon)), Waiter: waiter, Entropy: constantEntropy(0xff), Reporter: reporter,
+		Sweeper: retention.New(c, fx.stores, clocktest.NewManual(noon)), Waiter: waiter, Entropy: constantEntropy(0xff),
+		Reporter: reporter,
 	}).Run(ctx)
 	return waiter, reporter
 }
@@ -65,10 +66,12 @@ func TestRunnerSweepsOncePerInterval(t *testing.T) {
 	fx := newFixture(t)
 	fx.addSignIn("old", 30*day)
 	waiter, reporter := fx.runSweeps(time.Hour, 2)
-	if len(waiter.waits) != 3 || waiter.waits[0] < 0 || waiter.waits[0] >= time.Hour || !slices.Equal(waiter.waits[1:], []time.Duration{time.Hour, time.Hour}) {
+	if len(waiter.waits) != 3 || waiter.waits[0] < 0 || waiter.waits[0] >= time.Hour ||
+		!slices.Equal(waiter.waits[1:], []time.Duration{time.Hour, time.Hour}) {
 		t.Errorf("the runner waited %v", waiter.waits)
 	}
-	if len(reporter.removed) != 2 || len(reporter.removed[0]) == 0 || len(reporter.removed[1]) != 0 || len(reporter.failures) != 0 {
+	if len(reporter.removed) != 2 || len(reporter.removed[0]) == 0 || len(reporter.removed[1]) != 0 ||
+		len(reporter.failures) != 0 {
 		t.Errorf("the runner reported %v and %v", reporter.removed, reporter.failures)
 	}
 }

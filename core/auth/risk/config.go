@@ -76,7 +76,8 @@ func (c Config) checkOrder() error {
 		{"FailedMany", c.FailedMany, "FailedSome", c.FailedSome},
 	} {
 		if pair.worsePoints < pair.points {
-			return fmt.Errorf("%s: %d is less than %s, which is for a better case", pair.worse, pair.worsePoints, pair.better)
+			return fmt.Errorf("%s: %d is less than %s, which is for a better case", pair.worse,
+				pair.worsePoints, pair.better)
 		}
 	}
 	return nil

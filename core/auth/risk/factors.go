@@ -65,7 +65,10 @@ func impossibleTravel(c Config, s *Signals) finding {
 	if far := km > c.TravelMinKM && km > c.TravelMaxKMH*passed.Hours(); !far {
 		return finding{}
 	}
-	return finding{c.ImpossibleTravel, fmt.Sprintf("%.0f km from the last confirmed sign-in, %.1f hours before", km, passed.Hours())}
+	return finding{
+		c.ImpossibleTravel,
+		fmt.Sprintf("%.0f km from the last confirmed sign-in, %.1f hours before", km, passed.Hours()),
+	}
 }
 
 var classNames = [...]string{Hosting: "a hosting company", Proxy: "a proxy", Tor: "a Tor exit"}

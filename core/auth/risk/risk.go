@@ -1,6 +1,6 @@
 // Package risk scores a sign-in: it turns signals into points, and points into a score from 0 to
-// 100 (contract A-28). Its functions are pure. Package assessment gathers the signals, package trust
-// turns scores into levels.
+// 100 (contract A-28). Its functions are pure. Package assessment gathers the signals, package
+// trust turns scores into levels.
 package risk
 
 import (

@@ -38,65 +38,123 @@ func TestFactors(t *testing.T) {
 		signals risk.Signals
 		want    risk.Factors
 	}{
-		"unknown device":    {risk.Signals{}, risk.Factors{risk.DeviceFamiliarity: 30}},
-		"marked only":       {risk.Signals{Device: trust.Device{Trusted: true, Proven: true}}, risk.Factors{risk.DeviceFamiliarity: 30}},
-		"confirmed device":  {risk.Signals{Device: trust.Device{Confirmed: true, Proven: true}}, risk.Factors{risk.DeviceFamiliarity: 15}},
-		"not proven":        {risk.Signals{Device: trust.Device{Confirmed: true, Trusted: true}}, risk.Factors{risk.DeviceFamiliarity: 15}},
-		"usual country":     {assuredSignals(risk.Signals{Location: known("DE", paris), History: since(time.Hour)}), risk.Factors{}},
-		"other country":     {assuredSignals(risk.Signals{Location: known("FR", nil), History: since(0)}), risk.Factors{risk.GeographicAnomaly: 20}},
-		"high-risk country": {assuredSignals(risk.Signals{Location: known("XX", nil)}), risk.Factors{risk.GeographicAnomaly: 30}},
-		"no history":        {assuredSignals(risk.Signals{Location: known("FR", paris)}), risk.Factors{}},
+		"unknown device": {risk.Signals{}, risk.Factors{risk.DeviceFamiliarity: 30}},
+		"marked only": {
+			risk.Signals{Device: trust.Device{Trusted: true, Proven: true}}, risk.Factors{risk.DeviceFamiliarity: 30},
+		},
+		"confirmed device": {
+			risk.Signals{Device: trust.Device{Confirmed: true, Proven: true}}, risk.Factors{risk.DeviceFamiliarity: 15},
+		},
+		"not proven": {
+			risk.Signals{Device: trust.Device{Confirmed: true, Trusted: true}}, risk.Factors{
+				risk.DeviceFamiliarity: 15,
+			},
+		},
+		"usual country": {
+			assuredSignals(risk.Signals{Location: known("DE", paris), History: since(time.Hour)}), risk.Factors{},
+		},
+		"other country": {
+			assuredSignals(risk.Signals{Location: known("FR", nil), History: since(0)}), risk.Factors{
+				risk.GeographicAnomaly: 20,
+			},
+		},
+		"high-risk country": {
+			assuredSignals(risk.Signals{Location: known("XX", nil)}), risk.Factors{risk.GeographicAnomaly: 30},
+		},
+		"no history": {assuredSignals(risk.Signals{Location: known("FR", paris)}), risk.Factors{}},
 		"no country, a history": {
-			assuredSignals(risk.Signals{Location: known("", nil), History: since(time.Hour)}), risk.Factors{risk.GeographicAnomaly: 10},
+			assuredSignals(risk.Signals{Location: known("", nil), History: since(time.Hour)}), risk.Factors{
+				risk.GeographicAnomaly: 10,
+			},
 		},
 		"no country, far away": {
-			assuredSignals(risk.Signals{Location: known("", coordinatesAt(35.7, 139.7)), History: since(time.Hour)}), risk.Factors{risk.GeographicAnomaly: 40},
+			assuredSignals(risk.Signals{Location: known("", coordinatesAt(35.7, 139.7)), History: since(time.Hour)}),
+			risk.Factors{risk.GeographicAnomaly: 40},
 		},
 		"other and high-risk country": {
-			assuredSignals(risk.Signals{Location: known("XX", nil), History: since(time.Hour)}), risk.Factors{risk.GeographicAnomaly: 30},
+			assuredSignals(risk.Signals{Location: known("XX", nil), History: since(time.Hour)}), risk.Factors{
+				risk.GeographicAnomaly: 30,
+			},
 		},
 		"usual and high-risk country": {
-			assuredSignals(risk.Signals{Location: known("XX", nil), History: risk.History{Countries: []string{"XX"}}}), risk.Factors{risk.GeographicAnomaly: 30},
+			assuredSignals(risk.Signals{Location: known("XX", nil), History: risk.History{Countries: []string{"XX"}}}),
+			risk.Factors{risk.GeographicAnomaly: 30},
 		},
 		"one of two usual countries": {
-			assuredSignals(risk.Signals{Location: known("FR", nil), History: risk.History{Countries: []string{"DE", "FR"}}}), risk.Factors{},
+			assuredSignals(risk.Signals{
+				Location: known("FR", nil), History: risk.History{Countries: []string{"DE", "FR"}},
+			}), risk.Factors{},
 		},
 		"far away, without coordinates": {
 			assuredSignals(risk.Signals{Location: known("DE", nil), History: since(0)}), risk.Factors{},
 		},
 		"far away, geography silent": {
-			assuredSignals(risk.Signals{Location: risk.Location{State: risk.Unanswered, Coordinates: coordinatesAt(35.7, 139.7)}, History: since(0)}),
+			assuredSignals(risk.Signals{
+				Location: risk.Location{State: risk.Unanswered, Coordinates: coordinatesAt(35.7, 139.7)},
+				History:  since(0),
+			}),
 			risk.Factors{risk.GeographicAnomaly: 10},
 		},
-		"high-risk, geography not configured": {assuredSignals(risk.Signals{Location: risk.Location{Country: "XX"}}), risk.Factors{}},
+		"high-risk, geography not configured": {
+			assuredSignals(risk.Signals{Location: risk.Location{Country: "XX"}}), risk.Factors{},
+		},
 		"coordinates that are no numbers": {
-			assuredSignals(risk.Signals{Location: known("DE", coordinatesAt(math.NaN(), math.NaN())), History: since(0)}), risk.Factors{},
+			assuredSignals(risk.Signals{
+				Location: known("DE", coordinatesAt(math.NaN(), math.NaN())), History: since(0),
+			}), risk.Factors{},
 		},
 		"travel at 1756 km/h": {
-			assuredSignals(risk.Signals{Location: known("DE", paris), History: since(30 * time.Minute)}), risk.Factors{risk.GeographicAnomaly: 40},
+			assuredSignals(risk.Signals{Location: known("DE", paris), History: since(30 * time.Minute)}), risk.Factors{
+				risk.GeographicAnomaly: 40,
+			},
 		},
-		"travel at 878 km/h": {assuredSignals(risk.Signals{Location: known("DE", paris), History: since(time.Hour)}), risk.Factors{}},
+		"travel at 878 km/h": {
+			assuredSignals(risk.Signals{Location: known("DE", paris), History: since(time.Hour)}), risk.Factors{},
+		},
 		"travel of 80 km at once": {
-			assuredSignals(risk.Signals{Location: known("DE", coordinatesAt(53.24, 13.405)), History: since(0)}), risk.Factors{},
+			assuredSignals(risk.Signals{Location: known("DE", coordinatesAt(53.24, 13.405)), History: since(0)}),
+			risk.Factors{},
 		},
 		"clock went back": {
-			assuredSignals(risk.Signals{Location: known("DE", paris), History: since(-time.Hour)}), risk.Factors{risk.GeographicAnomaly: 40},
+			assuredSignals(risk.Signals{Location: known("DE", paris), History: since(-time.Hour)}), risk.Factors{
+				risk.GeographicAnomaly: 40,
+			},
 		},
-		"geography silent":  {assuredSignals(risk.Signals{Location: risk.Location{State: risk.Unanswered}}), risk.Factors{risk.GeographicAnomaly: 10}},
-		"reputation silent": {assuredSignals(risk.Signals{Reputation: risk.Reputation{State: risk.Unanswered}}), risk.Factors{risk.IPReputation: 5}},
-		"clean":             {assuredSignals(risk.Signals{Reputation: risk.Reputation{State: risk.Known}}), risk.Factors{}},
-		"hosting":           {assuredSignals(ratedSignals(risk.Hosting)), risk.Factors{risk.IPReputation: 10}},
-		"proxy":             {assuredSignals(ratedSignals(risk.Proxy)), risk.Factors{risk.IPReputation: 10}},
-		"tor":               {assuredSignals(ratedSignals(risk.Tor)), risk.Factors{risk.IPReputation: 10}},
-		"listed":            {assuredSignals(ratedSignals(risk.Listed)), risk.Factors{risk.IPReputation: 40}},
-		"one session":       {assuredSignals(risk.Signals{Sessions: risk.Velocity{LastMinute: 1, LastFiveMinutes: 1}}), risk.Factors{}},
-		"two in a minute":   {assuredSignals(risk.Signals{Sessions: risk.Velocity{LastMinute: 2, LastFiveMinutes: 2}}), risk.Factors{risk.LoginVelocity: 30}},
-		"two in five":       {assuredSignals(risk.Signals{Sessions: risk.Velocity{LastMinute: 1, LastFiveMinutes: 2}}), risk.Factors{risk.LoginVelocity: 15}},
-		"one failure":       {assuredSignals(risk.Signals{FailedAttempts: 1}), risk.Factors{risk.FailedAttempts: 10}},
-		"two failures":      {assuredSignals(risk.Signals{FailedAttempts: 2}), risk.Factors{risk.FailedAttempts: 10}},
-		"three failures":    {assuredSignals(risk.Signals{FailedAttempts: 3}), risk.Factors{risk.FailedAttempts: 25}},
-		"five failures":     {assuredSignals(risk.Signals{FailedAttempts: 5}), risk.Factors{risk.FailedAttempts: 25}},
-		"six failures":      {assuredSignals(risk.Signals{FailedAttempts: 6}), risk.Factors{risk.FailedAttempts: 40}},
+		"geography silent": {
+			assuredSignals(risk.Signals{Location: risk.Location{State: risk.Unanswered}}), risk.Factors{
+				risk.GeographicAnomaly: 10,
+			},
+		},
+		"reputation silent": {
+			assuredSignals(risk.Signals{Reputation: risk.Reputation{State: risk.Unanswered}}), risk.Factors{
+				risk.IPReputation: 5,
+			},
+		},
+		"clean": {
+			assuredSignals(risk.Signals{Reputation: risk.Reputation{State: risk.Known}}), risk.Factors{},
+		},
+		"hosting": {assuredSignals(ratedSignals(risk.Hosting)), risk.Factors{risk.IPReputation: 10}},
+		"proxy":   {assuredSignals(ratedSignals(risk.Proxy)), risk.Factors{risk.IPReputation: 10}},
+		"tor":     {assuredSignals(ratedSignals(risk.Tor)), risk.Factors{risk.IPReputation: 10}},
+		"listed":  {assuredSignals(ratedSignals(risk.Listed)), risk.Factors{risk.IPReputation: 40}},
+		"one session": {
+			assuredSignals(risk.Signals{Sessions: risk.Velocity{LastMinute: 1, LastFiveMinutes: 1}}), risk.Factors{},
+		},
+		"two in a minute": {
+			assuredSignals(risk.Signals{Sessions: risk.Velocity{LastMinute: 2, LastFiveMinutes: 2}}), risk.Factors{
+				risk.LoginVelocity: 30,
+			},
+		},
+		"two in five": {
+			assuredSignals(risk.Signals{Sessions: risk.Velocity{LastMinute: 1, LastFiveMinutes: 2}}), risk.Factors{
+				risk.LoginVelocity: 15,
+			},
+		},
+		"one failure":    {assuredSignals(risk.Signals{FailedAttempts: 1}), risk.Factors{risk.FailedAttempts: 10}},
+		"two failures":   {assuredSignals(risk.Signals{FailedAttempts: 2}), risk.Factors{risk.FailedAttempts: 10}},
+		"three failures": {assuredSignals(risk.Signals{FailedAttempts: 3}), risk.Factors{risk.FailedAttempts: 25}},
+		"five failures":  {assuredSignals(risk.Signals{FailedAttempts: 5}), risk.Factors{risk.FailedAttempts: 25}},
+		"six failures":   {assuredSignals(risk.Signals{FailedAttempts: 6}), risk.Factors{risk.FailedAttempts: 40}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			c.signals.At = now
@@ -138,15 +196,22 @@ func drawSignals(t *rapid.T) risk.Signals {
 	return risk.Signals{
 		At: now,
 		Device: trust.Device{
-			Confirmed: rapid.Bool().Draw(t, "confirmed"), Trusted: rapid.Bool().Draw(t, "trusted"), Proven: rapid.Bool().Draw(t, "proven"),
+			Confirmed: rapid.Bool().Draw(t, "confirmed"), Trusted: rapid.Bool().Draw(t, "trusted"),
+			Proven: rapid.Bool().Draw(t, "proven"),
 		},
 		Location: risk.Location{
-			State: state.Draw(t, "location"), Country: rapid.SampledFrom([]string{"DE", "FR", "XX", ""}).Draw(t, "country"),
-			Coordinates: coordinatesAt(rapid.Float64Range(-90, 90).Draw(t, "latitude"), rapid.Float64Range(-180, 180).Draw(t, "longitude")),
+			State:   state.Draw(t, "location"),
+			Country: rapid.SampledFrom([]string{"DE", "FR", "XX", ""}).Draw(t, "country"),
+			Coordinates: coordinatesAt(rapid.Float64Range(-90, 90).Draw(t, "latitude"),
+				rapid.Float64Range(-180, 180).Draw(t, "longitude")),
 		},
-		History:        risk.History{Countries: []string{"DE"}, Last: &risk.LastSignIn{At: now.Add(-time.Hour)}},
-		Reputation:     risk.Reputation{State: state.Draw(t, "reputation"), Class: risk.AddressClass(rapid.IntRange(0, 4).Draw(t, "class"))},
-		Sessions:       risk.Velocity{LastMinute: rapid.IntRange(0, 9).Draw(t, "minute"), LastFiveMinutes: rapid.IntRange(0, 9).Draw(t, "five")},
+		History: risk.History{Countries: []string{"DE"}, Last: &risk.LastSignIn{At: now.Add(-time.Hour)}},
+		Reputation: risk.Reputation{
+			State: state.Draw(t, "reputation"), Class: risk.AddressClass(rapid.IntRange(0, 4).Draw(t, "class")),
+		},
+		Sessions: risk.Velocity{
+			LastMinute: rapid.IntRange(0, 9).Draw(t, "minute"), LastFiveMinutes: rapid.IntRange(0, 9).Draw(t, "five"),
+		},
 		FailedAttempts: rapid.IntRange(0, 1000).Draw(t, "failures"),
 	}
 }
@@ -173,29 +238,36 @@ func TestScoreIsClampedAndTheSumOfItsFactors(t *testing.T) {
 
 func allReasons(a risk.Assessment) []string {
 	return []string{
-		a.Reasons[risk.DeviceFamiliarity], a.Reasons[risk.GeographicAnomaly], a.Reasons[risk.IPReputation], a.Reasons[risk.LoginVelocity], a.Reasons[risk.FailedAttempts],
+		a.Reasons[risk.DeviceFamiliarity], a.Reasons[risk.GeographicAnomaly], a.Reasons[risk.IPReputation],
+		a.Reasons[risk.LoginVelocity], a.Reasons[risk.FailedAttempts],
 	}
 }
 
 // allPoints returns the factors in the order of allReasons.
 func allPoints(a risk.Assessment) []int {
 	f := a.Factors
-	return []int{f[risk.DeviceFamiliarity], f[risk.GeographicAnomaly], f[risk.IPReputation], f[risk.LoginVelocity], f[risk.FailedAttempts]}
+	return []int{
+		f[risk.DeviceFamiliarity], f[risk.GeographicAnomaly], f[risk.IPReputation], f[risk.LoginVelocity],
+		f[risk.FailedAttempts],
+	}
 }
 
 func TestReasons(t *testing.T) {
 	berlin := *coordinatesAt(52.52, 13.405)
 	a := risk.Assess(testConfig(), risk.Signals{
-		At:             now,
-		Location:       risk.Location{State: risk.Known, Country: "JP", Coordinates: coordinatesAt(35.7, 139.7)},
-		History:        risk.History{Countries: []string{"DE"}, Last: &risk.LastSignIn{At: now.Add(-90 * time.Minute), Coordinates: berlin}},
+		At:       now,
+		Location: risk.Location{State: risk.Known, Country: "JP", Coordinates: coordinatesAt(35.7, 139.7)},
+		History: risk.History{
+			Countries: []string{"DE"}, Last: &risk.LastSignIn{At: now.Add(-90 * time.Minute), Coordinates: berlin},
+		},
 		Reputation:     risk.Reputation{State: risk.Known, Class: risk.Tor},
 		Sessions:       risk.Velocity{LastMinute: 3, LastFiveMinutes: 3},
 		FailedAttempts: 4,
 	})
 	want := []string{
 		"no step-up or MFA was passed on the device", "8915 km from the last confirmed sign-in, 1.5 hours before",
-		"the address is that of a Tor exit", "other sessions within one minute: 3", "failed sign-ins within 15 minutes: 4",
+		"the address is that of a Tor exit", "other sessions within one minute: 3",
+		"failed sign-ins within 15 minutes: 4",
 	}
 	if got := allReasons(a); !slices.Equal(got, want) {
 		t.Errorf("reasons\n%q, want\n%q", got, want)
@@ -213,7 +285,8 @@ func TestLearn(t *testing.T) {
 		{At: now.Add(-3 * time.Hour), Location: known("FR", coordinatesAt(2, 2))},
 		{At: now.Add(-4 * time.Hour), Location: known("DE", coordinatesAt(3, 3))},
 	})
-	if !slices.Equal(h.Countries, []string{"DE", "FR"}) || h.Last == nil || h.Last.Coordinates != *coordinatesAt(1, 1) ||
+	if !slices.Equal(h.Countries, []string{"DE", "FR"}) || h.Last == nil ||
+		h.Last.Coordinates != *coordinatesAt(1, 1) ||
 		!h.Last.At.Equal(now.Add(-2*time.Hour)) {
 		t.Errorf("history is %+v", h)
 	}
@@ -350,7 +423,9 @@ func TestParseClass(t *testing.T) {
 }
 
 func TestIsCountry(t *testing.T) {
-	for code, want := range map[string]bool{"DE": true, "XK": true, "": false, "D": false, "DEU": false, "de": false, "12": false, "Ä": false} {
+	for code, want := range map[string]bool{
+		"DE": true, "XK": true, "": false, "D": false, "DEU": false, "de": false, "12": false, "Ä": false,
+	} {
 		if risk.IsCountry(code) != want {
 			t.Errorf("%q is a country's code: %v", code, !want)
 		}

@@ -51,7 +51,9 @@ func (h *testHasher) Hash(_ context.Context, p auth.Password) (auth.PasswordHash
 	return h.hashOf(h.present, p), nil
 }
 
-func (h *testHasher) Verify(_ context.Context, stored auth.PasswordHash, p auth.Password) (match, stale bool, err error) {
+func (h *testHasher) Verify(
+	_ context.Context, stored auth.PasswordHash, p auth.Password,
+) (match, stale bool, err error) {
 	if h.hold != nil {
 		h.hold()
 	}
@@ -133,10 +135,12 @@ func newFixture(t *testing.T, changes ...func(*signin.Config)) *fixture {
 	db := fakedb.New()
 	fx := &fixture{
 		t: t, db: db, clock: clocktest.NewManual(time.Date(2026, time.November, 21, 12, 0, 0, 0, time.UTC)),
-		hasher: &testHasher{present: "v1"}, cache: &testCache{}, signals: &testSignals{}, log: fakedb.NewAuditLog(db), entropy: &secretstest.Entropy{},
+		hasher: &testHasher{present: "v1"}, cache: &testCache{}, signals: &testSignals{}, log: fakedb.NewAuditLog(db),
+		entropy: &secretstest.Entropy{},
 		ports: signin.Ports{
 			Accounts: fakedb.NewAccounts(db), Devices: fakedb.NewDevices(db), DeviceTokens: fakedb.NewDeviceTokens(db),
-			Sessions: fakedb.NewSessions(db), RefreshTokens: fakedb.NewRefreshTokens(db), History: fakedb.NewSessions(db),
+			Sessions: fakedb.NewSessions(db), RefreshTokens: fakedb.NewRefreshTokens(db),
+			History:  fakedb.NewSessions(db),
 			Lockouts: fakedb.NewLockouts(db), Pending: fakedb.NewPendingLogins(db), Transaction: db,
 			Counts: fakedb.NewHistory(db), Deferrals: fakedb.NewHistory(db),
 		},
@@ -157,7 +161,8 @@ func (fx *fixture) startService(config signin.Config) {
 	}
 	p.Refusals = auditing.NewRefusals(fx.trail, unlimited)
 	p.Passwords, p.Tokens, p.Root = fx.hasher, testSigner{}, rootSecret()
-	p.Geography, p.Reputation, p.Cache, p.Trail, p.Clock, p.Entropy = fx.signals, fx.signals, fx.cache, fx.trail, fx.clock, fx.entropy
+	p.Geography, p.Reputation, p.Cache, p.Trail, p.Clock, p.Entropy = fx.signals, fx.signals, fx.cache, fx.trail,
+		fx.clock, fx.entropy
 	fx.service, err = signin.New(config, p)
 	if err != nil {
 		fx.t.Fatal(err)
@@ -203,7 +208,11 @@ func laptopInfo(t *testing.T) auth.DeviceInfo {
 
 // tryLogin logs in from the laptop at home.
 func (fx *fixture) tryLogin(word string, changes ...func(*signin.Login)) (signin.Result, error) {
-	in := signin.Login{Email: anna, Password: newPassword(fx.t, word), Origin: signin.Origin{Device: laptopInfo(fx.t), Address: homeAddress}}
+	in := signin.Login{
+		Email: anna, Password: newPassword(fx.t, word), Origin: signin.Origin{
+			Device: laptopInfo(fx.t), Address: homeAddress,
+		},
+	}
 	for _, change := range changes {
 		change(&in)
 	}

@@ -22,11 +22,12 @@ import (
 
 var strangeAddress = netip.MustParseAddr("198.51.100.99")
 
-// strangeInfo is a device that nobody has.
+// strangeInfo is a device that no one has.
 func strangeInfo(t testing.TB) auth.DeviceInfo {
 	t.Helper()
 	d, err := auth.NewDeviceInfo(auth.DeviceFields{
-		UserAgent: "Mozilla/5.0 (Windows NT 6.1; rv:60.0) Gecko/20100101 Firefox/60.0", ScreenResolution: "800x600", Timezone: "Asia/Tokyo", Language: "ja-JP",
+		UserAgent: "Mozilla/5.0 (Windows NT 6.1; rv:60.0) Gecko/20100101 Firefox/60.0", ScreenResolution: "800x600",
+		Timezone: "Asia/Tokyo", Language: "ja-JP",
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -38,13 +39,15 @@ func fromStrangeDevice(t testing.TB) func(*signin.Login) {
 	return func(in *signin.Login) { in.Device, in.Address = strangeInfo(t), strangeAddress }
 }
 
-// seedHistory stores the counts of 40 sign-ins of the person from the laptop at home, one a day, and
-// of 600 sign-ins of other people from there.
+// seedHistory stores the counts of 40 sign-ins of the person from the laptop at home, one a day,
+// and of 600 sign-ins of other people from there.
 func (fx *fixture) seedHistory(user auth.UserID) {
 	fx.t.Helper()
 	all := history.Table{}
 	signInAt := func(at time.Time, person history.Table) {
-		o := history.Observe(homeAddress, laptopInfo(fx.t), risk.Signals{At: at, Location: fx.signals.places[homeAddress]})
+		o := history.Observe(homeAddress, laptopInfo(fx.t), risk.Signals{
+			At: at, Location: fx.signals.places[homeAddress],
+		})
 		c := history.Counts{Person: person, Everyone: all}
 		c.Apply(history.Learn(o, c), at)
 	}
@@ -55,7 +58,9 @@ func (fx *fixture) seedHistory(user auth.UserID) {
 	for days := 40; days > 0; days-- {
 		signInAt(fx.clock.Now().AddDate(0, 0, -days), own)
 	}
-	if err := fakedb.NewHistory(fx.db).Merge(context.Background(), user, history.Counts{Person: own, Everyone: all}); err != nil {
+	if err := fakedb.NewHistory(fx.db).Merge(context.Background(), user, history.Counts{
+		Person: own, Everyone: all,
+	}); err != nil {
 		fx.t.Fatal(err)
 	}
 }
@@ -90,7 +95,9 @@ func TestHistoryModes(t *testing.T) {
 		raise bool
 		says  bool
 	}{
-		assessment.HistoryOff: {score: 30}, assessment.HistoryShadow: {score: 30, says: true}, assessment.HistoryOn: {raise: true, says: true},
+		assessment.HistoryOff: {score: 30}, assessment.HistoryShadow: {score: 30, says: true}, assessment.HistoryOn: {
+			raise: true, says: true,
+		},
 	} {
 		t.Run(string(mode), func(t *testing.T) {
 			fx := newFixture(t, inMode(mode))
@@ -102,7 +109,8 @@ func TestHistoryModes(t *testing.T) {
 				t.Errorf("the session has score %d, the event %d", session.RiskScore, e.Score)
 			}
 			h := e.History
-			if says := h.Mode == mode && h.Silent == "" && h.Score > 30 && h.PointsScore == 30 && len(h.Reasons) > 0; says != c.says {
+			if says := h.Mode == mode && h.Silent == "" && h.Score > 30 && h.PointsScore == 30 &&
+				len(h.Reasons) > 0; says != c.says {
 				t.Errorf("the event says of the history %+v", h)
 			}
 			if _, written := fx.findEvents(audit.RiskEvaluation)[0].Details["history"]; written != c.says {
@@ -154,12 +162,26 @@ func TestLearningFromSessions(t *testing.T) {
 		login func(fx *fixture)
 		want  float64
 	}{
-		"a device that was never confirmed":         {assessment.HistoryShadow, func(fx *fixture) { fx.mustLogin() }, 0},
-		"a second factor":                           {assessment.HistoryShadow, func(fx *fixture) { fx.mustPassMFA() }, 1},
-		"a second factor, if it is off":             {assessment.HistoryOff, func(fx *fixture) { fx.mustPassMFA() }, 0},
-		"a confirmed device that shows its token":   {assessment.HistoryShadow, func(fx *fixture) { fx.mustLoginAgain(true) }, 2},
-		"a confirmed device that shows no token":    {assessment.HistoryShadow, func(fx *fixture) { fx.mustLoginAgain(false) }, 1},
-		"a sign-in soon after one of the same kind": {assessment.HistoryOn, func(fx *fixture) { fx.mustPassMFA(); fx.clock.Advance(time.Hour); fx.mustPassMFA() }, 1},
+		"a device that was never confirmed": {
+			assessment.HistoryShadow, func(fx *fixture) { fx.mustLogin() }, 0,
+		},
+		"a second factor": {
+			assessment.HistoryShadow, func(fx *fixture) { fx.mustPassMFA() }, 1,
+		},
+		"a second factor, if it is off": {assessment.HistoryOff, func(fx *fixture) { fx.mustPassMFA() }, 0},
+		"a confirmed device that shows its token": {
+			assessment.HistoryShadow, func(fx *fixture) { fx.mustLoginAgain(true) }, 2,
+		},
+		"a confirmed device that shows no token": {
+			assessment.HistoryShadow, func(fx *fixture) { fx.mustLoginAgain(false) }, 1,
+		},
+		"a sign-in soon after one of the same kind": {
+			assessment.HistoryOn, func(fx *fixture) {
+				fx.mustPassMFA()
+				fx.clock.Advance(time.Hour)
+				fx.mustPassMFA()
+			}, 1,
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			fx := newFixture(t, inMode(c.mode))
@@ -224,7 +246,10 @@ func TestStolenPasswordDoesNotBecomeFamiliar(t *testing.T) {
 		t.Fatal(err)
 	}
 	for v := range counts.Person {
-		if v.Text != "" && slices.Contains([]history.Feature{history.Address, history.Prefix, history.Network, history.Device, history.Browser}, v.Feature) {
+		if v.Text != "" &&
+			slices.Contains([]history.Feature{
+				history.Address, history.Prefix, history.Network, history.Device, history.Browser,
+			}, v.Feature) {
 			t.Errorf("the person has the attacker's %v %q", v.Feature, v.Text)
 		}
 	}
@@ -238,7 +263,9 @@ type brokenCounts struct {
 	read, write error
 }
 
-func (b brokenCounts) Read(ctx context.Context, user auth.UserID, person, everyone []history.Value) (history.Counts, error) {
+func (b brokenCounts) Read(
+	ctx context.Context, user auth.UserID, person, everyone []history.Value,
+) (history.Counts, error) {
 	if b.read != nil {
 		return history.Counts{}, b.read
 	}

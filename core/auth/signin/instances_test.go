@@ -49,7 +49,9 @@ func callEach(list []*signin.Service, call func(i int, s *signin.Service) error)
 
 func (fx *fixture) loginAt(s *signin.Service, word string) error {
 	_, err := s.Login(fx.t.Context(), signin.Login{
-		Email: anna, Password: newPassword(fx.t, word), Origin: signin.Origin{Device: laptopInfo(fx.t), Address: homeAddress},
+		Email: anna, Password: newPassword(fx.t, word), Origin: signin.Origin{
+			Device: laptopInfo(fx.t), Address: homeAddress,
+		},
 	})
 	return err
 }
@@ -63,7 +65,9 @@ func TestRightLoginsOnManyInstances(t *testing.T) {
 	}
 	list := fx.newInstances(8)
 	fx.hasher.holdUntil(len(list))
-	if codes := callEach(list, func(_ int, s *signin.Service) error { return fx.loginAt(s, password) }); codes[""] != len(list) {
+	if codes := callEach(list, func(_ int, s *signin.Service) error {
+		return fx.loginAt(s, password)
+	}); codes[""] != len(list) {
 		t.Errorf("answers %v, want %d successes", codes, len(list))
 	}
 	fx.hasher.hold = nil
@@ -152,10 +156,15 @@ func TestRecoveryCodesOnManyDevices(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		answers[i] = signin.MFAAnswer{UserID: user, Code: codes[i], Origin: signin.Origin{Device: device, Address: homeAddress}}
+		answers[i] = signin.MFAAnswer{
+			UserID: user, Code: codes[i], Origin: signin.Origin{Device: device, Address: homeAddress},
+		}
 		fx.mustLogin(func(in *signin.Login) { in.Device = device })
 	}
-	got := callEach(list, func(i int, s *signin.Service) error { _, err := s.VerifyMFA(t.Context(), answers[i]); return err })
+	got := callEach(list, func(i int, s *signin.Service) error {
+		_, err := s.VerifyMFA(t.Context(), answers[i])
+		return err
+	})
 	if got[""] != len(list) {
 		t.Errorf("answers %v, want %d successes", got, len(list))
 	}
@@ -169,8 +178,13 @@ func TestSameCodeTwiceAtOnce(t *testing.T) {
 	for range 10 {
 		fx.clock.Advance(time.Minute)
 		fx.mustLogin()
-		in := signin.MFAAnswer{UserID: user, Code: fx.currentCode(), Origin: signin.Origin{Device: laptopInfo(t), Address: homeAddress}}
-		got := callEach(fx.newInstances(2), func(_ int, s *signin.Service) error { _, err := s.VerifyMFA(t.Context(), in); return err })
+		in := signin.MFAAnswer{
+			UserID: user, Code: fx.currentCode(), Origin: signin.Origin{Device: laptopInfo(t), Address: homeAddress},
+		}
+		got := callEach(fx.newInstances(2), func(_ int, s *signin.Service) error {
+			_, err := s.VerifyMFA(t.Context(), in)
+			return err
+		})
 		if got[""] != 1 || got[auth.CodeInvalidMFA] != 1 {
 			t.Fatalf("answers %v, want one success", got)
 		}
@@ -196,7 +210,9 @@ func TestHashRenewedMeanwhile(t *testing.T) {
 			hold()
 		}
 	}
-	if codes := callEach(list, func(_ int, s *signin.Service) error { return fx.loginAt(s, password) }); codes[""] != len(list) {
+	if codes := callEach(list, func(_ int, s *signin.Service) error {
+		return fx.loginAt(s, password)
+	}); codes[""] != len(list) {
 		t.Errorf("answers %v, want %d successes", codes, len(list))
 	}
 	fx.hasher.hold = func() {
@@ -205,5 +221,6 @@ func TestHashRenewedMeanwhile(t *testing.T) {
 			a.PasswordHash = fx.hasher.hashOf("v2", newPassword(t, "Another Horse 8!"))
 		})
 	}
-	wantFault(t, "a password that is replaced meanwhile", fx.loginAt(list[0], password), fault.Unauthenticated, auth.CodeInvalidCredentials)
+	wantFault(t, "a password that is replaced meanwhile", fx.loginAt(list[0], password), fault.Unauthenticated,
+		auth.CodeInvalidCredentials)
 }

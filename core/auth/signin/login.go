@@ -76,7 +76,9 @@ func (s *Service) Login(ctx context.Context, in Login) (Result, error) {
 
 // withLockout calls try unless the subject of the attempt is locked, and counts a failure if try
 // reports a wrong password or code. It does not count a success; see package lockout.
-func (s *Service) withLockout(ctx context.Context, from Origin, attempt *loginAttempt, try func() (Result, error)) (Result, error) {
+func (s *Service) withLockout(
+	ctx context.Context, from Origin, attempt *loginAttempt, try func() (Result, error),
+) (Result, error) {
 	err := s.guard.Check(ctx, attempt.subject)
 	if err == nil {
 		var r Result
@@ -109,7 +111,8 @@ func (s *Service) attemptLogin(ctx context.Context, in Login, attempt *loginAtte
 		}
 		return r, err
 	}
-	return Result{}, fault.New(fault.Unavailable, "the password is being changed, try again in a second").After(time.Second)
+	return Result{},
+		fault.New(fault.Unavailable, "the password is being changed, try again in a second").After(time.Second)
 }
 
 // findAccount returns a login attempt with its account and device. It makes the same reads whether
@@ -157,7 +160,9 @@ func (s *Service) loadDevice(ctx context.Context, attempt *loginAttempt, shown a
 
 // hasValidDeviceToken reports whether a device token belongs to the device, or no token is required
 // (contract A-37).
-func (s *Service) hasValidDeviceToken(ctx context.Context, device auth.DeviceID, secret auth.DeviceSecret) (bool, error) {
+func (s *Service) hasValidDeviceToken(
+	ctx context.Context, device auth.DeviceID, secret auth.DeviceSecret,
+) (bool, error) {
 	if s.config.DeviceBinding == trust.BindingOff {
 		return true, nil
 	}
@@ -281,7 +286,8 @@ func (e unrecordedError) Unwrap() error { return e.error }
 func (s *Service) notifyPerson(k notices.Kind, from Origin, attempt *loginAttempt) {
 	agent := parseUserAgent(from.Device.UserAgent())
 	s.ports.Notices.Notify(notices.Event{
-		Kind: k, UserID: attempt.account.ID, At: s.ports.Clock.Now(), Address: from.Address, Browser: agent.browser, OS: agent.os,
+		Kind: k, UserID: attempt.account.ID, At: s.ports.Clock.Now(), Address: from.Address, Browser: agent.browser,
+		OS: agent.os,
 	})
 }
 
@@ -298,7 +304,8 @@ func (s *Service) completeLogin(ctx context.Context, from Origin, attempt *login
 			return step{}, err
 		}
 		if mfaRequired {
-			return step{Result: Result{UserID: attempt.account.ID, MFARequired: true}}, s.newPendingLogin(ctx, from, attempt, now)
+			return step{Result: Result{UserID: attempt.account.ID, MFARequired: true}},
+				s.newPendingLogin(ctx, from, attempt, now)
 		}
 		return s.startSession(ctx, from, attempt, now)
 	})
@@ -312,9 +319,9 @@ type step struct {
 	newDevice bool          // the login has created the device
 }
 
-// atomically runs do in a transaction, and then notifies the person of a new device. If only the history
-// fails, it runs do again without the history: a person must not be kept out because the counts cannot be
-// read (contract A-60).
+// atomically runs do in a transaction, and then notifies the person of a new device. If only the
+// history fails, it runs do again without the history: a person must not be kept out because the
+// counts cannot be read (contract A-60).
 func (s *Service) atomically(
 	ctx context.Context, from Origin, attempt *loginAttempt, do func(ctx context.Context) (step, error),
 ) (Result, error) {

@@ -29,11 +29,14 @@ func TestFirstLogin(t *testing.T) {
 	if r.TrustLevel != auth.Unverified || s.TrustLevel != auth.Unverified || s.RiskScore != 30 {
 		t.Errorf("level %s, session %s with score %d; want UNVERIFIED and 30", r.TrustLevel, s.TrustLevel, s.RiskScore)
 	}
-	if r.ExpiresIn != 15*time.Minute || s.ExpiresAt.Sub(s.CreatedAt) != 168*time.Hour || s.MaxExpiresAt.Sub(s.CreatedAt) != 720*time.Hour {
-		t.Errorf("expires in %s; session of %s, at most %s", r.ExpiresIn, s.ExpiresAt.Sub(s.CreatedAt), s.MaxExpiresAt.Sub(s.CreatedAt))
+	if r.ExpiresIn != 15*time.Minute || s.ExpiresAt.Sub(s.CreatedAt) != 168*time.Hour ||
+		s.MaxExpiresAt.Sub(s.CreatedAt) != 720*time.Hour {
+		t.Errorf("expires in %s; session of %s, at most %s", r.ExpiresIn, s.ExpiresAt.Sub(s.CreatedAt),
+			s.MaxExpiresAt.Sub(s.CreatedAt))
 	}
 	d, err := fx.ports.Devices.Get(context.Background(), s.DeviceID)
-	if err != nil || d.TrustStatus != auth.DevicePending || d.Confirmed || d.Browser != "Chrome" || d.OS != "Linux" || d.Type != "desktop" {
+	if err != nil || d.TrustStatus != auth.DevicePending || d.Confirmed || d.Browser != "Chrome" || d.OS != "Linux" ||
+		d.Type != "desktop" {
 		t.Errorf("device %+v, error %v", d, err)
 	}
 	if d.Identity != s.DeviceIdentity || d.LastIPAddress != homeAddress {
@@ -45,8 +48,10 @@ func TestLoginLeavesEvents(t *testing.T) {
 	fx := newFixture(t)
 	s := fx.getSession(fx.mustLogin().SessionID)
 	attempt := fx.findEvents(audit.LoginAttempt)[0]
-	if !attempt.Success || attempt.Subject != audit.Subject(s.UserID) || attempt.Details.Text("ipAddress") != homeAddress.String() ||
-		attempt.Details.Text("deviceIdentity") != string(s.DeviceIdentity) || attempt.Details.Text("trustLevel") != "UNVERIFIED" {
+	if !attempt.Success || attempt.Subject != audit.Subject(s.UserID) ||
+		attempt.Details.Text("ipAddress") != homeAddress.String() ||
+		attempt.Details.Text("deviceIdentity") != string(s.DeviceIdentity) ||
+		attempt.Details.Text("trustLevel") != "UNVERIFIED" {
 		t.Errorf("login attempt %+v", attempt)
 	}
 	evaluation := fx.findEvents(audit.RiskEvaluation)[0]
@@ -77,8 +82,10 @@ func TestTrustByDevice(t *testing.T) {
 		shown   bool
 		want    auth.TrustLevel
 	}{
-		"confirmed, proven":                     {trust.BindingPreferred, auth.DevicePending, true, auth.LimitedTrust},
-		"confirmed, proven, untrusted":          {trust.BindingPreferred, auth.DeviceUntrusted, true, auth.LimitedTrust},
+		"confirmed, proven": {trust.BindingPreferred, auth.DevicePending, true, auth.LimitedTrust},
+		"confirmed, proven, untrusted": {
+			trust.BindingPreferred, auth.DeviceUntrusted, true, auth.LimitedTrust,
+		},
 		"confirmed, proven, trusted":            {trust.BindingPreferred, auth.DeviceTrusted, true, auth.FullTrust},
 		"confirmed, trusted, not proven":        {trust.BindingPreferred, auth.DeviceTrusted, false, auth.LimitedTrust},
 		"required: trusted, proven":             {trust.BindingRequired, auth.DeviceTrusted, true, auth.FullTrust},
@@ -121,7 +128,10 @@ func TestRevokedDeviceIsANewOne(t *testing.T) {
 	fx := newFixture(t)
 	first := fx.getSession(fx.mustLogin().SessionID)
 	token := fx.confirmDevice(first.ID, auth.DeviceTrusted)
-	err := fx.ports.Devices.Update(context.Background(), first.DeviceID, func(d *auth.Device) error { d.Revoked = true; return nil })
+	err := fx.ports.Devices.Update(context.Background(), first.DeviceID, func(d *auth.Device) error {
+		d.Revoked = true
+		return nil
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -136,7 +146,10 @@ func TestUnknownAndDisabledGetTheSameError(t *testing.T) {
 	fx := newFixture(t)
 	disabled := auth.Email("gone@example.com")
 	id := fx.addAccount(disabled)
-	err := fx.ports.Accounts.Update(context.Background(), id, func(a *auth.Account) error { a.State = auth.AccountDisabled; return nil })
+	err := fx.ports.Accounts.Update(context.Background(), id, func(a *auth.Account) error {
+		a.State = auth.AccountDisabled
+		return nil
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -364,7 +377,10 @@ func TestFailureCountsWithoutAuditLog(t *testing.T) {
 func TestLockOfAnOperator(t *testing.T) {
 	fx := newFixture(t)
 	first := fx.mustLogin()
-	err := fx.ports.Accounts.Update(context.Background(), first.UserID, func(a *auth.Account) error { a.State = auth.AccountLocked; return nil })
+	err := fx.ports.Accounts.Update(context.Background(), first.UserID, func(a *auth.Account) error {
+		a.State = auth.AccountLocked
+		return nil
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -395,7 +411,7 @@ func TestLockOfAnOperator(t *testing.T) {
 	if until(right) != fx.clock.Now().Add(15*time.Minute).Format("2006-01-02T15:04:05.000Z") {
 		t.Errorf("the ordinary lock ends at %v", until(right))
 	}
-	if n := len(fx.findEvents(audit.SuspiciousActivity)); n != 2 { // in nobody's own log: of the unknown address
+	if n := len(fx.findEvents(audit.SuspiciousActivity)); n != 2 { // in no one's own log: of the unknown address
 		t.Errorf("%d suspicious activities, want the two ordinary locks", n)
 	}
 	if _, err := fx.tryRefresh(first.RefreshToken); err != nil {
@@ -457,11 +473,13 @@ func TestRiskFactors(t *testing.T) {
 		fx.signals.places = map[netip.Addr]risk.Location{homeAddress: {State: risk.Unanswered}}
 		fx.mustLogin()
 		named, _ := fx.findEvents(audit.RiskEvaluation)[0].Details["unanswered"].(audit.List)
-		if fx.riskFactors().Number("geographicAnomaly") != 10.0 || !slices.Contains(named, audit.Value(audit.Text("geographicAnomaly"))) {
+		if fx.riskFactors().Number("geographicAnomaly") != 10.0 ||
+			!slices.Contains(named, audit.Value(audit.Text("geographicAnomaly"))) {
 			t.Errorf("factors %v, unanswered %v", fx.riskFactors(), named)
 		}
 		reasons, _ := fx.findEvents(audit.RiskEvaluation)[0].Details["reasons"].(audit.Details)
-		if len(reasons) != len(fx.riskFactors()) || reasons.Text("geographicAnomaly") != "the location of the address is not known" {
+		if len(reasons) != len(fx.riskFactors()) ||
+			reasons.Text("geographicAnomaly") != "the location of the address is not known" {
 			t.Errorf("reasons %v", reasons)
 		}
 	})
@@ -516,7 +534,8 @@ func TestNothingSecretIsLogged(t *testing.T) {
 	_, replayErr := fx.tryRefresh(r.RefreshToken)
 	text := fx.auditText() + err.Error() + replayErr.Error()
 	for _, s := range []string{
-		password, "Wrong Horse 7!", string(r.AccessToken), string(r.RefreshToken), string(next.RefreshToken), string(token), string(anna),
+		password, "Wrong Horse 7!", string(r.AccessToken), string(r.RefreshToken), string(next.RefreshToken),
+		string(token), string(anna),
 	} {
 		if strings.Contains(text, s) {
 			t.Errorf("%q is in the audit log or in an error", s)
@@ -533,7 +552,8 @@ func TestIdentityDoesNotRevealTheFields(t *testing.T) {
 	if first.DeviceIdentity == laptopInfo(t).Identity(first.UserID) {
 		t.Error("the identity can be found from the fields without a key")
 	}
-	if again := fx.getSession(fx.mustLogin().SessionID); again.DeviceIdentity != first.DeviceIdentity || again.DeviceID != first.DeviceID {
+	if again := fx.getSession(fx.mustLogin().SessionID); again.DeviceIdentity != first.DeviceIdentity ||
+		again.DeviceID != first.DeviceID {
 		t.Errorf("identity %s, then %s", first.DeviceIdentity, again.DeviceIdentity)
 	}
 }

@@ -34,7 +34,9 @@ type MFAAnswer struct {
 // unknown person and for a wrong code, and counts no failure. A wrong code is counted together with
 // wrong passwords. The other errors are those of Login. A code is valid once across all instances.
 func (s *Service) VerifyMFA(ctx context.Context, in MFAAnswer) (Result, error) {
-	attempt := loginAttempt{account: auth.Account{ID: in.UserID}, identity: s.deviceIdentity(in.Device, in.UserID), secondStep: true}
+	attempt := loginAttempt{
+		account: auth.Account{ID: in.UserID}, identity: s.deviceIdentity(in.Device, in.UserID), secondStep: true,
+	}
 	leave, err := s.queues.waitTurn(ctx, auth.LockoutKey("mfa:"+string(attempt.identity)))
 	if err != nil {
 		return Result{}, err
@@ -139,7 +141,9 @@ func (s *Service) takeSecondFactor(ctx context.Context, attempt *loginAttempt, c
 }
 
 // needsSecondFactor reports whether a login needs a code before a session begins.
-func (s *Service) needsSecondFactor(ctx context.Context, from Origin, attempt *loginAttempt, now time.Time) (bool, error) {
+func (s *Service) needsSecondFactor(
+	ctx context.Context, from Origin, attempt *loginAttempt, now time.Time,
+) (bool, error) {
 	if !attempt.account.MFA.Active {
 		return false, nil
 	}
@@ -147,8 +151,9 @@ func (s *Service) needsSecondFactor(ctx context.Context, from Origin, attempt *l
 		return true, nil
 	}
 	verdict, err := s.assessor.Assess(ctx, assessment.SignIn{
-		At: now, User: attempt.account.ID, Address: from.Address, Device: deviceTrust(&attempt.device, attempt.deviceProven),
-		Info: from.Device, WithoutHistory: attempt.noHistory,
+		At: now, User: attempt.account.ID, Address: from.Address,
+		Device: deviceTrust(&attempt.device, attempt.deviceProven),
+		Info:   from.Device, WithoutHistory: attempt.noHistory,
 	})
 	return verdict.Score > s.config.Bounds.Full, err
 }
@@ -161,7 +166,8 @@ func (s *Service) newPendingLogin(ctx context.Context, from Origin, attempt *log
 		return err
 	}
 	err := s.ports.Pending.Put(ctx, auth.PendingLogin{
-		UserID: attempt.account.ID, DeviceIdentity: attempt.identity, Subject: attempt.subject, Proven: attempt.deviceProven,
+		UserID: attempt.account.ID, DeviceIdentity: attempt.identity, Subject: attempt.subject,
+		Proven:    attempt.deviceProven,
 		CreatedAt: now, ExpiresAt: now.Add(s.config.MFAPendingTTL),
 	})
 	if err != nil {
@@ -171,5 +177,6 @@ func (s *Service) newPendingLogin(ctx context.Context, from Origin, attempt *log
 }
 
 func errWrongCode() error {
-	return fault.New(fault.Unauthenticated, "the code is wrong, or no login waits for one: sign in again").WithCode(auth.CodeInvalidMFA)
+	return fault.New(fault.Unauthenticated, "the code is wrong, or no login waits for one: sign in again").
+		WithCode(auth.CodeInvalidMFA)
 }

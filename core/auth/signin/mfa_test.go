@@ -46,7 +46,9 @@ func (fx *fixture) currentCode() auth.OTP { return authenticator.Code(auth.TOTPS
 
 // tryCode sends a code from the laptop at home.
 func (fx *fixture) tryCode(user auth.UserID, code auth.OTP, changes ...func(*signin.MFAAnswer)) (signin.Result, error) {
-	in := signin.MFAAnswer{UserID: user, Code: code, Origin: signin.Origin{Device: laptopInfo(fx.t), Address: homeAddress}}
+	in := signin.MFAAnswer{
+		UserID: user, Code: code, Origin: signin.Origin{Device: laptopInfo(fx.t), Address: homeAddress},
+	}
 	for _, change := range changes {
 		change(&in)
 	}
@@ -56,7 +58,8 @@ func (fx *fixture) tryCode(user auth.UserID, code auth.OTP, changes ...func(*sig
 // loginMFA is a login of both steps.
 func (fx *fixture) loginMFA(user auth.UserID, changes ...func(*signin.Login)) signin.Result {
 	fx.t.Helper()
-	if r := fx.mustLogin(changes...); !r.MFARequired || r.UserID != user || r.AccessToken != "" || r.RefreshToken != "" || r.SessionID != "" {
+	if r := fx.mustLogin(changes...); !r.MFARequired || r.UserID != user || r.AccessToken != "" ||
+		r.RefreshToken != "" || r.SessionID != "" {
 		fx.t.Fatalf("the first step gives %+v", r)
 	}
 	r, err := fx.tryCode(user, fx.currentCode())
@@ -87,7 +90,8 @@ func TestMFAConfirmsTheDevice(t *testing.T) {
 	if err != nil || !d.Confirmed {
 		t.Errorf("device %+v, %v", d, err)
 	}
-	if token, err := fx.ports.DeviceTokens.Find(context.Background(), auth.HashSecret(r.DeviceToken)); err != nil || token.DeviceID != d.ID {
+	if token, err := fx.ports.DeviceTokens.Find(context.Background(), auth.HashSecret(r.DeviceToken)); err != nil ||
+		token.DeviceID != d.ID {
 		t.Errorf("device token %+v, %v", token, err)
 	}
 	fx.clock.Advance(time.Hour)
@@ -191,7 +195,9 @@ func TestMFAWithoutALogin(t *testing.T) {
 	_, err = fx.tryCode(user, fx.currentCode())
 	refused("too late", err)
 	fx.mustLogin()
-	if _, err = fx.tryCode(user, fx.currentCode(), func(in *signin.MFAAnswer) { in.Address = netip.MustParseAddr("2001:db8::1") }); err != nil {
+	if _, err = fx.tryCode(user, fx.currentCode(), func(in *signin.MFAAnswer) {
+		in.Address = netip.MustParseAddr("2001:db8::1")
+	}); err != nil {
 		t.Errorf("from another address: %v", err)
 	}
 	fx.clock.Advance(time.Minute)
@@ -199,8 +205,9 @@ func TestMFAWithoutALogin(t *testing.T) {
 	refused("once more", err)
 }
 
-// TestMFAAfterALoginOfAClockThatWasAhead checks that a login that a clock that was ahead has recorded
-// does not wait for its code for longer than others, and that the next login is not affected.
+// TestMFAAfterALoginOfAClockThatWasAhead checks that a login that a clock that was ahead has
+// recorded does not wait for its code for longer than others, and that the next login is not
+// affected.
 func TestMFAAfterALoginOfAClockThatWasAhead(t *testing.T) {
 	fx := newFixture(t)
 	user := fx.enrolAuthenticator()
@@ -251,7 +258,8 @@ func TestProofOfARevokedDevice(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	old.ID, old.Revoked, old.Confirmed, old.TrustStatus, old.FirstSeen = "another", false, true, auth.DeviceTrusted, fx.clock.Now()
+	old.ID, old.Revoked, old.Confirmed, old.TrustStatus, old.FirstSeen = "another", false, true, auth.DeviceTrusted,
+		fx.clock.Now()
 	if _, _, err := fx.ports.Devices.Ensure(t.Context(), old); err != nil {
 		t.Fatal(err)
 	}

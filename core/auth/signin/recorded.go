@@ -13,8 +13,8 @@ import (
 	"github.com/tollgate-dev/tollgate/ports/signals"
 )
 
-// recordedHistory is the assessment.SignInHistory in the records of the service. It locates sessions by the
-// present geographic data, which may know more than at the time of the session.
+// recordedHistory is the assessment.SignInHistory in the records of the service. It locates
+// sessions by the present geographic data, which may know more than at the time of the session.
 type recordedHistory struct {
 	trail     *auditing.Trail
 	sessions  authstore.Sessions
@@ -32,7 +32,8 @@ func (r recordedHistory) SessionsSince(ctx context.Context, user auth.UserID, t 
 	return r.sessions.CountSince(ctx, user, t)
 }
 
-// SignInPlaces implements assessment.SignInHistory. It locates each address once, for its newest session.
+// SignInPlaces implements assessment.SignInHistory. It locates each address once, for its newest
+// session.
 func (r recordedHistory) SignInPlaces(ctx context.Context, user auth.UserID) ([]risk.SignInPlace, error) {
 	sessions, err := r.history.Trusted(ctx, user, assessment.HistorySessions)
 	if err != nil {
@@ -46,7 +47,9 @@ func (r recordedHistory) SignInPlaces(ctx context.Context, user auth.UserID) ([]
 			continue
 		}
 		seen[address] = true
-		stays = append(stays, risk.SignInPlace{At: sessions[i].CreatedAt, Location: assessment.Locate(ctx, r.geography, address)})
+		stays = append(stays, risk.SignInPlace{
+			At: sessions[i].CreatedAt, Location: assessment.Locate(ctx, r.geography, address),
+		})
 	}
 	return stays, nil
 }

@@ -40,7 +40,9 @@ func (s *Service) Refresh(ctx context.Context, secret auth.RefreshSecret, from n
 		s.ports.Notices.Notify(notices.Event{
 			Kind: notices.Replay, UserID: x.session.UserID, At: x.now, Address: from, DeviceID: x.session.DeviceID,
 		})
-		return Result{}, fault.New(fault.Forbidden, "the refresh token was used before: all sessions were ended").WithCode(auth.CodeAccessDenied)
+		return Result{},
+			fault.New(fault.Forbidden, "the refresh token was used before: all sessions were ended").
+				WithCode(auth.CodeAccessDenied)
 	}
 	return x.result, nil
 }
@@ -180,7 +182,8 @@ func checkRefreshable(session *auth.Session, now time.Time) error {
 	case !session.EndedAt.IsZero():
 		return errRefreshToken()
 	case !session.Active(now):
-		return fault.New(fault.Unauthenticated, "the refresh token has expired: sign in again").WithCode(auth.CodeTokenExpired)
+		return fault.New(fault.Unauthenticated, "the refresh token has expired: sign in again").
+			WithCode(auth.CodeTokenExpired)
 	}
 	return nil
 }

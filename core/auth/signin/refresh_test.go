@@ -33,10 +33,12 @@ func TestRefreshSlides(t *testing.T) {
 	fx.clock.Advance(100 * time.Hour)
 	second := fx.mustRefresh(first.RefreshToken)
 	s := fx.getSession(first.SessionID)
-	if second.SessionID != first.SessionID || second.RefreshToken == first.RefreshToken || second.AccessToken == first.AccessToken {
+	if second.SessionID != first.SessionID || second.RefreshToken == first.RefreshToken ||
+		second.AccessToken == first.AccessToken {
 		t.Errorf("second pair %+v", second)
 	}
-	if s.ExpiresAt.Sub(fx.clock.Now()) != 168*time.Hour || !s.LastActivity.Equal(fx.clock.Now()) || !s.CreatedAt.Equal(began) {
+	if s.ExpiresAt.Sub(fx.clock.Now()) != 168*time.Hour || !s.LastActivity.Equal(fx.clock.Now()) ||
+		!s.CreatedAt.Equal(began) {
 		t.Errorf("session %+v", s)
 	}
 	fx.clock.Advance(168 * time.Hour)
@@ -168,20 +170,25 @@ func TestSignOut(t *testing.T) {
 	foreign := fx.mustLogin(func(in *signin.Login) { in.Email = "bert@example.com" })
 	caller, ctx := fx.getSession(mine.SessionID), context.Background()
 
-	wantFault(t, "another's session", fx.service.SignOut(ctx, caller, foreign.SessionID), fault.Forbidden, auth.CodeAccessDenied)
-	wantFault(t, "no session", fx.service.SignOut(ctx, caller, "11111111-2222-4333-8444-555555555555"), fault.NotFound, auth.CodeNotFound)
+	wantFault(t, "another's session", fx.service.SignOut(ctx, caller, foreign.SessionID), fault.Forbidden,
+		auth.CodeAccessDenied)
+	wantFault(t, "no session", fx.service.SignOut(ctx, caller, "11111111-2222-4333-8444-555555555555"), fault.NotFound,
+		auth.CodeNotFound)
 	refused := fx.findEvents(audit.AccessRefused)
-	if len(refused) != 1 || refused[0].Subject != audit.Subject(caller.UserID) || refused[0].Details.Text("targetSessionId") != string(foreign.SessionID) {
+	if len(refused) != 1 || refused[0].Subject != audit.Subject(caller.UserID) ||
+		refused[0].Details.Text("targetSessionId") != string(foreign.SessionID) {
 		t.Errorf("events %+v, want one of the refusal", refused)
 	}
 	if err := fx.service.Terminate(ctx, caller, other.SessionID); err != nil {
 		t.Fatal(err)
 	}
-	wantFault(t, "an ended session", fx.service.SignOut(ctx, caller, other.SessionID), fault.NotFound, auth.CodeNotFound)
+	wantFault(t, "an ended session", fx.service.SignOut(ctx, caller, other.SessionID), fault.NotFound,
+		auth.CodeNotFound)
 	if err := fx.service.SignOut(ctx, caller, mine.SessionID); err != nil {
 		t.Fatal(err)
 	}
-	if a, b := fx.getSession(mine.SessionID).EndReason, fx.getSession(other.SessionID).EndReason; a != auth.EndSignOut || b != auth.EndTerminated {
+	if a, b := fx.getSession(mine.SessionID).EndReason,
+		fx.getSession(other.SessionID).EndReason; a != auth.EndSignOut || b != auth.EndTerminated {
 		t.Errorf("ended by %q and %q", a, b)
 	}
 	_, err := fx.tryRefresh(mine.RefreshToken)

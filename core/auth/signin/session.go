@@ -24,7 +24,8 @@ func (s *Service) createSession(
 	verdict, err := s.assessor.Assess(ctx, assessment.SignIn{
 		At: now, User: attempt.account.ID, Address: from.Address, Confirmed: attempt.factor != "",
 		Info: from.Device, WithoutHistory: attempt.noHistory,
-		Device: deviceTrust(&device, attempt.deviceProven && (device.ID == attempt.device.ID || s.config.DeviceBinding == trust.BindingOff)),
+		Device: deviceTrust(&device,
+			attempt.deviceProven && (device.ID == attempt.device.ID || s.config.DeviceBinding == trust.BindingOff)),
 	})
 	if err != nil {
 		return auth.Session{}, false, err
@@ -45,7 +46,8 @@ func (s *Service) createSession(
 	if err := s.learn(ctx, &session, &verdict, attempt.factor); err != nil {
 		return auth.Session{}, false, err
 	}
-	return session, made, s.ports.Trail.RecordChanges(ctx, newSessionChanges(&session, &verdict, &device, made, attempt.factor)...)
+	return session, made,
+		s.ports.Trail.RecordChanges(ctx, newSessionChanges(&session, &verdict, &device, made, attempt.factor)...)
 }
 
 // learn adds a sign-in to the counts of the history (contract A-58). A second factor counts like a
@@ -78,12 +80,15 @@ const maxRevocations = 3
 // ensureDevice returns the device of the attempt, updated to this sign-in, and whether it was
 // created. It locks the row of the device for the transaction, so that a revocation comes before or
 // after this login. The error is fault.Unavailable if the device is revoked again and again.
-func (s *Service) ensureDevice(ctx context.Context, from Origin, attempt *loginAttempt, now time.Time) (auth.Device, bool, error) {
+func (s *Service) ensureDevice(
+	ctx context.Context, from Origin, attempt *loginAttempt, now time.Time,
+) (auth.Device, bool, error) {
 	kind := parseUserAgent(from.Device.UserAgent())
 	fresh := auth.Device{
 		ID:     secrets.NewUUID[auth.DeviceID](s.ports.Entropy),
-		UserID: attempt.account.ID, Identity: attempt.identity, TrustStatus: auth.DevicePending, FirstSeen: now, LastSeen: now,
-		Type: kind.device, Browser: kind.browser, OS: kind.os, LastIPAddress: from.Address,
+		UserID: attempt.account.ID, Identity: attempt.identity, TrustStatus: auth.DevicePending, FirstSeen: now,
+		LastSeen: now,
+		Type:     kind.device, Browser: kind.browser, OS: kind.os, LastIPAddress: from.Address,
 	}
 	for range maxRevocations {
 		device, made, err := s.ports.Devices.Ensure(ctx, fresh)
@@ -104,5 +109,6 @@ func (s *Service) ensureDevice(ctx context.Context, from Origin, attempt *loginA
 			return device, false, err
 		}
 	}
-	return auth.Device{}, false, fault.New(fault.Unavailable, "the device is being revoked, try again").After(time.Second)
+	return auth.Device{}, false,
+		fault.New(fault.Unavailable, "the device is being revoked, try again").After(time.Second)
 }

@@ -40,7 +40,8 @@ func (s *Service) endSession(ctx context.Context, caller auth.Session, id auth.S
 	s.ports.Cache.Drop(ctx, id)
 	if id != caller.ID && !caller.TrustLevel.Admits(auth.LimitedTrust) {
 		s.ports.Notices.Notify(notices.Event{
-			Kind: notices.SessionEnded, UserID: caller.UserID, At: now, Address: caller.IPAddress, DeviceID: caller.DeviceID,
+			Kind: notices.SessionEnded, UserID: caller.UserID, At: now, Address: caller.IPAddress,
+			DeviceID: caller.DeviceID,
 		})
 	}
 	return nil

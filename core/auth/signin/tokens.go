@@ -18,7 +18,9 @@ func (s *Service) issueTokens(ctx context.Context, session *auth.Session, now ti
 }
 
 // saveRefreshToken stores the hash of a refresh token of a session.
-func (s *Service) saveRefreshToken(ctx context.Context, session *auth.Session, secret auth.RefreshSecret, now time.Time) error {
+func (s *Service) saveRefreshToken(
+	ctx context.Context, session *auth.Session, secret auth.RefreshSecret, now time.Time,
+) error {
 	return s.ports.RefreshTokens.Add(ctx, auth.RefreshToken{
 		Hash: auth.HashSecret(secret), SessionID: session.ID, IssuedAt: now, ExpiresAt: session.ExpiresAt,
 	})
@@ -26,7 +28,9 @@ func (s *Service) saveRefreshToken(ctx context.Context, session *auth.Session, s
 
 // signTokens signs an access token and returns it together with the refresh token. The access token
 // expires with the session at the latest.
-func (s *Service) signTokens(ctx context.Context, session *auth.Session, secret auth.RefreshSecret, now time.Time) (Result, error) {
+func (s *Service) signTokens(
+	ctx context.Context, session *auth.Session, secret auth.RefreshSecret, now time.Time,
+) (Result, error) {
 	claims := secrets.NewSessionClaims(s.ports.Entropy, session, now, s.config.AccessTokenTTL)
 	token, err := s.ports.Tokens.Sign(ctx, claims)
 	if err != nil {

@@ -59,7 +59,8 @@ func TestAuthenticator(t *testing.T) {
 	}
 	fx.enrolAuthenticator()
 	p := fx.newChallenge()
-	if p.Method != auth.AuthenticatorApp || p.AttemptsRemaining != 3 || len(fx.mail.messages) != 0 || fx.throttle.used != 1 {
+	if p.Method != auth.AuthenticatorApp || p.AttemptsRemaining != 3 || len(fx.mail.messages) != 0 ||
+		fx.throttle.used != 1 {
 		t.Errorf("challenge %+v, %d messages, %d tries", p, len(fx.mail.messages), fx.throttle.used)
 	}
 	_, err = fx.service.Resend(context.Background(), p.ID)
@@ -67,7 +68,8 @@ func TestAuthenticator(t *testing.T) {
 	_, err = fx.tryCode(p, "aaaaa-bbbbb")
 	wantCode(t, "recovery code", err, fault.Unauthenticated, auth.CodeInvalidOTP)
 	passed, err := fx.tryCode(p, fx.appCode())
-	if err != nil || passed.TrustLevel != auth.FullTrust || passed.DeviceToken == "" || fx.getSession().TrustLevel != auth.FullTrust {
+	if err != nil || passed.TrustLevel != auth.FullTrust || passed.DeviceToken == "" ||
+		fx.getSession().TrustLevel != auth.FullTrust {
 		t.Errorf("passed %+v, session at %s, %v", passed, fx.getSession().TrustLevel, err)
 	}
 	_, err = fx.tryCode(p, fx.appCode())

@@ -34,7 +34,9 @@ func newStep(action audit.Action, session *auth.Session, c *auth.Challenge) audi
 	details := audit.Details{detailMethod: audit.Text(c.Method)}
 	session.Describe(details)
 	details.Set("challengeId", string(c.ID))
-	return audit.Change{Category: audit.StepUpAttempt, Action: action, Subject: audit.Subject(session.UserID), Details: details}
+	return audit.Change{
+		Category: audit.StepUpAttempt, Action: action, Subject: audit.Subject(session.UserID), Details: details,
+	}
 }
 
 // newPass returns the event of a right code.

@@ -32,8 +32,12 @@ func TestStepUpIsLearntFrom(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			fx := newFixture(t)
-			store, value := fx.ports.Deferrals.(*fakedb.History), history.Value{Feature: history.Browser, Text: "Firefox|Linux"}
-			err := store.Defer(t.Context(), fx.getSession(), []history.Addition{{Value: value, Person: true, Weight: 1}})
+			store, value := fx.ports.Deferrals.(*fakedb.History), history.Value{
+				Feature: history.Browser, Text: "Firefox|Linux",
+			}
+			err := store.Defer(t.Context(), fx.getSession(), []history.Addition{
+				{Value: value, Person: true, Weight: 1},
+			})
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -118,8 +118,9 @@ func newFixture(t *testing.T) *fixture {
 	t.Helper()
 	db, now := fakedb.New(), time.Date(2026, time.November, 21, 12, 0, 0, 0, time.UTC)
 	fx := &fixture{
-		t: t, clock: clocktest.NewManual(now), mail: &testCourier{}, throttle: &testThrottle{reset: now.Add(time.Hour)}, cache: &testCache{},
-		log: fakedb.NewAuditLog(db),
+		t: t, clock: clocktest.NewManual(now), mail: &testCourier{}, throttle: &testThrottle{reset: now.Add(time.Hour)},
+		cache: &testCache{},
+		log:   fakedb.NewAuditLog(db),
 		ports: stepup.Ports{
 			Accounts: fakedb.NewAccounts(db), Sessions: fakedb.NewSessions(db), Devices: fakedb.NewDevices(db),
 			DeviceTokens: fakedb.NewDeviceTokens(db), Challenges: fakedb.NewChallenges(db), Transaction: db,
@@ -128,7 +129,8 @@ func newFixture(t *testing.T) *fixture {
 	}
 	entropy := &secretstest.Entropy{}
 	var err error
-	fx.ports.Couriers, fx.ports.Throttle, fx.ports.Cache = stepup.Couriers{Email: fx.mail, SMS: fx.mail}, fx.throttle, fx.cache
+	fx.ports.Couriers, fx.ports.Throttle, fx.ports.Cache = stepup.Couriers{Email: fx.mail, SMS: fx.mail},
+		fx.throttle, fx.cache
 	fx.ports.Trail, fx.ports.Clock, fx.ports.Entropy = auditing.New(fx.log, fx.clock, entropy), fx.clock, entropy
 	fx.ports.Root, fx.ports.Tokens = auth.RootSecret(strings.Repeat("r", 32)), plainSigner{}
 	fx.service, err = stepup.New(authtest.StepUp(), fx.ports)
@@ -143,7 +145,8 @@ func newFixture(t *testing.T) *fixture {
 			return err
 		}(),
 		fx.ports.Sessions.Create(ctx, auth.Session{
-			ID: session, UserID: user, DeviceID: device, DeviceIdentity: "d", TrustLevel: auth.Unverified, CreatedAt: now,
+			ID: session, UserID: user, DeviceID: device, DeviceIdentity: "d", TrustLevel: auth.Unverified,
+			CreatedAt: now,
 			ExpiresAt: now.Add(time.Hour), MaxExpiresAt: now.Add(time.Hour),
 		}),
 	)
@@ -208,7 +211,8 @@ func TestRightCode(t *testing.T) {
 		t.Errorf("challenge %+v", p)
 	}
 	m := fx.mail.messages[0]
-	if m.Recipient != "anna@example.com" || m.Channel != courier.Email || len(m.Code) != 6 || !m.ExpiresAt.Equal(p.ExpiresAt) {
+	if m.Recipient != "anna@example.com" || m.Channel != courier.Email || len(m.Code) != 6 ||
+		!m.ExpiresAt.Equal(p.ExpiresAt) {
 		t.Errorf("message to %s by %s, %d characters", m.Recipient, m.Channel, len(m.Code))
 	}
 	passed, err := fx.tryCode(p, fx.mail.lastCode())
@@ -220,7 +224,8 @@ func TestRightCode(t *testing.T) {
 		t.Errorf("device %+v, error %v; want it confirmed", d, err)
 	}
 	stored := fx.getSession()
-	if want := string(stored.ID) + " 15m0s"; string(passed.AccessToken) != want || !stored.ReauthenticatedAt.Equal(fx.clock.Now()) {
+	if want := string(stored.ID) + " 15m0s"; string(passed.AccessToken) != want ||
+		!stored.ReauthenticatedAt.Equal(fx.clock.Now()) {
 		t.Errorf("the access token is %q, want %q; the session %+v", string(passed.AccessToken), want, stored)
 	}
 	token, err := fx.ports.DeviceTokens.Find(context.Background(), auth.HashSecret(passed.DeviceToken))
@@ -343,8 +348,8 @@ func TestChallengesThatCannotBeVerified(t *testing.T) {
 	wantFault(t, "resend for an ended session", err, fault.NotFound, auth.CodeNotFound)
 }
 
-// TestChallengeOfAClockThatWasAhead checks that a challenge whose expiry a clock that was ahead has set
-// is not good for longer than others, neither at once nor later in all.
+// TestChallengeOfAClockThatWasAhead checks that a challenge whose expiry a clock that was ahead has
+// set is not good for longer than others, neither at once nor later in all.
 func TestChallengeOfAClockThatWasAhead(t *testing.T) {
 	fx := newFixture(t)
 	fx.clock.Advance(30 * time.Minute)
@@ -369,7 +374,8 @@ func TestResend(t *testing.T) {
 	}
 	fx.clock.Advance(9 * time.Minute)
 	again, err := fx.service.Resend(context.Background(), p.ID)
-	if err != nil || again.ID != p.ID || again.ExpiresAt.Sub(fx.clock.Now()) != 10*time.Minute || again.AttemptsRemaining != 2 {
+	if err != nil || again.ID != p.ID || again.ExpiresAt.Sub(fx.clock.Now()) != 10*time.Minute ||
+		again.AttemptsRemaining != 2 {
 		t.Fatalf("resend %+v, error %v", again, err)
 	}
 	if fx.mail.lastCode() == old {
@@ -415,7 +421,8 @@ func TestFailedDelivery(t *testing.T) {
 	_, err = fx.tryCode(p, code)
 	wantFault(t, "a challenge whose code was not delivered", err, fault.Invalid, auth.CodeInvalidInput)
 	for range 10 {
-		if _, err := fx.service.Initiate(context.Background(), fx.getSession(), auth.EmailOTP); !fault.Is(err, fault.Unavailable) {
+		if _, err := fx.service.Initiate(context.Background(), fx.getSession(), auth.EmailOTP); !fault.Is(err,
+			fault.Unavailable) {
 			t.Fatalf("initiate: %v, want fault.Unavailable", err)
 		}
 	}
@@ -490,7 +497,9 @@ func TestNothingSecretIsLogged(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, s := range []string{string(guess), string(fx.mail.lastCode()), string(passed.DeviceToken), "anna@example.com"} {
+	for _, s := range []string{
+		string(guess), string(fx.mail.lastCode()), string(passed.DeviceToken), "anna@example.com",
+	} {
 		if strings.Contains(string(text)+wrongErr.Error(), s) {
 			t.Errorf("%q is in the audit log or in an error", s)
 		}

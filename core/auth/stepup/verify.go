@@ -22,7 +22,8 @@ type Passed struct {
 }
 
 // Verify checks a code against a challenge. The right code raises the session of the challenge to
-// FULL_TRUST, confirms its device, and returns a new device token and a new access token (contract A-43).
+// FULL_TRUST, confirms its device, and returns a new device token and a new access token (contract
+//
 //
 // The error is fault.Invalid with code invalid_input if the challenge is unknown, used, expired or
 // void, or its session has ended. It is fault.Unauthenticated with code invalid_otp if the code is
@@ -128,8 +129,9 @@ func countAttempt(c *auth.Challenge, right bool) {
 	c.Attempts++
 }
 
-// raiseTrust confirms the device, raises the session to FULL_TRUST and learns from it. It changes the device before
-// the session, in the same order as package devices, so that there is no deadlock.
+// raiseTrust confirms the device, raises the session to FULL_TRUST and learns from it. It changes
+// the device before the session, in the same order as package devices, so that there is no
+// deadlock.
 func (s *Service) raiseTrust(ctx context.Context, t *verification) error {
 	session, err := s.ports.Sessions.Get(ctx, t.challenge.SessionID)
 	if err != nil {

@@ -114,15 +114,16 @@ func Require(have, need auth.TrustLevel) error {
 	if have < auth.Unverified { // too little for a step-up (contract A-1)
 		remedy = "sign in again, later or from a device that is known"
 	}
-	return fault.Newf(fault.Forbidden, "this needs a session at %s, this one is at %s: %s", need, have, remedy).WithCode(auth.CodeInsufficientTrust).
+	return fault.Newf(fault.Forbidden, "this needs a session at %s, this one is at %s: %s", need, have, remedy).
+		WithCode(auth.CodeInsufficientTrust).
 		WithDetail("requiredTrustLevel", need.String()).
 		WithDetail("trustLevel", have.String()).
 		WithDetail("challenge", Challenge(need))
 }
 
-// RequireRecent returns fault.Forbidden with code insufficient_trust if the person of a session has not
-// given a password or a code within maxAge (contract A-64). A time in the future, of a clock that was
-// ahead, is not recent. The detail "challenge" is that of RFC 9470 with max_age.
+// RequireRecent returns fault.Forbidden with code insufficient_trust if the person of a session has
+// not given a password or a code within maxAge (contract A-64). A time in the future, of a clock
+// that was ahead, is not recent. The detail "challenge" is that of RFC 9470 with max_age.
 func RequireRecent(s *auth.Session, now time.Time, maxAge time.Duration) error {
 	age := now.Sub(s.Authenticated())
 	if age <= maxAge && age >= -auth.ClockTolerance {

@@ -44,7 +44,9 @@ func (o *Operator) Add(ctx context.Context, m catalogue.Method) error {
 // Remove removes a method from the listing, from the next request on. It returns fault.NotFound
 // when no method has the id, fault.Unavailable when the database fails.
 func (o *Operator) Remove(ctx context.Context, id catalogue.MethodID) error {
-	return o.changeMethods(ctx, actionRemove, func(ctx context.Context) error { return o.ports.Methods.Remove(ctx, id) })
+	return o.changeMethods(ctx, actionRemove, func(ctx context.Context) error {
+		return o.ports.Methods.Remove(ctx, id)
+	})
 }
 
 // Import adds methods and replaces those with the same ids; with replace, it removes all others. It
@@ -52,7 +54,9 @@ func (o *Operator) Remove(ctx context.Context, id catalogue.MethodID) error {
 // paths, fault.Unavailable when the database fails. Only the methods that changed are recorded in
 // the audit log.
 func (o *Operator) Import(ctx context.Context, methods []catalogue.Method, replace bool) error {
-	return o.changeMethods(ctx, actionImport, func(ctx context.Context) error { return o.ports.Methods.Put(ctx, methods, replace) })
+	return o.changeMethods(ctx, actionImport, func(ctx context.Context) error {
+		return o.ports.Methods.Put(ctx, methods, replace)
+	})
 }
 
 // changeMethods calls do and records in the audit log what it changed, in one transaction.
@@ -110,7 +114,8 @@ func indexByID(methods []catalogue.Method) map[catalogue.MethodID]*catalogue.Met
 }
 
 func equalMethods(a, b *catalogue.Method) bool {
-	return a.Path == b.Path && a.ServiceID == b.ServiceID && a.ServiceName == b.ServiceName && slices.Equal(a.Parameters, b.Parameters)
+	return a.Path == b.Path && a.ServiceID == b.ServiceID && a.ServiceName == b.ServiceName &&
+		slices.Equal(a.Parameters, b.Parameters)
 }
 
 func newChange(action audit.Action, m *catalogue.Method) audit.Change {

@@ -20,7 +20,9 @@ func newCounter(now time.Time) (*usage.Counter, *clocktest.Manual) {
 	return usage.New(memory.NewCounters(clock, memory.Config{MaxCounters: 1000}), clock, "prefix:"), clock
 }
 
-func checkCount(t *testing.T, what string, count func(context.Context, netip.Addr) (uint64, error), a netip.Addr, want uint64) {
+func checkCount(
+	t *testing.T, what string, count func(context.Context, netip.Addr) (uint64, error), a netip.Addr, want uint64,
+) {
 	t.Helper()
 	if got, err := count(t.Context(), a); err != nil || got != want {
 		t.Errorf("%s: %d, %v, want %d", what, got, err, want)
@@ -70,7 +72,9 @@ func (r *recorder) Count(_ context.Context, hits []counter.Hit, _ []counter.Resu
 func TestKeysAndFailures(t *testing.T) {
 	r := &recorder{}
 	c := usage.New(r, clocktest.NewManual(time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)), "prefix:")
-	addresses := []netip.Addr{{}, netip.MustParseAddr("203.0.113.9"), netip.MustParseAddr("2001:db8::1"), netip.MustParseAddr("2001:db8::2")}
+	addresses := []netip.Addr{
+		{}, netip.MustParseAddr("203.0.113.9"), netip.MustParseAddr("2001:db8::1"), netip.MustParseAddr("2001:db8::2"),
+	}
 	for _, a := range addresses {
 		if _, err := c.Count(t.Context(), a); !fault.Is(err, fault.Unavailable) {
 			t.Errorf("%v: %v", a, err)
@@ -79,7 +83,8 @@ func TestKeysAndFailures(t *testing.T) {
 	keys := map[string]bool{}
 	for _, h := range r.hits {
 		keys[h.Key] = true
-		if !strings.HasPrefix(h.Key, "prefix:") || len(h.Key) > counter.MaxKey || h.Window != 24*time.Hour || h.TTL < h.Window || h.Addend != 1 {
+		if !strings.HasPrefix(h.Key, "prefix:") || len(h.Key) > counter.MaxKey || h.Window != 24*time.Hour ||
+			h.TTL < h.Window || h.Addend != 1 {
 			t.Errorf("hit %+v", h)
 		}
 		for _, b := range []byte(h.Key) {

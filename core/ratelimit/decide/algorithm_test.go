@@ -26,8 +26,8 @@ func withHits(path string, hits uint64) *ratelimit.Request {
 	return r
 }
 
-// TestAlgorithms: a refused call is not counted, what fits is what remains, and the reset is the time until
-// these hits fit.
+// TestAlgorithms: a refused call is not counted, what fits is what remains, and the reset is the
+// time until these hits fit.
 func TestAlgorithms(t *testing.T) {
 	b := newFixture(t, nil, keyRule("s", by("sliding_window", 0)), keyRule("b", by("token_bucket", 4)))
 	// The clock is at 10 s of a minute: 50 s are left of the window.
@@ -56,7 +56,8 @@ func TestAlgorithms(t *testing.T) {
 		{"b=1", 1, ok, 3, 6 * time.Second, 0},
 	} {
 		d := b.mustDecide(t, withHits(step.path, step.hits))
-		if s := d.Statuses[0]; d.Code != step.code || s.Code != step.code || s.Remaining != step.remaining || s.UntilReset != step.reset {
+		if s := d.Statuses[0]; d.Code != step.code || s.Code != step.code || s.Remaining != step.remaining ||
+			s.UntilReset != step.reset {
 			t.Errorf("%s by %d: %+v, want %+v", step.path, step.hits, s, step)
 		}
 		b.clock.Advance(step.after)
@@ -93,8 +94,8 @@ func TestAlgorithmInShadow(t *testing.T) {
 	}
 }
 
-// TestAlgorithmsTogether: with STOP_CACHE_KEY_INCREMENT_WHEN_OVERLIMIT a refusal of one keeps the hits of
-// all others from being counted, whatever their algorithms.
+// TestAlgorithmsTogether: with STOP_CACHE_KEY_INCREMENT_WHEN_OVERLIMIT a refusal of one keeps the
+// hits of all others from being counted, whatever their algorithms.
 func TestAlgorithmsTogether(t *testing.T) {
 	b := newFixture(t, func(c *decide.Config, _ *decide.Ports) { c.StopWhenOver = true },
 		keyRule("f", perMinute(10)), keyRule("s", by("sliding_window", 0)), keyRule("b", by("token_bucket", 1)))
@@ -126,8 +127,8 @@ func TestZeroWithAnyAlgorithm(t *testing.T) {
 	}
 }
 
-// TestOverridesAreFixedWindows: the limit of a request is counted in fixed windows, also in place of a rule
-// with another algorithm, and apart from it.
+// TestOverridesAreFixedWindows: the limit of a request is counted in fixed windows, also in place
+// of a rule with another algorithm, and apart from it.
 func TestOverridesAreFixedWindows(t *testing.T) {
 	b := newFixture(t, nil, keyRule("k", by("token_bucket", 2)))
 	r := newRequest("k=v")
@@ -141,7 +142,8 @@ func TestOverridesAreFixedWindows(t *testing.T) {
 	checkCodes(t, b.mustDecide(t, newRequest("k=v")), ok, ok)
 }
 
-// TestAlgorithmsAreCached: the local cache forgets a key when a hit fits again, and answers single hits only.
+// TestAlgorithmsAreCached: the local cache forgets a key when a hit fits again, and answers single
+// hits only.
 func TestAlgorithmsAreCached(t *testing.T) {
 	r := newCachedFixture(t, nil, keyRule("b", by("token_bucket", 4)))
 	r.mustDecide(t, withHits("b=1", 4))
@@ -184,10 +186,12 @@ func TestGivingBackToAlgorithms(t *testing.T) {
 // TestAlgorithmsWithoutStore: the failure modes decide about all algorithms.
 func TestAlgorithmsWithoutStore(t *testing.T) {
 	for mode, want := range map[decide.FailureMode]ratelimit.Code{decide.FailOpen: ok, decide.FailClosed: over} {
-		b := newFixture(t, func(c *decide.Config, p *decide.Ports) { c.FailureMode, p.Counters = mode, failingStore{} }, keyRule("k", by("token_bucket", 4)))
+		b := newFixture(t, func(c *decide.Config, p *decide.Ports) { c.FailureMode, p.Counters = mode, failingStore{} },
+			keyRule("k", by("token_bucket", 4)))
 		checkCodes(t, b.mustDecide(t, newRequest("k=v")), want, want)
 	}
-	b := newFixture(t, func(c *decide.Config, p *decide.Ports) { p.Counters = failingStore{} }, keyRule("k", by("sliding_window", 0)))
+	b := newFixture(t, func(c *decide.Config, p *decide.Ports) { p.Counters = failingStore{} },
+		keyRule("k", by("sliding_window", 0)))
 	if _, err := b.Decide(t.Context(), newRequest("k=v")); err == nil {
 		t.Error("the store fails, and the call succeeds")
 	}

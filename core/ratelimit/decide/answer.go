@@ -58,8 +58,8 @@ func (d *Decider) overallCode(s codeSummary) ratelimit.Code {
 	return ratelimit.OverLimit
 }
 
-// anyHitOver reports whether the store refused a hit or counted it over its limit. With StopWhenOver it then
-// counted no other hit.
+// anyHitOver reports whether the store refused a hit or counted it over its limit. With
+// StopWhenOver it then counted no other hit.
 func (w *work) anyHitOver() bool {
 	for i := range w.lines {
 		if l := &w.lines[i]; l.isCounted() && l.result.IsOver(&l.hit) {
@@ -69,7 +69,8 @@ func (w *work) anyHitOver() bool {
 	return false
 }
 
-// fillStatus sets the status of one line. With withheld, the store counted no hits within their limits.
+// fillStatus sets the status of one line. With withheld, the store counted no hits within their
+// limits.
 func (d *Decider) fillStatus(w *work, l *line, withheld bool, s *ratelimit.Status) {
 	s.Code = ratelimit.OK
 	switch {
@@ -123,10 +124,10 @@ func wholeSeconds(d time.Duration) time.Duration {
 // inShadowMode reports whether an over-limit outcome is answered as OK (contract L-8).
 func (l *line) inShadowMode() bool { return l.rule != nil && l.rule.Shadow }
 
-// addToStats adds the hits to the statistics of the rule (contract L-45). Of a fixed window, those hits are
-// over the limit, or near it, that are counted above it or above the ratio of it. Hits that an algorithm
-// refuses are all over the limit; near it are those that were admitted above the ratio of the limit, or of the
-// burst.
+// addToStats adds the hits to the statistics of the rule (contract L-45). Of a fixed window, those
+// hits are over the limit, or near it, that are counted above it or above the ratio of it. Hits
+// that an algorithm refuses are all over the limit; near it are those that were admitted above the
+// ratio of the limit, or of the burst.
 func (d *Decider) addToStats(l *line, over, withheld bool) {
 	if !over {
 		l.stats.Within.Add(l.addend)
@@ -149,10 +150,12 @@ func (d *Decider) addToStats(l *line, over, withheld bool) {
 	}
 }
 
-// addNear adds the hits near the limit: those that were counted above the ratio of the limit, up to the limit.
+// addNear adds the hits near the limit: those that were counted above the ratio of the limit, up to
+// the limit.
 func (d *Decider) addNear(l *line) {
 	bound := l.bound()
-	// A product that is less than a whole number by no more than the floating-point error counts as that number.
+	// A product that is less than a whole number by no more than the floating-point error counts as
+	// that number.
 	ratio := uint64(math.Floor(float64(bound)*d.config.NearLimitRatio + 1e-6))
 	if from, to := max(ratio, l.countBefore()), min(l.count(), bound); from < to {
 		l.stats.Near.Add(to - from)

@@ -37,8 +37,8 @@ func (d *Decider) countInStore(ctx context.Context, w *work) error {
 	return d.countIn(ctx, d.ports.Counters, w)
 }
 
-// collectHits collects the hits that a store counts, with room for their results. It returns false if there
-// are none.
+// collectHits collects the hits that a store counts, with room for their results. It returns false
+// if there are none.
 func (w *work) collectHits() bool {
 	w.hits = w.hits[:0]
 	for i := range w.lines {
@@ -89,8 +89,9 @@ func (w *work) checksZeroLimit() bool {
 	return false
 }
 
-// readCounts counts nothing (contract L-10), because a descriptor is over its limit whatever the store
-// returns. A descriptor whose hits would exceed the limit gets the count that it would have reached.
+// readCounts counts nothing (contract L-10), because a descriptor is over its limit whatever the
+// store returns. A descriptor whose hits would exceed the limit gets the count that it would have
+// reached.
 func (w *work) readCounts(ctx context.Context, store counter.Store) error {
 	for i := range w.hits {
 		w.hits[i].Addend = 0

@@ -28,7 +28,8 @@ type Ports struct {
 	Local counter.Store
 	// OverLimit caches the counters that Counters reported over their limits; optional.
 	OverLimit counter.OverLimitCache
-	// Leases counts the hits of rules with leases in Counters; optional. Without it there are none.
+	// Leases counts the hits of rules with leases in Counters; optional. Without it no hits are
+	// leased.
 	Leases *lease.Leases
 	// Observe receives every decision; optional, and without cost when it is nil.
 	Observe Observe
@@ -58,7 +59,8 @@ func New(c Config, p Ports) (*Decider, error) {
 		return nil, err
 	}
 	return &Decider{
-		config: c, ports: p, relief: newRelief(c, p), series: newSeriesTable(c.MaxSeries), unknown: newSeriesTable(MaxUnknownDomains),
+		config: c, ports: p, relief: newRelief(c, p), series: newSeriesTable(c.MaxSeries),
+		unknown: newSeriesTable(MaxUnknownDomains),
 	}, nil
 }
 
@@ -68,9 +70,9 @@ func (d *Decider) Stats() *Stats { return &d.stats }
 // Decide counts the request's hits and returns whether they are within their limits. A request over
 // a limit is an answer, not an error. Decide does not keep the request.
 //
-// Errors: fault.Invalid for an empty domain or descriptor list, too many descriptors, an override of an
-// unknown unit, or too many hits; fault.Unavailable with CodeNoConfiguration before a first configuration, and
-// without a code when the store fails and Config.FailureMode is FailError.
+// Errors: fault.Invalid for an empty domain or descriptor list, too many descriptors, an override
+// of an unknown unit, or too many hits; fault.Unavailable with CodeNoConfiguration before a first
+// configuration, and without a code when the store fails and Config.FailureMode is FailError.
 func (d *Decider) Decide(ctx context.Context, r *ratelimit.Request) (ratelimit.Decision, error) {
 	set, err := d.rulesFor(r)
 	if err != nil {
@@ -115,7 +117,8 @@ func (d *Decider) checkRequest(r *ratelimit.Request) error {
 		return fault.New(fault.Invalid, "rate limit descriptor list must not be empty")
 	}
 	if n, most := len(r.Descriptors), d.config.MaxDescriptors; most > 0 && n > most {
-		return fault.Newf(fault.Invalid, "the request has %d descriptors, more than the %d that %s allows; send several requests",
+		return fault.Newf(fault.Invalid,
+			"the request has %d descriptors, more than the %d that %s allows; send several requests",
 			n, most, d.config.MaxDescriptorsName)
 	}
 	for i := range r.Descriptors {

@@ -140,7 +140,8 @@ func TestLimit(t *testing.T) {
 		d := b.mustDecide(t, newRequest("k=v"))
 		checkCodes(t, d, want.code, want.code)
 		s := d.Statuses[0]
-		if s.Remaining != want.remaining || s.UntilReset != 50*time.Second || s.Limit != (ratelimit.Limit{RequestsPerUnit: 2, Unit: ratelimit.Minute}) {
+		if s.Remaining != want.remaining || s.UntilReset != 50*time.Second ||
+			s.Limit != (ratelimit.Limit{RequestsPerUnit: 2, Unit: ratelimit.Minute}) {
 			t.Errorf("call %d: %+v", i, s)
 		}
 	}
@@ -346,7 +347,8 @@ func TestOverride(t *testing.T) {
 }
 
 func TestStopWhenOver(t *testing.T) {
-	b := newFixture(t, func(c *decide.Config, _ *decide.Ports) { c.StopWhenOver = true }, keyRule("a", perMinute(5)), keyRule("b", perMinute(1)))
+	b := newFixture(t, func(c *decide.Config, _ *decide.Ports) { c.StopWhenOver = true }, keyRule("a", perMinute(5)),
+		keyRule("b", perMinute(1)))
 	checkCodes(t, b.mustDecide(t, newRequest("a=1", "b=1")), ok, ok, ok)
 	d := b.mustDecide(t, newRequest("a=1", "b=1"))
 	checkCodes(t, d, over, ok, over)
@@ -359,14 +361,20 @@ func TestStopWhenOver(t *testing.T) {
 }
 
 func TestRefuses(t *testing.T) {
-	b := newFixture(t, func(c *decide.Config, _ *decide.Ports) { c.MaxDescriptors, c.MaxDescriptorsName = 2, "MAX_DESCRIPTORS" }, keyRule("k", perMinute(1)))
+	b := newFixture(t, func(c *decide.Config, _ *decide.Ports) {
+		c.MaxDescriptors, c.MaxDescriptorsName = 2, "MAX_DESCRIPTORS"
+	}, keyRule("k", perMinute(1)))
 	tests := map[string]struct {
 		change func(*ratelimit.Request)
 		want   string
 	}{
-		"empty domain":   {func(r *ratelimit.Request) { r.Domain = "" }, "rate limit domain must not be empty"},
-		"no descriptors": {func(r *ratelimit.Request) { r.Descriptors = nil }, "rate limit descriptor list must not be empty"},
-		"too many descriptors": {func(r *ratelimit.Request) { r.Descriptors = newRequest("k=1", "k=2", "k=3").Descriptors },
+		"empty domain": {func(r *ratelimit.Request) { r.Domain = "" }, "rate limit domain must not be empty"},
+		"no descriptors": {
+			func(r *ratelimit.Request) { r.Descriptors = nil }, "rate limit descriptor list must not be empty",
+		},
+		"too many descriptors": {func(r *ratelimit.Request) {
+			r.Descriptors = newRequest("k=1", "k=2", "k=3").Descriptors
+		},
 			"the request has 3 descriptors, more than the 2 that MAX_DESCRIPTORS allows; send several requests"},
 		"too many hits": {func(r *ratelimit.Request) {
 			n := uint64(1 << 32)
@@ -440,7 +448,9 @@ func TestNewRefuses(t *testing.T) {
 // TestCallerGoesAway: a call that its caller cancelled is no failure of the store; one whose
 // deadline passed while the store did not answer is.
 func TestCallerGoesAway(t *testing.T) {
-	b := newFixture(t, func(c *decide.Config, p *decide.Ports) { p.Counters, c.FailureMode = failingStore{}, decide.FailOpen }, keyRule("k", perMinute(5)))
+	b := newFixture(t, func(c *decide.Config, p *decide.Ports) {
+		p.Counters, c.FailureMode = failingStore{}, decide.FailOpen
+	}, keyRule("k", perMinute(5)))
 	cancelled, cancel := context.WithCancel(t.Context())
 	cancel()
 	if _, err := b.Decide(cancelled, newRequest("k=v")); err == nil {

@@ -21,7 +21,8 @@ type RuleKeys struct {
 }
 
 // HotKeys returns the keys with the most hits of each rule in force, over the last
-// ratelimit.HotKeysFor, in the order of the configuration. Only what this process has decided counts.
+// ratelimit.HotKeysFor, in the order of the configuration. Only what this process has decided
+// counts.
 func (d *Decider) HotKeys() []RuleKeys {
 	set := d.ports.Rules()
 	if set == nil {
@@ -37,8 +38,8 @@ func (d *Decider) HotKeys() []RuleKeys {
 	return list
 }
 
-// Explain says by which rules in force a request would be decided. It counts nothing. Its errors are
-// those of Decide, except for those of the store.
+// Explain says by which rules in force a request would be decided. It counts nothing. Its errors
+// are those of Decide, except for those of the store.
 func (d *Decider) Explain(r *ratelimit.Request) ([]explain.Result, error) {
 	set, err := d.rulesFor(r)
 	if err != nil {

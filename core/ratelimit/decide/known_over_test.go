@@ -77,14 +77,16 @@ func TestOverLimitIsCached(t *testing.T) {
 		d := r.mustDecide(t, twice)
 		checkCodes(t, d, over, over)
 		s := d.Statuses[0]
-		if s.Limit != (ratelimit.Limit{RequestsPerUnit: 2, Unit: ratelimit.Minute}) || s.Remaining != 0 || s.UntilReset != 50*time.Second {
+		if s.Limit != (ratelimit.Limit{RequestsPerUnit: 2, Unit: ratelimit.Minute}) || s.Remaining != 0 ||
+			s.UntilReset != 50*time.Second {
 			t.Errorf("%+v", s)
 		}
 		look := newRequest("k=v")
 		look.Descriptors[0].Hits = new(uint64)
 		checkCodes(t, r.mustDecide(t, look), over, over)
 	})
-	if got, local := tallyOf(r.onlyRule().Hits), r.onlyRule().Hits.OverLocal.Load(); got != (tally{5, 3, 1, 2}) || local != 2 {
+	if got, local := tallyOf(r.onlyRule().Hits),
+		r.onlyRule().Hits.OverLocal.Load(); got != (tally{5, 3, 1, 2}) || local != 2 {
 		t.Errorf("%+v, %d by the local cache", got, local)
 	}
 	r.expectCalls(t, 1, func() { checkCodes(t, r.mustDecide(t, newRequest("k=other")), ok, ok) })
@@ -127,7 +129,8 @@ func TestNothingIsCountedNextToAKnownOne(t *testing.T) {
 // TestLookAtZeroStopsTheOthers: a limit of zero is over also for who only looks, so nothing else is
 // counted.
 func TestLookAtZeroStopsTheOthers(t *testing.T) {
-	b := newFixture(t, func(c *decide.Config, _ *decide.Ports) { c.StopWhenOver = true }, keyRule("a", perMinute(5)), keyRule("b", perMinute(0)))
+	b := newFixture(t, func(c *decide.Config, _ *decide.Ports) { c.StopWhenOver = true }, keyRule("a", perMinute(5)),
+		keyRule("b", perMinute(0)))
 	r := newRequest("a=1", "b=1")
 	r.Descriptors[1].Hits = new(uint64)
 	checkCodes(t, b.mustDecide(t, r), over, ok, over)
@@ -199,14 +202,18 @@ func TestACachedCounterIsForItsLimit(t *testing.T) {
 
 func TestARaisedLimitCountsAtOnce(t *testing.T) {
 	compile := func(n uint32) *ruleset.Set {
-		set, err := ruleset.Compile([]ruleset.Source{{Domain: text("d"), Descriptors: []rule{keyRule("k", perMinute(n))}}}, ruleset.Options{})
+		set, err := ruleset.Compile([]ruleset.Source{
+			{Domain: text("d"), Descriptors: []rule{keyRule("k", perMinute(n))}},
+		}, ruleset.Options{})
 		if err != nil {
 			t.Fatal(err)
 		}
 		return set
 	}
 	loaded := compile(1)
-	r := newCachedFixture(t, func(_ *decide.Config, p *decide.Ports) { p.Rules = func() *ruleset.Set { return loaded } })
+	r := newCachedFixture(t, func(_ *decide.Config, p *decide.Ports) {
+		p.Rules = func() *ruleset.Set { return loaded }
+	})
 	for range 3 {
 		r.mustDecide(t, newRequest("k=v"))
 	}
@@ -217,7 +224,8 @@ func TestARaisedLimitCountsAtOnce(t *testing.T) {
 }
 
 func TestReplacedLimitsAreNotKnownOver(t *testing.T) {
-	r := newCachedFixture(t, nil, keyRule("a", withName(perMinute(0), "a")), keyRule("b", withName(perMinute(5), "b", "a")))
+	r := newCachedFixture(t, nil, keyRule("a", withName(perMinute(0), "a")),
+		keyRule("b", withName(perMinute(5), "b", "a")))
 	r.mustDecide(t, newRequest("a=1"))
 	d := r.mustDecide(t, newRequest("a=1", "b=1"))
 	checkCodes(t, d, ok, ok, ok)
@@ -269,7 +277,8 @@ func TestCacheChangesNoAnswer(t *testing.T) {
 			step := time.Duration(rapid.IntRange(0, 20).Draw(rt, "seconds")) * time.Second
 			plain.clock.Advance(step)
 			cached.clock.Advance(step)
-			paths := rapid.SliceOfNDistinct(rapid.SampledFrom([]string{"a=1", "b=1", "b=2", "c=1", "none=1"}), 1, 4, rapid.ID[string]).Draw(rt, "paths")
+			paths := rapid.SliceOfNDistinct(rapid.SampledFrom([]string{"a=1", "b=1", "b=2", "c=1", "none=1"}), 1, 4,
+				rapid.ID[string]).Draw(rt, "paths")
 			r := newRequest(paths...)
 			for i := range r.Descriptors {
 				if rapid.Bool().Draw(rt, "look") {
@@ -311,8 +320,9 @@ func BenchmarkKnownOver(bm *testing.B) {
 	}
 }
 
-// TestRefusedTogetherIsNotKnownOver: under contract L-10 two descriptors of one counter are refused together
-// although each fits alone. The cache must not take that for a counter that is over its limit.
+// TestRefusedTogetherIsNotKnownOver: under contract L-10 two descriptors of one counter are refused
+// together although each fits alone. The cache must not take that for a counter that is over its
+// limit.
 func TestRefusedTogetherIsNotKnownOver(t *testing.T) {
 	for _, l := range []*ruleset.Limit{by("sliding_window", 0), by("token_bucket", 1)} {
 		l.Requests.Count = 1
@@ -331,19 +341,23 @@ func TestRefusedTogetherIsNotKnownOver(t *testing.T) {
 	}
 }
 
-// TestARaisedBucketCountsAtOnce raises the burst, and the rate, of a bucket that is known to be empty.
+// TestARaisedBucketCountsAtOnce raises the burst, and the rate, of a bucket that is known to be
+// empty.
 func TestARaisedBucketCountsAtOnce(t *testing.T) {
 	bucket := func(limit, burst uint32) *ruleset.Set {
 		l := by("token_bucket", burst)
 		l.Requests.Count = limit
-		set, err := ruleset.Compile([]ruleset.Source{{Domain: text("d"), Descriptors: []rule{keyRule("k", l)}}}, ruleset.Options{})
+		set, err := ruleset.Compile([]ruleset.Source{{Domain: text("d"), Descriptors: []rule{keyRule("k", l)}}},
+			ruleset.Options{})
 		if err != nil {
 			t.Fatal(err)
 		}
 		return set
 	}
 	loaded := bucket(1, 1)
-	r := newCachedFixture(t, func(_ *decide.Config, p *decide.Ports) { p.Rules = func() *ruleset.Set { return loaded } })
+	r := newCachedFixture(t, func(_ *decide.Config, p *decide.Ports) {
+		p.Rules = func() *ruleset.Set { return loaded }
+	})
 	checkCodes(t, r.mustDecide(t, newRequest("k=v")), ok, ok)
 	checkCodes(t, r.mustDecide(t, newRequest("k=v")), over, over)
 	loaded = bucket(1, 100)

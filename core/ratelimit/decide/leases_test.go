@@ -39,9 +39,11 @@ func leaseRules() []rule {
 	bucket := perMinute(50)
 	bucket.Algorithm = &ruleset.Text{Value: "token_bucket"}
 	return []rule{
-		keyRule("plain", leased(120, "auto")), keyRule("large", leased(5000, "auto")), keyRule("zero", leased(0, "auto")),
+		keyRule("plain", leased(120, "auto")), keyRule("large", leased(5000, "auto")),
+		keyRule("zero", leased(0, "auto")),
 		keyRule("shadow", shadow), quota, shared, valued,
-		keyRule("named", withName(leased(80, "auto"), "base")), keyRule("instead", withName(leased(70, "auto"), "", "base")),
+		keyRule("named", withName(leased(80, "auto"), "base")),
+		keyRule("instead", withName(leased(70, "auto"), "", "base")),
 		keyRule("exact", leased(40, "off")), keyRule("default", perMinute(40)), keyRule("bucket", bucket),
 	}
 }
@@ -62,10 +64,14 @@ func withLeases(on bool, store counter.Store, c *decide.Config, p *decide.Ports,
 // drawLeaseRequest returns a request of one to three descriptors.
 func drawLeaseRequest(t *rapid.T) *ratelimit.Request {
 	r := &ratelimit.Request{Domain: "d", Hits: rapid.SampledFrom([]uint32{0, 0, 0, 1, 3}).Draw(t, "hits")}
-	keys := []string{"plain", "plain", "large", "zero", "shadow", "quota", "shared", "valued", "named", "instead", "exact", "default", "bucket", "unknown"}
+	keys := []string{
+		"plain", "plain", "large", "zero", "shadow", "quota", "shared", "valued", "named", "instead", "exact",
+		"default", "bucket", "unknown",
+	}
 	for range rapid.SampledFrom([]int{1, 1, 1, 2, 3}).Draw(t, "descriptors") {
 		d := ratelimit.Descriptor{Entries: []ratelimit.Entry{{
-			Key: rapid.SampledFrom(keys).Draw(t, "key"), Value: rapid.SampledFrom([]string{"a", "a", "ab"}).Draw(t, "value"),
+			Key:   rapid.SampledFrom(keys).Draw(t, "key"),
+			Value: rapid.SampledFrom([]string{"a", "a", "ab"}).Draw(t, "value"),
 		}}}
 		switch rapid.IntRange(0, 30).Draw(t, "kind") {
 		case 0:
@@ -89,7 +95,9 @@ func drawLeaseRequest(t *rapid.T) *ratelimit.Request {
 func statisticsOf(b *fixture) map[string][6]uint64 {
 	list := map[string][6]uint64{}
 	add := func(name string, h *ratelimit.Hits) {
-		list[name] = [6]uint64{h.Total(), h.Over.Load(), h.Near.Load(), h.Within.Load(), h.Shadow.Load(), h.OverLocal.Load()}
+		list[name] = [6]uint64{
+			h.Total(), h.Over.Load(), h.Near.Load(), h.Within.Load(), h.Shadow.Load(), h.OverLocal.Load(),
+		}
 	}
 	for r := range b.set.Rules() {
 		add(r.Path, r.Hits)
@@ -100,9 +108,10 @@ func statisticsOf(b *fixture) map[string][6]uint64 {
 	return list
 }
 
-// TestLeasesChangeNoAnswer checks that an instance that is alone decides every request with leases as it
-// does without: codes, remaining hits, resets and statistics, with shadow mode, quotas, replaced limits,
-// shared counters, overrides, other algorithms, the local cache, and hits of every number.
+// TestLeasesChangeNoAnswer checks that an instance that is alone decides every request with leases
+// as it does without: codes, remaining hits, resets and statistics, with shadow mode, quotas,
+// replaced limits, shared counters, overrides, other algorithms, the local cache, and hits of every
+// number.
 func TestLeasesChangeNoAnswer(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		cached, kept := rapid.Bool().Draw(rt, "local cache"), clocktest.NewManual(now)
@@ -120,7 +129,8 @@ func TestLeasesChangeNoAnswer(t *testing.T) {
 		with, without := open(true), open(false)
 		for range rapid.IntRange(1, 12).Draw(rt, "phases") {
 			r := drawLeaseRequest(rt)
-			kept.Advance(time.Duration(rapid.SampledFrom([]int{0, 50, 500, 3000, 20_000}).Draw(rt, "ms")) * time.Millisecond)
+			kept.Advance(
+				time.Duration(rapid.SampledFrom([]int{0, 50, 500, 3000, 20_000}).Draw(rt, "ms")) * time.Millisecond)
 			for range rapid.SampledFrom([]int{1, 3, 120}).Draw(rt, "times") {
 				kept.Advance(time.Millisecond)
 				got, want := with.mustDecide(t, r), without.mustDecide(t, r)
@@ -171,8 +181,8 @@ func (s *countedStore) Count(ctx context.Context, hits []counter.Hit, results []
 	return s.Store.Count(ctx, hits, results, m)
 }
 
-// TestWhichRulesHaveLeases checks that a rule without the word lease does what COUNTER_LEASES says, and
-// that neither overrides nor other algorithms have leases, nor anything with
+// TestWhichRulesHaveLeases checks that a rule without the word lease does what COUNTER_LEASES says,
+// and that neither overrides nor other algorithms have leases, nor anything with
 // STOP_CACHE_KEY_INCREMENT_WHEN_OVERLIMIT.
 func TestWhichRulesHaveLeases(t *testing.T) {
 	sliding := perMinute(100_000)
@@ -214,8 +224,8 @@ func TestWhichRulesHaveLeases(t *testing.T) {
 	}
 }
 
-// TestLeasesInFailureModes checks that what an instance holds is spent while the store is away, and that
-// the failure mode decides after that.
+// TestLeasesInFailureModes checks that what an instance holds is spent while the store is away, and
+// that the failure mode decides after that.
 func TestLeasesInFailureModes(t *testing.T) {
 	for mode, want := range map[decide.FailureMode]ratelimit.Code{
 		decide.FailError: 0, decide.FailOpen: ok, decide.FailClosed: over, decide.FailLocal: ok,
@@ -246,14 +256,15 @@ func TestLeasesInFailureModes(t *testing.T) {
 	}
 }
 
-// TestInstancesWithLeases checks that several instances, some of which are killed, never admit more than
-// the limit together, and that they lose no more than the shares of those.
+// TestInstancesWithLeases checks that several instances, some of which are killed, never admit more
+// than the limit together, and that they lose no more than the shares of those.
 func TestInstancesWithLeases(t *testing.T) {
 	const limit, instances, killed = 2_000, 4, 3
 	k := clocktest.NewManual(now)
 	store := &countedStore{Store: memory.NewCounters(k, memory.Config{MaxCounters: 10})}
 	open := func() *fixture {
-		return newFixture(t, func(c *decide.Config, p *decide.Ports) { withLeases(true, store, c, p, k) }, keyRule("plain", leased(limit, "auto")))
+		return newFixture(t, func(c *decide.Config, p *decide.Ports) { withLeases(true, store, c, p, k) },
+			keyRule("plain", leased(limit, "auto")))
 	}
 	var all []*fixture
 	for range instances {
@@ -284,7 +295,8 @@ func BenchmarkLeases(b *testing.B) {
 	for _, on := range []bool{true, false} {
 		b.Run(fmt.Sprintf("leases=%t", on), func(b *testing.B) {
 			k := clocktest.NewManual(now)
-			f := newFixture(b, func(c *decide.Config, p *decide.Ports) { withLeases(on, nil, c, p, k) }, keyRule("plain", perMinute(1<<31)))
+			f := newFixture(b, func(c *decide.Config, p *decide.Ports) { withLeases(on, nil, c, p, k) },
+				keyRule("plain", perMinute(1<<31)))
 			r := newRequest("plain=v")
 			b.ReportAllocs()
 			for b.Loop() {

@@ -35,7 +35,8 @@ const (
 	allOver                   // no counts: all descriptors with a limit are over it
 )
 
-// line is one descriptor on its way to a status: what limits it, its hit on the counter, and the result.
+// line is one descriptor on its way to a status: what limits it, its hit on the counter, and the
+// result.
 type line struct {
 	kind      lineKind
 	rule      *ratelimit.Rule // nil without a rule, and for an override
@@ -48,7 +49,8 @@ type line struct {
 	window ratelimit.Window
 	keyEnd int // in the keys of the call
 	hit    counter.Hit
-	// knownOver reports that the local cache has the counter over its limit; then there is no result.
+	// knownOver reports that the local cache has the counter over its limit; then there is no
+	// result.
 	knownOver bool
 	left      time.Duration // how long a known counter is over its limit
 	result    counter.Result
@@ -77,7 +79,8 @@ func (l *line) bound() uint64 {
 	return l.hit.Limit
 }
 
-// count returns the count after the hit; of an algorithm that admits, the hits that do not fit any more.
+// count returns the count after the hit; of an algorithm that admits, the hits that do not fit any
+// more.
 func (l *line) count() uint64 {
 	if !l.admits() {
 		return l.result.Count
@@ -215,7 +218,8 @@ func (d *Decider) buildHit(w *work, l *line, wanted *ratelimit.Descriptor) {
 		Entries: w.counterEntries(l.rule, wanted.Entries),
 		Window:  l.window,
 	}
-	// A limit of zero is always over, whatever the algorithm (contract L-53): it is counted as usual.
+	// A limit of zero is always over, whatever the algorithm (contract L-53): it is counted as
+	// usual.
 	if l.limit.Algorithm != ratelimit.FixedWindow && l.limit.RequestsPerUnit > 0 {
 		l.hit.Algorithm, l.hit.Burst, counted.Limit = l.limit.Algorithm, uint64(l.limit.Burst), l.limit
 	}

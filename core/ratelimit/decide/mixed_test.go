@@ -20,13 +20,14 @@ func (s slowStore) Count(ctx context.Context, hits []counter.Hit, results []coun
 	return s.Store.Count(ctx, hits, results, m)
 }
 
-// TestHitsWithAndWithoutLeasesAreCountedTogether requires that a request with both takes no longer than one
-// of them: each must have its answer within the timeout of the store.
+// TestHitsWithAndWithoutLeasesAreCountedTogether requires that a request with both takes no longer
+// than one of them: each must have its answer within the timeout of the store.
 func TestHitsWithAndWithoutLeasesAreCountedTogether(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		k := clocktest.NewManual(now)
 		store := slowStore{memory.NewCounters(k, memory.Config{MaxCounters: 10})}
-		b := newFixture(t, func(c *decide.Config, p *decide.Ports) { withLeases(true, store, c, p, k) }, leaseRules()...)
+		b := newFixture(t, func(c *decide.Config, p *decide.Ports) { withLeases(true, store, c, p, k) },
+			leaseRules()...)
 		began := time.Now()
 		d := b.mustDecide(t, newRequest("plain=v", "bucket=v"))
 		checkCodes(t, d, ok, ok, ok)

@@ -7,8 +7,9 @@ import (
 	"github.com/tollgate-dev/tollgate/core/ratelimit/ruleset"
 )
 
-// Observe is called with each decision and the reasons for it before it is returned. It must not keep its
-// arguments, and must be safe for concurrent use. The findings are in the order of the request's descriptors.
+// Observe is called with each decision and the reasons for it before it is returned. It must not
+// keep its arguments, and must be safe for concurrent use. The findings are in the order of the
+// request's descriptors.
 type Observe func(ctx context.Context, r *ratelimit.Request, code ratelimit.Code, findings []Finding)
 
 // Finding is what one descriptor was compared with, and the result.

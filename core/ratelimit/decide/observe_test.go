@@ -36,7 +36,8 @@ func TestObserverReceivesCounts(t *testing.T) {
 	for i, want := range []ratelimit.Code{ok, over} {
 		b.mustDecide(t, newRequest("k=v"))
 		f := l.onlyFinding(t)
-		if l.code != want || f.Status.Code != want || f.Source != decide.FromStore || f.Count != uint64(i+1) || f.Hits != 1 {
+		if l.code != want || f.Status.Code != want || f.Source != decide.FromStore || f.Count != uint64(i+1) ||
+			f.Hits != 1 {
 			t.Errorf("call %d: %d %+v", i, l.code, f)
 		}
 		if f.Rule != b.onlyRule() || f.Key != b.store.hits[i].Key || f.Miss != (ruleset.Miss{}) {
@@ -51,7 +52,8 @@ func TestObserverReceivesCounts(t *testing.T) {
 
 func TestObserverReceivesMisses(t *testing.T) {
 	var l lastDecision
-	b := newFixture(t, l.observe, keyRule("k", perMinute(1)), keyRule("a", withName(perMinute(1), "usual")), keyRule("b", withName(perMinute(1), "", "usual")))
+	b := newFixture(t, l.observe, keyRule("k", perMinute(1)), keyRule("a", withName(perMinute(1), "usual")),
+		keyRule("b", withName(perMinute(1), "", "usual")))
 	b.mustDecide(t, newRequest("x=v", "k=v,x=y", "a=1", "b=1"))
 	for i, want := range []ruleset.Miss{{Reason: ruleset.UnknownKey}, {Reason: ruleset.TooDeep, Level: 1}, {}, {}} {
 		if f := l.findings[i]; f.Miss != want || f.Replaced != (i == 2) {

@@ -9,8 +9,8 @@ import (
 	"github.com/tollgate-dev/tollgate/ports/counter"
 )
 
-// relief decides hits without the counter store: those of counters that are known to be over their limits
-// (contract L-24), and those of rules with leases (contract L-70). Both are optional.
+// relief decides hits without the counter store: those of counters that are known to be over their
+// limits (contract L-24), and those of rules with leases (contract L-70). Both are optional.
 type relief struct {
 	overLimit counter.OverLimitCache // nil without one
 	leases    *lease.Leases          // nil without any
@@ -20,7 +20,7 @@ type relief struct {
 	seed         maphash.Seed // of the IDs of leases
 }
 
-// newRelief returns the relief of a Decider, or nil if there is none.
+// newRelief returns the relief of a Decider, otherwise nil.
 func newRelief(c Config, p Ports) *relief {
 	if p.OverLimit == nil && p.Leases == nil {
 		return nil
@@ -32,13 +32,13 @@ func newRelief(c Config, p Ports) *relief {
 	return r
 }
 
-// skipKnownOver marks those lines that the local cache has over their limits. A cached counter is counted
-// again if its limit was raised since. Of an algorithm that does not count what it refuses, only single hits
-// are skipped: that they do not fit is what is known.
+// skipKnownOver marks those lines that the local cache has over their limits. A cached counter is
+// counted again if its limit was raised since. Of an algorithm that does not count what it refuses,
+// only single hits are skipped: that they do not fit is what is known.
 //
-// Two kinds of request skip all of their counters or none. After a request that gives hits back, a
-// counter may no longer be over its limit. And under contract L-10 the store must see all counters
-// of a request to add no hits to any.
+// Two kinds of request skip all of their counters or no counter. After a request that gives hits
+// back, a counter may no longer be over its limit. And under contract L-10 the store must see all
+// counters of a request to add no hits to any.
 func (r *relief) skipKnownOver(w *work) {
 	if r.overLimit == nil || w.anyGivesBack() {
 		return
@@ -74,14 +74,14 @@ func (w *work) anyGivesBack() bool {
 	return false
 }
 
-// noteOver caches the counters that are over their limits until their windows end, and removes those that
-// hits were given back to.
+// noteOver caches the counters that are over their limits until their windows end, and removes
+// those that hits were given back to.
 func (r *relief) noteOver(w *work) {
 	if r.overLimit == nil {
 		return
 	}
-	// Under contract L-10 the store decides about all hits of a counter together: the verdict about a later
-	// one does not say that it does not fit alone.
+	// Under contract L-10 the store decides about all hits of a counter together: the verdict about
+	// a later one does not say that it does not fit alone.
 	var earlier map[string]bool
 	if r.stopWhenOver && len(w.hits) > 1 && w.anyHitOver() {
 		earlier = make(map[string]bool, len(w.hits))
@@ -134,8 +134,8 @@ func (r *relief) countLeased(ctx context.Context, w *work) error {
 	return err
 }
 
-// mayLease reports whether the counter of a line may have a lease. That of a limit in the request has
-// none.
+// mayLease reports whether the counter of a line may have a lease. That of a limit in the request
+// has none.
 func (r *relief) mayLease(l *line) bool {
 	if l.rule == nil || l.limit.Algorithm != ratelimit.FixedWindow {
 		return false

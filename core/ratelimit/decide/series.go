@@ -12,8 +12,8 @@ import (
 )
 
 // maxSeriesName is the greatest length of the name of a series, in bytes, including its domain:
-// callers choose the values, the table keeps them for a long time, and each answer of /metrics has each name
-// in a dozen places.
+// callers choose the values, the table keeps them for a long time, and each answer of /metrics has
+// each name in a dozen places.
 const maxSeriesName = 200
 
 // idleMinutes is the time without a request after which a series is removed when the table is full.
@@ -78,8 +78,9 @@ func (s *seriesTable) hitsOfRule(r *ratelimit.Rule, entries []ratelimit.Entry, n
 	return r.Hits
 }
 
-// hitsOfOverride returns where hits on an override are counted: on the series of its keys and values, or on that
-// of its keys if that name is too long; nil when the table is full or both are too long.
+// hitsOfOverride returns where hits on an override are counted: on the series of its keys and
+// values, or on that of its keys if that name is too long; nil when the table is full or both are
+// too long.
 func (s *seriesTable) hitsOfOverride(d ratelimit.Domain, entries []ratelimit.Entry, now time.Time) *ratelimit.Hits {
 	var key [256]byte
 	var ends [8]int

@@ -93,9 +93,13 @@ func TestSeriesByValue(t *testing.T) {
 	detailed.Descriptors = []rule{{Key: text("op"), Value: text("w*"), DetailedMetric: true, Limit: perMinute(5)}}
 	metric := keyRule("tenant", nil)
 	metric.ValueToMetric = true
-	metric.Descriptors = []rule{keyRule("op", perMinute(5)), {Key: text("exact"), Value: text("v"), Limit: perMinute(5)}}
+	metric.Descriptors = []rule{
+		keyRule("op", perMinute(5)), {Key: text("exact"), Value: text("v"), Limit: perMinute(5)},
+	}
 	b := newFixture(t, func(c *decide.Config, _ *decide.Ports) { c.MaxSeries = 3 }, detailed, metric)
-	b.mustDecide(t, newRequest("user=a,op=write", "user=a,op=write", "tenant=x,op=1", "tenant=x,op=2", "tenant=x,exact=v", "tenant=y,op=1"))
+	b.mustDecide(t,
+		newRequest("user=a,op=write", "user=a,op=write", "tenant=x,op=1", "tenant=x,op=2", "tenant=x,exact=v",
+			"tenant=y,op=1"))
 	want := []string{"tenant_x.exact_v tenant_x|exact_v", "tenant_x.op tenant_x|op", "user_a.op_write user_a|op_write"}
 	if got := seriesPaths(b); !slices.Equal(got, want) {
 		t.Errorf("series %q, want %q", got, want)
@@ -210,10 +214,13 @@ func TestUnknownDomainsAreCounted(t *testing.T) {
 }
 
 func TestSharedCounter(t *testing.T) {
-	shared := rule{Key: text("path"), Value: text("/a/*"), ShareThreshold: true, DetailedMetric: true, Limit: perMinute(2)}
+	shared := rule{
+		Key: text("path"), Value: text("/a/*"), ShareThreshold: true, DetailedMetric: true, Limit: perMinute(2),
+	}
 	b := newFixture(t, nil, shared)
 	checkCodes(t, b.mustDecide(t, newRequest("path=/a/1", "path=/a/2", "path=/a/3")), over, ok, ok, over)
-	if got := tallyOf(b.onlyRule().Hits); got.total != 3 || b.onlyRule().Path != "path_/a/" || len(seriesPaths(b)) != 0 {
+	if got := tallyOf(b.onlyRule().Hits); got.total != 3 || b.onlyRule().Path != "path_/a/" ||
+		len(seriesPaths(b)) != 0 {
 		t.Errorf("%+v on %s, series %q", got, b.onlyRule().Path, seriesPaths(b))
 	}
 }
@@ -225,10 +232,12 @@ func TestKeysAndExpiry(t *testing.T) {
 	}
 	ttls := map[time.Duration]bool{}
 	for i, h := range b.store.hits {
-		if !strings.HasPrefix(h.Key, "p_1:d1:k1:"+string(rune('a'+i%4))) || h.Window != time.Minute || h.Limit != 5 || h.Addend != 1 {
+		if !strings.HasPrefix(h.Key, "p_1:d1:k1:"+string(rune('a'+i%4))) || h.Window != time.Minute || h.Limit != 5 ||
+			h.Addend != 1 {
 			t.Errorf("hit %+v", h)
 		}
-		if h.TTL < time.Minute+ratelimit.ClockSkew || h.TTL > 6*time.Minute+ratelimit.ClockSkew || h.TTL%time.Second != 0 {
+		if h.TTL < time.Minute+ratelimit.ClockSkew || h.TTL > 6*time.Minute+ratelimit.ClockSkew ||
+			h.TTL%time.Second != 0 {
 			t.Errorf("lives %v", h.TTL)
 		}
 		if h.TTL != b.store.hits[i%4].TTL {
@@ -245,7 +254,8 @@ func TestKeysAndExpiry(t *testing.T) {
 }
 
 func TestDecideAllocatesLittle(t *testing.T) {
-	b := newFixture(t, func(_ *decide.Config, p *decide.Ports) { p.Counters = p.Counters.(*recorder).Store }, keyRule("k", perMinute(5)))
+	b := newFixture(t, func(_ *decide.Config, p *decide.Ports) { p.Counters = p.Counters.(*recorder).Store },
+		keyRule("k", perMinute(5)))
 	many := make([]string, 30)
 	for i := range many {
 		many[i] = "k=" + strconv.Itoa(i)
@@ -260,7 +270,8 @@ func TestDecideAllocatesLittle(t *testing.T) {
 }
 
 func BenchmarkDecide(bm *testing.B) {
-	b := newFixture(bm, func(_ *decide.Config, p *decide.Ports) { p.Counters = p.Counters.(*recorder).Store }, keyRule("k", perMinute(5)))
+	b := newFixture(bm, func(_ *decide.Config, p *decide.Ports) { p.Counters = p.Counters.(*recorder).Store },
+		keyRule("k", perMinute(5)))
 	r := newRequest("k=v", "k=w")
 	bm.ReportAllocs()
 	for bm.Loop() {

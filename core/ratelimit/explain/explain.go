@@ -1,4 +1,5 @@
-// Package explain says which rule a rate limit request would be decided by, and why. It counts nothing.
+// Package explain says which rule a rate limit request would be decided by, and why. It counts
+// nothing.
 package explain
 
 import (
@@ -25,13 +26,14 @@ type Result struct {
 	More       bool // there are more than Tried has
 	// Why is a phrase that says why there is no rule; empty with one.
 	Why string
-	// CounterKey is the key of the counter now, as the store has it; empty if nothing would be counted.
+	// CounterKey is the key of the counter now, as the store has it; empty if nothing would be
+	// counted.
 	CounterKey string
 }
 
-// Explain returns a result for each descriptor of a request, in its order. By the rules of a decision,
-// a rule that is replaced by one of another descriptor is not counted (contract L-7), and neither is an
-// unlimited one (contract L-6).
+// Explain returns a result for each descriptor of a request, in its order. By the rules of a
+// decision, a rule that is replaced by one of another descriptor is not counted (contract L-7), and
+// neither is an unlimited one (contract L-6).
 func Explain(set *ruleset.Set, r *ratelimit.Request, o Options) []Result {
 	results := make([]Result, len(r.Descriptors))
 	replacing := map[ratelimit.Name]ratelimit.Name{}
@@ -85,8 +87,8 @@ func explainOne(set *ruleset.Set, r *ratelimit.Request, i int) Result {
 	return result
 }
 
-// countedLimit returns the limit that the key of a counter depends on: that of another algorithm than a fixed
-// window, unless it is zero, as decisions do.
+// countedLimit returns the limit that the key of a counter depends on: that of another algorithm
+// than a fixed window, unless it is zero, as decisions do.
 func countedLimit(l ratelimit.Limit) ratelimit.Limit {
 	if l.RequestsPerUnit == 0 {
 		return ratelimit.Limit{}

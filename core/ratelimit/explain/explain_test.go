@@ -17,7 +17,9 @@ var rules = []ruleset.Source{{
 	Descriptors: []ruleset.Descriptor{
 		newDescriptor("user", "ada", 1, nil),
 		newDescriptor("user", "a*", 2, func(l *ruleset.Limit) { l.Name = "letter" }),
-		newDescriptor("user", "*a", 3, func(l *ruleset.Limit) { l.Name, l.Replaces = "end", []ruleset.Text{{Value: "letter"}} }),
+		newDescriptor("user", "*a", 3, func(l *ruleset.Limit) {
+			l.Name, l.Replaces = "end", []ruleset.Text{{Value: "letter"}}
+		}),
 		newDescriptor("user", "", 4, func(l *ruleset.Limit) { *l = ruleset.Limit{Unlimited: true} }),
 	},
 }}
@@ -28,7 +30,9 @@ func newDescriptor(key, value string, line int, change func(*ruleset.Limit)) rul
 	if change != nil {
 		change(l)
 	}
-	return ruleset.Descriptor{Key: ruleset.Text{Value: key, At: at}, Value: ruleset.Text{Value: value, At: at}, Limit: l}
+	return ruleset.Descriptor{
+		Key: ruleset.Text{Value: key, At: at}, Value: ruleset.Text{Value: value, At: at}, Limit: l,
+	}
 }
 
 // results explains descriptors, each written as "key=value,key=value".
@@ -49,24 +53,28 @@ func results(t *testing.T, domain ratelimit.Domain, descriptors ...string) []exp
 	return explain.Explain(set, r, explain.Options{Prefix: "p_", Now: time.Unix(90, 0)})
 }
 
-// TestTried: all descriptors with the key are listed in the order in which they are tried, each with its
-// reason.
+// TestTried: all descriptors with the key are listed in the order in which they are tried, each
+// with its reason.
 func TestTried(t *testing.T) {
 	tests := map[string]struct {
 		line int
 		want []string
 	}{
 		"user=ada": {1, []string{
-			"exact ada true the value is equal", "wildcard a* false the pattern matches, but an equal value comes first",
-			"wildcard *a false the pattern matches, but an equal value comes first", "key  false an equal value comes first",
+			"exact ada true the value is equal",
+			"wildcard a* false the pattern matches, but an equal value comes first",
+			"wildcard *a false the pattern matches, but an equal value comes first",
+			"key  false an equal value comes first",
 		}},
 		"user=anna": {2, []string{
 			"exact ada false the value is another one", "wildcard a* true the pattern matches, and no exact value does",
-			"wildcard *a false the pattern matches, but one before it does too", "key  false a pattern that matches comes first",
+			"wildcard *a false the pattern matches, but one before it does too",
+			"key  false a pattern that matches comes first",
 		}},
 		"user=bob": {4, []string{
 			"exact ada false the value is another one", "wildcard a* false the pattern does not match",
-			"wildcard *a false the pattern does not match", "key  true no value and no pattern matches, so the key alone does",
+			"wildcard *a false the pattern does not match",
+			"key  true no value and no pattern matches, so the key alone does",
 		}},
 	}
 	for descriptor, test := range tests {
@@ -76,7 +84,8 @@ func TestTried(t *testing.T) {
 			got[i] = fmt.Sprintf("%s %s %t %s", one.Kind, one.Pattern, one.Matched, one.Why)
 		}
 		if r.Rule == nil || r.Rule.Line != test.line || r.Rule.File != "shop.yaml" || !slices.Equal(got, test.want) {
-			t.Errorf("%s: rule %v, tried\n%s\nwant line %d,\n%s", descriptor, r.Rule, strings.Join(got, "\n"), test.line, strings.Join(test.want, "\n"))
+			t.Errorf("%s: rule %v, tried\n%s\nwant line %d,\n%s", descriptor, r.Rule, strings.Join(got, "\n"),
+				test.line, strings.Join(test.want, "\n"))
 		}
 	}
 }
@@ -91,9 +100,11 @@ func TestExplain(t *testing.T) {
 		"limited":   {"shop", []string{"user=ada"}, "||p_4:shop4:user3:ada/60/60/2"},
 		"unlimited": {"shop", []string{"user=bob"}, "||"},
 		"replaced":  {"shop", []string{"user=anna", "user=eva"}, "|end|;||p_4:shop4:user3:eva/60/60/2"},
-		"value":     {"shop", []string{"user=bob,path=/"}, "the rules end at level 1, but the descriptor has more entries||"},
-		"domain":    {"none", []string{"user=ada"}, "the domain is not configured||"},
-		"key":       {"shop", []string{"usr=ada"}, "no rule has the key \"usr\" at level 1||"},
+		"value": {
+			"shop", []string{"user=bob,path=/"}, "the rules end at level 1, but the descriptor has more entries||",
+		},
+		"domain": {"none", []string{"user=ada"}, "the domain is not configured||"},
+		"key":    {"shop", []string{"usr=ada"}, "no rule has the key \"usr\" at level 1||"},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -115,19 +126,25 @@ func TestOverride(t *testing.T) {
 		t.Fatal(err)
 	}
 	own := ratelimit.Limit{RequestsPerUnit: 5, Unit: ratelimit.Hour}
-	r := &ratelimit.Request{Domain: "shop", Descriptors: []ratelimit.Descriptor{{Entries: []ratelimit.Entry{{Key: "user", Value: "ada"}}, Override: &own}}}
+	r := &ratelimit.Request{
+		Domain: "shop", Descriptors: []ratelimit.Descriptor{
+			{Entries: []ratelimit.Entry{{Key: "user", Value: "ada"}}, Override: &own},
+		},
+	}
 	got := explain.Explain(set, r, explain.Options{Now: time.Unix(3700, 0)})[0]
-	if got.Rule != nil || got.Why != "the request has a limit for this descriptor" || got.CounterKey != "4:shop4:user3:ada/3600/3600/0" {
+	if got.Rule != nil || got.Why != "the request has a limit for this descriptor" ||
+		got.CounterKey != "4:shop4:user3:ada/3600/3600/0" {
 		t.Errorf("in a domain with rules: %+v", got)
 	}
 	r.Domain = "none"
-	if got := explain.Explain(set, r, explain.Options{})[0]; got.CounterKey != "" || got.Why != "the domain is not configured" {
+	if got := explain.Explain(set, r, explain.Options{})[0]; got.CounterKey != "" ||
+		got.Why != "the domain is not configured" {
 		t.Errorf("in another domain: %+v", got)
 	}
 }
 
-// TestTriedIsBounded: of a great number of values, the list has the first ones and says that there are
-// more.
+// TestTriedIsBounded: of a great number of values, the list has the first ones and says that there
+// are more.
 func TestTriedIsBounded(t *testing.T) {
 	source := ruleset.Source{Domain: ruleset.Text{Value: "shop"}}
 	for i := range ruleset.MaxTried + 1 {

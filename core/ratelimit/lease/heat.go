@@ -13,15 +13,17 @@ const (
 	heatTick  = 16 * time.Millisecond
 	heatTicks = int64(time.Second / heatTick) // in a second
 
-	// A slot has the upper half of an ID, the tick of its first decision, and the number of decisions.
+	// A slot has the upper half of an ID, the tick of its first decision, and the number of
+	// decisions.
 	countBits = 10
 	tickBits  = 22
 	countMask = 1<<countBits - 1
 	tickMask  = 1<<tickBits - 1
 )
 
-// heatTable finds the keys that become hot, in bounded memory. A slot counts the decisions of one key;
-// those of other keys with the same slot are subtracted, so that a key which is not hot loses its slot.
+// heatTable finds the keys that become hot, in bounded memory. A slot counts the decisions of one
+// key; those of other keys with the same slot are subtracted, so that a key which is not hot loses
+// its slot.
 type heatTable [heatSlots]atomic.Uint64
 
 // isHot counts a decision, and reports whether there were hotDecisions within a second.

@@ -49,8 +49,9 @@ type flight struct {
 	err       error
 }
 
-// windowOf returns the window of a hit, which may be a new one. It returns nil if the key is not hot any
-// more, and for the hit of an earlier window or of another key with the same ID. The mutex must be held.
+// windowOf returns the window of a hit, which may be a new one. It returns nil if the key is not
+// hot any more, and for the hit of an earlier window or of another key with the same ID. The mutex
+// must be held.
 func (k *hotKey) windowOf(h *counter.Hit, now time.Time) *window {
 	if k.removed {
 		return nil
@@ -95,8 +96,8 @@ const (
 	waits              // it waits for a call in progress
 )
 
-// begin counts the hit if possible. Else it begins the call that the hit needs, or joins those who wait
-// for the call in progress.
+// begin counts the hit if possible. Else it begins the call that the hit needs, or joins those who
+// wait for the call in progress.
 func (p *pending) begin(b *Batch) progress {
 	w := p.window
 	if w == nil {
@@ -113,7 +114,8 @@ func (p *pending) begin(b *Batch) progress {
 	case w.count(b, p.index):
 		return isCounted
 	case w.flight != nil && w.lease.IsUnsure() && h.Addend > 0:
-		// The store may be away: it learns how many callers get no answer, and calls soon fail at once.
+		// The store may be away: it learns how many callers get no answer, and calls soon fail at
+		// once.
 		p.window = nil
 		return calls
 	case w.flight != nil:
@@ -128,8 +130,8 @@ func (p *pending) begin(b *Batch) progress {
 	return calls
 }
 
-// join makes the hit wait for the call that an earlier hit of its key in the batch waits for: hits of one
-// key are counted in order.
+// join makes the hit wait for the call that an earlier hit of its key in the batch waits for: hits
+// of one key are counted in order.
 func (p *pending) join(b *Batch, f *flight) {
 	p.window.key.mutex.Lock()
 	defer p.window.key.mutex.Unlock()
@@ -143,9 +145,9 @@ func (p *pending) startWaiting(b *Batch, f *flight) {
 	p.window.waiting += uint64(max(b.Hits[p.index].Addend, 0))
 }
 
-// stopWaiting records that the hit no longer waits, if it did. It is called when the hit goes on, and not
-// when the call has ended: the first waiting hit that goes on makes a call for all of them. The mutex
-// must be held.
+// stopWaiting records that the hit no longer waits, if it did. It is called when the hit goes on,
+// and not when the call has ended: the first waiting hit that goes on makes a call for all of them.
+// The mutex must be held.
 func (p *pending) stopWaiting(b *Batch) {
 	if p.flight != nil {
 		p.flight = nil
@@ -170,8 +172,8 @@ func (p *pending) leave(b *Batch) {
 	p.stopWaiting(b)
 }
 
-// wait waits for the call in progress, and returns its error. When patience ends first, the hit is to be
-// counted by itself.
+// wait waits for the call in progress, and returns its error. When patience ends first, the hit is
+// to be counted by itself.
 func (p *pending) wait(ctx, patience context.Context, b *Batch) error {
 	select {
 	case <-p.flight.done:
@@ -206,8 +208,8 @@ func (w *window) settle(c ratelimit.LeaseCall, after uint64, now time.Time, err 
 	return count
 }
 
-// isCool looks at the rate of the key, and reports whether it has been below coolBelow for coolAfter. The
-// mutex must be held.
+// isCool looks at the rate of the key, and reports whether it has been below coolBelow for
+// coolAfter. The mutex must be held.
 func (k *hotKey) isCool(now time.Time) bool {
 	elapsed := now.Sub(k.looked)
 	if elapsed <= 0 {

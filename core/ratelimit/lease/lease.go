@@ -1,6 +1,6 @@
-// Package lease counts hits in the counter store and holds shares of the limits of hot keys, so that
-// their hits need no call to the store (contract L-70, L-71). It decides neither what is counted nor
-// what an exceeded limit means; decide and the limits of the API do.
+// Package lease counts hits in the counter store and holds shares of the limits of hot keys, so
+// that their hits need no call to the store (contract L-70, L-71). It decides neither what is
+// counted nor what an exceeded limit means; decide and the limits of the API do.
 package lease
 
 import (
@@ -29,8 +29,8 @@ type Batch struct {
 }
 
 const (
-	// maxLeases is the number of places for keys with a lease. A hot key that finds no place is counted
-	// one by one.
+	// maxLeases is the number of places for keys with a lease. A hot key that finds no place is
+	// counted one by one.
 	maxLeases = 1 << 13
 	// places is the number of places that one key may have.
 	places = 8
@@ -57,8 +57,8 @@ type Stats struct {
 	Given atomic.Uint64 // hits of shares that were given back
 }
 
-// New returns Leases on a store. Call Run, so that shares are given back, and Close. Deadlines are those of
-// the store; nil for a store that always answers at once.
+// New returns Leases on a store. Call Run, so that shares are given back, and Close. Deadlines are
+// those of the store; nil for a store that always answers at once.
 func New(store counter.Store, c clock.Clock, d counter.Deadlines) *Leases {
 	return &Leases{store: store, clock: c, deadlines: d}
 }
@@ -75,11 +75,11 @@ func (l *Leases) Bound(ctx context.Context) context.Context {
 func (l *Leases) Stats() *Stats { return &l.stats }
 
 // Add counts hits: those of hot keys from the shares of this instance as far as these suffice, all
-// others with one call to the store. If the store fails, so do the hits that wait for that call, with
-// the same error; the hits that a share sufficed for stay counted.
+// others with one call to the store. If the store fails, so do the hits that wait for that call,
+// with the same error; the hits that a share sufficed for stay counted.
 //
-// A call that takes a share goes on when the context of its caller ends, because its outcome matters to
-// other callers.
+// A call that takes a share goes on when the context of its caller ends, because its outcome
+// matters to other callers.
 func (l *Leases) Add(ctx context.Context, b Batch) error {
 	var few [4]pending
 	left := few[:0]

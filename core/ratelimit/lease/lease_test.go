@@ -126,8 +126,8 @@ func TestKeysBecomeHot(t *testing.T) {
 	}
 }
 
-// TestHotKeyNeedsFewCalls checks how many calls a hot key needs, below the limit and over it, also when
-// the window turns.
+// TestHotKeyNeedsFewCalls checks how many calls a hot key needs, below the limit and over it, also
+// when the window turns.
 func TestHotKeyNeedsFewCalls(t *testing.T) {
 	for name, c := range map[string]struct {
 		limit uint64
@@ -150,8 +150,9 @@ func TestHotKeyNeedsFewCalls(t *testing.T) {
 	}
 }
 
-// TestCoolKeyGivesBack checks that the share of a key is given back when it is not needed for a second,
-// and that a key which is hit less than ten times a second for five seconds is counted one by one.
+// TestCoolKeyGivesBack checks that the share of a key is given back when it is not needed for a
+// second, and that a key which is hit less than ten times a second for five seconds is counted one
+// by one.
 func TestCoolKeyGivesBack(t *testing.T) {
 	i, s := newFixture(10_000)
 	n := i.heat(t, "k")
@@ -203,8 +204,8 @@ func TestWarmKeyStaysHot(t *testing.T) {
 	}
 }
 
-// TestCloseGivesBack checks that a service that stops gives back what it holds, and counts exactly after
-// that.
+// TestCloseGivesBack checks that a service that stops gives back what it holds, and counts exactly
+// after that.
 func TestCloseGivesBack(t *testing.T) {
 	i, s := newFixture(10_000)
 	var n uint64
@@ -230,8 +231,8 @@ func TestCloseGivesBack(t *testing.T) {
 	}
 }
 
-// TestWindowTurns checks that the share of an ended window is neither spent nor given back, that the key
-// is hot in the next one at once, and that late hits count in their own window.
+// TestWindowTurns checks that the share of an ended window is neither spent nor given back, that
+// the key is hot in the next one at once, and that late hits count in their own window.
 func TestWindowTurns(t *testing.T) {
 	i, s := newFixture(10_000)
 	i.clock.Advance(59 * time.Second)
@@ -271,8 +272,8 @@ func TestOtherKeyWithTheSameID(t *testing.T) {
 	}
 }
 
-// TestGivenBackHitsGoToTheStore checks that hits that a caller gives back are there for all instances at
-// once.
+// TestGivenBackHitsGoToTheStore checks that hits that a caller gives back are there for all
+// instances at once.
 func TestGivenBackHitsGoToTheStore(t *testing.T) {
 	i, s := newFixture(1_000)
 	n := i.heat(t, "k")
@@ -293,8 +294,8 @@ func TestGivenBackHitsGoToTheStore(t *testing.T) {
 	}
 }
 
-// TestRoomIsFoundAgain checks that an instance that knows a counter to be at its limit learns within 100 ms
-// that another has given hits back.
+// TestRoomIsFoundAgain checks that an instance that knows a counter to be at its limit learns
+// within 100 ms that another has given hits back.
 func TestRoomIsFoundAgain(t *testing.T) {
 	one, s := newFixture(300)
 	other := newInstance(s, one.clock, 300)
@@ -310,8 +311,8 @@ func TestRoomIsFoundAgain(t *testing.T) {
 	}
 }
 
-// TestMixedBatch checks that one call counts all hits of a batch that need the store, except for a hit
-// that waits for another of its key.
+// TestMixedBatch checks that one call counts all hits of a batch that need the store, except for a
+// hit that waits for another of its key.
 func TestMixedBatch(t *testing.T) {
 	i, s := newFixture(10_000)
 	n := i.heat(t, "hot")
@@ -357,8 +358,8 @@ func TestManyHotKeys(t *testing.T) {
 	}
 }
 
-// TestStoreAway checks that an instance spends what it holds while the store is away and then fails, and
-// that it takes one hit after a failure.
+// TestStoreAway checks that an instance spends what it holds while the store is away and then
+// fails, and that it takes one hit after a failure.
 func TestStoreAway(t *testing.T) {
 	i, s := newFixture(10_000)
 	n := i.heat(t, "k")
@@ -376,12 +377,13 @@ func TestStoreAway(t *testing.T) {
 	}
 	s.err.Store(nil)
 	if got := i.add(t, "k", 1); got != n+1 || count(t, i, s, "k") != n+1 {
-		t.Errorf("count %d, in the store %d, want %d: a hit after a failure takes no share", got, count(t, i, s, "k"), n+1)
+		t.Errorf("count %d, in the store %d, want %d: a hit after a failure takes no share", got,
+			count(t, i, s, "k"), n+1)
 	}
 }
 
-// TestOneCallAtATime checks that the hits of a key that arrive during a call wait for it, that the next
-// call counts all of them, and that each gets its own count.
+// TestOneCallAtATime checks that the hits of a key that arrive during a call wait for it, that the
+// next call counts all of them, and that each gets its own count.
 func TestOneCallAtATime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		i, s := newFixture(50) // shares of two hits at most
@@ -443,8 +445,8 @@ func TestFailedCallFailsThoseWhoWait(t *testing.T) {
 	})
 }
 
-// TestHitsAfterAFailureGoToTheStore checks that hits after a failed call do not wait for each other: the
-// store must learn how many callers it does not answer.
+// TestHitsAfterAFailureGoToTheStore checks that hits after a failed call do not wait for each
+// other: the store must learn how many callers it does not answer.
 func TestHitsAfterAFailureGoToTheStore(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		i, s := newFixture(5_000)
@@ -479,7 +481,7 @@ func TestHitsAfterAFailureGoToTheStore(t *testing.T) {
 }
 
 // TestCallersWhoGiveUp checks that a caller that gives up during its call loses no share and fails
-// nobody else, and that one that gives up while it waits is not counted.
+// no one else, and that one that gives up while it waits is not counted.
 func TestCallersWhoGiveUp(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		i, s := newFixture(50)
@@ -548,8 +550,8 @@ func TestCloseWaitsForCalls(t *testing.T) {
 	})
 }
 
-// TestInstancesTogether checks with parallel callers that instances together admit the limit, and no more
-// than it: those that end at the last moment are given back.
+// TestInstancesTogether checks with parallel callers that instances together admit the limit, and
+// no more than it: those that end at the last moment are given back.
 func TestInstancesTogether(t *testing.T) {
 	for _, limit := range []uint64{1, 30, 1_000, 40_000} {
 		c := clocktest.NewManual(start)

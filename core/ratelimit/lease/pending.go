@@ -8,8 +8,9 @@ import (
 	"github.com/tollgate-dev/tollgate/ports/counter"
 )
 
-// patiencePart is the part of the timeout of the store for which a hit waits for the call of another
-// caller: 1/8. After that it is counted by itself, so that the decision has its answer in time.
+// patiencePart is the part of the timeout of the store for which a hit waits for the call of
+// another caller: 1/8. After that it is counted by itself, so that the decision has its answer in
+// time.
 const patiencePart = 8
 
 // pending is a hit of a batch that is not counted yet.
@@ -20,9 +21,9 @@ type pending struct {
 	flight *flight // the call of another caller that it waits for
 }
 
-// addPending counts hits with the store. In each round, one call counts the hits that need not wait for
-// a call of another caller. No call of its own waits for others, so callers cannot wait for each other in
-// a circle.
+// addPending counts hits with the store. In each round, one call counts the hits that need not wait
+// for a call of another caller. No call of its own waits for others, so callers cannot wait for
+// each other in a circle.
 func (l *Leases) addPending(ctx context.Context, b *Batch, left []pending) error {
 	ctx = l.Bound(ctx)
 	patience, end := l.patience(ctx)
@@ -62,7 +63,8 @@ func (l *Leases) patience(ctx context.Context) (context.Context, context.CancelF
 	return context.WithTimeout(ctx, l.deadlines.Timeout()/patiencePart)
 }
 
-// beginAll begins to count hits. It returns those that need a call of their own, and those that wait.
+// beginAll begins to count hits. It returns those that need a call of their own, and those that
+// wait.
 func beginAll(b *Batch, left []pending) (own, waiting []pending) {
 	var flights smallMap[*window, *flight]
 	for _, p := range left {

@@ -40,8 +40,8 @@ func newSlowFixture(limit uint64, took time.Duration) (i *instance, s *store, sl
 	}
 }
 
-// TestSlowStore requires that no hit of hot keys fails or waits longer than the timeout while a store
-// answers each call within seven eighths of it.
+// TestSlowStore requires that no hit of hot keys fails or waits longer than the timeout while a
+// store answers each call within seven eighths of it.
 func TestSlowStore(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		i, _, slow := newSlowFixture(50, timeout*7/8-time.Millisecond)
@@ -57,7 +57,8 @@ func TestSlowStore(t *testing.T) {
 				began, b := time.Now(), i.batch(keys[n%3], 1)
 				for _, key := range keys[:n%4] {
 					other := i.batch(key, 1)
-					b.Hits, b.IDs, b.Results = append(b.Hits, other.Hits...), append(b.IDs, other.IDs...), append(b.Results, counter.Result{})
+					b.Hits, b.IDs, b.Results = append(b.Hits, other.Hits...), append(b.IDs, other.IDs...),
+						append(b.Results, counter.Result{})
 				}
 				if err := i.Add(t.Context(), b); err != nil || time.Since(began) > timeout {
 					t.Errorf("%d hits: %v after %v", len(b.Hits), err, time.Since(began))
@@ -74,7 +75,9 @@ func TestSlowStore(t *testing.T) {
 // TestHungStoreEndsCallsInTime requires that a caller waits no longer than the timeout or its own
 // deadline, and that what its call takes from the store is not lost.
 func TestHungStoreEndsCallsInTime(t *testing.T) {
-	for own, want := range map[time.Duration]time.Duration{time.Hour: timeout, 20 * time.Millisecond: 20 * time.Millisecond} {
+	for own, want := range map[time.Duration]time.Duration{
+		time.Hour: timeout, 20 * time.Millisecond: 20 * time.Millisecond,
+	} {
 		synctest.Test(t, func(t *testing.T) {
 			i, s, slow := newSlowFixture(5_000, 10*timeout)
 			n := i.heat(t, "k")
@@ -85,7 +88,8 @@ func TestHungStoreEndsCallsInTime(t *testing.T) {
 					ctx, cancel := context.WithTimeout(t.Context(), own)
 					defer cancel()
 					began := time.Now()
-					if err := i.Add(ctx, i.batch("k", 400)); !fault.Is(err, fault.Unavailable) || time.Since(began) != want {
+					if err := i.Add(ctx, i.batch("k", 400)); !fault.Is(err, fault.Unavailable) ||
+						time.Since(began) != want {
 						t.Errorf("%v after %v, want %v", err, time.Since(began), want)
 					}
 				})
@@ -110,7 +114,8 @@ func BenchmarkManyHits(b *testing.B) {
 			var all lease.Batch
 			for n := range size {
 				one := i.batch(fmt.Sprint(n), 1)
-				all.Hits, all.IDs, all.Results, all.Now = append(all.Hits, one.Hits...), append(all.IDs, one.IDs...), append(all.Results, counter.Result{}), one.Now
+				all.Hits, all.IDs, all.Results, all.Now = append(all.Hits, one.Hits...), append(all.IDs, one.IDs...),
+					append(all.Results, counter.Result{}), one.Now
 			}
 			b.ReportAllocs()
 			for b.Loop() {

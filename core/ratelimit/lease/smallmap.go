@@ -3,8 +3,8 @@ package lease
 // fewKeys is the number of keys that a smallMap compares one by one.
 const fewKeys = 8
 
-// smallMap is a map that needs no memory while it has few keys. The zero value is empty. A value must not
-// be the zero value.
+// smallMap is a map that needs no memory while it has few keys. The zero value is empty. A value
+// must not be the zero value.
 type smallMap[K, V comparable] struct {
 	keys   [fewKeys]K
 	values [fewKeys]V
@@ -27,7 +27,7 @@ func (m *smallMap[K, V]) get(key K) (value V) {
 	return value
 }
 
-// put sets the value of a key that has none.
+// put sets the value of a new key.
 func (m *smallMap[K, V]) put(key K, value V) {
 	m.size++
 	switch {

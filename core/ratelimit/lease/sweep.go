@@ -32,8 +32,8 @@ func (l *Leases) Sweep(ctx context.Context) {
 	})
 }
 
-// Close gives back all shares, and waits for calls in progress until ctx ends. Hits after it are counted
-// one by one.
+// Close gives back all shares, and waits for calls in progress until ctx ends. Hits after it are
+// counted one by one.
 func (l *Leases) Close(ctx context.Context) {
 	l.closed.Store(true)
 	for {
@@ -81,8 +81,8 @@ type returned struct {
 	call   ratelimit.LeaseCall
 }
 
-// giveBackAll gives back the shares of the keys that choose selects, and removes keys. choose is called
-// with the mutex of the key.
+// giveBackAll gives back the shares of the keys that choose selects, and removes keys. choose is
+// called with the mutex of the key.
 func (l *Leases) giveBackAll(ctx context.Context, choose func(*hotKey) (rest, remove bool)) {
 	if l.stats.Keys.Load() == 0 {
 		return
@@ -110,8 +110,8 @@ func (l *Leases) giveBackAll(ctx context.Context, choose func(*hotKey) (rest, re
 	}
 }
 
-// beginReturn begins to give back the share of a key; without a share, the window of the result is nil.
-// A key whose call is in progress is in use: it stays as it is.
+// beginReturn begins to give back the share of a key; without a share, the window of the result is
+// nil. A key whose call is in progress is in use: it stays as it is.
 func (l *Leases) beginReturn(k *hotKey, choose func(*hotKey) (rest, remove bool)) (r returned, removed bool) {
 	k.mutex.Lock()
 	defer k.mutex.Unlock()
@@ -133,8 +133,8 @@ func (l *Leases) beginReturn(k *hotKey, choose func(*hotKey) (rest, remove bool)
 	return r, remove
 }
 
-// sendReturns gives back shares with one call to the store. The context does not end it, because what it
-// gives back would be lost.
+// sendReturns gives back shares with one call to the store. The context does not end it, because
+// what it gives back would be lost.
 func (l *Leases) sendReturns(ctx context.Context, list []returned) {
 	now := l.clock.Now()
 	hits, results := make([]counter.Hit, len(list)), make([]counter.Result, len(list))

@@ -39,26 +39,74 @@ func TestCompileRefuses(t *testing.T) {
 		d    Descriptor
 		want string
 	}{
-		"empty key":                {newDescriptor("", "v", nil), "key must not be empty"},
-		"no unit":                  {newDescriptor("k", "", &Limit{Requests: &Requests{}}), "unit is missing"},
-		"unknown unit":             {newDescriptor("k", "", &Limit{Unit: &Text{Value: "fortnight"}, Requests: &Requests{}}), `unit "fortnight" is not one of`},
-		"no count":                 {newDescriptor("k", "", &Limit{Unit: minute}), "requests_per_unit is missing"},
-		"unit with unlimited":      {newDescriptor("k", "", &Limit{Unit: minute, Unlimited: true}), "unit must not be given together"},
-		"count with unlimited":     {newDescriptor("k", "", &Limit{Requests: &Requests{}, Unlimited: true}), "requests_per_unit must not be given together"},
-		"unknown algorithm":        {ten(func(l *Limit) { l.Algorithm = algorithm("leaky") }), `algorithm "leaky" is not one of fixed_window, sliding_window, token_bucket`},
-		"empty algorithm":          {ten(func(l *Limit) { l.Algorithm = algorithm("") }), `algorithm "" is not one of`},
-		"burst of a window":        {ten(func(l *Limit) { l.Algorithm, l.Burst = algorithm("sliding_window"), burst(5) }), "burst needs the algorithm token_bucket"},
-		"burst alone":              {ten(func(l *Limit) { l.Burst = burst(5) }), "burst needs the algorithm token_bucket"},
-		"no burst":                 {ten(func(l *Limit) { l.Algorithm, l.Burst = algorithm("token_bucket"), burst(0) }), "burst must be at least 1"},
-		"algorithm with unlimited": {newDescriptor("k", "", &Limit{Algorithm: algorithm("token_bucket"), Unlimited: true}), "algorithm must not be given together"},
-		"burst with unlimited":     {newDescriptor("k", "", &Limit{Burst: burst(1), Unlimited: true}), "burst must not be given together"},
-		"lease with unlimited":     {newDescriptor("k", "", &Limit{Lease: algorithm("off"), Unlimited: true}), "lease must not be given together"},
-		"unknown lease":            {ten(func(l *Limit) { l.Lease = algorithm("on") }), `lease "on" is not one of auto, off`},
-		"share without a star":     {Descriptor{Key: Text{Value: "k"}, Value: Text{Value: "v"}, ShareThreshold: true}, "share_threshold needs"},
-		"shadow twice, different":  {Descriptor{Key: Text{Value: "k"}, Shadow: &yes, Limit: &Limit{Unlimited: true, Shadow: &no}}, "shadow_mode is given twice"},
-		"empty name in replaces":   {newDescriptor("k", "", &Limit{Unlimited: true, Replaces: []Text{{At: Position{File: "a.yaml", Line: 7, Column: 3}}}}), "name in replaces must not be empty"},
-		"name of other bytes":      {newDescriptor("k", "", &Limit{Unlimited: true, Name: "n\xff", At: Position{File: "a.yaml", Line: 7, Column: 3}}), "name must be valid UTF-8"},
-		"own name in replaces":     {newDescriptor("k", "", &Limit{Unlimited: true, Name: "n", Replaces: []Text{{Value: "n", At: Position{File: "a.yaml", Line: 7, Column: 3}}}}), "must not name the limit itself"},
+		"empty key": {newDescriptor("", "v", nil), "key must not be empty"},
+		"no unit":   {newDescriptor("k", "", &Limit{Requests: &Requests{}}), "unit is missing"},
+		"unknown unit": {
+			newDescriptor("k", "", &Limit{Unit: &Text{Value: "fortnight"}, Requests: &Requests{}}),
+			`unit "fortnight" is not one of`,
+		},
+		"no count": {newDescriptor("k", "", &Limit{Unit: minute}), "requests_per_unit is missing"},
+		"unit with unlimited": {
+			newDescriptor("k", "", &Limit{Unit: minute, Unlimited: true}), "unit must not be given together",
+		},
+		"count with unlimited": {
+			newDescriptor("k", "", &Limit{Requests: &Requests{}, Unlimited: true}),
+			"requests_per_unit must not be given together",
+		},
+		"unknown algorithm": {
+			ten(func(l *Limit) { l.Algorithm = algorithm("leaky") }),
+			`algorithm "leaky" is not one of fixed_window, sliding_window, token_bucket`,
+		},
+		"empty algorithm": {ten(func(l *Limit) { l.Algorithm = algorithm("") }), `algorithm "" is not one of`},
+		"burst of a window": {
+			ten(func(l *Limit) { l.Algorithm, l.Burst = algorithm("sliding_window"), burst(5) }),
+			"burst needs the algorithm token_bucket",
+		},
+		"burst alone": {
+			ten(func(l *Limit) { l.Burst = burst(5) }), "burst needs the algorithm token_bucket",
+		},
+		"no burst": {
+			ten(func(l *Limit) { l.Algorithm, l.Burst = algorithm("token_bucket"), burst(0) }),
+			"burst must be at least 1",
+		},
+		"algorithm with unlimited": {
+			newDescriptor("k", "", &Limit{Algorithm: algorithm("token_bucket"), Unlimited: true}),
+			"algorithm must not be given together",
+		},
+		"burst with unlimited": {
+			newDescriptor("k", "", &Limit{Burst: burst(1), Unlimited: true}), "burst must not be given together",
+		},
+		"lease with unlimited": {
+			newDescriptor("k", "", &Limit{Lease: algorithm("off"), Unlimited: true}),
+			"lease must not be given together",
+		},
+		"unknown lease": {
+			ten(func(l *Limit) { l.Lease = algorithm("on") }), `lease "on" is not one of auto, off`,
+		},
+		"share without a star": {
+			Descriptor{Key: Text{Value: "k"}, Value: Text{Value: "v"}, ShareThreshold: true}, "share_threshold needs",
+		},
+		"shadow twice, different": {
+			Descriptor{Key: Text{Value: "k"}, Shadow: &yes, Limit: &Limit{Unlimited: true, Shadow: &no}},
+			"shadow_mode is given twice",
+		},
+		"empty name in replaces": {
+			newDescriptor("k", "", &Limit{
+				Unlimited: true, Replaces: []Text{{At: Position{File: "a.yaml", Line: 7, Column: 3}}},
+			}), "name in replaces must not be empty",
+		},
+		"name of other bytes": {
+			newDescriptor("k", "", &Limit{
+				Unlimited: true, Name: "n\xff", At: Position{File: "a.yaml", Line: 7, Column: 3},
+			}), "name must be valid UTF-8",
+		},
+		"own name in replaces": {
+			newDescriptor("k", "", &Limit{
+				Unlimited: true, Name: "n", Replaces: []Text{
+					{Value: "n", At: Position{File: "a.yaml", Line: 7, Column: 3}},
+				},
+			}), "must not name the limit itself",
+		},
 		"duplicate by key alone":   {newDescriptor("twice", "", nil), `duplicate descriptor "twice"`},
 		"duplicate by exact value": {newDescriptor("twice", "v", nil), `duplicate descriptor "twice_v"`},
 		"duplicate by wildcard":    {newDescriptor("twice", "v**", nil), `duplicate descriptor "twice_v**"`},
@@ -66,7 +114,8 @@ func TestCompileRefuses(t *testing.T) {
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			_, err := Compile([]Source{newSource("d",
-				newDescriptor("twice", "", nil), newDescriptor("twice", "v", nil), newDescriptor("twice", "v*", nil), withPosition(7, test.d))}, Options{})
+				newDescriptor("twice", "", nil), newDescriptor("twice", "v", nil), newDescriptor("twice", "v*", nil),
+				withPosition(7, test.d))}, Options{})
 			var faults Faults
 			if !errors.As(err, &faults) || len(faults) != 1 {
 				t.Fatalf("got %v, want one fault", err)
@@ -81,7 +130,11 @@ func TestCompileRefuses(t *testing.T) {
 func TestCompileReportsAllFaultsInOrder(t *testing.T) {
 	form := Fault{At: Position{File: "a.yaml", Line: 1, Column: 1}, Rule: "unknown key"}
 	_, err := Compile([]Source{
-		{Domain: Text{Value: "b", At: Position{File: "b.yaml", Line: 1, Column: 9}}, Descriptors: []Descriptor{withPosition(2, newDescriptor("", "", nil))}},
+		{
+			Domain: Text{Value: "b", At: Position{File: "b.yaml", Line: 1, Column: 9}}, Descriptors: []Descriptor{
+				withPosition(2, newDescriptor("", "", nil)),
+			},
+		},
 		{Domain: Text{Value: "b", At: Position{File: "c.yaml", Line: 1, Column: 9}}},
 		{Domain: Text{}, At: Position{File: "d.yaml"}},
 		{Domain: Text{At: Position{File: "d.yaml", Line: 2, Column: 9}}, At: Position{File: "d.yaml"}},
@@ -103,7 +156,9 @@ func TestCompileReportsAllFaultsInOrder(t *testing.T) {
 }
 
 func TestCompileMergesDomains(t *testing.T) {
-	sources := []Source{newSource("d", newDescriptor("a", "", perMinute(1))), newSource("d", newDescriptor("b", "", perMinute(2)))}
+	sources := []Source{
+		newSource("d", newDescriptor("a", "", perMinute(1))), newSource("d", newDescriptor("b", "", perMinute(2))),
+	}
 	if _, err := Compile(sources, Options{}); err == nil {
 		t.Error("the same domain twice is accepted without merge")
 	}
@@ -128,7 +183,11 @@ func TestRulesSayWhatWasWritten(t *testing.T) {
 			Key: Text{Value: "b"}, ValueToMetric: true,
 			Descriptors: []Descriptor{{
 				Key: Text{Value: "c"}, Value: Text{Value: "v"}, QuotaMode: true, Shadow: &yes,
-				Limit: &Limit{Unit: &Text{Value: "WEEK"}, Requests: &Requests{Count: 4}, Name: "n", Replaces: []Text{{Value: "m"}}},
+				Limit: &Limit{
+					Unit: &Text{Value: "WEEK"}, Requests: &Requests{Count: 4}, Name: "n", Replaces: []Text{
+						{Value: "m"},
+					},
+				},
 			}},
 		}},
 	}))
@@ -136,7 +195,8 @@ func TestRulesSayWhatWasWritten(t *testing.T) {
 	if r == nil {
 		t.Fatal("no rule")
 	}
-	if r.Path != "a_x.b.c_v" || r.Limit != (ratelimit.Limit{RequestsPerUnit: 4, Unit: ratelimit.Week}) || !r.Quota || !r.Shadow {
+	if r.Path != "a_x.b.c_v" || r.Limit != (ratelimit.Limit{RequestsPerUnit: 4, Unit: ratelimit.Week}) ||
+		!r.Quota || !r.Shadow {
 		t.Errorf("got %+v", r)
 	}
 	if !slices.Equal(r.Shared, []string{"x*y", "", ""}) || !slices.Equal(r.ShowValue, []bool{false, true, false}) {
@@ -177,9 +237,14 @@ func TestNamesOfSharedPatterns(t *testing.T) {
 			[]Source{newSource("d", shared("p", "api/*"), newDescriptor("p", "api/", perMinute(1)))},
 			[]string{"p_api/*", "p_api/"},
 		},
-		"another key": {[]Source{newSource("d", shared("p", "api/*"), shared("q", "api/*"))}, []string{"p_api/", "q_api/"}},
+		"another key": {
+			[]Source{newSource("d", shared("p", "api/*"), shared("q", "api/*"))}, []string{"p_api/", "q_api/"},
+		},
 		"levels below": {
-			[]Source{newSource("d", shared("p", "a*b", newDescriptor("k", "", perMinute(1))), shared("p", "a*c", newDescriptor("k", "", perMinute(1), shared("l", "x*"))))},
+			[]Source{
+				newSource("d", shared("p", "a*b", newDescriptor("k", "", perMinute(1))),
+					shared("p", "a*c", newDescriptor("k", "", perMinute(1), shared("l", "x*")))),
+			},
 			[]string{"p_a*b", "p_a*b.k", "p_a*c", "p_a*c.k", "p_a*c.k.l_x"},
 		},
 	}
@@ -242,7 +307,8 @@ func FuzzCompile(f *testing.F) {
 	})
 }
 
-// TestCompileAlgorithms: the burst of a token bucket is the limit if it is not given, and may exceed it.
+// TestCompileAlgorithms: the burst of a token bucket is the limit if it is not given, and may
+// exceed it.
 func TestCompileAlgorithms(t *testing.T) {
 	for _, test := range []struct {
 		algorithm string
@@ -251,10 +317,26 @@ func TestCompileAlgorithms(t *testing.T) {
 		want      ratelimit.Limit
 	}{
 		{"fixed_window", 10, nil, ratelimit.Limit{RequestsPerUnit: 10, Unit: ratelimit.Minute}},
-		{"sliding_window", 10, nil, ratelimit.Limit{RequestsPerUnit: 10, Unit: ratelimit.Minute, Algorithm: ratelimit.SlidingWindow}},
-		{"token_bucket", 10, nil, ratelimit.Limit{RequestsPerUnit: 10, Unit: ratelimit.Minute, Algorithm: ratelimit.TokenBucket, Burst: 10}},
-		{"token_bucket", 10, &Requests{Count: 25}, ratelimit.Limit{RequestsPerUnit: 10, Unit: ratelimit.Minute, Algorithm: ratelimit.TokenBucket, Burst: 25}},
-		{"token_bucket", 0, &Requests{Count: 0}, ratelimit.Limit{Unit: ratelimit.Minute, Algorithm: ratelimit.TokenBucket}},
+		{
+			"sliding_window", 10, nil, ratelimit.Limit{
+				RequestsPerUnit: 10, Unit: ratelimit.Minute, Algorithm: ratelimit.SlidingWindow,
+			},
+		},
+		{
+			"token_bucket", 10, nil, ratelimit.Limit{
+				RequestsPerUnit: 10, Unit: ratelimit.Minute, Algorithm: ratelimit.TokenBucket, Burst: 10,
+			},
+		},
+		{
+			"token_bucket", 10, &Requests{Count: 25}, ratelimit.Limit{
+				RequestsPerUnit: 10, Unit: ratelimit.Minute, Algorithm: ratelimit.TokenBucket, Burst: 25,
+			},
+		},
+		{
+			"token_bucket", 0, &Requests{Count: 0}, ratelimit.Limit{
+				Unit: ratelimit.Minute, Algorithm: ratelimit.TokenBucket,
+			},
+		},
 	} {
 		l := perMinute(test.requests)
 		l.Algorithm, l.Burst = &Text{Value: test.algorithm}, test.burst

@@ -53,8 +53,8 @@ func (s *Set) Explain(domain ratelimit.Domain, entries []ratelimit.Entry) Miss {
 	return Miss{}
 }
 
-// Phrase says in words why no rule matches entries; it is empty if one does. quote returns a text of the
-// request between quotes.
+// Phrase says in words why no rule matches entries; it is empty if one does. quote returns a text
+// of the request between quotes.
 func (m Miss) Phrase(entries []ratelimit.Entry, quote func(string) string) string {
 	switch m.Reason {
 	case UnknownDomain:
@@ -63,7 +63,8 @@ func (m Miss) Phrase(entries []ratelimit.Entry, quote func(string) string) strin
 		return "no rule has the key " + quote(entries[m.Level].Key) + " at level " + strconv.Itoa(m.Level+1)
 	case UnknownValue:
 		e := entries[m.Level]
-		return "no rule of the key " + quote(e.Key) + " at level " + strconv.Itoa(m.Level+1) + " has the value " + quote(e.Value)
+		return "no rule of the key " + quote(e.Key) + " at level " + strconv.Itoa(m.Level+1) + " has the value " +
+			quote(e.Value)
 	case TooDeep:
 		return "the rules end at level " + strconv.Itoa(m.Level) + ", but the descriptor has more entries"
 	case NoLimit:

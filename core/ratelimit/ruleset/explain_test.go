@@ -51,7 +51,8 @@ func TestExplainAgreesWithMatch(t *testing.T) {
 		var entries []ratelimit.Entry
 		for range rapid.IntRange(0, 4).Draw(t, "depth") {
 			entries = append(entries, ratelimit.Entry{
-				Key: rapid.StringMatching(`[abc]`).Draw(t, "key"), Value: rapid.StringMatching(`[ab]{0,3}`).Draw(t, "value"),
+				Key:   rapid.StringMatching(`[abc]`).Draw(t, "key"),
+				Value: rapid.StringMatching(`[ab]{0,3}`).Draw(t, "value"),
 			})
 		}
 		miss := set.Explain("d", entries)

@@ -238,7 +238,8 @@ func TestMatchAgreesWithSlowMatcher(t *testing.T) {
 				})
 			}
 			got, want := landingOf(set.Match("d", entries)), slowMatch(list, entries)
-			if got.rule != want.rule || !slices.Equal(got.shared, want.shared) || !slices.Equal(got.valued, want.valued) {
+			if got.rule != want.rule || !slices.Equal(got.shared, want.shared) ||
+				!slices.Equal(got.valued, want.valued) {
 				t.Fatalf("%v landed on %+v, want %+v", entries, got, want)
 			}
 		}
@@ -317,7 +318,11 @@ func BenchmarkMatch(b *testing.B) {
 		values []string
 	}{
 		{"values", manyValues, exactValue, 100_000, []string{"/tenant/000006", "/none/of/these"}},
-		{"wildcards", manyWildcards, wildcardValue, 10_000, []string{"/tenant/6/x", "/x/suffix-4", "/shared/x/y/middle-5/z", "/none/of/these"}},
+		{
+			"wildcards", manyWildcards, wildcardValue, 10_000, []string{
+				"/tenant/6/x", "/x/suffix-4", "/shared/x/y/middle-5/z", "/none/of/these",
+			},
+		},
 	}
 	for _, s := range sets {
 		few := benchSet{set: s.of(b, 10)}

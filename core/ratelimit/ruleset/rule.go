@@ -104,7 +104,8 @@ func (c *compiler) compileAlgorithm(l *Limit, limit *ratelimit.Limit) {
 	if l.Algorithm != nil {
 		a, ok := ratelimit.ParseAlgorithm(l.Algorithm.Value)
 		if !ok {
-			c.addFault(l.Algorithm.At, "algorithm "+quote(l.Algorithm.Value)+" is not one of "+strings.Join(ratelimit.AlgorithmNames(), ", "))
+			c.addFault(l.Algorithm.At,
+				"algorithm "+quote(l.Algorithm.Value)+" is not one of "+strings.Join(ratelimit.AlgorithmNames(), ", "))
 			return
 		}
 		limit.Algorithm = a
@@ -185,7 +186,7 @@ func (t levelPath) sharedPatterns() []string {
 
 // valuedLevels returns at which levels statistics contain the value of the request: with
 // detailed_metric at all levels that match several values, else at those with value_to_metric.
-// Values that share a counter share their statistics. It returns nil when there is no such level.
+// Values that share a counter share their statistics. It returns nil when the level does not exist.
 func (t levelPath) valuedLevels(d *Descriptor) []bool {
 	valued := slices.Clone(t.valued)
 	for i := range valued {

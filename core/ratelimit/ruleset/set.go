@@ -25,7 +25,7 @@ type node struct {
 type level struct {
 	exact   map[string]*node
 	wild    *wildcards // nil without wildcards
-	keyOnly *node      // matches every value of the key; nil if there is no such node
+	keyOnly *node      // matches every value of the key; nil if the node does not exist
 }
 
 // Match returns the rule that the entries match, or nil when there is no rule: an unknown domain, a

@@ -107,7 +107,8 @@ func whyWildcard(taken, matches, exact bool) string {
 	}
 }
 
-// byPosition orders nodes by their place in the configuration, and those without one by their value.
+// byPosition orders nodes by their place in the configuration, and those without one by their
+// value.
 func byPosition(a, b *node) int {
 	x, y := a.written, b.written
 	return cmp.Or(strings.Compare(x.At.File, y.At.File), cmp.Compare(x.At.Line, y.At.Line),

@@ -24,16 +24,16 @@ type Report struct {
 	Calls                       uint64 // requests
 	OldRefused, NewRefused      uint64
 	NewlyRefused, NewlyAdmitted uint64
-	// Rules are the rules of both sets: those of the new one, in its order, then those that only the
-	// old one has. A rule is the same in both if domain and path are.
+	// Rules are the rules of both sets: those of the new one, in its order, then those that only
+	// the old one has. A rule is the same in both if domain and path are.
 	Rules []RuleChange
 	// Unused are the new rules that matched no descriptor, in their order.
 	Unused []*ratelimit.Rule
-	// Keys are the keys that one set refused more often than the other, at most MaxKeys, those with the
-	// greatest difference first.
+	// Keys are the keys that one set refused more often than the other, at most MaxKeys, those with
+	// the greatest difference first.
 	Keys []KeyChange
-	// KeysLost reports that more keys were refused than are kept: Keys may lack some, and their numbers
-	// may be too small.
+	// KeysLost reports that more keys were refused than are kept: Keys may lack some, and their
+	// numbers may be too small.
 	KeysLost bool
 }
 
@@ -82,7 +82,9 @@ type keyHash [2]uint64
 func newTally(r Rules) tally {
 	t := tally{
 		byRule: make(map[*ratelimit.Rule]*ruleCount, r.Old.RuleCount()+r.New.RuleCount()),
-		keys:   map[keyHash]*KeyChange{}, domains: map[ratelimit.Domain]ratelimit.Domain{}, seeds: [2]maphash.Seed{maphash.MakeSeed(), maphash.MakeSeed()},
+		keys:   map[keyHash]*KeyChange{}, domains: map[ratelimit.Domain]ratelimit.Domain{}, seeds: [2]maphash.Seed{
+			maphash.MakeSeed(), maphash.MakeSeed(),
+		},
 	}
 	byPath := map[string]*RuleChange{}
 	add := func(rule *ratelimit.Rule) {
@@ -184,8 +186,8 @@ func (t *tally) key(domain ratelimit.Domain, entries []ratelimit.Entry) *KeyChan
 	return k
 }
 
-// ownDomain returns a copy of a domain that does not keep the memory of its request. Only domains with
-// rules refuse, so there are few.
+// ownDomain returns a copy of a domain that does not keep the memory of its request. Only domains
+// with rules refuse, so there are few.
 func (t *tally) ownDomain(domain ratelimit.Domain) ratelimit.Domain {
 	own, ok := t.domains[domain]
 	if !ok {
@@ -233,7 +235,8 @@ func (t *tally) report(calls uint64) Report {
 		}
 	}
 	slices.SortFunc(r.Keys, func(a, b KeyChange) int {
-		return cmp.Or(cmp.Compare(b.difference(), a.difference()), cmp.Compare(a.Domain, b.Domain), cmp.Compare(a.Descriptor, b.Descriptor))
+		return cmp.Or(cmp.Compare(b.difference(), a.difference()), cmp.Compare(a.Domain, b.Domain),
+			cmp.Compare(a.Descriptor, b.Descriptor))
 	})
 	r.Keys = slices.Clip(r.Keys[:min(len(r.Keys), MaxKeys)])
 	return r

@@ -8,8 +8,8 @@ import (
 	"github.com/tollgate-dev/tollgate/core/ratelimit/ruleset"
 )
 
-// TestKeysAreBounded: when there is no room for more keys, those without a difference make room first,
-// and the report says that keys are missing only if there was no room.
+// TestKeysAreBounded: when there is no room for more keys, those without a difference make room
+// first, and the report says that keys are missing only if there was no room.
 func TestKeysAreBounded(t *testing.T) {
 	empty, err := ruleset.Compile(nil, ruleset.Options{})
 	if err != nil {

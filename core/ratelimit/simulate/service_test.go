@@ -27,7 +27,8 @@ func drawDescriptor(t *rapid.T, key, value string, depth int) ruleset.Descriptor
 		Requests: &ruleset.Requests{Count: rapid.Uint32Range(0, 4).Draw(t, "requests")},
 		Name:     ratelimit.Name(rapid.SampledFrom([]string{"", "a", "b"}).Draw(t, "name")),
 	}
-	switch algorithm := rapid.SampledFrom([]string{"", "sliding_window", "token_bucket", "unlimited", "none"}).Draw(t, "algorithm"); algorithm {
+	switch algorithm := rapid.SampledFrom([]string{"", "sliding_window", "token_bucket", "unlimited", "none"}).Draw(t,
+		"algorithm"); algorithm {
 	case "unlimited":
 		limit = &ruleset.Limit{Unlimited: true, Name: limit.Name}
 	case "none":
@@ -39,7 +40,8 @@ func drawDescriptor(t *rapid.T, key, value string, depth int) ruleset.Descriptor
 		limit.Algorithm = &ruleset.Text{Value: algorithm}
 	}
 	if d.Limit = limit; limit != nil {
-		if other := rapid.SampledFrom([]string{"", "", "a", "b"}).Draw(t, "replaces"); other != "" && other != string(limit.Name) {
+		if other := rapid.SampledFrom([]string{"", "", "a", "b"}).Draw(t, "replaces"); other != "" &&
+			other != string(limit.Name) {
 			limit.Replaces = []ruleset.Text{text(other)}
 		}
 		if rapid.Bool().Draw(t, "shadow") && rapid.Bool().Draw(t, "really") {
@@ -74,7 +76,8 @@ func drawRequest(t *rapid.T) *ratelimit.Request {
 		var d ratelimit.Descriptor
 		for range rapid.IntRange(1, 2).Draw(t, "entries") {
 			d.Entries = append(d.Entries, ratelimit.Entry{
-				Key: rapid.SampledFrom([]string{"x", "y"}).Draw(t, "key"), Value: rapid.SampledFrom([]string{"a", "ab", "b"}).Draw(t, "value"),
+				Key:   rapid.SampledFrom([]string{"x", "y"}).Draw(t, "key"),
+				Value: rapid.SampledFrom([]string{"a", "ab", "b"}).Draw(t, "value"),
 			})
 		}
 		switch rapid.IntRange(0, 9).Draw(t, "kind") {
@@ -84,7 +87,9 @@ func drawRequest(t *rapid.T) *ratelimit.Request {
 		case 1:
 			d.GiveBack = true
 		case 2:
-			d.Override = &ratelimit.Limit{RequestsPerUnit: rapid.Uint32Range(0, 3).Draw(t, "override"), Unit: ratelimit.Minute}
+			d.Override = &ratelimit.Limit{
+				RequestsPerUnit: rapid.Uint32Range(0, 3).Draw(t, "override"), Unit: ratelimit.Minute,
+			}
 		}
 		r.Descriptors = append(r.Descriptors, d)
 	}
@@ -101,7 +106,10 @@ type service struct {
 func newService(t *rapid.T, c decide.Config, set *ruleset.Set) service {
 	clock := clocktest.NewManual(start)
 	c.JitterMax, c.MaxSeries, c.NearLimitRatio = 300*time.Second, 100, 0.8
-	d, err := decide.New(c, decide.Ports{Rules: func() *ruleset.Set { return set }, Counters: memory.NewCounters(clock, memory.Config{MaxCounters: 1000}), Clock: clock})
+	d, err := decide.New(c, decide.Ports{
+		Rules:    func() *ruleset.Set { return set },
+		Counters: memory.NewCounters(clock, memory.Config{MaxCounters: 1000}), Clock: clock,
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -143,17 +151,22 @@ func increment(all map[string]*[2]uint64, name string, index int) {
 	all[name][index]++
 }
 
-// TestEqualsServices: a simulation refuses what services with the same rules refuse when they get the
-// same requests at the same times.
+// TestEqualsServices: a simulation refuses what services with the same rules refuse when they get
+// the same requests at the same times.
 func TestEqualsServices(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		c := decide.Config{StopWhenOver: rapid.Bool().Draw(t, "stop when over"), Quota: rapid.IntRange(0, 9).Draw(t, "quota mode") == 0}
-		before, after := newService(t, c, compile(t, drawLevel(t, 1)...)), newService(t, c, compile(t, drawLevel(t, 1)...))
+		c := decide.Config{
+			StopWhenOver: rapid.Bool().Draw(t, "stop when over"),
+			Quota:        rapid.IntRange(0, 9).Draw(t, "quota mode") == 0,
+		}
+		before, after := newService(t, c, compile(t, drawLevel(t, 1)...)),
+			newService(t, c, compile(t, drawLevel(t, 1)...))
 		s := newSimulation(t, c, before.set, after.set)
 		want, now := refusals{byRule: map[string]*[2]uint64{}, byKey: map[string]*[2]uint64{}}, start
 		calls := rapid.IntRange(0, 60).Draw(t, "calls")
 		for range calls {
-			wait := time.Duration(rapid.SampledFrom([]int{0, 0, 1, 150, 900, 20_000, 1_000_000}).Draw(t, "wait")) * time.Millisecond
+			wait := time.Duration(rapid.SampledFrom([]int{0, 0, 1, 150, 900, 20_000, 1_000_000}).Draw(t,
+				"wait")) * time.Millisecond
 			now = now.Add(wait)
 			before.clock.Advance(wait)
 			after.clock.Advance(wait)
@@ -198,7 +211,9 @@ func checkReport(t *rapid.T, r simulate.Report, want *refusals, calls int) {
 		byKey[string(k.Domain)+" "+k.Descriptor] = &[2]uint64{k.OldRefused, k.NewRefused}
 	}
 	maps.DeleteFunc(want.byKey, func(_ string, n *[2]uint64) bool { return n[0] == n[1] })
-	for what, pair := range map[string][2]map[string]*[2]uint64{"rules": {byRule, want.byRule}, "keys": {byKey, want.byKey}} {
+	for what, pair := range map[string][2]map[string]*[2]uint64{
+		"rules": {byRule, want.byRule}, "keys": {byKey, want.byKey},
+	} {
 		if !maps.EqualFunc(pair[0], pair[1], func(a, b *[2]uint64) bool { return *a == *b }) {
 			t.Fatalf("%s: got %s, want %s", what, formatCounts(pair[0]), formatCounts(pair[1]))
 		}
@@ -207,7 +222,8 @@ func checkReport(t *rapid.T, r simulate.Report, want *refusals, calls int) {
 
 func formatCounts(counts map[string]*[2]uint64) (all string) {
 	for _, name := range slices.Sorted(maps.Keys(counts)) {
-		all += name + ": " + strconv.FormatUint(counts[name][0], 10) + " " + strconv.FormatUint(counts[name][1], 10) + "; "
+		all += name + ": " + strconv.FormatUint(counts[name][0], 10) + " " +
+			strconv.FormatUint(counts[name][1], 10) + "; "
 	}
 	return all
 }

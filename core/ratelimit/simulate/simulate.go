@@ -1,5 +1,5 @@
-// Package simulate decides recorded requests by two sets of rules, and compares the answers. It makes
-// the decisions of package decide, at the times of the recording. It reads neither rules nor
+// Package simulate decides recorded requests by two sets of rules, and compares the answers. It
+// makes the decisions of package decide, at the times of the recording. It reads neither rules nor
 // recordings.
 package simulate
 
@@ -20,7 +20,8 @@ type Rules struct{ Old, New *ruleset.Set }
 
 // Ports are the dependencies of a Simulation.
 type Ports struct {
-	// OldCounters and NewCounters count the hits of each set of rules. Both are empty, and use Clock.
+	// OldCounters and NewCounters count the hits of each set of rules. Both are empty, and use
+	// Clock.
 	OldCounters, NewCounters counter.Store
 	Clock                    *Clock
 }
@@ -41,7 +42,8 @@ type Simulation struct {
 }
 
 // New returns a Simulation of services with a configuration. Its Shadow, FailureMode, MaxSeries,
-// JitterMax and MaxDescriptors are not used: they change no result of a descriptor, or do not apply here.
+// JitterMax and MaxDescriptors are not used: they change no result of a descriptor, or do not apply
+// here.
 func New(c decide.Config, r Rules, p Ports) (*Simulation, error) {
 	if r.Old == nil || r.New == nil || p.Clock == nil {
 		return nil, errors.New("both sets of rules and the clock must be given")

@@ -93,9 +93,12 @@ func run(t *testing.T, s *simulate.Simulation, requests ...*ratelimit.Request) s
 
 // describe returns a report as texts that are easy to compare.
 func describe(r simulate.Report) []string {
-	lines := []string{fmt.Sprintf("%d calls: %d %d, +%d -%d", r.Calls, r.OldRefused, r.NewRefused, r.NewlyRefused, r.NewlyAdmitted)}
+	lines := []string{
+		fmt.Sprintf("%d calls: %d %d, +%d -%d", r.Calls, r.OldRefused, r.NewRefused, r.NewlyRefused, r.NewlyAdmitted),
+	}
 	for _, c := range r.Rules {
-		lines = append(lines, fmt.Sprintf("%s %s: %d: %d %d", c.Domain, strings.Join(c.Path, ","), c.Calls, c.OldRefused, c.NewRefused))
+		lines = append(lines,
+			fmt.Sprintf("%s %s: %d: %d %d", c.Domain, strings.Join(c.Path, ","), c.Calls, c.OldRefused, c.NewRefused))
 	}
 	for _, u := range r.Unused {
 		lines = append(lines, "unused "+strings.Join(u.Written, ","))
@@ -119,7 +122,8 @@ func TestReport(t *testing.T) {
 		want          []string
 	}{
 		"a lower limit": {
-			[]ruleset.Descriptor{rule("user", 3)}, []ruleset.Descriptor{rule("user", 1)}, slices.Concat(repeat(4, "user=ada"), repeat(1, "user=bob")),
+			[]ruleset.Descriptor{rule("user", 3)}, []ruleset.Descriptor{rule("user", 1)},
+			slices.Concat(repeat(4, "user=ada"), repeat(1, "user=bob")),
 			[]string{"5 calls: 1 3, +2 -0", "shop user: 5: 1 3", "key shop user=ada: 1 3"},
 		},
 		"a higher limit": {
@@ -131,10 +135,13 @@ func TestReport(t *testing.T) {
 			[]string{"4 calls: 3 3, +0 -0", "shop user: 4: 3 3"},
 		},
 		"another rule decides": {
-			[]ruleset.Descriptor{rule("user", 2), rule("gone", 1)}, []ruleset.Descriptor{rule("user=a*", 1), rule("user", 2), rule("other", 1)},
+			[]ruleset.Descriptor{rule("user", 2), rule("gone", 1)}, []ruleset.Descriptor{
+				rule("user=a*", 1), rule("user", 2), rule("other", 1),
+			},
 			repeat(3, "user=ada"),
 			[]string{
-				"3 calls: 1 2, +1 -0", "shop user=a*: 3: 0 2", "shop user: 3: 1 0", "shop other: 0: 0 0", "shop gone: 0: 0 0",
+				"3 calls: 1 2, +1 -0", "shop user=a*: 3: 0 2", "shop user: 3: 1 0", "shop other: 0: 0 0",
+				"shop gone: 0: 0 0",
 				"unused user", "unused other", "key shop user=ada: 1 2",
 			},
 		},
@@ -149,11 +156,14 @@ func TestReport(t *testing.T) {
 			[]string{"3 calls: 2 0, +0 -2", "shop user: 3: 2 0", "key shop user=ada: 2 0"},
 		},
 		"unlimited": {
-			[]ruleset.Descriptor{rule("user", 1, unlimited)}, []ruleset.Descriptor{rule("user", 1)}, repeat(3, "user=ada"),
+			[]ruleset.Descriptor{rule("user", 1, unlimited)}, []ruleset.Descriptor{rule("user", 1)},
+			repeat(3, "user=ada"),
 			[]string{"3 calls: 0 2, +2 -0", "shop user: 3: 0 2", "key shop user=ada: 0 2"},
 		},
 		"a used up quota refuses a descriptor, and no request": {
-			[]ruleset.Descriptor{rule("model", 9)}, []ruleset.Descriptor{rule("model=small", 1, quota), rule("model", 9, quota)},
+			[]ruleset.Descriptor{rule("model", 9)}, []ruleset.Descriptor{
+				rule("model=small", 1, quota), rule("model", 9, quota),
+			},
 			repeat(2, "model=small", "model=large"),
 			[]string{
 				"2 calls: 0 0, +0 -0", "shop model=small: 2: 0 1", "shop model: 4: 0 0", "key shop model=small: 0 1",
@@ -162,7 +172,11 @@ func TestReport(t *testing.T) {
 		"no rule": {
 			nil, nil, repeat(2, "user=ada"), []string{"2 calls: 0 0, +0 -0"},
 		},
-		"no request": {nil, []ruleset.Descriptor{rule("user", 1)}, nil, []string{"0 calls: 0 0, +0 -0", "shop user: 0: 0 0", "unused user"}},
+		"no request": {
+			nil, []ruleset.Descriptor{rule("user", 1)}, nil, []string{
+				"0 calls: 0 0, +0 -0", "shop user: 0: 0 0", "unused user",
+			},
+		},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -178,7 +192,8 @@ func TestReport(t *testing.T) {
 func TestClock(t *testing.T) {
 	s := newSimulation(t, decide.Config{}, compile(t, rule("user", 1)), compile(t, rule("user", 1)))
 	for i := range 5 {
-		if err := s.Decide(t.Context(), start.Add(time.Duration(i)*30*time.Minute), newRequest(t, "user=ada")); err != nil {
+		if err := s.Decide(t.Context(), start.Add(time.Duration(i)*30*time.Minute),
+			newRequest(t, "user=ada")); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -219,18 +234,21 @@ func TestErrors(t *testing.T) {
 			t.Error("a missing set of rules is no error")
 		}
 	}
-	if _, err := simulate.New(decide.Config{}, simulate.Rules{Old: compile(t), New: compile(t)}, simulate.Ports{Clock: &simulate.Clock{}}); err == nil {
+	if _, err := simulate.New(decide.Config{}, simulate.Rules{Old: compile(t), New: compile(t)}, simulate.Ports{
+		Clock: &simulate.Clock{},
+	}); err == nil {
 		t.Error("missing counters are no error")
 	}
 }
 
-// TestMostChangedKeys: the keys with the greatest difference come first, and their number and length
-// are bounded.
+// TestMostChangedKeys: the keys with the greatest difference come first, and their number and
+// length are bounded.
 func TestMostChangedKeys(t *testing.T) {
 	s := newSimulation(t, decide.Config{}, compile(t, rule("user", 2)), compile(t, rule("user", 1)))
 	var requests []*ratelimit.Request
 	for i := range 150 {
-		requests = append(requests, newRequest(t, fmt.Sprintf("user=%03d", i)), newRequest(t, fmt.Sprintf("user=%03d", i)))
+		requests = append(requests, newRequest(t, fmt.Sprintf("user=%03d", i)),
+			newRequest(t, fmt.Sprintf("user=%03d", i)))
 	}
 	long := "user=" + strings.Repeat("ä", 1000)
 	requests = append(requests, newRequest(t, long), newRequest(t, long), newRequest(t, long))
@@ -245,7 +263,8 @@ func TestMostChangedKeys(t *testing.T) {
 	}
 	s = newSimulation(t, decide.Config{}, compile(t), compile(t, rule("user", 0)))
 	keys = run(t, s, newRequest(t, "user=ada"), newRequest(t, long), newRequest(t, long)).Keys
-	if len(keys) != 2 || len(keys[0].Descriptor) > 200 || !strings.HasSuffix(keys[0].Descriptor, "ä…") || keys[0].NewRefused != 2 {
+	if len(keys) != 2 || len(keys[0].Descriptor) > 200 || !strings.HasSuffix(keys[0].Descriptor, "ä…") ||
+		keys[0].NewRefused != 2 {
 		t.Errorf("got %+v", keys)
 	}
 }

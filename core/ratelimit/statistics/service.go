@@ -51,7 +51,8 @@ func (s *Statistics) unknownDomains() []Counter {
 	list := make([]Counter, 0, len(values))
 	for _, domain := range slices.Sorted(maps.Keys(values)) {
 		list = append(list, Counter{
-			Name: rulePrefix + domain + ".domain_not_found", Value: values[domain], Help: "Descriptors in domains that are not configured.",
+			Name: rulePrefix + domain + ".domain_not_found", Value: values[domain],
+			Help:   "Descriptors in domains that are not configured.",
 			Metric: "ratelimit_service_rate_limit_domain_not_found", Label: "domain", LabelValue: domain,
 		})
 	}
@@ -83,7 +84,8 @@ func failureCounter(kind string, value uint64) Counter {
 // fallbackCounter returns the counter of the calls that a failure mode answered.
 func fallbackCounter(kind string, value uint64) Counter {
 	return Counter{
-		Name: servicePrefix + "store_fallback." + kind, Value: value, Help: "Calls answered by the failure mode while the store failed.",
+		Name: servicePrefix + "store_fallback." + kind, Value: value,
+		Help:   "Calls answered by the failure mode while the store failed.",
 		Metric: "ratelimit_service_store_fallback", Label: "mode", LabelValue: kind,
 	}
 }

@@ -174,7 +174,8 @@ func TestFailedCallsAddUp(t *testing.T) {
 				kinds[c.LabelValue] = c.Value
 			}
 			if strings.HasPrefix(c.Name, "ratelimit.service.call.should_rate_limit.") != (c.Label == "err_type") {
-				t.Errorf("%s is %s in Prometheus: mappers of the Envoy service take it for a failed call", c.Name, c.Metric)
+				t.Errorf("%s is %s in Prometheus: mappers of the Envoy service take it for a failed call",
+					c.Name, c.Metric)
 			}
 		}
 		if sum != 5 || kinds[name] != 3 || len(kinds) != 2 {
@@ -220,9 +221,10 @@ func TestAddressesAsThePeer(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		path := rapid.StringMatching(`[a0-9.:|]{1,24}`).Draw(rt, "path")
 		b := newFixture(t, statistics.Options{}, path)
-		want := address.ReplaceAllStringFunc(strings.NewReplacer(":", "_", "|", "_").Replace(path), func(found string) string {
-			return strings.ReplaceAll(found, ".", "_")
-		})
+		want := address.ReplaceAllStringFunc(strings.NewReplacer(":", "_", "|", "_").Replace(path),
+			func(found string) string {
+				return strings.ReplaceAll(found, ".", "_")
+			})
 		if got := b.Totals()[0].Rule; got != want {
 			rt.Fatalf("%q is named %q, want %q", path, got, want)
 		}
@@ -313,7 +315,9 @@ func TestTotalsOfOneNameAreAdded(t *testing.T) {
 		return s
 	}
 	b.hitsOf("k").Refused.Add(1)
-	b.series = []*decide.Series{series("k", "k"), series("a_\xff.b.c", "a_\xff", "b", "c"), series("a_\xfe.b.c", "a_\xfe", "b", "c")}
+	b.series = []*decide.Series{
+		series("k", "k"), series("a_\xff.b.c", "a_\xff", "b", "c"), series("a_\xfe.b.c", "a_\xfe", "b", "c"),
+	}
 	got := b.Totals()
 	slices.SortFunc(got, func(x, y statistics.Total) int { return len(x.Rule) - len(y.Rule) })
 	if len(got) != 2 {

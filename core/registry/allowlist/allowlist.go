@@ -1,9 +1,9 @@
 // Package allowlist compiles the servers of the registry into the lists by which MCP clients
 // restrict what their users may run. A client enforces such a list; a registry cannot.
 //
-// An entry allows exactly what the document of a server says: the URL of a remote, or the command by
-// which a client starts a package. Whatever would allow more than that is not in the list, but is
-// skipped with the reason.
+// An entry allows exactly what the document of a server says: the URL of a remote, or the command
+// by which a client starts a package. Whatever would allow more than that is not in the list, but
+// is skipped with the reason.
 //
 // A registry may have hundreds of thousands of servers, so a Compiler keeps no documents: it passes
 // on definitions at once, and keeps of each server its entries and names only.
@@ -36,7 +36,8 @@ func ParseFormat(s string) (Format, error) {
 	if f := Format(s); slices.Contains(Formats(), f) {
 		return f, nil
 	}
-	return "", fault.Newf(fault.Invalid, "the format of an allow list must be claude, vscode, gemini or kiro, not %q", s)
+	return "",
+		fault.Newf(fault.Invalid, "the format of an allow list must be claude, vscode, gemini or kiro, not %q", s)
 }
 
 // Entry allows or denies a server. It has exactly one of the fields.
@@ -81,7 +82,8 @@ type Skipped struct {
 	Reason  string
 }
 
-// Clone returns s in memory of its own. What Output.Skip takes may share the memory of many records.
+// Clone returns s in memory of its own. What Output.Skip takes may share the memory of many
+// records.
 func (s Skipped) Clone() Skipped {
 	return Skipped{s.Name.Clone(), s.Version.Clone(), strings.Clone(s.Reason)}
 }

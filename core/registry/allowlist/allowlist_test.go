@@ -68,7 +68,9 @@ func compileOf(t testing.TB, f allowlist.Format, listed, deleted []registry.Reco
 		},
 	}, formats...)
 	listed = slices.Clone(listed)
-	slices.SortStableFunc(listed, func(a, b registry.Record) int { return strings.Compare(a.Name.String(), b.Name.String()) })
+	slices.SortStableFunc(listed, func(a, b registry.Record) int {
+		return strings.Compare(a.Name.String(), b.Name.String())
+	})
 	for _, r := range listed {
 		if err := c.Allow(r); err != nil {
 			t.Fatal(err)
@@ -113,7 +115,9 @@ func TestCommands(t *testing.T) {
 		`"registryType":"nuget","identifier":"A","version":"1.0.0","packageArguments":[{"type":"positional","value":"x"}]`:                                                           "dnx A@1.0.0 --yes -- x",
 		`"registryType":"mcpb","identifier":"https://example.com/a.mcpb"`:                                                                                                            "",
 	} {
-		list := compile(t, allowlist.Claude, []registry.Record{newRecord(t, "com.example/a", "1.0.0", packages("{"+text+"}"))}, nil)
+		list := compile(t, allowlist.Claude, []registry.Record{
+			newRecord(t, "com.example/a", "1.0.0", packages("{"+text+"}")),
+		}, nil)
 		got := list.Allowed
 		if want == "" {
 			if len(got) != 1 || got[0].Name != "a" || len(list.Skipped) != 0 {
@@ -127,8 +131,8 @@ func TestCommands(t *testing.T) {
 	}
 }
 
-// TestContainerVariables checks that a container gets each environment variable from the client, once
-// (contract C-5).
+// TestContainerVariables checks that a container gets each environment variable from the client,
+// once (contract C-5).
 func TestContainerVariables(t *testing.T) {
 	t.Parallel()
 	environment := `,"environmentVariables":[{"name":"KEY","isRequired":true},{"name":"LOG"},{"name":"KEY"}]`
@@ -142,8 +146,10 @@ func TestContainerVariables(t *testing.T) {
 		`{"type":"positional","value":"run"},{"type":"named","name":"-i","value":"true","format":"boolean"},` +
 			`{"type":"named","name":"--tty","value":"false","format":"boolean"},{"type":"positional","value":"a/b:1"}`: "docker run --rm -i -e KEY -e LOG a/b:1",
 	} {
-		r := newRecord(t, "com.example/a", "1.0.0", packages(`{"registryType":"oci","identifier":"a/b:1","runtimeArguments":[`+arguments+`]`+environment+`}`))
-		if got := compile(t, allowlist.Claude, []registry.Record{r}, nil).Allowed; len(got) != 1 || strings.Join(got[0].Command, " ") != want {
+		r := newRecord(t, "com.example/a", "1.0.0",
+			packages(`{"registryType":"oci","identifier":"a/b:1","runtimeArguments":[`+arguments+`]`+environment+`}`))
+		if got := compile(t, allowlist.Claude, []registry.Record{r}, nil).Allowed; len(got) != 1 ||
+			strings.Join(got[0].Command, " ") != want {
 			t.Errorf("%s: got %+v, want %s", arguments, got, want)
 		}
 	}
@@ -162,7 +168,9 @@ func TestEmptyArguments(t *testing.T) {
 		`"description":"A user","isRequired":true`:   "",
 		`"description":"A user","value":"{missing}"`: "",
 	} {
-		r := newRecord(t, "com.example/a", "1.0.0", packages(`{"registryType":"npm","identifier":"a","version":"1","packageArguments":[{"type":"named","name":"--x",`+argument+`}]}`))
+		r := newRecord(t, "com.example/a", "1.0.0",
+			packages(
+				`{"registryType":"npm","identifier":"a","version":"1","packageArguments":[{"type":"named","name":"--x",`+argument+`}]}`))
 		got := compile(t, allowlist.Claude, []registry.Record{r}, nil).Allowed
 		if len(got) != 1 || strings.Join(got[0].Command, " ") != want {
 			t.Errorf("%s: got %+v, want %q", argument, got, want)
@@ -171,7 +179,7 @@ func TestEmptyArguments(t *testing.T) {
 }
 
 // TestOtherPackages has documents whose command would start something else than the package that
-// was checked, or would be an option. None of them is listed, nor is its name (contract C-5).
+// was checked, or would be an option. They are not listed, nor is its name (contract C-5).
 func TestOtherPackages(t *testing.T) {
 	t.Parallel()
 	refused := []string{
@@ -181,18 +189,22 @@ func TestOtherPackages(t *testing.T) {
 		`"registryType":"pypi","identifier":"--from","version":"1"`,
 	}
 	for _, argument := range []string{
-		`{"type":"positional","value":"evil@1.0.0"}`, `{"type":"positional","value":"evil"}`, `{"type":"positional","default":"a@latest"}`,
-		`{"type":"named","name":"-q","value":"evil"}`, `{"type":"named","name":"evil"}`, `{"type":"named","name":"-y"},{"type":"positional","value":"@evil/x"}`,
+		`{"type":"positional","value":"evil@1.0.0"}`, `{"type":"positional","value":"evil"}`,
+		`{"type":"positional","default":"a@latest"}`,
+		`{"type":"named","name":"-q","value":"evil"}`, `{"type":"named","name":"evil"}`,
+		`{"type":"named","name":"-y"},{"type":"positional","value":"@evil/x"}`,
 		`{"type":"positional","value":"https://evil.example/x.tgz"}`,
 	} {
 		for _, kind := range []string{`"npm"`, `"npm","runtimeHint":"bunx"`, `"pypi"`, `"pypi","runtimeHint":"pipx"`} {
-			refused = append(refused, `"registryType":`+kind+`,"identifier":"a","version":"1","runtimeArguments":[`+argument+`]`)
+			refused = append(refused,
+				`"registryType":`+kind+`,"identifier":"a","version":"1","runtimeArguments":[`+argument+`]`)
 		}
 	}
 	for _, text := range refused {
 		r := newRecord(t, "com.example/a", "1.0.0", packages(`{`+text+`,"transport":{"type":"stdio"}}`))
 		for _, f := range allowlist.Formats() {
-			if list := compile(t, f, []registry.Record{r}, nil); len(list.Allowed)+len(list.Definitions) != 0 || len(list.Skipped) != 1 {
+			if list := compile(t, f, []registry.Record{r}, nil); len(list.Allowed)+len(list.Definitions) != 0 ||
+				len(list.Skipped) != 1 {
 				t.Errorf("%s: %s: %+v", f, text, list)
 			}
 		}
@@ -207,14 +219,16 @@ func TestOtherPackages(t *testing.T) {
 		`"registryType":"pypi","identifier":"a","version":"1","runtimeHint":"pipx","runtimeArguments":[{"type":"positional","value":"run"}]`:    "pipx run a==1",
 		`"registryType":"oci","identifier":"a:1","runtimeArguments":[{"type":"named","name":"--network"},{"type":"positional","value":"host"}]`: "docker run -i --rm --network host a:1",
 	} {
-		list := compile(t, allowlist.Claude, []registry.Record{newRecord(t, "com.example/a", "1.0.0", packages("{"+text+"}"))}, nil)
+		list := compile(t, allowlist.Claude, []registry.Record{
+			newRecord(t, "com.example/a", "1.0.0", packages("{"+text+"}")),
+		}, nil)
 		if len(list.Allowed) != 1 || strings.Join(list.Allowed[0].Command, " ") != want {
 			t.Errorf("%s: %+v, want %s", text, list, want)
 		}
 	}
 }
 
-// TestURLs checks the pattern of the URL of a remote, and that none matches foreign hosts.
+// TestURLs checks the pattern of the URL of a remote, and that it does not match foreign hosts.
 func TestURLs(t *testing.T) {
 	t.Parallel()
 	for address, want := range map[string]string{
@@ -248,7 +262,9 @@ func TestURLs(t *testing.T) {
 		"https://*.example.com/mcp":              "",
 		"https://example.com/*":                  "",
 	} {
-		list := compile(t, allowlist.VSCode, []registry.Record{newRecord(t, "com.example/a.b", "1.0.0", remotes(`{"type":"sse","url":"`+address+`"}`))}, nil)
+		list := compile(t, allowlist.VSCode, []registry.Record{
+			newRecord(t, "com.example/a.b", "1.0.0", remotes(`{"type":"sse","url":"`+address+`"}`)),
+		}, nil)
 		got := list.Allowed
 		if want == "" { // and no entry by its name, which would allow any URL
 			if len(got) != 0 || len(list.Skipped) != 1 {
@@ -266,7 +282,8 @@ func TestURLs(t *testing.T) {
 // ignores.
 func TestDocumentsAreReadAsClientsReadThem(t *testing.T) {
 	t.Parallel()
-	r := newRecord(t, "com.example/a", "1.0.0", `,"Remotes":[{"type":"sse","url":"https://evil.example/"}],"packages":"none","remotes":[1,{"type":"sse","URL":"https://evil.example/","url":7}]`)
+	r := newRecord(t, "com.example/a", "1.0.0",
+		`,"Remotes":[{"type":"sse","url":"https://evil.example/"}],"packages":"none","remotes":[1,{"type":"sse","URL":"https://evil.example/","url":7}]`)
 	list := compile(t, allowlist.Claude, []registry.Record{r}, nil)
 	if len(list.Allowed) != 1 || list.Allowed[0].Name != "a" {
 		t.Errorf("the list is %+v", list)
@@ -277,7 +294,9 @@ func TestDocumentsAreReadAsClientsReadThem(t *testing.T) {
 // them, and that of the snippet (contract C-3).
 func TestNamesInVSCode(t *testing.T) {
 	t.Parallel()
-	list := compile(t, allowlist.VSCode, []registry.Record{newRecord(t, "com.example/a", "1.0.0", ""), newRecord(t, "com.example/b.c", "1.0.0", remotes(`{"type":"sse"}`))}, nil)
+	list := compile(t, allowlist.VSCode, []registry.Record{
+		newRecord(t, "com.example/a", "1.0.0", ""), newRecord(t, "com.example/b.c", "1.0.0", remotes(`{"type":"sse"}`)),
+	}, nil)
 	var names []string
 	for _, e := range list.Allowed {
 		names = append(names, e.Name)
@@ -287,14 +306,17 @@ func TestNamesInVSCode(t *testing.T) {
 	}
 }
 
-// TestSharedNames has servers whose names are equal without the slash: none of them has the name, so
-// that nobody takes the place of another (contract C-4).
+// TestSharedNames has servers whose names are equal without the slash: no server has the name,
+// so that no one takes the place of another (contract C-4).
 func TestSharedNames(t *testing.T) {
 	t.Parallel()
 	remote := func(name string) registry.Record {
 		return newRecord(t, name, "1.0.0", remotes(`{"type":"sse","url":"https://example.com/"}`))
 	}
-	listed := []registry.Record{remote("com.example-a/b"), remote("com.example-a/c"), remote("com.example/a-b"), newRecord(t, "com/example-a-b", "2.0.0", "")}
+	listed := []registry.Record{
+		remote("com.example-a/b"), remote("com.example-a/c"), remote("com.example/a-b"),
+		newRecord(t, "com/example-a-b", "2.0.0", ""),
+	}
 	for _, f := range []allowlist.Format{allowlist.Gemini, allowlist.Kiro} {
 		for range 2 {
 			list := compile(t, f, listed[:3], nil)
@@ -307,19 +329,23 @@ func TestSharedNames(t *testing.T) {
 			t.Errorf("%s: %+v", f, list)
 		}
 	}
-	if list := compile(t, allowlist.Gemini, listed[1:2], []registry.Record{listed[0], listed[2], listed[0]}); !slices.Equal(list.Excluded, []string{"com.example-a-b"}) {
+	if list := compile(t, allowlist.Gemini, listed[1:2], []registry.Record{
+		listed[0], listed[2], listed[0],
+	}); !slices.Equal(list.Excluded, []string{"com.example-a-b"}) {
 		t.Errorf("excluded are %q", list.Excluded)
 	}
 }
 
-// TestSharedURLs has two servers with one URL: it is denied when neither is listed any more (contract
-// C-2).
+// TestSharedURLs has two servers with one URL: it is denied when neither is listed any more
+// (contract C-2).
 func TestSharedURLs(t *testing.T) {
 	t.Parallel()
 	const shared = `{"type":"sse","url":"https://example.com/mcp"}`
-	a, b := newRecord(t, "com.example/a", "1.0.0", remotes(shared)), newRecord(t, "org.example/b", "1.0.0", remotes(shared))
+	a, b := newRecord(t, "com.example/a", "1.0.0", remotes(shared)),
+		newRecord(t, "org.example/b", "1.0.0", remotes(shared))
 	for _, f := range []allowlist.Format{allowlist.Claude, allowlist.VSCode} {
-		if list := compile(t, f, []registry.Record{a}, []registry.Record{b}); len(list.Allowed) != 1 || len(list.Denied) != 0 {
+		if list := compile(t, f, []registry.Record{a}, []registry.Record{b}); len(list.Allowed) != 1 ||
+			len(list.Denied) != 0 {
 			t.Errorf("%s: while one server has the URL: %+v", f, list)
 		}
 		if list := compile(t, f, nil, []registry.Record{a, b}); len(list.Allowed) != 0 || len(list.Denied) != 1 {
@@ -337,7 +363,10 @@ func TestSharedURLs(t *testing.T) {
 // and each record in the list or among what was skipped.
 func TestNothingAllowedIsDenied(t *testing.T) {
 	t.Parallel()
-	addresses := []string{"https://example.com/a", "https://{x}.example.com/a", "https://b.example.com/a", "https://c.example.com/{x}", "https://c.example.com/a", "https://{h}/a"}
+	addresses := []string{
+		"https://example.com/a", "https://{x}.example.com/a", "https://b.example.com/a", "https://c.example.com/{x}",
+		"https://c.example.com/a", "https://{h}/a",
+	}
 	rapid.Check(t, func(rt *rapid.T) {
 		draw := func(label string) []registry.Record {
 			var all []registry.Record
@@ -347,7 +376,8 @@ func TestNothingAllowedIsDenied(t *testing.T) {
 				case kind < len(addresses):
 					properties = remotes(`{"type":"sse","url":"` + addresses[kind] + `"}`)
 				case kind < 2*len(addresses):
-					properties = packages(fmt.Sprintf(`{"registryType":"npm","identifier":"p%d","version":"1.0.0"}`, kind))
+					properties = packages(
+						fmt.Sprintf(`{"registryType":"npm","identifier":"p%d","version":"1.0.0"}`, kind))
 				}
 				all = append(all, newRecord(t, fmt.Sprintf("com.example/%s%d", label, i), "1.0.0", properties))
 			}
@@ -389,27 +419,34 @@ func TestVariablesOfUsersStayTheirs(t *testing.T) {
 	t.Parallel()
 	for _, header := range []string{
 		`"value":"$SECRET"`, `"value":"${SECRET}"`, `"value":"${env:SECRET}"`, `"default":"$SECRET"`,
-		`"value":"{a}SECRET","variables":{"a":{"value":"$"}}`, `"default":"{a}","variables":{"a":{"default":"$SECRET"}}`,
+		`"value":"{a}SECRET","variables":{"a":{"value":"$"}}`,
+		`"default":"{a}","variables":{"a":{"default":"$SECRET"}}`,
 	} {
 		for _, properties := range []string{
 			remotes(`{"type":"sse","url":"https://example.com/","headers":[{"name":"X",` + header + `}]}`),
-			packages(`{"registryType":"npm","identifier":"a","version":"1","transport":{"type":"stdio"},"environmentVariables":[{"name":"X",` + header + `}]}`),
-			packages(`{"registryType":"npm","identifier":"a","version":"1","transport":{"type":"stdio"},"packageArguments":[{"type":"named","name":"--x",` + header + `}]}`),
+			packages(
+				`{"registryType":"npm","identifier":"a","version":"1","transport":{"type":"stdio"},"environmentVariables":[{"name":"X",` + header + `}]}`),
+			packages(
+				`{"registryType":"npm","identifier":"a","version":"1","transport":{"type":"stdio"},"packageArguments":[{"type":"named","name":"--x",` + header + `}]}`),
 		} {
 			r := newRecord(t, "com.example/a", "1.0.0", properties)
 			for _, f := range []allowlist.Format{allowlist.Gemini, allowlist.Kiro} {
-				if list := compile(t, f, []registry.Record{r}, nil); len(list.Definitions) != 0 || len(list.Skipped) != 1 {
+				if list := compile(t, f, []registry.Record{r}, nil); len(list.Definitions) != 0 ||
+					len(list.Skipped) != 1 {
 					t.Errorf("%s, %s: %+v", properties, f, list)
 				}
 			}
-			for _, c := range []allowlist.Client{allowlist.ClientClaude, allowlist.ClientVSCode, allowlist.ClientCursor, allowlist.ClientGemini} {
+			for _, c := range []allowlist.Client{
+				allowlist.ClientClaude, allowlist.ClientVSCode, allowlist.ClientCursor, allowlist.ClientGemini,
+			} {
 				if got, err := allowlist.NewSnippet(r, c); !fault.Is(err, fault.NotFound) {
 					t.Errorf("%s, %s: %+v, %v", properties, c, got, err)
 				}
 			}
 		}
 	}
-	own := newRecord(t, "com.example/a", "1.0.0", remotes(`{"type":"sse","url":"https://example.com/","headers":[{"name":"X","value":"{SECRET}"}]}`))
+	own := newRecord(t, "com.example/a", "1.0.0",
+		remotes(`{"type":"sse","url":"https://example.com/","headers":[{"name":"X","value":"{SECRET}"}]}`))
 	list := compile(t, allowlist.Gemini, []registry.Record{own}, nil)
 	if got := list.Definitions[0].Remote.Headers[0].Value; got != "${COM_EXAMPLE_A_SECRET}" {
 		t.Errorf("the placeholder is %s", got)
@@ -425,11 +462,14 @@ func TestLongValues(t *testing.T) {
 	for _, value := range []string{`"value":"` + long + `",` + variables, `"value":"{a}{a}",` + variables} {
 		for _, properties := range []string{
 			remotes(`{"type":"sse","url":"https://example.com/","headers":[{"name":"X",` + value + `}]}`),
-			packages(`{"registryType":"npm","identifier":"a","version":"1","packageArguments":[{"type":"positional",` + value + `}]}`),
+			packages(
+				`{"registryType":"npm","identifier":"a","version":"1","packageArguments":[{"type":"positional",` +
+					value + `}]}`),
 		} {
 			r := newRecord(t, "com.example/a", "1.0.0", properties)
 			for _, f := range []allowlist.Format{allowlist.Gemini, allowlist.Kiro} {
-				if list := compile(t, f, []registry.Record{r}, nil); len(list.Definitions) != 0 || len(list.Skipped) != 1 {
+				if list := compile(t, f, []registry.Record{r}, nil); len(list.Definitions) != 0 ||
+					len(list.Skipped) != 1 {
 					t.Errorf("%s: %d definitions", f, len(list.Definitions))
 				}
 			}
@@ -438,7 +478,8 @@ func TestLongValues(t *testing.T) {
 			}
 		}
 	}
-	r := newRecord(t, "com.example/a", "1.0.0", remotes(`{"type":"sse","url":"https://example.com/","headers":[{"name":"X",`+nested+`}]}`))
+	r := newRecord(t, "com.example/a", "1.0.0",
+		remotes(`{"type":"sse","url":"https://example.com/","headers":[{"name":"X",`+nested+`}]}`))
 	s, err := allowlist.NewSnippet(r, allowlist.ClientCursor)
 	if err != nil || s.Definition.Remote.Headers[0].Value != strings.Repeat("${env:COM_EXAMPLE_A_A}", 2) {
 		t.Errorf("variables of variables: %+v, %v", s.Definition.Remote, err)
@@ -460,8 +501,10 @@ func TestSnippetsThatCannotBe(t *testing.T) {
 			t.Errorf("%s: %v, want fault.NotFound with %s", properties, err, text)
 		}
 	}
-	two := packages(`{"registryType":"npm","identifier":"asks","packageArguments":[{"type":"positional","isRequired":true}]},{"registryType":"npm","identifier":"fixed"}`)
-	if got, err := allowlist.NewSnippet(newRecord(t, "com.example/a", "1.0.0", two), allowlist.ClientCursor); err != nil || strings.Join(got.Definition.Package.Command, " ") != "npx -y fixed" {
+	two := packages(
+		`{"registryType":"npm","identifier":"asks","packageArguments":[{"type":"positional","isRequired":true}]},{"registryType":"npm","identifier":"fixed"}`)
+	if got, err := allowlist.NewSnippet(newRecord(t, "com.example/a", "1.0.0", two),
+		allowlist.ClientCursor); err != nil || strings.Join(got.Definition.Package.Command, " ") != "npx -y fixed" {
 		t.Errorf("of two packages, the snippet has %+v, %v", got.Definition.Package, err)
 	}
 	for _, bad := range []string{"", "kiro", "Claude"} {

@@ -17,8 +17,8 @@ type runtime struct {
 }
 
 // The runtimes of each type of package; the first name is the one that clients use if the document
-// has no runtimeHint, or one that is not here. A document cannot name another program, such as a
-// shell.
+// has no runtimeHint, or one that is not here. A document cannot name another program, for example
+// a shell.
 var runtimes = map[string][]struct {
 	name string
 	runtime
@@ -40,8 +40,15 @@ var runtimes = map[string][]struct {
 
 // The options of the programs that take no value, so that a word after one is the package.
 var (
-	npmFlags  = []string{"-y", "--yes", "-n", "--no", "-q", "--quiet", "-s", "--silent", "-f", "--force", "--bun", "--verbose", "--offline", "--prefer-offline", "--prefer-online", "--no-install", "--ignore-existing"}
-	pypiFlags = []string{"-q", "--quiet", "-v", "--verbose", "-n", "--no-cache", "-U", "--upgrade", "--isolated", "--refresh", "--offline", "--native-tls", "--no-config", "--no-index", "--managed-python", "--no-managed-python", "--no-env-file", "--pypackages", "--system-site-packages"}
+	npmFlags = []string{
+		"-y", "--yes", "-n", "--no", "-q", "--quiet", "-s", "--silent", "-f", "--force", "--bun", "--verbose",
+		"--offline", "--prefer-offline", "--prefer-online", "--no-install", "--ignore-existing",
+	}
+	pypiFlags = []string{
+		"-q", "--quiet", "-v", "--verbose", "-n", "--no-cache", "-U", "--upgrade", "--isolated", "--refresh",
+		"--offline", "--native-tls", "--no-config", "--no-index", "--managed-python", "--no-managed-python",
+		"--no-env-file", "--pypackages", "--system-site-packages",
+	}
 )
 
 func atVersion(p pkg) string { return withVersion(p, "@") }
@@ -98,14 +105,15 @@ func (p pkg) check() error {
 	if err != nil {
 		return err
 	}
-	if r.flags != nil && slices.ContainsFunc(p.runtimeArguments, func(a argument) bool { return p.choosesPackage(a, r) }) {
+	if r.flags != nil &&
+		slices.ContainsFunc(p.runtimeArguments, func(a argument) bool { return p.choosesPackage(a, r) }) {
 		return errOtherPackage
 	}
 	return nil
 }
 
-// choosesPackage reports whether a program takes a runtime argument for the package to start, and it
-// is not this one.
+// choosesPackage reports whether a program takes a runtime argument for the package to start, and
+// it is not this one.
 func (p pkg) choosesPackage(a argument, r runtime) bool {
 	word := a.text()
 	if a.named {
@@ -183,7 +191,8 @@ func (p pkg) startArguments(r runtime, fill filler) ([]string, error) {
 // isPackage reports whether a runtime argument is the package, with its version or without.
 func (p pkg) isPackage(word string) bool {
 	_, r, err := p.runtime()
-	return err == nil && (word == r.exact(p) || word == p.identifier || p.registryType == typeOCI && word == p.repository())
+	return err == nil &&
+		(word == r.exact(p) || word == p.identifier || p.registryType == typeOCI && word == p.repository())
 }
 
 // typeOCI is the registry type of container images.
@@ -239,7 +248,8 @@ var sameOptions = map[string][]string{"-y": {"--yes"}, "-i": {"--interactive", "
 // appendMissing appends the options that the document does not give itself.
 func appendMissing(argv, options, given []string) []string {
 	for _, o := range options {
-		if !slices.Contains(given, o) && !slices.ContainsFunc(sameOptions[o], func(s string) bool { return slices.Contains(given, s) }) {
+		if !slices.Contains(given, o) &&
+			!slices.ContainsFunc(sameOptions[o], func(s string) bool { return slices.Contains(given, s) }) {
 			argv = append(argv, o)
 		}
 	}

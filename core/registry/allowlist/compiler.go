@@ -11,10 +11,10 @@ import (
 
 // Output takes what a Compiler does not keep.
 type Output struct {
-	// Define takes the definition of a server in the list of Gemini or Kiro. Those of one format come
-	// in the order of the names of the servers.
+	// Define takes the definition of a server in the list of Gemini or Kiro. Those of one format
+	// come in the order of the names of the servers.
 	Define func(Format, Definition) error
-	// Skip takes what a format cannot express. nil if nobody wants it.
+	// Skip takes what a format cannot express. nil if no one wants it.
 	Skip func(Format, Skipped)
 }
 
@@ -44,7 +44,7 @@ type removal struct {
 	version registry.Version
 }
 
-// listedName is a listed server. Its version is that of Output.Skip, and zero if nobody wants that.
+// listedName is a listed server. Its version is that of Output.Skip, and zero if no one wants that.
 type listedName struct {
 	name    registry.Name
 	version registry.Version
@@ -75,8 +75,8 @@ func NewCompiler(o Output, formats ...Format) *Compiler {
 
 func (c *Compiler) has(f Format) bool { return slices.Contains(c.formats, f) }
 
-// Allow adds the latest version of a server. It must be called in the order of the names. It returns
-// the errors of Output.Define.
+// Allow adds the latest version of a server. It must be called in the order of the names. It
+// returns the errors of Output.Define.
 func (c *Compiler) Allow(r registry.Record) error {
 	s, err := c.parse(r)
 	if err != nil {
@@ -86,14 +86,16 @@ func (c *Compiler) Allow(r registry.Record) error {
 	return c.define(s)
 }
 
-// Deny adds a version that was deleted. What it has in common with an allowed version stays allowed.
+// Deny adds a version that was deleted. What it has in common with an allowed version stays
+// allowed.
 func (c *Compiler) Deny(r registry.Record) {
 	s, err := c.parse(r)
 	if err != nil {
 		return
 	}
 	c.denyEntries(s)
-	if name := configName(s.release.Name); c.has(Gemini) && (len(c.dropped) == 0 || c.dropped[len(c.dropped)-1] != name) {
+	if name := configName(s.release.Name); c.has(Gemini) &&
+		(len(c.dropped) == 0 || c.dropped[len(c.dropped)-1] != name) {
 		c.dropped = append(c.dropped, name)
 	}
 }
@@ -156,8 +158,8 @@ func (l *Lists) Denied(f Format) iter.Seq[Entry] { return entriesOf(l.denied, f)
 // ForgetEntries releases the memory of the allowed and denied entries.
 func (l *Lists) ForgetEntries() { l.allowed, l.denied = nil, nil }
 
-// Shared reports whether several servers have a name without a slash. Their definitions are not in a
-// list: a client could take one for the other.
+// Shared reports whether several servers have a name without a slash. Their definitions are not in
+// a list: a client could take one for the other.
 func (l *Lists) Shared(name string) bool { return l.shared[name] }
 
 // Skipped returns how much a format cannot express.

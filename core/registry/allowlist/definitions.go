@@ -11,8 +11,8 @@ import (
 
 const nothingToStart = "it has neither packages nor remotes"
 
-// define passes on the definitions of a server. If another server has the same name in these formats,
-// Lists.Shared reports it in the end.
+// define passes on the definitions of a server. If another server has the same name in these
+// formats, Lists.Shared reports it in the end.
 func (c *Compiler) define(s server) error {
 	if !c.has(Gemini) && !c.has(Kiro) {
 		return nil
@@ -141,7 +141,9 @@ func (s server) definePackage(p pkg, f Format) (defined *Package, reason string)
 	}
 	given, _ := p.arguments(p.runtimeArguments, nil, isFlag) // localCommand has checked them
 	start := runtimes[p.registryType][0].start
-	defined.RuntimeArguments = slices.DeleteFunc(given, func(a string) bool { return p.isPackage(a) || slices.Contains(start, a) })
+	defined.RuntimeArguments = slices.DeleteFunc(given, func(a string) bool {
+		return p.isPackage(a) || slices.Contains(start, a)
+	})
 	defined.PackageArguments, _ = p.arguments(p.packageArguments, nil, takesValue)
 	defined.Environment = fixedValues(p.environment)
 	return defined, ""
@@ -177,8 +179,8 @@ func (s server) variableOfUser(name string, _ input) string {
 	return "${" + s.variableName(name) + "}"
 }
 
-// variableWithDefault is variableOfUser with an empty default for what the user may leave out. Claude
-// Code would otherwise pass on the reference itself.
+// variableWithDefault is variableOfUser with an empty default for what the user may leave out.
+// Claude Code would otherwise pass on the reference itself.
 func (s server) variableWithDefault(name string, about input) string {
 	if about.required {
 		return s.variableOfUser(name, about)

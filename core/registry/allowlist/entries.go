@@ -50,7 +50,8 @@ func (c *Compiler) denyEntries(s server) {
 	all := c.entries(func(f Format) []Entry {
 		entries, reasons, _ := s.entries(f)
 		if len(entries) == 0 {
-			reasons = append(reasons, "it cannot be denied by its name, because servers that are allowed may have the same")
+			reasons = append(reasons,
+				"it cannot be denied by its name, because servers that are allowed may have the same")
 		}
 		c.skip(f, s.release.Name, s.release.Version, reasons...)
 		return entries
@@ -88,13 +89,16 @@ func (c *Compiler) denied(allowed []keyed) []keyed {
 			if e.formats&setOf(f) == 0 {
 				continue
 			}
-			at, equal := slices.BinarySearchFunc(allowed, e.key, func(a keyed, key string) int { return strings.Compare(a.key, key) })
+			at, equal := slices.BinarySearchFunc(allowed, e.key, func(a keyed, key string) int {
+				return strings.Compare(a.key, key)
+			})
 			switch {
 			case equal && allowed[at].formats&setOf(f) != 0: // a listed server has it
 				e.formats &^= setOf(f)
 			case urls.overlaps(e.key):
 				e.formats &^= setOf(f)
-				c.skip(f, e.name, e.version, e.key[len(urlKey):]+" cannot be denied, because the URL of a server that is allowed matches it")
+				c.skip(f, e.name, e.version,
+					e.key[len(urlKey):]+" cannot be denied, because the URL of a server that is allowed matches it")
 			}
 		}
 		if e.formats != 0 {
@@ -111,7 +115,9 @@ type urlIndex struct {
 }
 
 func newURLIndex(allowed []keyed) urlIndex {
-	from, _ := slices.BinarySearchFunc(allowed, urlKey, func(a keyed, key string) int { return strings.Compare(a.key, key) })
+	from, _ := slices.BinarySearchFunc(allowed, urlKey, func(a keyed, key string) int {
+		return strings.Compare(a.key, key)
+	})
 	x := urlIndex{allowed[from:], map[string][]string{}}
 	for _, e := range x.urls {
 		if start, _, open := strings.Cut(e.key[len(urlKey):], anyText); open {
@@ -136,7 +142,9 @@ func (x urlIndex) overlaps(key string) bool {
 	if !open {
 		return false
 	}
-	from, _ := slices.BinarySearchFunc(x.urls, urlKey+start, func(a keyed, key string) int { return strings.Compare(a.key, key) })
+	from, _ := slices.BinarySearchFunc(x.urls, urlKey+start, func(a keyed, key string) int {
+		return strings.Compare(a.key, key)
+	})
 	for _, other := range x.urls[from:] { // the URLs that begin with what the pattern begins with
 		if !strings.HasPrefix(other.key, urlKey+start) {
 			return false
@@ -219,8 +227,8 @@ func (s server) entries(f Format) (entries []Entry, reasons []string, refused bo
 	return entries, reasons, refused
 }
 
-// commands returns the commands by which users of a client start a package: for VS Code, that of its
-// installer and that of the snippet. It returns an error if there is none.
+// commands returns the commands by which users of a client start a package: for VS Code, that of
+// its installer and that of the snippet. It returns an error if it does not exist.
 func (p pkg) commands(f Format) (all [][]string, err error) {
 	usual, err := p.command(nil)
 	if err == nil {

@@ -11,9 +11,10 @@ import (
 )
 
 // ownReference is a reference that a compiler or a snippet makes itself, for com.example/a.
-var ownReference = regexp.MustCompile(`\$\{(?:COM_EXAMPLE_A(?:_[A-Z0-9]+)*(?::-)?|env:COM_EXAMPLE_A(?:_[A-Z0-9]+)*|input:a-[A-Za-z0-9_-]*)\}`)
+var ownReference = regexp.MustCompile(
+	`\$\{(?:COM_EXAMPLE_A(?:_[A-Z0-9]+)*(?::-)?|env:COM_EXAMPLE_A(?:_[A-Z0-9]+)*|input:a-[A-Za-z0-9_-]*)\}`)
 
-// FuzzDocuments compiles documents of any content. None may make a client replace a text by
+// FuzzDocuments compiles documents of any content. No document may make a client replace a text by
 // something that its publisher chose.
 func FuzzDocuments(f *testing.F) {
 	for _, properties := range []string{
@@ -35,7 +36,9 @@ func FuzzDocuments(f *testing.F) {
 				t.Errorf("%s: %+v", format, list)
 			}
 		}
-		for _, c := range []allowlist.Client{allowlist.ClientClaude, allowlist.ClientVSCode, allowlist.ClientCursor, allowlist.ClientGemini} {
+		for _, c := range []allowlist.Client{
+			allowlist.ClientClaude, allowlist.ClientVSCode, allowlist.ClientCursor, allowlist.ClientGemini,
+		} {
 			if s, err := allowlist.NewSnippet(r, c); err == nil {
 				checkDefinition(t, s.Definition)
 			}

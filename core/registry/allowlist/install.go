@@ -43,9 +43,9 @@ type Input struct {
 	Secret      bool
 }
 
-// NewSnippet returns the snippet of a server for a client: of its first streamable HTTP remote, else
-// of its first remote with server-sent events, else of its first package. It returns fault.NotFound,
-// with the reason, for a server that the client cannot use.
+// NewSnippet returns the snippet of a server for a client: of its first streamable HTTP remote,
+// else of its first remote with server-sent events, else of its first package. It returns
+// fault.NotFound, with the reason, for a server that the client cannot use.
 func NewSnippet(r registry.Record, c Client) (Snippet, error) { return ParseInstall(r).Snippet(c) }
 
 // Install makes the snippets of a server, whose document it reads once.
@@ -91,7 +91,8 @@ func (i Install) Snippet(c Client) (Snippet, error) {
 				continue
 			}
 			snippet.Definition.Package = &Package{
-				RegistryType: p.registryType, Identifier: p.identifier, Command: argv, Environment: filledValues(p.environment, ask),
+				RegistryType: p.registryType, Identifier: p.identifier, Command: argv,
+				Environment: filledValues(p.environment, ask),
 			}
 			return snippet, nil
 		}
@@ -111,8 +112,8 @@ func (l *reasonList) add(err error) {
 // String returns the reasons as one text.
 func (l reasonList) String() string { return cmp.Or(strings.Join(l, "; "), nothingToStart) }
 
-// fillerFor returns the placeholders that the client of a snippet replaces. For VS Code it adds what
-// they ask for to the snippet.
+// fillerFor returns the placeholders that the client of a snippet replaces. For VS Code it adds
+// what they ask for to the snippet.
 func (s server) fillerFor(snippet *Snippet) filler {
 	switch snippet.Client {
 	case ClientVSCode:

@@ -63,15 +63,17 @@ func parseServer(r registry.Record) (server, error) {
 	s := server{release: r.Release, title: doc.Text("title"), description: doc.Text("description")}
 	for _, o := range doc.Objects("remotes") {
 		s.remotes = append(s.remotes, remote{
-			o.Text("type"), input{value: o.Text("url"), variables: readVariables(o), required: true}, readInputs(o, "headers"),
+			o.Text("type"), input{value: o.Text("url"), variables: readVariables(o), required: true},
+			readInputs(o, "headers"),
 		})
 	}
 	for _, o := range doc.Objects("packages") {
 		s.packages = append(s.packages, pkg{
 			registryType: o.Text("registryType"), identifier: o.Text("identifier"), version: o.Text("version"),
 			runtimeHint: o.Text("runtimeHint"), transport: o.Member("transport").Text("type"),
-			runtimeArguments: readArguments(o, "runtimeArguments"), packageArguments: readArguments(o, "packageArguments"),
-			environment: readInputs(o, "environmentVariables"),
+			runtimeArguments: readArguments(o, "runtimeArguments"),
+			packageArguments: readArguments(o, "packageArguments"),
+			environment:      readInputs(o, "environmentVariables"),
 		})
 	}
 	return s, nil
@@ -107,7 +109,8 @@ func newInput(o registry.Object) input {
 	return in
 }
 
-// newVariableInput is newInput for a value that may have variables. These have none themselves.
+// newVariableInput is newInput for a value that may have variables. These have no variables
+// themselves.
 func newVariableInput(o registry.Object) input {
 	in := newInput(o)
 	in.variables = readVariables(o)
@@ -149,7 +152,8 @@ func (in input) fixedVariable(name string) (string, bool) {
 // else, so that the publisher would get its value.
 var errReference = errors.New("a value contains a \"$\", which a client would replace by a variable of the user")
 
-// placeholderRoom is as long as the greatest part of a placeholder that is not the name of the value.
+// placeholderRoom is as long as the greatest part of a placeholder that is not the name of the
+// value.
 var placeholderRoom = strings.Repeat(" ", registry.MaxName+len("${input:-}"))
 
 var errLong = errors.New("a value is too long")
@@ -202,8 +206,8 @@ func (in input) filled(fill filler) string {
 	return value
 }
 
-// maxValue is the greatest length of a value after its variables were replaced, in bytes. A document
-// of the greatest size could otherwise have one of many gigabytes.
+// maxValue is the greatest length of a value after its variables were replaced, in bytes. A
+// document of the greatest size could otherwise have one of many gigabytes.
 const maxValue = 64 << 10
 
 // replaceVariables replaces each variable in braces. It reports false if value does not know one,

@@ -19,9 +19,9 @@ func NewSource(servers registrystore.SnapshotReader) *Source { return &Source{se
 // In returns a source of the servers of a view.
 func (s *Source) In(v view.View) *Source { return &Source{viewing.NewReader(s.servers, v)} }
 
-// Compile makes the lists of formats of all servers: the latest version of each is allowed, and every
-// deleted version denied. It reads the whole registry once. It returns fault.Unavailable when the
-// database is not available, and the errors of o.Define.
+// Compile makes the lists of formats of all servers: the latest version of each is allowed, and
+// every deleted version denied. It reads the whole registry once. It returns fault.Unavailable when
+// the database is not available, and the errors of o.Define.
 func (s *Source) Compile(ctx context.Context, o Output, formats ...Format) (*Lists, error) {
 	c := NewCompiler(o, formats...)
 	err := browsing.EachVersion(ctx, s.servers, func(r registry.Record) error {

@@ -58,7 +58,9 @@ func (s shape) installs() []vscodeServer {
 		if !slices.Contains(types, p.RegistryType) && p.RegistryType != "mcpb" { // of which VS Code starts nothing
 			types = append(types, p.RegistryType)
 			argv := p.commandLine()
-			all = append(all, vscodeServer{name: s.Name, command: argv, asks: strings.Contains(strings.Join(argv, " "), "${input:")})
+			all = append(all, vscodeServer{
+				name: s.Name, command: argv, asks: strings.Contains(strings.Join(argv, " "), "${input:"),
+			})
 		}
 	}
 	if len(s.Remotes) > 0 {
@@ -129,8 +131,8 @@ func valuesOf(arguments []shapeArgument) []string {
 	return argv
 }
 
-// permits reports whether a list allows a server: an entry has its URL, its command or its name, and
-// none that denies it.
+// permits reports whether a list allows a server: an entry has its URL, its command or its name,
+// and none that denies it.
 func permits(l list, s vscodeServer) bool {
 	matches := func(e allowlist.Entry) bool {
 		switch {
@@ -197,12 +199,14 @@ func readShapeFile(t *testing.T) (documents []json.RawMessage) {
 	}
 }
 
-// isRefused reports whether VS Code would start something else than the package: a word before it is
-// the package for npx and uvx.
+// isRefused reports whether VS Code would start something else than the package: a word before it
+// is the package for npx and uvx.
 func (s shape) isRefused(server vscodeServer) bool {
 	for _, p := range s.Packages {
 		if (p.RegistryType == "npm" || p.RegistryType == "pypi") && slices.Equal(p.commandLine(), server.command) {
-			return slices.ContainsFunc(p.RuntimeArguments, func(a shapeArgument) bool { return a.Type == "positional" && !strings.HasPrefix(a.Value, "-") })
+			return slices.ContainsFunc(p.RuntimeArguments, func(a shapeArgument) bool {
+				return a.Type == "positional" && !strings.HasPrefix(a.Value, "-")
+			})
 		}
 	}
 	return false
@@ -233,7 +237,8 @@ func TestVSCodeInstallsAreAllowed(t *testing.T) {
 			}
 		}
 	}
-	t.Logf("%d documents: %d installations are allowed, %d start another package, and %d ask for an argument", len(shapes), passed, refused, asked)
+	t.Logf("%d documents: %d installations are allowed, %d start another package, and %d ask for an argument",
+		len(shapes), passed, refused, asked)
 	if passed < len(shapes)*9/10 {
 		t.Errorf("only %d installations of %d documents are allowed", passed, len(shapes))
 	}
@@ -251,7 +256,8 @@ func TestVSCodeBlocksOtherServers(t *testing.T) {
 	}
 	sameAs := func(a vscodeServer) bool {
 		return slices.ContainsFunc(listed, func(b vscodeServer) bool {
-			return a.name == b.name || a.url != "" && a.url == b.url || a.url == "" && b.url == "" && slices.Equal(a.command, b.command)
+			return a.name == b.name || a.url != "" && a.url == b.url ||
+				a.url == "" && b.url == "" && slices.Equal(a.command, b.command)
 		})
 	}
 	for _, s := range shapes[len(records)/2:] {
@@ -262,7 +268,9 @@ func TestVSCodeBlocksOtherServers(t *testing.T) {
 		}
 	}
 	for _, server := range listed {
-		changed := vscodeServer{name: "other", url: server.url, command: slices.Concat(server.command, []string{"--more"})}
+		changed := vscodeServer{
+			name: "other", url: server.url, command: slices.Concat(server.command, []string{"--more"}),
+		}
 		if server.url != "" {
 			changed.command, changed.url = nil, server.url+"/../other"
 		}

@@ -101,7 +101,8 @@ func ids(records []registry.Record) []string {
 
 func newExample(t testing.TB) *fixture {
 	t.Helper()
-	return newFixture().publish(t, "com.b/two@1.0.0", "com.a/One_x@1.0.0", "com.a/One_x@2.0.0", "-com.a/One_x@3.0.0", "-com.c/gone@1.0.0", "com.b/two@draft")
+	return newFixture().publish(t, "com.b/two@1.0.0", "com.a/One_x@1.0.0", "com.a/One_x@2.0.0", "-com.a/One_x@3.0.0",
+		"-com.c/gone@1.0.0", "com.b/two@draft")
 }
 
 func TestList(t *testing.T) {
@@ -111,25 +112,58 @@ func TestList(t *testing.T) {
 		query browsing.Query
 		want  []string
 	}{
-		"all":                        {browsing.Query{}, []string{"com.a/One_x@1.0.0", "com.a/One_x@2.0.0", "com.b/two@1.0.0", "com.b/two@draft"}},
-		"with deleted":               {browsing.Query{IncludeDeleted: "true"}, []string{"com.a/One_x@1.0.0", "com.a/One_x@2.0.0", "com.a/One_x@3.0.0", "com.b/two@1.0.0", "com.b/two@draft", "com.c/gone@1.0.0"}},
-		"without deleted":            {browsing.Query{IncludeDeleted: "false", Version: "3.0.0"}, nil},
-		"search in any case":         {browsing.Query{Search: "ONE"}, []string{"com.a/One_x@1.0.0", "com.a/One_x@2.0.0"}},
-		"underscore is plain":        {browsing.Query{Search: "n_"}, nil},
-		"percent is plain":           {browsing.Query{Search: "%"}, nil},
-		"latest":                     {browsing.Query{Version: "latest"}, []string{"com.a/One_x@2.0.0", "com.b/two@1.0.0"}},
-		"latest with deleted":        {browsing.Query{Version: "latest", IncludeDeleted: "1"}, []string{"com.a/One_x@2.0.0", "com.b/two@1.0.0", "com.c/gone@1.0.0"}},
-		"exact version":              {browsing.Query{Version: "1.0.0"}, []string{"com.a/One_x@1.0.0", "com.b/two@1.0.0"}},
-		"version in another case":    {browsing.Query{Version: "Latest"}, nil},
-		"a range as version":         {browsing.Query{Version: "^1.0.0"}, nil},
-		"updated since":              {browsing.Query{UpdatedSince: since(4)}, []string{"com.a/One_x@2.0.0", "com.a/One_x@3.0.0", "com.b/two@draft", "com.c/gone@1.0.0"}},
-		"updated strictly after":     {browsing.Query{UpdatedSince: since(6)}, nil},
-		"since with deleted":         {browsing.Query{UpdatedSince: since(5), IncludeDeleted: "true"}, []string{"com.b/two@draft", "com.c/gone@1.0.0"}},
-		"since, lower case":          {browsing.Query{UpdatedSince: strings.ToLower(since(5))}, []string{"com.b/two@draft", "com.c/gone@1.0.0"}},
-		"since, in another zone":     {browsing.Query{UpdatedSince: "2026-11-21T14:05:00.000+02:00"}, []string{"com.b/two@draft", "com.c/gone@1.0.0"}},
-		"since, below a microsecond": {browsing.Query{UpdatedSince: "2026-11-21T12:05:59.9999999Z"}, []string{"com.b/two@draft"}},
-		"search longer than names":   {browsing.Query{Search: strings.Repeat("o", 100_000)}, nil},
-		"search beyond ASCII":        {browsing.Query{Search: "é"}, nil},
+		"all": {
+			browsing.Query{}, []string{"com.a/One_x@1.0.0", "com.a/One_x@2.0.0", "com.b/two@1.0.0", "com.b/two@draft"},
+		},
+		"with deleted": {
+			browsing.Query{IncludeDeleted: "true"}, []string{
+				"com.a/One_x@1.0.0", "com.a/One_x@2.0.0", "com.a/One_x@3.0.0", "com.b/two@1.0.0", "com.b/two@draft",
+				"com.c/gone@1.0.0",
+			},
+		},
+		"without deleted": {browsing.Query{IncludeDeleted: "false", Version: "3.0.0"}, nil},
+		"search in any case": {
+			browsing.Query{Search: "ONE"}, []string{"com.a/One_x@1.0.0", "com.a/One_x@2.0.0"},
+		},
+		"underscore is plain": {browsing.Query{Search: "n_"}, nil},
+		"percent is plain":    {browsing.Query{Search: "%"}, nil},
+		"latest": {
+			browsing.Query{Version: "latest"}, []string{"com.a/One_x@2.0.0", "com.b/two@1.0.0"},
+		},
+		"latest with deleted": {
+			browsing.Query{Version: "latest", IncludeDeleted: "1"}, []string{
+				"com.a/One_x@2.0.0", "com.b/two@1.0.0", "com.c/gone@1.0.0",
+			},
+		},
+		"exact version": {
+			browsing.Query{Version: "1.0.0"}, []string{"com.a/One_x@1.0.0", "com.b/two@1.0.0"},
+		},
+		"version in another case": {browsing.Query{Version: "Latest"}, nil},
+		"a range as version":      {browsing.Query{Version: "^1.0.0"}, nil},
+		"updated since": {
+			browsing.Query{UpdatedSince: since(4)}, []string{
+				"com.a/One_x@2.0.0", "com.a/One_x@3.0.0", "com.b/two@draft", "com.c/gone@1.0.0",
+			},
+		},
+		"updated strictly after": {browsing.Query{UpdatedSince: since(6)}, nil},
+		"since with deleted": {
+			browsing.Query{UpdatedSince: since(5), IncludeDeleted: "true"}, []string{
+				"com.b/two@draft", "com.c/gone@1.0.0",
+			},
+		},
+		"since, lower case": {
+			browsing.Query{UpdatedSince: strings.ToLower(since(5))}, []string{"com.b/two@draft", "com.c/gone@1.0.0"},
+		},
+		"since, in another zone": {
+			browsing.Query{UpdatedSince: "2026-11-21T14:05:00.000+02:00"}, []string{
+				"com.b/two@draft", "com.c/gone@1.0.0",
+			},
+		},
+		"since, below a microsecond": {
+			browsing.Query{UpdatedSince: "2026-11-21T12:05:59.9999999Z"}, []string{"com.b/two@draft"},
+		},
+		"search longer than names": {browsing.Query{Search: strings.Repeat("o", 100_000)}, nil},
+		"search beyond ASCII":      {browsing.Query{Search: "é"}, nil},
 	}
 	b := newExample(t).browser()
 	for name, c := range cases {
@@ -161,7 +195,8 @@ func TestImpossibleSearch(t *testing.T) {
 	store := &recordingStore{query: registrystore.Query{Search: "nothing yet"}}
 	b := browsing.New(store, page.NewSealer(key))
 	for _, search := range []string{"wor\u212a", "two%", "a b", "com.a/two/", strings.Repeat("o", 201)} {
-		if p, err := b.List(t.Context(), browsing.Query{Search: search}); err != nil || len(p.Records) > 0 || store.query.Search != "nothing yet" {
+		if p, err := b.List(t.Context(), browsing.Query{Search: search}); err != nil || len(p.Records) > 0 ||
+			store.query.Search != "nothing yet" {
 			t.Errorf("%q: %v, %v, and the store is asked for %q", search, ids(p.Records), err, store.query.Search)
 		}
 	}
@@ -205,10 +240,13 @@ func TestFarTimesStayNearForStores(t *testing.T) {
 		"9999-12-31T23:59:59Z", "9999-12-31T23:59:59-23:59",
 	} {
 		store := &recordingStore{}
-		if _, err := browsing.New(store, page.NewSealer(key)).List(t.Context(), browsing.Query{UpdatedSince: since}); err != nil {
+		if _, err := browsing.New(store, page.NewSealer(key)).List(t.Context(), browsing.Query{
+			UpdatedSince: since,
+		}); err != nil {
 			t.Fatalf("%s: %v", since, err)
 		}
-		if got := store.query.UpdatedSince; got.Year() < 1969 || got.Year() > 9999 || (got.Year() == 1969) == strings.HasPrefix(since, "9") {
+		if got := store.query.UpdatedSince; got.Year() < 1969 || got.Year() > 9999 ||
+			(got.Year() == 1969) == strings.HasPrefix(since, "9") {
 			t.Errorf("since %s the store is asked for %v", since, got)
 		}
 	}
@@ -248,7 +286,11 @@ func TestBadParameters(t *testing.T) {
 		{"cursor", browsing.Query{Cursor: strings.Repeat("A", 100_000)}},
 		{"cursor", browsing.Query{Cursor: page.NewSealer(key).Seal([]byte("another content"))}},
 		{"cursor", browsing.Query{Cursor: page.NewSealer(key).Seal([]byte("1\x00\x00soon\x00\x00false\x00a/b\x001"))}},
-		{"cursor", browsing.Query{Cursor: page.NewSealer([]byte("another key")).Seal([]byte("1\x00\x00\x00\x00false\x00a/b\x001"))}},
+		{
+			"cursor", browsing.Query{
+				Cursor: page.NewSealer([]byte("another key")).Seal([]byte("1\x00\x00\x00\x00false\x00a/b\x001")),
+			},
+		},
 	} {
 		_, err := b.List(t.Context(), c.query)
 		if !fault.Is(err, fault.Invalid) || !strings.HasPrefix(err.Error(), c.names+" ") {
@@ -266,7 +308,8 @@ func TestLimits(t *testing.T) {
 	for limit, want := range map[string]int{"": 30, "1": 1, "100": 100} {
 		got, err := s.browser().List(t.Context(), browsing.Query{Limit: limit})
 		if err != nil || len(got.Records) != want || got.NextCursor == "" {
-			t.Errorf("limit %q: %d records, next %q, %v, want %d and a next page", limit, len(got.Records), got.NextCursor, err, want)
+			t.Errorf("limit %q: %d records, next %q, %v, want %d and a next page", limit, len(got.Records),
+				got.NextCursor, err, want)
 		}
 	}
 }
@@ -281,8 +324,10 @@ func TestCursorCarriesItsFilters(t *testing.T) {
 	}
 	cursor := first.NextCursor
 	for name, q := range map[string]browsing.Query{
-		"alone":                {},
-		"with the same":        {Search: "COM.A", UpdatedSince: "2026-11-21T13:00:00+01:00", Version: "1.0.0", IncludeDeleted: "true"},
+		"alone": {},
+		"with the same": {
+			Search: "COM.A", UpdatedSince: "2026-11-21T13:00:00+01:00", Version: "1.0.0", IncludeDeleted: "true",
+		},
 		"with another limit":   {Limit: "100"},
 		"with one of the same": {Version: "1.0.0"},
 	} {
@@ -299,7 +344,8 @@ func TestCursorCarriesItsFilters(t *testing.T) {
 		"include_deleted": {IncludeDeleted: "false"},
 	} {
 		q.Cursor = cursor
-		if _, err := b.List(t.Context(), q); !fault.Is(err, fault.Invalid) || !strings.HasPrefix(err.Error(), names+" ") {
+		if _, err := b.List(t.Context(), q); !fault.Is(err, fault.Invalid) ||
+			!strings.HasPrefix(err.Error(), names+" ") {
 			t.Errorf("another %s beside the cursor: %v, want a fault that names it", names, err)
 		}
 	}
@@ -316,7 +362,8 @@ func TestCursorCarriesItsFilters(t *testing.T) {
 		"search":          {Search: "a"},
 	} {
 		q.Cursor = plain.NextCursor
-		if _, err := b.List(t.Context(), q); !fault.Is(err, fault.Invalid) || !strings.HasPrefix(err.Error(), names+" ") {
+		if _, err := b.List(t.Context(), q); !fault.Is(err, fault.Invalid) ||
+			!strings.HasPrefix(err.Error(), names+" ") {
 			t.Errorf("%s beside a cursor without it: %v, want a fault that names it", names, err)
 		}
 	}
@@ -353,11 +400,15 @@ func changeMiddle(s string) string {
 func TestPagesAddUp(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(rt *rapid.T) {
-		entries := rapid.SliceOfNDistinct(rapid.StringMatching(`-?com\.[ab]/[a-c]@[0-2]\.0\.0`), 0, 12, func(s string) string {
-			return strings.TrimPrefix(s, "-")
-		}).Draw(rt, "entries")
+		entries := rapid.SliceOfNDistinct(rapid.StringMatching(`-?com\.[ab]/[a-c]@[0-2]\.0\.0`), 0, 12,
+			func(s string) string {
+				return strings.TrimPrefix(s, "-")
+			}).Draw(rt, "entries")
 		b := newFixture().publish(t, entries...).browser()
-		q := browsing.Query{IncludeDeleted: rapid.SampledFrom([]string{"", "true"}).Draw(rt, "deleted"), Search: rapid.SampledFrom([]string{"", "com.a"}).Draw(rt, "search")}
+		q := browsing.Query{
+			IncludeDeleted: rapid.SampledFrom([]string{"", "true"}).Draw(rt, "deleted"),
+			Search:         rapid.SampledFrom([]string{"", "com.a"}).Draw(rt, "search"),
+		}
 		whole, err := b.List(t.Context(), q)
 		if err != nil {
 			rt.Fatal(err)
@@ -386,12 +437,14 @@ func TestVersions(t *testing.T) {
 		"false": {"com.a/One_x@2.0.0", "com.a/One_x@1.0.0"},
 		"true":  {"com.a/One_x@3.0.0", "com.a/One_x@2.0.0", "com.a/One_x@1.0.0"},
 	} {
-		if got, err := b.Versions(t.Context(), "com.a/One_x", deleted); err != nil || !slices.Equal(ids(got.Records), want) || got.Long != nil {
+		if got, err := b.Versions(t.Context(), "com.a/One_x",
+			deleted); err != nil || !slices.Equal(ids(got.Records), want) || got.Long != nil {
 			t.Errorf("include_deleted %q: %v, %v, want %v", deleted, ids(got.Records), err, want)
 		}
 	}
 	for _, name := range []string{"com.c/gone", "com.a/none", "com.a/one_x", "not a name", ""} {
-		if _, err := b.Versions(t.Context(), name, ""); !fault.Is(err, fault.NotFound) || err.Error() != "server not found" {
+		if _, err := b.Versions(t.Context(), name, ""); !fault.Is(err, fault.NotFound) ||
+			err.Error() != "server not found" {
 			t.Errorf("versions of %q: %v, want server not found", name, err)
 		}
 	}
@@ -413,7 +466,8 @@ func TestVersion(t *testing.T) {
 		{"com.b/two", "draft", "", "draft"},
 		{"com.c/gone", "latest", "true", "1.0.0"},
 	} {
-		if got, err := b.Version(t.Context(), c.name, c.version, c.deleted); err != nil || got.Version.String() != c.want {
+		if got, err := b.Version(t.Context(), c.name, c.version, c.deleted); err != nil ||
+			got.Version.String() != c.want {
 			t.Errorf("%s@%s = %s, %v, want %s", c.name, c.version, got.Version, err, c.want)
 		}
 	}

@@ -38,7 +38,8 @@ func (p position) encode() []byte {
 		since = strconv.FormatInt(p.filters.since.UnixMicro(), 10)
 	}
 	parts := []string{
-		positionFormat, p.filters.search, since, p.filters.version, strconv.FormatBool(p.filters.deleted), p.name, p.version,
+		positionFormat, p.filters.search, since, p.filters.version, strconv.FormatBool(p.filters.deleted),
+		p.name, p.version,
 	}
 	switch t := p.filters.traits; {
 	case t != (traits{}):

@@ -49,7 +49,8 @@ func (t traits) match(r *registry.Record) bool {
 		return true
 	}
 	offer := registry.OfferOf(r.Document)
-	return (t.packageType == "" || slices.Contains(offer.PackageTypes, t.packageType)) && (t.remote == "" || offer.Remote == (t.remote == "true"))
+	return (t.packageType == "" || slices.Contains(offer.PackageTypes, t.packageType)) &&
+		(t.remote == "" || offer.Remote == (t.remote == "true"))
 }
 
 // maxTested is the number of records among which a page looks for those with the traits.
@@ -57,7 +58,9 @@ const maxTested = 1000
 
 // list returns a page of the records that the query selects and that have the traits. It ends after
 // maxTested records at the latest, possibly without any.
-func (t traits) list(ctx context.Context, servers registrystore.ServerReader, q registrystore.Query) (registrystore.Page, error) {
+func (t traits) list(
+	ctx context.Context, servers registrystore.ServerReader, q registrystore.Query,
+) (registrystore.Page, error) {
 	if t == (traits{}) {
 		return servers.List(ctx, q)
 	}

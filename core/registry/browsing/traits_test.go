@@ -38,12 +38,14 @@ func (s *fixture) publishWith(t testing.TB, name, document string, status regist
 
 // documents are what servers can offer.
 var documents = []string{
-	`{}`, `{"packages":[{"registryType":"npm"}]}`, `{"packages":[{"registryType":"pypi"},{"registryType":"oci"}],"remotes":[]}`,
-	`{"remotes":[{"type":"sse","url":"https://a.example"}]}`, `{"packages":[{"registryType":"npm"},{}],"remotes":[{"url":"x"}]}`, `{"packages":7,"remotes":null}`,
+	`{}`, `{"packages":[{"registryType":"npm"}]}`,
+	`{"packages":[{"registryType":"pypi"},{"registryType":"oci"}],"remotes":[]}`,
+	`{"remotes":[{"type":"sse","url":"https://a.example"}]}`,
+	`{"packages":[{"registryType":"npm"},{}],"remotes":[{"url":"x"}]}`, `{"packages":7,"remotes":null}`,
 }
 
-// TestTraits: the pages of a filtered list together have exactly the records that match, in order, and
-// each once.
+// TestTraits: the pages of a filtered list together have exactly the records that match, in order,
+// and each once.
 func TestTraits(t *testing.T) {
 	t.Parallel()
 	s := newFixture()
@@ -55,21 +57,27 @@ func TestTraits(t *testing.T) {
 	var servers []server
 	statuses := []registry.Status{registry.StatusActive, registry.StatusDeprecated, registry.StatusDeleted}
 	for i := range 90 {
-		one := server{fmt.Sprintf("com.a/s%03d@1.0.0", i), statuses[i%7%3], registry.OfferOf([]byte(documents[i%len(documents)]))}
+		one := server{
+			fmt.Sprintf("com.a/s%03d@1.0.0", i), statuses[i%7%3], registry.OfferOf([]byte(documents[i%len(documents)])),
+		}
 		s.publishWith(t, one.id[:len(one.id)-len("@1.0.0")], documents[i%len(documents)], one.status)
 		servers = append(servers, one)
 	}
 	b := s.browser()
 	rapid.Check(t, func(t *rapid.T) {
 		q := browsing.Query{
-			Limit: fmt.Sprint(rapid.IntRange(1, 40).Draw(t, "limit")), Status: rapid.SampledFrom([]string{"", "active", "deprecated", "deleted"}).Draw(t, "status"),
-			PackageType: rapid.SampledFrom([]string{"", "npm", "oci", "nuget"}).Draw(t, "package"), Remote: rapid.SampledFrom([]string{"", "true", "false"}).Draw(t, "remote"),
+			Limit:       fmt.Sprint(rapid.IntRange(1, 40).Draw(t, "limit")),
+			Status:      rapid.SampledFrom([]string{"", "active", "deprecated", "deleted"}).Draw(t, "status"),
+			PackageType: rapid.SampledFrom([]string{"", "npm", "oci", "nuget"}).Draw(t, "package"),
+			Remote:      rapid.SampledFrom([]string{"", "true", "false"}).Draw(t, "remote"),
 		}
 		var want, got []string
 		for _, one := range servers {
 			switch {
-			case q.Status == "" && one.status == registry.StatusDeleted, q.Status != "" && q.Status != string(one.status),
-				q.PackageType != "" && !slices.Contains(one.offer.PackageTypes, q.PackageType), q.Remote != "" && one.offer.Remote != (q.Remote == "true"):
+			case q.Status == "" && one.status == registry.StatusDeleted,
+				q.Status != "" && q.Status != string(one.status),
+				q.PackageType != "" && !slices.Contains(one.offer.PackageTypes, q.PackageType),
+				q.Remote != "" && one.offer.Remote != (q.Remote == "true"):
 			default:
 				want = append(want, one.id)
 			}
@@ -118,7 +126,9 @@ func TestTraitsAreBounded(t *testing.T) {
 	if _, err := s.browser().List(t.Context(), q); !fault.Is(err, fault.Invalid) {
 		t.Errorf("another filter than that of the cursor: %v", err)
 	}
-	for _, q := range []browsing.Query{{Status: "gone"}, {Remote: "yes"}, {PackageType: "a\x00b"}, {Status: "deleted", IncludeDeleted: "false"}} {
+	for _, q := range []browsing.Query{
+		{Status: "gone"}, {Remote: "yes"}, {PackageType: "a\x00b"}, {Status: "deleted", IncludeDeleted: "false"},
+	} {
 		if _, err := s.browser().List(t.Context(), q); !fault.Is(err, fault.Invalid) {
 			t.Errorf("%+v: %v", q, err)
 		}

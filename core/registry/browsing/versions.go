@@ -65,7 +65,9 @@ func (b *Browser) Editions(ctx context.Context, serverName string) ([]registry.E
 
 // AllVersions returns all versions of a server, including deleted ones if deleted is true. It
 // returns fault.NotFound when there are no versions.
-func AllVersions(ctx context.Context, servers registrystore.ServerReader, name registry.Name, deleted bool) (History, error) {
+func AllVersions(
+	ctx context.Context, servers registrystore.ServerReader, name registry.Name, deleted bool,
+) (History, error) {
 	found, err := servers.Versions(ctx, registrystore.VersionsQuery{Name: name, Bytes: pageBytes, Deleted: deleted})
 	switch {
 	case err != nil:
@@ -85,7 +87,9 @@ func AllVersions(ctx context.Context, servers registrystore.ServerReader, name r
 // SomeVersions returns the versions of a server that are in releases, newest publication first,
 // including deleted ones. The documents of a long history are read after this call, outside the
 // transaction of ctx.
-func SomeVersions(ctx context.Context, servers registrystore.ServerReader, name registry.Name, releases []registry.Release) (History, error) {
+func SomeVersions(
+	ctx context.Context, servers registrystore.ServerReader, name registry.Name, releases []registry.Release,
+) (History, error) {
 	all, err := servers.Outline(ctx, name, true)
 	if err != nil {
 		return History{}, err

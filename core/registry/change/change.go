@@ -1,6 +1,6 @@
-// Package change makes a change of one server: it locks the server, and stores what was decided together
-// with its events and its record in the audit log, or nothing. It has no rules: the lineage of a server,
-// in package registry, decides.
+// Package change makes a change of one server: it locks the server, and stores what was decided
+// together with its events and its record in the audit log, or nothing. It has no rules: the
+// lineage of a server, in package registry, decides.
 package change
 
 import (
@@ -28,7 +28,9 @@ type Server struct {
 }
 
 // Lock locks a server in the transaction that the context carries: other changes of it wait.
-func Lock(ctx context.Context, w registrystore.ServerWriter, q registrystore.Quarantine, name registry.Name) (Server, error) {
+func Lock(
+	ctx context.Context, w registrystore.ServerWriter, q registrystore.Quarantine, name registry.Name,
+) (Server, error) {
 	releases, err := w.Lock(ctx, name)
 	if err != nil {
 		return Server{}, err
@@ -60,8 +62,8 @@ type Decision struct {
 	Act      authority.Act
 }
 
-// Commit decides about a server that is locked, and stores the decision, its events and its act in one
-// transaction. decide may be called again. Commit returns its error.
+// Commit decides about a server that is locked, and stores the decision, its events and its act in
+// one transaction. decide may be called again. Commit returns its error.
 func Commit(
 	ctx context.Context, p Ports, name registry.Name, decide func(ctx context.Context, s Server) (Decision, error),
 ) error {

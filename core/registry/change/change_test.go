@@ -47,19 +47,20 @@ func TestCommit(t *testing.T) {
 		db := fakedb.New()
 		servers, l := fakedb.NewServers(db, false), &log{fails: fails, failed: errors.New(fails)}
 		ports := change.Ports{Transactions: db, Writer: servers, Quarantine: fakedb.NewQuarantine(db), Acts: l}
-		err := change.Commit(t.Context(), ports, name, func(_ context.Context, s change.Server) (change.Decision, error) {
-			if _, err := s.Publish(version, time.Unix(1, 0)); err != nil || len(s.Releases) > 0 {
-				t.Errorf("the server has %+v, error %v", s.Releases, err)
-			}
-			return change.Decision{
-				Act: authority.Act{Caller: authoritytest.Person("ada")},
-				Store: func(ctx context.Context) error {
-					added := registrystore.Change{Release: s.Changes()[0], Document: []byte("{}")}
-					return errors.Join(servers.Save(ctx, []registrystore.Change{added}), l.step("store"))
-				},
-				Announce: func(context.Context) error { return l.step("announce") },
-			}, l.step("decide")
-		})
+		err := change.Commit(t.Context(), ports, name,
+			func(_ context.Context, s change.Server) (change.Decision, error) {
+				if _, err := s.Publish(version, time.Unix(1, 0)); err != nil || len(s.Releases) > 0 {
+					t.Errorf("the server has %+v, error %v", s.Releases, err)
+				}
+				return change.Decision{
+					Act: authority.Act{Caller: authoritytest.Person("ada")},
+					Store: func(ctx context.Context) error {
+						added := registrystore.Change{Release: s.Changes()[0], Document: []byte("{}")}
+						return errors.Join(servers.Save(ctx, []registrystore.Change{added}), l.step("store"))
+					},
+					Announce: func(context.Context) error { return l.step("announce") },
+				}, l.step("decide")
+			})
 		if want := all[:min(i+1, len(all))]; !slices.Equal(l.steps, want) || (err == nil) != (fails == "") {
 			t.Errorf("with a failure at %q: %q, %v, want %q", fails, l.steps, err, want)
 		}

@@ -52,7 +52,8 @@ func (p *Prover) admitProof(ctx context.Context, a *attempt, u use) ([]publisher
 	case len(permissions) == 0:
 		return nil, errNotAllowed(a.proof, reason)
 	case len(permissions) > maxPermissions:
-		return nil, fault.Newf(fault.Unauthenticated, "more than %d policies admit this proof: remove some", maxPermissions)
+		return nil,
+			fault.Newf(fault.Unauthenticated, "more than %d policies admit this proof: remove some", maxPermissions)
 	}
 	return permissions, p.recordUse(ctx, a, u)
 }
@@ -62,10 +63,12 @@ func queryFor(proof *publisher.Proof) registrystore.PolicyQuery {
 	return registrystore.PolicyQuery{Method: proof.Method, Domain: proof.Domain, Issuer: proof.Identity.Issuer}
 }
 
-// selectPolicies sets the policies of the attempt: those that admit its proof. If there is none,
+// selectPolicies sets the policies of the attempt: those that admit its proof. Otherwise,
 // reason says why a policy that is meant for the proof does not admit it.
 func (p *Prover) selectPolicies(ctx context.Context, a *attempt, found []publisher.Policy) (reason string, err error) {
-	found = slices.DeleteFunc(found, func(policy publisher.Policy) bool { return policy.Compare(a.proof) == publisher.OtherProof })
+	found = slices.DeleteFunc(found, func(policy publisher.Policy) bool {
+		return policy.Compare(a.proof) == publisher.OtherProof
+	})
 	states, err := p.ports.Checker.States(ctx, found)
 	if err != nil {
 		return "", err
@@ -88,19 +91,21 @@ func (p *Prover) selectPolicies(ctx context.Context, a *attempt, found []publish
 // errNotAllowed returns the error of a proof that holds and is allowed nothing.
 func errNotAllowed(proof *publisher.Proof, reason string) error {
 	if reason != "" {
-		return fault.Newf(fault.Unauthenticated, "the proof of %s holds, but it may publish nothing here: %s", proof.Subject(), reason)
+		return fault.Newf(fault.Unauthenticated, "the proof of %s holds, but it may publish nothing here: %s",
+			proof.Subject(), reason)
 	}
 	hint := "--method " + string(proof.Method)
 	if proof.Method.ByDomain() {
 		hint += " --domain " + proof.Domain.String()
 	}
 	return fault.Newf(fault.Unauthenticated, "the proof of %s holds, but nobody has allowed it to publish here; "+
-		"somebody who may publish can allow it, or an operator with: tollgate publisher add %s --pattern PATTERN", proof.Subject(), hint)
+		"somebody who may publish can allow it, or an operator with: tollgate publisher add %s --pattern PATTERN",
+		proof.Subject(), hint)
 }
 
 // recordUse stores the use of the policies and records the attempt. A policy that no longer admits
-// the proof, because another use has bound it in the meantime, refuses the attempt. The proof is used
-// up last, so that one that gives nothing can be repeated.
+// the proof, because another use has bound it in the meantime, refuses the attempt. The proof is
+// used up last, so that one that gives nothing can be repeated.
 func (p *Prover) recordUse(ctx context.Context, a *attempt, u use) error {
 	now := p.ports.Clock.Now()
 	var notices []authority.PublisherNotice
@@ -134,9 +139,12 @@ func (p *Prover) recordUse(ctx context.Context, a *attempt, u use) error {
 
 // usePolicy stores the use of a policy, unless the stored one says the same. It reports whether it
 // is the first use, or the first with this key.
-func (p *Prover) usePolicy(ctx context.Context, policy *publisher.Policy, proof *publisher.Proof, now time.Time) (first bool, err error) {
+func (p *Prover) usePolicy(
+	ctx context.Context, policy *publisher.Policy, proof *publisher.Proof, now time.Time,
+) (first bool, err error) {
 	used, first := policy.Use(proof, now)
-	if !first && now.Sub(policy.LastUsedAt) < usedStep && policy.GoneSince.IsZero() && (policy.Bound != nil || used.Bound == nil) {
+	if !first && now.Sub(policy.LastUsedAt) < usedStep && policy.GoneSince.IsZero() &&
+		(policy.Bound != nil || used.Bound == nil) {
 		return false, nil
 	}
 	err = p.ports.Policies.Update(ctx, policy.ID, func(stored *publisher.Policy) error {
@@ -190,7 +198,7 @@ func (p *Prover) notifyMakers(ctx context.Context, a *attempt) {
 	p.notify(notices)
 }
 
-// notify sends notices to makers. A policy of an operator command has none.
+// notify sends notices to makers. A policy of an operator command has no maker.
 func (p *Prover) notify(notices []authority.PublisherNotice) {
 	for _, n := range notices {
 		if n.Maker != "" {
@@ -201,14 +209,16 @@ func (p *Prover) notify(notices []authority.PublisherNotice) {
 
 func (a *attempt) newNotice(policy *publisher.Policy, now time.Time) authority.PublisherNotice {
 	return authority.PublisherNotice{
-		Maker: string(policy.CreatedBy), Subject: a.proof.Subject(), Pattern: policy.Pattern, Address: a.address, At: now,
+		Maker: string(policy.CreatedBy), Subject: a.proof.Subject(), Pattern: policy.Pattern,
+		Address: a.address, At: now,
 	}
 }
 
 // event returns the attempt for the audit log. reason is empty if it succeeded.
 func (a *attempt) event(reason string) authority.ProofAttempt {
 	e := authority.ProofAttempt{
-		Method: a.proof.Method, Domain: a.proof.Domain.String(), Issuer: a.proof.Identity.Issuer, Subject: a.proof.Identity.Subject,
+		Method: a.proof.Method, Domain: a.proof.Domain.String(), Issuer: a.proof.Identity.Issuer,
+		Subject: a.proof.Identity.Subject,
 		Address: a.address, Reason: reason,
 	}
 	if !a.proof.Key.IsZero() {

@@ -32,7 +32,8 @@ func TestPolicies(t *testing.T) {
 		refused []string // parts of the sentence; nil if the proof is allowed
 	}{
 		"none": {func(*testing.T, *fixture) {}, []string{
-			"the proof of example.com holds, but nobody has allowed it to publish here", "tollgate publisher add --method dns --domain example.com --pattern PATTERN",
+			"the proof of example.com holds, but nobody has allowed it to publish here",
+			"tollgate publisher add --method dns --domain example.com --pattern PATTERN",
 		}},
 		"for another domain": {func(t *testing.T, fx *fixture) {
 			d := domainDraft()
@@ -47,7 +48,9 @@ func TestPolicies(t *testing.T) {
 		"any key":         {func(t *testing.T, fx *fixture) { fx.addPolicy(t, "p1", maker, domainDraft()) }, nil},
 		"of an operator":  {func(t *testing.T, fx *fixture) { fx.addPolicy(t, "p1", "", domainDraft()) }, nil},
 		"this key pinned": {func(t *testing.T, fx *fixture) { fx.addPolicy(t, "p1", maker, pinned(key)) }, nil},
-		"another key pinned": {func(t *testing.T, fx *fixture) { fx.addPolicy(t, "p1", maker, pinned(other)) }, []string{
+		"another key pinned": {func(t *testing.T, fx *fixture) {
+			fx.addPolicy(t, "p1", maker, pinned(other))
+		}, []string{
 			"holds, but it may publish nothing here", "policy p1 does not admit it: it is pinned to another key",
 		}},
 		"expired": {func(t *testing.T, fx *fixture) {
@@ -57,7 +60,11 @@ func TestPolicies(t *testing.T) {
 			fx.addPolicy(t, "p1", maker, domainDraft())
 			fx.makers[maker] = false
 		}, []string{"policy p1 does not admit it: the person who created it is disabled"}},
-		"maker unknown": {func(t *testing.T, fx *fixture) { fx.addPolicy(t, "p1", "zoe", domainDraft()) }, []string{"may no longer publish its whole pattern"}},
+		"maker unknown": {
+			func(t *testing.T, fx *fixture) { fx.addPolicy(t, "p1", "zoe", domainDraft()) }, []string{
+				"may no longer publish its whole pattern",
+			},
+		},
 		"grant of the maker removed": {func(t *testing.T, fx *fixture) {
 			fx.addPolicy(t, "p1", maker, domainDraft())
 			if err := fx.grants.Remove(t.Context(), newGrant(t, maker, "com.example*")); err != nil {
@@ -71,11 +78,17 @@ func TestPolicies(t *testing.T) {
 			}
 			fx.grant(t, maker, "com.example/weather")
 		}, []string{"may no longer publish its whole pattern"}},
-		"unproven, with its own key": {func(t *testing.T, fx *fixture) { fx.addPolicy(t, "p1", maker, domainDraft(), gone(key)) }, nil},
-		"unproven, with another key": {func(t *testing.T, fx *fixture) { fx.addPolicy(t, "p1", maker, domainDraft(), gone(other)) }, []string{
+		"unproven, with its own key": {
+			func(t *testing.T, fx *fixture) { fx.addPolicy(t, "p1", maker, domainDraft(), gone(key)) }, nil,
+		},
+		"unproven, with another key": {func(t *testing.T, fx *fixture) {
+			fx.addPolicy(t, "p1", maker, domainDraft(), gone(other))
+		}, []string{
 			"policy p1 does not admit it: the domain had lost the key of the policy, and this is another key",
 		}},
-		"unproven, pinned": {func(t *testing.T, fx *fixture) { fx.addPolicy(t, "p1", maker, pinned(key), gone(other)) }, nil},
+		"unproven, pinned": {
+			func(t *testing.T, fx *fixture) { fx.addPolicy(t, "p1", maker, pinned(key), gone(other)) }, nil,
+		},
 		"one of two": {func(t *testing.T, fx *fixture) {
 			fx.addPolicy(t, "p0", maker, pinned(other))
 			fx.addPolicy(t, "p1", "bea", domainDraft())
@@ -91,7 +104,10 @@ func TestPolicies(t *testing.T) {
 		"expired in between": {func(t *testing.T, fx *fixture) {
 			fx.addPolicy(t, "p1", maker, domainDraft())
 			fx.policies.between = func() {
-				err := fx.policies.Policies.Update(t.Context(), "p1", func(p *publisher.Policy) error { p.ExpiresAt = epoch; return nil })
+				err := fx.policies.Policies.Update(t.Context(), "p1", func(p *publisher.Policy) error {
+					p.ExpiresAt = epoch
+					return nil
+				})
 				if err != nil {
 					t.Error(err)
 				}
@@ -116,7 +132,8 @@ func TestPolicies(t *testing.T) {
 			}
 			fx.requireGiven(t, "p1")
 			used := fx.policy(t, "p1")
-			if !used.LastUsedAt.Equal(fx.clock.Now()) || used.UsedKey != "ed25519:"+key.public || !used.GoneSince.IsZero() {
+			if !used.LastUsedAt.Equal(fx.clock.Now()) || used.UsedKey != "ed25519:"+key.public ||
+				!used.GoneSince.IsZero() {
 				t.Errorf("the policy after its use is %+v", used)
 			}
 		})
@@ -171,7 +188,9 @@ func TestOpenMode(t *testing.T) {
 	t.Parallel()
 	key := newSigner(1)
 	for method, want := range map[publisher.Method][]string{
-		publisher.DNS: {"com.example/*", "com.example.*"}, publisher.HTTP: {"com.example/*"}, publisher.GitHubOIDC: {"io.github.acme/*"},
+		publisher.DNS: {"com.example/*", "com.example.*"}, publisher.HTTP: {"com.example/*"}, publisher.GitHubOIDC: {
+			"io.github.acme/*",
+		},
 	} {
 		fx := newFixture(t, publisher.Open)
 		fx.keys.texts = []string{key.record()}
@@ -220,9 +239,14 @@ func TestOtherIssuersNeedAPolicy(t *testing.T) {
 	job := newJob("1", "1", "2")
 	job.Issuer, job.Subject = otherIssuer, "project:acme/tools"
 	_, err := fx.proveJob(t, publisher.OIDC, job)
-	requireFault(t, err, fault.Unauthenticated, "the proof of "+otherIssuer+" project:acme/tools holds, but nobody has allowed it", "--method oidc --pattern")
-	fx.addPolicy(t, "p1", maker, publisher.Draft{Method: "oidc", Pattern: "com.example/*", Issuer: otherIssuer, Subject: "project:acme/*"})
-	fx.addPolicy(t, "p2", maker, publisher.Draft{Method: "oidc", Pattern: "com.example/*", Issuer: otherIssuer, Subject: "project:other/*"})
+	requireFault(t, err, fault.Unauthenticated,
+		"the proof of "+otherIssuer+" project:acme/tools holds, but nobody has allowed it", "--method oidc --pattern")
+	fx.addPolicy(t, "p1", maker, publisher.Draft{
+		Method: "oidc", Pattern: "com.example/*", Issuer: otherIssuer, Subject: "project:acme/*",
+	})
+	fx.addPolicy(t, "p2", maker, publisher.Draft{
+		Method: "oidc", Pattern: "com.example/*", Issuer: otherIssuer, Subject: "project:other/*",
+	})
 	job.ID = "2"
 	if _, err := fx.proveJob(t, publisher.OIDC, job); err != nil {
 		t.Fatal(err)
@@ -236,7 +260,8 @@ func TestOtherIssuersNeedAPolicy(t *testing.T) {
 func TestTokensThatDoNotHold(t *testing.T) {
 	t.Parallel()
 	for _, failure := range []*fault.Error{
-		fault.New(fault.Unauthenticated, "the audience is another"), fault.New(fault.Unavailable, "no answer from the issuer"),
+		fault.New(fault.Unauthenticated, "the audience is another"),
+		fault.New(fault.Unavailable, "no answer from the issuer"),
 		fault.New(fault.NotFound, "no such proofs here"),
 	} {
 		fx := newFixture(t, publisher.Open)
@@ -245,7 +270,8 @@ func TestTokensThatDoNotHold(t *testing.T) {
 		_, err := fx.ProveIdentity(t.Context(), gitHubRequest())
 		requireFault(t, err, failure.Kind, failure.Message)
 		if len(fx.used.claimed) != 0 || len(fx.publishers.issued) != 0 || len(fx.publishers.notices) != 0 {
-			t.Errorf("%s: claimed %v, issued %v, notices %v", failure, fx.used.claimed, fx.publishers.issued, fx.publishers.notices)
+			t.Errorf("%s: claimed %v, issued %v, notices %v", failure, fx.used.claimed, fx.publishers.issued,
+				fx.publishers.notices)
 		}
 		if recorded := len(fx.publishers.events) == 1; recorded != (failure.Kind != fault.NotFound) {
 			t.Errorf("%s: the events are %+v", failure, fx.publishers.events)
@@ -305,10 +331,14 @@ func TestFirstUseBindsAPolicyForGitHub(t *testing.T) {
 	if got := fx.policy(t, "p1").Bound; !maps.Equal(got, want) {
 		t.Fatalf("the policy is bound to %v, want %v", got, want)
 	}
-	for name, job := range map[string]identity.Token{"another owner": newJob("2", "11", "20"), "another repository": newJob("3", "10", "21"), "no IDs": newJob("4", "", "")} {
+	for name, job := range map[string]identity.Token{
+		"another owner": newJob("2", "11", "20"), "another repository": newJob("3", "10", "21"),
+		"no IDs": newJob("4", "", ""),
+	} {
 		_, err := fx.proveJob(t, publisher.GitHubOIDC, job)
 		t.Run(name, func(t *testing.T) {
-			requireFault(t, err, fault.Unauthenticated, "policy p1 does not admit it: the repository or its owner is not the one of the first use")
+			requireFault(t, err, fault.Unauthenticated,
+				"policy p1 does not admit it: the repository or its owner is not the one of the first use")
 		})
 	}
 	if _, err := fx.proveJob(t, publisher.GitHubOIDC, newJob("5", "10", "20")); err != nil {
@@ -330,7 +360,8 @@ func TestFirstUsesRace(t *testing.T) {
 	_, err := fx.proveJob(t, publisher.GitHubOIDC, newJob("1", "10", "20"))
 	requireFault(t, err, fault.Unauthenticated, "is not the one of the first use")
 	if len(fx.publishers.issued) != 1 || fx.policy(t, "p1").Bound["repository_owner_id"] != "11" {
-		t.Errorf("%d tokens were issued, and the policy is bound to %v", len(fx.publishers.issued), fx.policy(t, "p1").Bound)
+		t.Errorf("%d tokens were issued, and the policy is bound to %v", len(fx.publishers.issued),
+			fx.policy(t, "p1").Bound)
 	}
 }
 
@@ -359,7 +390,10 @@ func TestUseIsStoredOnceAMinute(t *testing.T) {
 	}
 	prove(key, 2, "a minute later")
 	prove(other, 3, "with another key")
-	err := fx.policies.Policies.Update(t.Context(), "p1", func(p *publisher.Policy) error { p.GoneSince = fx.clock.Now(); return nil })
+	err := fx.policies.Policies.Update(t.Context(), "p1", func(p *publisher.Policy) error {
+		p.GoneSince = fx.clock.Now()
+		return nil
+	})
 	if err != nil {
 		t.Fatal(err)
 	}

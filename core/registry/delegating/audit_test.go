@@ -17,7 +17,9 @@ import (
 
 // gitHubRequest returns a proof by an ID token.
 func gitHubRequest() delegating.IdentityRequest {
-	return delegating.IdentityRequest{Client: delegating.Client{Address: address, Key: "client"}, Method: publisher.GitHubOIDC, Token: "text"}
+	return delegating.IdentityRequest{
+		Client: delegating.Client{Address: address, Key: "client"}, Method: publisher.GitHubOIDC, Token: "text",
+	}
 }
 
 func (fx *fixture) requireEvent(t *testing.T, want authority.ProofAttempt) {
@@ -83,7 +85,9 @@ func TestEachTokenIsRecorded(t *testing.T) {
 	fx.requireEvent(t, authority.ProofAttempt{Method: publisher.GitHubOIDC, Reason: "malformed"})
 	fx.identities.token, fx.identities.err = job, fault.New(fault.Unauthenticated, "expired")
 	_, _ = fx.ProveIdentity(t.Context(), gitHubRequest())
-	fx.requireEvent(t, authority.ProofAttempt{Method: publisher.GitHubOIDC, Issuer: gitHubIssuer, Subject: job.Subject, Reason: "expired"})
+	fx.requireEvent(t, authority.ProofAttempt{
+		Method: publisher.GitHubOIDC, Issuer: gitHubIssuer, Subject: job.Subject, Reason: "expired",
+	})
 	fx.addPolicy(t, "p1", maker, gitHubDraft())
 	if _, err := fx.proveJob(t, publisher.GitHubOIDC, job); err != nil {
 		t.Fatal(err)
@@ -115,8 +119,8 @@ func TestUseAndEventAreOneTransaction(t *testing.T) {
 	}
 }
 
-// TestRefusalThatCannotBeRecordedFails checks that an attacker cannot try proofs while the audit log
-// is away and get answers.
+// TestRefusalThatCannotBeRecordedFails checks that an attacker cannot try proofs while the audit
+// log is away and get answers.
 func TestRefusalThatCannotBeRecordedFails(t *testing.T) {
 	t.Parallel()
 	fx := newFixture(t, publisher.ByPolicies)
@@ -143,7 +147,8 @@ func TestCancelledCallerIsRecorded(t *testing.T) {
 	}
 }
 
-// TestInternalErrorsAreRecordedWithoutDetails lets a store fail in a way that nobody has classified.
+// TestInternalErrorsAreRecordedWithoutDetails lets a store fail in a way that no one has
+// classified.
 func TestInternalErrorsAreRecordedWithoutDetails(t *testing.T) {
 	t.Parallel()
 	key := newSigner(1)
@@ -154,7 +159,9 @@ func TestInternalErrorsAreRecordedWithoutDetails(t *testing.T) {
 	if _, err := fx.prove(t, key); !errors.Is(err, defect) {
 		t.Errorf("got %v, want %v", err, defect)
 	}
-	fx.requireEvent(t, authority.ProofAttempt{Method: publisher.DNS, Domain: domainName, Key: key.fingerprint(), Reason: "internal error"})
+	fx.requireEvent(t, authority.ProofAttempt{
+		Method: publisher.DNS, Domain: domainName, Key: key.fingerprint(), Reason: "internal error",
+	})
 }
 
 // TestNotices checks who gets a notice of what (contract P-18).
@@ -173,7 +180,8 @@ func TestNotices(t *testing.T) {
 		fx.publishers.notices = nil
 		_, _ = fx.prove(t, s)
 		for i := range want {
-			want[i].Subject, want[i].Pattern, want[i].Address, want[i].At = domainName, mustPattern(t, "com.example/*"), address, fx.clock.Now()
+			want[i].Subject, want[i].Pattern, want[i].Address, want[i].At = domainName, mustPattern(t, "com.example/*"),
+				address, fx.clock.Now()
 		}
 		if got := fx.publishers.notices; len(got)+len(want) > 0 && !reflect.DeepEqual(got, want) {
 			t.Errorf("%s: the notices are %+v, want %+v", what, got, want)
@@ -203,7 +211,8 @@ func TestNoticesOfTokens(t *testing.T) {
 	}
 	_, _ = fx.proveJob(t, publisher.GitHubOIDC, newJob("2", "11", "21"))
 	want := authority.PublisherNotice{
-		Maker: maker, Subject: gitHubIssuer + " repo:acme/tools:ref:refs/heads/main", Pattern: mustPattern(t, "io.github.acme/*"), Address: address, At: epoch,
+		Maker: maker, Subject: gitHubIssuer + " repo:acme/tools:ref:refs/heads/main",
+		Pattern: mustPattern(t, "io.github.acme/*"), Address: address, At: epoch,
 	}
 	failed := want
 	failed.Failed = true

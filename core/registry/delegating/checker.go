@@ -119,7 +119,9 @@ func (c *Checker) States(ctx context.Context, list []publisher.Policy) ([]publis
 
 // makerMay reports whether the maker of a policy could create it now. rights holds the patterns of
 // the makers that were looked up before.
-func (c *Checker) makerMay(ctx context.Context, p *publisher.Policy, rights map[registry.Holder][]registry.Pattern) (bool, error) {
+func (c *Checker) makerMay(
+	ctx context.Context, p *publisher.Policy, rights map[registry.Holder][]registry.Pattern,
+) (bool, error) {
 	if p.CreatedBy == "" {
 		return true, nil
 	}

@@ -30,7 +30,8 @@ func TestProofOfADomainGivesAToken(t *testing.T) {
 			}
 			fx.requireGiven(t, "p1")
 			issued := fx.publishers.issued[0]
-			if issued.Method != method || issued.Subject != domainName || issued.Permissions[0].Pattern != want.Pattern || len(issued.Permissions[0].Actions) != 2 {
+			if issued.Method != method || issued.Subject != domainName ||
+				issued.Permissions[0].Pattern != want.Pattern || len(issued.Permissions[0].Actions) != 2 {
 				t.Errorf("%s by %s: the token is for %+v", name, method, issued)
 			}
 		}
@@ -79,7 +80,8 @@ func TestMalformedProofCostsNothing(t *testing.T) {
 		_, err := fx.ProveDomain(t.Context(), r)
 		t.Run(name, func(t *testing.T) { requireFault(t, err, fault.Invalid, test.part) })
 		if len(fx.throttle.tries)+fx.keys.lookups+len(fx.publishers.events)+len(fx.publishers.notices) != 0 {
-			t.Errorf("%s: tries %v, %d lookups, events %v", name, fx.throttle.tries, fx.keys.lookups, fx.publishers.events)
+			t.Errorf("%s: tries %v, %d lookups, events %v", name, fx.throttle.tries, fx.keys.lookups,
+				fx.publishers.events)
 		}
 	}
 }
@@ -87,7 +89,8 @@ func TestMalformedProofCostsNothing(t *testing.T) {
 func TestLimitsComeBeforeLookups(t *testing.T) {
 	t.Parallel()
 	for scope, part := range map[throttle.Scope]string{
-		throttle.PublisherAddress: "too many proofs from this address", throttle.PublisherDomain: "too many proofs of example.com",
+		throttle.PublisherAddress: "too many proofs from this address",
+		throttle.PublisherDomain:  "too many proofs of example.com",
 	} {
 		fx := newFixture(t, publisher.ByPolicies)
 		fx.throttle.refused = scope
@@ -133,9 +136,12 @@ func TestStaleTimestampIsRefusedWithTheTimeOfTheService(t *testing.T) {
 		r := fx.newRequest(key)
 		fx.clock.Advance(age)
 		_, err := fx.ProveDomain(t.Context(), r)
-		requireFault(t, err, fault.Unauthenticated, "the timestamp differs from the time of this service, "+epoch.Add(age).Format(time.RFC3339))
-		if fx.keys.lookups != 0 || fx.throttle.tries["publisher_address client"] != 1 || len(fx.publishers.events) != 1 {
-			t.Errorf("%s: %d lookups, tries %v, events %v", age, fx.keys.lookups, fx.throttle.tries, fx.publishers.events)
+		requireFault(t, err, fault.Unauthenticated,
+			"the timestamp differs from the time of this service, "+epoch.Add(age).Format(time.RFC3339))
+		if fx.keys.lookups != 0 || fx.throttle.tries["publisher_address client"] != 1 ||
+			len(fx.publishers.events) != 1 {
+			t.Errorf("%s: %d lookups, tries %v, events %v", age, fx.keys.lookups, fx.throttle.tries,
+				fx.publishers.events)
 		}
 	}
 }
@@ -151,19 +157,34 @@ func TestRecordsOfADomain(t *testing.T) {
 		kind   fault.Kind
 		parts  []string // of the message; nil if the proof is accepted
 	}{
-		"the key":              {texts: []string{key.record()}},
-		"among other texts":    {texts: []string{"v=spf1 -all", key.record(), "verification=1"}},
-		"among three, broken":  {texts: []string{broken, second.record(), key.record()}},
-		"none":                 {nil, nil, fault.Unauthenticated, []string{"there is no record", "the TXT records of example.com"}},
-		"other texts only":     {[]string{"v=spf1 -all"}, nil, fault.Unauthenticated, []string{"there is no record"}},
-		"a broken record":      {[]string{broken}, nil, fault.Unauthenticated, []string{"cannot be used", "32 bytes"}},
-		"a key of small order": {[]string{small}, nil, fault.Unauthenticated, []string{"cannot be used", "everybody can sign"}},
+		"the key":             {texts: []string{key.record()}},
+		"among other texts":   {texts: []string{"v=spf1 -all", key.record(), "verification=1"}},
+		"among three, broken": {texts: []string{broken, second.record(), key.record()}},
+		"none": {
+			nil, nil, fault.Unauthenticated, []string{"there is no record", "the TXT records of example.com"},
+		},
+		"other texts only": {[]string{"v=spf1 -all"}, nil, fault.Unauthenticated, []string{"there is no record"}},
+		"a broken record":  {[]string{broken}, nil, fault.Unauthenticated, []string{"cannot be used", "32 bytes"}},
+		"a key of small order": {
+			[]string{small}, nil, fault.Unauthenticated, []string{"cannot be used", "everybody can sign"},
+		},
 		"other keys": {
 			[]string{second.record(), broken, third.record()}, nil, fault.Unauthenticated,
-			[]string{"none of the keys", "the TXT records of example.com", second.fingerprint(), third.fingerprint(), "changed the key"},
+			[]string{
+				"none of the keys", "the TXT records of example.com", second.fingerprint(), third.fingerprint(),
+				"changed the key",
+			},
 		},
-		"refused by the source": {nil, fault.New(fault.Unauthenticated, "the domain does not exist"), fault.Unauthenticated, []string{"does not exist"}},
-		"no answer":             {nil, fault.New(fault.Unavailable, "no answer from the resolver"), fault.Unavailable, []string{"no answer from the resolver"}},
+		"refused by the source": {
+			nil, fault.New(fault.Unauthenticated, "the domain does not exist"), fault.Unauthenticated, []string{
+				"does not exist",
+			},
+		},
+		"no answer": {
+			nil, fault.New(fault.Unavailable, "no answer from the resolver"), fault.Unavailable, []string{
+				"no answer from the resolver",
+			},
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -232,7 +253,8 @@ func TestProofIsAcceptedOnce(t *testing.T) {
 		t.Fatal(err)
 	}
 	for name, text := range map[string]string{
-		"the same": r.Signature, "upper case": strings.ToUpper(r.Signature), "the other sign of S": hex.EncodeToString(negateS(raw)),
+		"the same": r.Signature, "upper case": strings.ToUpper(r.Signature),
+		"the other sign of S": hex.EncodeToString(negateS(raw)),
 	} {
 		r.Signature = text
 		_, err := other.ProveDomain(t.Context(), r)

@@ -75,10 +75,13 @@ func newFixture(t *testing.T, mode publisher.Mode) *fixture {
 		fx.grant(t, holder, "com.example*")
 		fx.grant(t, holder, "io.github.acme/*")
 	}
-	checker := delegating.NewChecker(fx.config, delegating.CheckerPorts{Policies: fx.policies, Grants: fx.grants, Makers: fx.makers, Clock: fx.clock})
+	checker := delegating.NewChecker(fx.config, delegating.CheckerPorts{
+		Policies: fx.policies, Grants: fx.grants, Makers: fx.makers, Clock: fx.clock,
+	})
 	fx.ports = delegating.ProverPorts{
 		Transactions: &runner{db, fx.publishers}, Policies: fx.policies, Checker: checker, Identities: fx.identities,
-		Keys: domainkeys.Sources{DNS: fx.keys, HTTP: fx.keys}, Used: fx.used, Publishers: fx.publishers, Throttle: fx.throttle, Clock: fx.clock,
+		Keys: domainkeys.Sources{DNS: fx.keys, HTTP: fx.keys}, Used: fx.used, Publishers: fx.publishers,
+		Throttle: fx.throttle, Clock: fx.clock,
 	}
 	fx.Prover = delegating.NewProver(fx.config, fx.ports)
 	return fx
@@ -93,7 +96,9 @@ func (fx *fixture) grant(t *testing.T, holder, pattern string) {
 
 func newGrant(t *testing.T, holder, pattern string) registry.Grant {
 	t.Helper()
-	return registry.Grant{Holder: registry.Holder(holder), Action: registry.ActionPublish, Pattern: mustPattern(t, pattern)}
+	return registry.Grant{
+		Holder: registry.Holder(holder), Action: registry.ActionPublish, Pattern: mustPattern(t, pattern),
+	}
 }
 
 func mustPattern(t *testing.T, s string) registry.Pattern {
@@ -112,13 +117,18 @@ func domainDraft() publisher.Draft {
 
 // gitHubDraft returns the draft of a policy for a repository, by its name.
 func gitHubDraft() publisher.Draft {
-	return publisher.Draft{Method: "github-oidc", Pattern: "io.github.acme/*", Claims: map[string]string{"repository": "acme/tools"}}
+	return publisher.Draft{
+		Method: "github-oidc", Pattern: "io.github.acme/*", Claims: map[string]string{"repository": "acme/tools"},
+	}
 }
 
 // addPolicy stores a policy of a maker and returns it.
-func (fx *fixture) addPolicy(t *testing.T, id publisher.PolicyID, createdBy string, d publisher.Draft, changes ...func(*publisher.Policy)) publisher.Policy {
+func (fx *fixture) addPolicy(
+	t *testing.T, id publisher.PolicyID, createdBy string, d publisher.Draft, changes ...func(*publisher.Policy),
+) publisher.Policy {
 	t.Helper()
-	p, err := publisher.NewPolicy(d, publisher.Rules{Issuers: []string{otherIssuer}, GitHubIssuer: gitHubIssuer}, fx.clock.Now())
+	p, err := publisher.NewPolicy(d, publisher.Rules{Issuers: []string{otherIssuer}, GitHubIssuer: gitHubIssuer},
+		fx.clock.Now())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -158,7 +168,11 @@ func (s signer) fingerprint() string { return string(s.algorithm) + ":" + s.publ
 func newSigner(seed byte) signer {
 	private := ed25519.NewKeyFromSeed([]byte(strings.Repeat(string(rune('a'+seed)), ed25519.SeedSize)))
 	public, _ := private.Public().(ed25519.PublicKey)
-	return signer{publisher.Ed25519, base64.StdEncoding.EncodeToString(public), func(m []byte) []byte { return ed25519.Sign(private, m) }}
+	return signer{
+		publisher.Ed25519, base64.StdEncoding.EncodeToString(public), func(m []byte) []byte {
+			return ed25519.Sign(private, m)
+		},
+	}
 }
 
 // newP384 returns a new ECDSA key pair.
@@ -208,7 +222,8 @@ func newJob(id, ownerID, repositoryID string) identity.Token {
 	return identity.Token{ID: id, ExpiresAt: epoch.Add(10 * time.Minute), Identity: publisher.Identity{
 		Issuer: gitHubIssuer, Subject: "repo:acme/tools:ref:refs/heads/main",
 		Claims: map[string]string{
-			"repository": "acme/tools", "repository_owner": "acme", "repository_owner_id": ownerID, "repository_id": repositoryID,
+			"repository": "acme/tools", "repository_owner": "acme", "repository_owner_id": ownerID,
+			"repository_id": repositoryID,
 		},
 	}}
 }
@@ -217,7 +232,9 @@ func newJob(id, ownerID, repositoryID string) identity.Token {
 func (fx *fixture) proveJob(t *testing.T, m publisher.Method, token identity.Token) (delegating.Token, error) {
 	t.Helper()
 	fx.identities.token, fx.identities.err = token, nil
-	return fx.ProveIdentity(t.Context(), delegating.IdentityRequest{Client: delegating.Client{Address: address, Key: "client"}, Method: m, Token: "text"})
+	return fx.ProveIdentity(t.Context(), delegating.IdentityRequest{
+		Client: delegating.Client{Address: address, Key: "client"}, Method: m, Token: "text",
+	})
 }
 
 // requireFault fails the test unless err is a fault of the kind whose message has all parts.
@@ -292,7 +309,9 @@ func (p *racingPolicies) Find(ctx context.Context, q registrystore.PolicyQuery) 
 	return found, err
 }
 
-func (p *racingPolicies) Update(ctx context.Context, id publisher.PolicyID, change func(*publisher.Policy) error) error {
+func (p *racingPolicies) Update(
+	ctx context.Context, id publisher.PolicyID, change func(*publisher.Policy) error,
+) error {
 	p.updates++
 	return p.Policies.Update(ctx, id, change)
 }

@@ -18,8 +18,8 @@ type GrantPorts struct {
 	Recorder     authority.Recorder
 }
 
-// GrantOperator gives and removes grants. The API does not expose it; everyone who may run the operator
-// commands may use it. It is safe for concurrent use.
+// GrantOperator gives and removes grants. The API does not expose it; everyone who may run the
+// operator commands may use it. It is safe for concurrent use.
 type GrantOperator struct{ ports GrantPorts }
 
 // NewGrantOperator returns an operator.

@@ -12,7 +12,8 @@ import (
 	"github.com/tollgate-dev/tollgate/ports/registrystore"
 )
 
-// Operators decides who may do in a browser what operator commands do. It is safe for concurrent use.
+// Operators decides who may do in a browser what operator commands do. It is safe for concurrent
+// use.
 type Operators struct {
 	grants registrystore.Grants
 	acts   authority.Acts
@@ -25,8 +26,8 @@ func NewOperators(g registrystore.Grants, a authority.Acts) *Operators { return 
 const actOperate audit.Action = "operate"
 
 // Authorize returns a person who may operate: with the grant operate, at FULL_TRUST. It returns
-// fault.Forbidden without the grant, for a publisher and, asking for a step-up, below FULL_TRUST. Refusals
-// for the grant are recorded in the audit log.
+// fault.Forbidden without the grant, for a publisher and, asking for a step-up, below FULL_TRUST.
+// Refusals for the grant are recorded in the audit log.
 func (o *Operators) Authorize(ctx context.Context, who authority.Caller) (registry.Holder, error) {
 	holder, err := who.Person()
 	if err != nil {

@@ -20,11 +20,13 @@ func (l *acts) Record(_ context.Context, a authority.Act) error {
 	return nil
 }
 
-// TestAuthorize: only a person with the grant and full trust may operate, and a refusal for the grant is
-// recorded with the address.
+// TestAuthorize: only a person with the grant and full trust may operate, and a refusal for the
+// grant is recorded with the address.
 func TestAuthorize(t *testing.T) {
 	grants := fakedb.NewGrants(fakedb.New())
-	for _, g := range [][3]string{{"ada", "operate", ""}, {"bea", "publish", "*"}, {"bea", "edit", "*"}, {"bea", "review", "*"}} {
+	for _, g := range [][3]string{
+		{"ada", "operate", ""}, {"bea", "publish", "*"}, {"bea", "edit", "*"}, {"bea", "review", "*"},
+	} {
 		grant, err := registry.ParseGrant(registry.Holder(g[0]), g[1], g[2])
 		if err == nil {
 			err = grants.Add(t.Context(), grant)
@@ -38,13 +40,16 @@ func TestAuthorize(t *testing.T) {
 		recorded int
 		stepUp   bool
 	}{
-		"ada": {}, "": {kind: fault.Unauthenticated}, "publisher": {kind: fault.Forbidden}, "bea": {kind: fault.Forbidden, recorded: 1},
+		"ada": {}, "": {kind: fault.Unauthenticated}, "publisher": {kind: fault.Forbidden}, "bea": {
+			kind: fault.Forbidden, recorded: 1,
+		},
 		"low": {kind: fault.Forbidden, stepUp: true},
 	} {
 		var recorded acts
 		holder, err := delegating.NewOperators(grants, &recorded).Authorize(t.Context(), as(token))
 		f, refused := fault.As(err)
-		if refused != (token != "ada") || refused && f.Kind != want.kind || len(recorded) != want.recorded || !refused && holder != "ada" {
+		if refused != (token != "ada") || refused && f.Kind != want.kind || len(recorded) != want.recorded ||
+			!refused && holder != "ada" {
 			t.Errorf("%q: %q, %v, recorded %v", token, holder, err, recorded)
 		}
 		if refused && (f.Details["challenge"] != nil) != want.stepUp {

@@ -35,8 +35,8 @@ type PolicyPorts struct {
 	Entropy      secrets.Entropy
 }
 
-// Policies adds, lists and removes policies: people for the names that they may publish, operators for
-// all. Each method returns fault.Forbidden for a session below FULL_TRUST or a publisher, and
+// Policies adds, lists and removes policies: people for the names that they may publish, operators
+// for all. Each method returns fault.Forbidden for a session below FULL_TRUST or a publisher, and
 // fault.Unavailable when the database fails. It is safe for concurrent use.
 type Policies struct {
 	rules publisher.Rules
@@ -46,9 +46,9 @@ type Policies struct {
 // NewPolicies returns Policies.
 func NewPolicies(c Config, p PolicyPorts) *Policies { return &Policies{c.Rules, p} }
 
-// Add adds a policy (contract P-20). That of an operator depends on no person. It returns fault.Invalid,
-// with the name of the field, for a wrong draft, fault.Forbidden when the caller has no grant that covers
-// the whole pattern, and fault.Conflict when there are too many policies.
+// Add adds a policy (contract P-20). That of an operator depends on no person. It returns
+// fault.Invalid, with the name of the field, for a wrong draft, fault.Forbidden when the caller has
+// no grant that covers the whole pattern, and fault.Conflict when there are too many policies.
 func (s *Policies) Add(ctx context.Context, who authority.Caller, d publisher.Draft) (Policy, error) {
 	maker, err := who.RequireFullTrust()
 	if err != nil {
@@ -64,7 +64,8 @@ func (s *Policies) Add(ctx context.Context, who authority.Caller, d publisher.Dr
 		return Policy{}, err
 	}
 	if !mine(&p) {
-		return Policy{}, fault.Newf(fault.Forbidden, "you have no publish permission that covers the whole pattern %s", p.Pattern)
+		return Policy{},
+			fault.Newf(fault.Forbidden, "you have no publish permission that covers the whole pattern %s", p.Pattern)
 	}
 	return Policy{p, publisher.Active}, s.store(ctx, p)
 }
@@ -113,8 +114,8 @@ func (s *Policies) List(ctx context.Context, who authority.Caller) ([]Policy, er
 	return list, nil
 }
 
-// Remove removes a policy for names that the caller may publish, and with it ends its tokens. It returns
-// fault.NotFound for any other.
+// Remove removes a policy for names that the caller may publish, and with it ends its tokens. It
+// returns fault.NotFound for any other.
 func (s *Policies) Remove(ctx context.Context, who authority.Caller, id publisher.PolicyID) error {
 	mine, err := s.visible(ctx, who)
 	if err != nil {
@@ -139,7 +140,8 @@ func (s *Policies) Remove(ctx context.Context, who authority.Caller, id publishe
 	})
 }
 
-// visible returns the condition for policies that the caller may see and make, who must have full trust.
+// visible returns the condition for policies that the caller may see and make, who must have full
+// trust.
 func (s *Policies) visible(ctx context.Context, who authority.Caller) (func(*publisher.Policy) bool, error) {
 	holder, err := who.RequireFullTrust()
 	if err != nil || who.IsOperator() {
@@ -149,8 +151,8 @@ func (s *Policies) visible(ctx context.Context, who authority.Caller) (func(*pub
 	return func(p *publisher.Policy) bool { return covers(patterns, p.Pattern) }, err
 }
 
-// newPolicyChange returns the audit event of a policy. It is in the log of the person who made the change;
-// without one an operator made it.
+// newPolicyChange returns the audit event of a policy. It is in the log of the person who made the
+// change; without one an operator made it.
 func newPolicyChange(action audit.Action, p *publisher.Policy, person registry.Holder) audit.Change {
 	subject := p.Domain.String()
 	if !p.Method.ByDomain() {

@@ -78,11 +78,18 @@ func newPolicyFixture(t *testing.T, mode publisher.Mode) *policyFixture {
 		store: fakedb.NewPolicies(db), grants: fakedb.NewGrants(db), people: fakePeople{map[string]bool{}},
 		recorder: &policyRecorder{}, clock: clocktest.NewManual(epoch),
 	}
-	config := delegating.Config{Mode: mode, UnprovenAfter: time.Hour, Rules: publisher.Rules{Reserved: []registry.Pattern{policyPattern(t, "com.example/internal*")}}}
-	fx.checker = delegating.NewChecker(config, delegating.CheckerPorts{Policies: fx.store, Grants: fx.grants, Makers: fx.people, Clock: fx.clock})
+	config := delegating.Config{
+		Mode: mode, UnprovenAfter: time.Hour, Rules: publisher.Rules{
+			Reserved: []registry.Pattern{policyPattern(t, "com.example/internal*")},
+		},
+	}
+	fx.checker = delegating.NewChecker(config, delegating.CheckerPorts{
+		Policies: fx.store, Grants: fx.grants, Makers: fx.people, Clock: fx.clock,
+	})
 	fx.service = delegating.NewPolicies(config, delegating.PolicyPorts{
 		Grants:       fx.grants,
-		Transactions: db, Policies: fx.store, Checker: fx.checker, Recorder: fx.recorder, Clock: fx.clock, Entropy: &countingEntropy{},
+		Transactions: db, Policies: fx.store, Checker: fx.checker, Recorder: fx.recorder, Clock: fx.clock,
+		Entropy: &countingEntropy{},
 	})
 	fx.grant(t, newPolicyGrant(t, "ada", registry.ActionPublish, "com.example/*"))
 	fx.grant(t, newPolicyGrant(t, "bea", registry.ActionPublish, "com.example/b*"))
@@ -168,7 +175,8 @@ func TestAddRefuses(t *testing.T) {
 		if !fault.Is(err, test.want) {
 			t.Errorf("%s: %v, want %s", name, err, test.want)
 		}
-		if found, _ := fx.store.Find(t.Context(), registrystore.PolicyQuery{}); len(found)+len(fx.recorder.changes) != 0 {
+		if found, _ := fx.store.Find(t.Context(),
+			registrystore.PolicyQuery{}); len(found)+len(fx.recorder.changes) != 0 {
 			t.Errorf("%s: stored %+v, recorded %+v", name, found, fx.recorder.changes)
 		}
 	}
@@ -178,7 +186,9 @@ func TestEachUseNeedsAPersonAtFullTrust(t *testing.T) {
 	t.Parallel()
 	fx := newPolicyFixture(t, publisher.ByPolicies)
 	id := fx.add(t, "ada", "com.example/w*").ID
-	for token, want := range map[string]fault.Kind{"": fault.Unauthenticated, "publisher": fault.Forbidden, "low": fault.Forbidden} {
+	for token, want := range map[string]fault.Kind{
+		"": fault.Unauthenticated, "publisher": fault.Forbidden, "low": fault.Forbidden,
+	} {
 		r := as(token)
 		_, list := fx.service.List(t.Context(), r)
 		for name, err := range map[string]error{"list": list, "remove": fx.service.Remove(t.Context(), r, id)} {
@@ -216,7 +226,8 @@ func TestPeopleSeeWhatTheirGrantsCover(t *testing.T) {
 	if err := fx.service.Remove(t.Context(), bea, narrow); err != nil {
 		t.Fatal(err)
 	}
-	if c := fx.recorder.changes[0]; c.Subject != "bea" || c.Action != "publisher_remove" || c.Details.Text("policy") != string(narrow) {
+	if c := fx.recorder.changes[0]; c.Subject != "bea" || c.Action != "publisher_remove" ||
+		c.Details.Text("policy") != string(narrow) {
 		t.Errorf("the changes are %+v", fx.recorder.changes)
 	}
 	if err := fx.service.Remove(t.Context(), bea, narrow); !fault.Is(err, fault.NotFound) {
@@ -259,12 +270,15 @@ func TestChangeAndEventAreOneTransaction(t *testing.T) {
 	id := fx.add(t, "ada", "com.example/w*").ID
 	fx.recorder.err = fault.New(fault.Unavailable, "the database is away")
 	_, added := fx.service.Add(t.Context(), authority.Operator(), newDraft("com.example/x"))
-	for name, err := range map[string]error{"add": added, "remove": fx.service.Remove(t.Context(), authority.Operator(), id)} {
+	for name, err := range map[string]error{
+		"add": added, "remove": fx.service.Remove(t.Context(), authority.Operator(), id),
+	} {
 		if !fault.Is(err, fault.Unavailable) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	if found, err := fx.store.Find(t.Context(), registrystore.PolicyQuery{}); err != nil || len(found) != 1 || found[0].ID != id {
+	if found, err := fx.store.Find(t.Context(), registrystore.PolicyQuery{}); err != nil || len(found) != 1 ||
+		found[0].ID != id {
 		t.Errorf("stored are %+v, error %v", found, err)
 	}
 }
@@ -280,7 +294,8 @@ func TestTooManyPolicies(t *testing.T) {
 		}
 	}
 	fx.add(t, "ada", "com.example/x")
-	if _, err := fx.service.Add(t.Context(), authority.Operator(), newDraft("com.example/y")); !fault.Is(err, fault.Conflict) {
+	if _, err := fx.service.Add(t.Context(), authority.Operator(), newDraft("com.example/y")); !fault.Is(err,
+		fault.Conflict) {
 		t.Errorf("the policy after 2000: %v, want fault.Conflict", err)
 	}
 }
@@ -292,13 +307,17 @@ func TestLivingPermissions(t *testing.T) {
 		change func(t *testing.T, fx *policyFixture, id publisher.PolicyID)
 		want   int
 	}{
-		"alive":          {publisher.ByPolicies, func(*testing.T, *policyFixture, publisher.PolicyID) {}, 1},
-		"open":           {publisher.Open, func(*testing.T, *policyFixture, publisher.PolicyID) {}, 2},
-		"off":            {publisher.Off, func(*testing.T, *policyFixture, publisher.PolicyID) {}, 0},
-		"removed":        {publisher.ByPolicies, removePolicy, 0},
-		"removed, open":  {publisher.Open, removePolicy, 1},
-		"maker disabled": {publisher.ByPolicies, func(_ *testing.T, fx *policyFixture, _ publisher.PolicyID) { fx.people.disabled["ada"] = true }, 0},
-		"grant removed":  {publisher.ByPolicies, removeGrant, 0},
+		"alive":         {publisher.ByPolicies, func(*testing.T, *policyFixture, publisher.PolicyID) {}, 1},
+		"open":          {publisher.Open, func(*testing.T, *policyFixture, publisher.PolicyID) {}, 2},
+		"off":           {publisher.Off, func(*testing.T, *policyFixture, publisher.PolicyID) {}, 0},
+		"removed":       {publisher.ByPolicies, removePolicy, 0},
+		"removed, open": {publisher.Open, removePolicy, 1},
+		"maker disabled": {
+			publisher.ByPolicies, func(_ *testing.T, fx *policyFixture, _ publisher.PolicyID) {
+				fx.people.disabled["ada"] = true
+			}, 0,
+		},
+		"grant removed": {publisher.ByPolicies, removeGrant, 0},
 		"grant given back": {publisher.ByPolicies, func(t *testing.T, fx *policyFixture, id publisher.PolicyID) {
 			removeGrant(t, fx, id)
 			fx.grant(t, newPolicyGrant(t, "ada", registry.ActionPublish, "com.example/*"))
@@ -320,8 +339,12 @@ func TestLivingPermissions(t *testing.T) {
 		fx := newPolicyFixture(t, test.mode)
 		p := fx.add(t, "ada", "com.example/w*")
 		test.change(t, fx, p.ID)
-		forged := publisher.Permission{Actions: []publisher.Action{publisher.Publish}, Pattern: policyPattern(t, "*"), Policy: p.ID}
-		free := publisher.Permission{Actions: []publisher.Action{publisher.Publish}, Pattern: policyPattern(t, "com.free/*")}
+		forged := publisher.Permission{
+			Actions: []publisher.Action{publisher.Publish}, Pattern: policyPattern(t, "*"), Policy: p.ID,
+		}
+		free := publisher.Permission{
+			Actions: []publisher.Action{publisher.Publish}, Pattern: policyPattern(t, "com.free/*"),
+		}
 		got, err := fx.checker.LivingPermissions(t.Context(), []publisher.Permission{forged, free})
 		if err != nil || len(got) != test.want {
 			t.Errorf("%s: permissions %+v (%v), want %d", name, got, err, test.want)
@@ -343,7 +366,8 @@ func removePolicy(t *testing.T, fx *policyFixture, id publisher.PolicyID) {
 
 func removeGrant(t *testing.T, fx *policyFixture, _ publisher.PolicyID) {
 	t.Helper()
-	if err := fx.grants.Remove(t.Context(), newPolicyGrant(t, "ada", registry.ActionPublish, "com.example/*")); err != nil {
+	if err := fx.grants.Remove(t.Context(),
+		newPolicyGrant(t, "ada", registry.ActionPublish, "com.example/*")); err != nil {
 		t.Fatal(err)
 	}
 }

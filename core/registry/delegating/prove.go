@@ -79,7 +79,7 @@ func (p *Prover) Switched() error {
 // ProveDomain returns a token for a proof of a domain (contract P-3 to P-8).
 //
 // Errors: fault.NotFound while proofs are off, fault.Invalid for a malformed request,
-// fault.Exhausted over a limit, fault.Unauthenticated for a proof that fails or that nobody has
+// fault.Exhausted over a limit, fault.Unauthenticated for a proof that fails or that no one has
 // allowed, fault.Unavailable when the keys of the domain cannot be read or a dependency fails.
 func (p *Prover) ProveDomain(ctx context.Context, r DomainRequest) (Token, error) {
 	if err := p.Switched(); err != nil {
@@ -113,7 +113,8 @@ func (p *Prover) ProveDomain(ctx context.Context, r DomainRequest) (Token, error
 	}
 	return p.exchange(ctx, a, use{
 		key: "domain " + domain.String() + " " + string(signature.Canonical()), ttl: proofTTL,
-		again: fault.New(fault.Unauthenticated, "this proof was used before: one login per second and key: repeat in a second").After(time.Second),
+		again: fault.New(fault.Unauthenticated,
+			"this proof was used before: one login per second and key: repeat in a second").After(time.Second),
 	})
 }
 
@@ -143,8 +144,8 @@ func (p *Prover) ProveIdentity(ctx context.Context, r IdentityRequest) (Token, e
 }
 
 const (
-	// clockTolerance is how long a proof is remembered after it could no longer be accepted, because
-	// the clocks of instances may differ.
+	// clockTolerance is how long a proof is remembered after it could no longer be accepted,
+	// because the clocks of instances may differ.
 	clockTolerance = 20 * time.Second
 	// proofTTL is how long the signature of a timestamp is remembered. A timestamp may lie in the
 	// future.
@@ -185,7 +186,7 @@ func (p *Prover) claim(ctx context.Context, u use) error {
 	return err
 }
 
-// exchange returns a token for a proof that holds and has given none before.
+// exchange returns a token for a proof that holds and has not given a token before.
 func (p *Prover) exchange(ctx context.Context, a *attempt, u use) (Token, error) {
 	permissions, err := p.admitProof(ctx, a, u)
 	if err != nil {

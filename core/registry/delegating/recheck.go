@@ -19,8 +19,8 @@ import (
 const (
 	maxInterval = time.Minute // between two searches for due policies
 	batch       = 100         // policies that are read at a time
-	// retryParts is the part of the interval after which a domain that gave no answer is tried again:
-	// an hour if the interval is a day.
+	// retryParts is the part of the interval after which a domain that gave no answer is tried
+	// again: an hour if the interval is a day.
 	retryParts = 24
 )
 
@@ -58,8 +58,8 @@ type RecheckPorts struct {
 // RecheckFailed is the event of policies that could not be checked. They are checked later.
 type RecheckFailed struct{ Err error }
 
-// Rechecker checks policies. Several instances may run at the same time: one of them checks a policy
-// that is due.
+// Rechecker checks policies. Several instances may run at the same time: one of them checks a
+// policy that is due.
 type Rechecker struct {
 	config RecheckConfig
 	ports  RecheckPorts
@@ -148,7 +148,9 @@ func (r *Rechecker) readKeys(ctx context.Context, p *publisher.Policy) ([]publis
 
 // storeOutcome stores whether the key of a policy is there. If that has changed, it records it, and
 // notifies the maker of a key that is gone.
-func (r *Rechecker) storeOutcome(ctx context.Context, id publisher.PolicyID, keys []publisher.Key, now time.Time) error {
+func (r *Rechecker) storeOutcome(
+	ctx context.Context, id publisher.PolicyID, keys []publisher.Key, now time.Time,
+) error {
 	var before, after publisher.Policy
 	err := r.ports.Transactions.Atomically(ctx, func(ctx context.Context) error {
 		err := r.ports.Policies.Update(ctx, id, func(stored *publisher.Policy) error {
@@ -167,7 +169,8 @@ func (r *Rechecker) storeOutcome(ctx context.Context, id publisher.PolicyID, key
 	}
 	if err == nil && before.GoneSince.IsZero() && !after.GoneSince.IsZero() && after.CreatedBy != "" {
 		r.ports.Publishers.NotifyMaker(authority.PublisherNotice{
-			Maker: string(after.CreatedBy), Failed: true, Subject: after.Domain.String(), Pattern: after.Pattern, At: now,
+			Maker: string(after.CreatedBy), Failed: true, Subject: after.Domain.String(),
+			Pattern: after.Pattern, At: now,
 		})
 	}
 	return err
@@ -175,7 +178,9 @@ func (r *Rechecker) storeOutcome(ctx context.Context, id publisher.PolicyID, key
 
 // newEvent returns the event of a key that is gone or there again.
 func newEvent(p *publisher.Policy) authority.ProofAttempt {
-	e := authority.ProofAttempt{Method: p.Method, Domain: p.Domain.String(), Key: p.Fingerprint.String(), Policies: []publisher.PolicyID{p.ID}}
+	e := authority.ProofAttempt{
+		Method: p.Method, Domain: p.Domain.String(), Key: p.Fingerprint.String(), Policies: []publisher.PolicyID{p.ID},
+	}
 	if !p.GoneSince.IsZero() {
 		e.Reason = "the domain no longer publishes the key of the policy"
 	}

@@ -26,8 +26,8 @@ const (
 	unprovenAfter = 72 * time.Hour
 )
 
-// recheckFixture is a runner with its dependencies in memory. It is also the source of keys, the publishers
-// and the reporter.
+// recheckFixture is a runner with its dependencies in memory. It is also the source of keys, the
+// publishers and the reporter.
 type recheckFixture struct {
 	runner  *delegating.Rechecker
 	ports   delegating.RecheckPorts
@@ -51,7 +51,8 @@ func newRecheckFixture(t *testing.T) *recheckFixture {
 	fx := &recheckFixture{store: fakedb.NewPolicies(db), clock: clocktest.NewManual(epoch)}
 	fx.config = delegating.RecheckConfig{Mode: publisher.ByPolicies, Interval: interval, UnprovenAfter: unprovenAfter}
 	fx.ports = delegating.RecheckPorts{
-		Transactions: db, Policies: fx.store, Keys: domainkeys.Sources{DNS: fx, HTTP: fx}, Publishers: fx, Clock: fx.clock, Waiter: fx, Reporter: fx,
+		Transactions: db, Policies: fx.store, Keys: domainkeys.Sources{DNS: fx, HTTP: fx}, Publishers: fx,
+		Clock: fx.clock, Waiter: fx, Reporter: fx,
 	}
 	fx.runner = delegating.NewRechecker(fx.config, fx.ports)
 	return fx
@@ -103,7 +104,8 @@ func newRecord(t *testing.T, seed string) (string, publisher.Key) {
 
 func (fx *recheckFixture) addPolicy(t *testing.T, id publisher.PolicyID, changes ...func(*publisher.Policy)) {
 	t.Helper()
-	p, err := publisher.NewPolicy(publisher.Draft{Method: "dns", Domain: "example.com", Pattern: "com.example/*"}, publisher.Rules{}, fx.clock.Now())
+	p, err := publisher.NewPolicy(publisher.Draft{Method: "dns", Domain: "example.com", Pattern: "com.example/*"},
+		publisher.Rules{}, fx.clock.Now())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -193,11 +195,16 @@ func TestKeyIsGone(t *testing.T) {
 	fx.check(t)
 	gone := fx.clock.Now()
 	fx.requireState(t, "gone for the first time", publisher.Active)
-	wantEvent := authority.ProofAttempt{Method: publisher.DNS, Domain: "example.com", Policies: []publisher.PolicyID{"p1"}, Reason: "the domain no longer publishes the key of the policy"}
-	if len(fx.events) != 1 || fx.events[0].Reason != wantEvent.Reason || fx.events[0].Domain != wantEvent.Domain || !slices.Equal(fx.events[0].Policies, wantEvent.Policies) {
+	wantEvent := authority.ProofAttempt{
+		Method: publisher.DNS, Domain: "example.com", Policies: []publisher.PolicyID{"p1"},
+		Reason: "the domain no longer publishes the key of the policy",
+	}
+	if len(fx.events) != 1 || fx.events[0].Reason != wantEvent.Reason || fx.events[0].Domain != wantEvent.Domain ||
+		!slices.Equal(fx.events[0].Policies, wantEvent.Policies) {
 		t.Errorf("the events are %+v, want %+v", fx.events, wantEvent)
 	}
-	if len(fx.notices) != 1 || fx.notices[0].Maker != "ada" || !fx.notices[0].Failed || fx.notices[0].Subject != "example.com" {
+	if len(fx.notices) != 1 || fx.notices[0].Maker != "ada" || !fx.notices[0].Failed ||
+		fx.notices[0].Subject != "example.com" {
 		t.Errorf("the notices are %+v", fx.notices)
 	}
 	fx.err = nil // no records at all
@@ -240,15 +247,31 @@ func TestWhichKeyCounts(t *testing.T) {
 		changes []func(*publisher.Policy)
 		found   bool
 	}{
-		"any key while it is proven":          {[]string{other}, []func(*publisher.Policy){func(p *publisher.Policy) { p.UsedKey = key.String() }}, true},
-		"the pinned key":                      {[]string{record}, []func(*publisher.Policy){pinned}, true},
-		"another key, pinned":                 {[]string{other}, []func(*publisher.Policy){pinned}, false},
-		"unproven and never used":             {[]string{other}, []func(*publisher.Policy){unproven}, true},
-		"unproven, pinned":                    {[]string{record}, []func(*publisher.Policy){unproven, pinned, func(p *publisher.Policy) { p.UsedKey = otherKey.String() }}, true},
-		"a broken record and the key":         {[]string{"v=MCPv1; k=ed25519", record}, []func(*publisher.Policy){pinned}, true},
-		"a broken record only":                {[]string{"v=MCPv1; k=ed25519"}, nil, false},
-		"unproven, with the key of its use":   {[]string{record}, []func(*publisher.Policy){unproven, func(p *publisher.Policy) { p.UsedKey = key.String() }}, true},
-		"unproven, with another than its use": {[]string{other}, []func(*publisher.Policy){unproven, func(p *publisher.Policy) { p.UsedKey = key.String() }}, false},
+		"any key while it is proven": {
+			[]string{other}, []func(*publisher.Policy){func(p *publisher.Policy) { p.UsedKey = key.String() }}, true,
+		},
+		"the pinned key":          {[]string{record}, []func(*publisher.Policy){pinned}, true},
+		"another key, pinned":     {[]string{other}, []func(*publisher.Policy){pinned}, false},
+		"unproven and never used": {[]string{other}, []func(*publisher.Policy){unproven}, true},
+		"unproven, pinned": {
+			[]string{record}, []func(*publisher.Policy){
+				unproven, pinned, func(p *publisher.Policy) { p.UsedKey = otherKey.String() },
+			}, true,
+		},
+		"a broken record and the key": {
+			[]string{"v=MCPv1; k=ed25519", record}, []func(*publisher.Policy){pinned}, true,
+		},
+		"a broken record only": {[]string{"v=MCPv1; k=ed25519"}, nil, false},
+		"unproven, with the key of its use": {
+			[]string{record}, []func(*publisher.Policy){
+				unproven, func(p *publisher.Policy) { p.UsedKey = key.String() },
+			}, true,
+		},
+		"unproven, with another than its use": {
+			[]string{other}, []func(*publisher.Policy){
+				unproven, func(p *publisher.Policy) { p.UsedKey = key.String() },
+			}, false,
+		},
 	} {
 		fx := newRecheckFixture(t)
 		fx.addPolicy(t, "p1", test.changes...)
@@ -325,7 +348,8 @@ func (p *changingPolicies) Find(ctx context.Context, q registrystore.PolicyQuery
 	return found, err
 }
 
-// TestTwoRunnersFindThePolicy lets a second instance check a policy after the first one has found it.
+// TestTwoRunnersFindThePolicy lets a second instance check a policy after the first one has found
+// it.
 func TestTwoRunnersFindThePolicy(t *testing.T) {
 	t.Parallel()
 	fx := newRecheckFixture(t)
@@ -365,7 +389,8 @@ func TestRun(t *testing.T) {
 	fx.addPolicy(t, "p1", func(p *publisher.Policy) { p.CheckedAt = epoch.Add(-interval).Add(-time.Second) })
 	fx.until = 3
 	fx.runner.Run(t.Context())
-	if len(fx.lookups) != 1 || len(fx.failed) != 0 || !slices.Equal(fx.waits, []time.Duration{time.Minute, time.Minute, time.Minute}) {
+	if len(fx.lookups) != 1 || len(fx.failed) != 0 ||
+		!slices.Equal(fx.waits, []time.Duration{time.Minute, time.Minute, time.Minute}) {
 		t.Errorf("lookups %q, failures %v, waits %v", fx.lookups, fx.failed, fx.waits)
 	}
 }

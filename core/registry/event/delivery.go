@@ -109,8 +109,8 @@ func (d Delivery) Succeed(now time.Time) Delivery {
 	return d
 }
 
-// Fail returns the delivery after an attempt that failed. It is dead if it was tried for the time of
-// the schedule; the last attempt is not before the end of that time.
+// Fail returns the delivery after an attempt that failed. It is dead if it was tried for the time
+// of the schedule; the last attempt is not before the end of that time.
 func (d Delivery) Fail(s Schedule, problem string, now time.Time) Delivery {
 	now = now.UTC().Truncate(time.Microsecond)
 	d.Attempts++
@@ -143,8 +143,8 @@ func clip(s string) string {
 type Condition struct {
 	Pending     int
 	Dead        int
-	LastSuccess time.Time // zero if none has succeeded
-	LastProblem string    // of the last attempt that failed; empty if none has
+	LastSuccess time.Time // zero before the first
+	LastProblem string    // of the last attempt that failed; otherwise empty
 	LastFailure time.Time // when that was
 	// Newest are the newest dead deliveries without their bodies, at most MaxListed.
 	Newest []Delivery

@@ -41,7 +41,9 @@ func ParseType(s string) (Type, error) {
 	if t := Type(s); slices.Contains(Types(), t) {
 		return t, nil
 	}
-	return "", fault.Newf(fault.Invalid, "events must be published, replaced, status, approved, rejected, quarantined or released, not %q", s)
+	return "",
+		fault.Newf(fault.Invalid,
+			"events must be published, replaced, status, approved, rejected, quarantined or released, not %q", s)
 }
 
 // Event is something that happened to a server.
@@ -51,7 +53,7 @@ type Event struct {
 	Time    time.Time        // UTC with microseconds
 	Name    registry.Name    // the zero name for Test
 	Version registry.Version // the zero version for a whole server
-	// Data is the answer of the API after the event, which is JSON; nil if the API answers without a
-	// body.
+	// Data is the answer of the API after the event, which is JSON; nil if the API answers without
+	// a body.
 	Data []byte
 }

@@ -21,8 +21,12 @@ func TestDelays(t *testing.T) {
 		attempt int
 		want    time.Duration
 	}{
-		{5 * time.Second, 1, 5 * time.Second}, {5 * time.Second, 2, 10 * time.Second}, {5 * time.Second, 10, 2560 * time.Second},
-		{5 * time.Second, 11, time.Hour}, {5 * time.Second, 1_000_000, time.Hour}, {2 * time.Hour, 1, 2 * time.Hour}, {2 * time.Hour, 9, 2 * time.Hour},
+		{5 * time.Second, 1, 5 * time.Second}, {5 * time.Second, 2, 10 * time.Second}, {
+			5 * time.Second, 10, 2560 * time.Second,
+		},
+		{5 * time.Second, 11, time.Hour}, {5 * time.Second, 1_000_000, time.Hour}, {2 * time.Hour, 1, 2 * time.Hour}, {
+			2 * time.Hour, 9, 2 * time.Hour,
+		},
 	} {
 		if got := (Schedule{First: c.first}).Delay(c.attempt); got != c.want {
 			t.Errorf("Delay(%d) with the first %s = %s, want %s", c.attempt, c.first, got, c.want)
@@ -30,8 +34,8 @@ func TestDelays(t *testing.T) {
 	}
 }
 
-// TestAttemptsEnd fails a delivery until it is dead. Each attempt is later than the one before, none
-// is after the end, and the last one is not before it.
+// TestAttemptsEnd fails a delivery until it is dead. Each attempt is later than the one before,
+// none is after the end, and the last one is not before it.
 func TestAttemptsEnd(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
@@ -73,7 +77,9 @@ func TestSucceed(t *testing.T) {
 
 func TestProblemsAreClipped(t *testing.T) {
 	t.Parallel()
-	d := Delivery{State: Pending, Since: epoch}.Fail(Schedule{First: time.Second, For: time.Hour}, strings.Repeat("é", 200), epoch)
+	d := Delivery{
+		State: Pending, Since: epoch,
+	}.Fail(Schedule{First: time.Second, For: time.Hour}, strings.Repeat("é", 200), epoch)
 	if d.Problem != strings.Repeat("é", maxProblem/2) {
 		t.Errorf("the problem has %d bytes", len(d.Problem))
 	}
@@ -126,7 +132,8 @@ func TestURLs(t *testing.T) {
 		"":                                     "",
 	} {
 		u, err := ParseURL(text)
-		if (err == nil) != (want != "") || u.Host() != want || err != nil && (!fault.Is(err, fault.Invalid) || !strings.HasPrefix(fault.PublicMessage(err), "url ")) {
+		if (err == nil) != (want != "") || u.Host() != want ||
+			err != nil && (!fault.Is(err, fault.Invalid) || !strings.HasPrefix(fault.PublicMessage(err), "url ")) {
 			t.Errorf("ParseURL(%q) = %v, %v, want the host %q", text, u, err, want)
 		}
 		if want != "" && u.IsLoopback() != strings.HasPrefix(text, "http://") {

@@ -90,24 +90,29 @@ type URL struct {
 	loopback bool
 }
 
-// ParseURL returns a URL. It returns fault.Invalid unless the URL is absolute, has the scheme https,
-// or http and a loopback host, and has neither credentials nor a fragment (contract C-51).
+// ParseURL returns a URL. It returns fault.Invalid unless the URL is absolute, has the scheme
+// https, or http and a loopback host, and has neither credentials nor a fragment (contract C-51).
 func ParseURL(s string) (URL, error) {
 	if len(s) > maxURL {
 		return URL{}, fault.Newf(fault.Invalid, "url must have at most %d bytes", maxURL)
 	}
 	u, err := url.Parse(s)
-	if err != nil || u.Hostname() == "" || u.Opaque != "" || strings.ContainsFunc(s, func(r rune) bool { return r <= ' ' || r >= 0x7f }) {
+	if err != nil || u.Hostname() == "" || u.Opaque != "" ||
+		strings.ContainsFunc(s, func(r rune) bool { return r <= ' ' || r >= 0x7f }) {
 		return URL{}, fault.New(fault.Invalid, "url must be an absolute URL, such as https://example.com/hook")
 	}
 	loopback := isLoopback(u.Hostname())
 	switch {
 	case u.User != nil:
-		return URL{}, fault.New(fault.Invalid, "url must not contain a user name or a password: the receiver checks the signature")
+		return URL{},
+			fault.New(fault.Invalid,
+				"url must not contain a user name or a password: the receiver checks the signature")
 	case strings.Contains(s, "#"):
 		return URL{}, fault.New(fault.Invalid, "url must not have a fragment")
 	case u.Scheme != "https" && (u.Scheme != "http" || !loopback):
-		return URL{}, fault.New(fault.Invalid, "url must begin with https://; http:// is for a loopback host only, such as 127.0.0.1")
+		return URL{},
+			fault.New(fault.Invalid,
+				"url must begin with https://; http:// is for a loopback host only, such as 127.0.0.1")
 	}
 	return URL{s, u.Host, loopback}, nil
 }

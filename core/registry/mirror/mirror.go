@@ -15,7 +15,7 @@ import (
 // MaxMirrors is the greatest number of mirrors; parallel calls may exceed it by a few.
 const MaxMirrors = 50
 
-// The bounds of Mirror.Interval, and its value if none is given.
+// The bounds of Mirror.Interval, and its default.
 const (
 	MinInterval     = time.Minute
 	MaxInterval     = 7 * 24 * time.Hour
@@ -30,7 +30,9 @@ var nameForm = regexp.MustCompile(`^[a-z0-9-]{1,40}$`)
 // ParseName returns the name of a mirror. It returns fault.Invalid for a text of another form.
 func ParseName(s string) (Name, error) {
 	if !nameForm.MatchString(s) {
-		return "", fault.Newf(fault.Invalid, "the name of a mirror must have 1 to 40 lower-case letters, digits and hyphens, not %.60q", s)
+		return "",
+			fault.Newf(fault.Invalid,
+				"the name of a mirror must have 1 to 40 lower-case letters, digits and hyphens, not %.60q", s)
 	}
 	return Name(s), nil
 }
@@ -79,10 +81,12 @@ type Draft struct {
 // selection is the name of the view of Mirror.Selection, which has no other use.
 const selection = "mirror"
 
-// New returns the mirror of a draft. It returns fault.Invalid, with the name of the field, if one is
-// wrong.
+// New returns the mirror of a draft. It returns fault.Invalid, with the name of the field, if one
+// is wrong.
 func New(d Draft, now time.Time) (Mirror, error) {
-	m := Mirror{Interval: DefaultInterval, Review: Pending, Lenient: d.Lenient, CreatedAt: now.UTC().Truncate(time.Microsecond)}
+	m := Mirror{
+		Interval: DefaultInterval, Review: Pending, Lenient: d.Lenient, CreatedAt: now.UTC().Truncate(time.Microsecond),
+	}
 	m.State.NextAt = m.CreatedAt
 	var err error
 	if m.Name, err = ParseName(d.Name); err != nil {
@@ -98,7 +102,8 @@ func New(d Draft, now time.Time) (Mirror, error) {
 		m.Interval = d.Interval
 	}
 	if m.Interval < MinInterval || m.Interval > MaxInterval {
-		return Mirror{}, fault.Newf(fault.Invalid, "interval must be from %s to %s, not %s", MinInterval, MaxInterval, m.Interval)
+		return Mirror{},
+			fault.Newf(fault.Invalid, "interval must be from %s to %s, not %s", MinInterval, MaxInterval, m.Interval)
 	}
 	if d.Review != "" {
 		if m.Review, err = ParseReview(d.Review); err != nil {

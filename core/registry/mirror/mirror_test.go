@@ -46,13 +46,15 @@ func TestNames(t *testing.T) {
 	}
 }
 
-// TestNew checks what a mirror has if only the required fields are given, and all that can be given.
+// TestNew checks what a mirror has if only the required fields are given, and all that can be
+// given.
 func TestNew(t *testing.T) {
 	t.Parallel()
 	now := epoch.In(time.FixedZone("east", 3600)).Add(1500)
 	m, err := New(Draft{Name: "corp", URL: address + "/"}, now)
 	kept := epoch.Add(time.Microsecond)
-	if err != nil || m.URL.Address() != address || m.Interval != time.Hour || m.Review != Pending || m.Lenient || m.CreatedAt != kept {
+	if err != nil || m.URL.Address() != address || m.Interval != time.Hour || m.Review != Pending || m.Lenient ||
+		m.CreatedAt != kept {
 		t.Errorf("New = %+v, %v", m, err)
 	}
 	if !reflect.DeepEqual(m.State, State{NextAt: kept}) || m.State.Health() != Waiting {
@@ -140,7 +142,9 @@ func TestSubmitter(t *testing.T) {
 	if name, ok := OfSubmitter(m.Submitter()); !ok || name != "corp" {
 		t.Errorf("the mirror of the submitter is %q, %t", name, ok)
 	}
-	for _, key := range []string{"", "mirror", "mirror:", "ada", "dns:example.com", "operator", "Mirror:corp", "xmirror:corp"} {
+	for _, key := range []string{
+		"", "mirror", "mirror:", "ada", "dns:example.com", "operator", "Mirror:corp", "xmirror:corp",
+	} {
 		if name, ok := OfSubmitter(key); ok || name != "" {
 			t.Errorf("the submitter %q is the mirror %q", key, name)
 		}

@@ -15,8 +15,8 @@ type Protection struct {
 	granted  []registry.Pattern
 }
 
-// NewProtection returns the protection of names that nobody may publish, and of those that people may
-// publish or edit by their grants. A grant over everything protects nothing.
+// NewProtection returns the protection of names that no one may publish, and of those that people
+// may publish or edit by their grants. A grant over everything protects nothing.
 func NewProtection(reserved []registry.Pattern, grants []registry.Grant) Protection {
 	p := Protection{reserved: reserved}
 	known := map[registry.Pattern]bool{}
@@ -30,8 +30,8 @@ func NewProtection(reserved []registry.Pattern, grants []registry.Grant) Protect
 	return p
 }
 
-// CheckName returns fault.Forbidden, and the rule, if the mirror may not take a server because of its
-// name: it is reserved, or people may publish it here and no pattern of the mirror names its
+// CheckName returns fault.Forbidden, and the rule, if the mirror may not take a server because of
+// its name: it is reserved, or people may publish it here and no pattern of the mirror names its
 // namespace (contract C-71). Letters in either case are the same, since namespaces are domains.
 func (m *Mirror) CheckName(name registry.Name, p Protection) (Rule, error) {
 	for _, reserved := range p.reserved {

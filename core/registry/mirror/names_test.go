@@ -43,7 +43,9 @@ func TestCheckName(t *testing.T) {
 		action  registry.Action
 		pattern string
 	}{
-		{registry.ActionPublish, "com.corp/*"}, {registry.ActionEdit, "com.edit/*"}, {registry.ActionPublish, "org.team*"}, {registry.ActionPublish, "com.one/x"},
+		{registry.ActionPublish, "com.corp/*"}, {registry.ActionEdit, "com.edit/*"}, {
+			registry.ActionPublish, "org.team*",
+		}, {registry.ActionPublish, "com.one/x"},
 		{registry.ActionPublish, "*"}, {registry.ActionReview, "com.review/*"}, {registry.ActionOperate, "*"},
 	} {
 		grants = append(grants, registry.Grant{Holder: "ada", Action: g.action, Pattern: pattern(g.pattern)})

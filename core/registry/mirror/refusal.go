@@ -17,7 +17,7 @@ type Rule string
 const (
 	RuleRecord     Rule = "record"     // the record cannot be read, or what it says besides the document is wrong
 	RuleDocument   Rule = "document"   // the document breaks a rule of documents
-	RuleReserved   Rule = "reserved"   // nobody may publish the name
+	RuleReserved   Rule = "reserved"   // no one may publish the name
 	RuleGranted    Rule = "granted"    // people here may publish the name
 	RuleQuarantine Rule = "quarantine" // it is in quarantine here
 	RuleStore      Rule = "store"      // the registry cannot hold it: the server has too many versions
@@ -53,8 +53,8 @@ func (r Refusals) String() string {
 	return strings.Join(words, ", ")
 }
 
-// ParseRefusals returns the numbers in a text that String returned; nil without any. It returns fault.Invalid for
-// another text.
+// ParseRefusals returns the numbers in a text that String returned; nil without any. It returns
+// fault.Invalid for another text.
 func ParseRefusals(s string) (Refusals, error) {
 	if s == "" {
 		return nil, nil

@@ -8,15 +8,15 @@ import (
 )
 
 const (
-	// overlap is how long before the last success the next read begins: the clock of the other registry
-	// may be behind, and changes may become visible late.
+	// overlap is how long before the last success the next read begins: the clock of the other
+	// registry may be behind, and changes may become visible late.
 	overlap = 5 * time.Minute
 	// fullEvery is the time between two comparisons with everything that the other registry lists.
 	fullEvery = 24 * time.Hour
 	// firstRetry is the time after the first failure; it doubles, up to the interval of the mirror.
 	firstRetry = time.Minute
-	// maxSkew is how far the clocks of two instances may differ. A time of a state that is further in
-	// the future was written by a clock that was wrong.
+	// maxSkew is how far the clocks of two instances may differ. A time of a state that is further
+	// in the future was written by a clock that was wrong.
 	maxSkew = time.Minute
 	// maxReason is the greatest length of State.Reason in bytes.
 	maxReason = 500
@@ -55,18 +55,19 @@ func (s State) Health() Health {
 	return OK
 }
 
-// IsDue reports whether the next read is due. One that is further away than the interval is due too:
-// the clock was ahead when it was planned.
+// IsDue reports whether the next read is due. One that is further away than the interval is due
+// too: the clock was ahead when it was planned.
 func (m *Mirror) IsDue(now time.Time) bool {
 	return !m.State.NextAt.After(now) || m.State.NextAt.After(now.Add(m.Interval+maxSkew))
 }
 
-// Since returns since when the next read asks for changes; zero if it must compare everything, as it
-// must at first, once a day, and if the clock was ahead at the last success: changes since then may
-// have earlier times.
+// Since returns since when the next read asks for changes; zero if it must compare everything, as
+// it must at first, once a day, and if the clock was ahead at the last success: changes since then
+// may have earlier times.
 func (s State) Since(now time.Time) time.Time {
 	latest := now.Add(maxSkew)
-	if s.LastFull.IsZero() || now.Sub(s.LastFull) >= fullEvery || s.LastFull.After(latest) || s.LastSuccess.After(latest) {
+	if s.LastFull.IsZero() || now.Sub(s.LastFull) >= fullEvery || s.LastFull.After(latest) ||
+		s.LastSuccess.After(latest) {
 		return time.Time{}
 	}
 	return s.LastSuccess.Add(-overlap)
@@ -83,7 +84,10 @@ type Read struct {
 // Succeed returns the state after a read.
 func (m *Mirror) Succeed(r Read) State {
 	began := r.Began.UTC().Truncate(time.Microsecond)
-	s := State{NextAt: began.Add(m.Interval), LastSuccess: began, LastFull: m.State.LastFull, Servers: r.Servers, Refused: m.State.Refused}
+	s := State{
+		NextAt: began.Add(m.Interval), LastSuccess: began, LastFull: m.State.LastFull, Servers: r.Servers,
+		Refused: m.State.Refused,
+	}
 	if r.Full {
 		s.LastFull, s.Refused = began, r.Refused
 	}

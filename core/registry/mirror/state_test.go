@@ -60,7 +60,8 @@ func TestSince(t *testing.T) {
 func TestIsDue(t *testing.T) {
 	t.Parallel()
 	for next, want := range map[time.Duration]bool{
-		-time.Second: true, 0: true, time.Second: false, time.Hour: false, time.Hour + time.Minute: false, time.Hour + time.Minute + 1: true, 48 * time.Hour: true,
+		-time.Second: true, 0: true, time.Second: false, time.Hour: false, time.Hour + time.Minute: false,
+		time.Hour + time.Minute + 1: true, 48 * time.Hour: true,
 	} {
 		m := Mirror{Interval: time.Hour, State: State{NextAt: epoch.Add(next)}}
 		if got := m.IsDue(epoch); got != want {
@@ -69,28 +70,37 @@ func TestIsDue(t *testing.T) {
 	}
 }
 
-// TestSucceed checks that a success ends failures, counts the interval from its beginning, and moves
-// the last comparison only if it was one.
+// TestSucceed checks that a success ends failures, counts the interval from its beginning, and
+// moves the last comparison only if it was one.
 func TestSucceed(t *testing.T) {
 	t.Parallel()
 	m := Mirror{Interval: time.Hour, State: State{
-		LastFull: epoch, LastSuccess: epoch, FailingSince: epoch.Add(time.Hour), Failures: 2, Reason: "it is away", Servers: 7,
+		LastFull: epoch, LastSuccess: epoch, FailingSince: epoch.Add(time.Hour), Failures: 2,
+		Reason: "it is away", Servers: 7,
 		Refused: Refusals{RuleGranted: 2},
 	}}
 	began := epoch.Add(2 * time.Hour)
-	kept := State{NextAt: began.Add(time.Hour), LastSuccess: began, LastFull: epoch, Servers: 9, Refused: Refusals{RuleGranted: 2}}
+	kept := State{
+		NextAt: began.Add(time.Hour), LastSuccess: began, LastFull: epoch, Servers: 9, Refused: Refusals{
+			RuleGranted: 2,
+		},
+	}
 	given := began.In(time.FixedZone("east", 3600)).Add(999)
-	if got := m.Succeed(Read{Began: given, Servers: 9, Refused: Refusals{RuleRecord: 1}}); !reflect.DeepEqual(got, kept) || got.Health() != OK {
+	if got := m.Succeed(Read{
+		Began: given, Servers: 9, Refused: Refusals{RuleRecord: 1},
+	}); !reflect.DeepEqual(got, kept) || got.Health() != OK {
 		t.Errorf("after a read of changes: %+v, want %+v", got, kept)
 	}
 	kept.LastFull, kept.Refused = began, Refusals{RuleRecord: 1}
-	if got := m.Succeed(Read{Began: given, Full: true, Servers: 9, Refused: kept.Refused}); !reflect.DeepEqual(got, kept) {
+	if got := m.Succeed(Read{
+		Began: given, Full: true, Servers: 9, Refused: kept.Refused,
+	}); !reflect.DeepEqual(got, kept) {
 		t.Errorf("after a comparison: %+v, want %+v", got, kept)
 	}
 }
 
-// TestFail checks that failures keep what is known of the last success and the time of the first one,
-// and that the reason is that of the last one.
+// TestFail checks that failures keep what is known of the last success and the time of the first
+// one, and that the reason is that of the last one.
 func TestFail(t *testing.T) {
 	t.Parallel()
 	before := State{LastSuccess: epoch, LastFull: epoch, NextAt: epoch.Add(time.Hour), Servers: 7}
@@ -114,12 +124,15 @@ func TestFail(t *testing.T) {
 func TestRetries(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
-		m := Mirror{Interval: time.Duration(rapid.Int64Range(int64(MinInterval), int64(MaxInterval)).Draw(t, "interval"))}
+		m := Mirror{
+			Interval: time.Duration(rapid.Int64Range(int64(MinInterval), int64(MaxInterval)).Draw(t, "interval")),
+		}
 		now, want := epoch, time.Minute
 		for range rapid.IntRange(1, 200).Draw(t, "failures") {
 			m.State = m.Fail("it is away", now)
 			if got := m.State.NextAt.Sub(now); got != min(want, m.Interval) {
-				t.Fatalf("after %d failures with the interval %s, the next read is after %s, want %s", m.State.Failures, m.Interval, got, min(want, m.Interval))
+				t.Fatalf("after %d failures with the interval %s, the next read is after %s, want %s", m.State.Failures,
+					m.Interval, got, min(want, m.Interval))
 			}
 			want = min(2*want, MaxInterval)
 			now = now.Add(time.Second)
@@ -135,23 +148,29 @@ func TestRetries(t *testing.T) {
 func TestReasonsAreClipped(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
-		reason := strings.Repeat("x", rapid.IntRange(0, 4).Draw(t, "before")) + strings.Repeat(rapid.SampledFrom([]string{"x", "é", "€", "😀"}).Draw(t, "character"), rapid.IntRange(0, 600).Draw(t, "times"))
+		reason := strings.Repeat("x", rapid.IntRange(0, 4).Draw(t, "before")) +
+			strings.Repeat(rapid.SampledFrom([]string{"x", "é", "€", "😀"}).Draw(t, "character"),
+				rapid.IntRange(0, 600).Draw(t, "times"))
 		m := Mirror{Interval: time.Hour}
 		got := m.Fail(reason, epoch).Reason
-		if !strings.HasPrefix(reason, got) || !utf8.ValidString(got) || len(got) > maxReason || len(got) < min(len(reason), maxReason-utf8.UTFMax+1) {
+		if !strings.HasPrefix(reason, got) || !utf8.ValidString(got) || len(got) > maxReason ||
+			len(got) < min(len(reason), maxReason-utf8.UTFMax+1) {
 			t.Fatalf("a reason of %d bytes is stored as %d bytes: %q", len(reason), len(got), got)
 		}
 	})
 }
 
-// TestCheckShrink checks that exactly half of the servers is enough, and less is not (contract C-66).
+// TestCheckShrink checks that exactly half of the servers is enough, and less is not (contract
+// C-66).
 func TestCheckShrink(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
 		had, lists int
 		refused    bool
 	}{
-		{0, 0, false}, {0, 5, false}, {1, 0, true}, {1, 1, false}, {2, 1, false}, {3, 1, true}, {3, 2, false}, {10, 5, false}, {10, 4, true}, {10, 100, false},
+		{0, 0, false}, {0, 5, false}, {1, 0, true}, {1, 1, false}, {2, 1, false}, {3, 1, true}, {3, 2, false}, {
+			10, 5, false,
+		}, {10, 4, true}, {10, 100, false},
 	} {
 		if err := CheckShrink(c.had, c.lists); fault.Is(err, fault.Conflict) != c.refused || (err != nil) != c.refused {
 			t.Errorf("a list of %d servers for %d: %v, want a refusal: %t", c.lists, c.had, err, c.refused)

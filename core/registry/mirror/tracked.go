@@ -30,7 +30,8 @@ type Tracked struct {
 func (t *Tracked) Upstream(document bool) registry.Upstream {
 	return registry.Upstream{
 		Release: registry.Release{
-			Name: t.Name, Version: t.Version, Status: t.Status, StatusMessage: t.Message, StatusChangedAt: t.StatusChangedAt, PublishedAt: t.PublishedAt,
+			Name: t.Name, Version: t.Version, Status: t.Status, StatusMessage: t.Message,
+			StatusChangedAt: t.StatusChangedAt, PublishedAt: t.PublishedAt,
 		},
 		Document: document,
 	}
@@ -38,7 +39,8 @@ func (t *Tracked) Upstream(document bool) registry.Upstream {
 
 // SameState reports whether two states are equal, whatever their reviews are.
 func (t *Tracked) SameState(u *Tracked) bool {
-	return t.Version == u.Version && t.Hash == u.Hash && t.Status == u.Status && t.Message == u.Message && t.PublishedAt.Equal(u.PublishedAt) &&
+	return t.Version == u.Version && t.Hash == u.Hash && t.Status == u.Status && t.Message == u.Message &&
+		t.PublishedAt.Equal(u.PublishedAt) &&
 		t.StatusChangedAt.Equal(u.StatusChangedAt)
 }
 

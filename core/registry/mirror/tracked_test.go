@@ -18,7 +18,8 @@ func newTracked(t *testing.T) Tracked {
 		t.Fatal(err)
 	}
 	return Tracked{
-		Name: name, Version: v, Hash: [32]byte{1}, Status: registry.StatusDeprecated, Message: "use another one", PublishedAt: epoch, Review: "r",
+		Name: name, Version: v, Hash: [32]byte{1}, Status: registry.StatusDeprecated, Message: "use another one",
+		PublishedAt: epoch, Review: "r",
 	}
 }
 
@@ -56,7 +57,8 @@ func TestUpstream(t *testing.T) {
 	t.Parallel()
 	one := newTracked(t)
 	want := registry.Upstream{Document: true, Release: registry.Release{
-		Name: one.Name, Version: one.Version, Status: registry.StatusDeprecated, StatusMessage: "use another one", PublishedAt: epoch,
+		Name: one.Name, Version: one.Version, Status: registry.StatusDeprecated, StatusMessage: "use another one",
+		PublishedAt: epoch,
 	}}
 	if got := one.Upstream(true); got != want {
 		t.Errorf("Upstream = %+v, want %+v", got, want)
@@ -65,7 +67,9 @@ func TestUpstream(t *testing.T) {
 	if got := one.Upstream(false); got != want {
 		t.Errorf("Upstream of a known document = %+v, want %+v", got, want)
 	}
-	for status, want := range map[registry.Status]bool{registry.StatusActive: true, registry.StatusDeprecated: true, registry.StatusDeleted: false} {
+	for status, want := range map[registry.Status]bool{
+		registry.StatusActive: true, registry.StatusDeprecated: true, registry.StatusDeleted: false,
+	} {
 		one.Status = status
 		if one.IsListed() != want {
 			t.Errorf("a version with the status %s is listed: %t", status, one.IsListed())

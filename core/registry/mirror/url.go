@@ -21,7 +21,8 @@ func ParseURL(s string) (URL, error) {
 		return "", fault.Newf(fault.Invalid, "url must have at most %d bytes", maxURL)
 	}
 	u, err := url.Parse(s)
-	if err != nil || u.Hostname() == "" || u.Opaque != "" || strings.ContainsFunc(s, func(r rune) bool { return r <= ' ' || r >= 0x7f }) {
+	if err != nil || u.Hostname() == "" || u.Opaque != "" ||
+		strings.ContainsFunc(s, func(r rune) bool { return r <= ' ' || r >= 0x7f }) {
 		return "", fault.New(fault.Invalid, "url must be an absolute URL, such as https://registry.example.com")
 	}
 	base := strings.TrimRight(s, "/")

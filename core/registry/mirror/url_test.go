@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// TestParseURL checks which addresses a mirror may have, and that they end without a slash (contract
-// C-60).
+// TestParseURL checks which addresses a mirror may have, and that they end without a slash
+// (contract C-60).
 func TestParseURL(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]string{
@@ -26,13 +26,17 @@ func TestParseURL(t *testing.T) {
 		}
 	}
 	for text, part := range map[string]string{
-		"": "absolute", "registry.example.com": "absolute", "/v0.1": "absolute", "https:example.com": "absolute", "https://": "absolute",
-		"https://:443": "absolute", "https://exa mple.com": "absolute", "https://example.com/\n": "absolute", "https://exämple.com": "absolute",
+		"": "absolute", "registry.example.com": "absolute", "/v0.1": "absolute", "https:example.com": "absolute",
+		"https://":     "absolute",
+		"https://:443": "absolute", "https://exa mple.com": "absolute", "https://example.com/\n": "absolute",
+		"https://exämple.com":      "absolute",
 		"https://example.com:port": "absolute", "ftp://example.com": "begin with https:// or http://",
 		"https://user@example.com": "user name or a password", "https://:word@example.com": "user name or a password",
-		"https://example.com?a=b": "query or a fragment", "https://example.com?": "query or a fragment", "https://example.com#a": "query or a fragment",
-		"https://example.com/#": "query or a fragment", "https://example.com/v0.1": "end before /v0.1", "https://example.com/v0.1/": "end before /v0.1",
-		"https://example.com/v0": "end before /v0.1", "https://example.com/v0.1/servers": "end before /v0.1",
+		"https://example.com?a=b": "query or a fragment", "https://example.com?": "query or a fragment",
+		"https://example.com#a": "query or a fragment",
+		"https://example.com/#": "query or a fragment", "https://example.com/v0.1": "end before /v0.1",
+		"https://example.com/v0.1/": "end before /v0.1",
+		"https://example.com/v0":    "end before /v0.1", "https://example.com/v0.1/servers": "end before /v0.1",
 		"https://" + strings.Repeat("a", 2041): "at most 2048 bytes",
 	} {
 		u, err := ParseURL(text)
@@ -56,7 +60,9 @@ func TestURLHidesItsToken(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, got := range []string{u.Public(), u.String(), u.GoString(), fmt.Sprint(u), fmt.Sprintf("%v", u), fmt.Sprintf("%#v", u)} {
+		for _, got := range []string{
+			u.Public(), u.String(), u.GoString(), fmt.Sprint(u), fmt.Sprintf("%v", u), fmt.Sprintf("%#v", u),
+		} {
 			if got != want {
 				t.Errorf("%s is shown as %s, want %s", text, got, want)
 			}

@@ -100,8 +100,8 @@ func (r *run) applyBatch(ctx context.Context, batch []pair) error {
 	return nil
 }
 
-// findShadow makes a server shadowed that the mirror may not take because of its name, if it is here
-// and the mirror did not bring it: that is what an operator looks for.
+// findShadow makes a server shadowed that the mirror may not take because of its name, if it is
+// here and the mirror did not bring it: that is what an operator looks for.
 func (r *run) findShadow(ctx context.Context, s *server) error {
 	latest, err := r.ports.Reader.Latest(ctx, s.name, true)
 	if fault.Is(err, fault.NotFound) {
@@ -110,8 +110,11 @@ func (r *run) findShadow(ctx context.Context, s *server) error {
 	if err != nil {
 		return err
 	}
-	if err := registry.NewLineage(s.name, []registry.Release{latest.Release}).CheckMirror(string(r.mirror.Name)); err != nil {
-		s.missing, s.refused = nil, []Outcome{{Verdict: Shadowed, Name: s.name.String(), Reason: transferring.Reason(err)}}
+	if err := registry.NewLineage(s.name, []registry.Release{latest.Release}).
+		CheckMirror(string(r.mirror.Name)); err != nil {
+		s.missing, s.refused = nil, []Outcome{
+			{Verdict: Shadowed, Name: s.name.String(), Reason: transferring.Reason(err)},
+		}
 	}
 	return nil
 }
@@ -191,7 +194,9 @@ func (c *committer) takeOver(ctx context.Context, s *server) ([]mirror.Tracked, 
 		return nil, err
 	}
 	if err := locked.CheckMirror(string(c.mirror.Name)); err != nil {
-		c.outcomes = append(c.outcomes, Outcome{Verdict: Shadowed, Name: s.name.String(), Reason: transferring.Reason(err)})
+		c.outcomes = append(c.outcomes, Outcome{
+			Verdict: Shadowed, Name: s.name.String(), Reason: transferring.Reason(err),
+		})
 		return nil, nil
 	}
 	steps, err := c.plan(ctx, s, locked.Lineage)
@@ -225,7 +230,9 @@ func (c *committer) plan(ctx context.Context, s *server, l *registry.Lineage) ([
 		}
 		if waits {
 			const reason = "a document of this version that was submitted here waits for review"
-			c.outcomes = append(c.outcomes, Outcome{Verdict: Shadowed, Name: v.Name.String(), Version: v.Version.String(), Reason: reason})
+			c.outcomes = append(c.outcomes, Outcome{
+				Verdict: Shadowed, Name: v.Name.String(), Version: v.Version.String(), Reason: reason,
+			})
 			continue
 		}
 		known, _ := s.known(v.Version)
@@ -250,13 +257,15 @@ func (c *committer) plan(ctx context.Context, s *server, l *registry.Lineage) ([
 
 // planVersion returns the step for a version. known is what the mirror has of it; the zero value if
 // it has nothing.
-func (c *committer) planVersion(ctx context.Context, v *candidate, known mirror.Tracked, l *registry.Lineage) (step, error) {
+func (c *committer) planVersion(
+	ctx context.Context, v *candidate, known mirror.Tracked, l *registry.Lineage,
+) (step, error) {
 	next := step{tracked: v.Tracked, document: &v.document, listed: true}
 	next.tracked.Review = known.Review
 	isNew, here := v.Hash != known.Hash, l.Has(v.Version)
 	switch {
 	case c.needsReview() && !v.IsListed():
-		// A document that nobody approved is not shown, not even as deleted. Without its hash it is
+		// A document that no one approved is not shown, not even as deleted. Without its hash it is
 		// submitted if it is listed again.
 		superseded, err := c.supersede(ctx, known)
 		if next.tracked.Hash = known.Hash; superseded {
@@ -295,7 +304,9 @@ func (c *committer) refuse(t *mirror.Tracked, err error) {
 
 // change changes the versions of a server that are listed, notes the changes, and returns what the
 // mirror has of the versions then.
-func (c *committer) change(ctx context.Context, l *registry.Lineage, before []registry.Release, steps []step) ([]mirror.Tracked, error) {
+func (c *committer) change(
+	ctx context.Context, l *registry.Lineage, before []registry.Release, steps []step,
+) ([]mirror.Tracked, error) {
 	upstream := make([]registry.Upstream, 0, len(steps))
 	for _, s := range steps {
 		if s.listed {
@@ -362,15 +373,19 @@ func statusOf(releases []registry.Release, v registry.Version) (s [2]string) {
 	return s
 }
 
-// noteStatus notes a change of the status of a version in quarantine, which nobody sees before its
+// noteStatus notes a change of the status of a version in quarantine, which no one sees before its
 // release, for the outcomes and the audit log.
 func (c *committer) noteStatus(t *mirror.Tracked, reason string) {
-	c.outcomes = append(c.outcomes, Outcome{Verdict: Status, Name: t.Name.String(), Version: t.Version.String(), Reason: reason})
+	c.outcomes = append(c.outcomes, Outcome{
+		Verdict: Status, Name: t.Name.String(), Version: t.Version.String(), Reason: reason,
+	})
 	c.audit = append(c.audit, mirror.NewVersionChange(string(Status), c.mirror.Name, t.Name, t.Version))
 }
 
 // note notes a change for the outcomes, the audit log and the webhooks. was is the status before.
-func (c *committer) note(ctx context.Context, what registry.MirrorChange, r registry.Release, was [2]string, doc *registry.Document) error {
+func (c *committer) note(
+	ctx context.Context, what registry.MirrorChange, r registry.Release, was [2]string, doc *registry.Document,
+) error {
 	record := registry.Record{Release: r}
 	if doc != nil && what != registry.MirrorStatus {
 		record.Document = doc.Bytes()
@@ -388,7 +403,9 @@ func (c *committer) note(ctx context.Context, what registry.MirrorChange, r regi
 	case registry.MirrorReplaced:
 		verdict, kind, reason = Replaced, event.Replaced, ""
 	}
-	c.outcomes = append(c.outcomes, Outcome{Verdict: verdict, Name: r.Name.String(), Version: r.Version.String(), Reason: reason})
+	c.outcomes = append(c.outcomes, Outcome{
+		Verdict: verdict, Name: r.Name.String(), Version: r.Version.String(), Reason: reason,
+	})
 	c.audit = append(c.audit, mirror.NewVersionChange(string(verdict), c.mirror.Name, r.Name, r.Version))
 	if c.events == nil {
 		c.events = map[event.Type][]registry.Record{}

@@ -139,28 +139,36 @@ func newFixture(t *testing.T, review bool, d mirror.Draft) *fixture {
 	t.Helper()
 	db := fakedb.New()
 	fx := &fixture{
-		t: t, db: db, servers: fakedb.NewServers(db, true), mirrored: fakedb.NewMirroredVersions(db), stored: fakedb.NewMirrors(db),
-		held: fakedb.NewQuarantine(db), grants: fakedb.NewGrants(db), clock: clocktest.NewManual(epoch), upstream: &upstream{}, audit: &auditLog{},
+		t: t, db: db, servers: fakedb.NewServers(db, true), mirrored: fakedb.NewMirroredVersions(db),
+		stored: fakedb.NewMirrors(db),
+		held:   fakedb.NewQuarantine(db), grants: fakedb.NewGrants(db), clock: clocktest.NewManual(epoch),
+		upstream: &upstream{}, audit: &auditLog{},
 	}
 	entropy := &secretstest.Entropy{}
 	recorder := fx.events()
 	eventdatatest.AddWebhook(t, fakedb.NewWebhooks(db))
 	store, rules := fakedb.NewReviews(db), fakedb.NewReviewRules(db)
 	fx.Operator = mirroring.NewOperator(mirroring.Config{Review: review, Reserved: fx.reserved()}, mirroring.Ports{
-		Transactions: db, Mirrors: fx.stored, Mirrored: fx.mirrored, Writer: fx.servers, Reader: fx.servers, Quarantine: fx.held, Grants: fx.grants,
-		Reviews: store, Approver: reviewing.Approver{Rules: rules, Reader: fx.servers}, Events: recorder, Recorder: fx.audit,
-		Source: fx.upstream, Clock: fx.clock, Waiter: waiter{}, Entropy: entropy,
+		Transactions: db, Mirrors: fx.stored, Mirrored: fx.mirrored, Writer: fx.servers, Reader: fx.servers,
+		Quarantine: fx.held, Grants: fx.grants,
+		Reviews: store, Approver: reviewing.Approver{Rules: rules, Reader: fx.servers}, Events: recorder,
+		Recorder: fx.audit,
+		Source:   fx.upstream, Clock: fx.clock, Waiter: waiter{}, Entropy: entropy,
 	})
 	ender := reviewing.MirrorEnder{
-		Mirrored: fx.mirrored, Reviews: store, Reader: fx.servers, Writer: fx.servers, Quarantine: fx.held, Events: recorder, Recorder: fx.audit,
+		Mirrored: fx.mirrored, Reviews: store, Reader: fx.servers, Writer: fx.servers, Quarantine: fx.held,
+		Events: recorder, Recorder: fx.audit,
 	}
 	fx.publisher = publishing.New(publishing.Config{Review: review, PendingMax: 9}, publishing.Ports{
-		Transactions: db, Writer: fx.servers, Reader: fx.servers, Quarantine: fx.held, Grants: fx.grants, Reviews: store, Rules: rules,
+		Transactions: db, Writer: fx.servers, Reader: fx.servers, Quarantine: fx.held, Grants: fx.grants,
+		Reviews: store, Rules: rules,
 		Acts: noActs{}, Ender: ender, Events: recorder, Clock: fx.clock, Entropy: entropy,
 	})
 	fx.reviews = reviewing.New(reviewing.Ports{
-		Transactions: db, Reviews: store, Rules: rules, Reader: fx.servers, Writer: fx.servers, Quarantine: fx.held, Mirrors: fx.stored, Mirrored: fx.mirrored, Ender: ender, Acts: noActs{},
-		Recorder: fx.audit, Events: recorder, Cursors: page.NewSealer(make([]byte, 32)), Clock: fx.clock, Entropy: entropy,
+		Transactions: db, Reviews: store, Rules: rules, Reader: fx.servers, Writer: fx.servers, Quarantine: fx.held,
+		Mirrors: fx.stored, Mirrored: fx.mirrored, Ender: ender, Acts: noActs{},
+		Recorder: fx.audit, Events: recorder, Cursors: page.NewSealer(make([]byte, 32)), Clock: fx.clock,
+		Entropy: entropy,
 	})
 	d.Name = "corp"
 	if d.URL == "" {
@@ -189,7 +197,9 @@ func (fx *fixture) pattern(s string) registry.Pattern {
 // grant gives ada a grant.
 func (fx *fixture) grant(action registry.Action, pattern string) {
 	fx.t.Helper()
-	if err := fx.grants.Add(fx.t.Context(), registry.Grant{Holder: "ada", Action: action, Pattern: fx.pattern(pattern)}); err != nil {
+	if err := fx.grants.Add(fx.t.Context(), registry.Grant{
+		Holder: "ada", Action: action, Pattern: fx.pattern(pattern),
+	}); err != nil {
 		fx.t.Fatal(err)
 	}
 }
@@ -295,7 +305,8 @@ func (fx *fixture) publishLocal(server, version string) {
 // events returns a recorder of events in memory.
 func (fx *fixture) events() *notifying.Recorder {
 	return notifying.NewRecorder(notifying.RecorderPorts{
-		Webhooks: fakedb.NewWebhooks(fx.db), Deliveries: fakedb.NewDeliveries(fx.db), Encoder: eventdatatest.Encoder{}, Clock: fx.clock, Entropy: &secretstest.Entropy{},
+		Webhooks: fakedb.NewWebhooks(fx.db), Deliveries: fakedb.NewDeliveries(fx.db), Encoder: eventdatatest.Encoder{},
+		Clock: fx.clock, Entropy: &secretstest.Entropy{},
 	})
 }
 

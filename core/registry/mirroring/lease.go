@@ -12,8 +12,8 @@ import (
 )
 
 const (
-	// leaseTime is how long a reader of another registry has its lease without renewing it. After the
-	// end of an instance, another one begins at most this time later.
+	// leaseTime is how long a reader of another registry has its lease without renewing it. After
+	// the end of an instance, another one begins at most this time later.
 	leaseTime = 30 * time.Second
 	// renewEvery is the time between two renewals.
 	renewEvery = 8 * time.Second
@@ -35,7 +35,7 @@ type lease struct {
 }
 
 // acquire returns the lease of a mirror. With wait, it waits until another holder ends; else it
-// returns ErrBusy. It returns fault.NotFound if there is no such mirror.
+// returns ErrBusy. It returns fault.NotFound if the mirror does not exist.
 func (o *Operator) acquire(ctx context.Context, name mirror.Name, wait bool) (*lease, error) {
 	l := &lease{o, name, secrets.NewUUID[string](o.ports.Entropy)}
 	for {
@@ -58,7 +58,9 @@ func (o *Operator) acquire(ctx context.Context, name mirror.Name, wait bool) (*l
 func (o *Operator) take(ctx context.Context, name mirror.Name) (*lease, error) {
 	l := &lease{o, name, secrets.NewUUID[string](o.ports.Entropy)}
 	now := o.now()
-	ok, err := o.ports.Mirrors.Lease(ctx, name, registrystore.Lease{Holder: l.holder, Now: now.AddDate(1, 0, 0), Until: now.Add(leaseTime)})
+	ok, err := o.ports.Mirrors.Lease(ctx, name, registrystore.Lease{
+		Holder: l.holder, Now: now.AddDate(1, 0, 0), Until: now.Add(leaseTime),
+	})
 	switch {
 	case fault.Is(err, fault.NotFound):
 		return nil, errNoMirror(name)
@@ -68,11 +70,13 @@ func (o *Operator) take(ctx context.Context, name mirror.Name) (*lease, error) {
 	return l, err
 }
 
-// renew extends the lease. It returns errLeaseLost if another one has it. In a transaction, it keeps
-// others from the lease until the end of the transaction.
+// renew extends the lease. It returns errLeaseLost if another one has it. In a transaction, it
+// keeps others from the lease until the end of the transaction.
 func (l *lease) renew(ctx context.Context) error {
 	now := l.operator.now()
-	ok, err := l.operator.ports.Mirrors.Lease(ctx, l.mirror, registrystore.Lease{Holder: l.holder, Now: now, Until: now.Add(leaseTime)})
+	ok, err := l.operator.ports.Mirrors.Lease(ctx, l.mirror, registrystore.Lease{
+		Holder: l.holder, Now: now, Until: now.Add(leaseTime),
+	})
 	switch {
 	case fault.Is(err, fault.NotFound):
 		return errNoMirror(l.mirror)
@@ -84,9 +88,9 @@ func (l *lease) renew(ctx context.Context) error {
 	return nil
 }
 
-// keep renews the lease in the background until stop is called. The context that it returns ends with
-// errLeaseLost as its cause when another one has the lease, and with the error of the database when
-// that cannot be known any more.
+// keep renews the lease in the background until stop is called. The context that it returns ends
+// with errLeaseLost as its cause when another one has the lease, and with the error of the database
+// when that cannot be known any more.
 func (l *lease) keep(ctx context.Context) (kept context.Context, stop func()) {
 	kept, cancel := context.WithCancelCause(ctx)
 	done := make(chan struct{})

@@ -1,6 +1,6 @@
-// Package mirroring holds the use cases of mirrors: operators add and remove them, and instances take
-// over what other registries list (contract C-60 to C-70). Package mirror has the rules, package
-// registry those of the versions.
+// Package mirroring holds the use cases of mirrors: operators add and remove them, and instances
+// take over what other registries list (contract C-60 to C-70). Package mirror has the rules,
+// package registry those of the versions.
 package mirroring
 
 import (
@@ -88,7 +88,9 @@ func (o *Operator) Add(ctx context.Context, d mirror.Draft) (mirror.Mirror, erro
 
 // newMirrorChange returns the audit event of a mirror, without the secrets of its URL.
 func newMirrorChange(action audit.Action, m *mirror.Mirror) audit.Change {
-	return registry.NewOperatorChange(action, audit.Details{"mirror": audit.Text(m.Name), "url": audit.Text(m.URL.Public())})
+	return registry.NewOperatorChange(action, audit.Details{
+		"mirror": audit.Text(m.Name), "url": audit.Text(m.URL.Public()),
+	})
 }
 
 // List returns all mirrors, ordered by name.

@@ -23,36 +23,48 @@ import (
 func TestSyncFollowsTheOtherRegistry(t *testing.T) {
 	t.Parallel()
 	fx := newFixture(t, false, mirror.Draft{Exclude: []string{"com.example/x*"}})
-	fx.upstream.entries = append(active("com.example/a", "com.example/b", "com.example/x1", "org.example/c"), entry("com.example/b", "2.0.0", registry.StatusDeprecated, ""))
-	s := fx.wantSync(mirroring.Options{}, "added com.example/a@1.0.0", "added com.example/b@1.0.0", "added com.example/b@2.0.0", "added org.example/c@1.0.0")
+	fx.upstream.entries = append(active("com.example/a", "com.example/b", "com.example/x1", "org.example/c"),
+		entry("com.example/b", "2.0.0", registry.StatusDeprecated, ""))
+	s := fx.wantSync(mirroring.Options{}, "added com.example/a@1.0.0", "added com.example/b@1.0.0",
+		"added com.example/b@2.0.0", "added org.example/c@1.0.0")
 	if !s.Full || s.Servers != 3 || s.Records != 5 {
 		t.Errorf("the summary is %+v", s)
 	}
-	fx.wantListed("com.example/a@1.0.0 active", "com.example/b@1.0.0 active", "com.example/b@2.0.0 deprecated", "org.example/c@1.0.0 active")
-	fx.wantEvents("published com.example/a@1.0.0", "published com.example/b@1.0.0", "published org.example/c@1.0.0", "published com.example/b@2.0.0")
-	if state := fx.state(); state.Health() != mirror.OK || state.Servers != 3 || !state.LastSuccess.Equal(epoch.Add(time.Minute)) || !state.NextAt.Equal(epoch.Add(61*time.Minute)) {
+	fx.wantListed("com.example/a@1.0.0 active", "com.example/b@1.0.0 active", "com.example/b@2.0.0 deprecated",
+		"org.example/c@1.0.0 active")
+	fx.wantEvents("published com.example/a@1.0.0", "published com.example/b@1.0.0", "published org.example/c@1.0.0",
+		"published com.example/b@2.0.0")
+	if state := fx.state(); state.Health() != mirror.OK || state.Servers != 3 ||
+		!state.LastSuccess.Equal(epoch.Add(time.Minute)) || !state.NextAt.Equal(epoch.Add(61*time.Minute)) {
 		t.Errorf("the state is %+v", state)
 	}
 
 	fx.upstream.changed = []recordsource.Entry{
-		entry("com.example/a", "1.0.0", registry.StatusActive, " and warnings"), entry("com.example/b", "1.0.0", registry.StatusDeleted, ""),
-		entry("com.example/b", "2.0.0", registry.StatusDeprecated, ""), entry("com.example/d", "1.0.0", registry.StatusActive, ""),
+		entry("com.example/a", "1.0.0", registry.StatusActive, " and warnings"),
+		entry("com.example/b", "1.0.0", registry.StatusDeleted, ""),
+		entry("com.example/b", "2.0.0", registry.StatusDeprecated, ""),
+		entry("com.example/d", "1.0.0", registry.StatusActive, ""),
 	}
-	s = fx.wantSync(mirroring.Options{}, "replaced com.example/a@1.0.0", "status com.example/b@1.0.0: deleted", "added com.example/d@1.0.0")
+	s = fx.wantSync(mirroring.Options{}, "replaced com.example/a@1.0.0", "status com.example/b@1.0.0: deleted",
+		"added com.example/d@1.0.0")
 	if since := fx.upstream.reads[1]; s.Full || s.Servers != 4 || !since.Equal(epoch.Add(time.Minute-5*time.Minute)) {
 		t.Errorf("the second read asked for changes since %s: %+v", since, s)
 	}
-	fx.wantListed("com.example/a@1.0.0 active", "com.example/b@1.0.0 deleted", "com.example/b@2.0.0 deprecated", "com.example/d@1.0.0 active", "org.example/c@1.0.0 active")
+	fx.wantListed("com.example/a@1.0.0 active", "com.example/b@1.0.0 deleted", "com.example/b@2.0.0 deprecated",
+		"com.example/d@1.0.0 active", "org.example/c@1.0.0 active")
 	fx.wantEvents("published com.example/d@1.0.0", "replaced com.example/a@1.0.0", "status com.example/b@1.0.0")
 	fx.wantSync(mirroring.Options{})
 
-	fx.upstream.entries = append(active("com.example/a", "org.example/c"), entry("com.example/b", "2.0.0", registry.StatusActive, ""))
+	fx.upstream.entries = append(active("com.example/a", "org.example/c"),
+		entry("com.example/b", "2.0.0", registry.StatusActive, ""))
 	fx.clock.Advance(24 * time.Hour)
-	s = fx.wantSync(mirroring.Options{}, "replaced com.example/a@1.0.0", "status com.example/b@2.0.0: active", "status com.example/d@1.0.0: deleted")
+	s = fx.wantSync(mirroring.Options{}, "replaced com.example/a@1.0.0", "status com.example/b@2.0.0: active",
+		"status com.example/d@1.0.0: deleted")
 	if !s.Full || s.Servers != 3 {
 		t.Errorf("the comparison after a day: %+v", s)
 	}
-	fx.wantListed("com.example/a@1.0.0 active", "com.example/b@1.0.0 deleted", "com.example/b@2.0.0 active", "com.example/d@1.0.0 deleted", "org.example/c@1.0.0 active")
+	fx.wantListed("com.example/a@1.0.0 active", "com.example/b@1.0.0 deleted", "com.example/b@2.0.0 active",
+		"com.example/d@1.0.0 deleted", "org.example/c@1.0.0 active")
 	fx.wantSync(mirroring.Options{Full: true})
 }
 
@@ -62,7 +74,9 @@ func TestOriginOfVersions(t *testing.T) {
 	fx.upstream.entries = active("com.example/a")
 	fx.wantSync(mirroring.Options{}, "added com.example/a@1.0.0")
 	found, err := fx.servers.List(t.Context(), registrystore.Query{Limit: 1})
-	want := registry.Origin{Mirror: "corp", URL: "https://registry.example.com/registries/x/t/***", FetchedAt: epoch.Add(time.Minute)}
+	want := registry.Origin{
+		Mirror: "corp", URL: "https://registry.example.com/registries/x/t/***", FetchedAt: epoch.Add(time.Minute),
+	}
 	if err != nil || found.Records[0].Origin != want {
 		t.Errorf("the origin is %+v, %v, want %+v", found.Records[0].Origin, err, want)
 	}
@@ -71,8 +85,9 @@ func TestOriginOfVersions(t *testing.T) {
 	}
 }
 
-// TestTimesOfStatuses checks that statusChangedAt is that of the other registry, also at changes and
-// corrections, and that a version that is gone there changed when that was seen (contract C-61).
+// TestTimesOfStatuses checks that statusChangedAt is that of the other registry, also at changes
+// and corrections, and that a version that is gone there changed when that was seen (contract
+// C-61).
 func TestTimesOfStatuses(t *testing.T) {
 	t.Parallel()
 	fx := newFixture(t, false, mirror.Draft{})
@@ -97,8 +112,11 @@ func TestTimesOfStatuses(t *testing.T) {
 	fx.wantSync(mirroring.Options{}, "added com.example/a@1.0.0", "added com.example/b@1.0.0")
 	published := epoch.AddDate(-1, 0, len("1.0.0"))
 	want(epoch.AddDate(0, -1, 1), published)
-	fx.upstream.entries = []recordsource.Entry{at(old, 2), at(entry("com.example/b", "1.0.0", registry.StatusDeleted, ""), 3)}
-	fx.wantSync(mirroring.Options{Full: true, AllowShrink: true}, "status com.example/a@1.0.0: deprecated", "status com.example/b@1.0.0: deleted")
+	fx.upstream.entries = []recordsource.Entry{
+		at(old, 2), at(entry("com.example/b", "1.0.0", registry.StatusDeleted, ""), 3),
+	}
+	fx.wantSync(mirroring.Options{Full: true, AllowShrink: true}, "status com.example/a@1.0.0: deprecated",
+		"status com.example/b@1.0.0: deleted")
 	want(epoch.AddDate(0, -1, 2), epoch.AddDate(0, -1, 3))
 	fx.wantSync(mirroring.Options{Full: true})
 	fx.upstream.entries = fx.upstream.entries[1:]
@@ -110,7 +128,8 @@ func TestFailedReadsChangeNothing(t *testing.T) {
 	t.Parallel()
 	fx := newFixture(t, false, mirror.Draft{})
 	fx.upstream.entries = active("com.example/a", "com.example/b", "com.example/c", "com.example/d", "com.example/e")
-	fx.wantSync(mirroring.Options{}, "added com.example/a@1.0.0", "added com.example/b@1.0.0", "added com.example/c@1.0.0", "added com.example/d@1.0.0", "added com.example/e@1.0.0")
+	fx.wantSync(mirroring.Options{}, "added com.example/a@1.0.0", "added com.example/b@1.0.0",
+		"added com.example/c@1.0.0", "added com.example/d@1.0.0", "added com.example/e@1.0.0")
 	before := fx.state()
 	fx.upstream.fails = fault.New(fault.Unavailable, "it is away")
 	for i, wait := range []time.Duration{time.Minute, 2 * time.Minute, 4 * time.Minute} {
@@ -118,8 +137,10 @@ func TestFailedReadsChangeNothing(t *testing.T) {
 			t.Fatal(err)
 		}
 		state := fx.state()
-		if state.Health() != mirror.Failing || state.Reason != "it is away" || !state.FailingSince.Equal(epoch.Add(2*time.Minute)) ||
-			!state.LastSuccess.Equal(before.LastSuccess) || state.Servers != 5 || !state.NextAt.Equal(fx.clock.Now().Add(wait)) {
+		if state.Health() != mirror.Failing || state.Reason != "it is away" ||
+			!state.FailingSince.Equal(epoch.Add(2*time.Minute)) ||
+			!state.LastSuccess.Equal(before.LastSuccess) || state.Servers != 5 ||
+			!state.NextAt.Equal(fx.clock.Now().Add(wait)) {
 			t.Errorf("after failure %d: %+v", i+1, state)
 		}
 	}
@@ -130,13 +151,17 @@ func TestFailedReadsChangeNothing(t *testing.T) {
 		t.Errorf("a list with less than half: %v, %+v", err, fx.state())
 	}
 	fx.upstream.changed = []recordsource.Entry{
-		entry("com.example/a", "1.0.0", registry.StatusDeleted, ""), entry("com.example/b", "1.0.0", registry.StatusDeleted, ""), entry("com.example/c", "1.0.0", registry.StatusDeleted, ""),
+		entry("com.example/a", "1.0.0", registry.StatusDeleted, ""),
+		entry("com.example/b", "1.0.0", registry.StatusDeleted, ""),
+		entry("com.example/c", "1.0.0", registry.StatusDeleted, ""),
 	}
 	if _, _, err = fx.sync(mirroring.Options{}); !fault.Is(err, fault.Conflict) {
 		t.Errorf("changes that delete more than half: %v", err)
 	}
-	fx.wantListed("com.example/a@1.0.0 active", "com.example/b@1.0.0 active", "com.example/c@1.0.0 active", "com.example/d@1.0.0 active", "com.example/e@1.0.0 active")
-	fx.wantSync(mirroring.Options{Full: true, AllowShrink: true}, "status com.example/c@1.0.0: deleted", "status com.example/d@1.0.0: deleted", "status com.example/e@1.0.0: deleted")
+	fx.wantListed("com.example/a@1.0.0 active", "com.example/b@1.0.0 active", "com.example/c@1.0.0 active",
+		"com.example/d@1.0.0 active", "com.example/e@1.0.0 active")
+	fx.wantSync(mirroring.Options{Full: true, AllowShrink: true}, "status com.example/c@1.0.0: deleted",
+		"status com.example/d@1.0.0: deleted", "status com.example/e@1.0.0: deleted")
 	if state := fx.state(); state.Health() != mirror.OK || state.Reason != "" || state.Servers != 2 {
 		t.Errorf("after a success: %+v", state)
 	}
@@ -147,12 +172,17 @@ func TestRefusedAndShadowed(t *testing.T) {
 	fx := newFixture(t, false, mirror.Draft{})
 	fx.publishLocal("com.example/local", "9.0.0")
 	remote := func(server string) recordsource.Entry {
-		return recordsource.Entry{Document: []byte(`{"name":"` + server + `","description":"x","version":"1.0.0","remotes":[{"type":"sse","url":"https://one.example.com/mcp"}]}`)}
+		return recordsource.Entry{
+			Document: []byte(
+				`{"name":"` + server +
+					`","description":"x","version":"1.0.0","remotes":[{"type":"sse","url":"https://one.example.com/mcp"}]}`),
+		}
 	}
 	bad := entry("com.example/b", "2.0.0", registry.StatusActive, "")
 	bad.Document = []byte(`{"name":"com.example/b","description":"","version":"2.0.0"}`)
 	late := entry("com.example/b", "3.0.0", "gone", "")
-	fx.upstream.entries = append(active("com.example/b", "com.example/local"), bad, late, remote("com.example/first"), remote("com.example/second"),
+	fx.upstream.entries = append(active("com.example/b", "com.example/local"), bad, late, remote("com.example/first"),
+		remote("com.example/second"),
 		recordsource.Entry{Unreadable: errors.New("the record is larger than 1 MiB")})
 	want := []string{
 		"refused : the record is larger than 1 MiB",
@@ -196,13 +226,17 @@ func TestRefusedAndShadowed(t *testing.T) {
 		t.Fatal(err)
 	}
 	check("Sync", got, want)
-	fx.wantListed("com.example/b@1.0.0 active", "com.example/first@1.0.0 active", "com.example/local@9.0.0 active local", "com.example/second@1.0.0 active")
+	fx.wantListed("com.example/b@1.0.0 active", "com.example/first@1.0.0 active",
+		"com.example/local@9.0.0 active local", "com.example/second@1.0.0 active")
 }
 
 func TestSameVersionTwice(t *testing.T) {
 	t.Parallel()
 	fx := newFixture(t, false, mirror.Draft{})
-	fx.upstream.entries = []recordsource.Entry{entry("com.example/a", "1.0.0", registry.StatusActive, " one"), entry("com.example/a", "1.0.0", registry.StatusActive, " two")}
+	fx.upstream.entries = []recordsource.Entry{
+		entry("com.example/a", "1.0.0", registry.StatusActive, " one"),
+		entry("com.example/a", "1.0.0", registry.StatusActive, " two"),
+	}
 	fx.wantSync(mirroring.Options{}, "added com.example/a@1.0.0")
 	fx.wantSync(mirroring.Options{Full: true})
 	found, err := fx.servers.List(t.Context(), registrystore.Query{Limit: 1})
@@ -217,44 +251,59 @@ func TestQuarantineOfMirrored(t *testing.T) {
 	fx.upstream.entries = active("com.example/a", "com.example/b")
 	fx.wantSync(mirroring.Options{}, "added com.example/a@1.0.0", "added com.example/b@1.0.0")
 	hidden := fx.quarantine()
-	if _, err := hidden.Add(t.Context(), authority.Operator(), quarantining.Draft{Target: quarantining.Target{ServerName: "com.example/a"}, Reason: "it sends mail"}); err != nil {
+	if _, err := hidden.Add(t.Context(), authority.Operator(), quarantining.Draft{
+		Target: quarantining.Target{ServerName: "com.example/a"}, Reason: "it sends mail",
+	}); err != nil {
 		t.Fatal(err)
 	}
 	fx.upstream.entries = []recordsource.Entry{
-		entry("com.example/a", "1.0.0", registry.StatusActive, " and more"), entry("com.example/a", "2.0.0", registry.StatusActive, ""), active("com.example/b")[0],
+		entry("com.example/a", "1.0.0", registry.StatusActive, " and more"),
+		entry("com.example/a", "2.0.0", registry.StatusActive, ""), active("com.example/b")[0],
 	}
 	const reason = "com.example/a is in quarantine: it sends mail"
-	fx.wantSync(mirroring.Options{Full: true}, "refused com.example/a@1.0.0: "+reason, "refused com.example/a@2.0.0: "+reason)
+	fx.wantSync(mirroring.Options{Full: true}, "refused com.example/a@1.0.0: "+reason,
+		"refused com.example/a@2.0.0: "+reason)
 	fx.wantListed("com.example/a@1.0.0 deleted", "com.example/b@1.0.0 active")
-	if err := hidden.Release(t.Context(), authority.Operator(), quarantining.Target{ServerName: "com.example/a"}); err != nil {
+	if err := hidden.Release(t.Context(), authority.Operator(), quarantining.Target{
+		ServerName: "com.example/a",
+	}); err != nil {
 		t.Fatal(err)
 	}
-	fx.wantSync(mirroring.Options{}, "replaced com.example/a@1.0.0", "added com.example/a@2.0.0") // which reads everything again
+	// which reads everything again
+	fx.wantSync(mirroring.Options{}, "replaced com.example/a@1.0.0", "added com.example/a@2.0.0")
 	fx.wantListed("com.example/a@1.0.0 active", "com.example/a@2.0.0 active", "com.example/b@1.0.0 active")
 }
 
-// TestStatusOfQuarantined checks that a version in quarantine gets the status that it has upstream by
-// then when it is released, whichever read found it (contract C-24).
+// TestStatusOfQuarantined checks that a version in quarantine gets the status that it has upstream
+// by then when it is released, whichever read found it (contract C-24).
 func TestStatusOfQuarantined(t *testing.T) {
 	t.Parallel()
 	for name, full := range map[string]bool{"a read of changes": false, "a full read": true} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			fx := newFixture(t, false, mirror.Draft{})
-			fx.upstream.entries = append(active("com.example/a", "com.example/b"), entry("com.example/a", "2.0.0", registry.StatusActive, ""))
-			fx.wantSync(mirroring.Options{}, "added com.example/a@1.0.0", "added com.example/a@2.0.0", "added com.example/b@1.0.0")
+			fx.upstream.entries = append(active("com.example/a", "com.example/b"),
+				entry("com.example/a", "2.0.0", registry.StatusActive, ""))
+			fx.wantSync(mirroring.Options{}, "added com.example/a@1.0.0", "added com.example/a@2.0.0",
+				"added com.example/b@1.0.0")
 			hidden := fx.quarantine()
-			if _, err := hidden.Add(t.Context(), authority.Operator(), quarantining.Draft{Target: quarantining.Target{ServerName: "com.example/a"}, Reason: "it sends mail"}); err != nil {
+			if _, err := hidden.Add(t.Context(), authority.Operator(), quarantining.Draft{
+				Target: quarantining.Target{ServerName: "com.example/a"}, Reason: "it sends mail",
+			}); err != nil {
 				t.Fatal(err)
 			}
 			fx.upstream.entries = []recordsource.Entry{
-				entry("com.example/a", "1.0.0", registry.StatusDeleted, ""), entry("com.example/a", "2.0.0", registry.StatusDeprecated, ""), active("com.example/b")[0],
+				entry("com.example/a", "1.0.0", registry.StatusDeleted, ""),
+				entry("com.example/a", "2.0.0", registry.StatusDeprecated, ""), active("com.example/b")[0],
 			}
 			fx.wantSync(mirroring.Options{Full: full},
-				"status com.example/a@1.0.0: deleted, after its release from quarantine", "status com.example/a@2.0.0: deprecated, after its release from quarantine")
+				"status com.example/a@1.0.0: deleted, after its release from quarantine",
+				"status com.example/a@2.0.0: deprecated, after its release from quarantine")
 			fx.wantSync(mirroring.Options{Full: full})
 			fx.wantListed("com.example/a@1.0.0 deleted", "com.example/a@2.0.0 deleted", "com.example/b@1.0.0 active")
-			if err := hidden.Release(t.Context(), authority.Operator(), quarantining.Target{ServerName: "com.example/a"}); err != nil {
+			if err := hidden.Release(t.Context(), authority.Operator(), quarantining.Target{
+				ServerName: "com.example/a",
+			}); err != nil {
 				t.Fatal(err)
 			}
 			fx.wantListed("com.example/a@1.0.0 deleted", "com.example/a@2.0.0 deprecated", "com.example/b@1.0.0 active")
@@ -270,13 +319,17 @@ func TestPurgeOfQuarantined(t *testing.T) {
 	fx.upstream.entries = append(active("com.example/b"), entry("com.example/b", "2.0.0", registry.StatusActive, ""))
 	fx.wantSync(mirroring.Options{}, "added com.example/b@1.0.0", "added com.example/b@2.0.0")
 	hidden := fx.quarantine()
-	if _, err := hidden.Add(t.Context(), authority.Operator(), quarantining.Draft{Target: quarantining.Target{ServerName: "com.example/b", Version: "1.0.0"}, Reason: "it sends mail"}); err != nil {
+	if _, err := hidden.Add(t.Context(), authority.Operator(), quarantining.Draft{
+		Target: quarantining.Target{ServerName: "com.example/b", Version: "1.0.0"}, Reason: "it sends mail",
+	}); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := fx.Remove(t.Context(), "corp", true); err != nil {
 		t.Fatal(err)
 	}
-	if err := hidden.Release(t.Context(), authority.Operator(), quarantining.Target{ServerName: "com.example/b", Version: "1.0.0"}); err != nil {
+	if err := hidden.Release(t.Context(), authority.Operator(), quarantining.Target{
+		ServerName: "com.example/b", Version: "1.0.0",
+	}); err != nil {
 		t.Fatal(err)
 	}
 	fx.wantListed("com.example/b@1.0.0 deleted local", "com.example/b@2.0.0 deleted local")
@@ -286,11 +339,15 @@ func TestRemove(t *testing.T) {
 	t.Parallel()
 	for _, purge := range []bool{false, true} {
 		fx := newFixture(t, false, mirror.Draft{})
-		fx.upstream.entries = append(active("com.example/a", "com.example/b"), entry("com.example/b", "2.0.0", registry.StatusActive, ""))
+		fx.upstream.entries = append(active("com.example/a", "com.example/b"),
+			entry("com.example/b", "2.0.0", registry.StatusActive, ""))
 		fx.publishLocal("com.example/local", "1.0.0")
-		fx.wantSync(mirroring.Options{}, "added com.example/a@1.0.0", "added com.example/b@1.0.0", "added com.example/b@2.0.0")
+		fx.wantSync(mirroring.Options{}, "added com.example/a@1.0.0", "added com.example/b@1.0.0",
+			"added com.example/b@2.0.0")
 		hidden := fx.quarantine()
-		if _, err := hidden.Add(t.Context(), authority.Operator(), quarantining.Draft{Target: quarantining.Target{ServerName: "com.example/b", Version: "1.0.0"}, Reason: "it sends mail"}); err != nil {
+		if _, err := hidden.Add(t.Context(), authority.Operator(), quarantining.Draft{
+			Target: quarantining.Target{ServerName: "com.example/b", Version: "1.0.0"}, Reason: "it sends mail",
+		}); err != nil {
 			t.Fatal(err)
 		}
 		eventdatatest.Take(t, fakedb.NewDeliveries(fx.db))
@@ -299,10 +356,12 @@ func TestRemove(t *testing.T) {
 			t.Errorf("Remove = %d, %v", n, err)
 		}
 		if purge {
-			fx.wantListed("com.example/b@1.0.0 deleted local", "com.example/b@2.0.0 deleted local", "com.example/local@1.0.0 active local")
+			fx.wantListed("com.example/b@1.0.0 deleted local", "com.example/b@2.0.0 deleted local",
+				"com.example/local@1.0.0 active local")
 			fx.wantEvents("status com.example/b@2.0.0", "status com.example/a@")
 		} else {
-			fx.wantListed("com.example/a@1.0.0 active local", "com.example/b@1.0.0 deleted local", "com.example/b@2.0.0 active local", "com.example/local@1.0.0 active local")
+			fx.wantListed("com.example/a@1.0.0 active local", "com.example/b@1.0.0 deleted local",
+				"com.example/b@2.0.0 active local", "com.example/local@1.0.0 active local")
 			fx.wantEvents()
 		}
 		if _, err := fx.Remove(t.Context(), "corp", purge); !fault.Is(err, fault.NotFound) {
@@ -346,7 +405,8 @@ func TestOneReadsAtATime(t *testing.T) {
 	}
 }
 
-// TestClockThatWasAhead reads once with a clock that is two days ahead, and then with the right one.
+// TestClockThatWasAhead reads once with a clock that is two days ahead, and then with the right
+// one.
 func TestClockThatWasAhead(t *testing.T) {
 	t.Parallel()
 	fx := newFixture(t, false, mirror.Draft{})
@@ -356,7 +416,8 @@ func TestClockThatWasAhead(t *testing.T) {
 	fx.clock.Advance(-48 * time.Hour)
 	fx.upstream.entries = active("com.example/a", "com.example/b")
 	s := fx.wantSync(mirroring.Options{IfDue: true}, "added com.example/b@1.0.0")
-	if state := fx.state(); !s.Full || !state.LastSuccess.Equal(fx.clock.Now()) || !state.NextAt.Equal(fx.clock.Now().Add(time.Hour)) {
+	if state := fx.state(); !s.Full || !state.LastSuccess.Equal(fx.clock.Now()) ||
+		!state.NextAt.Equal(fx.clock.Now().Add(time.Hour)) {
 		t.Errorf("the read is %+v, the state %+v", s, state)
 	}
 }

@@ -14,8 +14,8 @@ import (
 // Remove removes a mirror and returns how many servers it had. They stay, and can be changed here
 // then; with purge, they are deleted with all their versions, and their names can be published
 // again. What is in quarantine stays there also with purge. Documents that wait for review do so no
-// more. A read of the other registry ends. It returns fault.NotFound if there is no such mirror. If
-// the context ends, or the database fails, another call continues.
+// more. A read of the other registry ends. It returns fault.NotFound if the mirror does not exist.
+// If the context ends, or the database fails, another call continues.
 func (o *Operator) Remove(ctx context.Context, name mirror.Name, purge bool) (int, error) {
 	l, err := o.take(ctx, name)
 	if err != nil {
@@ -95,8 +95,8 @@ func (o *Operator) leave(ctx context.Context, l *lease, page []mirror.Tracked, p
 	return n, err
 }
 
-// deleteAll deletes all versions of a server, which become local, and records the events. What is in
-// quarantine is deleted already, and stays so after its release.
+// deleteAll deletes all versions of a server, which become local, and records the events. What is
+// in quarantine is deleted already, and stays so after its release.
 func (o *Operator) deleteAll(ctx context.Context, l change.Server) error {
 	outcomes, _ := l.Mirror(l.Origin(), allDeleted(l.Releases), o.now()) // there are no errors without documents
 	deleted := map[registry.Version]bool{}
@@ -126,7 +126,8 @@ func (o *Operator) deleteAll(ctx context.Context, l change.Server) error {
 	return o.ports.Events.RecordVersions(ctx, event.Status, records...)
 }
 
-// lock locks a server. Its lineage knows the statuses that its versions had before their quarantine.
+// lock locks a server. Its lineage knows the statuses that its versions had before their
+// quarantine.
 func (o *Operator) lock(ctx context.Context, name registry.Name) (change.Server, error) {
 	s, err := change.Lock(ctx, o.ports.Writer, o.ports.Quarantine, name)
 	if err != nil || len(s.Quarantined) == 0 {

@@ -16,7 +16,9 @@ import (
 
 // submit submits the document of a version for review. It reports whether a rule approved it; else
 // it returns the ID of the pending review.
-func (c *committer) submit(ctx context.Context, v *candidate, l *registry.Lineage) (approved bool, id review.ID, err error) {
+func (c *committer) submit(
+	ctx context.Context, v *candidate, l *registry.Lineage,
+) (approved bool, id review.ID, err error) {
 	own := func(r review.Review) bool { return r.Submitter.Key == c.mirror.Submitter() }
 	if _, err := c.supersedePending(ctx, v.Name, v.Version, own); err != nil {
 		return false, "", err
@@ -51,8 +53,8 @@ func (c *committer) submit(ctx context.Context, v *candidate, l *registry.Lineag
 	return false, r.ID, nil
 }
 
-// waitsHere reports whether a document of a version that was submitted here waits for review: it comes
-// before what a mirror has.
+// waitsHere reports whether a document of a version that was submitted here waits for review: it
+// comes before what a mirror has.
 func (c *committer) waitsHere(ctx context.Context, v *candidate) (bool, error) {
 	if !c.needsReview() {
 		return false, nil
@@ -74,9 +76,11 @@ func (o *Operator) supersede(ctx context.Context, t mirror.Tracked) (bool, error
 	return o.supersedePending(ctx, t.Name, t.Version, func(r review.Review) bool { return r.ID == t.Review })
 }
 
-// supersedePending ends the pending review of a version if it is the mirror's own. It reports whether
-// there was one.
-func (o *Operator) supersedePending(ctx context.Context, name registry.Name, version registry.Version, own func(review.Review) bool) (bool, error) {
+// supersedePending ends the pending review of a version if it is the mirror's own. It reports
+// whether there was one.
+func (o *Operator) supersedePending(
+	ctx context.Context, name registry.Name, version registry.Version, own func(review.Review) bool,
+) (bool, error) {
 	waiting, err := o.ports.Reviews.PendingOf(ctx, name, version)
 	if fault.Is(err, fault.NotFound) {
 		return false, nil

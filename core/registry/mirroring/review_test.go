@@ -45,15 +45,18 @@ func TestDocumentsOfMirrorsWaitForReview(t *testing.T) {
 	fx.wantListed("com.example/a@1.0.0 active")
 	fx.wantEvents("approved com.example/a@1.0.0", "rejected com.example/b@1.0.0", "published com.example/a@1.0.0")
 	found, err := fx.servers.List(t.Context(), registrystore.Query{Limit: 1})
-	if err != nil || !found.Records[0].PublishedAt.Equal(epoch.AddDate(-1, 0, 5)) || found.Records[0].Origin.Mirror != "corp" {
+	if err != nil || !found.Records[0].PublishedAt.Equal(epoch.AddDate(-1, 0, 5)) ||
+		found.Records[0].Origin.Mirror != "corp" {
 		t.Errorf("the approved version is %+v, %v", found.Records, err)
 	}
 	fx.wantSync(mirroring.Options{Full: true}) // what was rejected is not submitted again
 
 	fx.upstream.entries = []recordsource.Entry{
-		entry("com.example/a", "1.0.0", registry.StatusDeprecated, " and more"), entry("com.example/b", "1.0.0", registry.StatusActive, " and less"),
+		entry("com.example/a", "1.0.0", registry.StatusDeprecated, " and more"),
+		entry("com.example/b", "1.0.0", registry.StatusActive, " and less"),
 	}
-	fx.wantSync(mirroring.Options{Full: true}, "submitted com.example/a@1.0.0", "status com.example/a@1.0.0: deprecated", "submitted com.example/b@1.0.0")
+	fx.wantSync(mirroring.Options{Full: true}, "submitted com.example/a@1.0.0",
+		"status com.example/a@1.0.0: deprecated", "submitted com.example/b@1.0.0")
 	fx.wantListed("com.example/a@1.0.0 deprecated")
 	for _, r := range fx.pending() {
 		if _, err := fx.reviews.Approve(t.Context(), authority.Operator(), r.ID, ""); err != nil {
@@ -68,9 +71,11 @@ func TestPendingDocumentsFollowTheOtherRegistry(t *testing.T) {
 	t.Parallel()
 	fx := newFixture(t, true, mirror.Draft{})
 	fx.upstream.entries = active("com.example/a", "com.example/b", "com.example/c")
-	fx.wantSync(mirroring.Options{}, "submitted com.example/a@1.0.0", "submitted com.example/b@1.0.0", "submitted com.example/c@1.0.0")
+	fx.wantSync(mirroring.Options{}, "submitted com.example/a@1.0.0", "submitted com.example/b@1.0.0",
+		"submitted com.example/c@1.0.0")
 	fx.upstream.entries = []recordsource.Entry{
-		entry("com.example/a", "1.0.0", registry.StatusActive, " and more"), entry("com.example/b", "1.0.0", registry.StatusDeleted, ""), active("com.example/c")[0],
+		entry("com.example/a", "1.0.0", registry.StatusActive, " and more"),
+		entry("com.example/b", "1.0.0", registry.StatusDeleted, ""), active("com.example/c")[0],
 	}
 	fx.wantSync(mirroring.Options{Full: true}, "submitted com.example/a@1.0.0")
 	waiting := fx.pending()
@@ -86,21 +91,23 @@ func TestPendingDocumentsFollowTheOtherRegistry(t *testing.T) {
 	if left := fx.pending(); len(left) > 0 {
 		t.Errorf("after the removal of the mirror, %d reviews wait", len(left))
 	}
-	if _, err := fx.reviews.Approve(t.Context(), authority.Operator(), waiting[0].ID, ""); !fault.Is(err, fault.Conflict) {
+	if _, err := fx.reviews.Approve(t.Context(), authority.Operator(), waiting[0].ID, ""); !fault.Is(err,
+		fault.Conflict) {
 		t.Errorf("an approval after the removal of the mirror returned %v", err)
 	}
 	fx.wantListed()
 }
 
-// TestLocalServersBeforeApproval checks that a document of a mirror is not listed in a server that was
-// published here while the document waited.
+// TestLocalServersBeforeApproval checks that a document of a mirror is not listed in a server that
+// was published here while the document waited.
 func TestLocalServersBeforeApproval(t *testing.T) {
 	t.Parallel()
 	fx := newFixture(t, true, mirror.Draft{})
 	fx.upstream.entries = active("com.example/a")
 	fx.wantSync(mirroring.Options{}, "submitted com.example/a@1.0.0")
 	fx.publishLocal("com.example/a", "0.1.0")
-	if _, err := fx.reviews.Approve(t.Context(), authority.Operator(), fx.pending()[0].ID, ""); !fault.Is(err, fault.Conflict) {
+	if _, err := fx.reviews.Approve(t.Context(), authority.Operator(), fx.pending()[0].ID, ""); !fault.Is(err,
+		fault.Conflict) {
 		t.Errorf("the approval returned %v, want fault.Conflict", err)
 	}
 	fx.wantListed("com.example/a@0.1.0 active local")
@@ -113,7 +120,9 @@ func TestTrustedMirrorsAndRulesNeedNoReview(t *testing.T) {
 	trusted.wantSync(mirroring.Options{}, "added com.example/a@1.0.0")
 
 	fx := newFixture(t, true, mirror.Draft{})
-	if _, err := fx.reviews.AddRule(t.Context(), reviewing.RuleDraft{Pattern: "com.example/*", Publisher: "mirror:corp", When: "any"}); err != nil {
+	if _, err := fx.reviews.AddRule(t.Context(), reviewing.RuleDraft{
+		Pattern: "com.example/*", Publisher: "mirror:corp", When: "any",
+	}); err != nil {
 		t.Fatal(err)
 	}
 	fx.upstream.entries = active("com.example/a", "org.example/b")

@@ -52,8 +52,8 @@ func anyListed(tracked []mirror.Tracked) bool {
 	return slices.ContainsFunc(tracked, func(t mirror.Tracked) bool { return t.IsListed() })
 }
 
-// willBeListed reports whether a version of the server will not be deleted after the list was taken,
-// if no rule refuses one. Without full, versions that the list does not have stay.
+// willBeListed reports whether a version of the server will not be deleted after the list was
+// taken, if no rule refuses one. Without full, versions that the list does not have stay.
 func (p *pair) willBeListed(full bool) bool {
 	changed := make(map[string]bool, len(p.entries))
 	for _, e := range p.entries {
@@ -64,7 +64,10 @@ func (p *pair) willBeListed(full bool) bool {
 			changed[draft.Version()] = true
 		}
 	}
-	return !full && slices.ContainsFunc(p.tracked, func(t mirror.Tracked) bool { return t.IsListed() && !changed[t.Version.String()] })
+	return !full &&
+		slices.ContainsFunc(p.tracked, func(t mirror.Tracked) bool {
+			return t.IsListed() && !changed[t.Version.String()]
+		})
 }
 
 // checkShrink returns fault.Conflict if the other registry lists less than half of the servers that
@@ -100,7 +103,9 @@ func (r *run) checkShrink(ctx context.Context) error {
 // eachBatch calls do with batches of all servers that the mirror takes, ordered by name: those of
 // the list, and if the list has everything also those that only the mirror has. unnamed is called
 // with the records without a valid name; it may be nil.
-func (r *run) eachBatch(ctx context.Context, do func(context.Context, []pair) error, unnamed func(recordsource.Server)) error {
+func (r *run) eachBatch(
+	ctx context.Context, do func(context.Context, []pair) error, unnamed func(recordsource.Server),
+) error {
 	r.list.Rewind()
 	b := &batcher{run: r, do: do, known: &trackedServers{run: r}}
 	for {
@@ -234,7 +239,8 @@ type trackedServers struct {
 func (s *trackedServers) peek(ctx context.Context) ([]mirror.Tracked, error) {
 	if len(s.page) == 0 && !s.ended {
 		var err error
-		if s.page, err = s.run.ports.Mirrored.Page(ctx, s.run.mirror.Name, s.after, registrystore.MaxNames); err != nil {
+		if s.page, err = s.run.ports.Mirrored.Page(ctx, s.run.mirror.Name, s.after,
+			registrystore.MaxNames); err != nil {
 			return nil, err
 		}
 		if s.ended = len(s.page) == 0; !s.ended {

@@ -45,7 +45,9 @@ type Runner struct {
 
 // NewRunner returns a runner.
 func NewRunner(o *Operator, r report.Reporter) *Runner {
-	return &Runner{operator: o, reporter: r, slots: make(chan struct{}, parallelReads), reading: make(map[mirror.Name]bool)}
+	return &Runner{
+		operator: o, reporter: r, slots: make(chan struct{}, parallelReads), reading: make(map[mirror.Name]bool),
+	}
 }
 
 // Run reads until the context ends, and returns when all reads have ended.

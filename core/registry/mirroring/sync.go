@@ -65,11 +65,11 @@ type Summary struct {
 	Refused mirror.Refusals // Count[Refused] by rule
 }
 
-// Sync reads the other registry of a mirror and takes over what changed. Nothing is taken unless the
-// list was read to its end, and each server is taken in one transaction. It returns
-// fault.NotFound if there is no such mirror, ErrBusy, and the reason of a failure, which is also in
-// the state of the mirror; what was listed before then stays listed. If the context ends, the state
-// does not change, and the next read continues.
+// Sync reads the other registry of a mirror and takes over what changed. Nothing is taken unless
+// the list was read to its end, and each server is taken in one transaction. It returns
+// fault.NotFound if the mirror does not exist, ErrBusy, and the reason of a failure, which is also
+// in the state of the mirror; what was listed before then stays listed. If the context ends, the
+// state does not change, and the next read continues.
 func (o *Operator) Sync(ctx context.Context, name mirror.Name, options Options) (Summary, error) {
 	l, err := o.acquire(ctx, name, options.Wait)
 	if err != nil {
@@ -91,7 +91,9 @@ func (o *Operator) Sync(ctx context.Context, name mirror.Name, options Options) 
 	if errors.Is(err, errLeaseLost) {
 		return summary, err
 	}
-	state := m.Succeed(mirror.Read{Began: began, Full: summary.Full, Servers: summary.Servers, Refused: summary.Refused})
+	state := m.Succeed(mirror.Read{
+		Began: began, Full: summary.Full, Servers: summary.Servers, Refused: summary.Refused,
+	})
 	if err != nil {
 		state = m.Fail(fault.PublicMessage(err), o.now())
 	}
@@ -132,7 +134,9 @@ func (o *Operator) read(ctx context.Context, m mirror.Mirror, options Options) (
 	if options.Full {
 		since = time.Time{}
 	}
-	request := recordsource.ListRequest{URL: m.URL, Since: since, Observe: func(records int) { options.observe(Progress{Read: records}) }}
+	request := recordsource.ListRequest{
+		URL: m.URL, Since: since, Observe: func(records int) { options.observe(Progress{Read: records}) },
+	}
 	list, err := o.ports.Source.Read(ctx, request)
 	if fault.Is(err, fault.Unsupported) && !since.IsZero() {
 		request.Since = time.Time{}

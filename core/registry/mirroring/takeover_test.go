@@ -35,13 +35,14 @@ func (fx *fixture) publishBy(who, server, version string) (publishing.Outcome, e
 	})
 }
 
-// newTaken returns a registry whose mirror has the versions 1.0.0 and 2.0.0, which is deprecated, of a
-// server that ada may publish.
+// newTaken returns a registry whose mirror has the versions 1.0.0 and 2.0.0, which is deprecated,
+// of a server that ada may publish.
 func newTaken(t *testing.T, review bool, more ...recordsource.Entry) *fixture {
 	t.Helper()
 	fx := newFixture(t, review, mirror.Draft{Include: []string{"*", "com.corp/*"}, Review: string(mirror.Trusted)})
 	fx.grant(registry.ActionPublish, "com.corp/*")
-	fx.upstream.entries = append(active("com.corp/x", "com.free/x"), entry("com.corp/x", "2.0.0", registry.StatusDeprecated, ""))
+	fx.upstream.entries = append(active("com.corp/x", "com.free/x"),
+		entry("com.corp/x", "2.0.0", registry.StatusDeprecated, ""))
 	fx.upstream.entries = append(fx.upstream.entries, more...)
 	if _, _, err := fx.sync(mirroring.Options{}); err != nil {
 		t.Fatal(err)
@@ -56,7 +57,10 @@ const shadowed = "shadowed com.corp/x: com.corp/x was published here, and what i
 func TestLocalPublicationWins(t *testing.T) {
 	t.Parallel()
 	for version, want := range map[string][]string{
-		"3.0.0": {"com.corp/x@1.0.0 deleted local", "com.corp/x@2.0.0 deleted local", "com.corp/x@3.0.0 active local", "com.free/x@1.0.0 active"},
+		"3.0.0": {
+			"com.corp/x@1.0.0 deleted local", "com.corp/x@2.0.0 deleted local", "com.corp/x@3.0.0 active local",
+			"com.free/x@1.0.0 active",
+		},
 		"1.0.0": {"com.corp/x@1.0.0 active local", "com.corp/x@2.0.0 deleted local", "com.free/x@1.0.0 active"},
 	} {
 		fx := newTaken(t, false)
@@ -68,7 +72,8 @@ func TestLocalPublicationWins(t *testing.T) {
 		fx.wantListed(want...)
 		fx.wantEvents("status com.corp/x@", "published com.corp/x@"+version)
 		for _, c := range fx.audit.changes {
-			if c.Action != "mirror_status" || c.Details.Text("mirror") != "corp" || c.Details.Text("serverName") != "com.corp/x" {
+			if c.Action != "mirror_status" || c.Details.Text("mirror") != "corp" ||
+				c.Details.Text("serverName") != "com.corp/x" {
 				t.Errorf("the audit log has %+v", c)
 			}
 		}
@@ -88,43 +93,53 @@ func TestLocalPublicationWins(t *testing.T) {
 	}
 }
 
-// TestWhoWinsNames checks that only a person with a grant to publish that is not over everything wins.
+// TestWhoWinsNames checks that only a person with a grant to publish that is not over everything
+// wins.
 func TestWhoWinsNames(t *testing.T) {
 	t.Parallel()
 	fx := newTaken(t, false)
 	add := func(holder registry.Holder, action registry.Action, pattern string) {
-		if err := fx.grants.Add(t.Context(), registry.Grant{Holder: holder, Action: action, Pattern: fx.pattern(pattern)}); err != nil {
+		if err := fx.grants.Add(t.Context(), registry.Grant{
+			Holder: holder, Action: action, Pattern: fx.pattern(pattern),
+		}); err != nil {
 			t.Fatal(err)
 		}
 	}
 	add("all", registry.ActionPublish, "*")
 	add("all", registry.ActionEdit, "com.corp/*")
 	add("all", registry.ActionReview, "com.corp/*")
-	if _, err := fx.publishBy("all", "com.corp/x", "3.0.0"); !fault.Is(err, fault.Forbidden) || !strings.Contains(err.Error(), "the mirror corp") {
+	if _, err := fx.publishBy("all", "com.corp/x", "3.0.0"); !fault.Is(err, fault.Forbidden) ||
+		!strings.Contains(err.Error(), "the mirror corp") {
 		t.Errorf("with a grant over everything: %v", err)
 	}
 	target := publishing.Target{Name: "com.corp/x", Version: "1.0.0"}
 	put := publishing.Request{Body: []byte(`{"name":"com.corp/x","description":"Ours","version":"1.0.0"}`)}
-	if _, err := fx.publisher.Replace(t.Context(), authoritytest.Person("all"), put, target); !fault.Is(err, fault.Forbidden) {
+	if _, err := fx.publisher.Replace(t.Context(), authoritytest.Person("all"), put, target); !fault.Is(err,
+		fault.Forbidden) {
 		t.Errorf("PUT: %v", err)
 	}
 	fx.wantEvents()
 }
 
-// TestTakeoverAndQuarantine checks that a takeover is refused for what is in quarantine, and that the
-// release of a version that it ended leaves it deleted.
+// TestTakeoverAndQuarantine checks that a takeover is refused for what is in quarantine, and that
+// the release of a version that it ended leaves it deleted.
 func TestTakeoverAndQuarantine(t *testing.T) {
 	t.Parallel()
 	fx := newTaken(t, false)
 	hidden := fx.quarantine()
-	server, one := quarantining.Target{ServerName: "com.corp/x"}, quarantining.Target{ServerName: "com.corp/x", Version: "1.0.0"}
+	server, one := quarantining.Target{ServerName: "com.corp/x"}, quarantining.Target{
+		ServerName: "com.corp/x", Version: "1.0.0",
+	}
 	for _, target := range []quarantining.Target{server, one} {
-		if _, err := hidden.Add(t.Context(), authority.Operator(), quarantining.Draft{Target: target, Reason: "it sends mail"}); err != nil {
+		if _, err := hidden.Add(t.Context(), authority.Operator(), quarantining.Draft{
+			Target: target, Reason: "it sends mail",
+		}); err != nil {
 			t.Fatal(err)
 		}
 	}
 	for _, version := range []string{"3.0.0", "1.0.0"} {
-		if _, err := fx.publishBy("ada", "com.corp/x", version); !fault.Is(err, fault.Forbidden) || !strings.Contains(err.Error(), "it sends mail") {
+		if _, err := fx.publishBy("ada", "com.corp/x", version); !fault.Is(err, fault.Forbidden) ||
+			!strings.Contains(err.Error(), "it sends mail") {
 			t.Errorf("publish %s of what is in quarantine: %v", version, err)
 		}
 	}
@@ -137,11 +152,12 @@ func TestTakeoverAndQuarantine(t *testing.T) {
 	if err := hidden.Release(t.Context(), authority.Operator(), one); err != nil {
 		t.Fatal(err)
 	}
-	fx.wantListed("com.corp/x@1.0.0 deleted local", "com.corp/x@2.0.0 deleted local", "com.corp/x@3.0.0 active local", "com.free/x@1.0.0 active")
+	fx.wantListed("com.corp/x@1.0.0 deleted local", "com.corp/x@2.0.0 deleted local", "com.corp/x@3.0.0 active local",
+		"com.free/x@1.0.0 active")
 }
 
-// TestTakeoverWithReview checks that the mirror goes on until the document is approved, and does not
-// touch what waits.
+// TestTakeoverWithReview checks that the mirror goes on until the document is approved, and does
+// not touch what waits.
 func TestTakeoverWithReview(t *testing.T) {
 	t.Parallel()
 	fx := newTaken(t, true)
@@ -163,8 +179,8 @@ func TestTakeoverWithReview(t *testing.T) {
 	fx.wantSync(mirroring.Options{Full: true}, shadowed)
 }
 
-// TestReviewsOfTakenServers checks that a takeover ends the reviews of the mirror, and that the mirror
-// ends none of a person.
+// TestReviewsOfTakenServers checks that a takeover ends the reviews of the mirror, and that the
+// mirror does not end those of a person.
 func TestReviewsOfTakenServers(t *testing.T) {
 	t.Parallel()
 	fx := newFixture(t, true, mirror.Draft{Include: []string{"com.corp/*"}})
@@ -177,13 +193,16 @@ func TestReviewsOfTakenServers(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		i := slices.IndexFunc(list.Reviews, func(r review.Shown) bool { return r.Name.String() == server && r.Version.String() == version })
+		i := slices.IndexFunc(list.Reviews, func(r review.Shown) bool {
+			return r.Name.String() == server && r.Version.String() == version
+		})
 		if _, err := fx.reviews.Approve(t.Context(), authority.Operator(), list.Reviews[i].ID, ""); err != nil {
 			t.Fatal(err)
 		}
 	}
 	approve("com.corp/x", "1.0.0")
-	fx.upstream.entries = append(active("com.corp/x", "com.corp/y"), entry("com.corp/x", "2.0.0", registry.StatusActive, ""))
+	fx.upstream.entries = append(active("com.corp/x", "com.corp/y"),
+		entry("com.corp/x", "2.0.0", registry.StatusActive, ""))
 	fx.wantSync(mirroring.Options{}, "submitted com.corp/x@2.0.0", "submitted com.corp/y@1.0.0")
 	for server, version := range map[string]string{"com.corp/x": "9.0.0", "com.corp/z": "1.0.0"} {
 		if o, err := fx.publishBy("ada", server, version); err != nil || o.Pending == "" {
@@ -191,10 +210,12 @@ func TestReviewsOfTakenServers(t *testing.T) {
 		}
 	}
 	fx.upstream.entries = append(fx.upstream.entries, active("com.corp/z")...)
-	fx.wantSync(mirroring.Options{}, "shadowed com.corp/z@1.0.0: a document of this version that was submitted here waits for review")
+	fx.wantSync(mirroring.Options{},
+		"shadowed com.corp/z@1.0.0: a document of this version that was submitted here waits for review")
 	approve("com.corp/x", "9.0.0")
 	waiting, err := fx.reviews.List(t.Context(), authority.Operator(), reviewing.Query{})
-	if err != nil || len(waiting.Reviews) != 2 || waiting.Reviews[0].Name.String() != "com.corp/y" || waiting.Reviews[1].Name.String() != "com.corp/z" {
+	if err != nil || len(waiting.Reviews) != 2 || waiting.Reviews[0].Name.String() != "com.corp/y" ||
+		waiting.Reviews[1].Name.String() != "com.corp/z" {
 		t.Errorf("waiting are %+v, %v", waiting.Reviews, err)
 	}
 	fx.wantListed("com.corp/x@1.0.0 deleted local", "com.corp/x@9.0.0 active local")

@@ -20,9 +20,9 @@ const (
 	countEvery  = 15 * time.Second       // between two counts of what is pending and dead
 	sweepEvery  = time.Hour              // between two removals of what has ended
 
-	// leaseTime is how long an instance may deliver to a webhook without asking again. After the end of
-	// an instance, another one begins at most this time later. The clocks of instances may differ by
-	// leaseTime - roundTime.
+	// leaseTime is how long an instance may deliver to a webhook without asking again. After the
+	// end of an instance, another one begins at most this time later. The clocks of instances may
+	// differ by leaseTime - roundTime.
 	leaseTime = 20 * time.Second
 	// roundTime bounds a round: attempts that begin and end together, during one lease. An attempt
 	// takes at most 10 seconds.
@@ -53,8 +53,8 @@ type (
 	Attempted struct{ event.Delivery }
 	// Counted has how many deliveries are pending and dead, of all webhooks and instances.
 	Counted struct{ Pending, Dead int }
-	// DeliveryFailed is an error of the database or of the secret of a webhook. What was to be done is
-	// done later.
+	// DeliveryFailed is an error of the database or of the secret of a webhook. What was to be done
+	// is done later.
 	DeliveryFailed struct{ Err error }
 )
 
@@ -70,7 +70,9 @@ type Runner struct {
 
 // NewRunner returns a runner that tries deliveries again by a schedule.
 func NewRunner(s event.Schedule, p RunnerPorts) *Runner {
-	return &Runner{schedule: s, ports: p, holder: secrets.NewUUID[string](p.Entropy), working: make(map[event.WebhookID]bool)}
+	return &Runner{
+		schedule: s, ports: p, holder: secrets.NewUUID[string](p.Entropy), working: make(map[event.WebhookID]bool),
+	}
 }
 
 // Run delivers events until the context ends.
@@ -122,7 +124,8 @@ func (r *Runner) startWork(ctx context.Context, all *sync.WaitGroup) error {
 	return nil
 }
 
-// claim reports whether no goroutine of this instance delivers to a webhook, and notes that one does.
+// claim reports whether no goroutine of this instance delivers to a webhook, and notes that one
+// does.
 func (r *Runner) claim(id event.WebhookID) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -140,7 +143,7 @@ func (r *Runner) unclaim(id event.WebhookID) {
 }
 
 // Deliver delivers everything that is due to a webhook, unless another instance does so. It returns
-// the errors of the database; an attempt that fails is none.
+// the errors of the database; an attempt that fails is not an error.
 func (r *Runner) Deliver(ctx context.Context, id event.WebhookID) error {
 	leased := false
 	for {
@@ -155,8 +158,8 @@ func (r *Runner) Deliver(ctx context.Context, id event.WebhookID) error {
 	}
 }
 
-// release ends the lease of this instance, also when the context has ended, so that another one need
-// not wait. Without a database, the lease ends by itself.
+// release ends the lease of this instance, also when the context has ended, so that another one
+// need not wait. Without a database, the lease ends by itself.
 func (r *Runner) release(ctx context.Context, id event.WebhookID) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Second)
 	defer cancel()
@@ -169,7 +172,9 @@ func (r *Runner) deliverRound(ctx context.Context, id event.WebhookID, leased *b
 	round, cancel := context.WithTimeout(ctx, roundTime)
 	defer cancel()
 	now := r.ports.Clock.Now()
-	ok, err := r.ports.Webhooks.Lease(round, id, registrystore.Lease{Holder: r.holder, Now: now, Until: now.Add(leaseTime)})
+	ok, err := r.ports.Webhooks.Lease(round, id, registrystore.Lease{
+		Holder: r.holder, Now: now, Until: now.Add(leaseTime),
+	})
 	if err != nil || !ok {
 		return false, err
 	}

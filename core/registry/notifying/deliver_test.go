@@ -112,7 +112,8 @@ func newDeliveryFixture(t *testing.T) *deliveryFixture {
 	t.Helper()
 	db := fakedb.New()
 	fx := &deliveryFixture{
-		t: t, webhooks: fakedb.NewWebhooks(db), deliveries: fakedb.NewDeliveries(db), clock: clocktest.NewManual(deliveryEpoch),
+		t: t, webhooks: fakedb.NewWebhooks(db), deliveries: fakedb.NewDeliveries(db),
+		clock:    clocktest.NewManual(deliveryEpoch),
 		receiver: &receiver{}, reports: &reports{},
 	}
 	fx.ports = notifying.RunnerPorts{
@@ -144,7 +145,10 @@ func (fx *deliveryFixture) add(servers ...string) {
 			fx.t.Fatal(err)
 		}
 		body := fmt.Sprintf("%s %d", s, i)
-		list = append(list, event.NewDelivery("w", event.Event{ID: event.ID(body), Type: event.Status, Time: fx.clock.Now(), Name: name}, []byte(body)))
+		list = append(list,
+			event.NewDelivery("w", event.Event{
+				ID: event.ID(body), Type: event.Status, Time: fx.clock.Now(), Name: name,
+			}, []byte(body)))
 	}
 	if err := fx.deliveries.Add(fx.t.Context(), list); err != nil {
 		fx.t.Fatal(err)
@@ -182,7 +186,8 @@ func TestDeliversInOrderForEachServer(t *testing.T) {
 		t.Errorf("the requests are %q, want %q", order, want)
 	}
 	first := fx.receiver.requests[0]
-	if want := event.Sign("secret", deliveryEpoch, first.Body); first.Signature != want || first.URL.String() != "https://example.com/hook" {
+	if want := event.Sign("secret", deliveryEpoch, first.Body); first.Signature != want ||
+		first.URL.String() != "https://example.com/hook" {
 		t.Errorf("the first request is %+v, want the signature %s", first, want)
 	}
 }
@@ -215,8 +220,12 @@ func TestGivesUpAndDeliversAgain(t *testing.T) {
 func TestProblems(t *testing.T) {
 	t.Parallel()
 	for want, respond := range map[string]func(context.Context) (int, error){
-		"the receiver answered with the status 404":                          func(context.Context) (int, error) { return 404, nil },
-		"the receiver answered with the redirect 302, which is not followed": func(context.Context) (int, error) { return 302, nil },
+		"the receiver answered with the status 404": func(context.Context) (int, error) {
+			return 404, nil
+		},
+		"the receiver answered with the redirect 302, which is not followed": func(context.Context) (int, error) {
+			return 302, nil
+		},
 		"the name of the host cannot be resolved": func(context.Context) (int, error) {
 			return 0, fault.New(fault.Unavailable, "the name of the host cannot be resolved")
 		},
@@ -242,7 +251,9 @@ func TestOneInstanceDeliversAtATime(t *testing.T) {
 	}
 	fx.deliver(19 * time.Second)
 	fx.deliver(time.Second, "a 0")
-	if ok, err := fx.webhooks.Lease(t.Context(), "w", registrystore.Lease{Holder: "other", Now: fx.clock.Now(), Until: fx.clock.Now()}); !ok || err != nil {
+	if ok, err := fx.webhooks.Lease(t.Context(), "w", registrystore.Lease{
+		Holder: "other", Now: fx.clock.Now(), Until: fx.clock.Now(),
+	}); !ok || err != nil {
 		t.Errorf("after the delivery another instance gets the lease: %v, %v", ok, err)
 	}
 }

@@ -117,7 +117,8 @@ func newFixture(t *testing.T) *fixture {
 		Webhooks: fx.webhooks, Deliveries: fx.deliveries, Encoder: fx.encoder, Clock: fx.clock, Entropy: entropy,
 	})
 	fx.Operator = notifying.NewOperator(notifying.OperatorPorts{
-		Transactions: db, Webhooks: fx.webhooks, Deliveries: fx.deliveries, Recorder: fx.audit, Sealer: fx.sealer, Sender: fx.sender,
+		Transactions: db, Webhooks: fx.webhooks, Deliveries: fx.deliveries, Recorder: fx.audit, Sealer: fx.sealer,
+		Sender:  fx.sender,
 		Encoder: fx.encoder, Clock: fx.clock, Entropy: entropy,
 	})
 	return fx
@@ -191,7 +192,9 @@ func newVersion(t *testing.T, text string) registry.Version {
 func newRecord(t *testing.T, name, version string) registry.Record {
 	t.Helper()
 	return registry.Record{
-		Release:  registry.Release{Name: newName(t, name), Version: newVersion(t, version), Status: registry.StatusActive},
+		Release: registry.Release{
+			Name: newName(t, name), Version: newVersion(t, version), Status: registry.StatusActive,
+		},
 		Document: []byte("{}"),
 	}
 }

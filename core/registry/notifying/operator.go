@@ -42,9 +42,9 @@ func NewOperator(p OperatorPorts) *Operator { return &Operator{p} }
 // SealedSecret returns what a sealed secret of a webhook is about: it opens for that webhook only.
 func SealedSecret(id event.WebhookID) string { return "webhook " + string(id) }
 
-// Add adds a webhook, which receives what happens from then on, and returns it with its secret, which
-// cannot be read again. It returns fault.Invalid, with the name of the parameter, for a wrong one,
-// and fault.Conflict when there are too many webhooks.
+// Add adds a webhook, which receives what happens from then on, and returns it with its secret,
+// which cannot be read again. It returns fault.Invalid, with the name of the parameter, for a wrong
+// one, and fault.Conflict when there are too many webhooks.
 func (o *Operator) Add(ctx context.Context, d event.Draft) (event.Webhook, event.Secret, error) {
 	w, err := event.New(d)
 	if err != nil {
@@ -115,11 +115,15 @@ func (o *Operator) Test(ctx context.Context, id event.WebhookID) (int, error) {
 		return 0, fmt.Errorf("the secret of webhook %s: %w", w.ID, err)
 	}
 	now := o.now()
-	body, err := o.ports.Encoder.Event(event.Event{ID: secrets.NewUUID[event.ID](o.ports.Entropy), Type: event.Test, Time: now})
+	body, err := o.ports.Encoder.Event(event.Event{
+		ID: secrets.NewUUID[event.ID](o.ports.Entropy), Type: event.Test, Time: now,
+	})
 	if err != nil {
 		return 0, err
 	}
-	return o.ports.Sender.Send(ctx, eventsender.Request{URL: w.URL, Body: body, Signature: event.Sign(event.Secret(secret), now, body)})
+	return o.ports.Sender.Send(ctx, eventsender.Request{
+		URL: w.URL, Body: body, Signature: event.Sign(event.Secret(secret), now, body),
+	})
 }
 
 // Remove removes a webhook with what was not delivered to it. It returns fault.NotFound if there is
@@ -138,8 +142,8 @@ func (o *Operator) Remove(ctx context.Context, id event.WebhookID) error {
 }
 
 // Redeliver has events delivered again and returns how many: all dead ones of a webhook, or with an
-// event that one, delivered or not. It returns fault.NotFound if there is no webhook with the ID, or
-// the event is not kept for it.
+// event that one, delivered or not. It returns fault.NotFound if there is no webhook with the ID,
+// or the event is not kept for it.
 func (o *Operator) Redeliver(ctx context.Context, id event.WebhookID, of event.ID) (n int, err error) {
 	err = o.ports.Transactions.Atomically(ctx, func(ctx context.Context) error {
 		w, err := o.find(ctx, id)
@@ -150,7 +154,8 @@ func (o *Operator) Redeliver(ctx context.Context, id event.WebhookID, of event.I
 			return err
 		}
 		if n == 0 && of != "" {
-			return fault.New(fault.NotFound, "the event is not kept for this webhook: it was not sent to it, or too long ago")
+			return fault.New(fault.NotFound,
+				"the event is not kept for this webhook: it was not sent to it, or too long ago")
 		}
 		return o.record(ctx, "webhook_redeliver", w, of)
 	})
@@ -170,8 +175,8 @@ func (o *Operator) find(ctx context.Context, id event.WebhookID) (event.Webhook,
 	return all[i], nil
 }
 
-// record records a change of a webhook in the audit log, without its secret. of is the event that is
-// delivered again; empty for none or all.
+// record records a change of a webhook in the audit log, without its secret. of is the event that
+// is delivered again; otherwise empty or all.
 func (o *Operator) record(ctx context.Context, action audit.Action, w event.Webhook, of event.ID) error {
 	details := audit.Details{"webhook": audit.Text(w.ID), "host": audit.Text(w.URL.Host())}
 	details.Set("event", string(of))

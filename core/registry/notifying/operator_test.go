@@ -13,18 +13,20 @@ import (
 	"github.com/tollgate-dev/tollgate/core/registry/notifying"
 )
 
-// TestAdd checks that a webhook is stored with its secret sealed for it alone, and that the audit log
-// has only the host of its URL (contract C-51 and C-57).
+// TestAdd checks that a webhook is stored with its secret sealed for it alone, and that the audit
+// log has only the host of its URL (contract C-51 and C-57).
 func TestAdd(t *testing.T) {
 	t.Parallel()
 	fx := newFixture(t)
 	w, secret := fx.mustAdd(draft("com.example/*", "status", "published"))
-	if opened, err := fx.sealer.Open(w.Secret, notifying.SealedSecret(w.ID)); err != nil || event.Secret(opened) != secret || len(opened) != 44 {
+	if opened, err := fx.sealer.Open(w.Secret,
+		notifying.SealedSecret(w.ID)); err != nil || event.Secret(opened) != secret || len(opened) != 44 {
 		t.Errorf("the sealed secret opens to %q, %v, and the secret of 256 bits is %q", opened, err, string(secret))
 	}
 	other, second := fx.mustAdd(draft("", "approved"))
 	if other.ID == w.ID || second == secret || len(w.ID) != 36 {
-		t.Errorf("two webhooks have the IDs %s and %s, and the secrets %q and %q", w.ID, other.ID, string(secret), string(second))
+		t.Errorf("two webhooks have the IDs %s and %s, and the secrets %q and %q", w.ID, other.ID, string(secret),
+			string(second))
 	}
 	if _, err := fx.sealer.Open(w.Secret, notifying.SealedSecret(other.ID)); err == nil {
 		t.Error("the secret of a webhook opens for another one")
@@ -37,7 +39,8 @@ func TestAdd(t *testing.T) {
 		if l.ID != w.ID {
 			continue
 		}
-		if l.URL.String() != "https://example.com/secret-path" || l.Pattern.String() != "com.example/*" || !l.CreatedAt.Equal(kept) ||
+		if l.URL.String() != "https://example.com/secret-path" || l.Pattern.String() != "com.example/*" ||
+			!l.CreatedAt.Equal(kept) ||
 			fmt.Sprint(l.Events) != "[published status]" || string(l.Secret) != string(w.Secret) {
 			t.Errorf("the stored webhook is %+v", l.Webhook)
 		}
@@ -59,16 +62,24 @@ func TestAddRefuses(t *testing.T) {
 		setUp func(*fixture)
 		check func(error) bool
 	}{
-		"a wrong event": {draft("", "deleted"), func(*fixture) {}, func(err error) bool { return fault.Is(err, fault.Invalid) }},
-		"no event":      {draft(""), func(*fixture) {}, func(err error) bool { return fault.Is(err, fault.Invalid) }},
+		"a wrong event": {
+			draft("", "deleted"), func(*fixture) {}, func(err error) bool { return fault.Is(err, fault.Invalid) },
+		},
+		"no event": {draft(""), func(*fixture) {}, func(err error) bool { return fault.Is(err, fault.Invalid) }},
 		"a private address": {
-			draft("", "status"), func(fx *fixture) { fx.sender.refuses = private }, func(err error) bool { return errors.Is(err, private) },
+			draft("", "status"), func(fx *fixture) { fx.sender.refuses = private }, func(err error) bool {
+				return errors.Is(err, private)
+			},
 		},
 		"no seal": {
-			draft("", "status"), func(fx *fixture) { fx.sealer.fails = defect }, func(err error) bool { return errors.Is(err, defect) },
+			draft("", "status"), func(fx *fixture) { fx.sealer.fails = defect }, func(err error) bool {
+				return errors.Is(err, defect)
+			},
 		},
 		"no audit log": {
-			draft("", "status"), func(fx *fixture) { fx.audit.fails = errAway }, func(err error) bool { return errors.Is(err, errAway) },
+			draft("", "status"), func(fx *fixture) { fx.audit.fails = errAway }, func(err error) bool {
+				return errors.Is(err, errAway)
+			},
 		},
 	} {
 		fx := newFixture(t)
@@ -90,7 +101,8 @@ func TestAddAtMost(t *testing.T) {
 		last, _ = fx.mustAdd(draft("", "status"))
 	}
 	recorded := len(fx.audit.changes)
-	if _, _, err := fx.Add(t.Context(), draft("", "status")); !fault.Is(err, fault.Conflict) || !strings.Contains(err.Error(), "50") {
+	if _, _, err := fx.Add(t.Context(), draft("", "status")); !fault.Is(err, fault.Conflict) ||
+		!strings.Contains(err.Error(), "50") {
 		t.Errorf("one more than %d webhooks: %v", event.MaxWebhooks, err)
 	}
 	if len(fx.audit.changes) != recorded {
@@ -134,15 +146,16 @@ func (fx *fixture) fail(id event.WebhookID) []event.Delivery {
 	fx.t.Helper()
 	due := fx.due(id)
 	for _, d := range due {
-		if err := fx.deliveries.Update(fx.t.Context(), d.Fail(event.Schedule{First: time.Second}, "it is away", fx.clock.Now()), fx.clock.Now()); err != nil {
+		if err := fx.deliveries.Update(fx.t.Context(),
+			d.Fail(event.Schedule{First: time.Second}, "it is away", fx.clock.Now()), fx.clock.Now()); err != nil {
 			fx.t.Fatal(err)
 		}
 	}
 	return due
 }
 
-// TestTest checks that an event of the type test is sent once and at once, signed with the secret of
-// the webhook, and is neither stored nor in the audit log (contract C-57).
+// TestTest checks that an event of the type test is sent once and at once, signed with the secret
+// of the webhook, and is neither stored nor in the audit log (contract C-57).
 func TestTest(t *testing.T) {
 	t.Parallel()
 	fx := newFixture(t)
@@ -157,7 +170,8 @@ func TestTest(t *testing.T) {
 	if sent.URL != w.URL || sent.Signature != event.Sign(secret, kept, sent.Body) {
 		t.Errorf("the request is %+v", sent)
 	}
-	if body := string(sent.Body); !strings.HasPrefix(body, "test @ ") || !strings.HasSuffix(body, " 2026-11-23T11:00:00.123456Z") {
+	if body := string(sent.Body); !strings.HasPrefix(body, "test @ ") ||
+		!strings.HasSuffix(body, " 2026-11-23T11:00:00.123456Z") {
 		t.Errorf("the body is %s", body)
 	}
 	if got := fx.due(w.ID); len(got) != 0 {
@@ -174,7 +188,8 @@ func TestTest(t *testing.T) {
 		t.Errorf("an event that cannot be written: %v", err)
 	}
 	fx.sealer.fails = errors.New("another root secret")
-	if _, err := fx.Test(t.Context(), w.ID); !errors.Is(err, fx.sealer.fails) || !strings.Contains(err.Error(), string(w.ID)) {
+	if _, err := fx.Test(t.Context(), w.ID); !errors.Is(err, fx.sealer.fails) ||
+		!strings.Contains(err.Error(), string(w.ID)) {
 		t.Errorf("a secret that cannot be opened: %v, want an error with the ID of the webhook", err)
 	}
 	if len(fx.sender.sent) != 2 {
@@ -189,7 +204,9 @@ func TestMissingWebhook(t *testing.T) {
 	fx.audit.changes = nil
 	_, tested := fx.Test(t.Context(), "missing")
 	_, again := fx.Redeliver(t.Context(), "missing", "")
-	for what, err := range map[string]error{"Test": tested, "Redeliver": again, "Remove": fx.Remove(t.Context(), "missing")} {
+	for what, err := range map[string]error{
+		"Test": tested, "Redeliver": again, "Remove": fx.Remove(t.Context(), "missing"),
+	} {
 		if !fault.Is(err, fault.NotFound) {
 			t.Errorf("%s of a webhook that is not there: %v", what, err)
 		}
@@ -200,8 +217,8 @@ func TestMissingWebhook(t *testing.T) {
 	fx.wantAudit()
 }
 
-// TestRemove checks that a webhook goes with what was not delivered to it, or stays if the audit log
-// cannot be written.
+// TestRemove checks that a webhook goes with what was not delivered to it, or stays if the audit
+// log cannot be written.
 func TestRemove(t *testing.T) {
 	t.Parallel()
 	fx := newFixture(t)
@@ -227,8 +244,8 @@ func TestRemove(t *testing.T) {
 	fx.wantAudit(newWebhookChange("webhook_remove", w.ID, ""))
 }
 
-// TestRedeliver checks that all dead deliveries of a webhook, or any one, are sent again, from now on,
-// and that only this is in the audit log (contract C-56 and C-57).
+// TestRedeliver checks that all dead deliveries of a webhook, or any one, are sent again, from now
+// on, and that only this is in the audit log (contract C-56 and C-57).
 func TestRedeliver(t *testing.T) {
 	t.Parallel()
 	fx := newFixture(t)
@@ -246,7 +263,8 @@ func TestRedeliver(t *testing.T) {
 	if n, err := fx.Redeliver(t.Context(), w.ID, dead[0].Event); n != 1 || err != nil {
 		t.Errorf("Redeliver of one event = %d, %v", n, err)
 	}
-	if due := fx.due(w.ID); len(due) != 1 || due[0].Event != dead[0].Event || !due[0].Since.Equal(kept.Add(time.Minute)) || due[0].Attempts != 0 {
+	if due := fx.due(w.ID); len(due) != 1 || due[0].Event != dead[0].Event ||
+		!due[0].Since.Equal(kept.Add(time.Minute)) || due[0].Attempts != 0 {
 		t.Errorf("after one event, %+v waits", due)
 	}
 	if n, err := fx.Redeliver(t.Context(), w.ID, ""); n != 1 || err != nil || len(fx.due(w.ID)) != 2 {
@@ -265,7 +283,8 @@ func TestRedeliver(t *testing.T) {
 	fx.wantAudit(newWebhookChange("webhook_redeliver", w.ID, dead[0].Event), redelivered, redelivered)
 }
 
-// newWebhookChange returns the audit event of a webhook at example.com; of is the event that is delivered again.
+// newWebhookChange returns the audit event of a webhook at example.com; of is the event that is
+// delivered again.
 func newWebhookChange(action audit.Action, id event.WebhookID, of event.ID) audit.Change {
 	c := audit.Change{Category: audit.RegistryChange, Action: action, ByOperator: true, Details: audit.Details{
 		"webhook": audit.Text(id), "host": audit.Text("example.com"),

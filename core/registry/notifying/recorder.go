@@ -1,7 +1,7 @@
 // Package notifying holds the use cases of events: what happens to servers is recorded for webhooks
-// in the transaction of the change, operators keep the webhooks, and a Runner sends: one instance at
-// a time to a webhook, in order for each server, again after a failure, and at least once (contract
-// C-50 to C-57). Package event has the rules.
+// in the transaction of the change, operators keep the webhooks, and a Runner sends: one instance
+// at a time to a webhook, in order for each server, again after a failure, and at least once
+// (contract C-50 to C-57). Package event has the rules.
 package notifying
 
 import (
@@ -44,8 +44,8 @@ func TypeOf(k review.Kind) event.Type {
 	return event.Published
 }
 
-// RecordVersions records an event of a type for each of the versions of one server, with the version
-// as readers see it now.
+// RecordVersions records an event of a type for each of the versions of one server, with the
+// version as readers see it now.
 func (r *Recorder) RecordVersions(ctx context.Context, t event.Type, versions ...registry.Record) error {
 	if len(versions) == 0 {
 		return nil
@@ -78,7 +78,9 @@ func (r *Recorder) RecordReview(ctx context.Context, t event.Type, decided revie
 
 // RecordQuarantined records that something was put in quarantine.
 func (r *Recorder) RecordQuarantined(ctx context.Context, q registry.Quarantined) error {
-	return r.record(ctx, []draft{{event.Quarantined, q.Name, q.Version, func() ([]byte, error) { return r.ports.Encoder.Quarantined(q) }}})
+	return r.record(ctx, []draft{
+		{event.Quarantined, q.Name, q.Version, func() ([]byte, error) { return r.ports.Encoder.Quarantined(q) }},
+	})
 }
 
 // RecordReleased records that a version, or with the zero version a server, was released from
@@ -104,7 +106,9 @@ func (r *Recorder) record(ctx context.Context, drafts []draft) error {
 	now := r.ports.Clock.Now().UTC().Truncate(time.Microsecond)
 	var list []event.Delivery
 	for _, d := range drafts {
-		wanting := slices.DeleteFunc(slices.Clone(webhooks), func(w event.Webhook) bool { return !w.Wants(d.kind, d.name) })
+		wanting := slices.DeleteFunc(slices.Clone(webhooks), func(w event.Webhook) bool {
+			return !w.Wants(d.kind, d.name)
+		})
 		if len(wanting) == 0 {
 			continue
 		}
@@ -113,7 +117,8 @@ func (r *Recorder) record(ctx context.Context, drafts []draft) error {
 			return err
 		}
 		e := event.Event{
-			ID: secrets.NewUUID[event.ID](r.ports.Entropy), Type: d.kind, Time: now, Name: d.name, Version: d.version, Data: data,
+			ID: secrets.NewUUID[event.ID](r.ports.Entropy), Type: d.kind, Time: now, Name: d.name,
+			Version: d.version, Data: data,
 		}
 		body, err := r.ports.Encoder.Event(e)
 		if err != nil {

@@ -34,13 +34,19 @@ func TestRecorded(t *testing.T) {
 	t.Parallel()
 	name, v := newName(t, "com.example/a"), newVersion(t, "1.0.0")
 	first, second := newRecord(t, "com.example/a", "1.0.0"), newRecord(t, "com.example/a", "2.0.0")
-	decided := review.Review{Name: name, Version: v, State: review.Rejected, Kind: review.NewVersion, Document: []byte("{}")}
+	decided := review.Review{
+		Name: name, Version: v, State: review.Rejected, Kind: review.NewVersion, Document: []byte("{}"),
+	}
 	for _, c := range []struct {
 		what   string
 		record func(context.Context, *notifying.Recorder) error
 		want   []string
 	}{
-		{"no versions", func(ctx context.Context, r *notifying.Recorder) error { return r.RecordVersions(ctx, event.Published) }, nil},
+		{
+			"no versions", func(ctx context.Context, r *notifying.Recorder) error {
+				return r.RecordVersions(ctx, event.Published)
+			}, nil,
+		},
 		{"versions", func(ctx context.Context, r *notifying.Recorder) error {
 			return r.RecordVersions(ctx, event.Published, second, first)
 		}, []string{"published com.example/a@2.0.0 active {}", "published com.example/a@1.0.0 active {}"}},
@@ -50,7 +56,9 @@ func TestRecorded(t *testing.T) {
 		{"a server", func(ctx context.Context, r *notifying.Recorder) error {
 			return r.RecordServer(ctx, name, []registry.Record{first, second}, 2)
 		}, []string{"status com.example/a@ 2 versions, 2 documents"}},
-		{"a large server", func(ctx context.Context, r *notifying.Recorder) error { return r.RecordServer(ctx, name, nil, 9000) },
+		{"a large server", func(ctx context.Context, r *notifying.Recorder) error {
+			return r.RecordServer(ctx, name, nil, 9000)
+		},
 			[]string{"status com.example/a@ 9000 versions, 0 documents"}},
 		{"a review", func(ctx context.Context, r *notifying.Recorder) error {
 			return r.RecordReview(ctx, event.Rejected, decided)
@@ -59,7 +67,9 @@ func TestRecorded(t *testing.T) {
 		{"quarantine", func(ctx context.Context, r *notifying.Recorder) error {
 			return r.RecordQuarantined(ctx, registry.Quarantined{Name: name, Version: v, Reason: "it sends mail"})
 		}, []string{"quarantined com.example/a@1.0.0 it sends mail"}},
-		{"a release of a version", func(ctx context.Context, r *notifying.Recorder) error { return r.RecordReleased(ctx, name, v) },
+		{"a release of a version", func(ctx context.Context, r *notifying.Recorder) error {
+			return r.RecordReleased(ctx, name, v)
+		},
 			[]string{"released com.example/a@1.0.0 "}},
 		{"a release of a server", func(ctx context.Context, r *notifying.Recorder) error {
 			return r.RecordReleased(ctx, name, registry.Version{})
@@ -79,7 +89,7 @@ func TestRecorded(t *testing.T) {
 }
 
 // TestRecordedForWhoWants checks that an event is stored once for each webhook that wants it, with
-// one body and one ID, and that its data is not written if none does.
+// one body and one ID, and that its data is not written otherwise.
 func TestRecordedForWhoWants(t *testing.T) {
 	t.Parallel()
 	fx := newFixture(t)
@@ -109,7 +119,8 @@ func TestRecordedForWhoWants(t *testing.T) {
 		t.Errorf("the webhook for status gets %+v", got)
 	}
 	all, some := fx.due("all"), fx.due("other")
-	if len(all) != 2 || len(some) != 1 || all[0].Name != one.Name || all[1].Name != other.Name || some[0].Name != other.Name {
+	if len(all) != 2 || len(some) != 1 || all[0].Name != one.Name || all[1].Name != other.Name ||
+		some[0].Name != other.Name {
 		t.Fatalf("the webhook for all servers gets %+v, the one for others %+v", all, some)
 	}
 	if all[1].Event != some[0].Event || string(all[1].Body) != string(some[0].Body) || all[0].Event == all[1].Event {
@@ -117,7 +128,8 @@ func TestRecordedForWhoWants(t *testing.T) {
 	}
 	d := all[0]
 	want := "published com.example/a@1.0.0 active {} " + string(d.Event) + " " + "2026-11-23T11:00:00.123456Z"
-	if string(d.Body) != want || d.State != event.Pending || d.Type != event.Published || d.Version != one.Version || !d.Since.Equal(kept) || !d.NextAt.Equal(kept) {
+	if string(d.Body) != want || d.State != event.Pending || d.Type != event.Published || d.Version != one.Version ||
+		!d.Since.Equal(kept) || !d.NextAt.Equal(kept) {
 		t.Errorf("the delivery is %+v with the body %s, want %s", d, d.Body, want)
 	}
 }
@@ -152,14 +164,15 @@ type failingDeliveries struct{ registrystore.Deliveries }
 
 func (failingDeliveries) Add(context.Context, []event.Delivery) error { return errAway }
 
-// TestRecordFails checks that a failure of a dependency is returned, so that the change is not stored
-// without its event (contract C-54).
+// TestRecordFails checks that a failure of a dependency is returned, so that the change is not
+// stored without its event (contract C-54).
 func TestRecordFails(t *testing.T) {
 	t.Parallel()
 	fx := newFixture(t)
 	one := newRecord(t, "com.example/a", "1.0.0")
 	ports := notifying.RecorderPorts{
-		Webhooks: failingWebhooks{fx.webhooks}, Deliveries: fx.deliveries, Encoder: fx.encoder, Clock: fx.clock, Entropy: &secretstest.Entropy{},
+		Webhooks: failingWebhooks{fx.webhooks}, Deliveries: fx.deliveries, Encoder: fx.encoder, Clock: fx.clock,
+		Entropy: &secretstest.Entropy{},
 	}
 	if err := notifying.NewRecorder(ports).RecordVersions(t.Context(), event.Published, one); !errors.Is(err, errAway) {
 		t.Errorf("webhooks that cannot be listed: %v", err)
@@ -174,7 +187,8 @@ func TestRecordFails(t *testing.T) {
 	}
 	ports.Deliveries = fx.deliveries
 	fx.encoder.fails = errors.New("no JSON")
-	if err := notifying.NewRecorder(ports).RecordVersions(t.Context(), event.Published, one); !errors.Is(err, fx.encoder.fails) {
+	if err := notifying.NewRecorder(ports).RecordVersions(t.Context(), event.Published, one); !errors.Is(err,
+		fx.encoder.fails) {
 		t.Errorf("an event that cannot be written: %v", err)
 	}
 	if got := eventdatatest.Take(t, fx.deliveries); len(got) != 0 {
@@ -189,7 +203,8 @@ func TestRecordedInTheTransaction(t *testing.T) {
 	webhooks, deliveries := fakedb.NewWebhooks(db), fakedb.NewDeliveries(db)
 	fx := newFixture(t)
 	recorder := notifying.NewRecorder(notifying.RecorderPorts{
-		Webhooks: webhooks, Deliveries: deliveries, Encoder: fx.encoder, Clock: fx.clock, Entropy: &secretstest.Entropy{},
+		Webhooks: webhooks, Deliveries: deliveries, Encoder: fx.encoder, Clock: fx.clock,
+		Entropy: &secretstest.Entropy{},
 	})
 	eventdatatest.AddWebhook(t, webhooks)
 	err := db.Atomically(t.Context(), func(ctx context.Context) error {

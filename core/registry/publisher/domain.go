@@ -33,11 +33,13 @@ func ParseDomain(s string) (Domain, error) {
 	case len(labels) < 2:
 		return Domain{}, invalidDomain("must have a dot, and is %s", quote(s))
 	case slices.ContainsFunc(labels, isMalformedLabel):
-		return Domain{}, invalidDomain("must consist of labels of letters, digits and inner hyphens, and is %s", quote(s))
+		return Domain{},
+			invalidDomain("must consist of labels of letters, digits and inner hyphens, and is %s", quote(s))
 	case isNumber(labels[len(labels)-1]):
 		return Domain{}, invalidDomain("must not be an IP address, and is %s", quote(s))
 	case name == "github.io" || strings.HasSuffix(name, ".github.io"):
-		return Domain{}, invalidDomain("must not be github.io or below it: its pages belong to single repositories; use github-oidc")
+		return Domain{},
+			invalidDomain("must not be github.io or below it: its pages belong to single repositories; use github-oidc")
 	}
 	return Domain{name}, nil
 }
@@ -51,7 +53,7 @@ func isMalformedLabel(label string) bool {
 }
 
 // isNumber reports whether the last label of a name is a decimal or hexadecimal number. Such a name
-// is an IPv4 address in one of the forms that resolvers accept, such as 127.1 or 0x7f.1; no
+// is an IPv4 address in one of the forms that resolvers accept, for example 127.1 or 0x7f.1; no
 // top-level domain is a number.
 func isNumber(label string) bool {
 	digits, hexadecimal := strings.CutPrefix(strings.ToLower(label), "0x")
@@ -78,7 +80,7 @@ func (d Domain) Namespace() string {
 
 // Patterns returns the patterns of the names that a proof of the domain by the method proves: by
 // DNS those of the domain and of the domains below it, by HTTP those of the domain alone. A
-// namespace that is too long for a name yields none.
+// namespace that is too long for a name yields nothing.
 func (d Domain) Patterns(m Method) []registry.Pattern {
 	suffixes := []string{"/*"}
 	if m == DNS {

@@ -85,7 +85,8 @@ func TestParseDomainRefuses(t *testing.T) {
 		"far below github.io":      {"a.b.GitHub.IO", "github-oidc"},
 	} {
 		d, err := ParseDomain(test.domain)
-		if !fault.Is(err, fault.Invalid) || !strings.HasPrefix(err.Error(), "domain must ") || !strings.Contains(err.Error(), test.message) {
+		if !fault.Is(err, fault.Invalid) || !strings.HasPrefix(err.Error(), "domain must ") ||
+			!strings.Contains(err.Error(), test.message) {
 			t.Errorf("%s: ParseDomain(%q) = %q, %v, want a fault with %q", defect, test.domain, d, err, test.message)
 		}
 	}

@@ -28,7 +28,7 @@ type Draft struct {
 type Rules struct {
 	Issuers      []string           // for oidc
 	GitHubIssuer string             // for github-oidc
-	Reserved     []registry.Pattern // names that nobody may publish
+	Reserved     []registry.Pattern // names that no one may publish
 }
 
 // NewPolicy returns the policy of a draft, without ID and maker. It returns fault.Invalid with the
@@ -70,7 +70,9 @@ func parsePattern(s string, reserved []registry.Pattern) (registry.Pattern, erro
 	}
 	for _, r := range reserved {
 		if r.Overlaps(pattern) {
-			return registry.Pattern{}, fault.Newf(fault.Invalid, "pattern %s covers the reserved namespace %s, in which nobody may publish", s, r)
+			return registry.Pattern{},
+				fault.Newf(fault.Invalid,
+					"pattern %s covers the reserved namespace %s, in which nobody may publish", s, r)
 		}
 	}
 	return pattern, nil
@@ -114,7 +116,8 @@ func (p *Policy) setDomain(d Draft) (err error) {
 	}
 	proven := p.Domain.Patterns(p.Method)
 	if len(proven) == 0 {
-		return fault.Newf(fault.Invalid, "domain must be shorter: a server name has at most %d characters", registry.MaxName)
+		return fault.Newf(fault.Invalid, "domain must be shorter: a server name has at most %d characters",
+			registry.MaxName)
 	}
 	if !slices.ContainsFunc(proven, func(q registry.Pattern) bool { return q.Covers(p.Pattern) }) {
 		return fault.Newf(fault.Invalid, "pattern %s is not within what a proof of %s by %s proves: %s",
@@ -150,11 +153,13 @@ func (p *Policy) setIdentity(d Draft, r Rules) (err error) {
 	}
 	p.Claims = maps.Clone(d.Claims)
 	if d.Subject == "" && len(d.Claims) == 0 {
-		return fault.New(fault.Invalid, "subject and claims are both missing: every identity of the issuer could publish")
+		return fault.New(fault.Invalid,
+			"subject and claims are both missing: every identity of the issuer could publish")
 	}
 	if p.Method == GitHubOIDC && p.selects() == anything {
-		return fault.New(fault.Invalid, "claims must have repository, repository_id, repository_owner or repository_owner_id, or subject must name an owner: "+
-			"otherwise every repository of GitHub could publish")
+		return fault.New(fault.Invalid,
+			"claims must have repository, repository_id, repository_owner or repository_owner_id, or subject must name an owner: "+
+				"otherwise every repository of GitHub could publish")
 	}
 	return nil
 }
@@ -183,11 +188,14 @@ func checkClaims(claims map[string]string) error {
 	for _, name := range slices.Sorted(maps.Keys(claims)) {
 		switch value := claims[name]; {
 		case name == "" || len(name) > maxClaimName || isUnprintable(name):
-			return fault.Newf(fault.Invalid, "claims: a name must have 1 to %d characters, in UTF-8 without control characters", maxClaimName)
+			return fault.Newf(fault.Invalid,
+				"claims: a name must have 1 to %d characters, in UTF-8 without control characters", maxClaimName)
 		case value == "" || len(value) > maxClaimValue || isUnprintable(value):
-			return fault.Newf(fault.Invalid, "claims.%s must have 1 to %d characters, in UTF-8 without control characters", name, maxClaimValue)
+			return fault.Newf(fault.Invalid,
+				"claims.%s must have 1 to %d characters, in UTF-8 without control characters", name, maxClaimValue)
 		case strings.Contains(value, "*"):
-			return fault.Newf(fault.Invalid, "claims.%s has a \"*\", but claims are compared exactly; use subject for a pattern", name)
+			return fault.Newf(fault.Invalid,
+				"claims.%s has a \"*\", but claims are compared exactly; use subject for a pattern", name)
 		}
 	}
 	return nil

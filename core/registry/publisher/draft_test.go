@@ -16,7 +16,9 @@ import (
 
 var (
 	draftTime  = time.Date(2026, 1, 31, 12, 0, 0, 0, time.UTC)
-	draftRules = Rules{Issuers: []string{"https://ci.example", "https://other.example"}, GitHubIssuer: "https://github.example"}
+	draftRules = Rules{
+		Issuers: []string{"https://ci.example", "https://other.example"}, GitHubIssuer: "https://github.example",
+	}
 )
 
 // goodDraft returns a draft without defect.
@@ -36,17 +38,21 @@ func goodDraft(m Method) Draft {
 func TestNewPolicyReturnsTheDraft(t *testing.T) {
 	t.Parallel()
 	d := goodDraft(DNS)
-	d.Domain, d.KeyFingerprint, d.Pattern, d.Actions, d.ExpiresAt = "Example.COM", "ed25519:11qYAYKx", "com.example.a/*", []string{"status", "publish"}, draftTime.Add(1)
+	d.Domain, d.KeyFingerprint, d.Pattern, d.Actions, d.ExpiresAt = "Example.COM", "ed25519:11qYAYKx",
+		"com.example.a/*", []string{"status", "publish"}, draftTime.Add(1)
 	p := mustPolicy(t, d)
-	if p.Method != DNS || p.Domain.String() != "example.com" || p.Fingerprint.String() != d.KeyFingerprint || p.Pattern.String() != d.Pattern ||
-		!slices.Equal(p.Actions, []Action{Publish, Status}) || !p.ExpiresAt.Equal(d.ExpiresAt) || !p.CreatedAt.Equal(draftTime) {
+	if p.Method != DNS || p.Domain.String() != "example.com" || p.Fingerprint.String() != d.KeyFingerprint ||
+		p.Pattern.String() != d.Pattern ||
+		!slices.Equal(p.Actions, []Action{Publish, Status}) || !p.ExpiresAt.Equal(d.ExpiresAt) ||
+		!p.CreatedAt.Equal(draftTime) {
 		t.Errorf("the policy by domain is %+v", p)
 	}
 	d = goodDraft(OIDC)
 	d.Claims = map[string]string{"ref": "refs/heads/main"}
 	p = mustPolicy(t, d)
 	d.Claims["ref"] = "changed"
-	if p.Method != OIDC || p.Issuer != d.Issuer || p.Subject.String() != d.Subject || !maps.Equal(p.Claims, map[string]string{"ref": "refs/heads/main"}) {
+	if p.Method != OIDC || p.Issuer != d.Issuer || p.Subject.String() != d.Subject ||
+		!maps.Equal(p.Claims, map[string]string{"ref": "refs/heads/main"}) {
 		t.Errorf("the policy by ID token is %+v", p)
 	}
 }
@@ -55,10 +61,13 @@ func TestNewPolicyDefaults(t *testing.T) {
 	t.Parallel()
 	for _, m := range []Method{DNS, HTTP, OIDC, GitHubOIDC} {
 		p := mustPolicy(t, goodDraft(m))
-		if !slices.Equal(p.Actions, []Action{Publish}) || !p.ExpiresAt.IsZero() || !p.CheckedAt.Equal(draftTime) || p.State(draftTime.AddDate(100, 0, 0), 0) != Active || p.ID != "" || p.CreatedBy != "" {
+		if !slices.Equal(p.Actions, []Action{Publish}) || !p.ExpiresAt.IsZero() || !p.CheckedAt.Equal(draftTime) ||
+			p.State(draftTime.AddDate(100, 0, 0), 0) != Active || p.ID != "" || p.CreatedBy != "" {
 			t.Errorf("the defaults of a policy by %s are %+v", m, p)
 		}
-		if want := map[Method]string{OIDC: "https://ci.example", GitHubOIDC: "https://github.example"}[m]; p.Issuer != want {
+		if want := map[Method]string{
+			OIDC: "https://ci.example", GitHubOIDC: "https://github.example",
+		}[m]; p.Issuer != want {
 			t.Errorf("the issuer of a policy by %s is %q, want %q", m, p.Issuer, want)
 		}
 	}
@@ -73,51 +82,112 @@ func TestNewPolicyRefuses(t *testing.T) {
 		damage  func(*Draft)
 		message string
 	}{
-		"no method":                {DNS, func(d *Draft) { d.Method = "" }, "method must be"},
-		"unknown method":           {DNS, func(d *Draft) { d.Method = "email" }, "method must be"},
-		"no pattern":               {DNS, func(d *Draft) { d.Pattern = "" }, "pattern is missing"},
-		"bad pattern":              {DNS, func(d *Draft) { d.Pattern = "com.*/x" }, "pattern: resource pattern"},
-		"reserved pattern":         {OIDC, func(d *Draft) { d.Pattern = "com.reserved/x" }, "pattern com.reserved/x covers the reserved namespace com.reserved/*"},
+		"no method":      {DNS, func(d *Draft) { d.Method = "" }, "method must be"},
+		"unknown method": {DNS, func(d *Draft) { d.Method = "email" }, "method must be"},
+		"no pattern":     {DNS, func(d *Draft) { d.Pattern = "" }, "pattern is missing"},
+		"bad pattern":    {DNS, func(d *Draft) { d.Pattern = "com.*/x" }, "pattern: resource pattern"},
+		"reserved pattern": {
+			OIDC, func(d *Draft) { d.Pattern = "com.reserved/x" },
+			"pattern com.reserved/x covers the reserved namespace com.reserved/*",
+		},
 		"above a reserved pattern": {OIDC, func(d *Draft) { d.Pattern = "com.*" }, "pattern com.* covers the reserved"},
-		"unknown action":           {DNS, func(d *Draft) { d.Actions = []string{"publish", "edit"} }, "actions: action must be"},
-		"empty action":             {DNS, func(d *Draft) { d.Actions = []string{""} }, "actions: action must be"},
-		"action twice":             {DNS, func(d *Draft) { d.Actions = []string{"publish", "publish"} }, "actions has publish twice"},
-		"expired":                  {DNS, func(d *Draft) { d.ExpiresAt = draftTime }, "expiresAt must be in the future"},
+		"unknown action": {
+			DNS, func(d *Draft) { d.Actions = []string{"publish", "edit"} }, "actions: action must be",
+		},
+		"empty action": {DNS, func(d *Draft) { d.Actions = []string{""} }, "actions: action must be"},
+		"action twice": {
+			DNS, func(d *Draft) { d.Actions = []string{"publish", "publish"} }, "actions has publish twice",
+		},
+		"expired": {
+			DNS, func(d *Draft) { d.ExpiresAt = draftTime }, "expiresAt must be in the future",
+		},
 
-		"everything":          {DNS, func(d *Draft) { d.Pattern = "*" }, "pattern * covers the reserved"},
-		"no domain":           {HTTP, func(d *Draft) { d.Domain = "" }, "domain must not be empty"},
-		"bad domain":          {HTTP, func(d *Draft) { d.Domain = "localhost" }, "domain must have a dot"},
-		"long domain":         {HTTP, func(d *Draft) { d.Domain = longDomain(199) }, "domain must be shorter"},
-		"bad fingerprint":     {DNS, func(d *Draft) { d.KeyFingerprint = "ed25519:1" }, "keyFingerprint must be"},
-		"issuer for dns":      {DNS, func(d *Draft) { d.Issuer = "https://ci.example" }, "issuer has no meaning for method dns"},
-		"subject for http":    {HTTP, func(d *Draft) { d.Subject = "a" }, "subject has no meaning for method http"},
-		"claims for dns":      {DNS, func(d *Draft) { d.Claims = map[string]string{"a": "b"} }, "claims has no meaning for method dns"},
-		"another namespace":   {DNS, func(d *Draft) { d.Pattern = "com.other/*" }, "pattern com.other/* is not within what a proof of example.com by dns proves: com.example/* and com.example.*"},
-		"a longer label":      {DNS, func(d *Draft) { d.Pattern = "com.example*" }, "pattern com.example* is not within"},
-		"a label that begins": {DNS, func(d *Draft) { d.Pattern = "com.examples/*" }, "pattern com.examples/* is not within"},
-		"the domain above":    {DNS, func(d *Draft) { d.Pattern = "com/*" }, "pattern com/* is not within"},
-		"upper case":          {DNS, func(d *Draft) { d.Pattern = "Com.example/*" }, "pattern Com.example/* is not within"},
-		"a subdomain by http": {HTTP, func(d *Draft) { d.Pattern = "com.example.a/*" }, "pattern com.example.a/* is not within what a proof of example.com by http proves: com.example/*"},
+		"everything":      {DNS, func(d *Draft) { d.Pattern = "*" }, "pattern * covers the reserved"},
+		"no domain":       {HTTP, func(d *Draft) { d.Domain = "" }, "domain must not be empty"},
+		"bad domain":      {HTTP, func(d *Draft) { d.Domain = "localhost" }, "domain must have a dot"},
+		"long domain":     {HTTP, func(d *Draft) { d.Domain = longDomain(199) }, "domain must be shorter"},
+		"bad fingerprint": {DNS, func(d *Draft) { d.KeyFingerprint = "ed25519:1" }, "keyFingerprint must be"},
+		"issuer for dns": {
+			DNS, func(d *Draft) { d.Issuer = "https://ci.example" }, "issuer has no meaning for method dns",
+		},
+		"subject for http": {HTTP, func(d *Draft) { d.Subject = "a" }, "subject has no meaning for method http"},
+		"claims for dns": {
+			DNS, func(d *Draft) { d.Claims = map[string]string{"a": "b"} }, "claims has no meaning for method dns",
+		},
+		"another namespace": {
+			DNS, func(d *Draft) { d.Pattern = "com.other/*" },
+			"pattern com.other/* is not within what a proof of example.com by dns proves: com.example/* and com.example.*",
+		},
+		"a longer label": {
+			DNS, func(d *Draft) { d.Pattern = "com.example*" }, "pattern com.example* is not within",
+		},
+		"a label that begins": {
+			DNS, func(d *Draft) { d.Pattern = "com.examples/*" }, "pattern com.examples/* is not within",
+		},
+		"the domain above": {DNS, func(d *Draft) { d.Pattern = "com/*" }, "pattern com/* is not within"},
+		"upper case": {
+			DNS, func(d *Draft) { d.Pattern = "Com.example/*" }, "pattern Com.example/* is not within",
+		},
+		"a subdomain by http": {
+			HTTP, func(d *Draft) { d.Pattern = "com.example.a/*" },
+			"pattern com.example.a/* is not within what a proof of example.com by http proves: com.example/*",
+		},
 
-		"domain for oidc":         {OIDC, func(d *Draft) { d.Domain = "example.com" }, "domain has no meaning for method oidc"},
-		"fingerprint for GitHub":  {GitHubOIDC, func(d *Draft) { d.KeyFingerprint = "ed25519:12345678" }, "keyFingerprint has no meaning for method github-oidc"},
-		"no issuer":               {OIDC, func(d *Draft) { d.Issuer = "" }, "issuer is missing"},
-		"unknown issuer":          {OIDC, func(d *Draft) { d.Issuer = "https://evil.example" }, `issuer "https://evil.example" is not configured for oidc`},
-		"issuer with a slash":     {OIDC, func(d *Draft) { d.Issuer += "/" }, "issuer \"https://ci.example/\" is not configured"},
-		"GitHub's issuer":         {OIDC, func(d *Draft) { d.Issuer = "https://github.example" }, "issuer \"https://github.example\" is not configured for oidc"},
-		"GitHub, other issuer":    {GitHubOIDC, func(d *Draft) { d.Issuer = "https://ci.example" }, "issuer \"https://ci.example\" is not configured for github-oidc"},
-		"bad subject":             {OIDC, func(d *Draft) { d.Subject = "*" }, "subject must not begin"},
-		"no subject and claims":   {OIDC, func(d *Draft) { d.Subject = "" }, "subject and claims are both missing"},
-		"GitHub, neither":         {GitHubOIDC, func(d *Draft) { d.Claims = nil }, "subject and claims are both missing"},
-		"17 claims":               {OIDC, func(d *Draft) { d.Claims = numberedClaims(17) }, "claims must have at most 16 members, and has 17"},
-		"claim without name":      {OIDC, func(d *Draft) { d.Claims = map[string]string{"": "x"} }, "claims: a name must have"},
-		"long name of a claim":    {OIDC, func(d *Draft) { d.Claims = map[string]string{long[:129]: "x"} }, "claims: a name must have 1 to 128"},
-		"control in a claim name": {OIDC, func(d *Draft) { d.Claims = map[string]string{"a\n": "x"} }, "claims: a name must have"},
-		"claim without value":     {OIDC, func(d *Draft) { d.Claims = map[string]string{"ref": ""} }, "claims.ref must have 1 to 512"},
-		"long claim":              {OIDC, func(d *Draft) { d.Claims = map[string]string{"ref": long[:513]} }, "claims.ref must have 1 to 512"},
-		"control in a claim":      {OIDC, func(d *Draft) { d.Claims = map[string]string{"ref": "a\x00"} }, "claims.ref must have"},
-		"claim that is not UTF-8": {OIDC, func(d *Draft) { d.Claims = map[string]string{"ref": "\xff"} }, "claims.ref must have"},
-		"claim with a star":       {OIDC, func(d *Draft) { d.Claims = map[string]string{"ref": "refs/*"} }, `claims.ref has a "*"`},
+		"domain for oidc": {
+			OIDC, func(d *Draft) { d.Domain = "example.com" }, "domain has no meaning for method oidc",
+		},
+		"fingerprint for GitHub": {
+			GitHubOIDC, func(d *Draft) { d.KeyFingerprint = "ed25519:12345678" },
+			"keyFingerprint has no meaning for method github-oidc",
+		},
+		"no issuer": {OIDC, func(d *Draft) { d.Issuer = "" }, "issuer is missing"},
+		"unknown issuer": {
+			OIDC, func(d *Draft) { d.Issuer = "https://evil.example" },
+			`issuer "https://evil.example" is not configured for oidc`,
+		},
+		"issuer with a slash": {
+			OIDC, func(d *Draft) { d.Issuer += "/" }, "issuer \"https://ci.example/\" is not configured",
+		},
+		"GitHub's issuer": {
+			OIDC, func(d *Draft) { d.Issuer = "https://github.example" },
+			"issuer \"https://github.example\" is not configured for oidc",
+		},
+		"GitHub, other issuer": {
+			GitHubOIDC, func(d *Draft) { d.Issuer = "https://ci.example" },
+			"issuer \"https://ci.example\" is not configured for github-oidc",
+		},
+		"bad subject":           {OIDC, func(d *Draft) { d.Subject = "*" }, "subject must not begin"},
+		"no subject and claims": {OIDC, func(d *Draft) { d.Subject = "" }, "subject and claims are both missing"},
+		"GitHub, neither": {
+			GitHubOIDC, func(d *Draft) { d.Claims = nil }, "subject and claims are both missing",
+		},
+		"17 claims": {
+			OIDC, func(d *Draft) { d.Claims = numberedClaims(17) }, "claims must have at most 16 members, and has 17",
+		},
+		"claim without name": {
+			OIDC, func(d *Draft) { d.Claims = map[string]string{"": "x"} }, "claims: a name must have",
+		},
+		"long name of a claim": {
+			OIDC, func(d *Draft) { d.Claims = map[string]string{long[:129]: "x"} }, "claims: a name must have 1 to 128",
+		},
+		"control in a claim name": {
+			OIDC, func(d *Draft) { d.Claims = map[string]string{"a\n": "x"} }, "claims: a name must have",
+		},
+		"claim without value": {
+			OIDC, func(d *Draft) { d.Claims = map[string]string{"ref": ""} }, "claims.ref must have 1 to 512",
+		},
+		"long claim": {
+			OIDC, func(d *Draft) { d.Claims = map[string]string{"ref": long[:513]} }, "claims.ref must have 1 to 512",
+		},
+		"control in a claim": {
+			OIDC, func(d *Draft) { d.Claims = map[string]string{"ref": "a\x00"} }, "claims.ref must have",
+		},
+		"claim that is not UTF-8": {
+			OIDC, func(d *Draft) { d.Claims = map[string]string{"ref": "\xff"} }, "claims.ref must have",
+		},
+		"claim with a star": {
+			OIDC, func(d *Draft) { d.Claims = map[string]string{"ref": "refs/*"} }, `claims.ref has a "*"`,
+		},
 	} {
 		d := goodDraft(test.method)
 		mustPolicy(t, d)
@@ -149,7 +219,8 @@ func numberedClaims(count int) map[string]string {
 
 func TestNewPolicyWithoutGitHubIssuer(t *testing.T) {
 	t.Parallel()
-	if _, err := NewPolicy(goodDraft(GitHubOIDC), Rules{}, draftTime); !fault.Is(err, fault.Invalid) || !strings.HasPrefix(err.Error(), "issuer is missing") {
+	if _, err := NewPolicy(goodDraft(GitHubOIDC), Rules{}, draftTime); !fault.Is(err, fault.Invalid) ||
+		!strings.HasPrefix(err.Error(), "issuer is missing") {
 		t.Errorf("NewPolicy on a service without an issuer = %v, want a fault", err)
 	}
 }
@@ -178,7 +249,11 @@ func TestGitHubPolicyNamesRepositoryOrOwner(t *testing.T) {
 		{"", map[string]string{"repository_owner_id": "65"}, unbound},
 		{"", map[string]string{"ref": "refs/heads/main"}, refused},
 		{"", map[string]string{"environment": "prod"}, refused},
-		{"", map[string]string{"job_workflow_ref": "acme/flows/.github/workflows/publish.yml@refs/heads/main"}, refused},
+		{
+			"", map[string]string{
+				"job_workflow_ref": "acme/flows/.github/workflows/publish.yml@refs/heads/main",
+			}, refused,
+		},
 		{"repo:acme/tools:ref:refs/heads/main", nil, repository},
 		{"repo:acme/tools:*", nil, repository},
 		{"repo:acme/tools:environment:*", nil, repository},

@@ -46,10 +46,12 @@ func FuzzParseDomain(f *testing.F) {
 			}
 			return
 		}
-		if again, err := ParseDomain(d.String()); err != nil || again != d || !strings.EqualFold(d.String(), s) || len(d.String()) != len(s) {
+		if again, err := ParseDomain(d.String()); err != nil || again != d || !strings.EqualFold(d.String(), s) ||
+			len(d.String()) != len(s) {
 			t.Fatalf("%q became %q, and that %q, %v", s, d, again, err)
 		}
-		if strings.Trim(d.String(), "abcdefghijklmnopqrstuvwxyz0123456789.-") != "" || !strings.Contains(d.String(), ".") || len(s) > 253 {
+		if strings.Trim(d.String(), "abcdefghijklmnopqrstuvwxyz0123456789.-") != "" ||
+			!strings.Contains(d.String(), ".") || len(s) > 253 {
 			t.Fatalf("%q was accepted", s)
 		}
 		if back := (Domain{d.Namespace()}).Namespace(); back != d.String() {
@@ -90,7 +92,8 @@ func FuzzParseSignature(f *testing.F) {
 		}
 		canonical := signature.Canonical()
 		again, err := ParseSignature(hex.EncodeToString(canonical))
-		if err != nil || !bytes.Equal(again.Canonical(), canonical) || hex.EncodeToString(signature.bytes) != strings.ToLower(s) {
+		if err != nil || !bytes.Equal(again.Canonical(), canonical) ||
+			hex.EncodeToString(signature.bytes) != strings.ToLower(s) {
 			t.Fatalf("the canonical form of %q is %x, and of that %x, %v", s, canonical, again.Canonical(), err)
 		}
 		if k.Verify([]byte("2026-01-31T12:00:00Z"), signature) {

@@ -39,7 +39,7 @@ func (p *Policy) selects() selection {
 
 // selects returns how narrowly a pattern for GitHub selects subjects. Only the first key and value
 // count, as in repo:OWNER/NAME:... A repository can choose the keys of its subjects, so another
-// first key, such as environment, does not say whose repository it is.
+// first key, for example environment, does not say whose repository it is.
 func (p SubjectPattern) selects() selection {
 	literal, _, wild := strings.Cut(p.value, "*")
 	key, rest, _ := strings.Cut(literal, ":")
@@ -78,7 +78,7 @@ func (p *Policy) boundClaims() []string {
 	return nil
 }
 
-// selectClaims returns the claims with the given names that a token has; nil if it has none.
+// selectClaims returns the claims with the given names that a token has; otherwise nil.
 func selectClaims(claims map[string]string, names []string) map[string]string {
 	var selected map[string]string
 	for _, name := range names {

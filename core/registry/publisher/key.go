@@ -57,16 +57,22 @@ func ParseKey(a Algorithm, encoded string) (Key, error) {
 	switch a {
 	case Ed25519:
 		if len(raw) != ed25519.PublicKeySize {
-			return Key{}, fault.Newf(fault.Invalid, "an ed25519 key has %d bytes, and this one has %d", ed25519.PublicKeySize, len(raw))
+			return Key{},
+				fault.Newf(fault.Invalid, "an ed25519 key has %d bytes, and this one has %d",
+					ed25519.PublicKeySize, len(raw))
 		}
 		if hasSmallOrder(raw) {
-			return Key{}, fault.New(fault.Invalid, "the ed25519 key is one of the few for which everybody can sign, such as 32 zero bytes")
+			return Key{},
+				fault.New(fault.Invalid,
+					"the ed25519 key is one of the few for which everybody can sign, such as 32 zero bytes")
 		}
 		key.ed25519 = raw
 	case ECDSAP384:
 		key.p384 = parseCompressed(raw)
 		if key.p384 == nil {
-			return Key{}, fault.Newf(fault.Invalid, "an ecdsap384 key is a compressed point of the curve, with %d bytes", compressedBytes)
+			return Key{},
+				fault.Newf(fault.Invalid, "an ecdsap384 key is a compressed point of the curve, with %d bytes",
+					compressedBytes)
 		}
 	default:
 		return Key{}, fault.Newf(fault.Invalid, "the algorithm must be ed25519 or ecdsap384, not %s", quote(string(a)))
@@ -74,7 +80,7 @@ func ParseKey(a Algorithm, encoded string) (Key, error) {
 	return key, nil
 }
 
-// parseCompressed returns the key at a compressed point, or nil if there is no such point.
+// parseCompressed returns the key at a compressed point, or nil if the point does not exist.
 func parseCompressed(raw []byte) *ecdsa.PublicKey {
 	if len(raw) != compressedBytes {
 		return nil
@@ -134,7 +140,8 @@ func (k Key) Verify(message []byte, s Signature) bool {
 		return ed25519.Verify(k.ed25519, message, s.bytes)
 	case k.algorithm == ECDSAP384 && len(s.bytes) == p384Signature:
 		digest := sha512.Sum384(message)
-		return ecdsa.Verify(k.p384, digest[:], new(big.Int).SetBytes(s.bytes[:p384Bytes]), new(big.Int).SetBytes(s.bytes[p384Bytes:]))
+		return ecdsa.Verify(k.p384, digest[:], new(big.Int).SetBytes(s.bytes[:p384Bytes]),
+			new(big.Int).SetBytes(s.bytes[p384Bytes:]))
 	}
 	return false
 }
@@ -146,7 +153,8 @@ type Signature struct{ bytes []byte }
 // fault.Invalid for any other text. No key verifies a signature of a wrong length.
 func ParseSignature(s string) (Signature, error) {
 	if s == "" || len(s) > maxSignature {
-		return Signature{}, fault.Newf(fault.Invalid, "signed_timestamp must have 1 to %d characters, and has %d", maxSignature, len(s))
+		return Signature{},
+			fault.Newf(fault.Invalid, "signed_timestamp must have 1 to %d characters, and has %d", maxSignature, len(s))
 	}
 	raw, err := hex.DecodeString(s)
 	if err != nil {
@@ -195,7 +203,8 @@ func ParseFingerprint(s string) (Fingerprint, error) {
 
 // notInBase64 reports whether r does not occur in standard base64.
 func notInBase64(r rune) bool {
-	return !('a' <= r && r <= 'z') && !('A' <= r && r <= 'Z') && !('0' <= r && r <= '9') && r != '+' && r != '/' && r != '='
+	return !('a' <= r && r <= 'z') && !('A' <= r && r <= 'Z') && !('0' <= r && r <= '9') && r != '+' &&
+		r != '/' && r != '='
 }
 
 // String returns the fingerprint as it was given.

@@ -73,11 +73,14 @@ func TestParseKeyRefuses(t *testing.T) {
 		"one byte more":               {ECDSAP384, encodeKey(append(bytes.Clone(compressed), 0)), "49 bytes"},
 		"a sign that does not exist":  {ECDSAP384, encodeKey(append([]byte{5}, compressed[1:]...)), "compressed point"},
 		"not on the curve":            {ECDSAP384, encodeKey(outsideCurve()), "compressed point"},
-		"a coordinate over the field": {ECDSAP384, encodeKey(append([]byte{2}, bytes.Repeat([]byte{0xff}, 48)...)), "compressed point"},
+		"a coordinate over the field": {
+			ECDSAP384, encodeKey(append([]byte{2}, bytes.Repeat([]byte{0xff}, 48)...)), "compressed point",
+		},
 	} {
 		k, err := ParseKey(test.algorithm, test.encoded)
 		if !fault.Is(err, fault.Invalid) || !strings.Contains(err.Error(), test.message) || !k.IsZero() {
-			t.Errorf("%s: ParseKey(%q, %q) = %s, %v, want a fault with %q", defect, test.algorithm, test.encoded, k, err, test.message)
+			t.Errorf("%s: ParseKey(%q, %q) = %s, %v, want a fault with %q", defect, test.algorithm, test.encoded, k,
+				err, test.message)
 		}
 	}
 }
@@ -94,7 +97,8 @@ func outsideCurve() []byte {
 }
 
 // smallOrder has the y of every point of order 1, 2, 4 and 8 of edwards25519 in the encodings that
-// fit 32 bytes: 0 and 1 also as p and p+1. There are 8 such points, because they are a cyclic group.
+// fit 32 bytes: 0 and 1 also as p and p+1. There are 8 such points, because they are a cyclic
+// group.
 var smallOrder = []string{
 	"0000000000000000000000000000000000000000000000000000000000000000",
 	"0100000000000000000000000000000000000000000000000000000000000000",
@@ -119,7 +123,8 @@ func TestParseKeyRefusesSmallOrder(t *testing.T) {
 			if !canForge(raw) {
 				t.Errorf("no signature was forged for key %x", raw)
 			}
-			if k, err := ParseKey(Ed25519, encodeKey(raw)); !fault.Is(err, fault.Invalid) || !strings.Contains(err.Error(), "everybody can sign") {
+			if k, err := ParseKey(Ed25519, encodeKey(raw)); !fault.Is(err, fault.Invalid) ||
+				!strings.Contains(err.Error(), "everybody can sign") {
 				t.Errorf("ParseKey of %x = %s, %v, want a fault", raw, k, err)
 			}
 		}
@@ -176,12 +181,15 @@ func TestVerifyEd25519(t *testing.T) {
 		if k.Verify(append(message, 0), mustSignature(t, test.signature)) {
 			t.Errorf("%s verifies the signature of another message", k)
 		}
-		for _, text := range []string{test.signature[2:], test.signature + "00", test.signature + strings.Repeat("00", 32), test.signature[:64]} {
+		for _, text := range []string{
+			test.signature[2:], test.signature + "00", test.signature + strings.Repeat("00", 32), test.signature[:64],
+		} {
 			if k.Verify(message, mustSignature(t, text)) {
 				t.Errorf("%s verifies a signature of %d characters", k, len(text))
 			}
 		}
-		if newEd25519(t, 1).Verify(message, mustSignature(t, test.signature)) || (Key{}).Verify(message, mustSignature(t, test.signature)) {
+		if newEd25519(t, 1).Verify(message, mustSignature(t, test.signature)) ||
+			(Key{}).Verify(message, mustSignature(t, test.signature)) {
 			t.Error("another key verifies the signature")
 		}
 	}
@@ -203,7 +211,9 @@ func TestVerifyP384(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for name, wrong := range map[string]Key{"another key": other, "the opposite point": opposite, "an ed25519 key": newEd25519(t, 1), "the zero key": {}} {
+	for name, wrong := range map[string]Key{
+		"another key": other, "the opposite point": opposite, "an ed25519 key": newEd25519(t, 1), "the zero key": {},
+	} {
 		if wrong.Verify(message, Signature{signature}) {
 			t.Errorf("%s verifies the signature", name)
 		}
@@ -233,8 +243,11 @@ func TestVerifyP384(t *testing.T) {
 
 func TestParseSignatureRefuses(t *testing.T) {
 	t.Parallel()
-	for _, s := range []string{"", "0", "0g", "zz", " 00", "00\n", "0x00", strings.Repeat("0", 385), strings.Repeat("0", 386)} {
-		if _, err := ParseSignature(s); !fault.Is(err, fault.Invalid) || !strings.HasPrefix(err.Error(), "signed_timestamp must") {
+	for _, s := range []string{
+		"", "0", "0g", "zz", " 00", "00\n", "0x00", strings.Repeat("0", 385), strings.Repeat("0", 386),
+	} {
+		if _, err := ParseSignature(s); !fault.Is(err, fault.Invalid) ||
+			!strings.HasPrefix(err.Error(), "signed_timestamp must") {
 			t.Errorf("ParseSignature(%q) = %v, want a fault that names the field", s, err)
 		}
 	}
@@ -255,7 +268,8 @@ func TestCanonicalHasOneFormOfAnECDSASignature(t *testing.T) {
 		new(big.Int).Sub(order, new(big.Int).SetBytes(given[48:])).FillBytes(other[48:])
 		canonical := Signature{given}.Canonical()
 		switch {
-		case !k.Verify(message, Signature{given}) || !k.Verify(message, Signature{other}) || !k.Verify(message, Signature{canonical}):
+		case !k.Verify(message, Signature{given}) || !k.Verify(message, Signature{other}) ||
+			!k.Verify(message, Signature{canonical}):
 			t.Fatalf("one of the forms of %x is not valid", given)
 		case !bytes.Equal(canonical, Signature{other}.Canonical()):
 			t.Fatalf("%x and %x have different canonical forms", given, other)
@@ -311,10 +325,13 @@ func TestFingerprintMatchesTheBeginningOfAKey(t *testing.T) {
 func TestParseFingerprintRefuses(t *testing.T) {
 	t.Parallel()
 	for _, s := range []string{
-		"ed25519", "ed25519:", "ed25519:1234567", "12345678", ":12345678", "rsa:12345678", "Ed25519:12345678", "ed25519 :12345678",
-		"ed25519: 1234567", "ed25519:12345678\n", "ed25519:1234567-", "ed25519:1234567_", "ed25519:1234567é", "ed25519:1234567*", "ed25519:" + strings.Repeat("A", 129),
+		"ed25519", "ed25519:", "ed25519:1234567", "12345678", ":12345678", "rsa:12345678", "Ed25519:12345678",
+		"ed25519 :12345678",
+		"ed25519: 1234567", "ed25519:12345678\n", "ed25519:1234567-", "ed25519:1234567_", "ed25519:1234567é",
+		"ed25519:1234567*", "ed25519:" + strings.Repeat("A", 129),
 	} {
-		if f, err := ParseFingerprint(s); !fault.Is(err, fault.Invalid) || !strings.HasPrefix(err.Error(), "keyFingerprint must") {
+		if f, err := ParseFingerprint(s); !fault.Is(err, fault.Invalid) ||
+			!strings.HasPrefix(err.Error(), "keyFingerprint must") {
 			t.Errorf("ParseFingerprint(%q) = %q, %v, want a fault that names the field", s, f, err)
 		}
 	}

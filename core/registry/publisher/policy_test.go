@@ -21,7 +21,8 @@ func gitHubProof() Proof {
 		Issuer:  "https://github.example",
 		Subject: "repo:acme/tools:ref:refs/heads/main",
 		Claims: map[string]string{
-			"repository": "acme/tools", "repository_id": "7", "repository_owner": "acme", "repository_owner_id": "65", "ref": "refs/heads/main",
+			"repository": "acme/tools", "repository_id": "7", "repository_owner": "acme", "repository_owner_id": "65",
+			"ref": "refs/heads/main",
 		},
 	}}
 }
@@ -36,37 +37,71 @@ func TestAdmits(t *testing.T) {
 		change func(*Policy, *Proof)
 		want   Mismatch
 	}{
-		"domain":          {byDomain, func(*Policy, *Proof) {}, ""},
-		"pinned":          {byDomain, func(p *Policy, _ *Proof) { p.Fingerprint = mustFingerprint(t, k.Fingerprint()) }, ""},
-		"token":           {byToken, func(*Policy, *Proof) {}, ""},
-		"subject":         {byToken, func(p *Policy, _ *Proof) { p.Subject = mustSubject(t, "repo:acme/*") }, ""},
-		"bound":           {byToken, func(p *Policy, _ *Proof) { p.Bound = map[string]string{"repository_id": "7"} }, ""},
+		"domain": {byDomain, func(*Policy, *Proof) {}, ""},
+		"pinned": {
+			byDomain, func(p *Policy, _ *Proof) { p.Fingerprint = mustFingerprint(t, k.Fingerprint()) }, "",
+		},
+		"token":   {byToken, func(*Policy, *Proof) {}, ""},
+		"subject": {byToken, func(p *Policy, _ *Proof) { p.Subject = mustSubject(t, "repo:acme/*") }, ""},
+		"bound": {
+			byToken, func(p *Policy, _ *Proof) { p.Bound = map[string]string{"repository_id": "7"} }, "",
+		},
 		"not yet expired": {byToken, func(p *Policy, _ *Proof) { p.ExpiresAt = draftTime.Add(1) }, ""},
 		"key gone, short": {byDomain, func(p *Policy, _ *Proof) { p.GoneSince = draftTime.Add(1 - week) }, ""},
-		"own key again":   {byDomain, func(p *Policy, _ *Proof) { p.GoneSince, p.UsedKey = draftTime.Add(-week), k.String() }, ""},
-		"never used":      {byDomain, func(p *Policy, _ *Proof) { p.GoneSince = draftTime.Add(-week) }, ""},
+		"own key again": {
+			byDomain, func(p *Policy, _ *Proof) { p.GoneSince, p.UsedKey = draftTime.Add(-week), k.String() }, "",
+		},
+		"never used": {byDomain, func(p *Policy, _ *Proof) { p.GoneSince = draftTime.Add(-week) }, ""},
 
-		"another domain":         {byDomain, func(_ *Policy, f *Proof) { f.Domain = mustDomain(t, "example.org") }, OtherProof},
-		"a domain below":         {byDomain, func(_ *Policy, f *Proof) { f.Domain = mustDomain(t, "a.example.com") }, OtherProof},
-		"http for dns":           {byDomain, func(_ *Policy, f *Proof) { f.Method = HTTP }, OtherProof},
-		"dns for http":           {byDomain, func(p *Policy, _ *Proof) { p.Method = HTTP }, OtherProof},
-		"domain for token":       {byToken, func(p *Policy, _ *Proof) { p.Method = DNS }, OtherProof},
-		"oidc for GitHub":        {byToken, func(_ *Policy, f *Proof) { f.Method = OIDC }, OtherProof},
-		"another key":            {byDomain, func(p *Policy, _ *Proof) { p.Fingerprint = mustFingerprint(t, other.Fingerprint()) }, OtherKey},
-		"another issuer":         {byToken, func(_ *Policy, f *Proof) { f.Identity.Issuer += "/" }, OtherProof},
-		"another subject":        {byToken, func(p *Policy, _ *Proof) { p.Subject = mustSubject(t, "repo:acme-evil/*") }, OtherProof},
-		"another claim":          {byToken, func(_ *Policy, f *Proof) { f.Identity.Claims["repository"] = "acme/toolz" }, OtherProof},
-		"claim in another case":  {byToken, func(_ *Policy, f *Proof) { f.Identity.Claims["repository"] = "Acme/tools" }, OtherProof},
-		"a missing claim":        {byToken, func(_ *Policy, f *Proof) { delete(f.Identity.Claims, "repository") }, OtherProof},
-		"no claims":              {byToken, func(_ *Policy, f *Proof) { f.Identity.Claims = nil }, OtherProof},
-		"another claim of two":   {byToken, func(p *Policy, _ *Proof) { p.Claims["ref"] = "refs/heads/dev" }, OtherProof},
+		"another domain": {
+			byDomain, func(_ *Policy, f *Proof) { f.Domain = mustDomain(t, "example.org") }, OtherProof,
+		},
+		"a domain below": {
+			byDomain, func(_ *Policy, f *Proof) { f.Domain = mustDomain(t, "a.example.com") }, OtherProof,
+		},
+		"http for dns":     {byDomain, func(_ *Policy, f *Proof) { f.Method = HTTP }, OtherProof},
+		"dns for http":     {byDomain, func(p *Policy, _ *Proof) { p.Method = HTTP }, OtherProof},
+		"domain for token": {byToken, func(p *Policy, _ *Proof) { p.Method = DNS }, OtherProof},
+		"oidc for GitHub":  {byToken, func(_ *Policy, f *Proof) { f.Method = OIDC }, OtherProof},
+		"another key": {
+			byDomain, func(p *Policy, _ *Proof) { p.Fingerprint = mustFingerprint(t, other.Fingerprint()) }, OtherKey,
+		},
+		"another issuer": {byToken, func(_ *Policy, f *Proof) { f.Identity.Issuer += "/" }, OtherProof},
+		"another subject": {
+			byToken, func(p *Policy, _ *Proof) { p.Subject = mustSubject(t, "repo:acme-evil/*") }, OtherProof,
+		},
+		"another claim": {
+			byToken, func(_ *Policy, f *Proof) { f.Identity.Claims["repository"] = "acme/toolz" }, OtherProof,
+		},
+		"claim in another case": {
+			byToken, func(_ *Policy, f *Proof) { f.Identity.Claims["repository"] = "Acme/tools" }, OtherProof,
+		},
+		"a missing claim": {
+			byToken, func(_ *Policy, f *Proof) { delete(f.Identity.Claims, "repository") }, OtherProof,
+		},
+		"no claims": {byToken, func(_ *Policy, f *Proof) { f.Identity.Claims = nil }, OtherProof},
+		"another claim of two": {
+			byToken, func(p *Policy, _ *Proof) { p.Claims["ref"] = "refs/heads/dev" }, OtherProof,
+		},
 		"an empty missing claim": {byToken, func(p *Policy, _ *Proof) { p.Claims["environment"] = "" }, OtherProof},
-		"another repository ID":  {byToken, func(p *Policy, _ *Proof) { p.Bound = map[string]string{"repository_id": "8"} }, OtherOwner},
-		"a missing ID":           {byToken, func(p *Policy, _ *Proof) { p.Bound = map[string]string{"enterprise_id": "1"} }, OtherOwner},
-		"expired":                {byToken, func(p *Policy, _ *Proof) { p.ExpiresAt = draftTime }, Ended},
-		"expired and unproven":   {byDomain, func(p *Policy, _ *Proof) { p.ExpiresAt, p.GoneSince = draftTime, draftTime.Add(-week) }, Ended},
-		"unproven, another key":  {byDomain, func(p *Policy, _ *Proof) { p.GoneSince, p.UsedKey = draftTime.Add(-week), other.String() }, KeyGone},
-		"expired, another proof": {byToken, func(p *Policy, f *Proof) { p.ExpiresAt, f.Method = draftTime, OIDC }, OtherProof},
+		"another repository ID": {
+			byToken, func(p *Policy, _ *Proof) { p.Bound = map[string]string{"repository_id": "8"} }, OtherOwner,
+		},
+		"a missing ID": {
+			byToken, func(p *Policy, _ *Proof) { p.Bound = map[string]string{"enterprise_id": "1"} }, OtherOwner,
+		},
+		"expired": {byToken, func(p *Policy, _ *Proof) { p.ExpiresAt = draftTime }, Ended},
+		"expired and unproven": {
+			byDomain, func(p *Policy, _ *Proof) { p.ExpiresAt, p.GoneSince = draftTime, draftTime.Add(-week) }, Ended,
+		},
+		"unproven, another key": {
+			byDomain, func(p *Policy, _ *Proof) {
+				p.GoneSince, p.UsedKey = draftTime.Add(-week), other.String()
+			}, KeyGone,
+		},
+		"expired, another proof": {
+			byToken, func(p *Policy, f *Proof) { p.ExpiresAt, f.Method = draftTime, OIDC }, OtherProof,
+		},
 	} {
 		p := mustPolicy(t, goodDraft(test.proof.Method))
 		proof := test.proof
@@ -111,7 +146,8 @@ func TestPolicyPermission(t *testing.T) {
 	t.Parallel()
 	p := mustPolicy(t, goodDraft(DNS))
 	p.ID, p.Actions = "id", []Action{Status}
-	if got := p.Permission(); got.Policy != "id" || got.Pattern != p.Pattern || len(got.Actions) != 1 || got.Actions[0] != Status {
+	if got := p.Permission(); got.Policy != "id" || got.Pattern != p.Pattern || len(got.Actions) != 1 ||
+		got.Actions[0] != Status {
 		t.Errorf("the permission is %+v", got)
 	}
 }
@@ -128,7 +164,8 @@ func TestUseOfAKey(t *testing.T) {
 		now := draftTime.Add(time.Duration(step) * time.Hour)
 		before := p
 		used, isFirst := p.Use(&Proof{Method: DNS, Domain: p.Domain, Key: test.key}, now)
-		if isFirst != test.first || used.UsedKey != test.key.String() || !used.LastUsedAt.Equal(now) || !used.GoneSince.IsZero() || used.Bound != nil {
+		if isFirst != test.first || used.UsedKey != test.key.String() || !used.LastUsedAt.Equal(now) ||
+			!used.GoneSince.IsZero() || used.Bound != nil {
 			t.Errorf("step %d: Use = %+v, %t, want %t", step, used, isFirst, test.first)
 		}
 		if !p.LastUsedAt.Equal(before.LastUsedAt) || p.UsedKey != before.UsedKey {
@@ -244,7 +281,8 @@ func TestFindKey(t *testing.T) {
 		if test.used {
 			p.UsedKey = own.String()
 		}
-		if active, again := p.FindKey(test.published, Active), p.FindKey(test.published, Unproven); active != test.active || again != test.again {
+		if active, again := p.FindKey(test.published, Active),
+			p.FindKey(test.published, Unproven); active != test.active || again != test.again {
 			t.Errorf("%+v: FindKey = %t, and %t while unproven", test, active, again)
 		}
 	}
@@ -278,9 +316,11 @@ func TestPolicyAdmitsItsProofsOnly(t *testing.T) {
 		now := draftTime.Add(time.Duration(rapid.IntRange(0, 4).Draw(t, "hours")) * time.Hour)
 		want := p.Method == proof.Method && (p.ExpiresAt.IsZero() || now.Before(p.ExpiresAt))
 		if p.Method == DNS || p.Method == HTTP {
-			want = want && p.Domain.String() == proof.Domain.String() && strings.HasPrefix(proof.Key.String(), p.Fingerprint.String())
+			want = want && p.Domain.String() == proof.Domain.String() &&
+				strings.HasPrefix(proof.Key.String(), p.Fingerprint.String())
 		} else {
-			want = want && p.Issuer == proof.Identity.Issuer && subjectExpression(p.Subject.String()).MatchString(proof.Identity.Subject)
+			want = want && p.Issuer == proof.Identity.Issuer &&
+				subjectExpression(p.Subject.String()).MatchString(proof.Identity.Subject)
 			for _, wanted := range []map[string]string{p.Claims, p.Bound} {
 				for name := range wanted {
 					want = want && wanted[name] == proof.Identity.Claims[name]
@@ -303,7 +343,8 @@ func drawPolicy(t *rapid.T, keys []Key) Policy {
 			d.KeyFingerprint = rapid.SampledFrom(keys).Draw(t, "pinned key").Fingerprint()
 		}
 	} else {
-		d.Subject = rapid.SampledFrom([]string{"", "repo:a/*", "repo:a/a:*", "repo:a/*:a", "repo:a/a:a"}).Draw(t, "pattern")
+		d.Subject = rapid.SampledFrom([]string{"", "repo:a/*", "repo:a/a:*", "repo:a/*:a", "repo:a/a:a"}).
+			Draw(t, "pattern")
 		d.Claims = drawClaims(t, 1)
 		d.Claims["repository_owner"] = "a"
 	}
@@ -349,14 +390,19 @@ func drawClaims(t *rapid.T, most int) map[string]string {
 func TestClaimsAreComparedExactly(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
-		claims := rapid.MapOfN(rapid.StringMatching(`[a-z_]{1,9}`), rapid.StringMatching(`[ -)+-~]{1,12}`), 1, 4).Draw(t, "claims")
+		claims := rapid.MapOfN(rapid.StringMatching(`[a-z_]{1,9}`), rapid.StringMatching(`[ -)+-~]{1,12}`), 1, 4).
+			Draw(t, "claims")
 		d := goodDraft(OIDC)
 		d.Claims = claims
 		p, err := NewPolicy(d, draftRules, draftTime)
 		if err != nil {
 			t.Fatal(err)
 		}
-		proof := Proof{Method: OIDC, Identity: Identity{Issuer: d.Issuer, Subject: "project:acme/tools", Claims: maps.Clone(claims)}}
+		proof := Proof{
+			Method: OIDC, Identity: Identity{
+				Issuer: d.Issuer, Subject: "project:acme/tools", Claims: maps.Clone(claims),
+			},
+		}
 		if m := p.Compare(&proof); m != "" {
 			t.Fatalf("a token with exactly the claims: %s", m)
 		}

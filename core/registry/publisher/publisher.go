@@ -1,6 +1,7 @@
 // Package publisher is the model of publishing without a person: proofs of a domain or of the
-// identity of a CI job, and policies that say which proof may publish which servers (contract P-1 to
-// P-22). Everything in it is pure. Package delegating checks proofs, package delegating manages policies.
+// identity of a CI job, and policies that say which proof may publish which servers (contract P-1
+// to P-22). Everything in it is pure. Package delegating checks proofs, package delegating manages
+// policies.
 package publisher
 
 import (

@@ -18,7 +18,8 @@ func TestParseMethod(t *testing.T) {
 			t.Errorf("ParseMethod(%q) = %q, %v, by domain: %t", m, got, err, got.ByDomain())
 		}
 	}
-	checkRefused(t, "method must be dns, http, oidc or github-oidc", ParseMethod, "", "DNS", "github", "http ", "dns\x00")
+	checkRefused(t, "method must be dns, http, oidc or github-oidc", ParseMethod, "", "DNS", "github",
+		"http ", "dns\x00")
 }
 
 func TestParseAction(t *testing.T) {
@@ -45,7 +46,8 @@ func TestParseMode(t *testing.T) {
 func checkRefused[T ~string](t *testing.T, message string, parse func(string) (T, error), texts ...string) {
 	t.Helper()
 	for _, s := range append(texts, strings.Repeat("x", 1000)) {
-		if got, err := parse(s); !fault.Is(err, fault.Invalid) || !strings.HasPrefix(err.Error(), message) || got != "" || len(err.Error()) > 400 {
+		if got, err := parse(s); !fault.Is(err, fault.Invalid) || !strings.HasPrefix(err.Error(), message) ||
+			got != "" || len(err.Error()) > 400 {
 			t.Errorf("parsing %q = %q, %v, want a fault with %q", s, got, err, message)
 		}
 	}
@@ -55,7 +57,8 @@ func checkRefused[T ~string](t *testing.T, message string, parse func(string) (T
 func TestPermissionAllowsItsPatternOnly(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
-		pattern, err := registry.ParsePattern(rapid.StringMatching(`[ab][ab.]{0,3}(/[ab]{0,2}\*|\*|/[ab]{1,2})`).Draw(t, "pattern"))
+		pattern, err := registry.ParsePattern(rapid.StringMatching(`[ab][ab.]{0,3}(/[ab]{0,2}\*|\*|/[ab]{1,2})`).
+			Draw(t, "pattern"))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -63,12 +66,17 @@ func TestPermissionAllowsItsPatternOnly(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		p := Permission{Pattern: pattern, Actions: rapid.SliceOfDistinct(rapid.SampledFrom([]Action{Publish, Status}), rapid.ID[Action]).Draw(t, "actions")}
+		p := Permission{
+			Pattern: pattern,
+			Actions: rapid.SliceOfDistinct(rapid.SampledFrom([]Action{Publish, Status}), rapid.ID[Action]).
+				Draw(t, "actions"),
+		}
 		prefix, wild := strings.CutSuffix(pattern.String(), "*")
 		inside := name.String() == prefix || wild && strings.HasPrefix(name.String(), prefix)
 		for _, a := range []Action{Publish, Status, "edit", ""} {
 			if got, want := p.Allows(a, name), inside && slices.Contains(p.Actions, a); got != want {
-				t.Fatalf("a permission for %v on %s allows %q on %s: %t, want %t", p.Actions, pattern, a, name, got, want)
+				t.Fatalf("a permission for %v on %s allows %q on %s: %t, want %t", p.Actions, pattern, a,
+					name, got, want)
 			}
 		}
 	})
@@ -89,14 +97,22 @@ func TestProofSubject(t *testing.T) {
 func TestOpenPermissions(t *testing.T) {
 	t.Parallel()
 	owner := func(m Method, name string) Proof {
-		return Proof{Method: m, Identity: Identity{Issuer: "https://ci.example", Claims: map[string]string{"repository_owner": name}}}
+		return Proof{
+			Method: m, Identity: Identity{
+				Issuer: "https://ci.example", Claims: map[string]string{"repository_owner": name},
+			},
+		}
 	}
 	for name, test := range map[string]struct {
 		proof Proof
 		want  []string
 	}{
-		"dns":                     {Proof{Method: DNS, Domain: mustDomain(t, "example.com")}, []string{"com.example/*", "com.example.*"}},
-		"http":                    {Proof{Method: HTTP, Domain: mustDomain(t, "example.com")}, []string{"com.example/*"}},
+		"dns": {
+			Proof{Method: DNS, Domain: mustDomain(t, "example.com")}, []string{"com.example/*", "com.example.*"},
+		},
+		"http": {
+			Proof{Method: HTTP, Domain: mustDomain(t, "example.com")}, []string{"com.example/*"},
+		},
 		"GitHub":                  {owner(GitHubOIDC, "Acme-1"), []string{"io.github.Acme-1/*"}},
 		"another issuer":          {owner(OIDC, "acme"), nil},
 		"no owner":                {owner(GitHubOIDC, ""), nil},

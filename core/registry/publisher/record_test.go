@@ -45,7 +45,8 @@ func TestParseRecordsIgnoresOtherTexts(t *testing.T) {
 	t.Parallel()
 	rest := "; k=ed25519; p=" + newEd25519(t, 1).encoded
 	texts := []string{
-		"", " ", `"`, "v=spf1 -all", "v=MCPv2" + rest, "v=MCPv11" + rest, "v=mcpv1" + rest, "V=MCPv1" + rest, "v = MCPv1" + rest, "xv=MCPv1" + rest,
+		"", " ", `"`, "v=spf1 -all", "v=MCPv2" + rest, "v=MCPv11" + rest, "v=mcpv1" + rest, "V=MCPv1" + rest,
+		"v = MCPv1" + rest, "xv=MCPv1" + rest,
 		"MCPv1" + rest, "k=ed25519; v=MCPv1" + rest, "'v=MCPv1" + rest, strings.Repeat("x", 5000),
 	}
 	for _, text := range texts {
@@ -78,8 +79,10 @@ func TestParseRecordsReportsBrokenRecords(t *testing.T) {
 		"more bytes":         {padRecord("v=MCPv1; k=ed25519; p="+ed, 1025), "more than 1024 bytes"},
 	} {
 		keys, problems := ParseRecords([]string{test.text})
-		if len(keys) != 0 || len(problems) != 1 || !fault.Is(problems[0], fault.Invalid) || !strings.Contains(problems[0].Error(), test.message) {
-			t.Errorf("%s: ParseRecords(%q) = %v, %v, want a fault with %q", defect, test.text, keys, problems, test.message)
+		if len(keys) != 0 || len(problems) != 1 || !fault.Is(problems[0], fault.Invalid) ||
+			!strings.Contains(problems[0].Error(), test.message) {
+			t.Errorf("%s: ParseRecords(%q) = %v, %v, want a fault with %q", defect, test.text, keys, problems,
+				test.message)
 		}
 	}
 }
@@ -87,8 +90,11 @@ func TestParseRecordsReportsBrokenRecords(t *testing.T) {
 func TestParseRecordsTriesEachRecord(t *testing.T) {
 	t.Parallel()
 	first, second := newEd25519(t, 1), newEd25519(t, 2)
-	keys, problems := ParseRecords([]string{"v=MCPv1; k=rsa; p=AAAA", recordOf(first), "v=spf1 -all", "v=MCPv1", recordOf(second)})
-	if len(keys) != 2 || len(problems) != 2 || keys[0].String() != first.String() || keys[1].String() != second.String() {
+	keys, problems := ParseRecords([]string{
+		"v=MCPv1; k=rsa; p=AAAA", recordOf(first), "v=spf1 -all", "v=MCPv1", recordOf(second),
+	})
+	if len(keys) != 2 || len(problems) != 2 || keys[0].String() != first.String() ||
+		keys[1].String() != second.String() {
 		t.Errorf("ParseRecords = %v, %v, want %s and %s in this order, and two faults", keys, problems, first, second)
 	}
 }
@@ -105,7 +111,8 @@ func TestParseRecordsReadsSixteen(t *testing.T) {
 	}
 	texts[1] = "v=MCPv1"
 	if keys, problems = ParseRecords(texts); len(keys) != 15 || len(problems) != 1 {
-		t.Errorf("of 18 records with a broken one, ParseRecords read %d and %d broken ones, want 15 and 1", len(keys), len(problems))
+		t.Errorf("of 18 records with a broken one, ParseRecords read %d and %d broken ones, want 15 and 1", len(keys),
+			len(problems))
 	}
 }
 

@@ -15,22 +15,24 @@ const (
 	maxClaimValue = 512 // characters
 )
 
-// SubjectPattern selects subjects of ID tokens. A "*" stands for any characters except "/" and
-// ":", which separate the parts of subjects; a "*" at the end, after "/" or ":", stands for the
+// SubjectPattern selects subjects of ID tokens. A "*" matches any characters except "/" and
+// ":", which separate the parts of subjects; a "*" at the end, after "/" or ":", matches the
 // whole rest. So repo:acme/* selects all subjects of the repositories of acme, and no pattern that
 // begins with repo:acme selects one of acme-evil/tools unless it says so. ParseSubjectPattern makes
 // one; the zero value selects every subject.
 type SubjectPattern struct{ value string }
 
 // ParseSubjectPattern returns the pattern that s contains; an empty text is the zero value. It
-// returns fault.Invalid for a pattern that is too long, begins with "*", or is not UTF-8 without control
-// characters.
+// returns fault.Invalid for a pattern that is too long, begins with "*", or is not UTF-8 without
+// control characters.
 func ParseSubjectPattern(s string) (SubjectPattern, error) {
 	switch {
 	case len(s) > maxSubject:
-		return SubjectPattern{}, fault.Newf(fault.Invalid, "subject must have at most %d characters, and has %d", maxSubject, len(s))
+		return SubjectPattern{},
+			fault.Newf(fault.Invalid, "subject must have at most %d characters, and has %d", maxSubject, len(s))
 	case strings.HasPrefix(s, "*"):
-		return SubjectPattern{}, fault.New(fault.Invalid, "subject must not begin with \"*\": it would select what is not yours")
+		return SubjectPattern{},
+			fault.New(fault.Invalid, "subject must not begin with \"*\": it would select what is not yours")
 	case isUnprintable(s):
 		return SubjectPattern{}, fault.New(fault.Invalid, "subject must be UTF-8 without control characters")
 	}
@@ -51,7 +53,8 @@ func (p SubjectPattern) Matches(subject string) bool {
 		return true
 	}
 	pattern := p.value
-	if prefix, wild := strings.CutSuffix(pattern, "*"); wild && (strings.HasSuffix(prefix, "/") || strings.HasSuffix(prefix, ":")) {
+	if prefix, wild := strings.CutSuffix(pattern, "*"); wild &&
+		(strings.HasSuffix(prefix, "/") || strings.HasSuffix(prefix, ":")) {
 		return matchesPrefix(prefix, subject)
 	}
 	return matchesParts(splitParts(pattern), splitParts(subject))
@@ -92,7 +95,7 @@ func matchesParts(patterns, parts []string) bool {
 	return true
 }
 
-// matchesPart reports whether a part matches a pattern in which "*" stands for any characters.
+// matchesPart reports whether a part matches a pattern in which "*" matches any characters.
 func matchesPart(pattern, part string) bool {
 	pieces := strings.Split(pattern, "*")
 	if len(pieces) == 1 {

@@ -15,12 +15,14 @@ func TestSubjectPatternMatches(t *testing.T) {
 	for pattern, subjects := range map[string]map[string]bool{
 		"": {"": true, "anything/at:all": true},
 		"repo:acme/tools:ref:refs/heads/main": {
-			"repo:acme/tools:ref:refs/heads/main": true, "repo:acme/tools:ref:refs/heads/main2": false, "Repo:acme/tools:ref:refs/heads/main": false,
-			"repo:acme/tools:ref:refs/heads/mai": false, "repo:acme/tools:ref:refs/heads/main\n": false, "": false,
+			"repo:acme/tools:ref:refs/heads/main": true, "repo:acme/tools:ref:refs/heads/main2": false,
+			"Repo:acme/tools:ref:refs/heads/main": false,
+			"repo:acme/tools:ref:refs/heads/mai":  false, "repo:acme/tools:ref:refs/heads/main\n": false, "": false,
 		},
 		"repo:acme/*": {
 			"repo:acme/tools": true, "repo:acme/tools:ref:refs/heads/main": true, "repo:acme/a/b/c": true,
-			"repo:acme/": false, "repo:acme": false, "repo:acme-evil/tools": false, "xrepo:acme/tools": false, "repo:evil/repo:acme/tools": false,
+			"repo:acme/": false, "repo:acme": false, "repo:acme-evil/tools": false, "xrepo:acme/tools": false,
+			"repo:evil/repo:acme/tools": false,
 		},
 		"repo:acme/tools:*": {
 			"repo:acme/tools:ref:refs/heads/main": true, "repo:acme/tools:environment:prod": true,
@@ -28,20 +30,25 @@ func TestSubjectPatternMatches(t *testing.T) {
 		},
 		"repo:acme/*:environment:prod": {
 			"repo:acme/tools:environment:prod": true, "repo:acme/:environment:prod": true,
-			"repo:acme/x:y:environment:prod": false, "repo:acme/x/y:environment:prod": false, "repo:acme/tools:environment:prod2": false,
+			"repo:acme/x:y:environment:prod": false, "repo:acme/x/y:environment:prod": false,
+			"repo:acme/tools:environment:prod2": false,
 		},
 		"repo:acme/tools:ref:refs/tags/v*": {
 			"repo:acme/tools:ref:refs/tags/v1": true, "repo:acme/tools:ref:refs/tags/v": true,
-			"repo:acme/tools:ref:refs/tags/v1/x": false, "repo:acme/tools:ref:refs/tags/v1:x": false, "repo:acme/tools:ref:refs/tags/x1": false,
+			"repo:acme/tools:ref:refs/tags/v1/x": false, "repo:acme/tools:ref:refs/tags/v1:x": false,
+			"repo:acme/tools:ref:refs/tags/x1": false,
 		},
 		"repo:acme*": {"repo:acme": true, "repo:acme-evil": true, "repo:acme/tools": false},
-		"a*b*c":      {"abc": true, "axbyc": true, "abbcc": true, "ac": false, "acb": false, "abcd": false, "a/bc": false, "ab:c": false, "xabc": false},
-		"ab*b":       {"abb": true, "abxb": true, "ab": false},
-		"a**b":       {"ab": true, "axb": true, "a/b": false},
-		"a/**":       {"a/": true, "a/b": true, "a/b/c": false},
-		"a/*/*":      {"a/b/c": true, "a/b/c/d": true, "a//c": true, "a/b/": false, "a/b": false},
-		"a*/*":       {"ab/c:d": true, "b/c": false},
-		"a.c":        {"a.c": true, "abc": false},
+		"a*b*c": {
+			"abc": true, "axbyc": true, "abbcc": true, "ac": false, "acb": false, "abcd": false, "a/bc": false,
+			"ab:c": false, "xabc": false,
+		},
+		"ab*b":  {"abb": true, "abxb": true, "ab": false},
+		"a**b":  {"ab": true, "axb": true, "a/b": false},
+		"a/**":  {"a/": true, "a/b": true, "a/b/c": false},
+		"a/*/*": {"a/b/c": true, "a/b/c/d": true, "a//c": true, "a/b/": false, "a/b": false},
+		"a*/*":  {"ab/c:d": true, "b/c": false},
+		"a.c":   {"a.c": true, "abc": false},
 		"system:serviceaccount:builds:*": {
 			"system:serviceaccount:builds:publisher": true, "system:serviceaccount:builds-evil:publisher": false,
 		},
@@ -66,7 +73,8 @@ func TestParseSubjectPatternRefuses(t *testing.T) {
 		"a zero-width space": "repo:acme\u200b/tools",
 		"not UTF-8":          "repo:\xff",
 	} {
-		if p, err := ParseSubjectPattern(s); !fault.Is(err, fault.Invalid) || !strings.HasPrefix(err.Error(), "subject must") {
+		if p, err := ParseSubjectPattern(s); !fault.Is(err, fault.Invalid) ||
+			!strings.HasPrefix(err.Error(), "subject must") {
 			t.Errorf("%s: ParseSubjectPattern(%q) = %q, %v, want a fault that names the field", defect, s, p, err)
 		}
 	}

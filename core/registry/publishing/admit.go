@@ -10,8 +10,8 @@ import (
 	"github.com/tollgate-dev/tollgate/ports/authority"
 )
 
-// begin returns the act with its caller. From there on every refusal is recorded in the audit log with
-// package refusal; a change is recorded in its own transaction (contract R-38).
+// begin returns the act with its caller. From there on every refusal is recorded in the audit log
+// with package refusal; a change is recorded in its own transaction (contract R-38).
 func (p *Publisher) begin(ctx context.Context, who authority.Caller, act authority.Act) (authority.Act, error) {
 	var err error
 	act.Caller, err = p.keepLiving(ctx, who)
@@ -32,7 +32,9 @@ func (p *Publisher) keepLiving(ctx context.Context, c authority.Caller) (authori
 		return authority.Caller{}, err
 	}
 	if len(living) == 0 {
-		return authority.Caller{}, fault.New(fault.Unauthenticated, "the token is no longer good, because its policy has ended: prove who you are again")
+		return authority.Caller{},
+			fault.New(fault.Unauthenticated,
+				"the token is no longer good, because its policy has ended: prove who you are again")
 	}
 	return c.WithPermissions(living), nil
 }
@@ -68,10 +70,12 @@ func statusPermission() permission {
 }
 
 // requirePermission checks that the caller has a permission for the server. A person needs one of
-// the grants, and then trust (contract ); a publisher needs a policy, and no trust, because
-// that was given when the policy was made (contract P-15). For a name that no server can have, a
-// permission for any pattern is enough, so that the caller gets the error of the name.
-func (p *Publisher) requirePermission(ctx context.Context, c authority.Caller, serverName string, needed permission) error {
+// the grants, and then trust (contract ); a publisher needs a policy, and no trust,
+// because that was given when the policy was made (contract P-15). For a name that no server can
+// have, a permission for any pattern is enough, so that the caller gets the error of the name.
+func (p *Publisher) requirePermission(
+	ctx context.Context, c authority.Caller, serverName string, needed permission,
+) error {
 	name, bad := registry.ParseName(serverName)
 	if c.Publisher() != nil {
 		return requirePolicy(c, name, bad != nil, needed)
@@ -113,22 +117,23 @@ func requirePolicy(c authority.Caller, name registry.Name, bad bool, needed perm
 	return fault.Newf(fault.Forbidden, "no policy gives %s the action %s for %s", proved.Subject, needed.policy, name)
 }
 
-// checkReserved returns fault.Forbidden for the name of a server that nobody may publish
+// checkReserved returns fault.Forbidden for the name of a server that no one may publish
 // (contract P-21).
 func (p *Publisher) checkReserved(serverName string) error {
 	name, bad := registry.ParseName(serverName) // the rules of documents refuse a bad name
 	for _, reserved := range p.config.Reserved {
 		if bad == nil && reserved.Matches(name) {
-			return fault.Newf(fault.Forbidden, "%s is in the reserved namespace %s, in which nobody may publish", name, reserved)
+			return fault.Newf(fault.Forbidden, "%s is in the reserved namespace %s, in which nobody may publish",
+				name, reserved)
 		}
 	}
 	return nil
 }
 
-// checkChangeable returns fault.Forbidden when a version is in quarantine, with the reason (contract
-// C-22), or when a mirror has the server, with its name (contract C-64). The transaction checks this
-// again; it is checked here too, because this error comes before those of the rules. wins reports
-// whether the caller wins the name over the mirror; nil if no caller does.
+// checkChangeable returns fault.Forbidden when a version is in quarantine, with the reason
+// (contract C-22), or when a mirror has the server, with its name (contract C-64). The transaction
+// checks this again; it is checked here too, because this error comes before those of the rules.
+// wins reports whether the caller wins the name over the mirror; nil if no caller does.
 func (p *Publisher) checkChangeable(ctx context.Context, t Target, wins func(registry.Name) (bool, error)) error {
 	name, version, err := t.nameAndVersion()
 	if err != nil {
@@ -156,8 +161,8 @@ func (p *Publisher) checkChangeable(ctx context.Context, t Target, wins func(reg
 	return latest.Origin.Forbid(name)
 }
 
-// winsName reports whether a caller who publishes a server takes its name from a mirror: a person with
-// a grant to publish it that is not over everything (contract C-72).
+// winsName reports whether a caller who publishes a server takes its name from a mirror: a person
+// with a grant to publish it that is not over everything (contract C-72).
 func (p *Publisher) winsName(ctx context.Context, c authority.Caller, name registry.Name) (bool, error) {
 	if c.Publisher() != nil {
 		return false, nil

@@ -22,10 +22,11 @@ type target struct {
 // decision changes a lineage and returns the releases of the answer.
 type decision func(l *registry.Lineage, now time.Time) ([]registry.Release, error)
 
-// commitRelease commits a change of the status of one version and returns its record. decide changes the lineage
-// and returns the release of the version.
+// commitRelease commits a change of the status of one version and returns its record. decide
+// changes the lineage and returns the release of the version.
 func (p *Publisher) commitRelease(
-	ctx context.Context, act *authority.Act, c target, decide func(l *registry.Lineage, now time.Time) (registry.Release, error),
+	ctx context.Context, act *authority.Act, c target,
+	decide func(l *registry.Lineage, now time.Time) (registry.Release, error),
 ) (registry.Record, error) {
 	var record registry.Record
 	one := func(l *registry.Lineage, now time.Time) ([]registry.Release, error) {
@@ -51,14 +52,15 @@ func (p *Publisher) commit(
 	ctx context.Context, act *authority.Act, c target, decide decision,
 	prepare func(ctx context.Context, decided []registry.Release) error,
 ) error {
-	return change.Commit(ctx, p.changePorts(), c.name, func(ctx context.Context, s change.Server) (change.Decision, error) {
-		decided, refusal := decide(s.Lineage, p.ports.Clock.Now())
-		return change.Decision{
-			Store:    func(ctx context.Context) error { return s.Save(ctx, p.ports.Writer) },
-			Announce: func(ctx context.Context) error { return prepare(ctx, decided) },
-			Act:      *act,
-		}, p.checkRefusal(ctx, c, refusal)
-	})
+	return change.Commit(ctx, p.changePorts(), c.name,
+		func(ctx context.Context, s change.Server) (change.Decision, error) {
+			decided, refusal := decide(s.Lineage, p.ports.Clock.Now())
+			return change.Decision{
+				Store:    func(ctx context.Context) error { return s.Save(ctx, p.ports.Writer) },
+				Announce: func(ctx context.Context) error { return prepare(ctx, decided) },
+				Act:      *act,
+			}, p.checkRefusal(ctx, c, refusal)
+		})
 }
 
 // changePorts returns what a change needs.

@@ -76,17 +76,22 @@ func TestConditions(t *testing.T) {
 		if err := write(ifContains("another document"), "1.0.0"); !fault.Is(err, fault.Stale) {
 			t.Errorf("%s: %v, want a fault of kind Stale", name, err)
 		}
-		if got, err := w.servers.Version(t.Context(), firstRelease(t).Name, firstRelease(t).Version, false); err != nil || got.Status != registry.StatusActive || string(got.Document) != document("1.0.0") {
+		if got, err := w.servers.Version(t.Context(), firstRelease(t).Name, firstRelease(t).Version,
+			false); err != nil || got.Status != registry.StatusActive || string(got.Document) != document("1.0.0") {
 			t.Errorf("%s: the version is %+v (%v)", name, got, err)
 		}
-		if n := len(w.authority.acts); n != 1 || !strings.Contains(w.authority.acts[0].Reason, "precondition in If-Match") {
+		if n := len(w.authority.acts); n != 1 ||
+			!strings.Contains(w.authority.acts[0].Reason, "precondition in If-Match") {
 			t.Errorf("%s: the audit log holds %+v, want the refusal", name, w.authority.acts)
 		}
 		wantKind := map[string]fault.Kind{"publish": fault.Conflict}
 		if err := write(ifContains(serverName), "1.0.0"); wantKind[name] != fault.KindOf(err) {
 			t.Errorf("%s with a condition that holds: %v", name, err)
 		}
-		wantKind = map[string]fault.Kind{"replace": fault.NotFound, "status": fault.NotFound, "status of all": fault.NotFound, "delete": fault.NotFound}
+		wantKind = map[string]fault.Kind{
+			"replace": fault.NotFound, "status": fault.NotFound, "status of all": fault.NotFound,
+			"delete": fault.NotFound,
+		}
 		if err := write(ifContains("another document"), "9.0.0"); wantKind[name] != fault.KindOf(err) {
 			t.Errorf("%s of a version that is not there: %v", name, err)
 		}
@@ -115,7 +120,8 @@ func TestConditionsComeBeforeRules(t *testing.T) {
 		want fault.Kind
 	}{
 		"publish": {published, fault.Stale}, "replace": {replaced, fault.Stale}, "status": {same, fault.Stale},
-		"replace of none": {missing, fault.NotFound}, "publish of another": {fresh, fault.Invalid}, "status malformed": {malformed, fault.Invalid},
+		"replace of none": {missing, fault.NotFound}, "publish of another": {fresh, fault.Invalid},
+		"status malformed": {malformed, fault.Invalid},
 	} {
 		if !fault.Is(c.err, c.want) {
 			t.Errorf("%s: %v, want %s", name, c.err, c.want)

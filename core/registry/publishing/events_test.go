@@ -35,11 +35,27 @@ func TestChangesAreEvents(t *testing.T) {
 		call func(*fixture) error
 		want []string
 	}{
-		{"publish", publishCall(trustedToken, document("1.0.0")), []string{"published " + at + "1.0.0 active " + document("1.0.0")}},
-		{"publish a second version", publishCall(trustedToken, document("2.0.0")), []string{"published " + at + "2.0.0 active " + document("2.0.0")}},
+		{
+			"publish", publishCall(trustedToken, document("1.0.0")), []string{
+				"published " + at + "1.0.0 active " + document("1.0.0"),
+			},
+		},
+		{
+			"publish a second version", publishCall(trustedToken, document("2.0.0")), []string{
+				"published " + at + "2.0.0 active " + document("2.0.0"),
+			},
+		},
 		{"replace", replaceCall(trustedToken, titled, "1.0.0"), []string{"replaced " + at + "1.0.0 active " + titled}},
-		{"status", statusCall(trustedToken, `{"status":"deprecated"}`, "1.0.0"), []string{"status " + at + "1.0.0 deprecated " + titled}},
-		{"status of all", statusAllCall(trustedToken, `{"status":"deprecated","statusMessage":"old"}`), []string{"status " + at + " 2 versions, 2 documents"}},
+		{
+			"status", statusCall(trustedToken, `{"status":"deprecated"}`, "1.0.0"), []string{
+				"status " + at + "1.0.0 deprecated " + titled,
+			},
+		},
+		{
+			"status of all", statusAllCall(trustedToken, `{"status":"deprecated","statusMessage":"old"}`), []string{
+				"status " + at + " 2 versions, 2 documents",
+			},
+		},
 		{"delete", deleteCall(trustedToken, "2.0.0"), []string{"status " + at + "2.0.0 deleted " + document("2.0.0")}},
 	} {
 		if err := c.call(w); err != nil {
@@ -81,16 +97,20 @@ func TestReviewedEvents(t *testing.T) {
 		t.Fatal(err)
 	}
 	w.wantEvents(t, "a document that waits")
-	if err := w.rules.Add(t.Context(), review.Rule{ID: "rule", Pattern: mustPattern(t, "*"), When: review.Any}); err != nil {
+	if err := w.rules.Add(t.Context(), review.Rule{
+		ID: "rule", Pattern: mustPattern(t, "*"), When: review.Any,
+	}); err != nil {
 		t.Fatal(err)
 	}
 	at := serverName + "@1.0.0 "
 	if err := publishCall(trustedToken, document("1.0.0"))(w); err != nil {
 		t.Fatal(err)
 	}
-	w.wantEvents(t, "a document that a rule approves", "approved "+at+"approved", "published "+at+"active "+document("1.0.0"))
+	w.wantEvents(t, "a document that a rule approves", "approved "+at+"approved",
+		"published "+at+"active "+document("1.0.0"))
 	if err := replaceCall(trustedToken, document("1.0.0", `"title":"New"`), "1.0.0")(w); err != nil {
 		t.Fatal(err)
 	}
-	w.wantEvents(t, "a replacement that a rule approves", "approved "+at+"approved", "replaced "+at+"active "+document("1.0.0", `"title":"New"`))
+	w.wantEvents(t, "a replacement that a rule approves", "approved "+at+"approved",
+		"replaced "+at+"active "+document("1.0.0", `"title":"New"`))
 }

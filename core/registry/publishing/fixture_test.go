@@ -72,10 +72,12 @@ func newFixture(t *testing.T, c publishing.Config, granted ...registry.Action) *
 // ports returns the dependencies of the publisher.
 func (w *fixture) ports() publishing.Ports {
 	return publishing.Ports{
-		Transactions: w.runner, Writer: w.servers, Reader: w.servers, Quarantine: w.held, Grants: w.grants, Reviews: w.reviews, Rules: w.rules,
+		Transactions: w.runner, Writer: w.servers, Reader: w.servers, Quarantine: w.held, Grants: w.grants,
+		Reviews: w.reviews, Rules: w.rules,
 		Acts: w.authority, Ownership: w.checker, Clock: w.clock, Entropy: &secretstest.Entropy{}, Events: w.events(),
 		Ender: reviewing.MirrorEnder{
-			Mirrored: fakedb.NewMirroredVersions(w.runner.db), Reviews: w.reviews, Reader: w.servers, Writer: w.servers, Quarantine: w.held, Events: w.events(),
+			Mirrored: fakedb.NewMirroredVersions(w.runner.db), Reviews: w.reviews, Reader: w.servers, Writer: w.servers,
+			Quarantine: w.held, Events: w.events(),
 		},
 	}
 }
@@ -139,13 +141,17 @@ func (w *fixture) SetStatus(ctx context.Context, r request, of publishing.Target
 	return w.Publisher.SetStatus(ctx, w.callers(r.token), r.Request, of)
 }
 
-func (w *fixture) SetStatusAll(ctx context.Context, r request, name string, room publishing.SizeCheck) (browsing.History, error) {
+func (w *fixture) SetStatusAll(
+	ctx context.Context, r request, name string, room publishing.SizeCheck,
+) (browsing.History, error) {
 	return w.Publisher.SetStatusAll(ctx, w.callers(r.token), r.Request, name, room)
 }
 
-// person returns the person with a token; nobody for another one.
+// person returns the person with a token; no one for another one.
 func person(token string) authority.Caller {
-	return authoritytest.Person(map[string]string{trustedToken: "ada", untrustedToken: "ada low", "stranger": "eve"}[token])
+	return authoritytest.Person(map[string]string{
+		trustedToken: "ada", untrustedToken: "ada low", "stranger": "eve",
+	}[token])
 }
 
 func newTarget(version string) publishing.Target {
@@ -154,7 +160,8 @@ func newTarget(version string) publishing.Target {
 
 // document returns a document of the server, with more properties if given.
 func document(version string, more ...string) string {
-	return `{"name":"` + serverName + `","description":"Forecasts","version":"` + version + `"` + strings.Join(append([]string{""}, more...), ",") + `}`
+	return `{"name":"` + serverName + `","description":"Forecasts","version":"` + version + `"` +
+		strings.Join(append([]string{""}, more...), ",") + `}`
 }
 
 func npmPackage(identifier string) string {

@@ -56,7 +56,9 @@ type failedCheck struct {
 
 // checkPackages checks that the packages of a document claim its server, and returns the outcome of
 // each package. With ChecksWarn, it returns what failed as a warning for the audit log.
-func (p *Publisher) checkPackages(ctx context.Context, doc registry.Document) (checks []review.Check, warning string, err error) {
+func (p *Publisher) checkPackages(
+	ctx context.Context, doc registry.Document,
+) (checks []review.Check, warning string, err error) {
 	if p.config.Checks == ChecksOff || len(doc.Packages()) == 0 {
 		return nil, "", nil
 	}
@@ -65,7 +67,8 @@ func (p *Publisher) checkPackages(ctx context.Context, doc registry.Document) (c
 		return describeOutcomes(doc, nil), "", nil
 	}
 	if p.config.Checks == ChecksWarn {
-		return describeOutcomes(doc, findings), "accepted although the package check failed: " + describeChecks(findings), nil
+		return describeOutcomes(doc, findings),
+			"accepted although the package check failed: " + describeChecks(findings), nil
 	}
 	return nil, "", packagesError(findings)
 }
@@ -125,7 +128,8 @@ func (p *Publisher) checkEachPackage(ctx context.Context, doc registry.Document)
 // checker, or fault.Unsupported without a checker.
 func (p *Publisher) checkPackage(ctx context.Context, name registry.Name, ref registry.PackageRef) error {
 	if p.ports.Ownership == nil {
-		return fault.Newf(fault.Unsupported, "registryType %q cannot be checked: this registry has no checkers", ref.RegistryType).WithCode(ownership.CodeUnsupportedType)
+		return fault.Newf(fault.Unsupported, "registryType %q cannot be checked: this registry has no checkers",
+			ref.RegistryType).WithCode(ownership.CodeUnsupportedType)
 	}
 	return p.ports.Ownership.Check(ctx, ownership.Claim{
 		ServerName:      name.String(),
@@ -163,9 +167,11 @@ func packagesError(findings []failedCheck) error {
 // contains the message of the checker's fault. It therefore wraps the cause of that fault and not
 // the fault itself, which would repeat the message.
 func checkUnavailable(f failedCheck) error {
-	sentence := fmt.Sprintf("packages[%d] could not be checked now, try again later: %s", f.index, refusal.PublicReason(f.err))
+	sentence := fmt.Sprintf("packages[%d] could not be checked now, try again later: %s", f.index,
+		refusal.PublicReason(f.err))
 	cause, _ := fault.As(f.err) // packagesError knows its kind, so it is a fault
-	return fault.Wrap(fault.Unavailable, sentence, cause.Err).WithCode(ownership.CodeCheckFailed).After(cause.RetryAfter)
+	return fault.Wrap(fault.Unavailable, sentence, cause.Err).WithCode(ownership.CodeCheckFailed).
+		After(cause.RetryAfter)
 }
 
 func firstOf(a, b error) error {

@@ -33,23 +33,51 @@ func TestPackageChecks(t *testing.T) {
 		says     []string // in the sentence, or in the warning where it passes
 		passes   bool
 	}{
-		"owned":                 {passes: true},
-		"not owned":             {refusals: map[string]error{"b": notOwned}, kind: fault.Invalid, code: registry.CodeRules, says: []string{"packages[1]", "does not claim"}},
-		"no plugin":             {refusals: map[string]error{"a": noPlugin}, kind: fault.Invalid, code: registry.CodeRules, says: []string{"packages[0]", "types are npm"}},
-		"two not owned":         {refusals: map[string]error{"a": notOwned, "b": noPlugin}, kind: fault.Invalid, code: registry.CodeRules, says: []string{"packages[0]", "packages[1]"}},
-		"registry away":         {refusals: map[string]error{"b": away}, kind: fault.Unavailable, code: ownership.CodeCheckFailed, says: []string{"packages[1]", "answered 503", "later"}},
-		"away and not owned":    {refusals: map[string]error{"a": away, "b": notOwned}, kind: fault.Invalid, code: registry.CodeRules, says: []string{"packages[1]"}},
-		"a defect":              {refusals: map[string]error{"a": defect}, kind: fault.Internal},
-		"warned, not owned":     {checks: publishing.ChecksWarn, refusals: map[string]error{"b": notOwned}, passes: true, says: []string{"packages[1]", "does not claim"}},
-		"warned, registry away": {checks: publishing.ChecksWarn, refusals: map[string]error{"a": away}, passes: true, says: []string{"packages[0]", "answered 503"}},
-		"off":                   {checks: publishing.ChecksOff, refusals: map[string]error{"a": notOwned}, passes: true},
+		"owned": {passes: true},
+		"not owned": {
+			refusals: map[string]error{"b": notOwned}, kind: fault.Invalid, code: registry.CodeRules, says: []string{
+				"packages[1]", "does not claim",
+			},
+		},
+		"no plugin": {
+			refusals: map[string]error{"a": noPlugin}, kind: fault.Invalid, code: registry.CodeRules, says: []string{
+				"packages[0]", "types are npm",
+			},
+		},
+		"two not owned": {
+			refusals: map[string]error{"a": notOwned, "b": noPlugin}, kind: fault.Invalid, code: registry.CodeRules,
+			says: []string{"packages[0]", "packages[1]"},
+		},
+		"registry away": {
+			refusals: map[string]error{"b": away}, kind: fault.Unavailable, code: ownership.CodeCheckFailed,
+			says: []string{"packages[1]", "answered 503", "later"},
+		},
+		"away and not owned": {
+			refusals: map[string]error{"a": away, "b": notOwned}, kind: fault.Invalid, code: registry.CodeRules,
+			says: []string{"packages[1]"},
+		},
+		"a defect": {refusals: map[string]error{"a": defect}, kind: fault.Internal},
+		"warned, not owned": {
+			checks: publishing.ChecksWarn, refusals: map[string]error{"b": notOwned}, passes: true, says: []string{
+				"packages[1]", "does not claim",
+			},
+		},
+		"warned, registry away": {
+			checks: publishing.ChecksWarn, refusals: map[string]error{"a": away}, passes: true, says: []string{
+				"packages[0]", "answered 503",
+			},
+		},
+		"off": {
+			checks: publishing.ChecksOff, refusals: map[string]error{"a": notOwned}, passes: true,
+		},
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			w := newFixture(t, publishing.Config{Checks: c.checks}, registry.ActionPublish)
 			w.checker.refusals = c.refusals
-			_, err := w.Publish(t.Context(), newRequest(document("1.0.0", `"packages":[`+npmPackage("a")+","+npmPackage("b")+"]")))
+			_, err := w.Publish(t.Context(),
+				newRequest(document("1.0.0", `"packages":[`+npmPackage("a")+","+npmPackage("b")+"]")))
 			said := w.authority.acts[0].Warning
 			if !c.passes {
 				f, ok := fault.As(err)
@@ -83,14 +111,22 @@ func TestEqualPackagesAreCheckedOnce(t *testing.T) {
 	t.Parallel()
 	w := newFixture(t, publishing.Config{}, registry.ActionPublish)
 	many := slices.Repeat([]string{npmPackage("a")}, 100)
-	many = append(many, `{"registryType":"mcpb","registryBaseUrl":"https://example.com","identifier":"b","fileSha256":"`+strings.Repeat("0", 64)+`","transport":{"type":"stdio"}}`)
-	if _, err := w.Publish(t.Context(), newRequest(document("1.0.0", `"packages":[`+strings.Join(many, ",")+"]"))); err != nil {
+	many = append(many,
+		`{"registryType":"mcpb","registryBaseUrl":"https://example.com","identifier":"b","fileSha256":"`+
+			strings.Repeat("0", 64)+`","transport":{"type":"stdio"}}`)
+	if _, err := w.Publish(t.Context(),
+		newRequest(document("1.0.0", `"packages":[`+strings.Join(many, ",")+"]"))); err != nil {
 		t.Fatal(err)
 	}
-	slices.SortFunc(w.checker.claims, func(a, b ownership.Claim) int { return strings.Compare(a.Identifier, b.Identifier) })
+	slices.SortFunc(w.checker.claims, func(a, b ownership.Claim) int {
+		return strings.Compare(a.Identifier, b.Identifier)
+	})
 	want := []ownership.Claim{
 		{ServerName: serverName, RegistryType: "npm", Identifier: "a", Version: "1.0.0"},
-		{ServerName: serverName, RegistryType: "mcpb", RegistryBaseURL: "https://example.com", Identifier: "b", FileSHA256: strings.Repeat("0", 64)},
+		{
+			ServerName: serverName, RegistryType: "mcpb", RegistryBaseURL: "https://example.com", Identifier: "b",
+			FileSHA256: strings.Repeat("0", 64),
+		},
 	}
 	if !slices.Equal(w.checker.claims, want) {
 		t.Errorf("checked %+v, want %+v", w.checker.claims, want)
@@ -136,7 +172,8 @@ func TestReplaceChecksPackagesToo(t *testing.T) {
 	w := newFixture(t, publishing.Config{}, registry.ActionPublish, registry.ActionEdit)
 	w.publishAll(t, "1.0.0")
 	w.checker.refusals["a"] = notOwned
-	_, err := w.Replace(t.Context(), newRequest(document("1.0.0", `"packages":[`+npmPackage("a")+"]")), newTarget("1.0.0"))
+	_, err := w.Replace(t.Context(), newRequest(document("1.0.0", `"packages":[`+npmPackage("a")+"]")),
+		newTarget("1.0.0"))
 	if f, ok := fault.As(err); !ok || f.Code != registry.CodeRules {
 		t.Errorf("Replace = %v, want code %s", err, registry.CodeRules)
 	}
@@ -160,7 +197,9 @@ func TestWithoutAnyChecker(t *testing.T) {
 
 func TestParseChecks(t *testing.T) {
 	t.Parallel()
-	for s, want := range map[string]publishing.Checks{"enforce": publishing.ChecksEnforce, "warn": publishing.ChecksWarn, "off": publishing.ChecksOff} {
+	for s, want := range map[string]publishing.Checks{
+		"enforce": publishing.ChecksEnforce, "warn": publishing.ChecksWarn, "off": publishing.ChecksOff,
+	} {
 		if got, err := publishing.ParseChecks(s); got != want || err != nil {
 			t.Errorf("ParseChecks(%q) = %v, %v, want %v", s, got, err, want)
 		}
@@ -172,10 +211,12 @@ func TestParseChecks(t *testing.T) {
 	}
 }
 
-// TestReviewHasChecks checks that a reviewer sees the outcome of each package check (contract C-12).
+// TestReviewHasChecks checks that a reviewer sees the outcome of each package check (contract
+// C-12).
 func TestReviewHasChecks(t *testing.T) {
 	t.Parallel()
-	w := newFixture(t, publishing.Config{Review: true, PendingMax: 5, Checks: publishing.ChecksWarn}, registry.ActionPublish)
+	w := newFixture(t, publishing.Config{Review: true, PendingMax: 5, Checks: publishing.ChecksWarn},
+		registry.ActionPublish)
 	w.checker.refusals["b"] = notOwned
 	w.checker.refusals["c"] = fault.New(fault.Unavailable, "the package registry is away")
 	w.checker.refusals["d"] = fault.New(fault.Unsupported, "no checker")
@@ -188,12 +229,15 @@ func TestReviewHasChecks(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := []review.CheckState{review.CheckPassed, review.CheckFailed, review.CheckSkipped, review.CheckSkipped, review.CheckPassed}
+	want := []review.CheckState{
+		review.CheckPassed, review.CheckFailed, review.CheckSkipped, review.CheckSkipped, review.CheckPassed,
+	}
 	if len(r.Checks) != len(want) {
 		t.Fatalf("the checks are %+v, want one for each package", r.Checks)
 	}
 	for i, c := range r.Checks {
-		if c.State != want[i] || c.RegistryType != "npm" || c.Identifier != []string{"a", "b", "c", "d", "a"}[i] || (c.Message == "") != (c.State == review.CheckPassed) {
+		if c.State != want[i] || c.RegistryType != "npm" || c.Identifier != []string{"a", "b", "c", "d", "a"}[i] ||
+			(c.Message == "") != (c.State == review.CheckPassed) {
 			t.Errorf("check %d is %+v, want %s", i, c, want[i])
 		}
 	}

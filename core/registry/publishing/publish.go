@@ -1,7 +1,7 @@
-// Package publishing holds the use cases that change the registry: publish, replace, delete and change
-// status, with the order of their checks, the audit of every attempt and the check of package
-// ownership. It knows neither HTTP nor a database; the rules of documents and versions are in
-// package registry.
+// Package publishing holds the use cases that change the registry: publish, replace, delete and
+// change status, with the order of their checks, the audit of every attempt and the check of
+// package ownership. It knows neither HTTP nor a database; the rules of documents and versions are
+// in package registry.
 package publishing
 
 import (
@@ -30,7 +30,7 @@ type Config struct {
 	// WritesOff makes Publish, Replace and Delete return fault.Unsupported (contract R-24). Changes
 	// of status stay possible.
 	WritesOff bool
-	// Reserved are the names that nobody may publish or replace (contract P-21).
+	// Reserved are the names that no one may publish or replace (contract P-21).
 	Reserved []registry.Pattern
 	// Checks says what happens to a document whose packages do not claim its server.
 	Checks Checks
@@ -128,11 +128,11 @@ const (
 //
 // Errors, in the order of the checks (contract R-6): fault.Unsupported when writes are off,
 // fault.Unauthenticated, fault.Invalid for a body that is not a JSON object, fault.Forbidden, also
-// for what is in quarantine (contract C-22) or mirrored, unless the caller wins its name over the mirror
-// (contract C-64, C-72), fault.Stale when the version was published before and
-// the condition does not hold for it, fault.Invalid with code registry.CodeRules, fault.Conflict,
-// fault.Exhausted when too many documents of the caller wait for review. At any point the error may
-// be fault.Unavailable, when a dependency fails.
+// for what is in quarantine (contract C-22) or mirrored, unless the caller wins its name over the
+// mirror (contract C-64, C-72), fault.Stale when the version was published before and the condition
+// does not hold for it, fault.Invalid with code registry.CodeRules, fault.Conflict, fault.Exhausted
+// when too many documents of the caller wait for review. At any point the error may be
+// fault.Unavailable, when a dependency fails.
 func (p *Publisher) Publish(ctx context.Context, who authority.Caller, r Request) (Outcome, error) {
 	if p.config.WritesOff {
 		return Outcome{}, errWritesOff("publishing")
@@ -158,7 +158,9 @@ func (p *Publisher) publishDocument(ctx context.Context, r Request, act *authori
 	if err := p.requirePermission(ctx, act.Caller, draft.Name(), publishPermission()); err != nil {
 		return Outcome{}, err
 	}
-	err = p.checkChangeable(ctx, Target{draft.Name(), draft.Version()}, func(name registry.Name) (bool, error) { return p.winsName(ctx, act.Caller, name) })
+	err = p.checkChangeable(ctx, Target{draft.Name(), draft.Version()}, func(name registry.Name) (bool, error) {
+		return p.winsName(ctx, act.Caller, name)
+	})
 	if err != nil {
 		return Outcome{}, err
 	}
@@ -176,8 +178,8 @@ func (p *Publisher) publishDocument(ctx context.Context, r Request, act *authori
 	return p.commitDocument(ctx, act, s)
 }
 
-// Replace replaces the document of a version, or submits the new one for review. It keeps the status
-// and the publication time. It also replaces a document that waits for review.
+// Replace replaces the document of a version, or submits the new one for review. It keeps the
+// status and the publication time. It also replaces a document that waits for review.
 //
 // The errors are those of Publish, without fault.Conflict for an existing version. After the check
 // of permission and before the rules, they are fault.Invalid when the body names another server or
@@ -240,7 +242,9 @@ func (p *Publisher) Delete(ctx context.Context, who authority.Caller, r Request,
 }
 
 // deleteVersion gives the target the status deleted.
-func (p *Publisher) deleteVersion(ctx context.Context, r Request, t Target, act *authority.Act) (registry.Record, error) {
+func (p *Publisher) deleteVersion(
+	ctx context.Context, r Request, t Target, act *authority.Act,
+) (registry.Record, error) {
 	if err := p.requirePermission(ctx, act.Caller, t.Name, editPermission()); err != nil {
 		return registry.Record{}, err
 	}
@@ -249,7 +253,9 @@ func (p *Publisher) deleteVersion(ctx context.Context, r Request, t Target, act 
 		return registry.Record{}, err
 	}
 	c := target{name: name, version: version, condition: r.Condition}
-	return p.commitRelease(ctx, act, c, func(l *registry.Lineage, now time.Time) (registry.Release, error) { return l.Delete(version, now) })
+	return p.commitRelease(ctx, act, c, func(l *registry.Lineage, now time.Time) (registry.Release, error) {
+		return l.Delete(version, now)
+	})
 }
 
 // verifyDraft returns the document of a draft after all rules and the package checks. It adds a
@@ -361,7 +367,8 @@ func errWritesOff(what string) error {
 }
 
 func errStale() error {
-	return fault.New(fault.Stale, "the precondition in If-Match or If-None-Match failed: the version or list in the registry has changed; read it again")
+	return fault.New(fault.Stale,
+		"the precondition in If-Match or If-None-Match failed: the version or list in the registry has changed; read it again")
 }
 
 func errNotFound() error { return fault.New(fault.NotFound, "server version not found") }

@@ -21,7 +21,8 @@ func TestPublish(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if string(got.Document) != document("1.0.0", `"title":null`) || !got.Latest || got.Status != registry.StatusActive || !got.PublishedAt.Equal(epoch) {
+	if string(got.Document) != document("1.0.0", `"title":null`) || !got.Latest ||
+		got.Status != registry.StatusActive || !got.PublishedAt.Equal(epoch) {
 		t.Errorf("Publish = %+v with %s", got.Release, got.Document)
 	}
 	stored, err := w.servers.Version(t.Context(), got.Name, got.Version, false)
@@ -56,47 +57,137 @@ func TestOrderOfChecks(t *testing.T) {
 		kind   fault.Kind
 		code   fault.Code
 	}{
-		{"publish, writes off", publishing.Config{WritesOff: true}, nil, publishCall("none", "{"), fault.Unsupported, ""},
+		{
+			"publish, writes off", publishing.Config{WritesOff: true}, nil, publishCall("none", "{"),
+			fault.Unsupported, "",
+		},
 		{"publish, no token", publishing.Config{}, nil, publishCall("none", "{"), fault.Unauthenticated, ""},
 		{"publish, no JSON", publishing.Config{}, nil, publishCall(untrustedToken, "{"), fault.Invalid, ""},
-		{"publish, a NUL", publishing.Config{}, nil, publishCall(untrustedToken, `{"name":"\u0000"}`), fault.Invalid, ""},
-		{"publish, no grant", publishing.Config{}, []registry.Action{registry.ActionEdit}, publishCall(untrustedToken, broken), fault.Forbidden, ""},
-		{"publish, no grant, no name", publishing.Config{}, []registry.Action{registry.ActionEdit}, publishCall(untrustedToken, "{}"), fault.Forbidden, ""},
-		{"publish, no trust", publishing.Config{}, []registry.Action{registry.ActionPublish}, publishCall(untrustedToken, broken), fault.Forbidden, ""},
-		{"publish, rules", publishing.Config{}, []registry.Action{registry.ActionPublish}, publishCall(trustedToken, broken), fault.Invalid, registry.CodeRules},
-		{"publish, no name", publishing.Config{}, []registry.Action{registry.ActionPublish}, publishCall(trustedToken, "{}"), fault.Invalid, registry.CodeRules},
-		{"publish, another's name", publishing.Config{}, []registry.Action{registry.ActionPublish}, publishCall(trustedToken, `{"name":"org.example/a"}`), fault.Forbidden, ""},
+		{
+			"publish, a NUL", publishing.Config{}, nil, publishCall(untrustedToken, `{"name":"\u0000"}`),
+			fault.Invalid, "",
+		},
+		{
+			"publish, no grant", publishing.Config{}, []registry.Action{registry.ActionEdit},
+			publishCall(untrustedToken, broken), fault.Forbidden, "",
+		},
+		{
+			"publish, no grant, no name", publishing.Config{}, []registry.Action{registry.ActionEdit},
+			publishCall(untrustedToken, "{}"), fault.Forbidden, "",
+		},
+		{
+			"publish, no trust", publishing.Config{}, []registry.Action{registry.ActionPublish},
+			publishCall(untrustedToken, broken), fault.Forbidden, "",
+		},
+		{
+			"publish, rules", publishing.Config{}, []registry.Action{registry.ActionPublish},
+			publishCall(trustedToken, broken), fault.Invalid, registry.CodeRules,
+		},
+		{
+			"publish, no name", publishing.Config{}, []registry.Action{registry.ActionPublish},
+			publishCall(trustedToken, "{}"), fault.Invalid, registry.CodeRules,
+		},
+		{
+			"publish, another's name", publishing.Config{}, []registry.Action{registry.ActionPublish},
+			publishCall(trustedToken, `{"name":"org.example/a"}`), fault.Forbidden, "",
+		},
 
-		{"replace, writes off", publishing.Config{WritesOff: true}, nil, replaceCall("none", "{", "9"), fault.Unsupported, ""},
+		{
+			"replace, writes off", publishing.Config{WritesOff: true}, nil, replaceCall("none", "{", "9"),
+			fault.Unsupported, "",
+		},
 		{"replace, no token", publishing.Config{}, nil, replaceCall("none", "{", "9"), fault.Unauthenticated, ""},
 		{"replace, no JSON", publishing.Config{}, nil, replaceCall(untrustedToken, "[]", "9"), fault.Invalid, ""},
-		{"replace, no grant", publishing.Config{}, []registry.Action{registry.ActionPublish}, replaceCall(untrustedToken, broken, "9"), fault.Forbidden, ""},
-		{"replace, no trust", publishing.Config{}, []registry.Action{registry.ActionEdit}, replaceCall(untrustedToken, broken, "9"), fault.Forbidden, ""},
-		{"replace, another version", publishing.Config{}, []registry.Action{registry.ActionEdit}, replaceCall(trustedToken, broken, "9"), fault.Invalid, ""},
-		{"replace, no version", publishing.Config{}, []registry.Action{registry.ActionEdit}, replaceCall(trustedToken, "{"+name+"}", "1.0.0"), fault.Invalid, ""},
-		{"replace, another name", publishing.Config{}, []registry.Action{registry.ActionEdit}, replaceCall(trustedToken, "{"+version+"}", "1.0.0"), fault.Invalid, ""},
-		{"replace, missing", publishing.Config{}, []registry.Action{registry.ActionEdit}, replaceCall(trustedToken, broken, "1.0.0"), fault.NotFound, ""},
-		{"replace, impossible version", publishing.Config{}, []registry.Action{registry.ActionEdit}, replaceCall(trustedToken, "{"+name+`,"version":"latest"}`, "latest"), fault.NotFound, ""},
+		{
+			"replace, no grant", publishing.Config{}, []registry.Action{registry.ActionPublish},
+			replaceCall(untrustedToken, broken, "9"), fault.Forbidden, "",
+		},
+		{
+			"replace, no trust", publishing.Config{}, []registry.Action{registry.ActionEdit},
+			replaceCall(untrustedToken, broken, "9"), fault.Forbidden, "",
+		},
+		{
+			"replace, another version", publishing.Config{}, []registry.Action{registry.ActionEdit},
+			replaceCall(trustedToken, broken, "9"), fault.Invalid, "",
+		},
+		{
+			"replace, no version", publishing.Config{}, []registry.Action{registry.ActionEdit},
+			replaceCall(trustedToken, "{"+name+"}", "1.0.0"), fault.Invalid, "",
+		},
+		{
+			"replace, another name", publishing.Config{}, []registry.Action{registry.ActionEdit},
+			replaceCall(trustedToken, "{"+version+"}", "1.0.0"), fault.Invalid, "",
+		},
+		{
+			"replace, missing", publishing.Config{}, []registry.Action{registry.ActionEdit},
+			replaceCall(trustedToken, broken, "1.0.0"), fault.NotFound, "",
+		},
+		{
+			"replace, impossible version", publishing.Config{}, []registry.Action{registry.ActionEdit},
+			replaceCall(trustedToken, "{"+name+`,"version":"latest"}`, "latest"), fault.NotFound, "",
+		},
 
 		{"delete, writes off", publishing.Config{WritesOff: true}, nil, deleteCall("none", "9"), fault.Unsupported, ""},
 		{"delete, no token", publishing.Config{}, nil, deleteCall("none", "9"), fault.Unauthenticated, ""},
-		{"delete, no grant", publishing.Config{}, []registry.Action{registry.ActionPublish}, deleteCall(untrustedToken, "9"), fault.Forbidden, ""},
-		{"delete, no trust", publishing.Config{}, []registry.Action{registry.ActionEdit}, deleteCall(untrustedToken, "9"), fault.Forbidden, ""},
-		{"delete, missing", publishing.Config{}, []registry.Action{registry.ActionEdit}, deleteCall(trustedToken, "9"), fault.NotFound, ""},
-		{"delete, impossible version", publishing.Config{}, []registry.Action{registry.ActionEdit}, deleteCall(trustedToken, "latest"), fault.NotFound, ""},
+		{
+			"delete, no grant", publishing.Config{}, []registry.Action{registry.ActionPublish},
+			deleteCall(untrustedToken, "9"), fault.Forbidden, "",
+		},
+		{
+			"delete, no trust", publishing.Config{}, []registry.Action{registry.ActionEdit},
+			deleteCall(untrustedToken, "9"), fault.Forbidden, "",
+		},
+		{
+			"delete, missing", publishing.Config{}, []registry.Action{registry.ActionEdit},
+			deleteCall(trustedToken, "9"), fault.NotFound, "",
+		},
+		{
+			"delete, impossible version", publishing.Config{}, []registry.Action{registry.ActionEdit},
+			deleteCall(trustedToken, "latest"), fault.NotFound, "",
+		},
 
-		{"status, no token", publishing.Config{WritesOff: true}, nil, statusCall("none", "{", "9"), fault.Unauthenticated, ""},
-		{"status, no JSON", publishing.Config{WritesOff: true}, nil, statusCall(untrustedToken, "{", "9"), fault.Invalid, ""},
-		{"status, no grant", publishing.Config{WritesOff: true}, nil, statusCall(untrustedToken, "{}", "9"), fault.Forbidden, ""},
-		{"status, no trust", publishing.Config{WritesOff: true}, []registry.Action{registry.ActionEdit}, statusCall(untrustedToken, "{}", "9"), fault.Forbidden, ""},
-		{"status, no status", publishing.Config{WritesOff: true}, []registry.Action{registry.ActionEdit}, statusCall(trustedToken, "{}", "9"), fault.Invalid, ""},
-		{"status, unknown property", publishing.Config{}, []registry.Action{registry.ActionEdit}, statusCall(trustedToken, `{"status":"deleted","x":1}`, "9"), fault.Invalid, ""},
-		{"status, missing", publishing.Config{}, []registry.Action{registry.ActionEdit}, statusCall(trustedToken, `{"status":"deleted"}`, "9"), fault.NotFound, ""},
-		{"status, by a publisher", publishing.Config{}, []registry.Action{registry.ActionPublish}, statusCall(trustedToken, `{"status":"deleted"}`, "9"), fault.NotFound, ""},
+		{
+			"status, no token", publishing.Config{WritesOff: true}, nil, statusCall("none", "{", "9"),
+			fault.Unauthenticated, "",
+		},
+		{
+			"status, no JSON", publishing.Config{WritesOff: true}, nil, statusCall(untrustedToken, "{", "9"),
+			fault.Invalid, "",
+		},
+		{
+			"status, no grant", publishing.Config{WritesOff: true}, nil, statusCall(untrustedToken, "{}", "9"),
+			fault.Forbidden, "",
+		},
+		{
+			"status, no trust", publishing.Config{WritesOff: true}, []registry.Action{registry.ActionEdit},
+			statusCall(untrustedToken, "{}", "9"), fault.Forbidden, "",
+		},
+		{
+			"status, no status", publishing.Config{WritesOff: true}, []registry.Action{registry.ActionEdit},
+			statusCall(trustedToken, "{}", "9"), fault.Invalid, "",
+		},
+		{
+			"status, unknown property", publishing.Config{}, []registry.Action{registry.ActionEdit},
+			statusCall(trustedToken, `{"status":"deleted","x":1}`, "9"), fault.Invalid, "",
+		},
+		{
+			"status, missing", publishing.Config{}, []registry.Action{registry.ActionEdit},
+			statusCall(trustedToken, `{"status":"deleted"}`, "9"), fault.NotFound, "",
+		},
+		{
+			"status, by a publisher", publishing.Config{}, []registry.Action{registry.ActionPublish},
+			statusCall(trustedToken, `{"status":"deleted"}`, "9"), fault.NotFound, "",
+		},
 		{"all, no JSON", publishing.Config{}, nil, statusAllCall(untrustedToken, "{"), fault.Invalid, ""},
 		{"all, no grant", publishing.Config{}, nil, statusAllCall(untrustedToken, "{}"), fault.Forbidden, ""},
-		{"all, no status", publishing.Config{}, []registry.Action{registry.ActionEdit}, statusAllCall(trustedToken, "{}"), fault.Invalid, ""},
-		{"all, missing", publishing.Config{}, []registry.Action{registry.ActionEdit}, statusAllCall(trustedToken, `{"status":"deleted"}`), fault.NotFound, ""},
+		{
+			"all, no status", publishing.Config{}, []registry.Action{registry.ActionEdit},
+			statusAllCall(trustedToken, "{}"), fault.Invalid, "",
+		},
+		{
+			"all, missing", publishing.Config{}, []registry.Action{registry.ActionEdit},
+			statusAllCall(trustedToken, `{"status":"deleted"}`), fault.NotFound, "",
+		},
 	}
 	for _, c := range cases {
 		t.Run(c.defect, func(t *testing.T) {
@@ -161,7 +252,8 @@ func TestTrustIsCheckedAfterTheGrant(t *testing.T) {
 		t.Errorf("Publish = %v, want the authority's refusal with its challenge", err)
 	}
 	w.requireActs(t, authority.Act{
-		Caller: person(untrustedToken), Action: "publish", ServerName: serverName, Version: "1.0.0", Reason: "step up first",
+		Caller: person(untrustedToken), Action: "publish", ServerName: serverName, Version: "1.0.0",
+		Reason: "step up first",
 	})
 	_, err = w.Publish(t.Context(), requestBy("stranger", document("1.0.0")))
 	if f, ok := fault.As(err); !ok || f.Kind != fault.Forbidden || !strings.Contains(f.Message, serverName) {
@@ -191,7 +283,8 @@ func TestReplace(t *testing.T) {
 	if err != nil || string(got.Document) != body || got.Latest {
 		t.Fatalf("Replace = %+v with %s, %v", got.Release, got.Document, err)
 	}
-	if !got.PublishedAt.Equal(epoch.Add(time.Minute)) || !got.StatusChangedAt.Equal(got.PublishedAt) || !got.UpdatedAt.Equal(epoch.Add(time.Hour)) {
+	if !got.PublishedAt.Equal(epoch.Add(time.Minute)) || !got.StatusChangedAt.Equal(got.PublishedAt) ||
+		!got.UpdatedAt.Equal(epoch.Add(time.Hour)) {
 		t.Errorf("the times are %+v, want the update time moved alone", got.Release)
 	}
 	stored, err := w.servers.Version(t.Context(), got.Name, got.Version, false)
@@ -234,8 +327,10 @@ func TestSetStatus(t *testing.T) {
 	t.Parallel()
 	w := newFixture(t, publishing.Config{}, registry.ActionPublish)
 	w.publishAll(t, "1.0.0")
-	got, err := w.SetStatus(t.Context(), newRequest(`{"status":"deprecated","statusMessage":"use 2"}`), newTarget("1.0.0"))
-	if err != nil || got.Status != registry.StatusDeprecated || got.StatusMessage != "use 2" || string(got.Document) != document("1.0.0") {
+	got, err := w.SetStatus(t.Context(), newRequest(`{"status":"deprecated","statusMessage":"use 2"}`),
+		newTarget("1.0.0"))
+	if err != nil || got.Status != registry.StatusDeprecated || got.StatusMessage != "use 2" ||
+		string(got.Document) != document("1.0.0") {
 		t.Fatalf("SetStatus = %+v with %s, %v", got.Release, got.Document, err)
 	}
 	w.requireActs(t, authority.Act{Action: "status", ServerName: serverName, Version: "1.0.0"})
@@ -254,7 +349,8 @@ func TestSetStatusAll(t *testing.T) {
 	}
 	w.authority.acts = nil
 	got, err := w.SetStatusAll(t.Context(), newRequest(`{"status":"deprecated"}`), serverName, nil)
-	if err != nil || len(got.Records) != 2 || string(got.Records[0].Document) != document("3.0.0") || string(got.Records[1].Document) != document("1.0.0") {
+	if err != nil || len(got.Records) != 2 || string(got.Records[0].Document) != document("3.0.0") ||
+		string(got.Records[1].Document) != document("1.0.0") {
 		t.Fatalf("SetStatusAll = %+v, %v, want 3.0.0 and 1.0.0", got, err)
 	}
 	w.requireActs(t, authority.Act{Action: "status", ServerName: serverName})
@@ -271,7 +367,8 @@ func TestRemoteURLBelongsToOneServer(t *testing.T) {
 	t.Parallel()
 	w := newFixture(t, publishing.Config{}, registry.ActionPublish, registry.ActionEdit)
 	remote := `"remotes":[{"type":"sse","url":"https://example.com/mcp"}]`
-	other := strings.Replace(document("1.0.0", `"remotes":[{"type":"sse","url":"HTTPS://EXAMPLE.com:443/mcp"}]`), serverName, "com.example/other", 1)
+	other := strings.Replace(document("1.0.0", `"remotes":[{"type":"sse","url":"HTTPS://EXAMPLE.com:443/mcp"}]`),
+		serverName, "com.example/other", 1)
 	if err := publishCall(trustedToken, document("1.0.0", remote))(w); err != nil {
 		t.Fatal(err)
 	}
@@ -300,7 +397,9 @@ func TestAuditAndChangeGoTogether(t *testing.T) {
 	if _, err := w.Publish(t.Context(), newRequest(document("1.0.0"))); !errors.Is(err, away) {
 		t.Errorf("a commit that fails = %v, want its error", err)
 	}
-	w.requireActs(t, authority.Act{Action: "publish", ServerName: serverName, Version: "1.0.0", Reason: "the database is away"})
+	w.requireActs(t, authority.Act{
+		Action: "publish", ServerName: serverName, Version: "1.0.0", Reason: "the database is away",
+	})
 	w.runner.atEnd, w.authority.acts = nil, nil
 	w.authority.fails = errors.New("disk full")
 	if _, err := w.Publish(t.Context(), newRequest(document("1.0.0"))); !errors.Is(err, w.authority.fails) {
@@ -323,7 +422,9 @@ func TestRefusalIsRecordedAfterCancellation(t *testing.T) {
 	if _, err := w.Publish(ctx, newRequest(document("1.0.0"))); !errors.Is(err, context.Canceled) {
 		t.Errorf("Publish = %v, want the context's error", err)
 	}
-	w.requireActs(t, authority.Act{Action: "publish", ServerName: serverName, Version: "1.0.0", Reason: "internal error"})
+	w.requireActs(t, authority.Act{
+		Action: "publish", ServerName: serverName, Version: "1.0.0", Reason: "internal error",
+	})
 }
 
 func TestNamesInTheAuditLogAreBounded(t *testing.T) {

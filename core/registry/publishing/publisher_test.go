@@ -55,7 +55,9 @@ func newPublisherFixture(t *testing.T, c publishing.Config, actions ...[]publish
 		t.Fatal(err)
 	}
 	for i, list := range actions {
-		p := publisher.Policy{ID: publisher.PolicyID(rune('a' + i)), Method: publisher.DNS, Pattern: pattern, Actions: list}
+		p := publisher.Policy{
+			ID: publisher.PolicyID(rune('a' + i)), Method: publisher.DNS, Pattern: pattern, Actions: list,
+		}
 		if err := f.policies.Add(t.Context(), p); err != nil {
 			t.Fatal(err)
 		}
@@ -108,10 +110,16 @@ func TestPublisherMayDoNothingElse(t *testing.T) {
 		call    func(*fixture) error
 		reason  string
 	}{
-		"another name": {toPublish(), publishCall(publisherToken, `{"name":"org.example/a","version":"1.0.0"}`), "no policy gives example.com the action publish for org.example/a"},
-		"no name":      {toChangeStatus(), publishCall(publisherToken, `{}`), "no policy gives example.com the action publish"},
+		"another name": {
+			toPublish(), publishCall(publisherToken, `{"name":"org.example/a","version":"1.0.0"}`),
+			"no policy gives example.com the action publish for org.example/a",
+		},
+		"no name": {
+			toChangeStatus(), publishCall(publisherToken, `{}`), "no policy gives example.com the action publish",
+		},
 		"publish with a policy for status": {
-			toChangeStatus(), publishCall(publisherToken, document("2.0.0")), "no policy gives example.com the action publish for com.example/weather",
+			toChangeStatus(), publishCall(publisherToken, document("2.0.0")),
+			"no policy gives example.com the action publish for com.example/weather",
 		},
 		"replace": {
 			append(toPublish(), publisher.Status), replaceCall(publisherToken, document("1.0.0"), "1.0.0"),
@@ -122,10 +130,12 @@ func TestPublisherMayDoNothingElse(t *testing.T) {
 			"the token of a publisher may only publish and change status: sign in as a person",
 		},
 		"status with a policy to publish": {
-			toPublish(), statusCall(publisherToken, `{"status":"deprecated"}`, "1.0.0"), "no policy gives example.com the action status for com.example/weather",
+			toPublish(), statusCall(publisherToken, `{"status":"deprecated"}`, "1.0.0"),
+			"no policy gives example.com the action status for com.example/weather",
 		},
 		"status of all": {
-			toPublish(), statusAllCall(publisherToken, `{"status":"deprecated"}`), "no policy gives example.com the action status for com.example/weather",
+			toPublish(), statusAllCall(publisherToken, `{"status":"deprecated"}`),
+			"no policy gives example.com the action status for com.example/weather",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -137,7 +147,8 @@ func TestPublisherMayDoNothingElse(t *testing.T) {
 			if !ok || got.Kind != fault.Forbidden || got.Message != test.reason {
 				t.Fatalf("got %v, want fault.Forbidden with %q", err, test.reason)
 			}
-			if acts := f.authority.acts; len(acts) != 1 || acts[0].Reason != test.reason || acts[0].Caller.Publisher() == nil {
+			if acts := f.authority.acts; len(acts) != 1 || acts[0].Reason != test.reason ||
+				acts[0].Caller.Publisher() == nil {
 				t.Errorf("the audit log has %+v", acts)
 			}
 		})
@@ -157,8 +168,10 @@ func TestPublisherChangesStatusWithItsPolicy(t *testing.T) {
 func TestTokenOfEndedPoliciesIsRefused(t *testing.T) {
 	t.Parallel()
 	for name, call := range map[string]func(*fixture) error{
-		"publish": publishCall(publisherToken, document("2.0.0")), "replace": replaceCall(publisherToken, document("1.0.0"), "1.0.0"),
-		"delete": deleteCall(publisherToken, "1.0.0"), "status": statusCall(publisherToken, `{"status":"deprecated"}`, "1.0.0"),
+		"publish": publishCall(publisherToken, document("2.0.0")),
+		"replace": replaceCall(publisherToken, document("1.0.0"), "1.0.0"),
+		"delete":  deleteCall(publisherToken, "1.0.0"),
+		"status":  statusCall(publisherToken, `{"status":"deprecated"}`, "1.0.0"),
 	} {
 		f := newPublisherFixture(t, publishing.Config{}, append(toPublish(), publisher.Status))
 		f.publishAll(t, "1.0.0")
@@ -194,7 +207,8 @@ func TestPolicyEndsDuringThePackageCheck(t *testing.T) {
 	if !fault.Is(err, fault.Unauthenticated) {
 		t.Errorf("got %v, want fault.Unauthenticated", err)
 	}
-	if _, err := f.servers.Version(t.Context(), firstRelease(t).Name, firstRelease(t).Version, true); !fault.Is(err, fault.NotFound) {
+	if _, err := f.servers.Version(t.Context(), firstRelease(t).Name, firstRelease(t).Version, true); !fault.Is(err,
+		fault.NotFound) {
 		t.Errorf("the version was published: %v", err)
 	}
 }
@@ -213,7 +227,9 @@ func TestReservedNamespacesAreRefused(t *testing.T) {
 	} {
 		f := newPublisherFixture(t, publishing.Config{Reserved: []registry.Pattern{reserved}}, toPublish())
 		got, ok := fault.As(call(f.fixture))
-		if !ok || got.Kind != fault.Forbidden || got.Message != "com.example/weather is in the reserved namespace com.example/*, in which nobody may publish" {
+		if !ok || got.Kind != fault.Forbidden ||
+			got.Message !=
+				"com.example/weather is in the reserved namespace com.example/*, in which nobody may publish" {
 			t.Errorf("%s: %v, want fault.Forbidden", name, got)
 		}
 		if len(f.authority.acts) != 1 {

@@ -14,30 +14,44 @@ import (
 func (w *fixture) putInQuarantine(t *testing.T, version string) {
 	t.Helper()
 	o := quarantining.New(quarantining.Ports{
-		Transactions: w.runner.db, Writer: w.servers, Quarantine: w.held, Acts: &fakeAuthority{}, Clock: w.clock, Events: w.events(),
+		Transactions: w.runner.db, Writer: w.servers, Quarantine: w.held, Acts: &fakeAuthority{}, Clock: w.clock,
+		Events: w.events(),
 	})
-	draft := quarantining.Draft{Target: quarantining.Target{ServerName: serverName, Version: version}, Reason: "it sends mail"}
+	draft := quarantining.Draft{
+		Target: quarantining.Target{ServerName: serverName, Version: version}, Reason: "it sends mail",
+	}
 	if _, err := o.Add(t.Context(), authority.Operator(), draft); err != nil {
 		t.Fatal(err)
 	}
 }
 
-// TestWhatIsInQuarantineIsNotChanged checks each change of a version in quarantine and of a server in
-// quarantine: the refusal comes after the permission and before everything else, and is recorded.
+// TestWhatIsInQuarantineIsNotChanged checks each change of a version in quarantine and of a server
+// in quarantine: the refusal comes after the permission and before everything else, and is
+// recorded.
 func TestWhatIsInQuarantineIsNotChanged(t *testing.T) {
 	t.Parallel()
 	broken := document("1.0.0", `"title":""`)
 	calls := map[string]func(token string) func(*fixture) error{
-		"publish":           func(token string) func(*fixture) error { return publishCall(token, document("1.0.0")) },
-		"publish, broken":   func(token string) func(*fixture) error { return publishCall(token, broken) },
-		"replace":           func(token string) func(*fixture) error { return replaceCall(token, document("1.0.0"), "1.0.0") },
-		"replace, broken":   func(token string) func(*fixture) error { return replaceCall(token, broken, "1.0.0") },
-		"replace, another":  func(token string) func(*fixture) error { return replaceCall(token, document("9.0.0"), "1.0.0") },
-		"delete":            func(token string) func(*fixture) error { return deleteCall(token, "1.0.0") },
-		"status":            func(token string) func(*fixture) error { return statusCall(token, `{"status":"active"}`, "1.0.0") },
-		"status of all":     func(token string) func(*fixture) error { return statusAllCall(token, `{"status":"active"}`) },
-		"a new version":     func(token string) func(*fixture) error { return publishCall(token, document("3.0.0")) },
-		"replace a missing": func(token string) func(*fixture) error { return replaceCall(token, document("3.0.0"), "3.0.0") },
+		"publish":         func(token string) func(*fixture) error { return publishCall(token, document("1.0.0")) },
+		"publish, broken": func(token string) func(*fixture) error { return publishCall(token, broken) },
+		"replace": func(token string) func(*fixture) error {
+			return replaceCall(token, document("1.0.0"), "1.0.0")
+		},
+		"replace, broken": func(token string) func(*fixture) error { return replaceCall(token, broken, "1.0.0") },
+		"replace, another": func(token string) func(*fixture) error {
+			return replaceCall(token, document("9.0.0"), "1.0.0")
+		},
+		"delete": func(token string) func(*fixture) error { return deleteCall(token, "1.0.0") },
+		"status": func(token string) func(*fixture) error {
+			return statusCall(token, `{"status":"active"}`, "1.0.0")
+		},
+		"status of all": func(token string) func(*fixture) error {
+			return statusAllCall(token, `{"status":"active"}`)
+		},
+		"a new version": func(token string) func(*fixture) error { return publishCall(token, document("3.0.0")) },
+		"replace a missing": func(token string) func(*fixture) error {
+			return replaceCall(token, document("3.0.0"), "3.0.0")
+		},
 	}
 	for name, call := range calls {
 		for _, version := range []string{"1.0.0", ""} {
@@ -48,7 +62,8 @@ func TestWhatIsInQuarantineIsNotChanged(t *testing.T) {
 			w.publishAll(t, "1.0.0", "2.0.0")
 			w.putInQuarantine(t, version)
 			want := map[string]string{
-				"": "com.example/weather is in quarantine: it sends mail", "1.0.0": "com.example/weather 1.0.0 is in quarantine: it sends mail",
+				"":      "com.example/weather is in quarantine: it sends mail",
+				"1.0.0": "com.example/weather 1.0.0 is in quarantine: it sends mail",
 			}[version]
 			if err := call(trustedToken)(w); !fault.Is(err, fault.Forbidden) || err.Error() != want {
 				t.Errorf("%s of what is in quarantine by %q: %v, want %s", name, version, err, want)
@@ -78,7 +93,8 @@ func TestQuarantineOfOneVersionLeavesTheOthers(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	changed, err := w.SetStatusAll(t.Context(), newRequest(`{"status":"deprecated","statusMessage":"old"}`), serverName, nil)
+	changed, err := w.SetStatusAll(t.Context(), newRequest(`{"status":"deprecated","statusMessage":"old"}`),
+		serverName, nil)
 	if err != nil || len(changed.Records) != 2 {
 		t.Fatalf("SetStatusAll = %+v, %v, want the versions 3.0.0 and 2.0.0", changed.Records, err)
 	}
@@ -87,10 +103,13 @@ func TestQuarantineOfOneVersionLeavesTheOthers(t *testing.T) {
 			t.Errorf("SetStatusAll changed %+v", r)
 		}
 	}
-	if err := w.grants.Remove(t.Context(), registry.Grant{Holder: "ada", Action: registry.ActionEdit, Pattern: mustPattern(t, "com.example/*")}); err != nil {
+	if err := w.grants.Remove(t.Context(), registry.Grant{
+		Holder: "ada", Action: registry.ActionEdit, Pattern: mustPattern(t, "com.example/*"),
+	}); err != nil {
 		t.Fatal(err)
 	}
-	if err := replaceCall(trustedToken, document("1.0.0"), "1.0.0")(w); !fault.Is(err, fault.Forbidden) || err.Error() != "you have no edit permission for com.example/weather" {
+	if err := replaceCall(trustedToken, document("1.0.0"), "1.0.0")(w); !fault.Is(err, fault.Forbidden) ||
+		err.Error() != "you have no edit permission for com.example/weather" {
 		t.Errorf("without the grant: %v", err)
 	}
 }
@@ -104,8 +123,8 @@ func mustPattern(t *testing.T, text string) registry.Pattern {
 	return p
 }
 
-// TestQuarantineWhilePackagesAreChecked checks that a document whose packages are checked while it is
-// put in quarantine is refused: the transaction of the change decides.
+// TestQuarantineWhilePackagesAreChecked checks that a document whose packages are checked while it
+// is put in quarantine is refused: the transaction of the change decides.
 func TestQuarantineWhilePackagesAreChecked(t *testing.T) {
 	t.Parallel()
 	const packages = `"packages":[{"registryType":"npm","identifier":"weather","version":"1.0.0","transport":{"type":"stdio"}}]`
@@ -118,7 +137,8 @@ func TestQuarantineWhilePackagesAreChecked(t *testing.T) {
 		ports := w.ports()
 		ports.Ownership = slowChecker{func() { w.putInQuarantine(t, "") }}
 		w.Publisher = publishing.New(publishing.Config{}, ports)
-		if err := call(w); !fault.Is(err, fault.Forbidden) || err.Error() != "com.example/weather is in quarantine: it sends mail" {
+		if err := call(w); !fault.Is(err, fault.Forbidden) ||
+			err.Error() != "com.example/weather is in quarantine: it sends mail" {
 			t.Errorf("%s: %v, want the refusal by quarantine", name, err)
 		}
 	}

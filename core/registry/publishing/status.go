@@ -28,7 +28,9 @@ func (p *Publisher) SetStatus(ctx context.Context, who authority.Caller, r Reque
 }
 
 // updateStatus changes the status of the target.
-func (p *Publisher) updateStatus(ctx context.Context, r Request, t Target, act *authority.Act) (registry.Record, error) {
+func (p *Publisher) updateStatus(
+	ctx context.Context, r Request, t Target, act *authority.Act,
+) (registry.Record, error) {
 	update, err := p.readUpdate(ctx, act.Caller, r.Body, t.Name)
 	if err != nil {
 		return registry.Record{}, err
@@ -95,7 +97,9 @@ func (p *Publisher) updateAllStatuses(
 }
 
 // readUpdate reads the body. It checks the permission between the two steps of reading.
-func (p *Publisher) readUpdate(ctx context.Context, caller authority.Caller, body []byte, name string) (registry.StatusUpdate, error) {
+func (p *Publisher) readUpdate(
+	ctx context.Context, caller authority.Caller, body []byte, name string,
+) (registry.StatusUpdate, error) {
 	parsed, err := registry.ParseStatusUpdateBody(body)
 	if err != nil {
 		return registry.StatusUpdate{}, err

@@ -36,21 +36,22 @@ type submission struct {
 // server wait until then. With review, the document waits for a person unless a rule approves it.
 func (p *Publisher) commitDocument(ctx context.Context, act *authority.Act, s submission) (Outcome, error) {
 	var outcome Outcome
-	err := change.Commit(ctx, p.changePorts(), s.document.Name(), func(ctx context.Context, l change.Server) (change.Decision, error) {
-		d, err := p.decideDocument(ctx, act.Caller, s, l)
-		if outcome = d.outcome; err != nil {
-			return change.Decision{}, err
-		}
-		done := *act
-		if d.review != nil {
-			done.Review, done.Rule = d.review.ID, d.review.Rule
-		}
-		return change.Decision{
-			Store:    func(ctx context.Context) error { return p.storeDocument(ctx, s, l, d) },
-			Announce: func(ctx context.Context) error { return p.recordEvents(ctx, d) },
-			Act:      done,
-		}, nil
-	})
+	err := change.Commit(ctx, p.changePorts(), s.document.Name(),
+		func(ctx context.Context, l change.Server) (change.Decision, error) {
+			d, err := p.decideDocument(ctx, act.Caller, s, l)
+			if outcome = d.outcome; err != nil {
+				return change.Decision{}, err
+			}
+			done := *act
+			if d.review != nil {
+				done.Review, done.Rule = d.review.ID, d.review.Rule
+			}
+			return change.Decision{
+				Store:    func(ctx context.Context) error { return p.storeDocument(ctx, s, l, d) },
+				Announce: func(ctx context.Context) error { return p.recordEvents(ctx, d) },
+				Act:      done,
+			}, nil
+		})
 	return outcome, err
 }
 
@@ -135,7 +136,9 @@ func (p *Publisher) recordEvents(ctx context.Context, d documentDecision) error 
 
 // takeOver ends what a mirror has of the server, if the caller wins its name by a publication; nil
 // without a mirror.
-func (p *Publisher) takeOver(ctx context.Context, c authority.Caller, s submission, l *registry.Lineage) (*registry.Takeover, error) {
+func (p *Publisher) takeOver(
+	ctx context.Context, c authority.Caller, s submission, l *registry.Lineage,
+) (*registry.Takeover, error) {
 	if s.replaces || l.Origin() == (registry.Origin{}) {
 		return nil, nil
 	}
@@ -146,9 +149,11 @@ func (p *Publisher) takeOver(ctx context.Context, c authority.Caller, s submissi
 	return l.TakeOver(s.document.Version(), p.ports.Clock.Now())
 }
 
-// decide changes the lineage as the submission would if it needed no review, and returns the release
-// of its version. waiting is the pending review of the version; nil without one.
-func (s *submission) decide(l *registry.Lineage, waiting *review.Review, now time.Time) (registry.Release, review.Kind, error) {
+// decide changes the lineage as the submission would if it needed no review, and returns the
+// release of its version. waiting is the pending review of the version; nil without one.
+func (s *submission) decide(
+	l *registry.Lineage, waiting *review.Review, now time.Time,
+) (registry.Release, review.Kind, error) {
 	version := s.document.Version()
 	// A document that was never served is replaced by another one that was never served.
 	if s.replaces && (waiting == nil || l.Has(version)) {
@@ -177,7 +182,9 @@ func pendingRelease(releases []registry.Release, decided registry.Release) regis
 
 // submit returns the review of a submission, which a rule may have approved; nil if documents need
 // no review.
-func (p *Publisher) submit(ctx context.Context, by review.Submitter, s submission, kind review.Kind, now time.Time) (*review.Review, error) {
+func (p *Publisher) submit(
+	ctx context.Context, by review.Submitter, s submission, kind review.Kind, now time.Time,
+) (*review.Review, error) {
 	if !p.config.Review {
 		return nil, nil
 	}
@@ -214,7 +221,9 @@ func (p *Publisher) submitter(ctx context.Context, c authority.Caller, name regi
 }
 
 // findPending returns the pending review of a version; nil without one.
-func (p *Publisher) findPending(ctx context.Context, name registry.Name, version registry.Version) (*review.Review, error) {
+func (p *Publisher) findPending(
+	ctx context.Context, name registry.Name, version registry.Version,
+) (*review.Review, error) {
 	r, err := p.ports.Reviews.PendingOf(ctx, name, version)
 	if fault.Is(err, fault.NotFound) {
 		return nil, nil
@@ -230,8 +239,8 @@ func (p *Publisher) supersede(ctx context.Context, waiting *review.Review, now t
 	return reviewing.Supersede(ctx, p.ports.Reviews, p.ports.Reader, *waiting, now)
 }
 
-// requirePending returns fault.NotFound unless a document of the version, which is not served, waits
-// for review.
+// requirePending returns fault.NotFound unless a document of the version, which is not served,
+// waits for review.
 func (p *Publisher) requirePending(ctx context.Context, name registry.Name, version registry.Version) error {
 	waiting, err := p.findPending(ctx, name, version)
 	if err == nil && (waiting == nil || waiting.Kind == review.Replacement) {

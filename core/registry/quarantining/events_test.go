@@ -11,16 +11,17 @@ import (
 	"github.com/tollgate-dev/tollgate/test/fakedb"
 )
 
-// TestQuarantineIsAnEvent checks that each entry and each release is an event, by a person and by an
-// operator, of a version and of a server; and that what is refused or not recorded is none (contract
-// C-50).
+// TestQuarantineIsAnEvent checks that each entry and each release is an event, by a person and by
+// an operator, of a version and of a server; and that what is refused or not recorded is none
+// (contract C-50).
 func TestQuarantineIsAnEvent(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
 	eventdatatest.AddWebhook(t, fakedb.NewWebhooks(f.db))
 	wantEvents := func(what string, err error, want ...string) {
 		t.Helper()
-		if got := eventdatatest.Take(t, fakedb.NewDeliveries(f.db)); !slices.Equal(got, want) || (err == nil) != (len(want) > 0) {
+		if got := eventdatatest.Take(t, fakedb.NewDeliveries(f.db)); !slices.Equal(got, want) ||
+			(err == nil) != (len(want) > 0) {
 			t.Errorf("%s: the events are %q with the error %v, want %q", what, got, err, want)
 		}
 	}
@@ -32,7 +33,8 @@ func TestQuarantineIsAnEvent(t *testing.T) {
 	wantEvents("without the grant", err)
 	_, err = f.hide(t, quarantining.Target{ServerName: serverB}, "all of it")
 	wantEvents("a server, by an operator", err, "quarantined "+serverB+"@ all of it")
-	wantEvents("a release that is not recorded", f.failing(func() error { return f.release(t, "ada", serverA, "2.0.0") }))
+	wantEvents("a release that is not recorded",
+		f.failing(func() error { return f.release(t, "ada", serverA, "2.0.0") }))
 	wantEvents("a release", f.release(t, "ada", serverA, "2.0.0"), "released "+serverA+"@2.0.0 ")
 	wantEvents("a second release", f.release(t, "ada", serverA, "2.0.0"))
 	err = f.service.Release(t.Context(), authority.Operator(), quarantining.Target{ServerName: serverB})

@@ -29,9 +29,9 @@ type Page struct {
 }
 
 // List returns a page of what is in quarantine among the names that a person may review, ordered
-// by name, then version, both bytewise. It returns fault.Forbidden for a caller who may review nothing,
-// is a publisher or is below UNVERIFIED, fault.Invalid with the name of the parameter, fault.Unavailable
-// when the database fails.
+// by name, then version, both bytewise. It returns fault.Forbidden for a caller who may review
+// nothing, is a publisher or is below UNVERIFIED, fault.Invalid with the name of the parameter,
+// fault.Unavailable when the database fails.
 func (s *Service) List(ctx context.Context, who authority.Caller, q Query) (Page, error) {
 	patterns, err := s.reviewPatterns(ctx, who)
 	if err != nil {
@@ -51,7 +51,9 @@ func (s *Service) List(ctx context.Context, who authority.Caller, q Query) (Page
 	if err != nil {
 		return Page{}, err
 	}
-	found, err := s.find(ctx, patterns, registrystore.QuarantineQuery{AfterName: name, AfterVersion: version, Limit: limit + 1})
+	found, err := s.find(ctx, patterns, registrystore.QuarantineQuery{
+		AfterName: name, AfterVersion: version, Limit: limit + 1,
+	})
 	if err != nil || len(found) <= limit {
 		return Page{Entries: found}, err
 	}
@@ -80,9 +82,11 @@ func (s *Service) All(ctx context.Context) ([]registry.Quarantined, error) {
 	}
 }
 
-// find returns the entries that a query selects with one of the patterns, of which there may be more
-// than one query may have. They are disjoint and in the order of the names.
-func (s *Service) find(ctx context.Context, patterns []registry.Pattern, q registrystore.QuarantineQuery) (all []registry.Quarantined, err error) {
+// find returns the entries that a query selects with one of the patterns, of which there may be
+// more than one query may have. They are disjoint and in the order of the names.
+func (s *Service) find(
+	ctx context.Context, patterns []registry.Pattern, q registrystore.QuarantineQuery,
+) (all []registry.Quarantined, err error) {
 	limit := q.Limit
 	for part := range slices.Chunk(patterns, registrystore.MaxQuarantinePatterns) {
 		q.Patterns, q.Limit = part, limit-len(all)

@@ -73,7 +73,8 @@ func newFixture(t *testing.T) *fixture {
 		people: &fakePeople{},
 	}
 	f.service = quarantining.New(quarantining.Ports{
-		Transactions: db, Writer: f.servers, Quarantine: f.store, Mirrors: fakedb.NewMirrors(db), Acts: f.people, Clock: clocktest.NewManual(epoch),
+		Transactions: db, Writer: f.servers, Quarantine: f.store, Mirrors: fakedb.NewMirrors(db), Acts: f.people,
+		Clock:  clocktest.NewManual(epoch),
 		Grants: f.grants, Cursors: page.NewSealer([]byte(strings.Repeat("k", 32))),
 		Events: notifying.NewRecorder(notifying.RecorderPorts{
 			Webhooks: fakedb.NewWebhooks(db), Deliveries: fakedb.NewDeliveries(db), Encoder: eventdatatest.Encoder{},
@@ -123,7 +124,9 @@ func (f *fixture) publish(t *testing.T, server string, url registry.RemoteURL) {
 		}
 		var changes []registrystore.Change
 		for _, r := range l.Changes() {
-			changes = append(changes, registrystore.Change{Release: r, Document: []byte("{}"), Remotes: []registry.RemoteURL{url}})
+			changes = append(changes, registrystore.Change{
+				Release: r, Document: []byte("{}"), Remotes: []registry.RemoteURL{url},
+			})
 		}
 		return f.servers.Save(ctx, changes)
 	})
@@ -140,7 +143,9 @@ func (f *fixture) hide(t *testing.T, of quarantining.Target, reason string) (reg
 
 func (f *fixture) add(t *testing.T, token, server, version, reason string) (registry.Quarantined, error) {
 	t.Helper()
-	return f.service.Add(t.Context(), as(token), quarantining.Draft{Target: quarantining.Target{ServerName: server, Version: version}, Reason: reason})
+	return f.service.Add(t.Context(), as(token), quarantining.Draft{
+		Target: quarantining.Target{ServerName: server, Version: version}, Reason: reason,
+	})
 }
 
 func (f *fixture) release(t *testing.T, token, server, version string) error {
@@ -162,7 +167,8 @@ func (f *fixture) describe(t *testing.T, server string) string {
 	}
 	var all []string
 	for _, r := range found.Records {
-		all = append(all, fmt.Sprintf("%s %s %s%s", r.Version, r.Status, r.StatusMessage, map[bool]string{true: "*"}[r.Latest]))
+		all = append(all,
+			fmt.Sprintf("%s %s %s%s", r.Version, r.Status, r.StatusMessage, map[bool]string{true: "*"}[r.Latest]))
 	}
 	slices.Sort(all)
 	return strings.Join(all, ", ")
@@ -173,7 +179,8 @@ func TestAddAndRelease(t *testing.T) {
 	f := newFixture(t)
 	before := f.describe(t, serverA)
 	q, err := f.add(t, "ada", serverA, "2.0.0", "it sends mail")
-	if err != nil || q.Name.String() != serverA || q.Version.String() != "2.0.0" || q.Reason != "it sends mail" || q.By != "ada" || q.Since.Before(epoch) {
+	if err != nil || q.Name.String() != serverA || q.Version.String() != "2.0.0" || q.Reason != "it sends mail" ||
+		q.By != "ada" || q.Since.Before(epoch) {
 		t.Fatalf("Add = %+v, %v", q, err)
 	}
 	if got := f.describe(t, serverA); got != "1.0.0 active *, 2.0.0 deleted it sends mail" {
@@ -206,14 +213,16 @@ func TestAddAndRelease(t *testing.T) {
 		acts = append(acts, strings.Join([]string{string(a.Action), a.ServerName, a.Version, a.Note, a.Reason}, "|"))
 	}
 	want := []string{
-		"quarantine|com.example/a|2.0.0|it sends mail|", "quarantine|com.example/a||all of it|", "release|com.example/a|2.0.0||", "release|com.example/a|||",
+		"quarantine|com.example/a|2.0.0|it sends mail|", "quarantine|com.example/a||all of it|",
+		"release|com.example/a|2.0.0||", "release|com.example/a|||",
 	}
 	if !slices.Equal(acts, want) {
 		t.Errorf("the audit log has %q, want %q", acts, want)
 	}
 }
 
-// TestOrderOfErrors checks each error of Add and of Release, and that all but the first are recorded.
+// TestOrderOfErrors checks each error of Add and of Release, and that all but the first are
+// recorded.
 func TestOrderOfErrors(t *testing.T) {
 	t.Parallel()
 	long := strings.Repeat("x", 501)
@@ -222,32 +231,68 @@ func TestOrderOfErrors(t *testing.T) {
 		kind                           fault.Kind
 		want                           string
 	}{
-		"no token":                         {"", "", "", "", fault.Unauthenticated, "an access token is required"},
-		"a publisher":                      {"publisher", serverA, "", long, fault.Forbidden, "the token of a publisher may only publish and change status: sign in as a person"},
-		"no grant":                         {"eve", serverA, "", long, fault.Forbidden, "you have no review permission for com.example/a"},
-		"another action":                   {"bea", serverA, "", long, fault.Forbidden, "you have no review permission for com.example/a"},
-		"no grant, an unknown server":      {"eve", "com.example/none", "", "r", fault.Forbidden, "you have no review permission for com.example/none"},
-		"no grant, a bad name":             {"eve", "none", "", "r", fault.Forbidden, "you have no review permission on this registry"},
-		"little trust":                     {"low", serverA, "", long, fault.Forbidden, "step up first"},
-		"a reason that is too long":        {"ada", "com.example/none", "", long, fault.Invalid, "reason must have at most 500 characters, and has 501"},
-		"no reason":                        {"ada", "com.example/none", "", " ", fault.Invalid, "reason must say why, in words"},
-		"no name":                          {"ada", "", "", "r", fault.Invalid, "serverName is missing"},
-		"a bad name":                       {"ada", "none", "", "r", fault.NotFound, "server not found"},
-		"an unknown server":                {"ada", "com.example/none", "", "r", fault.NotFound, "server not found"},
-		"an unknown version":               {"ada", serverA, "3.0.0", "r", fault.NotFound, "server version not found"},
-		"a bad version":                    {"ada", serverA, "latest", "r", fault.NotFound, "server version not found"},
-		"a version of an unknown server":   {"ada", "com.example/none", "1.0.0", "r", fault.NotFound, "server version not found"},
-		"a server that is there already":   {"ada", serverB, "", "r", fault.Conflict, "com.example/b is in quarantine already"},
-		"a version that is there already":  {"ada", serverB, "1.0.0", "r", fault.Conflict, "com.example/b 1.0.0 is in quarantine already"},
-		"release without a token":          {"", serverB, "", "release", fault.Unauthenticated, "an access token is required"},
-		"release by a publisher":           {"publisher", serverB, "", "release", fault.Forbidden, "the token of a publisher may only publish and change status: sign in as a person"},
-		"release without a grant":          {"eve", serverB, "", "release", fault.Forbidden, "you have no review permission for com.example/b"},
-		"release with little trust":        {"low", serverB, "", "release", fault.Forbidden, "step up first"},
-		"release without a name":           {"ada", "", "", "release", fault.Invalid, "serverName is missing"},
-		"release of what is not there":     {"ada", serverA, "", "release", fault.NotFound, "com.example/a is not in quarantine"},
-		"release of another version":       {"ada", serverB, "2.0.0", "release", fault.NotFound, "com.example/b 2.0.0 is not in quarantine"},
-		"release of an unknown server":     {"ada", "com.example/none", "", "release", fault.NotFound, "com.example/none is not in quarantine"},
-		"release of a version with a typo": {"ada", serverB, "latest", "release", fault.NotFound, "server version not found"},
+		"no token": {"", "", "", "", fault.Unauthenticated, "an access token is required"},
+		"a publisher": {
+			"publisher", serverA, "", long, fault.Forbidden,
+			"the token of a publisher may only publish and change status: sign in as a person",
+		},
+		"no grant": {
+			"eve", serverA, "", long, fault.Forbidden, "you have no review permission for com.example/a",
+		},
+		"another action": {
+			"bea", serverA, "", long, fault.Forbidden, "you have no review permission for com.example/a",
+		},
+		"no grant, an unknown server": {
+			"eve", "com.example/none", "", "r", fault.Forbidden, "you have no review permission for com.example/none",
+		},
+		"no grant, a bad name": {
+			"eve", "none", "", "r", fault.Forbidden, "you have no review permission on this registry",
+		},
+		"little trust": {"low", serverA, "", long, fault.Forbidden, "step up first"},
+		"a reason that is too long": {
+			"ada", "com.example/none", "", long, fault.Invalid, "reason must have at most 500 characters, and has 501",
+		},
+		"no reason": {
+			"ada", "com.example/none", "", " ", fault.Invalid, "reason must say why, in words",
+		},
+		"no name":            {"ada", "", "", "r", fault.Invalid, "serverName is missing"},
+		"a bad name":         {"ada", "none", "", "r", fault.NotFound, "server not found"},
+		"an unknown server":  {"ada", "com.example/none", "", "r", fault.NotFound, "server not found"},
+		"an unknown version": {"ada", serverA, "3.0.0", "r", fault.NotFound, "server version not found"},
+		"a bad version":      {"ada", serverA, "latest", "r", fault.NotFound, "server version not found"},
+		"a version of an unknown server": {
+			"ada", "com.example/none", "1.0.0", "r", fault.NotFound, "server version not found",
+		},
+		"a server that is there already": {
+			"ada", serverB, "", "r", fault.Conflict, "com.example/b is in quarantine already",
+		},
+		"a version that is there already": {
+			"ada", serverB, "1.0.0", "r", fault.Conflict, "com.example/b 1.0.0 is in quarantine already",
+		},
+		"release without a token": {
+			"", serverB, "", "release", fault.Unauthenticated, "an access token is required",
+		},
+		"release by a publisher": {
+			"publisher", serverB, "", "release", fault.Forbidden,
+			"the token of a publisher may only publish and change status: sign in as a person",
+		},
+		"release without a grant": {
+			"eve", serverB, "", "release", fault.Forbidden, "you have no review permission for com.example/b",
+		},
+		"release with little trust": {"low", serverB, "", "release", fault.Forbidden, "step up first"},
+		"release without a name":    {"ada", "", "", "release", fault.Invalid, "serverName is missing"},
+		"release of what is not there": {
+			"ada", serverA, "", "release", fault.NotFound, "com.example/a is not in quarantine",
+		},
+		"release of another version": {
+			"ada", serverB, "2.0.0", "release", fault.NotFound, "com.example/b 2.0.0 is not in quarantine",
+		},
+		"release of an unknown server": {
+			"ada", "com.example/none", "", "release", fault.NotFound, "com.example/none is not in quarantine",
+		},
+		"release of a version with a typo": {
+			"ada", serverB, "latest", "release", fault.NotFound, "server version not found",
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			f := newFixture(t)
@@ -270,7 +315,8 @@ func TestOrderOfErrors(t *testing.T) {
 			if after := f.describe(t, serverA) + f.describe(t, serverB); after != before {
 				t.Errorf("the refused call changed %s into %s", before, after)
 			}
-			if recorded := len(f.people.acts) == 1 && f.people.acts[0].Reason == c.want; recorded != (c.kind != fault.Unauthenticated) {
+			if recorded := len(f.people.acts) == 1 &&
+				f.people.acts[0].Reason == c.want; recorded != (c.kind != fault.Unauthenticated) {
 				t.Errorf("the audit log has %+v", f.people.acts)
 			}
 		})
@@ -299,7 +345,8 @@ func TestChangeAndAuditGoTogether(t *testing.T) {
 	f := newFixture(t)
 	f.people.fails = fault.New(fault.Unavailable, "away")
 	before := f.describe(t, serverA)
-	if _, err := f.add(t, "ada", serverA, "", "r"); !errors.Is(err, f.people.fails) || f.describe(t, serverA) != before {
+	if _, err := f.add(t, "ada", serverA, "", "r"); !errors.Is(err, f.people.fails) ||
+		f.describe(t, serverA) != before {
 		t.Errorf("Add without an audit log: %v, %s", err, f.describe(t, serverA))
 	}
 	if list, err := f.service.All(t.Context()); err != nil || len(list) > 0 {
@@ -357,13 +404,16 @@ func TestList(t *testing.T) {
 		f.grant(t, "many", registry.ActionReview, server)
 		all = append(all, server+" ")
 	}
-	for _, target := range []quarantining.Target{{ServerName: serverB, Version: "2.0.0"}, {ServerName: serverB}, {ServerName: serverA, Version: "1.0.0"}} {
+	for _, target := range []quarantining.Target{
+		{ServerName: serverB, Version: "2.0.0"}, {ServerName: serverB}, {ServerName: serverA, Version: "1.0.0"},
+	} {
 		if _, err := f.hide(t, target, "r"); err != nil {
 			t.Fatal(err)
 		}
 	}
 	example := []string{serverA + " 1.0.0", serverB + " ", serverB + " 2.0.0"}
-	if _, err := f.service.List(t.Context(), as("risky"), quarantining.Query{}); !fault.Is(err, fault.Forbidden) || err.Error() != "verify first" {
+	if _, err := f.service.List(t.Context(), as("risky"), quarantining.Query{}); !fault.Is(err, fault.Forbidden) ||
+		err.Error() != "verify first" {
 		t.Errorf("the list at HIGH_RISK: %v, want it refused", err)
 	}
 	for token, want := range map[string][]string{"ada": example, "bea": example[1:], "many": all, "low": example} {
@@ -416,7 +466,8 @@ func TestListErrors(t *testing.T) {
 		"no cursor":                {"ada", quarantining.Query{Cursor: "x"}, fault.Invalid, "cursor"},
 		"a cursor of another list": {"ada", quarantining.Query{Cursor: foreign}, fault.Invalid, "cursor"},
 	} {
-		if _, err := f.service.List(t.Context(), as(c.token), c.query); !fault.Is(err, c.kind) || !strings.Contains(err.Error(), c.word) {
+		if _, err := f.service.List(t.Context(), as(c.token), c.query); !fault.Is(err, c.kind) ||
+			!strings.Contains(err.Error(), c.word) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
@@ -430,7 +481,7 @@ type fixedEntropy struct{}
 
 func (fixedEntropy) Fill(p []byte) { clear(p) }
 
-// TestReleaseNeedsFourEyes checks that nobody releases what they published, also through a policy,
+// TestReleaseNeedsFourEyes checks that no one releases what they published, also through a policy,
 // neither the version nor its server; others and operators do (contract C-24).
 func TestReleaseNeedsFourEyes(t *testing.T) {
 	t.Parallel()
@@ -441,7 +492,8 @@ func TestReleaseNeedsFourEyes(t *testing.T) {
 		if _, err := f.add(t, "ada", serverA, version, "it sends mail"); err != nil {
 			t.Fatal(err)
 		}
-		if err := f.release(t, "ada", serverA, version); !fault.Is(err, fault.Forbidden) || !strings.Contains(err.Error(), "published yourself, or through a policy") {
+		if err := f.release(t, "ada", serverA, version); !fault.Is(err, fault.Forbidden) ||
+			!strings.Contains(err.Error(), "published yourself, or through a policy") {
 			t.Errorf("an own version %q: %v, want fault.Forbidden", version, err)
 		}
 		if n := len(f.people.acts); f.people.acts[n-1].Action != "release" || f.people.acts[n-1].Reason == "" {
@@ -459,7 +511,9 @@ func TestReleaseNeedsFourEyes(t *testing.T) {
 	if err := f.release(t, "ada", serverA, "1.0.0"); err != nil {
 		t.Errorf("a version of somebody else: %v", err)
 	}
-	if err := f.service.Release(t.Context(), authority.Operator(), quarantining.Target{ServerName: serverA, Version: "3.0.0"}); err != nil {
+	if err := f.service.Release(t.Context(), authority.Operator(), quarantining.Target{
+		ServerName: serverA, Version: "3.0.0",
+	}); err != nil {
 		t.Errorf("an operator: %v", err)
 	}
 }
@@ -468,7 +522,8 @@ func TestReleaseNeedsFourEyes(t *testing.T) {
 func (f *fixture) publishAs(t *testing.T, server, version string, people ...registry.Holder) {
 	t.Helper()
 	err := f.db.Atomically(t.Context(), func(ctx context.Context) error {
-		draft, err := registry.ParseDraft([]byte(`{"name":"` + server + `","description":"d","version":"` + version + `"}`))
+		draft, err := registry.ParseDraft(
+			[]byte(`{"name":"` + server + `","description":"d","version":"` + version + `"}`))
 		if err != nil {
 			return err
 		}

@@ -1,6 +1,7 @@
-// Package quarantining holds the use cases of quarantine: people who may review, and operators, hide a
-// server or one version of it at once, list what is hidden, and release it (contract C-20 to C-24).
-// The rules are in package registry; package publishing refuses changes of what is in quarantine.
+// Package quarantining holds the use cases of quarantine: people who may review, and operators,
+// hide a server or one version of it at once, list what is hidden, and release it (contract C-20 to
+// C-24). The rules are in package registry; package publishing refuses changes of what is in
+// quarantine.
 package quarantining
 
 import (
@@ -41,8 +42,8 @@ type Ports struct {
 	Clock        clock.Clock
 }
 
-// Service puts servers in quarantine, lists them and releases them, for people who may review and for
-// operators. It is safe for concurrent use, also by operator commands and a running service.
+// Service puts servers in quarantine, lists them and releases them, for people who may review and
+// for operators. It is safe for concurrent use, also by operator commands and a running service.
 type Service struct{ ports Ports }
 
 // New returns a service.
@@ -52,7 +53,8 @@ func New(p Ports) *Service { return &Service{p} }
 type Target struct {
 	ServerName string
 	Version    string // empty for the whole server
-	// Malformed is why what the caller sent could not be read; nil if it could. The refusal is recorded.
+	// Malformed is why what the caller sent could not be read; nil if it could. The refusal is
+	// recorded.
 	Malformed error
 }
 
@@ -64,10 +66,10 @@ type Draft struct {
 
 // Add puts a server, or one version, in quarantine.
 //
-// Errors, in the order of the checks: that of a malformed draft, fault.Forbidden for a caller who may not
-// review the name, below FULL_TRUST, or for a publisher, fault.Invalid with the name of the field,
-// fault.NotFound, fault.Conflict when it is in quarantine already. fault.Unavailable when the database
-// fails. All are recorded, except those of an operator.
+// Errors, in the order of the checks: that of a malformed draft, fault.Forbidden for a caller who
+// may not review the name, below FULL_TRUST, or for a publisher, fault.Invalid with the name of the
+// field, fault.NotFound, fault.Conflict when it is in quarantine already. fault.Unavailable when
+// the database fails. All are recorded, except those of an operator.
 func (s *Service) Add(ctx context.Context, who authority.Caller, d Draft) (registry.Quarantined, error) {
 	var added registry.Quarantined
 	act, err := s.begin(ctx, who, actAdd, d.Target)
@@ -96,7 +98,8 @@ func (s *Service) putInQuarantine(ctx context.Context, act authority.Act, d Draf
 	err = s.commit(ctx, name, func(_ context.Context, l change.Server) (change.Decision, error) {
 		var prior []registry.PriorStatus
 		var err error
-		added, prior, err = l.Quarantine(registry.Quarantined{Version: version, Reason: reason, By: by}, s.ports.Clock.Now())
+		added, prior, err = l.Quarantine(registry.Quarantined{Version: version, Reason: reason, By: by},
+			s.ports.Clock.Now())
 		return change.Decision{Act: act, Store: func(ctx context.Context) error {
 			if err := s.ports.Quarantine.Add(ctx, added, prior); err != nil {
 				return err
@@ -107,10 +110,10 @@ func (s *Service) putInQuarantine(ctx context.Context, act authority.Act, d Draf
 	return added, err
 }
 
-// Release releases a server, or one version. The errors are those of Add without fault.Conflict for what
-// is in quarantine already; fault.NotFound when it is not in quarantine, fault.Forbidden when the caller
-// has published it, also through an own policy, fault.Conflict when another server now has one of the
-// remote URLs.
+// Release releases a server, or one version. The errors are those of Add without fault.Conflict for
+// what is in quarantine already; fault.NotFound when it is not in quarantine, fault.Forbidden when
+// the caller has published it, also through an own policy, fault.Conflict when another server now
+// has one of the remote URLs.
 func (s *Service) Release(ctx context.Context, who authority.Caller, t Target) error {
 	act, err := s.begin(ctx, who, actRelease, t)
 	if err == nil {
@@ -147,8 +150,8 @@ func (s *Service) releaseTarget(ctx context.Context, act authority.Act, t Target
 	})
 }
 
-// reread makes the mirror that has brought a server read what it has refused meanwhile, new versions and
-// documents.
+// reread makes the mirror that has brought a server read what it has refused meanwhile, new
+// versions and documents.
 func (s *Service) reread(ctx context.Context, from registry.Origin) error {
 	if from.Mirror == "" {
 		return nil
@@ -157,7 +160,9 @@ func (s *Service) reread(ctx context.Context, from registry.Origin) error {
 }
 
 // checkNotOwn returns fault.Forbidden if a person is responsible for a document of the target.
-func (s *Service) checkNotOwn(ctx context.Context, c authority.Caller, name registry.Name, version registry.Version) error {
+func (s *Service) checkNotOwn(
+	ctx context.Context, c authority.Caller, name registry.Name, version registry.Version,
+) error {
 	if c.IsOperator() {
 		return nil
 	}
@@ -167,13 +172,16 @@ func (s *Service) checkNotOwn(ctx context.Context, c authority.Caller, name regi
 	}
 	people, err := s.ports.Writer.Responsible(ctx, name, version)
 	if err == nil && slices.Contains(people, holder) {
-		err = fault.New(fault.Forbidden, "you cannot release what you published yourself, or through a policy that you created")
+		err = fault.New(fault.Forbidden,
+			"you cannot release what you published yourself, or through a policy that you created")
 	}
 	return err
 }
 
 // begin returns the act of a caller with its target, and the error if the caller may not act on it.
-func (s *Service) begin(ctx context.Context, who authority.Caller, action audit.Action, t Target) (authority.Act, error) {
+func (s *Service) begin(
+	ctx context.Context, who authority.Caller, action audit.Action, t Target,
+) (authority.Act, error) {
 	act := authority.Act{Caller: who, Action: action}
 	if _, err := who.Person(); fault.Is(err, fault.Unauthenticated) {
 		return act, err
@@ -194,9 +202,9 @@ func (s *Service) commit(
 	}, name, decide)
 }
 
-// requireReviewer returns fault.Forbidden unless the caller is a person at FULL_TRUST with a grant to
-// review the name. For a name that no server can have, a grant for any pattern is enough, so that
-// the caller gets the error of the name.
+// requireReviewer returns fault.Forbidden unless the caller is a person at FULL_TRUST with a grant
+// to review the name. For a name that no server can have, a grant for any pattern is enough, so
+// that the caller gets the error of the name.
 func (s *Service) requireReviewer(ctx context.Context, c authority.Caller, serverName string) error {
 	patterns, err := s.reviewPatterns(ctx, c)
 	if err != nil || c.IsOperator() {

@@ -14,10 +14,10 @@ import (
 // MaxReason is the greatest length of a reason in the audit log, in characters.
 const MaxReason = 1000
 
-// Record records that the act was refused, and returns the cause. It returns nil without a cause. What
-// an operator could not do is not recorded: only callers are refused.
-// The record is made even if the caller has cancelled the request. If it cannot be made, its error
-// is returned instead, because every refusal must be recorded.
+// Record records that the act was refused, and returns the cause. It returns nil without a cause.
+// What an operator could not do is not recorded: only callers are refused. The record is made even
+// if the caller has cancelled the request. If it cannot be made, its error is returned instead,
+// because every refusal must be recorded.
 func Record(ctx context.Context, a authority.Acts, act authority.Act, cause error) error {
 	if cause == nil || !act.Caller.IsRemote() {
 		return cause

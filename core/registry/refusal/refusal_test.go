@@ -34,15 +34,24 @@ func TestRecord(t *testing.T) {
 		cause, failure, want error
 		brief                bool
 	}{
-		"refused":                     {cause: fault.New(fault.Forbidden, "no grant"), want: fault.New(fault.Forbidden, "no grant")},
-		"refused and not recorded":    {cause: fault.New(fault.Forbidden, "no grant"), failure: full, want: full},
-		"unavailable":                 {cause: fault.New(fault.Unavailable, "busy"), want: fault.New(fault.Unavailable, "busy"), brief: true},
-		"unavailable, not recorded":   {cause: fault.New(fault.Unavailable, "busy"), failure: full, want: fault.New(fault.Unavailable, "busy"), brief: true},
+		"refused": {
+			cause: fault.New(fault.Forbidden, "no grant"), want: fault.New(fault.Forbidden, "no grant"),
+		},
+		"refused and not recorded": {cause: fault.New(fault.Forbidden, "no grant"), failure: full, want: full},
+		"unavailable": {
+			cause: fault.New(fault.Unavailable, "busy"), want: fault.New(fault.Unavailable, "busy"), brief: true,
+		},
+		"unavailable, not recorded": {
+			cause: fault.New(fault.Unavailable, "busy"), failure: full,
+			want: fault.New(fault.Unavailable, "busy"), brief: true,
+		},
 		"a defect that is not stored": {cause: errors.New("defect"), failure: full, want: errors.New("defect")},
 	} {
 		t.Run(name, func(t *testing.T) {
 			l := &log{failure: c.failure}
-			err := refusal.Record(t.Context(), l, authority.Act{Caller: authoritytest.Person("ada"), Action: "publish"}, c.cause)
+			err := refusal.Record(t.Context(), l, authority.Act{
+				Caller: authoritytest.Person("ada"), Action: "publish",
+			}, c.cause)
 			if !strings.Contains(err.Error(), c.want.Error()) {
 				t.Errorf("the error is %v, want %v", err, c.want)
 			}
@@ -56,7 +65,8 @@ func TestRecord(t *testing.T) {
 		t.Errorf("without a cause: %v, %d records", err, l.records)
 	}
 	for _, c := range []authority.Caller{{}, authority.Operator()} {
-		if err := refusal.Record(t.Context(), l, authority.Act{Caller: c}, full); !errors.Is(err, full) || l.records != 0 {
+		if err := refusal.Record(t.Context(), l, authority.Act{Caller: c}, full); !errors.Is(err, full) ||
+			l.records != 0 {
 			t.Errorf("of nobody, or an operator: %v, %d records", err, l.records)
 		}
 	}

@@ -19,12 +19,12 @@ type Difference struct {
 	After  any    // likewise
 }
 
-// Meta is the property of a document with data for programs, which comes last: a publisher can fill it
-// with anything.
+// Meta is the property of a document with data for programs, which comes last: a publisher can fill
+// it with anything.
 const Meta = "_meta"
 
-// dangers are the properties of a document from which code comes, to which data goes, or which open a
-// page, the most dangerous first.
+// dangers are the properties of a document from which code comes, to which data goes, or which open
+// a page, the most dangerous first.
 var dangers = []string{"remotes", "packages", "repository", "websiteUrl", "icons", "$schema"}
 
 // compareDanger orders two properties of a document by what a change of them can do: the dangerous
@@ -49,9 +49,9 @@ func (d Difference) IsMeta() bool {
 	return d.Path == "/"+Meta || strings.HasPrefix(d.Path, "/"+Meta+"/")
 }
 
-// Ordered returns the JSON text of a document with its properties in the order of their danger, without
-// Meta, and that of Meta; nil if there is none. It returns fault.Invalid for a text that is not a JSON
-// object.
+// Ordered returns the JSON text of a document with its properties in the order of their danger,
+// without Meta, and that of Meta; otherwise nil. It returns fault.Invalid for a text that is not a
+// JSON object.
 func Ordered(document []byte) (main, meta []byte, err error) {
 	decoder := json.NewDecoder(bytes.NewReader(document))
 	if start, err := decoder.Token(); err != nil || start != json.Delim('{') {
@@ -96,10 +96,10 @@ func Ordered(document []byte) (main, meta []byte, err error) {
 	return append(main, '}'), meta, nil
 }
 
-// Diff returns the differences between two JSON documents: of properties in the order of their danger,
-// those of Meta last, and then by path. It compares the values of objects by name and those of arrays
-// by position. Without a document before, there are none. It
-// returns fault.Invalid if one is not JSON.
+// Diff returns the differences between two JSON documents: of properties in the order of their
+// danger, those of Meta last, and then by path. It compares the values of objects by name and those
+// of arrays by position. Without a document before, there are none. It returns fault.Invalid if one
+// is not JSON.
 func Diff(before, after []byte) ([]Difference, error) {
 	if before == nil {
 		return nil, nil

@@ -31,7 +31,8 @@ func TestOrdered(t *testing.T) {
 	for document, want := range map[string][2]string{
 		`{}`: {`{}`, ``},
 		`{"_meta":{"x":1.0},"name":"a/b","$schema":"s","version":"1","packages":[{"z":1,"a":2}],"é<":null,"remotes":[]}`: {
-			`{"remotes":[],"packages":[{"z":1,"a":2}],"$schema":"s","name":"a/b","version":"1","é\u003c":null}`, `{"x":1.0}`},
+			`{"remotes":[],"packages":[{"z":1,"a":2}],"$schema":"s","name":"a/b","version":"1","é\u003c":null}`,
+			`{"x":1.0}`},
 		`{"a":1,"a":2}`:         {`{"a":1,"a":2}`, ``},
 		`{"_meta":1,"_meta":2}`: {`{"_meta":2}`, `1`}, // nothing is left out
 	} {
@@ -45,7 +46,9 @@ func TestOrdered(t *testing.T) {
 			t.Errorf("Ordered(%q) = %v, want fault.Invalid", bad, err)
 		}
 	}
-	for path, want := range map[string]bool{"/_meta": true, "/_meta/x": true, "/_metax": false, "/packages/0/_meta": false, "": false} {
+	for path, want := range map[string]bool{
+		"/_meta": true, "/_meta/x": true, "/_metax": false, "/packages/0/_meta": false, "": false,
+	} {
 		if (review.Difference{Path: path}).IsMeta() != want {
 			t.Errorf("%q is in _meta: %v", path, !want)
 		}
@@ -62,14 +65,19 @@ func TestDiff(t *testing.T) {
 		{`{"a":1.0}`, `{"a":1}`, []review.Difference{{"/a", json.Number("1.0"), json.Number("1")}}},
 		{`{"version":"1","_meta":{"a":1},"A":1,"packages":[1],"repository":1,"icons":1,"websiteUrl":1,"~":1,"remotes":[1]}`,
 			`{"_meta":{"a":2},"A":2,"packages":[2],"repository":2,"icons":2,"version":"2","websiteUrl":2,"~":2,"remotes":[2]}`, changes(
-				"/remotes/0", "/packages/0", "/repository", "/websiteUrl", "/icons", "/A", "/version", "/~0", "/_meta/a")},
+				"/remotes/0", "/packages/0", "/repository", "/websiteUrl", "/icons", "/A", "/version", "/~0",
+				"/_meta/a")},
 		{`{"version":"1","b":true}`, `{"b":true,"version":"2"}`, []review.Difference{{"/version", "1", "2"}}},
 		{`{"a":1}`, `{"b":1}`, []review.Difference{{"/a", json.Number("1"), nil}, {"/b", nil, json.Number("1")}}},
 		{`{"a/b":{"~":1}}`, `{"a/b":{"~":2}}`, []review.Difference{{"/a~1b/~0", json.Number("1"), json.Number("2")}}},
 		{`{"l":[1,2]}`, `{"l":[1]}`, []review.Difference{{"/l/1", json.Number("2"), nil}}},
 		{`{"l":[1]}`, `{"l":[1,{"x":"y"}]}`, []review.Difference{{"/l/1", nil, map[string]any{"x": "y"}}}},
 		{`{"l":[{"u":"a"},{"u":"b"}]}`, `{"l":[{"u":"a"},{"u":"c"}]}`, []review.Difference{{"/l/1/u", "b", "c"}}},
-		{`{"v":{"x":1}}`, `{"v":[1]}`, []review.Difference{{"/v", map[string]any{"x": json.Number("1")}, []any{json.Number("1")}}}},
+		{
+			`{"v":{"x":1}}`, `{"v":[1]}`, []review.Difference{
+				{"/v", map[string]any{"x": json.Number("1")}, []any{json.Number("1")}},
+			},
+		},
 		{`{"v":"x"}`, `{"v":["x"]}`, []review.Difference{{"/v", "x", []any{"x"}}}},
 		{`{"v":null}`, `{}`, nil}, // null is the same as a value that is not there (contract R-9)
 	} {
@@ -99,12 +107,15 @@ func drawJSON(depth int) *rapid.Generator[any] {
 	inner := drawJSON(depth - 1)
 	return rapid.OneOf(scalars,
 		rapid.Map(rapid.SliceOfN(inner, 0, 3), func(l []any) any { return l }),
-		rapid.Map(rapid.MapOfN(rapid.SampledFrom([]string{"x", "y/", "~z"}), inner, 0, 3), func(m map[string]any) any { return m }),
+		rapid.Map(rapid.MapOfN(rapid.SampledFrom([]string{"x", "y/", "~z"}), inner, 0, 3), func(m map[string]any) any {
+			return m
+		}),
 	)
 }
 
 // TestDiffProperties checks that equal documents have no differences and others some, that no value
-// is reported twice, and that the difference the other way round is the same with its sides changed.
+// is reported twice, and that the difference the other way round is the same with its sides
+// changed.
 func TestDiffProperties(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
@@ -130,7 +141,8 @@ func TestDiffProperties(t *testing.T) {
 			if !reflect.DeepEqual(back[i], review.Difference{Path: d.Path, Before: d.After, After: d.Before}) {
 				t.Fatalf("back is %v, want %v with its sides changed", back, forth)
 			}
-			if !strings.HasPrefix(d.Path, "/root") || slices.IndexFunc(forth, func(o review.Difference) bool { return o.Path == d.Path }) != i {
+			if !strings.HasPrefix(d.Path, "/root") ||
+				slices.IndexFunc(forth, func(o review.Difference) bool { return o.Path == d.Path }) != i {
 				t.Fatalf("%v has the path %s twice or wrong", forth, d.Path)
 			}
 		}

@@ -20,8 +20,8 @@ type Origins struct {
 	open   bool            // a remote may have any host
 }
 
-// The values that stand for free ones, so that it still counts whether there is one. No document has
-// a NUL.
+// The values that stand for free ones, so that it still counts whether there is one. No document
+// has a NUL.
 const (
 	anyVersion = "\x00version"
 	anyHash    = "\x00hash"
@@ -265,8 +265,8 @@ func (all versions) freeReference(s string) string {
 	return s
 }
 
-// freeURL returns a URL, the identifier of a file, with the versions in its path replaced where they
-// are between separators. A version of one number could be anything there, and is kept.
+// freeURL returns a URL, the identifier of a file, with the versions in its path replaced where
+// they are between separators. A version of one number could be anything there, and is kept.
 func (all versions) freeURL(s string) string {
 	host, path, fixed := cutHost(s)
 	if !fixed {
@@ -280,7 +280,8 @@ func (all versions) freeURL(s string) string {
 	return host + path
 }
 
-// freeBetween replaces a version in a path after one of "/-_=@v" and before one of "/-_." or the end.
+// freeBetween replaces a version in a path after one of "/-_=@v" and before one of "/-_." or the
+// end.
 func freeBetween(path, version string) string {
 	var b strings.Builder
 	for {
@@ -308,8 +309,8 @@ func withoutPath(url string) string {
 	return url
 }
 
-// cutHost returns the scheme and the host of a URL, with its port, and what follows. It reports false
-// if the scheme or the host is a variable, or if the URL has a user.
+// cutHost returns the scheme and the host of a URL, with its port, and what follows. It reports
+// false if the scheme or the host is a variable, or if the URL has a user.
 func cutHost(url string) (host, path string, fixed bool) {
 	scheme, rest, found := strings.Cut(url, "://")
 	if !found {

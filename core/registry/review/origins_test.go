@@ -68,8 +68,8 @@ func equalOrigins(t interface {
 	return read(document).Equal(read(approved))
 }
 
-// TestOriginsOfNextVersions checks which next versions take code from the same places, and send data
-// there (contract C-15).
+// TestOriginsOfNextVersions checks which next versions take code from the same places, and send
+// data there (contract C-15).
 func TestOriginsOfNextVersions(t *testing.T) {
 	t.Parallel()
 	const firstArgument = `"runtimeArguments": [`
@@ -82,67 +82,103 @@ func TestOriginsOfNextVersions(t *testing.T) {
 		"the version alone": {[]string{`"version": "1.0.0",
 	"websiteUrl"`, `"version": "1.0.1",
 	"websiteUrl"`}, true},
-		"a version with a v":         {[]string{`"version": "1.0.0"`, `"version": "v1.0.0"`}, true},
-		"the title":                  {[]string{`"Tools"`, `"Better tools"`}, true},
-		"the description":            {[]string{`Tools of Acme`, `More tools of Acme`}, true},
-		"the description of a key":   {[]string{`"The key"`, `"The key of Acme"`}, true},
-		"a newer schema":             {[]string{"2025-10-17", "2025-12-11"}, true},
-		"a page of the website":      {[]string{"acme.example/tools\"", "acme.example/tools/v2\""}, true},
-		"the path of an icon":        {[]string{"icon.png", "icon2.png"}, true},
-		"the path of a remote":       {[]string{"/sse\"", "/v2?x=y#z\""}, true},
-		"the hash of a file":         {[]string{strings.Repeat("0", 64), strings.Repeat("a", 64)}, true},
-		"the host in capitals":       {[]string{"https://mcp.acme.example/sse", "HTTPS://MCP.acme.example/sse"}, true},
-		"a null":                     {[]string{`"title": "Tools"`, `"title": "Tools", "websiteURL": null`}, true},
-		"the digest of an image":     {[]string{"tools:1.0.0", "tools@sha256:" + strings.Repeat("a", 64)}, false},
-		"no version of a package":    {[]string{`"identifier": "good-pkg", "version": "1.0.0"`, `"identifier": "good-pkg"`}, false},
-		"the tag latest":             {[]string{"ghcr.io/acme/tools:1.0.0", "ghcr.io/acme/tools:latest"}, false},
-		"an npm alias as version":    {[]string{`"identifier": "good-pkg", "version": "1.0.0"`, `"identifier": "good-pkg", "version": "npm:evil-pkg@1.0.0"`}, false},
-		"a URL as version":           {[]string{`"identifier": "good-pkg", "version": "1.0.0"`, `"identifier": "good-pkg", "version": "https://npm.acme.example/evil.tgz"`}, false},
-		"a repository as version":    {[]string{`"identifier": "good-pkg", "version": "1.0.0"`, `"identifier": "good-pkg", "version": "evil/pkg"`}, false},
-		"another package":            {[]string{`"identifier": "good-pkg"`, `"identifier": "evil-pkg"`}, false},
-		"another package registry":   {[]string{"https://npm.acme.example", "https://npm.evil.example"}, false},
-		"another registry type":      {[]string{`"registryType": "npm"`, `"registryType": "pypi"`}, false},
-		"another image":              {[]string{"ghcr.io/acme/tools:1.0.0", "ghcr.io/evil/tools:1.0.0"}, false},
-		"a port in place of a tag":   {[]string{"ghcr.io/acme/tools:1.0.0", "ghcr.io:1.0.0/acme/tools"}, false},
-		"another file":               {[]string{"acme/tools/releases", "evil/tools/releases"}, false},
-		"the option --package":       {[]string{firstArgument + `{"type": "named"`, firstArgument + `{"type": "named", "name": "--package", "value": "evil-pkg"}, {"type": "named"`}, false},
-		"the package of an option":   {[]string{`"value": "good-pkg@1.0.0"`, `"value": "evil-pkg@1.0.0"`}, false},
-		"a package in an argument":   {[]string{`"value": "serve"`, `"value": "evil-pkg@1.0.0"`}, false},
-		"a version of nothing here":  {[]string{`"value": "good-pkg@1.0.0"`, `"value": "good-pkg@2.0.0"`}, false},
-		"a shell":                    {[]string{`"runtimeHint": "npx"`, `"runtimeHint": "bash"`, `"--package"`, `"-c"`}, false},
-		"a shell alone":              {[]string{`"runtimeHint": "npx"`, `"runtimeHint": "bash"`}, false},
-		"no runtime hint":            {[]string{`"runtimeHint": "npx",`, ``}, false},
-		"a published port":           {[]string{"8080:8080", "80:8080"}, false},
-		"a package argument":         {[]string{`"default": "/srv"`, `"default": "/opt"`}, false},
-		"a variable of an argument":  {[]string{`"default": "x"`, `"default": "y"`}, false},
-		"the transport of a package": {[]string{`"url": "http://localhost:{port}/mcp"`, `"url": "https://evil.example/mcp"`}, false},
-		"NODE_OPTIONS":               {[]string{`"environmentVariables": [`, `"environmentVariables": [{"name": "NODE_OPTIONS", "value": "--require /tmp/x"}, `}, false},
-		"another variable":           {[]string{"ACME_KEY", "NODE_OPTIONS"}, false},
-		"the value of a variable":    {[]string{`"name": "ACME_KEY",`, `"name": "ACME_KEY", "value": "x",`}, false},
-		"a header of a package":      {[]string{"X-Acme", "Cookie"}, false},
-		"a header of a remote":       {[]string{`"Authorization"`, `"Cookie"`}, false},
-		"the website":                {[]string{"https://acme.example/tools", "https://evil.example/tools"}, false},
-		"the website with a user":    {[]string{"https://acme.example/tools", "https://acme.example@evil.example/tools"}, false},
-		"a script as website":        {[]string{"https://acme.example/tools", "javascript:alert(1)"}, false},
-		"the host of an icon":        {[]string{"cdn.acme.example", "cdn.evil.example"}, false},
-		"the host of the schema":     {[]string{"https://static.example", "https://evil.example"}, false},
-		"a URL in the description":   {[]string{"docs.acme.example", "docs.evil.example"}, false},
-		"a URL in the title":         {[]string{`"Tools"`, `"See https://evil.example"`}, false},
-		"a URL in a path":            {[]string{"/sse\"", "/sse?to=https://evil.example\""}, false},
-		"another repository":         {[]string{"github.com/acme/tools\"", "github.com/evil/tools\""}, false},
-		"the id of the repository":   {[]string{`"id": "7"`, `"id": "8"`}, false},
-		"the folder":                 {[]string{"servers/tools", "servers/evil"}, false},
-		"a remote without TLS":       {[]string{"https://mcp.acme.example/sse", "http://mcp.acme.example/sse"}, false},
-		"another port":               {[]string{"mcp.acme.example/sse", "mcp.acme.example:8443/sse"}, false},
-		"a longer host":              {[]string{"mcp.acme.example/sse", "mcp.acme.example.evil.example/sse"}, false},
-		"a host after a user":        {[]string{"mcp.acme.example/sse", "mcp.acme.example@evil.example/sse"}, false},
-		"a host after a backslash":   {[]string{"mcp.acme.example/sse", `evil.example\\@mcp.acme.example/sse`}, false},
-		"a host after a tab":         {[]string{"mcp.acme.example/sse", `mcp.acme.example\t.evil.example/sse`}, false},
-		"the kind of a remote":       {[]string{`"type": "sse"`, `"type": "streamable-http"`}, false},
-		"the choices of a variable":  {[]string{`"choices": ["a", "b"]`, `"choices": ["a", "c"]`}, false},
-		"what others read in _meta":  {[]string{"--safe", "--unsafe"}, false},
-		"capitals of a property":     {[]string{`"runtimeHint"`, `"RuntimeHint"`}, false},
-		"what stands for a version":  {[]string{`"identifier": "good-pkg", "version": "1.0.0"`, `"identifier": "good-pkg", "version": "{version}"`}, false},
+		"a version with a v":       {[]string{`"version": "1.0.0"`, `"version": "v1.0.0"`}, true},
+		"the title":                {[]string{`"Tools"`, `"Better tools"`}, true},
+		"the description":          {[]string{`Tools of Acme`, `More tools of Acme`}, true},
+		"the description of a key": {[]string{`"The key"`, `"The key of Acme"`}, true},
+		"a newer schema":           {[]string{"2025-10-17", "2025-12-11"}, true},
+		"a page of the website":    {[]string{"acme.example/tools\"", "acme.example/tools/v2\""}, true},
+		"the path of an icon":      {[]string{"icon.png", "icon2.png"}, true},
+		"the path of a remote":     {[]string{"/sse\"", "/v2?x=y#z\""}, true},
+		"the hash of a file":       {[]string{strings.Repeat("0", 64), strings.Repeat("a", 64)}, true},
+		"the host in capitals":     {[]string{"https://mcp.acme.example/sse", "HTTPS://MCP.acme.example/sse"}, true},
+		"a null":                   {[]string{`"title": "Tools"`, `"title": "Tools", "websiteURL": null`}, true},
+		"the digest of an image":   {[]string{"tools:1.0.0", "tools@sha256:" + strings.Repeat("a", 64)}, false},
+		"no version of a package": {
+			[]string{`"identifier": "good-pkg", "version": "1.0.0"`, `"identifier": "good-pkg"`}, false,
+		},
+		"the tag latest": {[]string{"ghcr.io/acme/tools:1.0.0", "ghcr.io/acme/tools:latest"}, false},
+		"an npm alias as version": {
+			[]string{
+				`"identifier": "good-pkg", "version": "1.0.0"`,
+				`"identifier": "good-pkg", "version": "npm:evil-pkg@1.0.0"`,
+			}, false,
+		},
+		"a URL as version": {
+			[]string{
+				`"identifier": "good-pkg", "version": "1.0.0"`,
+				`"identifier": "good-pkg", "version": "https://npm.acme.example/evil.tgz"`,
+			}, false,
+		},
+		"a repository as version": {
+			[]string{
+				`"identifier": "good-pkg", "version": "1.0.0"`, `"identifier": "good-pkg", "version": "evil/pkg"`,
+			}, false,
+		},
+		"another package":          {[]string{`"identifier": "good-pkg"`, `"identifier": "evil-pkg"`}, false},
+		"another package registry": {[]string{"https://npm.acme.example", "https://npm.evil.example"}, false},
+		"another registry type":    {[]string{`"registryType": "npm"`, `"registryType": "pypi"`}, false},
+		"another image":            {[]string{"ghcr.io/acme/tools:1.0.0", "ghcr.io/evil/tools:1.0.0"}, false},
+		"a port in place of a tag": {[]string{"ghcr.io/acme/tools:1.0.0", "ghcr.io:1.0.0/acme/tools"}, false},
+		"another file":             {[]string{"acme/tools/releases", "evil/tools/releases"}, false},
+		"the option --package": {
+			[]string{
+				firstArgument + `{"type": "named"`,
+				firstArgument + `{"type": "named", "name": "--package", "value": "evil-pkg"}, {"type": "named"`,
+			}, false,
+		},
+		"the package of an option":  {[]string{`"value": "good-pkg@1.0.0"`, `"value": "evil-pkg@1.0.0"`}, false},
+		"a package in an argument":  {[]string{`"value": "serve"`, `"value": "evil-pkg@1.0.0"`}, false},
+		"a version of nothing here": {[]string{`"value": "good-pkg@1.0.0"`, `"value": "good-pkg@2.0.0"`}, false},
+		"a shell": {
+			[]string{`"runtimeHint": "npx"`, `"runtimeHint": "bash"`, `"--package"`, `"-c"`}, false,
+		},
+		"a shell alone":             {[]string{`"runtimeHint": "npx"`, `"runtimeHint": "bash"`}, false},
+		"no runtime hint":           {[]string{`"runtimeHint": "npx",`, ``}, false},
+		"a published port":          {[]string{"8080:8080", "80:8080"}, false},
+		"a package argument":        {[]string{`"default": "/srv"`, `"default": "/opt"`}, false},
+		"a variable of an argument": {[]string{`"default": "x"`, `"default": "y"`}, false},
+		"the transport of a package": {
+			[]string{`"url": "http://localhost:{port}/mcp"`, `"url": "https://evil.example/mcp"`}, false,
+		},
+		"NODE_OPTIONS": {
+			[]string{
+				`"environmentVariables": [`,
+				`"environmentVariables": [{"name": "NODE_OPTIONS", "value": "--require /tmp/x"}, `,
+			}, false,
+		},
+		"another variable":        {[]string{"ACME_KEY", "NODE_OPTIONS"}, false},
+		"the value of a variable": {[]string{`"name": "ACME_KEY",`, `"name": "ACME_KEY", "value": "x",`}, false},
+		"a header of a package":   {[]string{"X-Acme", "Cookie"}, false},
+		"a header of a remote":    {[]string{`"Authorization"`, `"Cookie"`}, false},
+		"the website":             {[]string{"https://acme.example/tools", "https://evil.example/tools"}, false},
+		"the website with a user": {
+			[]string{"https://acme.example/tools", "https://acme.example@evil.example/tools"}, false,
+		},
+		"a script as website":       {[]string{"https://acme.example/tools", "javascript:alert(1)"}, false},
+		"the host of an icon":       {[]string{"cdn.acme.example", "cdn.evil.example"}, false},
+		"the host of the schema":    {[]string{"https://static.example", "https://evil.example"}, false},
+		"a URL in the description":  {[]string{"docs.acme.example", "docs.evil.example"}, false},
+		"a URL in the title":        {[]string{`"Tools"`, `"See https://evil.example"`}, false},
+		"a URL in a path":           {[]string{"/sse\"", "/sse?to=https://evil.example\""}, false},
+		"another repository":        {[]string{"github.com/acme/tools\"", "github.com/evil/tools\""}, false},
+		"the id of the repository":  {[]string{`"id": "7"`, `"id": "8"`}, false},
+		"the folder":                {[]string{"servers/tools", "servers/evil"}, false},
+		"a remote without TLS":      {[]string{"https://mcp.acme.example/sse", "http://mcp.acme.example/sse"}, false},
+		"another port":              {[]string{"mcp.acme.example/sse", "mcp.acme.example:8443/sse"}, false},
+		"a longer host":             {[]string{"mcp.acme.example/sse", "mcp.acme.example.evil.example/sse"}, false},
+		"a host after a user":       {[]string{"mcp.acme.example/sse", "mcp.acme.example@evil.example/sse"}, false},
+		"a host after a backslash":  {[]string{"mcp.acme.example/sse", `evil.example\\@mcp.acme.example/sse`}, false},
+		"a host after a tab":        {[]string{"mcp.acme.example/sse", `mcp.acme.example\t.evil.example/sse`}, false},
+		"the kind of a remote":      {[]string{`"type": "sse"`, `"type": "streamable-http"`}, false},
+		"the choices of a variable": {[]string{`"choices": ["a", "b"]`, `"choices": ["a", "c"]`}, false},
+		"what others read in _meta": {[]string{"--safe", "--unsafe"}, false},
+		"capitals of a property":    {[]string{`"runtimeHint"`, `"RuntimeHint"`}, false},
+		"what stands for a version": {
+			[]string{
+				`"identifier": "good-pkg", "version": "1.0.0"`, `"identifier": "good-pkg", "version": "{version}"`,
+			}, false,
+		},
 	} {
 		if got := equalOrigins(t, edited(t, c.edits...), approvedDocument); got != c.want {
 			t.Errorf("%s: the origins are equal: %v, want %v", name, got, c.want)
@@ -150,11 +186,13 @@ func TestOriginsOfNextVersions(t *testing.T) {
 	}
 }
 
-// TestOpenHost checks that a remote with a variable host never has the same origin: its values may be
-// any.
+// TestOpenHost checks that a remote with a variable host never has the same origin: its values may
+// be any.
 func TestOpenHost(t *testing.T) {
 	t.Parallel()
-	for _, url := range []string{"https://{region}.acme.example/mcp", "{base}/mcp", "https://user@acme.example/mcp", "/mcp", ""} {
+	for _, url := range []string{
+		"https://{region}.acme.example/mcp", "{base}/mcp", "https://user@acme.example/mcp", "/mcp", "",
+	} {
 		if document := `{"remotes":[{"url":"` + url + `"}]}`; equalOrigins(t, document, document) {
 			t.Errorf("the remote %q has a fixed host", url)
 		}
@@ -171,8 +209,8 @@ func TestReadOriginsRefuses(t *testing.T) {
 	}
 }
 
-// freePaths are the values that may change, as JSON pointers with "*" for an index or a name, and to
-// what they may.
+// freePaths are the values that may change, as JSON pointers with "*" for an index or a name, and
+// to what they may.
 var freePaths = map[string]string{
 	"/title":       "another text",
 	"/description": "another text",
@@ -244,7 +282,8 @@ func TestAnyOtherChangeWaits(t *testing.T) {
 		}
 		at := rapid.SampledFrom(placesOf("", document)).Draw(t, "place")
 		free, want := freePaths[at.pattern], false
-		switch change := rapid.SampledFrom([]string{"text", "free text", "remove", "add", "type"}).Draw(t, "change"); change {
+		switch change := rapid.SampledFrom([]string{"text", "free text", "remove", "add", "type"}).Draw(t,
+			"change"); change {
 		case "text":
 			s, ok := at.get().(string)
 			if !ok || free != "" {

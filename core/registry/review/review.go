@@ -102,14 +102,14 @@ type Review struct {
 	// Replaced is the document that Document was compared with when the review was decided; nil
 	// before, and if there was none.
 	Replaced []byte
-	Checks   []Check // none while packages are not checked
+	Checks   []Check // empty while packages are not checked
 
 	Submitter   Submitter
 	SubmittedAt time.Time
 	DecidedBy   string // user id, Operator, or empty if no person decided
 	DecidedAt   time.Time
 	Comment     string
-	Rule        RuleID // that approved it; empty if none did
+	Rule        RuleID // that approved it; otherwise empty
 }
 
 // event is what happens to a review.
@@ -163,7 +163,9 @@ func (r Review) Decide(d Decision) (Review, error) {
 		return Review{}, err
 	}
 	if r.IsOwn(registry.Holder(d.By)) {
-		return Review{}, fault.New(fault.Forbidden, "you cannot decide about what you submitted yourself, or through a policy that you created")
+		return Review{},
+			fault.New(fault.Forbidden,
+				"you cannot decide about what you submitted yourself, or through a policy that you created")
 	}
 	decided.DecidedBy, decided.Comment = d.By, d.Comment
 	return decided, nil
@@ -202,7 +204,7 @@ type Shown struct {
 	Review
 
 	// Replaces is the document that a replacement replaces, or the latest one that a new version
-	// follows; nil if there is none.
+	// follows; otherwise nil.
 	Replaces []byte
 	Diff     []Difference // between Replaces and the document
 }

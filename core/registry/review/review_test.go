@@ -21,18 +21,23 @@ var people = []registry.Holder{"ada", "bea", "cem", review.Operator}
 // drawReview returns any review.
 func drawReview(t *rapid.T) review.Review {
 	r := review.Review{
-		ID:        "id",
-		State:     rapid.SampledFrom([]review.State{review.Pending, review.Approved, review.Rejected, review.Superseded}).Draw(t, "state"),
+		ID: "id",
+		State: rapid.SampledFrom([]review.State{
+			review.Pending, review.Approved, review.Rejected, review.Superseded,
+		}).Draw(t, "state"),
 		Submitter: review.Submitter{Key: string(rapid.SampledFrom(people[:3]).Draw(t, "submitter"))},
 	}
 	if rapid.Bool().Draw(t, "by a publisher") {
-		r.Submitter = review.Submitter{Key: "dns:example.com", Policy: "policy", Makers: rapid.SliceOf(rapid.SampledFrom(people[:3])).Draw(t, "makers")}
+		r.Submitter = review.Submitter{
+			Key: "dns:example.com", Policy: "policy",
+			Makers: rapid.SliceOf(rapid.SampledFrom(people[:3])).Draw(t, "makers"),
+		}
 	}
 	return r
 }
 
-// TestDecide checks that only a pending review is decided, that nobody decides about an own one, and
-// that a decision keeps what was submitted.
+// TestDecide checks that only a pending review is decided, that no one decides about an own one,
+// and that a decision keeps what was submitted.
 func TestDecide(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
@@ -55,7 +60,8 @@ func TestDecide(t *testing.T) {
 			if d.Approve {
 				want = review.Approved
 			}
-			if err != nil || got.State != want || got.DecidedBy != d.By || got.Comment != "why" || !got.DecidedAt.Equal(now.Truncate(time.Microsecond)) {
+			if err != nil || got.State != want || got.DecidedBy != d.By || got.Comment != "why" ||
+				!got.DecidedAt.Equal(now.Truncate(time.Microsecond)) {
 				t.Fatalf("Decide = %+v, %v, want %s", got, err, want)
 			}
 			if got.ID != r.ID || got.Submitter.Key != r.Submitter.Key || got.Rule != "" {
@@ -65,8 +71,8 @@ func TestDecide(t *testing.T) {
 	})
 }
 
-// TestOtherTransitions checks that a review that is not pending neither is superseded nor approved by
-// a rule.
+// TestOtherTransitions checks that a review that is not pending neither is superseded nor approved
+// by a rule.
 func TestOtherTransitions(t *testing.T) {
 	t.Parallel()
 	for _, state := range []review.State{review.Pending, review.Approved, review.Rejected, review.Superseded} {
@@ -82,7 +88,8 @@ func TestOtherTransitions(t *testing.T) {
 		if supersedeErr != nil || superseded.State != review.Superseded || superseded.DecidedBy != "" {
 			t.Errorf("Supersede = %+v, %v", superseded, supersedeErr)
 		}
-		if approveErr != nil || approved.State != review.Approved || approved.Rule != "rule" || approved.DecidedBy != "" {
+		if approveErr != nil || approved.State != review.Approved || approved.Rule != "rule" ||
+			approved.DecidedBy != "" {
 			t.Errorf("ApproveByRule = %+v, %v", approved, approveErr)
 		}
 	}
@@ -95,7 +102,10 @@ func TestPeople(t *testing.T) {
 		want []registry.Holder
 	}{
 		{review.Submitter{Key: "ada"}, []registry.Holder{"ada"}},
-		{review.Submitter{Key: "dns:example.com", Policy: "p", Makers: []registry.Holder{"ada", "bea"}}, []registry.Holder{"ada", "bea"}},
+		{
+			review.Submitter{Key: "dns:example.com", Policy: "p", Makers: []registry.Holder{"ada", "bea"}},
+			[]registry.Holder{"ada", "bea"},
+		},
 		{review.Submitter{Key: "dns:example.com", Policy: "p"}, nil}, // the policy of an operator
 	} {
 		if got := c.by.People(); !slices.Equal(got, c.want) {

@@ -42,7 +42,8 @@ type Rule struct {
 
 // Covers reports whether the rule is for a server and its submitter. Its condition is not checked.
 func (r *Rule) Covers(name registry.Name, by Submitter) bool {
-	return r.Pattern.Matches(name) && (r.Publisher == "" || r.Publisher == by.Key || by.Policy != "" && r.Publisher == string(by.Policy))
+	return r.Pattern.Matches(name) &&
+		(r.Publisher == "" || r.Publisher == by.Key || by.Policy != "" && r.Publisher == string(by.Policy))
 }
 
 // FirstRule returns the first of the rules that approves a document. same reports whether its

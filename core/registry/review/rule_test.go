@@ -50,11 +50,14 @@ func TestFirstRule(t *testing.T) {
 		asked := false
 		got, err := review.FirstRule(c.rules, name, c.by, func() (bool, error) { asked = true; return c.within, nil })
 		if err != nil || got != c.want || asked != c.asked {
-			t.Errorf("%s: FirstRule = %q, %v, asked for origins %v; want %q, %v", label, got, err, asked, c.want, c.asked)
+			t.Errorf("%s: FirstRule = %q, %v, asked for origins %v; want %q, %v", label, got, err, asked,
+				c.want, c.asked)
 		}
 	}
 	broken := errors.New("broken")
-	if _, err := review.FirstRule([]review.Rule{same}, name, person, func() (bool, error) { return true, broken }); !errors.Is(err, broken) {
+	if _, err := review.FirstRule([]review.Rule{same}, name, person, func() (bool, error) {
+		return true, broken
+	}); !errors.Is(err, broken) {
 		t.Errorf("FirstRule: %v, want the error", err)
 	}
 }

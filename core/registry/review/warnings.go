@@ -7,8 +7,8 @@ import (
 )
 
 // Warnings returns what a reviewer must look at in a document although the checks of its packages
-// passed: arguments that come before the checked package, so that the command may start something else.
-// It returns fault.Invalid if the document is not a JSON object.
+// passed: arguments that come before the checked package, so that the command may start something
+// else. It returns fault.Invalid if the document is not a JSON object.
 func Warnings(document []byte) ([]string, error) {
 	root, err := readObject(document)
 	if err != nil {
@@ -18,15 +18,17 @@ func Warnings(document []byte) ([]string, error) {
 	for i, p := range root.Objects("packages") {
 		for j, argument := range p.Objects("runtimeArguments") {
 			if text := describeArgument(argument); text != "" {
-				all = append(all, fmt.Sprintf("packages[%d].runtimeArguments[%d]: %s comes before the package %s, so the command may start something else",
-					i, j, text, p.Text("identifier")))
+				all = append(all,
+					fmt.Sprintf("packages[%d].runtimeArguments[%d]: %s comes before the package %s, so the command may start something else",
+						i, j, text, p.Text("identifier")))
 			}
 		}
 	}
 	return all, nil
 }
 
-// describeArgument returns an argument as it is in a command; empty for one without a name and a value.
+// describeArgument returns an argument as it is in a command; empty for one without a name and a
+// value.
 func describeArgument(argument registry.Object) string {
 	value := argument.Text("value")
 	for _, other := range []string{"default", "valueHint"} {

@@ -8,7 +8,8 @@ import (
 	"github.com/tollgate-dev/tollgate/core/registry/review"
 )
 
-// TestWarnings checks that every argument that comes before a package is named, whatever it looks like.
+// TestWarnings checks that every argument that comes before a package is named, whatever it looks
+// like.
 func TestWarnings(t *testing.T) {
 	t.Parallel()
 	const rest = " comes before the package good, so the command may start something else"

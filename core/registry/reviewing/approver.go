@@ -20,12 +20,16 @@ type Approver struct {
 
 // Approve returns a pending review as it is, or approved by the first rule that covers it. doc is
 // the document of the review. It returns the errors of the database.
-func (a Approver) Approve(ctx context.Context, r review.Review, doc registry.Document, now time.Time) (review.Review, error) {
+func (a Approver) Approve(
+	ctx context.Context, r review.Review, doc registry.Document, now time.Time,
+) (review.Review, error) {
 	rules, err := a.Rules.All(ctx)
 	if err != nil {
 		return review.Review{}, err
 	}
-	rule, err := review.FirstRule(rules, r.Name, r.Submitter, func() (bool, error) { return a.hasSameOrigins(ctx, doc) })
+	rule, err := review.FirstRule(rules, r.Name, r.Submitter, func() (bool, error) {
+		return a.hasSameOrigins(ctx, doc)
+	})
 	if err != nil || rule == "" {
 		return r, err
 	}

@@ -24,10 +24,12 @@ func (s *Service) find(ctx context.Context, id review.ID) (review.Review, error)
 	return r, err
 }
 
-// commit stores a decision about a review of a server, together with what it changes in the registry and
-// its record in the audit log. Other changes of the server wait until then, so that each review is
-// decided once.
-func (s *Service) commit(ctx context.Context, act authority.Act, name registry.Name, d review.Decision) (review.Shown, error) {
+// commit stores a decision about a review of a server, together with what it changes in the
+// registry and its record in the audit log. Other changes of the server wait until then, so that
+// each review is decided once.
+func (s *Service) commit(
+	ctx context.Context, act authority.Act, name registry.Name, d review.Decision,
+) (review.Shown, error) {
 	var decided review.Review
 	err := change.Commit(ctx, change.Ports{
 		Transactions: s.ports.Transactions, Writer: s.ports.Writer, Quarantine: s.ports.Quarantine, Acts: s.ports.Acts,
@@ -68,12 +70,17 @@ func (s *Service) recordEvents(ctx context.Context, r review.Review, served *reg
 	if err := s.ports.Events.RecordReview(ctx, event.Approved, r); err != nil {
 		return err
 	}
-	return s.ports.Events.RecordVersions(ctx, notifying.TypeOf(r.Kind), registry.Record{Release: *served, Document: r.Document})
+	return s.ports.Events.RecordVersions(ctx, notifying.TypeOf(r.Kind), registry.Record{
+		Release: *served, Document: r.Document,
+	})
 }
 
-// serve stores the document of an approved review and returns its release. It returns fault.Conflict
-// for a version in quarantine (contract C-22), and for one that was deleted or published meanwhile.
-func (s *Service) serve(ctx context.Context, l *registry.Lineage, r review.Review, d review.Decision) (*registry.Release, error) {
+// serve stores the document of an approved review and returns its release. It returns
+// fault.Conflict for a version in quarantine (contract C-22), and for one that was deleted or
+// published meanwhile.
+func (s *Service) serve(
+	ctx context.Context, l *registry.Lineage, r review.Review, d review.Decision,
+) (*registry.Release, error) {
 	draft, err := registry.ParseDraft(r.Document)
 	if err != nil {
 		return nil, err
@@ -92,7 +99,9 @@ func (s *Service) serve(ctx context.Context, l *registry.Lineage, r review.Revie
 	if r.Kind == review.Replacement {
 		release, err = l.Replace(r.Version, d.At)
 		if fault.Is(err, fault.NotFound) {
-			return nil, fault.New(fault.Conflict, "the version was deleted meanwhile, so that its document cannot be replaced: reject the review")
+			return nil,
+				fault.New(fault.Conflict,
+					"the version was deleted meanwhile, so that its document cannot be replaced: reject the review")
 		}
 	} else if taken, err = l.TakeOver(r.Version, d.At); err == nil {
 		release, err = l.Publish(r.Version, d.At)
@@ -118,7 +127,10 @@ func (s *Service) show(ctx context.Context, r review.Review) (review.Shown, erro
 
 // Supersede ends a pending review in the transaction that the context carries. It returns
 // fault.Conflict if the review is not pending.
-func Supersede(ctx context.Context, store registrystore.Reviews, reader registrystore.ServerReader, waiting review.Review, now time.Time) error {
+func Supersede(
+	ctx context.Context, store registrystore.Reviews, reader registrystore.ServerReader, waiting review.Review,
+	now time.Time,
+) error {
 	r, err := waiting.Supersede(now)
 	if err != nil {
 		return err
@@ -130,7 +142,7 @@ func Supersede(ctx context.Context, store registrystore.Reviews, reader registry
 }
 
 // Compared returns the document with which a pending review is compared: the one that a replacement
-// replaces, or the latest one that a new version follows; nil if there is none.
+// replaces, or the latest one that a new version follows; otherwise nil.
 func Compared(ctx context.Context, servers registrystore.ServerReader, r review.Review) ([]byte, error) {
 	var record registry.Record
 	var err error

@@ -19,8 +19,8 @@ func (fx *fixture) wantEvents(t *testing.T, what string, want ...string) {
 	}
 }
 
-// TestDecisionsAreEvents checks that an approval is an event before that of its document, a rejection
-// one alone, and that what waits or cannot be decided has none (contract C-50).
+// TestDecisionsAreEvents checks that an approval is an event before that of its document, a
+// rejection one alone, and that what waits or cannot be decided has none (contract C-50).
 func TestDecisionsAreEvents(t *testing.T) {
 	t.Parallel()
 	fx := newFixture(t)
@@ -44,14 +44,17 @@ func TestDecisionsAreEvents(t *testing.T) {
 	fx.decideReplacement(t, `"title":"One"`, false)
 	fx.wantEvents(t, "a replacement that is rejected", "rejected "+at+"rejected")
 	fx.decideReplacement(t, `"title":"Two"`, true)
-	fx.wantEvents(t, "a replacement that is approved", "approved "+at+"approved", "replaced "+at+"active "+document(serverName, "1.0.0", `"title":"Two"`))
+	fx.wantEvents(t, "a replacement that is approved", "approved "+at+"approved",
+		"replaced "+at+"active "+document(serverName, "1.0.0", `"title":"Two"`))
 }
 
-// decideReplacement submits a replacement of the version 1.0.0 with a property, and decides it as an
-// operator.
+// decideReplacement submits a replacement of the version 1.0.0 with a property, and decides it as
+// an operator.
 func (fx *fixture) decideReplacement(t *testing.T, property string, approve bool) {
 	t.Helper()
-	o, err := fx.publisher.Replace(t.Context(), request("ada"), publishing.Request{Body: []byte(document(serverName, "1.0.0", property))},
+	o, err := fx.publisher.Replace(t.Context(), request("ada"), publishing.Request{
+		Body: []byte(document(serverName, "1.0.0", property)),
+	},
 		publishing.Target{Name: serverName, Version: "1.0.0"})
 	if err != nil {
 		t.Fatal(err)
@@ -60,7 +63,8 @@ func (fx *fixture) decideReplacement(t *testing.T, property string, approve bool
 	if approve {
 		decide = fx.service.Approve
 	}
-	if shown, err := decide(t.Context(), authority.Operator(), o.Pending, "as asked"); err != nil || (shown.State == review.Approved) != approve {
+	if shown, err := decide(t.Context(), authority.Operator(), o.Pending, "as asked"); err != nil ||
+		(shown.State == review.Approved) != approve {
 		t.Fatalf("the decision is %+v, %v", shown, err)
 	}
 }

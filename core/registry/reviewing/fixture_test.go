@@ -49,12 +49,17 @@ func newFixture(t testing.TB) *fixture {
 	t.Helper()
 	db := fakedb.New()
 	fx := &fixture{
-		db: db, servers: fakedb.NewServers(db, true), store: fakedb.NewReviews(db), held: fakedb.NewQuarantine(db), notices: fakedb.NewReviewNotices(db), grants: fakedb.NewGrants(db),
+		db: db, servers: fakedb.NewServers(db, true), store: fakedb.NewReviews(db), held: fakedb.NewQuarantine(db),
+		notices: fakedb.NewReviewNotices(db), grants: fakedb.NewGrants(db),
 		clock: clocktest.NewManual(epoch), people: &people{},
 	}
 	for _, g := range []registry.Grant{
-		{Holder: "ada", Action: registry.ActionPublish, Pattern: newPattern(t, "*")}, {Holder: "ada", Action: registry.ActionEdit, Pattern: newPattern(t, "*")},
-		{Holder: "eve", Action: registry.ActionPublish, Pattern: newPattern(t, "*")}, {Holder: "eve", Action: registry.ActionEdit, Pattern: newPattern(t, "*")},
+		{Holder: "ada", Action: registry.ActionPublish, Pattern: newPattern(t, "*")}, {
+			Holder: "ada", Action: registry.ActionEdit, Pattern: newPattern(t, "*"),
+		},
+		{Holder: "eve", Action: registry.ActionPublish, Pattern: newPattern(t, "*")}, {
+			Holder: "eve", Action: registry.ActionEdit, Pattern: newPattern(t, "*"),
+		},
 		{Holder: "ada", Action: registry.ActionReview, Pattern: newPattern(t, "com.example/*")},
 		{Holder: "bea", Action: registry.ActionReview, Pattern: newPattern(t, "com.example/*")},
 		{Holder: "bea", Action: registry.ActionPublish, Pattern: newPattern(t, "com.example/*")},
@@ -66,7 +71,9 @@ func newFixture(t testing.TB) *fixture {
 	}
 	stored := fakedb.NewPolicies(db)
 	if err := stored.Add(t.Context(), publisher.Policy{
-		ID: "policy", Method: publisher.DNS, Pattern: newPattern(t, "com.example/*"), Actions: []publisher.Action{publisher.Publish}, CreatedBy: "bea",
+		ID: "policy", Method: publisher.DNS, Pattern: newPattern(t, "com.example/*"), Actions: []publisher.Action{
+			publisher.Publish,
+		}, CreatedBy: "bea",
 	}); err != nil {
 		t.Fatal(err)
 	}
@@ -74,19 +81,26 @@ func newFixture(t testing.TB) *fixture {
 		delegating.CheckerPorts{Policies: stored, Grants: fx.grants, Makers: fx.people, Clock: fx.clock})
 	entropy := &secretstest.Entropy{}
 	fx.events = notifying.NewRecorder(notifying.RecorderPorts{
-		Webhooks: fakedb.NewWebhooks(db), Deliveries: fakedb.NewDeliveries(db), Encoder: eventdatatest.Encoder{}, Clock: fx.clock, Entropy: &secretstest.Entropy{},
+		Webhooks: fakedb.NewWebhooks(db), Deliveries: fakedb.NewDeliveries(db), Encoder: eventdatatest.Encoder{},
+		Clock: fx.clock, Entropy: &secretstest.Entropy{},
 	})
 	ender := reviewing.MirrorEnder{
-		Mirrored: fakedb.NewMirroredVersions(db), Reviews: fx.store, Reader: fx.servers, Writer: fx.servers, Quarantine: fx.held, Events: fx.events, Recorder: fx.people,
+		Mirrored: fakedb.NewMirroredVersions(db), Reviews: fx.store, Reader: fx.servers, Writer: fx.servers,
+		Quarantine: fx.held, Events: fx.events, Recorder: fx.people,
 	}
 	fx.publisher = publishing.New(publishing.Config{Review: true, PendingMax: 5}, publishing.Ports{
-		Transactions: db, Writer: fx.servers, Reader: fx.servers, Quarantine: fx.held, Grants: fx.grants, Policies: checker, Reviews: fx.store,
-		Rules: fakedb.NewReviewRules(db), Acts: fx.people, Clock: fx.clock, Entropy: entropy, Events: fx.events, Ender: ender,
+		Transactions: db, Writer: fx.servers, Reader: fx.servers, Quarantine: fx.held, Grants: fx.grants,
+		Policies: checker, Reviews: fx.store,
+		Rules: fakedb.NewReviewRules(db), Acts: fx.people, Clock: fx.clock, Entropy: entropy, Events: fx.events,
+		Ender: ender,
 	})
 	fx.service = reviewing.New(reviewing.Ports{
-		Transactions: db, Reviews: fx.store, Rules: fakedb.NewReviewRules(db), Reader: fx.servers, Writer: fx.servers, Quarantine: fx.held,
-		Mirrors: fakedb.NewMirrors(db), Mirrored: fakedb.NewMirroredVersions(db), Ender: ender, Grants: fx.grants, Acts: fx.people, Notifier: fx.people,
-		Recorder: fx.people, Cursors: page.NewSealer(make([]byte, 32)), Clock: fx.clock, Entropy: entropy, Events: fx.events,
+		Transactions: db, Reviews: fx.store, Rules: fakedb.NewReviewRules(db), Reader: fx.servers, Writer: fx.servers,
+		Quarantine: fx.held,
+		Mirrors:    fakedb.NewMirrors(db), Mirrored: fakedb.NewMirroredVersions(db), Ender: ender, Grants: fx.grants,
+		Acts: fx.people, Notifier: fx.people,
+		Recorder: fx.people, Cursors: page.NewSealer(make([]byte, 32)), Clock: fx.clock, Entropy: entropy,
+		Events: fx.events,
 	})
 	return fx
 }
@@ -108,14 +122,16 @@ func request(token string) authority.Caller {
 	if err != nil {
 		return authority.Caller{}
 	}
-	return authority.NewPublisher(authority.Publisher{Method: publisher.DNS, Subject: "example.com", Permissions: []publisher.Permission{
-		{Actions: []publisher.Action{publisher.Publish}, Pattern: pattern, Policy: "policy"},
-	}}, authoritytest.Address())
+	return authority.NewPublisher(authority.Publisher{Method: publisher.DNS, Subject: "example.com",
+		Permissions: []publisher.Permission{
+			{Actions: []publisher.Action{publisher.Publish}, Pattern: pattern, Policy: "policy"},
+		}}, authoritytest.Address())
 }
 
 // document returns a document of a version, with more properties if given.
 func document(name, version string, more ...string) string {
-	return `{"name":"` + name + `","description":"Forecasts","version":"` + version + `"` + strings.Join(append([]string{""}, more...), ",") + `}`
+	return `{"name":"` + name + `","description":"Forecasts","version":"` + version + `"` +
+		strings.Join(append([]string{""}, more...), ",") + `}`
 }
 
 // submit publishes a document and returns its outcome.

@@ -45,7 +45,9 @@ type position struct {
 const cursorKind = "reviews"
 
 func (p position) encode() []byte {
-	return []byte(strings.Join([]string{cursorKind, string(p.state), strconv.FormatInt(p.at.UnixMicro(), 10), string(p.id), p.server.String()}, "\n"))
+	return []byte(strings.Join([]string{
+		cursorKind, string(p.state), strconv.FormatInt(p.at.UnixMicro(), 10), string(p.id), p.server.String(),
+	}, "\n"))
 }
 
 // parsePosition returns the position in the content of a cursor, or page.UnknownCursor.
@@ -84,7 +86,8 @@ func (s *Service) startPosition(q Query) (position, error) {
 	if q.Server != "" {
 		var err error
 		if server, err = registry.ParseName(q.Server); err != nil {
-			return position{}, fault.New(fault.Invalid, "server must be the name of a server: "+fault.PublicMessage(err))
+			return position{},
+				fault.New(fault.Invalid, "server must be the name of a server: "+fault.PublicMessage(err))
 		}
 	}
 	if q.Cursor == "" {
@@ -106,8 +109,8 @@ func (s *Service) startPosition(q Query) (position, error) {
 	return p, err
 }
 
-// listNarrowed returns a page of the reviews that a query selects. narrow restricts it to those that the
-// caller may see.
+// listNarrowed returns a page of the reviews that a query selects. narrow restricts it to those
+// that the caller may see.
 func (s *Service) listNarrowed(ctx context.Context, q Query, narrow func(*registrystore.ReviewQuery)) (Page, error) {
 	limit, err := browsing.ParseLimit(q.Limit)
 	if err != nil {
@@ -117,7 +120,9 @@ func (s *Service) listNarrowed(ctx context.Context, q Query, narrow func(*regist
 	if err != nil {
 		return Page{}, err
 	}
-	selection := registrystore.ReviewQuery{State: from.state, Name: from.server, After: from.at, AfterID: from.id, Limit: limit, Bytes: pageBytes}
+	selection := registrystore.ReviewQuery{
+		State: from.state, Name: from.server, After: from.at, AfterID: from.id, Limit: limit, Bytes: pageBytes,
+	}
 	narrow(&selection)
 	found, err := s.ports.Reviews.List(ctx, selection)
 	if err != nil {
@@ -160,7 +165,7 @@ func (s *Service) showAll(ctx context.Context, all []review.Review, p *Page) (mo
 }
 
 // comparedOf returns the documents that reviews are compared with, in their order: what is served
-// now, or what was when they were decided. All are pending, or none is.
+// now, or what was when they were decided. Either all are pending, or all are decided.
 func (s *Service) comparedOf(ctx context.Context, part []review.Review) ([][]byte, error) {
 	if part[0].State == review.Pending {
 		return s.ports.Reviews.Compared(ctx, part)

@@ -15,13 +15,14 @@ import (
 	"github.com/tollgate-dev/tollgate/ports/registrystore"
 )
 
-// TestPagesEndWithComparedDocuments lists many reviews of new versions of a server whose document is
-// large. Each review has the document, and pages end early.
+// TestPagesEndWithComparedDocuments lists many reviews of new versions of a server whose document
+// is large. Each review has the document, and pages end early.
 func TestPagesEndWithComparedDocuments(t *testing.T) {
 	t.Parallel()
 	const pending = 45
 	fx := newFixture(t)
-	if _, err := fx.service.Approve(t.Context(), authority.Operator(), fx.submit(t, "ada", document(serverName, "1.0.0")).Pending, ""); err != nil {
+	if _, err := fx.service.Approve(t.Context(), authority.Operator(),
+		fx.submit(t, "ada", document(serverName, "1.0.0")).Pending, ""); err != nil {
 		t.Fatal(err)
 	}
 	served := fx.enlarge(t, serverName, 900_000)
@@ -31,11 +32,15 @@ func TestPagesEndWithComparedDocuments(t *testing.T) {
 			t.Fatal(err)
 		}
 		r := review.Review{
-			ID: review.ID(fmt.Sprintf("00000000-0000-4000-8000-%012d", n)), Name: served.Name, Version: version, State: review.Pending,
-			Kind: review.NewVersion, Document: []byte(document(serverName, version.String())), Submitter: review.Submitter{Key: "ada"},
+			ID: review.ID(fmt.Sprintf("00000000-0000-4000-8000-%012d", n)), Name: served.Name, Version: version,
+			State: review.Pending,
+			Kind:  review.NewVersion, Document: []byte(document(serverName, version.String())),
+			Submitter:   review.Submitter{Key: "ada"},
 			SubmittedAt: fx.clock.Now().Add(time.Duration(n) * time.Second),
 		}
-		if err := fx.db.Atomically(t.Context(), func(ctx context.Context) error { return fx.store.Add(ctx, r, pending) }); err != nil {
+		if err := fx.db.Atomically(t.Context(), func(ctx context.Context) error {
+			return fx.store.Add(ctx, r, pending)
+		}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -49,8 +54,11 @@ func TestPagesEndWithComparedDocuments(t *testing.T) {
 			t.Errorf("a page has %d reviews", len(p.Reviews))
 		}
 		for _, r := range p.Reviews {
-			if want := fmt.Sprintf("2.%d.0", seen); r.Version.String() != want || !bytes.Equal(r.Replaces, served.Document) || len(r.Diff) != 2 { // x and the version
-				t.Errorf("review %d is of %s, with %d bytes to compare and %d differences", seen, r.Version, len(r.Replaces), len(r.Diff))
+			// x and the version
+			if want := fmt.Sprintf("2.%d.0",
+				seen); r.Version.String() != want || !bytes.Equal(r.Replaces, served.Document) || len(r.Diff) != 2 {
+				t.Errorf("review %d is of %s, with %d bytes to compare and %d differences", seen, r.Version,
+					len(r.Replaces), len(r.Diff))
 			}
 			seen++
 		}
@@ -63,8 +71,8 @@ func TestPagesEndWithComparedDocuments(t *testing.T) {
 	}
 }
 
-// enlarge replaces the document of the latest version of a server by one with so many bytes more, and
-// returns the record.
+// enlarge replaces the document of the latest version of a server by one with so many bytes more,
+// and returns the record.
 func (fx *fixture) enlarge(t *testing.T, server string, size int) registry.Record {
 	t.Helper()
 	name, err := registry.ParseName(server)

@@ -22,7 +22,9 @@ type mirrored struct {
 // serveMirrored stores the document of an approved review that a mirror submitted, with the status
 // and the time of publication that the other registry gives it, and returns its release. It returns
 // fault.Conflict for a version in quarantine, and for one that the mirror does not have any more.
-func (s *Service) serveMirrored(ctx context.Context, l *registry.Lineage, r review.Review, m mirrored) (*registry.Release, error) {
+func (s *Service) serveMirrored(
+	ctx context.Context, l *registry.Lineage, r review.Review, m mirrored,
+) (*registry.Release, error) {
 	tracked, err := s.ports.Mirrored.OfServers(ctx, m.mirror, []registry.Name{r.Name})
 	if err != nil {
 		return nil, err
@@ -34,7 +36,8 @@ func (s *Service) serveMirrored(ctx context.Context, l *registry.Lineage, r revi
 	version := slices.IndexFunc(tracked, func(t mirror.Tracked) bool { return t.Review == r.ID })
 	source := slices.IndexFunc(all, func(x mirror.Mirror) bool { return x.Name == m.mirror })
 	if version < 0 || source < 0 {
-		return nil, fault.Newf(fault.Conflict, "the mirror %s does not have this version any more: reject the review", m.mirror)
+		return nil,
+			fault.Newf(fault.Conflict, "the mirror %s does not have this version any more: reject the review", m.mirror)
 	}
 	origin := registry.Origin{Mirror: string(m.mirror), URL: all[source].URL.Public(), FetchedAt: r.SubmittedAt}
 	_, errs := l.Mirror(origin, []registry.Upstream{tracked[version].Upstream(true)}, m.at)
@@ -46,8 +49,8 @@ func (s *Service) serveMirrored(ctx context.Context, l *registry.Lineage, r revi
 	return &changes[i].Release, s.ports.Writer.Save(ctx, changes)
 }
 
-// conflictOf returns fault.Conflict in place of fault.Forbidden: the decider may change the server, but
-// something else must be done before.
+// conflictOf returns fault.Conflict in place of fault.Forbidden: the decider may change the server,
+// but something else must be done before.
 func conflictOf(l *registry.Lineage, err error) error {
 	switch {
 	case !fault.Is(err, fault.Forbidden):

@@ -27,8 +27,8 @@ type model struct {
 type submitted struct{ version, document, by string }
 
 // TestNothingUnapprovedIsServed publishes, replaces, decides, deletes and deprecates at random, and
-// compares what readers get with the model after each step: nothing unapproved is ever readable, four
-// eyes hold, and the latest version is right at every moment.
+// compares what readers get with the model after each step: nothing unapproved is ever readable,
+// four eyes hold, and the latest version is right at every moment.
 func TestNothingUnapprovedIsServed(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(rt *rapid.T) {
@@ -65,7 +65,8 @@ func TestNothingUnapprovedIsServed(t *testing.T) {
 			"replace": func(*rapid.T) {
 				s := submitted{version: draw("version", versions...), by: draw("person", "ada", "eve")}
 				s.document = body(s.version)
-				o, err := fx.publisher.Replace(t.Context(), request(s.by), publishing.Request{Body: []byte(s.document)}, publishing.Target{Name: serverName, Version: s.version})
+				o, err := fx.publisher.Replace(t.Context(), request(s.by), publishing.Request{Body: []byte(s.document)},
+					publishing.Target{Name: serverName, Version: s.version})
 				submit(o, err, s)
 			},
 			"decide": func(*rapid.T) {
@@ -90,8 +91,11 @@ func TestNothingUnapprovedIsServed(t *testing.T) {
 			},
 			"status": func(*rapid.T) {
 				status := draw("status", "active", "deprecated", "deleted")
-				_, _ = fx.publisher.SetStatus(t.Context(), request("ada"), publishing.Request{Body: []byte(`{"status":"` + status + `"}`)},
-					publishing.Target{Name: serverName, Version: draw("version", versions...)}) // refused if there is nothing to change
+				_, _ = fx.publisher.SetStatus(t.Context(), request("ada"), publishing.Request{
+					Body: []byte(`{"status":"` + status + `"}`),
+				},
+					// refused if there is nothing to change
+					publishing.Target{Name: serverName, Version: draw("version", versions...)})
 			},
 			"": func(rt *rapid.T) { m.check(t, rt, fx) },
 		})

@@ -11,8 +11,8 @@ import (
 )
 
 // TestNothingInQuarantineIsApproved checks that what waits for review stays unserved while its
-// version or its server is in quarantine, that it can be rejected, and that it can be approved after
-// the release.
+// version or its server is in quarantine, that it can be rejected, and that it can be approved
+// after the release.
 func TestNothingInQuarantineIsApproved(t *testing.T) {
 	t.Parallel()
 	for version, want := range map[string]string{
@@ -21,26 +21,34 @@ func TestNothingInQuarantineIsApproved(t *testing.T) {
 	} {
 		fx := newFixture(t)
 		hidden := quarantining.New(quarantining.Ports{
-			Transactions: fx.db, Writer: fx.servers, Quarantine: fx.held, Acts: fx.people, Clock: fx.clock, Events: fx.events,
+			Transactions: fx.db, Writer: fx.servers, Quarantine: fx.held, Acts: fx.people, Clock: fx.clock,
+			Events: fx.events,
 		})
 		target := quarantining.Target{ServerName: serverName, Version: version}
 		first := fx.submit(t, "ada", document(serverName, "1.0.0"))
-		if _, err := hidden.Add(t.Context(), authority.Operator(), quarantining.Draft{Target: target, Reason: "it sends mail"}); !fault.Is(err, fault.NotFound) {
+		if _, err := hidden.Add(t.Context(), authority.Operator(), quarantining.Draft{
+			Target: target, Reason: "it sends mail",
+		}); !fault.Is(err, fault.NotFound) {
 			t.Errorf("quarantine of a server that only waits: %v, want fault.NotFound", err)
 		}
 		if _, err := fx.service.Approve(t.Context(), authority.Operator(), first.Pending, ""); err != nil {
 			t.Fatal(err)
 		}
-		replacement, err := fx.publisher.Replace(t.Context(), request("ada"), publishing.Request{Body: []byte(document(serverName, "1.0.0", `"title":"new"`))},
+		replacement, err := fx.publisher.Replace(t.Context(), request("ada"), publishing.Request{
+			Body: []byte(document(serverName, "1.0.0", `"title":"new"`)),
+		},
 			publishing.Target{Name: serverName, Version: "1.0.0"})
 		if err != nil {
 			t.Fatal(err)
 		}
 		next := fx.submit(t, "ada", document(serverName, "2.0.0"))
-		if _, err := hidden.Add(t.Context(), authority.Operator(), quarantining.Draft{Target: target, Reason: "it sends mail"}); err != nil {
+		if _, err := hidden.Add(t.Context(), authority.Operator(), quarantining.Draft{
+			Target: target, Reason: "it sends mail",
+		}); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := fx.service.Approve(t.Context(), request("bea"), replacement.Pending, ""); !fault.Is(err, fault.Conflict) || err.Error() != want {
+		if _, err := fx.service.Approve(t.Context(), request("bea"), replacement.Pending,
+			""); !fault.Is(err, fault.Conflict) || err.Error() != want {
 			t.Errorf("a replacement in quarantine: %v, want %s", err, want)
 		}
 		_, err = fx.service.Approve(t.Context(), request("bea"), next.Pending, "")

@@ -19,8 +19,9 @@ const (
 	countedAtMost = 100              // documents that a notice counts
 	grantBatch    = 500              // grants that are read at a time
 
-	// decisionDelay is how long after a decision of an operator its submitter is notified, at least:
-	// the decision becomes visible after its time, and the clocks of commands and instances differ.
+	// decisionDelay is how long after a decision of an operator its submitter is notified, at
+	// least: the decision becomes visible after its time, and the clocks of commands and instances
+	// differ.
 	decisionDelay = 10 * time.Second
 	decisionBatch = 500 // decisions of operators that are read at a time
 )
@@ -41,8 +42,8 @@ type ReminderPorts struct {
 type (
 	// Counted has how many reviews are pending, of all instances.
 	Counted struct{ Pending int }
-	// ReminderFailed means that reviewers could not be notified of what waits for them, or submitters of
-	// what operators decided. They are notified later.
+	// ReminderFailed means that reviewers could not be notified of what waits for them, or
+	// submitters of what operators decided. They are notified later.
 	ReminderFailed struct{ Err error }
 )
 
@@ -79,8 +80,8 @@ func (r *Reminder) count(ctx context.Context) error {
 	return err
 }
 
-// NotifyAll notifies each reviewer for whom something new waits and whose last notice is at least an
-// hour ago.
+// NotifyAll notifies each reviewer for whom something new waits and whose last notice is at least
+// an hour ago.
 func (r *Reminder) NotifyAll(ctx context.Context) error {
 	waiting, err := r.ports.Reviews.List(ctx, registrystore.ReviewQuery{State: review.Pending, Limit: 1})
 	if err != nil || len(waiting.Reviews) == 0 {
@@ -123,11 +124,15 @@ func (r *Reminder) notify(ctx context.Context, reviewer registry.Holder, pattern
 	if err != nil || now.Sub(last) < noticeEvery {
 		return err
 	}
-	isNew, err := r.hasNew(ctx, reviewer, registrystore.ReviewQuery{State: review.Pending, Patterns: patterns, After: last, Limit: countedAtMost, Bytes: pageBytes})
+	isNew, err := r.hasNew(ctx, reviewer, registrystore.ReviewQuery{
+		State: review.Pending, Patterns: patterns, After: last, Limit: countedAtMost, Bytes: pageBytes,
+	})
 	if err != nil || !isNew {
 		return err
 	}
-	all, err := r.ports.Reviews.List(ctx, registrystore.ReviewQuery{State: review.Pending, Patterns: patterns, Limit: countedAtMost, Bytes: pageBytes})
+	all, err := r.ports.Reviews.List(ctx, registrystore.ReviewQuery{
+		State: review.Pending, Patterns: patterns, Limit: countedAtMost, Bytes: pageBytes,
+	})
 	if err != nil || len(all.Reviews) == 0 {
 		return err
 	}
@@ -158,7 +163,7 @@ func (r *Reminder) hasNew(ctx context.Context, reviewer registry.Holder, q regis
 }
 
 // NotifySubmitters notifies the submitters of what operators decided since the last call, on
-// whichever instance. The first call ever notifies nobody.
+// whichever instance. The first call ever notifies no one.
 func (r *Reminder) NotifySubmitters(ctx context.Context) error {
 	until := r.ports.Clock.Now().UTC().Truncate(time.Microsecond).Add(-decisionDelay)
 	last, err := r.ports.Notices.Last(ctx, review.Operator)

@@ -79,7 +79,8 @@ func TestReminder(t *testing.T) {
 
 func (fx *fixture) reminderPorts() reviewing.ReminderPorts {
 	return reviewing.ReminderPorts{
-		Reviews: fx.store, Backlog: fx.store, Notices: fx.notices, Grants: fx.grants, Notifier: fx.people, Clock: fx.clock, Waiter: &waiter{}, Reporter: &reporter{},
+		Reviews: fx.store, Backlog: fx.store, Notices: fx.notices, Grants: fx.grants, Notifier: fx.people,
+		Clock: fx.clock, Waiter: &waiter{}, Reporter: &reporter{},
 	}
 }
 

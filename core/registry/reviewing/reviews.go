@@ -1,6 +1,6 @@
-// Package reviewing holds the use cases of people and operators who decide what is listed: they read
-// what was submitted, approve or reject it, and make rules that approve without a person (contract
-// C-10 to C-18). Package review has the rules, package publishing submits.
+// Package reviewing holds the use cases of people and operators who decide what is listed: they
+// read what was submitted, approve or reject it, and make rules that approve without a person
+// (contract C-10 to C-18). Package review has the rules, package publishing submits.
 package reviewing
 
 import (
@@ -49,17 +49,17 @@ type Ports struct {
 	Entropy      secrets.Entropy
 }
 
-// Service lets people and operators read and decide reviews, and operators keep the rules. The methods
-// with a caller return fault.Forbidden for a publisher, and fault.Unavailable when the database fails. It
-// is safe for concurrent use.
+// Service lets people and operators read and decide reviews, and operators keep the rules. The
+// methods with a caller return fault.Forbidden for a publisher, and fault.Unavailable when the
+// database fails. It is safe for concurrent use.
 type Service struct{ ports Ports }
 
 // New returns a service.
 func New(p Ports) *Service { return &Service{p} }
 
-// List returns a page of the reviews that a person may decide or has submitted; of all for an operator. It
-// returns fault.Forbidden below UNVERIFIED, and fault.Invalid, with the name of the parameter, for a wrong
-// parameter.
+// List returns a page of the reviews that a person may decide or has submitted; of all for an
+// operator. It returns fault.Forbidden below UNVERIFIED, and fault.Invalid, with the name of the
+// parameter, for a wrong parameter.
 func (s *Service) List(ctx context.Context, who authority.Caller, q Query) (Page, error) {
 	holder, err := who.RequireReader()
 	if err != nil {
@@ -77,9 +77,9 @@ func (s *Service) List(ctx context.Context, who authority.Caller, q Query) (Page
 	})
 }
 
-// Get returns a review. It returns fault.Forbidden below UNVERIFIED, fault.NotFound if there is none,
-// and fault.Forbidden if a person may not review its server and has not submitted it, also not
-// through an own policy.
+// Get returns a review. It returns fault.Forbidden below UNVERIFIED, fault.NotFound if there is
+// none, and fault.Forbidden if a person may not review its server and has not submitted it, also
+// not through an own policy.
 func (s *Service) Get(ctx context.Context, who authority.Caller, id review.ID) (review.Shown, error) {
 	holder, err := who.RequireReader()
 	if err != nil {
@@ -103,20 +103,27 @@ func (s *Service) Get(ctx context.Context, who authority.Caller, id review.ID) (
 // Errors, in the order of the checks: fault.NotFound, fault.Forbidden without the grant review or
 // below FULL_TRUST, fault.Invalid for a comment that is too long, fault.Conflict when the review is
 // not pending any more, fault.Forbidden for what the caller has submitted, fault.Conflict when the
-// document cannot be served any more, for example because another server has one of its remote URLs.
-func (s *Service) Approve(ctx context.Context, who authority.Caller, id review.ID, comment string) (review.Shown, error) {
+// document cannot be served any more, for example because another server has one of its remote
+// URLs.
+func (s *Service) Approve(
+	ctx context.Context, who authority.Caller, id review.ID, comment string,
+) (review.Shown, error) {
 	return s.decide(ctx, who, id, review.Decision{Approve: true, Comment: comment})
 }
 
 // Reject rejects a pending review and notifies its submitter. Errors as of Approve; a comment is
 // required.
-func (s *Service) Reject(ctx context.Context, who authority.Caller, id review.ID, comment string) (review.Shown, error) {
+func (s *Service) Reject(
+	ctx context.Context, who authority.Caller, id review.ID, comment string,
+) (review.Shown, error) {
 	return s.decide(ctx, who, id, review.Decision{Comment: comment})
 }
 
-// decide decides a review. Every refusal of a person is recorded. A Reminder notifies the submitters of
-// what operators decide.
-func (s *Service) decide(ctx context.Context, who authority.Caller, id review.ID, d review.Decision) (review.Shown, error) {
+// decide decides a review. Every refusal of a person is recorded. A Reminder notifies the
+// submitters of what operators decide.
+func (s *Service) decide(
+	ctx context.Context, who authority.Caller, id review.ID, d review.Decision,
+) (review.Shown, error) {
 	act := authority.Act{Caller: who, Action: actReject, Review: id}
 	if d.Approve {
 		act.Action = actApprove
@@ -154,8 +161,8 @@ func (s *Service) decideAct(ctx context.Context, act *authority.Act, d review.De
 	return s.commit(ctx, *act, found.Name, d)
 }
 
-// requireReviewer returns fault.Forbidden unless the caller is an operator, or a person at FULL_TRUST who
-// may review a server.
+// requireReviewer returns fault.Forbidden unless the caller is an operator, or a person at
+// FULL_TRUST who may review a server.
 func (s *Service) requireReviewer(ctx context.Context, who authority.Caller, name registry.Name) error {
 	if who.IsOperator() {
 		return nil

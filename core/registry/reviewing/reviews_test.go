@@ -28,7 +28,8 @@ func TestApprove(t *testing.T) {
 		t.Fatal("a pending version is served")
 	}
 	shown, err := fx.service.Get(t.Context(), request("bea"), first.Pending)
-	if err != nil || shown.Kind != review.NewServer || shown.Replaces != nil || len(shown.Diff) != 0 || shown.Submitter.Key != "ada" {
+	if err != nil || shown.Kind != review.NewServer || shown.Replaces != nil || len(shown.Diff) != 0 ||
+		shown.Submitter.Key != "ada" {
 		t.Fatalf("Get = %+v, %v", shown, err)
 	}
 	fx.clock.Advance(time.Hour)
@@ -42,10 +43,13 @@ func TestApprove(t *testing.T) {
 	}
 	second := fx.submit(t, "ada", document(serverName, "2.0.0", `"title":"New"`))
 	shown, err = fx.service.Get(t.Context(), request("cem"), second.Pending)
-	if err != nil || shown.Kind != review.NewVersion || string(shown.Replaces) != document(serverName, "1.0.0") || len(shown.Diff) != 2 || shown.Diff[0].Path != "/title" {
+	if err != nil || shown.Kind != review.NewVersion || string(shown.Replaces) != document(serverName, "1.0.0") ||
+		len(shown.Diff) != 2 || shown.Diff[0].Path != "/title" {
 		t.Fatalf("Get of a new version = %+v, %v", shown, err)
 	}
-	replaced, err := fx.publisher.Replace(t.Context(), request("ada"), publishing.Request{Body: []byte(document(serverName, "1.0.0", `"title":"Old"`))},
+	replaced, err := fx.publisher.Replace(t.Context(), request("ada"), publishing.Request{
+		Body: []byte(document(serverName, "1.0.0", `"title":"Old"`)),
+	},
 		publishing.Target{Name: serverName, Version: "1.0.0"})
 	if err != nil || replaced.Pending == "" || !strings.Contains(string(replaced.Document), "Old") || !replaced.Latest {
 		t.Fatalf("Replace = %+v, %v, want the new document with the release that is served", replaced, err)
@@ -55,18 +59,24 @@ func TestApprove(t *testing.T) {
 	}
 	fx.clock.Advance(time.Hour)
 	approved, err = fx.service.Approve(t.Context(), request("bea"), replaced.Pending, "")
-	if err != nil || approved.Kind != review.Replacement || string(approved.Replaces) != document(serverName, "1.0.0") || len(approved.Diff) != 1 {
+	if err != nil || approved.Kind != review.Replacement ||
+		string(approved.Replaces) != document(serverName, "1.0.0") || len(approved.Diff) != 1 {
 		t.Fatalf("Approve of a replacement = %+v, %v", approved, err)
 	}
 	now, err := fx.servers.Version(t.Context(), first.Name, first.Version, false)
-	if err != nil || !strings.Contains(string(now.Document), "Old") || !now.PublishedAt.Equal(latest.PublishedAt) || !now.UpdatedAt.Equal(fx.clock.Now()) {
+	if err != nil || !strings.Contains(string(now.Document), "Old") || !now.PublishedAt.Equal(latest.PublishedAt) ||
+		!now.UpdatedAt.Equal(fx.clock.Now()) {
 		t.Fatalf("after the replacement: %+v, %v, want a later update time alone", now, err)
 	}
 	want := []authority.DecisionNotice{
-		{People: []registry.Holder{"ada"}, Approved: true, ServerName: serverName, Version: "1.0.0", At: latest.PublishedAt},
+		{
+			People: []registry.Holder{"ada"}, Approved: true, ServerName: serverName, Version: "1.0.0",
+			At: latest.PublishedAt,
+		},
 		{People: []registry.Holder{"ada"}, Approved: true, ServerName: serverName, Version: "1.0.0", At: now.UpdatedAt},
 	}
-	if len(fx.people.decisions) != 2 || !fx.people.decisions[0].At.Equal(want[0].At) || !slices.Equal(fx.people.decisions[0].People, want[0].People) {
+	if len(fx.people.decisions) != 2 || !fx.people.decisions[0].At.Equal(want[0].At) ||
+		!slices.Equal(fx.people.decisions[0].People, want[0].People) {
 		t.Errorf("notices are %+v, want %+v", fx.people.decisions, want)
 	}
 }
@@ -133,46 +143,56 @@ func TestRefusedDecisions(t *testing.T) {
 	}
 }
 
-// TestCannotBeServed checks approvals of documents that cannot be listed any more. Their reviews stay
-// pending.
+// TestCannotBeServed checks approvals of documents that cannot be listed any more. Their reviews
+// stay pending.
 func TestCannotBeServed(t *testing.T) {
 	t.Parallel()
 	fx := newFixture(t)
 	const remote = `"remotes":[{"type":"sse","url":"https://one.example/mcp"}]`
-	a, b := fx.submit(t, "ada", document(serverName, "1.0.0", remote)), fx.submit(t, "ada", document("com.example/b", "1.0.0", remote))
+	a, b := fx.submit(t, "ada", document(serverName, "1.0.0", remote)),
+		fx.submit(t, "ada", document("com.example/b", "1.0.0", remote))
 	if _, err := fx.service.Approve(t.Context(), request("bea"), a.Pending, ""); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := fx.service.Approve(t.Context(), request("bea"), b.Pending, ""); !fault.Is(err, fault.Conflict) || !strings.Contains(err.Error(), "https://one.example/mcp") {
+	if _, err := fx.service.Approve(t.Context(), request("bea"), b.Pending, ""); !fault.Is(err, fault.Conflict) ||
+		!strings.Contains(err.Error(), "https://one.example/mcp") {
 		t.Errorf("a remote URL that was taken: %v, want fault.Conflict with the URL", err)
 	}
 	if r, err := fx.store.Get(t.Context(), b.Pending); err != nil || r.State != review.Pending {
 		t.Errorf("the review is %+v, %v, want it pending", r, err)
 	}
-	if _, err := fx.publisher.Publish(t.Context(), request("ada"), publishing.Request{Body: []byte(document("com.example/c", "1.0.0", remote))}); !fault.Is(err, fault.Conflict) {
+	if _, err := fx.publisher.Publish(t.Context(), request("ada"), publishing.Request{
+		Body: []byte(document("com.example/c", "1.0.0", remote)),
+	}); !fault.Is(err, fault.Conflict) {
 		t.Errorf("a submission with a remote URL that was taken: %v, want fault.Conflict", err)
 	}
 	target := publishing.Target{Name: serverName, Version: "1.0.0"}
-	replacement, err := fx.publisher.Replace(t.Context(), request("ada"), publishing.Request{Body: []byte(document(serverName, "1.0.0"))}, target)
+	replacement, err := fx.publisher.Replace(t.Context(), request("ada"), publishing.Request{
+		Body: []byte(document(serverName, "1.0.0")),
+	}, target)
 	if err != nil {
 		t.Fatal(err)
 	}
 	if _, err := fx.publisher.Delete(t.Context(), request("ada"), publishing.Request{}, target); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := fx.service.Approve(t.Context(), request("bea"), replacement.Pending, ""); !fault.Is(err, fault.Conflict) {
+	if _, err := fx.service.Approve(t.Context(), request("bea"), replacement.Pending, ""); !fault.Is(err,
+		fault.Conflict) {
 		t.Errorf("a replacement of a deleted version: %v, want fault.Conflict", err)
 	}
 }
 
-// TestSuperseded checks that what is pending is replaced by another submission, whoever makes it.
+// TestSuperseded checks that what is pending is replaced by another submission, anyone who makes
+// it.
 func TestSuperseded(t *testing.T) {
 	t.Parallel()
 	fx := newFixture(t)
 	first := fx.submit(t, "ada", document(serverName, "1.0.0"))
 	second := fx.submit(t, "eve", document(serverName, "1.0.0", `"title":"B"`))
 	target := publishing.Target{Name: serverName, Version: "1.0.0"}
-	third, err := fx.publisher.Replace(t.Context(), request("ada"), publishing.Request{Body: []byte(document(serverName, "1.0.0", `"title":"C"`))}, target)
+	third, err := fx.publisher.Replace(t.Context(), request("ada"), publishing.Request{
+		Body: []byte(document(serverName, "1.0.0", `"title":"C"`)),
+	}, target)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -181,20 +201,25 @@ func TestSuperseded(t *testing.T) {
 			t.Errorf("%s is %s, %v, want it superseded", id, r.State, err)
 		}
 	}
-	if r, err := fx.store.Get(t.Context(), third.Pending); err != nil || r.Kind != review.NewServer || r.Submitter.Key != "ada" {
+	if r, err := fx.store.Get(t.Context(), third.Pending); err != nil || r.Kind != review.NewServer ||
+		r.Submitter.Key != "ada" {
 		t.Errorf("the last review is %+v, %v", r, err)
 	}
 	if _, err := fx.service.Reject(t.Context(), request("bea"), third.Pending, "no"); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := fx.publisher.Replace(t.Context(), request("ada"), publishing.Request{Body: []byte(document(serverName, "1.0.0"))}, target); !fault.Is(err, fault.NotFound) {
+	if _, err := fx.publisher.Replace(t.Context(), request("ada"), publishing.Request{
+		Body: []byte(document(serverName, "1.0.0")),
+	}, target); !fault.Is(err, fault.NotFound) {
 		t.Errorf("Replace after a rejection: %v, want fault.NotFound", err)
 	}
 	fourth := fx.submit(t, "ada", document(serverName, "1.0.0"))
 	if _, err := fx.service.Approve(t.Context(), request("bea"), fourth.Pending, ""); err != nil {
 		t.Errorf("Approve after a rejection: %v", err)
 	}
-	if _, err := fx.publisher.Publish(t.Context(), request("ada"), publishing.Request{Body: []byte(document(serverName, "1.0.0"))}); !fault.Is(err, fault.Conflict) {
+	if _, err := fx.publisher.Publish(t.Context(), request("ada"), publishing.Request{
+		Body: []byte(document(serverName, "1.0.0")),
+	}); !fault.Is(err, fault.Conflict) {
 		t.Errorf("publishing an approved version: %v, want fault.Conflict", err)
 	}
 }
@@ -206,7 +231,9 @@ func TestPendingLimit(t *testing.T) {
 	for _, v := range []string{"1.0.0", "2.0.0", "3.0.0", "4.0.0", "5.0.0"} {
 		fx.submit(t, "ada", document(serverName, v))
 	}
-	_, err := fx.publisher.Publish(t.Context(), request("ada"), publishing.Request{Body: []byte(document(serverName, "6.0.0"))})
+	_, err := fx.publisher.Publish(t.Context(), request("ada"), publishing.Request{
+		Body: []byte(document(serverName, "6.0.0")),
+	})
 	if !fault.Is(err, fault.Exhausted) {
 		t.Errorf("a sixth document: %v, want fault.Exhausted", err)
 	}
@@ -238,7 +265,9 @@ func TestManyReviewers(t *testing.T) {
 		})
 	}
 	all.Go(func() {
-		o, err := fx.publisher.Publish(t.Context(), request("eve"), publishing.Request{Body: []byte(document(serverName, "1.0.0", `"title":"B"`))})
+		o, err := fx.publisher.Publish(t.Context(), request("eve"), publishing.Request{
+			Body: []byte(document(serverName, "1.0.0", `"title":"B"`)),
+		})
 		if err == nil && o.Pending != "" {
 			replaced.Add(1)
 		}
@@ -259,14 +288,20 @@ func TestVisible(t *testing.T) {
 	fx := newFixture(t)
 	a, b := fx.submit(t, "ada", document(serverName, "1.0.0")), fx.submit(t, "eve", document("com.other/x", "1.0.0"))
 	byPolicy := fx.submit(t, "ci", document("com.example/by-policy", "1.0.0"))
-	if err := fx.grants.Remove(t.Context(), registry.Grant{Holder: "bea", Action: registry.ActionReview, Pattern: newPattern(t, "com.example/*")}); err != nil {
+	if err := fx.grants.Remove(t.Context(), registry.Grant{
+		Holder: "bea", Action: registry.ActionReview, Pattern: newPattern(t, "com.example/*"),
+	}); err != nil {
 		t.Fatal(err)
 	}
-	if err := fx.grants.Add(t.Context(), registry.Grant{Holder: "bea", Action: registry.ActionReview, Pattern: newPattern(t, serverName)}); err != nil {
+	if err := fx.grants.Add(t.Context(), registry.Grant{
+		Holder: "bea", Action: registry.ActionReview, Pattern: newPattern(t, serverName),
+	}); err != nil {
 		t.Fatal(err)
 	}
 	for token, want := range map[string][]review.ID{
-		"bea": {a.Pending, byPolicy.Pending}, "eve": {b.Pending}, "ada": {a.Pending, byPolicy.Pending}, "cem": {a.Pending}, "zoe": nil,
+		"bea": {a.Pending, byPolicy.Pending}, "eve": {b.Pending}, "ada": {a.Pending, byPolicy.Pending}, "cem": {
+			a.Pending,
+		}, "zoe": nil,
 	} {
 		p, err := fx.service.List(t.Context(), request(token), reviewing.Query{})
 		var got []review.ID
@@ -288,7 +323,8 @@ func TestVisible(t *testing.T) {
 		}
 	}
 	for _, token := range []string{"eve risky", "bea risky"} {
-		if p, err := fx.service.List(t.Context(), request(token), reviewing.Query{}); !fault.Is(err, fault.Forbidden) || len(p.Reviews) > 0 {
+		if p, err := fx.service.List(t.Context(), request(token), reviewing.Query{}); !fault.Is(err, fault.Forbidden) ||
+			len(p.Reviews) > 0 {
 			t.Errorf("%s lists: %v, %v, want fault.Forbidden", token, p.Reviews, err)
 		}
 		if _, err := fx.service.Get(t.Context(), request(token), byPolicy.Pending); !fault.Is(err, fault.Forbidden) {
@@ -335,22 +371,29 @@ func TestPages(t *testing.T) {
 	if err != nil || ofServer.NextCursor == "" {
 		t.Fatalf("a first page of a server: %v", err)
 	}
-	if p, err := fx.service.List(t.Context(), request("bea"), reviewing.Query{Cursor: ofServer.NextCursor}); err != nil || len(p.Reviews) != 3 {
+	if p, err := fx.service.List(t.Context(), request("bea"), reviewing.Query{
+		Cursor: ofServer.NextCursor,
+	}); err != nil || len(p.Reviews) != 3 {
 		t.Errorf("the second page: %d reviews, %v", len(p.Reviews), err)
 	}
 	for label, q := range map[string]reviewing.Query{
 		"limit":  {Limit: "101"},
 		"server": {Server: "no name"},
-		"server must be the one that the cursor was made with": {Cursor: ofServer.NextCursor, Server: "com.example/other"},
+		"server must be the one that the cursor was made with": {
+			Cursor: ofServer.NextCursor, Server: "com.example/other",
+		},
 		"state":  {State: "new"},
 		"cursor": {Cursor: "AAAA"},
 		"state must be the one that the cursor was made with": {Cursor: cursor, State: "approved"},
 	} {
-		if _, err := fx.service.List(t.Context(), request("bea"), q); !fault.Is(err, fault.Invalid) || !strings.Contains(err.Error(), label) {
+		if _, err := fx.service.List(t.Context(), request("bea"), q); !fault.Is(err, fault.Invalid) ||
+			!strings.Contains(err.Error(), label) {
 			t.Errorf("%+v: %v, want fault.Invalid with %q", q, err, label)
 		}
 	}
-	if _, err := fx.service.List(t.Context(), request("bea"), reviewing.Query{Cursor: cursor, State: "pending"}); err != nil {
+	if _, err := fx.service.List(t.Context(), request("bea"), reviewing.Query{
+		Cursor: cursor, State: "pending",
+	}); err != nil {
 		t.Errorf("the state of the cursor: %v", err)
 	}
 }
@@ -375,17 +418,21 @@ func TestRules(t *testing.T) {
 	if o := fx.submit(t, "ada", document(serverName, "1.1.0", remote)); o.Pending != "" || !o.Latest {
 		t.Errorf("the same origins: %+v, want it served", o)
 	}
-	if n := len(fx.people.acts); n != 1 || fx.people.acts[0].Action != "publish" || fx.people.acts[0].Rule != same.ID || fx.people.acts[0].Review == "" {
+	if n := len(fx.people.acts); n != 1 || fx.people.acts[0].Action != "publish" || fx.people.acts[0].Rule != same.ID ||
+		fx.people.acts[0].Review == "" {
 		t.Errorf("the acts are %+v, want the publication with its approval by the rule", fx.people.acts)
 	}
 	if o := fx.submit(t, "ada", document(serverName, "1.2.0", other)); o.Pending == "" {
 		t.Errorf("other origins: %+v, want it pending", o)
 	}
 	p, err := fx.service.List(t.Context(), authority.Operator(), reviewing.Query{State: "approved"})
-	if err != nil || len(p.Reviews) != 2 || p.Reviews[1].Rule != same.ID || p.Reviews[1].DecidedBy != "" || string(p.Reviews[1].Replaces) != document(serverName, "1.0.0", remote) {
+	if err != nil || len(p.Reviews) != 2 || p.Reviews[1].Rule != same.ID || p.Reviews[1].DecidedBy != "" ||
+		string(p.Reviews[1].Replaces) != document(serverName, "1.0.0", remote) {
 		t.Errorf("the approved reviews are %+v, %v", p.Reviews, err)
 	}
-	if _, err := fx.service.AddRule(t.Context(), reviewing.RuleDraft{Pattern: "*", When: "any", Publisher: "eve"}); err != nil {
+	if _, err := fx.service.AddRule(t.Context(), reviewing.RuleDraft{
+		Pattern: "*", When: "any", Publisher: "eve",
+	}); err != nil {
 		t.Fatal(err)
 	}
 	if o := fx.submit(t, "eve", document("com.other/x", "1.0.0")); o.Pending != "" {
@@ -401,9 +448,12 @@ func TestRules(t *testing.T) {
 		t.Errorf("rules are %+v, %v, changes %+v", rules, err, fx.people.changes)
 	}
 	for field, d := range map[string]reviewing.RuleDraft{
-		"pattern": {When: "any"}, "when": {Pattern: "*"}, "publisher": {Pattern: "*", When: "any", Publisher: strings.Repeat("x", 201)},
+		"pattern": {When: "any"}, "when": {Pattern: "*"}, "publisher": {
+			Pattern: "*", When: "any", Publisher: strings.Repeat("x", 201),
+		},
 	} {
-		if _, err := fx.service.AddRule(t.Context(), d); !fault.Is(err, fault.Invalid) || !strings.Contains(err.Error(), field) {
+		if _, err := fx.service.AddRule(t.Context(), d); !fault.Is(err, fault.Invalid) ||
+			!strings.Contains(err.Error(), field) {
 			t.Errorf("a wrong %s: %v", field, err)
 		}
 	}
@@ -416,7 +466,8 @@ func TestSameOriginsOfAnOlderVersion(t *testing.T) {
 	fx := newFixture(t)
 	const one, two = `"remotes":[{"type":"sse","url":"https://one.example/mcp"}]`, `"remotes":[{"type":"sse","url":"https://two.example/mcp"}]`
 	for version, remote := range map[string]string{"1.0.0": one, "2.0.0": two} {
-		if _, err := fx.service.Approve(t.Context(), authority.Operator(), fx.submit(t, "ada", document(serverName, version, remote)).Pending, ""); err != nil {
+		if _, err := fx.service.Approve(t.Context(), authority.Operator(),
+			fx.submit(t, "ada", document(serverName, version, remote)).Pending, ""); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -430,7 +481,9 @@ func TestSameOriginsOfAnOlderVersion(t *testing.T) {
 	if o := fx.submit(t, "ada", document(serverName, "3.0.0", both)); o.Pending == "" {
 		t.Errorf("the origins of two versions together: %+v, want it pending", o)
 	}
-	if _, err := fx.publisher.Delete(t.Context(), request("ada"), publishing.Request{}, publishing.Target{Name: serverName, Version: "2.0.0"}); err != nil {
+	if _, err := fx.publisher.Delete(t.Context(), request("ada"), publishing.Request{}, publishing.Target{
+		Name: serverName, Version: "2.0.0",
+	}); err != nil {
 		t.Fatal(err)
 	}
 	if o := fx.submit(t, "ada", document(serverName, "2.0.1", two)); o.Pending == "" {
@@ -447,11 +500,16 @@ func TestApproveAll(t *testing.T) {
 	fx.submit(t, "ada", document("com.example/b", "1.0.0", remote))
 	fx.submit(t, "ada", document("com.example/c", "1.0.0"))
 	outcomes := map[string]bool{}
-	err := fx.service.ApproveAll(t.Context(), authority.Operator(), "all", func(r review.Review, err error) { outcomes[r.Name.String()] = err == nil })
-	if err != nil || len(outcomes) != 3 || !outcomes[serverName] || outcomes["com.example/b"] || !outcomes["com.example/c"] {
+	err := fx.service.ApproveAll(t.Context(), authority.Operator(), "all", func(r review.Review, err error) {
+		outcomes[r.Name.String()] = err == nil
+	})
+	if err != nil || len(outcomes) != 3 || !outcomes[serverName] || outcomes["com.example/b"] ||
+		!outcomes["com.example/c"] {
 		t.Errorf("the outcomes are %v, %v", outcomes, err)
 	}
-	if r, err := fx.service.List(t.Context(), authority.Operator(), reviewing.Query{State: "approved"}); err != nil || len(r.Reviews) != 2 || r.Reviews[0].DecidedBy != review.Operator {
+	if r, err := fx.service.List(t.Context(), authority.Operator(), reviewing.Query{
+		State: "approved",
+	}); err != nil || len(r.Reviews) != 2 || r.Reviews[0].DecidedBy != review.Operator {
 		t.Errorf("approved are %+v, %v", r.Reviews, err)
 	}
 	if _, err := fx.service.Reject(t.Context(), authority.Operator(), "none", "x"); !fault.Is(err, fault.NotFound) {

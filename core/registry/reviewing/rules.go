@@ -31,7 +31,8 @@ type RuleDraft struct {
 // of the parameter, for a wrong one, and fault.Conflict when there are too many rules.
 func (s *Service) AddRule(ctx context.Context, d RuleDraft) (review.Rule, error) {
 	rule := review.Rule{
-		ID: secrets.NewUUID[review.RuleID](s.ports.Entropy), Publisher: d.Publisher, CreatedAt: s.ports.Clock.Now().UTC().Truncate(time.Microsecond),
+		ID: secrets.NewUUID[review.RuleID](s.ports.Entropy), Publisher: d.Publisher,
+		CreatedAt: s.ports.Clock.Now().UTC().Truncate(time.Microsecond),
 	}
 	var err error
 	if rule.Pattern, err = registry.ParsePattern(d.Pattern); err != nil {
@@ -64,8 +65,8 @@ func (s *Service) Rules(ctx context.Context) ([]review.Rule, error) {
 	return s.ports.Rules.All(ctx)
 }
 
-// RemoveRule removes a rule. What it has approved stays. It returns fault.NotFound if there is none
-// with the ID.
+// RemoveRule removes a rule. What it has approved stays. It returns fault.NotFound if it does not
+// exist with the ID.
 func (s *Service) RemoveRule(ctx context.Context, id review.RuleID) error {
 	return s.ports.Transactions.Atomically(ctx, func(ctx context.Context) error {
 		existing, err := s.ports.Rules.All(ctx)
@@ -87,14 +88,17 @@ func (s *Service) RemoveRule(ctx context.Context, id review.RuleID) error {
 // newRuleChange returns the audit event of a rule.
 func newRuleChange(action audit.Action, r review.Rule) audit.Change {
 	return registry.NewOperatorChange(action, audit.Details{
-		"rule": audit.Text(r.ID), "resource": audit.Text(r.Pattern.String()), "publisher": audit.Text(r.Publisher), "when": audit.Text(r.When),
+		"rule": audit.Text(r.ID), "resource": audit.Text(r.Pattern.String()), "publisher": audit.Text(r.Publisher),
+		"when": audit.Text(r.When),
 	})
 }
 
-// ApproveAll approves, for an operator, everything that is pending when it is called, oldest first, and calls observe
-// with each review and the error of its approval; an approval that is refused does not end it. It
-// returns an error of the database.
-func (s *Service) ApproveAll(ctx context.Context, who authority.Caller, comment string, observe func(review.Review, error)) error {
+// ApproveAll approves, for an operator, everything that is pending when it is called, oldest first,
+// and calls observe with each review and the error of its approval; an approval that is refused
+// does not end it. It returns an error of the database.
+func (s *Service) ApproveAll(
+	ctx context.Context, who authority.Caller, comment string, observe func(review.Review, error),
+) error {
 	comment, err := review.ParseComment(comment, false)
 	if err != nil {
 		return err

@@ -13,8 +13,8 @@ import (
 	"github.com/tollgate-dev/tollgate/ports/registrystore"
 )
 
-// MirrorEnder ends what a mirror brought of a server that is published here (contract C-72), with what
-// of it waits for review. All fields are required.
+// MirrorEnder ends what a mirror brought of a server that is published here (contract C-72), with
+// what of it waits for review. All fields are required.
 type MirrorEnder struct {
 	Mirrored   registrystore.MirroredVersions
 	Reviews    registrystore.Reviews
@@ -26,8 +26,8 @@ type MirrorEnder struct {
 }
 
 // Publish stores the changes of a lineage and the document that is published, in a transaction that
-// has locked the server. If t is not nil, it also stores what the takeover ends, with its events and
-// its records in the audit log. people are responsible for the document.
+// has locked the server. If t is not nil, it also stores what the takeover ends, with its events
+// and its records in the audit log. people are responsible for the document.
 func (e MirrorEnder) Publish(
 	ctx context.Context, l *registry.Lineage, doc *registry.Document, t *registry.Takeover, people ...registry.Holder,
 ) error {

@@ -12,16 +12,18 @@ import (
 )
 
 // TestImportIsAnEvent checks that each version that an import stores is an event, once, also if a
-// transaction runs twice, and that versions which are there, refused or rolled back are none (contract
-// C-50).
+// transaction runs twice, and that versions which are there, refused or rolled back are none
+// (contract C-50).
 func TestImportIsAnEvent(t *testing.T) {
 	t.Parallel()
 	w := newFixture()
 	w.runner.twice = true
 	eventdatatest.AddWebhook(t, fakedb.NewWebhooks(w.runner.db))
 	entries := []recordsource.Entry{
-		recordedEntry(1, document("com.example/a", "1.0.0", remote("https://a.example/mcp"))), recordedEntry(2, document("com.example/a", "2.0.0")),
-		plainEntry("{}"), recordedEntry(3, document("com.example/b", "1.0.0", remote("https://a.example/mcp"))), plainEntry(document("com.example/c", "1.0.0")),
+		recordedEntry(1, document("com.example/a", "1.0.0", remote("https://a.example/mcp"))),
+		recordedEntry(2, document("com.example/a", "2.0.0")),
+		plainEntry("{}"), recordedEntry(3, document("com.example/b", "1.0.0", remote("https://a.example/mcp"))),
+		plainEntry(document("com.example/c", "1.0.0")),
 	}
 	entries[1].Recorded.Status = "deprecated"
 	want := []string{
@@ -39,7 +41,9 @@ func TestImportIsAnEvent(t *testing.T) {
 		want = nil
 	}
 	w.trail.away = errAway
-	if _, err := w.Import(t.Context(), &source{entries: []recordsource.Entry{plainEntry(document("com.example/d", "1.0.0"))}}, transferring.Options{}); !fault.Is(err, fault.Unavailable) {
+	if _, err := w.Import(t.Context(), &source{
+		entries: []recordsource.Entry{plainEntry(document("com.example/d", "1.0.0"))},
+	}, transferring.Options{}); !fault.Is(err, fault.Unavailable) {
 		t.Errorf("Import without an audit log = %v", err)
 	}
 	if got := eventdatatest.Take(t, fakedb.NewDeliveries(w.runner.db)); len(got) != 0 {

@@ -23,7 +23,8 @@ const inGroup = 50
 func newServers(n int) []recordsource.Entry {
 	entries := make([]recordsource.Entry, n)
 	for i := range entries {
-		entries[i] = recordedEntry(i%9, document(fmt.Sprintf("com.example/s%d", n-i), "1.0.0", remote(fmt.Sprintf("https://%d.example/mcp", i))))
+		entries[i] = recordedEntry(i%9,
+			document(fmt.Sprintf("com.example/s%d", n-i), "1.0.0", remote(fmt.Sprintf("https://%d.example/mcp", i))))
 	}
 	return entries
 }
@@ -33,9 +34,11 @@ func TestServersAreStoredTogether(t *testing.T) {
 	t.Parallel()
 	large := make([]recordsource.Entry, 17)
 	for i := range large {
-		large[i] = plainEntry(document(fmt.Sprintf("com.example/s%d", i), "1.0.0", `"title":"`+strings.Repeat("x", 1_000_000)+`"`))
+		large[i] = plainEntry(document(fmt.Sprintf("com.example/s%d", i), "1.0.0",
+			`"title":"`+strings.Repeat("x", 1_000_000)+`"`))
 	}
-	a, again, b := plainEntry(document("com.example/a", "1.0.0")), plainEntry(document("com.example/a", "2.0.0")), plainEntry(document("com.example/b", "1.0.0"))
+	a, again, b := plainEntry(document("com.example/a", "1.0.0")), plainEntry(document("com.example/a", "2.0.0")),
+		plainEntry(document("com.example/b", "1.0.0"))
 	for what, c := range map[string]struct {
 		entries []recordsource.Entry
 		want    int
@@ -48,7 +51,8 @@ func TestServersAreStoredTogether(t *testing.T) {
 		t.Run(what, func(t *testing.T) {
 			t.Parallel()
 			w := newFixture()
-			if counts, outcomes := w.runImport(t, true, c.entries...); counts.Taken != len(c.entries) || w.runner.n != c.want {
+			if counts, outcomes := w.runImport(t, true, c.entries...); counts.Taken != len(c.entries) ||
+				w.runner.n != c.want {
 				t.Errorf("%d transactions, %+v; want %d: %.300q", w.runner.n, counts, c.want, outcomes)
 			}
 		})
@@ -60,10 +64,12 @@ func TestServersAreStoredTogether(t *testing.T) {
 func newMixed() []recordsource.Entry {
 	entries := newServers(3*inGroup + 7)
 	entries[5] = plainEntry(`{"name":"com.example/broken"}`)
-	entries[20] = recordedEntry(1, document("com.example/thief", "1.0.0", remote("https://12.example/mcp"))) // of the same group
+	// of the same group
+	entries[20] = recordedEntry(1, document("com.example/thief", "1.0.0", remote("https://12.example/mcp")))
 	entries[21] = recordedEntry(2, document("com.example/thief", "2.0.0"))
 	entries[44] = recordedEntry(2, document("com.example/here", "1.0.0", remote("https://here.example/mcp")))
-	entries[70] = recordedEntry(1, document("com.example/second", "1.0.0", remote("https://3.example/mcp"))) // of the group before
+	// of the group before
+	entries[70] = recordedEntry(1, document("com.example/second", "1.0.0", remote("https://3.example/mcp")))
 	entries[71] = recordedEntry(1, document("com.example/other", "1.0.0", remote("https://here.example/mcp")))
 	entries[90] = recordedEntry(1, document("com.example/unstorable", "1.0.0"))
 	entries[120] = entries[60]
@@ -75,7 +81,9 @@ func newMixed() []recordsource.Entry {
 type pickyWriter struct{ registrystore.ServerWriter }
 
 func (w pickyWriter) Save(ctx context.Context, changes []registrystore.Change) error {
-	if slices.ContainsFunc(changes, func(c registrystore.Change) bool { return c.Release.Name.String() == "com.example/unstorable" }) {
+	if slices.ContainsFunc(changes, func(c registrystore.Change) bool {
+		return c.Release.Name.String() == "com.example/unstorable"
+	}) {
 		return fault.New(fault.Invalid, "the text has characters that cannot be stored")
 	}
 	return w.ServerWriter.Save(ctx, changes)
@@ -140,11 +148,13 @@ func TestInterruptedGroups(t *testing.T) {
 		w.runner.failAt = at
 		first, err := w.Import(t.Context(), &source{entries: entries}, transferring.Options{})
 		if !fault.Is(err, fault.Unavailable) || first.Taken != len(w.exportAll(t))-1 {
-			t.Fatalf("interrupted at transaction %d: %v, %+v with %d stored versions", at, err, first, len(w.exportAll(t))-1)
+			t.Fatalf("interrupted at transaction %d: %v, %+v with %d stored versions", at, err, first,
+				len(w.exportAll(t))-1)
 		}
 		next, outcomes := w.runImport(t, false, entries...)
 		if first.Taken+next.Taken != want.Taken || next.Refused != want.Refused {
-			t.Fatalf("interrupted at transaction %d: %+v, and then %+v; want %+v in all: %q", at, first, next, want, outcomes)
+			t.Fatalf("interrupted at transaction %d: %+v, and then %+v; want %+v in all: %q", at, first, next,
+				want, outcomes)
 		}
 		if !slices.EqualFunc(w.exportAll(t), whole.exportAll(t), equalRecords) {
 			t.Fatalf("interrupted at transaction %d: the registry differs", at)

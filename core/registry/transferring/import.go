@@ -12,7 +12,8 @@ import (
 )
 
 // Bounds of what is in memory at once. A batch is the versions of one server that are next to each
-// other in the source. Batches of different servers are a group, which is stored in one transaction.
+// other in the source. Batches of different servers are a group, which is stored in one
+// transaction.
 const (
 	batchRecords = registry.MaxVersions
 	batchBytes   = 32 << 20
@@ -78,8 +79,8 @@ func (r *importRun) readAll(ctx context.Context, src recordsource.Source) error 
 	}
 }
 
-// addToGroup adds a record to the batch of its server. It stores the group before if the record does
-// not fit, or if another batch of its group is of the same server.
+// addToGroup adds a record to the batch of its server. It stores the group before if the record
+// does not fit, or if another batch of its group is of the same server.
 func (r *importRun) addToGroup(ctx context.Context, e recordsource.Entry) error {
 	c, outcome := r.readEntry(e)
 	if outcome.Reason != "" {

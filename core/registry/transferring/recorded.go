@@ -113,7 +113,9 @@ func heldOf(v registry.Version, recorded *recordsource.Quarantine, now time.Time
 	if err := checkTime("statusChangedAt", recorded.StatusChangedAt, now); err != nil {
 		return registry.Held{}, err
 	}
-	held.Prior = registry.PriorStatus{Version: v, Status: status, Message: recorded.StatusMessage, ChangedAt: recorded.StatusChangedAt}
+	held.Prior = registry.PriorStatus{
+		Version: v, Status: status, Message: recorded.StatusMessage, ChangedAt: recorded.StatusChangedAt,
+	}
 	return held, nil
 }
 

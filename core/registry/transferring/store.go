@@ -119,7 +119,8 @@ func (m *Mover) compareStored(ctx context.Context, c candidate, quarantined []re
 func (c candidate) compareWith(document []byte, here registry.Release) Outcome {
 	switch {
 	case !bytes.Equal(document, c.document.Bytes()):
-		return c.newOutcome(Refused, "the registry already has this version with another document, and a published version cannot be replaced")
+		return c.newOutcome(Refused,
+			"the registry already has this version with another document, and a published version cannot be replaced")
 	case here.Status != c.release.Status:
 		return c.newOutcome(Skipped, "is "+string(here.Status)+" here and "+string(c.release.Status)+" in the import")
 	}
@@ -221,7 +222,9 @@ func (s *storing) addNew(l *registry.Lineage, fresh []candidate) {
 			continue
 		}
 		s.outcomes = append(s.outcomes, c.newOutcome(Taken, ""))
-		s.audit = append(s.audit, registry.NewOperatorChange("import", registry.VersionDetails(c.release.Name.String(), c.release.Version.String())))
+		s.audit = append(s.audit,
+			registry.NewOperatorChange("import",
+				registry.VersionDetails(c.release.Name.String(), c.release.Version.String())))
 	}
 	changes := l.Changes()
 	if len(changes) == 0 {
@@ -259,8 +262,8 @@ func (s *storing) save(ctx context.Context) error {
 	return s.ports.Recorder.RecordChanges(ctx, s.audit...)
 }
 
-// saveQuarantine stores the entries that an import has added, with their events, and returns them for
-// the audit log.
+// saveQuarantine stores the entries that an import has added, with their events, and returns them
+// for the audit log.
 func (m *Mover) saveQuarantine(ctx context.Context, l *registry.Lineage) (added []audit.Change, err error) {
 	entries, prior := l.CarriedQuarantine()
 	for _, q := range entries {
@@ -283,7 +286,9 @@ var errDryRun = errors.New("a dry run is rolled back")
 
 // removeRefused refuses the records of a server that the store refuses, as those that conflict with
 // another server, and returns the rest. It stores each record alone and rolls that back.
-func (m *Mover) removeRefused(ctx context.Context, batch []candidate) (rest []candidate, outcomes []Outcome, err error) {
+func (m *Mover) removeRefused(
+	ctx context.Context, batch []candidate,
+) (rest []candidate, outcomes []Outcome, err error) {
 	for _, c := range batch {
 		_, err := m.commit(ctx, [][]candidate{{c}}, errDryRun)
 		switch {

@@ -74,10 +74,10 @@ func (c *Counts) addOutcome(o Outcome) {
 	}
 }
 
-// Export calls write with every version of every server, including deleted ones, and its quarantine,
-// ordered by name, then version, both bytewise. It returns the number of versions. Each page of records is read
-// separately, so that versions published meanwhile may be missing. An error of write ends the
-// export and is returned.
+// Export calls write with every version of every server, including deleted ones, and its
+// quarantine, ordered by name, then version, both bytewise. It returns the number of versions. Each
+// page of records is read separately, so that versions published meanwhile may be missing. An error
+// of write ends the export and is returned.
 func (m *Mover) Export(ctx context.Context, write func(registry.Record, registry.Held) error) (int, error) {
 	n := 0
 	server := heldServer{mover: m}
@@ -95,8 +95,8 @@ func (m *Mover) Export(ctx context.Context, write func(registry.Record, registry
 	return n, err
 }
 
-// heldServer is what of one server is in quarantine. It is read for deleted versions only: what is in
-// quarantine is deleted.
+// heldServer is what of one server is in quarantine. It is read for deleted versions only: what is
+// in quarantine is deleted.
 type heldServer struct {
 	mover   *Mover
 	name    registry.Name

@@ -65,7 +65,8 @@ func newFixtureWith(wrap func(registrystore.ServerWriter) registrystore.ServerWr
 	w := &fixture{servers: fakedb.NewServers(db, true), runner: &runner{db: db}, trail: &fakeRecorder{}}
 	w.quarantine = fakedb.NewQuarantine(db)
 	w.Mover = transferring.New(transferring.Ports{
-		Transactions: w.runner, Writer: wrap(w.servers), Reader: w.servers, Quarantine: w.quarantine, Recorder: w.trail, Clock: clocktest.NewManual(now),
+		Transactions: w.runner, Writer: wrap(w.servers), Reader: w.servers, Quarantine: w.quarantine, Recorder: w.trail,
+		Clock:  clocktest.NewManual(now),
 		Events: newEvents(db),
 	})
 	return w
@@ -111,7 +112,8 @@ func (s *source) Next(context.Context) (recordsource.Entry, error) {
 }
 
 func document(name, version string, more ...string) string {
-	return fmt.Sprintf(`{"name":%q,"description":"Forecasts","version":%q%s}`, name, version, strings.Join(append([]string{""}, more...), ","))
+	return fmt.Sprintf(`{"name":%q,"description":"Forecasts","version":%q%s}`, name, version,
+		strings.Join(append([]string{""}, more...), ","))
 }
 
 func remote(url string) string {
@@ -135,9 +137,11 @@ func recordedEntry(day int, doc string) recordsource.Entry {
 func (w *fixture) runImport(t *testing.T, lenient bool, entries ...recordsource.Entry) (transferring.Counts, []string) {
 	t.Helper()
 	var outcomes []string
-	counts, err := w.Import(t.Context(), &source{entries: entries}, transferring.Options{Lenient: lenient, Observe: func(o transferring.Outcome) {
-		outcomes = append(outcomes, strings.TrimSpace(fmt.Sprintf("%s %s@%s %s", o.Verdict, o.Name, o.Version, o.Reason)))
-	}})
+	counts, err := w.Import(t.Context(), &source{entries: entries},
+		transferring.Options{Lenient: lenient, Observe: func(o transferring.Outcome) {
+			outcomes = append(outcomes,
+				strings.TrimSpace(fmt.Sprintf("%s %s@%s %s", o.Verdict, o.Name, o.Version, o.Reason)))
+		}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -173,7 +177,8 @@ func TestImportTwice(t *testing.T) {
 	deprecated.Recorded.StatusChangedAt = past.AddDate(0, 0, 3)
 	deprecated.Recorded.UpdatedAt = past.AddDate(0, 0, 4)
 	entries := []recordsource.Entry{
-		recordedEntry(1, document("com.example/a", "1.0.0")), deprecated, recordedEntry(4, document("com.example/b", "2.0.0")),
+		recordedEntry(1, document("com.example/a", "1.0.0")), deprecated,
+		recordedEntry(4, document("com.example/b", "2.0.0")),
 		recordedEntry(1, document("com.example/a", "0.9.0")), // apart from its other version
 		plainEntry(document("com.example/c", "1.0.0")),
 	}
@@ -182,7 +187,8 @@ func TestImportTwice(t *testing.T) {
 	}
 	stored := w.exportAll(t)
 	if got := stored[2]; got.Status != registry.StatusDeprecated || got.StatusMessage != "use 2" || got.Latest ||
-		!got.StatusChangedAt.Equal(past.AddDate(0, 0, 3)) || !got.UpdatedAt.Equal(past.AddDate(0, 0, 4)) || !got.PublishedAt.Equal(past.AddDate(0, 0, 2)) {
+		!got.StatusChangedAt.Equal(past.AddDate(0, 0, 3)) || !got.UpdatedAt.Equal(past.AddDate(0, 0, 4)) ||
+		!got.PublishedAt.Equal(past.AddDate(0, 0, 2)) {
 		t.Errorf("what was recorded is %+v", got)
 	}
 	if got := stored[4]; got.Status != registry.StatusActive || !got.PublishedAt.Equal(now) || !got.Latest {
@@ -203,7 +209,8 @@ func TestImportIsRecorded(t *testing.T) {
 	t.Parallel()
 	w := newFixture()
 	entries := []recordsource.Entry{
-		recordedEntry(1, document("com.example/a", "1.0.0")), recordedEntry(2, document("com.example/a", "1.1.0")), plainEntry("{}"), recordedEntry(3, document("com.example/b", "1.0.0")),
+		recordedEntry(1, document("com.example/a", "1.0.0")), recordedEntry(2, document("com.example/a", "1.1.0")),
+		plainEntry("{}"), recordedEntry(3, document("com.example/b", "1.0.0")),
 	}
 	want := []string{"com.example/a@1.0.0", "com.example/a@1.1.0", "com.example/b@1.0.0"}
 	for range 2 { // the second time there is nothing to take
@@ -213,7 +220,8 @@ func TestImportIsRecorded(t *testing.T) {
 	}
 	w = newFixture()
 	w.trail.away = errAway
-	if _, err := w.Import(t.Context(), &source{entries: entries[:1]}, transferring.Options{}); !fault.Is(err, fault.Unavailable) {
+	if _, err := w.Import(t.Context(), &source{entries: entries[:1]}, transferring.Options{}); !fault.Is(err,
+		fault.Unavailable) {
 		t.Errorf("Import without an audit log = %v", err)
 	}
 	requireEqual(t, w.exportAll(t), nil)
@@ -233,21 +241,45 @@ func TestImportRefuses(t *testing.T) {
 		entry recordsource.Entry
 		want  string
 	}{
-		"no JSON":          {plainEntry(`{`), "refused @ body is not valid JSON: unexpected end of JSON input"},
-		"a broken rule":    {plainEntry(document("com.example/a", "1.0.0", `"title":""`)), "refused com.example/a@1.0.0 document breaks a rule: title must not be empty"},
-		"no version":       {plainEntry(`{"name":"com.example/a","description":"x"}`), "refused com.example/a@ document breaks a rule: version is required"},
-		"unreadable":       {change(func(e *recordsource.Entry) { e.Unreadable = errors.New("too large") }), "refused @ too large"},
-		"broken":           {change(func(e *recordsource.Entry) { e.Broken = errors.New("ends early") }), "refused @ ends early"},
-		"unknown status":   {recorded(func(r *recordsource.Recorded) { r.Status = "gone" }), `refused com.example/a@1.0.0 status must be active, deprecated or deleted, not "gone"`},
-		"message":          {recorded(func(r *recordsource.Recorded) { r.StatusMessage = "x" }), "refused com.example/a@1.0.0 statusMessage is allowed with deprecated and deleted only, not with active"},
-		"from the future":  {recorded(func(r *recordsource.Recorded) { r.UpdatedAt = now.AddDate(0, 0, 2) }), "refused com.example/a@1.0.0 updatedAt is in the future"},
-		"from before time": {recorded(func(r *recordsource.Recorded) { r.PublishedAt = time.Unix(-1, 0) }), "refused com.example/a@1.0.0 publishedAt is before 1970"},
+		"no JSON": {plainEntry(`{`), "refused @ body is not valid JSON: unexpected end of JSON input"},
+		"a broken rule": {
+			plainEntry(document("com.example/a", "1.0.0", `"title":""`)),
+			"refused com.example/a@1.0.0 document breaks a rule: title must not be empty",
+		},
+		"no version": {
+			plainEntry(`{"name":"com.example/a","description":"x"}`),
+			"refused com.example/a@ document breaks a rule: version is required",
+		},
+		"unreadable": {
+			change(func(e *recordsource.Entry) { e.Unreadable = errors.New("too large") }), "refused @ too large",
+		},
+		"broken": {
+			change(func(e *recordsource.Entry) { e.Broken = errors.New("ends early") }), "refused @ ends early",
+		},
+		"unknown status": {
+			recorded(func(r *recordsource.Recorded) { r.Status = "gone" }),
+			`refused com.example/a@1.0.0 status must be active, deprecated or deleted, not "gone"`,
+		},
+		"message": {
+			recorded(func(r *recordsource.Recorded) { r.StatusMessage = "x" }),
+			"refused com.example/a@1.0.0 statusMessage is allowed with deprecated and deleted only, not with active",
+		},
+		"from the future": {
+			recorded(func(r *recordsource.Recorded) { r.UpdatedAt = now.AddDate(0, 0, 2) }),
+			"refused com.example/a@1.0.0 updatedAt is in the future",
+		},
+		"from before time": {
+			recorded(func(r *recordsource.Recorded) { r.PublishedAt = time.Unix(-1, 0) }),
+			"refused com.example/a@1.0.0 publishedAt is before 1970",
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			w := newFixture()
-			counts, outcomes := w.runImport(t, false, recordedEntry(1, document("com.example/a", "0.1.0")), c.entry, recordedEntry(2, document("com.example/a", "0.2.0")))
-			if counts.Taken != 2 || counts.Refused != 1 || (counts.Broken == 1) != (name == "broken") || !slices.Contains(outcomes, c.want) {
+			counts, outcomes := w.runImport(t, false, recordedEntry(1, document("com.example/a", "0.1.0")), c.entry,
+				recordedEntry(2, document("com.example/a", "0.2.0")))
+			if counts.Taken != 2 || counts.Refused != 1 || (counts.Broken == 1) != (name == "broken") ||
+				!slices.Contains(outcomes, c.want) {
 				t.Errorf("%+v %q, want the others taken and %q", counts, outcomes, c.want)
 			}
 		})
@@ -258,7 +290,8 @@ func TestImportLenient(t *testing.T) {
 	t.Parallel()
 	w := newFixture()
 	counts, outcomes := w.runImport(t, true,
-		recordedEntry(1, document("com.example/a", "1.0.0", `"repository":{}`)), recordedEntry(2, document("com.example/a", "^1.0.0")))
+		recordedEntry(1, document("com.example/a", "1.0.0", `"repository":{}`)),
+		recordedEntry(2, document("com.example/a", "^1.0.0")))
 	if counts != (transferring.Counts{Taken: 1, Refused: 1}) {
 		t.Errorf("%+v %q", counts, outcomes)
 	}
@@ -304,7 +337,8 @@ func TestImportIsRunAgain(t *testing.T) {
 	t.Parallel()
 	w := newFixture()
 	w.runner.twice = true
-	if counts, outcomes := w.runImport(t, false, recordedEntry(1, document("com.example/a", "1.0.0")), recordedEntry(2, document("com.example/a", "2.0.0"))); counts.Taken != 2 || len(outcomes) != 2 {
+	if counts, outcomes := w.runImport(t, false, recordedEntry(1, document("com.example/a", "1.0.0")),
+		recordedEntry(2, document("com.example/a", "2.0.0"))); counts.Taken != 2 || len(outcomes) != 2 {
 		t.Errorf("%+v %q, want each outcomes once", counts, outcomes)
 	}
 }
@@ -351,7 +385,9 @@ func TestExportIsOrdered(t *testing.T) {
 	requireEqual(t, again.exportAll(t), all)
 
 	full := errors.New("disk full")
-	if n, err := w.Export(t.Context(), func(registry.Record, registry.Held) error { return full }); !errors.Is(err, full) || n != 0 {
+	if n, err := w.Export(t.Context(), func(registry.Record, registry.Held) error {
+		return full
+	}); !errors.Is(err, full) || n != 0 {
 		t.Errorf("Export = %d, %v, want the writer's error", n, err)
 	}
 }
@@ -360,23 +396,31 @@ func TestExportIsOrdered(t *testing.T) {
 func TestImportLeavesQuarantine(t *testing.T) {
 	t.Parallel()
 	w := newFixture()
-	w.runImport(t, false, plainEntry(document("com.example/a", "1.0.0")), plainEntry(document("com.example/b", "1.0.0")))
-	for target, reason := range map[quarantining.Target]string{{ServerName: "com.example/a", Version: "1.0.0"}: "one", {ServerName: "com.example/b"}: "all"} {
+	w.runImport(t, false, plainEntry(document("com.example/a", "1.0.0")),
+		plainEntry(document("com.example/b", "1.0.0")))
+	for target, reason := range map[quarantining.Target]string{
+		{ServerName: "com.example/a", Version: "1.0.0"}: "one", {ServerName: "com.example/b"}: "all",
+	} {
 		o := quarantining.New(quarantining.Ports{
-			Transactions: w.runner, Writer: w.servers, Quarantine: w.quarantine, Acts: noActs{}, Clock: clocktest.NewManual(now),
+			Transactions: w.runner, Writer: w.servers, Quarantine: w.quarantine, Acts: noActs{},
+			Clock:  clocktest.NewManual(now),
 			Events: newEvents(w.runner.db),
 		})
-		if _, err := o.Add(t.Context(), authority.Operator(), quarantining.Draft{Target: target, Reason: reason}); err != nil {
+		if _, err := o.Add(t.Context(), authority.Operator(), quarantining.Draft{
+			Target: target, Reason: reason,
+		}); err != nil {
 			t.Fatal(err)
 		}
 	}
 	before := w.exportAll(t)
 	w.runner.twice = true
-	_, outcomes := w.runImport(t, false, plainEntry(document("com.example/a", "1.0.0")), plainEntry(document("com.example/a", "0.9.0")),
+	_, outcomes := w.runImport(t, false, plainEntry(document("com.example/a", "1.0.0")),
+		plainEntry(document("com.example/a", "0.9.0")),
 		plainEntry(document("com.example/b", "1.0.0")), plainEntry(document("com.example/b", "2.0.0")))
 	want := []string{
 		"refused com.example/a@1.0.0 com.example/a 1.0.0 is in quarantine: one", "taken com.example/a@0.9.0",
-		"refused com.example/b@1.0.0 com.example/b is in quarantine: all", "refused com.example/b@2.0.0 com.example/b is in quarantine: all",
+		"refused com.example/b@1.0.0 com.example/b is in quarantine: all",
+		"refused com.example/b@2.0.0 com.example/b is in quarantine: all",
 	}
 	slices.Sort(outcomes)
 	slices.Sort(want)
@@ -389,7 +433,9 @@ func TestImportLeavesQuarantine(t *testing.T) {
 		t.Fatalf("the other version is %+v, want it the latest", after)
 	}
 	for _, r := range append(after[:i], after[i+1:]...) {
-		if b := slices.IndexFunc(before, func(q registry.Record) bool { return q.Name == r.Name && q.Version == r.Version }); r.Status != registry.StatusDeleted || before[b].StatusMessage != r.StatusMessage {
+		if b := slices.IndexFunc(before, func(q registry.Record) bool {
+			return q.Name == r.Name && q.Version == r.Version
+		}); r.Status != registry.StatusDeleted || before[b].StatusMessage != r.StatusMessage {
 			t.Errorf("%+v was %+v", r, before[b])
 		}
 	}
@@ -413,15 +459,16 @@ type fixedEntropy struct{}
 
 func (fixedEntropy) Fill(p []byte) { clear(p) }
 
-// TestQuarantineMoves checks that what is exported in quarantine is in quarantine where it is imported,
-// and gets there the status that it had before, when it is released.
+// TestQuarantineMoves checks that what is exported in quarantine is in quarantine where it is
+// imported, and gets there the status that it had before, when it is released.
 func TestQuarantineMoves(t *testing.T) {
 	t.Parallel()
 	from, to := newFixture(), newFixture()
 	remote := func(n int) string { return fmt.Sprintf(`"remotes":[{"type":"sse","url":"https://%d.example"}]`, n) }
 	deprecated := recordedEntry(2, document("com.example/b", "2.0.0", remote(3)))
 	deprecated.Recorded.Status, deprecated.Recorded.StatusMessage = "deprecated", "use 3"
-	from.runImport(t, false, recordedEntry(1, document("com.example/a", "1.0.0", remote(1))), recordedEntry(2, document("com.example/a", "2.0.0")),
+	from.runImport(t, false, recordedEntry(1, document("com.example/a", "1.0.0", remote(1))),
+		recordedEntry(2, document("com.example/a", "2.0.0")),
 		recordedEntry(1, document("com.example/b", "1.0.0", remote(2))), deprecated)
 	from.hide(t, "com.example/a", "1.0.0", "one")
 	from.hide(t, "com.example/b", "1.0.0", "this")
@@ -446,7 +493,9 @@ func TestQuarantineMoves(t *testing.T) {
 		from.requireSameQuarantine(t, cut, server)
 	}
 	// A record without the mark, as of an older export, is refused by the entry that is here.
-	if _, outcomes := to.runImport(t, false, recordedEntry(3, document("com.example/b", "3.0.0"))); !strings.Contains(outcomes[0], "refused com.example/b@3.0.0 com.example/b is in quarantine: all") {
+	if _, outcomes := to.runImport(t, false,
+		recordedEntry(3, document("com.example/b", "3.0.0"))); !strings.Contains(outcomes[0],
+		"refused com.example/b@3.0.0 com.example/b is in quarantine: all") {
 		t.Errorf("a version of a server in quarantine: %q", outcomes)
 	}
 	// A server that is here partly is hidden wholly.
@@ -462,15 +511,17 @@ func TestQuarantineMoves(t *testing.T) {
 	}
 }
 
-// TestBadQuarantineIsRefused checks that a record with a broken quarantine is not stored, because it
-// would be listed without one.
+// TestBadQuarantineIsRefused checks that a record with a broken quarantine is not stored, because
+// it would be listed without one.
 func TestBadQuarantineIsRefused(t *testing.T) {
 	t.Parallel()
 	good := recordsource.QuarantineEntry{Reason: "bad"}
 	for what, q := range map[string]recordsource.Quarantine{
 		"no entries": {Status: "active"}, "no reason": {Status: "active", Entries: []recordsource.QuarantineEntry{{}}},
-		"no status":  {Entries: []recordsource.QuarantineEntry{good}},
-		"the future": {Status: "active", Entries: []recordsource.QuarantineEntry{{Reason: "bad", Since: now.AddDate(1, 0, 0)}}},
+		"no status": {Entries: []recordsource.QuarantineEntry{good}},
+		"the future": {
+			Status: "active", Entries: []recordsource.QuarantineEntry{{Reason: "bad", Since: now.AddDate(1, 0, 0)}},
+		},
 	} {
 		e := recordedEntry(1, document("com.example/a", "1.0.0"))
 		e.Recorded.Quarantine = &q
@@ -489,7 +540,8 @@ func (w *fixture) requireSameQuarantine(t *testing.T, other *fixture, server str
 	want, err2 := w.quarantine.Entries(t.Context(), name)
 	gotPrior, err3 := other.quarantine.PriorStatuses(t.Context(), name)
 	wantPrior, err4 := w.quarantine.PriorStatuses(t.Context(), name)
-	if err := errors.Join(err1, err2, err3, err4); err != nil || !slices.Equal(got, want) || !slices.Equal(gotPrior, wantPrior) {
+	if err := errors.Join(err1, err2, err3, err4); err != nil || !slices.Equal(got, want) ||
+		!slices.Equal(gotPrior, wantPrior) {
 		t.Errorf("%s: %+v %+v, %v; want %+v %+v", server, got, gotPrior, err, want, wantPrior)
 	}
 }
@@ -509,7 +561,9 @@ func (w *fixture) hide(t *testing.T, server, version, reason string) {
 	_, err := quarantining.New(quarantining.Ports{
 		Transactions: w.runner, Writer: w.servers, Quarantine: w.quarantine, Mirrors: fakedb.NewMirrors(w.runner.db),
 		Acts: noActs{}, Events: newEvents(w.runner.db), Clock: clocktest.NewManual(now),
-	}).Add(t.Context(), authority.Operator(), quarantining.Draft{Target: quarantining.Target{ServerName: server, Version: version}, Reason: reason})
+	}).Add(t.Context(), authority.Operator(), quarantining.Draft{
+		Target: quarantining.Target{ServerName: server, Version: version}, Reason: reason,
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -521,13 +575,18 @@ func (w *fixture) exportEntries(t *testing.T) (all []recordsource.Entry) {
 	_, err := w.Export(t.Context(), func(r registry.Record, held registry.Held) error {
 		e := plainEntry(string(r.Document))
 		e.Recorded = recordsource.Recorded{
-			Status: string(r.Status), StatusMessage: r.StatusMessage, StatusChangedAt: r.StatusChangedAt, PublishedAt: r.PublishedAt, UpdatedAt: r.UpdatedAt,
+			Status: string(r.Status), StatusMessage: r.StatusMessage, StatusChangedAt: r.StatusChangedAt,
+			PublishedAt: r.PublishedAt, UpdatedAt: r.UpdatedAt,
 		}
 		if len(held.Entries) > 0 {
-			q := &recordsource.Quarantine{Status: string(held.Prior.Status), StatusMessage: held.Prior.Message, StatusChangedAt: held.Prior.ChangedAt}
+			q := &recordsource.Quarantine{
+				Status: string(held.Prior.Status), StatusMessage: held.Prior.Message,
+				StatusChangedAt: held.Prior.ChangedAt,
+			}
 			for _, entry := range held.Entries {
 				q.Entries = append(q.Entries, recordsource.QuarantineEntry{
-					Server: entry.Version == registry.Version{}, Reason: string(entry.Reason), Since: entry.Since, By: string(entry.By),
+					Server: entry.Version == registry.Version{}, Reason: string(entry.Reason), Since: entry.Since,
+					By: string(entry.By),
 				})
 			}
 			e.Recorded.Quarantine = q

@@ -8,7 +8,7 @@ import (
 )
 
 // Names returns the ranges of the names of the servers in the view, in order and without common
-// names; nil if it has all servers, and an empty list if it can have none.
+// names; nil if it has all servers, and an empty list if it cannot have any.
 func (v View) Names() []registry.NameRange {
 	if len(v.Include) == 0 && len(v.Exclude) == 0 {
 		return nil
@@ -43,7 +43,8 @@ func union(patterns []registry.Pattern) []registry.NameRange {
 	return outer
 }
 
-// subtract returns the names of all that are not in without. Both are ordered, without common names.
+// subtract returns the names of all that are not in without. Both are ordered, without common
+// names.
 func subtract(all, without []registry.NameRange) []registry.NameRange {
 	rest := make([]registry.NameRange, 0, len(all)+len(without))
 	for _, r := range all {

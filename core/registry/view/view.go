@@ -32,7 +32,9 @@ func ParseName(s string) (Name, error) {
 	case s == All:
 		return "", fault.New(fault.Invalid, "the name of a view must not be all: that view is always there")
 	case !nameForm.MatchString(s):
-		return "", fault.Newf(fault.Invalid, "the name of a view must have 1 to 40 lower-case letters, digits and hyphens, not %.60q", s)
+		return "",
+			fault.Newf(fault.Invalid,
+				"the name of a view must have 1 to 40 lower-case letters, digits and hyphens, not %.60q", s)
 	}
 	return Name(s), nil
 }
@@ -40,7 +42,9 @@ func ParseName(s string) (Name, error) {
 // ParseTokenName returns the name of a token. It returns fault.Invalid for a text of another form.
 func ParseTokenName(s string) (TokenName, error) {
 	if !nameForm.MatchString(s) {
-		return "", fault.Newf(fault.Invalid, "the name of a token must have 1 to 40 lower-case letters, digits and hyphens, not %.60q", s)
+		return "",
+			fault.Newf(fault.Invalid,
+				"the name of a token must have 1 to 40 lower-case letters, digits and hyphens, not %.60q", s)
 	}
 	return TokenName(s), nil
 }
@@ -139,7 +143,8 @@ func parsePatterns(field string, texts []string) (patterns []registry.Pattern, e
 		}
 	}
 	if len(patterns) > MaxPatterns {
-		return nil, fault.Newf(fault.Invalid, "%s must have at most %d patterns, and has %d", field, MaxPatterns, len(patterns))
+		return nil,
+			fault.Newf(fault.Invalid, "%s must have at most %d patterns, and has %d", field, MaxPatterns, len(patterns))
 	}
 	return patterns, nil
 }
@@ -160,7 +165,7 @@ func (v View) Hides(s registry.Status) bool {
 }
 
 // Latest returns which of all versions of a server is the latest in the view: the one that outranks
-// the others that the view shows. It returns false if the view shows none (contract C-32).
+// the others that the view shows. It returns false if the view shows nothing (contract C-32).
 func (v View) Latest(all []registry.Release) (registry.Release, bool) {
 	shown := make([]registry.Release, 0, len(all))
 	for _, r := range all {

@@ -35,9 +35,11 @@ func mustName(t testing.TB, s string) registry.Name {
 func TestNew(t *testing.T) {
 	t.Parallel()
 	v, err := New(Draft{
-		Name: "team-1", Include: []string{"com.example/*", "com.example/*", "org.example/a"}, Exclude: []string{"*"}, Deprecated: "hide", Access: "token",
+		Name: "team-1", Include: []string{"com.example/*", "com.example/*", "org.example/a"}, Exclude: []string{"*"},
+		Deprecated: "hide", Access: "token",
 	})
-	if err != nil || v.Name != "team-1" || fmt.Sprint(v.Include) != "[com.example/* org.example/a]" || fmt.Sprint(v.Exclude) != "[*]" ||
+	if err != nil || v.Name != "team-1" || fmt.Sprint(v.Include) != "[com.example/* org.example/a]" ||
+		fmt.Sprint(v.Exclude) != "[*]" ||
 		v.Deprecated != Hide || v.Access != WithToken {
 		t.Errorf("New = %+v, %v", v, err)
 	}
@@ -84,7 +86,8 @@ func TestBadDrafts(t *testing.T) {
 func drawView(rt *rapid.T) View {
 	pattern := rapid.StringMatching(`([ab](\.[ab])?(/[abz]?)?)?\*|[ab]\.[ab]/[abz]{1,2}`)
 	v, err := New(Draft{
-		Name: "team", Include: rapid.SliceOfN(pattern, 0, 5).Draw(rt, "include"), Exclude: rapid.SliceOfN(pattern, 0, 5).Draw(rt, "exclude"),
+		Name: "team", Include: rapid.SliceOfN(pattern, 0, 5).Draw(rt, "include"),
+		Exclude:    rapid.SliceOfN(pattern, 0, 5).Draw(rt, "exclude"),
 		Deprecated: rapid.SampledFrom([]string{"show", "hide"}).Draw(rt, "deprecated"),
 	})
 	if err != nil {
@@ -108,7 +111,8 @@ func TestNames(t *testing.T) {
 			}
 		}
 		name := mustName(t, rapid.StringMatching(`[ab]\.[ab]/[abz]{1,3}`).Draw(rt, "name"))
-		within := ranges == nil || slices.ContainsFunc(ranges, func(r registry.NameRange) bool { return r.Contains(name.String()) })
+		within := ranges == nil ||
+			slices.ContainsFunc(ranges, func(r registry.NameRange) bool { return r.Contains(name.String()) })
 		if within != v.Includes(name) {
 			rt.Fatalf("%s is within %q: %t, and in the view: %t", name, ranges, within, v.Includes(name))
 		}
@@ -137,7 +141,8 @@ func TestExclusionWins(t *testing.T) {
 func TestViewsOfAll(t *testing.T) {
 	t.Parallel()
 	for name, v := range map[string]View{
-		"all": OfAll(), "without patterns": mustNew(t, Draft{}), "with a star": mustNew(t, Draft{Include: []string{"com.example/a", "*"}}),
+		"all": OfAll(), "without patterns": mustNew(t, Draft{}),
+		"with a star": mustNew(t, Draft{Include: []string{"com.example/a", "*"}}),
 	} {
 		if ranges := v.Names(); ranges != nil || !v.Includes(mustName(t, "z.z/z")) {
 			t.Errorf("%s: ranges %q", name, ranges)
@@ -154,13 +159,18 @@ func TestLatest(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		v, name := drawView(rt), mustName(t, rapid.StringMatching(`[ab]\.[ab]/[abz]`).Draw(rt, "name"))
 		var all []registry.Release
-		for i, text := range rapid.SliceOfNDistinct(rapid.StringMatching(`[0-3]\.[0-3]\.0|draft[0-3]`), 0, 6, rapid.ID[string]).Draw(rt, "versions") {
+		for i, text := range rapid.SliceOfNDistinct(rapid.StringMatching(`[0-3]\.[0-3]\.0|draft[0-3]`), 0, 6,
+			rapid.ID[string]).Draw(rt, "versions") {
 			version, err := registry.ParseVersion(text)
 			if err != nil {
 				rt.Fatal(err)
 			}
-			status := rapid.SampledFrom([]registry.Status{registry.StatusActive, registry.StatusDeprecated, registry.StatusDeleted}).Draw(rt, "status")
-			all = append(all, registry.Release{Name: name, Version: version, Status: status, PublishedAt: time.Unix(int64(i), 0)})
+			status := rapid.SampledFrom([]registry.Status{
+				registry.StatusActive, registry.StatusDeprecated, registry.StatusDeleted,
+			}).Draw(rt, "status")
+			all = append(all, registry.Release{
+				Name: name, Version: version, Status: status, PublishedAt: time.Unix(int64(i), 0),
+			})
 		}
 		latest, ok := v.Latest(all)
 		shown := 0
@@ -207,7 +217,8 @@ func TestSecrets(t *testing.T) {
 	if text := fmt.Sprintf("%v %s %q %#v", s, s, s, s); strings.Contains(text, string(s)) {
 		t.Errorf("printed as %s", text)
 	}
-	if len(s) != len(secretPrefix)+43 || strings.Trim(string(s), "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_") != "" {
+	if len(s) != len(secretPrefix)+43 ||
+		strings.Trim(string(s), "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_") != "" {
 		t.Errorf("%d characters: %s", len(s), string(s))
 	}
 	if s.Hash() == NewSecret([32]byte{255, 254, 252}).Hash() || s.Hash() != NewSecret([32]byte{255, 254, 253}).Hash() {

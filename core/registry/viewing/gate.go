@@ -56,7 +56,7 @@ const (
 
 // Enter returns a view if the caller may read it. The same view is returned until an operator
 // changes it. It returns fault.NotFound if there is no view with the name,
-// fault.Unauthenticated if the view needs a token and the secret is none of its tokens, and
+// fault.Unauthenticated if the view needs a token and the secret is not one of its tokens, and
 // fault.Unavailable while the database is away, except for a view that was public when the database
 // was last read.
 func (g *Gate) Enter(ctx context.Context, name string, secret view.Secret) (*view.View, error) {
@@ -78,7 +78,9 @@ func (g *Gate) Enter(ctx context.Context, name string, secret view.Secret) (*vie
 	// The time of the lookup says nothing about the tokens: a caller who chooses a secret cannot
 	// choose its hash.
 	if of, ok := k.tokens[secret.Hash()]; !ok || of != v.Name {
-		return nil, fault.New(fault.Unauthenticated, "this view needs one of its tokens, in the Authorization header or in the path")
+		return nil,
+			fault.New(fault.Unauthenticated,
+				"this view needs one of its tokens, in the Authorization header or in the path")
 	}
 	return v, nil
 }
@@ -129,8 +131,8 @@ func (g *Gate) read(ctx context.Context) (*known, error) {
 	next.read, next.hint, next.failure = g.ports.Clock.Now(), g.ports.Changes.Hint(), nil
 	revision, err := g.ports.Changes.Revision(ctx)
 	if err == nil && (before.read.IsZero() || revision.Views != before.revision) {
-		// A change that is committed between both reads is read too. The revision is then older, and
-		// the next call reads it again.
+		// A change that is committed between both reads is read too. The revision is then older,
+		// and the next call reads it again.
 		next.revision = revision.Views
 		err = g.load(ctx, &next, before)
 	}

@@ -57,9 +57,14 @@ type fixture struct {
 
 func newFixture() *fixture {
 	db := fakedb.New()
-	fx := &fixture{store: fakedb.NewViews(db), changes: &fakeChanges{}, recorder: &fakeRecorder{}, clock: clocktest.NewManual(epoch)}
+	fx := &fixture{
+		store: fakedb.NewViews(db), changes: &fakeChanges{}, recorder: &fakeRecorder{},
+		clock: clocktest.NewManual(epoch),
+	}
 	fx.gate = viewing.NewGate(viewing.GatePorts{Views: fx.store, Changes: fx.changes, Clock: fx.clock})
-	fx.operator = viewing.NewOperator(viewing.OperatorPorts{Transactions: db, Views: fx.store, Recorder: fx.recorder, Clock: fx.clock, Entropy: &secretstest.Entropy{}})
+	fx.operator = viewing.NewOperator(viewing.OperatorPorts{
+		Transactions: db, Views: fx.store, Recorder: fx.recorder, Clock: fx.clock, Entropy: &secretstest.Entropy{},
+	})
 	return fx
 }
 
@@ -183,7 +188,8 @@ func TestOperator(t *testing.T) {
 	fx := newFixture()
 	fx.add(t, view.Draft{Name: "team"})
 	fx.addToken(t, "team", "a")
-	if err := errors.Join(fx.operator.RemoveToken(t.Context(), "team", "a"), fx.operator.Remove(t.Context(), "team")); err != nil {
+	if err := errors.Join(fx.operator.RemoveToken(t.Context(), "team", "a"),
+		fx.operator.Remove(t.Context(), "team")); err != nil {
 		t.Fatal(err)
 	}
 	want := []audit.Change{

@@ -80,7 +80,7 @@ func (o *Operator) Find(ctx context.Context, name string) (view.View, error) {
 	return view.View{}, errMissing(view.Name(name))
 }
 
-// Remove removes a view with its tokens. It returns fault.NotFound if there is none with the name.
+// Remove removes a view with its tokens. It returns fault.NotFound if no view has the name.
 func (o *Operator) Remove(ctx context.Context, name view.Name) error {
 	return o.ports.Transactions.Atomically(ctx, func(ctx context.Context) error {
 		switch err := o.ports.Views.Remove(ctx, name); {
@@ -94,7 +94,7 @@ func (o *Operator) Remove(ctx context.Context, name view.Name) error {
 }
 
 // AddToken makes a token of a view and returns it in clear. Only its hash is stored. It returns
-// fault.Invalid for a wrong name of a token, fault.NotFound if there is no such view, and
+// fault.Invalid for a wrong name of a token, fault.NotFound if the view does not exist, and
 // fault.Conflict if it has a token with that name or has too many.
 func (o *Operator) AddToken(ctx context.Context, v view.Name, name string) (view.Secret, error) {
 	tokenName, err := view.ParseTokenName(name)
@@ -117,7 +117,8 @@ func (o *Operator) AddToken(ctx context.Context, v view.Name, name string) (view
 		case fault.Is(err, fault.NotFound):
 			return errMissing(v)
 		case fault.Is(err, fault.Conflict):
-			return fault.Newf(fault.Conflict, "the view %s has a token %s already: remove it first, or choose another name", v, tokenName)
+			return fault.Newf(fault.Conflict,
+				"the view %s has a token %s already: remove it first, or choose another name", v, tokenName)
 		case err != nil:
 			return err
 		}

@@ -1,5 +1,6 @@
-// Package viewing holds the use cases of views: operators add, list and remove them and their tokens,
-// a Gate decides who may read one, and a Reader reads its servers. Package view has the rules.
+// Package viewing holds the use cases of views: operators add, list and remove them and their
+// tokens, a Gate decides who may read one, and a Reader reads its servers. Package view has the
+// rules.
 package viewing
 
 import (
@@ -14,9 +15,9 @@ import (
 )
 
 // Reader reads the servers of a view. In a view that hides deprecated versions, a server has its
-// other versions only, and the greatest of them is the latest (contract C-32). Exactly one version of
-// a server is the latest in each result that has all of them, whatever is changed meanwhile. It is
-// safe for concurrent use.
+// other versions only, and the greatest of them is the latest (contract C-32). Exactly one version
+// of a server is the latest in each result that has all of them, whatever is changed meanwhile. It
+// is safe for concurrent use.
 type Reader struct {
 	servers registrystore.SnapshotReader
 	view    view.View
@@ -42,9 +43,11 @@ func (r *Reader) Snapshot(ctx context.Context, do func(ctx context.Context) erro
 // among what they have read.
 var errApart = errors.New("the latest version must be read in the same snapshot")
 
-// readServer returns the result of read, whose reads of the store see one state. Mostly it reads only
-// once, as the latest version is shown, so that it needs a snapshot only otherwise.
-func readServer[T any](ctx context.Context, r *Reader, read func(ctx context.Context, r *Reader) (T, error)) (T, error) {
+// readServer returns the result of read, whose reads of the store see one state. Mostly it reads
+// only once, as the latest version is shown, so that it needs a snapshot only otherwise.
+func readServer[T any](
+	ctx context.Context, r *Reader, read func(ctx context.Context, r *Reader) (T, error),
+) (T, error) {
 	if found, err := read(ctx, r); !errors.Is(err, errApart) {
 		return found, err
 	}
@@ -52,7 +55,9 @@ func readServer[T any](ctx context.Context, r *Reader, read func(ctx context.Con
 }
 
 // readInSnapshot returns the result of read, with a reader all of whose reads see one state.
-func readInSnapshot[T any](ctx context.Context, r *Reader, read func(ctx context.Context, r *Reader) (T, error)) (found T, err error) {
+func readInSnapshot[T any](
+	ctx context.Context, r *Reader, read func(ctx context.Context, r *Reader) (T, error),
+) (found T, err error) {
 	whole := *r
 	whole.whole = true
 	err = r.Snapshot(ctx, func(ctx context.Context) (err error) {
@@ -122,7 +127,7 @@ func (r *Reader) listLatest(ctx context.Context, q registrystore.Query) (registr
 	return p, nil
 }
 
-// readLatest reads a version and gives it the latest flag. It returns false if there is none to
+// readLatest reads a version and gives it the latest flag. It returns false if it does not exist to
 // show.
 func (r *Reader) readLatest(ctx context.Context, latest registry.Release, deleted bool) (registry.Record, bool, error) {
 	if latest.Status == "" || latest.Status == registry.StatusDeleted && !deleted {
@@ -202,7 +207,9 @@ func (r *Reader) Outline(ctx context.Context, name registry.Name, deleted bool) 
 }
 
 // Version implements registrystore.ServerReader.
-func (r *Reader) Version(ctx context.Context, name registry.Name, version registry.Version, deleted bool) (registry.Record, error) {
+func (r *Reader) Version(
+	ctx context.Context, name registry.Name, version registry.Version, deleted bool,
+) (registry.Record, error) {
 	if !r.view.Includes(name) {
 		return registry.Record{}, errNotInView()
 	}
@@ -242,15 +249,16 @@ func (r *Reader) Latest(ctx context.Context, name registry.Name, deleted bool) (
 
 // Undeprecated implements registrystore.ServerReader.
 func (r *Reader) Undeprecated(ctx context.Context, names []registry.Name) ([]registry.Release, error) {
-	return r.servers.Undeprecated(ctx, slices.DeleteFunc(slices.Clone(names), func(n registry.Name) bool { return !r.view.Includes(n) }))
+	return r.servers.Undeprecated(ctx,
+		slices.DeleteFunc(slices.Clone(names), func(n registry.Name) bool { return !r.view.Includes(n) }))
 }
 
 func errNotInView() error {
 	return fault.New(fault.NotFound, "no such version of a server in the view")
 }
 
-// latestOf returns the version that is the latest in the view of each server whose latest version is
-// deprecated and that has another one. It returns errApart outside of a snapshot.
+// latestOf returns the version that is the latest in the view of each server whose latest version
+// is deprecated and that has another one. It returns errApart outside of a snapshot.
 func (r *Reader) latestOf(ctx context.Context, names []registry.Name) (map[registry.Name]registry.Release, error) {
 	if !r.whole {
 		return nil, errApart

@@ -27,13 +27,15 @@ func drawRegistry(t *testing.T, rt *rapid.T) (*fakedb.Servers, []registry.Releas
 	servers := fakedb.NewServers(db, false)
 	now := epoch
 	var all []registry.Release
-	for _, s := range rapid.SliceOfNDistinct(rapid.StringMatching(`com\.[ab]/[ab]`), 1, 4, rapid.ID[string]).Draw(rt, "servers") {
+	for _, s := range rapid.SliceOfNDistinct(rapid.StringMatching(`com\.[ab]/[ab]`), 1, 4, rapid.ID[string]).
+		Draw(rt, "servers") {
 		name, err := registry.ParseName(s)
 		if err != nil {
 			rt.Fatal(err)
 		}
 		l := registry.NewLineage(name, nil)
-		for _, text := range rapid.SliceOfNDistinct(rapid.StringMatching(`[0-2]\.[01]\.0|draft`), 1, 5, rapid.ID[string]).Draw(rt, "versions") {
+		for _, text := range rapid.SliceOfNDistinct(rapid.StringMatching(`[0-2]\.[01]\.0|draft`), 1, 5,
+			rapid.ID[string]).Draw(rt, "versions") {
 			version, err := registry.ParseVersion(text)
 			if err != nil {
 				rt.Fatal(err)
@@ -42,7 +44,9 @@ func drawRegistry(t *testing.T, rt *rapid.T) (*fakedb.Servers, []registry.Releas
 			if _, err := l.Publish(version, now); err != nil {
 				rt.Fatal(err)
 			}
-			status := rapid.SampledFrom([]registry.Status{registry.StatusActive, registry.StatusDeprecated, registry.StatusDeleted}).Draw(rt, "status")
+			status := rapid.SampledFrom([]registry.Status{
+				registry.StatusActive, registry.StatusDeprecated, registry.StatusDeleted,
+			}).Draw(rt, "status")
 			update, err := registry.NewStatusUpdate(status, "")
 			if err != nil {
 				rt.Fatal(err)
@@ -70,8 +74,8 @@ func drawRegistry(t *testing.T, rt *rapid.T) (*fakedb.Servers, []registry.Releas
 	return servers, all
 }
 
-// shownIn returns the releases of a view with the latest flags that they have there, by the words of
-// the contract: each server without its hidden versions.
+// shownIn returns the releases of a view with the latest flags that they have there, by the words
+// of the contract: each server without its hidden versions.
 func shownIn(v view.View, all []registry.Release) []registry.Release {
 	byName := map[registry.Name][]registry.Release{}
 	for _, r := range all {
@@ -112,7 +116,8 @@ func withHidden(v view.View, all, shown []registry.Release) []registry.Release {
 func drawView(rt *rapid.T) view.View {
 	pattern := rapid.SampledFrom([]string{"*", "com.a/*", "com.b/*", "com.a/a", "com.b/b", "com.a/b"})
 	v, err := view.New(view.Draft{
-		Name: "team", Include: rapid.SliceOfN(pattern, 0, 2).Draw(rt, "include"), Exclude: rapid.SliceOfN(rapid.SampledFrom([]string{"com.a/a", "com.b/*"}), 0, 1).Draw(rt, "exclude"),
+		Name: "team", Include: rapid.SliceOfN(pattern, 0, 2).Draw(rt, "include"),
+		Exclude:    rapid.SliceOfN(rapid.SampledFrom([]string{"com.a/a", "com.b/*"}), 0, 1).Draw(rt, "exclude"),
 		Deprecated: rapid.SampledFrom([]string{"show", "hide", "hide"}).Draw(rt, "deprecated"),
 	})
 	if err != nil {
@@ -138,7 +143,8 @@ func TestLists(t *testing.T) {
 		reader := viewing.NewReader(servers, v)
 		q := registrystore.Query{
 			Limit: rapid.IntRange(1, 5).Draw(rt, "limit"), Bytes: rapid.SampledFrom([]int{0, 3, 5}).Draw(rt, "bytes"),
-			LatestOnly: rapid.Bool().Draw(rt, "latest"), Deleted: rapid.Bool().Draw(rt, "deleted"), Search: rapid.SampledFrom([]string{"", "com.a"}).Draw(rt, "search"),
+			LatestOnly: rapid.Bool().Draw(rt, "latest"), Deleted: rapid.Bool().Draw(rt, "deleted"),
+			Search: rapid.SampledFrom([]string{"", "com.a"}).Draw(rt, "search"),
 		}
 		if rapid.Bool().Draw(rt, "since") {
 			q.UpdatedSince = epoch.Add(time.Duration(rapid.IntRange(0, 30).Draw(rt, "minutes")) * time.Minute)
@@ -149,7 +155,8 @@ func TestLists(t *testing.T) {
 		}
 		var want []registry.Release
 		for _, r := range listed {
-			if (!q.LatestOnly || r.Latest) && (q.Deleted || r.Status != registry.StatusDeleted) && strings.Contains(r.Name.String(), q.Search) && r.UpdatedAt.After(q.UpdatedSince) {
+			if (!q.LatestOnly || r.Latest) && (q.Deleted || r.Status != registry.StatusDeleted) &&
+				strings.Contains(r.Name.String(), q.Search) && r.UpdatedAt.After(q.UpdatedSince) {
 				want = append(want, r)
 			}
 		}
@@ -173,7 +180,8 @@ func TestLists(t *testing.T) {
 	})
 }
 
-// TestServers: the versions of one server, one version and the latest are those that the view shows.
+// TestServers: the versions of one server, one version and the latest are those that the view
+// shows.
 func TestServers(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(rt *rapid.T) {
@@ -181,7 +189,9 @@ func TestServers(t *testing.T) {
 		v := drawView(rt)
 		reader, shown := viewing.NewReader(servers, v), shownIn(v, all)
 		deleted := rapid.Bool().Draw(rt, "deleted")
-		shown = slices.DeleteFunc(shown, func(r registry.Release) bool { return !deleted && r.Status == registry.StatusDeleted })
+		shown = slices.DeleteFunc(shown, func(r registry.Release) bool {
+			return !deleted && r.Status == registry.StatusDeleted
+		})
 		for _, r := range all {
 			of := slices.DeleteFunc(slices.Clone(shown), func(o registry.Release) bool { return o.Name != r.Name })
 			slices.SortFunc(of, func(a, b registry.Release) int { return b.PublishedAt.Compare(a.PublishedAt) })
@@ -208,8 +218,11 @@ func TestServers(t *testing.T) {
 	})
 }
 
-// checkOne checks that a record is the wanted one of the shown releases, or missing if no release is.
-func checkOne(rt *rapid.T, got registry.Record, err error, shown []registry.Release, wanted func(registry.Release) bool) {
+// checkOne checks that a record is the wanted one of the shown releases, or missing if no release
+// is.
+func checkOne(
+	rt *rapid.T, got registry.Record, err error, shown []registry.Release, wanted func(registry.Release) bool,
+) {
 	i := slices.IndexFunc(shown, wanted)
 	switch {
 	case i < 0 && !fault.Is(err, fault.NotFound):

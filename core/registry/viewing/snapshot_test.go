@@ -132,8 +132,8 @@ func (s *restlessStore) Undeprecated(ctx context.Context, names []registry.Name)
 	return s.Servers.Undeprecated(ctx, names)
 }
 
-// TestChangesBetweenReads changes the server between all reads of the store. Each result has exactly
-// one latest version.
+// TestChangesBetweenReads changes the server between all reads of the store. Each result has
+// exactly one latest version.
 func TestChangesBetweenReads(t *testing.T) {
 	t.Parallel()
 	v, err := view.New(view.Draft{Name: "team", Include: []string{"*"}, Deprecated: "hide"})
@@ -157,7 +157,11 @@ func TestChangesBetweenReads(t *testing.T) {
 			return []registry.Release{record.Release}, err
 		},
 	}
-	for _, q := range []registrystore.Query{{}, {LatestOnly: true}, {UpdatedSince: epoch}, {Deleted: true, UpdatedSince: epoch}, {LatestOnly: true, UpdatedSince: epoch}} {
+	for _, q := range []registrystore.Query{
+		{}, {LatestOnly: true}, {UpdatedSince: epoch}, {Deleted: true, UpdatedSince: epoch}, {
+			LatestOnly: true, UpdatedSince: epoch,
+		},
+	} {
 		q.Limit = 10
 		reads[fmt.Sprintf("List %+v", q)] = func(r *viewing.Reader, _ registry.Name) ([]registry.Release, error) {
 			p, err := r.List(t.Context(), q)

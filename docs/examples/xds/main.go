@@ -69,7 +69,9 @@ func follow(ctx context.Context, path string, snapshots cache.SnapshotCache) {
 			log.Print(err)
 			continue
 		}
-		snapshot, err := cache.NewSnapshot(version, map[resource.Type][]types.Resource{resource.RateLimitConfigType: set})
+		snapshot, err := cache.NewSnapshot(version, map[resource.Type][]types.Resource{
+			resource.RateLimitConfigType: set,
+		})
 		if err == nil {
 			err = snapshots.SetSnapshot(ctx, node, snapshot)
 		}

@@ -30,7 +30,8 @@ func TestVersionsHoldGRPCPluginsOnly(t *testing.T) {
 	if _, err := p.Server(nil); err == nil {
 		t.Error("net/rpc is served, want it refused")
 	}
-	if config := handshake.Config(); config.MagicCookieKey == "" || config.MagicCookieValue == "" || config.ProtocolVersion != 0 {
+	if config := handshake.Config(); config.MagicCookieKey == "" || config.MagicCookieValue == "" ||
+		config.ProtocolVersion != 0 {
 		t.Errorf("Config() = %+v, want a cookie, and no version outside negotiation", config)
 	}
 }

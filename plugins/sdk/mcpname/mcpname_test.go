@@ -46,7 +46,8 @@ func TestClaims(t *testing.T) {
 
 func TestNames(t *testing.T) {
 	t.Parallel()
-	text := "mcp-name: a/1 mcp-name: mcp-name: " + strings.Repeat("b", 201) + " mcp-name: c/2\nmcp-name: d/3, mcp-name: e/4"
+	text := "mcp-name: a/1 mcp-name: mcp-name: " + strings.Repeat("b", 201) +
+		" mcp-name: c/2\nmcp-name: d/3, mcp-name: e/4"
 	if got := mcpname.Names(text); !slices.Equal(got, []string{"a/1", "mcp-name", "c/2"}) {
 		t.Errorf("Names = %q", got)
 	}
@@ -60,7 +61,8 @@ func TestANameMustEndToClaim(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		before := rapid.StringMatching(`[^m]*`).Draw(t, "before")
 		after := rapid.String().Draw(t, "after")
-		inName := after != "" && strings.ContainsAny(after[:1], "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-._/")
+		inName := after != "" &&
+			strings.ContainsAny(after[:1], "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-._/")
 		got := mcpname.Claims(before+"mcp-name: "+name+after, name)
 		if !inName && !got {
 			t.Errorf("claim followed by %q is not found", after)

@@ -1,5 +1,5 @@
 // Package publicdial connects to servers whose names other people have chosen. It connects only to
-// public addresses and to those that the operator allows, so that nobody can make the service call
+// public addresses and to those that the operator allows, so that no one can make the service call
 // the internal network. The plugin SDK and the proofs of publishers use it. It does not use a proxy
 // and does not encrypt.
 package publicdial
@@ -44,13 +44,14 @@ func New(c Config) func(ctx context.Context, network, address string) (net.Conn,
 	}
 	return func(ctx context.Context, network, address string) (net.Conn, error) {
 		var tried atomic.Bool // two addresses may be tried at the same time
-		dialer := &net.Dialer{Timeout: c.Timeout, Resolver: c.Resolver, Control: func(_, at string, _ syscall.RawConn) error {
-			if !isAllowed(at, allowed) {
-				return &RefusedError{Address: at}
-			}
-			tried.Store(true)
-			return nil
-		}}
+		dialer := &net.Dialer{Timeout: c.Timeout, Resolver: c.Resolver,
+			Control: func(_, at string, _ syscall.RawConn) error {
+				if !isAllowed(at, allowed) {
+					return &RefusedError{Address: at}
+				}
+				tried.Store(true)
+				return nil
+			}}
 		conn, err := dialer.DialContext(ctx, network, address)
 		if refused := (*RefusedError)(nil); errors.As(err, &refused) && tried.Load() {
 			// The dialer returns the error of the first address, which is not the important one.

@@ -150,7 +150,9 @@ func (b *Base) checkRedirect(next *http.Request, before []*http.Request) error {
 		return &Error{Reason: ForbiddenRedirect, Host: b.registry.url.Host,
 			Err: fmt.Errorf("it leads to another host, %q", shortenText(next.URL.Host))}
 	case len(before) > most:
-		return &Error{Reason: ForbiddenRedirect, Host: b.registry.url.Host, Err: fmt.Errorf("more than %d redirects", most)}
+		return &Error{
+			Reason: ForbiddenRedirect, Host: b.registry.url.Host, Err: fmt.Errorf("more than %d redirects", most),
+		}
 	}
 	return nil
 }

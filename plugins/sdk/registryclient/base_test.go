@@ -82,12 +82,15 @@ func TestCredentialsStayBelowTheirBase(t *testing.T) {
 	} {
 		var s requestLog
 		server := startServer(t, s.handler(func(w http.ResponseWriter, r *http.Request) {
-			to := map[string]string{"in": "/npm/x", "out": "/other/x", "sibling": "/npm-x/x"}[r.URL.Path[strings.LastIndex(r.URL.Path, "/")+1:]]
+			to := map[string]string{
+				"in": "/npm/x", "out": "/other/x", "sibling": "/npm-x/x",
+			}[r.URL.Path[strings.LastIndex(r.URL.Path, "/")+1:]]
 			if to != "" {
 				http.Redirect(w, r, to, http.StatusFound)
 			}
 		}))
-		_, err := openBase(t, server, c.base, c.credentials).Get(t.Context(), strings.Replace(c.path, "SERVER", server.URL, 1), registryclient.Options{})
+		_, err := openBase(t, server, c.base, c.credentials).Get(t.Context(),
+			strings.Replace(c.path, "SERVER", server.URL, 1), registryclient.Options{})
 		if err != nil || s.all() != c.want {
 			t.Errorf("%s: %v, asked %q, want %q", name, err, s.all(), c.want)
 		}
@@ -120,10 +123,13 @@ func TestPathsThatLeave(t *testing.T) {
 	other := startServer(t, s.handler(func(http.ResponseWriter, *http.Request) {}))
 	base := openBase(t, server, "/npm", `,"token":"t"`)
 	for _, path := range []string{
-		"../x", "a/../../x", "a/%2e%2e/x", "a%2f..%2fx", "a%252f%252e%252e%252fx", "./x", "a\\..\\x", "a%5c..", "%00", "a\nb", "%zz",
-		other.URL + "/npm/x", "https://" + strings.TrimPrefix(server.URL, "http://") + "/npm/x", "http://u@" + strings.TrimPrefix(server.URL, "http://") + "/npm/x",
+		"../x", "a/../../x", "a/%2e%2e/x", "a%2f..%2fx", "a%252f%252e%252e%252fx", "./x", "a\\..\\x", "a%5c..", "%00",
+		"a\nb", "%zz",
+		other.URL + "/npm/x", "https://" + strings.TrimPrefix(server.URL, "http://") + "/npm/x",
+		"http://u@" + strings.TrimPrefix(server.URL, "http://") + "/npm/x",
 	} {
-		if _, err := base.Get(t.Context(), path, registryclient.Options{}); !registryclient.Is(err, registryclient.ForbiddenURL) {
+		if _, err := base.Get(t.Context(), path, registryclient.Options{}); !registryclient.Is(err,
+			registryclient.ForbiddenURL) {
 			t.Errorf("Get(%q) = %v, want ForbiddenURL", path, err)
 		}
 	}
@@ -140,7 +146,9 @@ func TestAddressIsCheckedWhereItIsDialled(t *testing.T) {
 	server := httptest.NewTLSServer(s.handler(func(http.ResponseWriter, *http.Request) {}))
 	t.Cleanup(server.Close)
 	_, port, _ := strings.Cut(strings.TrimPrefix(server.URL, "https://"), ":")
-	for _, host := range []string{"localhost", "127.0.0.1", "[::1]", "[::ffff:127.0.0.1]", "169.254.169.254", "0.0.0.0"} {
+	for _, host := range []string{
+		"localhost", "127.0.0.1", "[::1]", "[::ffff:127.0.0.1]", "169.254.169.254", "0.0.0.0",
+	} {
 		raw := "https://" + host + ":" + port
 		client, err := registryclient.Open(registryclient.Config{Defaults: []string{raw}})
 		if err != nil {
@@ -183,7 +191,8 @@ func TestCertificatesAreVerified(t *testing.T) {
 	server.StartTLS()
 	t.Cleanup(server.Close)
 	_, err := openBase(t, server, "", `,"token":"t"`).Get(t.Context(), "x", registryclient.Options{})
-	if !registryclient.Is(err, registryclient.Unreachable) || !strings.Contains(err.Error(), "certificate") || s.all() != "" {
+	if !registryclient.Is(err, registryclient.Unreachable) || !strings.Contains(err.Error(), "certificate") ||
+		s.all() != "" {
 		t.Errorf("Get = %v, asked %q, want an error about the certificate", err, s.all())
 	}
 }
@@ -194,11 +203,20 @@ func TestOutcomes(t *testing.T) {
 		reason    registryclient.Reason
 		transient bool
 	}{
-		404: {registryclient.NotFound, false}, 410: {registryclient.NotFound, false}, 451: {registryclient.NotFound, false},
-		401: {registryclient.Denied, false}, 402: {registryclient.Denied, false}, 403: {registryclient.Denied, false}, 407: {registryclient.Denied, false},
-		408: {registryclient.Throttled, true}, 425: {registryclient.Throttled, true}, 429: {registryclient.Throttled, true},
-		500: {registryclient.ServerError, true}, 502: {registryclient.ServerError, true}, 503: {registryclient.ServerError, true}, 599: {registryclient.ServerError, true},
-		400: {registryclient.Unexpected, false}, 405: {registryclient.Unexpected, false}, 204: {registryclient.Unexpected, true}, 304: {registryclient.Unexpected, true},
+		404: {registryclient.NotFound, false}, 410: {registryclient.NotFound, false}, 451: {
+			registryclient.NotFound, false,
+		},
+		401: {registryclient.Denied, false}, 402: {registryclient.Denied, false}, 403: {registryclient.Denied, false},
+		407: {registryclient.Denied, false},
+		408: {registryclient.Throttled, true}, 425: {registryclient.Throttled, true}, 429: {
+			registryclient.Throttled, true,
+		},
+		500: {registryclient.ServerError, true}, 502: {registryclient.ServerError, true}, 503: {
+			registryclient.ServerError, true,
+		}, 599: {registryclient.ServerError, true},
+		400: {registryclient.Unexpected, false}, 405: {registryclient.Unexpected, false}, 204: {
+			registryclient.Unexpected, true,
+		}, 304: {registryclient.Unexpected, true},
 	} {
 		server := startServer(t, func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("Retry-After", "30")
@@ -207,7 +225,8 @@ func TestOutcomes(t *testing.T) {
 		base := openBase(t, server, "", "")
 		_, err := base.Get(t.Context(), "x", registryclient.Options{})
 		var e *registryclient.Error
-		if !errors.As(err, &e) || e.Reason != c.reason || e.Status != status || e.RetryAfter != 30*time.Second || e.Transient() != c.transient {
+		if !errors.As(err, &e) || e.Reason != c.reason || e.Status != status || e.RetryAfter != 30*time.Second ||
+			e.Transient() != c.transient {
 			t.Errorf("%d: Get = %#v, want reason %d, transient %t", status, err, c.reason, c.transient)
 		}
 		if verdict := registryclient.Verdict(err); verdict == nil || errors.Is(verdict, err) != c.transient {
@@ -235,7 +254,9 @@ func TestBounds(t *testing.T) {
 		reason registryclient.Reason
 	}{
 		"at the bound": {length: 100}, "over the bound": {length: 101, reason: registryclient.TooLarge},
-		"zipped, at the bound": {zipped: true, length: 100}, "zipped, over the bound": {zipped: true, length: 101, reason: registryclient.TooLarge},
+		"zipped, at the bound": {zipped: true, length: 100}, "zipped, over the bound": {
+			zipped: true, length: 101, reason: registryclient.TooLarge,
+		},
 	} {
 		server := startServer(t, func(w http.ResponseWriter, r *http.Request) {
 			var body io.Writer = w
@@ -259,7 +280,8 @@ func TestBounds(t *testing.T) {
 
 func TestFetchReturnsTheReadersError(t *testing.T) {
 	t.Parallel()
-	server := startServer(t, func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "abc") }) // the client shows it
+	// the client shows it
+	server := startServer(t, func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "abc") })
 	mine := errors.New("mine")
 	err := openBase(t, server, "", "").Fetch(t.Context(), "x", registryclient.Options{}, func(r io.Reader) error {
 		if text, err := io.ReadAll(r); err != nil || string(text) != "abc" {
@@ -278,7 +300,8 @@ func TestDeadline(t *testing.T) {
 	base := openBase(t, server, "", "")
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, err := base.Get(ctx, "x", registryclient.Options{}); !errors.Is(err, context.Canceled) || !registryclient.Is(err, registryclient.Unreachable) {
+	if _, err := base.Get(ctx, "x", registryclient.Options{}); !errors.Is(err, context.Canceled) ||
+		!registryclient.Is(err, registryclient.Unreachable) {
 		t.Errorf("cancelled: Get = %v", err)
 	}
 	ctx, cancel = context.WithTimeout(t.Context(), 50*time.Millisecond)
@@ -293,7 +316,8 @@ func TestWithin(t *testing.T) {
 	start := time.Now()
 	ctx, cancel := registryclient.Within(t.Context())
 	defer cancel()
-	if d, ok := ctx.Deadline(); !ok || d.Before(start.Add(registryclient.Timeout)) || d.After(time.Now().Add(registryclient.Timeout)) {
+	if d, ok := ctx.Deadline(); !ok || d.Before(start.Add(registryclient.Timeout)) ||
+		d.After(time.Now().Add(registryclient.Timeout)) {
 		t.Errorf("deadline %v after %v", d, start)
 	}
 	outer, cancel := context.WithDeadline(t.Context(), start.Add(registryclient.Timeout))
@@ -308,7 +332,9 @@ func TestWithin(t *testing.T) {
 func TestTransport(t *testing.T) {
 	t.Parallel()
 	var s requestLog
-	server := startServer(t, s.handler(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "abcdef") })) // the client shows it
+	// the client shows it
+	server := startServer(t,
+		s.handler(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "abcdef") }))
 	base := openBase(t, server, "", `,"token":"t"`)
 	ask := func(address string, most int64, also ...string) (string, error) {
 		request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, address, nil)
@@ -329,7 +355,8 @@ func TestTransport(t *testing.T) {
 	if _, err := ask(server.URL+"/x", 5); !registryclient.Is(err, registryclient.TooLarge) {
 		t.Errorf("over the bound: %v", err)
 	}
-	if _, err := ask("https://elsewhere.example/x", 6, "other.example"); !registryclient.Is(err, registryclient.ForbiddenURL) {
+	if _, err := ask("https://elsewhere.example/x", 6, "other.example"); !registryclient.Is(err,
+		registryclient.ForbiddenURL) {
 		t.Errorf("another host: %v", err)
 	}
 	if _, err := ask("http://localhost/x", 6, "localhost"); !registryclient.Is(err, registryclient.ForbiddenURL) {
@@ -345,7 +372,8 @@ func TestRedirectsThatLeave(t *testing.T) {
 	var s requestLog
 	other := startServer(t, s.handler(func(http.ResponseWriter, *http.Request) {}))
 	for _, to := range []string{
-		other.URL + "/npm/x", "http://169.254.169.254/", "https://HOST/npm/x", "http://u:p@HOST/npm/x", "http://127.0.0.1.example/", "//elsewhere.example/x",
+		other.URL + "/npm/x", "http://169.254.169.254/", "https://HOST/npm/x", "http://u:p@HOST/npm/x",
+		"http://127.0.0.1.example/", "//elsewhere.example/x",
 		"http://HOST/npm/%2e%2e/x", "file:///etc/passwd", "/npm/circle",
 	} {
 		server := startServer(t, func(w http.ResponseWriter, r *http.Request) {

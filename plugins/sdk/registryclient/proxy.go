@@ -25,8 +25,12 @@ type proxyFinder func(*url.URL) (*url.URL, error)
 // not show the value, which may contain a password.
 func parseProxies(environment func(string) string) (proxyFinder, error) {
 	either := func(name string) string { return cmp.Or(environment(name), environment(strings.ToLower(name))) }
-	settings := httpproxy.Config{HTTPSProxy: either("HTTPS_PROXY"), HTTPProxy: either("HTTP_PROXY"), NoProxy: either("NO_PROXY")}
-	for _, proxy := range []struct{ name, value string }{{"HTTPS_PROXY", settings.HTTPSProxy}, {"HTTP_PROXY", settings.HTTPProxy}} {
+	settings := httpproxy.Config{
+		HTTPSProxy: either("HTTPS_PROXY"), HTTPProxy: either("HTTP_PROXY"), NoProxy: either("NO_PROXY"),
+	}
+	for _, proxy := range []struct{ name, value string }{
+		{"HTTPS_PROXY", settings.HTTPSProxy}, {"HTTP_PROXY", settings.HTTPProxy},
+	} {
 		if !isProxyURL(proxy.value) {
 			return nil, fmt.Errorf("%s must be the http or https URL of a proxy", proxy.name)
 		}
@@ -60,7 +64,9 @@ type proxyTransport struct {
 }
 
 // withProxies returns a transport that uses dial for direct connections; find may be nil.
-func withProxies(dial func(context.Context, string, string) (net.Conn, error), find proxyFinder, reachable func(host string) bool) http.RoundTripper {
+func withProxies(
+	dial func(context.Context, string, string) (net.Conn, error), find proxyFinder, reachable func(host string) bool,
+) http.RoundTripper {
 	direct := newTransport(dial)
 	if find == nil {
 		return direct

@@ -63,7 +63,11 @@ func (p *tunnel) all() string {
 // clientBehind returns a client with these variables that trusts the server's certificate.
 func clientBehind(t *testing.T, trusted *httptest.Server, environment map[string]string) *Client {
 	t.Helper()
-	c, err := Open(Config{Defaults: []string{"https://packages.example.com"}, Environment: func(name string) string { return environment[name] }})
+	c, err := Open(Config{
+		Defaults: []string{"https://packages.example.com"}, Environment: func(name string) string {
+			return environment[name]
+		},
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -95,14 +99,30 @@ func TestRequestsThroughAProxy(t *testing.T) {
 		reason      Reason
 		ok          bool
 	}{
-		"public registry": {map[string]string{"HTTPS_PROXY": "PROXY"}, "", "", "CONNECT packages.example.com:443", 0, true},
-		"in lower case":   {map[string]string{"https_proxy": "PROXY"}, "", "", "CONNECT packages.example.com:443", 0, true},
-		"private registry": {map[string]string{"HTTPS_PROXY": "PROXY"}, "https://packages.example.com:8443/npm", "https://packages.example.com:8443/npm",
+		"public registry": {
+			map[string]string{"HTTPS_PROXY": "PROXY"}, "", "", "CONNECT packages.example.com:443", 0, true,
+		},
+		"in lower case": {
+			map[string]string{"https_proxy": "PROXY"}, "", "", "CONNECT packages.example.com:443", 0, true,
+		},
+		"private registry": {map[string]string{"HTTPS_PROXY": "PROXY"}, "https://packages.example.com:8443/npm",
+			"https://packages.example.com:8443/npm",
 			"CONNECT packages.example.com:8443", 0, true},
-		"private name":     {map[string]string{"HTTPS_PROXY": "PROXY"}, "https://packages/npm", "https://packages/npm", "CONNECT packages:443", Unreachable, false},
-		"wrong password":   {map[string]string{"HTTPS_PROXY": "WRONG"}, "", "", "CONNECT packages.example.com:443", Unreachable, false},
-		"exempted":         {map[string]string{"HTTPS_PROXY": "PROXY", "NO_PROXY": "127.0.0.1,example.org"}, "https://127.0.0.1:1", "https://127.0.0.1:1", "", Unreachable, false},
-		"proxy for others": {map[string]string{"HTTP_PROXY": "PROXY", "NO_PROXY": "*"}, "https://127.0.0.1:1", "https://127.0.0.1:1", "", Unreachable, false},
+		"private name": {
+			map[string]string{"HTTPS_PROXY": "PROXY"}, "https://packages/npm", "https://packages/npm",
+			"CONNECT packages:443", Unreachable, false,
+		},
+		"wrong password": {
+			map[string]string{"HTTPS_PROXY": "WRONG"}, "", "", "CONNECT packages.example.com:443", Unreachable, false,
+		},
+		"exempted": {
+			map[string]string{"HTTPS_PROXY": "PROXY", "NO_PROXY": "127.0.0.1,example.org"}, "https://127.0.0.1:1",
+			"https://127.0.0.1:1", "", Unreachable, false,
+		},
+		"proxy for others": {
+			map[string]string{"HTTP_PROXY": "PROXY", "NO_PROXY": "*"}, "https://127.0.0.1:1", "https://127.0.0.1:1", "",
+			Unreachable, false,
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -110,7 +130,8 @@ func TestRequestsThroughAProxy(t *testing.T) {
 			environment := map[string]string{}
 			for variable, value := range c.environment {
 				value = strings.Replace(value, "PROXY", "http://ada:secret@"+p.Listener.Addr().String(), 1)
-				environment[variable] = strings.Replace(value, "WRONG", "http://ada:guess@"+p.Listener.Addr().String(), 1)
+				environment[variable] = strings.Replace(value, "WRONG",
+					"http://ada:guess@"+p.Listener.Addr().String(), 1)
 			}
 			if c.private != "" {
 				environment[Variable] = `[{"baseUrl":"` + c.private + `"}]`
@@ -136,13 +157,17 @@ func TestRequestsThroughAProxy(t *testing.T) {
 // TestNoPrivateHostThroughAProxy requests files at hosts that are not configured.
 func TestNoPrivateHostThroughAProxy(t *testing.T) {
 	t.Parallel()
-	far := httptest.NewTLSServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { t.Error("the proxy leads to a private host") }))
+	far := httptest.NewTLSServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {
+		t.Error("the proxy leads to a private host")
+	}))
 	t.Cleanup(far.Close)
 	p := newTunnel(t, far)
 	c := clientBehind(t, far, map[string]string{"HTTPS_PROXY": "http://ada:secret@" + p.Listener.Addr().String()})
 	for _, host := range []string{
-		"localhost", "localhost.", "a.localhost", "127.0.0.1", "127.1", "0x7f.0.0.1", "2130706433", "10.0.0.1", "169.254.169.254", "[::1]",
-		"[::ffff:10.0.0.1]", "[fd00::1]", "100.64.0.1", "metadata.google.internal", "printer.local", "router.lan", "nas.home.arpa", "intranet",
+		"localhost", "localhost.", "a.localhost", "127.0.0.1", "127.1", "0x7f.0.0.1", "2130706433", "10.0.0.1",
+		"169.254.169.254", "[::1]",
+		"[::ffff:10.0.0.1]", "[fd00::1]", "100.64.0.1", "metadata.google.internal", "printer.local", "router.lan",
+		"nas.home.arpa", "intranet",
 		p.Listener.Addr().String(),
 	} {
 		base, err := c.At("https://" + host + "/x")
@@ -156,7 +181,9 @@ func TestNoPrivateHostThroughAProxy(t *testing.T) {
 	if p.all() != "" {
 		t.Errorf("the proxy got the requests %q", p.all())
 	}
-	for _, host := range []string{"example.com", "packages.example.com.", "203.0.113.7", "2001:db8::1", "1.example.com"} {
+	for _, host := range []string{
+		"example.com", "packages.example.com.", "203.0.113.7", "2001:db8::1", "1.example.com",
+	} {
 		if !isPublicHost(host) {
 			t.Errorf("%s is refused", host)
 		}
@@ -170,8 +197,12 @@ func TestMalformedProxies(t *testing.T) {
 		"socks5://secret:1": false, "http://": false, "http://secret\x00": false, "file:///secret": false,
 	} {
 		for _, name := range []string{"HTTPS_PROXY", "http_proxy"} {
-			_, err := Open(Config{Environment: func(asked string) string { return map[string]string{name: value}[asked] }})
-			if (err == nil) != good || err != nil && (!strings.Contains(err.Error(), strings.ToUpper(name)) || strings.Contains(err.Error(), "secret")) {
+			_, err := Open(Config{
+				Environment: func(asked string) string { return map[string]string{name: value}[asked] },
+			})
+			if (err == nil) != good ||
+				err != nil &&
+					(!strings.Contains(err.Error(), strings.ToUpper(name)) || strings.Contains(err.Error(), "secret")) {
 				t.Errorf("%s=%q: %v", name, value, err)
 			}
 		}

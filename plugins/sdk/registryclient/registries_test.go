@@ -42,12 +42,16 @@ func TestOpenRefusesAndShowsNoSecret(t *testing.T) {
 			t.Errorf("%s: Open = %v, want an error that names the variable and shows no secret", name, err)
 		}
 	}
-	for _, raw := range []string{"", "http://packages.example.com", "packages.example.com", "https://packages.example.com?x"} {
+	for _, raw := range []string{
+		"", "http://packages.example.com", "packages.example.com", "https://packages.example.com?x",
+	} {
 		if _, err := Open(Config{Defaults: []string{raw}}); err == nil {
 			t.Errorf("default %q is accepted", raw)
 		}
 	}
-	if got := fmt.Sprintf("%v %+v %#v %s", Credentials{Token: "hunter2"}, Credentials{Token: "hunter2"}, Credentials{Token: "hunter2"},
+	if got := fmt.Sprintf("%v %+v %#v %s", Credentials{Token: "hunter2"}, Credentials{Token: "hunter2"}, Credentials{
+		Token: "hunter2",
+	},
 		Credentials{Token: "hunter2"}); strings.Contains(got, "hunter2") {
 		t.Errorf("credentials print as %s", got)
 	}
@@ -76,19 +80,24 @@ func TestBase(t *testing.T) {
 		}
 	}
 	for _, claimed := range []string{
-		"https://elsewhere.example", "http://packages.example.com", "https://packages.example.com:444", "https://packages.example.com/x",
-		"https://packages.example.com@elsewhere.example", "https://private.example:8443", "https://private.example:8443/NPM",
-		"https://private.example:8443/npm/../npm", "https://packages.example.com?x=y", "https://packages.example.com#x", "https:packages.example.com",
+		"https://elsewhere.example", "http://packages.example.com", "https://packages.example.com:444",
+		"https://packages.example.com/x",
+		"https://packages.example.com@elsewhere.example", "https://private.example:8443",
+		"https://private.example:8443/NPM",
+		"https://private.example:8443/npm/../npm", "https://packages.example.com?x=y", "https://packages.example.com#x",
+		"https:packages.example.com",
 		"packages.example.com", "%", "https://www.example.com", "https://packages.example.com.", "\x00",
 	} {
 		b, err := c.Base(claimed)
 		if err == nil {
 			t.Errorf("Base(%q) = %s, want a refusal", claimed, b.URL())
-		} else if !strings.Contains(err.Error(), ": use ") || !strings.Contains(err.Error(), "https://private.example:8443/npm") {
+		} else if !strings.Contains(err.Error(), ": use ") ||
+			!strings.Contains(err.Error(), "https://private.example:8443/npm") {
 			t.Errorf("Base(%q): %q does not name what is allowed", claimed, err)
 		}
 	}
-	if b, err := c.Base("https://www.example.com/packages"); err != nil || b.Credentials() != (Credentials{Token: "u"}) {
+	if b, err := c.Base("https://www.example.com/packages"); err != nil ||
+		b.Credentials() != (Credentials{Token: "u"}) {
 		t.Errorf("a configured default has no credentials: %v", err)
 	}
 	if b, err := c.Base(""); err != nil || !b.Credentials().Empty() {
@@ -109,7 +118,10 @@ func TestBaseWithoutDefaults(t *testing.T) {
 
 func TestAt(t *testing.T) {
 	t.Parallel()
-	c, err := Open(Config{Environment: environment(`[{"baseUrl":"http://10.0.0.1/files","token":""},{"baseUrl":"https://f.example/a/index.json","token":"t"}]`)})
+	c, err := Open(Config{
+		Environment: environment(
+			`[{"baseUrl":"http://10.0.0.1/files","token":""},{"baseUrl":"https://f.example/a/index.json","token":"t"}]`),
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -126,7 +138,8 @@ func TestAt(t *testing.T) {
 		}
 	}
 	for _, address := range []string{
-		"", "x", "http://downloads.example/x", "http://10.0.0.1/filesystem", "http://10.0.0.1/files/../x", "https://a@downloads.example/x", "file:///x",
+		"", "x", "http://downloads.example/x", "http://10.0.0.1/filesystem", "http://10.0.0.1/files/../x",
+		"https://a@downloads.example/x", "file:///x",
 		"https:x", "%",
 	} {
 		if b, err := c.At(address); err == nil {

@@ -66,7 +66,8 @@ func (b *Base) networkTransport() http.RoundTripper {
 // isTokenHost reports whether at is on a configured token host, over https, or over http on this
 // machine.
 func (b *Base) isTokenHost(at *url.URL) bool {
-	return slices.Contains(b.registry.tokenHosts, canonicalHost(at)) && (at.Scheme == "https" || isLoopback(at.Hostname()))
+	return slices.Contains(b.registry.tokenHosts, canonicalHost(at)) &&
+		(at.Scheme == "https" || isLoopback(at.Hostname()))
 }
 
 // Transport returns a transport for a library that makes its own requests. It connects to the
@@ -90,7 +91,9 @@ func (b *Base) Transport(maxBytes int64, also ...string) http.RoundTripper {
 		if err != nil {
 			return nil, b.requestError(r.Context(), err)
 		}
-		response.Body = readCloser{&boundedReader{from: response.Body, left: maxBytes, most: maxBytes, host: r.URL.Host}, response.Body}
+		response.Body = readCloser{
+			&boundedReader{from: response.Body, left: maxBytes, most: maxBytes, host: r.URL.Host}, response.Body,
+		}
 		return response, nil
 	})
 }
@@ -136,7 +139,9 @@ func (b *Base) readBody(ctx context.Context, response *http.Response, most int64
 		}
 		body = &boundedReader{from: unzipped, left: most, most: most, host: host}
 	} else if coding != "" && !strings.EqualFold(coding, "identity") {
-		return &Error{Reason: Malformed, Host: host, Err: fmt.Errorf("content coding %q was not requested", shortenText(coding))}
+		return &Error{
+			Reason: Malformed, Host: host, Err: fmt.Errorf("content coding %q was not requested", shortenText(coding)),
+		}
 	}
 	kept := &errorRecorder{from: body}
 	err := read(kept)

@@ -31,7 +31,9 @@ type Delivery struct {
 	Channel   sdk.Channel
 	Recipient string
 	Code      string // empty for a notice
-	Text      string // of a notice: the text that the recipient reads; the courier may have added text around Tollgate's
+	// of a notice: the text that the recipient reads; the courier may have added text around
+	// Tollgate's
+	Text string
 }
 
 // courierTest is a courier with the host that calls it.
@@ -54,7 +56,9 @@ func RunCourier(t *testing.T, open func(t *testing.T) Courier) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			under := open(t)
-			c := courierTest{connectPlugin(t, sdk.CourierPlugin(under.Plugin), pluginv1.Kind_KIND_COURIER), under.Delivered}
+			c := courierTest{
+				connectPlugin(t, sdk.CourierPlugin(under.Plugin), pluginv1.Kind_KIND_COURIER), under.Delivered,
+			}
 			if len(c.channels()) == 0 {
 				t.Fatal("the courier lists no channel, it must list email or sms")
 			}
@@ -128,7 +132,9 @@ func refuseIncomplete(t *testing.T, c courierTest) {
 	code, notice := newCode(c.channels()[0], "135790"), newNotice(c.channels()[0])
 	noRecipient := code
 	noRecipient.Recipient, code.Code, notice.Text = "", "", ""
-	for name, m := range map[string]sdk.Message{"no recipient": noRecipient, "no code": code, "notice without text": notice} {
+	for name, m := range map[string]sdk.Message{
+		"no recipient": noRecipient, "no code": code, "notice without text": notice,
+	} {
 		if err := c.deliver(t.Context(), m); status.Code(err) != codes.InvalidArgument {
 			t.Errorf("%s: Deliver = %v, want the status InvalidArgument", name, err)
 		}

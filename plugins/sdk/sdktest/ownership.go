@@ -57,7 +57,9 @@ func RunOwnership(t *testing.T, open func(t *testing.T) Ownership) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			under := open(t)
-			run(t, ownershipTest{connectPlugin(t, sdk.OwnershipPlugin(under.Plugin), pluginv1.Kind_KIND_OWNERSHIP), under})
+			run(t, ownershipTest{
+				connectPlugin(t, sdk.OwnershipPlugin(under.Plugin), pluginv1.Kind_KIND_OWNERSHIP), under,
+			})
 		})
 	}
 }

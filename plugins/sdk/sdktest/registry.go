@@ -175,7 +175,8 @@ func wantNotAllowed(t *testing.T, p PackageRegistry, baseURL string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	err = connectPlugin(t, sdk.OwnershipPlugin(plugin), pluginv1.Kind_KIND_OWNERSHIP).check(t.Context(), p.Claim(baseURL))
+	err = connectPlugin(t, sdk.OwnershipPlugin(plugin), pluginv1.Kind_KIND_OWNERSHIP).check(t.Context(),
+		p.Claim(baseURL))
 	if err == nil || isTransient(err) {
 		t.Errorf("Check = %v, want a refusal", err)
 	}

@@ -21,7 +21,7 @@ var (
 func Address() netip.Addr { return netip.MustParseAddr("192.0.2.7") }
 
 // Person returns a person at FULL_TRUST; "NAME low" returns one at UNVERIFIED, "NAME risky" one at
-// HIGH_RISK, and an empty name nobody. The id of the session is that of the person.
+// HIGH_RISK, and an empty name no one. The id of the session is that of the person.
 func Person(name string) authority.Caller { return PersonFrom(name, Address()) }
 
 // PersonFrom returns the caller of Person with another address.

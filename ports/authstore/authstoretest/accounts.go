@@ -40,12 +40,16 @@ func Account(n int) auth.Account {
 	return auth.Account{
 		ID: recordtest.UUID[auth.UserID](n), Email: auth.Email(fmt.Sprintf("person-%05d@example.com", n)),
 		Name: "Ada O'Neill \\ \"é\"", Phone: "+15550100", PasswordHash: "$argon2id$v=19$m=19456,t=2,p=1$c2FsdA$aGFzaA",
-		Replaced: auth.ReplacedPassword{Hash: "$argon2id$v=19$m=19456,t=2,p=1$b2xk$aGFzaA", At: recordtest.Epoch().Add(time.Minute)},
-		State:    auth.AccountLocked,
+		Replaced: auth.ReplacedPassword{
+			Hash: "$argon2id$v=19$m=19456,t=2,p=1$b2xk$aGFzaA", At: recordtest.Epoch().Add(time.Minute),
+		},
+		State: auth.AccountLocked,
 		MFA: auth.MFA{
 			Secret: auth.SealedSecret{0, 1, '\'', 0xff}, Active: true, LastStep: 1 << 40,
-			Recovery:  []auth.RecoveryHash{{0, 1, '\''}, {31: 0xff}},
-			Enrolment: auth.Enrolment{At: recordtest.Epoch().Add(time.Minute), SessionID: recordtest.UUID[auth.SessionID](900)},
+			Recovery: []auth.RecoveryHash{{0, 1, '\''}, {31: 0xff}},
+			Enrolment: auth.Enrolment{
+				At: recordtest.Epoch().Add(time.Minute), SessionID: recordtest.UUID[auth.SessionID](900),
+			},
 		},
 		CreatedAt: recordtest.Epoch(), UpdatedAt: recordtest.Epoch().Add(time.Hour),
 	}
@@ -82,11 +86,13 @@ func accountDraw(r *rapid.T, n int) auth.Account {
 	a.Name = recordtest.Text().Draw(r, "name")
 	a.Phone = recordtest.Text().Draw(r, "phone")
 	a.PasswordHash = auth.PasswordHash(recordtest.Text().Draw(r, "password hash"))
-	a.State = rapid.SampledFrom([]auth.AccountState{auth.AccountActive, auth.AccountLocked, auth.AccountDisabled}).Draw(r, "state")
+	a.State = rapid.SampledFrom([]auth.AccountState{auth.AccountActive, auth.AccountLocked, auth.AccountDisabled}).
+		Draw(r, "state")
 	a.MFA = auth.MFA{
 		Secret: recordtest.Bytes().Draw(r, "secret"), Active: rapid.Bool().Draw(r, "active"),
 		LastStep: rapid.Int64().Draw(r, "last step"),
-		Recovery: recordtest.Optional(rapid.SliceOfN(rapid.Custom(recoveryHash), 1, auth.RecoveryCodes)).Draw(r, "recovery codes"),
+		Recovery: recordtest.Optional(rapid.SliceOfN(rapid.Custom(recoveryHash), 1, auth.RecoveryCodes)).Draw(r,
+			"recovery codes"),
 		Enrolment: rapid.SampledFrom([]auth.Enrolment{
 			{}, {At: recordtest.Epoch()}, {At: recordtest.Epoch(), SessionID: recordtest.UUID[auth.SessionID](900)},
 		}).Draw(r, "enrolment"),
@@ -224,7 +230,8 @@ func listsToTheEnd(t *testing.T, s Stores) {
 		recordtest.OK(t, s.Accounts.Create(t.Context(), a))
 		want[i] = Account(i).Email
 	}
-	for _, odd := range []auth.Email{"Zoe@example.com", "_@example.com", "é@example.com"} { // bytewise, whatever the locale
+	// bytewise, whatever the locale
+	for _, odd := range []auth.Email{"Zoe@example.com", "_@example.com", "é@example.com"} {
 		a := Account(len(want))
 		a.Email = odd
 		recordtest.OK(t, s.Accounts.Create(t.Context(), a))

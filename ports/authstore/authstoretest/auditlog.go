@@ -116,9 +116,12 @@ func details(depth int) *rapid.Generator[audit.Details] {
 	}
 	if depth > 0 {
 		inner := rapid.Map(details(depth-1), func(d audit.Details) audit.Value { return d })
-		values = append(values, inner, rapid.Map(rapid.SliceOfN(inner, 0, 3), func(l []audit.Value) audit.Value { return audit.List(l) }))
+		values = append(values, inner,
+			rapid.Map(rapid.SliceOfN(inner, 0, 3), func(l []audit.Value) audit.Value { return audit.List(l) }))
 	}
-	return rapid.Map(rapid.MapOfN(text, rapid.OneOf(values...), 0, 5), func(m map[string]audit.Value) audit.Details { return m })
+	return rapid.Map(rapid.MapOfN(text, rapid.OneOf(values...), 0, 5), func(m map[string]audit.Value) audit.Details {
+		return m
+	})
 }
 
 func findsNothing(t *testing.T, s Stores) {
@@ -144,9 +147,13 @@ func findsWhatMatches(t *testing.T, s Stores) {
 		stored = append(stored, e)
 	}
 	recordtest.OK(t, s.AuditLog.Append(t.Context(), stored...))
-	slices.SortFunc(stored, func(a, b audit.Event) int { return cmp.Or(b.Time.Compare(a.Time), cmp.Compare(b.ID, a.ID)) })
+	slices.SortFunc(stored, func(a, b audit.Event) int {
+		return cmp.Or(b.Time.Compare(a.Time), cmp.Compare(b.ID, a.ID))
+	})
 	rapid.Check(t, func(r *rapid.T) {
-		hour := rapid.Map(rapid.IntRange(-1, 16), func(h int) time.Time { return recordtest.Epoch().Add(time.Duration(h) * time.Hour) })
+		hour := rapid.Map(rapid.IntRange(-1, 16), func(h int) time.Time {
+			return recordtest.Epoch().Add(time.Duration(h) * time.Hour)
+		})
 		q := authstore.AuditQuery{
 			Subject:  rapid.SampledFrom([]audit.Subject{"", recordtest.UUID[audit.Subject](1)}).Draw(r, "user"),
 			Category: rapid.SampledFrom([]audit.Category{"", audit.LoginAttempt}).Draw(r, "type"),
@@ -191,15 +198,17 @@ func pagesToTheEnd(t *testing.T, s Stores) {
 	wantFound(t, s, all, want, stored)
 }
 
-// keepsTotalsWhileCounting compares searches with a list, while hours are counted, events are added and old ones
-// are removed in any order.
+// keepsTotalsWhileCounting compares searches with a list, while hours are counted, events are added
+// and old ones are removed in any order.
 func keepsTotalsWhileCounting(t *testing.T, s Stores) {
 	people := []audit.Subject{"", recordtest.UUID[audit.Subject](1), recordtest.UUID[audit.Subject](2)}
 	types := []audit.Category{audit.LoginAttempt, audit.DeviceChange}
 	n, stored := 0, []audit.Event(nil)
 	counted := recordtest.Epoch().Add(-time.Hour)
 	rapid.Check(t, func(r *rapid.T) {
-		span := rapid.Map(rapid.IntRange(0, 6*24*60), func(m int) time.Time { return recordtest.Epoch().Add(time.Duration(m) * time.Minute) })
+		span := rapid.Map(rapid.IntRange(0, 6*24*60), func(m int) time.Time {
+			return recordtest.Epoch().Add(time.Duration(m) * time.Minute)
+		})
 		for range rapid.IntRange(1, 20).Draw(r, "added") {
 			n++
 			e := event(n)
@@ -221,12 +230,17 @@ func keepsTotalsWhileCounting(t *testing.T, s Stores) {
 			_ = recordtest.Must(s.AuditLog.DeleteBefore(t.Context(), before, len(stored)))(t)
 			stored = slices.DeleteFunc(stored, func(e audit.Event) bool { return e.Time.Before(before) })
 		}
-		slices.SortFunc(stored, func(a, b audit.Event) int { return cmp.Or(b.Time.Compare(a.Time), cmp.Compare(b.ID, a.ID)) })
+		slices.SortFunc(stored, func(a, b audit.Event) int {
+			return cmp.Or(b.Time.Compare(a.Time), cmp.Compare(b.ID, a.ID))
+		})
 		for range 10 {
 			wantPage(t, r, s, stored, authstore.AuditQuery{
-				Subject: rapid.SampledFrom(people).Draw(r, "of"), Category: rapid.SampledFrom([]audit.Category{"", types[0]}).Draw(r, "only"),
-				After: recordtest.Optional(span).Draw(r, "after"), Before: recordtest.Optional(span).Draw(r, "before"),
-				Limit: rapid.IntRange(1, 40).Draw(r, "limit"), Offset: rapid.IntRange(0, len(stored)+1).Draw(r, "offset"),
+				Subject:  rapid.SampledFrom(people).Draw(r, "of"),
+				Category: rapid.SampledFrom([]audit.Category{"", types[0]}).Draw(r, "only"),
+				After:    recordtest.Optional(span).Draw(r, "after"),
+				Before:   recordtest.Optional(span).Draw(r, "before"),
+				Limit:    rapid.IntRange(1, 40).Draw(r, "limit"),
+				Offset:   rapid.IntRange(0, len(stored)+1).Draw(r, "offset"),
 			})
 		}
 	})
@@ -346,10 +360,16 @@ func auditRollsBack(t *testing.T, s Stores) {
 func auditHeedsCancel(t *testing.T, s Stores) {
 	recordtest.OK(t, s.AuditLog.Append(t.Context(), event(1)))
 	recordtest.WantCancelled(t, map[string]func(ctx context.Context) error{
-		"Append":       func(ctx context.Context) error { return s.AuditLog.Append(ctx, event(2)) },
-		"Search":       func(ctx context.Context) error { _, _, err := s.AuditLog.Search(ctx, all); return err },
-		"CountHour":    func(ctx context.Context) error { _, err := s.AuditLog.CountHour(ctx, event(9).Time); return err },
-		"DeleteBefore": func(ctx context.Context) error { _, err := s.AuditLog.DeleteBefore(ctx, event(9).Time, 10); return err },
+		"Append": func(ctx context.Context) error { return s.AuditLog.Append(ctx, event(2)) },
+		"Search": func(ctx context.Context) error { _, _, err := s.AuditLog.Search(ctx, all); return err },
+		"CountHour": func(ctx context.Context) error {
+			_, err := s.AuditLog.CountHour(ctx, event(9).Time)
+			return err
+		},
+		"DeleteBefore": func(ctx context.Context) error {
+			_, err := s.AuditLog.DeleteBefore(ctx, event(9).Time, 10)
+			return err
+		},
 	})
 	wantFound(t, s, all, events(1), 1)
 }

@@ -39,8 +39,10 @@ type Sessions interface {
 func Run(t *testing.T, open func(t *testing.T) Stores) {
 	t.Helper()
 	for name, suite := range map[string]func(t *testing.T, open func(t *testing.T) Stores){
-		"accounts": runAccounts, "devices": runDevices, "sessions": runSessions, "session cookies": runCookies, "challenges": runChallenges,
-		"pending logins": runPendingLogins, "lockouts": runLockouts, "history": runHistory, "audit log": RunAuditLog, "keys": runKeys,
+		"accounts": runAccounts, "devices": runDevices, "sessions": runSessions, "session cookies": runCookies,
+		"challenges":     runChallenges,
+		"pending logins": runPendingLogins, "lockouts": runLockouts, "history": runHistory, "audit log": RunAuditLog,
+		"keys": runKeys,
 	} {
 		t.Run(name, func(t *testing.T) { suite(t, open) })
 	}

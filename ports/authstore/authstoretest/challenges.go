@@ -40,7 +40,8 @@ func challenge(n int) auth.Challenge {
 	session := Living(0, 1)
 	return auth.Challenge{
 		ID: recordtest.UUID[auth.ChallengeID](n), SessionID: session.ID, UserID: session.UserID,
-		Method: auth.SMSOTP, CodeHash: auth.CodeHash{0, 1, '\'', 0xff}, Standby: auth.CodeHash{1, 0, 0xff}, Attempts: 2, State: auth.ChallengeOpen,
+		Method: auth.SMSOTP, CodeHash: auth.CodeHash{0, 1, '\'', 0xff}, Standby: auth.CodeHash{1, 0, 0xff}, Attempts: 2,
+		State:     auth.ChallengeOpen,
 		CreatedAt: recordtest.Epoch(), ExpiresAt: recordtest.Epoch().Add(time.Duration(n) * time.Microsecond),
 	}
 }
@@ -69,10 +70,12 @@ func challengeRoundTrips(t *testing.T, s Stores) {
 
 func challengeDraw(r *rapid.T, n int) auth.Challenge {
 	c := challenge(n)
-	c.Method = rapid.SampledFrom([]auth.StepUpMethod{auth.EmailOTP, auth.SMSOTP, auth.AuthenticatorApp}).Draw(r, "method")
+	c.Method = rapid.SampledFrom([]auth.StepUpMethod{auth.EmailOTP, auth.SMSOTP, auth.AuthenticatorApp}).
+		Draw(r, "method")
 	c.CodeHash = recordtest.Bytes().Draw(r, "code hash")
 	c.Attempts = rapid.IntRange(0, 100).Draw(r, "attempts")
-	c.State = rapid.SampledFrom([]auth.ChallengeState{auth.ChallengeOpen, auth.ChallengePassed, auth.ChallengeVoid}).Draw(r, "state")
+	c.State = rapid.SampledFrom([]auth.ChallengeState{auth.ChallengeOpen, auth.ChallengePassed, auth.ChallengeVoid}).
+		Draw(r, "state")
 	c.CreatedAt, c.ExpiresAt = recordtest.Instant().Draw(r, "created"), recordtest.Instant().Draw(r, "expires")
 	return c
 }

@@ -33,7 +33,10 @@ func runCookies(t *testing.T, open func(t *testing.T) Stores) {
 }
 
 func cookie(s auth.Session, n byte) auth.SessionCookie {
-	return auth.SessionCookie{Hash: auth.TokenHash{0xfe, 0, '\'', 31: n}, SessionID: s.ID, UserID: s.UserID, TrustLevel: auth.LimitedTrust, IssuedAt: s.CreatedAt}
+	return auth.SessionCookie{
+		Hash: auth.TokenHash{0xfe, 0, '\'', 31: n}, SessionID: s.ID, UserID: s.UserID, TrustLevel: auth.LimitedTrust,
+		IssuedAt: s.CreatedAt,
+	}
 }
 
 func cookieKeepsEveryField(t *testing.T, s Stores) {
@@ -65,13 +68,18 @@ func cookieReplaces(t *testing.T, s Stores) {
 	old, other := cookie(Living(0, 1), 1), cookie(Living(0, 2), 2)
 	recordtest.OK(t, s.Cookies.Add(t.Context(), old))
 	recordtest.OK(t, s.Cookies.Add(t.Context(), other))
-	next := auth.SessionCookie{Hash: auth.TokenHash{3}, SessionID: old.SessionID, UserID: old.UserID, TrustLevel: auth.FullTrust, IssuedAt: old.IssuedAt.Add(time.Hour)}
+	next := auth.SessionCookie{
+		Hash: auth.TokenHash{3}, SessionID: old.SessionID, UserID: old.UserID, TrustLevel: auth.FullTrust,
+		IssuedAt: old.IssuedAt.Add(time.Hour),
+	}
 	recordtest.OK(t, s.Cookies.Replace(t.Context(), old.Hash, next))
 	recordtest.Equal(t, recordtest.Must(s.Cookies.Find(t.Context(), next.Hash))(t), next)
 	recordtest.Equal(t, recordtest.Must(s.Cookies.Find(t.Context(), other.Hash))(t), other)
 	recordtest.WantNotFound(t, map[string]func() error{
-		"Find of the old one":    func() error { _, err := s.Cookies.Find(t.Context(), old.Hash); return err },
-		"Replace of the old one": func() error { return s.Cookies.Replace(t.Context(), old.Hash, cookie(Living(0, 1), 4)) },
+		"Find of the old one": func() error { _, err := s.Cookies.Find(t.Context(), old.Hash); return err },
+		"Replace of the old one": func() error {
+			return s.Cookies.Replace(t.Context(), old.Hash, cookie(Living(0, 1), 4))
+		},
 	})
 }
 

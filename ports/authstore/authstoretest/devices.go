@@ -49,8 +49,9 @@ const people = 2
 func Device(user, n int) auth.Device {
 	return auth.Device{
 		ID: recordtest.UUID[auth.DeviceID](n), UserID: Account(user).ID,
-		Identity: auth.DeviceIdentity(fmt.Sprintf("identity-%05d", n)), TrustStatus: auth.DeviceTrusted, MarkUnproven: true,
-		Confirmed: true, Revoked: true,
+		Identity: auth.DeviceIdentity(fmt.Sprintf("identity-%05d", n)), TrustStatus: auth.DeviceTrusted,
+		MarkUnproven: true,
+		Confirmed:    true, Revoked: true,
 		FirstSeen: recordtest.Epoch(), LastSeen: recordtest.Epoch().Add(time.Duration(n) * time.Second),
 		Type: "desktop", Browser: "Firefox", OS: "Debian \\ 'é'", LastIPAddress: netip.MustParseAddr("2001:db8::1"),
 		Name: "Büro",
@@ -107,7 +108,8 @@ func deviceRoundTrips(t *testing.T, s Stores) {
 func deviceDraw(r *rapid.T, n int) auth.Device {
 	d := Device(0, n)
 	d.Identity += auth.DeviceIdentity(recordtest.Text().Draw(r, "identity"))
-	d.TrustStatus = rapid.SampledFrom([]auth.TrustStatus{auth.DeviceTrusted, auth.DeviceUntrusted, auth.DevicePending}).Draw(r, "trust")
+	d.TrustStatus = rapid.SampledFrom([]auth.TrustStatus{auth.DeviceTrusted, auth.DeviceUntrusted, auth.DevicePending}).
+		Draw(r, "trust")
 	d.Confirmed, d.Revoked = rapid.Bool().Draw(r, "confirmed"), rapid.Bool().Draw(r, "revoked")
 	d.FirstSeen, d.LastSeen = recordtest.Instant().Draw(r, "first"), recordtest.Instant().Draw(r, "last")
 	d.Type, d.Browser = recordtest.Text().Draw(r, "type"), recordtest.Text().Draw(r, "browser")
@@ -120,9 +122,12 @@ func deviceNotFound(t *testing.T, s Stores) {
 	d, none := current(0, 1), current(0, 2)
 	ensure(t, s, d)
 	recordtest.WantNotFound(t, map[string]func() error{
-		"Get":           func() error { _, err := s.Devices.Get(t.Context(), none.ID); return err },
-		"Find":          func() error { _, err := s.Devices.Find(t.Context(), d.UserID, none.Identity); return err },
-		"Find, of else": func() error { _, err := s.Devices.Find(t.Context(), current(1, 1).UserID, d.Identity); return err },
+		"Get":  func() error { _, err := s.Devices.Get(t.Context(), none.ID); return err },
+		"Find": func() error { _, err := s.Devices.Find(t.Context(), d.UserID, none.Identity); return err },
+		"Find, of else": func() error {
+			_, err := s.Devices.Find(t.Context(), current(1, 1).UserID, d.Identity)
+			return err
+		},
 		"Update": func() error {
 			return s.Devices.Update(t.Context(), none.ID, func(*auth.Device) error {
 				t.Error("change was called")
@@ -224,7 +229,8 @@ func deviceLosesNoUpdate(t *testing.T, s Stores) {
 
 func listsLastSeenFirst(t *testing.T, s Stores) {
 	ensure(t, s, current(0, 2), current(0, 3), current(0, 1), current(1, 4))
-	recordtest.OK(t, s.Devices.Update(t.Context(), current(0, 2).ID, func(p *auth.Device) error { p.Revoked = true; return nil }))
+	recordtest.OK(t,
+		s.Devices.Update(t.Context(), current(0, 2).ID, func(p *auth.Device) error { p.Revoked = true; return nil }))
 	user := current(0, 1).UserID
 	recordtest.Equal(t, list(t, s, user, 10), []auth.Device{current(0, 3), Device(0, 2), current(0, 1)})
 	recordtest.Equal(t, list(t, s, user, 2), []auth.Device{current(0, 3), Device(0, 2)})
@@ -309,8 +315,11 @@ func deviceHeedsCancel(t *testing.T, s Stores) {
 			_, _, err := s.Devices.List(ctx, d.UserID, auth.PageRequest{Limit: 10})
 			return err
 		},
-		"DeleteUnused": func(ctx context.Context) error { _, err := s.Devices.DeleteUnused(ctx, d.LastSeen); return err },
-		"Tokens.Add":   func(ctx context.Context) error { return s.DeviceTokens.Add(ctx, deviceToken(d, 1), 5) },
+		"DeleteUnused": func(ctx context.Context) error {
+			_, err := s.Devices.DeleteUnused(ctx, d.LastSeen)
+			return err
+		},
+		"Tokens.Add": func(ctx context.Context) error { return s.DeviceTokens.Add(ctx, deviceToken(d, 1), 5) },
 		"Tokens.Find": func(ctx context.Context) error {
 			_, err := s.DeviceTokens.Find(ctx, deviceToken(d, 1).Hash)
 			return err

@@ -77,7 +77,8 @@ func removesTokens(t *testing.T, s Stores) {
 			t.Errorf("Find of a removed token returned %v", err)
 		}
 	}
-	recordtest.Equal(t, recordtest.Must(s.DeviceTokens.Find(t.Context(), deviceToken(other, 3).Hash))(t), deviceToken(other, 3))
+	recordtest.Equal(t, recordtest.Must(s.DeviceTokens.Find(t.Context(), deviceToken(other, 3).Hash))(t),
+		deviceToken(other, 3))
 }
 
 func deviceTokensRollBack(t *testing.T, s Stores) {

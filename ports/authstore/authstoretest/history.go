@@ -87,7 +87,8 @@ func historyKeepsEveryField(t *testing.T, s Stores) {
 }
 
 func historyNotFound(t *testing.T, s Stores) {
-	recordtest.OK(t, s.History.Add(t.Context(), Account(0).ID, []history.Addition{addition(samples()[0], 1, 0)}, recordtest.Epoch()))
+	recordtest.OK(t,
+		s.History.Add(t.Context(), Account(0).ID, []history.Addition{addition(samples()[0], 1, 0)}, recordtest.Epoch()))
 	readAll(t, s, 0)
 	other := []history.Value{{Feature: history.Recent}, {Feature: history.SignIns, Text: "x"}}
 	for _, lists := range [][2][]history.Value{{other, other}, {nil, other}, {other, nil}, {nil, nil}} {
@@ -111,7 +112,8 @@ func historyAddsLikeCounts(t *testing.T, s Stores) {
 		for _, v := range samples() {
 			if n := rapid.IntRange(0, 3).Draw(rt, "version"); n > 0 {
 				list = append(list, history.Addition{
-					Value: v, Person: rapid.Bool().Draw(rt, "person"), Everyone: rapid.Bool().Draw(rt, "everyone"), Weight: .5, Version: uint32(n),
+					Value: v, Person: rapid.Bool().Draw(rt, "person"), Everyone: rapid.Bool().Draw(rt, "everyone"),
+					Weight: .5, Version: uint32(n),
 				})
 			}
 		}
@@ -124,12 +126,15 @@ func historyAddsLikeCounts(t *testing.T, s Stores) {
 func historyOfPeople(t *testing.T, s Stores) {
 	for user := range 2 {
 		for range user + 1 {
-			recordtest.OK(t, s.History.Add(t.Context(), Account(user).ID, []history.Addition{addition(samples()[2], 1, 0)}, recordtest.Epoch()))
+			recordtest.OK(t,
+				s.History.Add(t.Context(), Account(user).ID, []history.Addition{addition(samples()[2], 1, 0)},
+					recordtest.Epoch()))
 		}
 	}
 	for user := range 2 {
 		counts := readAll(t, s, user)
-		if own, all := counts.Person[samples()[2]].Sum, counts.Everyone[samples()[2]].Sum; own != float64(user+1) || all != 3 {
+		if own, all := counts.Person[samples()[2]].Sum,
+			counts.Everyone[samples()[2]].Sum; own != float64(user+1) || all != 3 {
 			t.Errorf("person %d has %v of %v", user, own, all)
 		}
 	}
@@ -165,7 +170,9 @@ func historyParallel(t *testing.T, s Stores) {
 func historyGathersOnce(t *testing.T, s Stores) {
 	const signIns = 30
 	for range signIns {
-		recordtest.OK(t, s.History.Add(t.Context(), Account(0).ID, []history.Addition{addition(samples()[0], 1, 0)}, recordtest.Epoch()))
+		recordtest.OK(t,
+			s.History.Add(t.Context(), Account(0).ID, []history.Addition{addition(samples()[0], 1, 0)},
+				recordtest.Epoch()))
 	}
 	gathered := make([]int, 4)
 	for _, err := range recordtest.Parallel(len(gathered), func(i int) (err error) {
@@ -185,7 +192,9 @@ func historyGathersOnce(t *testing.T, s Stores) {
 
 func historyRollsBack(t *testing.T, s Stores) {
 	at, session, list := recordtest.Epoch(), Living(0, 1), []history.Addition{addition(samples()[0], 1, 0)}
-	recordtest.RollBack(t, s.Runner, func(ctx context.Context) error { return s.History.Add(ctx, Account(0).ID, list, at) })
+	recordtest.RollBack(t, s.Runner, func(ctx context.Context) error {
+		return s.History.Add(ctx, Account(0).ID, list, at)
+	})
 	recordtest.RollBack(t, s.Runner, func(ctx context.Context) error { return s.History.Defer(ctx, session, list) })
 	recordtest.OK(t, s.History.Confirm(t.Context(), session.ID))
 	recordtest.Equal(t, readAll(t, s, 0), history.Counts{Person: history.Table{}, Everyone: history.Table{}})
@@ -215,7 +224,10 @@ func historyMerges(t *testing.T, s Stores) {
 	recordtest.OK(t, s.History.Add(t.Context(), Account(0).ID, []history.Addition{addition(v, 1, 2)}, at))
 	older := history.Table{v: {Sum: 5, Last: at.Add(-time.Hour), Version: 7}, samples()[0]: {Sum: 3, Last: at}}
 	recordtest.OK(t, s.History.Merge(t.Context(), Account(0).ID, history.Counts{Person: older, Everyone: older}))
-	recordtest.OK(t, s.History.Merge(t.Context(), "", history.Counts{Everyone: history.Table{v: {Sum: 1, Last: at.Add(time.Hour), Version: 1}}}))
+	recordtest.OK(t,
+		s.History.Merge(t.Context(), "", history.Counts{
+			Everyone: history.Table{v: {Sum: 1, Last: at.Add(time.Hour), Version: 1}},
+		}))
 	recordtest.Equal(t, readAll(t, s, 0), history.Counts{
 		Person:   history.Table{v: {Sum: 6, Last: at, Version: 2}, samples()[0]: {Sum: 3, Last: at}},
 		Everyone: history.Table{v: {Sum: 7, Last: at.Add(time.Hour), Version: 1}, samples()[0]: {Sum: 3, Last: at}},
@@ -244,7 +256,9 @@ func historyConfirmsInThePast(t *testing.T, s Stores) {
 	recordtest.OK(t, s.History.Add(t.Context(), Account(0).ID, []history.Addition{addition(v, 1, 3)}, later))
 	recordtest.OK(t, s.History.Confirm(t.Context(), Living(0, 1).ID))
 	want := history.Count{Sum: 1.5, Last: later, Version: 3}
-	recordtest.Equal(t, readAll(t, s, 0), history.Counts{Person: history.Table{v: want}, Everyone: history.Table{v: want}})
+	recordtest.Equal(t, readAll(t, s, 0), history.Counts{
+		Person: history.Table{v: want}, Everyone: history.Table{v: want},
+	})
 }
 
 func historyDefers(t *testing.T, s Stores) {
@@ -254,7 +268,8 @@ func historyDefers(t *testing.T, s Stores) {
 	}
 	recordtest.OK(t, s.History.Confirm(t.Context(), Living(0, 2).ID))
 	first, second := readAll(t, s, 0), readAll(t, s, 1)
-	if own, all := first.Person[samples()[0]].Sum, first.Everyone[samples()[0]].Sum; own != 1 || all != 1 || len(second.Person) != 0 {
+	if own, all := first.Person[samples()[0]].Sum,
+		first.Everyone[samples()[0]].Sum; own != 1 || all != 1 || len(second.Person) != 0 {
 		t.Errorf("after one confirmation the counts are %v and %v, and %+v of another person", own, all, second.Person)
 	}
 }
@@ -285,7 +300,8 @@ func historyDeferralsEnd(t *testing.T, s Stores) {
 func historyExpires(t *testing.T, s Stores) {
 	at := recordtest.Epoch()
 	for i, v := range samples() { // 24 days apart
-		recordtest.OK(t, s.History.Add(t.Context(), Account(0).ID, []history.Addition{addition(v, 1, 0)}, at.AddDate(0, 0, 24*i)))
+		recordtest.OK(t,
+			s.History.Add(t.Context(), Account(0).ID, []history.Addition{addition(v, 1, 0)}, at.AddDate(0, 0, 24*i)))
 	}
 	readAll(t, s, 0)
 	for _, c := range []struct {
@@ -296,7 +312,8 @@ func historyExpires(t *testing.T, s Stores) {
 			t.Errorf("DeleteExpired before %v = %d, %v, want %d", c.before, n, err, c.want)
 		}
 	}
-	if left := readAll(t, s, 0); len(left.Person) != 1 || len(left.Everyone) != 1 || math.Abs(left.Person[samples()[3]].Sum-1) > 1e-9 {
+	if left := readAll(t, s, 0); len(left.Person) != 1 || len(left.Everyone) != 1 ||
+		math.Abs(left.Person[samples()[3]].Sum-1) > 1e-9 {
 		t.Errorf("%+v is left", left)
 	}
 }
@@ -317,7 +334,10 @@ func historyHeedsCancel(t *testing.T, s Stores) {
 		"Merge": func(ctx context.Context) error {
 			return s.History.Merge(ctx, Account(0).ID, history.Counts{Person: history.Table{samples()[0]: {Sum: 1}}})
 		},
-		"DeleteExpired": func(ctx context.Context) error { _, err := s.History.DeleteExpired(ctx, at.Add(time.Hour)); return err },
+		"DeleteExpired": func(ctx context.Context) error {
+			_, err := s.History.DeleteExpired(ctx, at.Add(time.Hour))
+			return err
+		},
 	})
 	if counts := readAll(t, s, 0); counts.Person[samples()[0]].Sum != 1 || counts.Everyone[samples()[0]].Sum != 1 {
 		t.Errorf("cancelled calls left %+v", counts)

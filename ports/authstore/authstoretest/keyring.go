@@ -38,7 +38,8 @@ func runKeys(t *testing.T, open func(t *testing.T) Stores) {
 // sampleKey returns a sample with every field set. Greater numbers were seen later.
 func sampleKey(n byte) authstore.PublicKey {
 	return authstore.PublicKey{
-		ID: authstore.KeyID(fmt.Sprintf("key-%03d", n)), Key: bytes.Repeat(ed25519.PublicKey{n, 0xff, 0, '\''}, ed25519.PublicKeySize/4),
+		ID:     authstore.KeyID(fmt.Sprintf("key-%03d", n)),
+		Key:    bytes.Repeat(ed25519.PublicKey{n, 0xff, 0, '\''}, ed25519.PublicKeySize/4),
 		SeenAt: recordtest.Epoch().Add(time.Duration(n) * time.Microsecond),
 	}
 }
@@ -155,8 +156,11 @@ func keySharesNoMemory(t *testing.T, ring authstore.KeyRing) {
 
 func keyHeedsCancel(t *testing.T, ring authstore.KeyRing) {
 	recordtest.WantCancelled(t, map[string]func(ctx context.Context) error{
-		"Announce":   func(ctx context.Context) error { return ring.Announce(ctx, sampleKey(1)) },
-		"PublicKeys": func(ctx context.Context) error { _, err := ring.PublicKeys(ctx, sampleKey(1).SeenAt); return err },
+		"Announce": func(ctx context.Context) error { return ring.Announce(ctx, sampleKey(1)) },
+		"PublicKeys": func(ctx context.Context) error {
+			_, err := ring.PublicKeys(ctx, sampleKey(1).SeenAt)
+			return err
+		},
 		"Withdraw":   func(ctx context.Context) error { return ring.Withdraw(ctx, sampleKey(1).ID) },
 		"RootSecret": func(ctx context.Context) error { _, err := ring.RootSecret(ctx, secret(1)); return err },
 	})

@@ -128,12 +128,16 @@ func lockoutLosesNoUpdate(t *testing.T, s Stores) {
 	recordtest.OK(t, errors.Join(recordtest.Parallel(calls*subjects, func(i int) error {
 		k := auth.LockoutKey(fmt.Sprintf("device:%d", i%subjects))
 		if i%3 == 0 {
-			return s.Runner.Atomically(t.Context(), func(ctx context.Context) error { return s.Lockouts.Update(ctx, k, fail) })
+			return s.Runner.Atomically(t.Context(), func(ctx context.Context) error {
+				return s.Lockouts.Update(ctx, k, fail)
+			})
 		}
 		return s.Lockouts.Update(t.Context(), k, fail)
 	})...))
 	for i := range subjects {
-		wantLockout(t.Context(), t, s, auth.LockoutKey(fmt.Sprintf("device:%d", i)), auth.Lockout{Failures: failures(calls)})
+		wantLockout(t.Context(), t, s, auth.LockoutKey(fmt.Sprintf("device:%d", i)), auth.Lockout{
+			Failures: failures(calls),
+		})
 	}
 }
 
@@ -160,7 +164,9 @@ func neverExceedsBound(t *testing.T, s Stores) {
 			return err
 		}
 		if i%2 == 0 {
-			return s.Runner.Atomically(t.Context(), func(ctx context.Context) error { return s.Lockouts.Update(ctx, lockoutKey, change) })
+			return s.Runner.Atomically(t.Context(), func(ctx context.Context) error {
+				return s.Lockouts.Update(ctx, lockoutKey, change)
+			})
 		}
 		return s.Lockouts.Update(t.Context(), lockoutKey, change)
 	}) {
@@ -185,7 +191,9 @@ func deletesBefore(t *testing.T, s Stores) {
 		gone     bool
 	}{
 		{[]time.Time{past}, never, true}, {[]time.Time{past}, past, true}, {[]time.Time{past}, edge, false},
-		{[]time.Time{past, edge}, never, false}, {[]time.Time{edge, past}, past, false}, {nil, past, true}, {nil, edge, false},
+		{[]time.Time{past, edge}, never, false}, {[]time.Time{edge, past}, past, false}, {nil, past, true}, {
+			nil, edge, false,
+		},
 		{nil, never, true},
 	} {
 		l := auth.Lockout{Failures: c.failures, LockedUntil: c.until}

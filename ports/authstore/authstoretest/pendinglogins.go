@@ -82,8 +82,9 @@ func pendingLoginRoundTrips(t *testing.T, s Stores) {
 		p := auth.PendingLogin{
 			UserID:         Account(rapid.IntRange(0, people-1).Draw(r, "person")).ID,
 			DeviceIdentity: auth.DeviceIdentity(recordtest.Text().Draw(r, "identity")),
-			Subject:        auth.LockoutKey(recordtest.Text().Draw(r, "subject")), Proven: rapid.Bool().Draw(r, "proven"),
-			CreatedAt: recordtest.Instant().Draw(r, "created"), ExpiresAt: recordtest.Instant().Draw(r, "expires"),
+			Subject:        auth.LockoutKey(recordtest.Text().Draw(r, "subject")),
+			Proven:         rapid.Bool().Draw(r, "proven"),
+			CreatedAt:      recordtest.Instant().Draw(r, "created"), ExpiresAt: recordtest.Instant().Draw(r, "expires"),
 		}
 		recordtest.OK(r, s.PendingLogins.Put(t.Context(), p))
 		wantLogins(t.Context(), r, s, p)
@@ -134,9 +135,11 @@ func removesLoginsOfPerson(t *testing.T, s Stores) {
 }
 
 func pendingLoginDeletesExpired(t *testing.T, s Stores) {
-	putLogins(t, s, pendingLoginSample(0, 1), pendingLoginSample(0, 2), pendingLoginSample(1, 1), pendingLoginSample(1, 3))
+	putLogins(t, s, pendingLoginSample(0, 1), pendingLoginSample(0, 2), pendingLoginSample(1, 1),
+		pendingLoginSample(1, 3))
 	for _, n := range []int{2, 0} {
-		if got := recordtest.Must(s.PendingLogins.DeleteExpired(t.Context(), pendingLoginSample(0, 2).ExpiresAt))(t); got != n {
+		if got := recordtest.Must(s.PendingLogins.DeleteExpired(t.Context(), pendingLoginSample(0, 2).ExpiresAt))(
+			t); got != n {
 			t.Errorf("DeleteExpired = %d, want %d", got, n)
 		}
 	}
@@ -152,7 +155,8 @@ func pendingLoginRollsBack(t *testing.T, s Stores) {
 			return err
 		}
 		wantLogins(ctx, t, s, p, pendingLoginSample(0, 2))
-		return errors.Join(s.PendingLogins.Take(ctx, p.UserID, p.DeviceIdentity), s.PendingLogins.RemoveAll(ctx, p.UserID))
+		return errors.Join(s.PendingLogins.Take(ctx, p.UserID, p.DeviceIdentity),
+			s.PendingLogins.RemoveAll(ctx, p.UserID))
 	})
 	wantLogins(t.Context(), t, s, p)
 	wantNoLogins(t, s, pendingLoginSample(0, 2))

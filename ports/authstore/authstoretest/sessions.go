@@ -141,8 +141,10 @@ func sessionNotFound(t *testing.T, s Stores) {
 				return nil
 			})
 		},
-		"Tokens.Find":  func() error { _, err := s.RefreshTokens.Find(t.Context(), auth.TokenHash{1}); return err },
-		"Tokens.Spend": func() error { return s.RefreshTokens.Spend(t.Context(), auth.TokenHash{1}, recordtest.Epoch()) },
+		"Tokens.Find": func() error { _, err := s.RefreshTokens.Find(t.Context(), auth.TokenHash{1}); return err },
+		"Tokens.Spend": func() error {
+			return s.RefreshTokens.Spend(t.Context(), auth.TokenHash{1}, recordtest.Epoch())
+		},
 	})
 }
 
@@ -166,7 +168,8 @@ func sessionLosesNoUpdate(t *testing.T, s Stores) {
 	create(t, s, session)
 	recordtest.OK(t, errors.Join(recordtest.Parallel(calls, func(i int) error {
 		if i == 0 {
-			_, err := s.Sessions.End(t.Context(), authstore.SessionFilter{UserID: session.UserID}, session.CreatedAt, auth.EndReplay)
+			_, err := s.Sessions.End(t.Context(), authstore.SessionFilter{UserID: session.UserID}, session.CreatedAt,
+				auth.EndReplay)
 			return err
 		}
 		return s.Sessions.Update(t.Context(), session.ID, func(p *auth.Session) error { p.RiskScore++; return nil })
@@ -267,7 +270,8 @@ func lowersSelected(t *testing.T, s Stores) {
 	for _, session := range []auth.Session{levels[0], levels[1], levels[2], full, elsewhere, ended, expired, other} {
 		recordtest.Equal(t, recordtest.Must(s.Sessions.Get(t.Context(), session.ID))(t), session)
 	}
-	lower(authstore.SessionFilter{UserID: which.UserID}, auth.HighRisk, levels[1].ID, levels[2].ID, full.ID, elsewhere.ID)
+	lower(authstore.SessionFilter{UserID: which.UserID}, auth.HighRisk, levels[1].ID, levels[2].ID, full.ID,
+		elsewhere.ID)
 }
 
 // keepsFormerEnd: what ended or expired before keeps its end.
@@ -280,7 +284,8 @@ func keepsFormerEnd(t *testing.T, s Stores) {
 	}
 	recordtest.Equal(t, recordtest.Must(s.Sessions.Get(t.Context(), ended.ID))(t), ended)
 	recordtest.Equal(t, recordtest.Must(s.Sessions.Get(t.Context(), expired.ID))(t), expired)
-	ids := recordtest.Must(s.Sessions.End(t.Context(), which, expired.ExpiresAt.Add(-time.Microsecond), auth.EndReplay))(t)
+	ids := recordtest.Must(s.Sessions.End(t.Context(), which, expired.ExpiresAt.Add(-time.Microsecond),
+		auth.EndReplay))(t)
 	recordtest.Equal(t, ids, []auth.SessionID{expired.ID})
 }
 
@@ -291,7 +296,8 @@ func endsOnce(t *testing.T, s Stores) {
 	}
 	got := make([][]auth.SessionID, calls)
 	recordtest.OK(t, errors.Join(recordtest.Parallel(calls, func(i int) (err error) {
-		got[i], err = s.Sessions.End(t.Context(), authstore.SessionFilter{UserID: Living(0, 0).UserID}, recordtest.Epoch(), auth.EndReplay)
+		got[i], err = s.Sessions.End(t.Context(), authstore.SessionFilter{UserID: Living(0, 0).UserID},
+			recordtest.Epoch(), auth.EndReplay)
 		return err
 	})...))
 	all := slices.Concat(got...)
@@ -346,7 +352,8 @@ func active(t *testing.T, s Stores, user auth.UserID, at time.Time, limit int) [
 func countsNewerSessions(t *testing.T, s Stores) {
 	create(t, s, Living(0, 1), Session(0, 2), Living(0, 3), Living(1, 4))
 	for want, since := range []time.Time{
-		Living(0, 3).CreatedAt, Living(0, 3).CreatedAt.Add(-time.Microsecond), Living(0, 1).CreatedAt, recordtest.Epoch(),
+		Living(0, 3).CreatedAt, Living(0, 3).CreatedAt.Add(-time.Microsecond), Living(0, 1).CreatedAt,
+		recordtest.Epoch(),
 	} {
 		if got := recordtest.Must(s.Sessions.CountSince(t.Context(), Living(0, 1).UserID, since))(t); got != want {
 			t.Errorf("CountSince(%v) = %d, want %d", since, got, want)
@@ -358,8 +365,12 @@ func listsTrustedSessions(t *testing.T, s Stores) {
 	full, unverified, risky := Living(0, 1), Living(0, 2), Living(0, 4)
 	full.TrustLevel, unverified.TrustLevel, risky.TrustLevel = auth.FullTrust, auth.Unverified, auth.HighRisk
 	create(t, s, full, unverified, Session(0, 3), risky, Living(1, 5))
-	recordtest.Equal(t, recordtest.Must(s.Sessions.Trusted(t.Context(), full.UserID, 10))(t), []auth.Session{Session(0, 3), full})
-	recordtest.Equal(t, recordtest.Must(s.Sessions.Trusted(t.Context(), full.UserID, 1))(t), []auth.Session{Session(0, 3)})
+	recordtest.Equal(t, recordtest.Must(s.Sessions.Trusted(t.Context(), full.UserID, 10))(t), []auth.Session{
+		Session(0, 3), full,
+	})
+	recordtest.Equal(t, recordtest.Must(s.Sessions.Trusted(t.Context(), full.UserID, 1))(t), []auth.Session{
+		Session(0, 3),
+	})
 }
 
 func sessionRollsBack(t *testing.T, s Stores) {
@@ -369,7 +380,8 @@ func sessionRollsBack(t *testing.T, s Stores) {
 		if err := s.Sessions.Create(ctx, Living(0, 2)); err != nil {
 			return err
 		}
-		ids, err := s.Sessions.End(ctx, authstore.SessionFilter{UserID: session.UserID}, recordtest.Epoch(), auth.EndReplay)
+		ids, err := s.Sessions.End(ctx, authstore.SessionFilter{UserID: session.UserID}, recordtest.Epoch(),
+			auth.EndReplay)
 		if err != nil || len(ids) != 2 {
 			t.Errorf("End = %v, %v, want both sessions", ids, err)
 		}

@@ -156,7 +156,8 @@ func deletesExpiredSessions(t *testing.T, s Stores) {
 func keepsDevices(t *testing.T, s Stores) {
 	session := Session(0, 1)
 	create(t, s, session)
-	recordtest.OK(t, s.Devices.Update(t.Context(), session.DeviceID, func(d *auth.Device) error { d.Revoked = true; return nil }))
+	recordtest.OK(t,
+		s.Devices.Update(t.Context(), session.DeviceID, func(d *auth.Device) error { d.Revoked = true; return nil }))
 	future := session.ExpiresAt.Add(time.Hour)
 	recordtest.Must(s.Devices.DeleteUnused(t.Context(), future))(t)
 	if _, err := s.Devices.Get(t.Context(), session.DeviceID); err != nil {

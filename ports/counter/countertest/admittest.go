@@ -13,8 +13,8 @@ import (
 	"github.com/tollgate-dev/tollgate/test/await"
 )
 
-// noClock is why some cases are skipped. "keeps its bounds with many callers" tests the algorithms of such a
-// store in real time, and its adapter tests them at times of the test.
+// noClock is why some cases are skipped. "keeps its bounds with many callers" tests the algorithms
+// of such a store in real time, and its adapter tests them at times of the test.
 const noClock = "the store has its own clock, which a test cannot move"
 
 // year is the longest unit, in which a test ends within one window.
@@ -22,11 +22,16 @@ const year = 365 * 24 * time.Hour
 
 // sliding and bucket are hits of the algorithms.
 func sliding(key string, addend int64, limit uint64) counter.Hit {
-	return counter.Hit{Key: key, Addend: addend, Limit: limit, Window: year, TTL: 2 * year, Algorithm: ratelimit.SlidingWindow}
+	return counter.Hit{
+		Key: key, Addend: addend, Limit: limit, Window: year, TTL: 2 * year, Algorithm: ratelimit.SlidingWindow,
+	}
 }
 
 func bucket(key string, addend int64, burst uint64) counter.Hit {
-	return counter.Hit{Key: key, Addend: addend, Limit: 1, Window: year, TTL: 20 * year, Algorithm: ratelimit.TokenBucket, Burst: burst}
+	return counter.Hit{
+		Key: key, Addend: addend, Limit: 1, Window: year, TTL: 20 * year, Algorithm: ratelimit.TokenBucket,
+		Burst: burst,
+	}
 }
 
 // each is one hit of each algorithm other than fixed windows, with the same bound.
@@ -48,8 +53,8 @@ func admitAll(t *testing.T, s Subject, hits ...counter.Hit) []counter.Result {
 	return countIn(t, s, counter.AllOrNone, hits...)
 }
 
-// wantVerdicts compares verdicts with texts such as "yes 3" and "no 0": whether the hits were admitted,
-// and how many fit then.
+// wantVerdicts compares verdicts with texts like "yes 3" and "no 0": whether the hits were
+// admitted, and how many fit then.
 func wantVerdicts(t *testing.T, what string, got []counter.Result, wanted ...string) {
 	t.Helper()
 	texts := make([]string, len(got))
@@ -203,11 +208,12 @@ func admitsAllInParallel(t *testing.T, s Subject) {
 	}
 }
 
-// admitsByTime asks for as long as the rate needs for some hits: no more are admitted than the bound for
-// the time that has passed.
+// admitsByTime asks for as long as the rate needs for some hits: no more are admitted than the
+// bound for the time that has passed.
 func admitsByTime(t *testing.T, s Subject) {
 	h := counter.Hit{
-		Key: s.Key("time"), Addend: 1, Limit: 200, Window: time.Second, TTL: time.Minute, Algorithm: ratelimit.TokenBucket, Burst: 5,
+		Key: s.Key("time"), Addend: 1, Limit: 200, Window: time.Second, TTL: time.Minute,
+		Algorithm: ratelimit.TokenBucket, Burst: 5,
 	}
 	began, admitted := time.Now(), 0
 	for admitted < 50 {
@@ -224,8 +230,8 @@ func admitsByTime(t *testing.T, s Subject) {
 	}
 }
 
-// agreesWithDefinition compares a store whose clock the test moves with the algorithms themselves, whose
-// own tests compare them with their definitions.
+// agreesWithDefinition compares a store whose clock the test moves with the algorithms themselves,
+// whose own tests compare them with their definitions.
 func agreesWithDefinition(t *testing.T, s Subject) {
 	if s.Advance == nil {
 		t.Skip(noClock)
@@ -235,8 +241,14 @@ func agreesWithDefinition(t *testing.T, s Subject) {
 		run++
 		limit, burst := rapid.Uint64Range(1, 20).Draw(r, "limit"), rapid.Uint64Range(1, 20).Draw(r, "burst")
 		unit := rapid.SampledFrom([]time.Duration{time.Second, time.Minute, time.Hour}).Draw(r, "unit")
-		a := counter.Hit{Key: s.Key(fmt.Sprint("model-s", run)), Limit: limit, Window: unit, TTL: 3 * unit, Algorithm: ratelimit.SlidingWindow}
-		b := counter.Hit{Key: s.Key(fmt.Sprint("model-b", run)), Limit: limit, Window: unit, TTL: time.Hour, Algorithm: ratelimit.TokenBucket, Burst: burst}
+		a := counter.Hit{
+			Key: s.Key(fmt.Sprint("model-s", run)), Limit: limit, Window: unit, TTL: 3 * unit,
+			Algorithm: ratelimit.SlidingWindow,
+		}
+		b := counter.Hit{
+			Key: s.Key(fmt.Sprint("model-b", run)), Limit: limit, Window: unit, TTL: time.Hour,
+			Algorithm: ratelimit.TokenBucket, Burst: burst,
+		}
 		var st ratelimit.Sliding
 		var full int64
 		for range rapid.IntRange(1, 40).Draw(r, "calls") {
@@ -256,7 +268,8 @@ func agreesWithDefinition(t *testing.T, s Subject) {
 func keepsAlgorithmsApart(t *testing.T, s Subject) {
 	a, b := s.Key("apart-s"), s.Key("apart-b")
 	admit(t, s, sliding(a, 1, 1), bucket(b, 1, 1))
-	wantVerdicts(t, "other keys", admit(t, s, sliding(s.Key("apart-s2"), 1, 1), bucket(s.Key("apart-b2"), 1, 1)), "yes 0", "yes 0")
+	wantVerdicts(t, "other keys", admit(t, s, sliding(s.Key("apart-s2"), 1, 1), bucket(s.Key("apart-b2"), 1, 1)),
+		"yes 0", "yes 0")
 }
 
 func admitsGreatAddends(t *testing.T, s Subject) {
@@ -264,7 +277,10 @@ func admitsGreatAddends(t *testing.T, s Subject) {
 	h := sliding(s.Key("admit-great"), most, most)
 	wantVerdicts(t, "all at once", admit(t, s, h), "yes 0")
 	wantVerdicts(t, "one more", admit(t, s, with(h, 1)), "no 0")
-	fast := counter.Hit{Key: s.Key("admit-great-b"), Addend: most, Limit: most, Window: time.Second, TTL: time.Minute, Algorithm: ratelimit.TokenBucket, Burst: most}
+	fast := counter.Hit{
+		Key: s.Key("admit-great-b"), Addend: most, Limit: most, Window: time.Second, TTL: time.Minute,
+		Algorithm: ratelimit.TokenBucket, Burst: most,
+	}
 	if got := admit(t, s, fast); !got[0].Verdict.Admitted {
 		t.Errorf("a bucket of the greatest burst: %+v", got)
 	}
@@ -274,7 +290,10 @@ func forgetsWindows(t *testing.T, s Subject) {
 	if s.Advance == nil {
 		t.Skip(noClock)
 	}
-	h := counter.Hit{Key: s.Key("forgets"), Addend: 5, Limit: 5, Window: time.Minute, TTL: 3 * time.Minute, Algorithm: ratelimit.SlidingWindow}
+	h := counter.Hit{
+		Key: s.Key("forgets"), Addend: 5, Limit: 5, Window: time.Minute, TTL: 3 * time.Minute,
+		Algorithm: ratelimit.SlidingWindow,
+	}
 	admit(t, s, h)
 	s.Advance(2 * time.Minute)
 	wantVerdicts(t, "two windows later", admit(t, s, h), "yes 0")
@@ -284,7 +303,10 @@ func keepsOverTurn(t *testing.T, s Subject) {
 	if s.Advance == nil {
 		t.Skip(noClock)
 	}
-	h := counter.Hit{Key: s.Key("turn"), Addend: 10, Limit: 10, Window: time.Minute, TTL: 3 * time.Minute, Algorithm: ratelimit.SlidingWindow}
+	h := counter.Hit{
+		Key: s.Key("turn"), Addend: 10, Limit: 10, Window: time.Minute, TTL: 3 * time.Minute,
+		Algorithm: ratelimit.SlidingWindow,
+	}
 	s.Advance(time.Minute - time.Duration(s.Now().UnixNano()%int64(time.Minute)))
 	admit(t, s, h)
 	s.Advance(time.Minute)
@@ -298,7 +320,10 @@ func fillsBucket(t *testing.T, s Subject) {
 		fillsBucketInRealTime(t, s)
 		return
 	}
-	h := counter.Hit{Key: s.Key("fills"), Addend: 4, Limit: 60, Window: time.Minute, TTL: time.Minute, Algorithm: ratelimit.TokenBucket, Burst: 4}
+	h := counter.Hit{
+		Key: s.Key("fills"), Addend: 4, Limit: 60, Window: time.Minute, TTL: time.Minute,
+		Algorithm: ratelimit.TokenBucket, Burst: 4,
+	}
 	wantVerdicts(t, "at first", admit(t, s, h), "yes 0")
 	s.Advance(2 * time.Second)
 	wantVerdicts(t, "after two seconds", admit(t, s, with(h, 0)), "yes 2")
@@ -309,7 +334,10 @@ func fillsBucket(t *testing.T, s Subject) {
 // fillsBucketInRealTime requires that a bucket is full again, and not before it can be.
 func fillsBucketInRealTime(t *testing.T, s Subject) {
 	const burst, limit = 10, 100
-	h := counter.Hit{Key: s.Key("fills"), Addend: burst, Limit: limit, Window: time.Second, TTL: time.Minute, Algorithm: ratelimit.TokenBucket, Burst: burst}
+	h := counter.Hit{
+		Key: s.Key("fills"), Addend: burst, Limit: limit, Window: time.Second, TTL: time.Minute,
+		Algorithm: ratelimit.TokenBucket, Burst: burst,
+	}
 	began := time.Now()
 	wantVerdicts(t, "at first", admit(t, s, h), "yes 0")
 	await.Until(t, "a full bucket", func() bool { return admit(t, s, with(h, 0))[0].Verdict.Remaining == burst })
@@ -323,7 +351,10 @@ func keepsUsedBuckets(t *testing.T, s Subject) {
 	if s.Advance == nil {
 		t.Skip(noClock)
 	}
-	h := counter.Hit{Key: s.Key("used"), Addend: 1, Limit: 1, Window: time.Second, TTL: time.Minute, Algorithm: ratelimit.TokenBucket, Burst: 10}
+	h := counter.Hit{
+		Key: s.Key("used"), Addend: 1, Limit: 1, Window: time.Second, TTL: time.Minute,
+		Algorithm: ratelimit.TokenBucket, Burst: 10,
+	}
 	admit(t, s, with(h, 10))
 	for range 100 { // as many hits as fit, for a long time
 		s.Advance(time.Second)
@@ -331,8 +362,9 @@ func keepsUsedBuckets(t *testing.T, s Subject) {
 	}
 }
 
-// emptiesChangedBucket requires that a bucket whose limit or burst is raised or lowered is empty at most, so
-// that it fills as its new rate says, however long it would have taken before. Both modes do that.
+// emptiesChangedBucket requires that a bucket whose limit or burst is raised or lowered is empty at
+// most, so that it fills as its new rate says, however long it would have taken before. Both modes
+// do that.
 func emptiesChangedBucket(t *testing.T, s Subject) {
 	const step = 10 * time.Millisecond // of the raised rate
 	for name, m := range map[string]counter.Mode{"each": counter.Each, "all-or-none": counter.AllOrNone} {

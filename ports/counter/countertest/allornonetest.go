@@ -34,7 +34,8 @@ func countsRepeatedKey(t *testing.T, s Subject) {
 	want(t, "within", countUnlessOver(t, s, hit(a, 1, 5), hit(a, 2, 5)), 1, 3)
 	want(t, "over by the second", countUnlessOver(t, s, hit(a, 1, 5), hit(b, 1, 5), hit(a, 2, 5)), 4, 0, 6)
 	want(t, "stored", count(t, s, hit(a, 0, 5), hit(b, 0, 5)), 6, 0)
-	want(t, "the others of one key as they stood", countUnlessOver(t, s, hit(b, 1, 5), hit(b, 1, 5), hit(a, 1, 5)), 0, 0, 7)
+	want(t, "the others of one key as they stood",
+		countUnlessOver(t, s, hit(b, 1, 5), hit(b, 1, 5), hit(a, 1, 5)), 0, 0, 7)
 }
 
 func looksAtFull(t *testing.T, s Subject) {

@@ -12,9 +12,9 @@ import (
 	"github.com/tollgate-dev/tollgate/test/await"
 )
 
-// The limit of both keys of keepsBounds in a second, the burst of the bucket, the most hits of a call, and how
-// long the callers go on by the clock of the store: longer than a window and until some were refused, but
-// not for ever.
+// The limit of both keys of keepsBounds in a second, the burst of the bucket, the most hits of a
+// call, and how long the callers go on by the clock of the store: longer than a window and until
+// some were refused, but not for ever.
 const (
 	boundLimit = 200
 	boundBurst = 50
@@ -26,14 +26,18 @@ const (
 // boundFull is how long the bucket takes to fill up after a refusal.
 const boundFull = (boundBurst - boundHits) * time.Second / boundLimit
 
-// keepsBounds lets many callers make hits at the same time. In no interval are more admitted than the bounds of
-// the algorithms, and between two refusals of a bucket no fewer than its rate says, less the hits of one call.
+// keepsBounds lets many callers make hits at the same time. In no interval are more admitted than
+// the bounds of the algorithms, and between two refusals of a bucket no fewer than its rate says,
+// less the hits of one call.
 func keepsBounds(t *testing.T, s Subject) {
 	now := time.Now
 	if s.Now != nil {
 		now = s.Now
 	}
-	window := counter.Hit{Key: s.Key("bounds-s"), Limit: boundLimit, Window: time.Second, TTL: 3 * time.Second, Algorithm: ratelimit.SlidingWindow}
+	window := counter.Hit{
+		Key: s.Key("bounds-s"), Limit: boundLimit, Window: time.Second, TTL: 3 * time.Second,
+		Algorithm: ratelimit.SlidingWindow,
+	}
 	bucket := window
 	bucket.Key, bucket.Algorithm, bucket.Burst = s.Key("bounds-b"), ratelimit.TokenBucket, boundBurst
 	var (
@@ -83,14 +87,16 @@ func keepsBounds(t *testing.T, s Subject) {
 	all.Wait()
 	checkBounds(t, events[0], "sliding window", time.Second, func(time.Duration) float64 { return 2*boundLimit - 1 })
 	rate := func(d time.Duration) float64 { return boundLimit * d.Seconds() }
-	for _, length := range []time.Duration{time.Millisecond, 20 * time.Millisecond, 200 * time.Millisecond, time.Second} {
+	for _, length := range []time.Duration{
+		time.Millisecond, 20 * time.Millisecond, 200 * time.Millisecond, time.Second,
+	} {
 		checkBounds(t, events[1], "bucket", length, func(d time.Duration) float64 { return boundBurst + rate(d) })
 	}
 	checkRefusals(t, events[1], rate)
 }
 
-// goesOn reports whether the callers of keepsBounds go on after a time. On a machine that is so slow that
-// none was refused, they do.
+// goesOn reports whether the callers of keepsBounds go on after a time. On a machine that is so
+// slow that none was refused, they do.
 func goesOn(passed time.Duration, refused bool) bool {
 	return passed < boundTime || !refused && passed < boundMost
 }
@@ -103,7 +109,9 @@ type boundEvent struct {
 }
 
 // checkBounds checks the hits of calls that lie whole in an interval from the beginning of a call.
-func checkBounds(t *testing.T, events []boundEvent, name string, length time.Duration, most func(time.Duration) float64) {
+func checkBounds(
+	t *testing.T, events []boundEvent, name string, length time.Duration, most func(time.Duration) float64,
+) {
 	t.Helper()
 	admitted := slices.DeleteFunc(slices.Clone(events), func(e boundEvent) bool { return !e.admitted })
 	for _, first := range admitted {
@@ -121,7 +129,7 @@ func checkBounds(t *testing.T, events []boundEvent, name string, length time.Dur
 }
 
 // checkRefusals checks the hits from the first refusal to the last one. A refusal leaves fewer hits
-// in the bucket than those of one call. If the callers then make none for so long that it fills up,
+// in the bucket than those of one call. If the callers then pause for so long that it fills up,
 // as on a busy machine, the time after that adds nothing to it and is left out.
 func checkRefusals(t *testing.T, events []boundEvent, rate func(time.Duration) float64) {
 	t.Helper()

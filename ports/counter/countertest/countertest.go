@@ -25,7 +25,7 @@ type Subject struct {
 	// TTL returns the remaining lifetime of a counter, and false if the counter does not exist. It
 	// is nil if the store does not show it.
 	TTL func(t *testing.T, key string) (time.Duration, bool)
-	// Loose is set for a store that cannot be atomic over several keys, such as a cluster. If a
+	// Loose is set for a store that cannot be atomic over several keys, for example a cluster. If a
 	// concurrent call reaches the limit of one counter, the store may then count too many hits on
 	// the others; it never admits too many.
 	Loose bool
@@ -101,7 +101,8 @@ func Away(t *testing.T, store counter.Store) {
 	others := []counter.Hit{sliding("away", 1, 1), bucket("away-b", 1, 1)}
 	for _, hits := range [][]counter.Hit{fixed[:1], fixed, others[:1], others} {
 		for _, m := range []counter.Mode{counter.Each, counter.AllOrNone} {
-			if err := store.Count(t.Context(), hits, make([]counter.Result, len(hits)), m); !fault.Is(err, fault.Unavailable) {
+			if err := store.Count(t.Context(), hits, make([]counter.Result, len(hits)), m); !fault.Is(err,
+				fault.Unavailable) {
 				t.Errorf("%s of %d hits: %v, want fault.Unavailable", counter.Operation(hits, m), len(hits), err)
 			}
 		}
@@ -168,7 +169,8 @@ func addsNothing(t *testing.T, s Subject) {
 
 func countsInOrder(t *testing.T, s Subject) {
 	a, b := s.Key("order-a"), s.Key("order-b")
-	got := count(t, s, hit(a, 1, noLimit), hit(b, 10, noLimit), hit(a, 2, noLimit), hit(a, 0, noLimit), hit(a, -1, noLimit), hit(b, 0, noLimit))
+	got := count(t, s, hit(a, 1, noLimit), hit(b, 10, noLimit), hit(a, 2, noLimit), hit(a, 0, noLimit),
+		hit(a, -1, noLimit), hit(b, 0, noLimit))
 	want(t, "batch", got, 1, 10, 3, 3, 2, 10)
 	want(t, "stored", count(t, s, hit(a, 0, noLimit), hit(b, 0, noLimit)), 2, 10)
 }
@@ -332,10 +334,14 @@ func heedsCancel(t *testing.T, s Subject) {
 	key, window := s.Key("cancelled"), sliding(s.Key("cancelled-s"), 1, 1)
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	for _, hits := range [][]counter.Hit{{hit(key, 1, 1)}, {hit(key, 1, 1), hit(s.Key("cancelled-2"), 1, 1)}, {window}, {window, hit(key, 1, 1)}} {
+	for _, hits := range [][]counter.Hit{
+		{hit(key, 1, 1)}, {hit(key, 1, 1), hit(s.Key("cancelled-2"), 1, 1)}, {window}, {window, hit(key, 1, 1)},
+	} {
 		for _, m := range []counter.Mode{counter.Each, counter.AllOrNone} {
-			if err := s.Store.Count(ctx, hits, make([]counter.Result, len(hits)), m); !fault.Is(err, fault.Unavailable) {
-				t.Errorf("%s of %d hits with a cancelled context: %v, want fault.Unavailable", counter.Operation(hits, m), len(hits), err)
+			if err := s.Store.Count(ctx, hits, make([]counter.Result, len(hits)), m); !fault.Is(err,
+				fault.Unavailable) {
+				t.Errorf("%s of %d hits with a cancelled context: %v, want fault.Unavailable",
+					counter.Operation(hits, m), len(hits), err)
 			}
 		}
 	}
@@ -354,7 +360,8 @@ func refusesLength(t *testing.T, s Subject) {
 	for _, hits := range [][]counter.Hit{{hit(key, 1, 9), hit(key, 1, 9)}, {window, window}} {
 		for _, m := range []counter.Mode{counter.Each, counter.AllOrNone} {
 			for _, room := range []int{0, 1, 3} {
-				if err := s.Store.Count(t.Context(), hits, make([]counter.Result, room), m); !fault.Is(err, fault.Internal) {
+				if err := s.Store.Count(t.Context(), hits, make([]counter.Result, room), m); !fault.Is(err,
+					fault.Internal) {
 					t.Errorf("%s of 2 hits with room for %d results: %v", counter.Operation(hits, m), room, err)
 				}
 			}

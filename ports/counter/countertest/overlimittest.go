@@ -54,14 +54,18 @@ func answersForItsLimit(t *testing.T, s OverLimitSubject) {
 	s.want(t, "greatest", 1<<32-1, true)
 }
 
-// answersForItsBurst: a token bucket of which the rate or the burst was raised is not known to be over.
+// answersForItsBurst: a token bucket of which the rate or the burst was raised is not known to be
+// over.
 func answersForItsBurst(t *testing.T, s OverLimitSubject) {
 	limit := func(requests, burst uint32) ratelimit.Limit {
-		return ratelimit.Limit{RequestsPerUnit: requests, Unit: ratelimit.Day, Algorithm: ratelimit.TokenBucket, Burst: burst}
+		return ratelimit.Limit{
+			RequestsPerUnit: requests, Unit: ratelimit.Day, Algorithm: ratelimit.TokenBucket, Burst: burst,
+		}
 	}
 	s.Cache.Note("k", limit(10, 5), s.Now().Add(time.Minute))
 	for l, want := range map[ratelimit.Limit]bool{
-		limit(10, 5): true, limit(9, 5): true, limit(10, 1): true, limit(11, 5): false, limit(10, 6): false, limit(9, 6): false,
+		limit(10, 5): true, limit(9, 5): true, limit(10, 1): true, limit(11, 5): false, limit(10, 6): false,
+		limit(9, 6): false,
 	} {
 		if _, over := s.Cache.Over("k", l, s.Now()); over != want {
 			t.Errorf("%+v is over: %v, want %v", l, over, want)

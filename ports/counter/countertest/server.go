@@ -26,7 +26,9 @@ func Recovers(t *testing.T, store counter.Store, start, stop func()) {
 			t.Errorf("Ping: %v", err)
 		}
 		stop()
-		await.Until(t, "fault.Unavailable once the server is away", func() bool { return fault.Is(count(), fault.Unavailable) })
+		await.Until(t, "fault.Unavailable once the server is away", func() bool {
+			return fault.Is(count(), fault.Unavailable)
+		})
 	}
 }
 
@@ -35,13 +37,13 @@ type Lossy struct {
 	Store counter.Store
 	Safe  counter.Store // the same store over a connection that is not cut
 	Key   func(name string) string
-	// Cut closes the connection of Store when the server has executed the next command with the key, and
-	// before the response arrives.
+	// Cut closes the connection of Store when the server has executed the next command with the
+	// key, and before the response arrives.
 	Cut func(key string)
 }
 
-// LosesResponses checks that a subtraction is not repeated if the connection breaks after the store has
-// executed it, because then more requests than the limit would be allowed.
+// LosesResponses checks that a subtraction is not repeated if the connection breaks after the store
+// has executed it, because then more requests than the limit would be allowed.
 func LosesResponses(t *testing.T, s Lossy) {
 	t.Helper()
 	for name, m := range map[string]counter.Mode{"each": counter.Each, "all-or-none": counter.AllOrNone} {
@@ -55,7 +57,8 @@ func LosesResponses(t *testing.T, s Lossy) {
 			used.Addend = -3
 			for n, batch := range [][]counter.Hit{{used}, {other, used}} {
 				s.Cut(used.Key)
-				if err := s.Store.Count(t.Context(), batch, results[:len(batch)], m); !fault.Is(err, fault.Unavailable) {
+				if err := s.Store.Count(t.Context(), batch, results[:len(batch)], m); !fault.Is(err,
+					fault.Unavailable) {
 					t.Errorf("the error after a lost response is %v", err)
 				}
 				left, err := counter.Add(t.Context(), s.Safe, with(used, 0))
@@ -71,8 +74,8 @@ func LosesResponses(t *testing.T, s Lossy) {
 	}
 }
 
-// BenchmarkAdd measures one hit of a fixed window a call, by many callers, over a few hundred counters. key is that
-// of a Subject.
+// BenchmarkAdd measures one hit of a fixed window a call, by many callers, over a few hundred
+// counters. key is that of a Subject.
 func BenchmarkAdd(b *testing.B, store counter.Store, key func(name string) string) {
 	b.Helper()
 	names := make([]string, 512)

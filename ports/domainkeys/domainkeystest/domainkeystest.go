@@ -42,9 +42,13 @@ func Run(t *testing.T, open func(t *testing.T) Subject) {
 	t.Run("an unknown domain has no text", func(t *testing.T) { findsNothing(t, open(t)) })
 	t.Run("a failure of the server is reported as unavailable", func(t *testing.T) { reportsFailure(t, open(t)) })
 	t.Run("parallel calls for one domain send one query", func(t *testing.T) { sharesQuery(t, open(t)) })
-	t.Run("a caller that changes its texts does not change those of others", func(t *testing.T) { givesOwnTexts(t, open(t)) })
+	t.Run("a caller that changes its texts does not change those of others", func(t *testing.T) {
+		givesOwnTexts(t, open(t))
+	})
 	t.Run("a call with a cancelled context fails", func(t *testing.T) { obeysCancel(t, open(t)) })
-	t.Run("other callers get the texts after one caller has given up", func(t *testing.T) { continuesForOthers(t, open(t)) })
+	t.Run("other callers get the texts after one caller has given up", func(t *testing.T) {
+		continuesForOthers(t, open(t))
+	})
 }
 
 // records are three texts, of which the second is a broken record, and one that is no record.
@@ -167,7 +171,8 @@ func continuesForOthers(t *testing.T, s Subject) {
 	left := make(chan struct{})
 	go func() {
 		defer close(left)
-		_, _ = s.Source.Texts(&signalingContext{Context: ctx, waits: sync.OnceFunc(func() { close(waits) })}, d) // cancelled
+		// cancelled
+		_, _ = s.Source.Texts(&signalingContext{Context: ctx, waits: sync.OnceFunc(func() { close(waits) })}, d)
 	}()
 	<-waits
 	joined := &signalingContext{Context: t.Context(), waits: sync.OnceFunc(func() { cancel(); <-left; release() })}

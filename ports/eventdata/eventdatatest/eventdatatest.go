@@ -57,8 +57,8 @@ func AddWebhook(t testing.TB, w registrystore.Webhooks) {
 	}
 }
 
-// Take returns the bodies of the events for the webhook of AddWebhook that were not taken before, in
-// their order for each server.
+// Take returns the bodies of the events for the webhook of AddWebhook that were not taken before,
+// in their order for each server.
 func Take(t testing.TB, d registrystore.Deliveries) (bodies []string) {
 	t.Helper()
 	const many = 1000

@@ -1,5 +1,5 @@
-// Package eventsendertest has the contract tests of ports/eventsender. Every adapter runs them, with
-// a real receiver.
+// Package eventsendertest has the contract tests of ports/eventsender. Every adapter runs them,
+// with a real receiver.
 package eventsendertest
 
 import (
@@ -29,13 +29,15 @@ type Subject struct {
 	Received func() []Received
 }
 
-// Run runs the suite. open returns a fresh subject, which answers with the status 204, and registers
-// its own cleanup.
+// Run runs the suite. open returns a fresh subject, which answers with the status 204, and
+// registers its own cleanup.
 func Run(t *testing.T, open func(t *testing.T) Subject) {
 	t.Helper()
 	t.Run("a request has the body and its signature", func(t *testing.T) { postsSignedBody(t, open(t)) })
 	t.Run("every status is returned and no redirect is followed", func(t *testing.T) { returnsStatus(t, open(t)) })
-	t.Run("a receiver that cannot be reached is reported as unavailable", func(t *testing.T) { reportsUnreachable(t, open(t)) })
+	t.Run("a receiver that cannot be reached is reported as unavailable", func(t *testing.T) {
+		reportsUnreachable(t, open(t))
+	})
 	t.Run("a call ends when its context is cancelled", func(t *testing.T) { endsWithContext(t, open(t)) })
 	t.Run("a receiver with a private address is refused", func(t *testing.T) { refusesPrivate(t, open(t)) })
 }
@@ -55,7 +57,9 @@ func postsSignedBody(t *testing.T, s Subject) {
 	expectStatus(t, s, 204)
 	got := s.Received()
 	path := "/" + strings.SplitN(s.URL.String(), "/", 4)[3]
-	if want := (Received{"POST", path, "application/json", "t=1,v1=ab", `{"id":"e"}`}); len(got) != 1 || got[0] != want {
+	if want := (Received{
+		"POST", path, "application/json", "t=1,v1=ab", `{"id":"e"}`,
+	}); len(got) != 1 || got[0] != want {
 		t.Errorf("received %+v, want %+v", got, want)
 	}
 }
@@ -101,7 +105,10 @@ func endsWithContext(t *testing.T, s Subject) {
 }
 
 func refusesPrivate(t *testing.T, s Subject) {
-	for _, host := range []string{"10.0.0.1", "192.168.1.1:8443", "169.254.169.254", "[fd00::1]", "[::ffff:10.0.0.1]:8443", "0.0.0.0", "[::]", "100.64.0.1"} {
+	for _, host := range []string{
+		"10.0.0.1", "192.168.1.1:8443", "169.254.169.254", "[fd00::1]", "[::ffff:10.0.0.1]:8443", "0.0.0.0", "[::]",
+		"100.64.0.1",
+	} {
 		u, err := event.ParseURL("https://" + host + "/hook")
 		if err != nil {
 			t.Fatal(err)
@@ -112,7 +119,10 @@ func refusesPrivate(t *testing.T, s Subject) {
 		_, err = s.Sender.Send(t.Context(), request(u))
 		expectUnavailable(t, err)
 	}
-	for _, text := range []string{"https://example.com/hook", "https://1.1.1.1/hook", "https://[2606:4700::1111]/hook", "http://127.0.0.1:9/hook", "https://localhost/hook", "http://[::1]/hook"} {
+	for _, text := range []string{
+		"https://example.com/hook", "https://1.1.1.1/hook", "https://[2606:4700::1111]/hook", "http://127.0.0.1:9/hook",
+		"https://localhost/hook", "http://[::1]/hook",
+	} {
 		u, err := event.ParseURL(text)
 		if err != nil {
 			t.Fatal(err)

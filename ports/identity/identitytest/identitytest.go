@@ -98,11 +98,13 @@ func (s Subject) checkRefused(t *testing.T, m publisher.Method, token, reason st
 
 func returnsContent(t *testing.T, s Subject) {
 	for m, i := range map[publisher.Method]Issuer{publisher.OIDC: s.OIDC, publisher.GitHubOIDC: s.GitHub} {
-		got, err := s.Verifier.Verify(t.Context(), m, i.Sign(t, s.claims(i, map[string]any{"repository": "example/server"})))
+		got, err := s.Verifier.Verify(t.Context(), m,
+			i.Sign(t, s.claims(i, map[string]any{"repository": "example/server"})))
 		if err != nil {
 			t.Fatalf("%s: %v", m, err)
 		}
-		if got.Issuer != i.URL || got.Subject != subject || got.ID != "first" || got.Claims["repository"] != "example/server" {
+		if got.Issuer != i.URL || got.Subject != subject || got.ID != "first" ||
+			got.Claims["repository"] != "example/server" {
 			t.Errorf("%s: the token is %+v", m, got)
 		}
 		if want := s.Clock.Now().Add(5 * time.Minute); !got.ExpiresAt.Equal(want) {
@@ -116,7 +118,9 @@ func convertsClaims(t *testing.T, s Subject) {
 		"text": "Ä b", "empty": "", "number": uint64(9007199254740993), "yes": true, "no": false,
 		"list": []string{"a"}, "object": map[string]any{"a": "b"},
 	})))
-	for name, want := range map[string]string{"text": "Ä b", "empty": "", "number": "9007199254740993", "yes": "true", "no": "false", "sub": subject} {
+	for name, want := range map[string]string{
+		"text": "Ä b", "empty": "", "number": "9007199254740993", "yes": "true", "no": "false", "sub": subject,
+	} {
 		if value, present := got.Claims[name]; !present || value != want {
 			t.Errorf("claim %s is %q (present: %v), want %q", name, value, present, want)
 		}
@@ -180,7 +184,8 @@ func refusesInvalidClaims(t *testing.T, s Subject) {
 			wantIssuer, _ := claims["iss"].(string)
 			wantSubject, _ := claims["sub"].(string)
 			if got.Issuer != wantIssuer || got.Subject != wantSubject {
-				t.Errorf("the refused token has issuer %q and subject %q, want %q and %q", got.Issuer, got.Subject, wantIssuer, wantSubject)
+				t.Errorf("the refused token has issuer %q and subject %q, want %q and %q", got.Issuer, got.Subject,
+					wantIssuer, wantSubject)
 			}
 		})
 	}
@@ -215,8 +220,9 @@ func refusesMalformed(t *testing.T, s Subject) {
 		"payload is a list":  parts[0] + ".W10." + parts[2],
 		"payload is null":    parts[0] + ".bnVsbA." + parts[2],
 		"header is a number": "Nw." + parts[1] + "." + parts[2],
-		"JSON serialization": `{"payload":"` + parts[1] + `","protected":"` + parts[0] + `","signature":"` + parts[2] + `"}`,
-		"too long":           good + strings.Repeat("A", 16<<10),
+		"JSON serialization": `{"payload":"` + parts[1] + `","protected":"` + parts[0] + `","signature":"` +
+			parts[2] + `"}`,
+		"too long": good + strings.Repeat("A", 16<<10),
 	} {
 		t.Run(name, func(t *testing.T) { s.checkRefused(t, publisher.OIDC, token, "token") })
 	}
@@ -233,7 +239,8 @@ func refusesAltered(t *testing.T, s Subject) {
 			if altered == good {
 				continue
 			}
-			if _, err := s.Verifier.Verify(t.Context(), publisher.OIDC, altered); !fault.Is(err, fault.Unauthenticated) {
+			if _, err := s.Verifier.Verify(t.Context(), publisher.OIDC, altered); !fault.Is(err,
+				fault.Unauthenticated) {
 				t.Errorf("character %d is %c: %v, want fault.Unauthenticated", at, with, err)
 			}
 		}
@@ -244,7 +251,8 @@ func keepsMethodsApart(t *testing.T, s Subject) {
 	s.checkRefused(t, publisher.OIDC, s.GitHub.Sign(t, s.claims(s.GitHub, nil)), s.GitHub.URL)
 	s.checkRefused(t, publisher.GitHubOIDC, s.OIDC.Sign(t, s.claims(s.OIDC, nil)), s.OIDC.URL)
 	s.checkRefused(t, publisher.OIDC, s.GitHub.Sign(t, s.claims(s.OIDC, nil)), "key")
-	if _, err := s.Verifier.Verify(t.Context(), publisher.DNS, s.OIDC.Sign(t, s.claims(s.OIDC, nil))); !fault.Is(err, fault.NotFound) {
+	if _, err := s.Verifier.Verify(t.Context(), publisher.DNS, s.OIDC.Sign(t, s.claims(s.OIDC, nil))); !fault.Is(err,
+		fault.NotFound) {
 		t.Errorf("method dns: %v, want fault.NotFound", err)
 	}
 }
@@ -258,13 +266,15 @@ func reportsFailure(t *testing.T, s Subject) {
 	if got.ID != "" || got.Claims != nil {
 		t.Errorf("a token that was not verified returned %+v", got)
 	}
-	if _, err := s.Verifier.Verify(t.Context(), publisher.GitHubOIDC, s.GitHub.Sign(t, s.claims(s.GitHub, nil))); err != nil {
+	if _, err := s.Verifier.Verify(t.Context(), publisher.GitHubOIDC,
+		s.GitHub.Sign(t, s.claims(s.GitHub, nil))); err != nil {
 		t.Errorf("a token of the other issuer: %v", err)
 	}
 }
 
 func reportsUnconfigured(t *testing.T, s Subject) {
-	if _, err := s.Unconfigured.Verify(t.Context(), publisher.OIDC, s.OIDC.Sign(t, s.claims(s.OIDC, nil))); !fault.Is(err, fault.NotFound) {
+	if _, err := s.Unconfigured.Verify(t.Context(), publisher.OIDC,
+		s.OIDC.Sign(t, s.claims(s.OIDC, nil))); !fault.Is(err, fault.NotFound) {
 		t.Errorf("verify: %v, want fault.NotFound", err)
 	}
 }

@@ -71,7 +71,9 @@ func addsMethods(t *testing.T, s methodstore.Store) {
 	if got := list(t, s); len(got) != documented+1 || !reflect.DeepEqual(got[0], m) {
 		t.Errorf("after adding %+v the first of %d is %+v", m, len(got), got[0])
 	}
-	for what, taken := range map[string]catalogue.Method{"id": method(1, "/other"), "path": method(2, "/first.{format}")} {
+	for what, taken := range map[string]catalogue.Method{
+		"id": method(1, "/other"), "path": method(2, "/first.{format}"),
+	} {
 		if err := s.Add(t.Context(), taken); !fault.Is(err, fault.Conflict) {
 			t.Errorf("adding a taken %s: %v", what, err)
 		}
@@ -184,7 +186,9 @@ func refusesEndedContext(t *testing.T, s methodstore.Store) {
 }
 
 func method(id catalogue.MethodID, path string, parameters ...string) catalogue.Method {
-	return catalogue.Method{ID: id, Path: path, ServiceID: 3, ServiceName: "things", Parameters: append([]string{}, parameters...)}
+	return catalogue.Method{
+		ID: id, Path: path, ServiceID: 3, ServiceName: "things", Parameters: append([]string{}, parameters...),
+	}
 }
 
 func list(t *testing.T, s methodstore.Store) []catalogue.Method {

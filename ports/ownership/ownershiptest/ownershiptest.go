@@ -39,7 +39,9 @@ func Run(t *testing.T, open func(t *testing.T) Subject) {
 	t.Helper()
 	t.Run("a package that names the server is accepted", func(t *testing.T) { acceptsOwned(t, open(t)) })
 	t.Run("a package that does not name the server is refused", func(t *testing.T) { refusesUnconfirmed(t, open(t)) })
-	t.Run("a package registry that fails is reported as unavailable", func(t *testing.T) { reportsTransient(t, open(t)) })
+	t.Run("a package registry that fails is reported as unavailable", func(t *testing.T) {
+		reportsTransient(t, open(t))
+	})
 	t.Run("an incomplete claim is refused", func(t *testing.T) { refusesIncomplete(t, open(t)) })
 	t.Run("the types of packages that are checked are listed", func(t *testing.T) { listsTypes(t, open(t)) })
 	t.Run("a call with a cancelled context fails", func(t *testing.T) { obeysCancel(t, open(t)) })

@@ -85,7 +85,9 @@ func revisionsDiffer(t *testing.T, o openedChanges) {
 				if _, err := o.Own.Writer.Lock(ctx, r.Name); err != nil {
 					return err
 				}
-				return errors.Join(o.Own.Writer.Save(ctx, []registrystore.Change{published(release(t, "com.example/a", "2.0.0", 3))}), refused)
+				return errors.Join(o.Own.Writer.Save(ctx, []registrystore.Change{
+					published(release(t, "com.example/a", "2.0.0", 3)),
+				}), refused)
 			})
 			if errors.Is(err, refused) {
 				return nil
@@ -98,9 +100,21 @@ func revisionsDiffer(t *testing.T, o openedChanges) {
 		{"deletion by another process", func() error {
 			return o.other.save(t.Context(), state(status(latest(r), registry.StatusDeleted, "", 5)))
 		}, true, true},
-		{"change of a deleted version", func() error { return o.own.save(t.Context(), state(status(latest(r), registry.StatusDeleted, "x", 6))) }, true, false},
-		{"return", func() error { return o.own.save(t.Context(), state(status(latest(r), registry.StatusActive, "", 7))) }, true, false},
-		{"deletion", func() error { return o.own.save(t.Context(), state(status(latest(r), registry.StatusDeleted, "", 8))) }, true, true},
+		{
+			"change of a deleted version", func() error {
+				return o.own.save(t.Context(), state(status(latest(r), registry.StatusDeleted, "x", 6)))
+			}, true, false,
+		},
+		{
+			"return", func() error {
+				return o.own.save(t.Context(), state(status(latest(r), registry.StatusActive, "", 7)))
+			}, true, false,
+		},
+		{
+			"deletion", func() error {
+				return o.own.save(t.Context(), state(status(latest(r), registry.StatusDeleted, "", 8)))
+			}, true, true,
+		},
 	} {
 		before := o.revision(t)
 		if err := step.change(); err != nil {
@@ -180,7 +194,9 @@ func namesOfRemovals(t *testing.T, o openedChanges) {
 	}
 	all, _, complete := o.Changes.Removals(begin)
 	slices.Sort(all)
-	if want := []string{"com.example/a", "com.example/b", "com.example/c", "com.example/d"}; !slices.Equal(slices.Compact(all), want) || !complete {
+	if want := []string{
+		"com.example/a", "com.example/b", "com.example/c", "com.example/d",
+	}; !slices.Equal(slices.Compact(all), want) || !complete {
 		t.Errorf("all removals: %q, complete: %t, want %q", all, complete, want)
 	}
 }
@@ -218,7 +234,8 @@ func equalRevisions(t *testing.T, o openedChanges) {
 	for w, by := range []opened{o.own, o.other, o.other} {
 		writing.Go(func() {
 			for n := range publications / 3 {
-				if err := by.save(t.Context(), published(release(t, "com.example/s"+strconv.Itoa(w), strconv.Itoa(n)+".0.0", n))); err != nil {
+				if err := by.save(t.Context(),
+					published(release(t, "com.example/s"+strconv.Itoa(w), strconv.Itoa(n)+".0.0", n))); err != nil {
 					t.Error(err)
 				}
 			}

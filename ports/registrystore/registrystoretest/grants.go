@@ -145,7 +145,9 @@ func grantsHeedCancel(t *testing.T, s registrystore.Grants) {
 	g := newGrant(t, "a", registry.ActionEdit, "*")
 	_, ofErr := s.Of(ctx, "a")
 	_, listErr := s.List(ctx, registry.Grant{}, 10)
-	for call, err := range map[string]error{"add": s.Add(ctx, g), "remove": s.Remove(ctx, g), "of": ofErr, "list": listErr} {
+	for call, err := range map[string]error{
+		"add": s.Add(ctx, g), "remove": s.Remove(ctx, g), "of": ofErr, "list": listErr,
+	} {
 		if !errors.Is(err, context.Canceled) {
 			t.Errorf("%s with an ended context: %v", call, err)
 		}

@@ -37,7 +37,9 @@ func (s leaseStore) testOneHolder(t *testing.T) {
 		after  int // seconds
 		want   bool
 	}{
-		{"x", 0, true}, {"y", 59, false}, {"x", 30, true}, {"y", 60, false}, {"y", 89, false}, {"y", 90, true}, {"x", 91, false},
+		{"x", 0, true}, {"y", 59, false}, {"x", 30, true}, {"y", 60, false}, {"y", 89, false}, {"y", 90, true}, {
+			"x", 91, false,
+		},
 	} {
 		if got := s.take(t, step.holder, step.after); got != step.want {
 			t.Errorf("step %d: %+v got the lease: %v", i, step, got)
@@ -51,11 +53,12 @@ func (s leaseStore) testOneHolder(t *testing.T) {
 	}
 }
 
-// testHolderAhead checks that the lease of a holder whose clock was ahead ends. The lease is free or
-// that of x.
+// testHolderAhead checks that the lease of a holder whose clock was ahead ends. The lease is free
+// or that of x.
 func (s leaseStore) testHolderAhead(t *testing.T) {
 	t.Helper()
-	if err := s.release(t.Context(), "x"); err != nil || !s.take(t, "ahead", 3600) || s.take(t, "x", 3540) || !s.take(t, "x", 3539) {
+	if err := s.release(t.Context(), "x"); err != nil || !s.take(t, "ahead", 3600) || s.take(t, "x", 3540) ||
+		!s.take(t, "x", 3539) {
 		t.Errorf("error %v; the lease of a holder whose clock was ahead did not end", err)
 	}
 }
@@ -67,7 +70,9 @@ func (s leaseStore) testParallelHolders(t *testing.T) {
 	var all sync.WaitGroup
 	for i := range 10 {
 		all.Go(func() {
-			ok, err := s.lease(t.Context(), registrystore.Lease{Holder: fmt.Sprint(i), Now: epoch, Until: epoch.Add(time.Minute)})
+			ok, err := s.lease(t.Context(), registrystore.Lease{
+				Holder: fmt.Sprint(i), Now: epoch, Until: epoch.Add(time.Minute),
+			})
 			if err != nil {
 				t.Error(err)
 			}

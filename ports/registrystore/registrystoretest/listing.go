@@ -56,7 +56,8 @@ func listsInByteOrder(t *testing.T, o opened) {
 func beginsAfterCursor(t *testing.T, o opened) {
 	t.Helper()
 	o.saveUnsortedServers(t)
-	o.lists(t, registrystore.Query{AfterName: "com.example/a", AfterVersion: "2.0.0", Limit: 2}, "com.example/a@A", "com.example/a@a")
+	o.lists(t, registrystore.Query{AfterName: "com.example/a", AfterVersion: "2.0.0", Limit: 2}, "com.example/a@A",
+		"com.example/a@a")
 	o.lists(t, registrystore.Query{AfterName: "com.example/a", AfterVersion: "2", Limit: 1}, "com.example/a@2.0.0")
 	o.lists(t, registrystore.Query{AfterName: "com.example/a", Limit: 1}, "com.example/a@1.0.0")
 	o.lists(t, registrystore.Query{AfterName: "com.example/ab", AfterVersion: "1.0.0"}, "com.example/b@1.0.0")
@@ -66,7 +67,9 @@ func beginsAfterCursor(t *testing.T, o opened) {
 func readsPages(t *testing.T, o opened) {
 	t.Helper()
 	o.saveUnsortedServers(t)
-	for _, q := range []registrystore.Query{{}, {LatestOnly: true}, {Search: "EXAMPLE/a"}, {UpdatedSince: hour(3)}, {Version: version(t, "1.0.0")}} {
+	for _, q := range []registrystore.Query{
+		{}, {LatestOnly: true}, {Search: "EXAMPLE/a"}, {UpdatedSince: hour(3)}, {Version: version(t, "1.0.0")},
+	} {
 		want := keys(o.list(t, q))
 		for size := 1; size <= len(want)+1; size++ {
 			if got := o.readPages(t, q, size); !slices.Equal(got, want) {
@@ -211,10 +214,14 @@ func returnsOutlines(t *testing.T, o opened) {
 
 func findsByText(t *testing.T, o opened) {
 	t.Helper()
-	for i, n := range []string{"com.example/weather", "com.example/Weather_Report", "com.example/weatherXreport", "org.other/tool"} {
+	for i, n := range []string{
+		"com.example/weather", "com.example/Weather_Report", "com.example/weatherXreport", "org.other/tool",
+	} {
 		o.saved(t, published(release(t, n, "1.0.0", i)))
 	}
-	weather := []string{"com.example/Weather_Report@1.0.0", "com.example/weather@1.0.0", "com.example/weatherXreport@1.0.0"}
+	weather := []string{
+		"com.example/Weather_Report@1.0.0", "com.example/weather@1.0.0", "com.example/weatherXreport@1.0.0",
+	}
 	cases := map[string][]string{
 		"weather":           weather,
 		"WEATHER":           weather,
@@ -278,10 +285,19 @@ func followsStatus(t *testing.T, o opened) {
 		listed, latest, withLatest []string
 	}{
 		{nil, []string{tool, one, two}, []string{tool, two}, []string{tool, two}},
-		{[]registry.Release{gone(last)}, []string{tool, one}, []string{tool}, []string{tool, two}}, // the flag stays: the store leaves it to the core
-		{[]registry.Release{flagged(gone(last), false), flagged(old, true)}, []string{tool, one}, []string{tool, one}, []string{tool, one}},
+		// the flag stays: the store leaves it to the core
+		{[]registry.Release{gone(last)}, []string{tool, one}, []string{tool}, []string{tool, two}},
+		{
+			[]registry.Release{flagged(gone(last), false), flagged(old, true)}, []string{tool, one}, []string{
+				tool, one,
+			}, []string{tool, one},
+		},
 		{[]registry.Release{gone(flagged(old, true))}, []string{tool}, []string{tool}, []string{tool, one}},
-		{[]registry.Release{status(flagged(last, true), registry.StatusDeprecated, "old", 6), gone(old)}, []string{tool, two}, []string{tool, two}, []string{tool, two}},
+		{
+			[]registry.Release{status(flagged(last, true), registry.StatusDeprecated, "old", 6), gone(old)}, []string{
+				tool, two,
+			}, []string{tool, two}, []string{tool, two},
+		},
 		{[]registry.Release{old, last}, []string{tool, one, two}, []string{tool, two}, []string{tool, two}},
 	} {
 		var changes []registrystore.Change
@@ -299,14 +315,17 @@ func followsStatus(t *testing.T, o opened) {
 			o.lists(t, registrystore.Query{Search: search}, containing(step.listed, "weather")...)
 			o.lists(t, registrystore.Query{Search: search, Deleted: true}, one, two)
 			o.lists(t, registrystore.Query{Search: search, LatestOnly: true}, containing(step.latest, "weather")...)
-			o.lists(t, registrystore.Query{Search: search, Version: version(t, "2.0.0")}, containing(containing(step.listed, "weather"), "@2.0.0")...)
+			o.lists(t, registrystore.Query{Search: search, Version: version(t, "2.0.0")},
+				containing(containing(step.listed, "weather"), "@2.0.0")...)
 		}
 		o.lists(t, registrystore.Query{Version: version(t, "2.0.0")}, containing(step.listed, "@2.0.0")...)
-		if got := keys(o.versions(t, "com.example/weather", false)); !slices.Equal(got, reversed(containing(step.listed, "weather"))) {
+		if got := keys(o.versions(t, "com.example/weather", false)); !slices.Equal(got,
+			reversed(containing(step.listed, "weather"))) {
 			t.Errorf("the versions are %q after %v", got, step.changes)
 		}
 		record, err := o.Reader.Latest(t.Context(), old.Name, false)
-		if want := containing(step.latest, "weather"); fault.Is(err, fault.NotFound) != (want == nil) || err == nil && !slices.Equal(keys([]registry.Record{record}), want) {
+		if want := containing(step.latest, "weather"); fault.Is(err, fault.NotFound) != (want == nil) ||
+			err == nil && !slices.Equal(keys([]registry.Record{record}), want) {
 			t.Errorf("the latest version is %v, %v, want %q", record.Release, err, want)
 		}
 	}
@@ -336,11 +355,14 @@ func listsUpdatedSince(t *testing.T, o opened) {
 		}
 		o.saved(t, published(r))
 	}
-	o.lists(t, registrystore.Query{UpdatedSince: hour(0).Add(-time.Microsecond)}, "com.example/a@1.0.0", "com.example/a@2.0.0")
+	o.lists(t, registrystore.Query{UpdatedSince: hour(0).Add(-time.Microsecond)}, "com.example/a@1.0.0",
+		"com.example/a@2.0.0")
 	o.lists(t, registrystore.Query{UpdatedSince: hour(0)}, "com.example/a@2.0.0")
-	o.lists(t, registrystore.Query{UpdatedSince: hour(1).Add(-time.Microsecond), Deleted: true}, "com.example/a@2.0.0", "com.example/a@3.0.0")
+	o.lists(t, registrystore.Query{UpdatedSince: hour(1).Add(-time.Microsecond), Deleted: true}, "com.example/a@2.0.0",
+		"com.example/a@3.0.0")
 	o.lists(t, registrystore.Query{UpdatedSince: hour(1), Deleted: true}, "com.example/a@3.0.0")
-	o.lists(t, registrystore.Query{UpdatedSince: hour(1).In(time.FixedZone("", 7200)), Deleted: true}, "com.example/a@3.0.0")
+	o.lists(t, registrystore.Query{UpdatedSince: hour(1).In(time.FixedZone("", 7200)), Deleted: true},
+		"com.example/a@3.0.0")
 	o.lists(t, registrystore.Query{UpdatedSince: hour(2), Deleted: true})
 }
 
@@ -355,22 +377,28 @@ func listsExactVersion(t *testing.T, o opened) {
 
 func listsLatestOnly(t *testing.T, o opened) {
 	t.Helper()
-	o.saved(t, published(release(t, "com.example/a", "1.0.0", 0)), published(latest(release(t, "com.example/a", "2.0.0", 1))))
+	o.saved(t, published(release(t, "com.example/a", "1.0.0", 0)),
+		published(latest(release(t, "com.example/a", "2.0.0", 1))))
 	o.saved(t, published(latest(release(t, "com.example/b", "1.0.0", 0))))
 	gone := status(latest(release(t, "com.example/c", "1.0.0", 0)), registry.StatusDeleted, "", 1)
 	o.saved(t, published(gone))
 	o.lists(t, registrystore.Query{LatestOnly: true}, "com.example/a@2.0.0", "com.example/b@1.0.0")
-	o.lists(t, registrystore.Query{LatestOnly: true, Deleted: true}, "com.example/a@2.0.0", "com.example/b@1.0.0", "com.example/c@1.0.0")
-	o.lists(t, registrystore.Query{LatestOnly: true, AfterName: "com.example/a", AfterVersion: "2.0.0"}, "com.example/b@1.0.0")
-	o.lists(t, registrystore.Query{LatestOnly: true, AfterName: "com.example/a", AfterVersion: "1.9.0", Limit: 1}, "com.example/a@2.0.0")
+	o.lists(t, registrystore.Query{LatestOnly: true, Deleted: true}, "com.example/a@2.0.0", "com.example/b@1.0.0",
+		"com.example/c@1.0.0")
+	o.lists(t, registrystore.Query{LatestOnly: true, AfterName: "com.example/a", AfterVersion: "2.0.0"},
+		"com.example/b@1.0.0")
+	o.lists(t, registrystore.Query{LatestOnly: true, AfterName: "com.example/a", AfterVersion: "1.9.0", Limit: 1},
+		"com.example/a@2.0.0")
 }
 
 func combinesFilters(t *testing.T, o opened) {
 	t.Helper()
-	o.saved(t, published(release(t, "com.example/weather", "1.0.0", 0)), published(latest(release(t, "com.example/weather", "2.0.0", 5))))
+	o.saved(t, published(release(t, "com.example/weather", "1.0.0", 0)),
+		published(latest(release(t, "com.example/weather", "2.0.0", 5))))
 	o.saved(t, published(latest(release(t, "com.example/tool", "2.0.0", 5))))
 	o.saved(t, published(latest(release(t, "org.other/weather", "2.0.0", 0))))
 	o.lists(t, registrystore.Query{
-		Search: "WEATHER", UpdatedSince: hour(1), Version: version(t, "2.0.0"), LatestOnly: true, Deleted: true, AfterName: "com.a/a", AfterVersion: "1.0.0",
+		Search: "WEATHER", UpdatedSince: hour(1), Version: version(t, "2.0.0"), LatestOnly: true, Deleted: true,
+		AfterName: "com.a/a", AfterVersion: "1.0.0",
 	}, "com.example/weather@2.0.0")
 }

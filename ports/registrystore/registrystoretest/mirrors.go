@@ -100,7 +100,9 @@ func hasNoMirrors(t *testing.T, s MirrorStores) {
 	if err := s.Mirrors.Remove(t.Context(), "corp"); !fault.Is(err, fault.NotFound) {
 		t.Errorf("Remove returned %v, want fault.NotFound", err)
 	}
-	if _, err := s.Mirrors.Lease(t.Context(), "corp", registrystore.Lease{Holder: "a", Now: epoch, Until: hour(1)}); !fault.Is(err, fault.NotFound) {
+	if _, err := s.Mirrors.Lease(t.Context(), "corp", registrystore.Lease{
+		Holder: "a", Now: epoch, Until: hour(1),
+	}); !fault.Is(err, fault.NotFound) {
 		t.Errorf("Lease returned %v, want fault.NotFound", err)
 	}
 	if err := s.Mirrors.Release(t.Context(), "corp", "a"); err != nil {
@@ -118,7 +120,9 @@ func keepsMirrors(t *testing.T, s MirrorStores) {
 	t.Helper()
 	second := s.addMirror(t, mirror.Draft{Name: "public"})
 	first := s.addMirror(t, mirror.Draft{
-		Name: "corp", URL: "http://127.0.0.1:8080/registries/x/t/tgview_secret", Include: []string{"com.example/*", "com.example.b/*"},
+		Name: "corp", URL: "http://127.0.0.1:8080/registries/x/t/tgview_secret", Include: []string{
+			"com.example/*", "com.example.b/*",
+		},
 		Exclude: []string{"com.example/draft"}, Interval: 90 * time.Second, Review: "trusted", Lenient: true,
 	})
 	s.wantMirrors(t, first, second)
@@ -128,7 +132,8 @@ func refusesMirrorTwice(t *testing.T, s MirrorStores) {
 	t.Helper()
 	m := s.addMirror(t, mirror.Draft{Name: "corp"})
 	err := s.Runner.Atomically(t.Context(), func(ctx context.Context) error {
-		if err := s.Mirrors.Add(ctx, newMirror(t, mirror.Draft{Name: "corp", Lenient: true})); !fault.Is(err, fault.Conflict) {
+		if err := s.Mirrors.Add(ctx, newMirror(t, mirror.Draft{Name: "corp", Lenient: true})); !fault.Is(err,
+			fault.Conflict) {
 			t.Errorf("the second Add returned %v, want fault.Conflict", err)
 		}
 		return s.Mirrors.Add(ctx, newMirror(t, mirror.Draft{Name: "other"}))
@@ -157,7 +162,9 @@ func removesMirror(t *testing.T, s MirrorStores) {
 // corpLease is the lease of the mirror corp.
 func (s MirrorStores) corpLease() leaseStore {
 	return leaseStore{
-		lease:   func(ctx context.Context, l registrystore.Lease) (bool, error) { return s.Mirrors.Lease(ctx, "corp", l) },
+		lease: func(ctx context.Context, l registrystore.Lease) (bool, error) {
+			return s.Mirrors.Lease(ctx, "corp", l)
+		},
 		release: func(ctx context.Context, holder string) error { return s.Mirrors.Release(ctx, "corp", holder) },
 	}
 }
@@ -167,7 +174,8 @@ func savesMirrorStates(t *testing.T, s MirrorStores) {
 	m := s.addMirror(t, mirror.Draft{Name: "corp"})
 	state := mirror.State{
 		Refused: mirror.Refusals{mirror.RuleDocument: 12, mirror.RuleGranted: 3},
-		NextAt:  hour(5), LastSuccess: hour(1), LastFull: hour(2), FailingSince: hour(3), Failures: 4, Reason: "it's away", Servers: 6,
+		NextAt:  hour(5), LastSuccess: hour(1), LastFull: hour(2), FailingSince: hour(3), Failures: 4,
+		Reason: "it's away", Servers: 6,
 	}
 	if err := s.Mirrors.SaveState(t.Context(), "corp", "a", state); !fault.Is(err, fault.Conflict) {
 		t.Errorf("SaveState without a lease returned %v, want fault.Conflict", err)
@@ -230,7 +238,10 @@ func refusesCanceledMirrors(t *testing.T, s MirrorStores) {
 	_, err1 := s.Mirrors.List(ctx)
 	_, err2 := s.Mirrored.Page(ctx, "corp", "", 1)
 	_, err3 := s.Mirrored.OfServers(ctx, "corp", []registry.Name{name(t, "com.example/x")})
-	for i, err := range []error{err1, err2, err3, s.Mirrors.Add(ctx, newMirror(t, mirror.Draft{Name: "corp"})), s.Mirrored.Put(ctx, "corp", nil)} {
+	for i, err := range []error{
+		err1, err2, err3, s.Mirrors.Add(ctx, newMirror(t, mirror.Draft{Name: "corp"})),
+		s.Mirrored.Put(ctx, "corp", nil),
+	} {
 		if !errors.Is(err, context.Canceled) {
 			t.Errorf("call %d with a canceled context returned %v", i, err)
 		}

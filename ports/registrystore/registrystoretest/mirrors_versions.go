@@ -18,7 +18,8 @@ import (
 func tracked(t *testing.T, server, v string, n byte) mirror.Tracked {
 	t.Helper()
 	return mirror.Tracked{
-		Name: name(t, server), Version: version(t, v), Hash: [32]byte{0, n, 255, '\''}, Status: registry.StatusActive, PublishedAt: hour(int(n)),
+		Name: name(t, server), Version: version(t, v), Hash: [32]byte{0, n, 255, '\''}, Status: registry.StatusActive,
+		PublishedAt: hour(int(n)),
 	}
 }
 
@@ -41,7 +42,8 @@ func keepsTracked(t *testing.T, s MirrorStores) {
 	t.Helper()
 	full := tracked(t, "com.example/x", "1.0.0", 1)
 	full.StatusChangedAt = hour(7)
-	full.Status, full.Message, full.Review = registry.StatusDeprecated, "it's old?", review.ID("7f1d9a3e-0000-4000-8000-000000000001")
+	full.Status, full.Message, full.Review = registry.StatusDeprecated, "it's old?",
+		review.ID("7f1d9a3e-0000-4000-8000-000000000001")
 	bare := mirror.Tracked{Name: name(t, "com.example/y"), Version: version(t, "draft"), Status: registry.StatusDeleted}
 	s.put(t, "corp", bare, full)
 	s.put(t, "other", tracked(t, "com.example/x", "1.0.0", 9))
@@ -59,7 +61,8 @@ func pagesTracked(t *testing.T, s MirrorStores) {
 	t.Helper()
 	var all []mirror.Tracked
 	for _, server := range []string{"com.example/a", "com.example/a-b", "com.example/aB", "com.example/b"} {
-		all = append(all, tracked(t, server, "1.0.0", 1), tracked(t, server, "10.0.0", 2), tracked(t, server, "2.0.0", 3))
+		all = append(all, tracked(t, server, "1.0.0", 1), tracked(t, server, "10.0.0", 2),
+			tracked(t, server, "2.0.0", 3))
 	}
 	s.put(t, "corp", all...)
 	s.wantPage(t, "corp", "", 1, all[:3]...)
@@ -124,15 +127,19 @@ func keepsOrigins(t *testing.T, s MirrorStores) {
 		versions, err4 := s.Reader.Versions(t.Context(), registrystore.VersionsQuery{Name: x, Deleted: true})
 		outline, err5 := s.Reader.Outline(t.Context(), x, true)
 		var locked []registry.Release
-		err6 := s.inServers(t, nil, func(ctx context.Context) (err error) { locked, err = s.Writer.Lock(ctx, x); return err })
+		err6 := s.inServers(t, nil, func(ctx context.Context) (err error) {
+			locked, err = s.Writer.Lock(ctx, x)
+			return err
+		})
 		for i, err := range []error{err1, err2, err3, err4, err5, err6} {
 			if err != nil {
 				t.Fatalf("%s: read %d: %v", step, i, err)
 			}
 		}
 		for what, got := range map[string]registry.Release{
-			"Version": one.Release, "Latest": last.Release, "List": list.Records[0].Release, "Versions": versions.Records[0].Release,
-			"Outline": outline[0].Release, "Lock": locked[0],
+			"Version": one.Release, "Latest": last.Release, "List": list.Records[0].Release,
+			"Versions": versions.Records[0].Release,
+			"Outline":  outline[0].Release, "Lock": locked[0],
 		} {
 			if got.Origin != want || got.StatusMessage != c.Release.StatusMessage || got.Version != c.Release.Version {
 				t.Errorf("%s: %s = %+v, want the origin %+v", step, what, got, want)
@@ -169,7 +176,8 @@ func adoptsServers(t *testing.T, s MirrorStores) {
 		t.Fatal(err)
 	}
 	list, err := s.Reader.List(t.Context(), registrystore.Query{Limit: 10})
-	if err != nil || len(list.Records) != 2 || list.Records[0].Origin != (registry.Origin{}) || list.Records[1].Origin.Mirror != "corp" {
+	if err != nil || len(list.Records) != 2 || list.Records[0].Origin != (registry.Origin{}) ||
+		list.Records[1].Origin.Mirror != "corp" {
 		t.Errorf("after Adopt: %+v, %v", list, err)
 	}
 }
@@ -191,14 +199,17 @@ func purgesServers(t *testing.T, s MirrorStores) {
 		t.Fatal(err)
 	}
 	for _, q := range []registrystore.Query{
-		{Limit: 10, Deleted: true}, {Limit: 10, Search: "example"}, {Limit: 10, UpdatedSince: epoch.Add(-time.Hour), Deleted: true}, {Limit: 10, LatestOnly: true},
+		{Limit: 10, Deleted: true}, {Limit: 10, Search: "example"}, {
+			Limit: 10, UpdatedSince: epoch.Add(-time.Hour), Deleted: true,
+		}, {Limit: 10, LatestOnly: true},
 	} {
 		list, err := s.Reader.List(t.Context(), q)
 		if err != nil || len(list.Records) == 0 || list.Records[0].Name.String() != servers[1] {
 			t.Errorf("List(%+v) = %+v, %v, want only %s", q, list, err, servers[1])
 		}
 	}
-	if _, err := s.Reader.Version(t.Context(), name(t, servers[0]), version(t, "1.0.0"), true); !fault.Is(err, fault.NotFound) {
+	if _, err := s.Reader.Version(t.Context(), name(t, servers[0]), version(t, "1.0.0"), true); !fault.Is(err,
+		fault.NotFound) {
 		t.Errorf("Version of a purged server returned %v, want fault.NotFound", err)
 	}
 	taken := mirroredChange(t, "com.example/z", "1.0.0", 7)
@@ -215,7 +226,9 @@ func savesManyServers(t *testing.T, s MirrorStores) {
 		server := fmt.Sprintf("com.example/x%02d", i)
 		servers, changes = append(servers, server), append(changes, mirroredChange(t, server, "1.0.0", i))
 	}
-	if err := s.inServers(t, servers, func(ctx context.Context) error { return s.Writer.Save(ctx, changes) }); err != nil {
+	if err := s.inServers(t, servers, func(ctx context.Context) error {
+		return s.Writer.Save(ctx, changes)
+	}); err != nil {
 		t.Fatal(err)
 	}
 	list, err := s.Reader.List(t.Context(), registrystore.Query{Limit: 100})
@@ -225,7 +238,9 @@ func savesManyServers(t *testing.T, s MirrorStores) {
 	changes = changes[:2]
 	changes[0] = mirroredChange(t, "com.example/new", "1.0.0", 50)
 	changes[1] = mirroredChange(t, "com.example/x07", "1.0.0", 51)
-	err = s.inServers(t, []string{"com.example/new", "com.example/x07"}, func(ctx context.Context) error { return s.Writer.Save(ctx, changes) })
+	err = s.inServers(t, []string{"com.example/new", "com.example/x07"}, func(ctx context.Context) error {
+		return s.Writer.Save(ctx, changes)
+	})
 	if !fault.Is(err, fault.Conflict) {
 		t.Errorf("a version that exists returned %v, want fault.Conflict", err)
 	}
@@ -234,8 +249,8 @@ func savesManyServers(t *testing.T, s MirrorStores) {
 	}
 }
 
-// sharesRemoteURLs checks that versions of mirrors may have the remote URL of every other server, and
-// keep nobody from publishing it (contract R-32).
+// sharesRemoteURLs checks that versions of mirrors may have the remote URL of every other server,
+// and keep no one from publishing it (contract R-32).
 func sharesRemoteURLs(t *testing.T, s MirrorStores) {
 	t.Helper()
 	mirrored := func(server string, n int) registrystore.Change {
@@ -248,7 +263,9 @@ func sharesRemoteURLs(t *testing.T, s MirrorStores) {
 	}
 	refuses := func(what, server string, c registrystore.Change) {
 		t.Helper()
-		err := s.inServers(t, []string{server}, func(ctx context.Context) error { return s.Writer.Save(ctx, []registrystore.Change{c}) })
+		err := s.inServers(t, []string{server}, func(ctx context.Context) error {
+			return s.Writer.Save(ctx, []registrystore.Change{c})
+		})
 		if !fault.Is(err, fault.Conflict) {
 			t.Errorf("%s: %v, want fault.Conflict", what, err)
 		}
@@ -266,15 +283,17 @@ func sharesRemoteURLs(t *testing.T, s MirrorStores) {
 	s.save(t, "com.example/second", hidden)
 
 	adopted := []registry.Name{name(t, "com.example/first")}
-	err := s.inServers(t, []string{"com.example/first"}, func(ctx context.Context) error { return s.Mirrored.Adopt(ctx, adopted) })
+	err := s.inServers(t, []string{"com.example/first"}, func(ctx context.Context) error {
+		return s.Mirrored.Adopt(ctx, adopted)
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
 	refuses("a server that shares the URL since its mirror was removed", "com.example/owner", owner)
 }
 
-// endsServers checks that a server that ends is local and not tracked, and that a version of it can be
-// published again in the same transaction.
+// endsServers checks that a server that ends is local and not tracked, and that a version of it can
+// be published again in the same transaction.
 func endsServers(t *testing.T, s MirrorStores) {
 	t.Helper()
 	const server = "com.example/x"
@@ -290,7 +309,9 @@ func endsServers(t *testing.T, s MirrorStores) {
 		if err := s.Mirrored.End(ctx, "corp", name(t, server), []registry.Version{version(t, "2.0.0")}); err != nil {
 			return err
 		}
-		return s.Writer.Save(ctx, []registrystore.Change{state(status(first.Release, registry.StatusDeleted, "ended", 8)), again})
+		return s.Writer.Save(ctx, []registrystore.Change{
+			state(status(first.Release, registry.StatusDeleted, "ended", 8)), again,
+		})
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -302,7 +323,8 @@ func endsServers(t *testing.T, s MirrorStores) {
 		t.Fatalf("List = %+v, %v", list, err)
 	}
 	ended, now := list.Records[0], list.Records[1]
-	if ended.Origin != (registry.Origin{}) || ended.Status != registry.StatusDeleted || now.Origin != (registry.Origin{}) ||
+	if ended.Origin != (registry.Origin{}) || ended.Status != registry.StatusDeleted ||
+		now.Origin != (registry.Origin{}) ||
 		!now.PublishedAt.Equal(again.Release.PublishedAt) || list.Records[2].Origin.Mirror != "corp" {
 		t.Errorf("after End: %+v", list.Records)
 	}

@@ -127,8 +127,8 @@ func claimsURLInParallel(t *testing.T, o opened) {
 	}
 }
 
-// claimsURLsWithoutDeadlock publishes servers that claim two addresses in opposite orders, which must not
-// lead to a deadlock.
+// claimsURLsWithoutDeadlock publishes servers that claim two addresses in opposite orders, which
+// must not lead to a deadlock.
 func claimsURLsWithoutDeadlock(t *testing.T, o opened) {
 	t.Helper()
 	var all sync.WaitGroup

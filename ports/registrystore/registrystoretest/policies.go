@@ -166,7 +166,8 @@ func abandonsUpdate(t *testing.T, s PolicyStores) {
 
 func rollsPoliciesBack(t *testing.T, s PolicyStores) {
 	t.Helper()
-	kept, removed, added := newDNSPolicy(t, 1, "example.com"), newDNSPolicy(t, 2, "example.com"), newDNSPolicy(t, 3, "example.com")
+	kept, removed, added := newDNSPolicy(t, 1, "example.com"), newDNSPolicy(t, 2, "example.com"),
+		newDNSPolicy(t, 3, "example.com")
 	s.addPolicies(t, kept, removed)
 	err := s.Runner.Atomically(t.Context(), func(ctx context.Context) error {
 		err := errors.Join(s.Policies.Add(ctx, added), s.Policies.Remove(ctx, removed.ID),
@@ -195,9 +196,12 @@ func refusesCanceledContext(t *testing.T, s PolicyStores) {
 	_, all := s.Policies.Find(ctx, registrystore.PolicyQuery{})
 	_, none := s.Policies.Find(ctx, registrystore.PolicyQuery{IDs: []publisher.PolicyID{}})
 	for call, err := range map[string]error{
-		"Add":          s.Policies.Add(ctx, newDNSPolicy(t, 2, "example.com")),
-		"Remove":       s.Policies.Remove(ctx, p.ID),
-		"Update":       s.Policies.Update(ctx, p.ID, func(p *publisher.Policy) error { p.UsedKey = "another"; return nil }),
+		"Add":    s.Policies.Add(ctx, newDNSPolicy(t, 2, "example.com")),
+		"Remove": s.Policies.Remove(ctx, p.ID),
+		"Update": s.Policies.Update(ctx, p.ID, func(p *publisher.Policy) error {
+			p.UsedKey = "another"
+			return nil
+		}),
 		"Find":         all,
 		"Find nothing": none,
 	} {

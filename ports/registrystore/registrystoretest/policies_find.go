@@ -22,7 +22,8 @@ func findsPoliciesByID(t *testing.T, s PolicyStores) {
 func findsPoliciesByProof(t *testing.T, s PolicyStores) {
 	t.Helper()
 	const buildkite = "https://agent.buildkite.example"
-	dns, http, below := newDNSPolicy(t, 1, "example.com"), newHTTPPolicy(t, "example.com"), newDNSPolicy(t, 3, "a.example.com")
+	dns, http, below := newDNSPolicy(t, 1, "example.com"), newHTTPPolicy(t, "example.com"),
+		newDNSPolicy(t, 3, "a.example.com")
 	second := newDNSPolicy(t, 4, "example.com")
 	first, other := newOIDCPolicy(t, 5, gitlab), newOIDCPolicy(t, 6, buildkite)
 	github := newOIDCPolicy(t, 7, gitlab)
@@ -48,7 +49,8 @@ func findsPoliciesByProof(t *testing.T, s PolicyStores) {
 
 func findsDuePolicies(t *testing.T, s PolicyStores) {
 	t.Helper()
-	never, early, late := newDNSPolicy(t, 1, "example.com"), newHTTPPolicy(t, "example.com"), newDNSPolicy(t, 3, "example.org")
+	never, early, late := newDNSPolicy(t, 1, "example.com"), newHTTPPolicy(t, "example.com"),
+		newDNSPolicy(t, 3, "example.org")
 	early.CheckedAt, late.CheckedAt = start, start.Add(time.Hour)
 	oidc, github := newOIDCPolicy(t, 4, gitlab), newBoundPolicy(t, 5)
 	s.addPolicies(t, github, oidc, late, early, never)

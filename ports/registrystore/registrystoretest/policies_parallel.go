@@ -48,7 +48,8 @@ func bindsOnce(t *testing.T, s PolicyStores) {
 		proof := &publisher.Proof{Method: p.Method, Identity: publisher.Identity{
 			Issuer: p.Issuer, Subject: p.Subject.String(),
 			Claims: map[string]string{
-				"repository": "acme/tools", "ref": "refs/heads/main", "repository_id": strconv.Itoa(n), "repository_owner_id": "7",
+				"repository": "acme/tools", "ref": "refs/heads/main", "repository_id": strconv.Itoa(n),
+				"repository_owner_id": "7",
 			},
 		}}
 		err := s.Policies.Update(t.Context(), p.ID, func(p *publisher.Policy) error {

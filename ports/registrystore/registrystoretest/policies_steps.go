@@ -60,7 +60,9 @@ func newOIDCPolicy(t *testing.T, n int, issuer string) publisher.Policy {
 func newBoundPolicy(t *testing.T, n int) publisher.Policy {
 	t.Helper()
 	p := newPolicy(t, n, publisher.GitHubOIDC, "io.github.acme/*")
-	p.Issuer, p.Claims = "https://token.actions.example", map[string]string{"repository": "acme/tools", "ref": "refs/heads/main"}
+	p.Issuer, p.Claims = "https://token.actions.example", map[string]string{
+		"repository": "acme/tools", "ref": "refs/heads/main",
+	}
 	p.Bound = map[string]string{"repository_id": "12", "repository_owner_id": "7"}
 	return p
 }

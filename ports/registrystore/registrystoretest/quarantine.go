@@ -22,7 +22,8 @@ type QuarantineStores struct {
 	Runner     transaction.Runner
 }
 
-// RunQuarantine runs the tests of the stores of what is in quarantine. open is called for each test.
+// RunQuarantine runs the tests of the stores of what is in quarantine. open is called for each
+// test.
 func RunQuarantine(t *testing.T, open func(t *testing.T) QuarantineStores) {
 	t.Helper()
 	parts := map[string]func(t *testing.T, s QuarantineStores){
@@ -95,11 +96,15 @@ func (s QuarantineStores) add(t *testing.T, q registry.Quarantined, prior ...reg
 
 func newPrior(t *testing.T, v string) registry.PriorStatus {
 	t.Helper()
-	return registry.PriorStatus{Version: version(t, v), Status: registry.StatusDeprecated, Message: "use 2 ✓", ChangedAt: hour(2)}
+	return registry.PriorStatus{
+		Version: version(t, v), Status: registry.StatusDeprecated, Message: "use 2 ✓", ChangedAt: hour(2),
+	}
 }
 
 // requireServer checks what is stored of a server.
-func (s QuarantineStores) requireServer(t *testing.T, server string, entries []registry.Quarantined, prior []registry.PriorStatus) {
+func (s QuarantineStores) requireServer(
+	t *testing.T, server string, entries []registry.Quarantined, prior []registry.PriorStatus,
+) {
 	t.Helper()
 	gotEntries, err := s.Quarantine.Entries(t.Context(), name(t, server))
 	if err != nil || !equalLists(gotEntries, entries) {
@@ -136,7 +141,9 @@ func hasNothingInQuarantine(t *testing.T, s QuarantineStores) {
 	s.requireServer(t, "com.example/missing", nil, nil)
 	s.requireList(t, registrystore.QuarantineQuery{Patterns: everything(t), Limit: 5})
 	for _, v := range []registry.Version{{}, version(t, "1.0.0")} {
-		err := s.tryInServer(t, "com.example/a", func(ctx context.Context) error { return s.Quarantine.Remove(ctx, name(t, "com.example/a"), v, nil) })
+		err := s.tryInServer(t, "com.example/a", func(ctx context.Context) error {
+			return s.Quarantine.Remove(ctx, name(t, "com.example/a"), v, nil)
+		})
 		if !fault.Is(err, fault.NotFound) {
 			t.Errorf("Remove of %q in an empty store: %v, want fault.NotFound", v, err)
 		}
@@ -147,13 +154,16 @@ func keepsEntries(t *testing.T, s QuarantineStores) {
 	t.Helper()
 	s.publishServer(t, "com.example/a", "1.0.0", "2.0.0")
 	s.publishServer(t, "com.example/b", "1.0.0")
-	one, whole, other := newEntry(t, "com.example/a", "2.0.0"), newEntry(t, "com.example/a", ""), newEntry(t, "com.example/b", "1.0.0")
+	one, whole, other := newEntry(t, "com.example/a", "2.0.0"), newEntry(t, "com.example/a", ""),
+		newEntry(t, "com.example/b", "1.0.0")
 	whole.By, whole.Reason = "", "another"
 	deleted := registry.PriorStatus{Version: version(t, "1.0.0"), Status: registry.StatusDeleted, ChangedAt: hour(1)}
 	s.add(t, one, newPrior(t, "2.0.0"))
 	s.add(t, whole, deleted)
 	s.add(t, other, newPrior(t, "1.0.0"))
-	s.requireServer(t, "com.example/a", []registry.Quarantined{whole, one}, []registry.PriorStatus{deleted, newPrior(t, "2.0.0")})
+	s.requireServer(t, "com.example/a", []registry.Quarantined{whole, one}, []registry.PriorStatus{
+		deleted, newPrior(t, "2.0.0"),
+	})
 	s.requireServer(t, "com.example/b", []registry.Quarantined{other}, []registry.PriorStatus{newPrior(t, "1.0.0")})
 	s.requireList(t, registrystore.QuarantineQuery{Patterns: everything(t), Limit: 5}, whole, one, other)
 }
@@ -177,13 +187,16 @@ func refusesEntryTwice(t *testing.T, s QuarantineStores) {
 		again := q
 		again.Reason = "another"
 		s.inServer(t, "com.example/a", func(ctx context.Context) error {
-			if err := s.Quarantine.Add(ctx, again, []registry.PriorStatus{newPrior(t, "1.0.0")}); !fault.Is(err, fault.Conflict) {
+			if err := s.Quarantine.Add(ctx, again, []registry.PriorStatus{newPrior(t, "1.0.0")}); !fault.Is(err,
+				fault.Conflict) {
 				t.Errorf("Add again: %v, want fault.Conflict", err)
 			}
 			return nil
 		})
 	}
-	s.requireServer(t, "com.example/a", []registry.Quarantined{newEntry(t, "com.example/a", ""), newEntry(t, "com.example/a", "1.0.0")}, nil)
+	s.requireServer(t, "com.example/a", []registry.Quarantined{
+		newEntry(t, "com.example/a", ""), newEntry(t, "com.example/a", "1.0.0"),
+	}, nil)
 }
 
 func keepsPriorStatus(t *testing.T, s QuarantineStores) {
@@ -191,8 +204,12 @@ func keepsPriorStatus(t *testing.T, s QuarantineStores) {
 	s.publishServer(t, "com.example/a", "1.0.0")
 	one, whole := newEntry(t, "com.example/a", "1.0.0"), newEntry(t, "com.example/a", "")
 	s.add(t, one, newPrior(t, "1.0.0"))
-	s.add(t, whole, registry.PriorStatus{Version: version(t, "1.0.0"), Status: registry.StatusDeleted, ChangedAt: hour(9)})
-	s.requireServer(t, "com.example/a", []registry.Quarantined{whole, one}, []registry.PriorStatus{newPrior(t, "1.0.0")})
+	s.add(t, whole, registry.PriorStatus{
+		Version: version(t, "1.0.0"), Status: registry.StatusDeleted, ChangedAt: hour(9),
+	})
+	s.requireServer(t, "com.example/a", []registry.Quarantined{whole, one}, []registry.PriorStatus{
+		newPrior(t, "1.0.0"),
+	})
 }
 
 func replacesPriorStatus(t *testing.T, s QuarantineStores) {
@@ -200,13 +217,17 @@ func replacesPriorStatus(t *testing.T, s QuarantineStores) {
 	s.publishServer(t, "com.example/a", "1.0.0", "2.0.0")
 	whole, first := newEntry(t, "com.example/a", ""), newPrior(t, "1.0.0")
 	s.add(t, whole, first)
-	deleted := registry.PriorStatus{Version: version(t, "1.0.0"), Status: registry.StatusDeleted, Message: "gone", ChangedAt: hour(9)}
+	deleted := registry.PriorStatus{
+		Version: version(t, "1.0.0"), Status: registry.StatusDeleted, Message: "gone", ChangedAt: hour(9),
+	}
 	added := newPrior(t, "2.0.0")
 	s.inServer(t, "com.example/a", func(ctx context.Context) error {
 		return s.Quarantine.SetPrior(ctx, whole.Name, []registry.PriorStatus{deleted, added})
 	})
 	s.requireServer(t, "com.example/a", []registry.Quarantined{whole}, []registry.PriorStatus{deleted, added})
-	s.inServer(t, "com.example/a", func(ctx context.Context) error { return s.Quarantine.SetPrior(ctx, whole.Name, nil) })
+	s.inServer(t, "com.example/a", func(ctx context.Context) error {
+		return s.Quarantine.SetPrior(ctx, whole.Name, nil)
+	})
 }
 
 func removesEntries(t *testing.T, s QuarantineStores) {
@@ -219,7 +240,9 @@ func removesEntries(t *testing.T, s QuarantineStores) {
 	remove := func(ctx context.Context, v registry.Version, released ...registry.Version) error {
 		return s.Quarantine.Remove(ctx, whole.Name, v, released)
 	}
-	s.inServer(t, "com.example/a", func(ctx context.Context) error { return remove(ctx, registry.Version{}, second.Version) })
+	s.inServer(t, "com.example/a", func(ctx context.Context) error {
+		return remove(ctx, registry.Version{}, second.Version)
+	})
 	s.requireServer(t, "com.example/a", []registry.Quarantined{one}, []registry.PriorStatus{first})
 	s.inServer(t, "com.example/a", func(ctx context.Context) error {
 		if err := remove(ctx, registry.Version{}, first.Version); !fault.Is(err, fault.NotFound) {
@@ -256,20 +279,36 @@ func keepsManyPriorStatuses(t *testing.T, s QuarantineStores) {
 func listsByPatterns(t *testing.T, s QuarantineStores) {
 	t.Helper()
 	entries := map[string]registry.Quarantined{}
-	for _, server := range []string{"com.example/a", "com.example/a-b", "com.example/ab", "com.example/b", "org.example/a"} {
+	for _, server := range []string{
+		"com.example/a", "com.example/a-b", "com.example/ab", "com.example/b", "org.example/a",
+	} {
 		s.publishServer(t, server, "1.0.0")
 		entries[server] = newEntry(t, server, "1.0.0")
 		s.add(t, entries[server])
 	}
 	for name, c := range map[string]struct{ patterns, want []string }{
-		"none":           {nil, nil},
-		"one name":       {[]string{"com.example/a"}, []string{"com.example/a"}},
-		"a prefix":       {[]string{"com.example/a*"}, []string{"com.example/a", "com.example/a-b", "com.example/ab"}},
-		"a namespace":    {[]string{"com.example/*"}, []string{"com.example/a", "com.example/a-b", "com.example/ab", "com.example/b"}},
-		"nothing":        {[]string{"net.example/*", "com.example/c"}, nil},
-		"several":        {[]string{"org.*", "com.example/b", "com.example/ab"}, []string{"com.example/ab", "com.example/b", "org.example/a"}},
-		"that overlap":   {[]string{"com.example/a*", "com.example/ab"}, []string{"com.example/a", "com.example/a-b", "com.example/ab"}},
-		"everything too": {[]string{"org.*", "*"}, []string{"com.example/a", "com.example/a-b", "com.example/ab", "com.example/b", "org.example/a"}},
+		"none":     {nil, nil},
+		"one name": {[]string{"com.example/a"}, []string{"com.example/a"}},
+		"a prefix": {[]string{"com.example/a*"}, []string{"com.example/a", "com.example/a-b", "com.example/ab"}},
+		"a namespace": {
+			[]string{"com.example/*"}, []string{"com.example/a", "com.example/a-b", "com.example/ab", "com.example/b"},
+		},
+		"nothing": {[]string{"net.example/*", "com.example/c"}, nil},
+		"several": {
+			[]string{"org.*", "com.example/b", "com.example/ab"}, []string{
+				"com.example/ab", "com.example/b", "org.example/a",
+			},
+		},
+		"that overlap": {
+			[]string{"com.example/a*", "com.example/ab"}, []string{
+				"com.example/a", "com.example/a-b", "com.example/ab",
+			},
+		},
+		"everything too": {
+			[]string{"org.*", "*"}, []string{
+				"com.example/a", "com.example/a-b", "com.example/ab", "com.example/b", "org.example/a",
+			},
+		},
 	} {
 		var q registrystore.QuarantineQuery
 		for _, text := range c.patterns {
@@ -379,7 +418,8 @@ func refusesCanceledQuarantine(t *testing.T, s QuarantineStores) {
 	_, list := s.Quarantine.List(ctx, registrystore.QuarantineQuery{Patterns: everything(t), Limit: 1})
 	_, nothing := s.Quarantine.List(ctx, registrystore.QuarantineQuery{Limit: 1})
 	for call, err := range map[string]error{
-		"Add": s.Quarantine.Add(ctx, newEntry(t, "com.example/a", ""), nil), "Remove": s.Quarantine.Remove(ctx, q.Name, q.Version, nil),
+		"Add":     s.Quarantine.Add(ctx, newEntry(t, "com.example/a", ""), nil),
+		"Remove":  s.Quarantine.Remove(ctx, q.Name, q.Version, nil),
 		"Entries": entries, "PriorStatuses": prior, "List": list, "List of nothing": nothing,
 	} {
 		if !errors.Is(err, context.Canceled) {

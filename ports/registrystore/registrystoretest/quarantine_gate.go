@@ -25,14 +25,21 @@ func keepsResponsible(t *testing.T, s QuarantineStores) {
 	save("1.0.0", 0, "dan")
 	save("1.0.0", 0)
 	s.inServer(t, "com.example/a", func(ctx context.Context) error {
-		return s.Writer.Save(ctx, []registrystore.Change{{Release: release(t, "com.example/a", "1.0.0", 0), People: []registry.Holder{"eve"}}}) // of no document
+		// of no document
+		return s.Writer.Save(ctx, []registrystore.Change{
+			{Release: release(t, "com.example/a", "1.0.0", 0), People: []registry.Holder{"eve"}},
+		})
 	})
 	for _, c := range []struct {
 		server, version string
 		want            []registry.Holder
 	}{
-		{"com.example/a", "1.0.0", []registry.Holder{"ada", "cem", "dan"}}, {"com.example/a", "2.0.0", []registry.Holder{"bea"}},
-		{"com.example/a", "", []registry.Holder{"ada", "bea", "cem", "dan"}}, {"com.example/a", "3.0.0", nil}, {"com.example/b", "", nil},
+		{"com.example/a", "1.0.0", []registry.Holder{"ada", "cem", "dan"}}, {
+			"com.example/a", "2.0.0", []registry.Holder{"bea"},
+		},
+		{"com.example/a", "", []registry.Holder{"ada", "bea", "cem", "dan"}}, {"com.example/a", "3.0.0", nil}, {
+			"com.example/b", "", nil,
+		},
 	} {
 		var v registry.Version
 		if c.version != "" {
@@ -66,13 +73,16 @@ func keepsHidden(t *testing.T, s QuarantineStores) {
 	hide(one)
 	hide(whole)
 	save := func(server string, c registrystore.Change) error {
-		return s.tryInServer(t, server, func(ctx context.Context) error { return s.Writer.Save(ctx, []registrystore.Change{c}) })
+		return s.tryInServer(t, server, func(ctx context.Context) error {
+			return s.Writer.Save(ctx, []registrystore.Change{c})
+		})
 	}
 	deprecated := release(t, "com.example/a", "1.0.0", 0)
 	deprecated.Status = registry.StatusDeprecated
 	for what, c := range map[string]registrystore.Change{
 		"a status": state(release(t, "com.example/a", "1.0.0", 0)), "another status": state(deprecated),
-		"a document": published(release(t, "com.example/b", "1.0.0", 0)), "a new version": published(release(t, "com.example/b", "2.0.0", 1)),
+		"a document":    published(release(t, "com.example/b", "1.0.0", 0)),
+		"a new version": published(release(t, "com.example/b", "2.0.0", 1)),
 	} {
 		if err := save(c.Release.Name.String(), c); !fault.Is(err, fault.Conflict) {
 			t.Errorf("%s of what is in quarantine: %v, want fault.Conflict", what, err)
@@ -82,6 +92,7 @@ func keepsHidden(t *testing.T, s QuarantineStores) {
 		t.Errorf("a version beside one in quarantine: %v", err)
 	}
 	s.inServer(t, "com.example/a", func(ctx context.Context) error {
-		return errors.Join(s.Quarantine.Remove(ctx, one.Name, one.Version, nil), s.Writer.Save(ctx, []registrystore.Change{state(release(t, "com.example/a", "1.0.0", 0))}))
+		return errors.Join(s.Quarantine.Remove(ctx, one.Name, one.Version, nil),
+			s.Writer.Save(ctx, []registrystore.Change{state(release(t, "com.example/a", "1.0.0", 0))}))
 	})
 }

@@ -28,11 +28,15 @@ func listsRanges(t *testing.T, o opened) {
 	o.lists(t, registrystore.Query{Names: []registry.NameRange{wide}, LatestOnly: true},
 		"com.example/a@1.0.0", "com.example/a-b@1.0.0", "com.example/a.b@1.0.0", "com.example/ab@1.0.0")
 	rest := []registry.NameRange{{From: wide.From, Below: a.From}, {From: a.Below, Below: wide.Below}}
-	o.lists(t, registrystore.Query{Names: rest}, "com.example/a-b@1.0.0", "com.example/a.b@1.0.0", "com.example/ab@1.0.0")
-	o.lists(t, registrystore.Query{Names: rest, AfterName: "com.example/a.b", AfterVersion: "1.0.0"}, "com.example/ab@1.0.0")
+	o.lists(t, registrystore.Query{Names: rest}, "com.example/a-b@1.0.0", "com.example/a.b@1.0.0",
+		"com.example/ab@1.0.0")
+	o.lists(t, registrystore.Query{Names: rest, AfterName: "com.example/a.b", AfterVersion: "1.0.0"},
+		"com.example/ab@1.0.0")
 	o.lists(t, registrystore.Query{Names: rest, AfterName: "com.example/z", AfterVersion: "1.0.0"})
-	o.lists(t, registrystore.Query{Names: []registry.NameRange{a}, Search: "COM.", Version: version(t, "A")}, "com.example/a@A")
-	o.lists(t, registrystore.Query{Names: []registry.NameRange{registry.AllNames()}, Search: "_"}, "com.example/_@1.0.0")
+	o.lists(t, registrystore.Query{Names: []registry.NameRange{a}, Search: "COM.", Version: version(t, "A")},
+		"com.example/a@A")
+	o.lists(t, registrystore.Query{Names: []registry.NameRange{registry.AllNames()}, Search: "_"},
+		"com.example/_@1.0.0")
 }
 
 // listsManyRanges reads pages of every size of a list of single names.
@@ -68,7 +72,9 @@ func listsManyRanges(t *testing.T, o opened) {
 func selectsNothingWithoutNames(t *testing.T, o opened) {
 	t.Helper()
 	o.saveUnsortedServers(t)
-	for _, q := range []registrystore.Query{{}, {Search: "a"}, {UpdatedSince: hour(1)}, {WithoutDeprecated: true}, {LatestOnly: true}} {
+	for _, q := range []registrystore.Query{
+		{}, {Search: "a"}, {UpdatedSince: hour(1)}, {WithoutDeprecated: true}, {LatestOnly: true},
+	} {
 		q.Names = []registry.NameRange{}
 		if p := o.page(t, q); len(p.Records) > 0 || p.More {
 			t.Errorf("%+v selects %q, more: %t", q, keys(p.Records), p.More)
@@ -119,7 +125,8 @@ func leavesDeprecatedOut(t *testing.T, o opened) {
 		for _, r := range all {
 			var want []string
 			for _, s := range slices.Backward(all) {
-				if s.Name == r.Name && s.Status != registry.StatusDeprecated && (deleted || s.Status != registry.StatusDeleted) {
+				if s.Name == r.Name && s.Status != registry.StatusDeprecated &&
+					(deleted || s.Status != registry.StatusDeleted) {
 					want = append(want, s.Name.String()+"@"+s.Version.String())
 				}
 			}
@@ -137,15 +144,21 @@ func combinesRangesAndFilters(t *testing.T, o opened) {
 	all := o.saveMixedServers(t)
 	ranges := [][]registry.NameRange{
 		{rangeOf(t, "com.example.b/*")},
-		{rangeOf(t, "com.example.a/s03"), rangeOf(t, "com.example.a/s06"), rangeOf(t, "com.example.b/s1*"), rangeOf(t, "com.example.c/*")},
+		{
+			rangeOf(t, "com.example.a/s03"), rangeOf(t, "com.example.a/s06"), rangeOf(t, "com.example.b/s1*"),
+			rangeOf(t, "com.example.c/*"),
+		},
 		{registry.AllNames()},
 	}
 	for _, names := range ranges {
 		for _, q := range []registrystore.Query{
-			{}, {Search: "S1"}, {UpdatedSince: hour(100)}, {Search: "s2", UpdatedSince: hour(50)}, {Version: version(t, "2.0.0")},
+			{}, {Search: "S1"}, {UpdatedSince: hour(100)}, {Search: "s2", UpdatedSince: hour(50)}, {
+				Version: version(t, "2.0.0"),
+			},
 		} {
 			for n := range 8 {
-				q.Names, q.Deleted, q.LatestOnly, q.WithoutDeprecated = names, n&1 > 0, n&2 > 0 && q.Version == registry.Version{}, n&4 > 0
+				q.Names, q.Deleted, q.LatestOnly, q.WithoutDeprecated = names, n&1 > 0,
+					n&2 > 0 && q.Version == registry.Version{}, n&4 > 0
 				o.wantSelected(t, all, q)
 				if got, want := o.readPages(t, q, 2), selected(all, q); !slices.Equal(got, want) {
 					t.Errorf("pages of %+v give\n%q, want\n%q", q, got, want)
@@ -167,9 +180,11 @@ func selected(all []registry.Release, q registrystore.Query) []string {
 	for _, r := range all {
 		name := r.Name.String()
 		within := func(n registry.NameRange) bool { return n.Contains(name) }
-		if (q.Names == nil || slices.ContainsFunc(q.Names, within)) && strings.Contains(name, strings.ToLower(q.Search)) &&
+		if (q.Names == nil || slices.ContainsFunc(q.Names, within)) &&
+			strings.Contains(name, strings.ToLower(q.Search)) &&
 			(!q.LatestOnly || r.Latest) && (q.Version == registry.Version{} || r.Version == q.Version) &&
-			(q.Deleted || r.Status != registry.StatusDeleted) && (!q.WithoutDeprecated || r.Status != registry.StatusDeprecated) &&
+			(q.Deleted || r.Status != registry.StatusDeleted) &&
+			(!q.WithoutDeprecated || r.Status != registry.StatusDeprecated) &&
 			r.UpdatedAt.After(q.UpdatedSince) {
 			keys = append(keys, name+"@"+r.Version.String())
 		}
@@ -188,7 +203,9 @@ func findsUndeprecated(t *testing.T, o opened) {
 			continue
 		}
 		names = append(names, of[0].Name)
-		if !slices.ContainsFunc(of, func(r registry.Release) bool { return r.Latest && r.Status == registry.StatusDeprecated }) {
+		if !slices.ContainsFunc(of, func(r registry.Release) bool {
+			return r.Latest && r.Status == registry.StatusDeprecated
+		}) {
 			continue
 		}
 		for _, r := range of {

@@ -21,7 +21,8 @@ func hasNoServers(t *testing.T, o opened) {
 	if got := o.versions(t, "com.example/none", true); len(got) != 0 {
 		t.Errorf("an empty store has the versions %v", got)
 	}
-	if _, err := o.Reader.Version(t.Context(), name(t, "com.example/none"), version(t, "1.0.0"), true); !fault.Is(err, fault.NotFound) {
+	if _, err := o.Reader.Version(t.Context(), name(t, "com.example/none"), version(t, "1.0.0"), true); !fault.Is(err,
+		fault.NotFound) {
 		t.Errorf("a version of an empty store: %v", err)
 	}
 	if _, err := o.Reader.Latest(t.Context(), name(t, "com.example/none"), true); !fault.Is(err, fault.NotFound) {
@@ -34,7 +35,9 @@ func hasNoServers(t *testing.T, o opened) {
 
 func returnsStoredVersion(t *testing.T, o opened) {
 	t.Helper()
-	change := published(latest(status(release(t, "com.example/a", "1.0.0", 0), registry.StatusDeprecated, "use b; it's \"better\" \\ ü ?", 3)))
+	change := published(
+		latest(status(release(t, "com.example/a", "1.0.0", 0), registry.StatusDeprecated,
+			"use b; it's \"better\" \\ ü ?", 3)))
 	o.saved(t, change)
 	want := registry.Record{Release: change.Release, Document: change.Document}
 	byVersion := o.version(t, change.Release)
@@ -74,7 +77,8 @@ func documentsKeepTheirBytes(t *testing.T, o opened) {
 
 func listsNewestFirst(t *testing.T, o opened) {
 	t.Helper()
-	o.saved(t, published(release(t, "com.example/a", "2.0.0", 0)), published(release(t, "com.example/a", "1.0.0", 2)), published(release(t, "com.example/a", "3.0.0", 1)))
+	o.saved(t, published(release(t, "com.example/a", "2.0.0", 0)), published(release(t, "com.example/a", "1.0.0", 2)),
+		published(release(t, "com.example/a", "3.0.0", 1)))
 	o.saved(t, published(release(t, "com.example/b", "9.0.0", 3)))
 	want := []string{"com.example/a@1.0.0", "com.example/a@3.0.0", "com.example/a@2.0.0"}
 	if got := keys(o.versions(t, "com.example/a", false)); !slices.Equal(got, want) {
@@ -87,7 +91,8 @@ func listsNewestFirst(t *testing.T, o opened) {
 
 func listsOldestFirst(t *testing.T, o opened) {
 	t.Helper()
-	first, second, third := release(t, "com.example/a", "2.0.0", 0), release(t, "com.example/a", "3.0.0", 1), release(t, "com.example/a", "1.0.0", 2)
+	first, second, third := release(t, "com.example/a", "2.0.0", 0), release(t, "com.example/a", "3.0.0", 1),
+		release(t, "com.example/a", "1.0.0", 2)
 	second = status(second, registry.StatusDeleted, "", 4)
 	o.saved(t, published(third), published(second), published(first))
 	if got := o.locked(t, "com.example/a"); !reflect.DeepEqual(got, []registry.Release{first, second, third}) {
@@ -179,7 +184,8 @@ func refusesEndedContext(t *testing.T, o opened) {
 	_, one := o.Reader.Version(ctx, r.Name, r.Version, true)
 	_, last := o.Reader.Latest(ctx, r.Name, true)
 	for call, err := range map[string]error{
-		"list": list, "versions": versions, "outline": outline, "version": one, "latest": last, "save": o.save(ctx, published(r)),
+		"list": list, "versions": versions, "outline": outline, "version": one, "latest": last,
+		"save": o.save(ctx, published(r)),
 	} {
 		if !errors.Is(err, context.Canceled) {
 			t.Errorf("%s with an ended context: %v", call, err)

@@ -68,7 +68,8 @@ func reviewID(n int) review.ID {
 func newReview(t *testing.T, n int, server, submitter string) review.Review {
 	t.Helper()
 	return review.Review{
-		ID: reviewID(n), Name: name(t, server), Version: version(t, fmt.Sprintf("1.0.%d", n)), State: review.Pending, Kind: review.NewVersion,
+		ID: reviewID(n), Name: name(t, server), Version: version(t, fmt.Sprintf("1.0.%d", n)), State: review.Pending,
+		Kind:     review.NewVersion,
 		Document: []byte(fmt.Sprintf(`{"n":%d}`, n)), Submitter: review.Submitter{Key: submitter}, SubmittedAt: hour(n),
 	}
 }
@@ -103,7 +104,8 @@ func (s ReviewStores) want(t *testing.T, q registrystore.ReviewQuery, want ...re
 }
 
 func approved(r review.Review) review.Review {
-	r.State, r.Replaced, r.DecidedBy, r.DecidedAt, r.Comment, r.Rule = review.Approved, []byte(`{}`), "bea", hour(50), "well done", "rule"
+	r.State, r.Replaced, r.DecidedBy, r.DecidedAt, r.Comment, r.Rule = review.Approved, []byte(`{}`), "bea", hour(50),
+		"well done", "rule"
 	return r
 }
 
@@ -113,7 +115,8 @@ func hasNoReviews(t *testing.T, s ReviewStores) {
 	if _, err := s.Reviews.Get(t.Context(), reviewID(1)); !fault.Is(err, fault.NotFound) {
 		t.Errorf("Get: %v, want fault.NotFound", err)
 	}
-	if _, err := s.Reviews.PendingOf(t.Context(), name(t, "com.example/a"), version(t, "1.0.0")); !fault.Is(err, fault.NotFound) {
+	if _, err := s.Reviews.PendingOf(t.Context(), name(t, "com.example/a"), version(t, "1.0.0")); !fault.Is(err,
+		fault.NotFound) {
 		t.Errorf("PendingOf: %v, want fault.NotFound", err)
 	}
 	if err := s.Reviews.Decide(t.Context(), newReview(t, 1, "com.example/a", "ada")); !fault.Is(err, fault.Conflict) {
@@ -138,7 +141,8 @@ func keepsReviewFields(t *testing.T, s ReviewStores) {
 			t.Errorf("Get is %+v, %v, want %+v", got, err, want)
 		}
 	}
-	if got, err := s.Reviews.PendingOf(t.Context(), plain.Name, plain.Version); err != nil || !reflect.DeepEqual(got, plain) {
+	if got, err := s.Reviews.PendingOf(t.Context(), plain.Name, plain.Version); err != nil ||
+		!reflect.DeepEqual(got, plain) {
 		t.Errorf("PendingOf is %+v, %v, want %+v", got, err, plain)
 	}
 	if _, err := s.Reviews.PendingOf(t.Context(), full.Name, full.Version); !fault.Is(err, fault.NotFound) {
@@ -309,7 +313,9 @@ func listsReviews(t *testing.T, s ReviewStores) {
 	}
 	s.want(t, registrystore.ReviewQuery{Name: b.Name}, b)
 	s.want(t, registrystore.ReviewQuery{Name: b.Name, Patterns: patterns("com.example/a"), Submitter: "nobody"})
-	s.want(t, registrystore.ReviewQuery{State: review.Pending, Patterns: patterns("com.example/b"), Submitter: "ada"}, a, b)
+	s.want(t, registrystore.ReviewQuery{
+		State: review.Pending, Patterns: patterns("com.example/b"), Submitter: "ada",
+	}, a, b)
 	s.want(t, registrystore.ReviewQuery{After: b.SubmittedAt, AfterID: b.ID}, c, d)
 	s.want(t, registrystore.ReviewQuery{After: b.SubmittedAt}, b, c, d)
 }
@@ -353,7 +359,8 @@ func endsReviewPages(t *testing.T, s ReviewStores) {
 	for bytes, want := range map[int]int{1: 1, size: 1, size + 1: 2, 3 * size: 3, 0: 3} {
 		p, err := s.Reviews.List(t.Context(), registrystore.ReviewQuery{Limit: 10, Bytes: bytes})
 		if err != nil || len(p.Reviews) != want || p.More != (want < 3) {
-			t.Errorf("a page of %d bytes has %d reviews, more %v, %v, want %d", bytes, len(p.Reviews), p.More, err, want)
+			t.Errorf("a page of %d bytes has %d reviews, more %v, %v, want %d", bytes, len(p.Reviews),
+				p.More, err, want)
 		}
 	}
 }

@@ -104,7 +104,8 @@ func listsOperatorDecisions(t *testing.T, s ReviewStores) {
 			want[i].Document, want[i].Replaced = nil, nil
 		}
 		got, err := s.Backlog.DecidedByOperator(t.Context(), hour(after), hour(until), limit)
-		if err != nil || !slices.EqualFunc(got, want, func(a, b review.Review) bool { return reflect.DeepEqual(a, b) }) {
+		if err != nil ||
+			!slices.EqualFunc(got, want, func(a, b review.Review) bool { return reflect.DeepEqual(a, b) }) {
 			t.Errorf("DecidedByOperator(%d, %d) is\n%+v, %v, want\n%+v", after, until, got, err, want)
 		}
 	}

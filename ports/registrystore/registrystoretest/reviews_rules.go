@@ -47,7 +47,11 @@ func keepsNotices(t *testing.T, s ReviewStores) {
 	for _, step := range []struct {
 		last, now time.Time
 		refused   bool
-	}{{hour(1), hour(2), true}, {time.Time{}, hour(1), false}, {time.Time{}, hour(2), true}, {hour(1), hour(3), false}, {hour(1), hour(4), true}} {
+	}{
+		{hour(1), hour(2), true}, {time.Time{}, hour(1), false}, {time.Time{}, hour(2), true}, {
+			hour(1), hour(3), false,
+		}, {hour(1), hour(4), true},
+	} {
 		err := s.Notices.Record(t.Context(), "bea", step.last, step.now)
 		if fault.Is(err, fault.Conflict) != step.refused || !step.refused && err != nil {
 			t.Errorf("Record after %v: %v, want refused %v", step.last, err, step.refused)

@@ -85,11 +85,13 @@ func checksTakenURL(t *testing.T, o opened) {
 			return w.CheckRemotes(ctx, name(t, server), remotes)
 		})
 	}
-	if err := check(o.Writer, "com.example/b", "https://two.example/mcp", address); !fault.Is(err, fault.Conflict) || !strings.Contains(err.Error(), string(address)) {
+	if err := check(o.Writer, "com.example/b", "https://two.example/mcp", address); !fault.Is(err, fault.Conflict) ||
+		!strings.Contains(err.Error(), string(address)) {
 		t.Errorf("a remote URL of another server: %v, want fault.Conflict with the URL", err)
 	}
 	for _, free := range []error{
-		check(o.Writer, "com.example/a", address), check(o.Writer, "com.example/b", "https://two.example/mcp", "https://gone.example/mcp"),
+		check(o.Writer, "com.example/a", address),
+		check(o.Writer, "com.example/b", "https://two.example/mcp", "https://gone.example/mcp"),
 		check(o.Writer, "com.example/b"), check(o.Free, "com.example/b", address),
 	} {
 		if free != nil {
@@ -145,8 +147,8 @@ func storesLongURL(t *testing.T, o opened) {
 	o.saved(t, published(release(t, "com.example/b", "1.0.0", 1), second))
 }
 
-// enforcesUniqueURLsLater turns the rule on over two servers that share an address. Nobody else gets
-// it, and neither of the two is kept from changes that do not request it.
+// enforcesUniqueURLsLater turns the rule on over two servers that share an address. No one else
+// gets it, and neither of the two is kept from changes that do not request it.
 func enforcesUniqueURLsLater(t *testing.T, o opened) {
 	t.Helper()
 	first, other := latest(release(t, "com.example/a", "1.0.0", 0)), latest(release(t, "com.example/b", "1.0.0", 1))

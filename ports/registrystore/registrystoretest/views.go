@@ -119,7 +119,8 @@ func keepsViews(t *testing.T, s ViewStores) {
 	t.Helper()
 	plain := newView(t, view.Draft{Name: "plain"})
 	whole := newView(t, view.Draft{
-		Name: "a-9", Include: []string{"com.example/*", "*", "org.example/a"}, Exclude: []string{"com.example/b*"}, Deprecated: "hide", Access: "token",
+		Name: "a-9", Include: []string{"com.example/*", "*", "org.example/a"}, Exclude: []string{"com.example/b*"},
+		Deprecated: "hide", Access: "token",
 	})
 	s.add(t, plain, whole)
 	s.wantViews(t, whole, plain)
@@ -156,7 +157,9 @@ func refusesViewTokenTwice(t *testing.T, s ViewStores) {
 	s.add(t, newView(t, view.Draft{Name: "team"}), newView(t, view.Draft{Name: "other"}))
 	first := newViewToken("team", "a", 1)
 	s.addTokens(t, first)
-	for _, second := range []view.Token{newViewToken("team", "a", 2), newViewToken("team", "b", 1), newViewToken("other", "b", 1)} {
+	for _, second := range []view.Token{
+		newViewToken("team", "a", 2), newViewToken("team", "b", 1), newViewToken("other", "b", 1),
+	} {
 		if err := s.Views.AddToken(t.Context(), second); !fault.Is(err, fault.Conflict) {
 			t.Errorf("AddToken %+v: %v, want fault.Conflict", second, err)
 		}
@@ -233,7 +236,9 @@ func removesViewsInParallel(t *testing.T, s ViewStores) {
 		var all sync.WaitGroup
 		for n := range byte(4) {
 			all.Go(func() {
-				if err := s.Views.AddToken(t.Context(), newViewToken("team", view.TokenName('a'+rune(n)), n)); err != nil && !fault.Is(err, fault.NotFound) {
+				if err := s.Views.AddToken(t.Context(),
+					newViewToken("team", view.TokenName('a'+rune(n)), n)); err != nil &&
+					!fault.Is(err, fault.NotFound) {
 					t.Errorf("AddToken: %v", err)
 				}
 			})
@@ -255,7 +260,8 @@ func rollsViewsBack(t *testing.T, s ViewStores) {
 	s.add(t, team)
 	s.addTokens(t, a)
 	err := s.Runner.Atomically(t.Context(), func(ctx context.Context) error {
-		return errors.Join(s.Views.Remove(ctx, "team"), s.Views.Add(ctx, newView(t, view.Draft{Name: "other"})), errLater)
+		return errors.Join(s.Views.Remove(ctx, "team"),
+			s.Views.Add(ctx, newView(t, view.Draft{Name: "other"})), errLater)
 	})
 	if !errors.Is(err, errLater) {
 		t.Fatal(err)
@@ -271,8 +277,10 @@ func refusesCanceledViews(t *testing.T, s ViewStores) {
 	_, listErr := s.Views.List(ctx)
 	_, tokensErr := s.Views.Tokens(ctx)
 	for method, err := range map[string]error{
-		"Add": s.Views.Add(ctx, newView(t, view.Draft{Name: "team"})), "Remove": s.Views.Remove(ctx, "team"), "List": listErr, "Tokens": tokensErr,
-		"AddToken": s.Views.AddToken(ctx, newViewToken("team", "a", 1)), "RemoveToken": s.Views.RemoveToken(ctx, "team", "a"),
+		"Add": s.Views.Add(ctx, newView(t, view.Draft{Name: "team"})), "Remove": s.Views.Remove(ctx, "team"),
+		"List": listErr, "Tokens": tokensErr,
+		"AddToken":    s.Views.AddToken(ctx, newViewToken("team", "a", 1)),
+		"RemoveToken": s.Views.RemoveToken(ctx, "team", "a"),
 	} {
 		if !errors.Is(err, context.Canceled) {
 			t.Errorf("%s with a canceled context: %v", method, err)

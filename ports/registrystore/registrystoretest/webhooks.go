@@ -21,7 +21,8 @@ type WebhookStores struct {
 	Runner     transaction.Runner
 }
 
-// RunWebhooks runs the tests of the stores of webhooks and deliveries. open is called for each test.
+// RunWebhooks runs the tests of the stores of webhooks and deliveries. open is called for each
+// test.
 func RunWebhooks(t *testing.T, open func(t *testing.T) WebhookStores) {
 	t.Helper()
 	parts := map[string]func(t *testing.T, s WebhookStores){
@@ -51,7 +52,9 @@ func RunWebhooks(t *testing.T, open func(t *testing.T) WebhookStores) {
 // newWebhook returns a webhook that was created n seconds after the epoch.
 func newWebhook(t *testing.T, id event.WebhookID, n int) event.Webhook {
 	t.Helper()
-	w, err := event.New(event.Draft{URL: "https://example.com/hook?a=1", Events: []string{"status", "published"}, Pattern: "com.example/*"})
+	w, err := event.New(event.Draft{
+		URL: "https://example.com/hook?a=1", Events: []string{"status", "published"}, Pattern: "com.example/*",
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -68,8 +71,8 @@ func (s WebhookStores) addWebhook(t *testing.T, id event.WebhookID, n int) event
 	return w
 }
 
-// newDelivery returns the delivery of an event of a server, n seconds after the epoch. Its body names
-// the event.
+// newDelivery returns the delivery of an event of a server, n seconds after the epoch. Its body
+// names the event.
 func newDelivery(t *testing.T, w event.WebhookID, id, server string, n int) event.Delivery {
 	t.Helper()
 	e := event.Event{
@@ -110,8 +113,8 @@ func (s WebhookStores) wantDue(t *testing.T, w event.WebhookID, n int, want ...s
 	}
 }
 
-// update stores the outcome of an attempt n seconds after the epoch: delivered without a problem, and
-// dead or to be tried a minute later with one.
+// update stores the outcome of an attempt n seconds after the epoch: delivered without a problem,
+// and dead or to be tried a minute later with one.
 func (s WebhookStores) update(t *testing.T, d event.Delivery, n int, problem string, dead bool) {
 	t.Helper()
 	at := epoch.Add(time.Duration(n) * time.Second)
@@ -159,7 +162,9 @@ func hasNoWebhooks(t *testing.T, s WebhookStores) {
 	if err := s.Webhooks.Remove(t.Context(), "w1"); !fault.Is(err, fault.NotFound) {
 		t.Errorf("Remove returned %v, want fault.NotFound", err)
 	}
-	if ok, err := s.Webhooks.Lease(t.Context(), "w1", registrystore.Lease{Holder: "a", Now: epoch, Until: epoch.Add(time.Minute)}); ok || err != nil {
+	if ok, err := s.Webhooks.Lease(t.Context(), "w1", registrystore.Lease{
+		Holder: "a", Now: epoch, Until: epoch.Add(time.Minute),
+	}); ok || err != nil {
 		t.Errorf("Lease = %v, %v, want false", ok, err)
 	}
 	if err := s.Webhooks.Release(t.Context(), "w1", "a"); err != nil {
@@ -199,7 +204,9 @@ func removesWebhook(t *testing.T, s WebhookStores) {
 // firstLease is the lease of the webhook a.
 func (s WebhookStores) firstLease() leaseStore {
 	return leaseStore{
-		lease:   func(ctx context.Context, l registrystore.Lease) (bool, error) { return s.Webhooks.Lease(ctx, "a", l) },
+		lease: func(ctx context.Context, l registrystore.Lease) (bool, error) {
+			return s.Webhooks.Lease(ctx, "a", l)
+		},
 		release: func(ctx context.Context, holder string) error { return s.Webhooks.Release(ctx, "a", holder) },
 	}
 }
@@ -221,7 +228,9 @@ func rollsDeliveriesBack(t *testing.T, s WebhookStores) {
 	s.addWebhook(t, "a", 0)
 	failed := errors.New("failed")
 	err := s.Runner.Atomically(t.Context(), func(ctx context.Context) error {
-		return errors.Join(s.Deliveries.Add(ctx, []event.Delivery{newDelivery(t, "a", "e1", "com.example/x", 0)}), failed)
+		return errors.Join(s.Deliveries.Add(ctx, []event.Delivery{
+			newDelivery(t, "a", "e1", "com.example/x", 0),
+		}), failed)
 	})
 	if !errors.Is(err, failed) {
 		t.Fatal(err)

@@ -64,14 +64,16 @@ func updatesDelivery(t *testing.T, s WebhookStores) {
 	s.update(t, first, 1, "no answer", false)
 	s.wantDue(t, "a", 60, "e2")
 	again := s.due(t, "a", 61, 1)[0]
-	if again.Attempts != 1 || again.Problem != "no answer" || !again.NextAt.Equal(epoch.Add(61*time.Second)) || !again.Since.Equal(epoch) {
+	if again.Attempts != 1 || again.Problem != "no answer" || !again.NextAt.Equal(epoch.Add(61*time.Second)) ||
+		!again.Since.Equal(epoch) {
 		t.Errorf("after a failure: %+v", again)
 	}
 	s.update(t, again, 70, "no answer again", true)
 	s.wantDue(t, "a", 7000, "e2")
 	s.update(t, again, 80, "", false) // it is dead: the outcome does not count
 	c := s.condition(t, "a")
-	if c.Dead != 1 || c.Pending != 1 || c.LastProblem != "no answer again" || !c.LastFailure.Equal(epoch.Add(70*time.Second)) || !c.LastSuccess.IsZero() {
+	if c.Dead != 1 || c.Pending != 1 || c.LastProblem != "no answer again" ||
+		!c.LastFailure.Equal(epoch.Add(70*time.Second)) || !c.LastSuccess.IsZero() {
 		t.Errorf("after a dead one: %+v", c)
 	}
 	s.update(t, s.due(t, "a", 90, 1)[0], 90, "", false)
@@ -96,7 +98,8 @@ func redelivers(t *testing.T, s WebhookStores) {
 	s.wantDue(t, "a", 500)
 	redeliver := func(of event.ID, n int, want int) {
 		t.Helper()
-		if got, err := s.Deliveries.Redeliver(t.Context(), "a", of, epoch.Add(time.Duration(n)*time.Second)); got != want || err != nil {
+		if got, err := s.Deliveries.Redeliver(t.Context(), "a", of,
+			epoch.Add(time.Duration(n)*time.Second)); got != want || err != nil {
 			t.Errorf("Redeliver(%q) = %d, %v, want %d", of, got, err, want)
 		}
 	}
@@ -104,7 +107,9 @@ func redelivers(t *testing.T, s WebhookStores) {
 	redeliver("", 10, 2)
 	s.wantDue(t, "a", 9)
 	s.wantDue(t, "a", 10, "e0", "e1")
-	if d := s.due(t, "a", 10, 1)[0]; d.Attempts != 0 || d.Problem != "" || !d.Since.Equal(epoch.Add(10*time.Second)) || d.State != event.Pending || !d.EndedAt.IsZero() {
+	if d := s.due(t, "a", 10,
+		1)[0]; d.Attempts != 0 || d.Problem != "" || !d.Since.Equal(epoch.Add(10*time.Second)) ||
+		d.State != event.Pending || !d.EndedAt.IsZero() {
 		t.Errorf("delivered again: %+v", d)
 	}
 	redeliver("e2", 20, 1)
@@ -146,7 +151,8 @@ func removesEnded(t *testing.T, s WebhookStores) {
 	}
 	remove := func(state event.State, before, keep, want int) {
 		t.Helper()
-		if n, err := s.Deliveries.RemoveEnded(t.Context(), state, epoch.Add(time.Duration(before)*time.Second), keep); n != want || err != nil {
+		if n, err := s.Deliveries.RemoveEnded(t.Context(), state, epoch.Add(time.Duration(before)*time.Second),
+			keep); n != want || err != nil {
 			t.Errorf("RemoveEnded(%s, %d, %d) = %d, %v, want %d", state, before, keep, n, err, want)
 		}
 	}
@@ -193,14 +199,15 @@ func listsNewestDead(t *testing.T, s WebhookStores) {
 		t.Fatalf("%d dead, %d are listed", c.Dead, len(c.Newest))
 	}
 	for i, d := range c.Newest {
-		if d.Event != event.ID(fmt.Sprintf("e%d", all-1-i)) || d.Body != nil || d.State != event.Dead || d.Problem != "away" {
+		if d.Event != event.ID(fmt.Sprintf("e%d", all-1-i)) || d.Body != nil || d.State != event.Dead ||
+			d.Problem != "away" {
 			t.Fatalf("the dead one %d is %+v", i, d)
 		}
 	}
 }
 
-// addsDeliveriesInParallel checks that parallel transactions of different servers do not disturb each
-// other, and that none loses an event.
+// addsDeliveriesInParallel checks that parallel transactions of different servers do not disturb
+// each other, and that no instance loses an event.
 func addsDeliveriesInParallel(t *testing.T, s WebhookStores) {
 	t.Helper()
 	s.addWebhook(t, "a", 0)
@@ -209,7 +216,9 @@ func addsDeliveriesInParallel(t *testing.T, s WebhookStores) {
 		all.Go(func() {
 			for j := range 5 {
 				d := newDelivery(t, "a", fmt.Sprintf("e%d-%d", i, j), fmt.Sprintf("com.example/x%d", i), 0)
-				if err := s.Runner.Atomically(t.Context(), func(ctx context.Context) error { return s.Deliveries.Add(ctx, []event.Delivery{d}) }); err != nil {
+				if err := s.Runner.Atomically(t.Context(), func(ctx context.Context) error {
+					return s.Deliveries.Add(ctx, []event.Delivery{d})
+				}); err != nil {
 					t.Error(err)
 				}
 			}
@@ -224,7 +233,10 @@ func addsDeliveriesInParallel(t *testing.T, s WebhookStores) {
 		}
 	}
 	for i := range 8 {
-		want := []string{fmt.Sprintf("e%d-0", i), fmt.Sprintf("e%d-1", i), fmt.Sprintf("e%d-2", i), fmt.Sprintf("e%d-3", i), fmt.Sprintf("e%d-4", i)}
+		want := []string{
+			fmt.Sprintf("e%d-0", i), fmt.Sprintf("e%d-1", i), fmt.Sprintf("e%d-2", i), fmt.Sprintf("e%d-3", i),
+			fmt.Sprintf("e%d-4", i),
+		}
 		if server := fmt.Sprintf("com.example/x%d", i); !slices.Equal(got[server], want) {
 			t.Errorf("%s has %v, want %v", server, got[server], want)
 		}

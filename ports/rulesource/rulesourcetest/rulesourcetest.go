@@ -195,7 +195,8 @@ func keepsContent(t *testing.T, s Subject) {
 	s.Offer(t, "a")
 	got := startWatch(t, s).await(t, "a")
 	d := got[0].Descriptors
-	if len(d) != 1 || d[0].Key.Value != "k" || d[0].Limit == nil || d[0].Limit.Unit == nil || d[0].Limit.Requests.Count != 10 {
+	if len(d) != 1 || d[0].Key.Value != "k" || d[0].Limit == nil || d[0].Limit.Unit == nil ||
+		d[0].Limit.Requests.Count != 10 {
 		t.Errorf("delivered %+v", d)
 	}
 	if got[0].At.File == "" || got[0].Domain.At.File == "" {

@@ -54,13 +54,15 @@ func matchesPassword(t *testing.T, h secrets.PasswordHasher) {
 		{"Correct Horse 9!", "Correct Horse 9!", true},
 		{"Correct Horse 9!", "correct Horse 9!", false},
 		{"Correct Horse 9!", "Correct Horse 9! ", false},
-		{"Gr\u00fc\u00dfe aus K\u00f6ln 1!", "Gru\u0308\u00dfe aus Ko\u0308ln 1!", true}, // composed and not: one password
+		// composed and not: one password
+		{"Gr\u00fc\u00dfe aus K\u00f6ln 1!", "Gru\u0308\u00dfe aus Ko\u0308ln 1!", true},
 		{strings.Repeat("\u20ac", auth.MaxPassword), strings.Repeat("\u20ac", auth.MaxPassword), true},
 		{strings.Repeat("x", auth.MaxPassword), strings.Repeat("x", auth.MaxPassword-1), false},
 	} {
 		match, stale, err := h.Verify(context.Background(), hashPassword(t, h, c.set), Password(t, c.tried))
 		if err != nil || match != c.want || stale {
-			t.Errorf("set %q, tried %q: match %v, stale %v, error %v; want match %v", c.set, c.tried, match, stale, err, c.want)
+			t.Errorf("set %q, tried %q: match %v, stale %v, error %v; want match %v", c.set, c.tried, match,
+				stale, err, c.want)
 		}
 	}
 }
@@ -82,7 +84,8 @@ func refusesLongPassword(t *testing.T, h secrets.PasswordHasher) {
 	if match, _, err := h.Verify(ctx, hashPassword(t, h, "Short Enough 1!"), long); match || err != nil {
 		t.Errorf("verify of a password that is too long: match %v, error %v", match, err)
 	}
-	if match, _, err := h.Verify(ctx, hashPassword(t, h, "Short Enough 1!"), Password(t, strings.Repeat("y", 1<<16))); match || err != nil {
+	if match, _, err := h.Verify(ctx, hashPassword(t, h, "Short Enough 1!"),
+		Password(t, strings.Repeat("y", 1<<16))); match || err != nil {
 		t.Errorf("verify of a huge password: match %v, error %v", match, err)
 	}
 	if err := h.VerifyNone(ctx, long); err != nil {
@@ -91,7 +94,9 @@ func refusesLongPassword(t *testing.T, h secrets.PasswordHasher) {
 }
 
 func reportsBrokenHash(t *testing.T, h secrets.PasswordHasher) {
-	for _, broken := range []auth.PasswordHash{"", "x", "$argon2id$v=19$", auth.PasswordHash(strings.Repeat("$", 10000))} {
+	for _, broken := range []auth.PasswordHash{
+		"", "x", "$argon2id$v=19$", auth.PasswordHash(strings.Repeat("$", 10000)),
+	} {
 		match, _, err := h.Verify(context.Background(), broken, Password(t, "Any Secret 1!"))
 		if match || !fault.Is(err, fault.Internal) {
 			t.Errorf("hash %.20q: match %v, error %v; want fault.Internal", broken, match, err)

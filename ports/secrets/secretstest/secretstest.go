@@ -1,5 +1,5 @@
-// Package secretstest has random bytes for tests. It has no contract tests, because randomness makes
-// no promise that they could check.
+// Package secretstest has random bytes for tests. It has no contract tests, because randomness
+// makes no promise that they could check.
 package secretstest
 
 import (
@@ -8,8 +8,8 @@ import (
 	"sync/atomic"
 )
 
-// Entropy implements [secrets.Entropy] with bytes that never repeat and are the same in each run. The
-// zero value can be used.
+// Entropy implements [secrets.Entropy] with bytes that never repeat and are the same in each run.
+// The zero value can be used.
 type Entropy struct{ n atomic.Uint64 }
 
 // Fill overwrites p.

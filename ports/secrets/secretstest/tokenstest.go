@@ -90,8 +90,8 @@ func returnsClaims(t *testing.T, s TokenSubject, c *clocktest.Manual) {
 	}
 }
 
-// PublisherClaims returns the claims of a publisher with a number of permissions, as long as they can
-// be.
+// PublisherClaims returns the claims of a publisher with a number of permissions, as long as they
+// can be.
 func PublisherClaims(c *clocktest.Manual, permissions int) secrets.TokenClaims {
 	p := &auth.Publisher{Method: "github-oidc", Subject: "https://ci.example repo:acme/tools:ref:refs/heads/main"}
 	for range permissions {
@@ -116,7 +116,8 @@ func returnsPublisher(t *testing.T, s TokenSubject, c *clocktest.Manual) {
 		if err != nil {
 			t.Fatalf("verify: %v", err)
 		}
-		if got.ID != want.ID || got.UserID != "" || got.SessionID != "" || !reflect.DeepEqual(got.Publisher, want.Publisher) ||
+		if got.ID != want.ID || got.UserID != "" || got.SessionID != "" ||
+			!reflect.DeepEqual(got.Publisher, want.Publisher) ||
 			!got.IssuedAt.Equal(want.IssuedAt) || !got.ExpiresAt.Equal(want.ExpiresAt) {
 			t.Errorf("claims %+v, want %+v", got, want)
 		}
@@ -154,7 +155,9 @@ func refusesAltered(t *testing.T, s TokenSubject, c *clocktest.Manual) {
 }
 
 func refusesOtherTexts(t *testing.T, s TokenSubject, _ *clocktest.Manual) {
-	for _, text := range []string{"", ".", "..", "x.y.z", "\x00", strings.Repeat("a", 1<<20), strings.Repeat(".", 10000)} {
+	for _, text := range []string{
+		"", ".", "..", "x.y.z", "\x00", strings.Repeat("a", 1<<20), strings.Repeat(".", 10000),
+	} {
 		_, err := s.Verify(context.Background(), auth.AccessToken(text))
 		WantCode(t, "what is no token", err, auth.CodeInvalidToken)
 	}

@@ -53,8 +53,11 @@ func Session(id auth.SessionID) auth.Session {
 	return auth.Session{
 		ID: id, UserID: "6f1e9c52-57a5-4b60-9b63-2f1c38d7e001", DeviceID: "6f1e9c52-57a5-4b60-9b63-2f1c38d7e002",
 		DeviceIdentity: "identity", TrustLevel: auth.LimitedTrust, RiskScore: 37,
-		CreatedAt: at, LastActivity: at.Add(time.Minute), ExpiresAt: at.Add(time.Hour), MaxExpiresAt: at.Add(24 * time.Hour),
-		IPAddress: netip.MustParseAddr("2001:db8::7"), EndedAt: at.Add(2 * time.Minute), EndReason: auth.EndTerminated, ReauthenticatedAt: at.Add(time.Second),
+		CreatedAt: at, LastActivity: at.Add(time.Minute), ExpiresAt: at.Add(time.Hour),
+		MaxExpiresAt: at.Add(24 * time.Hour),
+		IPAddress:    netip.MustParseAddr("2001:db8::7"), EndedAt: at.Add(2 * time.Minute),
+		EndReason:         auth.EndTerminated,
+		ReauthenticatedAt: at.Add(time.Second),
 	}
 }
 

@@ -88,7 +88,9 @@ func Reputation(t *testing.T, open func(t *testing.T, r Ratings) signals.Reputat
 		"2001:db9::2":          risk.Clean,
 	}
 	for address, want := range cases {
-		if got := r.Rate(context.Background(), netip.MustParseAddr(address)); got != (risk.Reputation{State: risk.Known, Class: want}) {
+		if got := r.Rate(context.Background(), netip.MustParseAddr(address)); got != (risk.Reputation{
+			State: risk.Known, Class: want,
+		}) {
 			t.Errorf("%s is %+v, want class %d", address, got, want)
 		}
 	}

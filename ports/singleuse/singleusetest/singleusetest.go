@@ -107,8 +107,8 @@ func claimsInParallel(t *testing.T, s Subject) {
 	}
 }
 
-// claimsAgain claims a key for a short time and, when that has ended, for a long one. Until then the
-// claims for the long time are not the first, and do not prolong the short one.
+// claimsAgain claims a key for a short time and, when that has ended, for a long one. Until then
+// the claims for the long time are not the first, and do not prolong the short one.
 func claimsAgain(t *testing.T, s Subject) {
 	const ttl = time.Second // the shortest that the port has
 	if !claim(t, s, "short", ttl) || !claim(t, s, "long", long) {

@@ -92,7 +92,8 @@ func startsAgain(t *testing.T, s Subject) {
 		t.Errorf("at the window's last moment: %+v", last)
 	}
 	s.Advance(time.Nanosecond)
-	if next := countTry(t, s, s.Limited, "k"); !next.Allowed || next.Remaining != s.Limit-1 || !next.ResetAt.Equal(v.ResetAt.Add(s.Window)) {
+	if next := countTry(t, s, s.Limited, "k"); !next.Allowed || next.Remaining != s.Limit-1 ||
+		!next.ResetAt.Equal(v.ResetAt.Add(s.Window)) {
 		t.Errorf("in the next window: %+v", next)
 	}
 }

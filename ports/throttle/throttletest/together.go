@@ -46,7 +46,8 @@ func AdmitTogether(t *testing.T, s Instances) {
 	}
 	all.Wait()
 	if n := admitted.Load(); n > s.Limit || n < s.AtLeast {
-		t.Errorf("%d instances admit %d tries, want at most %d and at least %d", len(s.Throttles), n, s.Limit, s.AtLeast)
+		t.Errorf("%d instances admit %d tries, want at most %d and at least %d", len(s.Throttles), n,
+			s.Limit, s.AtLeast)
 	}
 }
 

@@ -170,7 +170,8 @@ func runsInParallel(t *testing.T, o Opened) {
 		all.Go(func() {
 			for r := range rounds {
 				err := o.Runner.Atomically(t.Context(), func(ctx context.Context) error {
-					return errors.Join(o.Grants.Add(ctx, grant(fmt.Sprintf("x%d.%d", w, r))), o.Grants.Add(ctx, grant(fmt.Sprintf("y%d.%d", w, r))))
+					return errors.Join(o.Grants.Add(ctx, grant(fmt.Sprintf("x%d.%d", w, r))),
+						o.Grants.Add(ctx, grant(fmt.Sprintf("y%d.%d", w, r))))
 				})
 				if err != nil {
 					t.Error(err)

@@ -56,7 +56,8 @@ func TestDocumentHasAllRoutes(t *testing.T) {
 	server := rest.New(rest.Config{}, rest.Ports{
 		Parts: []rest.Part{
 			registry, authapi.New(authapi.UseCases{}),
-			methodsapi.New(methodsapi.Config{}, nil, nil, nil, nil), registryapi.NewPublishers(nil, nil, nil), registryapi.NewReviews(nil, nil),
+			methodsapi.New(methodsapi.Config{}, nil, nil, nil, nil), registryapi.NewPublishers(nil, nil, nil),
+			registryapi.NewReviews(nil, nil),
 			registryapi.NewQuarantine(nil, nil),
 		},
 		Health: rest.NewHealth(), Docs: docs,
@@ -126,7 +127,8 @@ func TestPrefixesAreTheSame(t *testing.T) {
 // body has the proof.
 func needsNoSession(operationID string) bool {
 	return slices.Contains([]string{
-		"login", "verifyMFA", "refresh", "verifyStepUp", "resendStepUp", "proveDNS", "proveHTTP", "proveGitHub", "proveIdentity",
+		"login", "verifyMFA", "refresh", "verifyStepUp", "resendStepUp", "proveDNS", "proveHTTP", "proveGitHub",
+		"proveIdentity",
 	}, strings.TrimSuffix(operationID, "V0"))
 }
 
@@ -135,7 +137,8 @@ func TestEveryOperationIsComplete(t *testing.T) {
 	ids := map[string]bool{}
 	for path, item := range loadDocument(t).Paths.Map() {
 		for method, o := range item.Operations() {
-			if o.OperationID == "" || ids[o.OperationID] || o.Summary == "" || len(o.Tags) != 1 || o.Responses.Default() == nil {
+			if o.OperationID == "" || ids[o.OperationID] || o.Summary == "" || len(o.Tags) != 1 ||
+				o.Responses.Default() == nil {
 				t.Errorf("%s %s is incomplete, or its operation id is not unique", method, path)
 			}
 			ids[o.OperationID] = true
@@ -224,7 +227,8 @@ func TestFormats(t *testing.T) {
 		if header("Content-Encoding") != "gzip" {
 			t.Errorf("%s is not compressed", path)
 		}
-		if status, _, body := get(t, path, "Accept-Encoding", "gzip", "If-None-Match", header("ETag")); status != 304 || body != "" {
+		if status, _, body := get(t, path, "Accept-Encoding", "gzip", "If-None-Match",
+			header("ETag")); status != 304 || body != "" {
 			t.Errorf("%s with its entity tag: status %d", path, status)
 		}
 	}

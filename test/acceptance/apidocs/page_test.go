@@ -22,7 +22,8 @@ func TestPage(t *testing.T) {
 	document := loadDocument(t)
 	for path, item := range document.Paths.Map() {
 		for method, o := range item.Operations() {
-			if id := strings.TrimSuffix(o.OperationID, "V0"); !ids[id] || !strings.Contains(text, "<code>"+path+"</code>") {
+			if id := strings.TrimSuffix(o.OperationID, "V0"); !ids[id] ||
+				!strings.Contains(text, "<code>"+path+"</code>") {
 				t.Errorf("%s %s is not on the page", method, path)
 			}
 		}

@@ -48,7 +48,8 @@ func TestRightLoginsInParallel(t *testing.T) {
 		p := e.NewPerson(t, "ada@example.com")
 		for round := range 6 {
 			for range 4 {
-				apiclient.Call(t, "POST", on[0].API+"/auth/login", newLoginBody(p, "wrong")).WantStatus(t, http.StatusUnauthorized)
+				apiclient.Call(t, "POST", on[0].API+"/auth/login", newLoginBody(p, "wrong")).WantStatus(t,
+					http.StatusUnauthorized)
 			}
 			got := countOutcomes(t, fixture.CallInParallel(t, 12, func(i int) (apiclient.Response, error) {
 				return apiclient.TryCall("POST", on[i%len(on)].API+"/auth/login", newLoginBody(p, fixture.Password))
@@ -87,7 +88,8 @@ func TestRightAmongWrongInParallel(t *testing.T) {
 		}
 		// A correct password resets the count, so the number of checked guesses among nineteen is
 		// not fixed; but five in a row always lock.
-		if got := mixed(19); got["200"]+got["401 invalid_credentials"]+got["403 account_locked"] != 20 || got["200"] > 1 {
+		if got := mixed(19); got["200"]+got["401 invalid_credentials"]+got["403 account_locked"] != 20 ||
+			got["200"] > 1 {
 			t.Errorf("19 wrong passwords of 20: %v", got)
 		}
 		stranger := &fixture.Person{Email: "nobody@example.com", Device: p.Device}
@@ -104,13 +106,16 @@ func TestRightAmongWrongInParallel(t *testing.T) {
 // takes a code.
 func TestRightCodesInParallel(t *testing.T) {
 	fixture.InEachEnvironment(t, func(t *testing.T, e *fixture.Environment) {
-		on := startInstances(t, e, 2, append([]string{"AUTH_RATE_LIMIT=100000", "LOCKOUT_THRESHOLD=2"}, fixture.RelaxedRiskSettings...)...)
+		on := startInstances(t, e, 2,
+			append([]string{"AUTH_RATE_LIMIT=100000", "LOCKOUT_THRESHOLD=2"}, fixture.RelaxedRiskSettings...)...)
 		p := e.NewPerson(t, "ada@example.com")
 		app := e.EnrolAuthenticator(t, p)
 		people := make([]*fixture.Person, 8)
 		user := ""
 		for i := range people {
-			people[i] = &fixture.Person{Email: p.Email, Device: map[string]string{"userAgent": fmt.Sprint("device ", i)}}
+			people[i] = &fixture.Person{
+				Email: p.Email, Device: map[string]string{"userAgent": fmt.Sprint("device ", i)},
+			}
 			user = startLogin(t, people[i], on[0])
 		}
 		got := countOutcomes(t, fixture.CallInParallel(t, len(people), func(i int) (apiclient.Response, error) {

@@ -56,28 +56,37 @@ func TestDevices(t *testing.T) {
 		if len(seen) != 2 {
 			t.Fatalf("devices are %+v", seen)
 		}
-		for i, want := range []string{"mobile Safari iOS PENDING false 127.0.0.1", "desktop Firefox Linux PENDING false 127.0.0.1"} {
+		for i, want := range []string{
+			"mobile Safari iOS PENDING false 127.0.0.1", "desktop Firefox Linux PENDING false 127.0.0.1",
+		} {
 			d := seen[i]
-			got := fmt.Sprint(d.Metadata.DeviceType, " ", d.Metadata.Browser, " ", d.Metadata.OperatingSystem, " ", d.TrustStatus, " ", d.Revoked, " ", d.Metadata.LastIPAddress)
+			got := fmt.Sprint(d.Metadata.DeviceType, " ", d.Metadata.Browser, " ", d.Metadata.OperatingSystem, " ",
+				d.TrustStatus, " ", d.Revoked, " ", d.Metadata.LastIPAddress)
 			if got != want || len(d.Identity) != 64 {
 				t.Errorf("device %d is %s of identity %s, want %s", i, got, d.Identity, want)
 			}
 			wantTimes(t, d.FirstSeen, d.LastSeen)
 		}
 		sessions := listSessions(t, desk, s)
-		if len(sessions) != 2 || sessions[0].Current || !sessions[1].Current || sessions[0].DeviceIdentity != seen[0].Identity || sessions[1].TrustLevel != "UNVERIFIED" || sessions[1].IPAddress != "127.0.0.1" {
+		if len(sessions) != 2 || sessions[0].Current || !sessions[1].Current ||
+			sessions[0].DeviceIdentity != seen[0].Identity || sessions[1].TrustLevel != "UNVERIFIED" ||
+			sessions[1].IPAddress != "127.0.0.1" {
 			t.Errorf("sessions are %+v", sessions)
 		}
 		wantTimes(t, sessions[0].CreatedAt, sessions[0].LastActivity)
 
 		var marked struct{ Device map[string]string }
-		apiclient.Call(t, "PUT", s.API+"/devices/"+seen[0].ID+"/trust", `{"trustStatus":"UNTRUSTED"}`, desk.Bearer()...).WantStatus(t, http.StatusOK).Decode(t, &marked)
-		if marked.Device["id"] != seen[0].ID || marked.Device["trustStatus"] != "UNTRUSTED" || listDevices(t, desk, s)[0].TrustStatus != "UNTRUSTED" {
+		apiclient.Call(t, "PUT", s.API+"/devices/"+seen[0].ID+"/trust", `{"trustStatus":"UNTRUSTED"}`,
+			desk.Bearer()...).WantStatus(t, http.StatusOK).Decode(t, &marked)
+		if marked.Device["id"] != seen[0].ID || marked.Device["trustStatus"] != "UNTRUSTED" ||
+			listDevices(t, desk, s)[0].TrustStatus != "UNTRUSTED" {
 			t.Errorf("after the mark the device is %v", marked.Device)
 		}
 		var renamed struct{ Device map[string]string }
-		apiclient.Call(t, "PUT", s.API+"/devices/"+seen[0].ID+"/name", `{"name":" Tablet "}`, desk.Bearer()...).WantStatus(t, http.StatusOK).Decode(t, &renamed)
-		if renamed.Device["name"] != "Tablet" || listDevices(t, desk, s)[0].Name != "Tablet" || listDevices(t, desk, s)[1].Name != "" {
+		apiclient.Call(t, "PUT", s.API+"/devices/"+seen[0].ID+"/name", `{"name":" Tablet "}`, desk.Bearer()...).
+			WantStatus(t, http.StatusOK).Decode(t, &renamed)
+		if renamed.Device["name"] != "Tablet" || listDevices(t, desk, s)[0].Name != "Tablet" ||
+			listDevices(t, desk, s)[1].Name != "" {
 			t.Errorf("after the renaming the device is %v", renamed.Device)
 		}
 		revokeTwice(t, s, desk, phone, seen[0].ID)
@@ -87,7 +96,9 @@ func TestDevices(t *testing.T) {
 		}
 		other, _ := fixture.ReadSession(t, s, phone)
 		apiclient.Call(t, "DELETE", s.API+"/sessions/"+other, nil, desk.Bearer()...).WantStatus(t, http.StatusOK)
-		apiclient.WantAuthError(t, apiclient.Call(t, "DELETE", s.API+"/sessions/"+other, nil, desk.Bearer()...).WantStatus(t, http.StatusNotFound), "resource_not_found")
+		apiclient.WantAuthError(t,
+			apiclient.Call(t, "DELETE", s.API+"/sessions/"+other, nil, desk.Bearer()...).WantStatus(t,
+				http.StatusNotFound), "resource_not_found")
 		awaitEnded(t, s, phone)
 		if left := listSessions(t, desk, s); len(left) != 1 || !left[0].Current {
 			t.Errorf("sessions left are %+v", left)
@@ -99,13 +110,16 @@ func revokeTwice(t *testing.T, s *fixture.Service, by, of *fixture.Person, devic
 	t.Helper()
 	for _, want := range []int{1, 0} {
 		var revoked struct{ SessionsInvalidated *int }
-		apiclient.Call(t, "DELETE", s.API+"/devices/"+device, nil, by.Bearer()...).WantStatus(t, http.StatusOK).Decode(t, &revoked)
+		apiclient.Call(t, "DELETE", s.API+"/devices/"+device, nil, by.Bearer()...).WantStatus(t, http.StatusOK).
+			Decode(t, &revoked)
 		if revoked.SessionsInvalidated == nil || *revoked.SessionsInvalidated != want {
 			t.Errorf("revoked %v sessions, want %d", revoked.SessionsInvalidated, want)
 		}
 	}
 	awaitEnded(t, s, of)
-	apiclient.WantAuthError(t, apiclient.Call(t, "POST", s.API+"/auth/refresh", map[string]string{"refreshToken": of.RefreshToken}).WantStatus(t, http.StatusUnauthorized), "invalid_token")
+	apiclient.WantAuthError(t,
+		apiclient.Call(t, "POST", s.API+"/auth/refresh", map[string]string{"refreshToken": of.RefreshToken}).
+			WantStatus(t, http.StatusUnauthorized), "invalid_token")
 	all := listDevices(t, by, s)
 	if i := slices.IndexFunc(all, func(d deviceEntry) bool { return d.ID == device }); i < 0 || !all[i].Revoked {
 		t.Errorf("after the revocation the devices are %+v", all)
@@ -119,7 +133,9 @@ func awaitEnded(t *testing.T, s *fixture.Service, p *fixture.Person) {
 	await.Until(t, "the end of a session", func() bool {
 		return apiclient.Call(t, "GET", s.API+"/auth/session", nil, p.Bearer()...).Status != http.StatusOK
 	})
-	apiclient.WantAuthError(t, apiclient.Call(t, "GET", s.API+"/auth/session", nil, p.Bearer()...).WantStatus(t, http.StatusUnauthorized), "invalid_token")
+	apiclient.WantAuthError(t,
+		apiclient.Call(t, "GET", s.API+"/auth/session", nil, p.Bearer()...).WantStatus(t, http.StatusUnauthorized),
+		"invalid_token")
 }
 
 func wantTimes(t *testing.T, all ...string) {
@@ -153,16 +169,19 @@ func TestTrustOfDevices(t *testing.T) {
 				}
 				level("UNVERIFIED", "")
 				mark := listDevices(t, p, s)[0].ID
-				apiclient.Call(t, "PUT", s.API+"/devices/"+mark+"/trust", `{"trustStatus":"TRUSTED"}`, p.Bearer()...).WantStatus(t, http.StatusOK)
+				apiclient.Call(t, "PUT", s.API+"/devices/"+mark+"/trust", `{"trustStatus":"TRUSTED"}`, p.Bearer()...).
+					WantStatus(t, http.StatusOK)
 				level("UNVERIFIED", "") // the mark applies once the device is confirmed
-				apiclient.Call(t, "PUT", s.API+"/devices/"+mark+"/trust", `{"trustStatus":"PENDING"}`, p.Bearer()...).WantStatus(t, http.StatusOK)
+				apiclient.Call(t, "PUT", s.API+"/devices/"+mark+"/trust", `{"trustStatus":"PENDING"}`, p.Bearer()...).
+					WantStatus(t, http.StatusOK)
 				p.StepUp(t, e, s)
 				token := p.DeviceToken
 				level(c.known, "")
 				level(c.known, "nonsense")
 				level(c.proven, token)
 				p.StepUp(t, e, s) // below FULL_TRUST the mark would count after the next code only
-				apiclient.Call(t, "PUT", s.API+"/devices/"+mark+"/trust", `{"trustStatus":"TRUSTED"}`, p.Bearer()...).WantStatus(t, http.StatusOK)
+				apiclient.Call(t, "PUT", s.API+"/devices/"+mark+"/trust", `{"trustStatus":"TRUSTED"}`, p.Bearer()...).
+					WantStatus(t, http.StatusOK)
 				level(c.trusted, token)
 				level(c.unproven, "")
 				p.Device["timezone"] = "Asia/Tokyo"
@@ -180,19 +199,25 @@ func TestDeviceCookie(t *testing.T) {
 		for _, proto := range []string{"http", "https"} {
 			p.Login(t, s)
 			id := startChallenge(t, p, s)
-			a := apiclient.Call(t, "POST", s.API+"/auth/step-up/verify", map[string]string{"challengeId": id, "otp": e.LastCode(t, p.Email)}, "X-Forwarded-Proto", proto).WantStatus(t, http.StatusOK)
+			a := apiclient.Call(t, "POST", s.API+"/auth/step-up/verify", map[string]string{
+				"challengeId": id, "otp": e.LastCode(t, p.Email),
+			}, "X-Forwarded-Proto", proto).WantStatus(t, http.StatusOK)
 			cookie, err := http.ParseSetCookie(a.Header.Get("Set-Cookie"))
 			if err != nil {
 				t.Fatal(err)
 			}
 			name := map[string]string{"http": "tollgate_device", "https": "__Secure-tollgate_device"}[proto]
 			if cookie.Name != name || cookie.Path != "/auth" || cookie.MaxAge != 365*24*3600 || !cookie.HttpOnly ||
-				cookie.SameSite != http.SameSiteStrictMode || cookie.Secure != (proto == "https") || cookie.Value != a.Header.Get("X-Device-Token") {
+				cookie.SameSite != http.SameSiteStrictMode || cookie.Secure != (proto == "https") ||
+				cookie.Value != a.Header.Get("X-Device-Token") {
 				t.Errorf("over %s the cookie is %v", proto, cookie)
 			}
-			apiclient.Call(t, "PUT", s.API+"/devices/"+listDevices(t, p, s)[0].ID+"/trust", `{"trustStatus":"TRUSTED"}`, p.Bearer()...).WantStatus(t, http.StatusOK)
+			apiclient.Call(t, "PUT", s.API+"/devices/"+listDevices(t, p, s)[0].ID+"/trust", `{"trustStatus":"TRUSTED"}`,
+				p.Bearer()...).WantStatus(t, http.StatusOK)
 			var got struct{ TrustLevel string }
-			apiclient.Call(t, "POST", s.API+"/auth/login", map[string]any{"email": p.Email, "password": fixture.Password, "deviceInfo": p.Device}, "Cookie", cookie.Name+"="+cookie.Value).
+			apiclient.Call(t, "POST", s.API+"/auth/login", map[string]any{
+				"email": p.Email, "password": fixture.Password, "deviceInfo": p.Device,
+			}, "Cookie", cookie.Name+"="+cookie.Value).
 				WantStatus(t, http.StatusOK).Decode(t, &got)
 			if got.TrustLevel != "FULL_TRUST" {
 				t.Errorf("with the cookie the level is %s", got.TrustLevel)
@@ -208,11 +233,17 @@ func TestAuditLog(t *testing.T) {
 		s := e.Start(t)
 		p, other := e.NewPerson(t, "ada@example.com"), e.NewPerson(t, "eve@example.com")
 		other.Login(t, s)
-		apiclient.Call(t, "POST", s.API+"/auth/login", map[string]any{"email": p.Email, "password": "wrong", "deviceInfo": p.Device}).WantStatus(t, http.StatusUnauthorized)
+		apiclient.Call(t, "POST", s.API+"/auth/login", map[string]any{
+			"email": p.Email, "password": "wrong", "deviceInfo": p.Device,
+		}).WantStatus(t, http.StatusUnauthorized)
 		p.Login(t, s)
-		apiclient.WantAuthError(t, apiclient.Call(t, "POST", s.API+"/auth/step-up/verify", map[string]string{"challengeId": startChallenge(t, p, s), "otp": "none"}).WantStatus(t, http.StatusUnauthorized), "invalid_otp")
+		apiclient.WantAuthError(t,
+			apiclient.Call(t, "POST", s.API+"/auth/step-up/verify", map[string]string{
+				"challengeId": startChallenge(t, p, s), "otp": "none",
+			}).WantStatus(t, http.StatusUnauthorized), "invalid_otp")
 		p.StepUp(t, e, s)
-		apiclient.Call(t, "PUT", s.API+"/devices/"+listDevices(t, p, s)[0].ID+"/trust", `{"trustStatus":"TRUSTED"}`, p.Bearer()...).WantStatus(t, http.StatusOK)
+		apiclient.Call(t, "PUT", s.API+"/devices/"+listDevices(t, p, s)[0].ID+"/trust", `{"trustStatus":"TRUSTED"}`,
+			p.Bearer()...).WantStatus(t, http.StatusOK)
 
 		page := p.ReadAuditLog(t, s, "")
 		var got []string
@@ -221,7 +252,8 @@ func TestAuditLog(t *testing.T) {
 			got = append(got, fmt.Sprintf("%s %t", entry.EventType, entry.Success))
 		}
 		want := []string{
-			"DEVICE_CHANGE true", "STEP_UP_ATTEMPT true", "STEP_UP_ATTEMPT true", "STEP_UP_ATTEMPT false", "STEP_UP_ATTEMPT true",
+			"DEVICE_CHANGE true", "STEP_UP_ATTEMPT true", "STEP_UP_ATTEMPT true", "STEP_UP_ATTEMPT false",
+			"STEP_UP_ATTEMPT true",
 			"DEVICE_CHANGE true", "LOGIN_ATTEMPT true", "RISK_EVALUATION true", "LOGIN_ATTEMPT false",
 		}
 		if !slices.Equal(got, want) || page.Total != len(want) || page.Limit != 100 || page.Offset != 0 {
@@ -236,7 +268,10 @@ func wantRiskDetails(t *testing.T, details map[string]any) {
 	t.Helper()
 	factors, _ := details["factors"].(map[string]any)
 	// An unknown device, and one failed login before.
-	want := map[string]any{"deviceFamiliarity": 30.0, "geographicAnomaly": 0.0, "ipReputation": 0.0, "loginVelocity": 0.0, "failedAttempts": 10.0}
+	want := map[string]any{
+		"deviceFamiliarity": 30.0, "geographicAnomaly": 0.0, "ipReputation": 0.0, "loginVelocity": 0.0,
+		"failedAttempts": 10.0,
+	}
 	for name, points := range want {
 		if factors[name] != points {
 			t.Errorf("factor %s is %v, want %v", name, factors[name], points)
@@ -253,11 +288,14 @@ func wantPages(t *testing.T, s *fixture.Service, p *fixture.Person, whole fixtur
 	at := url.QueryEscape(whole.Logs[4].Timestamp)
 	for query, want := range map[string]struct{ first, count, total int }{
 		"limit=2": {0, 2, 9}, "limit=2&offset=3": {3, 2, 9}, "limit=1000&offset=8": {8, 1, 9}, "offset=9": {9, 0, 9},
-		"eventType=RISK_EVALUATION": {7, 1, 1}, "eventType=&limit=1": {0, 1, 9}, "eventType=SUSPICIOUS_ACTIVITY": {9, 0, 0},
+		"eventType=RISK_EVALUATION": {7, 1, 1}, "eventType=&limit=1": {0, 1, 9}, "eventType=SUSPICIOUS_ACTIVITY": {
+			9, 0, 0,
+		},
 		"startDate=2999-01-01": {9, 0, 0}, "endDate=1999-01-01T00:00:00Z": {9, 0, 0},
 	} {
 		got := p.ReadAuditLog(t, s, query)
-		if len(got.Logs) != want.count || got.Total != want.total || want.count > 0 && got.Logs[0].ID != whole.Logs[want.first].ID {
+		if len(got.Logs) != want.count || got.Total != want.total ||
+			want.count > 0 && got.Logs[0].ID != whole.Logs[want.first].ID {
 			t.Errorf("%s: %+v, want %d of %d from entry %d", query, got, want.count, want.total, want.first)
 		}
 	}
@@ -310,7 +348,9 @@ func TestPagesOfDevicesAndSessions(t *testing.T) {
 			if !slices.Equal(paged, whole) {
 				t.Errorf("the pages of %s have %v, want %v", name, paged, whole)
 			}
-			apiclient.WantAuthError(t, apiclient.Call(t, "GET", s.API+"/"+name+"?limit=1001", nil, ada.Bearer()...).WantStatus(t, http.StatusBadRequest), "validation_error")
+			apiclient.WantAuthError(t,
+				apiclient.Call(t, "GET", s.API+"/"+name+"?limit=1001", nil, ada.Bearer()...).WantStatus(t,
+					http.StatusBadRequest), "validation_error")
 		}
 	})
 }

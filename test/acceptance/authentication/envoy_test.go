@@ -45,7 +45,8 @@ func TestEnvoyExample(t *testing.T) {
 		t.Error(err)
 	}
 	provider := config.GetProviders()["tollgate"]
-	if provider.GetIssuer() != "tollgate" || len(provider.GetAudiences()) != 1 || provider.GetAudiences()[0] != "tollgate" || len(config.GetRules()) != 1 {
+	if provider.GetIssuer() != "tollgate" || len(provider.GetAudiences()) != 1 ||
+		provider.GetAudiences()[0] != "tollgate" || len(config.GetRules()) != 1 {
 		t.Errorf("the filter is %v", &config)
 	}
 }

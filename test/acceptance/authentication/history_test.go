@@ -26,9 +26,11 @@ type historyEvaluation struct {
 	}
 }
 
-// readHistory reads the last risk evaluation of a person as an operator: its score and what it says about
-// the history, which is nil if it was off.
-func readHistory(t *testing.T, p *fixture.Person, e *fixture.Environment) (score int, unanswered []string, h *historyEvaluation) {
+// readHistory reads the last risk evaluation of a person as an operator: its score and what it says
+// about the history, which is nil if it was off.
+func readHistory(
+	t *testing.T, p *fixture.Person, e *fixture.Environment,
+) (score int, unanswered []string, h *historyEvaluation) {
 	t.Helper()
 	var found []struct {
 		Details struct {
@@ -44,7 +46,10 @@ func readHistory(t *testing.T, p *fixture.Person, e *fixture.Environment) (score
 
 // recordedSignIn is a line of a record that has passed a step-up, from a person's usual device.
 func recordedSignIn(p *fixture.Person, at time.Time) string {
-	line := map[string]any{"id": 1, "ts": at.Format(time.RFC3339), "email": p.Email, "ip": "127.0.0.1", "passwordCorrect": true, "stepUpPassed": true}
+	line := map[string]any{
+		"id": 1, "ts": at.Format(time.RFC3339), "email": p.Email, "ip": "127.0.0.1", "passwordCorrect": true,
+		"stepUpPassed": true,
+	}
 	for name, value := range p.Device {
 		line[name] = value
 	}
@@ -69,14 +74,14 @@ func learnRecord(t *testing.T, e *fixture.Environment, p *fixture.Person, signIn
 	}
 }
 
-// strangeDevice is a device that nobody has used.
+// strangeDevice is a device that no one has used.
 var strangeDevice = map[string]string{
 	"userAgent":        "Mozilla/5.0 (Windows NT 6.1; rv:60.0) Gecko/20100101 Firefox/60.0",
 	"screenResolution": "800x600", "timezone": "Asia/Tokyo", "language": "ja-JP",
 }
 
-// historySettings keep the session on a strange device at UNVERIFIED whatever its score, so that it can
-// read its own audit log.
+// historySettings keep the session on a strange device at UNVERIFIED whatever its score, so that it
+// can read its own audit log.
 var historySettings = []string{"AUTH_RATE_LIMIT=10000", fixture.RiskPolicy("history")}
 
 // TestHistoryModes signs in from a strange device in each mode.
@@ -100,7 +105,8 @@ func TestHistoryModes(t *testing.T) {
 			if h == nil {
 				continue
 			}
-			if h.Mode != mode || h.Silent != "" || h.PointsScore != 30 || h.Score <= 30 || len(h.Parts) == 0 || mode == "on" && score != h.Score {
+			if h.Mode != mode || h.Silent != "" || h.PointsScore != 30 || h.Score <= 30 || len(h.Parts) == 0 ||
+				mode == "on" && score != h.Score {
 				t.Errorf("%s: the score is %d, the history says %+v", mode, score, h)
 			}
 			for _, p := range h.Parts {
@@ -138,7 +144,8 @@ func TestThiefDoesNotBecomeFamiliar(t *testing.T) {
 		ada.StepUp(t, e, s)
 		thief.Login(t, s)
 		_, _, last := readHistory(t, thief, e)
-		if first.Silent != "" || last.Silent != "" || last.Score < first.Score-5 || thief.TrustLevel == "FULL_TRUST" || thief.TrustLevel == "LIMITED_TRUST" {
+		if first.Silent != "" || last.Silent != "" || last.Score < first.Score-5 || thief.TrustLevel == "FULL_TRUST" ||
+			thief.TrustLevel == "LIMITED_TRUST" {
 			t.Errorf("first %+v, last %+v with %s", first, last, thief.TrustLevel)
 		}
 		for _, p := range last.Parts {
@@ -149,9 +156,9 @@ func TestThiefDoesNotBecomeFamiliar(t *testing.T) {
 	})
 }
 
-// TestThiefLearnsNoHabits signs in with a stolen password from devices that have more and more in common
-// with the owner's. What the thief can read is the same for each (contract A-63); the owner, after a code,
-// and operators read everything.
+// TestThiefLearnsNoHabits signs in with a stolen password from devices that have more and more in
+// common with the owner's. What the thief can read is the same for each (contract A-63); the owner,
+// after a code, and operators read everything.
 func TestThiefLearnsNoHabits(t *testing.T) {
 	fixture.InEachEnvironment(t, func(t *testing.T, e *fixture.Environment) {
 		for _, mode := range []string{"shadow", "on"} {
@@ -172,17 +179,21 @@ func TestThiefLearnsNoHabits(t *testing.T) {
 				if first == nil {
 					first = details
 				}
-				if !reflect.DeepEqual(details, first) || details["history"] != nil || details["reasons"] != nil || details["factors"] == nil {
+				if !reflect.DeepEqual(details, first) || details["history"] != nil || details["reasons"] != nil ||
+					details["factors"] == nil {
 					t.Errorf("%s: with the owner's %s a thief reads %v, before %v", mode, feature, details, first)
 				}
 				_, _, h := readHistory(t, ada, e)
 				scores[h.Score] = true
 			}
 			if len(scores) < 3 {
-				t.Errorf("%s: the history has the scores %v: the devices are not different enough for this test", mode, scores)
+				t.Errorf("%s: the history has the scores %v: the devices are not different enough for this test",
+					mode, scores)
 			}
 			thief.StepUp(t, e, s) // as the owner could
-			if log := thief.ReadAuditLog(t, s, "eventType=RISK_EVALUATION&limit=1").Logs; log[0].Details["history"] == nil || log[0].Details["reasons"] == nil {
+			if log := thief.ReadAuditLog(t, s,
+				"eventType=RISK_EVALUATION&limit=1").Logs; log[0].Details["history"] == nil ||
+				log[0].Details["reasons"] == nil {
 				t.Errorf("%s: at FULL_TRUST the event has %v", mode, log[0].Details)
 			}
 			s.Stop()
@@ -197,14 +208,17 @@ func TestBrokenCounts(t *testing.T) {
 	ada := e.NewPerson(t, "ada@example.com")
 	ada.Login(t, s)
 	db := e.OpenDatabase(t)
-	for _, statement := range []string{"ALTER TABLE history_counts RENAME TO away", "ALTER TABLE history_deferred RENAME TO away_too"} {
+	for _, statement := range []string{
+		"ALTER TABLE history_counts RENAME TO away", "ALTER TABLE history_deferred RENAME TO away_too",
+	} {
 		if _, err := db.ExecContext(t.Context(), statement); err != nil {
 			t.Fatal(err)
 		}
 	}
 	ada.StepUp(t, e, s)
 	ada.Login(t, s)
-	if score, unanswered, h := readHistory(t, ada, e); score != 15 || len(unanswered) != 1 || unanswered[0] != "history" || h.Silent != "unread" {
+	if score, unanswered, h := readHistory(t, ada,
+		e); score != 15 || len(unanswered) != 1 || unanswered[0] != "history" || h.Silent != "unread" {
 		t.Errorf("the score is %d, unanswered %v, the history says %+v", score, unanswered, h)
 	}
 }
@@ -215,7 +229,9 @@ func TestKilledWhileLearning(t *testing.T) {
 	t.Parallel()
 	e := fixture.NewProduction(t)
 	settings := []string{"AUTH_RATE_LIMIT=10000"}
-	instances := []*fixture.Service{e.Start(t, settings...), e.Start(t, append(settings, "DATA_DIR="+filepath.Join(e.Dir, "elsewhere"))...)}
+	instances := []*fixture.Service{
+		e.Start(t, settings...), e.Start(t, append(settings, "DATA_DIR="+filepath.Join(e.Dir, "elsewhere"))...),
+	}
 	const people = 12
 	var all []*fixture.Person
 	for n := range people {
@@ -243,10 +259,14 @@ func TestKilledWhileLearning(t *testing.T) {
 	if n := number(own); n != people {
 		t.Errorf("%v sign-ins of people were learnt, want %d", n, people)
 	}
-	for _, s := range []*fixture.Service{e.Start(t, settings...), e.Start(t, append(settings, "DATA_DIR="+filepath.Join(e.Dir, "elsewhere"))...)} {
+	for _, s := range []*fixture.Service{
+		e.Start(t, settings...), e.Start(t, append(settings, "DATA_DIR="+filepath.Join(e.Dir, "elsewhere"))...),
+	} {
 		s.AwaitRules()
 	}
-	await.Until(t, "what was learnt is gathered", func() bool { return number("SELECT count(*) FROM history_additions") == 0 })
+	await.Until(t, "what was learnt is gathered", func() bool {
+		return number("SELECT count(*) FROM history_additions") == 0
+	})
 	if n := number("SELECT coalesce(sum(sum), 0) FROM history_totals WHERE feature = 1"); n != people {
 		t.Errorf("%v sign-ins of everybody were gathered, want %d", n, people)
 	}
@@ -255,8 +275,8 @@ func TestKilledWhileLearning(t *testing.T) {
 	}
 }
 
-// TestRetentionOfCounts learns a sign-in of two people. The counts of the one whose last sign-in is older
-// than the retention are removed, those of the other are not.
+// TestRetentionOfCounts learns a sign-in of two people. The counts of the one whose last sign-in is
+// older than the retention are removed, those of the other are not.
 func TestRetentionOfCounts(t *testing.T) {
 	fixture.InEachEnvironment(t, func(t *testing.T, e *fixture.Environment) {
 		s := e.Start(t, "RETENTION_INTERVAL=1s")
@@ -274,11 +294,13 @@ func TestRetentionOfCounts(t *testing.T) {
 		}
 		db := e.OpenDatabase(t)
 		const ofAda = " WHERE user_id = (SELECT id FROM accounts WHERE email = 'ada@example.com')"
-		if _, err := db.ExecContext(t.Context(), "UPDATE history_counts SET period = 0, last_at = "+epoch+ofAda); err != nil {
+		if _, err := db.ExecContext(t.Context(),
+			"UPDATE history_counts SET period = 0, last_at = "+epoch+ofAda); err != nil {
 			t.Fatal(err)
 		}
 		number := func(condition string) (n float64) {
-			if err := db.QueryRowContext(t.Context(), "SELECT count(*) FROM history_counts"+condition).Scan(&n); err != nil {
+			if err := db.QueryRowContext(t.Context(), "SELECT count(*) FROM history_counts"+condition).
+				Scan(&n); err != nil {
 				t.Fatal(err)
 			}
 			return n

@@ -43,7 +43,8 @@ func readKeySet(t *testing.T, s *fixture.Service) jose.JSONWebKeySet {
 	var set jose.JSONWebKeySet
 	apiclient.Call(t, "GET", s.API+"/.well-known/jwks.json", nil).WantStatus(t, http.StatusOK).Decode(t, &set)
 	for _, key := range set.Keys {
-		if !key.Valid() || !key.IsPublic() || key.KeyID == "" || key.Use != "sig" || key.Algorithm != string(jose.EdDSA) {
+		if !key.Valid() || !key.IsPublic() || key.KeyID == "" || key.Use != "sig" ||
+			key.Algorithm != string(jose.EdDSA) {
 			t.Errorf("the key set has %+v", key)
 		}
 	}
@@ -65,12 +66,15 @@ func readKeyID(t *testing.T, s *fixture.Service, token string) (kid string) {
 	if err := parsed.Claims(readKeySet(t, s), &claims, &more); err != nil {
 		t.Fatal(err)
 	}
-	if err := claims.Validate(jwt.Expected{Issuer: "tollgate", AnyAudience: jwt.Audience{"tollgate"}, Time: time.Now()}); err != nil {
+	if err := claims.Validate(jwt.Expected{
+		Issuer: "tollgate", AnyAudience: jwt.Audience{"tollgate"}, Time: time.Now(),
+	}); err != nil {
 		t.Error(err)
 	}
 	id, user := fixture.ReadSession(t, s, &fixture.Person{AccessToken: token})
 	header := parsed.Headers[0]
-	if claims.Subject != user || more.SID != id || claims.ID == "" || claims.Expiry.Time().Sub(claims.IssuedAt.Time()) != 15*time.Minute || header.ExtraHeaders["typ"] != "at+jwt" {
+	if claims.Subject != user || more.SID != id || claims.ID == "" ||
+		claims.Expiry.Time().Sub(claims.IssuedAt.Time()) != 15*time.Minute || header.ExtraHeaders["typ"] != "at+jwt" {
 		t.Errorf("the token says %+v, %+v, %+v", header, claims, more)
 	}
 	return header.KeyID
@@ -127,7 +131,9 @@ func TestKeyRotation(t *testing.T) {
 			}
 		}
 		again := e.Start(t) // which knows the removed key only from its database
-		apiclient.WantAuthError(t, apiclient.Call(t, "GET", again.API+"/auth/session", nil, early.Bearer()...).WantStatus(t, http.StatusUnauthorized), "invalid_token")
+		apiclient.WantAuthError(t,
+			apiclient.Call(t, "GET", again.API+"/auth/session", nil, early.Bearer()...).WantStatus(t,
+				http.StatusUnauthorized), "invalid_token")
 		refreshTokens(t, early, again) // the session still exists
 		apiclient.Call(t, "GET", again.API+"/auth/session", nil, early.Bearer()...).WantStatus(t, http.StatusOK)
 	})
@@ -137,6 +143,7 @@ func TestKeyRotation(t *testing.T) {
 func refreshTokens(t *testing.T, p *fixture.Person, s *fixture.Service) {
 	t.Helper()
 	var next struct{ AccessToken, RefreshToken string }
-	apiclient.Call(t, "POST", s.API+"/auth/refresh", map[string]string{"refreshToken": p.RefreshToken}).WantStatus(t, http.StatusOK).Decode(t, &next)
+	apiclient.Call(t, "POST", s.API+"/auth/refresh", map[string]string{"refreshToken": p.RefreshToken}).WantStatus(t,
+		http.StatusOK).Decode(t, &next)
 	p.AccessToken, p.RefreshToken = next.AccessToken, next.RefreshToken
 }

@@ -25,24 +25,33 @@ func TestLockOrder(t *testing.T) {
 		p.Device["screenResolution"] = fmt.Sprint(round)
 		p.Login(t, s)
 		var challenge struct{ ChallengeID string }
-		apiclient.Call(t, "POST", s.API+"/auth/step-up/initiate", map[string]string{"method": "EMAIL_OTP"}, p.Bearer()...).
+		apiclient.Call(t, "POST", s.API+"/auth/step-up/initiate", map[string]string{"method": "EMAIL_OTP"},
+			p.Bearer()...).
 			WantStatus(t, http.StatusOK).Decode(t, &challenge)
 		code, device := e.LastCode(t, p.Email), findNewestOther(t, s, revoker)
 		requests := []func() (apiclient.Response, error){
 			func() (apiclient.Response, error) {
-				return apiclient.TryCall("POST", s.API+"/auth/step-up/verify", map[string]string{"challengeId": challenge.ChallengeID, "otp": code})
+				return apiclient.TryCall("POST", s.API+"/auth/step-up/verify", map[string]string{
+					"challengeId": challenge.ChallengeID, "otp": code,
+				})
 			},
 			func() (apiclient.Response, error) {
 				return apiclient.TryCall("DELETE", s.API+"/devices/"+device, nil, revoker.Bearer()...)
 			},
 			func() (apiclient.Response, error) {
-				return apiclient.TryCall("POST", s.API+"/auth/refresh", map[string]string{"refreshToken": p.RefreshToken})
+				return apiclient.TryCall("POST", s.API+"/auth/refresh", map[string]string{
+					"refreshToken": p.RefreshToken,
+				})
 			},
 			func() (apiclient.Response, error) {
-				return apiclient.TryCall("POST", s.API+"/auth/login", map[string]any{"email": p.Email, "password": fixture.Password, "deviceInfo": p.Device})
+				return apiclient.TryCall("POST", s.API+"/auth/login", map[string]any{
+					"email": p.Email, "password": fixture.Password, "deviceInfo": p.Device,
+				})
 			},
 		}
-		for i, a := range fixture.CallInParallel(t, len(requests), func(i int) (apiclient.Response, error) { return requests[i]() }) {
+		for i, a := range fixture.CallInParallel(t, len(requests), func(i int) (apiclient.Response, error) {
+			return requests[i]()
+		}) {
 			if a.Status >= http.StatusInternalServerError {
 				t.Errorf("round %d: request %d is answered %d %s", round, i, a.Status, a.Body)
 			}
@@ -75,7 +84,8 @@ func findNewestOther(t *testing.T, s *fixture.Service, p *fixture.Person) string
 // countDeadlocks returns how many deadlocks PostgreSQL has solved in the environment's database.
 func countDeadlocks(t *testing.T, e *fixture.Environment) (n int) {
 	t.Helper()
-	err := e.OpenDatabase(t).QueryRowContext(t.Context(), "SELECT deadlocks FROM pg_stat_database WHERE datname = current_database()").Scan(&n)
+	err := e.OpenDatabase(t).QueryRowContext(t.Context(),
+		"SELECT deadlocks FROM pg_stat_database WHERE datname = current_database()").Scan(&n)
 	if err != nil {
 		t.Fatal(err)
 	}

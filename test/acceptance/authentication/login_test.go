@@ -19,7 +19,8 @@ func TestRefresh(t *testing.T) {
 		p.Login(t, s)
 		first, access := p.RefreshToken, p.AccessToken
 		var next struct{ AccessToken, RefreshToken string }
-		a := apiclient.Call(t, "POST", s.API+"/auth/refresh", map[string]string{"refreshToken": first}).WantStatus(t, http.StatusOK)
+		a := apiclient.Call(t, "POST", s.API+"/auth/refresh", map[string]string{"refreshToken": first}).WantStatus(t,
+			http.StatusOK)
 		a.Decode(t, &next)
 		if next.RefreshToken == first || next.AccessToken == "" {
 			t.Fatalf("refresh answered %s", a.Body)
@@ -67,7 +68,8 @@ func TestStepUpTries(t *testing.T) {
 		p := e.NewPerson(t, "ada@example.com")
 		p.Login(t, s)
 		var challenge struct{ ChallengeID string }
-		apiclient.Call(t, "POST", s.API+"/auth/step-up/initiate", map[string]string{"method": "EMAIL_OTP"}, p.Bearer()...).
+		apiclient.Call(t, "POST", s.API+"/auth/step-up/initiate", map[string]string{"method": "EMAIL_OTP"},
+			p.Bearer()...).
 			WantStatus(t, http.StatusOK).Decode(t, &challenge)
 		right := e.LastCode(t, p.Email)
 		wrong := "000000"
@@ -96,25 +98,32 @@ func TestOperatorShutsOut(t *testing.T) {
 		p := e.NewPerson(t, "ada@example.com")
 		p.Login(t, s)
 		try := func(password string) apiclient.Response {
-			return apiclient.Call(t, "POST", s.API+"/auth/login", map[string]any{"email": p.Email, "password": password, "deviceInfo": p.Device})
+			return apiclient.Call(t, "POST", s.API+"/auth/login", map[string]any{
+				"email": p.Email, "password": password, "deviceInfo": p.Device,
+			})
 		}
 		login := func() apiclient.Response { return try(fixture.Password) }
 		e.RunCommand(t, "", "user", "lock", "--email", p.Email)
-		if d := apiclient.WantAuthError(t, login().WantStatus(t, http.StatusForbidden), "account_locked"); d["lockoutUntil"] != "9999-12-31T23:59:59.000Z" {
+		if d := apiclient.WantAuthError(t, login().WantStatus(t, http.StatusForbidden),
+			"account_locked"); d["lockoutUntil"] != "9999-12-31T23:59:59.000Z" {
 			t.Errorf("the lock of an operator has the details %v", d)
 		}
-		unknown := apiclient.Call(t, "POST", s.API+"/auth/login", map[string]any{"email": "nobody@example.com", "password": "wrong", "deviceInfo": p.Device})
+		unknown := apiclient.Call(t, "POST", s.API+"/auth/login", map[string]any{
+			"email": "nobody@example.com", "password": "wrong", "deviceInfo": p.Device,
+		})
 		if wrong := try("wrong"); wrong.Status != http.StatusUnauthorized || !bytes.Equal(wrong.Body, unknown.Body) {
 			t.Errorf("a wrong password gets %d %s, an unknown address gets %s", wrong.Status, wrong.Body, unknown.Body)
 		}
-		apiclient.Call(t, "GET", s.API+"/sessions", nil, p.Bearer()...).WantStatus(t, http.StatusOK) // a lock does not end sessions
+		// a lock does not end sessions
+		apiclient.Call(t, "GET", s.API+"/sessions", nil, p.Bearer()...).WantStatus(t, http.StatusOK)
 		e.RunCommand(t, "", "user", "unlock", "--email", p.Email)
 		p.Login(t, s)
 
 		e.RunCommand(t, "", "user", "disable", "--email", p.Email)
 		apiclient.WantAuthError(t, login().WantStatus(t, http.StatusUnauthorized), "invalid_credentials")
-		apiclient.WantAuthError(t, apiclient.Call(t, "POST", s.API+"/auth/refresh", map[string]string{"refreshToken": p.RefreshToken}).
-			WantStatus(t, http.StatusUnauthorized), "invalid_token")
+		apiclient.WantAuthError(t,
+			apiclient.Call(t, "POST", s.API+"/auth/refresh", map[string]string{"refreshToken": p.RefreshToken}).
+				WantStatus(t, http.StatusUnauthorized), "invalid_token")
 		for apiclient.Call(t, "GET", s.API+"/sessions", nil, p.Bearer()...).Status == http.StatusOK {
 			// A cached copy of the session is accepted for less than a second more.
 		}

@@ -16,12 +16,15 @@ func TestMetricsOfSignIn(t *testing.T) {
 		s := e.Start(t, fixture.RiskPolicy("relaxed"), "LOCKOUT_THRESHOLD=3")
 		ada := e.NewPerson(t, "ada@example.com")
 		signIn := func(password string) apiclient.Response {
-			return apiclient.Call(t, "POST", s.API+"/auth/login", map[string]any{"email": ada.Email, "password": password, "deviceInfo": ada.Device})
+			return apiclient.Call(t, "POST", s.API+"/auth/login", map[string]any{
+				"email": ada.Email, "password": password, "deviceInfo": ada.Device,
+			})
 		}
 		s.WantCounted(t, func() { signIn("wrong").WantStatus(t, http.StatusUnauthorized) },
 			"logins_total invalid_credentials", "password_hashes_total done")
 		s.WantCounted(t, func() { ada.Login(t, s) },
-			"logins_total succeeded", "password_hashes_total done", "sessions_started_total UNVERIFIED", "login_risk_score")
+			"logins_total succeeded", "password_hashes_total done", "sessions_started_total UNVERIFIED",
+			"login_risk_score")
 		checkRefreshMetrics(t, s, ada)
 		ada.Login(t, s)
 		checkStepUpMetrics(t, e, s, ada)
@@ -32,9 +35,12 @@ func TestMetricsOfSignIn(t *testing.T) {
 				signIn("wrong").WantStatus(t, http.StatusUnauthorized)
 			}
 			signIn(fixture.Password).WantStatus(t, http.StatusForbidden)
-		}, "logins_total invalid_credentials", "logins_total invalid_credentials", "logins_total invalid_credentials", "logins_total account_locked",
+		}, "logins_total invalid_credentials", "logins_total invalid_credentials", "logins_total invalid_credentials",
+			"logins_total account_locked",
 			"password_hashes_total done", "password_hashes_total done", "password_hashes_total done", "lockouts_total")
-		await.Until(t, "notices of the device, the replay and the lock", func() bool { return s.Metric("tollgate_notices_total", "outcome", "sent") == 3 })
+		await.Until(t, "notices of the device, the replay and the lock", func() bool {
+			return s.Metric("tollgate_notices_total", "outcome", "sent") == 3
+		})
 	})
 }
 
@@ -42,7 +48,8 @@ func TestMetricsOfSignIn(t *testing.T) {
 func checkRefreshMetrics(t *testing.T, s *fixture.Service, p *fixture.Person) {
 	t.Helper()
 	refresh := func(status int) {
-		apiclient.Call(t, "POST", s.API+"/auth/refresh", map[string]string{"refreshToken": p.RefreshToken}).WantStatus(t, status)
+		apiclient.Call(t, "POST", s.API+"/auth/refresh", map[string]string{"refreshToken": p.RefreshToken}).
+			WantStatus(t, status)
 	}
 	s.WantCounted(t, func() { refresh(http.StatusOK) }, "token_refreshes_total refreshed")
 	s.WantCounted(t, func() { refresh(http.StatusForbidden) }, "token_refreshes_total replayed")
@@ -56,7 +63,8 @@ func checkStepUpMetrics(t *testing.T, e *fixture.Environment, s *fixture.Service
 	var id string
 	s.WantCounted(t, func() { id = startChallenge(t, p, s) }, "step_ups_total EMAIL_OTP initiated")
 	verify := func(code string, status int) {
-		apiclient.Call(t, "POST", s.API+"/auth/step-up/verify", map[string]string{"challengeId": id, "otp": code}).WantStatus(t, status)
+		apiclient.Call(t, "POST", s.API+"/auth/step-up/verify", map[string]string{"challengeId": id, "otp": code}).
+			WantStatus(t, status)
 	}
 	wrong := "000000"
 	if e.LastCode(t, p.Email) == wrong {
@@ -64,7 +72,8 @@ func checkStepUpMetrics(t *testing.T, e *fixture.Environment, s *fixture.Service
 	}
 	s.WantCounted(t, func() { verify(wrong, http.StatusUnauthorized) }, "step_ups_total EMAIL_OTP invalid_otp")
 	s.WantCounted(t, func() {
-		apiclient.Call(t, "POST", s.API+"/auth/step-up/resend", map[string]string{"challengeId": id}).WantStatus(t, http.StatusOK)
+		apiclient.Call(t, "POST", s.API+"/auth/step-up/resend", map[string]string{"challengeId": id}).WantStatus(t,
+			http.StatusOK)
 	}, "step_ups_total EMAIL_OTP resent")
 	code := e.LastCode(t, p.Email)
 	s.WantCounted(t, func() { verify(code, http.StatusOK) }, "step_ups_total EMAIL_OTP passed")
@@ -77,14 +86,18 @@ func checkSecondFactorMetrics(t *testing.T, e *fixture.Environment, s *fixture.S
 	app := e.EnrolAuthenticator(t, p)
 	var user string
 	s.WantCounted(t, func() { user = startLogin(t, p, s) }, "logins_total mfa_required", "password_hashes_total done")
-	s.WantCounted(t, func() { verifyLogin(t, p, s, user, "no code").WantStatus(t, http.StatusUnauthorized) }, "logins_total invalid_mfa")
+	s.WantCounted(t, func() { verifyLogin(t, p, s, user, "no code").WantStatus(t, http.StatusUnauthorized) },
+		"logins_total invalid_mfa")
 	s.WantCounted(t, func() { acceptLogin(t, p, verifyLogin(t, p, s, user, app.Recovery[0])) },
 		"logins_total succeeded", "sessions_started_total LIMITED_TRUST", "login_risk_score")
 	var challenge struct{ ChallengeID string }
 	s.WantCounted(t, func() {
-		p.PostJSON(t, s, "/auth/step-up/initiate", map[string]string{"method": "AUTHENTICATOR_APP"}).WantStatus(t, http.StatusOK).Decode(t, &challenge)
+		p.PostJSON(t, s, "/auth/step-up/initiate", map[string]string{"method": "AUTHENTICATOR_APP"}).WantStatus(t,
+			http.StatusOK).Decode(t, &challenge)
 	}, "step_ups_total AUTHENTICATOR_APP initiated")
 	s.WantCounted(t, func() {
-		apiclient.Call(t, "POST", s.API+"/auth/step-up/verify", map[string]string{"challengeId": challenge.ChallengeID, "otp": app.Code(t, 1)}).WantStatus(t, http.StatusOK)
+		apiclient.Call(t, "POST", s.API+"/auth/step-up/verify", map[string]string{
+			"challengeId": challenge.ChallengeID, "otp": app.Code(t, 1),
+		}).WantStatus(t, http.StatusOK)
 	}, "step_ups_total AUTHENTICATOR_APP passed")
 }

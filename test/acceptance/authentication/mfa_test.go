@@ -18,12 +18,15 @@ import (
 // startLogin makes the first step of a login and returns the user id.
 func startLogin(t *testing.T, p *fixture.Person, s *fixture.Service) string {
 	t.Helper()
-	a := apiclient.Call(t, "POST", s.API+"/auth/login", map[string]any{"email": p.Email, "password": fixture.Password, "deviceInfo": p.Device},
+	a := apiclient.Call(t, "POST", s.API+"/auth/login", map[string]any{
+		"email": p.Email, "password": fixture.Password, "deviceInfo": p.Device,
+	},
 		"X-Device-Token", p.DeviceToken).WantStatus(t, http.StatusOK)
 	var got map[string]any
 	a.Decode(t, &got)
 	id, _ := got["userId"].(string)
-	if len(got) != 3 || got["requiresMFA"] != true || id == "" || got["message"] == "" || a.Header.Get("X-Device-Token") != "" || a.Header.Get("Set-Cookie") != "" {
+	if len(got) != 3 || got["requiresMFA"] != true || id == "" || got["message"] == "" ||
+		a.Header.Get("X-Device-Token") != "" || a.Header.Get("Set-Cookie") != "" {
 		t.Fatalf("the first step answers %s, %v", a.Body, a.Header)
 	}
 	return id
@@ -32,7 +35,9 @@ func startLogin(t *testing.T, p *fixture.Person, s *fixture.Service) string {
 // verifyLogin makes the second step.
 func verifyLogin(t *testing.T, p *fixture.Person, s *fixture.Service, user, code string) apiclient.Response {
 	t.Helper()
-	return apiclient.Call(t, "POST", s.API+"/auth/mfa/verify", map[string]any{"userId": user, "mfaCode": code, "deviceInfo": p.Device})
+	return apiclient.Call(t, "POST", s.API+"/auth/mfa/verify", map[string]any{
+		"userId": user, "mfaCode": code, "deviceInfo": p.Device,
+	})
 }
 
 // acceptLogin stores the tokens of the response to the second step.
@@ -41,10 +46,12 @@ func acceptLogin(t *testing.T, p *fixture.Person, a apiclient.Response) {
 	var got map[string]any
 	a.WantStatus(t, http.StatusOK).Decode(t, &got)
 	names := slices.Sorted(maps.Keys(got))
-	if !slices.Equal(names, []string{"accessToken", "expiresIn", "refreshToken", "trustLevel"}) || a.Header.Get("Cache-Control") != "no-store" {
+	if !slices.Equal(names, []string{"accessToken", "expiresIn", "refreshToken", "trustLevel"}) ||
+		a.Header.Get("Cache-Control") != "no-store" {
 		t.Fatalf("the second step answers %s", a.Body)
 	}
-	p.AccessToken, p.RefreshToken, p.TrustLevel = got["accessToken"].(string), got["refreshToken"].(string), got["trustLevel"].(string)
+	p.AccessToken, p.RefreshToken, p.TrustLevel = got["accessToken"].(string), got["refreshToken"].(string),
+		got["trustLevel"].(string)
 	p.DeviceToken = a.Header.Get("X-Device-Token")
 	cookie, err := http.ParseSetCookie(a.Header.Get("Set-Cookie"))
 	if err != nil || cookie.Value != p.DeviceToken || len(p.DeviceToken) != 43 {
@@ -60,14 +67,22 @@ func TestMFA(t *testing.T) {
 		s := e.Start(t, fixture.RelaxedRiskSettings...)
 		ada := e.NewPerson(t, "ada@example.com")
 		ada.Login(t, s)
-		apiclient.WantAuthError(t, ada.PostJSON(t, s, "/auth/mfa/enroll", nil).WantStatus(t, http.StatusForbidden), "insufficient_trust")
+		apiclient.WantAuthError(t, ada.PostJSON(t, s, "/auth/mfa/enroll", nil).WantStatus(t, http.StatusForbidden),
+			"insufficient_trust")
 		ada.StepUp(t, e, s)
-		apiclient.WantAuthError(t, ada.PostJSON(t, s, "/auth/step-up/initiate", map[string]string{"method": "AUTHENTICATOR_APP"}).WantStatus(t, http.StatusBadRequest), "validation_error")
-		apiclient.WantAuthError(t, ada.PostJSON(t, s, "/auth/mfa/activate", map[string]string{"mfaCode": "123456"}).WantStatus(t, http.StatusConflict), "conflict")
-		apiclient.WantAuthError(t, ada.PostJSON(t, s, "/auth/mfa/disable", map[string]string{"mfaCode": "123456"}).WantStatus(t, http.StatusConflict), "conflict")
+		apiclient.WantAuthError(t,
+			ada.PostJSON(t, s, "/auth/step-up/initiate", map[string]string{"method": "AUTHENTICATOR_APP"}).WantStatus(t,
+				http.StatusBadRequest), "validation_error")
+		apiclient.WantAuthError(t,
+			ada.PostJSON(t, s, "/auth/mfa/activate", map[string]string{"mfaCode": "123456"}).WantStatus(t,
+				http.StatusConflict), "conflict")
+		apiclient.WantAuthError(t,
+			ada.PostJSON(t, s, "/auth/mfa/disable", map[string]string{"mfaCode": "123456"}).WantStatus(t,
+				http.StatusConflict), "conflict")
 
 		app := enrolThroughAPI(t, s, ada)
-		apiclient.WantAuthError(t, ada.PostJSON(t, s, "/auth/mfa/enroll", nil).WantStatus(t, http.StatusConflict), "conflict")
+		apiclient.WantAuthError(t,
+			ada.PostJSON(t, s, "/auth/mfa/enroll", nil).WantStatus(t, http.StatusConflict), "conflict")
 		user := checkSecondStep(t, s, ada, app)
 		stepUpWithApp(t, s, ada, app)
 
@@ -78,11 +93,17 @@ func TestMFA(t *testing.T) {
 			t.Errorf("a new device confirmed by a second factor is at %s", other.TrustLevel)
 		}
 		startLogin(t, other, s)
-		apiclient.WantAuthError(t, verifyLogin(t, other, s, user, app.Recovery[0]).WantStatus(t, http.StatusUnauthorized), "invalid_mfa")
-		apiclient.WantAuthError(t, other.PostJSON(t, s, "/auth/mfa/disable", map[string]string{"mfaCode": app.Recovery[1]}).WantStatus(t, http.StatusForbidden), "insufficient_trust")
+		apiclient.WantAuthError(t,
+			verifyLogin(t, other, s, user, app.Recovery[0]).WantStatus(t, http.StatusUnauthorized), "invalid_mfa")
+		apiclient.WantAuthError(t,
+			other.PostJSON(t, s, "/auth/mfa/disable", map[string]string{"mfaCode": app.Recovery[1]}).WantStatus(t,
+				http.StatusForbidden), "insufficient_trust")
 		other.StepUp(t, e, s)
-		apiclient.WantAuthError(t, other.PostJSON(t, s, "/auth/mfa/disable", map[string]string{"mfaCode": app.Recovery[0]}).WantStatus(t, http.StatusUnauthorized), "invalid_mfa")
-		other.PostJSON(t, s, "/auth/mfa/disable", map[string]string{"mfaCode": app.Recovery[1]}).WantStatus(t, http.StatusOK)
+		apiclient.WantAuthError(t,
+			other.PostJSON(t, s, "/auth/mfa/disable", map[string]string{"mfaCode": app.Recovery[0]}).WantStatus(t,
+				http.StatusUnauthorized), "invalid_mfa")
+		other.PostJSON(t, s, "/auth/mfa/disable", map[string]string{"mfaCode": app.Recovery[1]}).WantStatus(t,
+			http.StatusOK)
 		other.Login(t, s)
 		wantMFAEvents(t, s, other)
 	})
@@ -99,11 +120,18 @@ func enrolThroughAPI(t *testing.T, s *fixture.Service, p *fixture.Person) *fixtu
 		t.Error("enrolling again gives the same secret")
 	}
 	app := &fixture.Authenticator{Key: fixture.ReadAuthenticatorKey(t, enrolled.OTPAuthURI)}
-	wrong := &fixture.Authenticator{Key: fixture.ReadAuthenticatorKey(t, strings.ReplaceAll(enrolled.OTPAuthURI, enrolled.Secret, again.Secret))}
-	apiclient.WantAuthError(t, p.PostJSON(t, s, "/auth/mfa/activate", map[string]string{"mfaCode": wrong.Code(t, 0)}).WantStatus(t, http.StatusUnauthorized), "invalid_mfa")
-	apiclient.WantAuthError(t, p.PostJSON(t, s, "/auth/mfa/activate", map[string]any{"mfaCode": 123456}).WantStatus(t, http.StatusBadRequest), "invalid_input")
+	wrong := &fixture.Authenticator{
+		Key: fixture.ReadAuthenticatorKey(t, strings.ReplaceAll(enrolled.OTPAuthURI, enrolled.Secret, again.Secret)),
+	}
+	apiclient.WantAuthError(t,
+		p.PostJSON(t, s, "/auth/mfa/activate", map[string]string{"mfaCode": wrong.Code(t, 0)}).WantStatus(t,
+			http.StatusUnauthorized), "invalid_mfa")
+	apiclient.WantAuthError(t,
+		p.PostJSON(t, s, "/auth/mfa/activate", map[string]any{"mfaCode": 123456}).WantStatus(t, http.StatusBadRequest),
+		"invalid_input")
 	var activated struct{ RecoveryCodes []string }
-	p.PostJSON(t, s, "/auth/mfa/activate", map[string]string{"mfaCode": app.Code(t, 0)}).WantStatus(t, http.StatusOK).Decode(t, &activated)
+	p.PostJSON(t, s, "/auth/mfa/activate", map[string]string{"mfaCode": app.Code(t, 0)}).WantStatus(t, http.StatusOK).
+		Decode(t, &activated)
 	if app.Recovery = activated.RecoveryCodes; len(app.Recovery) != 10 {
 		t.Fatalf("recovery codes %q", app.Recovery)
 	}
@@ -119,7 +147,8 @@ func checkSecondStep(t *testing.T, s *fixture.Service, p *fixture.Person, app *f
 	stranger := &fixture.Person{Device: map[string]string{"userAgent": "stranger"}}
 	bodies := map[string]bool{}
 	for _, a := range []apiclient.Response{
-		verifyLogin(t, p, s, nobody, app.Code(t, 1)), verifyLogin(t, stranger, s, user, app.Code(t, 1)), verifyLogin(t, p, s, user, "nonsense"),
+		verifyLogin(t, p, s, nobody, app.Code(t, 1)), verifyLogin(t, stranger, s, user, app.Code(t, 1)),
+		verifyLogin(t, p, s, user, "nonsense"),
 	} {
 		apiclient.WantAuthError(t, a.WantStatus(t, http.StatusUnauthorized), "invalid_mfa")
 		bodies[string(a.Body)] = true
@@ -136,7 +165,8 @@ func checkSecondStep(t *testing.T, s *fixture.Service, p *fixture.Person, app *f
 		{map[string]any{"userId": user, "mfaCode": "1"}, "invalid_input"},
 		{map[string]any{"userId": user, "mfaCode": "\x00", "deviceInfo": p.Device}, "invalid_input"},
 	} {
-		apiclient.WantAuthError(t, apiclient.Call(t, "POST", s.API+"/auth/mfa/verify", c.body).WantStatus(t, http.StatusBadRequest), c.code)
+		apiclient.WantAuthError(t,
+			apiclient.Call(t, "POST", s.API+"/auth/mfa/verify", c.body).WantStatus(t, http.StatusBadRequest), c.code)
 	}
 	code := app.Code(t, 1) // of the same step for both
 	acceptLogin(t, p, verifyLogin(t, p, s, user, code))
@@ -144,7 +174,8 @@ func checkSecondStep(t *testing.T, s *fixture.Service, p *fixture.Person, app *f
 	if p.TrustLevel != "LIMITED_TRUST" {
 		t.Errorf("trust level is %s", p.TrustLevel)
 	}
-	apiclient.Call(t, "POST", s.API+"/auth/refresh", map[string]string{"refreshToken": p.RefreshToken}).WantStatus(t, http.StatusOK)
+	apiclient.Call(t, "POST", s.API+"/auth/refresh", map[string]string{"refreshToken": p.RefreshToken}).WantStatus(t,
+		http.StatusOK)
 	return user
 }
 
@@ -152,24 +183,36 @@ func checkSecondStep(t *testing.T, s *fixture.Service, p *fixture.Person, app *f
 func stepUpWithApp(t *testing.T, s *fixture.Service, p *fixture.Person, app *fixture.Authenticator) {
 	t.Helper()
 	var challenge struct{ ChallengeID, Method string }
-	p.PostJSON(t, s, "/auth/step-up/initiate", map[string]string{"method": "AUTHENTICATOR_APP"}).WantStatus(t, http.StatusOK).Decode(t, &challenge)
+	p.PostJSON(t, s, "/auth/step-up/initiate", map[string]string{"method": "AUTHENTICATOR_APP"}).WantStatus(t,
+		http.StatusOK).Decode(t, &challenge)
 	if challenge.Method != "AUTHENTICATOR_APP" {
 		t.Errorf("challenge %+v", challenge)
 	}
-	apiclient.WantAuthError(t, apiclient.Call(t, "POST", s.API+"/auth/step-up/resend", map[string]string{"challengeId": challenge.ChallengeID}).WantStatus(t, http.StatusBadRequest), "invalid_input")
+	apiclient.WantAuthError(t,
+		apiclient.Call(t, "POST", s.API+"/auth/step-up/resend", map[string]string{
+			"challengeId": challenge.ChallengeID,
+		}).WantStatus(t, http.StatusBadRequest), "invalid_input")
 	for _, used := range []string{app.Recovery[9], "000000"} {
-		apiclient.WantAuthError(t, apiclient.Call(t, "POST", s.API+"/auth/step-up/verify", map[string]string{"challengeId": challenge.ChallengeID, "otp": used}).
-			WantStatus(t, http.StatusUnauthorized), "invalid_otp")
+		apiclient.WantAuthError(t,
+			apiclient.Call(t, "POST", s.API+"/auth/step-up/verify", map[string]string{
+				"challengeId": challenge.ChallengeID, "otp": used,
+			}).
+				WantStatus(t, http.StatusUnauthorized), "invalid_otp")
 	}
 	// The login used the code of the next step. The code of the present step is in the window, but
 	// it is refused because it is not later.
 	before := app.Code(t, 0)
-	a := apiclient.Call(t, "POST", s.API+"/auth/step-up/verify", map[string]string{"challengeId": challenge.ChallengeID, "otp": before})
+	a := apiclient.Call(t, "POST", s.API+"/auth/step-up/verify", map[string]string{
+		"challengeId": challenge.ChallengeID, "otp": before,
+	})
 	if a.Status == http.StatusOK {
 		t.Errorf("a code of a step before the last one taken passes: %s", a.Body)
 	}
-	apiclient.WantAuthError(t, apiclient.Call(t, "POST", s.API+"/auth/step-up/verify", map[string]string{"challengeId": challenge.ChallengeID, "otp": before}).
-		WantStatus(t, http.StatusTooManyRequests), "rate_limit_exceeded")
+	apiclient.WantAuthError(t,
+		apiclient.Call(t, "POST", s.API+"/auth/step-up/verify", map[string]string{
+			"challengeId": challenge.ChallengeID, "otp": before,
+		}).
+			WantStatus(t, http.StatusTooManyRequests), "rate_limit_exceeded")
 }
 
 // wantMFAEvents checks that the audit log has the events of TestMFA.
@@ -182,7 +225,8 @@ func wantMFAEvents(t *testing.T, s *fixture.Service, p *fixture.Person) {
 			Details   map[string]any
 		}
 	}
-	apiclient.Call(t, "GET", s.API+"/audit-logs?limit=1000", nil, p.Bearer()...).WantStatus(t, http.StatusOK).Decode(t, &log)
+	apiclient.Call(t, "GET", s.API+"/audit-logs?limit=1000", nil, p.Bearer()...).WantStatus(t, http.StatusOK).
+		Decode(t, &log)
 	got := map[string]int{}
 	for _, entry := range log.Logs {
 		switch d := entry.Details; {
@@ -197,8 +241,9 @@ func wantMFAEvents(t *testing.T, s *fixture.Service, p *fixture.Person) {
 		}
 	}
 	want := map[string]int{
-		"mfa_enrol": 3, "mfa_activate": 1, "mfa_disable": 1, "required": 3, "true totp <nil>": 1, "true recovery_code <nil>": 1,
-		"false <nil> invalid_mfa": 2, "scored": 4,
+		"mfa_enrol": 3, "mfa_activate": 1, "mfa_disable": 1, "required": 3, "true totp <nil>": 1,
+		"true recovery_code <nil>": 1,
+		"false <nil> invalid_mfa":  2, "scored": 4,
 	}
 	if !maps.Equal(got, want) {
 		t.Errorf("the audit log has %v, want %v", got, want)
@@ -224,7 +269,9 @@ func verifyAll(t *testing.T, on []*fixture.Service, p *fixture.Person, user stri
 	got := map[string]int{}
 	for i, code := range codes {
 		all.Go(func() {
-			a, err := apiclient.TryCall("POST", on[i%len(on)].API+"/auth/mfa/verify", map[string]any{"userId": user, "mfaCode": code, "deviceInfo": p.Device})
+			a, err := apiclient.TryCall("POST", on[i%len(on)].API+"/auth/mfa/verify", map[string]any{
+				"userId": user, "mfaCode": code, "deviceInfo": p.Device,
+			})
 			mu.Lock()
 			defer mu.Unlock()
 			var body struct{ Error string }
@@ -267,10 +314,14 @@ func TestMFAInParallel(t *testing.T) {
 		if got["401 invalid_mfa"] != 5 || got["403 account_locked"] != 45 {
 			t.Errorf("50 wrong codes: %v, want five looked at", got)
 		}
-		apiclient.WantAuthError(t, verifyLogin(t, p, on[0], user, app.Recovery[2]).WantStatus(t, http.StatusForbidden), "account_locked")
+		apiclient.WantAuthError(t, verifyLogin(t, p, on[0], user, app.Recovery[2]).WantStatus(t, http.StatusForbidden),
+			"account_locked")
 		login := map[string]any{"email": p.Email, "password": fixture.Password, "deviceInfo": p.Device}
-		apiclient.WantAuthError(t, apiclient.Call(t, "POST", on[0].API+"/auth/login", login, "X-Device-Token", p.DeviceToken).WantStatus(t, http.StatusForbidden), "account_locked")
-		apiclient.Call(t, "POST", on[0].API+"/auth/login", login).WantStatus(t, http.StatusOK) // a confirmed device has a separate count
+		apiclient.WantAuthError(t,
+			apiclient.Call(t, "POST", on[0].API+"/auth/login", login, "X-Device-Token", p.DeviceToken).WantStatus(t,
+				http.StatusForbidden), "account_locked")
+		// a confirmed device has a separate count
+		apiclient.Call(t, "POST", on[0].API+"/auth/login", login).WantStatus(t, http.StatusOK)
 	})
 }
 
@@ -282,26 +333,30 @@ func TestMFAOfOperators(t *testing.T) {
 		s := e.Start(t)
 		p := e.NewPerson(t, "ada@example.com")
 		app := e.EnrolAuthenticator(t, p)
-		if list := e.RunCommand(t, "", "user", "list"); !strings.Contains(list, "active") || strings.Contains(list, app.Key.Secret()) {
+		if list := e.RunCommand(t, "", "user", "list"); !strings.Contains(list, "active") ||
+			strings.Contains(list, app.Key.Secret()) {
 			t.Errorf("user list: %s", list)
 		}
 		user := startLogin(t, p, s)
 		e.RunCommand(t, "", "user", "disable", "--email", p.Email)
-		apiclient.WantAuthError(t, verifyLogin(t, p, s, user, app.Recovery[0]).WantStatus(t, http.StatusUnauthorized), "invalid_mfa")
+		apiclient.WantAuthError(t, verifyLogin(t, p, s, user, app.Recovery[0]).WantStatus(t, http.StatusUnauthorized),
+			"invalid_mfa")
 		e.RunCommand(t, "", "user", "enable", "--email", p.Email)
 		e.RunCommand(t, "", "user", "disable-mfa", "--email", p.Email)
-		apiclient.WantAuthError(t, verifyLogin(t, p, s, user, app.Recovery[0]).WantStatus(t, http.StatusUnauthorized), "invalid_mfa")
+		apiclient.WantAuthError(t, verifyLogin(t, p, s, user, app.Recovery[0]).WantStatus(t, http.StatusUnauthorized),
+			"invalid_mfa")
 		p.Login(t, s)
 		shown := e.RunCommand(t, "", "user", "enrol-mfa", "--email", p.Email)
-		if strings.Count(shown, "\n") != 2 || !strings.Contains(shown, "otpauth://totp/Tollgate:ada%40example.com?secret=") {
+		if strings.Count(shown, "\n") != 2 ||
+			!strings.Contains(shown, "otpauth://totp/Tollgate:ada%40example.com?secret=") {
 			t.Errorf("enrol-mfa shows %s", shown)
 		}
 		p.Login(t, s) // an authenticator that is not active does not require a code
 	})
 }
 
-// TestReauthentication lets the last code get too old for an enrolment. A password in the request or
-// another step-up counts (contract A-64).
+// TestReauthentication lets the last code get too old for an enrolment. A password in the request
+// or another step-up counts (contract A-64).
 func TestReauthentication(t *testing.T) {
 	t.Parallel()
 	fixture.InEachEnvironment(t, func(t *testing.T, e *fixture.Environment) {
@@ -314,11 +369,16 @@ func TestReauthentication(t *testing.T) {
 		await.Until(t, "the code is too old", func() bool { return enrol(nil).Status == http.StatusForbidden })
 		refused := enrol(nil)
 		d := apiclient.WantAuthError(t, refused.WantStatus(t, http.StatusForbidden), "insufficient_trust")
-		if challenge := refused.Header.Get("WWW-Authenticate"); d["maxAge"] != 1.0 || !strings.Contains(challenge, `max_age="1"`) || !strings.Contains(challenge, "insufficient_user_authentication") {
+		if challenge := refused.Header.Get("WWW-Authenticate"); d["maxAge"] != 1.0 ||
+			!strings.Contains(challenge, `max_age="1"`) ||
+			!strings.Contains(challenge, "insufficient_user_authentication") {
 			t.Errorf("the challenge is %s, the details are %v", challenge, d)
 		}
-		apiclient.WantAuthError(t, enrol(map[string]string{"currentPassword": "Wrong-Horse-7"}).WantStatus(t, http.StatusUnauthorized), "invalid_credentials")
-		apiclient.WantAuthError(t, enrol(map[string]string{"currentPassword": ""}).WantStatus(t, http.StatusBadRequest), "invalid_input")
+		apiclient.WantAuthError(t,
+			enrol(map[string]string{"currentPassword": "Wrong-Horse-7"}).WantStatus(t, http.StatusUnauthorized),
+			"invalid_credentials")
+		apiclient.WantAuthError(t, enrol(map[string]string{"currentPassword": ""}).WantStatus(t, http.StatusBadRequest),
+			"invalid_input")
 		enrol(map[string]string{"currentPassword": fixture.Password}).WantStatus(t, http.StatusOK)
 		await.Until(t, "the password is too old", func() bool { return enrol(nil).Status == http.StatusForbidden })
 		ada.StepUp(t, e, s)
@@ -328,8 +388,8 @@ func TestReauthentication(t *testing.T) {
 	})
 }
 
-// TestAuthenticatorEndsOtherSessions activates and disables an authenticator: the other sessions of the
-// person end on every instance, with their refresh tokens.
+// TestAuthenticatorEndsOtherSessions activates and disables an authenticator: the other sessions of
+// the person end on every instance, with their refresh tokens.
 func TestAuthenticatorEndsOtherSessions(t *testing.T) {
 	fixture.InEachEnvironment(t, func(t *testing.T, e *fixture.Environment) {
 		s := e.Start(t, fixture.RiskPolicy("fast"))
@@ -341,11 +401,15 @@ func TestAuthenticatorEndsOtherSessions(t *testing.T) {
 		var enrolled struct{ OTPAuthURI string }
 		ada.PostJSON(t, s, "/auth/mfa/enroll", nil).WantStatus(t, http.StatusOK).Decode(t, &enrolled)
 		app := &fixture.Authenticator{Key: fixture.ReadAuthenticatorKey(t, enrolled.OTPAuthURI)}
-		ada.PostJSON(t, s, "/auth/mfa/activate", map[string]string{"mfaCode": app.Code(t, 0)}).WantStatus(t, http.StatusOK)
+		ada.PostJSON(t, s, "/auth/mfa/activate", map[string]string{"mfaCode": app.Code(t, 0)}).WantStatus(t,
+			http.StatusOK)
 		awaitEnded(t, s, other)
-		apiclient.WantAuthError(t, apiclient.Call(t, "POST", s.API+"/auth/refresh", map[string]string{"refreshToken": other.RefreshToken}).WantStatus(t, http.StatusUnauthorized), "invalid_token")
+		apiclient.WantAuthError(t,
+			apiclient.Call(t, "POST", s.API+"/auth/refresh", map[string]string{"refreshToken": other.RefreshToken}).
+				WantStatus(t, http.StatusUnauthorized), "invalid_token")
 		apiclient.Call(t, "GET", s.API+"/auth/session", nil, ada.Bearer()...).WantStatus(t, http.StatusOK)
-		ada.PostJSON(t, s, "/auth/mfa/disable", map[string]string{"mfaCode": app.Code(t, 1)}).WantStatus(t, http.StatusOK)
+		ada.PostJSON(t, s, "/auth/mfa/disable", map[string]string{"mfaCode": app.Code(t, 1)}).WantStatus(t,
+			http.StatusOK)
 		apiclient.Call(t, "GET", s.API+"/auth/session", nil, ada.Bearer()...).WantStatus(t, http.StatusOK)
 	})
 }

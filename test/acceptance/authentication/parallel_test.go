@@ -36,7 +36,9 @@ func TestGuessesInParallel(t *testing.T) {
 		p.Login(t, on[0])
 		for _, email := range []string{p.Email, "nobody@example.com"} {
 			got := countOutcomes(t, fixture.CallInParallel(t, 50, func(i int) (apiclient.Response, error) {
-				return apiclient.TryCall("POST", on[i%len(on)].API+"/auth/login", map[string]any{"email": email, "password": fmt.Sprint("wrong", i), "deviceInfo": p.Device})
+				return apiclient.TryCall("POST", on[i%len(on)].API+"/auth/login", map[string]any{
+					"email": email, "password": fmt.Sprint("wrong", i), "deviceInfo": p.Device,
+				})
 			}))
 			if got["401 invalid_credentials"] != 5 || got["403 account_locked"] != 45 {
 				t.Errorf("50 wrong passwords of %s: %v, want five looked at", email, got)
@@ -53,18 +55,24 @@ func TestGuessesInParallel(t *testing.T) {
 		id := startChallenge(t, p, on[0])
 		right := e.LastCode(t, p.Email)
 		got := countOutcomes(t, fixture.CallInParallel(t, 50, func(i int) (apiclient.Response, error) {
-			return apiclient.TryCall("POST", on[i%len(on)].API+"/auth/step-up/verify", map[string]string{"challengeId": id, "otp": fmt.Sprint("none", i)})
+			return apiclient.TryCall("POST", on[i%len(on)].API+"/auth/step-up/verify", map[string]string{
+				"challengeId": id, "otp": fmt.Sprint("none", i),
+			})
 		}))
 		if got["401 invalid_otp"] != 3 || got["429 rate_limit_exceeded"] != 47 {
 			t.Errorf("50 wrong codes: %v, want three looked at", got)
 		}
-		a := apiclient.Call(t, "POST", on[0].API+"/auth/step-up/verify", map[string]string{"challengeId": id, "otp": right})
+		a := apiclient.Call(t, "POST", on[0].API+"/auth/step-up/verify", map[string]string{
+			"challengeId": id, "otp": right,
+		})
 		apiclient.WantAuthError(t, a.WantStatus(t, http.StatusTooManyRequests), "rate_limit_exceeded")
 
 		id = startChallenge(t, p, on[0])
 		right = e.LastCode(t, p.Email)
 		got = countOutcomes(t, fixture.CallInParallel(t, 10, func(i int) (apiclient.Response, error) {
-			return apiclient.TryCall("POST", on[i%len(on)].API+"/auth/step-up/verify", map[string]string{"challengeId": id, "otp": right})
+			return apiclient.TryCall("POST", on[i%len(on)].API+"/auth/step-up/verify", map[string]string{
+				"challengeId": id, "otp": right,
+			})
 		}))
 		if got["200"] != 1 || got["400 invalid_input"] != 9 {
 			t.Errorf("the right code ten times: %v, want one success", got)
@@ -82,20 +90,26 @@ func TestRefreshInParallel(t *testing.T) {
 		elsewhere := &fixture.Person{Email: p.Email, Device: map[string]string{"userAgent": "another"}}
 		elsewhere.Login(t, on[0])
 		answers := fixture.CallInParallel(t, 20, func(i int) (apiclient.Response, error) {
-			return apiclient.TryCall("POST", on[i%len(on)].API+"/auth/refresh", map[string]string{"refreshToken": p.RefreshToken})
+			return apiclient.TryCall("POST", on[i%len(on)].API+"/auth/refresh", map[string]string{
+				"refreshToken": p.RefreshToken,
+			})
 		})
 		got := countOutcomes(t, answers)
 		if got["200"] != 1 || got["403 access_denied"] != 1 || got["401 invalid_token"] != 18 {
 			t.Errorf("20 refreshes of one token: %v, want one success and one replay", got)
 		}
-		winner := answers[slices.IndexFunc(answers, func(a apiclient.Response) bool { return a.Status == http.StatusOK })]
+		winner := answers[slices.IndexFunc(answers, func(a apiclient.Response) bool {
+			return a.Status == http.StatusOK
+		})]
 		renewed := &fixture.Person{}
 		winner.Decode(t, &struct{ AccessToken, RefreshToken *string }{&renewed.AccessToken, &renewed.RefreshToken})
 		for _, ended := range []*fixture.Person{p, elsewhere, renewed} {
 			for _, s := range on {
 				awaitEnded(t, s, ended)
 			}
-			a := apiclient.Call(t, "POST", on[0].API+"/auth/refresh", map[string]string{"refreshToken": ended.RefreshToken})
+			a := apiclient.Call(t, "POST", on[0].API+"/auth/refresh", map[string]string{
+				"refreshToken": ended.RefreshToken,
+			})
 			apiclient.WantAuthError(t, a.WantStatus(t, http.StatusUnauthorized), "invalid_token")
 		}
 		p.Login(t, on[0])
@@ -111,14 +125,21 @@ func TestEndedEverywhere(t *testing.T) {
 	t.Parallel()
 	whole := fixture.NewProduction(t)
 	withoutStore := *whole // two instances on one PostgreSQL, each with its own cache
-	withoutStore.Environ = slices.DeleteFunc(slices.Clone(whole.Environ), func(v string) bool { return strings.HasPrefix(v, "KVSTORE_URL=") })
+	withoutStore.Environ = slices.DeleteFunc(slices.Clone(whole.Environ), func(v string) bool {
+		return strings.HasPrefix(v, "KVSTORE_URL=")
+	})
 	alone := fixture.NewEnvironment(t, "embedded")
-	for name, e := range map[string]*fixture.Environment{"PostgreSQL and Valkey": whole, "PostgreSQL": &withoutStore, "embedded": alone} {
+	for name, e := range map[string]*fixture.Environment{
+		"PostgreSQL and Valkey": whole, "PostgreSQL": &withoutStore, "embedded": alone,
+	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			on := []*fixture.Service{e.Start(t, fixture.RelaxedRiskSettings...)}
 			if e.Shared {
-				on = append(on, e.Start(t, append([]string{"DATA_DIR=" + filepath.Join(e.Dir, "elsewhere")}, fixture.RelaxedRiskSettings...)...))
+				on = append(on,
+					e.Start(t,
+						append([]string{"DATA_DIR=" + filepath.Join(e.Dir, "elsewhere")},
+							fixture.RelaxedRiskSettings...)...))
 			}
 			email := strings.ToLower(strings.ReplaceAll(name, " ", "-")) + "@example.com"
 			owner := e.NewPerson(t, email)
@@ -141,15 +162,22 @@ func TestEndedEverywhere(t *testing.T) {
 			}
 			again := e.Start(t)
 			for _, p := range ended {
-				apiclient.WantAuthError(t, apiclient.Call(t, "GET", again.API+"/auth/session", nil, p.Bearer()...).WantStatus(t, http.StatusUnauthorized), "invalid_token")
-				apiclient.WantAuthError(t, apiclient.Call(t, "POST", again.API+"/auth/refresh", map[string]string{"refreshToken": p.RefreshToken}).WantStatus(t, http.StatusUnauthorized), "invalid_token")
+				apiclient.WantAuthError(t,
+					apiclient.Call(t, "GET", again.API+"/auth/session", nil, p.Bearer()...).WantStatus(t,
+						http.StatusUnauthorized), "invalid_token")
+				apiclient.WantAuthError(t,
+					apiclient.Call(t, "POST", again.API+"/auth/refresh", map[string]string{
+						"refreshToken": p.RefreshToken,
+					}).WantStatus(t, http.StatusUnauthorized), "invalid_token")
 			}
 		})
 	}
 }
 
 // sessionEndings returns the ways in which a session of the owner ends.
-func sessionEndings(e *fixture.Environment, on *fixture.Service, owner *fixture.Person) map[string]func(t *testing.T, victim *fixture.Person, id string) {
+func sessionEndings(
+	e *fixture.Environment, on *fixture.Service, owner *fixture.Person,
+) map[string]func(t *testing.T, victim *fixture.Person, id string) {
 	return map[string]func(*testing.T, *fixture.Person, string){
 		"sign-out": func(t *testing.T, victim *fixture.Person, id string) {
 			victim.PostJSON(t, on, "/auth/logout", map[string]string{"sessionId": id}).WantStatus(t, http.StatusOK)
@@ -158,11 +186,16 @@ func sessionEndings(e *fixture.Environment, on *fixture.Service, owner *fixture.
 			apiclient.Call(t, "DELETE", on.API+"/sessions/"+id, nil, owner.Bearer()...).WantStatus(t, http.StatusOK)
 		},
 		"device revoked": func(t *testing.T, victim *fixture.Person, _ string) {
-			apiclient.Call(t, "DELETE", on.API+"/devices/"+listDevices(t, victim, on)[0].ID, nil, owner.Bearer()...).WantStatus(t, http.StatusOK)
+			apiclient.Call(t, "DELETE", on.API+"/devices/"+listDevices(t, victim, on)[0].ID, nil, owner.Bearer()...).
+				WantStatus(t, http.StatusOK)
 		},
 		"password changed": func(t *testing.T, _ *fixture.Person, _ string) {
-			owner.PostJSON(t, on, "/auth/password", map[string]string{"currentPassword": fixture.Password, "newPassword": fixture.Password + "!"}).WantStatus(t, http.StatusOK)
-			owner.PostJSON(t, on, "/auth/password", map[string]string{"currentPassword": fixture.Password + "!", "newPassword": fixture.Password}).WantStatus(t, http.StatusOK)
+			owner.PostJSON(t, on, "/auth/password", map[string]string{
+				"currentPassword": fixture.Password, "newPassword": fixture.Password + "!",
+			}).WantStatus(t, http.StatusOK)
+			owner.PostJSON(t, on, "/auth/password", map[string]string{
+				"currentPassword": fixture.Password + "!", "newPassword": fixture.Password,
+			}).WantStatus(t, http.StatusOK)
 		},
 		"by an operator": func(t *testing.T, victim *fixture.Person, _ string) {
 			e.RunCommand(t, "", "user", "disable", "--email", victim.Email)

@@ -22,40 +22,56 @@ func TestPasswordChange(t *testing.T) {
 	fixture.InEachEnvironment(t, func(t *testing.T, e *fixture.Environment) {
 		e.WantAuditEvents(t)
 		s := e.Start(t)
-		ada, thief := e.NewPerson(t, "ada@example.com"), &fixture.Person{Email: "ada@example.com", Device: map[string]string{"userAgent": "thief"}}
+		ada, thief := e.NewPerson(t, "ada@example.com"), &fixture.Person{
+			Email: "ada@example.com", Device: map[string]string{"userAgent": "thief"},
+		}
 		thief.Login(t, s)
 		change := func(p *fixture.Person, present, next string) apiclient.Response {
-			return p.PostJSON(t, s, "/auth/password", map[string]string{"currentPassword": present, "newPassword": next})
+			return p.PostJSON(t, s, "/auth/password", map[string]string{
+				"currentPassword": present, "newPassword": next,
+			})
 		}
-		apiclient.WantAuthError(t, change(thief, fixture.Password, renewed).WantStatus(t, http.StatusForbidden), "insufficient_trust")
+		apiclient.WantAuthError(t, change(thief, fixture.Password, renewed).WantStatus(t, http.StatusForbidden),
+			"insufficient_trust")
 		ada.Login(t, s)
 		ada.StepUp(t, e, s)
-		apiclient.WantAuthError(t, change(ada, "Wrong-Horse-9", renewed).WantStatus(t, http.StatusUnauthorized), "invalid_credentials")
+		apiclient.WantAuthError(t, change(ada, "Wrong-Horse-9", renewed).WantStatus(t, http.StatusUnauthorized),
+			"invalid_credentials")
 		for _, weak := range []string{"short", "Password123!"} {
-			details := apiclient.WantAuthError(t, change(ada, fixture.Password, weak).WantStatus(t, http.StatusBadRequest), "validation_error")
+			details := apiclient.WantAuthError(t,
+				change(ada, fixture.Password, weak).WantStatus(t, http.StatusBadRequest), "validation_error")
 			if fields, _ := details["fields"].(map[string]any); fields["newPassword"] == nil {
 				t.Errorf("details are %v", details)
 			}
 		}
-		apiclient.WantAuthError(t, ada.PostJSON(t, s, "/auth/password", map[string]string{"newPassword": renewed}).WantStatus(t, http.StatusBadRequest), "invalid_input")
+		apiclient.WantAuthError(t,
+			ada.PostJSON(t, s, "/auth/password", map[string]string{"newPassword": renewed}).WantStatus(t,
+				http.StatusBadRequest), "invalid_input")
 		change(ada, fixture.Password, renewed).WantStatus(t, http.StatusOK)
 
 		for apiclient.Call(t, "GET", s.API+"/sessions", nil, thief.Bearer()...).Status == http.StatusOK {
 			// A cached copy of the session is accepted for less than a second more.
 		}
 		apiclient.WantAuthError(t, apiclient.Call(t, "GET", s.API+"/sessions", nil, thief.Bearer()...), "invalid_token")
-		apiclient.WantAuthError(t, apiclient.Call(t, "POST", s.API+"/auth/refresh", map[string]string{"refreshToken": thief.RefreshToken}).WantStatus(t, http.StatusUnauthorized), "invalid_token")
+		apiclient.WantAuthError(t,
+			apiclient.Call(t, "POST", s.API+"/auth/refresh", map[string]string{"refreshToken": thief.RefreshToken}).
+				WantStatus(t, http.StatusUnauthorized), "invalid_token")
 		apiclient.Call(t, "GET", s.API+"/sessions", nil, ada.Bearer()...).WantStatus(t, http.StatusOK)
 		login := func(word string) apiclient.Response {
-			return apiclient.Call(t, "POST", s.API+"/auth/login", map[string]any{"email": ada.Email, "password": word, "deviceInfo": ada.Device})
+			return apiclient.Call(t, "POST", s.API+"/auth/login", map[string]any{
+				"email": ada.Email, "password": word, "deviceInfo": ada.Device,
+			})
 		}
-		apiclient.WantAuthError(t, login(fixture.Password).WantStatus(t, http.StatusUnauthorized), "invalid_credentials")
+		apiclient.WantAuthError(t, login(fixture.Password).WantStatus(t, http.StatusUnauthorized),
+			"invalid_credentials")
 		login(renewed).WantStatus(t, http.StatusOK)
 
 		for range 5 {
-			apiclient.WantAuthError(t, change(ada, "Wrong-Horse-9", renewed).WantStatus(t, http.StatusUnauthorized), "invalid_credentials")
+			apiclient.WantAuthError(t, change(ada, "Wrong-Horse-9", renewed).WantStatus(t, http.StatusUnauthorized),
+				"invalid_credentials")
 		}
-		apiclient.WantAuthError(t, change(ada, renewed, fixture.Password).WantStatus(t, http.StatusForbidden), "account_locked")
+		apiclient.WantAuthError(t, change(ada, renewed, fixture.Password).WantStatus(t, http.StatusForbidden),
+			"account_locked")
 		login(renewed).WantStatus(t, http.StatusOK) // wrong guesses by a signed-in person do not lock the account
 	})
 }
@@ -82,10 +98,15 @@ func TestSecondFactorsAreNotKeptInClear(t *testing.T) {
 		if !bytes.Contains(kept, []byte(p.Email)) {
 			t.Fatal("what is kept does not even hold the address of the person")
 		}
-		secrets := append([]string{app.Key.Secret(), string(raw), hex.EncodeToString(raw), p.DeviceToken, p.RefreshToken, p.AccessToken, fixture.Password}, app.Recovery...)
+		secrets := append([]string{
+			app.Key.Secret(), string(raw), hex.EncodeToString(raw), p.DeviceToken, p.RefreshToken, p.AccessToken,
+			fixture.Password,
+		}, app.Recovery...)
 		for _, secret := range secrets {
 			plain := strings.ReplaceAll(secret, "-", "")
-			for _, form := range []string{secret, plain, hex.EncodeToString([]byte(secret)), hex.EncodeToString([]byte(plain))} {
+			for _, form := range []string{
+				secret, plain, hex.EncodeToString([]byte(secret)), hex.EncodeToString([]byte(plain)),
+			} {
 				if bytes.Contains(kept, bytes.ToLower([]byte(form))) {
 					t.Errorf("%q is kept in clear", form)
 				}
@@ -101,7 +122,8 @@ func readAllRecords(t *testing.T, e *fixture.Environment) []byte {
 		return readFiles(t, filepath.Join(e.Dir, "data"))
 	}
 	var text string
-	if err := e.OpenDatabase(t).QueryRowContext(t.Context(), "SELECT database_to_xml(true, false, '')::text").Scan(&text); err != nil {
+	if err := e.OpenDatabase(t).QueryRowContext(t.Context(), "SELECT database_to_xml(true, false, '')::text").
+		Scan(&text); err != nil {
 		t.Fatal(err)
 	}
 	return []byte(text)

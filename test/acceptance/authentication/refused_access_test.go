@@ -29,21 +29,29 @@ func TestRefusedAccessIsRecorded(t *testing.T) {
 			body         any
 			code         string
 		}{
-			{"POST", "/auth/password", map[string]string{"currentPassword": fixture.Password, "newPassword": "Another-pass-9!"}, "insufficient_trust"},
+			{
+				"POST", "/auth/password", map[string]string{
+					"currentPassword": fixture.Password, "newPassword": "Another-pass-9!",
+				}, "insufficient_trust",
+			},
 			{"PUT", "/devices/" + device + "/trust", map[string]string{"trustStatus": "TRUSTED"}, "access_denied"},
 			{"PUT", "/devices/" + device + "/name", map[string]string{"name": "mine"}, "access_denied"},
 			{"DELETE", "/devices/" + device, nil, "access_denied"},
 			{"DELETE", "/sessions/" + session, nil, "access_denied"},
 			{"POST", "/auth/logout", map[string]string{"sessionId": session}, "access_denied"},
 		} {
-			a := apiclient.Call(t, r.method, s.API+r.path, r.body, thief.Bearer()...).WantStatus(t, http.StatusForbidden)
+			a := apiclient.Call(t, r.method, s.API+r.path, r.body, thief.Bearer()...).WantStatus(t,
+				http.StatusForbidden)
 			apiclient.WantAuthError(t, a, r.code)
 		}
-		apiclient.Call(t, "DELETE", s.API+"/devices/"+unknownID, nil, thief.Bearer()...).WantStatus(t, http.StatusNotFound)
+		apiclient.Call(t, "DELETE", s.API+"/devices/"+unknownID, nil, thief.Bearer()...).WantStatus(t,
+			http.StatusNotFound)
 
 		want := []refusedAccess{
 			{"POST /auth/password", "", "UNVERIFIED", "FULL_TRUST"},
-			{"trust", device, "UNVERIFIED", ""}, {"rename", device, "UNVERIFIED", ""}, {"revoke", device, "UNVERIFIED", ""},
+			{"trust", device, "UNVERIFIED", ""}, {"rename", device, "UNVERIFIED", ""}, {
+				"revoke", device, "UNVERIFIED", "",
+			},
 			{"terminated", session, "UNVERIFIED", ""}, {"sign_out", session, "UNVERIFIED", ""},
 		}
 		if got := readRefusedAccess(t, s, thief); !slices.Equal(got, want) {
@@ -77,15 +85,16 @@ func readRefusedAccess(t *testing.T, s *fixture.Service, p *fixture.Person) (lis
 		}
 		d := entry.Details
 		list = append(list, refusedAccess{
-			text(d, "operation", "action"), text(d, "targetDeviceId", "targetSessionId"), text(d, "trustLevel"), text(d, "requiredTrustLevel"),
+			text(d, "operation", "action"), text(d, "targetDeviceId", "targetSessionId"), text(d, "trustLevel"),
+			text(d, "requiredTrustLevel"),
 		})
 	}
 	slices.Reverse(list)
 	return list
 }
 
-// TestRefusedAccessIsBounded checks that 200 refusals at once, on all instances, leave no more events
-// than the limit of an hour (contract A-66).
+// TestRefusedAccessIsBounded checks that 200 refusals at once, on all instances, leave no more
+// events than the limit of an hour (contract A-66).
 func TestRefusedAccessIsBounded(t *testing.T) {
 	fixture.InEachEnvironment(t, func(t *testing.T, e *fixture.Environment) {
 		e.WantAuditEvents(t)

@@ -18,12 +18,15 @@ func TestRetention(t *testing.T) {
 		ada.Login(t, s)
 		total := func() int {
 			var found struct{ Total int }
-			apiclient.Call(t, "GET", s.API+"/audit-logs", nil, ada.Bearer()...).WantStatus(t, http.StatusOK).Decode(t, &found)
+			apiclient.Call(t, "GET", s.API+"/audit-logs", nil, ada.Bearer()...).WantStatus(t, http.StatusOK).
+				Decode(t, &found)
 			return found.Total
 		}
 		await.Until(t, "no event is left", func() bool { return total() == 0 })
 		const removed = "tollgate_records_removed_total"
-		await.Until(t, "the removed events are counted", func() bool { return s.Metric(removed, "kind", "audit_events") > 0 })
+		await.Until(t, "the removed events are counted", func() bool {
+			return s.Metric(removed, "kind", "audit_events") > 0
+		})
 		if n := s.Metric(removed, "kind", "sessions"); n != 0 {
 			t.Errorf("%v removed sessions are counted", n)
 		}

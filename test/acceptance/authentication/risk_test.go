@@ -37,7 +37,9 @@ func writeCityDatabase(t *testing.T, path string) {
 	at := func(country string, place ...float64) mmdbtype.Map {
 		record := mmdbtype.Map{"country": mmdbtype.Map{"iso_code": mmdbtype.String(country)}}
 		if len(place) == 2 {
-			record["location"] = mmdbtype.Map{"latitude": mmdbtype.Float64(place[0]), "longitude": mmdbtype.Float64(place[1])}
+			record["location"] = mmdbtype.Map{
+				"latitude": mmdbtype.Float64(place[0]), "longitude": mmdbtype.Float64(place[1]),
+			}
 		}
 		return record
 	}
@@ -90,7 +92,8 @@ func readLastEvaluation(t *testing.T, p *fixture.Person, s *fixture.Service) eva
 	var page struct {
 		Logs []struct{ Details evaluation }
 	}
-	apiclient.Call(t, "GET", s.API+"/audit-logs?eventType=RISK_EVALUATION&limit=1", nil, p.Bearer()...).WantStatus(t, http.StatusOK).Decode(t, &page)
+	apiclient.Call(t, "GET", s.API+"/audit-logs?eventType=RISK_EVALUATION&limit=1", nil, p.Bearer()...).WantStatus(t,
+		http.StatusOK).Decode(t, &page)
 	if len(page.Logs) != 1 {
 		t.Fatalf("%d risk evaluations, want one", len(page.Logs))
 	}
@@ -102,7 +105,8 @@ func trustDevice(t *testing.T, p *fixture.Person, s *fixture.Service) {
 	t.Helper()
 	var list struct{ Devices []struct{ ID string } }
 	apiclient.Call(t, "GET", s.API+"/devices", nil, p.Bearer()...).WantStatus(t, http.StatusOK).Decode(t, &list)
-	apiclient.Call(t, "PUT", s.API+"/devices/"+list.Devices[0].ID+"/trust", map[string]string{"trustStatus": "TRUSTED"}, p.Bearer()...).
+	apiclient.Call(t, "PUT", s.API+"/devices/"+list.Devices[0].ID+"/trust", map[string]string{"trustStatus": "TRUSTED"},
+		p.Bearer()...).
 		WantStatus(t, http.StatusOK)
 }
 
@@ -113,7 +117,8 @@ func TestRiskOfPlaces(t *testing.T) {
 	fixture.InEachEnvironment(t, func(t *testing.T, e *fixture.Environment) {
 		e.WantAuditEvents(t)
 		t.Parallel()
-		city, listed, tor := filepath.Join(e.Dir, "city.mmdb"), filepath.Join(e.Dir, "listed.txt"), filepath.Join(e.Dir, "tor.txt")
+		city, listed, tor := filepath.Join(e.Dir, "city.mmdb"), filepath.Join(e.Dir, "listed.txt"),
+			filepath.Join(e.Dir, "tor.txt")
 		writeCityDatabase(t, city)
 		fixture.WriteFile(t, listed, "# bad\n203.0.113.2\n")
 		fixture.WriteFile(t, tor, "203.0.113.3/32 # exit\n")
@@ -123,8 +128,12 @@ func TestRiskOfPlaces(t *testing.T) {
 
 		var level string
 		level, ada.AccessToken = loginFrom(t, ada, s, inHighRisk)
-		want := map[string]float64{"deviceFamiliarity": 30, "geographicAnomaly": 30, "ipReputation": 0, "loginVelocity": 0, "failedAttempts": 0}
-		if got := readLastEvaluation(t, ada, s); level != "UNVERIFIED" || !maps.Equal(got.Factors, want) || got.RiskScore != 60 {
+		want := map[string]float64{
+			"deviceFamiliarity": 30, "geographicAnomaly": 30, "ipReputation": 0, "loginVelocity": 0,
+			"failedAttempts": 0,
+		}
+		if got := readLastEvaluation(t, ada, s); level != "UNVERIFIED" || !maps.Equal(got.Factors, want) ||
+			got.RiskScore != 60 {
 			t.Errorf("first login, high-risk country: %s, %+v", level, got)
 		}
 		level, ada.AccessToken = loginFrom(t, ada, s, inBerlin)
@@ -155,7 +164,8 @@ func TestRiskOfPlaces(t *testing.T) {
 			got := readLastEvaluation(t, ada, s)
 			if level != step.level || got.TrustLevel != level || got.Factors["geographicAnomaly"] != step.place ||
 				got.Factors["ipReputation"] != step.reputation || got.RiskScore != step.place+step.reputation ||
-				len(got.Reasons) != 5 || slices.Contains(got.Unanswered, "geographicAnomaly") != (step.unanswered != "") {
+				len(got.Reasons) != 5 ||
+				slices.Contains(got.Unanswered, "geographicAnomaly") != (step.unanswered != "") {
 				t.Errorf("%s: %s, %+v; want %+v", step.address, level, got, step)
 			}
 		}

@@ -21,11 +21,15 @@ func TestStepUpCodes(t *testing.T) {
 		p := e.NewPerson(t, "ada@example.com")
 		p.Login(t, s)
 		for range 2 { // refused requests are not counted
-			apiclient.WantAuthError(t, p.PostJSON(t, s, "/auth/step-up/initiate", map[string]string{"method": "SMS_OTP"}).WantStatus(t, badRequest), "validation_error")
+			apiclient.WantAuthError(t,
+				p.PostJSON(t, s, "/auth/step-up/initiate", map[string]string{"method": "SMS_OTP"}).WantStatus(t,
+					badRequest), "validation_error")
 		}
 		id := startChallenge(t, p, s)
 		verify := func(code string) apiclient.Response {
-			return apiclient.Call(t, "POST", s.API+"/auth/step-up/verify", map[string]string{"challengeId": id, "otp": code})
+			return apiclient.Call(t, "POST", s.API+"/auth/step-up/verify", map[string]string{
+				"challengeId": id, "otp": code,
+			})
 		}
 		resend := func(on *fixture.Service) apiclient.Response {
 			return apiclient.Call(t, "POST", on.API+"/auth/step-up/resend", map[string]string{"challengeId": id})
@@ -48,9 +52,12 @@ func TestStepUpCodes(t *testing.T) {
 		id = startChallenge(t, p, last)
 		resend(s).WantStatus(t, http.StatusOK)
 		startChallenge(t, p, s) // the fifth
-		for _, a := range []apiclient.Response{p.PostJSON(t, last, "/auth/step-up/initiate", map[string]string{"method": "EMAIL_OTP"}), resend(last)} {
+		for _, a := range []apiclient.Response{
+			p.PostJSON(t, last, "/auth/step-up/initiate", map[string]string{"method": "EMAIL_OTP"}), resend(last),
+		} {
 			details := apiclient.WantAuthError(t, a.WantStatus(t, http.StatusTooManyRequests), "rate_limit_exceeded")
-			if seconds, err := strconv.ParseFloat(a.Header.Get("Retry-After"), 64); err != nil || details["retryAfter"] != seconds || seconds > fixture.LimitWindow.Seconds() {
+			if seconds, err := strconv.ParseFloat(a.Header.Get("Retry-After"),
+				64); err != nil || details["retryAfter"] != seconds || seconds > fixture.LimitWindow.Seconds() {
 				t.Errorf("Retry-After is %q, retryAfter %v", a.Header.Get("Retry-After"), details["retryAfter"])
 			}
 		}
@@ -68,14 +75,19 @@ func TestStepUpMethods(t *testing.T) {
 		e.RunCommand(t, "", "user", "set-phone", "--email", p.Email, "--phone", number)
 		p.Login(t, s)
 		var challenge struct{ ChallengeID, Method string }
-		p.PostJSON(t, s, "/auth/step-up/initiate", map[string]string{"method": "SMS_OTP"}).WantStatus(t, http.StatusOK).Decode(t, &challenge)
-		apiclient.Call(t, "POST", s.API+"/auth/step-up/verify", map[string]string{"challengeId": challenge.ChallengeID, "otp": e.LastCode(t, number)}).WantStatus(t, http.StatusOK)
+		p.PostJSON(t, s, "/auth/step-up/initiate", map[string]string{"method": "SMS_OTP"}).WantStatus(t, http.StatusOK).
+			Decode(t, &challenge)
+		apiclient.Call(t, "POST", s.API+"/auth/step-up/verify", map[string]string{
+			"challengeId": challenge.ChallengeID, "otp": e.LastCode(t, number),
+		}).WantStatus(t, http.StatusOK)
 		if !e.Shared {
 			return
 		}
 		bare := e.Start(t, "OTP_EMAIL_PLUGIN=")
 		for _, method := range []string{"EMAIL_OTP", "SMS_OTP"} {
-			apiclient.WantAuthError(t, p.PostJSON(t, bare, "/auth/step-up/initiate", map[string]string{"method": method}).WantStatus(t, badRequest), "validation_error")
+			apiclient.WantAuthError(t,
+				p.PostJSON(t, bare, "/auth/step-up/initiate", map[string]string{"method": method}).WantStatus(t,
+					badRequest), "validation_error")
 		}
 	})
 }
@@ -86,11 +98,14 @@ func TestExpiry(t *testing.T) {
 	fixture.InEachEnvironment(t, func(t *testing.T, e *fixture.Environment) {
 		t.Parallel()
 		s := e.Start(t, append([]string{
-			"ACCESS_TOKEN_TTL=2s", "REFRESH_TOKEN_TTL=4s", "OTP_TTL=1s", "LOCKOUT_DURATION=1s", "LOCKOUT_THRESHOLD=1", "MFA_PENDING_TTL=1s",
+			"ACCESS_TOKEN_TTL=2s", "REFRESH_TOKEN_TTL=4s", "OTP_TTL=1s", "LOCKOUT_DURATION=1s", "LOCKOUT_THRESHOLD=1",
+			"MFA_PENDING_TTL=1s",
 		}, fixture.RelaxedRiskSettings...)...)
 		p := e.NewPerson(t, "ada@example.com")
 		login := func(word string) apiclient.Response {
-			return apiclient.Call(t, "POST", s.API+"/auth/login", map[string]any{"email": p.Email, "password": word, "deviceInfo": p.Device})
+			return apiclient.Call(t, "POST", s.API+"/auth/login", map[string]any{
+				"email": p.Email, "password": word, "deviceInfo": p.Device,
+			})
 		}
 		apiclient.WantAuthError(t, login("wrong").WantStatus(t, http.StatusUnauthorized), "invalid_credentials")
 		await.Until(t, "the end of a lock", func() bool { return login(fixture.Password).Status == http.StatusOK })
@@ -118,13 +133,19 @@ func TestExpiry(t *testing.T) {
 			return true
 		})
 		await.Until(t, "the end of a challenge", func() bool {
-			return apiclient.Call(t, "POST", s.API+"/auth/step-up/resend", map[string]string{"challengeId": challenge.ChallengeID}).Status == http.StatusNotFound
+			return apiclient.Call(t, "POST", s.API+"/auth/step-up/resend", map[string]string{
+				"challengeId": challenge.ChallengeID,
+			}).Status == http.StatusNotFound
 		})
-		apiclient.WantAuthError(t, apiclient.Call(t, "POST", s.API+"/auth/step-up/verify", map[string]string{"challengeId": challenge.ChallengeID, "otp": "none"}).WantStatus(t, badRequest), "invalid_input")
+		apiclient.WantAuthError(t,
+			apiclient.Call(t, "POST", s.API+"/auth/step-up/verify", map[string]string{
+				"challengeId": challenge.ChallengeID, "otp": "none",
+			}).WantStatus(t, badRequest), "invalid_input")
 		refresh := func() apiclient.Response {
 			return apiclient.Call(t, "POST", s.API+"/auth/refresh", map[string]string{"refreshToken": p.RefreshToken})
 		}
-		apiclient.Call(t, "POST", s.API+"/auth/refresh", `{"refreshToken":"nonsense"}`).WantStatus(t, http.StatusUnauthorized)
+		apiclient.Call(t, "POST", s.API+"/auth/refresh", `{"refreshToken":"nonsense"}`).WantStatus(t,
+			http.StatusUnauthorized)
 		expires := time.Now().Add(4 * time.Second) // at the latest: the session began earlier
 		await.Until(t, "the end of a session", func() bool { return time.Now().After(expires) })
 		apiclient.WantAuthError(t, refresh().WantStatus(t, http.StatusUnauthorized), "token_expired")
@@ -173,20 +194,32 @@ func TestLimitsByAddress(t *testing.T) {
 			method, path string
 			status       int
 		}{
-			6: {{"GET", "/auth/none", 404}, {"POST", "/auth/session", 405}, {"DELETE", "/auth/login", 405}, {"POST", "/auth/refresh", 400}, {"POST", "/auth", 404}, {"POST", "/auth/login", 429}, {"GET", "/auth/none", 429}},
-			5: {{"GET", "/auth/session", 200}, {"GET", "/sessions", 200}, {"GET", "/audit-logs", 200}, {"GET", "/audit-logs?limit=0", 400}, {"DELETE", "/sessions/7", 400}, {"GET", "/devices", 429}, {"GET", "/auth/session", 429}},
+			6: {
+				{"GET", "/auth/none", 404}, {"POST", "/auth/session", 405}, {"DELETE", "/auth/login", 405}, {
+					"POST", "/auth/refresh", 400,
+				}, {"POST", "/auth", 404}, {"POST", "/auth/login", 429}, {"GET", "/auth/none", 429},
+			},
+			5: {
+				{"GET", "/auth/session", 200}, {"GET", "/sessions", 200}, {"GET", "/audit-logs", 200}, {
+					"GET", "/audit-logs?limit=0", 400,
+				}, {"DELETE", "/sessions/7", 400}, {"GET", "/devices", 429}, {"GET", "/auth/session", 429},
+			},
 		} {
 			for i, ask := range asks {
-				a := apiclient.Call(t, ask.method, on[i%len(on)].API+ask.path, nil, p.Bearer()...).WantStatus(t, ask.status)
+				a := apiclient.Call(t, ask.method, on[i%len(on)].API+ask.path, nil, p.Bearer()...).
+					WantStatus(t, ask.status)
 				apiclient.WantOwnLimit(t, a, strconv.Itoa(limit), strconv.Itoa(max(4-i, 0)))
 				wantWindow(t, a)
 			}
 			for _, other := range []struct {
 				address string
 				used    int
-			}{{"198.51.100.7", 1}, {"2001:db8:7::1", 1}, {"2001:db8:7::a:b:c:d", 2}, {"2001:db8:7:1::1", 1}} { // an IPv6 network is one client
-				a := apiclient.Call(t, asks[0].method, on[0].API+asks[0].path, nil, append(p.Bearer(), "X-Forwarded-For", other.address)...)
-				apiclient.WantOwnLimit(t, a.WantStatus(t, asks[0].status), strconv.Itoa(limit), strconv.Itoa(limit-other.used))
+				// an IPv6 network is one client
+			}{{"198.51.100.7", 1}, {"2001:db8:7::1", 1}, {"2001:db8:7::a:b:c:d", 2}, {"2001:db8:7:1::1", 1}} {
+				a := apiclient.Call(t, asks[0].method, on[0].API+asks[0].path, nil,
+					append(p.Bearer(), "X-Forwarded-For", other.address)...)
+				apiclient.WantOwnLimit(t, a.WantStatus(t, asks[0].status), strconv.Itoa(limit),
+					strconv.Itoa(limit-other.used))
 			}
 		}
 	})
@@ -209,7 +242,8 @@ func wantWindow(t *testing.T, a apiclient.Response) {
 	}
 }
 
-// TestStepUpReturnsAnAccessToken checks that the new token and the one of before have the new level.
+// TestStepUpReturnsAnAccessToken checks that the new token and the one of before have the new
+// level.
 func TestStepUpReturnsAnAccessToken(t *testing.T) {
 	fixture.InEachEnvironment(t, func(t *testing.T, e *fixture.Environment) {
 		s := e.Start(t)
@@ -217,11 +251,14 @@ func TestStepUpReturnsAnAccessToken(t *testing.T) {
 		ada.Login(t, s)
 		id := startChallenge(t, ada, s)
 		var got struct{ AccessToken, NewTrustLevel string }
-		apiclient.Call(t, "POST", s.API+"/auth/step-up/verify", map[string]string{"challengeId": id, "otp": e.LastCode(t, ada.Email)}).
+		apiclient.Call(t, "POST", s.API+"/auth/step-up/verify", map[string]string{
+			"challengeId": id, "otp": e.LastCode(t, ada.Email),
+		}).
 			WantStatus(t, http.StatusOK).Decode(t, &got)
 		var sessions [2]struct{ ID, TrustLevel string }
 		for i, token := range [...]string{ada.AccessToken, got.AccessToken} {
-			apiclient.Call(t, "GET", s.API+"/auth/session", nil, "Authorization", "Bearer "+token).WantStatus(t, http.StatusOK).Decode(t, &sessions[i])
+			apiclient.Call(t, "GET", s.API+"/auth/session", nil, "Authorization", "Bearer "+token).WantStatus(t,
+				http.StatusOK).Decode(t, &sessions[i])
 			if sessions[i].TrustLevel != got.NewTrustLevel || sessions[i].ID != sessions[0].ID {
 				t.Errorf("token %d has the session %+v, want that of %+v", i, sessions[i], sessions[0])
 			}

@@ -57,14 +57,16 @@ func TestNoSecretIsKeptInClear(t *testing.T) {
 		k := runEverything(t, e, s, p)
 		places := map[string][]byte{
 			"log": serviceLines(s.Process.Log()), "error answers": k.refusals.Bytes(),
-			"audit log": apiclient.Call(t, "GET", s.API+"/audit-logs?limit=1000", nil, p.Bearer()...).WantStatus(t, http.StatusOK).Body,
-			"records":   readEveryColumn(t, e),
+			"audit log": apiclient.Call(t, "GET", s.API+"/audit-logs?limit=1000", nil, p.Bearer()...).WantStatus(t,
+				http.StatusOK).Body,
+			"records": readEveryColumn(t, e),
 		}
 		if e.Shared {
 			places["files"] = readFiles(t, filepath.Join(e.Dir, "data"))
 			places["store"] = append(readEveryKey(t), readSessionCopy(t, s, p)...)
 		}
-		if !bytes.Contains(places["records"], []byte(p.Email)) || !bytes.Contains(places["audit log"], []byte("REGISTRY_CHANGE")) {
+		if !bytes.Contains(places["records"], []byte(p.Email)) ||
+			!bytes.Contains(places["audit log"], []byte("REGISTRY_CHANGE")) {
 			t.Fatal("what was looked at does not hold what the run did")
 		}
 		for place, content := range places {
@@ -111,39 +113,55 @@ func runEverything(t *testing.T, e *fixture.Environment, s *fixture.Service, p *
 	t.Helper()
 	k := &secrets{values: map[string]string{}}
 	const wrong, renewed = "Wrong-Horse-9-Battery", "Another-Horse-8-Battery"
-	for name, value := range map[string]string{"password": fixture.Password, "wrong password": wrong, "new password": renewed} {
+	for name, value := range map[string]string{
+		"password": fixture.Password, "wrong password": wrong, "new password": renewed,
+	} {
 		k.add(name, value)
 	}
 	login := func(word string) apiclient.Response {
-		return apiclient.Call(t, "POST", s.API+"/auth/login", map[string]any{"email": p.Email, "password": word, "deviceInfo": p.Device})
+		return apiclient.Call(t, "POST", s.API+"/auth/login", map[string]any{
+			"email": p.Email, "password": word, "deviceInfo": p.Device,
+		})
 	}
 	k.recordRefusal(login(wrong).WantStatus(t, http.StatusUnauthorized))
 	p.Login(t, s)
 	k.addTokens("of the first login", p)
-	k.recordRefusal(p.PostJSON(t, s, "/v0.1/publish", fixture.NewServerDocument("com.example/secret", "1.0.0")).WantStatus(t, http.StatusForbidden))
+	k.recordRefusal(p.PostJSON(t, s, "/v0.1/publish", fixture.NewServerDocument("com.example/secret", "1.0.0")).
+		WantStatus(t, http.StatusForbidden))
 
 	id := startChallenge(t, p, s)
-	k.recordRefusal(apiclient.Call(t, "POST", s.API+"/auth/step-up/verify", map[string]string{"challengeId": id, "otp": "314159"}).WantStatus(t, http.StatusUnauthorized))
+	k.recordRefusal(apiclient.Call(t, "POST", s.API+"/auth/step-up/verify", map[string]string{
+		"challengeId": id, "otp": "314159",
+	}).WantStatus(t, http.StatusUnauthorized))
 	k.codes = append(k.codes, "314159", e.LastCode(t, p.Email))
 	p.StepUp(t, e, s)
 	k.codes = append(k.codes, e.LastCode(t, p.Email))
 	k.addTokens("after step-up", p)
-	p.PostJSON(t, s, "/v0.1/publish", fixture.NewServerDocument("com.example/secret", "1.0.0")).WantStatus(t, http.StatusOK)
+	p.PostJSON(t, s, "/v0.1/publish", fixture.NewServerDocument("com.example/secret", "1.0.0")).WantStatus(t,
+		http.StatusOK)
 
 	spent := p.RefreshToken
 	var next struct{ AccessToken, RefreshToken string }
-	apiclient.Call(t, "POST", s.API+"/auth/refresh", map[string]string{"refreshToken": spent}).WantStatus(t, http.StatusOK).Decode(t, &next)
+	apiclient.Call(t, "POST", s.API+"/auth/refresh", map[string]string{"refreshToken": spent}).WantStatus(t,
+		http.StatusOK).Decode(t, &next)
 	p.AccessToken, p.RefreshToken = next.AccessToken, next.RefreshToken
 	k.addTokens("after a refresh", p)
-	k.recordRefusal(p.PostJSON(t, s, "/auth/password", map[string]string{"currentPassword": wrong, "newPassword": renewed}).WantStatus(t, http.StatusUnauthorized))
-	k.recordRefusal(p.PostJSON(t, s, "/auth/password", map[string]string{"currentPassword": fixture.Password, "newPassword": "Short1!"}).WantStatus(t, badRequest))
+	k.recordRefusal(p.PostJSON(t, s, "/auth/password", map[string]string{
+		"currentPassword": wrong, "newPassword": renewed,
+	}).WantStatus(t, http.StatusUnauthorized))
+	k.recordRefusal(p.PostJSON(t, s, "/auth/password", map[string]string{
+		"currentPassword": fixture.Password, "newPassword": "Short1!",
+	}).WantStatus(t, badRequest))
 	for _, word := range [][2]string{{fixture.Password, renewed}, {renewed, fixture.Password}} {
-		p.PostJSON(t, s, "/auth/password", map[string]string{"currentPassword": word[0], "newPassword": word[1]}).WantStatus(t, http.StatusOK)
+		p.PostJSON(t, s, "/auth/password", map[string]string{"currentPassword": word[0], "newPassword": word[1]}).
+			WantStatus(t, http.StatusOK)
 	}
-	k.recordRefusal(apiclient.Call(t, "GET", s.API+"/devices", nil, "Authorization", "Bearer "+next.RefreshToken).WantStatus(t, http.StatusUnauthorized))
+	k.recordRefusal(apiclient.Call(t, "GET", s.API+"/devices", nil, "Authorization", "Bearer "+next.RefreshToken).
+		WantStatus(t, http.StatusUnauthorized))
 
 	withSecondFactor(t, s, p, k)
-	k.recordRefusal(apiclient.Call(t, "POST", s.API+"/auth/refresh", map[string]string{"refreshToken": spent}).WantStatus(t, http.StatusForbidden))
+	k.recordRefusal(apiclient.Call(t, "POST", s.API+"/auth/refresh", map[string]string{"refreshToken": spent}).
+		WantStatus(t, http.StatusForbidden))
 	user := startLogin(t, p, s)
 	acceptLogin(t, p, verifyLogin(t, p, s, user, k.values["recovery code 1"]))
 	k.addTokens("after the replay", p)
@@ -226,8 +244,8 @@ func readEveryKey(t *testing.T) []byte {
 	}
 }
 
-// readSessionCopy returns the copy of the person's session in the store. It lives for less than a second,
-// so the session is used until the copy is read.
+// readSessionCopy returns the copy of the person's session in the store. It lives for less than a
+// second, so the session is used until the copy is read.
 func readSessionCopy(t *testing.T, s *fixture.Service, p *fixture.Person) (copied []byte) {
 	t.Helper()
 	client := connectToStore(t)
@@ -247,7 +265,9 @@ func connectToStore(t *testing.T) valkey.Client {
 	if !found {
 		address = os.Getenv("TEST_VALKEY_URL")
 	}
-	client, err := valkey.NewClient(valkey.ClientOption{InitAddress: []string{strings.TrimSuffix(address, "/")}, DisableCache: true})
+	client, err := valkey.NewClient(valkey.ClientOption{
+		InitAddress: []string{strings.TrimSuffix(address, "/")}, DisableCache: true,
+	})
 	if err != nil {
 		t.Fatal(err)
 	}

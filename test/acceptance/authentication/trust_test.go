@@ -29,10 +29,13 @@ func TestLimitedTrustEnrolsNothing(t *testing.T) {
 		for path, body := range map[string]any{
 			"/auth/mfa/enroll": nil, "/auth/mfa/activate": map[string]string{"mfaCode": "123456"},
 			"/auth/mfa/disable": map[string]string{"mfaCode": "123456"},
-			"/auth/password":    map[string]string{"currentPassword": fixture.Password, "newPassword": "Another-Horse-8-Battery"},
+			"/auth/password": map[string]string{
+				"currentPassword": fixture.Password, "newPassword": "Another-Horse-8-Battery",
+			},
 		} {
 			a := thief.PostJSON(t, s, path, body).WantStatus(t, http.StatusForbidden)
-			if d := apiclient.WantAuthError(t, a, "insufficient_trust"); d["requiredTrustLevel"] != "FULL_TRUST" || !strings.Contains(a.Header.Get("WWW-Authenticate"), `acr_values="FULL_TRUST"`) {
+			if d := apiclient.WantAuthError(t, a, "insufficient_trust"); d["requiredTrustLevel"] != "FULL_TRUST" ||
+				!strings.Contains(a.Header.Get("WWW-Authenticate"), `acr_values="FULL_TRUST"`) {
 				t.Errorf("%s: %s, %v", path, a.Body, a.Header)
 			}
 		}
@@ -44,12 +47,16 @@ func TestLimitedTrustEnrolsNothing(t *testing.T) {
 		second := &fixture.Person{Email: owner.Email, Device: map[string]string{"userAgent": "second"}}
 		second.Login(t, s)
 		second.StepUp(t, e, s)
-		apiclient.WantAuthError(t, second.PostJSON(t, s, "/auth/mfa/activate", map[string]string{"mfaCode": app.Code(t, 0)}).WantStatus(t, http.StatusConflict), "conflict")
+		apiclient.WantAuthError(t,
+			second.PostJSON(t, s, "/auth/mfa/activate", map[string]string{"mfaCode": app.Code(t, 0)}).WantStatus(t,
+				http.StatusConflict), "conflict")
 		if list := e.RunCommand(t, "", "user", "list", "--mfa", "pending"); !strings.Contains(list, owner.Email) {
 			t.Errorf("pending are %s", list)
 		}
-		owner.PostJSON(t, s, "/auth/mfa/activate", map[string]string{"mfaCode": app.Code(t, 0)}).WantStatus(t, http.StatusOK)
-		if list := e.RunCommand(t, "", "user", "list", "--mfa", "active", "-o", "json"); !strings.Contains(list, owner.Email) || !strings.Contains(list, "mfaEnrolledAt") {
+		owner.PostJSON(t, s, "/auth/mfa/activate", map[string]string{"mfaCode": app.Code(t, 0)}).WantStatus(t,
+			http.StatusOK)
+		if list := e.RunCommand(t, "", "user", "list", "--mfa", "active", "-o",
+			"json"); !strings.Contains(list, owner.Email) || !strings.Contains(list, "mfaEnrolledAt") {
 			t.Errorf("active are %s", list)
 		}
 		if list := e.RunCommand(t, "", "user", "list", "--mfa", "none"); strings.Contains(list, owner.Email) {
@@ -58,8 +65,9 @@ func TestLimitedTrustEnrolsNothing(t *testing.T) {
 	})
 }
 
-// TestTrustedMarkNeedsACode marks a device as trusted from a session that had the password and the device
-// token only: the mark counts after the next code on the device, and not before (contract A-38).
+// TestTrustedMarkNeedsACode marks a device as trusted from a session that had the password and the
+// device token only: the mark counts after the next code on the device, and not before (contract
+// A-38).
 func TestTrustedMarkNeedsACode(t *testing.T) {
 	fixture.InEachEnvironment(t, func(t *testing.T, e *fixture.Environment) {
 		file := filepath.Join(e.Dir, "notices.jsonl")
@@ -75,7 +83,8 @@ func TestTrustedMarkNeedsACode(t *testing.T) {
 			t.Helper()
 			path := s.API + "/devices/" + findFirefox(t, ada, s) + "/trust"
 			var got struct{ Device struct{ TrustStatus string } }
-			apiclient.Call(t, "PUT", path, map[string]string{"trustStatus": status}, ada.Bearer()...).WantStatus(t, http.StatusOK).Decode(t, &got)
+			apiclient.Call(t, "PUT", path, map[string]string{"trustStatus": status}, ada.Bearer()...).WantStatus(t,
+				http.StatusOK).Decode(t, &got)
 			if got.Device.TrustStatus != status {
 				t.Errorf("the device is %s, want %s", got.Device.TrustStatus, status)
 			}
@@ -86,7 +95,8 @@ func TestTrustedMarkNeedsACode(t *testing.T) {
 		wantLogin("LIMITED_TRUST")
 		mark("TRUSTED")
 		await.Until(t, "a notice", func() bool {
-			return strings.Contains(readNotices(t, file), "One of your devices was marked as trusted from a session in which no code was entered.")
+			return strings.Contains(readNotices(t, file),
+				"One of your devices was marked as trusted from a session in which no code was entered.")
 		})
 		wantLogin("LIMITED_TRUST")
 		mark("TRUSTED") // set again
@@ -145,11 +155,15 @@ func TestNoticesOfCredentialChanges(t *testing.T) {
 		ada.PostJSON(t, s, "/auth/mfa/enroll", nil).WantStatus(t, http.StatusOK).Decode(t, &enrolled)
 		told("An authenticator app was added to your account.")
 		app := &fixture.Authenticator{Key: fixture.ReadAuthenticatorKey(t, enrolled.OTPAuthURI)}
-		ada.PostJSON(t, s, "/auth/mfa/activate", map[string]string{"mfaCode": app.Code(t, 0)}).WantStatus(t, http.StatusOK)
+		ada.PostJSON(t, s, "/auth/mfa/activate", map[string]string{"mfaCode": app.Code(t, 0)}).WantStatus(t,
+			http.StatusOK)
 		told("An authenticator app was activated for your account.")
-		ada.PostJSON(t, s, "/auth/mfa/disable", map[string]string{"mfaCode": app.Code(t, 1)}).WantStatus(t, http.StatusOK)
+		ada.PostJSON(t, s, "/auth/mfa/disable", map[string]string{"mfaCode": app.Code(t, 1)}).WantStatus(t,
+			http.StatusOK)
 		told("The authenticator app of your account was disabled.")
-		ada.PostJSON(t, s, "/auth/password", map[string]string{"currentPassword": fixture.Password, "newPassword": "Another-Horse-8-Battery"}).WantStatus(t, http.StatusOK)
+		ada.PostJSON(t, s, "/auth/password", map[string]string{
+			"currentPassword": fixture.Password, "newPassword": "Another-Horse-8-Battery",
+		}).WantStatus(t, http.StatusOK)
 		told("The password of your account was changed")
 		if strings.Contains(readNotices(t, file), enrolled.Secret) {
 			t.Error("a notice has the secret")
@@ -182,20 +196,25 @@ func TestUntrustedDevice(t *testing.T) {
 		levelOn := func(at *fixture.Service, p *fixture.Person) string {
 			t.Helper()
 			var got struct{ TrustLevel string }
-			apiclient.Call(t, "GET", at.API+"/auth/session", nil, p.Bearer()...).WantStatus(t, http.StatusOK).Decode(t, &got)
+			apiclient.Call(t, "GET", at.API+"/auth/session", nil, p.Bearer()...).WantStatus(t, http.StatusOK).
+				Decode(t, &got)
 			return got.TrustLevel
 		}
 		if levelOn(other, ada) != "FULL_TRUST" { // and the other instance has a cached copy
 			t.Fatal("the session is not at FULL_TRUST")
 		}
 		device := findFirefox(t, ada, s)
-		apiclient.Call(t, "PUT", s.API+"/devices/"+device+"/trust", `{"trustStatus":"UNTRUSTED"}`, elsewhere.Bearer()...).WantStatus(t, http.StatusOK)
+		apiclient.Call(t, "PUT", s.API+"/devices/"+device+"/trust", `{"trustStatus":"UNTRUSTED"}`,
+			elsewhere.Bearer()...).WantStatus(t, http.StatusOK)
 		if level := levelOn(s, ada); level != "LIMITED_TRUST" {
 			t.Errorf("on the instance that marked it the level is %s", level)
 		}
-		await.Until(t, "the lower level on the other instance", func() bool { return levelOn(other, ada) == "LIMITED_TRUST" })
+		await.Until(t, "the lower level on the other instance", func() bool {
+			return levelOn(other, ada) == "LIMITED_TRUST"
+		})
 		publish := func() apiclient.Response {
-			return apiclient.Call(t, "POST", other.API+"/v0.1/publish", fixture.NewServerDocument("com.example/untrusted", "1.0.0"), ada.Bearer()...)
+			return apiclient.Call(t, "POST", other.API+"/v0.1/publish",
+				fixture.NewServerDocument("com.example/untrusted", "1.0.0"), ada.Bearer()...)
 		}
 		publish().WantStatus(t, http.StatusForbidden)
 		refreshTokens(t, ada, other)
@@ -231,8 +250,11 @@ func TestNoticesOfLosses(t *testing.T) {
 		if thief.TrustLevel != "UNVERIFIED" {
 			t.Fatalf("with a password alone the level is %s", thief.TrustLevel)
 		}
-		apiclient.Call(t, "PUT", s.API+"/devices/"+device+"/trust", `{"trustStatus":"UNTRUSTED"}`, thief.Bearer()...).WantStatus(t, http.StatusOK)
-		apiclient.Call(t, "PUT", s.API+"/devices/"+device+"/trust", `{"trustStatus":"UNTRUSTED"}`, thief.Bearer()...).WantStatus(t, http.StatusOK) // changes nothing more
+		apiclient.Call(t, "PUT", s.API+"/devices/"+device+"/trust", `{"trustStatus":"UNTRUSTED"}`, thief.Bearer()...).
+			WantStatus(t, http.StatusOK)
+		// changes nothing more
+		apiclient.Call(t, "PUT", s.API+"/devices/"+device+"/trust", `{"trustStatus":"UNTRUSTED"}`, thief.Bearer()...).
+			WantStatus(t, http.StatusOK)
 		id, _ := fixture.ReadSession(t, s, ada)
 		apiclient.Call(t, "DELETE", s.API+"/sessions/"+id, nil, thief.Bearer()...).WantStatus(t, http.StatusOK)
 		for range 4 {
@@ -241,7 +263,8 @@ func TestNoticesOfLosses(t *testing.T) {
 			thief.PostJSON(t, s, "/auth/logout", map[string]string{"sessionId": id}).WantStatus(t, http.StatusOK)
 		}
 		apiclient.Call(t, "DELETE", s.API+"/devices/"+device, nil, thief.Bearer()...).WantStatus(t, http.StatusOK)
-		apiclient.Call(t, "DELETE", s.API+"/devices/"+device, nil, thief.Bearer()...).WantStatus(t, http.StatusOK) // is revoked already
+		// is revoked already
+		apiclient.Call(t, "DELETE", s.API+"/devices/"+device, nil, thief.Bearer()...).WantStatus(t, http.StatusOK)
 		own, _ := fixture.ReadSession(t, s, thief)
 		thief.PostJSON(t, s, "/auth/logout", map[string]string{"sessionId": own}).WantStatus(t, http.StatusOK)
 		await.Until(t, "the notices", func() bool {
@@ -286,7 +309,9 @@ func TestRoutesAndLevels(t *testing.T) {
 		high := e.NewPerson(t, "high@example.com", grants...)
 		high.Login(t, s)
 		high.Login(t, s)
-		apiclient.Call(t, "POST", s.API+"/auth/login", map[string]any{"email": high.Email, "password": "wrong", "deviceInfo": high.Device}).WantStatus(t, http.StatusUnauthorized)
+		apiclient.Call(t, "POST", s.API+"/auth/login", map[string]any{
+			"email": high.Email, "password": "wrong", "deviceInfo": high.Device,
+		}).WantStatus(t, http.StatusUnauthorized)
 		begin("HIGH_RISK", high)
 
 		levels := []string{"HIGH_RISK", "UNVERIFIED", "LIMITED_TRUST", "FULL_TRUST"}
@@ -306,12 +331,19 @@ func TestRoutesAndLevels(t *testing.T) {
 			{"GET", "/sessions", nil, "UNVERIFIED", 200},
 			{"DELETE", "/sessions/" + unknownID, nil, "UNVERIFIED", 404},
 			{"GET", "/audit-logs", nil, "UNVERIFIED", 200},
-			{"POST", "/auth/password", map[string]string{"currentPassword": fixture.Password, "newPassword": "short"}, "FULL_TRUST", 400},
+			{
+				"POST", "/auth/password", map[string]string{
+					"currentPassword": fixture.Password, "newPassword": "short",
+				}, "FULL_TRUST", 400,
+			},
 			{"POST", "/auth/mfa/activate", map[string]string{"mfaCode": "123456"}, "FULL_TRUST", 409},
 			{"POST", "/auth/mfa/disable", map[string]string{"mfaCode": "123456"}, "FULL_TRUST", 409},
 			{"POST", "/auth/mfa/enroll", nil, "FULL_TRUST", 200},
 			{"POST", "/v0.1/publish", map[string]any{"name": "com.example/none"}, "FULL_TRUST", 422},
-			{"PUT", server + "/versions/1.0.0", fixture.NewServerDocument("com.example/none", "1.0.0"), "FULL_TRUST", 404},
+			{
+				"PUT", server + "/versions/1.0.0", fixture.NewServerDocument("com.example/none", "1.0.0"),
+				"FULL_TRUST", 404,
+			},
 			{"DELETE", server + "/versions/1.0.0", nil, "FULL_TRUST", 404},
 			{"PATCH", server + "/versions/1.0.0/status", map[string]string{"status": "deprecated"}, "FULL_TRUST", 404},
 			{"PATCH", server + "/status", map[string]string{"status": "deprecated"}, "FULL_TRUST", 404},
@@ -321,11 +353,14 @@ func TestRoutesAndLevels(t *testing.T) {
 				admitted = admitted || level == route.level
 				a := apiclient.Call(t, route.method, s.API+route.path, route.body, sessions[level].Bearer()...)
 				challenge := a.Header.Get("WWW-Authenticate")
-				switch refused := a.Status == http.StatusForbidden && strings.Contains(challenge, `acr_values="`+route.level+`"`); {
+				switch refused := a.Status == http.StatusForbidden &&
+					strings.Contains(challenge, `acr_values="`+route.level+`"`); {
 				case admitted && a.Status != route.status:
-					t.Errorf("%s %s at %s: %d %s, want %d", route.method, route.path, level, a.Status, a.Body, route.status)
+					t.Errorf("%s %s at %s: %d %s, want %d", route.method, route.path, level, a.Status, a.Body,
+						route.status)
 				case !admitted && !refused:
-					t.Errorf("%s %s at %s: %d %s, challenge %q, want a refusal", route.method, route.path, level, a.Status, a.Body, challenge)
+					t.Errorf("%s %s at %s: %d %s, challenge %q, want a refusal", route.method, route.path, level,
+						a.Status, a.Body, challenge)
 				}
 			}
 		}

@@ -44,10 +44,14 @@ func TestUnknownPersonLooksLikeAnother(t *testing.T) {
 
 // readRefusal tries a wrong password and returns everything that distinguishes refusals: the
 // response, and the sequence of database statements.
-func readRefusal(t *testing.T, s *fixture.Service, collector *otlptest.Collector, email string, try int, device map[string]string) string {
+func readRefusal(
+	t *testing.T, s *fixture.Service, collector *otlptest.Collector, email string, try int, device map[string]string,
+) string {
 	t.Helper()
 	trace := newTraceID(email, try)
-	a := apiclient.Call(t, "POST", s.API+"/auth/login", map[string]any{"email": email, "password": "wrong", "deviceInfo": device},
+	a := apiclient.Call(t, "POST", s.API+"/auth/login", map[string]any{
+		"email": email, "password": "wrong", "deviceInfo": device,
+	},
 		"traceparent", "00-"+trace+"-00f067aa0ba902b7-01")
 	status, code := http.StatusUnauthorized, "invalid_credentials"
 	if try == 5 {
@@ -62,7 +66,9 @@ func readRefusal(t *testing.T, s *fixture.Service, collector *otlptest.Collector
 	// The span of the request ends last, so that all spans below it have arrived before it.
 	collector.Await(t, func(span otlptest.Span) bool { return of(span) && span.GetName() == "POST /auth/login" })
 	spans := slices.DeleteFunc(collector.Spans(), func(span otlptest.Span) bool { return !of(span) })
-	slices.SortFunc(spans, func(a, b otlptest.Span) int { return cmp.Compare(a.GetStartTimeUnixNano(), b.GetStartTimeUnixNano()) })
+	slices.SortFunc(spans, func(a, b otlptest.Span) int {
+		return cmp.Compare(a.GetStartTimeUnixNano(), b.GetStartTimeUnixNano())
+	})
 	var did []string
 	for _, span := range spans {
 		did = append(did, span.GetName())
@@ -82,7 +88,9 @@ func newTraceID(email string, try int) string {
 // visibleHeader returns the headers of a response, except those that differ in each response.
 func visibleHeader(h http.Header) string {
 	h = h.Clone()
-	for _, name := range []string{"Date", "X-Request-Id", "Content-Length", "X-Ratelimit-Remaining", "X-Ratelimit-Reset"} {
+	for _, name := range []string{
+		"Date", "X-Request-Id", "Content-Length", "X-Ratelimit-Remaining", "X-Ratelimit-Reset",
+	} {
 		h.Del(name)
 	}
 	return fmt.Sprint(h)

@@ -36,7 +36,9 @@ func TestDocs(t *testing.T) {
 		})
 	}
 	t.Run("the first Tab reaches the link to the content", func(t *testing.T) { checkSkipLink(t, window, address) })
-	t.Run("the content security policy blocks injected code", func(t *testing.T) { checkContentPolicy(t, window, address, recorded) })
+	t.Run("the content security policy blocks injected code", func(t *testing.T) {
+		checkContentPolicy(t, window, address, recorded)
+	})
 }
 
 // checkLink clicks a link to a section of the page and checks that the section's heading becomes
@@ -61,7 +63,8 @@ func checkLink(t *testing.T, w chromium.Tab, v chromium.Viewport, id string) {
 func checkSkipLink(t *testing.T, w chromium.Tab, address string) {
 	t.Helper()
 	w.Run(t, chromedp.Navigate("about:blank"), chromedp.Navigate(address+"/docs"), chromedp.KeyEvent("\t"))
-	if !chromium.Evaluate[bool](t, w, `document.activeElement.matches("a.skip") && document.activeElement.getBoundingClientRect().left >= 0`) {
+	if !chromium.Evaluate[bool](t, w,
+		`document.activeElement.matches("a.skip") && document.activeElement.getBoundingClientRect().left >= 0`) {
 		t.Error("the first Tab does not show the link that skips the table of contents")
 	}
 	w.Run(t, chromedp.KeyEvent("\r"))

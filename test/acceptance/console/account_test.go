@@ -24,7 +24,8 @@ func TestAccount(t *testing.T) {
 		b := newBrowser(t, s)
 		b.signIn(ada)
 		b.follow("ada@example.com", http.StatusOK)
-		b.wantText("Not verified. It may look at this account and little else, until you enter a code.", "Firefox on Linux This browser", "127.0.0.1", "Full trust")
+		b.wantText("Not verified. It may look at this account and little else, until you enter a code.",
+			"Firefox on Linux This browser", "127.0.0.1", "Full trust")
 		if n := strings.Count(b.text(), "This browser"); n != 2 {
 			t.Errorf("%d rows are of this browser, want a session and a device", n)
 		}
@@ -58,8 +59,8 @@ func TestAccount(t *testing.T) {
 	})
 }
 
-// TestPasswordChange checks the change of the password: after a step-up, with a new cookie, and the end
-// of the other sessions.
+// TestPasswordChange checks the change of the password: after a step-up, with a new cookie, and the
+// end of the other sessions.
 func TestPasswordChange(t *testing.T) {
 	t.Parallel()
 	fixture.InEachEnvironment(t, func(t *testing.T, e *fixture.Environment) {
@@ -68,17 +69,21 @@ func TestPasswordChange(t *testing.T) {
 		b := newBrowser(t, s)
 		b.signIn(ada)
 		b.open("/console/account/password", http.StatusOK)
-		b.press("Change the password", http.StatusForbidden, "currentPassword", "wrong", "newPassword", "Another-Horse-8")
+		b.press("Change the password", http.StatusForbidden, "currentPassword", "wrong", "newPassword",
+			"Another-Horse-8")
 		b.wantText("To go on with Change the password, enter a one-time code.")
 		b.verify(e, ada, http.StatusOK)
 		b.wantPath("/console/account/password")
 		b.wantText("Present password")
-		b.press("Change the password", http.StatusUnprocessableEntity, "currentPassword", fixture.Password, "newPassword", "short")
+		b.press("Change the password", http.StatusUnprocessableEntity, "currentPassword", fixture.Password,
+			"newPassword", "short")
 		b.wantText("New password must have at least 8 characters")
-		b.press("Change the password", http.StatusUnprocessableEntity, "currentPassword", "wrong", "newPassword", "Another-Horse-8")
+		b.press("Change the password", http.StatusUnprocessableEntity, "currentPassword", "wrong", "newPassword",
+			"Another-Horse-8")
 		b.wantText("Present password is wrong.")
 		before := b.client.Jar.Cookies(b.page.url)
-		b.press("Change the password", http.StatusOK, "currentPassword", fixture.Password, "newPassword", "Another-Horse-8")
+		b.press("Change the password", http.StatusOK, "currentPassword", fixture.Password, "newPassword",
+			"Another-Horse-8")
 		b.wantPath("/console/account?done=password")
 		b.wantText("The password is changed, and all other sessions are ended.")
 		apiclient.Call(t, "GET", s.API+"/auth/session", nil, ada.Bearer()...).WantStatus(t, http.StatusUnauthorized)
@@ -89,8 +94,8 @@ func TestPasswordChange(t *testing.T) {
 	})
 }
 
-// TestAuthenticatorNeedsARecentCode lets the code of a session get too old for an enrolment: another one is
-// asked for, and the page goes on from there.
+// TestAuthenticatorNeedsARecentCode lets the code of a session get too old for an enrolment:
+// another one is asked for, and the page goes on from there.
 func TestAuthenticatorNeedsARecentCode(t *testing.T) {
 	t.Parallel()
 	fixture.InEachEnvironment(t, func(t *testing.T, e *fixture.Environment) {
@@ -137,7 +142,8 @@ func TestAuthenticatorApp(t *testing.T) {
 		secret := strings.ReplaceAll(b.field("secret"), " ", "")
 		b.press("Turn it on", http.StatusUnprocessableEntity, "code", "12")
 		b.wantText("Code is wrong.", b.field("secret"))
-		if again := find(b.page.root, func(n *html.Node) bool { return n.Data == "img" }); again == nil || attribute(again, "src") != attribute(image, "src") {
+		if again := find(b.page.root, func(n *html.Node) bool { return n.Data == "img" }); again == nil ||
+			attribute(again, "src") != attribute(image, "src") {
 			t.Error("after a wrong code there is no QR code, or another one")
 		}
 		before := b.cookie()
@@ -179,9 +185,11 @@ func TestAuditLog(t *testing.T) {
 		b.press("Sign out", http.StatusOK)
 		b.signIn(ada)
 		b.open("/console/account/log", http.StatusOK)
-		b.wantText("3 events", "Sign-in", "Risk of a sign-in", "Device: first sign-in", "IP address 127.0.0.1", "Trust level not verified",
+		b.wantText("3 events", "Sign-in", "Risk of a sign-in", "Device: first sign-in", "IP address 127.0.0.1",
+			"Trust level not verified",
 			"Score, device 30", "Identifiers") // reasons are shown at FULL_TRUST only
-		b.press("Show", http.StatusOK, "type", "LOGIN_ATTEMPT", "from", "2020-01-01", "until", time.Now().UTC().Format("2006-01-02"))
+		b.press("Show", http.StatusOK, "type", "LOGIN_ATTEMPT", "from", "2020-01-01", "until",
+			time.Now().UTC().Format("2006-01-02"))
 		b.wantText("1 event")
 		b.press("Show", http.StatusOK, "until", "2020-01-01")
 		b.wantText("No event matches.")
@@ -192,6 +200,7 @@ func TestAuditLog(t *testing.T) {
 		b.open("/console/account/authenticator", http.StatusOK)
 		b.press("Set up an authenticator app", http.StatusForbidden)
 		b.open("/console/account/log?type=ACCESS_REFUSED", http.StatusOK)
-		b.wantText("1 event", "Refused access", "Operation POST /console/account/authenticator", "Required trust level full trust")
+		b.wantText("1 event", "Refused access", "Operation POST /console/account/authenticator",
+			"Required trust level full trust")
 	})
 }

@@ -20,8 +20,8 @@ import (
 // userAgent is the browser that all tests use.
 const userAgent = "Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101 Firefox/140.0"
 
-// browser is a browser without JavaScript: it keeps cookies, follows redirects and sends forms as they
-// are in the page.
+// browser is a browser without JavaScript: it keeps cookies, follows redirects and sends forms as
+// they are in the page.
 type browser struct {
 	t      *testing.T
 	client *http.Client
@@ -92,14 +92,16 @@ func (b *browser) send(r *http.Request, status int) {
 	b.checkPage()
 }
 
-// checkPage checks what is so on each page: there is one script, and each mistake in the summary leads to
-// its field, which has the mistake too.
+// checkPage checks what is so on each page: there is one script, and each mistake in the summary
+// leads to its field, which has the mistake too.
 func (b *browser) checkPage() {
 	b.t.Helper()
-	if !strings.HasPrefix(b.page.header.Get("Content-Type"), "text/html") || !strings.HasPrefix(b.page.url.Path, "/console/") {
+	if !strings.HasPrefix(b.page.header.Get("Content-Type"), "text/html") ||
+		!strings.HasPrefix(b.page.url.Path, "/console/") {
 		return
 	}
-	if scripts := all(b.page.root, func(n *html.Node) bool { return n.Data == "script" }); len(scripts) != 1 || scripts[0].FirstChild != nil {
+	if scripts := all(b.page.root, func(n *html.Node) bool { return n.Data == "script" }); len(scripts) != 1 ||
+		scripts[0].FirstChild != nil {
 		b.t.Errorf("%s has %d scripts, or one in the page", b.page.url, len(scripts))
 	}
 	summary := find(b.page.root, func(n *html.Node) bool { return attribute(n, "class") == "problems" })
@@ -117,7 +119,9 @@ func (b *browser) checkPage() {
 		} else if hasAttribute(link, "data-line") {
 			continue
 		}
-		if mistake := find(b.page.root, func(n *html.Node) bool { return attribute(n, "id") == id+"-mistake" }); mistake == nil || textOf(mistake) != textOf(link) {
+		if mistake := find(b.page.root, func(n *html.Node) bool {
+			return attribute(n, "id") == id+"-mistake"
+		}); mistake == nil || textOf(mistake) != textOf(link) {
 			b.t.Errorf("%s: the mistake %q is not at its field", b.page.url, textOf(link))
 		} else if !strings.Contains(attribute(field, "aria-describedby"), id+"-mistake") {
 			b.t.Errorf("%s: the field %s is not described by its mistake", b.page.url, id)
@@ -125,7 +129,7 @@ func (b *browser) checkPage() {
 	}
 }
 
-// cookie returns the value of the session cookie; empty for none.
+// cookie returns the value of the session cookie; otherwise empty.
 func (b *browser) cookie() string {
 	for _, c := range b.client.Jar.Cookies(b.page.url) {
 		if c.Name == "tollgate" {
@@ -163,7 +167,9 @@ func (b *browser) submission(button string, fields ...string) *http.Request {
 		values.Set(name, attribute(pressed, "value"))
 	}
 	for i := 0; i < len(fields); i += 2 {
-		if !slices.ContainsFunc(all(form, isField), func(n *html.Node) bool { return attribute(n, "name") == fields[i] }) {
+		if !slices.ContainsFunc(all(form, isField), func(n *html.Node) bool {
+			return attribute(n, "name") == fields[i]
+		}) {
 			b.t.Fatalf("the form has no field %q", fields[i])
 		}
 		values.Set(fields[i], fields[i+1])
@@ -279,7 +285,9 @@ func (b *browser) field(name string) string {
 	b.t.Helper()
 	values := url.Values{}
 	named := all(b.page.root, func(n *html.Node) bool { return isField(n) && attribute(n, "name") == name })
-	if visible := slices.DeleteFunc(slices.Clone(named), func(n *html.Node) bool { return attribute(n, "type") == "hidden" }); len(visible) > 0 {
+	if visible := slices.DeleteFunc(slices.Clone(named), func(n *html.Node) bool {
+		return attribute(n, "type") == "hidden"
+	}); len(visible) > 0 {
 		named = visible
 	}
 	for _, n := range named {

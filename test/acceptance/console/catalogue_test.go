@@ -11,7 +11,8 @@ import (
 	"github.com/tollgate-dev/tollgate/test/acceptance/internal/fixture"
 )
 
-// TestCatalogue checks the list, the search, the pages and the page of a server, without signing in.
+// TestCatalogue checks the list, the search, the pages and the page of a server, without signing
+// in.
 func TestCatalogue(t *testing.T) {
 	t.Parallel()
 	fixture.InEachEnvironment(t, func(t *testing.T, e *fixture.Environment) {
@@ -52,7 +53,8 @@ func TestCatalogue(t *testing.T) {
 		}
 		b.open("/console/?cursor=nonsense", http.StatusUnprocessableEntity)
 		b.open("/console/servers/com.example/server-00", http.StatusOK)
-		b.wantText("Version 1.1.0", "Latest", "VS Code", "Claude Code", "Cursor", "Gemini CLI", "https://remote.example.com/mcp", "www.example.com", ".vscode/mcp.json")
+		b.wantText("Version 1.1.0", "Latest", "VS Code", "Claude Code", "Cursor", "Gemini CLI",
+			"https://remote.example.com/mcp", "www.example.com", ".vscode/mcp.json")
 		checkLinks(t, b)
 		b.follow("1.0.0", http.StatusOK)
 		b.wantText("This is not the latest version.")
@@ -94,11 +96,18 @@ func checkResponses(t *testing.T, b *browser) {
 	t.Helper()
 	b.open("/console/", http.StatusOK)
 	want := map[string]map[string]string{
-		"/console/operator":                {"Referrer-Policy": "same-origin", "Cache-Control": "no-store", "X-Frame-Options": "DENY", "X-Content-Type-Options": "nosniff"},
-		"/console/account/devices/1/trust": {"Referrer-Policy": "same-origin", "Cache-Control": "no-store", "Location": "/console/account"},
+		"/console/operator": {
+			"Referrer-Policy": "same-origin", "Cache-Control": "no-store", "X-Frame-Options": "DENY",
+			"X-Content-Type-Options": "nosniff",
+		},
+		"/console/account/devices/1/trust": {
+			"Referrer-Policy": "same-origin", "Cache-Control": "no-store", "Location": "/console/account",
+		},
 	}
 	for _, n := range all(b.page.root, func(n *html.Node) bool { return n.Data == "link" || n.Data == "script" }) {
-		want[attribute(n, "href")+attribute(n, "src")] = map[string]string{"Cache-Control": "public, max-age=31536000, immutable", "X-Content-Type-Options": "nosniff"}
+		want[attribute(n, "href")+attribute(n, "src")] = map[string]string{
+			"Cache-Control": "public, max-age=31536000, immutable", "X-Content-Type-Options": "nosniff",
+		}
 	}
 	if len(want) != 5 {
 		t.Errorf("the page loads %d files, want a style, a script and an icon", len(want)-2)
@@ -132,7 +141,8 @@ func TestHeaders(t *testing.T) {
 		b.open(path, status)
 		for name, want := range map[string]string{
 			"Content-Security-Policy": "default-src 'none'; style-src 'self'; script-src 'self'; img-src 'self' data:; connect-src 'self'; form-action 'self'; frame-ancestors 'none'; base-uri 'none'",
-			"Referrer-Policy":         "same-origin", "X-Content-Type-Options": "nosniff", "X-Frame-Options": "DENY", "Content-Type": "text/html; charset=utf-8",
+			"Referrer-Policy":         "same-origin", "X-Content-Type-Options": "nosniff", "X-Frame-Options": "DENY",
+			"Content-Type": "text/html; charset=utf-8",
 		} {
 			if got := b.page.header.Get(name); got != want {
 				t.Errorf("%s: %s is %q, want %q", path, name, got, want)
@@ -146,13 +156,18 @@ func TestHeaders(t *testing.T) {
 	check("/console/sign-in", http.StatusOK)
 	check("/console/nothing", http.StatusNotFound)
 	b.signIn(ada)
-	for _, path := range []string{"/console/account", "/console/account/log", "/console/account/password", "/console/account/authenticator", "/console/publish", "/console/own", "/console/reviews", "/console/step-up"} {
+	for _, path := range []string{
+		"/console/account", "/console/account/log", "/console/account/password", "/console/account/authenticator",
+		"/console/publish", "/console/own", "/console/reviews", "/console/step-up",
+	} {
 		check(path, http.StatusOK)
 	}
 	check("/console/quarantine", http.StatusForbidden)
 	checkResponses(t, b)
 	for _, other := range []map[string]string{
-		{"Sec-Fetch-Site": "cross-site"}, {"Sec-Fetch-Site": "same-site"}, {"Sec-Fetch-Site": "", "Origin": "https://evil.example"}, {"Sec-Fetch-Site": "", "Origin": "null"},
+		{"Sec-Fetch-Site": "cross-site"}, {"Sec-Fetch-Site": "same-site"}, {
+			"Sec-Fetch-Site": "", "Origin": "https://evil.example",
+		}, {"Sec-Fetch-Site": "", "Origin": "null"},
 	} {
 		for _, button := range []string{"Sign out", "Publish"} {
 			b.open("/console/publish", http.StatusOK)
@@ -175,9 +190,14 @@ func TestHeaders(t *testing.T) {
 	r.Header.Del("Sec-Fetch-Site")
 	b.send(r, http.StatusOK)
 	// What is not a form is refused.
-	for contentType, status := range map[string]int{"application/json": http.StatusUnsupportedMediaType, "multipart/form-data": http.StatusBadRequest, "multipart/form-data; boundary=x": http.StatusBadRequest} {
+	for contentType, status := range map[string]int{
+		"application/json": http.StatusUnsupportedMediaType, "multipart/form-data": http.StatusBadRequest,
+		"multipart/form-data; boundary=x": http.StatusBadRequest,
+	} {
 		b.send(b.request(http.MethodPost, "/console/sign-in", []byte(`{"email":"a"}`), contentType), status)
 	}
-	b.send(b.request(http.MethodPost, "/console/sign-in", []byte("a=%zz"), "application/x-www-form-urlencoded"), http.StatusBadRequest)
-	b.send(b.request(http.MethodPost, "/console/sign-in", []byte(strings.Repeat("a=1&", 300)), "application/x-www-form-urlencoded"), http.StatusBadRequest)
+	b.send(b.request(http.MethodPost, "/console/sign-in", []byte("a=%zz"), "application/x-www-form-urlencoded"),
+		http.StatusBadRequest)
+	b.send(b.request(http.MethodPost, "/console/sign-in", []byte(strings.Repeat("a=1&", 300)),
+		"application/x-www-form-urlencoded"), http.StatusBadRequest)
 }

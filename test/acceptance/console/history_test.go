@@ -21,7 +21,8 @@ func TestOperatorReadsTheHistory(t *testing.T) {
 		var record strings.Builder
 		for n := 505; n > 0; n-- {
 			line := map[string]any{
-				"id": n, "ts": time.Now().Add(-time.Duration(n) * 7 * time.Hour).Unix(), "email": ada.Email, "ip": "127.0.0.1",
+				"id": n, "ts": time.Now().Add(-time.Duration(n) * 7 * time.Hour).Unix(), "email": ada.Email,
+				"ip":              "127.0.0.1",
 				"passwordCorrect": true, "stepUpPassed": true,
 			}
 			for name, value := range ada.Device {
@@ -40,7 +41,8 @@ func TestOperatorReadsTheHistory(t *testing.T) {
 		ada.Login(t, s)
 		b := newOperator(t, e, s)
 		b.open("/console/operator/risk?email=ada@example.com", http.StatusOK)
-		b.wantText("no step-up or MFA was passed on the device", "points 30: only the points count", "of all sign-ins here")
+		b.wantText("no step-up or MFA was passed on the device", "points 30: only the points count",
+			"of all sign-ins here")
 
 		own := newBrowser(t, s) // of somebody who knows the password
 		own.signIn(ada)

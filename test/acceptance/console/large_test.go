@@ -22,8 +22,8 @@ const (
 	largeDocument = 200 << 10
 )
 
-// TestLargeSite opens each page of a site with many servers and audit events: no page is larger than
-// largePage. The test says how long the service takes for each, with -v.
+// TestLargeSite opens each page of a site with many servers and audit events: no page is larger
+// than largePage. The test says how long the service takes for each, with -v.
 func TestLargeSite(t *testing.T) {
 	fixture.InEachEnvironment(t, func(t *testing.T, e *fixture.Environment) {
 		importServers(t, e)
@@ -37,8 +37,10 @@ func TestLargeSite(t *testing.T) {
 		b.verify(e, ada, http.StatusOK)
 		o := newOperator(t, e, s)
 		for _, page := range []string{
-			"/", "/?q=server-09", "/?status=active&remote=true&package=npm", "/servers/com.example/server-0500", "/sign-in", "/account", "/account/password",
-			"/account/authenticator", "/account/log", "/account/log?offset=5000", "/publish", "/own", "/own/com.example/server-0500", "/reviews", "/quarantine",
+			"/", "/?q=server-09", "/?status=active&remote=true&package=npm", "/servers/com.example/server-0500",
+			"/sign-in", "/account", "/account/password",
+			"/account/authenticator", "/account/log", "/account/log?offset=5000", "/publish", "/own",
+			"/own/com.example/server-0500", "/reviews", "/quarantine",
 			"/servers/com.example/large",
 		} {
 			measurePage(t, b, "/console"+page)
@@ -49,7 +51,9 @@ func TestLargeSite(t *testing.T) {
 		if !json.Valid([]byte(b.page.body)) || len(b.page.body) < largeDocument {
 			t.Errorf("the whole document has %d bytes", len(b.page.body))
 		}
-		for _, page := range append([]string{"/people/ada@example.com", "/log?email=ada@example.com&offset=9000", "/log?type=DEVICE_CHANGE"}, operatorPages...) {
+		for _, page := range append([]string{
+			"/people/ada@example.com", "/log?email=ada@example.com&offset=9000", "/log?type=DEVICE_CHANGE",
+		}, operatorPages...) {
 			measurePage(t, o, "/console/operator"+page)
 		}
 	})
@@ -77,9 +81,12 @@ func importServers(t *testing.T, e *fixture.Environment) {
 	add := func(name, version string) {
 		doc := fixture.NewServerDocument(name, version)
 		doc["packages"] = []map[string]any{{
-			"registryType": "npm", "identifier": "@example/" + name[strings.LastIndex(name, "/")+1:], "version": "1.0.0",
-			"transport":            map[string]any{"type": "stdio"},
-			"environmentVariables": []map[string]any{{"name": "API_KEY", "description": strings.Repeat("The key of the service. ", 20), "isSecret": true}},
+			"registryType": "npm", "identifier": "@example/" + name[strings.LastIndex(name, "/")+1:],
+			"version":   "1.0.0",
+			"transport": map[string]any{"type": "stdio"},
+			"environmentVariables": []map[string]any{
+				{"name": "API_KEY", "description": strings.Repeat("The key of the service. ", 20), "isSecret": true},
+			},
 		}}
 		list.Servers = append(list.Servers, map[string]any{"server": doc})
 	}
@@ -106,9 +113,13 @@ func newLargeDocument(version, text string) map[string]any {
 	for n := range 100 {
 		var headers []any
 		for h := range 20 {
-			headers = append(headers, map[string]any{"name": fmt.Sprintf("X-Header-%d", h), "description": text + strings.Repeat(" \"quoted\"", 10)})
+			headers = append(headers, map[string]any{
+				"name": fmt.Sprintf("X-Header-%d", h), "description": text + strings.Repeat(" \"quoted\"", 10),
+			})
 		}
-		remotes = append(remotes, map[string]any{"type": "streamable-http", "url": fmt.Sprintf("https://large.example.com/%d", n), "headers": headers})
+		remotes = append(remotes, map[string]any{
+			"type": "streamable-http", "url": fmt.Sprintf("https://large.example.com/%d", n), "headers": headers,
+		})
 	}
 	doc["remotes"] = remotes
 	return doc
@@ -128,7 +139,8 @@ func recordEvents(t *testing.T, e *fixture.Environment, s *fixture.Service, p *f
 	t.Helper()
 	var list struct{ Devices []struct{ ID string } }
 	apiclient.Call(t, "GET", s.API+"/devices", nil, p.Bearer()...).WantStatus(t, http.StatusOK).Decode(t, &list)
-	apiclient.Call(t, "PUT", s.API+"/devices/"+list.Devices[0].ID+"/name", `{"name":"Laptop of a person"}`, p.Bearer()...).WantStatus(t, http.StatusOK)
+	apiclient.Call(t, "PUT", s.API+"/devices/"+list.Devices[0].ID+"/name", `{"name":"Laptop of a person"}`,
+		p.Bearer()...).WantStatus(t, http.StatusOK)
 	id, unit := "printf('%08x-0000-4000-8000-000000000000', i)", "1"
 	if e.Shared {
 		id, unit = "gen_random_uuid()", "interval '1 microsecond'"

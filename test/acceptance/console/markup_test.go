@@ -14,24 +14,36 @@ import (
 // markup is a text that would be an element on a page that does not escape it.
 const markup = `"'></textarea></pre></title><img src=x onerror=alert(1)>`
 
-// TestMarkup stores markup in every field that takes it: in documents, statuses, comments, reasons, names
-// of people and devices. No page has an element of it.
+// TestMarkup stores markup in every field that takes it: in documents, statuses, comments, reasons,
+// names of people and devices. No page has an element of it.
 func TestMarkup(t *testing.T) {
 	t.Parallel()
 	e := fixture.NewEnvironments(t)[0]
 	s := e.Start(t, append(fixture.RegistrySettings(), "REGISTRY_REVIEW=on")...)
-	e.RunCommand(t, fixture.Password+"\n", "user", "add", "--email", "mallory@example.com", "--name", markup, "--password-stdin")
+	e.RunCommand(t, fixture.Password+"\n", "user", "add", "--email", "mallory@example.com", "--name", markup,
+		"--password-stdin")
 	ada := e.NewWriter(t, s, "ada@example.com", "publish *", "edit *")
 	bea := e.NewWriter(t, s, "bea@example.com", "review *", "operate *")
-	inputs := []any{map[string]any{"name": "KEY" + markup, "description": markup, "default": markup, "placeholder": markup, "choices": []string{markup}}}
+	inputs := []any{
+		map[string]any{
+			"name": "KEY" + markup, "description": markup, "default": markup, "placeholder": markup,
+			"choices": []string{markup},
+		},
+	}
 	doc := fixture.NewServerDocument("com.example/weather", "1.0.0")
 	doc["title"], doc["description"] = markup, markup
-	doc["repository"] = map[string]any{"url": "https://github.com/example/weather", "source": markup, "id": markup, "subfolder": markup}
-	doc["remotes"] = []any{map[string]any{"type": "streamable-http", "url": "https://weather.example.com/mcp", "headers": inputs}}
+	doc["repository"] = map[string]any{
+		"url": "https://github.com/example/weather", "source": markup, "id": markup, "subfolder": markup,
+	}
+	doc["remotes"] = []any{
+		map[string]any{"type": "streamable-http", "url": "https://weather.example.com/mcp", "headers": inputs},
+	}
 	doc["packages"] = []any{map[string]any{
 		"registryType": "nuget", "identifier": "Example" + markup, "version": "1.0.0", "runtimeHint": markup,
 		"transport": map[string]any{"type": "stdio"}, "environmentVariables": inputs,
-		"packageArguments": []any{map[string]any{"type": "positional", "value": markup, "valueHint": markup, "description": markup}},
+		"packageArguments": []any{
+			map[string]any{"type": "positional", "value": markup, "valueHint": markup, "description": markup},
+		},
 	}}
 	doc["_meta"] = map[string]any{"com.example/x": markup}
 	ada.PostJSON(t, s, "/v0.1/publish", doc).WantStatus(t, http.StatusOK)
@@ -61,13 +73,18 @@ func TestMarkup(t *testing.T) {
 	check(a, review, "/console/own")
 	b.open(review, http.StatusOK)
 	b.press("Approve", http.StatusOK, "comment", markup)
-	apiclient.Call(t, "PATCH", s.API+"/v0.1/servers/com.example%2Fweather/versions/1.0.0/status", map[string]string{"status": "deprecated", "statusMessage": markup}, ada.Bearer()...).WantStatus(t, http.StatusOK)
+	apiclient.Call(t, "PATCH", s.API+"/v0.1/servers/com.example%2Fweather/versions/1.0.0/status", map[string]string{
+		"status": "deprecated", "statusMessage": markup,
+	}, ada.Bearer()...).WantStatus(t, http.StatusOK)
 	a.open("/console/account", http.StatusOK)
 	a.press("Save the name of Firefox on Linux", http.StatusOK, "name", markup)
-	check(a, review, "/console/", "/console/?q="+strings.ReplaceAll(markup, " ", "+"), "/console/servers/com.example/weather", "/console/account", "/console/account/log",
+	check(a, review, "/console/", "/console/?q="+strings.ReplaceAll(markup, " ", "+"),
+		"/console/servers/com.example/weather", "/console/account", "/console/account/log",
 		"/console/own/com.example/weather")
 	b.open("/console/quarantine", http.StatusOK)
 	b.press("Put in quarantine", http.StatusOK, "name", "com.example/weather", "version", "", "reason", markup)
-	check(b, "/console/quarantine", "/console/reviews?state=approved", "/console/operator/people", "/console/operator/people/mallory@example.com",
-		"/console/operator/log", "/console/operator/limits?for=shop&descriptors=a%3D%3Cimg+src%3Dx%3E", "/console/operator/grants")
+	check(b, "/console/quarantine", "/console/reviews?state=approved", "/console/operator/people",
+		"/console/operator/people/mallory@example.com",
+		"/console/operator/log", "/console/operator/limits?for=shop&descriptors=a%3D%3Cimg+src%3Dx%3E",
+		"/console/operator/grants")
 }

@@ -13,7 +13,9 @@ import (
 )
 
 // operatorPages are all pages of operators.
-var operatorPages = []string{"", "/people", "/grants", "/policies", "/views", "/mirrors", "/webhooks", "/limits", "/risk", "/log"}
+var operatorPages = []string{
+	"", "/people", "/grants", "/policies", "/views", "/mirrors", "/webhooks", "/limits", "/risk", "/log",
+}
 
 // newOperator returns a browser in which a person with the grant operate has full trust.
 func newOperator(t *testing.T, e *fixture.Environment, s *fixture.Service) *browser {
@@ -28,8 +30,8 @@ func newOperator(t *testing.T, e *fixture.Environment, s *fixture.Service) *brow
 	return b
 }
 
-// TestOperatorPagesNeedTheGrant: without the grant operate each page is forbidden, also with all other
-// grants, and without full trust it leads to a step-up.
+// TestOperatorPagesNeedTheGrant: without the grant operate each page is forbidden, also with all
+// other grants, and without full trust it leads to a step-up.
 func TestOperatorPagesNeedTheGrant(t *testing.T) {
 	t.Parallel()
 	fixture.InEachEnvironment(t, func(t *testing.T, e *fixture.Environment) {
@@ -45,8 +47,12 @@ func TestOperatorPagesNeedTheGrant(t *testing.T) {
 		for _, page := range operatorPages {
 			b.open("/console/operator"+page, http.StatusForbidden)
 		}
-		for _, act := range []string{"/people/ada@example.com/lock", "/grants", "/grants/remove", "/views", "/views/x/remove", "/webhooks/1/remove", "/policies/1/remove"} {
-			b.send(b.request(http.MethodPost, "/console/operator"+act, []byte("email=ada%40example.com&action=operate"), "application/x-www-form-urlencoded"), http.StatusForbidden)
+		for _, act := range []string{
+			"/people/ada@example.com/lock", "/grants", "/grants/remove", "/views", "/views/x/remove",
+			"/webhooks/1/remove", "/policies/1/remove",
+		} {
+			b.send(b.request(http.MethodPost, "/console/operator"+act, []byte("email=ada%40example.com&action=operate"),
+				"application/x-www-form-urlencoded"), http.StatusForbidden)
 		}
 		o := newOperator(t, e, s)
 		for _, page := range operatorPages {
@@ -99,7 +105,8 @@ func TestOperatorPeople(t *testing.T) {
 		b.open("/console/operator/log?email=nobody@example.com", http.StatusUnprocessableEntity)
 		b.wantText("There is no account with this e-mail address.")
 		b.open("/console/operator/risk?email=ada@example.com", http.StatusOK)
-		b.wantText("ada@example.com", "UNVERIFIED", "no step-up or MFA was passed on the device", "History: no score yet: too few sign-ins of everybody")
+		b.wantText("ada@example.com", "UNVERIFIED", "no step-up or MFA was passed on the device",
+			"History: no score yet: too few sign-ins of everybody")
 		b.wantNoText("bea@example.com 2")
 	})
 }
@@ -116,19 +123,25 @@ func TestOperatorGrants(t *testing.T) {
 		b := newOperator(t, e, s)
 		b.follow("Grants", http.StatusOK)
 		b.wantText("bea@example.com operate *")
-		b.press("Add this grant", http.StatusUnprocessableEntity, "email", "nobody@example.com", "action", "publish", "resource", "com.example/*")
+		b.press("Add this grant", http.StatusUnprocessableEntity, "email", "nobody@example.com", "action", "publish",
+			"resource", "com.example/*")
 		b.wantText("E-mail address has no account.")
 		if b.field("email") != "nobody@example.com" || b.field("resource") != "com.example/*" {
 			t.Errorf("the form has %q, %q", b.field("email"), b.field("resource"))
 		}
-		b.press("Add this grant", http.StatusUnprocessableEntity, "email", "ada@example.com", "action", "publish", "resource", "com example")
-		b.press("Add this grant", http.StatusUnprocessableEntity, "email", "ada@example.com", "action", "operate", "resource", "com.example/*")
+		b.press("Add this grant", http.StatusUnprocessableEntity, "email", "ada@example.com", "action", "publish",
+			"resource", "com example")
+		b.press("Add this grant", http.StatusUnprocessableEntity, "email", "ada@example.com", "action", "operate",
+			"resource", "com.example/*")
 		if got := publish("1.0.0"); got != http.StatusForbidden {
 			t.Errorf("without a grant the publication has the status %d", got)
 		}
-		b.press("Add this grant", http.StatusOK, "email", "ada@example.com", "action", "publish", "resource", "com.example/*")
+		b.press("Add this grant", http.StatusOK, "email", "ada@example.com", "action", "publish", "resource",
+			"com.example/*")
 		b.wantText("The grant is added.", "ada@example.com publish com.example/*")
-		b.press("Add this grant", http.StatusOK, "email", "ada@example.com", "action", "publish", "resource", "com.example/*") // a second time changes nothing
+		// a second time changes nothing
+		b.press("Add this grant", http.StatusOK, "email", "ada@example.com", "action", "publish", "resource",
+			"com.example/*")
 		if got := publish("1.0.0"); got != http.StatusOK {
 			t.Errorf("with the grant the publication has the status %d", got)
 		}
@@ -148,14 +161,17 @@ func TestOperatorRegistry(t *testing.T) {
 	t.Parallel()
 	fixture.InEachEnvironment(t, func(t *testing.T, e *fixture.Environment) {
 		s := e.Start(t, fixture.RegistrySettings()...)
-		e.RunCommand(t, "", "publisher", "add", "--method", "dns", "--domain", "example.com", "--pattern", "com.example/*")
-		e.RunCommand(t, "", "mirror", "add", "public", "https://registry.example.com", "--include", "io.github.*", "--interval", "24h")
+		e.RunCommand(t, "", "publisher", "add", "--method", "dns", "--domain", "example.com", "--pattern",
+			"com.example/*")
+		e.RunCommand(t, "", "mirror", "add", "public", "https://registry.example.com", "--include", "io.github.*",
+			"--interval", "24h")
 		e.RunCommand(t, "", "webhook", "add", "https://hooks.example.com/in?token=hunter2", "--events", "published")
 		b := newOperator(t, e, s)
 		b.follow("Views", http.StatusOK)
 		b.press("Add this view", http.StatusUnprocessableEntity, "name", "Data", "include", "com.example/*")
 		b.wantText("Name must have 1 to 40 lower-case letters")
-		b.press("Add this view", http.StatusOK, "name", "data", "include", "com.example/* com.other/*", "access", "token")
+		b.press("Add this view", http.StatusOK, "name", "data", "include", "com.example/* com.other/*",
+			"access", "token")
 		b.wantText("The view is added.", "/registries/data", "com.example/* com.other/*", "token")
 		apiclient.Call(t, "GET", s.API+"/registries/data/v0.1/servers", nil).WantStatus(t, http.StatusUnauthorized)
 		b.press("Remove the view data", http.StatusOK)
@@ -178,7 +194,8 @@ func TestOperatorRegistry(t *testing.T) {
 	})
 }
 
-// TestOperatorLimits shows the rules in force, which of them applies, and the keys over their limit.
+// TestOperatorLimits shows the rules in force, which of them applies, and the keys over their
+// limit.
 func TestOperatorLimits(t *testing.T) {
 	t.Parallel()
 	fixture.InEachEnvironment(t, func(t *testing.T, e *fixture.Environment) {
@@ -191,15 +208,22 @@ func TestOperatorLimits(t *testing.T) {
 		}
 		s := e.Start(t)
 		for range 3 {
-			body := map[string]any{"domain": "bakery", "descriptors": []any{map[string]any{"entries": []any{map[string]string{"key": "customer", "value": "ada"}}}}}
+			body := map[string]any{
+				"domain": "bakery", "descriptors": []any{
+					map[string]any{"entries": []any{map[string]string{"key": "customer", "value": "ada"}}},
+				},
+			}
 			apiclient.Call(t, "POST", s.RateLimitAPI+"/json", body)
 		}
 		b := newOperator(t, e, s)
 		b.follow("Limits", http.StatusOK)
-		b.wantText("customer=ada bakery customer=ada 3 1", "customer=ada vip 2 per hour 3 1", "bakery.yaml:3", "customer=a* 5 per minute shadow mode", "customer unlimited")
+		b.wantText("customer=ada bakery customer=ada 3 1", "customer=ada vip 2 per hour 3 1", "bakery.yaml:3",
+			"customer=a* 5 per minute shadow mode", "customer unlimited")
 		b.press("Explain", http.StatusOK, "for", "bakery", "descriptors", "customer=anna\ncustomer=<b>bob</b>,x=1")
-		b.wantText("Decided by customer=a*: 5 per minute, shadow mode, in", "the pattern matches, and no exact value does",
-			"customer=<b>bob</b>,x=1", "No rule applies: the rules end at level 1, but the descriptor has more entries.")
+		b.wantText("Decided by customer=a*: 5 per minute, shadow mode, in",
+			"the pattern matches, and no exact value does",
+			"customer=<b>bob</b>,x=1",
+			"No rule applies: the rules end at level 1, but the descriptor has more entries.")
 		b.press("Explain", http.StatusOK, "for", "bakery", "descriptors", "customer")
 		b.wantText("Write each descriptor on a line, as key=value,key=value")
 		b.press("Explain", http.StatusOK, "for", "bakery", "descriptors", strings.Repeat("customer=a\n", 11))
@@ -218,8 +242,10 @@ func TestOperatorDeadEvents(t *testing.T) {
 	fixture.InEachEnvironment(t, func(t *testing.T, e *fixture.Environment) {
 		s := e.Start(t, append(fixture.RegistrySettings(), "WEBHOOK_RETRY_FOR=1s")...)
 		ada := e.NewWriter(t, s, "ada@example.com", "publish *")
-		e.RunCommand(t, "", "webhook", "add", "https://hooks.invalid/in", "--events", "published") // a name that no DNS has (RFC 6761)
-		ada.PostJSON(t, s, "/v0.1/publish", fixture.NewServerDocument("com.example/weather", "1.0.0")).WantStatus(t, http.StatusOK)
+		// a name that no DNS has (RFC 6761)
+		e.RunCommand(t, "", "webhook", "add", "https://hooks.invalid/in", "--events", "published")
+		ada.PostJSON(t, s, "/v0.1/publish", fixture.NewServerDocument("com.example/weather", "1.0.0")).WantStatus(t,
+			http.StatusOK)
 		b := newOperator(t, e, s)
 		await.Until(t, "an event that is dead", func() bool {
 			b.open("/console/operator/webhooks", http.StatusOK)

@@ -54,13 +54,15 @@ func TestPublish(t *testing.T) {
 			t.Errorf("the page has %d bytes around the document", size)
 		}
 		b.press("Publish", http.StatusUnprocessableEntity, "document", documentWithMistakes)
-		b.wantText("Line 3, column 11: name", "Line 7, column 41: remotes[0].url", "Line 8, column 5: remotes[1].url is required", "The document breaks 3 rules")
+		b.wantText("Line 3, column 11: name", "Line 7, column 41: remotes[0].url",
+			"Line 8, column 5: remotes[1].url is required", "The document breaks 3 rules")
 		if b.field("document") != documentWithMistakes {
 			t.Errorf("the form has the document %q", b.field("document"))
 		}
 		b.press("Check only", http.StatusOK, "document", goodDocument)
 		b.wantText("The document of com.example/weather 1.0.0 keeps all rules")
-		apiclient.Call(t, "GET", s.API+"/v0.1/servers/com.example%2Fweather/versions/1.0.0", nil).WantStatus(t, http.StatusNotFound)
+		apiclient.Call(t, "GET", s.API+"/v0.1/servers/com.example%2Fweather/versions/1.0.0", nil).WantStatus(t,
+			http.StatusNotFound)
 		b.press("Publish", http.StatusForbidden)
 		b.wantText("To go on with Publish, enter a one-time code. What you typed is kept.")
 		b.verify(e, ada, http.StatusOK)
@@ -79,8 +81,10 @@ func TestPublish(t *testing.T) {
 		b.open("/console/publish", http.StatusOK)
 		b.press("Publish", http.StatusUnprocessableEntity, "document", goodDocument)
 		b.wantText("already")
-		b.press("Publish", http.StatusForbidden, "document", strings.Replace(goodDocument, "com.example/", "org.example/", 1))
-		b.wantText("Not allowed", "You have no publish permission for org.example/weather.", "an operator of this service can allow it")
+		b.press("Publish", http.StatusForbidden, "document",
+			strings.Replace(goodDocument, "com.example/", "org.example/", 1))
+		b.wantText("Not allowed", "You have no publish permission for org.example/weather.",
+			"an operator of this service can allow it")
 	})
 }
 
@@ -111,7 +115,8 @@ func TestOwnServers(t *testing.T) {
 		for _, name := range []string{"com.example/weather", "com.example/news", "org.example/other"} {
 			root.PostJSON(t, s, "/v0.1/publish", fixture.NewServerDocument(name, "1.0.0")).WantStatus(t, http.StatusOK)
 		}
-		root.PostJSON(t, s, "/v0.1/publish", fixture.NewServerDocument("com.example/weather", "1.1.0")).WantStatus(t, http.StatusOK)
+		root.PostJSON(t, s, "/v0.1/publish", fixture.NewServerDocument("com.example/weather", "1.1.0")).WantStatus(t,
+			http.StatusOK)
 		ada := e.NewPerson(t, "ada@example.com", "publish com.example/*", "edit com.example/weather")
 		nobody := e.NewPerson(t, "nobody@example.com")
 		b := newBrowser(t, s)
@@ -124,10 +129,12 @@ func TestOwnServers(t *testing.T) {
 		b.wantText("com.example/news", "com.example/weather")
 		b.wantNoText("org.example/other")
 		b.follow("com.example/weather", http.StatusOK)
-		b.press("Change the status", http.StatusForbidden, "version", "1.0.0", "status", "deprecated", "message", "Use 1.1.0 <i>instead</i>.")
+		b.press("Change the status", http.StatusForbidden, "version", "1.0.0", "status", "deprecated", "message",
+			"Use 1.1.0 <i>instead</i>.")
 		b.verify(e, ada, http.StatusOK)
 		b.wantPath("/console/own/com.example/weather/status")
-		if b.field("version") != "1.0.0" || b.field("status") != "deprecated" || b.field("message") != "Use 1.1.0 <i>instead</i>." {
+		if b.field("version") != "1.0.0" || b.field("status") != "deprecated" ||
+			b.field("message") != "Use 1.1.0 <i>instead</i>." {
 			t.Errorf("the form has %q, %q, %q", b.field("version"), b.field("status"), b.field("message"))
 		}
 		b.press("Change the status", http.StatusOK)

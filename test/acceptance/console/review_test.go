@@ -18,7 +18,8 @@ func TestReview(t *testing.T) {
 		ada := e.NewWriter(t, s, "ada@example.com", "publish com.example/*", "review *")
 		bea := e.NewPerson(t, "bea@example.com", "review com.example/*")
 		submit := func(version string) {
-			ada.PostJSON(t, s, "/v0.1/publish", fixture.NewServerDocument("com.example/weather", version)).WantStatus(t, http.StatusOK)
+			ada.PostJSON(t, s, "/v0.1/publish", fixture.NewServerDocument("com.example/weather", version)).WantStatus(t,
+				http.StatusOK)
 		}
 		submit("1.0.0")
 		author, b := newBrowser(t, s), newBrowser(t, s)
@@ -45,7 +46,8 @@ func TestReview(t *testing.T) {
 		b.follow("com.example/weather", http.StatusOK)
 		b.press("Approve", http.StatusOK)
 		b.wantText("Approved. The document is listed now.")
-		apiclient.Call(t, "GET", s.API+"/v0.1/servers/com.example%2Fweather/versions/1.0.0", nil).WantStatus(t, http.StatusOK)
+		apiclient.Call(t, "GET", s.API+"/v0.1/servers/com.example%2Fweather/versions/1.0.0", nil).WantStatus(t,
+			http.StatusOK)
 
 		submit("1.1.0")
 		for _, sees := range []*browser{author, b} {
@@ -67,8 +69,8 @@ func TestReview(t *testing.T) {
 	})
 }
 
-// TestReviewShowsDanger checks that what a publisher puts into _meta hides no other change, and that a
-// document that does not fit on the page cannot be approved there.
+// TestReviewShowsDanger checks that what a publisher puts into _meta hides no other change, and
+// that a document that does not fit on the page cannot be approved there.
 func TestReviewShowsDanger(t *testing.T) {
 	t.Parallel()
 	fixture.InEachEnvironment(t, func(t *testing.T, e *fixture.Environment) {
@@ -87,7 +89,9 @@ func TestReviewShowsDanger(t *testing.T) {
 			}
 			doc["_meta"] = map[string]any{"io.modelcontextprotocol.registry/publisher-provided": values}
 			doc["packages"] = []any{map[string]any{
-				"registryType": "npm", "identifier": "good-pkg", "version": version, "transport": map[string]any{"type": "stdio"}, "runtimeArguments": list,
+				"registryType": "npm", "identifier": "good-pkg", "version": version, "transport": map[string]any{
+					"type": "stdio",
+				}, "runtimeArguments": list,
 			}}
 			ada.PostJSON(t, s, "/v0.1/publish", doc).WantStatus(t, http.StatusOK)
 		}
@@ -111,8 +115,10 @@ func TestReviewShowsDanger(t *testing.T) {
 				t.Errorf("%s does not come before the changes in _meta", shown)
 			}
 		}
-		if strings.Count(text, "/_meta/") != 100 || strings.Index(text, "Show _meta") < strings.LastIndex(text, `"evil-pkg"`) {
-			t.Errorf("the page has %d changes in _meta, or the document not in its order", strings.Count(text, "/_meta/"))
+		if strings.Count(text, "/_meta/") != 100 ||
+			strings.Index(text, "Show _meta") < strings.LastIndex(text, `"evil-pkg"`) {
+			t.Errorf("the page has %d changes in _meta, or the document not in its order",
+				strings.Count(text, "/_meta/"))
 		}
 		b.press("Approve", http.StatusOK)
 		submit("com.example/weather", "1.1.0", "a", 2_000, 0)
@@ -134,7 +140,8 @@ func TestQuarantine(t *testing.T) {
 	fixture.InEachEnvironment(t, func(t *testing.T, e *fixture.Environment) {
 		s := e.Start(t, fixture.RegistrySettings()...)
 		ada := e.NewWriter(t, s, "ada@example.com", "publish *")
-		ada.PostJSON(t, s, "/v0.1/publish", fixture.NewServerDocument("com.example/weather", "1.0.0")).WantStatus(t, http.StatusOK)
+		ada.PostJSON(t, s, "/v0.1/publish", fixture.NewServerDocument("com.example/weather", "1.0.0")).WantStatus(t,
+			http.StatusOK)
 		bea := e.NewPerson(t, "bea@example.com", "review *")
 		b := newBrowser(t, s)
 		b.signIn(ada)
@@ -151,16 +158,20 @@ func TestQuarantine(t *testing.T) {
 		b.verify(e, bea, http.StatusOK)
 		b.press("Put in quarantine", http.StatusOK)
 		b.wantText("It is in quarantine, and listed nowhere.", "It sends data elsewhere.", "bea@example.com")
-		apiclient.Call(t, "GET", s.API+"/v0.1/servers/com.example%2Fweather/versions/1.0.0", nil).WantStatus(t, http.StatusNotFound)
+		apiclient.Call(t, "GET", s.API+"/v0.1/servers/com.example%2Fweather/versions/1.0.0", nil).WantStatus(t,
+			http.StatusNotFound)
 		b.press("Put in quarantine", http.StatusUnprocessableEntity, "name", "com.example/unknown", "reason", "x")
 		b.wantText("Server: the registry has no such server.")
-		b.press("Put in quarantine", http.StatusUnprocessableEntity, "name", "com.example/weather", "version", "9.9.9", "reason", "x")
+		b.press("Put in quarantine", http.StatusUnprocessableEntity, "name", "com.example/weather", "version", "9.9.9",
+			"reason", "x")
 		b.wantText("Version: the registry has no such version of this server.")
-		b.press("Put in quarantine", http.StatusUnprocessableEntity, "name", "com.example/weather", "version", "1.0.0", "reason", " ")
+		b.press("Put in quarantine", http.StatusUnprocessableEntity, "name", "com.example/weather", "version", "1.0.0",
+			"reason", " ")
 		b.wantText("The reason must say why, in words.")
 		b.open("/console/quarantine", http.StatusOK)
 		b.press("Release com.example/weather", http.StatusOK)
 		b.wantText("It is released, and listed as before.", "Nothing is in quarantine.")
-		apiclient.Call(t, "GET", s.API+"/v0.1/servers/com.example%2Fweather/versions/1.0.0", nil).WantStatus(t, http.StatusOK)
+		apiclient.Call(t, "GET", s.API+"/v0.1/servers/com.example%2Fweather/versions/1.0.0", nil).WantStatus(t,
+			http.StatusOK)
 	})
 }

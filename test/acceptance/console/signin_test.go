@@ -48,7 +48,8 @@ func TestConsoleOff(t *testing.T) {
 	off := newBrowser(t, e.Start(t, "CONSOLE=off"))
 	off.open("/", http.StatusNotFound)
 	off.open("/console/", http.StatusNotFound)
-	process, err := instance.Start(filepath.Join(fixture.BinDir, "tollgate"), e.Environ, "serve", "--only", "registry,console")
+	process, err := instance.Start(filepath.Join(fixture.BinDir, "tollgate"), e.Environ, "serve", "--only",
+		"registry,console")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -57,7 +58,8 @@ func TestConsoleOff(t *testing.T) {
 	alone.open("/console/", http.StatusOK)
 	alone.wantNoText("Sign in", "Publish")
 	alone.open("/console/sign-in", http.StatusNotFound)
-	if _, stderr, code := e.TryCommand(t, "", "serve", "--only", "console"); code == 0 || !strings.Contains(stderr, "--only: the part console needs the part registry") {
+	if _, stderr, code := e.TryCommand(t, "", "serve", "--only", "console"); code == 0 ||
+		!strings.Contains(stderr, "--only: the part console needs the part registry") {
 		t.Errorf("the console without the registry: %d, %s", code, stderr)
 	}
 }
@@ -82,7 +84,8 @@ func TestSignIn(t *testing.T) {
 		b.wantText("E-mail address must be an e-mail address.")
 		b.press("Sign in", http.StatusOK, "email", ada.Email, "password", fixture.Password)
 		b.wantPath("/console/account?done=session")
-		b.wantText("ada@example.com", "not verified on this device yet", "Not verified.", "New device: no code was entered on it yet.")
+		b.wantText("ada@example.com", "not verified on this device yet", "Not verified.",
+			"New device: no code was entered on it yet.")
 		checkCookie(t, b)
 
 		before := b.client.Jar.Cookies(b.page.url)
@@ -111,7 +114,10 @@ func TestHighRisk(t *testing.T) {
 		b.press("Sign in", http.StatusOK, "email", ada.Email, "password", fixture.Password)
 		b.wantNoText("My servers", "Operator")
 		b.wantText("This sign-in looks risky, so it may do nothing. Sign out, and sign in from a device that you have used before.")
-		for _, page := range []string{"/console/account", "/console/account/log", "/console/publish", "/console/own", "/console/reviews", "/console/operator", "/console/operator/people"} {
+		for _, page := range []string{
+			"/console/account", "/console/account/log", "/console/publish", "/console/own", "/console/reviews",
+			"/console/operator", "/console/operator/people",
+		} {
 			b.open(page, http.StatusForbidden)
 			b.wantNoText("Send a code")
 		}
@@ -121,7 +127,8 @@ func TestHighRisk(t *testing.T) {
 	})
 }
 
-// TestAddressAtTheStart checks that the log names the address of the console at a terminal, and only there.
+// TestAddressAtTheStart checks that the log names the address of the console at a terminal, and
+// only there.
 func TestAddressAtTheStart(t *testing.T) {
 	t.Parallel()
 	e := fixture.NewEnvironments(t)[0]
@@ -171,13 +178,18 @@ func checkCookie(t *testing.T, b *browser) {
 	}
 }
 
-// checkDeviceCookie checks that the browser has a device cookie, for the pages of the console alone.
+// checkDeviceCookie checks that the browser has a device cookie, for the pages of the console
+// alone.
 func checkDeviceCookie(t *testing.T, b *browser) {
 	t.Helper()
-	for path, want := range map[string]bool{"/console/account": true, "/console": true, "/": false, "/auth/login": false} {
+	for path, want := range map[string]bool{
+		"/console/account": true, "/console": true, "/": false, "/auth/login": false,
+	} {
 		u := *b.page.url
 		u.Path = path
-		has := slices.ContainsFunc(b.client.Jar.Cookies(&u), func(c *http.Cookie) bool { return c.Name == "tollgate_device" })
+		has := slices.ContainsFunc(b.client.Jar.Cookies(&u), func(c *http.Cookie) bool {
+			return c.Name == "tollgate_device"
+		})
 		if has != want {
 			t.Errorf("the browser sends the device cookie to %s: %t", path, has)
 		}
@@ -191,7 +203,8 @@ func TestNoOpenRedirect(t *testing.T) {
 	s := e.Start(t)
 	ada := e.NewPerson(t, "ada@example.com")
 	for _, next := range []string{
-		"https://evil.example/", "//evil.example/", `/\evil.example/`, "/console/../../evil", "/console//../x", "javascript:alert(1)", "/v0.1/servers",
+		"https://evil.example/", "//evil.example/", `/\evil.example/`, "/console/../../evil", "/console//../x",
+		"javascript:alert(1)", "/v0.1/servers",
 		"/console/\n//evil.example", "http:/console/", "/console",
 	} {
 		b := newBrowser(t, s)
@@ -201,7 +214,8 @@ func TestNoOpenRedirect(t *testing.T) {
 	}
 }
 
-// TestSecureCookie checks the cookies over TLS, and that there are none over plain HTTP elsewhere.
+// TestSecureCookie checks the cookies over TLS, and that there is no cookie over plain HTTP
+// elsewhere.
 func TestSecureCookie(t *testing.T) {
 	t.Parallel()
 	e := fixture.NewEnvironments(t)[0]
@@ -242,7 +256,8 @@ func TestSecureCookie(t *testing.T) {
 		t.Errorf("over plain HTTP elsewhere the status is %d and the cookie %q", response.StatusCode, cookie)
 	}
 	for _, host := range []string{"localhost", "127.0.0.1:3000", "[::1]:3000"} {
-		if _, cookie := send(host, "http"); !strings.HasPrefix(cookie, "tollgate=") || strings.Contains(strings.ToLower(cookie), "secure") {
+		if _, cookie := send(host, "http"); !strings.HasPrefix(cookie, "tollgate=") ||
+			strings.Contains(strings.ToLower(cookie), "secure") {
 			t.Errorf("at %s the cookie is %s", host, cookie)
 		}
 	}
@@ -275,8 +290,8 @@ func TestSecondFactor(t *testing.T) {
 	})
 }
 
-// TestSessionsEndTogether checks that the cookie is the same session as that of the API: it ends with
-// it, on each instance.
+// TestSessionsEndTogether checks that the cookie is the same session as that of the API: it ends
+// with it, on each instance.
 func TestSessionsEndTogether(t *testing.T) {
 	t.Parallel()
 	fixture.InEachEnvironment(t, func(t *testing.T, e *fixture.Environment) {
@@ -296,11 +311,13 @@ func TestSessionsEndTogether(t *testing.T) {
 		elsewhere.wantText("Full trust.")
 
 		var listed struct{ Sessions []struct{ ID string } }
-		apiclient.Call(t, "GET", one.API+"/sessions", nil, ada.Bearer()...).WantStatus(t, http.StatusOK).Decode(t, &listed)
+		apiclient.Call(t, "GET", one.API+"/sessions", nil, ada.Bearer()...).WantStatus(t, http.StatusOK).
+			Decode(t, &listed)
 		own, _ := fixture.ReadSession(t, one, ada)
 		for _, session := range listed.Sessions {
 			if session.ID != own {
-				apiclient.Call(t, "DELETE", one.API+"/sessions/"+session.ID, nil, ada.Bearer()...).WantStatus(t, http.StatusOK)
+				apiclient.Call(t, "DELETE", one.API+"/sessions/"+session.ID, nil, ada.Bearer()...).WantStatus(t,
+					http.StatusOK)
 			}
 		}
 		b.open("/console/account", http.StatusOK)
@@ -308,8 +325,8 @@ func TestSessionsEndTogether(t *testing.T) {
 	})
 }
 
-// TestSessionEndsMeanwhile checks what happens to a form that is sent after the session has ended: it leads
-// to the sign-in, which says so and leads back to the page of the form.
+// TestSessionEndsMeanwhile checks what happens to a form that is sent after the session has ended:
+// it leads to the sign-in, which says so and leads back to the page of the form.
 func TestSessionEndsMeanwhile(t *testing.T) {
 	t.Parallel()
 	fixture.InEachEnvironment(t, func(t *testing.T, e *fixture.Environment) {
@@ -341,25 +358,34 @@ func TestSessionEndsMeanwhile(t *testing.T) {
 	})
 }
 
-// TestActAddresses opens the addresses of forms, as from the history of a browser: each leads to its page.
+// TestActAddresses opens the addresses of forms, as from the history of a browser: each leads to
+// its page.
 func TestActAddresses(t *testing.T) {
 	t.Parallel()
 	e := fixture.NewEnvironments(t)[0]
 	s := e.Start(t, fixture.RegistrySettings()...)
 	b := newOperator(t, e, s)
 	for address, page := range map[string]string{
-		"/sign-out": "/", "/account/sessions/1/end": "/account", "/account/devices/1/revoke": "/account", "/account/devices/1/name": "/account",
-		"/account/devices/1/trust": "/account", "/account/authenticator/activate": "/account/authenticator", "/account/authenticator/disable": "/account/authenticator",
-		"/step-up/send": "/step-up", "/step-up/verify": "/step-up", "/step-up/resend": "/step-up",
-		"/operator/people/bea%40example.com/lock": "/operator/people/bea%40example.com", "/operator/grants/remove": "/operator/grants",
-		"/operator/policies/1/remove": "/operator/policies", "/operator/views/x/remove": "/operator/views", "/operator/webhooks/1/remove": "/operator/webhooks",
+		"/sign-out": "/", "/account/sessions/1/end": "/account", "/account/devices/1/revoke": "/account",
+		"/account/devices/1/name":  "/account",
+		"/account/devices/1/trust": "/account", "/account/authenticator/activate": "/account/authenticator",
+		"/account/authenticator/disable": "/account/authenticator",
+		"/step-up/send":                  "/step-up", "/step-up/verify": "/step-up", "/step-up/resend": "/step-up",
+		"/operator/people/bea%40example.com/lock": "/operator/people/bea%40example.com",
+		"/operator/grants/remove":                 "/operator/grants",
+		"/operator/policies/1/remove":             "/operator/policies", "/operator/views/x/remove": "/operator/views",
+		"/operator/webhooks/1/remove":    "/operator/webhooks",
 		"/operator/webhooks/1/redeliver": "/operator/webhooks",
 	} {
 		b.open("/console"+address, http.StatusOK)
 		b.wantPath("/console" + page)
 	}
-	for _, form := range []string{"/account/sessions/1/end", "/account/devices/1/revoke", "/account/devices/1/name", "/operator/policies/1/remove"} {
-		b.send(b.request(http.MethodPost, "/console"+form, nil, "application/x-www-form-urlencoded"), http.StatusNotFound)
+	for _, form := range []string{
+		"/account/sessions/1/end", "/account/devices/1/revoke", "/account/devices/1/name",
+		"/operator/policies/1/remove",
+	} {
+		b.send(b.request(http.MethodPost, "/console"+form, nil, "application/x-www-form-urlencoded"),
+			http.StatusNotFound)
 	}
 	b.open("/console/own/com.example/unknown/status", http.StatusNotFound)
 	b.wantPath("/console/own/com.example/unknown")
@@ -399,6 +425,7 @@ func TestCookieRotation(t *testing.T) {
 		b.press("Sign out", http.StatusOK)
 		b.signIn(ada)
 		b.open("/console/account", http.StatusOK)
-		b.wantText("Limited trust.", "This session may not change the registry yet.", "The device is verified, but not marked as trusted.")
+		b.wantText("Limited trust.", "This session may not change the registry yet.",
+			"The device is verified, but not marked as trusted.")
 	})
 }

@@ -29,7 +29,9 @@ func (p *person) click(name string) {
 		p.t.Fatalf("there is no %q on\n%s", name, p.text())
 	}
 	await.Until(p.t, "the page after "+name, func() bool {
-		loaded, err := chromedp.Run(p.tab.Context, chromedp.Evaluate[bool](`window.before === undefined && document.readyState === "complete" && document.querySelector("main") !== null`))
+		loaded, err := chromedp.Run(p.tab.Context,
+			chromedp.Evaluate[bool](
+				`window.before === undefined && document.readyState === "complete" && document.querySelector("main") !== null`))
 		return err == nil && loaded
 	})
 }
@@ -37,7 +39,10 @@ func (p *person) click(name string) {
 // set gives a field a value: a text, or the value of an option.
 func (p *person) set(id, value string) {
 	p.t.Helper()
-	if got := chromium.Evaluate[string](p.t, p.tab, fmt.Sprintf(`(() => { const e = document.getElementById(%q); if (e) e.value = %q; return e ? e.value : "missing"; })()`, id, value)); got != value {
+	if got := chromium.Evaluate[string](p.t, p.tab,
+		fmt.Sprintf(
+			`(() => { const e = document.getElementById(%q); if (e) e.value = %q; return e ? e.value : "missing"; })()`,
+			id, value)); got != value {
 		p.t.Fatalf("the field %s has %q, want %q", id, got, value)
 	}
 }
@@ -51,8 +56,8 @@ func (p *person) wantNoComplaints() {
 	}
 }
 
-// TestActs does each act of the console in a browser, with and without JavaScript. TestKeyboard has those
-// of publishing and reviewing, and the end of sessions.
+// TestActs does each act of the console in a browser, with and without JavaScript. TestKeyboard has
+// those of publishing and reviewing, and the end of sessions.
 func TestActs(t *testing.T) {
 	t.Parallel()
 	for _, scripts := range []bool{true, false} {
@@ -60,13 +65,16 @@ func TestActs(t *testing.T) {
 			t.Parallel()
 			fixture.InEachEnvironment(t, func(t *testing.T, e *fixture.Environment) {
 				skipInShort(t, e, scripts)
-				s := e.Start(t, append(append(fixture.RegistrySettings(), fixture.RelaxedRiskSettings...), "REGISTRY_REVIEW=on")...)
+				s := e.Start(t,
+					append(append(fixture.RegistrySettings(), fixture.RelaxedRiskSettings...), "REGISTRY_REVIEW=on")...)
 				ada := e.NewWriter(t, s, "ada@example.com", "publish *", "edit *")
 				bea := e.NewWriter(t, s, "bea@example.com", "review *")
 				for _, version := range []string{"1.0.0", "1.1.0"} {
-					ada.PostJSON(t, s, "/v0.1/publish", fixture.NewServerDocument("com.example/weather", version)).WantStatus(t, http.StatusOK)
+					ada.PostJSON(t, s, "/v0.1/publish", fixture.NewServerDocument("com.example/weather", version)).
+						WantStatus(t, http.StatusOK)
 				}
-				e.RunCommand(t, "", "publisher", "add", "--method", "dns", "--domain", "example.com", "--pattern", "com.example/*")
+				e.RunCommand(t, "", "publisher", "add", "--method", "dns", "--domain", "example.com", "--pattern",
+					"com.example/*")
 				e.RunCommand(t, "", "webhook", "add", "https://hooks.example.com/in", "--events", "published")
 				e.NewPerson(t, "cem@example.com", "operate *")
 				open := func(email string) *person {
@@ -86,8 +94,8 @@ func TestActs(t *testing.T) {
 	}
 }
 
-// skipInShort skips two of the four combinations in a short run, in which there is each environment and each
-// kind of browser once.
+// skipInShort skips two of the four combinations in a short run, in which there is each environment
+// and each kind of browser once.
 func skipInShort(t *testing.T, e *fixture.Environment, scripts bool) {
 	t.Helper()
 	if testing.Short() && scripts != e.Shared {
@@ -95,13 +103,15 @@ func skipInShort(t *testing.T, e *fixture.Environment, scripts bool) {
 	}
 }
 
-// actAsReviewer approves one version and rejects another, and puts a version in quarantine and back.
+// actAsReviewer approves one version and rejects another, and puts a version in quarantine and
+// back.
 func actAsReviewer(t *testing.T, s *fixture.Service, bea *fixture.Person, p *person) {
 	t.Helper()
 	var list struct {
 		Reviews []struct{ ID, Version string }
 	}
-	apiclient.Call(t, "GET", s.API+"/v0.1/x/dev.tollgate/reviews?state=pending", nil, bea.Bearer()...).WantStatus(t, http.StatusOK).Decode(t, &list)
+	apiclient.Call(t, "GET", s.API+"/v0.1/x/dev.tollgate/reviews?state=pending", nil, bea.Bearer()...).WantStatus(t,
+		http.StatusOK).Decode(t, &list)
 	for i, review := range list.Reviews {
 		p.open("/console/reviews/" + review.ID)
 		p.set("comment", "Because of "+review.Version)
@@ -153,7 +163,9 @@ func actAsOperator(p *person) {
 	p.open("/console/operator/people/bea@example.com")
 	p.verify("cem@example.com")
 	for _, act := range []struct{ button, text string }{
-		{"End all sessions", "The sessions are ended."}, {"Lock", "The account is locked"}, {"Unlock", "The account is unlocked."},
+		{"End all sessions", "The sessions are ended."}, {"Lock", "The account is locked"}, {
+			"Unlock", "The account is unlocked.",
+		},
 		{"Disable", "The account is disabled"}, {"Enable", "The account is enabled."},
 	} {
 		p.click(act.button)
@@ -194,12 +206,13 @@ func actAsOperator(p *person) {
 	p.wantNoComplaints()
 }
 
-// actOnAccount does what people do with their account: names and trust of devices, the authenticator app,
-// the password, the audit log.
+// actOnAccount does what people do with their account: names and trust of devices, the
+// authenticator app, the password, the audit log.
 func actOnAccount(t *testing.T, p *person) {
 	t.Helper()
 	p.open("/console/account")
-	device := chromium.Evaluate[string](t, p.tab, `document.querySelector("#devices ~ table th[scope=row] bdi").textContent`)
+	device := chromium.Evaluate[string](t, p.tab,
+		`document.querySelector("#devices ~ table th[scope=row] bdi").textContent`)
 	p.set(chromium.Evaluate[string](t, p.tab, `document.querySelector("input[name=name]").id`), "Laptop")
 	p.click("Save the name of " + device)
 	p.wantText("The device is renamed.")
@@ -209,7 +222,8 @@ func actOnAccount(t *testing.T, p *person) {
 	p.click("Set up an authenticator app")
 	p.verify("cem@example.com")
 	p.click("Set up an authenticator app")
-	secret := strings.ReplaceAll(chromium.Evaluate[string](t, p.tab, `document.querySelector("[name=secret]").value`), " ", "")
+	secret := strings.ReplaceAll(chromium.Evaluate[string](t, p.tab,
+		`document.querySelector("[name=secret]").value`), " ", "")
 	p.set("code", "000000")
 	p.click("Turn it on")
 	p.wantText("Code is wrong.", "Scan this with your app")

@@ -31,7 +31,10 @@ func newPerson(t *testing.T, e *fixture.Environment, s *fixture.Service) *person
 	err := chromedp.Listen(p.tab.Context, func(event any) {
 		if _, asks := event.(*page.EventJavascriptDialogOpening); asks {
 			go func() { // a listener must not wait for the browser
-				_, _ = chromedp.Call(p.tab.Context, page.HandleJavaScriptDialog, page.HandleJavaScriptDialogParams{Accept: true}) // the test fails where the act is missing
+				// the test fails where the act is missing
+				_, _ = chromedp.Call(p.tab.Context, page.HandleJavaScriptDialog, page.HandleJavaScriptDialogParams{
+					Accept: true,
+				})
 			}()
 		}
 	})
@@ -42,8 +45,8 @@ func newPerson(t *testing.T, e *fixture.Environment, s *fixture.Service) *person
 	return p
 }
 
-// focus presses Tab until an element with a name has the focus: a link or a button by its text, a field
-// by its label.
+// focus presses Tab until an element with a name has the focus: a link or a button by its text, a
+// field by its label.
 func (p *person) focus(name string) {
 	p.t.Helper()
 	const most = 300
@@ -75,7 +78,9 @@ func (p *person) enter() {
 	p.tab.Run(p.t, chromedp.Evaluate[chromedp.Void](`void (window.before = true)`))
 	p.tab.Type(p.t, "\r")
 	await.Until(p.t, "the next page", func() bool {
-		loaded, err := chromedp.Run(p.tab.Context, chromedp.Evaluate[bool](`window.before === undefined && document.readyState === "complete" && document.querySelector("main") !== null`))
+		loaded, err := chromedp.Run(p.tab.Context,
+			chromedp.Evaluate[bool](
+				`window.before === undefined && document.readyState === "complete" && document.querySelector("main") !== null`))
 		return err == nil && loaded
 	})
 }
@@ -123,9 +128,9 @@ func (p *person) verify(email string) {
 	p.enter()
 }
 
-// TestKeyboard signs in, steps up, publishes a document with three mistakes, mends them, has it reviewed
-// by a second person, copies the snippet, and ends a session and revokes a device: by keyboard alone,
-// with and without JavaScript.
+// TestKeyboard signs in, steps up, publishes a document with three mistakes, mends them, has it
+// reviewed by a second person, copies the snippet, and ends a session and revokes a device: by
+// keyboard alone, with and without JavaScript.
 func TestKeyboard(t *testing.T) {
 	t.Parallel()
 	for _, scripts := range []bool{true, false} {
@@ -148,7 +153,8 @@ func useKeyboard(t *testing.T, e *fixture.Environment, scripts bool) {
 	p.signIn(ada.Email)
 	p.press("Publish")
 	const good = `{"$schema":"https://static.modelcontextprotocol.io/schemas/2025-12-11/server.schema.json","name":"com.example/weather","description":"Weather.","version":"1.0.0","remotes":[{"type":"streamable-http","url":"https://weather.example.com/mcp"}]}`
-	p.fill("Server document", strings.NewReplacer(`"1.0.0"`, `1`, `"Weather."`, `""`, `https://weather`, `gopher://weather`).Replace(good))
+	p.fill("Server document",
+		strings.NewReplacer(`"1.0.0"`, `1`, `"Weather."`, `""`, `https://weather`, `gopher://weather`).Replace(good))
 	p.press("Publish")
 	p.wantText("The document breaks 3 rules")
 	await.Until(t, "the focus on the mistakes", func() bool {
@@ -179,7 +185,9 @@ func useKeyboard(t *testing.T, e *fixture.Environment, scripts bool) {
 	if scripts {
 		p.focus("Copy")
 		p.tab.Type(t, "\r")
-		await.Until(t, "the copy", func() bool { return strings.Contains(p.text(), "Copied") || strings.Contains(p.text(), "Press Ctrl+C") })
+		await.Until(t, "the copy", func() bool {
+			return strings.Contains(p.text(), "Copied") || strings.Contains(p.text(), "Press Ctrl+C")
+		})
 	}
 	p.press("Sign out")
 
@@ -199,8 +207,8 @@ func useKeyboard(t *testing.T, e *fixture.Environment, scripts bool) {
 	}
 }
 
-// TestSearchWhileTyping types into the search of the catalogue: the list follows without a new page, and
-// the address too.
+// TestSearchWhileTyping types into the search of the catalogue: the list follows without a new
+// page, and the address too.
 func TestSearchWhileTyping(t *testing.T) {
 	t.Parallel()
 	e := fixture.NewEnvironments(t)[0]
@@ -227,5 +235,6 @@ func TestSearchWhileTyping(t *testing.T) {
 
 // rows returns an expression for the number of rows in the table after a heading.
 func rows(heading string) string {
-	return fmt.Sprintf(`(() => { let e = document.getElementById(%q); while (e.tagName !== "TABLE") e = e.nextElementSibling; return e.tBodies[0].rows.length; })()`, heading)
+	return fmt.Sprintf(
+		`(() => { let e = document.getElementById(%q); while (e.tagName !== "TABLE") e = e.nextElementSibling; return e.tBodies[0].rows.length; })()`, heading)
 }

@@ -17,8 +17,8 @@ import (
 	"github.com/tollgate-dev/tollgate/test/acceptance/internal/fixture"
 )
 
-// auditScript runs axe-core on the page, and returns what it finds and what else is wrong: contents that
-// are wider than the window, and pages without a heading.
+// auditScript runs axe-core on the page, and returns what it finds and what else is wrong: contents
+// that are wider than the window, and pages without a heading.
 const auditScript = `(async () => {
 	const wrong = [];
 	const found = await axe.run({runOnly: {type: "tag", values: ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"]}});
@@ -67,19 +67,29 @@ func openSite(t *testing.T, e *fixture.Environment) *site {
 		}
 		ada.PostJSON(t, s, "/v0.1/publish", doc).WantStatus(t, http.StatusOK)
 		var list struct{ Reviews []struct{ ID string } }
-		apiclient.Call(t, "GET", s.API+"/v0.1/x/dev.tollgate/reviews?state=pending", nil, bea.Bearer()...).WantStatus(t, http.StatusOK).Decode(t, &list)
+		apiclient.Call(t, "GET", s.API+"/v0.1/x/dev.tollgate/reviews?state=pending", nil, bea.Bearer()...).WantStatus(t,
+			http.StatusOK).Decode(t, &list)
 		return list.Reviews[len(list.Reviews)-1].ID
 	}
 	approve := func(id string) {
 		bea.PostJSON(t, s, "/v0.1/x/dev.tollgate/reviews/"+id+"/approve", map[string]any{}).WantStatus(t, http.StatusOK)
 	}
 	approve(publish("com.example/weather", "1.0.0", map[string]any{"title": "Weather", "packages": []map[string]any{{
-		"registryType": "npm", "identifier": "@example/weather", "version": "1.0.0", "transport": map[string]any{"type": "stdio"},
-		"environmentVariables": []map[string]any{{"name": "API_KEY", "description": "The key of the weather service.", "isRequired": true, "isSecret": true}},
+		"registryType": "npm", "identifier": "@example/weather", "version": "1.0.0", "transport": map[string]any{
+			"type": "stdio",
+		},
+		"environmentVariables": []map[string]any{
+			{"name": "API_KEY", "description": "The key of the weather service.", "isRequired": true, "isSecret": true},
+		},
 	}}}))
 	approve(publish(longName, "1.0.0-with-a-long-prerelease.20261123.1", map[string]any{
 		"title": "خادم الطقس للجميع", "description": "يعرض حالة الطقس في كل مكان. " + strings.Repeat("ä", 40),
-		"remotes": []map[string]any{{"type": "streamable-http", "url": "https://a-very-long-host-name.example.com/" + strings.Repeat("path/", 30)}},
+		"remotes": []map[string]any{
+			{
+				"type": "streamable-http",
+				"url":  "https://a-very-long-host-name.example.com/" + strings.Repeat("path/", 30),
+			},
+		},
 	}))
 	for _, server := range []struct{ name, version, title, description, packages string }{
 		{"com.example/calendar", "2.3.0", "Calendar", "Finds free times and books meetings", "npm"},
@@ -89,18 +99,25 @@ func openSite(t *testing.T, e *fixture.Environment) *site {
 	} {
 		more := map[string]any{"title": server.title, "description": server.description}
 		if server.packages != "" {
-			more["packages"] = []map[string]any{{"registryType": server.packages, "identifier": "example-server", "version": server.version, "transport": map[string]any{"type": "stdio"}}}
+			more["packages"] = []map[string]any{
+				{
+					"registryType": server.packages, "identifier": "example-server", "version": server.version,
+					"transport": map[string]any{"type": "stdio"},
+				},
+			}
 		}
 		approve(publish(server.name, server.version, more))
 	}
 	approve(publish("com.example/news", "1.0.0", nil))
 	publish("com.example/weather", "1.1.0", map[string]any{"description": "Answers what the weather was"})
-	bea.PostJSON(t, s, "/v0.1/x/dev.tollgate/quarantine", map[string]any{"serverName": "com.example/news", "reason": "It sends data elsewhere."}).WantStatus(t, http.StatusOK)
+	bea.PostJSON(t, s, "/v0.1/x/dev.tollgate/quarantine", map[string]any{
+		"serverName": "com.example/news", "reason": "It sends data elsewhere.",
+	}).WantStatus(t, http.StatusOK)
 	return site
 }
 
-// TestPages opens each page, light and dark, wide and narrow. axe-core finds nothing wrong with them, the
-// browser complains about nothing, and nothing is wider than the window.
+// TestPages opens each page, light and dark, wide and narrow. axe-core finds nothing wrong with
+// them, the browser complains about nothing, and nothing is wider than the window.
 func TestPages(t *testing.T) {
 	t.Parallel()
 	fixture.InEachEnvironment(t, func(t *testing.T, e *fixture.Environment) {
@@ -134,7 +151,8 @@ func (s *site) checkOpenPages() {
 	s.checkSecondFactor()
 }
 
-// checkSecondFactor checks the pages of an authenticator app, from the first step to the next sign-in.
+// checkSecondFactor checks the pages of an authenticator app, from the first step to the next
+// sign-in.
 func (s *site) checkSecondFactor() {
 	s.e.NewPerson(s.t, "dan@example.com")
 	dan := newPerson(s.t, s.e, s.s)
@@ -150,7 +168,9 @@ func (s *site) checkSecondFactor() {
 	dan.set("code", "000000")
 	dan.click("Turn it on")
 	s.checkOpen(dan, "wrong-authenticator")
-	code, err := totp.GenerateCode(strings.ReplaceAll(chromium.Evaluate[string](s.t, dan.tab, `document.querySelector("[name=secret]").value`), " ", ""), time.Now())
+	code, err := totp.GenerateCode(
+		strings.ReplaceAll(chromium.Evaluate[string](s.t, dan.tab, `document.querySelector("[name=secret]").value`),
+			" ", ""), time.Now())
 	if err != nil {
 		s.t.Fatal(err)
 	}
@@ -193,7 +213,9 @@ func (s *site) checkOwnPages() {
 	s.check(ada, "own", "/console/own")
 	s.check(ada, "status", "/console/own/com.example/weather")
 	ada.open("/console/account")
-	ada.tab.Run(s.t, chromedp.Evaluate[chromedp.Void](`void (() => { for (const f of document.querySelectorAll("input[name=name]")) { f.removeAttribute("maxlength"); f.value = "x".repeat(65); } })()`))
+	ada.tab.Run(s.t,
+		chromedp.Evaluate[chromedp.Void](
+			`void (() => { for (const f of document.querySelectorAll("input[name=name]")) { f.removeAttribute("maxlength"); f.value = "x".repeat(65); } })()`))
 	ada.click("Save the name of Headless Chrome on Linux")
 	s.checkOpen(ada, "wrong-name")
 }
@@ -224,19 +246,29 @@ func (s *site) checkOperator() {
 		s.check(cem, "empty-"+page, "/console/operator/"+page)
 	}
 	e := s.e
-	e.RunCommand(s.t, "", "publisher", "add", "--method", "dns", "--domain", "example.com", "--pattern", "com.example/*")
-	e.RunCommand(s.t, "", "publisher", "add", "--method", "github-oidc", "--claim", "repository=an-organisation-with-a-very-long-name/a-repository-with-a-long-name-too", "--pattern", longName)
-	e.RunCommand(s.t, "", "view", "add", "data", "--include", longName, "--include", "com.example/*", "--access", "token")
-	e.RunCommand(s.t, "", "mirror", "add", "public", "https://registry.example.com/a/long/path/to/a/registry", "--interval", "24h")
+	e.RunCommand(s.t, "", "publisher", "add", "--method", "dns", "--domain", "example.com", "--pattern",
+		"com.example/*")
+	e.RunCommand(s.t, "", "publisher", "add", "--method", "github-oidc", "--claim",
+		"repository=an-organisation-with-a-very-long-name/a-repository-with-a-long-name-too", "--pattern", longName)
+	e.RunCommand(s.t, "", "view", "add", "data", "--include", longName, "--include", "com.example/*",
+		"--access", "token")
+	e.RunCommand(s.t, "", "mirror", "add", "public", "https://registry.example.com/a/long/path/to/a/registry",
+		"--interval", "24h")
 	e.RunCommand(s.t, "", "webhook", "add", "https://hooks.example.com/in", "--events", "published,status")
 	for range 4 {
 		body := map[string]any{"domain": "shop", "descriptors": []any{map[string]any{"entries": []any{
-			map[string]string{"key": "tenant", "value": "ada-" + strings.Repeat("x", 150)}, map[string]string{"key": "path", "value": "/pay"},
+			map[string]string{"key": "tenant", "value": "ada-" + strings.Repeat("x", 150)}, map[string]string{
+				"key": "path", "value": "/pay",
+			},
 		}}}}
 		apiclient.Call(s.t, "POST", s.s.RateLimitAPI+"/json", body)
 	}
-	for _, page := range []string{"", "people", "people/ada@example.com", "grants", "policies", "views", "mirrors", "webhooks", "limits", "risk", "log"} {
-		s.check(cem, strings.TrimSuffix("operator-"+strings.ReplaceAll(page, "/", "-"), "-"), strings.TrimSuffix("/console/operator/"+page, "/"))
+	for _, page := range []string{
+		"", "people", "people/ada@example.com", "grants", "policies", "views", "mirrors", "webhooks", "limits",
+		"risk", "log",
+	} {
+		s.check(cem, strings.TrimSuffix("operator-"+strings.ReplaceAll(page, "/", "-"), "-"),
+			strings.TrimSuffix("/console/operator/"+page, "/"))
 	}
 	cem.open("/console/operator/grants")
 	cem.set("email", "nobody@example.com")
@@ -247,7 +279,8 @@ func (s *site) checkOperator() {
 	cem.set("name", "A long name that no view may have")
 	cem.click("Add this view")
 	s.checkOpen(cem, "wrong-view")
-	s.check(cem, "explained", "/console/operator/limits?for=shop&descriptors="+url.QueryEscape("tenant=ada,path=/pay\nunknown=x")+"#which")
+	s.check(cem, "explained",
+		"/console/operator/limits?for=shop&descriptors="+url.QueryEscape("tenant=ada,path=/pay\nunknown=x")+"#which")
 	s.check(cem, "unknown-person", "/console/operator/log?email=nobody@example.com")
 }
 

@@ -88,14 +88,17 @@ func (s *site) hold(t *testing.T, name, version string) quarantineEntry {
 // release releases a version, or the whole server for an empty version, by the other instance.
 func (s *site) release(t *testing.T, by *fixture.Person, name, version string) apiclient.Response {
 	t.Helper()
-	return apiclient.Call(t, "DELETE", s.other.API+quarantinePath+"?serverName="+url.QueryEscape(name)+"&version="+url.QueryEscape(version), nil, by.Bearer()...)
+	return apiclient.Call(t, "DELETE",
+		s.other.API+quarantinePath+"?serverName="+url.QueryEscape(name)+"&version="+url.QueryEscape(version), nil,
+		by.Bearer()...)
 }
 
 // states returns the state of each version of a server, deleted ones too.
 func (s *site) states(t *testing.T, instance *fixture.Service, name string) map[string]fixture.VersionState {
 	t.Helper()
 	var list fixture.ServerPage
-	apiclient.Call(t, "GET", instance.API+"/v0.1"+fixture.ServerPath(name)+"/versions?include_deleted=true", nil).WantStatus(t, http.StatusOK).Decode(t, &list)
+	apiclient.Call(t, "GET", instance.API+"/v0.1"+fixture.ServerPath(name)+"/versions?include_deleted=true", nil).
+		WantStatus(t, http.StatusOK).Decode(t, &list)
 	states := map[string]fixture.VersionState{}
 	for _, r := range list.Servers {
 		states[r.Server["version"].(string)] = r.Official()
@@ -107,10 +110,12 @@ func (s *site) states(t *testing.T, instance *fixture.Service, name string) map[
 func readsOfQuarantine(name, version string) []string {
 	search := name[strings.Index(name, "/")+1:]
 	return []string{
-		"/v0.1/servers?limit=100&search=" + search, "/v0/servers?limit=100&version=latest&search=" + search, "/v0.1/servers?search=" + markOf(name, version),
+		"/v0.1/servers?limit=100&search=" + search, "/v0/servers?limit=100&version=latest&search=" + search,
+		"/v0.1/servers?search=" + markOf(name, version),
 		"/v0.1/servers?version=" + version + "&search=" + search, "/v0.1" + fixture.ServerPath(name) + "/versions",
 		"/v0.1" + fixture.ServerPath(name, "latest"), "/v0" + fixture.ServerPath(name, version),
-		"/registries/all/install?client=claude&server=" + name, "/registries/all/install?client=claude&server=" + name + "&version=" + version,
+		"/registries/all/install?client=claude&server=" + name,
+		"/registries/all/install?client=claude&server=" + name + "&version=" + version,
 	}
 }
 
@@ -124,7 +129,8 @@ func (s *site) wantHeld(t *testing.T, name, version string) {
 				return !strings.Contains(string(apiclient.Call(t, "GET", instance.API+path, nil).Body), mark)
 			})
 		}
-		apiclient.Call(t, "GET", instance.API+"/v0.1"+fixture.ServerPath(name, version), nil).WantStatus(t, http.StatusNotFound)
+		apiclient.Call(t, "GET", instance.API+"/v0.1"+fixture.ServerPath(name, version), nil).WantStatus(t,
+			http.StatusNotFound)
 		if state := s.states(t, instance, name)[version]; state.Status != "deleted" || state.Message() != reason {
 			t.Errorf("%s %s with include_deleted is %+v, want it deleted with the reason", name, version, state)
 		}
@@ -140,24 +146,28 @@ func (s *site) wantDenied(t *testing.T, instance *fixture.Service, mark string) 
 			Allowed []struct{ ServerURL string } `json:"allowedMcpServers"`
 			Denied  []struct{ ServerURL string } `json:"deniedMcpServers"`
 		}
-		apiclient.Call(t, "GET", instance.API+"/registries/all/allowlist/claude.json", nil).WantStatus(t, http.StatusOK).Decode(t, &list)
+		apiclient.Call(t, "GET", instance.API+"/registries/all/allowlist/claude.json", nil).WantStatus(t,
+			http.StatusOK).Decode(t, &list)
 		has := func(e struct{ ServerURL string }) bool { return strings.Contains(e.ServerURL, mark) }
 		return slices.ContainsFunc(list.Denied, has) && !slices.ContainsFunc(list.Allowed, has)
 	})
 	await.Until(t, "kiro's allow list is without "+mark, func() bool {
-		return !strings.Contains(string(apiclient.Call(t, "GET", instance.API+"/registries/all/allowlist/kiro.json", nil).Body), mark)
+		return !strings.Contains(
+			string(apiclient.Call(t, "GET", instance.API+"/registries/all/allowlist/kiro.json", nil).Body), mark)
 	})
 }
 
-// wantRestored waits until each instance has a version in the state that it had before, with a later
-// update.
+// wantRestored waits until each instance has a version in the state that it had before, with a
+// later update.
 func (s *site) wantRestored(t *testing.T, name, version string, before fixture.VersionState) {
 	t.Helper()
 	for _, instance := range []*fixture.Service{s.one, s.other} {
 		await.Until(t, fmt.Sprintf("%s %s is restored as %+v", name, version, before), func() bool {
 			after := s.states(t, instance, name)[version]
-			return after.Status == before.Status && after.Message() == before.Message() && after.StatusChangedAt == before.StatusChangedAt &&
-				after.PublishedAt == before.PublishedAt && after.IsLatest == before.IsLatest && after.UpdatedAt > before.UpdatedAt
+			return after.Status == before.Status && after.Message() == before.Message() &&
+				after.StatusChangedAt == before.StatusChangedAt &&
+				after.PublishedAt == before.PublishedAt && after.IsLatest == before.IsLatest &&
+				after.UpdatedAt > before.UpdatedAt
 		})
 	}
 }
@@ -168,7 +178,8 @@ func checkQuarantinedVersion(t *testing.T, s *site) {
 	before := s.states(t, s.one, name)
 	q := s.hold(t, name, "2.0.0")
 	_, reviewer := fixture.ReadSession(t, s.one, s.bea)
-	if q.ServerName != name || q.Version == nil || *q.Version != "2.0.0" || q.Reason != reason || q.By != reviewer || q.Since == "" {
+	if q.ServerName != name || q.Version == nil || *q.Version != "2.0.0" || q.Reason != reason || q.By != reviewer ||
+		q.Since == "" {
 		t.Errorf("the entry is %+v", q)
 	}
 	s.wantHeld(t, name, "2.0.0")
@@ -186,7 +197,8 @@ func checkQuarantinedVersion(t *testing.T, s *site) {
 func checkQuarantinedServer(t *testing.T, s *site) {
 	const name = "com.example/whole-server"
 	s.publish(t, name, "1.0.0", "2.0.0", "3.0.0")
-	s.send(t, s.ada, "PATCH", "/v0.1"+fixture.ServerPath(name, "2.0.0")+"/status", `{"status":"deprecated","statusMessage":"use 3"}`).WantStatus(t, http.StatusOK)
+	s.send(t, s.ada, "PATCH", "/v0.1"+fixture.ServerPath(name, "2.0.0")+"/status",
+		`{"status":"deprecated","statusMessage":"use 3"}`).WantStatus(t, http.StatusOK)
 	s.send(t, s.ada, "DELETE", "/v0.1"+fixture.ServerPath(name, "1.0.0"), nil).WantStatus(t, http.StatusOK)
 	before := s.states(t, s.one, name)
 	if q := s.hold(t, name, ""); q.Version != nil {
@@ -195,8 +207,10 @@ func checkQuarantinedServer(t *testing.T, s *site) {
 	for _, version := range []string{"2.0.0", "3.0.0"} {
 		s.wantHeld(t, name, version)
 	}
-	apiclient.Call(t, "GET", s.other.API+"/v0.1"+fixture.ServerPath(name)+"/versions", nil).WantStatus(t, http.StatusNotFound)
-	apiclient.Call(t, "GET", s.other.API+"/v0.1"+fixture.ServerPath(name, "latest"), nil).WantStatus(t, http.StatusNotFound)
+	apiclient.Call(t, "GET", s.other.API+"/v0.1"+fixture.ServerPath(name)+"/versions", nil).WantStatus(t,
+		http.StatusNotFound)
+	apiclient.Call(t, "GET", s.other.API+"/v0.1"+fixture.ServerPath(name, "latest"), nil).WantStatus(t,
+		http.StatusNotFound)
 	s.release(t, s.bea, name, "").WantStatus(t, http.StatusNoContent)
 	for version, state := range before {
 		s.wantRestored(t, name, version, state)
@@ -213,7 +227,8 @@ func checkQuarantinedTwice(t *testing.T, s *site) {
 	before := s.states(t, s.one, name)
 	s.hold(t, name, "2.0.0")
 	s.hold(t, name, "")
-	s.send(t, s.bea, "POST", quarantinePath, map[string]any{"serverName": name, "version": "2.0.0", "reason": "again"}).WantStatus(t, http.StatusConflict)
+	s.send(t, s.bea, "POST", quarantinePath, map[string]any{"serverName": name, "version": "2.0.0", "reason": "again"}).
+		WantStatus(t, http.StatusConflict)
 	s.hold(t, name, "1.0.0")
 	s.release(t, s.bea, name, "").WantStatus(t, http.StatusNoContent)
 	s.wantHeld(t, name, "1.0.0")
@@ -235,14 +250,16 @@ func checkLockout(t *testing.T, s *site) {
 		return []apiclient.Response{
 			s.send(t, s.ada, "POST", "/v0.1/publish", newEntry(name, version)),
 			s.send(t, s.ada, "PUT", path, newEntry(name, version)),
-			s.send(t, s.ada, "PUT", path, `{"name":"com.example/locked","version":"`+version+`","description":""}`), // breaks a rule too
+			// breaks a rule too
+			s.send(t, s.ada, "PUT", path, `{"name":"com.example/locked","version":"`+version+`","description":""}`),
 			s.send(t, s.ada, "PATCH", path+"/status", `{"status":"active"}`),
 			s.send(t, s.ada, "DELETE", path, nil),
 		}
 	}
 	wantRefused := func(a apiclient.Response, what string) {
 		t.Helper()
-		if got := apiclient.WantRegistryError(t, a.WantStatus(t, http.StatusForbidden)); got != what+" is in quarantine: "+reason {
+		if got := apiclient.WantRegistryError(t,
+			a.WantStatus(t, http.StatusForbidden)); got != what+" is in quarantine: "+reason {
 			t.Errorf("the error is %q", got)
 		}
 	}
@@ -252,7 +269,8 @@ func checkLockout(t *testing.T, s *site) {
 	}
 	s.publish(t, name, "3.0.0")
 	var changed struct{ UpdatedCount int }
-	s.send(t, s.ada, "PATCH", "/v0.1"+fixture.ServerPath(name)+"/status", `{"status":"deprecated"}`).WantStatus(t, http.StatusOK).Decode(t, &changed)
+	s.send(t, s.ada, "PATCH", "/v0.1"+fixture.ServerPath(name)+"/status", `{"status":"deprecated"}`).WantStatus(t,
+		http.StatusOK).Decode(t, &changed)
 	if changed.UpdatedCount != 2 {
 		t.Errorf("%d versions changed, want the two that are not in quarantine", changed.UpdatedCount)
 	}
@@ -264,7 +282,8 @@ func checkLockout(t *testing.T, s *site) {
 		}
 	}
 	wantRefused(s.send(t, s.ada, "PATCH", "/v0.1"+fixture.ServerPath(name)+"/status", `{"status":"active"}`), name)
-	if a := s.send(t, s.eve, "POST", "/v0.1/publish", newEntry(name, "4.0.0")).WantStatus(t, http.StatusForbidden); strings.Contains(string(a.Body), reason) {
+	if a := s.send(t, s.eve, "POST", "/v0.1/publish", newEntry(name, "4.0.0")).WantStatus(t,
+		http.StatusForbidden); strings.Contains(string(a.Body), reason) {
 		t.Errorf("a person without a grant gets the reason: %s", a.Body)
 	}
 	s.release(t, s.bea, name, "").WantStatus(t, http.StatusNoContent)
@@ -281,8 +300,12 @@ func checkFreedRemoteURL(t *testing.T, s *site) {
 	const name, thief = "com.example/robbed", "com.example/robber"
 	s.publish(t, name, "1.0.0")
 	s.hold(t, name, "")
-	s.send(t, s.ada, "POST", "/v0.1/publish", fixture.WithProperty(newEntry(thief, "1.0.0"), "remotes", newEntry(name, "1.0.0")["remotes"])).WantStatus(t, http.StatusOK)
-	if a := s.release(t, s.bea, name, "").WantStatus(t, http.StatusConflict); !strings.Contains(apiclient.WantRegistryError(t, a), "https://"+markOf(name, "1.0.0")+".example/mcp") {
+	s.send(t, s.ada, "POST", "/v0.1/publish",
+		fixture.WithProperty(newEntry(thief, "1.0.0"), "remotes", newEntry(name, "1.0.0")["remotes"])).WantStatus(t,
+		http.StatusOK)
+	if a := s.release(t, s.bea, name, "").WantStatus(t,
+		http.StatusConflict); !strings.Contains(apiclient.WantRegistryError(t, a),
+		"https://"+markOf(name, "1.0.0")+".example/mcp") {
 		t.Errorf("the error is %s, want the URL in it", a.Body)
 	}
 	if state := s.states(t, s.one, name)["1.0.0"]; state.Status != "deleted" || state.Message() != reason {
@@ -298,7 +321,9 @@ func checkQuarantineErrors(t *testing.T, s *site) {
 	const name = "com.example/wrong-requests"
 	s.publish(t, name, "1.0.0")
 	low := *s.bea
-	low.Device = map[string]string{"userAgent": "curl/8.0", "screenResolution": "1x1", "timezone": "UTC", "language": "en"}
+	low.Device = map[string]string{
+		"userAgent": "curl/8.0", "screenResolution": "1x1", "timezone": "UTC", "language": "en",
+	}
 	low.DeviceToken = ""
 	low.Login(t, s.one)
 	good := `{"serverName":"` + name + `","reason":"x"}`
@@ -321,10 +346,16 @@ func checkQuarantineErrors(t *testing.T, s *site) {
 		{"no trust", &low, `{"serverName":"` + name + `"}`, 403, ""},
 		{"no reason", s.bea, `{"serverName":"` + name + `"}`, 400, "reason"},
 		{"blank reason", s.bea, `{"serverName":"com.example/unknown","reason":" \n"}`, 400, "reason"},
-		{"long reason", s.bea, `{"serverName":"` + name + `","reason":"` + strings.Repeat("ü", 501) + `"}`, 400, "reason"},
+		{
+			"long reason", s.bea, `{"serverName":"` + name + `","reason":"` + strings.Repeat("ü", 501) + `"}`,
+			400, "reason",
+		},
 		{"unknown server", s.bea, `{"serverName":"com.example/unknown","reason":"x"}`, 404, "server not found"},
 		{"no name of a server", s.bea, `{"serverName":"unknown","reason":"x"}`, 404, "server not found"},
-		{"unknown version", s.bea, `{"serverName":"` + name + `","version":"9.0.0","reason":"x"}`, 404, "version not found"},
+		{
+			"unknown version", s.bea, `{"serverName":"` + name + `","version":"9.0.0","reason":"x"}`, 404,
+			"version not found",
+		},
 		{"too large", s.bea, `{"reason":"` + strings.Repeat("x", 2<<20) + `"}`, 413, ""},
 	} {
 		var header []string
@@ -336,18 +367,23 @@ func checkQuarantineErrors(t *testing.T, s *site) {
 			t.Errorf("%s: status %d %s, want %d and %q", c.label, a.Status, a.Body, c.status, c.words)
 		}
 	}
-	apiclient.Call(t, "POST", s.one.API+quarantinePath, "x", append(s.bea.Bearer(), "Content-Type", "text/plain")...).WantStatus(t, http.StatusUnsupportedMediaType)
-	apiclient.Call(t, "DELETE", s.one.API+quarantinePath+"?serverName="+name, nil).WantStatus(t, http.StatusUnauthorized)
+	apiclient.Call(t, "POST", s.one.API+quarantinePath, "x", append(s.bea.Bearer(), "Content-Type", "text/plain")...).
+		WantStatus(t, http.StatusUnsupportedMediaType)
+	apiclient.Call(t, "DELETE", s.one.API+quarantinePath+"?serverName="+name, nil).WantStatus(t,
+		http.StatusUnauthorized)
 	s.release(t, s.eve, name, "").WantStatus(t, http.StatusForbidden)
 	s.release(t, &low, name, "").WantStatus(t, http.StatusForbidden)
-	for _, query := range []string{"", "?serverName=", "?version=1.0.0", "?serverName=%00", "?serverName=a&version=%FF"} {
+	for _, query := range []string{
+		"", "?serverName=", "?version=1.0.0", "?serverName=%00", "?serverName=a&version=%FF",
+	} {
 		s.send(t, s.bea, "DELETE", quarantinePath+query, nil).WantStatus(t, http.StatusBadRequest)
 	}
 	for _, version := range []string{"", "1.0.0", "9.0.0"} {
 		s.release(t, s.bea, name, version).WantStatus(t, http.StatusNotFound)
 	}
 	s.hold(t, name, "1.0.0")
-	if a := s.send(t, s.bea, "POST", quarantinePath, `{"serverName":"`+name+`","version":"1.0.0","reason":"x"}`).WantStatus(t, http.StatusConflict); !strings.Contains(string(a.Body), "in quarantine already") {
+	if a := s.send(t, s.bea, "POST", quarantinePath, `{"serverName":"`+name+`","version":"1.0.0","reason":"x"}`).
+		WantStatus(t, http.StatusConflict); !strings.Contains(string(a.Body), "in quarantine already") {
 		t.Errorf("the error is %s", a.Body)
 	}
 	s.release(t, s.bea, name, "").WantStatus(t, http.StatusNotFound)
@@ -366,7 +402,8 @@ func (s *site) listHeld(t *testing.T, by *fixture.Person) (names []string) {
 				Count      int
 			}
 		}
-		apiclient.Call(t, "GET", s.other.API+quarantinePath+"?limit=2&cursor="+cursor, nil, by.Bearer()...).WantStatus(t, http.StatusOK).Decode(t, &page)
+		apiclient.Call(t, "GET", s.other.API+quarantinePath+"?limit=2&cursor="+cursor, nil, by.Bearer()...).
+			WantStatus(t, http.StatusOK).Decode(t, &page)
 		if page.Metadata.Count != len(page.Quarantined) || len(page.Quarantined) > 2 {
 			t.Fatalf("%d entries, count %d", len(page.Quarantined), page.Metadata.Count)
 		}
@@ -389,10 +426,15 @@ func checkQuarantineList(t *testing.T, s *site) {
 	for _, version := range []string{"2.0.0", "", "1.0.0"} {
 		s.hold(t, "com.example/listed", version)
 	}
-	s.send(t, s.cem, "POST", "/v0/x/dev.tollgate/quarantine", `{"serverName":"com.examples/listed","version":null,"reason":"x"}`).WantStatus(t, http.StatusOK)
+	s.send(t, s.cem, "POST", "/v0/x/dev.tollgate/quarantine",
+		`{"serverName":"com.examples/listed","version":null,"reason":"x"}`).WantStatus(t, http.StatusOK)
 	inside := []string{"com.example/listed", "com.example/listed 1.0.0", "com.example/listed 2.0.0"}
-	for by, want := range map[*fixture.Person][]string{s.bea: inside, s.cem: append(slices.Clone(inside), "com.examples/listed")} {
-		got := slices.DeleteFunc(s.listHeld(t, by), func(name string) bool { return !strings.Contains(name, "/listed") })
+	for by, want := range map[*fixture.Person][]string{
+		s.bea: inside, s.cem: append(slices.Clone(inside), "com.examples/listed"),
+	} {
+		got := slices.DeleteFunc(s.listHeld(t, by), func(name string) bool {
+			return !strings.Contains(name, "/listed")
+		})
 		if !slices.Equal(got, want) {
 			t.Errorf("%s sees %v, want %v", by.Email, got, want)
 		}
@@ -401,8 +443,12 @@ func checkQuarantineList(t *testing.T, s *site) {
 	apiclient.Call(t, "GET", s.one.API+quarantinePath, nil).WantStatus(t, http.StatusUnauthorized)
 	var servers fixture.ServerPage
 	apiclient.Call(t, "GET", s.one.API+"/v0.1/servers?limit=1", nil).Decode(t, &servers)
-	for query, word := range map[string]string{"limit=0": "limit", "limit=101": "limit", "limit=x": "limit", "cursor=x": "cursor", "cursor=" + servers.Next(): "cursor"} {
-		if a := s.send(t, s.bea, "GET", quarantinePath+"?"+query, nil).WantStatus(t, http.StatusBadRequest); !strings.Contains(apiclient.WantRegistryError(t, a), word) {
+	for query, word := range map[string]string{
+		"limit=0": "limit", "limit=101": "limit", "limit=x": "limit", "cursor=x": "cursor",
+		"cursor=" + servers.Next(): "cursor",
+	} {
+		if a := s.send(t, s.bea, "GET", quarantinePath+"?"+query, nil).WantStatus(t,
+			http.StatusBadRequest); !strings.Contains(apiclient.WantRegistryError(t, a), word) {
 			t.Errorf("%s: %s, want an error that names %s", query, a.Body, word)
 		}
 	}
@@ -414,7 +460,7 @@ func checkQuarantineList(t *testing.T, s *site) {
 }
 
 // checkManyPublishers puts a server in quarantine while 20 publishers change it on two instances.
-// Each change is before the quarantine or refused by it: none shows anything, and the release
+// Each change is before the quarantine or refused by it: no change shows anything, and the release
 // restores what each left.
 func checkManyPublishers(t *testing.T, s *site) {
 	for round := range 5 {
@@ -424,12 +470,16 @@ func checkManyPublishers(t *testing.T, s *site) {
 			instance := []*fixture.Service{s.one, s.other}[i%2]
 			switch {
 			case i == 10:
-				return apiclient.TryCall("POST", instance.API+quarantinePath, map[string]any{"serverName": name, "reason": reason}, s.bea.Bearer()...)
+				return apiclient.TryCall("POST", instance.API+quarantinePath, map[string]any{
+					"serverName": name, "reason": reason,
+				}, s.bea.Bearer()...)
 			case i%4 < 2:
-				return apiclient.TryCall("POST", instance.API+"/v0.1/publish", newEntry(name, fmt.Sprintf("2.%d.0", i)), s.ada.Bearer()...)
+				return apiclient.TryCall("POST", instance.API+"/v0.1/publish", newEntry(name, fmt.Sprintf("2.%d.0", i)),
+					s.ada.Bearer()...)
 			}
 			status := fmt.Sprintf(`{"status":"deprecated","statusMessage":"%d"}`, i)
-			return apiclient.TryCall("PATCH", instance.API+"/v0.1"+fixture.ServerPath(name, "1.0.0")+"/status", status, s.ada.Bearer()...)
+			return apiclient.TryCall("PATCH", instance.API+"/v0.1"+fixture.ServerPath(name, "1.0.0")+"/status", status,
+				s.ada.Bearer()...)
 		})
 		published := []string{"1.0.0"}
 		for i, a := range answers {
@@ -438,7 +488,8 @@ func checkManyPublishers(t *testing.T, s *site) {
 				a.WantStatus(t, http.StatusOK)
 			case a.Status == http.StatusOK && i%4 < 2:
 				published = append(published, fmt.Sprintf("2.%d.0", i))
-			case a.Status != http.StatusOK && (a.Status != http.StatusForbidden || !strings.Contains(string(a.Body), reason)):
+			case a.Status != http.StatusOK &&
+				(a.Status != http.StatusForbidden || !strings.Contains(string(a.Body), reason)):
 				t.Errorf("change %d: status %d: %s", i, a.Status, a.Body)
 			}
 		}
@@ -456,7 +507,8 @@ func checkManyPublishers(t *testing.T, s *site) {
 		s.release(t, s.bea, name, "").WantStatus(t, http.StatusNoContent)
 		states, latest := s.states(t, s.other, name), 0
 		for _, version := range published {
-			if states[version].Status == "deleted" || states[version].Status == "" || version != "1.0.0" && states[version].Status != "active" {
+			if states[version].Status == "deleted" || states[version].Status == "" ||
+				version != "1.0.0" && states[version].Status != "active" {
 				t.Errorf("after the release %s is %+v", version, states[version])
 			}
 			if states[version].IsLatest {
@@ -491,16 +543,22 @@ func checkQuarantineCommands(t *testing.T, s *site) {
 	if len(people) != 2 || !people["operator"] || !people["bea@example.com"] {
 		t.Errorf("the list has the people %v: %+v", people, listed)
 	}
-	if stdout := s.e.RunCommand(t, "", "registry", "quarantine", "--list"); !strings.Contains(stdout, "REASON") || !strings.Contains(stdout, reason) {
+	if stdout := s.e.RunCommand(t, "", "registry", "quarantine", "--list"); !strings.Contains(stdout, "REASON") ||
+		!strings.Contains(stdout, reason) {
 		t.Errorf("the list is %s", stdout)
 	}
 	for args, words := range map[string]string{
-		"quarantine " + name: "", "quarantine --reason x": "", "quarantine " + name + " --list": "", "quarantine --list --reason x": "",
-		"quarantine " + name + " --reason x": "in quarantine already", "quarantine com.example/unknown --reason x": "not found",
-		"quarantine " + name + " --version 9 --reason x": "not found", "release " + name + " --version 1.0.0": "is not in quarantine",
-		"release com.example/unknown": "is not in quarantine", "release": "",
+		"quarantine " + name: "", "quarantine --reason x": "", "quarantine " + name + " --list": "",
+		"quarantine --list --reason x":                   "",
+		"quarantine " + name + " --reason x":             "in quarantine already",
+		"quarantine com.example/unknown --reason x":      "not found",
+		"quarantine " + name + " --version 9 --reason x": "not found",
+		"release " + name + " --version 1.0.0":           "is not in quarantine",
+		"release com.example/unknown":                    "is not in quarantine", "release": "",
 	} {
-		if _, stderr, code := s.e.TryCommand(t, "", append([]string{"registry"}, strings.Fields(args)...)...); code != 1 || stderr == "" || !strings.Contains(stderr, words) {
+		if _, stderr, code := s.e.TryCommand(t, "",
+			append([]string{"registry"}, strings.Fields(args)...)...); code != 1 || stderr == "" ||
+			!strings.Contains(stderr, words) {
 			t.Errorf("registry %s: exit %d, %q, want %q", args, code, stderr, words)
 		}
 	}
@@ -529,7 +587,8 @@ func checkImportIntoQuarantine(t *testing.T, s *site) {
 		t.Errorf("exit %d, %s", code, stderr)
 	}
 	fixture.DecodeJSON(t, stdout, &result)
-	if result.Taken != 0 || result.Refused != 2 || !strings.Contains(result.Records[0].Reason, name+" is in quarantine: "+reason) {
+	if result.Taken != 0 || result.Refused != 2 ||
+		!strings.Contains(result.Records[0].Reason, name+" is in quarantine: "+reason) {
 		t.Errorf("the import of a server in quarantine is %+v", result)
 	}
 	s.wantHeld(t, name, "1.0.0")
@@ -554,7 +613,8 @@ func checkQuarantineAudit(t *testing.T, s *site) {
 	}
 	for _, want := range []string{
 		"quarantine true " + reason, "release true <nil>", "quarantine false <nil>", "release false <nil>",
-		"quarantine false: you have no review permission for com.example/wrong-requests", "quarantine false: server not found",
+		"quarantine false: you have no review permission for com.example/wrong-requests",
+		"quarantine false: server not found",
 		"publish false: com.example/locked is in quarantine: " + reason,
 	} {
 		if acts[want] == 0 {
@@ -581,24 +641,31 @@ func TestQuarantineAndReview(t *testing.T) {
 		s := openSite(t, e)
 		const name = "com.example/waiting"
 		first := s.submit(t, s.ada, newEntry(name, "1.0.0"))
-		s.send(t, s.bea, "POST", quarantinePath, `{"serverName":"`+name+`","reason":"x"}`).WantStatus(t, http.StatusNotFound) // not listed
+		// not listed
+		s.send(t, s.bea, "POST", quarantinePath, `{"serverName":"`+name+`","reason":"x"}`).WantStatus(t,
+			http.StatusNotFound)
 		s.approve(t, s.bea, first)
-		replacement := pendingID(t, s.send(t, s.ada, "PUT", "/v0.1"+fixture.ServerPath(name, "1.0.0"), fixture.WithProperty(newEntry(name, "1.0.0"), "title", "replaced")))
+		replacement := pendingID(t,
+			s.send(t, s.ada, "PUT", "/v0.1"+fixture.ServerPath(name, "1.0.0"),
+				fixture.WithProperty(newEntry(name, "1.0.0"), "title", "replaced")))
 		next := s.submit(t, s.ada, newEntry(name, "2.0.0"))
 		for _, version := range []string{"1.0.0", ""} {
 			s.hold(t, name, version)
 			what := strings.TrimSpace(name + " " + version)
 			want := what + " is in quarantine: " + reason + "; release it first"
-			if got := apiclient.WantRegistryError(t, s.decide(t, s.bea, replacement, "approve", nil).WantStatus(t, http.StatusConflict)); got != want {
+			if got := apiclient.WantRegistryError(t,
+				s.decide(t, s.bea, replacement, "approve", nil).WantStatus(t, http.StatusConflict)); got != want {
 				t.Errorf("the error is %q, want %q", got, want)
 			}
 			if version == "" {
 				s.decide(t, s.bea, next, "approve", nil).WantStatus(t, http.StatusConflict)
-				if _, stderr, code := s.e.TryCommand(t, "", "review", "approve", "--all-pending"); code != 1 || !strings.Contains(stderr, want) {
+				if _, stderr, code := s.e.TryCommand(t, "", "review", "approve", "--all-pending"); code != 1 ||
+					!strings.Contains(stderr, want) {
 					t.Errorf("approving everything: exit %d, %s", code, stderr)
 				}
 			}
-			s.send(t, s.ada, "PUT", "/v0.1"+fixture.ServerPath(name, "1.0.0"), newEntry(name, "1.0.0")).WantStatus(t, http.StatusForbidden)
+			s.send(t, s.ada, "PUT", "/v0.1"+fixture.ServerPath(name, "1.0.0"), newEntry(name, "1.0.0")).WantStatus(t,
+				http.StatusForbidden)
 			s.release(t, s.bea, name, version).WantStatus(t, http.StatusNoContent)
 		}
 		s.approve(t, s.bea, replacement)

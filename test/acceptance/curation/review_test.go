@@ -50,13 +50,17 @@ func checkHighRisk(t *testing.T, s *site) {
 	dan := s.e.NewPerson(t, "dan@example.com", "review com.example/*")
 	dan.Login(t, s.one)
 	dan.Login(t, s.one)
-	apiclient.Call(t, "POST", s.one.API+"/auth/login", map[string]any{"email": dan.Email, "password": "wrong", "deviceInfo": dan.Device}).WantStatus(t, http.StatusUnauthorized)
-	if dan.Login(t, s.one); dan.TrustLevel != "HIGH_RISK" { // two sessions within a minute and a failure on an unknown device
+	apiclient.Call(t, "POST", s.one.API+"/auth/login", map[string]any{
+		"email": dan.Email, "password": "wrong", "deviceInfo": dan.Device,
+	}).WantStatus(t, http.StatusUnauthorized)
+	// two sessions within a minute and a failure on an unknown device
+	if dan.Login(t, s.one); dan.TrustLevel != "HIGH_RISK" {
 		t.Fatalf("the session is at %s", dan.TrustLevel)
 	}
 	for _, path := range []string{"reviews", "reviews/" + id, "quarantine"} {
 		a := s.send(t, dan, "GET", "/v0.1/x/dev.tollgate/"+path, nil).WantStatus(t, http.StatusForbidden)
-		if challenge := a.Header.Get("WWW-Authenticate"); !strings.Contains(challenge, `error="insufficient_user_authentication"`) {
+		if challenge := a.Header.Get("WWW-Authenticate"); !strings.Contains(challenge,
+			`error="insufficient_user_authentication"`) {
 			t.Errorf("%s: the challenge is %q", path, challenge)
 		}
 	}
@@ -70,18 +74,24 @@ func checkNewServer(t *testing.T, s *site) {
 		t.Errorf("a pending version has an ETag or is the latest: %s", a.Body)
 	}
 	s.wantHidden(t, name, "new-one")
-	for method, path := range map[string]string{"PATCH": fixture.ServerPath(name, "1.0.0") + "/status", "DELETE": fixture.ServerPath(name, "1.0.0")} {
+	for method, path := range map[string]string{
+		"PATCH": fixture.ServerPath(name, "1.0.0") + "/status", "DELETE": fixture.ServerPath(name, "1.0.0"),
+	} {
 		s.send(t, s.ada, method, "/v0.1"+path, `{"status":"deprecated"}`).WantStatus(t, http.StatusNotFound)
 	}
-	s.send(t, s.ada, "PATCH", "/v0.1"+fixture.ServerPath(name)+"/status", `{"status":"deprecated"}`).WantStatus(t, http.StatusNotFound)
+	s.send(t, s.ada, "PATCH", "/v0.1"+fixture.ServerPath(name)+"/status", `{"status":"deprecated"}`).WantStatus(t,
+		http.StatusNotFound)
 	_, user := fixture.ReadSession(t, s.one, s.ada)
 	r := s.review(t, s.bea, id)
-	if r.ServerName != name || r.Version != "1.0.0" || r.State != "pending" || r.Kind != "new-server" || r.Replaces != nil || len(r.Diff) != 0 ||
-		len(r.Checks) != 0 || r.SubmittedBy != user || r.Policy != nil || r.DecidedBy != nil || r.Rule != nil || r.Document["title"] != "first-title" {
+	if r.ServerName != name || r.Version != "1.0.0" || r.State != "pending" || r.Kind != "new-server" ||
+		r.Replaces != nil || len(r.Diff) != 0 ||
+		len(r.Checks) != 0 || r.SubmittedBy != user || r.Policy != nil || r.DecidedBy != nil || r.Rule != nil ||
+		r.Document["title"] != "first-title" {
 		t.Errorf("the review is %+v", r)
 	}
 	again := s.submit(t, s.ada, titled(name, "1.0.0", "second-title"))
-	third := pendingID(t, s.send(t, s.ada, "PUT", "/v0.1"+fixture.ServerPath(name, "1.0.0"), titled(name, "1.0.0", "third-title")))
+	third := pendingID(t,
+		s.send(t, s.ada, "PUT", "/v0.1"+fixture.ServerPath(name, "1.0.0"), titled(name, "1.0.0", "third-title")))
 	for _, old := range []string{id, again} {
 		if r := s.review(t, s.bea, old); r.State != "superseded" {
 			t.Errorf("review %s is %s, want superseded", old, r.State)
@@ -91,7 +101,8 @@ func checkNewServer(t *testing.T, s *site) {
 	_, reviewer := fixture.ReadSession(t, s.one, s.bea)
 	var decided reviewEntry
 	s.decide(t, s.bea, third, "approve", `{"comment":"fine"}`).WantStatus(t, 200).Decode(t, &decided)
-	if decided.State != "approved" || *decided.DecidedBy != reviewer || *decided.Comment != "fine" || decided.DecidedAt == nil {
+	if decided.State != "approved" || *decided.DecidedBy != reviewer || *decided.Comment != "fine" ||
+		decided.DecidedAt == nil {
 		t.Errorf("the decided review is %+v", decided)
 	}
 	s.wantShown(t, name, "latest", "third-title")
@@ -102,7 +113,8 @@ func checkNewServer(t *testing.T, s *site) {
 	var shown fixture.ServerRecord
 	apiclient.Call(t, "GET", s.one.API+"/v0.1"+fixture.ServerPath(name, "1.0.0"), nil).Decode(t, &shown)
 	if state := shown.Official(); state.PublishedAt != *decided.DecidedAt || !state.IsLatest {
-		t.Errorf("published %s, latest %v; want the time of the approval %s", state.PublishedAt, state.IsLatest, *decided.DecidedAt)
+		t.Errorf("published %s, latest %v; want the time of the approval %s", state.PublishedAt, state.IsLatest,
+			*decided.DecidedAt)
 	}
 }
 
@@ -111,28 +123,37 @@ func checkReplacement(t *testing.T, s *site) {
 	s.approve(t, s.bea, s.submit(t, s.ada, titled(name, "1.0.0", "old-title")))
 	s.wantShown(t, name, "1.0.0", "old-title")
 	next := s.submit(t, s.ada, titled(name, "2.0.0", "next-title"))
-	if r := s.review(t, s.bea, next); r.Kind != "new-version" || r.Replaces["title"] != "old-title" || len(r.Diff) != 2 || r.Diff[0].Path != "/title" || r.Diff[1].After != "2.0.0" {
+	if r := s.review(t, s.bea,
+		next); r.Kind != "new-version" || r.Replaces["title"] != "old-title" || len(r.Diff) != 2 ||
+		r.Diff[0].Path != "/title" || r.Diff[1].After != "2.0.0" {
 		t.Errorf("the review of a new version is %+v", r)
 	}
 	var before, after fixture.ServerRecord
 	apiclient.Call(t, "GET", s.one.API+"/v0.1"+fixture.ServerPath(name, "latest"), nil).Decode(t, &before)
-	id := pendingID(t, s.send(t, s.ada, "PUT", "/v0.1"+fixture.ServerPath(name, "1.0.0"), titled(name, "1.0.0", "new-title")))
+	id := pendingID(t,
+		s.send(t, s.ada, "PUT", "/v0.1"+fixture.ServerPath(name, "1.0.0"), titled(name, "1.0.0", "new-title")))
 	s.wantHidden(t, name, "new-title")
 	s.wantShown(t, name, "latest", "old-title")
-	if r := s.review(t, s.bea, id); r.Kind != "replacement" || r.Replaces["title"] != "old-title" || len(r.Diff) != 1 || r.Diff[0].Before != "old-title" || r.Diff[0].After != "new-title" {
+	if r := s.review(t, s.bea,
+		id); r.Kind != "replacement" || r.Replaces["title"] != "old-title" || len(r.Diff) != 1 ||
+		r.Diff[0].Before != "old-title" || r.Diff[0].After != "new-title" {
 		t.Errorf("the review of a replacement is %+v", r)
 	}
-	s.send(t, s.ada, "PATCH", "/v0.1"+fixture.ServerPath(name, "1.0.0")+"/status", `{"status":"deprecated"}`).WantStatus(t, 200) // without review
+	// without review
+	s.send(t, s.ada, "PATCH", "/v0.1"+fixture.ServerPath(name, "1.0.0")+"/status", `{"status":"deprecated"}`).
+		WantStatus(t, 200)
 	s.approve(t, s.bea, id)
 	s.wantShown(t, name, "1.0.0", "new-title")
 	apiclient.Call(t, "GET", s.other.API+"/v0.1"+fixture.ServerPath(name, "1.0.0"), nil).Decode(t, &after)
-	if b, a := before.Official(), after.Official(); a.PublishedAt != b.PublishedAt || a.UpdatedAt <= b.UpdatedAt || a.Status != "deprecated" {
+	if b, a := before.Official(),
+		after.Official(); a.PublishedAt != b.PublishedAt || a.UpdatedAt <= b.UpdatedAt || a.Status != "deprecated" {
 		t.Errorf("the replacement changed %+v to %+v, want the same publication and a later update", b, a)
 	}
 	late := pendingID(t, s.send(t, s.ada, "PUT", "/v0.1"+fixture.ServerPath(name, "1.0.0"), titled(name, "1.0.0", "x")))
 	s.send(t, s.ada, "DELETE", "/v0.1"+fixture.ServerPath(name, "1.0.0"), nil).WantStatus(t, 200)
 	s.send(t, s.ada, "PUT", "/v0.1"+fixture.ServerPath(name, "1.0.0"), titled(name, "1.0.0", "x")).WantStatus(t, 404)
-	if _, stderr, code := s.e.TryCommand(t, "", "review", "approve", "--all-pending"); code != 1 || !strings.Contains(stderr, name+" 1.0.0: the version was deleted meanwhile") {
+	if _, stderr, code := s.e.TryCommand(t, "", "review", "approve", "--all-pending"); code != 1 ||
+		!strings.Contains(stderr, name+" 1.0.0: the version was deleted meanwhile") {
 		t.Errorf("approving a replacement of a deleted version: exit %d, %s", code, stderr)
 	}
 	s.decide(t, s.bea, late, "approve", nil).WantStatus(t, http.StatusConflict)
@@ -142,8 +163,12 @@ func checkReplacement(t *testing.T, s *site) {
 func checkRejection(t *testing.T, s *site) {
 	const name = "com.example/rejected"
 	id := s.submit(t, s.ada, titled(name, "1.0.0", "first"))
-	for _, body := range []any{nil, `{}`, `{"comment":""}`, `{"comment":" "}`, `{"comment":null}`, `{"comment":7}`, `[]`, `{"comment":"` + strings.Repeat("x", 2001) + `"}`} {
-		if a := s.decide(t, s.bea, id, "reject", body).WantStatus(t, 400); body != "[]" && !strings.Contains(apiclient.WantRegistryError(t, a), "comment") {
+	for _, body := range []any{
+		nil, `{}`, `{"comment":""}`, `{"comment":" "}`, `{"comment":null}`, `{"comment":7}`, `[]`,
+		`{"comment":"` + strings.Repeat("x", 2001) + `"}`,
+	} {
+		if a := s.decide(t, s.bea, id, "reject", body).WantStatus(t, 400); body != "[]" &&
+			!strings.Contains(apiclient.WantRegistryError(t, a), "comment") {
 			t.Errorf("%v: %s, want an error that names comment", body, a.Body)
 		}
 	}
@@ -162,7 +187,9 @@ func checkErrors(t *testing.T, s *site) {
 	const unknown = "3f30e8b6-7d1c-4c0e-9c53-0d9f4a1f2b3c"
 	id := s.submit(t, s.ada, titled("com.example/errors", "1.0.0", "x"))
 	low := *s.bea
-	low.Device = map[string]string{"userAgent": "curl/8.0", "screenResolution": "1x1", "timezone": "UTC", "language": "en"}
+	low.Device = map[string]string{
+		"userAgent": "curl/8.0", "screenResolution": "1x1", "timezone": "UTC", "language": "en",
+	}
 	low.DeviceToken = ""
 	low.Login(t, s.one)
 	for _, verdict := range []string{"approve", "reject"} {
@@ -179,7 +206,11 @@ func checkErrors(t *testing.T, s *site) {
 			{"own", s.decide(t, s.ada, id, verdict, `{"comment":"x"}`), 403},
 			{"no trust", s.decide(t, &low, id, verdict, `{"comment":"x"}`), 403},
 			{"too large", s.send(t, s.bea, "POST", path, `{"comment":"`+strings.Repeat("x", 2<<20)+`"}`), 413},
-			{"not JSON", apiclient.Call(t, "POST", s.one.API+path, "comment", append(s.bea.Bearer(), "Content-Type", "text/plain")...), 415},
+			{
+				"not JSON",
+				apiclient.Call(t, "POST", s.one.API+path, "comment",
+					append(s.bea.Bearer(), "Content-Type", "text/plain")...), 415,
+			},
 		} {
 			if c.a.Status != c.status {
 				t.Errorf("%s, %s: status %d, want %d: %s", verdict, c.label, c.a.Status, c.status, c.a.Body)
@@ -194,8 +225,11 @@ func checkErrors(t *testing.T, s *site) {
 	apiclient.Call(t, "GET", s.one.API+reviewsPath+"/"+id, nil).WantStatus(t, 401)
 	s.send(t, s.eve, "GET", reviewsPath+"/"+id, nil).WantStatus(t, 403)
 	s.send(t, s.bea, "GET", reviewsPath+"/"+unknown, nil).WantStatus(t, 404)
-	for query, word := range map[string]string{"limit=0": "limit", "limit=101": "limit", "state=open": "state", "cursor=x": "cursor"} {
-		if a := s.send(t, s.bea, "GET", reviewsPath+"?"+query, nil).WantStatus(t, 400); !strings.Contains(apiclient.WantRegistryError(t, a), word) {
+	for query, word := range map[string]string{
+		"limit=0": "limit", "limit=101": "limit", "state=open": "state", "cursor=x": "cursor",
+	} {
+		if a := s.send(t, s.bea, "GET", reviewsPath+"?"+query, nil).WantStatus(t,
+			400); !strings.Contains(apiclient.WantRegistryError(t, a), word) {
 			t.Errorf("%s: %s, want an error that names %s", query, a.Body, word)
 		}
 	}
@@ -212,7 +246,8 @@ func (s *site) list(t *testing.T, by *fixture.Person, state string) (all []revie
 				Count      int
 			}
 		}
-		s.send(t, by, "GET", reviewsPath+"?limit=2&state="+state+"&cursor="+cursor, nil).WantStatus(t, 200).Decode(t, &page)
+		s.send(t, by, "GET", reviewsPath+"?limit=2&state="+state+"&cursor="+cursor, nil).WantStatus(t, 200).
+			Decode(t, &page)
 		if page.Metadata.Count != len(page.Reviews) || len(page.Reviews) > 2 {
 			t.Fatalf("%d reviews, count %d", len(page.Reviews), page.Metadata.Count)
 		}
@@ -224,7 +259,8 @@ func (s *site) list(t *testing.T, by *fixture.Person, state string) (all []revie
 }
 
 func checkVisible(t *testing.T, s *site) {
-	inside, outside := s.submit(t, s.ada, titled("com.example/visible", "1.0.0", "x")), s.submit(t, s.cem, titled("com.examples/visible", "1.0.0", "x"))
+	inside, outside := s.submit(t, s.ada, titled("com.example/visible", "1.0.0", "x")),
+		s.submit(t, s.cem, titled("com.examples/visible", "1.0.0", "x"))
 	for _, c := range []struct {
 		by              *fixture.Person
 		inside, outside bool
@@ -258,7 +294,8 @@ func checkRemoteURLs(t *testing.T, s *site) {
 	}
 	first, second := s.submit(t, s.ada, doc("com.example/remote-a")), s.submit(t, s.ada, doc("com.example/remote-b"))
 	s.approve(t, s.bea, first)
-	if a := s.decide(t, s.bea, second, "approve", nil).WantStatus(t, 409); !strings.Contains(string(a.Body), "https://one-remote.example/mcp") {
+	if a := s.decide(t, s.bea, second, "approve", nil).WantStatus(t, 409); !strings.Contains(string(a.Body),
+		"https://one-remote.example/mcp") {
 		t.Errorf("the error is %s, want the URL in it", a.Body)
 	}
 	if r := s.review(t, s.bea, second); r.State != "pending" {
@@ -272,7 +309,8 @@ func checkRules(t *testing.T, s *site) {
 	const name = "com.example/by-rule"
 	s.approve(t, s.bea, s.submit(t, s.ada, titled(name, "1.0.0", "x")))
 	var added []struct{ ID, Pattern, When string }
-	s.e.ReadCommand(t, &added, "review", "rule", "add", "--pattern", "com.example/by-*", "--when", "same-origins", "--output", "json")
+	s.e.ReadCommand(t, &added, "review", "rule", "add", "--pattern", "com.example/by-*", "--when", "same-origins",
+		"--output", "json")
 	a := s.send(t, s.ada, "POST", "/v0.1/publish", titled(name, "1.1.0", "by-the-rule")).WantStatus(t, 200)
 	if strings.Contains(string(a.Body), "dev.tollgate/review") || a.Header.Get("ETag") == "" {
 		t.Errorf("a version with the same origins has a mark: %s", a.Body)
@@ -282,7 +320,8 @@ func checkRules(t *testing.T, s *site) {
 	for _, r := range s.list(t, s.bea, "approved") {
 		if r.ServerName == name && r.Version == "1.1.0" {
 			found = true
-			if r.Rule == nil || *r.Rule != added[0].ID || r.DecidedBy != nil || r.DecidedAt == nil || r.Replaces["version"] != "1.0.0" {
+			if r.Rule == nil || *r.Rule != added[0].ID || r.DecidedBy != nil || r.DecidedAt == nil ||
+				r.Replaces["version"] != "1.0.0" {
 				t.Errorf("the review of the rule is %+v", r)
 			}
 		}
@@ -290,7 +329,10 @@ func checkRules(t *testing.T, s *site) {
 	if !found {
 		t.Error("an approval by a rule is no review")
 	}
-	s.submit(t, s.ada, fixture.WithProperty(titled(name, "1.2.0", "x"), "remotes", []any{map[string]any{"type": "sse", "url": "https://elsewhere.example/mcp"}}))
+	s.submit(t, s.ada,
+		fixture.WithProperty(titled(name, "1.2.0", "x"), "remotes", []any{
+			map[string]any{"type": "sse", "url": "https://elsewhere.example/mcp"},
+		}))
 	s.e.RunCommand(t, "", "review", "rule", "remove", added[0].ID)
 	s.submit(t, s.ada, titled(name, "1.3.0", "x"))
 	var rules []struct{ ID string }
@@ -298,9 +340,12 @@ func checkRules(t *testing.T, s *site) {
 		t.Errorf("rules are %v, want none", rules)
 	}
 	for _, args := range [][]string{
-		{"add", "--pattern", "**", "--when", "any"}, {"add", "--pattern", "*", "--when", "never"}, {"add", "--when", "any"}, {"remove", "none"},
+		{"add", "--pattern", "**", "--when", "any"}, {"add", "--pattern", "*", "--when", "never"}, {
+			"add", "--when", "any",
+		}, {"remove", "none"},
 	} {
-		if _, stderr, code := s.e.TryCommand(t, "", append([]string{"review", "rule"}, args...)...); code != 1 || stderr == "" {
+		if _, stderr, code := s.e.TryCommand(t, "", append([]string{"review", "rule"}, args...)...); code != 1 ||
+			stderr == "" {
 			t.Errorf("rule %v: exit %d, %q", args, code, stderr)
 		}
 	}
@@ -311,7 +356,8 @@ func checkLimit(t *testing.T, s *site) {
 	for n := range 20 {
 		s.submit(t, s.ada, titled("com.example/many", fmt.Sprintf("1.%d.0", n), "x"))
 	}
-	a := s.send(t, s.ada, "POST", "/v0.1/publish", titled("com.example/many", "2.0.0", "x")).WantStatus(t, http.StatusTooManyRequests)
+	a := s.send(t, s.ada, "POST", "/v0.1/publish", titled("com.example/many", "2.0.0", "x")).WantStatus(t,
+		http.StatusTooManyRequests)
 	if !strings.Contains(apiclient.WantRegistryError(t, a), "20 documents") {
 		t.Errorf("the error is %s, want a sentence with the number", a.Body)
 	}
@@ -333,8 +379,11 @@ func checkManyReviewers(t *testing.T, s *site) {
 		var all sync.WaitGroup
 		for n := range reviewers {
 			all.Go(func() {
-				instance, by, verdict := []*fixture.Service{s.one, s.other}[n%2], []*fixture.Person{s.bea, s.cem}[n/2%2], []string{"approve", "reject"}[n/4%2]
-				a, err := apiclient.TryCall("POST", instance.API+reviewsPath+"/"+id+"/"+verdict, `{"comment":"x"}`, by.Bearer()...)
+				instance, by, verdict := []*fixture.Service{s.one, s.other}[n%2], []*fixture.Person{
+					s.bea, s.cem,
+				}[n/2%2], []string{"approve", "reject"}[n/4%2]
+				a, err := apiclient.TryCall("POST", instance.API+reviewsPath+"/"+id+"/"+verdict, `{"comment":"x"}`,
+					by.Bearer()...)
 				switch {
 				case err != nil:
 					t.Error(err)
@@ -348,7 +397,8 @@ func checkManyReviewers(t *testing.T, s *site) {
 		for n, path := range reads(name) {
 			all.Go(func() {
 				instance := []*fixture.Service{s.one, s.other}[n%2]
-				if a, err := apiclient.TryCall("GET", instance.API+path, nil); err != nil || strings.Contains(string(a.Body), "race-later") {
+				if a, err := apiclient.TryCall("GET", instance.API+path, nil); err != nil ||
+					strings.Contains(string(a.Body), "race-later") {
 					t.Errorf("%s shows what is pending, or fails: %s, %v", path, a.Body, err)
 				}
 			})
@@ -357,14 +407,16 @@ func checkManyReviewers(t *testing.T, s *site) {
 		for n := range replaced {
 			all.Go(func() {
 				var err error
-				if replaced[n], err = apiclient.TryCall("POST", s.other.API+"/v0.1/publish", titled(name, "1.0.0", "race-later"), s.ada.Bearer()...); err != nil {
+				if replaced[n], err = apiclient.TryCall("POST", s.other.API+"/v0.1/publish",
+					titled(name, "1.0.0", "race-later"), s.ada.Bearer()...); err != nil {
 					t.Error(err)
 				}
 			})
 		}
 		all.Wait()
 		r := s.review(t, s.bea, id)
-		if want := int64(1); r.State == "pending" || r.State != "superseded" && counted.Load() != want || r.State == "superseded" && counted.Load() != 0 {
+		if want := int64(1); r.State == "pending" || r.State != "superseded" && counted.Load() != want ||
+			r.State == "superseded" && counted.Load() != 0 {
 			t.Errorf("%d decisions count, and the review is %s", counted.Load(), r.State)
 		}
 		s.wantHidden(t, name, "race-later")
@@ -384,15 +436,19 @@ func checkManyReviewers(t *testing.T, s *site) {
 func checkCommands(t *testing.T, s *site) {
 	const name = "com.example/commands"
 	s.approve(t, s.bea, s.submit(t, s.ada, titled(name, "1.0.0", "before-title")))
-	id := pendingID(t, s.send(t, s.ada, "PUT", "/v0.1"+fixture.ServerPath(name, "1.0.0"), titled(name, "1.0.0", "after-title")))
-	if stdout := s.e.RunCommand(t, "", "review", "list"); !strings.Contains(stdout, id) || !strings.Contains(stdout, "ada@example.com") {
+	id := pendingID(t,
+		s.send(t, s.ada, "PUT", "/v0.1"+fixture.ServerPath(name, "1.0.0"), titled(name, "1.0.0", "after-title")))
+	if stdout := s.e.RunCommand(t, "", "review", "list"); !strings.Contains(stdout, id) ||
+		!strings.Contains(stdout, "ada@example.com") {
 		t.Errorf("the list is %s", stdout)
 	}
-	if stdout := s.e.RunCommand(t, "", "review", "show", id); !strings.Contains(stdout, `"before-title" → "after-title"`) {
+	if stdout := s.e.RunCommand(t, "", "review", "show", id); !strings.Contains(stdout,
+		`"before-title" → "after-title"`) {
 		t.Errorf("the review is shown as %s", stdout)
 	}
 	var shown reviewEntry
-	if s.e.ReadCommand(t, &shown, "review", "show", id, "--output", "json"); shown.ID != id || len(shown.Diff) != 1 || shown.Document["title"] != "after-title" {
+	if s.e.ReadCommand(t, &shown, "review", "show", id, "--output", "json"); shown.ID != id || len(shown.Diff) != 1 ||
+		shown.Document["title"] != "after-title" {
 		t.Errorf("the review is %+v", shown)
 	}
 	var decided []reviewEntry
@@ -401,15 +457,19 @@ func checkCommands(t *testing.T, s *site) {
 		t.Errorf("decided is %+v", decided)
 	}
 	s.wantShown(t, name, "1.0.0", "after-title")
-	for _, args := range [][]string{{"approve", id}, {"approve"}, {"approve", id, "--all-pending"}, {"reject", id}, {"reject", id, "--comment", "x"}, {"show", "none"}, {"list", "--state", "x"}} {
+	for _, args := range [][]string{
+		{"approve", id}, {"approve"}, {"approve", id, "--all-pending"}, {"reject", id}, {
+			"reject", id, "--comment", "x",
+		}, {"show", "none"}, {"list", "--state", "x"},
+	} {
 		if _, stderr, code := s.e.TryCommand(t, "", append([]string{"review"}, args...)...); code != 1 || stderr == "" {
 			t.Errorf("review %v: exit %d, %q", args, code, stderr)
 		}
 	}
 }
 
-// passMinute makes a minute pass since the decisions of operators, and since their submitters were notified
-// last. They are notified some time after a decision.
+// passMinute makes a minute pass since the decisions of operators, and since their submitters were
+// notified last. They are notified some time after a decision.
 func (s *site) passMinute(t *testing.T) {
 	t.Helper()
 	earlier := " - 60000000"
@@ -433,8 +493,8 @@ func (s *site) passMinute(t *testing.T) {
 	}
 }
 
-// checkNotices checks that people get notices. "com.examples/visible 1.0.0" was rejected by a command. New
-// instances look at once for what waits, those that run every ten seconds.
+// checkNotices checks that people get notices. "com.examples/visible 1.0.0" was rejected by a
+// command. New instances look at once for what waits, those that run every ten seconds.
 func checkNotices(t *testing.T, s *site) {
 	s.submit(t, s.ada, titled("com.example/waiting", "1.0.0", "x"))
 	s.passMinute(t)
@@ -461,12 +521,16 @@ func checkAudit(t *testing.T, s *site) {
 			}
 		}
 	}
-	for _, want := range []string{"publish true false", "edit true false", "approve true false", "publish true true", "approve false false", "reject true false", "reject false false"} {
+	for _, want := range []string{
+		"publish true false", "edit true false", "approve true false", "publish true true", "approve false false",
+		"reject true false", "reject false false",
+	} {
 		if acts[want] == 0 {
 			t.Errorf("the audit log has no act %q: %v", want, acts)
 		}
 	}
-	if stdout := s.e.RunCommand(t, "", "audit", "search", "--type", "REGISTRY_CHANGE", "--limit", "1000"); !strings.Contains(stdout, "review_rule_add") || !strings.Contains(stdout, "review_rule_remove") {
+	if stdout := s.e.RunCommand(t, "", "audit", "search", "--type", "REGISTRY_CHANGE", "--limit",
+		"1000"); !strings.Contains(stdout, "review_rule_add") || !strings.Contains(stdout, "review_rule_remove") {
 		t.Error("the audit log has no changes of rules")
 	}
 }
@@ -479,7 +543,8 @@ func TestReviewSwitched(t *testing.T) {
 		off := e.Start(t)
 		s := &site{e: e, one: off, other: off}
 		s.ada = e.NewWriter(t, off, "ada@example.com", "publish *", "edit *")
-		s.send(t, s.ada, "POST", "/v0.1/publish", titled("com.example/before", "1.0.0", "listed-before")).WantStatus(t, 200)
+		s.send(t, s.ada, "POST", "/v0.1/publish", titled("com.example/before", "1.0.0", "listed-before")).
+			WantStatus(t, 200)
 		off.Stop()
 		s.one = e.Start(t, "REGISTRY_REVIEW=on")
 		s.other = s.one
@@ -490,7 +555,8 @@ func TestReviewSwitched(t *testing.T) {
 		s.one = e.Start(t)
 		s.other = s.one
 		s.wantHidden(t, "com.example/between", "between-a")
-		s.send(t, s.ada, "POST", "/v0.1/publish", titled("com.example/overtaken", "1.0.0", "overtaken-b")).WantStatus(t, 200)
+		s.send(t, s.ada, "POST", "/v0.1/publish", titled("com.example/overtaken", "1.0.0", "overtaken-b")).
+			WantStatus(t, 200)
 		var approved []reviewEntry
 		e.ReadCommand(t, &approved, "review", "approve", "--all-pending", "--output", "json")
 		if len(approved) != 1 || approved[0].ServerName != "com.example/between" {

@@ -79,7 +79,8 @@ type reviewEntry struct {
 func (s *site) review(t *testing.T, by *fixture.Person, id string) reviewEntry {
 	t.Helper()
 	var r reviewEntry
-	apiclient.Call(t, "GET", s.other.API+reviewsPath+"/"+id, nil, by.Bearer()...).WantStatus(t, http.StatusOK).Decode(t, &r)
+	apiclient.Call(t, "GET", s.other.API+reviewsPath+"/"+id, nil, by.Bearer()...).WantStatus(t,
+		http.StatusOK).Decode(t, &r)
 	return r
 }
 
@@ -100,10 +101,13 @@ func (s *site) approve(t *testing.T, by *fixture.Person, id string) reviewEntry 
 // reads are the paths of all reads that could show a server.
 func reads(name string) []string {
 	return []string{
-		"/v0.1/servers?limit=100", "/v0/servers?limit=100&version=latest", "/v0.1/servers?search=" + name[strings.Index(name, "/")+1:],
+		"/v0.1/servers?limit=100", "/v0/servers?limit=100&version=latest",
+		"/v0.1/servers?search=" + name[strings.Index(name, "/")+1:],
 		"/v0.1/servers?limit=100&include_deleted=true", "/v0.1/servers?limit=100&updated_since=2020-01-01T00:00:00Z",
-		"/v0.1" + fixture.ServerPath(name) + "/versions?include_deleted=true", "/v0.1" + fixture.ServerPath(name, "latest"), "/v0.1" + fixture.ServerPath(name, "1.0.0"),
-		"/registries/all/allowlist/claude.json", "/registries/all/allowlist/kiro.json", "/registries/all/install?client=claude&server=" + name,
+		"/v0.1" + fixture.ServerPath(name) + "/versions?include_deleted=true",
+		"/v0.1" + fixture.ServerPath(name, "latest"), "/v0.1" + fixture.ServerPath(name, "1.0.0"),
+		"/registries/all/allowlist/claude.json", "/registries/all/allowlist/kiro.json",
+		"/registries/all/install?client=claude&server=" + name,
 	}
 }
 
@@ -128,7 +132,8 @@ func (s *site) wantShown(t *testing.T, name, version, text string) {
 	for _, instance := range []*fixture.Service{s.one, s.other} {
 		await.Until(t, name+" "+version+" with "+text, func() bool {
 			a := apiclient.Call(t, "GET", instance.API+"/v0.1"+fixture.ServerPath(name, version), nil)
-			return a.Status == http.StatusOK && strings.Contains(string(a.Body), text) && !strings.Contains(string(a.Body), "dev.tollgate/review")
+			return a.Status == http.StatusOK && strings.Contains(string(a.Body), text) &&
+				!strings.Contains(string(a.Body), "dev.tollgate/review")
 		})
 	}
 }

@@ -29,21 +29,25 @@ func TestViewsOfCuratedServers(t *testing.T) {
 func readsOfView(place, name, version string) []string {
 	view := "/registries/" + place
 	return []string{
-		view + "/v0.1/servers?limit=100", view + "/v0/servers?limit=100&version=latest", view + "/v0.1/servers?search=" + name[strings.Index(name, "/")+1:],
+		view + "/v0.1/servers?limit=100", view + "/v0/servers?limit=100&version=latest",
+		view + "/v0.1/servers?search=" + name[strings.Index(name, "/")+1:],
 		view + "/v0.1/servers?version=" + version, view + "/v0.1" + fixture.ServerPath(name) + "/versions",
 		view + "/v0.1" + fixture.ServerPath(name, "latest"), view + "/v0" + fixture.ServerPath(name, version),
-		view + "/allowlist/kiro.json", view + "/install?client=claude&server=" + name, view + "/install?client=claude&server=" + name + "&version=" + version,
+		view + "/allowlist/kiro.json", view + "/install?client=claude&server=" + name,
+		view + "/install?client=claude&server=" + name + "&version=" + version,
 	}
 }
 
-// wantInViews waits until each read of each view shows a version, or none does, on each instance.
+// wantInViews waits until each read of each view shows a version, or no read does, on each
+// instance.
 func (s *site) wantInViews(t *testing.T, places []string, name, version string, shown bool) {
 	t.Helper()
 	for _, instance := range []*fixture.Service{s.one, s.other} {
 		for _, place := range places {
 			for _, path := range readsOfView(place, name, version) {
 				await.Until(t, path, func() bool {
-					return strings.Contains(string(apiclient.Call(t, "GET", instance.API+path, nil).Body), markOf(name, version)) == shown
+					return strings.Contains(string(apiclient.Call(t, "GET", instance.API+path, nil).Body),
+						markOf(name, version)) == shown
 				})
 			}
 		}
@@ -58,9 +62,11 @@ func checkPendingInViews(t *testing.T, s *site, places []string) {
 		for _, instance := range []*fixture.Service{s.one, s.other} {
 			for _, place := range places {
 				paths := append(readsOfView(place, name, version), "/registries/"+place+"/allowlist/claude.json",
-					"/registries/"+place+"/v0.1/servers?include_deleted=true&limit=100", "/registries/"+place+"/v0.1/servers?updated_since=2020-01-01T00:00:00Z&limit=100")
+					"/registries/"+place+"/v0.1/servers?include_deleted=true&limit=100",
+					"/registries/"+place+"/v0.1/servers?updated_since=2020-01-01T00:00:00Z&limit=100")
 				for _, path := range paths {
-					if a := apiclient.Call(t, "GET", instance.API+path, nil); strings.Contains(string(a.Body), markOf(name, version)) {
+					if a := apiclient.Call(t, "GET", instance.API+path, nil); strings.Contains(string(a.Body),
+						markOf(name, version)) {
 						t.Errorf("%s shows what is pending: %s", path, a.Body)
 					}
 				}
@@ -71,13 +77,14 @@ func checkPendingInViews(t *testing.T, s *site, places []string) {
 	}
 }
 
-// checkQuarantineInViews puts versions in quarantine. A view that hides deprecated versions then has
-// the greatest of the others as the latest.
+// checkQuarantineInViews puts versions in quarantine. A view that hides deprecated versions then
+// has the greatest of the others as the latest.
 func checkQuarantineInViews(t *testing.T, s *site, places []string) {
 	const name = "com.example/viewed"
 	s.approve(t, s.bea, s.submit(t, s.ada, newEntry(name, "3.0.0")))
 	s.wantInViews(t, places, name, "3.0.0", true)
-	s.send(t, s.ada, "PATCH", "/v0.1"+fixture.ServerPath(name, "2.0.0")+"/status", `{"status":"deprecated"}`).WantStatus(t, http.StatusOK)
+	s.send(t, s.ada, "PATCH", "/v0.1"+fixture.ServerPath(name, "2.0.0")+"/status", `{"status":"deprecated"}`).
+		WantStatus(t, http.StatusOK)
 	s.hold(t, name, "3.0.0")
 	s.wantInViews(t, places, name, "3.0.0", false)
 	for _, place := range places {
@@ -103,7 +110,10 @@ func checkQuarantineInViews(t *testing.T, s *site, places []string) {
 // list and by the alias.
 func (s *site) wantLatestInView(t *testing.T, view, name, version string) {
 	t.Helper()
-	for _, path := range []string{"/v0.1/servers?version=latest&search=viewed", "/v0.1/servers?limit=100&search=viewed", "/v0.1" + fixture.ServerPath(name) + "/versions"} {
+	for _, path := range []string{
+		"/v0.1/servers?version=latest&search=viewed", "/v0.1/servers?limit=100&search=viewed",
+		"/v0.1" + fixture.ServerPath(name) + "/versions",
+	} {
 		await.Until(t, path+" with the latest version "+version, func() bool {
 			var list fixture.ServerPage
 			apiclient.Call(t, "GET", view+path, nil).WantStatus(t, http.StatusOK).Decode(t, &list)
@@ -116,7 +126,8 @@ func (s *site) wantLatestInView(t *testing.T, view, name, version string) {
 			return len(latest) == 1 && latest[0] == version
 		})
 	}
-	if a := apiclient.Call(t, "GET", view+"/v0.1"+fixture.ServerPath(name, "latest"), nil).WantStatus(t, http.StatusOK); !strings.Contains(string(a.Body), markOf(name, version)) {
+	if a := apiclient.Call(t, "GET", view+"/v0.1"+fixture.ServerPath(name, "latest"), nil).WantStatus(t,
+		http.StatusOK); !strings.Contains(string(a.Body), markOf(name, version)) {
 		t.Errorf("the alias latest is %s, want %s", a.Body, version)
 	}
 }

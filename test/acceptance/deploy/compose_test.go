@@ -70,7 +70,8 @@ func TestCompose(t *testing.T) {
 // the image, and that the program times out, and reports why, before the health check does.
 func checkHealthCommand(t *testing.T, h *types.HealthCheckConfig) {
 	t.Helper()
-	if h == nil || h.Timeout == nil || len(h.Test) != 5 || h.Test[0] != "CMD" || h.Test[1] != installedPath || h.Test[2] != "health" || h.Test[3] != "--timeout" {
+	if h == nil || h.Timeout == nil || len(h.Test) != 5 || h.Test[0] != "CMD" || h.Test[1] != installedPath ||
+		h.Test[2] != "health" || h.Test[3] != "--timeout" {
 		t.Fatalf("the health check is %+v, want CMD %s health --timeout DURATION", h, installedPath)
 	}
 	if own, err := time.ParseDuration(h.Test[4]); err != nil || own <= 0 || own >= time.Duration(*h.Timeout) {
@@ -88,7 +89,8 @@ func checkComposeService(t *testing.T, s types.ServiceConfig) {
 	}
 	checkEnvironment(t, values)
 	if s.StopGracePeriod == nil || time.Duration(*s.StopGracePeriod) <= shutdownTime(t, values) {
-		t.Errorf("the service is killed after %v, but its shutdown may take %v", s.StopGracePeriod, shutdownTime(t, values))
+		t.Errorf("the service is killed after %v, but its shutdown may take %v", s.StopGracePeriod,
+			shutdownTime(t, values))
 	}
 	if !s.ReadOnly || len(s.CapDrop) != 1 || s.CapDrop[0] != "ALL" || len(s.SecurityOpt) == 0 || len(s.Tmpfs) == 0 {
 		t.Error("the service must have a read-only root, no capabilities, security options and a tmpfs")
@@ -131,7 +133,8 @@ func TestComposeSecrets(t *testing.T) {
 	seen := map[string]bool{}
 	for name, text := range makeSecrets() {
 		if text != first[name] || seen[text] || len(text) < 64 || strings.ContainsAny(text, " \n") {
-			t.Errorf("the secret %s is %q after the second run, %q after the first; want the same, distinct, of 64 bytes or more", name, text, first[name])
+			t.Errorf(
+				"the secret %s is %q after the second run, %q after the first; want the same, distinct, of 64 bytes or more", name, text, first[name])
 		}
 		seen[text] = true
 	}

@@ -48,7 +48,8 @@ func TestEnvoy(t *testing.T) {
 				}
 			}
 			checkDrain(t, config)
-			if sets := findValues(tree, "uri"); len(sets) != 1 || !strings.HasSuffix(sets[0], "/.well-known/jwks.json") {
+			if sets := findValues(tree, "uri"); len(sets) != 1 ||
+				!strings.HasSuffix(sets[0], "/.well-known/jwks.json") {
 				t.Errorf("keys are fetched from %v, want /.well-known/jwks.json", sets)
 			}
 		})
@@ -85,8 +86,10 @@ func checkDrain(t *testing.T, config *bootstrap.Bootstrap) {
 		for _, check := range c.GetHealthChecks() {
 			checks++
 			failures := time.Duration(check.GetUnhealthyThreshold().GetValue())
-			if detected := failures*check.GetInterval().AsDuration() + check.GetTimeout().AsDuration(); detected >= drain {
-				t.Errorf("%s: Envoy may need %v to detect that an instance drains, want less than SHUTDOWN_DRAIN (%v)", c.GetName(), detected, drain)
+			if detected := failures*check.GetInterval().AsDuration() + check.GetTimeout().
+				AsDuration(); detected >= drain {
+				t.Errorf("%s: Envoy may need %v to detect that an instance drains, want less than SHUTDOWN_DRAIN (%v)",
+					c.GetName(), detected, drain)
 			}
 		}
 	}

@@ -159,7 +159,8 @@ func TestKubernetesRollout(t *testing.T) {
 	}
 	p := container.ReadinessProbe
 	if detected := time.Duration(p.PeriodSeconds*p.FailureThreshold+p.TimeoutSeconds) * time.Second; detected >= drain {
-		t.Errorf("the readiness probe may need %v to detect that a pod drains, want less than SHUTDOWN_DRAIN (%v)", detected, drain)
+		t.Errorf("the readiness probe may need %v to detect that a pod drains, want less than SHUTDOWN_DRAIN (%v)",
+			detected, drain)
 	}
 	if spec.MinReadySeconds == 0 {
 		t.Error("minReadySeconds is 0: an old pod may end before clients have found the new one")
@@ -172,7 +173,9 @@ func TestKubernetesRollout(t *testing.T) {
 func TestKubernetesPorts(t *testing.T) {
 	c := loadManifests(t)
 	container, _ := c.serviceContainer(t)
-	settings := map[string]string{"api": "PORT", "limit-http": "RATELIMIT_HTTP_PORT", "limit-grpc": "GRPC_PORT", "debug": "DEBUG_PORT"}
+	settings := map[string]string{
+		"api": "PORT", "limit-http": "RATELIMIT_HTTP_PORT", "limit-grpc": "GRPC_PORT", "debug": "DEBUG_PORT",
+	}
 	has := map[string]bool{}
 	for _, p := range container.Ports {
 		has[p.Name] = true
@@ -193,7 +196,9 @@ func TestKubernetesPorts(t *testing.T) {
 	for _, rule := range c.network.Spec.Ingress {
 		for _, p := range rule.Ports {
 			if !has[p.Port.StrVal] || p.Port.StrVal == "debug" && len(rule.From) == 0 {
-				t.Errorf("the NetworkPolicy opens %s, which the pod does not have or which must not be open to everybody", p.Port.StrVal)
+				t.Errorf(
+					"the NetworkPolicy opens %s, which the pod does not have or which must not be open to everybody",
+					p.Port.StrVal)
 			}
 		}
 	}

@@ -37,7 +37,8 @@ func TestUnit(t *testing.T) {
 	if err != nil || stop <= shutdownTime(t, environment) {
 		t.Errorf("TimeoutStopSec is %v, but a shutdown may take %v (%v)", stop, shutdownTime(t, environment), err)
 	}
-	if user := values["User"]; len(user) != 1 || !strings.Contains(readDeployFile(t, "systemd", "tollgate.sysusers"), "\nu "+user[0]+" ") {
+	if user := values["User"]; len(user) != 1 ||
+		!strings.Contains(readDeployFile(t, "systemd", "tollgate.sysusers"), "\nu "+user[0]+" ") {
 		t.Errorf("the service runs as %v, a user that tollgate.sysusers does not create", user)
 	}
 	if environment["DEBUG_HOST"] != "127.0.0.1" {
@@ -60,7 +61,8 @@ func TestUnitWithSystemdAnalyze(t *testing.T) {
 	if err := os.WriteFile(program, []byte("#!/bin/sh\n"), 0o700); err != nil {
 		t.Fatal(err)
 	}
-	text := strings.ReplaceAll(readDeployFile(t, "systemd", "tollgate.service"), "ExecStart="+installedPath, "ExecStart="+program)
+	text := strings.ReplaceAll(readDeployFile(t, "systemd", "tollgate.service"), "ExecStart="+installedPath,
+		"ExecStart="+program)
 	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -68,7 +70,8 @@ func TestUnitWithSystemdAnalyze(t *testing.T) {
 		t.Errorf("systemd-analyze verify: %v\n%s", err, out)
 	}
 	// 0 is the best score, 100 the worst; a unit without hardening has 96.
-	if out, err := exec.Command(analyze, "security", "--offline=true", "--threshold=20", file).CombinedOutput(); err != nil {
+	if out, err := exec.Command(analyze, "security", "--offline=true", "--threshold=20", file).
+		CombinedOutput(); err != nil {
 		t.Errorf("systemd-analyze security: %v\n%s", err, out)
 	}
 }
@@ -88,7 +91,9 @@ func TestSystemdFiles(t *testing.T) {
 		if err := os.MkdirAll(filepath.Join(root, "etc"), 0o700); err != nil {
 			t.Fatal(err)
 		}
-		for name, line := range map[string]string{"passwd": "root:x:0:0::/root:/bin/sh\n", "group": "root:x:0:\ntollgate:x:65532:\n"} {
+		for name, line := range map[string]string{
+			"passwd": "root:x:0:0::/root:/bin/sh\n", "group": "root:x:0:\ntollgate:x:65532:\n",
+		} {
 			if file == "tollgate.sysusers" {
 				line = strings.Split(line, "\n")[0] + "\n"
 			}

@@ -34,8 +34,8 @@ func newToolCall(sub, method, tool string) toolCall {
 	return c
 }
 
-// TestToolCalls: Envoy's actions make descriptors of tool calls for which the rules of the example have
-// limits, and a call without the headers is refused.
+// TestToolCalls: Envoy's actions make descriptors of tool calls for which the rules of the example
+// have limits, and a call without the headers is refused.
 func TestToolCalls(t *testing.T) {
 	folder := filepath.Join(append([]string{deployFolder}, append(toolCalls, "config")...)...)
 	rules, warnings, err := wiring.CheckRules(t.Context(), settings.Settings{}, folder) // as tollgate ratelimit check
@@ -49,9 +49,11 @@ func TestToolCalls(t *testing.T) {
 		call   toolCall
 		limits []string // the names of their rules; nil if Envoy refuses the call
 	}{
-		"a tool":             {newToolCall("ada", "tools/call", "read_file"), []string{"user", "tools", "tool"}},
-		"tools that delete":  {newToolCall("ada", "tools/call", "delete_file"), []string{"user", "tools", "deletion"}},
-		"an expensive tool":  {newToolCall("bob", "tools/call", "render_report"), []string{"user", "tools", "tool", "reports"}},
+		"a tool":            {newToolCall("ada", "tools/call", "read_file"), []string{"user", "tools", "tool"}},
+		"tools that delete": {newToolCall("ada", "tools/call", "delete_file"), []string{"user", "tools", "deletion"}},
+		"an expensive tool": {
+			newToolCall("bob", "tools/call", "render_report"), []string{"user", "tools", "tool", "reports"},
+		},
 		"a list":             {newToolCall("bob", "tools/list", ""), []string{"user"}},
 		"a prompt":           {newToolCall("bob", "prompts/get", "greeting"), []string{"user"}},
 		"a stream":           {toolCall{"bob", map[string]string{":method": "GET"}}, []string{"user"}},
@@ -108,7 +110,7 @@ func unpack(t *testing.T, packed *anypb.Any, m proto.Message) {
 	}
 }
 
-// describe returns the descriptors of a call, none if its route refuses it.
+// describe returns the descriptors of a call, nothing if its route refuses it.
 func (g toolGateway) describe(t *testing.T, c toolCall) (all [][]ratelimit.Entry) {
 	t.Helper()
 	for _, r := range g.routes {
@@ -126,8 +128,8 @@ func (g toolGateway) describe(t *testing.T, c toolCall) (all [][]ratelimit.Entry
 	return nil
 }
 
-// matches reports whether the headers of a call are those of a route, which are compared whole or must be
-// there.
+// matches reports whether the headers of a call are those of a route, which are compared whole or
+// must be there.
 func (c toolCall) matches(m *route.RouteMatch) bool {
 	for _, h := range m.GetHeaders() {
 		value, found := c.headers[h.GetName()]
@@ -142,13 +144,17 @@ func (c toolCall) matches(m *route.RouteMatch) bool {
 }
 
 // applyActions returns a descriptor, or nil if one of its entries is missing, as Envoy does.
-func (g toolGateway) applyActions(t *testing.T, actions []*route.RateLimit_Action, c toolCall) (entries []ratelimit.Entry) {
+func (g toolGateway) applyActions(
+	t *testing.T, actions []*route.RateLimit_Action, c toolCall,
+) (entries []ratelimit.Entry) {
 	t.Helper()
 	for _, action := range actions {
 		var e ratelimit.Entry
 		switch a := action.GetActionSpecifier().(type) {
 		case *route.RateLimit_Action_RequestHeaders_:
-			e = ratelimit.Entry{Key: a.RequestHeaders.GetDescriptorKey(), Value: c.headers[a.RequestHeaders.GetHeaderName()]}
+			e = ratelimit.Entry{
+				Key: a.RequestHeaders.GetDescriptorKey(), Value: c.headers[a.RequestHeaders.GetHeaderName()],
+			}
 		case *route.RateLimit_Action_Metadata:
 			key := a.Metadata.GetMetadataKey()
 			path := []string{key.GetKey()}

@@ -26,9 +26,9 @@ func dialFrom(t *testing.T, number int, address string) net.Conn {
 	return c
 }
 
-// TestUnfinishedBodies leaves 5,000 requests for each HTTP listener unfinished: their headers announce
-// bodies that never come. The service, which deploy/kubernetes gives 512 MiB, must stay below 320 MiB
-// and serve everybody else meanwhile.
+// TestUnfinishedBodies leaves 5,000 requests for each HTTP listener unfinished: their headers
+// announce bodies that never come. The service, which deploy/kubernetes gives 512 MiB, must stay
+// below 320 MiB and serve everybody else meanwhile.
 func TestUnfinishedBodies(t *testing.T) {
 	const unfinished, addresses, bound = 5_000, 100, 320 << 20
 	if fixture.RaceDetector {
@@ -51,11 +51,14 @@ func TestUnfinishedBodies(t *testing.T) {
 	begin(s.Process.API, "/v0.1/validate", "Transfer-Encoding: chunked\r\n\r\nFFC00\r\n{", 1_000)
 	begin(s.Process.RateLimitHTTP, "/json", "Content-Length: 1048000\r\n\r\n", unfinished)
 	await.Until(t, "all requests are being received", func() bool {
-		return s.ReadMetrics("tollgate_http_requests_in_flight")["tollgate_http_requests_in_flight"].GetMetric()[0].GetGauge().GetValue() >= unfinished
+		return s.ReadMetrics(
+			"tollgate_http_requests_in_flight")["tollgate_http_requests_in_flight"].GetMetric()[0].GetGauge().
+			GetValue() >= unfinished
 	})
 	ada.Login(t, s)
 	apiclient.Call(t, "GET", s.API+"/v0.1/servers", nil).WantStatus(t, http.StatusOK)
-	apiclient.Call(t, "POST", s.RateLimitAPI+"/json", `{"domain":"d","descriptors":[{"entries":[{"key":"k"}]}]}`).WantStatus(t, http.StatusOK)
+	apiclient.Call(t, "POST", s.RateLimitAPI+"/json", `{"domain":"d","descriptors":[{"entries":[{"key":"k"}]}]}`).
+		WantStatus(t, http.StatusOK)
 	got := s.PeakMemory(t)
 	t.Logf("%d MiB with %d unfinished requests", got>>20, 2*unfinished)
 	if got > bound {
@@ -67,11 +70,15 @@ func TestUnfinishedBodies(t *testing.T) {
 // body, gets its response before the body is sent.
 func TestRefusedBeforeTheBody(t *testing.T) {
 	s := fixture.NewEnvironment(t, "embedded").Start(t, "AUTH_RATE_LIMIT=1", "READ_TIMEOUT=10m")
-	for path, lengths := range map[string][]int{"/auth/login": {16<<10 + 1, 300}, "/v0.1/auth/dns": {32<<10 + 1}, "/v0.1/publish": {1<<20 + 1}} {
+	for path, lengths := range map[string][]int{
+		"/auth/login": {16<<10 + 1, 300}, "/v0.1/auth/dns": {32<<10 + 1}, "/v0.1/publish": {1<<20 + 1},
+	} {
 		for i, length := range lengths {
 			c := dialFrom(t, 1, s.Process.API)
-			_ = c.SetDeadline(time.Now().Add(30 * time.Second)) // fails for a closed connection only, as the next call does
-			if _, err := fmt.Fprintf(c, "POST %s HTTP/1.1\r\nHost: a\r\nContent-Length: %d\r\n\r\n", path, length); err != nil {
+			// fails for a closed connection only, as the next call does
+			_ = c.SetDeadline(time.Now().Add(30 * time.Second))
+			if _, err := fmt.Fprintf(c, "POST %s HTTP/1.1\r\nHost: a\r\nContent-Length: %d\r\n\r\n", path,
+				length); err != nil {
 				t.Fatal(err)
 			}
 			want := []int{http.StatusRequestEntityTooLarge, http.StatusTooManyRequests}[i]

@@ -57,7 +57,10 @@ func TestCommandsOfDocs(t *testing.T) {
 			t.Errorf("%s is answered %d: %s", c[1], status, printed)
 		}
 	}
-	for _, id := range []string{"listServers", "publishServer", "setServerVersionStatus", "login", "initiateStepUp", "listDevices", "listMethods"} {
+	for _, id := range []string{
+		"listServers", "publishServer", "setServerVersionStatus", "login", "initiateStepUp", "listDevices",
+		"listMethods",
+	} {
 		if answered[id] != http.StatusOK {
 			t.Errorf("%s is answered %d", id, answered[id])
 		}

@@ -25,9 +25,11 @@ func TestOwnLimits(t *testing.T) {
 			t.Errorf("Retry-After is %q, retryAfter %v", retry, details["retryAfter"])
 		}
 		for i := range 5 {
-			apiclient.WantOwnLimit(t, apiclient.Call(t, "GET", s.API+"/v0.1/servers", nil).WantStatus(t, http.StatusOK), "5", strconv.Itoa(4-i))
+			apiclient.WantOwnLimit(t, apiclient.Call(t, "GET", s.API+"/v0.1/servers", nil).WantStatus(t, http.StatusOK),
+				"5", strconv.Itoa(4-i))
 		}
-		apiclient.WantRegistryError(t, apiclient.Call(t, "GET", s.API+"/v0.1/servers", nil).WantStatus(t, http.StatusTooManyRequests))
+		apiclient.WantRegistryError(t,
+			apiclient.Call(t, "GET", s.API+"/v0.1/servers", nil).WantStatus(t, http.StatusTooManyRequests))
 		apiclient.Call(t, "GET", s.API+"/health", nil).WantStatus(t, http.StatusOK)
 	})
 }

@@ -16,13 +16,15 @@ func TestDescription(t *testing.T) {
 		s := e.Start(t, "API_RATE_LIMIT=1", "AUTH_RATE_LIMIT=1", "REGISTRY_RATE_LIMIT=1")
 		for range 3 {
 			for path, media := range map[string]string{
-				"/openapi.yaml": "application/yaml", "/openapi.json": "application/json", "/docs": "text/html; charset=utf-8",
+				"/openapi.yaml": "application/yaml", "/openapi.json": "application/json",
+				"/docs": "text/html; charset=utf-8",
 			} {
 				a := apiclient.Call(t, "GET", s.API+path, nil).WantStatus(t, http.StatusOK)
 				if got := a.Header.Get("Content-Type"); got != media {
 					t.Errorf("%s is %s, want %s", path, got, media)
 				}
-				apiclient.Call(t, "GET", s.API+path, nil, "If-None-Match", a.Header.Get("ETag")).WantStatus(t, http.StatusNotModified)
+				apiclient.Call(t, "GET", s.API+path, nil, "If-None-Match", a.Header.Get("ETag")).WantStatus(t,
+					http.StatusNotModified)
 				apiclient.Call(t, "HEAD", s.API+path, nil).WantStatus(t, http.StatusOK)
 			}
 		}

@@ -31,7 +31,8 @@ func TestBodiesOfEveryOperation(t *testing.T) {
 		for method, o := range item.Operations() {
 			address := s.API + fillPath(path, item)
 			if o.Responses.Status(http.StatusRequestEntityTooLarge) != nil {
-				apiclient.Call(t, method, address, large, ada.Bearer()...).WantStatus(t, http.StatusRequestEntityTooLarge)
+				apiclient.Call(t, method, address, large, ada.Bearer()...).WantStatus(t,
+					http.StatusRequestEntityTooLarge)
 				sent++
 			}
 			if o.Responses.Status(http.StatusUnsupportedMediaType) != nil {
@@ -61,7 +62,8 @@ func TestRefusalsOfOperations(t *testing.T) {
 		ada := e.NewPerson(t, "ada@example.com", "publish *", "edit *")
 		ada.Login(t, s)
 		ada.StepUp(t, e, s)
-		apiclient.Call(t, "POST", s.API+"/v0.1/publish", fixture.NewServerDocument("com.example/weather", "1.0.0"), ada.Bearer()...).WantStatus(t, http.StatusOK)
+		apiclient.Call(t, "POST", s.API+"/v0.1/publish", fixture.NewServerDocument("com.example/weather", "1.0.0"),
+			ada.Bearer()...).WantStatus(t, http.StatusOK)
 
 		for _, address := range []string{
 			s.API + "/v0.1/servers",
@@ -71,8 +73,11 @@ func TestRefusalsOfOperations(t *testing.T) {
 			tag := apiclient.Call(t, "GET", address, nil).WantStatus(t, http.StatusOK).Header.Get("ETag")
 			apiclient.Call(t, "GET", address, nil, "If-None-Match", tag).WantStatus(t, http.StatusNotModified)
 		}
-		apiclient.Call(t, "DELETE", s.API+"/v0.1/servers/com.example%2Fweather/versions/%FF", nil, ada.Bearer()...).WantStatus(t, http.StatusBadRequest)
-		apiclient.WantAuthError(t, apiclient.Call(t, "POST", s.API+"/auth/mfa/disable", "{}", ada.Bearer()...).WantStatus(t, http.StatusBadRequest), "invalid_input")
+		apiclient.Call(t, "DELETE", s.API+"/v0.1/servers/com.example%2Fweather/versions/%FF", nil, ada.Bearer()...).
+			WantStatus(t, http.StatusBadRequest)
+		apiclient.WantAuthError(t,
+			apiclient.Call(t, "POST", s.API+"/auth/mfa/disable", "{}", ada.Bearer()...).WantStatus(t,
+				http.StatusBadRequest), "invalid_input")
 		apiclient.Call(t, "GET", s.API+"/v2", nil).WantStatus(t, http.StatusNotFound)
 		apiclient.Call(t, "GET", s.API+"/v2/api/methods.json?callback=1", nil).WantStatus(t, http.StatusBadRequest)
 		apiclient.Call(t, "GET", s.API+"/v2/api/methods.xml?callback=show", nil).WantStatus(t, http.StatusBadRequest)

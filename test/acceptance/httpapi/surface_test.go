@@ -100,8 +100,10 @@ func checkRefused(t *testing.T, l surface) {
 		"CR in a header":       {begin + "X-A: a\rb\r\n\r\n", []int{400}},
 		"a header with spaces": {begin + "X A: b\r\n\r\n", []int{400}},
 		"a header without end": {begin + strings.Repeat("X-A: "+strings.Repeat("b", 1000)+"\r\n", 40), []int{431}},
-		"a long query":         {"GET " + l.path + "?a=" + strings.Repeat("b", 40_000) + " HTTP/1.1\r\nHost: a\r\n\r\n", []int{431}},
-		"negative length":      {"POST " + l.path + " HTTP/1.1\r\nHost: a\r\nContent-Length: -1\r\n\r\n", []int{400}},
+		"a long query": {
+			"GET " + l.path + "?a=" + strings.Repeat("b", 40_000) + " HTTP/1.1\r\nHost: a\r\n\r\n", []int{431},
+		},
+		"negative length": {"POST " + l.path + " HTTP/1.1\r\nHost: a\r\nContent-Length: -1\r\n\r\n", []int{400}},
 	} {
 		got := l.sendRaw(t, c.text)
 		if len(got) != 1 {
@@ -124,11 +126,13 @@ func checkSmuggling(t *testing.T, l surface) {
 	hidden := "GET " + l.path + "?hidden HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n"
 	chunked := fmt.Sprintf("%x\r\n%s\r\n0\r\n\r\n", len(hidden), hidden)
 	for name, text := range map[string]string{
-		"length and chunks":      fmt.Sprintf("Content-Length: %d\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n%s", len(hidden)+5, hidden),
-		"chunks and length":      "Transfer-Encoding: chunked\r\nContent-Length: 4\r\n\r\n" + chunked + hidden,
-		"two lengths":            fmt.Sprintf("Content-Length: %d\r\nContent-Length: 0\r\n\r\n%s", len(hidden), hidden),
-		"two lengths the same":   "Content-Length: 0\r\nContent-Length: 0\r\n\r\n" + hidden,
-		"unknown coding":         fmt.Sprintf("Transfer-Encoding: xchunked\r\nContent-Length: %d\r\n\r\n0\r\n\r\n%s", len(hidden)+5, hidden),
+		"length and chunks": fmt.Sprintf("Content-Length: %d\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n%s",
+			len(hidden)+5, hidden),
+		"chunks and length":    "Transfer-Encoding: chunked\r\nContent-Length: 4\r\n\r\n" + chunked + hidden,
+		"two lengths":          fmt.Sprintf("Content-Length: %d\r\nContent-Length: 0\r\n\r\n%s", len(hidden), hidden),
+		"two lengths the same": "Content-Length: 0\r\nContent-Length: 0\r\n\r\n" + hidden,
+		"unknown coding": fmt.Sprintf("Transfer-Encoding: xchunked\r\nContent-Length: %d\r\n\r\n0\r\n\r\n%s",
+			len(hidden)+5, hidden),
 		"unknown coding alone":   "Transfer-Encoding: gzip\r\n\r\n0\r\n\r\n" + hidden,
 		"two codings":            "Transfer-Encoding: chunked\r\nTransfer-Encoding: identity\r\n\r\n0\r\n\r\n" + hidden,
 		"identity":               fmt.Sprintf("Transfer-Encoding: identity\r\nContent-Length: %d\r\n\r\n%s", 0, hidden),
@@ -155,10 +159,12 @@ func TestSmugglingOverTheLimit(t *testing.T) {
 // checkStrangeMethods checks that the methods of proxies and debuggers are refused.
 func checkStrangeMethods(t *testing.T, l surface) {
 	for _, request := range []string{
-		"TRACE " + l.path, "TRACK " + l.path, "CONNECT example.com:443", "CONNECT " + l.path, "DEBUG " + l.path, "PRI *", "get " + l.path,
+		"TRACE " + l.path, "TRACK " + l.path, "CONNECT example.com:443", "CONNECT " + l.path, "DEBUG " + l.path,
+		"PRI *", "get " + l.path,
 	} {
 		got := l.sendRaw(t, request+" HTTP/1.1\r\nHost: a\r\nX-Secret: hidden\r\nConnection: close\r\n\r\n")
-		if len(got) != 1 || got[0].Status < 400 || got[0].Status > 501 || bytes.Contains(got[0].Body, []byte("hidden")) {
+		if len(got) != 1 || got[0].Status < 400 || got[0].Status > 501 ||
+			bytes.Contains(got[0].Body, []byte("hidden")) {
 			t.Errorf("%s: %+v", request, got)
 		}
 	}
@@ -167,8 +173,10 @@ func checkStrangeMethods(t *testing.T, l surface) {
 // checkStrangePaths checks that no path reaches a file outside the listener's own pages.
 func checkStrangePaths(t *testing.T, l surface) {
 	for _, path := range []string{
-		"/../etc/passwd", "/..%2f..%2fetc%2fpasswd", "/docs/../../etc/passwd", "//etc/passwd", "/%2e%2e/%2e%2e/etc/passwd",
-		"/..%5c..%5cwindows", "/.env", "/.git/config", "/%00", "/%", "/%zz", "/\xff\xfe", "http://elsewhere.example/etc/passwd",
+		"/../etc/passwd", "/..%2f..%2fetc%2fpasswd", "/docs/../../etc/passwd", "//etc/passwd",
+		"/%2e%2e/%2e%2e/etc/passwd",
+		"/..%5c..%5cwindows", "/.env", "/.git/config", "/%00", "/%", "/%zz", "/\xff\xfe",
+		"http://elsewhere.example/etc/passwd",
 	} {
 		got := l.sendRaw(t, "GET "+path+" HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n")
 		if len(got) == 1 && got[0].Status/100 == 3 {
@@ -178,7 +186,8 @@ func checkStrangePaths(t *testing.T, l surface) {
 			}
 			continue
 		}
-		if len(got) != 1 || got[0].Status != 404 && got[0].Status != 400 || bytes.Contains(got[0].Body, []byte("root:")) {
+		if len(got) != 1 || got[0].Status != 404 && got[0].Status != 400 ||
+			bytes.Contains(got[0].Body, []byte("root:")) {
 			t.Errorf("%s: %+v", path, got)
 		}
 	}
@@ -207,9 +216,11 @@ func checkHeaders(t *testing.T, l surface) {
 func TestAPIHeaders(t *testing.T) {
 	s := fixture.NewEnvironment(t, "embedded").Start(t)
 	for path, public := range map[string]bool{
-		"/v0.1/servers": true, "/v0/servers": true, "/openapi.json": true, "/docs": false, "/health": false, "/ready": false,
-		"/auth/session": false, "/devices": false, "/sessions": false, "/audit-logs": false, "/.well-known/jwks.json": false,
-		"/v2/api/methods.json": false, "/nothing": false,
+		"/v0.1/servers": true, "/v0/servers": true, "/openapi.json": true, "/docs": false, "/health": false,
+		"/ready":        false,
+		"/auth/session": false, "/devices": false, "/sessions": false, "/audit-logs": false,
+		"/.well-known/jwks.json": false,
+		"/v2/api/methods.json":   false, "/nothing": false,
 	} {
 		a := apiclient.Call(t, "GET", s.API+path, nil, "Origin", "https://evil.example")
 		if got := a.Header.Get("Access-Control-Allow-Origin"); (got == "*") != public || got != "" && got != "*" {
@@ -219,15 +230,19 @@ func TestAPIHeaders(t *testing.T) {
 			t.Errorf("%s: Referrer-Policy is %q", path, got)
 		}
 		policy := a.Header.Get("Content-Security-Policy")
-		if !strings.Contains(policy, "default-src 'none'") || !strings.Contains(policy, "frame-ancestors 'none'") || strings.Contains(policy, "unsafe") {
+		if !strings.Contains(policy, "default-src 'none'") || !strings.Contains(policy, "frame-ancestors 'none'") ||
+			strings.Contains(policy, "unsafe") {
 			t.Errorf("%s: Content-Security-Policy is %q", path, policy)
 		}
 		if a.Header.Get("Strict-Transport-Security") != "" {
 			t.Errorf("%s: Strict-Transport-Security without TLS", path)
 		}
 	}
-	for _, path := range []string{"/auth/login", "/auth/refresh", "/auth/session", "/devices", "/sessions", "/audit-logs", "/nothing/of/auth"} {
-		a := apiclient.Call(t, "OPTIONS", s.API+path, nil, "Origin", "https://evil.example", "Access-Control-Request-Method", "POST")
+	for _, path := range []string{
+		"/auth/login", "/auth/refresh", "/auth/session", "/devices", "/sessions", "/audit-logs", "/nothing/of/auth",
+	} {
+		a := apiclient.Call(t, "OPTIONS", s.API+path, nil, "Origin", "https://evil.example",
+			"Access-Control-Request-Method", "POST")
 		for name := range a.Header {
 			if strings.HasPrefix(name, "Access-Control-") {
 				t.Errorf("%s: a page of another origin can read %s", path, name)
@@ -237,7 +252,9 @@ func TestAPIHeaders(t *testing.T) {
 			t.Errorf("%s: a preflight is answered %d", path, a.Status)
 		}
 	}
-	for _, path := range []string{"/auth/session", "/devices", "/sessions", "/audit-logs", "/auth/login", "/health", "/ready"} {
+	for _, path := range []string{
+		"/auth/session", "/devices", "/sessions", "/audit-logs", "/auth/login", "/health", "/ready",
+	} {
 		if a := apiclient.Call(t, "GET", s.API+path, nil); a.Header.Get("Cache-Control") != "no-store" {
 			t.Errorf("%s: Cache-Control is %q", path, a.Header.Get("Cache-Control"))
 		}
@@ -301,7 +318,9 @@ func TestByteOrderMark(t *testing.T) {
 	s := e.Start(t)
 	ada := e.NewPerson(t, "ada@example.com", "publish *")
 	ada.Login(t, s)
-	for _, address := range []string{s.API + "/auth/login", s.API + "/v0.1/validate", s.API + "/v0.1/publish", s.RateLimitAPI + "/json"} {
+	for _, address := range []string{
+		s.API + "/auth/login", s.API + "/v0.1/validate", s.API + "/v0.1/publish", s.RateLimitAPI + "/json",
+	} {
 		a := apiclient.Call(t, "POST", address, "\ufeff{}", ada.Bearer()...).WantStatus(t, http.StatusBadRequest)
 		if !strings.Contains(string(a.Body), "byte order mark") {
 			t.Errorf("%s: %s", address, a.Body)
@@ -309,31 +328,37 @@ func TestByteOrderMark(t *testing.T) {
 	}
 }
 
-// TestForwardedHost checks that a header that anybody can send does not make the console believe that a
-// browser on another machine is on this one, which would send a password and a cookie without TLS.
+// TestForwardedHost checks that a header that anybody can send does not make the console believe
+// that a browser on another machine is on this one, which would send a password and a cookie
+// without TLS.
 func TestForwardedHost(t *testing.T) {
 	l := listSurfaces(fixture.NewEnvironment(t, "embedded").Start(t))[0]
 	for host, want := range map[string]bool{"tools.example.com": false, "localhost": true} {
-		got := l.sendRaw(t, "GET /console/sign-in HTTP/1.1\r\nHost: "+host+"\r\nX-Forwarded-Host: localhost\r\nConnection: close\r\n\r\n")
+		got := l.sendRaw(t,
+			"GET /console/sign-in HTTP/1.1\r\nHost: "+host+
+				"\r\nX-Forwarded-Host: localhost\r\nConnection: close\r\n\r\n")
 		if len(got) != 1 || bytes.Contains(got[0].Body, []byte(`type="password"`)) != want {
 			t.Errorf("%s: %d answers, want a form: %t", host, len(got), want)
 		}
 	}
 }
 
-// TestRequestsAreNotLogged sends malformed requests with secrets to every HTTP listener. At no level
-// may the log contain any of their bytes.
+// TestRequestsAreNotLogged sends malformed requests with secrets to every HTTP listener. At no
+// level may the log contain any of their bytes.
 func TestRequestsAreNotLogged(t *testing.T) {
 	const secret = "CANARY"
 	s := fixture.NewEnvironment(t, "embedded").Start(t, "LOG_LEVEL=trace", "READ_TIMEOUT=2s")
-	sent := "Connection: close\r\nAuthorization: Bearer " + secret + "\r\nCookie: a=" + secret + "\r\nX-Device-Token: " + secret + "\r\n"
+	sent := "Connection: close\r\nAuthorization: Bearer " + secret + "\r\nCookie: a=" + secret +
+		"\r\nX-Device-Token: " + secret + "\r\n"
 	for _, l := range listSurfaces(s) {
 		for name, text := range map[string]string{
-			"bad name":     "POST /a HTTP/1.1\r\nHost: a\r\nBad Key: x\r\n" + sent + "\r\n" + secret,
-			"bad line":     secret + "\r\n" + sent + "\r\n",
-			"bad length":   "POST /a HTTP/1.1\r\nHost: a\r\nContent-Length: " + secret + "\r\n" + sent + "\r\n",
-			"bad chunk":    "POST /json HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n" + sent + "\r\nx" + secret + "\r\n" + secret,
-			"large header": "POST /a HTTP/1.1\r\nHost: a\r\n" + sent + "X-A: " + strings.Repeat(secret, 4_000) + "\r\n\r\n",
+			"bad name":   "POST /a HTTP/1.1\r\nHost: a\r\nBad Key: x\r\n" + sent + "\r\n" + secret,
+			"bad line":   secret + "\r\n" + sent + "\r\n",
+			"bad length": "POST /a HTTP/1.1\r\nHost: a\r\nContent-Length: " + secret + "\r\n" + sent + "\r\n",
+			"bad chunk": "POST /json HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n" + sent + "\r\nx" +
+				secret + "\r\n" + secret,
+			"large header": "POST /a HTTP/1.1\r\nHost: a\r\n" + sent + "X-A: " + strings.Repeat(secret,
+				4_000) + "\r\n\r\n",
 		} {
 			if got := l.sendRaw(t, text); len(got) == 0 || got[0].Status < 400 {
 				t.Errorf("%s, %s: %+v", l.name, name, got)

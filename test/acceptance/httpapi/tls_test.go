@@ -22,12 +22,16 @@ import (
 func newTLSClient(trusted *testcert.Certificate) *http.Client {
 	return &http.Client{Transport: &http.Transport{
 		DisableKeepAlives: true,
-		TLSClientConfig:   &tls.Config{RootCAs: trusted.Pool(), ServerName: "registry.example", MinVersion: tls.VersionTLS12},
+		TLSClientConfig: &tls.Config{
+			RootCAs: trusted.Pool(), ServerName: "registry.example", MinVersion: tls.VersionTLS12,
+		},
 	}}
 }
 
 // callWithClient makes one call with a client, and checks the response against the description.
-func callWithClient(t *testing.T, c *http.Client, method, address string, body any, header ...string) apiclient.Response {
+func callWithClient(
+	t *testing.T, c *http.Client, method, address string, body any, header ...string,
+) apiclient.Response {
 	t.Helper()
 	encoded, err := json.Marshal(body)
 	if err != nil {
@@ -97,14 +101,19 @@ func wantSecureCookie(t *testing.T, e *fixture.Environment, client *http.Client,
 	t.Helper()
 	p := e.NewPerson(t, "ada@example.com")
 	var tokens struct{ AccessToken string }
-	callWithClient(t, client, "POST", api+"/auth/login", map[string]any{"email": p.Email, "password": fixture.Password, "deviceInfo": p.Device}).
+	callWithClient(t, client, "POST", api+"/auth/login", map[string]any{
+		"email": p.Email, "password": fixture.Password, "deviceInfo": p.Device,
+	}).
 		WantStatus(t, http.StatusOK).Decode(t, &tokens)
 	var challenge struct{ ChallengeID string }
 	callWithClient(t, client, "POST", api+"/auth/step-up/initiate", map[string]string{"method": "EMAIL_OTP"},
 		"Authorization", "Bearer "+tokens.AccessToken).WantStatus(t, http.StatusOK).Decode(t, &challenge)
 	verified := callWithClient(t, client, "POST", api+"/auth/step-up/verify",
-		map[string]string{"challengeId": challenge.ChallengeID, "otp": e.LastCode(t, p.Email)}).WantStatus(t, http.StatusOK)
-	if got := strings.ToLower(verified.Header.Get("Set-Cookie")); !strings.HasPrefix(got, "__secure-tollgate_device=") || !strings.Contains(got, "; secure") || !strings.Contains(got, "httponly") {
+		map[string]string{"challengeId": challenge.ChallengeID, "otp": e.LastCode(t, p.Email)}).WantStatus(t,
+		http.StatusOK)
+	if got := strings.ToLower(
+		verified.Header.Get("Set-Cookie")); !strings.HasPrefix(got, "__secure-tollgate_device=") ||
+		!strings.Contains(got, "; secure") || !strings.Contains(got, "httponly") {
 		t.Errorf("the cookie is %q", got)
 	}
 }
@@ -124,7 +133,8 @@ func TestTLSRefusedAtStart(t *testing.T) {
 		"TLS_CERT and TLS_KEY: open " + e.Dir + "/missing": {"TLS_CERT=" + e.Dir + "/missing", "TLS_KEY=" + one.Key},
 		"HSTS_MAX_AGE: -1s is negative":                    {"HSTS_MAX_AGE=-1s"},
 	} {
-		_, err := instance.Start(filepath.Join(fixture.BinDir, "tollgate"), append(append([]string{}, e.Environ...), environ...), "serve")
+		_, err := instance.Start(filepath.Join(fixture.BinDir, "tollgate"),
+			append(append([]string{}, e.Environ...), environ...), "serve")
 		if err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "goroutine") {
 			t.Errorf("started with %v: %v", environ, err)
 		}

@@ -56,7 +56,9 @@ func cityDatabase(t *testing.T, places signalstest.Places) []byte {
 			record["country"] = mmdbtype.Map{"iso_code": mmdbtype.String(l.Country)}
 		}
 		if c := l.Coordinates; c != nil {
-			record["location"] = mmdbtype.Map{"latitude": mmdbtype.Float64(c.Latitude), "longitude": mmdbtype.Float64(c.Longitude)}
+			record["location"] = mmdbtype.Map{
+				"latitude": mmdbtype.Float64(c.Latitude), "longitude": mmdbtype.Float64(c.Longitude),
+			}
 		}
 		records[p] = record
 	}
@@ -108,11 +110,21 @@ func TestLocateRecords(t *testing.T) {
 		record mmdbtype.Map
 		want   risk.Location
 	}{
-		"a country code in lower case": {mmdbtype.Map{"country": mmdbtype.Map{"iso_code": mmdbtype.String("de")}}, risk.Location{State: risk.Known, Country: "DE"}},
-		"a country name instead of a code": {
-			mmdbtype.Map{"country": mmdbtype.Map{"iso_code": mmdbtype.String("Germany")}}, risk.Location{State: risk.Unanswered},
+		"a country code in lower case": {
+			mmdbtype.Map{"country": mmdbtype.Map{"iso_code": mmdbtype.String("de")}}, risk.Location{
+				State: risk.Known, Country: "DE",
+			},
 		},
-		"a latitude without a longitude": {mmdbtype.Map{"location": mmdbtype.Map{"latitude": mmdbtype.Float64(1)}}, risk.Location{State: risk.Unanswered}},
+		"a country name instead of a code": {
+			mmdbtype.Map{"country": mmdbtype.Map{"iso_code": mmdbtype.String("Germany")}}, risk.Location{
+				State: risk.Unanswered,
+			},
+		},
+		"a latitude without a longitude": {
+			mmdbtype.Map{"location": mmdbtype.Map{"latitude": mmdbtype.Float64(1)}}, risk.Location{
+				State: risk.Unanswered,
+			},
+		},
 		"a latitude out of range": {
 			mmdbtype.Map{"location": mmdbtype.Map{"latitude": mmdbtype.Float64(91), "longitude": mmdbtype.Float64(0)}},
 			risk.Location{State: risk.Unanswered},
@@ -120,8 +132,11 @@ func TestLocateRecords(t *testing.T) {
 		"an empty record": {mmdbtype.Map{}, risk.Location{State: risk.Unanswered}},
 	} {
 		useful := mmdbtype.Map{"country": mmdbtype.Map{"iso_code": mmdbtype.String("FR")}}
-		content := buildDatabase(t, map[netip.Prefix]mmdbtype.Map{testNetwork: c.record, netip.MustParsePrefix("198.51.100.0/24"): useful})
-		if got := openDatabases(t, maxmind.Config{CityDB: writeDatabase(t, content)}).Locate(context.Background(), testAddress); got != c.want {
+		content := buildDatabase(t, map[netip.Prefix]mmdbtype.Map{
+			testNetwork: c.record, netip.MustParsePrefix("198.51.100.0/24"): useful,
+		})
+		if got := openDatabases(t, maxmind.Config{CityDB: writeDatabase(t, content)}).Locate(context.Background(),
+			testAddress); got != c.want {
 			t.Errorf("%s: %+v, want %+v", name, got, c.want)
 		}
 	}
@@ -135,10 +150,14 @@ func TestLocateNetworks(t *testing.T) {
 		t.Errorf("with an ASN database only: %+v, want only the network %+v", got, want)
 	}
 	g := openDatabases(t, maxmind.Config{ASNDB: asn, CityDB: writeDatabase(t, cityDatabase(t, onePlace("DE")))})
-	if got := g.Locate(context.Background(), testAddress); got != (risk.Location{State: risk.Known, Country: "DE", Network: want}) {
+	if got := g.Locate(context.Background(), testAddress); got != (risk.Location{
+		State: risk.Known, Country: "DE", Network: want,
+	}) {
 		t.Errorf("with both databases: %+v", got)
 	}
-	if got := g.Locate(context.Background(), netip.MustParseAddr("198.51.100.1")); got != (risk.Location{State: risk.Unanswered}) {
+	if got := g.Locate(context.Background(), netip.MustParseAddr("198.51.100.1")); got != (risk.Location{
+		State: risk.Unanswered,
+	}) {
 		t.Errorf("an address in no database: %+v", got)
 	}
 	if got := openDatabases(t, maxmind.Config{}).Locate(context.Background(), testAddress); got != (risk.Location{}) {
@@ -182,9 +201,12 @@ func TestReload(t *testing.T) {
 		return g.Reload(path)
 	}
 	if err := replace([]byte("broken")); err == nil || g.Locate(context.Background(), testAddress).Country != "DE" {
-		t.Errorf("Reload of a broken database: error %v, location %+v", err, g.Locate(context.Background(), testAddress))
+		t.Errorf("Reload of a broken database: error %v, location %+v", err,
+			g.Locate(context.Background(), testAddress))
 	}
-	if err := replace(cityDatabase(t, onePlace("FR"))); err != nil || g.Locate(context.Background(), testAddress).Country != "FR" {
-		t.Errorf("Reload of a changed database: error %v, location %+v", err, g.Locate(context.Background(), testAddress))
+	if err := replace(cityDatabase(t, onePlace("FR"))); err != nil ||
+		g.Locate(context.Background(), testAddress).Country != "FR" {
+		t.Errorf("Reload of a changed database: error %v, location %+v", err,
+			g.Locate(context.Background(), testAddress))
 	}
 }

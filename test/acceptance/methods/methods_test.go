@@ -21,7 +21,8 @@ func TestMethods(t *testing.T) {
 		}
 		a := apiclient.Call(t, "GET", s.API+"/v2/api/methods.json", nil).WantStatus(t, http.StatusOK)
 		a.Decode(t, &got)
-		if len(got.Data) != 35 || got.Meta["status"] != 200.0 || got.Meta["method_id"] != 1103.0 || got.Meta["version"] != 2.07 {
+		if len(got.Data) != 35 || got.Meta["status"] != 200.0 || got.Meta["method_id"] != 1103.0 ||
+			got.Meta["version"] != 2.07 {
 			t.Fatalf("listing is %v with %d methods", got.Meta, len(got.Data))
 		}
 		first := got.Data[0]
@@ -54,7 +55,8 @@ func TestMethodChanges(t *testing.T) {
 		const entry = `{"method_id":7,"method_url":"%s/v2/parking/{lot}.{format}","service_id":5,"service_name":"parking","parameters":["lot","format"]}`
 		want := fmt.Sprintf(entry, s.API)
 		apiclient.Call(t, "GET", s.API+"/v2/parking/north.json", nil).WantStatus(t, http.StatusNotFound)
-		e.RunCommand(t, "", "methods", "add", "--id", "7", "--path", "/parking/{lot}.{format}", "--service-id", "5", "--service", "parking")
+		e.RunCommand(t, "", "methods", "add", "--id", "7", "--path", "/parking/{lot}.{format}", "--service-id", "5",
+			"--service", "parking")
 		if got := listing(); !strings.Contains(got, `"data":[`+want+",") {
 			t.Errorf("after adding a method the listing begins %.300s", got)
 		}

@@ -1,4 +1,5 @@
-// Package mirroring tests how a registry takes over the servers of another one (contract C-60 to C-70).
+// Package mirroring tests how a registry takes over the servers of another one (contract C-60 to
+// C-70).
 package mirroring
 
 import (

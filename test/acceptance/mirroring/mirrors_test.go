@@ -62,40 +62,62 @@ func checkFollows(t *testing.T, s *site) {
 	}
 	meta := list.Servers[0].Meta
 	at, err := time.Parse(time.RFC3339, meta.Origin.FetchedAt)
-	if meta.Origin.URL != up.URL || err != nil || time.Since(at).Abs() > time.Minute || meta.Official.PublishedAt != "2026-01-02T03:04:05.000000Z" || !meta.Official.IsLatest {
+	if meta.Origin.URL != up.URL || err != nil || time.Since(at).Abs() > time.Minute ||
+		meta.Official.PublishedAt != "2026-01-02T03:04:05.000000Z" || !meta.Official.IsLatest {
 		t.Errorf("the first version has %+v, origin %+v", meta.Official, meta.Origin)
 	}
-	if state := s.state(t, "follow"); state.State != "ok" || state.Servers != 5 || state.LastSuccess == nil || state.FailingSince != nil || state.Reason != "" {
+	if state := s.state(t,
+		"follow"); state.State != "ok" || state.Servers != 5 || state.LastSuccess == nil || state.FailingSince != nil ||
+		state.Reason != "" {
 		t.Errorf("mirror list has %+v", state)
 	}
 	for _, at := range []*fixture.Service{s.one, s.other} {
 		await.Until(t, "the metrics show the mirror", func() bool {
-			return at.Metric("tollgate_mirror_servers", "mirror", "follow") == 5 && at.Metric("tollgate_mirror_last_success_timestamp_seconds", "mirror", "follow") > 1e9
+			return at.Metric("tollgate_mirror_servers", "mirror", "follow") == 5 &&
+				at.Metric("tollgate_mirror_last_success_timestamp_seconds", "mirror", "follow") > 1e9
 		})
 	}
 
 	rest := linesOf("follow", 5, "follow")[3:]
 	now := time.Now()
 	up.Put(
-		upstream.Record{Document: upstream.Document(serverOf("follow", 0), "2.0.0", "Newer"), PublishedAt: now, UpdatedAt: now},
-		upstream.Record{Document: upstream.Document(serverOf("follow", 1), "1.0.0", "Another document"), UpdatedAt: now},
-		upstream.Record{Document: upstream.Document(serverOf("follow", 2), "1.0.0", "Forecasts"), Status: "deprecated", Message: "use another one", UpdatedAt: now},
+		upstream.Record{
+			Document: upstream.Document(serverOf("follow", 0), "2.0.0", "Newer"), PublishedAt: now, UpdatedAt: now,
+		},
+		upstream.Record{
+			Document: upstream.Document(serverOf("follow", 1), "1.0.0", "Another document"), UpdatedAt: now,
+		},
+		upstream.Record{
+			Document: upstream.Document(serverOf("follow", 2), "1.0.0", "Forecasts"), Status: "deprecated",
+			Message: "use another one", UpdatedAt: now,
+		},
 	)
 	if got := s.sync(t, "follow"); got != (summary{Records: 3, Servers: 5, Added: 1, Replaced: 1, Status: 1}) {
 		t.Errorf("the second sync: %+v", got)
 	}
-	s.wantListed(t, "example.follow", serverOf("follow", 0)+"@1.0.0 active of follow", serverOf("follow", 0)+"@2.0.0 active of follow",
-		serverOf("follow", 1)+"@1.0.0 active of follow", serverOf("follow", 2)+"@1.0.0 deprecated of follow", rest[0], rest[1])
-	wantContains(t, string(apiclient.Call(t, "GET", s.other.API+"/v0.1"+fixture.ServerPath(serverOf("follow", 1), "latest"), nil).Body), "Another document")
-	wantContains(t, string(apiclient.Call(t, "GET", s.other.API+"/v0.1"+fixture.ServerPath(serverOf("follow", 2), "latest"), nil).Body), `"statusMessage":"use another one"`)
+	s.wantListed(t, "example.follow", serverOf("follow", 0)+"@1.0.0 active of follow",
+		serverOf("follow", 0)+"@2.0.0 active of follow",
+		serverOf("follow", 1)+"@1.0.0 active of follow", serverOf("follow", 2)+"@1.0.0 deprecated of follow",
+		rest[0], rest[1])
+	wantContains(t,
+		string(apiclient.Call(t, "GET", s.other.API+"/v0.1"+fixture.ServerPath(serverOf("follow", 1), "latest"),
+			nil).Body), "Another document")
+	wantContains(t,
+		string(apiclient.Call(t, "GET", s.other.API+"/v0.1"+fixture.ServerPath(serverOf("follow", 2), "latest"),
+			nil).Body), `"statusMessage":"use another one"`)
 
-	up.Put(upstream.Record{Document: upstream.Document(serverOf("follow", 1), "1.0.0", "Another document"), Status: "deleted", UpdatedAt: time.Now()})
+	up.Put(upstream.Record{
+		Document: upstream.Document(serverOf("follow", 1), "1.0.0", "Another document"), Status: "deleted",
+		UpdatedAt: time.Now(),
+	})
 	up.Forget(serverOf("follow", 2))
 	if got := s.sync(t, "follow", "--full"); got.Status != 2 || got.Servers != 3 || !got.Full {
 		t.Errorf("the third sync: %+v", got)
 	}
-	s.wantListed(t, "example.follow", serverOf("follow", 0)+"@1.0.0 active of follow", serverOf("follow", 0)+"@2.0.0 active of follow",
-		serverOf("follow", 1)+"@1.0.0 deleted of follow", serverOf("follow", 2)+"@1.0.0 deleted of follow", rest[0], rest[1])
+	s.wantListed(t, "example.follow", serverOf("follow", 0)+"@1.0.0 active of follow",
+		serverOf("follow", 0)+"@2.0.0 active of follow",
+		serverOf("follow", 1)+"@1.0.0 deleted of follow", serverOf("follow", 2)+"@1.0.0 deleted of follow",
+		rest[0], rest[1])
 }
 
 // checkServiceReads checks that an instance reads a new mirror without a command.
@@ -104,7 +126,8 @@ func checkServiceReads(t *testing.T, s *site) {
 	s.add(t, "service", up)
 	s.wantListed(t, "example.service", linesOf("service", 2, "service")...)
 	await.Until(t, "the metrics count the read", func() bool {
-		return s.one.Metric("tollgate_mirror_reads_total", "outcome", "succeeded")+s.other.Metric("tollgate_mirror_reads_total", "outcome", "succeeded") > 0
+		return s.one.Metric("tollgate_mirror_reads_total", "outcome", "succeeded")+
+			s.other.Metric("tollgate_mirror_reads_total", "outcome", "succeeded") > 0
 	})
 }
 
@@ -115,12 +138,16 @@ func checkLocked(t *testing.T, s *site) {
 	name := serverOf("locked", 0)
 	s.wantListed(t, "example.locked", linesOf("locked", 1, "locked")...)
 	for what, a := range map[string]apiclient.Response{
-		"publish":            s.send(t, s.ada, "POST", "/v0.1/publish", fixture.NewServerDocument(name, "2.0.0")),
-		"an invalid publish": s.send(t, s.ada, "POST", "/v0.1/publish", fixture.WithProperty(fixture.NewServerDocument(name, "2.0.0"), "title", "")),
-		"PUT":                s.send(t, s.ada, "PUT", "/v0.1"+fixture.ServerPath(name, "1.0.0"), fixture.NewServerDocument(name, "1.0.0")),
-		"PATCH":              s.send(t, s.ada, "PATCH", "/v0.1"+fixture.ServerPath(name, "1.0.0")+"/status", `{"status":"deprecated"}`),
-		"PATCH of all":       s.send(t, s.ada, "PATCH", "/v0.1"+fixture.ServerPath(name)+"/status", `{"status":"deprecated"}`),
-		"DELETE":             s.send(t, s.ada, "DELETE", "/v0.1"+fixture.ServerPath(name, "1.0.0"), nil),
+		"publish": s.send(t, s.ada, "POST", "/v0.1/publish", fixture.NewServerDocument(name, "2.0.0")),
+		"an invalid publish": s.send(t, s.ada, "POST", "/v0.1/publish",
+			fixture.WithProperty(fixture.NewServerDocument(name, "2.0.0"), "title", "")),
+		"PUT": s.send(t, s.ada, "PUT", "/v0.1"+fixture.ServerPath(name, "1.0.0"),
+			fixture.NewServerDocument(name, "1.0.0")),
+		"PATCH": s.send(t, s.ada, "PATCH", "/v0.1"+fixture.ServerPath(name, "1.0.0")+"/status",
+			`{"status":"deprecated"}`),
+		"PATCH of all": s.send(t, s.ada, "PATCH", "/v0.1"+fixture.ServerPath(name)+"/status",
+			`{"status":"deprecated"}`),
+		"DELETE": s.send(t, s.ada, "DELETE", "/v0.1"+fixture.ServerPath(name, "1.0.0"), nil),
 	} {
 		if a.Status != http.StatusForbidden || !strings.Contains(string(a.Body), "the mirror locked") {
 			t.Errorf("%s: %d %s", what, a.Status, a.Body)
@@ -140,15 +167,19 @@ func checkQuarantine(t *testing.T, s *site) {
 	s.add(t, "held", up)
 	s.sync(t, "held")
 	const path = "/v0.1/x/dev.tollgate/quarantine"
-	s.send(t, s.bea, "POST", path, map[string]any{"serverName": serverOf("held", 0), "reason": "it sends mail"}).WantStatus(t, http.StatusOK)
+	s.send(t, s.bea, "POST", path, map[string]any{"serverName": serverOf("held", 0), "reason": "it sends mail"}).
+		WantStatus(t, http.StatusOK)
 	hidden := []string{serverOf("held", 0) + "@1.0.0 deleted of held", serverOf("held", 1) + "@1.0.0 active of held"}
 	s.wantListed(t, "example.held", hidden...)
-	up.Put(upstream.Record{Document: upstream.Document(serverOf("held", 0), "1.0.0", "Another document"), UpdatedAt: time.Now()})
+	up.Put(upstream.Record{
+		Document: upstream.Document(serverOf("held", 0), "1.0.0", "Another document"), UpdatedAt: time.Now(),
+	})
 	if got := s.sync(t, "held", "--full"); got.Refused != 1 {
 		t.Errorf("the sync of what is in quarantine: %+v", got)
 	}
 	s.wantListed(t, "example.held", hidden...)
-	s.send(t, s.bea, "DELETE", path+"?serverName="+url.QueryEscape(serverOf("held", 0)), nil).WantStatus(t, http.StatusNoContent)
+	s.send(t, s.bea, "DELETE", path+"?serverName="+url.QueryEscape(serverOf("held", 0)), nil).WantStatus(t,
+		http.StatusNoContent)
 	s.wantListed(t, "example.held", linesOf("held", 2, "held")...)
 	if got := s.sync(t, "held", "--full"); got.Replaced != 1 {
 		t.Errorf("the sync after the release: %+v", got)
@@ -157,27 +188,33 @@ func checkQuarantine(t *testing.T, s *site) {
 
 func checkShadowed(t *testing.T, s *site) {
 	up := upstream.Start(t, records("shadow", 2)...)
-	s.send(t, s.ada, "POST", "/v0.1/publish", fixture.NewServerDocument(serverOf("shadow", 1), "7.0.0")).WantStatus(t, http.StatusOK)
-	up.Put(upstream.Record{Document: `{"name":"com.example.shadow/bad","version":"1.0.0","description":""}`}, upstream.Record{Document: `{"name":"no slash","version":"1.0.0"}`},
+	s.send(t, s.ada, "POST", "/v0.1/publish", fixture.NewServerDocument(serverOf("shadow", 1), "7.0.0")).WantStatus(t,
+		http.StatusOK)
+	up.Put(upstream.Record{Document: `{"name":"com.example.shadow/bad","version":"1.0.0","description":""}`},
+		upstream.Record{Document: `{"name":"no slash","version":"1.0.0"}`},
 		upstream.Record{Document: upstream.BigDocument("com.example.shadow/big", "1.0.0", 10<<20)})
 	s.add(t, "shadow", up)
 	s.sync(t, "shadow")
-	s.wantListed(t, "example.shadow", serverOf("shadow", 0)+"@1.0.0 active of shadow", serverOf("shadow", 1)+"@7.0.0 active")
+	s.wantListed(t, "example.shadow", serverOf("shadow", 0)+"@1.0.0 active of shadow",
+		serverOf("shadow", 1)+"@7.0.0 active")
 	up.Put(upstream.Record{Document: upstream.Document("com.example.shadow/new", "1.0.0", "New")})
 	var diff struct {
 		Changed, Refused, Shadowed []struct{ ServerName, Version, Change, Reason string }
 	}
 	s.e.ReadCommand(t, &diff, "mirror", "diff", "shadow")
-	if len(diff.Changed) != 1 || diff.Changed[0].ServerName != "com.example.shadow/new" || diff.Changed[0].Change != "added" {
+	if len(diff.Changed) != 1 || diff.Changed[0].ServerName != "com.example.shadow/new" ||
+		diff.Changed[0].Change != "added" {
 		t.Errorf("changed: %+v", diff.Changed)
 	}
-	if len(diff.Shadowed) != 1 || diff.Shadowed[0].ServerName != serverOf("shadow", 1) || !strings.Contains(diff.Shadowed[0].Reason, "published here") {
+	if len(diff.Shadowed) != 1 || diff.Shadowed[0].ServerName != serverOf("shadow", 1) ||
+		!strings.Contains(diff.Shadowed[0].Reason, "published here") {
 		t.Errorf("shadowed: %+v", diff.Shadowed)
 	}
 	if len(diff.Refused) != 3 {
 		t.Errorf("refused: %+v", diff.Refused)
 	}
-	s.wantListed(t, "example.shadow", serverOf("shadow", 0)+"@1.0.0 active of shadow", serverOf("shadow", 1)+"@7.0.0 active")
+	s.wantListed(t, "example.shadow", serverOf("shadow", 0)+"@1.0.0 active of shadow",
+		serverOf("shadow", 1)+"@7.0.0 active")
 }
 
 // checkHostile checks that no wrong answer of another registry changes what is listed.
@@ -187,7 +224,9 @@ func checkHostile(t *testing.T, s *site) {
 	s.sync(t, "hostile")
 	want := linesOf("hostile", 250, "hostile")
 	s.wantListed(t, "example.hostile", want...)
-	up.Put(upstream.Record{Document: upstream.Document(serverOf("hostile", 0), "1.0.0", "Another document"), UpdatedAt: time.Now()})
+	up.Put(upstream.Record{
+		Document: upstream.Document(serverOf("hostile", 0), "1.0.0", "Another document"), UpdatedAt: time.Now(),
+	})
 	for reason, behaviour := range map[string]upstream.Behaviour{
 		"500":                   {Fault: upstream.Status(http.StatusInternalServerError), OnPage: 2},
 		"404":                   {Fault: upstream.Status(http.StatusNotFound)},
@@ -208,11 +247,14 @@ func checkHostile(t *testing.T, s *site) {
 		wantContains(t, state.Reason, reason)
 	}
 	s.wantListed(t, "example.hostile", want...)
-	if body := string(apiclient.Call(t, "GET", s.one.API+"/v0.1"+fixture.ServerPath(serverOf("hostile", 0), "latest"), nil).Body); strings.Contains(body, "Another document") {
+	if body := string(apiclient.Call(t, "GET", s.one.API+"/v0.1"+fixture.ServerPath(serverOf("hostile", 0), "latest"),
+		nil).Body); strings.Contains(body, "Another document") {
 		t.Error("a document of a list that failed was taken")
 	}
 	for _, at := range []*fixture.Service{s.one, s.other} {
-		await.Until(t, "the metrics show the failure", func() bool { return at.Metric("tollgate_mirror_failing", "mirror", "hostile") == 1 })
+		await.Until(t, "the metrics show the failure", func() bool {
+			return at.Metric("tollgate_mirror_failing", "mirror", "hostile") == 1
+		})
 	}
 	up.Behave(upstream.Behaviour{Shuffled: true, Fault: upstream.TooManyRequests(0), Times: 1})
 	s.sync(t, "hostile", "--full")
@@ -220,7 +262,9 @@ func checkHostile(t *testing.T, s *site) {
 		t.Errorf("after a success, mirror list has %+v", state)
 	}
 	s.wantListed(t, "example.hostile", want...)
-	wantContains(t, string(apiclient.Call(t, "GET", s.one.API+"/v0.1"+fixture.ServerPath(serverOf("hostile", 0), "latest"), nil).Body), "Another document")
+	wantContains(t,
+		string(apiclient.Call(t, "GET", s.one.API+"/v0.1"+fixture.ServerPath(serverOf("hostile", 0), "latest"),
+			nil).Body), "Another document")
 }
 
 func checkShrink(t *testing.T, s *site) {
@@ -228,7 +272,10 @@ func checkShrink(t *testing.T, s *site) {
 	s.add(t, "shrink", up)
 	s.sync(t, "shrink")
 	for i := range 6 {
-		up.Put(upstream.Record{Document: upstream.Document(serverOf("shrink", i), "1.0.0", "Forecasts"), Status: "deleted", UpdatedAt: time.Now()})
+		up.Put(upstream.Record{
+			Document: upstream.Document(serverOf("shrink", i), "1.0.0", "Forecasts"), Status: "deleted",
+			UpdatedAt: time.Now(),
+		})
 	}
 	wantContains(t, s.failSync(t, "shrink"), "4 of the 10")
 	wantContains(t, s.failSync(t, "shrink", "--full"), "4 of the 10")
@@ -238,13 +285,15 @@ func checkShrink(t *testing.T, s *site) {
 	}
 }
 
-// checkSince checks that a registry that lies about updated_since cannot keep a change back for ever,
-// and that one that refuses it is read wholly.
+// checkSince checks that a registry that lies about updated_since cannot keep a change back for
+// ever, and that one that refuses it is read wholly.
 func checkSince(t *testing.T, s *site) {
 	up := upstream.Start(t, records("since", 3)...)
 	s.add(t, "since", up)
 	s.sync(t, "since")
-	up.Put(upstream.Record{Document: upstream.Document(serverOf("since", 3), "1.0.0", "Forecasts"), UpdatedAt: time.Now()})
+	up.Put(upstream.Record{
+		Document: upstream.Document(serverOf("since", 3), "1.0.0", "Forecasts"), UpdatedAt: time.Now(),
+	})
 	up.Behave(upstream.Behaviour{Since: upstream.SinceNothing})
 	if got := s.sync(t, "since"); got.Records != 0 || got.Servers != 3 {
 		t.Errorf("a read without changes: %+v", got)
@@ -252,7 +301,9 @@ func checkSince(t *testing.T, s *site) {
 	if got := s.sync(t, "since", "--full"); got.Added != 1 {
 		t.Errorf("the comparison: %+v", got)
 	}
-	up.Put(upstream.Record{Document: upstream.Document(serverOf("since", 4), "1.0.0", "Forecasts"), UpdatedAt: time.Now()})
+	up.Put(upstream.Record{
+		Document: upstream.Document(serverOf("since", 4), "1.0.0", "Forecasts"), UpdatedAt: time.Now(),
+	})
 	up.Behave(upstream.Behaviour{Since: upstream.SinceRefused})
 	if got := s.sync(t, "since"); got.Added != 1 || !got.Full {
 		t.Errorf("a read of a registry that refuses updated_since: %+v", got)
@@ -272,21 +323,28 @@ func checkRemove(t *testing.T, s *site) {
 		s.wantListed(t, "example."+word, linesOf(word, 3, word)...)
 	}
 	s.e.RunCommand(t, "", "mirror", "remove", "keep")
-	s.wantListed(t, "example.keep", serverOf("keep", 0)+"@1.0.0 active", serverOf("keep", 1)+"@1.0.0 active", serverOf("keep", 2)+"@1.0.0 active")
-	s.send(t, s.ada, "POST", "/v0.1/publish", fixture.NewServerDocument(serverOf("keep", 0), "2.0.0")).WantStatus(t, http.StatusOK)
+	s.wantListed(t, "example.keep", serverOf("keep", 0)+"@1.0.0 active", serverOf("keep", 1)+"@1.0.0 active",
+		serverOf("keep", 2)+"@1.0.0 active")
+	s.send(t, s.ada, "POST", "/v0.1/publish", fixture.NewServerDocument(serverOf("keep", 0), "2.0.0")).WantStatus(t,
+		http.StatusOK)
 
 	wantContains(t, s.e.RunCommand(t, "", "mirror", "remove", "purge", "--purge"), "deleted")
 	s.wantListed(t, "example.purge")
-	if a := apiclient.Call(t, "GET", s.other.API+"/v0.1"+fixture.ServerPath(serverOf("purge", 0), "1.0.0"), nil); a.Status != http.StatusNotFound {
+	if a := apiclient.Call(t, "GET", s.other.API+"/v0.1"+fixture.ServerPath(serverOf("purge", 0), "1.0.0"),
+		nil); a.Status != http.StatusNotFound {
 		t.Errorf("a purged version is %d", a.Status)
 	}
-	s.send(t, s.ada, "POST", "/v0.1/publish", fixture.NewServerDocument(serverOf("purge", 0), "1.0.0")).WantStatus(t, http.StatusOK)
+	s.send(t, s.ada, "POST", "/v0.1/publish", fixture.NewServerDocument(serverOf("purge", 0), "1.0.0")).WantStatus(t,
+		http.StatusOK)
 	up := upstream.Start(t, records("purge", 3)...)
 	s.add(t, "purge", up)
 	s.sync(t, "purge")
-	s.wantListed(t, "example.purge", serverOf("purge", 0)+"@1.0.0 active", serverOf("purge", 1)+"@1.0.0 active of purge", serverOf("purge", 2)+"@1.0.0 active of purge")
+	s.wantListed(t, "example.purge", serverOf("purge", 0)+"@1.0.0 active",
+		serverOf("purge", 1)+"@1.0.0 active of purge", serverOf("purge", 2)+"@1.0.0 active of purge")
 	for _, at := range []*fixture.Service{s.one, s.other} {
-		await.Until(t, "the metrics forget a mirror", func() bool { return at.Metric("tollgate_mirror_servers", "mirror", "keep") == 0 })
+		await.Until(t, "the metrics forget a mirror", func() bool {
+			return at.Metric("tollgate_mirror_servers", "mirror", "keep") == 0
+		})
 	}
 }
 

@@ -44,7 +44,8 @@ func checkNames(t *testing.T, s *site) {
 		rules[r.ServerName] = r.Rule
 	}
 	want := map[string]string{
-		"com.Example.RESERVED/x": "reserved", serverOf("reserved", 0): "reserved", serverOf("granted", 0): "granted", "com.example.names/bad": "document",
+		"com.Example.RESERVED/x": "reserved", serverOf("reserved", 0): "reserved", serverOf("granted", 0): "granted",
+		"com.example.names/bad": "document",
 	}
 	if fmt.Sprint(rules) != fmt.Sprint(want) {
 		t.Errorf("refused: %+v", diff.Refused)
@@ -69,14 +70,17 @@ func checkTakeover(t *testing.T, s *site) {
 	reads.Go(func() {
 		for i := range 4 {
 			for n := range servers {
-				up.Put(upstream.Record{Document: upstream.Document(serverOf("won", n), fmt.Sprintf("1.%d.0", i+1), "Forecasts")})
+				up.Put(upstream.Record{
+					Document: upstream.Document(serverOf("won", n), fmt.Sprintf("1.%d.0", i+1), "Forecasts"),
+				})
 			}
 			s.sync(t, "won", "--full")
 		}
 	})
 	answers := fixture.CallInParallel(t, servers, func(i int) (apiclient.Response, error) {
 		at := []*fixture.Service{s.one, s.other}[i%2]
-		return apiclient.TryCall("POST", at.API+"/v0.1/publish", fixture.NewServerDocument(serverOf("won", i), "1.0.0"), cem.Bearer()...)
+		return apiclient.TryCall("POST", at.API+"/v0.1/publish", fixture.NewServerDocument(serverOf("won", i), "1.0.0"),
+			cem.Bearer()...)
 	})
 	reads.Wait()
 	for i, a := range answers {
@@ -102,8 +106,10 @@ func checkTakeover(t *testing.T, s *site) {
 		}
 	}
 	for i := range servers {
-		a := apiclient.Call(t, "GET", s.one.API+"/v0.1"+fixture.ServerPath(serverOf("won", i), "latest"), nil).WantStatus(t, http.StatusOK)
+		a := apiclient.Call(t, "GET", s.one.API+"/v0.1"+fixture.ServerPath(serverOf("won", i), "latest"), nil).
+			WantStatus(t, http.StatusOK)
 		wantContains(t, string(a.Body), `"version":"1.0.0"`, "Answers what the weather will be")
 	}
-	apiclient.Call(t, "POST", s.one.API+"/v0.1/publish", fixture.NewServerDocument(serverOf("won", 0), "2.0.0"), cem.Bearer()...).WantStatus(t, http.StatusOK)
+	apiclient.Call(t, "POST", s.one.API+"/v0.1/publish", fixture.NewServerDocument(serverOf("won", 0), "2.0.0"),
+		cem.Bearer()...).WantStatus(t, http.StatusOK)
 }

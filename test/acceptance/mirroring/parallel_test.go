@@ -18,8 +18,8 @@ import (
 	"github.com/tollgate-dev/tollgate/test/upstream"
 )
 
-// checkOneReads checks that commands and instances read for a mirror one after the other: the pages of
-// two reads never alternate.
+// checkOneReads checks that commands and instances read for a mirror one after the other: the pages
+// of two reads never alternate.
 func checkOneReads(t *testing.T, s *site) {
 	up := upstream.Start(t, records("single", 250)...)
 	s.add(t, "single", up)
@@ -88,7 +88,8 @@ func checkEvents(t *testing.T, s *site) {
 		got = append(got, body.Type+" "+body.ServerName+"@"+body.Version)
 	}))
 	defer receiver.Close()
-	s.e.RunCommand(t, "", "webhook", "add", receiver.URL, "--events", "published,replaced,status", "--pattern", "com.example.event/*")
+	s.e.RunCommand(t, "", "webhook", "add", receiver.URL, "--events", "published,replaced,status", "--pattern",
+		"com.example.event/*")
 	want := func(lines ...string) {
 		t.Helper()
 		await.Until(t, fmt.Sprintf("the events %q", lines), func() bool {
@@ -105,7 +106,9 @@ func checkEvents(t *testing.T, s *site) {
 	s.sync(t, "event")
 	name := serverOf("event", 0)
 	want("published " + name + "@1.0.0")
-	up.Put(upstream.Record{Document: upstream.Document(name, "1.0.0", "Another document"), Status: "deprecated", UpdatedAt: time.Now()})
+	up.Put(upstream.Record{
+		Document: upstream.Document(name, "1.0.0", "Another document"), Status: "deprecated", UpdatedAt: time.Now(),
+	})
 	s.sync(t, "event")
 	want("replaced "+name+"@1.0.0", "status "+name+"@1.0.0")
 	s.e.RunCommand(t, "", "mirror", "remove", "event", "--purge")
@@ -122,7 +125,8 @@ func checkTollgate(t *testing.T, s *site) {
 	e.RunCommand(t, "", "review", "rule", "add", "--pattern", "com.example.twin/listed*", "--when", "any")
 	publish := func(name string) {
 		t.Helper()
-		apiclient.Call(t, "POST", source.API+"/v0.1/publish", fixture.NewServerDocument(name, "1.0.0"), cem.Bearer()...).WantStatus(t, http.StatusOK)
+		apiclient.Call(t, "POST", source.API+"/v0.1/publish", fixture.NewServerDocument(name, "1.0.0"),
+			cem.Bearer()...).WantStatus(t, http.StatusOK)
 	}
 	for _, name := range []string{"com.example.twin/listed-a", "com.example.twin/listed-b", "com.example.twin/waits"} {
 		publish(name)
@@ -132,7 +136,8 @@ func checkTollgate(t *testing.T, s *site) {
 	token := strings.TrimSpace(e.RunCommand(t, "", "view", "token", "add", "team"))
 	s.e.RunCommand(t, "", "mirror", "add", "twin", source.API+"/registries/team/t/"+token)
 	s.sync(t, "twin")
-	s.wantListed(t, "example.twin", "com.example.twin/listed-a@1.0.0 active of twin", "com.example.twin/listed-b@1.0.0 deleted of twin")
+	s.wantListed(t, "example.twin", "com.example.twin/listed-a@1.0.0 active of twin",
+		"com.example.twin/listed-b@1.0.0 deleted of twin")
 	for what, text := range map[string]string{
 		"mirror list": s.e.RunCommand(t, "", "mirror", "list", "--output", "json"),
 		"a read":      string(apiclient.Call(t, "GET", s.one.API+"/v0.1/servers?search=example.twin", nil).Body),
@@ -147,5 +152,6 @@ func checkTollgate(t *testing.T, s *site) {
 	if got := s.sync(t, "twin"); got.Full || got.Added != 1 || got.Status != 1 {
 		t.Errorf("the second sync: %+v", got)
 	}
-	s.wantListed(t, "example.twin", "com.example.twin/listed-a@1.0.0 active of twin", "com.example.twin/listed-b@1.0.0 active of twin", "com.example.twin/listed-c@1.0.0 active of twin")
+	s.wantListed(t, "example.twin", "com.example.twin/listed-a@1.0.0 active of twin",
+		"com.example.twin/listed-b@1.0.0 active of twin", "com.example.twin/listed-c@1.0.0 active of twin")
 }

@@ -26,11 +26,13 @@ func TestReviewOfMirrors(t *testing.T) {
 		}
 		const path = "/v0.1/x/dev.tollgate/reviews"
 		s.send(t, s.bea, "GET", path, nil).WantStatus(t, http.StatusOK).Decode(t, &list)
-		if len(list.Reviews) != 2 || list.Reviews[0].SubmittedBy != "mirror:judged" || list.Reviews[0].Kind != "new-server" {
+		if len(list.Reviews) != 2 || list.Reviews[0].SubmittedBy != "mirror:judged" ||
+			list.Reviews[0].Kind != "new-server" {
 			t.Fatalf("reviews: %+v", list.Reviews)
 		}
 		for i, verdict := range []string{"approve", "reject"} {
-			apiclient.Call(t, "POST", s.other.API+path+"/"+list.Reviews[i].ID+"/"+verdict, `{"comment":"so it is"}`, s.bea.Bearer()...).WantStatus(t, http.StatusOK)
+			apiclient.Call(t, "POST", s.other.API+path+"/"+list.Reviews[i].ID+"/"+verdict, `{"comment":"so it is"}`,
+				s.bea.Bearer()...).WantStatus(t, http.StatusOK)
 		}
 		s.wantListed(t, "example.judged", list.Reviews[0].ServerName+"@1.0.0 active of judged")
 		if got := s.sync(t, "judged", "--full"); got.Submitted != 0 {

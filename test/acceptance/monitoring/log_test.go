@@ -24,8 +24,10 @@ func TestLogLines(t *testing.T) {
 		if given != "" {
 			api, limit = given+"-api", given+"-json"
 		}
-		a := apiclient.Call(t, "POST", s.API+"/auth/refresh", map[string]string{"refreshToken": "x"}, "X-Request-Id", api).WantStatus(t, http.StatusServiceUnavailable)
-		j := apiclient.Call(t, "POST", s.RateLimitAPI+"/json", map[string]string{"domain": ""}, "X-Request-Id", limit).WantStatus(t, http.StatusBadRequest)
+		a := apiclient.Call(t, "POST", s.API+"/auth/refresh", map[string]string{"refreshToken": "x"}, "X-Request-Id",
+			api).WantStatus(t, http.StatusServiceUnavailable)
+		j := apiclient.Call(t, "POST", s.RateLimitAPI+"/json", map[string]string{"domain": ""}, "X-Request-Id", limit).
+			WantStatus(t, http.StatusBadRequest)
 		asked = append(asked, a.Header.Get("X-Request-Id"), j.Header.Get("X-Request-Id"), failByGRPC(t, s, given))
 	}
 	slices.Sort(asked)
@@ -54,7 +56,8 @@ func failByGRPC(t *testing.T, s *fixture.Service, id string) string {
 		ctx = metadata.AppendToOutgoingContext(ctx, "x-request-id", id+"-grpc")
 	}
 	var header metadata.MD
-	if _, err := s.NewRateLimitClient(t).ShouldRateLimit(ctx, fixture.NewRateLimitRequest(""), grpc.Header(&header)); err == nil {
+	if _, err := s.NewRateLimitClient(t).ShouldRateLimit(ctx, fixture.NewRateLimitRequest(""),
+		grpc.Header(&header)); err == nil {
 		t.Fatal("an empty domain is no mistake")
 	}
 	return strings.Join(header.Get("x-request-id"), " ")

@@ -63,8 +63,11 @@ func startWithAllMetrics(t *testing.T, e *fixture.Environment) *fixture.Service 
 	files := fixture.NewTLSFiles(e.Dir)
 	files.Write(t, testcert.NewAuthority(t))
 	e.RunCommand(t, "", "mirror", "add", "other", upstream.Start(t).URL) // before the start, which looks for mirrors
-	s := e.Start(t, "GRPC_SERVER_USE_TLS=true", "GRPC_SERVER_TLS_CERT="+files.Cert, "GRPC_SERVER_TLS_KEY="+files.Key, "PACKAGE_CHECKS=enforce")
-	await.Until(t, "the gauges of the mirror", func() bool { return s.ReadMetrics("tollgate_mirror_failing")["tollgate_mirror_failing"] != nil })
+	s := e.Start(t, "GRPC_SERVER_USE_TLS=true", "GRPC_SERVER_TLS_CERT="+files.Cert, "GRPC_SERVER_TLS_KEY="+files.Key,
+		"PACKAGE_CHECKS=enforce")
+	await.Until(t, "the gauges of the mirror", func() bool {
+		return s.ReadMetrics("tollgate_mirror_failing")["tollgate_mirror_failing"] != nil
+	})
 	return s
 }
 
@@ -112,7 +115,8 @@ func labelNames(m *dto.Metric) []string {
 func TestLogIsCounted(t *testing.T) {
 	s := fixture.NewEnvironment(t, "embedded").Start(t)
 	for _, level := range []string{"warning", "error"} { // later lines have another level
-		got, want := s.Metric("tollgate_log_entries_total", "level", level), strings.Count(s.Process.Log(), `"level":"`+level+`"`)
+		got, want := s.Metric("tollgate_log_entries_total", "level", level),
+			strings.Count(s.Process.Log(), `"level":"`+level+`"`)
 		if int(got) != want {
 			t.Errorf("%v lines of level %s are counted, the log has %d", got, level, want)
 		}
@@ -126,7 +130,8 @@ func TestRequestsMoveMetrics(t *testing.T) {
 		s := e.Start(t, "REGISTRY_RATE_LIMIT=2")
 		const list = "/v0.1/servers"
 		apiclient.Call(t, "GET", s.API+list, nil).WantStatus(t, http.StatusOK)
-		apiclient.Call(t, "GET", s.API+list+"/com.example%2Fnone/versions/1.0.0", nil).WantStatus(t, http.StatusNotFound)
+		apiclient.Call(t, "GET", s.API+list+"/com.example%2Fnone/versions/1.0.0", nil).WantStatus(t,
+			http.StatusNotFound)
 		apiclient.Call(t, "GET", s.API+list, nil).WantStatus(t, http.StatusTooManyRequests)
 		for _, want := range [][]string{
 			{"tollgate_http_requests_total", "part", "registry", "route", list, "method", "GET", "code", "200"},
@@ -139,7 +144,9 @@ func TestRequestsMoveMetrics(t *testing.T) {
 				t.Errorf("%v is %v, want 1", want, got)
 			}
 		}
-		for _, name := range []string{"tollgate_counter_store_requests_total", "tollgate_counter_store_request_duration_seconds"} {
+		for _, name := range []string{
+			"tollgate_counter_store_requests_total", "tollgate_counter_store_request_duration_seconds",
+		} {
 			if got := s.Metric(name, "operation", "add"); got > 0 != e.Shared {
 				t.Errorf("%s is %v", name, got)
 			}
@@ -154,7 +161,11 @@ func TestRequestsMoveMetrics(t *testing.T) {
 // run, and no others.
 func TestMetricsOfSomeParts(t *testing.T) {
 	for _, c := range []struct{ args, there, absent string }{
-		{"serve --only methods", `tollgate_http_requests_total{code="500",method="GET",part="methods",route="/v2/api/methods.json"} 0`, `part="auth" ratelimit_ tollgate_logins_ tollgate_publications_ tollgate_plugin_ tollgate_session_checks_`},
+		{
+			"serve --only methods",
+			`tollgate_http_requests_total{code="500",method="GET",part="methods",route="/v2/api/methods.json"} 0`,
+			`part="auth" ratelimit_ tollgate_logins_ tollgate_publications_ tollgate_plugin_ tollgate_session_checks_`,
+		},
 		{
 			"serve --only registry", `tollgate_publications_total{operation="publish",outcome="done"} 0`,
 			`part="auth" ratelimit_ tollgate_logins_ tollgate_token_ tollgate_step_ups_ tollgate_sessions_ tollgate_login_ tollgate_lockouts_ tollgate_password_ tollgate_notices_`,
@@ -170,7 +181,8 @@ func TestMetricsOfSomeParts(t *testing.T) {
 			t.Parallel()
 			e := fixture.NewEnvironment(t, "embedded")
 			environ := append(e.Environ, "USE_PROMETHEUS=true", "PROMETHEUS_ADDR=127.0.0.1:0")
-			process, err := instance.Start(filepath.Join(fixture.BinDir, "tollgate"), environ, strings.Fields(c.args)...)
+			process, err := instance.Start(filepath.Join(fixture.BinDir, "tollgate"), environ,
+				strings.Fields(c.args)...)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -178,7 +190,8 @@ func TestMetricsOfSomeParts(t *testing.T) {
 			t.Cleanup(s.Stop)
 			apiclient.OtherListeners.Store(process.Prometheus, nil)
 			apiclient.OtherListeners.Store(process.Debug, nil)
-			shown := string(apiclient.Call(t, "GET", "http://"+process.Prometheus+"/metrics", nil).WantStatus(t, http.StatusOK).Body)
+			shown := string(apiclient.Call(t, "GET", "http://"+process.Prometheus+"/metrics", nil).WantStatus(t,
+				http.StatusOK).Body)
 			if !strings.Contains(shown, "\n"+c.there+"\n") {
 				t.Errorf("%s is not there", c.there)
 			}

@@ -31,7 +31,8 @@ func TestTracing(t *testing.T) {
 			t.Run(protocol, func(t *testing.T) {
 				collector := otlptest.Start(t)
 				s := e.Start(t,
-					"TRACING_ENABLED=true", "TRACING_EXPORTER_PROTOCOL="+protocol, "TRACING_SERVICE_NAMESPACE=acceptance",
+					"TRACING_ENABLED=true", "TRACING_EXPORTER_PROTOCOL="+protocol,
+					"TRACING_SERVICE_NAMESPACE=acceptance",
 					"TRACING_SAMPLING_RATE=0", // only the requests that the caller samples
 					"OTEL_EXPORTER_OTLP_ENDPOINT="+collector.Endpoint(protocol), "OTEL_BSP_SCHEDULE_DELAY=50",
 				)
@@ -52,15 +53,18 @@ func TestTracing(t *testing.T) {
 func makeTracedCalls(t *testing.T, s *fixture.Service) {
 	t.Helper()
 	ctx := metadata.AppendToOutgoingContext(t.Context(), "traceparent", traceparent, "x-request-id", "asked-by-grpc")
-	if _, err := s.NewRateLimitClient(t).ShouldRateLimit(ctx, fixture.NewRateLimitRequest("shop", "tenant", "secret", "path", "/browse")); err != nil {
+	if _, err := s.NewRateLimitClient(t).ShouldRateLimit(ctx,
+		fixture.NewRateLimitRequest("shop", "tenant", "secret", "path", "/browse")); err != nil {
 		t.Fatal(err)
 	}
 	ask := map[string]any{"domain": "shop", "descriptors": []any{map[string]any{"entries": []any{
 		map[string]string{"key": "batch", "value": "secret"},
 	}}}}
 	b3 := []string{"X-B3-TraceId", CallerTraceID, "X-B3-SpanId", CallerSpanID, "X-B3-Sampled", "1"}
-	apiclient.Call(t, "POST", s.RateLimitAPI+"/json", ask, append(b3, "X-Request-Id", "asked-by-json")...).WantStatus(t, http.StatusOK)
-	a := apiclient.Call(t, "GET", s.API+"/v0.1/servers?search=secret", nil, "B3", CallerTraceID+"-"+CallerSpanID+"-1", "X-Request-Id", "asked-by-api")
+	apiclient.Call(t, "POST", s.RateLimitAPI+"/json", ask, append(b3, "X-Request-Id", "asked-by-json")...).WantStatus(t,
+		http.StatusOK)
+	a := apiclient.Call(t, "GET", s.API+"/v0.1/servers?search=secret", nil, "B3", CallerTraceID+"-"+CallerSpanID+"-1",
+		"X-Request-Id", "asked-by-api")
 	if a.WantStatus(t, http.StatusOK).Header.Get("X-Request-Id") != "asked-by-api" {
 		t.Errorf("the answer names %q", a.Header.Get("X-Request-Id"))
 	}
@@ -69,9 +73,16 @@ func makeTracedCalls(t *testing.T, s *fixture.Service) {
 func wantSpans(t *testing.T, collector *otlptest.Collector, store bool) {
 	t.Helper()
 	for name, want := range map[string]map[string]string{
-		grpcSpan:            {"request_id": "asked-by-grpc", "ratelimit.domain": "shop", "ratelimit.code": "OK", "rpc.response.status_code": "OK"},
-		"POST /json":        {"request_id": "asked-by-json", "ratelimit.domain": "shop", "http.response.status_code": "200"},
-		"GET /v0.1/servers": {"request_id": "asked-by-api", "http.route": "/v0.1/servers", "http.response.status_code": "200"},
+		grpcSpan: {
+			"request_id": "asked-by-grpc", "ratelimit.domain": "shop", "ratelimit.code": "OK",
+			"rpc.response.status_code": "OK",
+		},
+		"POST /json": {
+			"request_id": "asked-by-json", "ratelimit.domain": "shop", "http.response.status_code": "200",
+		},
+		"GET /v0.1/servers": {
+			"request_id": "asked-by-api", "http.route": "/v0.1/servers", "http.response.status_code": "200",
+		},
 	} {
 		span := collector.Await(t, otlptest.Named(name))
 		if hex.EncodeToString(span.GetParentSpanId()) != CallerSpanID {
@@ -109,10 +120,12 @@ func wantChild(t *testing.T, collector *otlptest.Collector, parent otlptest.Span
 // TestCollectorAway checks that the service responds and stops normally without a collector.
 func TestCollectorAway(t *testing.T) {
 	e := fixture.NewEnvironment(t, "embedded")
-	s := e.Start(t, "TRACING_ENABLED=true", "OTEL_EXPORTER_OTLP_ENDPOINT=http://127.0.0.1:1", "OTEL_BSP_SCHEDULE_DELAY=10")
+	s := e.Start(t, "TRACING_ENABLED=true", "OTEL_EXPORTER_OTLP_ENDPOINT=http://127.0.0.1:1",
+		"OTEL_BSP_SCHEDULE_DELAY=10")
 	c := s.NewRateLimitClient(t)
 	for range 3000 { // more than the queue holds
-		fixture.WantOverallCode(t, c, fixture.NewRateLimitRequest("shop", "tenant", "free"), ratelimit.RateLimitResponse_OK)
+		fixture.WantOverallCode(t, c, fixture.NewRateLimitRequest("shop", "tenant", "free"),
+			ratelimit.RateLimitResponse_OK)
 	}
 	apiclient.Call(t, "GET", s.API+"/v0.1/servers", nil).WantStatus(t, http.StatusOK)
 	s.Stop()
@@ -123,7 +136,8 @@ func TestRequestIDOfFailure(t *testing.T) {
 	e := fixture.NewEnvironment(t, "embedded")
 	s := e.Start(t, "TRACING_ENABLED=true", "OTEL_EXPORTER_OTLP_ENDPOINT=http://127.0.0.1:1", "LOG_LEVEL=debug")
 	ctx := metadata.AppendToOutgoingContext(t.Context(), "traceparent", traceparent, "x-request-id", "the-one")
-	if _, err := s.NewRateLimitClient(t).ShouldRateLimit(ctx, fixture.NewRateLimitRequest("", "tenant", "a")); err == nil {
+	if _, err := s.NewRateLimitClient(t).ShouldRateLimit(ctx,
+		fixture.NewRateLimitRequest("", "tenant", "a")); err == nil {
 		t.Fatal("an empty domain is no mistake")
 	}
 	s.Stop()

@@ -19,13 +19,19 @@ func TestCommands(t *testing.T) {
 		r := newReceiver(t)
 		id := r.add(e, "released,published,published", "com.example/*")
 		w := readWebhook(t, e, id)
-		if w.URL != r.url() || strings.Join(w.Events, " ") != "published released" || w.Pattern != "com.example/*" || w.CreatedAt == "" || len(r.secret) != 44 || w.DeadEvents == nil {
+		if w.URL != r.url() || strings.Join(w.Events, " ") != "published released" || w.Pattern != "com.example/*" ||
+			w.CreatedAt == "" || len(r.secret) != 44 || w.DeadEvents == nil {
 			t.Errorf("the webhook is %+v with a secret of %d characters", w, len(r.secret))
 		}
 		checkTest(t, e, r, id)
 		const unknown = "3f30e8b6-7d1c-4c0e-9c53-0d9f4a1f2b3c"
-		for _, args := range [][]string{{"test", unknown}, {"remove", unknown}, {"redeliver", unknown}, {"redeliver", id, "--event", unknown}, {"redeliver", id, "--event", ""}} {
-			if _, stderr, code := e.TryCommand(t, "", append([]string{"webhook"}, args...)...); code != 1 || stderr == "" {
+		for _, args := range [][]string{
+			{"test", unknown}, {"remove", unknown}, {"redeliver", unknown}, {"redeliver", id, "--event", unknown}, {
+				"redeliver", id, "--event", "",
+			},
+		} {
+			if _, stderr, code := e.TryCommand(t, "", append([]string{"webhook"}, args...)...); code != 1 ||
+				stderr == "" {
 				t.Errorf("webhook %v: exit %d, %q", args, code, stderr)
 			}
 		}
@@ -67,8 +73,10 @@ func checkRefusedWebhooks(t *testing.T, e *fixture.Environment) {
 		{"https://example.com/hook", "", "*", "events"},
 		{"https://example.com/hook", "published", "**", "pattern"},
 	} {
-		if _, stderr, code := e.TryCommand(t, "", "webhook", "add", c.url, "--events", c.events, "--pattern", c.pattern); code != 1 || !strings.Contains(stderr, c.names) {
-			t.Errorf("webhook add %s --events %s --pattern %s: exit %d, %q, want an error that names %s", c.url, c.events, c.pattern, code, stderr, c.names)
+		if _, stderr, code := e.TryCommand(t, "", "webhook", "add", c.url, "--events", c.events, "--pattern",
+			c.pattern); code != 1 || !strings.Contains(stderr, c.names) {
+			t.Errorf("webhook add %s --events %s --pattern %s: exit %d, %q, want an error that names %s", c.url,
+				c.events, c.pattern, code, stderr, c.names)
 		}
 	}
 	var none []webhook
@@ -85,22 +93,26 @@ func checkRefusedWebhooks(t *testing.T, e *fixture.Environment) {
 	}
 }
 
-// checkTest sends test events, to a receiver that accepts them, one that refuses and one that is away.
+// checkTest sends test events, to a receiver that accepts them, one that refuses and one that is
+// away.
 func checkTest(t *testing.T, e *fixture.Environment, r *receiver, id string) {
 	t.Helper()
 	if said := e.RunCommand(t, "", "webhook", "test", id); said != "the receiver answered with the status 204\n" {
 		t.Errorf("test prints %q", said)
 	}
 	got := r.awaitEvents("test - -")
-	if want := `{"id":"` + got[0].event.ID + `","type":"test","time":"` + got[0].event.Time + `","serverName":null,"version":null,"data":null}`; got[0].body != want {
+	if want := `{"id":"` + got[0].event.ID + `","type":"test","time":"` + got[0].event.Time +
+		`","serverName":null,"version":null,"data":null}`; got[0].body != want {
 		t.Errorf("the body is %s, want %s", got[0].body, want)
 	}
 	r.setAnswer(func(event, int) int { return http.StatusTeapot })
-	if _, stderr, code := e.TryCommand(t, "", "webhook", "test", id); code != 1 || !strings.Contains(stderr, "the receiver answered with the status 418") {
+	if _, stderr, code := e.TryCommand(t, "", "webhook", "test", id); code != 1 ||
+		!strings.Contains(stderr, "the receiver answered with the status 418") {
 		t.Errorf("test: exit %d, %q", code, stderr)
 	}
 	r.stop()
-	if _, stderr, code := e.TryCommand(t, "", "webhook", "test", id); code != 1 || !strings.Contains(stderr, "the connection failed") {
+	if _, stderr, code := e.TryCommand(t, "", "webhook", "test", id); code != 1 ||
+		!strings.Contains(stderr, "the connection failed") {
 		t.Errorf("test: exit %d, %q", code, stderr)
 	}
 	r.start()

@@ -22,8 +22,9 @@ func TestDelivery(t *testing.T) {
 		t.Parallel()
 		s := openSite(t, e)
 		for name, check := range map[string]func(*testing.T, *site){
-			"order": checkOrder, "a receiver that is away": checkAway, "several instances": checkInstances, "redirects": checkRedirect,
-			"removal": checkRemoval,
+			"order": checkOrder, "a receiver that is away": checkAway, "several instances": checkInstances,
+			"redirects": checkRedirect,
+			"removal":   checkRemoval,
 		} {
 			t.Run(name, func(t *testing.T) {
 				t.Parallel()
@@ -33,8 +34,8 @@ func TestDelivery(t *testing.T) {
 	})
 }
 
-// checkOrder lets the first attempts of two events fail: later events of their server wait for them,
-// those of another server do not.
+// checkOrder lets the first attempts of two events fail: later events of their server wait for
+// them, those of another server do not.
 func checkOrder(t *testing.T, s *site) {
 	r := newReceiver(t)
 	r.setAnswer(func(e event, attempt int) int {
@@ -52,7 +53,10 @@ func checkOrder(t *testing.T, s *site) {
 	}
 	await.Until(t, "the events of the slow server", func() bool { return len(r.accepted()) >= 5 })
 	tried := slices.DeleteFunc(labels(r.all()), func(l string) bool { return strings.Contains(l, "fast") })
-	if want := []string{"published slow 1.0.0", "published slow 1.0.0", "published slow 1.1.0", "published slow 1.1.0", "published slow 1.2.0"}; !slices.Equal(tried, want) {
+	if want := []string{
+		"published slow 1.0.0", "published slow 1.0.0", "published slow 1.1.0", "published slow 1.1.0",
+		"published slow 1.2.0",
+	}; !slices.Equal(tried, want) {
 		t.Errorf("the attempts are %q, want %q", tried, want)
 	}
 	bodies := map[string]string{}
@@ -63,7 +67,9 @@ func checkOrder(t *testing.T, s *site) {
 		bodies[q.event.ID] = q.body
 	}
 	await.Until(t, "no event waits", func() bool { return readWebhook(t, s.e, id).Pending == 0 })
-	if w := readWebhook(t, s.e, id); w.LastSuccess == "" || w.LastFailure == "" || w.LastProblem != "the receiver answered with the status 500" || w.Dead != 0 || w.Secret != "" {
+	if w := readWebhook(t, s.e,
+		id); w.LastSuccess == "" || w.LastFailure == "" ||
+		w.LastProblem != "the receiver answered with the status 500" || w.Dead != 0 || w.Secret != "" {
 		t.Errorf("the webhook is listed as %+v", w)
 	}
 }
@@ -85,8 +91,8 @@ func checkAway(t *testing.T, s *site) {
 	r.awaitAnyOrder(want...)
 }
 
-// checkInstances changes servers at both instances, which also deliver. The receiver reports requests
-// about one server that overlap.
+// checkInstances changes servers at both instances, which also deliver. The receiver reports
+// requests about one server that overlap.
 func checkInstances(t *testing.T, s *site) {
 	const servers, versions = 6, 10
 	r := newReceiver(t)
@@ -95,7 +101,8 @@ func checkInstances(t *testing.T, s *site) {
 		for v := range versions {
 			at := []*fixture.Service{s.one, s.other}[(n+v)%2]
 			doc := fixture.NewServerDocument(fmt.Sprintf("com.example.many/s%d", n), fmt.Sprintf("1.%d.0", v))
-			if last, err = apiclient.TryCall("POST", at.API+"/v0.1/publish", doc, s.ada.Bearer()...); err != nil || last.Status != http.StatusOK {
+			if last, err = apiclient.TryCall("POST", at.API+"/v0.1/publish", doc, s.ada.Bearer()...); err != nil ||
+				last.Status != http.StatusOK {
 				return last, fmt.Errorf("publish: %w, %d %s", err, last.Status, last.Body)
 			}
 		}
@@ -150,7 +157,8 @@ func checkRemoval(t *testing.T, s *site) {
 	}
 }
 
-// TestKilledInstance kills the instance that waits for a response. Another one sends the event again.
+// TestKilledInstance kills the instance that waits for a response. Another one sends the event
+// again.
 func TestKilledInstance(t *testing.T) {
 	t.Parallel()
 	fixture.InEachEnvironment(t, func(t *testing.T, e *fixture.Environment) {
@@ -200,11 +208,14 @@ func TestDeadEvents(t *testing.T) {
 			t.Fatalf("the webhook is listed as %+v", w)
 		}
 		newest, first := w.DeadEvents[0], w.DeadEvents[1]
-		if *newest.Version != "1.1.0" || *first.Version != "1.0.0" || first.Type != "published" || first.ServerName != "com.example/dead" || first.Attempts < 2 ||
-			first.Problem != "the receiver answered with the status 500" || first.DeadSince == "" || first.ID != r.all()[0].event.ID {
+		if *newest.Version != "1.1.0" || *first.Version != "1.0.0" || first.Type != "published" ||
+			first.ServerName != "com.example/dead" || first.Attempts < 2 ||
+			first.Problem != "the receiver answered with the status 500" || first.DeadSince == "" ||
+			first.ID != r.all()[0].event.ID {
 			t.Errorf("the dead events are %+v", w.DeadEvents)
 		}
-		if table := e.RunCommand(t, "", "webhook", "list"); !strings.Contains(table, first.ID) || !strings.Contains(table, "DEAD SINCE") {
+		if table := e.RunCommand(t, "", "webhook", "list"); !strings.Contains(table, first.ID) ||
+			!strings.Contains(table, "DEAD SINCE") {
 			t.Errorf("the list is\n%s", table)
 		}
 		checkDeadMetrics(t, s)
@@ -214,9 +225,13 @@ func TestDeadEvents(t *testing.T) {
 			t.Errorf("redeliver prints %q", said)
 		}
 		r.awaitEvents("published dead 1.0.0", "published dead 1.1.0")
-		await.Until(t, "no dead events", func() bool { w := readWebhook(t, e, id); return w.Dead == 0 && w.Pending == 0 && w.LastSuccess != "" })
+		await.Until(t, "no dead events", func() bool {
+			w := readWebhook(t, e, id)
+			return w.Dead == 0 && w.Pending == 0 && w.LastSuccess != ""
+		})
 		r.forget()
-		if said := e.RunCommand(t, "", "webhook", "redeliver", strings.ToUpper(id), "--event", strings.ToUpper(first.ID)); said != "1 event is sent again\n" {
+		if said := e.RunCommand(t, "", "webhook", "redeliver", strings.ToUpper(id), "--event",
+			strings.ToUpper(first.ID)); said != "1 event is sent again\n" {
 			t.Errorf("redeliver prints %q", said)
 		}
 		if again := r.awaitEvents("published dead 1.0.0"); again[0].event.ID != first.ID {
@@ -229,7 +244,8 @@ func TestDeadEvents(t *testing.T) {
 // checkDeadMetrics checks the metrics after two events are dead. The counters are per instance.
 func checkDeadMetrics(t *testing.T, s *site) {
 	sum := func(outcome string) float64 {
-		return s.one.Metric("tollgate_webhook_attempts_total", "outcome", outcome) + s.other.Metric("tollgate_webhook_attempts_total", "outcome", outcome)
+		return s.one.Metric("tollgate_webhook_attempts_total", "outcome", outcome) +
+			s.other.Metric("tollgate_webhook_attempts_total", "outcome", outcome)
 	}
 	if sum("dead") != 2 || sum("failed") < 1 || sum("delivered") != 0 {
 		t.Errorf("the attempts are dead %v, failed %v, delivered %v", sum("dead"), sum("failed"), sum("delivered"))
@@ -246,7 +262,9 @@ func checkDeadMetrics(t *testing.T, s *site) {
 func checkNoSecrets(t *testing.T, s *site, r *receiver) {
 	t.Helper()
 	logs := s.one.Process.Log() + s.other.Process.Log()
-	for _, word := range []string{"an event could not be delivered; the next attempt follows", "an event could not be delivered and is dead"} {
+	for _, word := range []string{
+		"an event could not be delivered; the next attempt follows", "an event could not be delivered and is dead",
+	} {
 		if !strings.Contains(logs, word) {
 			t.Errorf("the logs do not have %q", word)
 		}

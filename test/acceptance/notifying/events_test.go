@@ -19,8 +19,10 @@ func TestEvents(t *testing.T) {
 		t.Parallel()
 		s := openSite(t, e, "REGISTRY_REVIEW=on")
 		for name, check := range map[string]func(*testing.T, *site){
-			"reviews": checkReviews, "a rule": checkRule, "statuses": checkStatuses, "quarantine": checkQuarantine, "many large versions": checkLarge,
-			"import and commands": checkCommandsOfRegistry, "types and patterns": checkWanted, "what does not happen": checkNothing,
+			"reviews": checkReviews, "a rule": checkRule, "statuses": checkStatuses, "quarantine": checkQuarantine,
+			"many large versions": checkLarge,
+			"import and commands": checkCommandsOfRegistry, "types and patterns": checkWanted,
+			"what does not happen": checkNothing,
 		} {
 			t.Run(name, func(t *testing.T) {
 				t.Parallel()
@@ -42,13 +44,15 @@ func checkReviews(t *testing.T, s *site) {
 	served := read(t, s.other, name, "1.0.0")
 	id := s.submit(t, "POST", "/v0.1/publish", fixture.NewServerDocument(name, "2.0.0"))
 	rejected := s.decide(t, id, "reject")
-	got := r.awaitEvents("approved one 1.0.0", "published one 1.0.0", "approved one 1.0.0", "replaced one 1.0.0", "rejected one 2.0.0")
+	got := r.awaitEvents("approved one 1.0.0", "published one 1.0.0", "approved one 1.0.0", "replaced one 1.0.0",
+		"rejected one 2.0.0")
 	wantBody(t, got[0], "approved", name, "1.0.0", approved)
 	wantBody(t, got[1], "published", name, "1.0.0", published)
 	wantBody(t, got[2], "approved", name, "1.0.0", approvedAgain)
 	wantBody(t, got[3], "replaced", name, "1.0.0", served)
 	wantBody(t, got[4], "rejected", name, "2.0.0", rejected)
-	wantBody(t, got[4], "rejected", name, "2.0.0", string(send(t, s.one, s.bea, "GET", reviewsPath+"/"+id, nil).WantStatus(t, 200).Body))
+	wantBody(t, got[4], "rejected", name, "2.0.0",
+		string(send(t, s.one, s.bea, "GET", reviewsPath+"/"+id, nil).WantStatus(t, 200).Body))
 }
 
 func checkRule(t *testing.T, s *site) {
@@ -56,7 +60,8 @@ func checkRule(t *testing.T, s *site) {
 	s.e.RunCommand(t, "", "review", "rule", "add", "--pattern", "com.example.rules/*", "--when", "any")
 	r := newReceiver(t)
 	r.add(s.e, allEvents, "com.example.rules/*")
-	published := send(t, s.one, s.ada, "POST", "/v0.1/publish", fixture.NewServerDocument(name, "1.0.0")).WantStatus(t, 200)
+	published := send(t, s.one, s.ada, "POST", "/v0.1/publish", fixture.NewServerDocument(name, "1.0.0")).
+		WantStatus(t, 200)
 	got := r.awaitEvents("approved one 1.0.0", "published one 1.0.0")
 	wantBody(t, got[1], "published", name, "1.0.0", string(published.Body))
 	var review struct{ ID string }
@@ -74,8 +79,10 @@ func checkStatuses(t *testing.T, s *site) {
 	r := newReceiver(t)
 	r.add(s.e, allEvents, "com.example.statuses/*")
 	path := "/v0.1" + fixture.ServerPath(name, "1.0.0")
-	one := send(t, s.one, s.ada, "PATCH", path+"/status", `{"status":"deprecated","statusMessage":"<old>"}`).WantStatus(t, 200)
-	all := send(t, s.other, s.ada, "PATCH", "/v0.1"+fixture.ServerPath(name)+"/status", `{"status":"deprecated","statusMessage":"all \"old\""}`).WantStatus(t, 200)
+	one := send(t, s.one, s.ada, "PATCH", path+"/status", `{"status":"deprecated","statusMessage":"<old>"}`).
+		WantStatus(t, 200)
+	all := send(t, s.other, s.ada, "PATCH", "/v0.1"+fixture.ServerPath(name)+"/status",
+		`{"status":"deprecated","statusMessage":"all \"old\""}`).WantStatus(t, 200)
 	deleted := send(t, s.one, s.ada, "DELETE", path, nil).WantStatus(t, 200)
 	got := r.awaitEvents("status one 1.0.0", "status one -", "status one 1.0.0")
 	wantBody(t, got[0], "status", name, "1.0.0", string(one.Body))
@@ -92,13 +99,17 @@ func checkLarge(t *testing.T, s *site) {
 	docs := make([]map[string]any, versions)
 	for i := range docs {
 		docs[i] = fixture.NewServerDocument(name, fmt.Sprintf("1.0.%d", i))
-		docs[i]["remotes"].([]any)[0].(map[string]any)["headers"] = []any{map[string]any{"name": "X-Text", "description": strings.Repeat("some text ", 80_000)}}
+		docs[i]["remotes"].([]any)[0].(map[string]any)["headers"] = []any{
+			map[string]any{"name": "X-Text", "description": strings.Repeat("some text ", 80_000)},
+		}
 	}
 	importServers(t, s, docs...)
 	r := newReceiver(t)
 	r.add(s.e, "status", name)
-	send(t, s.one, s.ada, "PATCH", "/v0.1"+fixture.ServerPath(name)+"/status", `{"status":"deprecated"}`).WantStatus(t, 200)
-	one := send(t, s.one, s.ada, "PATCH", "/v0.1"+fixture.ServerPath(name, "1.0.0")+"/status", `{"status":"active"}`).WantStatus(t, 200)
+	send(t, s.one, s.ada, "PATCH", "/v0.1"+fixture.ServerPath(name)+"/status", `{"status":"deprecated"}`).
+		WantStatus(t, 200)
+	one := send(t, s.one, s.ada, "PATCH", "/v0.1"+fixture.ServerPath(name, "1.0.0")+"/status", `{"status":"active"}`).
+		WantStatus(t, 200)
 	got := r.awaitEvents("status one -", "status one 1.0.0")
 	wantBody(t, got[0], "status", name, "", fmt.Sprintf(`{"updatedCount":%d}`, versions))
 	wantBody(t, got[1], "status", name, "1.0.0", string(one.Body))
@@ -109,8 +120,12 @@ func checkQuarantine(t *testing.T, s *site) {
 	importServers(t, s, fixture.NewServerDocument(name, "1.0.0"))
 	r := newReceiver(t)
 	r.add(s.e, allEvents, name)
-	version := send(t, s.one, s.bea, "POST", quarantinePath, map[string]any{"serverName": name, "version": "1.0.0", "reason": `it "sends" <mail>`}).WantStatus(t, 200)
-	server := send(t, s.other, s.bea, "POST", quarantinePath, map[string]any{"serverName": name, "reason": "all of it"}).WantStatus(t, 200)
+	version := send(t, s.one, s.bea, "POST", quarantinePath, map[string]any{
+		"serverName": name, "version": "1.0.0", "reason": `it "sends" <mail>`,
+	}).WantStatus(t, 200)
+	server := send(t, s.other, s.bea, "POST", quarantinePath, map[string]any{
+		"serverName": name, "reason": "all of it",
+	}).WantStatus(t, 200)
 	send(t, s.one, s.bea, "DELETE", quarantineQuery(name, "1.0.0"), nil).WantStatus(t, http.StatusNoContent)
 	send(t, s.other, s.bea, "DELETE", quarantineQuery(name, ""), nil).WantStatus(t, http.StatusNoContent)
 	got := r.awaitEvents("quarantined one 1.0.0", "quarantined one -", "released one 1.0.0", "released one -")
@@ -132,7 +147,8 @@ func checkCommandsOfRegistry(t *testing.T, s *site) {
 	approved := read(t, s.other, name, "1.2.0")
 	s.e.RunCommand(t, "", "registry", "quarantine", name, "--reason", "x")
 	s.e.RunCommand(t, "", "registry", "release", name)
-	got := r.awaitEvents("published one 1.0.0", "published one 1.1.0", "approved one 1.2.0", "published one 1.2.0", "quarantined one -", "released one -")
+	got := r.awaitEvents("published one 1.0.0", "published one 1.1.0", "approved one 1.2.0", "published one 1.2.0",
+		"quarantined one -", "released one -")
 	wantBody(t, got[3], "published", name, "1.2.0", approved)
 	wantBody(t, got[0], "published", name, "1.0.0", first)
 }
@@ -151,7 +167,8 @@ func checkWanted(t *testing.T, s *site) {
 	}
 	prefix.awaitEvents("published a 1.0.0", "quarantined a -", "released a -")
 	some.awaitAnyOrder("quarantined a -", "quarantined b -")
-	all.awaitAnyOrder("published a 1.0.0", "published b 1.0.0", "quarantined a -", "quarantined b -", "released a -", "released b -")
+	all.awaitAnyOrder("published a 1.0.0", "published b 1.0.0", "quarantined a -", "quarantined b -", "released a -",
+		"released b -")
 	none.awaitEvents()
 	shared := map[string]bool{}
 	for _, q := range all.accepted() {
@@ -179,7 +196,10 @@ func checkNothing(t *testing.T, s *site) {
 		status       int
 	}{
 		{"POST", "/v0.1/publish", fixture.NewServerDocument(name, "1.0.0"), 409},
-		{"POST", "/v0.1/publish", fixture.WithProperty(fixture.NewServerDocument(name, "1.1.0"), "description", ""), 422},
+		{
+			"POST", "/v0.1/publish",
+			fixture.WithProperty(fixture.NewServerDocument(name, "1.1.0"), "description", ""), 422,
+		},
 		{"PATCH", path + "/status", `{"status":"unknown"}`, 400},
 		{"PUT", "/v0.1" + fixture.ServerPath(name, "9.0.0"), fixture.NewServerDocument(name, "9.0.0"), 404},
 		{"DELETE", "/v0.1" + fixture.ServerPath(name, "9.0.0"), nil, 404},
@@ -191,7 +211,8 @@ func checkNothing(t *testing.T, s *site) {
 	send(t, s.one, s.bea, "DELETE", quarantineQuery(name, ""), nil).WantStatus(t, http.StatusNotFound)
 	answers := fixture.CallInParallel(t, 20, func(i int) (apiclient.Response, error) {
 		at := []*fixture.Service{s.one, s.other}[i%2]
-		return apiclient.TryCall("POST", at.API+"/v0.1/publish", fixture.NewServerDocument(name, "2.0.0"), s.ada.Bearer()...)
+		return apiclient.TryCall("POST", at.API+"/v0.1/publish", fixture.NewServerDocument(name, "2.0.0"),
+			s.ada.Bearer()...)
 	})
 	done := 0
 	for _, a := range answers {

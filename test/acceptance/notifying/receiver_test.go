@@ -79,7 +79,8 @@ type receiver struct {
 func newReceiver(t *testing.T) *receiver {
 	t.Helper()
 	r := &receiver{
-		t: t, address: net.JoinHostPort("127.0.0.1", instance.FreePort()), attempts: map[string]int{}, open: map[string]int{},
+		t: t, address: net.JoinHostPort("127.0.0.1", instance.FreePort()), attempts: map[string]int{},
+		open:   map[string]int{},
 		answer: func(event, int) int { return http.StatusNoContent },
 	}
 	r.start()
@@ -175,7 +176,8 @@ func (r *receiver) check(q *http.Request, body []byte) string {
 	if hex.EncodeToString(mac.Sum(nil)) != parts[2] {
 		return "the signature is wrong"
 	}
-	if q.Method != http.MethodPost || q.RequestURI != secretPath+"?key="+secretKey || q.Header.Get("Content-Type") != "application/json" || q.UserAgent() != "tollgate" {
+	if q.Method != http.MethodPost || q.RequestURI != secretPath+"?key="+secretKey ||
+		q.Header.Get("Content-Type") != "application/json" || q.UserAgent() != "tollgate" {
 		return fmt.Sprintf("%s %s with %v", q.Method, q.RequestURI, q.Header)
 	}
 	return ""

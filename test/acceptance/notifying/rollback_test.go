@@ -9,8 +9,8 @@ import (
 	"github.com/tollgate-dev/tollgate/test/acceptance/internal/fixture"
 )
 
-// TestRollback makes the last statement of changes fail, which is the one for the audit log. Nothing
-// of them is left, so no event arrives (contract C-54).
+// TestRollback makes the last statement of changes fail, which is the one for the audit log.
+// Nothing of them is left, so no event arrives (contract C-54).
 func TestRollback(t *testing.T) {
 	t.Parallel()
 	fixture.InEachEnvironment(t, func(t *testing.T, e *fixture.Environment) {
@@ -20,9 +20,11 @@ func TestRollback(t *testing.T) {
 		r := newReceiver(t)
 		r.add(e, allEvents, "*")
 		db := e.OpenDatabase(t)
-		refuse, accept := `CREATE TRIGGER refuse BEFORE INSERT ON audit_events BEGIN SELECT RAISE(ABORT, 'no'); END`, `DROP TRIGGER refuse`
+		refuse, accept := `CREATE TRIGGER refuse BEFORE INSERT ON audit_events BEGIN SELECT RAISE(ABORT, 'no'); END`,
+			`DROP TRIGGER refuse`
 		if e.Shared {
-			refuse, accept = `ALTER TABLE audit_events ADD CONSTRAINT refuse CHECK (false) NOT VALID`, `ALTER TABLE audit_events DROP CONSTRAINT refuse`
+			refuse, accept = `ALTER TABLE audit_events ADD CONSTRAINT refuse CHECK (false) NOT VALID`,
+				`ALTER TABLE audit_events DROP CONSTRAINT refuse`
 		}
 		execute(t, db, refuse)
 		path := "/v0.1" + fixture.ServerPath("com.example/kept", "1.0.0")
@@ -31,7 +33,10 @@ func TestRollback(t *testing.T) {
 			body         any
 		}{
 			{"POST", "/v0.1/publish", fixture.NewServerDocument("com.example/lost", "1.0.0")},
-			{"PUT", path, fixture.WithProperty(fixture.NewServerDocument("com.example/kept", "1.0.0"), "title", "lost")},
+			{
+				"PUT", path,
+				fixture.WithProperty(fixture.NewServerDocument("com.example/kept", "1.0.0"), "title", "lost"),
+			},
 			{"PATCH", path + "/status", `{"status":"deprecated"}`},
 			{"PATCH", "/v0.1" + fixture.ServerPath("com.example/kept") + "/status", `{"status":"deprecated"}`},
 			{"DELETE", path, nil},
@@ -41,7 +46,8 @@ func TestRollback(t *testing.T) {
 				t.Errorf("%s %s: %d %s, %v, want a failure", c.method, c.path, a.Status, a.Body, err)
 			}
 		}
-		if _, _, code := e.TryCommand(t, "", "registry", "quarantine", "com.example/kept", "--reason", "lost"); code == 0 {
+		if _, _, code := e.TryCommand(t, "", "registry", "quarantine", "com.example/kept", "--reason",
+			"lost"); code == 0 {
 			t.Error("quarantine succeeded without the audit log")
 		}
 		execute(t, db, accept)

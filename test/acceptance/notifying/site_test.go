@@ -66,13 +66,15 @@ func (s *site) submit(t *testing.T, method, path string, doc map[string]any) str
 // decide decides a review at the other instance and returns the answer.
 func (s *site) decide(t *testing.T, id, verdict string) string {
 	t.Helper()
-	return string(send(t, s.other, s.bea, "POST", reviewsPath+"/"+id+"/"+verdict, `{"comment":"<fine> & done"}`).WantStatus(t, http.StatusOK).Body)
+	return string(send(t, s.other, s.bea, "POST", reviewsPath+"/"+id+"/"+verdict, `{"comment":"<fine> & done"}`).
+		WantStatus(t, http.StatusOK).Body)
 }
 
 // read returns a version as an instance answers with it.
 func read(t *testing.T, at *fixture.Service, name, version string) string {
 	t.Helper()
-	return string(apiclient.Call(t, "GET", at.API+"/v0.1"+fixture.ServerPath(name, version)+"?include_deleted=true", nil).WantStatus(t, http.StatusOK).Body)
+	return string(apiclient.Call(t, "GET", at.API+"/v0.1"+fixture.ServerPath(name, version)+"?include_deleted=true",
+		nil).WantStatus(t, http.StatusOK).Body)
 }
 
 // quarantineQuery returns the path of what is in quarantine.
@@ -92,12 +94,14 @@ func wantBody(t *testing.T, got received, kind, name, version, data string) {
 	if version != "" {
 		shown = `"` + version + `"`
 	}
-	want := `{"id":"` + got.event.ID + `","type":"` + kind + `","time":"` + got.event.Time + `","serverName":` + string(quoted) + `,"version":` + shown + `,"data":` + strings.TrimSpace(data) + `}`
+	want := `{"id":"` + got.event.ID + `","type":"` + kind + `","time":"` + got.event.Time + `","serverName":` +
+		string(quoted) + `,"version":` + shown + `,"data":` + strings.TrimSpace(data) + `}`
 	if got.body != want {
 		t.Errorf("the body is\n%s\nwant\n%s", got.body, want)
 	}
 	at, err := time.Parse("2006-01-02T15:04:05.000000Z", got.event.Time)
-	if err != nil || time.Since(at).Abs() > 2*time.Minute || len(got.event.ID) != len("8a4f1c6e-0b7d-4e2a-9c35-6d1f2e3b4a50") {
+	if err != nil || time.Since(at).Abs() > 2*time.Minute ||
+		len(got.event.ID) != len("8a4f1c6e-0b7d-4e2a-9c35-6d1f2e3b4a50") {
 		t.Errorf("the event has the time %s and the id %s, %v", got.event.Time, got.event.ID, err)
 	}
 }

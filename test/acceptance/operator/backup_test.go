@@ -45,7 +45,8 @@ func TestBackupAndRestore(t *testing.T) {
 		if e.Shared {
 			e.Environ = append(e.Environ, "DATABASE_URL="+postgrestest.NewEmpty(t))
 		}
-		if printed := runShell(t, e, blocks[1][1]); !strings.Contains(printed, "applied") || strings.Contains(printed, "pending") {
+		if printed := runShell(t, e, blocks[1][1]); !strings.Contains(printed, "applied") ||
+			strings.Contains(printed, "pending") {
 			t.Errorf("the restored database has the migrations\n%s", printed)
 		}
 		s = e.Start(t)
@@ -128,7 +129,8 @@ func TestInstancesStartTogether(t *testing.T) {
 		if applied != 1 {
 			t.Errorf("%d logs report the first migration, want one", applied)
 		}
-		if status := e.RunCommand(t, "", "migrate", "status"); strings.Contains(status, "pending") || !strings.Contains(status, "0001_registry") {
+		if status := e.RunCommand(t, "", "migrate", "status"); strings.Contains(status, "pending") ||
+			!strings.Contains(status, "0001_registry") {
 			t.Errorf("afterwards the migrations are\n%s", status)
 		}
 	})

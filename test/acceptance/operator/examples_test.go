@@ -116,20 +116,23 @@ func newExampleData(t *testing.T) *exampleData {
 	ada.Login(t, s)
 	ada.StepUp(t, e.Environment, s)
 	webhook, awaitEvent := e.addWebhook(t)
-	apiclient.Call(t, "POST", s.API+"/v0.1/publish", fixture.NewServerDocument("com.example/weather", "1.0.0"), ada.Bearer()...).WantStatus(t, http.StatusOK)
+	apiclient.Call(t, "POST", s.API+"/v0.1/publish", fixture.NewServerDocument("com.example/weather", "1.0.0"),
+		ada.Bearer()...).WantStatus(t, http.StatusOK)
 	var devices, sessions []struct{ ID string }
 	e.ReadCommand(t, &devices, "device", "list", "--email", ada.Email)
 	e.ReadCommand(t, &sessions, "session", "list", "--email", ada.Email)
 	eventID := awaitEvent()
 	s.Stop()
 	reviewing := e.Start(t, "REGISTRY_REVIEW=on")
-	apiclient.Call(t, "POST", reviewing.API+"/v0.1/publish", fixture.NewServerDocument("com.example/weather", "1.1.0"), ada.Bearer()...).WantStatus(t, http.StatusOK)
+	apiclient.Call(t, "POST", reviewing.API+"/v0.1/publish", fixture.NewServerDocument("com.example/weather", "1.1.0"),
+		ada.Bearer()...).WantStatus(t, http.StatusOK)
 	reviewing.Stop()
 	var reviews, rules []struct{ ID string }
 	e.ReadCommand(t, &reviews, "review", "list")
 	e.ReadCommand(t, &rules, "review", "rule", "add", "--pattern", "com.example/*", "--when", "any")
 	var added []struct{ ID string }
-	e.ReadCommand(t, &added, "publisher", "add", "--method", "http", "--domain", "example.com", "--pattern", "com.example/*")
+	e.ReadCommand(t, &added, "publisher", "add", "--method", "http", "--domain", "example.com", "--pattern",
+		"com.example/*")
 	upstream := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		_, _ = w.Write([]byte(`{"servers":[],"metadata":{"count":0}}`)) // the client reports a failure
 	}))
@@ -149,8 +152,8 @@ func newExampleData(t *testing.T) *exampleData {
 	return e
 }
 
-// addWebhook adds a webhook whose receiver accepts everything, and returns its ID and a function that
-// waits for the first event and returns its ID.
+// addWebhook adds a webhook whose receiver accepts everything, and returns its ID and a function
+// that waits for the first event and returns its ID.
 func (e *exampleData) addWebhook(t *testing.T) (id string, receive func() string) {
 	t.Helper()
 	first := make(chan string, 1)
@@ -203,7 +206,8 @@ func (e *exampleData) writeFiles(t *testing.T) {
 		fixture.WriteFile(t, filepath.Join(files, name), content)
 	}
 	for _, rules := range []string{"rules", "changed"} { // equal, so that nothing is newly refused
-		if err := os.CopyFS(filepath.Join(files, rules), os.DirFS("../../../cmd/tollgate/testdata/simulate/old")); err != nil {
+		if err := os.CopyFS(filepath.Join(files, rules),
+			os.DirFS("../../../cmd/tollgate/testdata/simulate/old")); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -234,8 +238,10 @@ func (e *exampleData) runExample(t *testing.T, name, line string) {
 		}
 	}
 	x.environ = append(append([]string{}, e.Environ...),
-		"DATA_DIR="+filepath.Join(x.dir, "data"), "PATH="+fixture.BinDir+":"+os.Getenv("PATH"), "PASSWORD="+fixture.Password, "LOG_LEVEL=info",
-		"OTP_LOG_FILE="+filepath.Join(x.dir, "otp.jsonl"), "TOLLGATE_CREDENTIALS="+filepath.Join(x.dir, "credentials.json"))
+		"DATA_DIR="+filepath.Join(x.dir, "data"), "PATH="+fixture.BinDir+":"+os.Getenv("PATH"),
+		"PASSWORD="+fixture.Password, "LOG_LEVEL=info",
+		"OTP_LOG_FILE="+filepath.Join(x.dir, "otp.jsonl"),
+		"TOLLGATE_CREDENTIALS="+filepath.Join(x.dir, "credentials.json"))
 	x.line = replaceServers(t, x.line)
 	if strings.Contains(x.line, "--oidc") {
 		x.allowIdentity(t)
@@ -258,7 +264,9 @@ func (x *example) allowIdentity(t *testing.T) {
 	issuer := oidcissuer.Start(t)
 	x.environ = append(x.environ, "OIDC_ISSUERS="+issuer.URL, "PUBLIC_URL="+publicURL,
 		"TOLLGATE_ID_TOKEN="+issuer.Sign(t, issuer.NewClaims(publicURL, time.Now())))
-	x.runShell(t, "tollgate publisher add --method oidc --issuer "+issuer.URL+" --subject 'repo:example/*' --pattern 'com.example/*'")
+	x.runShell(t,
+		"tollgate publisher add --method oidc --issuer "+issuer.URL+
+			" --subject 'repo:example/*' --pattern 'com.example/*'")
 }
 
 // startService starts a service with the data of the example, which replaces the services in the
@@ -272,7 +280,8 @@ func (x *example) startService(t *testing.T) {
 		t.Fatal(err)
 	}
 	x.environ = append(x.environ, "SERVICE="+s.API, "PORT="+port)
-	x.line = strings.NewReplacer("https://tollgate.example.com", s.API, publicURL, s.API, "http://localhost:8080", s.RateLimitAPI).Replace(x.line)
+	x.line = strings.NewReplacer("https://tollgate.example.com", s.API, publicURL, s.API, "http://localhost:8080",
+		s.RateLimitAPI).Replace(x.line)
 }
 
 // runShell runs commands in the folder of the example.
@@ -293,7 +302,8 @@ func (x *example) runAtTerminal(t *testing.T, words ...string) string {
 	if _, err := exec.LookPath("script"); err != nil {
 		t.Skip("a terminal is made by script(1)")
 	}
-	return x.runShell(t, `printf '`+strings.Join(words, `\n`)+`\n' | script --quiet --return --command '`+x.line+`' /dev/null`)
+	return x.runShell(t,
+		`printf '`+strings.Join(words, `\n`)+`\n' | script --quiet --return --command '`+x.line+`' /dev/null`)
 }
 
 // runLine runs the line.
@@ -350,7 +360,8 @@ func replaceServers(t *testing.T, line string) string {
 			t.Skip("needs TEST_DATABASE_URL and TEST_VALKEY_URL")
 		}
 		line = strings.NewReplacer(
-			"postgres://tollgate@localhost/tollgate", "'"+postgrestest.NewEmpty(t)+"'", "localhost:6379", os.Getenv("TEST_VALKEY_URL"),
+			"postgres://tollgate@localhost/tollgate", "'"+postgrestest.NewEmpty(t)+"'", "localhost:6379",
+			os.Getenv("TEST_VALKEY_URL"),
 		).Replace(line)
 	}
 	return line

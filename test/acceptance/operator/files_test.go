@@ -69,8 +69,10 @@ func TestSecretsFromFiles(t *testing.T) {
 			t.Errorf("%s is shown", name)
 		}
 	}
-	_, err := instance.Start(filepath.Join(fixture.BinDir, "tollgate"), append(e.Environ, "SECRET_KEY="+secret), "serve")
-	if err == nil || !strings.Contains(err.Error(), "SECRET_KEY and SECRET_KEY_FILE are both set") || strings.Contains(err.Error(), secret) {
+	_, err := instance.Start(filepath.Join(fixture.BinDir, "tollgate"),
+		append(e.Environ, "SECRET_KEY="+secret), "serve")
+	if err == nil || !strings.Contains(err.Error(), "SECRET_KEY and SECRET_KEY_FILE are both set") ||
+		strings.Contains(err.Error(), secret) {
 		t.Errorf("started with both: %v", err)
 	}
 }

@@ -43,7 +43,8 @@ func TestHealthCommand(t *testing.T) {
 	if code, told := runHealth(t, i, environ); code != 0 || told != "https://"+i.API+"/ready is ready\n" {
 		t.Errorf("while it serves: code %d, %q", code, told)
 	}
-	if code, told := runHealth(t, i, environ, "--url", "https://"+i.API, "--ca-cert", authority.CertFile); code != 1 || !strings.Contains(told, "certificate") {
+	if code, told := runHealth(t, i, environ, "--url", "https://"+i.API, "--ca-cert", authority.CertFile); code != 1 ||
+		!strings.Contains(told, "certificate") {
 		t.Errorf("by a name that the certificate does not bear: code %d, %q", code, told)
 	}
 	if err := syscall.Kill(i.PID(), syscall.SIGTERM); err != nil {
@@ -54,7 +55,8 @@ func TestHealthCommand(t *testing.T) {
 		return code == 1 && strings.HasSuffix(told, "/ready is not ready: it is terminating\n")
 	})
 	i.Kill()
-	if code, told := runHealth(t, i, environ); code != 1 || !strings.Contains(told, "does not answer: ") || strings.Count(told, "\n") != 1 {
+	if code, told := runHealth(t, i, environ); code != 1 || !strings.Contains(told, "does not answer: ") ||
+		strings.Count(told, "\n") != 1 {
 		t.Errorf("when it is gone: code %d, %q", code, told)
 	}
 }

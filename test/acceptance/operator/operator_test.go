@@ -20,7 +20,9 @@ func wantShutOut(t *testing.T, p *fixture.Person, instances ...*fixture.Service)
 		await.Until(t, "the end of a session", func() bool {
 			return apiclient.Call(t, "GET", s.API+"/sessions", nil, p.Bearer()...).Status != http.StatusOK
 		})
-		apiclient.WantAuthError(t, apiclient.Call(t, "GET", s.API+"/sessions", nil, p.Bearer()...).WantStatus(t, http.StatusUnauthorized), "invalid_token")
+		apiclient.WantAuthError(t,
+			apiclient.Call(t, "GET", s.API+"/sessions", nil, p.Bearer()...).WantStatus(t, http.StatusUnauthorized),
+			"invalid_token")
 	}
 }
 
@@ -35,7 +37,8 @@ func TestOperatorEndsSessions(t *testing.T) {
 		}
 		s := instances[0]
 		ada := e.NewPerson(t, "ada@example.com", "publish com.example/*")
-		e.RunCommand(t, "", "grant", "remove", "--email", ada.Email, "--action", "publish", "--resource", "com.example/*")
+		e.RunCommand(t, "", "grant", "remove", "--email", ada.Email, "--action", "publish", "--resource",
+			"com.example/*")
 		bob := e.NewPerson(t, "bob@example.com")
 		bob.Login(t, s)
 		type listed struct{ ID, DeviceID, TrustLevel string }
@@ -79,7 +82,8 @@ func wantOperatorsEvents(t *testing.T, p *fixture.Person, e *fixture.Environment
 			Details struct{ Actor, Action string }
 		}
 	}
-	apiclient.Call(t, "GET", s.API+"/audit-logs?limit=1000", nil, p.Bearer()...).WantStatus(t, http.StatusOK).Decode(t, &page)
+	apiclient.Call(t, "GET", s.API+"/audit-logs?limit=1000", nil, p.Bearer()...).WantStatus(t, http.StatusOK).
+		Decode(t, &page)
 	var found []struct{ ID, Email string }
 	e.ReadCommand(t, &found, "audit", "search", "--email", p.Email, "--limit", "0")
 	acts := map[string]int{}
@@ -122,13 +126,15 @@ func wantGivenByOperator(t *testing.T, p *fixture.Person, e *fixture.Environment
 // exactly one changes something.
 func TestOperatorsGiveOneGrantAtOnce(t *testing.T) {
 	fixture.InEachEnvironment(t, func(t *testing.T, e *fixture.Environment) {
-		e.RunCommand(t, fixture.Password, "user", "add", "--email", "ada@example.com", "--name", "Ada", "--password-stdin")
+		e.RunCommand(t, fixture.Password, "user", "add", "--email", "ada@example.com", "--name", "Ada",
+			"--password-stdin")
 		const rounds, processes = 4, 6
 		for round := range rounds {
 			var all sync.WaitGroup
 			for range processes {
 				all.Go(func() {
-					out, told, code := e.TryCommand(t, "", "grant", "add", "--email", "ada@example.com", "--action", "edit",
+					out, told, code := e.TryCommand(t, "", "grant", "add", "--email", "ada@example.com",
+						"--action", "edit",
 						"--resource", fmt.Sprintf("com.e%d/*", round))
 					if code != 0 {
 						t.Errorf("grant add ends with %d: %s%s", code, out, told)
@@ -162,8 +168,10 @@ func TestOperatorChangesMethods(t *testing.T) {
 		ada := e.NewPerson(t, "ada@example.com")
 		ada.Login(t, s)
 		file := filepath.Join(e.Dir, "methods.json")
-		fixture.WriteFile(t, file, `[{"method_id":7,"path":"/parking/{lot}.{format}","service_id":5,"service_name":"cars","parameters":["lot","format"]}]`)
-		e.RunCommand(t, "", "methods", "add", "--id", "7", "--path", "/parking/{lot}.{format}", "--service-id", "5", "--service", "parking")
+		fixture.WriteFile(t, file,
+			`[{"method_id":7,"path":"/parking/{lot}.{format}","service_id":5,"service_name":"cars","parameters":["lot","format"]}]`)
+		e.RunCommand(t, "", "methods", "add", "--id", "7", "--path", "/parking/{lot}.{format}", "--service-id", "5",
+			"--service", "parking")
 		e.RunCommand(t, "", "methods", "import", file)
 		e.RunCommand(t, "", "methods", "import", file) // which changes nothing
 		e.RunCommand(t, "", "methods", "remove", "7")
@@ -174,7 +182,8 @@ func TestOperatorChangesMethods(t *testing.T) {
 		e.ReadCommand(t, &told, "audit", "search", "--type", "METHODS_CHANGE", "--limit", "0")
 		var acts []string
 		for _, entry := range slices.Backward(told) { // newest first
-			if entry.UserID != "" || entry.Details.Actor != "operator" || entry.Details.Path != "/parking/{lot}.{format}" {
+			if entry.UserID != "" || entry.Details.Actor != "operator" ||
+				entry.Details.Path != "/parking/{lot}.{format}" {
 				t.Errorf("entry is %+v", entry)
 			}
 			acts = append(acts, entry.Details.Action+" "+entry.Details.Service)
@@ -183,7 +192,8 @@ func TestOperatorChangesMethods(t *testing.T) {
 			t.Errorf("the operators' log has %v, want %v", acts, want)
 		}
 		var own struct{ Total int }
-		apiclient.Call(t, "GET", s.API+"/audit-logs?eventType=METHODS_CHANGE", nil, ada.Bearer()...).WantStatus(t, http.StatusOK).Decode(t, &own)
+		apiclient.Call(t, "GET", s.API+"/audit-logs?eventType=METHODS_CHANGE", nil, ada.Bearer()...).WantStatus(t,
+			http.StatusOK).Decode(t, &own)
 		if own.Total != 0 {
 			t.Errorf("%d of them are in a person's own log", own.Total)
 		}

@@ -51,20 +51,26 @@ func newSampleExport(t *testing.T, servers int) string {
 	for s := range servers {
 		for v := range 1 + s%4 {
 			at = at.Add(61*time.Minute + 123*time.Microsecond)
-			meta := map[string]any{"status": "active", "publishedAt": stamp(0), "updatedAt": stamp(v), "isLatest": v == 0}
+			meta := map[string]any{
+				"status": "active", "publishedAt": stamp(0), "updatedAt": stamp(v), "isLatest": v == 0,
+			}
 			switch (s + v) % 5 {
 			case 1:
-				meta["status"], meta["statusMessage"], meta["statusChangedAt"] = "deprecated", "use <another> one", stamp(v)
+				meta["status"], meta["statusMessage"], meta["statusChangedAt"] = "deprecated",
+					"use <another> one", stamp(v)
 			case 2:
 				meta["status"] = "deleted"
 			}
 			records = append(records, map[string]any{
-				"server": fixture.NewServerDocument(fmt.Sprintf("org.example/server-%d", s), fmt.Sprintf("%d.%d.0", v, s)),
-				"_meta":  map[string]any{fixture.OfficialKey: meta, "org.example/other": true},
+				"server": fixture.NewServerDocument(fmt.Sprintf("org.example/server-%d", s),
+					fmt.Sprintf("%d.%d.0", v, s)),
+				"_meta": map[string]any{fixture.OfficialKey: meta, "org.example/other": true},
 			})
 		}
 	}
-	text, err := json.MarshalIndent(map[string]any{"servers": records, "metadata": map[string]any{"count": len(records)}}, "", " ")
+	text, err := json.MarshalIndent(map[string]any{
+		"servers": records, "metadata": map[string]any{"count": len(records)},
+	}, "", " ")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -126,17 +132,22 @@ func wantImportAudited(t *testing.T, e *fixture.Environment, versions int) {
 func wantImported(t *testing.T, s *fixture.Service) {
 	t.Helper()
 	var list fixture.ServerPage
-	apiclient.Call(t, "GET", fixture.ServerURL(s, "org.example/server-3", "/versions?include_deleted=true"), nil).WantStatus(t, http.StatusOK).Decode(t, &list)
+	apiclient.Call(t, "GET", fixture.ServerURL(s, "org.example/server-3", "/versions?include_deleted=true"), nil).
+		WantStatus(t, http.StatusOK).Decode(t, &list)
 	var got []string
 	for _, r := range list.Servers {
 		m := r.Meta[fixture.OfficialKey]
-		got = append(got, fmt.Sprint(r.Server["version"], " ", m.Status, " ", m.IsLatest, " ", m.PublishedAt != m.UpdatedAt))
+		got = append(got,
+			fmt.Sprint(r.Server["version"], " ", m.Status, " ", m.IsLatest, " ", m.PublishedAt != m.UpdatedAt))
 	}
-	want := []string{"3.3.0 deprecated true true", "2.3.0 active false true", "1.3.0 active false true", "0.3.0 active false false"}
+	want := []string{
+		"3.3.0 deprecated true true", "2.3.0 active false true", "1.3.0 active false true", "0.3.0 active false false",
+	}
 	if !slices.Equal(got, want) {
 		t.Errorf("versions are %q, want %q", got, want)
 	}
-	if m := list.Servers[0].Meta[fixture.OfficialKey]; !strings.HasPrefix(m.PublishedAt, "2025-03-04T") || !strings.HasSuffix(m.PublishedAt, "Z") {
+	if m := list.Servers[0].Meta[fixture.OfficialKey]; !strings.HasPrefix(m.PublishedAt, "2025-03-04T") ||
+		!strings.HasSuffix(m.PublishedAt, "Z") {
 		t.Errorf("the publication time is %s, want the recorded one", m.PublishedAt)
 	}
 }
@@ -152,7 +163,8 @@ func TestTransferGoesOnPastBadRecords(t *testing.T) {
 			}
 			return string(text)
 		}
-		empty, stolen := fixture.NewServerDocument("org.example/empty", "1.0.0"), fixture.NewServerDocument("org.example/thief", "1.0.0")
+		empty, stolen := fixture.NewServerDocument("org.example/empty", "1.0.0"),
+			fixture.NewServerDocument("org.example/thief", "1.0.0")
 		empty["repository"] = map[string]any{}
 		stolen["remotes"] = fixture.NewServerDocument("org.example/good", "1.0.0")["remotes"]
 		dir := filepath.Join(e.Dir, "in")
@@ -160,10 +172,12 @@ func TestTransferGoesOnPastBadRecords(t *testing.T) {
 			t.Fatal(err)
 		}
 		fixture.WriteFile(t, filepath.Join(dir, "1.json"), `{"servers":[`+strings.Join([]string{
-			record(fixture.NewServerDocument("org.example/good", "1.0.0")), `{"server": nonsense}`, record(empty), record(stolen),
+			record(fixture.NewServerDocument("org.example/good", "1.0.0")), `{"server": nonsense}`, record(empty),
+			record(stolen),
 			record(fixture.NewServerDocument("org.example/good", "2.0.0")),
 		}, ",")+`]}`)
-		fixture.WriteFile(t, filepath.Join(dir, "2.json"), `{"servers":[`+record(fixture.NewServerDocument("org.example/cut", "1.0.0")))
+		fixture.WriteFile(t, filepath.Join(dir, "2.json"),
+			`{"servers":[`+record(fixture.NewServerDocument("org.example/cut", "1.0.0")))
 		alone, err := json.Marshal(fixture.NewServerDocument("org.example/alone", "1.0.0"))
 		if err != nil {
 			t.Fatal(err)
@@ -175,21 +189,25 @@ func TestTransferGoesOnPastBadRecords(t *testing.T) {
 			t.Errorf("exit %d, %s, want 1 for the file that is cut", code, told)
 		}
 		for _, want := range []string{
-			"org.example/empty@1.0.0", "repository.url is required", "org.example/thief@1.0.0", "belongs to another server",
+			"org.example/empty@1.0.0", "repository.url is required", "org.example/thief@1.0.0",
+			"belongs to another server",
 			"1.json, record 2", "2.json", "ends in the middle of its JSON", "total 4",
 		} {
 			if !strings.Contains(out, want) {
 				t.Errorf("the table does not contain %q:\n%s", want, out)
 			}
 		}
-		apiclient.Call(t, "GET", fixture.ServerURL(s, "org.example/alone", "/versions/latest"), nil).WantStatus(t, http.StatusOK)
-		apiclient.Call(t, "GET", fixture.ServerURL(s, "org.example/empty", "/versions/latest"), nil).WantStatus(t, http.StatusNotFound)
+		apiclient.Call(t, "GET", fixture.ServerURL(s, "org.example/alone", "/versions/latest"), nil).WantStatus(t,
+			http.StatusOK)
+		apiclient.Call(t, "GET", fixture.ServerURL(s, "org.example/empty", "/versions/latest"), nil).WantStatus(t,
+			http.StatusNotFound)
 
 		one := filepath.Join(dir, "1.json")
 		if _, told, code := e.TryCommand(t, "", "registry", "import", one); code != 0 || told != "" {
 			t.Errorf("exit %d, %q, want 0 and no bar where there is no terminal", code, told)
 		}
-		if _, told, code := e.TryCommand(t, "", "registry", "import", "--strict", one); code != 1 || !strings.Contains(told, "records were refused") {
+		if _, told, code := e.TryCommand(t, "", "registry", "import", "--strict", one); code != 1 ||
+			!strings.Contains(told, "records were refused") {
 			t.Errorf("exit %d, %q of a strict import, want 1", code, told)
 		}
 		importRegistry(t, e, "--lenient", one).want(t, 1, 2, 2)
@@ -203,7 +221,8 @@ func TestTransferGoesOnPastBadRecords(t *testing.T) {
 		if code != 1 || !strings.Contains(out, "cannot be replaced") {
 			t.Errorf("exit %d of another document for a version, want 1: %s", code, out)
 		}
-		if _, told, code := e.TryCommand(t, "", "registry", "import", filepath.Join(dir, "missing.json")); code != 1 || !strings.Contains(told, "missing.json") {
+		if _, told, code := e.TryCommand(t, "", "registry", "import", filepath.Join(dir, "missing.json")); code != 1 ||
+			!strings.Contains(told, "missing.json") {
 			t.Errorf("exit %d, %s, want the missing file named", code, told)
 		}
 	})
@@ -221,7 +240,8 @@ func TestTransferFromRegistry(t *testing.T) {
 		if copied.RunCommand(t, "", "registry", "export") != e.RunCommand(t, "", "registry", "export") {
 			t.Error("the copy differs from the registry")
 		}
-		importRegistry(t, copied, "--strict", s.API+"/v0.1/servers?search=server-99&include_deleted=false&limit=1").want(t, 0, 3, 0)
+		importRegistry(t, copied, "--strict", s.API+"/v0.1/servers?search=server-99&include_deleted=false&limit=1").
+			want(t, 0, 3, 0)
 		_, told, code := copied.TryCommand(t, "", "registry", "import", s.API+"/v0.1/nothing")
 		if code != 1 || !strings.Contains(told, "404") {
 			t.Errorf("exit %d, %s, want 1 and the status", code, told)
@@ -255,7 +275,8 @@ func TestTransferAtOnce(t *testing.T) {
 			}
 		}
 		var list fixture.ServerPage
-		apiclient.Call(t, "GET", s.API+"/v0.1/servers?version=latest&include_deleted=true&limit=100", nil).WantStatus(t, http.StatusOK).Decode(t, &list)
+		apiclient.Call(t, "GET", s.API+"/v0.1/servers?version=latest&include_deleted=true&limit=100", nil).WantStatus(t,
+			http.StatusOK).Decode(t, &list)
 		if taken != 200 || len(list.Servers) != 80 {
 			t.Errorf("%d versions were taken and %d are latest, want 200 and 80", taken, len(list.Servers))
 		}
@@ -275,7 +296,8 @@ func TestTransferKilled(t *testing.T) {
 			t.Fatal(err)
 		}
 		await.Until(t, "the import has stored a server", func() bool {
-			return apiclient.Call(t, "GET", fixture.ServerURL(s, "org.example/server-1", "/versions/latest"), nil).Status == http.StatusOK
+			return apiclient.Call(t, "GET", fixture.ServerURL(s, "org.example/server-1", "/versions/latest"),
+				nil).Status == http.StatusOK
 		})
 		_ = killed.Process.Kill() // it may have ended already
 		_ = killed.Wait()         // likewise
@@ -310,7 +332,8 @@ func TestRegistryValidate(t *testing.T) {
 	if err := json.Unmarshal([]byte(out), &verdicts); err != nil {
 		t.Fatalf("%v: %s", err, out)
 	}
-	if code != 1 || !strings.Contains(told, "2 of 3 documents are not valid") || !verdicts[0].Valid || verdicts[1].Valid || verdicts[2].Valid {
+	if code != 1 || !strings.Contains(told, "2 of 3 documents are not valid") || !verdicts[0].Valid ||
+		verdicts[1].Valid || verdicts[2].Valid {
 		t.Errorf("exit %d, %q: %s", code, told, out)
 	}
 	s := fixture.NewEnvironment(t, "api").Start(t)
@@ -319,7 +342,8 @@ func TestRegistryValidate(t *testing.T) {
 	if got, want := fmt.Sprint(verdicts[1].Issues), fmt.Sprint(answer.Issues); got != want {
 		t.Errorf("the command finds %s, the API %s", got, want)
 	}
-	if out, _, code := e.TryCommand(t, "[]", "registry", "validate", "-"); code != 1 || !strings.Contains(out, "must be a JSON object") {
+	if out, _, code := e.TryCommand(t, "[]", "registry", "validate", "-"); code != 1 ||
+		!strings.Contains(out, "must be a JSON object") {
 		t.Errorf("exit %d of what is no document: %s", code, out)
 	}
 }

@@ -25,7 +25,8 @@ var sixDigits = regexp.MustCompile(`\b[0-9]{6}\b`)
 func mailSettings(m *mailserver.Server) []string {
 	return []string{
 		"OTP_EMAIL_PLUGIN=otp-email", "SMTP_HOST=127.0.0.1", "SMTP_PORT=" + m.Port, "SMTP_CA_FILE=" + m.CAFile,
-		"SMTP_USERNAME=tollgate", "SMTP_PASSWORD=the-smtp-password", "SMTP_FROM=tollgate@example.com", "PRODUCT_NAME=Example Tools",
+		"SMTP_USERNAME=tollgate", "SMTP_PASSWORD=the-smtp-password", "SMTP_FROM=tollgate@example.com",
+		"PRODUCT_NAME=Example Tools",
 	}
 }
 
@@ -43,7 +44,9 @@ func listCodeLetters(m *mailserver.Server) []mailserver.Letter {
 // verifyCode sends a code for a challenge.
 func verifyCode(t *testing.T, s *fixture.Service, challenge, otp string) apiclient.Response {
 	t.Helper()
-	return apiclient.Call(t, "POST", s.API+"/auth/step-up/verify", map[string]string{"challengeId": challenge, "otp": otp})
+	return apiclient.Call(t, "POST", s.API+"/auth/step-up/verify", map[string]string{
+		"challengeId": challenge, "otp": otp,
+	})
 }
 
 // TestStepUpByEmail makes step-ups with a real mail server that refuses some of the messages.
@@ -56,16 +59,18 @@ func TestStepUpByEmail(t *testing.T) {
 			defer mu.Unlock()
 			refusal = err
 		}
-		mail := mailserver.Start(t, mailserver.Options{Username: "tollgate", Password: "the-smtp-password", Refuse: func(string) error {
-			mu.Lock()
-			defer mu.Unlock()
-			return refusal
-		}})
+		mail := mailserver.Start(t,
+			mailserver.Options{Username: "tollgate", Password: "the-smtp-password", Refuse: func(string) error {
+				mu.Lock()
+				defer mu.Unlock()
+				return refusal
+			}})
 		s := e.Start(t, append(mailSettings(mail), "STEP_UP_LIMIT=2")...)
 		p := e.NewPerson(t, "ada@example.com")
 		p.Login(t, s)
 		initiate := func() apiclient.Response {
-			return apiclient.Call(t, "POST", s.API+"/auth/step-up/initiate", map[string]string{"method": "EMAIL_OTP"}, p.Bearer()...)
+			return apiclient.Call(t, "POST", s.API+"/auth/step-up/initiate", map[string]string{"method": "EMAIL_OTP"},
+				p.Bearer()...)
 		}
 		refuse(&smtp.SMTPError{Code: 451, EnhancedCode: smtp.EnhancedCode{4, 7, 1}, Message: "later"})
 		for range 3 { // more than STEP_UP_LIMIT: undelivered codes are not counted
@@ -78,7 +83,8 @@ func TestStepUpByEmail(t *testing.T) {
 		var challenge struct{ ChallengeID string }
 		initiate().WantStatus(t, http.StatusOK).Decode(t, &challenge)
 		letters := listCodeLetters(mail)
-		if len(letters) != 1 || len(letters[0].To) != 1 || letters[0].To[0] != p.Email || letters[0].From != "tollgate@example.com" ||
+		if len(letters) != 1 || len(letters[0].To) != 1 || letters[0].To[0] != p.Email ||
+			letters[0].From != "tollgate@example.com" ||
 			!strings.Contains(letters[0].Text, "Example Tools") {
 			t.Fatalf("letters %+v", letters)
 		}
@@ -86,14 +92,18 @@ func TestStepUpByEmail(t *testing.T) {
 
 		refuse(errors.New("not today"))
 		resend := func() apiclient.Response {
-			return apiclient.Call(t, "POST", s.API+"/auth/step-up/resend", map[string]string{"challengeId": challenge.ChallengeID}, p.Bearer()...)
+			return apiclient.Call(t, "POST", s.API+"/auth/step-up/resend", map[string]string{
+				"challengeId": challenge.ChallengeID,
+			}, p.Bearer()...)
 		}
 		resend().WantStatus(t, http.StatusServiceUnavailable)
-		verifyCode(t, s, challenge.ChallengeID, first).WantStatus(t, http.StatusBadRequest) // void: a lost code replaced it
+		// void: a lost code replaced it
+		verifyCode(t, s, challenge.ChallengeID, first).WantStatus(t, http.StatusBadRequest)
 		refuse(nil)
 		initiate().WantStatus(t, http.StatusOK).Decode(t, &challenge)
 		letters = listCodeLetters(mail)
-		verifyCode(t, s, challenge.ChallengeID, sixDigits.FindString(letters[len(letters)-1].HTML)).WantStatus(t, http.StatusOK)
+		verifyCode(t, s, challenge.ChallengeID, sixDigits.FindString(letters[len(letters)-1].HTML)).WantStatus(t,
+			http.StatusOK)
 		initiate().WantStatus(t, http.StatusTooManyRequests) // two were delivered
 		for _, secret := range []string{"the-smtp-password", first} {
 			if strings.Contains(s.Process.Log(), secret) {
@@ -139,7 +149,8 @@ func TestStepUpBySMS(t *testing.T) {
 		e.RunCommand(t, "", "user", "set-phone", "--email", p.Email, "--phone", "+15550100")
 		p.Login(t, s)
 		initiate := func() apiclient.Response {
-			return apiclient.Call(t, "POST", s.API+"/auth/step-up/initiate", map[string]string{"method": "SMS_OTP"}, p.Bearer()...)
+			return apiclient.Call(t, "POST", s.API+"/auth/step-up/initiate", map[string]string{"method": "SMS_OTP"},
+				p.Bearer()...)
 		}
 		var challenge struct{ ChallengeID string }
 		initiate().WantStatus(t, http.StatusOK).Decode(t, &challenge)
@@ -147,7 +158,8 @@ func TestStepUpBySMS(t *testing.T) {
 		form := forms[len(forms)-1]
 		status = http.StatusInternalServerError
 		mu.Unlock()
-		if form.Get("To") != "+15550100" || form.Get("From") != "+15550199" || form.Get("by") != "AC1 the-sms-token /Accounts/AC1/Messages.json" {
+		if form.Get("To") != "+15550100" || form.Get("From") != "+15550199" ||
+			form.Get("by") != "AC1 the-sms-token /Accounts/AC1/Messages.json" {
 			t.Errorf("the gateway got %v", form)
 		}
 		verifyCode(t, s, challenge.ChallengeID, sixDigits.FindString(form.Get("Body"))).WantStatus(t, http.StatusOK)

@@ -35,7 +35,9 @@ func TestNotices(t *testing.T) {
 		ada.Login(t, s)
 		await.Until(t, "the notice of a new device", func() bool { return told(ada.Email, device) == 1 })
 		l := mail.Letters()[0]
-		for _, part := range []string{"Example Tools", "127.0.0.1", "Firefox on Linux", time.Now().UTC().Format("2 January 2006")} {
+		for _, part := range []string{
+			"Example Tools", "127.0.0.1", "Firefox on Linux", time.Now().UTC().Format("2 January 2006"),
+		} {
 			if !strings.Contains(l.Text, part) || !strings.Contains(l.HTML, part) {
 				t.Errorf("the notice lacks %q: %s", part, l.Text)
 			}
@@ -43,7 +45,8 @@ func TestNotices(t *testing.T) {
 		ada.Login(t, s) // known by now
 
 		first := ada.RefreshToken
-		apiclient.Call(t, "POST", s.API+"/auth/refresh", map[string]string{"refreshToken": first}).WantStatus(t, http.StatusOK)
+		apiclient.Call(t, "POST", s.API+"/auth/refresh", map[string]string{"refreshToken": first}).WantStatus(t,
+			http.StatusOK)
 		for range 2 { // the second replay finds all sessions ended
 			apiclient.Call(t, "POST", s.API+"/auth/refresh", map[string]string{"refreshToken": first})
 		}
@@ -53,7 +56,9 @@ func TestNotices(t *testing.T) {
 		guesser["userAgent"] = "Call-555-1234-now/1.0 (evil.example)"
 		for _, email := range []string{"nobody@example.com", ben.Email} {
 			for range 8 { // the lock, and more
-				apiclient.Call(t, "POST", s.API+"/auth/login", map[string]any{"email": email, "password": "wrong", "deviceInfo": guesser})
+				apiclient.Call(t, "POST", s.API+"/auth/login", map[string]any{
+					"email": email, "password": "wrong", "deviceInfo": guesser,
+				})
 			}
 		}
 		await.Until(t, "the notice of a lock", func() bool { return told(ben.Email, lock) == 1 })
@@ -68,7 +73,8 @@ func TestNotices(t *testing.T) {
 			t.Errorf("the notice does not name the command line: %s", last)
 		}
 		for _, l := range mail.Letters() {
-			if strings.Contains(l.Text+l.Subject, "555") || strings.Contains(l.Text+l.Subject, "evil") || strings.Contains(l.Text, first) {
+			if strings.Contains(l.Text+l.Subject, "555") || strings.Contains(l.Text+l.Subject, "evil") ||
+				strings.Contains(l.Text, first) {
 				t.Errorf("a notice has words of a stranger, or a token: %s", l.Text)
 			}
 		}
@@ -81,11 +87,12 @@ func TestNoticesDoNotDelay(t *testing.T) {
 	release := make(chan struct{})
 	t.Cleanup(func() { close(release) })
 	reached := make(chan struct{}, 100)
-	mail := mailserver.Start(t, mailserver.Options{Username: "tollgate", Password: "the-smtp-password", Refuse: func(string) error {
-		reached <- struct{}{}
-		<-release
-		return nil
-	}})
+	mail := mailserver.Start(t,
+		mailserver.Options{Username: "tollgate", Password: "the-smtp-password", Refuse: func(string) error {
+			reached <- struct{}{}
+			<-release
+			return nil
+		}})
 	e := fixture.NewEnvironment(t, "embedded")
 	s := e.Start(t, mailSettings(mail)...)
 	e.NewPerson(t, "ada@example.com").Login(t, s)
@@ -109,7 +116,9 @@ func TestNoticesOfTheDevelopmentCourier(t *testing.T) {
 		ada.Login(t, s)
 		ada.StepUp(t, e, s)
 		await.Until(t, "the notice", func() bool { return strings.Count(read(), "\n") == 1 })
-		for _, part := range []string{`"channel":"email"`, `"recipient":"ada@example.com"`, `"notice":"Somebody signed in`} {
+		for _, part := range []string{
+			`"channel":"email"`, `"recipient":"ada@example.com"`, `"notice":"Somebody signed in`,
+		} {
 			if !strings.Contains(read(), part) {
 				t.Errorf("the line lacks %s: %s", part, read())
 			}

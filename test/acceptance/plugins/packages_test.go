@@ -17,7 +17,9 @@ func TestPackageChecks(t *testing.T) {
 	fixture.InEachEnvironment(t, func(t *testing.T, e *fixture.Environment) {
 		npm := fixture.StartNPMRegistry(t)
 		registries := filepath.Join(e.Dir, "registries.json")
-		content, err := json.Marshal(map[string]any{"npm": []any{map[string]string{"baseUrl": npm.URL, "token": "the-token"}}})
+		content, err := json.Marshal(map[string]any{
+			"npm": []any{map[string]string{"baseUrl": npm.URL, "token": "the-token"}},
+		})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -41,8 +43,10 @@ func TestPackageChecks(t *testing.T) {
 			{"com.example/claimed", "npm", "none", "3.0.0", "none"},
 			{"com.example/claimed", "conda", "claimed", "4.0.0", "npm"},
 		} {
-			a := publish(s, refused.name, refused.registryType, refused.identifier, refused.version).WantStatus(t, http.StatusUnprocessableEntity)
-			if sentence := apiclient.WantRegistryError(t, a); !strings.Contains(sentence, refused.says) || !strings.Contains(sentence, "packages[0]") {
+			a := publish(s, refused.name, refused.registryType, refused.identifier, refused.version).WantStatus(t,
+				http.StatusUnprocessableEntity)
+			if sentence := apiclient.WantRegistryError(t, a); !strings.Contains(sentence, refused.says) ||
+				!strings.Contains(sentence, "packages[0]") {
 				t.Errorf("%v: %q", refused, sentence)
 			}
 		}
@@ -50,11 +54,13 @@ func TestPackageChecks(t *testing.T) {
 		if sentence := apiclient.WantRegistryError(t, away); strings.Count(sentence, "try again later") != 1 {
 			t.Errorf("a registry that is away: %q", sentence)
 		}
-		apiclient.Call(t, "GET", fixture.ServerURL(s, "com.example/claimed", "/versions/5.0.0"), nil).WantStatus(t, http.StatusNotFound)
+		apiclient.Call(t, "GET", fixture.ServerURL(s, "com.example/claimed", "/versions/5.0.0"), nil).WantStatus(t,
+			http.StatusNotFound)
 		if e.Shared {
 			lenient := e.Start(t, "PACKAGE_CHECKS=warn", "PACKAGE_REGISTRIES="+registries)
 			publish(lenient, "com.example/claimed", "npm", "none", "6.0.0").WantStatus(t, http.StatusOK)
-			a := apiclient.Call(t, "GET", lenient.API+"/audit-logs?eventType=REGISTRY_CHANGE&limit=1", nil, p.Bearer()...).WantStatus(t, http.StatusOK)
+			a := apiclient.Call(t, "GET", lenient.API+"/audit-logs?eventType=REGISTRY_CHANGE&limit=1", nil,
+				p.Bearer()...).WantStatus(t, http.StatusOK)
 			if !strings.Contains(string(a.Body), "none") {
 				t.Errorf("the audit log does not name the failed check of the accepted package: %s", a.Body)
 			}

@@ -28,12 +28,16 @@ func TestProofByDNS(t *testing.T) {
 		p := startProofs(t, e)
 		for _, key := range []*domainKey{newEd25519Key(t), newP384Key(t)} {
 			domain, space := key.algorithm+".example", "example."+key.algorithm
-			policy := p.allowDomain(t, domain, key, "--pattern", space+"/*", "--action", "publish", "--action", "status")
+			policy := p.allowDomain(t, domain, key, "--pattern", space+"/*", "--action", "publish",
+				"--action", "status")
 			c := newProofClient(t)
-			c.run(t, "login", "dns", "--domain", strings.ToUpper(domain), "--algorithm", key.algorithm, "--private-key", key.private, "--registry", p.API)
+			c.run(t, "login", "dns", "--domain", strings.ToUpper(domain), "--algorithm", key.algorithm, "--private-key",
+				key.private, "--registry", p.API)
 			claims := c.wantToken(t, p.Service, "dns")
-			if claims.Subject != domain || claims.Method != "dns" || len(claims.Permissions) != 1 || claims.Permissions[0].Resource != space+"/*" ||
-				claims.Permissions[0].Policy != policy || !slices.Equal(claims.Permissions[0].Actions, []string{"publish", "status"}) {
+			if claims.Subject != domain || claims.Method != "dns" || len(claims.Permissions) != 1 ||
+				claims.Permissions[0].Resource != space+"/*" ||
+				claims.Permissions[0].Policy != policy ||
+				!slices.Equal(claims.Permissions[0].Actions, []string{"publish", "status"}) {
 				t.Errorf("the token has %+v", claims)
 			}
 			checkClient(t, p, c, space+"/weather")
@@ -45,14 +49,17 @@ func TestProofByDNS(t *testing.T) {
 // checkClient runs all commands of the publishing client that follow a login, and logs out.
 func checkClient(t *testing.T, p *proofSite, c *proofClient, name string) {
 	t.Helper()
-	first, second := documentFile(t, fixture.NewServerDocument(name, "1.0.0")), documentFile(t, fixture.NewServerDocument(name, "1.1.0"))
+	first, second := documentFile(t, fixture.NewServerDocument(name, "1.0.0")),
+		documentFile(t, fixture.NewServerDocument(name, "1.1.0"))
 	c.run(t, "validate", first)
 	c.run(t, "publish", first)
 	c.run(t, "publish", second)
 	c.wantRefusal(t, "1.1.0", "publish", second)
 	c.wantRefusal(t, "403", "publish", documentFile(t, fixture.NewServerDocument("org.example/weather", "1.0.0")))
 	c.run(t, "status", "--status", "deprecated", "--message", "Use 1.1.0", name, "1.0.0")
-	if v := p.readVersions(t, name); len(v) != 2 || v["1.0.0"].Status != "deprecated" || v["1.0.0"].Message() != "Use 1.1.0" || v["1.1.0"].Status != "active" {
+	if v := p.readVersions(t,
+		name); len(v) != 2 || v["1.0.0"].Status != "deprecated" || v["1.0.0"].Message() != "Use 1.1.0" ||
+		v["1.1.0"].Status != "active" {
 		t.Errorf("after the status of a version: %+v", v)
 	}
 	c.run(t, "status", "--status", "deleted", "--all-versions", "-y", name)
@@ -114,9 +121,11 @@ func TestProofByHTTP(t *testing.T) {
 			domain, space := key.algorithm+".example", "example."+key.algorithm
 			text := "# keys\n" + newEd25519Key(t).record + "\r\n\nv=MCPv1; k=ed25519; p=broken\n" + key.record + "\n"
 			startPage(t, p, authority, domain, serveText(text))
-			p.addPolicy(t, "--method", "http", "--domain", domain, "--pattern", space+"/*", "--action", "publish", "--action", "status")
+			p.addPolicy(t, "--method", "http", "--domain", domain, "--pattern", space+"/*", "--action", "publish",
+				"--action", "status")
 			c := newProofClient(t)
-			c.run(t, "login", "http", "--domain", domain, "--algorithm", key.algorithm, "--private-key", key.private, "--registry", p.API)
+			c.run(t, "login", "http", "--domain", domain, "--algorithm", key.algorithm, "--private-key", key.private,
+				"--registry", p.API)
 			if claims := c.wantToken(t, p.Service, "http"); claims.Subject != domain || claims.Method != "http" {
 				t.Errorf("the token has %+v", claims)
 			}

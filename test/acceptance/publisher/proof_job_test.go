@@ -31,12 +31,16 @@ const requestToken = "the-token-of-the-request"
 func startJob(t *testing.T, issuer *oidcissuer.Issuer) *job {
 	t.Helper()
 	j := &job{t: t, issuer: issuer, claims: map[string]any{
-		"sub": "repo:acme/tools:ref:refs/heads/main", "ref": "refs/heads/main", "repository": "acme/tools", "repository_id": "1001",
+		"sub": "repo:acme/tools:ref:refs/heads/main", "ref": "refs/heads/main", "repository": "acme/tools",
+		"repository_id":    "1001",
 		"repository_owner": "acme", "repository_owner_id": "42",
 	}}
 	server := httptest.NewServer(j)
 	t.Cleanup(server.Close)
-	j.environ = []string{"ACTIONS_ID_TOKEN_REQUEST_URL=" + server.URL + "/token?api-version=2.0", "ACTIONS_ID_TOKEN_REQUEST_TOKEN=" + requestToken}
+	j.environ = []string{
+		"ACTIONS_ID_TOKEN_REQUEST_URL=" + server.URL + "/token?api-version=2.0",
+		"ACTIONS_ID_TOKEN_REQUEST_TOKEN=" + requestToken,
+	}
 	return j
 }
 
@@ -47,7 +51,8 @@ func (j *job) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	w.Header().Set("Content-Type", "application/json")
-	_ = json.NewEncoder(w).Encode(map[string]any{"value": j.token(r.URL.Query().Get("audience"), nil)}) // the job sees that it is missing
+	// the job sees that it is missing
+	_ = json.NewEncoder(w).Encode(map[string]any{"value": j.token(r.URL.Query().Get("audience"), nil)})
 }
 
 // token returns a new ID token of the job with some claims changed.
@@ -85,7 +90,8 @@ func TestProofByGitHub(t *testing.T) {
 		c := newProofClient(t, j.environ...)
 		login := []string{"login", "github-oidc", "--registry", p.API}
 		c.wantRefusal(t, "nobody has allowed it", login...)
-		p.addPolicy(t, "--method", "github-oidc", "--pattern", "com.example/*", "--action", "publish", "--action", "status",
+		p.addPolicy(t, "--method", "github-oidc", "--pattern", "com.example/*", "--action", "publish",
+			"--action", "status",
 			"--claim", "repository=acme/tools", "--claim", "ref=refs/heads/main")
 		c.run(t, login...)
 		claims := c.wantToken(t, p.Service, "github-oidc")
@@ -95,7 +101,8 @@ func TestProofByGitHub(t *testing.T) {
 		checkClient(t, p, c, "com.example/weather")
 		u := fixture.NewPublisher(t, &fixture.Person{})
 		u.Environ = append(u.Environ, j.environ...)
-		out, _ := u.Run(t, 0, "", "publish", "--oidc", "--url", p.API, documentFile(t, fixture.NewServerDocument("com.example/tools", "1.0.0")))
+		out, _ := u.Run(t, 0, "", "publish", "--oidc", "--url", p.API,
+			documentFile(t, fixture.NewServerDocument("com.example/tools", "1.0.0")))
 		if !strings.Contains(out, "com.example/tools  1.0.0") {
 			t.Errorf("publish --oidc: %s", out)
 		}
@@ -108,7 +115,9 @@ func TestProofByGitHub(t *testing.T) {
 // publish.
 func checkTakenName(t *testing.T, p *proofSite, j *job, c *proofClient, login []string) {
 	t.Helper()
-	for name, values := range map[string][2]string{"repository_id": {"2002", "1001"}, "repository_owner_id": {"43", "42"}} {
+	for name, values := range map[string][2]string{
+		"repository_id": {"2002", "1001"}, "repository_owner_id": {"43", "42"},
+	} {
 		j.set(name, values[0])
 		c.wantRefusal(t, "the repository or its owner is not the one of the first use", login...)
 		c.wantRefusal(t, "401", login...)
@@ -121,7 +130,8 @@ func checkTakenName(t *testing.T, p *proofSite, j *job, c *proofClient, login []
 	var bound bool
 	for _, event := range p.readEvents(t, "PUBLISHER_PROOF") {
 		reason, _ := event.Details["reason"].(string)
-		bound = bound || !event.Success && strings.Contains(reason, "first use") && event.Details["issuer"] == j.issuer.URL
+		bound = bound ||
+			!event.Success && strings.Contains(reason, "first use") && event.Details["issuer"] == j.issuer.URL
 	}
 	if !bound {
 		t.Error("no event of the refusal")
@@ -160,8 +170,11 @@ func TestProofByIDToken(t *testing.T) {
 		issuer, broken := oidcissuer.Start(t), oidcissuer.Start(t)
 		broken.Fail(500)
 		p := startProofs(t, e, "OIDC_ISSUERS="+issuer.URL+","+broken.URL)
-		j := &job{t: t, issuer: issuer, claims: map[string]any{"sub": "project_path:acme/tools:ref_type:branch:ref:main"}}
-		p.addPolicy(t, "--method", "oidc", "--issuer", issuer.URL, "--pattern", "com.example/*", "--subject", "project_path:acme/*:ref_type:branch:ref:main")
+		j := &job{
+			t: t, issuer: issuer, claims: map[string]any{"sub": "project_path:acme/tools:ref_type:branch:ref:main"},
+		}
+		p.addPolicy(t, "--method", "oidc", "--issuer", issuer.URL, "--pattern", "com.example/*", "--subject",
+			"project_path:acme/*:ref_type:branch:ref:main")
 		u := fixture.NewPublisher(t, &fixture.Person{})
 		publish := func(code int, version string, changed map[string]any) string {
 			t.Helper()
@@ -175,12 +188,16 @@ func TestProofByIDToken(t *testing.T) {
 		if out := publish(0, "1.0.0", nil); !strings.Contains(out, "com.example/weather  1.0.0") {
 			t.Errorf("publish --oidc: %s", out)
 		}
-		for _, subject := range []string{"project_path:acme/tools:ref_type:branch:ref:other", "project_path:acme/a/b:ref_type:branch:ref:main"} {
-			if out := publish(1, "1.1.0", map[string]any{"sub": subject}); !strings.Contains(out, "nobody has allowed it") {
+		for _, subject := range []string{
+			"project_path:acme/tools:ref_type:branch:ref:other", "project_path:acme/a/b:ref_type:branch:ref:main",
+		} {
+			if out := publish(1, "1.1.0", map[string]any{"sub": subject}); !strings.Contains(out,
+				"nobody has allowed it") {
 				t.Errorf("%s: %s", subject, out)
 			}
 		}
-		_, failure := u.Run(t, 1, "", "publish", "--oidc", "--url", p.API, documentFile(t, fixture.NewServerDocument("com.example/weather", "1.1.0")))
+		_, failure := u.Run(t, 1, "", "publish", "--oidc", "--url", p.API,
+			documentFile(t, fixture.NewServerDocument("com.example/weather", "1.1.0")))
 		if !strings.Contains(failure, "TOLLGATE_ID_TOKEN") || !strings.Contains(failure, p.API) {
 			t.Errorf("publish --oidc without a token: %s", failure)
 		}

@@ -48,10 +48,12 @@ func TestProofPolicies(t *testing.T) {
 		p.dns.SetTXT("example.com", key.record)
 		var added policyEntry
 		ada.PostJSON(t, p.Service, "/v0.1"+policiesPath, map[string]any{
-			"method": "dns", "domain": "Example.com", "pattern": "com.example/*", "keyFingerprint": key.fingerprint, "expiresAt": "2099-01-01T00:00:00Z",
+			"method": "dns", "domain": "Example.com", "pattern": "com.example/*", "keyFingerprint": key.fingerprint,
+			"expiresAt": "2099-01-01T00:00:00Z",
 		}).WantStatus(t, 201).Decode(t, &added)
 		_, user := fixture.ReadSession(t, p.Service, ada)
-		if added.State != "active" || added.Domain != "example.com" || added.KeyFingerprint != key.fingerprint || added.LastUsedAt != nil ||
+		if added.State != "active" || added.Domain != "example.com" || added.KeyFingerprint != key.fingerprint ||
+			added.LastUsedAt != nil ||
 			added.CreatedBy != user || !slices.Equal(added.Actions, []string{"publish"}) {
 			t.Errorf("added %+v", added)
 		}
@@ -75,9 +77,13 @@ func checkPolicyErrors(t *testing.T, p *proofSite, ada *fixture.Person) {
 	bob := p.e.NewPerson(t, "bob@example.com", "publish com.example/*")
 	bob.Login(t, p.Service)
 	apiclient.Call(t, "GET", p.API+path, nil, bob.Bearer()...).WantStatus(t, 403)
-	bob.PostJSON(t, p.Service, path, map[string]string{"method": "dns", "domain": "example.com", "pattern": "com.example/*"}).WantStatus(t, 403)
+	bob.PostJSON(t, p.Service, path, map[string]string{
+		"method": "dns", "domain": "example.com", "pattern": "com.example/*",
+	}).WantStatus(t, 403)
 	apiclient.Call(t, "DELETE", p.API+path+"/"+unknownPolicy, nil, bob.Bearer()...).WantStatus(t, 403)
-	a := ada.PostJSON(t, p.Service, path, map[string]string{"method": "dns", "domain": "example.org", "pattern": "org.example/*"}).WantStatus(t, 403)
+	a := ada.PostJSON(t, p.Service, path, map[string]string{
+		"method": "dns", "domain": "example.org", "pattern": "org.example/*",
+	}).WantStatus(t, 403)
 	wantSentence(t, a, "covers the whole pattern org.example/*")
 	for _, c := range []struct {
 		text   string // in the sentence
@@ -98,9 +104,17 @@ func checkPolicyErrors(t *testing.T, p *proofSite, ada *fixture.Person) {
 		{"subject ", map[string]any{"subject": "repo:acme/tools"}},
 		{"expiresAt", map[string]any{"expiresAt": "2020-01-01T00:00:00Z"}},
 		{"expiresAt", map[string]any{"expiresAt": "tomorrow"}},
-		{"issuer ", map[string]any{"method": "oidc", "domain": nil, "issuer": "https://issuer.example", "subject": "a"}},
+		{
+			"issuer ", map[string]any{
+				"method": "oidc", "domain": nil, "issuer": "https://issuer.example", "subject": "a",
+			},
+		},
 		{"subject and claims ", map[string]any{"method": "github-oidc", "domain": nil}},
-		{"claims", map[string]any{"method": "github-oidc", "domain": nil, "claims": map[string]string{"ref": "refs/heads/main"}}},
+		{
+			"claims", map[string]any{
+				"method": "github-oidc", "domain": nil, "claims": map[string]string{"ref": "refs/heads/main"},
+			},
+		},
 		{"domain ", map[string]any{"method": "github-oidc", "claims": map[string]string{"repository": "acme/tools"}}},
 	} {
 		body := map[string]any{"method": "dns", "domain": "example.com", "pattern": "com.example/*"}
@@ -149,21 +163,26 @@ func checkPolicyRecords(t *testing.T, p *proofSite, policy string, key *domainKe
 		t.Fatalf("%d events, want 4: %+v", len(events), events)
 	}
 	refused, back, gone, accepted := events[0], events[1], events[2], events[3]
-	if !back.Success || gone.Success || gone.Details["reason"] != "the domain no longer publishes the key of the policy" {
+	if !back.Success || gone.Success ||
+		gone.Details["reason"] != "the domain no longer publishes the key of the policy" {
 		t.Errorf("the events of the lost key are %+v and %+v", gone, back)
 	}
 	reason, _ := refused.Details["reason"].(string)
-	if refused.Success || !strings.Contains(reason, "none of the keys") || refused.Details["domain"] != "example.com" || refused.Details["ipAddress"] == nil {
+	if refused.Success || !strings.Contains(reason, "none of the keys") || refused.Details["domain"] != "example.com" ||
+		refused.Details["ipAddress"] == nil {
 		t.Errorf("the event of a refusal is %+v", refused)
 	}
 	policies, _ := accepted.Details["policies"].([]any)
-	if !accepted.Success || accepted.Details["method"] != "dns" || accepted.Details["keyFingerprint"] != key.fingerprint ||
+	if !accepted.Success || accepted.Details["method"] != "dns" ||
+		accepted.Details["keyFingerprint"] != key.fingerprint ||
 		len(policies) != 1 || policies[0] != policy || accepted.Details["reason"] != nil {
 		t.Errorf("the event of a success is %+v", accepted)
 	}
 	var published bool
 	for _, event := range p.readEvents(t, "REGISTRY_CHANGE") {
-		published = published || strings.Contains(strings.Join(texts(event.Details), " "), "example.com") && event.Details["version"] == "1.1.0"
+		published = published ||
+			strings.Contains(strings.Join(texts(event.Details), " "), "example.com") &&
+				event.Details["version"] == "1.1.0"
 	}
 	if !published {
 		t.Errorf("no event of the publication: %+v", p.readEvents(t, "REGISTRY_CHANGE"))
@@ -202,8 +221,8 @@ func checkPolicyRemoval(t *testing.T, p *proofSite, ada *fixture.Person, id stri
 	}
 }
 
-// TestProofReserved checks the namespaces that nobody may publish (contract P-21), a service that is
-// open to everybody (P-10), and the endpoints of P-22.
+// TestProofReserved checks the namespaces that no one may publish (contract P-21), a service that
+// is open to everybody (P-10), and the endpoints of P-22.
 func TestProofReserved(t *testing.T) {
 	t.Parallel()
 	fixture.InEachEnvironment(t, func(t *testing.T, e *fixture.Environment) {
@@ -220,7 +239,9 @@ func TestProofReserved(t *testing.T) {
 		ada := e.NewWriter(t, p.Service, "ada@example.com", "publish *", "edit *")
 		wantSentence(t, p.publish(t, ada.AccessToken, "org.example/weather", "1.0.0").WantStatus(t, 403), "reserved")
 		put := p.API + "/v0.1" + fixture.ServerPath("org.example/weather", "1.0.0")
-		wantSentence(t, apiclient.Call(t, "PUT", put, fixture.NewServerDocument("org.example/weather", "1.0.0"), ada.Bearer()...).WantStatus(t, 403), "reserved")
+		wantSentence(t,
+			apiclient.Call(t, "PUT", put, fixture.NewServerDocument("org.example/weather", "1.0.0"), ada.Bearer()...).
+				WantStatus(t, 403), "reserved")
 		for _, policy := range []map[string]string{
 			{"method": "dns", "domain": "example.org", "pattern": "org.example/*"},
 			{"method": "dns", "domain": "example.com", "pattern": "com.example/reserved"},
@@ -252,7 +273,8 @@ func checkMakerNotices(t *testing.T, p *proofSite) {
 	for _, event := range []string{"has proved who it is, for the first time", "could not prove who it is"} {
 		await.Until(t, event, func() bool {
 			written, err := os.ReadFile(p.notices)
-			return err == nil && strings.Contains(string(written), event) && strings.Contains(string(written), "Publisher: example.com, for com.example/*")
+			return err == nil && strings.Contains(string(written), event) &&
+				strings.Contains(string(written), "Publisher: example.com, for com.example/*")
 		})
 	}
 }

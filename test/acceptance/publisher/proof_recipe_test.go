@@ -61,7 +61,8 @@ type shell struct {
 func newShell(t *testing.T, p *proofSite, version string, environ ...string) *shell {
 	t.Helper()
 	s := &shell{dir: t.TempDir()}
-	s.environ = append(append([]string{}, p.e.Environ...), "HOME="+t.TempDir(), "PATH="+fixture.BinDir+":"+linkClient(t)+":"+os.Getenv("PATH"))
+	s.environ = append(append([]string{}, p.e.Environ...), "HOME="+t.TempDir(),
+		"PATH="+fixture.BinDir+":"+linkClient(t)+":"+os.Getenv("PATH"))
 	s.environ = append(s.environ, environ...)
 	text, err := json.Marshal(fixture.NewServerDocument("com.example/weather", version))
 	if err != nil {
@@ -170,7 +171,8 @@ func runGitLabJob(t *testing.T, p *proofSite, issuer *oidcissuer.Issuer, r recip
 	newShell(t, p, "1.2.0").run(t, r.shell[0])
 	claims := issuer.NewClaims(file["publish"].IDTokens["TOLLGATE_ID_TOKEN"].Aud, time.Now())
 	for name, value := range map[string]string{
-		"sub": "project_path:acme/tools:ref_type:branch:ref:main", "project_path": "acme/tools", "ref_type": "branch", "ref": "main", "ref_protected": "true",
+		"sub": "project_path:acme/tools:ref_type:branch:ref:main", "project_path": "acme/tools", "ref_type": "branch",
+		"ref": "main", "ref_protected": "true",
 	} {
 		claims[name] = value
 	}

@@ -89,9 +89,11 @@ func checkMalformed(t *testing.T, p *proofSite) {
 		for _, timestamp := range []string{"yesterday", "2026-01-31 12:00:00Z", "2026-01-31T12:00:00", "1769860800"} {
 			p.wantRefused(t, method, 400, always(with("timestamp", timestamp)), "timestamp must be an RFC 3339 time")
 		}
-		p.wantRefused(t, method, 400, always(with("signed_timestamp", "none")), "signed_timestamp must be a signature in hexadecimal digits")
+		p.wantRefused(t, method, 400, always(with("signed_timestamp", "none")),
+			"signed_timestamp must be a signature in hexadecimal digits")
 		for _, domain := range []string{
-			"localhost", "192.0.2.1", "[2001:db8::1]", "exa_mple.com", "-a.example", "a..example", "github.io", "acme.github.io",
+			"localhost", "192.0.2.1", "[2001:db8::1]", "exa_mple.com", "-a.example", "a..example", "github.io",
+			"acme.github.io",
 			"example.com:443", strings.Repeat("a.", 126) + "com",
 		} {
 			p.wantRefused(t, method, 400, always(with("domain", domain)), "domain ")
@@ -119,7 +121,8 @@ func checkTimestamps(t *testing.T, p *proofSite) {
 	body["timestamp"] = time.Now().UTC().Add(time.Second).Format(time.RFC3339Nano) // it is not what was signed
 	p.wantRefused(t, "dns", 401, always(body), "none of the keys", key.fingerprint)
 	zone := time.FixedZone("", int((5 * time.Hour).Seconds()))
-	apiclient.Call(t, "POST", p.API+"/v0/auth/dns", key.proofAt("clock.example", time.Now().In(zone).Format(time.RFC3339Nano))).WantStatus(t, 200)
+	apiclient.Call(t, "POST", p.API+"/v0/auth/dns",
+		key.proofAt("clock.example", time.Now().In(zone).Format(time.RFC3339Nano))).WantStatus(t, 200)
 }
 
 func checkRecords(t *testing.T, p *proofSite) {
@@ -140,7 +143,8 @@ func checkRecords(t *testing.T, p *proofSite) {
 	}
 	p.dns.SetTXT("nobody.example", key.record)
 	p.wantRefused(t, "dns", 401, func() any { return key.proofOf("nobody.example") },
-		"the proof of nobody.example holds, but nobody has allowed it", "tollgate publisher add --method dns --domain nobody.example")
+		"the proof of nobody.example holds, but nobody has allowed it",
+		"tollgate publisher add --method dns --domain nobody.example")
 
 	p.allowDomain(t, "three.example", key, "--pattern", "example.three/*")
 	p.dns.SetTXT("three.example", other.record, broken, key.record)
@@ -156,7 +160,8 @@ func checkFailures(t *testing.T, p *proofSite) {
 	} {
 		p.dns.SetTXT(domain, key.record)
 		p.dns.SetFailure(domain, failure)
-		p.wantRefused(t, "dns", 503, func() any { return key.proofOf(domain) }, "the TXT records of "+domain+" cannot be read now")
+		p.wantRefused(t, "dns", 503, func() any { return key.proofOf(domain) },
+			"the TXT records of "+domain+" cannot be read now")
 	}
 	p.dns.SetFailure("silent.example", dnsserver.Silence)
 	a := p.prove(t, "silent.example", key).WantStatus(t, 503)
@@ -193,7 +198,9 @@ func mirror(t *testing.T, body map[string]any) map[string]any {
 	half := len(signature) / 2
 	s := new(big.Int).Sub(elliptic.P384().Params().N, new(big.Int).SetBytes(signature[half:]))
 	s.FillBytes(signature[half:])
-	return map[string]any{"domain": body["domain"], "timestamp": body["timestamp"], "signed_timestamp": hex.EncodeToString(signature)}
+	return map[string]any{
+		"domain": body["domain"], "timestamp": body["timestamp"], "signed_timestamp": hex.EncodeToString(signature),
+	}
 }
 
 func checkOff(t *testing.T, e *fixture.Environment) {
@@ -226,11 +233,17 @@ func TestProofRefusalsOfPages(t *testing.T) {
 			status  int
 			text    string
 		}{
-			{"moved.example", http.RedirectHandler("https://moved.example/other", http.StatusFound).ServeHTTP, 401, "redirects"},
+			{
+				"moved.example", http.RedirectHandler("https://moved.example/other", http.StatusFound).ServeHTTP,
+				401, "redirects",
+			},
 			{"missing.example", http.NotFound, 401, "responds with 404"},
 			{"long.example", serveText(key.record + strings.Repeat("\n", 4096)), 401, "has more than 4096 bytes"},
 			{"empty.example", serveText(""), 401, "there is no record"},
-			{"other.example", serveText(newEd25519Key(t).record), 401, "none of the keys at https://other.example/.well-known/mcp-registry-auth"},
+			{
+				"other.example", serveText(newEd25519Key(t).record), 401,
+				"none of the keys at https://other.example/.well-known/mcp-registry-auth",
+			},
 			{"nobody.example", serveText(key.record), 401, "nobody has allowed it"},
 			{"busy.example", status(429), 503, "cannot be read now"},
 			{"down.example", status(502), 503, "cannot be read now"},
@@ -249,8 +262,8 @@ func TestProofRefusalsOfPages(t *testing.T) {
 	})
 }
 
-// TestProofGivesOneToken checks that a proof that gave nothing can be repeated, and that of parallel
-// uses of one proof, on two instances, one gives a token (contract P-4).
+// TestProofGivesOneToken checks that a proof that gave nothing can be repeated, and that of
+// parallel uses of one proof, on two instances, one gives a token (contract P-4).
 func TestProofGivesOneToken(t *testing.T) {
 	t.Parallel()
 	fixture.InEachEnvironment(t, func(t *testing.T, e *fixture.Environment) {
@@ -307,7 +320,8 @@ func TestProofLimits(t *testing.T) {
 		bodies := make([]map[string]any, 20)
 		awaitNewMinute(t)
 		for i := range bodies {
-			bodies[i] = key.proofAt("example.com", time.Now().UTC().Add(time.Duration(i)*time.Millisecond).Format(time.RFC3339Nano))
+			bodies[i] = key.proofAt("example.com",
+				time.Now().UTC().Add(time.Duration(i)*time.Millisecond).Format(time.RFC3339Nano))
 		}
 		count := map[int]int{}
 		for _, a := range fixture.CallInParallel(t, len(bodies), func(i int) (apiclient.Response, error) {

@@ -91,7 +91,8 @@ func readToken(t *testing.T, a apiclient.Response) string {
 		ExpiresAt int64  `json:"expires_at"`
 	}
 	a.WantStatus(t, http.StatusOK).Decode(t, &got)
-	if c := readClaims(t, got.Token); c.Type != "at+jwt" || c.Session != "" || c.ExpiresAt != got.ExpiresAt || c.ExpiresAt-c.IssuedAt != 300 {
+	if c := readClaims(t, got.Token); c.Type != "at+jwt" || c.Session != "" || c.ExpiresAt != got.ExpiresAt ||
+		c.ExpiresAt-c.IssuedAt != 300 {
 		t.Errorf("the token expires at %d and has %+v", got.ExpiresAt, c)
 	}
 	return got.Token
@@ -100,14 +101,16 @@ func readToken(t *testing.T, a apiclient.Response) string {
 // publish publishes a version with a token and returns the response.
 func (p *proofSite) publish(t *testing.T, token, name, version string) apiclient.Response {
 	t.Helper()
-	return apiclient.Call(t, "POST", p.API+"/v0/publish", fixture.NewServerDocument(name, version), "Authorization", "Bearer "+token)
+	return apiclient.Call(t, "POST", p.API+"/v0/publish", fixture.NewServerDocument(name, version), "Authorization",
+		"Bearer "+token)
 }
 
 // setStatus changes the status of a version with a token and returns the response.
 func (p *proofSite) setStatus(t *testing.T, token, name, version string) apiclient.Response {
 	t.Helper()
 	address := p.API + "/v0" + fixture.ServerPath(name, version) + "/status"
-	return apiclient.Call(t, "PATCH", address, map[string]string{"status": "deprecated"}, "Authorization", "Bearer "+token)
+	return apiclient.Call(t, "PATCH", address, map[string]string{"status": "deprecated"}, "Authorization",
+		"Bearer "+token)
 }
 
 // readVersions returns the state of each version of a server.
@@ -195,5 +198,7 @@ func (k *domainKey) proofOf(domain string) map[string]any {
 
 // proofAt returns the body of a proof of a domain with a timestamp.
 func (k *domainKey) proofAt(domain, timestamp string) map[string]any {
-	return map[string]any{"domain": domain, "timestamp": timestamp, "signed_timestamp": hex.EncodeToString(k.sign(timestamp))}
+	return map[string]any{
+		"domain": domain, "timestamp": timestamp, "signed_timestamp": hex.EncodeToString(k.sign(timestamp)),
+	}
 }

@@ -18,8 +18,8 @@ const (
 	quarantinePath = "/x/dev.tollgate/quarantine"
 )
 
-// TestProofNarrowToken checks what the token of a publisher may do, and what ends it (contract P-13,
-// P-15, P-16).
+// TestProofNarrowToken checks what the token of a publisher may do, and what ends it (contract
+// P-13, P-15, P-16).
 func TestProofNarrowToken(t *testing.T) {
 	t.Parallel()
 	fixture.InEachEnvironment(t, func(t *testing.T, e *fixture.Environment) {
@@ -55,13 +55,27 @@ func checkNarrowToken(t *testing.T, p *proofSite) {
 			{"PUT", version, fixture.NewServerDocument("example.wide/weather", "1.0.0"), 403},
 			{"DELETE", version, nil, 403},
 			{"GET", prefix + policiesPath, nil, 403},
-			{"POST", prefix + policiesPath, map[string]string{"method": "dns", "domain": "wide.example", "pattern": "example.wide/*"}, 403},
+			{
+				"POST", prefix + policiesPath, map[string]string{
+					"method": "dns", "domain": "wide.example", "pattern": "example.wide/*",
+				}, 403,
+			},
 			{"DELETE", prefix + policiesPath + "/" + unknownPolicy, nil, 403},
 			{"GET", prefix + quarantinePath, nil, 403},
-			{"POST", prefix + quarantinePath, map[string]string{"serverName": "example.wide/weather", "reason": "x"}, 403},
+			{
+				"POST", prefix + quarantinePath, map[string]string{
+					"serverName": "example.wide/weather", "reason": "x",
+				}, 403,
+			},
 			{"DELETE", prefix + quarantinePath + "?serverName=example.wide/weather", nil, 403},
-			{"GET", "/auth/session", nil, 401}, {"GET", "/devices", nil, 401}, {"GET", "/sessions", nil, 401}, {"GET", "/audit-logs", nil, 401},
-			{"POST", "/auth/password", map[string]string{"currentPassword": fixture.Password, "newPassword": fixture.Password + "8"}, 401},
+			{"GET", "/auth/session", nil, 401}, {"GET", "/devices", nil, 401}, {"GET", "/sessions", nil, 401}, {
+				"GET", "/audit-logs", nil, 401,
+			},
+			{
+				"POST", "/auth/password", map[string]string{
+					"currentPassword": fixture.Password, "newPassword": fixture.Password + "8",
+				}, 401,
+			},
 		} {
 			a := apiclient.Call(t, c.method, p.API+c.path, c.body, "Authorization", "Bearer "+wide)
 			if a.Status != c.status {
@@ -71,7 +85,8 @@ func checkNarrowToken(t *testing.T, p *proofSite) {
 	}
 }
 
-// checkQuarantine checks that the token of a publisher changes nothing in quarantine (contract C-22).
+// checkQuarantine checks that the token of a publisher changes nothing in quarantine (contract
+// C-22).
 func checkQuarantine(t *testing.T, p *proofSite) {
 	key := newEd25519Key(t)
 	p.allowDomain(t, "held.example", key, "--pattern", "example.held/*", "--action", "publish", "--action", "status")
@@ -89,7 +104,8 @@ func checkQuarantine(t *testing.T, p *proofSite) {
 func wantEnded(t *testing.T, services []*fixture.Service, token, name, version string) {
 	t.Helper()
 	for _, s := range services {
-		a := apiclient.Call(t, "POST", s.API+"/v0/publish", fixture.NewServerDocument(name, version), "Authorization", "Bearer "+token)
+		a := apiclient.Call(t, "POST", s.API+"/v0/publish", fixture.NewServerDocument(name, version), "Authorization",
+			"Bearer "+token)
 		if a.Status != http.StatusUnauthorized {
 			t.Errorf("the token of a policy that has ended: %d %s", a.Status, a.Body)
 		}
@@ -121,18 +137,24 @@ func checkTokenEnds(t *testing.T, p *proofSite) {
 	p.allowDomain(t, "short.example", key, "--pattern", "example.short/*", "--expires-at", expires)
 	token = p.token(t, "short.example", key)
 	await.Until(t, "the end of the policy", func() bool {
-		return p.publish(t, token, "example.short/weather", time.Now().Format("1.0.150405000")).Status == http.StatusUnauthorized
+		return p.publish(t, token, "example.short/weather",
+			time.Now().Format("1.0.150405000")).Status == http.StatusUnauthorized
 	})
-	wantSentence(t, p.prove(t, "short.example", key).WantStatus(t, 401), "holds, but it may publish nothing here", "it has expired")
+	wantSentence(t, p.prove(t, "short.example", key).WantStatus(t, 401), "holds, but it may publish nothing here",
+		"it has expired")
 }
 
 // tokenByPerson adds a policy by the API and returns the token of a first proof, and the ID of the
 // policy.
-func (p *proofSite) tokenByPerson(t *testing.T, maker *fixture.Person, key *domainKey, domain, pattern string) (token, id string) {
+func (p *proofSite) tokenByPerson(
+	t *testing.T, maker *fixture.Person, key *domainKey, domain, pattern string,
+) (token, id string) {
 	t.Helper()
 	p.dns.SetTXT(domain, key.record)
 	var added struct{ ID string }
-	maker.PostJSON(t, p.Service, "/v0.1"+policiesPath, map[string]string{"method": "dns", "domain": domain, "pattern": pattern}).
+	maker.PostJSON(t, p.Service, "/v0.1"+policiesPath, map[string]string{
+		"method": "dns", "domain": domain, "pattern": pattern,
+	}).
 		WantStatus(t, 201).Decode(t, &added)
 	return p.token(t, domain, key), added.ID
 }
@@ -150,7 +172,8 @@ func checkMakers(t *testing.T, p *proofSite) {
 	} {
 		p.e.RunCommand(t, "", change.end...)
 		wantEnded(t, []*fixture.Service{p.Service}, token, "example.maker/weather", "2.0.0")
-		wantSentence(t, p.prove(t, "maker.example", key).WantStatus(t, 401), "it may publish nothing here", "the person who created it is disabled, or may no longer publish")
+		wantSentence(t, p.prove(t, "maker.example", key).WantStatus(t, 401), "it may publish nothing here",
+			"the person who created it is disabled, or may no longer publish")
 		var list []struct{ CreatedBy, State string }
 		p.e.ReadCommand(t, &list, "publisher", "list")
 		for _, policy := range list {

@@ -58,18 +58,21 @@ func TestPublisherPiped(t *testing.T) {
 		ada.Run(t, 3, "", "publish", file)
 		ada.Run(t, 3, "", "whoami")
 		ada.Run(t, 1, "wrong", "login", "--url", s.API, "--email", ada.Email, "--password-stdin")
-		out, _ := ada.Run(t, 0, fixture.Password+"\n", "login", "--url", s.API, "--email", " Ada@Example.com", "--password-stdin")
+		out, _ := ada.Run(t, 0, fixture.Password+"\n", "login", "--url", s.API, "--email", " Ada@Example.com",
+			"--password-stdin")
 		if !strings.Contains(out, "UNVERIFIED") || !strings.Contains(out, "ada@example.com") {
 			t.Errorf("login: %s", out)
 		}
 		if _, stderr := ada.Run(t, 3, "", "publish", file); !strings.Contains(stderr, "step up") {
 			t.Errorf("publish without trust: %s", stderr)
 		}
-		if _, stderr := ada.Run(t, 3, fixture.Password, "login", "--password-stdin", "--step-up", "email"); !strings.Contains(stderr, "--code") {
+		if _, stderr := ada.Run(t, 3, fixture.Password, "login", "--password-stdin", "--step-up",
+			"email"); !strings.Contains(stderr, "--code") {
 			t.Errorf("a step-up begins: %s", stderr)
 		}
 		ada.Run(t, 1, "", "login", "--code", "none")
-		if out, _ = ada.Run(t, 0, "", "login", "--code", e.LastCode(t, ada.Email), "--trust-device"); !strings.Contains(out, "FULL_TRUST") {
+		if out, _ = ada.Run(t, 0, "", "login", "--code", e.LastCode(t, ada.Email),
+			"--trust-device"); !strings.Contains(out, "FULL_TRUST") {
 			t.Errorf("the step-up's code: %s", out)
 		}
 		checkPublishing(t, ada, file)
@@ -109,18 +112,22 @@ func checkPublishing(t *testing.T, ada *fixture.Publisher, file string) {
 	if _, stderr := ada.Run(t, 1, "", "publish", broken); !strings.HasPrefix(stderr, "tollgate: "+broken+": ") {
 		t.Errorf("what is no document: %s", stderr)
 	}
-	if _, stderr := ada.Run(t, 1, "{", "publish", "--validate-only", "-"); !strings.Contains(stderr, "the document on standard input: ") {
+	if _, stderr := ada.Run(t, 1, "{", "publish", "--validate-only", "-"); !strings.Contains(stderr,
+		"the document on standard input: ") {
 		t.Errorf("what is no document, typed: %s", stderr)
 	}
 	doc["version"], doc["description"] = "^1.2.0", ""
 	file = documentFile(t, doc)
-	if _, stderr := ada.Run(t, 1, "", "publish", file); !strings.Contains(stderr, "version") || !strings.Contains(stderr, "description") {
+	if _, stderr := ada.Run(t, 1, "", "publish", file); !strings.Contains(stderr, "version") ||
+		!strings.Contains(stderr, "description") {
 		t.Errorf("a broken document: %s", stderr)
 	}
 	if out, _ := ada.Run(t, 1, "", "publish", "--validate-only", file); !strings.Contains(out, "error") {
 		t.Errorf("a broken document, checked: %s", out)
 	}
-	if _, stderr := ada.Run(t, 1, "", "publish", documentFile(t, fixture.NewServerDocument("org.example/weather", "1.0.0"))); !strings.Contains(stderr, "org.example/weather") {
+	if _, stderr := ada.Run(t, 1, "", "publish",
+		documentFile(t, fixture.NewServerDocument("org.example/weather", "1.0.0"))); !strings.Contains(stderr,
+		"org.example/weather") {
 		t.Errorf("publishing in another person's namespace: %s", stderr)
 	}
 }
@@ -140,10 +147,13 @@ func checkStatuses(t *testing.T, ada *fixture.Publisher) {
 		t.Errorf("status of a server: %s", out)
 	}
 	for _, args := range [][]string{
-		{"com.example/none"}, {"com.example/none@1.0.0"}, {"com.example/weather@9.0.0"}, {"com.example/none", "--set", "deleted"},
+		{"com.example/none"}, {"com.example/none@1.0.0"}, {"com.example/weather@9.0.0"}, {
+			"com.example/none", "--set", "deleted",
+		},
 		{"com.example/weather", "--set", "deleted"},
 	} {
-		if _, stderr := ada.Run(t, 1, "", append([]string{"status"}, args...)...); !strings.HasPrefix(stderr, "tollgate: "+args[0]+": ") {
+		if _, stderr := ada.Run(t, 1, "", append([]string{"status"}, args...)...); !strings.HasPrefix(stderr,
+			"tollgate: "+args[0]+": ") {
 			t.Errorf("status %v: %s", args, stderr)
 		}
 	}
@@ -165,7 +175,8 @@ func checkRefreshes(t *testing.T, ada *fixture.Publisher) {
 	}
 	all.Wait()
 	after := ada.Credentials(t)
-	if after.SignIn.Tokens.Refresh == before.SignIn.Tokens.Refresh || after.SignIn.Tokens.Access == before.SignIn.Tokens.Access {
+	if after.SignIn.Tokens.Refresh == before.SignIn.Tokens.Refresh ||
+		after.SignIn.Tokens.Access == before.SignIn.Tokens.Access {
 		t.Error("the tokens were not renewed")
 	}
 }
@@ -184,7 +195,8 @@ func checkLogout(t *testing.T, s *fixture.Service, ada *fixture.Publisher) {
 		t.Errorf("status after logout: %s", out)
 	}
 	out, _ := ada.Run(t, 0, fixture.Password, "login", "--password-stdin")
-	if !strings.Contains(out, "FULL_TRUST") && !strings.Contains(out, "LIMITED_TRUST") { // as fast as this test signs in
+	// as fast as this test signs in
+	if !strings.Contains(out, "FULL_TRUST") && !strings.Contains(out, "LIMITED_TRUST") {
 		t.Errorf("login from a machine that is known: %s", out)
 	}
 }
@@ -248,13 +260,15 @@ func TestTablesAtTheTerminal(t *testing.T) {
 	for _, args := range [][]string{{"settings"}, {"audit", "search"}, {"grant", "list"}} {
 		cmd := exec.Command(filepath.Join(fixture.BinDir, "tollgate"), args...)
 		cmd.Env = e.Environ
-		wrapped, whole := openTerminalOfSize(t, cmd, &pty.Winsize{Rows: 25, Cols: 72}).end(0), e.RunCommand(t, "", args...)
+		wrapped, whole := openTerminalOfSize(t, cmd, &pty.Winsize{Rows: 25, Cols: 72}).end(0),
+			e.RunCommand(t, "", args...)
 		for line := range strings.Lines(wrapped) {
 			if n := utf8.RuneCountInString(strings.TrimSpace(line)); n > 72 {
 				t.Errorf("%v: a line has %d columns: %s", args, n, line)
 			}
 		}
-		if removeSpaces(wrapped) != removeSpaces(whole) && args[0] != "settings" { // where wrapped cells are next to each other
+		// where wrapped cells are next to each other
+		if removeSpaces(wrapped) != removeSpaces(whole) && args[0] != "settings" {
 			t.Errorf("%v: the terminal shows\n%s\nand a file\n%s", args, wrapped, whole)
 		}
 	}
@@ -378,7 +392,8 @@ func TestPublishingGuide(t *testing.T) {
 	for _, block := range fixture.ShellBlock.FindAllStringSubmatch(withPerson, -1) {
 		script.WriteString(block[1])
 	}
-	cmd := exec.Command("bash", "-euo", "pipefail", "-c", strings.ReplaceAll(script.String(), "https://tollgate.example.com", s.API))
+	cmd := exec.Command("bash", "-euo", "pipefail", "-c",
+		strings.ReplaceAll(script.String(), "https://tollgate.example.com", s.API))
 	cmd.Dir = t.TempDir()
 	cmd.Env = append(ada.Environ, "PATH="+fixture.BinDir+":"+os.Getenv("PATH"))
 	c := openTerminal(t, cmd)
@@ -388,13 +403,17 @@ func TestPublishingGuide(t *testing.T) {
 	c.answer(": ", e.LastCode(t, ada.Email))
 	for _, shown := range []string{
 		"FULL_TRUST  everything, including publishing", "FULL_TRUST", "database ok", "server.json  ok",
-		"com.example/weather  1.0.0    yes     active", `"version": "1.1.0"`, "deprecated  no", "com.example/weather  1.1.0    active",
+		"com.example/weather  1.0.0    yes     active", `"version": "1.1.0"`, "deprecated  no",
+		"com.example/weather  1.1.0    active",
 		"Signed out of", "is waiting for its code by email", "exit code 3",
 	} {
 		c.await(shown)
 	}
 	c.answer("Code: ", e.LastCode(t, ada.Email))
-	for _, shown := range []string{"FULL_TRUST", "com.example/weather  1.2.0    yes", "Signed out of", "FULL_TRUST  everything, including publishing"} {
+	for _, shown := range []string{
+		"FULL_TRUST", "com.example/weather  1.2.0    yes", "Signed out of",
+		"FULL_TRUST  everything, including publishing",
+	} {
 		c.await(shown)
 	}
 	c.end(0)

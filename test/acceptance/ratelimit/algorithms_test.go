@@ -15,7 +15,8 @@ import (
 	"github.com/tollgate-dev/tollgate/test/await"
 )
 
-// algorithmRules have units of a year, so that no window turns during a test, and a bucket that fills fast.
+// algorithmRules have units of a year, so that no window turns during a test, and a bucket that
+// fills fast.
 const algorithmRules = `domain: calls
 descriptors:
   - key: sliding
@@ -29,7 +30,9 @@ descriptors:
 `
 
 // callAlgorithm sends hits for one descriptor and returns its status.
-func callAlgorithm(t *testing.T, c ratelimit.RateLimitServiceClient, key, value string, hits uint64) *ratelimit.RateLimitResponse_DescriptorStatus {
+func callAlgorithm(
+	t *testing.T, c ratelimit.RateLimitServiceClient, key, value string, hits uint64,
+) *ratelimit.RateLimitResponse_DescriptorStatus {
 	t.Helper()
 	r := fixture.NewRateLimitRequest("calls", key, value)
 	r.Descriptors[0].HitsAddend = wrapperspb.UInt64(hits)
@@ -40,8 +43,8 @@ func callAlgorithm(t *testing.T, c ratelimit.RateLimitServiceClient, key, value 
 	return answer.GetStatuses()[0]
 }
 
-// TestAlgorithms checks what each algorithm counts, what remains and when it resets, on every store, from
-// two instances that share it.
+// TestAlgorithms checks what each algorithm counts, what remains and when it resets, on every
+// store, from two instances that share it.
 func TestAlgorithms(t *testing.T) {
 	t.Parallel()
 	onEachStore(t, func(t *testing.T, e *fixture.Environment) {
@@ -71,25 +74,28 @@ func TestAlgorithms(t *testing.T) {
 		} {
 			s := callAlgorithm(t, one, step.key, "a", step.hits)
 			one, two = two, one
-			if s.GetCode() != step.code || s.GetLimitRemaining() != step.remaining || s.GetCurrentLimit().GetName() != step.name || s.GetCurrentLimit().GetRequestsPerUnit() != 5 {
+			if s.GetCode() != step.code || s.GetLimitRemaining() != step.remaining ||
+				s.GetCurrentLimit().GetName() != step.name || s.GetCurrentLimit().GetRequestsPerUnit() != 5 {
 				t.Errorf("%s by %d: %v, want %v and %d", step.key, step.hits, s, step.code, step.remaining)
 			}
 		}
-		if s := callAlgorithm(t, one, "bucket", "a", 1); s.GetDurationUntilReset().AsDuration() > year/5+time.Minute || s.GetDurationUntilReset().AsDuration() < year/5-time.Hour {
+		if s := callAlgorithm(t, one, "bucket", "a", 1); s.GetDurationUntilReset().AsDuration() > year/5+time.Minute ||
+			s.GetDurationUntilReset().AsDuration() < year/5-time.Hour {
 			t.Errorf("one hit of five a year fits after %v", s.GetDurationUntilReset().AsDuration())
 		}
 		if s := callAlgorithm(t, one, "bucket", "b", 4); s.GetDurationUntilReset().AsDuration() != year {
 			t.Errorf("more hits than the burst reset after %v", s.GetDurationUntilReset().AsDuration())
 		}
 		admitted := admitInParallel(t, one, two)
-		if took := time.Since(admitted.began); float64(admitted.hits.Load()) > 10+100*(took.Seconds()+1) || admitted.hits.Load() < 10 {
+		if took := time.Since(admitted.began); float64(admitted.hits.Load()) > 10+100*(took.Seconds()+1) ||
+			admitted.hits.Load() < 10 {
 			t.Errorf("a bucket of 10 and 100 a second admits %d hits in %v", admitted.hits.Load(), took)
 		}
 	})
 }
 
-// TestRaisedBucket raises the limit of a bucket that is used up for a year, on every store and with the local
-// cache: its callers get through at the new rate.
+// TestRaisedBucket raises the limit of a bucket that is used up for a year, on every store and with
+// the local cache: its callers get through at the new rate.
 func TestRaisedBucket(t *testing.T) {
 	t.Parallel()
 	onEachStore(t, func(t *testing.T, e *fixture.Environment) {
@@ -99,15 +105,18 @@ func TestRaisedBucket(t *testing.T) {
 		callAlgorithm(t, c, "bucket", "raised", 3)
 		for range 2 {
 			s := callAlgorithm(t, c, "bucket", "raised", 1)
-			if s.GetCode() != ratelimit.RateLimitResponse_OVER_LIMIT || s.GetDurationUntilReset().AsDuration() < 24*time.Hour {
+			if s.GetCode() != ratelimit.RateLimitResponse_OVER_LIMIT ||
+				s.GetDurationUntilReset().AsDuration() < 24*time.Hour {
 				t.Errorf("the bucket that is used up: %v", s)
 			}
 		}
 		fixture.WriteFile(t, file, strings.Replace(algorithmRules, // ten a second
-			"requests_per_unit: 5, algorithm: token_bucket", "requests_per_unit: 315360000, algorithm: token_bucket", 1))
+			"requests_per_unit: 5, algorithm: token_bucket",
+			"requests_per_unit: 315360000, algorithm: token_bucket", 1))
 		await.Until(t, "a hit by the raised limit", func() bool {
 			s := callAlgorithm(t, c, "bucket", "raised", 1)
-			return s.GetCode() == ratelimit.RateLimitResponse_OK && s.GetCurrentLimit().GetRequestsPerUnit() == 315360000
+			return s.GetCode() == ratelimit.RateLimitResponse_OK &&
+				s.GetCurrentLimit().GetRequestsPerUnit() == 315360000
 		})
 	})
 }
@@ -117,7 +126,8 @@ type parallelHits struct {
 	hits  atomic.Int64
 }
 
-// admitInParallel sends hits from many callers to two instances, and counts those that are admitted.
+// admitInParallel sends hits from many callers to two instances, and counts those that are
+// admitted.
 func admitInParallel(t *testing.T, one, two ratelimit.RateLimitServiceClient) *parallelHits {
 	t.Helper()
 	p := &parallelHits{began: time.Now()}
@@ -144,8 +154,8 @@ func admitInParallel(t *testing.T, one, two ratelimit.RateLimitServiceClient) *p
 	return p
 }
 
-// TestAlgorithmsTogether checks that with STOP_CACHE_KEY_INCREMENT_WHEN_OVERLIMIT a refusal by one algorithm
-// keeps the hits of the others from being counted.
+// TestAlgorithmsTogether checks that with STOP_CACHE_KEY_INCREMENT_WHEN_OVERLIMIT a refusal by one
+// algorithm keeps the hits of the others from being counted.
 func TestAlgorithmsTogether(t *testing.T) {
 	t.Parallel()
 	onEachStore(t, func(t *testing.T, e *fixture.Environment) {
@@ -161,7 +171,9 @@ func TestAlgorithmsTogether(t *testing.T) {
 				t.Fatal(err)
 			}
 			s, within := answer.GetStatuses(), uint32(min(i+1, 3)) //nolint:gosec // small
-			if (answer.GetOverallCode() == ratelimit.RateLimitResponse_OK) != (i < 3) || s[0].GetLimitRemaining() != 5-within || s[1].GetLimitRemaining() != 5-within || s[2].GetLimitRemaining() != 3-within {
+			if (answer.GetOverallCode() == ratelimit.RateLimitResponse_OK) != (i < 3) ||
+				s[0].GetLimitRemaining() != 5-within || s[1].GetLimitRemaining() != 5-within ||
+				s[2].GetLimitRemaining() != 3-within {
 				t.Errorf("call %d: %v", i+1, answer)
 			}
 		}

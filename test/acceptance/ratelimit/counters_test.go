@@ -16,7 +16,8 @@ import (
 func TestFloodOpensNoOwnLimit(t *testing.T) {
 	t.Parallel()
 	e := fixture.NewEnvironment(t, "embedded")
-	fixture.WriteFile(t, filepath.Join(e.RulesDir, "rules.yaml"), "domain: flood\ndescriptors:\n  - {key: value, rate_limit: {unit: day, requests_per_unit: 10}}\n")
+	fixture.WriteFile(t, filepath.Join(e.RulesDir, "rules.yaml"),
+		"domain: flood\ndescriptors:\n  - {key: value, rate_limit: {unit: day, requests_per_unit: 10}}\n")
 	s := e.Start(t, "AUTH_RATE_LIMIT=3", "COUNTERS_IN_PROCESS_MAX=100")
 	login := func() apiclient.Response { return apiclient.Call(t, "POST", s.API+"/auth/login", "{}") }
 	for range 3 {
@@ -24,7 +25,8 @@ func TestFloodOpensNoOwnLimit(t *testing.T) {
 	}
 	login().WantStatus(t, http.StatusTooManyRequests)
 	for n := range 1000 {
-		if status, body := postRateLimitJSON(t, s, fixture.NewRateLimitRequest("flood", "value", fmt.Sprint(n))); status != http.StatusOK {
+		if status, body := postRateLimitJSON(t, s,
+			fixture.NewRateLimitRequest("flood", "value", fmt.Sprint(n))); status != http.StatusOK {
 			t.Fatalf("%d %s", status, body)
 		}
 	}

@@ -35,8 +35,16 @@ descriptors:
 		pairs  []string
 		want   map[string]any
 	}{
-		{"unknown domain", "shopp", []string{"customer", "ada"}, map[string]any{"no_rule": "the domain is not configured"}},
-		{"unknown key", "shop", []string{"custmer", "ada"}, map[string]any{"no_rule": `no rule has the key "custmer" at level 1`}},
+		{
+			"unknown domain", "shopp", []string{"customer", "ada"}, map[string]any{
+				"no_rule": "the domain is not configured",
+			},
+		},
+		{
+			"unknown key", "shop", []string{"custmer", "ada"}, map[string]any{
+				"no_rule": `no rule has the key "custmer" at level 1`,
+			},
+		},
 		{"wrong value", "shop", []string{"path", "/buy"}, map[string]any{
 			"no_rule": `no rule of the key "path" at level 1 has the value "/buy"`,
 		}},
@@ -47,13 +55,15 @@ descriptors:
 			"rule": "customer", "limit": "2 per day", "answered_from": "counter", "code": "OK", "hits": 1.0,
 		}},
 		{"over limit", "shop", []string{"path", "/pay"}, map[string]any{
-			"rule": "path_/pay", "limit": "0 per day", "remaining": 0.0, "code": "OVER_LIMIT", "overall_code": "OVER_LIMIT",
+			"rule": "path_/pay", "limit": "0 per day", "remaining": 0.0, "code": "OVER_LIMIT",
+			"overall_code": "OVER_LIMIT",
 		}},
 	}
 	ids := map[string][]string{}
 	for i, test := range tests {
 		var header metadata.MD
-		if _, err := s.NewRateLimitClient(t).ShouldRateLimit(t.Context(), fixture.NewRateLimitRequest(test.domain, test.pairs...), grpc.Header(&header)); err != nil {
+		if _, err := s.NewRateLimitClient(t).ShouldRateLimit(t.Context(),
+			fixture.NewRateLimitRequest(test.domain, test.pairs...), grpc.Header(&header)); err != nil {
 			t.Fatal(err)
 		}
 		var entries []map[string]string
@@ -100,7 +110,8 @@ func readDecisions(t *testing.T, s *fixture.Service) map[string]map[string]any {
 func TestDecisionsAreNotLoggedAtInfo(t *testing.T) {
 	t.Parallel()
 	s := newRulesEnvironment(t, newLimitRules(3)).Start(t)
-	fixture.WantOverallCode(t, s.NewRateLimitClient(t), fixture.NewRateLimitRequest("d", "k", "x"), ratelimit.RateLimitResponse_OK)
+	fixture.WantOverallCode(t, s.NewRateLimitClient(t), fixture.NewRateLimitRequest("d", "k", "x"),
+		ratelimit.RateLimitResponse_OK)
 	s.Stop()
 	if strings.Contains(s.Process.Log(), "descriptor was decided") {
 		t.Errorf("the log has decisions:\n%s", s.Process.Log())
@@ -119,7 +130,8 @@ func TestUnknownDomainsAreCounted(t *testing.T) {
 	}
 	fixture.WantOverallCode(t, c, fixture.NewRateLimitRequest("d", "unknown", "x"), ratelimit.RateLimitResponse_OK)
 	for n := range 300 {
-		fixture.WantOverallCode(t, c, fixture.NewRateLimitRequest(fmt.Sprint("made-up-", n), "k", "x"), ratelimit.RateLimitResponse_OK)
+		fixture.WantOverallCode(t, c, fixture.NewRateLimitRequest(fmt.Sprint("made-up-", n), "k", "x"),
+			ratelimit.RateLimitResponse_OK)
 	}
 	if n := s.Metric(metric, "domain", "dd"); n != 2 {
 		t.Errorf("%v descriptors in the misspelt domain, want 2", n)
@@ -133,8 +145,8 @@ func TestUnknownDomainsAreCounted(t *testing.T) {
 	}
 }
 
-// TestExplain checks that the debug listener and the command say which rule applies and why, and count
-// nothing.
+// TestExplain checks that the debug listener and the command say which rule applies and why, and
+// count nothing.
 func TestExplain(t *testing.T) {
 	t.Parallel()
 	e := newRulesEnvironment(t, `domain: shop
@@ -178,58 +190,80 @@ descriptors:
 		t.Fatalf("%d descriptors are explained", len(got.Descriptors))
 	}
 	anna, ada, path, nothing := got.Descriptors[0], got.Descriptors[1], got.Descriptors[2], got.Descriptors[3]
-	if r := anna.Rule; !anna.Matched || r.Domain != "shop" || !slices.Equal(r.Path, []string{"customer=a*"}) || r.Line != 6 || !strings.HasSuffix(r.File, "rules.yaml") ||
-		r.Algorithm != "fixed_window" || !r.ShadowMode || fmt.Sprint(r.Limit) != "map[requestsPerUnit:3 unit:DAY]" || !strings.HasPrefix(anna.CounterKey, "p_4:shop8:customer4:anna/86400/") {
+	if r := anna.Rule; !anna.Matched || r.Domain != "shop" || !slices.Equal(r.Path, []string{"customer=a*"}) ||
+		r.Line != 6 || !strings.HasSuffix(r.File, "rules.yaml") ||
+		r.Algorithm != "fixed_window" || !r.ShadowMode || fmt.Sprint(r.Limit) != "map[requestsPerUnit:3 unit:DAY]" ||
+		!strings.HasPrefix(anna.CounterKey, "p_4:shop8:customer4:anna/86400/") {
 		t.Errorf("anna: %+v, rule %+v", anna, r)
 	}
-	if len(anna.Tried) != 2 || anna.Tried[0].Kind != "exact" || anna.Tried[0].Pattern != "ada" || anna.Tried[0].Matched || anna.Tried[1].Kind != "wildcard" || !anna.Tried[1].Matched || anna.Tried[1].Value != "anna" {
+	if len(anna.Tried) != 2 || anna.Tried[0].Kind != "exact" || anna.Tried[0].Pattern != "ada" ||
+		anna.Tried[0].Matched || anna.Tried[1].Kind != "wildcard" || !anna.Tried[1].Matched ||
+		anna.Tried[1].Value != "anna" {
 		t.Errorf("anna: tried %+v", anna.Tried)
 	}
-	if ada.Rule.ReplacedBy != "path" || ada.CounterKey != "" || fmt.Sprint(ada.Rule.Limit) != "map[name:vip requestsPerUnit:2 unit:DAY]" {
+	if ada.Rule.ReplacedBy != "path" || ada.CounterKey != "" ||
+		fmt.Sprint(ada.Rule.Limit) != "map[name:vip requestsPerUnit:2 unit:DAY]" {
 		t.Errorf("ada: %+v, rule %+v", ada, ada.Rule)
 	}
 	if path.Rule.ReplacedBy != "" || !slices.Equal(path.Rule.Path, []string{"path"}) || path.Tried[0].Kind != "key" {
 		t.Errorf("path: %+v", path)
 	}
-	if nothing.Matched || nothing.Rule != nil || nothing.Why != `no rule has the key "nothing" at level 1` || len(nothing.Tried) != 0 {
+	if nothing.Matched || nothing.Rule != nil || nothing.Why != `no rule has the key "nothing" at level 1` ||
+		len(nothing.Tried) != 0 {
 		t.Errorf("nothing: %+v", nothing)
 	}
 	client := s.NewRateLimitClient(t)
-	for _, want := range []ratelimit.RateLimitResponse_Code{ratelimit.RateLimitResponse_OK, ratelimit.RateLimitResponse_OVER_LIMIT} {
+	for _, want := range []ratelimit.RateLimitResponse_Code{
+		ratelimit.RateLimitResponse_OK, ratelimit.RateLimitResponse_OVER_LIMIT,
+	} {
 		fixture.WantOverallCode(t, client, fixture.NewRateLimitRequest("shop", "path", "/"), want)
 	}
-	for _, wrong := range []string{"", "{", `{"domain":"shop"}`, `{"domain":"","descriptors":[{}]}`, `{"domain":"shop","unknown":1}`} {
+	for _, wrong := range []string{
+		"", "{", `{"domain":"shop"}`, `{"domain":"","descriptors":[{}]}`, `{"domain":"shop","unknown":1}`,
+	} {
 		var refused struct{ Error string }
-		if apiclient.Call(t, "POST", s.Debug+"/ratelimit/explain", wrong).WantStatus(t, http.StatusBadRequest).Decode(t, &refused); refused.Error == "" {
+		if apiclient.Call(t, "POST", s.Debug+"/ratelimit/explain", wrong).WantStatus(t, http.StatusBadRequest).Decode(t,
+			&refused); refused.Error == "" {
 			t.Errorf("%q: no error", wrong)
 		}
 	}
-	apiclient.Call(t, "POST", s.Debug+"/ratelimit/explain", strings.Repeat(" ", 2<<20)).WantStatus(t, http.StatusRequestEntityTooLarge)
+	apiclient.Call(t, "POST", s.Debug+"/ratelimit/explain", strings.Repeat(" ", 2<<20)).WantStatus(t,
+		http.StatusRequestEntityTooLarge)
 	apiclient.Call(t, "GET", s.Debug+"/ratelimit/explain", nil).WantStatus(t, http.StatusMethodNotAllowed)
 
 	var said struct {
 		Descriptors []struct{ CounterKey, Why string }
 	}
 	e.Environ = append(e.Environ, "CACHE_KEY_PREFIX=p_")
-	fixture.DecodeJSON(t, e.RunCommand(t, "", "ratelimit", "explain", e.RulesDir, "--domain", "shop", "--descriptors", "customer=anna", "--descriptors", "nothing=x", "--output", "json"), &said)
-	if len(said.Descriptors) != 2 || said.Descriptors[0].CounterKey != anna.CounterKey || said.Descriptors[1].Why != nothing.Why {
+	fixture.DecodeJSON(t,
+		e.RunCommand(t, "", "ratelimit", "explain", e.RulesDir, "--domain", "shop", "--descriptors", "customer=anna",
+			"--descriptors", "nothing=x", "--output", "json"), &said)
+	if len(said.Descriptors) != 2 || said.Descriptors[0].CounterKey != anna.CounterKey ||
+		said.Descriptors[1].Why != nothing.Why {
 		t.Errorf("the command says %+v", said)
 	}
-	table := e.RunCommand(t, "", "ratelimit", "explain", e.RulesDir, "--domain", "shop", "--descriptors", "customer=ada", "--descriptors", "path=/")
-	for _, want := range []string{"rule: customer=ada: 2 per day", "replaced by: path", "the value is equal", "rules.yaml:3"} {
+	table := e.RunCommand(t, "", "ratelimit", "explain", e.RulesDir, "--domain", "shop", "--descriptors",
+		"customer=ada", "--descriptors", "path=/")
+	for _, want := range []string{
+		"rule: customer=ada: 2 per day", "replaced by: path", "the value is equal", "rules.yaml:3",
+	} {
 		if !strings.Contains(table, want) {
 			t.Errorf("the command does not say %q:\n%s", want, table)
 		}
 	}
-	for _, args := range [][]string{{"--domain", "", "--descriptors", "a=b"}, {"--domain", "shop", "--descriptors", "a"}, {"--domain", "shop"}} {
-		if _, stderr, code := e.TryCommand(t, "", append([]string{"ratelimit", "explain", e.RulesDir}, args...)...); code != 1 || !strings.Contains(stderr, "--d") && !strings.Contains(stderr, "required flag") {
+	for _, args := range [][]string{
+		{"--domain", "", "--descriptors", "a=b"}, {"--domain", "shop", "--descriptors", "a"}, {"--domain", "shop"},
+	} {
+		if _, stderr, code := e.TryCommand(t, "",
+			append([]string{"ratelimit", "explain", e.RulesDir}, args...)...); code != 1 ||
+			!strings.Contains(stderr, "--d") && !strings.Contains(stderr, "required flag") {
 			t.Errorf("%v: %d, %s", args, code, stderr)
 		}
 	}
 }
 
-// TestHotKeys checks the list of the keys with the most hits: over both transports, with their refusals,
-// and without what is not counted.
+// TestHotKeys checks the list of the keys with the most hits: over both transports, with their
+// refusals, and without what is not counted.
 func TestHotKeys(t *testing.T) {
 	t.Parallel()
 	e := newRulesEnvironment(t, `domain: shop

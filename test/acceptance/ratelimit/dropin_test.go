@@ -26,8 +26,10 @@ import (
 // foreignVariables do not belong to the rate limit service. Deployments set them for other
 // programs, or for all containers.
 var foreignVariables = []string{
-	"ENVIRONMENT=staging", "SECRET_KEY=short", "DATABASE_URL=mysql://db/app", "TRUSTED_PROXIES=*", "SMTP_PORT=tcp://10.0.0.1:25",
-	"TLS_CERT=/missing/cert.pem", "MAX_CONNECTIONS=many", "SECRET_KEY_FILE=/missing/key", "GEOIP_CITY_DB=/missing/city.mmdb",
+	"ENVIRONMENT=staging", "SECRET_KEY=short", "DATABASE_URL=mysql://db/app", "TRUSTED_PROXIES=*",
+	"SMTP_PORT=tcp://10.0.0.1:25",
+	"TLS_CERT=/missing/cert.pem", "MAX_CONNECTIONS=many", "SECRET_KEY_FILE=/missing/key",
+	"GEOIP_CITY_DB=/missing/city.mmdb",
 }
 
 // TestRateLimitBesideForeignVariables starts the rate limit service alone with variables of other
@@ -42,11 +44,15 @@ func TestRateLimitBesideForeignVariables(t *testing.T) {
 			t.Errorf("%s: %v", strings.Join(args, " "), err)
 			continue
 		}
-		s := &fixture.Service{T: t, Process: process, GRPC: process.GRPC, RateLimitAPI: "http://" + process.RateLimitHTTP, Debug: "http://" + process.Debug}
+		s := &fixture.Service{
+			T: t, Process: process, GRPC: process.GRPC, RateLimitAPI: "http://" + process.RateLimitHTTP,
+			Debug: "http://" + process.Debug,
+		}
 		apiclient.OtherListeners.Store(process.RateLimitHTTP, nil)
 		t.Cleanup(s.Stop)
 		s.AwaitRules()
-		fixture.WantOverallCode(t, s.NewRateLimitClient(t), fixture.NewRateLimitRequest("d", "k", "x"), ratelimit.RateLimitResponse_OK)
+		fixture.WantOverallCode(t, s.NewRateLimitClient(t), fixture.NewRateLimitRequest("d", "k", "x"),
+			ratelimit.RateLimitResponse_OK)
 	}
 	e.Environ = environ
 	if shown := e.RunCommand(t, "", "ratelimit", "check", e.RulesDir); !strings.Contains(shown, "d") {
@@ -63,7 +69,8 @@ func TestAsEnvoyGatewayRunsIt(t *testing.T) {
 	manager, own := authority.Issue(t, "localhost"), authority.Issue(t, "envoy-ratelimit")
 	address := freeAddress(t)
 	m := newManagementServer(t, address, grpc.Creds(credentials.NewTLS(&tls.Config{
-		MinVersion: tls.VersionTLS13, Certificates: []tls.Certificate{manager.Pair()}, ClientCAs: authority.Pool(), ClientAuth: tls.RequireAndVerifyClientCert,
+		MinVersion: tls.VersionTLS13, Certificates: []tls.Certificate{manager.Pair()}, ClientCAs: authority.Pool(),
+		ClientAuth: tls.RequireAndVerifyClientCert,
 	})))
 	_, port, err := net.SplitHostPort(address)
 	if err != nil {
@@ -75,14 +82,18 @@ func TestAsEnvoyGatewayRunsIt(t *testing.T) {
 	}
 	ca, cert, key := authority.CertFile, own.CertFile, own.KeyFile
 	environ := []string{
-		"RUNTIME_ROOT=/data", "RUNTIME_SUBDIRECTORY=ratelimit", "RUNTIME_IGNOREDOTFILES=true", "RUNTIME_WATCH_ROOT=false",
+		"RUNTIME_ROOT=/data", "RUNTIME_SUBDIRECTORY=ratelimit", "RUNTIME_IGNOREDOTFILES=true",
+		"RUNTIME_WATCH_ROOT=false",
 		"LOG_LEVEL=info", "LOG_FORMAT=JSON", "USE_STATSD=false", "CONFIG_TYPE=GRPC_XDS_SOTW",
 		"CONFIG_GRPC_XDS_SERVER_URL=localhost:" + port, "CONFIG_GRPC_XDS_NODE_ID=envoy-ratelimit",
-		"CONFIG_GRPC_XDS_SERVER_USE_TLS=true", "CONFIG_GRPC_XDS_CLIENT_TLS_CERT=" + cert, "CONFIG_GRPC_XDS_CLIENT_TLS_KEY=" + key,
+		"CONFIG_GRPC_XDS_SERVER_USE_TLS=true", "CONFIG_GRPC_XDS_CLIENT_TLS_CERT=" + cert,
+		"CONFIG_GRPC_XDS_CLIENT_TLS_KEY=" + key,
 		"CONFIG_GRPC_XDS_SERVER_TLS_CACERT=" + ca, "FORCE_START_WITHOUT_INITIAL_CONFIG=true",
-		"GRPC_SERVER_USE_TLS=true", "GRPC_SERVER_TLS_CERT=" + cert, "GRPC_SERVER_TLS_KEY=" + key, "GRPC_SERVER_TLS_CA_CERT=" + ca,
+		"GRPC_SERVER_USE_TLS=true", "GRPC_SERVER_TLS_CERT=" + cert, "GRPC_SERVER_TLS_KEY=" + key,
+		"GRPC_SERVER_TLS_CA_CERT=" + ca,
 		"USE_PROMETHEUS=true", "PROMETHEUS_ADDR=127.0.0.1:0", "PROMETHEUS_PATH=/metrics", "ENVIRONMENT=staging",
-		"HOST=127.0.0.1", "PORT=0", "GRPC_HOST=127.0.0.1", "GRPC_PORT=0", "DEBUG_HOST=127.0.0.1", "DEBUG_PORT=0", "SHUTDOWN_DRAIN=0s",
+		"HOST=127.0.0.1", "PORT=0", "GRPC_HOST=127.0.0.1", "GRPC_PORT=0", "DEBUG_HOST=127.0.0.1", "DEBUG_PORT=0",
+		"SHUTDOWN_DRAIN=0s",
 	}
 	if store := os.Getenv("TEST_VALKEY_URL"); store != "" {
 		environ = append(environ, "REDIS_SOCKET_TYPE=tcp", "REDIS_URL="+store, "CACHE_KEY_PREFIX=eg_"+port+"_")
@@ -91,16 +102,23 @@ func TestAsEnvoyGatewayRunsIt(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := &fixture.Service{T: t, Process: process, GRPC: process.GRPC, RateLimitAPI: "http://" + process.RateLimitHTTP, Debug: "http://" + process.Debug}
+	s := &fixture.Service{
+		T: t, Process: process, GRPC: process.GRPC, RateLimitAPI: "http://" + process.RateLimitHTTP,
+		Debug: "http://" + process.Debug,
+	}
 	apiclient.OtherListeners.Store(process.RateLimitHTTP, nil)
 	t.Cleanup(s.Stop)
 	apiclient.Call(t, "GET", s.RateLimitAPI+"/healthcheck", nil).WantStatus(t, http.StatusOK)
 
 	m.offerTo(t, "envoy-ratelimit", "1", newShopRules(2, configpb.RateLimitUnit_HOUR))
 	m.awaitVersion(t, "1")
-	secure := credentials.NewTLS(&tls.Config{MinVersion: tls.VersionTLS12, RootCAs: authority.Pool(), ServerName: "envoy-ratelimit"})
+	secure := credentials.NewTLS(&tls.Config{
+		MinVersion: tls.VersionTLS12, RootCAs: authority.Pool(), ServerName: "envoy-ratelimit",
+	})
 	c := ratelimit.NewRateLimitServiceClient(dialService(t, s.GRPC, secure))
-	for _, want := range []ratelimit.RateLimitResponse_Code{ratelimit.RateLimitResponse_OK, ratelimit.RateLimitResponse_OK, ratelimit.RateLimitResponse_OVER_LIMIT} {
+	for _, want := range []ratelimit.RateLimitResponse_Code{
+		ratelimit.RateLimitResponse_OK, ratelimit.RateLimitResponse_OK, ratelimit.RateLimitResponse_OVER_LIMIT,
+	} {
 		fixture.WantOverallCode(t, c, fixture.NewRateLimitRequest("shop", "tenant", "a"), want)
 	}
 }
@@ -134,7 +152,8 @@ func TestRuleDirectoryOfOtherNames(t *testing.T) {
 func TestRateLimitLargeMessages(t *testing.T) {
 	t.Parallel()
 	c := newRulesEnvironment(t, newLimitRules(3)).Start(t).NewRateLimitClient(t)
-	fixture.WantOverallCode(t, c, fixture.NewRateLimitRequest("d", "k", strings.Repeat("x", 3<<20)), ratelimit.RateLimitResponse_OK)
+	fixture.WantOverallCode(t, c, fixture.NewRateLimitRequest("d", "k", strings.Repeat("x", 3<<20)),
+		ratelimit.RateLimitResponse_OK)
 	_, err := c.ShouldRateLimit(t.Context(), fixture.NewRateLimitRequest("d", "k", strings.Repeat("x", 5<<20)))
 	if status.Code(err) != codes.ResourceExhausted {
 		t.Errorf("a message of 5 MiB: %v", err)

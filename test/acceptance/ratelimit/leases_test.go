@@ -52,8 +52,8 @@ func onSharedStores(t *testing.T, test func(t *testing.T, e *fixture.Environment
 	}
 }
 
-// callTogether makes calls of one descriptor on all instances in parallel, and returns how many of them
-// were admitted.
+// callTogether makes calls of one descriptor on all instances in parallel, and returns how many of
+// them were admitted.
 func callTogether(t *testing.T, key string, calls int, all ...*fixture.Service) uint32 {
 	t.Helper()
 	const callers = 8
@@ -82,16 +82,17 @@ func callTogether(t *testing.T, key string, calls int, all ...*fixture.Service) 
 
 // commands returns how many commands that count a server has executed.
 func commands(v *instance.Valkey) (n int) {
-	for _, found := range regexp.MustCompile(`cmdstat_(?:incrby|set|get|eval):calls=(\d+)`).FindAllStringSubmatch(v.SendLines("INFO commandstats"), -1) {
+	for _, found := range regexp.MustCompile(`cmdstat_(?:incrby|set|get|eval):calls=(\d+)`).
+		FindAllStringSubmatch(v.SendLines("INFO commandstats"), -1) {
 		calls, _ := strconv.Atoi(found[1]) // digits
 		n += calls
 	}
 	return n
 }
 
-// TestLeases checks that two instances admit a hot key exactly up to its limit, or a little less, with few
-// commands, and that a rule with lease: off is counted with a command for each call or for several calls
-// in flight.
+// TestLeases checks that two instances admit a hot key exactly up to its limit, or a little less,
+// with few commands, and that a rule with lease: off is counted with a command for each call or for
+// several calls in flight.
 func TestLeases(t *testing.T) {
 	t.Parallel()
 	onSharedStores(t, func(t *testing.T, e *fixture.Environment, v *instance.Valkey) {
@@ -118,8 +119,8 @@ func TestLeases(t *testing.T) {
 	})
 }
 
-// TestSharesAreGivenBack checks that an instance that stops gives back what it holds, and that one which
-// is killed leaves no more behind than a share.
+// TestSharesAreGivenBack checks that an instance that stops gives back what it holds, and that one
+// which is killed leaves no more behind than a share.
 func TestSharesAreGivenBack(t *testing.T) {
 	t.Parallel()
 	onSharedStores(t, func(t *testing.T, e *fixture.Environment, _ *instance.Valkey) {
@@ -161,7 +162,8 @@ descriptors:
 		t.Fatalf("the rules are accepted: %s", out)
 	}
 	for _, want := range []string{
-		`calls.yaml:4:58: lease "sometimes" is not one of auto, off`, "calls.yaml:8:14: lease must not be given together with unlimited",
+		`calls.yaml:4:58: lease "sometimes" is not one of auto, off`,
+		"calls.yaml:8:14: lease must not be given together with unlimited",
 	} {
 		if !strings.Contains(out, want) {
 			t.Errorf("%s\nwant %s", out, want)

@@ -34,7 +34,8 @@ func dialService(t *testing.T, target string, creds credentials.TransportCredent
 // callOnce makes one call and returns its error.
 func callOnce(t *testing.T, conn *grpc.ClientConn) error {
 	t.Helper()
-	_, err := ratelimit.NewRateLimitServiceClient(conn).ShouldRateLimit(t.Context(), fixture.NewRateLimitRequest("d", "ten", "x"))
+	_, err := ratelimit.NewRateLimitServiceClient(conn).ShouldRateLimit(t.Context(),
+		fixture.NewRateLimitRequest("d", "ten", "x"))
 	return err
 }
 
@@ -52,7 +53,8 @@ func TestRateLimitOnASocket(t *testing.T) {
 // call opens another one.
 func TestRateLimitConnectionAge(t *testing.T) {
 	t.Parallel()
-	s := newRulesEnvironment(t, fmt.Sprintf(settingRules, "d")).Start(t, "GRPC_MAX_CONNECTION_AGE=200ms", "GRPC_MAX_CONNECTION_AGE_GRACE=10s")
+	s := newRulesEnvironment(t, fmt.Sprintf(settingRules, "d")).Start(t, "GRPC_MAX_CONNECTION_AGE=200ms",
+		"GRPC_MAX_CONNECTION_AGE_GRACE=10s")
 	conn := dialService(t, s.GRPC, insecure.NewCredentials())
 	for range 2 {
 		if err := callOnce(t, conn); err != nil {
@@ -76,7 +78,8 @@ func TestRateLimitMutualTLS(t *testing.T) {
 	}
 	serve(first)
 	fixture.WriteFile(t, file("ca"), string(first.CertPEM))
-	s := e.Start(t, "GRPC_SERVER_USE_TLS=true", "GRPC_SERVER_TLS_CERT="+file("cert"), "GRPC_SERVER_TLS_KEY="+file("key"),
+	s := e.Start(t, "GRPC_SERVER_USE_TLS=true", "GRPC_SERVER_TLS_CERT="+file("cert"),
+		"GRPC_SERVER_TLS_KEY="+file("key"),
 		"GRPC_CLIENT_TLS_CACERT="+file("ca"), "GRPC_CLIENT_TLS_SAN=proxy")
 	as := func(trusted, client *testcert.Certificate) error {
 		c := &tls.Config{RootCAs: trusted.Pool(), ServerName: "server", MinVersion: tls.VersionTLS12}
@@ -109,7 +112,9 @@ func TestRateLimitJitter(t *testing.T) {
 	t.Parallel()
 	e := fixture.NewProduction(t)
 	fixture.WriteFile(t, filepath.Join(e.RulesDir, "rules.yaml"), fmt.Sprintf(settingRules, "d"))
-	store, err := valkey.NewClient(valkey.ClientOption{InitAddress: []string{os.Getenv("TEST_VALKEY_URL")}, DisableCache: true})
+	store, err := valkey.NewClient(valkey.ClientOption{
+		InitAddress: []string{os.Getenv("TEST_VALKEY_URL")}, DisableCache: true,
+	})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -53,8 +53,10 @@ func TestRule10OnMemcached(t *testing.T) {
 	if address == "" {
 		t.Skip("needs TEST_MEMCACHED_ADDR")
 	}
-	c := newMemcachedEnvironment(t, address).Start(t, "STOP_CACHE_KEY_INCREMENT_WHEN_OVERLIMIT=true").NewRateLimitClient(t)
-	pay, browse := fixture.NewRateLimitRequest("shop", "tenant", "a", "path", "/pay"), fixture.NewRateLimitRequest("shop", "tenant", "a", "path", "/browse")
+	c := newMemcachedEnvironment(t, address).Start(t, "STOP_CACHE_KEY_INCREMENT_WHEN_OVERLIMIT=true").
+		NewRateLimitClient(t)
+	pay, browse := fixture.NewRateLimitRequest("shop", "tenant", "a", "path", "/pay"),
+		fixture.NewRateLimitRequest("shop", "tenant", "a", "path", "/browse")
 	both := fixture.NewRateLimitRequest("shop", "tenant", "a", "path", "/browse")
 	both.Descriptors = append(both.Descriptors, pay.Descriptors...)
 	for range 2 {
@@ -64,7 +66,8 @@ func TestRule10OnMemcached(t *testing.T) {
 		fixture.WantOverallCode(t, c, both, ratelimit.RateLimitResponse_OVER_LIMIT)
 	}
 	if r := fixture.WantOverallCode(t, c, browse, ratelimit.RateLimitResponse_OK); r.Statuses[0].LimitRemaining != 97 {
-		t.Errorf("remaining is %d, want 97: two requests were within all limits, and this one", r.Statuses[0].LimitRemaining)
+		t.Errorf("remaining is %d, want 97: two requests were within all limits, and this one",
+			r.Statuses[0].LimitRemaining)
 	}
 }
 
@@ -77,10 +80,12 @@ func TestMemcachedAway(t *testing.T) {
 	m.start()
 	services := map[string]*fixture.Service{}
 	for _, mode := range []string{"error", "open", "closed", "local"} {
-		services[mode] = newMemcachedEnvironment(t, m.address).Start(t, "KVSTORE_FAILURE_MODE="+mode, "KVSTORE_TIMEOUT=300ms")
+		services[mode] = newMemcachedEnvironment(t, m.address).Start(t, "KVSTORE_FAILURE_MODE="+mode,
+			"KVSTORE_TIMEOUT=300ms")
 	}
 	for mode, s := range services {
-		fixture.WantOverallCode(t, s.NewRateLimitClient(t), fixture.NewRateLimitRequest("shop", "tenant", mode, "path", "/pay"), ratelimit.RateLimitResponse_OK)
+		fixture.WantOverallCode(t, s.NewRateLimitClient(t),
+			fixture.NewRateLimitRequest("shop", "tenant", mode, "path", "/pay"), ratelimit.RateLimitResponse_OK)
 	}
 	for _, failure := range []struct {
 		name      string
@@ -181,7 +186,8 @@ func TestReadinessTellsOfMemcached(t *testing.T) {
 	apiclient.Call(t, "GET", s.API+"/v0.1/servers", nil).WantStatus(t, http.StatusOK)
 	m.kill()
 	awaitHealth(t, s, http.StatusServiceUnavailable)
-	if a := apiclient.Call(t, "GET", s.API+"/ready", nil).WantStatus(t, http.StatusServiceUnavailable); !strings.Contains(string(a.Body), "counters") {
+	if a := apiclient.Call(t, "GET", s.API+"/ready", nil).WantStatus(t,
+		http.StatusServiceUnavailable); !strings.Contains(string(a.Body), "counters") {
 		t.Errorf("readiness does not name the counters: %s", a.Body)
 	}
 	m.start()

@@ -65,9 +65,16 @@ descriptors:
 // peerSteps make the calls of that service's integration tests.
 func peerSteps() map[string][]callStep {
 	return map[string][]callStep{
-		"nested":     {newStep("OK: OK 1/HOUR 0", "from=proxy,to=mock"), newStep("OVER: OVER 1/HOUR 0", "from=proxy,to=mock")},
-		"one header": {newStep("OK: OK 2/HOUR 1", "header=a"), newStep("OK: OK 2/HOUR 0", "header=a"), newStep("OVER: OVER 2/HOUR 0", "header=a"), newStep("OK: OK 2/HOUR 1", "header=b")},
-		"banned":     {newStep("OK: OK 3/HOUR 2", "header=c,also=d"), newStep("OVER: OVER 0/HOUR 0", "header=c,also=banned")},
+		"nested": {
+			newStep("OK: OK 1/HOUR 0", "from=proxy,to=mock"), newStep("OVER: OVER 1/HOUR 0", "from=proxy,to=mock"),
+		},
+		"one header": {
+			newStep("OK: OK 2/HOUR 1", "header=a"), newStep("OK: OK 2/HOUR 0", "header=a"),
+			newStep("OVER: OVER 2/HOUR 0", "header=a"), newStep("OK: OK 2/HOUR 1", "header=b"),
+		},
+		"banned": {
+			newStep("OK: OK 3/HOUR 2", "header=c,also=d"), newStep("OVER: OVER 0/HOUR 0", "header=c,also=banned"),
+		},
 		"replaced": {
 			newStep("OVER: OVER 0/HOUR 0 | OK", "header=r,also=banned", "from=proxy,to=nobody"),
 			newStep("OK: OK | OK 2/HOUR 1", "header=r,also=banned", "from=proxy,to=partner"),
@@ -76,9 +83,16 @@ func peerSteps() map[string][]callStep {
 		},
 		"per second": {newStep("OK: OK 100000/SECOND 99999", "header=e,often=f")},
 		"unlimited":  {newStep("OK: OK ∞", "header=e,free=f")},
-		"shadow":     {newStep("OK: OK 1/HOUR 0", "header=e,also=trial"), newStep("OK: OK 1/HOUR 0", "header=e,also=trial")},
-		"detailed":   {newStep("OK: OK 2/HOUR 1", "told=x"), newStep("OK: OK 2/HOUR 0", "told=x"), newStep("OVER: OVER 2/HOUR 0", "told=x")},
-		"wildcard":   {newStep("OK: OK 1/DAY 0 | OK 1/DAY 0", "path=/api/a", "path=/api/b"), newStep("OK: OK", "path=/other")},
+		"shadow": {
+			newStep("OK: OK 1/HOUR 0", "header=e,also=trial"), newStep("OK: OK 1/HOUR 0", "header=e,also=trial"),
+		},
+		"detailed": {
+			newStep("OK: OK 2/HOUR 1", "told=x"), newStep("OK: OK 2/HOUR 0", "told=x"),
+			newStep("OVER: OVER 2/HOUR 0", "told=x"),
+		},
+		"wildcard": {
+			newStep("OK: OK 1/DAY 0 | OK 1/DAY 0", "path=/api/a", "path=/api/b"), newStep("OK: OK", "path=/other"),
+		},
 		"quota": {
 			newStep("OK: OK 1/HOUR 0 | OK 2/HOUR 1", "model=small", "model=large"),
 			newStep("OK: OVER 1/HOUR 0 | OK 2/HOUR 0", "model=small", "model=large"),
@@ -93,14 +107,20 @@ func peerStores() map[string][]string {
 	stores := map[string][]string{}
 	if address := os.Getenv("TEST_VALKEY_URL"); address != "" {
 		stores["redis"] = []string{
-			"BACKEND_TYPE=redis", "REDIS_TYPE=SINGLE", "REDIS_SOCKET_TYPE=tcp", "REDIS_URL=" + address, "REDIS_POOL_SIZE=4", "REDIS_TIMEOUT=10s",
-			"REDIS_PIPELINE_WINDOW=150us", "REDIS_PIPELINE_LIMIT=8", "REDIS_TLS=false", "REDIS_HEALTH_CHECK_ACTIVE_CONNECTION=true",
-			"REDIS_PERSECOND=true", "REDIS_PERSECOND_SOCKET_TYPE=tcp", "REDIS_PERSECOND_URL=" + address, "REDIS_PERSECOND_TIMEOUT=5s",
+			"BACKEND_TYPE=redis", "REDIS_TYPE=SINGLE", "REDIS_SOCKET_TYPE=tcp", "REDIS_URL=" + address,
+			"REDIS_POOL_SIZE=4", "REDIS_TIMEOUT=10s",
+			"REDIS_PIPELINE_WINDOW=150us", "REDIS_PIPELINE_LIMIT=8", "REDIS_TLS=false",
+			"REDIS_HEALTH_CHECK_ACTIVE_CONNECTION=true",
+			"REDIS_PERSECOND=true", "REDIS_PERSECOND_SOCKET_TYPE=tcp", "REDIS_PERSECOND_URL=" + address,
+			"REDIS_PERSECOND_TIMEOUT=5s",
 			"REDIS_POOL_ON_EMPTY_BEHAVIOR=WAIT",
 		}
 	}
 	if address := os.Getenv("TEST_MEMCACHED_ADDR"); address != "" {
-		stores["memcache"] = []string{"BACKEND_TYPE=memcache", "MEMCACHE_HOST_PORT=" + address, "MEMCACHE_MAX_IDLE_CONNS=2", "MEMCACHE_SRV_REFRESH=0", "MEMCACHE_TLS=false"}
+		stores["memcache"] = []string{
+			"BACKEND_TYPE=memcache", "MEMCACHE_HOST_PORT=" + address, "MEMCACHE_MAX_IDLE_CONNS=2",
+			"MEMCACHE_SRV_REFRESH=0", "MEMCACHE_TLS=false",
+		}
 	}
 	return stores
 }
@@ -109,13 +129,18 @@ func peerStores() map[string][]string {
 // it is SHUTDOWN_DRAIN, so that the test does not wait at the end.
 func peerEnvironment(dir, statsdPort string) []string {
 	return []string{
-		"USE_STATSD=true", "STATSD_HOST=127.0.0.1", "STATSD_PORT=" + statsdPort, "STATS_FLUSH_INTERVAL=50ms", "EXTRA_TAGS=",
-		"LOG_LEVEL=DEBUG", "LOG_FORMAT=json", "CONFIG_TYPE=FILE", "FORCE_START_WITHOUT_INITIAL_CONFIG=false", "HEALTHY_WITH_AT_LEAST_ONE_CONFIG_LOADED=true",
-		"RUNTIME_ROOT=" + dir, "RUNTIME_SUBDIRECTORY=ratelimit", "RUNTIME_WATCH_ROOT=false", "RUNTIME_IGNOREDOTFILES=true", "MERGE_DOMAIN_CONFIG=false",
+		"USE_STATSD=true", "STATSD_HOST=127.0.0.1", "STATSD_PORT=" + statsdPort, "STATS_FLUSH_INTERVAL=50ms",
+		"EXTRA_TAGS=",
+		"LOG_LEVEL=DEBUG", "LOG_FORMAT=json", "CONFIG_TYPE=FILE", "FORCE_START_WITHOUT_INITIAL_CONFIG=false",
+		"HEALTHY_WITH_AT_LEAST_ONE_CONFIG_LOADED=true",
+		"RUNTIME_ROOT=" + dir, "RUNTIME_SUBDIRECTORY=ratelimit", "RUNTIME_WATCH_ROOT=false",
+		"RUNTIME_IGNOREDOTFILES=true", "MERGE_DOMAIN_CONFIG=false",
 		"HOST=127.0.0.1", "PORT=0", "GRPC_HOST=127.0.0.1", "GRPC_PORT=0", "DEBUG_HOST=127.0.0.1", "DEBUG_PORT=0",
 		"GRPC_MAX_CONNECTION_AGE=24h", "GRPC_MAX_CONNECTION_AGE_GRACE=1h", "GRPC_SERVER_USE_TLS=false",
-		"NEAR_LIMIT_RATIO=0.8", "EXPIRATION_JITTER_MAX_SECONDS=300", "LOCAL_CACHE_SIZE_IN_BYTES=65536", "SHADOW_MODE=false",
-		"STOP_CACHE_KEY_INCREMENT_WHEN_OVERLIMIT=false", "LIMIT_RESPONSE_HEADERS_ENABLED=true", "RESPONSE_DYNAMIC_METADATA=false",
+		"NEAR_LIMIT_RATIO=0.8", "EXPIRATION_JITTER_MAX_SECONDS=300", "LOCAL_CACHE_SIZE_IN_BYTES=65536",
+		"SHADOW_MODE=false",
+		"STOP_CACHE_KEY_INCREMENT_WHEN_OVERLIMIT=false", "LIMIT_RESPONSE_HEADERS_ENABLED=true",
+		"RESPONSE_DYNAMIC_METADATA=false",
 		"TRACING_ENABLED=false",
 		fmt.Sprintf("CACHE_KEY_PREFIX=p%d_%d_", os.Getpid(), time.Now().UnixNano()),
 		"SHUTDOWN_DRAIN=0s",
@@ -170,11 +195,13 @@ func wantPeerNames(t *testing.T, s *fixture.Service, d *metricsDaemon) {
 		"/": "/rlconfig", "/debug/pprof/": "goroutine",
 		"/rlconfig": "grpc.header.also_trial: unit=HOUR requests_per_unit=1, shadow_mode: true, quota_mode: false\n",
 	} {
-		if body := string(apiclient.Call(t, "GET", s.Debug+path, nil).WantStatus(t, http.StatusOK).Body); !strings.Contains(body, holds) {
+		if body := string(apiclient.Call(t, "GET", s.Debug+path, nil).WantStatus(t,
+			http.StatusOK).Body); !strings.Contains(body, holds) {
 			t.Errorf("%s holds no %q:\n%s", path, holds, body)
 		}
 	}
-	if body := string(apiclient.Call(t, "GET", s.RateLimitAPI+"/healthcheck", nil).WantStatus(t, http.StatusOK).Body); body != "OK" {
+	if body := string(apiclient.Call(t, "GET", s.RateLimitAPI+"/healthcheck", nil).WantStatus(t,
+		http.StatusOK).Body); body != "OK" {
 		t.Errorf("/healthcheck says %q", body)
 	}
 	health, err := healthpb.NewHealthClient(dialService(t, s.GRPC, insecure.NewCredentials())).
@@ -182,8 +209,10 @@ func wantPeerNames(t *testing.T, s *fixture.Service, d *metricsDaemon) {
 	if err != nil || health.GetStatus() != healthpb.HealthCheckResponse_SERVING {
 		t.Errorf("gRPC health is %v, %v", health, err)
 	}
-	answer := fixture.WantOverallCode(t, s.NewRateLimitClient(t), fixture.NewRateLimitRequest("grpc", "header", "headers"), ratelimit.RateLimitResponse_OK)
-	if h := answer.GetResponseHeadersToAdd(); len(h) != 3 || h[0].GetKey() != "RateLimit-Limit" || h[0].GetValue() != "2" {
+	answer := fixture.WantOverallCode(t, s.NewRateLimitClient(t),
+		fixture.NewRateLimitRequest("grpc", "header", "headers"), ratelimit.RateLimitResponse_OK)
+	if h := answer.GetResponseHeadersToAdd(); len(h) != 3 || h[0].GetKey() != "RateLimit-Limit" ||
+		h[0].GetValue() != "2" {
 		t.Errorf("headers are %v", h)
 	}
 }

@@ -25,22 +25,29 @@ func TestRateLimit(t *testing.T) {
 			fixture.WantOverallCode(t, c, pay, ratelimit.RateLimitResponse_OK)
 		}
 		r := fixture.WantOverallCode(t, c, pay, ratelimit.RateLimitResponse_OVER_LIMIT)
-		if limit := r.Statuses[0].GetCurrentLimit(); limit.GetRequestsPerUnit() != 2 || limit.GetUnit() != ratelimit.RateLimitResponse_RateLimit_HOUR {
+		if limit := r.Statuses[0].GetCurrentLimit(); limit.GetRequestsPerUnit() != 2 ||
+			limit.GetUnit() != ratelimit.RateLimitResponse_RateLimit_HOUR {
 			t.Errorf("current limit is %v", limit)
 		}
-		r = fixture.WantOverallCode(t, c, fixture.NewRateLimitRequest("shop", "tenant", "a", "path", "/browse"), ratelimit.RateLimitResponse_OK)
+		r = fixture.WantOverallCode(t, c, fixture.NewRateLimitRequest("shop", "tenant", "a", "path", "/browse"),
+			ratelimit.RateLimitResponse_OK)
 		if r.Statuses[0].LimitRemaining != 99 {
 			t.Errorf("remaining is %d, want 99", r.Statuses[0].LimitRemaining)
 		}
-		fixture.WantOverallCode(t, c, fixture.NewRateLimitRequest("shop", "tenant", "b", "path", "/pay"), ratelimit.RateLimitResponse_OK)
-		fixture.WantOverallCode(t, c, fixture.NewRateLimitRequest("shop", "tenant", "blocked"), ratelimit.RateLimitResponse_OVER_LIMIT)
-		r = fixture.WantOverallCode(t, c, fixture.NewRateLimitRequest("shop", "tenant", "free"), ratelimit.RateLimitResponse_OK)
+		fixture.WantOverallCode(t, c, fixture.NewRateLimitRequest("shop", "tenant", "b", "path", "/pay"),
+			ratelimit.RateLimitResponse_OK)
+		fixture.WantOverallCode(t, c, fixture.NewRateLimitRequest("shop", "tenant", "blocked"),
+			ratelimit.RateLimitResponse_OVER_LIMIT)
+		r = fixture.WantOverallCode(t, c, fixture.NewRateLimitRequest("shop", "tenant", "free"),
+			ratelimit.RateLimitResponse_OK)
 		if r.Statuses[0].LimitRemaining != 1<<32-1 {
 			t.Errorf("remaining of unlimited is %d", r.Statuses[0].LimitRemaining)
 		}
-		fixture.WantOverallCode(t, c, fixture.NewRateLimitRequest("unknown", "tenant", "a"), ratelimit.RateLimitResponse_OK)
+		fixture.WantOverallCode(t, c, fixture.NewRateLimitRequest("unknown", "tenant", "a"),
+			ratelimit.RateLimitResponse_OK)
 		_, err := c.ShouldRateLimit(t.Context(), fixture.NewRateLimitRequest("", "tenant", "a"))
-		if status.Code(err) != codes.InvalidArgument || status.Convert(err).Message() != "rate limit domain must not be empty" {
+		if status.Code(err) != codes.InvalidArgument ||
+			status.Convert(err).Message() != "rate limit domain must not be empty" {
 			t.Errorf("empty domain: %v", err)
 		}
 		checkJSON(t, s)

@@ -76,8 +76,8 @@ type comparison struct {
 	}
 }
 
-// callAsMany sends requests of many callers at once, over both transports, and returns how many were
-// refused.
+// callAsMany sends requests of many callers at once, over both transports, and returns how many
+// were refused.
 func callAsMany(t *testing.T, s *fixture.Service, callers, calls int) int {
 	t.Helper()
 	client := s.NewRateLimitClient(t)
@@ -100,7 +100,8 @@ func callAsMany(t *testing.T, s *fixture.Service, callers, calls int) int {
 					continue
 				}
 				r := fixture.NewRateLimitRequest("shop", "user", user)
-				r.Descriptors = append(r.Descriptors, fixture.NewRateLimitRequest("shop", "path", "/"+user).GetDescriptors()...)
+				r.Descriptors = append(r.Descriptors,
+					fixture.NewRateLimitRequest("shop", "path", "/"+user).GetDescriptors()...)
 				answer, err := client.ShouldRateLimit(t.Context(), r)
 				if err != nil {
 					t.Error(err)
@@ -125,7 +126,8 @@ func TestRecordAndSimulate(t *testing.T) {
 	recording := filepath.Join(e.Dir, "traffic.jsonl")
 	s := e.Start(t, "RATELIMIT_RECORD="+recording, "RATELIMIT_RECORD_SAMPLE=1")
 	refused := callAsMany(t, s, callers, calls)
-	apiclient.Call(t, "POST", s.RateLimitAPI+"/json", `{"domain":"","descriptors":[{}]}`).WantStatus(t, http.StatusBadRequest)
+	apiclient.Call(t, "POST", s.RateLimitAPI+"/json", `{"domain":"","descriptors":[{}]}`).WantStatus(t,
+		http.StatusBadRequest)
 	s.Stop()
 	lines := readRecording(t, recording)
 	over := 0
@@ -144,23 +146,29 @@ func TestRecordAndSimulate(t *testing.T) {
 	}
 	fixture.WriteFile(t, filepath.Join(tighter, "rules.yaml"), fmt.Sprintf(recordedRules, 10))
 	var same, changed comparison
-	fixture.DecodeJSON(t, e.RunCommand(t, "", "ratelimit", "simulate", "--old", e.RulesDir, "--new", e.RulesDir, "--max-new-refusals", "0", "--output", "json", recording), &same)
-	if same.Calls != callers*calls || same.Old.Refused != refused || same.New.Refused != refused || same.NewlyRefused+same.NewlyAdmitted != 0 || len(same.Keys) != 0 {
+	fixture.DecodeJSON(t,
+		e.RunCommand(t, "", "ratelimit", "simulate", "--old", e.RulesDir, "--new", e.RulesDir, "--max-new-refusals",
+			"0", "--output", "json", recording), &same)
+	if same.Calls != callers*calls || same.Old.Refused != refused || same.New.Refused != refused ||
+		same.NewlyRefused+same.NewlyAdmitted != 0 || len(same.Keys) != 0 {
 		t.Errorf("the same rules: %+v, but the service refused %d", same, refused)
 	}
-	stdout, stderr, code := e.TryCommand(t, "", "ratelimit", "simulate", "--old", e.RulesDir, "--new", tighter, "--max-new-refusals", "0", "--output", "json", recording)
+	stdout, stderr, code := e.TryCommand(t, "", "ratelimit", "simulate", "--old", e.RulesDir, "--new", tighter,
+		"--max-new-refusals", "0", "--output", "json", recording)
 	fixture.DecodeJSON(t, stdout, &changed)
-	if code != 2 || !strings.Contains(stderr, "--max-new-refusals") || changed.NewlyRefused != 20*20 || changed.NewlyAdmitted != 0 || len(changed.Keys) != 20 {
+	if code != 2 || !strings.Contains(stderr, "--max-new-refusals") || changed.NewlyRefused != 20*20 ||
+		changed.NewlyAdmitted != 0 || len(changed.Keys) != 20 {
 		t.Errorf("tighter rules: code %d, %s %+v", code, stderr, changed)
 	}
-	if len(changed.Rules) != 2 || changed.Rules[0].Calls != callers*calls || changed.Rules[0].NewRefused-changed.Rules[0].OldRefused != 400 || changed.Rules[1].NewRefused != 0 {
+	if len(changed.Rules) != 2 || changed.Rules[0].Calls != callers*calls ||
+		changed.Rules[0].NewRefused-changed.Rules[0].OldRefused != 400 || changed.Rules[1].NewRefused != 0 {
 		t.Errorf("by rule: %+v", changed.Rules)
 	}
 }
 
-// TestRecordedKeys checks the sample, the hash of values and the metric: each key is recorded as a whole
-// or not at all, and its hash is the same after a restart, of the service with its database and of the
-// rate limit service alone with SECRET_KEY.
+// TestRecordedKeys checks the sample, the hash of values and the metric: each key is recorded as a
+// whole or not at all, and its hash is the same after a restart, of the service with its database
+// and of the rate limit service alone with SECRET_KEY.
 func TestRecordedKeys(t *testing.T) {
 	t.Parallel()
 	for command, secret := range map[string]string{"serve": "", "ratelimit": strings.Repeat("k", 32)} {
@@ -168,13 +176,18 @@ func TestRecordedKeys(t *testing.T) {
 			e := newRulesEnvironment(t, fmt.Sprintf(recordedRules, 1000))
 			e.Command = command
 			recording := filepath.Join(e.Dir, "traffic.jsonl")
-			settings := []string{"RATELIMIT_RECORD=" + recording, "RATELIMIT_RECORD_SAMPLE=0.5", "RATELIMIT_RECORD_HASH=true", "SECRET_KEY=" + secret}
+			settings := []string{
+				"RATELIMIT_RECORD=" + recording, "RATELIMIT_RECORD_SAMPLE=0.5", "RATELIMIT_RECORD_HASH=true",
+				"SECRET_KEY=" + secret,
+			}
 			for range 2 {
 				s := e.Start(t, settings...)
 				client := s.NewRateLimitClient(t)
 				for range 3 {
 					for user := range 40 {
-						fixture.WantOverallCode(t, client, fixture.NewRateLimitRequest("shop", "user", "person-"+strconv.Itoa(user)), ratelimit.RateLimitResponse_OK)
+						fixture.WantOverallCode(t, client,
+							fixture.NewRateLimitRequest("shop", "user", "person-"+strconv.Itoa(user)),
+							ratelimit.RateLimitResponse_OK)
 					}
 				}
 				if n := s.Metric("tollgate_ratelimit_recorded_total", "outcome", "queue_full"); n != 0 {
@@ -198,8 +211,8 @@ func TestRecordedKeys(t *testing.T) {
 	}
 }
 
-// TestRecordSettings checks that a service with wrong settings of a recording does not start, and says
-// why.
+// TestRecordSettings checks that a service with wrong settings of a recording does not start, and
+// says why.
 func TestRecordSettings(t *testing.T) {
 	t.Parallel()
 	e := newRulesEnvironment(t, fmt.Sprintf(recordedRules, 10))
@@ -213,7 +226,8 @@ func TestRecordSettings(t *testing.T) {
 		"RATELIMIT_RECORD_MAX_BYTES=0":                   "RATELIMIT_RECORD_MAX_BYTES: 0 is not at least 1",
 		"RATELIMIT_RECORD_HASH=true":                     "RATELIMIT_RECORD_HASH: set SECRET_KEY",
 	} {
-		e.Environ = append(append([]string{"RATELIMIT_RECORD=" + filepath.Join(e.Dir, "traffic.jsonl")}, environ...), setting)
+		e.Environ = append(append([]string{"RATELIMIT_RECORD=" + filepath.Join(e.Dir, "traffic.jsonl")},
+			environ...), setting)
 		if _, stderr, code := e.TryCommand(t, "", "ratelimit"); code != 1 || !strings.Contains(stderr, want) {
 			t.Errorf("%s: code %d, %s", setting, code, stderr)
 		}

@@ -157,32 +157,91 @@ func withNegativeHits(s callStep) callStep {
 // ruleSteps returns the rules of contract L-1 to L-20, each with a sequence of calls.
 func ruleSteps() map[string][]callStep {
 	return map[string][]callStep{
-		"exact value first":           {newStep("OK: OK 11/HOUR 10", "order=exact")},
-		"then wildcards, by the file": {newStep("OK: OK 12/HOUR 11", "order=exit"), newStep("OK: OK 13/HOUR 12", "order=east")},
-		"a star anywhere":             {newStep("OK: OK 14/HOUR 13", "order=the-end"), newStep("OK: OK 14/HOUR 13", "order=-end")},
-		"then the key alone":          {newStep("OK: OK 15/HOUR 14", "order=other"), newStep("OK: OK 15/HOUR 14", "order=")},
-		"keys are case-sensitive":     {newStep("OK: OK", "Order=exact")},
-		"depth":                       {newStep("OK: OK 20/HOUR 19", "deep=x"), newStep("OK: OK 21/HOUR 20", "deep=x,deeper=y"), newStep("OK: OK", "deep=x,deeper=y,deepest=z"), newStep("OK: OK", "deep=x,other=y")},
-		"placeholder":                 {newStep("OK: OK", "placeholder=x"), newStep("OK: OK 1/HOUR 0", "placeholder=x,below=y"), newStep("OVER: OVER 1/HOUR 0", "placeholder=x,below=y"), newStep("OK: OK 1/HOUR 0", "placeholder=other,below=y")},
-		"whitelisted":                 {newStep("OK: OK", "whitelisted=yes"), newStep("OVER: OVER 0/HOUR 0", "whitelisted=no")},
-		"zero blocks, looks too":      {newStep("OVER: OVER 0/HOUR 0", "blocked=x"), withOwnHits(0, newStep("OVER: OVER 0/HOUR 0", "blocked=y"))},
-		"any over is over":            {newStep("OVER: OK 2/HOUR 1 | OVER 0/HOUR 0 | OK", "two=or", "blocked=or", "none=or")},
-		"each value counts by itself": {newStep("OK: OK 2/HOUR 1 | OK 2/HOUR 1 | OK 2/HOUR 0", "two=a", "two=b", "two=a")},
-		"unlimited":                   {newStep("OK: OK ∞", "free=x")},
-		"replaced":                    {newStep("OK: OK | OK 5/HOUR 4", "base=r", "middle=r"), newStep("OK: OK 1/HOUR 0", "base=r"), newStep("OVER: OVER 1/HOUR 0", "base=r")},
-		"replaced in a chain":         {newStep("OK: OK | OK | OK 6/HOUR 5", "base=c", "middle=c", "top=c"), newStep("OK: OK 1/HOUR 0", "base=c")},
-		"unlimited replaces":          {newStep("OK: OK | OK ∞", "base=u", "free=u"), newStep("OK: OK 1/HOUR 0", "base=u")},
-		"unlimited is not replaced":   {newStep("OK: OK ∞ | OK 6/HOUR 5", "free=n", "top=n")},
-		"shadow inside":               {newStep("OK: OK 1/HOUR 0", "shadow=inside"), newStep("OK: OK 1/HOUR 0", "shadow=inside")},
-		"shadow beside":               {newStep("OK: OK 1/HOUR 0", "shadow=beside"), newStep("OK: OK 1/HOUR 0", "shadow=beside")},
-		"shared threshold":            {newStep("OK: OK 2/HOUR 1 | OK 2/HOUR 0", "share=/a/1", "share=/a/2"), newStep("OVER: OVER 2/HOUR 0", "share=/a/3"), newStep("OK: OK 2/HOUR 1", "apart=/a/1"), newStep("OK: OK 2/HOUR 1", "apart=/a/2")},
-		"quota mode":                  {newStep("OK: OK 1/HOUR 0 | OK 2/HOUR 1", "quota=small", "quota=large"), newStep("OK: OVER 1/HOUR 0 | OK 2/HOUR 0", "quota=small", "quota=large"), newStep("OVER: OVER 1/HOUR 0 | OVER 2/HOUR 0", "quota=small", "quota=large"), newStep("OVER: OVER 1/HOUR 0 | OVER 0/HOUR 0", "quota=small", "blocked=q")},
-		"units":                       {newStep("OK: OK 1000/SECOND 999 | OK 1000/MINUTE 999 | OK 1000/DAY 999 | OK 1000/WEEK 999 | OK 1000/MONTH 999 | OK 1000/YEAR 999", "unit=second", "unit=minute", "unit=day", "unit=week", "unit=month", "unit=year")},
-		"hits of the request":         {withHits(3, newStep("OK: OK 10/HOUR 7", "ten=r")), withHits(8, newStep("OVER: OVER 10/HOUR 0", "ten=r")), newStep("OVER: OVER 10/HOUR 0", "ten=r")},
-		"hits of the descriptor":      {withHits(9, withOwnHits(2, newStep("OK: OK 10/HOUR 8", "ten=d")))},
-		"no hits look":                {withOwnHits(0, newStep("OK: OK 10/HOUR 10", "ten=l")), withOwnHits(10, newStep("OK: OK 10/HOUR 0", "ten=l")), withOwnHits(0, newStep("OK: OK 10/HOUR 0", "ten=l")), newStep("OVER: OVER 10/HOUR 0", "ten=l"), withOwnHits(0, newStep("OVER: OVER 10/HOUR 0", "ten=l"))},
-		"hits given back":             {withOwnHits(10, newStep("OK: OK 10/HOUR 0", "ten=b")), withNegativeHits(withOwnHits(4, newStep("OK: OK 10/HOUR 4", "ten=b"))), newStep("OK: OK 10/HOUR 3", "ten=b")},
-		"override":                    {withOwnLimit(3, types.RateLimitUnit_DAY, newStep("OK: OK 3/DAY 2", "blocked=o")), withOwnLimit(3, types.RateLimitUnit_DAY, withOwnHits(3, newStep("OVER: OVER 3/DAY 0", "blocked=o"))), withOwnLimit(4, types.RateLimitUnit_MONTH, newStep("OK: OK 4/MONTH 3", "unheard=of"))},
+		"exact value first": {newStep("OK: OK 11/HOUR 10", "order=exact")},
+		"then wildcards, by the file": {
+			newStep("OK: OK 12/HOUR 11", "order=exit"), newStep("OK: OK 13/HOUR 12", "order=east"),
+		},
+		"a star anywhere": {
+			newStep("OK: OK 14/HOUR 13", "order=the-end"), newStep("OK: OK 14/HOUR 13", "order=-end"),
+		},
+		"then the key alone": {
+			newStep("OK: OK 15/HOUR 14", "order=other"), newStep("OK: OK 15/HOUR 14", "order="),
+		},
+		"keys are case-sensitive": {newStep("OK: OK", "Order=exact")},
+		"depth": {
+			newStep("OK: OK 20/HOUR 19", "deep=x"), newStep("OK: OK 21/HOUR 20", "deep=x,deeper=y"),
+			newStep("OK: OK", "deep=x,deeper=y,deepest=z"), newStep("OK: OK", "deep=x,other=y"),
+		},
+		"placeholder": {
+			newStep("OK: OK", "placeholder=x"), newStep("OK: OK 1/HOUR 0", "placeholder=x,below=y"),
+			newStep("OVER: OVER 1/HOUR 0", "placeholder=x,below=y"),
+			newStep("OK: OK 1/HOUR 0", "placeholder=other,below=y"),
+		},
+		"whitelisted": {
+			newStep("OK: OK", "whitelisted=yes"), newStep("OVER: OVER 0/HOUR 0", "whitelisted=no"),
+		},
+		"zero blocks, looks too": {
+			newStep("OVER: OVER 0/HOUR 0", "blocked=x"), withOwnHits(0, newStep("OVER: OVER 0/HOUR 0", "blocked=y")),
+		},
+		"any over is over": {
+			newStep("OVER: OK 2/HOUR 1 | OVER 0/HOUR 0 | OK", "two=or", "blocked=or", "none=or"),
+		},
+		"each value counts by itself": {
+			newStep("OK: OK 2/HOUR 1 | OK 2/HOUR 1 | OK 2/HOUR 0", "two=a", "two=b", "two=a"),
+		},
+		"unlimited": {newStep("OK: OK ∞", "free=x")},
+		"replaced": {
+			newStep("OK: OK | OK 5/HOUR 4", "base=r", "middle=r"), newStep("OK: OK 1/HOUR 0", "base=r"),
+			newStep("OVER: OVER 1/HOUR 0", "base=r"),
+		},
+		"replaced in a chain": {
+			newStep("OK: OK | OK | OK 6/HOUR 5", "base=c", "middle=c", "top=c"), newStep("OK: OK 1/HOUR 0", "base=c"),
+		},
+		"unlimited replaces": {
+			newStep("OK: OK | OK ∞", "base=u", "free=u"), newStep("OK: OK 1/HOUR 0", "base=u"),
+		},
+		"unlimited is not replaced": {newStep("OK: OK ∞ | OK 6/HOUR 5", "free=n", "top=n")},
+		"shadow inside": {
+			newStep("OK: OK 1/HOUR 0", "shadow=inside"), newStep("OK: OK 1/HOUR 0", "shadow=inside"),
+		},
+		"shadow beside": {
+			newStep("OK: OK 1/HOUR 0", "shadow=beside"), newStep("OK: OK 1/HOUR 0", "shadow=beside"),
+		},
+		"shared threshold": {
+			newStep("OK: OK 2/HOUR 1 | OK 2/HOUR 0", "share=/a/1", "share=/a/2"),
+			newStep("OVER: OVER 2/HOUR 0", "share=/a/3"), newStep("OK: OK 2/HOUR 1", "apart=/a/1"),
+			newStep("OK: OK 2/HOUR 1", "apart=/a/2"),
+		},
+		"quota mode": {
+			newStep("OK: OK 1/HOUR 0 | OK 2/HOUR 1", "quota=small", "quota=large"),
+			newStep("OK: OVER 1/HOUR 0 | OK 2/HOUR 0", "quota=small", "quota=large"),
+			newStep("OVER: OVER 1/HOUR 0 | OVER 2/HOUR 0", "quota=small", "quota=large"),
+			newStep("OVER: OVER 1/HOUR 0 | OVER 0/HOUR 0", "quota=small", "blocked=q"),
+		},
+		"units": {
+			newStep(
+				"OK: OK 1000/SECOND 999 | OK 1000/MINUTE 999 | OK 1000/DAY 999 | OK 1000/WEEK 999 | OK 1000/MONTH 999 | OK 1000/YEAR 999", "unit=second", "unit=minute", "unit=day", "unit=week", "unit=month", "unit=year"),
+		},
+		"hits of the request": {
+			withHits(3, newStep("OK: OK 10/HOUR 7", "ten=r")), withHits(8, newStep("OVER: OVER 10/HOUR 0", "ten=r")),
+			newStep("OVER: OVER 10/HOUR 0", "ten=r"),
+		},
+		"hits of the descriptor": {withHits(9, withOwnHits(2, newStep("OK: OK 10/HOUR 8", "ten=d")))},
+		"no hits look": {
+			withOwnHits(0, newStep("OK: OK 10/HOUR 10", "ten=l")),
+			withOwnHits(10, newStep("OK: OK 10/HOUR 0", "ten=l")), withOwnHits(0, newStep("OK: OK 10/HOUR 0", "ten=l")),
+			newStep("OVER: OVER 10/HOUR 0", "ten=l"), withOwnHits(0, newStep("OVER: OVER 10/HOUR 0", "ten=l")),
+		},
+		"hits given back": {
+			withOwnHits(10, newStep("OK: OK 10/HOUR 0", "ten=b")),
+			withNegativeHits(withOwnHits(4, newStep("OK: OK 10/HOUR 4", "ten=b"))),
+			newStep("OK: OK 10/HOUR 3", "ten=b"),
+		},
+		"override": {
+			withOwnLimit(3, types.RateLimitUnit_DAY, newStep("OK: OK 3/DAY 2", "blocked=o")),
+			withOwnLimit(3, types.RateLimitUnit_DAY, withOwnHits(3, newStep("OVER: OVER 3/DAY 0", "blocked=o"))),
+			withOwnLimit(4, types.RateLimitUnit_MONTH, newStep("OK: OK 4/MONTH 3", "unheard=of")),
+		},
 	}
 }
 
@@ -239,7 +298,9 @@ func newTransports(s *fixture.Service) map[string]transport {
 			if err := protojson.Unmarshal(body, answer); err != nil {
 				t.Fatalf("%s: %v", body, err)
 			}
-			if over := answer.OverallCode == ratelimit.RateLimitResponse_OVER_LIMIT; over != (status == http.StatusTooManyRequests) || !over && status != http.StatusOK {
+			if over := answer.OverallCode ==
+				ratelimit.RateLimitResponse_OVER_LIMIT; over != (status == http.StatusTooManyRequests) ||
+				!over && status != http.StatusOK {
 				t.Errorf("%v with status %d", answer.OverallCode, status)
 			}
 			return answer
@@ -254,7 +315,8 @@ func postRateLimitJSON(t *testing.T, s *fixture.Service, r *ratelimit.RateLimitR
 	if err != nil {
 		t.Fatal(err)
 	}
-	request, err := http.NewRequestWithContext(context.Background(), http.MethodPost, s.RateLimitAPI+"/json", strings.NewReader(string(body)))
+	request, err := http.NewRequestWithContext(context.Background(), http.MethodPost, s.RateLimitAPI+"/json",
+		strings.NewReader(string(body)))
 	if err != nil {
 		t.Fatal(err)
 	}

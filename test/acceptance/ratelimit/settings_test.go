@@ -53,17 +53,24 @@ func TestRateLimitSettings(t *testing.T) {
 		},
 		"QUOTA_MODE": {
 			[]string{"QUOTA_MODE=true"},
-			[]callStep{newStep("OK: OVER 0/HOUR 0 | OK 2/HOUR 1", "blocked=x", "two=x"), newStep("OVER: OVER 0/HOUR 0", "blocked=x")},
+			[]callStep{
+				newStep("OK: OVER 0/HOUR 0 | OK 2/HOUR 1", "blocked=x", "two=x"),
+				newStep("OVER: OVER 0/HOUR 0", "blocked=x"),
+			},
 			nil,
 		},
 		"STOP_CACHE_KEY_INCREMENT_WHEN_OVERLIMIT": {
 			[]string{"STOP_CACHE_KEY_INCREMENT_WHEN_OVERLIMIT=true"},
-			[]callStep{newStep("OVER: OK 2/HOUR 2 | OVER 0/HOUR 0", "two=x", "blocked=x"), newStep("OK: OK 2/HOUR 1", "two=x")},
+			[]callStep{
+				newStep("OVER: OK 2/HOUR 2 | OVER 0/HOUR 0", "two=x", "blocked=x"), newStep("OK: OK 2/HOUR 1", "two=x"),
+			},
 			map[string]int{"two.total_hits": 2},
 		},
 		"without it": {
 			nil,
-			[]callStep{newStep("OVER: OK 2/HOUR 1 | OVER 0/HOUR 0", "two=x", "blocked=x"), newStep("OK: OK 2/HOUR 0", "two=x")},
+			[]callStep{
+				newStep("OVER: OK 2/HOUR 1 | OVER 0/HOUR 0", "two=x", "blocked=x"), newStep("OK: OK 2/HOUR 0", "two=x"),
+			},
 			nil,
 		},
 		"NEAR_LIMIT_RATIO": {
@@ -78,8 +85,14 @@ func TestRateLimitSettings(t *testing.T) {
 		},
 		"LOCAL_CACHE_SIZE_IN_BYTES": {
 			[]string{"LOCAL_CACHE_SIZE_IN_BYTES=1048576"},
-			[]callStep{withHits(3, newStep("OVER: OVER 2/HOUR 0", "two=x")), newStep("OVER: OVER 2/HOUR 0 | OK 10/HOUR 9", "two=x", "ten=x"), newStep("OK: OK 2/HOUR 1", "two=y")},
-			map[string]int{"two.over_limit_with_local_cache": 1, "two.over_limit": 2, "two.total_hits": 5, "ten.over_limit_with_local_cache": 0},
+			[]callStep{
+				withHits(3, newStep("OVER: OVER 2/HOUR 0", "two=x")),
+				newStep("OVER: OVER 2/HOUR 0 | OK 10/HOUR 9", "two=x", "ten=x"), newStep("OK: OK 2/HOUR 1", "two=y"),
+			},
+			map[string]int{
+				"two.over_limit_with_local_cache": 1, "two.over_limit": 2, "two.total_hits": 5,
+				"ten.over_limit_with_local_cache": 0,
+			},
 		},
 	}
 	for name, test := range tests {
@@ -110,7 +123,8 @@ func TestRateLimitSettings(t *testing.T) {
 func readStats(t *testing.T, s *fixture.Service) map[string]string {
 	t.Helper()
 	all := map[string]string{}
-	for line := range strings.Lines(string(apiclient.Call(t, "GET", s.Debug+"/stats", nil).WantStatus(t, http.StatusOK).Body)) {
+	for line := range strings.Lines(
+		string(apiclient.Call(t, "GET", s.Debug+"/stats", nil).WantStatus(t, http.StatusOK).Body)) {
 		name, value, _ := strings.Cut(strings.TrimSpace(line), ": ")
 		all[name] = value
 	}
@@ -120,9 +134,12 @@ func readStats(t *testing.T, s *fixture.Service) map[string]string {
 func TestRateLimitHeaders(t *testing.T) {
 	t.Parallel()
 	e := newRulesEnvironment(t, fmt.Sprintf(settingRules, "d"))
-	s := e.Start(t, "LIMIT_RESPONSE_HEADERS_ENABLED=true", "LIMIT_LIMIT_HEADER=X-Most", "LIMIT_REMAINING_HEADER=X-Left", "LIMIT_RESET_HEADER=X-Again")
+	s := e.Start(t, "LIMIT_RESPONSE_HEADERS_ENABLED=true", "LIMIT_LIMIT_HEADER=X-Most", "LIMIT_REMAINING_HEADER=X-Left",
+		"LIMIT_RESET_HEADER=X-Again")
 	for transport, ask := range newTransports(s) {
-		r := ask(t, &ratelimit.RateLimitRequest{Domain: "d", Descriptors: newStep("", "ten="+transport, "two="+transport, "none=x").ask})
+		r := ask(t, &ratelimit.RateLimitRequest{
+			Domain: "d", Descriptors: newStep("", "ten="+transport, "two="+transport, "none=x").ask,
+		})
 		got := map[string]string{}
 		for _, h := range r.ResponseHeadersToAdd {
 			got[h.Key] = h.Value
@@ -159,7 +176,11 @@ descriptors:
 		s := e.Start(t, "LIMIT_RESPONSE_HEADERS_ENABLED=true", "LIMIT_RESPONSE_HEADERS="+form)
 		for transport, ask := range newTransports(s) {
 			user := form + transport
-			r := ask(t, &ratelimit.RateLimitRequest{Domain: "d", Descriptors: newStep("", "tried=x", "named="+user, "free=x", "other=x", "tool=read_file,user="+user).ask})
+			r := ask(t, &ratelimit.RateLimitRequest{
+				Domain: "d",
+				Descriptors: newStep("", "tried=x", "named="+user, "free=x", "other=x",
+					"tool=read_file,user="+user).ask,
+			})
 			if len(r.ResponseHeadersToAdd) != legacy+2 {
 				t.Errorf("%s, %s: headers %v", form, transport, r.ResponseHeadersToAdd)
 			}
@@ -183,9 +204,12 @@ func TestRateLimitDynamicMetadata(t *testing.T) {
 	s := e.Start(t, "RESPONSE_DYNAMIC_METADATA=true")
 	var answers []proto.Message
 	for _, ask := range newTransports(s) {
-		m := ask(t, &ratelimit.RateLimitRequest{Domain: "d", Descriptors: newStep("", "told=x").ask, HitsAddend: 1}).DynamicMetadata
+		m := ask(t, &ratelimit.RateLimitRequest{
+			Domain: "d", Descriptors: newStep("", "told=x").ask, HitsAddend: 1,
+		}).DynamicMetadata
 		answers = append(answers, m)
-		if m.GetFields()["domain"].GetStringValue() != "d" || m.GetFields()["metadata"].GetStructValue().GetFields()["team"].GetStringValue() != "pay" {
+		if m.GetFields()["domain"].GetStringValue() != "d" ||
+			m.GetFields()["metadata"].GetStructValue().GetFields()["team"].GetStringValue() != "pay" {
 			t.Errorf("metadata %v", m)
 		}
 	}
@@ -225,10 +249,16 @@ descriptors:
 `)
 	s := e.Start(t)
 	for _, ask := range newTransports(s) {
-		ask(t, &ratelimit.RateLimitRequest{Domain: "d", Descriptors: newStep("", "rolled=v", "detailed=v", "tenant=v,op=w", "path=/a/1", "dark=v", "free=v").ask})
+		ask(t, &ratelimit.RateLimitRequest{
+			Domain:      "d",
+			Descriptors: newStep("", "rolled=v", "detailed=v", "tenant=v,op=w", "path=/a/1", "dark=v", "free=v").ask,
+		})
 	}
 	stats := readStats(t, s)
-	for _, name := range []string{"rolled.total_hits", "detailed_v.total_hits", "tenant_v.op.total_hits", "path_/a/.total_hits", "dark.shadow_mode", "dark.over_limit", "free.total_hits"} {
+	for _, name := range []string{
+		"rolled.total_hits", "detailed_v.total_hits", "tenant_v.op.total_hits", "path_/a/.total_hits",
+		"dark.shadow_mode", "dark.over_limit", "free.total_hits",
+	} {
 		if got := stats["ratelimit.service.rate_limit.d."+name]; got != "2" {
 			t.Errorf("%s is %q, want 2", name, got)
 		}
@@ -238,7 +268,8 @@ descriptors:
 func TestRateLimitMergedDomains(t *testing.T) {
 	t.Parallel()
 	e := newRulesEnvironment(t, fmt.Sprintf(settingRules, "d"))
-	fixture.WriteFile(t, filepath.Join(e.RulesDir, "more.yaml"), "domain: d\ndescriptors:\n  - {key: more, rate_limit: {unit: hour, requests_per_unit: 0}}\n")
+	fixture.WriteFile(t, filepath.Join(e.RulesDir, "more.yaml"),
+		"domain: d\ndescriptors:\n  - {key: more, rate_limit: {unit: hour, requests_per_unit: 0}}\n")
 	for _, ask := range newTransports(e.Start(t, "MERGE_DOMAIN_CONFIG=true")) {
 		followSteps(t, ask, "d", []callStep{newStep("OVER: OVER 0/HOUR 0 | OVER 0/HOUR 0", "blocked=x", "more=x")})
 	}
@@ -259,7 +290,8 @@ func TestRateLimitBeforeConfiguration(t *testing.T) {
 		apiclient.Call(t, "GET", s.RateLimitAPI+"/healthcheck", nil).WantStatus(t, health)
 		const body = `{"domain": "d", "descriptors": [{"entries": [{"key": "k"}]}]}`
 		apiclient.Call(t, "POST", s.RateLimitAPI+"/json", body).WantStatus(t, http.StatusServiceUnavailable)
-		if _, err := s.NewRateLimitClient(t).ShouldRateLimit(t.Context(), fixture.NewRateLimitRequest("d", "k", "x")); status.Code(err) != codes.FailedPrecondition {
+		if _, err := s.NewRateLimitClient(t).ShouldRateLimit(t.Context(),
+			fixture.NewRateLimitRequest("d", "k", "x")); status.Code(err) != codes.FailedPrecondition {
 			t.Errorf("FORCE_START_WITHOUT_INITIAL_CONFIG=%s: %v", force, err)
 		}
 	}
@@ -354,12 +386,14 @@ func TestRateLimitRefuses(t *testing.T) {
 		if status.Code(err) != codes.InvalidArgument || status.Convert(err).Message() != sentence {
 			t.Errorf("gRPC: %v, want %s", err, sentence)
 		}
-		if code, body := postRateLimitJSON(t, s, r); code != http.StatusBadRequest || string(body) != `{"error":"`+sentence+`"}` {
+		if code, body := postRateLimitJSON(t, s, r); code != http.StatusBadRequest ||
+			string(body) != `{"error":"`+sentence+`"}` {
 			t.Errorf("/json: %d %s, want %s", code, body, sentence)
 		}
 	}
 	for name, body := range map[string]string{
-		"unknown field": `{"domain": "d", "descriptor": []}`, "not JSON": `{`, "wrong type": `{"domain": 1}`, "empty": ``,
+		"unknown field": `{"domain": "d", "descriptor": []}`, "not JSON": `{`,
+		"wrong type": `{"domain": 1}`, "empty": ``,
 	} {
 		a := apiclient.Call(t, "POST", s.RateLimitAPI+"/json", body)
 		if a.Status != http.StatusBadRequest || !strings.Contains(string(a.Body), `"error"`) {
@@ -367,13 +401,16 @@ func TestRateLimitRefuses(t *testing.T) {
 		}
 	}
 	for _, method := range []string{"GET", "PUT", "DELETE"} {
-		if a := apiclient.Call(t, method, s.RateLimitAPI+"/json", nil); a.Status != http.StatusMethodNotAllowed || a.Header.Get("Allow") != "POST" {
+		if a := apiclient.Call(t, method, s.RateLimitAPI+"/json", nil); a.Status != http.StatusMethodNotAllowed ||
+			a.Header.Get("Allow") != "POST" {
 			t.Errorf("%s: %d, Allow %q", method, a.Status, a.Header.Get("Allow"))
 		}
 	}
 	for style, field := range map[string]string{"snake": "hits_addend", "camel": "hitsAddend"} {
-		body := `{"domain": "d", "` + field + `": 2, "descriptors": [{"entries": [{"key": "ten", "value": "` + style + `"}]}]}`
-		if a := apiclient.Call(t, "POST", s.RateLimitAPI+"/json", body).WantStatus(t, http.StatusOK); !strings.Contains(string(a.Body), `"limitRemaining":8`) {
+		body := `{"domain": "d", "` + field + `": 2, "descriptors": [{"entries": [{"key": "ten", "value": "` +
+			style + `"}]}]}`
+		if a := apiclient.Call(t, "POST", s.RateLimitAPI+"/json", body).WantStatus(t,
+			http.StatusOK); !strings.Contains(string(a.Body), `"limitRemaining":8`) {
 			t.Errorf("%s: %s", field, a.Body)
 		}
 	}

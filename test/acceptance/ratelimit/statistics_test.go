@@ -78,7 +78,8 @@ func (d *metricsDaemon) awaitCounter(t *testing.T, name, suffix string, want int
 	t.Helper()
 	var all strings.Builder
 	for got := 0; got < want; {
-		packet := await.Receive(t, fmt.Sprintf("a packet: %s…%s came to %d, want %d, in:\n%s", name, suffix, got, want, &all), d.packets)
+		packet := await.Receive(t,
+			fmt.Sprintf("a packet: %s…%s came to %d, want %d, in:\n%s", name, suffix, got, want, &all), d.packets)
 		if len(packet) > 1432 {
 			t.Errorf("a packet has %d bytes", len(packet))
 		}
@@ -115,7 +116,8 @@ func callPaid(t *testing.T, s *fixture.Service) {
 // callPaidAgain makes one more call.
 func callPaidAgain(t *testing.T, s *fixture.Service) {
 	t.Helper()
-	fixture.WantOverallCode(t, s.NewRateLimitClient(t), fixture.NewRateLimitRequest("shop", "tenant", "a", "path", "/pay"), ratelimit.RateLimitResponse_OVER_LIMIT)
+	fixture.WantOverallCode(t, s.NewRateLimitClient(t),
+		fixture.NewRateLimitRequest("shop", "tenant", "a", "path", "/pay"), ratelimit.RateLimitResponse_OVER_LIMIT)
 }
 
 // payPath is the path of the statistics of callPaid.
@@ -132,7 +134,8 @@ func TestStatsd(t *testing.T) {
 	d.awaitCounter(t, payPath+"total_hits"+tags, "|c", 3)
 
 	last := newMetricsDaemon(t)
-	s = fixture.NewEnvironment(t, "embedded").Start(t, "METRICSD_HOST=127.0.0.1", "METRICSD_PORT="+last.port, "STATS_FLUSH_INTERVAL=30m")
+	s = fixture.NewEnvironment(t, "embedded").Start(t, "METRICSD_HOST=127.0.0.1", "METRICSD_PORT="+last.port,
+		"STATS_FLUSH_INTERVAL=30m")
 	callPaid(t, s)
 	s.Stop()
 	all := last.awaitCounter(t, payPath+"total_hits", "|c", 3)
@@ -174,7 +177,8 @@ func TestStatsdOfThePeer(t *testing.T) {
 	e := fixture.NewEnvironment(t, "embedded")
 	e.Command = "ratelimit"
 	s := e.Start(t,
-		"USE_STATSD=false", "USE_DOG_STATSD=true", "STATSD_HOST=127.0.0.1", "STATSD_PORT="+d.port, "STATS_FLUSH_INTERVAL=50ms",
+		"USE_STATSD=false", "USE_DOG_STATSD=true", "STATSD_HOST=127.0.0.1", "STATSD_PORT="+d.port,
+		"STATS_FLUSH_INTERVAL=50ms",
 		"EXTRA_TAGS=zone:eu", "DD_ENV=prod", "DD_SERVICE=shop", "USE_DOG_STATSD_MOGRIFIERS=RULE",
 		`DOG_STATSD_MOGRIFIER_RULE_PATTERN=^ratelimit\.service\.rate_limit\.([^.]+)\.(.+)\.([^.]+)$`,
 		"DOG_STATSD_MOGRIFIER_RULE_NAME=ratelimit.service.rate_limit.$3",
@@ -182,8 +186,10 @@ func TestStatsdOfThePeer(t *testing.T) {
 		"USE_PROMETHEUS=true", "PROMETHEUS_ADDR=127.0.0.1:0", "PROMETHEUS_PATH=/own",
 	)
 	callPaid(t, s)
-	d.awaitCounter(t, "ratelimit.service.rate_limit.over_limit", "|c|#env:prod,service:shop,zone:eu,domain:shop,descriptor:tenant.path_/pay", 1)
-	metrics := string(apiclient.Call(t, "GET", "http://"+s.Process.Prometheus+"/own", nil).WantStatus(t, http.StatusOK).Body)
+	d.awaitCounter(t, "ratelimit.service.rate_limit.over_limit",
+		"|c|#env:prod,service:shop,zone:eu,domain:shop,descriptor:tenant.path_/pay", 1)
+	metrics := string(apiclient.Call(t, "GET", "http://"+s.Process.Prometheus+"/own", nil).WantStatus(t,
+		http.StatusOK).Body)
 	if !strings.Contains(metrics, `ratelimit_service_should_rate_limit_error{err_type="redis_error"} 0`) {
 		t.Errorf("store errors have no name of the Envoy service in:\n%s", metrics)
 	}
@@ -226,7 +232,8 @@ func TestNamesForPrometheus(t *testing.T) {
 	e.Command = "ratelimit"
 	file := filepath.Join(e.Dir, "mapping.yaml")
 	fixture.WriteFile(t, file, mapping)
-	s := e.Start(t, "PROMETHEUS_MAPPER_YAML="+file, "USE_PROMETHEUS=true", "PROMETHEUS_ADDR=127.0.0.1:0", "USE_STATSD=false")
+	s := e.Start(t, "PROMETHEUS_MAPPER_YAML="+file, "USE_PROMETHEUS=true", "PROMETHEUS_ADDR=127.0.0.1:0",
+		"USE_STATSD=false")
 	callPaid(t, s)
 	for _, address := range []string{"http://" + s.Process.Prometheus, s.Debug} {
 		metrics := string(apiclient.Call(t, "GET", address+"/metrics", nil).WantStatus(t, http.StatusOK).Body)
@@ -253,8 +260,10 @@ func TestMalformedNamesForPrometheus(t *testing.T) {
 	file := filepath.Join(e.Dir, "mapping.yaml")
 	fixture.WriteFile(t, file, "mappings:\n  - {match: a.*}\n")
 	for _, path := range []string{file, filepath.Join(e.Dir, "missing.yaml")} {
-		_, err := instance.Start(filepath.Join(fixture.BinDir, "tollgate"), append(e.Environ, "PROMETHEUS_MAPPER_YAML="+path), "ratelimit")
-		if err == nil || !strings.Contains(err.Error(), "PROMETHEUS_MAPPER_YAML: ") || !strings.Contains(err.Error(), path) {
+		_, err := instance.Start(filepath.Join(fixture.BinDir, "tollgate"),
+			append(e.Environ, "PROMETHEUS_MAPPER_YAML="+path), "ratelimit")
+		if err == nil || !strings.Contains(err.Error(), "PROMETHEUS_MAPPER_YAML: ") ||
+			!strings.Contains(err.Error(), path) {
 			t.Errorf("%s: got %v", path, err)
 		}
 	}
@@ -265,7 +274,8 @@ func TestResponseTimesInMilliseconds(t *testing.T) {
 	t.Parallel()
 	s := fixture.NewEnvironment(t, "embedded").Start(t, "PROMETHEUS_RESPONSE_TIME_AS_MILLISECONDS=true")
 	callPaid(t, s)
-	for _, m := range s.ReadMetrics("ratelimit_service_response_time_seconds")["ratelimit_service_response_time_seconds"].GetMetric() {
+	for _, m := range s.ReadMetrics(
+		"ratelimit_service_response_time_seconds")["ratelimit_service_response_time_seconds"].GetMetric() {
 		if h := m.GetHistogram(); h.GetSampleCount() != 3 || h.GetBucket()[0].GetUpperBound() != 0.05 {
 			t.Errorf("got %v", m)
 		}
@@ -275,11 +285,13 @@ func TestResponseTimesInMilliseconds(t *testing.T) {
 // TestStatisticsOnStandardOutput checks that there is one line for each counter that grew.
 func TestStatisticsOnStandardOutput(t *testing.T) {
 	t.Parallel()
-	s := fixture.NewEnvironment(t, "embedded").Start(t, "USE_METRICSD=false", "STATS_FLUSH_INTERVAL=30m", "EXTRA_TAGS=zone:eu")
+	s := fixture.NewEnvironment(t, "embedded").Start(t, "USE_METRICSD=false", "STATS_FLUSH_INTERVAL=30m",
+		"EXTRA_TAGS=zone:eu")
 	callPaid(t, s)
 	s.Stop()
 	got := s.Process.Output()
-	if sumCounter(got, payPath+"over_limit.__zone=eu", "|c") != 1 || sumCounter(got, payPath+"total_hits.__zone=eu", "|c") != 3 {
+	if sumCounter(got, payPath+"over_limit.__zone=eu", "|c") != 1 ||
+		sumCounter(got, payPath+"total_hits.__zone=eu", "|c") != 3 {
 		t.Errorf("standard output is:\n%s", got)
 	}
 	for line := range strings.Lines(got) {

@@ -51,14 +51,16 @@ descriptors:
 	for range 8 {
 		all.Go(func() {
 			for range 20 {
-				if r, err := c.ShouldRateLimit(t.Context(), both); err != nil || r.OverallCode != ratelimit.RateLimitResponse_OK {
+				if r, err := c.ShouldRateLimit(t.Context(), both); err != nil ||
+					r.OverallCode != ratelimit.RateLimitResponse_OK {
 					t.Errorf("%v, %v", r, err)
 				}
 			}
 		})
 	}
 	all.Wait()
-	r := fixture.WantOverallCode(t, c, fixture.NewRateLimitRequest("shop", "slow", "one"), ratelimit.RateLimitResponse_OK)
+	r := fixture.WantOverallCode(t, c, fixture.NewRateLimitRequest("shop", "slow", "one"),
+		ratelimit.RateLimitResponse_OK)
 	if got := r.Statuses[0].LimitRemaining; got != 1_000_000-161 {
 		t.Errorf("remaining is %d after 161 hits", got)
 	}

@@ -35,7 +35,8 @@ func TestManagementServer(t *testing.T) {
 	c := s.NewRateLimitClient(t)
 	ask := fixture.NewRateLimitRequest("shop", "tenant", "a")
 
-	if got := apiclient.Call(t, "GET", s.RateLimitAPI+"/healthcheck", nil); got.Status != http.StatusServiceUnavailable {
+	if got := apiclient.Call(t, "GET", s.RateLimitAPI+"/healthcheck",
+		nil); got.Status != http.StatusServiceUnavailable {
 		t.Errorf("health without a configuration is %d", got.Status)
 	}
 	if _, err := c.ShouldRateLimit(t.Context(), ask); status.Code(err) != codes.FailedPrecondition {
@@ -53,11 +54,13 @@ func TestManagementServer(t *testing.T) {
 
 	m.offer(t, "3", newShopRules(11, configpb.RateLimitUnit_UNKNOWN))
 	refusal := m.awaitRequest(t, func(r *discoverypb.DiscoveryRequest) bool { return r.GetErrorDetail() != nil })
-	if refusal.GetVersionInfo() != "2" || !strings.Contains(refusal.GetErrorDetail().GetMessage(), "shop: descriptors[0]: unit is missing") {
+	if refusal.GetVersionInfo() != "2" ||
+		!strings.Contains(refusal.GetErrorDetail().GetMessage(), "shop: descriptors[0]: unit is missing") {
 		t.Errorf("refused with %v", refusal)
 	}
 	wantRule(t, c, ask, 9)
-	if got := apiclient.Call(t, "GET", s.Debug+"/stats", nil); !strings.Contains(string(got.Body), "config_load_error: 1\n") {
+	if got := apiclient.Call(t, "GET", s.Debug+"/stats", nil); !strings.Contains(string(got.Body),
+		"config_load_error: 1\n") {
 		t.Errorf("statistics are\n%s", got.Body)
 	}
 
@@ -84,7 +87,8 @@ func TestManagementServerSwapsUnderLoad(t *testing.T) {
 		c := s.NewRateLimitClient(t)
 		callers.Go(func() {
 			for n := 0; ctx.Err() == nil; n++ {
-				r, err := c.ShouldRateLimit(t.Context(), fixture.NewRateLimitRequest("shop", "tenant", fmt.Sprint(caller, n%16)))
+				r, err := c.ShouldRateLimit(t.Context(),
+					fixture.NewRateLimitRequest("shop", "tenant", fmt.Sprint(caller, n%16)))
 				if err != nil || r.OverallCode != ratelimit.RateLimitResponse_OK {
 					t.Errorf("a call during a swap: %v, %v", r, err)
 					return
@@ -106,8 +110,8 @@ func TestManagementServerSwapsUnderLoad(t *testing.T) {
 	wantRule(t, s.NewRateLimitClient(t), fixture.NewRateLimitRequest("shop", "tenant", "last"), 1_000_200)
 }
 
-// TestManagementServerQuotaAndMetadata requires that a soft quota and the metadata of a descriptor, of a
-// unit that older management servers do not have, work as in a file.
+// TestManagementServerQuotaAndMetadata requires that a soft quota and the metadata of a descriptor,
+// of a unit that older management servers do not have, work as in a file.
 func TestManagementServerQuotaAndMetadata(t *testing.T) {
 	t.Parallel()
 	m := newManagementServer(t, freeAddress(t))
@@ -118,7 +122,9 @@ func TestManagementServerQuotaAndMetadata(t *testing.T) {
 	rules := newShopRules(1, configpb.RateLimitUnit_WEEK)
 	rules.Descriptors[0].QuotaMode, rules.Descriptors[0].Metadata = true, metadata
 	rules.Descriptors = append(rules.Descriptors, &configpb.RateLimitDescriptor{
-		Key: "user", QuotaMode: true, RateLimit: &configpb.RateLimitPolicy{Unit: configpb.RateLimitUnit_YEAR, RequestsPerUnit: 9},
+		Key: "user", QuotaMode: true, RateLimit: &configpb.RateLimitPolicy{
+			Unit: configpb.RateLimitUnit_YEAR, RequestsPerUnit: 9,
+		},
 	})
 	m.offer(t, "1", rules)
 	e := fixture.NewEnvironment(t, "embedded")
@@ -129,11 +135,13 @@ func TestManagementServerQuotaAndMetadata(t *testing.T) {
 	ask := fixture.NewRateLimitRequest("shop", "tenant", "a")
 	ask.Descriptors = append(ask.Descriptors, fixture.NewRateLimitRequest("shop", "user", "b").Descriptors...)
 	r := fixture.WantOverallCode(t, c, ask, ratelimit.RateLimitResponse_OK)
-	if got := r.GetDynamicMetadata().GetFields()["metadata"].GetStructValue().GetFields()["tier"].GetStringValue(); got != "gold" {
+	if got := r.GetDynamicMetadata().GetFields()["metadata"].GetStructValue().
+		GetFields()["tier"].GetStringValue(); got != "gold" {
 		t.Errorf("the dynamic metadata is %v", r.GetDynamicMetadata())
 	}
 	r = fixture.WantOverallCode(t, c, ask, ratelimit.RateLimitResponse_OK)
-	if r.Statuses[0].Code != ratelimit.RateLimitResponse_OVER_LIMIT || r.Statuses[0].GetCurrentLimit().GetUnit() != ratelimit.RateLimitResponse_RateLimit_WEEK {
+	if r.Statuses[0].Code != ratelimit.RateLimitResponse_OVER_LIMIT ||
+		r.Statuses[0].GetCurrentLimit().GetUnit() != ratelimit.RateLimitResponse_RateLimit_WEEK {
 		t.Errorf("the status of the exceeded quota is %v", r.Statuses[0])
 	}
 }
@@ -145,7 +153,8 @@ func TestManagementServerSettings(t *testing.T) {
 	e := fixture.NewEnvironment(t, "embedded")
 	e.Environ = append(e.Environ, "CONFIG_TYPE=GRPC_XDS_SOTW", "CONFIG_GRPC_XDS_CLIENT_ADDITIONAL_HEADERS=a:b,secret")
 	_, stderr, code := e.TryCommand(t, "", "ratelimit")
-	if code == 0 || !strings.Contains(stderr, "CONFIG_GRPC_XDS_CLIENT_ADDITIONAL_HEADERS: header 2 has no colon") || strings.Contains(stderr, "secret") {
+	if code == 0 || !strings.Contains(stderr, "CONFIG_GRPC_XDS_CLIENT_ADDITIONAL_HEADERS: header 2 has no colon") ||
+		strings.Contains(stderr, "secret") {
 		t.Errorf("ends with %d and %q", code, stderr)
 	}
 }
@@ -239,7 +248,9 @@ func (m *managementServer) offerTo(t *testing.T, node, version string, set ...ty
 }
 
 // awaitRequest returns the next request that matches.
-func (m *managementServer) awaitRequest(t *testing.T, wanted func(*discoverypb.DiscoveryRequest) bool) *discoverypb.DiscoveryRequest {
+func (m *managementServer) awaitRequest(
+	t *testing.T, wanted func(*discoverypb.DiscoveryRequest) bool,
+) *discoverypb.DiscoveryRequest {
 	t.Helper()
 	for {
 		if r := await.Receive(t, "the request that is wanted", m.requests); wanted(r) {

@@ -75,7 +75,8 @@ func checkOrderOfChecks(t *testing.T, r *registry) {
 		switch {
 		case a.Status == 401 && !strings.HasPrefix(challenge, "Bearer"):
 			t.Errorf("%s %s by %s: 401 with the challenge %q", c.method, c.path, c.by.who, challenge)
-		case a.Status == 403 && strings.Contains(challenge, "insufficient_user_authentication") != (c.by.who == "untrusted"):
+		case a.Status == 403 &&
+			strings.Contains(challenge, "insufficient_user_authentication") != (c.by.who == "untrusted"):
 			t.Errorf("%s %s by %s: 403 with the challenge %q", c.method, c.path, c.by.who, challenge)
 		}
 	}
@@ -105,8 +106,15 @@ func checkGrants(t *testing.T, r *registry) {
 		}{
 			{"POST", "/publish", fixture.NewServerDocument(name, version), []string{"publish"}},
 			{"PUT", fixture.ServerPath(name, "1.0.0"), fixture.NewServerDocument(name, "1.0.0"), []string{"edit"}},
-			{"PATCH", fixture.ServerPath(name, "1.0.0") + "/status", map[string]string{"status": deprecated}, []string{"publish", "edit"}},
-			{"PATCH", fixture.ServerPath(name) + "/status", map[string]string{"status": deprecated}, []string{"publish", "edit"}},
+			{
+				"PATCH", fixture.ServerPath(name, "1.0.0") + "/status", map[string]string{"status": deprecated},
+				[]string{"publish", "edit"},
+			},
+			{
+				"PATCH", fixture.ServerPath(name) + "/status", map[string]string{"status": deprecated}, []string{
+					"publish", "edit",
+				},
+			},
 			{"DELETE", fixture.ServerPath(name, version), nil, []string{"edit"}},
 		} {
 			allowed := slices.ContainsFunc(c.needs, func(n string) bool { return slices.Contains(held, n) })
@@ -130,7 +138,8 @@ func checkGrants(t *testing.T, r *registry) {
 	may()
 	other := fixture.NewServerDocument("com.example.other/server", "1.0.0")
 	grant("add", "publish")
-	wantFault(t, apiclient.Call(t, "POST", r.s.API+"/v0.1/publish", other, p.Bearer()...), http.StatusForbidden, "com.example.other/server")
+	wantFault(t, apiclient.Call(t, "POST", r.s.API+"/v0.1/publish", other, p.Bearer()...), http.StatusForbidden,
+		"com.example.other/server")
 	if got := r.RunCommand(t, "", "grant", "list", "--output", "json"); !strings.Contains(got, "com.example.grants/*") {
 		t.Errorf("grants are %s", got)
 	}
@@ -145,10 +154,26 @@ func checkPatterns(t *testing.T, r *registry) {
 		allowed map[string]bool // server names; each gets its own version
 	}{
 		{"*", map[string]bool{"com.example.patterns/a": true, "org.example.patterns/b": true}},
-		{"com.example.patterns/*", map[string]bool{"com.example.patterns/a": true, "com.example.patternsx/a": false, "Com.example.patterns/a": false}},
-		{"com.example.patt*", map[string]bool{"com.example.patterns/a": true, "com.example.patternsx/a": true, "com.example.pat/a": false}},
-		{"com.example.patterns/a", map[string]bool{"com.example.patterns/a": true, "com.example.patterns/ab": false, "com.example.patterns/A": false}},
-		{"com.example.patterns/a*", map[string]bool{"com.example.patterns/a": true, "com.example.patterns/ab": true, "com.example.patterns/b": false}},
+		{
+			"com.example.patterns/*", map[string]bool{
+				"com.example.patterns/a": true, "com.example.patternsx/a": false, "Com.example.patterns/a": false,
+			},
+		},
+		{
+			"com.example.patt*", map[string]bool{
+				"com.example.patterns/a": true, "com.example.patternsx/a": true, "com.example.pat/a": false,
+			},
+		},
+		{
+			"com.example.patterns/a", map[string]bool{
+				"com.example.patterns/a": true, "com.example.patterns/ab": false, "com.example.patterns/A": false,
+			},
+		},
+		{
+			"com.example.patterns/a*", map[string]bool{
+				"com.example.patterns/a": true, "com.example.patterns/ab": true, "com.example.patterns/b": false,
+			},
+		},
 	} {
 		r.RunCommand(t, "", append([]string{"grant", "add"}, append(pattern, c.pattern)...)...)
 		for name, allowed := range c.allowed {
@@ -162,7 +187,8 @@ func checkPatterns(t *testing.T, r *registry) {
 		r.RunCommand(t, "", append([]string{"grant", "remove"}, append(pattern, c.pattern)...)...)
 	}
 	for _, wrong := range []string{"", "com.*/a", "**", "com.example/*x", "com.example", "com.example/a b", "a/b/c"} {
-		if said := wantCommandFailure(t, r.Environment, append([]string{"grant", "add"}, append(pattern, wrong)...)...); !strings.Contains(said, "pattern") {
+		if said := wantCommandFailure(t, r.Environment,
+			append([]string{"grant", "add"}, append(pattern, wrong)...)...); !strings.Contains(said, "pattern") {
 			t.Errorf("grant of %q says %s", wrong, said)
 		}
 	}
@@ -181,8 +207,12 @@ func checkTrust(t *testing.T, r *registry) {
 		method, path string
 		body         any
 	}{
-		{"POST", "/publish", fixture.NewServerDocument(name, "2.0.0")}, {"PUT", fixture.ServerPath(name, "1.0.0"), fixture.NewServerDocument(name, "1.0.0")}, {"DELETE", fixture.ServerPath(name, "1.0.0"), nil},
-		{"PATCH", fixture.ServerPath(name, "1.0.0") + "/status", `{"status":"deprecated"}`}, {"PATCH", fixture.ServerPath(name) + "/status", `{"status":"deprecated"}`},
+		{"POST", "/publish", fixture.NewServerDocument(name, "2.0.0")}, {
+			"PUT", fixture.ServerPath(name, "1.0.0"), fixture.NewServerDocument(name, "1.0.0"),
+		}, {"DELETE", fixture.ServerPath(name, "1.0.0"), nil},
+		{"PATCH", fixture.ServerPath(name, "1.0.0") + "/status", `{"status":"deprecated"}`}, {
+			"PATCH", fixture.ServerPath(name) + "/status", `{"status":"deprecated"}`,
+		},
 	} {
 		a := try(c.method, c.path, c.body)
 		wantFault(t, a, http.StatusForbidden, "step up")
@@ -194,15 +224,19 @@ func checkTrust(t *testing.T, r *registry) {
 		}
 	}
 	// The service checks the grant first: a person without a grant is not asked to step up.
-	other := try("POST", "/publish", fixture.NewServerDocument("com.example.elsewhere/server", "1.0.0")).WantStatus(t, http.StatusForbidden)
+	other := try("POST", "/publish", fixture.NewServerDocument("com.example.elsewhere/server", "1.0.0")).WantStatus(t,
+		http.StatusForbidden)
 	if got := other.Header.Get("WWW-Authenticate"); got != "" {
 		t.Errorf("without a grant the challenge is %q", got)
 	}
 	p.StepUp(t, r.Environment, r.s)
-	decodeRecord(t, try("POST", "/publish", fixture.NewServerDocument(name, "2.0.0"))) // the same token is accepted from now on
+	// the same token is accepted from now on
+	decodeRecord(t, try("POST", "/publish", fixture.NewServerDocument(name, "2.0.0")))
 	session, _ := fixture.ReadSession(t, r.s, p)
-	apiclient.Call(t, "POST", r.s.API+"/auth/logout", map[string]string{"sessionId": session}, p.Bearer()...).WantStatus(t, http.StatusOK)
-	apiclient.WantRegistryError(t, try("POST", "/publish", fixture.NewServerDocument(name, "3.0.0")).WantStatus(t, http.StatusUnauthorized))
+	apiclient.Call(t, "POST", r.s.API+"/auth/logout", map[string]string{"sessionId": session}, p.Bearer()...).
+		WantStatus(t, http.StatusOK)
+	apiclient.WantRegistryError(t,
+		try("POST", "/publish", fixture.NewServerDocument(name, "3.0.0")).WantStatus(t, http.StatusUnauthorized))
 }
 
 // TestWriteTrust checks that writes need the trust level that the operator sets.
@@ -216,7 +250,9 @@ func TestWriteTrust(t *testing.T) {
 		if p.TrustLevel != "UNVERIFIED" {
 			t.Fatalf("trust level of a first login is %s", p.TrustLevel)
 		}
-		decodeRecord(t, apiclient.Call(t, "POST", s.API+"/v0.1/publish", fixture.NewServerDocument("com.example/server", "1.0.0"), p.Bearer()...))
+		decodeRecord(t,
+			apiclient.Call(t, "POST", s.API+"/v0.1/publish", fixture.NewServerDocument("com.example/server", "1.0.0"),
+				p.Bearer()...))
 	})
 }
 
@@ -242,13 +278,31 @@ func checkAudit(t *testing.T, r *registry) {
 		{"POST", "/publish", fixture.NewServerDocument(name, "1.0.0"), 403, "publish", name, "1.0.0", "step up"},
 		{"POST", "/publish", fixture.NewServerDocument(name, "1.0.0"), 200, "publish", name, "1.0.0", ""},
 		{"POST", "/publish", fixture.NewServerDocument(name, "1.0.0"), 409, "publish", name, "1.0.0", "1.0.0"},
-		{"POST", "/publish", fixture.NewServerDocument("org.example.audit/no", "1.0.0"), 403, "publish", "org.example.audit/no", "1.0.0", "permission"},
-		{"POST", "/publish", map[string]any{"name": name, "version": "2.0.0"}, 422, "publish", name, "2.0.0", "description"},
+		{
+			"POST", "/publish", fixture.NewServerDocument("org.example.audit/no", "1.0.0"), 403, "publish",
+			"org.example.audit/no", "1.0.0", "permission",
+		},
+		{
+			"POST", "/publish", map[string]any{"name": name, "version": "2.0.0"}, 422, "publish", name, "2.0.0",
+			"description",
+		},
 		{"POST", "/publish", "{", 400, "publish", "", nil, "JSON"},
-		{"PUT", fixture.ServerPath(name, "1.0.0"), fixture.NewServerDocument(name, "1.0.0"), 200, "edit", name, "1.0.0", ""},
-		{"PUT", fixture.ServerPath(name, "9.0.0"), fixture.NewServerDocument(name, "9.0.0"), 404, "edit", name, "9.0.0", "not found"},
-		{"PATCH", fixture.ServerPath(name, "1.0.0") + "/status", `{"status":"deprecated"}`, 200, "status", name, "1.0.0", ""},
-		{"PATCH", fixture.ServerPath(name, "1.0.0") + "/status", `{"status":"deprecated"}`, 400, "status", name, "1.0.0", "no changes"},
+		{
+			"PUT", fixture.ServerPath(name, "1.0.0"), fixture.NewServerDocument(name, "1.0.0"), 200, "edit",
+			name, "1.0.0", "",
+		},
+		{
+			"PUT", fixture.ServerPath(name, "9.0.0"), fixture.NewServerDocument(name, "9.0.0"), 404, "edit", name,
+			"9.0.0", "not found",
+		},
+		{
+			"PATCH", fixture.ServerPath(name, "1.0.0") + "/status", `{"status":"deprecated"}`, 200, "status",
+			name, "1.0.0", "",
+		},
+		{
+			"PATCH", fixture.ServerPath(name, "1.0.0") + "/status", `{"status":"deprecated"}`, 400, "status", name,
+			"1.0.0", "no changes",
+		},
 		{"PATCH", fixture.ServerPath(name) + "/status", `{"status":"active"}`, 200, "status", name, nil, ""},
 		{"DELETE", fixture.ServerPath(name, "1.0.0"), nil, 200, "delete", name, "1.0.0", ""},
 		{"DELETE", fixture.ServerPath(name, "1.0.0"), nil, 404, "delete", name, "1.0.0", "not found"},
@@ -263,7 +317,8 @@ func checkAudit(t *testing.T, r *registry) {
 		Logs  []fixture.AuditEvent `json:"logs"`
 		Total int                  `json:"total"`
 	}
-	a := apiclient.Call(t, "GET", r.s.API+"/audit-logs?eventType=REGISTRY_CHANGE&limit=100", nil, p.Bearer()...).WantStatus(t, http.StatusOK)
+	a := apiclient.Call(t, "GET", r.s.API+"/audit-logs?eventType=REGISTRY_CHANGE&limit=100", nil, p.Bearer()...).
+		WantStatus(t, http.StatusOK)
 	a.Decode(t, &log)
 	events := log.Logs
 	if len(events) != len(steps) || log.Total != len(steps) {
@@ -275,7 +330,8 @@ func checkAudit(t *testing.T, r *registry) {
 		reason, refused := e.Details["reason"].(string)
 		level := map[bool]string{true: "UNVERIFIED", false: "FULL_TRUST"}[i == 0]
 		server, _ := e.Details["serverName"].(string)
-		if e.EventType != "REGISTRY_CHANGE" || e.Success != (s.status == 200) || e.Details["action"] != s.action || server != s.server ||
+		if e.EventType != "REGISTRY_CHANGE" || e.Success != (s.status == 200) || e.Details["action"] != s.action ||
+			server != s.server ||
 			e.Details["version"] != s.version || refused != (s.reason != "") || !strings.Contains(reason, s.reason) ||
 			e.Details["userId"] != user || e.Details["sessionId"] != session || e.Details["trustLevel"] != level {
 			t.Errorf("%s %s, %d: event is %+v", s.method, s.path, s.status, e)

@@ -11,8 +11,8 @@ import (
 	"github.com/tollgate-dev/tollgate/test/acceptance/internal/fixture"
 )
 
-// TestAllowLists compiles the servers of a registry into the lists of clients, by the API and by the
-// command (contract C-1 to C-5).
+// TestAllowLists compiles the servers of a registry into the lists of clients, by the API and by
+// the command (contract C-1 to C-5).
 func TestAllowLists(t *testing.T) {
 	t.Parallel()
 	fixture.InEachEnvironment(t, func(t *testing.T, e *fixture.Environment) {
@@ -26,12 +26,16 @@ func TestAllowLists(t *testing.T) {
 			r.write(t, "POST", "/publish", fixture.WithProperty(doc, property, value))
 		}
 		remote := func(address string) []map[string]any {
-			return []map[string]any{{"type": "streamable-http", "url": address, "variables": map[string]any{"tenant": map[string]any{}}}}
+			return []map[string]any{
+				{"type": "streamable-http", "url": address, "variables": map[string]any{"tenant": map[string]any{}}},
+			}
 		}
 		publish("remote", "1.0.0", "remotes", remote("https://old.example.com/mcp"))
 		publish("remote", "2.0.0", "remotes", remote("https://example.com/{tenant}/mcp"))
 		publish("package", "1.0.0", "packages", []map[string]any{{
-			"registryType": "npm", "identifier": "weather", "version": "1.2.3", "transport": map[string]any{"type": "stdio"},
+			"registryType": "npm", "identifier": "weather", "version": "1.2.3", "transport": map[string]any{
+				"type": "stdio",
+			},
 		}})
 		publish("gone", "1.0.0", "remotes", remote("https://gone.example.com/mcp"))
 		publish("plain", "1.0.0", "title", "Neither packages nor remotes")
@@ -39,22 +43,32 @@ func TestAllowLists(t *testing.T) {
 		const allowed = `{"allowedMcpServers":[{"serverCommand":["npx","-y","weather@1.2.3"]},{"serverName":"plain"},`
 		const allowedVSCode = `{"allowedMcpServers":[{"serverCommand":["npx","-y","weather@1.2.3"]},{"serverCommand":["npx","weather@1.2.3"]},` +
 			`{"serverName":"com.example/dotted.name"},{"serverName":"com.example/plain"},{"serverName":"plain"},`
-		r.wantAllowList(t, "claude", "2", allowed+`{"serverUrl":"https://example.com/*/mcp"},{"serverUrl":"https://gone.example.com/mcp"}],"deniedMcpServers":[]}`)
+		r.wantAllowList(t, "claude", "2",
+			allowed+
+				`{"serverUrl":"https://example.com/*/mcp"},{"serverUrl":"https://gone.example.com/mcp"}],"deniedMcpServers":[]}`)
 		r.setStatus(t, "com.example/gone", "1.0.0", "deleted")
 		for format, allowed := range map[string]string{"claude": allowed, "vscode": allowedVSCode} {
 			skipped := map[string]string{"claude": "2", "vscode": "0"}[format]
-			r.wantAllowList(t, format, skipped, allowed+`{"serverUrl":"https://example.com/*/mcp"}],"deniedMcpServers":[{"serverUrl":"https://gone.example.com/mcp"}]}`)
+			r.wantAllowList(t, format, skipped,
+				allowed+
+					`{"serverUrl":"https://example.com/*/mcp"}],"deniedMcpServers":[{"serverUrl":"https://gone.example.com/mcp"}]}`)
 		}
-		r.wantAllowList(t, "gemini", "2", `{"mcp":{"allowed":["com.example-package","com.example-remote"],"excluded":["com.example-gone"]},"mcpServers":{`+
-			`"com.example-package":{"command":"npx","args":["-y","weather@1.2.3"]},"com.example-remote":{"httpUrl":"https://example.com/${COM_EXAMPLE_REMOTE_TENANT}/mcp"}}}`)
-		r.wantAllowList(t, "kiro", "3", `{"servers":[{"server":{"name":"com.example-package","description":"Answers what the weather will be","version":"1.2.3","packages":[`+
-			`{"registryType":"npm","identifier":"weather","transport":{"type":"stdio"}}]}}]}`)
-		for path, sentence := range map[string]string{"all/allowlist/cursor.json": "claude.json, vscode.json", "team/allowlist/claude.json": "registry view not found"} {
+		r.wantAllowList(t, "gemini", "2",
+			`{"mcp":{"allowed":["com.example-package","com.example-remote"],"excluded":["com.example-gone"]},"mcpServers":{`+
+				`"com.example-package":{"command":"npx","args":["-y","weather@1.2.3"]},"com.example-remote":{"httpUrl":"https://example.com/${COM_EXAMPLE_REMOTE_TENANT}/mcp"}}}`)
+		r.wantAllowList(t, "kiro", "3",
+			`{"servers":[{"server":{"name":"com.example-package","description":"Answers what the weather will be","version":"1.2.3","packages":[`+
+				`{"registryType":"npm","identifier":"weather","transport":{"type":"stdio"}}]}}]}`)
+		for path, sentence := range map[string]string{
+			"all/allowlist/cursor.json":  "claude.json, vscode.json",
+			"team/allowlist/claude.json": "registry view not found",
+		} {
 			wantFault(t, apiclient.Call(t, "GET", r.s.API+"/registries/"+path, nil), http.StatusNotFound, sentence)
 		}
 		apiclient.Call(t, "OPTIONS", r.s.API+"/registries/all/allowlist/claude.json", nil).WantStatus(t, 204)
 		r.checkSnippets(t)
-		if _, stderr, code := e.TryCommand(t, "", "allowlist", "--for", "cursor"); code != 1 || !strings.Contains(stderr, "claude, vscode, gemini or kiro") {
+		if _, stderr, code := e.TryCommand(t, "", "allowlist", "--for", "cursor"); code != 1 ||
+			!strings.Contains(stderr, "claude, vscode, gemini or kiro") {
 			t.Errorf("an unknown format: exit %d, %s", code, stderr)
 		}
 	})
@@ -74,7 +88,8 @@ func (r *registry) wantAllowList(t *testing.T, format, skipped, want string) {
 	}
 	apiclient.Call(t, "GET", address, nil, "If-None-Match", a.Header.Get("ETag")).WantStatus(t, 304)
 	stdout, stderr, code := r.TryCommand(t, "", "allowlist", "--for", format)
-	if code != 0 || stdout != string(a.Body) || strings.Contains(stderr, "not in the list: com.example/dotted.name 1.0.0: ") != (skipped != "0") {
+	if code != 0 || stdout != string(a.Body) ||
+		strings.Contains(stderr, "not in the list: com.example/dotted.name 1.0.0: ") != (skipped != "0") {
 		t.Errorf("tollgate allowlist --for %s: exit %d, %s%s", format, code, stdout, stderr)
 	}
 }
@@ -116,6 +131,8 @@ func (r *registry) checkSnippets(t *testing.T) {
 	} {
 		wantFault(t, apiclient.Call(t, "GET", address+query, nil), want.status, want.word)
 	}
-	wantFault(t, apiclient.Call(t, "GET", r.s.API+"/registries/team/install?server=com.example/remote&client=claude", nil), 404, "view")
+	wantFault(t,
+		apiclient.Call(t, "GET", r.s.API+"/registries/team/install?server=com.example/remote&client=claude",
+			nil), 404, "view")
 	apiclient.Call(t, "OPTIONS", address, nil).WantStatus(t, 204)
 }

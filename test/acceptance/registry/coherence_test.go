@@ -39,7 +39,8 @@ func TestReadsAreCoherent(t *testing.T) {
 			for n := 1; n <= changes; n++ {
 				i := rand.IntN(len(instances))
 				status := map[string]string{"status": "deprecated", "statusMessage": strconv.Itoa(n)}
-				a, err := apiclient.TryCall("PATCH", instances[i].API+"/v0.1"+fixture.ServerPath(name, "1.0.0")+"/status", status, r.writer.Bearer()...)
+				a, err := apiclient.TryCall("PATCH",
+					instances[i].API+"/v0.1"+fixture.ServerPath(name, "1.0.0")+"/status", status, r.writer.Bearer()...)
 				if err != nil || a.Status != http.StatusOK {
 					t.Errorf("change %d: %v, %d %s", n, err, a.Status, a.Body)
 					return
@@ -48,7 +49,8 @@ func TestReadsAreCoherent(t *testing.T) {
 			}
 		})
 		paths := []string{
-			fixture.ServerPath(name, "latest"), fixture.ServerPath(name, "1.0.0"), fixture.ServerPath(name) + "/versions",
+			fixture.ServerPath(name, "latest"), fixture.ServerPath(name, "1.0.0"),
+			fixture.ServerPath(name) + "/versions",
 			"/servers?search=coherent&version=latest",
 		}
 		for range readers {
@@ -63,7 +65,8 @@ func TestReadsAreCoherent(t *testing.T) {
 					}
 					n, err := readMessage(a.Body)
 					if err != nil || n < least {
-						t.Errorf("instance %d, %s: change %d (%v) after change %d, %s; Warning %q", i, path, n, err, least, why, a.Header.Get("Warning"))
+						t.Errorf("instance %d, %s: change %d (%v) after change %d, %s; Warning %q", i, path, n, err,
+							least, why, a.Header.Get("Warning"))
 						return
 					}
 					h.noteRead(i, n)

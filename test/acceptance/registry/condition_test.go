@@ -21,7 +21,8 @@ func (r *registry) sendIf(t *testing.T, method, path string, body any, header ..
 // readTag returns the ETag of a read in a content coding. The tag must be strong.
 func (r *registry) readTag(t *testing.T, path, coding string) string {
 	t.Helper()
-	tag := apiclient.Call(t, "HEAD", r.s.API+"/v0.1"+path, nil, "Accept-Encoding", coding).WantStatus(t, http.StatusOK).Header.Get("ETag")
+	tag := apiclient.Call(t, "HEAD", r.s.API+"/v0.1"+path, nil, "Accept-Encoding", coding).WantStatus(t,
+		http.StatusOK).Header.Get("ETag")
 	if len(tag) < 3 || tag[0] != '"' {
 		t.Fatalf("the ETag of %s is %q", path, tag)
 	}
@@ -36,7 +37,8 @@ func checkPreconditions(t *testing.T, r *registry) {
 	path := fixture.ServerPath(name, "1.0.0")
 	titled := func(title string) map[string]any {
 		doc := fixture.WithProperty(fixture.NewServerDocument(name, "1.0.0"), "title", title)
-		return fixture.WithProperty(doc, "_meta", map[string]any{"com.example/text": strings.Repeat("text ", 1000)}) // long enough to be compressed
+		// long enough to be compressed
+		return fixture.WithProperty(doc, "_meta", map[string]any{"com.example/text": strings.Repeat("text ", 1000)})
 	}
 	// wantTag checks that the tag of a write equals the tag of the next read, in each content
 	// coding.
@@ -54,27 +56,41 @@ func checkPreconditions(t *testing.T, r *registry) {
 		}
 		return got
 	}
-	first := wantTag(r.sendIf(t, "POST", "/publish", fixture.NewServerDocument(name, "1.0.0"), "If-None-Match", "*"), "active")
-	wantFault(t, r.sendIf(t, "POST", "/publish", fixture.NewServerDocument(name, "1.0.0"), "If-None-Match", "*"), http.StatusPreconditionFailed, "precondition")
-	wantFault(t, r.sendIf(t, "POST", "/publish", titled(""), "If-None-Match", "*"), http.StatusPreconditionFailed, "precondition")
-	wantFault(t, r.sendIf(t, "POST", "/publish", fixture.NewServerDocument(name, "1.0.0"), "If-None-Match", `"another"`), http.StatusConflict, "published again")
-	wantFault(t, r.send(t, "POST", "/publish", fixture.NewServerDocument(name, "1.0.0")), http.StatusConflict, "published again")
+	first := wantTag(r.sendIf(t, "POST", "/publish", fixture.NewServerDocument(name, "1.0.0"), "If-None-Match",
+		"*"), "active")
+	wantFault(t, r.sendIf(t, "POST", "/publish", fixture.NewServerDocument(name, "1.0.0"), "If-None-Match", "*"),
+		http.StatusPreconditionFailed, "precondition")
+	wantFault(t, r.sendIf(t, "POST", "/publish", titled(""), "If-None-Match", "*"), http.StatusPreconditionFailed,
+		"precondition")
+	wantFault(t,
+		r.sendIf(t, "POST", "/publish", fixture.NewServerDocument(name, "1.0.0"), "If-None-Match", `"another"`),
+		http.StatusConflict, "published again")
+	wantFault(t, r.send(t, "POST", "/publish", fixture.NewServerDocument(name, "1.0.0")), http.StatusConflict,
+		"published again")
 
 	second := wantTag(r.sendIf(t, "PUT", path, titled("Second"), "If-Match", first), "active")
 	for _, header := range [][]string{
-		{"If-Match", first}, {"If-Match", "W/" + second}, {"If-Match", `"x", ` + first}, {"If-Match", "nonsense"}, {"If-Match", ""},
-		{"If-None-Match", "*"}, {"If-None-Match", second}, {"If-None-Match", "W/" + second}, {"If-Match", second, "If-None-Match", second},
+		{"If-Match", first}, {"If-Match", "W/" + second}, {"If-Match", `"x", ` + first}, {"If-Match", "nonsense"}, {
+			"If-Match", "",
+		},
+		{"If-None-Match", "*"}, {"If-None-Match", second}, {"If-None-Match", "W/" + second}, {
+			"If-Match", second, "If-None-Match", second,
+		},
 	} {
 		for method, c := range map[string]struct {
 			path string
 			body any
 		}{
-			"PUT": {path, titled("Lost")}, "DELETE": {path, nil}, "PATCH": {path + "/status", map[string]string{"status": "deprecated"}},
+			"PUT": {path, titled("Lost")}, "DELETE": {path, nil}, "PATCH": {
+				path + "/status", map[string]string{"status": "deprecated"},
+			},
 		} {
 			wantFault(t, r.sendIf(t, method, c.path, c.body, header...), http.StatusPreconditionFailed, "precondition")
 		}
 		if header[0] == "If-Match" || header[1] == "*" { // the list has another tag than its version
-			wantFault(t, r.sendIf(t, "PATCH", fixture.ServerPath(name)+"/status", map[string]string{"status": "deprecated"}, header...), http.StatusPreconditionFailed, "precondition")
+			wantFault(t,
+				r.sendIf(t, "PATCH", fixture.ServerPath(name)+"/status", map[string]string{"status": "deprecated"},
+					header...), http.StatusPreconditionFailed, "precondition")
 		}
 	}
 	if got := decodeRecord(t, r.get(t, path)); got.Server["title"] != "Second" || got.Official().Status != "active" {
@@ -82,10 +98,16 @@ func checkPreconditions(t *testing.T, r *registry) {
 	}
 	// A missing version (404) and a malformed body (400) come before the condition; the rules for
 	// documents come after it.
-	wantFault(t, r.sendIf(t, "PUT", fixture.ServerPath(name, "9.0.0"), fixture.NewServerDocument(name, "9.0.0"), "If-Match", "*"), http.StatusNotFound)
+	wantFault(t,
+		r.sendIf(t, "PUT", fixture.ServerPath(name, "9.0.0"), fixture.NewServerDocument(name, "9.0.0"), "If-Match",
+			"*"), http.StatusNotFound)
 	wantFault(t, r.sendIf(t, "DELETE", fixture.ServerPath(name, "9.0.0"), nil, "If-Match", first), http.StatusNotFound)
-	wantFault(t, r.sendIf(t, "PATCH", fixture.ServerPath("com.example.if/none")+"/status", map[string]string{"status": "deleted"}, "If-Match", "*"), http.StatusNotFound)
-	wantFault(t, r.sendIf(t, "PATCH", path+"/status", map[string]string{"status": "none"}, "If-Match", first), http.StatusBadRequest, "status")
+	wantFault(t,
+		r.sendIf(t, "PATCH", fixture.ServerPath("com.example.if/none")+"/status", map[string]string{
+			"status": "deleted",
+		}, "If-Match", "*"), http.StatusNotFound)
+	wantFault(t, r.sendIf(t, "PATCH", path+"/status", map[string]string{"status": "none"}, "If-Match", first),
+		http.StatusBadRequest, "status")
 	wantFault(t, r.sendIf(t, "PUT", path, titled(""), "If-Match", first), http.StatusPreconditionFailed)
 	wantFault(t, r.sendIf(t, "PUT", path, titled(""), "If-Match", second), http.StatusUnprocessableEntity, "title")
 
@@ -94,25 +116,33 @@ func checkPreconditions(t *testing.T, r *registry) {
 		t.Errorf("both codings have the tag %s", second)
 	}
 	third := wantTag(r.sendIf(t, "PUT", path, titled("Third"), "If-Match", `"x" , `+gzipped+`,"y"`), "active")
-	fourth := wantTag(r.sendIf(t, "PATCH", path+"/status", map[string]string{"status": "deprecated"}, "If-Match", third), "deprecated")
+	fourth := wantTag(r.sendIf(t, "PATCH", path+"/status", map[string]string{"status": "deprecated"}, "If-Match",
+		third), "deprecated")
 	wantTag(r.sendIf(t, "PUT", path, titled("Fifth"), "If-Match", "*"), "deprecated")
 	wantFault(t, r.sendIf(t, "DELETE", path, nil, "If-Match", fourth), http.StatusPreconditionFailed)
 	latest := r.readTag(t, fixture.ServerPath(name, "latest"), "identity")
 	wantTag(r.sendIf(t, "DELETE", path, nil, "If-Match", latest), "deleted")
 	wantFault(t, r.sendIf(t, "DELETE", path, nil, "If-Match", latest), http.StatusNotFound)
-	wantFault(t, r.sendIf(t, "POST", "/publish", fixture.NewServerDocument(name, "1.0.0"), "If-None-Match", "*"), http.StatusPreconditionFailed)
+	wantFault(t, r.sendIf(t, "POST", "/publish", fixture.NewServerDocument(name, "1.0.0"), "If-None-Match", "*"),
+		http.StatusPreconditionFailed)
 
 	// For all versions, the tag is the tag of their list.
 	r.publish(t, name, "2.0.0")
-	for _, list := range []string{fixture.ServerPath(name) + "/versions", fixture.ServerPath(name) + "/versions?include_deleted=true"} {
+	for _, list := range []string{
+		fixture.ServerPath(name) + "/versions", fixture.ServerPath(name) + "/versions?include_deleted=true",
+	} {
 		stale := r.readTag(t, list, "identity")
-		r.write(t, "PUT", fixture.ServerPath(name, "2.0.0"), fixture.WithProperty(fixture.NewServerDocument(name, "2.0.0"), "title", list))
+		r.write(t, "PUT", fixture.ServerPath(name, "2.0.0"),
+			fixture.WithProperty(fixture.NewServerDocument(name, "2.0.0"), "title", list))
 		body := map[string]string{"status": "deprecated", "statusMessage": fmt.Sprint(len(list))}
-		wantFault(t, r.sendIf(t, "PATCH", fixture.ServerPath(name)+"/status", body, "If-Match", stale), http.StatusPreconditionFailed)
-		r.sendIf(t, "PATCH", fixture.ServerPath(name)+"/status", body, "If-Match", r.readTag(t, list, "gzip")).WantStatus(t, http.StatusOK)
+		wantFault(t, r.sendIf(t, "PATCH", fixture.ServerPath(name)+"/status", body, "If-Match", stale),
+			http.StatusPreconditionFailed)
+		r.sendIf(t, "PATCH", fixture.ServerPath(name)+"/status", body, "If-Match", r.readTag(t, list, "gzip")).
+			WantStatus(t, http.StatusOK)
 		r.setStatus(t, name, "1.0.0", "deleted")
 	}
-	r.sendIf(t, "PATCH", fixture.ServerPath(name)+"/status", map[string]string{"status": "deleted"}, "If-Match", "*").WantStatus(t, http.StatusOK)
+	r.sendIf(t, "PATCH", fixture.ServerPath(name)+"/status", map[string]string{"status": "deleted"}, "If-Match", "*").
+		WantStatus(t, http.StatusOK)
 }
 
 // checkPreconditionsAtOnce checks that exactly one of many callers that read the same state
@@ -147,11 +177,15 @@ func checkPreconditionsAtOnce(t *testing.T, r *registry) {
 		})
 		tag := r.readTag(t, fixture.ServerPath(name, version), "identity")
 		wantOneWinner("replace", func(i int) apiclient.Response {
-			return r.sendIf(t, "PUT", fixture.ServerPath(name, version), fixture.WithProperty(fixture.NewServerDocument(name, version), "title", fmt.Sprint("By ", i)), "If-Match", tag)
+			return r.sendIf(t, "PUT", fixture.ServerPath(name, version),
+				fixture.WithProperty(fixture.NewServerDocument(name, version), "title", fmt.Sprint("By ", i)),
+				"If-Match", tag)
 		})
 		tag = r.readTag(t, fixture.ServerPath(name, version), "identity")
 		wantOneWinner("status", func(i int) apiclient.Response {
-			return r.sendIf(t, "PATCH", fixture.ServerPath(name, version)+"/status", map[string]string{"status": "deprecated", "statusMessage": fmt.Sprint("by ", i)}, "If-Match", tag)
+			return r.sendIf(t, "PATCH", fixture.ServerPath(name, version)+"/status", map[string]string{
+				"status": "deprecated", "statusMessage": fmt.Sprint("by ", i),
+			}, "If-Match", tag)
 		})
 	}
 }

@@ -17,7 +17,8 @@ func fullDocument(t *testing.T, name string) map[string]any {
 	t.Helper()
 	var doc map[string]any
 	text := strings.ReplaceAll(full, "NAME", name)
-	if err := json.Unmarshal([]byte(strings.ReplaceAll(text, "HOST", strings.ReplaceAll(name, "/", "."))), &doc); err != nil {
+	if err := json.Unmarshal([]byte(strings.ReplaceAll(text, "HOST", strings.ReplaceAll(name, "/", "."))),
+		&doc); err != nil {
 		t.Fatal(err)
 	}
 	return doc
@@ -92,85 +93,207 @@ func newVariants() []variant {
 		"icons.0.", "repository.", "remotes.0."
 	all := []variant{
 		{"unknown", 1, "unknown"}, {"Title", "x", "Title"}, {"status", "active", "status"}, {"unknown", nil, "unknown"},
-		{"description", gone{}, "description"}, {"description", nil, "description"}, {"description", "", "description"}, {"description", 5, "description"},
+		{"description", gone{}, "description"}, {"description", nil, "description"}, {"description", "", "description"},
+		{"description", 5, "description"},
 		{"description", x("ü", 101), "description"}, {"description", x("ü", 100), ""}, {"description", "x", ""},
-		{"title", "", "title"}, {"title", x("t", 101), "title"}, {"title", []any{}, "title"}, {"title", x("😀", 100), ""}, {"title", "t", ""}, {"title", gone{}, ""}, {"title", nil, ""},
-		{"websiteUrl", "", "websiteUrl"}, {"websiteUrl", "weather.example", "websiteUrl"}, {"websiteUrl", "/docs", "websiteUrl"}, {"websiteUrl", "ftp://weather.example", "websiteUrl"},
-		{"websiteUrl", "https://", "websiteUrl"}, {"websiteUrl", "https://a b", "websiteUrl"}, {"websiteUrl", "javascript:alert(1)", "websiteUrl"}, {"websiteUrl", true, "websiteUrl"},
+		{"title", "", "title"}, {"title", x("t", 101), "title"}, {"title", []any{}, "title"}, {
+			"title", x("😀", 100), "",
+		}, {"title", "t", ""}, {"title", gone{}, ""}, {"title", nil, ""},
+		{"websiteUrl", "", "websiteUrl"}, {"websiteUrl", "weather.example", "websiteUrl"}, {
+			"websiteUrl", "/docs", "websiteUrl",
+		}, {"websiteUrl", "ftp://weather.example", "websiteUrl"},
+		{"websiteUrl", "https://", "websiteUrl"}, {"websiteUrl", "https://a b", "websiteUrl"}, {
+			"websiteUrl", "javascript:alert(1)", "websiteUrl",
+		}, {"websiteUrl", true, "websiteUrl"},
 		{"websiteUrl", "HTTP://Weather.Example", ""}, {"websiteUrl", gone{}, ""},
-		{"$schema", "", "$schema"}, {"$schema", "server.schema.json", "$schema"}, {"$schema", 1, "$schema"}, {"$schema", "urn:example:schema", ""}, {"$schema", gone{}, ""},
+		{"$schema", "", "$schema"}, {"$schema", "server.schema.json", "$schema"}, {"$schema", 1, "$schema"}, {
+			"$schema", "urn:example:schema", "",
+		}, {"$schema", gone{}, ""},
 
-		{"repository", gone{}, ""}, {"repository", nil, ""}, {"repository", object{}, "repository.url"}, {"repository", "https://github.com/a/b", "repository"},
-		{repo + "url", gone{}, "repository.url"}, {repo + "source", gone{}, "repository.source"}, {repo + "source", nil, "repository.source"}, {repo + "id", 7, "repository.id"}, {repo + "id", gone{}, ""},
-		{repo + "url", "github.com/a/b", "repository.url"}, {repo + "url", "git@github.com:a/b", "repository.url"}, {repo + "url", "ssh://git@github.com/a/b", "repository.url"},
-		{repo + "url", "https://github.com/a", "repository.url"}, {repo + "url", "https://github.com/a/b/tree/main", "repository.url"}, {repo + "url", "https://git.corp.example/a/b", ""},
-		{"repository", object{"url": "https://gitlab.com/a", "source": "gitlab"}, "repository.url"}, {"repository", object{"url": "https://gitlab.com/a/b/-/tree/main", "source": "gitlab"}, "repository.url"},
-		{"repository", object{"url": "https://gitlab.corp.example/a/b/c/d", "source": "gitlab"}, ""}, {"repository", object{"url": "http://forge.example/a", "source": "forge"}, ""},
-		{"repository", object{"url": "https://github.com/a/b", "source": "github", "branch": "main"}, "repository.branch"},
-		{repo + "subfolder", "/a", "repository.subfolder"}, {repo + "subfolder", "a//b", "repository.subfolder"}, {repo + "subfolder", "a/../b", "repository.subfolder"},
-		{repo + "subfolder", "./a", "repository.subfolder"}, {repo + "subfolder", "a/", "repository.subfolder"}, {repo + "subfolder", `a\b`, "repository.subfolder"},
-		{repo + "subfolder", "", "repository.subfolder"}, {repo + "subfolder", "a/..b/.c", ""}, {repo + "subfolder", gone{}, ""},
+		{"repository", gone{}, ""}, {"repository", nil, ""}, {"repository", object{}, "repository.url"}, {
+			"repository", "https://github.com/a/b", "repository",
+		},
+		{repo + "url", gone{}, "repository.url"}, {repo + "source", gone{}, "repository.source"}, {
+			repo + "source", nil, "repository.source",
+		}, {repo + "id", 7, "repository.id"}, {repo + "id", gone{}, ""},
+		{repo + "url", "github.com/a/b", "repository.url"}, {repo + "url", "git@github.com:a/b", "repository.url"}, {
+			repo + "url", "ssh://git@github.com/a/b", "repository.url",
+		},
+		{repo + "url", "https://github.com/a", "repository.url"}, {
+			repo + "url", "https://github.com/a/b/tree/main", "repository.url",
+		}, {repo + "url", "https://git.corp.example/a/b", ""},
+		{"repository", object{"url": "https://gitlab.com/a", "source": "gitlab"}, "repository.url"}, {
+			"repository", object{"url": "https://gitlab.com/a/b/-/tree/main", "source": "gitlab"}, "repository.url",
+		},
+		{"repository", object{"url": "https://gitlab.corp.example/a/b/c/d", "source": "gitlab"}, ""}, {
+			"repository", object{"url": "http://forge.example/a", "source": "forge"}, "",
+		},
+		{
+			"repository", object{"url": "https://github.com/a/b", "source": "github", "branch": "main"},
+			"repository.branch",
+		},
+		{repo + "subfolder", "/a", "repository.subfolder"}, {repo + "subfolder", "a//b", "repository.subfolder"}, {
+			repo + "subfolder", "a/../b", "repository.subfolder",
+		},
+		{repo + "subfolder", "./a", "repository.subfolder"}, {repo + "subfolder", "a/", "repository.subfolder"}, {
+			repo + "subfolder", `a\b`, "repository.subfolder",
+		},
+		{repo + "subfolder", "", "repository.subfolder"}, {repo + "subfolder", "a/..b/.c", ""}, {
+			repo + "subfolder", gone{}, "",
+		},
 
-		{"icons", object{}, "icons"}, {"icons", []any{}, ""}, {icon + "src", gone{}, "icons[0].src"}, {icon + "src", "http://weather.example/i.png", "icons[0].src"},
-		{icon + "src", "data:image/png;base64,AA", "icons[0].src"}, {icon + "src", "https://weather.example/" + x("i", 232), "icons[0].src"}, {icon + "src", "https://weather.example/" + x("i", 231), ""},
-		{icon + "mimeType", "image/gif", "icons[0].mimeType"}, {icon + "mimeType", "image/jpg", ""}, {icon + "mimeType", "image/jpeg", ""}, {icon + "mimeType", "image/svg+xml", ""}, {icon + "mimeType", "image/webp", ""},
-		{icon + "sizes.0", "48", "icons[0].sizes[0]"}, {icon + "sizes.0", "48X48", "icons[0].sizes[0]"}, {icon + "sizes.1", "Any", "icons[0].sizes[1]"}, {icon + "sizes", "any", "icons[0].sizes"}, {icon + "sizes", gone{}, ""},
-		{icon + "theme", "blue", "icons[0].theme"}, {icon + "theme", "light", ""}, {icon + "theme", gone{}, ""}, {icon + "size", "any", "icons[0].size"},
+		{"icons", object{}, "icons"}, {"icons", []any{}, ""}, {icon + "src", gone{}, "icons[0].src"}, {
+			icon + "src", "http://weather.example/i.png", "icons[0].src",
+		},
+		{icon + "src", "data:image/png;base64,AA", "icons[0].src"}, {
+			icon + "src", "https://weather.example/" + x("i", 232), "icons[0].src",
+		}, {icon + "src", "https://weather.example/" + x("i", 231), ""},
+		{icon + "mimeType", "image/gif", "icons[0].mimeType"}, {icon + "mimeType", "image/jpg", ""}, {
+			icon + "mimeType", "image/jpeg", "",
+		}, {icon + "mimeType", "image/svg+xml", ""}, {icon + "mimeType", "image/webp", ""},
+		{icon + "sizes.0", "48", "icons[0].sizes[0]"}, {icon + "sizes.0", "48X48", "icons[0].sizes[0]"}, {
+			icon + "sizes.1", "Any", "icons[0].sizes[1]",
+		}, {icon + "sizes", "any", "icons[0].sizes"}, {icon + "sizes", gone{}, ""},
+		{icon + "theme", "blue", "icons[0].theme"}, {icon + "theme", "light", ""}, {icon + "theme", gone{}, ""}, {
+			icon + "size", "any", "icons[0].size",
+		},
 
-		{"packages", object{}, "packages"}, {"packages", []any{nil}, "packages[0]"}, {"packages", []any{}, ""}, {"packages", gone{}, ""},
-		{pkg + "registryType", gone{}, rt + "registryType"}, {pkg + "registryType", 1, rt + "registryType"}, {pkg + "registryType", "cargo", ""},
-		{pkg + "registryBaseUrl", "packages.example", rt + "registryBaseUrl"}, {pkg + "registryBaseUrl", "", rt + "registryBaseUrl"}, {pkg + "registryBaseUrl", gone{}, ""},
-		{pkg + "identifier", gone{}, rt + "identifier"}, {pkg + "identifier", "", rt + "identifier"}, {pkg + "version", gone{}, ""},
-		{pkg + "version", "", rt + "version"}, {pkg + "version", 1, rt + "version"}, {pkg + "fileSha256", x("A", 64), rt + "fileSha256"}, {pkg + "fileSha256", x("a", 63), rt + "fileSha256"}, {pkg + "fileSha256", x("a", 65), rt + "fileSha256"},
-		{pkg + "fileSha256", x("g", 64), rt + "fileSha256"}, {pkg + "fileSha256", gone{}, ""}, {"packages.1.fileSha256", gone{}, "packages[1].fileSha256"}, {"packages.1.fileSha256", nil, "packages[1].fileSha256"},
-		{pkg + "runtimeHint", 1, rt + "runtimeHint"}, {pkg + "runtimeHint", gone{}, ""}, {pkg + "registry_type", "npm", rt + "registry_type"},
-		{pkg + "transport", gone{}, rt + "transport"}, {pkg + "transport", "stdio", rt + "transport"}, {pkg + "runtimeArguments", object{}, rt + "runtimeArguments"}, {pkg + "environmentVariables", nil, rt + "transport.url"},
+		{"packages", object{}, "packages"}, {"packages", []any{nil}, "packages[0]"}, {"packages", []any{}, ""}, {
+			"packages", gone{}, "",
+		},
+		{pkg + "registryType", gone{}, rt + "registryType"}, {pkg + "registryType", 1, rt + "registryType"}, {
+			pkg + "registryType", "cargo", "",
+		},
+		{pkg + "registryBaseUrl", "packages.example", rt + "registryBaseUrl"}, {
+			pkg + "registryBaseUrl", "", rt + "registryBaseUrl",
+		}, {pkg + "registryBaseUrl", gone{}, ""},
+		{pkg + "identifier", gone{}, rt + "identifier"}, {pkg + "identifier", "", rt + "identifier"}, {
+			pkg + "version", gone{}, "",
+		},
+		{pkg + "version", "", rt + "version"}, {pkg + "version", 1, rt + "version"}, {
+			pkg + "fileSha256", x("A", 64), rt + "fileSha256",
+		}, {pkg + "fileSha256", x("a", 63), rt + "fileSha256"}, {pkg + "fileSha256", x("a", 65), rt + "fileSha256"},
+		{pkg + "fileSha256", x("g", 64), rt + "fileSha256"}, {pkg + "fileSha256", gone{}, ""}, {
+			"packages.1.fileSha256", gone{}, "packages[1].fileSha256",
+		}, {"packages.1.fileSha256", nil, "packages[1].fileSha256"},
+		{pkg + "runtimeHint", 1, rt + "runtimeHint"}, {pkg + "runtimeHint", gone{}, ""}, {
+			pkg + "registry_type", "npm", rt + "registry_type",
+		},
+		{pkg + "transport", gone{}, rt + "transport"}, {pkg + "transport", "stdio", rt + "transport"}, {
+			pkg + "runtimeArguments", object{}, rt + "runtimeArguments",
+		}, {pkg + "environmentVariables", nil, rt + "transport.url"},
 
-		{arg + "description", 1, rt + "packageArguments[0].description"}, {arg + "isRequired", "yes", rt + "packageArguments[0].isRequired"}, {arg + "isSecret", 1, rt + "packageArguments[0].isSecret"},
-		{arg + "format", "integer", rt + "packageArguments[0].format"}, {arg + "value", 5, rt + "packageArguments[0].value"}, {arg + "default", 5, rt + "packageArguments[0].default"}, {arg + "placeholder", false, rt + "packageArguments[0].placeholder"},
-		{arg + "choices", "a", rt + "packageArguments[0].choices"}, {arg + "choices", []any{"a", 1}, rt + "packageArguments[0].choices[1]"}, {arg + "isRepeated", "no", rt + "packageArguments[0].isRepeated"},
-		{arg + "type", gone{}, rt + "packageArguments[0].type"}, {arg + "type", "flag", rt + "packageArguments[0].type"}, {arg + "valueHint", 1, rt + "packageArguments[0].valueHint"}, {arg + "hint", "x", rt + "packageArguments[0].hint"},
-		{pkg + "packageArguments.0", object{"type": "positional"}, rt + "packageArguments[0]"}, {arg + "name", "kept", ""}, {port + "valueHint", "kept", ""},
-		{arg + "variables", object{"a": object{"variables": object{}}}, rt + "packageArguments[0].variables.a.variables"}, {arg + "variables", []any{}, rt + "packageArguments[0].variables"},
-		{port + "name", gone{}, rt + "packageArguments[1].name"}, {level + "name", "--level <l>", rt + "packageArguments[2].name"}, {level + "name", "$level", rt + "packageArguments[2].name"}, {level + "name", "level", ""},
-		{port + "default", "many", rt + "packageArguments[1].default"}, {port + "default", "-0.5", ""}, {port + "value", "x", rt + "packageArguments[1].value"}, {port + "value", "{x}", ""},
-		{level + "choices", []any{"low"}, ""}, {level + "default", "mid", ""}, {level + "variables.level.default", "mid", rt + "packageArguments[2].variables.level.default"},
-		{level + "variables.level.choices", []any{"mid", "low"}, ""}, {"packages.0.environmentVariables.1.value", "no", rt + "environmentVariables[1].value"}, {"packages.0.environmentVariables.1.value", "True", rt + "environmentVariables[1].value"},
-		{env + "name", gone{}, rt + "environmentVariables[0].name"}, {env + "type", "named", rt + "environmentVariables[0].type"}, {env + "choices", []any{"a", "b"}, ""},
+		{arg + "description", 1, rt + "packageArguments[0].description"}, {
+			arg + "isRequired", "yes", rt + "packageArguments[0].isRequired",
+		}, {arg + "isSecret", 1, rt + "packageArguments[0].isSecret"},
+		{arg + "format", "integer", rt + "packageArguments[0].format"}, {
+			arg + "value", 5, rt + "packageArguments[0].value",
+		}, {arg + "default", 5, rt + "packageArguments[0].default"}, {
+			arg + "placeholder", false, rt + "packageArguments[0].placeholder",
+		},
+		{arg + "choices", "a", rt + "packageArguments[0].choices"}, {
+			arg + "choices", []any{"a", 1}, rt + "packageArguments[0].choices[1]",
+		}, {arg + "isRepeated", "no", rt + "packageArguments[0].isRepeated"},
+		{arg + "type", gone{}, rt + "packageArguments[0].type"}, {
+			arg + "type", "flag", rt + "packageArguments[0].type",
+		}, {arg + "valueHint", 1, rt + "packageArguments[0].valueHint"}, {
+			arg + "hint", "x", rt + "packageArguments[0].hint",
+		},
+		{pkg + "packageArguments.0", object{"type": "positional"}, rt + "packageArguments[0]"}, {
+			arg + "name", "kept", "",
+		}, {port + "valueHint", "kept", ""},
+		{
+			arg + "variables", object{"a": object{"variables": object{}}},
+			rt + "packageArguments[0].variables.a.variables",
+		}, {arg + "variables", []any{}, rt + "packageArguments[0].variables"},
+		{port + "name", gone{}, rt + "packageArguments[1].name"}, {
+			level + "name", "--level <l>", rt + "packageArguments[2].name",
+		}, {level + "name", "$level", rt + "packageArguments[2].name"}, {level + "name", "level", ""},
+		{port + "default", "many", rt + "packageArguments[1].default"}, {port + "default", "-0.5", ""}, {
+			port + "value", "x", rt + "packageArguments[1].value",
+		}, {port + "value", "{x}", ""},
+		{level + "choices", []any{"low"}, ""}, {level + "default", "mid", ""}, {
+			level + "variables.level.default", "mid", rt + "packageArguments[2].variables.level.default",
+		},
+		{level + "variables.level.choices", []any{"mid", "low"}, ""}, {
+			"packages.0.environmentVariables.1.value", "no", rt + "environmentVariables[1].value",
+		}, {"packages.0.environmentVariables.1.value", "True", rt + "environmentVariables[1].value"},
+		{env + "name", gone{}, rt + "environmentVariables[0].name"}, {
+			env + "type", "named", rt + "environmentVariables[0].type",
+		}, {env + "choices", []any{"a", "b"}, ""},
 
-		{tr + "type", gone{}, rt + "transport.type"}, {tr + "type", "http", rt + "transport.type"}, {tr + "type", "stdio", rt + "transport.url"}, {tr + "type", "sse", ""},
-		{tr + "url", gone{}, rt + "transport.url"}, {tr + "url", "", rt + "transport.url"}, {tr + "url", "ftp://a", rt + "transport.url"}, {tr + "url", "{none}/mcp", rt + "transport.url"}, {tr + "url", "{path}/mcp", ""},
-		{tr + "url", "http://{port}", rt + "transport.url"}, {tr + "url", "http://[{KEY}", rt + "transport.url"}, {tr + "url", "localhost:{--port}", rt + "transport.url"}, {tr + "headers.0.name", gone{}, rt + "transport.headers[0].name"},
-		{tr + "variables", object{}, rt + "transport.variables"}, {"packages.1.transport.url", "https://a.example", "packages[1].transport.url"},
+		{tr + "type", gone{}, rt + "transport.type"}, {tr + "type", "http", rt + "transport.type"}, {
+			tr + "type", "stdio", rt + "transport.url",
+		}, {tr + "type", "sse", ""},
+		{tr + "url", gone{}, rt + "transport.url"}, {tr + "url", "", rt + "transport.url"}, {
+			tr + "url", "ftp://a", rt + "transport.url",
+		}, {tr + "url", "{none}/mcp", rt + "transport.url"}, {tr + "url", "{path}/mcp", ""},
+		{tr + "url", "http://{port}", rt + "transport.url"}, {tr + "url", "http://[{KEY}", rt + "transport.url"}, {
+			tr + "url", "localhost:{--port}", rt + "transport.url",
+		}, {tr + "headers.0.name", gone{}, rt + "transport.headers[0].name"},
+		{tr + "variables", object{}, rt + "transport.variables"}, {
+			"packages.1.transport.url", "https://a.example", "packages[1].transport.url",
+		},
 
-		{"remotes", []any{}, ""}, {"remotes", gone{}, ""}, {remote + "type", "stdio", "remotes[0].type"}, {remote + "type", gone{}, "remotes[0].type"}, {remote + "url", gone{}, "remotes[0].url"},
-		{remote + "url", "ws://a.example", "remotes[0].url"}, {remote + "url", "https://a.example/{none}", "remotes[0].url"}, {remote + "url", "https://", "remotes[0].url"}, {remote + "variables", gone{}, "remotes[0].url"},
-		{remote + "variables.tenant", "x", "remotes[0].variables.tenant"}, {remote + "headers", object{}, "remotes[0].headers"}, {remote + "headers.0.isRequired", 1, "remotes[0].headers[0].isRequired"}, {remote + "name", "x", "remotes[0].name"},
+		{"remotes", []any{}, ""}, {"remotes", gone{}, ""}, {remote + "type", "stdio", "remotes[0].type"}, {
+			remote + "type", gone{}, "remotes[0].type",
+		}, {remote + "url", gone{}, "remotes[0].url"},
+		{remote + "url", "ws://a.example", "remotes[0].url"}, {
+			remote + "url", "https://a.example/{none}", "remotes[0].url",
+		}, {remote + "url", "https://", "remotes[0].url"}, {remote + "variables", gone{}, "remotes[0].url"},
+		{remote + "variables.tenant", "x", "remotes[0].variables.tenant"}, {
+			remote + "headers", object{}, "remotes[0].headers",
+		}, {remote + "headers.0.isRequired", 1, "remotes[0].headers[0].isRequired"}, {
+			remote + "name", "x", "remotes[0].name",
+		},
 
-		{"_meta", []any{}, "_meta"}, {"_meta", gone{}, ""}, {"_meta", object{"plain": 1}, "_meta.plain"}, {"_meta", object{"com.example/a/b": 1}, `_meta["com.example/a/b"]`}, {"_meta", object{"/a": 1}, `_meta["/a"]`},
-		{"_meta", object{fixture.OfficialKey: object{}}, `_meta["` + fixture.OfficialKey + `"]`}, {"_meta", object{"a.b/publisher-provided": 1, "c.d/publisher-provided": 2}, `_meta["c.d/publisher-provided"]`},
-		{"_meta", object{"a.b/publisher-provided": object{"a": x("x", 4096-8)}}, ""}, {"_meta", object{"a.b/publisher-provided": object{"a": x("x", 4096-7)}}, `_meta["a.b/publisher-provided"]`},
+		{"_meta", []any{}, "_meta"}, {"_meta", gone{}, ""}, {"_meta", object{"plain": 1}, "_meta.plain"}, {
+			"_meta", object{"com.example/a/b": 1}, `_meta["com.example/a/b"]`,
+		}, {"_meta", object{"/a": 1}, `_meta["/a"]`},
+		{"_meta", object{fixture.OfficialKey: object{}}, `_meta["` + fixture.OfficialKey + `"]`}, {
+			"_meta", object{"a.b/publisher-provided": 1, "c.d/publisher-provided": 2},
+			`_meta["c.d/publisher-provided"]`,
+		},
+		{"_meta", object{"a.b/publisher-provided": object{"a": x("x", 4096-8)}}, ""}, {
+			"_meta", object{"a.b/publisher-provided": object{"a": x("x", 4096-7)}}, `_meta["a.b/publisher-provided"]`,
+		},
 		{"_meta", object{"a.b/c": x("x", 16384-12)}, ""}, {"_meta", object{"a.b/c": x("x", 16384-11)}, "_meta"},
 	}
 	for _, v := range []string{
-		"latest", "^1.2.3", "~1.2.3", ">=1.2.3", "<=1.2.3", ">1.2.3", "<1.2.3", "=1.2.3", ">= 1.2.3", "^v1", "1.x", "1.X", "1.*", "1.2.x", "1.2.*", "1.x.x", "x.1", "*", "x", "X",
+		"latest", "^1.2.3", "~1.2.3", ">=1.2.3", "<=1.2.3", ">1.2.3", "<1.2.3", "=1.2.3", ">= 1.2.3", "^v1", "1.x",
+		"1.X", "1.*", "1.2.x", "1.2.*", "1.x.x", "x.1", "*", "x", "X",
 		"1.0.0 - 2.0.0", "1.0.0 || 2.0.0", "1.0.0||2.0.0", ">=1.0.0 <2.0.0", ">=1 <2 =3",
 	} {
 		all = append(all, variant{"version", v, "version"}, variant{pkg + "version", v, rt + "version"})
 	}
-	for _, v := range []string{"Latest", "1.0.0-2.0.0", "1.0.0-x", "1.2.3.x", "2021-03-15", "v1", "1", "release x", "1.0.0+exp.sha.5114f85", "x1", strings.Repeat("9", 255), "~draft"} {
+	for _, v := range []string{
+		"Latest", "1.0.0-2.0.0", "1.0.0-x", "1.2.3.x", "2021-03-15", "v1", "1", "release x", "1.0.0+exp.sha.5114f85",
+		"x1", strings.Repeat("9", 255), "~draft",
+	} {
 		all = append(all, variant{"version", v, ""}, variant{pkg + "version", v, ""})
 	}
 	for _, spoil := range []func(string) string{
-		func(s string) string { return s + "\n" }, func(s string) string { return " " + s }, func(s string) string { return s + "\u00a0" },
-		func(s string) string { return s[:1] + "\u200b" + s[1:] }, func(s string) string { return s + "\u0085" }, func(s string) string { return "\ufeff" + s },
+		func(s string) string { return s + "\n" }, func(s string) string { return " " + s }, func(s string) string {
+			return s + "\u00a0"
+		},
+		func(s string) string { return s[:1] + "\u200b" + s[1:] }, func(s string) string { return s + "\u0085" },
+		func(s string) string { return "\ufeff" + s },
 	} {
-		all = append(all, variant{"version", spoil("1.0.0"), "version"}, variant{pkg + "version", spoil("1.0.0"), rt + "version"},
-			variant{pkg + "identifier", spoil("@weather/server"), rt + "identifier"}, variant{pkg + "registryType", spoil("npm"), rt + "registryType"},
-			variant{remote + "url", spoil("https://weather.example/mcp"), "remotes[0].url"}, variant{env + "name", spoil("KEY"), rt + "environmentVariables[0].name"})
+		all = append(all, variant{"version", spoil("1.0.0"), "version"}, variant{
+			pkg + "version", spoil("1.0.0"), rt + "version",
+		},
+			variant{pkg + "identifier", spoil("@weather/server"), rt + "identifier"}, variant{
+				pkg + "registryType", spoil("npm"), rt + "registryType",
+			},
+			variant{remote + "url", spoil("https://weather.example/mcp"), "remotes[0].url"}, variant{
+				env + "name", spoil("KEY"), rt + "environmentVariables[0].name",
+			})
 	}
-	return append(all, variant{"version", gone{}, "version"}, variant{"version", "", "version"}, variant{"version", 1, "version"},
-		variant{"version", strings.Repeat("ü", 256), "version"}, variant{"version", strings.Repeat("ü", 255), ""}, variant{pkg + "version", strings.Repeat("9", 256), ""})
+	return append(all, variant{"version", gone{}, "version"}, variant{"version", "", "version"}, variant{
+		"version", 1, "version",
+	},
+		variant{"version", strings.Repeat("ü", 256), "version"}, variant{"version", strings.Repeat("ü", 255), ""},
+		variant{pkg + "version", strings.Repeat("9", 256), ""})
 }
 
 func (v variant) String() string { return fmt.Sprintf("%s = %.60v", v.path, v.value) }
@@ -193,8 +316,10 @@ func checkBadDocuments(t *testing.T, r *registry) {
 		})
 	}
 	for name, wrong := range map[any]bool{
-		"ab": true, "a/": true, "/b": true, "a/b": false, "no-slash": true, "a/b/c": true, "a_b/c": true, "a b/c": true, "a/b c": true, "ü/b": true, "a/ü": true, "a/b*": true, 7: true, nil: true, "": true,
-		"com.Example.names-1/A._-b": false, "com.example.names/" + strings.Repeat("n", 182): false, "com.example.names/" + strings.Repeat("n", 183): true,
+		"ab": true, "a/": true, "/b": true, "a/b": false, "no-slash": true, "a/b/c": true, "a_b/c": true, "a b/c": true,
+		"a/b c": true, "ü/b": true, "a/ü": true, "a/b*": true, 7: true, nil: true, "": true,
+		"com.Example.names-1/A._-b": false, "com.example.names/" + strings.Repeat("n", 182): false,
+		"com.example.names/" + strings.Repeat("n", 183): true,
 		".a/-b": false, "a/.": false,
 	} {
 		doc := fixture.NewServerDocument("com.example.names/x", "1.0.0")
@@ -211,7 +336,8 @@ func checkBadDocuments(t *testing.T, r *registry) {
 	setProperty(several, "title", "")
 	setProperty(several, "packages.0.version", "latest")
 	setProperty(several, "icons.0.theme", "x")
-	wantFault(t, r.send(t, "POST", "/publish", several), http.StatusUnprocessableEntity, "title", "packages[0].version", "icons[0].theme")
+	wantFault(t, r.send(t, "POST", "/publish", several), http.StatusUnprocessableEntity, "title", "packages[0].version",
+		"icons[0].theme")
 	twice := `{"name":"com.example.bad/server","name":"com.example.bad/server","version":"1.0.0","description":"x"}`
 	wantFault(t, r.send(t, "POST", "/publish", twice), http.StatusUnprocessableEntity, "name")
 }
@@ -290,7 +416,8 @@ func checkInvisible(t *testing.T, r *registry) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if out, _, _ := r.TryCommand(t, string(text), "registry", "import", "-"); !strings.Contains(out, "version must not have control or format characters") {
+	if out, _, _ := r.TryCommand(t, string(text), "registry", "import", "-"); !strings.Contains(out,
+		"version must not have control or format characters") {
 		t.Errorf("an import says %s", out)
 	}
 	if out, _, code := r.TryCommand(t, string(text), "registry", "import", "--lenient", "-"); code != 0 {
@@ -299,8 +426,10 @@ func checkInvisible(t *testing.T, r *registry) {
 	if got := decodeRecord(t, r.get(t, fixture.ServerPath(name, version))); got.Server["version"] != version {
 		t.Errorf("the stored version is read as %v", got)
 	}
-	wantFault(t, r.send(t, "POST", "/publish", fixture.NewServerDocument(name, version)), http.StatusUnprocessableEntity, "version must not have")
-	wantFault(t, r.send(t, "PUT", fixture.ServerPath(name, version), fixture.NewServerDocument(name, version)), http.StatusUnprocessableEntity, "version must not have")
+	wantFault(t, r.send(t, "POST", "/publish", fixture.NewServerDocument(name, version)),
+		http.StatusUnprocessableEntity, "version must not have")
+	wantFault(t, r.send(t, "PUT", fixture.ServerPath(name, version), fixture.NewServerDocument(name, version)),
+		http.StatusUnprocessableEntity, "version must not have")
 	r.setStatus(t, name, version, "deprecated")
 	if got := r.write(t, "DELETE", fixture.ServerPath(name, version), nil); got.Official().Status != "deleted" {
 		t.Errorf("the stored version is deleted as %+v", got.Official())
@@ -318,8 +447,11 @@ func checkValidate(t *testing.T, r *registry) {
 		value any
 		at    string
 	}{
-		{"$schema", gone{}, "$schema"}, {"$schema", "https://example.com/schema.json", "$schema"}, {"packages.0.runtimeHint", gone{}, "packages[0].runtimeArguments"},
-		{"name", "a/server", "name"}, {"name", "com.example/-server", "name"}, {"name", "com.example./server", "name"}, {"name", "com.example/server_", "name"},
+		{"$schema", gone{}, "$schema"}, {"$schema", "https://example.com/schema.json", "$schema"}, {
+			"packages.0.runtimeHint", gone{}, "packages[0].runtimeArguments",
+		},
+		{"name", "a/server", "name"}, {"name", "com.example/-server", "name"}, {"name", "com.example./server", "name"},
+		{"name", "com.example/server_", "name"},
 	} {
 		doc := fullDocument(t, name)
 		setProperty(doc, c.path, c.value)
@@ -328,7 +460,8 @@ func checkValidate(t *testing.T, r *registry) {
 		}
 	}
 	for _, body := range []string{"", "{", "[]", "7"} {
-		apiclient.WantRegistryError(t, apiclient.Call(t, "POST", r.s.API+"/v0.1/validate", body).WantStatus(t, http.StatusBadRequest))
+		apiclient.WantRegistryError(t,
+			apiclient.Call(t, "POST", r.s.API+"/v0.1/validate", body).WantStatus(t, http.StatusBadRequest))
 	}
 	if got := r.list(t, "/servers?include_deleted=true&search="+name); len(got.Servers) != 0 {
 		t.Errorf("validate stored %v", got.Names())

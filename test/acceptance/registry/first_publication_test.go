@@ -28,7 +28,8 @@ func TestRoad(t *testing.T) {
 		if got := a.Header.Get("WWW-Authenticate"); !strings.HasPrefix(got, "Bearer") {
 			t.Errorf("WWW-Authenticate is %q", got)
 		}
-		apiclient.Call(t, "POST", s.API+"/v0.1/publish", doc, "Authorization", "Bearer nonsense").WantStatus(t, http.StatusUnauthorized)
+		apiclient.Call(t, "POST", s.API+"/v0.1/publish", doc, "Authorization", "Bearer nonsense").WantStatus(t,
+			http.StatusUnauthorized)
 
 		ada.Login(t, s)
 		if ada.TrustLevel != "UNVERIFIED" {
@@ -41,7 +42,8 @@ func TestRoad(t *testing.T) {
 		}
 
 		ada.StepUp(t, e, s)
-		a = apiclient.Call(t, "POST", s.API+"/v0.1/publish", fixture.NewServerDocument("org.example/weather", "1.0.0"), ada.Bearer()...).
+		a = apiclient.Call(t, "POST", s.API+"/v0.1/publish", fixture.NewServerDocument("org.example/weather", "1.0.0"),
+			ada.Bearer()...).
 			WantStatus(t, http.StatusForbidden)
 		apiclient.WantRegistryError(t, a)
 
@@ -50,14 +52,16 @@ func TestRoad(t *testing.T) {
 		published.Decode(t, &response)
 		wantDocument(t, response, doc, true)
 		for name, value := range map[string]string{
-			"publishedAt": response.Meta[fixture.OfficialKey].PublishedAt, "updatedAt": response.Meta[fixture.OfficialKey].UpdatedAt,
+			"publishedAt": response.Meta[fixture.OfficialKey].PublishedAt,
+			"updatedAt":   response.Meta[fixture.OfficialKey].UpdatedAt,
 		} {
 			if _, err := time.Parse("2006-01-02T15:04:05.000000Z", value); err != nil {
 				t.Errorf("%s: %v", name, err)
 			}
 		}
 		apiclient.Call(t, "POST", s.API+"/v0.1/publish", doc, ada.Bearer()...).WantStatus(t, http.StatusConflict)
-		apiclient.Call(t, "POST", s.API+"/v0/publish", fixture.NewServerDocument("com.example/weather", "1.1.0"), ada.Bearer()...).WantStatus(t, http.StatusOK)
+		apiclient.Call(t, "POST", s.API+"/v0/publish", fixture.NewServerDocument("com.example/weather", "1.1.0"),
+			ada.Bearer()...).WantStatus(t, http.StatusOK)
 
 		readBack(t, s, doc)
 	})
@@ -77,24 +81,32 @@ func readBack(t *testing.T, s *fixture.Service, doc map[string]any) {
 	if list.Next() == "" {
 		t.Fatal("a page of one of two has no cursor")
 	}
-	apiclient.Call(t, "GET", s.API+"/v0.1/servers?limit=1&cursor="+list.Next(), nil).WantStatus(t, http.StatusOK).Decode(t, &list)
+	apiclient.Call(t, "GET", s.API+"/v0.1/servers?limit=1&cursor="+list.Next(), nil).WantStatus(t, http.StatusOK).
+		Decode(t, &list)
 	if len(list.Servers) != 1 || list.Servers[0].Server["version"] != "1.1.0" {
 		t.Fatalf("second page is %+v", list)
 	}
 
-	apiclient.Call(t, "GET", fixture.ServerURL(s, "com.example/weather", "/versions"), nil).WantStatus(t, http.StatusOK).Decode(t, &list)
+	apiclient.Call(t, "GET", fixture.ServerURL(s, "com.example/weather", "/versions"), nil).WantStatus(t,
+		http.StatusOK).Decode(t, &list)
 	if len(list.Servers) != 2 || list.Servers[0].Server["version"] != "1.1.0" {
 		t.Fatalf("versions are %+v", list)
 	}
 	var one fixture.ServerRecord
-	apiclient.Call(t, "GET", fixture.ServerURL(s, "com.example/weather", "/versions/1.0.0"), nil).WantStatus(t, http.StatusOK).Decode(t, &one)
+	apiclient.Call(t, "GET", fixture.ServerURL(s, "com.example/weather", "/versions/1.0.0"), nil).WantStatus(t,
+		http.StatusOK).Decode(t, &one)
 	wantDocument(t, one, doc, false)
-	apiclient.Call(t, "GET", fixture.ServerURL(s, "com.example/weather", "/versions/latest"), nil).WantStatus(t, http.StatusOK).Decode(t, &one)
+	apiclient.Call(t, "GET", fixture.ServerURL(s, "com.example/weather", "/versions/latest"), nil).WantStatus(t,
+		http.StatusOK).Decode(t, &one)
 	if one.Server["version"] != "1.1.0" || !one.Meta[fixture.OfficialKey].IsLatest {
 		t.Fatalf("latest is %+v", one)
 	}
-	apiclient.WantRegistryError(t, apiclient.Call(t, "GET", fixture.ServerURL(s, "com.example/weather", "/versions/9.9.9"), nil).WantStatus(t, http.StatusNotFound))
-	apiclient.WantRegistryError(t, apiclient.Call(t, "GET", fixture.ServerURL(s, "com.example/none", "/versions"), nil).WantStatus(t, http.StatusNotFound))
+	apiclient.WantRegistryError(t,
+		apiclient.Call(t, "GET", fixture.ServerURL(s, "com.example/weather", "/versions/9.9.9"), nil).WantStatus(t,
+			http.StatusNotFound))
+	apiclient.WantRegistryError(t,
+		apiclient.Call(t, "GET", fixture.ServerURL(s, "com.example/none", "/versions"), nil).WantStatus(t,
+			http.StatusNotFound))
 }
 
 // TestBrokenDocument checks that the error names the invalid field.
@@ -108,7 +120,8 @@ func TestBrokenDocument(t *testing.T) {
 		p.StepUp(t, e, s)
 		broken := fixture.NewServerDocument("com.example/broken", "^1.0.0")
 		broken["description"] = strings.Repeat("x", 101)
-		a := apiclient.Call(t, "POST", s.API+"/v0.1/publish", broken, p.Bearer()...).WantStatus(t, http.StatusUnprocessableEntity)
+		a := apiclient.Call(t, "POST", s.API+"/v0.1/publish", broken, p.Bearer()...).WantStatus(t,
+			http.StatusUnprocessableEntity)
 		sentence := apiclient.WantRegistryError(t, a)
 		for _, field := range []string{"version", "description"} {
 			if !strings.Contains(sentence, field) {
@@ -139,7 +152,8 @@ func wantDocument(t *testing.T, r fixture.ServerRecord, doc map[string]any, late
 		t.Errorf("document reads back as %v, want %v", r.Server, want)
 	}
 	meta := r.Meta[fixture.OfficialKey]
-	if meta.Status != "active" || meta.IsLatest != latest || !slices.Contains([]string{meta.PublishedAt}, meta.StatusChangedAt) {
+	if meta.Status != "active" || meta.IsLatest != latest ||
+		!slices.Contains([]string{meta.PublishedAt}, meta.StatusChangedAt) {
 		t.Errorf("meta is %+v", meta)
 	}
 }

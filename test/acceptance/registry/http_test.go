@@ -24,7 +24,9 @@ func checkPublication(t *testing.T, r *registry) {
 	}
 	for _, prefix := range []string{"/v0.1", "/v0"} {
 		for _, path := range []string{fixture.ServerPath(name, "1.0.0"), fixture.ServerPath(name, "latest")} {
-			if got := decodeRecord(t, apiclient.Call(t, "GET", r.s.API+prefix+path, nil)); !equalJSON(t, got, published) || !equalJSON(t, got.Server, doc) {
+			if got := decodeRecord(t,
+				apiclient.Call(t, "GET", r.s.API+prefix+path, nil)); !equalJSON(t, got, published) ||
+				!equalJSON(t, got.Server, doc) {
 				t.Errorf("%s%s is %+v, want %+v", prefix, path, got, published)
 			}
 		}
@@ -39,10 +41,15 @@ func checkPublication(t *testing.T, r *registry) {
 	wantFault(t, r.send(t, "POST", "/publish", doc), http.StatusConflict, "1.0.0", name)
 	second := fixture.NewServerDocument("com.example.publication/other", "1.0.0")
 	decodeRecord(t, apiclient.Call(t, "POST", r.s.API+"/v0/publish", second, r.writer.Bearer()...))
-	decodeRecord(t, apiclient.Call(t, "PUT", r.s.API+"/v0"+fixture.ServerPath(name, "1.0.0"), doc, r.writer.Bearer()...))
-	decodeRecord(t, apiclient.Call(t, "PATCH", r.s.API+"/v0"+fixture.ServerPath(name, "1.0.0")+"/status", `{"status":"deprecated"}`, r.writer.Bearer()...))
-	apiclient.Call(t, "PATCH", r.s.API+"/v0"+fixture.ServerPath(name)+"/status", `{"status":"active"}`, r.writer.Bearer()...).WantStatus(t, http.StatusOK)
-	decodeRecord(t, apiclient.Call(t, "DELETE", r.s.API+"/v0"+fixture.ServerPath(name, "1.0.0"), nil, r.writer.Bearer()...))
+	decodeRecord(t,
+		apiclient.Call(t, "PUT", r.s.API+"/v0"+fixture.ServerPath(name, "1.0.0"), doc, r.writer.Bearer()...))
+	decodeRecord(t,
+		apiclient.Call(t, "PATCH", r.s.API+"/v0"+fixture.ServerPath(name, "1.0.0")+"/status", `{"status":"deprecated"}`,
+			r.writer.Bearer()...))
+	apiclient.Call(t, "PATCH", r.s.API+"/v0"+fixture.ServerPath(name)+"/status", `{"status":"active"}`,
+		r.writer.Bearer()...).WantStatus(t, http.StatusOK)
+	decodeRecord(t,
+		apiclient.Call(t, "DELETE", r.s.API+"/v0"+fixture.ServerPath(name, "1.0.0"), nil, r.writer.Bearer()...))
 	apiclient.Call(t, "POST", r.s.API+"/v0/validate", doc).WantStatus(t, http.StatusOK)
 }
 
@@ -60,15 +67,21 @@ func checkPaths(t *testing.T, r *registry) {
 		}
 	}
 	for _, path := range []string{
-		fixture.ServerPath("com.example.paths/A_b-c.D", "v2.0.0"), fixture.ServerPath("com.Example.paths/a_b-c.d", "v2.0.0"), // names are case-sensitive
-		fixture.ServerPath(name, "V2.0.0"), fixture.ServerPath(name, "2.0.0"), fixture.ServerPath(name, "LATEST"), // and versions
-		fixture.ServerPath("none", "1.0.0"), fixture.ServerPath("a b/c", "1.0.0"), fixture.ServerPath(name, strings.Repeat("9", 300)), fixture.ServerPath(name, "^1.0.0"),
+		// names are case-sensitive
+		fixture.ServerPath("com.example.paths/A_b-c.D", "v2.0.0"),
+		fixture.ServerPath("com.Example.paths/a_b-c.d", "v2.0.0"),
+		// and versions
+		fixture.ServerPath(name, "V2.0.0"), fixture.ServerPath(name, "2.0.0"), fixture.ServerPath(name, "LATEST"),
+		fixture.ServerPath("none", "1.0.0"), fixture.ServerPath("a b/c", "1.0.0"),
+		fixture.ServerPath(name, strings.Repeat("9", 300)), fixture.ServerPath(name, "^1.0.0"),
 		fixture.ServerPath("com.example.paths/none") + "/versions", fixture.ServerPath("none") + "/versions",
 		fixture.ServerPath(name), "/servers/com.Example.paths/A_b-c.D/versions/v2.0.0", "/server",
 	} {
 		apiclient.WantRegistryError(t, r.get(t, path).WantStatus(t, http.StatusNotFound))
 	}
-	for _, path := range []string{"/servers/a%00b%2Fc/versions", "/servers/a%2Fb/versions/%ff", "/servers/%ff%2Fb/versions/1.0.0"} {
+	for _, path := range []string{
+		"/servers/a%00b%2Fc/versions", "/servers/a%2Fb/versions/%ff", "/servers/%ff%2Fb/versions/1.0.0",
+	} {
 		apiclient.WantRegistryError(t, r.get(t, path).WantStatus(t, http.StatusBadRequest))
 	}
 }
@@ -77,9 +90,13 @@ func checkPaths(t *testing.T, r *registry) {
 func checkHTTP(t *testing.T, r *registry) {
 	name := "com.example.http/server"
 	r.publish(t, name, "1.0.0")
-	reads := []string{"/servers?search=" + name, fixture.ServerPath(name) + "/versions", fixture.ServerPath(name, "1.0.0"), fixture.ServerPath(name, "latest")}
+	reads := []string{
+		"/servers?search=" + name, fixture.ServerPath(name) + "/versions", fixture.ServerPath(name, "1.0.0"),
+		fixture.ServerPath(name, "latest"),
+	}
 	for _, path := range reads {
-		get, head := r.get(t, path).WantStatus(t, http.StatusOK), apiclient.Call(t, "HEAD", r.s.API+"/v0.1"+path, nil).WantStatus(t, http.StatusOK)
+		get, head := r.get(t, path).WantStatus(t, http.StatusOK),
+			apiclient.Call(t, "HEAD", r.s.API+"/v0.1"+path, nil).WantStatus(t, http.StatusOK)
 		if len(head.Body) != 0 || head.Header.Get("Content-Type") != get.Header.Get("Content-Type") {
 			t.Errorf("HEAD %s has %d bytes and headers %v", path, len(head.Body), head.Header)
 		}
@@ -92,7 +109,9 @@ func checkHTTP(t *testing.T, r *registry) {
 			t.Errorf("OPTIONS %s is %d %s", path, options.Status, options.Body)
 		}
 		// Clients may send unknown parameters.
-		if extra := r.get(t, path+map[bool]string{true: "&", false: "?"}[strings.Contains(path, "?")]+"foo=bar&search2=%00"); string(extra.Body) != string(get.Body) {
+		if extra := r.get(t,
+			path+map[bool]string{true: "&", false: "?"}[strings.Contains(path, "?")]+"foo=bar&search2=%00"); string(
+			extra.Body) != string(get.Body) {
 			t.Errorf("an unknown parameter changes %s: %s", path, extra.Body)
 		}
 		for _, a := range []apiclient.Response{get, head, options} {
@@ -100,8 +119,10 @@ func checkHTTP(t *testing.T, r *registry) {
 		}
 	}
 	for path, status := range map[string]int{
-		"/servers?limit=0": 400, "/servers?cursor=x": 400, fixture.ServerPath(name, "9.9.9"): 404, fixture.ServerPath("com.example.http/none") + "/versions": 404,
-		fixture.ServerPath(name, "1.0.0") + "?include_deleted=perhaps": 400, fixture.ServerPath(name) + "/versions?include_deleted=perhaps": 400,
+		"/servers?limit=0": 400, "/servers?cursor=x": 400, fixture.ServerPath(name, "9.9.9"): 404,
+		fixture.ServerPath("com.example.http/none") + "/versions":      404,
+		fixture.ServerPath(name, "1.0.0") + "?include_deleted=perhaps": 400,
+		fixture.ServerPath(name) + "/versions?include_deleted=perhaps": 400,
 	} {
 		a := r.get(t, path).WantStatus(t, status)
 		apiclient.WantRegistryError(t, a)
@@ -164,15 +185,19 @@ func checkBodies(t *testing.T, r *registry, name string) {
 	} {
 		method, path := end.method, end.path
 		for _, body := range []string{
-			"", " ", "{", "nothing", `{"a":1}{}`, "[]", "null", `"text"`, "7", `{"name":"\u0000"}`, "{\"name\":\"\x00\"}", "{\"name\":\"\xff\"}",
+			"", " ", "{", "nothing", `{"a":1}{}`, "[]", "null", `"text"`, "7", `{"name":"\u0000"}`,
+			"{\"name\":\"\x00\"}", "{\"name\":\"\xff\"}",
 			`{"a":` + strings.Repeat("[", 100_000) + strings.Repeat("]", 100_000) + `}`,
 		} {
 			apiclient.WantRegistryError(t, r.send(t, method, path, body).WantStatus(t, http.StatusBadRequest))
 		}
 		sendAs := func(body, contentType string) apiclient.Response {
-			return apiclient.Call(t, method, r.s.API+"/v0.1"+path, body, append(r.writer.Bearer(), "Content-Type", contentType)...)
+			return apiclient.Call(t, method, r.s.API+"/v0.1"+path, body,
+				append(r.writer.Bearer(), "Content-Type", contentType)...)
 		}
-		for _, contentType := range []string{"text/plain", "application/x-www-form-urlencoded", "application/xml", "application/jsonx"} {
+		for _, contentType := range []string{
+			"text/plain", "application/x-www-form-urlencoded", "application/xml", "application/jsonx",
+		} {
 			apiclient.WantRegistryError(t, sendAs("{}", contentType).WantStatus(t, http.StatusUnsupportedMediaType))
 		}
 		for _, contentType := range []string{"application/json; charset=utf-8", "Application/JSON", ""} {
@@ -180,7 +205,8 @@ func checkBodies(t *testing.T, r *registry, name string) {
 				t.Errorf("%s %s refuses the content type %q", method, path, contentType)
 			}
 		}
-		apiclient.WantRegistryError(t, r.send(t, method, path, strings.Repeat(" ", 1<<20+1)).WantStatus(t, http.StatusRequestEntityTooLarge))
+		apiclient.WantRegistryError(t,
+			r.send(t, method, path, strings.Repeat(" ", 1<<20+1)).WantStatus(t, http.StatusRequestEntityTooLarge))
 		r.send(t, method, path, `{"name":"`+strings.Repeat("x", 1<<20-11)+`"}`).WantStatus(t, end.largest)
 	}
 }
@@ -198,11 +224,19 @@ func TestWritesOff(t *testing.T) {
 		off := &registry{e, e.Start(t, append(fixture.RegistrySettings(), "REGISTRY_WRITES=off")...), on.writer}
 		for _, prefix := range []string{"/v0.1", "/v0"} {
 			for path, method := range map[string]string{
-				"/publish": "POST", fixture.ServerPath(name, "1.0.0"): "PUT", fixture.ServerPath(name, "none"): "DELETE", "/servers/%00/versions/1": "DELETE", "/servers/%ff/versions/1": "PUT",
+				"/publish": "POST", fixture.ServerPath(name, "1.0.0"): "PUT",
+				fixture.ServerPath(name, "none"): "DELETE", "/servers/%00/versions/1": "DELETE",
+				"/servers/%ff/versions/1": "PUT",
 			} {
-				for _, header := range [][]string{nil, off.writer.Bearer(), {"Authorization", "Bearer x"}, {"Content-Type", "text/plain"}} {
-					for _, body := range []any{nil, "{", fixture.NewServerDocument(name, "2.0.0"), strings.Repeat(" ", 1<<20+1)} {
-						apiclient.WantRegistryError(t, apiclient.Call(t, method, off.s.API+prefix+path, body, header...).WantStatus(t, http.StatusNotImplemented))
+				for _, header := range [][]string{
+					nil, off.writer.Bearer(), {"Authorization", "Bearer x"}, {"Content-Type", "text/plain"},
+				} {
+					for _, body := range []any{
+						nil, "{", fixture.NewServerDocument(name, "2.0.0"), strings.Repeat(" ", 1<<20+1),
+					} {
+						apiclient.WantRegistryError(t,
+							apiclient.Call(t, method, off.s.API+prefix+path, body, header...).WantStatus(t,
+								http.StatusNotImplemented))
 					}
 				}
 			}
@@ -227,7 +261,9 @@ func TestCursorOutlivesTheProcess(t *testing.T) {
 		cursor := r.list(t, "/servers?limit=1&search=Moves").Next()
 		r.s.Stop()
 		again := &registry{e, e.Start(t, append(fixture.RegistrySettings(), "HOST=127.0.0.1")...), r.writer}
-		if got := again.list(t, "/servers?cursor="+cursor).Names(); !slices.Equal(got, []string{"com.example.moves/server@2.0.0", "com.example.moves/server@3.0.0"}) {
+		if got := again.list(t, "/servers?cursor="+cursor).Names(); !slices.Equal(got, []string{
+			"com.example.moves/server@2.0.0", "com.example.moves/server@3.0.0",
+		}) {
 			t.Errorf("page is %v", got)
 		}
 		stranger := fixture.NewEnvironment(t, "stranger")

@@ -13,7 +13,8 @@ import (
 	"github.com/tollgate-dev/tollgate/test/acceptance/internal/fixture"
 )
 
-// TestStatusOfManyLargeVersions changes the status of 120 versions with 400 KiB each, in a long run of
+// TestStatusOfManyLargeVersions changes the status of 120 versions with 400 KiB each, in a long run
+// of
 // 300. The service must not hold their documents, and a login meanwhile must not wait for the answer
 // to be sent.
 func TestStatusOfManyLargeVersions(t *testing.T) {
@@ -42,7 +43,8 @@ func checkStatusAllLarge(t *testing.T, r *registry) {
 	if after := r.s.PeakMemory(t); after > before+grown {
 		t.Errorf("the service grew from %d to %d MiB", before>>20, after>>20)
 	}
-	wantFault(t, r.send(t, "PATCH", fixture.ServerPath(name)+"/status", map[string]string{"status": "deprecated"}), http.StatusBadRequest, "no changes")
+	wantFault(t, r.send(t, "PATCH", fixture.ServerPath(name)+"/status", map[string]string{"status": "deprecated"}),
+		http.StatusBadRequest, "no changes")
 
 	// A version that does not change separates the others into two ranges.
 	r.setStatus(t, name, "1.0.7", "deleted")
@@ -50,7 +52,8 @@ func checkStatusAllLarge(t *testing.T, r *registry) {
 		t.Errorf("%d versions changed in %d bytes, want all but one", changed, n)
 	}
 	for _, version := range []string{"1.0.0", "1.0.7", "1.0.60", fmt.Sprintf("1.0.%d", versions-1)} {
-		if got := decodeRecord(t, r.get(t, fixture.ServerPath(name, version)+"?include_deleted=true")); got.Official().Status != "deleted" {
+		if got := decodeRecord(t,
+			r.get(t, fixture.ServerPath(name, version)+"?include_deleted=true")); got.Official().Status != "deleted" {
 			t.Errorf("%s is %+v", version, got.Official())
 		}
 	}
@@ -85,11 +88,12 @@ func seedLarge(t *testing.T, r *registry, name string, versions, size int) {
 	r.RunCommand(t, "", "registry", "import", file.Name())
 }
 
-// setStatusAll sends PATCH for all versions. It calls meanwhile before it reads more than the beginning
-// of the response, and returns the size of the response and the count at its beginning.
+// setStatusAll sends PATCH for all versions. It calls meanwhile before it reads more than the
+// beginning of the response, and returns the size of the response and the count at its beginning.
 func (r *registry) setStatusAll(t *testing.T, name, status string, meanwhile func()) (size, changed int) {
 	t.Helper()
-	request, err := http.NewRequestWithContext(t.Context(), http.MethodPatch, r.s.API+"/v0.1"+fixture.ServerPath(name)+"/status", strings.NewReader(`{"status":"`+status+`"}`))
+	request, err := http.NewRequestWithContext(t.Context(), http.MethodPatch,
+		r.s.API+"/v0.1"+fixture.ServerPath(name)+"/status", strings.NewReader(`{"status":"`+status+`"}`))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -18,7 +18,9 @@ func checkLarge(t *testing.T, r *registry) {
 	large := func(version int, filler string) map[string]any {
 		doc := fixture.NewServerDocument(name, fmt.Sprintf("1.0.%d", version))
 		remote := doc["remotes"].([]any)[0].(map[string]any)
-		remote["headers"] = []any{map[string]any{"name": "X-Text", "description": strings.Repeat(filler, 300<<10/len(filler))}}
+		remote["headers"] = []any{
+			map[string]any{"name": "X-Text", "description": strings.Repeat(filler, 300<<10/len(filler))},
+		}
 		return doc
 	}
 	docs := make([]map[string]any, versions)
@@ -45,11 +47,13 @@ func checkLarge(t *testing.T, r *registry) {
 	r.write(t, "PUT", fixture.ServerPath(name, "1.0.3"), large(3, "another text, "))
 	replaced := r.readLargeTags(t, all, nil)
 	r.setStatus(t, name, "1.0.3", "deprecated")
-	if deprecated := r.readLargeTags(t, all, nil); tags[0] == replaced[0] || tags[0] == deprecated[0] || replaced[0] == deprecated[0] {
+	if deprecated := r.readLargeTags(t, all, nil); tags[0] == replaced[0] || tags[0] == deprecated[0] ||
+		replaced[0] == deprecated[0] {
 		t.Errorf("the tags %q, %q and %q do not differ after each change", tags, replaced, deprecated)
 	}
 	r.setStatus(t, name, "1.0.5", "deleted")
-	if without, with := r.list(t, all), r.list(t, all+"?include_deleted=true"); len(without.Servers) != versions-1 || len(with.Servers) != versions {
+	if without, with := r.list(t, all),
+		r.list(t, all+"?include_deleted=true"); len(without.Servers) != versions-1 || len(with.Servers) != versions {
 		t.Errorf("%d and %d versions, want one that is deleted", len(without.Servers), len(with.Servers))
 	}
 }

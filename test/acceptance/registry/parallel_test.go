@@ -21,15 +21,17 @@ func countStatuses(answers []apiclient.Response) map[int]int {
 }
 
 // TestParallelWrites writes to the same server in parallel, on two instances where the environment
-// allows two. The instances keep no responses, because an instance may see the writes of another one
-// later.
+// allows two. The instances keep no responses, because an instance may see the writes of another
+// one later.
 func TestParallelWrites(t *testing.T) {
 	t.Parallel()
 	fixture.InEachEnvironment(t, func(t *testing.T, e *fixture.Environment) {
 		t.Parallel()
 		const fromDatabase = "REGISTRY_CACHE_BYTES=0"
 		r := openRegistry(t, e, fromDatabase)
-		instances := []*fixture.Service{r.s, e.Start(t, append(fixture.RegistrySettings(), fromDatabase, "REMOTE_URL_UNIQUE=true")...)}
+		instances := []*fixture.Service{
+			r.s, e.Start(t, append(fixture.RegistrySettings(), fromDatabase, "REMOTE_URL_UNIQUE=true")...),
+		}
 		send := func(i int, method, path string, body any) (apiclient.Response, error) {
 			return apiclient.TryCall(method, instances[i%len(instances)].API+"/v0.1"+path, body, r.writer.Bearer()...)
 		}
@@ -47,13 +49,15 @@ type sender func(i int, method, path string, body any) (apiclient.Response, erro
 func checkParallelVersion(t *testing.T, r *registry, send sender) {
 	const name = "com.example.parallel/version"
 	answers := fixture.CallInParallel(t, 20, func(i int) (apiclient.Response, error) {
-		return send(i, "POST", "/publish", fixture.WithProperty(fixture.NewServerDocument(name, "1.0.0"), "title", fmt.Sprintf("By %d", i)))
+		return send(i, "POST", "/publish",
+			fixture.WithProperty(fixture.NewServerDocument(name, "1.0.0"), "title", fmt.Sprintf("By %d", i)))
 	})
 	if got := countStatuses(answers); got[http.StatusOK] != 1 || got[http.StatusConflict] != 19 {
 		t.Fatalf("20 publications of one version answer %v", got)
 	}
 	won := answers[slices.IndexFunc(answers, func(a apiclient.Response) bool { return a.Status == http.StatusOK })]
-	if stored := decodeRecord(t, r.get(t, fixture.ServerPath(name, "1.0.0"))); !equalJSON(t, stored, decodeRecord(t, won)) {
+	if stored := decodeRecord(t, r.get(t, fixture.ServerPath(name, "1.0.0"))); !equalJSON(t, stored,
+		decodeRecord(t, won)) {
 		t.Errorf("stored is %+v, answered was %s", stored, won.Body)
 	}
 }
@@ -85,8 +89,11 @@ func checkParallelStatusAll(t *testing.T, r *registry, send sender) {
 			t.Errorf("two changes of all to %s answer %v", status, got)
 		}
 	}
-	fixture.CallInParallel(t, 2, func(i int) (apiclient.Response, error) { // with different targets: the result must be one of them
-		return send(i, "PATCH", fixture.ServerPath(name)+"/status", map[string]string{"status": []string{"deprecated", "deleted"}[i]})
+	// with different targets: the result must be one of them
+	fixture.CallInParallel(t, 2, func(i int) (apiclient.Response, error) {
+		return send(i, "PATCH", fixture.ServerPath(name)+"/status", map[string]string{
+			"status": []string{"deprecated", "deleted"}[i],
+		})
 	})
 	found := map[string]bool{}
 	for _, v := range r.list(t, fixture.ServerPath(name)+"/versions?include_deleted=true").Servers {
@@ -108,8 +115,8 @@ func checkParallelDelete(t *testing.T, r *registry, send sender) {
 	}
 }
 
-// checkParallelLatest publishes 40 versions, in a long run 100, and changes their status during reads.
-// Exactly one version is the latest at every moment.
+// checkParallelLatest publishes 40 versions, in a long run 100, and changes their status during
+// reads. Exactly one version is the latest at every moment.
 func checkParallelLatest(t *testing.T, r *registry, send sender) {
 	const name, writing = "com.example.parallel/latest", 10
 	each := 4
@@ -134,7 +141,9 @@ func checkParallelLatest(t *testing.T, r *registry, send sender) {
 			}
 		})
 	}
-	for _, query := range []string{"/servers?version=latest&search=" + name, "/servers?version=latest&include_deleted=true&search=" + name} {
+	for _, query := range []string{
+		"/servers?version=latest&search=" + name, "/servers?version=latest&include_deleted=true&search=" + name,
+	} {
 		watch(func() error { return checkLatestSeen(send, query, true) })
 	}
 	watch(func() error {
@@ -157,7 +166,8 @@ func checkParallelLatest(t *testing.T, r *registry, send sender) {
 				}{{"POST", "/publish", fixture.NewServerDocument(name, version)}}
 				if i%2 == 0 {
 					steps = append(steps, steps[0], steps[0])
-					steps[1].method, steps[1].path, steps[1].body = "PATCH", fixture.ServerPath(name, version)+"/status", map[string]string{"status": "deprecated"}
+					steps[1].method, steps[1].path, steps[1].body = "PATCH",
+						fixture.ServerPath(name, version)+"/status", map[string]string{"status": "deprecated"}
 					steps[2].method, steps[2].path, steps[2].body = "DELETE", fixture.ServerPath(name, version), nil
 				}
 				for _, s := range steps {
@@ -197,8 +207,8 @@ func checkLatestSeen(send sender, path string, alone bool) error {
 	return nil
 }
 
-// greatestVersion returns the greatest of the n versions a.b.0 that are not deleted; the numbers have
-// one digit.
+// greatestVersion returns the greatest of the n versions a.b.0 that are not deleted; the numbers
+// have one digit.
 func greatestVersion(t *testing.T, r *registry, name string, n int) string {
 	t.Helper()
 	var versions []string
@@ -225,7 +235,8 @@ func checkParallelGrant(t *testing.T, r *registry, instances []*fixture.Service)
 					return
 				default:
 				}
-				a, err := apiclient.TryCall("POST", instances[w%len(instances)].API+"/v0.1/publish", fixture.NewServerDocument(fmt.Sprintf("com.example.taken/s%d-%d", w, i), "1.0.0"), p.Bearer()...)
+				a, err := apiclient.TryCall("POST", instances[w%len(instances)].API+"/v0.1/publish",
+					fixture.NewServerDocument(fmt.Sprintf("com.example.taken/s%d-%d", w, i), "1.0.0"), p.Bearer()...)
 				if err != nil || a.Status != http.StatusOK && a.Status != http.StatusForbidden {
 					t.Errorf("publish answers %v %d %s", err, a.Status, a.Body)
 				}
@@ -235,9 +246,12 @@ func checkParallelGrant(t *testing.T, r *registry, instances []*fixture.Service)
 			}
 		})
 	}
-	r.RunCommand(t, "", "grant", "remove", "--email", p.Email, "--action", "publish", "--resource", "com.example.taken/*")
+	r.RunCommand(t, "", "grant", "remove", "--email", p.Email, "--action", "publish", "--resource",
+		"com.example.taken/*")
 	for i, s := range instances {
-		apiclient.Call(t, "POST", s.API+"/v0.1/publish", fixture.NewServerDocument(fmt.Sprintf("com.example.taken/after%d", i), "1.0.0"), p.Bearer()...).WantStatus(t, http.StatusForbidden)
+		apiclient.Call(t, "POST", s.API+"/v0.1/publish",
+			fixture.NewServerDocument(fmt.Sprintf("com.example.taken/after%d", i), "1.0.0"), p.Bearer()...).
+			WantStatus(t, http.StatusForbidden)
 	}
 	close(stop)
 	group.Wait()

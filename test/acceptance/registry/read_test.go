@@ -19,18 +19,23 @@ func checkParameters(t *testing.T, r *registry) {
 		r.publish(t, names[i], "1.0.0")
 	}
 	const all = "/servers?search=com.example.parameters"
-	for limit, want := range map[string]int{"": 30, "&limit=": 30, "&limit=1": 1, "&limit=34": 34, "&limit=35": 35, "&limit=100": 35} {
+	for limit, want := range map[string]int{
+		"": 30, "&limit=": 30, "&limit=1": 1, "&limit=34": 34, "&limit=35": 35, "&limit=100": 35,
+	} {
 		l := r.list(t, all+limit)
 		if len(l.Servers) != want || (l.Next() == "") != (want == 35) {
 			t.Errorf("%q answers %d rows, next %q", limit, len(l.Servers), l.Next())
 		}
 	}
 	for _, wrong := range []string{
-		"limit=0", "limit=101", "limit=-1", "limit=1.5", "limit=ten", "limit=1e1", "limit=99999999999999999999", "limit=%00", "limit=%201",
+		"limit=0", "limit=101", "limit=-1", "limit=1.5", "limit=ten", "limit=1e1", "limit=99999999999999999999",
+		"limit=%00", "limit=%201",
 		"cursor=abc", "cursor=%00", "cursor=" + strings.Repeat("A", 5000), "search=%00", "search=%ff", "version=%00",
 		"include_deleted=yes", "include_deleted=2", "include_deleted=%00",
-		"updated_since=yesterday", "updated_since=2026-01-01", "updated_since=2026-01-01T00:00:00", "updated_since=1767225600",
-		"updated_since=2026-13-01T00:00:00Z", "updated_since=2026-02-30T00:00:00Z", "updated_since=2026-01-01T00:00:00,5Z",
+		"updated_since=yesterday", "updated_since=2026-01-01", "updated_since=2026-01-01T00:00:00",
+		"updated_since=1767225600",
+		"updated_since=2026-13-01T00:00:00Z", "updated_since=2026-02-30T00:00:00Z",
+		"updated_since=2026-01-01T00:00:00,5Z",
 		"updated_since=2026-01-01T00:00:00%2B25:00", "updated_since=2026-01-01%2000:00:00Z",
 		"updated_since=2026-01-01T00:00:00Z&include_deleted=false", "status=deleted&include_deleted=false",
 		"status=gone", "status=%00", "remote=yes", "package_type=%00", "package_type=" + strings.Repeat("n", 65),
@@ -41,7 +46,9 @@ func checkParameters(t *testing.T, r *registry) {
 		}
 		wantFault(t, r.get(t, "/servers?"+wrong), http.StatusBadRequest, parameter)
 	}
-	for _, empty := range []string{"&cursor=", "&version=", "&updated_since=", "&include_deleted=", "&unknown=1", "&Limit=0"} {
+	for _, empty := range []string{
+		"&cursor=", "&version=", "&updated_since=", "&include_deleted=", "&unknown=1", "&Limit=0",
+	} {
 		if got := r.list(t, all+"&limit=100"+empty); len(got.Servers) != len(names) {
 			t.Errorf("%q answers %d rows", empty, len(got.Servers))
 		}
@@ -59,20 +66,38 @@ func checkFilters(t *testing.T, r *registry) {
 	r.publish(t, space+"lost", "1.0.0")
 	r.setStatus(t, space+"lost", "1.0.0", "deleted")
 	for query, want := range map[string][]string{
-		"search=com.example.filters":                                                                {"Weather@1.0.0", "Weather@1.0.0-rc.1", "aXb@2.0.0", "a_b@1.0.0", "a_b@1.5.0", "a_b@2.0.0", "gone@1.0.0"},
-		"search=COM.EXAMPLE.Filters/WEATHER":                                                        {"Weather@1.0.0", "Weather@1.0.0-rc.1"},
-		"search=filters/a_B":                                                                        {"a_b@1.0.0", "a_b@1.5.0", "a_b@2.0.0"},
-		"search=filters/a%25":                                                                       {},
-		`search=filters\/a`:                                                                         {},
-		"search=filters/a*b":                                                                        {},
-		"search=" + strings.Repeat("filters", 100):                                                  {},
-		"search=ilters/w":                                                                           {"Weather@1.0.0", "Weather@1.0.0-rc.1"},
-		"search=filters/a%27b%22":                                                                   {},
-		"search=com.example.filters&version=latest":                                                 {"Weather@1.0.0", "aXb@2.0.0", "a_b@2.0.0", "gone@1.0.0"},
-		"search=com.example.filters&version=latest&include_deleted=true":                            {"Weather@1.0.0", "aXb@2.0.0", "a_b@2.0.0", "gone@1.0.0", "lost@1.0.0"},
-		"search=com.example.filters&version=2.0.0":                                                  {"aXb@2.0.0", "a_b@2.0.0"},
-		"search=com.example.filters&version=2.0.0&include_deleted=true":                             {"aXb@2.0.0", "a_b@2.0.0", "gone@2.0.0"},
-		"search=com.example.filters&version=2.0.0&include_deleted=false":                            {"aXb@2.0.0", "a_b@2.0.0"},
+		"search=com.example.filters": {
+			"Weather@1.0.0", "Weather@1.0.0-rc.1", "aXb@2.0.0", "a_b@1.0.0", "a_b@1.5.0", "a_b@2.0.0", "gone@1.0.0",
+		},
+		"search=COM.EXAMPLE.Filters/WEATHER": {
+			"Weather@1.0.0", "Weather@1.0.0-rc.1",
+		},
+		"search=filters/a_B": {
+			"a_b@1.0.0", "a_b@1.5.0", "a_b@2.0.0",
+		},
+		"search=filters/a%25":                      {},
+		`search=filters\/a`:                        {},
+		"search=filters/a*b":                       {},
+		"search=" + strings.Repeat("filters", 100): {},
+		"search=ilters/w": {
+			"Weather@1.0.0", "Weather@1.0.0-rc.1",
+		},
+		"search=filters/a%27b%22": {},
+		"search=com.example.filters&version=latest": {
+			"Weather@1.0.0", "aXb@2.0.0", "a_b@2.0.0", "gone@1.0.0",
+		},
+		"search=com.example.filters&version=latest&include_deleted=true": {
+			"Weather@1.0.0", "aXb@2.0.0", "a_b@2.0.0", "gone@1.0.0", "lost@1.0.0",
+		},
+		"search=com.example.filters&version=2.0.0": {
+			"aXb@2.0.0", "a_b@2.0.0",
+		},
+		"search=com.example.filters&version=2.0.0&include_deleted=true": {
+			"aXb@2.0.0", "a_b@2.0.0", "gone@2.0.0",
+		},
+		"search=com.example.filters&version=2.0.0&include_deleted=false": {
+			"aXb@2.0.0", "a_b@2.0.0",
+		},
 		"search=com.example.filters&version=Latest":                                                 {},
 		"search=com.example.filters&version=%5E1.0.0":                                               {},
 		"search=com.example.filters&version=" + strings.Repeat("1", 300):                            {},
@@ -83,11 +108,15 @@ func checkFilters(t *testing.T, r *registry) {
 		"search=filters/gone&updated_since=2020-01-01t00:00:00.123456789z&version=2.0.0":            {"gone@2.0.0"},
 		"search=com.example.filters&updated_since=2999-01-01T00:00:00%2B01:00":                      {},
 		"search=com.example.filters&version=latest&updated_since=2020-01-01T00:00:00-05:00&limit=1": {"Weather@1.0.0"},
-		"search=com.example.filters&status=deleted":                                                 {"gone@2.0.0", "lost@1.0.0"},
-		"search=com.example.filters&status=deleted&version=latest":                                  {"lost@1.0.0"},
-		"search=com.example.filters&status=active&version=latest&remote=true":                       {"Weather@1.0.0", "aXb@2.0.0", "a_b@2.0.0", "gone@1.0.0"},
-		"search=com.example.filters&remote=false":                                                   {},
-		"search=com.example.filters&package_type=npm":                                               {},
+		"search=com.example.filters&status=deleted": {
+			"gone@2.0.0", "lost@1.0.0",
+		},
+		"search=com.example.filters&status=deleted&version=latest": {"lost@1.0.0"},
+		"search=com.example.filters&status=active&version=latest&remote=true": {
+			"Weather@1.0.0", "aXb@2.0.0", "a_b@2.0.0", "gone@1.0.0",
+		},
+		"search=com.example.filters&remote=false":     {},
+		"search=com.example.filters&package_type=npm": {},
 	} {
 		got := r.list(t, "/servers?"+query).Names()
 		for i := range want {
@@ -108,12 +137,16 @@ func checkOffers(t *testing.T, r *registry) {
 	doc := fixture.NewServerDocument(name, "1.1.0")
 	delete(doc, "remotes")
 	doc["packages"] = []any{map[string]any{
-		"registryType": "oci", "identifier": "docker.io/acme/image:1.1.0", "transport": map[string]string{"type": "stdio"},
+		"registryType": "oci", "identifier": "docker.io/acme/image:1.1.0", "transport": map[string]string{
+			"type": "stdio",
+		},
 	}}
 	r.write(t, "POST", "/publish", doc)
 	for query, want := range map[string][]string{
 		"&remote=true": {name + "@1.0.0"}, "&remote=0": {name + "@1.1.0"}, "&package_type=oci": {name + "@1.1.0"},
-		"&package_type=OCI": {}, "&package_type=oci&remote=true": {}, "&status=active&package_type=oci": {name + "@1.1.0"},
+		"&package_type=OCI": {}, "&package_type=oci&remote=true": {}, "&status=active&package_type=oci": {
+			name + "@1.1.0",
+		},
 	} {
 		if got := r.list(t, "/servers?search=com.example.offers"+query).Names(); !slices.Equal(got, want) {
 			t.Errorf("%s answers %v, want %v", query, got, want)
@@ -187,7 +220,9 @@ func checkCursors(t *testing.T, r *registry) {
 		changed[i] = map[bool]byte{true: 'B', false: 'A'}[changed[i] == 'A']
 		wantFault(t, r.get(t, "/servers?cursor="+string(changed)), http.StatusBadRequest, "cursor")
 	}
-	for _, wrong := range []string{cursor + "=", cursor + "A", cursor[1:], cursor[:len(cursor)-1], "%20" + cursor, cursor + "%0A", cursor + cursor} {
+	for _, wrong := range []string{
+		cursor + "=", cursor + "A", cursor[1:], cursor[:len(cursor)-1], "%20" + cursor, cursor + "%0A", cursor + cursor,
+	} {
 		wantFault(t, r.get(t, "/servers?cursor="+wrong), http.StatusBadRequest, "cursor")
 	}
 	since := r.list(t, "/servers?search=example.cursors&updated_since=2020-01-01T00:00:00Z&limit=1").Next()
@@ -271,11 +306,13 @@ func checkOrder(t *testing.T, r *registry) {
 	}
 	r.setStatus(t, name, versions[5], "deleted")
 	r.setStatus(t, name, versions[7], "deprecated")
-	if got := r.list(t, fixture.ServerPath(name)+"/versions"); len(got.Servers) != len(versions)-1 || slices.Contains(got.Names(), name+"@"+versions[5]) {
+	if got := r.list(t, fixture.ServerPath(name)+"/versions"); len(got.Servers) != len(versions)-1 ||
+		slices.Contains(got.Names(), name+"@"+versions[5]) {
 		t.Errorf("with one deleted there are %d versions", len(got.Servers))
 	}
 	for _, flag := range []string{"true", "1", "TRUE"} {
-		if got := r.list(t, fixture.ServerPath(name)+"/versions?include_deleted="+flag); !slices.Equal(got.Names(), want) {
+		if got := r.list(t,
+			fixture.ServerPath(name)+"/versions?include_deleted="+flag); !slices.Equal(got.Names(), want) {
 			t.Errorf("include_deleted=%s answers %d versions", flag, len(got.Servers))
 		}
 	}
@@ -293,12 +330,27 @@ func checkLatest(t *testing.T, r *registry) {
 	for i, steps := range [][]string{ // the step, and the version that is then the latest
 		{"1.0.0", "1.0.0", "0.9.0", "1.0.0", "1.1.0-rc.1", "1.1.0-rc.1", "1.1.0", "1.1.0", "1.1.0-rc.2", "1.1.0"},
 		{"1.9.0", "1.9.0", "1.10.0", "1.10.0", "1.9.1", "1.10.0"},
-		{"zulu", "zulu", "alpha", "alpha", "0.0.1-0", "0.0.1-0", "mike", "0.0.1-0", "2021.01.01", "0.0.1-0", "1.2", "0.0.1-0"},
-		{"1.0.0+a", "1.0.0+a", "1.0.0+b", "1.0.0+b", "v1.0.0", "v1.0.0", "1.0.0", "1.0.0", "V9.0.0", "1.0.0", "v2.0.0", "v2.0.0"},
-		{"1.0.0-alpha", "1.0.0-alpha", "1.0.0-alpha.1", "1.0.0-alpha.1", "1.0.0-alpha.beta", "1.0.0-alpha.beta", "1.0.0-beta.11", "1.0.0-beta.11", "1.0.0-beta.2", "1.0.0-beta.11"},
-		{"18446744073709551616.0.0", "18446744073709551616.0.0", "18446744073709551617.0.0", "18446744073709551617.0.0", "9.0.0", "18446744073709551617.0.0"},
+		{
+			"zulu", "zulu", "alpha", "alpha", "0.0.1-0", "0.0.1-0", "mike", "0.0.1-0", "2021.01.01", "0.0.1-0",
+			"1.2", "0.0.1-0",
+		},
+		{
+			"1.0.0+a", "1.0.0+a", "1.0.0+b", "1.0.0+b", "v1.0.0", "v1.0.0", "1.0.0", "1.0.0", "V9.0.0", "1.0.0",
+			"v2.0.0", "v2.0.0",
+		},
+		{
+			"1.0.0-alpha", "1.0.0-alpha", "1.0.0-alpha.1", "1.0.0-alpha.1", "1.0.0-alpha.beta", "1.0.0-alpha.beta",
+			"1.0.0-beta.11", "1.0.0-beta.11", "1.0.0-beta.2", "1.0.0-beta.11",
+		},
+		{
+			"18446744073709551616.0.0", "18446744073709551616.0.0", "18446744073709551617.0.0",
+			"18446744073709551617.0.0", "9.0.0", "18446744073709551617.0.0",
+		},
 		{"0.1.0", "0.1.0", "01.0.0", "0.1.0", "1.0.0-01", "0.1.0", "1.0", "0.1.0", "1.0.0.0", "0.1.0"},
-		{"1.0.0", "1.0.0", "2.0.0", "2.0.0", "-2.0.0", "1.0.0", "3.0.0", "3.0.0", "-3.0.0", "1.0.0", "-1.0.0", "3.0.0", "!2.0.0", "2.0.0", "+3.0.0", "3.0.0"},
+		{
+			"1.0.0", "1.0.0", "2.0.0", "2.0.0", "-2.0.0", "1.0.0", "3.0.0", "3.0.0", "-3.0.0", "1.0.0", "-1.0.0",
+			"3.0.0", "!2.0.0", "2.0.0", "+3.0.0", "3.0.0",
+		},
 		{"one", "one", "two", "two", "-two", "one", "-one", "two", "+one", "one"},
 	} {
 		name := fmt.Sprintf("com.example.latest/s%d", i)
@@ -340,7 +392,8 @@ func wantLatest(t *testing.T, r *registry, name, want string, after []string) {
 	if got := decodeRecord(t, shown); got.Server["version"] != want || !got.Official().IsLatest {
 		t.Errorf("after %v, latest shows %v, want %s", after, got, want)
 	}
-	listed := r.list(t, "/servers?version=latest&search="+name+map[bool]string{true: "&include_deleted=true"}[len(living) == 0])
+	listed := r.list(t,
+		"/servers?version=latest&search="+name+map[bool]string{true: "&include_deleted=true"}[len(living) == 0])
 	if !slices.Equal(listed.Names(), []string{name + "@" + want}) {
 		t.Errorf("after %v, %v is listed as latest, want %s", after, listed.Names(), want)
 	}

@@ -12,8 +12,8 @@ import (
 	"github.com/tollgate-dev/tollgate/test/acceptance/internal/fixture"
 )
 
-// registryChecks are the checks of every endpoint and rule of the registry. Each writes below its own
-// namespace.
+// registryChecks are the checks of every endpoint and rule of the registry. Each writes below its
+// own namespace.
 func registryChecks() []registryCheck {
 	return []registryCheck{
 		{"publication", checkPublication},
@@ -74,7 +74,8 @@ func TestRegistryWithReview(t *testing.T) {
 		for _, c := range registryChecks() {
 			t.Run(c.name, func(t *testing.T) {
 				if testing.Short() && c.name == "large answers" {
-					t.Skip("long: reads answers of several MiB; make test-long runs it, and TestRegistry does so without review")
+					t.Skip(
+						"long: reads answers of several MiB; make test-long runs it, and TestRegistry does so without review")
 				}
 				c.check(t, r)
 			})

@@ -38,8 +38,12 @@ func TestViews(t *testing.T) {
 			name  string
 			check func(*testing.T, *viewed)
 		}{
-			{"selection", checkSelection}, {"hidden versions", checkHidden}, {"cursors", checkViewCursors}, {"tokens", checkViewTokens},
-			{"statuses", checkViewStatuses}, {"allow lists", checkViewAllowLists}, {"commands", checkViewCommands}, {"changes", checkViewChanges},
+			{"selection", checkSelection}, {"hidden versions", checkHidden}, {"cursors", checkViewCursors}, {
+				"tokens", checkViewTokens,
+			},
+			{"statuses", checkViewStatuses}, {"allow lists", checkViewAllowLists}, {"commands", checkViewCommands}, {
+				"changes", checkViewChanges,
+			},
 			{"description", checkViewDescription},
 		} {
 			t.Run(c.name, func(t *testing.T) { c.check(t, v) })
@@ -103,7 +107,10 @@ func (v *viewed) wantNames(t *testing.T, path string, want ...string) {
 }
 
 func checkSelection(t *testing.T, v *viewed) {
-	team := []string{"com.example/a@1.0.0", "com.example/a@2.0.0*", "com.example/b@1.0.0", "com.example/b@2.0.0*", "com.example/old@1.0.0*"}
+	team := []string{
+		"com.example/a@1.0.0", "com.example/a@2.0.0*", "com.example/b@1.0.0", "com.example/b@2.0.0*",
+		"com.example/old@1.0.0*",
+	}
 	for _, prefix := range []string{"/v0.1", "/v0"} {
 		v.wantNames(t, "team"+prefix+"/servers", team...)
 		v.wantNames(t, "team/t/any"+prefix+"/servers?search=EXAMPLE/A", "com.example/a@1.0.0", "com.example/a@2.0.0*")
@@ -133,7 +140,10 @@ func checkSelection(t *testing.T, v *viewed) {
 }
 
 func checkHidden(t *testing.T, v *viewed) {
-	all := []string{"com.example/a@1.0.0", "com.example/a@2.0.0*", "com.example/b@1.0.0*", "com.example/draft@1.0.0*", "org.example/c@1.0.0*"}
+	all := []string{
+		"com.example/a@1.0.0", "com.example/a@2.0.0*", "com.example/b@1.0.0*", "com.example/draft@1.0.0*",
+		"org.example/c@1.0.0*",
+	}
 	v.wantNames(t, "stable/v0.1/servers", all...)
 	v.wantNames(t, "stable/v0.1/servers?include_deleted=true", all...)
 	latest := slices.Delete(slices.Clone(all), 0, 1)
@@ -155,7 +165,9 @@ func checkHidden(t *testing.T, v *viewed) {
 
 // checkViewCursors: a cursor is good in its own view only.
 func checkViewCursors(t *testing.T, v *viewed) {
-	places := map[string]string{"": "/v0.1", "all": "/registries/all/v0.1", "team": "/registries/team/v0", "stable": "/registries/stable/v0.1"}
+	places := map[string]string{
+		"": "/v0.1", "all": "/registries/all/v0.1", "team": "/registries/team/v0", "stable": "/registries/stable/v0.1",
+	}
 	for from, path := range places {
 		var l fixture.ServerPage
 		apiclient.Call(t, "GET", v.s.API+path+"/servers?limit=1", nil).WantStatus(t, 200).Decode(t, &l)
@@ -181,19 +193,23 @@ func checkViewTokens(t *testing.T, v *viewed) {
 		t.Errorf("inner has %q", got)
 	}
 	paths := []string{
-		"/v0.1/servers", "/v0/servers", "/v0.1/servers/com.example%2Fa/versions", "/v0.1" + fixture.ServerPath("com.example/a", "1.0.0"),
+		"/v0.1/servers", "/v0/servers", "/v0.1/servers/com.example%2Fa/versions",
+		"/v0.1" + fixture.ServerPath("com.example/a", "1.0.0"),
 		"/allowlist/claude.json", "/install?server=com.example/a&client=claude",
 	}
 	for _, path := range paths {
 		for address, header := range map[string][]string{"inner" + path: bearer, "inner/t/" + token + path: nil} {
 			a := v.read(t, address, header...).WantStatus(t, 200)
-			if got := a.Header.Get("Cache-Control"); !strings.HasPrefix(got, "private, ") || strings.Contains(path, "allowlist") != (got == "private, max-age=60") {
+			if got := a.Header.Get("Cache-Control"); !strings.HasPrefix(got, "private, ") ||
+				strings.Contains(path, "allowlist") != (got == "private, max-age=60") {
 				t.Errorf("%s: Cache-Control %s", path, got)
 			}
-			v.read(t, address, append(slices.Clone(header), "If-None-Match", a.Header.Get("ETag"))...).WantStatus(t, 304)
+			v.read(t, address, append(slices.Clone(header), "If-None-Match", a.Header.Get("ETag"))...).
+				WantStatus(t, 304)
 		}
 		for _, wrong := range []apiclient.Response{
-			v.read(t, "inner"+path), v.read(t, "inner"+path, "Authorization", "Bearer "+token+"x"), v.read(t, "inner"+path, v.writer.Bearer()...),
+			v.read(t, "inner"+path), v.read(t, "inner"+path, "Authorization", "Bearer "+token+"x"),
+			v.read(t, "inner"+path, v.writer.Bearer()...),
 			v.read(t, "inner/t/"+token+"x"+path), v.read(t, "inner/t/x"+path, bearer...),
 		} {
 			wantFault(t, wrong, 401, "needs one of its tokens")
@@ -202,7 +218,9 @@ func checkViewTokens(t *testing.T, v *viewed) {
 			}
 		}
 	}
-	if listed := v.run(t, "view", "token", "list", "inner"); !strings.Contains(listed, "default") || !strings.Contains(listed, "second") || strings.Contains(listed, "tgview_") {
+	if listed := v.run(t, "view", "token", "list",
+		"inner"); !strings.Contains(listed, "default") || !strings.Contains(listed, "second") ||
+		strings.Contains(listed, "tgview_") {
 		t.Errorf("the tokens are listed as %s", listed)
 	}
 	v.run(t, "view", "token", "remove", "inner")
@@ -215,7 +233,8 @@ func checkViewTokens(t *testing.T, v *viewed) {
 		}
 	}
 	if audit := v.run(t, "audit", "search", "--output", "json"); strings.Contains(audit, "tgview_") ||
-		!strings.Contains(audit, "view_token_add") || !strings.Contains(audit, "view_token_remove") || !strings.Contains(audit, "view_add") {
+		!strings.Contains(audit, "view_token_add") || !strings.Contains(audit, "view_token_remove") ||
+		!strings.Contains(audit, "view_add") {
 		t.Errorf("the audit log: %.2000s", audit)
 	}
 }
@@ -233,13 +252,15 @@ func checkViewStatuses(t *testing.T, v *viewed) {
 			v.read(t, place+path, header...).WantStatus(t, 400)
 		}
 		for _, path := range []string{
-			"/v0.1/servers/none/versions", "/v0.1" + fixture.ServerPath("org.example/c", "1.0.0"), "/allowlist/none.json", "/install?server=org.example/c&client=claude",
+			"/v0.1/servers/none/versions", "/v0.1" + fixture.ServerPath("org.example/c", "1.0.0"),
+			"/allowlist/none.json", "/install?server=org.example/c&client=claude",
 		} {
 			v.read(t, place+path, header...).WantStatus(t, 404)
 		}
 		v.read(t, strings.Replace(place, "inner", "none", 1)+"/v0.1/servers", header...).WantStatus(t, 404)
 		for _, path := range []string{
-			"/v0.1/servers", "/v0.1/servers/com.example%2Fa/versions", "/v0.1" + fixture.ServerPath("com.example/a", "1.0.0"), "/allowlist/claude.json", "/install",
+			"/v0.1/servers", "/v0.1/servers/com.example%2Fa/versions",
+			"/v0.1" + fixture.ServerPath("com.example/a", "1.0.0"), "/allowlist/claude.json", "/install",
 			"/openapi.yaml", "/openapi.json",
 		} {
 			apiclient.Call(t, "OPTIONS", v.s.API+"/registries/"+place+path, nil).WantStatus(t, 204)
@@ -292,7 +313,8 @@ func checkViewCommands(t *testing.T, v *viewed) {
 		Include, Exclude         []string
 	}
 	v.ReadCommand(t, &listed, "view", "list", "--output", "json")
-	if len(listed) != 3 || listed[2].Name != "team" || !slices.Equal(listed[2].Include, []string{"com.example/*"}) || listed[0].Access != "token" {
+	if len(listed) != 3 || listed[2].Name != "team" || !slices.Equal(listed[2].Include, []string{"com.example/*"}) ||
+		listed[0].Access != "token" {
 		t.Errorf("the views are listed as %+v", listed)
 	}
 }
@@ -319,11 +341,14 @@ func checkViewDescription(t *testing.T, v *viewed) {
 	token := strings.TrimSpace(v.run(t, "view", "token", "add", "inner", "--name", "description"))
 	v.await(t, time.Now(), "inner/t/"+token+"/openapi.json", 200)
 	wantToolHiveUpstream(t, v.s.API)
-	for place, kept := range map[string]string{"all": "no-cache", "team": "no-cache", "team/t/any": "no-cache", "inner/t/" + token: "private, no-cache"} {
+	for place, kept := range map[string]string{
+		"all": "no-cache", "team": "no-cache", "team/t/any": "no-cache", "inner/t/" + token: "private, no-cache",
+	} {
 		wantToolHiveUpstream(t, v.s.API+"/registries/"+place)
 		for _, file := range []string{"/openapi.yaml", "/openapi.json"} {
 			a := v.read(t, place+file).WantStatus(t, 200)
-			if root := apiclient.Call(t, http.MethodGet, v.s.API+file, nil); !bytes.Equal(a.Body, root.Body) || a.Header.Get("Cache-Control") != kept {
+			if root := apiclient.Call(t, http.MethodGet, v.s.API+file, nil); !bytes.Equal(a.Body, root.Body) ||
+				a.Header.Get("Cache-Control") != kept {
 				t.Errorf("%s%s: %s, or another document", place, file, a.Header.Get("Cache-Control"))
 			}
 			v.read(t, place+file, "If-None-Match", a.Header.Get("ETag")).WantStatus(t, 304)
@@ -344,14 +369,16 @@ func checkViewDescription(t *testing.T, v *viewed) {
 func wantToolHiveUpstream(t *testing.T, address string) {
 	t.Helper()
 	var document map[string]any
-	if err := yaml.Unmarshal(apiclient.Call(t, http.MethodGet, address+"/openapi.yaml", nil).WantStatus(t, 200).Body, &document); err != nil {
+	if err := yaml.Unmarshal(apiclient.Call(t, http.MethodGet, address+"/openapi.yaml", nil).WantStatus(t, 200).Body,
+		&document); err != nil {
 		t.Fatal(err)
 	}
 	info, _ := document["info"].(map[string]any)
 	if version, _ := info["version"].(string); version != "1.0.0" {
 		t.Errorf("%s: info.version is %q, want 1.0.0", address, version)
 	}
-	if description, _ := info["description"].(string); !strings.Contains(description, "https://github.com/modelcontextprotocol/registry") {
+	if description, _ := info["description"].(string); !strings.Contains(description,
+		"https://github.com/modelcontextprotocol/registry") {
 		t.Errorf("%s: info.description does not have the URL of the repository of the public registry", address)
 	}
 }

@@ -16,7 +16,8 @@ func checkReplace(t *testing.T, r *registry) {
 	name := "com.example.replace/server"
 	before := r.write(t, "POST", "/publish", fixture.NewServerDocument(name, "1.0.0")).Official()
 	r.publish(t, name, "2.0.0", "3.0.0")
-	r.send(t, "PATCH", fixture.ServerPath(name, "1.0.0")+"/status", `{"status":"deprecated","statusMessage":"use 2"}`).WantStatus(t, http.StatusOK)
+	r.send(t, "PATCH", fixture.ServerPath(name, "1.0.0")+"/status", `{"status":"deprecated","statusMessage":"use 2"}`).
+		WantStatus(t, http.StatusOK)
 	r.setStatus(t, name, "3.0.0", "deleted")
 	standing := decodeRecord(t, r.get(t, fixture.ServerPath(name, "1.0.0"))).Official()
 
@@ -24,7 +25,8 @@ func checkReplace(t *testing.T, r *registry) {
 	changed["title"], changed["description"] = "Weather", "Says more than before"
 	replaced := r.write(t, "PUT", fixture.ServerPath(name, "1.0.0"), changed)
 	after := replaced.Official()
-	if !equalJSON(t, replaced.Server, changed) || !equalJSON(t, decodeRecord(t, r.get(t, fixture.ServerPath(name, "1.0.0"))), replaced) {
+	if !equalJSON(t, replaced.Server, changed) ||
+		!equalJSON(t, decodeRecord(t, r.get(t, fixture.ServerPath(name, "1.0.0"))), replaced) {
 		t.Errorf("the document is %v, want %v", replaced.Server, changed)
 	}
 	if after.Status != "deprecated" || after.Message() != "use 2" || after.PublishedAt != before.PublishedAt ||
@@ -41,20 +43,55 @@ func checkReplace(t *testing.T, r *registry) {
 		status  int
 		mention string
 	}{
-		{"another version", fixture.ServerPath(name, "1.0.0"), fixture.NewServerDocument(name, "2.0.0"), 400, "version"},
-		{"another name", fixture.ServerPath(name, "1.0.0"), fixture.NewServerDocument("com.example.replace/other", "1.0.0"), 400, "name"},
-		{"name in other letters", fixture.ServerPath(name, "1.0.0"), fixture.NewServerDocument("com.example.Replace/server", "1.0.0"), 400, "name"},
+		{
+			"another version", fixture.ServerPath(name, "1.0.0"), fixture.NewServerDocument(name, "2.0.0"),
+			400, "version",
+		},
+		{
+			"another name", fixture.ServerPath(name, "1.0.0"),
+			fixture.NewServerDocument("com.example.replace/other", "1.0.0"), 400, "name",
+		},
+		{
+			"name in other letters", fixture.ServerPath(name, "1.0.0"),
+			fixture.NewServerDocument("com.example.Replace/server", "1.0.0"), 400, "name",
+		},
 		{"no name", fixture.ServerPath(name, "1.0.0"), map[string]any{"version": "1.0.0"}, 400, "name"},
 		{"no version", fixture.ServerPath(name, "1.0.0"), map[string]any{"name": name}, 400, "version"},
-		{"name is a number", fixture.ServerPath(name, "1.0.0"), map[string]any{"name": 1, "version": "1.0.0"}, 400, "name"},
-		{"another version of a server that is not there", fixture.ServerPath("com.example.replace/none", "1.0.0"), fixture.NewServerDocument(name, "1.0.0"), 400, "name"},
-		{"missing version", fixture.ServerPath(name, "9.0.0"), fixture.NewServerDocument(name, "9.0.0"), 404, "not found"},
-		{"missing server", fixture.ServerPath("com.example.replace/none", "1.0.0"), fixture.NewServerDocument("com.example.replace/none", "1.0.0"), 404, "not found"},
-		{"deleted version", fixture.ServerPath(name, "3.0.0"), fixture.NewServerDocument(name, "3.0.0"), 404, "not found"},
-		{"missing version, broken document", fixture.ServerPath(name, "9.0.0"), map[string]any{"name": name, "version": "9.0.0"}, 404, "not found"},
-		{"latest is no version", fixture.ServerPath(name, "latest"), fixture.NewServerDocument(name, "latest"), 404, "not found"},
+		{
+			"name is a number", fixture.ServerPath(name, "1.0.0"), map[string]any{
+				"name": 1, "version": "1.0.0",
+			}, 400, "name",
+		},
+		{
+			"another version of a server that is not there", fixture.ServerPath("com.example.replace/none", "1.0.0"),
+			fixture.NewServerDocument(name, "1.0.0"), 400, "name",
+		},
+		{
+			"missing version", fixture.ServerPath(name, "9.0.0"), fixture.NewServerDocument(name, "9.0.0"),
+			404, "not found",
+		},
+		{
+			"missing server", fixture.ServerPath("com.example.replace/none", "1.0.0"),
+			fixture.NewServerDocument("com.example.replace/none", "1.0.0"), 404, "not found",
+		},
+		{
+			"deleted version", fixture.ServerPath(name, "3.0.0"), fixture.NewServerDocument(name, "3.0.0"),
+			404, "not found",
+		},
+		{
+			"missing version, broken document", fixture.ServerPath(name, "9.0.0"), map[string]any{
+				"name": name, "version": "9.0.0",
+			}, 404, "not found",
+		},
+		{
+			"latest is no version", fixture.ServerPath(name, "latest"), fixture.NewServerDocument(name, "latest"),
+			404, "not found",
+		},
 		{"broken document", fixture.ServerPath(name, "1.0.0"), broken, 422, "description"},
-		{"unknown property", fixture.ServerPath(name, "1.0.0"), fixture.WithProperty(fixture.NewServerDocument(name, "1.0.0"), "titel", "x"), 422, "title"},
+		{
+			"unknown property", fixture.ServerPath(name, "1.0.0"),
+			fixture.WithProperty(fixture.NewServerDocument(name, "1.0.0"), "titel", "x"), 422, "title",
+		},
 	} {
 		t.Run(c.what, func(t *testing.T) { wantFault(t, r.send(t, "PUT", c.path, c.body), c.status, c.mention) })
 	}
@@ -70,22 +107,29 @@ func checkDelete(t *testing.T, r *registry) {
 	before := decodeRecord(t, r.get(t, fixture.ServerPath(name, "2.0.0")))
 	gone := r.write(t, "DELETE", fixture.ServerPath(name, "2.0.0"), nil)
 	meta := gone.Official()
-	if !equalJSON(t, gone.Server, before.Server) || meta.Status != "deleted" || meta.StatusMessage != nil || meta.IsLatest ||
-		meta.PublishedAt != before.Official().PublishedAt || meta.StatusChangedAt <= before.Official().StatusChangedAt || meta.StatusChangedAt != meta.UpdatedAt {
+	if !equalJSON(t, gone.Server, before.Server) || meta.Status != "deleted" || meta.StatusMessage != nil ||
+		meta.IsLatest ||
+		meta.PublishedAt != before.Official().PublishedAt ||
+		meta.StatusChangedAt <= before.Official().StatusChangedAt || meta.StatusChangedAt != meta.UpdatedAt {
 		t.Errorf("the deleted version is %+v", gone)
 	}
 	wantFault(t, r.send(t, "DELETE", fixture.ServerPath(name, "2.0.0"), nil), http.StatusNotFound)
-	for _, path := range []string{fixture.ServerPath(name, "9.0.0"), fixture.ServerPath("com.example.delete/none", "1.0.0"), fixture.ServerPath("none", "1.0.0"), fixture.ServerPath(name, "latest"), fixture.ServerPath(name, "*")} {
+	for _, path := range []string{
+		fixture.ServerPath(name, "9.0.0"), fixture.ServerPath("com.example.delete/none", "1.0.0"),
+		fixture.ServerPath("none", "1.0.0"), fixture.ServerPath(name, "latest"), fixture.ServerPath(name, "*"),
+	} {
 		wantFault(t, r.send(t, "DELETE", path, nil), http.StatusNotFound)
 	}
 	for _, query := range []string{"", "?include_deleted=false", "?include_deleted="} {
 		wantFault(t, r.get(t, fixture.ServerPath(name, "2.0.0")+query), http.StatusNotFound)
 	}
-	if got := decodeRecord(t, r.get(t, fixture.ServerPath(name, "2.0.0")+"?include_deleted=true")); !equalJSON(t, got, gone) {
+	if got := decodeRecord(t,
+		r.get(t, fixture.ServerPath(name, "2.0.0")+"?include_deleted=true")); !equalJSON(t, got, gone) {
 		t.Errorf("it reads back as %+v, want %+v", got, gone)
 	}
 	wantFault(t, r.send(t, "POST", "/publish", fixture.NewServerDocument(name, "2.0.0")), http.StatusConflict, "2.0.0")
-	wantFault(t, r.send(t, "PUT", fixture.ServerPath(name, "2.0.0"), fixture.NewServerDocument(name, "2.0.0")), http.StatusNotFound)
+	wantFault(t, r.send(t, "PUT", fixture.ServerPath(name, "2.0.0"), fixture.NewServerDocument(name, "2.0.0")),
+		http.StatusNotFound)
 	if back := r.setStatus(t, name, "2.0.0", "active").Official(); back.Status != "active" || !back.IsLatest {
 		t.Errorf("back again it is %+v", back)
 	}
@@ -102,7 +146,8 @@ func checkStatus(t *testing.T, r *registry) {
 	all := []string{"active", "deprecated", "deleted"}
 	for _, from := range all {
 		for _, to := range all {
-			if got := decodeRecord(t, r.get(t, fixture.ServerPath(name, "1.0.0")+"?include_deleted=true")).Official(); got.Status != from {
+			if got := decodeRecord(t, r.get(t, fixture.ServerPath(name, "1.0.0")+"?include_deleted=true")).
+				Official(); got.Status != from {
 				r.setStatus(t, name, "1.0.0", from)
 			}
 			a := r.send(t, "PATCH", fixture.ServerPath(name, "1.0.0")+"/status", map[string]string{"status": to})
@@ -115,22 +160,32 @@ func checkStatus(t *testing.T, r *registry) {
 	}
 	checkMessages(t, r, name)
 	for _, body := range badStatusBodies() {
-		for _, path := range []string{fixture.ServerPath(name, "1.0.0"), fixture.ServerPath(name), fixture.ServerPath(name, "9.9.9"), fixture.ServerPath("com.example.status/none")} {
-			apiclient.WantRegistryError(t, r.send(t, "PATCH", path+"/status", body).WantStatus(t, http.StatusBadRequest))
+		for _, path := range []string{
+			fixture.ServerPath(name, "1.0.0"), fixture.ServerPath(name), fixture.ServerPath(name, "9.9.9"),
+			fixture.ServerPath("com.example.status/none"),
+		} {
+			apiclient.WantRegistryError(t,
+				r.send(t, "PATCH", path+"/status", body).WantStatus(t, http.StatusBadRequest))
 		}
 	}
-	for _, path := range []string{fixture.ServerPath(name, "9.9.9"), fixture.ServerPath("com.example.status/none", "1.0.0"), fixture.ServerPath("com.example.status/none"), fixture.ServerPath("none"), fixture.ServerPath(name, "latest")} {
+	for _, path := range []string{
+		fixture.ServerPath(name, "9.9.9"), fixture.ServerPath("com.example.status/none", "1.0.0"),
+		fixture.ServerPath("com.example.status/none"), fixture.ServerPath("none"), fixture.ServerPath(name, "latest"),
+	} {
 		wantFault(t, r.send(t, "PATCH", path+"/status", `{"status":"active"}`), http.StatusNotFound)
 	}
 }
 
 func badStatusBodies() []string {
 	return []string{
-		`{}`, `{"status":""}`, `{"status":null}`, `{"status":"Active"}`, `{"status":"yanked"}`, `{"status":1}`, `{"status":["active"]}`,
+		`{}`, `{"status":""}`, `{"status":null}`, `{"status":"Active"}`, `{"status":"yanked"}`, `{"status":1}`,
+		`{"status":["active"]}`,
 		`{"status":"active","statusMessage":"fine"}`, `{"status":"deprecated","statusMessage":7}`,
 		`{"status":"deprecated","statusMessage":"` + strings.Repeat("x", 501) + `"}`,
-		`{"status":"deprecated","statusMessage":"\u0000"}`, `{"status":"deprecated","reason":"x"}`, `{"Status":"deprecated"}`,
-		`{"status":"deprecated","status":"active"}`, `{"statusMessage":"x"}`, `[]`, `"deprecated"`, `null`, `{"status":`, ``,
+		`{"status":"deprecated","statusMessage":"\u0000"}`, `{"status":"deprecated","reason":"x"}`,
+		`{"Status":"deprecated"}`,
+		`{"status":"deprecated","status":"active"}`, `{"statusMessage":"x"}`, `[]`, `"deprecated"`, `null`,
+		`{"status":`, ``,
 	}
 }
 
@@ -163,11 +218,13 @@ func checkMessages(t *testing.T, r *registry, name string) {
 		}
 		changed := decodeRecord(t, a)
 		now := changed.Official()
-		if now.Message() != c.message || (now.StatusMessage == nil) != (c.message == "") || (now.StatusChangedAt > last.StatusChangedAt) != c.moves ||
+		if now.Message() != c.message || (now.StatusMessage == nil) != (c.message == "") ||
+			(now.StatusChangedAt > last.StatusChangedAt) != c.moves ||
 			now.UpdatedAt <= last.UpdatedAt || now.PublishedAt != last.PublishedAt {
 			t.Errorf("%s makes it %+v, before %+v", c.body, now, last)
 		}
-		if got := decodeRecord(t, r.get(t, fixture.ServerPath(name, "1.0.0")+"?include_deleted=true")); !equalJSON(t, got, changed) {
+		if got := decodeRecord(t, r.get(t, fixture.ServerPath(name, "1.0.0")+"?include_deleted=true")); !equalJSON(t,
+			got, changed) {
 			t.Errorf("it reads back as %+v, want %+v", got, changed)
 		}
 		last = now
@@ -208,7 +265,9 @@ func checkStatusAll(t *testing.T, r *registry) {
 		var versions []string
 		for _, v := range got.Servers {
 			versions = append(versions, v.Server["version"].(string))
-			if stored := decodeRecord(t, r.get(t, fixture.ServerPath(name, v.Server["version"].(string))+"?include_deleted=true")); !equalJSON(t, stored, v) {
+			if stored := decodeRecord(t,
+				r.get(t, fixture.ServerPath(name, v.Server["version"].(string))+"?include_deleted=true")); !equalJSON(
+				t, stored, v) {
 				t.Errorf("%s answers %+v, stored is %+v", c.body, v, stored)
 			}
 		}
@@ -225,20 +284,24 @@ func checkStatusAll(t *testing.T, r *registry) {
 func checkRemotes(t *testing.T, r *registry) {
 	taken := func(name, version, address string) apiclient.Response {
 		doc := fixture.NewServerDocument("com.example.remotes/"+name, version)
-		doc["remotes"] = []any{map[string]any{"type": "sse", "url": address}, map[string]any{"type": "streamable-http", "url": address}}
+		doc["remotes"] = []any{
+			map[string]any{"type": "sse", "url": address}, map[string]any{"type": "streamable-http", "url": address},
+		}
 		return r.send(t, "POST", "/publish", doc)
 	}
 	const address = "https://mcp.example.com/Path?q=A"
 	taken("owner", "1.0.0", address).WantStatus(t, http.StatusOK)
 	taken("owner", "1.1.0", address).WantStatus(t, http.StatusOK) // its own version
 	for i, other := range []string{
-		address, "HTTPS://mcp.example.com/Path?q=A", "https://MCP.Example.COM/Path?q=A", "https://mcp.example.com:443/Path?q=A", "hTTps://mcp.EXAMPLE.com:443/Path?q=A",
+		address, "HTTPS://mcp.example.com/Path?q=A", "https://MCP.Example.COM/Path?q=A",
+		"https://mcp.example.com:443/Path?q=A", "hTTps://mcp.EXAMPLE.com:443/Path?q=A",
 	} {
 		wantFault(t, taken(fmt.Sprintf("thief%d", i), "1.0.0", other), http.StatusConflict, "remote URL", address)
 	}
 	for i, other := range []string{
 		"http://mcp.example.com/Path?q=A", "https://mcp.example.com:8443/Path?q=A", "https://mcp.example.com/path?q=A",
-		"https://mcp.example.com/Path?q=a", "https://mcp.example.com/Path", "https://mcp.example.com/Path?q=A#f", "https://mcp.example.com:80/Path?q=A",
+		"https://mcp.example.com/Path?q=a", "https://mcp.example.com/Path", "https://mcp.example.com/Path?q=A#f",
+		"https://mcp.example.com:80/Path?q=A",
 	} {
 		taken(fmt.Sprintf("other%d", i), "1.0.0", other).WantStatus(t, http.StatusOK)
 	}
@@ -249,7 +312,8 @@ func checkRemotes(t *testing.T, r *registry) {
 	r.publish(t, "com.example.remotes/late", "1.0.0")
 	late := fixture.NewServerDocument("com.example.remotes/late", "1.0.0")
 	late["remotes"] = []any{map[string]any{"type": "sse", "url": address}}
-	wantFault(t, r.send(t, "PUT", fixture.ServerPath("com.example.remotes/late", "1.0.0"), late), http.StatusConflict, "remote URL", address)
+	wantFault(t, r.send(t, "PUT", fixture.ServerPath("com.example.remotes/late", "1.0.0"), late), http.StatusConflict,
+		"remote URL", address)
 
 	// A deleted version does not reserve its URL, and cannot be restored while another server has
 	// the URL.
@@ -260,10 +324,13 @@ func checkRemotes(t *testing.T, r *registry) {
 	taken("heir", "1.0.0", address).WantStatus(t, http.StatusOK)
 	for _, status := range []string{"active", "deprecated"} {
 		body := map[string]string{"status": status}
-		wantFault(t, r.send(t, "PATCH", fixture.ServerPath("com.example.remotes/owner", "1.0.0")+"/status", body), http.StatusConflict, "remote URL", address)
-		wantFault(t, r.send(t, "PATCH", fixture.ServerPath("com.example.remotes/owner")+"/status", body), http.StatusConflict, "remote URL", address)
+		wantFault(t, r.send(t, "PATCH", fixture.ServerPath("com.example.remotes/owner", "1.0.0")+"/status", body),
+			http.StatusConflict, "remote URL", address)
+		wantFault(t, r.send(t, "PATCH", fixture.ServerPath("com.example.remotes/owner")+"/status", body),
+			http.StatusConflict, "remote URL", address)
 	}
-	for _, v := range r.list(t, fixture.ServerPath("com.example.remotes/owner")+"/versions?include_deleted=true").Servers {
+	for _, v := range r.list(t,
+		fixture.ServerPath("com.example.remotes/owner")+"/versions?include_deleted=true").Servers {
 		if v.Official().Status != "deleted" {
 			t.Errorf("%s is %+v after a refused change", v.ID(), v.Official())
 		}
@@ -274,8 +341,8 @@ func checkRemotes(t *testing.T, r *registry) {
 	taken("thief", "1.0.0", address).WantStatus(t, http.StatusConflict)
 }
 
-// TestRemotesShared checks that several servers may have one URL, as in the public registry, and what
-// happens to them when the operator makes URLs unique (contract R-32).
+// TestRemotesShared checks that several servers may have one URL, as in the public registry, and
+// what happens to them when the operator makes URLs unique (contract R-32).
 func TestRemotesShared(t *testing.T) {
 	t.Parallel()
 	fixture.InEachEnvironment(t, func(t *testing.T, e *fixture.Environment) {
@@ -302,12 +369,16 @@ func TestRemotesShared(t *testing.T) {
 			r.send(t, "POST", "/publish", document("com.example/d", "1.0.0")),
 			r.send(t, "POST", "/publish", document("com.example/a", "2.0.0")),
 			r.send(t, "PUT", fixture.ServerPath("com.example/b", "1.0.0"), document("com.example/b", "1.0.0")),
-			r.send(t, "PATCH", fixture.ServerPath("com.example/c", "1.0.0")+"/status", map[string]string{"status": "active"}),
+			r.send(t, "PATCH", fixture.ServerPath("com.example/c", "1.0.0")+"/status", map[string]string{
+				"status": "active",
+			}),
 		} {
 			wantFault(t, refused, http.StatusConflict, "remote URL", address)
 		}
 		r.write(t, "POST", "/publish", fixture.NewServerDocument("com.example/a", "2.0.0"))
-		r.write(t, "PUT", fixture.ServerPath("com.example/b", "1.0.0"), fixture.NewServerDocument("com.example/b", "1.0.0")) // gives it up
+		// gives it up
+		r.write(t, "PUT", fixture.ServerPath("com.example/b", "1.0.0"),
+			fixture.NewServerDocument("com.example/b", "1.0.0"))
 		r.write(t, "POST", "/publish", document("com.example/a", "3.0.0"))
 		r.send(t, "POST", "/publish", document("com.example/b", "2.0.0")).WantStatus(t, http.StatusConflict)
 	})

@@ -27,8 +27,9 @@ import (
 type balancing string
 
 const (
-	byCall       balancing = "by-call"       // each call goes to the next instance, as with an ingress or Envoy
-	byConnection balancing = "by-connection" // each new connection goes to the next instance, as with a Service of Kubernetes
+	byCall balancing = "by-call" // each call goes to the next instance, as with an ingress or Envoy
+	// each new connection goes to the next instance, as with a Service of Kubernetes
+	byConnection balancing = "by-connection"
 )
 
 // balancedClient is a client of a listener that calls through the load balancer. It reuses its
@@ -137,14 +138,19 @@ func newRateLimitClient(t *testing.T, r *rotation, w balancing) ratelimit.RateLi
 	servers := manual.NewBuilderWithScheme("rolling")
 	options := []grpc.DialOption{
 		grpc.WithTransportCredentials(insecure.NewCredentials()), grpc.WithDisableRetry(), grpc.WithResolvers(servers),
-		grpc.WithConnectParams(grpc.ConnectParams{Backoff: backoff.Config{BaseDelay: pace, Multiplier: 2, MaxDelay: time.Second}, MinConnectTimeout: drainTime}),
+		grpc.WithConnectParams(grpc.ConnectParams{
+			Backoff:           backoff.Config{BaseDelay: pace, Multiplier: 2, MaxDelay: time.Second},
+			MinConnectTimeout: drainTime,
+		}),
 	}
 	var known resolver.State
 	for _, m := range r.members {
 		known.Addresses = append(known.Addresses, resolver.Address{Addr: m.addresses[grpcListener]})
 	}
 	if w == byCall {
-		options = append(options, grpc.WithDefaultServiceConfig(`{"loadBalancingConfig":[{"round_robin":{}}],"healthCheckConfig":{"serviceName":"ratelimit"}}`))
+		options = append(options,
+			grpc.WithDefaultServiceConfig(
+				`{"loadBalancingConfig":[{"round_robin":{}}],"healthCheckConfig":{"serviceName":"ratelimit"}}`))
 	} else {
 		known.Addresses = known.Addresses[:1] // any; the balancer decides
 		placed := &balancedClient{rotation: r, listener: grpcListener}

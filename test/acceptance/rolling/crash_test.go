@@ -36,7 +36,8 @@ func TestKillKeepsPublications(t *testing.T) {
 			wg.Go(func() {
 				for n := 0; ; n++ {
 					name := fmt.Sprintf("com.example/p%d-%d", publisher, n)
-					a, err := apiclient.TryCall("POST", s.API+"/v0.1/publish", fixture.NewServerDocument(name, "1.0.0"), p.Bearer()...)
+					a, err := apiclient.TryCall("POST", s.API+"/v0.1/publish", fixture.NewServerDocument(name, "1.0.0"),
+						p.Bearer()...)
 					if err != nil {
 						return // killed
 					}
@@ -58,7 +59,8 @@ func TestKillKeepsPublications(t *testing.T) {
 
 		again := e.Start(t)
 		for _, name := range answered {
-			apiclient.Call(t, "GET", fixture.ServerURL(again, name, "/versions/1.0.0"), nil).WantStatus(t, http.StatusOK)
+			apiclient.Call(t, "GET", fixture.ServerURL(again, name, "/versions/1.0.0"), nil).WantStatus(t,
+				http.StatusOK)
 		}
 	})
 }
@@ -72,18 +74,24 @@ func TestTwoInstances(t *testing.T) {
 	ada := e.NewPerson(t, "ada@example.com", "publish *")
 	ada.Login(t, first)
 	ada.StepUp(t, e, second)
-	apiclient.Call(t, "POST", second.API+"/v0.1/publish", fixture.NewServerDocument("com.example/both", "1.0.0"), ada.Bearer()...).WantStatus(t, http.StatusOK)
-	a := apiclient.Call(t, "GET", fixture.ServerURL(first, "com.example/both", "/versions/latest"), nil).WantStatus(t, http.StatusOK)
+	apiclient.Call(t, "POST", second.API+"/v0.1/publish", fixture.NewServerDocument("com.example/both", "1.0.0"),
+		ada.Bearer()...).WantStatus(t, http.StatusOK)
+	a := apiclient.Call(t, "GET", fixture.ServerURL(first, "com.example/both", "/versions/latest"), nil).WantStatus(t,
+		http.StatusOK)
 	if got := a.Header.Get("X-RateLimit-Remaining"); got != "48" {
 		t.Errorf("the second request of both has %s remaining, want 48", got)
 	}
 	var page fixture.ServerPage
-	apiclient.Call(t, "POST", first.API+"/v0.1/publish", fixture.NewServerDocument("com.example/both", "2.0.0"), ada.Bearer()...).WantStatus(t, http.StatusOK)
+	apiclient.Call(t, "POST", first.API+"/v0.1/publish", fixture.NewServerDocument("com.example/both", "2.0.0"),
+		ada.Bearer()...).WantStatus(t, http.StatusOK)
 	apiclient.Call(t, "GET", first.API+"/v0.1/servers?limit=1", nil).WantStatus(t, http.StatusOK).Decode(t, &page)
 	apiclient.Call(t, "GET", second.API+"/v0.1/servers?limit=1&cursor="+page.Next(), nil).WantStatus(t, http.StatusOK)
-	apiclient.Call(t, "POST", second.API+"/auth/refresh", map[string]string{"refreshToken": ada.RefreshToken}).WantStatus(t, http.StatusOK)
-	apiclient.Call(t, "POST", first.API+"/auth/refresh", map[string]string{"refreshToken": ada.RefreshToken}).WantStatus(t, http.StatusForbidden)
-	apiclient.Call(t, "POST", second.API+"/v0.1/publish", fixture.NewServerDocument("com.example/both", "3.0.0"), ada.Bearer()...).
+	apiclient.Call(t, "POST", second.API+"/auth/refresh", map[string]string{"refreshToken": ada.RefreshToken}).
+		WantStatus(t, http.StatusOK)
+	apiclient.Call(t, "POST", first.API+"/auth/refresh", map[string]string{"refreshToken": ada.RefreshToken}).
+		WantStatus(t, http.StatusForbidden)
+	apiclient.Call(t, "POST", second.API+"/v0.1/publish", fixture.NewServerDocument("com.example/both", "3.0.0"),
+		ada.Bearer()...).
 		WantStatus(t, http.StatusUnauthorized)
 }
 
@@ -109,7 +117,8 @@ func TestPluginKilled(t *testing.T) {
 		apiclient.Call(t, "GET", s.API+"/health", nil).WantStatus(t, http.StatusOK)
 		// Until the plugin runs again, a challenge returns 503 and is not counted.
 		await.Until(t, "a challenge", func() bool {
-			a := apiclient.Call(t, "POST", s.API+"/auth/step-up/initiate", map[string]string{"method": "EMAIL_OTP"}, p.Bearer()...)
+			a := apiclient.Call(t, "POST", s.API+"/auth/step-up/initiate", map[string]string{"method": "EMAIL_OTP"},
+				p.Bearer()...)
 			if a.Status != http.StatusOK {
 				a.WantStatus(t, http.StatusServiceUnavailable)
 			}

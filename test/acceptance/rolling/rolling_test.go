@@ -30,8 +30,8 @@ const (
 )
 
 // TestRollingRestart restarts two instances in turn, each as on a new machine, under a load of
-// everything that the service does; in a long run, twice. No request fails, and all confirmed results
-// exist afterwards.
+// everything that the service does; in a long run, twice. No request fails, and all confirmed
+// results exist afterwards.
 func TestRollingRestart(t *testing.T) {
 	t.Parallel()
 	rounds := 1
@@ -82,7 +82,8 @@ func TestRollingUpgrade(t *testing.T) {
 		m.program = program
 	}
 	r.start(t, next...)
-	if told := e.RunProgram(t, program, "", "migrate", "status"); strings.Contains(told, "pending") || !strings.Contains(told, "9999_next_version") {
+	if told := e.RunProgram(t, program, "", "migrate", "status"); strings.Contains(told, "pending") ||
+		!strings.Contains(told, "9999_next_version") {
 		t.Errorf("after the upgrade the migrations are\n%s", told)
 	}
 	c.awaitWork(t, r.members...)
@@ -283,13 +284,18 @@ func TestReadyWithRules(t *testing.T) {
 		file := filepath.Join(e.RulesDir, "rules.yaml")
 		fixture.WriteFile(t, file, "domain: broken\ndescriptors: [{}]\n")
 		s := e.StartWithoutRules(t)
-		if a := apiclient.Call(t, "GET", s.API+"/ready", nil).WantStatus(t, http.StatusServiceUnavailable); !strings.Contains(string(a.Body), `"rules":"down"`) {
+		if a := apiclient.Call(t, "GET", s.API+"/ready", nil).WantStatus(t,
+			http.StatusServiceUnavailable); !strings.Contains(string(a.Body), `"rules":"down"`) {
 			t.Errorf("/ready with wrong rules: %s", a.Body)
 		}
 		fixture.WriteFile(t, file, fixture.RateLimitRules)
-		await.Until(t, "readiness", func() bool { return apiclient.Call(t, "GET", s.API+"/ready", nil).Status == http.StatusOK })
+		await.Until(t, "readiness", func() bool {
+			return apiclient.Call(t, "GET", s.API+"/ready", nil).Status == http.StatusOK
+		})
 		fixture.WriteFile(t, file, "domain: broken\ndescriptors: [{}]\n")
-		await.Until(t, "a refusal", func() bool { return strings.Contains(s.Process.Log(), "the previous one stays in force") })
+		await.Until(t, "a refusal", func() bool {
+			return strings.Contains(s.Process.Log(), "the previous one stays in force")
+		})
 		apiclient.Call(t, "GET", s.API+"/ready", nil).WantStatus(t, http.StatusOK)
 
 		if err := os.RemoveAll(e.RulesDir); err != nil {

@@ -107,7 +107,8 @@ type publications struct {
 func (p *publications) step() error {
 	version := fmt.Sprintf("1.%d.0", len(p.versions))
 	var written, read fixture.ServerRecord
-	if err := p.client.decodeCall(&written, "POST", "/v0.1/publish", fixture.NewServerDocument(p.name, version), p.writer.Bearer()...); err != nil {
+	if err := p.client.decodeCall(&written, "POST", "/v0.1/publish", fixture.NewServerDocument(p.name, version),
+		p.writer.Bearer()...); err != nil {
 		return err
 	}
 	p.versions = append(p.versions, version)
@@ -126,7 +127,8 @@ func (p *publications) step() error {
 // checkVersions checks that the registry has the accepted versions, and no others.
 func (p *publications) checkVersions(t *testing.T, on *fixture.Service) {
 	t.Helper()
-	found, err := fixture.ParseServerPage(apiclient.Call(t, "GET", on.API+"/v0.1"+fixture.ServerPath(p.name)+"/versions", nil))
+	found, err := fixture.ParseServerPage(apiclient.Call(t, "GET",
+		on.API+"/v0.1"+fixture.ServerPath(p.name)+"/versions", nil))
 	if err != nil {
 		t.Fatal(err)
 	}

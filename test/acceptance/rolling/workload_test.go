@@ -47,7 +47,8 @@ func newWorkload(t *testing.T, e *fixture.Environment, r *rotation) *workload {
 		}
 	}
 	first := r.members[0].newService(t)
-	apiclient.Call(t, "POST", first.API+"/v0.1/publish", fixture.NewServerDocument(readName, "1.0.0"), c.publications[0].writer.Bearer()...).WantStatus(t, http.StatusOK)
+	apiclient.Call(t, "POST", first.API+"/v0.1/publish", fixture.NewServerDocument(readName, "1.0.0"),
+		c.publications[0].writer.Bearer()...).WantStatus(t, http.StatusOK)
 	working, cancel := context.WithCancel(context.Background())
 	var all sync.WaitGroup
 	c.stop = func() { cancel(); all.Wait() }

@@ -11,12 +11,14 @@ import (
 	"github.com/tollgate-dev/tollgate/test/acceptance/internal/fixture"
 )
 
-// route is a request that is sent once by each caller, in each variant. "{n}" in the path and in the
-// name of a document is replaced by a number of the caller, so that each acts on something of its own.
+// route is a request that is sent once by each caller, in each variant. "{n}" in the path and in
+// the name of a document is replaced by a number of the caller, so that each acts on something of
+// its own.
 type route struct {
 	method, path string
 	variants     []variant
-	// prepare makes what the request is for, and returns what replaces "{id}" in the path; optional.
+	// prepare makes what the request is for, and returns what replaces "{id}" in the path;
+	// optional.
 	prepare func(s *site, n string) string
 }
 
@@ -33,7 +35,9 @@ var none = []variant{{name: "-"}}
 func bodies(good, bad any) []variant {
 	as := func(body any) func(string) any { return func(string) any { return body } }
 	return []variant{
-		{"bad field", as(bad), nil}, {"bad JSON", as("{"), nil}, {"no JSON object", as("[1]"), nil}, {"no JSON", as("a=b"), []string{"Content-Type", "text/plain"}},
+		{"bad field", as(bad), nil}, {"bad JSON", as("{"), nil}, {"no JSON object", as("[1]"), nil}, {
+			"no JSON", as("a=b"), []string{"Content-Type", "text/plain"},
+		},
 		{"good", as(good), nil},
 	}
 }
@@ -42,7 +46,9 @@ func bodies(good, bad any) []variant {
 func documents(name, version string, headers ...string) []variant {
 	all := bodies(nil, map[string]any{"name": namespace + "open", "version": "1.0.0"})
 	all[0].body = func(n string) any {
-		return map[string]any{"name": namespace + strings.ReplaceAll(name, "{n}", n), "version": version, "description": 7}
+		return map[string]any{
+			"name": namespace + strings.ReplaceAll(name, "{n}", n), "version": version, "description": 7,
+		}
 	}
 	all[len(all)-1].body = func(n string) any {
 		return fixture.NewServerDocument(namespace+strings.ReplaceAll(name, "{n}", n), version)
@@ -61,7 +67,10 @@ func publishRoutes() []route {
 	return []route{
 		{"POST", "/v0.1/publish", documents("open-new-{n}", "1.0.0", "If-None-Match", "*"), nil},
 		{"POST", "/v0.1/publish", documents("wait-new-{n}", "1.0.0"), nil},
-		{"POST", "/v0.1/publish", bodies(map[string]any{"name": "com.example/other"}, map[string]any{"name": "no name"}), nil},
+		{
+			"POST", "/v0.1/publish",
+			bodies(map[string]any{"name": "com.example/other"}, map[string]any{"name": "no name"}), nil,
+		},
 		{"PUT", servers + open + "/versions/1.0.0", documents("open-{n}", "1.0.0", if_...), publishOpen},
 		{"PUT", servers + open + "/versions/9.0.0", documents("open-{n}", "9.0.0"), nil},
 		{"PUT", servers + "com.example%2Fother/versions/1.0.0", documents("open-{n}", "9.0.0"), nil},
@@ -80,17 +89,27 @@ func registryRoutes() []route {
 	const servers, own = "/v0.1/servers/", "/v0.1/x/dev.tollgate/"
 	status := url.PathEscape(namespace) + "open-s{n}"
 	publishStatus := func(s *site, n string) string { s.publish("open-s"+n, "1.0.0"); return "" }
-	statusBodies := append([]variant{{"stale", func(string) any { return map[string]string{"status": "deprecated"} }, []string{"If-Match", `"stale"`}}},
+	statusBodies := append([]variant{
+		{
+			"stale", func(string) any { return map[string]string{"status": "deprecated"} }, []string{
+				"If-Match", `"stale"`,
+			},
+		},
+	},
 		bodies(map[string]string{"status": "deprecated"}, map[string]string{"status": "good"})...)
 	submit := func(s *site, _ string) string { return s.submit() }
-	comment := append(bodies(map[string]string{"comment": "because"}, map[string]any{"comment": 7}), variant{name: "again"})
+	comment := append(bodies(map[string]string{"comment": "because"}, map[string]any{"comment": 7}), variant{
+		name: "again",
+	})
 	hideOne := func(s *site, n string) string { s.hide("open-h" + n); return "" }
 	policy := map[string]any{"method": "dns", "domain": domain, "pattern": namespace + "*"}
 	return []route{
 		{"GET", "/v0.1/servers", none, nil}, {"GET", "/v0.1/servers?limit=x", none, nil},
 		{"GET", servers + status + "/versions/latest", none, nil}, {"GET", "/v0.1/version", none, nil},
 		{"POST", "/v0.1/validate", documents("open-{n}", "1.0.0"), nil},
-		{"GET", "/registries/closed/v0.1/servers", none, nil}, {"GET", "/registries/closed/allowlist/vscode.json", none, nil},
+		{"GET", "/registries/closed/v0.1/servers", none, nil}, {
+			"GET", "/registries/closed/allowlist/vscode.json", none, nil,
+		},
 		{"GET", "/registries/closed/t/x/v0.1/servers", none, nil},
 		{"PATCH", servers + status + "/versions/1.0.0/status", statusBodies, publishStatus},
 		{"PATCH", servers + status + "/versions/9.0.0/status", statusBodies, nil},
@@ -98,23 +117,57 @@ func registryRoutes() []route {
 		{"PATCH", servers + status + "/status", statusBodies, publishStatusAgain},
 		{"PATCH", servers + "no%20name/status", statusBodies, nil},
 		{"PATCH", servers + "%ff/status", statusBodies, nil},
-		{"GET", own + "reviews", none, nil}, {"GET", own + "reviews?limit=x", none, nil}, {"GET", own + "reviews?state=x", none, nil},
+		{"GET", own + "reviews", none, nil}, {"GET", own + "reviews?limit=x", none, nil}, {
+			"GET", own + "reviews?state=x", none, nil,
+		},
 		{"GET", own + "reviews/{id}", none, submit}, {"GET", own + "reviews/" + unknownID, none, nil},
-		{"POST", own + "reviews/{id}/approve", comment, submit}, {"POST", own + "reviews/" + unknownID + "/approve", comment, nil},
+		{"POST", own + "reviews/{id}/approve", comment, submit}, {
+			"POST", own + "reviews/" + unknownID + "/approve", comment, nil,
+		},
 		{"POST", own + "reviews/{id}/reject", append([]variant{{name: "-"}}, comment...), submit},
 		{"POST", own + "reviews/" + unknownID + "/reject", comment, nil},
-		{"GET", own + "quarantine", none, nil}, {"GET", own + "quarantine?limit=x", none, nil}, {"GET", own + "quarantine?cursor=x", none, nil},
+		{"GET", own + "quarantine", none, nil}, {"GET", own + "quarantine?limit=x", none, nil}, {
+			"GET", own + "quarantine?cursor=x", none, nil,
+		},
 		{"POST", own + "quarantine", quarantineBodies(), publishHeld},
-		{"POST", own + "quarantine", bodies(map[string]string{"serverName": "com.example/other", "reason": "x"}, map[string]string{"reason": "x"}), nil},
-		{"DELETE", own + "quarantine?serverName=" + url.QueryEscape(namespace) + "open-h{n}", []variant{{name: "-"}, {name: "again"}}, hideOne},
+		{
+			"POST", own + "quarantine",
+			bodies(map[string]string{"serverName": "com.example/other", "reason": "x"}, map[string]string{
+				"reason": "x",
+			}), nil,
+		},
+		{
+			"DELETE", own + "quarantine?serverName=" + url.QueryEscape(namespace) + "open-h{n}", []variant{
+				{name: "-"}, {name: "again"},
+			}, hideOne,
+		},
 		{"DELETE", own + "quarantine", none, nil}, {"DELETE", own + "quarantine?serverName=no%20name", none, nil},
-		{"DELETE", own + "quarantine?serverName=%ff", none, nil}, {"DELETE", own + "quarantine?serverName=com.example%2Fother", none, nil},
+		{"DELETE", own + "quarantine?serverName=%ff", none, nil}, {
+			"DELETE", own + "quarantine?serverName=com.example%2Fother", none, nil,
+		},
 		{"GET", own + "publishers", none, nil},
-		{"POST", own + "publishers", bodies(policy, map[string]any{"method": "dns", "domain": "statuses.example", "pattern": "x y"}), nil},
-		{"POST", own + "publishers", bodies(map[string]any{"method": "dns", "domain": "example.com", "pattern": "com.example/*"}, map[string]any{"method": 7}), nil},
-		{"DELETE", own + "publishers/{id}", []variant{{name: "-"}, {name: "again"}}, addPolicy}, {"DELETE", own + "publishers/x", none, nil},
-		{"POST", "/v0.1/auth/dns", bodies(map[string]string{"domain": domain, "timestamp": "2020-01-01T00:00:00Z", "signed_timestamp": "00"}, map[string]any{"domain": 7}), nil},
-		{"POST", "/v0.1/auth/github-oidc", bodies(map[string]string{"oidc_token": "x"}, map[string]any{"oidc_token": 7}), nil},
+		{
+			"POST", own + "publishers",
+			bodies(policy, map[string]any{"method": "dns", "domain": "statuses.example", "pattern": "x y"}), nil,
+		},
+		{
+			"POST", own + "publishers",
+			bodies(map[string]any{"method": "dns", "domain": "example.com", "pattern": "com.example/*"}, map[string]any{
+				"method": 7,
+			}), nil,
+		},
+		{"DELETE", own + "publishers/{id}", []variant{{name: "-"}, {name: "again"}}, addPolicy}, {
+			"DELETE", own + "publishers/x", none, nil,
+		},
+		{
+			"POST", "/v0.1/auth/dns",
+			bodies(map[string]string{"domain": domain, "timestamp": "2020-01-01T00:00:00Z", "signed_timestamp": "00"},
+				map[string]any{"domain": 7}), nil,
+		},
+		{
+			"POST", "/v0.1/auth/github-oidc",
+			bodies(map[string]string{"oidc_token": "x"}, map[string]any{"oidc_token": 7}), nil,
+		},
 	}
 }
 
@@ -125,7 +178,8 @@ func publishHeld(s *site, n string) string { s.publish("open-q"+n, "1.0.0"); ret
 func addPolicy(s *site, _ string) string {
 	var added struct{ ID string }
 	policy := map[string]string{"method": "dns", "domain": domain, "pattern": namespace + "*"}
-	s.sam.PostJSON(s.t, s.Service, "/v0.1/x/dev.tollgate/publishers", policy).WantStatus(s.t, http.StatusCreated).Decode(s.t, &added)
+	s.sam.PostJSON(s.t, s.Service, "/v0.1/x/dev.tollgate/publishers", policy).WantStatus(s.t, http.StatusCreated).
+		Decode(s.t, &added)
 	return added.ID
 }
 
@@ -148,24 +202,68 @@ func authRoutes() []route {
 	code := map[string]string{"challengeId": unknownID, "otp": "123456"}
 	return []route{
 		{"GET", "/auth/session", none, nil},
-		{"POST", "/auth/logout", bodies(map[string]string{"sessionId": unknownID}, map[string]string{"sessionId": "x"}), nil},
-		{"POST", "/auth/step-up/initiate", bodies(map[string]string{"method": "AUTHENTICATOR_APP"}, map[string]string{"method": "x"}), nil},
+		{
+			"POST", "/auth/logout",
+			bodies(map[string]string{"sessionId": unknownID}, map[string]string{"sessionId": "x"}), nil,
+		},
+		{
+			"POST", "/auth/step-up/initiate",
+			bodies(map[string]string{"method": "AUTHENTICATOR_APP"}, map[string]string{"method": "x"}), nil,
+		},
 		{"POST", "/auth/step-up/verify", bodies(code, map[string]string{"challengeId": "x"}), nil},
-		{"POST", "/auth/step-up/resend", bodies(map[string]string{"challengeId": unknownID}, map[string]string{"challengeId": "x"}), nil},
+		{
+			"POST", "/auth/step-up/resend",
+			bodies(map[string]string{"challengeId": unknownID}, map[string]string{"challengeId": "x"}), nil,
+		},
 		{"GET", "/devices", none, nil}, {"GET", "/devices?limit=x", none, nil},
-		{"PUT", "/devices" + unknown + "/trust", bodies(map[string]string{"trustStatus": "TRUSTED"}, map[string]string{"trustStatus": "x"}), nil},
-		{"PUT", "/devices/x/trust", bodies(map[string]string{"trustStatus": "TRUSTED"}, map[string]string{"trustStatus": "x"}), nil},
-		{"PUT", "/devices" + unknown + "/name", bodies(map[string]string{"name": "Laptop"}, map[string]any{"name": 7}), nil},
+		{
+			"PUT", "/devices" + unknown + "/trust",
+			bodies(map[string]string{"trustStatus": "TRUSTED"}, map[string]string{"trustStatus": "x"}), nil,
+		},
+		{
+			"PUT", "/devices/x/trust",
+			bodies(map[string]string{"trustStatus": "TRUSTED"}, map[string]string{"trustStatus": "x"}), nil,
+		},
+		{
+			"PUT", "/devices" + unknown + "/name",
+			bodies(map[string]string{"name": "Laptop"}, map[string]any{"name": 7}), nil,
+		},
 		{"DELETE", "/devices" + unknown, none, nil}, {"DELETE", "/devices/x", none, nil},
-		{"GET", "/sessions", none, nil}, {"DELETE", "/sessions" + unknown, none, nil}, {"DELETE", "/sessions/x", none, nil},
+		{"GET", "/sessions", none, nil}, {"DELETE", "/sessions" + unknown, none, nil}, {
+			"DELETE", "/sessions/x", none, nil,
+		},
 		{"GET", "/audit-logs", none, nil}, {"GET", "/audit-logs?limit=x", none, nil},
-		{"POST", "/auth/password", bodies(map[string]string{"currentPassword": fixture.Password, "newPassword": "short"}, map[string]any{"newPassword": 7}), nil},
-		{"POST", "/auth/mfa/activate", bodies(map[string]string{"mfaCode": "123456"}, map[string]any{"mfaCode": 7}), nil},
-		{"POST", "/auth/mfa/disable", bodies(map[string]string{"mfaCode": "123456"}, map[string]any{"mfaCode": 7}), nil},
+		{
+			"POST", "/auth/password",
+			bodies(map[string]string{"currentPassword": fixture.Password, "newPassword": "short"}, map[string]any{
+				"newPassword": 7,
+			}), nil,
+		},
+		{
+			"POST", "/auth/mfa/activate",
+			bodies(map[string]string{"mfaCode": "123456"}, map[string]any{"mfaCode": 7}), nil,
+		},
+		{
+			"POST", "/auth/mfa/disable",
+			bodies(map[string]string{"mfaCode": "123456"}, map[string]any{"mfaCode": 7}), nil,
+		},
 		{"POST", "/auth/mfa/enroll", none, nil},
-		{"POST", "/auth/login", bodies(map[string]any{"email": "x@example.com", "password": "wrong", "deviceInfo": device}, map[string]any{"email": 7}), nil},
-		{"POST", "/auth/mfa/verify", bodies(map[string]any{"userId": unknownID, "mfaCode": "123456", "deviceInfo": device}, map[string]any{"userId": 7}), nil},
-		{"POST", "/auth/refresh", bodies(map[string]string{"refreshToken": "x"}, map[string]any{"refreshToken": 7}), nil},
+		{
+			"POST", "/auth/login",
+			bodies(map[string]any{"email": "x@example.com", "password": "wrong", "deviceInfo": device}, map[string]any{
+				"email": 7,
+			}), nil,
+		},
+		{
+			"POST", "/auth/mfa/verify",
+			bodies(map[string]any{"userId": unknownID, "mfaCode": "123456", "deviceInfo": device}, map[string]any{
+				"userId": 7,
+			}), nil,
+		},
+		{
+			"POST", "/auth/refresh",
+			bodies(map[string]string{"refreshToken": "x"}, map[string]any{"refreshToken": 7}), nil,
+		},
 		{"GET", "/.well-known/jwks.json", none, nil},
 		{"GET", "/v2/api/methods.json", none, nil}, {"GET", "/v2/api/methods.xml?callback=x", none, nil},
 		{"GET", "/v2/api/methods.json?callback=%20", none, nil}, {"GET", "/v2/none", none, nil},
@@ -193,7 +291,8 @@ func (s *site) callAll(t *testing.T, routes []route) (lines []string) {
 				if v.body != nil {
 					body = v.body(n)
 				}
-				a := apiclient.Call(t, r.method, s.API+path, body, append(append([]string{}, c.header...), v.header...)...)
+				a := apiclient.Call(t, r.method, s.API+path, body,
+					append(append([]string{}, c.header...), v.header...)...)
 				got[j].request = r.method + " " + r.path + " | " + v.name
 				got[j].add(c.name, fmt.Sprintf("%d %s", a.Status, errorOf(a)))
 			}

@@ -76,15 +76,19 @@ var challengeField = regexp.MustCompile(`name="step-up.challenge" value="([^"]+)
 // stepUp passes a step-up.
 func (b *browser) stepUp(email string) {
 	b.s.t.Helper()
-	sent := challengeField.FindStringSubmatch(b.send("/console/step-up/send", url.Values{"step-up.method": {"EMAIL_OTP"}}).body)
+	sent := challengeField.FindStringSubmatch(b.send("/console/step-up/send", url.Values{
+		"step-up.method": {"EMAIL_OTP"},
+	}).body)
 	if sent == nil {
 		b.s.t.Fatalf("%s gets no code", email)
 	}
-	b.send("/console/step-up/verify", url.Values{"step-up.challenge": {sent[1]}, "step-up.code": {b.s.e.LastCode(b.s.t, email)}})
+	b.send("/console/step-up/verify", url.Values{
+		"step-up.challenge": {sent[1]}, "step-up.code": {b.s.e.LastCode(b.s.t, email)},
+	})
 }
 
-// newBrowsers returns a browser of each kind of visitor. Their people are not those of the API, so that
-// the sign-ins of one do not change the trust of the other.
+// newBrowsers returns a browser of each kind of visitor. Their people are not those of the API, so
+// that the sign-ins of one do not change the trust of the other.
 func (s *site) newBrowsers() []*browser {
 	open := func(name string, cookies map[string]string) *browser { return &browser{s, name, cookies} }
 	all := []*browser{open("no cookie", map[string]string{}), open("bad cookie", map[string]string{"tollgate": "x"})}
@@ -115,7 +119,10 @@ func (s *site) newBrowsers() []*browser {
 // checkLevels checks that the sessions have the trust levels of their names.
 func (s *site) checkLevels(all []*browser) {
 	s.t.Helper()
-	for i, means := range []string{2: "It may only sign out", 3: "little else, until", 4: "does not change the registry, until", 5: "everything that you may do"} {
+	for i, means := range []string{
+		2: "It may only sign out", 3: "little else, until", 4: "does not change the registry, until",
+		5: "everything that you may do",
+	} {
 		if means == "" || i == 2 {
 			continue
 		}
@@ -148,42 +155,99 @@ func (s *site) forms() []form {
 	}
 	named := "name=" + url.QueryEscape(namespace)
 	return []form{
-		{"/console/publish", []string{"", "document=x", document("open-webNUMBER") + "&act=check", document("open-webNUMBER"), document("wait-webNUMBER")}, nil},
-		{"/console/own/example.statuses/open-v{n}/status", []string{"status=x", "status=deprecated&version=9.0.0", "status=deprecated&version=1.0.0", "status=active"}, func(n string) string { return s.publish("open-v"+n, "1.0.0") }},
-		{"/console/reviews/{id}/decide", []string{"", "decision=reject", "decision=reject&comment=x", "decision=approve"}, func(string) string { return s.submit() }},
+		{
+			"/console/publish", []string{
+				"", "document=x", document("open-webNUMBER") + "&act=check", document("open-webNUMBER"),
+				document("wait-webNUMBER"),
+			}, nil,
+		},
+		{
+			"/console/own/example.statuses/open-v{n}/status", []string{
+				"status=x", "status=deprecated&version=9.0.0", "status=deprecated&version=1.0.0", "status=active",
+			}, func(n string) string { return s.publish("open-v"+n, "1.0.0") },
+		},
+		{
+			"/console/reviews/{id}/decide", []string{
+				"", "decision=reject", "decision=reject&comment=x", "decision=approve",
+			}, func(string) string { return s.submit() },
+		},
 		{"/console/reviews/{id}/decide", []string{"decision=approve"}, func(string) string { return s.submit() }},
 		{"/console/reviews/" + unknownID + "/decide", []string{"decision=approve"}, nil},
-		{"/console/quarantine", []string{named + "open-w{n}", named + "none&reason=x", "name=no+name&reason=x", named + "open-w{n}&reason=x", named + "open-w{n}&reason=x"}, func(n string) string { return s.publish("open-w"+n, "1.0.0") }},
-		{"/console/quarantine/release", []string{"", named + "none", named + "open-u{n}", named + "open-u{n}"}, func(n string) string { s.hide("open-u" + n); return "" }},
-		{"/console/account/sessions" + unknown + "end", []string{""}, nil}, {"/console/account/sessions/x/end", []string{""}, nil},
-		{"/console/account/devices" + unknown + "revoke", []string{""}, nil}, {"/console/account/devices" + unknown + "trust", []string{""}, nil},
+		{
+			"/console/quarantine", []string{
+				named + "open-w{n}", named + "none&reason=x", "name=no+name&reason=x", named + "open-w{n}&reason=x",
+				named + "open-w{n}&reason=x",
+			}, func(n string) string { return s.publish("open-w"+n, "1.0.0") },
+		},
+		{
+			"/console/quarantine/release", []string{"", named + "none", named + "open-u{n}", named + "open-u{n}"},
+			func(n string) string { s.hide("open-u" + n); return "" },
+		},
+		{"/console/account/sessions" + unknown + "end", []string{""}, nil}, {
+			"/console/account/sessions/x/end", []string{""}, nil,
+		},
+		{"/console/account/devices" + unknown + "revoke", []string{""}, nil}, {
+			"/console/account/devices" + unknown + "trust", []string{""}, nil,
+		},
 		{"/console/account/devices" + unknown + "name", []string{"", "name=Laptop"}, nil},
 		{"/console/account/password", []string{"", "currentPassword=wrong-wrong-wrong-7&newPassword=x"}, nil},
-		{"/console/account/authenticator", []string{""}, nil}, {"/console/account/authenticator/activate", []string{"", "code=123"}, nil},
+		{"/console/account/authenticator", []string{""}, nil}, {
+			"/console/account/authenticator/activate", []string{"", "code=123"}, nil,
+		},
 		{"/console/account/authenticator/disable", []string{"", "code=123"}, nil},
-		{operator + "/grants", []string{"", "email=x", "email=tom%40example.com&action=publish&resource=x+y", "email=tom%40example.com&action=publish&resource=com.example/n{n}"}, nil},
-		{operator + "/grants/remove", []string{"", "email=tom%40example.com&action=publish&resource=com.example/n{n}"}, nil},
+		{
+			operator + "/grants", []string{
+				"", "email=x", "email=tom%40example.com&action=publish&resource=x+y",
+				"email=tom%40example.com&action=publish&resource=com.example/n{n}",
+			}, nil,
+		},
+		{
+			operator + "/grants/remove", []string{
+				"", "email=tom%40example.com&action=publish&resource=com.example/n{n}",
+			}, nil,
+		},
 		{operator + "/policies/{id}/remove", []string{"", ""}, func(n string) string { return addPolicy(s, n) }},
-		{operator + "/views", []string{"", "name=v{n}&include=x+y&deprecated=show&access=public", "name=v{n}&deprecated=show&access=public", "name=v{n}&deprecated=show&access=public"}, nil},
+		{
+			operator + "/views", []string{
+				"", "name=v{n}&include=x+y&deprecated=show&access=public", "name=v{n}&deprecated=show&access=public",
+				"name=v{n}&deprecated=show&access=public",
+			}, nil,
+		},
 		{operator + "/views/v{n}/remove", []string{"", ""}, nil},
-		{operator + "/webhooks" + unknown + "redeliver", []string{""}, nil}, {operator + "/webhooks" + unknown + "remove", []string{""}, nil},
-		{operator + "/people/tom@example.com/lock", []string{""}, nil}, {operator + "/people/tom@example.com/unlock", []string{""}, nil},
-		{operator + "/people/tom@example.com/disable", []string{""}, nil}, {operator + "/people/tom@example.com/enable", []string{""}, nil},
-		{operator + "/people/tom@example.com/end-sessions", []string{""}, nil}, {operator + "/people/none@example.com/lock", []string{""}, nil},
+		{operator + "/webhooks" + unknown + "redeliver", []string{""}, nil}, {
+			operator + "/webhooks" + unknown + "remove", []string{""}, nil,
+		},
+		{operator + "/people/tom@example.com/lock", []string{""}, nil}, {
+			operator + "/people/tom@example.com/unlock", []string{""}, nil,
+		},
+		{operator + "/people/tom@example.com/disable", []string{""}, nil}, {
+			operator + "/people/tom@example.com/enable", []string{""}, nil,
+		},
+		{operator + "/people/tom@example.com/end-sessions", []string{""}, nil}, {
+			operator + "/people/none@example.com/lock", []string{""}, nil,
+		},
 		{"/console/sign-in", []string{"", "email=x&password=x", "email=none%40example.com&password=wrong"}, nil},
 		{"/console/sign-in/code", []string{"", "user=" + unknownID + "&code=123456"}, nil},
-		{"/console/step-up/send", []string{"", "step-up.method=x"}, nil}, {"/console/step-up/verify", []string{"", "step-up.challenge=" + unknownID + "&step-up.code=1"}, nil},
+		{"/console/step-up/send", []string{"", "step-up.method=x"}, nil}, {
+			"/console/step-up/verify", []string{"", "step-up.challenge=" + unknownID + "&step-up.code=1"}, nil,
+		},
 		{"/console/sign-out", []string{""}, nil},
 	}
 }
 
 // pages are those that not everybody may see.
 func (s *site) pages() []string {
-	operator := []string{"", "/people", "/people/tom@example.com", "/grants", "/policies", "/views", "/mirrors", "/webhooks", "/limits", "/risk", "/log"}
+	operator := []string{
+		"", "/people", "/people/tom@example.com", "/grants", "/policies", "/views", "/mirrors", "/webhooks", "/limits",
+		"/risk", "/log",
+	}
 	all := []string{
-		"/console/", "/console/publish", "/console/own", "/console/own/example.statuses/open-s3", "/console/servers/example.statuses/open-s3",
-		"/console/reviews", "/console/reviews?state=x", "/console/reviews/" + unknownID, "/console/reviews/" + s.submit(), "/console/quarantine", "/console/quarantine?cursor=x",
-		"/console/account", "/console/account/password", "/console/account/authenticator", "/console/account/log", "/console/none",
+		"/console/", "/console/publish", "/console/own", "/console/own/example.statuses/open-s3",
+		"/console/servers/example.statuses/open-s3",
+		"/console/reviews", "/console/reviews?state=x", "/console/reviews/" + unknownID,
+		"/console/reviews/" + s.submit(), "/console/quarantine", "/console/quarantine?cursor=x",
+		"/console/account", "/console/account/password", "/console/account/authenticator", "/console/account/log",
+		"/console/none",
 	}
 	for _, page := range operator {
 		all = append(all, "/console/operator"+page)

@@ -1,5 +1,5 @@
-// Package statuses compares what every route answers every kind of caller with a table in testdata: the
-// status, the error, and what the audit log has of it.
+// Package statuses compares what every route answers every kind of caller with a table in testdata:
+// the status, the error, and what the audit log has of it.
 package statuses
 
 import (

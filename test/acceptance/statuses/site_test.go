@@ -86,7 +86,9 @@ func (s *site) addLevels() {
 	}
 	high := person("high")
 	high.Login(s.t, s.Service)
-	apiclient.Call(s.t, "POST", s.API+"/auth/login", map[string]any{"email": high.Email, "password": "wrong", "deviceInfo": high.Device}).
+	apiclient.Call(s.t, "POST", s.API+"/auth/login", map[string]any{
+		"email": high.Email, "password": "wrong", "deviceInfo": high.Device,
+	}).
 		WantStatus(s.t, http.StatusUnauthorized)
 	high.Login(s.t, s.Service)
 	begin("HIGH_RISK", high)
@@ -109,9 +111,12 @@ func (s *site) newPublisher(dns *dnsserver.Server) []string {
 		s.t.Fatal(err)
 	}
 	dns.SetTXT(domain, "v=MCPv1; k=ed25519; p="+base64.StdEncoding.EncodeToString(public))
-	s.e.RunCommand(s.t, "", "publisher", "add", "--method", "dns", "--domain", domain, "--pattern", namespace+"*", "--action", "publish", "--action", "status")
+	s.e.RunCommand(s.t, "", "publisher", "add", "--method", "dns", "--domain", domain, "--pattern", namespace+"*",
+		"--action", "publish", "--action", "status")
 	now := time.Now().UTC().Format(time.RFC3339Nano)
-	proof := map[string]string{"domain": domain, "timestamp": now, "signed_timestamp": hex.EncodeToString(ed25519.Sign(private, []byte(now)))}
+	proof := map[string]string{
+		"domain": domain, "timestamp": now, "signed_timestamp": hex.EncodeToString(ed25519.Sign(private, []byte(now))),
+	}
 	var got struct {
 		Token string `json:"registry_token"`
 	}
@@ -119,8 +124,8 @@ func (s *site) newPublisher(dns *dnsserver.Server) []string {
 	return []string{"Authorization", "Bearer " + got.Token}
 }
 
-// publish publishes a version as somebody who is no caller, and returns the ID of its review; empty if
-// it is served at once.
+// publish publishes a version as somebody who is no caller, and returns the ID of its review; empty
+// if it is served at once.
 func (s *site) publish(name, version string) string {
 	s.t.Helper()
 	var got struct {
@@ -128,7 +133,8 @@ func (s *site) publish(name, version string) string {
 			Review struct{ ID string } `json:"dev.tollgate/review"`
 		} `json:"_meta"`
 	}
-	s.sam.PostJSON(s.t, s.Service, "/v0.1/publish", fixture.NewServerDocument(namespace+name, version)).WantStatus(s.t, http.StatusOK).Decode(s.t, &got)
+	s.sam.PostJSON(s.t, s.Service, "/v0.1/publish", fixture.NewServerDocument(namespace+name, version)).WantStatus(s.t,
+		http.StatusOK).Decode(s.t, &got)
 	return got.Meta.Review.ID
 }
 
@@ -142,6 +148,8 @@ func (s *site) submit() string {
 func (s *site) hide(name string) {
 	s.t.Helper()
 	s.publish(name, "1.0.0")
-	s.reviewer.PostJSON(s.t, s.Service, "/v0.1/x/dev.tollgate/quarantine", map[string]string{"serverName": namespace + name, "reason": "it sends mail"}).
+	s.reviewer.PostJSON(s.t, s.Service, "/v0.1/x/dev.tollgate/quarantine", map[string]string{
+		"serverName": namespace + name, "reason": "it sends mail",
+	}).
 		WantStatus(s.t, http.StatusOK)
 }

@@ -17,8 +17,8 @@ import (
 	"github.com/tollgate-dev/tollgate/test/acceptance/internal/fixture"
 )
 
-// TestStatuses sends every request of routes and forms as every caller, and compares the answers and
-// the audit log with testdata. It uses SQLite alone: the stores have tests of their own.
+// TestStatuses sends every request of routes and forms as every caller, and compares the answers
+// and the audit log with testdata. It uses SQLite alone: the stores have tests of their own.
 func TestStatuses(t *testing.T) {
 	s := newSite(t)
 	compare(t, "api.golden", s.callAPI(t))
@@ -32,7 +32,9 @@ func TestStatusesWithWritesOff(t *testing.T) {
 	e.Environ = append(e.Environ, fixture.RegistrySettings()...)
 	s := &site{t: t, e: e, Service: e.Start(t, "REGISTRY_WRITES=off")}
 	full := e.NewWriter(t, s.Service, "ada@example.com", grants()...)
-	s.callers = []caller{{"no token", nil}, {"bad token", []string{"Authorization", "Bearer x"}}, {"FULL_TRUST", full.Bearer()}}
+	s.callers = []caller{
+		{"no token", nil}, {"bad token", []string{"Authorization", "Bearer x"}}, {"FULL_TRUST", full.Bearer()},
+	}
 	compare(t, "writesoff.golden", s.callAll(t, publishRoutes()))
 }
 
@@ -89,8 +91,8 @@ func stable(text string) string {
 	return strings.Join(strings.Fields(text), " ")
 }
 
-// answers are the answers to one request in one variant, with the callers who got each, in the order in
-// which the first of them did.
+// answers are the answers to one request in one variant, with the callers who got each, in the
+// order in which the first of them did.
 type answers struct {
 	request string
 	texts   []string
@@ -139,7 +141,8 @@ func (s *site) readAudit(t *testing.T) (lines []string) {
 		if err := rows.Scan(&kind, &person, &success, &details); err != nil {
 			t.Fatal(err)
 		}
-		lines = append(lines, fmt.Sprintf("%s | person %t | success %t | %s", kind, person, success, stable(describe(t, details))))
+		lines = append(lines,
+			fmt.Sprintf("%s | person %t | success %t | %s", kind, person, success, stable(describe(t, details))))
 	}
 	if err := rows.Err(); err != nil {
 		t.Fatal(err)

@@ -22,7 +22,10 @@ func (d *document) resolveParameters(list []parameter) ([]parameter, error) {
 func parameterRows(list []parameter) []row {
 	var rows []row
 	for _, p := range list {
-		r := row{Name: p.Name, In: p.In, Required: p.Required, Description: p.Description, Type: typeOf(p.Schema), Rules: rulesOf(p.Schema)}
+		r := row{
+			Name: p.Name, In: p.In, Required: p.Required, Description: p.Description, Type: typeOf(p.Schema),
+			Rules: rulesOf(p.Schema),
+		}
 		if p.Example != nil {
 			r.Rules = append(r.Rules, "such as "+formatValue(p.Example))
 		}

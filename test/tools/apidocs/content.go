@@ -64,7 +64,9 @@ func extractCommonHeaders(all []responseView) []string {
 		}
 	}
 	for i := range all {
-		all[i].Headers = slices.DeleteFunc(all[i].Headers, func(name string) bool { return slices.Contains(common, name) })
+		all[i].Headers = slices.DeleteFunc(all[i].Headers, func(name string) bool {
+			return slices.Contains(common, name)
+		})
 	}
 	return common
 }

@@ -144,7 +144,7 @@ func (o *orderedMap[T]) UnmarshalYAML(n *yaml.Node) error {
 	return nil
 }
 
-// resolve returns the member that a reference such as "#/components/schemas/Error" names. Without a
+// resolve returns the member that a reference like "#/components/schemas/Error" names. Without a
 // reference it returns direct.
 func (o orderedMap[T]) resolve(ref string, direct T) (T, error) {
 	if ref == "" {

@@ -42,7 +42,8 @@ func writeFiles(folder string) error {
 		return err
 	}
 	for name, content := range files {
-		if err := os.WriteFile(filepath.Join(folder, name), content, 0o644); err != nil { // #nosec G306 -- the files are public
+		// #nosec G306 -- the files are public
+		if err := os.WriteFile(filepath.Join(folder, name), content, 0o644); err != nil {
 			return err
 		}
 	}

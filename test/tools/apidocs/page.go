@@ -60,7 +60,8 @@ func renderPage(root *yaml.Node) (body []byte, policy string, err error) {
 	if err != nil {
 		return nil, "", err
 	}
-	t, err := template.New("page").Funcs(template.FuncMap{"paragraphs": splitParagraphs, "spans": splitSpans}).Parse(pageTemplate)
+	t, err := template.New("page").Funcs(template.FuncMap{"paragraphs": splitParagraphs, "spans": splitSpans}).
+		Parse(pageTemplate)
 	if err != nil {
 		return nil, "", fmt.Errorf("parse template: %w", err)
 	}
@@ -118,7 +119,8 @@ func (d *document) operationViews(path member[pathItem], tag string) ([]operatio
 		}
 		v := operationView{
 			ID: o.ID, Method: strings.ToUpper(method.Name), Path: path.Name,
-			Summary: o.Summary, Description: o.Description, NeedsToken: len(o.Security) > 0 && len(o.Security[0]) > 0, // an empty alternative comes first
+			// an empty alternative comes first
+			Summary: o.Summary, Description: o.Description, NeedsToken: len(o.Security) > 0 && len(o.Security[0]) > 0,
 		}
 		if err := d.addDetails(&v, &o, path.Value.Parameters); err != nil {
 			return nil, fmt.Errorf("%s: %w", method.Name, err)

@@ -1,5 +1,6 @@
-// Command plots draws the pictures of docs/ratelimit.md: which calls of one caller each algorithm admits.
-// The decisions are those of the service, with counters in the process, at the times of the picture.
+// Command plots draws the pictures of docs/ratelimit.md: which calls of one caller each algorithm
+// admits. The decisions are those of the service, with counters in the process, at the times of the
+// picture.
 package main
 
 import (
@@ -79,7 +80,8 @@ func drawPicture(a ratelimit.Algorithm) (*vgimg.Canvas, error) {
 	if err != nil {
 		return nil, err
 	}
-	picture := vgimg.NewWith(vgimg.UseWH(22*vg.Centimeter, 12*vg.Centimeter), vgimg.UseDPI(96), vgimg.UseBackgroundColor(color.White))
+	picture := vgimg.NewWith(vgimg.UseWH(22*vg.Centimeter, 12*vg.Centimeter), vgimg.UseDPI(96),
+		vgimg.UseBackgroundColor(color.White))
 	rows := [][]*plot.Plot{{seconds}, {minutes}}
 	margin := vg.Points(8)
 	canvases := plot.Align(rows, draw.Tiles{
@@ -98,13 +100,15 @@ func plotSeconds(calls []call) (*plot.Plot, error) {
 	for at := time.Duration(0); at < duration; at += time.Second {
 		m, a := countIn(calls, at, at+time.Second)
 		for _, x := range [...]float64{at.Seconds(), (at + time.Second).Seconds()} { // a step
-			made, admitted = append(made, plotter.XY{X: x, Y: float64(m)}), append(admitted, plotter.XY{X: x, Y: float64(a)})
+			made, admitted = append(made, plotter.XY{X: x, Y: float64(m)}),
+				append(admitted, plotter.XY{X: x, Y: float64(a)})
 		}
 	}
 	return p, addAreas(p, made, admitted)
 }
 
-// plotMinutes plots how many calls were made and admitted in the minute before each time, and the limit.
+// plotMinutes plots how many calls were made and admitted in the minute before each time, and the
+// limit.
 func plotMinutes(calls []call) (*plot.Plot, error) {
 	p := newPlot("calls in the last minute", 240, 60)
 	var made, admitted plotter.XYs
@@ -136,7 +140,9 @@ func newPlot(what string, most, step float64) *plot.Plot {
 	}}
 	p.Y.Tick.Marker = evenTicks{step, func(n float64) string { return fmt.Sprintf("%.0f", n) }}
 	p.Legend.Top, p.Legend.Left, p.Legend.Padding, p.Legend.ThumbnailWidth = true, true, vg.Points(2), vg.Points(18)
-	for _, style := range []*text.Style{&p.X.Tick.Label, &p.Y.Tick.Label, &p.Y.Label.TextStyle, &p.Legend.TextStyle, &p.Title.TextStyle} {
+	for _, style := range []*text.Style{
+		&p.X.Tick.Label, &p.Y.Tick.Label, &p.Y.Label.TextStyle, &p.Legend.TextStyle, &p.Title.TextStyle,
+	} {
 		style.Font.Variant, style.Font.Size = "Sans", vg.Points(9)
 	}
 	p.Title.TextStyle.Font.Size = vg.Points(11)

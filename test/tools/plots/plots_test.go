@@ -13,8 +13,8 @@ import (
 // maxPicture is the size in bytes that a picture may have.
 const maxPicture = 150 << 10
 
-// TestPictures: the pictures in the documentation are those that the command draws. A few pixels may
-// differ, because processors round differently.
+// TestPictures: the pictures in the documentation are those that the command draws. A few pixels
+// may differ, because processors round differently.
 func TestPictures(t *testing.T) {
 	for a := range algorithms {
 		name := filepath.Join("..", pictureName(a))
@@ -76,7 +76,8 @@ func TestCallsInPictures(t *testing.T) {
 			}
 		}
 		if most != want.mostInMinute || silence != want.silence {
-			t.Errorf("%v admits %d calls in a minute and nothing for %d s, want %d and %d", a, most, silence, want.mostInMinute, want.silence)
+			t.Errorf("%v admits %d calls in a minute and nothing for %d s, want %d and %d", a, most, silence,
+				want.mostInMinute, want.silence)
 		}
 	}
 }

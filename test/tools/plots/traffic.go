@@ -26,8 +26,8 @@ type phase struct {
 	rate     int // calls a second
 }
 
-// phases are the calls of the caller: a rush around the turn of a minute, then somewhat more than the
-// limit for a while, a rest, and another rush.
+// phases are the calls of the caller: a rush around the turn of a minute, then somewhat more than
+// the limit for a while, a rest, and another rush.
 var phases = [...]phase{
 	{40 * time.Second, 80 * time.Second, 5},
 	{80 * time.Second, 200 * time.Second, 2},
@@ -59,7 +59,8 @@ func simulateCalls(a ratelimit.Algorithm) ([]call, error) {
 	}
 	clock := clocktest.NewManual(time.Unix(1_800_000_000, 0)) // the beginning of a minute
 	service, err := decide.New(decide.Config{NearLimitRatio: 1}, decide.Ports{
-		Rules: func() *ruleset.Set { return set }, Counters: memory.NewCounters(clock, memory.Config{MaxCounters: 1000}), Clock: clock,
+		Rules:    func() *ruleset.Set { return set },
+		Counters: memory.NewCounters(clock, memory.Config{MaxCounters: 1000}), Clock: clock,
 	})
 	if err != nil {
 		return nil, fmt.Errorf("make a service: %w", err)
@@ -79,7 +80,9 @@ func simulateCalls(a ratelimit.Algorithm) ([]call, error) {
 }
 
 func newRequest() *ratelimit.Request {
-	return &ratelimit.Request{Domain: "plots", Descriptors: []ratelimit.Descriptor{{Entries: []ratelimit.Entry{{Key: "caller", Value: "x"}}}}}
+	return &ratelimit.Request{
+		Domain: "plots", Descriptors: []ratelimit.Descriptor{{Entries: []ratelimit.Entry{{Key: "caller", Value: "x"}}}},
+	}
 }
 
 // isCall reports whether the caller makes a call at a time, which is a multiple of tick.
@@ -92,8 +95,8 @@ func isCall(at time.Duration) bool {
 	return false
 }
 
-// countIn returns the number of calls in the time from begin, which is included, to end, and how many of
-// them were admitted.
+// countIn returns the number of calls in the time from begin, which is included, to end, and how
+// many of them were admitted.
 func countIn(calls []call, begin, end time.Duration) (made, admitted int) {
 	for _, c := range calls {
 		if begin <= c.at && c.at < end {

@@ -2,9 +2,9 @@
 // logins that is labelled, and draws what each threshold costs. The scores come from
 // "tollgate risk replay", or from any scorer that writes its form.
 //
-// The labelled streams are files with one login for each line, as "tollgate risk replay" reads them,
-// with a label: "legit", or the name of a class of attacks. The scores of each scorer are files in
-// the same order:
+// The labelled streams are files with one login for each line, as "tollgate risk replay" reads
+// them, with a label: "legit", or the name of a class of attacks. The scores of each scorer are
+// files in the same order:
 //
 //	go build -C test/tools -o ../../bin/ ./riskeval
 //	bin/riskeval -events e1.jsonl,e2.jsonl -plot risk.png points=p1.jsonl,p2.jsonl history=h1.jsonl,h2.jsonl

@@ -137,7 +137,8 @@ func printAblation(w io.Writer, streams [][]login, all []scorer) {
 
 // groups are the features of each part, which has one of them; the last one names the part.
 var groups = [][]string{
-	{"country", "provider", "network"}, {"address"}, {"system", "browser", "device"}, {"browserVersion"}, {"language"}, {"timezone"}, {"reputation"},
+	{"country", "provider", "network"}, {"address"}, {"system", "browser", "device"}, {"browserVersion"}, {"language"},
+	{"timezone"}, {"reputation"},
 }
 
 func mean(list []float64) (m float64) {
@@ -158,8 +159,8 @@ func spread(list []float64, digits int) string {
 
 func number(v float64, digits int) string { return fmt.Sprintf("%.*f", digits, v) }
 
-// thresholds returns, for each threshold, the share of legitimate logins (X) and of attacks (Y) that
-// are at or above it, both ascending.
+// thresholds returns, for each threshold, the share of legitimate logins (X) and of attacks (Y)
+// that are at or above it, both ascending.
 func thresholds(attacks, legit []float64) (points plotter.XYs) {
 	slices.Sort(attacks)
 	slices.Sort(legit)
@@ -167,7 +168,9 @@ func thresholds(attacks, legit []float64) (points plotter.XYs) {
 	points = append(points, plotter.XY{X: leastShare})
 	for _, t := range slices.Backward(steps) {
 		x := float64(countAtLeast(legit, t)) / float64(len(legit))
-		points = append(points, plotter.XY{X: max(x, leastShare), Y: float64(countAtLeast(attacks, t)) / float64(len(attacks))})
+		points = append(points, plotter.XY{
+			X: max(x, leastShare), Y: float64(countAtLeast(attacks, t)) / float64(len(attacks)),
+		})
 	}
 	return points
 }

@@ -44,7 +44,10 @@ func drawPlot(file string, streams [][]login, all []scorer) error {
 		panels[i/columns][i%columns] = p
 	}
 	canvas := vgimg.NewWith(vgimg.UseWH(columns*panelWidth, vg.Length(rows)*panelHeight), vgimg.UseDPI(104))
-	tiles := draw.Tiles{Rows: rows, Cols: columns, PadX: vg.Centimeter / 2, PadY: vg.Centimeter / 2, PadTop: vg.Centimeter / 4, PadRight: vg.Centimeter / 2}
+	tiles := draw.Tiles{
+		Rows: rows, Cols: columns, PadX: vg.Centimeter / 2, PadY: vg.Centimeter / 2, PadTop: vg.Centimeter / 4,
+		PadRight: vg.Centimeter / 2,
+	}
 	for r, row := range plot.Align(panels, tiles, draw.New(canvas)) {
 		for c := range row {
 			if panels[r][c] != nil {
@@ -72,7 +75,10 @@ func newPanel(attack string, streams [][]login, all []scorer) (*plot.Plot, error
 	p.X.Min, p.X.Max, p.Y.Min, p.Y.Max = leastShare, 1, 0, 1
 	p.Legend.Top, p.Legend.Left = attack == "very_targeted", attack == "very_targeted"
 	p.Legend.ThumbnailWidth = vg.Points(24)
-	for _, style := range []*text.Style{&p.Title.TextStyle, &p.X.Label.TextStyle, &p.Y.Label.TextStyle, &p.X.Tick.Label, &p.Y.Tick.Label, &p.Legend.TextStyle} {
+	for _, style := range []*text.Style{
+		&p.Title.TextStyle, &p.X.Label.TextStyle, &p.Y.Label.TextStyle, &p.X.Tick.Label, &p.Y.Tick.Label,
+		&p.Legend.TextStyle,
+	} {
 		style.Font.Variant, style.Font.Size = "Sans", vg.Points(9)
 	}
 	p.Add(plotter.NewGrid())

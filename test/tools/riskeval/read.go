@@ -46,8 +46,8 @@ func readStreams(files []string, least int) (streams [][]login, err error) {
 	return streams, nil
 }
 
-// score is the score of a login. Parts are those of the history, by the names of their features; nil
-// if it is silent.
+// score is the score of a login. Parts are those of the history, by the names of their features;
+// nil if it is silent.
 type score struct {
 	value float64
 	parts []part

@@ -39,7 +39,8 @@ func TestRun(t *testing.T) {
 	for n := range 40 {
 		label := []string{"legit", "legit", "legit", "thief"}[n%4]
 		fmt.Fprintf(&events, `{"id":"%d","userId":"u%d","passwordCorrect":%t,"label":%q}`+"\n", n, n%5, n%7 != 0, label)
-		fmt.Fprintf(&lines, `{"id":"%d","riskScore":%d,"historyParts":[{"feature":"address","points":%d},{"feature":"device","points":-4}]}`+"\n", n, n%4*30, n%4*10)
+		fmt.Fprintf(&lines,
+			`{"id":"%d","riskScore":%d,"historyParts":[{"feature":"address","points":%d},{"feature":"device","points":-4}]}`+"\n", n, n%4*30, n%4*10)
 	}
 	e, s := writeFile(t, "e.jsonl", events.String()), writeFile(t, "s.jsonl", lines.String())
 	streams, err := readStreams([]string{e}, 1)
@@ -57,7 +58,10 @@ func TestRun(t *testing.T) {
 	all := []scorer{{"mine", []scores{one}}}
 	printTable(&out, streams, all)
 	printAblation(&out, streams, all)
-	for _, line := range []string{"| mine | 1.0000 ± 0.0000 / 0.000 ± 0.000 |", "|---|---|", "| nothing | 1.0000 / 0.000 |", "| address | 0.5000 / 1.000 |", "| device | 1.0000 / 0.000 |"} {
+	for _, line := range []string{
+		"| mine | 1.0000 ± 0.0000 / 0.000 ± 0.000 |", "|---|---|", "| nothing | 1.0000 / 0.000 |",
+		"| address | 0.5000 / 1.000 |", "| device | 1.0000 / 0.000 |",
+	} {
 		if !strings.Contains(out.String(), line+"\n") {
 			t.Errorf("%s is missing in\n%s", line, &out)
 		}
@@ -74,7 +78,11 @@ func TestRun(t *testing.T) {
 	if p, err := png.Decode(f); err != nil || p.Bounds().Dx() < 500 {
 		t.Errorf("the plot: %v", err)
 	}
-	for _, args := range [][]string{{}, {"-events", e}, {"-events", e, "mine=" + s + "," + s}, {"-events", e + "," + e, "mine=" + s}, {"-events", e, "mine=none"}} {
+	for _, args := range [][]string{
+		{}, {"-events", e}, {"-events", e, "mine=" + s + "," + s}, {"-events", e + "," + e, "mine=" + s}, {
+			"-events", e, "mine=none",
+		},
+	} {
 		if run(args) == nil {
 			t.Errorf("%q: no error", args)
 		}

@@ -122,16 +122,20 @@ func (huge) Describe(context.Context, *pluginv1.DescribeRequest) (*pluginv1.Desc
 }
 
 func servePlugin(config plugin.HandshakeConfig, versions map[int]plugin.PluginSet) {
-	plugin.Serve(&plugin.ServeConfig{HandshakeConfig: config, VersionedPlugins: versions, GRPCServer: plugin.DefaultGRPCServer})
+	plugin.Serve(&plugin.ServeConfig{
+		HandshakeConfig: config, VersionedPlugins: versions, GRPCServer: plugin.DefaultGRPCServer,
+	})
 }
 
 // neverAnswer completes the handshake and then answers no calls.
 func neverAnswer() {
-	listener, err := (&net.ListenConfig{}).Listen(context.Background(), "unix", os.Getenv("PLUGIN_UNIX_SOCKET_DIR")+"/mute")
+	listener, err := (&net.ListenConfig{}).Listen(context.Background(), "unix",
+		os.Getenv("PLUGIN_UNIX_SOCKET_DIR")+"/mute")
 	if err != nil {
 		os.Exit(4)
 	}
-	_, _ = fmt.Fprintf(os.Stdout, "%d|%d|unix|%s|grpc|\n", plugin.CoreProtocolVersion, handshake.Version1, listener.Addr())
+	_, _ = fmt.Fprintf(os.Stdout, "%d|%d|unix|%s|grpc|\n", plugin.CoreProtocolVersion, handshake.Version1,
+		listener.Addr())
 	select {}
 }
 

@@ -1,4 +1,5 @@
-// Command outside is a plugin as its author writes it: in a module of its own that requires the SDK.
+// Command outside is a plugin as its author writes it: in a module of its own that requires the
+// SDK.
 package main
 
 import (

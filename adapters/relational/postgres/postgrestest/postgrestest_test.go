@@ -94,7 +94,8 @@ func createNamed(t *testing.T, s *server, name string) {
 // exists reports whether the server has a database.
 func exists(t *testing.T, s *server, name string) (found bool) {
 	t.Helper()
-	if err := s.pool.QueryRowContext(t.Context(), "SELECT EXISTS (SELECT FROM pg_database WHERE datname = $1)", name).Scan(&found); err != nil {
+	if err := s.pool.QueryRowContext(t.Context(), "SELECT EXISTS (SELECT FROM pg_database WHERE datname = $1)", name).
+		Scan(&found); err != nil {
 		t.Fatal(err)
 	}
 	return found
@@ -104,7 +105,8 @@ func countMigrations(t *testing.T, s *server, name string) (n int) {
 	t.Helper()
 	db := sql.OpenDB(pgdriver.NewConnector(pgdriver.WithDSN(s.url(name))))
 	defer func() { _ = db.Close() }() // its statements have ended
-	if err := db.QueryRowContext(t.Context(), "SELECT count(*) FROM pg_tables WHERE tablename = 'migrations'").Scan(&n); err != nil || n == 0 {
+	if err := db.QueryRowContext(t.Context(), "SELECT count(*) FROM pg_tables WHERE tablename = 'migrations'").
+		Scan(&n); err != nil || n == 0 {
 		return n
 	}
 	if err := db.QueryRowContext(t.Context(), "SELECT count(*) FROM migrations").Scan(&n); err != nil {
@@ -113,11 +115,12 @@ func countMigrations(t *testing.T, s *server, name string) (n int) {
 	return n
 }
 
-// TestDatabases checks what is in a new database, that each is another one, and that all are dropped
-// when the process ends.
+// TestDatabases checks what is in a new database, that each is another one, and that all are
+// dropped when the process ends.
 func TestDatabases(t *testing.T) {
 	s, other := mustConnect(t), newServer(t)
-	empty, first, second := mustCreate(t, s.createEmpty), mustCreate(t, s.createMigrated), mustCreate(t, other.createMigrated)
+	empty, first, second := mustCreate(t, s.createEmpty), mustCreate(t, s.createMigrated),
+		mustCreate(t, other.createMigrated)
 	if n := countMigrations(t, s, empty); n != 0 {
 		t.Errorf("the empty database has %d migrations", n)
 	}
@@ -137,7 +140,9 @@ func TestDatabases(t *testing.T) {
 func TestAbandoned(t *testing.T) {
 	living := newServer(t)
 	kept := mustCreate(t, living.createMigrated)
-	foreign := []string{"tollgate_testing_0123456789abcdef_1", "tollgate_test_abcdefghijklmnop_1", "tollgate_test_0123456789abcdef_1_x"}
+	foreign := []string{
+		"tollgate_testing_0123456789abcdef_1", "tollgate_test_abcdefghijklmnop_1", "tollgate_test_0123456789abcdef_1_x",
+	}
 	for _, name := range foreign {
 		createNamed(t, living, name)
 	}
@@ -151,7 +156,8 @@ func TestAbandoned(t *testing.T) {
 	abandoned := killProcess(t)
 	await.Until(t, "databases of an ended process are dropped", func() bool {
 		newServer(t).background.Wait()
-		return !exists(t, living, unused) && !slices.ContainsFunc(abandoned, func(name string) bool { return exists(t, living, name) })
+		return !exists(t, living, unused) &&
+			!slices.ContainsFunc(abandoned, func(name string) bool { return exists(t, living, name) })
 	})
 	for _, name := range append(foreign, kept, used, living.template) {
 		if !exists(t, living, name) {

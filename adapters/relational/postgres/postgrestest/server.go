@@ -18,13 +18,13 @@ import (
 )
 
 const (
-	// namePattern matches the names of our databases and no others. The hexadecimal number is the key
-	// of an advisory lock: the processes that use the database hold it until they end.
+	// namePattern matches the names of our databases and no others. The hexadecimal number is the
+	// key of an advisory lock: the processes that use the database hold it until they end.
 	namePattern = "^tollgate_test_[0-9a-f]{16}_[a-z0-9]+$"
 	nameFormat  = "tollgate_test_%016x_%s"
 
-	// lockAndChoose locks a key and returns how a server copies databases with the least work. The copy
-	// of the files has the caches of the original too, but each file of it is synchronized.
+	// lockAndChoose locks a key and returns how a server copies databases with the least work. The
+	// copy of the files has the caches of the original too, but each file of it is synchronized.
 	lockAndChoose = `SELECT CASE WHEN current_setting('server_version_num')::int >= 150000 AND current_setting('fsync') = 'off'
 		THEN ' STRATEGY file_copy' ELSE '' END, pg_advisory_lock($1)`
 
@@ -96,7 +96,7 @@ func (s *server) createMigrated(ctx context.Context) (name string, err error) {
 	return s.createCopy(ctx, template)
 }
 
-// createCopy creates a copy of a database to which nobody is connected, and returns its name.
+// createCopy creates a copy of a database to which no one is connected, and returns its name.
 func (s *server) createCopy(ctx context.Context, original string) (name string, err error) {
 	return s.create(ctx, " TEMPLATE "+original+s.strategy)
 }

@@ -48,7 +48,8 @@ func (s *server) migratedTemplate(ctx context.Context) (name string, err error) 
 		return "", err
 	}
 	uninterrupted := context.WithoutCancel(ctx) // an interrupted connection is closed, and loses its locks
-	if _, err := s.session.ExecContext(uninterrupted, "SELECT pg_advisory_lock_shared($1), pg_advisory_lock($2)", key, makingKey); err != nil {
+	if _, err := s.session.ExecContext(uninterrupted, "SELECT pg_advisory_lock_shared($1), pg_advisory_lock($2)", key,
+		makingKey); err != nil {
 		return "", fmt.Errorf("wait for the template: %w", err)
 	}
 	name = nameOf(key, "template")
@@ -62,13 +63,16 @@ func (s *server) migratedTemplate(ctx context.Context) (name string, err error) 
 }
 
 // makeTemplate makes a template if it does not exist. The template has its name only after it is
-// complete. Nobody connects to it, because the server does not copy a database that is in use.
+// complete. No one connects to it, because the server does not copy a database that is in use.
 func (s *server) makeTemplate(ctx context.Context, name, unfinished string) error {
 	var exists bool
-	if err := s.pool.QueryRowContext(ctx, "SELECT EXISTS (SELECT FROM pg_database WHERE datname = $1)", name).Scan(&exists); err != nil || exists {
+	if err := s.pool.QueryRowContext(ctx, "SELECT EXISTS (SELECT FROM pg_database WHERE datname = $1)", name).
+		Scan(&exists); err != nil || exists {
 		return err
 	}
-	for _, statement := range []string{"DROP DATABASE IF EXISTS " + unfinished + " WITH (FORCE)", "CREATE DATABASE " + unfinished} {
+	for _, statement := range []string{
+		"DROP DATABASE IF EXISTS " + unfinished + " WITH (FORCE)", "CREATE DATABASE " + unfinished,
+	} {
 		if err := s.execute(ctx, statement); err != nil {
 			return err
 		}
@@ -96,7 +100,7 @@ func migrate(ctx context.Context, address string) error {
 }
 
 // dropAbandoned drops the databases of ended processes, and the templates of other migrations that
-// no process uses: nobody holds the lock of their key.
+// no process uses: no one holds the lock of their key.
 func (s *server) dropAbandoned(ctx context.Context) error {
 	current, err := templateKey()
 	if err != nil {
@@ -123,7 +127,8 @@ func (s *server) dropAbandoned(ctx context.Context) error {
 
 // list returns the names of our databases.
 func (s *server) list(ctx context.Context) (names []string, err error) {
-	rows, err := s.pool.QueryContext(ctx, "SELECT datname FROM pg_database WHERE datname ~ $1 AND pg_get_userbyid(datdba) = current_user", namePattern)
+	rows, err := s.pool.QueryContext(ctx,
+		"SELECT datname FROM pg_database WHERE datname ~ $1 AND pg_get_userbyid(datdba) = current_user", namePattern)
 	if err != nil {
 		return nil, fmt.Errorf("list the databases: %w", err)
 	}
@@ -138,7 +143,7 @@ func (s *server) list(ctx context.Context) (names []string, err error) {
 	return names, rows.Err()
 }
 
-// dropUnlocked drops a database if nobody holds the lock of its key and nobody uses it.
+// dropUnlocked drops a database if no one holds the lock of its key and no one uses it.
 func (s *server) dropUnlocked(ctx context.Context, name string, key int64) error {
 	conn, err := s.pool.Conn(ctx)
 	if err != nil {

@@ -67,14 +67,27 @@ func (p *Pages) Mount(r fiber.Router) {
 	r.Get(Path, p.site.Require(auth.Unverified, p.show))
 	p.site.Post(r, sessionPath, 3, site.Act{Level: auth.Unverified, Title: "End this session", Do: p.endSession})
 	p.site.Post(r, revokePath, 3, site.Act{Level: auth.Unverified, Title: "Revoke this device", Do: p.revoke})
-	p.site.Post(r, renamePath, 3, site.Act{Level: auth.Unverified, Title: "Rename this device", Do: p.rename, Show: p.showAgain})
-	p.site.Post(r, trustPath, 3, site.Act{Level: auth.Unverified, Title: "Change the trust of this device", Do: p.setTrust})
+	p.site.Post(r, renamePath, 3, site.Act{
+		Level: auth.Unverified, Title: "Rename this device", Do: p.rename, Show: p.showAgain,
+	})
+	p.site.Post(r, trustPath, 3, site.Act{
+		Level: auth.Unverified, Title: "Change the trust of this device", Do: p.setTrust,
+	})
 	r.Get(passwordPath, p.site.Require(auth.Unverified, func(v *site.Visit) error { return p.showPassword(v, nil) }))
-	p.site.Post(r, passwordPath, 0, site.Act{Level: auth.FullTrust, Title: "Change the password", Do: p.changePassword, Show: p.showPassword})
-	r.Get(authenticatorPath, p.site.Require(auth.Unverified, func(v *site.Visit) error { return p.showAuthenticator(v, nil) }))
-	p.site.Post(r, authenticatorPath, 0, site.Act{Level: auth.FullTrust, Title: "Set up an authenticator app", Do: p.enrol})
-	p.site.Post(r, activatePath, 1, site.Act{Level: auth.FullTrust, Title: "Turn the authenticator app on", Do: p.activate, Show: p.showAuthenticator})
-	p.site.Post(r, disablePath, 1, site.Act{Level: auth.FullTrust, Title: "Turn the authenticator app off", Do: p.disable, Show: p.showAuthenticator})
+	p.site.Post(r, passwordPath, 0, site.Act{
+		Level: auth.FullTrust, Title: "Change the password", Do: p.changePassword, Show: p.showPassword,
+	})
+	r.Get(authenticatorPath,
+		p.site.Require(auth.Unverified, func(v *site.Visit) error { return p.showAuthenticator(v, nil) }))
+	p.site.Post(r, authenticatorPath, 0, site.Act{
+		Level: auth.FullTrust, Title: "Set up an authenticator app", Do: p.enrol,
+	})
+	p.site.Post(r, activatePath, 1, site.Act{
+		Level: auth.FullTrust, Title: "Turn the authenticator app on", Do: p.activate, Show: p.showAuthenticator,
+	})
+	p.site.Post(r, disablePath, 1, site.Act{
+		Level: auth.FullTrust, Title: "Turn the authenticator app off", Do: p.disable, Show: p.showAuthenticator,
+	})
 	r.Get(logPath, p.site.Require(auth.Unverified, p.showLog))
 }
 
@@ -83,7 +96,9 @@ func (p *Pages) showLog(v *site.Visit) error {
 	search := func(ctx context.Context, q auditing.Query) (auditing.Page, error) {
 		return p.ports.Trail.SearchOwn(ctx, v.Session, q)
 	}
-	return auditlog.Show(v, auditlog.Log{Search: search, Path: logPath, Back: site.Link{Text: "My account", Path: Path}}, nil)
+	return auditlog.Show(v, auditlog.Log{
+		Search: search, Path: logPath, Back: site.Link{Text: "My account", Path: Path},
+	}, nil)
 }
 
 // maxListed is the number of sessions and of devices on the page, the newest first. The API lists
@@ -129,10 +144,12 @@ type deviceView struct {
 
 // levels are the trust levels in words.
 var levels = map[auth.TrustLevel]struct{ name, means string }{
-	auth.FullTrust:    {"Full trust", "It may do everything that you may do."},
-	auth.LimitedTrust: {"Limited trust", "It may read, and do what does not change the registry, until you enter a code."},
-	auth.Unverified:   {"Not verified", "It may look at this account and little else, until you enter a code."},
-	auth.HighRisk:     {"High risk", "It may only sign out."},
+	auth.FullTrust: {"Full trust", "It may do everything that you may do."},
+	auth.LimitedTrust: {
+		"Limited trust", "It may read, and do what does not change the registry, until you enter a code.",
+	},
+	auth.Unverified: {"Not verified", "It may look at this account and little else, until you enter a code."},
+	auth.HighRisk:   {"High risk", "It may only sign out."},
 }
 
 func (p *Pages) show(v *site.Visit) error { return p.showAgain(v, nil) }
@@ -141,7 +158,9 @@ func (p *Pages) show(v *site.Visit) error { return p.showAgain(v, nil) }
 // it.
 func (p *Pages) showAgain(v *site.Visit, problems site.Problems) error {
 	level := levels[v.Session.TrustLevel]
-	view := accountView{Person: v.Account, Level: level.name, LevelMeans: level.means, Authenticator: v.Account.MFA.Active}
+	view := accountView{
+		Person: v.Account, Level: level.name, LevelMeans: level.means, Authenticator: v.Account.MFA.Active,
+	}
 	renamed, err := pathID[auth.DeviceID](v)
 	if err == nil {
 		problems = problems.At(nameField(renamed))
@@ -153,7 +172,9 @@ func (p *Pages) showAgain(v *site.Visit, problems site.Problems) error {
 	if err := p.addSessions(v, &view, names); err != nil {
 		return err
 	}
-	return v.Render(accountPage, site.Head{Title: "My account", Notice: notices[v.Text("done")], Problems: problems}, view)
+	return v.Render(accountPage, site.Head{
+		Title: "My account", Notice: notices[v.Text("done")], Problems: problems,
+	}, view)
 }
 
 // addDevices adds the devices, one of them with a name as it was typed, and returns the names of
@@ -190,7 +211,10 @@ func (p *Pages) addSessions(v *site.Visit, view *accountView, names map[auth.Dev
 		return err
 	}
 	for _, s := range sessions {
-		view.Sessions = append(view.Sessions, sessionView{s, names[s.DeviceID], why[s.ID].Country, levels[s.TrustLevel].name, explainLevel(s, why, v.Session.TrustLevel), s.ID == v.Session.ID})
+		view.Sessions = append(view.Sessions, sessionView{
+			s, names[s.DeviceID], why[s.ID].Country, levels[s.TrustLevel].name,
+			explainLevel(s, why, v.Session.TrustLevel), s.ID == v.Session.ID,
+		})
 	}
 	return nil
 }
@@ -212,7 +236,8 @@ func nameDevice(d auth.Device) string {
 
 func newDeviceView(d auth.Device, current auth.DeviceID) deviceView {
 	view := deviceView{
-		Device: d, Text: nameDevice(d), NameID: nameField(d.ID), Typed: d.Name, Trust: "Not verified yet", Class: "warn", Current: d.ID == current,
+		Device: d, Text: nameDevice(d), NameID: nameField(d.ID), Typed: d.Name, Trust: "Not verified yet",
+		Class: "warn", Current: d.ID == current,
 	}
 	switch {
 	case d.TrustStatus == auth.DeviceUntrusted:
@@ -237,7 +262,9 @@ const evaluations = 200
 
 // evaluations returns the last evaluations of the person's sign-ins, by their sessions.
 func (p *Pages) evaluations(v *site.Visit) (map[auth.SessionID]assessment.Evaluation, error) {
-	found, err := p.ports.Trail.Search(v.UserContext(), v.Session.UserID, auditing.Query{Category: audit.RiskEvaluation, Limit: evaluations})
+	found, err := p.ports.Trail.Search(v.UserContext(), v.Session.UserID, auditing.Query{
+		Category: audit.RiskEvaluation, Limit: evaluations,
+	})
 	if err != nil {
 		return nil, err
 	}
@@ -272,7 +299,8 @@ var notices = map[string]string{
 	"trusted": "The device is trusted from its next sign-in on.", "untrusted": "The device is not trusted any more.",
 	"unproven": "The device is trusted from its next sign-in on. This counts only after a code was entered on it.",
 	"renamed":  "The device is renamed.",
-	"password": "The password is changed, and all other sessions are ended.", "disabled": "The authenticator app is turned off.",
+	"password": "The password is changed, and all other sessions are ended.",
+	"disabled": "The authenticator app is turned off.",
 }
 
 func (p *Pages) endSession(v *site.Visit) error {

@@ -51,7 +51,7 @@ type authenticatorView struct {
 	Setup  bool // it is being set up
 	Secret string
 	URI    string       // of the secret, for apps
-	Image  template.URL // the QR code; empty if there is none
+	Image  template.URL // the QR code; otherwise empty
 }
 
 func (p *Pages) showAuthenticator(v *site.Visit, problems site.Problems) error {
@@ -60,7 +60,9 @@ func (p *Pages) showAuthenticator(v *site.Visit, problems site.Problems) error {
 	if image, err := drawQR(view.URI); err == nil && view.Setup {
 		view.Image = image
 	}
-	return v.Render(authenticatorPage, site.Head{Title: "Authenticator app", Notice: notices[v.Text("done")], Problems: problems}, view)
+	return v.Render(authenticatorPage, site.Head{
+		Title: "Authenticator app", Notice: notices[v.Text("done")], Problems: problems,
+	}, view)
 }
 
 // enrol shows the secret of a new authenticator, once.
@@ -80,7 +82,8 @@ func drawQR(text string) (template.URL, error) {
 	if err != nil {
 		return "", fmt.Errorf("draw a QR code: %w", err)
 	}
-	return template.URL("data:image/png;base64," + base64.StdEncoding.EncodeToString(code.PNG())), nil // #nosec G203 -- an image of our own
+	// #nosec G203 -- an image of our own
+	return template.URL("data:image/png;base64," + base64.StdEncoding.EncodeToString(code.PNG())), nil
 }
 
 // groups returns a secret in groups of four, as people type it.

@@ -63,10 +63,13 @@ type eventView struct {
 
 // eventTexts are the types of events in words.
 var eventTexts = map[audit.Category]string{
-	audit.LoginAttempt: "Sign-in", audit.RiskEvaluation: "Risk of a sign-in", audit.DeviceChange: "Device", audit.SuspiciousActivity: "Suspicious",
-	audit.StepUpAttempt: "Verification", audit.RegistryChange: "Registry", audit.CredentialChange: "Password and second factor",
-	audit.AccountChange: "Account", audit.MethodsChange: "Methods listing", audit.PublisherProof: "Proof of a publisher",
-	audit.AccessRefused: "Refused access",
+	audit.LoginAttempt: "Sign-in", audit.RiskEvaluation: "Risk of a sign-in", audit.DeviceChange: "Device",
+	audit.SuspiciousActivity: "Suspicious",
+	audit.StepUpAttempt:      "Verification", audit.RegistryChange: "Registry",
+	audit.CredentialChange: "Password and second factor",
+	audit.AccountChange:    "Account", audit.MethodsChange: "Methods listing",
+	audit.PublisherProof: "Proof of a publisher",
+	audit.AccessRefused:  "Refused access",
 }
 
 const (

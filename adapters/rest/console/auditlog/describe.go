@@ -18,24 +18,30 @@ import (
 
 // names are the details whose names do not say in words what they are.
 var names = map[string]string{
-	audit.DetailActor: "Done by", "url": "URL", "ipAddress": "IP address", "userAgent": "Browser", "sessionId": "Session", "deviceId": "Device", "challengeId": "Code",
+	audit.DetailActor: "Done by", "url": "URL", "ipAddress": "IP address", "userAgent": "Browser",
+	"sessionId": "Session", "deviceId": "Device", "challengeId": "Code",
 	assessment.DetailFactors:        "Score",
-	risk.GeographicAnomaly.String(): "Place", risk.IPReputation.String(): "Network reputation", risk.DeviceFamiliarity.String(): "Device", risk.LoginVelocity.String(): "Number of sign-ins",
+	risk.GeographicAnomaly.String(): "Place", risk.IPReputation.String(): "Network reputation",
+	risk.DeviceFamiliarity.String(): "Device", risk.LoginVelocity.String(): "Number of sign-ins",
 }
 
 // actions are the actions whose names do not say in words what was done.
 var actions = map[string]string{
-	"initiate": "a code was requested", "resend": "a code was sent again", "deliver": "a code could not be delivered", "verify": "a code was entered",
+	"initiate": "a code was requested", "resend": "a code was sent again", "deliver": "a code could not be delivered",
+	"verify":    "a code was entered",
 	"mfa_enrol": "an authenticator app was set up", "mfa_activate": "the authenticator app was turned on",
 	"mfa_disable": "the authenticator app was turned off", "new": "first sign-in",
 }
 
 // values are the values that are names in the API.
 var values = map[string]string{
-	auth.FullTrust.String(): "full trust", auth.LimitedTrust.String(): "limited trust", auth.Unverified.String(): "not verified",
-	auth.HighRisk.String(): "high risk", string(auth.EmailOTP): "a code by e-mail", string(auth.SMSOTP): "a code by text message",
-	string(auth.AuthenticatorApp): "the authenticator app", string(auth.DeviceTrusted): "trusted", string(auth.DeviceUntrusted): "not trusted",
-	string(auth.DevicePending): "not verified yet",
+	auth.FullTrust.String(): "full trust", auth.LimitedTrust.String(): "limited trust",
+	auth.Unverified.String(): "not verified",
+	auth.HighRisk.String():   "high risk", string(auth.EmailOTP): "a code by e-mail",
+	string(auth.SMSOTP):           "a code by text message",
+	string(auth.AuthenticatorApp): "the authenticator app", string(auth.DeviceTrusted): "trusted",
+	string(auth.DeviceUntrusted): "not trusted",
+	string(auth.DevicePending):   "not verified yet",
 }
 
 // describeAction returns an action in words.
@@ -46,9 +52,9 @@ func describeAction(action string) string {
 	return strings.ReplaceAll(action, "_", " ")
 }
 
-// describe returns the details of an event in words, ordered by name; details of details follow their
-// own. The ids in them, which help only those who look for them, are apart. nameOf returns the e-mail
-// address of a person.
+// describe returns the details of an event in words, ordered by name; details of details follow
+// their own. The ids in them, which help only those who look for them, are apart. nameOf returns
+// the e-mail address of a person.
 func describe(details audit.Details, nameOf func(id string) (string, error)) (fields, ids []site.Field, err error) {
 	details = mergeReasons(details)
 	for _, name := range slices.Sorted(maps.Keys(details)) {
@@ -57,7 +63,9 @@ func describe(details audit.Details, nameOf func(id string) (string, error)) (fi
 		}
 		if inner, ok := details[name].(audit.Details); ok {
 			for _, part := range slices.Sorted(maps.Keys(inner)) {
-				fields = append(fields, site.Field{Name: words(name) + ", " + lowerFirst(words(part)), Value: text(inner[part])})
+				fields = append(fields, site.Field{
+					Name: words(name) + ", " + lowerFirst(words(part)), Value: text(inner[part]),
+				})
 			}
 			continue
 		}
@@ -76,8 +84,8 @@ func describe(details audit.Details, nameOf func(id string) (string, error)) (fi
 	return fields, ids, nil
 }
 
-// mergeReasons returns the details of an event with the points and the reason of each part of a score in
-// one text.
+// mergeReasons returns the details of an event with the points and the reason of each part of a
+// score in one text.
 func mergeReasons(details audit.Details) audit.Details {
 	points, scored := details[assessment.DetailFactors].(audit.Details)
 	reasons, explained := details[assessment.DetailReasons].(audit.Details)

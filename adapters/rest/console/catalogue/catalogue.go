@@ -101,7 +101,9 @@ func (p *Pages) list(v *site.Visit) error {
 
 func newListView(q browsing.Query, found browsing.Page) listView {
 	filters := url.Values{}
-	for name, value := range map[string]string{"q": q.Search, "status": q.Status, "package": q.PackageType, "remote": q.Remote} {
+	for name, value := range map[string]string{
+		"q": q.Search, "status": q.Status, "package": q.PackageType, "remote": q.Remote,
+	} {
 		if value != "" {
 			filters.Set(name, value)
 		}
@@ -124,8 +126,9 @@ func newListView(q browsing.Query, found browsing.Page) listView {
 func NewCard(r registry.Record) Card {
 	d := parseDocument(r.Document)
 	return Card{
-		Path: ServerPath(r.Name), Name: r.Name.String(), Title: strings.TrimSpace(d.Title), Description: d.Description, Version: r.Version.String(),
-		Status: newStatus(r.Release), Kinds: d.kinds(), Release: r.Release,
+		Path: ServerPath(r.Name), Name: r.Name.String(), Title: strings.TrimSpace(d.Title), Description: d.Description,
+		Version: r.Version.String(),
+		Status:  newStatus(r.Release), Kinds: d.kinds(), Release: r.Release,
 	}
 }
 

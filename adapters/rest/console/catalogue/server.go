@@ -129,7 +129,8 @@ func newServerView(r registry.Record) serverView {
 	d := parseDocument(r.Document)
 	more := d.shorten()
 	view := serverView{
-		MoreOffers: more, Name: r.Name.String(), Title: d.title(r.Name), Release: r.Release, Status: newStatus(r.Release), Document: d,
+		MoreOffers: more, Name: r.Name.String(), Title: d.title(r.Name), Release: r.Release,
+		Status: newStatus(r.Release), Document: d,
 		Website: newLink(d.Website), Repository: newLink(d.Repository.URL), JSON: site.IndentJSON(r.Document),
 		Raw: "/v0.1/servers/" + url.PathEscape(r.Name.String()) + "/versions/" + url.PathEscape(r.Version.String()),
 	}
@@ -158,7 +159,9 @@ func (view *serverView) offer(v *site.Visit, r registry.Record) error {
 	}
 	may, err := v.May(registry.ActionReview, r.Name)
 	if may {
-		view.HidePath = site.Root + "quarantine?" + url.Values{"name": {r.Name.String()}, "version": {r.Version.String()}}.Encode()
+		view.HidePath = site.Root + "quarantine?" + url.Values{
+			"name": {r.Name.String()}, "version": {r.Version.String()},
+		}.Encode()
 	}
 	return err
 }
@@ -171,7 +174,9 @@ func (view *serverView) list(editions []registry.Edition) {
 			view.LatestPath = ServerPath(e.Name)
 		}
 		if i < maxListed {
-			view.Versions = append(view.Versions, versionView{VersionPath(e.Name, e.Version), e.Release, newStatus(e.Release), e.Version == view.Release.Version})
+			view.Versions = append(view.Versions, versionView{
+				VersionPath(e.Name, e.Version), e.Release, newStatus(e.Release), e.Version == view.Release.Version,
+			})
 		}
 	}
 }
@@ -205,7 +210,9 @@ func newInstalls(r registry.Record) (installs []installView) {
 		}
 		if len(view.Snippet) > maxSnippet {
 			view.Snippet, view.Link = "", ""
-			view.Raw = "/registries/all/install?" + url.Values{"server": {r.Name.String()}, "version": {r.Version.String()}, "client": {string(c.id)}}.Encode()
+			view.Raw = "/registries/all/install?" + url.Values{
+				"server": {r.Name.String()}, "version": {r.Version.String()}, "client": {string(c.id)},
+			}.Encode()
 		}
 		installs = append(installs, view)
 	}
@@ -225,6 +232,7 @@ func (view *installView) fill(install allowlist.Install, c allowlist.Client) err
 	if err != nil {
 		return err
 	}
-	view.Snippet, view.Link = strings.TrimSpace(string(text)), template.URL(link) // #nosec G203 -- our own scheme, and escaped
+	// #nosec G203 -- our own scheme, and escaped
+	view.Snippet, view.Link = strings.TrimSpace(string(text)), template.URL(link)
 	return nil
 }

@@ -49,7 +49,9 @@ func (p *Pages) grants(ctx context.Context, v *site.Visit, problems site.Problem
 	}
 	if len(all) > perPage {
 		last := all[perPage-1]
-		view.Next = grantsPath + "?" + url.Values{"holder": {string(last.Holder)}, "action": {string(last.Action)}, "resource": {last.Pattern.String()}}.Encode()
+		view.Next = grantsPath + "?" + url.Values{
+			"holder": {string(last.Holder)}, "action": {string(last.Action)}, "resource": {last.Pattern.String()},
+		}.Encode()
 	}
 	return v.Render(grantsPage, site.Head{Title: "Grants", Notice: notices[v.Text("done")], Problems: problems}, view)
 }

@@ -113,7 +113,9 @@ func (l *limitsView) fillRules(v *site.Visit, set *ruleset.Set) {
 		from = 0
 	}
 	address := func(from int) string {
-		return limitsPath + "?" + url.Values{"domain": {string(l.Domain)}, "from": {strconv.Itoa(from)}}.Encode() + "#rules"
+		return limitsPath + "?" + url.Values{
+			"domain": {string(l.Domain)}, "from": {strconv.Itoa(from)},
+		}.Encode() + "#rules"
 	}
 	if from > 0 {
 		l.Before = address(max(from-rulesPerPage, 0))
@@ -222,7 +224,9 @@ func parseQuestion(domain ratelimit.Domain, text string) (*ratelimit.Request, er
 		}
 		entries, err := ratelimit.ParseEntries(line)
 		if err != nil {
-			return nil, fault.New(fault.Invalid, "Write each descriptor on a line, as key=value,key=value: "+fault.PublicMessage(err)+".")
+			return nil,
+				fault.New(fault.Invalid,
+					"Write each descriptor on a line, as key=value,key=value: "+fault.PublicMessage(err)+".")
 		}
 		r.Descriptors = append(r.Descriptors, ratelimit.Descriptor{Entries: entries})
 	}

@@ -25,7 +25,8 @@ func (p *Pages) log(ctx context.Context, v *site.Visit) error {
 	return auditlog.Show(v, l, problems)
 }
 
-// filterPerson returns the account of the e-mail address by which a page is filtered; none for no address.
+// filterPerson returns the account of the e-mail address by which a page is filtered; none for no
+// address.
 func (p *Pages) filterPerson(ctx context.Context, text string) (auth.UserID, site.Problems, error) {
 	if text == "" {
 		return "", nil, nil

@@ -1,4 +1,5 @@
-// Package operating has the pages on which people with the grant operate do what operator commands do.
+// Package operating has the pages on which people with the grant operate do what operator commands
+// do.
 package operating
 
 import (
@@ -85,7 +86,9 @@ func (p *Pages) page(h handler) fiber.Handler {
 }
 
 // act returns the act of a form of operators.
-func (p *Pages) act(title string, do handler, show func(ctx context.Context, v *site.Visit, problems site.Problems) error) site.Act {
+func (p *Pages) act(
+	title string, do handler, show func(ctx context.Context, v *site.Visit, problems site.Problems) error,
+) site.Act {
 	a := site.Act{Level: auth.Unverified, Title: title, Do: p.authorized(do)}
 	if show != nil {
 		a.Show = func(v *site.Visit, problems site.Problems) error {

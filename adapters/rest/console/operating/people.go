@@ -25,7 +25,8 @@ func (p *Pages) mountPeople(r fiber.Router) {
 	r.Get(peoplePath, p.page(p.people))
 	r.Get(personPath, p.page(func(ctx context.Context, v *site.Visit) error { return p.person(ctx, v, nil) }))
 	for _, c := range p.accountChanges() {
-		p.site.Post(r, personPath+"/"+c.path, 1, p.act(c.title, func(ctx context.Context, v *site.Visit) error { return p.changeAccount(ctx, v, c) }, nil))
+		p.site.Post(r, personPath+"/"+c.path, 1,
+			p.act(c.title, func(ctx context.Context, v *site.Visit) error { return p.changeAccount(ctx, v, c) }, nil))
 	}
 }
 
@@ -81,7 +82,9 @@ type personRow struct {
 
 // accountStates are the states of accounts in words.
 var accountStates = map[auth.AccountState]struct{ text, class string }{
-	auth.AccountActive: {"Active", "good"}, auth.AccountLocked: {"Locked", "warn"}, auth.AccountDisabled: {"Disabled", "bad"},
+	auth.AccountActive: {"Active", "good"}, auth.AccountLocked: {"Locked", "warn"}, auth.AccountDisabled: {
+		"Disabled", "bad",
+	},
 }
 
 func newPersonRow(a auth.Account) personRow {
@@ -142,7 +145,9 @@ func (p *Pages) person(ctx context.Context, v *site.Visit, problems site.Problem
 	if view.Grants, err = p.ports.Grants.Of(ctx, registry.Holder(a.ID)); err != nil {
 		return err
 	}
-	return v.Render(personPage, site.Head{Title: string(a.Email), Notice: notices[v.Text("done")], Problems: problems}, view)
+	return v.Render(personPage, site.Head{
+		Title: string(a.Email), Notice: notices[v.Text("done")], Problems: problems,
+	}, view)
 }
 
 // countDevices returns the number of devices that are not revoked.

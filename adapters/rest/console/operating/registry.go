@@ -107,7 +107,8 @@ func (p *Pages) views(ctx context.Context, v *site.Visit, problems site.Problems
 
 func (p *Pages) addView(ctx context.Context, v *site.Visit) error {
 	_, err := p.ports.Views.Add(ctx, view.Draft{
-		Name: strings.TrimSpace(v.Form.Get("name")), Include: strings.Fields(v.Form.Get("include")), Exclude: strings.Fields(v.Form.Get("exclude")),
+		Name: strings.TrimSpace(v.Form.Get("name")), Include: strings.Fields(v.Form.Get("include")),
+		Exclude:    strings.Fields(v.Form.Get("exclude")),
 		Deprecated: v.Form.Get("deprecated"), Access: v.Form.Get("access"),
 	})
 	if err != nil {

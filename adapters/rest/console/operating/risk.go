@@ -32,7 +32,7 @@ type riskRow struct {
 
 	Class       string
 	Parts       []partView
-	HistoryText string // the score of the history or why there is none, with what it is used for
+	HistoryText string // the score of the history or why it is silent, with what it is used for
 }
 
 // partView is a part of a score.
@@ -49,8 +49,9 @@ var trustClasses = map[auth.TrustLevel]string{
 
 // silences are the reasons for which the history has no score.
 var silences = map[string]string{
-	assessment.SilentInstallation: "no score yet: too few sign-ins of everybody", assessment.SilentPerson: "no score yet: too few sign-ins of this person",
-	assessment.SilentUnread: "no score: the counts could not be read",
+	assessment.SilentInstallation: "no score yet: too few sign-ins of everybody",
+	assessment.SilentPerson:       "no score yet: too few sign-ins of this person",
+	assessment.SilentUnread:       "no score: the counts could not be read",
 }
 
 // describeHistory returns what the history says about a sign-in, or an empty text if it was off.
@@ -77,7 +78,9 @@ func (p *Pages) risk(ctx context.Context, v *site.Visit) error {
 		offset = 0
 	}
 	if len(problems) == 0 {
-		found, err := p.ports.Trail.Search(ctx, user, auditing.Query{Category: audit.RiskEvaluation, Limit: perPage, Offset: offset})
+		found, err := p.ports.Trail.Search(ctx, user, auditing.Query{
+			Category: audit.RiskEvaluation, Limit: perPage, Offset: offset,
+		})
 		if err != nil {
 			return err
 		}

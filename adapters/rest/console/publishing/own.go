@@ -97,7 +97,9 @@ func (p *Pages) manage(v *site.Visit, problems site.Problems) error {
 		Editions: editions[:min(len(editions), maxListed)], More: max(len(editions)-maxListed, 0),
 		Version: v.Form.Get("version"), Status: v.Form.Get("status"), Message: v.Form.Get("message"),
 	}
-	return v.Render(managePage, site.Head{Title: "Change the status of " + name, Notice: notices[v.Text("done")], Problems: problems}, view)
+	return v.Render(managePage, site.Head{
+		Title: "Change the status of " + name, Notice: notices[v.Text("done")], Problems: problems,
+	}, view)
 }
 
 func readName(v *site.Visit) (string, error) {

@@ -41,7 +41,9 @@ const (
 type Writer interface {
 	WritesOff() bool
 	Publish(ctx context.Context, who authority.Caller, r publishing.Request) (publishing.Outcome, error)
-	SetStatus(ctx context.Context, who authority.Caller, r publishing.Request, t publishing.Target) (registry.Record, error)
+	SetStatus(
+		ctx context.Context, who authority.Caller, r publishing.Request, t publishing.Target,
+	) (registry.Record, error)
 	SetStatusAll(
 		ctx context.Context, who authority.Caller, r publishing.Request, serverName string, room publishing.SizeCheck,
 	) (browsing.History, error)
@@ -70,7 +72,9 @@ func (p *Pages) Mount(r fiber.Router) {
 	p.site.Post(r, Path, 0, site.Act{Level: auth.Unverified, Title: "Publish", Do: p.publish, Show: p.showAgain})
 	r.Get(ownPath, p.site.Require(auth.Unverified, p.own))
 	r.Get(managePath, p.site.Require(auth.Unverified, func(v *site.Visit) error { return p.manage(v, nil) }))
-	p.site.Post(r, statusPath, 1, site.Act{Level: auth.Unverified, Title: "Change the status", Do: p.setStatus, Show: p.manage})
+	p.site.Post(r, statusPath, 1, site.Act{
+		Level: auth.Unverified, Title: "Change the status", Do: p.setStatus, Show: p.manage,
+	})
 }
 
 // publishView is the page for publishing.
@@ -155,7 +159,9 @@ func excerpt(line string, column int) string {
 }
 
 func (p *Pages) show(v *site.Visit, problems site.Problems) error {
-	return v.Render(publishPage, site.Head{Title: "Publish a server", Problems: problems}, publishView{WritesOff: p.ports.Writer.WritesOff()})
+	return v.Render(publishPage, site.Head{Title: "Publish a server", Problems: problems}, publishView{
+		WritesOff: p.ports.Writer.WritesOff(),
+	})
 }
 
 // showAgain shows the form as it was filled in, with what the rules say about the document.
@@ -163,14 +169,17 @@ func (p *Pages) showAgain(v *site.Visit, problems site.Problems) error {
 	text := v.Form.Get("document")
 	c := checkDocument([]byte(text))
 	view := publishView{
-		Document: text, Checked: true, Name: c.draft.Name(), Version: c.draft.Version(), Errors: newIssuesView(c.errors, maxIssues), Warnings: newIssuesView(c.warnings, maxIssues-len(c.errors)),
+		Document: text, Checked: true, Name: c.draft.Name(), Version: c.draft.Version(),
+		Errors: newIssuesView(c.errors, maxIssues), Warnings: newIssuesView(c.warnings, maxIssues-len(c.errors)),
 		WritesOff: p.ports.Writer.WritesOff(),
 	}
 	if len(c.errors) > 0 { // the list of them says more
 		problems = nil
 		v.Status(fiber.StatusUnprocessableEntity)
 	}
-	return v.Render(publishPage, site.Head{Title: "Publish a server", Problems: problems.At("document"), Failed: len(c.errors) > 0}, view)
+	return v.Render(publishPage, site.Head{
+		Title: "Publish a server", Problems: problems.At("document"), Failed: len(c.errors) > 0,
+	}, view)
 }
 
 // publish checks the document, and publishes it if that is asked for and it keeps all rules.
@@ -197,8 +206,8 @@ func (p *Pages) publish(v *site.Visit) error {
 	return v.Redirect(catalogue.VersionPath(outcome.Name, outcome.Version))
 }
 
-// readDocument returns the document of the form: that of the file, if one was chosen, which then takes the
-// place of the text.
+// readDocument returns the document of the form: that of the file, if one was chosen, which then
+// takes the place of the text.
 func readDocument(v *site.Visit) []byte {
 	if file := v.Form.Get("file"); file != "" {
 		v.Form.Set("document", file)

@@ -22,19 +22,26 @@ func (p *Pages) showQuarantine(v *site.Visit, problems site.Problems) error {
 	if err != nil {
 		return err
 	}
-	cursor := v.Text("cursor")
-	found, err := p.ports.Quarantine.List(v.UserContext(), who, quarantining.Query{Cursor: cursor})
+	found, err := p.ports.Quarantine.List(v.UserContext(), who, quarantining.Query{Cursor: v.Text("cursor")})
 	if err != nil {
 		return err
 	}
-	view := quarantineView{Entries: found.Entries, Later: cursor != "", Name: v.Form.Get("name"), Version: v.Form.Get("version"), Reason: v.Form.Get("reason")}
+	head := site.Head{Title: "Quarantine", Notice: notices[v.Text("done")], Problems: problems}
+	return v.Render(quarantinePage, head, newQuarantineView(v, found))
+}
+
+func newQuarantineView(v *site.Visit, found quarantining.Page) quarantineView {
+	view := quarantineView{
+		Entries: found.Entries, Later: v.Text("cursor") != "",
+		Name: v.Form.Get("name"), Version: v.Form.Get("version"), Reason: v.Form.Get("reason"),
+	}
 	if view.Name == "" {
 		view.Name, view.Version = v.Text("name"), v.Text("version")
 	}
 	if found.NextCursor != "" {
 		view.Next = QuarantinePath + "?cursor=" + url.QueryEscape(found.NextCursor)
 	}
-	return v.Render(quarantinePage, site.Head{Title: "Quarantine", Notice: notices[v.Text("done")], Problems: problems}, view)
+	return view
 }
 
 // hide puts a server or a version in quarantine.
@@ -43,7 +50,9 @@ func (p *Pages) hide(v *site.Visit) error {
 	if err != nil {
 		return err
 	}
-	_, err = p.ports.Quarantine.Add(v.UserContext(), who, quarantining.Draft{Target: readTarget(v), Reason: v.Form.Get("reason")})
+	_, err = p.ports.Quarantine.Add(v.UserContext(), who, quarantining.Draft{
+		Target: readTarget(v), Reason: v.Form.Get("reason"),
+	})
 	if fault.Is(err, fault.NotFound) { // the form is at fault, not the address
 		err = fault.New(fault.Invalid, missingTarget(v))
 	}

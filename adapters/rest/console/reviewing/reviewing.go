@@ -61,19 +61,27 @@ func (p *Pages) Mount(r fiber.Router) {
 	r.Get(Path, p.site.Require(auth.Unverified, p.queue))
 	r.Get(reviewPath, p.site.Require(auth.Unverified, func(v *site.Visit) error { return p.show(v, nil) }))
 	r.Get(reviewPath+"/document", p.site.Require(auth.Unverified, p.document))
-	p.site.Post(r, decidePath, 1, site.Act{Level: auth.Unverified, Title: "Decide this review", Do: p.decide, Show: p.show})
-	r.Get(QuarantinePath, p.site.Require(auth.Unverified, func(v *site.Visit) error { return p.showQuarantine(v, nil) }))
-	p.site.Post(r, QuarantinePath, 0, site.Act{Level: auth.Unverified, Title: "Put in quarantine", Do: p.hide, Show: p.showQuarantine})
+	p.site.Post(r, decidePath, 1, site.Act{
+		Level: auth.Unverified, Title: "Decide this review", Do: p.decide, Show: p.show,
+	})
+	r.Get(QuarantinePath,
+		p.site.Require(auth.Unverified, func(v *site.Visit) error { return p.showQuarantine(v, nil) }))
+	p.site.Post(r, QuarantinePath, 0, site.Act{
+		Level: auth.Unverified, Title: "Put in quarantine", Do: p.hide, Show: p.showQuarantine,
+	})
 	p.site.Post(r, releasePath, 1, site.Act{Level: auth.Unverified, Title: "Release from quarantine", Do: p.release})
 }
 
 // states are the states of reviews in words.
 var states = map[review.State]struct{ text, class string }{
-	review.Pending: {"Pending", "warn"}, review.Approved: {"Approved", "good"}, review.Rejected: {"Rejected", "bad"}, review.Superseded: {"Superseded", ""},
+	review.Pending: {"Pending", "warn"}, review.Approved: {"Approved", "good"}, review.Rejected: {"Rejected", "bad"},
+	review.Superseded: {"Superseded", ""},
 }
 
 // kinds are the kinds of submissions in words.
-var kinds = map[review.Kind]string{review.NewServer: "New server", review.NewVersion: "New version", review.Replacement: "Changed document"}
+var kinds = map[review.Kind]string{
+	review.NewServer: "New server", review.NewVersion: "New version", review.Replacement: "Changed document",
+}
 
 // queueView is the page with a list of reviews.
 type queueView struct {
@@ -101,7 +109,8 @@ func (p *Pages) queue(v *site.Visit) error {
 		return err
 	}
 	view := queueView{
-		States: stateLinks(q.State), State: states[review.State(q.State)].text, Reviews: found.Reviews, Kinds: kinds, Later: q.Cursor != "",
+		States: stateLinks(q.State), State: states[review.State(q.State)].text, Reviews: found.Reviews, Kinds: kinds,
+		Later: q.Cursor != "",
 	}
 	if found.NextCursor != "" {
 		view.Next = Path + "?" + url.Values{"state": {q.State}, "cursor": {found.NextCursor}}.Encode()
@@ -135,7 +144,7 @@ type reviewView struct {
 	Differences        []differenceView
 	MetaDifferences    []differenceView
 	MetaCut            bool // there are more of these, or longer ones
-	LeftOut            bool // something outside Meta is not on the page, so that nobody approves it here
+	LeftOut            bool // something outside Meta is not on the page, so that no one approves it here
 	Checks             []checkView
 	Warnings           []string
 	Action             string
@@ -156,7 +165,9 @@ type checkView struct {
 
 // checkTexts are the results of checks in words.
 var checkTexts = map[review.CheckState]struct{ text, class string }{
-	review.CheckPassed: {"Passed", "good"}, review.CheckFailed: {"Failed", "bad"}, review.CheckSkipped: {"Not checked", "warn"},
+	review.CheckPassed:  {"Passed", "good"},
+	review.CheckFailed:  {"Failed", "bad"},
+	review.CheckSkipped: {"Not checked", "warn"},
 }
 
 func (p *Pages) show(v *site.Visit, problems site.Problems) error {
@@ -168,25 +179,26 @@ func (p *Pages) show(v *site.Visit, problems site.Problems) error {
 	if err != nil {
 		return err
 	}
-	view, err := newReviewView(shown)
+	view, err := newReviewView(v, shown)
 	if err != nil {
 		return err
 	}
-	view.Own, view.Comment = shown.IsOwn(registry.Holder(v.Session.UserID)), v.Form.Get("comment")
 	if view.By, err = v.NameOf(shown.Submitter.Key); err != nil {
 		return err
 	}
 	if view.Decider, err = v.NameOf(shown.DecidedBy); err != nil {
 		return err
 	}
-	return v.Render(reviewPage, site.Head{Title: "Review of " + shown.Name.String(), Notice: notices[v.Text("done")], Problems: problems}, view)
+	title := "Review of " + shown.Name.String()
+	return v.Render(reviewPage, site.Head{Title: title, Notice: notices[v.Text("done")], Problems: problems}, view)
 }
 
-func newReviewView(shown review.Shown) (reviewView, error) {
+func newReviewView(v *site.Visit, shown review.Shown) (reviewView, error) {
 	path := Path + "/" + string(shown.ID)
 	view := reviewView{
 		Shown: shown, State: states[shown.State].text, Class: states[shown.State].class, Kind: kinds[shown.Kind],
 		Whole: path + "/document", Action: path + "/decide", Open: shown.State == review.Pending,
+		Own: shown.IsOwn(registry.Holder(v.Session.UserID)), Comment: v.Form.Get("comment"),
 	}
 	document, meta, err := review.Ordered(shown.Document)
 	if err != nil {
@@ -212,11 +224,11 @@ func newReviewView(shown review.Shown) (reviewView, error) {
 }
 
 const (
-	// maxWarnings bounds the warnings on a page: those about more arguments of the same kind say nothing
-	// new, and the document has all.
+	// maxWarnings bounds the warnings on a page: those about more arguments of the same kind say
+	// nothing new, and the document has all.
 	maxWarnings = 50
-	// maxShown bounds the document on a page, and the differences, without review.Meta. Only a document
-	// that is made to be unreadable has more: it cannot be approved on the page.
+	// maxShown bounds the document on a page, and the differences, without review.Meta. Only a
+	// document that is made to be unreadable has more: it cannot be approved on the page.
 	maxShown = 2 << 20
 	// markup is about the size of the HTML of a difference.
 	markup = 200

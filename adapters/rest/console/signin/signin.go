@@ -1,4 +1,5 @@
-// Package signin has the pages on which people sign in, verify themselves with a code, and sign out.
+// Package signin has the pages on which people sign in, verify themselves with a code, and sign
+// out.
 package signin
 
 import (
@@ -101,7 +102,8 @@ func (p *Pages) checkPassword(v *site.Visit) error {
 	case err != nil:
 		return p.refuse(v, err, p.renderPassword)
 	case r.MFARequired:
-		return v.Redirect(factorPath + "?user=" + url.QueryEscape(string(r.UserID)) + "&next=" + url.QueryEscape(v.Next()))
+		return v.Redirect(
+			factorPath + "?user=" + url.QueryEscape(string(r.UserID)) + "&next=" + url.QueryEscape(v.Next()))
 	}
 	return p.begin(v, r)
 }
@@ -122,16 +124,19 @@ func readOrigin(v *site.Visit) (signin.Origin, error) {
 	return signin.Origin{Device: device, DeviceToken: token, Address: rest.Address(v.Ctx)}, err
 }
 
-// begin sets the cookies of a session that has begun and goes on. A session that the browser had before
-// ends.
+// begin sets the cookies of a session that has begun and goes on. A session that the browser had
+// before ends.
 func (p *Pages) begin(v *site.Visit, r signin.Result) error {
 	if v.SignedIn() {
-		if err := p.ports.SignIn.SignOut(v.UserContext(), v.Session, v.Session.ID); err != nil && !fault.Is(err, fault.NotFound) {
+		if err := p.ports.SignIn.SignOut(v.UserContext(), v.Session, v.Session.ID); err != nil &&
+			!fault.Is(err, fault.NotFound) {
 			return err
 		}
 	}
 	v.RememberDevice(r.DeviceToken)
-	if err := v.BeginSession(cookies.Begun{SessionID: r.SessionID, UserID: r.UserID, TrustLevel: r.TrustLevel}); err != nil {
+	if err := v.BeginSession(cookies.Begun{
+		SessionID: r.SessionID, UserID: r.UserID, TrustLevel: r.TrustLevel,
+	}); err != nil {
 		return err
 	}
 	return v.Redirect(v.Next())
@@ -164,7 +169,9 @@ func (p *Pages) renderFactor(v *site.Visit, problems site.Problems) error {
 	if err != nil {
 		return v.Redirect(site.SignInAddress(v.Next()))
 	}
-	return v.Render(factorPage, site.Head{Title: "Second factor", Problems: problems}, factorView{string(user), v.Next(), site.SignInAddress(v.Next())})
+	return v.Render(factorPage, site.Head{Title: "Second factor", Problems: problems}, factorView{
+		string(user), v.Next(), site.SignInAddress(v.Next()),
+	})
 }
 
 // readUser returns the person who has entered a password.
@@ -186,9 +193,13 @@ func (p *Pages) checkFactor(v *site.Visit) error {
 	if err != nil {
 		return p.refuse(v, err, p.renderFactor)
 	}
-	r, err := p.ports.SignIn.VerifyMFA(v.UserContext(), signin.MFAAnswer{UserID: user, Code: readCode(v), Origin: origin})
+	r, err := p.ports.SignIn.VerifyMFA(v.UserContext(), signin.MFAAnswer{
+		UserID: user, Code: readCode(v), Origin: origin,
+	})
 	if err != nil {
-		return p.refuse(v, err, func(v *site.Visit, problems site.Problems) error { return p.renderFactor(v, problems.At("code")) })
+		return p.refuse(v, err, func(v *site.Visit, problems site.Problems) error {
+			return p.renderFactor(v, problems.At("code"))
+		})
 	}
 	return p.begin(v, r)
 }

@@ -49,7 +49,7 @@ func (p *Pages) signedIn(h site.Handler) site.Handler {
 
 // carriedView is what all pages of a step-up carry along.
 type carriedView struct {
-	Title  string // of the act that the step-up interrupts; empty for none
+	Title  string // of the act that the step-up interrupts; otherwise empty
 	Act    string // its path
 	Next   string // the page to go on with, without an act
 	Fields []site.Field
@@ -72,7 +72,7 @@ type routeView struct {
 	Text   string
 }
 
-// offerStepUp shows the methods of a step-up for an act with a title; empty for none.
+// offerStepUp shows the methods of a step-up for an act with a title; otherwise empty.
 func (p *Pages) offerStepUp(v *site.Visit, title string) error { return p.renderStepUp(v, title, nil) }
 
 func (p *Pages) renderStepUp(v *site.Visit, title string, problems site.Problems) error {
@@ -122,7 +122,9 @@ const evaluations = 50
 
 // reasons returns why the session did not get full trust when it began.
 func (p *Pages) reasons(v *site.Visit) ([]string, error) {
-	found, err := p.ports.Trail.Search(v.UserContext(), v.Session.UserID, auditing.Query{Category: audit.RiskEvaluation, Limit: evaluations})
+	found, err := p.ports.Trail.Search(v.UserContext(), v.Session.UserID, auditing.Query{
+		Category: audit.RiskEvaluation, Limit: evaluations,
+	})
 	if err != nil {
 		return nil, err
 	}
@@ -150,7 +152,9 @@ func (p *Pages) send(v *site.Visit) error {
 		pending, err = p.ports.StepUp.Initiate(v.UserContext(), v.Session, method)
 	}
 	if err != nil {
-		return p.refuse(v, err, func(v *site.Visit, problems site.Problems) error { return p.renderStepUp(v, "", problems.At("")) })
+		return p.refuse(v, err, func(v *site.Visit, problems site.Problems) error {
+			return p.renderStepUp(v, "", problems.At(""))
+		})
 	}
 	return p.renderCode(v, pending.ID, pending.Method, site.Head{})
 }

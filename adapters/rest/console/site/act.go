@@ -15,24 +15,25 @@ import (
 
 // Act is what a form does when it is sent.
 type Act struct {
-	// Level is the least trust level of the session; below it, a step-up is offered. The use case that
-	// Do calls may require more.
+	// Level is the least trust level of the session; below it, a step-up is offered. The use case
+	// that Do calls may require more.
 	Level auth.TrustLevel
 	// Title says what the act does, as on its button: "Revoke this device".
 	Title string
-	// Do acts and redirects to a page. Of its errors, an invalid form is shown again with the problems,
-	// and one for too little trust leads to a step-up.
+	// Do acts and redirects to a page. Of its errors, an invalid form is shown again with the
+	// problems, and one for too little trust leads to a step-up.
 	Do Handler
 	// Show shows the form as it was filled in. If it is nil, a page with the title and a button is
 	// shown.
 	Show func(v *Visit, problems Problems) error
 }
 
-// Post adds the route of a form that is sent. Its page is as many segments above the path as up says.
+// Post adds the route of a form that is sent. Its page is as many segments above the path as up
+// says.
 func (s *Site) Post(r fiber.Router, path string, up int, a Act) { s.PostTo(r, path, up, s.do(a)) }
 
-// PostTo adds the route of a form that a handler gets. Who opens its address, for example again from the
-// history, is led to its page.
+// PostTo adds the route of a form that a handler gets. Who opens its address, for example again
+// from the history, is led to its page.
 func (s *Site) PostTo(r fiber.Router, path string, up int, h fiber.Handler) {
 	r.Post(path, h)
 	if up == 0 { // the page has a route of its own
@@ -79,11 +80,12 @@ func (s *Site) handleActError(v *Visit, a Act, err error) error {
 	return err
 }
 
-// endedField is the field of the sign-in page that says that a form came after the end of the session.
+// endedField is the field of the sign-in page that says that a form came after the end of the
+// session.
 const endedField = "ended"
 
-// SessionEnded reports whether the visitor is sent to the sign-in because a form came after the end of the
-// session.
+// SessionEnded reports whether the visitor is sent to the sign-in because a form came after the end
+// of the session.
 func (v *Visit) SessionEnded() bool { return v.Query(endedField) != "" }
 
 // backAddress returns the page from which a form was sent, if the browser says so.
@@ -120,7 +122,7 @@ func (v *Visit) Carried() (fields []Field) {
 	return fields
 }
 
-// InterruptedAct returns the path of the act that a step-up interrupts; empty for none.
+// InterruptedAct returns the path of the act that a step-up interrupts; otherwise empty.
 func (v *Visit) InterruptedAct() string {
 	if path := v.Form.Get(resumeField); isLocal(path) {
 		return path
@@ -128,8 +130,8 @@ func (v *Visit) InterruptedAct() string {
 	return ""
 }
 
-// Resume goes on after a step-up: with the form of the act that it interrupted, which the browser sends
-// to it once more and which shows it, ready to send; or with a page.
+// Resume goes on after a step-up: with the form of the act that it interrupted, which the browser
+// sends to it once more and which shows it, ready to send; or with a page.
 func (v *Visit) Resume() error {
 	if act := v.InterruptedAct(); act != "" {
 		return v.Ctx.Redirect(act, http.StatusTemporaryRedirect)
@@ -145,10 +147,13 @@ type confirmationView struct {
 }
 
 func (s *Site) showConfirmation(v *Visit, a Act, problems Problems) error {
-	return v.Render(confirmationPage, Head{Title: a.Title, Problems: problems}, confirmationView{a.Title, v.address(), v.Carried()})
+	return v.Render(confirmationPage, Head{Title: a.Title, Problems: problems}, confirmationView{
+		a.Title, v.address(), v.Carried(),
+	})
 }
 
-// offerStepUp shows the page that offers a step-up for an act. Its forms carry the fields of the act.
+// offerStepUp shows the page that offers a step-up for an act. Its forms carry the fields of the
+// act.
 func (s *Site) offerStepUp(v *Visit, title string) error {
 	v.Form.Set(resumeField, v.address())
 	v.Form.Set(nextField, v.backAddress())

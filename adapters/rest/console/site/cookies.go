@@ -34,7 +34,8 @@ func cookieName(c *fiber.Ctx) string {
 	return ""
 }
 
-// CanSignIn reports whether the connection is safe enough for a session cookie: TLS, or this machine.
+// CanSignIn reports whether the connection is safe enough for a session cookie: TLS, or this
+// machine.
 func (v *Visit) CanSignIn() bool { return cookieName(v.Ctx) != "" }
 
 // isThisMachine reports whether a browser that shows a page of the host talks to its own machine.
@@ -50,8 +51,8 @@ func isThisMachine(hostport string) bool {
 	return false
 }
 
-// identify sets the session and the account of a visit if its cookie is good. It does not remove one that
-// is not: the browser may have a new one meanwhile, from a request in another tab.
+// identify sets the session and the account of a visit if its cookie is good. It does not remove
+// one that is not: the browser may have a new one meanwhile, from a request in another tab.
 func (s *Site) identify(v *Visit) error {
 	name := cookieName(v.Ctx)
 	if !s.HasSignIn() || name == "" {
@@ -84,8 +85,8 @@ func (v *Visit) BeginSession(begun cookies.Begun) error {
 	return nil
 }
 
-// RotateCookie replaces the session cookie, after a change of the session's trust. If another request
-// has replaced it meanwhile, the browser has the new one from there.
+// RotateCookie replaces the session cookie, after a change of the session's trust. If another
+// request has replaced it meanwhile, the browser has the new one from there.
 func (v *Visit) RotateCookie() error {
 	next, err := v.site.ports.Cookies.Rotate(v.UserContext(), v.cookie)
 	switch {
@@ -101,8 +102,8 @@ func (v *Visit) RotateCookie() error {
 // EndSession removes the session cookie.
 func (v *Visit) EndSession() { v.setSessionCookie("") }
 
-// setSessionCookie sets the session cookie; an empty secret removes it. It lasts as long as the browser
-// keeps it: the session ends on the server.
+// setSessionCookie sets the session cookie; an empty secret removes it. It lasts as long as the
+// browser keeps it: the session ends on the server.
 func (v *Visit) setSessionCookie(secret auth.CookieSecret) {
 	name := cookieName(v.Ctx)
 	if name == "" {
@@ -110,7 +111,8 @@ func (v *Visit) setSessionCookie(secret auth.CookieSecret) {
 	}
 	v.Set(fiber.HeaderCacheControl, "no-store")
 	cookie := &fiber.Cookie{
-		Name: name, Value: string(secret), Path: "/", Secure: name == secureCookie, HTTPOnly: true, SameSite: fiber.CookieSameSiteLaxMode,
+		Name: name, Value: string(secret), Path: "/", Secure: name == secureCookie, HTTPOnly: true,
+		SameSite: fiber.CookieSameSiteLaxMode,
 	}
 	if secret == "" {
 		cookie.Expires = time.Unix(1, 0)
@@ -120,22 +122,25 @@ func (v *Visit) setSessionCookie(secret auth.CookieSecret) {
 	v.Cookie(cookie)
 }
 
-// RememberDevice sets the cookie that proves the device at the next sign-in (contract A-37). An empty
-// token changes nothing.
+// RememberDevice sets the cookie that proves the device at the next sign-in (contract A-37). An
+// empty token changes nothing.
 func (v *Visit) RememberDevice(token auth.DeviceSecret) {
 	if token == "" {
 		return
 	}
 	v.Cookie(&fiber.Cookie{
-		Name: rest.DeviceCookieName(v.Ctx), Value: string(token), Path: strings.TrimSuffix(Root, "/"), MaxAge: int(deviceTTL / time.Second),
+		Name: rest.DeviceCookieName(v.Ctx), Value: string(token), Path: strings.TrimSuffix(Root, "/"),
+		MaxAge: int(deviceTTL / time.Second),
 		Secure: rest.Secure(v.Ctx), HTTPOnly: true, SameSite: fiber.CookieSameSiteLaxMode,
 	})
 }
 
-// securityHeaders are the headers of all pages. A page may load its style, its script and its images
-// from here, and nothing from elsewhere. With no-referrer, browsers would send "Origin: null".
+// securityHeaders are the headers of all pages. A page may load its style, its script and its
+// images from here, and nothing from elsewhere. With no-referrer, browsers would send "Origin:
+// null".
 var securityHeaders = rest.NewHeaders(
-	fiber.HeaderContentSecurityPolicy, "default-src 'none'; style-src 'self'; script-src 'self'; img-src 'self' data:; "+
+	fiber.HeaderContentSecurityPolicy,
+	"default-src 'none'; style-src 'self'; script-src 'self'; img-src 'self' data:; "+
 		"connect-src 'self'; form-action 'self'; frame-ancestors 'none'; base-uri 'none'",
 	fiber.HeaderReferrerPolicy, "same-origin",
 	fiber.HeaderXFrameOptions, "DENY",
@@ -144,14 +149,17 @@ var securityHeaders = rest.NewHeaders(
 
 // checkOrigin refuses requests that change something and that a page of another site sent.
 func (s *Site) checkOrigin(c *fiber.Ctx) error {
-	request := &http.Request{Method: c.Method(), Host: string(c.Request().Host()), URL: originURL, Header: http.Header{}}
+	request := &http.Request{
+		Method: c.Method(), Host: string(c.Request().Host()), URL: originURL, Header: http.Header{},
+	}
 	for _, name := range [...]string{"Sec-Fetch-Site", fiber.HeaderOrigin} {
 		if value := c.Get(name); value != "" {
 			request.Header.Set(name, value)
 		}
 	}
 	if err := s.guard.Check(request); err != nil {
-		return fault.New(fault.Forbidden, "the form was sent from a page of another site; open the page here and send it again")
+		return fault.New(fault.Forbidden,
+			"the form was sent from a page of another site; open the page here and send it again")
 	}
 	return nil
 }

@@ -7,8 +7,8 @@ import (
 	"unicode/utf8"
 )
 
-// Excerpt is a text of a document, or its beginning if it is long: documents have up to 1 MiB, and a page
-// has 100 KB at most. A page with an excerpt that is cut says where the whole text is.
+// Excerpt is a text of a document, or its beginning if it is long: documents have up to 1 MiB, and
+// a page has 100 KB at most. A page with an excerpt that is cut says where the whole text is.
 type Excerpt struct {
 	Text string
 	Cut  bool
@@ -43,11 +43,12 @@ func IndentLongJSON(text []byte, max int) Excerpt {
 	return e
 }
 
-// EscapeDirections returns a JSON text in which the characters that change the direction of text are
-// written as escapes: with them, a text could look like another one to a reviewer.
+// EscapeDirections returns a JSON text in which the characters that change the direction of text
+// are written as escapes: with them, a text could look like another one to a reviewer.
 func EscapeDirections(text string) string { return directions.Replace(text) }
 
 var directions = strings.NewReplacer(
-	"\u200e", `\u200e`, "\u200f", `\u200f`, "\u061c", `\u061c`, "\u202a", `\u202a`, "\u202b", `\u202b`, "\u202c", `\u202c`, "\u202d", `\u202d`,
+	"\u200e", `\u200e`, "\u200f", `\u200f`, "\u061c", `\u061c`, "\u202a", `\u202a`, "\u202b", `\u202b`, "\u202c",
+	`\u202c`, "\u202d", `\u202d`,
 	"\u202e", `\u202e`, "\u2066", `\u2066`, "\u2067", `\u2067`, "\u2068", `\u2068`, "\u2069", `\u2069`,
 )

@@ -34,8 +34,8 @@ func (s *Site) WriteFault(c *fiber.Ctx, f *fault.Error) error {
 	return v.send(messagePage, frame)
 }
 
-// visitOf returns the visit of a request that failed, and whether it is known who sent it. For a page that
-// does not exist, it finds that out.
+// visitOf returns the visit of a request that failed, and whether it is known who sent it. For a
+// page that does not exist, it finds that out.
 func (s *Site) visitOf(c *fiber.Ctx) (*Visit, bool) {
 	if v, known := c.Locals(visitKey).(*Visit); known {
 		return v, true
@@ -61,7 +61,9 @@ func newMessageView(c *fiber.Ctx, f *fault.Error) messageView {
 	case f.Kind == fault.Unavailable:
 		view.Title, view.Text, view.ID = "Not available", view.Text+" Try again in a moment.", rest.RequestID(c)
 	case f.Kind == fault.Internal:
-		view.Title, view.Text, view.ID = "Something went wrong", "This is a fault of the service. If it happens again, tell its operators the number below.", rest.RequestID(c)
+		view.Title, view.Text, view.ID = "Something went wrong",
+			"This is a fault of the service. If it happens again, tell its operators the number below.",
+			rest.RequestID(c)
 	}
 	return view
 }

@@ -20,8 +20,8 @@ var originURL = &url.URL{Path: Root}
 // maxFields is the greatest number of fields of a form.
 const maxFields = 200
 
-// readForm returns the fields of a form. The text of a file takes the place of the field with its name,
-// if there is a file.
+// readForm returns the fields of a form. The text of a file takes the place of the field with its
+// name, if there is a file.
 func readForm(c *fiber.Ctx) (url.Values, error) {
 	media, parameters, err := mime.ParseMediaType(string(c.Request().Header.ContentType()))
 	if err != nil && len(c.Body()) == 0 {
@@ -82,8 +82,8 @@ func parseMultipart(body []byte, boundary string) (url.Values, error) {
 	}
 }
 
-// isFilePart reports whether a part of a form is from a field for files. Browsers send such a part also
-// if no file was chosen, with an empty file name.
+// isFilePart reports whether a part of a form is from a field for files. Browsers send such a part
+// also if no file was chosen, with an empty file name.
 func isFilePart(p *multipart.Part) bool {
 	_, parameters, err := mime.ParseMediaType(p.Header.Get("Content-Disposition"))
 	_, named := parameters["filename"]

@@ -17,7 +17,7 @@ type Problem struct {
 // Problems are the mistakes in a form.
 type Problems []Problem
 
-// Of returns the first problem of a field; empty for none.
+// Of returns the first problem of a field; otherwise empty.
 func (p Problems) Of(field string) string {
 	i := slices.IndexFunc(p, func(one Problem) bool { return one.Field == field })
 	if i < 0 {
@@ -35,21 +35,29 @@ func (p Problems) At(field string) Problems {
 	return moved
 }
 
-// inputs are the inputs of use cases that people fill in: how messages begin that are about one, the id
-// of its field, and its name in the form.
+// inputs are the inputs of use cases that people fill in: how messages begin that are about one,
+// the id of its field, and its name in the form.
 var inputs = map[string]struct{ field, label string }{
 	"email": {"email", "E-mail address"}, "password": {"password", "Password"}, "code": {"code", "Code"},
 	"currentPassword": {"currentPassword", "Present password"}, "newPassword": {"newPassword", "New password"},
-	"name": {"name", "Name"}, "the name of a view": {"name", "Name"}, "serverName": {"name", "Server"}, "version": {"version", "Version"},
-	"reason": {"reason", "The reason"}, "comment": {"comment", "Comment"}, "status": {"status", "Status"}, "statusMessage": {"message", "Message"},
-	"action": {"action", "May"}, "resource pattern": {"resource", "The pattern of servers"}, "the action operate": {"resource", "The action operate"},
+	"name": {"name", "Name"}, "the name of a view": {"name", "Name"}, "serverName": {"name", "Server"}, "version": {
+		"version", "Version",
+	},
+	"reason": {"reason", "The reason"}, "comment": {"comment", "Comment"}, "status": {"status", "Status"},
+	"statusMessage": {"message", "Message"},
+	"action":        {"action", "May"}, "resource pattern": {"resource", "The pattern of servers"},
+	"the action operate": {
+		"resource", "The action operate",
+	},
 	"include": {"include", "Include"}, "exclude": {"exclude", "Exclude"}, "access": {"access", "Who may read it"},
-	"deprecated": {"deprecated", "Deprecated versions"}, "search": {"q", "The search"}, "package_type": {"package", "Package"},
+	"deprecated": {"deprecated", "Deprecated versions"}, "search": {"q", "The search"}, "package_type": {
+		"package", "Package",
+	},
 	"remote": {"remote", "Remote"},
 }
 
-// newProblem returns a problem from a message of a use case: that of an input, in the words of the form,
-// if the message begins with one.
+// newProblem returns a problem from a message of a use case: that of an input, in the words of the
+// form, if the message begins with one.
 func newProblem(message string) Problem {
 	for end := len(message); end > 0; end = strings.LastIndexAny(message[:end], " :") {
 		if in, known := inputs[message[:end]]; known {
@@ -90,8 +98,8 @@ func asSentence(message string) string {
 	return message + "."
 }
 
-// fieldView is a field of a form in a template: its id, which is also its name, its mistake, and the ids of
-// what describes it.
+// fieldView is a field of a form in a template: its id, which is also its name, its mistake, and
+// the ids of what describes it.
 type fieldView struct{ ID, Mistake, Described string }
 
 // newFieldView returns a field that may have a hint.

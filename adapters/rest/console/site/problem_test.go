@@ -29,7 +29,8 @@ func TestProblemsOf(t *testing.T) {
 	if want := (Problems{{"a", "A is missing."}, {"newPassword", "New password is wrong."}}); !slices.Equal(got, want) {
 		t.Errorf("the problems are %+v", got)
 	}
-	if got.Of("a") != "A is missing." || got.Of("b") != "" || got.At("b").Of("b") != "A is missing." || got.Of("b") != "" {
+	if got.Of("a") != "A is missing." || got.Of("b") != "" || got.At("b").Of("b") != "A is missing." ||
+		got.Of("b") != "" {
 		t.Errorf("the problems of fields are %q, %q", got.Of("a"), got.Of("b"))
 	}
 }

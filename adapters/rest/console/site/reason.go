@@ -12,26 +12,28 @@ var factors = map[risk.Factor]string{
 	risk.LoginVelocity: "Number of sign-ins", risk.FailedAttempts: "Failed sign-ins",
 }
 
-// deviceReasons are the reasons for the points of a device, in words for its owner. They say no more than
-// the list of devices does.
+// deviceReasons are the reasons for the points of a device, in words for its owner. They say no
+// more than the list of devices does.
 var deviceReasons = map[string]string{
 	"no step-up or MFA was passed on the device":         "New device: no code was entered on it yet.",
 	"the device is trusted, but does not show its token": "The device is trusted, but does not have its cookie any more.",
 	"the device is confirmed, but not marked as trusted": "The device is verified, but not marked as trusted.",
 }
 
-// factorReasons are the reasons in the words for a session below FULL_TRUST: they name the factor, and
-// nothing of what is usual for the person (contract A-63).
+// factorReasons are the reasons in the words for a session below FULL_TRUST: they name the factor,
+// and nothing of what is usual for the person (contract A-63).
 var factorReasons = map[risk.Factor]string{
-	risk.GeographicAnomaly: "New country or place, or one that is not known.", risk.IPReputation: "Network: hidden, not known or in a list.",
-	risk.LoginVelocity: "Number of sign-ins: many within minutes.", risk.FailedAttempts: "Failed sign-ins: some within the last minutes.",
+	risk.GeographicAnomaly: "New country or place, or one that is not known.",
+	risk.IPReputation:      "Network: hidden, not known or in a list.",
+	risk.LoginVelocity:     "Number of sign-ins: many within minutes.",
+	risk.FailedAttempts:    "Failed sign-ins: some within the last minutes.",
 }
 
 // FactorName returns the name of a part of a risk score.
 func FactorName(factor risk.Factor) string { return factors[factor] }
 
-// DescribeReasons returns why a sign-in did not get full trust, in words for a person whose session has the
-// level.
+// DescribeReasons returns why a sign-in did not get full trust, in words for a person whose session
+// has the level.
 func DescribeReasons(reasons []assessment.Reason, level auth.TrustLevel) (texts []string) {
 	for _, r := range reasons {
 		text, known := deviceReasons[r.Text]

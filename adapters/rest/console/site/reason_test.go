@@ -19,9 +19,12 @@ func TestReasonsBelowFullTrust(t *testing.T) {
 		{Factor: risk.LoginVelocity, Points: 15, Text: "other sessions within one minute: 3"},
 		{Factor: risk.FailedAttempts, Points: 10, Text: "failed sign-ins within 15 minutes: 2"},
 	}
-	for level, words := range map[auth.TrustLevel]bool{auth.Unverified: false, auth.LimitedTrust: false, auth.FullTrust: true} {
+	for level, words := range map[auth.TrustLevel]bool{
+		auth.Unverified: false, auth.LimitedTrust: false, auth.FullTrust: true,
+	} {
 		texts := strings.Join(DescribeReasons(reasons, level), " ")
-		if strings.Contains(texts, "DE, NL") != words || !strings.Contains(texts, "New device") || strings.Contains(texts, "..") {
+		if strings.Contains(texts, "DE, NL") != words || !strings.Contains(texts, "New device") ||
+			strings.Contains(texts, "..") {
 			t.Errorf("at %s: %s", level, texts)
 		}
 		if n := len(DescribeReasons(reasons, level)); n != len(reasons) {

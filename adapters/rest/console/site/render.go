@@ -20,7 +20,8 @@ import (
 var templateFiles embed.FS
 
 // layout is the frame of all pages, and the parts that they share.
-var layout = template.Must(template.New("").Funcs(functions).ParseFS(templateFiles, "templates/layout.html", "templates/parts.html", "templates/tabs.html"))
+var layout = template.Must(template.New("").Funcs(functions).ParseFS(templateFiles, "templates/layout.html",
+	"templates/parts.html", "templates/tabs.html"))
 
 // functions are what templates call.
 var functions = template.FuncMap{
@@ -71,8 +72,8 @@ type frameView struct {
 	Style, Script, Icon string
 	Path                string // of the page
 	Links               []navigationLink
-	SignIn              string // the address of the sign-in; empty if there is none
-	Person              string // who is signed in; empty for nobody
+	SignIn              string // the address of the sign-in; otherwise empty
+	Person              string // who is signed in; empty for no one
 	Verified            bool   // the session has full trust
 	Limited             bool   // it has limited trust
 	Verifying           bool   // the page is a step of a step-up
@@ -148,8 +149,8 @@ func (f *frameView) addPerson(v *Visit) {
 	f.StepUp = withNext(StepUpPath, v.address())
 }
 
-// linksOf returns the links of the navigation for what the person may do: none if the session is at high
-// risk.
+// linksOf returns the links of the navigation for what the person may do: none if the session is at
+// high risk.
 func linksOf(v *Visit) ([]Link, error) {
 	if !v.Session.TrustLevel.Admits(auth.Unverified) {
 		return nil, nil

@@ -1,6 +1,6 @@
-// Package site is what all pages of the console share: the layout, the session cookie, the checks that
-// every request passes, forms that may need a step-up, errors and static files. The pages are in the
-// packages next to it.
+// Package site is what all pages of the console share: the layout, the session cookie, the checks
+// that every request passes, forms that may need a step-up, errors and static files. The pages are
+// in the packages next to it.
 package site
 
 import (
@@ -35,7 +35,7 @@ const (
 	Home = Root
 )
 
-// Ports are the dependencies of a Site. All are nil if nobody can sign in.
+// Ports are the dependencies of a Site. All are nil if no one can sign in.
 type Ports struct {
 	Cookies   *cookies.Service
 	Authority authority.Authority
@@ -60,8 +60,8 @@ func New(p Ports) *Site {
 	return &Site{ports: p, guard: http.NewCrossOriginProtection(), static: newStaticFiles()}
 }
 
-// SetStepUpPage sets what shows the page that offers a step-up for an act with a title. It must be called
-// before the first request.
+// SetStepUpPage sets what shows the page that offers a step-up for an act with a title. It must be
+// called before the first request.
 func (s *Site) SetStepUpPage(show func(v *Visit, title string) error) { s.stepUp = show }
 
 // HasSignIn reports whether people can sign in.
@@ -70,7 +70,7 @@ func (s *Site) HasSignIn() bool { return s.ports.Cookies != nil }
 // Visit is a request of a person for a page.
 type Visit struct {
 	*fiber.Ctx
-	// Session is the session of the person; its ID is empty if nobody is signed in.
+	// Session is the session of the person; its ID is empty if no one is signed in.
 	Session auth.Session
 	Account auth.Account
 	// Form has the fields of the form that was sent, also after a step-up.
@@ -101,15 +101,17 @@ func (v *Visit) loadGrants() ([]registry.Grant, error) {
 	return grants, err
 }
 
-// May reports whether the person has a grant for a server. It says what to offer; the use cases decide
-// what is allowed.
+// May reports whether the person has a grant for a server. It says what to offer; the use cases
+// decide what is allowed.
 func (v *Visit) May(action registry.Action, name registry.Name) (bool, error) {
 	grants, err := v.loadGrants()
-	return slices.ContainsFunc(grants, func(g registry.Grant) bool { return g.Action == action && g.Pattern.Matches(name) }), err
+	return slices.ContainsFunc(grants, func(g registry.Grant) bool {
+		return g.Action == action && g.Pattern.Matches(name)
+	}), err
 }
 
-// NameOf returns the e-mail address of a person with an id, and any other text as it is. It reads each
-// account once.
+// NameOf returns the e-mail address of a person with an id, and any other text as it is. It reads
+// each account once.
 func (v *Visit) NameOf(holder string) (string, error) {
 	if name, known := v.names[holder]; known {
 		return name, nil
@@ -176,7 +178,8 @@ func (s *Site) requireLevel(v *Visit, level auth.TrustLevel) error {
 }
 
 // visit checks a request and finds out who sent it. All responses have the headers of pages, also
-// redirects: what one that keeps the method says about the referrer applies to the request that follows.
+// redirects: what one that keeps the method says about the referrer applies to the request that
+// follows.
 func (s *Site) visit(c *fiber.Ctx) (*Visit, error) {
 	securityHeaders.Set(c)
 	if err := s.checkOrigin(c); err != nil {
@@ -209,8 +212,8 @@ func SignInAddress(next string) string { return withNext(SignInPath, next) }
 // withNext adds the page to come back to, to the address of another page.
 func withNext(path, next string) string { return path + "?next=" + url.QueryEscape(next) }
 
-// Next returns the page to come back to, which a field of the query or the form names: a page of the
-// console, or the first page if the field names none.
+// Next returns the page to come back to, which a field of the query or the form names: a page of
+// the console, or the first page if the field is empty.
 func (v *Visit) Next() string {
 	next := v.Form.Get(nextField)
 	if next == "" {
@@ -224,8 +227,8 @@ func (v *Visit) Next() string {
 
 const nextField = "next"
 
-// isLocal reports whether an address is a page of the console, and not one that a browser understands
-// as an address elsewhere.
+// isLocal reports whether an address is a page of the console, and not one that a browser
+// understands as an address elsewhere.
 func isLocal(address string) bool {
 	if !strings.HasPrefix(address, Root) || strings.ContainsAny(address, "\\\r\n\t") {
 		return false
@@ -234,7 +237,8 @@ func isLocal(address string) bool {
 	return err == nil && u.Host == "" && !slices.Contains(strings.Split(u.Path, "/"), "..")
 }
 
-// isRefusedForTrust reports whether an act was refused because the trust level of the session is too low.
+// isRefusedForTrust reports whether an act was refused because the trust level of the session is
+// too low.
 func isRefusedForTrust(err error) bool {
 	f, ok := fault.As(err)
 	return ok && f.Kind == fault.Forbidden && f.Code == auth.CodeInsufficientTrust
@@ -256,7 +260,8 @@ func (v *Visit) Param(name string) (string, error) {
 // browser is one device with and without JavaScript, and the token that proves it.
 func (v *Visit) Device() (auth.DeviceInfo, auth.DeviceSecret, error) {
 	device, err := auth.NewDeviceInfo(auth.DeviceFields{
-		UserAgent: strings.Clone(v.Get(fiber.HeaderUserAgent)), Language: firstLanguage(v.Get(fiber.HeaderAcceptLanguage)),
+		UserAgent: strings.Clone(v.Get(fiber.HeaderUserAgent)),
+		Language:  firstLanguage(v.Get(fiber.HeaderAcceptLanguage)),
 	})
 	return device, rest.DeviceCookie(v.Ctx), err
 }

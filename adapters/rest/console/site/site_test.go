@@ -19,8 +19,10 @@ func TestIsLocal(t *testing.T) {
 	t.Parallel()
 	for address, want := range map[string]bool{
 		"/console/": true, "/console/account?done=session": true, "/console/servers/com.example/a": true,
-		"": false, "/": false, "/v0.1/servers": false, "//console/": false, "https://console/": false, "/console": false,
-		"/console/../x": false, "/console/a/..": false, `/console/\x`: false, "/console/\nx": false, "/console/%zz": false, "console/": false,
+		"": false, "/": false, "/v0.1/servers": false, "//console/": false, "https://console/": false,
+		"/console":      false,
+		"/console/../x": false, "/console/a/..": false, `/console/\x`: false, "/console/\nx": false,
+		"/console/%zz": false, "console/": false,
 		"/console/%2e%2e/x": false, "javascript:/console/": false,
 	} {
 		if got := isLocal(address); got != want {
@@ -32,8 +34,11 @@ func TestIsLocal(t *testing.T) {
 func TestIsThisMachine(t *testing.T) {
 	t.Parallel()
 	for host, want := range map[string]bool{
-		"localhost": true, "localhost:3000": true, "127.0.0.1": true, "127.0.0.1:80": true, "[::1]": true, "[::1]:3000": true,
-		"": false, "localhost.example.com": false, "127.0.0.2": false, "0.0.0.0": false, "example.com:3000": false, "[::2]:80": false,
+		"localhost": true, "localhost:3000": true, "127.0.0.1": true, "127.0.0.1:80": true, "[::1]": true,
+		"[::1]:3000": true,
+		"":           false, "localhost.example.com": false, "127.0.0.2": false, "0.0.0.0": false,
+		"example.com:3000": false,
+		"[::2]:80":         false,
 	} {
 		if got := isThisMachine(host); got != want {
 			t.Errorf("isThisMachine(%q) is %t", host, got)
@@ -43,7 +48,9 @@ func TestIsThisMachine(t *testing.T) {
 
 func TestFirstLanguage(t *testing.T) {
 	t.Parallel()
-	for header, want := range map[string]string{"": "", "de": "de", "de-DE,de;q=0.9": "de-DE", "fr;q=0.5, en": "fr", " it , en": "it"} {
+	for header, want := range map[string]string{
+		"": "", "de": "de", "de-DE,de;q=0.9": "de-DE", "fr;q=0.5, en": "fr", " it , en": "it",
+	} {
 		if got := firstLanguage(header); got != want {
 			t.Errorf("firstLanguage(%q) is %q, want %q", header, got, want)
 		}
@@ -54,9 +61,14 @@ func TestFirstLanguage(t *testing.T) {
 func TestDeviceReasons(t *testing.T) {
 	t.Parallel()
 	seen := map[string]bool{}
-	for _, d := range []trust.Device{{}, {Confirmed: true}, {Confirmed: true, Proven: true}, {Confirmed: true, Trusted: true}, {Trusted: true, Proven: true}} {
+	for _, d := range []trust.Device{
+		{}, {Confirmed: true}, {Confirmed: true, Proven: true}, {Confirmed: true, Trusted: true}, {
+			Trusted: true, Proven: true,
+		},
+	} {
 		a := risk.Assess(authtest.Weights(), risk.Signals{Device: d})
-		if _, known := deviceReasons[a.Reasons[risk.DeviceFamiliarity]]; a.Factors[risk.DeviceFamiliarity] > 0 && !known {
+		if _, known := deviceReasons[a.Reasons[risk.DeviceFamiliarity]]; a.Factors[risk.DeviceFamiliarity] > 0 &&
+			!known {
 			t.Errorf("there are no words for %q", a.Reasons[risk.DeviceFamiliarity])
 		}
 		seen[a.Reasons[risk.DeviceFamiliarity]] = true
@@ -66,7 +78,9 @@ func TestDeviceReasons(t *testing.T) {
 			t.Errorf("%q is no reason of the score", reason)
 		}
 	}
-	got := DescribeReasons([]assessment.Reason{{Factor: risk.GeographicAnomaly, Points: 9, Text: "FR is not a usual country"}}, auth.FullTrust)
+	got := DescribeReasons([]assessment.Reason{
+		{Factor: risk.GeographicAnomaly, Points: 9, Text: "FR is not a usual country"},
+	}, auth.FullTrust)
 	if !slices.Equal(got, []string{"Place: FR is not a usual country."}) {
 		t.Errorf("the reasons are %q", got)
 	}
@@ -100,10 +114,14 @@ func TestParseMultipart(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if form.Get("document") != "line 1\nline 2\nline 3\n" || !slices.Equal(form["twice"], []string{"a", "b"}) || form.Get("file") != "server.json" || form.Has("none") {
+	if form.Get("document") != "line 1\nline 2\nline 3\n" || !slices.Equal(form["twice"], []string{"a", "b"}) ||
+		form.Get("file") != "server.json" || form.Has("none") {
 		t.Errorf("the form is %q", form)
 	}
-	for _, wrong := range []string{"", "x", strings.Repeat("--"+w.Boundary()+"\r\nContent-Disposition: form-data; name=a\r\n\r\n\r\n", maxFields+1)} {
+	for _, wrong := range []string{
+		"", "x",
+		strings.Repeat("--"+w.Boundary()+"\r\nContent-Disposition: form-data; name=a\r\n\r\n\r\n", maxFields+1),
+	} {
 		if _, err := parseMultipart([]byte(wrong), w.Boundary()); !fault.Is(err, fault.Invalid) {
 			t.Errorf("a form of %d bytes: %v", len(wrong), err)
 		}

@@ -22,8 +22,8 @@ var (
 	iconFile []byte
 )
 
-// staticFiles are the files that pages load. Their paths change with their content, so that browsers
-// may keep them.
+// staticFiles are the files that pages load. Their paths change with their content, so that
+// browsers may keep them.
 type staticFiles struct {
 	style, script, icon string // the paths
 	bodies              map[string]*responsebody.Fixed

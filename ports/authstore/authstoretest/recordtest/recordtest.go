@@ -50,8 +50,12 @@ func Bytes() *rapid.Generator[[]byte] {
 
 // Address generates IPv4 and IPv6 addresses, and the zero address.
 func Address() *rapid.Generator[netip.Addr] {
-	v4 := rapid.Map(rapid.SliceOfN(rapid.Byte(), 4, 4), func(b []byte) netip.Addr { return netip.AddrFrom4([4]byte(b)) })
-	v6 := rapid.Map(rapid.SliceOfN(rapid.Byte(), 16, 16), func(b []byte) netip.Addr { return netip.AddrFrom16([16]byte(b)) })
+	v4 := rapid.Map(rapid.SliceOfN(rapid.Byte(), 4, 4), func(b []byte) netip.Addr {
+		return netip.AddrFrom4([4]byte(b))
+	})
+	v6 := rapid.Map(rapid.SliceOfN(rapid.Byte(), 16, 16), func(b []byte) netip.Addr {
+		return netip.AddrFrom16([16]byte(b))
+	})
 	return Optional(rapid.OneOf(v4, v6))
 }
 

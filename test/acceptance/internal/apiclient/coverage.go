@@ -30,7 +30,8 @@ var uncheckedStatuses = map[int]string{
 	http.StatusTooManyRequests:     "operations share the limit of their part, which some of them use up",
 }
 
-// uncheckedResponses are the responses that the tests need not get, by responseName, and the reasons.
+// uncheckedResponses are the responses that the tests need not get, by responseName, and the
+// reasons.
 var uncheckedResponses = map[string]string{
 	"addPublisher 409": "it takes minutes to add 2000 policies; tests of core/registry/delegating do",
 }
@@ -120,7 +121,8 @@ func reportMissing(all map[string]bool) error {
 		for _, o := range p.item.Operations() {
 			for code := range o.Responses.Map() {
 				status, err := strconv.Atoi(code)
-				if err != nil || uncheckedStatuses[status] != "" || strings.HasSuffix(o.OperationID, "V0") { // "default" is not a status
+				// "default" is not a status
+				if err != nil || uncheckedStatuses[status] != "" || strings.HasSuffix(o.OperationID, "V0") {
 					continue
 				}
 				if name := responseName(o.OperationID, status); !all[name] && uncheckedResponses[name] == "" {
@@ -133,5 +135,6 @@ func reportMissing(all map[string]bool) error {
 		return nil
 	}
 	slices.Sort(missing)
-	return fmt.Errorf("openapi.yaml describes responses that no acceptance test got:\n  %s", strings.Join(missing, "\n  "))
+	return fmt.Errorf("openapi.yaml describes responses that no acceptance test got:\n  %s",
+		strings.Join(missing, "\n  "))
 }

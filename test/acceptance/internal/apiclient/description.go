@@ -28,7 +28,8 @@ func CheckDescribed(r *http.Request, a Response) error {
 		return err
 	}
 	if err := d.checkResponse(r, a); err != nil {
-		return fmt.Errorf("%s %s answers %d, which is not as openapi.yaml has it: %w\n%s", r.Method, r.URL, a.Status, err, a.Body)
+		return fmt.Errorf("%s %s answers %d, which is not as openapi.yaml has it: %w\n%s", r.Method, r.URL,
+			a.Status, err, a.Body)
 	}
 	return nil
 }

@@ -45,11 +45,13 @@ func (d *Description) checkHeaders(pointer string, said openapi3.Headers, got ht
 	}
 	for name := range got {
 		isSaid := func(other string) bool { return http.CanonicalHeaderKey(other) == name }
-		if commonHeaders[name] == nil && !slices.Contains(protocolHeaders, name) && !slices.ContainsFunc(slices.Collect(maps.Keys(said)), isSaid) {
+		if commonHeaders[name] == nil && !slices.Contains(protocolHeaders, name) &&
+			!slices.ContainsFunc(slices.Collect(maps.Keys(said)), isSaid) {
 			return fmt.Errorf("header %s is not described", name)
 		}
 	}
-	limit, remaining, reset := got.Get("X-RateLimit-Limit"), got.Get("X-RateLimit-Remaining"), got.Get("X-RateLimit-Reset")
+	limit, remaining, reset := got.Get("X-RateLimit-Limit"), got.Get("X-RateLimit-Remaining"),
+		got.Get("X-RateLimit-Reset")
 	if (limit == "") != (remaining == "") || (limit == "") != (reset == "") {
 		return fmt.Errorf("of the headers X-RateLimit some are missing: %q, %q, %q", limit, remaining, reset)
 	}

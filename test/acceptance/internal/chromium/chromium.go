@@ -1,7 +1,8 @@
-// Package chromium opens pages in a real browser for tests, and records what the browser complains about.
+// Package chromium opens pages in a real browser for tests, and records what the browser complains
+// about.
 //
-// TEST_CHROMIUM is the path of the browser, Chromium or Chrome; without it the tests look for one under
-// its usual names. TEST_PICTURES is a folder in which SavePicture saves screenshots.
+// TEST_CHROMIUM is the path of the browser, Chromium or Chrome; without it the tests look for one
+// under its usual names. TEST_PICTURES is a folder in which SavePicture saves screenshots.
 package chromium
 
 import (
@@ -70,8 +71,8 @@ func Open(t *testing.T) Tab {
 	return Tab{ctx}
 }
 
-// Run runs steps one after the other, and ends the test if one fails or they take longer than a test
-// waits for anything.
+// Run runs steps one after the other, and ends the test if one fails or they take longer than a
+// test waits for anything.
 func (w Tab) Run(t *testing.T, steps ...chromedp.Action[chromedp.Void]) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(w.Context, await.Timeout)
@@ -100,10 +101,13 @@ type Viewport struct {
 	Scheme string // light or dark
 }
 
-// Viewports returns a wide and a narrow window, each in light and in dark mode. The widths are in pixels.
+// Viewports returns a wide and a narrow window, each in light and in dark mode. The widths are in
+// pixels.
 func Viewports(wide, narrow int64) []Viewport {
 	return []Viewport{
-		{"wide-light", wide, "light"}, {"wide-dark", wide, "dark"}, {"narrow-light", narrow, "light"}, {"narrow-dark", narrow, "dark"},
+		{"wide-light", wide, "light"}, {"wide-dark", wide, "dark"}, {"narrow-light", narrow, "light"}, {
+			"narrow-dark", narrow, "dark",
+		},
 	}
 }
 
@@ -126,7 +130,9 @@ func (w Tab) SetViewport(t *testing.T, v Viewport) {
 // DisableScripts lets no script of a page run any more.
 func (w Tab) DisableScripts(t *testing.T) {
 	t.Helper()
-	_, err := chromedp.Call(w.Context, emulation.SetScriptExecutionDisabled, emulation.SetScriptExecutionDisabledParams{Value: true})
+	_, err := chromedp.Call(w.Context, emulation.SetScriptExecutionDisabled, emulation.SetScriptExecutionDisabledParams{
+		Value: true,
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -185,7 +191,7 @@ func (c *Complaints) TakeAll() []string {
 	return all
 }
 
-// Type types a text, or presses keys such as "\t" and "\r".
+// Type types a text, or presses keys like "\t" and "\r".
 func (w Tab) Type(t *testing.T, keys string) {
 	t.Helper()
 	w.Run(t, chromedp.KeyEvent(keys))

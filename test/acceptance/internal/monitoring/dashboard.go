@@ -85,7 +85,9 @@ func (d *Dashboard) Expressions() []Expression {
 	var all []Expression
 	for _, p := range d.Panels {
 		for _, t := range p.Targets {
-			all = append(all, Expression{d.File + ": " + p.Title, d.replaceVariables(t.Expr), findLabels(legendLabel, t.LegendFormat)})
+			all = append(all, Expression{
+				d.File + ": " + p.Title, d.replaceVariables(t.Expr), findLabels(legendLabel, t.LegendFormat),
+			})
 		}
 	}
 	for _, v := range d.Templating.List {

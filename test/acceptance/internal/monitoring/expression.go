@@ -124,7 +124,8 @@ func (s Series) binaryLabels(e *parser.BinaryExpr) ([]string, error) {
 	case e.Op == parser.LOR:
 		return slices.DeleteFunc(left, func(name string) bool { return !slices.Contains(right, name) }), nil
 	case how.On:
-		return matchedLabels(e, left, right), errors.Join(checkLabels(left, how.MatchingLabels, e), checkLabels(right, how.MatchingLabels, e))
+		return matchedLabels(e, left, right),
+			errors.Join(checkLabels(left, how.MatchingLabels, e), checkLabels(right, how.MatchingLabels, e))
 	}
 	left, right = withoutLabels(left, how.MatchingLabels), withoutLabels(right, how.MatchingLabels)
 	return left, errors.Join(checkLabels(left, right, e), checkLabels(right, left, e))

@@ -44,7 +44,9 @@ func TestAnswer(t *testing.T) {
 		{expression: `histogram_quantile(0.9, sum by (le, kind) (rate(calls_seconds_bucket[5m])))`, labels: "kind"},
 		{expression: `sum(rate(calls_total[5m])) / sum(rate(calls_total[5m])) > 0.5 and sum(waiting) > 3`},
 		{expression: `sum(up) or vector(0)`},
-		{expression: `sum by (instance) (up) * on (instance) group_left (kind) sum by (instance, kind) (calls_total)`, labels: "instance kind"},
+		{
+			expression: `sum by (instance) (up) * on (instance) group_left (kind) sum by (instance, kind) (calls_total)`, labels: "instance kind",
+		},
 		{expression: `calls_total - ignoring (kind, outcome) waiting`, labels: "instance job"},
 
 		{expression: `sum(`, wrong: "parse"},
@@ -56,7 +58,10 @@ func TestAnswer(t *testing.T) {
 		{expression: `calls_total{outcome=~"x.*"}`, wrong: "no series has outcome=~"},
 		{expression: `sum by (method) (calls_total)`, wrong: "uses the label method"},
 		{expression: `sum by (outcome) (sum by (kind) (calls_total))`, wrong: "uses the label outcome"},
-		{expression: `histogram_quantile(0.9, sum by (kind) (rate(calls_seconds_bucket[5m])))`, wrong: "uses the label le"},
+		{
+			expression: `histogram_quantile(0.9, sum by (kind) (rate(calls_seconds_bucket[5m])))`,
+			wrong:      "uses the label le",
+		},
 		{expression: `sum by (kind) (calls_total) / sum(calls_total)`, wrong: "uses the label kind"},
 		{expression: `calls_total and on (le) waiting`, wrong: "uses the label le"},
 		{expression: `rate(waiting[5m])`, wrong: "waiting is not a counter"},

@@ -62,7 +62,8 @@ func TestDashboards(t *testing.T) {
 func checkPanel(t *testing.T, file string, p Panel) {
 	t.Helper()
 	if p.Description == "" || p.FieldConfig.Defaults.Unit == "" {
-		t.Errorf("%s: %s: the description is %q, the unit %q", file, p.Title, p.Description, p.FieldConfig.Defaults.Unit)
+		t.Errorf("%s: %s: the description is %q, the unit %q", file, p.Title, p.Description,
+			p.FieldConfig.Defaults.Unit)
 	}
 	if len(p.Targets) == 0 {
 		t.Errorf("%s: %s has no expression", file, p.Title)
@@ -112,7 +113,8 @@ func TestAlerts(t *testing.T) {
 		if s := a.Labels["severity"]; len(a.Labels) != 1 || s != "critical" && s != "warning" {
 			t.Errorf("%s has labels %v", a.Name, a.Labels)
 		}
-		if len(a.Annotations) != 2 || a.Annotations["summary"] == "" || !strings.HasSuffix(a.Annotations["description"], ".") {
+		if len(a.Annotations) != 2 || a.Annotations["summary"] == "" ||
+			!strings.HasSuffix(a.Annotations["description"], ".") {
 			t.Errorf("%s is described by %v", a.Name, a.Annotations)
 		}
 		if _, err := model.ParseDuration(a.For); err != nil && a.For != "" {

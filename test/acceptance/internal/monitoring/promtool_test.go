@@ -23,7 +23,8 @@ func TestAlertsFire(t *testing.T) {
 	if err != nil {
 		t.Skip("needs promtool")
 	}
-	output, err := exec.CommandContext(t.Context(), promtool, append([]string{"test", "rules"}, scenarioFiles(t)...)...).CombinedOutput()
+	output, err := exec.CommandContext(t.Context(), promtool,
+		append([]string{"test", "rules"}, scenarioFiles(t)...)...).CombinedOutput()
 	if err != nil {
 		t.Errorf("%v\n%s", err, output)
 	}
