@@ -165,8 +165,8 @@ func (f *request) storeCounts(results []counter.Result) error {
 
 // getPipeline returns a pipeline from the pool.
 func (c *Client) getPipeline() *pipeline {
-	return c.pipelines.Get().(*pipeline)
-} //nolint:errcheck // the pool holds nothing else
+	return c.pipelines.Get().(*pipeline) //nolint:errcheck // the pool holds nothing else
+}
 
 // putPipeline returns a pipeline to the pool. No connection may use it any more.
 func (c *Client) putPipeline(k *pipeline) {

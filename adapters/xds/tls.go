@@ -38,8 +38,8 @@ func (f reloadingCredentials) ClientHandshake(
 	if err != nil {
 		return nil, nil, err
 	}
-	return credentials.NewTLS(loaded).ClientHandshake(ctx, authority,
-		conn) //nolint:wrapcheck // gRPC recognizes temporary errors by their type
+	//nolint:wrapcheck // gRPC recognizes temporary errors by their type
+	return credentials.NewTLS(loaded).ClientHandshake(ctx, authority, conn)
 }
 
 // Clone implements credentials.TransportCredentials.

@@ -13,12 +13,15 @@ type Details map[string]Value
 // Value is one fact: a Text, a Number, a Flag, a List, or Details of its own; otherwise nil.
 type Value interface{ isValue() }
 
-// The kinds of facts.
 type (
-	Text   string
+	// Text is a fact in words, a name or an id.
+	Text string
+	// Number is a fact that is counted or measured.
 	Number float64
-	Flag   bool
-	List   []Value
+	// Flag is a fact that holds or not.
+	Flag bool
+	// List is a fact with several values.
+	List []Value
 )
 
 func (Text) isValue()    {}

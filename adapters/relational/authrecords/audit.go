@@ -28,7 +28,7 @@ type eventRow struct {
 
 	ID       audit.EventID    `bun:"id,pk"`
 	Time     database.Instant `bun:"time"`
-	Category audit.Category   `bun:"type"`
+	Category audit.Category   `bun:"column:type"`
 	Subject  sql.NullString   `bun:"user_id"`
 	Success  bool             `bun:"success"`
 	Details  string           `bun:"details"` // JSON object

@@ -38,7 +38,7 @@ type deviceRow struct {
 	Revoked       bool                `bun:"revoked"`
 	FirstSeen     database.Instant    `bun:"first_seen"`
 	LastSeen      database.Instant    `bun:"last_seen"`
-	Type          string              `bun:"type"`
+	Type          string              `bun:"column:type"`
 	Browser       string              `bun:"browser"`
 	OS            string              `bun:"os"`
 	LastIPAddress address             `bun:"last_ip_address"`

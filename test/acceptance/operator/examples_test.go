@@ -201,6 +201,7 @@ func (e *exampleData) writeFiles(t *testing.T) {
 		"methods.json":      e.RunCommand(t, "", "methods", "list", "--output", "json"),
 		"openapi.yaml":      "openapi: 3.1.0\npaths:\n  /pets: {}\n",
 		"events.jsonl":      string(events),
+		"stricter.yaml":     "deviceFamiliarity:\n  unknown: 40\n",
 		"traffic.jsonl":     string(traffic),
 	} {
 		fixture.WriteFile(t, filepath.Join(files, name), content)

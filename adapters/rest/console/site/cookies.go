@@ -12,6 +12,7 @@ import (
 	"github.com/tollgate-dev/tollgate/core/auth"
 	"github.com/tollgate-dev/tollgate/core/auth/cookies"
 	"github.com/tollgate-dev/tollgate/core/fault"
+	"github.com/tollgate-dev/tollgate/ports/authority"
 )
 
 // The cookies of the console. A name with the prefix __Host- is accepted by browsers only over TLS,
@@ -73,6 +74,11 @@ func (s *Site) identify(v *Visit) error {
 	v.Set(fiber.HeaderCacheControl, "no-store")
 	v.Account, err = s.ports.Accounts.Get(v.UserContext(), session.UserID)
 	return err
+}
+
+// Caller returns the person as the caller of a use case of the registry.
+func (v *Visit) Caller() (authority.Caller, error) {
+	return v.site.ports.Authority.IdentifySession(v.UserContext(), string(v.Session.ID), rest.Address(v.Ctx))
 }
 
 // BeginSession sets the cookie of a session that has just begun.

@@ -86,11 +86,6 @@ type Visit struct {
 // SignedIn reports whether somebody is signed in.
 func (v *Visit) SignedIn() bool { return v.Session.ID != "" }
 
-// Caller returns the person as the caller of a use case of the registry.
-func (v *Visit) Caller() (authority.Caller, error) {
-	return v.site.ports.Authority.IdentifySession(v.UserContext(), string(v.Session.ID), rest.Address(v.Ctx))
-}
-
 // loadGrants returns the grants of the person. It reads them once.
 func (v *Visit) loadGrants() ([]registry.Grant, error) {
 	if !v.SignedIn() || v.loaded {
