@@ -100,9 +100,8 @@ func newRecordedDecider(
 	if c.Hash {
 		key, err := p.Root.Derive("recorded rate limit requests")
 		if err != nil {
-			return nil, nil,
-				errors.New(
-					"RATELIMIT_RECORD_HASH: set SECRET_KEY to at least 32 characters: without the database there is no other secret")
+			return nil, nil, errors.New(
+				"RATELIMIT_RECORD_HASH: set SECRET_KEY to at least 32 characters: without the database there is no other secret")
 		}
 		ports.Sum = key.Sum
 	}

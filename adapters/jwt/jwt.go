@@ -139,8 +139,8 @@ func (i *Issuer) newClaims(c secrets.TokenClaims) accessClaims {
 // the database could not be written, and other instances do not know the key yet.
 func (i *Issuer) Sign(_ context.Context, c secrets.TokenClaims) (auth.AccessToken, error) {
 	if i.keys.unknown.Load() {
-		return "",
-			fault.New(fault.Unavailable, "the signing key is not announced yet, because the database cannot be written")
+		return "", fault.New(
+			fault.Unavailable, "the signing key is not announced yet, because the database cannot be written")
 	}
 	key := i.keys.currentSigner()
 	t := jwt.NewWithClaims(jwt.SigningMethodEdDSA, i.newClaims(c))

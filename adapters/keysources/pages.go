@@ -70,9 +70,8 @@ func (p *Pages) Texts(ctx context.Context, d publisher.Domain) ([]string, error)
 	if refused := (*refusal)(nil); errors.As(err, &refused) {
 		return nil, fault.Wrap(fault.Unauthenticated, refused.reason, refused.err)
 	}
-	return nil,
-		fault.Wrap(fault.Unavailable,
-			fmt.Sprintf("%s cannot be read now: %s; try again later", pageURL(d), failureReason(err)), err)
+	return nil, fault.Wrap(fault.Unavailable,
+		fmt.Sprintf("%s cannot be read now: %s; try again later", pageURL(d), failureReason(err)), err)
 }
 
 // refusal is the error of a page that does not count for a reason that lies in the domain.

@@ -51,9 +51,8 @@ func (t *TXT) Texts(ctx context.Context, d publisher.Domain) ([]string, error) {
 	if isTimeout(err) {
 		reason = "the DNS server did not answer in time"
 	}
-	return nil,
-		fault.Wrap(fault.Unavailable,
-			fmt.Sprintf("the TXT records of %s cannot be read now: %s; try again later", d, reason), err)
+	return nil, fault.Wrap(fault.Unavailable,
+		fmt.Sprintf("the TXT records of %s cannot be read now: %s; try again later", d, reason), err)
 }
 
 func (t *TXT) lookup(ctx context.Context, d publisher.Domain) ([]string, error) {

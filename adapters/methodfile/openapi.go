@@ -85,9 +85,8 @@ func parseOpenAPI(file *yaml.Node, defaults Defaults) ([]entry, error) {
 			next++
 		}
 		if m.ID == 0 {
-			return nil,
-				fault.New(fault.Invalid,
-					where+": no id: give x-method-id in the document, or the first id to count from")
+			return nil, fault.New(fault.Invalid,
+				where+": no id: give x-method-id in the document, or the first id to count from")
 		}
 		entries = append(entries, entry{where, m})
 	}

@@ -35,19 +35,18 @@ func (t idToken) checkClaims(audience string, now time.Time) (expires time.Time,
 	case err != nil:
 		return time.Time{}, err
 	case !now.Before(expires):
-		return time.Time{},
-			refusef("the token has expired: its exp is %s, the time of the service is %s", formatTime(expires),
-				formatTime(now))
+		return time.Time{}, refusef("the token has expired: its exp is %s, the time of the service is %s",
+			formatTime(expires),
+			formatTime(now))
 	case expires.Sub(now) > maxAhead:
 		return time.Time{}, refusef("the token expires in more than 24 hours; use one that expires earlier")
 	case issued.After(now.Add(leeway)):
-		return time.Time{},
-			refusef("the token was issued in the future: its iat is %s, the time of the service is %s",
-				formatTime(issued), formatTime(now))
+		return time.Time{}, refusef("the token was issued in the future: its iat is %s, the time of the service is %s",
+			formatTime(issued), formatTime(now))
 	case present && start.After(now.Add(leeway)):
-		return time.Time{},
-			refusef("the token is not valid yet: its nbf is %s, the time of the service is %s", formatTime(start),
-				formatTime(now))
+		return time.Time{}, refusef("the token is not valid yet: its nbf is %s, the time of the service is %s",
+			formatTime(start),
+			formatTime(now))
 	}
 	return expires, nil
 }

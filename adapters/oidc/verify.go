@@ -100,14 +100,13 @@ func (v *Verifier) issuersOf(m publisher.Method) ([]string, error) {
 	case m != publisher.OIDC && m != publisher.GitHubOIDC:
 		return nil, fault.Newf(fault.NotFound, "proofs by %s have no ID token", m)
 	case v.audience == "":
-		return nil,
-			fault.New(fault.NotFound, "proofs by ID token are switched off on this service: PUBLIC_URL is not set")
+		return nil, fault.New(
+			fault.NotFound, "proofs by ID token are switched off on this service: PUBLIC_URL is not set")
 	case m == publisher.GitHubOIDC:
 		return []string{v.config.GitHubIssuer}, nil
 	case len(v.config.Issuers) == 0:
-		return nil,
-			fault.New(fault.NotFound,
-				"proofs by ID token of other issuers than GitHub are switched off on this service: OIDC_ISSUERS is not set")
+		return nil, fault.New(fault.NotFound,
+			"proofs by ID token of other issuers than GitHub are switched off on this service: OIDC_ISSUERS is not set")
 	}
 	return v.config.Issuers, nil
 }

@@ -54,10 +54,9 @@ func discoverPlugins(cfg Config, log *logrus.Entry) ([]spec, error) {
 		return nil, fmt.Errorf("PLUGIN_DIR is %s, it must be a folder", cfg.Dir)
 	}
 	if info.Mode()&writableByAll != 0 {
-		return nil,
-			fmt.Errorf(
-				"PLUGIN_DIR: every user may write to %s and could add a plugin: remove the permission (chmod o-w)",
-				cfg.Dir)
+		return nil, fmt.Errorf(
+			"PLUGIN_DIR: every user may write to %s and could add a plugin: remove the permission (chmod o-w)",
+			cfg.Dir)
 	}
 	specs, found, err := loadManifest(cfg)
 	if found || err != nil {

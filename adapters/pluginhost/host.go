@@ -172,12 +172,11 @@ func (h *Host) Courier(name string) (*Courier, error) {
 		couriers = append(couriers, v.spec.name)
 	}
 	if len(couriers) == 0 {
-		return nil,
-			fmt.Errorf("there is no courier plugin %q in %s, and no other courier plugin: install it", name, h.dir)
+		return nil, fmt.Errorf(
+			"there is no courier plugin %q in %s, and no other courier plugin: install it", name, h.dir)
 	}
-	return nil,
-		fmt.Errorf("there is no courier plugin %q in %s: install it, or use %s", name, h.dir,
-			strings.Join(couriers, ", "))
+	return nil, fmt.Errorf("there is no courier plugin %q in %s: install it, or use %s", name, h.dir,
+		strings.Join(couriers, ", "))
 }
 
 // Ownership returns a checker that uses all ownership plugins, and starts them in the background.

@@ -117,9 +117,8 @@ func parseManifest(text []byte, cfg Config) ([]spec, error) {
 
 func (f pluginForm) parseSpec(cfg Config) (spec, error) {
 	if !pluginName.MatchString(f.Name) {
-		return spec{},
-			errors.New(
-				"name must be 1 to 64 lower-case letters, digits, dots, dashes and underscores, the first a letter or digit")
+		return spec{}, errors.New(
+			"name must be 1 to 64 lower-case letters, digits, dots, dashes and underscores, the first a letter or digit")
 	}
 	s := spec{name: f.Name}
 	var wrong [5]error
@@ -140,9 +139,9 @@ func (f pluginForm) parseKind() (pluginclient.Kind, error) {
 			return kind, nil
 		}
 	}
-	return "",
-		fmt.Errorf("kind must be %s or %s; it is optional for names that begin with otp- or pkg-", pluginclient.Courier,
-			pluginclient.Ownership)
+	return "", fmt.Errorf("kind must be %s or %s; it is optional for names that begin with otp- or pkg-",
+		pluginclient.Courier,
+		pluginclient.Ownership)
 }
 
 func (f pluginForm) binaryPath(dir string) (string, error) {
@@ -214,8 +213,8 @@ func parseTimeLimit(name, text string, otherwise time.Duration) (time.Duration, 
 	}
 	d, err := time.ParseDuration(text)
 	if err != nil || d <= 0 || d > maxManifestTime {
-		return 0,
-			fmt.Errorf("limits: %s must be a duration above 0 and at most %v, for example 5s", name, maxManifestTime)
+		return 0, fmt.Errorf("limits: %s must be a duration above 0 and at most %v, for example 5s", name,
+			maxManifestTime)
 	}
 	return d, nil
 }

@@ -218,9 +218,8 @@ func JSONBody(c *fiber.Ctx) ([]byte, error) {
 		return nil, fiber.NewError(fiber.StatusUnsupportedMediaType, "content type must be application/json")
 	}
 	if e := c.Get(fiber.HeaderContentEncoding); e != "" && !strings.EqualFold(e, "identity") {
-		return nil,
-			fiber.NewError(fiber.StatusUnsupportedMediaType,
-				"content encoding is not supported; send the body without one")
+		return nil, fiber.NewError(fiber.StatusUnsupportedMediaType,
+			"content encoding is not supported; send the body without one")
 	}
 	return append([]byte(nil), c.Context().Request.Body()...), nil
 }

@@ -272,8 +272,8 @@ func (s *Server) readBody(c *fiber.Ctx, part Part, length int) (*requestbody.Bod
 	read, err := s.bodies.Read(c.Context(), body)
 	switch {
 	case errors.Is(err, requestbody.ErrTooLarge):
-		return nil,
-			fiber.NewError(fiber.StatusRequestEntityTooLarge, fmt.Sprintf("body is larger than %d bytes", body.Max))
+		return nil, fiber.NewError(fiber.StatusRequestEntityTooLarge,
+			fmt.Sprintf("body is larger than %d bytes", body.Max))
 	case errors.Is(err, requestbody.ErrTimeout):
 		return nil, fiber.ErrRequestTimeout
 	case errors.Is(err, requestbody.ErrIncomplete):

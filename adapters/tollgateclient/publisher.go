@@ -71,9 +71,8 @@ func (c *Client) RequestGitHubToken(ctx context.Context, address, requestToken s
 	}
 	text, err := io.ReadAll(io.LimitReader(resp.Body, maxAnswer))
 	if err != nil || resp.StatusCode != http.StatusOK || json.Unmarshal(text, &a) != nil || a.Value == "" {
-		return "",
-			fault.Newf(fault.Unavailable,
-				"GitHub gave no ID token (status %d): the job needs the permission id-token: write", resp.StatusCode)
+		return "", fault.Newf(fault.Unavailable,
+			"GitHub gave no ID token (status %d): the job needs the permission id-token: write", resp.StatusCode)
 	}
 	return a.Value, nil
 }

@@ -69,16 +69,15 @@ func New(c Config) (*Client, error) {
 func ParseURL(text string, insecureHTTP bool) (*url.URL, error) {
 	u, err := url.Parse(strings.TrimRight(text, "/"))
 	if err != nil || u.Hostname() == "" || u.Opaque != "" || u.User != nil || u.RawQuery != "" || u.Fragment != "" {
-		return nil,
-			fault.Newf(fault.Invalid, "the address %q is not of the form https://host or https://host/path", text)
+		return nil, fault.Newf(
+			fault.Invalid, "the address %q is not of the form https://host or https://host/path", text)
 	}
 	switch {
 	case u.Scheme == "https", u.Scheme == "http" && (insecureHTTP || isLoopback(u.Hostname())):
 		return u, nil
 	case u.Scheme == "http":
-		return nil,
-			fault.Newf(fault.Invalid,
-				"%s is not https, so others on the network path could read the password: use https, or --insecure-http if the network is safe", text)
+		return nil, fault.Newf(fault.Invalid,
+			"%s is not https, so others on the network path could read the password: use https, or --insecure-http if the network is safe", text)
 	}
 	return nil, fault.Newf(fault.Invalid, "the address %q does not begin with https:// or http://", text)
 }

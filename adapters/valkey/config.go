@@ -172,8 +172,8 @@ func (c Config) parseTarget() (target, error) {
 		parts := strings.Split(c.URL, ",")
 		master := strings.TrimSpace(parts[0])
 		if len(parts) < 2 || master == "" {
-			return target{},
-				c.invalidSetting("URL", "must be the master's name, then at least one host:port, for type sentinel")
+			return target{}, c.invalidSetting("URL",
+				"must be the master's name, then at least one host:port, for type sentinel")
 		}
 		t, err := c.parseAddresses(parts[1:])
 		t.master, t.sentinel, t.auth = master, t.auth, credentials{}
@@ -197,10 +197,9 @@ func (c Config) parseAddresses(entries []string) (target, error) {
 			case err != nil:
 				return target{}, err
 			case one.unix || one.database != 0:
-				return target{},
-					c.invalidSetting("URL",
-						fmt.Sprintf("must name neither a socket nor a database for type %s, as number %d does",
-							c.Type, i+1))
+				return target{}, c.invalidSetting("URL",
+					fmt.Sprintf("must name neither a socket nor a database for type %s, as number %d does",
+						c.Type, i+1))
 			case all.auth != (credentials{}) && one.auth != (credentials{}) && one.auth != all.auth:
 				return target{}, c.invalidSetting("URL", "must have the same user and password in each of its URLs")
 			case one.auth != (credentials{}):
@@ -209,9 +208,8 @@ func (c Config) parseAddresses(entries []string) (target, error) {
 			entry, all.tls = one.addresses[0], all.tls || one.tls
 		}
 		if !validAddress(entry) {
-			return target{},
-				c.invalidSetting("URL",
-					fmt.Sprintf("must list addresses as host:port for type %s; number %d is not one", c.Type, i+1))
+			return target{}, c.invalidSetting("URL",
+				fmt.Sprintf("must list addresses as host:port for type %s; number %d is not one", c.Type, i+1))
 		}
 		all.addresses = append(all.addresses, entry)
 	}
@@ -228,9 +226,8 @@ func (c Config) parseSingleAddress() (target, error) {
 	case validAddress(url):
 		return target{addresses: []string{url}}, nil
 	default:
-		return target{},
-			c.invalidSetting("URL",
-				"must be host:port, a socket's path, or a redis://, rediss://, valkey://, valkeys:// or unix:// URL")
+		return target{}, c.invalidSetting("URL",
+			"must be host:port, a socket's path, or a redis://, rediss://, valkey://, valkeys:// or unix:// URL")
 	}
 }
 

@@ -150,9 +150,8 @@ func (c Config) parseHeaders() (metadata.MD, error) {
 		case !httpguts.ValidHeaderFieldName(key) || strings.HasPrefix(key, "grpc-"):
 			return nil, fmt.Errorf("CONFIG_GRPC_XDS_CLIENT_ADDITIONAL_HEADERS: header %d has an invalid name", i+1)
 		case !isPrintable(value):
-			return nil,
-				fmt.Errorf(
-					"CONFIG_GRPC_XDS_CLIENT_ADDITIONAL_HEADERS: the value of header %d is not printable ASCII", i+1)
+			return nil, fmt.Errorf(
+				"CONFIG_GRPC_XDS_CLIENT_ADDITIONAL_HEADERS: the value of header %d is not printable ASCII", i+1)
 		}
 		md.Append(key, value)
 	}

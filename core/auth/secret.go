@@ -141,8 +141,8 @@ func (k Key) Open(sealed SealedSecret, about string) ([]byte, error) {
 	}
 	secret, err := gcm.Open(nil, sealed[:gcm.NonceSize()], sealed[gcm.NonceSize():], []byte(about))
 	if err != nil {
-		return nil,
-			errors.New("a sealed secret cannot be decrypted: it was changed, or sealed with another root secret")
+		return nil, errors.New(
+			"a sealed secret cannot be decrypted: it was changed, or sealed with another root secret")
 	}
 	return secret, nil
 }

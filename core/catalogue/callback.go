@@ -13,9 +13,8 @@ var callbackForm = regexp.MustCompile(`^[A-Za-z_$.][A-Za-z0-9_$.]{0,63}$`)
 // the first not a digit (contract M-7).
 func ParseCallback(s string) (string, error) {
 	if s != "" && !callbackForm.MatchString(s) {
-		return "",
-			fault.New(fault.Invalid,
-				"callback must have 1 to 64 letters, digits, \"_\", \"$\" and \".\", and must not begin with a digit")
+		return "", fault.New(fault.Invalid,
+			"callback must have 1 to 64 letters, digits, \"_\", \"$\" and \".\", and must not begin with a digit")
 	}
 	return s, nil
 }

@@ -49,17 +49,16 @@ func NewMethod(m Method) (Method, error) {
 	case m.ServiceID < 1 || m.ServiceID > MaxID:
 		return Method{}, fault.Newf(fault.Invalid, "service id must be 1 to %d", MaxID)
 	case !isLine(m.ServiceName, MaxServiceName):
-		return Method{},
-			fault.Newf(fault.Invalid, "service name must have 1 to %d printable characters", MaxServiceName)
+		return Method{}, fault.Newf(fault.Invalid, "service name must have 1 to %d printable characters",
+			MaxServiceName)
 	}
 	parameters, err := pathParameters(m.Path)
 	if err != nil {
 		return Method{}, err
 	}
 	if m.Parameters != nil && !sameNames(m.Parameters, parameters) {
-		return Method{},
-			fault.Newf(fault.Invalid, "parameters of %s must be those of the path: %s", m.Path,
-				strings.Join(parameters, ", "))
+		return Method{}, fault.Newf(fault.Invalid, "parameters of %s must be those of the path: %s", m.Path,
+			strings.Join(parameters, ", "))
 	}
 	m.Parameters = parameters
 	return m, nil
@@ -81,8 +80,8 @@ var (
 func pathParameters(path string) ([]string, error) {
 	segments, ok := strings.CutPrefix(path, "/")
 	if !ok || !isLine(path, MaxPath) {
-		return nil,
-			fault.Newf(fault.Invalid, "path must begin with a slash and have at most %d printable characters", MaxPath)
+		return nil, fault.Newf(
+			fault.Invalid, "path must begin with a slash and have at most %d printable characters", MaxPath)
 	}
 	for segment := range strings.SplitSeq(segments, "/") {
 		if !segmentForm.MatchString(segment) {

@@ -45,17 +45,16 @@ func ParsePattern(s string) (Pattern, error) {
 	case s == "":
 		return Pattern{}, fault.New(fault.Invalid, "resource pattern must not be empty")
 	case len(s) > MaxName:
-		return Pattern{},
-			fault.Newf(fault.Invalid, "resource pattern must have at most %d characters, and has %d", MaxName, len(s))
+		return Pattern{}, fault.Newf(fault.Invalid, "resource pattern must have at most %d characters, and has %d",
+			MaxName, len(s))
 	case strings.Contains(prefix, "*"):
 		return Pattern{}, fault.Newf(fault.Invalid, "resource pattern %s has a \"*\" that is not at the end", quote(s))
 	case strings.ContainsFunc(prefix, notInFullName):
-		return Pattern{},
-			fault.Newf(fault.Invalid, "resource pattern %s has a character that no server name has", quote(s))
+		return Pattern{}, fault.Newf(fault.Invalid,
+			"resource pattern %s has a character that no server name has", quote(s))
 	case !wild && !isNamespaced(s):
-		return Pattern{},
-			fault.Newf(fault.Invalid,
-				"resource pattern %s is neither a server name nor ends in \"*\"; a whole namespace is written \"com.example/*\"", quote(s))
+		return Pattern{}, fault.Newf(fault.Invalid,
+			"resource pattern %s is neither a server name nor ends in \"*\"; a whole namespace is written \"com.example/*\"", quote(s))
 	}
 	return Pattern{s}, nil
 }
@@ -131,9 +130,8 @@ func ParseGrant(holder Holder, action, resource string) (Grant, error) {
 	}
 	if a == ActionOperate {
 		if resource != "" && resource != everything {
-			return Grant{},
-				fault.Newf(fault.Invalid,
-					"the action operate is over everything: leave the resource out, instead of %s", quote(resource))
+			return Grant{}, fault.Newf(fault.Invalid,
+				"the action operate is over everything: leave the resource out, instead of %s", quote(resource))
 		}
 		resource = everything
 	}

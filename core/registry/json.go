@@ -84,8 +84,8 @@ func parseObject(body []byte) ([]byte, node, error) {
 		return nil, node{}, malformedBody("body is not valid UTF-8")
 	}
 	if bytes.HasPrefix(body, []byte("\ufeff")) {
-		return nil, node{},
-			malformedBody("body begins with a byte order mark, which JSON must not have (RFC 8259, 8.1)")
+		return nil, node{}, malformedBody(
+			"body begins with a byte order mark, which JSON must not have (RFC 8259, 8.1)")
 	}
 	if len(bytes.TrimSpace(body)) == 0 {
 		return nil, node{}, malformedBody("body is empty; it must be a JSON object")

@@ -46,10 +46,9 @@ func (l *Lineage) Publish(version Version, now time.Time) (Release, error) {
 		return Release{}, err
 	}
 	if l.findVersion(version) >= 0 {
-		return Release{},
-			fault.Newf(fault.Conflict,
-				"version %s of %s already exists, and a published version cannot be published again",
-				quote(version.value), l.name)
+		return Release{}, fault.Newf(fault.Conflict,
+			"version %s of %s already exists, and a published version cannot be published again",
+			quote(version.value), l.name)
 	}
 	if len(l.current) >= MaxVersions {
 		return Release{}, errTooManyVersions(l.name)

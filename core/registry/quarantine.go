@@ -88,8 +88,8 @@ func (l *Lineage) Quarantine(q Quarantined, now time.Time) (Quarantined, []Prior
 		return Quarantined{}, nil, err
 	}
 	if _, i := l.findEntry(q.Version); i >= 0 {
-		return Quarantined{}, nil,
-			fault.Newf(fault.Conflict, "%s is in quarantine already", describeTarget(l.name, q.Version))
+		return Quarantined{}, nil, fault.Newf(fault.Conflict, "%s is in quarantine already",
+			describeTarget(l.name, q.Version))
 	}
 	at := l.changeTime(now)
 	q.Name, q.Since = l.name, at

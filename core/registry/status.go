@@ -43,8 +43,8 @@ func NewStatusUpdate(status Status, message string) (StatusUpdate, error) {
 		return StatusUpdate{}, err
 	}
 	if message != "" && status == StatusActive {
-		return StatusUpdate{},
-			fault.New(fault.Invalid, "statusMessage is allowed with deprecated and deleted only, not with active")
+		return StatusUpdate{}, fault.New(fault.Invalid,
+			"statusMessage is allowed with deprecated and deleted only, not with active")
 	}
 	return StatusUpdate{status, message}, nil
 }

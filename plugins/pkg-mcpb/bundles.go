@@ -95,8 +95,8 @@ func (b bundles) findFile(c sdk.Claim) (file, error) {
 			continue
 		}
 		if !h.paths.MatchString(address.EscapedPath()) {
-			return file{},
-				sdk.Refuse("%q is not a release download: use the URL of a file in a release", shortenURL(c.Identifier))
+			return file{}, sdk.Refuse("%q is not a release download: use the URL of a file in a release",
+				shortenURL(c.Identifier))
 		}
 		f.stores = h.stores
 	}

@@ -23,8 +23,8 @@ func parseMaxBytes(value string) (int64, error) {
 	}
 	most, err := strconv.ParseInt(value, 10, 64)
 	if err != nil || most < 1 || most > largestMaxBytes {
-		return 0,
-			fmt.Errorf("%s is %q, it must be a number of bytes from 1 to %d", maxBytesVariable, value, largestMaxBytes)
+		return 0, fmt.Errorf("%s is %q, it must be a number of bytes from 1 to %d", maxBytesVariable, value,
+			largestMaxBytes)
 	}
 	return most, nil
 }

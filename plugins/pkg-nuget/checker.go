@@ -42,16 +42,16 @@ func (f feedChecker) Check(ctx context.Context, c sdk.Claim) error {
 // refusal if one of them is malformed.
 func parseClaim(c sdk.Claim) (id, version string, err error) {
 	if c.Version == "" {
-		return "", "",
-			sdk.Refuse("NuGet package %.100q has no version: add the version to the server document", c.Identifier)
+		return "", "", sdk.Refuse("NuGet package %.100q has no version: add the version to the server document",
+			c.Identifier)
 	}
 	if !isValidID(c.Identifier) {
 		return "", "", sdk.Refuse("identifier %.100q is not a valid NuGet package id", c.Identifier)
 	}
 	version, ok := normalizeVersion(c.Version)
 	if !ok {
-		return "", "",
-			sdk.Refuse("version %.100q of NuGet package %q is not valid: use the form 1.2.3", c.Version, c.Identifier)
+		return "", "", sdk.Refuse("version %.100q of NuGet package %q is not valid: use the form 1.2.3", c.Version,
+			c.Identifier)
 	}
 	return strings.ToLower(c.Identifier), version, nil
 }

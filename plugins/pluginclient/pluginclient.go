@@ -102,9 +102,8 @@ func parseChannels(named []pluginv1.Channel) ([]courier.Channel, error) {
 
 func parseRegistryTypes(named []string) ([]string, error) {
 	if len(named) == 0 || len(named) > handshake.MaxRegistryTypes {
-		return nil,
-			fmt.Errorf("the ownership plugin lists %d registry types, it must list 1 to %d", len(named),
-				handshake.MaxRegistryTypes)
+		return nil, fmt.Errorf("the ownership plugin lists %d registry types, it must list 1 to %d", len(named),
+			handshake.MaxRegistryTypes)
 	}
 	types := slices.Clone(named)
 	for _, name := range types {

@@ -135,8 +135,8 @@ func (s courierServer) parseMessage(request *pluginv1.DeliverRequest) (Message, 
 		m.Channel = SMS
 	}
 	if !s.servesChannel(m.Channel) {
-		return Message{},
-			status.Error(codes.Unimplemented, fmt.Sprintf("channel %s is not supported", request.GetChannel()))
+		return Message{}, status.Error(codes.Unimplemented,
+			fmt.Sprintf("channel %s is not supported", request.GetChannel()))
 	}
 	switch content := request.GetContent().(type) {
 	case *pluginv1.DeliverRequest_OneTimeCode:

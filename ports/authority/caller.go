@@ -94,9 +94,8 @@ func (c Caller) Person() (registry.Holder, error) {
 	case person, operator:
 		return c.holder, nil
 	case provedPublisher:
-		return "",
-			fault.New(fault.Forbidden,
-				"the token of a publisher may only publish and change status: sign in as a person")
+		return "", fault.New(fault.Forbidden,
+			"the token of a publisher may only publish and change status: sign in as a person")
 	}
 	return "", fault.New(fault.Unauthenticated, "an access token is required")
 }

@@ -35,8 +35,8 @@ func (l *AuditLog) Append(ctx context.Context, events ...audit.Event) error {
 // Search implements [authstore.AuditLog].
 func (l *AuditLog) Search(ctx context.Context, q authstore.AuditQuery) (events []audit.Event, total int, err error) {
 	if q.Limit < 1 || q.Limit > auth.MaxPage || q.Offset < 0 {
-		return nil, 0,
-			fault.New(fault.Invalid, "limit must be 1 to 1000 and offset 0 or more").WithCode(auth.CodeValidation)
+		return nil, 0, fault.New(fault.Invalid, "limit must be 1 to 1000 and offset 0 or more").
+			WithCode(auth.CodeValidation)
 	}
 	q.After, q.Before = storedTime(q.After), storedTime(q.Before)
 	found, err := l.db.events.list(ctx, func(e eventRow) bool { return matchesQuery(e.Event, q) },

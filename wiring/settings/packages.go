@@ -96,8 +96,8 @@ func parseRegistries(content []byte) (map[string][]privateRegistry, error) {
 	decoder := yaml.NewDecoder(bytes.NewReader(content))
 	decoder.KnownFields(true)
 	if err := decoder.Decode(&byType); err != nil && !errors.Is(err, io.EOF) {
-		return nil,
-			errors.New("is not a list of baseUrl, username, password, token and tokenHosts for each registryType")
+		return nil, errors.New(
+			"is not a list of baseUrl, username, password, token and tokenHosts for each registryType")
 	}
 	kinds := make([]string, 0, len(byType))
 	for kind := range byType {

@@ -82,8 +82,8 @@ func (l *AuditLog) Append(ctx context.Context, events ...audit.Event) error {
 // the total or a later page: see audit_counts.go.
 func (l *AuditLog) Search(ctx context.Context, q authstore.AuditQuery) (events []audit.Event, total int, err error) {
 	if q.Limit < 1 || q.Limit > auth.MaxPage || q.Offset < 0 {
-		return nil, 0,
-			fault.New(fault.Invalid, "limit must be 1 to 1000 and offset 0 or more").WithCode(auth.CodeValidation)
+		return nil, 0, fault.New(fault.Invalid, "limit must be 1 to 1000 and offset 0 or more").
+			WithCode(auth.CodeValidation)
 	}
 	type result struct {
 		events []audit.Event

@@ -191,18 +191,15 @@ func pendingMigrations(all, done []migration) ([]migration, error) {
 	for i, m := range done {
 		switch {
 		case i >= len(all):
-			return nil,
-				fault.Newf(fault.Conflict,
-					"the database has the migration %s, which this program does not know: it was made by a newer version, use that one", m.name)
+			return nil, fault.Newf(fault.Conflict,
+				"the database has the migration %s, which this program does not know: it was made by a newer version, use that one", m.name)
 		case m.name != all[i].name:
-			return nil,
-				fault.Newf(fault.Conflict,
-					"the database has the migration %s where this program has %s: it was made by another version",
-					m.name, all[i].name)
+			return nil, fault.Newf(fault.Conflict,
+				"the database has the migration %s where this program has %s: it was made by another version",
+				m.name, all[i].name)
 		case m.sum != all[i].sum:
-			return nil,
-				fault.Newf(fault.Conflict,
-					"the migration %s of the database differs from the one of this program: it was made by another version", m.name)
+			return nil, fault.Newf(fault.Conflict,
+				"the migration %s of the database differs from the one of this program: it was made by another version", m.name)
 		}
 	}
 	return all[len(done):], nil

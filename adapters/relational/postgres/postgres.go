@@ -109,8 +109,8 @@ func Open(ctx context.Context, c Config) (*database.DB, func(), error) {
 		if ctx.Err() != nil {
 			return nil, nil, ctx.Err()
 		}
-		return nil, nil,
-			fault.Wrap(fault.Unavailable, "cannot reach the database at "+config.Addr+" (DATABASE_URL)", err)
+		return nil, nil, fault.Wrap(fault.Unavailable,
+			"cannot reach the database at "+config.Addr+" (DATABASE_URL)", err)
 	}
 	return database.New(db, db, database.Dialect{
 		Syntax: syntax, Migrations: migrationsOf(c, slow),

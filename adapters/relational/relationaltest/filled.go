@@ -129,8 +129,8 @@ func filledDatabase(statements []string) (address string, err error) {
 	if err != nil {
 		return "", err
 	}
-	return address,
-		fill(sql.OpenDB(pgdriver.NewConnector(pgdriver.WithDSN(address), pgdriver.WithTimeout(time.Hour))), statements)
+	return address, fill(
+		sql.OpenDB(pgdriver.NewConnector(pgdriver.WithDSN(address), pgdriver.WithTimeout(time.Hour))), statements)
 }
 
 // fill runs statements and closes the database.

@@ -63,9 +63,8 @@ func findDatabase(dir string) (string, error) {
 	}
 	switch _, err := os.Stat(path); {
 	case errors.Is(err, fs.ErrNotExist):
-		return "",
-			fault.New(fault.NotFound,
-				"there is no database "+path+": DATA_DIR names its folder, and the service makes it at its first start")
+		return "", fault.New(fault.NotFound,
+			"there is no database "+path+": DATA_DIR names its folder, and the service makes it at its first start")
 	case err != nil:
 		return "", brokenFile(path, err)
 	}

@@ -135,11 +135,11 @@ func (fakeTokens) Verify(_ context.Context, t auth.AccessToken) (secrets.TokenCl
 	case "good":
 		return secrets.TokenClaims{UserID: otherID, SessionID: someID, IssuedAt: now}, nil
 	case "expired":
-		return secrets.TokenClaims{},
-			fault.New(fault.Unauthenticated, "the token has expired").WithCode(auth.CodeTokenExpired)
+		return secrets.TokenClaims{}, fault.New(fault.Unauthenticated, "the token has expired").
+			WithCode(auth.CodeTokenExpired)
 	default:
-		return secrets.TokenClaims{},
-			fault.New(fault.Unauthenticated, "the token is not valid").WithCode(auth.CodeInvalidToken)
+		return secrets.TokenClaims{}, fault.New(fault.Unauthenticated, "the token is not valid").
+			WithCode(auth.CodeInvalidToken)
 	}
 }
 

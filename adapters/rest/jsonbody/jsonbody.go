@@ -64,8 +64,8 @@ func Parse(text []byte, strict bool) (*Object, error) {
 	case strict && !utf8.Valid(text):
 		return nil, fault.New(fault.Invalid, "body is not valid UTF-8")
 	case strict && bytes.HasPrefix(text, []byte("\ufeff")):
-		return nil,
-			fault.New(fault.Invalid, "body begins with a byte order mark, which JSON must not have (RFC 8259, 8.1)")
+		return nil, fault.New(
+			fault.Invalid, "body begins with a byte order mark, which JSON must not have (RFC 8259, 8.1)")
 	case !utf8.Valid(text), !json.Valid(text):
 		return nil, fault.New(fault.Invalid, "body is not valid JSON")
 	case text[0] != '{':

@@ -53,9 +53,9 @@ func (s *Sender) reserve(size int) (*Reservation, error) {
 		return nil, nil //nolint:nilnil // nil is an empty reservation
 	}
 	if !s.memory.TryAcquire(int64(size)) {
-		return nil,
-			fault.Wrap(fault.Unavailable, "too many large responses are being sent; try again later", errMemoryInUse).
-				After(retryTime)
+		return nil, fault.Wrap(fault.Unavailable, "too many large responses are being sent; try again later",
+			errMemoryInUse).
+			After(retryTime)
 	}
 	return &Reservation{s.memory, size}, nil
 }

@@ -37,9 +37,8 @@ func (a *Account) FinishStepUp(ctx context.Context, code string) (string, error)
 		return "", err
 	}
 	if a.storedTokens(contents) == nil || contents.SignIn.Challenge == nil {
-		return "",
-			fault.New(fault.Invalid,
-				"no step-up is waiting for a code: start one with 'tollgate login --step-up email'")
+		return "", fault.New(fault.Invalid,
+			"no step-up is waiting for a code: start one with 'tollgate login --step-up email'")
 	}
 	raised, err := a.client.VerifyStepUp(ctx, contents.SignIn.Challenge.ID, code)
 	if err != nil {

@@ -63,10 +63,9 @@ func (f *File) Read() (Contents, error) {
 	case !info.Mode().IsRegular():
 		return Contents{}, fmt.Errorf("%s is not a file", f.path)
 	case runtime.GOOS != "windows" && info.Mode().Perm()&othersMode != 0: // Windows does not have these permissions
-		return Contents{},
-			fmt.Errorf(
-				"%s is accessible to other users (mode %#o): run chmod 600 on it, or remove it and sign in again",
-				f.path, info.Mode().Perm())
+		return Contents{}, fmt.Errorf(
+			"%s is accessible to other users (mode %#o): run chmod 600 on it, or remove it and sign in again",
+			f.path, info.Mode().Perm())
 	}
 	text, err := io.ReadAll(io.LimitReader(file, maxFile))
 	if err != nil {

@@ -20,8 +20,8 @@ func ReadPassword(ctx context.Context, p Process, fromStdin bool) (string, error
 	}
 	d := NewPrompter(p)
 	if !d.IsInteractive() {
-		return "",
-			errors.New("standard input is not a terminal, so the password cannot be entered: use --password-stdin")
+		return "", errors.New(
+			"standard input is not a terminal, so the password cannot be entered: use --password-stdin")
 	}
 	first, err := d.ReadSecret(ctx, "Password: ")
 	if err != nil {

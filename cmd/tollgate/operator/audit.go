@@ -84,9 +84,8 @@ func (f *auditFlags) parseQuery(now time.Time) (q auditing.Query, err error) {
 	}
 	if f.event != "" {
 		if q.Category, err = auth.ParseCategory(f.event); err != nil {
-			return q,
-				fmt.Errorf("--type: %q is not one of %s", f.event,
-					strings.Join(cli.ToStrings(audit.Categories()), ", "))
+			return q, fmt.Errorf("--type: %q is not one of %s", f.event,
+				strings.Join(cli.ToStrings(audit.Categories()), ", "))
 		}
 	}
 	if q.After, err = parseTime("--since", f.since, now); err != nil {

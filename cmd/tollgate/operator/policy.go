@@ -69,8 +69,8 @@ func (f *policyFlags) readDraft() (publisher.Draft, error) {
 	if f.expiresAt != "" {
 		t, err := time.Parse(time.RFC3339, f.expiresAt)
 		if err != nil {
-			return publisher.Draft{},
-				fmt.Errorf("--expires-at: %q is not a time such as 2027-01-31T12:00:00Z", f.expiresAt)
+			return publisher.Draft{}, fmt.Errorf(
+				"--expires-at: %q is not a time such as 2027-01-31T12:00:00Z", f.expiresAt)
 		}
 		d.ExpiresAt = t
 	}

@@ -190,8 +190,8 @@ func (l *loginRun) enterPassword(ctx context.Context) (string, error) {
 	case l.fromStdin:
 		return cli.ReadPasswordLine(ctx, l.Process)
 	case !l.IsInteractive():
-		return "",
-			errors.New("standard input is not a terminal, so the password cannot be entered: use --password-stdin")
+		return "", errors.New(
+			"standard input is not a terminal, so the password cannot be entered: use --password-stdin")
 	}
 	return l.ReadSecret(ctx, "Password: ")
 }

@@ -124,8 +124,8 @@ func (h healthCheck) flagTarget() (healthprobe.Target, error) {
 // localTarget returns the service on this machine that runs with the settings.
 func localTarget(c rest.Config) (healthprobe.Target, error) {
 	if c.Port == 0 {
-		return healthprobe.Target{},
-			errors.New("PORT is 0, so the port of the service is not known: give its address with --url")
+		return healthprobe.Target{}, errors.New(
+			"PORT is 0, so the port of the service is not known: give its address with --url")
 	}
 	t := healthprobe.Target{URL: &url.URL{Scheme: "http", Path: "/ready"}}
 	host := c.Host

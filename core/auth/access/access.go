@@ -56,8 +56,8 @@ func (c *Checker) Check(ctx context.Context, t auth.AccessToken) (auth.Session, 
 // publisher are still in force. The errors are those of Check.
 func (c *Checker) Identify(ctx context.Context, t auth.AccessToken) (Identity, error) {
 	if t == "" {
-		return Identity{},
-			fault.New(fault.Unauthenticated, "an access token is required").WithCode(auth.CodeInvalidToken)
+		return Identity{}, fault.New(fault.Unauthenticated, "an access token is required").
+			WithCode(auth.CodeInvalidToken)
 	}
 	claims, err := c.tokens.Verify(ctx, t)
 	if err != nil {
@@ -66,9 +66,8 @@ func (c *Checker) Identify(ctx context.Context, t auth.AccessToken) (Identity, e
 	if claims.IssuedAt.After(c.clock.Now().Add(auth.ClockTolerance)) {
 		// Issued by a clock that was ahead, the token would be good for too long: the client gets
 		// another one.
-		return Identity{},
-			fault.New(fault.Unauthenticated, "the access token is of a clock that was ahead").
-				WithCode(auth.CodeTokenExpired)
+		return Identity{}, fault.New(fault.Unauthenticated, "the access token is of a clock that was ahead").
+			WithCode(auth.CodeTokenExpired)
 	}
 	if claims.Publisher != nil {
 		return Identity{Publisher: claims.Publisher}, nil

@@ -169,8 +169,8 @@ func (s *Service) requireSession(ctx context.Context, id auth.SessionID) (auth.S
 	case err != nil:
 		return auth.Session{}, err
 	case !session.Active(s.ports.Clock.Now()):
-		return auth.Session{},
-			fault.Wrap(fault.Unauthenticated, "the session has ended", errEnded).WithCode(auth.CodeInvalidToken)
+		return auth.Session{}, fault.Wrap(fault.Unauthenticated, "the session has ended", errEnded).
+			WithCode(auth.CodeInvalidToken)
 	}
 	return session, trust.Require(session.TrustLevel, auth.FullTrust)
 }

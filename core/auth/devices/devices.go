@@ -104,9 +104,8 @@ func (s *Service) SetTrust(
 			}
 			details["sessionsLowered"] = audit.Number(len(done.sessions))
 		}
-		return done,
-			s.ports.Trail.RecordChanges(ctx,
-				newChange(changeActor{caller.UserID, caller.ID}, &done.Device, "trust", details))
+		return done, s.ports.Trail.RecordChanges(ctx,
+			newChange(changeActor{caller.UserID, caller.ID}, &done.Device, "trust", details))
 	})
 	if err != nil {
 		return auth.Device{}, s.refuse(ctx, caller, "trust", id, err)
@@ -175,9 +174,8 @@ func (s *Service) Rename(ctx context.Context, caller auth.Session, id auth.Devic
 			return device, err
 		}
 		details := audit.Details{"previousName": audit.Text(before), "name": audit.Text(name)}
-		return device,
-			s.ports.Trail.RecordChanges(ctx,
-				newChange(changeActor{caller.UserID, caller.ID}, &device, "rename", details))
+		return device, s.ports.Trail.RecordChanges(ctx,
+			newChange(changeActor{caller.UserID, caller.ID}, &device, "rename", details))
 	})
 	if err != nil {
 		return auth.Device{}, s.refuse(ctx, caller, "rename", id, err)

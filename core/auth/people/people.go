@@ -106,8 +106,8 @@ func (s *Service) Add(ctx context.Context, p Person) (auth.Account, error) {
 		})
 	})
 	if fault.Is(err, fault.Conflict) {
-		return auth.Account{},
-			fault.Wrap(fault.Conflict, "this e-mail address has an account", err).WithCode(auth.CodeValidation)
+		return auth.Account{}, fault.Wrap(fault.Conflict, "this e-mail address has an account", err).
+			WithCode(auth.CodeValidation)
 	}
 	if err != nil {
 		return auth.Account{}, err

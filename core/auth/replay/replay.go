@@ -104,9 +104,8 @@ const sweepEvery = 1 << 16
 // attempt only. Next returns fault.Invalid if the event is older than the one before.
 func (r *Replayer) Next(ctx context.Context, e Event) (Verdict, error) {
 	if e.At.Before(r.last) {
-		return Verdict{},
-			fault.Newf(fault.Invalid, "ts is before that of the event before, %s",
-				r.last.UTC().Format(time.RFC3339Nano)).WithCode(auth.CodeValidation)
+		return Verdict{}, fault.Newf(fault.Invalid, "ts is before that of the event before, %s",
+			r.last.UTC().Format(time.RFC3339Nano)).WithCode(auth.CodeValidation)
 	}
 	r.last, r.event = e.At, &e
 	if r.events++; r.events%sweepEvery == 0 {

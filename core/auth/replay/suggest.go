@@ -65,12 +65,12 @@ func (c *Calibration) Suggest(target float64) (Suggestion, error) {
 	legitimate := c.classes[LegitimateLabel]
 	switch {
 	case !(target > 0 && target < 1):
-		return Suggestion{},
-			fault.Newf(fault.Invalid, "%v is not between 0 and 1", target).WithCode(auth.CodeValidation)
+		return Suggestion{}, fault.Newf(fault.Invalid, "%v is not between 0 and 1", target).
+			WithCode(auth.CodeValidation)
 	case legitimate == nil:
-		return Suggestion{},
-			fault.New(fault.Invalid, "there are no sign-ins with the right password that are legitimate").
-				WithCode(auth.CodeValidation)
+		return Suggestion{}, fault.New(fault.Invalid,
+			"there are no sign-ins with the right password that are legitimate").
+			WithCode(auth.CodeValidation)
 	}
 	s := Suggestion{Bounds: trust.Bounds{
 		Full: lowestBound(legitimate, target), Limited: lowestBound(legitimate, target*unverifiedShare),

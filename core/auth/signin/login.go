@@ -111,8 +111,8 @@ func (s *Service) attemptLogin(ctx context.Context, in Login, attempt *loginAtte
 		}
 		return r, err
 	}
-	return Result{},
-		fault.New(fault.Unavailable, "the password is being changed, try again in a second").After(time.Second)
+	return Result{}, fault.New(fault.Unavailable, "the password is being changed, try again in a second").
+		After(time.Second)
 }
 
 // findAccount returns a login attempt with its account and device. It makes the same reads whether

@@ -56,8 +56,8 @@ func (q *loginQueues) addLogin(key auth.LockoutKey) (*loginQueue, error) {
 		q.queues[key] = queue
 	}
 	if queue.logins >= maxQueuedLogins {
-		return nil,
-			fault.New(fault.Unavailable, "too many sign-ins to this account at once, try again").After(time.Second)
+		return nil, fault.New(fault.Unavailable, "too many sign-ins to this account at once, try again").
+			After(time.Second)
 	}
 	queue.logins++
 	return queue, nil

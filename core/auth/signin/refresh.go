@@ -40,9 +40,8 @@ func (s *Service) Refresh(ctx context.Context, secret auth.RefreshSecret, from n
 		s.ports.Notices.Notify(notices.Event{
 			Kind: notices.Replay, UserID: x.session.UserID, At: x.now, Address: from, DeviceID: x.session.DeviceID,
 		})
-		return Result{},
-			fault.New(fault.Forbidden, "the refresh token was used before: all sessions were ended").
-				WithCode(auth.CodeAccessDenied)
+		return Result{}, fault.New(fault.Forbidden, "the refresh token was used before: all sessions were ended").
+			WithCode(auth.CodeAccessDenied)
 	}
 	return x.result, nil
 }

@@ -46,8 +46,8 @@ func (s *Service) createSession(
 	if err := s.learn(ctx, &session, &verdict, attempt.factor); err != nil {
 		return auth.Session{}, false, err
 	}
-	return session, made,
-		s.ports.Trail.RecordChanges(ctx, newSessionChanges(&session, &verdict, &device, made, attempt.factor)...)
+	return session, made, s.ports.Trail.RecordChanges(ctx,
+		newSessionChanges(&session, &verdict, &device, made, attempt.factor)...)
 }
 
 // learn adds a sign-in to the counts of the history (contract A-58). A second factor counts like a
@@ -109,6 +109,6 @@ func (s *Service) ensureDevice(
 			return device, false, err
 		}
 	}
-	return auth.Device{}, false,
-		fault.New(fault.Unavailable, "the device is being revoked, try again").After(time.Second)
+	return auth.Device{}, false, fault.New(fault.Unavailable, "the device is being revoked, try again").
+		After(time.Second)
 }

@@ -26,9 +26,8 @@ func (s *Service) Resend(ctx context.Context, id auth.ChallengeID) (Pending, err
 		return Pending{}, err
 	}
 	if c.Method == auth.AuthenticatorApp {
-		return Pending{},
-			auth.InvalidField(auth.CodeInvalidInput, "challengeId",
-				"waits for a code of the authenticator, which is not sent")
+		return Pending{}, auth.InvalidField(auth.CodeInvalidInput, "challengeId",
+			"waits for a code of the authenticator, which is not sent")
 	}
 	route, err := s.findRoute(ctx, c.UserID, c.Method)
 	if err != nil {

@@ -36,8 +36,8 @@ func ParseFormat(s string) (Format, error) {
 	if f := Format(s); slices.Contains(Formats(), f) {
 		return f, nil
 	}
-	return "",
-		fault.Newf(fault.Invalid, "the format of an allow list must be claude, vscode, gemini or kiro, not %q", s)
+	return "", fault.Newf(
+		fault.Invalid, "the format of an allow list must be claude, vscode, gemini or kiro, not %q", s)
 }
 
 // Entry allows or denies a server. It has exactly one of the fields.

@@ -72,9 +72,8 @@ func parseFilters(q Query) (filters, error) {
 		return filters{}, err
 	}
 	if q.IncludeDeleted != "" && !f.deleted {
-		return filters{},
-			invalidParameter("include_deleted",
-				"must not be false together with updated_since, which always includes deleted versions")
+		return filters{}, invalidParameter("include_deleted",
+			"must not be false together with updated_since, which always includes deleted versions")
 	}
 	f.deleted = true
 	return f, nil
@@ -157,8 +156,8 @@ var sinceForm = regexp.MustCompile(`^\d{4}-\d{2}-\d{2}[Tt]\d{2}:\d{2}:\d{2}(\.\d
 func parseSince(s string) (time.Time, error) {
 	t, err := time.Parse(time.RFC3339, strings.ToUpper(s))
 	if err != nil || !sinceForm.MatchString(s) {
-		return time.Time{},
-			invalidParameter("updated_since", "must be an RFC 3339 time, for example 2026-01-31T12:00:00Z")
+		return time.Time{}, invalidParameter("updated_since",
+			"must be an RFC 3339 time, for example 2026-01-31T12:00:00Z")
 	}
 	return clampTime(t.UTC().Truncate(time.Microsecond), beforeAll(), afterAll()), nil
 }

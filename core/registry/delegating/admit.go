@@ -52,8 +52,8 @@ func (p *Prover) admitProof(ctx context.Context, a *attempt, u use) ([]publisher
 	case len(permissions) == 0:
 		return nil, errNotAllowed(a.proof, reason)
 	case len(permissions) > maxPermissions:
-		return nil,
-			fault.Newf(fault.Unauthenticated, "more than %d policies admit this proof: remove some", maxPermissions)
+		return nil, fault.Newf(fault.Unauthenticated, "more than %d policies admit this proof: remove some",
+			maxPermissions)
 	}
 	return permissions, p.recordUse(ctx, a, u)
 }

@@ -64,8 +64,8 @@ func (s *Policies) Add(ctx context.Context, who authority.Caller, d publisher.Dr
 		return Policy{}, err
 	}
 	if !mine(&p) {
-		return Policy{},
-			fault.Newf(fault.Forbidden, "you have no publish permission that covers the whole pattern %s", p.Pattern)
+		return Policy{}, fault.Newf(fault.Forbidden,
+			"you have no publish permission that covers the whole pattern %s", p.Pattern)
 	}
 	return Policy{p, publisher.Active}, s.store(ctx, p)
 }

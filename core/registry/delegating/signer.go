@@ -25,16 +25,16 @@ func (p *Prover) findSigner(
 	}
 	switch {
 	case len(keys) > 0:
-		return publisher.Key{},
-			fault.Newf(fault.Unauthenticated, "the signature was made with none of the keys %s: %s; "+
+		return publisher.Key{}, fault.Newf(fault.Unauthenticated,
+			"the signature was made with none of the keys %s: %s; "+
 				"if you have changed the key, an old record may still be served", place(m, d), joinFingerprints(keys))
 	case len(problems) > 0:
 		reason, _ := fault.As(problems[0])
-		return publisher.Key{},
-			fault.Newf(fault.Unauthenticated, "the record %s cannot be used: %s", place(m, d), reason.Message)
+		return publisher.Key{}, fault.Newf(fault.Unauthenticated, "the record %s cannot be used: %s", place(m, d),
+			reason.Message)
 	}
-	return publisher.Key{},
-		fault.Newf(fault.Unauthenticated, "there is no record \"v=MCPv1; k=ALGORITHM; p=KEY\" %s", place(m, d))
+	return publisher.Key{}, fault.Newf(fault.Unauthenticated,
+		"there is no record \"v=MCPv1; k=ALGORITHM; p=KEY\" %s", place(m, d))
 }
 
 // place returns where a domain publishes its keys, with a preposition.

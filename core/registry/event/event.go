@@ -41,9 +41,8 @@ func ParseType(s string) (Type, error) {
 	if t := Type(s); slices.Contains(Types(), t) {
 		return t, nil
 	}
-	return "",
-		fault.Newf(fault.Invalid,
-			"events must be published, replaced, status, approved, rejected, quarantined or released, not %q", s)
+	return "", fault.Newf(fault.Invalid,
+		"events must be published, replaced, status, approved, rejected, quarantined or released, not %q", s)
 }
 
 // Event is something that happened to a server.

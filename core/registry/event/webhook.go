@@ -104,15 +104,13 @@ func ParseURL(s string) (URL, error) {
 	loopback := isLoopback(u.Hostname())
 	switch {
 	case u.User != nil:
-		return URL{},
-			fault.New(fault.Invalid,
-				"url must not contain a user name or a password: the receiver checks the signature")
+		return URL{}, fault.New(fault.Invalid,
+			"url must not contain a user name or a password: the receiver checks the signature")
 	case strings.Contains(s, "#"):
 		return URL{}, fault.New(fault.Invalid, "url must not have a fragment")
 	case u.Scheme != "https" && (u.Scheme != "http" || !loopback):
-		return URL{},
-			fault.New(fault.Invalid,
-				"url must begin with https://; http:// is for a loopback host only, such as 127.0.0.1")
+		return URL{}, fault.New(fault.Invalid,
+			"url must begin with https://; http:// is for a loopback host only, such as 127.0.0.1")
 	}
 	return URL{s, u.Host, loopback}, nil
 }

@@ -30,9 +30,8 @@ var nameForm = regexp.MustCompile(`^[a-z0-9-]{1,40}$`)
 // ParseName returns the name of a mirror. It returns fault.Invalid for a text of another form.
 func ParseName(s string) (Name, error) {
 	if !nameForm.MatchString(s) {
-		return "",
-			fault.Newf(fault.Invalid,
-				"the name of a mirror must have 1 to 40 lower-case letters, digits and hyphens, not %.60q", s)
+		return "", fault.Newf(fault.Invalid,
+			"the name of a mirror must have 1 to 40 lower-case letters, digits and hyphens, not %.60q", s)
 	}
 	return Name(s), nil
 }
@@ -102,8 +101,8 @@ func New(d Draft, now time.Time) (Mirror, error) {
 		m.Interval = d.Interval
 	}
 	if m.Interval < MinInterval || m.Interval > MaxInterval {
-		return Mirror{},
-			fault.Newf(fault.Invalid, "interval must be from %s to %s, not %s", MinInterval, MaxInterval, m.Interval)
+		return Mirror{}, fault.Newf(fault.Invalid, "interval must be from %s to %s, not %s", MinInterval,
+			MaxInterval, m.Interval)
 	}
 	if d.Review != "" {
 		if m.Review, err = ParseReview(d.Review); err != nil {

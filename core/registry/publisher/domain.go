@@ -33,13 +33,13 @@ func ParseDomain(s string) (Domain, error) {
 	case len(labels) < 2:
 		return Domain{}, invalidDomain("must have a dot, and is %s", quote(s))
 	case slices.ContainsFunc(labels, isMalformedLabel):
-		return Domain{},
-			invalidDomain("must consist of labels of letters, digits and inner hyphens, and is %s", quote(s))
+		return Domain{}, invalidDomain(
+			"must consist of labels of letters, digits and inner hyphens, and is %s", quote(s))
 	case isNumber(labels[len(labels)-1]):
 		return Domain{}, invalidDomain("must not be an IP address, and is %s", quote(s))
 	case name == "github.io" || strings.HasSuffix(name, ".github.io"):
-		return Domain{},
-			invalidDomain("must not be github.io or below it: its pages belong to single repositories; use github-oidc")
+		return Domain{}, invalidDomain(
+			"must not be github.io or below it: its pages belong to single repositories; use github-oidc")
 	}
 	return Domain{name}, nil
 }

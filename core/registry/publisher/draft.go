@@ -70,9 +70,8 @@ func parsePattern(s string, reserved []registry.Pattern) (registry.Pattern, erro
 	}
 	for _, r := range reserved {
 		if r.Overlaps(pattern) {
-			return registry.Pattern{},
-				fault.Newf(fault.Invalid,
-					"pattern %s covers the reserved namespace %s, in which nobody may publish", s, r)
+			return registry.Pattern{}, fault.Newf(fault.Invalid,
+				"pattern %s covers the reserved namespace %s, in which nobody may publish", s, r)
 		}
 	}
 	return pattern, nil

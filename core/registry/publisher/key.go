@@ -57,14 +57,12 @@ func ParseKey(a Algorithm, encoded string) (Key, error) {
 	switch a {
 	case Ed25519:
 		if len(raw) != ed25519.PublicKeySize {
-			return Key{},
-				fault.Newf(fault.Invalid, "an ed25519 key has %d bytes, and this one has %d",
-					ed25519.PublicKeySize, len(raw))
+			return Key{}, fault.Newf(fault.Invalid, "an ed25519 key has %d bytes, and this one has %d",
+				ed25519.PublicKeySize, len(raw))
 		}
 		if hasSmallOrder(raw) {
-			return Key{},
-				fault.New(fault.Invalid,
-					"the ed25519 key is one of the few for which everybody can sign, such as 32 zero bytes")
+			return Key{}, fault.New(fault.Invalid,
+				"the ed25519 key is one of the few for which everybody can sign, such as 32 zero bytes")
 		}
 		key.ed25519 = raw
 	case ECDSAP384:
@@ -153,8 +151,8 @@ type Signature struct{ bytes []byte }
 // fault.Invalid for any other text. No key verifies a signature of a wrong length.
 func ParseSignature(s string) (Signature, error) {
 	if s == "" || len(s) > maxSignature {
-		return Signature{},
-			fault.Newf(fault.Invalid, "signed_timestamp must have 1 to %d characters, and has %d", maxSignature, len(s))
+		return Signature{}, fault.Newf(fault.Invalid, "signed_timestamp must have 1 to %d characters, and has %d",
+			maxSignature, len(s))
 	}
 	raw, err := hex.DecodeString(s)
 	if err != nil {

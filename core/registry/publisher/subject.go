@@ -28,11 +28,11 @@ type SubjectPattern struct{ value string }
 func ParseSubjectPattern(s string) (SubjectPattern, error) {
 	switch {
 	case len(s) > maxSubject:
-		return SubjectPattern{},
-			fault.Newf(fault.Invalid, "subject must have at most %d characters, and has %d", maxSubject, len(s))
+		return SubjectPattern{}, fault.Newf(fault.Invalid, "subject must have at most %d characters, and has %d",
+			maxSubject, len(s))
 	case strings.HasPrefix(s, "*"):
-		return SubjectPattern{},
-			fault.New(fault.Invalid, "subject must not begin with \"*\": it would select what is not yours")
+		return SubjectPattern{}, fault.New(fault.Invalid,
+			"subject must not begin with \"*\": it would select what is not yours")
 	case isUnprintable(s):
 		return SubjectPattern{}, fault.New(fault.Invalid, "subject must be UTF-8 without control characters")
 	}

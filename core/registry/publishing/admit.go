@@ -32,9 +32,8 @@ func (p *Publisher) keepLiving(ctx context.Context, c authority.Caller) (authori
 		return authority.Caller{}, err
 	}
 	if len(living) == 0 {
-		return authority.Caller{},
-			fault.New(fault.Unauthenticated,
-				"the token is no longer good, because its policy has ended: prove who you are again")
+		return authority.Caller{}, fault.New(fault.Unauthenticated,
+			"the token is no longer good, because its policy has ended: prove who you are again")
 	}
 	return c.WithPermissions(living), nil
 }

@@ -163,9 +163,8 @@ func (r Review) Decide(d Decision) (Review, error) {
 		return Review{}, err
 	}
 	if r.IsOwn(registry.Holder(d.By)) {
-		return Review{},
-			fault.New(fault.Forbidden,
-				"you cannot decide about what you submitted yourself, or through a policy that you created")
+		return Review{}, fault.New(fault.Forbidden,
+			"you cannot decide about what you submitted yourself, or through a policy that you created")
 	}
 	decided.DecidedBy, decided.Comment = d.By, d.Comment
 	return decided, nil

@@ -99,9 +99,8 @@ func (s *Service) serve(
 	if r.Kind == review.Replacement {
 		release, err = l.Replace(r.Version, d.At)
 		if fault.Is(err, fault.NotFound) {
-			return nil,
-				fault.New(fault.Conflict,
-					"the version was deleted meanwhile, so that its document cannot be replaced: reject the review")
+			return nil, fault.New(fault.Conflict,
+				"the version was deleted meanwhile, so that its document cannot be replaced: reject the review")
 		}
 	} else if taken, err = l.TakeOver(r.Version, d.At); err == nil {
 		release, err = l.Publish(r.Version, d.At)

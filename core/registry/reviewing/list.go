@@ -86,8 +86,8 @@ func (s *Service) startPosition(q Query) (position, error) {
 	if q.Server != "" {
 		var err error
 		if server, err = registry.ParseName(q.Server); err != nil {
-			return position{},
-				fault.New(fault.Invalid, "server must be the name of a server: "+fault.PublicMessage(err))
+			return position{}, fault.New(fault.Invalid,
+				"server must be the name of a server: "+fault.PublicMessage(err))
 		}
 	}
 	if q.Cursor == "" {

@@ -36,8 +36,8 @@ func (s *Service) serveMirrored(
 	version := slices.IndexFunc(tracked, func(t mirror.Tracked) bool { return t.Review == r.ID })
 	source := slices.IndexFunc(all, func(x mirror.Mirror) bool { return x.Name == m.mirror })
 	if version < 0 || source < 0 {
-		return nil,
-			fault.Newf(fault.Conflict, "the mirror %s does not have this version any more: reject the review", m.mirror)
+		return nil, fault.Newf(
+			fault.Conflict, "the mirror %s does not have this version any more: reject the review", m.mirror)
 	}
 	origin := registry.Origin{Mirror: string(m.mirror), URL: all[source].URL.Public(), FetchedAt: r.SubmittedAt}
 	_, errs := l.Mirror(origin, []registry.Upstream{tracked[version].Upstream(true)}, m.at)

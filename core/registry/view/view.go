@@ -32,9 +32,8 @@ func ParseName(s string) (Name, error) {
 	case s == All:
 		return "", fault.New(fault.Invalid, "the name of a view must not be all: that view is always there")
 	case !nameForm.MatchString(s):
-		return "",
-			fault.Newf(fault.Invalid,
-				"the name of a view must have 1 to 40 lower-case letters, digits and hyphens, not %.60q", s)
+		return "", fault.Newf(fault.Invalid,
+			"the name of a view must have 1 to 40 lower-case letters, digits and hyphens, not %.60q", s)
 	}
 	return Name(s), nil
 }
@@ -42,9 +41,8 @@ func ParseName(s string) (Name, error) {
 // ParseTokenName returns the name of a token. It returns fault.Invalid for a text of another form.
 func ParseTokenName(s string) (TokenName, error) {
 	if !nameForm.MatchString(s) {
-		return "",
-			fault.Newf(fault.Invalid,
-				"the name of a token must have 1 to 40 lower-case letters, digits and hyphens, not %.60q", s)
+		return "", fault.Newf(fault.Invalid,
+			"the name of a token must have 1 to 40 lower-case letters, digits and hyphens, not %.60q", s)
 	}
 	return TokenName(s), nil
 }
@@ -143,8 +141,8 @@ func parsePatterns(field string, texts []string) (patterns []registry.Pattern, e
 		}
 	}
 	if len(patterns) > MaxPatterns {
-		return nil,
-			fault.Newf(fault.Invalid, "%s must have at most %d patterns, and has %d", field, MaxPatterns, len(patterns))
+		return nil, fault.Newf(fault.Invalid, "%s must have at most %d patterns, and has %d", field, MaxPatterns,
+			len(patterns))
 	}
 	return patterns, nil
 }

@@ -78,9 +78,8 @@ func (g *Gate) Enter(ctx context.Context, name string, secret view.Secret) (*vie
 	// The time of the lookup says nothing about the tokens: a caller who chooses a secret cannot
 	// choose its hash.
 	if of, ok := k.tokens[secret.Hash()]; !ok || of != v.Name {
-		return nil,
-			fault.New(fault.Unauthenticated,
-				"this view needs one of its tokens, in the Authorization header or in the path")
+		return nil, fault.New(fault.Unauthenticated,
+			"this view needs one of its tokens, in the Authorization header or in the path")
 	}
 	return v, nil
 }

@@ -137,8 +137,8 @@ func (c *Client) CheckAt(ctx context.Context, baseURL string, check func(context
 func (c *Client) At(address string) (*Base, error) {
 	at, err := url.Parse(address)
 	if err != nil || at.Opaque != "" || at.Hostname() == "" || at.User != nil || hasDotSegment(at) {
-		return nil,
-			sdk.Refuse("%q must be an absolute URL without a user and without dot segments", shortenText(address))
+		return nil, sdk.Refuse("%q must be an absolute URL without a user and without dot segments",
+			shortenText(address))
 	}
 	for _, r := range c.registries {
 		b := Base{client: c, registry: r}

@@ -224,9 +224,8 @@ func parseQuestion(domain ratelimit.Domain, text string) (*ratelimit.Request, er
 		}
 		entries, err := ratelimit.ParseEntries(line)
 		if err != nil {
-			return nil,
-				fault.New(fault.Invalid,
-					"Write each descriptor on a line, as key=value,key=value: "+fault.PublicMessage(err)+".")
+			return nil, fault.New(fault.Invalid,
+				"Write each descriptor on a line, as key=value,key=value: "+fault.PublicMessage(err)+".")
 		}
 		r.Descriptors = append(r.Descriptors, ratelimit.Descriptor{Entries: entries})
 	}
