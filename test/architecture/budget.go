@@ -25,7 +25,7 @@ var settingRow = regexp.MustCompile("(?m)^\\| `[A-Z0-9_]+`")
 func measureTree(all []source, settings []byte) measures {
 	m := measures{settings: len(settingRow.FindAll(settings, -1))}
 	for _, s := range all {
-		if s.isTest() || s.isGenerated() || isForTests(s.dir()) {
+		if s.isTest() || s.isGenerated() || isTestCode(s.dir()) {
 			continue
 		}
 		lines := bytes.Count(s.text, []byte{'\n'})
@@ -48,13 +48,6 @@ func measureTree(all []source, settings []byte) measures {
 		})
 	}
 	return m
-}
-
-// isForTests reports whether a package helps tests: contract suites, and everything below test.
-func isForTests(dir string) bool {
-	return slices.ContainsFunc(strings.Split(dir, "/"), func(folder string) bool {
-		return folder == "test" || strings.HasSuffix(folder, "test")
-	})
 }
 
 func hasMethods(i *ast.InterfaceType) bool {

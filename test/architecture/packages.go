@@ -13,7 +13,7 @@ func documentPackages(all []source) string {
 		"[architecture.md](architecture.md) explains the\nrings; the tests are in `test`.\n")
 	area, listed := "", ""
 	for _, s := range all {
-		if s.isTest() || isForTests(s.dir()) || s.dir() == listed || s.tree.Doc == nil || isDirective(s.tree.Doc) {
+		if s.isTest() || isTestCode(s.dir()) || s.dir() == listed || s.tree.Doc == nil || isDirective(s.tree.Doc) {
 			continue
 		}
 		listed = s.dir()

@@ -132,8 +132,12 @@ func (s *Settings) readRiskPolicy() error {
 // parsePolicy returns the values of a file by their keys.
 func parsePolicy(content []byte) (map[string]string, error) {
 	groups := map[string]map[string]string{}
-	if err := yaml.NewDecoder(bytes.NewReader(content)).Decode(&groups); err != nil && !errors.Is(err, io.EOF) {
+	file := yaml.NewDecoder(bytes.NewReader(content))
+	if err := file.Decode(&groups); err != nil && !errors.Is(err, io.EOF) {
 		return nil, fmt.Errorf("is not a list of factors with their keys: %w", err)
+	}
+	if err := file.Decode(new(any)); !errors.Is(err, io.EOF) {
+		return nil, errors.New("has more than one document: write all keys in the first")
 	}
 	values := map[string]string{}
 	for group, keys := range groups {

@@ -69,6 +69,8 @@ func TestWrongPolicies(t *testing.T) {
 		"failedAttempts: {few: }":                  "failedAttempts.few: has no value",
 		"failedAttempts:":                          "failedAttempts: has no keys",
 		"failedAttempts: 3":                        "is not a list of factors",
+		"failedAttempts: {few: 1}\n---\n{}":        "has more than one document",
+		"failedAttempts: {few: 1}\n---\na: [":      "has more than one document",
 		"failedAttempts: {few: 1, few: 2}":         "already",
 		"deviceFamiliarity: {unknown: 101}":        "deviceFamiliarity.unknown: 101 is not in the range 0 to 100",
 		"ipReputation: {listed: -1}":               "ipReputation.listed: -1 is not in the range 0 to 100",
