@@ -216,4 +216,4 @@ const (
 )
 
 // budget is how large the tree may be. A limit is raised with a reason, and lowered after a fold.
-var budget = measures{lines: 97_700, wiringLines: 1_510, interfaces: 25, binds: 22, settings: 251}
+var budget = measures{lines: 103_500, wiringLines: 1_560, interfaces: 27, binds: 25, settings: 253}
