@@ -2,6 +2,7 @@ package pluginhost_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -19,7 +20,7 @@ import (
 	"github.com/tollgate-dev/tollgate/test/await"
 )
 
-// Environment variables: binaries is the folder of the plugins that are built for the tests. If
+// Environment variables: binaries is the folder of the plugins that the tests use. If
 // hostOf is set, the test binary is a host of that folder, which a test kills.
 const (
 	binaries = "PLUGINHOST_TEST_BINARIES"
@@ -29,6 +30,10 @@ const (
 func TestMain(m *testing.M) { os.Exit(runTests(m)) }
 
 func runTests(m *testing.M) int {
+	if isPlugin() {
+		runPlugin()
+		return 0
+	}
 	if dir := os.Getenv(hostOf); dir != "" {
 		return hostUntilKilled(dir)
 	}
@@ -38,21 +43,28 @@ func runTests(m *testing.M) int {
 		return 1
 	}
 	defer func() { _ = os.RemoveAll(dir) }()
-	for name, source := range map[string]string{
-		"otp-log": "../../plugins/otp-log", "testplugin": "./internal/testplugin",
-	} {
-		build := exec.Command("go", "build", "-o", filepath.Join(dir, name), source)
-		build.Stderr = os.Stderr
-		if err := build.Run(); err != nil {
-			fmt.Fprintf(os.Stderr, "building %s: %v\n", source, err)
-			return 1
-		}
-	}
-	if err := os.Setenv(binaries, dir); err != nil {
+	build := exec.Command("go", "build", "-o", filepath.Join(dir, "otp-log"), "../../plugins/otp-log")
+	build.Stderr = os.Stderr
+	if err := errors.Join(build.Run(), copyOwnBinary(filepath.Join(dir, "testplugin")), os.Setenv(binaries, dir)); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		return 1
 	}
 	return m.Run()
+}
+
+// copyOwnBinary copies the test binary, which is also the plugin of the tests.
+func copyOwnBinary(to string) error {
+	own, err := os.Open("/proc/self/exe")
+	if err != nil {
+		return err
+	}
+	defer func() { _ = own.Close() }() // it was only read
+	binary, err := os.OpenFile(to, os.O_CREATE|os.O_WRONLY, 0o755)
+	if err != nil {
+		return err
+	}
+	_, err = io.Copy(binary, own)
+	return errors.Join(err, binary.Close())
 }
 
 // installPlugin links a built binary into a plugin folder.

@@ -64,8 +64,6 @@ func portRing(parts []string) ring {
 
 func adapterRing(dir string) ring {
 	switch {
-	case isBelow(dir, testBinaries):
-		return pluginBinary
 	case isBelow(dir, drivingAdapters):
 		return driving
 	case isBelow(dir, sharedParts):

@@ -115,9 +115,6 @@ var withoutHexagon = []string{
 // binaryPrefixes are the prefixes of the names of plugin binaries.
 var binaryPrefixes = []string{"plugins/otp-", "plugins/pkg-"}
 
-// testBinaries are plugins that the tests of an adapter build.
-var testBinaries = []string{"adapters/pluginhost/internal/testplugin"}
-
 // pureModules are the packages of other modules that the pure rings may import: no I/O, no clock,
 // no global state.
 var pureModules = []string{

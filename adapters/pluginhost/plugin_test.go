@@ -1,6 +1,4 @@
-// Command testplugin is a plugin for the tests of package pluginhost. The variable MODE says how it
-// starts, and the code of a message how it responds to that message.
-package main
+package pluginhost_test
 
 import (
 	"context"
@@ -10,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"strings"
+	"syscall"
 
 	"github.com/hashicorp/go-plugin"
 	"google.golang.org/grpc"
@@ -19,51 +18,57 @@ import (
 	pluginv1 "github.com/tollgate-dev/tollgate/plugins/sdk/proto/tollgate/plugin/v1"
 )
 
-func main() {
+// isPlugin reports whether a host, or the plugin itself, has started the test binary as a plugin.
+func isPlugin() bool { return os.Getenv("MODE") != "" || os.Getenv(handshake.CookieKey) != "" }
+
+// runPlugin is the plugin of the tests. The variable MODE says how it starts, and the code of a
+// message how it responds to that message. It exits by package syscall, because a test binary with
+// coverage prints a line when it exits by package os.
+func runPlugin() {
 	switch mode := os.Getenv("MODE"); mode {
 	case "", "courier":
-		sdk.ServeCourier(courier{version: "1.2.3"})
+		sdk.ServeCourier(testCourier{version: "1.2.3"})
 	case "ownership":
-		sdk.ServeOwnership(registry{})
+		sdk.ServeOwnership(testRegistry{})
 	case "cookie":
 		config := handshake.Config()
 		config.MagicCookieValue = "another"
-		servePlugin(config, handshake.Versions(sdk.CourierPlugin(courier{})))
+		serveWith(config, handshake.Versions(sdk.CourierPlugin(testCourier{})))
 	case "protocol":
-		set := handshake.Versions(sdk.CourierPlugin(courier{}))[handshake.Version1]
-		servePlugin(handshake.Config(), map[int]plugin.PluginSet{99: set})
+		set := handshake.Versions(sdk.CourierPlugin(testCourier{}))[handshake.Version1]
+		serveWith(handshake.Config(), map[int]plugin.PluginSet{99: set})
 	case "huge":
-		servePlugin(handshake.Config(), handshake.Versions(huge{}))
+		serveWith(handshake.Config(), handshake.Versions(hugePlugin{}))
 	case "slow":
 		select {}
 	case "mute":
 		neverAnswer()
 	case "exit":
 		fmt.Fprintln(os.Stderr, "a setting is missing")
-		os.Exit(3)
+		syscall.Exit(3)
 	case "noise":
 		printNoise()
-		sdk.ServeCourier(courier{version: "noisy"})
+		sdk.ServeCourier(testCourier{version: "noisy"})
 	case "parent":
-		sdk.ServeCourier(courier{version: startChild()})
+		sdk.ServeCourier(testCourier{version: startChild()})
 	default:
 		fmt.Fprintf(os.Stderr, "MODE is %q, which is not known\n", mode)
-		os.Exit(2)
+		syscall.Exit(2)
 	}
 }
 
-type courier struct{ version string }
+type testCourier struct{ version string }
 
-func (c courier) Version() string       { return c.version }
-func (courier) Channels() []sdk.Channel { return []sdk.Channel{sdk.Email} }
+func (c testCourier) Version() string       { return c.version }
+func (testCourier) Channels() []sdk.Channel { return []sdk.Channel{sdk.Email} }
 
-func (courier) Deliver(ctx context.Context, m sdk.Message) error {
+func (testCourier) Deliver(ctx context.Context, m sdk.Message) error {
 	switch m.Code {
 	case "HANG":
 		fmt.Fprintln(os.Stderr, "[INFO] hanging")
 		select {}
 	case "EXIT":
-		os.Exit(7)
+		syscall.Exit(7)
 	case "PANIC":
 		return *(*error)(nil)
 	case "LEAK":
@@ -85,11 +90,11 @@ func passedVariables() []string {
 	return kept
 }
 
-type registry struct{}
+type testRegistry struct{}
 
-func (registry) RegistryTypes() []string { return []string{"npm", "cargo"} }
+func (testRegistry) RegistryTypes() []string { return []string{"npm", "cargo"} }
 
-func (registry) Check(ctx context.Context, c sdk.Claim) error {
+func (testRegistry) Check(ctx context.Context, c sdk.Claim) error {
 	switch c.Identifier {
 	case "missing":
 		return sdk.Refuse("there is no package %q", c.Identifier)
@@ -103,25 +108,25 @@ func (registry) Check(ctx context.Context, c sdk.Claim) error {
 	return ctx.Err()
 }
 
-// huge returns a description that is larger than a message may be.
-type huge struct {
+// hugePlugin returns a description that is larger than a message may be.
+type hugePlugin struct {
 	pluginv1.UnimplementedPluginServer
 }
 
-func (h huge) GRPCServer(_ *plugin.GRPCBroker, server *grpc.Server) error {
+func (h hugePlugin) GRPCServer(_ *plugin.GRPCBroker, server *grpc.Server) error {
 	pluginv1.RegisterPluginServer(server, h)
 	return nil
 }
 
-func (huge) GRPCClient(context.Context, *plugin.GRPCBroker, *grpc.ClientConn) (any, error) {
+func (hugePlugin) GRPCClient(context.Context, *plugin.GRPCBroker, *grpc.ClientConn) (any, error) {
 	return nil, errors.New("not a client")
 }
 
-func (huge) Describe(context.Context, *pluginv1.DescribeRequest) (*pluginv1.DescribeResponse, error) {
+func (hugePlugin) Describe(context.Context, *pluginv1.DescribeRequest) (*pluginv1.DescribeResponse, error) {
 	return &pluginv1.DescribeResponse{Version: strings.Repeat("x", 2*handshake.MaxMessageBytes)}, nil
 }
 
-func servePlugin(config plugin.HandshakeConfig, versions map[int]plugin.PluginSet) {
+func serveWith(config plugin.HandshakeConfig, versions map[int]plugin.PluginSet) {
 	plugin.Serve(&plugin.ServeConfig{
 		HandshakeConfig: config, VersionedPlugins: versions, GRPCServer: plugin.DefaultGRPCServer,
 	})
@@ -132,7 +137,7 @@ func neverAnswer() {
 	listener, err := (&net.ListenConfig{}).Listen(context.Background(), "unix",
 		os.Getenv("PLUGIN_UNIX_SOCKET_DIR")+"/mute")
 	if err != nil {
-		os.Exit(4)
+		syscall.Exit(4)
 	}
 	_, _ = fmt.Fprintf(os.Stdout, "%d|%d|unix|%s|grpc|\n", plugin.CoreProtocolVersion, handshake.Version1,
 		listener.Addr())
@@ -162,7 +167,7 @@ func startChild() string {
 	child.Env = []string{"MODE=slow"}
 	child.Stderr = os.Stderr
 	if err := child.Start(); err != nil {
-		os.Exit(5)
+		syscall.Exit(5)
 	}
 	go func() { _ = child.Wait() }() // ends with this process's group
 	return fmt.Sprint(child.Process.Pid)
