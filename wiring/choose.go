@@ -14,12 +14,8 @@ import (
 	"github.com/tollgate-dev/tollgate/adapters/inprocess"
 	"github.com/tollgate-dev/tollgate/adapters/memcached"
 	"github.com/tollgate-dev/tollgate/adapters/memory"
-	"github.com/tollgate-dev/tollgate/adapters/otlp"
 	"github.com/tollgate-dev/tollgate/adapters/pluginhost"
 	"github.com/tollgate-dev/tollgate/adapters/prometheus"
-	"github.com/tollgate-dev/tollgate/adapters/relational/database"
-	"github.com/tollgate-dev/tollgate/adapters/relational/postgres"
-	"github.com/tollgate-dev/tollgate/adapters/relational/sqlite"
 	"github.com/tollgate-dev/tollgate/adapters/runtimedir"
 	"github.com/tollgate-dev/tollgate/adapters/statsd"
 	"github.com/tollgate-dev/tollgate/adapters/valkey"
@@ -27,7 +23,6 @@ import (
 	"github.com/tollgate-dev/tollgate/core/auth"
 	"github.com/tollgate-dev/tollgate/core/auth/notices"
 	"github.com/tollgate-dev/tollgate/core/auth/stepup"
-	"github.com/tollgate-dev/tollgate/core/page"
 	"github.com/tollgate-dev/tollgate/core/ratelimit/decide"
 	"github.com/tollgate-dev/tollgate/core/ratelimit/lease"
 	"github.com/tollgate-dev/tollgate/core/ratelimit/statistics"
@@ -39,84 +34,11 @@ import (
 	"github.com/tollgate-dev/tollgate/ports/ownership"
 	"github.com/tollgate-dev/tollgate/ports/report"
 	"github.com/tollgate-dev/tollgate/ports/rulesource"
-	"github.com/tollgate-dev/tollgate/ports/secrets"
 	"github.com/tollgate-dev/tollgate/ports/sessioncache"
 	"github.com/tollgate-dev/tollgate/ports/singleuse"
 	"github.com/tollgate-dev/tollgate/ports/throttle"
 	"github.com/tollgate-dev/tollgate/wiring/settings"
 )
-
-// recordSettings say which database stores the records: everything that outlives the process, other
-// than counters and cached sessions.
-type recordSettings struct {
-	Service  settings.Service
-	Postgres postgres.Config
-	SQLite   sqlite.Config
-	Tracing  otlp.Tracing
-}
-
-// chooseRecords opens PostgreSQL if DATABASE_URL is set, else the SQLite file. It applies missing
-// migrations, or returns an error if one is missing and MIGRATE_ON_START is false.
-func chooseRecords(ctx context.Context, s recordSettings, log *logrus.Entry) (*database.DB, func(), error) {
-	db, cleanup, err := openRecords(ctx, s.Postgres, s.SQLite, s.Tracing)
-	if err != nil {
-		return nil, nil, err
-	}
-	db.Log(log)
-	if warning := s.SQLite.AccessWarning(); s.Postgres.URL == "" && warning != "" {
-		log.Warn("the database is not secret: " + warning)
-	}
-	if err := db.UpdateSchema(ctx, s.Service.MigrateOnStart, log); err != nil {
-		cleanup()
-		return nil, nil, fmt.Errorf("database schema: %w", err)
-	}
-	return db, cleanup, nil
-}
-
-// openRecords opens the database. It does not check the schema.
-func openRecords(
-	ctx context.Context, p postgres.Config, l sqlite.Config, t otlp.Tracing,
-) (db *database.DB, cleanup func(), err error) {
-	if p.URL == "" {
-		db, cleanup, err = sqlite.Open(ctx, l)
-	} else {
-		db, cleanup, err = postgres.Open(ctx, p)
-	}
-	if err == nil && t.Enabled() {
-		db.Observe(t.Queries())
-	}
-	return db, cleanup, err
-}
-
-// chooseRootSecret returns SECRET_KEY if it is set, else a secret that all instances share in the
-// database.
-func chooseRootSecret(
-	ctx context.Context, s settings.Service, ring authstore.KeyRing, e secrets.Entropy, log *logrus.Entry,
-) (auth.RootSecret, error) {
-	if s.SecretKey != "" {
-		return auth.RootSecret(s.SecretKey), nil
-	}
-	if s.Environment == settings.Production {
-		log.Warn("SECRET_KEY is not set: the root secret is kept in the database, and in its backups")
-	}
-	candidate := make([]byte, 32)
-	e.Fill(candidate)
-	secret, err := ring.RootSecret(ctx, candidate)
-	if err != nil {
-		return nil, fmt.Errorf("root secret: %w", err)
-	}
-	return secret, nil
-}
-
-// newCursorSealer returns a sealer of page cursors that is the same on all instances.
-func newCursorSealer(root auth.RootSecret) (*page.Sealer, error) {
-	key, err := root.Derive("page cursors")
-	if err != nil {
-		return nil, fmt.Errorf("SECRET_KEY: %w", err)
-	}
-	sum := key.Sum("registry")
-	return page.NewSealer(sum[:]), nil
-}
 
 // counters are the counter store of rate limits.
 type counters struct {

@@ -2,17 +2,12 @@ package wiring
 
 import (
 	"context"
-	"errors"
 
 	"github.com/google/wire"
 	"github.com/sirupsen/logrus"
 
 	"github.com/tollgate-dev/tollgate/adapters/inprocess"
-	"github.com/tollgate-dev/tollgate/adapters/iplists"
-	"github.com/tollgate-dev/tollgate/adapters/maxmind"
 	"github.com/tollgate-dev/tollgate/adapters/otlp"
-	"github.com/tollgate-dev/tollgate/adapters/relational/database"
-	"github.com/tollgate-dev/tollgate/adapters/relational/sqlite"
 	"github.com/tollgate-dev/tollgate/adapters/system"
 	"github.com/tollgate-dev/tollgate/adapters/valkey"
 	"github.com/tollgate-dev/tollgate/core/auth"
@@ -22,9 +17,7 @@ import (
 	"github.com/tollgate-dev/tollgate/core/auth/learning"
 	"github.com/tollgate-dev/tollgate/core/auth/notices"
 	"github.com/tollgate-dev/tollgate/core/auth/people"
-	"github.com/tollgate-dev/tollgate/core/auth/replay"
 	"github.com/tollgate-dev/tollgate/core/catalogue/manage"
-	"github.com/tollgate-dev/tollgate/core/fault"
 	"github.com/tollgate-dev/tollgate/core/registry/allowlist"
 	"github.com/tollgate-dev/tollgate/core/registry/delegating"
 	"github.com/tollgate-dev/tollgate/core/registry/mirroring"
@@ -85,81 +78,15 @@ type Operator struct {
 // at its start. It returns fault.NotFound if the SQLite file does not exist, so that a command in
 // the wrong folder does not create another one.
 func OpenOperator(ctx context.Context, s settings.Settings, log *logrus.Entry) (*Operator, func(), error) {
-	if err := checkSQLiteFile(s); err != nil {
+	if err := s.Records.Present(); err != nil {
 		return nil, nil, err
 	}
-	return injectOperator(ctx, withoutTimeouts(s), log)
+	return MakeOperator(ctx, s, log)
 }
 
 // MakeOperator is OpenOperator for commands that may run before the first start of the service: it
 // creates the SQLite file if it does not exist.
 func MakeOperator(ctx context.Context, s settings.Settings, log *logrus.Entry) (*Operator, func(), error) {
-	return injectOperator(ctx, withoutTimeouts(s), log)
-}
-
-// withoutTimeouts returns the settings of operator commands, whose queries may take any time.
-func withoutTimeouts(s settings.Settings) settings.Settings {
-	s.Postgres, s.SQLite = s.Postgres.Patient(), s.SQLite.Patient()
-	return s
-}
-
-// checkSQLiteFile returns fault.NotFound if the records are in a SQLite file that does not exist.
-func checkSQLiteFile(s settings.Settings) error {
-	if s.Postgres.URL != "" {
-		return nil
-	}
-	return sqlite.Present(s.SQLite)
-}
-
-// Missing reports whether MakeOperator would create the SQLite file.
-func Missing(s settings.Settings) bool { return fault.Is(checkSQLiteFile(s), fault.NotFound) }
-
-// Migrate applies the missing migrations, also if MIGRATE_ON_START is false, and returns their
-// names.
-func Migrate(ctx context.Context, s settings.Settings) ([]string, error) {
-	db, cleanup, err := openRecords(ctx, s.Postgres.Patient(), s.SQLite.Patient(), otlp.Tracing{})
-	if err != nil {
-		return nil, err
-	}
-	defer cleanup()
-	return db.Migrate(ctx)
-}
-
-// Migrations returns the state of each migration. It does not change the schema. It returns
-// fault.NotFound if the SQLite file does not exist.
-func Migrations(ctx context.Context, s settings.Settings) ([]database.Step, error) {
-	if err := checkSQLiteFile(s); err != nil {
-		return nil, err
-	}
-	db, cleanup, err := openRecords(ctx, s.Postgres.Patient(), s.SQLite.Patient(), otlp.Tracing{})
-	if err != nil {
-		return nil, err
-	}
-	defer cleanup()
-	return db.Steps(ctx)
-}
-
-// Backup writes a consistent copy of the SQLite file to a file, also while the service runs, and
-// returns its size in bytes (sqlite.WriteBackup). It returns an error if the records are in
-// PostgreSQL, which has its own tools for backups.
-func Backup(ctx context.Context, s settings.Settings, file string, replace bool) (int64, error) {
-	if s.Postgres.URL != "" {
-		return 0, errors.New("DATABASE_URL is set: pg_dump makes backups of PostgreSQL, see docs/backup.md")
-	}
-	return sqlite.WriteBackup(ctx, s.SQLite, file, replace)
-}
-
-// NewReplayer returns a Replayer that assesses recorded sign-ins with the weights, bounds and
-// sources of the settings. It opens no records.
-func NewReplayer(s settings.Settings, stepUp replay.Assumption, scorer replay.Scorer) (*replay.Replayer, error) {
-	geography, err := maxmind.Open(s.Places)
-	if err != nil {
-		return nil, err
-	}
-	reputation, err := iplists.Open(s.IPLists)
-	if err != nil {
-		return nil, err
-	}
-	return replay.New(replay.Config{Assess: s.SignIn.Assess(), StepUp: stepUp, Scorer: scorer}, geography,
-		reputation), nil
+	s.Records = s.Records.Patient()
+	return injectOperator(ctx, s, log)
 }

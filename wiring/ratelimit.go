@@ -11,6 +11,7 @@ import (
 	"github.com/tollgate-dev/tollgate/adapters/decisionlog"
 	"github.com/tollgate-dev/tollgate/adapters/memory"
 	"github.com/tollgate-dev/tollgate/adapters/otlp"
+	"github.com/tollgate-dev/tollgate/adapters/relational/authrecords"
 	"github.com/tollgate-dev/tollgate/adapters/requestbody"
 	"github.com/tollgate-dev/tollgate/adapters/system"
 	"github.com/tollgate-dev/tollgate/adapters/traffic"
@@ -114,7 +115,7 @@ func newRecordedDecider(
 
 // secretKeyAlone returns the root secret of a rate limit service alone, which has no database for
 // one.
-func secretKeyAlone(s settings.Service) auth.RootSecret { return auth.RootSecret(s.SecretKey) }
+func secretKeyAlone(k authrecords.SecretKey) auth.RootSecret { return auth.RootSecret(k) }
 
 // newDecidePorts returns the dependencies of decisions. Decisions are logged at the level debug
 // only.

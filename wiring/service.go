@@ -12,9 +12,11 @@ import (
 	"github.com/tollgate-dev/tollgate/adapters/keysources"
 	"github.com/tollgate-dev/tollgate/adapters/maxmind"
 	"github.com/tollgate-dev/tollgate/adapters/oidc"
+	"github.com/tollgate-dev/tollgate/adapters/otlp"
 	"github.com/tollgate-dev/tollgate/adapters/pluginhost"
 	"github.com/tollgate-dev/tollgate/adapters/prometheus"
 	"github.com/tollgate-dev/tollgate/adapters/registryjson"
+	"github.com/tollgate-dev/tollgate/adapters/relational"
 	"github.com/tollgate-dev/tollgate/adapters/relational/authrecords"
 	"github.com/tollgate-dev/tollgate/adapters/relational/methodrecords"
 	"github.com/tollgate-dev/tollgate/adapters/relational/registryrecords"
@@ -67,7 +69,7 @@ import (
 // functions of choose.go:
 //
 //	                         embedded                  production
-//	chooseRecords            a SQLite file             PostgreSQL if DATABASE_URL is set, else a SQLite file
+//	relational.Open          a SQLite file             PostgreSQL if DATABASE_URL is set, else a SQLite file
 //	chooseCounters           in the process            memcached if BACKEND_TYPE is memstore, Valkey if KVSTORE_URL
 //	                                                   is set, else in the process
 //	chooseSessionCache       in the process            Valkey if KVSTORE_URL is set, else in the process
@@ -105,16 +107,15 @@ var settingsSet = wire.NewSet(
 		"Service", "Tracing", "REST", "Answers", "Bodies", "ReadCache", "Methods", "Servers", "DomainKeys", "IDTokens",
 		"Publishing", "Mirroring", "WriteTrust", "Delegating", "Recheck", "Deliveries", "Console",
 		"SignIn", "StepUp", "Credentials", "Cookies", "Couriers", "Retention", "Decide", "Rules", "Statistics",
-		"Places", "IPLists", "Passwords", "Tokens", "Plugins", "Email", "Postgres", "SQLite", "Valkey",
+		"Places", "IPLists", "Passwords", "Tokens", "Plugins", "Email", "Records", "Valkey",
 		"PerSecond", "Memcached", "Memory", "RateLimit", "Record", "RuleFiles", "RuleServer", "RateLimitAPI", "Debug",
 		"Prometheus", "Statsd"),
+	wire.FieldsOf(new(settings.Service), "SecretKey"),
 )
 
 // recordsSet provides the stores, and what is derived from the root secret.
 var recordsSet = wire.NewSet(
-	chooseRecords, wire.Struct(new(recordSettings), "*"),
-	authrecords.Set, registryrecords.Set, methodrecords.Set,
-	chooseRootSecret, newCursorSealer,
+	relational.Open, otlp.NewQueries, authrecords.Set, registryrecords.Set, methodrecords.Set, inprocess.NewCursors,
 )
 
 // authSet provides the use cases of authentication and their API.

@@ -20,6 +20,7 @@ import (
 	"github.com/tollgate-dev/tollgate/adapters/otlp"
 	"github.com/tollgate-dev/tollgate/adapters/prometheus"
 	"github.com/tollgate-dev/tollgate/adapters/registryjson"
+	"github.com/tollgate-dev/tollgate/adapters/relational"
 	"github.com/tollgate-dev/tollgate/adapters/relational/authrecords"
 	"github.com/tollgate-dev/tollgate/adapters/relational/methodrecords"
 	"github.com/tollgate-dev/tollgate/adapters/relational/registryrecords"
@@ -135,15 +136,10 @@ func injectService(ctx context.Context, s settings.Settings, parts settings.Part
 		return nil, nil, err
 	}
 	trafficConfig := s.Record
-	postgresConfig := s.Postgres
-	sqliteConfig := s.SQLite
-	wiringRecordSettings := recordSettings{
-		Service:  service,
-		Postgres: postgresConfig,
-		SQLite:   sqliteConfig,
-		Tracing:  tracing,
-	}
-	db, cleanup4, err := chooseRecords(ctx, wiringRecordSettings, log)
+	secretKey := service.SecretKey
+	relationalConfig := s.Records
+	queryHook := otlp.NewQueries(tracing)
+	db, cleanup4, err := relational.Open(ctx, relationalConfig, queryHook, log)
 	if err != nil {
 		cleanup3()
 		cleanup2()
@@ -152,7 +148,7 @@ func injectService(ctx context.Context, s settings.Settings, parts settings.Part
 	}
 	keyring := authrecords.NewKeyring(db)
 	entropy := _wireEntropyValue
-	rootSecret, err := chooseRootSecret(ctx, service, keyring, entropy, log)
+	rootSecret, err := authrecords.NewRootSecret(ctx, secretKey, keyring, entropy)
 	if err != nil {
 		cleanup4()
 		cleanup3()
@@ -437,7 +433,7 @@ func injectService(ctx context.Context, s settings.Settings, parts settings.Part
 		Entropy:    entropy,
 	}
 	recorder := notifying.NewRecorder(recorderPorts)
-	sealer, err := newCursorSealer(rootSecret)
+	sealer, err := inprocess.NewCursors(rootSecret)
 	if err != nil {
 		cleanup9()
 		cleanup8()
@@ -1131,7 +1127,8 @@ func injectRateLimit(ctx context.Context, s settings.Settings, parts settings.Pa
 		return nil, nil, err
 	}
 	trafficConfig := s.Record
-	rootSecret := secretKeyAlone(service)
+	secretKey := service.SecretKey
+	rootSecret := secretKeyAlone(secretKey)
 	wiringRecordPorts := recordPorts{
 		Root:    rootSecret,
 		Clock:   clock,
@@ -1219,23 +1216,18 @@ func injectRateLimit(ctx context.Context, s settings.Settings, parts settings.Pa
 
 // injectOperator opens the records for operator commands (operator.go).
 func injectOperator(ctx context.Context, s settings.Settings, log *logrus.Entry) (*Operator, func(), error) {
-	service := s.Service
-	config := s.Postgres
-	sqliteConfig := s.SQLite
+	config := s.Records
 	tracing := _wireTracingValue
-	wiringRecordSettings := recordSettings{
-		Service:  service,
-		Postgres: config,
-		SQLite:   sqliteConfig,
-		Tracing:  tracing,
-	}
-	db, cleanup, err := chooseRecords(ctx, wiringRecordSettings, log)
+	queryHook := otlp.NewQueries(tracing)
+	db, cleanup, err := relational.Open(ctx, config, queryHook, log)
 	if err != nil {
 		return nil, nil, err
 	}
+	service := s.Service
+	secretKey := service.SecretKey
 	keyring := authrecords.NewKeyring(db)
 	entropy := _wireEntropyValue
-	rootSecret, err := chooseRootSecret(ctx, service, keyring, entropy, log)
+	rootSecret, err := authrecords.NewRootSecret(ctx, secretKey, keyring, entropy)
 	if err != nil {
 		cleanup()
 		return nil, nil, err
@@ -1368,7 +1360,7 @@ func injectOperator(ctx context.Context, s settings.Settings, log *logrus.Entry)
 	acts := inprocess.NewActs(trail)
 	notifier := _wireNotifierValue
 	reviewNotifier := inprocess.NewReviewNotifier(notifier)
-	sealer, err := newCursorSealer(rootSecret)
+	sealer, err := inprocess.NewCursors(rootSecret)
 	if err != nil {
 		cleanup()
 		return nil, nil, err

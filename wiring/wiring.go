@@ -6,15 +6,11 @@ package wiring
 
 import (
 	"context"
-	"io"
 
 	"github.com/sirupsen/logrus"
 
-	"github.com/tollgate-dev/tollgate/adapters/eventlog"
 	"github.com/tollgate-dev/tollgate/adapters/lifecycle"
 	"github.com/tollgate-dev/tollgate/adapters/prometheus"
-	"github.com/tollgate-dev/tollgate/adapters/runtimedir"
-	"github.com/tollgate-dev/tollgate/core/ratelimit/ruleset"
 	"github.com/tollgate-dev/tollgate/wiring/settings"
 )
 
@@ -40,23 +36,4 @@ func Open(
 		return injectRateLimit(ctx, s, parts, metrics, log)
 	}
 	return injectService(ctx, s, parts, build, metrics, log)
-}
-
-// NewLog returns the service's log, written to w.
-func NewLog(s settings.Service, w io.Writer) *logrus.Entry {
-	return eventlog.NewLog(w, s.LogLevel, s.LogFormat)
-}
-
-// CheckRules reads the rate limit rules of a directory as the service would, and returns them with
-// warnings about rules that are accepted, but look wrong. The error is ruleset.Faults if rules are
-// wrong, and fault.NotFound if there is no rule file.
-func CheckRules(ctx context.Context, s settings.Settings, dir string) (*ruleset.Set, []string, error) {
-	files := runtimedir.Config{Root: dir, IgnoreDotFiles: s.RuleFiles.IgnoreDotFiles}
-	unused := NewLog(s.Service, io.Discard) // only Watch writes to the log
-	sources, warnings, err := runtimedir.New(files, unused).Read(ctx)
-	if err != nil {
-		return nil, nil, err
-	}
-	set, err := ruleset.Compile(sources, s.Rules)
-	return set, warnings, err
 }

@@ -1,7 +1,10 @@
 package inprocess
 
 import (
+	"fmt"
+
 	"github.com/tollgate-dev/tollgate/core/auth"
+	"github.com/tollgate-dev/tollgate/core/page"
 	"github.com/tollgate-dev/tollgate/ports/secrets"
 )
 
@@ -29,4 +32,14 @@ func (s *Sealer) Seal(secret []byte, about string) ([]byte, error) {
 // Open implements [secrets.Sealer].
 func (s *Sealer) Open(sealed []byte, about string) ([]byte, error) {
 	return s.key.Open(sealed, about)
+}
+
+// NewCursors returns a sealer of page cursors that is the same on all instances.
+func NewCursors(root auth.RootSecret) (*page.Sealer, error) {
+	key, err := root.Derive("page cursors")
+	if err != nil {
+		return nil, fmt.Errorf("SECRET_KEY: %w", err)
+	}
+	sum := key.Sum("registry")
+	return page.NewSealer(sum[:]), nil
 }

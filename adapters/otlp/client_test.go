@@ -17,6 +17,7 @@ import (
 	_ "modernc.org/sqlite" // the driver
 
 	"github.com/tollgate-dev/tollgate/adapters/memory"
+	"github.com/tollgate-dev/tollgate/adapters/otlp"
 	"github.com/tollgate-dev/tollgate/adapters/otlp/otlptest"
 	"github.com/tollgate-dev/tollgate/core/fault"
 	"github.com/tollgate-dev/tollgate/ports/clock/clocktest"
@@ -92,7 +93,7 @@ func TestQueriesHaveSpans(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer pool.Close()
-	db := bun.NewDB(pool, sqlitedialect.New()).WithQueryHook(tracing.Queries())
+	db := bun.NewDB(pool, sqlitedialect.New()).WithQueryHook(otlp.NewQueries(tracing))
 	parent := runInSpan(tracing, func(ctx context.Context) {
 		var s string
 		if err := db.NewRaw("SELECT ?", "hunter2").Scan(ctx, &s); err != nil {

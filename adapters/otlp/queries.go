@@ -16,8 +16,13 @@ import (
 // the query, because Bun writes the values into it.
 type Queries struct{ tracing Tracing }
 
-// Queries returns the hook.
-func (t Tracing) Queries() *Queries { return &Queries{t} }
+// NewQueries returns the hook, or nil if tracing is off.
+func NewQueries(t Tracing) bun.QueryHook {
+	if !t.Enabled() {
+		return nil
+	}
+	return &Queries{t}
+}
 
 // querySpan is the key of the span in the stash of a query event.
 type querySpan struct{}

@@ -213,3 +213,15 @@ func isRuleFile(path string) bool {
 	ext := filepath.Ext(path)
 	return ext == ".yaml" || ext == ".yml"
 }
+
+// Compile reads the rules of the directory as the service would, and returns them with warnings
+// about rules that are accepted, but look wrong. The error is ruleset.Faults if rules are wrong,
+// and fault.NotFound if there is no rule file.
+func (d *Directory) Compile(ctx context.Context, o ruleset.Options) (*ruleset.Set, []string, error) {
+	sources, warnings, err := d.Read(ctx)
+	if err != nil {
+		return nil, nil, err
+	}
+	set, err := ruleset.Compile(sources, o)
+	return set, warnings, err
+}

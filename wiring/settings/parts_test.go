@@ -70,7 +70,7 @@ func TestHashOfRecordedValuesReadsTheSecret(t *testing.T) {
 	} {
 		environ := []string{"RATELIMIT_RECORD_HASH=" + test.hash, "SECRET_KEY=" + test.secret}
 		s, err := settings.ReadRatelimit(environ)
-		if test.err == "" && (err != nil || s.Service.SecretKey != test.read) ||
+		if test.err == "" && (err != nil || string(s.Service.SecretKey) != test.read) ||
 			test.err != "" && (err == nil || !strings.Contains(err.Error(), test.err)) {
 			t.Errorf("%q: got %q, %v", environ, s.Service.SecretKey, err)
 		}

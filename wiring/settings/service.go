@@ -5,6 +5,8 @@ import (
 	"time"
 
 	"github.com/sirupsen/logrus"
+
+	"github.com/tollgate-dev/tollgate/adapters/relational/authrecords"
 )
 
 // The environments (contract O-4).
@@ -15,13 +17,12 @@ const (
 
 // Service holds the settings of the whole process.
 type Service struct {
-	Environment     string        `readBy:"api" env:"ENVIRONMENT" desc:"embedded or production; default: production if DATABASE_URL, KVSTORE_URL or BACKEND_TYPE=memstore is set, else embedded"`
-	LogLevel        string        `env:"LOG_LEVEL" envDefault:"info" desc:"trace, debug, info, warn or error"`
-	LogFormat       string        `env:"LOG_FORMAT" envDefault:"text" desc:"text, or json for lines with @message, @timestamp and level"`
-	MigrateOnStart  bool          `readBy:"api" env:"MIGRATE_ON_START" envDefault:"true" desc:"apply missing migrations at start, under a lock"`
-	SecretKey       string        `readBy:"api" readWith:"RATELIMIT_RECORD_HASH" env:"SECRET_KEY" secret:"true" desc:"root secret of at least 32 characters, the same on all instances; default: created at the first start and kept in the database; the rate limit service alone reads it only with RATELIMIT_RECORD_HASH=true"`
-	ShutdownDrain   time.Duration `env:"SHUTDOWN_DRAIN" envDefault:"5s" desc:"how long the service still answers, but reports itself as unhealthy, after SIGTERM"`
-	ShutdownTimeout time.Duration `env:"SHUTDOWN_TIMEOUT" envDefault:"30s" desc:"how long calls in progress may take to finish after SHUTDOWN_DRAIN"`
+	Environment     string                `readBy:"api" env:"ENVIRONMENT" desc:"embedded or production; default: production if DATABASE_URL, KVSTORE_URL or BACKEND_TYPE=memstore is set, else embedded"`
+	LogLevel        string                `env:"LOG_LEVEL" envDefault:"info" desc:"trace, debug, info, warn or error"`
+	LogFormat       string                `env:"LOG_FORMAT" envDefault:"text" desc:"text, or json for lines with @message, @timestamp and level"`
+	SecretKey       authrecords.SecretKey `readBy:"api" readWith:"RATELIMIT_RECORD_HASH" env:"SECRET_KEY" secret:"true" desc:"root secret of at least 32 characters, the same on all instances; default: created at the first start and kept in the database; the rate limit service alone reads it only with RATELIMIT_RECORD_HASH=true"`
+	ShutdownDrain   time.Duration         `env:"SHUTDOWN_DRAIN" envDefault:"5s" desc:"how long the service still answers, but reports itself as unhealthy, after SIGTERM"`
+	ShutdownTimeout time.Duration         `env:"SHUTDOWN_TIMEOUT" envDefault:"30s" desc:"how long calls in progress may take to finish after SHUTDOWN_DRAIN"`
 }
 
 // minSecretKey is the least length of SECRET_KEY, in bytes.

@@ -23,9 +23,8 @@ import (
 	"github.com/tollgate-dev/tollgate/adapters/otlp"
 	"github.com/tollgate-dev/tollgate/adapters/pluginhost"
 	"github.com/tollgate-dev/tollgate/adapters/ratelimitapi"
-	"github.com/tollgate-dev/tollgate/adapters/relational/postgres"
+	"github.com/tollgate-dev/tollgate/adapters/relational"
 	"github.com/tollgate-dev/tollgate/adapters/relational/registryrecords"
-	"github.com/tollgate-dev/tollgate/adapters/relational/sqlite"
 	"github.com/tollgate-dev/tollgate/adapters/requestbody"
 	"github.com/tollgate-dev/tollgate/adapters/rest"
 	"github.com/tollgate-dev/tollgate/adapters/rest/methodsapi"
@@ -92,8 +91,7 @@ type Settings struct {
 	Plugins         pluginhost.Config         `part:"Plugins" readBy:"registry auth"`
 	Email           couriersettings.Email     `part:"Delivery of codes" readBy:"auth"`
 	SMS             couriersettings.SMS       `part:"Delivery of codes" readBy:"auth"`
-	Postgres        postgres.Config           `part:"Database" readBy:"api"`
-	SQLite          sqlite.Config             `part:"Database" readBy:"api"`
+	Records         relational.Config         `part:"Database" readBy:"api"`
 	Valkey          valkey.Config             `part:"Valkey"`
 	PerSecond       valkey.PerSecondConfig    `part:"Valkey"`
 	Memcached       memcached.Config          `part:"memcached"`
@@ -166,7 +164,12 @@ func readVariables(environ []string, reads func(Variable) bool, alone bool) (Set
 			return Settings{}, err
 		}
 	}
-	return e.parseSettings(vars)
+	s, err := e.parseSettings(vars)
+	if s.Service.Environment == Production && s.Service.SecretKey == "" && reads(Variable{readBy: []string{apiPart}}) {
+		s.Warnings = append(s.Warnings,
+			"SECRET_KEY is not set: the root secret is kept in the database, and in its backups")
+	}
+	return s, err
 }
 
 // parseSettings returns the settings of the environment. Its error also has the other names by
@@ -234,7 +237,7 @@ func Describe(environ []string) ([]Variable, error) {
 func (s *Settings) complete() error {
 	if s.Service.Environment == "" {
 		s.Service.Environment = Embedded
-		if s.Postgres.URL != "" || s.Valkey.URL != "" || s.RateLimit.Backend == Memstore {
+		if !s.Records.InFile() || s.Valkey.URL != "" || s.RateLimit.Backend == Memstore {
 			s.Service.Environment = Production
 		}
 	}
@@ -250,7 +253,7 @@ func (s *Settings) complete() error {
 	s.warnOfUnusedStores()
 	s.warnOfUnusedTLS()
 	s.warnOfIssuers()
-	s.Tokens.DataDir = s.SQLite.Dir
+	s.Tokens.DataDir = s.Records.SQLite.Dir
 	s.completeAuth()
 	s.completeRegistry()
 	s.completeRateLimit()
@@ -267,7 +270,7 @@ func (s *Settings) complete() error {
 func (s *Settings) validate() error {
 	if s.Service.Environment == Embedded {
 		switch {
-		case s.Postgres.URL != "":
+		case !s.Records.InFile():
 			return fmt.Errorf("ENVIRONMENT: embedded does not use DATABASE_URL, which is set")
 		case s.Valkey.URL != "":
 			return fmt.Errorf("ENVIRONMENT: embedded does not use KVSTORE_URL, which is set")

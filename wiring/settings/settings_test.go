@@ -242,7 +242,7 @@ func TestSecretFromFile(t *testing.T) {
 		t.Fatal(err)
 	}
 	s, err := settings.Read([]string{"SECRET_KEY_FILE=" + path})
-	if err != nil || s.Service.SecretKey != secret {
+	if err != nil || string(s.Service.SecretKey) != secret {
 		t.Errorf("secret is %q, error %v", s.Service.SecretKey, err)
 	}
 	for _, environ := range [][]string{

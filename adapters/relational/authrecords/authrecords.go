@@ -12,9 +12,9 @@ import (
 	"github.com/tollgate-dev/tollgate/ports/authstore"
 )
 
-// Set provides the stores of authentication, except for the audit log, which the caller may want to
+// Set provides the stores of authentication and the root secret, except for the audit log, which the caller may want to
 // measure.
-var Set = wire.NewSet(NewKeyring, wire.Bind(new(authstore.KeyRing), new(*Keyring)), NewStores,
+var Set = wire.NewSet(NewRootSecret, NewKeyring, wire.Bind(new(authstore.KeyRing), new(*Keyring)), NewStores,
 	wire.FieldsOf(new(Stores),
 		"Accounts", "Lockouts", "Sessions", "SessionHistory", "SessionLevels", "SessionRetention", "RefreshTokens",
 		"SessionCookies",

@@ -15,7 +15,6 @@ import (
 	"github.com/tollgate-dev/tollgate/core/fault"
 	"github.com/tollgate-dev/tollgate/core/ratelimit"
 	"github.com/tollgate-dev/tollgate/core/ratelimit/explain"
-	"github.com/tollgate-dev/tollgate/wiring"
 	"github.com/tollgate-dev/tollgate/wiring/settings"
 )
 
@@ -44,7 +43,7 @@ func newRatelimitExplain(p cli.Process) *cobra.Command {
 		if err != nil {
 			return err
 		}
-		set, _, err := wiring.CheckRules(c.Context(), s, args[0])
+		set, _, err := compileRules(c.Context(), s, args[0])
 		if err != nil {
 			return err
 		}

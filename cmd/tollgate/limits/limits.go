@@ -3,13 +3,15 @@
 package limits
 
 import (
+	"context"
 	"fmt"
 
 	"github.com/spf13/cobra"
 
+	"github.com/tollgate-dev/tollgate/adapters/runtimedir"
 	"github.com/tollgate-dev/tollgate/cmd/tollgate/cli"
 	"github.com/tollgate-dev/tollgate/cmd/tollgate/service"
-	"github.com/tollgate-dev/tollgate/wiring"
+	"github.com/tollgate-dev/tollgate/core/ratelimit/ruleset"
 	"github.com/tollgate-dev/tollgate/wiring/settings"
 )
 
@@ -35,6 +37,12 @@ func NewCommand(p cli.Process) *cobra.Command {
 	return c
 }
 
+// compileRules is runtimedir.Directory.Compile for a directory that a person names.
+func compileRules(ctx context.Context, s settings.Settings, dir string) (*ruleset.Set, []string, error) {
+	files := runtimedir.Config{Root: dir, IgnoreDotFiles: s.RuleFiles.IgnoreDotFiles}
+	return runtimedir.New(files, nil).Compile(ctx, s.Rules) // only Watch writes to the log
+}
+
 func newRatelimitCheck(p cli.Process) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "check DIR",
@@ -51,7 +59,7 @@ func newRatelimitCheck(p cli.Process) *cobra.Command {
 		if err != nil {
 			return err
 		}
-		set, warnings, err := wiring.CheckRules(c.Context(), s, args[0])
+		set, warnings, err := compileRules(c.Context(), s, args[0])
 		for _, w := range warnings {
 			_, _ = fmt.Fprintf(p.Stderr, "warning: %s\n", w) // the check continues without it
 		}

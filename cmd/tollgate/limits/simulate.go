@@ -10,11 +10,11 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/tollgate-dev/tollgate/adapters/memory"
 	"github.com/tollgate-dev/tollgate/adapters/traffic"
 	"github.com/tollgate-dev/tollgate/cmd/tollgate/cli"
 	"github.com/tollgate-dev/tollgate/core/fault"
 	"github.com/tollgate-dev/tollgate/core/ratelimit/simulate"
-	"github.com/tollgate-dev/tollgate/wiring"
 	"github.com/tollgate-dev/tollgate/wiring/settings"
 )
 
@@ -68,13 +68,17 @@ func simulateTraffic(ctx context.Context, p cli.Process, dirs simulatedDirs, nam
 		return simulate.Report{}, err
 	}
 	var rules simulate.Rules
-	if rules.Old, _, err = wiring.CheckRules(ctx, s, dirs.before); err != nil {
+	if rules.Old, _, err = compileRules(ctx, s, dirs.before); err != nil {
 		return simulate.Report{}, err
 	}
-	if rules.New, _, err = wiring.CheckRules(ctx, s, dirs.after); err != nil {
+	if rules.New, _, err = compileRules(ctx, s, dirs.after); err != nil {
 		return simulate.Report{}, err
 	}
-	simulation, err := wiring.NewSimulation(s, rules)
+	clock := &simulate.Clock{}
+	before, after := memory.NewCounters(clock, s.Memory), memory.NewCounters(clock, s.Memory)
+	simulation, err := simulate.New(s.Decide, rules, simulate.Ports{
+		OldCounters: before, NewCounters: after, Clock: clock,
+	})
 	if err != nil {
 		return simulate.Report{}, err
 	}
@@ -94,7 +98,7 @@ func simulateTraffic(ctx context.Context, p cli.Process, dirs simulatedDirs, nam
 		return simulate.Report{}, err
 	}
 	report := simulation.Report()
-	if lost := simulation.LostCounters(); lost > 0 {
+	if lost := before.Evicted() + after.Evicted(); lost > 0 { // before their windows ended
 		// the result is there
 		_, _ = fmt.Fprintf(p.Stderr,
 			"warning: %d counters did not fit; the result is inexact, raise COUNTERS_IN_PROCESS_MAX\n", lost)
@@ -108,7 +112,7 @@ func simulateTraffic(ctx context.Context, p cli.Process, dirs simulatedDirs, nam
 }
 
 // replayTraffic simulates all requests of a recording.
-func replayTraffic(ctx context.Context, r *traffic.Reader, s *wiring.Simulation) error {
+func replayTraffic(ctx context.Context, r *traffic.Reader, s *simulate.Simulation) error {
 	for ctx.Err() == nil {
 		at, request, err := r.Next()
 		if errors.Is(err, io.EOF) {

@@ -7,7 +7,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/tollgate-dev/tollgate/cmd/tollgate/cli"
-	"github.com/tollgate-dev/tollgate/wiring"
 	"github.com/tollgate-dev/tollgate/wiring/settings"
 )
 
@@ -33,7 +32,7 @@ func newBackup(p cli.Process) *cobra.Command {
 		if err != nil {
 			return err
 		}
-		size, err := wiring.Backup(c.Context(), s, args[0], *force)
+		size, err := s.Records.WriteBackup(c.Context(), args[0], *force)
 		if err != nil {
 			return suggestForce(args[0], err)
 		}

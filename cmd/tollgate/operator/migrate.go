@@ -5,7 +5,6 @@ import (
 
 	"github.com/tollgate-dev/tollgate/adapters/relational/database"
 	"github.com/tollgate-dev/tollgate/cmd/tollgate/cli"
-	"github.com/tollgate-dev/tollgate/wiring"
 	"github.com/tollgate-dev/tollgate/wiring/settings"
 )
 
@@ -25,7 +24,7 @@ func newMigrate(p cli.Process) *cobra.Command {
 		if err != nil {
 			return err
 		}
-		applied, err := wiring.Migrate(c.Context(), s)
+		applied, err := s.Records.Migrate(c.Context())
 		if err != nil {
 			return err
 		}
@@ -56,7 +55,7 @@ func newMigrateStatus(p cli.Process) *cobra.Command {
 		if err != nil {
 			return err
 		}
-		steps, err := wiring.Migrations(c.Context(), s)
+		steps, err := s.Records.Migrations(c.Context())
 		if err != nil {
 			return err
 		}

@@ -10,6 +10,7 @@ import (
 	"github.com/sirupsen/logrus"
 	"github.com/spf13/cobra"
 
+	"github.com/tollgate-dev/tollgate/adapters/eventlog"
 	"github.com/tollgate-dev/tollgate/cmd/tollgate/cli"
 	"github.com/tollgate-dev/tollgate/core/auth"
 	"github.com/tollgate-dev/tollgate/core/fault"
@@ -38,12 +39,12 @@ func withOperator(c *cobra.Command, p cli.Process, do func(*wiring.Operator) err
 func withCreatedOperator(c *cobra.Command, p cli.Process, do func(*wiring.Operator) error) error {
 	return runOperator(c, p,
 		func(ctx context.Context, s settings.Settings, log *logrus.Entry) (*wiring.Operator, func(), error) {
-			missing := wiring.Missing(s)
+			missing := fault.Is(s.Records.Present(), fault.NotFound)
 			op, cleanup, err := wiring.MakeOperator(ctx, s, log)
 			if err == nil && missing {
 				// the command continues without the note
 				_, _ = fmt.Fprintf(p.Stderr, "There was no database in %s (DATA_DIR), so a new one was created.\n",
-					s.SQLite.Dir)
+					s.Records.SQLite.Dir)
 			}
 			return op, cleanup, err
 		}, do)
@@ -104,8 +105,7 @@ func runOperator(c *cobra.Command, p cli.Process, open opener, do func(*wiring.O
 // operatorLog returns the log of a command. It contains only errors; the results of the command go
 // to standard output.
 func operatorLog(s settings.Settings, p cli.Process) *logrus.Entry {
-	s.Service.LogLevel = "error"
-	return wiring.NewLog(s.Service, p.Stderr)
+	return eventlog.NewLog(p.Stderr, "error", s.Service.LogFormat)
 }
 
 // suggestForce mentions --force in the error of a command that failed because the file exists.

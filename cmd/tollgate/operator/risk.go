@@ -12,10 +12,11 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/tollgate-dev/tollgate/adapters/iplists"
 	"github.com/tollgate-dev/tollgate/adapters/loginhistory"
+	"github.com/tollgate-dev/tollgate/adapters/maxmind"
 	"github.com/tollgate-dev/tollgate/cmd/tollgate/cli"
 	"github.com/tollgate-dev/tollgate/core/auth/replay"
-	"github.com/tollgate-dev/tollgate/wiring"
 	"github.com/tollgate-dev/tollgate/wiring/settings"
 )
 
@@ -105,7 +106,16 @@ func newReplayer(p cli.Process, f replayFlags) (*replay.Replayer, error) {
 	if err != nil {
 		return nil, err
 	}
-	return wiring.NewReplayer(s, stepUp, scorer)
+	geography, err := maxmind.Open(s.Places)
+	if err != nil {
+		return nil, err
+	}
+	reputation, err := iplists.Open(s.IPLists)
+	if err != nil {
+		return nil, err
+	}
+	c := replay.Config{Assess: s.SignIn.Assess(), StepUp: stepUp, Scorer: scorer}
+	return replay.New(c, geography, reputation), nil
 }
 
 // replayRun is the replay of a file.

@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/tollgate-dev/tollgate/adapters/eventlog"
 	"github.com/tollgate-dev/tollgate/cmd/tollgate/cli"
 	"github.com/tollgate-dev/tollgate/wiring"
 	"github.com/tollgate-dev/tollgate/wiring/settings"
@@ -54,7 +55,7 @@ func newServe(p cli.Process) *cobra.Command {
 // second signal ends the process at once.
 func Serve(ctx context.Context, p cli.Process, s settings.Settings, parts settings.Parts) error {
 	relaxGarbageCollection(p.Environ)
-	log := wiring.NewLog(s.Service, p.Stderr)
+	log := eventlog.NewLog(p.Stderr, s.Service.LogLevel, s.Service.LogFormat)
 	s.Console.Announce = cli.IsTerminal(p.Stderr)
 	service, cleanup, err := wiring.Open(ctx, s, parts, p.Build, log)
 	if err != nil {

@@ -13,9 +13,9 @@ import (
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/anypb"
 
+	"github.com/tollgate-dev/tollgate/adapters/runtimedir"
 	"github.com/tollgate-dev/tollgate/core/ratelimit"
-	"github.com/tollgate-dev/tollgate/wiring"
-	"github.com/tollgate-dev/tollgate/wiring/settings"
+	"github.com/tollgate-dev/tollgate/core/ratelimit/ruleset"
 )
 
 // toolCall is a request to Envoy of the person sub.
@@ -38,7 +38,8 @@ func newToolCall(sub, method, tool string) toolCall {
 // have limits, and a call without the headers is refused.
 func TestToolCalls(t *testing.T) {
 	folder := filepath.Join(append([]string{deployFolder}, append(toolCalls, "config")...)...)
-	rules, warnings, err := wiring.CheckRules(t.Context(), settings.Settings{}, folder) // as tollgate ratelimit check
+	rules, warnings, err := runtimedir.New(runtimedir.Config{Root: folder}, nil).Compile(t.Context(),
+		ruleset.Options{}) // as tollgate ratelimit check
 	if err != nil || len(warnings) > 0 {
 		t.Fatal(err, warnings)
 	}
