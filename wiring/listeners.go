@@ -14,6 +14,7 @@ import (
 	"github.com/tollgate-dev/tollgate/adapters/relational/database"
 	"github.com/tollgate-dev/tollgate/adapters/requestbody"
 	"github.com/tollgate-dev/tollgate/adapters/rest"
+	"github.com/tollgate-dev/tollgate/adapters/rest/adminapi"
 	"github.com/tollgate-dev/tollgate/adapters/rest/apidocs"
 	"github.com/tollgate-dev/tollgate/adapters/rest/authapi"
 	"github.com/tollgate-dev/tollgate/adapters/rest/console"
@@ -75,6 +76,8 @@ type apiParts struct {
 	Auth       *authapi.API
 	Console    *console.Console
 	Pages      settings.Console
+	Admin      *adminapi.API
+	AdminOn    settings.Administration
 	Readiness  *readiness
 	Methods    *methodsapi.API
 	Throttle   throttle.Throttle
@@ -247,6 +250,9 @@ func (a apiParts) running(parts settings.Parts) []rest.Part {
 	}
 	if parts.Auth {
 		list = append(list, a.Auth)
+	}
+	if parts.Auth && parts.Registry && a.AdminOn.On {
+		list = append(list, a.Admin)
 	}
 	if parts.Methods {
 		list = append(list, a.Methods)

@@ -21,6 +21,7 @@ import (
 	"github.com/tollgate-dev/tollgate/adapters/relational/methodrecords"
 	"github.com/tollgate-dev/tollgate/adapters/relational/registryrecords"
 	"github.com/tollgate-dev/tollgate/adapters/rest"
+	"github.com/tollgate-dev/tollgate/adapters/rest/adminapi"
 	"github.com/tollgate-dev/tollgate/adapters/rest/apidocs"
 	"github.com/tollgate-dev/tollgate/adapters/rest/authapi"
 	"github.com/tollgate-dev/tollgate/adapters/rest/console"
@@ -96,6 +97,7 @@ var serviceSet = wire.NewSet(
 	mirrorSet,    // reads of other registries
 	methodsSet,   // the methods listing
 	consoleSet,   // the pages for people
+	adminSet,     // administration by API
 	retentionSet, // the removal of old records
 
 	wire.Struct(new(rateLimitParts), "*"), wire.Struct(new(apiParts), "*"), newService,
@@ -105,7 +107,7 @@ var serviceSet = wire.NewSet(
 var settingsSet = wire.NewSet(
 	wire.FieldsOf(new(settings.Settings),
 		"Service", "Tracing", "REST", "Answers", "Bodies", "ReadCache", "Methods", "Servers", "DomainKeys", "IDTokens",
-		"Publishing", "Mirroring", "WriteTrust", "Delegating", "Recheck", "Deliveries", "Console",
+		"Publishing", "Mirroring", "WriteTrust", "Delegating", "Recheck", "Deliveries", "Console", "Administration",
 		"SignIn", "StepUp", "Credentials", "Cookies", "Couriers", "Retention", "Decide", "Rules", "Statistics",
 		"Places", "IPLists", "Passwords", "Tokens", "Plugins", "Email", "Records", "Valkey",
 		"PerSecond", "Memcached", "Memory", "RateLimit", "Record", "RuleFiles", "RuleServer", "RateLimitAPI", "Debug",
@@ -219,6 +221,11 @@ var consoleSet = wire.NewSet(
 	viewing.NewOperator, wire.Struct(new(viewing.OperatorPorts), "*"), notifying.NewOperator,
 	wire.Struct(new(notifying.OperatorPorts), "*"),
 	wire.Struct(new(readiness)),
+)
+
+// adminSet provides the API of administration. Its use cases come from consoleSet.
+var adminSet = wire.NewSet(
+	adminapi.New, wire.Struct(new(adminapi.UseCases), "*"),
 )
 
 // readiness returns the states of the dependencies. The listener of the API sets health.

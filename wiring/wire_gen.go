@@ -25,6 +25,7 @@ import (
 	"github.com/tollgate-dev/tollgate/adapters/relational/methodrecords"
 	"github.com/tollgate-dev/tollgate/adapters/relational/registryrecords"
 	"github.com/tollgate-dev/tollgate/adapters/requestbody"
+	"github.com/tollgate-dev/tollgate/adapters/rest/adminapi"
 	"github.com/tollgate-dev/tollgate/adapters/rest/apidocs"
 	"github.com/tollgate-dev/tollgate/adapters/rest/authapi"
 	"github.com/tollgate-dev/tollgate/adapters/rest/console"
@@ -954,6 +955,16 @@ func injectService(ctx context.Context, s settings.Settings, parts settings.Part
 	}
 	consoleConsole := newConsole(parts, browser, authPorts, signIn, prometheusPublisher)
 	settingsConsole := s.Console
+	adminapiUseCases := adminapi.UseCases{
+		Callers:      authority,
+		Operators:    operators,
+		Recorder:     trail,
+		Cursors:      sealer,
+		Grants:       grants,
+		GrantChanges: grantOperator,
+	}
+	adminapiAPI := adminapi.New(adminapiUseCases)
+	administration := s.Administration
 	methodsapiConfig := s.Methods
 	methods := methodrecords.NewMethods(db)
 	counter := newUsageCounter(wiringApiStore, clock, decideConfig)
@@ -1000,6 +1011,8 @@ func injectService(ctx context.Context, s settings.Settings, parts settings.Part
 		Auth:       authapiAPI,
 		Console:    consoleConsole,
 		Pages:      settingsConsole,
+		Admin:      adminapiAPI,
+		AdminOn:    administration,
 		Readiness:  wiringReadiness,
 		Methods:    methodsapiAPI,
 		Throttle:   throttle,

@@ -4,7 +4,10 @@
 // file. Package auditing writes and searches the log.
 package audit
 
-import "time"
+import (
+	"cmp"
+	"time"
+)
 
 // Category is the kind of an audit event.
 type Category string
@@ -64,27 +67,38 @@ type Event struct {
 // The details that events of every category may have.
 const (
 	DetailAction = "action"
-	DetailActor  = "actor" // who acted as an operator: a user id, or "operator"
+	DetailActor  = "actor" // who acted as an operator, see Actor; in old events a bare user id
+	detailToken  = "tokenPrefix"
+	detailApply  = "applyId"
 )
 
-// operator is the actor of an operator command.
+// Actor is who makes changes. The zero value is a local operator command.
+type Actor struct {
+	Who         string // "person:ID" or "service:NAME"; empty for a local operator command
+	TokenPrefix string // the first characters of the token; empty for a session
+	ApplyID     string // identifies the state of a file that is applied; empty for other changes
+}
+
+// The beginnings of the names of actors.
+const (
+	PersonActor  = "person:"
+	ServiceActor = "service:"
+)
+
+// operator is the actor of a local operator command.
 const operator = "operator"
 
-// NewEvent returns the event of a change. by is the person who acts as an operator, and empty for
-// the operator commands.
-func NewEvent(id EventID, at time.Time, c Change, by Subject) Event {
+// NewEvent returns the event of a change that an actor makes.
+func NewEvent(id EventID, at time.Time, c Change, by Actor) Event {
 	details := make(Details, len(c.Details)+2)
 	for name, value := range c.Details {
 		details[name] = value
 	}
-	if c.Action != "" {
-		details[DetailAction] = Text(c.Action)
-	}
-	switch {
-	case c.ByOperator && by != "":
-		details[DetailActor] = Text(by)
-	case c.ByOperator:
-		details[DetailActor] = Text(operator)
+	details.Set(DetailAction, string(c.Action))
+	details.Set(detailToken, by.TokenPrefix)
+	details.Set(detailApply, by.ApplyID)
+	if c.ByOperator {
+		details[DetailActor] = Text(cmp.Or(by.Who, operator))
 	}
 	return Event{ID: id, Time: at, Category: c.Category, Subject: c.Subject, Success: !c.Failed, Details: details}
 }

@@ -45,6 +45,10 @@ func (k Kind) String() string {
 // It is empty where no transport needs one.
 type Code string
 
+// RuleViolated is the code of an Invalid failure that depends on what is stored: the request itself
+// is well formed.
+const RuleViolated Code = "rule_violated"
+
 // Error is a failure with its kind and a sentence for the caller.
 type Error struct {
 	Kind       Kind
@@ -61,6 +65,11 @@ func New(kind Kind, message string) *Error { return &Error{Kind: kind, Message: 
 // Newf returns a failure of a kind, with a message from a format.
 func Newf(kind Kind, format string, args ...any) *Error {
 	return &Error{Kind: kind, Message: fmt.Sprintf(format, args...)}
+}
+
+// Violated returns an Invalid failure with code RuleViolated and a message from a format.
+func Violated(format string, args ...any) *Error {
+	return Newf(Invalid, format, args...).WithCode(RuleViolated)
 }
 
 // Wrap returns a failure with err as its cause. The caller gets the message; the log gets both.

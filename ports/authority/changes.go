@@ -11,25 +11,50 @@ import (
 // Change returns the audit event of the act. It is in the log of the person who acted.
 func (a *Act) Change() audit.Change {
 	details := registry.VersionDetails(a.ServerName, a.Version)
-	var user registry.Holder
-	if p := a.Caller.publisher; p != nil {
-		details["publisher"], details["authMethod"] = audit.Text(p.Subject), audit.Text(p.Method)
-		details["policies"] = audit.Texts(policyIDs(p.Permissions))
-	} else if !a.Caller.IsOperator() {
-		user = a.Caller.holder
-		details["userId"], details["sessionId"] = audit.Text(user), audit.Text(a.Caller.session)
-		details["trustLevel"] = audit.Text(a.Caller.trust.Level)
-	}
 	details.Set("reason", a.Reason)
 	details.Set("warning", a.Warning)
 	details.Set("review", string(a.Review))
 	details.Set("rule", string(a.Rule))
 	details.Set("note", a.Note)
-	describeAddress(details, a.Caller.address)
 	return audit.Change{
-		Category: audit.RegistryChange, Action: a.Action, Subject: audit.Subject(user),
+		Category: audit.RegistryChange, Action: a.Action, Subject: a.Caller.describe(details),
 		ByOperator: a.Caller.IsOperator(),
 		Failed:     a.Reason != "", Details: details,
+	}
+}
+
+// describe adds who the caller is to the details of an event, and returns the person in whose log
+// the event is; empty for other callers.
+func (c Caller) describe(details audit.Details) (person audit.Subject) {
+	if p := c.publisher; p != nil {
+		details["publisher"], details["authMethod"] = audit.Text(p.Subject), audit.Text(p.Method)
+		details["policies"] = audit.Texts(policyIDs(p.Permissions))
+	} else if !c.IsOperator() {
+		person = audit.Subject(c.holder)
+		details["userId"], details["sessionId"] = audit.Text(c.holder), audit.Text(c.session)
+		details["trustLevel"] = audit.Text(c.trust.Level)
+	}
+	describeAddress(details, c.address)
+	return person
+}
+
+// Actor returns who makes the changes of the caller.
+func (c Caller) Actor() audit.Actor {
+	switch c.kind {
+	case person:
+		return audit.Actor{Who: audit.PersonActor + string(c.holder)}
+	case provedPublisher:
+		return audit.Actor{Who: "publisher:" + c.publisher.Subject}
+	}
+	return audit.Actor{}
+}
+
+// Refused returns the event of a change of an object of operators that was refused to the caller.
+func (c Caller) Refused(category audit.Category, action audit.Action, o audit.Object, reason string) audit.Change {
+	details := audit.Details{"reason": audit.Text(reason)}.About(o)
+	return audit.Change{
+		Category: category, Action: action, Subject: c.describe(details), ByOperator: true, Failed: true,
+		Details: details,
 	}
 }
 

@@ -76,6 +76,7 @@ type Settings struct {
 	IDTokens        oidc.Config               `part:"Publishers" readBy:"registry"`
 	Deliveries      event.Schedule            `part:"Webhooks" readBy:"registry" env:"-"`
 	Console         Console                   `part:"Console" readBy:"console"`
+	Administration  Administration            `part:"Administration" readBy:"api"`
 	SignIn          signin.Config             `part:"Authentication" readBy:"auth" env:"-"`
 	Risk            Risk                      `part:"Authentication" readBy:"auth"`
 	StepUp          stepup.Config             `part:"Authentication" readBy:"auth" env:"-"`

@@ -27,7 +27,8 @@ import (
 const (
 	codeUnavailable fault.Code = "service_unavailable" // 503: a dependency is unavailable
 	codeMethod      fault.Code = "method_not_allowed"  // 405
-	codeConflict    fault.Code = "conflict"            // 409: the stored data changed in the meantime
+	codeConflict    fault.Code = "conflict"            // 409: it contradicts the stored data
+	codeStale       fault.Code = "precondition_failed" // 412: a condition of the request does not hold
 	codeUnsupported fault.Code = "not_implemented"     // 501: the service is not configured for this
 )
 
@@ -129,8 +130,11 @@ type errorResponse struct {
 	Details map[string]any `json:"details"`
 }
 
-// WriteFault writes an error with its code. details is always an object.
-func (a *API) WriteFault(c *fiber.Ctx, f *fault.Error) error {
+// WriteFault implements rest.Part.
+func (*API) WriteFault(c *fiber.Ctx, f *fault.Error) error { return SendFault(c, f) }
+
+// SendFault sends an error with its code. details is always an object.
+func SendFault(c *fiber.Ctx, f *fault.Error) error {
 	details := maps.Clone(f.Details)
 	if details == nil {
 		details = map[string]any{}
@@ -162,6 +166,8 @@ func codeOf(f *fault.Error, status int) fault.Code {
 		return auth.CodeNotFound
 	case fault.Conflict:
 		return codeConflict
+	case fault.Stale:
+		return codeStale
 	case fault.Exhausted:
 		return auth.CodeRateLimit
 	case fault.Unsupported:

@@ -6,6 +6,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -21,14 +22,16 @@ import (
 // ignored.
 type Object struct {
 	members map[string]json.RawMessage
-	path    string // before the names of the members in problems
+	read    map[string]bool // the names that were asked for
+	path    string          // before the names of the members in problems
 	found   *problems
 }
 
 // problems are those of a body and of the objects in it.
 type problems struct {
-	strict bool
-	list   []problem
+	strict  bool
+	list    []problem
+	objects []*Object // those that were read
 }
 
 // problem is what is wrong with a member; text follows its name.
@@ -71,12 +74,30 @@ func Parse(text []byte, strict bool) (*Object, error) {
 	case text[0] != '{':
 		return nil, fault.New(fault.Invalid, "body must be a JSON object")
 	}
-	b := &Object{found: &problems{strict: strict}}
+	b := newObject("", &problems{strict: strict})
 	b.readMembers(text)
 	if !strict && b.Err() != nil {
 		return nil, b.Err()
 	}
 	return b, nil
+}
+
+func newObject(path string, found *problems) *Object {
+	b := &Object{read: map[string]bool{}, path: path, found: found}
+	found.objects = append(found.objects, b)
+	return b
+}
+
+// RefuseOthers adds a problem for each member that was not read, of the body and of the objects in
+// it. It must be called when all others were read.
+func (b *Object) RefuseOthers() {
+	for _, o := range b.found.objects {
+		for _, name := range slices.Sorted(maps.Keys(o.members)) {
+			if !o.read[name] {
+				o.fail(clip(name), "is not a known member")
+			}
+		}
+	}
 }
 
 // readMembers reads the members of a valid JSON object. A name that occurs twice is a problem.
@@ -156,6 +177,7 @@ func (b *Object) Problems() map[string]string {
 
 // Has reports whether a member is there and not null.
 func (b *Object) Has(name string) bool {
+	b.read[name] = true
 	value, ok := b.members[name]
 	return ok && string(value) != "null"
 }
@@ -246,10 +268,11 @@ func (b *Object) TextMap(name string) map[string]string {
 		b.fail(name, "must be an object of strings")
 		return nil
 	}
-	inner := &Object{path: b.path + name + ".", found: b.found}
+	inner := newObject(b.path+name+".", b.found)
 	inner.readMembers(b.members[name])
 	texts := map[string]string{}
 	for member := range inner.members {
+		inner.read[member] = true
 		var s string
 		if err := json.Unmarshal(inner.members[member], &s); err != nil || s == "" || !isText(s) {
 			inner.fail(clip(member), "must be a string that is not empty")
@@ -261,13 +284,51 @@ func (b *Object) TextMap(name string) map[string]string {
 
 // Nested returns a member that must be an object.
 func (b *Object) Nested(name string) *Object {
-	inner := &Object{path: b.path + name + ".", found: b.found}
+	inner := newObject(b.path+name+".", b.found)
 	if !b.Has(name) {
 		b.fail(name, "is missing")
 	} else if json.Unmarshal(b.members[name], &inner.members) != nil {
 		b.fail(name, "must be an object")
 	}
 	return inner
+}
+
+// Flag returns a member that must be true or false; false if it is missing or null.
+func (b *Object) Flag(name string) (flag bool) {
+	if b.Has(name) && json.Unmarshal(b.members[name], &flag) != nil {
+		b.fail(name, "must be true or false")
+	}
+	return flag
+}
+
+// OptionalTexts returns a member that must be a list of strings, which may be empty; nil if it is
+// missing or null.
+func (b *Object) OptionalTexts(name string) []string {
+	if b.Has(name) && string(bytes.Join(bytes.Fields(b.members[name]), nil)) == "[]" {
+		return []string{}
+	}
+	return b.Texts(name)
+}
+
+// Objects returns a member that must be a list of objects; nil if it is missing or null.
+func (b *Object) Objects(name string) []*Object {
+	if !b.Has(name) {
+		return nil
+	}
+	var list []json.RawMessage
+	if json.Unmarshal(b.members[name], &list) != nil {
+		b.fail(name, "must be a list of objects")
+		return nil
+	}
+	objects := make([]*Object, len(list))
+	for i, text := range list {
+		member := fmt.Sprintf("%s[%d]", name, i)
+		objects[i] = newObject(b.path+member+".", b.found)
+		if json.Unmarshal(text, &objects[i].members) != nil || objects[i].members == nil {
+			b.fail(member, "must be an object")
+		}
+	}
+	return objects
 }
 
 // Time returns a member that must be an RFC 3339 time; the zero value if it is missing or null.

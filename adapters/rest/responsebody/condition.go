@@ -59,6 +59,9 @@ func listsAny(lines [][]byte, hashes []uint64, how comparison) bool {
 // Hash returns the hash that the entity tag of a body is made of.
 func Hash(body []byte) uint64 { return xxhash.Sum64(body) }
 
+// Tag returns the entity tag of a body with the hash.
+func Tag(hash uint64) string { return string(appendTag(nil, hash, false)) }
+
 // SetTag sets the entity tag of the response to a write: the tag of the next read without
 // compression.
 func SetTag(c *fiber.Ctx) {

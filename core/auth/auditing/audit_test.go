@@ -133,7 +133,7 @@ func toJSON(t *testing.T, details audit.Details) string {
 func TestActorOfOperators(t *testing.T) {
 	trail, _ := newTrail()
 	details := audit.Details{"policy": audit.Text("p")}
-	for _, ctx := range []context.Context{t.Context(), auditing.By(t.Context(), "anna")} {
+	for _, ctx := range []context.Context{t.Context(), auditing.By(t.Context(), audit.Actor{Who: "person:anna"})} {
 		err := trail.RecordChanges(ctx, audit.Change{
 			Category: audit.AccountChange, Action: "publisher_add", ByOperator: true, Details: details,
 		},
@@ -154,7 +154,7 @@ func TestActorOfOperators(t *testing.T) {
 		return nil
 	})
 	slices.Sort(actors) // the events have one time
-	if err != nil || !slices.Equal(actors, []string{"anna", "operator"}) || len(details) != 1 {
+	if err != nil || !slices.Equal(actors, []string{"operator", "person:anna"}) || len(details) != 1 {
 		t.Errorf("the actors are %q, error %v, details %v", actors, err, details)
 	}
 }

@@ -16,10 +16,10 @@ import (
 
 type actorKey struct{}
 
-// By returns a context for what a person does as an operator: the changes of operators that Trail
-// records with it name the person as the actor, and not the operator commands.
-func By(ctx context.Context, person auth.UserID) context.Context {
-	return context.WithValue(ctx, actorKey{}, audit.Subject(person))
+// By returns a context for what an actor does: the changes of operators that Trail records with it
+// name the actor, and not the local operator commands.
+func By(ctx context.Context, a audit.Actor) context.Context {
+	return context.WithValue(ctx, actorKey{}, a)
 }
 
 // Trail writes and reads the audit log for the use cases. It is safe for concurrent use.
@@ -38,7 +38,7 @@ func New(log authstore.AuditLog, c clock.Clock, e secrets.Entropy) *Trail {
 // events of one call keep their order in time. It implements authority.Recorder.
 func (t *Trail) RecordChanges(ctx context.Context, changes ...audit.Change) error {
 	now := t.clock.Now().UTC()
-	by, _ := ctx.Value(actorKey{}).(audit.Subject)
+	by, _ := ctx.Value(actorKey{}).(audit.Actor)
 	events := make([]audit.Event, len(changes))
 	for i, c := range changes {
 		id := secrets.NewUUID[audit.EventID](t.entropy)

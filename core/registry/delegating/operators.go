@@ -2,6 +2,7 @@ package delegating
 
 import (
 	"context"
+	"errors"
 	"slices"
 
 	"github.com/tollgate-dev/tollgate/core/audit"
@@ -25,10 +26,21 @@ func NewOperators(g registrystore.Grants, a authority.Acts) *Operators { return 
 // actOperate is the action of a refusal in the audit log.
 const actOperate audit.Action = "operate"
 
-// Authorize returns a person who may operate: with the grant operate, at FULL_TRUST. It returns
-// fault.Forbidden without the grant, for a publisher and, asking for a step-up, below FULL_TRUST.
-// Refusals for the grant are recorded in the audit log.
+var errNoOperate = fault.New(fault.Forbidden, "you have no operate permission")
+
+// Authorize returns a person who may operate, as Permit does. Refusals for the grant are recorded
+// in the audit log.
 func (o *Operators) Authorize(ctx context.Context, who authority.Caller) (registry.Holder, error) {
+	holder, err := o.Permit(ctx, who)
+	if errors.Is(err, errNoOperate) {
+		err = refusal.Record(ctx, o.acts, authority.Act{Caller: who, Action: actOperate}, err)
+	}
+	return holder, err
+}
+
+// Permit returns a person who may operate: with the grant operate, at FULL_TRUST. It returns
+// fault.Forbidden without the grant, for a publisher and, asking for a step-up, below FULL_TRUST.
+func (o *Operators) Permit(ctx context.Context, who authority.Caller) (registry.Holder, error) {
 	holder, err := who.Person()
 	if err != nil {
 		return "", err
@@ -38,8 +50,7 @@ func (o *Operators) Authorize(ctx context.Context, who authority.Caller) (regist
 		return "", err
 	}
 	if !slices.ContainsFunc(grants, func(g registry.Grant) bool { return g.Action == registry.ActionOperate }) {
-		refused := fault.New(fault.Forbidden, "you have no operate permission")
-		return "", refusal.Record(ctx, o.acts, authority.Act{Caller: who, Action: actOperate}, refused)
+		return "", errNoOperate
 	}
 	return who.RequireFullTrust()
 }

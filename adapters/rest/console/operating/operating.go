@@ -10,6 +10,7 @@ import (
 	"github.com/gofiber/fiber/v2"
 
 	"github.com/tollgate-dev/tollgate/adapters/rest/console/site"
+	"github.com/tollgate-dev/tollgate/core/audit"
 	"github.com/tollgate-dev/tollgate/core/auth"
 	"github.com/tollgate-dev/tollgate/core/auth/auditing"
 	"github.com/tollgate-dev/tollgate/core/auth/devices"
@@ -108,7 +109,7 @@ func (p *Pages) authorized(h handler) site.Handler {
 		if err != nil {
 			return err
 		}
-		return h(auditing.By(v.UserContext(), auth.UserID(holder)), v)
+		return h(auditing.By(v.UserContext(), audit.Actor{Who: audit.PersonActor + string(holder)}), v)
 	}
 }
 

@@ -13,6 +13,7 @@ import (
 	"github.com/gofiber/fiber/v2"
 
 	"github.com/tollgate-dev/tollgate/adapters/rest"
+	"github.com/tollgate-dev/tollgate/core/audit"
 	"github.com/tollgate-dev/tollgate/core/auth"
 	"github.com/tollgate-dev/tollgate/core/auth/auditing"
 	"github.com/tollgate-dev/tollgate/core/auth/cookies"
@@ -105,9 +106,10 @@ func (v *Visit) May(action registry.Action, name registry.Name) (bool, error) {
 	}), err
 }
 
-// NameOf returns the e-mail address of a person with an id, and any other text as it is. It reads
-// each account once.
+// NameOf returns the e-mail address of a person with an id, or of the actor of an event, and any
+// other text as it is. It reads each account once.
 func (v *Visit) NameOf(holder string) (string, error) {
+	holder = strings.TrimPrefix(holder, audit.PersonActor)
 	if name, known := v.names[holder]; known {
 		return name, nil
 	}

@@ -1,0 +1,83 @@
+package adminapi
+
+import (
+	"cmp"
+	"context"
+	"net/http"
+	"slices"
+	"strings"
+
+	"github.com/tollgate-dev/tollgate/core/page"
+	"github.com/tollgate-dev/tollgate/core/registry/browsing"
+)
+
+// metadata is the metadata of a list, like that of the list of servers.
+type metadata struct {
+	NextCursor string `json:"nextCursor,omitempty"`
+	Count      int    `json:"count"`
+}
+
+// listing is a list in the order of the keys of its items.
+type listing[T, J any] struct {
+	name string // of the member with the items
+	// fetch returns at most limit items whose keys follow one; the empty key is before all.
+	fetch func(ctx context.Context, after string, limit int) ([]T, error)
+	key   func(*T) string
+	shape func(*T) J
+}
+
+// handle returns the act that answers with a page: that of the parameters limit and cursor. A
+// cursor is good for the path that returned it.
+func (l listing[T, J]) handle(q *request) act {
+	limit, err := browsing.ParseLimit(q.query("limit"))
+	q.check("limit", err)
+	after, err := q.openCursor()
+	q.check("cursor", err)
+	path := strings.Clone(q.Path())
+	return func(ctx context.Context) (answer, error) {
+		items, err := l.fetch(ctx, after, limit+1)
+		if err != nil {
+			return answer{}, err
+		}
+		var meta metadata
+		if len(items) > limit {
+			items = items[:limit]
+			meta.NextCursor = q.api.use.Cursors.Seal([]byte(path + "\x00" + l.key(&items[limit-1])))
+		}
+		meta.Count = len(items)
+		shapes := make([]J, len(items))
+		for i := range items {
+			shapes[i] = l.shape(&items[i])
+		}
+		return answer{status: http.StatusOK, body: map[string]any{l.name: shapes, "metadata": meta}}, nil
+	}
+}
+
+// openCursor returns the key after which a page begins; empty without a cursor.
+func (q *request) openCursor() (string, error) {
+	cursor := q.query("cursor")
+	if cursor == "" {
+		return "", nil
+	}
+	content, err := q.api.use.Cursors.Open(cursor)
+	if err != nil {
+		return "", err
+	}
+	path, after, ok := strings.Cut(string(content), "\x00")
+	if !ok || path != q.Path() {
+		return "", page.UnknownCursor()
+	}
+	return after, nil
+}
+
+// pageOf returns the fetch of a list that is short enough to be read whole.
+func pageOf[T any](
+	all func(ctx context.Context) ([]T, error), key func(*T) string,
+) func(ctx context.Context, after string, limit int) ([]T, error) {
+	return func(ctx context.Context, after string, limit int) ([]T, error) {
+		items, err := all(ctx)
+		items = slices.DeleteFunc(items, func(t T) bool { return key(&t) <= after })
+		slices.SortFunc(items, func(x, y T) int { return cmp.Compare(key(&x), key(&y)) })
+		return items[:min(len(items), limit)], err
+	}
+}

@@ -1,0 +1,96 @@
+package adminapi
+
+import (
+	"errors"
+	"maps"
+	"net/url"
+	"slices"
+	"strings"
+
+	"github.com/gofiber/fiber/v2"
+
+	"github.com/tollgate-dev/tollgate/adapters/rest/jsonbody"
+	"github.com/tollgate-dev/tollgate/core/auth"
+	"github.com/tollgate-dev/tollgate/core/fault"
+	"github.com/tollgate-dev/tollgate/ports/authority"
+)
+
+// request is a request of a known caller, as a handler reads it. It collects what is wrong.
+type request struct {
+	*fiber.Ctx
+
+	api      *API
+	who      authority.Caller
+	object   *jsonbody.Object  // the body; nil if it was not read
+	problems map[string]string // of the path and the query, and of values that were read, by name
+	err      error             // of a body that is no JSON object
+	named    string            // the key of the object, if the path does not name it
+}
+
+// body returns the body. One that is no JSON object has no members.
+func (q *request) body() *jsonbody.Object {
+	if q.object == nil {
+		if q.object, q.err = jsonbody.ReadStrictly(q.Ctx); q.err != nil {
+			q.object, _ = jsonbody.Parse([]byte("{}"), true)
+		}
+	}
+	return q.object
+}
+
+// check adds what an error of a constructor says about a value that was read, unless err is nil.
+func (q *request) check(name string, err error) {
+	f, ok := fault.As(err)
+	if err == nil || !ok {
+		q.err = errors.Join(q.err, err)
+		return
+	}
+	fields, ok := f.Details["fields"].(map[string]string)
+	if !ok {
+		fields = map[string]string{name: strings.TrimPrefix(f.Message, name+" ")}
+	}
+	if q.problems == nil {
+		q.problems = map[string]string{}
+	}
+	maps.Copy(q.problems, fields)
+}
+
+// problem returns the error of everything that is wrong with the request; nil for nothing.
+func (q *request) problem() error {
+	if q.err != nil {
+		return q.err
+	}
+	all := map[string]string{}
+	maps.Copy(all, q.problems)
+	if q.object != nil {
+		q.object.RefuseOthers()
+		maps.Copy(all, q.object.Problems()) // what could not be read goes before what was read in its place
+	}
+	if len(all) == 0 {
+		return nil
+	}
+	return auth.InvalidFields(auth.CodeValidation, all)
+}
+
+// param returns a decoded copy of a parameter of the path.
+func (q *request) param(name string) string {
+	value, err := url.PathUnescape(q.Params(name))
+	if err != nil {
+		q.check(name, fault.New(fault.Invalid, "is not valid percent-encoded text"))
+	}
+	return strings.Clone(value)
+}
+
+// query returns a copy of a parameter of the query.
+func (q *request) query(name string) string { return strings.Clone(q.Query(name)) }
+
+// key returns the key of the object that the request is about, as far as it is known.
+func (q *request) key() string {
+	if q.named != "" {
+		return q.named
+	}
+	var keys []string
+	for _, name := range q.Route().Params {
+		keys = append(keys, q.param(name))
+	}
+	return strings.Join(slices.DeleteFunc(keys, func(k string) bool { return k == "" }), " ")
+}

@@ -1,0 +1,154 @@
+package adminapi
+
+import (
+	"context"
+	"errors"
+	"net/http"
+
+	"github.com/gofiber/fiber/v2"
+
+	"github.com/tollgate-dev/tollgate/adapters/rest"
+	"github.com/tollgate-dev/tollgate/core/audit"
+	"github.com/tollgate-dev/tollgate/core/auth/auditing"
+	"github.com/tollgate-dev/tollgate/core/fault"
+	"github.com/tollgate-dev/tollgate/core/registry/refusal"
+	"github.com/tollgate-dev/tollgate/ports/authority"
+)
+
+// handler reads a request and returns what it asks for. It must not act: what is wrong with the
+// request is refused after it has read everything, and then whom the route does not permit.
+type handler func(q *request) act
+
+// act does what a request asks for. Its context names the caller as the actor of changes.
+type act func(ctx context.Context) (answer, error)
+
+// answer is the response to a request that succeeded.
+type answer struct {
+	status int
+	body   any                      // nil for no body
+	tag    string                   // the ETag; empty for no object
+	stream func(c *fiber.Ctx) error // sends the response instead; optional
+}
+
+// scope is what a token must have for a route. Sessions have all scopes.
+type scope string
+
+// The scopes of operators.
+const (
+	adminRead  scope = "admin:read"
+	adminWrite scope = "admin:write" // includes admin:read
+	auditRead  scope = "audit:read"
+)
+
+// permission decides whether a caller may use a route. The refusals are those of
+// delegating.Operators.Permit.
+type permission func(ctx context.Context, who authority.Caller) error
+
+// operator permits operators: sessions at FULL_TRUST of people with the grant operate.
+func (a *API) operator(scope) permission {
+	return func(ctx context.Context, who authority.Caller) error {
+		_, err := a.use.Operators.Permit(ctx, who)
+		return err
+	}
+}
+
+// change names what a write does in the event of one that is refused. Its category is that of the
+// events of the subject.
+type change struct {
+	category audit.Category
+	action   audit.Action
+	kind     string // of the object
+}
+
+// read returns the handler of a route that changes nothing.
+func (a *API) read(need permission, handle handler) fiber.Handler {
+	return func(c *fiber.Ctx) error {
+		who, err := a.identify(c)
+		if err != nil {
+			return err
+		}
+		return a.serve(&request{Ctx: c, api: a, who: who}, need, handle)
+	}
+}
+
+// write returns the handler of a route that changes something. It records the writes of known
+// callers that are refused, with the key of the object as far as the request names it.
+func (a *API) write(what change, need permission, handle handler) fiber.Handler {
+	return func(c *fiber.Ctx) error {
+		who, err := a.identify(c)
+		if err != nil {
+			return err
+		}
+		q := &request{Ctx: c, api: a, who: who}
+		if err = a.serve(q, need, handle); err != nil {
+			return a.recordRefusal(q, what, err)
+		}
+		return nil
+	}
+}
+
+// serve keeps the order of the checks that the listener does not make.
+func (a *API) serve(q *request, need permission, handle handler) error {
+	do := handle(q)
+	if err := q.problem(); err != nil {
+		return err
+	}
+	ctx := auditing.By(q.UserContext(), q.who.Actor())
+	if err := need(ctx, q.who); err != nil {
+		return err
+	}
+	got, err := do(ctx)
+	if err != nil {
+		return err
+	}
+	return q.send(got)
+}
+
+// recordRefusal records that a write was refused, and returns the cause. It does not record what
+// failed for another reason than the request or the caller.
+func (a *API) recordRefusal(q *request, what change, cause error) error {
+	reason := refusal.PublicReason(cause)
+	var protocol *fiber.Error
+	if errors.As(cause, &protocol) { // the type of the content
+		reason = protocol.Message
+	} else if k := fault.KindOf(cause); k == fault.Unavailable || k == fault.Internal {
+		return cause
+	}
+	ctx := auditing.By(context.WithoutCancel(q.UserContext()), q.who.Actor())
+	refused := q.who.Refused(what.category, what.action, audit.Object{Kind: what.kind, Key: q.key()}, reason)
+	if err := a.use.Recorder.RecordChanges(ctx, refused); err != nil && !fault.Is(err, fault.Unavailable) {
+		return err
+	}
+	return cause
+}
+
+// callerKey is the key of the caller of a request.
+type callerKey struct{}
+
+// identify returns the caller of a request by its bearer token.
+func (a *API) identify(c *fiber.Ctx) (authority.Caller, error) {
+	who, err := a.use.Callers.Identify(c.UserContext(), rest.BearerToken(c), rest.Address(c))
+	if err == nil {
+		c.Locals(callerKey{}, who)
+	}
+	return who, err
+}
+
+// send sends the answer to a request.
+func (q *request) send(got answer) error {
+	q.Set(fiber.HeaderCacheControl, "no-store")
+	if got.stream != nil {
+		return got.stream(q.Ctx)
+	}
+	if got.tag != "" {
+		q.Set(fiber.HeaderETag, got.tag)
+	}
+	q.Status(got.status)
+	if got.body == nil {
+		return nil
+	}
+	return q.JSON(got.body)
+}
+
+// noContent is the answer to a request that removed something.
+func noContent() answer { return answer{status: http.StatusNoContent} }

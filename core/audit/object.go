@@ -1,0 +1,58 @@
+package audit
+
+import "reflect"
+
+// Object is something that operators manage, as it is before or after a change. Its fields must not
+// contain a secret: of one, the object has at most a hash under the name "secret", and a change
+// shows no value of that field.
+type Object struct {
+	Kind   string // in the singular, for example "view"
+	Key    string // identifies the object among those of its kind
+	Fields Details
+}
+
+// FieldSecret is the field of an object whose values a change does not show.
+const FieldSecret = "secret"
+
+// The details of a change of an object.
+const (
+	DetailKind    = "kind"
+	DetailKey     = "key"
+	detailChanges = "changes"
+)
+
+// About adds the kind and the key of the object that a change is about, and returns d.
+func (d Details) About(o Object) Details {
+	d.Set(DetailKind, o.Kind)
+	d.Set(DetailKey, o.Key)
+	return d
+}
+
+// Changing is About for an object that replaces another one: it also adds the fields that differ.
+func (d Details) Changing(before, after Object) Details {
+	if changes := Compare(before.Fields, after.Fields); len(changes) > 0 {
+		d[detailChanges] = changes
+	}
+	return d.About(after)
+}
+
+// changed is what a change shows of the values of a secret.
+const changed = Text("changed")
+
+// Compare returns the fields that differ, each as a list of its values before and after. A field
+// that is missing on one side is nil there.
+func Compare(before, after Details) Details {
+	changes := Details{}
+	for _, fields := range [...]Details{before, after} {
+		for name := range fields {
+			switch was, is := before[name], after[name]; {
+			case reflect.DeepEqual(was, is):
+			case name == FieldSecret:
+				changes[name] = changed
+			default:
+				changes[name] = List{was, is}
+			}
+		}
+	}
+	return changes
+}
