@@ -35,5 +35,8 @@ func Open(
 	if !parts.API() {
 		return injectRateLimit(ctx, s, parts, metrics, log)
 	}
+	if s.Service.Environment == settings.Production && s.Service.SecretKey == "" {
+		log.Warn("SECRET_KEY is not set: the root secret is kept in the database, and in its backups")
+	}
 	return injectService(ctx, s, parts, build, metrics, log)
 }

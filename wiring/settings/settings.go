@@ -165,12 +165,7 @@ func readVariables(environ []string, reads func(Variable) bool, alone bool) (Set
 			return Settings{}, err
 		}
 	}
-	s, err := e.parseSettings(vars)
-	if s.Service.Environment == Production && s.Service.SecretKey == "" && reads(Variable{readBy: []string{apiPart}}) {
-		s.Warnings = append(s.Warnings,
-			"SECRET_KEY is not set: the root secret is kept in the database, and in its backups")
-	}
-	return s, err
+	return e.parseSettings(vars)
 }
 
 // parseSettings returns the settings of the environment. Its error also has the other names by
