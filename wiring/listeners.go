@@ -78,7 +78,7 @@ type apiParts struct {
 	Pages      settings.Console
 	Admin      *adminapi.API
 	AdminOn    settings.Administration
-	Readiness  *readiness
+	Health     *rest.Health
 	Methods    *methodsapi.API
 	Throttle   throttle.Throttle
 	Clock      clock.Clock
@@ -104,7 +104,7 @@ func newService(
 	if err != nil {
 		return nil, nil, err
 	}
-	if err := a.addAPI(ctx, parts, append(a.probes(parts), l.probes(parts)...), p); err != nil {
+	if err := a.addAPI(ctx, parts, l.probes(parts), p); err != nil {
 		closeProcess()
 		return nil, nil, err
 	}
@@ -120,81 +120,46 @@ func newRateLimitService(
 		Ready: logrus.Fields{"environment": l.Service.Environment},
 		Drain: l.Service.ShutdownDrain, Timeout: l.Service.ShutdownTimeout,
 	}, l.Log)
-	for _, add := range []func(context.Context, settings.Parts, *lifecycle.Process) error{
-		l.addDebug, l.addPrometheus, l.addRateLimits,
-	} {
-		if err := add(ctx, parts, p); err != nil {
-			p.Close()
-			return nil, nil, err
-		}
+	err := l.addDebug(ctx, parts, p)
+	if err == nil && parts.RateLimit {
+		err = l.addRateLimits(ctx, p)
+	}
+	if err != nil {
+		p.Close()
+		return nil, nil, err
 	}
 	return p, p.Close, nil
 }
 
-// addDebug adds the debug listener. Without the rate limit part it has no rules and statistics:
-// zeros would only mislead.
+// addDebug adds the debug listener, and the one for Prometheus if it is enabled. Without the rate
+// limit part they have no rules and statistics: zeros would only mislead.
 func (l rateLimitParts) addDebug(ctx context.Context, parts settings.Parts, p *lifecycle.Process) error {
 	shown := debugapi.Ports{Metrics: l.Metrics.Handler(), Registerer: l.Metrics, Log: l.Log}
 	if parts.RateLimit {
 		l.Statistics.Measure(l.Metrics)
 		shown.Rules, shown.Statistics = l.Rules, l.Statistics
-		shown.Explain, shown.HotKeys = ratelimitapi.NewExplainHandler(l.Decider),
-			ratelimitapi.NewHotKeysHandler(l.Decider)
+		shown.Explain, shown.HotKeys = ratelimitapi.NewExplainHandler(l.Decider), ratelimitapi.NewHotKeysHandler(l.Decider)
 	}
-	s, cleanup, err := debugapi.Open(ctx, l.Debug, shown)
-	if err != nil {
+	if err := p.AddListener(debugapi.Open(ctx, l.Debug, shown)); err != nil || !l.Prometheus.Enabled {
 		return err
 	}
-	p.AddListener(lifecycle.Listener{
-		Addresses: logrus.Fields{"debug": s.Addr().String()}, Serve: s.Serve, Shutdown: s.Shutdown,
-	}, cleanup)
-	return nil
-}
-
-// addPrometheus adds the listener for Prometheus, if it is enabled.
-func (l rateLimitParts) addPrometheus(ctx context.Context, _ settings.Parts, p *lifecycle.Process) error {
-	if !l.Prometheus.Enabled {
-		return nil
-	}
-	s, cleanup, err := debugapi.OpenPrometheus(ctx, l.Prometheus, debugapi.Ports{
-		Metrics: l.Metrics.Handler(), Registerer: l.Metrics, Log: l.Log,
-	})
-	if err != nil {
-		return err
-	}
-	p.AddListener(lifecycle.Listener{
-		Addresses: logrus.Fields{"prometheus": s.Addr().String()}, Serve: s.Serve, Shutdown: s.Shutdown,
-	}, cleanup)
-	return nil
+	return p.AddListener(debugapi.OpenPrometheus(ctx, l.Prometheus, shown))
 }
 
 // addRateLimits adds the listeners of the rate limit service, the reloading of its rules and the
 // sending of its statistics.
-func (l rateLimitParts) addRateLimits(ctx context.Context, parts settings.Parts, p *lifecycle.Process) error {
-	if !parts.RateLimit {
-		return nil
-	}
-	health := ratelimitapi.NewHealth(
-		ratelimitapi.Check{Name: "cache store", Healthy: l.Counters.Healthy},
+func (l rateLimitParts) addRateLimits(ctx context.Context, p *lifecycle.Process) error {
+	health := ratelimitapi.NewHealth(ratelimitapi.Check{Name: "cache store", Healthy: l.Counters.Healthy},
 		ratelimitapi.ConfigurationCheck(l.Config.Health, l.Rules))
-	s, cleanup, err := ratelimitapi.Open(ctx, l.Config, ratelimitapi.Ports{
-		Decide: l.Recorded, RecordCall: l.Statistics.RecordCall, Health: health, Bodies: l.Bodies,
-		Metrics: l.Metrics, Log: l.Log,
-		Tracing: ratelimitapi.Tracing{Tracer: l.Tracing.Tracer, Propagator: l.Tracing.Propagator},
-	})
-	if err != nil {
-		return err
-	}
-	p.AddListener(lifecycle.Listener{
-		Addresses: logrus.Fields{"grpc": s.GRPCAddr().String(), "ratelimit_http": s.HTTPAddr().String()},
-		Serve:     s.Serve, Shutdown: s.Shutdown,
-	}, cleanup)
 	p.AddDrain(health.Drain)
-	p.AddBackground(func(ctx context.Context) error { return l.Rules.Follow(ctx, l.Source.Source) })
+	p.AddWork(func(ctx context.Context) error { return l.Rules.Follow(ctx, l.Source.Source) })
 	if l.Sink != nil {
-		p.AddBackground(l.Sink.Run)
+		p.AddWork(l.Sink.Run)
 	}
-	return nil
+	return p.AddListener(ratelimitapi.Open(ctx, l.Config, ratelimitapi.Ports{
+		Decide: l.Recorded, RecordCall: l.Statistics.RecordCall, Health: health, Bodies: l.Bodies,
+		Metrics: l.Metrics, Log: l.Log, Tracing: ratelimitapi.Tracing(l.Tracing),
+	}))
 }
 
 // probes returns the readiness checks of the rate limit part.
@@ -209,37 +174,23 @@ func (l rateLimitParts) probes(parts settings.Parts) []rest.Probe {
 // without requests.
 func (a apiParts) addAPI(ctx context.Context, parts settings.Parts, probes []rest.Probe, p *lifecycle.Process) error {
 	a.Database.Measure(a.Metrics)
-	health := rest.NewHealth(probes...)
-	a.Readiness.health = health
-	app := rest.New(a.Config, rest.Ports{
-		Parts: a.running(parts), Health: health, Docs: a.Docs, Throttle: a.Throttle, Bodies: a.Bodies,
-		Clock: a.Clock, Log: a.Log,
-		Tracing: rest.Tracing{Tracer: a.Tracing.Tracer, Propagator: a.Tracing.Propagator}, Metrics: a.Metrics,
-	})
-	listener, err := rest.Listen(ctx, a.Config, a.Log, a.Metrics)
-	if err != nil {
-		return err
-	}
-	addresses := logrus.Fields{"api": listener.Addr().String()}
-	if parts.Console && a.Pages.On && a.Pages.Announce {
-		addresses["console"] = site.Address(listener.Addr(), a.Config.TLS.Cert != "")
-	}
-	p.AddListener(lifecycle.Listener{
-		Addresses: addresses,
-		Serve:     func() error { return app.Serve(listener) }, Shutdown: app.Shutdown,
-	}, func() { _ = listener.Close() }) // closed already if it was served
-	p.AddDrain(health.Drain)
-	background := []func(context.Context){a.Retention.Run, a.Notices.Run}
+	a.Health.Add(append(a.probes(parts), probes...)...)
+	p.AddDrain(a.Health.Drain)
+	p.AddBackground(a.Retention.Run, a.Notices.Run)
 	if parts.Registry {
-		background = append(background, a.Recheck.Run, a.Reminder.Run, a.Deliveries.Run, a.Mirrors.Run)
+		p.AddBackground(a.Recheck.Run, a.Reminder.Run, a.Deliveries.Run, a.Mirrors.Run)
 	}
 	if parts.Auth && a.SignIns.History.Learns() {
-		background = append(background, a.Gather.Run)
+		p.AddBackground(a.Gather.Run)
 	}
-	for _, run := range background {
-		p.AddBackground(func(ctx context.Context) error { run(ctx); return nil })
+	api, cleanup, err := rest.Open(ctx, a.Config, rest.Ports{
+		Parts: a.running(parts), Health: a.Health, Docs: a.Docs, Throttle: a.Throttle, Bodies: a.Bodies,
+		Clock: a.Clock, Log: a.Log, Tracing: rest.Tracing(a.Tracing), Metrics: a.Metrics,
+	})
+	if err == nil && parts.Console && a.Pages.On && a.Pages.Announce {
+		p.Announce("console", site.Address(api.Addr(), a.Config.TLS.Cert != ""))
 	}
-	return nil
+	return p.AddListener(api, cleanup, err)
 }
 
 // running returns the parts of the API that run.

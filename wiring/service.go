@@ -1,8 +1,6 @@
 package wiring
 
 import (
-	"context"
-
 	"github.com/google/wire"
 	"github.com/sirupsen/logrus"
 
@@ -214,26 +212,19 @@ var consoleSet = wire.NewSet(
 	wire.Struct(new(consolesignin.Ports), "StepUp", "Trail"),
 	wire.Struct(new(consolepublishing.Ports), "Reviews", "Reader", "Own"),
 	wire.Struct(new(consolereviewing.Ports), "*"), wire.Struct(new(operating.Ports), "*"), newConsoleLimits,
-	newPluginStates, newDependencyStates,
+	newPluginStates,
 	cookies.New, wire.Struct(new(cookies.Ports), "*"), browsing.NewOwn, delegating.NewOperators,
 	people.New, wire.Struct(new(people.Ports), "*"), devices.NewOperator, delegating.NewGrantOperator,
 	wire.Struct(new(delegating.GrantPorts), "*"),
 	viewing.NewOperator, wire.Struct(new(viewing.OperatorPorts), "*"), notifying.NewOperator,
 	wire.Struct(new(notifying.OperatorPorts), "*"),
-	wire.Struct(new(readiness)),
+	wire.Struct(new(rest.Health)),
 )
 
 // adminSet provides the API of administration. Its use cases come from consoleSet.
 var adminSet = wire.NewSet(
 	adminapi.New, wire.Struct(new(adminapi.UseCases), "*"),
 )
-
-// readiness returns the states of the dependencies. The listener of the API sets health.
-type readiness struct{ health *rest.Health }
-
-func newDependencyStates(r *readiness) operating.DependencyStates {
-	return func(ctx context.Context) (status string, states map[string]string) { return r.health.States(ctx) }
-}
 
 func newConsole(
 	parts settings.Parts, servers *browsing.Browser, p console.AuthPorts, s *prometheus.SignIn, w *prometheus.Publisher,

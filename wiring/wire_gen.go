@@ -25,6 +25,7 @@ import (
 	"github.com/tollgate-dev/tollgate/adapters/relational/methodrecords"
 	"github.com/tollgate-dev/tollgate/adapters/relational/registryrecords"
 	"github.com/tollgate-dev/tollgate/adapters/requestbody"
+	"github.com/tollgate-dev/tollgate/adapters/rest"
 	"github.com/tollgate-dev/tollgate/adapters/rest/adminapi"
 	"github.com/tollgate-dev/tollgate/adapters/rest/apidocs"
 	"github.com/tollgate-dev/tollgate/adapters/rest/authapi"
@@ -928,8 +929,7 @@ func injectService(ctx context.Context, s settings.Settings, parts settings.Part
 	notifyingOperator := notifying.NewOperator(notifyingOperatorPorts)
 	limits := newConsoleLimits(parts, rules, decider)
 	pluginStates := newPluginStates(host)
-	wiringReadiness := &readiness{}
-	dependencyStates := newDependencyStates(wiringReadiness)
+	health := &rest.Health{}
 	operatingPorts := operating.Ports{
 		Operators:    operators,
 		People:       peopleService,
@@ -943,7 +943,7 @@ func injectService(ctx context.Context, s settings.Settings, parts settings.Part
 		Trail:        trail,
 		Limits:       limits,
 		Plugins:      pluginStates,
-		Dependencies: dependencyStates,
+		Dependencies: health,
 	}
 	authPorts := console.AuthPorts{
 		Site:       sitePorts,
@@ -1013,7 +1013,7 @@ func injectService(ctx context.Context, s settings.Settings, parts settings.Part
 		Pages:      settingsConsole,
 		Admin:      adminapiAPI,
 		AdminOn:    administration,
-		Readiness:  wiringReadiness,
+		Health:     health,
 		Methods:    methodsapiAPI,
 		Throttle:   throttle,
 		Clock:      clock,

@@ -55,6 +55,7 @@ type Ports struct {
 
 // Server is the debug listener.
 type Server struct {
+	name     string
 	http     *http.Server
 	listener net.Listener
 }
@@ -79,7 +80,7 @@ func newServer(
 	}
 	o.Refusal = httpconn.TooManyConnections
 	l = httpconn.NewListener(l, o)
-	s := &Server{listener: l, http: &http.Server{
+	s := &Server{name: o.Name, listener: l, http: &http.Server{
 		Handler:           addRequestID(h),
 		ReadHeaderTimeout: readTimeout,
 		ReadTimeout:       readTimeout,
@@ -95,6 +96,9 @@ func newServer(
 
 // Addr returns the address of the listener.
 func (s *Server) Addr() net.Addr { return s.listener.Addr() }
+
+// Addresses returns the address by the name of the listener.
+func (s *Server) Addresses() logrus.Fields { return logrus.Fields{s.name: s.Addr().String()} }
 
 // Serve serves requests. It returns nil after Shutdown or the cleanup.
 func (s *Server) Serve() error {

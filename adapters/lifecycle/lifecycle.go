@@ -20,10 +20,13 @@ type Config struct {
 
 // Listener is a listener that has its address already, or a pair of listeners that start and stop
 // together.
-type Listener struct {
-	Addresses logrus.Fields               // by name, for the log
-	Serve     func() error                // returns when the listener is shut down or fails
-	Shutdown  func(context.Context) error // closes the listener and waits for the calls in progress
+type Listener interface {
+	// Addresses returns the addresses by name, for the log.
+	Addresses() logrus.Fields
+	// Serve returns when the listener is shut down or fails.
+	Serve() error
+	// Shutdown closes the listener and waits for the calls in progress.
+	Shutdown(ctx context.Context) error
 }
 
 // Process holds the parts of a process. Its zero value is not valid. The parts are added before
@@ -40,19 +43,30 @@ type Process struct {
 // New returns a process without parts.
 func New(c Config, log *logrus.Entry) *Process { return &Process{config: c, log: log} }
 
-// AddListener adds a listener. cleanup gives its address up, and is called by Close.
-func (p *Process) AddListener(l Listener, cleanup func()) {
-	p.listeners = append(p.listeners, l)
-	p.cleanups = append(p.cleanups, cleanup)
+// AddListener adds a listener that was opened, or returns the error of that. cleanup gives its
+// address up, and is called by Close.
+func (p *Process) AddListener(l Listener, cleanup func(), err error) error {
+	if err == nil {
+		p.listeners, p.cleanups = append(p.listeners, l), append(p.cleanups, cleanup)
+	}
+	return err
 }
 
-// AddBackground adds work that runs until its context ends. An error of it ends the process.
-func (p *Process) AddBackground(work func(context.Context) error) {
-	p.background = append(p.background, work)
+// AddWork adds work that runs until its context ends. An error of it ends the process.
+func (p *Process) AddWork(work func(context.Context) error) { p.background = append(p.background, work) }
+
+// AddBackground adds work that never fails.
+func (p *Process) AddBackground(all ...func(context.Context)) {
+	for _, run := range all {
+		p.AddWork(func(ctx context.Context) error { run(ctx); return nil })
+	}
 }
 
 // AddDrain adds a function that turns the health of a listener unhealthy.
 func (p *Process) AddDrain(drain func()) { p.drains = append(p.drains, drain) }
+
+// Announce adds a field to the log line about the start.
+func (p *Process) Announce(name, value string) { p.config.Ready[name] = value }
 
 // Close gives up the addresses of the listeners, the last one first.
 func (p *Process) Close() {
@@ -107,7 +121,7 @@ func (p *Process) start(ctx context.Context, failed chan<- error) (finished <-ch
 func (p *Process) logReady() {
 	line := p.log.WithFields(p.config.Ready)
 	for _, l := range p.listeners {
-		line = line.WithFields(l.Addresses)
+		line = line.WithFields(l.Addresses())
 	}
 	line.Info("tollgate is ready")
 }

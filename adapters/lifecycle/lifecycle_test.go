@@ -27,35 +27,41 @@ func (e *events) add(event string) {
 
 // newTestListener returns a listener that serves until it is shut down or fail sends an error.
 func newTestListener(e *events, fail <-chan error) Listener {
-	closed := make(chan struct{})
-	return Listener{
-		Addresses: logrus.Fields{"api": "127.0.0.1:80"},
-		Serve: func() error {
-			select {
-			case err := <-fail:
-				return err
-			case <-closed:
-				return nil
-			}
-		},
-		Shutdown: func(context.Context) error {
-			e.add("shut down")
-			close(closed)
-			return nil
-		},
+	return &testListener{e, fail, make(chan struct{})}
+}
+
+type testListener struct {
+	events *events
+	fail   <-chan error
+	closed chan struct{}
+}
+
+func (l *testListener) Addresses() logrus.Fields { return logrus.Fields{"api": "127.0.0.1:80"} }
+
+func (l *testListener) Serve() error {
+	select {
+	case err := <-l.fail:
+		return err
+	case <-l.closed:
+		return nil
 	}
+}
+
+func (l *testListener) Shutdown(context.Context) error {
+	l.events.add("shut down")
+	close(l.closed)
+	return nil
 }
 
 func newTestProcess(e *events, fail <-chan error) (*Process, *logtest.Hook) {
 	log, hook := logtest.NewNullLogger()
 	p := New(Config{Ready: logrus.Fields{"environment": "embedded"}, Drain: 5 * time.Second, Timeout: time.Second},
 		logrus.NewEntry(log))
-	p.AddListener(newTestListener(e, fail), func() { e.add("cleaned up") })
+	_ = p.AddListener(newTestListener(e, fail), func() { e.add("cleaned up") }, nil)
 	p.AddDrain(func() { e.add("drained") })
-	p.AddBackground(func(ctx context.Context) error {
+	p.AddBackground(func(ctx context.Context) {
 		<-ctx.Done()
 		e.add("background ended")
-		return nil
 	})
 	return p, hook
 }
@@ -103,7 +109,7 @@ func TestRunReturnsErrorOfBackgroundWork(t *testing.T) {
 	broken := errors.New("broken")
 	var e events
 	p, _ := newTestProcess(&e, nil)
-	p.AddBackground(func(context.Context) error { return broken })
+	p.AddWork(func(context.Context) error { return broken })
 	if err := p.Run(t.Context()); !errors.Is(err, broken) {
 		t.Errorf("Run = %v, want %v", err, broken)
 	}

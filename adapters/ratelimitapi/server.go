@@ -91,6 +91,11 @@ func (s *Server) GRPCAddr() net.Addr { return s.grpcConns.Addr() }
 // HTTPAddr returns the address of the HTTP listener.
 func (s *Server) HTTPAddr() net.Addr { return s.httpConns.Addr() }
 
+// Addresses returns the addresses by the names of the listeners.
+func (s *Server) Addresses() logrus.Fields {
+	return logrus.Fields{"grpc": s.GRPCAddr().String(), "ratelimit_http": s.HTTPAddr().String()}
+}
+
 // Serve serves requests on both listeners. It returns nil after Shutdown. If one listener fails,
 // Serve closes the other one and returns the error.
 func (s *Server) Serve() error {

@@ -40,6 +40,9 @@ type Health struct {
 // NewHealth returns the health of a service with the dependencies.
 func NewHealth(probes ...Probe) *Health { return &Health{probes: probes} }
 
+// Add adds dependencies. It must be called before the first request.
+func (h *Health) Add(probes ...Probe) { h.probes = append(h.probes, probes...) }
+
 // Drain makes /health and /ready report that the service is terminating, so that load balancers
 // send no new requests. The service still serves all requests (contract O-18).
 func (h *Health) Drain() { h.draining.Store(true) }

@@ -82,3 +82,28 @@ func (c TLSConfig) loadFiles() (*tls.Config, error) {
 	}
 	return tlsfiles.ServerConfig(pair, "http/1.1"), nil
 }
+
+// Listening is a Server with its listener.
+type Listening struct {
+	*Server
+	listener net.Listener
+}
+
+// Open returns New with the listener of Listen. The cleanup closes it.
+func Open(ctx context.Context, c Config, d Ports) (*Listening, func(), error) {
+	s := New(c, d)
+	l, err := Listen(ctx, c, d.Log, d.Metrics)
+	if err != nil {
+		return nil, nil, err
+	}
+	return &Listening{s, l}, func() { _ = l.Close() }, nil // closed already if it was served
+}
+
+// Addresses returns the address of the listener by its name.
+func (l *Listening) Addresses() logrus.Fields { return logrus.Fields{"api": l.Addr().String()} }
+
+// Serve serves requests until Shutdown.
+func (l *Listening) Serve() error { return l.Server.Serve(l.listener) }
+
+// Addr returns the address of the listener.
+func (l *Listening) Addr() net.Addr { return l.listener.Addr() }

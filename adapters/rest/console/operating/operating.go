@@ -9,6 +9,7 @@ import (
 
 	"github.com/gofiber/fiber/v2"
 
+	"github.com/tollgate-dev/tollgate/adapters/rest"
 	"github.com/tollgate-dev/tollgate/adapters/rest/console/site"
 	"github.com/tollgate-dev/tollgate/core/audit"
 	"github.com/tollgate-dev/tollgate/core/auth"
@@ -43,14 +44,11 @@ type Ports struct {
 	Trail        *auditing.Trail
 	Limits       *Limits // nil if the part for rate limits does not run
 	Plugins      PluginStates
-	Dependencies DependencyStates
+	Dependencies *rest.Health
 }
 
 // PluginStates returns the state of each plugin.
 type PluginStates func() []Plugin
-
-// DependencyStates returns the state of each dependency, as /ready does.
-type DependencyStates func(ctx context.Context) (status string, states map[string]string)
 
 // Plugin is the state of a plugin.
 type Plugin struct {
@@ -127,7 +125,7 @@ type overviewView struct {
 func (p *Pages) overview(ctx context.Context, v *site.Visit) error {
 	view := overviewView{Plugins: p.ports.Plugins()}
 	var states map[string]string
-	view.Status, states = p.ports.Dependencies(ctx)
+	view.Status, states = p.ports.Dependencies.States(ctx)
 	view.Dependencies = maps.Clone(states)
 	for _, one := range view.Plugins { // they have a table of their own
 		delete(view.Dependencies, one.Name)
