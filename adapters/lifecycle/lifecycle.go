@@ -53,7 +53,9 @@ func (p *Process) AddListener(l Listener, cleanup func(), err error) error {
 }
 
 // AddWork adds work that runs until its context ends. An error of it ends the process.
-func (p *Process) AddWork(work func(context.Context) error) { p.background = append(p.background, work) }
+func (p *Process) AddWork(work func(context.Context) error) {
+	p.background = append(p.background, work)
+}
 
 // AddBackground adds work that never fails.
 func (p *Process) AddBackground(all ...func(context.Context)) {
