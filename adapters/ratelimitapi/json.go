@@ -5,12 +5,13 @@ import (
 	"strings"
 
 	"github.com/tollgate-dev/tollgate/adapters/internal/jsonstring"
+	"github.com/tollgate-dev/tollgate/core/jsonvalue"
 	"github.com/tollgate-dev/tollgate/core/ratelimit"
 )
 
 // appendJSON appends the response to a decision as proto3 JSON: lower camel case, without zero
 // values (contract L-27). protojson inserts spaces at random and is several times slower.
-func appendJSON(dst []byte, d *ratelimit.Decision, headers []headerField, metadata map[string]any) ([]byte, error) {
+func appendJSON(dst []byte, d *ratelimit.Decision, headers []headerField, metadata jsonvalue.Object) ([]byte, error) {
 	dst = append(dst, `{"overallCode":`...)
 	dst = appendCode(dst, d.Code)
 	for i := range d.Statuses {

@@ -12,6 +12,7 @@ import (
 	"google.golang.org/protobuf/types/known/structpb"
 	"google.golang.org/protobuf/types/known/wrapperspb"
 
+	"github.com/tollgate-dev/tollgate/core/jsonvalue"
 	"github.com/tollgate-dev/tollgate/core/ratelimit"
 	"github.com/tollgate-dev/tollgate/core/ratelimit/ruleset"
 )
@@ -24,16 +25,21 @@ func (b *fixture) loadMetadataRules(t *testing.T) {
 	}
 	err := b.rules.Apply([]ruleset.Source{{Domain: newText("d"), Descriptors: []ruleset.Descriptor{
 		{Key: newText("plain"), Limit: perMinute(100)},
-		{Key: newText("zero"), Limit: perMinute(0), Metadata: ratelimit.Metadata{"hidden": true}},
-		{Key: newText("free"), Limit: &ruleset.Limit{Unlimited: true}, Metadata: ratelimit.Metadata{"hidden": true}},
+		{Key: newText("zero"), Limit: perMinute(0), Metadata: ratelimit.Metadata{"hidden": jsonvalue.Flag(true)}},
+		{
+			Key: newText("free"), Limit: &ruleset.Limit{Unlimited: true},
+			Metadata: ratelimit.Metadata{"hidden": jsonvalue.Flag(true)},
+		},
 		{
 			Key: newText("named"), Limit: perMinute(100), Metadata: ratelimit.Metadata{
-				"name": "first", "at": map[string]any{"a": "<1>"}, "list": []any{nil, true},
+				"name": jsonvalue.Text("first"), "at": jsonvalue.Object{"a": jsonvalue.Text("<1>")},
+				"list": jsonvalue.List{nil, jsonvalue.Flag(true)},
 			},
 		},
-		quota("one", 0, ratelimit.Metadata{"hidden": true}),
+		quota("one", 0, ratelimit.Metadata{"hidden": jsonvalue.Flag(true)}),
 		quota("two", 100, ratelimit.Metadata{
-			"name": "second", "at": map[string]any{"a": 2.0, "b": 2.0}, "list": "other",
+			"name": jsonvalue.Text("second"), "at": jsonvalue.Object{"a": jsonvalue.Number(2), "b": jsonvalue.Number(2)},
+			"list": jsonvalue.Text("other"),
 		}),
 	}}})
 	if err != nil {

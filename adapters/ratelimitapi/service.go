@@ -63,9 +63,6 @@ func (s *service) ShouldRateLimit(
 		return nil, grpcstatus.Error(r.grpc, r.message)
 	}
 	answer := newResponse(&d, s.headers.fields(m, &d))
-	if answer.DynamicMetadata, err = metadataToStruct(s.newMetadata(m, &d)); err != nil {
-		r := s.logRefusal(s.grpcLog(ctx), err)
-		return nil, grpcstatus.Error(r.grpc, r.message)
-	}
+	answer.DynamicMetadata = newStruct(s.newMetadata(m, &d))
 	return answer, nil
 }

@@ -14,6 +14,7 @@ import (
 
 	"github.com/tollgate-dev/tollgate/adapters/rest/apidocs"
 	"github.com/tollgate-dev/tollgate/core/fault"
+	"github.com/tollgate-dev/tollgate/core/jsonvalue"
 )
 
 // statuses maps kinds of errors to HTTP statuses. It is the only table of this mapping. The
@@ -60,7 +61,7 @@ func (s *Server) writeFault(c *fiber.Ctx, err error) error {
 	if f.Kind == fault.Exhausted {
 		s.setExhausted(c, f)
 	}
-	if challenge, ok := f.Details["challenge"].(string); ok {
+	if challenge := f.Details.Text("challenge"); challenge != "" {
 		c.Set(fiber.HeaderWWWAuthenticate, challenge)
 	} else if status == http.StatusUnauthorized {
 		c.Set(fiber.HeaderWWWAuthenticate, "Bearer")
@@ -130,8 +131,8 @@ func setRetryAfter(c *fiber.Ctx, d time.Duration) {
 // may try again (contract A-53). It may be another limit than that of the part; the detail "limit"
 // holds its size.
 func (s *Server) setExhausted(c *fiber.Ctx, f *fault.Error) {
-	if limit, ok := f.Details["limit"].(uint64); ok {
-		c.Set(headerLimit, strconv.FormatUint(limit, 10))
+	if limit, ok := f.Details["limit"].(jsonvalue.Number); ok {
+		c.Set(headerLimit, strconv.FormatUint(uint64(limit), 10))
 	} else if len(c.Response().Header.Peek(headerLimit)) == 0 {
 		c.Set(headerLimit, "0")
 	}

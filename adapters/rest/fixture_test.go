@@ -20,6 +20,7 @@ import (
 	"github.com/tollgate-dev/tollgate/adapters/rest"
 	"github.com/tollgate-dev/tollgate/adapters/rest/resttest"
 	"github.com/tollgate-dev/tollgate/core/fault"
+	"github.com/tollgate-dev/tollgate/core/jsonvalue"
 	"github.com/tollgate-dev/tollgate/ports/clock/clocktest"
 	"github.com/tollgate-dev/tollgate/ports/throttle"
 )
@@ -118,10 +119,11 @@ func (p part) mountFailures(r fiber.Router) {
 		f := fault.New(kind, "a sentence").WithCode("some_code").After(1500 * time.Millisecond)
 		r.Get(p.prefix+"/fault/"+strconv.Itoa(int(kind)), p.fail(f))
 	}
-	r.Get(p.prefix+"/usedup", p.fail(fault.New(fault.Exhausted, "a limit of its own").WithDetail("limit", uint64(5))))
+	r.Get(p.prefix+"/usedup", p.fail(
+		fault.New(fault.Exhausted, "a limit of its own").WithDetail("limit", jsonvalue.Number(5))))
 	r.Get(p.prefix+"/challenge", p.fail(
 		fault.New(fault.Forbidden, "step up").WithDetail("challenge",
-			`Bearer error="insufficient_user_authentication"`)))
+			jsonvalue.Text(`Bearer error="insufficient_user_authentication"`))))
 }
 
 func (p part) WriteFault(c *fiber.Ctx, f *fault.Error) error {

@@ -23,6 +23,7 @@ import (
 	"github.com/tollgate-dev/tollgate/adapters/requestbody"
 	"github.com/tollgate-dev/tollgate/adapters/rest/apidocs"
 	"github.com/tollgate-dev/tollgate/core/fault"
+	"github.com/tollgate-dev/tollgate/core/jsonvalue"
 	"github.com/tollgate-dev/tollgate/ports/clock"
 	"github.com/tollgate-dev/tollgate/ports/throttle"
 )
@@ -312,7 +313,7 @@ func (s *Server) countLargeBody(c *fiber.Ctx, part Part) error {
 	}
 	return fault.New(fault.Exhausted, "too many requests with a body of more than 64 KiB").
 		WithCode("rate_limit_exceeded").
-		WithDetail("limit", v.Limit).After(v.RetryAfter(s.clock.Now()))
+		WithDetail("limit", jsonvalue.Number(v.Limit)).After(v.RetryAfter(s.clock.Now()))
 }
 
 // handleServerError responds to errors before routing, for example a header over the bound. It does

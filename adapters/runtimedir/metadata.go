@@ -5,6 +5,7 @@ import (
 
 	"go.yaml.in/yaml/v4"
 
+	"github.com/tollgate-dev/tollgate/core/jsonvalue"
 	"github.com/tollgate-dev/tollgate/core/ratelimit"
 )
 
@@ -22,13 +23,13 @@ func (p *parser) parseMetadata(n *yaml.Node) ratelimit.Metadata {
 		p.addFault(n, "metadata must be a mapping")
 		return nil
 	}
-	m, _ := p.parseValue(n, 1).(map[string]any)
+	m, _ := p.parseValue(n, 1).(jsonvalue.Object)
 	return m
 }
 
 // parseValue returns the value of a node in the types of JSON. If JSON cannot represent it,
 // parseValue adds a fault and returns nil.
-func (p *parser) parseValue(n *yaml.Node, depth int) any {
+func (p *parser) parseValue(n *yaml.Node, depth int) jsonvalue.Value {
 	n = resolveAlias(n)
 	if p.values++; p.values > maxValues || depth > maxDepth {
 		if p.values <= maxValues+1 {
@@ -42,7 +43,7 @@ func (p *parser) parseValue(n *yaml.Node, depth int) any {
 	case yaml.MappingNode:
 		return p.parseObject(n, depth)
 	case yaml.SequenceNode:
-		list := make([]any, 0, len(n.Content))
+		list := make(jsonvalue.List, 0, len(n.Content))
 		for _, item := range n.Content {
 			list = append(list, p.parseValue(item, depth+1))
 		}
@@ -52,8 +53,8 @@ func (p *parser) parseValue(n *yaml.Node, depth int) any {
 	}
 }
 
-func (p *parser) parseObject(n *yaml.Node, depth int) map[string]any {
-	m := make(map[string]any, len(n.Content)/2)
+func (p *parser) parseObject(n *yaml.Node, depth int) jsonvalue.Object {
+	m := make(jsonvalue.Object, len(n.Content)/2)
 	for key, value := range mappingPairs(n) {
 		switch _, twice := m[key.Value]; {
 		case key.Kind != yaml.ScalarNode || key.Tag == "!!merge":
@@ -67,22 +68,22 @@ func (p *parser) parseObject(n *yaml.Node, depth int) map[string]any {
 	return m
 }
 
-func (p *parser) parseScalar(n *yaml.Node) any {
+func (p *parser) parseScalar(n *yaml.Node) jsonvalue.Value {
 	switch n.ShortTag() {
 	case "!!null":
 		return nil
 	case "!!bool":
 		var b bool
 		if n.Decode(&b) == nil {
-			return b
+			return jsonvalue.Flag(b)
 		}
 	case "!!int", "!!float":
 		var f float64
 		if n.Decode(&f) == nil && !math.IsNaN(f) && !math.IsInf(f, 0) {
-			return f
+			return jsonvalue.Number(f)
 		}
 		p.addFault(n, "%s in metadata is not a number that JSON can represent", n.Value)
 		return nil
 	}
-	return n.Value
+	return jsonvalue.Text(n.Value)
 }

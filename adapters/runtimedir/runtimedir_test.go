@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/tollgate-dev/tollgate/core/fault"
+	"github.com/tollgate-dev/tollgate/core/jsonvalue"
 	"github.com/tollgate-dev/tollgate/core/ratelimit"
 	"github.com/tollgate-dev/tollgate/core/ratelimit/ruleset"
 	"github.com/tollgate-dev/tollgate/ports/rulesource"
@@ -113,9 +114,12 @@ func TestEverythingIsRead(t *testing.T) {
 		t.Errorf("got %+v", r)
 	}
 	metadata := ratelimit.Metadata{
-		"team": "payments",
-		"tier": map[string]any{"level": 2.0, "ratio": 0.5, "gold": true, "since": "2020-01-02", "none": nil},
-		"also": []any{"payments", 1.0},
+		"team": jsonvalue.Text("payments"),
+		"tier": jsonvalue.Object{
+			"level": jsonvalue.Number(2), "ratio": jsonvalue.Number(0.5), "gold": jsonvalue.Flag(true),
+			"since": jsonvalue.Text("2020-01-02"), "none": nil,
+		},
+		"also": jsonvalue.List{jsonvalue.Text("payments"), jsonvalue.Number(1)},
 	}
 	if r != nil && !reflect.DeepEqual(r.Metadata, metadata) {
 		t.Errorf("metadata %#v", r.Metadata)

@@ -10,6 +10,7 @@ import (
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/anypb"
 
+	"github.com/tollgate-dev/tollgate/core/jsonvalue"
 	"github.com/tollgate-dev/tollgate/core/ratelimit"
 	"github.com/tollgate-dev/tollgate/core/ratelimit/ruleset"
 )
@@ -60,7 +61,9 @@ func TestEveryFieldIsRead(t *testing.T) {
 		Descriptors: []ruleset.Descriptor{{
 			At: top, Key: ruleset.Text{Value: "user", At: top}, Value: ruleset.Text{Value: "gold", At: top},
 			Shadow: &yes, DetailedMetric: true, QuotaMode: true,
-			Metadata: ratelimit.Metadata{"tier": "gold", "parts": []any{1.0, true, nil, map[string]any{"deep": "x"}}},
+			Metadata: ratelimit.Metadata{"tier": jsonvalue.Text("gold"), "parts": jsonvalue.List{
+				jsonvalue.Number(1), jsonvalue.Flag(true), nil, jsonvalue.Object{"deep": jsonvalue.Text("x")},
+			}},
 			Limit: &ruleset.Limit{
 				At: top, Unit: &ruleset.Text{Value: "HOUR", At: top}, Requests: &ruleset.Requests{Count: 7, At: top},
 				Name: ratelimit.Name("own"), Replaces: []ruleset.Text{{Value: "base", At: top}},

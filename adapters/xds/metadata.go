@@ -7,6 +7,7 @@ import (
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/structpb"
 
+	"github.com/tollgate-dev/tollgate/core/jsonvalue"
 	"github.com/tollgate-dev/tollgate/core/ratelimit"
 	"github.com/tollgate-dev/tollgate/core/ratelimit/ruleset"
 )
@@ -26,8 +27,8 @@ func (d *decoder) decodeMetadata(from *structpb.Struct, at ruleset.Position) rat
 	return d.decodeObject(from, at, 1)
 }
 
-func (d *decoder) decodeObject(from *structpb.Struct, at ruleset.Position, depth int) map[string]any {
-	m := make(map[string]any, len(from.GetFields()))
+func (d *decoder) decodeObject(from *structpb.Struct, at ruleset.Position, depth int) jsonvalue.Object {
+	m := make(jsonvalue.Object, len(from.GetFields()))
 	for name, value := range from.GetFields() {
 		m[name] = d.decodeValue(value, at, depth+1)
 	}
@@ -35,7 +36,7 @@ func (d *decoder) decodeObject(from *structpb.Struct, at ruleset.Position, depth
 }
 
 // decodeValue returns a value in the types of JSON, or adds a fault if JSON cannot represent it.
-func (d *decoder) decodeValue(from *structpb.Value, at ruleset.Position, depth int) any {
+func (d *decoder) decodeValue(from *structpb.Value, at ruleset.Position, depth int) jsonvalue.Value {
 	if d.values++; d.values > maxValues || depth > maxDepth {
 		if d.values <= maxValues+1 {
 			d.addFault(at,
@@ -47,17 +48,17 @@ func (d *decoder) decodeValue(from *structpb.Value, at ruleset.Position, depth i
 	}
 	switch v := from.GetKind().(type) {
 	case *structpb.Value_BoolValue:
-		return v.BoolValue
+		return jsonvalue.Flag(v.BoolValue)
 	case *structpb.Value_StringValue:
-		return v.StringValue
+		return jsonvalue.Text(v.StringValue)
 	case *structpb.Value_NumberValue:
 		if math.IsNaN(v.NumberValue) || math.IsInf(v.NumberValue, 0) {
 			d.addFault(at, "a number in metadata must be finite")
 			return nil
 		}
-		return v.NumberValue
+		return jsonvalue.Number(v.NumberValue)
 	case *structpb.Value_ListValue:
-		list := make([]any, 0, len(v.ListValue.GetValues()))
+		list := make(jsonvalue.List, 0, len(v.ListValue.GetValues()))
 		for _, item := range v.ListValue.GetValues() {
 			list = append(list, d.decodeValue(item, at, depth+1))
 		}

@@ -192,7 +192,7 @@ func TestUnitsQuotaAndMetadata(t *testing.T) {
 		rule := rules.Current().Match("all", []ratelimit.Entry{{Key: name, Value: "x"}})
 		unit, _ := ratelimit.ParseUnit(name)
 		if rule.Limit != (ratelimit.Limit{RequestsPerUnit: 3, Unit: unit}) || rule.Quota != (name == "week") ||
-			rule.Metadata["of"] != name {
+			rule.Metadata.Text("of") != name {
 			t.Errorf("the rule of %s is %+v", name, rule)
 		}
 	}

@@ -7,6 +7,8 @@ package audit
 import (
 	"cmp"
 	"time"
+
+	"github.com/tollgate-dev/tollgate/core/jsonvalue"
 )
 
 // Category is the kind of an audit event.
@@ -53,6 +55,19 @@ type Change struct {
 
 // EventID identifies an event.
 type EventID string
+
+// Details are the facts of an event by their names; the types of their values follow.
+type (
+	Details = jsonvalue.Object
+	Value   = jsonvalue.Value
+	Text    = jsonvalue.Text
+	Number  = jsonvalue.Number
+	Flag    = jsonvalue.Flag
+	List    = jsonvalue.List
+)
+
+// Texts returns a list of texts.
+func Texts[T ~string](texts []T) List { return jsonvalue.Texts(texts) }
 
 // Event is one entry of the audit log.
 type Event struct {

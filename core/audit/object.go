@@ -22,18 +22,18 @@ const (
 )
 
 // About adds the kind and the key of the object that a change is about, and returns d.
-func (d Details) About(o Object) Details {
+func About(d Details, o Object) Details {
 	d.Set(DetailKind, o.Kind)
 	d.Set(DetailKey, o.Key)
 	return d
 }
 
 // Changing is About for an object that replaces another one: it also adds the fields that differ.
-func (d Details) Changing(before, after Object) Details {
+func Changing(d Details, before, after Object) Details {
 	if changes := Compare(before.Fields, after.Fields); len(changes) > 0 {
 		d[detailChanges] = changes
 	}
-	return d.About(after)
+	return About(d, after)
 }
 
 // changed is what a change shows of the values of a secret.

@@ -19,8 +19,8 @@ func TestChanging(t *testing.T) {
 	}}
 	for want, details := range map[string]audit.Details{
 		`{"changes":{"gone":[true,null],"new":[null,3],"secret":"changed","was":["1","2"]},"key":"a","kind":"view"}`: audit.
-			Details{}.Changing(before, after),
-		`{"key":"a","kind":"view"}`: audit.Details{}.Changing(before, before),
+			Changing(audit.Details{}, before, after),
+		`{"key":"a","kind":"view"}`: audit.Changing(audit.Details{}, before, before),
 	} {
 		if got, err := json.Marshal(details); err != nil || string(got) != want {
 			t.Errorf("%s, error %v, want %s", got, err, want)

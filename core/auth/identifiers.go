@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/tollgate-dev/tollgate/core/fault"
+	"github.com/tollgate-dev/tollgate/core/jsonvalue"
 )
 
 // The identifiers of authentication; each is a UUID in its usual lower-case text form.
@@ -55,9 +56,10 @@ func InvalidField(code fault.Code, field, problem string) *fault.Error {
 // InvalidFields returns the failure of fields of a request; details.fields has each with its
 // problem (contract A-3).
 func InvalidFields(code fault.Code, problems map[string]string) *fault.Error {
-	sentences := make([]string, 0, len(problems))
+	sentences, fields := make([]string, 0, len(problems)), jsonvalue.Object{}
 	for _, field := range slices.Sorted(maps.Keys(problems)) {
 		sentences = append(sentences, field+" "+problems[field])
+		fields[field] = jsonvalue.Text(problems[field])
 	}
-	return fault.New(fault.Invalid, strings.Join(sentences, "; ")).WithCode(code).WithDetail("fields", problems)
+	return fault.New(fault.Invalid, strings.Join(sentences, "; ")).WithCode(code).WithDetail("fields", fields)
 }

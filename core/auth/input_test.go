@@ -18,7 +18,7 @@ func wantInvalid(t *testing.T, what string, err error, code fault.Code) {
 		t.Errorf("%q: %v, want fault.Invalid with code %s", what, err, code)
 		return
 	}
-	if _, ok := f.Details["fields"].(map[string]string); !ok {
+	if f.Details.Inner("fields") == nil {
 		t.Errorf("%q: details %v name no field", what, f.Details)
 	}
 }
@@ -158,7 +158,7 @@ func TestDeviceInfoBounds(t *testing.T) {
 			UserAgent: all, ScreenResolution: all, Timezone: all, Language: all,
 		})
 		f, _ := fault.As(err)
-		if fields, _ := f.Details["fields"].(map[string]string); len(fields) != 4 {
+		if fields := f.Details.Inner("fields"); len(fields) != 4 {
 			t.Errorf("four wrong fields: %v names %v", err, fields)
 		}
 	}

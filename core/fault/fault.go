@@ -7,6 +7,8 @@ import (
 	"errors"
 	"fmt"
 	"time"
+
+	"github.com/tollgate-dev/tollgate/core/jsonvalue"
 )
 
 // Kind is the class of a failure. Its zero value is Internal, so that the text of an unclassified
@@ -53,10 +55,10 @@ const RuleViolated Code = "rule_violated"
 type Error struct {
 	Kind       Kind
 	Code       Code
-	Message    string         // for the caller: lower case, without a full stop
-	Details    map[string]any // optional facts for the caller, by name
-	RetryAfter time.Duration  // for Exhausted, Unavailable and Unauthenticated: when to try again; 0 = not known
-	Err        error          // the cause; logged, never shown
+	Message    string           // for the caller: lower case, without a full stop
+	Details    jsonvalue.Object // optional facts for the caller, by name
+	RetryAfter time.Duration    // for Exhausted, Unavailable and Unauthenticated: when to try again; 0 = not known
+	Err        error            // the cause; logged, never shown
 }
 
 // New returns a failure of a kind, with a sentence for the caller.
@@ -84,9 +86,9 @@ func (e *Error) WithCode(code Code) *Error {
 }
 
 // WithDetail returns e after adding one fact for the caller.
-func (e *Error) WithDetail(name string, value any) *Error {
+func (e *Error) WithDetail(name string, value jsonvalue.Value) *Error {
 	if e.Details == nil {
-		e.Details = make(map[string]any, 1)
+		e.Details = jsonvalue.Object{}
 	}
 	e.Details[name] = value
 	return e

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/tollgate-dev/tollgate/core/fault"
+	"github.com/tollgate-dev/tollgate/core/jsonvalue"
 )
 
 func TestKindOf(t *testing.T) {
@@ -73,13 +74,13 @@ func TestErrorText(t *testing.T) {
 
 func TestAsAndUnwrap(t *testing.T) {
 	t.Parallel()
-	f := fault.Wrap(fault.Exhausted, "too many", io.EOF).WithCode("rate_limit").WithDetail("limit", 5).
-		WithDetail("window", "1m").After(time.Second)
+	f := fault.Wrap(fault.Exhausted, "too many", io.EOF).WithCode("rate_limit").WithDetail("limit", jsonvalue.Number(5)).
+		WithDetail("window", jsonvalue.Text("1m")).After(time.Second)
 	got, ok := fault.As(fmt.Errorf("try: %w", f))
 	if !ok || got != f || got.Code != "rate_limit" || got.RetryAfter != time.Second {
 		t.Errorf("As = %+v, %t, want the fault itself", got, ok)
 	}
-	if len(got.Details) != 2 || got.Details["limit"] != 5 || got.Details["window"] != "1m" {
+	if len(got.Details) != 2 || got.Details.Int("limit") != 5 || got.Details.Text("window") != "1m" {
 		t.Errorf("Details = %v, want both", got.Details)
 	}
 	if !errors.Is(f, io.EOF) {

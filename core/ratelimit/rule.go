@@ -1,13 +1,17 @@
 package ratelimit
 
-import "sync/atomic"
+import (
+	"sync/atomic"
+
+	"github.com/tollgate-dev/tollgate/core/jsonvalue"
+)
 
 // Name is the name by which one limit replaces another.
 type Name string
 
-// Metadata is the part of a rule that answers return as dynamic metadata: JSON values, which are
-// nil, bool, float64, string, []any and map[string]any. It does not change after it is made.
-type Metadata map[string]any
+// Metadata is the part of a rule that answers return as dynamic metadata: its numbers are of
+// type jsonvalue.Number. It does not change after it is made.
+type Metadata = jsonvalue.Object
 
 // Rule is a compiled rule: what applies to requests that match one descriptor of the configuration.
 // Only its Hits change after it is compiled.

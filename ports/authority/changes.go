@@ -51,7 +51,7 @@ func (c Caller) Actor() audit.Actor {
 
 // Refused returns the event of a change of an object of operators that was refused to the caller.
 func (c Caller) Refused(category audit.Category, action audit.Action, o audit.Object, reason string) audit.Change {
-	details := audit.Details{"reason": audit.Text(reason)}.About(o)
+	details := audit.About(audit.Details{"reason": audit.Text(reason)}, o)
 	return audit.Change{
 		Category: category, Action: action, Subject: c.describe(details), ByOperator: true, Failed: true,
 		Details: details,

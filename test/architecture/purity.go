@@ -8,8 +8,8 @@ import (
 	"strings"
 )
 
-// checkPurity finds violations that import paths do not show: use of the clock, panics, exits and
-// struct tags.
+// checkPurity finds violations that import paths do not show: use of the clock, panics, exits,
+// struct tags and maps of anything.
 func checkPurity(all []source) []violation {
 	var found []violation
 	for _, s := range all {
@@ -50,6 +50,8 @@ func (p purityCheck) checkNode(n ast.Node) *violation {
 		return p.checkCall(n)
 	case *ast.StructType:
 		return p.checkTags(n)
+	case *ast.MapType:
+		return p.checkMap(n)
 	case *ast.ImportSpec:
 		return p.checkDotImport(n)
 	}
@@ -99,6 +101,16 @@ func (p purityCheck) checkTags(n *ast.StructType) *violation {
 		}
 	}
 	return nil
+}
+
+// checkMap refuses maps of anything: a reader cannot see what they contain.
+func (p purityCheck) checkMap(n *ast.MapType) *violation {
+	value, named := n.Value.(*ast.Ident)
+	empty, unnamed := n.Value.(*ast.InterfaceType)
+	if !isPure(p.ring) || !(named && value.Name == "any" || unnamed && len(empty.Methods.List) == 0) {
+		return nil
+	}
+	return &violation{p.source.position(n), "has a map of anything", "JSON without a known form is a jsonvalue.Object"}
 }
 
 // checkDotImport refuses imports with a dot, which would hide calls from the other checks.

@@ -38,6 +38,10 @@ func TestPurity(t *testing.T) {
 		{"tag in core", "core/registry/x.go", "type a struct { B int `json:\"b\"` }", "core/registry/x.go:2: has the struct tag"},
 		{"tag in a port", "ports/counter/x.go", "type a struct { B int `bun:\"b\"` }", "has the struct tag"},
 		{"tag in a local type", "core/registry/x.go", "func f() { type a struct { B int `json:\"b\"` } }", "has the struct tag"},
+		{"a map of any", "core/auth/x.go", "var a map[string]any", "core/auth/x.go:2: has a map of anything"},
+		{"a map of interfaces", "ports/counter/x.go", "type a map[int]interface{}", "has a map of anything"},
+		{"a map of readers", "core/auth/x.go", "var a map[string]interface{ Read() }", ""},
+		{"a map of any in an adapter", "adapters/rest/x.go", "var a map[string]any", ""},
 		{"no tag", "core/registry/x.go", "type a struct { B int }", ""},
 		{"tag in an adapter", "adapters/rest/x.go", "type a struct { B int `json:\"b\"` }", ""},
 	}

@@ -66,7 +66,7 @@ var withinFamily = map[ring][]ring{
 }
 
 // kernelPackages are the folders of core that belong to no hexagon.
-var kernelPackages = []string{"core/audit", "core/fault", "core/page", "core/requestid"}
+var kernelPackages = []string{"core/audit", "core/fault", "core/jsonvalue", "core/page", "core/requestid"}
 
 // pureParts are folders of a hexagon that belong to its model: rules, not use cases.
 var pureParts = []string{

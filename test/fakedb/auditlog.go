@@ -22,6 +22,9 @@ func NewAuditLog(db *Database) *AuditLog { return &AuditLog{db} }
 func (l *AuditLog) Append(ctx context.Context, events ...audit.Event) error {
 	rows := make([]eventRow, len(events))
 	for i, e := range events {
+		if e.Details == nil {
+			e.Details = audit.Details{}
+		}
 		details, err := json.Marshal(e.Details)
 		if err != nil {
 			return err

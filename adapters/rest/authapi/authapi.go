@@ -19,6 +19,7 @@ import (
 	"github.com/tollgate-dev/tollgate/core/auth/devices"
 	"github.com/tollgate-dev/tollgate/core/auth/stepup"
 	"github.com/tollgate-dev/tollgate/core/fault"
+	"github.com/tollgate-dev/tollgate/core/jsonvalue"
 	"github.com/tollgate-dev/tollgate/ports/authstore"
 	"github.com/tollgate-dev/tollgate/ports/throttle"
 )
@@ -125,9 +126,9 @@ func isBelow(path, prefix string) bool {
 
 // errorResponse is the body of an error (contract A-2).
 type errorResponse struct {
-	Error   fault.Code     `json:"error"`
-	Message string         `json:"message"`
-	Details map[string]any `json:"details"`
+	Error   fault.Code       `json:"error"`
+	Message string           `json:"message"`
+	Details jsonvalue.Object `json:"details"`
 }
 
 // WriteFault implements rest.Part.
@@ -137,12 +138,12 @@ func (*API) WriteFault(c *fiber.Ctx, f *fault.Error) error { return SendFault(c,
 func SendFault(c *fiber.Ctx, f *fault.Error) error {
 	details := maps.Clone(f.Details)
 	if details == nil {
-		details = map[string]any{}
+		details = jsonvalue.Object{}
 	}
 	delete(details, "challenge") // is in WWW-Authenticate
 	delete(details, "limit")     // is in X-RateLimit-Limit
 	if f.Kind == fault.Exhausted || f.Kind == fault.Unavailable {
-		details["retryAfter"] = rest.RetrySeconds(f.RetryAfter)
+		details["retryAfter"] = jsonvalue.Number(rest.RetrySeconds(f.RetryAfter))
 	}
 	return sendJSON(c, errorResponse{codeOf(f, c.Response().StatusCode()), f.Message, details})
 }

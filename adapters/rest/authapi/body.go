@@ -34,17 +34,17 @@ func fieldError(unreadable map[string]string, others ...error) error {
 		if !ok {
 			return err
 		}
-		fields, ok := f.Details["fields"].(map[string]string)
-		if f.Kind != fault.Invalid || !ok {
+		fields := f.Details.Inner("fields")
+		if f.Kind != fault.Invalid || fields == nil {
 			return err
 		}
 		problems := invalid
 		if f.Code == auth.CodeInvalidInput {
 			problems = unreadable
 		}
-		for name, problem := range fields {
+		for name := range fields {
 			if unreadable[name] == "" {
-				problems[name] = problem
+				problems[name] = fields.Text(name)
 			}
 		}
 	}

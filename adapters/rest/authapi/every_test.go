@@ -9,6 +9,7 @@ import (
 	"github.com/tollgate-dev/tollgate/adapters/rest"
 	"github.com/tollgate-dev/tollgate/core/auth"
 	"github.com/tollgate-dev/tollgate/core/fault"
+	"github.com/tollgate-dev/tollgate/core/jsonvalue"
 	"github.com/tollgate-dev/tollgate/ports/throttle"
 )
 
@@ -105,13 +106,13 @@ func TestErrors(t *testing.T) {
 			"invalid_credentials", nil,
 		},
 		{fault.New(fault.Forbidden, "locked").WithCode(auth.CodeAccountLocked).WithDetail("lockoutUntil",
-			"2026-11-21T00:00:00.000Z"), 403, "account_locked",
+			jsonvalue.Text("2026-11-21T00:00:00.000Z")), 403, "account_locked",
 			map[string]any{"lockoutUntil": "2026-11-21T00:00:00.000Z"}},
 		{fault.New(fault.Forbidden, "no"), 403, "access_denied", nil},
 		{fault.New(fault.NotFound, "no"), 404, "resource_not_found", nil},
 		{fault.New(fault.Conflict, "changed"), 409, "conflict", nil},
 		{
-			fault.New(fault.Exhausted, "enough").WithDetail("limit", uint64(5)).After(2 * time.Second), 429,
+			fault.New(fault.Exhausted, "enough").WithDetail("limit", jsonvalue.Number(5)).After(2 * time.Second), 429,
 			"rate_limit_exceeded",
 			map[string]any{"retryAfter": 2.0},
 		},

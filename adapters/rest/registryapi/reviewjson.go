@@ -3,6 +3,7 @@ package registryapi
 import (
 	"encoding/json"
 
+	"github.com/tollgate-dev/tollgate/core/jsonvalue"
 	"github.com/tollgate-dev/tollgate/core/registry/review"
 )
 
@@ -33,9 +34,9 @@ type reviewResponse struct {
 }
 
 type difference struct {
-	Path   string `json:"path"`
-	Before any    `json:"before"` // null if it is not there
-	After  any    `json:"after"`
+	Path   string          `json:"path"`
+	Before jsonvalue.Value `json:"before"` // null if it is not there
+	After  jsonvalue.Value `json:"after"`
 }
 
 type check struct {

@@ -8,6 +8,7 @@ import (
 	"github.com/tollgate-dev/tollgate/adapters/rest"
 	"github.com/tollgate-dev/tollgate/adapters/rest/registryapi"
 	"github.com/tollgate-dev/tollgate/core/fault"
+	"github.com/tollgate-dev/tollgate/core/jsonvalue"
 	"github.com/tollgate-dev/tollgate/core/registry"
 	"github.com/tollgate-dev/tollgate/core/registry/publishing"
 	"github.com/tollgate-dev/tollgate/ports/authority/authoritytest"
@@ -68,7 +69,7 @@ func TestErrorsOfWrites(t *testing.T) {
 		400: fault.New(fault.Invalid, "a sentence"),
 		401: fault.New(fault.Unauthenticated, "a sentence").WithCode("invalid_token"),
 		403: fault.New(fault.Forbidden, "a sentence").WithCode("insufficient_trust").WithDetail("challenge",
-			`Bearer error="x"`),
+			jsonvalue.Text(`Bearer error="x"`)),
 		404: fault.New(fault.NotFound, "a sentence"),
 		409: fault.New(fault.Conflict, "a sentence"),
 		422: fault.New(fault.Invalid, "a sentence").WithCode(registry.CodeRules),

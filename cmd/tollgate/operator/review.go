@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/tollgate-dev/tollgate/cmd/tollgate/cli"
+	"github.com/tollgate-dev/tollgate/core/jsonvalue"
 	"github.com/tollgate-dev/tollgate/core/registry/review"
 	"github.com/tollgate-dev/tollgate/core/registry/reviewing"
 	"github.com/tollgate-dev/tollgate/ports/authority"
@@ -175,9 +176,9 @@ type shownReview struct {
 }
 
 type reviewChange struct {
-	Path   string `json:"path"`
-	Before any    `json:"before"`
-	After  any    `json:"after"`
+	Path   string          `json:"path"`
+	Before jsonvalue.Value `json:"before"`
+	After  jsonvalue.Value `json:"after"`
 }
 
 type reviewCheck struct {

@@ -62,7 +62,7 @@ func TestSearchBounds(t *testing.T) {
 		}
 	}
 	f, _ := fault.As(auditing.Query{Limit: 1001, Offset: -1}.Check())
-	if fields, _ := f.Details["fields"].(map[string]string); len(fields) != 2 {
+	if fields := f.Details.Inner("fields"); len(fields) != 2 {
 		t.Errorf("names %v, want limit and offset", fields)
 	}
 }

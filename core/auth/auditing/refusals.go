@@ -39,11 +39,10 @@ func (r *Refusals) LowTrust(ctx context.Context, caller auth.Session, operation 
 		return cause
 	}
 	details := audit.Details{"reason": audit.Text(f.Code), "operation": audit.Text(operation)}
-	if level, ok := f.Details["requiredTrustLevel"].(string); ok {
-		details["requiredTrustLevel"] = audit.Text(level)
-	}
-	if age, ok := f.Details["maxAge"].(int); ok {
-		details["maxAge"] = audit.Number(age)
+	for _, name := range []string{"requiredTrustLevel", "maxAge"} {
+		if fact, ok := f.Details[name]; ok {
+			details[name] = fact
+		}
 	}
 	return r.record(ctx, caller, audit.Change{Details: details}, cause)
 }

@@ -458,8 +458,8 @@ func TestReauthentication(t *testing.T) {
 	fx.mustSucceed(enrol(auth.Password{}))
 	fx.clock.Advance(time.Second)
 	f, ok := fault.As(enrol(auth.Password{}))
-	challenge, _ := f.Details["challenge"].(string)
-	if !ok || f.Kind != fault.Forbidden || f.Code != auth.CodeInsufficientTrust || f.Details["maxAge"] != 300 ||
+	challenge := f.Details.Text("challenge")
+	if !ok || f.Kind != fault.Forbidden || f.Code != auth.CodeInsufficientTrust || f.Details.Int("maxAge") != 300 ||
 		!strings.Contains(challenge, `max_age="300"`) || !strings.Contains(challenge, `acr_values="FULL_TRUST"`) {
 		t.Errorf("after more than five minutes: %v, %v", f, f.Details)
 	}

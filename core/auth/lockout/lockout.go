@@ -15,6 +15,7 @@ import (
 	"github.com/tollgate-dev/tollgate/core/audit"
 	"github.com/tollgate-dev/tollgate/core/auth"
 	"github.com/tollgate-dev/tollgate/core/fault"
+	"github.com/tollgate-dev/tollgate/core/jsonvalue"
 	"github.com/tollgate-dev/tollgate/ports/authstore"
 	"github.com/tollgate-dev/tollgate/ports/clock"
 )
@@ -94,7 +95,7 @@ func (g *Guard) checkUnlocked(l *auth.Lockout, now time.Time) error {
 // detail lockoutUntil.
 func Refusal(until time.Time) error {
 	return fault.New(fault.Forbidden, "the account is locked").WithCode(auth.CodeAccountLocked).
-		WithDetail("lockoutUntil", until.UTC().Format("2006-01-02T15:04:05.000Z07:00"))
+		WithDetail("lockoutUntil", jsonvalue.Text(until.UTC().Format("2006-01-02T15:04:05.000Z07:00")))
 }
 
 // detailReason is the detail of a SUSPICIOUS_ACTIVITY with its cause.

@@ -99,7 +99,7 @@ func TestClockThatWasAhead(t *testing.T) {
 	}
 	for range 3 { // it does not begin anew with each call
 		err := guard.Check(t.Context(), key)
-		if f, ok := fault.As(err); !ok || f.Details["lockoutUntil"] != "2031-03-14T00:01:00.000Z" {
+		if f, ok := fault.As(err); !ok || f.Details.Text("lockoutUntil") != "2031-03-14T00:01:00.000Z" {
 			t.Fatalf("at %v: %v, want a lock of a minute", c.Now(), err)
 		}
 		c.Advance(20 * time.Second)

@@ -149,7 +149,7 @@ func TestAddRefuses(t *testing.T) {
 			if !ok || f.Kind != fault.Invalid || f.Code != auth.CodeValidation {
 				t.Fatalf("error %v, want validation_error", err)
 			}
-			if fields, _ := f.Details["fields"].(map[string]string); fields[c.field] == "" {
+			if fields := f.Details.Inner("fields"); fields.Text(c.field) == "" {
 				t.Errorf("details %v, want field %s", f.Details, c.field)
 			}
 			if _, err := fx.service.ByEmail(context.Background(), p.Email); !fault.Is(err, fault.NotFound) {
@@ -175,8 +175,8 @@ func TestContextWords(t *testing.T) {
 			t.Errorf("%s: %v", password, err)
 		}
 		if f, ok := fault.As(err); origin != "" && ok {
-			if fields, _ := f.Details["fields"].(map[string]string); f.Code != auth.CodeValidation ||
-				!strings.Contains(fields["newPassword"], origin) {
+			if fields := f.Details.Inner("fields"); f.Code != auth.CodeValidation ||
+				!strings.Contains(fields.Text("newPassword"), origin) {
 				t.Errorf("%s: %v, %v; want %q", password, f, f.Details, origin)
 			}
 		}

@@ -188,7 +188,7 @@ func TestLock(t *testing.T) {
 	_, err := fx.tryLogin(password)
 	wantFault(t, "the sixth try", err, fault.Forbidden, auth.CodeAccountLocked)
 	f, _ := fault.As(err)
-	if until := f.Details["lockoutUntil"]; until != "2026-11-21T12:15:00.000Z" {
+	if until := f.Details.Text("lockoutUntil"); until != "2026-11-21T12:15:00.000Z" {
 		t.Errorf("locked until %v", until)
 	}
 	if n := len(fx.findEvents(audit.SuspiciousActivity)); n != 1 {
@@ -386,7 +386,7 @@ func TestLockOfAnOperator(t *testing.T) {
 	}
 	until := func(err error) any {
 		f, _ := fault.As(err)
-		return f.Details["lockoutUntil"]
+		return f.Details.Text("lockoutUntil")
 	}
 	for range 6 { // more than would lock by themselves
 		_, right := fx.tryLogin(password)

@@ -9,6 +9,7 @@ import (
 	"github.com/tollgate-dev/tollgate/core/auth"
 	"github.com/tollgate-dev/tollgate/core/auth/auditing"
 	"github.com/tollgate-dev/tollgate/core/fault"
+	"github.com/tollgate-dev/tollgate/core/jsonvalue"
 	"github.com/tollgate-dev/tollgate/ports/authstore"
 	"github.com/tollgate-dev/tollgate/ports/clock"
 	"github.com/tollgate-dev/tollgate/ports/courier"
@@ -105,12 +106,10 @@ func (s *Service) newPending(c *auth.Challenge) Pending {
 	}
 }
 
-// errLimitReached returns the error for a limit that is used up. The detail retryAfter has whole
-// seconds, rounded up (contract A-2).
+// errLimitReached returns the error for a limit that is used up.
 func errLimitReached(message string, limit uint64, wait time.Duration) error {
-	wait = max(wait, time.Second)
 	return fault.New(fault.Exhausted, message).WithCode(auth.CodeRateLimit).
-		WithDetail("retryAfter", int((wait+time.Second-1)/time.Second)).WithDetail("limit", limit).After(wait)
+		WithDetail("limit", jsonvalue.Number(limit)).After(wait)
 }
 
 // errNoAttemptLeft returns the error for a challenge without attempts until it expires.

@@ -250,14 +250,14 @@ func TestWrongCodes(t *testing.T) {
 	for n := range 3 {
 		_, err := fx.tryCode(p, wrongCode(fx.mail.lastCode()))
 		f := wantFault(t, "a wrong code", err, fault.Unauthenticated, auth.CodeInvalidOTP)
-		if f.Details["attemptsRemaining"] != 2-n {
+		if f.Details.Int("attemptsRemaining") != 2-n {
 			t.Errorf("try %d: details %v", n, f.Details)
 		}
 	}
 	fx.clock.Advance(time.Minute)
 	_, err := fx.tryCode(p, fx.mail.lastCode())
 	f := wantFault(t, "the right code after three wrong ones", err, fault.Exhausted, auth.CodeRateLimit)
-	if f.RetryAfter != 9*time.Minute || f.Details["retryAfter"] != 540 || f.Details["limit"] != uint64(3) {
+	if f.RetryAfter != 9*time.Minute || f.Details.Int("limit") != 3 {
 		t.Errorf("retry after %s, details %v; want nine minutes", f.RetryAfter, f.Details)
 	}
 	if fx.getSession().TrustLevel != auth.Unverified {
@@ -402,8 +402,8 @@ func TestLimitCountsResends(t *testing.T) {
 	}
 	_, err := fx.service.Initiate(context.Background(), fx.getSession(), auth.EmailOTP)
 	f := wantFault(t, "the sixth code", err, fault.Exhausted, auth.CodeRateLimit)
-	if f.Details["retryAfter"] != 3600 {
-		t.Errorf("details %v, want an hour", f.Details)
+	if f.RetryAfter != time.Hour {
+		t.Errorf("retry after %s, want an hour", f.RetryAfter)
 	}
 	_, err = fx.service.Resend(context.Background(), p.ID)
 	wantFault(t, "the sixth code", err, fault.Exhausted, auth.CodeRateLimit)

@@ -10,6 +10,7 @@ import (
 	"github.com/tollgate-dev/tollgate/core/auth/assessment"
 	"github.com/tollgate-dev/tollgate/core/auth/devices"
 	"github.com/tollgate-dev/tollgate/core/fault"
+	"github.com/tollgate-dev/tollgate/core/jsonvalue"
 	"github.com/tollgate-dev/tollgate/ports/secrets"
 	"github.com/tollgate-dev/tollgate/ports/transaction"
 )
@@ -182,7 +183,7 @@ func (s *Service) recordFailure(ctx context.Context, t *verification) error {
 	}
 	remaining := s.config.Attempts - t.challenge.Attempts
 	t.refusal = fault.New(fault.Unauthenticated, "the code is wrong").WithCode(auth.CodeInvalidOTP).
-		WithDetail("attemptsRemaining", remaining)
+		WithDetail("attemptsRemaining", jsonvalue.Number(remaining))
 	changes := []audit.Change{newFailure(ActionVerify, &t.session, &t.challenge, ReasonWrongCode)}
 	if remaining <= 0 {
 		used := newFailure(ActionVerify, &t.session, &t.challenge, ReasonUsedUp)

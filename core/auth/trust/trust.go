@@ -8,6 +8,7 @@ import (
 
 	"github.com/tollgate-dev/tollgate/core/auth"
 	"github.com/tollgate-dev/tollgate/core/fault"
+	"github.com/tollgate-dev/tollgate/core/jsonvalue"
 )
 
 // MaxScore is the greatest risk score (contract A-28).
@@ -116,9 +117,9 @@ func Require(have, need auth.TrustLevel) error {
 	}
 	return fault.Newf(fault.Forbidden, "this needs a session at %s, this one is at %s: %s", need, have, remedy).
 		WithCode(auth.CodeInsufficientTrust).
-		WithDetail("requiredTrustLevel", need.String()).
-		WithDetail("trustLevel", have.String()).
-		WithDetail("challenge", Challenge(need))
+		WithDetail("requiredTrustLevel", jsonvalue.Text(need.String())).
+		WithDetail("trustLevel", jsonvalue.Text(have.String())).
+		WithDetail("challenge", jsonvalue.Text(Challenge(need)))
 }
 
 // RequireRecent returns fault.Forbidden with code insufficient_trust if the person of a session has
@@ -132,10 +133,10 @@ func RequireRecent(s *auth.Session, now time.Time, maxAge time.Duration) error {
 	seconds := int(maxAge / time.Second)
 	return fault.Newf(fault.Forbidden, "this needs a password or a code that was given within the last %d seconds: "+
 		"step up, or send currentPassword", seconds).WithCode(auth.CodeInsufficientTrust).
-		WithDetail("requiredTrustLevel", auth.FullTrust.String()).
-		WithDetail("trustLevel", s.TrustLevel.String()).
-		WithDetail("maxAge", seconds).
-		WithDetail("challenge", fmt.Sprintf(`%s, max_age="%d"`, Challenge(auth.FullTrust), seconds))
+		WithDetail("requiredTrustLevel", jsonvalue.Text(auth.FullTrust.String())).
+		WithDetail("trustLevel", jsonvalue.Text(s.TrustLevel.String())).
+		WithDetail("maxAge", jsonvalue.Number(seconds)).
+		WithDetail("challenge", jsonvalue.Text(fmt.Sprintf(`%s, max_age="%d"`, Challenge(auth.FullTrust), seconds)))
 }
 
 // Challenge returns the challenge of RFC 9470, section 3, for a level.

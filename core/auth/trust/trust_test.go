@@ -37,7 +37,7 @@ func TestRequire(t *testing.T) {
 	f, ok := fault.As(trust.Require(auth.Unverified, auth.FullTrust))
 	const challenge = `Bearer error="insufficient_user_authentication", ` +
 		`error_description="a session at FULL_TRUST is required", acr_values="FULL_TRUST"`
-	if !ok || f.Kind != fault.Forbidden || f.Code != auth.CodeInsufficientTrust || f.Details["challenge"] != challenge {
+	if !ok || f.Kind != fault.Forbidden || f.Code != auth.CodeInsufficientTrust || f.Details.Text("challenge") != challenge {
 		t.Errorf("failure %+v", f)
 	}
 }

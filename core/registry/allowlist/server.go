@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/tollgate-dev/tollgate/core/jsonvalue"
 	"github.com/tollgate-dev/tollgate/core/registry"
 )
 
@@ -56,7 +57,7 @@ var errNoObject = errors.New("it is not a JSON object")
 // parseServer reads the document of a record. Values of a wrong type, which documents from other
 // registries may have, count as missing.
 func parseServer(r registry.Record) (server, error) {
-	var doc registry.Object
+	var doc jsonvalue.Object
 	if err := json.Unmarshal(r.Document, &doc); err != nil || doc == nil {
 		return server{}, errNoObject
 	}
@@ -70,7 +71,7 @@ func parseServer(r registry.Record) (server, error) {
 	for _, o := range doc.Objects("packages") {
 		s.packages = append(s.packages, pkg{
 			registryType: o.Text("registryType"), identifier: o.Text("identifier"), version: o.Text("version"),
-			runtimeHint: o.Text("runtimeHint"), transport: o.Member("transport").Text("type"),
+			runtimeHint: o.Text("runtimeHint"), transport: o.Inner("transport").Text("type"),
 			runtimeArguments: readArguments(o, "runtimeArguments"),
 			packageArguments: readArguments(o, "packageArguments"),
 			environment:      readInputs(o, "environmentVariables"),
@@ -79,7 +80,7 @@ func parseServer(r registry.Record) (server, error) {
 	return s, nil
 }
 
-func readInputs(o registry.Object, name string) []input {
+func readInputs(o jsonvalue.Object, name string) []input {
 	var all []input
 	for _, item := range o.Objects(name) {
 		all = append(all, newVariableInput(item))
@@ -87,7 +88,7 @@ func readInputs(o registry.Object, name string) []input {
 	return all
 }
 
-func readArguments(o registry.Object, name string) []argument {
+func readArguments(o jsonvalue.Object, name string) []argument {
 	var all []argument
 	for _, item := range o.Objects(name) {
 		if kind := item.Text("type"); kind == "named" || kind == "positional" {
@@ -97,31 +98,30 @@ func readArguments(o registry.Object, name string) []argument {
 	return all
 }
 
-func newInput(o registry.Object) input {
+func newInput(o jsonvalue.Object) input {
 	in := input{
 		name: o.Text("name"), value: o.Text("value"), fallback: o.Text("default"), hint: o.Text("valueHint"),
 		description: o.Text("description"),
 	}
 	_, in.hasDefault = o["default"]
 	in.boolean = o.Text("format") == "boolean"
-	in.required, _ = o["isRequired"].(bool)
-	in.secret, _ = o["isSecret"].(bool)
+	in.required, in.secret = o.Flag("isRequired"), o.Flag("isSecret")
 	return in
 }
 
 // newVariableInput is newInput for a value that may have variables. These have no variables
 // themselves.
-func newVariableInput(o registry.Object) input {
+func newVariableInput(o jsonvalue.Object) input {
 	in := newInput(o)
 	in.variables = readVariables(o)
 	return in
 }
 
-func readVariables(o registry.Object) map[string]input {
+func readVariables(o jsonvalue.Object) map[string]input {
 	all := map[string]input{}
-	variables := o.Member("variables")
+	variables := o.Inner("variables")
 	for name := range variables {
-		all[name] = newInput(variables.Member(name))
+		all[name] = newInput(variables.Inner(name))
 	}
 	return all
 }

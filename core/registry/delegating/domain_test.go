@@ -96,7 +96,7 @@ func TestLimitsComeBeforeLookups(t *testing.T) {
 		fx.throttle.refused = scope
 		_, err := fx.ProveDomain(t.Context(), fx.newRequest(newSigner(1)))
 		requireFault(t, err, fault.Exhausted, part)
-		if f, _ := fault.As(err); f.RetryAfter != 30*time.Second || f.Details["limit"] != uint64(20) {
+		if f, _ := fault.As(err); f.RetryAfter != 30*time.Second || f.Details.Int("limit") != 20 {
 			t.Errorf("%s: try again after %s, limit %v", scope, f.RetryAfter, f.Details["limit"])
 		}
 		if fx.keys.lookups != 0 || len(fx.used.claimed) != 0 {

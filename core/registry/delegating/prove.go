@@ -7,6 +7,7 @@ import (
 
 	"github.com/tollgate-dev/tollgate/core/fault"
 
+	"github.com/tollgate-dev/tollgate/core/jsonvalue"
 	"github.com/tollgate-dev/tollgate/core/registry/publisher"
 	"github.com/tollgate-dev/tollgate/ports/authority"
 	"github.com/tollgate-dev/tollgate/ports/clock"
@@ -166,7 +167,7 @@ func (p *Prover) countAttempt(ctx context.Context, scope throttle.Scope, key str
 	if scope == throttle.PublisherDomain {
 		what = "of " + key
 	}
-	return fault.Newf(fault.Exhausted, "too many proofs %s", what).WithDetail("limit", v.Limit).
+	return fault.Newf(fault.Exhausted, "too many proofs %s", what).WithDetail("limit", jsonvalue.Number(v.Limit)).
 		After(v.RetryAfter(p.ports.Clock.Now()))
 }
 

@@ -10,13 +10,14 @@ import (
 	"strings"
 
 	"github.com/tollgate-dev/tollgate/core/fault"
+	"github.com/tollgate-dev/tollgate/core/jsonvalue"
 )
 
 // Difference is one value that differs between two documents.
 type Difference struct {
-	Path   string // a JSON pointer (RFC 6901)
-	Before any    // a decoded JSON value; nil if it is not there
-	After  any    // likewise
+	Path   string          // a JSON pointer (RFC 6901)
+	Before jsonvalue.Value // nil if it is not there
+	After  jsonvalue.Value // likewise
 }
 
 // Meta is the property of a document with data for programs, which comes last: a publisher can fill
@@ -104,11 +105,10 @@ func Diff(before, after []byte) ([]Difference, error) {
 	if before == nil {
 		return nil, nil
 	}
-	var values [2]any
+	var values [2]jsonvalue.Value
 	for i, text := range [][]byte{before, after} {
-		decoder := json.NewDecoder(bytes.NewReader(text))
-		decoder.UseNumber()
-		if err := decoder.Decode(&values[i]); err != nil {
+		var err error
+		if values[i], err = jsonvalue.Parse(text); err != nil {
 			return nil, fault.Wrap(fault.Invalid, "the document is not JSON", err)
 		}
 	}
@@ -116,14 +116,14 @@ func Diff(before, after []byte) ([]Difference, error) {
 }
 
 // appendDifferences appends the differences between two values at a path.
-func appendDifferences(list []Difference, path string, before, after any) []Difference {
+func appendDifferences(list []Difference, path string, before, after jsonvalue.Value) []Difference {
 	switch b := before.(type) {
-	case map[string]any:
-		if a, ok := after.(map[string]any); ok {
+	case jsonvalue.Object:
+		if a, ok := after.(jsonvalue.Object); ok {
 			return appendMemberDifferences(list, path, b, a)
 		}
-	case []any:
-		if a, ok := after.([]any); ok {
+	case jsonvalue.List:
+		if a, ok := after.(jsonvalue.List); ok {
 			return appendItemDifferences(list, path, b, a)
 		}
 	default:
@@ -136,9 +136,9 @@ func appendDifferences(list []Difference, path string, before, after any) []Diff
 
 // isScalar reports whether a decoded JSON value is neither an object nor an array, and so can be
 // compared.
-func isScalar(v any) bool {
+func isScalar(v jsonvalue.Value) bool {
 	switch v.(type) {
-	case map[string]any, []any:
+	case jsonvalue.Object, jsonvalue.List:
 		return false
 	}
 	return true
@@ -147,7 +147,7 @@ func isScalar(v any) bool {
 // pointerEscaper escapes a name for a JSON pointer (RFC 6901, section 3).
 var pointerEscaper = strings.NewReplacer("~", "~0", "/", "~1")
 
-func appendMemberDifferences(list []Difference, path string, before, after map[string]any) []Difference {
+func appendMemberDifferences(list []Difference, path string, before, after jsonvalue.Object) []Difference {
 	names := slices.Collect(maps.Keys(before))
 	for name := range after {
 		if _, both := before[name]; !both {
@@ -165,9 +165,9 @@ func appendMemberDifferences(list []Difference, path string, before, after map[s
 	return list
 }
 
-func appendItemDifferences(list []Difference, path string, before, after []any) []Difference {
+func appendItemDifferences(list []Difference, path string, before, after jsonvalue.List) []Difference {
 	for i := range max(len(before), len(after)) {
-		var b, a any
+		var b, a jsonvalue.Value
 		if i < len(before) {
 			b = before[i]
 		}

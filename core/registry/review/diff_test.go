@@ -10,15 +10,16 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/tollgate-dev/tollgate/core/fault"
+	"github.com/tollgate-dev/tollgate/core/jsonvalue"
 	"github.com/tollgate-dev/tollgate/core/registry/review"
 )
 
 // changes returns the differences at paths from 1 to 2.
 func changes(paths ...string) (all []review.Difference) {
 	for _, p := range paths {
-		d := review.Difference{Path: p, Before: json.Number("1"), After: json.Number("2")}
+		d := review.Difference{Path: p, Before: jsonvalue.Exact("1"), After: jsonvalue.Exact("2")}
 		if p == "/version" {
-			d.Before, d.After = "1", "2"
+			d.Before, d.After = jsonvalue.Text("1"), jsonvalue.Text("2")
 		}
 		all = append(all, d)
 	}
@@ -62,23 +63,23 @@ func TestDiff(t *testing.T) {
 		want          []review.Difference
 	}{
 		{`{"a":1}`, `{"a":1}`, nil},
-		{`{"a":1.0}`, `{"a":1}`, []review.Difference{{"/a", json.Number("1.0"), json.Number("1")}}},
+		{`{"a":1.0}`, `{"a":1}`, []review.Difference{{"/a", jsonvalue.Exact("1.0"), jsonvalue.Exact("1")}}},
 		{`{"version":"1","_meta":{"a":1},"A":1,"packages":[1],"repository":1,"icons":1,"websiteUrl":1,"~":1,"remotes":[1]}`,
 			`{"_meta":{"a":2},"A":2,"packages":[2],"repository":2,"icons":2,"version":"2","websiteUrl":2,"~":2,"remotes":[2]}`, changes(
 				"/remotes/0", "/packages/0", "/repository", "/websiteUrl", "/icons", "/A", "/version", "/~0",
 				"/_meta/a")},
-		{`{"version":"1","b":true}`, `{"b":true,"version":"2"}`, []review.Difference{{"/version", "1", "2"}}},
-		{`{"a":1}`, `{"b":1}`, []review.Difference{{"/a", json.Number("1"), nil}, {"/b", nil, json.Number("1")}}},
-		{`{"a/b":{"~":1}}`, `{"a/b":{"~":2}}`, []review.Difference{{"/a~1b/~0", json.Number("1"), json.Number("2")}}},
-		{`{"l":[1,2]}`, `{"l":[1]}`, []review.Difference{{"/l/1", json.Number("2"), nil}}},
-		{`{"l":[1]}`, `{"l":[1,{"x":"y"}]}`, []review.Difference{{"/l/1", nil, map[string]any{"x": "y"}}}},
-		{`{"l":[{"u":"a"},{"u":"b"}]}`, `{"l":[{"u":"a"},{"u":"c"}]}`, []review.Difference{{"/l/1/u", "b", "c"}}},
+		{`{"version":"1","b":true}`, `{"b":true,"version":"2"}`, []review.Difference{{"/version", jsonvalue.Text("1"), jsonvalue.Text("2")}}},
+		{`{"a":1}`, `{"b":1}`, []review.Difference{{"/a", jsonvalue.Exact("1"), nil}, {"/b", nil, jsonvalue.Exact("1")}}},
+		{`{"a/b":{"~":1}}`, `{"a/b":{"~":2}}`, []review.Difference{{"/a~1b/~0", jsonvalue.Exact("1"), jsonvalue.Exact("2")}}},
+		{`{"l":[1,2]}`, `{"l":[1]}`, []review.Difference{{"/l/1", jsonvalue.Exact("2"), nil}}},
+		{`{"l":[1]}`, `{"l":[1,{"x":"y"}]}`, []review.Difference{{"/l/1", nil, jsonvalue.Object{"x": jsonvalue.Text("y")}}}},
+		{`{"l":[{"u":"a"},{"u":"b"}]}`, `{"l":[{"u":"a"},{"u":"c"}]}`, []review.Difference{{"/l/1/u", jsonvalue.Text("b"), jsonvalue.Text("c")}}},
 		{
 			`{"v":{"x":1}}`, `{"v":[1]}`, []review.Difference{
-				{"/v", map[string]any{"x": json.Number("1")}, []any{json.Number("1")}},
+				{"/v", jsonvalue.Object{"x": jsonvalue.Exact("1")}, jsonvalue.List{jsonvalue.Exact("1")}},
 			},
 		},
-		{`{"v":"x"}`, `{"v":["x"]}`, []review.Difference{{"/v", "x", []any{"x"}}}},
+		{`{"v":"x"}`, `{"v":["x"]}`, []review.Difference{{"/v", jsonvalue.Text("x"), jsonvalue.List{jsonvalue.Text("x")}}}},
 		{`{"v":null}`, `{}`, nil}, // null is the same as a value that is not there (contract R-9)
 	} {
 		got, err := review.Diff([]byte(c.before), []byte(c.after))
@@ -95,21 +96,24 @@ func TestDiff(t *testing.T) {
 }
 
 // drawJSON returns any JSON value of a few levels.
-func drawJSON(depth int) *rapid.Generator[any] {
+func drawJSON(depth int) *rapid.Generator[jsonvalue.Value] {
 	scalars := rapid.OneOf(
-		rapid.Map(rapid.SampledFrom([]string{"a", "b", ""}), func(s string) any { return s }),
-		rapid.Map(rapid.IntRange(0, 3), func(n int) any { return n }),
-		rapid.Map(rapid.Bool(), func(b bool) any { return b }),
+		rapid.Map(rapid.SampledFrom([]string{"a", "b", ""}), func(s string) jsonvalue.Value {
+			return jsonvalue.Text(s)
+		}),
+		rapid.Map(rapid.IntRange(0, 3), func(n int) jsonvalue.Value { return jsonvalue.Number(n) }),
+		rapid.Map(rapid.Bool(), func(b bool) jsonvalue.Value { return jsonvalue.Flag(b) }),
 	)
 	if depth == 0 {
 		return scalars
 	}
 	inner := drawJSON(depth - 1)
 	return rapid.OneOf(scalars,
-		rapid.Map(rapid.SliceOfN(inner, 0, 3), func(l []any) any { return l }),
-		rapid.Map(rapid.MapOfN(rapid.SampledFrom([]string{"x", "y/", "~z"}), inner, 0, 3), func(m map[string]any) any {
-			return m
+		rapid.Map(rapid.SliceOfN(inner, 0, 3), func(l []jsonvalue.Value) jsonvalue.Value {
+			return jsonvalue.List(l)
 		}),
+		rapid.Map(rapid.MapOfN(rapid.SampledFrom([]string{"x", "y/", "~z"}), inner, 0, 3),
+			func(m map[string]jsonvalue.Value) jsonvalue.Value { return jsonvalue.Object(m) }),
 	)
 }
 
@@ -122,7 +126,7 @@ func TestDiffProperties(t *testing.T) {
 		texts := make([][]byte, 2)
 		for i := range texts {
 			var err error
-			if texts[i], err = json.Marshal(map[string]any{"root": drawJSON(3).Draw(t, "document")}); err != nil {
+			if texts[i], err = json.Marshal(jsonvalue.Object{"root": drawJSON(3).Draw(t, "document")}); err != nil {
 				t.Fatal(err)
 			}
 		}

@@ -1,13 +1,12 @@
 package review
 
 import (
-	"bytes"
 	"encoding/json"
 	"regexp"
 	"strings"
 
 	"github.com/tollgate-dev/tollgate/core/fault"
-	"github.com/tollgate-dev/tollgate/core/registry"
+	"github.com/tollgate-dev/tollgate/core/jsonvalue"
 )
 
 // Origins is everything in a document that decides what code a client runs and where data goes. It
@@ -37,9 +36,9 @@ var (
 )
 
 // replaceText replaces a property that is a text.
-func replaceText(o registry.Object, name string, by func(string) string) {
-	if s, ok := o[name].(string); ok {
-		o[name] = by(s)
+func replaceText(o jsonvalue.Object, name string, by func(string) string) {
+	if s, ok := o[name].(jsonvalue.Text); ok {
+		o[name] = jsonvalue.Text(by(string(s)))
 	}
 }
 
@@ -51,7 +50,7 @@ func ReadOrigins(doc []byte) (Origins, error) {
 		return Origins{}, err
 	}
 	o := Origins{hosts: map[string]bool{}}
-	o.addHosts(map[string]any(root))
+	o.addHosts(root)
 	for _, r := range root.Objects("remotes") {
 		_, _, fixed := cutHost(r.Text("url"))
 		o.open = o.open || !fixed
@@ -68,20 +67,19 @@ func ReadOrigins(doc []byte) (Origins, error) {
 
 // readObject returns a JSON object without null properties, which are the same as missing ones
 // (contract R-9), or fault.Invalid.
-func readObject(text []byte) (registry.Object, error) {
-	decoder := json.NewDecoder(bytes.NewReader(text))
-	decoder.UseNumber()
-	var root registry.Object
-	if err := decoder.Decode(&root); err != nil || root == nil {
+func readObject(text []byte) (jsonvalue.Object, error) {
+	value, err := jsonvalue.Parse(text)
+	root, ok := value.(jsonvalue.Object)
+	if !ok {
 		return nil, fault.Wrap(fault.Invalid, "the document is not a JSON object", err)
 	}
-	removeNulls(map[string]any(root))
+	removeNulls(root)
 	return root, nil
 }
 
 // fixedText returns the JSON of a document without what is free, which it removes from root. With
 // named, the versions that arguments and URLs name are free too.
-func fixedText(root registry.Object, named bool) (string, error) {
+func fixedText(root jsonvalue.Object, named bool) (string, error) {
 	var own versions
 	if named {
 		own = own.with(root.Text("version"))
@@ -121,15 +119,15 @@ func (o Origins) Equal(approved Origins) bool {
 }
 
 // removeNulls removes the null properties of a value.
-func removeNulls(value any) {
+func removeNulls(value jsonvalue.Value) {
 	switch v := value.(type) {
-	case map[string]any:
+	case jsonvalue.Object:
 		for name, member := range v {
 			if removeNulls(member); member == nil {
 				delete(v, name)
 			}
 		}
-	case []any:
+	case jsonvalue.List:
 		for _, item := range v {
 			removeNulls(item)
 		}
@@ -137,18 +135,18 @@ func removeNulls(value any) {
 }
 
 // addHosts adds the hosts of all URLs in the texts of a value, and in the names of its properties.
-func (o *Origins) addHosts(value any) {
+func (o *Origins) addHosts(value jsonvalue.Value) {
 	switch v := value.(type) {
-	case string:
-		for _, url := range urlForm.FindAllString(v, -1) {
+	case jsonvalue.Text:
+		for _, url := range urlForm.FindAllString(string(v), -1) {
 			o.hosts[strings.ToLower(strings.TrimRight(url, ".,;:!)"))] = true
 		}
-	case map[string]any:
+	case jsonvalue.Object:
 		for name, member := range v {
-			o.addHosts(name)
+			o.addHosts(jsonvalue.Text(name))
 			o.addHosts(member)
 		}
-	case []any:
+	case jsonvalue.List:
 		for _, item := range v {
 			o.addHosts(item)
 		}
@@ -156,9 +154,9 @@ func (o *Origins) addHosts(value any) {
 }
 
 // removeTexts removes properties that are texts.
-func removeTexts(o registry.Object, names ...string) {
+func removeTexts(o jsonvalue.Object, names ...string) {
 	for _, name := range names {
-		if _, ok := o[name].(string); ok {
+		if _, ok := o[name].(jsonvalue.Text); ok {
 			delete(o, name)
 		}
 	}
@@ -166,7 +164,7 @@ func removeTexts(o registry.Object, names ...string) {
 
 // freePackage replaces what is free in a package. own are the versions of the package and of its
 // document; nil if they are not free where arguments and URLs name them.
-func freePackage(p registry.Object, own versions) {
+func freePackage(p jsonvalue.Object, own versions) {
 	replaceText(p, "identifier", func(s string) string {
 		if p.Text("registryType") == "oci" {
 			return freeImage(s)
@@ -190,11 +188,11 @@ func freePackage(p registry.Object, own versions) {
 	for _, variable := range p.Objects("environmentVariables") {
 		freeInput(variable)
 	}
-	freeInputs(p.Member("transport"))
+	freeInputs(p.Inner("transport"))
 }
 
 // freeInputs removes what is free in the headers and the variables of a transport.
-func freeInputs(transport registry.Object) {
+func freeInputs(transport jsonvalue.Object) {
 	for _, header := range transport.Objects("headers") {
 		freeInput(header)
 	}
@@ -202,16 +200,16 @@ func freeInputs(transport registry.Object) {
 }
 
 // freeInput removes the descriptions of an input and of its variables.
-func freeInput(input registry.Object) {
+func freeInput(input jsonvalue.Object) {
 	removeTexts(input, "description")
 	freeVariables(input)
 }
 
 // freeVariables removes the descriptions of variables, whose names may be any.
-func freeVariables(of registry.Object) {
-	variables := of.Member("variables")
+func freeVariables(of jsonvalue.Object) {
+	variables := of.Inner("variables")
 	for name := range variables {
-		removeTexts(variables.Member(name), "description")
+		removeTexts(variables.Inner(name), "description")
 	}
 }
 

@@ -3,7 +3,7 @@ package review
 import (
 	"fmt"
 
-	"github.com/tollgate-dev/tollgate/core/registry"
+	"github.com/tollgate-dev/tollgate/core/jsonvalue"
 )
 
 // Warnings returns what a reviewer must look at in a document although the checks of its packages
@@ -29,7 +29,7 @@ func Warnings(document []byte) ([]string, error) {
 
 // describeArgument returns an argument as it is in a command; empty for one without a name and a
 // value.
-func describeArgument(argument registry.Object) string {
+func describeArgument(argument jsonvalue.Object) string {
 	value := argument.Text("value")
 	for _, other := range []string{"default", "valueHint"} {
 		if value == "" {

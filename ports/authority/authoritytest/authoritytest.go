@@ -7,14 +7,15 @@ import (
 	"strings"
 
 	"github.com/tollgate-dev/tollgate/core/fault"
+	"github.com/tollgate-dev/tollgate/core/jsonvalue"
 	"github.com/tollgate-dev/tollgate/core/registry"
 	"github.com/tollgate-dev/tollgate/ports/authority"
 )
 
 // The refusals of sessions whose trust is too low.
 var (
-	ErrStepUp = fault.New(fault.Forbidden, "step up first").WithDetail("challenge", "Bearer")
-	ErrVerify = fault.New(fault.Forbidden, "verify first").WithDetail("challenge", "Bearer")
+	ErrStepUp = fault.New(fault.Forbidden, "step up first").WithDetail("challenge", jsonvalue.Text("Bearer"))
+	ErrVerify = fault.New(fault.Forbidden, "verify first").WithDetail("challenge", jsonvalue.Text("Bearer"))
 )
 
 // Address is the address of callers whose address does not matter.

@@ -69,9 +69,9 @@ func newProblem(message string) Problem {
 
 // ProblemsOf returns the problems that an error describes.
 func ProblemsOf(f *fault.Error) (problems Problems) {
-	fields, _ := f.Details["fields"].(map[string]string)
+	fields := f.Details.Inner("fields")
 	for _, name := range slices.Sorted(maps.Keys(fields)) {
-		p := newProblem(name + " " + fields[name])
+		p := newProblem(name + " " + fields.Text(name))
 		if p.Field == "" {
 			p.Field = name
 		}
