@@ -44,14 +44,16 @@ func (q *request) check(name string, err error) {
 		q.err = errors.Join(q.err, err)
 		return
 	}
-	fields, ok := f.Details["fields"].(map[string]string)
-	if !ok {
-		fields = map[string]string{name: strings.TrimPrefix(f.Message, name+" ")}
-	}
 	if q.problems == nil {
 		q.problems = map[string]string{}
 	}
-	maps.Copy(q.problems, fields)
+	fields := f.Details.Inner("fields")
+	for field := range fields {
+		q.problems[field] = fields.Text(field)
+	}
+	if fields == nil {
+		q.problems[name] = strings.TrimPrefix(f.Message, name+" ")
+	}
 }
 
 // problem returns the error of everything that is wrong with the request; nil for nothing.
