@@ -31,7 +31,7 @@ func AddFormats(c *cobra.Command, usage string, formats ...string) *Output {
 	o := &Output{formats: formats}
 	c.Flags().StringVarP(&o.Format, "output", "o", formats[0], usage)
 	CompleteValues(c, "output", formats...)
-	c.PreRunE = func(*cobra.Command, []string) error { return o.checkFormat() }
+	CheckFirst(c, o.checkFormat)
 	return o
 }
 

@@ -11,15 +11,14 @@ import (
 )
 
 // explainUsage replaces the error messages of Cobra and of package flag by messages that show how
-// to use the command.
+// to use the command. A command that does not say which arguments it takes takes none.
 func explainUsage(root *cobra.Command) {
 	root.SetFlagErrorFunc(explainFlagError)
 	VisitCommands(root, func(c *cobra.Command) {
-		if c.Args != nil && !c.HasSubCommands() {
-			c.Args = explainArgs(c.Args)
-		}
 		if c.Name() == "help" {
 			c.Run, c.RunE = nil, showHelp
+		} else if !c.HasSubCommands() {
+			c.Args = explainArgs(c.Args)
 		}
 	})
 }
@@ -27,6 +26,9 @@ func explainUsage(root *cobra.Command) {
 // explainArgs returns a check of arguments whose error shows how to use the command. It reports
 // missing flags first; Cobra would report them only after the arguments.
 func explainArgs(check cobra.PositionalArgs) cobra.PositionalArgs {
+	if check == nil {
+		check = cobra.NoArgs
+	}
 	return func(c *cobra.Command, args []string) error {
 		missing := missingFlags(c)
 		switch {

@@ -13,7 +13,6 @@ import (
 	"github.com/tollgate-dev/tollgate/cmd/tollgate/cli"
 	"github.com/tollgate-dev/tollgate/core/registry/allowlist"
 	"github.com/tollgate-dev/tollgate/core/registry/view"
-	"github.com/tollgate-dev/tollgate/wiring"
 )
 
 func newAllowList(p cli.Process) *cobra.Command {
@@ -32,25 +31,24 @@ func newAllowList(p cli.Process) *cobra.Command {
 			"  kiro    the MCP registry file of Kiro",
 		Example: "  tollgate allowlist --for claude > managed-settings.json\n" +
 			"  tollgate allowlist --for vscode --view data",
-		Args: cobra.NoArgs,
 	}
 	format := c.Flags().String("for", "", "claude, vscode, gemini or kiro (required)")
 	name := c.Flags().String("view", view.All, "name of a view")
 	cli.RequireFlags(c, "for")
-	c.RunE = func(c *cobra.Command, _ []string) error {
-		f, err := allowlist.ParseFormat(*format)
-		if err != nil {
+	var f allowlist.Format
+	c.PreRunE = func(*cobra.Command, []string) (err error) {
+		if f, err = allowlist.ParseFormat(*format); err != nil {
 			return fmt.Errorf("--for: %w", err)
 		}
-		return withOperator(c, p, func(op *wiring.Operator) error {
-			v, err := op.Views.Find(c.Context(), *name)
-			if err != nil {
-				return err
-			}
-			return writeAllowList(c.Context(), p, op.AllowLists.In(v), f)
-		})
+		return nil
 	}
-	return c
+	return newPlainCommand(p, c, func(r run) error {
+		v, err := r.Views.Find(r.ctx, *name)
+		if err != nil {
+			return err
+		}
+		return writeAllowList(r.ctx, p, r.AllowLists.In(v), f)
+	})
 }
 
 // writeAllowList writes a list to standard output, and what it does not have to standard error.

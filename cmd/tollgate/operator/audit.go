@@ -13,16 +13,13 @@ import (
 	"github.com/tollgate-dev/tollgate/core/audit"
 	"github.com/tollgate-dev/tollgate/core/auth"
 	"github.com/tollgate-dev/tollgate/core/auth/auditing"
-	"github.com/tollgate-dev/tollgate/wiring"
 )
 
 // defaultEventLimit is the maximum number of events that a search shows by default.
 const defaultEventLimit = 100
 
 func newAudit(p cli.Process) *cobra.Command {
-	c := &cobra.Command{Use: "audit", Short: "Search the audit log: what happened, and who did it"}
-	c.AddCommand(newAuditSearch(p))
-	return c
+	return cli.NewGroup("audit", "Search the audit log: what happened, and who did it", newAuditSearch(p))
 }
 
 // auditFlags are the flags of audit search.
@@ -45,7 +42,6 @@ func newAuditSearch(p cli.Process) *cobra.Command {
 		Example: "  tollgate audit search --email ada@example.com --since 24h\n" +
 			"  tollgate audit search --type SUSPICIOUS_ACTIVITY --since 2026-01-01 --limit 20\n" +
 			"  tollgate audit search --limit 0 --output jsonl | gzip > audit.jsonl.gz",
-		Args: cobra.NoArgs,
 	}
 	c.Flags().StringVar(&f.email, "email", "",
 		"e-mail address of the person; default: all people, unless --user is given")
@@ -56,22 +52,20 @@ func newAuditSearch(p cli.Process) *cobra.Command {
 	c.Flags().IntVar(&f.limit, "limit", defaultEventLimit, "maximum number of events; 0 = all")
 	cli.CompleteValues(c, "type", cli.ToStrings(audit.Categories())...)
 	o := cli.AddFormats(c, "output format: table, json or jsonl", "table", "json", "jsonl")
-	c.RunE = func(c *cobra.Command, _ []string) error {
-		q, err := f.parseQuery(time.Now())
+	var q auditing.Query
+	cli.CheckFirst(c, func() (err error) {
+		q, err = f.parseQuery(time.Now())
+		return err
+	})
+	return newPlainCommand(p, c, func(r run) error {
+		person, err := f.findUser(r)
 		if err != nil {
 			return err
 		}
-		return withOperator(c, p, func(op *wiring.Operator) error {
-			person, err := f.findUser(c, op)
-			if err != nil {
-				return err
-			}
-			out := newEventWriter(c.Context(), op, p.Stdout, o.Format)
-			// on a full disk both fail; one error is enough
-			return cmp.Or(op.Trail.Walk(c.Context(), person, q, out.writeEvent), out.finish())
-		})
-	}
-	return c
+		out := newEventWriter(r, p.Stdout, o.Format)
+		// on a full disk both fail; one error is enough
+		return cmp.Or(r.Trail.Walk(r.ctx, person, q, out.writeEvent), out.finish())
+	})
 }
 
 // parseQuery returns the query that the flags describe.
@@ -122,7 +116,7 @@ func parseTime(flag, s string, now time.Time) (time.Time, error) {
 }
 
 // findUser returns the id of the person whose events are shown; empty for all people.
-func (f *auditFlags) findUser(c *cobra.Command, op *wiring.Operator) (auth.UserID, error) {
+func (f *auditFlags) findUser(r run) (auth.UserID, error) {
 	switch {
 	case f.user != "":
 		return auth.ParseUUID[auth.UserID]("--user", f.user)
@@ -133,6 +127,6 @@ func (f *auditFlags) findUser(c *cobra.Command, op *wiring.Operator) (auth.UserI
 	if err != nil {
 		return "", err
 	}
-	account, err := op.People.ByEmail(c.Context(), email)
-	return account.ID, replaceNotFound(err, "there is no user "+string(email))
+	account, err := r.person(email)
+	return account.ID, err
 }

@@ -2,7 +2,6 @@ package operator
 
 import (
 	"bufio"
-	"context"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -11,7 +10,6 @@ import (
 	"github.com/tollgate-dev/tollgate/core/audit"
 	"github.com/tollgate-dev/tollgate/core/auth"
 	"github.com/tollgate-dev/tollgate/core/fault"
-	"github.com/tollgate-dev/tollgate/wiring"
 )
 
 // maxCachedEmails is the maximum number of e-mail addresses that an eventWriter caches.
@@ -19,8 +17,7 @@ const maxCachedEmails = 10_000
 
 // eventWriter writes audit events one by one, so that an export of any length fits in memory.
 type eventWriter struct {
-	ctx    context.Context // of the command, which the writer does not outlive
-	op     *wiring.Operator
+	run    run
 	out    *bufio.Writer
 	format string
 	width  int // of the terminal; 0 if the output is not a terminal
@@ -28,9 +25,9 @@ type eventWriter struct {
 	emails map[auth.UserID]auth.Email
 }
 
-func newEventWriter(ctx context.Context, op *wiring.Operator, w io.Writer, format string) *eventWriter {
+func newEventWriter(r run, w io.Writer, format string) *eventWriter {
 	return &eventWriter{
-		ctx: ctx, op: op, out: bufio.NewWriter(w), format: format, width: cli.TerminalWidth(w),
+		run: r, out: bufio.NewWriter(w), format: format, width: cli.TerminalWidth(w),
 		emails: map[auth.UserID]auth.Email{},
 	}
 }
@@ -141,7 +138,7 @@ func (w *eventWriter) findEmail(id auth.UserID) (auth.Email, error) {
 	if known || id == "" {
 		return email, nil
 	}
-	account, err := w.op.Accounts.Get(w.ctx, id)
+	account, err := w.run.Accounts.Get(w.run.ctx, id)
 	if err != nil && !fault.Is(err, fault.NotFound) {
 		return "", err
 	}

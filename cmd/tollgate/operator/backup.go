@@ -2,12 +2,10 @@ package operator
 
 import (
 	"errors"
-	"strconv"
 
 	"github.com/spf13/cobra"
 
 	"github.com/tollgate-dev/tollgate/cmd/tollgate/cli"
-	"github.com/tollgate-dev/tollgate/wiring/settings"
 )
 
 func newBackup(p cli.Process) *cobra.Command {
@@ -22,25 +20,17 @@ func newBackup(p cli.Process) *cobra.Command {
 		Example: "  tollgate backup tollgate-backup.db",
 		Args:    cobra.ExactArgs(1),
 	}
-	o := cli.AddOutput(c)
 	force := addForce(c)
-	c.RunE = func(c *cobra.Command, args []string) error {
-		if args[0] == "" { // as a path it would be the working directory
-			return errors.New("the name of FILE is empty")
+	return newSettingsCommand(p, c, func(r run) (cli.Table, error) {
+		file := r.args[0]
+		if file == "" { // as a path it would be the working directory
+			return cli.Table{}, errors.New("the name of FILE is empty")
 		}
-		s, err := settings.Read(p.Environ)
-		if err != nil {
-			return err
+		size, err := r.settings.Records.WriteBackup(r.ctx, file, *force)
+		type row struct {
+			File  string `json:"file"  column:"FILE"`
+			Bytes int64  `json:"bytes" column:"BYTES"`
 		}
-		size, err := s.Records.WriteBackup(c.Context(), args[0], *force)
-		if err != nil {
-			return suggestForce(args[0], err)
-		}
-		return o.PrintResult(p.Stdout, cli.Table{
-			Header: []string{"FILE", "BYTES"},
-			Rows:   [][]string{{args[0], strconv.FormatInt(size, 10)}},
-			Value:  map[string]any{"file": args[0], "bytes": size},
-		})
-	}
-	return c
+		return cli.RowTable(row{file, size}), suggestForce(file, err)
+	})
 }

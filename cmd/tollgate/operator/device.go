@@ -1,30 +1,24 @@
 package operator
 
 import (
-	"context"
-
 	"github.com/spf13/cobra"
 
 	"github.com/tollgate-dev/tollgate/cmd/tollgate/cli"
 	"github.com/tollgate-dev/tollgate/core/auth"
-	"github.com/tollgate-dev/tollgate/wiring"
 )
 
 func newDevice(p cli.Process) *cobra.Command {
-	c := &cobra.Command{Use: "device", Short: "Manage the devices that people sign in from"}
-	c.AddCommand(newDeviceList(p), newDeviceRevoke(p))
-	return c
+	return cli.NewGroup("device", "Manage the devices that people sign in from", newDeviceList(p), newDeviceRevoke(p))
 }
 
 func newDeviceList(p cli.Process) *cobra.Command {
-	return newPersonCommand(&cobra.Command{
+	return newPersonCommand(p, &cobra.Command{
 		Use:     "list --email E",
 		Short:   "List the devices of a person",
 		Long:    "List the devices of a person, including revoked ones, last seen first.",
 		Example: "  tollgate device list --email ada@example.com",
-		Args:    cobra.NoArgs,
-	}, p, func(ctx context.Context, op *wiring.Operator, a auth.Account) (cli.Table, error) {
-		list, err := op.Devices.ListDevices(ctx, a.ID)
+	}, func(r run, a auth.Account) (cli.Table, error) {
+		list, err := r.Devices.ListDevices(r.ctx, a.ID)
 		return deviceTable(list), err
 	})
 }
@@ -47,8 +41,7 @@ func deviceTable(devices []auth.Device) cli.Table {
 	return cli.TableOf(devices, func(d *auth.Device) row {
 		return row{
 			d.ID, d.Identity, d.TrustStatus, d.Confirmed, d.Revoked, cli.FormatTime(d.FirstSeen),
-			cli.FormatTime(d.LastSeen),
-			d.Type, d.Browser, d.OS, cli.FormatAddress(d.LastIPAddress), d.Name,
+			cli.FormatTime(d.LastSeen), d.Type, d.Browser, d.OS, cli.FormatAddress(d.LastIPAddress), d.Name,
 		}
 	})
 }
@@ -63,24 +56,17 @@ func newDeviceRevoke(p cli.Process) *cobra.Command {
 		Example: "  tollgate device revoke --email ada@example.com 7d9f2a44-3c1e-4b5a-9a86-0f5d1c2b3a49",
 		Args:    cobra.ExactArgs(1),
 	}
-	email := addEmail(c)
-	o := cli.AddOutput(c)
-	c.RunE = func(c *cobra.Command, args []string) error {
-		id, err := auth.ParseUUID[auth.DeviceID]("ID", args[0])
-		if err != nil {
-			return err
-		}
-		return withPerson(c, p, *email, func(op *wiring.Operator, a auth.Account) error {
-			ended, err := op.Devices.Revoke(c.Context(), a.ID, id)
-			if err != nil {
-				return replaceNotFound(err, "there is no device "+string(id))
-			}
-			type row struct {
-				ID    auth.DeviceID `json:"id"                  column:"REVOKED"`
-				Ended int           `json:"sessionsInvalidated" column:"SESSIONS ENDED"`
-			}
-			return o.PrintResult(p.Stdout, cli.RowTable(row{id, ended}))
-		})
+	var id auth.DeviceID
+	c.PreRunE = func(_ *cobra.Command, args []string) (err error) {
+		id, err = auth.ParseUUID[auth.DeviceID]("ID", args[0])
+		return err
 	}
-	return c
+	return newPersonCommand(p, c, func(r run, a auth.Account) (cli.Table, error) {
+		type row struct {
+			ID    auth.DeviceID `json:"id"                  column:"REVOKED"`
+			Ended int           `json:"sessionsInvalidated" column:"SESSIONS ENDED"`
+		}
+		ended, err := r.Devices.Revoke(r.ctx, a.ID, id)
+		return cli.RowTable(row{id, ended}), replaceNotFound(err, "there is no device "+string(id))
+	})
 }

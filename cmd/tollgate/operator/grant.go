@@ -14,9 +14,7 @@ import (
 const grantPage = 500
 
 func newGrant(p cli.Process) *cobra.Command {
-	c := &cobra.Command{Use: "grant", Short: "Manage who may change which servers"}
-	c.AddCommand(newGrantAdd(p), newGrantRemove(p), newGrantList(p))
-	return c
+	return cli.NewGroup("grant", "Manage who may change which servers", newGrantAdd(p), newGrantRemove(p), newGrantList(p))
 }
 
 // grantFlags are the flags that identify one grant.
@@ -49,11 +47,8 @@ func holderOf(r run, address string) (registry.Holder, error) {
 	if err != nil {
 		return "", err
 	}
-	account, err := r.Accounts.ByEmail(r.ctx, email)
-	if err != nil {
-		return "", replaceNotFound(err, "there is no user "+string(email))
-	}
-	return registry.Holder(account.ID), nil
+	account, err := r.person(email)
+	return registry.Holder(account.ID), err
 }
 
 func newGrantAdd(p cli.Process) *cobra.Command {
@@ -82,7 +77,6 @@ func newGrantChange(p cli.Process, use, short string, do func(run, registry.Gran
 			"console what operator commands do; it is over everything, takes no --resource,\n" +
 			"and does not include the others. The change is in force from the next request on.",
 		Example: "  tollgate grant " + use + " --email ada@example.com --action publish --resource 'com.example/*'",
-		Args:    cobra.NoArgs,
 	}
 	f.addTo(c)
 	return newTableCommand(p, c, func(r run) (cli.Table, error) {
@@ -99,7 +93,6 @@ func newGrantList(p cli.Process) *cobra.Command {
 		Use:     "list [--email E]",
 		Short:   "List the grants of all people or of one person",
 		Example: "  tollgate grant list --output json\n  tollgate grant list --email ada@example.com",
-		Args:    cobra.NoArgs,
 	}
 	var email string
 	c.Flags().StringVar(&email, "email", "",

@@ -13,13 +13,11 @@ import (
 	"github.com/tollgate-dev/tollgate/adapters/methodfile"
 	"github.com/tollgate-dev/tollgate/cmd/tollgate/cli"
 	"github.com/tollgate-dev/tollgate/core/catalogue"
-	"github.com/tollgate-dev/tollgate/wiring"
 )
 
 func newMethods(p cli.Process) *cobra.Command {
-	c := &cobra.Command{Use: "methods", Short: "Manage the open-data methods listing"}
-	c.AddCommand(newMethodsList(p), newMethodsAdd(p), newMethodsRemove(p), newMethodsImport(p))
-	return c
+	return cli.NewGroup("methods", "Manage the open-data methods listing",
+		newMethodsList(p), newMethodsAdd(p), newMethodsRemove(p), newMethodsImport(p))
 }
 
 func newMethodsList(p cli.Process) *cobra.Command {
@@ -29,7 +27,6 @@ func newMethodsList(p cli.Process) *cobra.Command {
 		Long: "List all methods, ordered by id. With --output json the list has the form that\n" +
 			"'tollgate methods import' reads.",
 		Example: "  tollgate methods list\n  tollgate methods list --output json > methods.json",
-		Args:    cobra.NoArgs,
 	}
 	return newTableCommand(p, c, func(r run) (cli.Table, error) {
 		all, err := r.Methods.List(r.ctx)
@@ -47,28 +44,20 @@ func newMethodsAdd(p cli.Process) *cobra.Command {
 			"parameters in the path become parameters of the method, even without\n" +
 			"--parameter.",
 		Example: "  tollgate methods add --id 1400 --path '/parking/{lot}.{format}' --service-id 271 --service parking",
-		Args:    cobra.NoArgs,
 	}
-	o := cli.AddOutput(c)
 	c.Flags().IntVar((*int)(&m.ID), "id", 0, "id of the method")
 	c.Flags().StringVar(&m.Path, "path", "", "template, for example /parking/{lot}.{format}")
 	addService(c, &m.ServiceID, &m.ServiceName)
 	c.Flags().StringArrayVar(&m.Parameters, "parameter", nil,
 		"name of a path parameter; repeat the flag for each parameter")
 	cli.RequireFlags(c, "id", "path", "service-id", "service")
-	c.RunE = func(c *cobra.Command, _ []string) error {
-		checked, err := catalogue.NewMethod(m)
-		if err != nil {
-			return err
-		}
-		return withOperator(c, p, func(op *wiring.Operator) error {
-			if err := op.MethodChanges.Add(c.Context(), checked); err != nil {
-				return err
-			}
-			return o.PrintResult(p.Stdout, methodTable([]catalogue.Method{checked}))
-		})
+	c.PreRunE = func(*cobra.Command, []string) (err error) {
+		m, err = catalogue.NewMethod(m)
+		return err
 	}
-	return c
+	return newTableCommand(p, c, func(r run) (cli.Table, error) {
+		return methodTable([]catalogue.Method{m}), r.MethodChanges.Add(r.ctx, m)
+	})
 }
 
 func addService(c *cobra.Command, id *catalogue.ServiceID, name *string) {
@@ -77,22 +66,21 @@ func addService(c *cobra.Command, id *catalogue.ServiceID, name *string) {
 }
 
 func newMethodsRemove(p cli.Process) *cobra.Command {
-	return &cobra.Command{
+	var id int
+	return newPlainCommand(p, &cobra.Command{
 		Use:     "remove ID",
 		Short:   "Remove a method from the listing",
 		Example: "  tollgate methods remove 1400",
 		Args:    cobra.ExactArgs(1),
-		RunE: func(c *cobra.Command, args []string) error {
-			id, err := strconv.Atoi(args[0])
-			if err != nil {
+		PreRunE: func(_ *cobra.Command, args []string) (err error) {
+			if id, err = strconv.Atoi(args[0]); err != nil {
 				return fmt.Errorf("ID %q is not a whole number", args[0])
 			}
-			return withOperator(c, p, func(op *wiring.Operator) error {
-				return replaceNotFound(op.MethodChanges.Remove(c.Context(), catalogue.MethodID(id)),
-					"there is no method "+args[0])
-			})
+			return nil
 		},
-	}
+	}, func(r run) error {
+		return replaceNotFound(r.MethodChanges.Remove(r.ctx, catalogue.MethodID(id)), "there is no method "+r.args[0])
+	})
 }
 
 func newMethodsImport(p cli.Process) *cobra.Command {
@@ -114,26 +102,19 @@ func newMethodsImport(p cli.Process) *cobra.Command {
 			"  tollgate methods import --replace --first-id 1 --service-id 1 --service pets openapi.yaml",
 		Args: cobra.ExactArgs(1),
 	}
-	o := cli.AddOutput(c)
 	c.Flags().BoolVar(&replace, "replace", false, "remove all methods that are not in FILE")
 	c.Flags().IntVar((*int)(&d.FirstID), "first-id", 0, "id for the first path without an id in an OpenAPI document")
 	addService(c, &d.ServiceID, &d.ServiceName)
-	c.RunE = func(c *cobra.Command, args []string) error {
-		methods, err := readMethods(c.Context(), p, args[0], d)
-		if errors.Is(err, context.Canceled) {
+	var methods []catalogue.Method
+	c.PreRunE = func(c *cobra.Command, args []string) (err error) {
+		if methods, err = readMethods(c.Context(), p, args[0], d); err == nil || errors.Is(err, context.Canceled) {
 			return err
 		}
-		if err != nil {
-			return fmt.Errorf("%s: %s", args[0], cli.ErrorSentence(err))
-		}
-		return withOperator(c, p, func(op *wiring.Operator) error {
-			if err := op.MethodChanges.Import(c.Context(), methods, replace); err != nil {
-				return err
-			}
-			return o.PrintResult(p.Stdout, methodTable(methods))
-		})
+		return fmt.Errorf("%s: %s", args[0], cli.ErrorSentence(err))
 	}
-	return c
+	return newTableCommand(p, c, func(r run) (cli.Table, error) {
+		return methodTable(methods), r.MethodChanges.Import(r.ctx, methods, replace)
+	})
 }
 
 func readMethods(ctx context.Context, p cli.Process, path string, d methodfile.Defaults) ([]catalogue.Method, error) {

@@ -5,7 +5,6 @@ import (
 
 	"github.com/tollgate-dev/tollgate/adapters/relational/database"
 	"github.com/tollgate-dev/tollgate/cmd/tollgate/cli"
-	"github.com/tollgate-dev/tollgate/wiring/settings"
 )
 
 func newMigrate(p cli.Process) *cobra.Command {
@@ -18,26 +17,15 @@ func newMigrate(p cli.Process) *cobra.Command {
 		Example: "  DATABASE_URL=postgres://tollgate@localhost/tollgate tollgate migrate",
 		Args:    cobra.NoArgs,
 	}
-	o := cli.AddOutput(c)
-	c.RunE = func(c *cobra.Command, _ []string) error {
-		s, err := settings.Read(p.Environ)
-		if err != nil {
-			return err
-		}
-		applied, err := s.Records.Migrate(c.Context())
-		if err != nil {
-			return err
-		}
-		rows := make([][]string, 0, len(applied))
-		for _, name := range applied {
-			rows = append(rows, []string{name})
-		}
-		return o.PrintResult(p.Stdout, cli.Table{
-			Header: []string{"APPLIED"}, Rows: rows, Value: append([]string{}, applied...),
-		})
-	}
 	c.AddCommand(newMigrateStatus(p))
-	return c
+	return newSettingsCommand(p, c, func(r run) (cli.Table, error) {
+		applied, err := r.settings.Records.Migrate(r.ctx)
+		t := cli.Table{Header: []string{"APPLIED"}, Value: append([]string{}, applied...)}
+		for _, name := range applied {
+			t.Rows = append(t.Rows, []string{name})
+		}
+		return t, err
+	})
 }
 
 func newMigrateStatus(p cli.Process) *cobra.Command {
@@ -47,21 +35,11 @@ func newMigrateStatus(p cli.Process) *cobra.Command {
 		Long: "List the migrations of this version in order, with the time at which each was\n" +
 			"applied to the database. The command changes nothing.",
 		Example: "  tollgate migrate status",
-		Args:    cobra.NoArgs,
 	}
-	o := cli.AddOutput(c)
-	c.RunE = func(c *cobra.Command, _ []string) error {
-		s, err := settings.Read(p.Environ)
-		if err != nil {
-			return err
-		}
-		steps, err := s.Records.Migrations(c.Context())
-		if err != nil {
-			return err
-		}
-		return o.PrintResult(p.Stdout, migrationTable(steps))
-	}
-	return c
+	return newSettingsCommand(p, c, func(r run) (cli.Table, error) {
+		steps, err := r.settings.Records.Migrations(r.ctx)
+		return migrationTable(steps), err
+	})
 }
 
 func migrationTable(steps []database.Step) cli.Table {

@@ -10,13 +10,11 @@ import (
 	"github.com/tollgate-dev/tollgate/cmd/tollgate/cli"
 	"github.com/tollgate-dev/tollgate/core/registry/mirror"
 	"github.com/tollgate-dev/tollgate/core/registry/mirroring"
-	"github.com/tollgate-dev/tollgate/wiring"
 )
 
 func newMirror(p cli.Process) *cobra.Command {
-	c := &cobra.Command{Use: "mirror", Short: "Manage mirrors: other registries whose servers this one takes over"}
-	c.AddCommand(newMirrorAdd(p), newMirrorList(p), newMirrorSync(p), newMirrorDiff(p), newMirrorRemove(p))
-	return c
+	return cli.NewGroup("mirror", "Manage mirrors: other registries whose servers this one takes over",
+		newMirrorAdd(p), newMirrorList(p), newMirrorSync(p), newMirrorDiff(p), newMirrorRemove(p))
 }
 
 func newMirrorAdd(p cli.Process) *cobra.Command {
@@ -35,7 +33,6 @@ func newMirrorAdd(p cli.Process) *cobra.Command {
 			"  tollgate mirror add corp https://tools.corp.example/registry --interval 10m --review trusted",
 		Args: cobra.ExactArgs(2),
 	}
-	o := cli.AddOutput(c)
 	var d mirror.Draft
 	c.Flags().StringSliceVar(&d.Include, "include", nil,
 		"servers to take: a name, a prefix that ends in *, or *; may be repeated (default all)")
@@ -46,24 +43,18 @@ func newMirrorAdd(p cli.Process) *cobra.Command {
 		"with REGISTRY_REVIEW=on: pending, or trusted to list documents at once")
 	c.Flags().BoolVar(&d.Lenient, "lenient", false, "also take documents that break rules")
 	cli.CompleteValues(c, "review", string(mirror.Pending), string(mirror.Trusted))
-	c.RunE = func(c *cobra.Command, args []string) error {
-		d.Name, d.URL = args[0], args[1]
-		return withCreatedOperator(c, p, func(op *wiring.Operator) error {
-			added, err := op.Mirrors.Add(c.Context(), d)
-			if err != nil {
-				return err
-			}
-			if len(added.Selection.Include) == 0 {
-				_, _ = fmt.Fprintf(p.Stderr,
-					"warning: without --include, the mirror takes each name that %s lists, except reserved ones "+
-						// the mirror is added
-						"and those that people here may publish; what nobody here has published yet can be anybody's\n",
-					added.URL.Public())
-			}
-			return o.PrintResult(p.Stdout, cli.ListTable([]mirrorRow{newMirrorRow(&added)}))
-		})
-	}
-	return c
+	return newFirstCommand(p, c, func(r run) (cli.Table, error) {
+		d.Name, d.URL = r.args[0], r.args[1]
+		added, err := r.Mirrors.Add(r.ctx, d)
+		if err == nil && len(added.Selection.Include) == 0 {
+			// the mirror is added also without the warning
+			_, _ = fmt.Fprintf(p.Stderr,
+				"warning: without --include, the mirror takes each name that %s lists, except reserved ones "+
+					"and those that people here may publish; what nobody here has published yet can be anybody's\n",
+				added.URL.Public())
+		}
+		return cli.ListTable([]mirrorRow{newMirrorRow(&added)}), err
+	})
 }
 
 func newMirrorList(p cli.Process) *cobra.Command {
@@ -75,7 +66,6 @@ func newMirrorList(p cli.Process) *cobra.Command {
 			"how much the last comparison of everything refused, by rule: document, record,\n" +
 			"quarantine and store count versions, reserved and granted count servers.",
 		Example: "  tollgate mirror list --output json",
-		Args:    cobra.NoArgs,
 	}
 	return newTableCommand(p, c, func(r run) (cli.Table, error) {
 		list, err := r.Mirrors.List(r.ctx)

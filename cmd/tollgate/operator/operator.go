@@ -22,60 +22,141 @@ import (
 func Commands(p cli.Process) []*cobra.Command {
 	return []*cobra.Command{
 		newMigrate(p), newBackup(p), newUser(p), newDevice(p), newSession(p), newGrant(p), newPolicy(p),
-		newReview(p), newView(p),
-		newWebhook(p), newMirror(p), newAudit(p), newRegistry(p), newAllowList(p), newMethods(p), newRisk(p),
-		newPlugins(p),
+		newReview(p), newView(p), newWebhook(p), newMirror(p), newAudit(p), newRegistry(p), newAllowList(p),
+		newMethods(p), newRisk(p), newPlugins(p),
 	}
-}
-
-// withOperator opens the database of the service for one command and calls do. The service may run
-// meanwhile.
-func withOperator(c *cobra.Command, p cli.Process, do func(*wiring.Operator) error) error {
-	return runOperator(c, p, wiring.OpenOperator, do)
-}
-
-// withCreatedOperator is withOperator for commands that may be the first of an installation. It
-// creates a missing database and prints a note, in case DATA_DIR was meant to be another directory.
-func withCreatedOperator(c *cobra.Command, p cli.Process, do func(*wiring.Operator) error) error {
-	return runOperator(c, p,
-		func(ctx context.Context, s settings.Settings, log *logrus.Entry) (*wiring.Operator, func(), error) {
-			missing := fault.Is(s.Records.Present(), fault.NotFound)
-			op, cleanup, err := wiring.MakeOperator(ctx, s, log)
-			if err == nil && missing {
-				// the command continues without the note
-				_, _ = fmt.Fprintf(p.Stderr, "There was no database in %s (DATA_DIR), so a new one was created.\n",
-					s.Records.SQLite.Dir)
-			}
-			return op, cleanup, err
-		}, do)
 }
 
 // run is one run of a command, with the database open.
 type run struct {
-	*wiring.Operator
+	*wiring.Operator // nil in a command that needs only the settings
 
-	ctx  context.Context // of the command, which the run does not outlive
-	args []string
+	settings settings.Settings
+	ctx      context.Context // of the command, which the run does not outlive
+	args     []string
 }
 
-// newTableCommand completes a command that prints what find returns as a table or as JSON.
-func newTableCommand(p cli.Process, c *cobra.Command, find func(run) (cli.Table, error)) *cobra.Command {
+// finder returns the output of a run.
+type finder func(run) (cli.Table, error)
+
+// newTableCommand completes a command that prints what find returns as a table or as JSON. What can
+// be checked without the database is checked by c.PreRunE.
+func newTableCommand(p cli.Process, c *cobra.Command, find finder) *cobra.Command {
+	return newPlainCommand(p, c, printResult(p, c, find))
+}
+
+// newFirstCommand is newTableCommand for commands that may be the first of an installation: it
+// creates a missing database.
+func newFirstCommand(p cli.Process, c *cobra.Command, find finder) *cobra.Command {
+	c.RunE = runWith(p, openOrCreate(p), printResult(p, c, find))
+	return c
+}
+
+// newSettingsCommand is newTableCommand for commands that need only the settings of the service.
+func newSettingsCommand(p cli.Process, c *cobra.Command, find finder) *cobra.Command {
+	c.RunE = runWith(p, openNothing, printResult(p, c, find))
+	return c
+}
+
+// newPlainCommand completes a command that calls do with the database.
+func newPlainCommand(p cli.Process, c *cobra.Command, do func(run) error) *cobra.Command {
+	c.RunE = runWith(p, wiring.OpenOperator, do)
+	return c
+}
+
+// printResult returns a function that prints what find returns, in the format of --output, which it
+// adds to the command.
+func printResult(p cli.Process, c *cobra.Command, find finder) func(run) error {
 	o := cli.AddOutput(c)
-	return newPlainCommand(p, c, func(r run) error {
+	return func(r run) error {
 		t, err := find(r)
 		if err != nil {
 			return err
 		}
 		return o.PrintResult(p.Stdout, t)
+	}
+}
+
+// opener opens the database for a command.
+type opener func(context.Context, settings.Settings, *logrus.Entry) (*wiring.Operator, func(), error)
+
+// openNothing opens no database.
+func openNothing(context.Context, settings.Settings, *logrus.Entry) (*wiring.Operator, func(), error) {
+	return nil, func() {}, nil
+}
+
+// openOrCreate returns an opener that creates a missing database and prints a note, in case DATA_DIR
+// was meant to be another directory.
+func openOrCreate(p cli.Process) opener {
+	return func(ctx context.Context, s settings.Settings, log *logrus.Entry) (*wiring.Operator, func(), error) {
+		missing := fault.Is(s.Records.Present(), fault.NotFound)
+		op, cleanup, err := wiring.MakeOperator(ctx, s, log)
+		if err == nil && missing {
+			// the command continues without the note
+			_, _ = fmt.Fprintf(p.Stderr, "There was no database in %s (DATA_DIR), so a new one was created.\n",
+				s.Records.SQLite.Dir)
+		}
+		return op, cleanup, err
+	}
+}
+
+// runWith returns a function that runs a command: it reads the settings, opens the database and
+// calls do. The service may run meanwhile.
+func runWith(p cli.Process, open opener, do func(run) error) func(*cobra.Command, []string) error {
+	return func(c *cobra.Command, args []string) error {
+		s, err := settings.Read(p.Environ)
+		if err != nil {
+			return err
+		}
+		op, cleanup, err := open(c.Context(), s, operatorLog(s, p))
+		if err != nil {
+			return fmt.Errorf("open the database: %w", err)
+		}
+		defer cleanup()
+		return do(run{op, s, c.Context(), args})
+	}
+}
+
+// operatorLog returns the log of a command. It contains only errors; the results of the command go
+// to standard output.
+func operatorLog(s settings.Settings, p cli.Process) *logrus.Entry {
+	return eventlog.NewLog(p.Stderr, "error", s.Service.LogFormat)
+}
+
+// addPerson adds the required flag --email. The address is checked before the database is opened.
+func addPerson(c *cobra.Command) *auth.Email {
+	flag, address := c.Flags().String("email", "", "e-mail address of the person"), new(auth.Email)
+	cli.RequireFlags(c, "email")
+	cli.CheckFirst(c, func() (err error) {
+		*address, err = auth.ParseEmail(*flag)
+		return err
+	})
+	return address
+}
+
+// newPersonCommand completes a command that prints what find returns about one person.
+func newPersonCommand(
+	p cli.Process, c *cobra.Command, find func(run, auth.Account) (cli.Table, error),
+) *cobra.Command {
+	email := addPerson(c)
+	return newTableCommand(p, c, func(r run) (cli.Table, error) {
+		a, err := r.person(*email)
+		if err != nil {
+			return cli.Table{}, err
+		}
+		return find(r, a)
 	})
 }
 
-// newPlainCommand completes a command that calls do with the database.
-func newPlainCommand(p cli.Process, c *cobra.Command, do func(run) error) *cobra.Command {
-	c.RunE = func(c *cobra.Command, args []string) error {
-		return withOperator(c, p, func(op *wiring.Operator) error { return do(run{op, c.Context(), args}) })
-	}
-	return c
+// person returns the account with an e-mail address.
+func (r run) person(email auth.Email) (auth.Account, error) {
+	a, err := r.People.ByEmail(r.ctx, email)
+	return a, unknownPerson(err, email)
+}
+
+// unknownPerson replaces a not-found error by one that names the person.
+func unknownPerson(err error, email auth.Email) error {
+	return replaceNotFound(err, "there is no user "+string(email))
 }
 
 // emailOf returns the e-mail address of a person, or the id if the account does not exist.
@@ -84,28 +165,6 @@ func (r run) emailOf(id string) string {
 		return string(a.Email)
 	}
 	return id
-}
-
-// opener opens the database for an operator command.
-type opener func(context.Context, settings.Settings, *logrus.Entry) (*wiring.Operator, func(), error)
-
-func runOperator(c *cobra.Command, p cli.Process, open opener, do func(*wiring.Operator) error) error {
-	s, err := settings.Read(p.Environ)
-	if err != nil {
-		return err
-	}
-	op, cleanup, err := open(c.Context(), s, operatorLog(s, p))
-	if err != nil {
-		return fmt.Errorf("open the database: %w", err)
-	}
-	defer cleanup()
-	return do(op)
-}
-
-// operatorLog returns the log of a command. It contains only errors; the results of the command go
-// to standard output.
-func operatorLog(s settings.Settings, p cli.Process) *logrus.Entry {
-	return eventlog.NewLog(p.Stderr, "error", s.Service.LogFormat)
 }
 
 // suggestForce mentions --force in the error of a command that failed because the file exists.

@@ -7,7 +7,6 @@ import (
 
 	"github.com/tollgate-dev/tollgate/adapters/pluginhost"
 	"github.com/tollgate-dev/tollgate/cmd/tollgate/cli"
-	"github.com/tollgate-dev/tollgate/wiring/settings"
 )
 
 func newPlugins(p cli.Process) *cobra.Command {
@@ -15,25 +14,15 @@ func newPlugins(p cli.Process) *cobra.Command {
 		Use:     "plugins",
 		Short:   "List the plugins and check each one by starting it",
 		Example: "  tollgate plugins --output json",
-		Args:    cobra.NoArgs,
 	}
-	o := cli.AddOutput(c)
-	c.RunE = func(c *cobra.Command, _ []string) error {
-		s, err := settings.Read(p.Environ)
-		if err != nil {
-			return err
-		}
-		found, err := pluginhost.Inspect(c.Context(), s.Plugins, operatorLog(s, p))
-		if err != nil {
-			return err
-		}
-		if len(found) == 0 {
+	return newSettingsCommand(p, c, func(r run) (cli.Table, error) {
+		found, err := pluginhost.Inspect(r.ctx, r.settings.Plugins, operatorLog(r.settings, p))
+		if err == nil && len(found) == 0 {
 			// the empty table shows it too
-			_, _ = fmt.Fprintf(p.Stderr, "There is no plugin in %s (PLUGIN_DIR).\n", s.Plugins.Dir)
+			_, _ = fmt.Fprintf(p.Stderr, "There is no plugin in %s (PLUGIN_DIR).\n", r.settings.Plugins.Dir)
 		}
-		return o.PrintResult(p.Stdout, pluginTable(found))
-	}
-	return c
+		return pluginTable(found), err
+	})
 }
 
 func pluginTable(plugins []pluginhost.Status) cli.Table {

@@ -13,13 +13,11 @@ import (
 	"github.com/tollgate-dev/tollgate/core/registry/delegating"
 	"github.com/tollgate-dev/tollgate/core/registry/publisher"
 	"github.com/tollgate-dev/tollgate/ports/authority"
-	"github.com/tollgate-dev/tollgate/wiring"
 )
 
 func newPolicy(p cli.Process) *cobra.Command {
-	c := &cobra.Command{Use: "publisher", Short: "Manage who may publish without a person: domains and CI jobs"}
-	c.AddCommand(newPolicyAdd(p), newPolicyList(p), newPolicyRemove(p))
-	return c
+	return cli.NewGroup("publisher", "Manage who may publish without a person: domains and CI jobs",
+		newPolicyAdd(p), newPolicyList(p), newPolicyRemove(p))
 }
 
 // policyFlags are the flags that describe a policy.
@@ -89,24 +87,17 @@ func newPolicyAdd(p cli.Process) *cobra.Command {
 			"API creates policies that end with the grants of the person who created them.",
 		Example: "  tollgate publisher add --method dns --domain example.com --pattern 'com.example/*'\n" +
 			"  tollgate publisher add --method github-oidc --claim repository=acme/tools --claim ref=refs/heads/main --pattern 'com.example/*'",
-		Args: cobra.NoArgs,
 	}
-	o := cli.AddOutput(c)
 	f.addTo(c)
-	c.RunE = func(c *cobra.Command, _ []string) error {
-		draft, err := f.readDraft()
-		if err != nil {
-			return err
-		}
-		return withOperator(c, p, func(op *wiring.Operator) error {
-			added, err := op.Policies.Add(c.Context(), authority.Operator(), draft)
-			if err != nil {
-				return err
-			}
-			return o.PrintResult(p.Stdout, policyTable(run{Operator: op, ctx: c.Context()}, []delegating.Policy{added}))
-		})
+	var draft publisher.Draft
+	c.PreRunE = func(*cobra.Command, []string) (err error) {
+		draft, err = f.readDraft()
+		return err
 	}
-	return c
+	return newTableCommand(p, c, func(r run) (cli.Table, error) {
+		added, err := r.Policies.Add(r.ctx, authority.Operator(), draft)
+		return policyTable(r, []delegating.Policy{added}), err
+	})
 }
 
 func newPolicyList(p cli.Process) *cobra.Command {
@@ -114,7 +105,6 @@ func newPolicyList(p cli.Process) *cobra.Command {
 		Use:     "list",
 		Short:   "List the policies of publishers",
 		Example: "  tollgate publisher list --output json",
-		Args:    cobra.NoArgs,
 	}
 	return newTableCommand(p, c, func(r run) (cli.Table, error) {
 		list, err := r.Policies.List(r.ctx, authority.Operator())
@@ -165,8 +155,7 @@ func policyTable(r run, list []delegating.Policy) cli.Table {
 func newPolicyRow(p *delegating.Policy) policyRow {
 	row := policyRow{
 		ID: string(p.ID), Method: string(p.Method), Pattern: p.Pattern.String(), Actions: wordList{},
-		Proof: describeProof(p),
-		State: string(p.State), CreatedBy: string(p.CreatedBy), LastUsedAt: formatOptionalTime(p.LastUsedAt),
+		Proof: describeProof(p), State: string(p.State), CreatedBy: string(p.CreatedBy), LastUsedAt: formatOptionalTime(p.LastUsedAt),
 		Domain: p.Domain.String(), KeyFingerprint: p.Fingerprint.String(),
 		Issuer: p.Issuer, Subject: p.Subject.String(), Claims: p.Claims,
 		ExpiresAt: formatOptionalTime(p.ExpiresAt), CreatedAt: formatOptionalTime(p.CreatedAt),

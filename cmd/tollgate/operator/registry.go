@@ -8,10 +8,7 @@ import (
 )
 
 func newRegistry(p cli.Process) *cobra.Command {
-	c := &cobra.Command{
-		Use: "registry", Short: "Validate documents, import or export whole registries, and hide servers",
-	}
-	c.AddCommand(person.NewValidate(p), newRegistryImport(p), newRegistryExport(p), newRegistryQuarantine(p),
+	return cli.NewGroup("registry", "Validate documents, import or export whole registries, and hide servers",
+		person.NewValidate(p), newRegistryImport(p), newRegistryExport(p), newRegistryQuarantine(p),
 		newRegistryRelease(p))
-	return c
 }

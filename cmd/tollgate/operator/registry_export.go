@@ -7,7 +7,6 @@ import (
 
 	"github.com/tollgate-dev/tollgate/adapters/registryjson"
 	"github.com/tollgate-dev/tollgate/cmd/tollgate/cli"
-	"github.com/tollgate-dev/tollgate/wiring"
 )
 
 func newRegistryExport(p cli.Process) *cobra.Command {
@@ -25,29 +24,26 @@ func newRegistryExport(p cli.Process) *cobra.Command {
 	}
 	o := cli.AddOutput(c)
 	force := addForce(c)
-	c.RunE = func(c *cobra.Command, args []string) error {
-		return withOperator(c, p, func(op *wiring.Operator) error {
-			if len(args) == 0 || args[0] == registryjson.Stdin {
-				w := registryjson.NewWriter(p.Stdout)
-				if _, err := op.Transfer.Export(c.Context(), w.Write); err != nil {
-					return err
-				}
-				return w.Close()
-			}
-			var n int
-			err := registryjson.WriteFile(args[0], *force, func(w *registryjson.Writer) (err error) {
-				n, err = op.Transfer.Export(c.Context(), w.Write)
+	return newPlainCommand(p, c, func(r run) error {
+		if len(r.args) == 0 || r.args[0] == registryjson.Stdin {
+			w := registryjson.NewWriter(p.Stdout)
+			if _, err := r.Transfer.Export(r.ctx, w.Write); err != nil {
 				return err
-			})
-			if err != nil {
-				return fmt.Errorf("export: %w", suggestForce(args[0], err))
 			}
-			type row struct {
-				File     string `json:"file"     column:"FILE"`
-				Versions int    `json:"versions" column:"VERSIONS"`
-			}
-			return o.PrintResult(p.Stdout, cli.RowTable(row{args[0], n}))
+			return w.Close()
+		}
+		var n int
+		err := registryjson.WriteFile(r.args[0], *force, func(w *registryjson.Writer) (err error) {
+			n, err = r.Transfer.Export(r.ctx, w.Write)
+			return err
 		})
-	}
-	return c
+		if err != nil {
+			return fmt.Errorf("export: %w", suggestForce(r.args[0], err))
+		}
+		type row struct {
+			File     string `json:"file"     column:"FILE"`
+			Versions int    `json:"versions" column:"VERSIONS"`
+		}
+		return o.PrintResult(p.Stdout, cli.RowTable(row{r.args[0], n}))
+	})
 }

@@ -12,7 +12,6 @@ import (
 	"github.com/tollgate-dev/tollgate/adapters/registryjson"
 	"github.com/tollgate-dev/tollgate/cmd/tollgate/cli"
 	"github.com/tollgate-dev/tollgate/core/registry/transferring"
-	"github.com/tollgate-dev/tollgate/wiring"
 )
 
 // maxImportLines is the maximum number of records that the report of an import lists.
@@ -57,9 +56,9 @@ func newRegistryImport(p cli.Process) *cobra.Command {
 			return fmt.Errorf("import: %w", err)
 		}
 		defer func() { _ = src.Close() }() // it was opened for reading
-		return withCreatedOperator(c, p, func(op *wiring.Operator) error {
+		return runWith(p, openOrCreate(p), func(r run) error {
 			i := &importReport{bar: cli.NewProgressBar(p.Stderr, src)}
-			counts, err := op.Transfer.Import(c.Context(), src, transferring.Options{
+			counts, err := r.Transfer.Import(r.ctx, src, transferring.Options{
 				Lenient: lenient, Observe: i.observe,
 			})
 			i.bar.Finish()
@@ -69,7 +68,7 @@ func newRegistryImport(p cli.Process) *cobra.Command {
 			}
 			// the first error is enough
 			return cmp.Or(o.PrintResult(p.Stdout, i.table(counts)), err, checkImport(counts, strict))
-		})
+		})(c, args)
 	}
 	return c
 }
@@ -125,10 +124,8 @@ func (i *importReport) table(n transferring.Counts) cli.Table {
 	if i.more > 0 {
 		t.Rows = append(t.Rows, []string{"", "and " + strconv.Itoa(i.more) + " more", ""})
 	}
-	t.Rows = append(t.Rows,
-		[]string{"taken", "total " + strconv.Itoa(n.Taken), ""}, []string{
-			"skipped", "total " + strconv.Itoa(n.Skipped), "",
-		},
+	t.Rows = append(t.Rows, []string{"taken", "total " + strconv.Itoa(n.Taken), ""},
+		[]string{"skipped", "total " + strconv.Itoa(n.Skipped), ""},
 		[]string{"refused", "total " + strconv.Itoa(n.Refused), ""})
 	t.Value = map[string]any{
 		"taken": n.Taken, "skipped": n.Skipped, "refused": n.Refused, "unfinished": n.Broken,

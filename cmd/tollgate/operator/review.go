@@ -14,13 +14,11 @@ import (
 	"github.com/tollgate-dev/tollgate/core/registry/review"
 	"github.com/tollgate-dev/tollgate/core/registry/reviewing"
 	"github.com/tollgate-dev/tollgate/ports/authority"
-	"github.com/tollgate-dev/tollgate/wiring"
 )
 
 func newReview(p cli.Process) *cobra.Command {
-	c := &cobra.Command{Use: "review", Short: "Approve or reject what was published, if REGISTRY_REVIEW is on"}
-	c.AddCommand(newReviewList(p), newReviewShow(p), newReviewApprove(p), newReviewReject(p), newReviewRule(p))
-	return c
+	return cli.NewGroup("review", "Approve or reject what was published, if REGISTRY_REVIEW is on",
+		newReviewList(p), newReviewShow(p), newReviewApprove(p), newReviewReject(p), newReviewRule(p))
 }
 
 func newReviewList(p cli.Process) *cobra.Command {
@@ -28,7 +26,6 @@ func newReviewList(p cli.Process) *cobra.Command {
 		Use:     "list [--state STATE] [--server NAME]",
 		Short:   "List what waits for review, the oldest first",
 		Example: "  tollgate review list\n  tollgate review list --state rejected --output json",
-		Args:    cobra.NoArgs,
 	}
 	state := c.Flags().String("state", string(review.Pending), "pending, approved, rejected or superseded")
 	server := c.Flags().String("server", "", "name of a server; all without it")
@@ -77,23 +74,22 @@ func newReviewApprove(p cli.Process) *cobra.Command {
 	all := c.Flags().Bool("all-pending", false, "approve everything that waits")
 	comment := c.Flags().String("comment", "", "comment for the publisher")
 	o := cli.AddOutput(c)
-	c.RunE = func(c *cobra.Command, args []string) error {
-		if *all == (len(args) == 1) {
+	cli.CheckFirst(c, func() error {
+		if *all == (c.Flags().NArg() == 1) {
 			return errors.New("give either the ID of a review or --all-pending")
 		}
-		return withOperator(c, p, func(op *wiring.Operator) error {
-			r := run{op, c.Context(), args}
-			if *all {
-				return approveAll(r, p, o, *comment)
-			}
-			shown, err := op.Reviews.Approve(r.ctx, authority.Operator(), readReviewID(args[0]), *comment)
-			if err != nil {
-				return err
-			}
-			return o.PrintResult(p.Stdout, cli.ListTable([]reviewRow{newReviewRow(r, &shown.Review)}))
-		})
-	}
-	return c
+		return nil
+	})
+	return newPlainCommand(p, c, func(r run) error {
+		if *all {
+			return approveAll(r, p, o, *comment)
+		}
+		shown, err := r.Reviews.Approve(r.ctx, authority.Operator(), readReviewID(r.args[0]), *comment)
+		if err != nil {
+			return err
+		}
+		return o.PrintResult(p.Stdout, cli.ListTable([]reviewRow{newReviewRow(r, &shown.Review)}))
+	})
 }
 
 // approveAll approves everything that waits and prints it. It returns an error if something was
@@ -202,19 +198,14 @@ func reviewTable(r run, s *review.Shown) cli.Table {
 		}
 	}
 	for _, fact := range [][2]string{
-		{"id", v.ID}, {"server", v.ServerName}, {"version", v.Version}, {"kind", v.Kind}, {"state", v.State}, {
-			"submitted by", v.SubmittedBy,
-		},
-		{"policy", v.Policy}, {"submitted", v.SubmittedAt}, {"decided by", v.DecidedBy}, {"decided", v.DecidedAt}, {
-			"comment", v.Comment,
-		}, {"rule", v.Rule},
+		{"id", v.ID}, {"server", v.ServerName}, {"version", v.Version}, {"kind", v.Kind}, {"state", v.State},
+		{"submitted by", v.SubmittedBy}, {"policy", v.Policy}, {"submitted", v.SubmittedAt},
+		{"decided by", v.DecidedBy}, {"decided", v.DecidedAt}, {"comment", v.Comment}, {"rule", v.Rule},
 	} {
 		add(fact[0], fact[1])
 	}
 	for i, check := range s.Checks {
-		v.Checks = append(v.Checks, reviewCheck{
-			check.RegistryType, check.Identifier, string(check.State), check.Message,
-		})
+		v.Checks = append(v.Checks, reviewCheck{check.RegistryType, check.Identifier, string(check.State), check.Message})
 		add("package "+strconv.Itoa(i),
 			strings.TrimSpace(check.RegistryType+" "+check.Identifier+": "+string(check.State)+" "+check.Message))
 	}

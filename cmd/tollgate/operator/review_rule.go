@@ -11,9 +11,8 @@ import (
 )
 
 func newReviewRule(p cli.Process) *cobra.Command {
-	c := &cobra.Command{Use: "rule", Short: "Manage the rules that approve without a person"}
-	c.AddCommand(newReviewRuleAdd(p), newReviewRuleList(p), newReviewRuleRemove(p))
-	return c
+	return cli.NewGroup("rule", "Manage the rules that approve without a person",
+		newReviewRuleAdd(p), newReviewRuleList(p), newReviewRuleRemove(p))
 }
 
 func newReviewRuleAdd(p cli.Process) *cobra.Command {
@@ -28,7 +27,6 @@ func newReviewRuleAdd(p cli.Process) *cobra.Command {
 			"                paths of remotes, website and icons; packages, arguments, variables,\n" +
 			"                headers, hosts and repository are equal",
 		Example: "  tollgate review rule add --pattern 'com.example/*' --when same-origins",
-		Args:    cobra.NoArgs,
 	}
 	var d reviewing.RuleDraft
 	flags := c.Flags()
@@ -49,7 +47,6 @@ func newReviewRuleList(p cli.Process) *cobra.Command {
 		Use:     "list",
 		Short:   "List the rules that approve without a person",
 		Example: "  tollgate review rule list --output json",
-		Args:    cobra.NoArgs,
 	}
 	return newTableCommand(p, c, func(r run) (cli.Table, error) {
 		list, err := r.Reviews.Rules(r.ctx)

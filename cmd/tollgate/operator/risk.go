@@ -21,9 +21,8 @@ import (
 )
 
 func newRisk(p cli.Process) *cobra.Command {
-	c := &cobra.Command{Use: "risk", Short: "Show how sign-ins are scored, and learn from recorded ones"}
-	c.AddCommand(newRiskReplay(p), newRiskLearn(p))
-	return c
+	return cli.NewGroup("risk", "Show how sign-ins are scored, and learn from recorded ones",
+		newRiskReplay(p), newRiskLearn(p))
 }
 
 func newRiskReplay(p cli.Process) *cobra.Command {

@@ -1,7 +1,6 @@
 package operator
 
 import (
-	"context"
 	"strconv"
 
 	"github.com/spf13/cobra"
@@ -10,7 +9,6 @@ import (
 	"github.com/tollgate-dev/tollgate/cmd/tollgate/cli"
 	"github.com/tollgate-dev/tollgate/core/auth/learning"
 	"github.com/tollgate-dev/tollgate/core/auth/replay"
-	"github.com/tollgate-dev/tollgate/wiring"
 )
 
 func newRiskLearn(p cli.Process) *cobra.Command {
@@ -30,33 +28,22 @@ func newRiskLearn(p cli.Process) *cobra.Command {
 			"  tollgate risk learn --assume-step-up all --output json events.jsonl",
 		Args: cobra.ExactArgs(1),
 	}
-	o := cli.AddOutput(c)
 	addAssumption(c, &f)
-	c.RunE = func(c *cobra.Command, args []string) error {
-		r, err := newReplayer(p, f)
-		if err != nil {
-			return err
-		}
-		return withOperator(c, p, func(op *wiring.Operator) error {
-			s, err := learnFile(c.Context(), p, replayRun{args[0], r, o}, op.Learner)
-			if err != nil {
-				return err
-			}
-			return o.PrintResult(p.Stdout, summaryTable(s))
+	var replayer *replay.Replayer
+	c.PreRunE = func(*cobra.Command, []string) (err error) {
+		replayer, err = newReplayer(p, f)
+		return err
+	}
+	return newTableCommand(p, c, func(r run) (cli.Table, error) {
+		err := replayRun{r.args[0], replayer, nil}.each(r.ctx, p, func(line loginhistory.Line) error {
+			return r.Learner.Add(r.ctx, line.Who, line.Learnt, line.Event.At)
 		})
-	}
-	return c
-}
-
-// learnFile learns from the events of a file.
-func learnFile(ctx context.Context, p cli.Process, run replayRun, l *learning.Learner) (learning.Summary, error) {
-	err := run.each(ctx, p, func(line loginhistory.Line) error {
-		return l.Add(ctx, line.Who, line.Learnt, line.Event.At)
+		if err != nil {
+			return cli.Table{}, err
+		}
+		s, err := r.Learner.Store(r.ctx)
+		return summaryTable(s), err
 	})
-	if err != nil {
-		return learning.Summary{}, err
-	}
-	return l.Store(ctx)
 }
 
 func summaryTable(s learning.Summary) cli.Table {

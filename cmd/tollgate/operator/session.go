@@ -1,31 +1,26 @@
 package operator
 
 import (
-	"context"
 	"errors"
 
 	"github.com/spf13/cobra"
 
 	"github.com/tollgate-dev/tollgate/cmd/tollgate/cli"
 	"github.com/tollgate-dev/tollgate/core/auth"
-	"github.com/tollgate-dev/tollgate/wiring"
 )
 
 func newSession(p cli.Process) *cobra.Command {
-	c := &cobra.Command{Use: "session", Short: "Manage the sessions of people"}
-	c.AddCommand(newSessionList(p), newSessionEnd(p))
-	return c
+	return cli.NewGroup("session", "Manage the sessions of people", newSessionList(p), newSessionEnd(p))
 }
 
 func newSessionList(p cli.Process) *cobra.Command {
-	return newPersonCommand(&cobra.Command{
+	return newPersonCommand(p, &cobra.Command{
 		Use:     "list --email E",
 		Short:   "List the active sessions of a person",
 		Long:    "List the active sessions of a person, newest first.",
 		Example: "  tollgate session list --email ada@example.com",
-		Args:    cobra.NoArgs,
-	}, p, func(ctx context.Context, op *wiring.Operator, a auth.Account) (cli.Table, error) {
-		list, err := op.Devices.ListSessions(ctx, a.ID)
+	}, func(r run, a auth.Account) (cli.Table, error) {
+		list, err := r.Devices.ListSessions(r.ctx, a.ID)
 		return sessionTable(list), err
 	})
 }
@@ -60,39 +55,26 @@ func newSessionEnd(p cli.Process) *cobra.Command {
 			"  tollgate session end --email ada@example.com --all",
 		Args: cobra.MaximumNArgs(1),
 	}
-	email := addEmail(c)
-	o := cli.AddOutput(c)
 	c.Flags().BoolVar(&all, "all", false, "end all sessions of the person")
-	c.RunE = func(c *cobra.Command, args []string) error {
+	var id auth.SessionID
+	c.PreRunE = func(_ *cobra.Command, args []string) (err error) {
 		if all == (len(args) == 1) {
 			return errors.New("give either the ID of a session or --all")
 		}
-		var id auth.SessionID
 		if !all {
-			var err error
-			if id, err = auth.ParseUUID[auth.SessionID]("ID", args[0]); err != nil {
-				return err
-			}
+			id, err = auth.ParseUUID[auth.SessionID]("ID", args[0])
 		}
-		return withPerson(c, p, *email, func(op *wiring.Operator, a auth.Account) error {
-			ended, err := endSessions(c.Context(), op, a.ID, id)
-			if err != nil {
-				return replaceNotFound(err, "there is no active session "+string(id))
-			}
-			type row struct {
-				Ended int `json:"sessionsInvalidated" column:"SESSIONS ENDED"`
-			}
-			return o.PrintResult(p.Stdout, cli.RowTable(row{ended}))
-		})
+		return err
 	}
-	return c
-}
-
-// endSessions ends one session of a person, or all if the id is empty. It returns the number of
-// ended sessions.
-func endSessions(ctx context.Context, op *wiring.Operator, of auth.UserID, id auth.SessionID) (int, error) {
-	if id == "" {
-		return op.Devices.EndAllSessions(ctx, of)
-	}
-	return 1, op.Devices.EndSession(ctx, of, id)
+	return newPersonCommand(p, c, func(r run, a auth.Account) (cli.Table, error) {
+		type row struct {
+			Ended int `json:"sessionsInvalidated" column:"SESSIONS ENDED"`
+		}
+		if all {
+			ended, err := r.Devices.EndAllSessions(r.ctx, a.ID)
+			return cli.RowTable(row{ended}), err
+		}
+		err := r.Devices.EndSession(r.ctx, a.ID, id)
+		return cli.RowTable(row{1}), replaceNotFound(err, "there is no active session "+string(id))
+	})
 }

@@ -11,7 +11,6 @@ import (
 	"github.com/tollgate-dev/tollgate/cmd/tollgate/cli"
 	"github.com/tollgate-dev/tollgate/core/auth"
 	"github.com/tollgate-dev/tollgate/core/auth/people"
-	"github.com/tollgate-dev/tollgate/wiring"
 )
 
 // userPage is the number of accounts that one query reads.
@@ -55,47 +54,31 @@ func accountChanges() []accountChange {
 	}
 }
 
-func newUserChange(p cli.Process, change accountChange) *cobra.Command {
-	c := &cobra.Command{
+func newAccountChange(p cli.Process, change accountChange) *cobra.Command {
+	return newUserChange(p, &cobra.Command{
 		Use:     change.use + " --email E",
 		Short:   change.short,
 		Long:    change.long,
 		Example: "  tollgate user " + change.use + " --email ada@example.com",
-		Args:    cobra.NoArgs,
-	}
-	email := addEmail(c)
-	o := cli.AddOutput(c)
-	c.RunE = func(c *cobra.Command, _ []string) error {
-		return changeUser(c, p, o, *email, change.do)
-	}
-	return c
+	}, change.do)
 }
 
 func newUserSetPassword(p cli.Process) *cobra.Command {
 	var fromStdin bool
+	var password auth.Password
 	c := &cobra.Command{
 		Use:     "set-password --email E",
 		Short:   "Set a person's password and end their sessions",
 		Example: "  printf '%s' \"$PASSWORD\" | tollgate user set-password --email ada@example.com --password-stdin",
-		Args:    cobra.NoArgs,
+		PreRunE: func(c *cobra.Command, _ []string) (err error) {
+			password, err = readPassword(c.Context(), p, fromStdin)
+			return err
+		},
 	}
-	email := addEmail(c)
-	o := cli.AddOutput(c)
 	c.Flags().BoolVar(&fromStdin, "password-stdin", false, "read the password from standard input")
-	c.RunE = func(c *cobra.Command, _ []string) error {
-		text, err := cli.ReadPassword(c.Context(), p, fromStdin)
-		if err != nil {
-			return err
-		}
-		password, err := auth.NewPassword("password", text)
-		if err != nil {
-			return err
-		}
-		return changeUser(c, p, o, *email, func(s *people.Service, ctx context.Context, e auth.Email) error {
-			return s.SetPassword(ctx, e, password)
-		})
-	}
-	return c
+	return newUserChange(p, c, func(s *people.Service, ctx context.Context, e auth.Email) error {
+		return s.SetPassword(ctx, e, password)
+	})
 }
 
 func newUserSetPhone(p cli.Process) *cobra.Command {
@@ -105,18 +88,12 @@ func newUserSetPhone(p cli.Process) *cobra.Command {
 		Short:   "Set a person's telephone number for SMS codes",
 		Long:    "Set a person's telephone number for SMS codes; an empty number removes it.",
 		Example: "  tollgate user set-phone --email ada@example.com --phone +441632960961",
-		Args:    cobra.NoArgs,
 	}
-	email := addEmail(c)
-	o := cli.AddOutput(c)
 	c.Flags().StringVar(&phone, "phone", "", "telephone number, for example +441632960961")
 	cli.RequireFlags(c, "phone")
-	c.RunE = func(c *cobra.Command, _ []string) error {
-		return changeUser(c, p, o, *email, func(s *people.Service, ctx context.Context, e auth.Email) error {
-			return s.SetPhone(ctx, e, phone)
-		})
-	}
-	return c
+	return newUserChange(p, c, func(s *people.Service, ctx context.Context, e auth.Email) error {
+		return s.SetPhone(ctx, e, phone)
+	})
 }
 
 func newUserList(p cli.Process) *cobra.Command {
@@ -128,55 +105,44 @@ func newUserList(p cli.Process) *cobra.Command {
 			"migration 0009, when LIMITED_TRUST was enough to enrol one.",
 		Example: "  tollgate user list --output json\n" +
 			"  tollgate user list --mfa active",
-		Args: cobra.NoArgs,
 	}
-	o := cli.AddOutput(c)
 	var state string
 	c.Flags().StringVar(&state, "mfa", "",
 		"list only people whose authenticator app is in this state: active, pending or none")
 	cli.CompleteValues(c, "mfa", mfaStates()...)
-	c.RunE = func(c *cobra.Command, _ []string) error {
+	c.PreRunE = func(*cobra.Command, []string) error {
 		if state != "" && !slices.Contains(mfaStates(), state) {
 			return fmt.Errorf("--mfa: %q is not active, pending or none", state)
 		}
-		return withOperator(c, p, func(op *wiring.Operator) error {
-			var all []auth.Account
-			var after auth.Email
-			for {
-				accounts, err := op.People.List(c.Context(), after, userPage)
-				if err != nil {
-					return err
-				}
-				for i := range accounts {
-					if state == "" || mfaState(&accounts[i].MFA) == state {
-						all = append(all, accounts[i])
-					}
-				}
-				if len(accounts) < userPage {
-					return o.PrintResult(p.Stdout, usersTable(all))
-				}
-				after = accounts[len(accounts)-1].Email
-			}
-		})
+		return nil
 	}
-	return c
+	return newTableCommand(p, c, func(r run) (cli.Table, error) {
+		var all []auth.Account
+		var after auth.Email
+		for {
+			accounts, err := r.People.List(r.ctx, after, userPage)
+			for i := range accounts {
+				if state == "" || mfaState(&accounts[i].MFA) == state {
+					all = append(all, accounts[i])
+				}
+			}
+			if err != nil || len(accounts) < userPage {
+				return usersTable(all), err
+			}
+			after = accounts[len(accounts)-1].Email
+		}
+	})
 }
 
-// changeUser changes an account and prints its new state.
-func changeUser(c *cobra.Command, p cli.Process, o *cli.Output, email string, do changeOf) error {
-	address, err := auth.ParseEmail(email)
-	if err != nil {
-		return err
-	}
-	return withOperator(c, p, func(op *wiring.Operator) error {
-		if err := do(op.People, c.Context(), address); err != nil {
-			return replaceNotFound(err, "there is no user "+string(address))
+// newUserChange completes a command that changes an account and prints its new state.
+func newUserChange(p cli.Process, c *cobra.Command, do changeOf) *cobra.Command {
+	email := addPerson(c)
+	return newTableCommand(p, c, func(r run) (cli.Table, error) {
+		if err := do(r.People, r.ctx, *email); err != nil {
+			return cli.Table{}, unknownPerson(err, *email)
 		}
-		account, err := op.People.ByEmail(c.Context(), address)
-		if err != nil {
-			return err
-		}
-		return o.PrintResult(p.Stdout, usersTable([]auth.Account{account}))
+		a, err := r.person(*email)
+		return usersTable([]auth.Account{a}), err
 	})
 }
 

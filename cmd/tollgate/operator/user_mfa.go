@@ -1,7 +1,6 @@
 package operator
 
 import (
-	"context"
 	"strings"
 
 	"github.com/mdp/qrterminal/v3"
@@ -9,7 +8,6 @@ import (
 
 	"github.com/tollgate-dev/tollgate/cmd/tollgate/cli"
 	"github.com/tollgate-dev/tollgate/core/auth"
-	"github.com/tollgate-dev/tollgate/wiring"
 )
 
 func newUserEnrolMFA(p cli.Process) *cobra.Command {
@@ -23,45 +21,34 @@ func newUserEnrolMFA(p cli.Process) *cobra.Command {
 			"shows recovery codes, only this once; each can replace a code once.",
 		Example: "  tollgate user enrol-mfa --email ada@example.com\n" +
 			"  tollgate user enrol-mfa --email ada@example.com --activate 123456",
-		Args: cobra.NoArgs,
 	}
-	email := addEmail(c)
-	o := cli.AddOutput(c)
+	email, o := addPerson(c), cli.AddOutput(c)
 	c.Flags().StringVar(&code, "activate", "", "the app's first code, for an authenticator that is already enrolled")
-	c.RunE = func(c *cobra.Command, _ []string) error {
-		address, err := auth.ParseEmail(*email)
-		if err != nil {
-			return err
+	return newPlainCommand(p, c, func(r run) error {
+		e := enrolment{r, p, o, *email}
+		if c.Flags().Changed("activate") {
+			return unknownPerson(e.activateSecret(code), *email)
 		}
-		return withOperator(c, p, func(op *wiring.Operator) error {
-			e := enrolment{p, o, op, address}
-			var err error
-			if c.Flags().Changed("activate") {
-				err = e.activateSecret(c.Context(), code)
-			} else {
-				err = e.createSecret(c.Context())
-			}
-			return replaceNotFound(err, "there is no user "+string(address))
-		})
-	}
-	return c
+		return unknownPerson(e.createSecret(), *email)
+	})
 }
 
 // enrolment is one run of enrol-mfa, with its flags.
 type enrolment struct {
+	run
 	cli.Process
-	out    *cli.Output
-	op     *wiring.Operator
-	person auth.Email
+
+	out   *cli.Output
+	email auth.Email
 }
 
 // createSecret creates and prints a secret, and on a terminal prompts for a code to activate it.
-func (e enrolment) createSecret(ctx context.Context) error {
-	secret, err := e.op.People.EnrolMFA(ctx, e.person)
+func (e enrolment) createSecret() error {
+	secret, err := e.People.EnrolMFA(e.ctx, e.email)
 	if err != nil {
 		return err
 	}
-	uri := secret.URI(e.op.Issuer, e.person)
+	uri := secret.URI(e.Issuer, e.email)
 	if e.out.Format != "json" && cli.IsTerminal(e.Stdout) {
 		qrterminal.GenerateHalfBlock(uri, qrterminal.M, e.Stdout)
 	}
@@ -75,19 +62,19 @@ func (e enrolment) createSecret(ctx context.Context) error {
 	}
 	d := cli.NewPrompter(e.Process)
 	if e.out.Format == "json" || !d.IsInteractive() {
-		d.PrintNote("To finish, run: tollgate user enrol-mfa --email %s --activate CODE", e.person)
+		d.PrintNote("To finish, run: tollgate user enrol-mfa --email %s --activate CODE", e.email)
 		return nil
 	}
-	code, err := d.ReadLine(ctx, "Code from the app: ")
+	code, err := d.ReadLine(e.ctx, "Code from the app: ")
 	if err != nil {
 		return err
 	}
-	return e.activateSecret(ctx, code)
+	return e.activateSecret(code)
 }
 
 // activateSecret activates the authenticator and prints the recovery codes.
-func (e enrolment) activateSecret(ctx context.Context, code string) error {
-	codes, err := e.op.People.ActivateMFA(ctx, e.person, auth.OTP(strings.TrimSpace(code)))
+func (e enrolment) activateSecret(code string) error {
+	codes, err := e.People.ActivateMFA(e.ctx, e.email, auth.OTP(strings.TrimSpace(code)))
 	if err != nil {
 		return err
 	}

@@ -1,7 +1,6 @@
 package operator
 
 import (
-	"context"
 	"strconv"
 
 	"github.com/spf13/cobra"
@@ -9,19 +8,17 @@ import (
 	"github.com/tollgate-dev/tollgate/cmd/tollgate/cli"
 	"github.com/tollgate-dev/tollgate/core/auth"
 	"github.com/tollgate-dev/tollgate/core/registry"
-	"github.com/tollgate-dev/tollgate/wiring"
 )
 
 func newUserShow(p cli.Process) *cobra.Command {
-	return newPersonCommand(&cobra.Command{
+	return newPersonCommand(p, &cobra.Command{
 		Use:   "show --email E",
 		Short: "Show one person",
 		Long: "Show one person: the state of the account, the grants, and the number of\n" +
 			"devices and active sessions ('tollgate device list', 'tollgate session list').",
 		Example: "  tollgate user show --email ada@example.com",
-		Args:    cobra.NoArgs,
-	}, p, func(ctx context.Context, op *wiring.Operator, a auth.Account) (cli.Table, error) {
-		d, err := readPersonDetails(ctx, op, a)
+	}, func(r run, a auth.Account) (cli.Table, error) {
+		d, err := readPersonDetails(r, a)
 		return d.table(), err
 	})
 }
@@ -34,15 +31,15 @@ type personDetails struct {
 	sessions []auth.Session
 }
 
-func readPersonDetails(ctx context.Context, op *wiring.Operator, a auth.Account) (d personDetails, err error) {
+func readPersonDetails(r run, a auth.Account) (d personDetails, err error) {
 	d.account = a
-	if d.devices, err = op.Devices.ListDevices(ctx, a.ID); err != nil {
+	if d.devices, err = r.Devices.ListDevices(r.ctx, a.ID); err != nil {
 		return d, err
 	}
-	if d.sessions, err = op.Devices.ListSessions(ctx, a.ID); err != nil {
+	if d.sessions, err = r.Devices.ListSessions(r.ctx, a.ID); err != nil {
 		return d, err
 	}
-	d.grants, err = op.Grants.Of(ctx, registry.Holder(a.ID))
+	d.grants, err = r.Grants.Of(r.ctx, registry.Holder(a.ID))
 	return d, err
 }
 
@@ -73,12 +70,9 @@ func (d personDetails) table() cli.Table {
 		len(d.devices), len(d.sessions), make([]grant, 0, len(d.grants)),
 	}
 	rows := [][]string{
-		{"id", string(a.ID)}, {"email", string(a.Email)}, {"name", a.Name}, {"state", string(a.State)}, {
-			"phone", a.Phone,
-		},
-		{"mfa", value.MFA}, {"mfa enrolled", value.MFAEnrolledAt}, {
-			"recovery codes", strconv.Itoa(value.RecoveryCodes),
-		}, {"created", value.CreatedAt}, {"updated", value.UpdatedAt},
+		{"id", string(a.ID)}, {"email", string(a.Email)}, {"name", a.Name}, {"state", string(a.State)},
+		{"phone", a.Phone}, {"mfa", value.MFA}, {"mfa enrolled", value.MFAEnrolledAt},
+		{"recovery codes", strconv.Itoa(value.RecoveryCodes)}, {"created", value.CreatedAt}, {"updated", value.UpdatedAt},
 		{"devices", strconv.Itoa(value.Devices)}, {"sessions", strconv.Itoa(value.Sessions)},
 	}
 	for _, g := range d.grants {

@@ -8,9 +8,8 @@ import (
 )
 
 func newView(p cli.Process) *cobra.Command {
-	c := &cobra.Command{Use: "view", Short: "Manage views: parts of the registry with their own paths"}
-	c.AddCommand(newViewAdd(p), newViewList(p), newViewRemove(p), newViewToken(p))
-	return c
+	return cli.NewGroup("view", "Manage views: parts of the registry with their own paths",
+		newViewAdd(p), newViewList(p), newViewRemove(p), newViewToken(p))
 }
 
 func newViewAdd(p cli.Process) *cobra.Command {
@@ -46,7 +45,6 @@ func newViewList(p cli.Process) *cobra.Command {
 		Use:     "list",
 		Short:   "List the views",
 		Example: "  tollgate view list --output json",
-		Args:    cobra.NoArgs,
 	}
 	return newTableCommand(p, c, func(r run) (cli.Table, error) {
 		list, err := r.Views.List(r.ctx)
@@ -66,9 +64,8 @@ func newViewRemove(p cli.Process) *cobra.Command {
 }
 
 func newViewToken(p cli.Process) *cobra.Command {
-	c := &cobra.Command{Use: "token", Short: "Manage the tokens of a view"}
-	c.AddCommand(newViewTokenAdd(p), newViewTokenList(p), newViewTokenRemove(p))
-	return c
+	return cli.NewGroup("token", "Manage the tokens of a view",
+		newViewTokenAdd(p), newViewTokenList(p), newViewTokenRemove(p))
 }
 
 // addTokenName adds the flag --name.

@@ -10,13 +10,11 @@ import (
 	"github.com/tollgate-dev/tollgate/cmd/tollgate/cli"
 	"github.com/tollgate-dev/tollgate/core/registry/event"
 	"github.com/tollgate-dev/tollgate/core/registry/notifying"
-	"github.com/tollgate-dev/tollgate/wiring"
 )
 
 func newWebhook(p cli.Process) *cobra.Command {
-	c := &cobra.Command{Use: "webhook", Short: "Manage webhooks: receivers of what happens to servers"}
-	c.AddCommand(newWebhookAdd(p), newWebhookList(p), newWebhookTest(p), newWebhookRemove(p), newWebhookRedeliver(p))
-	return c
+	return cli.NewGroup("webhook", "Manage webhooks: receivers of what happens to servers",
+		newWebhookAdd(p), newWebhookList(p), newWebhookTest(p), newWebhookRemove(p), newWebhookRedeliver(p))
 }
 
 func newWebhookAdd(p cli.Process) *cobra.Command {
@@ -64,7 +62,6 @@ func newWebhookList(p cli.Process) *cobra.Command {
 			"dead: not delivered within WEBHOOK_RETRY_FOR. Below are the dead events, at most\n" +
 			"100 of each webhook, the newest first. 'tollgate webhook redeliver' sends them again.",
 		Example: "  tollgate webhook list --output json",
-		Args:    cobra.NoArgs,
 	}
 	o := cli.AddOutput(c)
 	return newPlainCommand(p, c, func(r run) error {
@@ -139,19 +136,19 @@ func newWebhookRedeliver(p cli.Process) *cobra.Command {
 		Args: cobra.ExactArgs(1),
 	}
 	of := c.Flags().String("event", "", "ID of one event; default: all dead ones")
-	c.RunE = func(c *cobra.Command, args []string) error {
+	c.PreRunE = func(c *cobra.Command, _ []string) error {
 		if c.Flags().Changed("event") && *of == "" {
 			return errors.New("--event is empty")
 		}
-		return withOperator(c, p, func(op *wiring.Operator) error {
-			n, err := op.Webhooks.Redeliver(c.Context(), webhookID(args), event.ID(strings.ToLower(*of)))
-			if err != nil {
-				return err
-			}
-			return printSentence(p, cli.FormatCount(n, "event is", "events are")+" sent again")
-		})
+		return nil
 	}
-	return c
+	return newPlainCommand(p, c, func(r run) error {
+		n, err := r.Webhooks.Redeliver(r.ctx, webhookID(r.args), event.ID(strings.ToLower(*of)))
+		if err != nil {
+			return err
+		}
+		return printSentence(p, cli.FormatCount(n, "event is", "events are")+" sent again")
+	})
 }
 
 // webhookID returns the ID in the arguments of a command.

@@ -47,7 +47,6 @@ func newLogin(p cli.Process) *cobra.Command {
 		Example: "  tollgate login --url https://tollgate.example.com --email ada@example.com\n" +
 			"  printf '%s' \"$PASSWORD\" | tollgate login --email ada@example.com --password-stdin --step-up email\n" +
 			"  tollgate login --code 123456",
-		Args: cobra.NoArgs,
 	}
 	o := cli.AddOutput(c)
 	a := addAddress(c)
@@ -268,7 +267,6 @@ func newLogout(p cli.Process) *cobra.Command {
 			"service still recognises the machine afterwards. If the service cannot be\n" +
 			"reached, the command deletes the tokens anyway and exits with 1.",
 		Example: "  tollgate logout",
-		Args:    cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			u, err := newPublisher(p)
 			if err != nil {

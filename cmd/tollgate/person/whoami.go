@@ -17,7 +17,6 @@ func newWhoami(p cli.Process) *cobra.Command {
 			"with 3 if you are not signed in. The command does not show which servers you may\n" +
 			"publish: operators see that with 'tollgate grant list'.",
 		Example: "  tollgate whoami\n  tollgate whoami --output json",
-		Args:    cobra.NoArgs,
 	}
 	o := cli.AddOutput(c)
 	c.RunE = func(c *cobra.Command, _ []string) error {

@@ -50,7 +50,6 @@ func newHealth(p cli.Process) *cobra.Command {
 		Example: "  tollgate health\n" +
 			"  tollgate health --url https://tollgate.example.com --timeout 2s\n" +
 			"  tollgate health --url http://localhost:8080/healthcheck",
-		Args: cobra.NoArgs,
 	}
 	c.Flags().StringVar(&h.url, "url", "", "address to check; default: the address in the settings")
 	c.Flags().StringVar(&h.caFile, "ca-cert", "",

@@ -33,7 +33,6 @@ func newServe(p cli.Process) *cobra.Command {
 		Example: "  tollgate serve\n" +
 			"  DATABASE_URL=postgres://tollgate@localhost/tollgate KVSTORE_URL=localhost:6379 tollgate serve\n" +
 			"  tollgate serve --only ratelimit",
-		Args: cobra.NoArgs,
 	}
 	c.Flags().StringSliceVar(&only, "only", nil, "run only these parts: registry, auth, methods, ratelimit, console")
 	cli.CompleteValues(c, "only", "registry", "auth", "methods", "ratelimit", "console")

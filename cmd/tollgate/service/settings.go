@@ -15,7 +15,6 @@ func newSettings(p cli.Process) *cobra.Command {
 			"its default if that is different, and its meaning. The JSON output also contains\n" +
 			"the form of the value. Secrets are masked.",
 		Example: "  tollgate settings\n  tollgate settings --output json",
-		Args:    cobra.NoArgs,
 	}
 	o := cli.AddOutput(c)
 	c.RunE = func(*cobra.Command, []string) error {
