@@ -3,9 +3,6 @@ package wiring
 import (
 	"context"
 	"fmt"
-	"os"
-	"sync"
-	"time"
 
 	metrics "github.com/prometheus/client_golang/prometheus"
 	"github.com/sirupsen/logrus"
@@ -40,14 +37,6 @@ import (
 	"github.com/tollgate-dev/tollgate/wiring/settings"
 )
 
-// counters are the counter store of rate limits.
-type counters struct {
-	Store     counter.Store
-	System    string            // the name of a shared store in traces; empty for counters in the process
-	Healthy   func() bool       // the health of the store (contract L-30)
-	Deadlines counter.Deadlines // of decisions on a shared store
-}
-
 // counterSettings say where hits are counted.
 type counterSettings struct {
 	RateLimit settings.RateLimit
@@ -60,138 +49,62 @@ type counterSettings struct {
 // else returns the counters in the process.
 func chooseCounters(
 	ctx context.Context, s counterSettings, m *memory.Counters, log *logrus.Entry,
-) (counters, func(), error) {
+) (counter.Chosen, func(), error) {
 	switch {
 	case s.RateLimit.Backend == settings.Memstore:
-		store, cleanup, err := memcached.Open(ctx, s.Memcached, log)
-		if err != nil {
-			return counters{}, nil, err
-		}
-		return counters{store, "memcached", store.Connected, store.Deadlines()}, cleanup, nil
+		return memcached.OpenCounters(ctx, s.Memcached, log)
 	case s.Valkey.URL != "":
-		opened, cleanup, err := valkey.OpenCounters(ctx, s.Valkey, s.PerSecond, log)
-		if err != nil {
-			return counters{}, nil, err
-		}
-		return counters{opened.Store, "valkey", opened.Healthy, opened.Deadlines()}, cleanup, nil
-	default:
-		return counters{Store: m, Healthy: func() bool { return true }}, func() {}, nil
+		return valkey.OpenCounters(ctx, s.Valkey, s.PerSecond, log)
 	}
+	return counter.Chosen{Store: m, Healthy: func() bool { return true }}, func() {}, nil
 }
 
-// chooseOverLimit returns a cache of keys that are over their limit, or nil if
-// LOCAL_CACHE_SIZE_IN_BYTES is 0.
-func chooseOverLimit(m memory.Config, c clock.Clock) (counter.OverLimitCache, error) {
-	if m.OverLimitBytes == 0 {
-		return nil, nil
-	}
-	cache, err := memory.NewOverLimit(c, m)
-	if err != nil {
-		return nil, fmt.Errorf("LOCAL_CACHE_SIZE_IN_BYTES: %w", err)
-	}
-	return cache, nil
-}
-
-// apiStore is the counter store of the API's own limits.
-type apiStore struct{ counter.Store }
-
-// chooseAPIStore returns measured, the store of the rate limit service with metrics, if instances
+// chooseOwnStore returns measured, the store of the rate limit service with metrics, if instances
 // share that store. Otherwise it returns new counters in the process, because the number of
 // counters in the process is limited: in a common store, callers of the rate limit service could
 // displace the counters that protect sign-in.
-func chooseAPIStore(shared counters, measured counter.Store, p processCounters) apiStore {
+func chooseOwnStore(shared counter.Chosen, measured counter.Store, p memory.Ports) inprocess.OwnStore {
 	if shared.System != "" {
-		return apiStore{measured}
+		return inprocess.OwnStore{Store: measured}
 	}
-	return apiStore{p.open("api")}
+	return inprocess.OwnStore{Store: p.Open("api")}
 }
 
-// throttleStores are where the API's own limits are counted.
-type throttleStores struct {
-	Store  apiStore
-	Shared counters
-	Leases *lease.Leases // nil if Shared is not shared
+// throttleParts are what the API's own limits need.
+type throttleParts struct {
+	Store  inprocess.OwnStore
+	Leases *lease.Leases
 	Memory memory.Config
 	Decide decide.Config
 }
 
-// chooseLeases returns the leases on the counter store, or nil for counters in the process, which
-// are fast. Its cleanup gives back what this instance holds.
-func chooseLeases(
-	c counters, measured counter.Store, k clock.Clock, w clock.Waiter, r metrics.Registerer,
-) (*lease.Leases, func()) {
-	if c.System == "" {
-		prometheus.MeasureLeases(new(lease.Stats), r) // every instance has the same metrics
-		return nil, func() {}
-	}
-	l := lease.New(measured, k, c.Deadlines)
-	prometheus.MeasureLeases(l.Stats(), r)
-	ctx, cancel := context.WithCancel(context.Background())
-	var done sync.WaitGroup
-	done.Go(func() { l.Run(ctx, w) })
-	return l, func() {
-		cancel()
-		done.Wait()
-		bounded, release := context.WithTimeout(context.Background(), giveBackTimeout)
-		defer release()
-		l.Close(bounded)
-	}
-}
-
-// giveBackTimeout is how long a service that stops waits for calls that take shares.
-const giveBackTimeout = 2 * time.Second
-
-// chooseThrottle returns the limits of the API. In a store that instances share, those that protect
-// no secrets are counted with leases, and all others one by one. While that store is unavailable,
-// all are counted in the process if KVSTORE_FAILURE_MODE is open or local.
+// chooseThrottle returns the limits of the API. While a store that instances share is unavailable,
+// they are counted in the process if KVSTORE_FAILURE_MODE is open or local.
 func chooseThrottle(
-	cfg inprocess.ThrottleConfig, s throttleStores, c clock.Clock, r metrics.Registerer,
+	cfg inprocess.ThrottleConfig, p throttleParts, c clock.Clock, r metrics.Registerer,
 ) (throttle.Throttle, error) {
-	exact, err := inprocess.NewThrottle(cfg, s.Store, c)
-	if err != nil {
-		return nil, err
+	stores := inprocess.ThrottleStores{Store: p.Store, Leases: p.Leases}
+	if p.Decide.FailureMode.CountsOn() {
+		stores.Local = memory.NewCounters(c, p.Memory)
 	}
-	if s.Shared.System == "" { // counters in the process are fast and always available
-		return prometheus.NewThrottle(exact, r), nil
-	}
-	leased := inprocess.NewLeasedThrottle(exact, s.Leases, throttle.APIAddress, throttle.RegistryAddress)
-	if !s.Decide.FailureMode.CountsOn() {
-		return prometheus.NewThrottle(leased, r), nil
-	}
-	local, err := inprocess.NewThrottle(cfg, memory.NewCounters(c, s.Memory), c)
-	if err != nil {
-		return nil, err
-	}
-	return prometheus.NewThrottle(inprocess.NewFallbackThrottle(leased, local), r), nil
+	t, err := inprocess.OpenThrottle(cfg, stores, c)
+	return prometheus.NewThrottle(t, r), err
 }
 
-// chooseUsedProofs remembers used proofs in the store of the API's own limits. It has no fallback
+// newUsedProofs remembers used proofs in the store of the API's own limits. It has no fallback
 // while that store is unavailable, because a proof must not be used twice.
-func chooseUsedProofs(store apiStore, r decide.Config) (singleuse.Store, error) {
+func newUsedProofs(store inprocess.OwnStore, r decide.Config) (singleuse.Store, error) {
 	return inprocess.NewSingleUse(r.Prefix, store)
 }
 
-// ruleSource is the source of rate limit rules. Expected reports whether the service must wait for
-// rules before it is ready.
-type ruleSource struct {
-	Source   rulesource.Source
-	Expected func() bool
-}
-
-// chooseRules returns the management server or the directory of rules, as CONFIG_TYPE says. Files
-// are expected if their directory exists.
+// chooseRules returns the management server or the directory of rules, as CONFIG_TYPE says.
 func chooseRules(
 	r settings.RateLimit, files runtimedir.Config, server xds.Config, log *logrus.Entry,
-) (ruleSource, func(), error) {
-	if r.ConfigType != settings.ConfigFromServer {
-		directory := runtimedir.New(files, log)
-		return ruleSource{directory, func() bool { return !directory.Missing() }}, func() {}, nil
+) (rulesource.Source, func(), error) {
+	if r.ConfigType == settings.ConfigFromServer {
+		return xds.Open(server, log)
 	}
-	source, cleanup, err := xds.Open(server, log)
-	if err != nil {
-		return ruleSource{}, nil, err
-	}
-	return ruleSource{source, func() bool { return true }}, cleanup, nil
+	return runtimedir.New(files, log), func() {}, nil
 }
 
 // sinkSettings say where statistics of rate limits are sent.
@@ -201,22 +114,15 @@ type sinkSettings struct {
 	Prometheus debugapi.PrometheusConfig
 }
 
-// chooseSink returns a sink to the metrics daemon if that is enabled, else to standard output. It
-// returns nil if the rate limit part does not run, with DISABLE_STATS, or if Prometheus has a
-// listener of its own instead.
+// chooseSink returns nil if the rate limit part does not run, with DISABLE_STATS, or if Prometheus
+// has a listener of its own and there is no metrics daemon.
 func chooseSink(
 	parts settings.Parts, s sinkSettings, k *statistics.Statistics, log *logrus.Entry,
 ) (*statsd.Sink, error) {
-	switch {
-	case !parts.RateLimit || s.Options.WithoutRules:
+	if !parts.RateLimit || s.Options.WithoutRules || s.Prometheus.Enabled && !s.Statsd.ToDaemon() {
 		return nil, nil
-	case s.Statsd.ToDaemon():
-		return statsd.ToDaemon(s.Statsd, k.NewChanges(), log)
-	case s.Prometheus.Enabled:
-		return nil, nil
-	default:
-		return statsd.ToWriter(s.Statsd, k.NewChanges(), os.Stdout, log)
 	}
+	return statsd.Open(s.Statsd, k.NewChanges(), log)
 }
 
 // sessionCacheSettings say where copies of sessions are kept.

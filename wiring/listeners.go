@@ -27,6 +27,7 @@ import (
 	"github.com/tollgate-dev/tollgate/core/auth/retention"
 	"github.com/tollgate-dev/tollgate/core/auth/signin"
 	"github.com/tollgate-dev/tollgate/core/ratelimit/decide"
+	"github.com/tollgate-dev/tollgate/core/ratelimit/lease"
 	"github.com/tollgate-dev/tollgate/core/ratelimit/reload"
 	"github.com/tollgate-dev/tollgate/core/registry/delegating"
 	"github.com/tollgate-dev/tollgate/core/registry/mirroring"
@@ -36,6 +37,7 @@ import (
 	"github.com/tollgate-dev/tollgate/plugins/pluginclient"
 	"github.com/tollgate-dev/tollgate/ports/clock"
 	"github.com/tollgate-dev/tollgate/ports/counter"
+	"github.com/tollgate-dev/tollgate/ports/rulesource"
 	"github.com/tollgate-dev/tollgate/ports/throttle"
 	"github.com/tollgate-dev/tollgate/wiring/settings"
 )
@@ -51,11 +53,12 @@ type rateLimitParts struct {
 	Decider    *decide.Decider
 	Recorded   decide.Func // makes the decisions of calls by Decider
 	Rules      *reload.Rules
-	Source     ruleSource
+	Source     rulesource.Source
 	Statistics *debugapi.Statistics
 	Sink       *statsd.Sink // nil if statistics are sent nowhere
 	Metrics    *prometheus.Registry
-	Counters   counters
+	Counters   counter.Chosen
+	Leases     *lease.Leases
 	Tracing    otlp.Tracing
 	Log        *logrus.Entry
 }
@@ -120,6 +123,7 @@ func newRateLimitService(
 		Ready: logrus.Fields{"environment": l.Service.Environment},
 		Drain: l.Service.ShutdownDrain, Timeout: l.Service.ShutdownTimeout,
 	}, l.Log)
+	prometheus.MeasureLeases(l.Leases.Stats(), l.Metrics)
 	err := l.addDebug(ctx, parts, p)
 	if err == nil && parts.RateLimit {
 		err = l.addRateLimits(ctx, p)
@@ -152,7 +156,7 @@ func (l rateLimitParts) addRateLimits(ctx context.Context, p *lifecycle.Process)
 	health := ratelimitapi.NewHealth(ratelimitapi.Check{Name: "cache store", Healthy: l.Counters.Healthy},
 		ratelimitapi.ConfigurationCheck(l.Config.Health, l.Rules))
 	p.AddDrain(health.Drain)
-	p.AddWork(func(ctx context.Context) error { return l.Rules.Follow(ctx, l.Source.Source) })
+	p.AddWork(func(ctx context.Context) error { return l.Rules.Follow(ctx, l.Source) })
 	if l.Sink != nil {
 		p.AddWork(l.Sink.Run)
 	}

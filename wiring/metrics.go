@@ -108,7 +108,7 @@ func newLogReporter(log *logrus.Entry) report.Reporter { return eventlog.New(log
 
 // measureCounters returns the counter store with metrics, and with tracing if it is on. Counters in
 // the process have neither: measuring would cost more than counting.
-func measureCounters(c counters, t otlp.Tracing, r metrics.Registerer) counter.Store {
+func measureCounters(c counter.Chosen, t otlp.Tracing, r metrics.Registerer) counter.Store {
 	measured := prometheus.NewCounters(c.Store, r)
 	switch {
 	case c.System == "":

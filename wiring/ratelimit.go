@@ -1,10 +1,7 @@
 package wiring
 
 import (
-	"errors"
-
 	"github.com/google/wire"
-	metrics "github.com/prometheus/client_golang/prometheus"
 	"github.com/sirupsen/logrus"
 
 	"github.com/tollgate-dev/tollgate/adapters/debugapi"
@@ -20,7 +17,6 @@ import (
 	"github.com/tollgate-dev/tollgate/core/ratelimit/lease"
 	"github.com/tollgate-dev/tollgate/core/ratelimit/reload"
 	"github.com/tollgate-dev/tollgate/core/ratelimit/statistics"
-	"github.com/tollgate-dev/tollgate/ports/clock"
 	"github.com/tollgate-dev/tollgate/ports/counter"
 	"github.com/tollgate-dev/tollgate/wiring/settings"
 )
@@ -34,11 +30,12 @@ var rateLimitAloneSet = wire.NewSet(
 // rateLimitSet provides rate limit decisions.
 var rateLimitSet = wire.NewSet(
 	// Decisions.
-	decide.New, newDecidePorts, wire.Struct(new(decisionStores), "*"),
-	newRecordedDecider, wire.Struct(new(recordPorts), "*"),
+	newDecider, wire.Struct(new(decide.Ports), "Counters", "OverLimit", "Leases", "Clock"),
+	newRecordedDecider, wire.Struct(new(traffic.Sources), "*"),
 	// Counters.
-	chooseCounters, wire.Struct(new(counterSettings), "*"), wire.Struct(new(processCounters), "*"), newProcessCounters,
-	measureCounters, chooseLeases, otlp.Open, chooseOverLimit,
+	chooseCounters, wire.Struct(new(counterSettings), "*"), wire.FieldsOf(new(counter.Chosen), "Deadlines"),
+	wire.Struct(new(memory.Ports), "*"), memory.OpenRateLimit, memory.OpenOverLimit, lease.Start,
+	measureCounters, otlp.Open,
 	// Rules.
 	chooseRules, reload.New,
 	// Request bodies.
@@ -51,80 +48,28 @@ func newStatistics(r *reload.Rules, d *decide.Decider, o statistics.Options) *st
 	return statistics.New(r, d, o)
 }
 
-// processCounters are the dependencies of counters in the process.
-type processCounters struct {
-	Clock   clock.Clock
-	Config  memory.Config
-	Metrics metrics.Registerer
-	Log     *logrus.Entry
-}
-
-// open returns counters whose metrics and log lines have the name.
-func (p processCounters) open(name string) *memory.Counters {
-	m := memory.NewCounters(p.Clock, p.Config)
-	m.Measure(name, p.Metrics, p.Log)
-	return m
-}
-
-// newProcessCounters returns the counters of rate limits in the process.
-func newProcessCounters(p processCounters) *memory.Counters { return p.open("ratelimit") }
-
-// decisionStores hold the counts of rate limit decisions.
-type decisionStores struct {
-	Counters  counter.Store
-	Local     *memory.Counters
-	OverLimit counter.OverLimitCache
-	Leases    *lease.Leases // nil for counters in the process
-}
-
-// recordPorts are the dependencies of the recording of requests.
-type recordPorts struct {
-	Root    auth.RootSecret
-	Clock   clock.Clock
-	Metrics metrics.Registerer
-	Log     *logrus.Entry
-}
-
-// newRecordedDecider returns what decides rate limit calls: the decider, which also records
-// requests if RATELIMIT_RECORD is set and the rate limit part runs.
+// newRecordedDecider returns what decides rate limit calls. It records requests if the rate limit
+// part runs.
 func newRecordedDecider(
-	parts settings.Parts, c traffic.Config, d *decide.Decider, p recordPorts,
+	parts settings.Parts, c traffic.Config, d *decide.Decider, s traffic.Sources,
 ) (decide.Func, func(), error) {
 	if !parts.RateLimit {
 		return d.Decide, func() {}, nil
 	}
-	counts := traffic.NewCounts(p.Metrics)
-	if !c.On() {
-		return d.Decide, func() {}, nil
-	}
-	ports := traffic.Ports{Clock: p.Clock, Log: p.Log}
-	if c.Hash {
-		key, err := p.Root.Derive("recorded rate limit requests")
-		if err != nil {
-			return nil, nil, errors.New(
-				"RATELIMIT_RECORD_HASH: set SECRET_KEY to at least 32 characters: without the database there is no other secret")
-		}
-		ports.Sum = key.Sum
-	}
-	r, err := traffic.New(c, d.Decide, counts, ports)
-	if err != nil {
-		return nil, nil, err
-	}
-	return r.Decide, r.Close, nil
+	return traffic.Open(c, d.Decide, s)
 }
 
 // secretKeyAlone returns the root secret of a rate limit service alone, which has no database for
 // one.
 func secretKeyAlone(k authrecords.SecretKey) auth.RootSecret { return auth.RootSecret(k) }
 
-// newDecidePorts returns the dependencies of decisions. Decisions are logged at the level debug
-// only.
-func newDecidePorts(rules *reload.Rules, s decisionStores, c clock.Clock, log *logrus.Entry) decide.Ports {
-	ports := decide.Ports{
-		Rules: rules.Current, Counters: s.Counters, Local: s.Local, Leases: s.Leases, OverLimit: s.OverLimit, Clock: c,
-	}
+// newDecider returns the decider. Decisions are logged at the level debug only.
+func newDecider(
+	c decide.Config, p decide.Ports, m *memory.Counters, rules *reload.Rules, log *logrus.Entry,
+) (*decide.Decider, error) {
+	p.Rules, p.Local = rules.Current, m
 	if log.Logger.IsLevelEnabled(logrus.DebugLevel) {
-		ports.Observe = decisionlog.New(log).Decided
+		p.Observe = decisionlog.New(log).Decided
 	}
-	return ports
+	return decide.New(c, p)
 }

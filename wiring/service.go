@@ -151,7 +151,7 @@ var publisherSet = wire.NewSet(
 	registryapi.NewPublishers,
 	wire.Struct(new(delegating.ProverPorts), "*"), delegating.NewProver, policySet,
 	delegating.NewRechecker, wire.Struct(new(delegating.RecheckPorts), "*"),
-	keysources.New, oidc.Set, chooseUsedProofs,
+	keysources.New, oidc.Set, newUsedProofs,
 	inprocess.PublishersSet, wire.Struct(new(inprocess.PublishersPorts), "*"),
 )
 
@@ -263,7 +263,7 @@ var retentionSet = wire.NewSet(
 
 // throttleSet provides the limits of the API, which the rate limit hexagon decides.
 var throttleSet = wire.NewSet(
-	settings.ThrottleConfig, chooseAPIStore, chooseThrottle, wire.Struct(new(throttleStores), "*"),
+	settings.ThrottleConfig, chooseOwnStore, chooseThrottle, wire.Struct(new(throttleParts), "*"),
 )
 
 // metricsSet provides the registry of metrics and the decorators of metrics.go.
@@ -288,6 +288,6 @@ func newRegistryAPI(c registryapi.Config, p registryAPIPorts) (*registryapi.API,
 	return api, end
 }
 
-func newUsageCounter(store apiStore, c clock.Clock, r decide.Config) *usage.Counter {
+func newUsageCounter(store inprocess.OwnStore, c clock.Clock, r decide.Config) *usage.Counter {
 	return usage.New(store, c, r.Prefix)
 }

@@ -7,6 +7,7 @@ import (
 
 	metrics "github.com/prometheus/client_golang/prometheus"
 
+	"github.com/tollgate-dev/tollgate/adapters/inprocess"
 	"github.com/tollgate-dev/tollgate/adapters/memory"
 	"github.com/tollgate-dev/tollgate/core/fault"
 	"github.com/tollgate-dev/tollgate/core/ratelimit/decide"
@@ -44,22 +45,26 @@ func TestOnlyReadsAreCountedWithLeases(t *testing.T) {
 		PublisherLimits: settings.PublisherLimits{Proofs: 10_000, Domain: 10_000},
 	})
 	for name, c := range map[string]struct {
-		system string
+		shared bool
 		mode   decide.FailureMode
 		calls  int
 	}{
 		"in the process":           {mode: decide.FailError, calls: 1000},
-		"shared":                   {system: "valkey", mode: decide.FailError, calls: 100},
-		"shared, with a fallback":  {system: "memcached", mode: decide.FailLocal, calls: 100},
-		"shared, without counting": {system: "valkey", mode: decide.FailOpen, calls: 100},
+		"shared":                   {shared: true, mode: decide.FailError, calls: 100},
+		"shared, with a fallback":  {shared: true, mode: decide.FailLocal, calls: 100},
+		"shared, without counting": {shared: true, mode: decide.FailOpen, calls: 100},
 	} {
 		t.Run(name, func(t *testing.T) {
 			now := clocktest.NewManual(time.Unix(1_000_000, 0))
 			store := &observedStore{Store: memory.NewCounters(now, memory.Config{MaxCounters: 100})}
-			th, err := chooseThrottle(limits, throttleStores{
-				Store: apiStore{store}, Shared: counters{System: c.system}, Memory: memory.Config{MaxCounters: 100},
-				Leases: lease.New(store, now, nil), Decide: decide.Config{FailureMode: c.mode},
-			}, now, metrics.NewRegistry())
+			parts := throttleParts{
+				Store: inprocess.OwnStore{Store: store}, Memory: memory.Config{MaxCounters: 100},
+				Decide: decide.Config{FailureMode: c.mode},
+			}
+			if c.shared {
+				parts.Leases = lease.New(store, now, nil)
+			}
+			th, err := chooseThrottle(limits, parts, now, metrics.NewRegistry())
 			if err != nil {
 				t.Fatal(err)
 			}

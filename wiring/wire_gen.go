@@ -16,6 +16,7 @@ import (
 	"github.com/tollgate-dev/tollgate/adapters/keysources"
 	"github.com/tollgate-dev/tollgate/adapters/lifecycle"
 	"github.com/tollgate-dev/tollgate/adapters/maxmind"
+	"github.com/tollgate-dev/tollgate/adapters/memory"
 	"github.com/tollgate-dev/tollgate/adapters/oidc"
 	"github.com/tollgate-dev/tollgate/adapters/otlp"
 	"github.com/tollgate-dev/tollgate/adapters/prometheus"
@@ -40,6 +41,7 @@ import (
 	"github.com/tollgate-dev/tollgate/adapters/rest/readcache"
 	"github.com/tollgate-dev/tollgate/adapters/rest/registryapi"
 	"github.com/tollgate-dev/tollgate/adapters/system"
+	"github.com/tollgate-dev/tollgate/adapters/traffic"
 	"github.com/tollgate-dev/tollgate/adapters/valkey"
 	"github.com/tollgate-dev/tollgate/adapters/webhook"
 	"github.com/tollgate-dev/tollgate/core/auth/access"
@@ -55,6 +57,7 @@ import (
 	"github.com/tollgate-dev/tollgate/core/auth/stepup"
 	"github.com/tollgate-dev/tollgate/core/catalogue/manage"
 	"github.com/tollgate-dev/tollgate/core/ratelimit/decide"
+	"github.com/tollgate-dev/tollgate/core/ratelimit/lease"
 	"github.com/tollgate-dev/tollgate/core/ratelimit/reload"
 	"github.com/tollgate-dev/tollgate/core/registry/allowlist"
 	"github.com/tollgate-dev/tollgate/core/registry/browsing"
@@ -80,11 +83,6 @@ func injectService(ctx context.Context, s settings.Settings, parts settings.Part
 	requestbodyConfig := s.Bodies
 	budget := requestbody.NewBudget(requestbodyConfig)
 	decideConfig := s.Decide
-	options := s.Rules
-	registerer := newRegisterer(r)
-	wiringPartMetrics := newPartMetrics(parts, registerer)
-	reporter := newReporter(log, registerer, wiringPartMetrics)
-	rules := reload.New(options, reporter)
 	rateLimit := s.RateLimit
 	valkeyConfig := s.Valkey
 	perSecondConfig := s.PerSecond
@@ -97,14 +95,15 @@ func injectService(ctx context.Context, s settings.Settings, parts settings.Part
 	}
 	clock := _wireClockValue
 	memoryConfig := s.Memory
-	wiringProcessCounters := processCounters{
+	registerer := newRegisterer(r)
+	ports := memory.Ports{
 		Clock:   clock,
 		Config:  memoryConfig,
 		Metrics: registerer,
 		Log:     log,
 	}
-	memoryCounters := newProcessCounters(wiringProcessCounters)
-	wiringCounters, cleanup, err := chooseCounters(ctx, wiringCounterSettings, memoryCounters, log)
+	counters := memory.OpenRateLimit(ports)
+	chosen, cleanup, err := chooseCounters(ctx, wiringCounterSettings, counters, log)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -114,23 +113,27 @@ func injectService(ctx context.Context, s settings.Settings, parts settings.Part
 		cleanup()
 		return nil, nil, err
 	}
-	store := measureCounters(wiringCounters, tracing, registerer)
-	overLimitCache, err := chooseOverLimit(memoryConfig, clock)
+	store := measureCounters(chosen, tracing, registerer)
+	overLimitCache, err := memory.OpenOverLimit(clock, memoryConfig)
 	if err != nil {
 		cleanup2()
 		cleanup()
 		return nil, nil, err
 	}
 	waiter := _wireSystemClockValue
-	leases, cleanup3 := chooseLeases(wiringCounters, store, clock, waiter, registerer)
-	wiringDecisionStores := decisionStores{
+	deadlines := chosen.Deadlines
+	leases, cleanup3 := lease.Start(store, clock, waiter, deadlines)
+	decidePorts := decide.Ports{
 		Counters:  store,
-		Local:     memoryCounters,
 		OverLimit: overLimitCache,
 		Leases:    leases,
+		Clock:     clock,
 	}
-	ports := newDecidePorts(rules, wiringDecisionStores, clock, log)
-	decider, err := decide.New(decideConfig, ports)
+	options := s.Rules
+	wiringPartMetrics := newPartMetrics(parts, registerer)
+	reporter := newReporter(log, registerer, wiringPartMetrics)
+	rules := reload.New(options, reporter)
+	decider, err := newDecider(decideConfig, decidePorts, counters, rules, log)
 	if err != nil {
 		cleanup3()
 		cleanup2()
@@ -158,13 +161,13 @@ func injectService(ctx context.Context, s settings.Settings, parts settings.Part
 		cleanup()
 		return nil, nil, err
 	}
-	wiringRecordPorts := recordPorts{
+	sources := traffic.Sources{
 		Root:    rootSecret,
 		Clock:   clock,
 		Metrics: registerer,
 		Log:     log,
 	}
-	decideFunc, cleanup5, err := newRecordedDecider(parts, trafficConfig, decider, wiringRecordPorts)
+	decideFunc, cleanup5, err := newRecordedDecider(parts, trafficConfig, decider, sources)
 	if err != nil {
 		cleanup4()
 		cleanup3()
@@ -174,7 +177,7 @@ func injectService(ctx context.Context, s settings.Settings, parts settings.Part
 	}
 	runtimedirConfig := s.RuleFiles
 	xdsConfig := s.RuleServer
-	wiringRuleSource, cleanup6, err := chooseRules(rateLimit, runtimedirConfig, xdsConfig, log)
+	source, cleanup6, err := chooseRules(rateLimit, runtimedirConfig, xdsConfig, log)
 	if err != nil {
 		cleanup5()
 		cleanup4()
@@ -220,11 +223,12 @@ func injectService(ctx context.Context, s settings.Settings, parts settings.Part
 		Decider:    decider,
 		Recorded:   decideFunc,
 		Rules:      rules,
-		Source:     wiringRuleSource,
+		Source:     source,
 		Statistics: debugapiStatistics,
 		Sink:       sink,
 		Metrics:    r,
-		Counters:   wiringCounters,
+		Counters:   chosen,
+		Leases:     leases,
 		Tracing:    tracing,
 		Log:        log,
 	}
@@ -288,7 +292,7 @@ func injectService(ctx context.Context, s settings.Settings, parts settings.Part
 	}
 	delegatingChecker := delegating.NewChecker(delegatingConfig, checkerPorts)
 	keysourcesConfig := s.DomainKeys
-	sources, err := keysources.New(keysourcesConfig)
+	domainkeysSources, err := keysources.New(keysourcesConfig)
 	if err != nil {
 		cleanup8()
 		cleanup7()
@@ -313,8 +317,8 @@ func injectService(ctx context.Context, s settings.Settings, parts settings.Part
 		cleanup()
 		return nil, nil, err
 	}
-	wiringApiStore := chooseAPIStore(wiringCounters, store, wiringProcessCounters)
-	singleuseStore, err := chooseUsedProofs(wiringApiStore, decideConfig)
+	ownStore := chooseOwnStore(chosen, store, ports)
+	singleuseStore, err := newUsedProofs(ownStore, decideConfig)
 	if err != nil {
 		cleanup8()
 		cleanup7()
@@ -359,14 +363,13 @@ func injectService(ctx context.Context, s settings.Settings, parts settings.Part
 	}
 	authstoreDevices := stores.Devices
 	throttleConfig := settings.ThrottleConfig(s)
-	wiringThrottleStores := throttleStores{
-		Store:  wiringApiStore,
-		Shared: wiringCounters,
+	wiringThrottleParts := throttleParts{
+		Store:  ownStore,
 		Leases: leases,
 		Memory: memoryConfig,
 		Decide: decideConfig,
 	}
-	throttle, err := chooseThrottle(throttleConfig, wiringThrottleStores, clock, registerer)
+	throttle, err := chooseThrottle(throttleConfig, wiringThrottleParts, clock, registerer)
 	if err != nil {
 		cleanup9()
 		cleanup8()
@@ -400,7 +403,7 @@ func injectService(ctx context.Context, s settings.Settings, parts settings.Part
 		Transactions: runner,
 		Policies:     policies,
 		Checker:      delegatingChecker,
-		Keys:         sources,
+		Keys:         domainkeysSources,
 		Identities:   verifier,
 		Used:         singleuseStore,
 		Publishers:   publishers,
@@ -465,7 +468,7 @@ func injectService(ctx context.Context, s settings.Settings, parts settings.Part
 	recheckPorts := delegating.RecheckPorts{
 		Transactions: runner,
 		Policies:     policies,
-		Keys:         sources,
+		Keys:         domainkeysSources,
 		Publishers:   publishers,
 		Clock:        clock,
 		Waiter:       waiter,
@@ -609,11 +612,11 @@ func injectService(ctx context.Context, s settings.Settings, parts settings.Part
 		Clock:   clock,
 	}
 	gate := viewing.NewGate(gatePorts)
-	source := allowlist.NewSource(snapshotReader)
+	allowlistSource := allowlist.NewSource(snapshotReader)
 	reads := registryapi.Reads{
 		Browser: browser,
 		Gate:    gate,
-		Lists:   source,
+		Lists:   allowlistSource,
 	}
 	readcachePorts := readcache.Ports{
 		Changes: changes,
@@ -967,7 +970,7 @@ func injectService(ctx context.Context, s settings.Settings, parts settings.Part
 	administration := s.Administration
 	methodsapiConfig := s.Methods
 	methods := methodrecords.NewMethods(db)
-	counter := newUsageCounter(wiringApiStore, clock, decideConfig)
+	counter := newUsageCounter(ownStore, clock, decideConfig)
 	methodsapiAPI := methodsapi.New(methodsapiConfig, methods, counter, clock, log)
 	retentionConfig := s.Retention
 	sessionRetention := stores.SessionRetention
@@ -1083,9 +1086,6 @@ func injectRateLimit(ctx context.Context, s settings.Settings, parts settings.Pa
 	requestbodyConfig := s.Bodies
 	budget := requestbody.NewBudget(requestbodyConfig)
 	decideConfig := s.Decide
-	options := s.Rules
-	reporter := newLogReporter(log)
-	rules := reload.New(options, reporter)
 	rateLimit := s.RateLimit
 	valkeyConfig := s.Valkey
 	perSecondConfig := s.PerSecond
@@ -1099,14 +1099,14 @@ func injectRateLimit(ctx context.Context, s settings.Settings, parts settings.Pa
 	clock := _wireClockValue
 	memoryConfig := s.Memory
 	registerer := newRegisterer(r)
-	wiringProcessCounters := processCounters{
+	ports := memory.Ports{
 		Clock:   clock,
 		Config:  memoryConfig,
 		Metrics: registerer,
 		Log:     log,
 	}
-	memoryCounters := newProcessCounters(wiringProcessCounters)
-	wiringCounters, cleanup, err := chooseCounters(ctx, wiringCounterSettings, memoryCounters, log)
+	counters := memory.OpenRateLimit(ports)
+	chosen, cleanup, err := chooseCounters(ctx, wiringCounterSettings, counters, log)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -1116,23 +1116,26 @@ func injectRateLimit(ctx context.Context, s settings.Settings, parts settings.Pa
 		cleanup()
 		return nil, nil, err
 	}
-	store := measureCounters(wiringCounters, tracing, registerer)
-	overLimitCache, err := chooseOverLimit(memoryConfig, clock)
+	store := measureCounters(chosen, tracing, registerer)
+	overLimitCache, err := memory.OpenOverLimit(clock, memoryConfig)
 	if err != nil {
 		cleanup2()
 		cleanup()
 		return nil, nil, err
 	}
 	waiter := _wireSystemClockValue
-	leases, cleanup3 := chooseLeases(wiringCounters, store, clock, waiter, registerer)
-	wiringDecisionStores := decisionStores{
+	deadlines := chosen.Deadlines
+	leases, cleanup3 := lease.Start(store, clock, waiter, deadlines)
+	decidePorts := decide.Ports{
 		Counters:  store,
-		Local:     memoryCounters,
 		OverLimit: overLimitCache,
 		Leases:    leases,
+		Clock:     clock,
 	}
-	ports := newDecidePorts(rules, wiringDecisionStores, clock, log)
-	decider, err := decide.New(decideConfig, ports)
+	options := s.Rules
+	reporter := newLogReporter(log)
+	rules := reload.New(options, reporter)
+	decider, err := newDecider(decideConfig, decidePorts, counters, rules, log)
 	if err != nil {
 		cleanup3()
 		cleanup2()
@@ -1142,13 +1145,13 @@ func injectRateLimit(ctx context.Context, s settings.Settings, parts settings.Pa
 	trafficConfig := s.Record
 	secretKey := service.SecretKey
 	rootSecret := secretKeyAlone(secretKey)
-	wiringRecordPorts := recordPorts{
+	sources := traffic.Sources{
 		Root:    rootSecret,
 		Clock:   clock,
 		Metrics: registerer,
 		Log:     log,
 	}
-	decideFunc, cleanup4, err := newRecordedDecider(parts, trafficConfig, decider, wiringRecordPorts)
+	decideFunc, cleanup4, err := newRecordedDecider(parts, trafficConfig, decider, sources)
 	if err != nil {
 		cleanup3()
 		cleanup2()
@@ -1157,7 +1160,7 @@ func injectRateLimit(ctx context.Context, s settings.Settings, parts settings.Pa
 	}
 	runtimedirConfig := s.RuleFiles
 	xdsConfig := s.RuleServer
-	wiringRuleSource, cleanup5, err := chooseRules(rateLimit, runtimedirConfig, xdsConfig, log)
+	source, cleanup5, err := chooseRules(rateLimit, runtimedirConfig, xdsConfig, log)
 	if err != nil {
 		cleanup4()
 		cleanup3()
@@ -1200,11 +1203,12 @@ func injectRateLimit(ctx context.Context, s settings.Settings, parts settings.Pa
 		Decider:    decider,
 		Recorded:   decideFunc,
 		Rules:      rules,
-		Source:     wiringRuleSource,
+		Source:     source,
 		Statistics: debugapiStatistics,
 		Sink:       sink,
 		Metrics:    r,
-		Counters:   wiringCounters,
+		Counters:   chosen,
+		Leases:     leases,
 		Tracing:    tracing,
 		Log:        log,
 	}

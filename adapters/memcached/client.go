@@ -114,8 +114,14 @@ func Open(ctx context.Context, cfg Config, log *logrus.Entry) (*Client, func(), 
 	return c, r.closeAll, nil
 }
 
-// Deadlines returns the deadlines of decisions that need several calls.
-func (c *Client) Deadlines() counter.Deadlines { return c.deadlines }
+// OpenCounters is Open for the counter store of a deployment.
+func OpenCounters(ctx context.Context, cfg Config, log *logrus.Entry) (counter.Chosen, func(), error) {
+	c, cleanup, err := Open(ctx, cfg, log)
+	if err != nil {
+		return counter.Chosen{}, nil, err
+	}
+	return counter.Chosen{Store: c, System: "memcached", Healthy: c.Connected, Deadlines: c.deadlines}, cleanup, nil
+}
 
 // newDialFunc returns a function that connects to a node. With TLS, the host name of the address
 // must match the certificate.

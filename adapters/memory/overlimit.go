@@ -9,6 +9,7 @@ import (
 
 	"github.com/tollgate-dev/tollgate/core/ratelimit"
 	"github.com/tollgate-dev/tollgate/ports/clock"
+	"github.com/tollgate-dev/tollgate/ports/counter"
 )
 
 // entryBytes is the memory of a cache entry in addition to its key, as
@@ -41,6 +42,18 @@ func NewOverLimit(c clock.Clock, cfg Config) (*OverLimit, error) {
 		return nil, fmt.Errorf("create the cache of keys over their limit: %w", err)
 	}
 	return &OverLimit{cache}, nil
+}
+
+// OpenOverLimit is NewOverLimit. It returns nil if LOCAL_CACHE_SIZE_IN_BYTES is 0.
+func OpenOverLimit(c clock.Clock, cfg Config) (counter.OverLimitCache, error) {
+	if cfg.OverLimitBytes == 0 {
+		return nil, nil
+	}
+	cache, err := NewOverLimit(c, cfg)
+	if err != nil {
+		return nil, fmt.Errorf("LOCAL_CACHE_SIZE_IN_BYTES: %w", err)
+	}
+	return cache, nil
 }
 
 // Over implements [counter.OverLimitCache].

@@ -33,10 +33,10 @@ type Directory struct {
 // New returns the Directory for a configuration. The directory need not exist yet.
 func New(c Config, log *logrus.Entry) *Directory { return &Directory{c, log} }
 
-// Missing reports whether the directory does not exist.
-func (d *Directory) Missing() bool {
+// Expected implements rulesource.Source: rules are expected if the directory exists.
+func (d *Directory) Expected() bool {
 	_, err := os.Stat(d.config.Path())
-	return errors.Is(err, fs.ErrNotExist)
+	return !errors.Is(err, fs.ErrNotExist)
 }
 
 // Load implements rulesource.Source. It reads every .yaml and .yml file in the directory and in the

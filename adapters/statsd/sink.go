@@ -7,6 +7,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"os"
 	"time"
 
 	"github.com/cactus/go-statsd-client/v5/statsd"
@@ -52,6 +53,14 @@ type nameFormat struct {
 	tags       []statsd.Tag // written after the value
 	suffix     string       // appended to the name
 	room       int          // maximum length of a line in bytes
+}
+
+// Open returns a sink to the metrics daemon if that is enabled, else to standard output.
+func Open(c Config, changes *statistics.Changes, log *logrus.Entry) (*Sink, error) {
+	if c.ToDaemon() {
+		return ToDaemon(c, changes, log)
+	}
+	return ToWriter(c, changes, os.Stdout, log)
 }
 
 // ToDaemon returns a sink that sends to the metrics daemon. The settings must be valid.

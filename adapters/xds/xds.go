@@ -42,6 +42,9 @@ type Source struct {
 	delivered atomic.Pointer[[]ruleset.Source] // the last configuration; otherwise nil yet
 }
 
+// Expected implements rulesource.Source.
+func (*Source) Expected() bool { return true }
+
 // Open returns the source of a management server. The server may be unavailable, because the
 // connection starts with Watch. The cleanup closes the connection. An error names the setting that
 // is wrong.

@@ -114,6 +114,14 @@ type Deadlines interface {
 	Timeout() time.Duration
 }
 
+// Chosen is the store that a deployment counts in.
+type Chosen struct {
+	Store
+	System    string      // the name of a store that instances share, in traces; otherwise empty
+	Healthy   func() bool // the health of the store (contract L-30)
+	Deadlines Deadlines   // of decisions on a shared store; otherwise nil
+}
+
 // Store counts hits. It is safe for concurrent use from many processes. A store keeps neither hits
 // nor results when a call has returned; callers reuse their memory.
 type Store interface {

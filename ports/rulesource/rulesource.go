@@ -16,6 +16,8 @@ type Source interface {
 	// It returns fault.NotFound while there is no configuration; an empty configuration is not an
 	// error. It is safe for concurrent use.
 	Load(ctx context.Context) ([]ruleset.Source, error)
+	// Expected reports whether a service must wait for a first configuration before it is ready.
+	Expected() bool
 	// Watch calls apply with the whole configuration: first with the current one, if there is one,
 	// then after each change. Calls do not overlap. If apply returns an error, the configuration is
 	// refused, the previous one stays in force, and watching continues.

@@ -71,8 +71,13 @@ func (l *Leases) Bound(ctx context.Context) context.Context {
 	return l.deadlines.Bound(ctx)
 }
 
-// Stats returns the counts.
-func (l *Leases) Stats() *Stats { return &l.stats }
+// Stats returns the counts, which stay zero for nil Leases.
+func (l *Leases) Stats() *Stats {
+	if l == nil {
+		return new(Stats)
+	}
+	return &l.stats
+}
 
 // Add counts hits: those of hot keys from the shares of this instance as far as these suffice, all
 // others with one call to the store. If the store fails, so do the hits that wait for that call,

@@ -2,6 +2,7 @@ package lease
 
 import (
 	"context"
+	"sync"
 	"time"
 
 	"github.com/tollgate-dev/tollgate/core/ratelimit"
@@ -14,6 +15,28 @@ const (
 	// maxReturns is the greatest number of shares that one call gives back.
 	maxReturns = 100
 )
+
+// giveBackTimeout is how long an instance that stops waits for calls that take shares.
+const giveBackTimeout = 2 * time.Second
+
+// Start returns Leases that run until the returned function is called, which gives back what this
+// instance holds. It returns nil without deadlines: a store in the process is fast.
+func Start(store counter.Store, c clock.Clock, w clock.Waiter, d counter.Deadlines) (*Leases, func()) {
+	if d == nil {
+		return nil, func() {}
+	}
+	l := New(store, c, d)
+	ctx, cancel := context.WithCancel(context.Background())
+	var done sync.WaitGroup
+	done.Go(func() { l.Run(ctx, w) })
+	return l, func() {
+		cancel()
+		done.Wait()
+		bounded, release := context.WithTimeout(context.Background(), giveBackTimeout)
+		defer release()
+		l.Close(bounded)
+	}
+}
 
 // Run sweeps until ctx ends.
 func (l *Leases) Run(ctx context.Context, w clock.Waiter) {

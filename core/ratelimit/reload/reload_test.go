@@ -26,6 +26,8 @@ type scriptedSource [][]ruleset.Source
 
 func (s scriptedSource) Load(context.Context) ([]ruleset.Source, error) { return s[0], nil }
 
+func (scriptedSource) Expected() bool { return true }
+
 func (s scriptedSource) Watch(_ context.Context, apply func([]ruleset.Source) error) error {
 	for _, sources := range s {
 		_ = apply(sources) // a refused one does not end the watch

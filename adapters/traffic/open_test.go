@@ -1,4 +1,4 @@
-package wiring
+package traffic
 
 import (
 	"path/filepath"
@@ -10,41 +10,36 @@ import (
 	"github.com/sirupsen/logrus"
 
 	"github.com/tollgate-dev/tollgate/adapters/system"
-	"github.com/tollgate-dev/tollgate/adapters/traffic"
 	"github.com/tollgate-dev/tollgate/core/auth"
 	"github.com/tollgate-dev/tollgate/core/ratelimit/decide"
-	"github.com/tollgate-dev/tollgate/wiring/settings"
 )
 
-// TestRecordedDecider requires that a service that does not record uses the decider itself, and
+// TestOpen requires that a service that does not record uses the decider itself, and
 // that hashed values need a secret.
-func TestRecordedDecider(t *testing.T) {
+func TestOpen(t *testing.T) {
 	dir := t.TempDir()
-	runs := settings.Parts{RateLimit: true}
-	on := traffic.Config{File: filepath.Join(dir, "r.jsonl"), Sample: 1, MaxBytes: 1}
+	on := Config{File: filepath.Join(dir, "r.jsonl"), Sample: 1, MaxBytes: 1}
 	hashed := on
 	hashed.Hash = true
 	missing := on
 	missing.File = filepath.Join(dir, "missing", "r.jsonl")
 	for name, test := range map[string]struct {
-		parts    settings.Parts
-		config   traffic.Config
+		config   Config
 		secret   string
 		recorded bool
 		err      string
 	}{
-		"off":                  {runs, traffic.Config{}, "", false, ""},
-		"off with a hash":      {runs, traffic.Config{Hash: true}, "", false, ""},
-		"the part is off":      {settings.Parts{Auth: true}, on, "", false, ""},
-		"on":                   {runs, on, "", true, ""},
-		"hashed":               {runs, hashed, strings.Repeat("k", 32), true, ""},
-		"hashed, no secret":    {runs, hashed, "", false, "RATELIMIT_RECORD_HASH: set SECRET_KEY"},
-		"a folder is missing":  {runs, missing, "", false, "RATELIMIT_RECORD: open"},
-		"hashed, short secret": {runs, hashed, "short", false, "RATELIMIT_RECORD_HASH: set SECRET_KEY"},
+		"off":                  {Config{}, "", false, ""},
+		"off with a hash":      {Config{Hash: true}, "", false, ""},
+		"on":                   {on, "", true, ""},
+		"hashed":               {hashed, strings.Repeat("k", 32), true, ""},
+		"hashed, no secret":    {hashed, "", false, "RATELIMIT_RECORD_HASH: set SECRET_KEY"},
+		"a folder is missing":  {missing, "", false, "RATELIMIT_RECORD: open"},
+		"hashed, short secret": {hashed, "short", false, "RATELIMIT_RECORD_HASH: set SECRET_KEY"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			d := &decide.Decider{}
-			got, cleanup, err := newRecordedDecider(test.parts, test.config, d, recordPorts{
+			got, cleanup, err := Open(test.config, d.Decide, Sources{
 				Root: auth.RootSecret(test.secret), Clock: system.Clock{}, Metrics: metrics.NewRegistry(),
 				Log: logrus.NewEntry(logrus.New()),
 			})
@@ -59,7 +54,7 @@ func TestRecordedDecider(t *testing.T) {
 			}
 			defer cleanup()
 			if own := isMethod(got, d.Decide); own == test.recorded ||
-				isMethod(got, new(traffic.Recorder).Decide) != test.recorded {
+				isMethod(got, new(Recorder).Decide) != test.recorded {
 				t.Errorf("the decider itself decides: %v", own)
 			}
 		})
