@@ -41,7 +41,8 @@ func (b bundles) Check(ctx context.Context, c sdk.Claim) error {
 		return err
 	}
 	sum := sha256.New()
-	err = f.download(ctx, func(body io.Reader) error {
+	options := registryclient.Options{MaxBytes: b.maxBytes, RedirectHosts: f.stores}
+	err = f.base.Fetch(ctx, c.Identifier, options, func(body io.Reader) error {
 		_, err := io.Copy(sum, body)
 		return err
 	})
@@ -70,6 +71,12 @@ func downloadError(err error, address string) error {
 	return registryclient.Verdict(fmt.Errorf("file at %q: %w", shortenURL(address), err))
 }
 
+// file is where a file may be downloaded.
+type file struct {
+	base   *registryclient.Base
+	stores []string // other hosts that a redirect may lead to
+}
+
 // findFile returns the file that a claim names. It returns a refusal if the URL is malformed or its
 // host is not allowed.
 func (b bundles) findFile(c sdk.Claim) (file, error) {
@@ -89,7 +96,7 @@ func (b bundles) findFile(c sdk.Claim) (file, error) {
 			sdk.Refuse("MCPB files of %.200q are not accepted: use a release download of github.com or gitlab.com, "+
 				"or a host that the operator configured", address.Host)
 	}
-	f := file{base: base, address: c.Identifier, maxBytes: b.maxBytes}
+	f := file{base: base}
 	for _, h := range b.hosts {
 		if h.base != base.URL() || !base.Credentials().Empty() {
 			continue

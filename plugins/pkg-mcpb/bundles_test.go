@@ -8,6 +8,7 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -230,3 +231,52 @@ func TestOpen(t *testing.T) {
 
 // The build sets the version of each plugin, which the list of plugins shows.
 var _ sdk.Versioner = bundles{}
+
+func TestPathsOfPublicHosts(t *testing.T) {
+	t.Parallel()
+	plugin := openPlugin(t, "https://files.example.org")
+	for address, want := range map[string]bool{
+		"https://github.com/jkawamoto/mcp-bear/releases/download/v0.5.0/mcp-bear.mcpb":    true,
+		"https://github.com/a/b/releases/download/agent-v1.0.0+build.fccc0958/agent.mcpb": true,
+		"https://GitHub.com:443/a/b/releases/download/v1/a.mcpb":                          true,
+		"https://github.com/a/b/releases/download/v1%2F2/a.mcpb":                          true,
+		"https://github.com/a/b/releases/latest/download/a.mcpb":                          false,
+		"https://github.com/a/b/releases/download/v1/":                                    false,
+		"https://github.com/a/releases/download/v1/a.mcpb":                                false,
+		"https://github.com/a/b/c/releases/download/v1/a.mcpb":                            false,
+		"https://github.com": false,
+		"https://gitlab.com/group/sub/project/-/releases/v1/downloads/bin/a.mcpb":                           true,
+		"https://gitlab.com/group/project/-/package_files/12/download":                                      true,
+		"https://gitlab.com/api/v4/projects/group%2Fproject/packages/generic/weather/1.0.0/weather.mcpb":    true,
+		"https://gitlab.com/group/project/-/raw/main/a.mcpb":                                                false,
+		"https://gitlab.com/group/project/-/jobs/1/artifacts/download":                                      false,
+		"https://gist.github.com/a/b/releases/download/v1/a.mcpb":                                           false,
+		"https://github.com/a/b/releases/download/v1/%2e%2e":                                                false,
+		"https://github.com/a/b/releases/download/v1/..%2f..%2f..%2fraw":                                    false,
+		"https://files.example.org/anything":                                                                true,
+		"https://user:password@github.com/a/b/releases/download/v1/a.mcpb":                                  false,
+		"https://github.com.example.com/a/b/releases/download/v1/a.mcpb":                                    false,
+		"https://github.com/a/b/releases/download/v1/a.mcpb?x=https://example.com/releases/download/v1/a.b": true,
+	} {
+		_, err := plugin.findFile(newClaim(address, ""))
+		if (err == nil) != want || err != nil && !isRefusal(err) {
+			t.Errorf("file(%q) = %v, accepted should be %v", address, err, want)
+		}
+	}
+}
+
+// TestStoresOfPublicHosts checks that files of each public host may come from its own stores only.
+func TestStoresOfPublicHosts(t *testing.T) {
+	t.Parallel()
+	plugin := openPlugin(t, "https://files.example.org")
+	for address, want := range map[string]string{
+		"https://github.com/o/w/releases/download/v1/x":         "objects.githubusercontent.com",
+		"https://gitlab.com/group/p/-/package_files/1/download": "cdn.artifacts.gitlab-static.net",
+		"https://files.example.org/x":                           "",
+	} {
+		f, err := plugin.findFile(newClaim(address, ""))
+		if err != nil || !slices.Contains(append(f.stores, ""), want) || (len(f.stores) > 0) != (want != "") {
+			t.Errorf("file(%q) = %v, %v, want the store %q", address, f.stores, err, want)
+		}
+	}
+}

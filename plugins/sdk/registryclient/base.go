@@ -28,6 +28,9 @@ type Options struct {
 	MaxBytes int64
 	// Accept is the requested media type; if it is empty, the registry chooses.
 	Accept string
+	// RedirectHosts are other hosts that redirects may lead to, over https at public addresses only.
+	// They get no credentials.
+	RedirectHosts []string
 }
 
 // URL returns the base URL without a trailing slash.
@@ -94,7 +97,11 @@ func (b *Base) Fetch(ctx context.Context, path string, o Options, read func(io.R
 	if err != nil {
 		return err
 	}
-	client := http.Client{Transport: b.credentialTransport(), CheckRedirect: b.checkRedirect}
+	client := http.Client{
+		Transport: b.credentialTransport(), CheckRedirect: func(next *http.Request, before []*http.Request) error {
+			return b.checkRedirect(next.URL, len(before), o.RedirectHosts)
+		},
+	}
 	response, err := client.Do(request)
 	if err != nil {
 		return b.requestError(ctx, err)
@@ -142,14 +149,15 @@ func (b *Base) isBelow(at *url.URL) bool {
 	return b.isSameHost(at) && !hasDotSegment(at) && (at.Path == folder || strings.HasPrefix(at.Path, folder+"/"))
 }
 
-// checkRedirect allows at most three redirects, all on the same host.
-func (b *Base) checkRedirect(next *http.Request, before []*http.Request) error {
+// checkRedirect allows at most three redirects, all on the same host or to the given ones.
+func (b *Base) checkRedirect(next *url.URL, before int, hosts []string) error {
 	const most = 3
+	isOther := next.Scheme == "https" && slices.Contains(hosts, canonicalHost(next))
 	switch {
-	case next.URL.User != nil || !b.isSameHost(next.URL) || hasDotSegment(next.URL):
+	case next.User != nil || !isOther && (!b.isSameHost(next) || hasDotSegment(next)):
 		return &Error{Reason: ForbiddenRedirect, Host: b.registry.url.Host,
-			Err: fmt.Errorf("it leads to another host, %q", shortenText(next.URL.Host))}
-	case len(before) > most:
+			Err: fmt.Errorf("it leads to another host, %q", shortenText(next.Host))}
+	case before > most:
 		return &Error{
 			Reason: ForbiddenRedirect, Host: b.registry.url.Host, Err: fmt.Errorf("more than %d redirects", most),
 		}

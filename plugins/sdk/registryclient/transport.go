@@ -52,6 +52,9 @@ func (b *Base) credentialTransport() http.RoundTripper {
 		if b.isBelow(r.URL) {
 			b.registry.credentials.setHeader(r.Header, b.client.rawToken)
 		}
+		if !b.isSameHost(r.URL) { // one of Options.RedirectHosts
+			return b.client.guarded.RoundTrip(r)
+		}
 		return b.networkTransport().RoundTrip(r)
 	})
 }
