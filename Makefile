@@ -27,7 +27,8 @@ VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo unve
 REVISION ?= $(shell git rev-parse HEAD 2>/dev/null)
 # The time of the commit and not of the build, so that two builds of one commit are equal.
 COMMITTED ?= $(shell TZ=UTC git log -1 --date=format-local:%Y-%m-%dT%H:%M:%SZ --format=%cd 2>/dev/null)
-BUILD := CGO_ENABLED=0 go build -trimpath -buildvcs=false -ldflags '-s -w -X main.version=$(VERSION) -X main.revision=$(REVISION) -X main.committed=$(COMMITTED)'
+SDK := github.com/tollgate-dev/tollgate/plugins/sdk
+BUILD := CGO_ENABLED=0 go build -trimpath -buildvcs=false -ldflags '-s -w -X main.version=$(VERSION) -X main.revision=$(REVISION) -X main.committed=$(COMMITTED) -X $(SDK).bundledVersion=$(VERSION)'
 PLUGINS := $(patsubst %/,./%,$(wildcard plugins/otp-*/ plugins/pkg-*/))
 SOURCES := $(wildcard cmd core ports adapters plugins wiring test)
 

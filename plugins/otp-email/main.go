@@ -12,9 +12,6 @@ import (
 	"github.com/tollgate-dev/tollgate/plugins/sdk"
 )
 
-// version is set by the build.
-var version string
-
 func main() { os.Exit(sdk.RunCourier(openMailer())) }
 
 func openMailer() (*mailer, error) {
@@ -24,6 +21,3 @@ func openMailer() (*mailer, error) {
 	}
 	return newMailer(settings)
 }
-
-// Version implements [sdk.Versioner].
-func (*mailer) Version() string { return version }

@@ -10,9 +10,6 @@ import (
 	"github.com/tollgate-dev/tollgate/plugins/sdk"
 )
 
-// version is set by the build.
-var version string
-
 func main() { os.Exit(sdk.RunCourier(openMessageLog())) }
 
 func openMessageLog() (messageLog, error) {
@@ -22,6 +19,3 @@ func openMessageLog() (messageLog, error) {
 	}
 	return m, m.createFiles()
 }
-
-// Version implements [sdk.Versioner].
-func (messageLog) Version() string { return version }

@@ -12,9 +12,6 @@ import (
 	"github.com/tollgate-dev/tollgate/plugins/sdk"
 )
 
-// version is set by the build.
-var version string
-
 func main() { os.Exit(sdk.RunCourier(openGateway())) }
 
 func openGateway() (*gateway, error) {
@@ -24,6 +21,3 @@ func openGateway() (*gateway, error) {
 	}
 	return newGateway(settings)
 }
-
-// Version implements [sdk.Versioner].
-func (*gateway) Version() string { return version }

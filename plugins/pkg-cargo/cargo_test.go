@@ -243,6 +243,3 @@ func TestMalformedClaimsAreNotRequested(t *testing.T) {
 	}
 	sdktest.WantRefused(t, r, tricks...)
 }
-
-// The build sets the version of each plugin, which the list of plugins shows.
-var _ sdk.Versioner = registry{}

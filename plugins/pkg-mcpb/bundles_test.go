@@ -229,9 +229,6 @@ func TestOpen(t *testing.T) {
 	}
 }
 
-// The build sets the version of each plugin, which the list of plugins shows.
-var _ sdk.Versioner = bundles{}
-
 func TestPathsOfPublicHosts(t *testing.T) {
 	t.Parallel()
 	plugin := openPlugin(t, "https://files.example.org")

@@ -15,9 +15,6 @@ import (
 	"github.com/tollgate-dev/tollgate/plugins/sdk/registryclient"
 )
 
-// version is set by the build.
-var version string
-
 func main() { os.Exit(sdk.RunOwnership(openBundles(os.Getenv))) }
 
 func openBundles(environment func(string) string) (bundles, error) {
@@ -36,6 +33,3 @@ func openBundles(environment func(string) string) (bundles, error) {
 	}
 	return bundles{client: client, hosts: hosts, maxBytes: most}, nil
 }
-
-// Version implements [sdk.Versioner].
-func (bundles) Version() string { return version }

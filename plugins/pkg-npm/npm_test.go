@@ -193,6 +193,3 @@ func TestPublicRegistryIsTheDefault(t *testing.T) {
 		t.Errorf("openRegistry with a malformed variable: %v, want an error that names the variable", err)
 	}
 }
-
-// The build sets the version of each plugin, which the list of plugins shows.
-var _ sdk.Versioner = registry{}

@@ -297,6 +297,3 @@ func TestSlowFeed(t *testing.T) {
 		t.Errorf("Check = %v, want the end of the context", err)
 	}
 }
-
-// The build sets the version of each plugin, which the list of plugins shows.
-var _ sdk.Versioner = feedChecker{}

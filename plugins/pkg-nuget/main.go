@@ -18,9 +18,6 @@ import (
 // the service index.
 const publicFeed = "https://api.nuget.org"
 
-// version is set by the build.
-var version string
-
 func main() { os.Exit(sdk.RunOwnership(openFeeds(os.Getenv))) }
 
 func openFeeds(environment func(string) string) (feedChecker, error) {
@@ -29,6 +26,3 @@ func openFeeds(environment func(string) string) (feedChecker, error) {
 	})
 	return feedChecker{client: client}, err
 }
-
-// Version implements [sdk.Versioner].
-func (feedChecker) Version() string { return version }

@@ -20,15 +20,9 @@ import (
 	"github.com/tollgate-dev/tollgate/plugins/sdk/registryclient"
 )
 
-// version is set by the build.
-var version string
-
 func main() { os.Exit(sdk.RunOwnership(openRegistries(os.Getenv))) }
 
 func openRegistries(environment func(string) string) (registries, error) {
 	client, err := registryclient.Open(registryclient.Config{Environment: environment})
 	return registries{client: client}, err
 }
-
-// Version implements [sdk.Versioner].
-func (registries) Version() string { return version }

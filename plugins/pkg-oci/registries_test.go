@@ -257,6 +257,3 @@ func TestIndexWithAnUnreadableImage(t *testing.T) {
 	broken.Store("")
 	wantFailure(t, f.plugin(t).Check(t.Context(), f.claim("owner/open:1.0.0")), "500")
 }
-
-// The build sets the version of each plugin, which the list of plugins shows.
-var _ sdk.Versioner = registries{}

@@ -9,10 +9,4 @@ import (
 	"github.com/tollgate-dev/tollgate/plugins/sdk"
 )
 
-// version is set by the build.
-var version string
-
 func main() { os.Exit(sdk.RunOwnership(openRegistry(os.Getenv))) }
-
-// Version implements [sdk.Versioner].
-func (registry) Version() string { return version }

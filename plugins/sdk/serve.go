@@ -92,10 +92,16 @@ func stopAtEOF(r io.Reader, stop func()) {
 	}()
 }
 
-// pluginVersion returns the version that p reports, or that of the program's main module.
+// bundledVersion is the version of the plugins that come with Tollgate. Their build sets it.
+var bundledVersion string
+
+// pluginVersion returns the version that p reports, or that of the program.
 func pluginVersion(p any) string {
 	if v, ok := p.(Versioner); ok {
 		return validUTF8(v.Version())
+	}
+	if bundledVersion != "" {
+		return bundledVersion
 	}
 	info, ok := debug.ReadBuildInfo()
 	if !ok || info.Main.Version == "(devel)" {
