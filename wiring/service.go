@@ -49,6 +49,7 @@ import (
 	"github.com/tollgate-dev/tollgate/core/ratelimit/reload"
 	"github.com/tollgate-dev/tollgate/core/registry/allowlist"
 	"github.com/tollgate-dev/tollgate/core/registry/browsing"
+	"github.com/tollgate-dev/tollgate/core/registry/change"
 	"github.com/tollgate-dev/tollgate/core/registry/delegating"
 	"github.com/tollgate-dev/tollgate/core/registry/mirroring"
 	"github.com/tollgate-dev/tollgate/core/registry/notifying"
@@ -178,9 +179,11 @@ var curationSet = wire.NewSet(
 	registryapi.NewQuarantine, quarantineSet,
 )
 
-// quarantineSet provides what the service and operator commands do with quarantine. The record of
-// acts comes from policySet.
-var quarantineSet = wire.NewSet(quarantining.New, wire.Struct(new(quarantining.Ports), "*"))
+// quarantineSet provides what the service and operator commands do with quarantine, and what every
+// change of a server needs. The record of acts comes from policySet.
+var quarantineSet = wire.NewSet(
+	quarantining.New, wire.Struct(new(quarantining.Ports), "*"), wire.Struct(new(change.Ports), "*"),
+)
 
 // deliverySet provides the delivery of events to webhooks.
 var deliverySet = wire.NewSet(

@@ -61,6 +61,7 @@ import (
 	"github.com/tollgate-dev/tollgate/core/ratelimit/reload"
 	"github.com/tollgate-dev/tollgate/core/registry/allowlist"
 	"github.com/tollgate-dev/tollgate/core/registry/browsing"
+	"github.com/tollgate-dev/tollgate/core/registry/change"
 	"github.com/tollgate-dev/tollgate/core/registry/delegating"
 	"github.com/tollgate-dev/tollgate/core/registry/mirroring"
 	"github.com/tollgate-dev/tollgate/core/registry/notifying"
@@ -425,8 +426,14 @@ func injectService(ctx context.Context, s settings.Settings, parts settings.Part
 	registryapiPublishers := registryapi.NewPublishers(authority, prometheusProver, delegatingPolicies)
 	serverWriter := registryrecordsStores.Writer
 	quarantine := registryrecordsStores.Quarantine
-	mirrorRereader := registryrecordsStores.Rereader
 	acts := inprocess.NewActs(trail)
+	changePorts := change.Ports{
+		Transactions: runner,
+		Writer:       serverWriter,
+		Quarantine:   quarantine,
+		Acts:         acts,
+	}
+	mirrorRereader := registryrecordsStores.Rereader
 	webhooks := registryrecordsStores.Webhooks
 	deliveries := registryrecordsStores.Deliveries
 	encoder := _wireEncoderValue
@@ -452,15 +459,12 @@ func injectService(ctx context.Context, s settings.Settings, parts settings.Part
 		return nil, nil, err
 	}
 	quarantiningPorts := quarantining.Ports{
-		Transactions: runner,
-		Writer:       serverWriter,
-		Quarantine:   quarantine,
-		Mirrors:      mirrorRereader,
-		Grants:       grants,
-		Acts:         acts,
-		Events:       recorder,
-		Cursors:      sealer,
-		Clock:        clock,
+		Ports:   changePorts,
+		Mirrors: mirrorRereader,
+		Grants:  grants,
+		Events:  recorder,
+		Cursors: sealer,
+		Clock:   clock,
 	}
 	quarantiningService := quarantining.New(quarantiningPorts)
 	registryapiQuarantine := registryapi.NewQuarantine(authority, quarantiningService)
@@ -491,23 +495,20 @@ func injectService(ctx context.Context, s settings.Settings, parts settings.Part
 	}
 	reviewNotifier := inprocess.NewReviewNotifier(notifier)
 	reviewingPorts := reviewing.Ports{
-		Transactions: runner,
-		Reviews:      reviews,
-		Rules:        reviewRules,
-		Reader:       serverReader,
-		Writer:       serverWriter,
-		Quarantine:   quarantine,
-		Mirrors:      mirrors,
-		Mirrored:     mirroredVersions,
-		Grants:       grants,
-		Ender:        mirrorEnder,
-		Acts:         acts,
-		Recorder:     trail,
-		Notifier:     reviewNotifier,
-		Events:       recorder,
-		Cursors:      sealer,
-		Clock:        clock,
-		Entropy:      entropy,
+		Ports:    changePorts,
+		Reviews:  reviews,
+		Rules:    reviewRules,
+		Reader:   serverReader,
+		Mirrors:  mirrors,
+		Mirrored: mirroredVersions,
+		Grants:   grants,
+		Ender:    mirrorEnder,
+		Recorder: trail,
+		Notifier: reviewNotifier,
+		Events:   recorder,
+		Cursors:  sealer,
+		Clock:    clock,
+		Entropy:  entropy,
 	}
 	reviewingService := reviewing.New(reviewingPorts)
 	registryapiReviews := registryapi.NewReviews(authority, reviewingService)
@@ -585,20 +586,17 @@ func injectService(ctx context.Context, s settings.Settings, parts settings.Part
 	publishingConfig := s.Publishing
 	ownershipChecker := choosePackageChecks(publishingConfig, parts, host, registerer, log)
 	publishingPorts := publishing.Ports{
-		Transactions: runner,
-		Writer:       serverWriter,
-		Reader:       serverReader,
-		Quarantine:   quarantine,
-		Grants:       grants,
-		Policies:     delegatingChecker,
-		Reviews:      reviews,
-		Rules:        reviewRules,
-		Acts:         acts,
-		Ender:        mirrorEnder,
-		Events:       recorder,
-		Ownership:    ownershipChecker,
-		Clock:        clock,
-		Entropy:      entropy,
+		Ports:     changePorts,
+		Reader:    serverReader,
+		Grants:    grants,
+		Policies:  delegatingChecker,
+		Reviews:   reviews,
+		Rules:     reviewRules,
+		Ender:     mirrorEnder,
+		Events:    recorder,
+		Ownership: ownershipChecker,
+		Clock:     clock,
+		Entropy:   entropy,
 	}
 	publisher := publishing.New(publishingConfig, publishingPorts)
 	prometheusPublisher := countPublications(publisher, wiringPartMetrics)
@@ -1347,11 +1345,18 @@ func injectOperator(ctx context.Context, s settings.Settings, log *logrus.Entry)
 		Entropy:      entropy,
 	}
 	delegatingPolicies := delegating.NewPolicies(delegatingConfig, policyPorts)
+	serverWriter := registryrecordsStores.Writer
+	quarantine := registryrecordsStores.Quarantine
+	acts := inprocess.NewActs(trail)
+	changePorts := change.Ports{
+		Transactions: runner,
+		Writer:       serverWriter,
+		Quarantine:   quarantine,
+		Acts:         acts,
+	}
 	reviews := registryrecordsStores.Reviews
 	reviewRules := registryrecordsStores.ReviewRules
 	serverReader := registryrecordsStores.Reader
-	serverWriter := registryrecordsStores.Writer
-	quarantine := registryrecordsStores.Quarantine
 	mirrors := registryrecordsStores.Mirrors
 	mirroredVersions := registryrecordsStores.Mirrored
 	webhooks := registryrecordsStores.Webhooks
@@ -1374,7 +1379,6 @@ func injectOperator(ctx context.Context, s settings.Settings, log *logrus.Entry)
 		Events:     recorder,
 		Recorder:   trail,
 	}
-	acts := inprocess.NewActs(trail)
 	notifier := _wireNotifierValue
 	reviewNotifier := inprocess.NewReviewNotifier(notifier)
 	sealer, err := inprocess.NewCursors(rootSecret)
@@ -1383,36 +1387,30 @@ func injectOperator(ctx context.Context, s settings.Settings, log *logrus.Entry)
 		return nil, nil, err
 	}
 	reviewingPorts := reviewing.Ports{
-		Transactions: runner,
-		Reviews:      reviews,
-		Rules:        reviewRules,
-		Reader:       serverReader,
-		Writer:       serverWriter,
-		Quarantine:   quarantine,
-		Mirrors:      mirrors,
-		Mirrored:     mirroredVersions,
-		Grants:       grants,
-		Ender:        mirrorEnder,
-		Acts:         acts,
-		Recorder:     trail,
-		Notifier:     reviewNotifier,
-		Events:       recorder,
-		Cursors:      sealer,
-		Clock:        clock,
-		Entropy:      entropy,
+		Ports:    changePorts,
+		Reviews:  reviews,
+		Rules:    reviewRules,
+		Reader:   serverReader,
+		Mirrors:  mirrors,
+		Mirrored: mirroredVersions,
+		Grants:   grants,
+		Ender:    mirrorEnder,
+		Recorder: trail,
+		Notifier: reviewNotifier,
+		Events:   recorder,
+		Cursors:  sealer,
+		Clock:    clock,
+		Entropy:  entropy,
 	}
 	reviewingService := reviewing.New(reviewingPorts)
 	mirrorRereader := registryrecordsStores.Rereader
 	quarantiningPorts := quarantining.Ports{
-		Transactions: runner,
-		Writer:       serverWriter,
-		Quarantine:   quarantine,
-		Mirrors:      mirrorRereader,
-		Grants:       grants,
-		Acts:         acts,
-		Events:       recorder,
-		Cursors:      sealer,
-		Clock:        clock,
+		Ports:   changePorts,
+		Mirrors: mirrorRereader,
+		Grants:  grants,
+		Events:  recorder,
+		Cursors: sealer,
+		Clock:   clock,
 	}
 	quarantiningService := quarantining.New(quarantiningPorts)
 	transferringPorts := transferring.Ports{

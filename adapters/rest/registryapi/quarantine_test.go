@@ -9,6 +9,7 @@ import (
 	"github.com/tollgate-dev/tollgate/adapters/rest/registryapi"
 	"github.com/tollgate-dev/tollgate/core/page"
 	"github.com/tollgate-dev/tollgate/core/registry"
+	"github.com/tollgate-dev/tollgate/core/registry/change"
 	"github.com/tollgate-dev/tollgate/core/registry/notifying"
 	"github.com/tollgate-dev/tollgate/core/registry/quarantining"
 	"github.com/tollgate-dev/tollgate/ports/authority"
@@ -45,9 +46,11 @@ func serveQuarantine(t *testing.T) (url string, q *quarantining.Service) {
 	servers := newServers(t, record(t, "com.example/a", "1.0.0"), record(t, "com.example/b", "1.0.0+b"))
 	db := servers.db
 	q = quarantining.New(quarantining.Ports{
-		Transactions: db, Writer: servers, Quarantine: fakedb.NewQuarantine(db), Mirrors: fakedb.NewMirrors(db),
-		Acts:   noActs{},
-		Grants: newGrants(t, db, registry.ActionReview), Cursors: page.NewSealer([]byte(strings.Repeat("k", 32))),
+		Ports: change.Ports{
+			Transactions: db, Writer: servers, Quarantine: fakedb.NewQuarantine(db), Acts: noActs{},
+		},
+		Mirrors: fakedb.NewMirrors(db),
+		Grants:  newGrants(t, db, registry.ActionReview), Cursors: page.NewSealer([]byte(strings.Repeat("k", 32))),
 		Clock: clocktest.NewManual(now),
 		Events: notifying.NewRecorder(notifying.RecorderPorts{
 			Webhooks: fakedb.NewWebhooks(db), Deliveries: fakedb.NewDeliveries(db), Encoder: registryapi.Encoder{},

@@ -12,6 +12,7 @@ import (
 	"github.com/tollgate-dev/tollgate/core/audit"
 	"github.com/tollgate-dev/tollgate/core/page"
 	"github.com/tollgate-dev/tollgate/core/registry"
+	"github.com/tollgate-dev/tollgate/core/registry/change"
 	"github.com/tollgate-dev/tollgate/core/registry/mirror"
 	"github.com/tollgate-dev/tollgate/core/registry/mirroring"
 	"github.com/tollgate-dev/tollgate/core/registry/notifying"
@@ -160,13 +161,15 @@ func newFixture(t *testing.T, review bool, d mirror.Draft) *fixture {
 		Events: recorder, Recorder: fx.audit,
 	}
 	fx.publisher = publishing.New(publishing.Config{Review: review, PendingMax: 9}, publishing.Ports{
-		Transactions: db, Writer: fx.servers, Reader: fx.servers, Quarantine: fx.held, Grants: fx.grants,
+		Ports:  change.Ports{Transactions: db, Writer: fx.servers, Quarantine: fx.held, Acts: noActs{}},
+		Reader: fx.servers, Grants: fx.grants,
 		Reviews: store, Rules: rules,
-		Acts: noActs{}, Ender: ender, Events: recorder, Clock: fx.clock, Entropy: entropy,
+		Ender: ender, Events: recorder, Clock: fx.clock, Entropy: entropy,
 	})
 	fx.reviews = reviewing.New(reviewing.Ports{
-		Transactions: db, Reviews: store, Rules: rules, Reader: fx.servers, Writer: fx.servers, Quarantine: fx.held,
-		Mirrors: fx.stored, Mirrored: fx.mirrored, Ender: ender, Acts: noActs{},
+		Ports:   change.Ports{Transactions: db, Writer: fx.servers, Quarantine: fx.held, Acts: noActs{}},
+		Reviews: store, Rules: rules, Reader: fx.servers,
+		Mirrors: fx.stored, Mirrored: fx.mirrored, Ender: ender,
 		Recorder: fx.audit, Events: recorder, Cursors: page.NewSealer(make([]byte, 32)), Clock: fx.clock,
 		Entropy: entropy,
 	})
@@ -313,7 +316,8 @@ func (fx *fixture) events() *notifying.Recorder {
 // quarantine returns the quarantine of the registry.
 func (fx *fixture) quarantine() *quarantining.Service {
 	return quarantining.New(quarantining.Ports{
-		Transactions: fx.db, Writer: fx.servers, Quarantine: fx.held, Mirrors: fakedb.NewMirrors(fx.db),
-		Acts: noActs{}, Events: fx.events(), Clock: fx.clock,
+		Ports:   change.Ports{Transactions: fx.db, Writer: fx.servers, Quarantine: fx.held, Acts: noActs{}},
+		Mirrors: fakedb.NewMirrors(fx.db),
+		Events:  fx.events(), Clock: fx.clock,
 	})
 }

@@ -52,7 +52,7 @@ func (p *Publisher) commit(
 	ctx context.Context, act *authority.Act, c target, decide decision,
 	prepare func(ctx context.Context, decided []registry.Release) error,
 ) error {
-	return change.Commit(ctx, p.changePorts(), c.name,
+	return change.Commit(ctx, p.ports.Ports, c.name,
 		func(ctx context.Context, s change.Server) (change.Decision, error) {
 			decided, refusal := decide(s.Lineage, p.ports.Clock.Now())
 			return change.Decision{
@@ -61,13 +61,6 @@ func (p *Publisher) commit(
 				Act:      *act,
 			}, p.checkRefusal(ctx, c, refusal)
 		})
-}
-
-// changePorts returns what a change needs.
-func (p *Publisher) changePorts() change.Ports {
-	return change.Ports{
-		Transactions: p.ports.Transactions, Writer: p.ports.Writer, Quarantine: p.ports.Quarantine, Acts: p.ports.Acts,
-	}
 }
 
 // checkRefusal returns the refusal of a change, or fault.Stale if its condition does not hold. A

@@ -11,6 +11,7 @@ import (
 	"github.com/tollgate-dev/tollgate/core/fault"
 	"github.com/tollgate-dev/tollgate/core/registry"
 	"github.com/tollgate-dev/tollgate/core/registry/browsing"
+	"github.com/tollgate-dev/tollgate/core/registry/change"
 	"github.com/tollgate-dev/tollgate/core/registry/notifying"
 	"github.com/tollgate-dev/tollgate/core/registry/publishing"
 	"github.com/tollgate-dev/tollgate/core/registry/reviewing"
@@ -72,9 +73,10 @@ func newFixture(t *testing.T, c publishing.Config, granted ...registry.Action) *
 // ports returns the dependencies of the publisher.
 func (w *fixture) ports() publishing.Ports {
 	return publishing.Ports{
-		Transactions: w.runner, Writer: w.servers, Reader: w.servers, Quarantine: w.held, Grants: w.grants,
+		Ports:  change.Ports{Transactions: w.runner, Writer: w.servers, Quarantine: w.held, Acts: w.authority},
+		Reader: w.servers, Grants: w.grants,
 		Reviews: w.reviews, Rules: w.rules,
-		Acts: w.authority, Ownership: w.checker, Clock: w.clock, Entropy: &secretstest.Entropy{}, Events: w.events(),
+		Ownership: w.checker, Clock: w.clock, Entropy: &secretstest.Entropy{}, Events: w.events(),
 		Ender: reviewing.MirrorEnder{
 			Mirrored: fakedb.NewMirroredVersions(w.runner.db), Reviews: w.reviews, Reader: w.servers, Writer: w.servers,
 			Quarantine: w.held, Events: w.events(),

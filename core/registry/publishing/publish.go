@@ -13,6 +13,7 @@ import (
 	"github.com/tollgate-dev/tollgate/core/fault"
 	"github.com/tollgate-dev/tollgate/core/registry"
 	"github.com/tollgate-dev/tollgate/core/registry/browsing"
+	"github.com/tollgate-dev/tollgate/core/registry/change"
 	"github.com/tollgate-dev/tollgate/core/registry/delegating"
 	"github.com/tollgate-dev/tollgate/core/registry/notifying"
 	"github.com/tollgate-dev/tollgate/core/registry/refusal"
@@ -22,7 +23,6 @@ import (
 	"github.com/tollgate-dev/tollgate/ports/ownership"
 	"github.com/tollgate-dev/tollgate/ports/registrystore"
 	"github.com/tollgate-dev/tollgate/ports/secrets"
-	"github.com/tollgate-dev/tollgate/ports/transaction"
 )
 
 // Config are the settings of a Publisher. The zero value allows writes and enforces package checks.
@@ -51,20 +51,18 @@ func (c Config) Validate() error {
 // Ports are the dependencies of a Publisher. All fields are required, except Ownership: nil is a
 // checker that supports no registry type.
 type Ports struct {
-	Transactions transaction.Runner
-	Writer       registrystore.ServerWriter
-	Reader       registrystore.ServerReader
-	Quarantine   registrystore.Quarantine
-	Grants       registrystore.Grants
-	Policies     *delegating.Checker
-	Reviews      registrystore.Reviews
-	Rules        registrystore.ReviewRules
-	Acts         authority.Acts
-	Ender        reviewing.MirrorEnder
-	Events       *notifying.Recorder
-	Ownership    ownership.Checker
-	Clock        clock.Clock
-	Entropy      secrets.Entropy
+	change.Ports
+
+	Reader    registrystore.ServerReader
+	Grants    registrystore.Grants
+	Policies  *delegating.Checker
+	Reviews   registrystore.Reviews
+	Rules     registrystore.ReviewRules
+	Ender     reviewing.MirrorEnder
+	Events    *notifying.Recorder
+	Ownership ownership.Checker
+	Clock     clock.Clock
+	Entropy   secrets.Entropy
 }
 
 // Publisher changes the registry. It is safe for concurrent use.

@@ -5,6 +5,7 @@ import (
 
 	"github.com/tollgate-dev/tollgate/core/fault"
 	"github.com/tollgate-dev/tollgate/core/registry"
+	"github.com/tollgate-dev/tollgate/core/registry/change"
 	"github.com/tollgate-dev/tollgate/core/registry/publishing"
 	"github.com/tollgate-dev/tollgate/core/registry/quarantining"
 	"github.com/tollgate-dev/tollgate/ports/authority"
@@ -14,7 +15,10 @@ import (
 func (w *fixture) putInQuarantine(t *testing.T, version string) {
 	t.Helper()
 	o := quarantining.New(quarantining.Ports{
-		Transactions: w.runner.db, Writer: w.servers, Quarantine: w.held, Acts: &fakeAuthority{}, Clock: w.clock,
+		Ports: change.Ports{
+			Transactions: w.runner.db, Writer: w.servers, Quarantine: w.held, Acts: &fakeAuthority{},
+		},
+		Clock:  w.clock,
 		Events: w.events(),
 	})
 	draft := quarantining.Draft{

@@ -36,7 +36,7 @@ type submission struct {
 // server wait until then. With review, the document waits for a person unless a rule approves it.
 func (p *Publisher) commitDocument(ctx context.Context, act *authority.Act, s submission) (Outcome, error) {
 	var outcome Outcome
-	err := change.Commit(ctx, p.changePorts(), s.document.Name(),
+	err := change.Commit(ctx, p.ports.Ports, s.document.Name(),
 		func(ctx context.Context, l change.Server) (change.Decision, error) {
 			d, err := p.decideDocument(ctx, act.Caller, s, l)
 			if outcome = d.outcome; err != nil {

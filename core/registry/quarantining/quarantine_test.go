@@ -12,6 +12,7 @@ import (
 	"github.com/tollgate-dev/tollgate/core/fault"
 	"github.com/tollgate-dev/tollgate/core/page"
 	"github.com/tollgate-dev/tollgate/core/registry"
+	"github.com/tollgate-dev/tollgate/core/registry/change"
 	"github.com/tollgate-dev/tollgate/core/registry/notifying"
 	"github.com/tollgate-dev/tollgate/core/registry/quarantining"
 	"github.com/tollgate-dev/tollgate/ports/authority"
@@ -73,9 +74,10 @@ func newFixture(t *testing.T) *fixture {
 		people: &fakePeople{},
 	}
 	f.service = quarantining.New(quarantining.Ports{
-		Transactions: db, Writer: f.servers, Quarantine: f.store, Mirrors: fakedb.NewMirrors(db), Acts: f.people,
-		Clock:  clocktest.NewManual(epoch),
-		Grants: f.grants, Cursors: page.NewSealer([]byte(strings.Repeat("k", 32))),
+		Ports:   change.Ports{Transactions: db, Writer: f.servers, Quarantine: f.store, Acts: f.people},
+		Mirrors: fakedb.NewMirrors(db),
+		Clock:   clocktest.NewManual(epoch),
+		Grants:  f.grants, Cursors: page.NewSealer([]byte(strings.Repeat("k", 32))),
 		Events: notifying.NewRecorder(notifying.RecorderPorts{
 			Webhooks: fakedb.NewWebhooks(db), Deliveries: fakedb.NewDeliveries(db), Encoder: eventdatatest.Encoder{},
 			Clock: clocktest.NewManual(epoch), Entropy: fixedEntropy{},

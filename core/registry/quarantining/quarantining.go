@@ -31,15 +31,13 @@ const (
 
 // Ports are the dependencies of a Service. All fields are required.
 type Ports struct {
-	Transactions transaction.Runner
-	Writer       registrystore.ServerWriter
-	Quarantine   registrystore.Quarantine
-	Mirrors      registrystore.MirrorRereader
-	Grants       registrystore.Grants
-	Acts         authority.Acts
-	Events       *notifying.Recorder
-	Cursors      *page.Sealer // with a key that all instances share
-	Clock        clock.Clock
+	change.Ports
+
+	Mirrors registrystore.MirrorRereader
+	Grants  registrystore.Grants
+	Events  *notifying.Recorder
+	Cursors *page.Sealer // with a key that all instances share
+	Clock   clock.Clock
 }
 
 // Service puts servers in quarantine, lists them and releases them, for people who may review and
@@ -197,9 +195,7 @@ func (s *Service) begin(
 func (s *Service) commit(
 	ctx context.Context, name registry.Name, decide func(context.Context, change.Server) (change.Decision, error),
 ) error {
-	return change.Commit(transaction.Long(ctx), change.Ports{
-		Transactions: s.ports.Transactions, Writer: s.ports.Writer, Quarantine: s.ports.Quarantine, Acts: s.ports.Acts,
-	}, name, decide)
+	return change.Commit(transaction.Long(ctx), s.ports.Ports, name, decide)
 }
 
 // requireReviewer returns fault.Forbidden unless the caller is a person at FULL_TRUST with a grant

@@ -31,9 +31,7 @@ func (s *Service) commit(
 	ctx context.Context, act authority.Act, name registry.Name, d review.Decision,
 ) (review.Shown, error) {
 	var decided review.Review
-	err := change.Commit(ctx, change.Ports{
-		Transactions: s.ports.Transactions, Writer: s.ports.Writer, Quarantine: s.ports.Quarantine, Acts: s.ports.Acts,
-	}, name, func(ctx context.Context, l change.Server) (change.Decision, error) {
+	err := change.Commit(ctx, s.ports.Ports, name, func(ctx context.Context, l change.Server) (change.Decision, error) {
 		r, err := s.find(ctx, act.Review) // as the last writer left it
 		if err != nil {
 			return change.Decision{}, err

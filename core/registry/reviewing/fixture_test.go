@@ -11,6 +11,7 @@ import (
 	"github.com/tollgate-dev/tollgate/core/fault"
 	"github.com/tollgate-dev/tollgate/core/page"
 	"github.com/tollgate-dev/tollgate/core/registry"
+	"github.com/tollgate-dev/tollgate/core/registry/change"
 	"github.com/tollgate-dev/tollgate/core/registry/delegating"
 	"github.com/tollgate-dev/tollgate/core/registry/notifying"
 	"github.com/tollgate-dev/tollgate/core/registry/publisher"
@@ -89,16 +90,17 @@ func newFixture(t testing.TB) *fixture {
 		Quarantine: fx.held, Events: fx.events, Recorder: fx.people,
 	}
 	fx.publisher = publishing.New(publishing.Config{Review: true, PendingMax: 5}, publishing.Ports{
-		Transactions: db, Writer: fx.servers, Reader: fx.servers, Quarantine: fx.held, Grants: fx.grants,
+		Ports:  change.Ports{Transactions: db, Writer: fx.servers, Quarantine: fx.held, Acts: fx.people},
+		Reader: fx.servers, Grants: fx.grants,
 		Policies: checker, Reviews: fx.store,
-		Rules: fakedb.NewReviewRules(db), Acts: fx.people, Clock: fx.clock, Entropy: entropy, Events: fx.events,
+		Rules: fakedb.NewReviewRules(db), Clock: fx.clock, Entropy: entropy, Events: fx.events,
 		Ender: ender,
 	})
 	fx.service = reviewing.New(reviewing.Ports{
-		Transactions: db, Reviews: fx.store, Rules: fakedb.NewReviewRules(db), Reader: fx.servers, Writer: fx.servers,
-		Quarantine: fx.held,
-		Mirrors:    fakedb.NewMirrors(db), Mirrored: fakedb.NewMirroredVersions(db), Ender: ender, Grants: fx.grants,
-		Acts: fx.people, Notifier: fx.people,
+		Ports:   change.Ports{Transactions: db, Writer: fx.servers, Quarantine: fx.held, Acts: fx.people},
+		Reviews: fx.store, Rules: fakedb.NewReviewRules(db), Reader: fx.servers,
+		Mirrors: fakedb.NewMirrors(db), Mirrored: fakedb.NewMirroredVersions(db), Ender: ender, Grants: fx.grants,
+		Notifier: fx.people,
 		Recorder: fx.people, Cursors: page.NewSealer(make([]byte, 32)), Clock: fx.clock, Entropy: entropy,
 		Events: fx.events,
 	})

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/tollgate-dev/tollgate/core/fault"
+	"github.com/tollgate-dev/tollgate/core/registry/change"
 	"github.com/tollgate-dev/tollgate/core/registry/publishing"
 	"github.com/tollgate-dev/tollgate/core/registry/quarantining"
 	"github.com/tollgate-dev/tollgate/ports/authority"
@@ -21,7 +22,8 @@ func TestNothingInQuarantineIsApproved(t *testing.T) {
 	} {
 		fx := newFixture(t)
 		hidden := quarantining.New(quarantining.Ports{
-			Transactions: fx.db, Writer: fx.servers, Quarantine: fx.held, Acts: fx.people, Clock: fx.clock,
+			Ports:  change.Ports{Transactions: fx.db, Writer: fx.servers, Quarantine: fx.held, Acts: fx.people},
+			Clock:  fx.clock,
 			Events: fx.events,
 		})
 		target := quarantining.Target{ServerName: serverName, Version: version}

@@ -11,6 +11,7 @@ import (
 	"github.com/tollgate-dev/tollgate/core/fault"
 	"github.com/tollgate-dev/tollgate/core/page"
 	"github.com/tollgate-dev/tollgate/core/registry"
+	"github.com/tollgate-dev/tollgate/core/registry/change"
 	"github.com/tollgate-dev/tollgate/core/registry/delegating"
 	"github.com/tollgate-dev/tollgate/core/registry/notifying"
 	"github.com/tollgate-dev/tollgate/core/registry/refusal"
@@ -19,7 +20,6 @@ import (
 	"github.com/tollgate-dev/tollgate/ports/clock"
 	"github.com/tollgate-dev/tollgate/ports/registrystore"
 	"github.com/tollgate-dev/tollgate/ports/secrets"
-	"github.com/tollgate-dev/tollgate/ports/transaction"
 )
 
 // The names of actions in the audit log (contract R-38).
@@ -30,23 +30,21 @@ const (
 
 // Ports are the dependencies of a Service. All fields are required.
 type Ports struct {
-	Transactions transaction.Runner
-	Reviews      registrystore.Reviews
-	Rules        registrystore.ReviewRules
-	Reader       registrystore.ServerReader
-	Writer       registrystore.ServerWriter
-	Quarantine   registrystore.Quarantine
-	Mirrors      registrystore.Mirrors
-	Mirrored     registrystore.MirroredVersions
-	Grants       registrystore.Grants
-	Ender        MirrorEnder
-	Acts         authority.Acts
-	Recorder     authority.Recorder
-	Notifier     authority.ReviewNotifier
-	Events       *notifying.Recorder
-	Cursors      *page.Sealer
-	Clock        clock.Clock
-	Entropy      secrets.Entropy
+	change.Ports
+
+	Reviews  registrystore.Reviews
+	Rules    registrystore.ReviewRules
+	Reader   registrystore.ServerReader
+	Mirrors  registrystore.Mirrors
+	Mirrored registrystore.MirroredVersions
+	Grants   registrystore.Grants
+	Ender    MirrorEnder
+	Recorder authority.Recorder
+	Notifier authority.ReviewNotifier
+	Events   *notifying.Recorder
+	Cursors  *page.Sealer
+	Clock    clock.Clock
+	Entropy  secrets.Entropy
 }
 
 // Service lets people and operators read and decide reviews, and operators keep the rules. The

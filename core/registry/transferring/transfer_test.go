@@ -13,6 +13,7 @@ import (
 	"github.com/tollgate-dev/tollgate/core/audit"
 	"github.com/tollgate-dev/tollgate/core/fault"
 	"github.com/tollgate-dev/tollgate/core/registry"
+	"github.com/tollgate-dev/tollgate/core/registry/change"
 	"github.com/tollgate-dev/tollgate/core/registry/notifying"
 	"github.com/tollgate-dev/tollgate/core/registry/quarantining"
 	"github.com/tollgate-dev/tollgate/core/registry/transferring"
@@ -402,7 +403,7 @@ func TestImportLeavesQuarantine(t *testing.T) {
 		{ServerName: "com.example/a", Version: "1.0.0"}: "one", {ServerName: "com.example/b"}: "all",
 	} {
 		o := quarantining.New(quarantining.Ports{
-			Transactions: w.runner, Writer: w.servers, Quarantine: w.quarantine, Acts: noActs{},
+			Ports:  change.Ports{Transactions: w.runner, Writer: w.servers, Quarantine: w.quarantine, Acts: noActs{}},
 			Clock:  clocktest.NewManual(now),
 			Events: newEvents(w.runner.db),
 		})
@@ -559,8 +560,9 @@ func parse[T any](t *testing.T, parse func(string) (T, error), s string) T {
 func (w *fixture) hide(t *testing.T, server, version, reason string) {
 	t.Helper()
 	_, err := quarantining.New(quarantining.Ports{
-		Transactions: w.runner, Writer: w.servers, Quarantine: w.quarantine, Mirrors: fakedb.NewMirrors(w.runner.db),
-		Acts: noActs{}, Events: newEvents(w.runner.db), Clock: clocktest.NewManual(now),
+		Ports:   change.Ports{Transactions: w.runner, Writer: w.servers, Quarantine: w.quarantine, Acts: noActs{}},
+		Mirrors: fakedb.NewMirrors(w.runner.db),
+		Events:  newEvents(w.runner.db), Clock: clocktest.NewManual(now),
 	}).Add(t.Context(), authority.Operator(), quarantining.Draft{
 		Target: quarantining.Target{ServerName: server, Version: version}, Reason: reason,
 	})
