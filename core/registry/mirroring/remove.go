@@ -57,23 +57,22 @@ func (o *Operator) Remove(ctx context.Context, name mirror.Name, purge bool) (in
 
 // leave makes the servers of a page local, or deletes them, in one transaction. It returns how many
 // there were.
-func (o *Operator) leave(ctx context.Context, l *lease, page []mirror.Tracked, purge bool) (n int, err error) {
-	err = o.ports.Transactions.Atomically(transaction.Long(ctx), func(ctx context.Context) error {
-		n = 0
+func (o *Operator) leave(ctx context.Context, l *lease, page []mirror.Tracked, purge bool) (int, error) {
+	return transaction.Do(transaction.Long(ctx), o.ports.Transactions, func(ctx context.Context) (n int, err error) {
 		if err := l.renew(ctx); err != nil {
-			return err
+			return 0, err
 		}
 		var adopted, purged []registry.Name
 		for i, t := range page {
 			if _, err := o.supersede(ctx, t); err != nil {
-				return err
+				return 0, err
 			}
 			if i > 0 && page[i-1].Name == t.Name {
 				continue
 			}
 			locked, err := o.lock(ctx, t.Name)
 			if err != nil {
-				return err
+				return 0, err
 			}
 			if locked.Origin().Mirror != string(l.mirror) { // left before, or never listed
 				continue
@@ -86,13 +85,12 @@ func (o *Operator) leave(ctx context.Context, l *lease, page []mirror.Tracked, p
 			adopted = append(adopted, t.Name)
 			if purge {
 				if err := o.deleteAll(ctx, locked); err != nil {
-					return err
+					return 0, err
 				}
 			}
 		}
-		return o.leaveServers(ctx, adopted, purged)
+		return n, o.leaveServers(ctx, adopted, purged)
 	})
-	return n, err
 }
 
 // deleteAll deletes all versions of a server, which become local, and records the events. What is

@@ -2,6 +2,7 @@ package transferring
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"slices"
@@ -141,23 +142,16 @@ func (m *Mover) commit(ctx context.Context, servers [][]candidate, atEnd error) 
 	servers = slices.SortedFunc(slices.Values(servers), func(a, b []candidate) int {
 		return strings.Compare(a[0].release.Name.String(), b[0].release.Name.String())
 	})
-	var s *storing
-	err := m.ports.Transactions.Atomically(transaction.Long(ctx), func(ctx context.Context) error {
-		s = &storing{Mover: m}
+	do := func(ctx context.Context) ([]Outcome, error) {
+		s := &storing{Mover: m}
 		for _, batch := range servers {
 			if err := s.addServer(ctx, batch); err != nil {
-				return err
+				return nil, err
 			}
 		}
-		if err := s.save(ctx); err != nil {
-			return err
-		}
-		return atEnd
-	})
-	if err != nil {
-		return nil, err
+		return s.outcomes, cmp.Or(s.save(ctx), atEnd)
 	}
-	return s.outcomes, nil
+	return transaction.Do(transaction.Long(ctx), m.ports.Transactions, do)
 }
 
 // storing is what one transaction of an import stores.
