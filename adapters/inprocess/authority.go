@@ -58,7 +58,7 @@ func (a *Authority) confirm(ctx context.Context, s auth.Session, from netip.Addr
 	}
 	return authority.NewPerson(authority.Person{
 		UserID: registry.Holder(s.UserID), SessionID: string(s.ID), Trust: authority.Trust{
-			Level: s.TrustLevel.String(), Read: trust.Require(s.TrustLevel, auth.Unverified),
+			Level: authority.TrustLevel(s.TrustLevel.String()), Read: trust.Require(s.TrustLevel, auth.Unverified),
 			Write: trust.Require(s.TrustLevel, a.write), Full: trust.Require(s.TrustLevel, auth.FullTrust),
 		},
 	}, from), nil

@@ -42,8 +42,7 @@ func NewAudit(r prometheus.Registerer) *Audit {
 		sessions: newLabelCounters(r, prometheus.CounterOpts{
 			Name: "tollgate_sessions_started_total",
 			Help: "Started sessions, by their first trust level.",
-		}, "trust_level", auth.HighRisk.String(), auth.Unverified.String(), auth.LimitedTrust.String(),
-			auth.FullTrust.String()),
+		}, "trust_level", trustLevels()...),
 		stepUps: newTable(stepUps, stepUpMethods(), stepUpOutcomes()),
 		lockouts: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "tollgate_lockouts_total",
@@ -53,6 +52,13 @@ func NewAudit(r prometheus.Registerer) *Audit {
 	a.history = newHistoryMetrics(r)
 	r.MustRegister(a.risk, stepUps, a.lockouts)
 	return a
+}
+
+func trustLevels() (names []string) {
+	for _, l := range auth.TrustLevels() {
+		names = append(names, l.String())
+	}
+	return names
 }
 
 func stepUpMethods() []string {

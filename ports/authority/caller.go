@@ -49,11 +49,14 @@ type Person struct {
 	Trust     Trust
 }
 
+// TrustLevel is the name of a trust level, for the audit log.
+type TrustLevel string
+
 // Trust is the trust level of a session: its name, and the refusals of what needs a higher level.
 // They are nil for what the level permits, and ask for a step-up, with the challenge of RFC 9470 in
 // the detail "challenge".
 type Trust struct {
-	Level string
+	Level TrustLevel
 	Read  error // of reading what is not public
 	Write error // of changing the registry
 	Full  error // of what always needs FULL_TRUST
@@ -110,7 +113,7 @@ func (c Caller) WithPermissions(list []publisher.Permission) Caller {
 }
 
 // Session returns the id of a person's session, and the name of its trust level.
-func (c Caller) Session() (id, level string) { return c.session, c.trust.Level }
+func (c Caller) Session() (id string, level TrustLevel) { return c.session, c.trust.Level }
 
 // Address returns the address from which the request came.
 func (c Caller) Address() netip.Addr { return c.address }

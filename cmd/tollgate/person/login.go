@@ -111,13 +111,19 @@ func (l *loginRun) run(ctx context.Context, o *cli.Output) error {
 // allowedUse returns what a session at a trust level may do with the default settings of a service
 // (contract ).
 func allowedUse(level string) string {
-	switch level {
-	case auth.FullTrust.String():
+	switch {
+	case level == auth.FullTrust.String():
 		return "everything, including publishing"
-	case auth.LimitedTrust.String(), auth.Unverified.String():
+	case mayStepUp(level):
 		return "reading; publishing after a step-up"
 	}
 	return "reading"
+}
+
+// mayStepUp reports whether a session at a trust level can be raised (contract A-1).
+func mayStepUp(level string) bool {
+	l, _ := auth.ParseTrustLevel(level) // one of a newer service is none
+	return l.Admits(auth.Unverified) && !l.Admits(auth.FullTrust)
 }
 
 // signIn starts a session. With --code alone it returns the account of the current session, which
@@ -226,8 +232,7 @@ func (l *loginRun) raiseTrust(ctx context.Context, who *account.Account, level s
 	if l.method == "" && l.code != "" {
 		return who.FinishStepUp(ctx, l.code)
 	}
-	if l.method == "" && l.IsInteractive() &&
-		(level == auth.Unverified.String() || level == auth.LimitedTrust.String()) {
+	if l.method == "" && l.IsInteractive() && mayStepUp(level) {
 		l.PrintNote("Signed in at %s: %s.", level, allowedUse(level))
 		var err error
 		if l.method, err = l.promptMethod(ctx); err != nil {

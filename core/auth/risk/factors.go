@@ -6,6 +6,40 @@ import (
 	"strings"
 )
 
+// Factor is a part of the score.
+type Factor uint8
+
+// The factors, in the order of the reasons in which they are shown.
+const (
+	DeviceFamiliarity Factor = iota
+	GeographicAnomaly
+	IPReputation
+	LoginVelocity
+	FailedAttempts
+	factorCount
+)
+
+// The names of factors that are also sources.
+const (
+	geographicName = "geographicAnomaly"
+	reputationName = "ipReputation"
+)
+
+// factors are the names of the factors, as the audit log and the API show them, with their rules.
+var factors = [factorCount]struct {
+	name string
+	find func(Config, *Signals) finding
+}{
+	DeviceFamiliarity: {"deviceFamiliarity", deviceFamiliarity},
+	GeographicAnomaly: {geographicName, geographicAnomaly},
+	IPReputation:      {reputationName, ipReputation},
+	LoginVelocity:     {"loginVelocity", loginVelocity},
+	FailedAttempts:    {"failedAttempts", failedAttempts},
+}
+
+// String returns the name of the factor.
+func (f Factor) String() string { return factors[f].name }
+
 func deviceFamiliarity(c Config, s *Signals) finding {
 	switch d := s.Device; {
 	case d.Assured():

@@ -142,24 +142,14 @@ type deviceView struct {
 	Current bool
 }
 
-// levels are the trust levels in words.
-var levels = map[auth.TrustLevel]struct{ name, means string }{
-	auth.FullTrust: {"Full trust", "It may do everything that you may do."},
-	auth.LimitedTrust: {
-		"Limited trust", "It may read, and do what does not change the registry, until you enter a code.",
-	},
-	auth.Unverified: {"Not verified", "It may look at this account and little else, until you enter a code."},
-	auth.HighRisk:   {"High risk", "It may only sign out."},
-}
-
 func (p *Pages) show(v *site.Visit) error { return p.showAgain(v, nil) }
 
 // showAgain shows the page, also with the name of a device as it was typed and what is wrong with
 // it.
 func (p *Pages) showAgain(v *site.Visit, problems site.Problems) error {
-	level := levels[v.Session.TrustLevel]
+	level := site.LevelOf(v.Session.TrustLevel)
 	view := accountView{
-		Person: v.Account, Level: level.name, LevelMeans: level.means, Authenticator: v.Account.MFA.Active,
+		Person: v.Account, Level: level.Name, LevelMeans: level.Means, Authenticator: v.Account.MFA.Active,
 	}
 	renamed, err := pathID[auth.DeviceID](v)
 	if err == nil {
@@ -212,7 +202,7 @@ func (p *Pages) addSessions(v *site.Visit, view *accountView, names map[auth.Dev
 	}
 	for _, s := range sessions {
 		view.Sessions = append(view.Sessions, sessionView{
-			s, names[s.DeviceID], why[s.ID].Country, levels[s.TrustLevel].name,
+			s, names[s.DeviceID], why[s.ID].Country, site.LevelOf(s.TrustLevel).Name,
 			explainLevel(s, why, v.Session.TrustLevel), s.ID == v.Session.ID,
 		})
 	}

@@ -35,9 +35,7 @@ var actions = map[string]string{
 
 // values are the values that are names in the API.
 var values = map[string]string{
-	auth.FullTrust.String(): "full trust", auth.LimitedTrust.String(): "limited trust",
-	auth.Unverified.String(): "not verified",
-	auth.HighRisk.String():   "high risk", string(auth.EmailOTP): "a code by e-mail",
+	string(auth.EmailOTP):         "a code by e-mail",
 	string(auth.SMSOTP):           "a code by text message",
 	string(auth.AuthenticatorApp): "the authenticator app", string(auth.DeviceTrusted): "trusted",
 	string(auth.DeviceUntrusted): "not trusted",
@@ -132,6 +130,9 @@ func lowerFirst(s string) string {
 func text(value audit.Value) string {
 	switch v := value.(type) {
 	case audit.Text:
+		if level, err := auth.ParseTrustLevel(string(v)); err == nil {
+			return strings.ToLower(site.LevelOf(level).Name)
+		}
 		return cmp.Or(values[string(v)], string(v))
 	case audit.Flag:
 		if v {

@@ -8,7 +8,6 @@ import (
 
 	"github.com/tollgate-dev/tollgate/adapters/rest/console/site"
 	"github.com/tollgate-dev/tollgate/core/audit"
-	"github.com/tollgate-dev/tollgate/core/auth"
 	"github.com/tollgate-dev/tollgate/core/auth/assessment"
 	"github.com/tollgate-dev/tollgate/core/auth/auditing"
 )
@@ -40,11 +39,6 @@ type partView struct {
 	Name   string
 	Points int
 	Text   string
-}
-
-// trustClasses are the looks of the trust levels.
-var trustClasses = map[auth.TrustLevel]string{
-	auth.FullTrust: "good", auth.LimitedTrust: "warn", auth.Unverified: "warn", auth.HighRisk: "bad",
 }
 
 // silences are the reasons for which the history has no score.
@@ -94,7 +88,7 @@ func (r *riskView) fill(found auditing.Page, offset int) {
 	r.Total = found.Total
 	for _, e := range found.Events {
 		row := riskRow{Event: e, Evaluation: assessment.ReadEvaluation(&e)}
-		row.Class, row.HistoryText = trustClasses[row.TrustLevel], describeHistory(row.History)
+		row.Class, row.HistoryText = site.LevelOf(row.TrustLevel).Class, describeHistory(row.History)
 		for _, reason := range row.Reasons {
 			row.Parts = append(row.Parts, partView{site.FactorName(reason.Factor), reason.Points, reason.Text})
 		}

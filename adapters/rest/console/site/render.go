@@ -75,7 +75,7 @@ type frameView struct {
 	SignIn              string // the address of the sign-in; otherwise empty
 	Person              string // who is signed in; empty for no one
 	Verified            bool   // the session has full trust
-	Limited             bool   // it has limited trust
+	Limited             bool   // it has limited trust or more
 	Verifying           bool   // the page is a step of a step-up
 	StepUp              string // the address of the step-up
 	HighRisk            bool   // nothing is allowed
@@ -143,7 +143,7 @@ func (s *Site) frame(v *Visit, head Head, main any) (frameView, error) {
 func (f *frameView) addPerson(v *Visit) {
 	f.Person = string(v.Account.Email)
 	f.Verified = v.Session.TrustLevel.Admits(auth.FullTrust)
-	f.Limited = v.Session.TrustLevel == auth.LimitedTrust
+	f.Limited = v.Session.TrustLevel.Admits(auth.LimitedTrust)
 	f.HighRisk = !v.Session.TrustLevel.Admits(auth.Unverified)
 	f.Verifying = strings.HasPrefix(f.Path, StepUpPath) || v.InterruptedAct() != ""
 	f.StepUp = withNext(StepUpPath, v.address())
