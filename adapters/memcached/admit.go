@@ -165,7 +165,9 @@ func (c *Client) readStates(ctx context.Context, hits []counter.Hit) (map[string
 			s.sliding.Earlier = r.count
 		})
 	}
-	answers, err := c.exchange(ctx, keys, func(out []byte, i int) []byte { return appendGetCAS(out, keys[i]) })
+	answers, err := c.exchange(ctx, keys, func(f *request, i int) {
+		f.pipeline.commands = appendGetCAS(f.pipeline.commands, keys[i])
+	})
 	if err != nil {
 		return nil, err
 	}
@@ -199,8 +201,8 @@ func (c *Client) storeStates(
 			stored[key] = true
 		}
 	}
-	answers, err := c.exchange(ctx, keys, func(out []byte, i int) []byte {
-		return appendSet(out, changed[i].command(now), now)
+	answers, err := c.exchange(ctx, keys, func(f *request, i int) {
+		f.pipeline.commands = appendSet(f.pipeline.commands, changed[i].command(now), now)
 	})
 	if err != nil {
 		return nil, err
@@ -214,48 +216,4 @@ func (c *Client) storeStates(
 		}
 	}
 	return stored, nil
-}
-
-// exchange sends one command for each key to its node, and returns the responses.
-func (c *Client) exchange(
-	ctx context.Context, keys []string, appendTo func(out []byte, i int) []byte,
-) ([]response, error) {
-	if err := ctx.Err(); err != nil {
-		return nil, storeUnavailable(err)
-	}
-	places := map[*node][]int{}
-	for i, key := range keys {
-		n, err := c.ring.findNode(key)
-		if err != nil {
-			return nil, storeUnavailable(err)
-		}
-		places[n] = append(places[n], i)
-	}
-	requests := make(map[*node]request, len(places))
-	for n, indices := range places {
-		k := c.getPipeline()
-		k.reset(len(indices))
-		for _, i := range indices {
-			k.commands = appendTo(k.commands, i)
-		}
-		f := request{node: n, pipeline: k}
-		f.sendPipeline(ctx)
-		requests[n] = f
-	}
-	answers := make([]response, len(keys))
-	var failure error
-	for n, f := range requests {
-		abandoned := c.awaitResponses(ctx, &f)
-		if f.err != nil {
-			failure = storeUnavailable(f.err)
-		} else {
-			for at, i := range places[n] {
-				answers[i] = f.pipeline.responses[at]
-			}
-		}
-		if !abandoned {
-			c.putPipeline(f.pipeline)
-		}
-	}
-	return answers, failure
 }

@@ -21,8 +21,19 @@ func (c *Client) runForEachHit(ctx context.Context, b batch, command command) er
 	if first == nil {
 		return c.runOnSeveralNodes(ctx, b, command)
 	}
-	f := c.startRequest(ctx, first, b.hits, command)
-	return c.finishRequest(ctx, f, b.results)
+	f, now := c.newRequest(first, len(b.hits)), time.Now()
+	for i := range b.hits {
+		f.addHit(command, &b.hits[i], now)
+	}
+	f.sendPipeline(ctx)
+	if c.awaitResponses(ctx, &f) {
+		return storeUnavailable(f.err)
+	}
+	defer c.putPipeline(f.pipeline)
+	if f.err != nil {
+		return storeUnavailable(f.err)
+	}
+	return b.storeCounts(f.pipeline.responses, command)
 }
 
 // findCommonNode returns the node of all hits, or nil if there are several.
@@ -42,39 +53,58 @@ func (c *Client) findCommonNode(hits []counter.Hit) (*node, error) {
 
 // runOnSeveralNodes is runForEachHit for hits of several nodes.
 func (c *Client) runOnSeveralNodes(ctx context.Context, b batch, command command) error {
-	places := make(map[*node][]int)
+	keys, now := make([]string, len(b.hits)), time.Now()
 	for i := range b.hits {
-		n, err := c.ring.findNode(b.hits[i].Key)
+		keys[i] = b.hits[i].Key
+	}
+	answers, err := c.exchange(ctx, keys, func(f *request, i int) {
+		f.addHit(command, &b.hits[i], now)
+	})
+	if err != nil {
+		return err
+	}
+	return b.storeCounts(answers, command)
+}
+
+// exchange sends one command for each key to its node, and returns the responses. It calls encode
+// to append each command to the request of its node.
+func (c *Client) exchange(ctx context.Context, keys []string, encode func(f *request, i int)) ([]response, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, storeUnavailable(err)
+	}
+	places := map[*node][]int{}
+	for i, key := range keys {
+		n, err := c.ring.findNode(key)
 		if err != nil {
-			return storeUnavailable(err)
+			return nil, storeUnavailable(err)
 		}
 		places[n] = append(places[n], i)
 	}
-	type share struct {
-		flight  request
-		indices []int
-		results []counter.Result
-	}
-	shares := make([]share, 0, len(places))
+	requests := make(map[*node]request, len(places))
 	for n, indices := range places {
-		hits := make([]counter.Hit, len(indices))
-		for i, at := range indices {
-			hits[i] = b.hits[at]
+		f := c.newRequest(n, len(indices))
+		for _, i := range indices {
+			encode(&f, i)
 		}
-		shares = append(shares, share{
-			c.startRequest(ctx, n, hits, command), indices, make([]counter.Result, len(hits)),
-		})
+		f.sendPipeline(ctx)
+		requests[n] = f
 	}
+	answers := make([]response, len(keys))
 	var failure error
-	for _, s := range shares {
-		if err := c.finishRequest(ctx, s.flight, s.results); err != nil {
-			failure = err // one error is enough
+	for n, f := range requests {
+		abandoned := c.awaitResponses(ctx, &f)
+		if f.err != nil {
+			failure = storeUnavailable(f.err)
+		} else {
+			for at, i := range places[n] {
+				answers[i] = f.pipeline.responses[at]
+			}
 		}
-		for i, at := range s.indices {
-			b.results[at] = s.results[i]
+		if !abandoned {
+			c.putPipeline(f.pipeline)
 		}
 	}
-	return failure
+	return answers, failure
 }
 
 // request is a pipeline in progress on a node, or the error that prevented it from being sent.
@@ -83,23 +113,20 @@ type request struct {
 	pipeline   *pipeline
 	connection *connection
 	noRetry    bool // it subtracts hits, which must not happen twice
-	hits       []counter.Hit
-	counts     bool // it counts the hits, and does not only read
 	err        error
 }
 
-// startRequest sends the commands of hits to a node.
-func (c *Client) startRequest(ctx context.Context, n *node, hits []counter.Hit, command command) request {
+// newRequest returns a request of n commands to a node, which are not appended yet.
+func (c *Client) newRequest(to *node, n int) request {
 	k := c.getPipeline()
-	k.reset(len(hits))
-	now := time.Now()
-	f := request{node: n, pipeline: k, hits: hits, counts: command.counts}
-	for i := range hits {
-		k.commands = command.encode(k.commands, &hits[i], now)
-		f.noRetry = f.noRetry || hits[i].Addend < 0
-	}
-	f.sendPipeline(ctx)
-	return f
+	k.reset(n)
+	return request{node: to, pipeline: k}
+}
+
+// addHit appends the command for a hit.
+func (f *request) addHit(c command, h *counter.Hit, now time.Time) {
+	f.pipeline.commands = c.encode(f.pipeline.commands, h, now)
+	f.noRetry = f.noRetry || h.Addend < 0
 }
 
 // sendPipeline sends the pipeline over an open connection of its node.
@@ -114,27 +141,11 @@ func (f *request) sendPipeline(ctx context.Context) {
 	}
 }
 
-// finishRequest waits for the counts of a request. A node that restarts breaks all its connections
-// at once, so the request is repeated over each of them within its deadline. If the first attempt
-// was executed after all, its hits count twice, which never lets more requests through than the
-// limit. A request that subtracts hits is not repeated, because subtracting twice would.
-func (c *Client) finishRequest(ctx context.Context, f request, results []counter.Result) error {
-	if c.awaitResponses(ctx, &f) {
-		return storeUnavailable(f.err)
-	}
-	err := f.err
-	if err == nil {
-		err = f.storeCounts(results)
-	}
-	c.putPipeline(f.pipeline)
-	if err != nil {
-		return storeUnavailable(err)
-	}
-	return nil
-}
-
 // awaitResponses waits for the responses to a request. abandoned reports that the connection still
-// uses its pipeline.
+// uses its pipeline. A node that restarts breaks all its connections at once, so the request is
+// repeated over each of them within its deadline. If the first attempt was executed after all, its
+// hits count twice, which never lets more requests through than the limit. A request that subtracts
+// hits is not repeated, because subtracting twice would.
 func (*Client) awaitResponses(ctx context.Context, f *request) (abandoned bool) {
 	if f.err == nil {
 		abandoned, f.err = f.connection.receive(ctx, f.pipeline)
@@ -149,16 +160,16 @@ func (*Client) awaitResponses(ctx context.Context, f *request) (abandoned bool) 
 
 // storeCounts copies the counts from the responses to the results. A counter that is missing is
 // zero, but an addition always has a count.
-func (f *request) storeCounts(results []counter.Result) error {
-	for i := range f.pipeline.responses {
-		r := &f.pipeline.responses[i]
+func (b batch) storeCounts(responses []response, of command) error {
+	for i := range responses {
+		r := &responses[i]
 		switch {
 		case r.err != nil:
-			return r.err
-		case !r.number && (!r.missing || f.counts && f.hits[i].Addend > 0):
-			return errNoCount
+			return storeUnavailable(r.err)
+		case !r.number && (!r.missing || of.counts && b.hits[i].Addend > 0):
+			return storeUnavailable(errNoCount)
 		}
-		results[i] = counter.Result{Count: r.count}
+		b.results[i] = counter.Result{Count: r.count}
 	}
 	return nil
 }
