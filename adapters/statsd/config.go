@@ -30,11 +30,11 @@ type Config struct {
 	Mogrifiers []MogrifierConfig `env:"-"`
 }
 
+// Bounds of FlushInterval. Statistics of a key without new hits are kept for at least an hour, so
+// they are always sent before they are removed.
 const (
-	// Bounds of FlushInterval. Statistics of a key without new hits are kept for at least an hour,
-	// so they are always sent before they are removed.
-	minFlush = 10 * time.Millisecond
-	maxFlush = 30 * time.Minute
+	MinFlushInterval = 10 * time.Millisecond
+	MaxFlushInterval = 30 * time.Minute
 )
 
 // ReadMogrifiers reads the variables of the mogrifiers in MogrifierNames. The function lookup
@@ -55,8 +55,8 @@ func (c Config) Validate() error {
 		return fmt.Errorf("METRICSD_PORT: must be a port from 1 to 65535, not %d", c.Port)
 	case !slices.Contains([]string{"udp", "udp4", "udp6", "tcp", "tcp4", "tcp6"}, c.Protocol):
 		return fmt.Errorf("METRICSD_PROTOCOL: must be udp or tcp, not %q", c.Protocol)
-	case c.FlushInterval < minFlush || c.FlushInterval > maxFlush:
-		return fmt.Errorf("STATS_FLUSH_INTERVAL: must be %v to %v, not %v", minFlush, maxFlush, c.FlushInterval)
+	case c.FlushInterval < MinFlushInterval || c.FlushInterval > MaxFlushInterval:
+		return fmt.Errorf("STATS_FLUSH_INTERVAL: must be %v to %v, not %v", MinFlushInterval, MaxFlushInterval, c.FlushInterval)
 	}
 	if _, err := parseTags(c.ExtraTags); err != nil {
 		return fmt.Errorf("EXTRA_TAGS: %w", err)

@@ -29,13 +29,8 @@ func readMogrifier(name string, lookup func(string) string) MogrifierConfig {
 // mogrifier turns names that match its pattern into a name and tags.
 type mogrifier struct {
 	pattern *regexp.Regexp
-	name    template
-	tags    []tagTemplate
-}
-
-type tagTemplate struct {
-	key   string
-	value template
+	name    string       // a template of package regexp
+	tags    []statsd.Tag // their values are templates
 }
 
 // mogrifiers are tried in order; the first that matches is used.
@@ -82,7 +77,7 @@ func newMogrifier(c MogrifierConfig) (mogrifier, error) {
 		if err != nil {
 			return mogrifier{}, fmt.Errorf("TAGS: %w", err)
 		}
-		m.tags = append(m.tags, tagTemplate{tag[0], value})
+		m.tags = append(m.tags, statsd.Tag{tag[0], value})
 	}
 	return m, nil
 }
@@ -91,50 +86,34 @@ func newMogrifier(c MogrifierConfig) (mogrifier, error) {
 // unchanged and no tags.
 func (list mogrifiers) applyFirst(name string) (string, []statsd.Tag) {
 	for _, m := range list {
-		groups := m.pattern.FindStringSubmatch(name)
+		groups := m.pattern.FindStringSubmatchIndex(name)
 		if groups == nil {
 			continue
 		}
+		fill := func(template string) string { return string(m.pattern.ExpandString(nil, template, name, groups)) }
 		tags := make([]statsd.Tag, 0, len(m.tags))
 		for _, tag := range m.tags {
-			tags = append(tags, statsd.Tag{tag.key, cleanTag(tag.value.fillGroups(groups))})
+			tags = append(tags, statsd.Tag{tag[0], cleanTag(fill(tag[1]))})
 		}
-		return m.name.fillGroups(groups), tags
+		return fill(m.name), tags
 	}
 	return name, nil
 }
 
-// template is a text that contains groups of a pattern. Texts and groups alternate, with a text at
-// both ends.
-type template struct {
-	texts  []string
-	groups []int
-}
+// groupReference matches a group of a pattern in a template whose dollar signs are escaped.
+var groupReference = regexp.MustCompile(`\$\$\d+`)
 
-// newTemplate parses a template. It returns an error if the template uses a group that the pattern
-// does not have.
-func newTemplate(s string, groups int) (template, error) {
-	var t template
-	from := 0
-	for _, at := range regexp.MustCompile(`\$\d+`).FindAllStringIndex(s, -1) {
-		group, err := strconv.Atoi(s[at[0]+1 : at[1]])
-		if err != nil || group > groups {
-			return template{}, fmt.Errorf("group %s does not exist; the pattern has %d groups", s[at[0]:at[1]], groups)
+// newTemplate returns a text that contains groups ($1) as a template of package regexp (${1}), in
+// which other dollar signs are escaped. It returns an error if the text uses a group that the
+// pattern does not have.
+func newTemplate(text string, groups int) (string, error) {
+	var err error
+	template := groupReference.ReplaceAllStringFunc(strings.ReplaceAll(text, "$", "$$"), func(reference string) string {
+		group, wrong := strconv.Atoi(reference[2:])
+		if err == nil && (wrong != nil || group > groups) {
+			err = fmt.Errorf("group %s does not exist; the pattern has %d groups", reference[1:], groups)
 		}
-		t.texts = append(t.texts, s[from:at[0]])
-		t.groups = append(t.groups, group)
-		from = at[1]
-	}
-	t.texts = append(t.texts, s[from:])
-	return t, nil
-}
-
-func (t template) fillGroups(groups []string) string {
-	var b strings.Builder
-	for i, group := range t.groups {
-		b.WriteString(t.texts[i])
-		b.WriteString(groups[group])
-	}
-	b.WriteString(t.texts[len(t.texts)-1])
-	return b.String()
+		return "${" + strconv.Itoa(group) + "}"
+	})
+	return template, err
 }
