@@ -62,87 +62,59 @@ func checkMapping(m *mapper.MetricMapping) error {
 	return nil
 }
 
+// options are the options of a section of the file.
+type options = map[string]any
+
 // renameOptions replaces old names of options by their current names. It returns a file without old
 // names unchanged.
 func renameOptions(content []byte) ([]byte, error) {
-	var document yaml.Node
-	if err := yaml.Unmarshal(content, &document); err != nil {
+	var file options
+	if err := yaml.Unmarshal(content, &file); err != nil {
 		return nil, err //nolint:wrapcheck // the caller names the file
 	}
-	if document.Kind != yaml.DocumentNode || len(document.Content) == 0 {
-		return content, nil
-	}
-	root := document.Content[0]
-	changed := renameSectionOptions(optionValue(root, "defaults"))
-	if list := optionValue(root, "mappings"); list != nil {
-		for _, section := range list.Content {
-			changed = renameSectionOptions(section) || changed
-		}
+	changed := renameSectionOptions(file["defaults"])
+	list, _ := file["mappings"].([]any) // another type is an error of the mapper
+	for _, section := range list {
+		changed = renameSectionOptions(section) || changed
 	}
 	if !changed {
 		return content, nil
 	}
-	return yaml.Marshal(&document) //nolint:wrapcheck // the caller names the file
+	return yaml.Marshal(file) //nolint:wrapcheck // the caller names the file
 }
 
 // renameSectionOptions renames the options of one section. It reports whether there were old names.
-func renameSectionOptions(section *yaml.Node) bool {
-	if section == nil || section.Kind != yaml.MappingNode {
+func renameSectionOptions(of any) (changed bool) {
+	section, ok := of.(options)
+	if !ok {
 		return false
 	}
-	changed := false
 	for _, renewed := range []struct{ old, group, name string }{
 		{"timer_type", "", "observer_type"},
 		{"buckets", "histogram_options", "buckets"},
 		{"quantiles", "summary_options", "quantiles"},
 	} {
-		value := optionValue(section, renewed.old)
-		if value == nil {
+		value, present := section[renewed.old]
+		if !present {
 			continue
 		}
-		removeOption(section, renewed.old)
+		delete(section, renewed.old)
 		into := section
 		if renewed.group != "" {
-			if into = optionValue(section, renewed.group); into == nil {
-				into = &yaml.Node{Kind: yaml.MappingNode}
-				addOption(section, renewed.group, into)
+			if into, _ = section[renewed.group].(options); into == nil {
+				into = options{}
+				section[renewed.group] = into
 			}
 		}
-		if optionValue(into, renewed.name) == nil {
-			addOption(into, renewed.name, value)
+		if _, given := into[renewed.name]; !given {
+			into[renewed.name] = value
 		}
 		changed = true
 	}
-	if kind := optionValue(section, "match_metric_type"); kind != nil && kind.Value == "timer" {
-		kind.Value, changed = string(mapper.MetricTypeObserver), true
+	if section["match_metric_type"] == "timer" {
+		section["match_metric_type"], changed = string(mapper.MetricTypeObserver), true
 	}
 	return changed
-}
-
-// optionValue returns the value of an option, or nil.
-func optionValue(section *yaml.Node, key string) *yaml.Node {
-	if section.Kind != yaml.MappingNode {
-		return nil
-	}
-	for i := 0; i+1 < len(section.Content); i += 2 {
-		if section.Content[i].Value == key {
-			return section.Content[i+1]
-		}
-	}
-	return nil
-}
-
-func addOption(section *yaml.Node, key string, value *yaml.Node) {
-	section.Content = append(section.Content, &yaml.Node{Kind: yaml.ScalarNode, Value: key}, value)
-}
-
-func removeOption(section *yaml.Node, key string) {
-	for i := 0; i+1 < len(section.Content); i += 2 {
-		if section.Content[i].Value == key {
-			section.Content = append(section.Content[:i:i], section.Content[i+2:]...)
-			return
-		}
-	}
 }
 
 // discardTimer discards response times, for mappings that drop them.
