@@ -1,6 +1,7 @@
 package ratelimitapi
 
 import (
+	"strings"
 	"sync"
 	"time"
 
@@ -84,52 +85,30 @@ func (q *coreRequest) addDescriptor(m *commonpb.RateLimitDescriptor) {
 	}
 	if limit := m.GetLimit(); limit != nil {
 		q.overrides = append(q.overrides, ratelimit.Limit{
-			RequestsPerUnit: limit.GetRequestsPerUnit(), Unit: unitFromProto(limit.GetUnit()),
+			RequestsPerUnit: limit.GetRequestsPerUnit(), Unit: requestUnits[limit.GetUnit()],
 		})
 		d.Override = &q.overrides[len(q.overrides)-1]
 	}
 	q.request.Descriptors = append(q.request.Descriptors, d)
 }
 
-func unitFromProto(u typepb.RateLimitUnit) ratelimit.Unit {
-	switch u {
-	case typepb.RateLimitUnit_SECOND:
-		return ratelimit.Second
-	case typepb.RateLimitUnit_MINUTE:
-		return ratelimit.Minute
-	case typepb.RateLimitUnit_HOUR:
-		return ratelimit.Hour
-	case typepb.RateLimitUnit_DAY:
-		return ratelimit.Day
-	case typepb.RateLimitUnit_MONTH:
-		return ratelimit.Month
-	case typepb.RateLimitUnit_YEAR:
-		return ratelimit.Year
-	default:
-		return ratelimit.NoUnit
+// requestUnits are the units of limits in requests, and responseUnits those of limits in responses.
+// They have the names of ours, but other numbers.
+var requestUnits = func() map[typepb.RateLimitUnit]ratelimit.Unit {
+	units := map[typepb.RateLimitUnit]ratelimit.Unit{}
+	for number, name := range typepb.RateLimitUnit_name {
+		units[typepb.RateLimitUnit(number)], _ = ratelimit.ParseUnit(name) // UNKNOWN is no unit
 	}
-}
+	return units
+}()
 
-func unitToProto(u ratelimit.Unit) ratelimitpb.RateLimitResponse_RateLimit_Unit {
-	switch u {
-	case ratelimit.Second:
-		return ratelimitpb.RateLimitResponse_RateLimit_SECOND
-	case ratelimit.Minute:
-		return ratelimitpb.RateLimitResponse_RateLimit_MINUTE
-	case ratelimit.Hour:
-		return ratelimitpb.RateLimitResponse_RateLimit_HOUR
-	case ratelimit.Day:
-		return ratelimitpb.RateLimitResponse_RateLimit_DAY
-	case ratelimit.Week:
-		return ratelimitpb.RateLimitResponse_RateLimit_WEEK
-	case ratelimit.Month:
-		return ratelimitpb.RateLimitResponse_RateLimit_MONTH
-	case ratelimit.Year:
-		return ratelimitpb.RateLimitResponse_RateLimit_YEAR
-	default:
-		return ratelimitpb.RateLimitResponse_RateLimit_UNKNOWN
+var responseUnits = func() (units [ratelimit.Year + 1]ratelimitpb.RateLimitResponse_RateLimit_Unit) {
+	for u := range units {
+		name := strings.ToUpper(ratelimit.Unit(u).String())
+		units[u] = ratelimitpb.RateLimitResponse_RateLimit_Unit(ratelimitpb.RateLimitResponse_RateLimit_Unit_value[name])
 	}
-}
+	return units
+}()
 
 func codeToProto(c ratelimit.Code) ratelimitpb.RateLimitResponse_Code {
 	if c == ratelimit.OverLimit {
@@ -167,7 +146,7 @@ func (r *statusMessage) setStatus(from *ratelimit.Status) {
 	r.status.LimitRemaining = from.Remaining
 	if from.HasLimit() {
 		r.limit.RequestsPerUnit = from.Limit.RequestsPerUnit
-		r.limit.Unit = unitToProto(from.Limit.Unit)
+		r.limit.Unit = responseUnits[from.Limit.Unit]
 		r.limit.Name = limitName(from)
 		r.status.CurrentLimit = &r.limit
 		r.reset.Seconds = wholeSeconds(from.UntilReset)
