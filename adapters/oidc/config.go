@@ -3,12 +3,12 @@ package oidc
 import (
 	"errors"
 	"fmt"
-	"net/netip"
 	"net/url"
 	"slices"
 	"strings"
 
 	"github.com/tollgate-dev/tollgate/adapters/internal/origin"
+	"github.com/tollgate-dev/tollgate/plugins/sdk/publicdial"
 )
 
 // Config contains the settings of proofs by ID token (contract P-9).
@@ -47,7 +47,7 @@ func checkIssuer(text string) error {
 	switch {
 	case err != nil || u.Hostname() == "":
 		return errors.New("must be a URL with a host, for example https://ci.example.com")
-	case u.Scheme != "https" && (u.Scheme != "http" || !isLoopback(u.Hostname())):
+	case u.Scheme != "https" && (u.Scheme != "http" || !publicdial.IsLoopback(u.Hostname())):
 		return errors.New("must begin with https://; http:// is possible on localhost only")
 	case u.User != nil:
 		return errors.New("must not have a user")
@@ -55,10 +55,4 @@ func checkIssuer(text string) error {
 		return errors.New("must not have a query or a fragment")
 	}
 	return nil
-}
-
-// isLoopback reports whether a host is this machine.
-func isLoopback(host string) bool {
-	ip, err := netip.ParseAddr(host)
-	return host == "localhost" || err == nil && ip.IsLoopback()
 }

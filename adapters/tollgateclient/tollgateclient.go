@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/tollgate-dev/tollgate/core/fault"
+	"github.com/tollgate-dev/tollgate/plugins/sdk/publicdial"
 )
 
 // Bounds of a call.
@@ -73,17 +74,13 @@ func ParseURL(text string, insecureHTTP bool) (*url.URL, error) {
 			fault.Invalid, "the address %q is not of the form https://host or https://host/path", text)
 	}
 	switch {
-	case u.Scheme == "https", u.Scheme == "http" && (insecureHTTP || isLoopback(u.Hostname())):
+	case u.Scheme == "https", u.Scheme == "http" && (insecureHTTP || publicdial.IsLoopback(u.Hostname())):
 		return u, nil
 	case u.Scheme == "http":
 		return nil, fault.Newf(fault.Invalid,
 			"%s is not https, so others on the network path could read the password: use https, or --insecure-http if the network is safe", text)
 	}
 	return nil, fault.Newf(fault.Invalid, "the address %q does not begin with https:// or http://", text)
-}
-
-func isLoopback(host string) bool {
-	return host == "localhost" || net.ParseIP(host).IsLoopback()
 }
 
 // URL returns the address of the service.

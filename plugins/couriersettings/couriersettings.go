@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"io"
 	"math"
-	"net/netip"
 	"os"
 	"reflect"
 	"strings"
@@ -121,9 +120,3 @@ func checkPositive(name string, d time.Duration) error {
 // WholeMinutes returns the number of minutes to show for a code that is valid for the time left:
 // rounded up, so that 9:59 is 10, and at least 1.
 func WholeMinutes(left time.Duration) int { return max(1, int(math.Ceil(left.Minutes()))) }
-
-// IsLoopback reports whether host is this machine, to which unencrypted connections are allowed.
-func IsLoopback(host string) bool {
-	a, err := netip.ParseAddr(host)
-	return host == "localhost" || err == nil && a.Unmap().IsLoopback()
-}

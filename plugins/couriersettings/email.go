@@ -8,6 +8,8 @@ import (
 	"os"
 	"strings"
 	"time"
+
+	"github.com/tollgate-dev/tollgate/plugins/sdk/publicdial"
 )
 
 // The values of SMTP_TLS.
@@ -90,7 +92,7 @@ func (e Email) checkServer() error {
 		return fmt.Errorf("SMTP_HOST: %q is not valid, it must be the name or address of a host", e.Host)
 	case e.Security != StartTLS && e.Security != TLS && e.Security != Plain:
 		return fmt.Errorf("SMTP_TLS: %q is not valid, it must be starttls, tls or none", e.Security)
-	case e.Security == Plain && !IsLoopback(e.Host):
+	case e.Security == Plain && !publicdial.IsLoopback(e.Host):
 		return fmt.Errorf(
 			"SMTP_TLS: none would send codes unencrypted to %s; it is allowed only to the same machine", e.Host)
 	case (e.Username == "") != (e.Password == ""):

@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"golang.org/x/net/http/httpguts"
+
+	"github.com/tollgate-dev/tollgate/plugins/sdk/publicdial"
 )
 
 // The values of SMS_FORMAT.
@@ -123,7 +125,7 @@ func (s SMS) GatewayURL() (*url.URL, error) {
 		return nil, errors.New("SMS_GATEWAY_URL: it must not contain credentials: use SMS_ACCOUNT and SMS_TOKEN")
 	case u.Fragment != "":
 		return nil, errors.New("SMS_GATEWAY_URL: it must not have a fragment")
-	case u.Scheme != "https" && (u.Scheme != "http" || !IsLoopback(u.Hostname())):
+	case u.Scheme != "https" && (u.Scheme != "http" || !publicdial.IsLoopback(u.Hostname())):
 		return nil, errors.New("SMS_GATEWAY_URL: it must be an https URL, or http to the same machine")
 	}
 	return u, nil

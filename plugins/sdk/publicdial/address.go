@@ -25,6 +25,13 @@ func IsPublic(a netip.Addr) bool {
 	return true
 }
 
+// IsLoopback reports whether a host is this machine: localhost or a loopback address. Unencrypted
+// connections to it are safe.
+func IsLoopback(host string) bool {
+	a, err := netip.ParseAddr(host)
+	return host == "localhost" || err == nil && a.Unmap().IsLoopback()
+}
+
 // globalUnicast6 returns the part of IPv6 that is assigned to the internet (RFC 4291). It excludes
 // NAT64, ULA, link-local and IPv4-compatible addresses.
 func globalUnicast6() netip.Prefix { return newPrefix([]byte{0x20, 15: 0}, 3) }

@@ -6,9 +6,10 @@ import (
 	"fmt"
 	"net"
 	"net/http"
-	"net/netip"
 	"net/url"
 	"strings"
+
+	"github.com/tollgate-dev/tollgate/plugins/sdk/publicdial"
 )
 
 // Variable is the name of the environment variable in which the host passes the private registries
@@ -60,15 +61,10 @@ func (c Credentials) ValidateFor(at *url.URL) error {
 		return errors.New("the username must not contain a colon")
 	case strings.ContainsFunc(c.Username+c.Password+c.Token, func(r rune) bool { return r < ' ' || r == 0x7f }):
 		return errors.New("the credentials must not contain control characters")
-	case at.Scheme != "https" && !isLoopback(at.Hostname()):
+	case at.Scheme != "https" && !publicdial.IsLoopback(at.Hostname()):
 		return errors.New("credentials require an https base URL")
 	}
 	return nil
-}
-
-func isLoopback(host string) bool {
-	a, err := netip.ParseAddr(host)
-	return host == "localhost" || err == nil && a.Unmap().IsLoopback()
 }
 
 // registry is a registry that the plugin may connect to.

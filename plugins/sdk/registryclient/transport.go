@@ -70,7 +70,7 @@ func (b *Base) networkTransport() http.RoundTripper {
 // machine.
 func (b *Base) isTokenHost(at *url.URL) bool {
 	return slices.Contains(b.registry.tokenHosts, canonicalHost(at)) &&
-		(at.Scheme == "https" || isLoopback(at.Hostname()))
+		(at.Scheme == "https" || publicdial.IsLoopback(at.Hostname()))
 }
 
 // Transport returns a transport for a library that makes its own requests. It connects to the
