@@ -18,7 +18,7 @@ const FieldSecret = "secret"
 const (
 	DetailKind    = "kind"
 	DetailKey     = "key"
-	detailChanges = "changes"
+	DetailChanges = "changes"
 )
 
 // About adds the kind and the key of the object that a change is about, and returns d.
@@ -31,7 +31,7 @@ func About(d Details, o Object) Details {
 // Changing is About for an object that replaces another one: it also adds the fields that differ.
 func Changing(d Details, before, after Object) Details {
 	if changes := Compare(before.Fields, after.Fields); len(changes) > 0 {
-		d[detailChanges] = changes
+		d[DetailChanges] = changes
 	}
 	return About(d, after)
 }

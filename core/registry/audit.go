@@ -1,6 +1,10 @@
 package registry
 
-import "github.com/tollgate-dev/tollgate/core/audit"
+import (
+	"strings"
+
+	"github.com/tollgate-dev/tollgate/core/audit"
+)
 
 // This file makes the audit events that several use cases of the registry record.
 
@@ -17,6 +21,11 @@ func NewQuarantineChange(q Quarantined) audit.Change {
 	details := VersionDetails(q.Name.String(), q.Version.String())
 	details["note"] = audit.Text(q.Reason)
 	return NewOperatorChange("quarantine", details)
+}
+
+// Object returns the grant as the audit log describes it.
+func (g Grant) Object() audit.Object {
+	return audit.Object{Kind: "grant", Key: strings.Join([]string{string(g.Holder), string(g.Action), g.Pattern.value}, " ")}
 }
 
 // NewOperatorChange returns the event of an operator who changed the registry.

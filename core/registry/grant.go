@@ -91,6 +91,15 @@ func (p Pattern) Covers(q Pattern) bool {
 	return q.value != "" && strings.HasPrefix(strings.TrimSuffix(q.value, "*"), prefix)
 }
 
+// PatternTexts returns patterns as they were given.
+func PatternTexts(list []Pattern) []string {
+	texts := make([]string, len(list))
+	for i, p := range list {
+		texts[i] = p.value
+	}
+	return texts
+}
+
 // Overlaps reports whether there is a name that both patterns select.
 func (p Pattern) Overlaps(q Pattern) bool { return p.Covers(q) || q.Covers(p) }
 
@@ -115,6 +124,16 @@ type Grant struct {
 	Holder  Holder
 	Action  Action
 	Pattern Pattern
+}
+
+// GrantID identifies a stored grant; it is a UUID in lower case.
+type GrantID string
+
+// GrantRecord is a grant as it is stored.
+type GrantRecord struct {
+	Grant
+	ID        GrantID
+	ManagedBy string // the owner of the file that manages the grant; empty for none
 }
 
 // everything is the pattern of all servers.

@@ -20,4 +20,17 @@ type Grants interface {
 	// List returns at most limit grants after the given one, ordered by holder, action and pattern.
 	// The zero grant starts at the beginning.
 	List(ctx context.Context, after registry.Grant, limit int) ([]registry.Grant, error)
+	// Records returns the grants that a query selects as they are stored, in the order of List. The
+	// store gives each grant an ID when it is added.
+	Records(ctx context.Context, q GrantQuery) ([]registry.GrantRecord, error)
+	// Manage stores the owner of the file that manages a grant, or returns fault.NotFound.
+	Manage(ctx context.Context, g registry.Grant, by string) error
+}
+
+// GrantQuery selects grants. Zero fields do not narrow it.
+type GrantQuery struct {
+	ID     registry.GrantID
+	Holder registry.Holder
+	After  registry.Grant
+	Limit  int // 0 = no limit
 }

@@ -15,8 +15,9 @@ const MaxSkew = time.Minute
 // carries. A change is visible to the next call on every instance. Times are kept in UTC with
 // microseconds.
 type Mirrors interface {
-	// Add stores a mirror. It returns fault.Conflict if there is one with its name.
-	Add(ctx context.Context, m mirror.Mirror) error
+	// Put stores a mirror. One with its name gets its other fields, except CreatedAt and of the state
+	// all but NextAt and LastFull.
+	Put(ctx context.Context, m mirror.Mirror) error
 	// Remove deletes a mirror with what it tracks, or returns fault.NotFound. It does not change
 	// servers.
 	Remove(ctx context.Context, name mirror.Name) error

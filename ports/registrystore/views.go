@@ -10,8 +10,8 @@ import (
 // transaction that the context carries. A change is visible to the next call on every instance, and
 // changes Revision.Views.
 type Views interface {
-	// Add stores a view. It returns fault.Conflict if there is one with its name.
-	Add(ctx context.Context, v view.View) error
+	// Put stores a view, in place of the one with its name, whose tokens stay.
+	Put(ctx context.Context, v view.View) error
 	// Remove deletes a view with its tokens, or returns fault.NotFound.
 	Remove(ctx context.Context, name view.Name) error
 	// List returns all views, ordered by the bytes of the name.

@@ -10,8 +10,8 @@ import (
 // Webhooks stores the webhooks. Its methods join the transaction that the context carries. A change
 // is visible to the next call on every instance. Times are kept in UTC with microseconds.
 type Webhooks interface {
-	// Add stores a webhook, to which there are no deliveries yet.
-	Add(ctx context.Context, w event.Webhook) error
+	// Put stores a webhook, in place of the one with its ID, whose deliveries stay.
+	Put(ctx context.Context, w event.Webhook) error
 	// Remove deletes a webhook with its deliveries, or returns fault.NotFound.
 	Remove(ctx context.Context, id event.WebhookID) error
 	// List returns all webhooks, the oldest first, and of equal times by ID.
@@ -56,6 +56,9 @@ type Deliveries interface {
 	// Redeliver makes deliveries to a webhook pending since now, and returns how many: all dead
 	// ones, or with an event the one of that event, whatever its state is.
 	Redeliver(ctx context.Context, w event.WebhookID, of event.ID, now time.Time) (int, error)
+	// Attempted returns the deliveries to a webhook that were tried, the last attempt first, without
+	// their bodies; at most limit.
+	Attempted(ctx context.Context, w event.WebhookID, limit int) ([]event.Delivery, error)
 	// RemoveEnded removes, of each webhook, the deliveries in a state that is not pending which
 	// ended before a time, and the oldest of those beyond a number. It returns how many, also with
 	// an error.

@@ -27,3 +27,15 @@ func Brief(ctx context.Context) context.Context { return context.WithValue(ctx, 
 
 // IsBrief reports whether the context is marked by Brief.
 func IsBrief(ctx context.Context) bool { return ctx.Value(length{}) == brief }
+
+// exclusive is the context key of the mark of Exclusive.
+type exclusive struct{}
+
+// Exclusive marks a change of what operators manage: grants, policies, views, mirrors, webhooks and
+// rules. Of the transactions that begin with a marked context, one runs at a time, on all
+// instances, and each reads what those before it have stored. So a change may depend on what it
+// reads, without other locks.
+func Exclusive(ctx context.Context) context.Context { return context.WithValue(ctx, exclusive{}, true) }
+
+// IsExclusive reports whether the context is marked by Exclusive.
+func IsExclusive(ctx context.Context) bool { return ctx.Value(exclusive{}) != nil }

@@ -44,7 +44,7 @@ type Database struct {
 	deferred      *table[auth.SessionID, additionRow]
 
 	versions    *table[versionKey, versionRow]
-	grants      *table[registry.Grant, registry.Grant]
+	grants      *table[registry.Grant, registry.GrantRecord]
 	policies    *table[publisher.PolicyID, publisher.Policy]
 	methods     *table[catalogue.MethodID, catalogue.Method]
 	reviews     *table[review.ID, review.Review]

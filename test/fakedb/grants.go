@@ -3,6 +3,7 @@ package fakedb
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"slices"
 
 	"github.com/tollgate-dev/tollgate/core/registry"
@@ -19,7 +20,11 @@ var _ registrystore.Grants = (*Grants)(nil)
 func NewGrants(db *Database) *Grants { return &Grants{db} }
 
 // Add implements [registrystore.Grants].
-func (s *Grants) Add(ctx context.Context, g registry.Grant) error { return s.db.grants.insert(ctx, g) }
+func (s *Grants) Add(ctx context.Context, g registry.Grant) error {
+	return s.db.grants.insert(ctx, registry.GrantRecord{
+		Grant: g, ID: registry.GrantID(fmt.Sprintf("00000000-0000-4000-8000-%012d", s.db.nextNumber())),
+	})
+}
 
 // Remove implements [registrystore.Grants].
 func (s *Grants) Remove(ctx context.Context, g registry.Grant) error {
@@ -28,14 +33,41 @@ func (s *Grants) Remove(ctx context.Context, g registry.Grant) error {
 
 // Of implements [registrystore.Grants].
 func (s *Grants) Of(ctx context.Context, holder registry.Holder) ([]registry.Grant, error) {
-	return s.db.grants.list(ctx, func(g registry.Grant) bool { return g.Holder == holder }, compareGrants)
+	records, err := s.Records(ctx, registrystore.GrantQuery{Holder: holder})
+	return grantsOf(records), err
 }
 
 // List implements [registrystore.Grants].
 func (s *Grants) List(ctx context.Context, after registry.Grant, limit int) ([]registry.Grant, error) {
-	found, err := s.db.grants.list(ctx, func(g registry.Grant) bool { return compareGrants(g, after) > 0 },
-		compareGrants)
-	return first(found, limit), err
+	records, err := s.Records(ctx, registrystore.GrantQuery{After: after, Limit: limit})
+	return grantsOf(records), err
+}
+
+func grantsOf(records []registry.GrantRecord) (grants []registry.Grant) {
+	for _, r := range records {
+		grants = append(grants, r.Grant)
+	}
+	return grants
+}
+
+// Records implements [registrystore.Grants].
+func (s *Grants) Records(ctx context.Context, q registrystore.GrantQuery) ([]registry.GrantRecord, error) {
+	found, err := s.db.grants.list(ctx, func(r registry.GrantRecord) bool {
+		return compareGrants(r.Grant, q.After) > 0 && (q.Holder == "" || r.Holder == q.Holder) &&
+			(q.ID == "" || r.ID == q.ID)
+	}, func(a, b registry.GrantRecord) int { return compareGrants(a.Grant, b.Grant) })
+	if q.Limit > 0 {
+		found = first(found, q.Limit)
+	}
+	return found, err
+}
+
+// Manage implements [registrystore.Grants].
+func (s *Grants) Manage(ctx context.Context, g registry.Grant, by string) error {
+	return s.db.grants.update(ctx, g, func(r *registry.GrantRecord) error {
+		r.ManagedBy = by
+		return nil
+	})
 }
 
 func compareGrants(a, b registry.Grant) int {

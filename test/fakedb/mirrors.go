@@ -23,9 +23,17 @@ var (
 // NewMirrors returns the mirrors of a database.
 func NewMirrors(db *Database) *Mirrors { return &Mirrors{db} }
 
-// Add implements [registrystore.Mirrors].
-func (s *Mirrors) Add(ctx context.Context, m mirror.Mirror) error {
-	return s.db.mirrors.insert(ctx, mirrorRow{Mirror: m})
+// Put implements [registrystore.Mirrors].
+func (s *Mirrors) Put(ctx context.Context, m mirror.Mirror) error {
+	return s.db.run(ctx, func(ctx context.Context) error {
+		row := mirrorRow{Mirror: m}
+		if stored, ok := s.db.mirrors.rows[m.Name]; ok {
+			state := stored.Mirror.State
+			state.NextAt, state.LastFull = m.State.NextAt, m.State.LastFull
+			row.Mirror.CreatedAt, row.Mirror.State, row.Lease = stored.Mirror.CreatedAt, state, stored.Lease
+		}
+		return s.db.mirrors.put(ctx, row)
+	})
 }
 
 // Remove implements [registrystore.Mirrors].

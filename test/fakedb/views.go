@@ -16,8 +16,8 @@ var _ registrystore.Views = (*Views)(nil)
 // NewViews returns the views of a database.
 func NewViews(db *Database) *Views { return &Views{db} }
 
-// Add implements [registrystore.Views].
-func (s *Views) Add(ctx context.Context, v view.View) error { return s.db.views.insert(ctx, v) }
+// Put implements [registrystore.Views].
+func (s *Views) Put(ctx context.Context, v view.View) error { return s.db.views.put(ctx, v) }
 
 // Remove implements [registrystore.Views].
 func (s *Views) Remove(ctx context.Context, name view.Name) error {

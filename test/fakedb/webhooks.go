@@ -22,9 +22,16 @@ var (
 // NewWebhooks returns the webhooks of a database.
 func NewWebhooks(db *Database) *Webhooks { return &Webhooks{db} }
 
-// Add implements [registrystore.Webhooks].
-func (s *Webhooks) Add(ctx context.Context, w event.Webhook) error {
-	return s.db.webhooks.put(ctx, webhookRow{Webhook: w})
+// Put implements [registrystore.Webhooks].
+func (s *Webhooks) Put(ctx context.Context, w event.Webhook) error {
+	return s.db.run(ctx, func(ctx context.Context) error {
+		row := s.db.webhooks.rows[w.ID]
+		if !row.Webhook.CreatedAt.IsZero() {
+			w.CreatedAt = row.Webhook.CreatedAt
+		}
+		row.Webhook = w
+		return s.db.webhooks.put(ctx, row)
+	})
 }
 
 // Remove implements [registrystore.Webhooks].
@@ -162,6 +169,7 @@ func (s *Deliveries) Update(ctx context.Context, d event.Delivery, at time.Time)
 		}
 		stored.State, stored.Attempts, stored.Problem, stored.NextAt, stored.EndedAt = d.State, d.Attempts, d.Problem,
 			d.NextAt, d.EndedAt
+		stored.Last = d.Last
 		w := s.db.webhooks.rows[d.Webhook]
 		if d.State == event.Delivered {
 			w.Succeeded = at
@@ -184,6 +192,17 @@ func (s *Deliveries) Redeliver(ctx context.Context, w event.WebhookID, of event.
 		}
 		return len(again), err
 	})
+}
+
+// Attempted implements [registrystore.Deliveries].
+func (s *Deliveries) Attempted(ctx context.Context, w event.WebhookID, limit int) ([]event.Delivery, error) {
+	tried, err := s.db.deliveries.list(ctx, func(d event.Delivery) bool {
+		return d.Webhook == w && !d.Last.At.IsZero()
+	}, func(a, b event.Delivery) int { return cmp.Or(b.Last.At.Compare(a.Last.At), cmp.Compare(b.Sequence, a.Sequence)) })
+	for i := range tried {
+		tried[i].Body = nil
+	}
+	return first(tried, limit), err
 }
 
 // RemoveEnded implements [registrystore.Deliveries].

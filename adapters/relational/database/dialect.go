@@ -22,6 +22,9 @@ type Dialect struct {
 	// transactions and sets the limit of statements for this work.
 	CallTimeout time.Duration
 	LongBegin   string
+	// ExclusiveBegin, if it is not empty, is the first statement of a transaction of
+	// transaction.Exclusive, after LongBegin. A dialect with one writer at a time needs none.
+	ExclusiveBegin string
 	// WriteWait limits how long a transaction waits for its turn to write, if the database has one
 	// writer at a time. Long work waits a multiple of it. 0 means no limit.
 	WriteWait time.Duration

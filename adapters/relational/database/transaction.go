@@ -147,11 +147,19 @@ func (d *DB) beginTransaction(ctx context.Context) (tx bun.Tx, release func(), e
 	if d.dialect.WriteWait > 0 {
 		return d.beginInTurn(ctx)
 	}
-	tx, err = d.writer.BeginTx(ctx, nil)
-	if err == nil && d.dialect.LongBegin != "" && transaction.IsLong(ctx) {
-		if _, err = tx.ExecContext(ctx, d.dialect.LongBegin); err != nil {
-			_ = tx.Rollback() // nothing was changed
+	if tx, err = d.writer.BeginTx(ctx, nil); err != nil {
+		return tx, func() {}, err
+	}
+	for _, first := range [...]struct {
+		applies   bool
+		statement string
+	}{{transaction.IsLong(ctx), d.dialect.LongBegin}, {transaction.IsExclusive(ctx), d.dialect.ExclusiveBegin}} {
+		if first.applies && first.statement != "" && err == nil {
+			_, err = tx.ExecContext(ctx, first.statement)
 		}
+	}
+	if err != nil {
+		_ = tx.Rollback() // nothing was changed
 	}
 	return tx, func() {}, err
 }

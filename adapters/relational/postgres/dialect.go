@@ -20,6 +20,9 @@ var Migrations embed.FS
 // migrationLock is the key of the advisory lock of migrations: "tollgate" in ASCII.
 const migrationLock = 0x746f6c6c67617465
 
+// operatorLock is the key of the advisory lock of transaction.Exclusive: "operator" in ASCII.
+const operatorLock = 0x6f70657261746f72
+
 // lockWait is how long a migration may wait for a table, and so keep others waiting for it. It is
 // shorter than their statement timeout.
 const lockWait = time.Second

@@ -115,8 +115,9 @@ func Open(ctx context.Context, c Config) (*database.DB, func(), error) {
 	return database.New(db, db, database.Dialect{
 		Syntax: syntax, Migrations: migrationsOf(c, slow),
 		Classify: classifyError, Breaker: use.breaker, CallTimeout: c.Timeout, WriteProbe: writeProbe,
-		Listen:    listen(config),
-		LongBegin: "SET LOCAL statement_timeout = " + strconv.FormatInt(c.StatementTimeout.Milliseconds(), 10),
+		Listen:         listen(config),
+		ExclusiveBegin: "SELECT pg_advisory_xact_lock(" + strconv.FormatInt(operatorLock, 10) + ")",
+		LongBegin:      "SET LOCAL statement_timeout = " + strconv.FormatInt(c.StatementTimeout.Milliseconds(), 10),
 	}), cleanup, nil
 }
 

@@ -23,7 +23,8 @@ func NewDeliveries(db *database.DB) *Deliveries { return &Deliveries{db} }
 
 // deliveryColumns are all columns of a delivery but its body.
 const (
-	deliveryColumns = "sequence, webhook, event, type, name, version, state, since, attempts, next_at, ended_at, problem"
+	deliveryColumns = "sequence, webhook, event, type, name, version, state, since, attempts, next_at, ended_at, problem, " +
+		"attempted_at, status, duration"
 	noBody          = "NULL"
 )
 
@@ -70,14 +71,16 @@ func (s *Deliveries) Due(ctx context.Context, w event.WebhookID, now time.Time, 
 // scanDelivery scans a row that has deliveryColumns and a body.
 func scanDelivery(row *sql.Rows) (d event.Delivery, err error) {
 	var webhook, id, kind, name, version, state string
-	var since, next, ended database.Instant
+	var since, next, ended, last database.Instant
+	var took int64
 	err = row.Scan(&d.Sequence, &webhook, &id, &kind, &name, &version, &state, &since, &d.Attempts, &next, &ended,
-		&d.Problem, &d.Body)
+		&d.Problem, &last, &d.Last.Status, &took, &d.Body)
 	if err != nil {
 		return d, err
 	}
 	d.Webhook, d.Event = event.WebhookID(webhook), event.ID(id)
 	d.Since, d.NextAt, d.EndedAt = since.Time, next.Time, ended.Time
+	d.Last.At, d.Last.Took = last.Time, time.Duration(took)*time.Microsecond
 	var broken [4]error
 	d.Type, broken[0] = event.ParseType(kind)
 	d.State, broken[1] = event.ParseState(state)
@@ -92,10 +95,10 @@ func scanDelivery(row *sql.Rows) (d event.Delivery, err error) {
 func (s *Deliveries) Update(ctx context.Context, d event.Delivery, at time.Time) error {
 	return s.db.InTransaction(ctx, func(ctx context.Context, tx bun.IDB) error {
 		n, err := s.db.ExecStatement(ctx, tx,
-			`UPDATE webhook_deliveries SET state = ?, attempts = ?, next_at = ?, ended_at = ?, problem = ?
-			WHERE sequence = ? AND webhook = ? AND state = 'pending' AND since = ?`,
+			`UPDATE webhook_deliveries SET state = ?, attempts = ?, next_at = ?, ended_at = ?, problem = ?,
+			attempted_at = ?, status = ?, duration = ? WHERE sequence = ? AND webhook = ? AND state = 'pending' AND since = ?`,
 			string(d.State), d.Attempts, database.NewInstant(d.NextAt), database.NewInstant(d.EndedAt), d.Problem,
-			d.Sequence, string(d.Webhook), database.NewInstant(d.Since))
+			database.NewInstant(d.Last.At), d.Last.Status, d.Last.Took.Microseconds(), d.Sequence, string(d.Webhook), database.NewInstant(d.Since))
 		if err != nil || n == 0 {
 			return err
 		}
@@ -122,6 +125,15 @@ func (s *Deliveries) Redeliver(ctx context.Context, w event.WebhookID, of event.
 	n, err := s.db.Exec(ctx, `UPDATE webhook_deliveries
 		SET state = 'pending', since = ?, next_at = ?, attempts = 0, ended_at = NULL, problem = '' WHERE webhook = ? AND `+which, args...)
 	return int(n), err
+}
+
+// Attempted implements registrystore.Deliveries.
+func (s *Deliveries) Attempted(ctx context.Context, w event.WebhookID, limit int) ([]event.Delivery, error) {
+	return database.CollectAll(ctx, s.db, database.Query{
+		Text: "SELECT " + deliveryColumns + ", " + noBody + ` FROM webhook_deliveries
+			WHERE webhook = ? AND attempted_at IS NOT NULL ORDER BY attempted_at DESC, sequence DESC LIMIT ?`,
+		Args: []any{string(w), limit},
+	}, scanDelivery)
 }
 
 // RemoveEnded implements registrystore.Deliveries. With dead deliveries, it also removes those

@@ -44,6 +44,44 @@ func (s *Grants) List(ctx context.Context, after registry.Grant, limit int) ([]r
 		after.Pattern.String(), limit)
 }
 
+// Records implements registrystore.Grants.
+func (s *Grants) Records(ctx context.Context, q registrystore.GrantQuery) ([]registry.GrantRecord, error) {
+	var c condition
+	if q.ID != "" {
+		c = c.and("id = ?", string(q.ID))
+	}
+	if q.Holder != "" {
+		c = c.and("holder = ?", string(q.Holder))
+	}
+	if q.After != (registry.Grant{}) {
+		c = c.and("(holder, action, pattern) > (?, ?, ?)", string(q.After.Holder), string(q.After.Action),
+			q.After.Pattern.String())
+	}
+	find := database.Query{
+		Text: "SELECT id, managed_by, holder, action, pattern FROM grants" + c.where() + " ORDER BY holder, action, pattern",
+		Args: c.args,
+	}
+	if q.Limit > 0 {
+		find.Text += " LIMIT ?"
+		find.Args = append(find.Args, q.Limit)
+	}
+	return database.CollectAll(ctx, s.db, find, func(row *sql.Rows) (r registry.GrantRecord, err error) {
+		var holder, action, pattern string
+		if err := row.Scan(&r.ID, &r.ManagedBy, &holder, &action, &pattern); err != nil {
+			return r, err
+		}
+		r.Grant, err = grantOf(holder, action, pattern)
+		return r, err
+	})
+}
+
+// Manage implements registrystore.Grants.
+func (s *Grants) Manage(ctx context.Context, g registry.Grant, by string) error {
+	return database.MustChange(s.db.Exec(ctx,
+		"UPDATE grants SET managed_by = ? WHERE holder = ? AND action = ? AND pattern = ?", by,
+		string(g.Holder), string(g.Action), g.Pattern.String()))
+}
+
 func (s *Grants) queryGrants(ctx context.Context, text string, args ...any) ([]registry.Grant, error) {
 	return database.CollectAll(ctx, s.db, database.Query{Text: text, Args: args},
 		func(row *sql.Rows) (registry.Grant, error) {

@@ -42,6 +42,7 @@ type mirrorRow struct {
 	Reason       string           `bun:"reason"`
 	Servers      int              `bun:"servers"`
 	Refused      string           `bun:"refused"` // mirror.Refusals
+	ManagedBy    string           `bun:"managed_by"`
 }
 
 func newMirrorRow(m mirror.Mirror) *mirrorRow {
@@ -49,7 +50,7 @@ func newMirrorRow(m mirror.Mirror) *mirrorRow {
 		Name: m.Name, URL: m.URL.Address(), Include: joinPatterns(m.Selection.Include),
 		Exclude:      joinPatterns(m.Selection.Exclude),
 		ReadInterval: int64(m.Interval / time.Second), Review: m.Review, Lenient: m.Lenient,
-		CreatedAt: database.NewInstant(m.CreatedAt),
+		CreatedAt: database.NewInstant(m.CreatedAt), ManagedBy: m.ManagedBy,
 	}
 	row.setState(m.State)
 	return row
@@ -68,6 +69,7 @@ func (r *mirrorRow) toMirror() (mirror.Mirror, error) {
 	m, err := mirror.New(mirror.Draft{
 		Name: string(r.Name), URL: r.URL, Include: strings.Fields(r.Include), Exclude: strings.Fields(r.Exclude),
 		Interval: time.Duration(r.ReadInterval) * time.Second, Review: string(r.Review), Lenient: r.Lenient,
+		ManagedBy: r.ManagedBy,
 	}, r.CreatedAt.Time)
 	refused, broken := mirror.ParseRefusals(r.Refused)
 	m.State = mirror.State{
@@ -77,12 +79,13 @@ func (r *mirrorRow) toMirror() (mirror.Mirror, error) {
 	return m, checkRow(err, broken)
 }
 
-// Add implements registrystore.Mirrors. A conflict is not an error of the statement, so that the
-// transaction can go on.
-func (s *Mirrors) Add(ctx context.Context, m mirror.Mirror) error {
+// Put implements registrystore.Mirrors.
+func (s *Mirrors) Put(ctx context.Context, m mirror.Mirror) error {
 	return s.db.InTransaction(ctx, func(ctx context.Context, tx bun.IDB) error {
-		n, err := s.db.AffectedRows(tx.NewInsert().Model(newMirrorRow(m)).On("CONFLICT DO NOTHING").Exec(ctx))
-		return changedOr(n, err, fault.New(fault.Conflict, "the mirror already exists"))
+		_, err := s.db.AffectedRows(tx.NewInsert().Model(newMirrorRow(m)).On("CONFLICT (name) DO UPDATE").
+			Set(replaced("url", "include", "exclude", "read_interval", "review", "lenient", "managed_by", "next_at",
+				"last_full")).Exec(ctx))
+		return err
 	})
 }
 
@@ -103,12 +106,14 @@ func (s *Mirrors) Remove(ctx context.Context, name mirror.Name) error {
 // List implements registrystore.Mirrors.
 func (s *Mirrors) List(ctx context.Context) ([]mirror.Mirror, error) {
 	find := database.Query{Text: `SELECT name, url, include, exclude, read_interval, review, lenient, created_at,
-		next_at, last_success, last_full, failing_since, failures, reason, servers, refused FROM mirrors ORDER BY name`,
+		next_at, last_success, last_full, failing_since, failures, reason, servers, refused, managed_by
+		FROM mirrors ORDER BY name`,
 		Fixed: true}
 	return database.CollectAll(ctx, s.db, find, func(row *sql.Rows) (mirror.Mirror, error) {
 		var r mirrorRow
 		err := row.Scan(&r.Name, &r.URL, &r.Include, &r.Exclude, &r.ReadInterval, &r.Review, &r.Lenient, &r.CreatedAt,
-			&r.NextAt, &r.LastSuccess, &r.LastFull, &r.FailingSince, &r.Failures, &r.Reason, &r.Servers, &r.Refused)
+			&r.NextAt, &r.LastSuccess, &r.LastFull, &r.FailingSince, &r.Failures, &r.Reason, &r.Servers, &r.Refused,
+			&r.ManagedBy)
 		if err != nil {
 			return mirror.Mirror{}, err
 		}

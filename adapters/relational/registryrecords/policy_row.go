@@ -33,18 +33,19 @@ type policyRow struct {
 	Bound          *string            `bun:"bound"` // as Claims
 	CheckedAt      database.Instant   `bun:"checked_at"`
 	GoneSince      database.Instant   `bun:"gone_since"`
+	ManagedBy      string             `bun:"managed_by"`
 }
 
 // policyColumns are the columns of a policyRow, in the order of its fields.
 const policyColumns = "id, method, pattern, actions, domain, key_fingerprint, issuer, subject, claims, created_by, created_at, expires_at, " +
-	"last_used_at, used_key, bound, checked_at, gone_since"
+	"last_used_at, used_key, bound, checked_at, gone_since, managed_by"
 
 // fields returns where the values of policyColumns belong.
 func (r *policyRow) fields() []any {
 	return []any{
 		&r.ID, &r.Method, &r.Pattern, &r.Actions, &r.Domain, &r.KeyFingerprint, &r.Issuer, &r.Subject, &r.Claims,
 		&r.CreatedBy, &r.CreatedAt, &r.ExpiresAt,
-		&r.LastUsedAt, &r.UsedKey, &r.Bound, &r.CheckedAt, &r.GoneSince,
+		&r.LastUsedAt, &r.UsedKey, &r.Bound, &r.CheckedAt, &r.GoneSince, &r.ManagedBy,
 	}
 }
 
@@ -56,7 +57,7 @@ func newPolicyRow(p publisher.Policy) *policyRow {
 		CreatedBy: p.CreatedBy, CreatedAt: database.NewInstant(p.CreatedAt),
 		ExpiresAt:  database.NewInstant(p.ExpiresAt),
 		LastUsedAt: database.NewInstant(p.LastUsedAt), UsedKey: p.UsedKey, Bound: encodeClaims(p.Bound),
-		CheckedAt: newCheckTime(p.CheckedAt), GoneSince: database.NewInstant(p.GoneSince),
+		CheckedAt: newCheckTime(p.CheckedAt), GoneSince: database.NewInstant(p.GoneSince), ManagedBy: p.ManagedBy,
 	}
 }
 
@@ -67,6 +68,7 @@ func (r *policyRow) toPolicy() (publisher.Policy, error) {
 		ID: r.ID, Issuer: r.Issuer, UsedKey: r.UsedKey, CreatedBy: r.CreatedBy, CreatedAt: r.CreatedAt.Time,
 		ExpiresAt:  r.ExpiresAt.Time,
 		LastUsedAt: r.LastUsedAt.Time, CheckedAt: parseCheckTime(r.CheckedAt), GoneSince: r.GoneSince.Time,
+		ManagedBy: r.ManagedBy,
 	}
 	var broken [8]error
 	p.Method, broken[0] = publisher.ParseMethod(r.Method)

@@ -32,8 +32,8 @@ func NewReviewNotices(db *database.DB) *ReviewNotices { return &ReviewNotices{db
 // Add implements registrystore.ReviewRules.
 func (s *ReviewRules) Add(ctx context.Context, r review.Rule) error {
 	_, err := s.db.Exec(ctx,
-		"INSERT INTO review_rules (id, pattern, publisher, condition, created_at) VALUES (?, ?, ?, ?, ?)",
-		string(r.ID), r.Pattern.String(), r.Publisher, string(r.When), database.NewInstant(r.CreatedAt))
+		"INSERT INTO review_rules (id, pattern, publisher, condition, created_at, managed_by) VALUES (?, ?, ?, ?, ?, ?)",
+		string(r.ID), r.Pattern.String(), r.Publisher, string(r.When), database.NewInstant(r.CreatedAt), r.ManagedBy)
 	return err
 }
 
@@ -46,14 +46,14 @@ func (s *ReviewRules) Remove(ctx context.Context, id review.RuleID) error {
 // All implements registrystore.ReviewRules.
 func (s *ReviewRules) All(ctx context.Context) ([]review.Rule, error) {
 	q := database.Query{
-		Text:  "SELECT id, pattern, publisher, condition, created_at FROM review_rules ORDER BY created_at, id",
+		Text:  "SELECT id, pattern, publisher, condition, created_at, managed_by FROM review_rules ORDER BY created_at, id",
 		Fixed: true,
 	}
 	return database.CollectAll(ctx, s.db, q, func(row *sql.Rows) (review.Rule, error) {
 		var r review.Rule
 		var pattern, when string
 		var created database.Instant
-		if err := row.Scan(&r.ID, &pattern, &r.Publisher, &when, &created); err != nil {
+		if err := row.Scan(&r.ID, &pattern, &r.Publisher, &when, &created, &r.ManagedBy); err != nil {
 			return review.Rule{}, err
 		}
 		var broken [2]error

@@ -35,6 +35,7 @@ type viewRow struct {
 	Exclude    string          `bun:"exclude"` // likewise
 	Deprecated view.Deprecated `bun:"deprecated"`
 	Access     view.Access     `bun:"access"`
+	ManagedBy  string          `bun:"managed_by"`
 }
 
 // viewTokenRow is a row of the table registry_view_tokens.
@@ -55,17 +56,26 @@ func (s *Views) change(ctx context.Context, do func(ctx context.Context, tx bun.
 	})
 }
 
-// Add implements registrystore.Views. A conflict is not an error of the statement, so that the
-// transaction can go on.
-func (s *Views) Add(ctx context.Context, v view.View) error {
+// Put implements registrystore.Views.
+func (s *Views) Put(ctx context.Context, v view.View) error {
 	row := &viewRow{
 		Name: v.Name, Include: joinPatterns(v.Include), Exclude: joinPatterns(v.Exclude), Deprecated: v.Deprecated,
-		Access: v.Access,
+		Access: v.Access, ManagedBy: v.ManagedBy,
 	}
 	return s.change(ctx, func(ctx context.Context, tx bun.IDB) error {
-		n, err := s.db.AffectedRows(tx.NewInsert().Model(row).On("CONFLICT DO NOTHING").Exec(ctx))
-		return changedOr(n, err, fault.New(fault.Conflict, "the view already exists"))
+		_, err := s.db.AffectedRows(tx.NewInsert().Model(row).On("CONFLICT (name) DO UPDATE").
+			Set(replaced("include", "exclude", "deprecated", "access", "managed_by")).Exec(ctx))
+		return err
 	})
+}
+
+// replaced returns the assignments of an insertion that replaces some columns of a row.
+func replaced(columns ...string) string {
+	set := make([]string, len(columns))
+	for i, c := range columns {
+		set[i] = c + " = excluded." + c
+	}
+	return strings.Join(set, ", ")
 }
 
 // Remove implements registrystore.Views. The database deletes the tokens of the view.
@@ -79,11 +89,12 @@ func (s *Views) Remove(ctx context.Context, name view.Name) error {
 // List implements registrystore.Views.
 func (s *Views) List(ctx context.Context) ([]view.View, error) {
 	find := database.Query{
-		Text: "SELECT name, include, exclude, deprecated, access FROM registry_views ORDER BY name", Fixed: true,
+		Text: "SELECT name, include, exclude, deprecated, access, managed_by FROM registry_views ORDER BY name", Fixed: true,
 	}
 	return database.CollectAll(ctx, s.db, find, func(rows *sql.Rows) (view.View, error) {
 		var row viewRow
-		if err := rows.Scan(&row.Name, &row.Include, &row.Exclude, &row.Deprecated, &row.Access); err != nil {
+		if err := rows.Scan(&row.Name, &row.Include, &row.Exclude, &row.Deprecated, &row.Access,
+			&row.ManagedBy); err != nil {
 			return view.View{}, err
 		}
 		return row.toView()
@@ -95,7 +106,7 @@ func (s *Views) List(ctx context.Context) ([]view.View, error) {
 func (r *viewRow) toView() (view.View, error) {
 	v, err := view.New(view.Draft{
 		Name: string(r.Name), Include: strings.Fields(r.Include), Exclude: strings.Fields(r.Exclude),
-		Deprecated: string(r.Deprecated), Access: string(r.Access),
+		Deprecated: string(r.Deprecated), Access: string(r.Access), ManagedBy: r.ManagedBy,
 	})
 	return v, checkRow(err)
 }

@@ -36,7 +36,7 @@ func TestBrokenViews(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if err := views.Add(t.Context(), v); err != nil {
+			if err := views.Put(t.Context(), v); err != nil {
 				t.Fatal(err)
 			}
 			if err := views.AddToken(t.Context(), view.Token{View: "team", Name: "a", CreatedAt: epoch}); err != nil {

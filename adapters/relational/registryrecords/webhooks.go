@@ -21,16 +21,17 @@ var _ registrystore.Webhooks = (*Webhooks)(nil)
 // NewWebhooks returns the store of webhooks.
 func NewWebhooks(db *database.DB) *Webhooks { return &Webhooks{db} }
 
-// Add implements registrystore.Webhooks.
-func (s *Webhooks) Add(ctx context.Context, w event.Webhook) error {
+// Put implements registrystore.Webhooks.
+func (s *Webhooks) Put(ctx context.Context, w event.Webhook) error {
 	types := make([]string, len(w.Events))
 	for i, t := range w.Events {
 		types[i] = string(t)
 	}
 	_, err := s.db.Exec(ctx,
-		"INSERT INTO webhooks (id, url, events, pattern, secret, created_at) VALUES (?, ?, ?, ?, ?, ?)",
+		"INSERT INTO webhooks (id, url, events, pattern, secret, created_at, managed_by) VALUES (?, ?, ?, ?, ?, ?, ?) "+
+			"ON CONFLICT (id) DO UPDATE SET "+replaced("url", "events", "pattern", "secret", "managed_by"),
 		string(w.ID), w.URL.String(), strings.Join(types, " "), w.Pattern.String(), w.Secret,
-		database.NewInstant(w.CreatedAt))
+		database.NewInstant(w.CreatedAt), w.ManagedBy)
 	return err
 }
 
@@ -52,16 +53,17 @@ func (s *Webhooks) Remove(ctx context.Context, id event.WebhookID) error {
 // List implements registrystore.Webhooks.
 func (s *Webhooks) List(ctx context.Context) ([]event.Webhook, error) {
 	find := database.Query{
-		Text: "SELECT id, url, events, pattern, secret, created_at FROM webhooks ORDER BY created_at, id", Fixed: true,
+		Text: "SELECT id, url, events, pattern, secret, created_at, managed_by FROM webhooks ORDER BY created_at, id",
+		Fixed: true,
 	}
 	return database.CollectAll(ctx, s.db, find, func(row *sql.Rows) (event.Webhook, error) {
-		var id, url, types, pattern string
+		var id, url, types, pattern, manager string
 		var secret []byte
 		var created database.Instant
-		if err := row.Scan(&id, &url, &types, &pattern, &secret, &created); err != nil {
+		if err := row.Scan(&id, &url, &types, &pattern, &secret, &created, &manager); err != nil {
 			return event.Webhook{}, err
 		}
-		w, err := event.New(event.Draft{URL: url, Events: strings.Fields(types), Pattern: pattern})
+		w, err := event.New(event.Draft{URL: url, Events: strings.Fields(types), Pattern: pattern, ManagedBy: manager})
 		w.ID, w.Secret, w.CreatedAt = event.WebhookID(id), secret, created.Time
 		return w, checkRow(err)
 	})

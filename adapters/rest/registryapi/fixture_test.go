@@ -101,7 +101,7 @@ func newViews(t testing.TB) *fakedb.Views {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := views.Add(t.Context(), v); err != nil {
+		if err := views.Put(t.Context(), v); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -80,7 +80,7 @@ func (a *Publishers) listPolicies(c *fiber.Ctx, who authority.Caller) error {
 
 func (a *Publishers) removePolicy(c *fiber.Ctx, who authority.Caller) error {
 	id := strings.ToLower(strings.Clone(c.Params(policyParam)))
-	if err := a.policies.Remove(c.UserContext(), who, publisher.PolicyID(id)); err != nil {
+	if err := a.policies.Remove(c.UserContext(), who, publisher.PolicyID(id), nil); err != nil {
 		return err
 	}
 	c.Status(http.StatusNoContent)

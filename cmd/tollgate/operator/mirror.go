@@ -130,7 +130,7 @@ func newMirrorRemove(p cli.Process) *cobra.Command {
 	}
 	purge := c.Flags().Bool("purge", false, "delete the servers of the mirror")
 	return newTableCommand(p, c, func(r run) (cli.Table, error) {
-		n, err := r.Mirrors.Remove(r.ctx, mirror.Name(r.args[0]), *purge)
+		n, err := r.Mirrors.Remove(r.ctx, mirror.Name(r.args[0]), *purge, nil)
 		what := "kept as local"
 		if *purge {
 			what = "deleted"

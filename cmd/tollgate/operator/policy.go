@@ -120,7 +120,7 @@ func newPolicyRemove(p cli.Process) *cobra.Command {
 		Args:    cobra.ExactArgs(1),
 	}
 	return newPlainCommand(p, c, func(r run) error {
-		return r.Policies.Remove(r.ctx, authority.Operator(), publisher.PolicyID(strings.ToLower(r.args[0])))
+		return r.Policies.Remove(r.ctx, authority.Operator(), publisher.PolicyID(strings.ToLower(r.args[0])), nil)
 	})
 }
 

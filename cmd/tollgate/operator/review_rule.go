@@ -62,7 +62,7 @@ func newReviewRuleRemove(p cli.Process) *cobra.Command {
 		Args:    cobra.ExactArgs(1),
 	}
 	return newPlainCommand(p, c, func(r run) error {
-		return r.Reviews.RemoveRule(r.ctx, review.RuleID(strings.ToLower(r.args[0])))
+		return r.Reviews.RemoveRule(r.ctx, review.RuleID(strings.ToLower(r.args[0])), nil)
 	})
 }
 

@@ -60,7 +60,7 @@ func newViewRemove(p cli.Process) *cobra.Command {
 		Example: "  tollgate view remove data",
 		Args:    cobra.ExactArgs(1),
 	}
-	return newPlainCommand(p, c, func(r run) error { return r.Views.Remove(r.ctx, view.Name(r.args[0])) })
+	return newPlainCommand(p, c, func(r run) error { return r.Views.Remove(r.ctx, view.Name(r.args[0]), nil) })
 }
 
 func newViewToken(p cli.Process) *cobra.Command {

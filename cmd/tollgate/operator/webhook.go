@@ -121,7 +121,7 @@ func newWebhookRemove(p cli.Process) *cobra.Command {
 		Example: "  tollgate webhook remove 8a4f1c6e-0b7d-4e2a-9c35-6d1f2e3b4a50",
 		Args:    cobra.ExactArgs(1),
 	}
-	return newPlainCommand(p, c, func(r run) error { return r.Webhooks.Remove(r.ctx, webhookID(r.args)) })
+	return newPlainCommand(p, c, func(r run) error { return r.Webhooks.Remove(r.ctx, webhookID(r.args), nil) })
 }
 
 func newWebhookRedeliver(p cli.Process) *cobra.Command {

@@ -26,27 +26,71 @@ type GrantOperator struct{ ports GrantPorts }
 func NewGrantOperator(p GrantPorts) *GrantOperator { return &GrantOperator{p} }
 
 // Add adds a grant, which applies from the next request on. An existing grant stays as it is,
-// without an audit event; the store decides which of two concurrent calls adds it. It returns
-// fault.Unavailable when the database fails.
+// without an audit event. It returns fault.Unavailable when the database fails.
 func (o *GrantOperator) Add(ctx context.Context, g registry.Grant) error {
-	held := false
-	err := o.ports.Transactions.Atomically(ctx, func(ctx context.Context) error {
-		err := o.ports.Grants.Add(ctx, g)
-		if held = fault.Is(err, fault.Conflict); err != nil {
-			return err
-		}
-		return o.ports.Recorder.RecordChanges(ctx, newGrantChange("grant_add", g))
-	})
-	if held {
+	_, err := o.Create(ctx, registry.GrantRecord{Grant: g})
+	if fault.Is(err, fault.Conflict) {
 		return nil
 	}
 	return err
 }
 
+// Create adds a grant and returns it with its ID. It returns fault.Conflict when the holder has the
+// grant.
+func (o *GrantOperator) Create(ctx context.Context, g registry.GrantRecord) (registry.GrantRecord, error) {
+	return transaction.Do(transaction.Exclusive(ctx), o.ports.Transactions,
+		func(ctx context.Context) (registry.GrantRecord, error) {
+			if err := o.ports.Grants.Add(ctx, g.Grant); err != nil {
+				return registry.GrantRecord{}, err
+			}
+			if g.ManagedBy != "" {
+				if err := o.ports.Grants.Manage(ctx, g.Grant, g.ManagedBy); err != nil {
+					return registry.GrantRecord{}, err
+				}
+			}
+			if err := o.ports.Recorder.RecordChanges(ctx, newGrantChange("grant_add", g.Grant)); err != nil {
+				return registry.GrantRecord{}, err
+			}
+			held, err := o.ports.Grants.Records(ctx, registrystore.GrantQuery{Holder: g.Holder})
+			if stored := registry.FindIn(held, func(r *registry.GrantRecord) bool { return r.Grant == g.Grant }); stored != nil {
+				return *stored, err
+			}
+			return registry.GrantRecord{}, err
+		})
+}
+
+// Find returns the grant with an ID, or fault.NotFound.
+func (o *GrantOperator) Find(ctx context.Context, id registry.GrantID) (registry.GrantRecord, error) {
+	found, err := o.ports.Grants.Records(ctx, registrystore.GrantQuery{ID: id})
+	if err == nil && len(found) == 0 {
+		err = fault.New(fault.NotFound, "there is no grant with this id")
+	}
+	if err != nil {
+		return registry.GrantRecord{}, err
+	}
+	return found[0], nil
+}
+
+// RemoveByID removes the grant with an ID, as Remove does. It also returns the error of check.
+func (o *GrantOperator) RemoveByID(
+	ctx context.Context, id registry.GrantID, check registry.Check[registry.GrantRecord],
+) error {
+	return o.ports.Transactions.Atomically(transaction.Exclusive(ctx), func(ctx context.Context) error {
+		g, err := o.Find(ctx, id)
+		if err == nil {
+			err = check.Permit(&g)
+		}
+		if err != nil {
+			return err
+		}
+		return o.Remove(ctx, g.Grant)
+	})
+}
+
 // Remove removes a grant, from the next request on. It returns fault.NotFound when the holder
 // does not have the grant, fault.Unavailable when the database fails.
 func (o *GrantOperator) Remove(ctx context.Context, g registry.Grant) error {
-	return o.ports.Transactions.Atomically(ctx, func(ctx context.Context) error {
+	return o.ports.Transactions.Atomically(transaction.Exclusive(ctx), func(ctx context.Context) error {
 		if err := o.ports.Grants.Remove(ctx, g); err != nil {
 			return err
 		}
@@ -58,5 +102,5 @@ func (o *GrantOperator) Remove(ctx context.Context, g registry.Grant) error {
 func newGrantChange(action audit.Action, g registry.Grant) audit.Change {
 	return audit.Change{Category: audit.AccountChange, Action: action, ByOperator: true, Details: audit.Details{
 		"userId": audit.Text(g.Holder), "grant": audit.Text(g.Action), "resource": audit.Text(g.Pattern.String()),
-	}}
+	}.About(g.Object())}
 }

@@ -57,6 +57,7 @@ func TestEveryChangeIsRecorded(t *testing.T) {
 	}
 	want := audit.Change{Category: audit.AccountChange, Action: "grant_add", ByOperator: true, Details: audit.Details{
 		"userId": audit.Text(ada), "grant": audit.Text("edit"), "resource": audit.Text("com.example/*"),
+		"kind": audit.Text("grant"), "key": audit.Text(ada + " edit com.example/*"),
 	}}
 	back := want
 	back.Action = "grant_remove"

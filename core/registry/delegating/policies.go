@@ -14,8 +14,7 @@ import (
 	"github.com/tollgate-dev/tollgate/ports/transaction"
 )
 
-// maxPolicies is the greatest number of policies. It bounds the answer of a list; parallel calls
-// may exceed it by a few.
+// maxPolicies is the greatest number of policies. It bounds the answer of a list.
 const maxPolicies = 2000
 
 // Policy is a policy with its state now.
@@ -46,9 +45,10 @@ type Policies struct {
 // NewPolicies returns Policies.
 func NewPolicies(c Config, p PolicyPorts) *Policies { return &Policies{c.Rules, p} }
 
-// Add adds a policy (contract P-20). That of an operator depends on no person. It returns
-// fault.Invalid, with the name of the field, for a wrong draft, fault.Forbidden when the caller has
-// no grant that covers the whole pattern, and fault.Conflict when there are too many policies.
+// Add adds a policy (contract P-20). That of an operator depends on no person, unless the draft names
+// an owner. It returns fault.Invalid, with the name of the field, for a wrong draft, fault.Forbidden
+// when the caller has no grant that covers the whole pattern, and fault.Invalid with code
+// fault.RuleViolated when the owner has none, or there are too many policies.
 func (s *Policies) Add(ctx context.Context, who authority.Caller, d publisher.Draft) (Policy, error) {
 	maker, err := who.RequireFullTrust()
 	if err != nil {
@@ -67,23 +67,34 @@ func (s *Policies) Add(ctx context.Context, who authority.Caller, d publisher.Dr
 		return Policy{}, fault.Newf(fault.Forbidden,
 			"you have no publish permission that covers the whole pattern %s", p.Pattern)
 	}
-	return Policy{p, publisher.Active}, s.store(ctx, p)
+	if who.IsOperator() {
+		p.CreatedBy = d.Owner
+	}
+	return Policy{p, publisher.Active}, s.store(ctx, p, maker)
 }
 
 // store stores a new policy and records it.
-func (s *Policies) store(ctx context.Context, p publisher.Policy) error {
-	return s.ports.Transactions.Atomically(ctx, func(ctx context.Context) error {
+func (s *Policies) store(ctx context.Context, p publisher.Policy, maker registry.Holder) error {
+	return s.ports.Transactions.Atomically(transaction.Exclusive(ctx), func(ctx context.Context) error {
 		existing, err := s.ports.Policies.Find(ctx, registrystore.PolicyQuery{Limit: maxPolicies})
 		if err != nil {
 			return err
 		}
 		if len(existing) == maxPolicies {
-			return fault.Newf(fault.Conflict, "there are %d policies of publishers already: remove some", maxPolicies)
+			return fault.Violated("there are %d policies of publishers already: remove some", maxPolicies)
+		}
+		states, err := s.ports.Checker.States(ctx, []publisher.Policy{p})
+		if err != nil {
+			return err
+		}
+		if p.CreatedBy != maker && states[0] != publisher.Active {
+			return fault.Violated("the owner is not an active person with a publish permission that covers the whole pattern %s",
+				p.Pattern)
 		}
 		if err := s.ports.Policies.Add(ctx, p); err != nil {
 			return err
 		}
-		return s.ports.Recorder.RecordChanges(ctx, newPolicyChange("publisher_add", &p, p.CreatedBy))
+		return s.ports.Recorder.RecordChanges(ctx, newPolicyChange("publisher_add", &p, maker))
 	})
 }
 
@@ -115,8 +126,10 @@ func (s *Policies) List(ctx context.Context, who authority.Caller) ([]Policy, er
 }
 
 // Remove removes a policy for names that the caller may publish, and with it ends its tokens. It
-// returns fault.NotFound for any other.
-func (s *Policies) Remove(ctx context.Context, who authority.Caller, id publisher.PolicyID) error {
+// returns fault.NotFound for any other, and the error of check.
+func (s *Policies) Remove(
+	ctx context.Context, who authority.Caller, id publisher.PolicyID, check registry.Check[publisher.Policy],
+) error {
 	mine, err := s.visible(ctx, who)
 	if err != nil {
 		return err
@@ -125,13 +138,16 @@ func (s *Policies) Remove(ctx context.Context, who authority.Caller, id publishe
 	if err != nil {
 		return err
 	}
-	return s.ports.Transactions.Atomically(ctx, func(ctx context.Context) error {
+	return s.ports.Transactions.Atomically(transaction.Exclusive(ctx), func(ctx context.Context) error {
 		found, err := s.ports.Policies.Find(ctx, registrystore.PolicyQuery{IDs: []publisher.PolicyID{id}})
 		if err != nil {
 			return err
 		}
 		if len(found) == 0 || !mine(&found[0]) {
 			return fault.New(fault.NotFound, "there is no policy of a publisher with this id")
+		}
+		if err := check.Permit(&found[0]); err != nil {
+			return err
 		}
 		if err := s.ports.Policies.Remove(ctx, id); err != nil {
 			return err
@@ -163,6 +179,6 @@ func newPolicyChange(action audit.Action, p *publisher.Policy, person registry.H
 		Details: audit.Details{
 			"policy": audit.Text(p.ID), "method": audit.Text(p.Method), "publisher": audit.Text(subject),
 			"resource": audit.Text(p.Pattern.String()), "actions": audit.Texts(p.Actions),
-		},
+		}.About(p.Object()),
 	}
 }

@@ -145,6 +145,7 @@ func TestPersonAddsAPolicy(t *testing.T) {
 	want := audit.Change{Category: audit.AccountChange, Action: "publisher_add", Subject: "ada", Details: audit.Details{
 		"policy": audit.Text(p.ID), "method": audit.Text("dns"), "publisher": audit.Text("example.com"),
 		"resource": audit.Text("com.example/w*"), "actions": audit.List{audit.Text("publish")},
+		"kind": audit.Text("policy"), "key": audit.Text(p.ID),
 	}}
 	if !reflect.DeepEqual(fx.recorder.changes, []audit.Change{want}) {
 		t.Errorf("the changes are %+v, want %+v", fx.recorder.changes, want)
@@ -191,7 +192,7 @@ func TestEachUseNeedsAPersonAtFullTrust(t *testing.T) {
 	} {
 		r := as(token)
 		_, list := fx.service.List(t.Context(), r)
-		for name, err := range map[string]error{"list": list, "remove": fx.service.Remove(t.Context(), r, id)} {
+		for name, err := range map[string]error{"list": list, "remove": fx.service.Remove(t.Context(), r, id, nil)} {
 			if !fault.Is(err, want) {
 				t.Errorf("%s with token %q: %v, want %s", name, token, err, want)
 			}
@@ -218,19 +219,19 @@ func TestPeopleSeeWhatTheirGrantsCover(t *testing.T) {
 	}
 	bea := as("bea")
 	for name, id := range map[string]publisher.PolicyID{"not covered": wide, "none": "x"} {
-		if err := fx.service.Remove(t.Context(), bea, id); !fault.Is(err, fault.NotFound) {
+		if err := fx.service.Remove(t.Context(), bea, id, nil); !fault.Is(err, fault.NotFound) {
 			t.Errorf("%s: %v, want fault.NotFound", name, err)
 		}
 	}
 	fx.recorder.changes = nil
-	if err := fx.service.Remove(t.Context(), bea, narrow); err != nil {
+	if err := fx.service.Remove(t.Context(), bea, narrow, nil); err != nil {
 		t.Fatal(err)
 	}
 	if c := fx.recorder.changes[0]; c.Subject != "bea" || c.Action != "publisher_remove" ||
 		c.Details.Text("policy") != string(narrow) {
 		t.Errorf("the changes are %+v", fx.recorder.changes)
 	}
-	if err := fx.service.Remove(t.Context(), bea, narrow); !fault.Is(err, fault.NotFound) {
+	if err := fx.service.Remove(t.Context(), bea, narrow, nil); !fault.Is(err, fault.NotFound) {
 		t.Errorf("the second removal: %v, want fault.NotFound", err)
 	}
 }
@@ -246,10 +247,10 @@ func TestOperator(t *testing.T) {
 	if list, err := fx.service.List(t.Context(), authority.Operator()); err != nil || len(list) != 2 {
 		t.Errorf("the list is %+v, error %v", list, err)
 	}
-	if err := fx.service.Remove(t.Context(), authority.Operator(), p.ID); err != nil {
+	if err := fx.service.Remove(t.Context(), authority.Operator(), p.ID, nil); err != nil {
 		t.Error(err)
 	}
-	if err := fx.service.Remove(t.Context(), authority.Operator(), p.ID); !fault.Is(err, fault.NotFound) {
+	if err := fx.service.Remove(t.Context(), authority.Operator(), p.ID, nil); !fault.Is(err, fault.NotFound) {
 		t.Errorf("the second removal: %v, want fault.NotFound", err)
 	}
 	for i, want := range []audit.Action{"publisher_add", "publisher_add", "publisher_remove"} {
@@ -271,7 +272,7 @@ func TestChangeAndEventAreOneTransaction(t *testing.T) {
 	fx.recorder.err = fault.New(fault.Unavailable, "the database is away")
 	_, added := fx.service.Add(t.Context(), authority.Operator(), newDraft("com.example/x"))
 	for name, err := range map[string]error{
-		"add": added, "remove": fx.service.Remove(t.Context(), authority.Operator(), id),
+		"add": added, "remove": fx.service.Remove(t.Context(), authority.Operator(), id, nil),
 	} {
 		if !fault.Is(err, fault.Unavailable) {
 			t.Errorf("%s: %v", name, err)
@@ -295,8 +296,8 @@ func TestTooManyPolicies(t *testing.T) {
 	}
 	fx.add(t, "ada", "com.example/x")
 	if _, err := fx.service.Add(t.Context(), authority.Operator(), newDraft("com.example/y")); !fault.Is(err,
-		fault.Conflict) {
-		t.Errorf("the policy after 2000: %v, want fault.Conflict", err)
+		fault.Invalid) {
+		t.Errorf("the policy after 2000: %v, want fault.Invalid", err)
 	}
 }
 
@@ -359,7 +360,7 @@ func TestLivingPermissions(t *testing.T) {
 
 func removePolicy(t *testing.T, fx *policyFixture, id publisher.PolicyID) {
 	t.Helper()
-	if err := fx.service.Remove(t.Context(), authority.Operator(), id); err != nil {
+	if err := fx.service.Remove(t.Context(), authority.Operator(), id, nil); err != nil {
 		t.Fatal(err)
 	}
 }

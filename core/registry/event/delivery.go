@@ -55,6 +55,16 @@ type Delivery struct {
 	NextAt   time.Time // of the next attempt; not before it
 	EndedAt  time.Time // when it was delivered or given up; zero while it is pending
 	Problem  string    // of the last attempt; empty if it succeeded, and before the first
+
+	// Last is the last attempt, also one before the delivery was made pending again.
+	Last Attempt
+}
+
+// Attempt is one request to a webhook.
+type Attempt struct {
+	At     time.Time // when it ended; zero before the first
+	Status int       // of the response; 0 for none
+	Took   time.Duration
 }
 
 // NewDelivery returns the pending delivery of an event. body is the request that is sent.

@@ -1,6 +1,7 @@
 package event
 
 import (
+	"crypto/sha256"
 	"encoding/base64"
 	"net/netip"
 	"net/url"
@@ -8,11 +9,12 @@ import (
 	"strings"
 	"time"
 
+	"github.com/tollgate-dev/tollgate/core/audit"
 	"github.com/tollgate-dev/tollgate/core/fault"
 	"github.com/tollgate-dev/tollgate/core/registry"
 )
 
-// MaxWebhooks is the greatest number of webhooks; parallel calls may exceed it by a few.
+// MaxWebhooks is the greatest number of webhooks.
 const MaxWebhooks = 50
 
 // maxURL is the greatest length of the URL of a webhook, in bytes.
@@ -42,6 +44,16 @@ type Webhook struct {
 	Pattern   registry.Pattern
 	Secret    []byte // sealed
 	CreatedAt time.Time
+	ManagedBy string // the owner of the file that manages the webhook; empty for none
+}
+
+// Object returns the webhook as the audit log describes it: of the URL, it shows the host only.
+func (w *Webhook) Object() audit.Object {
+	url := sha256.Sum256([]byte(w.URL.String()))
+	return audit.Object{Kind: "webhook", Key: string(w.ID), Fields: audit.Details{
+		"host": audit.Text(w.URL.Host()), audit.FieldSecret: audit.Text(url[:]), "events": audit.Texts(w.Events),
+		"pattern": audit.Text(w.Pattern.String()), "managedBy": audit.Text(w.ManagedBy),
+	}}
 }
 
 // Draft has the parameters of a webhook, as they were given.
@@ -49,12 +61,23 @@ type Draft struct {
 	URL     string
 	Events  []string
 	Pattern string // empty for all servers
+	// ManagedBy is empty to keep that of a webhook that is changed.
+	ManagedBy string
+}
+
+// Draft returns the parameters of the webhook.
+func (w *Webhook) Draft() Draft {
+	events := make([]string, len(w.Events))
+	for i, t := range w.Events {
+		events[i] = string(t)
+	}
+	return Draft{URL: w.URL.String(), Events: events, Pattern: w.Pattern.String(), ManagedBy: w.ManagedBy}
 }
 
 // New returns a webhook without an ID, a secret and a time. It returns fault.Invalid, with the name
 // of the parameter, for a wrong one.
 func New(d Draft) (Webhook, error) {
-	var w Webhook
+	w := Webhook{ManagedBy: d.ManagedBy}
 	var err error
 	if w.URL, err = ParseURL(d.URL); err != nil {
 		return Webhook{}, err

@@ -12,7 +12,7 @@ import (
 	"github.com/tollgate-dev/tollgate/core/registry/view"
 )
 
-// MaxMirrors is the greatest number of mirrors; parallel calls may exceed it by a few.
+// MaxMirrors is the greatest number of mirrors.
 const MaxMirrors = 50
 
 // The bounds of Mirror.Interval, and its default.
@@ -64,6 +64,7 @@ type Mirror struct {
 	Review    Review
 	Lenient   bool // documents that break rules are taken too (transfer.Options.Lenient)
 	CreatedAt time.Time
+	ManagedBy string // the owner of the file that manages the mirror; empty for none
 	State     State
 }
 
@@ -75,6 +76,7 @@ type Draft struct {
 	Interval         time.Duration
 	Review           string
 	Lenient          bool
+	ManagedBy        string // empty to keep that of a mirror that is replaced
 }
 
 // selection is the name of the view of Mirror.Selection, which has no other use.
@@ -84,7 +86,8 @@ const selection = "mirror"
 // is wrong.
 func New(d Draft, now time.Time) (Mirror, error) {
 	m := Mirror{
-		Interval: DefaultInterval, Review: Pending, Lenient: d.Lenient, CreatedAt: now.UTC().Truncate(time.Microsecond),
+		Interval: DefaultInterval, Review: Pending, Lenient: d.Lenient, ManagedBy: d.ManagedBy,
+		CreatedAt: now.UTC().Truncate(time.Microsecond),
 	}
 	m.State.NextAt = m.CreatedAt
 	var err error

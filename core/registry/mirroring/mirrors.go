@@ -4,8 +4,10 @@
 package mirroring
 
 import (
+	"cmp"
 	"context"
-	"slices"
+	"errors"
+	"maps"
 	"time"
 
 	"github.com/tollgate-dev/tollgate/core/audit"
@@ -61,28 +63,92 @@ type Operator struct {
 func NewOperator(c Config, p Ports) *Operator { return &Operator{c, p} }
 
 // Add adds a mirror, which an instance of the service reads soon after. It returns fault.Invalid,
-// with the name of the field, for a wrong draft, and fault.Conflict when there is a mirror with its
-// name or there are too many.
+// with the name of the field, for a wrong draft or when there are too many mirrors, and
+// fault.Conflict when there is a mirror with its name.
 func (o *Operator) Add(ctx context.Context, d mirror.Draft) (mirror.Mirror, error) {
-	m, err := mirror.New(d, o.ports.Clock.Now())
-	if err != nil {
-		return mirror.Mirror{}, err
+	m, _, err := o.Put(ctx, d, func(current *mirror.Mirror) error {
+		if current != nil {
+			return fault.Newf(fault.Conflict, "there is a mirror %s already: remove it first", current.Name)
+		}
+		return nil
+	})
+	return m, err
+}
+
+// Put adds a mirror, or replaces the one with its name, and reports whether it added one. A read of
+// the other registry ends then, and the next one, soon after, compares everything. A URL whose
+// secret is replaced by *** (mirror.URL.Public) keeps the URL. The errors are those of check and Add.
+func (o *Operator) Put(
+	ctx context.Context, d mirror.Draft, check registry.Check[mirror.Mirror],
+) (m mirror.Mirror, created bool, err error) {
+	if m, err = mirror.New(d, o.ports.Clock.Now()); err != nil {
+		return mirror.Mirror{}, false, err
 	}
-	return m, o.ports.Transactions.Atomically(ctx, func(ctx context.Context) error {
+	err = o.ports.Transactions.Atomically(transaction.Exclusive(ctx), func(ctx context.Context) error {
 		existing, err := o.ports.Mirrors.List(ctx)
 		if err != nil {
 			return err
 		}
-		if len(existing) >= mirror.MaxMirrors {
-			return fault.Newf(fault.Conflict, "there are %d mirrors already: remove some", len(existing))
-		}
-		switch err := o.ports.Mirrors.Add(ctx, m); {
-		case fault.Is(err, fault.Conflict):
-			return fault.Newf(fault.Conflict, "there is a mirror %s already: remove it first", m.Name)
-		case err != nil:
+		current := findMirror(existing, m.Name)
+		if err := check.Permit(current); err != nil {
 			return err
 		}
-		return o.ports.Recorder.RecordChanges(ctx, newMirrorChange("mirror_add", &m))
+		if created = current == nil; created {
+			return o.add(ctx, len(existing), m)
+		}
+		m.ManagedBy, m.CreatedAt = cmp.Or(d.ManagedBy, current.ManagedBy), current.CreatedAt
+		if d.URL == current.URL.Public() {
+			m.URL = current.URL
+		}
+		return o.replace(ctx, current, &m)
+	})
+	return m, created, err
+}
+
+func (o *Operator) add(ctx context.Context, existing int, m mirror.Mirror) error {
+	if existing >= mirror.MaxMirrors {
+		return fault.Violated("there are %d mirrors already: remove some", existing)
+	}
+	if err := o.ports.Mirrors.Put(ctx, m); err != nil {
+		return err
+	}
+	change := newMirrorChange("mirror_add", &m)
+	change.Details.About(m.Object())
+	return o.ports.Recorder.RecordChanges(ctx, change)
+}
+
+// replace replaces a mirror, if the other one differs, and ends a read of the other registry.
+func (o *Operator) replace(ctx context.Context, current, m *mirror.Mirror) error {
+	details := audit.Details{}.Changing(current.Object(), m.Object())
+	next := m.State.NextAt
+	if m.State = current.State; details[audit.DetailChanges] == nil {
+		return nil
+	}
+	l, err := o.take(ctx, m.Name)
+	if err != nil {
+		return err
+	}
+	m.State.NextAt, m.State.LastFull = next, time.Time{}
+	if err := o.ports.Mirrors.Put(ctx, *m); err != nil {
+		return err
+	}
+	change := newMirrorChange("mirror_change", m)
+	maps.Copy(change.Details, details)
+	return errors.Join(o.ports.Mirrors.Release(ctx, m.Name, l.holder), o.ports.Recorder.RecordChanges(ctx, change))
+}
+
+// Schedule makes the next read of the other registry due now. It returns fault.NotFound if the
+// mirror does not exist.
+func (o *Operator) Schedule(ctx context.Context, name mirror.Name) error {
+	return o.ports.Transactions.Atomically(transaction.Exclusive(ctx), func(ctx context.Context) error {
+		m, err := o.Find(ctx, name)
+		if err != nil {
+			return err
+		}
+		m.State.NextAt = o.now()
+		change := newMirrorChange("mirror_sync", &m)
+		change.Details.About(m.Object())
+		return errors.Join(o.ports.Mirrors.Put(ctx, m), o.ports.Recorder.RecordChanges(ctx, change))
 	})
 }
 
@@ -98,17 +164,20 @@ func (o *Operator) List(ctx context.Context) ([]mirror.Mirror, error) {
 	return o.ports.Mirrors.List(ctx)
 }
 
-// find returns a mirror, or fault.NotFound.
-func (o *Operator) find(ctx context.Context, name mirror.Name) (mirror.Mirror, error) {
+// Find returns a mirror, or fault.NotFound.
+func (o *Operator) Find(ctx context.Context, name mirror.Name) (mirror.Mirror, error) {
 	all, err := o.ports.Mirrors.List(ctx)
 	if err != nil {
 		return mirror.Mirror{}, err
 	}
-	i := slices.IndexFunc(all, func(m mirror.Mirror) bool { return m.Name == name })
-	if i < 0 {
-		return mirror.Mirror{}, errNoMirror(name)
+	if m := findMirror(all, name); m != nil {
+		return *m, nil
 	}
-	return all[i], nil
+	return mirror.Mirror{}, errNoMirror(name)
+}
+
+func findMirror(all []mirror.Mirror, name mirror.Name) *mirror.Mirror {
+	return registry.FindIn(all, func(m *mirror.Mirror) bool { return m.Name == name })
 }
 
 func errNoMirror(name mirror.Name) error {

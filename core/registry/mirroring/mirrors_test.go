@@ -324,7 +324,7 @@ func TestPurgeOfQuarantined(t *testing.T) {
 	}); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := fx.Remove(t.Context(), "corp", true); err != nil {
+	if _, err := fx.Remove(t.Context(), "corp", true, nil); err != nil {
 		t.Fatal(err)
 	}
 	if err := hidden.Release(t.Context(), authority.Operator(), quarantining.Target{
@@ -351,7 +351,7 @@ func TestRemove(t *testing.T) {
 			t.Fatal(err)
 		}
 		eventdatatest.Take(t, fakedb.NewDeliveries(fx.db))
-		n, err := fx.Remove(t.Context(), "corp", purge)
+		n, err := fx.Remove(t.Context(), "corp", purge, nil)
 		if n != 2 || err != nil {
 			t.Errorf("Remove = %d, %v", n, err)
 		}
@@ -364,7 +364,7 @@ func TestRemove(t *testing.T) {
 				"com.example/b@2.0.0 active local", "com.example/local@1.0.0 active local")
 			fx.wantEvents()
 		}
-		if _, err := fx.Remove(t.Context(), "corp", purge); !fault.Is(err, fault.NotFound) {
+		if _, err := fx.Remove(t.Context(), "corp", purge, nil); !fault.Is(err, fault.NotFound) {
 			t.Errorf("the second Remove returned %v", err)
 		}
 		if _, err := fx.Sync(t.Context(), "corp", mirroring.Options{}); !fault.Is(err, fault.NotFound) {
@@ -379,7 +379,7 @@ func TestRemoveDuringRead(t *testing.T) {
 	fx := newFixture(t, false, mirror.Draft{})
 	fx.upstream.entries = active("com.example/a")
 	fx.upstream.during = func(ctx context.Context) {
-		if _, err := fx.Remove(ctx, "corp", false); err != nil {
+		if _, err := fx.Remove(ctx, "corp", false, nil); err != nil {
 			t.Error(err)
 		}
 	}
@@ -476,5 +476,43 @@ func TestAddRefusesBadMirrors(t *testing.T) {
 		if _, err := fx.Add(t.Context(), d); err == nil || !strings.HasPrefix(fault.PublicMessage(err), want) {
 			t.Errorf("Add(%+v) returned %v, want %q", d, err, want)
 		}
+	}
+}
+
+// TestPut checks that a replaced mirror is read again soon and whole, with its secret, and that only a
+// difference does that.
+func TestPut(t *testing.T) {
+	t.Parallel()
+	address := "https://registry.example.com/registries/x/t/tgview_secret"
+	fx := newFixture(t, false, mirror.Draft{URL: address})
+	fx.upstream.entries = active("com.example/a", "com.example/b")
+	fx.wantSync(mirroring.Options{}, "added com.example/a@1.0.0", "added com.example/b@1.0.0")
+	public := "https://registry.example.com/registries/x/t/***"
+	if _, created, err := fx.Put(t.Context(), mirror.Draft{Name: "corp", URL: public}, nil); err != nil || created {
+		t.Fatal(created, err)
+	}
+	if fx.state().LastFull.IsZero() {
+		t.Error("a mirror that did not change is read whole")
+	}
+	m, created, err := fx.Put(t.Context(), mirror.Draft{Name: "corp", URL: public, Exclude: []string{"com.example/b"}}, nil)
+	if err != nil || created || m.URL.Address() != address {
+		t.Errorf("replaced by %+v, created %t, %v", m, created, err)
+	}
+	if s := fx.state(); !s.LastFull.IsZero() || s.Servers != 2 || !s.NextAt.Equal(fx.clock.Now()) {
+		t.Errorf("the state is %+v", s)
+	}
+	if s := fx.wantSync(mirroring.Options{}, "status com.example/b@1.0.0: deleted"); !s.Full {
+		t.Errorf("the summary is %+v", s)
+	}
+	refusal := fault.New(fault.Stale, "changed")
+	refuse := func(*mirror.Mirror) error { return refusal }
+	if _, _, err := fx.Put(t.Context(), mirror.Draft{Name: "corp", URL: public}, refuse); !errors.Is(err, refusal) {
+		t.Errorf("a refused change: %v", err)
+	}
+	if _, err := fx.Remove(t.Context(), "corp", false, refuse); !errors.Is(err, refusal) {
+		t.Errorf("a refused removal: %v", err)
+	}
+	if err := fx.Schedule(t.Context(), "corp"); err != nil || !fx.state().NextAt.Equal(fx.clock.Now()) {
+		t.Errorf("scheduled at %s, %v", fx.state().NextAt, err)
 	}
 }

@@ -14,15 +14,21 @@ import (
 // Remove removes a mirror and returns how many servers it had. They stay, and can be changed here
 // then; with purge, they are deleted with all their versions, and their names can be published
 // again. What is in quarantine stays there also with purge. Documents that wait for review do so no
-// more. A read of the other registry ends. It returns fault.NotFound if the mirror does not exist.
+// more. A read of the other registry ends. It returns fault.NotFound if the mirror does not exist,
+// and the error of check, which must hold before anything is removed.
 // If the context ends, or the database fails, another call continues.
-func (o *Operator) Remove(ctx context.Context, name mirror.Name, purge bool) (int, error) {
+func (o *Operator) Remove(
+	ctx context.Context, name mirror.Name, purge bool, check registry.Check[mirror.Mirror],
+) (int, error) {
 	l, err := o.take(ctx, name)
 	if err != nil {
 		return 0, err
 	}
 	defer l.release(ctx)
-	m, err := o.find(ctx, name)
+	m, err := o.Find(ctx, name)
+	if err == nil {
+		err = check.Permit(&m)
+	}
 	if err != nil {
 		return 0, err
 	}
@@ -50,7 +56,7 @@ func (o *Operator) Remove(ctx context.Context, name mirror.Name, purge bool) (in
 			return err
 		}
 		change := newMirrorChange("mirror_remove", &m)
-		change.Details["purged"] = audit.Flag(purge)
+		change.Details.About(m.Object())["purged"] = audit.Flag(purge)
 		return o.ports.Recorder.RecordChanges(ctx, change)
 	})
 }

@@ -85,7 +85,7 @@ func TestPendingDocumentsFollowTheOtherRegistry(t *testing.T) {
 	fx.wantListed()
 	fx.upstream.entries[1] = active("com.example/b")[0]
 	fx.wantSync(mirroring.Options{Full: true}, "submitted com.example/b@1.0.0")
-	if _, err := fx.Remove(t.Context(), "corp", false); err != nil {
+	if _, err := fx.Remove(t.Context(), "corp", false, nil); err != nil {
 		t.Fatal(err)
 	}
 	if left := fx.pending(); len(left) > 0 {

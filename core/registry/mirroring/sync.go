@@ -76,7 +76,7 @@ func (o *Operator) Sync(ctx context.Context, name mirror.Name, options Options) 
 		return Summary{}, err
 	}
 	defer l.release(ctx)
-	m, err := o.find(ctx, name)
+	m, err := o.Find(ctx, name)
 	if err != nil {
 		return Summary{}, err
 	}
@@ -185,7 +185,7 @@ func (o Options) observe(p Progress) {
 // Diff reads everything that the other registry of a mirror lists, and returns what Sync would do,
 // without doing it. The errors are those of Sync.
 func (o *Operator) Diff(ctx context.Context, name mirror.Name, options Options) (Summary, error) {
-	m, err := o.find(ctx, name)
+	m, err := o.Find(ctx, name)
 	if err != nil {
 		return Summary{}, err
 	}

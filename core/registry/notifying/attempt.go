@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/tollgate-dev/tollgate/core/fault"
 	"github.com/tollgate-dev/tollgate/core/registry/event"
@@ -37,6 +38,7 @@ func (r *Runner) openReceiver(ctx context.Context, id event.WebhookID) (*receive
 // attempt sends an event once and stores the outcome. If the context ends meanwhile, because the
 // instance or the round does, the event stays as it is and is sent again.
 func (r *Runner) attempt(ctx context.Context, to *receiver, d event.Delivery) error {
+	began := r.ports.Clock.Now()
 	status, err := r.ports.Sender.Send(ctx, eventsender.Request{
 		URL: to.url, Body: d.Body, Signature: event.Sign(to.secret, r.ports.Clock.Now(), d.Body),
 	})
@@ -44,6 +46,7 @@ func (r *Runner) attempt(ctx context.Context, to *receiver, d event.Delivery) er
 		return nil //nolint:nilerr // the attempt does not count
 	}
 	now := r.ports.Clock.Now()
+	d.Last = event.Attempt{At: now.UTC().Truncate(time.Microsecond), Status: status, Took: now.Sub(began)}
 	if problem := describeProblem(status, err); problem == "" {
 		d = d.Succeed(now)
 	} else {

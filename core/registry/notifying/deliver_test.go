@@ -129,7 +129,7 @@ func newDeliveryFixture(t *testing.T) *deliveryFixture {
 	if w.Secret, err = (&plainSealer{}).Seal([]byte("secret"), notifying.SealedSecret("w")); err != nil {
 		t.Fatal(err)
 	}
-	if err := fx.webhooks.Add(t.Context(), w); err != nil {
+	if err := fx.webhooks.Put(t.Context(), w); err != nil {
 		t.Fatal(err)
 	}
 	return fx

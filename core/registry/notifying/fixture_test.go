@@ -137,7 +137,7 @@ func (fx *fixture) addWebhook(id event.WebhookID, d event.Draft) {
 		fx.t.Fatal(err)
 	}
 	w.ID, w.CreatedAt = id, fx.clock.Now()
-	if err := fx.webhooks.Add(fx.t.Context(), w); err != nil {
+	if err := fx.webhooks.Put(fx.t.Context(), w); err != nil {
 		fx.t.Fatal(err)
 	}
 }

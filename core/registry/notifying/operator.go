@@ -1,9 +1,9 @@
 package notifying
 
 import (
+	"cmp"
 	"context"
 	"fmt"
-	"slices"
 	"time"
 
 	"github.com/tollgate-dev/tollgate/core/audit"
@@ -44,13 +44,10 @@ func SealedSecret(id event.WebhookID) string { return "webhook " + string(id) }
 
 // Add adds a webhook, which receives what happens from then on, and returns it with its secret,
 // which cannot be read again. It returns fault.Invalid, with the name of the parameter, for a wrong
-// one, and fault.Conflict when there are too many webhooks.
+// one or when there are too many webhooks.
 func (o *Operator) Add(ctx context.Context, d event.Draft) (event.Webhook, event.Secret, error) {
-	w, err := event.New(d)
+	w, err := o.parse(d)
 	if err != nil {
-		return event.Webhook{}, "", err
-	}
-	if err := o.ports.Sender.Check(w.URL); err != nil {
 		return event.Webhook{}, "", err
 	}
 	w.ID, w.CreatedAt = secrets.NewUUID[event.WebhookID](o.ports.Entropy), o.now()
@@ -60,23 +57,63 @@ func (o *Operator) Add(ctx context.Context, d event.Draft) (event.Webhook, event
 	if w.Secret, err = o.ports.Sealer.Seal([]byte(secret), SealedSecret(w.ID)); err != nil {
 		return event.Webhook{}, "", fmt.Errorf("seal the secret of a webhook: %w", err)
 	}
-	err = o.ports.Transactions.Atomically(ctx, func(ctx context.Context) error {
+	err = o.ports.Transactions.Atomically(transaction.Exclusive(ctx), func(ctx context.Context) error {
 		existing, err := o.ports.Webhooks.List(ctx)
 		if err != nil {
 			return err
 		}
 		if len(existing) >= event.MaxWebhooks {
-			return fault.Newf(fault.Conflict, "there are %d webhooks already: remove some", len(existing))
+			return fault.Violated("there are %d webhooks already: remove some", len(existing))
 		}
-		if err := o.ports.Webhooks.Add(ctx, w); err != nil {
+		if err := o.ports.Webhooks.Put(ctx, w); err != nil {
 			return err
 		}
-		return o.record(ctx, "webhook_add", w, "")
+		return o.record(ctx, "webhook_add", w, audit.Details{}.About(w.Object()))
 	})
 	if err != nil {
 		return event.Webhook{}, "", err
 	}
 	return w, secret, nil
+}
+
+// parse returns the webhook of a draft that the service may send to.
+func (o *Operator) parse(d event.Draft) (event.Webhook, error) {
+	w, err := event.New(d)
+	if err == nil {
+		err = o.ports.Sender.Check(w.URL)
+	}
+	return w, err
+}
+
+// Change changes a webhook, whose ID, secret and deliveries stay: change returns the new draft for
+// the stored one. It returns fault.NotFound if there is none with the ID, the error of check, and
+// fault.Invalid as Add does.
+func (o *Operator) Change(
+	ctx context.Context, id event.WebhookID, change func(event.Draft) event.Draft, check registry.Check[event.Webhook],
+) (w event.Webhook, err error) {
+	err = o.ports.Transactions.Atomically(transaction.Exclusive(ctx), func(ctx context.Context) error {
+		current, err := o.find(ctx, id)
+		if err == nil {
+			err = check.Permit(&current)
+		}
+		if err != nil {
+			return err
+		}
+		if w, err = o.parse(change(current.Draft())); err != nil {
+			return err
+		}
+		w.ID, w.Secret, w.CreatedAt = current.ID, current.Secret, current.CreatedAt
+		w.ManagedBy = cmp.Or(w.ManagedBy, current.ManagedBy)
+		details := audit.Details{}.Changing(current.Object(), w.Object())
+		if details[audit.DetailChanges] == nil {
+			return nil
+		}
+		if err := o.ports.Webhooks.Put(ctx, w); err != nil {
+			return err
+		}
+		return o.record(ctx, "webhook_change", w, details)
+	})
+	return w, err
 }
 
 // Listed is a webhook with what became of its deliveries.
@@ -127,18 +164,30 @@ func (o *Operator) Test(ctx context.Context, id event.WebhookID) (int, error) {
 }
 
 // Remove removes a webhook with what was not delivered to it. It returns fault.NotFound if there is
-// none with the ID.
-func (o *Operator) Remove(ctx context.Context, id event.WebhookID) error {
-	return o.ports.Transactions.Atomically(ctx, func(ctx context.Context) error {
+// none with the ID, and the error of check.
+func (o *Operator) Remove(ctx context.Context, id event.WebhookID, check registry.Check[event.Webhook]) error {
+	return o.ports.Transactions.Atomically(transaction.Exclusive(ctx), func(ctx context.Context) error {
 		w, err := o.find(ctx, id)
+		if err == nil {
+			err = check.Permit(&w)
+		}
 		if err != nil {
 			return err
 		}
 		if err := o.ports.Webhooks.Remove(ctx, id); err != nil {
 			return err
 		}
-		return o.record(ctx, "webhook_remove", w, "")
+		return o.record(ctx, "webhook_remove", w, audit.Details{}.About(w.Object()))
 	})
+}
+
+// Attempts returns the deliveries to a webhook that were tried last, the last attempt first; at most
+// event.MaxListed. It returns fault.NotFound if there is no webhook with the ID.
+func (o *Operator) Attempts(ctx context.Context, id event.WebhookID) ([]event.Delivery, error) {
+	if _, err := o.find(ctx, id); err != nil {
+		return nil, err
+	}
+	return o.ports.Deliveries.Attempted(ctx, id, event.MaxListed)
 }
 
 // Redeliver has events delivered again and returns how many: all dead ones of a webhook, or with an
@@ -157,7 +206,9 @@ func (o *Operator) Redeliver(ctx context.Context, id event.WebhookID, of event.I
 			return fault.New(fault.NotFound,
 				"the event is not kept for this webhook: it was not sent to it, or too long ago")
 		}
-		return o.record(ctx, "webhook_redeliver", w, of)
+		details := audit.Details{}.About(w.Object())
+		details.Set("event", string(of))
+		return o.record(ctx, "webhook_redeliver", w, details)
 	})
 	return n, err
 }
@@ -168,18 +219,15 @@ func (o *Operator) find(ctx context.Context, id event.WebhookID) (event.Webhook,
 	if err != nil {
 		return event.Webhook{}, err
 	}
-	i := slices.IndexFunc(all, func(w event.Webhook) bool { return w.ID == id })
-	if i < 0 {
-		return event.Webhook{}, fault.New(fault.NotFound, "there is no webhook with this id")
+	if w := registry.FindIn(all, func(w *event.Webhook) bool { return w.ID == id }); w != nil {
+		return *w, nil
 	}
-	return all[i], nil
+	return event.Webhook{}, fault.New(fault.NotFound, "there is no webhook with this id")
 }
 
-// record records a change of a webhook in the audit log, without its secret. of is the event that
-// is delivered again; otherwise empty or all.
-func (o *Operator) record(ctx context.Context, action audit.Action, w event.Webhook, of event.ID) error {
-	details := audit.Details{"webhook": audit.Text(w.ID), "host": audit.Text(w.URL.Host())}
-	details.Set("event", string(of))
+// record records a change of a webhook in the audit log, without its secret.
+func (o *Operator) record(ctx context.Context, action audit.Action, w event.Webhook, details audit.Details) error {
+	details["webhook"], details["host"] = audit.Text(w.ID), audit.Text(w.URL.Host())
 	return o.ports.Recorder.RecordChanges(ctx, registry.NewOperatorChange(action, details))
 }
 

@@ -101,14 +101,14 @@ func TestAddAtMost(t *testing.T) {
 		last, _ = fx.mustAdd(draft("", "status"))
 	}
 	recorded := len(fx.audit.changes)
-	if _, _, err := fx.Add(t.Context(), draft("", "status")); !fault.Is(err, fault.Conflict) ||
+	if _, _, err := fx.Add(t.Context(), draft("", "status")); !fault.Is(err, fault.Invalid) ||
 		!strings.Contains(err.Error(), "50") {
 		t.Errorf("one more than %d webhooks: %v", event.MaxWebhooks, err)
 	}
 	if len(fx.audit.changes) != recorded {
 		t.Errorf("the audit log has a refused webhook: %+v", fx.audit.changes[recorded:])
 	}
-	if err := fx.Remove(t.Context(), last.ID); err != nil {
+	if err := fx.Remove(t.Context(), last.ID, nil); err != nil {
 		t.Fatal(err)
 	}
 	fx.mustAdd(draft("", "status"))
@@ -205,7 +205,7 @@ func TestMissingWebhook(t *testing.T) {
 	_, tested := fx.Test(t.Context(), "missing")
 	_, again := fx.Redeliver(t.Context(), "missing", "")
 	for what, err := range map[string]error{
-		"Test": tested, "Redeliver": again, "Remove": fx.Remove(t.Context(), "missing"),
+		"Test": tested, "Redeliver": again, "Remove": fx.Remove(t.Context(), "missing", nil),
 	} {
 		if !fault.Is(err, fault.NotFound) {
 			t.Errorf("%s of a webhook that is not there: %v", what, err)
@@ -228,11 +228,11 @@ func TestRemove(t *testing.T) {
 		t.Fatal(err)
 	}
 	fx.audit.fails = errAway
-	if err := fx.Remove(t.Context(), w.ID); !errors.Is(err, errAway) || len(fx.due(w.ID)) != 1 {
+	if err := fx.Remove(t.Context(), w.ID, nil); !errors.Is(err, errAway) || len(fx.due(w.ID)) != 1 {
 		t.Errorf("without the audit log: %v, and %+v waits", err, fx.due(w.ID))
 	}
 	fx.audit.changes, fx.audit.fails = nil, nil
-	if err := fx.Remove(t.Context(), w.ID); err != nil {
+	if err := fx.Remove(t.Context(), w.ID, nil); err != nil {
 		t.Fatal(err)
 	}
 	if listed, err := fx.List(t.Context()); err != nil || len(listed) != 1 || listed[0].ID != other.ID {
@@ -283,6 +283,41 @@ func TestRedeliver(t *testing.T) {
 	fx.wantAudit(newWebhookChange("webhook_redeliver", w.ID, dead[0].Event), redelivered, redelivered)
 }
 
+// TestChange checks that a webhook keeps its secret, and that a change shows no address.
+func TestChange(t *testing.T) {
+	t.Parallel()
+	fx := newFixture(t)
+	w, _ := fx.mustAdd(draft("", "published"))
+	fx.audit.changes = nil
+	moved := func(d event.Draft) event.Draft {
+		d.URL, d.Events = "https://example.com/other", []string{"status"}
+		return d
+	}
+	for range 2 {
+		got, err := fx.Change(t.Context(), w.ID, moved, nil)
+		if err != nil || got.ID != w.ID || string(got.Secret) != string(w.Secret) ||
+			got.URL.String() != "https://example.com/other" {
+			t.Errorf("the webhook is %+v, %v", got, err)
+		}
+	}
+	want := newWebhookChange("webhook_change", w.ID, "")
+	want.Details["changes"] = audit.Details{
+		"secret": audit.Text("changed"), "events": audit.List{audit.Texts([]string{"published"}), audit.Texts([]string{"status"})},
+	}
+	fx.wantAudit(want)
+	refusal := fault.New(fault.Stale, "changed")
+	refuse := func(*event.Webhook) error { return refusal }
+	if _, err := fx.Change(t.Context(), w.ID, moved, refuse); !errors.Is(err, refusal) {
+		t.Errorf("a refused change: %v", err)
+	}
+	if err := fx.Remove(t.Context(), w.ID, refuse); !errors.Is(err, refusal) {
+		t.Errorf("a refused removal: %v", err)
+	}
+	if _, err := fx.Change(t.Context(), "missing", moved, nil); !fault.Is(err, fault.NotFound) {
+		t.Errorf("a webhook that is not there: %v", err)
+	}
+}
+
 // newWebhookChange returns the audit event of a webhook at example.com; of is the event that is
 // delivered again.
 func newWebhookChange(action audit.Action, id event.WebhookID, of event.ID) audit.Change {
@@ -290,5 +325,6 @@ func newWebhookChange(action audit.Action, id event.WebhookID, of event.ID) audi
 		"webhook": audit.Text(id), "host": audit.Text("example.com"),
 	}}
 	c.Details.Set("event", string(of))
+	c.Details["kind"], c.Details["key"] = audit.Text("webhook"), audit.Text(id)
 	return c
 }

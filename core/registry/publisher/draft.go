@@ -22,6 +22,10 @@ type Draft struct {
 	Subject        string
 	Claims         map[string]string
 	ExpiresAt      time.Time
+	// Owner and ManagedBy are of operators. Owner is a person who holds a grant over the pattern,
+	// on which the policy then depends; empty for nobody.
+	Owner     registry.Holder
+	ManagedBy string
 }
 
 // Rules are what a service accepts in policies.
@@ -34,7 +38,7 @@ type Rules struct {
 // NewPolicy returns the policy of a draft, without ID and maker. It returns fault.Invalid with the
 // name of the field if one is wrong (contract P-11).
 func NewPolicy(d Draft, r Rules, now time.Time) (Policy, error) {
-	p := Policy{CreatedAt: now, ExpiresAt: d.ExpiresAt, CheckedAt: now}
+	p := Policy{CreatedAt: now, ExpiresAt: d.ExpiresAt, CheckedAt: now, ManagedBy: d.ManagedBy}
 	var err error
 	if p.Method, err = ParseMethod(d.Method); err != nil {
 		return Policy{}, err

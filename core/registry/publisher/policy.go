@@ -4,6 +4,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/tollgate-dev/tollgate/core/audit"
 	"github.com/tollgate-dev/tollgate/core/registry"
 )
 
@@ -28,12 +29,36 @@ type Policy struct {
 	CreatedBy registry.Holder // empty if an operator command created it
 	CreatedAt time.Time
 	ExpiresAt time.Time // zero if it does not expire
+	ManagedBy string    // the owner of the file that manages the policy; empty for none
 
 	LastUsedAt time.Time         // zero before the first use
 	UsedKey    string            // the last key that was used (Key.String); empty before the first use
 	Bound      map[string]string // claims of the first token, which later tokens must have too
 	CheckedAt  time.Time         // when its key was last looked for, or the policy was created
 	GoneSince  time.Time         // when its key was first not found; zero while it is there
+}
+
+// Object returns the policy as the audit log describes it.
+func (p *Policy) Object() audit.Object {
+	fields := audit.Details{"method": audit.Text(p.Method), "pattern": audit.Text(p.Pattern.String()),
+		"actions": audit.Texts(p.Actions)}
+	claims := audit.Details{}
+	for name, value := range p.Claims {
+		claims[name] = audit.Text(value)
+	}
+	if len(claims) > 0 {
+		fields["claims"] = claims
+	}
+	for name, text := range map[string]string{
+		"domain": p.Domain.String(), "keyFingerprint": p.Fingerprint.String(), "issuer": p.Issuer,
+		"subject": p.Subject.String(), "owner": string(p.CreatedBy), "managedBy": p.ManagedBy,
+	} {
+		fields.Set(name, text)
+	}
+	if !p.ExpiresAt.IsZero() {
+		fields["expiresAt"] = audit.Text(p.ExpiresAt.UTC().Format(time.RFC3339))
+	}
+	return audit.Object{Kind: "policy", Key: string(p.ID), Fields: fields}
 }
 
 // State says whether a policy gives its permission at some time.

@@ -4,6 +4,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/tollgate-dev/tollgate/core/audit"
 	"github.com/tollgate-dev/tollgate/core/fault"
 	"github.com/tollgate-dev/tollgate/core/registry"
 )
@@ -38,6 +39,15 @@ type Rule struct {
 	Publisher string
 	When      When
 	CreatedAt time.Time
+	ManagedBy string // the owner of the file that manages the rule; empty for none
+}
+
+// Object returns the rule as the audit log describes it.
+func (r *Rule) Object() audit.Object {
+	return audit.Object{Kind: "reviewRule", Key: string(r.ID), Fields: audit.Details{
+		"pattern": audit.Text(r.Pattern.String()), "publisher": audit.Text(r.Publisher), "when": audit.Text(r.When),
+		"managedBy": audit.Text(r.ManagedBy),
+	}}
 }
 
 // Covers reports whether the rule is for a server and its submitter. Its condition is not checked.

@@ -438,7 +438,7 @@ func TestRules(t *testing.T) {
 	if o := fx.submit(t, "eve", document("com.other/x", "1.0.0")); o.Pending != "" {
 		t.Errorf("a rule for the publisher: %+v, want it served", o)
 	}
-	if err := fx.service.RemoveRule(t.Context(), same.ID); err != nil {
+	if err := fx.service.RemoveRule(t.Context(), same.ID, nil); err != nil {
 		t.Fatal(err)
 	}
 	if o := fx.submit(t, "ada", document(serverName, "1.3.0", remote)); o.Pending == "" {

@@ -10,11 +10,11 @@ import (
 	"github.com/tollgate-dev/tollgate/core/registry/review"
 	"github.com/tollgate-dev/tollgate/ports/authority"
 	"github.com/tollgate-dev/tollgate/ports/secrets"
+	"github.com/tollgate-dev/tollgate/ports/transaction"
 )
 
 const (
-	// maxRules is the greatest number of rules, which are all read for each submission; parallel
-	// calls may exceed it by a few.
+	// maxRules is the greatest number of rules, which are all read for each submission.
 	maxRules = 1000
 	// maxPublisher is the greatest length of the publisher of a rule, in bytes.
 	maxPublisher = 200
@@ -25,13 +25,14 @@ type RuleDraft struct {
 	Pattern   string
 	Publisher string // a user id, the ID of a policy, or empty for all
 	When      string
+	ManagedBy string
 }
 
 // AddRule adds a rule, which applies to later submissions. It returns fault.Invalid, with the name
-// of the parameter, for a wrong one, and fault.Conflict when there are too many rules.
+// of the parameter, for a wrong one or when there are too many rules.
 func (s *Service) AddRule(ctx context.Context, d RuleDraft) (review.Rule, error) {
 	rule := review.Rule{
-		ID: secrets.NewUUID[review.RuleID](s.ports.Entropy), Publisher: d.Publisher,
+		ID: secrets.NewUUID[review.RuleID](s.ports.Entropy), Publisher: d.Publisher, ManagedBy: d.ManagedBy,
 		CreatedAt: s.ports.Clock.Now().UTC().Truncate(time.Microsecond),
 	}
 	var err error
@@ -44,13 +45,13 @@ func (s *Service) AddRule(ctx context.Context, d RuleDraft) (review.Rule, error)
 	if len(d.Publisher) > maxPublisher || !registry.IsText(d.Publisher) {
 		return review.Rule{}, fault.Newf(fault.Invalid, "publisher must be text of at most %d bytes", maxPublisher)
 	}
-	err = s.ports.Transactions.Atomically(ctx, func(ctx context.Context) error {
+	err = s.ports.Transactions.Atomically(transaction.Exclusive(ctx), func(ctx context.Context) error {
 		existing, err := s.ports.Rules.All(ctx)
 		if err != nil {
 			return err
 		}
 		if len(existing) >= maxRules {
-			return fault.Newf(fault.Conflict, "there are %d rules already: remove some", maxRules)
+			return fault.Violated("there are %d rules already: remove some", maxRules)
 		}
 		if err := s.ports.Rules.Add(ctx, rule); err != nil {
 			return err
@@ -65,23 +66,33 @@ func (s *Service) Rules(ctx context.Context) ([]review.Rule, error) {
 	return s.ports.Rules.All(ctx)
 }
 
+// FindRule returns a rule, or fault.NotFound.
+func (s *Service) FindRule(ctx context.Context, id review.RuleID) (review.Rule, error) {
+	all, err := s.ports.Rules.All(ctx)
+	if err != nil {
+		return review.Rule{}, err
+	}
+	if r := registry.FindIn(all, func(r *review.Rule) bool { return r.ID == id }); r != nil {
+		return *r, nil
+	}
+	return review.Rule{}, fault.New(fault.NotFound, "there is no rule with this id")
+}
+
 // RemoveRule removes a rule. What it has approved stays. It returns fault.NotFound if it does not
-// exist with the ID.
-func (s *Service) RemoveRule(ctx context.Context, id review.RuleID) error {
-	return s.ports.Transactions.Atomically(ctx, func(ctx context.Context) error {
-		existing, err := s.ports.Rules.All(ctx)
+// exist with the ID, and the error of check.
+func (s *Service) RemoveRule(ctx context.Context, id review.RuleID, check registry.Check[review.Rule]) error {
+	return s.ports.Transactions.Atomically(transaction.Exclusive(ctx), func(ctx context.Context) error {
+		rule, err := s.FindRule(ctx, id)
+		if err == nil {
+			err = check.Permit(&rule)
+		}
 		if err != nil {
 			return err
 		}
 		if err := s.ports.Rules.Remove(ctx, id); err != nil {
 			return err
 		}
-		for _, r := range existing {
-			if r.ID == id {
-				return s.ports.Recorder.RecordChanges(ctx, newRuleChange("review_rule_remove", r))
-			}
-		}
-		return nil
+		return s.ports.Recorder.RecordChanges(ctx, newRuleChange("review_rule_remove", rule))
 	})
 }
 
@@ -90,7 +101,7 @@ func newRuleChange(action audit.Action, r review.Rule) audit.Change {
 	return registry.NewOperatorChange(action, audit.Details{
 		"rule": audit.Text(r.ID), "resource": audit.Text(r.Pattern.String()), "publisher": audit.Text(r.Publisher),
 		"when": audit.Text(r.When),
-	})
+	}.About(r.Object()))
 }
 
 // ApproveAll approves, for an operator, everything that is pending when it is called, oldest first,

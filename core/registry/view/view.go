@@ -91,20 +91,23 @@ type View struct {
 	Exclude    []registry.Pattern // servers that are not in the view, even if Include selects them
 	Deprecated Deprecated
 	Access     Access
+	ManagedBy  string // the owner of the file that manages the view; empty for none
 }
 
 // Draft is a view as an operator writes it. Deprecated and Access may be empty: deprecated versions
-// are shown, and everybody may read the view.
+// are shown, and everybody may read the view. Without ManagedBy, a view that is replaced keeps its
+// owner.
 type Draft struct {
 	Name               string
 	Include, Exclude   []string
 	Deprecated, Access string
+	ManagedBy          string
 }
 
 // New returns the view of a draft. It returns fault.Invalid with the name of the field if one is
 // wrong (contract C-30).
 func New(d Draft) (View, error) {
-	v := View{Deprecated: Show, Access: Public}
+	v := View{Deprecated: Show, Access: Public, ManagedBy: d.ManagedBy}
 	var err error
 	if v.Name, err = ParseName(d.Name); err != nil {
 		return View{}, err
@@ -177,5 +180,5 @@ func (v View) Latest(all []registry.Release) (registry.Release, bool) {
 // Equal reports whether two views are the same.
 func (v View) Equal(w View) bool {
 	return v.Name == w.Name && v.Deprecated == w.Deprecated && v.Access == w.Access &&
-		slices.Equal(v.Include, w.Include) && slices.Equal(v.Exclude, w.Exclude)
+		v.ManagedBy == w.ManagedBy && slices.Equal(v.Include, w.Include) && slices.Equal(v.Exclude, w.Exclude)
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/tollgate-dev/tollgate/core/audit"
 	"github.com/tollgate-dev/tollgate/core/fault"
+	"github.com/tollgate-dev/tollgate/core/registry"
 	"github.com/tollgate-dev/tollgate/core/registry/view"
 	"github.com/tollgate-dev/tollgate/core/registry/viewing"
 	"github.com/tollgate-dev/tollgate/ports/clock/clocktest"
@@ -142,7 +143,7 @@ func TestChangesAreSeen(t *testing.T) {
 	fx.changes.views++
 	fx.clock.Advance(time.Second)
 	fx.wantEnter(t, "inner", secret, fault.Unauthenticated)
-	if err := fx.operator.Remove(t.Context(), "inner"); err != nil {
+	if err := fx.operator.Remove(t.Context(), "inner", nil); err != nil {
 		t.Fatal(err)
 	}
 	fx.changes.views++
@@ -189,7 +190,7 @@ func TestOperator(t *testing.T) {
 	fx.add(t, view.Draft{Name: "team"})
 	fx.addToken(t, "team", "a")
 	if err := errors.Join(fx.operator.RemoveToken(t.Context(), "team", "a"),
-		fx.operator.Remove(t.Context(), "team")); err != nil {
+		fx.operator.Remove(t.Context(), "team", nil)); err != nil {
 		t.Fatal(err)
 	}
 	want := []audit.Change{
@@ -213,10 +214,59 @@ func TestOperator(t *testing.T) {
 	}
 }
 
+// TestPut checks that a view is replaced with its tokens and its manager, that only a difference is
+// recorded, and that the error of a check ends the change.
+func TestPut(t *testing.T) {
+	t.Parallel()
+	fx := newFixture()
+	put := func(d view.Draft, check registry.Check[view.View]) (view.View, bool, error) {
+		return fx.operator.Put(t.Context(), d, check)
+	}
+	if v, created, err := put(view.Draft{Name: "team", ManagedBy: "file"}, nil); err != nil || !created ||
+		v.ManagedBy != "file" {
+		t.Fatal(v, created, err)
+	}
+	fx.addToken(t, "team", "a")
+	fx.recorder.changes = nil
+	for range 2 {
+		if v, created, err := put(view.Draft{Name: "team", Access: "token"}, nil); err != nil || created ||
+			v.ManagedBy != "file" {
+			t.Errorf("replaced by %+v, created %t, %v", v, created, err)
+		}
+	}
+	want := newViewChange("view_change", "")
+	want.Details["changes"] = audit.Details{"access": audit.List{audit.Text("public"), audit.Text("token")}}
+	if !reflect.DeepEqual(fx.recorder.changes, []audit.Change{want}) {
+		t.Errorf("recorded %+v, want %+v", fx.recorder.changes, want)
+	}
+	refusal := fault.New(fault.Stale, "changed")
+	check := func(current *view.View) error {
+		if current == nil || current.Access != view.WithToken {
+			t.Errorf("checked is %+v", current)
+		}
+		return refusal
+	}
+	if _, _, err := put(view.Draft{Name: "team"}, check); !errors.Is(err, refusal) {
+		t.Errorf("a refused change: %v", err)
+	}
+	if err := fx.operator.Remove(t.Context(), "team", check); !errors.Is(err, refusal) {
+		t.Errorf("a refused removal: %v", err)
+	}
+	tokens, err := fx.operator.Tokens(t.Context(), "team")
+	if v, err2 := fx.operator.Find(t.Context(), "team"); err != nil || err2 != nil || len(tokens) != 1 ||
+		v.Access != view.WithToken {
+		t.Errorf("the view is %+v with %v, %v, %v", v, tokens, err, err2)
+	}
+}
+
 // newViewChange returns the audit event of the view team, or of a token of it.
 func newViewChange(action audit.Action, token string) audit.Change {
 	details := audit.Details{"view": audit.Text("team")}
 	details.Set("token", token)
+	details["kind"], details["key"] = audit.Text("view"), audit.Text("team")
+	if token != "" {
+		details["kind"], details["key"] = audit.Text("viewToken"), audit.Text("team "+token)
+	}
 	return audit.Change{Category: audit.RegistryChange, Action: action, ByOperator: true, Details: details}
 }
 
@@ -228,10 +278,10 @@ func TestBounds(t *testing.T) {
 		fx.add(t, view.Draft{Name: "v" + string(rune('a'+i/10)) + string(rune('a'+i%10))})
 		fx.addToken(t, "vaa", "t"+string(rune('a'+i/10))+string(rune('a'+i%10)))
 	}
-	if _, err := fx.operator.Add(t.Context(), view.Draft{Name: "more"}); !fault.Is(err, fault.Conflict) {
+	if _, err := fx.operator.Add(t.Context(), view.Draft{Name: "more"}); !fault.Is(err, fault.Invalid) {
 		t.Errorf("view 101: %v", err)
 	}
-	if _, err := fx.operator.AddToken(t.Context(), "vaa", "more"); !fault.Is(err, fault.Conflict) {
+	if _, err := fx.operator.AddToken(t.Context(), "vaa", "more"); !fault.Is(err, fault.Invalid) {
 		t.Errorf("token 101: %v", err)
 	}
 	if _, err := fx.operator.AddToken(t.Context(), "vab", "more"); err != nil {

@@ -1,6 +1,7 @@
 package viewing
 
 import (
+	"cmp"
 	"context"
 
 	"github.com/tollgate-dev/tollgate/core/audit"
@@ -14,8 +15,7 @@ import (
 	"github.com/tollgate-dev/tollgate/ports/transaction"
 )
 
-// maxViews is the greatest number of views. It bounds what a Gate keeps in memory; parallel calls
-// may exceed it by a few, as they may exceed view.MaxTokens.
+// maxViews is the greatest number of views. It bounds what a Gate keeps in memory.
 const maxViews = 100
 
 // OperatorPorts are the dependencies of an Operator. All fields are required.
@@ -34,29 +34,59 @@ type Operator struct{ ports OperatorPorts }
 // NewOperator returns an operator.
 func NewOperator(p OperatorPorts) *Operator { return &Operator{p} }
 
-// Add adds a view. It returns fault.Invalid, with the name of the field, for a wrong draft, and
-// fault.Conflict when there is a view with its name or there are too many.
+// Add adds a view. It returns fault.Invalid, with the name of the field, for a wrong draft or when
+// there are too many views, and fault.Conflict when there is a view with its name.
 func (o *Operator) Add(ctx context.Context, d view.Draft) (view.View, error) {
-	v, err := view.New(d)
-	if err != nil {
-		return view.View{}, err
+	v, _, err := o.Put(ctx, d, func(current *view.View) error {
+		if current != nil {
+			return fault.Newf(fault.Conflict, "there is a view %s already: remove it first", current.Name)
+		}
+		return nil
+	})
+	return v, err
+}
+
+// Put adds a view, or replaces the one with its name, whose tokens stay, and reports whether it
+// added one. The errors are those of check and Add.
+func (o *Operator) Put(
+	ctx context.Context, d view.Draft, check registry.Check[view.View],
+) (v view.View, created bool, err error) {
+	if v, err = view.New(d); err != nil {
+		return view.View{}, false, err
 	}
-	return v, o.ports.Transactions.Atomically(ctx, func(ctx context.Context) error {
+	err = o.ports.Transactions.Atomically(transaction.Exclusive(ctx), func(ctx context.Context) error {
 		existing, err := o.ports.Views.List(ctx)
 		if err != nil {
 			return err
 		}
-		if len(existing) >= maxViews {
-			return fault.Newf(fault.Conflict, "there are %d views already: remove some", len(existing))
-		}
-		switch err := o.ports.Views.Add(ctx, v); {
-		case fault.Is(err, fault.Conflict):
-			return fault.Newf(fault.Conflict, "there is a view %s already: remove it first", v.Name)
-		case err != nil:
+		current := find(existing, v.Name)
+		if err := check.Permit(current); err != nil {
 			return err
 		}
-		return o.record(ctx, "view_add", v.Name, "")
+		if created = current == nil; created && len(existing) >= maxViews {
+			return fault.Violated("there are %d views already: remove some", len(existing))
+		}
+		if !created {
+			v.ManagedBy = cmp.Or(d.ManagedBy, current.ManagedBy)
+		}
+		return o.store(ctx, current, v)
 	})
+	return v, created, err
+}
+
+// store stores a view and records the change, if there is one.
+func (o *Operator) store(ctx context.Context, current *view.View, v view.View) error {
+	action, details := audit.Action("view_add"), audit.Details{}.About(v.Object())
+	if current != nil {
+		if current.Equal(v) {
+			return nil
+		}
+		action, details = "view_change", audit.Details{}.Changing(current.Object(), v.Object())
+	}
+	if err := o.ports.Views.Put(ctx, v); err != nil {
+		return err
+	}
+	return o.record(ctx, action, v.Name, "", details)
 }
 
 // List returns all views, ordered by name.
@@ -72,30 +102,37 @@ func (o *Operator) Find(ctx context.Context, name string) (view.View, error) {
 	if err != nil {
 		return view.View{}, err
 	}
-	for _, v := range all {
-		if string(v.Name) == name {
-			return v, nil
-		}
+	if v := find(all, view.Name(name)); v != nil {
+		return *v, nil
 	}
 	return view.View{}, errMissing(view.Name(name))
 }
 
-// Remove removes a view with its tokens. It returns fault.NotFound if no view has the name.
-func (o *Operator) Remove(ctx context.Context, name view.Name) error {
-	return o.ports.Transactions.Atomically(ctx, func(ctx context.Context) error {
-		switch err := o.ports.Views.Remove(ctx, name); {
-		case fault.Is(err, fault.NotFound):
-			return errMissing(name)
-		case err != nil:
+// Remove removes a view with its tokens. It returns fault.NotFound if no view has the name, and
+// the error of check.
+func (o *Operator) Remove(ctx context.Context, name view.Name, check registry.Check[view.View]) error {
+	return o.ports.Transactions.Atomically(transaction.Exclusive(ctx), func(ctx context.Context) error {
+		existing, err := o.ports.Views.List(ctx)
+		if err != nil {
 			return err
 		}
-		return o.record(ctx, "view_remove", name, "")
+		current := find(existing, name)
+		if current == nil {
+			return errMissing(name)
+		}
+		if err := check.Permit(current); err != nil {
+			return err
+		}
+		if err := o.ports.Views.Remove(ctx, name); err != nil {
+			return err
+		}
+		return o.record(ctx, "view_remove", name, "", audit.Details{}.About(current.Object()))
 	})
 }
 
 // AddToken makes a token of a view and returns it in clear. Only its hash is stored. It returns
 // fault.Invalid for a wrong name of a token, fault.NotFound if the view does not exist, and
-// fault.Conflict if it has a token with that name or has too many.
+// fault.Conflict if it has a token with that name. Too many tokens are fault.Invalid.
 func (o *Operator) AddToken(ctx context.Context, v view.Name, name string) (view.Secret, error) {
 	tokenName, err := view.ParseTokenName(name)
 	if err != nil {
@@ -104,13 +141,13 @@ func (o *Operator) AddToken(ctx context.Context, v view.Name, name string) (view
 	var random [32]byte
 	o.ports.Entropy.Fill(random[:])
 	secret := view.NewSecret(random)
-	err = o.ports.Transactions.Atomically(ctx, func(ctx context.Context) error {
+	err = o.ports.Transactions.Atomically(transaction.Exclusive(ctx), func(ctx context.Context) error {
 		existing, err := o.ports.Views.Tokens(ctx)
 		if err != nil {
 			return err
 		}
 		if n := len(tokensOf(existing, v)); n >= view.MaxTokens {
-			return fault.Newf(fault.Conflict, "the view %s has %d tokens already: remove some", v, n)
+			return fault.Violated("the view %s has %d tokens already: remove some", v, n)
 		}
 		t := view.Token{View: v, Name: tokenName, Hash: secret.Hash(), CreatedAt: o.ports.Clock.Now()}
 		switch err := o.ports.Views.AddToken(ctx, t); {
@@ -122,7 +159,7 @@ func (o *Operator) AddToken(ctx context.Context, v view.Name, name string) (view
 		case err != nil:
 			return err
 		}
-		return o.record(ctx, "view_token_add", v, tokenName)
+		return o.record(ctx, "view_token_add", v, tokenName, tokenDetails(v, tokenName))
 	})
 	if err != nil {
 		return "", err
@@ -150,15 +187,25 @@ func (o *Operator) RemoveToken(ctx context.Context, v view.Name, name view.Token
 		case err != nil:
 			return err
 		}
-		return o.record(ctx, "view_token_remove", v, name)
+		return o.record(ctx, "view_token_remove", v, name, tokenDetails(v, name))
 	})
 }
 
+func tokenDetails(v view.Name, token view.TokenName) audit.Details {
+	return audit.Details{}.About(audit.Object{Kind: "viewToken", Key: string(v) + " " + string(token)})
+}
+
 // record records a change of a view, or of a token of it.
-func (o *Operator) record(ctx context.Context, action audit.Action, v view.Name, token view.TokenName) error {
-	details := audit.Details{"view": audit.Text(v)}
+func (o *Operator) record(
+	ctx context.Context, action audit.Action, v view.Name, token view.TokenName, details audit.Details,
+) error {
+	details["view"] = audit.Text(v)
 	details.Set("token", string(token))
 	return o.ports.Recorder.RecordChanges(ctx, registry.NewOperatorChange(action, details))
+}
+
+func find(all []view.View, name view.Name) *view.View {
+	return registry.FindIn(all, func(v *view.View) bool { return v.Name == name })
 }
 
 func errMissing(name view.Name) error {

@@ -52,7 +52,7 @@ func AddWebhook(t testing.TB, w registrystore.Webhooks) {
 		t.Fatal(err)
 	}
 	hook.ID = "all"
-	if err := w.Add(t.Context(), hook); err != nil {
+	if err := w.Put(t.Context(), hook); err != nil {
 		t.Fatal(err)
 	}
 }

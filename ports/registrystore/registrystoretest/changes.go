@@ -307,7 +307,7 @@ func changesOfViews(t *testing.T, o openedChanges) {
 	team := newView(t, view.Draft{Name: "team"})
 	for _, by := range []registrystore.Views{o.OwnViews, o.OtherViews} {
 		for i, change := range []func() error{
-			func() error { return by.Add(t.Context(), team) },
+			func() error { return by.Put(t.Context(), team) },
 			func() error { return by.AddToken(t.Context(), newViewToken("team", "a", 1)) },
 			func() error { return by.RemoveToken(t.Context(), "team", "a") },
 			func() error { return by.AddToken(t.Context(), newViewToken("team", "b", 2)) },

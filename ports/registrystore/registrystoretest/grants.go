@@ -27,6 +27,7 @@ func RunGrants(t *testing.T, open func(t *testing.T) GrantStores) {
 		"a removed grant is not returned, and cannot be removed again": removesGrants,
 		"grants are listed in the order of their bytes":                listsGrantsInOrder,
 		"pages list every grant once":                                  readsGrantPages,
+		"a grant has an ID of its own, and may have a manager":         keepsGrantRecords,
 		"one of several parallel additions of a grant is stored":       addsGrantsInParallel,
 		"a call with a cancelled context fails":                        grantsHeedCancel,
 	}
@@ -114,6 +115,48 @@ func readsGrantPages(t *testing.T, s registrystore.Grants) {
 			t.Errorf("pages of %d give\n%v, want\n%v", size, got, want)
 		}
 	}
+}
+
+func keepsGrantRecords(t *testing.T, s registrystore.Grants) {
+	t.Helper()
+	want := grantsInOrder(t)
+	addGrants(t, s, want...)
+	if err := s.Manage(t.Context(), want[2], "platform"); err != nil {
+		t.Fatal(err)
+	}
+	err := s.Manage(t.Context(), newGrant(t, "nobody", registry.ActionEdit, "*"), "platform")
+	if !fault.Is(err, fault.NotFound) {
+		t.Errorf("managing a grant that is not there: %v", err)
+	}
+	all := grantRecords(t, s, registrystore.GrantQuery{})
+	ids := map[registry.GrantID]bool{}
+	for i, r := range all {
+		ids[r.ID] = true
+		if r.Grant != want[i] || (r.ManagedBy == "platform") != (i == 2) || len(r.ID) != 36 {
+			t.Errorf("record %d is %+v, want %+v", i, r, want[i])
+		}
+		if one := grantRecords(t, s, registrystore.GrantQuery{ID: r.ID}); len(one) != 1 || one[0] != r {
+			t.Errorf("the grant with the ID %s is %v, want %v", r.ID, one, r)
+		}
+	}
+	if len(all) != len(want) || len(ids) != len(want) {
+		t.Errorf("%d records with %d IDs, want %d", len(all), len(ids), len(want))
+	}
+	if of := grantRecords(t, s, registrystore.GrantQuery{Holder: "a"}); !slices.Equal(of, all[1:7]) {
+		t.Errorf("those of a are %v", of)
+	}
+	if next := grantRecords(t, s, registrystore.GrantQuery{After: want[3], Limit: 2}); !slices.Equal(next, all[4:6]) {
+		t.Errorf("the page after %v is %v", want[3], next)
+	}
+}
+
+func grantRecords(t *testing.T, s registrystore.Grants, q registrystore.GrantQuery) []registry.GrantRecord {
+	t.Helper()
+	records, err := s.Records(t.Context(), q)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return records
 }
 
 func addsGrantsInParallel(t *testing.T, s registrystore.Grants) {

@@ -31,7 +31,7 @@ func RunMirrors(t *testing.T, open func(t *testing.T) MirrorStores) {
 	parts := map[string]func(t *testing.T, s MirrorStores){
 		"an empty store has no mirrors":                                        hasNoMirrors,
 		"stored mirrors have the values of all fields and are ordered by name": keepsMirrors,
-		"a second mirror with the same name is refused":                        refusesMirrorTwice,
+		"a mirror replaces the one with its name, and keeps its state":         replacesMirror,
 		"a removed mirror is not found":                                        removesMirror,
 		"only the holder of the lease can save the state of a mirror":          savesMirrorStates,
 		"a lease has one holder until it ends or is released":                  leasesMirrorToOne,
@@ -68,7 +68,7 @@ func newMirror(t *testing.T, d mirror.Draft) mirror.Mirror {
 func (s MirrorStores) addMirror(t *testing.T, d mirror.Draft) mirror.Mirror {
 	t.Helper()
 	m := newMirror(t, d)
-	if err := s.Mirrors.Add(t.Context(), m); err != nil {
+	if err := s.Mirrors.Put(t.Context(), m); err != nil {
 		t.Fatal(err)
 	}
 	return m
@@ -128,20 +128,31 @@ func keepsMirrors(t *testing.T, s MirrorStores) {
 	s.wantMirrors(t, first, second)
 }
 
-func refusesMirrorTwice(t *testing.T, s MirrorStores) {
+func replacesMirror(t *testing.T, s MirrorStores) {
 	t.Helper()
 	m := s.addMirror(t, mirror.Draft{Name: "corp"})
-	err := s.Runner.Atomically(t.Context(), func(ctx context.Context) error {
-		if err := s.Mirrors.Add(ctx, newMirror(t, mirror.Draft{Name: "corp", Lenient: true})); !fault.Is(err,
-			fault.Conflict) {
-			t.Errorf("the second Add returned %v, want fault.Conflict", err)
-		}
-		return s.Mirrors.Add(ctx, newMirror(t, mirror.Draft{Name: "other"}))
-	})
-	if err != nil {
+	holder := registrystore.Lease{Holder: "one", Now: epoch, Until: epoch.Add(time.Minute)}
+	if ok, err := s.Mirrors.Lease(t.Context(), "corp", holder); err != nil || !ok {
+		t.Fatal(ok, err)
+	}
+	m.State = mirror.State{
+		NextAt: epoch.Add(time.Hour), LastSuccess: epoch, LastFull: epoch, Servers: 7,
+	}
+	if err := s.Mirrors.SaveState(t.Context(), "corp", "one", m.State); err != nil {
 		t.Fatal(err)
 	}
-	s.wantMirrors(t, m, newMirror(t, mirror.Draft{Name: "other"}))
+	second := newMirror(t, mirror.Draft{
+		Name: "corp", URL: "https://other.example.com", Include: []string{"com.example/*"}, Exclude: []string{"com.example/b"},
+		Interval: time.Minute, Review: "trusted", Lenient: true, ManagedBy: "platform",
+	})
+	second.CreatedAt = epoch.Add(time.Minute)
+	if err := s.Mirrors.Put(t.Context(), second); err != nil {
+		t.Fatal(err)
+	}
+	second.CreatedAt = m.CreatedAt
+	m.State.NextAt, m.State.LastFull = second.State.NextAt, second.State.LastFull
+	second.State = m.State
+	s.wantMirrors(t, second)
 }
 
 func removesMirror(t *testing.T, s MirrorStores) {
@@ -221,7 +232,7 @@ func rollsMirrorsBack(t *testing.T, s MirrorStores) {
 	t.Helper()
 	failed := errors.New("failed")
 	err := s.Runner.Atomically(t.Context(), func(ctx context.Context) error {
-		return errors.Join(s.Mirrors.Add(ctx, newMirror(t, mirror.Draft{Name: "corp"})),
+		return errors.Join(s.Mirrors.Put(ctx, newMirror(t, mirror.Draft{Name: "corp"})),
 			s.Mirrored.Put(ctx, "corp", []mirror.Tracked{tracked(t, "com.example/x", "1.0.0", 1)}), failed)
 	})
 	if !errors.Is(err, failed) {
@@ -239,7 +250,7 @@ func refusesCanceledMirrors(t *testing.T, s MirrorStores) {
 	_, err2 := s.Mirrored.Page(ctx, "corp", "", 1)
 	_, err3 := s.Mirrored.OfServers(ctx, "corp", []registry.Name{name(t, "com.example/x")})
 	for i, err := range []error{
-		err1, err2, err3, s.Mirrors.Add(ctx, newMirror(t, mirror.Draft{Name: "corp"})),
+		err1, err2, err3, s.Mirrors.Put(ctx, newMirror(t, mirror.Draft{Name: "corp"})),
 		s.Mirrored.Put(ctx, "corp", nil),
 	} {
 		if !errors.Is(err, context.Canceled) {

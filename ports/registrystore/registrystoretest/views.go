@@ -27,7 +27,7 @@ func RunViews(t *testing.T, open func(t *testing.T) ViewStores) {
 	parts := map[string]func(t *testing.T, s ViewStores){
 		"an empty store has no views":                                        hasNoViews,
 		"stored views have the values of all fields and are ordered by name": keepsViews,
-		"a second view with the same name is refused":                        refusesViewTwice,
+		"a view replaces the one with its name, whose tokens stay":           replacesView,
 		"the tokens of a view are listed by name":                            keepsViewTokens,
 		"a second token with the same name is refused":                       refusesViewTokenTwice,
 		"a token of a view that does not exist is refused":                   refusesTokenOfNoView,
@@ -61,7 +61,7 @@ func newViewToken(v view.Name, name view.TokenName, n byte) view.Token {
 func (s ViewStores) add(t *testing.T, views ...view.View) {
 	t.Helper()
 	for _, v := range views {
-		if err := s.Views.Add(t.Context(), v); err != nil {
+		if err := s.Views.Put(t.Context(), v); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -132,14 +132,18 @@ func keepsViews(t *testing.T, s ViewStores) {
 	s.wantViews(t, whole, plain)
 }
 
-func refusesViewTwice(t *testing.T, s ViewStores) {
+func replacesView(t *testing.T, s ViewStores) {
 	t.Helper()
-	first := newView(t, view.Draft{Name: "team", Access: "token"})
-	s.add(t, first)
-	if err := s.Views.Add(t.Context(), newView(t, view.Draft{Name: "team"})); !fault.Is(err, fault.Conflict) {
-		t.Errorf("Add with a name that exists: %v, want fault.Conflict", err)
-	}
-	s.wantViews(t, first)
+	s.add(t, newView(t, view.Draft{Name: "team", Access: "token"}))
+	token := newViewToken("team", "a", 1)
+	s.addTokens(t, token)
+	second := newView(t, view.Draft{
+		Name: "team", Include: []string{"com.example/*"}, Exclude: []string{"com.example/a"}, Deprecated: "hide",
+		ManagedBy: "platform",
+	})
+	s.add(t, second)
+	s.wantViews(t, second)
+	s.wantTokens(t, token)
 }
 
 func keepsViewTokens(t *testing.T, s ViewStores) {
@@ -261,7 +265,7 @@ func rollsViewsBack(t *testing.T, s ViewStores) {
 	s.addTokens(t, a)
 	err := s.Runner.Atomically(t.Context(), func(ctx context.Context) error {
 		return errors.Join(s.Views.Remove(ctx, "team"),
-			s.Views.Add(ctx, newView(t, view.Draft{Name: "other"})), errLater)
+			s.Views.Put(ctx, newView(t, view.Draft{Name: "other"})), errLater)
 	})
 	if !errors.Is(err, errLater) {
 		t.Fatal(err)
@@ -277,7 +281,7 @@ func refusesCanceledViews(t *testing.T, s ViewStores) {
 	_, listErr := s.Views.List(ctx)
 	_, tokensErr := s.Views.Tokens(ctx)
 	for method, err := range map[string]error{
-		"Add": s.Views.Add(ctx, newView(t, view.Draft{Name: "team"})), "Remove": s.Views.Remove(ctx, "team"),
+		"Put": s.Views.Put(ctx, newView(t, view.Draft{Name: "team"})), "Remove": s.Views.Remove(ctx, "team"),
 		"List": listErr, "Tokens": tokensErr,
 		"AddToken":    s.Views.AddToken(ctx, newViewToken("team", "a", 1)),
 		"RemoveToken": s.Views.RemoveToken(ctx, "team", "a"),

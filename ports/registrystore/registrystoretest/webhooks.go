@@ -41,6 +41,8 @@ func RunWebhooks(t *testing.T, open func(t *testing.T) WebhookStores) {
 		"pending and dead deliveries are counted for each webhook":        countsDeliveries,
 		"the newest dead deliveries are listed first":                     listsNewestDead,
 		"deliveries of parallel events are all stored":                    addsDeliveriesInParallel,
+		"the last attempts are listed first":                              listsAttempts,
+		"a webhook replaces the one with its ID, whose deliveries stay":   replacesWebhook,
 		"a failed transaction stores no delivery":                         rollsDeliveriesBack,
 		"a call with a cancelled context fails":                           refusesCanceledWebhooks,
 	}
@@ -65,7 +67,7 @@ func newWebhook(t *testing.T, id event.WebhookID, n int) event.Webhook {
 func (s WebhookStores) addWebhook(t *testing.T, id event.WebhookID, n int) event.Webhook {
 	t.Helper()
 	w := newWebhook(t, id, n)
-	if err := s.Webhooks.Add(t.Context(), w); err != nil {
+	if err := s.Webhooks.Put(t.Context(), w); err != nil {
 		t.Fatal(err)
 	}
 	return w
@@ -245,7 +247,7 @@ func refusesCanceledWebhooks(t *testing.T, s WebhookStores) {
 	cancel()
 	_, err1 := s.Webhooks.List(ctx)
 	_, err2 := s.Deliveries.Waiting(ctx, epoch)
-	for i, err := range []error{err1, err2, s.Webhooks.Add(ctx, newWebhook(t, "a", 0)), s.Webhooks.Remove(ctx, "a")} {
+	for i, err := range []error{err1, err2, s.Webhooks.Put(ctx, newWebhook(t, "a", 0)), s.Webhooks.Remove(ctx, "a")} {
 		if !errors.Is(err, context.Canceled) {
 			t.Errorf("call %d with a canceled context returned %v", i, err)
 		}

@@ -242,3 +242,51 @@ func addsDeliveriesInParallel(t *testing.T, s WebhookStores) {
 		}
 	}
 }
+
+func listsAttempts(t *testing.T, s WebhookStores) {
+	t.Helper()
+	s.addWebhook(t, "a", 0)
+	s.addDeliveries(t, newDelivery(t, "a", "e1", "com.example/x", 0), newDelivery(t, "a", "e2", "com.example/y", 0),
+		newDelivery(t, "a", "e3", "com.example/z", 0))
+	attempts := map[event.ID]event.Attempt{
+		"e1": {At: epoch.Add(2 * time.Second), Status: 204, Took: 1500 * time.Microsecond},
+		"e2": {At: epoch.Add(time.Second), Took: time.Second},
+	}
+	for _, d := range s.due(t, "a", 0, 2) {
+		d.Last = attempts[d.Event]
+		s.update(t, d, 2, map[event.ID]string{"e2": "no answer"}[d.Event], false)
+	}
+	got, err := s.Deliveries.Attempted(t.Context(), "a", 10)
+	if err != nil || len(got) != 2 || got[0].Event != "e1" || got[1].Event != "e2" {
+		t.Fatalf("attempted are %+v, %v, want e1 and e2", got, err)
+	}
+	for _, d := range got {
+		if d.Last != attempts[d.Event] || d.Body != nil {
+			t.Errorf("%s is %+v, want the attempt %+v", d.Event, d, attempts[d.Event])
+		}
+	}
+	if got, err = s.Deliveries.Attempted(t.Context(), "a", 1); err != nil || len(got) != 1 || got[0].Event != "e1" {
+		t.Errorf("the last one is %+v, %v, want e1", got, err)
+	}
+}
+
+func replacesWebhook(t *testing.T, s WebhookStores) {
+	t.Helper()
+	w := s.addWebhook(t, "a", 0)
+	s.addDeliveries(t, newDelivery(t, "a", "e1", "com.example/x", 0))
+	second, err := event.New(event.Draft{
+		URL: "https://other.example.com/", Events: []string{"replaced"}, Pattern: "com.example/a", ManagedBy: "platform",
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	second.ID, second.Secret, second.CreatedAt = w.ID, []byte{1}, epoch.Add(time.Hour)
+	if err := s.Webhooks.Put(t.Context(), second); err != nil {
+		t.Fatal(err)
+	}
+	second.CreatedAt = w.CreatedAt
+	if list, err := s.Webhooks.List(t.Context()); err != nil || !reflect.DeepEqual(list, []event.Webhook{second}) {
+		t.Errorf("listed is %+v, %v, want %+v", list, err, second)
+	}
+	s.wantDue(t, "a", 0, "e1")
+}

@@ -36,6 +36,7 @@ func Run(t *testing.T, open func(t *testing.T) Opened) {
 		"a transaction with a cancelled context does not begin":   refusesAnEndedContext,
 		"a transaction whose context is cancelled stores nothing": rollsBackAtContextEnd,
 		"parallel transactions are all stored":                    runsInParallel,
+		"an exclusive transaction reads what those before it did": runsInTurn,
 	}
 	for name, part := range parts {
 		t.Run(name, func(t *testing.T) { part(t, open(t)) })
@@ -184,6 +185,26 @@ func runsInParallel(t *testing.T, o Opened) {
 	if err != nil || len(got) != 2*writers*rounds {
 		t.Errorf("%d grants are stored, want %d (%v)", len(got), 2*writers*rounds, err)
 	}
+}
+
+// runsInTurn has each transaction add the grant that follows those it has read.
+func runsInTurn(t *testing.T, o Opened) {
+	t.Helper()
+	const writers = 8
+	var all sync.WaitGroup
+	for range writers {
+		all.Go(func() {
+			err := o.Runner.Atomically(transaction.Exclusive(t.Context()), func(ctx context.Context) error {
+				stored, err := o.Grants.List(ctx, registry.Grant{}, 2*writers)
+				return errors.Join(err, o.Grants.Add(ctx, grant(fmt.Sprintf("%02d", len(stored)))))
+			})
+			if err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	all.Wait()
+	wantHolders(t, o, "00", "01", "02", "03", "04", "05", "06", "07")
 }
 
 func grant(holder string) registry.Grant {

@@ -79,7 +79,7 @@ func (p *Pages) policies(ctx context.Context, v *site.Visit) error {
 func (p *Pages) removePolicy(ctx context.Context, v *site.Visit) error {
 	id, err := v.Param("id")
 	if err == nil {
-		err = p.ports.Policies.Remove(ctx, authority.Operator(), publisher.PolicyID(id))
+		err = p.ports.Policies.Remove(ctx, authority.Operator(), publisher.PolicyID(id), nil)
 	}
 	if err != nil {
 		return err
@@ -120,7 +120,7 @@ func (p *Pages) addView(ctx context.Context, v *site.Visit) error {
 func (p *Pages) removeView(ctx context.Context, v *site.Visit) error {
 	name, err := v.Param("name")
 	if err == nil {
-		err = p.ports.Views.Remove(ctx, view.Name(name))
+		err = p.ports.Views.Remove(ctx, view.Name(name), nil)
 	}
 	if err != nil {
 		return err
@@ -192,7 +192,7 @@ func (p *Pages) redeliver(ctx context.Context, v *site.Visit) error {
 func (p *Pages) removeWebhook(ctx context.Context, v *site.Visit) error {
 	id, err := v.Param("id")
 	if err == nil {
-		err = p.ports.Webhooks.Remove(ctx, event.WebhookID(id))
+		err = p.ports.Webhooks.Remove(ctx, event.WebhookID(id), nil)
 	}
 	if err != nil {
 		return err

@@ -1,0 +1,23 @@
+package registry
+
+// Check is a condition on a stored object. The use case that changes the object checks it in its
+// transaction. current is nil if the object does not exist. The error ends the change.
+type Check[T any] func(current *T) error
+
+// Permit returns the error of the check; nil without one.
+func (c Check[T]) Permit(current *T) error {
+	if c == nil {
+		return nil
+	}
+	return c(current)
+}
+
+// FindIn returns the first object of a list that matches; otherwise nil.
+func FindIn[T any](list []T, matches func(*T) bool) *T {
+	for i := range list {
+		if matches(&list[i]) {
+			return &list[i]
+		}
+	}
+	return nil
+}
