@@ -198,7 +198,9 @@ func (s *Deliveries) Redeliver(ctx context.Context, w event.WebhookID, of event.
 func (s *Deliveries) Attempted(ctx context.Context, w event.WebhookID, limit int) ([]event.Delivery, error) {
 	tried, err := s.db.deliveries.list(ctx, func(d event.Delivery) bool {
 		return d.Webhook == w && !d.Last.At.IsZero()
-	}, func(a, b event.Delivery) int { return cmp.Or(b.Last.At.Compare(a.Last.At), cmp.Compare(b.Sequence, a.Sequence)) })
+	}, func(a, b event.Delivery) int {
+		return cmp.Or(b.Last.At.Compare(a.Last.At), cmp.Compare(b.Sequence, a.Sequence))
+	})
 	for i := range tried {
 		tried[i].Body = nil
 	}

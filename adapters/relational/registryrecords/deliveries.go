@@ -25,7 +25,7 @@ func NewDeliveries(db *database.DB) *Deliveries { return &Deliveries{db} }
 const (
 	deliveryColumns = "sequence, webhook, event, type, name, version, state, since, attempts, next_at, ended_at, problem, " +
 		"attempted_at, status, duration"
-	noBody          = "NULL"
+	noBody = "NULL"
 )
 
 // Add implements registrystore.Deliveries.

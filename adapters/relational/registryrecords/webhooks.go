@@ -53,7 +53,7 @@ func (s *Webhooks) Remove(ctx context.Context, id event.WebhookID) error {
 // List implements registrystore.Webhooks.
 func (s *Webhooks) List(ctx context.Context) ([]event.Webhook, error) {
 	find := database.Query{
-		Text: "SELECT id, url, events, pattern, secret, created_at, managed_by FROM webhooks ORDER BY created_at, id",
+		Text:  "SELECT id, url, events, pattern, secret, created_at, managed_by FROM webhooks ORDER BY created_at, id",
 		Fixed: true,
 	}
 	return database.CollectAll(ctx, s.db, find, func(row *sql.Rows) (event.Webhook, error) {
