@@ -100,7 +100,7 @@ func (o *GrantOperator) Remove(ctx context.Context, g registry.Grant) error {
 
 // newGrantChange returns the audit event of a grant.
 func newGrantChange(action audit.Action, g registry.Grant) audit.Change {
-	return audit.Change{Category: audit.AccountChange, Action: action, ByOperator: true, Details: audit.Details{
+	return audit.Change{Category: audit.AccountChange, Action: action, ByOperator: true, Details: audit.About(audit.Details{
 		"userId": audit.Text(g.Holder), "grant": audit.Text(g.Action), "resource": audit.Text(g.Pattern.String()),
-	}.About(g.Object())}
+	}, g.Object())}
 }

@@ -176,9 +176,9 @@ func newPolicyChange(action audit.Action, p *publisher.Policy, person registry.H
 	}
 	return audit.Change{
 		Category: audit.AccountChange, Action: action, Subject: audit.Subject(person), ByOperator: person == "",
-		Details: audit.Details{
+		Details: audit.About(audit.Details{
 			"policy": audit.Text(p.ID), "method": audit.Text(p.Method), "publisher": audit.Text(subject),
 			"resource": audit.Text(p.Pattern.String()), "actions": audit.Texts(p.Actions),
-		}.About(p.Object()),
+		}, p.Object()),
 	}
 }

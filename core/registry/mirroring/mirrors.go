@@ -113,13 +113,13 @@ func (o *Operator) add(ctx context.Context, existing int, m mirror.Mirror) error
 		return err
 	}
 	change := newMirrorChange("mirror_add", &m)
-	change.Details.About(m.Object())
+	audit.About(change.Details, m.Object())
 	return o.ports.Recorder.RecordChanges(ctx, change)
 }
 
 // replace replaces a mirror, if the other one differs, and ends a read of the other registry.
 func (o *Operator) replace(ctx context.Context, current, m *mirror.Mirror) error {
-	details := audit.Details{}.Changing(current.Object(), m.Object())
+	details := audit.Changing(audit.Details{}, current.Object(), m.Object())
 	next := m.State.NextAt
 	if m.State = current.State; details[audit.DetailChanges] == nil {
 		return nil
@@ -147,7 +147,7 @@ func (o *Operator) Schedule(ctx context.Context, name mirror.Name) error {
 		}
 		m.State.NextAt = o.now()
 		change := newMirrorChange("mirror_sync", &m)
-		change.Details.About(m.Object())
+		audit.About(change.Details, m.Object())
 		return errors.Join(o.ports.Mirrors.Put(ctx, m), o.ports.Recorder.RecordChanges(ctx, change))
 	})
 }

@@ -56,7 +56,7 @@ func (o *Operator) Remove(
 			return err
 		}
 		change := newMirrorChange("mirror_remove", &m)
-		change.Details.About(m.Object())["purged"] = audit.Flag(purge)
+		audit.About(change.Details, m.Object())["purged"] = audit.Flag(purge)
 		return o.ports.Recorder.RecordChanges(ctx, change)
 	})
 }

@@ -68,7 +68,7 @@ func (o *Operator) Add(ctx context.Context, d event.Draft) (event.Webhook, event
 		if err := o.ports.Webhooks.Put(ctx, w); err != nil {
 			return err
 		}
-		return o.record(ctx, "webhook_add", w, audit.Details{}.About(w.Object()))
+		return o.record(ctx, "webhook_add", w, audit.About(audit.Details{}, w.Object()))
 	})
 	if err != nil {
 		return event.Webhook{}, "", err
@@ -104,7 +104,7 @@ func (o *Operator) Change(
 		}
 		w.ID, w.Secret, w.CreatedAt = current.ID, current.Secret, current.CreatedAt
 		w.ManagedBy = cmp.Or(w.ManagedBy, current.ManagedBy)
-		details := audit.Details{}.Changing(current.Object(), w.Object())
+		details := audit.Changing(audit.Details{}, current.Object(), w.Object())
 		if details[audit.DetailChanges] == nil {
 			return nil
 		}
@@ -177,7 +177,7 @@ func (o *Operator) Remove(ctx context.Context, id event.WebhookID, check registr
 		if err := o.ports.Webhooks.Remove(ctx, id); err != nil {
 			return err
 		}
-		return o.record(ctx, "webhook_remove", w, audit.Details{}.About(w.Object()))
+		return o.record(ctx, "webhook_remove", w, audit.About(audit.Details{}, w.Object()))
 	})
 }
 
@@ -206,7 +206,7 @@ func (o *Operator) Redeliver(ctx context.Context, id event.WebhookID, of event.I
 			return fault.New(fault.NotFound,
 				"the event is not kept for this webhook: it was not sent to it, or too long ago")
 		}
-		details := audit.Details{}.About(w.Object())
+		details := audit.About(audit.Details{}, w.Object())
 		details.Set("event", string(of))
 		return o.record(ctx, "webhook_redeliver", w, details)
 	})

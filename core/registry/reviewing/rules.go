@@ -98,10 +98,10 @@ func (s *Service) RemoveRule(ctx context.Context, id review.RuleID, check regist
 
 // newRuleChange returns the audit event of a rule.
 func newRuleChange(action audit.Action, r review.Rule) audit.Change {
-	return registry.NewOperatorChange(action, audit.Details{
+	return registry.NewOperatorChange(action, audit.About(audit.Details{
 		"rule": audit.Text(r.ID), "resource": audit.Text(r.Pattern.String()), "publisher": audit.Text(r.Publisher),
 		"when": audit.Text(r.When),
-	}.About(r.Object()))
+	}, r.Object()))
 }
 
 // ApproveAll approves, for an operator, everything that is pending when it is called, oldest first,

@@ -76,12 +76,12 @@ func (o *Operator) Put(
 
 // store stores a view and records the change, if there is one.
 func (o *Operator) store(ctx context.Context, current *view.View, v view.View) error {
-	action, details := audit.Action("view_add"), audit.Details{}.About(v.Object())
+	action, details := audit.Action("view_add"), audit.About(audit.Details{}, v.Object())
 	if current != nil {
 		if current.Equal(v) {
 			return nil
 		}
-		action, details = "view_change", audit.Details{}.Changing(current.Object(), v.Object())
+		action, details = "view_change", audit.Changing(audit.Details{}, current.Object(), v.Object())
 	}
 	if err := o.ports.Views.Put(ctx, v); err != nil {
 		return err
@@ -126,7 +126,7 @@ func (o *Operator) Remove(ctx context.Context, name view.Name, check registry.Ch
 		if err := o.ports.Views.Remove(ctx, name); err != nil {
 			return err
 		}
-		return o.record(ctx, "view_remove", name, "", audit.Details{}.About(current.Object()))
+		return o.record(ctx, "view_remove", name, "", audit.About(audit.Details{}, current.Object()))
 	})
 }
 
@@ -192,7 +192,7 @@ func (o *Operator) RemoveToken(ctx context.Context, v view.Name, name view.Token
 }
 
 func tokenDetails(v view.Name, token view.TokenName) audit.Details {
-	return audit.Details{}.About(audit.Object{Kind: "viewToken", Key: string(v) + " " + string(token)})
+	return audit.About(audit.Details{}, audit.Object{Kind: "viewToken", Key: string(v) + " " + string(token)})
 }
 
 // record records a change of a view, or of a token of it.
