@@ -93,7 +93,8 @@ func (o Object) Objects(name string) []Object {
 
 // UnmarshalJSON reads an object, with each number as Number. Null is a nil object.
 func (o *Object) UnmarshalJSON(text []byte) error {
-	value, err := (&reader{text: text}).value()
+	r := NewReader(text)
+	value, err := r.value(false)
 	if err != nil {
 		return err
 	}
@@ -114,5 +115,6 @@ func Parse(text []byte) (Value, error) {
 	if err := json.NewDecoder(bytes.NewReader(text)).Decode(&first); err != nil {
 		return nil, fmt.Errorf("parse JSON: %w", err)
 	}
-	return (&reader{text: first, exact: true}).value()
+	r := NewReader(first)
+	return r.value(true)
 }

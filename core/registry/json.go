@@ -8,6 +8,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/tollgate-dev/tollgate/core/fault"
+	"github.com/tollgate-dev/tollgate/core/jsonvalue"
 )
 
 // Bounds of a JSON text; server documents are far below them.
@@ -102,7 +103,7 @@ func parseObject(body []byte) ([]byte, node, error) {
 	if _, problem := findBadEscape(text); problem != "" {
 		return nil, node{}, malformedBody(problem)
 	}
-	w := jsonReader{text: text}
+	w := jsonReader{Reader: jsonvalue.NewReader(text)}
 	root, err := w.readValue(1)
 	return text, root, err
 }
@@ -147,10 +148,10 @@ func codeUnit(text []byte) rune {
 	return rune(unit[0])<<8 | rune(unit[1])
 }
 
-// jsonReader reads the tree of a text that is known to be valid, compact JSON.
+// jsonReader reads the tree of a text that is known to be valid.
 type jsonReader struct {
-	text   []byte
-	at     int
+	jsonvalue.Reader
+
 	values int
 }
 
@@ -162,37 +163,33 @@ func (w *jsonReader) readValue(depth int) (node, error) {
 	case w.values > maxValues:
 		return node{}, fault.Newf(fault.Invalid, "body has more than %d values", maxValues)
 	}
-	n := node{offset: w.at}
 	var err error
-	switch w.text[w.at] {
+	first := w.Next()
+	n := node{kind: kindNumber, offset: w.Offset()}
+	switch first {
 	case '{':
 		err = w.readObject(&n, depth)
 	case '[':
 		err = w.readArray(&n, depth)
 	case '"':
-		n.kind = kindString
-		n.text, err = w.readString()
+		n.kind, n.text = kindString, w.Text()
 	case 't', 'f':
 		n.kind = kindBoolean
-		w.skipLiteral()
+		w.Word()
 	case 'n':
-		w.skipLiteral()
+		n.kind = kindNull
+		w.Word()
 	default:
-		n.kind = kindNumber
-		w.skipLiteral()
+		w.Word()
 	}
-	n.size = w.at - n.offset
+	n.size = w.Offset() - n.offset
 	return n, err
 }
 
 func (w *jsonReader) readObject(n *node, depth int) error {
 	n.kind = kindObject
-	for w.nextElement('}') {
-		name, err := w.readString()
-		if err != nil {
-			return err
-		}
-		w.at++ // the colon
+	for w.Enter(); w.More('}'); {
+		name := w.Text()
 		v, err := w.readValue(depth + 1)
 		if err != nil {
 			return err
@@ -204,7 +201,7 @@ func (w *jsonReader) readObject(n *node, depth int) error {
 
 func (w *jsonReader) readArray(n *node, depth int) error {
 	n.kind = kindArray
-	for w.nextElement(']') {
+	for w.Enter(); w.More(']'); {
 		v, err := w.readValue(depth + 1)
 		if err != nil {
 			return err
@@ -212,48 +209,6 @@ func (w *jsonReader) readArray(n *node, depth int) error {
 		n.items = append(n.items, v)
 	}
 	return nil
-}
-
-// nextElement skips the opening bracket or the comma. It returns false, and skips the closing
-// bracket, when no element follows.
-func (w *jsonReader) nextElement(closing byte) bool {
-	if w.text[w.at] == closing {
-		w.at++
-		return false
-	}
-	w.at++
-	if w.text[w.at] == closing { // empty: a comma is never last
-		w.at++
-		return false
-	}
-	return true
-}
-
-func (w *jsonReader) readString() (string, error) {
-	start, escaped := w.at, false
-	for w.at++; w.text[w.at] != '"'; w.at++ {
-		if w.text[w.at] == '\\' {
-			escaped = true
-			w.at++
-		}
-	}
-	w.at++
-	if !escaped {
-		return string(w.text[start+1 : w.at-1]), nil
-	}
-	var s string
-	if err := json.Unmarshal(w.text[start:w.at], &s); err != nil {
-		return "", fault.Wrap(fault.Invalid, "body is not valid JSON", err)
-	}
-	return s, nil
-}
-
-// skipLiteral skips a value that is not a string, array or object. The root is an object, so a
-// bracket or a comma follows.
-func (w *jsonReader) skipLiteral() {
-	for w.text[w.at] != ',' && w.text[w.at] != ']' && w.text[w.at] != '}' {
-		w.at++
-	}
 }
 
 func malformedBody(sentence string) error { return fault.New(fault.Invalid, sentence) }

@@ -20,173 +20,123 @@ type wording struct {
 	briefAdvice string // the advice for SMS
 }
 
-// kindWording returns the text of a kind.
-func kindWording(k Kind) wording {
-	switch k {
-	case NewDevice:
-		return wording{
-			subject: "Sign-in from a new device",
-			event:   "Somebody signed in to your account from a new device.",
-			advice: "If this was you, you can ignore this message. If not, change your password, then sign out of all sessions " +
-				"and revoke the device.",
-			brief: "sign-in from a new device", briefAdvice: "Not you? Change your password and revoke the device.",
-		}
-	case SignInLocked:
-		return wording{
-			subject: "Sign-in is locked",
-			event:   "There were too many failed attempts to sign in to your account, so sign-in is locked for a while.",
-			advice: "The lock ends by itself, and open sessions stay open. If this was not you: the attempts failed, and nobody got " +
-				"in. Use a password that you use nowhere else.",
-			brief:       "sign-in is locked for a while after too many failed attempts",
-			briefAdvice: "Not you? Nobody got in.",
-		}
-	case ChangesLocked:
-		return wording{
-			subject:     "Changes to your account are locked",
-			event:       "Somebody who is signed in to your account failed too many times to confirm a change to it, so changes are locked for a while.",
-			advice:      "The lock ends by itself. If this was not you, sign out of all sessions and change your password.",
-			brief:       "changes to your account are locked for a while",
-			briefAdvice: "Not you? Sign out of all sessions, change your password.",
-		}
-	case AuthenticatorEnrolled, AuthenticatorActivated, AuthenticatorDisabled, PasswordChanged:
-		return credentialWording(k)
-	case DeviceTrusted, DeviceRevoked, DeviceUntrusted, SessionEnded:
-		return lossWording(k)
-	case PublisherUsed, PublisherFailed:
-		return publisherWording(k)
-	case ReviewsWaiting, ReviewApproved, ReviewRejected:
-		return reviewWording(k)
-	default:
-		return wording{
-			subject: "All sessions were ended",
-			event: "The token of one of your sessions was used twice, which happens when it was copied. All your sessions were " +
-				"ended to keep strangers out.",
-			advice:      "Sign in again, change your password, then check your devices and revoke those that are not yours.",
-			brief:       "a session token was used twice and may be copied; all sessions were ended",
-			briefAdvice: "Sign in again, change your password.",
-		}
-	}
-}
+// The advice about a change of the password or the authenticator, and about a device or session that
+// a session with no more than a password has revoked, marked or ended.
+const (
+	adviceOnCredentials = "If this was you, you can ignore this message. If not, somebody else is using one of your sessions: ask your " +
+		"operator to set a new password, which ends all sessions, and to remove authenticators that are not yours."
+	adviceOnLoss = "If this was you, you can ignore this message. If not, somebody knows your password: sign in again and change " +
+		"it, then check your devices and sessions."
+)
 
-// credentialWording returns the text for a change of the password or the authenticator.
-func credentialWording(k Kind) wording {
-	const (
-		advice = "If this was you, you can ignore this message. If not, somebody else is using one of your sessions: ask your " +
-			"operator to set a new password, which ends all sessions, and to remove authenticators that are not yours."
-		counsel = "Not you? Call your operator at once."
-	)
-	switch k {
-	case AuthenticatorEnrolled:
-		return wording{
-			subject: "An authenticator was added", advice: advice, briefAdvice: counsel,
-			event: "An authenticator app was added to your account. It must be activated within 10 minutes; until then it is not used.",
-			brief: "an authenticator was added, not yet activated",
-		}
-	case AuthenticatorActivated:
-		return wording{
-			subject: "An authenticator was activated", advice: advice, briefAdvice: counsel,
-			event: "An authenticator app was activated for your account. From now on you need a code from it to sign in.",
-			brief: "an authenticator was activated",
-		}
-	case AuthenticatorDisabled:
-		return wording{
-			subject: "The authenticator was disabled", advice: advice, briefAdvice: counsel,
-			event: "The authenticator app of your account was disabled. From now on your password is enough to sign in.",
-			brief: "the authenticator was disabled",
-		}
-	default:
-		return wording{
-			subject: "The password was changed", advice: advice, briefAdvice: counsel,
-			event: "The password of your account was changed, and your other sessions were ended.",
-			brief: "the password was changed, other sessions were ended",
-		}
-	}
-}
-
-// lossWording returns the text for a device or session that a session with no more than a password
-// has revoked, marked or ended.
-func lossWording(k Kind) wording {
-	const (
-		advice = "If this was you, you can ignore this message. If not, somebody knows your password: sign in again and change " +
-			"it, then check your devices and sessions."
-		counsel = "Not you? Change your password."
-	)
-	switch k {
-	case DeviceTrusted:
-		return wording{
-			subject: "A device was marked as trusted", advice: advice, briefAdvice: counsel,
-			event: "One of your devices was marked as trusted from a session in which no code was entered. The mark counts after " +
-				"the next code that is entered on the device.",
-			brief: "a device was marked as trusted without a code",
-		}
-	case DeviceRevoked:
-		return wording{
-			subject: "A device was revoked", advice: advice, briefAdvice: counsel,
-			event: "One of your devices was revoked from a session that had proved only your password. The device is signed out " +
-				"and counts as new from now on.",
-			brief: "a device was revoked with only your password",
-		}
-	case DeviceUntrusted:
-		return wording{
-			subject: "A device was marked as untrusted", advice: advice, briefAdvice: counsel,
-			event: "One of your devices was marked as untrusted from a session that had proved only your password. Sessions on " +
-				"the device need a code again for sensitive operations.",
-			brief: "a device was marked as untrusted with only your password",
-		}
-	default:
-		return wording{
-			subject: "A session was ended", advice: advice, briefAdvice: counsel,
-			event: "One of your sessions was ended from another session that had proved only your password.",
-			brief: "a session was ended with only your password",
-		}
-	}
-}
-
-// publisherWording returns the text for an event of a policy that the person has created.
-func publisherWording(k Kind) wording {
-	if k == PublisherUsed {
-		return wording{
-			subject:     "A publisher uses your policy",
-			event:       "A publisher that you have allowed to publish has proved who it is, for the first time or with a new key.",
-			advice:      "If you expected this, you can ignore this message. If not, remove the policy, which ends its access at once.",
-			brief:       "a publisher uses your policy for the first time or with a new key",
-			briefAdvice: "Not expected? Remove the policy.",
-		}
-	}
-	return wording{
+// wordings are the texts of the kinds.
+var wordings = map[Kind]wording{
+	NewDevice: {
+		subject: "Sign-in from a new device",
+		event:   "Somebody signed in to your account from a new device.",
+		advice: "If this was you, you can ignore this message. If not, change your password, then sign out of all sessions " +
+			"and revoke the device.",
+		brief: "sign-in from a new device", briefAdvice: "Not you? Change your password and revoke the device.",
+	},
+	SignInLocked: {
+		subject: "Sign-in is locked",
+		event:   "There were too many failed attempts to sign in to your account, so sign-in is locked for a while.",
+		advice: "The lock ends by itself, and open sessions stay open. If this was not you: the attempts failed, and nobody got " +
+			"in. Use a password that you use nowhere else.",
+		brief:       "sign-in is locked for a while after too many failed attempts",
+		briefAdvice: "Not you? Nobody got in.",
+	},
+	ChangesLocked: {
+		subject:     "Changes to your account are locked",
+		event:       "Somebody who is signed in to your account failed too many times to confirm a change to it, so changes are locked for a while.",
+		advice:      "The lock ends by itself. If this was not you, sign out of all sessions and change your password.",
+		brief:       "changes to your account are locked for a while",
+		briefAdvice: "Not you? Sign out of all sessions, change your password.",
+	},
+	Replay: {
+		subject: "All sessions were ended",
+		event: "The token of one of your sessions was used twice, which happens when it was copied. All your sessions were " +
+			"ended to keep strangers out.",
+		advice:      "Sign in again, change your password, then check your devices and revoke those that are not yours.",
+		brief:       "a session token was used twice and may be copied; all sessions were ended",
+		briefAdvice: "Sign in again, change your password.",
+	},
+	AuthenticatorEnrolled: {
+		subject: "An authenticator was added", advice: adviceOnCredentials, briefAdvice: "Not you? Call your operator at once.",
+		event: "An authenticator app was added to your account. It must be activated within 10 minutes; until then it is not used.",
+		brief: "an authenticator was added, not yet activated",
+	},
+	AuthenticatorActivated: {
+		subject: "An authenticator was activated", advice: adviceOnCredentials, briefAdvice: "Not you? Call your operator at once.",
+		event: "An authenticator app was activated for your account. From now on you need a code from it to sign in.",
+		brief: "an authenticator was activated",
+	},
+	AuthenticatorDisabled: {
+		subject: "The authenticator was disabled", advice: adviceOnCredentials, briefAdvice: "Not you? Call your operator at once.",
+		event: "The authenticator app of your account was disabled. From now on your password is enough to sign in.",
+		brief: "the authenticator was disabled",
+	},
+	PasswordChanged: {
+		subject: "The password was changed", advice: adviceOnCredentials, briefAdvice: "Not you? Call your operator at once.",
+		event: "The password of your account was changed, and your other sessions were ended.",
+		brief: "the password was changed, other sessions were ended",
+	},
+	DeviceTrusted: {
+		subject: "A device was marked as trusted", advice: adviceOnLoss, briefAdvice: "Not you? Change your password.",
+		event: "One of your devices was marked as trusted from a session in which no code was entered. The mark counts after " +
+			"the next code that is entered on the device.",
+		brief: "a device was marked as trusted without a code",
+	},
+	DeviceRevoked: {
+		subject: "A device was revoked", advice: adviceOnLoss, briefAdvice: "Not you? Change your password.",
+		event: "One of your devices was revoked from a session that had proved only your password. The device is signed out " +
+			"and counts as new from now on.",
+		brief: "a device was revoked with only your password",
+	},
+	DeviceUntrusted: {
+		subject: "A device was marked as untrusted", advice: adviceOnLoss, briefAdvice: "Not you? Change your password.",
+		event: "One of your devices was marked as untrusted from a session that had proved only your password. Sessions on " +
+			"the device need a code again for sensitive operations.",
+		brief: "a device was marked as untrusted with only your password",
+	},
+	SessionEnded: {
+		subject: "A session was ended", advice: adviceOnLoss, briefAdvice: "Not you? Change your password.",
+		event: "One of your sessions was ended from another session that had proved only your password.",
+		brief: "a session was ended with only your password",
+	},
+	PublisherUsed: {
+		subject:     "A publisher uses your policy",
+		event:       "A publisher that you have allowed to publish has proved who it is, for the first time or with a new key.",
+		advice:      "If you expected this, you can ignore this message. If not, remove the policy, which ends its access at once.",
+		brief:       "a publisher uses your policy for the first time or with a new key",
+		briefAdvice: "Not expected? Remove the policy.",
+	},
+	PublisherFailed: {
 		subject: "A proof for your policy failed",
 		event: "A publisher that you have allowed to publish could not prove who it is, or its domain no longer has the key. Nothing " +
 			"was published by this proof.",
 		advice: "The audit log has the reason (PUBLISHER_PROOF). If somebody changed the key or moved the repository, correct the " +
 			"policy. If you no longer need the policy, remove it.",
 		brief: "a proof for your policy failed; nothing was published", briefAdvice: "See the audit log.",
-	}
-}
-
-// reviewWording returns the text for a review.
-func reviewWording(k Kind) wording {
-	switch k {
-	case ReviewsWaiting:
-		return wording{
-			subject: "Servers wait for your review",
-			event:   "Servers were submitted to the registry. They are not listed until you or another reviewer approves them.",
-			advice:  "Read them with tollgate review list, or with GET /v0.1/x/dev.tollgate/reviews. The next notice comes in an hour at the earliest.",
-			brief:   "servers wait for your review", briefAdvice: "",
-		}
-	case ReviewApproved:
-		return wording{
-			subject: "Your server was approved",
-			event:   "A reviewer has approved what you submitted to the registry. It is listed now.",
-			advice:  "There is nothing to do.",
-			brief:   "your server was approved and is listed now", briefAdvice: "",
-		}
-	}
-	return wording{
+	},
+	ReviewsWaiting: {
+		subject: "Servers wait for your review",
+		event:   "Servers were submitted to the registry. They are not listed until you or another reviewer approves them.",
+		advice:  "Read them with tollgate review list, or with GET /v0.1/x/dev.tollgate/reviews. The next notice comes in an hour at the earliest.",
+		brief:   "servers wait for your review",
+	},
+	ReviewApproved: {
+		subject: "Your server was approved",
+		event:   "A reviewer has approved what you submitted to the registry. It is listed now.",
+		advice:  "There is nothing to do.",
+		brief:   "your server was approved and is listed now",
+	},
+	ReviewRejected: {
 		subject: "Your server was rejected",
 		event:   "A reviewer has rejected what you submitted to the registry. It is not listed.",
 		advice:  "The comment of the review says why. You can publish the version again after you have corrected it.",
 		brief:   "your server was rejected and is not listed", briefAdvice: "The comment of the review says why.",
-	}
+	},
 }
 
 // maxName is the greatest length of the name of a publisher or of servers in a notice, in bytes.
@@ -226,7 +176,7 @@ func (e *Event) source() (label, name string) {
 // formatMessage returns the subject and the text of a notice for a channel. For SMS the text is one
 // short line and the subject is empty.
 func (e *Event) formatMessage(product string, channel courier.Channel) (subject, text string) {
-	w := kindWording(e.Kind)
+	w := wordings[e.Kind]
 	at := e.At.UTC().Format("2 January 2006, 15:04 UTC")
 	address := "unknown"
 	if e.Address.IsValid() {
