@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	metrics "github.com/prometheus/client_golang/prometheus"
 	"github.com/sirupsen/logrus"
@@ -30,7 +31,7 @@ func newTestHost(t *testing.T, names ...string) (*pluginhost.Host, func()) {
 	}
 	log := logrus.New()
 	log.SetOutput(io.Discard)
-	host, cleanup, err := pluginhost.Open(pluginhost.DefaultConfig(dir), logrus.NewEntry(log))
+	host, cleanup, err := pluginhost.Open(pluginhost.Config{Dir: dir, CallTimeout: 10 * time.Second}, logrus.NewEntry(log))
 	if err != nil {
 		t.Fatal(err)
 	}

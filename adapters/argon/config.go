@@ -9,7 +9,7 @@ import (
 type Config struct {
 	MemoryKiB   uint32 `env:"ARGON2_MEMORY_KIB" envDefault:"19456" desc:"memory of one password hash in KiB, 8 to 1048576"`
 	Iterations  uint32 `env:"ARGON2_ITERATIONS" envDefault:"2" desc:"passes over the memory of one password hash, 1 to 64"`
-	Parallelism uint8  `env:"ARGON2_PARALLELISM" envDefault:"1" desc:"lanes of one password hash, 1 to 16"`
+	Parallelism uint8  `env:"-"` // lanes of one password hash; 0 means 1
 	Queue       int    `env:"PASSWORD_QUEUE" envDefault:"128" desc:"how many password checks may wait for a core, 0 to 65536"`
 }
 
@@ -30,7 +30,7 @@ func (c Config) Validate() error {
 }
 
 func (c Config) hashParameters() parameters {
-	return parameters{memory: c.MemoryKiB, iterations: c.Iterations, parallelism: c.Parallelism}
+	return parameters{memory: c.MemoryKiB, iterations: c.Iterations, parallelism: max(c.Parallelism, 1)}
 }
 
 // parameters contains the costs of Argon2id.
@@ -45,11 +45,11 @@ func (p parameters) validateCosts() error {
 	case p.iterations < 1 || p.iterations > maxIterations:
 		return fmt.Errorf("ARGON2_ITERATIONS is %d, it must be from 1 to %d", p.iterations, maxIterations)
 	case p.parallelism < 1 || p.parallelism > maxParallelism:
-		return fmt.Errorf("ARGON2_PARALLELISM is %d, it must be from 1 to %d", p.parallelism, maxParallelism)
+		return fmt.Errorf("the parallelism is %d, it must be from 1 to %d", p.parallelism, maxParallelism)
 	case p.memory > maxMemoryKiB:
 		return fmt.Errorf("ARGON2_MEMORY_KIB is %d, it must be at most %d", p.memory, maxMemoryKiB)
 	case p.memory < 8*uint32(p.parallelism):
-		return errors.New("ARGON2_MEMORY_KIB must be at least 8 for each of ARGON2_PARALLELISM")
+		return errors.New("ARGON2_MEMORY_KIB must be at least 8")
 	}
 	return nil
 }

@@ -25,8 +25,8 @@ const (
 type Config struct {
 	// MaxCounters is the maximum number of counters, of up to 200 bytes each.
 	MaxCounters int `env:"COUNTERS_IN_PROCESS_MAX" envDefault:"2000000" desc:"maximum number of counters in the process, for the rate limit service and, separately, for the API's own limits; when full, a new counter replaces one that is not over its limit, of the unit with the most counters"`
-	// MaxSessions is the maximum number of copies of sessions.
-	MaxSessions int `readBy:"api" env:"SESSION_CACHE_MAX" envDefault:"100000" desc:"maximum number of session copies in the process"`
+	// MaxSessions is the maximum number of copies of sessions; 0 means 100,000.
+	MaxSessions int `env:"-"`
 	// OverLimitBytes is the maximum memory for keys that are over their limit; 0 turns the cache
 	// off.
 	OverLimitBytes int64 `env:"LOCAL_CACHE_SIZE_IN_BYTES" envDefault:"0" desc:"bytes of memory for the local cache of keys that are over their limit, which are answered without the counter store until their window ends; 0 = no cache"`
@@ -36,9 +36,6 @@ type Config struct {
 func (c Config) Validate() error {
 	if c.MaxCounters < 1 {
 		return fmt.Errorf("COUNTERS_IN_PROCESS_MAX must be at least 1, not %d", c.MaxCounters)
-	}
-	if c.MaxSessions < 1 {
-		return fmt.Errorf("SESSION_CACHE_MAX must be at least 1, not %d", c.MaxSessions)
 	}
 	if c.OverLimitBytes < 0 {
 		return fmt.Errorf("LOCAL_CACHE_SIZE_IN_BYTES must not be negative, not %d", c.OverLimitBytes)

@@ -177,7 +177,6 @@ func TestCountingAllocatesOnlyForNewKeys(t *testing.T) {
 func TestConfigNamesTheVariable(t *testing.T) {
 	for name, cfg := range map[string]memory.Config{
 		"COUNTERS_IN_PROCESS_MAX must be at least 1, not 0":      {MaxSessions: 1},
-		"SESSION_CACHE_MAX must be at least 1, not -1":           {MaxCounters: 1, MaxSessions: -1},
 		"LOCAL_CACHE_SIZE_IN_BYTES must not be negative, not -1": {MaxCounters: 1, MaxSessions: 1, OverLimitBytes: -1},
 	} {
 		if err := cfg.Validate(); err == nil || err.Error() != name {

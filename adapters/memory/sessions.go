@@ -1,6 +1,7 @@
 package memory
 
 import (
+	"cmp"
 	"container/list"
 	"context"
 	"hash/maphash"
@@ -45,11 +46,12 @@ type sessionCopy struct {
 
 // NewSessions returns an empty cache for about cfg.MaxSessions copies.
 func NewSessions(c clock.Clock, cfg Config) *Sessions {
+	most := cmp.Or(cfg.MaxSessions, 100_000)
 	s := &Sessions{clock: c, seed: maphash.MakeSeed()}
 	for i := range s.shards {
 		s.shards[i].index = make(map[auth.SessionID]*list.Element)
 		s.shards[i].ages = list.New()
-		s.shards[i].limit = max((cfg.MaxSessions+sessionShards-1)/sessionShards, 1)
+		s.shards[i].limit = max((most+sessionShards-1)/sessionShards, 1)
 	}
 	return s
 }

@@ -13,23 +13,23 @@ import (
 	"github.com/tollgate-dev/tollgate/plugins/sdk/handshake"
 )
 
-// Config holds the settings of the host. Zero durations are not valid; [DefaultConfig] returns the
-// defaults of the tags.
+// Config holds the settings of the host.
 type Config struct {
 	// Dir is the folder of the plugin binaries and their manifest. If PLUGIN_DIR is not set,
 	// package wiring sets Dir to the folder plugins next to the executable (contract O-7). A folder
 	// that does not exist means no plugins.
 	Dir string `env:"PLUGIN_DIR" desc:"folder of the plugin binaries and their manifest; default: the folder plugins next to the program"`
 	// StartTimeout is the time limit of a plugin's start, from the start of the process to its
-	// first healthy response; above 0.
-	StartTimeout time.Duration `env:"PLUGIN_START_TIMEOUT" envDefault:"5s" desc:"how long the start of a plugin may take"`
+	// first healthy response; 0 means half of CallTimeout.
+	StartTimeout time.Duration `env:"-"`
 	// CallTimeout is the time limit of one call, including the wait for the first start; above 0.
-	CallTimeout time.Duration `env:"PLUGIN_CALL_TIMEOUT" envDefault:"10s" desc:"how long a call to a plugin may take"`
+	CallTimeout time.Duration `env:"PLUGIN_CALL_TIMEOUT" envDefault:"10s" desc:"how long a call to a plugin may take; its start may take half of that, and the answer to a health check a fifth"`
 	// HealthInterval is the time between two health checks of a running plugin; 0 means 5s.
 	HealthInterval time.Duration `env:"-"`
 	// HealthTimeout is the time limit of a health check, after which the plugin is killed. If a
-	// call takes longer than HealthTimeout, the host checks the plugin at once. Above 0.
-	HealthTimeout time.Duration `env:"PLUGIN_HEALTH_TIMEOUT" envDefault:"2s" desc:"how long a plugin may take to answer a health check; after that it is killed"`
+	// call takes longer than HealthTimeout, the host checks the plugin at once. 0 means a fifth of
+	// CallTimeout.
+	HealthTimeout time.Duration `env:"-"`
 	// RestartDelayMin is the delay before the first restart of a failed plugin. It doubles at each
 	// further failure. 0 means 100ms.
 	RestartDelayMin time.Duration `env:"-"`
@@ -44,38 +44,22 @@ type Config struct {
 	Interceptor grpc.UnaryClientInterceptor `env:"-"`
 }
 
-// DefaultConfig returns the defaults of the tags above, for the plugins in dir.
-func DefaultConfig(dir string) Config {
-	return Config{
-		Dir: dir, StartTimeout: 5 * time.Second, CallTimeout: 10 * time.Second,
-		HealthTimeout: 2 * time.Second,
-	}
-}
-
 // withPace returns the configuration with the values that only tests change.
 func (c Config) withPace() Config {
+	c.StartTimeout = cmp.Or(c.StartTimeout, c.CallTimeout/2)
+	c.HealthTimeout = cmp.Or(c.HealthTimeout, c.CallTimeout/5)
 	c.HealthInterval = cmp.Or(c.HealthInterval, 5*time.Second)
 	c.RestartDelayMin = cmp.Or(c.RestartDelayMin, 100*time.Millisecond)
 	c.RestartDelayMax = cmp.Or(c.RestartDelayMax, 30*time.Second)
 	return c
 }
 
-// Validate returns an error that names each setting that is wrong.
+// Validate returns an error that names the setting that is wrong.
 func (c Config) Validate() error {
-	var wrong []error
-	for _, setting := range []struct {
-		name  string
-		value time.Duration
-	}{
-		{"PLUGIN_START_TIMEOUT", c.StartTimeout},
-		{"PLUGIN_CALL_TIMEOUT", c.CallTimeout},
-		{"PLUGIN_HEALTH_TIMEOUT", c.HealthTimeout},
-	} {
-		if setting.value <= 0 {
-			wrong = append(wrong, fmt.Errorf("%s is %v, it must be above 0", setting.name, setting.value))
-		}
+	if c.CallTimeout <= 0 {
+		return fmt.Errorf("PLUGIN_CALL_TIMEOUT is %v, it must be above 0", c.CallTimeout)
 	}
-	return errors.Join(wrong...)
+	return nil
 }
 
 // FolderMissing reports whether the folder does not exist.

@@ -7,38 +7,14 @@ import (
 	"testing"
 	"time"
 
-	"github.com/caarlos0/env/v11"
-
 	"github.com/tollgate-dev/tollgate/adapters/pluginhost"
 )
 
-func TestDefaultsAreThoseOfTheTags(t *testing.T) {
-	t.Parallel()
-	got, err := env.ParseAsWithOptions[pluginhost.Config](env.Options{
-		Environment: map[string]string{"PLUGIN_DIR": "x"},
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if want := pluginhost.DefaultConfig(
-		"x"); got.Env != nil || got.Dir != want.Dir || got.StartTimeout != want.StartTimeout ||
-		got.CallTimeout != want.CallTimeout || got.HealthTimeout != want.HealthTimeout {
-		t.Errorf("from the tags %+v, want %+v", got, want)
-	}
-	if err := got.Validate(); err != nil {
-		t.Errorf("Validate() = %v, want no error", err)
-	}
-}
-
 func TestWrongSettingsAreNamed(t *testing.T) {
 	t.Parallel()
-	cfg := pluginhost.DefaultConfig("x")
-	cfg.CallTimeout, cfg.HealthTimeout = -1, 0
-	_, _, err := pluginhost.Open(cfg, discardLog())
-	for _, name := range []string{"PLUGIN_CALL_TIMEOUT", "PLUGIN_HEALTH_TIMEOUT"} {
-		if err == nil || !strings.Contains(err.Error(), name) {
-			t.Errorf("Open = %v, want %s named", err, name)
-		}
+	_, _, err := pluginhost.Open(pluginhost.Config{Dir: "x", CallTimeout: -1}, discardLog())
+	if err == nil || !strings.Contains(err.Error(), "PLUGIN_CALL_TIMEOUT") {
+		t.Errorf("Open = %v, want PLUGIN_CALL_TIMEOUT named", err)
 	}
 }
 
@@ -46,7 +22,7 @@ func TestFolder(t *testing.T) {
 	t.Parallel()
 	t.Run("the folder does not exist", func(t *testing.T) {
 		t.Parallel()
-		host := openHost(t, pluginhost.DefaultConfig(filepath.Join(t.TempDir(), "none")), discardLog())
+		host := openHost(t, pluginhost.Config{Dir: filepath.Join(t.TempDir(), "none"), CallTimeout: 10 * time.Second}, discardLog())
 		if all := host.Status(); len(all) != 0 {
 			t.Errorf("Status() = %+v, want no plugins", all)
 		}
@@ -78,7 +54,7 @@ func TestFolder(t *testing.T) {
 		if err := os.Mkdir(filepath.Join(dir, "otp-folder"), 0o755); err != nil {
 			t.Fatal(err)
 		}
-		host := openHost(t, pluginhost.DefaultConfig(dir), discardLog())
+		host := openHost(t, pluginhost.Config{Dir: dir, CallTimeout: 10 * time.Second}, discardLog())
 		var listed []string
 		for _, s := range host.Status() {
 			listed = append(listed, s.Name+" "+s.Kind+" "+string(s.State))
@@ -97,7 +73,7 @@ func TestUnusedSettingsAreLogged(t *testing.T) {
 	t.Parallel()
 	dir := newFolder(t)
 	installPlugin(t, dir, "otp-log", "otp-log")
-	cfg := pluginhost.DefaultConfig(dir)
+	cfg := pluginhost.Config{Dir: dir, CallTimeout: 10 * time.Second}
 	cfg.Env = map[string][]string{"otp-log": {"A=secret"}, "pkg-nmp": {"B=secret"}}
 	log := &logCapture{}
 	openHost(t, cfg, log.entry())
@@ -109,7 +85,7 @@ func TestUnusedSettingsAreLogged(t *testing.T) {
 
 func wantRefused(t *testing.T, dir, want string) {
 	t.Helper()
-	_, _, err := pluginhost.Open(pluginhost.DefaultConfig(dir), discardLog())
+	_, _, err := pluginhost.Open(pluginhost.Config{Dir: dir, CallTimeout: 10 * time.Second}, discardLog())
 	if err == nil || !strings.Contains(err.Error(), want) {
 		t.Errorf("Open = %v, want an error with %q", err, want)
 	}

@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/sirupsen/logrus"
 	logtest "github.com/sirupsen/logrus/hooks/test"
@@ -83,7 +84,7 @@ func hostWithEmptyPlugins(t *testing.T, names ...string) *pluginhost.Host {
 	}
 	log := logrus.New()
 	log.SetOutput(io.Discard)
-	host, cleanup, err := pluginhost.Open(pluginhost.DefaultConfig(dir), logrus.NewEntry(log))
+	host, cleanup, err := pluginhost.Open(pluginhost.Config{Dir: dir, CallTimeout: 10 * time.Second}, logrus.NewEntry(log))
 	if err != nil {
 		t.Fatal(err)
 	}

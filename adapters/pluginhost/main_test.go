@@ -120,7 +120,7 @@ func discardLog() *logrus.Entry {
 // quickConfig returns settings with short restart delays and long time limits, so that a plugin
 // that is only slow on a busy machine does not fail. Tests of a deadline set their own time limit.
 func quickConfig(dir string) pluginhost.Config {
-	cfg := pluginhost.DefaultConfig(dir)
+	cfg := pluginhost.Config{Dir: dir, CallTimeout: 10 * time.Second}
 	cfg.StartTimeout, cfg.CallTimeout, cfg.HealthTimeout = time.Minute, time.Minute, time.Minute
 	cfg.RestartDelayMin = 10 * time.Millisecond
 	cfg.RestartDelayMax = 50 * time.Millisecond
@@ -207,7 +207,7 @@ func onlyStatus(t *testing.T, host *pluginhost.Host) pluginhost.Status {
 
 // hostUntilKilled starts the plugins of dir, prints the process id of the first, and waits.
 func hostUntilKilled(dir string) int {
-	cfg := pluginhost.DefaultConfig(dir)
+	cfg := pluginhost.Config{Dir: dir, CallTimeout: 10 * time.Second}
 	host, closeHost, err := pluginhost.Open(cfg, discardLog())
 	if err != nil {
 		return 1

@@ -68,7 +68,7 @@ func TestTypeWhosePluginIsDown(t *testing.T) {
 
 func TestNoOwnershipPlugins(t *testing.T) {
 	t.Parallel()
-	checker := openHost(t, pluginhost.DefaultConfig(newFolder(t)), discardLog()).Ownership()
+	checker := openHost(t, pluginhost.Config{Dir: newFolder(t), CallTimeout: 10 * time.Second}, discardLog()).Ownership()
 	if err := checker.Check(t.Context(), newClaim("npm", "weather")); !fault.Is(err, fault.Unsupported) {
 		t.Errorf("Check = %v, want a fault of kind Unsupported", err)
 	}

@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/sirupsen/logrus"
 )
@@ -24,7 +25,7 @@ func FuzzManifest(f *testing.F) {
 		f.Add(text)
 	}
 	f.Add([]byte("plugins:\n  - {name: otp-a, kind: courier, file: b, env: {A: b}, limits: {call_timeout: 3s}}\n"))
-	cfg := DefaultConfig("/plugins")
+	cfg := Config{Dir: "/plugins", CallTimeout: 10 * time.Second}.withPace()
 	f.Fuzz(func(t *testing.T, text []byte) {
 		specs, err := parseManifest(text, cfg)
 		if err != nil {

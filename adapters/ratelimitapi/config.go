@@ -26,7 +26,7 @@ type Config struct {
 type GRPCConfig struct {
 	Host                  string        `env:"GRPC_HOST" envDefault:"0.0.0.0" desc:"address that the rate limit gRPC service listens on"`
 	Port                  int           `env:"GRPC_PORT" envDefault:"8081" desc:"port that the rate limit gRPC service listens on; 0 = any free port"`
-	MaxConnections        int           `env:"GRPC_MAX_CONNECTIONS" envDefault:"10000" desc:"maximum number of open connections of the gRPC listener; further connections are closed at once"`
+	MaxConnections        int           `env:"RATELIMIT_MAX_CONNECTIONS" envDefault:"10000" desc:"maximum number of open connections of each rate limit listener; further connections are closed at once, over HTTP after a 503"`
 	Socket                string        `env:"GRPC_UDS" desc:"path of a Unix socket to listen on instead of GRPC_HOST and GRPC_PORT"`
 	MaxConnectionAge      time.Duration `env:"GRPC_MAX_CONNECTION_AGE" desc:"age, plus or minus 10%, after which a connection gets GOAWAY; 0 = never"`
 	MaxConnectionAgeGrace time.Duration `env:"GRPC_MAX_CONNECTION_AGE_GRACE" desc:"how long a connection may stay open after GOAWAY; 0 = forever"`
@@ -45,8 +45,6 @@ type TLSConfig struct {
 type HTTPConfig struct {
 	Host string `env:"RATELIMIT_HTTP_HOST" envDefault:"0.0.0.0" desc:"address that the rate limit HTTP endpoint listens on"`
 	Port int    `env:"RATELIMIT_HTTP_PORT" envDefault:"8080" desc:"port that the rate limit HTTP endpoint listens on; 0 = any free port"`
-
-	MaxConnections int `env:"RATELIMIT_HTTP_MAX_CONNECTIONS" envDefault:"10000" desc:"maximum number of open connections of the rate limit HTTP listener; further connections get 503 and are closed"`
 }
 
 // HealthConfig defines how health depends on the rate limit configuration.
@@ -60,8 +58,7 @@ func (c Config) Validate() error {
 	return errors.Join(
 		checkPort("GRPC_PORT", c.GRPC.Port),
 		checkPort("RATELIMIT_HTTP_PORT", c.HTTP.Port),
-		checkPositive("GRPC_MAX_CONNECTIONS", c.GRPC.MaxConnections),
-		checkPositive("RATELIMIT_HTTP_MAX_CONNECTIONS", c.HTTP.MaxConnections),
+		checkPositive("RATELIMIT_MAX_CONNECTIONS", c.GRPC.MaxConnections),
 		checkDuration("GRPC_MAX_CONNECTION_AGE", c.GRPC.MaxConnectionAge),
 		checkDuration("GRPC_MAX_CONNECTION_AGE_GRACE", c.GRPC.MaxConnectionAgeGrace),
 		c.Headers.validate(),

@@ -77,7 +77,7 @@ type fixture struct {
 func newConfig() ratelimitapi.Config {
 	return ratelimitapi.Config{
 		GRPC: ratelimitapi.GRPCConfig{Host: "127.0.0.1", MaxConnections: 100},
-		HTTP: ratelimitapi.HTTPConfig{Host: "127.0.0.1", MaxConnections: 100},
+		HTTP: ratelimitapi.HTTPConfig{Host: "127.0.0.1"},
 		Headers: ratelimitapi.HeaderConfig{
 			Limit: "RateLimit-Limit", Remaining: "RateLimit-Remaining", Reset: "RateLimit-Reset",
 		},

@@ -71,14 +71,14 @@ func Open(ctx context.Context, c Config, d Ports) (*Server, func(), error) {
 		Name: "grpc", Max: c.GRPC.MaxConnections, Metrics: d.Metrics, Log: d.Log,
 	})
 	httpAt = httpconn.NewListener(httpAt, httpconn.ListenerOptions{
-		Name: "ratelimit_http", Max: c.HTTP.MaxConnections, Refusal: httpconn.TooManyConnections,
+		Name: "ratelimit_http", Max: c.GRPC.MaxConnections, Refusal: httpconn.TooManyConnections,
 		Metrics: d.Metrics, Log: d.Log,
 	})
 	if d.Bodies == nil {
 		d.Bodies = requestbody.NewBudget(requestbody.Config{})
 	}
 	web := newHTTP(service, d.Health, d.Bodies, d.Tracing)
-	web.Concurrency = c.HTTP.MaxConnections + spareWorkers
+	web.Concurrency = c.GRPC.MaxConnections + spareWorkers
 	s := &Server{grpc: server, http: web, shutdown: make(chan struct{})}
 	s.grpcConns = httpconn.TrackConnections(grpcAt, httpconn.FirstByte)
 	s.httpConns = httpconn.TrackConnections(httpAt, httpconn.FirstHeader)

@@ -35,6 +35,12 @@ func (c Config) Patient() Config {
 	return c
 }
 
+// file returns the settings of the SQLite file.
+func (c Config) file() sqlite.Config {
+	c.SQLite.BusyTimeout = cmp.Or(c.SQLite.BusyTimeout, c.Postgres.StatementTimeout/2)
+	return c.SQLite
+}
+
 // Present returns fault.NotFound if the database is a SQLite file that does not exist.
 func (c Config) Present() error {
 	if !c.InFile() {
@@ -46,7 +52,7 @@ func (c Config) Present() error {
 // open opens the database without a look at its schema.
 func (c Config) open(ctx context.Context) (*database.DB, func(), error) {
 	if c.InFile() {
-		return sqlite.Open(ctx, c.SQLite)
+		return sqlite.Open(ctx, c.file())
 	}
 	return postgres.Open(ctx, c.Postgres)
 }
@@ -103,5 +109,5 @@ func (c Config) WriteBackup(ctx context.Context, file string, replace bool) (int
 	if !c.InFile() {
 		return 0, errors.New("DATABASE_URL is set: pg_dump makes backups of PostgreSQL, see docs/backup.md")
 	}
-	return sqlite.WriteBackup(ctx, c.SQLite, file, replace)
+	return sqlite.WriteBackup(ctx, c.file(), file, replace)
 }

@@ -23,9 +23,7 @@ type Config struct {
 	Port             int            `env:"PORT" envDefault:"3000" desc:"port that the API listens on; 0 = any free port"`
 	TrustedProxies   []netip.Prefix `env:"TRUSTED_PROXIES" desc:"networks of proxies whose X-Forwarded-For, X-Forwarded-Host and X-Forwarded-Proto are used"`
 	ClientIPv6Prefix int            `env:"CLIENT_IPV6_PREFIX" envDefault:"64" desc:"number of leading bits of an IPv6 address, 1 to 128, that identify one client for the limits per address and for the usage in the methods listing: one customer usually has all addresses with the same prefix"`
-	ReadTimeout      time.Duration  `env:"READ_TIMEOUT" envDefault:"30s" desc:"how long a client may take to send a request"`
-	WriteTimeout     time.Duration  `env:"WRITE_TIMEOUT" envDefault:"60s" desc:"how long a client may take to receive a response"`
-	IdleTimeout      time.Duration  `env:"IDLE_TIMEOUT" envDefault:"120s" desc:"how long an idle connection stays open"`
+	ReadTimeout      time.Duration  `env:"READ_TIMEOUT" envDefault:"30s" desc:"how long a client may take to send a request; it may take twice as long to receive a response, and leave a connection idle four times as long"`
 	MaxConnections   int            `env:"MAX_CONNECTIONS" envDefault:"10000" desc:"maximum number of open connections"`
 	TLS              TLSConfig
 
@@ -78,15 +76,8 @@ func (c Config) Validate() error {
 	if c.MaxConnectionsPerAddress < 0 {
 		return fmt.Errorf("MAX_CONNECTIONS_PER_ADDRESS: %d is negative", c.MaxConnectionsPerAddress)
 	}
-	for _, timeout := range []struct {
-		name  string
-		value time.Duration
-	}{
-		{"READ_TIMEOUT", c.ReadTimeout}, {"WRITE_TIMEOUT", c.WriteTimeout}, {"IDLE_TIMEOUT", c.IdleTimeout},
-	} {
-		if timeout.value <= 0 {
-			return fmt.Errorf("%s: %v is not a positive duration", timeout.name, timeout.value)
-		}
+	if c.ReadTimeout <= 0 {
+		return fmt.Errorf("READ_TIMEOUT: %v is not a positive duration", c.ReadTimeout)
 	}
 	return c.TLS.validate()
 }

@@ -6,7 +6,6 @@ import (
 	"net/http"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/tollgate-dev/tollgate/adapters/rest"
 )
@@ -68,8 +67,6 @@ func TestConfigValidate(t *testing.T) {
 		"MAX_CONNECTIONS":             func(c *rest.Config) { c.MaxConnections = 0 },
 		"MAX_CONNECTIONS_PER_ADDRESS": func(c *rest.Config) { c.MaxConnectionsPerAddress = -1 },
 		"READ_TIMEOUT":                func(c *rest.Config) { c.ReadTimeout = 0 },
-		"WRITE_TIMEOUT":               func(c *rest.Config) { c.WriteTimeout = -time.Second },
-		"IDLE_TIMEOUT":                func(c *rest.Config) { c.IdleTimeout = 0 },
 	} {
 		c := config()
 		if err := c.Validate(); err != nil {

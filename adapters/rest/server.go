@@ -107,10 +107,10 @@ func New(cfg Config, d Ports) *Server {
 		// No part accepts forms. Parsing one would create temporary files.
 		DisablePreParseMultipartForm: true,
 		ErrorHandler:                 s.handleServerError,
-		IdleTimeout:                  cfg.IdleTimeout,
+		IdleTimeout:                  4 * cfg.ReadTimeout,
 		ReadBufferSize:               maxHeader,
 		ReadTimeout:                  cfg.ReadTimeout,
-		WriteTimeout:                 cfg.WriteTimeout,
+		WriteTimeout:                 2 * cfg.ReadTimeout,
 	})
 	s.adjustServer()
 	if d.Tracing.Tracer != nil {

@@ -34,7 +34,7 @@ func openFile(t *testing.T, dir string) *sql.DB {
 func TestFileLocked(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	s := startService(t, "ENVIRONMENT=embedded", "DATA_DIR="+dir, "SQLITE_BUSY_TIMEOUT=1s", "AUTH_RATE_LIMIT=0",
+	s := startService(t, "ENVIRONMENT=embedded", "DATA_DIR="+dir, "DATABASE_STATEMENT_TIMEOUT=2s", "AUTH_RATE_LIMIT=0",
 		"REGISTRY_RATE_LIMIT=0")
 	s.wantAll("before", s.failLogins(4), http.StatusUnauthorized)
 	other := openFile(t, dir)

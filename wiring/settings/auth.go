@@ -1,5 +1,11 @@
 package settings
 
+import (
+	"strings"
+
+	"github.com/tollgate-dev/tollgate/core/auth"
+)
+
 // authBindings returns the settings of sign-in, step-up and what else authentication does.
 func (s *Settings) authBindings() []binding {
 	in := &s.SignIn
@@ -28,8 +34,6 @@ func (s *Settings) authBindings() []binding {
 				"nothing), on (it may raise the risk score)"),
 		s.bind(&s.StepUp.CodeTTL, "OTP_TTL", "10m", "lifetime of a step-up code"),
 		s.bind(&s.StepUp.Attempts, "OTP_ATTEMPTS", "3", "attempts per challenge"),
-		s.bind(&s.Credentials.Issuer, "MFA_ISSUER", "Tollgate",
-			"the name under which an authenticator app lists this service"),
 		s.bind(&s.Credentials.ReauthenticationMaxAge, "REAUTHENTICATION_MAX_AGE", "5m",
 			"how long a password or a code counts for a change of the second factor, 1s to 24h"),
 		s.bind(&s.Couriers.Notices, "NOTICES", "on",
@@ -48,7 +52,7 @@ func (s *Settings) authBindings() []binding {
 func (s *Settings) completeAuth() {
 	in := &s.SignIn
 	s.StepUp.Learn, s.StepUp.AccessTokenTTL = in.History.Learns(), in.AccessTokenTTL
-	s.Credentials.Lockout = in.Lockout
+	s.Credentials.Lockout, s.Credentials.Issuer = in.Lockout, auth.Issuer(strings.ReplaceAll(s.Email.Brand.Name, ":", ""))
 	s.Cookies.SessionTTL = in.RefreshTokenTTL
 	s.Retention.Lockout = max(in.Lockout.Window, in.Lockout.Duration)
 	s.Tokens.TokenLife = in.AccessTokenTTL

@@ -89,21 +89,6 @@ var policyVariables = map[string]string{
 	"RISK_UNVERIFIED_MAX": UnverifiedKey,
 }
 
-// refuseOldPolicy returns an error if a variable is set that is a key of the file now. Without the
-// error, a stricter value would no longer count.
-func (e environment) refuseOldPolicy() error {
-	var old []string
-	for _, name := range slices.Sorted(maps.Keys(policyVariables)) {
-		if _, set := e.values[name]; set {
-			old = append(old, name+" is no setting any more: set "+policyVariables[name]+" in the file of RISK_POLICY")
-		}
-	}
-	if len(old) > 0 {
-		return errors.New(strings.Join(old, "; "))
-	}
-	return nil
-}
-
 // readRiskPolicy sets the points and bounds to those of the file of RISK_POLICY, or to their
 // defaults.
 func (s *Settings) readRiskPolicy() error {

@@ -118,7 +118,7 @@ func TestOldVariablesOfThePolicy(t *testing.T) {
 // are wrong.
 func TestFirstWrongSettingIsReported(t *testing.T) {
 	environ := []string{
-		"REFRESH_TOKEN_TTL=1ms", "REFRESH_TOKEN_MAX_AGE=1ms", "OTP_ATTEMPTS=0", "WRITE_TIMEOUT=1h",
+		"REFRESH_TOKEN_TTL=1ms", "REFRESH_TOKEN_MAX_AGE=1ms", "OTP_ATTEMPTS=0", "READ_TIMEOUT=1h",
 		"RISK_POLICY=" + file(t, "failedAttempts: {few: 200, many: 200}"),
 	}
 	_, first := settings.Read(environ)

@@ -60,7 +60,7 @@ import (
 type Settings struct {
 	Service         Service                   `part:"Service"`
 	REST            rest.Config               `part:"API" readBy:"api"`
-	Answers         responsebody.Config       `part:"API" readBy:"api"`
+	Answers         responsebody.Config       `env:"-"`
 	Bodies          requestbody.Config        `part:"API"`
 	Methods         methodsapi.Config         `part:"Methods listing" readBy:"methods"`
 	Publishing      publishing.Config         `part:"Registry" readBy:"registry" env:"-"`
@@ -160,10 +160,8 @@ func readVariables(environ []string, reads func(Variable) bool, alone bool) (Set
 		return Settings{}, err
 	}
 	e.fitPeerValues()
-	if reads(Variable{readBy: []string{authPart}}) {
-		if err := e.refuseOldPolicy(); err != nil {
-			return Settings{}, err
-		}
+	if err := e.refuseRemoved(reads); err != nil {
+		return Settings{}, err
 	}
 	return e.parseSettings(vars)
 }
@@ -245,6 +243,7 @@ func (s *Settings) complete() error {
 		s.Plugins.Dir = filepath.Join(filepath.Dir(self), "plugins")
 	}
 	s.Memcached.Timeout = s.Valkey.Timeout
+	s.Answers.InFlight = 4 * s.Bodies.InFlight
 	s.Service.LogFormat = strings.ToLower(s.Service.LogFormat)
 	s.warnOfUnusedStores()
 	s.warnOfUnusedTLS()

@@ -41,7 +41,7 @@ type refusal struct {
 // get a connection that another one gives back, and each request costs the server a process.
 const refusalTime = 100 * time.Millisecond
 
-// Connect opens a connection, with its authentication, within DATABASE_DIAL_TIMEOUT. database/sql
+// Connect opens a connection, with its authentication, within DialTimeout. database/sql
 // opens the connections that callers wait for one after the other, so it must fail early if the
 // server is away.
 func (c *connector) Connect(ctx context.Context) (driver.Conn, error) {

@@ -4,6 +4,7 @@
 package postgres
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"errors"
@@ -32,14 +33,18 @@ const (
 	connLifetime = 30 * time.Minute
 )
 
+// usualMigrationTimeout is how long a statement of a migration may take, including the wait for other
+// processes that migrate, and how long a migration is tried again while others use its tables.
+const usualMigrationTimeout = 15 * time.Minute
+
 // Config has the settings of the database.
 type Config struct {
 	URL              string        `env:"DATABASE_URL" secret:"true" desc:"postgres://user:password@host:port/database?sslmode=disable|require|verify-ca|verify-full; default: a SQLite file"`
 	MaxConns         int           `env:"DATABASE_MAX_CONNS" envDefault:"20" desc:"maximum number of connections of this process, 2 to 1000"`
 	Timeout          time.Duration `env:"DATABASE_TIMEOUT" envDefault:"3s" desc:"how long a request waits each time it needs the database: for a connection, the statements and their commit together, 100ms to 1m; after that it returns 503"`
-	DialTimeout      time.Duration `env:"DATABASE_DIAL_TIMEOUT" envDefault:"5s" desc:"how long opening a connection may take, authentication included, 100ms to 1m"`
-	StatementTimeout time.Duration `env:"DATABASE_STATEMENT_TIMEOUT" envDefault:"10s" desc:"how long a statement may take, waiting for locks included, in work that DATABASE_TIMEOUT does not limit: operator commands, the removal of old records, a change of all versions of a server; 100ms to 5m"`
-	MigrationTimeout time.Duration `env:"DATABASE_MIGRATION_TIMEOUT" envDefault:"15m" desc:"how long a statement of a migration may take, including the wait for other processes that migrate, and how long a migration is tried again while others use its tables, 1s or more"`
+	DialTimeout      time.Duration `env:"-"` // of a connection, authentication included; 0 means half of StatementTimeout
+	StatementTimeout time.Duration `env:"DATABASE_STATEMENT_TIMEOUT" envDefault:"10s" desc:"how long a statement may take, waiting for locks included, in work that DATABASE_TIMEOUT does not limit: operator commands, the removal of old records, a change of all versions of a server; 100ms to 5m. Opening a connection may take half of it, and on SQLite a change waits half of it for earlier changes and for other processes that write; after that it returns 503"`
+	MigrationTimeout time.Duration `env:"-"` // of a statement of a migration; 0 means usualMigrationTimeout
 }
 
 // Validate checks the ranges and the form of the URL. Its errors do not contain the password.
@@ -49,12 +54,8 @@ func (c Config) Validate() error {
 		return errors.New("DATABASE_MAX_CONNS must be 2 to 1000")
 	case c.Timeout < 100*time.Millisecond || c.Timeout > time.Minute:
 		return errors.New("DATABASE_TIMEOUT must be 100ms to 1m")
-	case c.DialTimeout < 100*time.Millisecond || c.DialTimeout > time.Minute:
-		return errors.New("DATABASE_DIAL_TIMEOUT must be 100ms to 1m")
 	case c.StatementTimeout < 100*time.Millisecond || c.StatementTimeout > 5*time.Minute:
 		return errors.New("DATABASE_STATEMENT_TIMEOUT must be 100ms to 5m")
-	case c.MigrationTimeout < time.Second:
-		return errors.New("DATABASE_MIGRATION_TIMEOUT must be 1s or more")
 	}
 	if c.URL == "" { // SQLite is used
 		return nil
@@ -86,6 +87,8 @@ func Open(ctx context.Context, c Config) (*database.DB, func(), error) {
 	if err := checkAddress(c.URL); err != nil {
 		return nil, nil, fault.Wrap(fault.Invalid, "", err)
 	}
+	c.DialTimeout = cmp.Or(c.DialTimeout, c.StatementTimeout/2)
+	c.MigrationTimeout = cmp.Or(c.MigrationTimeout, usualMigrationTimeout)
 	config, err := driverConfig(c, c.statementTimeout(), c.StatementTimeout)
 	if err != nil {
 		return nil, nil, fault.Wrap(fault.Invalid, "", err)

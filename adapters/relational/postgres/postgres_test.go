@@ -168,10 +168,8 @@ func TestConfigValidate(t *testing.T) {
 	cases := map[string]func(*postgres.Config){
 		"DATABASE_URL":               func(c *postgres.Config) { c.URL = "nowhere" },
 		"DATABASE_MAX_CONNS":         func(c *postgres.Config) { c.MaxConns = 1 },
-		"DATABASE_DIAL_TIMEOUT":      func(c *postgres.Config) { c.DialTimeout = 0 },
 		"DATABASE_TIMEOUT":           func(c *postgres.Config) { c.Timeout = 0 },
 		"DATABASE_STATEMENT_TIMEOUT": func(c *postgres.Config) { c.StatementTimeout = time.Hour },
-		"DATABASE_MIGRATION_TIMEOUT": func(c *postgres.Config) { c.MigrationTimeout = 0 },
 	}
 	for variable, spoil := range cases {
 		c := good

@@ -27,7 +27,7 @@ import (
 )
 
 // busyStep is how long one try of a write waits for another process. More tries follow, up to
-// SQLITE_BUSY_TIMEOUT. The tries are short because SQLite does not stop to wait when a context
+// BusyTimeout. The tries are short because SQLite does not stop to wait when a context
 // ends.
 const busyStep = 100 * time.Millisecond
 
@@ -40,7 +40,7 @@ const readConns = 8
 // Config has the settings of the file.
 type Config struct {
 	Dir         string        `env:"DATA_DIR" envDefault:"./data" desc:"folder of the SQLite file; created if it does not exist"`
-	BusyTimeout time.Duration `env:"SQLITE_BUSY_TIMEOUT" envDefault:"5s" desc:"how long a change waits for earlier changes and for other processes that write, 100ms to 1m; after that it returns 503"`
+	BusyTimeout time.Duration `env:"-"` // how long a change waits for earlier changes and other processes
 }
 
 // Validate checks the ranges.
@@ -48,14 +48,12 @@ func (c Config) Validate() error {
 	switch {
 	case c.Dir == "":
 		return errors.New("DATA_DIR must not be empty")
-	case c.BusyTimeout < 100*time.Millisecond || c.BusyTimeout > time.Minute:
-		return errors.New("SQLITE_BUSY_TIMEOUT must be 100ms to 1m")
 	}
 	return nil
 }
 
 // patience is the factor by which operator commands and migrations wait longer than
-// SQLITE_BUSY_TIMEOUT for their turn.
+// BusyTimeout for their turn.
 const patience = 6
 
 // AccessWarning returns a sentence for a warning if other users may use the file, otherwise an

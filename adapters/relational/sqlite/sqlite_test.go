@@ -152,8 +152,7 @@ func TestConfigValidate(t *testing.T) {
 		t.Error(err)
 	}
 	cases := map[string]func(*sqlite.Config){
-		"DATA_DIR":            func(c *sqlite.Config) { c.Dir = "" },
-		"SQLITE_BUSY_TIMEOUT": func(c *sqlite.Config) { c.BusyTimeout = -time.Second },
+		"DATA_DIR": func(c *sqlite.Config) { c.Dir = "" },
 	}
 	for variable, spoil := range cases {
 		c := config("x")

@@ -2,7 +2,6 @@ package responsebody
 
 import (
 	"errors"
-	"fmt"
 	"time"
 
 	"golang.org/x/sync/semaphore"
@@ -12,19 +11,9 @@ import (
 
 // Config holds the settings of response bodies.
 type Config struct {
-	// InFlight of 0 means no bound, for tests. Validate rejects it.
-	InFlight int `env:"ANSWERS_IN_FLIGHT" envDefault:"268435456" desc:"total bytes of large responses that may wait in memory for their clients; large are responses of 256 KiB or more to reads and to status changes of many versions; one more large response is 503"`
-}
-
-// minInFlight allows a few responses of the greatest size.
-const minInFlight = 16 << 20
-
-// Validate returns an error that names the setting if it is out of range.
-func (c Config) Validate() error {
-	if c.InFlight < minInFlight {
-		return fmt.Errorf("ANSWERS_IN_FLIGHT: %d is less than %d", c.InFlight, minInFlight)
-	}
-	return nil
+	// InFlight is the bytes of large responses that may wait in memory for their clients; 0 means no
+	// bound, for tests.
+	InFlight int
 }
 
 // largeSize is the size in bytes from which the memory of a body is counted until the client has
@@ -36,7 +25,7 @@ const largeSize = 256 << 10
 const retryTime = time.Second
 
 // errMemoryInUse is the cause in the log.
-var errMemoryInUse = errors.New("large responses use all of ANSWERS_IN_FLIGHT")
+var errMemoryInUse = errors.New("large responses use all of their memory, four times BODIES_IN_FLIGHT")
 
 // Reservation is memory that a large body has reserved. nil is an empty one. It is not safe for
 // concurrent use.

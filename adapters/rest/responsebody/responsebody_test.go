@@ -283,19 +283,6 @@ func TestLargeBodiesReserveMemory(t *testing.T) {
 	}
 }
 
-func TestConfig(t *testing.T) {
-	if err := (responsebody.Config{InFlight: 256 << 20}).Validate(); err != nil {
-		t.Error(err)
-	}
-	for _, n := range []int{-1, 0, 16<<20 - 1} {
-		if err := (responsebody.Config{
-			InFlight: n,
-		}).Validate(); err == nil || !strings.HasPrefix(err.Error(), "ANSWERS_IN_FLIGHT: ") {
-			t.Errorf("%d: %v", n, err)
-		}
-	}
-}
-
 // TestPackedBodies sends bodies that are kept compressed: as others are, with the same tags, and
 // with the memory of a stream.
 func TestPackedBodies(t *testing.T) {

@@ -18,8 +18,7 @@ const shutdownTimeout = 10 * time.Second
 // Config returns settings with generous limits and the trusted proxies.
 func Config(proxies ...netip.Prefix) rest.Config {
 	return rest.Config{
-		Host: "127.0.0.1", ReadTimeout: 30 * time.Second, WriteTimeout: 30 * time.Second, IdleTimeout: 30 * time.Second,
-		MaxConnections: 100, TrustedProxies: proxies, ClientIPv6Prefix: 64,
+		Host: "127.0.0.1", ReadTimeout: 30 * time.Second, MaxConnections: 100, TrustedProxies: proxies, ClientIPv6Prefix: 64,
 	}
 }
 
