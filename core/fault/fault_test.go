@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strings"
 	"testing"
 	"time"
 
@@ -88,5 +89,25 @@ func TestAsAndUnwrap(t *testing.T) {
 	}
 	if _, ok := fault.As(io.EOF); ok {
 		t.Error("an error that is not a fault became one")
+	}
+}
+
+func TestOneOf(t *testing.T) {
+	t.Parallel()
+	type word string
+	for text, want := range map[string]string{
+		"a": "", "c": "", "x": `the word must be a, b or c, not "x"`, "": `the word must be a, b or c, not ""`,
+		strings.Repeat("ä", 61): `the word must be a, b or c, not "` + strings.Repeat("ä", 60) + `"`,
+	} {
+		got, err := fault.OneOf[word]("the word", text, "a", "b", "c")
+		if want == "" && (err != nil || string(got) != text) {
+			t.Errorf("%s: %q, %v", text, got, err)
+		}
+		if want != "" && (!fault.Is(err, fault.Invalid) || err.Error() != want || got != "") {
+			t.Errorf("%s: %q, %v; want %s", text, got, err, want)
+		}
+	}
+	if _, err := fault.OneOf[word]("the word", "x", "a", "b"); err == nil || err.Error() != `the word must be a or b, not "x"` {
+		t.Errorf("of two words: %v", err)
 	}
 }

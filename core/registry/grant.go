@@ -23,11 +23,7 @@ const (
 
 // ParseAction returns the action with the given name. It returns fault.Invalid for any other text.
 func ParseAction(s string) (Action, error) {
-	switch a := Action(s); a {
-	case ActionPublish, ActionEdit, ActionReview, ActionOperate:
-		return a, nil
-	}
-	return "", fault.Newf(fault.Invalid, "action must be publish, edit, review or operate, not %s", quote(s))
+	return fault.OneOf("action", s, ActionPublish, ActionEdit, ActionReview, ActionOperate)
 }
 
 // Holder is the user id of the holder of a grant.

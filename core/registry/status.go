@@ -22,11 +22,7 @@ const (
 
 // ParseStatus returns the status with the given name. It returns fault.Invalid for any other text.
 func ParseStatus(s string) (Status, error) {
-	switch status := Status(s); status {
-	case StatusActive, StatusDeprecated, StatusDeleted:
-		return status, nil
-	}
-	return "", fault.Newf(fault.Invalid, "status must be active, deprecated or deleted, not %s", quote(s))
+	return fault.OneOf("status", s, StatusActive, StatusDeprecated, StatusDeleted)
 }
 
 // StatusUpdate is the body of a status change, valid by contract R-30. ParseStatusUpdate and

@@ -10,7 +10,6 @@
 package allowlist
 
 import (
-	"slices"
 	"strings"
 
 	"github.com/tollgate-dev/tollgate/core/fault"
@@ -33,11 +32,7 @@ func Formats() []Format { return []Format{Claude, VSCode, Gemini, Kiro} }
 
 // ParseFormat returns the format with the given name. It returns fault.Invalid for any other text.
 func ParseFormat(s string) (Format, error) {
-	if f := Format(s); slices.Contains(Formats(), f) {
-		return f, nil
-	}
-	return "", fault.Newf(
-		fault.Invalid, "the format of an allow list must be claude, vscode, gemini or kiro, not %q", s)
+	return fault.OneOf("the format of an allow list", s, Formats()...)
 }
 
 // Entry allows or denies a server. It has exactly one of the fields.

@@ -23,10 +23,7 @@ const (
 
 // ParseClient returns the client with the given name. It returns fault.Invalid for any other text.
 func ParseClient(s string) (Client, error) {
-	if c := Client(s); slices.Contains([]Client{ClientClaude, ClientVSCode, ClientCursor, ClientGemini}, c) {
-		return c, nil
-	}
-	return "", fault.Newf(fault.Invalid, "client must be claude, vscode, cursor or gemini, not %q", s)
+	return fault.OneOf("client", s, ClientClaude, ClientVSCode, ClientCursor, ClientGemini)
 }
 
 // Snippet is what a user adds to the configuration of a client to install a server.

@@ -28,11 +28,7 @@ const (
 
 // ParseState returns the state with the given name, or fault.Invalid.
 func ParseState(s string) (State, error) {
-	switch state := State(s); state {
-	case Pending, Delivered, Dead:
-		return state, nil
-	}
-	return "", fault.Newf(fault.Invalid, "state must be pending, delivered or dead, not %q", s)
+	return fault.OneOf("state", s, Pending, Delivered, Dead)
 }
 
 // Delivery is an event on its way to one webhook. Times are UTC with microseconds.

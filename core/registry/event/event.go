@@ -3,7 +3,6 @@
 package event
 
 import (
-	"slices"
 	"time"
 
 	"github.com/tollgate-dev/tollgate/core/fault"
@@ -38,11 +37,7 @@ func Types() []Type {
 
 // ParseType returns the type with the given name. It returns fault.Invalid for any other text.
 func ParseType(s string) (Type, error) {
-	if t := Type(s); slices.Contains(Types(), t) {
-		return t, nil
-	}
-	return "", fault.Newf(fault.Invalid,
-		"events must be published, replaced, status, approved, rejected, quarantined or released, not %q", s)
+	return fault.OneOf("events", s, Types()...)
 }
 
 // Event is something that happened to a server.

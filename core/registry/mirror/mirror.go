@@ -48,11 +48,7 @@ const (
 
 // ParseReview returns the value with the given name. It returns fault.Invalid for any other text.
 func ParseReview(s string) (Review, error) {
-	switch r := Review(s); r {
-	case Pending, Trusted:
-		return r, nil
-	}
-	return "", fault.Newf(fault.Invalid, "review must be pending or trusted, not %.60q", s)
+	return fault.OneOf("review", s, Pending, Trusted)
 }
 
 // Mirror is another registry whose servers are taken over. New makes one.

@@ -27,11 +27,7 @@ const (
 
 // ParseMethod returns the method with the given name. It returns fault.Invalid for any other text.
 func ParseMethod(s string) (Method, error) {
-	switch m := Method(s); m {
-	case DNS, HTTP, OIDC, GitHubOIDC:
-		return m, nil
-	}
-	return "", fault.Newf(fault.Invalid, "method must be dns, http, oidc or github-oidc, not %s", quote(s))
+	return fault.OneOf("method", s, DNS, HTTP, OIDC, GitHubOIDC)
 }
 
 // ByDomain reports whether the method proves a domain.
@@ -48,11 +44,7 @@ const (
 
 // ParseAction returns the action with the given name. It returns fault.Invalid for any other text.
 func ParseAction(s string) (Action, error) {
-	switch a := Action(s); a {
-	case Publish, Status:
-		return a, nil
-	}
-	return "", fault.Newf(fault.Invalid, "action must be publish or status, not %s", quote(s))
+	return fault.OneOf("action", s, Publish, Status)
 }
 
 // Mode says what a proof permits.

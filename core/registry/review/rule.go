@@ -23,11 +23,7 @@ const (
 
 // ParseWhen returns the condition with the given name. It returns fault.Invalid for any other text.
 func ParseWhen(s string) (When, error) {
-	switch w := When(s); w {
-	case Any, SameOrigins:
-		return w, nil
-	}
-	return "", fault.Newf(fault.Invalid, "when must be any or same-origins, not %q", s)
+	return fault.OneOf("when", s, Any, SameOrigins)
 }
 
 // Rule approves documents without a person.

@@ -58,11 +58,7 @@ const (
 
 // ParseAccess returns the access with the given name. It returns fault.Invalid for any other text.
 func ParseAccess(s string) (Access, error) {
-	switch a := Access(s); a {
-	case Public, WithToken:
-		return a, nil
-	}
-	return "", fault.Newf(fault.Invalid, "access must be public or token, not %.60q", s)
+	return fault.OneOf("access", s, Public, WithToken)
 }
 
 // Deprecated is what a view does with deprecated versions.
@@ -77,11 +73,7 @@ const (
 // ParseDeprecated returns the value with the given name. It returns fault.Invalid for any other
 // text.
 func ParseDeprecated(s string) (Deprecated, error) {
-	switch d := Deprecated(s); d {
-	case Show, Hide:
-		return d, nil
-	}
-	return "", fault.Newf(fault.Invalid, "deprecated must be show or hide, not %.60q", s)
+	return fault.OneOf("deprecated", s, Show, Hide)
 }
 
 // View is a part of the registry. New makes one.
