@@ -1,5 +1,5 @@
-// Package iplists rates IP addresses by list files. It implements ports/signals.Reputation. It does
-// not watch the files: the caller calls Reload after a change.
+// Package iplists rates IP addresses by list files. It implements ports/signals.Reputation, and
+// reads a list again when its file changes.
 package iplists
 
 import (
@@ -9,8 +9,12 @@ import (
 	"sync/atomic"
 
 	"github.com/gaissmai/bart"
+	"github.com/google/wire"
+	"github.com/sirupsen/logrus"
 
+	"github.com/tollgate-dev/tollgate/adapters/internal/files"
 	"github.com/tollgate-dev/tollgate/core/auth/risk"
+	"github.com/tollgate-dev/tollgate/ports/signals"
 )
 
 // Reputation implements ports/signals.Reputation. It is safe for concurrent use, but only one
@@ -34,6 +38,14 @@ func Open(c Config) (*Reputation, error) {
 		}
 	}
 	return r, nil
+}
+
+// Set provides a Reputation that follows its files.
+var Set = wire.NewSet(OpenWatched, wire.Bind(new(signals.Reputation), new(*Reputation)))
+
+// OpenWatched is Open, and reads a list again when its file changes, until the cleanup is called.
+func OpenWatched(c Config, log *logrus.Entry) (*Reputation, func(), error) {
+	return files.OpenWatched(log, c.Files(), func() (*Reputation, error) { return Open(c) })
 }
 
 // Reload reads a list again. If it fails, the previous content stays in force.

@@ -1,5 +1,5 @@
 // Package maxmind locates IP addresses by MaxMind DB files. It implements ports/signals.Geography.
-// It does not watch the files: the caller calls Reload after a change.
+// A database is read again when its file changes.
 package maxmind
 
 import (
@@ -10,9 +10,13 @@ import (
 	"strings"
 	"sync/atomic"
 
+	"github.com/google/wire"
 	"github.com/oschwald/maxminddb-golang/v2"
+	"github.com/sirupsen/logrus"
 
+	"github.com/tollgate-dev/tollgate/adapters/internal/files"
 	"github.com/tollgate-dev/tollgate/core/auth/risk"
+	"github.com/tollgate-dev/tollgate/ports/signals"
 )
 
 // Geography implements ports/signals.Geography. It is safe for concurrent use.
@@ -32,6 +36,14 @@ func Open(c Config) (*Geography, error) {
 		}
 	}
 	return g, nil
+}
+
+// Set provides a Geography that follows its files.
+var Set = wire.NewSet(OpenWatched, wire.Bind(new(signals.Geography), new(*Geography)))
+
+// OpenWatched is Open, and reads a database again when its file changes, until the cleanup is called.
+func OpenWatched(c Config, log *logrus.Entry) (*Geography, func(), error) {
+	return files.OpenWatched(log, c.Files(), func() (*Geography, error) { return Open(c) })
 }
 
 // Reload reads a database again. If it fails, the previous content stays in force.

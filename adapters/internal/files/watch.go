@@ -47,6 +47,22 @@ func NewWatcher(log *logrus.Entry, files ...WatchedFile) *Watcher {
 	return w
 }
 
+// OpenWatched opens what reads some files, and reloads each file that has changed until stop is
+// called.
+func OpenWatched[R interface{ Reload(path string) error }](
+	log *logrus.Entry, paths []string, open func() (R, error),
+) (opened R, stop func(), err error) {
+	files := make([]WatchedFile, len(paths))
+	for i, path := range paths {
+		files[i] = WatchedFile{Path: path, Reload: func(p string) error { return opened.Reload(p) }}
+	}
+	w := NewWatcher(log, files...)
+	if opened, err = open(); err != nil {
+		return opened, nil, err
+	}
+	return opened, w.Start(), nil
+}
+
 // Start watches the files in a new goroutine until stop is called. stop waits for a reload that is
 // in progress.
 func (w *Watcher) Start() (stop func()) {
