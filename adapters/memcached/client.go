@@ -48,6 +48,7 @@
 package memcached
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"errors"
@@ -104,10 +105,7 @@ func Open(ctx context.Context, cfg Config, log *logrus.Entry) (*Client, func(), 
 		r.setNodes(names)
 		close(looked)
 	} else {
-		resolver := cfg.resolver
-		if resolver == nil {
-			resolver = net.DefaultResolver
-		}
+		resolver := cmp.Or(cfg.resolver, net.DefaultResolver)
 		r.followRecord(srvRecord{cfg.SRV, cfg.SRVRefresh, resolver}, looked)
 	}
 	c.waitForNodes(ctx, looked)

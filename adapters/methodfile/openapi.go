@@ -1,6 +1,7 @@
 package methodfile
 
 import (
+	"cmp"
 	"go.yaml.in/yaml/v4"
 
 	"github.com/tollgate-dev/tollgate/core/catalogue"
@@ -38,15 +39,9 @@ type methodFields struct {
 
 // withDefaults fills empty fields with those of other.
 func (f methodFields) withDefaults(other methodFields) methodFields {
-	if f.ID == 0 {
-		f.ID = other.ID
-	}
-	if f.ServiceID == 0 {
-		f.ServiceID = other.ServiceID
-	}
-	if f.ServiceName == "" {
-		f.ServiceName = other.ServiceName
-	}
+	f.ID = cmp.Or(f.ID, other.ID)
+	f.ServiceID = cmp.Or(f.ServiceID, other.ServiceID)
+	f.ServiceName = cmp.Or(f.ServiceName, other.ServiceName)
 	if len(f.Tags) == 0 {
 		f.Tags = other.Tags
 	}

@@ -1,6 +1,7 @@
 package otlp
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"net/http"
@@ -98,11 +99,7 @@ func (c Config) endpointURL() string {
 
 // exporterHeaders returns the headers of the requests to the collector.
 func (c Config) exporterHeaders() map[string]string {
-	list := c.TracesHeaders
-	if list == "" {
-		list = c.Headers
-	}
-	headers, _ := parseHeaders(list) // Validate has refused a malformed one
+	headers, _ := parseHeaders(cmp.Or(c.TracesHeaders, c.Headers)) // Validate has refused a malformed one
 	return headers
 }
 

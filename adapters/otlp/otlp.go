@@ -4,6 +4,7 @@
 package otlp
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"time"
@@ -91,10 +92,7 @@ func (c Config) newExporter(ctx context.Context) (exporter *otlptrace.Exporter, 
 // newResource returns the resource that identifies the service: OTEL_RESOURCE_ATTRIBUTES, which the
 // TRACING_SERVICE_* variables override.
 func (c Config) newResource(ctx context.Context) (*resource.Resource, error) {
-	instance := c.InstanceID
-	if instance == "" {
-		instance = uuid.NewString()
-	}
+	instance := cmp.Or(c.InstanceID, uuid.NewString())
 	options := []resource.Option{
 		resource.WithTelemetrySDK(), resource.WithFromEnv(),
 		resource.WithAttributes(semconv.ServiceName(c.ServiceName), semconv.ServiceInstanceID(instance)),

@@ -1,6 +1,7 @@
 package pluginhost
 
 import (
+	"cmp"
 	"encoding/hex"
 	"errors"
 	"fmt"
@@ -145,10 +146,7 @@ func (f pluginForm) parseKind() (pluginclient.Kind, error) {
 }
 
 func (f pluginForm) binaryPath(dir string) (string, error) {
-	file := f.File
-	if file == "" {
-		file = f.Name
-	}
+	file := cmp.Or(f.File, f.Name)
 	if filepath.Base(file) != file || file == "." || file == ".." || strings.ContainsRune(file, 0) {
 		return "", fmt.Errorf("file %q must be the name of a file in the plugin folder, without a path", file)
 	}

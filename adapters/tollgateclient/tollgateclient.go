@@ -4,6 +4,7 @@ package tollgateclient
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -128,10 +129,7 @@ func (c *Client) send(ctx context.Context, in call, into any) (http.Header, erro
 		return nil, c.connectionError(ctx, err)
 	}
 	defer func() { _ = resp.Body.Close() }() // the body was read
-	limit := in.maxBytes
-	if limit == 0 {
-		limit = maxAnswer
-	}
+	limit := cmp.Or(in.maxBytes, maxAnswer)
 	text, err := io.ReadAll(io.LimitReader(resp.Body, limit+1))
 	switch {
 	case err != nil:

@@ -1,6 +1,7 @@
 package traffic
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -343,10 +344,7 @@ func (p *parser) failf(format string, args ...any) {
 }
 
 func (p *parser) failWant(what, kind string) {
-	if what == "" {
-		what = "it"
-	}
-	p.failf("%s must be %s", what, kind)
+	p.failf("%s must be %s", cmp.Or(what, "it"), kind)
 }
 
 // quoteText returns a text between quotes, cut if it is long.

@@ -1,6 +1,7 @@
 package valkey
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"net"
@@ -137,11 +138,7 @@ func (c Config) usesTLS() bool {
 
 // invalidSetting returns an error that begins with the name of the variable.
 func (c Config) invalidSetting(name, problem string) error {
-	prefix := c.prefix
-	if prefix == "" {
-		prefix = "KVSTORE_"
-	}
-	return errors.New(prefix + name + " " + problem)
+	return errors.New(cmp.Or(c.prefix, "KVSTORE_") + name + " " + problem)
 }
 
 // target is a parsed URL.

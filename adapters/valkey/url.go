@@ -1,6 +1,7 @@
 package valkey
 
 import (
+	"cmp"
 	"net"
 	"net/url"
 	"strconv"
@@ -36,20 +37,12 @@ func (c Config) parseURL(s string) (target, error) {
 	default:
 		return target{}, c.invalidSetting("URL", "has a scheme that is not redis, rediss, valkey, valkeys or unix")
 	}
-	port := u.Port()
-	if port == "" {
-		port = defaultPort
-	}
-	address := net.JoinHostPort(u.Hostname(), port)
+	address := net.JoinHostPort(u.Hostname(), cmp.Or(u.Port(), defaultPort))
 	if !validAddress(address) {
 		return target{}, c.invalidSetting("URL", "must name a host, and a port from 1 to 65535")
 	}
 	t.addresses = []string{address}
-	database := strings.Trim(u.Path, "/")
-	if database == "" {
-		database = query.Get("db")
-	}
-	t.database, err = c.parseDatabase(database)
+	t.database, err = c.parseDatabase(cmp.Or(strings.Trim(u.Path, "/"), query.Get("db")))
 	return t, err
 }
 

@@ -1,6 +1,7 @@
 package xds
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"net"
@@ -128,10 +129,7 @@ func (c BackoffConfig) jitterFactor() float64 {
 
 // maxMessageSize returns the maximum size of a message in bytes.
 func (c Config) maxMessageSize() int {
-	if c.MaxMessage == 0 {
-		return defaultMaxMessage
-	}
-	return c.MaxMessage
+	return cmp.Or(c.MaxMessage, defaultMaxMessage)
 }
 
 // parseHeaders parses key:value pairs, separated by commas. Errors contain no value, because a

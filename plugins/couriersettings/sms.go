@@ -1,6 +1,7 @@
 package couriersettings
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -161,11 +162,7 @@ type CodeData struct {
 // CodeText returns the text of a message with a code. It returns an error if SMS_TEMPLATE is
 // malformed or does not contain the code.
 func (s SMS) CodeText(c CodeData) (string, error) {
-	text := s.Template
-	if text == "" {
-		text = defaultText
-	}
-	t, err := template.New("SMS_TEMPLATE").Parse(text)
+	t, err := template.New("SMS_TEMPLATE").Parse(cmp.Or(s.Template, defaultText))
 	if err != nil {
 		return "", fmt.Errorf("SMS_TEMPLATE: %w", err)
 	}
@@ -197,11 +194,7 @@ func (s SMS) RequestBody(to, text string) ([]byte, error) {
 }
 
 func (s SMS) formBody(fill func(string) string) ([]byte, error) {
-	body := s.Body
-	if body == "" {
-		body = defaultForm
-	}
-	fields, err := url.ParseQuery(body)
+	fields, err := url.ParseQuery(cmp.Or(s.Body, defaultForm))
 	if err != nil {
 		return nil, errors.New("SMS_BODY: it must be a form, for example " + defaultForm)
 	}
@@ -214,11 +207,7 @@ func (s SMS) formBody(fill func(string) string) ([]byte, error) {
 }
 
 func (s SMS) jsonBody(fill func(string) string) ([]byte, error) {
-	body := s.Body
-	if body == "" {
-		body = defaultJSON
-	}
-	decoder := json.NewDecoder(strings.NewReader(body))
+	decoder := json.NewDecoder(strings.NewReader(cmp.Or(s.Body, defaultJSON)))
 	decoder.UseNumber() // keeps the digits of each number
 	var document any
 	if err := decoder.Decode(&document); err != nil || decoder.More() {

@@ -151,32 +151,20 @@ func (s templateFiles) loadSet(kind sdk.Kind) (templateSet, error) {
 		all   templateSet
 		wrong [3]error
 	)
-	all.subject, wrong[0] = s.loadText(name + subjectPart)
-	all.text, wrong[1] = s.loadText(name + textPart)
-	all.html, wrong[2] = s.loadHTML(name + htmlPart)
+	subject, plain, rich := name+subjectPart, name+textPart, name+htmlPart
+	all.subject, wrong[0] = loadTemplate(s, subject, text.New(subject).Parse)
+	all.text, wrong[1] = loadTemplate(s, plain, text.New(plain).Parse)
+	all.html, wrong[2] = loadTemplate(s, rich, html.New(rich).Parse)
 	return all, errors.Join(wrong[:]...)
 }
 
-func (s templateFiles) loadText(name string) (*text.Template, error) {
-	source, err := s.readSource(name)
+func loadTemplate[T any](from templateFiles, name string, parse func(source string) (T, error)) (t T, err error) {
+	source, err := from.readSource(name)
 	if err != nil {
-		return nil, err
+		return t, err
 	}
-	t, err := text.New(name).Parse(source)
-	if err != nil {
-		return nil, fmt.Errorf("parse: %w", err)
-	}
-	return t, nil
-}
-
-func (s templateFiles) loadHTML(name string) (*html.Template, error) {
-	source, err := s.readSource(name)
-	if err != nil {
-		return nil, err
-	}
-	t, err := html.New(name).Parse(source)
-	if err != nil {
-		return nil, fmt.Errorf("parse: %w", err)
+	if t, err = parse(source); err != nil {
+		return t, fmt.Errorf("parse: %w", err)
 	}
 	return t, nil
 }

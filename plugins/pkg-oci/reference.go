@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"net/url"
 	"strings"
 
@@ -36,9 +37,7 @@ func parseImage(c sdk.Claim) (image, error) {
 	if err := i.applyVersion(c.Version); err != nil {
 		return image{}, err
 	}
-	if i.host == "" {
-		i.host = defaultHost
-	}
+	i.host = cmp.Or(i.host, defaultHost)
 	return i, nil
 }
 

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"bufio"
+	"cmp"
 	"fmt"
 	"io"
 	"os"
@@ -255,10 +256,7 @@ func wrapText(text string, width int) []string {
 func splitWords(text string) []string {
 	var list []string
 	for text != "" {
-		end := strings.IndexAny(text, " /,;&=") + 1
-		if end == 0 {
-			end = len(text)
-		}
+		end := cmp.Or(strings.IndexAny(text, " /,;&=")+1, len(text))
 		for end < len(text) && text[end] == text[end-1] { // as in https://
 			end++
 		}

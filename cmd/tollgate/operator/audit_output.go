@@ -2,6 +2,7 @@ package operator
 
 import (
 	"bufio"
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -82,13 +83,7 @@ func (w *eventWriter) formatEvent(e AuditEvent) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	person, result := string(e.Email), "ok"
-	if person == "" {
-		person = string(e.UserID)
-	}
-	if person == "" {
-		person = "-"
-	}
+	person, result := cmp.Or(string(e.Email), string(e.UserID), "-"), "ok"
 	if !e.Success {
 		result = "failed"
 	}

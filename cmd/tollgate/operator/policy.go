@@ -1,6 +1,7 @@
 package operator
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -163,9 +164,7 @@ func newPolicyRow(p *delegating.Policy) policyRow {
 	for _, a := range p.Actions {
 		row.Actions = append(row.Actions, string(a))
 	}
-	if row.CreatedBy == "" {
-		row.CreatedBy = "operator"
-	}
+	row.CreatedBy = cmp.Or(row.CreatedBy, "operator")
 	return row
 }
 

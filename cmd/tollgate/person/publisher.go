@@ -3,6 +3,7 @@
 package person
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"runtime"
@@ -70,9 +71,7 @@ func addAddress(c *cobra.Command) *serviceAddress {
 
 // withLastSignIn returns the address with missing values from the last sign-in.
 func (a serviceAddress) withLastSignIn(last credentialfile.SignIn) serviceAddress {
-	if a.url == "" {
-		a.url = last.URL
-	}
+	a.url = cmp.Or(a.url, last.URL)
 	a.insecure = a.insecure || a.url == last.URL && last.InsecureHTTP
 	return a
 }

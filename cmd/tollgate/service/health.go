@@ -1,6 +1,7 @@
 package service
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"crypto/x509"
@@ -103,9 +104,7 @@ func (h healthCheck) flagTarget() (healthprobe.Target, error) {
 	if err != nil {
 		return healthprobe.Target{}, fmt.Errorf("--url: %s", cli.ErrorSentence(err))
 	}
-	if u.Path == "" {
-		u.Path = "/ready"
-	}
+	u.Path = cmp.Or(u.Path, "/ready")
 	t := healthprobe.Target{URL: u}
 	if h.caFile != "" {
 		content, err := os.ReadFile(h.caFile)

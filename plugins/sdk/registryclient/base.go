@@ -2,6 +2,7 @@ package registryclient
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -61,9 +62,7 @@ func (b *Base) Get(ctx context.Context, path string, o Options) ([]byte, error) 
 
 // JSON is like Get, and unmarshals the body as JSON into target.
 func (b *Base) JSON(ctx context.Context, path string, o Options, target any) error {
-	if o.Accept == "" {
-		o.Accept = "application/json"
-	}
+	o.Accept = cmp.Or(o.Accept, "application/json")
 	body, err := b.Get(ctx, path, o)
 	if err != nil {
 		return err
