@@ -53,6 +53,7 @@ import (
 	"crypto/tls"
 	"errors"
 	"net"
+	"slices"
 	"sync"
 	"time"
 
@@ -175,12 +176,7 @@ func (c *Client) Ping(ctx context.Context) error {
 // Connected reports whether any node is connected. It sends nothing, because each connection is
 // tested once a second anyway.
 func (c *Client) Connected() bool {
-	for _, n := range *c.ring.nodes.Load() {
-		if n.isConnected() {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(*c.ring.nodes.Load(), (*node).isConnected)
 }
 
 func validateHits(hits []counter.Hit, results []counter.Result) error {

@@ -8,6 +8,8 @@ import (
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/status"
+
+	"github.com/tollgate-dev/tollgate/adapters/internal/httpconn"
 )
 
 // PluginCall creates a span for a call to a plugin, and passes the trace on to it. It is a
@@ -23,24 +25,9 @@ func (t Tracing) PluginCall( //nolint:revive // the library's signature
 	}
 	md, _ := metadata.FromOutgoingContext(ctx)
 	md = md.Copy()
-	t.Propagator.Inject(ctx, outgoing(md))
+	t.Propagator.Inject(ctx, httpconn.MetadataCarrier(md))
 	err := next(metadata.NewOutgoingContext(ctx, md), "/"+method, request, answer, conn, options...)
 	span.SetAttributes(semconv.RPCResponseStatusCode(status.Code(err).String()))
 	endSpan(span, err)
 	return err
-}
-
-// outgoing adapts gRPC metadata to a propagator.
-type outgoing metadata.MD
-
-func (o outgoing) Get(key string) string { return strings.Join(metadata.MD(o).Get(key), ",") }
-
-func (o outgoing) Set(key, value string) { metadata.MD(o).Set(key, value) }
-
-func (o outgoing) Keys() []string {
-	keys := make([]string, 0, len(o))
-	for key := range o {
-		keys = append(keys, key)
-	}
-	return keys
 }

@@ -65,7 +65,7 @@ func (t Tracing) interceptUnary(
 		return next(ctx, request)
 	}
 	md, _ := metadata.FromIncomingContext(ctx)
-	ctx, span := t.Tracer.Start(t.Propagator.Extract(ctx, metadataCarrier(md)), grpcMethod, grpcSpan...)
+	ctx, span := t.Tracer.Start(t.Propagator.Extract(ctx, httpconn.MetadataCarrier(md)), grpcMethod, grpcSpan...)
 	defer span.End()
 	response, err := next(ctx, request)
 	if span.IsRecording() {
@@ -153,26 +153,4 @@ func traced(d decide.Func) decide.Func {
 // clipDomain returns a short copy of a domain. It copies because the span outlives the message.
 func clipDomain(domain string) string {
 	return strings.ToValidUTF8(domain[:min(len(domain), maxDomain)], "")
-}
-
-// metadataCarrier lets a propagator read gRPC metadata, whose keys are in lower case.
-type metadataCarrier metadata.MD
-
-func (m metadataCarrier) Get(key string) string {
-	if v := m.Values(key); len(v) > 0 {
-		return v[0]
-	}
-	return ""
-}
-
-func (m metadataCarrier) Values(key string) []string { return m[strings.ToLower(key)] }
-
-func (m metadataCarrier) Set(key, value string) { metadata.MD(m).Set(key, value) }
-
-func (m metadataCarrier) Keys() []string {
-	keys := make([]string, 0, len(m))
-	for key := range m {
-		keys = append(keys, key)
-	}
-	return keys
 }

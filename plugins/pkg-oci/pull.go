@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 
 	"github.com/google/go-containerregistry/pkg/name"
@@ -190,12 +191,7 @@ func isTransient(status int) bool {
 }
 
 func hasCode(answer *transport.Error, code transport.ErrorCode) bool {
-	for _, diagnostic := range answer.Errors {
-		if diagnostic.Code == code {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(answer.Errors, func(d transport.Diagnostic) bool { return d.Code == code })
 }
 
 // readError returns the error for a response that did not arrive or could not be parsed: a refusal

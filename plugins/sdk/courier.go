@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/hashicorp/go-plugin"
@@ -152,12 +153,7 @@ func (s courierServer) parseMessage(request *pluginv1.DeliverRequest) (Message, 
 }
 
 func (s courierServer) servesChannel(channel Channel) bool {
-	for _, served := range s.courier.Channels() {
-		if served == channel {
-			return channel != ""
-		}
-	}
-	return false
+	return channel != "" && slices.Contains(s.courier.Channels(), channel)
 }
 
 // checkComplete returns an error if a field that the plugin may rely on is empty.

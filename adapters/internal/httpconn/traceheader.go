@@ -1,11 +1,16 @@
 package httpconn
 
 import (
+	"maps"
+	"slices"
+	"strings"
+
 	"github.com/valyala/fasthttp"
 	"go.opentelemetry.io/otel/propagation"
+	"google.golang.org/grpc/metadata"
 )
 
-var _ propagation.ValuesGetter = TraceCarrier{}
+var _, _ propagation.ValuesGetter = TraceCarrier{}, MetadataCarrier{}
 
 // TraceCarrier lets a propagator read the trace of a request from its header. It returns copies,
 // because the server reuses the memory of a request.
@@ -35,3 +40,23 @@ func (c TraceCarrier) Keys() []string {
 	c.header.VisitAll(func(key, _ []byte) { keys = append(keys, string(key)) })
 	return keys
 }
+
+// MetadataCarrier lets a propagator read and write gRPC metadata, whose keys are in lower case.
+type MetadataCarrier metadata.MD
+
+// Get returns the value of a key; of several, the first.
+func (m MetadataCarrier) Get(key string) string {
+	if v := m.Values(key); len(v) > 0 {
+		return v[0]
+	}
+	return ""
+}
+
+// Values returns the values of a key.
+func (m MetadataCarrier) Values(key string) []string { return m[strings.ToLower(key)] }
+
+// Set sets a key.
+func (m MetadataCarrier) Set(key, value string) { metadata.MD(m).Set(key, value) }
+
+// Keys returns all keys.
+func (m MetadataCarrier) Keys() []string { return slices.Collect(maps.Keys(m)) }

@@ -1,6 +1,9 @@
 package publicdial
 
-import "net/netip"
+import (
+	"net/netip"
+	"slices"
+)
 
 // IsPublic reports whether a is an address of the public internet. It returns false for private,
 // loopback, link-local and multicast addresses (contract R-59), and for other addresses that lead
@@ -17,12 +20,7 @@ func IsPublic(a netip.Addr) bool {
 	if a.Is6() && !globalUnicast6().Contains(a) {
 		return false
 	}
-	for _, block := range specialBlocks() {
-		if block.Contains(a) {
-			return false
-		}
-	}
-	return true
+	return !slices.ContainsFunc(specialBlocks(), func(block netip.Prefix) bool { return block.Contains(a) })
 }
 
 // IsLoopback reports whether a host is this machine: localhost or a loopback address. Unencrypted
