@@ -9,6 +9,7 @@ import (
 	"net"
 	"net/http"
 	"net/http/pprof"
+	"slices"
 	"strconv"
 	"time"
 
@@ -118,37 +119,31 @@ func (s *Server) Shutdown(ctx context.Context) error {
 
 // page is one path of the listener.
 type page struct {
+	present               bool
 	method, path, meaning string
 	handler               http.Handler
 }
 
+// listPages returns the pages whose dependencies are present.
 func listPages(d Ports) []page {
-	list := []page{
-		{"GET", "/debug/pprof/", "profiles of the process", http.HandlerFunc(pprof.Index)},
-	}
-	if d.Rules != nil {
-		list = append(list, page{"GET", "/rlconfig", "the rate limit configuration in force", newRulesHandler(d.Rules)})
-	}
-	if d.Statistics != nil {
-		list = append(list, page{
-			"GET", "/stats", "statistics of the rate limits, one per line", http.HandlerFunc(d.Statistics.writeText),
-		})
-	}
-	if d.Explain != nil {
-		list = append(list, page{
-			"POST", "/ratelimit/explain",
+	all := []page{
+		{true, "GET", "/debug/pprof/", "profiles of the process", http.HandlerFunc(pprof.Index)},
+		{d.Rules != nil, "GET", "/rlconfig", "the rate limit configuration in force", newRulesHandler(d.Rules)},
+		{
+			d.Statistics != nil, "GET", "/stats", "statistics of the rate limits, one per line",
+			http.HandlerFunc(d.Statistics.writeText),
+		},
+		{
+			d.Explain != nil, "POST", "/ratelimit/explain",
 			"by which rules a request in the form of /json would be decided, and why", d.Explain,
-		})
+		},
+		{
+			d.HotKeys != nil, "GET", "/ratelimit/hot",
+			"the keys with the most hits of each rule, in the last five minutes", d.HotKeys,
+		},
+		{d.Metrics != nil, "GET", "/metrics", "metrics of all parts for Prometheus", d.Metrics},
 	}
-	if d.HotKeys != nil {
-		list = append(list, page{
-			"GET", "/ratelimit/hot", "the keys with the most hits of each rule, in the last five minutes", d.HotKeys,
-		})
-	}
-	if d.Metrics != nil {
-		list = append(list, page{"GET", "/metrics", "metrics of all parts for Prometheus", d.Metrics})
-	}
-	return list
+	return slices.DeleteFunc(all, func(p page) bool { return !p.present })
 }
 
 func newHandler(d Ports) http.Handler {

@@ -9,6 +9,7 @@ import (
 	"os/exec"
 	"slices"
 	"strconv"
+	"strings"
 	"sync"
 	"time"
 
@@ -190,7 +191,7 @@ func (p *process) Kill(context.Context) error {
 func (p *process) Stdout() io.ReadCloser { return p.stdout }
 
 // Stderr returns an empty reader, because the host reads standard error itself.
-func (p *process) Stderr() io.ReadCloser { return io.NopCloser(emptyReader{}) }
+func (p *process) Stderr() io.ReadCloser { return io.NopCloser(strings.NewReader("")) }
 
 // Name returns the path of the binary.
 func (p *process) Name() string { return p.path }
@@ -215,10 +216,6 @@ func (p *process) PluginToHost(network, address string) (string, string, error) 
 func (p *process) HostToPlugin(network, address string) (string, string, error) {
 	return network, address, nil
 }
-
-type emptyReader struct{}
-
-func (emptyReader) Read([]byte) (int, error) { return 0, io.EOF }
 
 type pipe struct{ r, w *os.File }
 

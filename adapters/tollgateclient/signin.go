@@ -66,40 +66,31 @@ func (a tokenAnswer) sessionTokens() (Tokens, error) {
 
 // Login signs in with a password. If the account has a second factor, continue with VerifyMFA.
 func (c *Client) Login(ctx context.Context, email, password string, m Machine) (SignedIn, error) {
-	var a tokenAnswer
-	_, err := c.send(ctx, call{
-		method: http.MethodPost, path: "/auth/login", header: m.tokenHeader(),
-		body: map[string]any{"email": email, "password": password, "deviceInfo": m.Device},
-	}, &a)
-	if err != nil {
-		return SignedIn{}, err
-	}
-	if a.RequiresMFA {
-		return SignedIn{MFAUser: a.UserID}, nil
-	}
-	t, err := a.sessionTokens()
-	return SignedIn{Tokens: t, TrustLevel: a.TrustLevel}, err
+	return c.signIn(ctx, "/auth/login", map[string]any{"email": email, "password": password}, m)
 }
 
 // VerifyMFA completes a login with the code of a second factor.
 func (c *Client) VerifyMFA(ctx context.Context, user, code string, m Machine) (SignedIn, error) {
+	return c.signIn(ctx, "/auth/mfa/verify", map[string]any{"userId": user, "mfaCode": code}, m)
+}
+
+// signIn makes a call of a login on a machine.
+func (c *Client) signIn(ctx context.Context, path string, body map[string]any, m Machine) (SignedIn, error) {
+	body["deviceInfo"] = m.Device
+	in := call{method: http.MethodPost, path: path, body: body}
+	if m.Token != "" {
+		in.header = map[string]string{deviceTokenHeader: m.Token}
+	}
 	var a tokenAnswer
-	header, err := c.send(ctx, call{
-		method: http.MethodPost, path: "/auth/mfa/verify", header: m.tokenHeader(),
-		body: map[string]any{"userId": user, "mfaCode": code, "deviceInfo": m.Device},
-	}, &a)
-	if err != nil {
+	header, err := c.send(ctx, in, &a)
+	switch {
+	case err != nil:
 		return SignedIn{}, err
+	case a.RequiresMFA:
+		return SignedIn{MFAUser: a.UserID}, nil
 	}
 	t, err := a.sessionTokens()
 	return SignedIn{Tokens: t, TrustLevel: a.TrustLevel, DeviceToken: header.Get(deviceTokenHeader)}, err
-}
-
-func (m Machine) tokenHeader() map[string]string {
-	if m.Token == "" {
-		return nil
-	}
-	return map[string]string{deviceTokenHeader: m.Token}
 }
 
 // RefreshTokens exchanges a refresh token for new tokens. Using a refresh token twice ends all

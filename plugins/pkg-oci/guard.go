@@ -29,10 +29,28 @@ type guard struct {
 
 	tokenHosts []string // known hosts of token services
 
-	mu         sync.Mutex
+	mu   sync.Mutex
+	seen observed
+}
+
+// observed is what the library's errors do not contain.
+type observed struct {
 	deniedHost string        // a token service that the plugin may not use
 	realmHosts []string      // the hosts of the token services that the registry named
-	wait       time.Duration // the longest delay that a host requested; the library's errors do not contain it
+	wait       time.Duration // the longest delay that a host requested
+}
+
+// observe records what change adds.
+func (g *guard) observe(change func(*observed)) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	change(&g.seen)
+}
+
+// observed returns what was recorded.
+func (g *guard) observed() (seen observed) {
+	g.observe(func(o *observed) { seen = *o })
+	return seen
 }
 
 // RoundTrip implements [http.RoundTripper].
@@ -49,13 +67,13 @@ func (g *guard) RoundTrip(r *http.Request) (*http.Response, error) {
 	case redirected > 0 && !g.mayRedirectTo(r.URL):
 		return nil, g.redirectError(host)
 	case redirected == 0 && host != g.host && !g.mayRequestTokens(r.URL):
-		g.denyTokenHost(host)
+		g.observe(func(o *observed) { o.deniedHost = host })
 		return nil, g.newError(registryclient.ForbiddenURL, fmt.Errorf("the host is %.100q", host))
 	}
 	response, err := g.base.Transport(maxBody, host).RoundTrip(r)
 	if err != nil {
 		if countRedirects(r) == 0 && host != g.host && registryclient.Is(err, registryclient.ForbiddenAddress) {
-			g.denyTokenHost(host)
+			g.observe(func(o *observed) { o.deniedHost = host })
 		}
 		return nil, err //nolint:wrapcheck // already classified, with the host in its text
 	}
@@ -64,25 +82,13 @@ func (g *guard) RoundTrip(r *http.Request) (*http.Response, error) {
 		_ = response.Body.Close() // the body is not needed
 		return nil, g.redirectError(hostWithoutPort(next))
 	}
-	g.recordWait(response.Header)
-	if host == g.host && response.StatusCode == http.StatusUnauthorized {
-		g.recordRealms(response.Header)
-	}
+	g.observe(func(o *observed) {
+		o.wait = max(o.wait, registryclient.RetryAfter(response.Header))
+		if host == g.host && response.StatusCode == http.StatusUnauthorized {
+			o.addRealms(response.Header)
+		}
+	})
 	return response, nil
-}
-
-// recordWait records the delay that a response requests.
-func (g *guard) recordWait(answer http.Header) {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	g.wait = max(g.wait, registryclient.RetryAfter(answer))
-}
-
-// longestWait returns the longest delay that a host requested, or 0.
-func (g *guard) longestWait() time.Duration {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	return g.wait
 }
 
 // redirectError returns the error for a redirect to a host that is not allowed.
@@ -108,9 +114,7 @@ func (g *guard) mayRedirectTo(at *url.URL) bool {
 // named the host as its token service. A configured host is always allowed; any other host only
 // over https, and only if it is a known one or no credentials would be sent.
 func (g *guard) mayRequestTokens(at *url.URL) bool {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	if at.User != nil || !slices.Contains(g.realmHosts, hostWithoutPort(at)) {
+	if at.User != nil || !slices.Contains(g.observed().realmHosts, hostWithoutPort(at)) {
 		return false
 	}
 	if slices.Contains(g.base.TokenHosts(), hostWithoutPort(at)) {
@@ -119,30 +123,13 @@ func (g *guard) mayRequestTokens(at *url.URL) bool {
 	return at.Scheme == "https" && (g.base.Credentials().Empty() || slices.Contains(g.tokenHosts, hostWithoutPort(at)))
 }
 
-// denyTokenHost records a token service that the plugin may not use.
-func (g *guard) denyTokenHost(host string) {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	g.deniedHost = host
-}
-
-// deniedTokenHost returns the token service that the plugin was not allowed to use, or "".
-func (g *guard) deniedTokenHost() string {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	return g.deniedHost
-}
-
-// recordRealms records the hosts of the token services in the WWW-Authenticate headers of a
-// response.
-func (g *guard) recordRealms(answer http.Header) {
-	g.mu.Lock()
-	defer g.mu.Unlock()
+// addRealms adds the hosts of the token services in the WWW-Authenticate headers of a response.
+func (o *observed) addRealms(answer http.Header) {
 	for _, challenge := range answer.Values("WWW-Authenticate") {
 		_, rest, _ := strings.Cut(challenge, `realm="`)
 		realm, _, _ := strings.Cut(rest, `"`)
-		if at, err := url.Parse(realm); err == nil && at.Host != "" && len(g.realmHosts) < maxRedirects {
-			g.realmHosts = append(g.realmHosts, hostWithoutPort(at))
+		if at, err := url.Parse(realm); err == nil && at.Host != "" && len(o.realmHosts) < maxRedirects {
+			o.realmHosts = append(o.realmHosts, hostWithoutPort(at))
 		}
 	}
 }

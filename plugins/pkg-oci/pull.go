@@ -143,7 +143,7 @@ func (p pull) compareLabel(claimed, server string) error {
 // "not found" and "denied" refusals. Registries return "denied" for an image that does not exist
 // and for a private one.
 func (p pull) manifestError(err error) error {
-	if host := p.guard.deniedTokenHost(); host != "" {
+	if host := p.guard.observed().deniedHost; host != "" {
 		return sdk.Refuse("image %.200s cannot be read: %.100s names a token service on the host %.100q, which is not configured; "+
 			"the operator can add it to tokenHosts of the registry", p.image, p.image.host, host)
 	}
@@ -198,5 +198,5 @@ func hasCode(answer *transport.Error, code transport.ErrorCode) bool {
 // if a later try cannot succeed, for example after a forbidden redirect, otherwise err with the
 // delay that the registry requests.
 func (p pull) readError(err error) error {
-	return sdk.RetryAfter(p.guard.longestWait(), registryclient.Verdict(fmt.Errorf("image %s: %w", p.image, err)))
+	return sdk.RetryAfter(p.guard.observed().wait, registryclient.Verdict(fmt.Errorf("image %s: %w", p.image, err)))
 }
