@@ -167,3 +167,15 @@ func Clip(s string) string {
 	}
 	return s
 }
+
+// ClipBytes returns the beginning of a text that has at most so many bytes.
+func ClipBytes(s string, most int) string {
+	if len(s) <= most {
+		return s
+	}
+	end := most
+	for end > 0 && !utf8.RuneStart(s[end]) {
+		end--
+	}
+	return s[:end]
+}

@@ -3,7 +3,6 @@ package event
 import (
 	"fmt"
 	"time"
-	"unicode/utf8"
 
 	"github.com/tollgate-dev/tollgate/core/fault"
 	"github.com/tollgate-dev/tollgate/core/registry"
@@ -120,7 +119,7 @@ func (d Delivery) Succeed(now time.Time) Delivery {
 func (d Delivery) Fail(s Schedule, problem string, now time.Time) Delivery {
 	now = now.UTC().Truncate(time.Microsecond)
 	d.Attempts++
-	d.Problem = clip(problem)
+	d.Problem = registry.ClipBytes(problem, maxProblem)
 	end := d.Since.Add(s.For)
 	if !now.Before(end) {
 		d.State, d.EndedAt = Dead, now
@@ -131,18 +130,6 @@ func (d Delivery) Fail(s Schedule, problem string, now time.Time) Delivery {
 		d.NextAt = end
 	}
 	return d
-}
-
-// clip returns the beginning of a text that has at most maxProblem bytes.
-func clip(s string) string {
-	if len(s) <= maxProblem {
-		return s
-	}
-	end := maxProblem
-	for end > 0 && !utf8.RuneStart(s[end]) {
-		end--
-	}
-	return s[:end]
 }
 
 // Condition is what became of the deliveries to one webhook.

@@ -2,9 +2,9 @@ package mirror
 
 import (
 	"time"
-	"unicode/utf8"
 
 	"github.com/tollgate-dev/tollgate/core/fault"
+	"github.com/tollgate-dev/tollgate/core/registry"
 )
 
 const (
@@ -102,7 +102,7 @@ func (m *Mirror) Fail(reason string, now time.Time) State {
 		s.FailingSince, s.Failures = now, 0
 	}
 	s.Failures++
-	s.Reason = clip(reason)
+	s.Reason = registry.ClipBytes(reason, maxReason)
 	delay := firstRetry
 	for range s.Failures - 1 {
 		if delay >= m.Interval {
@@ -121,16 +121,4 @@ func CheckShrink(had, lists int) error {
 		return nil
 	}
 	return fault.Newf(fault.Conflict, "it lists %d of the %d servers that it had, less than half", lists, had)
-}
-
-// clip returns the beginning of a text that has at most maxReason bytes.
-func clip(s string) string {
-	if len(s) <= maxReason {
-		return s
-	}
-	end := maxReason
-	for end > 0 && !utf8.RuneStart(s[end]) {
-		end--
-	}
-	return s[:end]
 }

@@ -38,16 +38,12 @@ type Runner struct {
 	operator *Operator
 	reporter report.Reporter
 	slots    chan struct{}
-
-	mu      sync.Mutex
-	reading map[mirror.Name]bool
+	reading  sync.Map // the names of the mirrors for which this instance reads
 }
 
 // NewRunner returns a runner.
 func NewRunner(o *Operator, r report.Reporter) *Runner {
-	return &Runner{
-		operator: o, reporter: r, slots: make(chan struct{}, parallelReads), reading: make(map[mirror.Name]bool),
-	}
+	return &Runner{operator: o, reporter: r, slots: make(chan struct{}, parallelReads)}
 }
 
 // Run reads until the context ends, and returns when all reads have ended.
@@ -73,11 +69,14 @@ func (r *Runner) start(ctx context.Context, all *sync.WaitGroup) error {
 	r.reporter.Report(Listed{mirrors})
 	now := r.operator.now()
 	for _, m := range mirrors {
-		if !m.IsDue(now) || !r.claim(m.Name) {
+		if !m.IsDue(now) {
+			continue
+		}
+		if _, reading := r.reading.LoadOrStore(m.Name, true); reading {
 			continue
 		}
 		all.Go(func() {
-			defer r.unclaim(m.Name)
+			defer r.reading.Delete(m.Name)
 			r.read(ctx, m.Name)
 		})
 	}
@@ -100,21 +99,4 @@ func (r *Runner) read(ctx context.Context, name mirror.Name) {
 	default:
 		r.reporter.Report(Synced{name, summary})
 	}
-}
-
-// claim reports whether this instance does not read for a mirror, and notes that it does.
-func (r *Runner) claim(name mirror.Name) bool {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if r.reading[name] {
-		return false
-	}
-	r.reading[name] = true
-	return true
-}
-
-func (r *Runner) unclaim(name mirror.Name) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	delete(r.reading, name)
 }

@@ -62,17 +62,13 @@ type (
 type Runner struct {
 	schedule event.Schedule
 	ports    RunnerPorts
-	holder   string // of leases
-
-	mu      sync.Mutex
-	working map[event.WebhookID]bool
+	holder   string   // of leases
+	working  sync.Map // the IDs of the webhooks to which this instance delivers
 }
 
 // NewRunner returns a runner that tries deliveries again by a schedule.
 func NewRunner(s event.Schedule, p RunnerPorts) *Runner {
-	return &Runner{
-		schedule: s, ports: p, holder: secrets.NewUUID[string](p.Entropy), working: make(map[event.WebhookID]bool),
-	}
+	return &Runner{schedule: s, ports: p, holder: secrets.NewUUID[string](p.Entropy)}
 }
 
 // Run delivers events until the context ends.
@@ -110,11 +106,11 @@ func (r *Runner) startWork(ctx context.Context, all *sync.WaitGroup) error {
 		return err
 	}
 	for _, id := range waiting {
-		if !r.claim(id) {
+		if _, working := r.working.LoadOrStore(id, true); working {
 			continue
 		}
 		all.Go(func() {
-			defer r.unclaim(id)
+			defer r.working.Delete(id)
 			if err := r.Deliver(ctx, id); err != nil && ctx.Err() == nil {
 				r.ports.Reporter.Report(DeliveryFailed{err})
 				r.ports.Waiter.Wait(ctx, pauseAfter)
@@ -122,24 +118,6 @@ func (r *Runner) startWork(ctx context.Context, all *sync.WaitGroup) error {
 		})
 	}
 	return nil
-}
-
-// claim reports whether no goroutine of this instance delivers to a webhook, and notes that one
-// does.
-func (r *Runner) claim(id event.WebhookID) bool {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if r.working[id] {
-		return false
-	}
-	r.working[id] = true
-	return true
-}
-
-func (r *Runner) unclaim(id event.WebhookID) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	delete(r.working, id)
 }
 
 // Deliver delivers everything that is due to a webhook, unless another instance does so. It returns
