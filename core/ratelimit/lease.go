@@ -25,25 +25,22 @@ const (
 	LeaseOff
 )
 
+var leaseModeNames = [...]string{"", "auto", "off"}
+
 // String returns the mode as rules have it; empty for LeaseDefault.
 func (m LeaseMode) String() string {
-	switch m {
-	case LeaseAuto:
-		return "auto"
-	case LeaseOff:
-		return "off"
-	default:
-		return ""
+	if int(m) < len(leaseModeNames) {
+		return leaseModeNames[m]
 	}
+	return ""
 }
 
 // ParseLeaseMode returns the mode with a name, or false.
 func ParseLeaseMode(name string) (LeaseMode, bool) {
-	switch name {
-	case "auto":
-		return LeaseAuto, true
-	case "off":
-		return LeaseOff, true
+	for mode := LeaseAuto; mode <= LeaseOff; mode++ {
+		if name == mode.String() {
+			return mode, true
+		}
 	}
 	return LeaseDefault, false
 }

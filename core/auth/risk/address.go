@@ -104,17 +104,10 @@ const (
 // ParseAddressClass returns the class of a name: clean, hosting, proxy, tor or listed; false for
 // another one.
 func ParseAddressClass(name string) (AddressClass, bool) {
-	switch name {
-	case "clean":
-		return Clean, true
-	case "hosting":
-		return Hosting, true
-	case "proxy":
-		return Proxy, true
-	case "tor":
-		return Tor, true
-	case "listed":
-		return Listed, true
+	for class, known := range [...]string{"clean", "hosting", "proxy", "tor", "listed"} {
+		if name == known {
+			return AddressClass(class), true
+		}
 	}
 	return Clean, false
 }

@@ -37,13 +37,10 @@ const (
 // ParseChecks returns the value for enforce, warn or off. For any other text it returns
 // fault.Invalid.
 func ParseChecks(s string) (Checks, error) {
-	switch s {
-	case "enforce":
-		return ChecksEnforce, nil
-	case "warn":
-		return ChecksWarn, nil
-	case "off":
-		return ChecksOff, nil
+	for checks, known := range [...]string{"enforce", "warn", "off"} {
+		if s == known {
+			return Checks(checks), nil
+		}
 	}
 	return 0, fault.Newf(fault.Invalid, "package checks must be enforce, warn or off, not %q", s)
 }
