@@ -57,6 +57,14 @@ func (o *Output) PrintResult(w io.Writer, t Table) error {
 	return nil
 }
 
+// PrintLine writes a line.
+func PrintLine(w io.Writer, text string) error {
+	if _, err := fmt.Fprintln(w, text); err != nil {
+		return fmt.Errorf("write output: %w", err)
+	}
+	return nil
+}
+
 // FormatCount returns a number with the singular or the plural of a noun.
 func FormatCount(n int, one, many string) string {
 	if n == 1 {

@@ -2,7 +2,6 @@ package limits
 
 import (
 	"errors"
-	"fmt"
 	"io"
 	"strconv"
 	"strings"
@@ -87,8 +86,8 @@ func printExplanation(w io.Writer, r *ratelimit.Request, results []explain.Resul
 		if i > 0 {
 			title = "\n" + title
 		}
-		if _, err := fmt.Fprintln(w, title); err != nil {
-			return fmt.Errorf("write output: %w", err)
+		if err := cli.PrintLine(w, title); err != nil {
+			return err
 		}
 		rows := make([]row, len(result.Tried))
 		for j, t := range result.Tried {
@@ -101,8 +100,8 @@ func printExplanation(w io.Writer, r *ratelimit.Request, results []explain.Resul
 			return err
 		}
 		if result.More {
-			if _, err := fmt.Fprintln(w, "There are more."); err != nil {
-				return fmt.Errorf("write output: %w", err)
+			if err := cli.PrintLine(w, "There are more."); err != nil {
+				return err
 			}
 		}
 	}

@@ -186,8 +186,8 @@ func printTables(w io.Writer, tables ...cli.Table) error {
 			continue
 		}
 		if i > 0 {
-			if _, err := fmt.Fprintln(w); err != nil {
-				return fmt.Errorf("write output: %w", err)
+			if err := cli.PrintLine(w, ""); err != nil {
+				return err
 			}
 		}
 		if err := cli.PrintTable(w, t); err != nil {

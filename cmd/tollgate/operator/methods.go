@@ -21,14 +21,13 @@ func newMethods(p cli.Process) *cobra.Command {
 }
 
 func newMethodsList(p cli.Process) *cobra.Command {
-	c := &cobra.Command{
+	return newTableCommand(p, &cobra.Command{
 		Use:   "list",
 		Short: "List all methods",
 		Long: "List all methods, ordered by id. With --output json the list has the form that\n" +
 			"'tollgate methods import' reads.",
 		Example: "  tollgate methods list\n  tollgate methods list --output json > methods.json",
-	}
-	return newTableCommand(p, c, func(r run) (cli.Table, error) {
+	}, func(r run) (cli.Table, error) {
 		all, err := r.Methods.List(r.ctx)
 		return methodTable(all), err
 	})

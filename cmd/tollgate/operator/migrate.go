@@ -29,14 +29,13 @@ func newMigrate(p cli.Process) *cobra.Command {
 }
 
 func newMigrateStatus(p cli.Process) *cobra.Command {
-	c := &cobra.Command{
+	return newSettingsCommand(p, &cobra.Command{
 		Use:   "status",
 		Short: "List applied and pending migrations",
 		Long: "List the migrations of this version in order, with the time at which each was\n" +
 			"applied to the database. The command changes nothing.",
 		Example: "  tollgate migrate status",
-	}
-	return newSettingsCommand(p, c, func(r run) (cli.Table, error) {
+	}, func(r run) (cli.Table, error) {
 		steps, err := r.settings.Records.Migrations(r.ctx)
 		return migrationTable(steps), err
 	})

@@ -58,7 +58,7 @@ func newMirrorAdd(p cli.Process) *cobra.Command {
 }
 
 func newMirrorList(p cli.Process) *cobra.Command {
-	c := &cobra.Command{
+	return newTableCommand(p, &cobra.Command{
 		Use:   "list",
 		Short: "List the mirrors and how they are",
 		Long: "List the mirrors. STATE is waiting before the first read, ok, or failing; then what\n" +
@@ -66,8 +66,7 @@ func newMirrorList(p cli.Process) *cobra.Command {
 			"how much the last comparison of everything refused, by rule: document, record,\n" +
 			"quarantine and store count versions, reserved and granted count servers.",
 		Example: "  tollgate mirror list --output json",
-	}
-	return newTableCommand(p, c, func(r run) (cli.Table, error) {
+	}, func(r run) (cli.Table, error) {
 		list, err := r.Mirrors.List(r.ctx)
 		return cli.TableOf(list, newMirrorRow), err
 	})
@@ -98,7 +97,7 @@ func newMirrorSync(p cli.Process) *cobra.Command {
 }
 
 func newMirrorDiff(p cli.Process) *cobra.Command {
-	c := &cobra.Command{
+	return newTableCommand(p, &cobra.Command{
 		Use:   "diff NAME",
 		Short: "Show how the registry of a mirror differs from what is here",
 		Long: "Read the whole registry of a mirror and show what a sync would do, without doing it:\n" +
@@ -106,8 +105,7 @@ func newMirrorDiff(p cli.Process) *cobra.Command {
 			"server of the same name was published here or belongs to another mirror.",
 		Example: "  tollgate mirror diff public",
 		Args:    cobra.ExactArgs(1),
-	}
-	return newTableCommand(p, c, func(r run) (cli.Table, error) {
+	}, func(r run) (cli.Table, error) {
 		bar := cli.NewCountBar(p.Stderr)
 		report := newDiffReport()
 		_, err := r.Mirrors.Diff(r.ctx, mirror.Name(r.args[0]), mirroring.Options{

@@ -187,11 +187,3 @@ func replaceNotFound(err error, message string) error {
 	}
 	return err
 }
-
-// printSentence prints a line.
-func printSentence(p cli.Process, text string) error {
-	if _, err := fmt.Fprintln(p.Stdout, text); err != nil {
-		return fmt.Errorf("write to standard output: %w", err)
-	}
-	return nil
-}

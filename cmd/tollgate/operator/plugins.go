@@ -10,12 +10,11 @@ import (
 )
 
 func newPlugins(p cli.Process) *cobra.Command {
-	c := &cobra.Command{
+	return newSettingsCommand(p, &cobra.Command{
 		Use:     "plugins",
 		Short:   "List the plugins and check each one by starting it",
 		Example: "  tollgate plugins --output json",
-	}
-	return newSettingsCommand(p, c, func(r run) (cli.Table, error) {
+	}, func(r run) (cli.Table, error) {
 		found, err := pluginhost.Inspect(r.ctx, r.settings.Plugins, operatorLog(r.settings, p))
 		if err == nil && len(found) == 0 {
 			// the empty table shows it too

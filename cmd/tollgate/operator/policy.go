@@ -102,25 +102,23 @@ func newPolicyAdd(p cli.Process) *cobra.Command {
 }
 
 func newPolicyList(p cli.Process) *cobra.Command {
-	c := &cobra.Command{
+	return newTableCommand(p, &cobra.Command{
 		Use:     "list",
 		Short:   "List the policies of publishers",
 		Example: "  tollgate publisher list --output json",
-	}
-	return newTableCommand(p, c, func(r run) (cli.Table, error) {
+	}, func(r run) (cli.Table, error) {
 		list, err := r.Policies.List(r.ctx, authority.Operator())
 		return policyTable(r, list), err
 	})
 }
 
 func newPolicyRemove(p cli.Process) *cobra.Command {
-	c := &cobra.Command{
+	return newPlainCommand(p, &cobra.Command{
 		Use:     "remove ID",
 		Short:   "Remove a policy of a publisher and end its tokens",
 		Example: "  tollgate publisher remove 3f30e8b6-7d1c-4c0e-9c53-0d9f4a1f2b3c",
 		Args:    cobra.ExactArgs(1),
-	}
-	return newPlainCommand(p, c, func(r run) error {
+	}, func(r run) error {
 		return r.Policies.Remove(r.ctx, authority.Operator(), publisher.PolicyID(strings.ToLower(r.args[0])), nil)
 	})
 }

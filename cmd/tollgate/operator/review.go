@@ -49,13 +49,12 @@ func newReviewList(p cli.Process) *cobra.Command {
 }
 
 func newReviewShow(p cli.Process) *cobra.Command {
-	c := &cobra.Command{
+	return newTableCommand(p, &cobra.Command{
 		Use:     "show ID",
 		Short:   "Show one review with what it changes",
 		Example: "  tollgate review show 9e0c4ad4-3f52-4d0e-8a55-0c3ad2f1b6a7",
 		Args:    cobra.ExactArgs(1),
-	}
-	return newTableCommand(p, c, func(r run) (cli.Table, error) {
+	}, func(r run) (cli.Table, error) {
 		shown, err := r.Reviews.Get(r.ctx, authority.Operator(), readReviewID(r.args[0]))
 		return reviewTable(r, &shown), err
 	})

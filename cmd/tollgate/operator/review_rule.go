@@ -43,25 +43,23 @@ func newReviewRuleAdd(p cli.Process) *cobra.Command {
 }
 
 func newReviewRuleList(p cli.Process) *cobra.Command {
-	c := &cobra.Command{
+	return newTableCommand(p, &cobra.Command{
 		Use:     "list",
 		Short:   "List the rules that approve without a person",
 		Example: "  tollgate review rule list --output json",
-	}
-	return newTableCommand(p, c, func(r run) (cli.Table, error) {
+	}, func(r run) (cli.Table, error) {
 		list, err := r.Reviews.Rules(r.ctx)
 		return cli.TableOf(list, newRuleRow), err
 	})
 }
 
 func newReviewRuleRemove(p cli.Process) *cobra.Command {
-	c := &cobra.Command{
+	return newPlainCommand(p, &cobra.Command{
 		Use:     "remove ID",
 		Short:   "Remove a rule; what it has approved stays listed",
 		Example: "  tollgate review rule remove 5b1e7c90-2f4a-4d8e-b3c6-7a9d0e1f2c34",
 		Args:    cobra.ExactArgs(1),
-	}
-	return newPlainCommand(p, c, func(r run) error {
+	}, func(r run) error {
 		return r.Reviews.RemoveRule(r.ctx, review.RuleID(strings.ToLower(r.args[0])), nil)
 	})
 }

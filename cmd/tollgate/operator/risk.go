@@ -163,10 +163,7 @@ func scoreTable(w io.Writer, width int) func(loginhistory.Line) error {
 	header := true
 	put := func(id, score, level any, why string) error {
 		columns := fmt.Sprintf("%-24s  %5v  %-13s  ", id, score, level)
-		if _, err := io.WriteString(w, cli.HangText(columns, why, width)+"\n"); err != nil {
-			return fmt.Errorf("write output: %w", err)
-		}
-		return nil
+		return cli.PrintLine(w, cli.HangText(columns, why, width))
 	}
 	return func(l loginhistory.Line) error {
 		if header {

@@ -41,26 +41,24 @@ func newViewAdd(p cli.Process) *cobra.Command {
 }
 
 func newViewList(p cli.Process) *cobra.Command {
-	c := &cobra.Command{
+	return newTableCommand(p, &cobra.Command{
 		Use:     "list",
 		Short:   "List the views",
 		Example: "  tollgate view list --output json",
-	}
-	return newTableCommand(p, c, func(r run) (cli.Table, error) {
+	}, func(r run) (cli.Table, error) {
 		list, err := r.Views.List(r.ctx)
 		return cli.TableOf(list, newViewRow), err
 	})
 }
 
 func newViewRemove(p cli.Process) *cobra.Command {
-	c := &cobra.Command{
+	return newPlainCommand(p, &cobra.Command{
 		Use:     "remove NAME",
 		Short:   "Remove a view and its tokens",
 		Long:    "Remove a view and its tokens. At most a second later, no instance answers for it.",
 		Example: "  tollgate view remove data",
 		Args:    cobra.ExactArgs(1),
-	}
-	return newPlainCommand(p, c, func(r run) error { return r.Views.Remove(r.ctx, view.Name(r.args[0]), nil) })
+	}, func(r run) error { return r.Views.Remove(r.ctx, view.Name(r.args[0]), nil) })
 }
 
 func newViewToken(p cli.Process) *cobra.Command {
@@ -89,18 +87,17 @@ func newViewTokenAdd(p cli.Process) *cobra.Command {
 		if err != nil {
 			return err
 		}
-		return printSentence(p, string(secret))
+		return cli.PrintLine(p.Stdout, string(secret))
 	})
 }
 
 func newViewTokenList(p cli.Process) *cobra.Command {
-	c := &cobra.Command{
+	return newTableCommand(p, &cobra.Command{
 		Use:     "list NAME",
 		Short:   "List the names of the tokens of a view",
 		Example: "  tollgate view token list partners",
 		Args:    cobra.ExactArgs(1),
-	}
-	return newTableCommand(p, c, func(r run) (cli.Table, error) {
+	}, func(r run) (cli.Table, error) {
 		type row struct {
 			Name      string `json:"name"      column:"NAME"`
 			CreatedAt string `json:"createdAt" column:"CREATED"`

@@ -87,22 +87,21 @@ func printDeadEvents(p cli.Process, o *cli.Output, dead []deadEventRow) error {
 	if o.Format == "json" || len(dead) == 0 {
 		return nil
 	}
-	if _, err := fmt.Fprintln(p.Stdout); err != nil {
-		return fmt.Errorf("write to standard output: %w", err)
+	if err := cli.PrintLine(p.Stdout, ""); err != nil {
+		return err
 	}
 	return o.PrintResult(p.Stdout, cli.ListTable(dead))
 }
 
 func newWebhookTest(p cli.Process) *cobra.Command {
-	c := &cobra.Command{
+	return newPlainCommand(p, &cobra.Command{
 		Use:   "test ID",
 		Short: "Send a test event to a webhook",
 		Long: "Send a signed event of the type test to a webhook, once and from this machine, and\n" +
 			"print the status of the response. The command fails unless it is 200 to 299.",
 		Example: "  tollgate webhook test 8a4f1c6e-0b7d-4e2a-9c35-6d1f2e3b4a50",
 		Args:    cobra.ExactArgs(1),
-	}
-	return newPlainCommand(p, c, func(r run) error {
+	}, func(r run) error {
 		status, err := r.Webhooks.Test(r.ctx, webhookID(r.args))
 		if err != nil {
 			return err
@@ -110,18 +109,17 @@ func newWebhookTest(p cli.Process) *cobra.Command {
 		if status < 200 || status > 299 {
 			return fmt.Errorf("the receiver answered with the status %d", status)
 		}
-		return printSentence(p, fmt.Sprintf("the receiver answered with the status %d", status))
+		return cli.PrintLine(p.Stdout, fmt.Sprintf("the receiver answered with the status %d", status))
 	})
 }
 
 func newWebhookRemove(p cli.Process) *cobra.Command {
-	c := &cobra.Command{
+	return newPlainCommand(p, &cobra.Command{
 		Use:     "remove ID",
 		Short:   "Remove a webhook with what was not delivered to it",
 		Example: "  tollgate webhook remove 8a4f1c6e-0b7d-4e2a-9c35-6d1f2e3b4a50",
 		Args:    cobra.ExactArgs(1),
-	}
-	return newPlainCommand(p, c, func(r run) error { return r.Webhooks.Remove(r.ctx, webhookID(r.args), nil) })
+	}, func(r run) error { return r.Webhooks.Remove(r.ctx, webhookID(r.args), nil) })
 }
 
 func newWebhookRedeliver(p cli.Process) *cobra.Command {
@@ -147,7 +145,7 @@ func newWebhookRedeliver(p cli.Process) *cobra.Command {
 		if err != nil {
 			return err
 		}
-		return printSentence(p, cli.FormatCount(n, "event is", "events are")+" sent again")
+		return cli.PrintLine(p.Stdout, cli.FormatCount(n, "event is", "events are")+" sent again")
 	})
 }
 

@@ -64,10 +64,7 @@ func newHealth(p cli.Process) *cobra.Command {
 		if err := h.probe(c.Context(), target); err != nil {
 			return err
 		}
-		if _, err := fmt.Fprintln(p.Stdout, target.URL.Redacted()+" is ready"); err != nil {
-			return fmt.Errorf("write output: %w", err)
-		}
-		return nil
+		return cli.PrintLine(p.Stdout, target.URL.Redacted()+" is ready")
 	}
 	return c
 }
