@@ -30,6 +30,7 @@ import (
 	consolesignin "github.com/tollgate-dev/tollgate/adapters/rest/console/signin"
 	"github.com/tollgate-dev/tollgate/adapters/rest/console/site"
 	"github.com/tollgate-dev/tollgate/adapters/rest/methodsapi"
+	"github.com/tollgate-dev/tollgate/adapters/rest/overview"
 	"github.com/tollgate-dev/tollgate/adapters/rest/readcache"
 	"github.com/tollgate-dev/tollgate/adapters/rest/registryapi"
 	"github.com/tollgate-dev/tollgate/adapters/system"
@@ -44,6 +45,7 @@ import (
 	"github.com/tollgate-dev/tollgate/core/auth/retention"
 	"github.com/tollgate-dev/tollgate/core/auth/signin"
 	"github.com/tollgate-dev/tollgate/core/auth/stepup"
+	"github.com/tollgate-dev/tollgate/core/catalogue/manage"
 	"github.com/tollgate-dev/tollgate/core/catalogue/usage"
 	"github.com/tollgate-dev/tollgate/core/ratelimit/decide"
 	"github.com/tollgate-dev/tollgate/core/ratelimit/reload"
@@ -215,7 +217,7 @@ var consoleSet = wire.NewSet(
 	wire.Struct(new(consolesignin.Ports), "StepUp", "Trail"),
 	wire.Struct(new(consolepublishing.Ports), "Reviews", "Reader", "Own"),
 	wire.Struct(new(consolereviewing.Ports), "*"), wire.Struct(new(operating.Ports), "*"), newConsoleLimits,
-	newPluginStates,
+	newPluginStates, wire.Struct(new(overview.Source), "*"),
 	cookies.New, wire.Struct(new(cookies.Ports), "*"), browsing.NewOwn, delegating.NewOperators,
 	people.New, wire.Struct(new(people.Ports), "*"), devices.NewOperator, delegating.NewGrantOperator,
 	wire.Struct(new(delegating.GrantPorts), "*"),
@@ -226,7 +228,7 @@ var consoleSet = wire.NewSet(
 
 // adminSet provides the API of administration. Its use cases come from consoleSet.
 var adminSet = wire.NewSet(
-	adminapi.New, wire.Struct(new(adminapi.UseCases), "*"),
+	adminapi.New, wire.Struct(new(adminapi.UseCases), "*"), manage.New, wire.Struct(new(manage.Ports), "*"),
 )
 
 func newConsole(
@@ -246,10 +248,10 @@ func newConsoleLimits(parts settings.Parts, r *reload.Rules, d *decide.Decider) 
 	return &operating.Limits{Rules: r, Decisions: d}
 }
 
-func newPluginStates(h *pluginhost.Host) operating.PluginStates {
-	return func() (all []operating.Plugin) {
+func newPluginStates(h *pluginhost.Host) overview.PluginStates {
+	return func() (all []overview.Plugin) {
 		for _, s := range h.Status() {
-			all = append(all, operating.Plugin{
+			all = append(all, overview.Plugin{
 				Name: s.Name, Kind: s.Kind, Version: s.Version, State: string(s.State), LastError: s.LastError,
 				Restarts: s.Restarts,
 			})

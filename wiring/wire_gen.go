@@ -38,6 +38,7 @@ import (
 	signin2 "github.com/tollgate-dev/tollgate/adapters/rest/console/signin"
 	"github.com/tollgate-dev/tollgate/adapters/rest/console/site"
 	"github.com/tollgate-dev/tollgate/adapters/rest/methodsapi"
+	"github.com/tollgate-dev/tollgate/adapters/rest/overview"
 	"github.com/tollgate-dev/tollgate/adapters/rest/readcache"
 	"github.com/tollgate-dev/tollgate/adapters/rest/registryapi"
 	"github.com/tollgate-dev/tollgate/adapters/system"
@@ -931,6 +932,12 @@ func injectService(ctx context.Context, s settings.Settings, parts settings.Part
 	limits := newConsoleLimits(parts, rules, decider)
 	pluginStates := newPluginStates(host)
 	health := &rest.Health{}
+	overviewSource := overview.Source{
+		Mirrors:      operator,
+		Webhooks:     notifyingOperator,
+		Plugins:      pluginStates,
+		Dependencies: health,
+	}
 	operatingPorts := operating.Ports{
 		Operators:    operators,
 		People:       peopleService,
@@ -943,8 +950,7 @@ func injectService(ctx context.Context, s settings.Settings, parts settings.Part
 		Webhooks:     notifyingOperator,
 		Trail:        trail,
 		Limits:       limits,
-		Plugins:      pluginStates,
-		Dependencies: health,
+		Overview:     overviewSource,
 	}
 	authPorts := console.AuthPorts{
 		Site:       sitePorts,
@@ -956,18 +962,35 @@ func injectService(ctx context.Context, s settings.Settings, parts settings.Part
 	}
 	consoleConsole := newConsole(parts, browser, authPorts, signIn, prometheusPublisher)
 	settingsConsole := s.Console
+	methods := methodrecords.NewMethods(db)
+	managePorts := manage.Ports{
+		Transactions: runner,
+		Methods:      methods,
+		Recorder:     trail,
+	}
+	manageOperator := manage.New(managePorts)
 	adminapiUseCases := adminapi.UseCases{
 		Callers:      authority,
 		Operators:    operators,
 		Recorder:     trail,
 		Cursors:      sealer,
+		Clock:        clock,
+		Accounts:     accounts,
 		Grants:       grants,
 		GrantChanges: grantOperator,
+		Policies:     delegatingPolicies,
+		Views:        viewingOperator,
+		Mirrors:      operator,
+		Webhooks:     notifyingOperator,
+		Reviews:      reviewingService,
+		Methods:      methods,
+		Listing:      manageOperator,
+		Log:          auditLog,
+		Overview:     overviewSource,
 	}
 	adminapiAPI := adminapi.New(adminapiUseCases)
 	administration := s.Administration
 	methodsapiConfig := s.Methods
-	methods := methodrecords.NewMethods(db)
 	counter := newUsageCounter(ownStore, clock, decideConfig)
 	methodsapiAPI := methodsapi.New(methodsapiConfig, methods, counter, clock, log)
 	retentionConfig := s.Retention

@@ -83,6 +83,7 @@ type Event struct {
 const (
 	DetailAction = "action"
 	DetailActor  = "actor" // who acted as an operator, see Actor; in old events a bare user id
+	DetailServer = "serverName"
 	detailToken  = "tokenPrefix"
 	detailApply  = "applyId"
 )

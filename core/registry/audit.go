@@ -11,7 +11,7 @@ import (
 // VersionDetails returns the details of an event about a version of a server; about the server if
 // the version is empty.
 func VersionDetails(name, version string) audit.Details {
-	details := audit.Details{"serverName": audit.Text(name)}
+	details := audit.Details{audit.DetailServer: audit.Text(name)}
 	details.Set("version", version)
 	return details
 }

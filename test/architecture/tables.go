@@ -182,7 +182,7 @@ const (
 var callerMakers = map[string][]string{
 	"NewPerson":    {"adapters/inprocess", "ports/authority/authoritytest"},
 	"NewPublisher": {"adapters/inprocess", "ports/authority/authoritytest"},
-	"Operator":     {"cmd/tollgate/operator", "adapters/rest/console/operating"},
+	"Operator":     {"cmd/tollgate/operator", "adapters/rest/console/operating", "adapters/rest/adminapi"},
 }
 
 // serverSavers are the files of core that save servers in a transaction of core/registry/change, or

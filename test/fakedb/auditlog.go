@@ -55,6 +55,29 @@ func (l *AuditLog) Search(ctx context.Context, q authstore.AuditQuery) (events [
 	return events, total, err
 }
 
+// Page implements [authstore.AuditLog].
+func (l *AuditLog) Page(
+	ctx context.Context, q authstore.AuditQuery, after authstore.AuditPlace,
+) (events []audit.Event, err error) {
+	q.After, q.Before, after.Time = storedTime(q.After), storedTime(q.Before), storedTime(after.Time)
+	order := func(a, b eventRow) int { return compareEvents(b, a) }
+	if q.Ascending {
+		order = compareEvents
+	}
+	last := eventRow{Event: audit.Event{ID: after.ID, Time: after.Time}}
+	found, err := l.db.events.list(ctx, all, order)
+	for _, row := range found {
+		err = cmp.Or(err, json.Unmarshal(row.Details, &row.Event.Details))
+		actor := row.Event.Details.Text(audit.DetailActor)
+		if matchesQuery(row.Event, q) && (after.ID == "" || order(row, last) > 0) && (q.ID == "" || row.Event.ID == q.ID) &&
+			(q.Actor == "" || actor == q.Actor || audit.PersonActor+actor == q.Actor) &&
+			(q.Server == "" || row.Event.Details.Text(audit.DetailServer) == q.Server) {
+			events = append(events, row.Event)
+		}
+	}
+	return first(events, q.Limit), err
+}
+
 func compareEvents(a, b eventRow) int {
 	return cmp.Or(a.Event.Time.Compare(b.Event.Time), cmp.Compare(a.Event.ID, b.Event.ID))
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql"
 	"encoding/json"
+	"strings"
 	"time"
 
 	"github.com/uptrace/bun"
@@ -146,10 +147,31 @@ func (l *AuditLog) searchUncounted(
 	return events, total, err
 }
 
+// Page implements authstore.AuditLog.
+func (l *AuditLog) Page(
+	ctx context.Context, q authstore.AuditQuery, after authstore.AuditPlace,
+) ([]audit.Event, error) {
+	return database.Read(ctx, l.db, func(ctx context.Context, db bun.IDB) ([]audit.Event, error) {
+		order, beyond := "DESC", "(time, id) < (?, ?)"
+		if q.Ascending {
+			order, beyond = "ASC", "(time, id) > (?, ?)"
+		}
+		s := selectMatching(db.NewSelect().TableExpr("audit_events"), q).Order("time "+order, "id "+order).Limit(q.Limit)
+		if after.ID != "" {
+			s.Where(beyond, database.NewInstant(after.Time), after.ID)
+		}
+		return l.scanEvents(ctx, s.ColumnExpr("*"))
+	})
+}
+
 // readPage reads the events of one page.
 func (l *AuditLog) readPage(ctx context.Context, db bun.IDB, q authstore.AuditQuery) ([]audit.Event, error) {
+	return l.scanEvents(ctx, selectPage(db, q))
+}
+
+func (l *AuditLog) scanEvents(ctx context.Context, s *bun.SelectQuery) ([]audit.Event, error) {
 	var rows []eventRow
-	if err := selectPage(db, q).Scan(ctx, &rows); err != nil {
+	if err := s.Scan(ctx, &rows); err != nil {
 		return nil, l.db.ClassifyError(err)
 	}
 	events := make([]audit.Event, len(rows))
@@ -191,10 +213,31 @@ func selectPage(db bun.IDB, q authstore.AuditQuery) *bun.SelectQuery {
 	return chosen.ColumnExpr("*")
 }
 
+// hasDetail is the condition that the details of an event have a member, as their text has it. Both
+// databases compare it with the case.
+const hasDetail = "replace(details, ?, '') <> details"
+
+// member returns a member of a JSON object as text. In a string within the object, its quotes would
+// be escaped.
+func member(name, value string) string {
+	text, _ := json.Marshal(audit.Text(value)) // a text always has a JSON form
+	return `"` + name + `":` + string(text)
+}
+
 // selectMatching narrows a selection to the events of a query.
 func selectMatching(s *bun.SelectQuery, q authstore.AuditQuery) *bun.SelectQuery {
+	if q.ID != "" {
+		s.Where("id = ?", q.ID)
+	}
 	if q.Subject != "" {
 		s.Where("user_id = ?", q.Subject)
+	}
+	if q.Actor != "" {
+		old := strings.TrimPrefix(q.Actor, audit.PersonActor)
+		s.Where(hasDetail+" OR "+hasDetail, member(audit.DetailActor, q.Actor), member(audit.DetailActor, old))
+	}
+	if q.Server != "" {
+		s.Where(hasDetail, member(audit.DetailServer, q.Server))
 	}
 	if q.Category != "" {
 		s.Where("type = ?", q.Category)

@@ -19,11 +19,20 @@ import (
 
 	"github.com/tollgate-dev/tollgate/adapters/rest"
 	"github.com/tollgate-dev/tollgate/adapters/rest/authapi"
+	"github.com/tollgate-dev/tollgate/adapters/rest/overview"
 	"github.com/tollgate-dev/tollgate/core/auth"
+	"github.com/tollgate-dev/tollgate/core/catalogue/manage"
 	"github.com/tollgate-dev/tollgate/core/fault"
 	"github.com/tollgate-dev/tollgate/core/page"
 	"github.com/tollgate-dev/tollgate/core/registry/delegating"
+	"github.com/tollgate-dev/tollgate/core/registry/mirroring"
+	"github.com/tollgate-dev/tollgate/core/registry/notifying"
+	"github.com/tollgate-dev/tollgate/core/registry/reviewing"
+	"github.com/tollgate-dev/tollgate/core/registry/viewing"
 	"github.com/tollgate-dev/tollgate/ports/authority"
+	"github.com/tollgate-dev/tollgate/ports/authstore"
+	"github.com/tollgate-dev/tollgate/ports/clock"
+	"github.com/tollgate-dev/tollgate/ports/methodstore"
 	"github.com/tollgate-dev/tollgate/ports/registrystore"
 	"github.com/tollgate-dev/tollgate/ports/throttle"
 )
@@ -40,9 +49,20 @@ type UseCases struct {
 	Operators *delegating.Operators
 	Recorder  authority.Recorder
 	Cursors   *page.Sealer
+	Clock     clock.Clock
 
+	Accounts     authstore.Accounts
 	Grants       registrystore.Grants
 	GrantChanges *delegating.GrantOperator
+	Policies     *delegating.Policies
+	Views        *viewing.Operator
+	Mirrors      *mirroring.Operator
+	Webhooks     *notifying.Operator
+	Reviews      *reviewing.Service
+	Methods      methodstore.Store
+	Listing      *manage.Operator
+	Log          authstore.AuditLog
+	Overview     overview.Source
 }
 
 // New returns the administration part of the API.
@@ -51,6 +71,14 @@ func New(u UseCases) *API { return &API{u} }
 // Mount implements rest.Part.
 func (a *API) Mount(r fiber.Router) {
 	a.mountGrants(r)
+	a.mountPolicies(r)
+	a.mountViews(r)
+	a.mountMirrors(r)
+	a.mountWebhooks(r)
+	a.mountReviews(r)
+	a.mountMethods(r)
+	a.mountAudit(r)
+	r.Get(root+"/overview", a.read(a.operator(adminRead), a.getOverview))
 }
 
 // Name implements rest.Part.

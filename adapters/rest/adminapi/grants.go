@@ -2,50 +2,63 @@ package adminapi
 
 import (
 	"context"
+	"net/http"
 	"strings"
 
 	"github.com/gofiber/fiber/v2"
 
+	"github.com/tollgate-dev/tollgate/core/audit"
+	"github.com/tollgate-dev/tollgate/core/auth"
+	"github.com/tollgate-dev/tollgate/core/fault"
 	"github.com/tollgate-dev/tollgate/core/registry"
+	"github.com/tollgate-dev/tollgate/ports/registrystore"
 )
 
 const grantsPath = root + "/grants"
 
 func (a *API) mountGrants(r fiber.Router) {
+	add, remove := change{audit.AccountChange, "grant_add", "grant"}, change{audit.AccountChange, "grant_remove", "grant"}
 	r.Get(grantsPath, a.read(a.operator(adminRead), a.listGrants))
+	r.Post(grantsPath, a.write(add, a.operator(adminWrite), a.addGrant))
+	r.Delete(grantsPath+"/:id", a.write(remove, a.operator(adminWrite), a.removeGrant))
 }
 
 // grantResponse is a grant: of a person or of a service account.
 type grantResponse struct {
+	ID       string `json:"id"`
 	Person   string `json:"person,omitempty"`
 	Service  string `json:"service,omitempty"`
 	Action   string `json:"action"`
 	Resource string `json:"resource"`
+	managed
 }
 
-func newGrantResponse(g *registry.Grant) grantResponse {
-	response := grantResponse{Person: string(g.Holder), Action: string(g.Action), Resource: g.Pattern.String()}
-	if name, ok := strings.CutPrefix(response.Person, "service:"); ok {
+func newGrantResponse(g *registry.GrantRecord) grantResponse {
+	response := grantResponse{
+		ID: string(g.ID), Person: string(g.Holder), Action: string(g.Action), Resource: g.Pattern.String(),
+		managed: managed{g.ManagedBy},
+	}
+	if name, ok := strings.CutPrefix(response.Person, audit.ServiceActor); ok {
 		response.Person, response.Service = "", name
 	}
 	return response
 }
 
 func (a *API) listGrants(q *request) act {
-	return listing[registry.Grant, grantResponse]{
+	return listing[registry.GrantRecord, grantResponse]{
 		name: "grants", key: grantKey, shape: newGrantResponse,
-		fetch: func(ctx context.Context, after string, limit int) ([]registry.Grant, error) {
+		fetch: func(ctx context.Context, after string, limit int) ([]registry.GrantRecord, error) {
 			g, err := parseGrantKey(after)
 			if err != nil {
 				return nil, err
 			}
-			return a.use.Grants.List(ctx, g, limit)
+			return a.use.Grants.Records(ctx, registrystore.GrantQuery{After: g, Limit: limit})
 		},
 	}.handle(q)
 }
 
 // grantKey returns the holder, action and pattern of a grant in one text.
-func grantKey(g *registry.Grant) string {
+func grantKey(g *registry.GrantRecord) string {
 	return strings.Join([]string{string(g.Holder), string(g.Action), g.Pattern.String()}, "\x00")
 }
 
@@ -56,4 +69,54 @@ func parseGrantKey(key string) (registry.Grant, error) {
 		return registry.Grant{}, nil
 	}
 	return registry.ParseGrant(registry.Holder(parts[0]), parts[1], parts[2])
+}
+
+func (a *API) addGrant(q *request) act {
+	holder := q.holder()
+	g, err := registry.ParseGrant(holder, q.body().Text("action"), q.body().OptionalText("resource"))
+	q.checkOf(err, "action", "resource")
+	q.named = g.Object().Key
+	return func(ctx context.Context) (answer, error) {
+		if err := a.checkHolder(ctx, holder); err != nil {
+			return answer{}, err
+		}
+		stored, err := a.use.GrantChanges.Create(ctx, registry.GrantRecord{Grant: g})
+		if err != nil {
+			return answer{}, err
+		}
+		return object(http.StatusCreated, newGrantResponse(&stored)), nil
+	}
+}
+
+// holder returns the holder of a grant: one of the members person and service.
+func (q *request) holder() registry.Holder {
+	person, service := q.body().OptionalText("person"), q.body().OptionalText("service")
+	switch {
+	case (person == "") == (service == ""):
+		q.check("person", fault.New(fault.Invalid, "or service is required, and not both"))
+	case person != "":
+		id, err := auth.ParseUUID[auth.UserID]("person", person)
+		q.check("person", err)
+		return registry.Holder(id)
+	}
+	return registry.Holder(audit.ServiceActor + service)
+}
+
+// checkHolder returns fault.Violated unless the holder of a grant exists.
+func (a *API) checkHolder(ctx context.Context, h registry.Holder) error {
+	if strings.HasPrefix(string(h), audit.ServiceActor) {
+		return fault.Violated("there is no such service account")
+	}
+	_, err := a.use.Accounts.Get(ctx, auth.UserID(h))
+	if fault.Is(err, fault.NotFound) {
+		return fault.Violated("there is no person with this id")
+	}
+	return err
+}
+
+func (a *API) removeGrant(q *request) act {
+	id, check := registry.GrantID(strings.ToLower(q.param("id"))), conditionOf(q, newGrantResponse)
+	return func(ctx context.Context) (answer, error) {
+		return noContent(), a.use.GrantChanges.RemoveByID(ctx, id, check)
+	}
 }

@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/tollgate-dev/tollgate/core/page"
 	"github.com/tollgate-dev/tollgate/core/registry/browsing"
@@ -68,6 +69,18 @@ func (q *request) openCursor() (string, error) {
 		return "", page.UnknownCursor()
 	}
 	return after, nil
+}
+
+// formatTime returns a time as lists write it.
+func formatTime(t time.Time) string { return t.UTC().Format("2006-01-02T15:04:05.000Z") }
+
+// timeOrNull returns a time like formatTime, and nil for the zero time.
+func timeOrNull(t time.Time) *string {
+	if t.IsZero() {
+		return nil
+	}
+	text := formatTime(t)
+	return &text
 }
 
 // pageOf returns the fetch of a list that is short enough to be read whole.

@@ -32,22 +32,40 @@ func putObject(created bool, shape any) answer {
 	return object(http.StatusOK, shape)
 }
 
-// conditionOf returns the check of If-Match and If-None-Match of a request for the use case that
-// changes an object, which calls it in its transaction with the object that is stored, or nil if
-// there is none. shape returns the JSON shape of an object. The condition is nil without the headers.
-func conditionOf[T, J any](q *request, shape func(*T) J) func(current *T) error {
-	condition, ok := responsebody.ReadConditions(q.Ctx)
-	if !ok {
+// managed is the member of the shapes of objects that a file may manage.
+type managed struct {
+	ManagedBy string `json:"managedBy"` // the owner of the file; empty for none
+}
+
+func (m managed) manager() string { return m.ManagedBy }
+
+// conditionOf returns the check of a write for the use case that changes an object, which calls it
+// in its transaction with the stored object, or nil if there is none: the condition of If-Match and
+// If-None-Match, and that no file manages the object, unless the query has force=true. shape
+// returns the JSON shape of an object.
+func conditionOf[T any, J interface{ manager() string }](q *request, shape func(*T) J) func(current *T) error {
+	condition, _ := responsebody.ReadConditions(q.Ctx)
+	force := q.flag("force")
+	return func(current *T) error {
+		if current == nil {
+			return checkCondition(condition)
+		}
+		shown := shape(current)
+		if err := checkCondition(condition, hashOf(shown)); err != nil {
+			return err
+		}
+		if by := shown.manager(); by != "" && !force {
+			return fault.Newf(fault.Conflict, "the file of %s manages this: change it there, or send force=true", by)
+		}
 		return nil
 	}
-	return func(current *T) error {
-		var hashes []uint64
-		if current != nil {
-			hashes = append(hashes, hashOf(shape(current)))
-		}
-		if condition.Holds(hashes...) {
-			return nil
-		}
-		return fault.New(fault.Stale, "the condition of If-Match or If-None-Match does not hold")
+}
+
+// checkCondition returns fault.Stale unless a condition holds for a stored object with a hash, or for
+// none.
+func checkCondition(c responsebody.Condition, stored ...uint64) error {
+	if c.Holds(stored...) {
+		return nil
 	}
+	return fault.New(fault.Stale, "the condition of If-Match or If-None-Match does not hold")
 }

@@ -6,6 +6,8 @@ import (
 	"net/url"
 	"slices"
 	"strings"
+	"time"
+	"unicode"
 
 	"github.com/gofiber/fiber/v2"
 
@@ -80,6 +82,49 @@ func (q *request) param(name string) string {
 		q.check(name, fault.New(fault.Invalid, "is not valid percent-encoded text"))
 	}
 	return strings.Clone(value)
+}
+
+// checkOf is check for a constructor of several members: the error is that of the member whose name
+// its message has, of the first one if it has none.
+func (q *request) checkOf(err error, members ...string) {
+	f, ok := fault.As(err)
+	if !ok {
+		q.check("", err)
+		return
+	}
+	words := strings.FieldsFunc(f.Message, func(r rune) bool { return !unicode.IsLetter(r) })
+	for _, word := range words {
+		if slices.Contains(members, word) {
+			q.check(word, err)
+			return
+		}
+	}
+	q.check(members[0], err)
+}
+
+// flag returns a parameter of the query that is true or false; false without it.
+func (q *request) flag(name string) bool {
+	switch q.query(name) {
+	case "true":
+		return true
+	case "", "false":
+	default:
+		q.check(name, fault.New(fault.Invalid, "must be true or false"))
+	}
+	return false
+}
+
+// time returns a parameter of the query that is an RFC 3339 time; zero without it.
+func (q *request) time(name string) (t time.Time) {
+	text := strings.ReplaceAll(q.query(name), " ", "+") // an offset that was not escaped
+	if text == "" {
+		return t
+	}
+	t, err := time.Parse(time.RFC3339, text)
+	if err != nil {
+		q.check(name, fault.New(fault.Invalid, "must be an RFC 3339 time, for example 2027-01-01T00:00:00Z"))
+	}
+	return t
 }
 
 // query returns a copy of a parameter of the query.

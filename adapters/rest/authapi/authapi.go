@@ -145,11 +145,11 @@ func SendFault(c *fiber.Ctx, f *fault.Error) error {
 	if f.Kind == fault.Exhausted || f.Kind == fault.Unavailable {
 		details["retryAfter"] = jsonvalue.Number(rest.RetrySeconds(f.RetryAfter))
 	}
-	return sendJSON(c, errorResponse{codeOf(f, c.Response().StatusCode()), f.Message, details})
+	return sendJSON(c, errorResponse{CodeOf(f, c.Response().StatusCode()), f.Message, details})
 }
 
-// codeOf returns the code of an error: its own, or the code of its kind.
-func codeOf(f *fault.Error, status int) fault.Code {
+// CodeOf returns the code of an error: its own, or the code of its kind.
+func CodeOf(f *fault.Error, status int) fault.Code {
 	if f.Code != "" {
 		return f.Code
 	}

@@ -35,7 +35,7 @@ func FuzzLogin(f *testing.F) {
 		}
 		refusal, ok := fault.As(err)
 		if !ok || refusal.Kind != fault.Invalid || refusal.Message == "" ||
-			codeOf(refusal, 400) != auth.CodeInvalidInput && refusal.Code != auth.CodeValidation {
+			CodeOf(refusal, 400) != auth.CodeInvalidInput && refusal.Code != auth.CodeValidation {
 			t.Fatalf("%q: %v", text, err)
 		}
 	})

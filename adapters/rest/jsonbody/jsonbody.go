@@ -293,6 +293,17 @@ func (b *Object) Nested(name string) *Object {
 	return inner
 }
 
+// Number returns a member that must be a whole number.
+func (b *Object) Number(name string) (n int) {
+	switch {
+	case !b.Has(name):
+		b.fail(name, "is missing")
+	case json.Unmarshal(b.members[name], &n) != nil:
+		b.fail(name, "must be a whole number")
+	}
+	return n
+}
+
 // Flag returns a member that must be true or false; false if it is missing or null.
 func (b *Object) Flag(name string) (flag bool) {
 	if b.Has(name) && json.Unmarshal(b.members[name], &flag) != nil {

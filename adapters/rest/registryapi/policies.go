@@ -12,9 +12,9 @@ import (
 	"github.com/tollgate-dev/tollgate/ports/authority"
 )
 
-// policyResponse is a policy as the API shows it (contract P-11, P-20). Fields that do not belong
+// PolicyResponse is a policy as the API shows it (contract P-11, P-20). Fields that do not belong
 // to its method are left out.
-type policyResponse struct {
+type PolicyResponse struct {
 	ID             string            `json:"id"`
 	Method         string            `json:"method"`
 	Pattern        string            `json:"pattern"`
@@ -31,8 +31,9 @@ type policyResponse struct {
 	State          string            `json:"state"`
 }
 
-func newPolicyResponse(p *delegating.Policy) policyResponse {
-	r := policyResponse{
+// NewPolicyResponse returns a policy as the API shows it.
+func NewPolicyResponse(p *delegating.Policy) PolicyResponse {
+	r := PolicyResponse{
 		ID: string(p.ID), Method: string(p.Method), Pattern: p.Pattern.String(),
 		Domain: p.Domain.String(), KeyFingerprint: p.Fingerprint.String(),
 		Issuer: p.Issuer, Subject: p.Subject.String(), Claims: p.Claims,
@@ -45,17 +46,22 @@ func newPolicyResponse(p *delegating.Policy) policyResponse {
 	return r
 }
 
-func (a *Publishers) addPolicy(c *fiber.Ctx, who authority.Caller) error {
-	body, err := jsonbody.Read(c)
-	if err != nil {
-		return err
-	}
-	draft := publisher.Draft{
+// ReadPolicy returns the policy that a body describes.
+func ReadPolicy(body *jsonbody.Object) publisher.Draft {
+	return publisher.Draft{
 		Method: body.Text("method"), Pattern: body.Text("pattern"), Actions: body.Texts("actions"),
 		Domain: body.OptionalText("domain"), KeyFingerprint: body.OptionalText("keyFingerprint"),
 		Issuer: body.OptionalText("issuer"), Subject: body.OptionalText("subject"), Claims: body.TextMap("claims"),
 		ExpiresAt: body.Time("expiresAt"),
 	}
+}
+
+func (a *Publishers) addPolicy(c *fiber.Ctx, who authority.Caller) error {
+	body, err := jsonbody.Read(c)
+	if err != nil {
+		return err
+	}
+	draft := ReadPolicy(body)
 	if err := body.Err(); err != nil {
 		return err
 	}
@@ -63,7 +69,7 @@ func (a *Publishers) addPolicy(c *fiber.Ctx, who authority.Caller) error {
 	if err != nil {
 		return err
 	}
-	return sendUncached(c, http.StatusCreated, newPolicyResponse(&p))
+	return sendUncached(c, http.StatusCreated, NewPolicyResponse(&p))
 }
 
 func (a *Publishers) listPolicies(c *fiber.Ctx, who authority.Caller) error {
@@ -71,11 +77,11 @@ func (a *Publishers) listPolicies(c *fiber.Ctx, who authority.Caller) error {
 	if err != nil {
 		return err
 	}
-	responses := make([]policyResponse, len(list))
+	responses := make([]PolicyResponse, len(list))
 	for i := range list {
-		responses[i] = newPolicyResponse(&list[i])
+		responses[i] = NewPolicyResponse(&list[i])
 	}
-	return sendUncached(c, http.StatusOK, map[string][]policyResponse{"publishers": responses})
+	return sendUncached(c, http.StatusOK, map[string][]PolicyResponse{"publishers": responses})
 }
 
 func (a *Publishers) removePolicy(c *fiber.Ctx, who authority.Caller) error {

@@ -59,6 +59,25 @@ func (o *Operator) Import(ctx context.Context, methods []catalogue.Method, repla
 	})
 }
 
+// Replace replaces all methods, as Import does. check, which may be nil, is called with the stored
+// methods in the transaction; its error ends the change.
+func (o *Operator) Replace(
+	ctx context.Context, methods []catalogue.Method, check func(*[]catalogue.Method) error,
+) error {
+	return o.changeMethods(transaction.Exclusive(ctx), actionImport, func(ctx context.Context) error {
+		if check != nil {
+			stored, err := o.ports.Methods.List(ctx)
+			if err == nil {
+				err = check(&stored)
+			}
+			if err != nil {
+				return err
+			}
+		}
+		return o.ports.Methods.Put(ctx, methods, true)
+	})
+}
+
 // changeMethods calls do and records in the audit log what it changed, in one transaction.
 func (o *Operator) changeMethods(ctx context.Context, action audit.Action, do func(context.Context) error) error {
 	return o.ports.Transactions.Atomically(ctx, func(ctx context.Context) error {
@@ -121,5 +140,6 @@ func equalMethods(a, b *catalogue.Method) bool {
 func newChange(action audit.Action, m *catalogue.Method) audit.Change {
 	return audit.Change{Category: audit.MethodsChange, Action: action, ByOperator: true, Details: audit.Details{
 		"methodId": audit.Number(m.ID), "path": audit.Text(m.Path), "service": audit.Text(m.ServiceName),
+		audit.DetailKind: audit.Text("method"), audit.DetailKey: audit.Text(m.Path),
 	}}
 }

@@ -73,6 +73,12 @@ func (s *Policies) Add(ctx context.Context, who authority.Caller, d publisher.Dr
 	return Policy{p, publisher.Active}, s.store(ctx, p, maker)
 }
 
+// Check returns the error of Add for a wrong draft.
+func (s *Policies) Check(d publisher.Draft) error {
+	_, err := publisher.NewPolicy(d, s.rules, s.ports.Clock.Now())
+	return err
+}
+
 // store stores a new policy and records it.
 func (s *Policies) store(ctx context.Context, p publisher.Policy, maker registry.Holder) error {
 	return s.ports.Transactions.Atomically(transaction.Exclusive(ctx), func(ctx context.Context) error {

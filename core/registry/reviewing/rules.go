@@ -28,14 +28,10 @@ type RuleDraft struct {
 	ManagedBy string
 }
 
-// AddRule adds a rule, which applies to later submissions. It returns fault.Invalid, with the name
-// of the parameter, for a wrong one or when there are too many rules.
-func (s *Service) AddRule(ctx context.Context, d RuleDraft) (review.Rule, error) {
-	rule := review.Rule{
-		ID: secrets.NewUUID[review.RuleID](s.ports.Entropy), Publisher: d.Publisher, ManagedBy: d.ManagedBy,
-		CreatedAt: s.ports.Clock.Now().UTC().Truncate(time.Microsecond),
-	}
-	var err error
+// Rule returns the rule of the draft without an ID and a time. It returns fault.Invalid, with the
+// name of the parameter, for a wrong one.
+func (d RuleDraft) Rule() (rule review.Rule, err error) {
+	rule.Publisher, rule.ManagedBy = d.Publisher, d.ManagedBy
 	if rule.Pattern, err = registry.ParsePattern(d.Pattern); err != nil {
 		return review.Rule{}, err
 	}
@@ -45,6 +41,18 @@ func (s *Service) AddRule(ctx context.Context, d RuleDraft) (review.Rule, error)
 	if len(d.Publisher) > maxPublisher || !registry.IsText(d.Publisher) {
 		return review.Rule{}, fault.Newf(fault.Invalid, "publisher must be text of at most %d bytes", maxPublisher)
 	}
+	return rule, nil
+}
+
+// AddRule adds a rule, which applies to later submissions. It returns fault.Invalid, with the name
+// of the parameter, for a wrong one or when there are too many rules.
+func (s *Service) AddRule(ctx context.Context, d RuleDraft) (review.Rule, error) {
+	rule, err := d.Rule()
+	if err != nil {
+		return review.Rule{}, err
+	}
+	rule.ID = secrets.NewUUID[review.RuleID](s.ports.Entropy)
+	rule.CreatedAt = s.ports.Clock.Now().UTC().Truncate(time.Microsecond)
 	err = s.ports.Transactions.Atomically(transaction.Exclusive(ctx), func(ctx context.Context) error {
 		existing, err := s.ports.Rules.All(ctx)
 		if err != nil {

@@ -18,6 +18,7 @@ import (
 	"go.yaml.in/yaml/v4"
 
 	"github.com/tollgate-dev/tollgate/adapters/rest"
+	"github.com/tollgate-dev/tollgate/adapters/rest/adminapi"
 	"github.com/tollgate-dev/tollgate/adapters/rest/apidocs"
 	"github.com/tollgate-dev/tollgate/adapters/rest/authapi"
 	"github.com/tollgate-dev/tollgate/adapters/rest/methodsapi"
@@ -58,7 +59,7 @@ func TestDocumentHasAllRoutes(t *testing.T) {
 			registry, authapi.New(authapi.UseCases{}),
 			methodsapi.New(methodsapi.Config{}, nil, nil, nil, nil), registryapi.NewPublishers(nil, nil, nil),
 			registryapi.NewReviews(nil, nil),
-			registryapi.NewQuarantine(nil, nil),
+			registryapi.NewQuarantine(nil, nil), adminapi.New(adminapi.UseCases{}),
 		},
 		Health: rest.NewHealth(), Docs: docs,
 	})

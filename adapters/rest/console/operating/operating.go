@@ -5,19 +5,17 @@ package operating
 import (
 	"context"
 	"embed"
-	"maps"
 
 	"github.com/gofiber/fiber/v2"
 
-	"github.com/tollgate-dev/tollgate/adapters/rest"
 	"github.com/tollgate-dev/tollgate/adapters/rest/console/site"
+	"github.com/tollgate-dev/tollgate/adapters/rest/overview"
 	"github.com/tollgate-dev/tollgate/core/audit"
 	"github.com/tollgate-dev/tollgate/core/auth"
 	"github.com/tollgate-dev/tollgate/core/auth/auditing"
 	"github.com/tollgate-dev/tollgate/core/auth/devices"
 	"github.com/tollgate-dev/tollgate/core/auth/people"
 	"github.com/tollgate-dev/tollgate/core/registry/delegating"
-	"github.com/tollgate-dev/tollgate/core/registry/mirror"
 	"github.com/tollgate-dev/tollgate/core/registry/mirroring"
 	"github.com/tollgate-dev/tollgate/core/registry/notifying"
 	"github.com/tollgate-dev/tollgate/core/registry/viewing"
@@ -43,17 +41,7 @@ type Ports struct {
 	Webhooks     *notifying.Operator
 	Trail        *auditing.Trail
 	Limits       *Limits // nil if the part for rate limits does not run
-	Plugins      PluginStates
-	Dependencies *rest.Health
-}
-
-// PluginStates returns the state of each plugin.
-type PluginStates func() []Plugin
-
-// Plugin is the state of a plugin.
-type Plugin struct {
-	Name, Kind, Version, State, LastError string
-	Restarts                              int
+	Overview     overview.Source
 }
 
 // Pages are the pages of operators. It is safe for concurrent use.
@@ -113,45 +101,12 @@ func (p *Pages) authorized(h handler) site.Handler {
 
 var overviewPage = site.ParsePage(templates, "templates/overview.html")
 
-// overviewView is the first page.
-type overviewView struct {
-	Status       string
-	Dependencies map[string]string
-	Plugins      []Plugin
-	Failing      []mirror.Mirror
-	Dead         int // events that could not be delivered
-}
-
 func (p *Pages) overview(ctx context.Context, v *site.Visit) error {
-	view := overviewView{Plugins: p.ports.Plugins()}
-	var states map[string]string
-	view.Status, states = p.ports.Dependencies.States(ctx)
-	view.Dependencies = maps.Clone(states)
-	for _, one := range view.Plugins { // they have a table of their own
-		delete(view.Dependencies, one.Name)
-	}
-	if err := p.addFailures(ctx, &view); err != nil {
-		return err
-	}
-	return v.Render(overviewPage, site.Head{Title: "Operator"}, view)
-}
-
-// addFailures adds the mirrors that fail and the number of events that could not be delivered.
-func (p *Pages) addFailures(ctx context.Context, view *overviewView) error {
-	all, err := p.ports.Mirrors.List(ctx)
+	view, err := p.ports.Overview.Read(ctx)
 	if err != nil {
 		return err
 	}
-	for _, m := range all {
-		if m.State.Health() == mirror.Failing {
-			view.Failing = append(view.Failing, m)
-		}
-	}
-	webhooks, err := p.ports.Webhooks.List(ctx)
-	for _, w := range webhooks {
-		view.Dead += w.Dead
-	}
-	return err
+	return v.Render(overviewPage, site.Head{Title: "Operator"}, view)
 }
 
 // notices say what has just been done.

@@ -1,0 +1,105 @@
+package adminapi
+
+import (
+	"context"
+	"net/http"
+	"strings"
+
+	"github.com/gofiber/fiber/v2"
+
+	"github.com/tollgate-dev/tollgate/adapters/rest/registryapi"
+	"github.com/tollgate-dev/tollgate/core/audit"
+	"github.com/tollgate-dev/tollgate/core/auth"
+	"github.com/tollgate-dev/tollgate/core/fault"
+	"github.com/tollgate-dev/tollgate/core/registry"
+	"github.com/tollgate-dev/tollgate/core/registry/delegating"
+	"github.com/tollgate-dev/tollgate/core/registry/publisher"
+	"github.com/tollgate-dev/tollgate/ports/authority"
+)
+
+const policiesPath = root + "/policies"
+
+func (a *API) mountPolicies(r fiber.Router) {
+	add := change{audit.AccountChange, "publisher_add", "policy"}
+	remove := change{audit.AccountChange, "publisher_remove", "policy"}
+	r.Get(policiesPath, a.read(a.operator(adminRead), a.listPolicies))
+	r.Post(policiesPath, a.write(add, a.operator(adminWrite), a.addPolicy))
+	r.Get(policiesPath+"/:id", a.read(a.operator(adminRead), a.getPolicy))
+	r.Delete(policiesPath+"/:id", a.write(remove, a.operator(adminWrite), a.removePolicy))
+}
+
+// policyResponse is a policy as people see their own, with its manager.
+type policyResponse struct {
+	registryapi.PolicyResponse
+	managed
+}
+
+// stable returns the policy without its last use and without what follows from time and grants.
+func (p policyResponse) stable() any {
+	p.LastUsedAt, p.State = nil, ""
+	return p
+}
+
+func newPolicyResponse(p *delegating.Policy) policyResponse {
+	return policyResponse{registryapi.NewPolicyResponse(p), managed{p.ManagedBy}}
+}
+
+func (a *API) allPolicies(ctx context.Context) ([]delegating.Policy, error) {
+	return a.use.Policies.List(ctx, authority.Operator())
+}
+
+func (a *API) listPolicies(q *request) act {
+	key := func(p *delegating.Policy) string { return string(p.ID) }
+	return listing[delegating.Policy, policyResponse]{
+		name: "policies", key: key, shape: newPolicyResponse, fetch: pageOf(a.allPolicies, key),
+	}.handle(q)
+}
+
+func (a *API) getPolicy(q *request) act {
+	id := policyID(q)
+	return func(ctx context.Context) (answer, error) {
+		all, err := a.allPolicies(ctx)
+		if err != nil {
+			return answer{}, err
+		}
+		p := registry.FindIn(all, func(p *delegating.Policy) bool { return p.ID == id })
+		if p == nil {
+			return answer{}, fault.New(fault.NotFound, "there is no policy of a publisher with this id")
+		}
+		return object(http.StatusOK, newPolicyResponse(p)), nil
+	}
+}
+
+func policyID(q *request) publisher.PolicyID {
+	return publisher.PolicyID(strings.ToLower(q.param("id")))
+}
+
+func (a *API) addPolicy(q *request) act {
+	draft := registryapi.ReadPolicy(q.body())
+	if owner := q.body().OptionalText("owner"); owner != "" {
+		id, err := auth.ParseUUID[registry.Holder]("owner", owner)
+		q.check("owner", err)
+		draft.Owner = id
+	}
+	if len(q.body().Problems()) == 0 {
+		q.checkOf(a.use.Policies.Check(draft), "method", "pattern", "actions", "expiresAt", "domain", "keyFingerprint",
+			"issuer", "subject", "claims")
+	}
+	return func(ctx context.Context) (answer, error) {
+		p, err := a.use.Policies.Add(ctx, authority.Operator(), draft)
+		if err != nil {
+			return answer{}, err
+		}
+		return object(http.StatusCreated, newPolicyResponse(&p)), nil
+	}
+}
+
+func (a *API) removePolicy(q *request) act {
+	id := policyID(q)
+	check := conditionOf(q, func(p *publisher.Policy) policyResponse {
+		return newPolicyResponse(&delegating.Policy{Policy: *p})
+	})
+	return func(ctx context.Context) (answer, error) {
+		return noContent(), a.use.Policies.Remove(ctx, authority.Operator(), id, check)
+	}
+}
