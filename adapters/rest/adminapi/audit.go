@@ -35,15 +35,13 @@ type eventResponse struct {
 
 func newEventResponse(e *audit.Event) eventResponse {
 	response := eventResponse{
-		ID: string(e.ID), Time: formatMicros(e.Time), Type: string(e.Category), Success: e.Success, Details: e.Details,
+		ID: string(e.ID), Time: formatTime(e.Time), Type: string(e.Category), Success: e.Success, Details: e.Details,
 	}
 	if person := string(e.Subject); person != "" {
 		response.Person = &person
 	}
 	return response
 }
-
-func formatMicros(t time.Time) string { return t.UTC().Format("2006-01-02T15:04:05.000000Z") }
 
 const linesType = "application/x-ndjson"
 

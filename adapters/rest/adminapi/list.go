@@ -71,8 +71,8 @@ func (q *request) openCursor() (string, error) {
 	return after, nil
 }
 
-// formatTime returns a time as lists write it.
-func formatTime(t time.Time) string { return t.UTC().Format("2006-01-02T15:04:05.000Z") }
+// formatTime returns a time as the registry writes times (contract R-2).
+func formatTime(t time.Time) string { return t.UTC().Format("2006-01-02T15:04:05.000000Z") }
 
 // timeOrNull returns a time like formatTime, and nil for the zero time.
 func timeOrNull(t time.Time) *string {
