@@ -56,14 +56,20 @@ type Change struct {
 // EventID identifies an event.
 type EventID string
 
-// Details are the facts of an event by their names; the types of their values follow.
+// The details of an event.
 type (
+	// Details are the facts of an event by their names.
 	Details = jsonvalue.Object
-	Value   = jsonvalue.Value
-	Text    = jsonvalue.Text
-	Number  = jsonvalue.Number
-	Flag    = jsonvalue.Flag
-	List    = jsonvalue.List
+	// Value is one fact.
+	Value = jsonvalue.Value
+	// Text is a fact in words, a name or an id.
+	Text = jsonvalue.Text
+	// Number is a fact that is counted or measured.
+	Number = jsonvalue.Number
+	// Flag is a fact that holds or not.
+	Flag = jsonvalue.Flag
+	// List is a fact with several values.
+	List = jsonvalue.List
 )
 
 // Texts returns a list of texts.
