@@ -26,6 +26,7 @@ import (
 	"github.com/tollgate-dev/tollgate/core/auth/notices"
 	"github.com/tollgate-dev/tollgate/core/auth/retention"
 	"github.com/tollgate-dev/tollgate/core/auth/signin"
+	"github.com/tollgate-dev/tollgate/core/auth/tokens"
 	"github.com/tollgate-dev/tollgate/core/ratelimit/decide"
 	"github.com/tollgate-dev/tollgate/core/ratelimit/lease"
 	"github.com/tollgate-dev/tollgate/core/ratelimit/reload"
@@ -93,6 +94,7 @@ type apiParts struct {
 	Retention  *retention.Runner
 	SignIns    signin.Config
 	Gather     *learning.Runner
+	Tokens     *tokens.Reminder
 	Notices    *notices.Notifier
 	Tracing    otlp.Tracing
 	Metrics    *prometheus.Registry
@@ -183,6 +185,9 @@ func (a apiParts) addAPI(ctx context.Context, parts settings.Parts, probes []res
 	p.AddBackground(a.Retention.Run, a.Notices.Run)
 	if parts.Registry {
 		p.AddBackground(a.Recheck.Run, a.Reminder.Run, a.Deliveries.Run, a.Mirrors.Run)
+	}
+	if parts.Auth {
+		p.AddBackground(a.Tokens.Run)
 	}
 	if parts.Auth && a.SignIns.History.Learns() {
 		p.AddBackground(a.Gather.Run)

@@ -60,6 +60,7 @@ type Operator struct {
 	Accounts      authstore.Accounts
 	Learner       *learning.Learner
 	Grants        registrystore.Grants
+	Services      registrystore.Services
 	GrantChanges  *delegating.GrantOperator
 	Methods       methodstore.Store
 	MethodChanges *manage.Operator

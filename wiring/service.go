@@ -45,6 +45,7 @@ import (
 	"github.com/tollgate-dev/tollgate/core/auth/retention"
 	"github.com/tollgate-dev/tollgate/core/auth/signin"
 	"github.com/tollgate-dev/tollgate/core/auth/stepup"
+	"github.com/tollgate-dev/tollgate/core/auth/tokens"
 	"github.com/tollgate-dev/tollgate/core/catalogue/manage"
 	"github.com/tollgate-dev/tollgate/core/catalogue/usage"
 	"github.com/tollgate-dev/tollgate/core/ratelimit/decide"
@@ -229,6 +230,9 @@ var consoleSet = wire.NewSet(
 // adminSet provides the API of administration. Its use cases come from consoleSet.
 var adminSet = wire.NewSet(
 	adminapi.New, wire.Struct(new(adminapi.UseCases), "*"), manage.New, wire.Struct(new(manage.Ports), "*"),
+	delegating.NewServices, wire.Struct(new(delegating.ServicePorts), "*"),
+	tokens.New, wire.Struct(new(tokens.Ports), "*"),
+	tokens.NewReminder, wire.Struct(new(tokens.ReminderPorts), "*"),
 )
 
 func newConsole(

@@ -56,6 +56,7 @@ import (
 	"github.com/tollgate-dev/tollgate/core/auth/retention"
 	"github.com/tollgate-dev/tollgate/core/auth/signin"
 	"github.com/tollgate-dev/tollgate/core/auth/stepup"
+	"github.com/tollgate-dev/tollgate/core/auth/tokens"
 	"github.com/tollgate-dev/tollgate/core/catalogue/manage"
 	"github.com/tollgate-dev/tollgate/core/ratelimit/decide"
 	"github.com/tollgate-dev/tollgate/core/ratelimit/lease"
@@ -274,7 +275,8 @@ func injectService(ctx context.Context, s settings.Settings, parts settings.Part
 		cleanup()
 		return nil, nil, err
 	}
-	checker := access.NewChecker(issuer, sessions, cache, clock)
+	apiTokens := stores.APITokens
+	checker := access.NewChecker(issuer, sessions, cache, apiTokens, clock)
 	trustLevel := s.WriteTrust
 	authority := inprocess.NewAuthority(checker, trustLevel)
 	delegatingConfig := s.Delegating
@@ -283,9 +285,10 @@ func injectService(ctx context.Context, s settings.Settings, parts settings.Part
 	registryrecordsConfig := s.Servers
 	registryrecordsStores := registryrecords.NewStores(db, registryrecordsConfig)
 	policies := registryrecordsStores.Policies
+	services := registryrecordsStores.Services
 	grants := registryrecordsStores.Grants
 	accounts := stores.Accounts
-	makers := inprocess.NewMakers(accounts)
+	makers := inprocess.NewMakers(accounts, services)
 	checkerPorts := delegating.CheckerPorts{
 		Policies: policies,
 		Grants:   grants,
@@ -395,6 +398,7 @@ func injectService(ctx context.Context, s settings.Settings, parts settings.Part
 	notifier := chooseNotifier(couriers, brand, stepupCouriers, wiringNoticePorts)
 	publishersPorts := inprocess.PublishersPorts{
 		Signer:   issuer,
+		Tokens:   apiTokens,
 		Trail:    trail,
 		Notifier: notifier,
 		Clock:    clock,
@@ -404,6 +408,7 @@ func injectService(ctx context.Context, s settings.Settings, parts settings.Part
 	proverPorts := delegating.ProverPorts{
 		Transactions: runner,
 		Policies:     policies,
+		Services:     services,
 		Checker:      delegatingChecker,
 		Keys:         domainkeysSources,
 		Identities:   verifier,
@@ -829,6 +834,7 @@ func injectService(ctx context.Context, s settings.Settings, parts settings.Part
 		Devices:     devicesService,
 		Trail:       trail,
 		Keys:        issuer,
+		Workloads:   prover,
 	}
 	authapiAPI := authapi.New(useCases)
 	cookiesConfig := s.Cookies
@@ -969,6 +975,21 @@ func injectService(ctx context.Context, s settings.Settings, parts settings.Part
 		Recorder:     trail,
 	}
 	manageOperator := manage.New(managePorts)
+	servicePorts := delegating.ServicePorts{
+		Transactions: runner,
+		Services:     services,
+		Recorder:     trail,
+		Clock:        clock,
+	}
+	delegatingServices := delegating.NewServices(delegatingConfig, servicePorts)
+	tokensPorts := tokens.Ports{
+		Transaction: runner,
+		Tokens:      apiTokens,
+		Trail:       trail,
+		Clock:       clock,
+		Entropy:     entropy,
+	}
+	tokensService := tokens.New(tokensPorts)
 	adminapiUseCases := adminapi.UseCases{
 		Callers:      authority,
 		Operators:    operators,
@@ -987,6 +1008,8 @@ func injectService(ctx context.Context, s settings.Settings, parts settings.Part
 		Listing:      manageOperator,
 		Log:          auditLog,
 		Overview:     overviewSource,
+		Services:     delegatingServices,
+		Tokens:       tokensService,
 	}
 	adminapiAPI := adminapi.New(adminapiUseCases)
 	administration := s.Administration
@@ -995,6 +1018,7 @@ func injectService(ctx context.Context, s settings.Settings, parts settings.Part
 	methodsapiAPI := methodsapi.New(methodsapiConfig, methods, counter, clock, log)
 	retentionConfig := s.Retention
 	sessionRetention := stores.SessionRetention
+	apiTokenExpiry := stores.APITokenExpiry
 	retentionPorts := retention.Ports{
 		Audit:         auditLog,
 		Sessions:      sessionRetention,
@@ -1004,6 +1028,7 @@ func injectService(ctx context.Context, s settings.Settings, parts settings.Part
 		Lockouts:      lockouts,
 		Devices:       authstoreDevices,
 		Counts:        historyCounts,
+		Tokens:        apiTokenExpiry,
 	}
 	sweeper := retention.New(retentionConfig, retentionPorts, clock)
 	retentionRunnerPorts := retention.RunnerPorts{
@@ -1020,6 +1045,14 @@ func injectService(ctx context.Context, s settings.Settings, parts settings.Part
 		Reporter: reporter,
 	}
 	learningRunner := learning.NewRunner(learningRunnerPorts)
+	tokensReminderPorts := tokens.ReminderPorts{
+		Expiry:   apiTokenExpiry,
+		Notifier: notifier,
+		Clock:    clock,
+		Waiter:   waiter,
+		Reporter: reporter,
+	}
+	tokensReminder := tokens.NewReminder(tokensReminderPorts)
 	wiringApiParts := apiParts{
 		Config:     restConfig,
 		Bodies:     budget,
@@ -1049,6 +1082,7 @@ func injectService(ctx context.Context, s settings.Settings, parts settings.Part
 		Retention:  retentionRunner,
 		SignIns:    signinConfig,
 		Gather:     learningRunner,
+		Tokens:     tokensReminder,
 		Notices:    notifier,
 		Tracing:    tracing,
 		Metrics:    r,
@@ -1335,6 +1369,7 @@ func injectOperator(ctx context.Context, s settings.Settings, log *logrus.Entry)
 	registryrecordsConfig := s.Servers
 	registryrecordsStores := registryrecords.NewStores(db, registryrecordsConfig)
 	grants := registryrecordsStores.Grants
+	services := registryrecordsStores.Services
 	grantPorts := delegating.GrantPorts{
 		Transactions: runner,
 		Grants:       grants,
@@ -1350,7 +1385,7 @@ func injectOperator(ctx context.Context, s settings.Settings, log *logrus.Entry)
 	manageOperator := manage.New(managePorts)
 	delegatingConfig := s.Delegating
 	policies := registryrecordsStores.Policies
-	makers := inprocess.NewMakers(accounts)
+	makers := inprocess.NewMakers(accounts, services)
 	checkerPorts := delegating.CheckerPorts{
 		Policies: policies,
 		Grants:   grants,
@@ -1509,6 +1544,7 @@ func injectOperator(ctx context.Context, s settings.Settings, log *logrus.Entry)
 		Accounts:      accounts,
 		Learner:       learner,
 		Grants:        grants,
+		Services:      services,
 		GrantChanges:  grantOperator,
 		Methods:       methods,
 		MethodChanges: manageOperator,

@@ -12,6 +12,7 @@ import (
 	"github.com/tollgate-dev/tollgate/core/auth/learning"
 	"github.com/tollgate-dev/tollgate/core/auth/notices"
 	"github.com/tollgate-dev/tollgate/core/auth/retention"
+	"github.com/tollgate-dev/tollgate/core/auth/tokens"
 	"github.com/tollgate-dev/tollgate/core/ratelimit/reload"
 	"github.com/tollgate-dev/tollgate/core/registry/delegating"
 	"github.com/tollgate-dev/tollgate/core/registry/event"
@@ -59,6 +60,8 @@ func (l *Log) Report(e any) {
 	case reviewing.ReminderFailed:
 		l.log.WithError(e.Err).
 			Warn("reviewers and submitters could not be notified of reviews; the next attempt follows")
+	case tokens.ReminderFailed:
+		l.log.WithError(e.Err).Warn("the end of tokens could not be announced; the next attempt follows")
 	case notifying.Attempted:
 		l.logAttempt(e.Delivery)
 	case notifying.Counted:

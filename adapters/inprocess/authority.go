@@ -13,7 +13,7 @@ import (
 
 var _ authority.Authority = (*Authority)(nil)
 
-// Authority identifies the callers of the registry by their access tokens (contract R-34) or
+// Authority identifies the callers of the registry by their tokens (contract R-34) or
 // sessions. It is safe for concurrent use.
 type Authority struct {
 	checker *access.Checker
@@ -26,11 +26,15 @@ func NewAuthority(c *access.Checker, write auth.TrustLevel) *Authority { return 
 
 // Identify implements [authority.Authority].
 func (a *Authority) Identify(ctx context.Context, token string, from netip.Addr) (authority.Caller, error) {
-	identity, err := a.checker.Identify(ctx, auth.AccessToken(token))
-	if err != nil {
+	identity, err := a.checker.Identify(ctx, auth.AccessToken(token), from)
+	switch t := identity.Token; {
+	case err != nil:
 		return authority.Caller{}, err
-	}
-	if identity.Publisher == nil {
+	case t != nil:
+		return authority.NewToken(authority.Token{
+			Owner: registry.Holder(t.Owner), Prefix: t.Prefix, Scopes: t.Scopes,
+		}, from), nil
+	case identity.Publisher == nil:
 		return a.confirm(ctx, identity.Session, from)
 	}
 	p, err := readPublisher(identity.Publisher)

@@ -55,7 +55,8 @@ func newAuthority(t *testing.T, level auth.TrustLevel) *inprocess.Authority {
 		t.Fatal(err)
 	}
 	checker := access.NewChecker(echoVerifier{}, sessions,
-		memory.NewSessions(clocktest.NewManual(noon), memory.Config{}), clocktest.NewManual(noon))
+		memory.NewSessions(clocktest.NewManual(noon), memory.Config{}), fakedb.NewAPITokens(db),
+		clocktest.NewManual(noon))
 	return inprocess.NewAuthority(checker, auth.FullTrust)
 }
 
@@ -96,7 +97,7 @@ func TestTrust(t *testing.T) {
 			may     bool
 		}{
 			"read": {c.RequireReader, may.read}, "write": {c.RequireWriter, may.write}, "full trust": {
-				c.RequireFullTrust, may.write,
+				func() (registry.Holder, error) { return c.RequireFullTrust() }, may.write,
 			},
 		} {
 			_, err := check.require()

@@ -10,22 +10,26 @@ import (
 	"github.com/tollgate-dev/tollgate/core/fault"
 	"github.com/tollgate-dev/tollgate/core/registry"
 	"github.com/tollgate-dev/tollgate/core/registry/publisher"
+	"github.com/tollgate-dev/tollgate/core/registry/service"
+	"github.com/tollgate-dev/tollgate/core/scope"
 	"github.com/tollgate-dev/tollgate/ports/authority"
 	"github.com/tollgate-dev/tollgate/ports/authstore"
 	"github.com/tollgate-dev/tollgate/ports/clock"
+	"github.com/tollgate-dev/tollgate/ports/registrystore"
 	"github.com/tollgate-dev/tollgate/ports/secrets"
 )
 
 // PublishersPorts are the dependencies of Publishers. All fields are required, except Notifier.
 type PublishersPorts struct {
 	Signer   secrets.TokenSigner
+	Tokens   authstore.APITokens
 	Trail    *auditing.Trail
 	Notifier *notices.Notifier // nil for no notices
 	Clock    clock.Clock
 	Entropy  secrets.Entropy
 }
 
-// Publishers issues the tokens of publishers, and records and reports what they do. It is safe for
+// Publishers issues the tokens of publishers and of workloads, and records and reports what they do. It is safe for
 // concurrent use.
 type Publishers struct{ ports PublishersPorts }
 
@@ -56,6 +60,14 @@ func (s *Publishers) IssueToken(ctx context.Context, p authority.Publisher) (str
 	}
 	token, err := s.ports.Signer.Sign(ctx, claims)
 	return string(token), claims.ExpiresAt, err
+}
+
+// IssueServiceToken implements [authority.Publishers].
+func (s *Publishers) IssueServiceToken(
+	ctx context.Context, service string, scopes scope.Set,
+) (string, time.Time, error) {
+	t, secret := secrets.IssueToken(s.ports.Entropy, auth.NewWorkloadToken(service, scopes, s.ports.Clock.Now()))
+	return string(secret), t.ExpiresAt, s.ports.Tokens.Add(ctx, t)
 }
 
 // RecordProof implements [authority.Publishers]. Its events have no user ID: only operators see
@@ -95,16 +107,27 @@ func readPublisher(content *auth.Publisher) (authority.Publisher, error) {
 	return p, nil
 }
 
-// Makers knows the people who created policies. It is safe for concurrent use.
-type Makers struct{ accounts authstore.Accounts }
+// Makers knows the people and the service accounts that created policies. It is safe for concurrent
+// use.
+type Makers struct {
+	accounts authstore.Accounts
+	services registrystore.Services
+}
 
 var _ authority.Makers = (*Makers)(nil)
 
 // NewMakers returns Makers.
-func NewMakers(a authstore.Accounts) *Makers { return &Makers{a} }
+func NewMakers(a authstore.Accounts, s registrystore.Services) *Makers { return &Makers{a, s} }
 
 // IsActive implements [authority.Makers].
 func (m *Makers) IsActive(ctx context.Context, userID string) (bool, error) {
+	if name, ok := registry.Holder(userID).Service(); ok {
+		found, err := m.services.Get(ctx, service.Name(name))
+		if fault.Is(err, fault.NotFound) {
+			return false, nil
+		}
+		return err == nil && found.State == service.Active, err
+	}
 	account, err := m.accounts.Get(ctx, auth.UserID(userID))
 	if fault.Is(err, fault.NotFound) {
 		return false, nil

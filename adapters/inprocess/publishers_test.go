@@ -16,6 +16,7 @@ import (
 	"github.com/tollgate-dev/tollgate/core/auth/auditing"
 	"github.com/tollgate-dev/tollgate/core/registry"
 	"github.com/tollgate-dev/tollgate/core/registry/publisher"
+	"github.com/tollgate-dev/tollgate/core/registry/service"
 	"github.com/tollgate-dev/tollgate/ports/authority"
 	"github.com/tollgate-dev/tollgate/ports/authority/authoritytest"
 	"github.com/tollgate-dev/tollgate/ports/authstore"
@@ -36,7 +37,7 @@ func newPublishers(t *testing.T) (*inprocess.Publishers, *inprocess.Authority, *
 		t.Fatal(err)
 	}
 	t.Cleanup(closeSigner)
-	checker := access.NewChecker(signer, fakedb.NewSessions(db), memory.NewSessions(clock, memory.Config{}), clock)
+	checker := access.NewChecker(signer, fakedb.NewSessions(db), memory.NewSessions(clock, memory.Config{}), fakedb.NewAPITokens(db), clock)
 	publishers := inprocess.NewPublishers(inprocess.PublishersPorts{
 		Signer: signer, Trail: trail, Clock: clock, Entropy: randomSource{},
 	})
@@ -143,14 +144,24 @@ func TestActOfAPublisherHasNoUser(t *testing.T) {
 }
 
 func TestMakerIsActive(t *testing.T) {
-	accounts := fakedb.NewAccounts(fakedb.New())
+	db := fakedb.New()
+	accounts, services := fakedb.NewAccounts(db), fakedb.NewServices(db)
+	for name, state := range map[service.Name]service.State{"ci": service.Active, "old": service.Disabled} {
+		if err := services.Put(t.Context(), name, func(*service.Account) (service.Account, error) {
+			return service.Account{Name: name, State: state}, nil
+		}); err != nil {
+			t.Fatal(err)
+		}
+	}
 	for id, state := range map[auth.UserID]auth.AccountState{"anna": auth.AccountActive, "ben": auth.AccountDisabled} {
 		if err := accounts.Create(t.Context(), auth.Account{ID: id, Email: auth.Email(id), State: state}); err != nil {
 			t.Fatal(err)
 		}
 	}
-	for id, want := range map[string]bool{"anna": true, "ben": false, "nobody": false} {
-		if got, err := inprocess.NewMakers(accounts).IsActive(t.Context(), id); err != nil || got != want {
+	for id, want := range map[string]bool{
+		"anna": true, "ben": false, "nobody": false, "service:ci": true, "service:old": false, "service:x": false,
+	} {
+		if got, err := inprocess.NewMakers(accounts, services).IsActive(t.Context(), id); err != nil || got != want {
 			t.Errorf("%s: %v, %v, want %v", id, got, err, want)
 		}
 	}

@@ -69,7 +69,9 @@ func newIssuer(issuer string, client *http.Client, clk clock.Clock, timeout time
 
 // Verify returns the content of a token (identity.Verifier). What a refusal needs no keys for is
 // checked first, so that a token of the wrong service causes no request to its issuer.
-func (v *Verifier) Verify(ctx context.Context, m publisher.Method, token string) (identity.Token, error) {
+func (v *Verifier) Verify(
+	ctx context.Context, m publisher.Method, token string, audience ...string,
+) (identity.Token, error) {
 	accepted, err := v.issuersOf(m)
 	if err != nil {
 		return identity.Token{}, err
@@ -83,7 +85,7 @@ func (v *Verifier) Verify(ctx context.Context, m publisher.Method, token string)
 	if err := checkIssuerClaim(claimed.Issuer, accepted); err != nil {
 		return refused, err
 	}
-	expires, err := t.checkClaims(v.audience, v.clock.Now())
+	expires, err := t.checkClaims(append(audience, v.audience)[0], v.clock.Now())
 	if err != nil {
 		return refused, err
 	}

@@ -90,9 +90,13 @@ const (
 	DetailAction = "action"
 	DetailActor  = "actor" // who acted as an operator, see Actor; in old events a bare user id
 	DetailServer = "serverName"
-	detailToken  = "tokenPrefix"
+	DetailToken  = "tokenPrefix"
+	detailLevel  = "trustLevel"
 	detailApply  = "applyId"
 )
+
+// TrustToken is in place of a trust level in the event of what a token did.
+const TrustToken = "TOKEN"
 
 // Actor is who makes changes. The zero value is a local operator command.
 type Actor struct {
@@ -117,7 +121,9 @@ func NewEvent(id EventID, at time.Time, c Change, by Actor) Event {
 		details[name] = value
 	}
 	details.Set(DetailAction, string(c.Action))
-	details.Set(detailToken, by.TokenPrefix)
+	if by.TokenPrefix != "" {
+		details[DetailToken], details[detailLevel] = Text(by.TokenPrefix), Text(TrustToken)
+	}
 	details.Set(detailApply, by.ApplyID)
 	if c.ByOperator {
 		details[DetailActor] = Text(cmp.Or(by.Who, operator))

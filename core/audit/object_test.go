@@ -33,7 +33,7 @@ func TestActor(t *testing.T) {
 	t.Parallel()
 	for want, by := range map[string]audit.Actor{
 		`{"action":"lock","actor":"operator"}`: {},
-		`{"action":"lock","actor":"service:ci","applyId":"a","tokenPrefix":"tgs_12345678"}`: {
+		`{"action":"lock","actor":"service:ci","applyId":"a","tokenPrefix":"tgs_12345678","trustLevel":"TOKEN"}`: {
 			Who: audit.ServiceActor + "ci", TokenPrefix: "tgs_12345678", ApplyID: "a",
 		},
 	} {

@@ -67,7 +67,7 @@ func NewSecret[S RefreshSecret | DeviceSecret | CookieSecret](random [32]byte) S
 
 // HashSecret returns the hash under which an opaque token is stored. A plain hash suffices for 256
 // random bits.
-func HashSecret[S RefreshSecret | DeviceSecret | CookieSecret](s S) TokenHash {
+func HashSecret[S RefreshSecret | DeviceSecret | CookieSecret | APISecret](s S) TokenHash {
 	return sha256.Sum256([]byte(s))
 }
 

@@ -26,8 +26,16 @@ func ParseAction(s string) (Action, error) {
 	return fault.OneOf("action", s, ActionPublish, ActionEdit, ActionReview, ActionOperate)
 }
 
-// Holder is the user id of the holder of a grant.
+// Holder is the holder of a grant: a user id, or service: and the name of a service account.
 type Holder string
+
+const serviceHolder = "service:"
+
+// ServiceHolder returns a service account as the holder of grants.
+func ServiceHolder(name string) Holder { return Holder(serviceHolder + name) }
+
+// Service returns the name of a service account; ok is false for a person.
+func (h Holder) Service() (name string, ok bool) { return strings.CutPrefix(string(h), serviceHolder) }
 
 // Pattern selects server names: "*", a prefix that ends in "*", or one exact name; case-sensitive.
 // ParsePattern makes one; the zero value selects no name.

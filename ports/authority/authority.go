@@ -12,6 +12,7 @@ import (
 	"github.com/tollgate-dev/tollgate/core/registry"
 	"github.com/tollgate-dev/tollgate/core/registry/publisher"
 	"github.com/tollgate-dev/tollgate/core/registry/review"
+	"github.com/tollgate-dev/tollgate/core/scope"
 )
 
 // Act is one attempt of a caller to change the registry, for the audit log (contract R-38).
@@ -35,12 +36,16 @@ type Acts interface {
 	Record(ctx context.Context, a Act) error
 }
 
-// Publishers issues the tokens of publishers, and records and reports what they do. It is safe for
+// Publishers issues the tokens of publishers and of workloads, and records and reports what they do. It is safe for
 // concurrent use.
 type Publishers interface {
 	// IssueToken returns an access token for a publisher, which expires after publisher.TokenTTL.
 	// Authority.Identify accepts it.
 	IssueToken(ctx context.Context, p Publisher) (token string, expiresAt time.Time, err error)
+	// IssueServiceToken returns a token of a service account with scopes for one of its workloads.
+	// It is good for ten minutes, and ends when the account is changed, disabled or removed. It
+	// returns fault.NotFound if there is no such account.
+	IssueServiceToken(ctx context.Context, service string, s scope.Set) (token string, expiresAt time.Time, err error)
 	// RecordProof writes an attempt to prove something to the audit log, in the transaction that
 	// the context carries, if any.
 	RecordProof(ctx context.Context, a ProofAttempt) error
@@ -50,8 +55,8 @@ type Publishers interface {
 
 // Makers knows the people who created policies. It is safe for concurrent use.
 type Makers interface {
-	// IsActive reports whether the account of a person exists and is not disabled. It returns
-	// fault.Unavailable when the database is not available.
+	// IsActive reports whether the account of a person, or a service account, exists and is not
+	// disabled. It returns fault.Unavailable when the database is not available.
 	IsActive(ctx context.Context, userID string) (bool, error)
 }
 
@@ -61,6 +66,7 @@ type ProofAttempt struct {
 	Domain   string // dns, http
 	Issuer   string // oidc, github-oidc; as far as the token could be read
 	Subject  string // likewise
+	Service  string // the service account of a workload; empty for a publisher
 	Key      string // fingerprint of the key that signed
 	Policies []publisher.PolicyID
 	Address  netip.Addr

@@ -3,10 +3,13 @@ package authority
 import (
 	"context"
 	"net/netip"
+	"slices"
 
+	"github.com/tollgate-dev/tollgate/core/audit"
 	"github.com/tollgate-dev/tollgate/core/fault"
 	"github.com/tollgate-dev/tollgate/core/registry"
 	"github.com/tollgate-dev/tollgate/core/registry/publisher"
+	"github.com/tollgate-dev/tollgate/core/scope"
 )
 
 // Authority identifies callers, once for each request, where it arrives. It is safe for concurrent
@@ -14,15 +17,16 @@ import (
 type Authority interface {
 	// Identify returns the caller to whom an access token belongs, for a request from an address.
 	// It returns fault.Unauthenticated when the token is missing, unknown, expired or of a session
-	// that has ended, and fault.Unavailable when the database is not available.
+	// that has ended, or of an owner who is not active, and fault.Unavailable when the database is
+	// not available.
 	Identify(ctx context.Context, token string, from netip.Addr) (Caller, error)
 	// IdentifySession returns the person of a session that was found by other means than a token.
 	// The errors are those of Identify.
 	IdentifySession(ctx context.Context, id string, from netip.Addr) (Caller, error)
 }
 
-// Caller is who calls a use case: a person with a session, a publisher without one, or an operator.
-// An Authority makes it from what a request proves; it cannot be changed. The zero value may do
+// Caller is who calls a use case: a person with a session or by a token, a service account by a
+// token, a publisher, or an operator. An Authority makes it from what a request proves; it cannot be changed. The zero value may do
 // nothing.
 type Caller struct {
 	kind      kind
@@ -30,6 +34,7 @@ type Caller struct {
 	session   string
 	trust     Trust
 	publisher *Publisher
+	token     *Token
 	address   netip.Addr
 }
 
@@ -38,6 +43,7 @@ type kind uint8
 const (
 	unknown kind = iota
 	person
+	serviceAccount
 	provedPublisher
 	operator
 )
@@ -70,6 +76,24 @@ type Publisher struct {
 	Permissions []publisher.Permission
 }
 
+// Token is a token of a person or of a service account. It counts as FULL_TRUST within its scopes,
+// because trust was given when it was made.
+type Token struct {
+	Owner  registry.Holder
+	Prefix string // by which people recognise it
+	Scopes scope.Set
+}
+
+// NewToken returns the owner of a token, a person or a service account, as the caller of a request.
+// Only an Authority may call it.
+func NewToken(t Token, from netip.Addr) Caller {
+	c := Caller{kind: person, holder: t.Owner, trust: Trust{Level: audit.TrustToken}, token: &t, address: from}
+	if _, ok := t.Owner.Service(); ok {
+		c.kind = serviceAccount
+	}
+	return c
+}
+
 // NewPerson returns a person as the caller of a request. Only an Authority may call it.
 func NewPerson(p Person, from netip.Addr) Caller {
 	return Caller{kind: person, holder: p.UserID, session: p.SessionID, trust: p.Trust, address: from}
@@ -84,17 +108,17 @@ func NewPublisher(p Publisher, from netip.Addr) Caller {
 // it, and what checks the grant to operate.
 func Operator() Caller { return Caller{kind: operator} }
 
-// IsRemote reports whether the caller sent a request: it is a person or a publisher.
-func (c Caller) IsRemote() bool { return c.kind == person || c.kind == provedPublisher }
+// IsRemote reports whether the caller sent a request: it is neither an operator nor nobody.
+func (c Caller) IsRemote() bool { return c.kind != unknown && c.kind != operator }
 
 // IsOperator reports whether the caller is an operator, of whom no use case knows the name.
 func (c Caller) IsOperator() bool { return c.kind == operator }
 
-// Person returns the id of a person; it is empty for an operator. It returns fault.Forbidden for a
-// publisher.
+// Person returns the holder of grants that the caller is, a person or a service account; it is empty
+// for an operator. It returns fault.Forbidden for a publisher.
 func (c Caller) Person() (registry.Holder, error) {
 	switch c.kind {
-	case person, operator:
+	case person, serviceAccount, operator:
 		return c.holder, nil
 	case provedPublisher:
 		return "", fault.New(fault.Forbidden,
@@ -118,19 +142,78 @@ func (c Caller) Session() (id string, level TrustLevel) { return c.session, c.tr
 // Address returns the address from which the request came.
 func (c Caller) Address() netip.Addr { return c.address }
 
+// Token returns the token by which the caller acts; ok is false without one.
+func (c Caller) Token() (t Token, ok bool) {
+	if c.token == nil {
+		return Token{}, false
+	}
+	return *c.token, true
+}
+
+// Allows reports whether the caller may use its grants for an action, which the scopes of a token
+// may forbid.
+func (c Caller) Allows(a registry.Action) bool { return c.RequireScope(actionScope(a)) == nil }
+
+func actionScope(a registry.Action) scope.Scope {
+	switch a {
+	case registry.ActionPublish:
+		return scope.Publish
+	case registry.ActionEdit:
+		return scope.Edit
+	case registry.ActionReview:
+		return scope.Review
+	}
+	return scope.Admin
+}
+
+// RequireAction returns the error of RequireScope for the scopes of some actions.
+func (c Caller) RequireAction(oneOf ...registry.Action) error {
+	scopes := make([]scope.Scope, len(oneOf))
+	for i, a := range oneOf {
+		scopes[i] = actionScope(a)
+	}
+	return c.RequireScope(scopes...)
+}
+
+// RequireScope returns the error of scope.Insufficient if the caller acts by a token with none of
+// the scopes.
+func (c Caller) RequireScope(oneOf ...scope.Scope) error {
+	if c.token == nil || slices.ContainsFunc(oneOf, c.token.Scopes.Has) {
+		return nil
+	}
+	return scope.Insufficient(oneOf...)
+}
+
+// RequireAll returns the error of scope.Insufficient if the caller acts by a token without some of
+// the scopes, which it would give to others.
+func (c Caller) RequireAll(s scope.Set) error {
+	missing := slices.DeleteFunc(slices.Clone(s), func(one scope.Scope) bool { return c.RequireScope(one) == nil })
+	if len(missing) > 0 {
+		return scope.Insufficient(missing...)
+	}
+	return nil
+}
+
 // RequireReader returns the person, or fault.Forbidden below the trust level for reading what is
-// not public. The other errors are those of Person, as they are of the next two methods.
-func (c Caller) RequireReader() (registry.Holder, error) { return c.require(c.trust.Read) }
+// not public, or without the scope for it. The other errors are those of Person, as they are of the
+// next two methods.
+func (c Caller) RequireReader() (registry.Holder, error) { return c.require(c.trust.Read, scope.Read) }
 
 // RequireWriter returns the person, or fault.Forbidden below the trust level for changes of the
-// registry.
+// registry. The caller must check the scope, by RequireAction.
 func (c Caller) RequireWriter() (registry.Holder, error) { return c.require(c.trust.Write) }
 
-// RequireFullTrust returns the person, or fault.Forbidden below FULL_TRUST.
-func (c Caller) RequireFullTrust() (registry.Holder, error) { return c.require(c.trust.Full) }
+// RequireFullTrust returns the person, or fault.Forbidden below FULL_TRUST or without one of the
+// scopes.
+func (c Caller) RequireFullTrust(oneOf ...scope.Scope) (registry.Holder, error) {
+	return c.require(c.trust.Full, oneOf...)
+}
 
-func (c Caller) require(refusal error) (registry.Holder, error) {
+func (c Caller) require(refusal error, scopes ...scope.Scope) (registry.Holder, error) {
 	holder, err := c.Person()
+	if err == nil && len(scopes) > 0 {
+		err = c.RequireScope(scopes...)
+	}
 	if err == nil {
 		err = refusal
 	}

@@ -29,20 +29,32 @@ func (c Caller) describe(details audit.Details) (person audit.Subject) {
 	if p := c.publisher; p != nil {
 		details["publisher"], details["authMethod"] = audit.Text(p.Subject), audit.Text(p.Method)
 		details["policies"] = audit.Texts(policyIDs(p.Permissions))
+	} else if service, ok := c.holder.Service(); ok {
+		details["service"] = audit.Text(service)
 	} else if !c.IsOperator() {
 		person = audit.Subject(c.holder)
-		details["userId"], details["sessionId"] = audit.Text(c.holder), audit.Text(c.session)
-		details["trustLevel"] = audit.Text(c.trust.Level)
+		details["userId"] = audit.Text(c.holder)
+		details.Set("sessionId", c.session)
 	}
+	details.Set("trustLevel", string(c.trust.Level))
+	details.Set(audit.DetailToken, c.tokenPrefix())
 	describeAddress(details, c.address)
 	return person
+}
+
+// tokenPrefix returns the prefix of the token by which the caller acts; empty without one.
+func (c Caller) tokenPrefix() string {
+	t, _ := c.Token()
+	return t.Prefix
 }
 
 // Actor returns who makes the changes of the caller.
 func (c Caller) Actor() audit.Actor {
 	switch c.kind {
 	case person:
-		return audit.Actor{Who: audit.PersonActor + string(c.holder)}
+		return audit.Actor{Who: audit.PersonActor + string(c.holder), TokenPrefix: c.tokenPrefix()}
+	case serviceAccount:
+		return audit.Actor{Who: string(c.holder), TokenPrefix: c.tokenPrefix()}
 	case provedPublisher:
 		return audit.Actor{Who: "publisher:" + c.publisher.Subject}
 	}
@@ -64,6 +76,7 @@ func (a *ProofAttempt) Change() audit.Change {
 	details.Set("domain", a.Domain)
 	details.Set("issuer", a.Issuer)
 	details.Set("subject", a.Subject)
+	details.Set("service", a.Service)
 	details.Set("keyFingerprint", a.Key)
 	details.Set("reason", a.Reason)
 	if len(a.Policies) > 0 {

@@ -23,7 +23,7 @@ type Token struct {
 // Verifier verifies ID tokens. It is safe for concurrent use.
 type Verifier interface {
 	// Verify returns the content of a token that an issuer of the method has signed for this
-	// service, and that is valid now. The issuers of the method OIDC are configured; GitHubOIDC has
+	// service, or for the audience if one is given, and that is valid now. The issuers of the method OIDC are configured; GitHubOIDC has
 	// one issuer.
 	//
 	// It returns fault.Unauthenticated, with the reason, for a token that is malformed, of another
@@ -31,5 +31,5 @@ type Verifier interface {
 	// Issuer and Subject of the returned token are set if they could be read, for the audit log. It
 	// returns fault.Unavailable when the keys of the issuer cannot be read, and fault.NotFound if
 	// the service is not configured for the method.
-	Verify(ctx context.Context, m publisher.Method, token string) (Token, error)
+	Verify(ctx context.Context, m publisher.Method, token string, audience ...string) (Token, error)
 }

@@ -35,6 +35,15 @@ func NewSecret[S auth.RefreshSecret | auth.DeviceSecret | auth.CookieSecret](s E
 	return auth.NewSecret[S](random)
 }
 
+// IssueToken returns a token of a person or of a service account with a new id and secret, and the
+// secret.
+func IssueToken(s Entropy, t auth.APIToken) (auth.APIToken, auth.APISecret) {
+	var random [32]byte
+	s.Fill(random[:])
+	t.ID = NewUUID[auth.APITokenID](s)
+	return t.Issue(random)
+}
+
 // NewNonce returns a new nonce for encryption.
 func NewNonce(s Entropy) auth.Nonce {
 	var random auth.Nonce

@@ -77,4 +77,6 @@ func (d *Database) addAuthTables() {
 	d.totals = newTable(d, "count", func(c countRow) history.Value { return c.Value })
 	d.additions = newTable(d, "addition", func(a additionRow) int64 { return a.Number })
 	d.deferred = newTable(d, "addition", func(a additionRow) auth.SessionID { return a.Session })
+	d.apiTokens = newTable(d, "token", func(t auth.APIToken) auth.APITokenID { return t.ID },
+		func(t auth.APIToken) any { return t.Hash })
 }

@@ -3,6 +3,7 @@ package fakedb_test
 import (
 	"testing"
 
+	"github.com/tollgate-dev/tollgate/core/registry/service"
 	"github.com/tollgate-dev/tollgate/ports/authstore/authstoretest"
 	"github.com/tollgate-dev/tollgate/ports/methodstore/methodstoretest"
 	"github.com/tollgate-dev/tollgate/ports/registrystore/registrystoretest"
@@ -19,7 +20,18 @@ func TestAuthStores(t *testing.T) {
 			Cookies:    fakedb.NewSessionCookies(db),
 			Challenges: fakedb.NewChallenges(db), PendingLogins: fakedb.NewPendingLogins(db),
 			Lockouts: fakedb.NewLockouts(db), AuditLog: fakedb.NewAuditLog(db), Keys: fakedb.NewKeyring(db),
-			History: fakedb.NewHistory(db), Runner: db,
+			History: fakedb.NewHistory(db), Runner: db, APITokens: fakedb.NewAPITokens(db),
+			AddService: func(t *testing.T, name string, active bool) {
+				a := service.Account{Name: service.Name(name), State: service.Disabled}
+				if active {
+					a.State = service.Active
+				}
+				if err := fakedb.NewServices(db).Put(t.Context(), a.Name, func(*service.Account) (service.Account, error) {
+					return a, nil
+				}); err != nil {
+					t.Fatal(err)
+				}
+			},
 		}
 	})
 }
@@ -51,6 +63,15 @@ func TestPolicies(t *testing.T) {
 	registrystoretest.RunPolicies(t, func(*testing.T) registrystoretest.PolicyStores {
 		db := fakedb.New()
 		return registrystoretest.PolicyStores{Policies: fakedb.NewPolicies(db), Runner: db}
+	})
+}
+
+func TestServices(t *testing.T) {
+	registrystoretest.RunServices(t, func(*testing.T) registrystoretest.ServiceStores {
+		db := fakedb.New()
+		return registrystoretest.ServiceStores{
+			Services: fakedb.NewServices(db), Grants: fakedb.NewGrants(db), Runner: db,
+		}
 	})
 }
 

@@ -17,6 +17,7 @@ import (
 	"github.com/tollgate-dev/tollgate/core/registry/mirror"
 	"github.com/tollgate-dev/tollgate/core/registry/publisher"
 	"github.com/tollgate-dev/tollgate/core/registry/review"
+	"github.com/tollgate-dev/tollgate/core/registry/service"
 	"github.com/tollgate-dev/tollgate/core/registry/view"
 	"github.com/tollgate-dev/tollgate/ports/authstore"
 )
@@ -42,6 +43,7 @@ type Database struct {
 	totals        *table[history.Value, countRow]
 	additions     *table[int64, additionRow]
 	deferred      *table[auth.SessionID, additionRow]
+	apiTokens     *table[auth.APITokenID, auth.APIToken]
 
 	versions    *table[versionKey, versionRow]
 	grants      *table[registry.Grant, registry.GrantRecord]
@@ -58,6 +60,7 @@ type Database struct {
 	deliveries  *table[int64, event.Delivery]
 	mirrors     *table[mirror.Name, mirrorRow]
 	tracked     *table[trackedKey, trackedRow]
+	services    *table[service.Name, service.Account]
 
 	sequence int64 // the last number of a row; like that of a database, a rollback does not reset it
 }

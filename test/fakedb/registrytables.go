@@ -9,6 +9,7 @@ import (
 	"github.com/tollgate-dev/tollgate/core/registry/mirror"
 	"github.com/tollgate-dev/tollgate/core/registry/publisher"
 	"github.com/tollgate-dev/tollgate/core/registry/review"
+	"github.com/tollgate-dev/tollgate/core/registry/service"
 	"github.com/tollgate-dev/tollgate/core/registry/view"
 	"github.com/tollgate-dev/tollgate/ports/registrystore"
 )
@@ -103,4 +104,5 @@ func (d *Database) addRegistryTables() {
 	d.tracked = newTable(d, "tracked version", func(t trackedRow) trackedKey {
 		return trackedKey{t.Mirror, versionKey{t.Tracked.Name, t.Tracked.Version}}
 	})
+	d.services = newTable(d, "service account", func(a service.Account) service.Name { return a.Name })
 }

@@ -37,7 +37,16 @@ func openStores(t *testing.T, db *relationaltest.Database) authstoretest.Stores 
 		PendingLogins: authrecords.NewPendingLogins(db.DB),
 		Lockouts:      authrecords.NewLockouts(db.DB), AuditLog: authrecords.NewAuditLog(db.DB),
 		Keys:    authrecords.NewKeyring(db.DB),
-		History: openHistory(t, db.DB), Runner: db.DB,
+		History: openHistory(t, db.DB), Runner: db.DB, APITokens: authrecords.NewAPITokens(db.DB),
+		AddService: func(t *testing.T, name string, active bool) {
+			t.Helper()
+			state := map[bool]string{true: "active", false: "disabled"}[active]
+			if _, err := db.DB.Exec(t.Context(), `INSERT INTO service_accounts
+				(name, description, state, workloads, created_at) VALUES (?, '', ?, '[]', ?)`,
+				name, state, database.NewInstant(time.Now())); err != nil {
+				t.Fatal(err)
+			}
+		},
 	}
 }
 

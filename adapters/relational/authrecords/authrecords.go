@@ -18,7 +18,8 @@ var Set = wire.NewSet(NewRootSecret, NewKeyring, wire.Bind(new(authstore.KeyRing
 	wire.FieldsOf(new(Stores),
 		"Accounts", "Lockouts", "Sessions", "SessionHistory", "SessionLevels", "SessionRetention", "RefreshTokens",
 		"SessionCookies",
-		"Devices", "DeviceTokens", "PendingLogins", "Challenges", "HistoryCounts", "HistoryDeferrals", "HistoryTotals"))
+		"Devices", "DeviceTokens", "PendingLogins", "Challenges", "HistoryCounts", "HistoryDeferrals", "HistoryTotals",
+		"APITokens", "APITokenExpiry"))
 
 // Stores are the stores of authentication in one database.
 type Stores struct {
@@ -37,15 +38,19 @@ type Stores struct {
 	HistoryCounts    authstore.HistoryCounts
 	HistoryDeferrals authstore.HistoryDeferrals
 	HistoryTotals    authstore.HistoryTotals
+	APITokens        authstore.APITokens
+	APITokenExpiry   authstore.APITokenExpiry
 }
 
 // NewStores returns the stores of a database. It returns an error if the root secret is too short.
 func NewStores(db *database.DB, root auth.RootSecret) (Stores, error) {
 	sessions := NewSessions(db)
 	history, err := NewHistory(db, root)
+	tokens := NewAPITokens(db)
 	return Stores{
 		NewAccounts(db), NewLockouts(db), sessions, sessions, sessions, sessions, NewRefreshTokens(db),
 		NewSessionCookies(db),
 		NewDevices(db), NewDeviceTokens(db), NewPendingLogins(db), NewChallenges(db), history, history, history,
+		tokens, tokens,
 	}, err
 }

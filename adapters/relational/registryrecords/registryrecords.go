@@ -1,6 +1,6 @@
 // Package registryrecords stores the versions of servers, their remote addresses, what is in
 // quarantine, the grants, the policies of publishers, the reviews, the views, the webhooks,
-// their deliveries, and the mirrors in a relational database. It implements the ports of
+// their deliveries, the mirrors, and the service accounts in a relational database. It implements the ports of
 // ports/registrystore. It has the queries, not the rules: core/registry decides what is stored, and
 // the constraints of the schema hold for all callers.
 package registryrecords
@@ -33,7 +33,7 @@ func changedOr[N int | int64](n N, err, none error) error {
 // Set provides the stores of the registry.
 var Set = wire.NewSet(NewStores, WatchChanges, wire.FieldsOf(new(Stores),
 	"Reader", "Writer", "Snapshot", "Grants", "Views", "Policies", "Reviews", "Backlog", "ReviewRules", "ReviewNotices",
-	"Webhooks", "Deliveries", "Mirrors", "Rereader", "Mirrored", "Quarantine"))
+	"Webhooks", "Deliveries", "Mirrors", "Rereader", "Mirrored", "Quarantine", "Services"))
 
 // Stores are the stores of the registry in one database.
 type Stores struct {
@@ -55,6 +55,7 @@ type Stores struct {
 	Rereader      registrystore.MirrorRereader
 	Mirrored      registrystore.MirroredVersions
 	Quarantine    registrystore.Quarantine
+	Services      registrystore.Services
 }
 
 // NewStores returns the stores of a database.
@@ -64,7 +65,7 @@ func NewStores(db *database.DB, c Config) Stores {
 		servers, servers, servers, servers, NewGrants(db), NewViews(db, servers), NewPolicies(db), reviews, reviews,
 		NewReviewRules(db),
 		NewReviewNotices(db), NewWebhooks(db), NewDeliveries(db), mirrors, mirrors, NewMirroredVersions(db, servers),
-		NewQuarantine(db),
+		NewQuarantine(db), NewServices(db),
 	}
 }
 

@@ -21,6 +21,7 @@ import (
 	"github.com/tollgate-dev/tollgate/adapters/rest/authapi"
 	"github.com/tollgate-dev/tollgate/adapters/rest/overview"
 	"github.com/tollgate-dev/tollgate/core/auth"
+	"github.com/tollgate-dev/tollgate/core/auth/tokens"
 	"github.com/tollgate-dev/tollgate/core/catalogue/manage"
 	"github.com/tollgate-dev/tollgate/core/fault"
 	"github.com/tollgate-dev/tollgate/core/page"
@@ -63,6 +64,8 @@ type UseCases struct {
 	Listing      *manage.Operator
 	Log          authstore.AuditLog
 	Overview     overview.Source
+	Services     *delegating.Services
+	Tokens       *tokens.Service
 }
 
 // New returns the administration part of the API.
@@ -79,6 +82,8 @@ func (a *API) Mount(r fiber.Router) {
 	a.mountMethods(r)
 	a.mountAudit(r)
 	r.Get(root+"/overview", a.read(a.operator(adminRead), a.getOverview))
+	a.mountMe(r)
+	a.mountServices(r)
 }
 
 // Name implements rest.Part.

@@ -11,6 +11,7 @@ import (
 	"github.com/tollgate-dev/tollgate/core/auth"
 	"github.com/tollgate-dev/tollgate/core/fault"
 	"github.com/tollgate-dev/tollgate/core/registry"
+	"github.com/tollgate-dev/tollgate/core/registry/service"
 	"github.com/tollgate-dev/tollgate/ports/registrystore"
 )
 
@@ -38,7 +39,7 @@ func newGrantResponse(g *registry.GrantRecord) grantResponse {
 		ID: string(g.ID), Person: string(g.Holder), Action: string(g.Action), Resource: g.Pattern.String(),
 		managed: managed{g.ManagedBy},
 	}
-	if name, ok := strings.CutPrefix(response.Person, audit.ServiceActor); ok {
+	if name, ok := g.Holder.Service(); ok {
 		response.Person, response.Service = "", name
 	}
 	return response
@@ -90,26 +91,28 @@ func (a *API) addGrant(q *request) act {
 
 // holder returns the holder of a grant: one of the members person and service.
 func (q *request) holder() registry.Holder {
-	person, service := q.body().OptionalText("person"), q.body().OptionalText("service")
+	person, name := q.body().OptionalText("person"), q.body().OptionalText("service")
 	switch {
-	case (person == "") == (service == ""):
+	case (person == "") == (name == ""):
 		q.check("person", fault.New(fault.Invalid, "or service is required, and not both"))
 	case person != "":
 		id, err := auth.ParseUUID[auth.UserID]("person", person)
 		q.check("person", err)
 		return registry.Holder(id)
 	}
-	return registry.Holder(audit.ServiceActor + service)
+	return registry.ServiceHolder(name)
 }
 
 // checkHolder returns fault.Violated unless the holder of a grant exists.
 func (a *API) checkHolder(ctx context.Context, h registry.Holder) error {
-	if strings.HasPrefix(string(h), audit.ServiceActor) {
-		return fault.Violated("there is no such service account")
+	var err error
+	if name, ok := h.Service(); ok {
+		_, err = a.use.Services.Get(ctx, service.Name(name))
+	} else {
+		_, err = a.use.Accounts.Get(ctx, auth.UserID(h))
 	}
-	_, err := a.use.Accounts.Get(ctx, auth.UserID(h))
 	if fault.Is(err, fault.NotFound) {
-		return fault.Violated("there is no person with this id")
+		return fault.Violated("there is no such person or service account")
 	}
 	return err
 }

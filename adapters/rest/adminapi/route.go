@@ -12,6 +12,7 @@ import (
 	"github.com/tollgate-dev/tollgate/core/auth/auditing"
 	"github.com/tollgate-dev/tollgate/core/fault"
 	"github.com/tollgate-dev/tollgate/core/registry/refusal"
+	"github.com/tollgate-dev/tollgate/core/scope"
 	"github.com/tollgate-dev/tollgate/ports/authority"
 )
 
@@ -30,24 +31,22 @@ type answer struct {
 	stream func(c *fiber.Ctx) error // sends the response instead; optional
 }
 
-// scope is what a token must have for a route. Sessions have all scopes.
-type scope string
-
-// The scopes of operators.
+// The scopes that a token must have for routes of operators. Sessions have all scopes.
 const (
-	adminRead  scope = "admin:read"
-	adminWrite scope = "admin:write" // includes admin:read
-	auditRead  scope = "audit:read"
+	adminRead  = scope.AdminRead
+	adminWrite = scope.Admin // includes adminRead
+	auditRead  = scope.Audit
 )
 
 // permission decides whether a caller may use a route. The refusals are those of
 // delegating.Operators.Permit.
 type permission func(ctx context.Context, who authority.Caller) error
 
-// operator permits operators: sessions at FULL_TRUST of people with the grant operate.
-func (a *API) operator(scope) permission {
+// operator permits operators: sessions at FULL_TRUST, and tokens with the scope, of people and of
+// service accounts with the grant operate.
+func (a *API) operator(needed scope.Scope) permission {
 	return func(ctx context.Context, who authority.Caller) error {
-		_, err := a.use.Operators.Permit(ctx, who)
+		_, err := a.use.Operators.Permit(ctx, who, needed)
 		return err
 	}
 }

@@ -20,6 +20,7 @@ import (
 	"github.com/tollgate-dev/tollgate/core/auth/stepup"
 	"github.com/tollgate-dev/tollgate/core/fault"
 	"github.com/tollgate-dev/tollgate/core/jsonvalue"
+	"github.com/tollgate-dev/tollgate/core/registry/delegating"
 	"github.com/tollgate-dev/tollgate/ports/authstore"
 	"github.com/tollgate-dev/tollgate/ports/throttle"
 )
@@ -56,6 +57,7 @@ type UseCases struct {
 	Devices     *devices.Service
 	Trail       *auditing.Trail
 	Keys        authstore.PublishedKeys
+	Workloads   *delegating.Prover
 }
 
 // New returns the authentication part of the API.
@@ -65,6 +67,7 @@ func New(u UseCases) *API { return &API{u} }
 func (a *API) Mount(r fiber.Router) {
 	r.Post(root+"/login", a.logIn)
 	r.Post(root+"/refresh", a.refreshTokens)
+	r.Post(root+"/workload", a.proveWorkload)
 	r.Post(root+"/logout", a.requireSession(auth.HighRisk, a.logOut))
 	r.Get(ownSessionPath, a.requireSession(auth.HighRisk, a.getSession))
 

@@ -274,7 +274,7 @@ func (s *service) newUseCases(t *testing.T, db *fakedb.Database) authapi.UseCase
 		t.Fatal(err)
 	}
 	return authapi.UseCases{
-		Access:   access.NewChecker(fakeTokens{}, s.sessions, noCache{}, at),
+		Access:   access.NewChecker(fakeTokens{}, s.sessions, noCache{}, nil, at),
 		Refusals: auditing.NewRefusals(trail, unlimited), SignIn: s.signInStub,
 		Credentials: own, StepUp: codes, Trail: trail, Keys: fakeKeys{},
 		Devices: devices.New(devices.Ports{

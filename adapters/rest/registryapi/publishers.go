@@ -50,7 +50,7 @@ func (a *Publishers) Mount(r fiber.Router) {
 		for _, m := range []publisher.Method{publisher.OIDC, publisher.GitHubOIDC} {
 			r.Post(prefix+proofsPath+string(m), a.proveIdentity(m))
 		}
-		r.Post(prefix+policiesPath, a.only(authority.Caller.RequireFullTrust, a.addPolicy))
+		r.Post(prefix+policiesPath, a.only(delegating.RequireMaker, a.addPolicy))
 		r.Get(prefix+policiesPath, a.known(a.listPolicies))
 		r.Delete(prefix+policiesPath+"/:"+policyParam, a.known(a.removePolicy))
 	}

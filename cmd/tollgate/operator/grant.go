@@ -8,6 +8,7 @@ import (
 	"github.com/tollgate-dev/tollgate/cmd/tollgate/cli"
 	"github.com/tollgate-dev/tollgate/core/auth"
 	"github.com/tollgate-dev/tollgate/core/registry"
+	"github.com/tollgate-dev/tollgate/core/registry/service"
 )
 
 // grantPage is the number of grants that one query reads.
@@ -18,13 +19,16 @@ func newGrant(p cli.Process) *cobra.Command {
 }
 
 // grantFlags are the flags that identify one grant.
-type grantFlags struct{ email, action, resource string }
+type grantFlags struct{ email, service, action, resource string }
 
 func (f *grantFlags) addTo(c *cobra.Command) {
 	c.Flags().StringVar(&f.email, "email", "", "e-mail address of the person")
+	c.Flags().StringVar(&f.service, "service", "", "name of the service account, instead of a person")
 	c.Flags().StringVar(&f.action, "action", "", "allowed action: publish, edit, review or operate")
 	c.Flags().StringVar(&f.resource, "resource", "", "servers: a name, a prefix that ends in *, or *; not with operate")
-	cli.RequireFlags(c, "email", "action")
+	cli.RequireFlags(c, "action")
+	c.MarkFlagsOneRequired("email", "service")
+	c.MarkFlagsMutuallyExclusive("email", "service")
 	cli.CompleteValues(c, "action", "publish", "edit", "review", "operate")
 }
 
@@ -37,8 +41,13 @@ func (f *grantFlags) resolveGrant(r run) (registry.Grant, error) {
 	if err != nil {
 		return registry.Grant{}, err
 	}
-	g.Holder, err = holderOf(r, f.email)
-	return g, err
+	if f.service == "" {
+		g.Holder, err = holderOf(r, f.email)
+		return g, err
+	}
+	account, err := r.Services.Get(r.ctx, service.Name(f.service))
+	g.Holder = account.Name.Holder()
+	return g, replaceNotFound(err, "there is no service account "+f.service)
 }
 
 // holderOf returns the grant holder with an e-mail address.
@@ -60,7 +69,7 @@ func newGrantAdd(p cli.Process) *cobra.Command {
 
 func newGrantRemove(p cli.Process) *cobra.Command {
 	return newGrantChange(p, "remove", "Remove a grant", func(r run, g registry.Grant) error {
-		return replaceNotFound(r.GrantChanges.Remove(r.ctx, g), "the person does not have this grant")
+		return replaceNotFound(r.GrantChanges.Remove(r.ctx, g), "the person or the service account does not have this grant")
 	})
 }
 
@@ -69,7 +78,7 @@ func newGrantRemove(p cli.Process) *cobra.Command {
 func newGrantChange(p cli.Process, use, short string, do func(run, registry.Grant) error) *cobra.Command {
 	f := &grantFlags{}
 	c := &cobra.Command{
-		Use:   use + " --email E --action publish|edit|review|operate [--resource PATTERN]",
+		Use:   use + " --email E|--service NAME --action publish|edit|review|operate [--resource PATTERN]",
 		Short: short,
 		Long: short + ".\n\nThe action publish allows a person to publish versions, edit to replace and\n" +
 			"delete them; either allows changes of status. The action review allows to approve\n" +

@@ -5,6 +5,7 @@ package access
 
 import (
 	"context"
+	"net/netip"
 	"time"
 
 	"github.com/tollgate-dev/tollgate/core/auth"
@@ -25,36 +26,50 @@ type Checker struct {
 	tokens   secrets.TokenVerifier
 	sessions authstore.Sessions
 	cache    sessioncache.Cache
+	api      authstore.APITokens
 	clock    clock.Clock
 	reads    sessionReads
 }
 
-// NewChecker returns a Checker that reads sessions from s through the cache.
-func NewChecker(v secrets.TokenVerifier, s authstore.Sessions, cache sessioncache.Cache, c clock.Clock) *Checker {
-	return &Checker{tokens: v, sessions: s, cache: cache, clock: c}
+// NewChecker returns a Checker that reads sessions from s through the cache, and the tokens of
+// people and of service accounts from api.
+func NewChecker(
+	v secrets.TokenVerifier, s authstore.Sessions, cache sessioncache.Cache, api authstore.APITokens, c clock.Clock,
+) *Checker {
+	return &Checker{tokens: v, sessions: s, cache: cache, api: api, clock: c}
 }
 
-// Identity is to whom an access token belongs: a person with a session, or a publisher without one.
+// Identity is to whom a token belongs: a person with a session, a publisher without one, or the
+// owner of a token that people or operators made.
 type Identity struct {
 	Session   auth.Session
-	Publisher *auth.Publisher // nil for a session
+	Publisher *auth.Publisher // otherwise nil
+	Token     *auth.APIToken  // otherwise nil
 }
 
 // Check returns the active session of a token. The error is fault.Unauthenticated with code
-// invalid_token if the token is empty or not valid, its session has ended, or it is the token of a
-// publisher; the same with code token_expired if the token or the session has expired; and
+// invalid_token if the token is empty or not valid, its session has ended, or it belongs to no
+// session; the same with code token_expired if the token or the session has expired; and
 // fault.Unavailable if the database is not available.
 func (c *Checker) Check(ctx context.Context, t auth.AccessToken) (auth.Session, error) {
-	identity, err := c.Identify(ctx, t)
+	if auth.IsAPISecret(string(t)) {
+		return auth.Session{}, fault.New(fault.Unauthenticated,
+			"tokens of people and of service accounts are not accepted here: sign in").WithCode(auth.CodeInvalidToken)
+	}
+	identity, err := c.Identify(ctx, t, netip.Addr{})
 	if err == nil && identity.Publisher != nil {
 		err = errEnded()
 	}
 	return identity.Session, err
 }
 
-// Identify returns to whom a token belongs. The caller must check whether the permissions of a
-// publisher are still in force. The errors are those of Check.
-func (c *Checker) Identify(ctx context.Context, t auth.AccessToken) (Identity, error) {
+// Identify returns to whom a token belongs that was sent from an address. The caller must check
+// whether the permissions of a publisher are still in force. The errors are those of Check.
+func (c *Checker) Identify(ctx context.Context, t auth.AccessToken, from netip.Addr) (Identity, error) {
+	if auth.IsAPISecret(string(t)) {
+		token, err := c.findToken(ctx, auth.APISecret(t), from)
+		return Identity{Token: &token}, err
+	}
 	if t == "" {
 		return Identity{}, fault.New(fault.Unauthenticated, "an access token is required").
 			WithCode(auth.CodeInvalidToken)
@@ -80,6 +95,36 @@ func (c *Checker) Identify(ctx context.Context, t auth.AccessToken) (Identity, e
 		return Identity{}, err
 	}
 	return Identity{Session: s}, nil
+}
+
+// findToken returns the token of a person or of a service account, which is read for each request:
+// when it is deleted, or its owner is disabled, it ends at once on every instance. One that was
+// never issued is refused without a query. The use of the token is stored once a minute; it is not
+// worth refusing the request if the database cannot store it.
+func (c *Checker) findToken(ctx context.Context, s auth.APISecret, from netip.Addr) (auth.APIToken, error) {
+	if !s.IsWellFormed() {
+		return auth.APIToken{}, errEnded()
+	}
+	t, err := c.api.Find(ctx, auth.HashSecret(s))
+	now := c.clock.Now()
+	switch {
+	case fault.Is(err, fault.NotFound):
+		return auth.APIToken{}, errEnded()
+	case err != nil:
+		return auth.APIToken{}, err
+	case !now.Before(t.ExpiresAt):
+		return auth.APIToken{}, fault.New(fault.Unauthenticated, "the token has expired").
+			WithCode(auth.CodeTokenExpired)
+	case !t.Admits(from):
+		return auth.APIToken{}, fault.New(fault.Unauthenticated, "the token is not accepted from this address").
+			WithCode(auth.CodeInvalidToken)
+	}
+	if t.Use(now, from) {
+		if err := c.api.Use(transaction.Brief(ctx), t); err != nil && !fault.Is(err, fault.Unavailable) {
+			return auth.APIToken{}, err
+		}
+	}
+	return t, nil
 }
 
 // CheckSession returns a session that is active. The errors are those of Check.

@@ -2,6 +2,7 @@ package access_test
 
 import (
 	"context"
+	"net/netip"
 	"testing"
 	"time"
 
@@ -69,7 +70,7 @@ func newFixture(t *testing.T) *fixture {
 	fx := &fixture{clock: clocktest.NewManual(time.Date(2026, time.November, 21, 12, 0, 0, 0, time.UTC))}
 	fx.store = &countingSessions{Sessions: fakedb.NewSessions(db)}
 	fx.cache = memory.NewSessions(fx.clock, memory.Config{})
-	fx.checker = access.NewChecker(testVerifier{user: user}, fx.store, fx.cache, fx.clock)
+	fx.checker = access.NewChecker(testVerifier{user: user}, fx.store, fx.cache, fakedb.NewAPITokens(db), fx.clock)
 	if err := fakedb.NewAccounts(db).Create(ctx, auth.Account{ID: user, Email: "a@b.c"}); err != nil {
 		t.Fatal(err)
 	}
@@ -108,7 +109,7 @@ func TestCheck(t *testing.T) {
 		wantFault(t, string(token), err, code)
 	}
 	foreign := access.NewChecker(testVerifier{user: "99999999-2222-4333-8444-555555555555"}, fx.store,
-		fx.cache, fx.clock)
+		fx.cache, nil, fx.clock)
 	_, err = foreign.Check(ctx, auth.AccessToken(id))
 	wantFault(t, "another person's session", err, auth.CodeInvalidToken)
 	fx.clock.Advance(time.Hour)
@@ -203,7 +204,7 @@ func TestStoredSessionDecidesBeforeRefusal(t *testing.T) {
 
 func TestPublisherHasNoSession(t *testing.T) {
 	fx, ctx := newFixture(t), context.Background()
-	got, err := fx.checker.Identify(ctx, "publisher")
+	got, err := fx.checker.Identify(ctx, "publisher", netip.Addr{})
 	if err != nil || got.Publisher == nil || got.Publisher.Subject != "example.com" || got.Session.ID != "" {
 		t.Errorf("Identify = %+v, %v, want the publisher", got, err)
 	}
@@ -212,7 +213,7 @@ func TestPublisherHasNoSession(t *testing.T) {
 	if s.ID != "" || fx.store.reads != 0 {
 		t.Errorf("session %+v, %d reads", s, fx.store.reads)
 	}
-	got, err = fx.checker.Identify(ctx, auth.AccessToken(id))
+	got, err = fx.checker.Identify(ctx, auth.AccessToken(id), netip.Addr{})
 	if err != nil || got.Publisher != nil || got.Session.ID != id {
 		t.Errorf("Identify of a session = %+v, %v", got, err)
 	}
@@ -234,7 +235,7 @@ func TestClockThatWasAhead(t *testing.T) {
 		time.Hour: auth.CodeTokenExpired,
 	} {
 		issued := fx.clock.Now().Add(after)
-		checker := access.NewChecker(testVerifier{user, &issued}, fx.store, fx.cache, fx.clock)
+		checker := access.NewChecker(testVerifier{user, &issued}, fx.store, fx.cache, nil, fx.clock)
 		_, err := checker.Check(ctx, auth.AccessToken(id))
 		f, refused := fault.As(err)
 		if refused != (code != "") || refused && f.Code != code {

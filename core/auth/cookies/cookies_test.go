@@ -51,7 +51,7 @@ func newFixture(t *testing.T) *fixture {
 	open := func(cache *memory.Sessions) *cookies.Service {
 		return cookies.New(cookies.Config{SessionTTL: 7 * day}, cookies.Ports{
 			Cookies: fx.cookies, Sessions: fx.sessions,
-			Access: access.NewChecker(tokens{}, fx.sessions, cache, fx.clock),
+			Access: access.NewChecker(tokens{}, fx.sessions, cache, nil, fx.clock),
 			Cache:  cache, Clock: fx.clock, Entropy: random,
 		})
 	}

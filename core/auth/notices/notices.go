@@ -47,6 +47,8 @@ const (
 	ReviewApproved Kind = "review_approved" // what the person submitted was approved
 	ReviewRejected Kind = "review_rejected" // what the person submitted was rejected
 
+	TokenEnds Kind = "token_ends" // a token of the person, or of a service account, ends soon
+
 	DeviceTrusted Kind = "device_trusted" // a session below FULL_TRUST marked a device TRUSTED
 
 	// The kinds of events caused by a session below LIMITED_TRUST, which requires a password only.
@@ -68,6 +70,7 @@ type Event struct {
 	// Publisher and Servers are for the kinds of publishers: what was proved, and the pattern of
 	// the policy. For the kinds of reviews, Servers is what is reviewed.
 	Publisher, Servers string
+	Token              string // which token ends, and when
 }
 
 // Couriers deliver notices by channel; a nil one is not configured.
@@ -120,9 +123,9 @@ func New(product string, p Ports) *Notifier {
 
 // Notify queues a notice of an event and returns at once. It drops the notice if the queue is full.
 // The caller must have stored the event, and must call Notify for existing accounts only: a guess
-// at an address must not lead to a message.
+// at an address must not lead to a message. A service account has no address.
 func (n *Notifier) Notify(event Event) {
-	if n == nil {
+	if _, service := auth.Owner(event.UserID).Service(); n == nil || service {
 		return
 	}
 	select {

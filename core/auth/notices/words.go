@@ -119,6 +119,12 @@ var wordings = map[Kind]wording{
 			"policy. If you no longer need the policy, remove it.",
 		brief: "a proof for your policy failed; nothing was published", briefAdvice: "See the audit log.",
 	},
+	TokenEnds: {
+		subject: "A token ends soon",
+		event:   "A token of yours, or one that you made for a service account, ends soon. Programs that use it are refused from then on.",
+		advice:  "If it is still needed, make a new one, give it to these programs, and delete the old one.",
+		brief:   "a token of yours ends soon", briefAdvice: "If it is still needed, make a new one.",
+	},
 	ReviewsWaiting: {
 		subject: "Servers wait for your review",
 		event:   "Servers were submitted to the registry. They are not listed until you or another reviewer approves them.",
@@ -161,10 +167,12 @@ func (e *Event) isReview() bool {
 	return e.Kind == ReviewsWaiting || e.Kind == ReviewApproved || e.Kind == ReviewRejected
 }
 
-// source returns the label and the name of what the event is about: a device, a publisher or a
-// server.
+// source returns the label and the name of what the event is about: a device, a publisher, a server
+// or a token.
 func (e *Event) source() (label, name string) {
 	switch {
+	case e.Kind == TokenEnds:
+		return "Token", oneLine(e.Token)
 	case e.isReview():
 		return "Server", oneLine(e.Servers)
 	case e.Publisher == "":
@@ -184,7 +192,7 @@ func (e *Event) formatMessage(product string, channel courier.Channel) (subject,
 	}
 	label, name := e.source()
 	facts, line := name+", "+address+", "+at, "\nIP address: "+address
-	if e.isReview() { // which has no address that the person needs
+	if e.isReview() || e.Kind == TokenEnds { // which has no address that the person needs
 		facts, line = name+", "+at, ""
 	}
 	if channel == courier.SMS {

@@ -48,6 +48,7 @@ type Ports struct {
 	Lockouts      authstore.Lockouts
 	Devices       authstore.Devices
 	Counts        authstore.HistoryCounts
+	Tokens        authstore.APITokenExpiry
 }
 
 // Sweeper removes expired records. Several Sweepers may run on the same records at the same time.
@@ -87,12 +88,13 @@ const (
 	Sessions      Kind = "sessions"
 	Devices       Kind = "devices"
 	Counts        Kind = "history_counts"
+	Tokens        Kind = "tokens"
 	AuditEvents   Kind = "audit_events"
 )
 
 // Kinds returns all kinds.
 func Kinds() []Kind {
-	return []Kind{RefreshTokens, Challenges, PendingLogins, Lockouts, Sessions, Devices, Counts, AuditEvents}
+	return []Kind{RefreshTokens, Challenges, PendingLogins, Lockouts, Sessions, Devices, Counts, Tokens, AuditEvents}
 }
 
 // Removed is how many records of a kind a sweep removed.
@@ -117,6 +119,7 @@ func (s *Sweeper) retentionRules() []rule {
 		{PendingLogins, 0, s.ports.Pending.DeleteExpired},
 		{Lockouts, s.config.Lockout, s.ports.Lockouts.DeleteBefore},
 		{Counts, history.Lifetime, s.ports.Counts.DeleteExpired},
+		{Tokens, gracePeriod, s.ports.Tokens.DeleteExpired},
 	}
 	if s.config.Sessions > 0 {
 		list = append(list,

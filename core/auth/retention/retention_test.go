@@ -39,7 +39,7 @@ func newFixture(t *testing.T) *fixture {
 		Audit: fakedb.NewAuditLog(db), Sessions: fakedb.NewSessions(db), RefreshTokens: fakedb.NewRefreshTokens(db),
 		Challenges: fakedb.NewChallenges(db), Pending: fakedb.NewPendingLogins(db), Lockouts: fakedb.NewLockouts(db),
 		Devices: fx.devices,
-		Counts:  fakedb.NewHistory(db),
+		Counts:  fakedb.NewHistory(db), Tokens: fakedb.NewAPITokens(db),
 	}
 	fx.mustSucceed(fakedb.NewAccounts(db).Create(t.Context(), auth.Account{
 		ID: "anna", Email: "anna@example.com", State: auth.AccountActive,

@@ -25,7 +25,8 @@ const (
 type attempt struct {
 	proof      *publisher.Proof
 	address    netip.Addr
-	unverified bool // the ID token could not be verified
+	unverified bool   // the ID token could not be verified
+	service    string // the service account of a workload; empty for a publisher
 	policies   []publisher.Policy
 }
 
@@ -170,7 +171,7 @@ func (p *Prover) refuse(ctx context.Context, a *attempt, cause error) error {
 	if err != nil && kind != fault.Unavailable && kind != fault.Internal {
 		return fmt.Errorf("record a refused proof: %w", err)
 	}
-	if kind == fault.Unauthenticated && !a.unverified {
+	if kind == fault.Unauthenticated && !a.unverified && a.service == "" {
 		p.notifyMakers(ctx, a)
 	}
 	return cause
@@ -218,7 +219,7 @@ func (a *attempt) newNotice(policy *publisher.Policy, now time.Time) authority.P
 func (a *attempt) event(reason string) authority.ProofAttempt {
 	e := authority.ProofAttempt{
 		Method: a.proof.Method, Domain: a.proof.Domain.String(), Issuer: a.proof.Identity.Issuer,
-		Subject: a.proof.Identity.Subject,
+		Subject: a.proof.Identity.Subject, Service: a.service,
 		Address: a.address, Reason: reason,
 	}
 	if !a.proof.Key.IsZero() {

@@ -19,6 +19,7 @@ import (
 	"github.com/tollgate-dev/tollgate/core/registry"
 	"github.com/tollgate-dev/tollgate/core/registry/delegating"
 	"github.com/tollgate-dev/tollgate/core/registry/publisher"
+	"github.com/tollgate-dev/tollgate/core/scope"
 	"github.com/tollgate-dev/tollgate/ports/authority"
 	"github.com/tollgate-dev/tollgate/ports/clock/clocktest"
 	"github.com/tollgate-dev/tollgate/ports/domainkeys"
@@ -47,6 +48,7 @@ type fixture struct {
 	ports      delegating.ProverPorts
 	policies   *racingPolicies
 	grants     *fakedb.Grants
+	services   *fakedb.Services
 	makers     fakeMakers
 	keys       *fakeKeys
 	identities *fakeIdentities
@@ -78,8 +80,9 @@ func newFixture(t *testing.T, mode publisher.Mode) *fixture {
 	checker := delegating.NewChecker(fx.config, delegating.CheckerPorts{
 		Policies: fx.policies, Grants: fx.grants, Makers: fx.makers, Clock: fx.clock,
 	})
+	fx.services = fakedb.NewServices(db)
 	fx.ports = delegating.ProverPorts{
-		Transactions: &runner{db, fx.publishers}, Policies: fx.policies, Checker: checker, Identities: fx.identities,
+		Transactions: &runner{db, fx.publishers}, Policies: fx.policies, Services: fx.services, Checker: checker, Identities: fx.identities,
 		Keys: domainkeys.Sources{DNS: fx.keys, HTTP: fx.keys}, Used: fx.used, Publishers: fx.publishers,
 		Throttle: fx.throttle, Clock: fx.clock,
 	}
@@ -342,9 +345,14 @@ type fakeIdentities struct {
 	token identity.Token
 	err   error
 	calls int
+
+	audiences []string // of the calls
 }
 
-func (i *fakeIdentities) Verify(context.Context, publisher.Method, string) (identity.Token, error) {
+func (i *fakeIdentities) Verify(
+	_ context.Context, _ publisher.Method, _ string, audience ...string,
+) (identity.Token, error) {
+	i.audiences = append(i.audiences, strings.Join(audience, " "))
 	i.calls++
 	return i.token, i.err
 }
@@ -369,6 +377,7 @@ type fakePublishers struct {
 	issued    []authority.Publisher
 	events    []authority.ProofAttempt
 	notices   []authority.PublisherNotice
+	workloads []string // names and scopes of the service accounts whose tokens were issued
 	recordErr error
 	issueErr  error
 }
@@ -379,6 +388,16 @@ func (p *fakePublishers) IssueToken(_ context.Context, caller authority.Publishe
 	}
 	p.issued = append(p.issued, caller)
 	return "token", epoch.Add(publisher.TokenTTL), nil
+}
+
+func (p *fakePublishers) IssueServiceToken(
+	_ context.Context, name string, scopes scope.Set,
+) (string, time.Time, error) {
+	if p.issueErr != nil {
+		return "", time.Time{}, p.issueErr
+	}
+	p.workloads = append(p.workloads, name+" "+scopes.String())
+	return "tgs_token", epoch.Add(10 * time.Minute), nil
 }
 
 func (p *fakePublishers) RecordProof(ctx context.Context, a authority.ProofAttempt) error {

@@ -7,6 +7,7 @@ import (
 	"github.com/tollgate-dev/tollgate/core/fault"
 	"github.com/tollgate-dev/tollgate/core/registry"
 	"github.com/tollgate-dev/tollgate/core/registry/publisher"
+	"github.com/tollgate-dev/tollgate/core/scope"
 	"github.com/tollgate-dev/tollgate/ports/authority"
 	"github.com/tollgate-dev/tollgate/ports/clock"
 	"github.com/tollgate-dev/tollgate/ports/registrystore"
@@ -50,7 +51,7 @@ func NewPolicies(c Config, p PolicyPorts) *Policies { return &Policies{c.Rules, 
 // when the caller has no grant that covers the whole pattern, and fault.Invalid with code
 // fault.RuleViolated when the owner has none, or there are too many policies.
 func (s *Policies) Add(ctx context.Context, who authority.Caller, d publisher.Draft) (Policy, error) {
-	maker, err := who.RequireFullTrust()
+	maker, err := RequireMaker(who)
 	if err != nil {
 		return Policy{}, err
 	}
@@ -59,7 +60,7 @@ func (s *Policies) Add(ctx context.Context, who authority.Caller, d publisher.Dr
 		return Policy{}, err
 	}
 	p.ID, p.CreatedBy = secrets.NewUUID[publisher.PolicyID](s.ports.Entropy), maker
-	mine, err := s.visible(ctx, who)
+	mine, err := s.visible(ctx, who, scope.Admin)
 	if err != nil {
 		return Policy{}, err
 	}
@@ -77,6 +78,12 @@ func (s *Policies) Add(ctx context.Context, who authority.Caller, d publisher.Dr
 func (s *Policies) Check(d publisher.Draft) error {
 	_, err := publisher.NewPolicy(d, s.rules, s.ports.Clock.Now())
 	return err
+}
+
+// RequireMaker returns a person or a service account that may make policies, which outlive a token,
+// so that one needs the scope of operators.
+func RequireMaker(who authority.Caller) (registry.Holder, error) {
+	return who.RequireFullTrust(scope.Admin)
 }
 
 // store stores a new policy and records it.
@@ -106,7 +113,7 @@ func (s *Policies) store(ctx context.Context, p publisher.Policy, maker registry
 
 // List returns the policies for names that the caller may publish, ordered by ID.
 func (s *Policies) List(ctx context.Context, who authority.Caller) ([]Policy, error) {
-	mine, err := s.visible(ctx, who)
+	mine, err := s.visible(ctx, who, scope.Read)
 	if err != nil {
 		return nil, err
 	}
@@ -136,7 +143,7 @@ func (s *Policies) List(ctx context.Context, who authority.Caller) ([]Policy, er
 func (s *Policies) Remove(
 	ctx context.Context, who authority.Caller, id publisher.PolicyID, check registry.Check[publisher.Policy],
 ) error {
-	mine, err := s.visible(ctx, who)
+	mine, err := s.visible(ctx, who, scope.Admin)
 	if err != nil {
 		return err
 	}
@@ -163,9 +170,11 @@ func (s *Policies) Remove(
 }
 
 // visible returns the condition for policies that the caller may see and make, who must have full
-// trust.
-func (s *Policies) visible(ctx context.Context, who authority.Caller) (func(*publisher.Policy) bool, error) {
-	holder, err := who.RequireFullTrust()
+// trust; a token needs the scope.
+func (s *Policies) visible(
+	ctx context.Context, who authority.Caller, needed scope.Scope,
+) (func(*publisher.Policy) bool, error) {
+	holder, err := who.RequireFullTrust(needed)
 	if err != nil || who.IsOperator() {
 		return func(*publisher.Policy) bool { return true }, err
 	}

@@ -23,6 +23,7 @@ import (
 type ProverPorts struct {
 	Transactions transaction.Runner
 	Policies     registrystore.Policies
+	Services     registrystore.Services
 	Checker      *Checker
 	Keys         domainkeys.Sources
 	Identities   identity.Verifier
@@ -137,11 +138,16 @@ func (p *Prover) ProveIdentity(ctx context.Context, r IdentityRequest) (Token, e
 	if err != nil {
 		return Token{}, p.refuse(ctx, a, err)
 	}
-	left := verified.ExpiresAt.Sub(p.ports.Clock.Now()) + clockTolerance
-	return p.exchange(ctx, a, use{
-		key: "token " + verified.Issuer + " " + verified.ID, ttl: max(left, time.Second),
+	return p.exchange(ctx, a, p.useOf(verified))
+}
+
+// useOf returns the one use of an ID token.
+func (p *Prover) useOf(t identity.Token) use {
+	left := t.ExpiresAt.Sub(p.ports.Clock.Now()) + clockTolerance
+	return use{
+		key: "token " + t.Issuer + " " + t.ID, ttl: max(left, time.Second),
 		again: fault.New(fault.Unauthenticated, "this proof was used before: make a new one"),
-	})
+	}
 }
 
 const (

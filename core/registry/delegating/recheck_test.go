@@ -14,6 +14,7 @@ import (
 	"github.com/tollgate-dev/tollgate/core/fault"
 	"github.com/tollgate-dev/tollgate/core/registry/delegating"
 	"github.com/tollgate-dev/tollgate/core/registry/publisher"
+	"github.com/tollgate-dev/tollgate/core/scope"
 	"github.com/tollgate-dev/tollgate/ports/authority"
 	"github.com/tollgate-dev/tollgate/ports/clock/clocktest"
 	"github.com/tollgate-dev/tollgate/ports/domainkeys"
@@ -68,6 +69,10 @@ func (fx *recheckFixture) Texts(_ context.Context, d publisher.Domain) ([]string
 }
 
 func (*recheckFixture) IssueToken(context.Context, authority.Publisher) (string, time.Time, error) {
+	return "", time.Time{}, errors.New("a check issues no tokens")
+}
+
+func (*recheckFixture) IssueServiceToken(context.Context, string, scope.Set) (string, time.Time, error) {
 	return "", time.Time{}, errors.New("a check issues no tokens")
 }
 

@@ -157,14 +157,25 @@ func (p *Policy) setIdentity(d Draft, r Rules) (err error) {
 	p.Claims = maps.Clone(d.Claims)
 	if d.Subject == "" && len(d.Claims) == 0 {
 		return fault.New(fault.Invalid,
-			"subject and claims are both missing: every identity of the issuer could publish")
+			"subject and claims are both missing: every identity of the issuer would be admitted")
 	}
 	if p.Method == GitHubOIDC && p.selects() == anything {
 		return fault.New(fault.Invalid,
 			"claims must have repository, repository_id, repository_owner or repository_owner_id, or subject must name an owner: "+
-				"otherwise every repository of GitHub could publish")
+				"otherwise every repository of GitHub would be admitted")
 	}
 	return nil
+}
+
+// Identity returns what an ID token must be like, as a policy without anything else. It returns
+// fault.Invalid, with the name of the field, for an issuer that is not configured and what a policy
+// may not have.
+func (r Rules) Identity(issuer, subject string, claims map[string]string) (Policy, error) {
+	p := Policy{Method: OIDC}
+	if issuer != "" && issuer == r.GitHubIssuer {
+		p.Method = GitHubOIDC
+	}
+	return p, p.setIdentity(Draft{Issuer: issuer, Subject: subject, Claims: claims}, r)
 }
 
 // issuer returns the issuer of a policy, which must be configured. It may be left out for

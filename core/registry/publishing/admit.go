@@ -68,8 +68,9 @@ func statusPermission() permission {
 	return permission{[]registry.Action{registry.ActionPublish, registry.ActionEdit}, publisher.Status}
 }
 
-// requirePermission checks that the caller has a permission for the server. A person needs one of
-// the grants, and then trust (contract ); a publisher needs a policy, and no trust,
+// requirePermission checks that the caller has a permission for the server. A person or a service
+// account needs one of the grants, within the scopes of its token, and a person then trust (contract
+// ); a publisher needs a policy, and no trust,
 // because that was given when the policy was made (contract P-15). For a name that no server can
 // have, a permission for any pattern is enough, so that the caller gets the error of the name.
 func (p *Publisher) requirePermission(
@@ -79,12 +80,15 @@ func (p *Publisher) requirePermission(
 	if c.Publisher() != nil {
 		return requirePolicy(c, name, bad != nil, needed)
 	}
+	if err := c.RequireAction(needed.grants...); err != nil {
+		return err
+	}
 	grants, err := p.grantsOf(ctx, c)
 	if err != nil {
 		return err
 	}
 	granted := slices.ContainsFunc(grants, func(g registry.Grant) bool {
-		return slices.Contains(needed.grants, g.Action) && (bad != nil || g.Pattern.Matches(name))
+		return slices.Contains(needed.grants, g.Action) && c.Allows(g.Action) && (bad != nil || g.Pattern.Matches(name))
 	})
 	switch {
 	case granted:

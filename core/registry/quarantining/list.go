@@ -9,6 +9,7 @@ import (
 	"github.com/tollgate-dev/tollgate/core/page"
 	"github.com/tollgate-dev/tollgate/core/registry"
 	"github.com/tollgate-dev/tollgate/core/registry/browsing"
+	"github.com/tollgate-dev/tollgate/core/scope"
 	"github.com/tollgate-dev/tollgate/ports/authority"
 	"github.com/tollgate-dev/tollgate/ports/registrystore"
 )
@@ -33,6 +34,9 @@ type Page struct {
 // nothing, is a publisher or is below UNVERIFIED, fault.Invalid with the name of the parameter,
 // fault.Unavailable when the database fails.
 func (s *Service) List(ctx context.Context, who authority.Caller, q Query) (Page, error) {
+	if err := who.RequireScope(scope.Read); err != nil {
+		return Page{}, err
+	}
 	patterns, err := s.reviewPatterns(ctx, who)
 	if err != nil {
 		return Page{}, err

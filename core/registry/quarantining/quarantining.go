@@ -202,6 +202,9 @@ func (s *Service) commit(
 // to review the name. For a name that no server can have, a grant for any pattern is enough, so
 // that the caller gets the error of the name.
 func (s *Service) requireReviewer(ctx context.Context, c authority.Caller, serverName string) error {
+	if err := c.RequireAction(registry.ActionReview); err != nil {
+		return err
+	}
 	patterns, err := s.reviewPatterns(ctx, c)
 	if err != nil || c.IsOperator() {
 		return err

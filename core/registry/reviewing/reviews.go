@@ -145,6 +145,9 @@ func (s *Service) decide(
 
 // decideAct decides the review of the act, and adds its server and version to the act.
 func (s *Service) decideAct(ctx context.Context, act *authority.Act, d review.Decision) (review.Shown, error) {
+	if err := act.Caller.RequireAction(registry.ActionReview); err != nil {
+		return review.Shown{}, err
+	}
 	found, err := s.find(ctx, act.Review)
 	if err != nil {
 		return review.Shown{}, err

@@ -23,8 +23,11 @@ type Stores struct {
 	Lockouts      authstore.Lockouts
 	AuditLog      authstore.AuditLog
 	Keys          authstore.KeyRing
-	History       History
-	Runner        transaction.Runner
+	APITokens     APITokens
+	// AddService adds a service account, which is active or disabled.
+	AddService func(t *testing.T, name string, active bool)
+	History    History
+	Runner     transaction.Runner
 }
 
 // Sessions are the ports that one adapter implements over its sessions.
@@ -42,7 +45,7 @@ func Run(t *testing.T, open func(t *testing.T) Stores) {
 		"accounts": runAccounts, "devices": runDevices, "sessions": runSessions, "session cookies": runCookies,
 		"challenges":     runChallenges,
 		"pending logins": runPendingLogins, "lockouts": runLockouts, "history": runHistory, "audit log": RunAuditLog,
-		"keys": runKeys,
+		"keys": runKeys, "tokens": runAPITokens,
 	} {
 		t.Run(name, func(t *testing.T) { suite(t, open) })
 	}

@@ -46,6 +46,7 @@ func Run(t *testing.T, open func(t *testing.T) Subject) {
 		"a valid token returns its issuer, subject and claims":      returnsContent,
 		"claims of any type are returned as text":                   convertsClaims,
 		"a token with several audiences is accepted if one is ours": acceptsAudiences,
+		"a token for another audience is accepted if that is given": acceptsGivenAudience,
 		"a token without an ID gets one from its content":           identifiesToken,
 		"a token whose claims are not valid is refused":             refusesInvalidClaims,
 		"a token is accepted until it expires":                      acceptsUntilExpiry,
@@ -134,6 +135,27 @@ func convertsClaims(t *testing.T, s Subject) {
 
 func acceptsAudiences(t *testing.T, s Subject) {
 	s.verify(t, s.OIDC.Sign(t, s.claims(s.OIDC, map[string]any{"aud": []string{"https://other.example", s.Audience}})))
+}
+
+func acceptsGivenAudience(t *testing.T, s Subject) {
+	const other = "https://other.example.com"
+	token := s.OIDC.Sign(t, s.claims(s.OIDC, map[string]any{"aud": other}))
+	if _, err := s.Verifier.Verify(t.Context(), publisher.OIDC, token, other); err != nil {
+		t.Errorf("a token for the given audience: %v", err)
+	}
+	ours := s.OIDC.Sign(t, s.claims(s.OIDC, nil))
+	for name, err := range map[string]error{
+		"for another audience than ours": verifyError(t, s, token), "for ours, with another given": verifyError(t, s, ours, other),
+	} {
+		if !fault.Is(err, fault.Unauthenticated) {
+			t.Errorf("a token %s: %v", name, err)
+		}
+	}
+}
+
+func verifyError(t *testing.T, s Subject, token string, audience ...string) error {
+	_, err := s.Verifier.Verify(t.Context(), publisher.OIDC, token, audience...)
+	return err
 }
 
 func identifiesToken(t *testing.T, s Subject) {

@@ -1,0 +1,179 @@
+package registryrecords
+
+import (
+	"context"
+	"database/sql"
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"github.com/uptrace/bun"
+
+	"github.com/tollgate-dev/tollgate/adapters/relational/database"
+	"github.com/tollgate-dev/tollgate/core/fault"
+	"github.com/tollgate-dev/tollgate/core/registry/publisher"
+	"github.com/tollgate-dev/tollgate/core/registry/service"
+	"github.com/tollgate-dev/tollgate/core/scope"
+	"github.com/tollgate-dev/tollgate/ports/registrystore"
+)
+
+// Services stores service accounts. It implements registrystore.Services.
+type Services struct{ db *database.DB }
+
+var _ registrystore.Services = (*Services)(nil)
+
+// NewServices returns the store of service accounts.
+func NewServices(db *database.DB) *Services { return &Services{db} }
+
+// serviceRow is a row of the table service_accounts.
+type serviceRow struct {
+	bun.BaseModel `bun:"table:service_accounts"`
+
+	Name        service.Name     `bun:"name,pk"`
+	Description string           `bun:"description"`
+	State       service.State    `bun:"state"`
+	Workloads   string           `bun:"workloads"`
+	ManagedBy   string           `bun:"managed_by"`
+	CreatedAt   database.Instant `bun:"created_at"`
+}
+
+// workloadRow is a workload in the column workloads.
+type workloadRow struct {
+	Method   publisher.Method  `json:"method"`
+	Issuer   string            `json:"issuer"`
+	Subject  string            `json:"subject"`
+	Claims   map[string]string `json:"claims,omitempty"`
+	Audience string            `json:"audience,omitempty"`
+	Scopes   scope.Set         `json:"scopes"`
+}
+
+func newServiceRow(a service.Account) (*serviceRow, error) {
+	workloads := make([]workloadRow, len(a.Workloads))
+	for i, w := range a.Workloads {
+		workloads[i] = workloadRow{
+			w.Identity.Method, w.Identity.Issuer, w.Identity.Subject.String(), w.Identity.Claims, w.Audience, w.Scopes,
+		}
+	}
+	text, err := json.Marshal(workloads)
+	if err != nil {
+		return nil, fmt.Errorf("write workloads as JSON: %w", err)
+	}
+	return &serviceRow{
+		Name: a.Name, Description: a.Description, State: a.State, Workloads: string(text), ManagedBy: a.ManagedBy,
+		CreatedAt: database.NewInstant(a.CreatedAt),
+	}, nil
+}
+
+// toAccount returns the account of a row. It returns fault.Internal if a value cannot be read.
+func (r *serviceRow) toAccount() (service.Account, error) {
+	var workloads []workloadRow
+	if err := json.Unmarshal([]byte(r.Workloads), &workloads); err != nil {
+		return service.Account{}, database.BrokenRow(err)
+	}
+	a := service.Account{
+		Name: r.Name, Description: r.Description, State: r.State, ManagedBy: r.ManagedBy, CreatedAt: r.CreatedAt.Time,
+	}
+	for _, w := range workloads {
+		subject, err := publisher.ParseSubjectPattern(w.Subject)
+		if err != nil {
+			return service.Account{}, database.BrokenRow(err)
+		}
+		a.Workloads = append(a.Workloads, service.Workload{
+			Identity: publisher.Policy{Method: w.Method, Issuer: w.Issuer, Subject: subject, Claims: w.Claims},
+			Audience: w.Audience, Scopes: w.Scopes,
+		})
+	}
+	return a, nil
+}
+
+// List implements registrystore.Services.
+func (s *Services) List(ctx context.Context, after service.Name, limit int) ([]service.Account, error) {
+	find := database.Query{
+		Text: `SELECT name, description, state, workloads, managed_by, created_at FROM service_accounts
+			WHERE name > ? ORDER BY name LIMIT ?`,
+		Args: []any{string(after), limit}, Fixed: true,
+	}
+	return database.CollectAll(ctx, s.db, find, func(rows *sql.Rows) (service.Account, error) {
+		var r serviceRow
+		err := rows.Scan(&r.Name, &r.Description, &r.State, &r.Workloads, &r.ManagedBy, &r.CreatedAt)
+		if err != nil {
+			return service.Account{}, err
+		}
+		return r.toAccount()
+	})
+}
+
+// Get implements registrystore.Services.
+func (s *Services) Get(ctx context.Context, name service.Name) (service.Account, error) {
+	return database.Read(ctx, s.db, func(ctx context.Context, db bun.IDB) (service.Account, error) {
+		return s.find(ctx, db.NewSelect().Where("name = ?", name))
+	})
+}
+
+func (s *Services) find(ctx context.Context, q *bun.SelectQuery) (service.Account, error) {
+	var row serviceRow
+	switch err := q.Model(&row).Scan(ctx); {
+	case errors.Is(err, sql.ErrNoRows):
+		return service.Account{}, fault.New(fault.NotFound, "the service account does not exist")
+	case err != nil:
+		return service.Account{}, s.db.ClassifyError(err)
+	}
+	return row.toAccount()
+}
+
+// Put implements registrystore.Services. A row that another call adds in between makes the
+// statement wait for it, and the change begins again with that row.
+func (s *Services) Put(
+	ctx context.Context, name service.Name, change func(*service.Account) (service.Account, error),
+) error {
+	return s.db.InTransaction(ctx, func(ctx context.Context, tx bun.IDB) error {
+		for {
+			done, err := s.putOnce(ctx, tx, name, change)
+			if done || err != nil {
+				return err
+			}
+		}
+	})
+}
+
+func (s *Services) putOnce(
+	ctx context.Context, tx bun.IDB, name service.Name, change func(*service.Account) (service.Account, error),
+) (done bool, err error) {
+	var before *service.Account
+	found, err := s.find(ctx, s.db.LockForChange(tx.NewSelect().Where("name = ?", name)))
+	if err == nil {
+		before = &found
+	} else if !fault.Is(err, fault.NotFound) {
+		return false, err
+	}
+	after, err := change(before)
+	if err != nil {
+		return false, err
+	}
+	row, err := newServiceRow(after)
+	if err != nil {
+		return false, err
+	}
+	if before == nil {
+		n, err := s.db.AffectedRows(tx.NewInsert().Model(row).On("CONFLICT DO NOTHING").Exec(ctx))
+		return n == 1, err
+	}
+	if _, err := tx.NewUpdate().Model(row).ExcludeColumn("name", "created_at").Where("name = ?", name).
+		Exec(ctx); err != nil {
+		return false, s.db.ClassifyError(err)
+	}
+	_, err = s.db.Exec(ctx, "DELETE FROM api_tokens WHERE service = ? AND workload", name)
+	return true, err
+}
+
+// Remove implements registrystore.Services. The database deletes the tokens of the account.
+func (s *Services) Remove(ctx context.Context, name service.Name) error {
+	return s.db.InTransaction(ctx, func(ctx context.Context, tx bun.IDB) error {
+		n, err := s.db.AffectedRows(tx.NewDelete().Model((*serviceRow)(nil)).Where("name = ?", name).Exec(ctx))
+		if err := changedOr(n, err, fault.New(fault.NotFound, "the service account does not exist")); err != nil {
+			return err
+		}
+		_, err = s.db.Exec(ctx, "DELETE FROM grants WHERE holder = ?", string(name.Holder()))
+		return err
+	})
+}

@@ -1,0 +1,80 @@
+package adminapi
+
+import (
+	"context"
+	"net/http"
+
+	"github.com/gofiber/fiber/v2"
+
+	"github.com/tollgate-dev/tollgate/core/audit"
+	"github.com/tollgate-dev/tollgate/core/auth"
+	"github.com/tollgate-dev/tollgate/ports/authority"
+	"github.com/tollgate-dev/tollgate/ports/registrystore"
+)
+
+const (
+	mePath       = root + "/me"
+	myTokensPath = mePath + "/tokens"
+	kindToken    = "token"
+)
+
+func (a *API) mountMe(r fiber.Router) {
+	known := func(_ context.Context, who authority.Caller) error { _, err := who.Person(); return err }
+	reader := session(func(who authority.Caller) error { _, err := who.RequireReader(); return err })
+	trusted := session(func(who authority.Caller) error { _, err := who.RequireFullTrust(); return err })
+	r.Get(mePath, a.read(known, a.getMe))
+	r.Get(myTokensPath, a.read(reader, a.listTokens(self)))
+	r.Post(myTokensPath, a.write(change{audit.AccountChange, "token_add", kindToken}, trusted, a.addToken(self)))
+	r.Delete(myTokensPath+"/:id", a.write(change{audit.AccountChange, "token_remove", kindToken}, reader,
+		a.removeToken(self)))
+}
+
+// meResponse is the caller: a person or a service account. TokenPrefix and Scopes are those of the
+// token by which it calls.
+type meResponse struct {
+	ID          string          `json:"id,omitempty"`
+	Email       string          `json:"email,omitempty"`
+	Name        string          `json:"name"`
+	Service     string          `json:"service,omitempty"`
+	TrustLevel  string          `json:"trustLevel"`
+	TokenPrefix string          `json:"tokenPrefix,omitempty"`
+	Scopes      []string        `json:"scopes,omitempty"`
+	Grants      []grantResponse `json:"grants"`
+}
+
+func (a *API) getMe(q *request) act {
+	return func(ctx context.Context) (answer, error) {
+		me, err := a.describeCaller(ctx, q.who)
+		return answer{status: http.StatusOK, body: me}, err
+	}
+}
+
+func (a *API) describeCaller(ctx context.Context, who authority.Caller) (me meResponse, err error) {
+	holder, err := who.Person()
+	if err != nil {
+		return me, err
+	}
+	_, level := who.Session()
+	me.TrustLevel = string(level)
+	if t, ok := who.Token(); ok {
+		me.TokenPrefix = t.Prefix
+		for _, one := range t.Scopes {
+			me.Scopes = append(me.Scopes, string(one))
+		}
+	}
+	if name, ok := holder.Service(); ok {
+		me.Service, me.Name = name, name
+	} else {
+		account, err := a.use.Accounts.Get(ctx, auth.UserID(holder))
+		if err != nil {
+			return me, err
+		}
+		me.ID, me.Email, me.Name = string(account.ID), string(account.Email), account.Name
+	}
+	grants, err := a.use.Grants.Records(ctx, registrystore.GrantQuery{Holder: holder})
+	me.Grants = make([]grantResponse, len(grants))
+	for i := range grants {
+		me.Grants[i] = newGrantResponse(&grants[i])
+	}
+	return me, err
+}

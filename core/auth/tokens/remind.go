@@ -1,0 +1,78 @@
+package tokens
+
+import (
+	"context"
+	"time"
+
+	"github.com/tollgate-dev/tollgate/core/auth"
+	"github.com/tollgate-dev/tollgate/core/auth/notices"
+	"github.com/tollgate-dev/tollgate/core/fault"
+	"github.com/tollgate-dev/tollgate/ports/authstore"
+	"github.com/tollgate-dev/tollgate/ports/clock"
+	"github.com/tollgate-dev/tollgate/ports/report"
+)
+
+const (
+	remindEvery = 10 * time.Second // between two searches for tokens that end soon
+	dueBatch    = 500              // tokens that are read at a time
+)
+
+// ReminderPorts are the dependencies of a Reminder. All fields are required, except Notifier.
+type ReminderPorts struct {
+	Expiry   authstore.APITokenExpiry
+	Notifier *notices.Notifier // nil for no notices
+	Clock    clock.Clock
+	Waiter   clock.Waiter
+	Reporter report.Reporter
+}
+
+// ReminderFailed is an event of a Reminder: tokens that end soon could not be read or marked. They
+// are announced later.
+type ReminderFailed struct{ Err error }
+
+// Reminder announces tokens that end soon: to the person who owns one, and for that of a service
+// account to the person who made it. Several instances may run at the same time: one of them sends
+// a notice.
+type Reminder struct{ ports ReminderPorts }
+
+// NewReminder returns a reminder.
+func NewReminder(p ReminderPorts) *Reminder { return &Reminder{p} }
+
+// Run announces tokens until the context ends.
+func (r *Reminder) Run(ctx context.Context) {
+	for {
+		if err := r.NotifyAll(ctx); err != nil && ctx.Err() == nil {
+			r.ports.Reporter.Report(ReminderFailed{err})
+		}
+		if !r.ports.Waiter.Wait(ctx, remindEvery) {
+			return
+		}
+	}
+}
+
+// NotifyAll announces the tokens whose time of a notice has come.
+func (r *Reminder) NotifyAll(ctx context.Context) error {
+	now := r.ports.Clock.Now()
+	due, err := r.ports.Expiry.Due(ctx, now, dueBatch)
+	if err != nil {
+		return err
+	}
+	for _, t := range due {
+		err := r.ports.Expiry.MoveNotice(ctx, t.ID, t.NoticeAt, t.NextNotice(now))
+		if fault.Is(err, fault.Conflict) {
+			continue // another instance sends it
+		}
+		if err != nil {
+			return err
+		}
+		person := t.Owner
+		if _, service := person.Service(); service {
+			person = t.CreatedBy
+		}
+		r.ports.Notifier.Notify(notices.Event{
+			Kind: notices.TokenEnds, UserID: auth.UserID(person), At: now,
+			Token: t.Name + " (" + t.Prefix + "…), until " + t.ExpiresAt.Format("2 January 2006, 15:04 UTC"),
+		})
+	}
+	return nil
+}

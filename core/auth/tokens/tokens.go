@@ -1,0 +1,94 @@
+// Package tokens makes, lists and removes the tokens of people and of service accounts, and
+// announces their end. Package access checks them.
+package tokens
+
+import (
+	"context"
+	"time"
+
+	"github.com/tollgate-dev/tollgate/core/audit"
+	"github.com/tollgate-dev/tollgate/core/auth"
+	"github.com/tollgate-dev/tollgate/core/auth/auditing"
+	"github.com/tollgate-dev/tollgate/core/fault"
+	"github.com/tollgate-dev/tollgate/ports/authstore"
+	"github.com/tollgate-dev/tollgate/ports/clock"
+	"github.com/tollgate-dev/tollgate/ports/secrets"
+	"github.com/tollgate-dev/tollgate/ports/transaction"
+)
+
+// Ports are the dependencies of a Service. All fields are required.
+type Ports struct {
+	Transaction transaction.Runner
+	Tokens      authstore.APITokens
+	Trail       *auditing.Trail
+	Clock       clock.Clock
+	Entropy     secrets.Entropy
+}
+
+// Service makes, lists and removes tokens. Each method returns fault.Unavailable when the database
+// fails. It is safe for concurrent use.
+type Service struct{ ports Ports }
+
+// New returns a service.
+func New(p Ports) *Service { return &Service{p} }
+
+// Parse returns the token of a draft for Add. The error is that of auth.NewAPIToken.
+func (s *Service) Parse(d auth.APITokenDraft) (auth.APIToken, error) {
+	return auth.NewAPIToken(d, s.ports.Clock.Now())
+}
+
+// Add stores a token of an owner that maker has made, and returns it with its secret, of which only
+// the hash is stored. The caller checks that maker may give its scopes. It returns fault.NotFound if
+// there is no owner, and fault.Conflict if the owner has Owner.MaxTokens tokens.
+func (s *Service) Add(
+	ctx context.Context, owner, maker auth.Owner, t auth.APIToken,
+) (auth.APIToken, auth.APISecret, error) {
+	t.Owner, t.CreatedBy = owner, maker
+	t, secret := secrets.IssueToken(s.ports.Entropy, t)
+	err := s.ports.Transaction.Atomically(ctx, func(ctx context.Context) error {
+		if err := s.ports.Tokens.Add(ctx, t); err != nil {
+			return err
+		}
+		return s.ports.Trail.RecordChanges(ctx, newChange("token_add", &t))
+	})
+	return t, secret, err
+}
+
+// List returns at most limit tokens of an owner whose ids are greater than after, ordered by id.
+func (s *Service) List(
+	ctx context.Context, owner auth.Owner, after auth.APITokenID, limit int,
+) ([]auth.APIToken, error) {
+	return s.ports.Tokens.Of(ctx, owner, after, limit)
+}
+
+// Remove removes a token of an owner, which is refused from then on. It returns fault.NotFound if
+// the owner has no such token.
+func (s *Service) Remove(ctx context.Context, owner auth.Owner, id auth.APITokenID) error {
+	return s.ports.Transaction.Atomically(ctx, func(ctx context.Context) error {
+		t, err := s.ports.Tokens.Remove(ctx, owner, id)
+		if fault.Is(err, fault.NotFound) {
+			return auth.NotFound("token")
+		}
+		if err != nil {
+			return err
+		}
+		return s.ports.Trail.RecordChanges(ctx, newChange("token_remove", &t))
+	})
+}
+
+// newChange returns the audit event of a token, by its prefix. It is in the log of the person who
+// owns the token.
+func newChange(action audit.Action, t *auth.APIToken) audit.Change {
+	c := audit.Change{
+		Category: audit.AccountChange, Action: action, ByOperator: true, Details: audit.About(audit.Details{
+			"token": audit.Text(t.Prefix), "tokenName": audit.Text(t.Name), "scopes": audit.Text(t.Scopes.String()),
+			"expiresAt": audit.Text(t.ExpiresAt.UTC().Format(time.RFC3339)),
+		}, audit.Object{Kind: "token", Key: string(t.ID)}),
+	}
+	if service, ok := t.Owner.Service(); ok {
+		c.Details["service"] = audit.Text(service)
+	} else {
+		c.Subject = audit.Subject(t.Owner)
+	}
+	return c
+}

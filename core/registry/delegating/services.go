@@ -1,0 +1,124 @@
+package delegating
+
+import (
+	"cmp"
+	"context"
+	"errors"
+
+	"github.com/tollgate-dev/tollgate/core/audit"
+	"github.com/tollgate-dev/tollgate/core/registry"
+	"github.com/tollgate-dev/tollgate/core/registry/publisher"
+	"github.com/tollgate-dev/tollgate/core/registry/service"
+	"github.com/tollgate-dev/tollgate/ports/authority"
+	"github.com/tollgate-dev/tollgate/ports/clock"
+	"github.com/tollgate-dev/tollgate/ports/registrystore"
+	"github.com/tollgate-dev/tollgate/ports/transaction"
+)
+
+// ServicePorts are the dependencies of Services. All fields are required.
+type ServicePorts struct {
+	Transactions transaction.Runner
+	Services     registrystore.Services
+	Recorder     authority.Recorder
+	Clock        clock.Clock
+}
+
+// Services lists, makes, changes and removes service accounts for operators. Each method returns
+// fault.Unavailable when the database fails. It is safe for concurrent use.
+type Services struct {
+	rules publisher.Rules
+	ports ServicePorts
+}
+
+// NewServices returns Services.
+func NewServices(c Config, p ServicePorts) *Services { return &Services{c.Rules, p} }
+
+// List returns at most limit accounts whose names are greater than after, ordered by name.
+func (s *Services) List(ctx context.Context, after service.Name, limit int) ([]service.Account, error) {
+	return s.ports.Services.List(ctx, after, limit)
+}
+
+// Get returns an account, or fault.NotFound.
+func (s *Services) Get(ctx context.Context, name service.Name) (service.Account, error) {
+	return s.ports.Services.Get(ctx, name)
+}
+
+// Parse returns the account of a draft for Put. The error is that of service.New.
+func (s *Services) Parse(d service.Draft) (service.Account, error) { return service.New(d, s.rules) }
+
+// errSame is why an account that is the same is not stored.
+var errSame = errors.New("the service account is the same")
+
+// Put makes an account, or replaces one, and reports whether it is new. One that is the same stays,
+// without an event. The file that manages it stays the same unless a has another. The error is that
+// of check, or of Caller.RequireAll if a token would give workloads scopes that it does not have.
+func (s *Services) Put(
+	ctx context.Context, who authority.Caller, a service.Account, check registry.Check[service.Account],
+) (stored service.Account, created bool, err error) {
+	for i := range a.Workloads {
+		if err := who.RequireAll(a.Workloads[i].Scopes); err != nil {
+			return service.Account{}, false, err
+		}
+	}
+	err = s.ports.Transactions.Atomically(ctx, func(ctx context.Context) error {
+		var before *service.Account
+		err := s.ports.Services.Put(ctx, a.Name, func(current *service.Account) (service.Account, error) {
+			if err := check.Permit(current); err != nil {
+				return service.Account{}, err
+			}
+			before, stored, created = current, a, current == nil
+			stored.CreatedAt = s.ports.Clock.Now()
+			if created {
+				return stored, nil
+			}
+			stored.CreatedAt, stored.ManagedBy = current.CreatedAt, cmp.Or(a.ManagedBy, current.ManagedBy)
+			if len(audit.Compare(current.Object().Fields, stored.Object().Fields)) == 0 {
+				return stored, errSame
+			}
+			return stored, nil
+		})
+		if errors.Is(err, errSame) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		return s.ports.Recorder.RecordChanges(ctx, newServiceChange(before, &stored))
+	})
+	return stored, created, err
+}
+
+// Remove removes an account with its tokens and grants, so that nothing can be done by it any more.
+// It returns fault.NotFound if there is none, and the error of check.
+func (s *Services) Remove(
+	ctx context.Context, name service.Name, check registry.Check[service.Account],
+) error {
+	return s.ports.Transactions.Atomically(ctx, func(ctx context.Context) error {
+		found, err := s.ports.Services.Get(ctx, name)
+		if err == nil {
+			err = check.Permit(&found)
+		}
+		if err == nil {
+			err = s.ports.Services.Remove(ctx, name)
+		}
+		if err != nil {
+			return err
+		}
+		return s.ports.Recorder.RecordChanges(ctx, newServiceChange(&found, nil))
+	})
+}
+
+// newServiceChange returns the audit event of an account that was made, replaced or removed; one of
+// both may be nil.
+func newServiceChange(before, after *service.Account) audit.Change {
+	c := audit.Change{Category: audit.AccountChange, ByOperator: true}
+	switch details := (audit.Details{}); {
+	case before == nil:
+		c.Action, c.Details = "service_add", audit.About(details, after.Object())
+	case after == nil:
+		c.Action, c.Details = "service_remove", audit.About(details, before.Object())
+	default:
+		c.Action, c.Details = "service_change", audit.Changing(details, before.Object(), after.Object())
+	}
+	return c
+}

@@ -1,0 +1,138 @@
+package tokens
+
+import (
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/tollgate-dev/tollgate/test/acceptance/internal/fixture"
+)
+
+// route is a request, with the scopes of which a token needs one.
+type route struct {
+	method, path string
+	body         any
+	scopes       []string
+}
+
+const registryRoot = "/v0.1"
+
+// routes returns a route of each kind. The objects that they name do not exist, so that nobody
+// changes anything.
+func routes() []route {
+	x := registryRoot + "/x/dev.tollgate"
+	version := registryRoot + "/servers/com.example%2Fnone/versions/1.0.0"
+	draft := map[string]any{"name": "t", "scopes": []string{"admin:read"}}
+	return []route{
+		{"GET", registryRoot + "/servers", nil, nil},
+		{"POST", registryRoot + "/publish", map[string]any{"name": "com.example/none"}, []string{"registry:publish"}},
+		{"PUT", version, fixture.NewServerDocument("com.example/none", "1.0.0"), []string{"registry:edit"}},
+		{"DELETE", version, nil, []string{"registry:edit"}},
+		{"PATCH", version + "/status", map[string]any{"status": "deprecated"}, []string{"registry:publish", "registry:edit"}},
+		{"GET", x + "/reviews", nil, []string{"registry:read"}},
+		{"GET", x + "/reviews/" + unknownID, nil, []string{"registry:read"}},
+		{"POST", x + "/reviews/" + unknownID + "/approve", map[string]any{}, []string{"registry:review"}},
+		{"POST", x + "/reviews/" + unknownID + "/reject", map[string]any{"comment": "no"}, []string{"registry:review"}},
+		{"GET", x + "/quarantine", nil, []string{"registry:read"}},
+		{"POST", x + "/quarantine", map[string]any{"serverName": "com.example/none", "reason": "bad"}, []string{"registry:review"}},
+		{"DELETE", x + "/quarantine?serverName=com.example%2Fnone", nil, []string{"registry:review"}},
+		{"GET", x + "/publishers", nil, []string{"registry:read"}},
+		{"POST", x + "/publishers", map[string]any{"method": "dns", "pattern": "com.example/*", "domain": "x"}, []string{"admin:write"}},
+		{"DELETE", x + "/publishers/" + unknownID, nil, []string{"admin:write"}},
+		{"GET", me, nil, nil},
+		{"GET", services, nil, []string{"admin:read"}},
+		{"GET", services + "/none", nil, []string{"admin:read"}},
+		{"PUT", services + "/none", map[string]any{"state": "sleeping"}, []string{"admin:write"}},
+		{"DELETE", services + "/none", nil, []string{"admin:write"}},
+		{"GET", services + "/none/tokens", nil, []string{"admin:read"}},
+		{"POST", services + "/none/tokens", draft, []string{"admin:write"}},
+		{"DELETE", services + "/none/tokens/" + unknownID, nil, []string{"admin:write"}},
+	}
+}
+
+var allScopes = []string{
+	"registry:read", "registry:publish", "registry:edit", "registry:review", "admin:read", "admin:write", "audit:read",
+	"decide",
+}
+
+// includes reports whether a scope includes one of others.
+func includes(scope string, others []string) bool {
+	return len(others) == 0 || slices.Contains(others, scope) ||
+		scope == "admin:write" && slices.Contains(others, "admin:read")
+}
+
+// TestScopes checks each scope at each route, for the token of a person and of a service account
+// with every grant: beyond its scope it is refused with the challenge of RFC 6750, and within it
+// never for the scope.
+func TestScopes(t *testing.T) {
+	t.Parallel()
+	e := fixture.NewEnvironment(t, "embedded")
+	s := startSite(t, e)
+	s.makeService(t, "operate ", "publish *", "edit *", "review *")
+	for kind, path := range map[string]string{"a person": myTokens, "a service account": ciTokens} {
+		for _, scope := range allScopes {
+			secret := s.make(t, path, s.operator.Bearer(), scope).Token
+			for _, r := range routes() {
+				a := s.call(t, r.method, r.path, r.body, bearer(secret)...)
+				what := strings.Join([]string{kind, "with", scope + ":", r.method, r.path}, " ")
+				switch refused := strings.HasPrefix(a.Header.Get("WWW-Authenticate"), scopeHeader); {
+				case r.method == "PUT" && r.path == services+"/none": // its body is refused first
+					a.WantStatus(t, http.StatusBadRequest)
+				case !includes(scope, r.scopes):
+					wantInsufficient(t, what, a, r.scopes...)
+				case refused || a.Status == http.StatusUnauthorized || a.Status == http.StatusForbidden:
+					t.Errorf("%s: %d %s", what, a.Status, a.Body)
+				}
+			}
+		}
+	}
+	s.wantNoSecrets(t)
+}
+
+// TestScopesWithoutGrants checks that no scope gives what the owner has no grant for.
+func TestScopesWithoutGrants(t *testing.T) {
+	t.Parallel()
+	e := fixture.NewEnvironment(t, "embedded")
+	s := startSite(t, e)
+	s.makeService(t)
+	anna := e.NewWriter(t, s.Service, "anna@example.com", "edit com.example/*")
+	mine, service := s.make(t, myTokens, anna.Bearer(), allScopes...), s.make(t, ciTokens, s.operator.Bearer(), allScopes...)
+	half := s.make(t, myTokens, anna.Bearer(), "registry:publish") // of the two grants for a status
+	for _, r := range routes() {
+		open := len(r.scopes) == 0 || r.scopes[0] == "registry:read" && !strings.Contains(r.path, "quarantine") ||
+			strings.Contains(r.path, "/publishers") || strings.Contains(r.path, "/reviews/") || r.path == services+"/none"
+		if a := s.call(t, r.method, r.path, r.body, bearer(service.Token)...); !open && a.Status != http.StatusForbidden {
+			t.Errorf("a service account without grants: %s %s: %d %s", r.method, r.path, a.Status, a.Body)
+		}
+	}
+	status := registryRoot + "/servers/com.example%2Fnone/versions/1.0.0/status"
+	body := map[string]any{"status": "deprecated"}
+	s.call(t, "PATCH", status, body, bearer(mine.Token)...).WantStatus(t, http.StatusNotFound)
+	s.call(t, "PATCH", status, body, bearer(half.Token)...).WantStatus(t, http.StatusForbidden)
+}
+
+// TestNoEscalation checks that a token makes no token, and no workload, with scopes that it lacks.
+func TestNoEscalation(t *testing.T) {
+	t.Parallel()
+	e := fixture.NewEnvironment(t, "embedded")
+	s := startSite(t, e, "PUBLIC_URL=https://tools.example.com")
+	s.makeService(t)
+	writer := s.make(t, myTokens, s.operator.Bearer(), "admin:write", "decide")
+	for _, scopes := range [][]string{{"admin:write"}, {"admin:read", "decide"}} {
+		s.make(t, ciTokens, bearer(writer.Token), scopes...)
+	}
+	for scope, scopes := range map[string][]string{
+		"audit:read": {"decide", "audit:read"}, "registry:publish": {"registry:publish"},
+	} {
+		a := s.call(t, "POST", ciTokens, map[string]any{"name": "t", "scopes": scopes}, bearer(writer.Token)...)
+		wantInsufficient(t, "a token with "+scope, a, scope)
+		workload := map[string]any{
+			"issuer": "https://token.actions.githubusercontent.com", "subject": "repo:acme/tools:*", "scopes": scopes,
+		}
+		a = s.call(t, "PUT", ci, map[string]any{"workloads": []any{workload}}, bearer(writer.Token)...)
+		wantInsufficient(t, "a workload with "+scope, a, scope)
+		s.call(t, "PUT", ci, map[string]any{"workloads": []any{workload}}, s.operator.Bearer()...).
+			WantStatus(t, http.StatusOK)
+	}
+}
