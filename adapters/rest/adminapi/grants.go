@@ -76,7 +76,9 @@ func (a *API) addGrant(q *request) act {
 	holder := q.holder()
 	g, err := registry.ParseGrant(holder, q.body().Text("action"), q.body().OptionalText("resource"))
 	q.checkOf(err, "action", "resource")
-	q.named = g.Object().Key
+	if len(q.problems) == 0 {
+		q.named = g.Object().Key
+	}
 	return func(ctx context.Context) (answer, error) {
 		if err := a.checkHolder(ctx, holder); err != nil {
 			return answer{}, err

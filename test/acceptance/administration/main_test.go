@@ -1,0 +1,11 @@
+// Package administration tests the administration API as an operator uses it: each subject, the order
+// of the checks of a request, conditions, secrets, and what the audit log says.
+package administration
+
+import (
+	"testing"
+
+	"github.com/tollgate-dev/tollgate/test/acceptance/internal/fixture"
+)
+
+func TestMain(m *testing.M) { fixture.Main(m) }
