@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 	"testing"
 
@@ -270,10 +271,55 @@ func authRoutes() []route {
 	}
 }
 
+// adminRoutes are the routes of administration.
+func adminRoutes() []route {
+	const root, id = "/admin/v1/", "/" + unknownID
+	stale := []variant{{"stale", nil, []string{"If-Match", `"stale"`}}, {name: "-"}}
+	rule := map[string]string{"pattern": namespace + "none", "when": "any"}
+	hook := map[string]any{"url": "https://example.com/hook", "events": []string{"status"}}
+	addRule := func(s *site, _ string) string { return s.adminID("review-rules", rule) }
+	addHook := func(s *site, _ string) string { return s.adminID("webhooks", hook) }
+	noGrant := map[string]string{"person": unknownID, "action": "edit", "resource": namespace + "x"}
+	policy := map[string]string{"method": "dns", "domain": domain, "pattern": namespace + "*"}
+	method := map[string]any{"methods": []any{map[string]int{"method_id": 0}}}
+	routes := []route{
+		{"POST", root + "grants", bodies(noGrant, map[string]string{"action": "x"}), nil},
+		{"DELETE", root + "grants" + id, none, nil},
+		{"POST", root + "policies", bodies(policy, map[string]any{"method": 7}), nil},
+		{"GET", root + "policies" + id, none, nil}, {"DELETE", root + "policies" + id, none, nil},
+		{"PUT", root + "views/admin{n}", append(bodies(map[string]string{}, map[string]string{"access": "x"}),
+			variant{"stale", func(string) any { return map[string]string{} }, []string{"If-None-Match", "*"}}), nil},
+		{"GET", root + "views/admin{n}", none, nil},
+		{"POST", root + "views/none/tokens", bodies(map[string]string{"name": "a"}, map[string]string{"name": "A"}), nil},
+		{"DELETE", root + "views/admin{n}/tokens/a", none, nil}, {"DELETE", root + "views/admin{n}", stale, nil},
+		{"GET", root + "mirrors/none", none, nil},
+		{"PUT", root + "mirrors/no%20name", bodies(map[string]string{"url": "https://example.com"}, map[string]int{"url": 7}), nil},
+		{"POST", root + "mirrors/none/sync", none, nil}, {"GET", root + "mirrors/none/diff", none, nil},
+		{"DELETE", root + "mirrors/none", none, nil},
+		{"POST", root + "webhooks", bodies(hook, map[string]int{"url": 7}), nil},
+		{"GET", root + "webhooks" + id, none, nil},
+		{"PATCH", root + "webhooks/{id}", bodies(map[string]string{}, map[string]int{"url": 7}), addHook},
+		{"POST", root + "webhooks" + id + "/redeliver", none, nil}, {"POST", root + "webhooks" + id + "/test", none, nil},
+		{"GET", root + "webhooks" + id + "/deliveries", none, nil}, {"DELETE", root + "webhooks/{id}", stale, addHook},
+		{"POST", root + "review-rules", bodies(rule, map[string]string{"pattern": "x"}), nil},
+		{"DELETE", root + "review-rules/{id}", stale, addRule},
+		{"POST", root + "reviews/approve", bodies(map[string]any{"ids": []string{unknownID}}, map[string]int{"ids": 7}), nil},
+		{"POST", root + "reviews/reject", bodies(map[string]any{"ids": []string{unknownID}, "comment": "x"},
+			map[string]any{"ids": []string{unknownID}}), nil},
+		{"PUT", root + "methods", bodies(method, map[string]int{"methods": 7}), nil},
+		{"GET", root + "audit?actor=x", none, nil}, {"GET", root + "audit?since=x", none, nil},
+		{"GET", root + "overview", none, nil}, {"GET", root + "methods", none, nil},
+	}
+	for _, list := range []string{"grants", "policies", "views", "mirrors", "webhooks", "review-rules"} {
+		routes = append(routes, route{"GET", root + list, none, nil}, route{"GET", root + list + "?limit=x", none, nil})
+	}
+	return routes
+}
+
 // callAPI sends all requests to the API and returns a line for each.
 func (s *site) callAPI(t *testing.T) []string {
 	t.Helper()
-	return s.callAll(t, append(append(publishRoutes(), registryRoutes()...), authRoutes()...))
+	return s.callAll(t, slices.Concat(publishRoutes(), registryRoutes(), authRoutes(), adminRoutes()))
 }
 
 func (s *site) callAll(t *testing.T, routes []route) (lines []string) {

@@ -41,6 +41,7 @@ type site struct {
 	callers  []caller // of the API
 	sam      *fixture.Person
 	reviewer *fixture.Person
+	admin    *fixture.Person
 	waiting  int
 }
 
@@ -57,6 +58,7 @@ func newSite(t *testing.T) *site {
 	e.RunCommand(t, "", "view", "add", "closed", "--access", "token")
 	s.sam = e.NewWriter(t, s.Service, "sam@example.com", "publish "+namespace+"*")
 	s.reviewer = e.NewWriter(t, s.Service, "rita@example.com", "review "+namespace+"*")
+	s.admin = e.NewWriter(t, s.Service, "olga@example.com", "operate *")
 	s.callers = append(s.callers, caller{"no token", nil},
 		caller{"bad token", []string{"Authorization", "Bearer not.a.token"}},
 		caller{"another scheme", []string{"Authorization", "Basic YTpi"}},
@@ -122,6 +124,15 @@ func (s *site) newPublisher(dns *dnsserver.Server) []string {
 	}
 	apiclient.Call(s.t, "POST", s.API+"/v0.1/auth/dns", proof).WantStatus(s.t, http.StatusOK).Decode(s.t, &got)
 	return []string{"Authorization", "Bearer " + got.Token}
+}
+
+// adminID makes an object by the administration API, as an operator who is no caller, and returns its
+// ID.
+func (s *site) adminID(path string, body any) string {
+	s.t.Helper()
+	var made struct{ ID string }
+	s.admin.PostJSON(s.t, s.Service, "/admin/v1/"+path, body).WantStatus(s.t, http.StatusCreated).Decode(s.t, &made)
+	return made.ID
 }
 
 // publish publishes a version as somebody who is no caller, and returns the ID of its review; empty
