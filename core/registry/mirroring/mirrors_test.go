@@ -485,8 +485,9 @@ func TestPut(t *testing.T) {
 	t.Parallel()
 	address := "https://registry.example.com/registries/x/t/tgview_secret"
 	fx := newFixture(t, false, mirror.Draft{URL: address})
-	fx.upstream.entries = active("com.example/a", "com.example/b")
-	fx.wantSync(mirroring.Options{}, "added com.example/a@1.0.0", "added com.example/b@1.0.0")
+	fx.upstream.entries = active("com.example/a", "com.example/b1", "com.example/b2")
+	fx.wantSync(mirroring.Options{}, "added com.example/a@1.0.0", "added com.example/b1@1.0.0",
+		"added com.example/b2@1.0.0")
 	public := "https://registry.example.com/registries/x/t/***"
 	if _, created, err := fx.Put(t.Context(), mirror.Draft{Name: "corp", URL: public}, nil); err != nil || created {
 		t.Fatal(created, err)
@@ -494,14 +495,15 @@ func TestPut(t *testing.T) {
 	if fx.state().LastFull.IsZero() {
 		t.Error("a mirror that did not change is read whole")
 	}
-	m, created, err := fx.Put(t.Context(), mirror.Draft{Name: "corp", URL: public, Exclude: []string{"com.example/b"}}, nil)
+	m, created, err := fx.Put(t.Context(), mirror.Draft{Name: "corp", URL: public, Exclude: []string{"com.example/b*"}}, nil)
 	if err != nil || created || m.URL.Address() != address {
 		t.Errorf("replaced by %+v, created %t, %v", m, created, err)
 	}
-	if s := fx.state(); !s.LastFull.IsZero() || s.Servers != 2 || !s.NextAt.Equal(fx.clock.Now()) {
+	if s := fx.state(); !s.LastFull.IsZero() || s.Servers != 3 || !s.NextAt.Equal(fx.clock.Now()) {
 		t.Errorf("the state is %+v", s)
 	}
-	if s := fx.wantSync(mirroring.Options{}, "status com.example/b@1.0.0: deleted"); !s.Full {
+	if s := fx.wantSync(mirroring.Options{}, "status com.example/b1@1.0.0: deleted",
+		"status com.example/b2@1.0.0: deleted"); !s.Full {
 		t.Errorf("the summary is %+v", s)
 	}
 	refusal := fault.New(fault.Stale, "changed")

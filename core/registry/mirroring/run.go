@@ -71,7 +71,7 @@ func (p *pair) willBeListed(full bool) bool {
 }
 
 // checkShrink returns fault.Conflict if the other registry lists less than half of the servers that
-// the mirror has.
+// the mirror has, and takes: an operator may have excluded others.
 func (r *run) checkShrink(ctx context.Context) error {
 	if r.options.AllowShrink {
 		return nil
@@ -83,9 +83,9 @@ func (r *run) checkShrink(ctx context.Context) error {
 			switch {
 			case before && after:
 				had, lists = had+1, lists+1
-			case before:
+			case before && r.mirror.Takes(batch[i].name):
 				had, lost = had+1, lost+1
-			case after:
+			case after && !before:
 				lists++
 			}
 		}
