@@ -1,7 +1,6 @@
 package jsonvalue
 
 import (
-	"bytes"
 	"encoding/json"
 	"fmt"
 	"unicode/utf8"
@@ -46,29 +45,37 @@ func (r *Reader) More(closing byte) bool {
 }
 
 // Text reads a string, which Next must have found.
-func (r *Reader) Text() (text string) {
-	start := r.at
-	for r.at++; r.text[r.at] != '"'; r.at++ {
-		if r.text[r.at] == '\\' {
-			r.at++
+func (r *Reader) Text() string {
+	start, end, escaped := r.at, r.at+1, false
+	for ; r.text[end] != '"'; end++ {
+		if r.text[end] == '\\' {
+			escaped = true
+			end++
 		}
 	}
-	r.at++
-	if plain := r.text[start+1 : r.at-1]; bytes.IndexByte(plain, '\\') < 0 && utf8.Valid(plain) {
+	r.at = end + 1
+	if plain := r.text[start+1 : end]; !escaped && utf8.Valid(plain) {
 		return string(plain)
 	}
-	_ = json.Unmarshal(r.text[start:r.at], &text) // no error, because the syntax was checked
+	return unescape(r.text[start:r.at])
+}
+
+// unescape is a function of its own, so that a string without escapes needs no second allocation.
+func unescape(quoted []byte) (text string) {
+	_ = json.Unmarshal(quoted, &text) // no error, because the syntax was checked
 	return text
 }
 
 // Word reads a number, true, false or null, which Next must have found.
 func (r *Reader) Word() []byte {
-	word := r.text[r.at:]
-	if end := bytes.IndexAny(word, " \t\r\n,]}"); end >= 0 {
-		word = word[:end]
+	start := r.at
+	for ; r.at < len(r.text); r.at++ {
+		switch r.text[r.at] {
+		case ' ', '\t', '\r', '\n', ',', ']', '}':
+			return r.text[start:r.at]
+		}
 	}
-	r.at += len(word)
-	return word
+	return r.text[start:]
 }
 
 // value reads a value. Its numbers are Exact, or Number otherwise.
