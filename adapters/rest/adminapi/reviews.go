@@ -1,6 +1,7 @@
 package adminapi
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"net/http"
@@ -11,6 +12,7 @@ import (
 	"github.com/tollgate-dev/tollgate/adapters/rest/authapi"
 	"github.com/tollgate-dev/tollgate/core/audit"
 	"github.com/tollgate-dev/tollgate/core/fault"
+	"github.com/tollgate-dev/tollgate/core/registry"
 	"github.com/tollgate-dev/tollgate/core/registry/review"
 	"github.com/tollgate-dev/tollgate/core/registry/reviewing"
 	"github.com/tollgate-dev/tollgate/ports/authority"
@@ -21,11 +23,15 @@ const rulesPath = root + "/review-rules"
 func (a *API) mountReviews(r fiber.Router) {
 	read, write := a.operator(adminRead), a.operator(adminWrite)
 	of := func(action audit.Action, kind string) change { return change{audit.RegistryChange, action, kind} }
+	// A token needs the scope of reviewers too.
+	decide := func(ctx context.Context, who authority.Caller) error {
+		return cmp.Or(who.RequireAction(registry.ActionReview), write(ctx, who))
+	}
 	r.Get(rulesPath, a.read(read, a.listRules))
 	r.Post(rulesPath, a.write(of("review_rule_add", "reviewRule"), write, a.addRule))
 	r.Delete(rulesPath+"/:id", a.write(of("review_rule_remove", "reviewRule"), write, a.removeRule))
-	r.Post(root+"/reviews/approve", a.write(of("approve", "review"), write, a.decide(a.use.Reviews.Approve, "approved")))
-	r.Post(root+"/reviews/reject", a.write(of("reject", "review"), write, a.decide(a.use.Reviews.Reject, "rejected")))
+	r.Post(root+"/reviews/approve", a.write(of("approve", "review"), decide, a.decide(a.use.Reviews.Approve, "approved")))
+	r.Post(root+"/reviews/reject", a.write(of("reject", "review"), decide, a.decide(a.use.Reviews.Reject, "rejected")))
 }
 
 type ruleResponse struct {

@@ -48,6 +48,15 @@ func routes() []route {
 		{"GET", services + "/none/tokens", nil, []string{"admin:read"}},
 		{"POST", services + "/none/tokens", draft, []string{"admin:write"}},
 		{"DELETE", services + "/none/tokens/" + unknownID, nil, []string{"admin:write"}},
+		{"GET", admin + "/grants", nil, []string{"admin:read"}},
+		{"DELETE", admin + "/grants/" + unknownID, nil, []string{"admin:write"}},
+		{"GET", admin + "/policies", nil, []string{"admin:read"}},
+		{"DELETE", admin + "/views/none", nil, []string{"admin:write"}},
+		{"GET", admin + "/mirrors", nil, []string{"admin:read"}},
+		{"DELETE", admin + "/webhooks/" + unknownID, nil, []string{"admin:write"}},
+		{"GET", admin + "/methods", nil, []string{"admin:read"}},
+		{"GET", admin + "/overview", nil, []string{"admin:read"}},
+		{"GET", admin + "/audit", nil, []string{"audit:read"}},
 	}
 }
 
@@ -88,6 +97,22 @@ func TestScopes(t *testing.T) {
 		}
 	}
 	s.wantNoSecrets(t)
+}
+
+// TestReviewsOfOperators checks that the decision of many reviews needs both scopes.
+func TestReviewsOfOperators(t *testing.T) {
+	t.Parallel()
+	e := fixture.NewEnvironment(t, "embedded")
+	s := startSite(t, e)
+	for _, act := range []string{"approve", "reject"} {
+		body := map[string]any{"ids": []string{unknownID}, "comment": "no"}
+		for missing, scope := range map[string]string{"registry:review": "admin:write", "admin:write": "registry:review"} {
+			secret := s.make(t, myTokens, s.operator.Bearer(), scope).Token
+			wantInsufficient(t, act, s.call(t, "POST", admin+"/reviews/"+act, body, bearer(secret)...), missing)
+		}
+		both := s.make(t, myTokens, s.operator.Bearer(), "admin:write", "registry:review").Token
+		s.call(t, "POST", admin+"/reviews/"+act, body, bearer(both)...).WantStatus(t, http.StatusOK)
+	}
 }
 
 // TestScopesWithoutGrants checks that no scope gives what the owner has no grant for.

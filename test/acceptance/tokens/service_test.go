@@ -50,6 +50,13 @@ func TestServiceAccounts(t *testing.T) {
 			t.Errorf("/me is %s", described.Body)
 		}
 		s.checkNeverByTokens(t, token.Token)
+		read := s.call(t, "GET", ci, nil, operator...).WantStatus(t, http.StatusOK)
+		if !strings.Contains(string(read.Body), `"state":"active"`) || read.Header.Get("ETag") == "" {
+			t.Errorf("the account is %s", read.Body)
+		}
+		short := s.make(t, ciTokens, operator, "decide")
+		s.call(t, "DELETE", ciTokens+"/"+short.ID, nil, operator...).WantStatus(t, http.StatusNoContent)
+		s.call(t, "GET", me, nil, bearer(short.Token)...).WantStatus(t, http.StatusUnauthorized)
 		list := s.call(t, "GET", services, nil, operator...).WantStatus(t, http.StatusOK)
 		tokens := s.call(t, "GET", ciTokens, nil, operator...).WantStatus(t, http.StatusOK)
 		s.call(t, "DELETE", ci, nil, append(operator, "If-Match", `"0000000000000000"`)...).

@@ -1,0 +1,80 @@
+package authority_test
+
+import (
+	"net/netip"
+	"testing"
+
+	"github.com/tollgate-dev/tollgate/core/audit"
+	"github.com/tollgate-dev/tollgate/core/fault"
+	"github.com/tollgate-dev/tollgate/core/registry"
+	"github.com/tollgate-dev/tollgate/core/scope"
+	"github.com/tollgate-dev/tollgate/ports/authority"
+	"github.com/tollgate-dev/tollgate/ports/authority/authoritytest"
+)
+
+func newToken(owner registry.Holder, scopes ...scope.Scope) authority.Caller {
+	return authority.NewToken(authority.Token{Owner: owner, Prefix: "tgp_01234567", Scopes: scopes}, netip.Addr{})
+}
+
+// TestTokenIsItsOwner checks who a token is, that it needs no step-up, and what its events say.
+func TestTokenIsItsOwner(t *testing.T) {
+	t.Parallel()
+	for owner, want := range map[registry.Holder]struct{ detail, actor string }{
+		"anna": {"userId", "person:anna"}, registry.ServiceHolder("ci"): {"service", "service:ci"},
+	} {
+		c := newToken(owner, scope.Publish)
+		for name, check := range map[string]func() (registry.Holder, error){
+			"Person": c.Person, "RequireWriter": c.RequireWriter,
+			"RequireFullTrust": func() (registry.Holder, error) { return c.RequireFullTrust(scope.Publish) },
+		} {
+			if got, err := check(); got != owner || err != nil {
+				t.Errorf("%s of %s: %s, %v", name, owner, got, err)
+			}
+		}
+		act := authority.Act{Caller: c, Action: "publish", ServerName: "com.example/a"}
+		change := act.Change()
+		if change.Details.Text("trustLevel") != "TOKEN" || change.Details.Text("tokenPrefix") != "tgp_01234567" ||
+			change.Details.Text(want.detail) == "" || change.Details["sessionId"] != nil {
+			t.Errorf("the event of %s is %v", owner, change.Details)
+		}
+		if got := c.Actor(); got != (audit.Actor{Who: want.actor, TokenPrefix: "tgp_01234567"}) {
+			t.Errorf("the actor of %s is %+v", owner, got)
+		}
+		if !c.IsRemote() || c.IsOperator() {
+			t.Errorf("%s does not count as the sender of a request", owner)
+		}
+	}
+}
+
+// TestScopesOfCallers checks that only tokens have scopes.
+func TestScopesOfCallers(t *testing.T) {
+	t.Parallel()
+	reader, operator := newToken("anna", scope.Read), newToken("anna", scope.Admin)
+	for name, test := range map[string]struct {
+		err     error
+		allowed bool
+	}{
+		"a session":                        {authoritytest.Person("anna").RequireScope(scope.Audit), true},
+		"an operator command":              {authority.Operator().RequireScope(scope.Audit), true},
+		"a scope that the token has":       {reader.RequireScope(scope.Review, scope.Read), true},
+		"a scope that the token lacks":     {reader.RequireScope(scope.Review), false},
+		"an action that it lacks":          {reader.RequireAction(registry.ActionPublish, registry.ActionEdit), false},
+		"the action operate":               {operator.RequireAction(registry.ActionOperate), true},
+		"all of some scopes":               {operator.RequireAll(scope.Set{scope.Admin, scope.AdminRead}), true},
+		"all of more scopes":               {operator.RequireAll(scope.Set{scope.Admin, scope.Read}), false},
+		"a session that gives every scope": {authoritytest.Person("anna").RequireAll(scope.All()), true},
+	} {
+		if f, _ := fault.As(test.err); (test.err == nil) != test.allowed || !test.allowed && f.Code != scope.CodeInsufficient {
+			t.Errorf("%s: %v", name, test.err)
+		}
+	}
+	if reader.Allows(registry.ActionReview) || !authoritytest.Person("anna").Allows(registry.ActionReview) {
+		t.Error("an action is allowed beyond the scopes of a token, or refused to a session")
+	}
+	if _, err := reader.RequireReader(); err != nil {
+		t.Error(err)
+	}
+	if _, err := operator.RequireReader(); err == nil {
+		t.Error("a token without registry:read may read")
+	}
+}
