@@ -40,6 +40,7 @@ func method(id catalogue.MethodID, path string) catalogue.Method {
 func newRecord(action audit.Action, m catalogue.Method) audit.Change {
 	return audit.Change{Category: audit.MethodsChange, Action: action, ByOperator: true, Details: audit.Details{
 		"methodId": audit.Number(m.ID), "path": audit.Text(m.Path), "service": audit.Text(m.ServiceName),
+		"kind": audit.Text("method"), "key": audit.Text(m.Path),
 	}}
 }
 
