@@ -19,6 +19,7 @@ import (
 	"github.com/tollgate-dev/tollgate/core/auth/people"
 	"github.com/tollgate-dev/tollgate/core/catalogue/manage"
 	"github.com/tollgate-dev/tollgate/core/registry/allowlist"
+	"github.com/tollgate-dev/tollgate/core/registry/declaring"
 	"github.com/tollgate-dev/tollgate/core/registry/delegating"
 	"github.com/tollgate-dev/tollgate/core/registry/mirroring"
 	"github.com/tollgate-dev/tollgate/core/registry/notifying"
@@ -49,7 +50,7 @@ var operatorSet = wire.NewSet(
 	quarantineSet, wire.Value((*notices.Notifier)(nil)),
 	viewing.NewOperator, wire.Struct(new(viewing.OperatorPorts), "*"),
 	mirrorsSet, notifying.NewOperator, wire.Struct(new(notifying.OperatorPorts), "*"), eventsSet,
-	wire.Struct(new(Operator), "*"),
+	stateSet, wire.Struct(new(Operator), "*"),
 )
 
 // Operator holds what operator commands work with. The service may use the same records meanwhile.
@@ -72,6 +73,7 @@ type Operator struct {
 	Views         *viewing.Operator
 	Webhooks      *notifying.Operator
 	Mirrors       *mirroring.Operator
+	State         *declaring.Service
 	Issuer        auth.Issuer // of authenticators
 }
 

@@ -53,6 +53,7 @@ import (
 	"github.com/tollgate-dev/tollgate/core/registry/allowlist"
 	"github.com/tollgate-dev/tollgate/core/registry/browsing"
 	"github.com/tollgate-dev/tollgate/core/registry/change"
+	"github.com/tollgate-dev/tollgate/core/registry/declaring"
 	"github.com/tollgate-dev/tollgate/core/registry/delegating"
 	"github.com/tollgate-dev/tollgate/core/registry/mirroring"
 	"github.com/tollgate-dev/tollgate/core/registry/notifying"
@@ -229,10 +230,15 @@ var consoleSet = wire.NewSet(
 
 // adminSet provides the API of administration. Its use cases come from consoleSet.
 var adminSet = wire.NewSet(
-	adminapi.New, wire.Struct(new(adminapi.UseCases), "*"), manage.New, wire.Struct(new(manage.Ports), "*"),
-	delegating.NewServices, wire.Struct(new(delegating.ServicePorts), "*"),
+	adminapi.New, wire.Struct(new(adminapi.UseCases), "*"), manage.New, wire.Struct(new(manage.Ports), "*"), stateSet,
 	tokens.New, wire.Struct(new(tokens.Ports), "*"),
 	tokens.NewReminder, wire.Struct(new(tokens.ReminderPorts), "*"),
+)
+
+// stateSet provides what the service and operator commands do with the state in a file.
+var stateSet = wire.NewSet(
+	declaring.New, wire.Struct(new(declaring.Ports), "*"), inprocess.NewEmailAddresses,
+	delegating.NewServices, wire.Struct(new(delegating.ServicePorts), "*"),
 )
 
 func newConsole(

@@ -64,6 +64,7 @@ import (
 	"github.com/tollgate-dev/tollgate/core/registry/allowlist"
 	"github.com/tollgate-dev/tollgate/core/registry/browsing"
 	"github.com/tollgate-dev/tollgate/core/registry/change"
+	"github.com/tollgate-dev/tollgate/core/registry/declaring"
 	"github.com/tollgate-dev/tollgate/core/registry/delegating"
 	"github.com/tollgate-dev/tollgate/core/registry/mirroring"
 	"github.com/tollgate-dev/tollgate/core/registry/notifying"
@@ -935,6 +936,32 @@ func injectService(ctx context.Context, s settings.Settings, parts settings.Part
 		Entropy:      entropy,
 	}
 	notifyingOperator := notifying.NewOperator(notifyingOperatorPorts)
+	appliedStates := registryrecordsStores.Applied
+	emailAddresses := inprocess.NewEmailAddresses(accounts)
+	servicePorts := delegating.ServicePorts{
+		Transactions: runner,
+		Services:     services,
+		Recorder:     trail,
+		Clock:        clock,
+	}
+	delegatingServices := delegating.NewServices(delegatingConfig, servicePorts)
+	declaringPorts := declaring.Ports{
+		Transactions: runner,
+		States:       appliedStates,
+		People:       emailAddresses,
+		Clock:        clock,
+		Entropy:      entropy,
+		Grants:       grants,
+		GrantChanges: grantOperator,
+		Policies:     delegatingPolicies,
+		Views:        viewingOperator,
+		Mirrors:      operator,
+		Webhooks:     notifyingOperator,
+		Sealer:       inprocessSealer,
+		Services:     delegatingServices,
+		Reviews:      reviewingService,
+	}
+	declaringService := declaring.New(declaringPorts)
 	limits := newConsoleLimits(parts, rules, decider)
 	pluginStates := newPluginStates(host)
 	health := &rest.Health{}
@@ -954,6 +981,7 @@ func injectService(ctx context.Context, s settings.Settings, parts settings.Part
 		Views:        viewingOperator,
 		Mirrors:      operator,
 		Webhooks:     notifyingOperator,
+		State:        declaringService,
 		Trail:        trail,
 		Limits:       limits,
 		Overview:     overviewSource,
@@ -975,13 +1003,6 @@ func injectService(ctx context.Context, s settings.Settings, parts settings.Part
 		Recorder:     trail,
 	}
 	manageOperator := manage.New(managePorts)
-	servicePorts := delegating.ServicePorts{
-		Transactions: runner,
-		Services:     services,
-		Recorder:     trail,
-		Clock:        clock,
-	}
-	delegatingServices := delegating.NewServices(delegatingConfig, servicePorts)
 	tokensPorts := tokens.Ports{
 		Transaction: runner,
 		Tokens:      apiTokens,
@@ -1010,6 +1031,7 @@ func injectService(ctx context.Context, s settings.Settings, parts settings.Part
 		Overview:     overviewSource,
 		Services:     delegatingServices,
 		Tokens:       tokensService,
+		State:        declaringService,
 	}
 	adminapiAPI := adminapi.New(adminapiUseCases)
 	administration := s.Administration
@@ -1535,6 +1557,32 @@ func injectOperator(ctx context.Context, s settings.Settings, log *logrus.Entry)
 		Entropy:      entropy,
 	}
 	mirroringOperator := mirroring.NewOperator(mirroringConfig, mirroringPorts)
+	appliedStates := registryrecordsStores.Applied
+	emailAddresses := inprocess.NewEmailAddresses(accounts)
+	servicePorts := delegating.ServicePorts{
+		Transactions: runner,
+		Services:     services,
+		Recorder:     trail,
+		Clock:        clock,
+	}
+	delegatingServices := delegating.NewServices(delegatingConfig, servicePorts)
+	declaringPorts := declaring.Ports{
+		Transactions: runner,
+		States:       appliedStates,
+		People:       emailAddresses,
+		Clock:        clock,
+		Entropy:      entropy,
+		Grants:       grants,
+		GrantChanges: grantOperator,
+		Policies:     delegatingPolicies,
+		Views:        viewingOperator,
+		Mirrors:      mirroringOperator,
+		Webhooks:     notifyingOperator,
+		Sealer:       inprocessSealer,
+		Services:     delegatingServices,
+		Reviews:      reviewingService,
+	}
+	declaringService := declaring.New(declaringPorts)
 	credentialsConfig := s.Credentials
 	issuer := credentialsConfig.Issuer
 	wiringOperator := &Operator{
@@ -1556,6 +1604,7 @@ func injectOperator(ctx context.Context, s settings.Settings, log *logrus.Entry)
 		Views:         viewingOperator,
 		Webhooks:      notifyingOperator,
 		Mirrors:       mirroringOperator,
+		State:         declaringService,
 		Issuer:        issuer,
 	}
 	return wiringOperator, func() {

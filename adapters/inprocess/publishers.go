@@ -134,3 +134,20 @@ func (m *Makers) IsActive(ctx context.Context, userID string) (bool, error) {
 	}
 	return err == nil && account.State != auth.AccountDisabled, err
 }
+
+// NewEmailAddresses returns the e-mail addresses of the people in accounts.
+func NewEmailAddresses(accounts authstore.Accounts) authority.EmailAddresses {
+	return func(ctx context.Context) (map[registry.Holder]string, error) {
+		emails := map[registry.Holder]string{}
+		for after := auth.Email(""); ; {
+			list, err := accounts.List(ctx, after, auth.MaxPage)
+			for i := range list {
+				after = list[i].Email
+				emails[registry.Holder(list[i].ID)] = string(after)
+			}
+			if err != nil || len(list) < auth.MaxPage {
+				return emails, err
+			}
+		}
+	}
+}

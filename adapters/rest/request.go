@@ -213,9 +213,12 @@ func BearerToken(c *fiber.Ctx) string {
 // JSONBody returns a copy of the request body. It does not check the syntax. It returns an error of
 // status 415 for another content type than JSON; a missing content type counts as JSON (contract
 // O-12).
-func JSONBody(c *fiber.Ctx) ([]byte, error) {
-	if t := c.Get(fiber.HeaderContentType); t != "" && !isJSON(t) {
-		return nil, fiber.NewError(fiber.StatusUnsupportedMediaType, "content type must be application/json")
+func JSONBody(c *fiber.Ctx) ([]byte, error) { return Body(c, "application/json", IsJSON) }
+
+// Body is JSONBody for the content types that accepts accepts; wanted names them in the error.
+func Body(c *fiber.Ctx, wanted string, accepts func(contentType string) bool) ([]byte, error) {
+	if t := c.Get(fiber.HeaderContentType); t != "" && !accepts(t) {
+		return nil, fiber.NewError(fiber.StatusUnsupportedMediaType, "content type must be "+wanted)
 	}
 	if e := c.Get(fiber.HeaderContentEncoding); e != "" && !strings.EqualFold(e, "identity") {
 		return nil, fiber.NewError(fiber.StatusUnsupportedMediaType,
@@ -224,7 +227,8 @@ func JSONBody(c *fiber.Ctx) ([]byte, error) {
 	return append([]byte(nil), c.Context().Request.Body()...), nil
 }
 
-func isJSON(contentType string) bool {
+// IsJSON reports whether a content type is JSON.
+func IsJSON(contentType string) bool {
 	media, _, _ := strings.Cut(contentType, ";")
 	media = strings.ToLower(strings.TrimSpace(media))
 	return media == "application/json" ||

@@ -60,6 +60,10 @@ type Makers interface {
 	IsActive(ctx context.Context, userID string) (bool, error)
 }
 
+// EmailAddresses returns the e-mail addresses of all people by their user ids. It is safe for
+// concurrent use, and returns fault.Unavailable when the database is not available.
+type EmailAddresses func(ctx context.Context) (map[registry.Holder]string, error)
+
 // ProofAttempt is one attempt to prove a domain or an identity (contract P-17).
 type ProofAttempt struct {
 	Method   publisher.Method

@@ -117,6 +117,13 @@ func TestMethods(t *testing.T) {
 	})
 }
 
+func TestAppliedStates(t *testing.T) {
+	registrystoretest.RunAppliedStates(t, func(*testing.T) registrystoretest.AppliedStores {
+		db := fakedb.New()
+		return registrystoretest.AppliedStores{States: fakedb.NewAppliedStates(db), Runner: db}
+	})
+}
+
 func TestReviews(t *testing.T) {
 	registrystoretest.RunReviews(t, func(*testing.T) registrystoretest.ReviewStores {
 		db := fakedb.New()

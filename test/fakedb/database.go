@@ -61,6 +61,7 @@ type Database struct {
 	mirrors     *table[mirror.Name, mirrorRow]
 	tracked     *table[trackedKey, trackedRow]
 	services    *table[service.Name, service.Account]
+	applied     *table[string, registry.AppliedState]
 
 	sequence int64 // the last number of a row; like that of a database, a rollback does not reset it
 }

@@ -101,6 +101,7 @@ func (d *Database) addRegistryTables() {
 	d.webhooks = newTable(d, "webhook", func(w webhookRow) event.WebhookID { return w.Webhook.ID })
 	d.deliveries = newTable(d, "delivery", func(e event.Delivery) int64 { return e.Sequence })
 	d.mirrors = newTable(d, "mirror", func(m mirrorRow) mirror.Name { return m.Mirror.Name })
+	d.applied = newTable(d, "state", func(a registry.AppliedState) string { return a.Owner })
 	d.tracked = newTable(d, "tracked version", func(t trackedRow) trackedKey {
 		return trackedKey{t.Mirror, versionKey{t.Tracked.Name, t.Tracked.Version}}
 	})

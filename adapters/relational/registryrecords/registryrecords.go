@@ -33,7 +33,8 @@ func changedOr[N int | int64](n N, err, none error) error {
 // Set provides the stores of the registry.
 var Set = wire.NewSet(NewStores, WatchChanges, wire.FieldsOf(new(Stores),
 	"Reader", "Writer", "Snapshot", "Grants", "Views", "Policies", "Reviews", "Backlog", "ReviewRules", "ReviewNotices",
-	"Webhooks", "Deliveries", "Mirrors", "Rereader", "Mirrored", "Quarantine", "Services"))
+	"Webhooks", "Deliveries", "Mirrors", "Rereader", "Mirrored", "Quarantine", "Services",
+	"Applied"))
 
 // Stores are the stores of the registry in one database.
 type Stores struct {
@@ -56,6 +57,7 @@ type Stores struct {
 	Mirrored      registrystore.MirroredVersions
 	Quarantine    registrystore.Quarantine
 	Services      registrystore.Services
+	Applied       registrystore.AppliedStates
 }
 
 // NewStores returns the stores of a database.
@@ -65,7 +67,7 @@ func NewStores(db *database.DB, c Config) Stores {
 		servers, servers, servers, servers, NewGrants(db), NewViews(db, servers), NewPolicies(db), reviews, reviews,
 		NewReviewRules(db),
 		NewReviewNotices(db), NewWebhooks(db), NewDeliveries(db), mirrors, mirrors, NewMirroredVersions(db, servers),
-		NewQuarantine(db), NewServices(db),
+		NewQuarantine(db), NewServices(db), NewAppliedStates(db),
 	}
 }
 

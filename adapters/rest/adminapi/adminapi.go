@@ -20,11 +20,13 @@ import (
 	"github.com/tollgate-dev/tollgate/adapters/rest"
 	"github.com/tollgate-dev/tollgate/adapters/rest/authapi"
 	"github.com/tollgate-dev/tollgate/adapters/rest/overview"
+	"github.com/tollgate-dev/tollgate/adapters/rest/statefile"
 	"github.com/tollgate-dev/tollgate/core/auth"
 	"github.com/tollgate-dev/tollgate/core/auth/tokens"
 	"github.com/tollgate-dev/tollgate/core/catalogue/manage"
 	"github.com/tollgate-dev/tollgate/core/fault"
 	"github.com/tollgate-dev/tollgate/core/page"
+	"github.com/tollgate-dev/tollgate/core/registry/declaring"
 	"github.com/tollgate-dev/tollgate/core/registry/delegating"
 	"github.com/tollgate-dev/tollgate/core/registry/mirroring"
 	"github.com/tollgate-dev/tollgate/core/registry/notifying"
@@ -66,6 +68,7 @@ type UseCases struct {
 	Overview     overview.Source
 	Services     *delegating.Services
 	Tokens       *tokens.Service
+	State        *declaring.Service
 }
 
 // New returns the administration part of the API.
@@ -84,6 +87,7 @@ func (a *API) Mount(r fiber.Router) {
 	r.Get(root+"/overview", a.read(a.operator(adminRead), a.getOverview))
 	a.mountMe(r)
 	a.mountServices(r)
+	a.mountState(r)
 }
 
 // Name implements rest.Part.
@@ -96,7 +100,10 @@ func (*API) Owns(path string) bool { return path == root || strings.HasPrefix(pa
 func (*API) Scope(string, string) throttle.Scope { return throttle.APIAddress }
 
 // MaxBody implements rest.Part.
-func (*API) MaxBody(method, _ string) int {
+func (*API) MaxBody(method, path string) int {
+	if path == applyPath {
+		return statefile.MaxBytes
+	}
 	if method == http.MethodGet || method == http.MethodDelete {
 		return rest.MaxRecordBody
 	}

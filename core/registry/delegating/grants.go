@@ -59,6 +59,20 @@ func (o *GrantOperator) Create(ctx context.Context, g registry.GrantRecord) (reg
 		})
 }
 
+// Manage makes the owner of a file manage a grant. It returns fault.NotFound when the holder does
+// not have it.
+func (o *GrantOperator) Manage(ctx context.Context, g registry.Grant, by string) error {
+	return o.ports.Transactions.Atomically(transaction.Exclusive(ctx), func(ctx context.Context) error {
+		if err := o.ports.Grants.Manage(ctx, g, by); err != nil {
+			return err
+		}
+		change, managed := newGrantChange("grant_change", g), g.Object()
+		managed.Fields = audit.Details{"managedBy": audit.Text(by)}
+		audit.Changing(change.Details, g.Object(), managed)
+		return o.ports.Recorder.RecordChanges(ctx, change)
+	})
+}
+
 // Find returns the grant with an ID, or fault.NotFound.
 func (o *GrantOperator) Find(ctx context.Context, id registry.GrantID) (registry.GrantRecord, error) {
 	found, err := o.ports.Grants.Records(ctx, registrystore.GrantQuery{ID: id})

@@ -2,6 +2,7 @@ package delegating
 
 import (
 	"context"
+	"time"
 
 	"github.com/tollgate-dev/tollgate/core/audit"
 	"github.com/tollgate-dev/tollgate/core/fault"
@@ -49,7 +50,7 @@ func NewPolicies(c Config, p PolicyPorts) *Policies { return &Policies{c.Rules, 
 // Add adds a policy (contract P-20). That of an operator depends on no person, unless the draft names
 // an owner. It returns fault.Invalid, with the name of the field, for a wrong draft, fault.Forbidden
 // when the caller has no grant that covers the whole pattern, and fault.Invalid with code
-// fault.RuleViolated when the owner has none, or there are too many policies.
+// fault.RuleViolated when the owner has no grant, or there are too many policies.
 func (s *Policies) Add(ctx context.Context, who authority.Caller, d publisher.Draft) (Policy, error) {
 	maker, err := RequireMaker(who)
 	if err != nil {
@@ -96,18 +97,54 @@ func (s *Policies) store(ctx context.Context, p publisher.Policy, maker registry
 		if len(existing) == maxPolicies {
 			return fault.Violated("there are %d policies of publishers already: remove some", maxPolicies)
 		}
-		states, err := s.ports.Checker.States(ctx, []publisher.Policy{p})
-		if err != nil {
-			return err
-		}
-		if p.CreatedBy != maker && states[0] != publisher.Active {
-			return fault.Violated("the owner is not an active person with a publish permission that covers the whole pattern %s",
-				p.Pattern)
+		if p.CreatedBy != maker {
+			if err := s.checkOwner(ctx, &p); err != nil {
+				return err
+			}
 		}
 		if err := s.ports.Policies.Add(ctx, p); err != nil {
 			return err
 		}
 		return s.ports.Recorder.RecordChanges(ctx, newPolicyChange("publisher_add", &p, maker))
+	})
+}
+
+// checkOwner returns fault.Invalid with code fault.RuleViolated if a policy depends on a person who
+// may not give what it gives.
+func (s *Policies) checkOwner(ctx context.Context, p *publisher.Policy) error {
+	states, err := s.ports.Checker.States(ctx, []publisher.Policy{*p})
+	if err == nil && states[0] != publisher.Active {
+		err = fault.Violated("the owner is not an active person with a publish permission that covers the whole pattern %s",
+			p.Pattern)
+	}
+	return err
+}
+
+// Change replaces the actions, the end, the owner and the manager of a policy by those of a draft,
+// for an operator. What it has learnt of its proofs stays. It returns fault.NotFound if there is no
+// policy with the ID, and for the draft the errors of Add.
+func (s *Policies) Change(ctx context.Context, id publisher.PolicyID, d publisher.Draft) error {
+	wanted, err := publisher.NewPolicy(d, s.rules, s.ports.Clock.Now())
+	if err != nil {
+		return err
+	}
+	return s.ports.Transactions.Atomically(transaction.Exclusive(ctx), func(ctx context.Context) error {
+		var before, after publisher.Policy
+		err := s.ports.Policies.Update(ctx, id, func(p *publisher.Policy) error {
+			before = *p
+			p.Actions, p.ExpiresAt, p.CreatedBy, p.ManagedBy = wanted.Actions, wanted.ExpiresAt, d.Owner, d.ManagedBy
+			after = *p
+			return nil
+		})
+		if err == nil && d.Owner != "" {
+			err = s.checkOwner(ctx, &after)
+		}
+		if err != nil {
+			return err
+		}
+		change := newPolicyChange("publisher_change", &after, "")
+		audit.Changing(change.Details, before.Object(), after.Object())
+		return s.ports.Recorder.RecordChanges(ctx, change)
 	})
 }
 
@@ -196,4 +233,15 @@ func newPolicyChange(action audit.Action, p *publisher.Policy, person registry.H
 			"resource": audit.Text(p.Pattern.String()), "actions": audit.Texts(p.Actions),
 		}, p.Object()),
 	}
+}
+
+// Parse returns the policy of a draft as it would be stored, also for one that has expired. The
+// errors are those of publisher.NewPolicy.
+func (s *Policies) Parse(d publisher.Draft) (publisher.Policy, error) {
+	return publisher.NewPolicy(d, s.rules, time.Time{})
+}
+
+// All returns all policies, ordered by ID.
+func (s *Policies) All(ctx context.Context) ([]publisher.Policy, error) {
+	return s.ports.Policies.Find(ctx, registrystore.PolicyQuery{})
 }

@@ -3,6 +3,7 @@ package event
 import (
 	"crypto/sha256"
 	"encoding/base64"
+	"encoding/hex"
 	"net/netip"
 	"net/url"
 	"slices"
@@ -30,6 +31,21 @@ type Secret string
 // NewSecret returns the secret of random bits.
 func NewSecret(random [32]byte) Secret { return Secret(base64.StdEncoding.EncodeToString(random[:])) }
 
+// The bounds of a secret that an operator chooses, in characters.
+const (
+	minSecret = 16
+	maxSecret = 256
+)
+
+// ParseSecret returns a secret that an operator has chosen. It returns fault.Invalid for one that is
+// short, long, or not of visible ASCII characters.
+func ParseSecret(s string) (Secret, error) {
+	if len(s) < minSecret || len(s) > maxSecret || strings.ContainsFunc(s, func(r rune) bool { return r <= ' ' || r >= 0x7f }) {
+		return "", fault.Newf(fault.Invalid, "secret must have %d to %d visible ASCII characters", minSecret, maxSecret)
+	}
+	return Secret(s), nil
+}
+
 // String returns a placeholder.
 func (Secret) String() string { return "[webhook secret]" }
 
@@ -49,9 +65,9 @@ type Webhook struct {
 
 // Object returns the webhook as the audit log describes it: of the URL, it shows the host only.
 func (w *Webhook) Object() audit.Object {
-	url := sha256.Sum256([]byte(w.URL.String()))
+	secret := sha256.Sum256(append([]byte(w.URL.String()+" "), w.Secret...))
 	return audit.Object{Kind: "webhook", Key: string(w.ID), Fields: audit.Details{
-		"host": audit.Text(w.URL.Host()), audit.FieldSecret: audit.Text(url[:]), "events": audit.Texts(w.Events),
+		"host": audit.Text(w.URL.Host()), audit.FieldSecret: audit.Text(hex.EncodeToString(secret[:])), "events": audit.Texts(w.Events),
 		"pattern": audit.Text(w.Pattern.String()), "managedBy": audit.Text(w.ManagedBy),
 	}}
 }
@@ -61,6 +77,7 @@ type Draft struct {
 	URL     string
 	Events  []string
 	Pattern string // empty for all servers
+	Secret  Secret // empty for a random one, or to keep that of a webhook that is changed
 	// ManagedBy is empty to keep that of a webhook that is changed.
 	ManagedBy string
 }

@@ -53,9 +53,9 @@ func (o *Operator) Add(ctx context.Context, d event.Draft) (event.Webhook, event
 	w.ID, w.CreatedAt = secrets.NewUUID[event.WebhookID](o.ports.Entropy), o.now()
 	var random [32]byte
 	o.ports.Entropy.Fill(random[:])
-	secret := event.NewSecret(random)
-	if w.Secret, err = o.ports.Sealer.Seal([]byte(secret), SealedSecret(w.ID)); err != nil {
-		return event.Webhook{}, "", fmt.Errorf("seal the secret of a webhook: %w", err)
+	secret := cmp.Or(d.Secret, event.NewSecret(random))
+	if err := o.seal(&w, secret); err != nil {
+		return event.Webhook{}, "", err
 	}
 	err = o.ports.Transactions.Atomically(transaction.Exclusive(ctx), func(ctx context.Context) error {
 		existing, err := o.ports.Webhooks.List(ctx)
@@ -76,6 +76,14 @@ func (o *Operator) Add(ctx context.Context, d event.Draft) (event.Webhook, event
 	return w, secret, nil
 }
 
+// seal gives a webhook a secret.
+func (o *Operator) seal(w *event.Webhook, s event.Secret) (err error) {
+	if w.Secret, err = o.ports.Sealer.Seal([]byte(s), SealedSecret(w.ID)); err != nil {
+		return fmt.Errorf("seal the secret of a webhook: %w", err)
+	}
+	return nil
+}
+
 // parse returns the webhook of a draft that the service may send to.
 func (o *Operator) parse(d event.Draft) (event.Webhook, error) {
 	w, err := event.New(d)
@@ -85,7 +93,7 @@ func (o *Operator) parse(d event.Draft) (event.Webhook, error) {
 	return w, err
 }
 
-// Change changes a webhook, whose ID, secret and deliveries stay: change returns the new draft for
+// Change changes a webhook, whose ID and deliveries stay, and its secret unless the draft has one: change returns the new draft for
 // the stored one. It returns fault.NotFound if there is none with the ID, the error of check, and
 // fault.Invalid as Add does.
 func (o *Operator) Change(
@@ -99,11 +107,17 @@ func (o *Operator) Change(
 		if err != nil {
 			return err
 		}
-		if w, err = o.parse(change(current.Draft())); err != nil {
+		draft := change(current.Draft())
+		if w, err = o.parse(draft); err != nil {
 			return err
 		}
 		w.ID, w.Secret, w.CreatedAt = current.ID, current.Secret, current.CreatedAt
 		w.ManagedBy = cmp.Or(w.ManagedBy, current.ManagedBy)
+		if draft.Secret != "" {
+			if err := o.seal(&w, draft.Secret); err != nil {
+				return err
+			}
+		}
 		details := audit.Changing(audit.Details{}, current.Object(), w.Object())
 		if details[audit.DetailChanges] == nil {
 			return nil

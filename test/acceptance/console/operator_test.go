@@ -260,3 +260,32 @@ func TestOperatorDeadEvents(t *testing.T) {
 		b.wantText("The events are sent again.")
 	})
 }
+
+// TestOperatorState shows what a file manages: without forms, and with what has changed since.
+func TestOperatorState(t *testing.T) {
+	t.Parallel()
+	fixture.InEachEnvironment(t, func(t *testing.T, e *fixture.Environment) {
+		s := e.Start(t)
+		b := newOperator(t, e, s)
+		b.open("/console/operator/state", http.StatusOK)
+		b.wantText("No file was applied.")
+		const file = `{"apiVersion": "tollgate.dev/v1", "kind": "State", "views": [{"name": "data"}, {"name": "gone"}],
+			"mirrors": [{"name": "up", "url": "https://registry.invalid"}],
+			"policies": [{"method": "dns", "domain": "example.com", "pattern": "com.example/*"}],
+			"webhooks": [{"url": "https://hooks.invalid", "events": ["status"]}]}`
+		e.RunCommand(t, file, "apply", "-f", "-", "--owner", "platform")
+		b.open("/console/operator/state", http.StatusOK)
+		b.wantText("platform", "By an operator command", "Objects 5", "Drift none")
+		e.RunCommand(t, "", "view", "remove", "gone")
+		e.RunCommand(t, `{"apiVersion": "tollgate.dev/v1", "kind": "State", "views": [{"name": "data", "access": "token"}]}`,
+			"apply", "-f", "-", "--owner", "other", "--adopt")
+		b.open("/console/operator/state", http.StatusOK)
+		b.wantText("Drift 2", "view data", `access: "public" → "token"`, `managedBy: "platform" → "other"`,
+			"view gone", "does not exist any more")
+		for path, owner := range map[string]string{"views": "other", "mirrors": "platform", "policies": "platform", "webhooks": "platform"} {
+			b.open("/console/operator/"+path, http.StatusOK)
+			b.wantText("managed by " + owner)
+			b.wantNoText("Remove")
+		}
+	})
+}

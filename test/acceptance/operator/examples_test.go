@@ -179,8 +179,10 @@ func (e *exampleData) addWebhook(t *testing.T) (id string, receive func() string
 func (e *exampleData) writeFiles(t *testing.T) {
 	t.Helper()
 	files := filepath.Join(e.Dir, "files")
-	if err := os.MkdirAll(filepath.Join(files, "servers"), 0o700); err != nil {
-		t.Fatal(err)
+	for _, folder := range []string{"servers", "state"} {
+		if err := os.MkdirAll(filepath.Join(files, folder), 0o700); err != nil {
+			t.Fatal(err)
+		}
 	}
 	doc, err := json.Marshal(fixture.NewServerDocument("com.example/news", "1.0.0"))
 	if err != nil {
@@ -203,6 +205,8 @@ func (e *exampleData) writeFiles(t *testing.T) {
 		"events.jsonl":      string(events),
 		"stricter.yaml":     "deviceFamiliarity:\n  unknown: 40\n",
 		"traffic.jsonl":     string(traffic),
+		"state.yaml":        "apiVersion: tollgate.dev/v1\nkind: State\nviews: [{name: data}]\n",
+		"state/data.json":   `{"apiVersion": "tollgate.dev/v1", "kind": "State", "views": [{"name": "data"}]}`,
 	} {
 		fixture.WriteFile(t, filepath.Join(files, name), content)
 	}

@@ -15,6 +15,7 @@ import (
 	"github.com/tollgate-dev/tollgate/core/auth/auditing"
 	"github.com/tollgate-dev/tollgate/core/auth/devices"
 	"github.com/tollgate-dev/tollgate/core/auth/people"
+	"github.com/tollgate-dev/tollgate/core/registry/declaring"
 	"github.com/tollgate-dev/tollgate/core/registry/delegating"
 	"github.com/tollgate-dev/tollgate/core/registry/mirroring"
 	"github.com/tollgate-dev/tollgate/core/registry/notifying"
@@ -39,6 +40,7 @@ type Ports struct {
 	Views        *viewing.Operator
 	Mirrors      *mirroring.Operator
 	Webhooks     *notifying.Operator
+	State        *declaring.Service
 	Trail        *auditing.Trail
 	Limits       *Limits // nil if the part for rate limits does not run
 	Overview     overview.Source
@@ -62,6 +64,7 @@ func (p *Pages) Mount(r fiber.Router) {
 	p.mountPeople(r)
 	p.mountGrants(r)
 	p.mountRegistry(r)
+	r.Get(statePath, p.page(p.state))
 	r.Get(limitsPath, p.page(p.limits))
 	r.Get(riskPath, p.page(p.risk))
 	r.Get(logPath, p.page(p.log))

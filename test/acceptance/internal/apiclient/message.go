@@ -101,7 +101,7 @@ func (d *Description) checkRequest(o *openapi3.Operation, item *openapi3.PathIte
 			return err
 		}
 	}
-	if o.RequestBody == nil || r.GetBody == nil {
+	if o.RequestBody == nil || r.GetBody == nil || strings.HasSuffix(r.Header.Get("Content-Type"), "yaml") {
 		return nil
 	}
 	return d.checkSentBody(o.RequestBody, r)

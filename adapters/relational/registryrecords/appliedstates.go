@@ -1,0 +1,49 @@
+package registryrecords
+
+import (
+	"context"
+	"database/sql"
+	"encoding/json"
+	"fmt"
+
+	"github.com/tollgate-dev/tollgate/adapters/relational/database"
+	"github.com/tollgate-dev/tollgate/core/registry"
+	"github.com/tollgate-dev/tollgate/ports/registrystore"
+)
+
+// AppliedStates stores the states of files. It implements registrystore.AppliedStates.
+type AppliedStates struct{ db *database.DB }
+
+var _ registrystore.AppliedStates = (*AppliedStates)(nil)
+
+// NewAppliedStates returns the store of the states of files.
+func NewAppliedStates(db *database.DB) *AppliedStates { return &AppliedStates{db} }
+
+// Save implements registrystore.AppliedStates.
+func (s *AppliedStates) Save(ctx context.Context, a registry.AppliedState) error {
+	objects, err := json.Marshal(a.Objects)
+	if err != nil {
+		return fmt.Errorf("the state that %s applies: %w", a.Owner, err)
+	}
+	_, err = s.db.Exec(ctx, `INSERT INTO applied_states (owner, apply_id, applied_by, applied_at, objects)
+		VALUES (?, ?, ?, ?, ?) ON CONFLICT (owner) DO UPDATE SET apply_id = excluded.apply_id,
+		applied_by = excluded.applied_by, applied_at = excluded.applied_at, objects = excluded.objects`,
+		a.Owner, a.ApplyID, a.By, database.NewInstant(a.At), string(objects))
+	return err
+}
+
+// List implements registrystore.AppliedStates.
+func (s *AppliedStates) List(ctx context.Context) ([]registry.AppliedState, error) {
+	find := database.Query{Text: `SELECT owner, apply_id, applied_by, applied_at, objects FROM applied_states
+		ORDER BY owner`, Fixed: true}
+	return database.CollectAll(ctx, s.db, find, func(row *sql.Rows) (registry.AppliedState, error) {
+		var a registry.AppliedState
+		var at database.Instant
+		var objects string
+		if err := row.Scan(&a.Owner, &a.ApplyID, &a.By, &at, &objects); err != nil {
+			return registry.AppliedState{}, err
+		}
+		a.At = at.Time
+		return a, checkRow(json.Unmarshal([]byte(objects), &a.Objects))
+	})
+}

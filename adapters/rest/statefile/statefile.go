@@ -1,0 +1,155 @@
+// Package statefile reads and writes the state in a file, as YAML or JSON. It knows the syntax; what
+// the members mean is for core/registry/declaring.
+package statefile
+
+import (
+	"bytes"
+	"fmt"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/tollgate-dev/tollgate/core/fault"
+	"github.com/tollgate-dev/tollgate/core/registry/declaring"
+)
+
+// MaxBytes is the greatest size of a file.
+const MaxBytes = 4 << 20
+
+// Bounds of what a file contains, also by aliases of YAML.
+const (
+	maxValues = 300_000
+	maxDepth  = 16
+)
+
+// Read reads a file: JSON, or YAML if it is no JSON object or asYAML is true. name is that of the
+// file in errors; empty for the only one. It returns fault.Invalid, with the place, for what is not
+// one document in the format, has a name twice in an object, or exceeds the bounds.
+func Read(text []byte, name string, asYAML bool) (declaring.Node, error) {
+	t := tree{file: name}
+	switch {
+	case len(text) > MaxBytes:
+		return declaring.Node{}, fault.Newf(fault.Invalid, "the file is larger than %d bytes", MaxBytes)
+	case !utf8.Valid(text):
+		return declaring.Node{}, declaring.Wrong(t.at(0, 0), "", "is not valid UTF-8")
+	case countSeparators(text) > maxValues: // before they take memory
+		return declaring.Node{}, t.tooMany(t.at(0, 0))
+	case asYAML:
+		return t.readYAML(text)
+	}
+	return t.readJSON(text)
+}
+
+// tree counts the values of a file.
+type tree struct {
+	file   string
+	values int
+}
+
+func (t *tree) at(line, column int) declaring.Position {
+	return declaring.Position{File: t.file, Line: line, Column: column}
+}
+
+// countSeparators returns how often a text has a character that begins or ends values, also where it
+// does not.
+func countSeparators(text []byte) (n int) {
+	for _, separator := range []string{",", "\n", "[", "{"} {
+		n += bytes.Count(text, []byte(separator))
+	}
+	return n
+}
+
+func (t *tree) tooMany(at declaring.Position) error {
+	return declaring.Wrong(at, "", fmt.Sprintf("must not have more than %d values, also by aliases", maxValues))
+}
+
+// enter counts a value, and returns an error if there are too many or they are too deep.
+func (t *tree) enter(at declaring.Position, path string, depth int) error {
+	if t.values++; t.values > maxValues {
+		return t.tooMany(at)
+	}
+	if depth > maxDepth {
+		return declaring.Wrong(at, clip(path), fmt.Sprintf("must not be nested deeper than %d levels", maxDepth))
+	}
+	return nil
+}
+
+// addMember adds a member to an object whose names are known. It returns an error if the object has
+// one with the name.
+func addMember(n *declaring.Node, names map[string]bool, m declaring.Member, path string) error {
+	if names[m.Name] {
+		return declaring.Wrong(m.Position, clip(path), "occurs twice in the same object")
+	}
+	names[m.Name] = true
+	n.Members = append(n.Members, m)
+	return nil
+}
+
+// join returns the path of a member.
+func join(path, name string) string { return strings.TrimPrefix(path+"."+name, ".") }
+
+// clip shortens a path for a message.
+func clip(path string) string {
+	const most = 200
+	if len(path) > most {
+		return strings.ToValidUTF8(path[:most], "") + "…"
+	}
+	return path
+}
+
+// Merge returns the document that has the lists of several ones, which are read from one folder.
+func Merge(documents []declaring.Node) declaring.Node {
+	merged := documents[0]
+	merged.Members = slices.Clone(merged.Members)
+	for _, d := range documents[1:] {
+		for _, m := range d.Members {
+			i := slices.IndexFunc(merged.Members, func(o declaring.Member) bool { return o.Name == m.Name })
+			switch {
+			case i < 0:
+				merged.Members = append(merged.Members, m)
+			case m.Value.Form == declaring.List && merged.Members[i].Value.Form == declaring.List:
+				to := &merged.Members[i].Value
+				to.Items = slices.Concat(to.Items, m.Value.Items)
+			case m.Value.Text != merged.Members[i].Value.Text || m.Value.Form != merged.Members[i].Value.Form:
+				merged.Members[i] = m // another version or kind, or no list, which is then refused
+			}
+		}
+	}
+	return merged
+}
+
+// Resolve puts texts in the place of references to secrets: {env: NAME} and {file: PATH}, whose
+// line break at the end is left out. The claims of tokens are no secrets. It returns fault.Invalid,
+// with the place, for a variable that is not set and a file that cannot be read.
+func Resolve(n *declaring.Node, getenv func(string) string, readFile func(string) ([]byte, error)) error {
+	if n.Form == declaring.Object && len(n.Members) == 1 && n.Members[0].Value.Form == declaring.Text {
+		switch name := n.Members[0].Value.Text; n.Members[0].Name {
+		case "env":
+			n.Form, n.Text, n.Members = declaring.Text, getenv(name), nil
+			if n.Text == "" {
+				return declaring.Wrong(n.Position, "env", fmt.Sprintf("names the variable %q, which is not set", name))
+			}
+		case "file":
+			text, err := readFile(name)
+			if err != nil {
+				return declaring.Wrong(n.Position, "file", "cannot be read: "+err.Error())
+			}
+			n.Form, n.Text, n.Members = declaring.Text, strings.TrimRight(string(text), "\r\n"), nil
+		}
+		return nil
+	}
+	for i := range n.Items {
+		if err := Resolve(&n.Items[i], getenv, readFile); err != nil {
+			return err
+		}
+	}
+	for i := range n.Members {
+		if n.Members[i].Name == "claims" {
+			continue
+		}
+		if err := Resolve(&n.Members[i].Value, getenv, readFile); err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,153 @@
+package declaring
+
+import (
+	"context"
+	"strings"
+	"time"
+
+	"golang.org/x/text/unicode/norm"
+
+	"github.com/tollgate-dev/tollgate/core/audit"
+	"github.com/tollgate-dev/tollgate/core/fault"
+	"github.com/tollgate-dev/tollgate/core/registry"
+	"github.com/tollgate-dev/tollgate/core/registry/delegating"
+	"github.com/tollgate-dev/tollgate/core/registry/mirroring"
+	"github.com/tollgate-dev/tollgate/core/registry/notifying"
+	"github.com/tollgate-dev/tollgate/core/registry/reviewing"
+	"github.com/tollgate-dev/tollgate/core/registry/view"
+	"github.com/tollgate-dev/tollgate/core/registry/viewing"
+	"github.com/tollgate-dev/tollgate/ports/authority"
+	"github.com/tollgate-dev/tollgate/ports/clock"
+	"github.com/tollgate-dev/tollgate/ports/registrystore"
+	"github.com/tollgate-dev/tollgate/ports/secrets"
+	"github.com/tollgate-dev/tollgate/ports/transaction"
+)
+
+// Ports are the dependencies of a Service. All fields are required.
+type Ports struct {
+	Transactions transaction.Runner
+	States       registrystore.AppliedStates
+	People       authority.EmailAddresses
+	Clock        clock.Clock
+	Entropy      secrets.Entropy
+
+	Grants       registrystore.Grants
+	GrantChanges *delegating.GrantOperator
+	Policies     *delegating.Policies
+	Views        *viewing.Operator
+	Mirrors      *mirroring.Operator
+	Webhooks     *notifying.Operator
+	Sealer       secrets.Sealer
+	Services     *delegating.Services
+	Reviews      *reviewing.Service
+}
+
+// Service applies and exports the state in a file. It is safe for concurrent use, also by other
+// processes. Each method returns fault.Unavailable when the database fails.
+type Service struct{ ports Ports }
+
+// New returns a service.
+func New(p Ports) *Service { return &Service{p} }
+
+// The kinds that others refer to.
+const (
+	kindGrant          = "grant"
+	kindServiceAccount = "serviceAccount"
+)
+
+// run is one use of the kinds in a transaction, with what references need.
+type run struct {
+	*Service
+
+	request *Request
+	emails  map[registry.Holder]string // of people, by their ids
+	people  map[string]registry.Holder // by their e-mail addresses
+	// accounts are the names of service accounts that exist after the run.
+	accounts map[string]bool
+}
+
+func (s *Service) newRun(ctx context.Context, q *Request) (*run, error) {
+	emails, err := s.ports.People(ctx)
+	if err != nil {
+		return nil, err
+	}
+	r := &run{s, q, emails, make(map[string]registry.Holder, len(emails)), map[string]bool{}}
+	for id, email := range emails {
+		r.people[email] = id
+	}
+	return r, nil
+}
+
+// person returns the person with an e-mail address.
+func (r *run) person(field, email string) (registry.Holder, error) {
+	id, ok := r.people[norm.NFC.String(strings.ToLower(norm.NFC.String(strings.TrimSpace(email))))]
+	if !ok {
+		return "", fault.Violated("%s: there is no person with the e-mail address %.100q", field, email)
+	}
+	return id, nil
+}
+
+// NewApplyID returns the ID of a request.
+func (s *Service) NewApplyID() string { return secrets.NewUUID[string](s.ports.Entropy) }
+
+// CheckOwner returns fault.Invalid for a text that is no name of an owner, which has the form of
+// that of a view. The empty text is DefaultOwner.
+func CheckOwner(owner string) error {
+	if _, err := view.ParseTokenName(owner); err != nil && owner != "" {
+		return Wrong(Position{}, "owner", "must have 1 to 40 lower-case letters, digits and hyphens")
+	}
+	return nil
+}
+
+// kinds is the table of what a document declares, in the order in which changes are reported. What
+// others refer to is before them.
+func (r *run) kinds() []kind {
+	return []kind{
+		r.serviceAccounts(), r.grants(), r.policies(), r.views(), r.mirrors(), r.webhooks(), r.reviewRules(),
+	}
+}
+
+// present returns the fields that have a value.
+func present(all audit.Details) audit.Details {
+	fields := audit.Details{}
+	for name, v := range all {
+		empty := v == nil
+		switch v := v.(type) {
+		case audit.Text:
+			empty = v == ""
+		case audit.Flag:
+			empty = !bool(v)
+		case audit.List:
+			empty = len(v) == 0
+		case audit.Details:
+			empty = len(v) == 0
+		}
+		if !empty {
+			fields[name] = v
+		}
+	}
+	return fields
+}
+
+// collect returns the objects of stored values.
+func collect[T any](all []T, err error, toObject func(*T) object) ([]object, error) {
+	objects := make([]object, 0, len(all))
+	for i := range all {
+		objects = append(objects, toObject(&all[i]))
+	}
+	return objects, err
+}
+
+func patterns(all []registry.Pattern) audit.List { return audit.Texts(registry.PatternTexts(all)) }
+
+func formatTime(t time.Time) string {
+	if t.IsZero() {
+		return ""
+	}
+	return t.UTC().Format(time.RFC3339Nano)
+}
+
+func parseTime(s string) time.Time {
+	t, _ := time.Parse(time.RFC3339, s) // checkTime has checked it
+	return t
+}
