@@ -240,7 +240,9 @@ func TestWrongUse(t *testing.T) {
 			"--email is missing: use 'tollgate user add --email E --name N [flags]'",
 		},
 		{"", []string{"user", "add", "more"}, "--email and --name are missing: use '"},
-		{"", []string{"grant", "add"}, "--action and --email are missing: use '"},
+		{"", []string{"grant", "add"}, "--action is missing: use '"},
+		{"", []string{"grant", "add", "--action", "edit", "--resource", "*"}, "--email or --service is required"},
+		{"", []string{"grant", "add", "--service", "none", "--action", "edit", "--resource", "*"}, "no service account none"},
 		{"short", []string{"user", "add", "--email", "a@example.com", "--name", "N", "--password-stdin"}, "password"},
 		{
 			"Password123!", []string{

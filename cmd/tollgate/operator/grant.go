@@ -27,13 +27,14 @@ func (f *grantFlags) addTo(c *cobra.Command) {
 	c.Flags().StringVar(&f.action, "action", "", "allowed action: publish, edit, review or operate")
 	c.Flags().StringVar(&f.resource, "resource", "", "servers: a name, a prefix that ends in *, or *; not with operate")
 	cli.RequireFlags(c, "action")
-	c.MarkFlagsOneRequired("email", "service")
-	c.MarkFlagsMutuallyExclusive("email", "service")
 	cli.CompleteValues(c, "action", "publish", "edit", "review", "operate")
 }
 
 // resolveGrant returns the grant that the flags identify.
 func (f *grantFlags) resolveGrant(r run) (registry.Grant, error) {
+	if (f.email == "") == (f.service == "") {
+		return registry.Grant{}, errors.New("--email or --service is required, and not both")
+	}
 	if f.resource == "" && f.action != string(registry.ActionOperate) {
 		return registry.Grant{}, errors.New("--resource: the pattern is required, unless the action is operate")
 	}
