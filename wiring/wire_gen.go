@@ -860,11 +860,20 @@ func injectService(ctx context.Context, s settings.Settings, parts settings.Part
 		StepUp: stepupService,
 		Trail:  trail,
 	}
+	tokensPorts := tokens.Ports{
+		Transaction: runner,
+		Tokens:      apiTokens,
+		Trail:       trail,
+		Clock:       clock,
+		Entropy:     entropy,
+	}
+	tokensService := tokens.New(tokensPorts)
 	accountPorts := account.Ports{
 		SignIn:      signinService,
 		Devices:     devicesService,
 		Credentials: credentialsService,
 		Trail:       trail,
+		Tokens:      tokensService,
 	}
 	own := browsing.NewOwn(snapshotReader, sealer, grants)
 	ports3 := publishing2.Ports{
@@ -982,6 +991,9 @@ func injectService(ctx context.Context, s settings.Settings, parts settings.Part
 		Mirrors:      operator,
 		Webhooks:     notifyingOperator,
 		State:        declaringService,
+		Reviews:      reviewingService,
+		Services:     delegatingServices,
+		Tokens:       tokensService,
 		Trail:        trail,
 		Limits:       limits,
 		Overview:     overviewSource,
@@ -1003,14 +1015,6 @@ func injectService(ctx context.Context, s settings.Settings, parts settings.Part
 		Recorder:     trail,
 	}
 	manageOperator := manage.New(managePorts)
-	tokensPorts := tokens.Ports{
-		Transaction: runner,
-		Tokens:      apiTokens,
-		Trail:       trail,
-		Clock:       clock,
-		Entropy:     entropy,
-	}
-	tokensService := tokens.New(tokensPorts)
 	adminapiUseCases := adminapi.UseCases{
 		Callers:      authority,
 		Operators:    operators,

@@ -90,6 +90,18 @@ type Draft struct {
 	ManagedBy   string
 }
 
+// Draft returns the account as an operator describes it.
+func (a *Account) Draft() Draft {
+	d := Draft{Name: string(a.Name), Description: a.Description, State: string(a.State), ManagedBy: a.ManagedBy}
+	for _, w := range a.Workloads {
+		d.Workloads = append(d.Workloads, WorkloadDraft{
+			Issuer: w.Identity.Issuer, Subject: w.Identity.Subject.String(), Claims: w.Identity.Claims,
+			Audience: w.Audience, Scopes: strings.Fields(w.Scopes.String()),
+		})
+	}
+	return d
+}
+
 // WorkloadDraft is a workload as an operator describes it.
 type WorkloadDraft struct {
 	Issuer   string

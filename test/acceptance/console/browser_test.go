@@ -206,6 +206,7 @@ func addField(values url.Values, n *html.Node) {
 		values.Add(name, attribute(option, "value"))
 	case attribute(n, "type") == "file":
 		values.Add(name, "")
+	case attribute(n, "type") == "checkbox" && !hasAttribute(n, "checked"):
 	default:
 		values.Add(name, attribute(n, "value"))
 	}

@@ -14,7 +14,8 @@ import (
 
 // operatorPages are all pages of operators.
 var operatorPages = []string{
-	"", "/people", "/grants", "/policies", "/views", "/mirrors", "/webhooks", "/limits", "/risk", "/log",
+	"", "/people", "/grants", "/policies", "/views", "/mirrors", "/webhooks", "/review-rules", "/service-accounts", "/limits",
+	"/risk", "/log",
 }
 
 // newOperator returns a browser in which a person with the grant operate has full trust.

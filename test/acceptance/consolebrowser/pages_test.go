@@ -242,7 +242,7 @@ func (s *site) checkOperator() {
 	cem.signIn("cem@example.com")
 	cem.open("/console/operator")
 	cem.verify("cem@example.com")
-	for _, page := range []string{"policies", "views", "mirrors", "webhooks"} {
+	for _, page := range []string{"policies", "views", "mirrors", "webhooks", "review-rules"} {
 		s.check(cem, "empty-"+page, "/console/operator/"+page)
 	}
 	e := s.e
@@ -264,8 +264,8 @@ func (s *site) checkOperator() {
 		apiclient.Call(s.t, "POST", s.s.RateLimitAPI+"/json", body)
 	}
 	for _, page := range []string{
-		"", "people", "people/ada@example.com", "grants", "policies", "views", "mirrors", "webhooks", "limits",
-		"risk", "log",
+		"", "people", "people/ada@example.com", "grants", "policies", "views", "views/data", "mirrors", "mirrors/public",
+		"webhooks", "review-rules", "limits", "risk", "log",
 	} {
 		s.check(cem, strings.TrimSuffix("operator-"+strings.ReplaceAll(page, "/", "-"), "-"),
 			strings.TrimSuffix("/console/operator/"+page, "/"))
@@ -279,6 +279,18 @@ func (s *site) checkOperator() {
 	cem.set("name", "A long name that no view may have")
 	cem.click("Add this view")
 	s.checkOpen(cem, "wrong-view")
+	s.check(cem, "operator-services", "/console/operator/service-accounts")
+	cem.set("name", "deploy")
+	cem.click("Add this service account")
+	s.check(cem, "operator-service", "/console/operator/service-accounts/deploy")
+	s.check(cem, "tokens", "/console/account/tokens")
+	cem.open("/console/operator/views/data")
+	cem.set("token", "team")
+	cem.click("Make this token")
+	s.checkOpen(cem, "secret")
+	cem.open("/console/operator/webhooks")
+	cem.click("hooks.example.com/…")
+	s.checkOpen(cem, "operator-webhook")
 	s.check(cem, "explained",
 		"/console/operator/limits?for=shop&descriptors="+url.QueryEscape("tenant=ada,path=/pay\nunknown=x")+"#which")
 	s.check(cem, "unknown-person", "/console/operator/log?email=nobody@example.com")

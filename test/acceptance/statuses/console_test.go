@@ -217,6 +217,29 @@ func (s *site) forms() []form {
 		{operator + "/webhooks" + unknown + "redeliver", []string{""}, nil}, {
 			operator + "/webhooks" + unknown + "remove", []string{""}, nil,
 		},
+		{"/console/account/tokens", []string{"", "name=x&scopes=y"}, nil},
+		{"/console/account/tokens" + unknown + "remove", []string{""}, nil},
+		{operator + "/service-accounts", []string{"", "name=S"}, nil},
+		{operator + "/service-accounts/x{n}", []string{"state=active"}, nil},
+		{operator + "/service-accounts/x{n}/remove", []string{""}, nil},
+		{operator + "/service-accounts/x{n}/grants", []string{"action=publish&resource=*"}, nil},
+		{operator + "/service-accounts/x{n}/workloads", []string{"issuer=x&subject=x"}, nil},
+		{operator + "/service-accounts/x{n}/workloads/0/remove", []string{""}, nil},
+		{operator + "/service-accounts/x{n}/tokens", []string{"", "name=x&scopes=registry:read"}, nil},
+		{operator + "/service-accounts/x{n}/tokens" + unknown + "remove", []string{""}, nil},
+		{operator + "/policies", []string{"", "method=dns&pattern=com.example/*"}, nil},
+		{operator + "/views/x{n}", []string{"access=public"}, nil},
+		{operator + "/views/x{n}/tokens", []string{"", "token=a"}, nil},
+		{operator + "/views/x{n}/tokens/a/remove", []string{""}, nil},
+		{operator + "/mirrors", []string{"", "name=m{n}&url=https://registry.invalid&interval=x"}, nil},
+		{operator + "/mirrors/x{n}", []string{"url=https://registry.invalid"}, nil},
+		{operator + "/mirrors/x{n}/sync", []string{""}, nil}, {operator + "/mirrors/x{n}/remove", []string{""}, nil},
+		{operator + "/webhooks", []string{"", "url=http://hooks.example.com"}, nil},
+		{operator + "/webhooks/" + unknownID, []string{""}, nil},
+		{operator + "/webhooks" + unknown + "test", []string{""}, nil},
+		{operator + "/review-rules", []string{"", "resource=x+y&when=any"}, nil},
+		{operator + "/review-rules" + unknown + "remove", []string{""}, nil},
+		{"/console/reviews", []string{"", "decision=reject&ids=" + unknownID, "decision=approve&ids=" + unknownID}, nil},
 		{operator + "/people/tom@example.com/lock", []string{""}, nil}, {
 			operator + "/people/tom@example.com/unlock", []string{""}, nil,
 		},
@@ -239,14 +262,14 @@ func (s *site) forms() []form {
 func (s *site) pages() []string {
 	operator := []string{
 		"", "/people", "/people/tom@example.com", "/grants", "/policies", "/views", "/mirrors", "/webhooks", "/limits",
-		"/risk", "/log",
+		"/risk", "/log", "/review-rules", "/service-accounts", "/service-accounts/none", "/views/none", "/mirrors/none", "/webhooks/" + unknownID,
 	}
 	all := []string{
 		"/console/", "/console/publish", "/console/own", "/console/own/example.statuses/open-s3",
 		"/console/servers/example.statuses/open-s3",
 		"/console/reviews", "/console/reviews?state=x", "/console/reviews/" + unknownID,
 		"/console/reviews/" + s.submit(), "/console/quarantine", "/console/quarantine?cursor=x",
-		"/console/account", "/console/account/password", "/console/account/authenticator", "/console/account/log",
+		"/console/account", "/console/account/password", "/console/account/authenticator", "/console/account/log", "/console/account/tokens",
 		"/console/none",
 	}
 	for _, page := range operator {

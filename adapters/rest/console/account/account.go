@@ -17,6 +17,7 @@ import (
 	"github.com/tollgate-dev/tollgate/core/auth/credentials"
 	"github.com/tollgate-dev/tollgate/core/auth/devices"
 	"github.com/tollgate-dev/tollgate/core/auth/signin"
+	"github.com/tollgate-dev/tollgate/core/auth/tokens"
 	"github.com/tollgate-dev/tollgate/core/fault"
 )
 
@@ -51,6 +52,7 @@ type Ports struct {
 	Devices     *devices.Service
 	Credentials *credentials.Service
 	Trail       *auditing.Trail
+	Tokens      *tokens.Service
 }
 
 // Pages are the pages of an account. It is safe for concurrent use.
@@ -88,6 +90,7 @@ func (p *Pages) Mount(r fiber.Router) {
 	p.site.Post(r, disablePath, 1, site.Act{
 		Level: auth.FullTrust, Title: "Turn the authenticator app off", Do: p.disable, Show: p.showAuthenticator,
 	})
+	p.mountTokens(r)
 	r.Get(logPath, p.site.Require(auth.Unverified, p.showLog))
 }
 
@@ -290,7 +293,7 @@ var notices = map[string]string{
 	"unproven": "The device is trusted from its next sign-in on. This counts only after a code was entered on it.",
 	"renamed":  "The device is renamed.",
 	"password": "The password is changed, and all other sessions are ended.",
-	"disabled": "The authenticator app is turned off.",
+	"disabled": "The authenticator app is turned off.", "token": "The token is removed.",
 }
 
 func (p *Pages) endSession(v *site.Visit) error {

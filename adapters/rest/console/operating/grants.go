@@ -3,7 +3,6 @@ package operating
 import (
 	"context"
 	"net/url"
-	"strings"
 
 	"github.com/gofiber/fiber/v2"
 
@@ -11,27 +10,35 @@ import (
 	"github.com/tollgate-dev/tollgate/core/auth"
 	"github.com/tollgate-dev/tollgate/core/fault"
 	"github.com/tollgate-dev/tollgate/core/registry"
+	"github.com/tollgate-dev/tollgate/ports/registrystore"
 )
 
-const (
-	grantsPath      = Path + "/grants"
-	removeGrantPath = grantsPath + "/remove"
-)
+const grantsPath = Path + "/grants"
 
 var grantsPage = site.ParsePage(templates, "templates/grants.html")
 
+// grantInputs are the fields of a grant without its holder.
+var grantInputs = []site.Input{
+	{Name: "action", Label: "May", Kind: "select", Options: site.Options(
+		registry.ActionPublish, registry.ActionEdit, registry.ActionReview, registry.ActionOperate)},
+	{
+		Name: "resource", Label: "Servers",
+		Hint: "A name, a prefix such as com.example/*, or *. Empty for operate.",
+	},
+}
+
 func (p *Pages) mountGrants(r fiber.Router) {
-	r.Get(grantsPath, p.page(func(ctx context.Context, v *site.Visit) error { return p.grants(ctx, v, nil) }))
-	p.site.Post(r, grantsPath, 0, p.act("Add this grant", p.addGrant, p.grants))
-	p.site.Post(r, removeGrantPath, 1, p.act("Remove this grant", p.removeGrant, nil))
+	p.open(r, grantsPath, p.grants)
+	p.change(r, grantsPath, 0, "Add this grant", p.addGrant, p.grants)
+	p.change(r, grantsPath+"/remove", 1, "Remove this grant", p.removeGrant, nil)
 }
 
 // grantsView is the page with the grants.
 type grantsView struct {
-	Grants                  []registry.Grant
-	Next                    string
-	Later                   bool
-	Email, Action, Resource string // as the form was filled in
+	Grants []registry.GrantRecord
+	Next   string
+	Later  bool
+	Add    site.FormView
 }
 
 func (p *Pages) grants(ctx context.Context, v *site.Visit, problems site.Problems) error {
@@ -39,21 +46,29 @@ func (p *Pages) grants(ctx context.Context, v *site.Visit, problems site.Problem
 	if err != nil {
 		return err
 	}
-	all, err := p.ports.Grants.List(ctx, after, perPage+1)
+	all, err := p.ports.Grants.Records(ctx, registrystore.GrantQuery{After: after, Limit: perPage + 1})
 	if err != nil {
 		return err
 	}
-	view := grantsView{
-		Grants: all[:min(len(all), perPage)], Later: after != (registry.Grant{}),
-		Email: v.Form.Get("email"), Action: v.Form.Get("action"), Resource: v.Form.Get("resource"),
+	view := grantsView{Grants: all[:min(len(all), perPage)], Later: after != (registry.Grant{}), Next: nextGrants(all)}
+	email := site.Input{
+		Name: "email", Label: "E-mail address", Required: true, Hint: "Or service: and the name of a service account.",
 	}
-	if len(all) > perPage {
-		last := all[perPage-1]
-		view.Next = grantsPath + "?" + url.Values{
-			"holder": {string(last.Holder)}, "action": {string(last.Action)}, "resource": {last.Pattern.String()},
-		}.Encode()
+	view.Add = v.Fill(site.Form{
+		Action: grantsPath, Button: "Add this grant", Inputs: append([]site.Input{email}, grantInputs...),
+	}, nil, problems)
+	return render(v, grantsPage, "Grants", problems, view, view.Add)
+}
+
+// nextGrants returns the address of the next page; empty without one.
+func nextGrants(all []registry.GrantRecord) string {
+	if len(all) <= perPage {
+		return ""
 	}
-	return v.Render(grantsPage, site.Head{Title: "Grants", Notice: notices[v.Text("done")], Problems: problems}, view)
+	last := all[perPage-1]
+	return grantsPath + "?" + url.Values{
+		"holder": {string(last.Holder)}, "action": {string(last.Action)}, "resource": {last.Pattern.String()},
+	}.Encode()
 }
 
 // readGrant returns the grant after which a page begins; the zero value for the first page.
@@ -64,22 +79,29 @@ func readGrant(holder, action, resource string) (registry.Grant, error) {
 	return registry.ParseGrant(registry.Holder(holder), action, resource)
 }
 
-// formGrant returns the grant that a form describes.
+// formGrant returns the grant that a form describes, of a person or of a service account.
 func (p *Pages) formGrant(ctx context.Context, v *site.Visit) (registry.Grant, error) {
-	email, err := auth.ParseEmail(v.Form.Get("email"))
-	if err != nil {
-		return registry.Grant{}, auth.InvalidField(auth.CodeInvalidInput, "email", "must be an e-mail address")
+	holder := registry.Holder(v.Trimmed("email"))
+	if _, ok := auth.Owner(holder).Service(); !ok {
+		var err error
+		if holder, err = p.personOf(ctx, "email", string(holder)); err != nil {
+			return registry.Grant{}, err
+		}
 	}
-	g, err := registry.ParseGrant("", v.Form.Get("action"), strings.TrimSpace(v.Form.Get("resource")))
+	return registry.ParseGrant(holder, v.Form.Get("action"), v.Trimmed("resource"))
+}
+
+// personOf returns the person with an e-mail address in a field of a form.
+func (p *Pages) personOf(ctx context.Context, field, text string) (registry.Holder, error) {
+	email, err := auth.ParseEmail(text)
 	if err != nil {
-		return registry.Grant{}, err
+		return "", auth.InvalidField(auth.CodeInvalidInput, field, "must be an e-mail address")
 	}
 	a, err := p.ports.People.ByEmail(ctx, email)
 	if fault.Is(err, fault.NotFound) { // the form is at fault, not the address
-		err = auth.InvalidField(auth.CodeInvalidInput, "email", "has no account")
+		err = auth.InvalidField(auth.CodeInvalidInput, field, "has no account")
 	}
-	g.Holder = registry.Holder(a.ID)
-	return g, err
+	return registry.Holder(a.ID), err
 }
 
 func (p *Pages) addGrant(ctx context.Context, v *site.Visit) error {
@@ -87,19 +109,23 @@ func (p *Pages) addGrant(ctx context.Context, v *site.Visit) error {
 	if err == nil {
 		err = p.ports.GrantChanges.Add(ctx, g)
 	}
-	if err != nil {
-		return err
-	}
-	return v.Redirect(grantsPath + "?done=granted")
+	return done(v, err, grantsPath, "granted")
 }
 
 func (p *Pages) removeGrant(ctx context.Context, v *site.Visit) error {
 	g, err := p.formGrant(ctx, v)
-	if err == nil {
-		err = p.ports.GrantChanges.Remove(ctx, g)
-	}
 	if err != nil {
 		return err
 	}
-	return v.Redirect(grantsPath + "?done=revoked")
+	held, err := p.ports.Grants.Records(ctx, registrystore.GrantQuery{Holder: g.Holder})
+	if err != nil {
+		return err
+	}
+	r := registry.FindIn(held, func(r *registry.GrantRecord) bool { return r.Grant == g })
+	if r == nil {
+		return fault.New(fault.NotFound, "there is no such grant")
+	}
+	err = p.ports.GrantChanges.RemoveByID(ctx, r.ID,
+		byHand(true, func(r *registry.GrantRecord) string { return r.ManagedBy }))
+	return done(v, err, grantsPath, "revoked")
 }

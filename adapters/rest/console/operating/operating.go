@@ -15,10 +15,12 @@ import (
 	"github.com/tollgate-dev/tollgate/core/auth/auditing"
 	"github.com/tollgate-dev/tollgate/core/auth/devices"
 	"github.com/tollgate-dev/tollgate/core/auth/people"
+	"github.com/tollgate-dev/tollgate/core/auth/tokens"
 	"github.com/tollgate-dev/tollgate/core/registry/declaring"
 	"github.com/tollgate-dev/tollgate/core/registry/delegating"
 	"github.com/tollgate-dev/tollgate/core/registry/mirroring"
 	"github.com/tollgate-dev/tollgate/core/registry/notifying"
+	"github.com/tollgate-dev/tollgate/core/registry/reviewing"
 	"github.com/tollgate-dev/tollgate/core/registry/viewing"
 	"github.com/tollgate-dev/tollgate/ports/registrystore"
 )
@@ -41,6 +43,9 @@ type Ports struct {
 	Mirrors      *mirroring.Operator
 	Webhooks     *notifying.Operator
 	State        *declaring.Service
+	Reviews      *reviewing.Service
+	Services     *delegating.Services
+	Tokens       *tokens.Service
 	Trail        *auditing.Trail
 	Limits       *Limits // nil if the part for rate limits does not run
 	Overview     overview.Source
@@ -63,8 +68,12 @@ func (p *Pages) Mount(r fiber.Router) {
 	r.Get(Path, p.page(p.overview))
 	p.mountPeople(r)
 	p.mountGrants(r)
-	p.mountRegistry(r)
 	r.Get(statePath, p.page(p.state))
+	for _, mount := range [...]func(fiber.Router){
+		p.mountPolicies, p.mountViews, p.mountMirrors, p.mountWebhooks, p.mountRules, p.mountServices,
+	} {
+		mount(r)
+	}
 	r.Get(limitsPath, p.page(p.limits))
 	r.Get(riskPath, p.page(p.risk))
 	r.Get(logPath, p.page(p.log))
@@ -77,7 +86,7 @@ func (p *Pages) page(h handler) fiber.Handler {
 
 // act returns the act of a form of operators.
 func (p *Pages) act(
-	title string, do handler, show func(ctx context.Context, v *site.Visit, problems site.Problems) error,
+	title string, do handler, show shower,
 ) site.Act {
 	a := site.Act{Level: auth.Unverified, Title: title, Do: p.authorized(do)}
 	if show != nil {
@@ -118,5 +127,9 @@ var notices = map[string]string{
 	"disabled": "The account is disabled, and its sessions are ended.", "enabled": "The account is enabled.",
 	"ended": "The sessions are ended.", "granted": "The grant is added.", "revoked": "The grant is removed.",
 	"policy": "The policy is removed.", "view": "The view is added.", "unviewed": "The view is removed.",
-	"redelivered": "The events are sent again.", "webhook": "The webhook is removed.",
+	"redelivered": "The events are sent again.", "webhook": "The webhook is removed.", "saved": "The changes are saved.",
+	"policed": "The policy is added.", "untoken": "The token is removed.", "mirror": "The mirror is added.",
+	"sync": "It is read soon.", "unmirrored": "The mirror is removed.", "rule": "The rule is added.",
+	"unruled": "The rule is removed.", "service": "The service account is added.",
+	"unservice": "The service account is removed.", "tested": "The receiver has accepted the test.",
 }

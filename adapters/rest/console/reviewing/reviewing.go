@@ -58,7 +58,10 @@ func New(s *site.Site, p Ports) *Pages { return &Pages{s, p} }
 
 // Mount adds the routes.
 func (p *Pages) Mount(r fiber.Router) {
-	r.Get(Path, p.site.Require(auth.Unverified, p.queue))
+	r.Get(Path, p.site.Require(auth.Unverified, func(v *site.Visit) error { return p.queue(v, nil) }))
+	p.site.Post(r, Path, 0, site.Act{
+		Level: auth.Unverified, Title: "Decide these reviews", Do: p.decideSelected, Show: p.queue,
+	})
 	r.Get(reviewPath, p.site.Require(auth.Unverified, func(v *site.Visit) error { return p.show(v, nil) }))
 	r.Get(reviewPath+"/document", p.site.Require(auth.Unverified, p.document))
 	p.site.Post(r, decidePath, 1, site.Act{
@@ -91,6 +94,9 @@ type queueView struct {
 	Kinds   map[review.Kind]string // in words
 	Next    string
 	Later   bool
+	Open    bool               // they wait for a decision
+	Chosen  map[review.ID]bool // as the form was filled in
+	Comment string
 }
 
 type stateLink struct {
@@ -98,7 +104,7 @@ type stateLink struct {
 	Current    bool
 }
 
-func (p *Pages) queue(v *site.Visit) error {
+func (p *Pages) queue(v *site.Visit, problems site.Problems) error {
 	q := reviewing.Query{State: cmp.Or(v.Text("state"), string(review.Pending)), Cursor: v.Text("cursor")}
 	who, err := v.Caller()
 	if err != nil {
@@ -110,12 +116,14 @@ func (p *Pages) queue(v *site.Visit) error {
 	}
 	view := queueView{
 		States: stateLinks(q.State), State: states[review.State(q.State)].text, Reviews: found.Reviews, Kinds: kinds,
-		Later: q.Cursor != "",
+		Later: q.Cursor != "", Open: q.State == string(review.Pending), Chosen: selected(v),
+		Comment: v.Form.Get("comment"),
 	}
 	if found.NextCursor != "" {
 		view.Next = Path + "?" + url.Values{"state": {q.State}, "cursor": {found.NextCursor}}.Encode()
 	}
-	return v.Render(queuePage, site.Head{Title: "Reviews", Notice: notices[v.Text("done")]}, view)
+	return v.Render(queuePage,
+		site.Head{Title: "Reviews", Notice: notices[v.Text("done")], Problems: problems.Only("comment")}, view)
 }
 
 // stateLinks returns the links to the lists of reviews in each state.
@@ -129,6 +137,7 @@ func stateLinks(current string) (links []stateLink) {
 // notices say what has just been done.
 var notices = map[string]string{
 	"approve": "Approved. The document is listed now.", "reject": "Rejected. The submitter is told why.",
+	"approved": "Approved. The documents are listed now.", "rejected": "Rejected. The submitters are told why.",
 	"hidden": "It is in quarantine, and listed nowhere.", "released": "It is released, and listed as before.",
 }
 

@@ -53,7 +53,19 @@ var inputs = map[string]struct{ field, label string }{
 	"deprecated": {"deprecated", "Deprecated versions"}, "search": {"q", "The search"}, "package_type": {
 		"package", "Package",
 	},
-	"remote": {"remote", "Remote"},
+	"remote": {"remote", "Remote"}, "url": {"url", "Address"}, "events": {"events", "Events"}, "interval": {
+		"interval", "Interval",
+	},
+	"the name of a mirror": {"name", "Name"}, "the name of a token": {"token", "Name of the token"}, "publisher": {
+		"publisher", "Publisher",
+	},
+	"method": {"method", "How"}, "pattern": {"pattern", "Servers"}, "actions": {"actions", "May"}, "domain": {
+		"domain", "Domain",
+	},
+	"keyFingerprint": {"keyFingerprint", "Key"}, "issuer": {"issuer", "Issuer"}, "subject": {"subject", "Subject"},
+	"scopes": {"scopes", "What it may"}, "networks": {"networks", "Networks"}, "audience": {"audience", "Audience"},
+	"description": {"description", "Description"}, "state": {"state", "State"},
+	"claims": {"claims", "Claims"}, "expiresAt": {"expiresAt", "End"}, "the owner": {"owner", "The owner"},
 }
 
 // newProblem returns a problem from a message of a use case: that of an input, in the words of the

@@ -26,7 +26,7 @@ var layout = template.Must(template.New("").Funcs(functions).ParseFS(templateFil
 // functions are what templates call.
 var functions = template.FuncMap{
 	"when": formatTime, "day": formatDay, "machine": func(t time.Time) string { return t.UTC().Format(time.RFC3339) },
-	"field": newFieldView, "list": func(items ...any) []any { return items },
+	"field": newFieldView, "list": func(items ...any) []any { return items }, "ask": newAsk,
 }
 
 // formatTime formats a time for people.

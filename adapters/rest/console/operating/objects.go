@@ -1,0 +1,66 @@
+package operating
+
+import (
+	"context"
+
+	"github.com/gofiber/fiber/v2"
+
+	"github.com/tollgate-dev/tollgate/adapters/rest/console/site"
+	"github.com/tollgate-dev/tollgate/core/fault"
+	"github.com/tollgate-dev/tollgate/core/registry"
+)
+
+// shower shows a page, with the problems of the form on it that was sent.
+type shower func(ctx context.Context, v *site.Visit, problems site.Problems) error
+
+// open adds the route of a page with forms.
+func (p *Pages) open(r fiber.Router, path string, show shower) {
+	r.Get(path, p.page(func(ctx context.Context, v *site.Visit) error { return show(ctx, v, nil) }))
+}
+
+// change adds the route of a form, which is shown again if it has mistakes.
+func (p *Pages) change(r fiber.Router, path string, up int, title string, do handler, show shower) {
+	p.site.Post(r, path, up, p.act(title, do, show))
+}
+
+// done leads to a page with a notice, unless there is an error.
+func done(v *site.Visit, err error, page, notice string) error {
+	if err != nil {
+		return err
+	}
+	return v.Redirect(page + "?done=" + notice)
+}
+
+// render sends a page with forms.
+func render(
+	v *site.Visit, page *site.Page, title string, problems site.Problems, main any, forms ...site.FormView,
+) error {
+	return v.Render(page, site.Head{
+		Title: title, Notice: notices[v.Text("done")], Problems: problems.Among(forms...),
+	}, main)
+}
+
+// key returns a parameter of the path as the key of an object; one that cannot be read is the key of
+// nothing.
+func key[T ~string](v *site.Visit, name string) T {
+	text, _ := v.Param(name)
+	return T(text)
+}
+
+// byHand returns the check of a change by a person: that no file manages the object, which exists
+// or not.
+func byHand[T any](exists bool, manager func(*T) string) registry.Check[T] {
+	return func(current *T) error {
+		switch {
+		case current == nil && exists:
+			return fault.New(fault.NotFound, "it was removed in the meantime")
+		case current == nil:
+			return nil
+		case !exists:
+			return fault.New(fault.Conflict, "there is one with this name already")
+		case manager(current) != "":
+			return fault.Newf(fault.Conflict, "the file of %s manages this: change it there", manager(current))
+		}
+		return nil
+	}
+}

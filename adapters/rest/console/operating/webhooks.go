@@ -1,0 +1,152 @@
+package operating
+
+import (
+	"context"
+	"net/url"
+	"strings"
+
+	"github.com/gofiber/fiber/v2"
+
+	"github.com/tollgate-dev/tollgate/adapters/rest/console/site"
+	"github.com/tollgate-dev/tollgate/core/fault"
+	"github.com/tollgate-dev/tollgate/core/registry"
+	"github.com/tollgate-dev/tollgate/core/registry/event"
+	"github.com/tollgate-dev/tollgate/core/registry/notifying"
+)
+
+const (
+	webhooksPath = Path + "/webhooks"
+	webhookPath  = webhooksPath + "/:id"
+)
+
+var (
+	webhooksPage = site.ParsePage(templates, "templates/webhooks.html")
+	webhookPage  = site.ParsePage(templates, "templates/webhook.html")
+)
+
+// webhookInputs are the fields of a webhook.
+var webhookInputs = []site.Input{
+	{Name: "url", Label: "Address", Required: true, Hint: "Such as https://hooks.example.com/in. Its path may be secret."},
+	{Name: "resource", Label: "Servers", Hint: "A name, a prefix such as com.example/*, or *. Empty for all."},
+	{Name: "events", Label: "Events", Kind: "choices", Options: site.Options(event.Types()...)},
+}
+
+func (p *Pages) mountWebhooks(r fiber.Router) {
+	p.open(r, webhooksPath, p.webhooks)
+	p.change(r, webhooksPath, 0, "Add this webhook", p.addWebhook, p.webhooks)
+	p.open(r, webhookPath, p.webhook)
+	p.change(r, webhookPath, 0, "Save this webhook", p.changeWebhook, p.webhook)
+	p.change(r, webhookPath+"/test", 1, "Send a test", p.testWebhook, nil)
+	p.change(r, webhookPath+"/redeliver", 2, "Send the dead events again", p.redeliver, nil)
+	p.change(r, webhookPath+"/remove", 2, "Remove this webhook", p.removeWebhook, nil)
+}
+
+// webhookRow is a webhook in words.
+type webhookRow struct {
+	notifying.Listed
+
+	Address, Kinds, Path string
+}
+
+func newWebhookRow(w notifying.Listed) webhookRow {
+	address := w.URL.Host()
+	if path := strings.TrimPrefix(w.URL.String(), "https://"+address); path != "" && path != "/" {
+		address += "/…" // it may be secret
+	}
+	return webhookRow{w, address, strings.Join(w.Draft().Events, ", "), webhooksPath + "/" + string(w.ID)}
+}
+
+// webhooksView is the page with the webhooks.
+type webhooksView struct {
+	Webhooks []webhookRow
+	Add      site.FormView
+}
+
+func (p *Pages) webhooks(ctx context.Context, v *site.Visit, problems site.Problems) error {
+	all, err := p.ports.Webhooks.List(ctx)
+	if err != nil {
+		return err
+	}
+	page := webhooksView{Webhooks: make([]webhookRow, len(all))}
+	for i, w := range all {
+		page.Webhooks[i] = newWebhookRow(w)
+	}
+	page.Add = v.Fill(site.Form{Action: webhooksPath, Button: "Add this webhook", Inputs: webhookInputs}, nil, problems)
+	return render(v, webhooksPage, "Webhooks", problems, page, page.Add)
+}
+
+// webhookView is the page of a webhook.
+type webhookView struct {
+	webhookRow
+
+	Change     site.FormView
+	Deliveries []event.Delivery
+}
+
+func (p *Pages) webhook(ctx context.Context, v *site.Visit, problems site.Problems) error {
+	id := key[event.WebhookID](v, "id")
+	deliveries, err := p.ports.Webhooks.Attempts(ctx, id)
+	if err != nil {
+		return err
+	}
+	all, err := p.ports.Webhooks.List(ctx)
+	if err != nil {
+		return err
+	}
+	w := registry.FindIn(all, func(w *notifying.Listed) bool { return w.ID == id })
+	if w == nil {
+		return fault.New(fault.NotFound, "there is no webhook with this id")
+	}
+	page := webhookView{webhookRow: newWebhookRow(*w), Deliveries: deliveries}
+	stored := url.Values{"url": {w.URL.String()}, "resource": {w.Pattern.String()}, "events": w.Draft().Events}
+	page.Change = v.Fill(site.Form{Action: page.Path, Button: "Save this webhook", Inputs: webhookInputs}, stored, problems)
+	return render(v, webhookPage, "Webhook of "+w.URL.Host(), problems, page, page.Change)
+}
+
+// webhookDraft returns the webhook that a form describes.
+func webhookDraft(v *site.Visit) event.Draft {
+	return event.Draft{URL: v.Trimmed("url"), Events: v.Form["events"], Pattern: v.Trimmed("resource")}
+}
+
+func managerOfWebhook(w *event.Webhook) string { return w.ManagedBy }
+
+func (p *Pages) addWebhook(ctx context.Context, v *site.Visit) error {
+	w, secret, err := p.ports.Webhooks.Add(ctx, webhookDraft(v))
+	if err != nil {
+		return err
+	}
+	return v.ShowOnce(site.Secret{
+		Title: "The secret of the webhook of " + w.URL.Host(), Value: string(secret),
+		Hint: "The receiver checks the signature of each request with it.",
+		Back: site.Link{Text: "The webhook of " + w.URL.Host(), Path: webhooksPath + "/" + string(w.ID)},
+	})
+}
+
+func (p *Pages) changeWebhook(ctx context.Context, v *site.Visit) error {
+	draft := webhookDraft(v)
+	_, err := p.ports.Webhooks.Change(ctx, key[event.WebhookID](v, "id"),
+		func(event.Draft) event.Draft { return draft }, byHand(true, managerOfWebhook))
+	return done(v, err, v.Path(), "saved")
+}
+
+func (p *Pages) testWebhook(ctx context.Context, v *site.Visit) error {
+	id := key[event.WebhookID](v, "id")
+	status, err := p.ports.Webhooks.Test(ctx, id)
+	if fault.Is(err, fault.Unavailable) { // the receiver is, not this service
+		err = fault.New(fault.Conflict, fault.PublicMessage(err))
+	}
+	if err == nil && status/100 != 2 {
+		err = fault.Newf(fault.Conflict, "the receiver has answered with the status %d", status)
+	}
+	return done(v, err, webhooksPath+"/"+string(id), "tested")
+}
+
+func (p *Pages) redeliver(ctx context.Context, v *site.Visit) error {
+	_, err := p.ports.Webhooks.Redeliver(ctx, key[event.WebhookID](v, "id"), event.ID(v.Form.Get("event")))
+	return done(v, err, webhooksPath, "redelivered")
+}
+
+func (p *Pages) removeWebhook(ctx context.Context, v *site.Visit) error {
+	err := p.ports.Webhooks.Remove(ctx, key[event.WebhookID](v, "id"), byHand(true, managerOfWebhook))
+	return done(v, err, webhooksPath, "webhook")
+}

@@ -1,0 +1,96 @@
+// Package tokenlist has what the pages with the tokens of a person and of a service account share.
+package tokenlist
+
+import (
+	"context"
+	"strings"
+	"time"
+
+	"github.com/tollgate-dev/tollgate/adapters/rest/console/site"
+	"github.com/tollgate-dev/tollgate/core/auth"
+	"github.com/tollgate-dev/tollgate/core/auth/auditing"
+	"github.com/tollgate-dev/tollgate/core/auth/tokens"
+	"github.com/tollgate-dev/tollgate/core/fault"
+	"github.com/tollgate-dev/tollgate/core/scope"
+)
+
+// List are the tokens of an owner on the page of their address. The template "tokens" shows them.
+type List struct {
+	Tokens  []auth.APIToken
+	Address string
+	Add     site.FormView
+}
+
+var inputs = []site.Input{
+	{Name: "name", Label: "Name of the token", Hint: "What it is for.", Required: true},
+	{Name: "scopes", Label: "It may", Kind: "choices", Options: site.Options(scope.All()...)},
+	{Name: "expiresAt", Label: "End", Kind: "date", Hint: "It is good to the end of this day, UTC. Empty for 90 days."},
+	{
+		Name: "networks", Label: "Networks",
+		Hint: "From which it is good, such as 192.0.2.0/24, with spaces between them. Empty for everywhere.",
+	},
+}
+
+// Read returns the tokens of an owner whose forms are below an address.
+func Read(
+	v *site.Visit, s *tokens.Service, owner auth.Owner, address string, problems site.Problems,
+) (List, error) {
+	all, err := s.List(v.UserContext(), owner, "", 2*owner.MaxTokens())
+	return List{all, address, v.Fill(site.Form{Action: address, Button: "Make this token", Inputs: inputs}, nil, problems)},
+		err
+}
+
+// Add makes the token of an owner that a form describes, and shows it.
+func Add(ctx context.Context, v *site.Visit, s *tokens.Service, owner auth.Owner, back site.Link) error {
+	who, err := v.Caller()
+	if err != nil {
+		return err
+	}
+	maker, err := who.RequireFullTrust()
+	if err != nil {
+		return err
+	}
+	t, err := parse(v, s)
+	if err != nil {
+		return err
+	}
+	added, secret, err := s.Add(auditing.By(ctx, who.Actor()), owner, auth.Owner(maker), t)
+	if err != nil {
+		return err
+	}
+	return v.ShowOnce(site.Secret{
+		Title: "The token " + added.Name, Value: string(secret), Back: back,
+		Hint: "Clients send it in the header Authorization: Bearer.",
+	})
+}
+
+// parse returns the token that a form describes.
+func parse(v *site.Visit, s *tokens.Service) (auth.APIToken, error) {
+	d := auth.APITokenDraft{
+		Name: v.Trimmed("name"), Scopes: v.Form["scopes"], Networks: strings.Fields(v.Form.Get("networks")),
+	}
+	if text := v.Form.Get("expiresAt"); text != "" {
+		day, err := time.Parse(time.DateOnly, text)
+		if err != nil {
+			return auth.APIToken{}, fault.New(fault.Invalid, "expiresAt must be a day such as 2027-01-31")
+		}
+		d.ExpiresAt = day.Add(24*time.Hour - time.Second)
+	}
+	return s.Parse(d)
+}
+
+// Remove removes the token of an owner that the path names.
+func Remove(ctx context.Context, v *site.Visit, s *tokens.Service, owner auth.Owner) error {
+	id, err := v.Param("token")
+	if err != nil {
+		return err
+	}
+	who, err := v.Caller()
+	if err == nil {
+		_, err = who.RequireReader()
+	}
+	if err != nil {
+		return err
+	}
+	return s.Remove(auditing.By(ctx, who.Actor()), owner, auth.APITokenID(id))
+}
