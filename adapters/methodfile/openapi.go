@@ -2,6 +2,7 @@ package methodfile
 
 import (
 	"cmp"
+
 	"go.yaml.in/yaml/v4"
 
 	"github.com/tollgate-dev/tollgate/core/catalogue"

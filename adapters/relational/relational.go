@@ -24,7 +24,12 @@ type Config struct {
 }
 
 // Validate returns an error that begins with the name of the first setting that is wrong.
-func (c Config) Validate() error { return cmp.Or(c.Postgres.Validate(), c.SQLite.Validate()) }
+func (c Config) Validate() error {
+	if err := c.Postgres.Validate(); err != nil {
+		return err
+	}
+	return c.SQLite.Validate()
+}
 
 // InFile reports whether the database is a SQLite file.
 func (c Config) InFile() bool { return c.Postgres.URL == "" }

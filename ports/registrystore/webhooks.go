@@ -34,14 +34,8 @@ type Lease struct {
 	Until  time.Time
 }
 
-// Deliveries stores the events on their way to webhooks. Its methods join the transaction that the
-// context carries.
-type Deliveries interface {
-	// Add stores deliveries and gives them ascending sequences. It must be called in the
-	// transaction of the events, after ServerWriter.Lock of their server, so that the sequences of
-	// one server have the order of the commits. A delivery to a webhook that does not exist any
-	// more is left out.
-	Add(ctx context.Context, list []event.Delivery) error
+// DeliveryReader reads what is to be sent to webhooks, and what was.
+type DeliveryReader interface {
 	// Waiting returns the webhooks that have a pending delivery whose NextAt is not after now, in
 	// no order. It is cheap while there is none.
 	Waiting(ctx context.Context, now time.Time) ([]event.WebhookID, error)
@@ -49,6 +43,21 @@ type Deliveries interface {
 	// one, if its NextAt is not after now; at most limit, at least 1. The others of its server wait
 	// for it.
 	Due(ctx context.Context, w event.WebhookID, now time.Time, limit int) ([]event.Delivery, error)
+	// Attempted returns the deliveries to a webhook that were tried, the last attempt first, without
+	// their bodies; at most limit.
+	Attempted(ctx context.Context, w event.WebhookID, limit int) ([]event.Delivery, error)
+}
+
+// Deliveries stores the events on their way to webhooks. Its methods join the transaction that the
+// context carries.
+type Deliveries interface {
+	DeliveryReader
+
+	// Add stores deliveries and gives them ascending sequences. It must be called in the
+	// transaction of the events, after ServerWriter.Lock of their server, so that the sequences of
+	// one server have the order of the commits. A delivery to a webhook that does not exist any
+	// more is left out.
+	Add(ctx context.Context, list []event.Delivery) error
 	// Update stores the outcome of an attempt, that is the fields from State on, of a pending
 	// delivery, and the last success or failure of its webhook at a time. It does nothing if the
 	// stored delivery is not pending any more, or was made pending again since it was read.
@@ -56,9 +65,6 @@ type Deliveries interface {
 	// Redeliver makes deliveries to a webhook pending since now, and returns how many: all dead
 	// ones, or with an event the one of that event, whatever its state is.
 	Redeliver(ctx context.Context, w event.WebhookID, of event.ID, now time.Time) (int, error)
-	// Attempted returns the deliveries to a webhook that were tried, the last attempt first, without
-	// their bodies; at most limit.
-	Attempted(ctx context.Context, w event.WebhookID, limit int) ([]event.Delivery, error)
 	// RemoveEnded removes, of each webhook, the deliveries in a state that is not pending which
 	// ended before a time, and the oldest of those beyond a number. It returns how many, also with
 	// an error.

@@ -45,8 +45,7 @@ type Config struct {
 
 // Validate checks the ranges.
 func (c Config) Validate() error {
-	switch {
-	case c.Dir == "":
+	if c.Dir == "" {
 		return errors.New("DATA_DIR must not be empty")
 	}
 	return nil

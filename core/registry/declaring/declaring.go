@@ -190,7 +190,7 @@ func (s *Service) record(ctx context.Context, q *Request, steps []step) error {
 			continue
 		}
 		o := one.wanted.Object
-		o.Fields = without(o.Fields, audit.FieldSecret)
+		o.Fields = withoutSecret(o.Fields)
 		state.Objects = append(state.Objects, o)
 	}
 	if !changed {
@@ -217,7 +217,7 @@ func (s *Service) Export(ctx context.Context, owner string) (audit.Details, erro
 			list, known := audit.List{}, map[string][]*object{}
 			for i := range stored {
 				o := &stored[i]
-				o.Fields = without(o.Fields, audit.FieldSecret)
+				o.Fields = withoutSecret(o.Fields)
 				if owner != "" && o.owner != owner || slices.ContainsFunc(known[o.Key], o.equals) {
 					continue
 				}
@@ -273,11 +273,11 @@ func driftOf(state *registry.AppliedState, stored map[string][]object) (drift []
 	for name, wanted := range byKind {
 		pairs, _ := match(wanted, stored[name], state.Owner)
 		for i := range wanted {
-			switch was, is := &wanted[i], pairs[i]; {
-			case is == nil:
+			switch was, is := &wanted[i], pairs[i]; is {
+			case nil:
 				drift = append(drift, Change{name, was.Key, Delete, audit.Compare(was.Fields, nil)})
 			default:
-				fields := audit.Compare(was.Fields, without(is.Fields, audit.FieldSecret))
+				fields := audit.Compare(was.Fields, withoutSecret(is.Fields))
 				if is.owner != state.Owner {
 					fields[fieldOwner] = audit.List{audit.Text(state.Owner), optional(is.owner)}
 				}

@@ -42,16 +42,16 @@ func (o *object) equals(stored *object) bool { return len(o.compare(stored)) == 
 func (o *object) compare(stored *object) audit.Details {
 	before := stored.Fields
 	if _, given := o.Fields[audit.FieldSecret]; !given {
-		before = without(before, audit.FieldSecret)
+		before = withoutSecret(before)
 	}
 	return audit.Compare(before, o.Fields)
 }
 
-// without returns the fields without one of them.
-func without(fields audit.Details, name string) audit.Details {
+// withoutSecret returns the fields without the one that shows a secret.
+func withoutSecret(fields audit.Details) audit.Details {
 	rest := make(audit.Details, len(fields))
 	for n, v := range fields {
-		if n != name {
+		if n != audit.FieldSecret {
 			rest[n] = v
 		}
 	}

@@ -50,8 +50,8 @@ func apiToken(o auth.Owner, n int) auth.APIToken {
 }
 
 // activate makes the account of a number active.
-func activate(t *testing.T, s Stores, n int, state auth.AccountState) {
-	recordtest.OK(t, s.Accounts.Update(t.Context(), Account(n).ID, func(a *auth.Account) error {
+func activate(t *testing.T, s Stores, state auth.AccountState) {
+	recordtest.OK(t, s.Accounts.Update(t.Context(), Account(0).ID, func(a *auth.Account) error {
 		a.State = state
 		return nil
 	}))
@@ -71,7 +71,7 @@ func findsAPITokens(t *testing.T, s Stores) {
 	for _, token := range []auth.APIToken{person, service, stopped, bare} {
 		recordtest.OK(t, s.APITokens.Add(t.Context(), token))
 	}
-	activate(t, s, 0, auth.AccountActive)
+	activate(t, s, auth.AccountActive)
 	for _, want := range []auth.APIToken{person, service, bare} {
 		recordtest.Equal(t, recordtest.Must(s.APITokens.Find(t.Context(), want.Hash))(t), want)
 	}
@@ -82,7 +82,7 @@ func findsAPITokens(t *testing.T, s Stores) {
 		"of a service account that is disabled": find(stopped), "unknown": find(auth.APIToken{Hash: auth.TokenHash{9}}),
 	})
 	for _, state := range []auth.AccountState{auth.AccountLocked, auth.AccountDisabled} {
-		activate(t, s, 0, state)
+		activate(t, s, state)
 		recordtest.WantNotFound(t, map[string]func() error{"of a person who is " + string(state): find(person)})
 	}
 }
@@ -133,7 +133,7 @@ func boundsAPITokens(t *testing.T, s Stores) {
 }
 
 func removesAPITokens(t *testing.T, s Stores) {
-	activate(t, s, 0, auth.AccountActive)
+	activate(t, s, auth.AccountActive)
 	want := apiToken(personOwner(0), 1)
 	recordtest.OK(t, s.APITokens.Add(t.Context(), want))
 	remove := func(owner auth.Owner, id auth.APITokenID) func() error {
@@ -152,7 +152,7 @@ func removesAPITokens(t *testing.T, s Stores) {
 }
 
 func storesUses(t *testing.T, s Stores) {
-	activate(t, s, 0, auth.AccountActive)
+	activate(t, s, auth.AccountActive)
 	token := apiToken(personOwner(0), 1)
 	token.LastUsedAt, token.LastUsedFrom = time.Time{}, netip.Addr{}
 	recordtest.OK(t, s.APITokens.Add(t.Context(), token))
