@@ -29,8 +29,8 @@ var grantInputs = []site.Input{
 
 func (p *Pages) mountGrants(r fiber.Router) {
 	p.open(r, grantsPath, p.grants)
-	p.change(r, grantsPath, 0, "Add this grant", p.addGrant, p.grants)
-	p.change(r, grantsPath+"/remove", 1, "Remove this grant", p.removeGrant, nil)
+	p.site.Post(r, grantsPath, 0, p.act("Add this grant", p.addGrant, p.grants))
+	p.site.Post(r, grantsPath+"/remove", 1, p.act("Remove this grant", p.removeGrant, nil))
 }
 
 // grantsView is the page with the grants.
@@ -57,7 +57,7 @@ func (p *Pages) grants(ctx context.Context, v *site.Visit, problems site.Problem
 	view.Add = v.Fill(site.Form{
 		Action: grantsPath, Button: "Add this grant", Inputs: append([]site.Input{email}, grantInputs...),
 	}, nil, problems)
-	return render(v, grantsPage, "Grants", problems, view, view.Add)
+	return v.Render(grantsPage, newHead(v, "Grants", problems, view.Add), view)
 }
 
 // nextGrants returns the address of the next page; empty without one.

@@ -46,11 +46,11 @@ var mirrorInputs = []site.Input{
 
 func (p *Pages) mountMirrors(r fiber.Router) {
 	p.open(r, mirrorsPath, p.mirrors)
-	p.change(r, mirrorsPath, 0, "Add this mirror", p.addMirror, p.mirrors)
+	p.site.Post(r, mirrorsPath, 0, p.act("Add this mirror", p.addMirror, p.mirrors))
 	p.open(r, mirrorPath, p.mirror)
-	p.change(r, mirrorPath, 0, "Save this mirror", p.changeMirror, p.mirror)
-	p.change(r, mirrorPath+"/sync", 1, "Read this mirror now", p.syncMirror, nil)
-	p.change(r, mirrorPath+"/remove", 2, "Remove this mirror", p.removeMirror, nil)
+	p.site.Post(r, mirrorPath, 0, p.act("Save this mirror", p.changeMirror, p.mirror))
+	p.site.Post(r, mirrorPath+"/sync", 1, p.act("Read this mirror now", p.syncMirror, nil))
+	p.site.Post(r, mirrorPath+"/remove", 2, p.act("Remove this mirror", p.removeMirror, nil))
 }
 
 // mirrorRow is a mirror in words.
@@ -90,7 +90,7 @@ func (p *Pages) mirrors(ctx context.Context, v *site.Visit, problems site.Proble
 	page.Add = v.Fill(site.Form{
 		Action: mirrorsPath, Button: "Add this mirror", Inputs: append([]site.Input{nameInput}, mirrorInputs...),
 	}, nil, problems)
-	return render(v, mirrorsPage, "Mirrors", problems, page, page.Add)
+	return v.Render(mirrorsPage, newHead(v, "Mirrors", problems, page.Add), page)
 }
 
 // mirrorView is the page of a mirror.
@@ -116,7 +116,7 @@ func (p *Pages) mirror(ctx context.Context, v *site.Visit, problems site.Problem
 		stored.Set("lenient", "true")
 	}
 	page.Change = v.Fill(site.Form{Action: page.Path, Button: "Save this mirror", Inputs: mirrorInputs}, stored, problems)
-	return render(v, mirrorPage, "Mirror "+string(m.Name), problems, page, page.Change)
+	return v.Render(mirrorPage, newHead(v, "Mirror "+string(m.Name), problems, page.Change), page)
 }
 
 // putMirror stores the mirror that a form describes.

@@ -18,11 +18,6 @@ func (p *Pages) open(r fiber.Router, path string, show shower) {
 	r.Get(path, p.page(func(ctx context.Context, v *site.Visit) error { return show(ctx, v, nil) }))
 }
 
-// change adds the route of a form, which is shown again if it has mistakes.
-func (p *Pages) change(r fiber.Router, path string, up int, title string, do handler, show shower) {
-	p.site.Post(r, path, up, p.act(title, do, show))
-}
-
 // done leads to a page with a notice, unless there is an error.
 func done(v *site.Visit, err error, page, notice string) error {
 	if err != nil {
@@ -31,13 +26,9 @@ func done(v *site.Visit, err error, page, notice string) error {
 	return v.Redirect(page + "?done=" + notice)
 }
 
-// render sends a page with forms.
-func render(
-	v *site.Visit, page *site.Page, title string, problems site.Problems, main any, forms ...site.FormView,
-) error {
-	return v.Render(page, site.Head{
-		Title: title, Notice: notices[v.Text("done")], Problems: problems.Among(forms...),
-	}, main)
+// newHead returns the head of a page with forms.
+func newHead(v *site.Visit, title string, problems site.Problems, forms ...site.FormView) site.Head {
+	return site.Head{Title: title, Notice: notices[v.Text("done")], Problems: problems.Among(forms...)}
 }
 
 // key returns a parameter of the path as the key of an object; one that cannot be read is the key of

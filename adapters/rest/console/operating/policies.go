@@ -46,8 +46,8 @@ var policyInputs = []site.Input{
 
 func (p *Pages) mountPolicies(r fiber.Router) {
 	p.open(r, policiesPath, p.policies)
-	p.change(r, policiesPath, 0, "Add this policy", p.addPolicy, p.policies)
-	p.change(r, policiesPath+"/:id/remove", 2, "Remove this policy", p.removePolicy, nil)
+	p.site.Post(r, policiesPath, 0, p.act("Add this policy", p.addPolicy, p.policies))
+	p.site.Post(r, policiesPath+"/:id/remove", 2, p.act("Remove this policy", p.removePolicy, nil))
 }
 
 // policiesView is the page with the policies of publishers.
@@ -87,7 +87,7 @@ func (p *Pages) policies(ctx context.Context, v *site.Visit, problems site.Probl
 	}
 	page.Add = v.Fill(site.Form{Action: policiesPath, Button: "Add this policy", Inputs: policyInputs},
 		url.Values{"actions": {string(publisher.Publish)}}, problems)
-	return render(v, policiesPage, "Policies of publishers", problems, page, page.Add)
+	return v.Render(policiesPage, newHead(v, "Policies of publishers", problems, page.Add), page)
 }
 
 // policyDraft returns the policy that a form describes, without its owner.

@@ -23,8 +23,8 @@ var ruleWhen = []site.Option{
 
 func (p *Pages) mountRules(r fiber.Router) {
 	p.open(r, rulesPath, p.rules)
-	p.change(r, rulesPath, 0, "Add this rule", p.addRule, p.rules)
-	p.change(r, rulesPath+"/:id/remove", 2, "Remove this rule", p.removeRule, nil)
+	p.site.Post(r, rulesPath, 0, p.act("Add this rule", p.addRule, p.rules))
+	p.site.Post(r, rulesPath+"/:id/remove", 2, p.act("Remove this rule", p.removeRule, nil))
 }
 
 // rulesView is the page with the rules by which documents are approved without a person.
@@ -44,7 +44,7 @@ func (p *Pages) rules(ctx context.Context, v *site.Visit, problems site.Problems
 		{Name: "publisher", Label: "Publisher", Hint: "The e-mail address of a person, or the id of a policy. Empty for all."},
 		{Name: "when", Label: "Approve when", Kind: "select", Options: ruleWhen},
 	}}, nil, problems)
-	return render(v, rulesPage, "Review rules", problems, rulesView{all, ruleWhen, add}, add)
+	return v.Render(rulesPage, newHead(v, "Review rules", problems, add), rulesView{all, ruleWhen, add})
 }
 
 func (p *Pages) addRule(ctx context.Context, v *site.Visit) error {

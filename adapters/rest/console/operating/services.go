@@ -47,15 +47,15 @@ var workloadInputs = []site.Input{
 
 func (p *Pages) mountServices(r fiber.Router) {
 	p.open(r, servicesPath, p.services)
-	p.change(r, servicesPath, 0, "Add this service account", p.addService, p.services)
+	p.site.Post(r, servicesPath, 0, p.act("Add this service account", p.addService, p.services))
 	p.open(r, servicePath, p.service)
-	p.change(r, servicePath, 0, "Save this service account", p.changeService, p.service)
-	p.change(r, servicePath+"/remove", 2, "Remove this service account", p.removeService, nil)
-	p.change(r, servicePath+"/grants", 1, "Add this grant", p.addServiceGrant, p.service)
-	p.change(r, servicePath+"/workloads", 1, "Add this workload", p.addWorkload, p.service)
-	p.change(r, servicePath+"/workloads/:number/remove", 3, "Remove this workload", p.removeWorkload, nil)
-	p.change(r, servicePath+"/tokens", 1, "Make this token", p.addServiceToken, p.service)
-	p.change(r, servicePath+"/tokens/:token/remove", 3, "Remove this token", p.removeServiceToken, nil)
+	p.site.Post(r, servicePath, 0, p.act("Save this service account", p.changeService, p.service))
+	p.site.Post(r, servicePath+"/remove", 2, p.act("Remove this service account", p.removeService, nil))
+	p.site.Post(r, servicePath+"/grants", 1, p.act("Add this grant", p.addServiceGrant, p.service))
+	p.site.Post(r, servicePath+"/workloads", 1, p.act("Add this workload", p.addWorkload, p.service))
+	p.site.Post(r, servicePath+"/workloads/:number/remove", 3, p.act("Remove this workload", p.removeWorkload, nil))
+	p.site.Post(r, servicePath+"/tokens", 1, p.act("Make this token", p.addServiceToken, p.service))
+	p.site.Post(r, servicePath+"/tokens/:token/remove", 3, p.act("Remove this token", p.removeServiceToken, nil))
 }
 
 // servicesView is the page with the service accounts.
@@ -77,7 +77,7 @@ func (p *Pages) services(ctx context.Context, v *site.Visit, problems site.Probl
 	page.Add = v.Fill(site.Form{
 		Action: servicesPath, Button: "Add this service account", Inputs: append([]site.Input{nameInput}, serviceInputs...),
 	}, nil, problems)
-	return render(v, servicesPage, "Service accounts", problems, page, page.Add)
+	return v.Render(servicesPage, newHead(v, "Service accounts", problems, page.Add), page)
 }
 
 // serviceView is the page of a service account.
@@ -104,8 +104,9 @@ func (p *Pages) service(ctx context.Context, v *site.Visit, problems site.Proble
 		return err
 	}
 	page.fill(v, problems)
-	return render(v, servicePage, "Service account "+string(a.Name), problems, page,
+	head := newHead(v, "Service account "+string(a.Name), problems,
 		page.Change, page.Grant, page.Workload, page.List.Add)
+	return v.Render(servicePage, head, page)
 }
 
 // fill fills the forms of the page in, but for that of a token.

@@ -38,12 +38,12 @@ var nameInput = site.Input{Name: "name", Label: "Name", Required: true}
 
 func (p *Pages) mountViews(r fiber.Router) {
 	p.open(r, viewsPath, p.views)
-	p.change(r, viewsPath, 0, "Add this view", p.addView, p.views)
+	p.site.Post(r, viewsPath, 0, p.act("Add this view", p.addView, p.views))
 	p.open(r, viewPath, p.view)
-	p.change(r, viewPath, 0, "Save this view", p.changeView, p.view)
-	p.change(r, viewPath+"/remove", 2, "Remove this view", p.removeView, nil)
-	p.change(r, viewPath+"/tokens", 1, "Make this token", p.addViewToken, p.view)
-	p.change(r, viewPath+"/tokens/:token/remove", 3, "Remove this token", p.removeViewToken, nil)
+	p.site.Post(r, viewPath, 0, p.act("Save this view", p.changeView, p.view))
+	p.site.Post(r, viewPath+"/remove", 2, p.act("Remove this view", p.removeView, nil))
+	p.site.Post(r, viewPath+"/tokens", 1, p.act("Make this token", p.addViewToken, p.view))
+	p.site.Post(r, viewPath+"/tokens/:token/remove", 3, p.act("Remove this token", p.removeViewToken, nil))
 }
 
 // viewsView is the page with the views.
@@ -60,7 +60,7 @@ func (p *Pages) views(ctx context.Context, v *site.Visit, problems site.Problems
 	add := v.Fill(site.Form{
 		Action: viewsPath, Button: "Add this view", Inputs: append([]site.Input{nameInput}, viewInputs...),
 	}, nil, problems)
-	return render(v, viewsPage, "Views", problems, viewsView{all, add}, add)
+	return v.Render(viewsPage, newHead(v, "Views", problems, add), viewsView{all, add})
 }
 
 // viewView is the page of a view.
@@ -92,7 +92,7 @@ func (p *Pages) view(ctx context.Context, v *site.Visit, problems site.Problems)
 	page.Token = v.Fill(site.Form{Action: path + "/tokens", Button: "Make this token", Inputs: []site.Input{
 		{Name: "token", Label: "Name of the token", Hint: "Who uses it, such as team-data.", Required: true},
 	}}, nil, problems)
-	return render(v, viewPage, "View "+name, problems, page, page.Change, page.Token)
+	return v.Render(viewPage, newHead(v, "View "+name, problems, page.Change, page.Token), page)
 }
 
 // viewDraft returns the view that a form describes.

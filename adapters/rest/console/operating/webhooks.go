@@ -33,12 +33,12 @@ var webhookInputs = []site.Input{
 
 func (p *Pages) mountWebhooks(r fiber.Router) {
 	p.open(r, webhooksPath, p.webhooks)
-	p.change(r, webhooksPath, 0, "Add this webhook", p.addWebhook, p.webhooks)
+	p.site.Post(r, webhooksPath, 0, p.act("Add this webhook", p.addWebhook, p.webhooks))
 	p.open(r, webhookPath, p.webhook)
-	p.change(r, webhookPath, 0, "Save this webhook", p.changeWebhook, p.webhook)
-	p.change(r, webhookPath+"/test", 1, "Send a test", p.testWebhook, nil)
-	p.change(r, webhookPath+"/redeliver", 2, "Send the dead events again", p.redeliver, nil)
-	p.change(r, webhookPath+"/remove", 2, "Remove this webhook", p.removeWebhook, nil)
+	p.site.Post(r, webhookPath, 0, p.act("Save this webhook", p.changeWebhook, p.webhook))
+	p.site.Post(r, webhookPath+"/test", 1, p.act("Send a test", p.testWebhook, nil))
+	p.site.Post(r, webhookPath+"/redeliver", 2, p.act("Send the dead events again", p.redeliver, nil))
+	p.site.Post(r, webhookPath+"/remove", 2, p.act("Remove this webhook", p.removeWebhook, nil))
 }
 
 // webhookRow is a webhook in words.
@@ -72,7 +72,7 @@ func (p *Pages) webhooks(ctx context.Context, v *site.Visit, problems site.Probl
 		page.Webhooks[i] = newWebhookRow(w)
 	}
 	page.Add = v.Fill(site.Form{Action: webhooksPath, Button: "Add this webhook", Inputs: webhookInputs}, nil, problems)
-	return render(v, webhooksPage, "Webhooks", problems, page, page.Add)
+	return v.Render(webhooksPage, newHead(v, "Webhooks", problems, page.Add), page)
 }
 
 // webhookView is the page of a webhook.
@@ -100,7 +100,7 @@ func (p *Pages) webhook(ctx context.Context, v *site.Visit, problems site.Proble
 	page := webhookView{webhookRow: newWebhookRow(*w), Deliveries: deliveries}
 	stored := url.Values{"url": {w.URL.String()}, "resource": {w.Pattern.String()}, "events": w.Draft().Events}
 	page.Change = v.Fill(site.Form{Action: page.Path, Button: "Save this webhook", Inputs: webhookInputs}, stored, problems)
-	return render(v, webhookPage, "Webhook of "+w.URL.Host(), problems, page, page.Change)
+	return v.Render(webhookPage, newHead(v, "Webhook of "+w.URL.Host(), problems, page.Change), page)
 }
 
 // webhookDraft returns the webhook that a form describes.
