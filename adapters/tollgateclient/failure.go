@@ -131,3 +131,9 @@ func printableText(s string) string {
 	}, s))
 	return string(r[:min(len(r), maxMessage)])
 }
+
+// HasCode reports whether the service refused a call with a code.
+func HasCode(err error, code fault.Code) bool {
+	f, ok := fault.As(err)
+	return ok && f.Code == code
+}

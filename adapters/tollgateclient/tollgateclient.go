@@ -1,5 +1,5 @@
 // Package tollgateclient calls the API of a tollgate service, for the commands of people who
-// publish there. It does not store or renew tokens: packages credentialfile and account do.
+// publish there or administer it. It does not store or renew tokens: packages credentialfile and account do.
 package tollgateclient
 
 import (
@@ -34,6 +34,7 @@ const (
 type Config struct {
 	URL          string // of the API: scheme, host, and the path prefix of a proxy if there is one
 	InsecureHTTP bool   // allow http to another machine, although others on the network path can read everything
+	CACert       string // file with certificates that are trusted too; empty for none
 	UserAgent    string
 }
 
@@ -53,10 +54,15 @@ func New(c Config) (*Client, error) {
 	if err != nil {
 		return nil, err
 	}
+	trusted, err := trustFile(c.CACert)
+	if err != nil {
+		return nil, err
+	}
 	return &Client{base: base, userAgent: c.UserAgent, http: &http.Client{
 		Transport: &http.Transport{
 			Proxy:                  http.ProxyFromEnvironment,
 			DialContext:            (&net.Dialer{Timeout: connectTimeout}).DialContext,
+			TLSClientConfig:        trusted,
 			TLSHandshakeTimeout:    connectTimeout,
 			MaxResponseHeaderBytes: maxHeader,
 			ForceAttemptHTTP2:      true,
@@ -113,7 +119,7 @@ type call struct {
 	header      map[string]string // additional headers
 	body        any               // sent as JSON; a json.RawMessage is sent unchanged
 	maxBytes    int64             // maximum size of the response; 0 for maxAnswer
-	otherStatus int               // a status other than 200 that is not an error
+	otherStatus int               // a status other than 2xx that is not an error
 	member      string            // a member that every response of a tollgate service has; empty to skip the check
 }
 
@@ -136,7 +142,7 @@ func (c *Client) send(ctx context.Context, in call, into any) (http.Header, erro
 		return nil, c.connectionError(ctx, err)
 	case int64(len(text)) > limit:
 		return nil, fault.Newf(fault.Internal, "the response of %s is larger than %d bytes", c.base, limit)
-	case resp.StatusCode != http.StatusOK && resp.StatusCode != in.otherStatus:
+	case resp.StatusCode/100 != 2 && resp.StatusCode != in.otherStatus:
 		return resp.Header, c.responseError(resp, text)
 	}
 	if into == nil {

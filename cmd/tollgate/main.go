@@ -49,13 +49,13 @@ func commandArguments(line []string) []string {
 func run(ctx context.Context, p cli.Process) int {
 	p.Build = buildInfo()
 	root := newRoot(p)
-	err := root.ExecuteContext(ctx)
+	c, err := root.ExecuteContextC(ctx)
 	if ctx.Err() != nil && errors.Is(err, context.Canceled) {
 		err = cli.ErrInterrupted
 	}
 	if err != nil {
 		_, _ = fmt.Fprintf(p.Stderr, "tollgate: %s\n", cli.ErrorSentence(err)) // there is no other place to report it
-		return exitCode(err)
+		return exitCode(p, c, err)
 	}
 	return cli.ExitOK
 }

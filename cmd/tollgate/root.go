@@ -20,9 +20,14 @@ func newRoot(p cli.Process) *cobra.Command {
 		Long: "Tollgate keeps the registry of tool servers, decides who may change it and how\n" +
 			"far each sign-in is trusted, and limits how often clients may make calls.\n" +
 			"Settings come from the environment: see 'tollgate settings'.\n\n" +
+			"Some commands take --server URL, or the address in TOLLGATE_SERVER:\n" +
+			"then they call that service, with the session of 'tollgate login' there or with the\n" +
+			"token in TOLLGATE_TOKEN, and need no access to the database.\n\n" +
 			"The exit code is 0 on success, 1 if a command failed or was used wrongly, 2 if\n" +
 			"'tollgate ratelimit simulate' finds too many refusals, and 3 if a publisher's\n" +
-			"command needs a sign-in; one sentence on standard error gives the reason.",
+			"command needs a sign-in. With a service to call it is 1 if the service refuses, 2\n" +
+			"for wrong use, 3 if a sign-in or a step-up is needed, and 4 if the service cannot be\n" +
+			"reached. One sentence on standard error gives the reason.",
 		Example:       "  tollgate serve\n  tollgate user list",
 		Version:       buildVersion(),
 		SilenceUsage:  true,
@@ -41,13 +46,20 @@ func newRoot(p cli.Process) *cobra.Command {
 }
 
 // exitCode returns the exit code for an error.
-func exitCode(err error) int {
+func exitCode(p cli.Process, c *cobra.Command, err error) int {
+	var coded *cli.CodedError
+	if errors.As(err, &coded) {
+		return coded.Code
+	}
 	var needed *account.SignInNeeded
 	if errors.As(err, &needed) {
 		return cli.ExitSignIn
 	}
 	if errors.Is(err, limits.ErrNewRefusals) {
 		return cli.ExitLimit
+	}
+	if person.WantsService(p, c) { // what the service refused has its code
+		return cli.ExitUsage
 	}
 	return cli.ExitFailed
 }

@@ -33,7 +33,21 @@ const (
 	// a publisher's command needs a sign-in, a step-up or a code, and there is no terminal to
 	// prompt for it
 	ExitSignIn = 3
+	ExitUsage  = 2 // a command that calls a service was used wrongly
+	ExitAway   = 4 // a command that calls a service could not reach it, or the service failed
 )
+
+// CodedError is an error that decides the exit code.
+type CodedError struct {
+	Code int
+	Err  error
+}
+
+// Error implements error.
+func (e *CodedError) Error() string { return e.Err.Error() }
+
+// Unwrap returns the error without the code.
+func (e *CodedError) Unwrap() error { return e.Err }
 
 // ErrorSentence returns the text of an error for the operator, in one line: the message of a fault,
 // with its cause if a dependency failed. Errors of rate limit rules have one line each.

@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -30,6 +32,9 @@ func newMethodsList(p cli.Process) *cobra.Command {
 	}, func(r run) (cli.Table, error) {
 		all, err := r.Methods.List(r.ctx)
 		return methodTable(all), err
+	}, func(r run) (cli.Table, error) {
+		rows, err := remoteMethods(r)
+		return cli.ListTable(rows), err
 	})
 }
 
@@ -56,6 +61,13 @@ func newMethodsAdd(p cli.Process) *cobra.Command {
 	}
 	return newTableCommand(p, c, func(r run) (cli.Table, error) {
 		return methodTable([]catalogue.Method{m}), r.MethodChanges.Add(r.ctx, m)
+	}, func(r run) (cli.Table, error) {
+		return methodTable([]catalogue.Method{m}), changeRemoteMethods(r, func(all []methodRow) ([]methodRow, error) {
+			if slices.ContainsFunc(all, func(one methodRow) bool { return one.ID == m.ID || one.Path == m.Path }) {
+				return nil, errors.New("there is already a method with this id or path")
+			}
+			return append(all, newMethodRow(&m)), nil
+		})
 	})
 }
 
@@ -79,6 +91,14 @@ func newMethodsRemove(p cli.Process) *cobra.Command {
 		},
 	}, func(r run) error {
 		return replaceNotFound(r.MethodChanges.Remove(r.ctx, catalogue.MethodID(id)), "there is no method "+r.args[0])
+	}, func(r run) error {
+		return changeRemoteMethods(r, func(all []methodRow) ([]methodRow, error) {
+			rest := slices.DeleteFunc(all, func(one methodRow) bool { return int(one.ID) == id })
+			if len(rest) == len(all) {
+				return nil, errors.New("there is no method " + r.args[0])
+			}
+			return rest, nil
+		})
 	})
 }
 
@@ -113,6 +133,16 @@ func newMethodsImport(p cli.Process) *cobra.Command {
 	}
 	return newTableCommand(p, c, func(r run) (cli.Table, error) {
 		return methodTable(methods), r.MethodChanges.Import(r.ctx, methods, replace)
+	}, func(r run) (cli.Table, error) {
+		return methodTable(methods), changeRemoteMethods(r, func(all []methodRow) ([]methodRow, error) {
+			all = slices.DeleteFunc(all, func(one methodRow) bool {
+				return replace || slices.ContainsFunc(methods, func(m catalogue.Method) bool { return m.ID == one.ID })
+			})
+			for i := range methods {
+				all = append(all, newMethodRow(&methods[i]))
+			}
+			return all, nil
+		})
 	})
 }
 
@@ -128,20 +158,47 @@ func readMethods(ctx context.Context, p cli.Process, path string, d methodfile.D
 	return methodfile.Read(f, d)
 }
 
-func methodTable(methods []catalogue.Method) cli.Table {
-	type row struct {
-		ID          catalogue.MethodID  `json:"method_id"    column:"ID"`
-		Path        string              `json:"path"         column:"PATH"`
-		Service     string              `json:"-"            column:"SERVICE"`
-		ServiceID   catalogue.ServiceID `json:"service_id"   column:"SERVICE ID"`
-		ServiceName string              `json:"service_name"`
-		Words       string              `json:"-"            column:"PARAMETERS"`
-		Parameters  []string            `json:"parameters"`
+// methodRow is a method in the output of commands.
+type methodRow struct {
+	ID          catalogue.MethodID  `json:"method_id"    column:"ID"`
+	Path        string              `json:"path"         column:"PATH"`
+	Service     string              `json:"-"            column:"SERVICE"`
+	ServiceID   catalogue.ServiceID `json:"service_id"   column:"SERVICE ID"`
+	ServiceName string              `json:"service_name"`
+	Words       string              `json:"-"            column:"PARAMETERS"`
+	Parameters  []string            `json:"parameters"`
+}
+
+func methodTable(methods []catalogue.Method) cli.Table { return cli.TableOf(methods, newMethodRow) }
+
+func newMethodRow(m *catalogue.Method) methodRow {
+	return methodRow{
+		m.ID, m.Path, m.ServiceName, m.ServiceID, m.ServiceName, strings.Join(m.Parameters, " "),
+		append([]string{}, m.Parameters...),
 	}
-	return cli.TableOf(methods, func(m *catalogue.Method) row {
-		return row{
-			m.ID, m.Path, m.ServiceName, m.ServiceID, m.ServiceName, strings.Join(m.Parameters, " "),
-			append([]string{}, m.Parameters...),
-		}
-	})
+}
+
+// remoteMethods returns the listing of a service.
+func remoteMethods(r run) ([]methodRow, error) {
+	var listing struct {
+		Methods []methodRow `json:"methods"`
+	}
+	err := r.send(http.MethodGet, at("methods"), nil, &listing)
+	for i := range listing.Methods {
+		m := &listing.Methods[i]
+		m.Service, m.Words = m.ServiceName, strings.Join(m.Parameters, " ")
+	}
+	return listing.Methods, err
+}
+
+// changeRemoteMethods replaces the listing of a service by a changed one.
+func changeRemoteMethods(r run, change func([]methodRow) ([]methodRow, error)) error {
+	all, err := remoteMethods(r)
+	if err != nil {
+		return err
+	}
+	if all, err = change(all); err != nil {
+		return err
+	}
+	return r.send(http.MethodPut, at("methods"), map[string]any{"methods": append([]methodRow{}, all...)}, nil)
 }

@@ -149,10 +149,10 @@ type mirrorRow struct {
 	Name         string              `json:"name"         column:"NAME"`
 	URL          string              `json:"url"          column:"URL"`
 	State        string              `json:"state"        column:"STATE"`
-	Success      string              `json:"-"            column:"LAST SUCCESS"`
-	LastSuccess  *string             `json:"lastSuccess"`
-	Failing      string              `json:"-"            column:"FAILING SINCE"`
-	FailingSince *string             `json:"failingSince"`
+	Success      stamp               `json:"-"            column:"LAST SUCCESS"`
+	LastSuccess  *stamp              `json:"lastSuccess"`
+	Failing      stamp               `json:"-"            column:"FAILING SINCE"`
+	FailingSince *stamp              `json:"failingSince"`
 	Reason       string              `json:"reason"       column:"REASON"`
 	Servers      int                 `json:"servers"      column:"SERVERS"`
 	Refusals     string              `json:"-"            column:"REFUSED"`
@@ -162,7 +162,7 @@ type mirrorRow struct {
 	Interval     string              `json:"interval"`
 	Review       string              `json:"review"`
 	Lenient      bool                `json:"lenient"`
-	NextRead     *string             `json:"nextRead"`
+	NextRead     *stamp              `json:"nextRead"`
 }
 
 func newMirrorRow(m *mirror.Mirror) mirrorRow {
@@ -187,7 +187,7 @@ func countsOf(r mirror.Refusals) map[mirror.Rule]int {
 }
 
 // timeOrNull returns a time for JSON; nil for the zero time.
-func timeOrNull(t time.Time) *string {
+func timeOrNull(t time.Time) *stamp {
 	if t.IsZero() {
 		return nil
 	}

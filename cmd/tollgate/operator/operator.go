@@ -1,5 +1,6 @@
 // Package operator has the commands of operators. They work on the database of the service, which
-// may run meanwhile.
+// may run meanwhile. With --server they call the administration API of a service instead: a command
+// that can do so has a remote form beside its local one, which prints the same rows.
 package operator
 
 import (
@@ -29,7 +30,8 @@ func Commands(p cli.Process) []*cobra.Command {
 
 // run is one run of a command, with the database open.
 type run struct {
-	*wiring.Operator // nil in a command that needs only the settings
+	*wiring.Operator // nil in a command that needs only the settings, and in its remote form
+	remote           // nil in a local form
 
 	settings settings.Settings
 	ctx      context.Context // of the command, which the run does not outlive
@@ -40,41 +42,47 @@ type run struct {
 type finder func(run) (cli.Table, error)
 
 // newTableCommand completes a command that prints what find returns as a table or as JSON. What can
-// be checked without the database is checked by c.PreRunE.
-func newTableCommand(p cli.Process, c *cobra.Command, find finder) *cobra.Command {
-	return newPlainCommand(p, c, printResult(p, c, find))
+// be checked without the database is checked by c.PreRunE. The remote form, if there is one, is called instead with --server.
+func newTableCommand(p cli.Process, c *cobra.Command, find finder, far ...finder) *cobra.Command {
+	return newPrinter(p, c, wiring.OpenOperator, find, far)
 }
 
 // newFirstCommand is newTableCommand for commands that may be the first of an installation: it
 // creates a missing database.
-func newFirstCommand(p cli.Process, c *cobra.Command, find finder) *cobra.Command {
-	c.RunE = runWith(p, openOrCreate(p), printResult(p, c, find))
-	return c
+func newFirstCommand(p cli.Process, c *cobra.Command, find finder, far ...finder) *cobra.Command {
+	return newPrinter(p, c, openOrCreate(p), find, far)
 }
 
 // newSettingsCommand is newTableCommand for commands that need only the settings of the service.
 func newSettingsCommand(p cli.Process, c *cobra.Command, find finder) *cobra.Command {
-	c.RunE = runWith(p, openNothing, printResult(p, c, find))
-	return c
+	return newPrinter(p, c, openNothing, find, nil)
 }
 
-// newPlainCommand completes a command that calls do with the database.
-func newPlainCommand(p cli.Process, c *cobra.Command, do func(run) error) *cobra.Command {
+// newPlainCommand completes a command that calls do with the database, or far with the service.
+func newPlainCommand(p cli.Process, c *cobra.Command, do func(run) error, far ...func(run) error) *cobra.Command {
 	c.RunE = runWith(p, wiring.OpenOperator, do)
-	return c
+	return addRemote(p, c, far)
 }
 
-// printResult returns a function that prints what find returns, in the format of --output, which it
-// adds to the command.
-func printResult(p cli.Process, c *cobra.Command, find finder) func(run) error {
+// newPrinter completes a command that prints what find returns, or far with the service, in the
+// format of --output, which it adds to the command.
+func newPrinter(p cli.Process, c *cobra.Command, open opener, find finder, far []finder) *cobra.Command {
 	o := cli.AddOutput(c)
-	return func(r run) error {
-		t, err := find(r)
-		if err != nil {
-			return err
+	print := func(find finder) func(run) error {
+		return func(r run) error {
+			t, err := find(r)
+			if err != nil {
+				return err
+			}
+			return o.PrintResult(p.Stdout, t)
 		}
-		return o.PrintResult(p.Stdout, t)
 	}
+	c.RunE = runWith(p, open, print(find))
+	forms := make([]func(run) error, len(far))
+	for i := range far {
+		forms[i] = print(far[i])
+	}
+	return addRemote(p, c, forms)
 }
 
 // opener opens the database for a command.
@@ -113,7 +121,7 @@ func runWith(p cli.Process, open opener, do func(run) error) func(*cobra.Command
 			return fmt.Errorf("open the database: %w", err)
 		}
 		defer cleanup()
-		return do(run{op, s, c.Context(), args})
+		return do(run{Operator: op, settings: s, ctx: c.Context(), args: args})
 	}
 }
 

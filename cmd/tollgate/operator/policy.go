@@ -132,14 +132,14 @@ type policyRow struct {
 	Proof          string            `json:"-"                        column:"PROOF"`
 	State          string            `json:"state"                    column:"STATE"`
 	CreatedBy      string            `json:"createdBy"                column:"CREATED BY"`
-	LastUsedAt     string            `json:"lastUsedAt,omitempty"     column:"LAST USED"`
+	LastUsedAt     stamp             `json:"lastUsedAt,omitempty"     column:"LAST USED"`
 	Domain         string            `json:"domain,omitempty"`
 	KeyFingerprint string            `json:"keyFingerprint,omitempty"`
 	Issuer         string            `json:"issuer,omitempty"`
 	Subject        string            `json:"subject,omitempty"`
 	Claims         map[string]string `json:"claims,omitempty"`
-	ExpiresAt      string            `json:"expiresAt,omitempty"`
-	CreatedAt      string            `json:"createdAt"`
+	ExpiresAt      stamp             `json:"expiresAt,omitempty"`
+	CreatedAt      stamp             `json:"createdAt"`
 }
 
 // policyTable returns policies with the e-mail address of each maker.

@@ -70,7 +70,7 @@ func newRegistryImport(p cli.Process) *cobra.Command {
 			return cmp.Or(o.PrintResult(p.Stdout, i.table(counts)), err, checkImport(counts, strict))
 		})(c, args)
 	}
-	return c
+	return addRemote(p, c, nil)
 }
 
 // checkImport returns an error if a completed import counts as failed.

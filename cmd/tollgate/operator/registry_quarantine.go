@@ -76,7 +76,7 @@ type quarantineRow struct {
 	Version    *string `json:"version"` // nil for the whole server
 	Versions   string  `json:"-"          column:"VERSION"`
 	Reason     string  `json:"reason"     column:"REASON"`
-	Since      string  `json:"since"      column:"SINCE"`
+	Since      stamp   `json:"since"      column:"SINCE"`
 	By         string  `json:"by"         column:"BY"`
 }
 

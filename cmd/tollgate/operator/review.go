@@ -140,10 +140,10 @@ type reviewRow struct {
 	Kind        string `json:"kind"                column:"KIND"`
 	State       string `json:"state"               column:"STATE"`
 	SubmittedBy string `json:"submittedBy"         column:"SUBMITTED BY"`
-	SubmittedAt string `json:"submittedAt"         column:"SUBMITTED"`
+	SubmittedAt stamp  `json:"submittedAt"         column:"SUBMITTED"`
 	Policy      string `json:"policy,omitempty"`
 	DecidedBy   string `json:"decidedBy,omitempty"`
-	DecidedAt   string `json:"decidedAt,omitempty"`
+	DecidedAt   stamp  `json:"decidedAt,omitempty"`
 	Comment     string `json:"comment,omitempty"`
 	Rule        string `json:"rule,omitempty"`
 }
@@ -198,8 +198,8 @@ func reviewTable(r run, s *review.Shown) cli.Table {
 	}
 	for _, fact := range [][2]string{
 		{"id", v.ID}, {"server", v.ServerName}, {"version", v.Version}, {"kind", v.Kind}, {"state", v.State},
-		{"submitted by", v.SubmittedBy}, {"policy", v.Policy}, {"submitted", v.SubmittedAt},
-		{"decided by", v.DecidedBy}, {"decided", v.DecidedAt}, {"comment", v.Comment}, {"rule", v.Rule},
+		{"submitted by", v.SubmittedBy}, {"policy", v.Policy}, {"submitted", string(v.SubmittedAt)},
+		{"decided by", v.DecidedBy}, {"decided", string(v.DecidedAt)}, {"comment", v.Comment}, {"rule", v.Rule},
 	} {
 		add(fact[0], fact[1])
 	}

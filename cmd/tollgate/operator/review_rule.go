@@ -39,7 +39,9 @@ func newReviewRuleAdd(p cli.Process) *cobra.Command {
 	return newTableCommand(p, c, func(r run) (cli.Table, error) {
 		added, err := r.Reviews.AddRule(r.ctx, d)
 		return cli.TableOf([]review.Rule{added}, newRuleRow), err
-	})
+	}, posted[ruleRow](at("review-rules"), func(run) any {
+		return map[string]string{"pattern": d.Pattern, "when": d.When, "publisher": d.Publisher}
+	}))
 }
 
 func newReviewRuleList(p cli.Process) *cobra.Command {
@@ -50,7 +52,7 @@ func newReviewRuleList(p cli.Process) *cobra.Command {
 	}, func(r run) (cli.Table, error) {
 		list, err := r.Reviews.Rules(r.ctx)
 		return cli.TableOf(list, newRuleRow), err
-	})
+	}, listed[ruleRow]("reviewRules", func(run) string { return at("review-rules") }))
 }
 
 func newReviewRuleRemove(p cli.Process) *cobra.Command {
@@ -61,7 +63,7 @@ func newReviewRuleRemove(p cli.Process) *cobra.Command {
 		Args:    cobra.ExactArgs(1),
 	}, func(r run) error {
 		return r.Reviews.RemoveRule(r.ctx, review.RuleID(strings.ToLower(r.args[0])), nil)
-	})
+	}, removed("review-rules"))
 }
 
 // ruleRow is a rule in the output of commands.
@@ -70,7 +72,7 @@ type ruleRow struct {
 	Pattern   string `json:"pattern"             column:"PATTERN"`
 	When      string `json:"when"                column:"WHEN"`
 	Publisher string `json:"publisher,omitempty" column:"PUBLISHER"`
-	CreatedAt string `json:"createdAt"           column:"CREATED"`
+	CreatedAt stamp  `json:"createdAt"           column:"CREATED"`
 }
 
 func newRuleRow(r *review.Rule) ruleRow {

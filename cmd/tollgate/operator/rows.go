@@ -1,6 +1,7 @@
 package operator
 
 import (
+	"encoding/json"
 	"strings"
 	"time"
 
@@ -13,12 +14,25 @@ type wordList []string
 // String returns the words with commas.
 func (l wordList) String() string { return strings.Join(l, ", ") }
 
-// formatOptionalTime returns a time in RFC 3339; empty for the zero value.
-func formatOptionalTime(t time.Time) string {
+// stamp is a time in RFC 3339, in whole seconds; empty for none.
+type stamp string
+
+// UnmarshalJSON reads a time of the API.
+func (s *stamp) UnmarshalJSON(text []byte) error {
+	var t *time.Time
+	if err := json.Unmarshal(text, &t); err != nil || t == nil {
+		return err
+	}
+	*s = formatOptionalTime(*t)
+	return nil
+}
+
+// formatOptionalTime returns a time; empty for the zero value.
+func formatOptionalTime(t time.Time) stamp {
 	if t.IsZero() {
 		return ""
 	}
-	return t.UTC().Format(time.RFC3339)
+	return stamp(t.UTC().Format(time.RFC3339))
 }
 
 // patternWords returns patterns as a list of words.

@@ -1,6 +1,8 @@
 package operator
 
 import (
+	"net/http"
+
 	"github.com/spf13/cobra"
 
 	"github.com/tollgate-dev/tollgate/cmd/tollgate/cli"
@@ -37,6 +39,12 @@ func newViewAdd(p cli.Process) *cobra.Command {
 		d.Name = r.args[0]
 		added, err := r.Views.Add(r.ctx, d)
 		return cli.TableOf([]view.View{added}, newViewRow), err
+	}, func(r run) (cli.Table, error) {
+		rows := make([]viewRow, 1)
+		err := r.create(at("views", r.args[0]), map[string]any{
+			"include": wordList(d.Include), "exclude": wordList(d.Exclude), "deprecated": d.Deprecated, "access": d.Access,
+		}, &rows[0], "there is already a view "+r.args[0])
+		return cli.ListTable(rows), err
 	})
 }
 
@@ -48,7 +56,7 @@ func newViewList(p cli.Process) *cobra.Command {
 	}, func(r run) (cli.Table, error) {
 		list, err := r.Views.List(r.ctx)
 		return cli.TableOf(list, newViewRow), err
-	})
+	}, listed[viewRow]("views", func(run) string { return at("views") }))
 }
 
 func newViewRemove(p cli.Process) *cobra.Command {
@@ -58,7 +66,7 @@ func newViewRemove(p cli.Process) *cobra.Command {
 		Long:    "Remove a view and its tokens. At most a second later, no instance answers for it.",
 		Example: "  tollgate view remove data",
 		Args:    cobra.ExactArgs(1),
-	}, func(r run) error { return r.Views.Remove(r.ctx, view.Name(r.args[0]), nil) })
+	}, func(r run) error { return r.Views.Remove(r.ctx, view.Name(r.args[0]), nil) }, removed("views"))
 }
 
 func newViewToken(p cli.Process) *cobra.Command {
@@ -88,6 +96,15 @@ func newViewTokenAdd(p cli.Process) *cobra.Command {
 			return err
 		}
 		return cli.PrintLine(p.Stdout, string(secret))
+	}, func(r run) error {
+		var added struct {
+			Token string `json:"token"`
+		}
+		err := r.send(http.MethodPost, at("views", r.args[0], "tokens"), map[string]string{"name": *name}, &added)
+		if err != nil {
+			return err
+		}
+		return cli.PrintLine(p.Stdout, added.Token)
 	})
 }
 
@@ -98,15 +115,17 @@ func newViewTokenList(p cli.Process) *cobra.Command {
 		Example: "  tollgate view token list partners",
 		Args:    cobra.ExactArgs(1),
 	}, func(r run) (cli.Table, error) {
-		type row struct {
-			Name      string `json:"name"      column:"NAME"`
-			CreatedAt string `json:"createdAt" column:"CREATED"`
-		}
 		list, err := r.Views.Tokens(r.ctx, view.Name(r.args[0]))
-		return cli.TableOf(list, func(t *view.Token) row {
-			return row{string(t.Name), formatOptionalTime(t.CreatedAt)}
+		return cli.TableOf(list, func(t *view.Token) viewTokenRow {
+			return viewTokenRow{string(t.Name), formatOptionalTime(t.CreatedAt)}
 		}), err
-	})
+	}, listed[viewTokenRow]("tokens", func(r run) string { return at("views", r.args[0], "tokens") }))
+}
+
+// viewTokenRow is a token of a view in the output of commands.
+type viewTokenRow struct {
+	Name      string `json:"name"      column:"NAME"`
+	CreatedAt stamp  `json:"createdAt" column:"CREATED"`
 }
 
 func newViewTokenRemove(p cli.Process) *cobra.Command {
@@ -120,6 +139,8 @@ func newViewTokenRemove(p cli.Process) *cobra.Command {
 	name := addTokenName(c)
 	return newPlainCommand(p, c, func(r run) error {
 		return r.Views.RemoveToken(r.ctx, view.Name(r.args[0]), view.TokenName(*name))
+	}, func(r run) error {
+		return r.send(http.MethodDelete, at("views", r.args[0], "tokens", *name), nil, nil)
 	})
 }
 

@@ -158,7 +158,7 @@ type addedWebhookRow struct {
 	URL       string   `json:"url"       column:"URL"`
 	Events    wordList `json:"events"    column:"EVENTS"`
 	Pattern   string   `json:"pattern"   column:"PATTERN"`
-	CreatedAt string   `json:"createdAt"`
+	CreatedAt stamp    `json:"createdAt"`
 	Secret    string   `json:"secret"    column:"SECRET"`
 }
 
@@ -168,11 +168,11 @@ type webhookRow struct {
 	URL         string         `json:"url"                   column:"URL"`
 	Events      wordList       `json:"events"                column:"EVENTS"`
 	Pattern     string         `json:"pattern"               column:"PATTERN"`
-	CreatedAt   string         `json:"createdAt"`
+	CreatedAt   stamp          `json:"createdAt"`
 	Pending     int            `json:"pending"               column:"PENDING"`
 	Dead        int            `json:"dead"                  column:"DEAD"`
-	LastSuccess string         `json:"lastSuccess,omitempty" column:"LAST SUCCESS"`
-	LastFailure string         `json:"lastFailure,omitempty" column:"LAST FAILURE"`
+	LastSuccess stamp          `json:"lastSuccess,omitempty" column:"LAST SUCCESS"`
+	LastFailure stamp          `json:"lastFailure,omitempty" column:"LAST FAILURE"`
 	LastProblem string         `json:"lastProblem,omitempty" column:"LAST PROBLEM"`
 	DeadEvents  []deadEventRow `json:"deadEvents"`
 }
@@ -186,7 +186,7 @@ type deadEventRow struct {
 	Version    *string `json:"version"` // nil for the whole server
 	Versions   string  `json:"-"          column:"VERSION"`
 	Attempts   int     `json:"attempts"   column:"ATTEMPTS"`
-	DeadSince  string  `json:"deadSince"  column:"DEAD SINCE"`
+	DeadSince  stamp   `json:"deadSince"  column:"DEAD SINCE"`
 	Problem    string  `json:"problem"    column:"PROBLEM"`
 }
 

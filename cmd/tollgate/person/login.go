@@ -219,7 +219,7 @@ func (l *loginRun) verifyMFA(
 			return tollgateclient.SignedIn{}, err
 		}
 		session, err := who.Client().VerifyMFA(ctx, user, code, m)
-		if tries--; tries <= 0 || !hasCode(err, auth.CodeInvalidMFA) {
+		if tries--; tries <= 0 || !tollgateclient.HasCode(err, auth.CodeInvalidMFA) {
 			return session, err
 		}
 		l.PrintNote("%s", cli.ErrorSentence(err))

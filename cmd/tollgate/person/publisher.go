@@ -58,6 +58,7 @@ func newPublisher(p cli.Process) (*publisherRun, error) {
 type serviceAddress struct {
 	url      string
 	insecure bool
+	caCert   string
 }
 
 // addAddress adds the flags --url and --insecure-http to a command.
@@ -66,7 +67,13 @@ func addAddress(c *cobra.Command) *serviceAddress {
 	c.Flags().StringVar(&a.url, "url", "", "address of the service; default: that of the last sign-in")
 	c.Flags().BoolVar(&a.insecure, "insecure-http", false,
 		"allow http to another machine, although others on the network path can read the password and tokens")
+	addCACert(c, &a.caCert)
 	return a
+}
+
+func addCACert(c *cobra.Command, path *string) {
+	c.Flags().StringVar(path, "ca-cert", "", "file with a certificate in PEM form that is trusted too")
+	_ = c.MarkFlagFilename("ca-cert") // fails only for an unknown flag
 }
 
 // withLastSignIn returns the address with missing values from the last sign-in.
@@ -90,7 +97,7 @@ func (u *publisherRun) lastAccount(a serviceAddress) (*account.Account, error) {
 // newAccount returns the account with an e-mail address at a service.
 func (u *publisherRun) newAccount(a serviceAddress, email string) (*account.Account, error) {
 	client, err := tollgateclient.New(tollgateclient.Config{
-		URL: a.url, InsecureHTTP: a.insecure,
+		URL: a.url, InsecureHTTP: a.insecure, CACert: a.caCert,
 		UserAgent: fmt.Sprintf("tollgate/%s (%s; %s)", u.Build.Version, runtime.GOOS, runtime.GOARCH),
 	})
 	if err != nil {

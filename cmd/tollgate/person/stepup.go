@@ -7,10 +7,10 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/tollgate-dev/tollgate/adapters/tollgateclient"
 	"github.com/tollgate-dev/tollgate/adapters/tollgateclient/account"
 	"github.com/tollgate-dev/tollgate/cmd/tollgate/cli"
 	"github.com/tollgate-dev/tollgate/core/auth"
-	"github.com/tollgate-dev/tollgate/core/fault"
 )
 
 // The values of --step-up.
@@ -74,7 +74,7 @@ func (u *publisherRun) stepUp(ctx context.Context, who *account.Account, method 
 			continue
 		}
 		level, err := who.FinishStepUp(ctx, code)
-		if tries--; tries <= 0 || !hasCode(err, auth.CodeInvalidOTP) {
+		if tries--; tries <= 0 || !tollgateclient.HasCode(err, auth.CodeInvalidOTP) {
 			return level, err
 		}
 		u.PrintNote("%s", cli.ErrorSentence(err))
@@ -87,10 +87,4 @@ func (u *publisherRun) resendCode(ctx context.Context, who *account.Account, met
 		return nil
 	}
 	return who.Client().ResendStepUp(ctx, challenge)
-}
-
-// hasCode reports whether an error is a fault with the given code.
-func hasCode(err error, code fault.Code) bool {
-	f, ok := fault.As(err)
-	return ok && f.Code == code
 }

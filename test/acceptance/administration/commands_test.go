@@ -1,0 +1,173 @@
+package administration
+
+import (
+	"crypto/x509"
+	"encoding/pem"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/tollgate-dev/tollgate/test/acceptance/internal/fixture"
+)
+
+// remoteCommand is a command that is run on the database and at the service. WORD in its arguments,
+// such as ID, stands for the first cell of the row that the command before has printed last.
+type remoteCommand struct {
+	args  string
+	fails bool
+}
+
+// remoteCommands are sequences of commands that leave nothing behind.
+var remoteCommands = map[string][]remoteCommand{
+	"view": {
+		{args: "view add data --include com.example/* --exclude com.example/draft --deprecated hide --access token"},
+		{args: "view add data", fails: true},
+		{args: "view list"}, {args: "view list -o json"},
+		{args: "view token add data --name ci"}, {args: "view token list data"}, {args: "view token list data -o json"},
+		{args: "view token remove data --name ci"}, {args: "view token remove data --name ci", fails: true},
+		{args: "view remove data"}, {args: "view remove data", fails: true},
+	},
+	"review rule": {
+		{args: "review rule add --pattern com.example/* --when same-origins -o json"},
+		{args: "review rule list -o json"}, {args: "review rule list"}, {args: "review rule remove ID"},
+		{args: "review rule remove 00000000-0000-4000-8000-000000000000", fails: true},
+	},
+	"methods": {
+		{args: "methods add --id 1400 --path /parking/{lot}.{format} --service-id 271 --service parking"},
+		{args: "methods add --id 1400 --path /other --service-id 271 --service parking", fails: true},
+		{args: "methods list"}, {args: "methods list -o json"}, {args: "methods remove 1400"},
+		{args: "methods remove 1400", fails: true}, {args: "methods list"},
+	},
+}
+
+// varying is what differs between two runs of the same command.
+var varying = regexp.MustCompile(`[0-9a-f]{8}-[0-9a-f-]{27}|20[0-9]{2}-[0-9]{2}-[0-9]{2}T[0-9:.]+Z|[A-Za-z0-9_+/=-]{30,}|operator|boss@example.com`)
+
+// TestCommandsAtService runs each command on the database and with --server: what it prints is the
+// same.
+func TestCommandsAtService(t *testing.T) {
+	fixture.InEachEnvironment(t, func(t *testing.T, e *fixture.Environment) {
+		e.Environ = append(e.Environ, fixture.RegistrySettings()...)
+		s := e.Start(t)
+		e.NewPerson(t, "other@example.com")
+		boss := e.NewWriter(t, s, "boss@example.com", "operate *", "review *", "publish *", "edit *")
+		environ := slices.Clone(e.Environ)
+		for subject, commands := range remoteCommands {
+			t.Run(subject, func(t *testing.T) {
+				e.Environ = environ
+				local := runAll(t, e, commands, 1)
+				e.Environ = []string{"TOLLGATE_TOKEN=" + boss.AccessToken}
+				far := runAll(t, e, commands, 1, "--server", s.API)
+				for i := range commands {
+					if local[i] != far[i] {
+						t.Errorf("%s: the database has\n%s\nand the service\n%s", commands[i].args, local[i], far[i])
+					}
+				}
+			})
+		}
+		e.Environ = environ
+	})
+}
+
+// runAll runs commands and returns what they print, without what varies.
+func runAll(t *testing.T, e *fixture.Environment, commands []remoteCommand, failure int, more ...string) []string {
+	t.Helper()
+	outputs, id := make([]string, len(commands)), ""
+	for i, c := range commands {
+		args := strings.Fields(c.args)
+		for n := range args {
+			if args[n] == "ID" {
+				args[n] = id
+			}
+		}
+		out, stderr, code := e.TryCommand(t, "", append(args, more...)...)
+		if (code != 0) != c.fails || c.fails && code != failure {
+			t.Errorf("%s %v: exit code %d\n%s%s", c.args, more, code, out, stderr)
+		}
+		if ids := varying.FindAllString(out, -1); len(ids) > 0 {
+			id = ids[0]
+		}
+		outputs[i] = squeeze(varying.ReplaceAllString(out, "…"))
+	}
+	return outputs
+}
+
+// squeeze makes the gaps between columns one space wide.
+func squeeze(s string) string { return regexp.MustCompile(` +`).ReplaceAllString(s, " ") }
+
+// TestExitCodesAtService checks the exit codes of commands that call a service.
+func TestExitCodesAtService(t *testing.T) {
+	e := fixture.NewEnvironment(t, "embedded")
+	s := e.Start(t)
+	boss := e.NewWriter(t, s, "boss@example.com", "operate *")
+	low := e.NewPerson(t, "low@example.com", "operate *")
+	low.Login(t, s)
+	home := []string{"HOME=" + t.TempDir()}
+	withToken := func(token string) []string { return append(slices.Clone(home), "TOLLGATE_TOKEN="+token) }
+	for _, c := range []struct {
+		name, args string
+		environ    []string
+		want       int
+	}{
+		{"done", "view list --server " + s.API, withToken(boss.AccessToken), 0},
+		{"address of the environment", "view list", append(withToken(boss.AccessToken), "TOLLGATE_SERVER="+s.API), 0},
+		{"refused", "view remove no --server " + s.API, withToken(boss.AccessToken), 1},
+		{"unknown flag", "view list --no --server " + s.API, withToken(boss.AccessToken), 2},
+		{"missing argument", "view remove --server " + s.API, withToken(boss.AccessToken), 2},
+		{"no address", "view list --server nothing", withToken(boss.AccessToken), 2},
+		{"set-password", "user set-password --email low@example.com --server " + s.API, home, 2},
+		{"import", "registry import x.json --server " + s.API, home, 2},
+		{"migrate", "migrate --server " + s.API, home, 2},
+		{"migrate status", "migrate status --server " + s.API, home, 2},
+		{"backup", "backup x --server " + s.API, home, 2},
+		{"export", "registry export --server " + s.API, home, 2},
+		{"enrol-mfa", "user enrol-mfa --email low@example.com --server " + s.API, home, 2},
+		{"not signed in", "view list --server " + s.API, home, 3},
+		{"invalid token", "view list --server " + s.API, withToken("tgp_no"), 3},
+		{"low trust", "view list --server " + s.API, withToken(low.AccessToken), 3},
+		{"away", "view list --server http://127.0.0.1:1", withToken("tgp_no"), 4},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			e.Environ = c.environ
+			out, stderr, code := e.TryCommand(t, "", strings.Fields(c.args)...)
+			if code != c.want || code != 0 && strings.Count(stderr, "\n") != 1 {
+				t.Errorf("exit code %d, want %d\n%s%s", code, c.want, out, stderr)
+			}
+		})
+	}
+}
+
+// TestTrustedCertificate checks that a service with a certificate of its own needs --ca-cert.
+func TestTrustedCertificate(t *testing.T) {
+	e := fixture.NewEnvironment(t, "embedded")
+	s := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		_, _ = w.Write([]byte(`{"views":[],"metadata":{"count":0}}`))
+	}))
+	defer s.Close()
+	dir := t.TempDir()
+	good, empty := filepath.Join(dir, "good.pem"), filepath.Join(dir, "empty.pem")
+	writePEM(t, good, s.Certificate())
+	fixture.WriteFile(t, empty, "nothing")
+	e.Environ = []string{"HOME=" + dir, "TOLLGATE_TOKEN=tgp_x", "TOLLGATE_SERVER=" + s.URL}
+	for args, want := range map[string]int{
+		"view list": 4, "view list --ca-cert " + good: 0, "view list --ca-cert " + empty: 2,
+		"view list --ca-cert /no/such/file": 2,
+	} {
+		if out, stderr, code := e.TryCommand(t, "", strings.Fields(args)...); code != want {
+			t.Errorf("%s: exit code %d, want %d\n%s%s", args, code, want, out, stderr)
+		}
+	}
+}
+
+func writePEM(t *testing.T, path string, c *x509.Certificate) {
+	t.Helper()
+	text := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: c.Raw})
+	if err := os.WriteFile(path, text, 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
