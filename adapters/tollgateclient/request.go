@@ -18,14 +18,18 @@ type Request struct {
 	Path   string // below the address of the service, escaped
 	Query  url.Values
 	Header map[string]string
-	Body   any // sent as JSON; nil for none
+	Body   any     // sent as JSON; nil for none
+	Tag    *string // receives the ETag of the answer; nil for nobody
 }
 
 // Call makes a call with a token and decodes the answer into into, unless that is nil.
 func (c *Client) Call(ctx context.Context, token string, r Request, into any) error {
-	_, err := c.send(ctx, call{
+	header, err := c.send(ctx, call{
 		method: r.Method, path: r.Path, query: r.Query, token: token, header: r.Header, body: r.Body, maxBytes: maxList,
 	}, into)
+	if r.Tag != nil {
+		*r.Tag = header.Get("ETag")
+	}
 	return err
 }
 

@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/tollgate-dev/tollgate/adapters/methodfile"
+	"github.com/tollgate-dev/tollgate/adapters/tollgateclient"
 	"github.com/tollgate-dev/tollgate/cmd/tollgate/cli"
 	"github.com/tollgate-dev/tollgate/core/catalogue"
 )
@@ -33,7 +34,7 @@ func newMethodsList(p cli.Process) *cobra.Command {
 		all, err := r.Methods.List(r.ctx)
 		return methodTable(all), err
 	}, func(r run) (cli.Table, error) {
-		rows, err := remoteMethods(r)
+		rows, err := remoteMethods(r, nil)
 		return cli.ListTable(rows), err
 	})
 }
@@ -178,12 +179,12 @@ func newMethodRow(m *catalogue.Method) methodRow {
 	}
 }
 
-// remoteMethods returns the listing of a service.
-func remoteMethods(r run) ([]methodRow, error) {
+// remoteMethods returns the listing of a service. tag receives its ETag; optional.
+func remoteMethods(r run, tag *string) ([]methodRow, error) {
 	var listing struct {
 		Methods []methodRow `json:"methods"`
 	}
-	err := r.send(http.MethodGet, at("methods"), nil, &listing)
+	err := r.call(tollgateclient.Request{Method: http.MethodGet, Path: at("methods"), Tag: tag}, &listing)
 	for i := range listing.Methods {
 		m := &listing.Methods[i]
 		m.Service, m.Words = m.ServiceName, strings.Join(m.Parameters, " ")
@@ -191,14 +192,23 @@ func remoteMethods(r run) ([]methodRow, error) {
 	return listing.Methods, err
 }
 
-// changeRemoteMethods replaces the listing of a service by a changed one.
+// changeRemoteMethods replaces the listing of a service by a changed one, unless somebody else has
+// changed it in the meantime.
 func changeRemoteMethods(r run, change func([]methodRow) ([]methodRow, error)) error {
-	all, err := remoteMethods(r)
+	var tag string
+	all, err := remoteMethods(r, &tag)
 	if err != nil {
 		return err
 	}
 	if all, err = change(all); err != nil {
 		return err
 	}
-	return r.send(http.MethodPut, at("methods"), map[string]any{"methods": append([]methodRow{}, all...)}, nil)
+	err = r.call(tollgateclient.Request{
+		Method: http.MethodPut, Path: at("methods"), Header: map[string]string{"If-Match": tag},
+		Body: map[string]any{"methods": append([]methodRow{}, all...)},
+	}, nil)
+	if tollgateclient.HasCode(err, "precondition_failed") {
+		return errors.New("somebody else has changed the listing in the meantime: try again")
+	}
+	return err
 }
