@@ -18,8 +18,8 @@ type Request struct {
 	Path   string // below the address of the service, escaped
 	Query  url.Values
 	Header map[string]string
-	Body   any     // sent as JSON; nil for none
-	Tag    *string // receives the ETag of the answer; nil for nobody
+	Body   any     // sent as JSON; optional
+	Tag    *string // receives the ETag of the answer; optional
 }
 
 // Call makes a call with a token and decodes the answer into into, unless that is nil.
@@ -33,7 +33,7 @@ func (c *Client) Call(ctx context.Context, token string, r Request, into any) er
 	return err
 }
 
-// pageLimit is how many items of a list a call asks for: as many as the service sends at most.
+// pageLimit is how many items of a list a call requests: as many as the service sends at most.
 const pageLimit = "100"
 
 // ReadPages makes the call of a list for page after page, and gives the items of each, the member of
