@@ -129,7 +129,7 @@ func TestPrefixesAreTheSame(t *testing.T) {
 func needsNoSession(operationID string) bool {
 	return slices.Contains([]string{
 		"login", "verifyMFA", "refresh", "verifyStepUp", "resendStepUp", "proveDNS", "proveHTTP", "proveGitHub",
-		"proveIdentity",
+		"proveIdentity", "proveWorkload",
 	}, strings.TrimSuffix(operationID, "V0"))
 }
 
