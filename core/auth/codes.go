@@ -5,7 +5,7 @@ import "github.com/tollgate-dev/tollgate/core/fault"
 // The error codes (contract A-2).
 const (
 	CodeInvalidInput       fault.Code = "invalid_input"
-	CodeValidation         fault.Code = "validation_error"
+	CodeValidation                    = fault.ValidationError
 	CodeInvalidCredentials fault.Code = "invalid_credentials"
 	CodeInvalidToken       fault.Code = "invalid_token"
 	CodeTokenExpired       fault.Code = "token_expired"

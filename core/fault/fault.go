@@ -47,6 +47,9 @@ func (k Kind) String() string {
 // It is empty where no transport needs one.
 type Code string
 
+// ValidationError is the code of an Invalid failure for values that break a rule by themselves.
+const ValidationError Code = "validation_error"
+
 // RuleViolated is the code of an Invalid failure that depends on what is stored: the request itself
 // is well formed.
 const RuleViolated Code = "rule_violated"

@@ -1,5 +1,7 @@
 package registry
 
+import "github.com/tollgate-dev/tollgate/core/fault"
+
 // Check is a condition on a stored object. The use case that changes the object checks it in its
 // transaction. current is nil if the object does not exist. The error ends the change.
 type Check[T any] func(current *T) error
@@ -10,6 +12,15 @@ func (c Check[T]) Permit(current *T) error {
 		return nil
 	}
 	return c(current)
+}
+
+// CheckByHand returns fault.Conflict for a change by hand of an object that a file manages, whose
+// owner is manager; empty for none. otherwise ends the sentence with another way, or is empty.
+func CheckByHand(manager, otherwise string) error {
+	if manager == "" {
+		return nil
+	}
+	return fault.Newf(fault.Conflict, "the file of %s manages this: change it there%s", manager, otherwise)
 }
 
 // FindIn returns the first object of a list that matches; otherwise nil.

@@ -6,6 +6,7 @@ import (
 
 	"github.com/tollgate-dev/tollgate/adapters/rest/responsebody"
 	"github.com/tollgate-dev/tollgate/core/fault"
+	"github.com/tollgate-dev/tollgate/core/registry"
 )
 
 // hashOf returns the hash of the ETag of an object: of its JSON, without what changes while nobody
@@ -54,10 +55,10 @@ func conditionOf[T any, J interface{ manager() string }](q *request, shape func(
 		if err := checkCondition(condition, hashOf(shown)); err != nil {
 			return err
 		}
-		if by := shown.manager(); by != "" && !force {
-			return fault.Newf(fault.Conflict, "the file of %s manages this: change it there, or send force=true", by)
+		if force {
+			return nil
 		}
-		return nil
+		return registry.CheckByHand(shown.manager(), ", or send force=true")
 	}
 }
 

@@ -16,11 +16,11 @@ import (
 	"github.com/tollgate-dev/tollgate/ports/authority"
 )
 
-// handler reads a request and returns what it needs. It must not act: what is wrong with the
-// request is refused after it has read everything, and then whom the route does not permit.
+// handler reads a request and returns the act that it wants. It must not act: what is wrong with
+// the request is refused after it has read everything, and then whom the route does not permit.
 type handler func(q *request) act
 
-// act does what a request needs. Its context names the caller as the actor of changes.
+// act does what a request wants. Its context names the caller as the actor of changes.
 type act func(ctx context.Context) (answer, error)
 
 // answer is the response to a request that succeeded.

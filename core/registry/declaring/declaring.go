@@ -51,7 +51,7 @@ func (s *Service) Check(document *Node) error {
 			readFields(&l.nodes[i], fmt.Sprintf("%s[%d]", l.path, i), k.fields, &found)
 		}
 	}
-	return found.err(fault.Invalid, codeForm)
+	return found.err(fault.Invalid, fault.ValidationError)
 }
 
 // Apply makes the stored objects what a document declares, all or nothing, and returns what it has
@@ -119,12 +119,9 @@ func (s *Service) plan(ctx context.Context, q *Request) ([]step, error) {
 		}
 		steps = append(steps, q.planKind(k, wanted, stored, &conflicts)...)
 	}
-	return steps, firstError(found.err(fault.Invalid, codeForm), conflicts.err(fault.Conflict, ""),
+	return steps, firstError(found.err(fault.Invalid, fault.ValidationError), conflicts.err(fault.Conflict, ""),
 		broken.err(fault.Invalid, fault.RuleViolated))
 }
-
-// codeForm is the code of a document that breaks a rule by itself.
-const codeForm fault.Code = "validation_error"
 
 func firstError(all ...error) error {
 	for _, err := range all {
@@ -273,17 +270,17 @@ func driftOf(state *registry.AppliedState, stored map[string][]object) (drift []
 	for name, wanted := range byKind {
 		pairs, _ := match(wanted, stored[name], state.Owner)
 		for i := range wanted {
-			switch was, is := &wanted[i], pairs[i]; is {
-			case nil:
+			was, is := &wanted[i], pairs[i]
+			if is == nil {
 				drift = append(drift, Change{name, was.Key, Delete, audit.Compare(was.Fields, nil)})
-			default:
-				fields := audit.Compare(was.Fields, withoutSecret(is.Fields))
-				if is.owner != state.Owner {
-					fields[fieldOwner] = audit.List{audit.Text(state.Owner), optional(is.owner)}
-				}
-				if len(fields) > 0 {
-					drift = append(drift, Change{name, was.Key, Update, fields})
-				}
+				continue
+			}
+			fields := audit.Compare(was.Fields, withoutSecret(is.Fields))
+			if is.owner != state.Owner {
+				fields[fieldOwner] = audit.List{audit.Text(state.Owner), optional(is.owner)}
+			}
+			if len(fields) > 0 {
+				drift = append(drift, Change{name, was.Key, Update, fields})
 			}
 		}
 	}

@@ -89,7 +89,7 @@ func (p Position) describe() string {
 // Wrong returns the error of a reader for what is wrong at a place of a file. The path is empty for
 // the whole file.
 func Wrong(at Position, path, text string) error {
-	return problems{{at, path, text}}.err(fault.Invalid, codeForm)
+	return problems{{at, path, text}}.err(fault.Invalid, fault.ValidationError)
 }
 
 // err returns the problems as an error of a kind, or nil without any.

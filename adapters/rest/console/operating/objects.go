@@ -49,9 +49,7 @@ func byHand[T any](exists bool, manager func(*T) string) registry.Check[T] {
 			return nil
 		case !exists:
 			return fault.New(fault.Conflict, "there is one with this name already")
-		case manager(current) != "":
-			return fault.Newf(fault.Conflict, "the file of %s manages this: change it there", manager(current))
 		}
-		return nil
+		return registry.CheckByHand(manager(current), "")
 	}
 }
