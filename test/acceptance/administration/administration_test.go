@@ -296,6 +296,7 @@ func checkViews(t *testing.T, s *site) {
 	s.want(t, 204, "DELETE", "/views/data", nil)
 	s.wantError(t, 404, "resource_not_found", "", "DELETE", "/views/data", nil)
 	s.wantError(t, 404, "resource_not_found", "", "GET", "/views/data", nil)
+	s.wantError(t, 404, "resource_not_found", "", "GET", "/views/data/tokens", nil)
 	read("", 404)
 	s.wantError(t, 400, "validation_error", "name", "PUT", "/views/all", object{})
 }
@@ -361,7 +362,14 @@ func checkMirrors(t *testing.T, s *site) {
 	s.wantError(t, 503, "service_unavailable", "", "GET", "/mirrors/corp/diff", nil)
 	s.wantError(t, 400, "validation_error", "interval", "PUT", "/mirrors/corp", object{"url": address, "interval": "1s"})
 	s.wantError(t, 400, "validation_error", "purge", "DELETE", "/mirrors/corp?purge=x", nil)
+	s.wantError(t, 412, "precondition_failed", "", "DELETE", "/mirrors/corp", nil, "If-Match", `"0"`)
 	s.want(t, 204, "DELETE", "/mirrors/corp?purge=true", nil)
+	s.want(t, 201, "PUT", "/mirrors/near", object{"url": s.other.API})
+	await.Until(t, "the other registry is compared", func() bool { // 409 while an instance reads it
+		a := s.call(t, "GET", "/mirrors/near/diff", nil)
+		return a.Status == 200
+	})
+	s.want(t, 204, "DELETE", "/mirrors/near", nil)
 	for _, call := range []string{"GET ", "DELETE ", "POST /sync", "GET /diff"} {
 		method, path, _ := strings.Cut(call, " ")
 		s.wantError(t, 404, "resource_not_found", "", method, "/mirrors/corp"+path, nil)

@@ -148,6 +148,7 @@ func checkRefusals(t *testing.T, e *fixture.Environment, o *operator) {
 		t.Errorf("a body of 4 MiB: %s", got)
 	}
 	apiclient.Call(t, "POST", o.service.API+"/admin/v1/apply", head, "Content-Type", yaml).WantStatus(t, http.StatusUnauthorized)
+	apiclient.Call(t, "GET", o.service.API+"/admin/v1/state", nil).WantStatus(t, http.StatusUnauthorized)
 	other := &operator{e.NewWriter(t, o.service, "bo@example.com", "publish *"), o.service}
 	other.post(t, yaml, "", head).WantStatus(t, http.StatusForbidden)
 	other.post(t, yaml, "", head+"x: y\n").WantStatus(t, http.StatusBadRequest)
