@@ -21,8 +21,10 @@ func NewGrants(db *Database) *Grants { return &Grants{db} }
 
 // Add implements [registrystore.Grants].
 func (s *Grants) Add(ctx context.Context, g registry.Grant) error {
-	return s.db.grants.insert(ctx, registry.GrantRecord{
-		Grant: g, ID: registry.GrantID(fmt.Sprintf("00000000-0000-4000-8000-%012d", s.db.nextNumber())),
+	return s.db.run(ctx, func(ctx context.Context) error {
+		return s.db.grants.insert(ctx, registry.GrantRecord{
+			Grant: g, ID: registry.GrantID(fmt.Sprintf("00000000-0000-4000-8000-%012d", s.db.nextNumber())),
+		})
 	})
 }
 
