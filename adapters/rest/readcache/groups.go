@@ -40,6 +40,7 @@ type groups[K comparable, R any] struct {
 	mu      sync.Mutex // guards what follows
 	queue   []*making[K, R]
 	current *making[K, R] // being made
+	last    *making[K, R] // whose answers were kept; nil while nothing is made
 	running bool          // makeAll
 	waiting int
 }
@@ -180,7 +181,7 @@ func (g *groups[K, R]) next(cancel context.CancelFunc) *making[K, R] {
 	defer g.mu.Unlock()
 	g.current = nil
 	if len(g.queue) == 0 {
-		g.running = false
+		g.running, g.last = false, nil
 		return nil
 	}
 	g.current, g.queue = g.queue[0], g.queue[1:]
@@ -203,11 +204,19 @@ func (g *groups[K, R]) makeOne(ctx context.Context, m *making[K, R]) {
 	}
 	g.mu.Lock()
 	m.known = known
+	last := g.last
 	g.mu.Unlock()
+	if known != nil && last != nil && last.group == m.group && last.known.state.revision == known.state.revision {
+		m.answers = last.answers // its requests came before it was known what the last ones have
+		return
+	}
 	m.answers, m.err = g.make(ctx, m.group)
 	switch {
 	case m.err == nil && known != nil:
 		g.keep(ctx, known, m.answers)
+		g.mu.Lock()
+		g.last = m
+		g.mu.Unlock()
 	case errors.Is(m.err, context.DeadlineExceeded):
 		m.err = errTooBusy()
 	}
