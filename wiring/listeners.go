@@ -7,6 +7,7 @@ import (
 
 	"github.com/tollgate-dev/tollgate/adapters/debugapi"
 	"github.com/tollgate-dev/tollgate/adapters/lifecycle"
+	"github.com/tollgate-dev/tollgate/adapters/oidc"
 	"github.com/tollgate-dev/tollgate/adapters/otlp"
 	"github.com/tollgate-dev/tollgate/adapters/pluginhost"
 	"github.com/tollgate-dev/tollgate/adapters/prometheus"
@@ -22,8 +23,10 @@ import (
 	"github.com/tollgate-dev/tollgate/adapters/rest/methodsapi"
 	"github.com/tollgate-dev/tollgate/adapters/rest/registryapi"
 	"github.com/tollgate-dev/tollgate/adapters/statsd"
+	"github.com/tollgate-dev/tollgate/core/auth/joining"
 	"github.com/tollgate-dev/tollgate/core/auth/learning"
 	"github.com/tollgate-dev/tollgate/core/auth/notices"
+	"github.com/tollgate-dev/tollgate/core/auth/people"
 	"github.com/tollgate-dev/tollgate/core/auth/retention"
 	"github.com/tollgate-dev/tollgate/core/auth/signin"
 	"github.com/tollgate-dev/tollgate/core/auth/tokens"
@@ -78,6 +81,9 @@ type apiParts struct {
 	Docs       *apidocs.Docs
 	Registry   *registryapi.API
 	Auth       *authapi.API
+	People     *people.Service
+	Joining    *joining.Service
+	IDTokens   oidc.Config
 	Console    *console.Console
 	Pages      settings.Console
 	Admin      *adminapi.API
@@ -86,6 +92,7 @@ type apiParts struct {
 	Methods    *methodsapi.API
 	Throttle   throttle.Throttle
 	Clock      clock.Clock
+	Waiter     clock.Waiter
 	Database   *database.DB
 	Counters   counter.Store
 	Limits     decide.Config
@@ -188,6 +195,10 @@ func (a apiParts) addAPI(ctx context.Context, parts settings.Parts, probes []res
 	}
 	if parts.Auth {
 		p.AddBackground(a.Tokens.Run)
+		p.AddBackground(a.Joining.Run)
+	}
+	if parts.Auth && parts.Console && a.Pages.On {
+		p.AddBackground(func(ctx context.Context) { a.announceSetup(ctx, a.Health) })
 	}
 	if parts.Auth && a.SignIns.History.Learns() {
 		p.AddBackground(a.Gather.Run)
@@ -196,6 +207,9 @@ func (a apiParts) addAPI(ctx context.Context, parts settings.Parts, probes []res
 		Parts: a.running(parts), Health: a.Health, Docs: a.Docs, Throttle: a.Throttle, Bodies: a.Bodies,
 		Clock: a.Clock, Log: a.Log, Tracing: rest.Tracing(a.Tracing), Metrics: a.Metrics,
 	})
+	if err == nil && a.IDTokens.PublicURL == "" {
+		a.People.ServeAt(people.ConsoleURL(site.Address(api.Addr(), a.Config.TLS.Cert != "")))
+	}
 	if err == nil && parts.Console && a.Pages.On && a.Pages.Announce {
 		p.Announce("console", site.Address(api.Addr(), a.Config.TLS.Cert != ""))
 	}

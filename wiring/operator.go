@@ -38,7 +38,7 @@ import (
 // operators. Commands end too soon for metrics and traces.
 var operatorSet = wire.NewSet(
 	settingsSet, system.Set, recordsSet, uncountedSet, wire.Value(otlp.Tracing{}),
-	people.New, wire.Struct(new(people.Ports), "*"), wire.FieldsOf(new(credentials.Config), "Issuer"),
+	peopleSet, wire.Value(people.Mail{}), wire.FieldsOf(new(credentials.Config), "Issuer"),
 	devices.NewOperator, devices.New, inprocess.TrailSet,
 	wire.Struct(new(devices.Ports), "Devices", "DeviceTokens", "Sessions", "Levels", "Transaction", "Cache",
 		"Trail", "Clock"),

@@ -40,6 +40,7 @@ import (
 	"github.com/tollgate-dev/tollgate/core/auth/cookies"
 	"github.com/tollgate-dev/tollgate/core/auth/credentials"
 	"github.com/tollgate-dev/tollgate/core/auth/devices"
+	"github.com/tollgate-dev/tollgate/core/auth/joining"
 	"github.com/tollgate-dev/tollgate/core/auth/learning"
 	"github.com/tollgate-dev/tollgate/core/auth/people"
 	"github.com/tollgate-dev/tollgate/core/auth/retention"
@@ -111,7 +112,7 @@ var settingsSet = wire.NewSet(
 	wire.FieldsOf(new(settings.Settings),
 		"Service", "Tracing", "REST", "Answers", "Bodies", "ReadCache", "Methods", "Servers", "DomainKeys", "IDTokens",
 		"Publishing", "Mirroring", "WriteTrust", "Delegating", "Recheck", "Deliveries", "Console", "Administration",
-		"SignIn", "StepUp", "Credentials", "Cookies", "Couriers", "Retention", "Decide", "Rules", "Statistics",
+		"SignIn", "People", "StepUp", "Credentials", "Cookies", "Couriers", "Retention", "Decide", "Rules", "Statistics",
 		"Places", "IPLists", "Passwords", "Tokens", "Plugins", "Email", "Records", "Valkey",
 		"PerSecond", "Memcached", "Memory", "RateLimit", "Record", "RuleFiles", "RuleServer", "RateLimitAPI", "Debug",
 		"Prometheus", "Statsd"),
@@ -216,12 +217,12 @@ var methodsSet = wire.NewSet(methodsapi.New, newUsageCounter)
 var consoleSet = wire.NewSet(
 	newConsole, wire.Struct(new(console.AuthPorts), "*"), wire.Struct(new(site.Ports), "*"),
 	wire.Struct(new(account.Ports), "*"),
-	wire.Struct(new(consolesignin.Ports), "StepUp", "Trail"),
+	wire.Struct(new(consolesignin.Ports), "StepUp", "Joining", "Trail"),
 	wire.Struct(new(consolepublishing.Ports), "Reviews", "Reader", "Own"),
 	wire.Struct(new(consolereviewing.Ports), "*"), wire.Struct(new(operating.Ports), "*"), newConsoleLimits,
-	newPluginStates, wire.Struct(new(overview.Source), "*"),
+	newPluginStates, newSettled, wire.Struct(new(overview.Source), "*"),
 	cookies.New, wire.Struct(new(cookies.Ports), "*"), browsing.NewOwn, delegating.NewOperators,
-	people.New, wire.Struct(new(people.Ports), "*"), devices.NewOperator, delegating.NewGrantOperator,
+	peopleSet, newMail, joining.New, wire.Struct(new(joining.Ports), "*"), devices.NewOperator, delegating.NewGrantOperator,
 	wire.Struct(new(delegating.GrantPorts), "*"),
 	viewing.NewOperator, wire.Struct(new(viewing.OperatorPorts), "*"), notifying.NewOperator,
 	wire.Struct(new(notifying.OperatorPorts), "*"),
@@ -240,6 +241,19 @@ var stateSet = wire.NewSet(
 	declaring.New, wire.Struct(new(declaring.Ports), "*"), inprocess.NewEmailAddresses,
 	delegating.NewServices, wire.Struct(new(delegating.ServicePorts), "*"),
 )
+
+// peopleSet provides what the service and operator commands do with accounts.
+var peopleSet = wire.NewSet(people.New, wire.Struct(new(people.Ports), "*"), inprocess.GranterSet)
+
+// newSettled returns what the settings settle, for the page of what is not set up yet.
+func newSettled(c settings.Couriers, o oidc.Config, r relational.Config) operating.Settled {
+	return operating.Settled{
+		Mail:      c.Email != "" && c.Email != pluginhost.DevelopmentCourier,
+		PublicURL: o.PublicURL != "", Postgres: r.Postgres.URL != "",
+	}
+}
+
+func newMail(c stepup.Couriers) people.Mail { return people.Mail{Courier: c.Email} }
 
 func newConsole(
 	parts settings.Parts, servers *browsing.Browser, p console.AuthPorts, s *prometheus.SignIn, w *prometheus.Publisher,

@@ -50,6 +50,7 @@ import (
 	"github.com/tollgate-dev/tollgate/core/auth/cookies"
 	"github.com/tollgate-dev/tollgate/core/auth/credentials"
 	"github.com/tollgate-dev/tollgate/core/auth/devices"
+	"github.com/tollgate-dev/tollgate/core/auth/joining"
 	"github.com/tollgate-dev/tollgate/core/auth/learning"
 	"github.com/tollgate-dev/tollgate/core/auth/notices"
 	"github.com/tollgate-dev/tollgate/core/auth/people"
@@ -775,6 +776,73 @@ func injectService(ctx context.Context, s settings.Settings, parts settings.Part
 		cleanup()
 		return nil, nil, err
 	}
+	links := stores.Links
+	peopleConfig := s.People
+	directory := stores.Directory
+	operators := stores.Operators
+	grantPorts := delegating.GrantPorts{
+		Transactions: runner,
+		Grants:       grants,
+		Operators:    operators,
+		Recorder:     trail,
+	}
+	grantOperator := delegating.NewGrantOperator(grantPorts)
+	granter := inprocess.NewGranter(grantOperator)
+	mail := newMail(stepupCouriers)
+	peoplePorts := people.Ports{
+		Accounts:    accounts,
+		Devices:     authstoreDevices,
+		Sessions:    sessions,
+		Lockouts:    lockouts,
+		Pending:     pendingLogins,
+		Links:       links,
+		Directory:   directory,
+		Operators:   operators,
+		Transaction: runner,
+		Grants:      granter,
+		Passwords:   passwordHasher,
+		Mail:        mail,
+		Notices:     notifier,
+		Cache:       cache,
+		Trail:       trail,
+		Clock:       clock,
+		Entropy:     entropy,
+		Root:        rootSecret,
+	}
+	peopleService, err := people.New(peopleConfig, peoplePorts)
+	if err != nil {
+		cleanup14()
+		cleanup13()
+		cleanup12()
+		cleanup11()
+		cleanup10()
+		cleanup9()
+		cleanup8()
+		cleanup7()
+		cleanup6()
+		cleanup5()
+		cleanup4()
+		cleanup3()
+		cleanup2()
+		cleanup()
+		return nil, nil, err
+	}
+	joiningPorts := joining.Ports{
+		Accounts:    accounts,
+		Links:       links,
+		Sessions:    sessions,
+		Pending:     pendingLogins,
+		Transaction: runner,
+		People:      peopleService,
+		SignIn:      signinService,
+		Notices:     notifier,
+		Cache:       cache,
+		Trail:       trail,
+		Throttle:    throttle,
+		Reporter:    reporter,
+		Clock:       clock,
+	}
+	joiningService := joining.New(joiningPorts)
 	stepupConfig := s.StepUp
 	challenges := stores.Challenges
 	stepupPorts := stepup.Ports{
@@ -831,6 +899,7 @@ func injectService(ctx context.Context, s settings.Settings, parts settings.Part
 		Refusals:    refusals,
 		SignIn:      signIn,
 		Credentials: credentialsService,
+		Joining:     joiningService,
 		StepUp:      stepupService,
 		Devices:     devicesService,
 		Trail:       trail,
@@ -857,8 +926,9 @@ func injectService(ctx context.Context, s settings.Settings, parts settings.Part
 		Refusals:  refusals,
 	}
 	ports2 := signin2.Ports{
-		StepUp: stepupService,
-		Trail:  trail,
+		StepUp:  stepupService,
+		Joining: joiningService,
+		Trail:   trail,
 	}
 	tokensPorts := tokens.Ports{
 		Transaction: runner,
@@ -885,46 +955,8 @@ func injectService(ctx context.Context, s settings.Settings, parts settings.Part
 		Reviews:    reviewingService,
 		Quarantine: quarantiningService,
 	}
-	operators := delegating.NewOperators(grants, acts)
-	peoplePorts := people.Ports{
-		Accounts:    accounts,
-		Devices:     authstoreDevices,
-		Sessions:    sessions,
-		Lockouts:    lockouts,
-		Pending:     pendingLogins,
-		Transaction: runner,
-		Passwords:   passwordHasher,
-		Cache:       cache,
-		Trail:       trail,
-		Clock:       clock,
-		Entropy:     entropy,
-		Root:        rootSecret,
-	}
-	peopleService, err := people.New(peoplePorts)
-	if err != nil {
-		cleanup14()
-		cleanup13()
-		cleanup12()
-		cleanup11()
-		cleanup10()
-		cleanup9()
-		cleanup8()
-		cleanup7()
-		cleanup6()
-		cleanup5()
-		cleanup4()
-		cleanup3()
-		cleanup2()
-		cleanup()
-		return nil, nil, err
-	}
+	delegatingOperators := delegating.NewOperators(grants, acts)
 	devicesOperator := devices.NewOperator(devicesService)
-	grantPorts := delegating.GrantPorts{
-		Transactions: runner,
-		Grants:       grants,
-		Recorder:     trail,
-	}
-	grantOperator := delegating.NewGrantOperator(grantPorts)
 	operatorPorts := viewing.OperatorPorts{
 		Transactions: runner,
 		Views:        views,
@@ -980,8 +1012,9 @@ func injectService(ctx context.Context, s settings.Settings, parts settings.Part
 		Plugins:      pluginStates,
 		Dependencies: health,
 	}
+	settled := newSettled(couriers, oidcConfig, relationalConfig)
 	operatingPorts := operating.Ports{
-		Operators:    operators,
+		Operators:    delegatingOperators,
 		People:       peopleService,
 		Sessions:     devicesOperator,
 		Grants:       grants,
@@ -997,6 +1030,7 @@ func injectService(ctx context.Context, s settings.Settings, parts settings.Part
 		Trail:        trail,
 		Limits:       limits,
 		Overview:     overviewSource,
+		Settled:      settled,
 	}
 	authPorts := console.AuthPorts{
 		Site:       sitePorts,
@@ -1017,11 +1051,13 @@ func injectService(ctx context.Context, s settings.Settings, parts settings.Part
 	manageOperator := manage.New(managePorts)
 	adminapiUseCases := adminapi.UseCases{
 		Callers:      authority,
-		Operators:    operators,
+		Operators:    delegatingOperators,
 		Recorder:     trail,
 		Cursors:      sealer,
 		Clock:        clock,
 		Accounts:     accounts,
+		People:       peopleService,
+		Devices:      devicesOperator,
 		Grants:       grants,
 		GrantChanges: grantOperator,
 		Policies:     delegatingPolicies,
@@ -1051,6 +1087,7 @@ func injectService(ctx context.Context, s settings.Settings, parts settings.Part
 		RefreshTokens: refreshTokens,
 		Challenges:    challenges,
 		Pending:       pendingLogins,
+		Links:         links,
 		Lockouts:      lockouts,
 		Devices:       authstoreDevices,
 		Counts:        historyCounts,
@@ -1092,6 +1129,9 @@ func injectService(ctx context.Context, s settings.Settings, parts settings.Part
 		Docs:       docs,
 		Registry:   api,
 		Auth:       authapiAPI,
+		People:     peopleService,
+		Joining:    joiningService,
+		IDTokens:   oidcConfig,
 		Console:    consoleConsole,
 		Pages:      settingsConsole,
 		Admin:      adminapiAPI,
@@ -1100,6 +1140,7 @@ func injectService(ctx context.Context, s settings.Settings, parts settings.Part
 		Methods:    methodsapiAPI,
 		Throttle:   throttle,
 		Clock:      clock,
+		Waiter:     waiter,
 		Database:   db,
 		Counters:   store,
 		Limits:     decideConfig,
@@ -1314,10 +1355,11 @@ func injectRateLimit(ctx context.Context, s settings.Settings, parts settings.Pa
 
 // injectOperator opens the records for operator commands (operator.go).
 func injectOperator(ctx context.Context, s settings.Settings, log *logrus.Entry) (*Operator, func(), error) {
-	config := s.Records
+	config := s.People
+	relationalConfig := s.Records
 	tracing := _wireTracingValue
 	queryHook := otlp.NewQueries(tracing)
-	db, cleanup, err := relational.Open(ctx, config, queryHook, log)
+	db, cleanup, err := relational.Open(ctx, relationalConfig, queryHook, log)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -1340,33 +1382,55 @@ func injectOperator(ctx context.Context, s settings.Settings, log *logrus.Entry)
 	sessions := stores.Sessions
 	lockouts := stores.Lockouts
 	pendingLogins := stores.PendingLogins
+	links := stores.Links
+	directory := stores.Directory
+	operators := stores.Operators
 	runner := newTransactions(db)
+	registryrecordsConfig := s.Servers
+	registryrecordsStores := registryrecords.NewStores(db, registryrecordsConfig)
+	grants := registryrecordsStores.Grants
+	auditLog := newAuditLog(db)
+	clock := _wireClockValue
+	trail := auditing.New(auditLog, clock, entropy)
+	grantPorts := delegating.GrantPorts{
+		Transactions: runner,
+		Grants:       grants,
+		Operators:    operators,
+		Recorder:     trail,
+	}
+	grantOperator := delegating.NewGrantOperator(grantPorts)
+	granter := inprocess.NewGranter(grantOperator)
 	argonConfig := s.Passwords
 	passwordHasher, err := newHasher(argonConfig, entropy)
 	if err != nil {
 		cleanup()
 		return nil, nil, err
 	}
+	mail := _wireMailValue
+	notifier := _wireNotifierValue
 	valkeyConfig := s.Valkey
-	clock := _wireClockValue
 	sessionDropper := valkey.NewSessionDropper(valkeyConfig, clock, log)
-	auditLog := newAuditLog(db)
-	trail := auditing.New(auditLog, clock, entropy)
 	ports := people.Ports{
 		Accounts:    accounts,
 		Devices:     authstoreDevices,
 		Sessions:    sessions,
 		Lockouts:    lockouts,
 		Pending:     pendingLogins,
+		Links:       links,
+		Directory:   directory,
+		Operators:   operators,
 		Transaction: runner,
+		Grants:      granter,
 		Passwords:   passwordHasher,
+		Mail:        mail,
+		Notices:     notifier,
 		Cache:       sessionDropper,
 		Trail:       trail,
 		Clock:       clock,
 		Entropy:     entropy,
 		Root:        rootSecret,
 	}
-	peopleService, err := people.New(ports)
+	peopleService, err := people.New(config, ports)
 	if err != nil {
 		cleanup()
 		return nil, nil, err
@@ -1392,16 +1456,7 @@ func injectOperator(ctx context.Context, s settings.Settings, log *logrus.Entry)
 		Clock:    clock,
 	}
 	learner := learning.New(learningPorts)
-	registryrecordsConfig := s.Servers
-	registryrecordsStores := registryrecords.NewStores(db, registryrecordsConfig)
-	grants := registryrecordsStores.Grants
 	services := registryrecordsStores.Services
-	grantPorts := delegating.GrantPorts{
-		Transactions: runner,
-		Grants:       grants,
-		Recorder:     trail,
-	}
-	grantOperator := delegating.NewGrantOperator(grantPorts)
 	methods := methodrecords.NewMethods(db)
 	managePorts := manage.Ports{
 		Transactions: runner,
@@ -1463,7 +1518,6 @@ func injectOperator(ctx context.Context, s settings.Settings, log *logrus.Entry)
 		Events:     recorder,
 		Recorder:   trail,
 	}
-	notifier := _wireNotifierValue
 	reviewNotifier := inprocess.NewReviewNotifier(notifier)
 	sealer, err := inprocess.NewCursors(rootSecret)
 	if err != nil {
@@ -1619,5 +1673,6 @@ func injectOperator(ctx context.Context, s settings.Settings, log *logrus.Entry)
 
 var (
 	_wireTracingValue  = otlp.Tracing{}
+	_wireMailValue     = people.Mail{}
 	_wireNotifierValue = (*notices.Notifier)(nil)
 )

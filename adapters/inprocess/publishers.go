@@ -132,7 +132,7 @@ func (m *Makers) IsActive(ctx context.Context, userID string) (bool, error) {
 	if fault.Is(err, fault.NotFound) {
 		return false, nil
 	}
-	return err == nil && account.State != auth.AccountDisabled, err
+	return err == nil && account.State.HasSignIn(), err
 }
 
 // NewEmailAddresses returns the e-mail addresses of the people in accounts.

@@ -25,3 +25,6 @@ var MakersSet = wire.NewSet(NewMakers, wire.Bind(new(authority.Makers), new(*Mak
 
 // ReviewNotifierSet provides the notices of reviews.
 var ReviewNotifierSet = wire.NewSet(NewReviewNotifier, wire.Bind(new(authority.ReviewNotifier), new(*ReviewNotifier)))
+
+// GranterSet provides the grants of people.
+var GranterSet = wire.NewSet(NewGranter, wire.Bind(new(authority.Granter), new(*Granter)))

@@ -63,7 +63,8 @@ func TestAuditSearch(t *testing.T) {
 	r := runCommand(t, dir, "", "audit", "search", "--email", "ada@example.com")
 	if lines := strings.Split(r.stdout, "\n"); len(lines) != 4 || !strings.HasPrefix(lines[0], "TIME  ") ||
 		!strings.HasSuffix(lines[1],
-			`ACCOUNT_CHANGE       ok      ada@example.com           {"action":"lock","actor":"operator"}`) {
+			`ACCOUNT_CHANGE       ok      ada@example.com           {"action":"lock","actor":"operator",`+
+				`"changes":{"state":["active","locked"]},"key":"ada@example.com","kind":"person"}`) {
 		t.Errorf("audit search: %+v", r)
 	}
 	if r := runCommand(t, dir, "", "audit", "search", "--type", "LOGIN_ATTEMPT"); strings.Count(r.stdout, "\n") != 1 {

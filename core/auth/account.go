@@ -17,12 +17,17 @@ type AccountState string
 
 // The states of an account. A lock does not end sessions; disabling does (contract A-13).
 const (
+	AccountInvited  AccountState = "invited" // it has no password until the person accepts the invitation
 	AccountActive   AccountState = "active"
 	AccountLocked   AccountState = "locked" // by an operator, until unlocked
 	AccountDisabled AccountState = "disabled"
 )
 
-// Account is a person who can sign in.
+// HasSignIn reports whether the sign-in knows an account in the state. If not, it returns the errors
+// of an unknown person (contract A-13).
+func (s AccountState) HasSignIn() bool { return s == AccountActive || s == AccountLocked }
+
+// Account is a person who can sign in, or is invited to.
 type Account struct {
 	ID           UserID
 	Email        Email

@@ -20,10 +20,12 @@ const (
 // Factor is the second factor that was accepted at the second step. The zero value is no factor.
 type Factor string
 
-// The second factors.
+// The factors besides a password.
 const (
 	FactorTOTP     Factor = "totp"
 	FactorRecovery Factor = "recovery_code"
+	// FactorLink is a link that only the person has, like a code that was sent by e-mail.
+	FactorLink Factor = "link"
 )
 
 // RecoveryHash is the keyed hash of a recovery code. Only hashes are stored.

@@ -61,13 +61,13 @@ func (s CookieSecret) GoString() string { return s.String() }
 func (o OTP) GoString() string { return o.String() }
 
 // NewSecret returns an opaque token of 256 random bits: base64url without padding, 43 characters.
-func NewSecret[S RefreshSecret | DeviceSecret | CookieSecret](random [32]byte) S {
+func NewSecret[S RefreshSecret | DeviceSecret | CookieSecret | LinkSecret](random [32]byte) S {
 	return S(base64.RawURLEncoding.EncodeToString(random[:]))
 }
 
 // HashSecret returns the hash under which an opaque token is stored. A plain hash suffices for 256
 // random bits.
-func HashSecret[S RefreshSecret | DeviceSecret | CookieSecret | APISecret](s S) TokenHash {
+func HashSecret[S RefreshSecret | DeviceSecret | CookieSecret | APISecret | LinkSecret](s S) TokenHash {
 	return sha256.Sum256([]byte(s))
 }
 

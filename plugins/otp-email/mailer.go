@@ -82,7 +82,7 @@ func (p *mailer) newLetter(m sdk.Message) (*gomail.Msg, error) {
 	}
 	w, err := p.templates.render(templateData{
 		Product: p.settings.Brand.Name, Code: m.Code, Minutes: couriersettings.WholeMinutes(time.Until(m.ExpiresAt)),
-		Subject: m.Subject, Text: m.Text,
+		Subject: m.Subject, Text: m.Text, Link: m.Link,
 	}, m.Kind)
 	if err != nil {
 		return nil, err

@@ -36,6 +36,7 @@ type templateData struct {
 	Minutes int    // only of a code: the time until it expires, rounded up
 	Subject string // only of a notice
 	Text    string // only of a notice
+	Link    string // only of a notice, optional: a line of the text
 }
 
 // Paragraphs returns the paragraphs of a notice's text, each as a list of lines. Empty lines

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"time"
@@ -32,6 +33,19 @@ type noticeEntry struct {
 	Notice    string    `json:"notice"`
 }
 
+// linkEntry is a line of NOTICE_LOG_FILE for a notice with a link.
+type linkEntry struct {
+	Time      time.Time `json:"time"`
+	Channel   string    `json:"channel"`
+	Recipient string    `json:"recipient"`
+	Subject   string    `json:"subject"`
+	Link      string    `json:"link"`
+}
+
+// errNoLinkFile is the error for a link that has no file. The log is not the place for it: who
+// reads the log could take over the account.
+var errNoLinkFile = errors.New("a link is written to the file NOTICE_LOG_FILE only, which is not set")
+
 // Channels implements [sdk.Courier]: a log accepts every channel.
 func (messageLog) Channels() []sdk.Channel { return []sdk.Channel{sdk.Email, sdk.SMS} }
 
@@ -44,7 +58,11 @@ func (s messageLog) Deliver(ctx context.Context, m sdk.Message) error {
 		return err
 	}
 	to := []slog.Attr{slog.String("channel", string(m.Channel)), slog.String("recipient", m.Recipient)}
-	if m.Kind == sdk.Notice {
+	switch {
+	case m.Link != "":
+		s.log.LogAttrs(ctx, slog.LevelInfo, "link", append(to, slog.String("subject", m.Subject))...)
+		return nil
+	case m.Kind == sdk.Notice:
 		s.log.LogAttrs(ctx, slog.LevelInfo, "notice",
 			append(to, slog.String("subject", m.Subject), slog.String("text", m.Text))...)
 		return nil
@@ -68,7 +86,14 @@ func (s messageLog) createFiles() error {
 
 func (s messageLog) recordMessage(m sdk.Message) error {
 	now, channel := time.Now().UTC(), string(m.Channel)
-	if m.Kind == sdk.Notice {
+	switch {
+	case m.Link != "" && s.notices == "":
+		return errNoLinkFile
+	case m.Link != "":
+		return s.notices.writeEntry(linkEntry{
+			Time: now, Channel: channel, Recipient: m.Recipient, Subject: m.Subject, Link: m.Link,
+		})
+	case m.Kind == sdk.Notice:
 		return s.notices.writeEntry(noticeEntry{Time: now, Channel: channel, Recipient: m.Recipient, Notice: m.Text})
 	}
 	return s.codes.writeEntry(codeEntry{Time: now, Channel: channel, Recipient: m.Recipient, Code: m.Code})

@@ -31,7 +31,7 @@ func Deliver(ctx context.Context, conn grpc.ClientConnInterface, d Description, 
 	if status.Code(err) == codes.Unimplemented {
 		return unsupportedChannel(m.Channel)
 	}
-	return DeliveryFailed(shortenError(err, m.Code, m.Recipient))
+	return DeliveryFailed(shortenError(err, m.Code, m.Link, m.Recipient))
 }
 
 // DeliveryFailed returns the fault for a message that was not delivered. Only the log shows the
@@ -55,7 +55,9 @@ func deliverRequest(m courier.Message) *pluginv1.DeliverRequest {
 		request.Channel = pluginv1.Channel_CHANNEL_SMS
 	}
 	if m.Kind == courier.Notice {
-		request.Content = &pluginv1.DeliverRequest_Notice{Notice: &pluginv1.Notice{Subject: m.Subject, Text: m.Text}}
+		request.Content = &pluginv1.DeliverRequest_Notice{Notice: &pluginv1.Notice{
+			Subject: m.Subject, Text: m.Text, Link: m.Link,
+		}}
 		return request
 	}
 	request.Content = &pluginv1.DeliverRequest_OneTimeCode{OneTimeCode: &pluginv1.OneTimeCode{

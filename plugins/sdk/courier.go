@@ -57,6 +57,9 @@ type Message struct {
 
 	Subject string // Notice only: one line, may be empty
 	Text    string // Notice only: may have line breaks, not empty
+	// Link is the link in Text that lets the person set a password; otherwise empty. With it, a
+	// notice is as secret as a code.
+	Link string
 }
 
 // Courier delivers messages over one or more channels. All methods must be safe for concurrent use.
@@ -145,6 +148,7 @@ func (s courierServer) parseMessage(request *pluginv1.DeliverRequest) (Message, 
 		m.ExpiresAt = content.OneTimeCode.GetExpiresAt().AsTime()
 	case *pluginv1.DeliverRequest_Notice:
 		m.Kind, m.Subject, m.Text = Notice, content.Notice.GetSubject(), content.Notice.GetText()
+		m.Link = content.Notice.GetLink()
 	}
 	if err := m.checkComplete(); err != nil {
 		return Message{}, status.Error(codes.InvalidArgument, err.Error())

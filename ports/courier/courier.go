@@ -8,6 +8,7 @@ package courier
 import (
 	"context"
 	"fmt"
+	"strings"
 	"time"
 	"unicode"
 	"unicode/utf8"
@@ -31,6 +32,7 @@ const (
 	MaxCode      = 32
 	MaxSubject   = 200
 	MaxText      = 4000
+	MaxLink      = 2000
 )
 
 // Channel is the way in which a message reaches its recipient.
@@ -82,6 +84,9 @@ type Message struct {
 	Subject string
 	// Text is the body of a notice: 1 to 4000 characters.
 	Text string
+	// Link is the part of the text that lets the person set a password: at most 2000 characters,
+	// one line. It is optional, and only for a notice, which is then as secret as a code.
+	Link string
 }
 
 // Courier delivers messages to a channel.
@@ -96,7 +101,7 @@ type Courier interface {
 	//   - Unavailable if the message could not be delivered for any other reason, also if ctx ended;
 	//     then errors.Is(err, ctx.Err()) is true.
 	//
-	// The text of an error must not contain the code.
+	// The text of an error must not contain the code or the link.
 	Deliver(ctx context.Context, m Message) error
 }
 
@@ -133,8 +138,8 @@ func (m Message) validateOTP() error {
 	if m.ExpiresAt.IsZero() {
 		return invalidMessage("a code must have an expiry time")
 	}
-	if m.Subject != "" || m.Text != "" {
-		return invalidMessage("a code must not have a subject or text")
+	if m.Subject != "" || m.Text != "" || m.Link != "" {
+		return invalidMessage("a code must not have a subject, text or link")
 	}
 	return nil
 }
@@ -145,6 +150,12 @@ func (m Message) validateNotice() error {
 	}
 	if err := checkLine("subject", m.Subject, 0, MaxSubject); err != nil {
 		return err
+	}
+	if err := checkLine("link", m.Link, 0, MaxLink); err != nil {
+		return err
+	}
+	if !strings.Contains(m.Text, m.Link) {
+		return invalidMessage("the text does not contain the link")
 	}
 	if n := utf8.RuneCountInString(m.Text); n < 1 || n > MaxText {
 		return invalidMessage("text has %d characters, 1 to %d are allowed", n, MaxText)

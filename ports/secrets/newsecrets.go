@@ -29,7 +29,7 @@ func NewSessionClaims(e Entropy, s *auth.Session, now time.Time, ttl time.Durati
 }
 
 // NewSecret returns a new opaque token.
-func NewSecret[S auth.RefreshSecret | auth.DeviceSecret | auth.CookieSecret](s Entropy) S {
+func NewSecret[S auth.RefreshSecret | auth.DeviceSecret | auth.CookieSecret | auth.LinkSecret](s Entropy) S {
 	var random [32]byte
 	s.Fill(random[:])
 	return auth.NewSecret[S](random)

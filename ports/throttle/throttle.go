@@ -18,6 +18,7 @@ const (
 	LargeBodies     Scope = "large"    // large bodies, by address
 	StepUpUser      Scope = "step_up"  // challenges and resends, by user
 	NoticeUser      Scope = "notice"   // notices, by kind and user
+	ResetUser       Scope = "reset"    // links of forgotten passwords, by user
 	RefusalUser     Scope = "refusal"  // audit events of refused access, by user
 
 	PublisherAddress Scope = "publisher_address" // proofs of publishers, by address

@@ -69,6 +69,7 @@ func (d *Database) addAuthTables() {
 	d.challenges = newTable(d, "challenge", func(c auth.Challenge) auth.ChallengeID { return c.ID })
 	d.pendingLogins = newTable(d, "pending login",
 		func(p auth.PendingLogin) pendingKey { return pendingKey{p.UserID, p.DeviceIdentity} })
+	d.links = newTable(d, "link", func(l auth.Link) auth.TokenHash { return l.Hash })
 	d.lockouts = newTable(d, "lockout", func(l lockoutRow) auth.LockoutKey { return l.Key })
 	d.events = newTable(d, "event", func(e eventRow) audit.EventID { return e.Event.ID })
 	d.signingKeys = newTable(d, "key", func(k authstore.PublicKey) authstore.KeyID { return k.ID })

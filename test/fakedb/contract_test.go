@@ -1,8 +1,11 @@
 package fakedb_test
 
 import (
+	"context"
 	"testing"
 
+	"github.com/tollgate-dev/tollgate/core/auth"
+	"github.com/tollgate-dev/tollgate/core/registry"
 	"github.com/tollgate-dev/tollgate/core/registry/service"
 	"github.com/tollgate-dev/tollgate/ports/authstore/authstoretest"
 	"github.com/tollgate-dev/tollgate/ports/methodstore/methodstoretest"
@@ -31,6 +34,15 @@ func TestAuthStores(t *testing.T) {
 				}); err != nil {
 					t.Fatal(err)
 				}
+			},
+			Links:     fakedb.NewLinks(db),
+			Directory: fakedb.NewDirectory(db), Operators: fakedb.NewDirectory(db),
+			Operate: func(ctx context.Context, user auth.UserID) error {
+				g, err := registry.ParseGrant(registry.Holder(user), string(registry.ActionOperate), "")
+				if err == nil {
+					err = fakedb.NewGrants(db).Add(ctx, g)
+				}
+				return err
 			},
 		}
 	})

@@ -35,6 +35,7 @@ type Database struct {
 	cookies       *table[auth.TokenHash, auth.SessionCookie]
 	challenges    *table[auth.ChallengeID, auth.Challenge]
 	pendingLogins *table[pendingKey, auth.PendingLogin]
+	links         *table[auth.TokenHash, auth.Link]
 	lockouts      *table[auth.LockoutKey, lockoutRow]
 	events        *table[audit.EventID, eventRow]
 	signingKeys   *table[authstore.KeyID, authstore.PublicKey]

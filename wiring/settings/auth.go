@@ -1,9 +1,11 @@
 package settings
 
 import (
+	"strconv"
 	"strings"
 
 	"github.com/tollgate-dev/tollgate/core/auth"
+	"github.com/tollgate-dev/tollgate/core/auth/people"
 )
 
 // authBindings returns the settings of sign-in, step-up and what else authentication does.
@@ -32,6 +34,7 @@ func (s *Settings) authBindings() []binding {
 		s.bind(&in.History, "RISK_HISTORY", "shadow",
 			"score of the person's history: off (nothing is read or learnt), shadow (it is recorded and changes "+
 				"nothing), on (it may raise the risk score)"),
+		s.bind(&s.People.InvitationTTL, "INVITATION_TTL", "72h", "how long an invitation is good, 1h to 720h"),
 		s.bind(&s.StepUp.CodeTTL, "OTP_TTL", "10m", "lifetime of a step-up code"),
 		s.bind(&s.StepUp.Attempts, "OTP_ATTEMPTS", "3", "attempts per challenge"),
 		s.bind(&s.Credentials.ReauthenticationMaxAge, "REAUTHENTICATION_MAX_AGE", "5m",
@@ -56,4 +59,17 @@ func (s *Settings) completeAuth() {
 	s.Cookies.SessionTTL = in.RefreshTokenTTL
 	s.Retention.Lockout = max(in.Lockout.Window, in.Lockout.Duration)
 	s.Tokens.TokenLife = in.AccessTokenTTL
+	s.People.Product, s.People.Console = s.Email.Brand.Name, s.consoleURL()
+}
+
+// consoleURL returns the address of the console: below PUBLIC_URL, else on this machine.
+func (s *Settings) consoleURL() people.ConsoleURL {
+	base := strings.TrimSuffix(s.IDTokens.PublicURL, "/")
+	if base == "" {
+		base = "http://localhost:" + strconv.Itoa(s.REST.Port)
+		if s.REST.TLS.Cert != "" {
+			base = "https" + strings.TrimPrefix(base, "http")
+		}
+	}
+	return people.ConsoleURL(base + "/console/")
 }

@@ -38,6 +38,7 @@ import (
 	"github.com/tollgate-dev/tollgate/core/auth"
 	"github.com/tollgate-dev/tollgate/core/auth/cookies"
 	"github.com/tollgate-dev/tollgate/core/auth/credentials"
+	"github.com/tollgate-dev/tollgate/core/auth/people"
 	"github.com/tollgate-dev/tollgate/core/auth/retention"
 	"github.com/tollgate-dev/tollgate/core/auth/signin"
 	"github.com/tollgate-dev/tollgate/core/auth/stepup"
@@ -79,6 +80,7 @@ type Settings struct {
 	Administration  Administration            `part:"Administration" readBy:"api"`
 	SignIn          signin.Config             `part:"Authentication" readBy:"auth" env:"-"`
 	Risk            Risk                      `part:"Authentication" readBy:"auth"`
+	People          people.Config             `part:"Authentication" readBy:"auth" env:"-"`
 	StepUp          stepup.Config             `part:"Authentication" readBy:"auth" env:"-"`
 	Credentials     credentials.Config        `part:"Authentication" readBy:"auth" env:"-"`
 	Cookies         cookies.Config            `env:"-"`

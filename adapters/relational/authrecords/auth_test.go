@@ -47,6 +47,13 @@ func openStores(t *testing.T, db *relationaltest.Database) authstoretest.Stores 
 				t.Fatal(err)
 			}
 		},
+		Links:     authrecords.NewLinks(db.DB),
+		Directory: authrecords.NewDirectory(db.DB), Operators: authrecords.NewDirectory(db.DB),
+		Operate: func(ctx context.Context, user auth.UserID) error {
+			_, err := db.Exec(ctx, "INSERT INTO grants (id, holder, action, pattern) VALUES (?, ?, 'operate', '*')",
+				string(user), string(user))
+			return err
+		},
 	}
 }
 

@@ -1,5 +1,5 @@
 // Package authrecords stores the records of authentication in a relational database: accounts,
-// sessions, devices, tokens, challenges, pending logins, lockouts, counts of the history score,
+// sessions, devices, tokens, challenges, pending logins, links, lockouts, counts of the history score,
 // keys and the audit log. It implements the ports of ports/authstore. It has the queries, not the
 // rules: core/auth decides what is stored.
 package authrecords
@@ -19,7 +19,8 @@ var Set = wire.NewSet(NewRootSecret, NewKeyring, wire.Bind(new(authstore.KeyRing
 		"Accounts", "Lockouts", "Sessions", "SessionHistory", "SessionLevels", "SessionRetention", "RefreshTokens",
 		"SessionCookies",
 		"Devices", "DeviceTokens", "PendingLogins", "Challenges", "HistoryCounts", "HistoryDeferrals", "HistoryTotals",
-		"APITokens", "APITokenExpiry"))
+		"APITokens", "APITokenExpiry",
+		"Links", "Directory", "Operators"))
 
 // Stores are the stores of authentication in one database.
 type Stores struct {
@@ -40,6 +41,9 @@ type Stores struct {
 	HistoryTotals    authstore.HistoryTotals
 	APITokens        authstore.APITokens
 	APITokenExpiry   authstore.APITokenExpiry
+	Links            authstore.Links
+	Directory        authstore.Directory
+	Operators        authstore.Operators
 }
 
 // NewStores returns the stores of a database. It returns an error if the root secret is too short.
@@ -47,10 +51,12 @@ func NewStores(db *database.DB, root auth.RootSecret) (Stores, error) {
 	sessions := NewSessions(db)
 	history, err := NewHistory(db, root)
 	tokens := NewAPITokens(db)
+	directory := NewDirectory(db)
 	return Stores{
 		NewAccounts(db), NewLockouts(db), sessions, sessions, sessions, sessions, NewRefreshTokens(db),
 		NewSessionCookies(db),
 		NewDevices(db), NewDeviceTokens(db), NewPendingLogins(db), NewChallenges(db), history, history, history,
 		tokens, tokens,
+		NewLinks(db), directory, directory,
 	}, err
 }

@@ -22,6 +22,8 @@ import (
 	"github.com/tollgate-dev/tollgate/adapters/rest/overview"
 	"github.com/tollgate-dev/tollgate/adapters/rest/statefile"
 	"github.com/tollgate-dev/tollgate/core/auth"
+	"github.com/tollgate-dev/tollgate/core/auth/devices"
+	"github.com/tollgate-dev/tollgate/core/auth/people"
 	"github.com/tollgate-dev/tollgate/core/auth/tokens"
 	"github.com/tollgate-dev/tollgate/core/catalogue/manage"
 	"github.com/tollgate-dev/tollgate/core/fault"
@@ -55,6 +57,8 @@ type UseCases struct {
 	Clock     clock.Clock
 
 	Accounts     authstore.Accounts
+	People       *people.Service
+	Devices      *devices.Operator
 	Grants       registrystore.Grants
 	GrantChanges *delegating.GrantOperator
 	Policies     *delegating.Policies
@@ -76,6 +80,7 @@ func New(u UseCases) *API { return &API{u} }
 
 // Mount implements rest.Part.
 func (a *API) Mount(r fiber.Router) {
+	a.mountPeople(r)
 	a.mountGrants(r)
 	a.mountPolicies(r)
 	a.mountViews(r)

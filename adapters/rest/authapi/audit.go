@@ -42,7 +42,7 @@ func (a *API) searchLog(c *fiber.Ctx, caller auth.Session) error {
 	}
 	out := logResponse{Logs: make([]logEntry, 0, len(page.Events)), Total: page.Total, Limit: q.Limit, Offset: q.Offset}
 	for _, e := range page.Events {
-		out.Logs = append(out.Logs, logEntry{e.ID, formatTime(e.Time), e.Category, e.Success, e.Details})
+		out.Logs = append(out.Logs, logEntry{e.ID, FormatTime(e.Time), e.Category, e.Success, e.Details})
 	}
 	return sendJSON(c, out)
 }

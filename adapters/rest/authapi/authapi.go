@@ -17,6 +17,7 @@ import (
 	"github.com/tollgate-dev/tollgate/core/auth/auditing"
 	"github.com/tollgate-dev/tollgate/core/auth/credentials"
 	"github.com/tollgate-dev/tollgate/core/auth/devices"
+	"github.com/tollgate-dev/tollgate/core/auth/joining"
 	"github.com/tollgate-dev/tollgate/core/auth/stepup"
 	"github.com/tollgate-dev/tollgate/core/fault"
 	"github.com/tollgate-dev/tollgate/core/jsonvalue"
@@ -53,6 +54,7 @@ type UseCases struct {
 	Refusals    *auditing.Refusals
 	SignIn      SignIn
 	Credentials *credentials.Service
+	Joining     *joining.Service
 	StepUp      *stepup.Service
 	Devices     *devices.Service
 	Trail       *auditing.Trail
@@ -72,6 +74,8 @@ func (a *API) Mount(r fiber.Router) {
 	r.Get(ownSessionPath, a.requireSession(auth.HighRisk, a.getSession))
 
 	r.Post(root+"/password", a.requireSession(auth.FullTrust, a.changePassword))
+	r.Post(root+"/password/forgot", a.forgotPassword)
+	r.Post(root+"/password/reset", a.resetPassword)
 	r.Post(root+"/mfa/verify", a.verifyMFA)
 	r.Post(root+"/mfa/enroll", a.requireSession(auth.FullTrust, a.enrolMFA))
 	r.Post(root+"/mfa/activate", a.requireSession(auth.FullTrust, a.activateMFA))
@@ -195,5 +199,5 @@ type messageResponse struct {
 	Message string `json:"message"`
 }
 
-// formatTime formats a time as ISO 8601 in UTC with milliseconds.
-func formatTime(t time.Time) string { return t.UTC().Format("2006-01-02T15:04:05.000Z") }
+// FormatTime formats a time as ISO 8601 in UTC with milliseconds.
+func FormatTime(t time.Time) string { return t.UTC().Format("2006-01-02T15:04:05.000Z") }

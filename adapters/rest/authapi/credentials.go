@@ -6,6 +6,7 @@ import (
 	"github.com/gofiber/fiber/v2"
 
 	"github.com/tollgate-dev/tollgate/core/auth"
+	"github.com/tollgate-dev/tollgate/core/fault"
 )
 
 func (a *API) changePassword(c *fiber.Ctx, caller auth.Session) error {
@@ -23,6 +24,40 @@ func (a *API) changePassword(c *fiber.Ctx, caller auth.Session) error {
 		return err
 	}
 	return sendJSON(c, messageResponse{"the password is changed; other sessions are ended"})
+}
+
+// forgotPassword answers the same for every address, in the same time.
+func (a *API) forgotPassword(c *fiber.Ctx) error {
+	b, err := readBody(c)
+	if err != nil {
+		return err
+	}
+	email, err := auth.ParseEmail(b.Text("email"))
+	if err := fieldError(b.Problems(), err); err != nil {
+		return err
+	}
+	a.use.Joining.Forgot(email)
+	return sendJSON(c, messageResponse{"if the address has an account, a link to set a new password is on its way"})
+}
+
+func (a *API) resetPassword(c *fiber.Ctx) error {
+	b, err := readBody(c)
+	if err != nil {
+		return err
+	}
+	secret := auth.LinkSecret(b.Text("token"))
+	next, err := auth.NewPassword("newPassword", b.Text("newPassword"))
+	if err := fieldError(b.Problems(), err); err != nil {
+		return err
+	}
+	err = a.use.Joining.Reset(c.UserContext(), secret, next)
+	if fault.Is(err, fault.NotFound) {
+		err = auth.InvalidField(auth.CodeInvalidInput, "token", "is unknown, used or expired")
+	}
+	if err != nil {
+		return err
+	}
+	return sendJSON(c, messageResponse{"the password is set; all sessions are ended"})
 }
 
 type enrolResponse struct {

@@ -65,10 +65,13 @@ func readPageRequest(c *fiber.Ctx) (auth.PageRequest, error) {
 	return page, fieldError(map[string]string{}, append(problems, page.Validate())...)
 }
 
+// DeviceShape returns the JSON shape of a device.
+func DeviceShape(d *auth.Device) any { return deviceOf(d) }
+
 func deviceOf(d *auth.Device) device {
 	return device{
 		ID: d.ID, Identity: d.Identity, TrustStatus: d.TrustStatus, Revoked: d.Revoked,
-		FirstSeen: formatTime(d.FirstSeen), LastSeen: formatTime(d.LastSeen), Name: d.Name,
+		FirstSeen: FormatTime(d.FirstSeen), LastSeen: FormatTime(d.LastSeen), Name: d.Name,
 		Metadata: deviceMetadata{d.Type, d.Browser, d.OS, formatAddress(d.LastIPAddress)},
 	}
 }

@@ -35,7 +35,7 @@ func (a *API) listSessions(c *fiber.Ctx, caller auth.Session) error {
 		s := &found[i]
 		list.Sessions = append(list.Sessions, session{
 			ID: s.ID, TrustLevel: s.TrustLevel.String(), DeviceIdentity: s.DeviceIdentity,
-			CreatedAt: formatTime(s.CreatedAt), LastActivity: formatTime(s.LastActivity),
+			CreatedAt: FormatTime(s.CreatedAt), LastActivity: FormatTime(s.LastActivity),
 			IPAddress: formatAddress(s.IPAddress), Current: s.ID == caller.ID,
 		})
 	}
@@ -66,10 +66,14 @@ type ownSession struct {
 }
 
 func (a *API) getSession(c *fiber.Ctx, caller auth.Session) error {
-	return sendJSON(c, ownSession{
-		ID: caller.ID, UserID: caller.UserID, TrustLevel: caller.TrustLevel.String(),
-		DeviceIdentity: caller.DeviceIdentity,
-		CreatedAt:      formatTime(caller.CreatedAt), LastActivity: formatTime(caller.LastActivity),
-		ExpiresAt: formatTime(caller.ExpiresAt), IPAddress: formatAddress(caller.IPAddress),
-	})
+	return sendJSON(c, SessionShape(&caller))
+}
+
+// SessionShape returns the JSON shape of a session, with all that its person may see.
+func SessionShape(s *auth.Session) any {
+	return ownSession{
+		ID: s.ID, UserID: s.UserID, TrustLevel: s.TrustLevel.String(), DeviceIdentity: s.DeviceIdentity,
+		CreatedAt: FormatTime(s.CreatedAt), LastActivity: FormatTime(s.LastActivity),
+		ExpiresAt: FormatTime(s.ExpiresAt), IPAddress: formatAddress(s.IPAddress),
+	}
 }

@@ -26,7 +26,7 @@ func (a *API) initiateStepUp(c *fiber.Ctx, caller auth.Session) error {
 	if err != nil {
 		return err
 	}
-	return sendJSON(c, challenge{p.ID, p.Method, formatTime(p.ExpiresAt), p.AttemptsRemaining})
+	return sendJSON(c, challenge{p.ID, p.Method, FormatTime(p.ExpiresAt), p.AttemptsRemaining})
 }
 
 type verifyResponse struct {
@@ -72,5 +72,5 @@ func (a *API) resendStepUp(c *fiber.Ctx) error {
 	if err != nil {
 		return err
 	}
-	return sendJSON(c, resendResponse{"a new code was sent", formatTime(p.ExpiresAt)})
+	return sendJSON(c, resendResponse{"a new code was sent", FormatTime(p.ExpiresAt)})
 }

@@ -53,11 +53,11 @@ type pages interface{ Mount(r fiber.Router) }
 func New(p Ports) *Console {
 	if p.Auth == nil {
 		s := site.New(site.Ports{})
-		return &Console{s, []pages{s, catalogue.New(s, p.Servers, nil)}}
+		return &Console{s, []pages{s, catalogue.New(s, p.Servers, nil, nil)}}
 	}
 	s := site.New(p.Auth.Site)
 	return &Console{s, []pages{
-		s, catalogue.New(s, p.Servers, p.Auth.Reviewing.Reviews), signin.New(s, p.Auth.SignIn),
+		s, catalogue.New(s, p.Servers, p.Auth.Reviewing.Reviews, p.Auth.SignIn.Joining), signin.New(s, p.Auth.SignIn),
 		account.New(s, p.Auth.Account), publishing.New(s, p.Auth.Publishing),
 		reviewing.New(s, p.Auth.Reviewing), operating.New(s, p.Auth.Operating),
 	}}
@@ -96,8 +96,7 @@ func (*Console) Scope(method, path string) throttle.Scope {
 	switch {
 	case method != http.MethodPost:
 		return throttle.APIAddress
-	case strings.HasPrefix(path, site.SignInPath), strings.HasPrefix(path, account.Path),
-		strings.HasPrefix(path, site.StepUpPath):
+	case signin.TakesSecrets(path), strings.HasPrefix(path, account.Path):
 		return throttle.AuthAddress
 	}
 	return throttle.APIAddress
@@ -107,10 +106,10 @@ func (*Console) Scope(method, path string) throttle.Scope {
 // along.
 func (*Console) MaxBody(_, path string) int {
 	switch {
-	case strings.HasPrefix(path, site.SignInPath), strings.HasPrefix(path, account.Path):
-		return rest.MaxSecretBody
 	case strings.HasPrefix(path, publishing.Path), strings.HasPrefix(path, site.StepUpPath):
 		return rest.MaxBody
+	case signin.TakesSecrets(path), strings.HasPrefix(path, account.Path):
+		return rest.MaxSecretBody
 	}
 	return rest.MaxRecordBody
 }

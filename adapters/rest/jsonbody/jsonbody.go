@@ -182,6 +182,12 @@ func (b *Object) Has(name string) bool {
 	return ok && string(value) != "null"
 }
 
+// IsNull reports whether a member is there and null.
+func (b *Object) IsNull(name string) bool {
+	b.read[name] = true
+	return string(b.members[name]) == "null"
+}
+
 // fail adds the problem of a member, unless it has one already.
 func (b *Object) fail(name, text string) {
 	p := problem{b.path + name, text}

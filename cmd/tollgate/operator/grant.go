@@ -65,18 +65,20 @@ func newGrantAdd(p cli.Process) *cobra.Command {
 	return newGrantChange(p, "add", "Allow a person to publish, edit or review servers, or to operate",
 		func(r run, g registry.Grant) error {
 			return r.GrantChanges.Add(r.ctx, g)
-		})
+		}, false)
 }
 
 func newGrantRemove(p cli.Process) *cobra.Command {
 	return newGrantChange(p, "remove", "Remove a grant", func(r run, g registry.Grant) error {
 		return replaceNotFound(r.GrantChanges.Remove(r.ctx, g), "the person or the service account does not have this grant")
-	})
+	}, true)
 }
 
 // newGrantChange returns a command that calls do with the grant that its flags identify, and prints
 // the grant.
-func newGrantChange(p cli.Process, use, short string, do func(run, registry.Grant) error) *cobra.Command {
+func newGrantChange(
+	p cli.Process, use, short string, do func(run, registry.Grant) error, endsOperating bool,
+) *cobra.Command {
 	f := &grantFlags{}
 	c := &cobra.Command{
 		Use:   use + " --email E|--service NAME --action publish|edit|review|operate [--resource PATTERN]",
@@ -89,9 +91,14 @@ func newGrantChange(p cli.Process, use, short string, do func(run, registry.Gran
 		Example: "  tollgate grant " + use + " --email ada@example.com --action publish --resource 'com.example/*'",
 	}
 	f.addTo(c)
+	forced := c.Context
+	if endsOperating {
+		forced = addLastOperatorForce(c)
+	}
 	return newTableCommand(p, c, func(r run) (cli.Table, error) {
 		g, err := f.resolveGrant(r)
 		if err == nil {
+			r.ctx = forced()
 			err = do(r, g)
 		}
 		return grantTable(r, []registry.Grant{g}), err

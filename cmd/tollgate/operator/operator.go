@@ -15,6 +15,7 @@ import (
 	"github.com/tollgate-dev/tollgate/cmd/tollgate/cli"
 	"github.com/tollgate-dev/tollgate/core/auth"
 	"github.com/tollgate-dev/tollgate/core/fault"
+	"github.com/tollgate-dev/tollgate/ports/authstore"
 	"github.com/tollgate-dev/tollgate/wiring"
 	"github.com/tollgate-dev/tollgate/wiring/settings"
 )
@@ -22,9 +23,21 @@ import (
 // Commands returns the commands of operators.
 func Commands(p cli.Process) []*cobra.Command {
 	return []*cobra.Command{
-		newMigrate(p), newBackup(p), newUser(p), newDevice(p), newSession(p), newGrant(p), newPolicy(p),
+		newMigrate(p), newBackup(p), newSetupLink(p), newUser(p), newDevice(p), newSession(p), newGrant(p), newPolicy(p),
 		newReview(p), newView(p), newWebhook(p), newMirror(p), newAudit(p), newRegistry(p), newAllowList(p),
 		newMethods(p), newRisk(p), newPlugins(p), newApply(p), newExportState(p),
+	}
+}
+
+// addLastOperatorForce adds the flag that lets a command end the access of the last operator. The
+// result returns the context of the change.
+func addLastOperatorForce(c *cobra.Command) func() context.Context {
+	force := c.Flags().Bool("force", false, "do it even if no active person can operate the service any more")
+	return func() context.Context {
+		if *force {
+			return authstore.ByForce(c.Context())
+		}
+		return c.Context()
 	}
 }
 

@@ -23,6 +23,7 @@ type changeOf func(*people.Service, context.Context, auth.Email) error
 type accountChange struct {
 	use, short, long string
 	do               changeOf
+	endsOperating    bool // it keeps the person from operating the service
 }
 
 // accountChanges returns the changes whose only parameter is the person's address.
@@ -31,36 +32,45 @@ func accountChanges() []accountChange {
 		{
 			"lock", "Keep a person from signing in",
 			"Keep a person from signing in until 'tollgate user unlock'. Active sessions\ncontinue.",
-			(*people.Service).Lock,
+			(*people.Service).Lock, true,
 		},
 		{
 			"unlock", "Remove the locks of a person",
 			"Remove the lock that 'tollgate user lock' set, and locks after failed sign-ins.", (*people.Service).Unlock,
+			false,
 		},
 		{
 			"disable", "Disable a person's account",
 			"End a person's sessions, and answer their logins like those of an unknown\nperson.",
-			(*people.Service).Disable,
+			(*people.Service).Disable, true,
 		},
 		{
 			"enable", "Allow a disabled person to sign in again", "Allow a disabled person to sign in again.",
-			(*people.Service).Enable,
+			(*people.Service).Enable, false,
 		},
 		{
 			"disable-mfa", "Remove a person's authenticator app",
-			"Remove a person's authenticator app and recovery codes, for people who lost both.",
-			(*people.Service).DisableMFA,
+			"Remove a person's authenticator app and recovery codes, for people who lost both,\n" +
+				"and end their sessions.",
+			(*people.Service).DisableMFA, false,
 		},
 	}
 }
 
 func newAccountChange(p cli.Process, change accountChange) *cobra.Command {
-	return newUserChange(p, &cobra.Command{
+	c := &cobra.Command{
 		Use:     change.use + " --email E",
 		Short:   change.short,
 		Long:    change.long,
 		Example: "  tollgate user " + change.use + " --email ada@example.com",
-	}, change.do)
+	}
+	forced := c.Context
+	if change.endsOperating {
+		forced = addLastOperatorForce(c)
+	}
+	return newUserChange(p, c, func(s *people.Service, _ context.Context, e auth.Email) error {
+		return change.do(s, forced(), e)
+	})
 }
 
 func newUserSetPassword(p cli.Process) *cobra.Command {

@@ -191,8 +191,9 @@ func newProofFixture(t *rapid.T) *proofFixture {
 	lockouts, pending := fakedb.NewLockouts(db), fakedb.NewPendingLogins(db)
 	policy := auth.LockoutPolicy{Threshold: auth.MaxLockoutThreshold, Window: time.Minute, Duration: time.Minute}
 
-	fx.people, err = people.New(people.Ports{
+	fx.people, err = people.New(people.Config{InvitationTTL: time.Hour}, people.Ports{
 		Accounts: fx.accounts, Devices: fx.devices, Sessions: fx.sessions, Lockouts: lockouts, Pending: pending,
+		Operators: fakedb.NewDirectory(db), Links: fakedb.NewLinks(db), Directory: fakedb.NewDirectory(db),
 		Transaction: db,
 		Passwords:   plainHasher{}, Cache: cache, Trail: trail, Clock: fx.clock, Entropy: dice, Root: root,
 	})

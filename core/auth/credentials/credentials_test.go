@@ -81,9 +81,10 @@ func newFixture(t *testing.T) *fixture {
 	if err != nil {
 		t.Fatal(err)
 	}
-	fx.people, err = people.New(people.Ports{
+	fx.people, err = people.New(people.Config{InvitationTTL: time.Hour}, people.Ports{
 		Accounts: fx.ports.Accounts, Devices: fx.devices, Sessions: fx.ports.Sessions,
 		Lockouts: fx.ports.Lockouts, Pending: fx.ports.Pending, Transaction: db,
+		Operators: fakedb.NewDirectory(db), Links: fakedb.NewLinks(db), Directory: fakedb.NewDirectory(db),
 		Passwords: fx.hasher, Cache: fx.cache,
 		Trail: auditing.New(fakedb.NewAuditLog(fakedb.New()), fx.clock, &secretstest.Entropy{}), Clock: fx.clock,
 		Entropy: &secretstest.Entropy{},

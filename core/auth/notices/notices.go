@@ -38,6 +38,7 @@ const (
 	AuthenticatorEnrolled  Kind = "authenticator_enrolled"  // an authenticator was enrolled; it is not active yet
 	AuthenticatorActivated Kind = "authenticator_activated" // an authenticator was activated
 	AuthenticatorDisabled  Kind = "authenticator_disabled"  // the authenticator was disabled
+	AuthenticatorRemoved   Kind = "authenticator_removed"   // an operator removed the authenticator
 	PasswordChanged        Kind = "password_changed"        // the password was changed in a session
 
 	PublisherUsed   Kind = "publisher_used"   // a policy of the person was used for the first time, or with a new key
@@ -227,7 +228,7 @@ type delivery struct {
 // this kind.
 func (n *Notifier) tryDelivery(ctx context.Context, d *delivery) (sent bool, err error) {
 	account, err := n.ports.Accounts.Get(ctx, d.UserID)
-	if fault.Is(err, fault.NotFound) || err == nil && account.State == auth.AccountDisabled {
+	if fault.Is(err, fault.NotFound) || err == nil && !account.State.HasSignIn() {
 		return false, nil
 	}
 	if err != nil {

@@ -76,6 +76,13 @@ var wordings = map[Kind]wording{
 		event: "The authenticator app of your account was disabled. From now on your password is enough to sign in.",
 		brief: "the authenticator was disabled",
 	},
+	AuthenticatorRemoved: {
+		subject: "The authenticator was removed", briefAdvice: "Not you? Call your operator at once.",
+		event: "An operator removed the authenticator app and the recovery codes of your account, and ended your sessions. " +
+			"From now on your password is enough to sign in.",
+		advice: "If you asked for this, sign in and add an authenticator again. If not, ask your operator why.",
+		brief:  "an operator removed the authenticator and ended your sessions",
+	},
 	PasswordChanged: {
 		subject: "The password was changed", advice: adviceOnCredentials, briefAdvice: "Not you? Call your operator at once.",
 		event: "The password of your account was changed, and your other sessions were ended.",

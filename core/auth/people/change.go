@@ -5,6 +5,7 @@ import (
 
 	"github.com/tollgate-dev/tollgate/core/audit"
 	"github.com/tollgate-dev/tollgate/core/auth"
+	"github.com/tollgate-dev/tollgate/core/auth/notices"
 	"github.com/tollgate-dev/tollgate/core/fault"
 	"github.com/tollgate-dev/tollgate/ports/authstore"
 	"github.com/tollgate-dev/tollgate/ports/transaction"
@@ -14,9 +15,12 @@ import (
 type accountChange struct {
 	category  audit.Category
 	action    audit.Action
+	condition func(context.Context) error // called before alter; optional
 	alter     func(*auth.Account) error
 	after     func(context.Context, *auth.Account) error // called after alter; optional
 	endReason auth.EndReason                             // of all sessions; empty: sessions do not end
+	notice    notices.Kind                               // that the person gets; optional
+	byPerson  bool                                       // the person does it, and no operator
 }
 
 // Lock prevents a person from signing in until Unlock. Active sessions stay. Every method of this
@@ -41,31 +45,58 @@ func (s *Service) Unlock(ctx context.Context, email auth.Email) error {
 // unknown person (contract A-13).
 func (s *Service) Disable(ctx context.Context, email auth.Email) error {
 	return s.changeAccount(ctx, email,
-		accountChange{category: audit.AccountChange, action: "disable", endReason: auth.EndDisabled,
+		accountChange{category: audit.AccountChange, action: "disable", endReason: auth.EndDisabled, after: s.dropLinks,
 			alter: func(a *auth.Account) error {
 				a.State = auth.AccountDisabled
 				return nil
 			}})
 }
 
-// Enable lets a disabled person sign in again.
+// Enable lets a disabled person sign in again. One who has no password yet is invited again.
 func (s *Service) Enable(ctx context.Context, email auth.Email) error {
 	return s.changeAccount(ctx, email,
 		accountChange{category: audit.AccountChange, action: "enable", alter: func(a *auth.Account) error {
+			if a.State == auth.AccountDisabled && a.PasswordHash == "" {
+				a.State = auth.AccountInvited
+				return nil
+			}
 			return changeState(a, auth.AccountActive, auth.AccountDisabled)
 		}})
 }
 
 // SetPhone sets a person's telephone number; an empty one removes it.
 func (s *Service) SetPhone(ctx context.Context, email auth.Email, phone string) error {
-	if err := checkPhone(phone); err != nil {
+	return s.SetProfile(ctx, email, Profile{Phone: &phone})
+}
+
+// Profile is what SetProfile changes; nil fields stay.
+type Profile struct {
+	Name  *string // 1 to 200 characters
+	Phone *string // E.164; empty removes it
+	// Condition is called in the transaction, before the change. It is optional.
+	Condition func(ctx context.Context) error
+}
+
+// SetProfile changes the name and the telephone number of a person. The error is fault.Invalid with
+// the field if one breaks a rule.
+func (s *Service) SetProfile(ctx context.Context, email auth.Email, p Profile) error {
+	change := accountChange{category: audit.AccountChange, action: "profile", condition: p.Condition}
+	if p.Name == nil {
+		change.action = "phone"
+	}
+	change.alter = func(a *auth.Account) (err error) {
+		if p.Name != nil {
+			if a.Name, err = ParseName(*p.Name); err != nil {
+				return err
+			}
+		}
+		if p.Phone != nil {
+			a.Phone = *p.Phone
+			err = CheckPhone(a.Phone)
+		}
 		return err
 	}
-	return s.changeAccount(ctx, email,
-		accountChange{category: audit.AccountChange, action: "phone", alter: func(a *auth.Account) error {
-			a.Phone = phone
-			return nil
-		}})
+	return s.changeAccount(ctx, email, change)
 }
 
 // SetPassword sets a person's password, and ends their sessions and their logins that wait for a
@@ -75,17 +106,26 @@ func (s *Service) SetPassword(ctx context.Context, email auth.Email, p auth.Pass
 	if err != nil {
 		return err
 	}
-	hash, err := s.hashPassword(ctx, p, a.Email, a.Name)
+	hash, err := s.HashPassword(ctx, "password", p, &a)
 	if err != nil {
 		return err
 	}
 	return s.changeAccount(ctx, email, accountChange{
-		category: audit.CredentialChange, action: "password", after: s.dropPending, endReason: auth.EndPassword,
+		category: audit.CredentialChange, action: "password", after: s.dropLogins, endReason: auth.EndPassword,
 		alter: func(a *auth.Account) error {
-			a.PasswordHash, a.Replaced = hash, auth.ReplacedPassword{}
+			SetHash(a, hash)
 			return nil
 		},
 	})
+}
+
+// SetHash gives an account a password that replaces the present one at once. The account of an
+// invited person becomes active.
+func SetHash(a *auth.Account, hash auth.PasswordHash) {
+	a.PasswordHash, a.Replaced = hash, auth.ReplacedPassword{}
+	if a.State == auth.AccountInvited {
+		a.State = auth.AccountActive
+	}
 }
 
 // changeState sets the state of an account to to. It returns fault.Conflict if the state is neither
@@ -98,43 +138,77 @@ func changeState(a *auth.Account, to, from auth.AccountState) error {
 	return nil
 }
 
-// changeAccount applies a change to an account and writes an audit event, in one transaction.
+// changeAccount applies a change to an account and writes an audit event, in one transaction. The
+// error is fault.Conflict with code last_operator if no active person could operate any more.
 func (s *Service) changeAccount(ctx context.Context, email auth.Email, what accountChange) error {
+	var changed auth.Account
 	ended, err := transaction.Do(ctx, s.ports.Transaction,
 		func(ctx context.Context) (ended []auth.SessionID, err error) {
-			a, err := s.ByEmail(ctx, email)
-			if err != nil {
-				return nil, err
-			}
-			err = s.ports.Accounts.Update(ctx, a.ID, func(stored *auth.Account) error {
-				stored.UpdatedAt = s.ports.Clock.Now()
-				return what.alter(stored)
+			err = authstore.KeepOperator(ctx, s.ports.Operators, func(ctx context.Context) (err error) {
+				changed, ended, err = s.alterAccount(ctx, email, what)
+				return err
 			})
-			if err != nil {
-				return nil, err
-			}
-			if what.after != nil {
-				if err := what.after(ctx, &a); err != nil {
-					return nil, err
-				}
-			}
-			change := audit.Change{
-				Category: what.category, Action: what.action, Subject: audit.Subject(a.ID), ByOperator: true,
-			}
-			if what.endReason != "" {
-				if ended, err = s.ports.Sessions.End(ctx, authstore.SessionFilter{UserID: a.ID}, s.ports.Clock.Now(),
-					what.endReason); err != nil {
-					return nil, err
-				}
-				change.Details = audit.Details{"sessionsInvalidated": audit.Number(len(ended))}
-			}
-			return ended, s.ports.Trail.RecordChanges(ctx, change)
+			return ended, err
 		})
 	if err != nil {
 		return err
 	}
 	s.ports.Cache.Drop(ctx, ended...)
+	if what.notice != "" {
+		s.ports.Notices.Notify(notices.Event{Kind: what.notice, UserID: changed.ID, At: s.ports.Clock.Now()})
+	}
 	return nil
+}
+
+// alterAccount is changeAccount within its transaction. It returns the account before the change,
+// and the sessions that ended.
+func (s *Service) alterAccount(
+	ctx context.Context, email auth.Email, what accountChange,
+) (a auth.Account, ended []auth.SessionID, err error) {
+	if a, err = s.ByEmail(ctx, email); err != nil {
+		return a, nil, err
+	}
+	if what.condition != nil {
+		if err := what.condition(ctx); err != nil {
+			return a, nil, err
+		}
+	}
+	details := audit.Details{}
+	err = s.ports.Accounts.Update(ctx, a.ID, func(stored *auth.Account) error {
+		before := newObject(stored)
+		stored.UpdatedAt = s.ports.Clock.Now()
+		err := what.alter(stored)
+		details = audit.Changing(details, before, newObject(stored))
+		return err
+	})
+	if err != nil {
+		return a, nil, err
+	}
+	if what.after != nil {
+		if err := what.after(ctx, &a); err != nil {
+			return a, nil, err
+		}
+	}
+	change := audit.Change{
+		Category: what.category, Action: what.action, Subject: audit.Subject(a.ID), ByOperator: !what.byPerson,
+		Details: details,
+	}
+	if what.endReason != "" {
+		if ended, err = s.ports.Sessions.End(ctx, authstore.SessionFilter{UserID: a.ID}, s.ports.Clock.Now(),
+			what.endReason); err != nil {
+			return a, nil, err
+		}
+		details["sessionsInvalidated"] = audit.Number(len(ended))
+	}
+	return a, ended, s.ports.Trail.RecordChanges(ctx, change)
+}
+
+// newObject returns a person as the audit log shows a change.
+func newObject(a *auth.Account) audit.Object {
+	return audit.Object{Kind: "person", Key: string(a.Email), Fields: audit.Details{
+		"name": audit.Text(a.Name), "phone": audit.Text(a.Phone), "state": audit.Text(a.State),
+		"secondFactor": audit.Flag(a.MFA.Active),
+	}}
 }
 
 func (s *Service) liftLocks(ctx context.Context, a *auth.Account) error {

@@ -5,6 +5,7 @@ import (
 
 	"github.com/tollgate-dev/tollgate/core/audit"
 	"github.com/tollgate-dev/tollgate/core/auth"
+	"github.com/tollgate-dev/tollgate/core/auth/notices"
 	"github.com/tollgate-dev/tollgate/core/fault"
 	"github.com/tollgate-dev/tollgate/ports/secrets"
 )
@@ -39,12 +40,13 @@ func (s *Service) ActivateMFA(ctx context.Context, email auth.Email, code auth.O
 	return recovery, nil
 }
 
-// DisableMFA removes the authenticator and recovery codes of a person who has lost both. The error
-// is fault.Conflict if there is no authenticator, and fault.NotFound for an address without an
+// DisableMFA removes the authenticator and recovery codes of a person who has lost both, ends their
+// sessions, and sends them a notice. The error is fault.Conflict if there is no authenticator, and fault.NotFound for an address without an
 // account.
 func (s *Service) DisableMFA(ctx context.Context, email auth.Email) error {
 	return s.changeAccount(ctx, email,
 		accountChange{category: audit.CredentialChange, action: "mfa_disable", after: s.dropPending,
+			endReason: auth.EndSecondFactor, notice: notices.AuthenticatorRemoved,
 			alter: func(a *auth.Account) error {
 				if len(a.MFA.Secret) == 0 {
 					return fault.New(fault.Conflict, "there is no authenticator")
@@ -52,6 +54,19 @@ func (s *Service) DisableMFA(ctx context.Context, email auth.Email) error {
 				a.MFA = auth.MFA{}
 				return nil
 			}})
+}
+
+// dropLinks removes the links of a person.
+func (s *Service) dropLinks(ctx context.Context, a *auth.Account) error {
+	return s.ports.Links.RemoveAll(ctx, a.ID, auth.LinkInvitation, auth.LinkReset)
+}
+
+// dropLogins ends the logins that wait for a second factor, and removes the links.
+func (s *Service) dropLogins(ctx context.Context, a *auth.Account) error {
+	if err := s.dropPending(ctx, a); err != nil {
+		return err
+	}
+	return s.dropLinks(ctx, a)
 }
 
 // dropPending ends the logins that wait for a second factor.

@@ -1,20 +1,26 @@
-// Package people manages accounts for operators: add, lock, disable, set password and telephone
-// number. Only the operator commands use it, not the API.
+// Package people manages accounts for operators: add, invite, lock, disable, change name and
+// telephone number, and make links by which people set their password. Package joining accepts the
+// links.
 package people
 
 import (
 	"context"
+	"fmt"
 	"regexp"
 	"strings"
+	"time"
 	"unicode"
 	"unicode/utf8"
 
 	"github.com/tollgate-dev/tollgate/core/audit"
 	"github.com/tollgate-dev/tollgate/core/auth"
 	"github.com/tollgate-dev/tollgate/core/auth/auditing"
+	"github.com/tollgate-dev/tollgate/core/auth/notices"
 	"github.com/tollgate-dev/tollgate/core/fault"
+	"github.com/tollgate-dev/tollgate/ports/authority"
 	"github.com/tollgate-dev/tollgate/ports/authstore"
 	"github.com/tollgate-dev/tollgate/ports/clock"
+	"github.com/tollgate-dev/tollgate/ports/courier"
 	"github.com/tollgate-dev/tollgate/ports/secrets"
 	"github.com/tollgate-dev/tollgate/ports/sessioncache"
 	"github.com/tollgate-dev/tollgate/ports/transaction"
@@ -22,6 +28,31 @@ import (
 
 // maxName is the greatest length of a name in characters.
 const maxName = 200
+
+// Config holds the settings of people.
+type Config struct {
+	InvitationTTL time.Duration
+	Console       ConsoleURL
+	Product       string // the name of the service in messages
+}
+
+// ConsoleURL is the address under which people reach the console, with a slash at the end.
+type ConsoleURL string
+
+// Validate returns an error that begins with the name of the first field that is out of range.
+func (c Config) Validate() error {
+	if c.InvitationTTL < time.Hour || c.InvitationTTL > 720*time.Hour {
+		return fmt.Errorf("InvitationTTL: %v is not in the range 1h to 720h", c.InvitationTTL)
+	}
+	return nil
+}
+
+// ServeAt sets the address of the console, for a service on a port that the system chose. It must
+// be called before the service is used.
+func (s *Service) ServeAt(console ConsoleURL) { s.config.Console = console }
+
+// Mail is the courier of links; a nil one is not configured.
+type Mail struct{ courier.Courier }
 
 // Ports are the dependencies of this package. All stores belong to one adapter, so that a
 // transaction spans them.
@@ -31,9 +62,15 @@ type Ports struct {
 	Sessions    authstore.Sessions
 	Lockouts    authstore.Lockouts
 	Pending     authstore.PendingLogins
+	Links       authstore.Links
+	Directory   authstore.Directory
+	Operators   authstore.Operators
 	Transaction transaction.Runner
+	Grants      authority.Granter
 
 	Passwords secrets.PasswordHasher
+	Mail      Mail
+	Notices   *notices.Notifier
 	Cache     sessioncache.Cache
 	Trail     *auditing.Trail
 	Clock     clock.Clock
@@ -44,6 +81,7 @@ type Ports struct {
 // Service manages accounts. Its changes are in the audit log, with the operator as actor. Ended
 // sessions are refused on every instance within sessioncache.MaxAge. It is safe for concurrent use.
 type Service struct {
+	config     Config
 	ports      Ports
 	lockoutKey auth.Key
 	rules      PasswordRules
@@ -51,8 +89,12 @@ type Service struct {
 	secondFactor auth.SecondFactor
 }
 
-// New returns a service. It returns an error if the root secret is too short.
-func New(p Ports) (*Service, error) {
+// New returns a service. It returns an error if a setting is out of range or the root secret is too
+// short.
+func New(c Config, p Ports) (*Service, error) {
+	if err := c.Validate(); err != nil {
+		return nil, err
+	}
 	key, err := p.Root.Derive(auth.LockoutPurpose)
 	if err != nil {
 		return nil, err
@@ -62,7 +104,7 @@ func New(p Ports) (*Service, error) {
 		return nil, err
 	}
 	return &Service{
-		ports: p, lockoutKey: key, rules: NewPasswordRules(), secondFactor: secondFactor,
+		config: c, ports: p, lockoutKey: key, rules: NewPasswordRules(), secondFactor: secondFactor,
 	}, nil
 }
 
@@ -77,42 +119,86 @@ type Person struct {
 // Add creates an account. The error is fault.Invalid with code validation_error, and the field in
 // details.fields, if a rule is broken, and fault.Conflict if the address has an account.
 func (s *Service) Add(ctx context.Context, p Person) (auth.Account, error) {
-	name, err := checkName(p.Name)
-	if err != nil {
-		return auth.Account{}, err
-	}
-	if err := checkPhone(p.Phone); err != nil {
-		return auth.Account{}, err
-	}
-	hash, err := s.hashPassword(ctx, p.Password, p.Email, name)
-	if err != nil {
-		return auth.Account{}, err
-	}
-	now := s.ports.Clock.Now()
-	a := auth.Account{
-		ID: secrets.NewUUID[auth.UserID](s.ports.Entropy), Email: p.Email, Name: name, Phone: p.Phone,
-		PasswordHash: hash,
-		State:        auth.AccountActive, CreatedAt: now, UpdatedAt: now,
-	}
-	err = s.ports.Transaction.Atomically(ctx, func(ctx context.Context) error {
-		if err := s.ports.Accounts.Create(ctx, a); err != nil {
-			return err
-		}
-		// The event has no user, so that it is not in the person's own log.
-		return s.ports.Trail.RecordChanges(ctx, audit.Change{
-			Category: audit.AccountChange, Action: "add", ByOperator: true, Details: audit.Details{
-				"userId": audit.Text(a.ID),
-			},
+	a, err := s.NewAccount(ctx, p)
+	if err == nil {
+		err = s.ports.Transaction.Atomically(ctx, func(ctx context.Context) error {
+			return s.create(ctx, a, audit.Change{Action: "add", ByOperator: true})
 		})
-	})
-	if fault.Is(err, fault.Conflict) {
-		return auth.Account{}, fault.Wrap(fault.Conflict, "this e-mail address has an account", err).
-			WithCode(auth.CodeValidation)
 	}
 	if err != nil {
 		return auth.Account{}, err
 	}
 	return a, nil
+}
+
+// NewAccount returns an account that can be stored. The errors are those of Add for rules.
+func (s *Service) NewAccount(ctx context.Context, p Person) (auth.Account, error) {
+	a, err := s.newInvited(p.Email, p.Name)
+	if err != nil {
+		return auth.Account{}, err
+	}
+	if err := CheckPhone(p.Phone); err != nil {
+		return auth.Account{}, err
+	}
+	a.Phone, a.State = p.Phone, auth.AccountActive
+	a.PasswordHash, err = s.HashPassword(ctx, "password", p.Password, &a)
+	return a, err
+}
+
+// newInvited returns an account without a password.
+func (s *Service) newInvited(email auth.Email, name string) (auth.Account, error) {
+	name, err := ParseName(name)
+	now := s.ports.Clock.Now()
+	return auth.Account{
+		ID: secrets.NewUUID[auth.UserID](s.ports.Entropy), Email: email, Name: name, State: auth.AccountInvited,
+		CreatedAt: now, UpdatedAt: now,
+	}, err
+}
+
+// AddFirst creates the first account, which may do everything, in the transaction of the context.
+// It returns fault.Conflict if there is an account.
+func (s *Service) AddFirst(ctx context.Context, a auth.Account) error {
+	if err := s.ports.Operators.Lock(ctx); err != nil {
+		return err
+	}
+	if err := s.CheckEmpty(ctx); err != nil {
+		return err
+	}
+	if err := s.create(ctx, a, audit.Change{Action: "setup"}); err != nil {
+		return err
+	}
+	err := s.ports.Grants.GiveGrants(ctx, string(a.ID), authority.FirstGrants())
+	if err != nil {
+		return err
+	}
+	return s.ports.Links.RemoveAll(ctx, "", auth.LinkSetup)
+}
+
+// CheckEmpty returns fault.Conflict if there is an account.
+func (s *Service) CheckEmpty(ctx context.Context) error {
+	found, err := s.ports.Accounts.List(ctx, "", 1)
+	if err == nil && len(found) > 0 {
+		err = fault.New(fault.Conflict, "the service is set up: there is an account")
+	}
+	return err
+}
+
+// create stores an account with its event. The event has no user, so that it is not in the person's
+// own log.
+func (s *Service) create(ctx context.Context, a auth.Account, change audit.Change) error {
+	if err := s.ports.Operators.Lock(ctx); err != nil { // a setup sees it, or comes first
+		return err
+	}
+	err := s.ports.Accounts.Create(ctx, a)
+	if fault.Is(err, fault.Conflict) {
+		return fault.Wrap(fault.Conflict, "this e-mail address has an account", err)
+	}
+	if err != nil {
+		return err
+	}
+	change.Category = audit.AccountChange
+	change.Details = audit.About(audit.Details{"userId": audit.Text(a.ID)}, newObject(&a))
+	return s.ports.Trail.RecordChanges(ctx, change)
 }
 
 // ByEmail returns the account of an address, or fault.NotFound.
@@ -129,16 +215,37 @@ func (s *Service) List(ctx context.Context, after auth.Email, limit int) ([]auth
 	return s.ports.Accounts.List(ctx, after, limit)
 }
 
-func (s *Service) hashPassword(
-	ctx context.Context, p auth.Password, email auth.Email, name string,
+// Search returns people, ordered by e-mail address.
+func (s *Service) Search(ctx context.Context, q authstore.DirectoryQuery) ([]authstore.Person, error) {
+	return s.ports.Directory.Search(ctx, q)
+}
+
+// ByID returns a person, or fault.NotFound.
+func (s *Service) ByID(ctx context.Context, id auth.UserID) (authstore.Person, error) {
+	found, err := s.Search(ctx, authstore.DirectoryQuery{ID: id, Limit: 1})
+	if err == nil && len(found) == 0 {
+		err = auth.NotFound("person")
+	}
+	if err != nil {
+		return authstore.Person{}, err
+	}
+	return found[0], nil
+}
+
+// HashPassword returns the hash of a new password of a person. The error names the field if the
+// password breaks a rule.
+func (s *Service) HashPassword(
+	ctx context.Context, field string, p auth.Password, a *auth.Account,
 ) (auth.PasswordHash, error) {
-	if err := s.rules.Check("password", p, email, name); err != nil {
+	if err := s.rules.Check(field, p, a.Email, a.Name); err != nil {
 		return "", err
 	}
 	return s.ports.Passwords.Hash(ctx, p)
 }
 
-func checkName(s string) (string, error) {
+// ParseName returns the name of a person: 1 to 200 characters. Anything else is fault.Invalid with
+// code validation_error.
+func ParseName(s string) (string, error) {
 	s = strings.TrimSpace(s)
 	problem := ""
 	switch {
@@ -157,7 +264,9 @@ func checkName(s string) (string, error) {
 // phonePattern matches an international telephone number (ITU-T E.164).
 var phonePattern = regexp.MustCompile(`^\+[1-9][0-9]{6,14}$`)
 
-func checkPhone(s string) error {
+// CheckPhone returns fault.Invalid with code validation_error for a text that is neither empty nor an
+// international telephone number.
+func CheckPhone(s string) error {
 	if s != "" && !phonePattern.MatchString(s) {
 		return auth.InvalidField(auth.CodeValidation, "phone",
 			"must be an international number, for example +4930123456")

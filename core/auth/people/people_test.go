@@ -44,13 +44,14 @@ func newFixture(t *testing.T) *fixture {
 		ports: people.Ports{
 			Accounts: fakedb.NewAccounts(db), Devices: fakedb.NewDevices(db), Sessions: fakedb.NewSessions(db),
 			Lockouts: fakedb.NewLockouts(db), Pending: fakedb.NewPendingLogins(db), Transaction: db,
+			Operators: fakedb.NewDirectory(db), Links: fakedb.NewLinks(db), Directory: fakedb.NewDirectory(db),
 		},
 	}
 	fx.log, fx.cache = fakedb.NewAuditLog(db), memory.NewSessions(fx.clock, memory.Config{MaxSessions: 10})
 	fx.ports.Passwords, fx.ports.Cache, fx.ports.Trail = hasher, fx.cache,
 		auditing.New(fx.log, fx.clock, &secretstest.Entropy{})
 	fx.ports.Clock, fx.ports.Entropy, fx.ports.Root = fx.clock, &secretstest.Entropy{}, rootSecret
-	fx.service, err = people.New(fx.ports)
+	fx.service, err = people.New(people.Config{InvitationTTL: time.Hour}, fx.ports)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -45,6 +45,7 @@ type Ports struct {
 	RefreshTokens authstore.RefreshTokens
 	Challenges    authstore.Challenges
 	Pending       authstore.PendingLogins
+	Links         authstore.Links
 	Lockouts      authstore.Lockouts
 	Devices       authstore.Devices
 	Counts        authstore.HistoryCounts
@@ -84,6 +85,7 @@ const (
 	RefreshTokens Kind = "refresh_tokens"
 	Challenges    Kind = "challenges"
 	PendingLogins Kind = "pending_logins"
+	Links         Kind = "links"
 	Lockouts      Kind = "lockouts"
 	Sessions      Kind = "sessions"
 	Devices       Kind = "devices"
@@ -94,7 +96,9 @@ const (
 
 // Kinds returns all kinds.
 func Kinds() []Kind {
-	return []Kind{RefreshTokens, Challenges, PendingLogins, Lockouts, Sessions, Devices, Counts, Tokens, AuditEvents}
+	return []Kind{
+		RefreshTokens, Challenges, PendingLogins, Links, Lockouts, Sessions, Devices, Counts, Tokens, AuditEvents,
+	}
 }
 
 // Removed is how many records of a kind a sweep removed.
@@ -117,6 +121,7 @@ func (s *Sweeper) retentionRules() []rule {
 		{RefreshTokens, gracePeriod, s.ports.RefreshTokens.DeleteExpired},
 		{Challenges, gracePeriod, s.ports.Challenges.DeleteExpired},
 		{PendingLogins, 0, s.ports.Pending.DeleteExpired},
+		{Links, 0, s.ports.Links.DeleteExpired},
 		{Lockouts, s.config.Lockout, s.ports.Lockouts.DeleteBefore},
 		{Counts, history.Lifetime, s.ports.Counts.DeleteExpired},
 		{Tokens, gracePeriod, s.ports.Tokens.DeleteExpired},

@@ -44,8 +44,9 @@ func newSessionChanges(
 	details := audit.Details{"trustLevel": audit.Text(session.TrustLevel.String())}
 	session.Describe(details)
 	session.DescribeAddress(details)
-	if factor != "" {
-		details["step"], details["factor"] = audit.Text("mfa"), audit.Text(factor)
+	details.Set("factor", string(factor))
+	if factor != "" && factor != auth.FactorLink {
+		details["step"] = audit.Text("mfa")
 	}
 	changes := []audit.Change{
 		assessment.NewEvaluation(session, verdict),

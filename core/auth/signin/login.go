@@ -33,7 +33,7 @@ type Login struct {
 
 // loginAttempt is a login that is being processed.
 type loginAttempt struct {
-	account      auth.Account // if the account is unknown or disabled, only its ID is set, to a decoy
+	account      auth.Account // if sign-in does not know the account, only its ID is set, to a decoy
 	accountKnown bool
 	identity     auth.DeviceIdentity
 	device       auth.Device     // the zero value if the account has no device of that identity
@@ -121,7 +121,7 @@ func (s *Service) findAccount(ctx context.Context, in Login) (loginAttempt, erro
 	attempt := loginAttempt{subject: auth.EmailLockout(s.lockoutKey, in.Email)}
 	account, err := s.ports.Accounts.ByEmail(ctx, in.Email)
 	switch {
-	case err == nil && account.State != auth.AccountDisabled:
+	case err == nil && account.State.HasSignIn():
 		attempt.account, attempt.accountKnown = account, true
 	case err == nil || fault.Is(err, fault.NotFound):
 		sum := s.lockoutKey.Sum("decoy " + string(in.Email))
@@ -360,7 +360,7 @@ func (s *Service) checkAccountState(ctx context.Context, attempt *loginAttempt) 
 	locked := false
 	err := s.ports.Accounts.Update(ctx, attempt.account.ID, func(a *auth.Account) error {
 		switch {
-		case a.State == auth.AccountDisabled:
+		case !a.State.HasSignIn():
 			return errCredentials()
 		case a.State == auth.AccountLocked:
 			locked = true

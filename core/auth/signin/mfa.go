@@ -118,10 +118,10 @@ func (s *Service) completeMFA(ctx context.Context, in MFAAnswer, attempt *loginA
 // different instances.
 func (s *Service) takeSecondFactor(ctx context.Context, attempt *loginAttempt, code auth.OTP, now time.Time) error {
 	err := s.ports.Accounts.Update(ctx, attempt.account.ID, func(a *auth.Account) error {
-		switch a.State {
-		case auth.AccountDisabled:
+		switch {
+		case !a.State.HasSignIn():
 			return errWrongCode()
-		case auth.AccountLocked: // checked before the code, so that the response cannot confirm the code
+		case a.State == auth.AccountLocked: // checked before the code, so that the response cannot confirm the code
 			return errLockedByOperator()
 		}
 		factor, err := s.secondFactor.Take(a, code, now)

@@ -40,6 +40,9 @@ func (s *Service) createSession(
 		MaxExpiresAt: now.Add(s.config.RefreshTokenMaxAge),
 		IPAddress:    from.Address,
 	}
+	if attempt.factor == auth.FactorLink {
+		session.TrustLevel = auth.FullTrust // as after a step-up with a code that was sent
+	}
 	if err := s.ports.Sessions.Create(ctx, session); err != nil {
 		return auth.Session{}, false, err
 	}

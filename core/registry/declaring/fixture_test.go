@@ -76,9 +76,11 @@ func newFixture(t *testing.T) *fixture {
 	})
 	p := declaring.Ports{
 		Transactions: db, States: fakedb.NewAppliedStates(db), Clock: now, Entropy: entropy, Sealer: sealer{},
-		People:       func(context.Context) (map[registry.Holder]string, error) { return people, nil },
-		Grants:       grants,
-		GrantChanges: delegating.NewGrantOperator(delegating.GrantPorts{Transactions: db, Grants: grants, Recorder: log}),
+		People: func(context.Context) (map[registry.Holder]string, error) { return people, nil },
+		Grants: grants,
+		GrantChanges: delegating.NewGrantOperator(delegating.GrantPorts{
+			Transactions: db, Grants: grants, Operators: fakedb.NewDirectory(db), Recorder: log,
+		}),
 		Policies: delegating.NewPolicies(config, delegating.PolicyPorts{
 			Transactions: db, Policies: policies, Checker: checker, Grants: grants, Recorder: log, Clock: now, Entropy: entropy,
 		}),

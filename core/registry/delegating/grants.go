@@ -7,6 +7,7 @@ import (
 	"github.com/tollgate-dev/tollgate/core/fault"
 	"github.com/tollgate-dev/tollgate/core/registry"
 	"github.com/tollgate-dev/tollgate/ports/authority"
+	"github.com/tollgate-dev/tollgate/ports/authstore"
 	"github.com/tollgate-dev/tollgate/ports/registrystore"
 	"github.com/tollgate-dev/tollgate/ports/transaction"
 )
@@ -15,6 +16,7 @@ import (
 type GrantPorts struct {
 	Transactions transaction.Runner
 	Grants       registrystore.Grants
+	Operators    authstore.Operators
 	Recorder     authority.Recorder
 }
 
@@ -102,13 +104,16 @@ func (o *GrantOperator) RemoveByID(
 }
 
 // Remove removes a grant, from the next request on. It returns fault.NotFound when the holder
-// does not have the grant, fault.Unavailable when the database fails.
+// does not have the grant, fault.Conflict with code last_operator when no active person could
+// operate any more, and fault.Unavailable when the database fails.
 func (o *GrantOperator) Remove(ctx context.Context, g registry.Grant) error {
 	return o.ports.Transactions.Atomically(transaction.Exclusive(ctx), func(ctx context.Context) error {
-		if err := o.ports.Grants.Remove(ctx, g); err != nil {
-			return err
-		}
-		return o.ports.Recorder.RecordChanges(ctx, newGrantChange("grant_remove", g))
+		return authstore.KeepOperator(ctx, o.ports.Operators, func(ctx context.Context) error {
+			if err := o.ports.Grants.Remove(ctx, g); err != nil {
+				return err
+			}
+			return o.ports.Recorder.RecordChanges(ctx, newGrantChange("grant_remove", g))
+		})
 	})
 }
 

@@ -40,7 +40,9 @@ func grant(t *testing.T) registry.Grant {
 func TestEveryChangeIsRecorded(t *testing.T) {
 	db, trail := fakedb.New(), &fakeRecorder{}
 	store := fakedb.NewGrants(db)
-	o := delegating.NewGrantOperator(delegating.GrantPorts{Transactions: db, Grants: store, Recorder: trail})
+	o := delegating.NewGrantOperator(delegating.GrantPorts{
+		Transactions: db, Grants: store, Operators: fakedb.NewDirectory(db), Recorder: trail,
+	})
 	for range 2 { // the second time there is nothing to change
 		if err := o.Add(t.Context(), grant(t)); err != nil {
 			t.Fatal(err)
@@ -70,7 +72,9 @@ func TestEveryChangeIsRecorded(t *testing.T) {
 func TestNoChangeWithoutRecord(t *testing.T) {
 	db, trail := fakedb.New(), &fakeRecorder{err: fault.New(fault.Unavailable, "away")}
 	store := fakedb.NewGrants(db)
-	o := delegating.NewGrantOperator(delegating.GrantPorts{Transactions: db, Grants: store, Recorder: trail})
+	o := delegating.NewGrantOperator(delegating.GrantPorts{
+		Transactions: db, Grants: store, Operators: fakedb.NewDirectory(db), Recorder: trail,
+	})
 	if err := o.Add(t.Context(), grant(t)); !fault.Is(err, fault.Unavailable) {
 		t.Errorf("Add = %v", err)
 	}

@@ -20,7 +20,7 @@ type APITokens interface {
 }
 
 func runAPITokens(t *testing.T, open func(t *testing.T) Stores) {
-	testCases(t, withAccounts(open, 2), map[string]func(t *testing.T, s Stores){
+	testCases(t, withAccounts(open), map[string]func(t *testing.T, s Stores){
 		"a token is found by its hash, with all fields, while its owner is active": findsAPITokens,
 		"the tokens of an owner are listed by id, without those of workloads":      listsAPITokens,
 		"parallel calls do not exceed the number of tokens of an owner":            boundsAPITokens,

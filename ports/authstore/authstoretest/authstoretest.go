@@ -3,8 +3,10 @@
 package authstoretest
 
 import (
+	"context"
 	"testing"
 
+	"github.com/tollgate-dev/tollgate/core/auth"
 	"github.com/tollgate-dev/tollgate/ports/authstore"
 	"github.com/tollgate-dev/tollgate/ports/authstore/authstoretest/recordtest"
 	"github.com/tollgate-dev/tollgate/ports/transaction"
@@ -23,10 +25,15 @@ type Stores struct {
 	Lockouts      authstore.Lockouts
 	AuditLog      authstore.AuditLog
 	Keys          authstore.KeyRing
-	APITokens     APITokens
+	History       History
+	Links         authstore.Links
+	Directory     authstore.Directory
+	Operators     authstore.Operators
+	// Operate gives a person the grant operate.
+	Operate   func(ctx context.Context, user auth.UserID) error
+	APITokens APITokens
 	// AddService adds a service account, which is active or disabled.
 	AddService func(t *testing.T, name string, active bool)
-	History    History
 	Runner     transaction.Runner
 }
 
@@ -45,7 +52,7 @@ func Run(t *testing.T, open func(t *testing.T) Stores) {
 		"accounts": runAccounts, "devices": runDevices, "sessions": runSessions, "session cookies": runCookies,
 		"challenges":     runChallenges,
 		"pending logins": runPendingLogins, "lockouts": runLockouts, "history": runHistory, "audit log": RunAuditLog,
-		"keys": runKeys, "tokens": runAPITokens,
+		"keys": runKeys, "tokens": runAPITokens, "links": runLinks, "directory": runDirectory, "operators": runOperators,
 	} {
 		t.Run(name, func(t *testing.T) { suite(t, open) })
 	}
@@ -59,8 +66,8 @@ func testCases(t *testing.T, open func(t *testing.T) Stores, tests map[string]fu
 	}
 }
 
-// withAccounts returns open with people accounts in the stores.
-func withAccounts(open func(t *testing.T) Stores, people int) func(t *testing.T) Stores {
+// withAccounts returns open with two accounts in the stores.
+func withAccounts(open func(t *testing.T) Stores) func(t *testing.T) Stores {
 	return func(t *testing.T) Stores {
 		s := open(t)
 		for n := range people {

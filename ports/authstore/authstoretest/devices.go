@@ -18,7 +18,7 @@ import (
 // runDevices tests the stores of devices and device tokens.
 func runDevices(t *testing.T, open func(t *testing.T) Stores) {
 	t.Helper()
-	testCases(t, withAccounts(open, people), map[string]func(t *testing.T, s Stores){
+	testCases(t, withAccounts(open), map[string]func(t *testing.T, s Stores){
 		"a stored device has the value of every field":                      deviceKeepsEveryField,
 		"any device is returned as it was stored":                           deviceRoundTrips,
 		"a device that does not exist is not found":                         deviceNotFound,

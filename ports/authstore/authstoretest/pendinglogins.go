@@ -16,7 +16,7 @@ import (
 // runPendingLogins tests the store of pending logins.
 func runPendingLogins(t *testing.T, open func(t *testing.T) Stores) {
 	t.Helper()
-	testCases(t, withAccounts(open, people), map[string]func(t *testing.T, s Stores){
+	testCases(t, withAccounts(open), map[string]func(t *testing.T, s Stores){
 		"a stored login has the value of every field":      pendingLoginKeepsEveryField,
 		"any login is returned as it was stored":           pendingLoginRoundTrips,
 		"a new login of a device replaces the pending one": replacesLoginOfDevice,

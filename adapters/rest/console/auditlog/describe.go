@@ -31,6 +31,10 @@ var actions = map[string]string{
 	"verify":    "a code was entered",
 	"mfa_enrol": "an authenticator app was set up", "mfa_activate": "the authenticator app was turned on",
 	"mfa_disable": "the authenticator app was turned off", "new": "first sign-in",
+	"setup": "the first account was made", "invite": "a person was invited",
+	"invitation": "a new invitation was made", "accept_invitation": "the invitation was accepted",
+	"reset_link": "a link to set a password was made", "forgot_password": "a link to set a password was sent",
+	"password_reset": "the password was set by a link",
 }
 
 // values are the values that are names in the API.

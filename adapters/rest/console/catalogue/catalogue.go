@@ -12,6 +12,7 @@ import (
 	"github.com/gofiber/fiber/v2"
 
 	"github.com/tollgate-dev/tollgate/adapters/rest/console/site"
+	"github.com/tollgate-dev/tollgate/core/auth/joining"
 	"github.com/tollgate-dev/tollgate/core/fault"
 	"github.com/tollgate-dev/tollgate/core/registry"
 	"github.com/tollgate-dev/tollgate/core/registry/browsing"
@@ -33,12 +34,15 @@ const ServersPath = site.Root + "servers/"
 type Pages struct {
 	site   *site.Site
 	reader *browsing.Browser
-	// reviews is nil without the part for authentication.
+	// reviews and joining are nil without the part for authentication.
 	reviews *reviewing.Service
+	joining *joining.Service
 }
 
 // New returns the pages.
-func New(s *site.Site, r *browsing.Browser, w *reviewing.Service) *Pages { return &Pages{s, r, w} }
+func New(s *site.Site, r *browsing.Browser, w *reviewing.Service, j *joining.Service) *Pages {
+	return &Pages{s, r, w, j}
+}
 
 // Mount adds the routes.
 func (p *Pages) Mount(r fiber.Router) {
@@ -69,6 +73,7 @@ type listView struct {
 	Servers  []Card
 	Next     string // the address of the next page; empty on the last one
 	Later    bool   // this is not the first page
+	Empty    bool   // the service has no account yet
 }
 
 // Card is a server in a list.
@@ -96,7 +101,13 @@ func (p *Pages) list(v *site.Visit) error {
 	} else if err != nil {
 		return err
 	}
-	return v.Render(listPage, site.Head{Title: "Servers", Problems: problems}, newListView(q, found))
+	view := newListView(q, found)
+	if p.joining != nil {
+		if view.Empty, err = p.joining.IsEmpty(v.UserContext()); err != nil {
+			return err
+		}
+	}
+	return v.Render(listPage, site.Head{Title: "Servers", Problems: problems}, view)
 }
 
 func newListView(q browsing.Query, found browsing.Page) listView {

@@ -49,6 +49,7 @@ type Ports struct {
 	Trail        *auditing.Trail
 	Limits       *Limits // nil if the part for rate limits does not run
 	Overview     overview.Source
+	Settled      Settled
 }
 
 // Pages are the pages of operators. It is safe for concurrent use.
@@ -66,6 +67,7 @@ type handler func(ctx context.Context, v *site.Visit) error
 // Mount adds the routes.
 func (p *Pages) Mount(r fiber.Router) {
 	r.Get(Path, p.page(p.overview))
+	r.Get(setupPath, p.page(p.setup))
 	p.mountPeople(r)
 	p.mountGrants(r)
 	r.Get(statePath, p.page(p.state))

@@ -82,7 +82,7 @@ type personRow struct {
 
 // accountStates are the states of accounts in words.
 var accountStates = map[auth.AccountState]struct{ text, class string }{
-	auth.AccountActive: {"Active", "good"}, auth.AccountLocked: {"Locked", "warn"}, auth.AccountDisabled: {
+	auth.AccountInvited: {"Invited", "warn"}, auth.AccountActive: {"Active", "good"}, auth.AccountLocked: {"Locked", "warn"}, auth.AccountDisabled: {
 		"Disabled", "bad",
 	},
 }

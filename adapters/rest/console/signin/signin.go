@@ -1,5 +1,5 @@
-// Package signin has the pages on which people sign in, verify themselves with a code, and sign
-// out.
+// Package signin has the pages on which people sign in, verify themselves with a code, sign out, and
+// open links that let them set a password.
 package signin
 
 import (
@@ -15,6 +15,7 @@ import (
 	"github.com/tollgate-dev/tollgate/core/auth"
 	"github.com/tollgate-dev/tollgate/core/auth/auditing"
 	"github.com/tollgate-dev/tollgate/core/auth/cookies"
+	"github.com/tollgate-dev/tollgate/core/auth/joining"
 	"github.com/tollgate-dev/tollgate/core/auth/signin"
 	"github.com/tollgate-dev/tollgate/core/auth/stepup"
 	"github.com/tollgate-dev/tollgate/core/fault"
@@ -44,9 +45,10 @@ type SignIn interface {
 
 // Ports are the use cases that the pages call.
 type Ports struct {
-	SignIn SignIn
-	StepUp *stepup.Service
-	Trail  *auditing.Trail
+	SignIn  SignIn
+	StepUp  *stepup.Service
+	Joining *joining.Service
+	Trail   *auditing.Trail
 }
 
 // Pages are the pages of signing in. It is safe for concurrent use.
@@ -70,6 +72,7 @@ func (p *Pages) Mount(r fiber.Router) {
 	p.site.PostTo(r, factorPath, 0, p.site.Open(p.checkFactor))
 	p.site.PostTo(r, signOutPath, 1, p.site.Open(p.signOut))
 	p.mountStepUp(r)
+	p.mountLinks(r)
 }
 
 // passwordView is the page for the e-mail address and the password.
@@ -82,6 +85,9 @@ func (p *Pages) showPassword(v *site.Visit) error { return p.renderPassword(v, n
 
 func (p *Pages) renderPassword(v *site.Visit, problems site.Problems) error {
 	head := site.Head{Title: "Sign in", Problems: problems}
+	if v.Query("set") != "" {
+		head.Notice = "The password is set. Sign in with it."
+	}
 	if v.SessionEnded() {
 		head.Notice = "Your session has ended, and the form was not accepted. Sign in, then send it again."
 	}
@@ -126,7 +132,10 @@ func readOrigin(v *site.Visit) (signin.Origin, error) {
 
 // begin sets the cookies of a session that has begun and goes on. A session that the browser had
 // before ends.
-func (p *Pages) begin(v *site.Visit, r signin.Result) error {
+func (p *Pages) begin(v *site.Visit, r signin.Result) error { return p.beginAt(v, r, v.Next()) }
+
+// beginAt is begin with the page to go on with.
+func (p *Pages) beginAt(v *site.Visit, r signin.Result, next string) error {
 	if v.SignedIn() {
 		if err := p.ports.SignIn.SignOut(v.UserContext(), v.Session, v.Session.ID); err != nil &&
 			!fault.Is(err, fault.NotFound) {
@@ -139,13 +148,13 @@ func (p *Pages) begin(v *site.Visit, r signin.Result) error {
 	}); err != nil {
 		return err
 	}
-	return v.Redirect(v.Next())
+	return v.Redirect(next)
 }
 
 // refuse shows a form again after its act was refused.
 func (p *Pages) refuse(v *site.Visit, err error, show func(*site.Visit, site.Problems) error) error {
 	f, ok := fault.As(err)
-	if !ok || f.Kind == fault.Internal || f.Kind == fault.Unavailable {
+	if !ok || f.Kind == fault.Internal || f.Kind == fault.Unavailable || f.Kind == fault.NotFound {
 		return err
 	}
 	status := http.StatusUnprocessableEntity

@@ -111,6 +111,10 @@ func (v *Visit) send(p *Page, frame frameView) error {
 		return fmt.Errorf("render a page: %w", err)
 	}
 	securityHeaders.Set(v.Ctx)
+	if v.secret {
+		v.Set(fiber.HeaderCacheControl, "no-store")
+		v.Set(fiber.HeaderReferrerPolicy, "no-referrer")
+	}
 	if len(v.Response().Header.Peek(fiber.HeaderCacheControl)) == 0 {
 		v.Set(fiber.HeaderCacheControl, "no-cache")
 	}

@@ -79,6 +79,7 @@ type Visit struct {
 
 	site   *Site
 	cookie auth.CookieSecret
+	secret bool             // the address of the page is secret
 	grants []registry.Grant // of the person; read by loadGrants
 	loaded bool
 	names  map[string]string // what NameOf has returned
@@ -197,8 +198,17 @@ func (s *Site) visit(c *fiber.Ctx) (*Visit, error) {
 	return v, nil
 }
 
-// address returns the path and query of a page, to come back to.
-func (v *Visit) address() string { return strings.Clone(v.OriginalURL()) }
+// KeepSecret keeps the query of the address of a page secret: no other page learns it, and no cache
+// keeps the page.
+func (v *Visit) KeepSecret() { v.secret = true }
+
+// address returns the path and query of a page, to come back to. Of a secret one it is the path.
+func (v *Visit) address() string {
+	if v.secret {
+		return strings.Clone(v.Path())
+	}
+	return strings.Clone(v.OriginalURL())
+}
 
 // Redirect sends the browser to another page, which it gets with GET.
 func (v *Visit) Redirect(to string) error { return v.Ctx.Redirect(to, http.StatusSeeOther) }

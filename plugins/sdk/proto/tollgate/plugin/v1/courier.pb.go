@@ -188,7 +188,10 @@ type Notice struct {
 	// A heading for channels that support one: one line, may be empty.
 	Subject string `protobuf:"bytes,1,opt,name=subject,proto3" json:"subject,omitempty"`
 	// The text: not empty, may have line breaks.
-	Text          string `protobuf:"bytes,2,opt,name=text,proto3" json:"text,omitempty"`
+	Text string `protobuf:"bytes,2,opt,name=text,proto3" json:"text,omitempty"`
+	// The link in the text that lets the person set a password; otherwise empty. With it, the notice
+	// is as secret as a code: write it only into the message to the recipient.
+	Link          string `protobuf:"bytes,3,opt,name=link,proto3" json:"link,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -233,6 +236,13 @@ func (x *Notice) GetSubject() string {
 func (x *Notice) GetText() string {
 	if x != nil {
 		return x.Text
+	}
+	return ""
+}
+
+func (x *Notice) GetLink() string {
+	if x != nil {
+		return x.Link
 	}
 	return ""
 }
@@ -288,10 +298,11 @@ const file_tollgate_plugin_v1_courier_proto_rawDesc = "" +
 	"\vOneTimeCode\x12\x12\n" +
 	"\x04code\x18\x01 \x01(\tR\x04code\x129\n" +
 	"\n" +
-	"expires_at\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampR\texpiresAt\"6\n" +
+	"expires_at\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampR\texpiresAt\"J\n" +
 	"\x06Notice\x12\x18\n" +
 	"\asubject\x18\x01 \x01(\tR\asubject\x12\x12\n" +
-	"\x04text\x18\x02 \x01(\tR\x04text\"\x11\n" +
+	"\x04text\x18\x02 \x01(\tR\x04text\x12\x12\n" +
+	"\x04link\x18\x03 \x01(\tR\x04link\"\x11\n" +
 	"\x0fDeliverResponse2]\n" +
 	"\aCourier\x12R\n" +
 	"\aDeliver\x12\".tollgate.plugin.v1.DeliverRequest\x1a#.tollgate.plugin.v1.DeliverResponseBPZNgithub.com/tollgate-dev/tollgate/plugins/sdk/proto/tollgate/plugin/v1;pluginv1b\x06proto3"

@@ -1,0 +1,301 @@
+package adminapi
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+
+	"github.com/gofiber/fiber/v2"
+
+	"github.com/tollgate-dev/tollgate/adapters/rest/authapi"
+	"github.com/tollgate-dev/tollgate/core/audit"
+	"github.com/tollgate-dev/tollgate/core/auth"
+	"github.com/tollgate-dev/tollgate/core/auth/people"
+	"github.com/tollgate-dev/tollgate/core/fault"
+	"github.com/tollgate-dev/tollgate/core/registry"
+	"github.com/tollgate-dev/tollgate/ports/authority"
+	"github.com/tollgate-dev/tollgate/ports/authstore"
+	"github.com/tollgate-dev/tollgate/ports/registrystore"
+)
+
+const (
+	peoplePath = root + "/people"
+	personPath = peoplePath + "/:id"
+)
+
+func (a *API) mountPeople(r fiber.Router) {
+	r.Get(peoplePath, a.read(a.operator(adminRead), a.listPeople))
+	r.Post(peoplePath, a.writePerson("invite", a.invite))
+	r.Get(personPath, a.read(a.operator(adminRead), a.getPerson))
+	r.Patch(personPath, a.writePerson("profile", a.changePerson))
+	r.Get(personPath+"/sessions", a.read(a.operator(adminRead), a.listSessions))
+	r.Get(personPath+"/devices", a.read(a.operator(adminRead), a.listDevices))
+	r.Post(personPath+"/invitation", a.writePerson("invitation", a.inviteAgain))
+	r.Post(personPath+"/reset-link", a.writePerson("reset_link", a.makeResetLink))
+	for name, do := range map[string]func(context.Context, auth.Email) error{
+		"lock": a.use.People.Lock, "unlock": a.use.People.Unlock, "disable": a.use.People.Disable,
+		"enable": a.use.People.Enable, "remove-second-factor": a.use.People.DisableMFA, "end-sessions": a.endSessions,
+	} {
+		action := audit.Action(strings.ReplaceAll(name, "-", "_"))
+		r.Post(personPath+"/"+name, a.writePerson(action, func(q *request) act { return a.actOnPerson(q, do) }))
+	}
+}
+
+// writePerson returns the handler of a route that changes people.
+func (a *API) writePerson(action audit.Action, handle handler) fiber.Handler {
+	return a.write(change{audit.AccountChange, action, "person"}, a.operator(adminWrite), handle)
+}
+
+// personResponse is a person.
+type personResponse struct {
+	ID           auth.UserID       `json:"id"`
+	Email        auth.Email        `json:"email"`
+	Name         string            `json:"name"`
+	Phone        string            `json:"phone"`
+	State        auth.AccountState `json:"state"`
+	Grants       []grantResponse   `json:"grants"`
+	SecondFactor bool              `json:"secondFactor"`
+	CreatedAt    string            `json:"createdAt"`
+	LastSignInAt *string           `json:"lastSignInAt"`
+	managed
+}
+
+// stable leaves out what changes while nobody changes the person.
+func (p personResponse) stable() any {
+	p.LastSignInAt = nil
+	return p
+}
+
+// personRecord is a person with the grants.
+type personRecord struct {
+	authstore.Person
+
+	grants []registry.GrantRecord
+}
+
+func newPersonResponse(p *personRecord) personResponse {
+	response := personResponse{
+		ID: p.ID, Email: p.Email, Name: p.Name, Phone: p.Phone, State: p.State, SecondFactor: p.MFA.Active,
+		Grants: make([]grantResponse, len(p.grants)), CreatedAt: authapi.FormatTime(p.CreatedAt),
+	}
+	for i := range p.grants {
+		response.Grants[i] = newGrantResponse(&p.grants[i])
+	}
+	if !p.LastSignIn.IsZero() {
+		at := authapi.FormatTime(p.LastSignIn)
+		response.LastSignInAt = &at
+	}
+	return response
+}
+
+func (a *API) withGrants(ctx context.Context, p authstore.Person) (personRecord, error) {
+	grants, err := a.use.Grants.Records(ctx, registrystore.GrantQuery{Holder: registry.Holder(p.ID)})
+	return personRecord{p, grants}, err
+}
+
+// readPerson returns a function that finds the person whom the path names.
+func (a *API) readPerson(q *request) func(ctx context.Context) (personRecord, error) {
+	id, err := auth.ParseUUID[auth.UserID]("id", q.param("id"))
+	q.check("id", err)
+	return func(ctx context.Context) (personRecord, error) {
+		p, err := a.use.People.ByID(ctx, id)
+		if err != nil {
+			return personRecord{}, err
+		}
+		return a.withGrants(ctx, p)
+	}
+}
+
+// personStates are the states of people.
+var personStates = []auth.AccountState{
+	auth.AccountInvited, auth.AccountActive, auth.AccountLocked, auth.AccountDisabled,
+}
+
+func (a *API) listPeople(q *request) act {
+	search := authstore.DirectoryQuery{Part: q.query("q"), State: auth.AccountState(q.query("state"))}
+	if search.State != "" && !slices.Contains(personStates, search.State) {
+		q.check("state", fault.New(fault.Invalid, "must be invited, active, locked or disabled"))
+	}
+	return listing[personRecord, personResponse]{
+		name: "people", key: func(p *personRecord) string { return string(p.Email) }, shape: newPersonResponse,
+		fetch: func(ctx context.Context, after string, limit int) ([]personRecord, error) {
+			search.After, search.Limit = auth.Email(after), limit
+			found, err := a.use.People.Search(ctx, search)
+			records := make([]personRecord, len(found))
+			for i := 0; i < len(found) && err == nil; i++ {
+				records[i], err = a.withGrants(ctx, found[i])
+			}
+			return records, err
+		},
+	}.handle(q)
+}
+
+func (a *API) getPerson(q *request) act {
+	find := a.readPerson(q)
+	return func(ctx context.Context) (answer, error) { return a.answerPerson(ctx, find) }
+}
+
+func (a *API) answerPerson(ctx context.Context, find func(context.Context) (personRecord, error)) (answer, error) {
+	p, err := find(ctx)
+	if err != nil {
+		return answer{}, err
+	}
+	return object(http.StatusOK, newPersonResponse(&p)), nil
+}
+
+// linkResponse is a link for a person.
+type linkResponse struct {
+	URL       string `json:"url"`
+	ExpiresAt string `json:"expiresAt"`
+	Delivered *bool  `json:"delivered,omitempty"` // of an invitation
+}
+
+func newInvitationResponse(l people.Link) linkResponse {
+	return linkResponse{l.URL, authapi.FormatTime(l.ExpiresAt), &l.Delivered}
+}
+
+// invitedResponse is a person who was just invited.
+type invitedResponse struct {
+	personResponse
+
+	Invitation linkResponse `json:"invitation"`
+}
+
+func (a *API) invite(q *request) act {
+	var in people.Invitation
+	var err error
+	in.Email, err = auth.ParseEmail(q.body().Text("email"))
+	q.check("email", err)
+	q.named = string(in.Email)
+	in.Name, err = people.ParseName(q.body().Text("name"))
+	q.check("name", err)
+	for i, g := range q.body().Objects("grants") {
+		text := authority.GrantText{Action: g.Text("action"), Resource: g.OptionalText("resource")}
+		_, err := registry.ParseGrant("", text.Action, text.Resource)
+		q.check(fmt.Sprintf("grants[%d]", i), err)
+		in.Grants = append(in.Grants, text)
+	}
+	return func(ctx context.Context) (answer, error) {
+		account, link, err := a.use.People.Invite(ctx, in)
+		if err != nil {
+			return answer{}, err
+		}
+		p, err := a.withGrants(ctx, authstore.Person{Account: account})
+		if err != nil {
+			return answer{}, err
+		}
+		return object(http.StatusCreated, invitedResponse{newPersonResponse(&p), newInvitationResponse(link)}), nil
+	}
+}
+
+func (a *API) changePerson(q *request) act {
+	find := a.readPerson(q)
+	var profile people.Profile
+	if q.body().Has("name") || q.body().IsNull("name") {
+		name, err := people.ParseName(q.body().PresentText("name"))
+		q.check("name", err)
+		profile.Name = &name
+	}
+	if q.body().Has("phone") || q.body().IsNull("phone") {
+		phone := q.body().OptionalText("phone")
+		q.check("phone", people.CheckPhone(phone))
+		profile.Phone = &phone
+	}
+	condition := conditionOf(q, newPersonResponse)
+	return func(ctx context.Context) (answer, error) {
+		p, err := find(ctx)
+		if err != nil {
+			return answer{}, err
+		}
+		profile.Condition = func(ctx context.Context) error {
+			current, err := find(ctx)
+			if err == nil && condition != nil {
+				err = condition(&current)
+			}
+			return err
+		}
+		if err := a.use.People.SetProfile(ctx, p.Email, profile); err != nil {
+			return answer{}, err
+		}
+		return a.answerPerson(ctx, find)
+	}
+}
+
+// actOnPerson returns an act that answers with the person.
+func (a *API) actOnPerson(q *request, do func(context.Context, auth.Email) error) act {
+	find := a.readPerson(q)
+	return func(ctx context.Context) (answer, error) {
+		p, err := find(ctx)
+		if err == nil {
+			err = do(ctx, p.Email)
+		}
+		if err != nil {
+			return answer{}, err
+		}
+		return a.answerPerson(ctx, find)
+	}
+}
+
+func (a *API) endSessions(ctx context.Context, email auth.Email) error {
+	account, err := a.use.People.ByEmail(ctx, email)
+	if err == nil {
+		_, err = a.use.Devices.EndAllSessions(ctx, account.ID)
+	}
+	return err
+}
+
+func (a *API) inviteAgain(q *request) act {
+	return a.answerLink(q, func(ctx context.Context, email auth.Email) (linkResponse, error) {
+		link, err := a.use.People.InviteAgain(ctx, email)
+		return newInvitationResponse(link), err
+	})
+}
+
+func (a *API) makeResetLink(q *request) act {
+	return a.answerLink(q, func(ctx context.Context, email auth.Email) (linkResponse, error) {
+		link, err := a.use.People.MakeResetLink(ctx, email)
+		return linkResponse{URL: link.URL, ExpiresAt: authapi.FormatTime(link.ExpiresAt)}, err
+	})
+}
+
+// answerLink returns an act that answers with a link for a person.
+func (a *API) answerLink(q *request, makeLink func(context.Context, auth.Email) (linkResponse, error)) act {
+	find := a.readPerson(q)
+	return func(ctx context.Context) (answer, error) {
+		p, err := find(ctx)
+		if err != nil {
+			return answer{}, err
+		}
+		link, err := makeLink(ctx, p.Email)
+		return answer{status: http.StatusOK, body: link}, err
+	}
+}
+
+func (a *API) listSessions(q *request) act {
+	return listOwned(q, a.readPerson(q), a.use.Devices.ListSessions, listing[auth.Session, any]{
+		name: "sessions", shape: authapi.SessionShape, key: func(s *auth.Session) string { return string(s.ID) },
+	})
+}
+
+func (a *API) listDevices(q *request) act {
+	return listOwned(q, a.readPerson(q), a.use.Devices.ListDevices, listing[auth.Device, any]{
+		name: "devices", shape: authapi.DeviceShape, key: func(d *auth.Device) string { return string(d.ID) },
+	})
+}
+
+// listOwned returns an act that lists what a person has.
+func listOwned[T any](
+	q *request, find func(context.Context) (personRecord, error),
+	all func(context.Context, auth.UserID) ([]T, error), l listing[T, any],
+) act {
+	l.fetch = pageOf(func(ctx context.Context) ([]T, error) {
+		p, err := find(ctx)
+		if err != nil {
+			return nil, err
+		}
+		return all(ctx, p.ID)
+	}, l.key)
+	return l.handle(q)
+}

@@ -1,0 +1,142 @@
+package authstoretest
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/tollgate-dev/tollgate/core/auth"
+	"github.com/tollgate-dev/tollgate/core/fault"
+	"github.com/tollgate-dev/tollgate/ports/authstore"
+	"github.com/tollgate-dev/tollgate/ports/authstore/authstoretest/recordtest"
+)
+
+// runDirectory tests the directory.
+func runDirectory(t *testing.T, open func(t *testing.T) Stores) {
+	t.Helper()
+	testCases(t, open, map[string]func(t *testing.T, s Stores){
+		"a person is found by id, part and state":     findsPeople,
+		"a person has the time of the newest session": findsLastSignIn,
+	})
+}
+
+// findsPeople searches people by each field of a query.
+func findsPeople(t *testing.T, s Stores) {
+	for n, name := range []string{"Ada Lovelace", "100% Bob_by", `Back\slash`} {
+		a := Account(n)
+		a.Name, a.State = name, []auth.AccountState{auth.AccountActive, auth.AccountInvited, auth.AccountActive}[n]
+		recordtest.OK(t, s.Accounts.Create(t.Context(), a))
+	}
+	for name, c := range map[string]struct {
+		q    authstore.DirectoryQuery
+		want []int
+	}{
+		"all":                    {authstore.DirectoryQuery{}, []int{0, 1, 2}},
+		"a page":                 {authstore.DirectoryQuery{Limit: 1}, []int{0}},
+		"the next page":          {authstore.DirectoryQuery{After: Account(0).Email}, []int{1, 2}},
+		"an id":                  {authstore.DirectoryQuery{ID: Account(1).ID}, []int{1}},
+		"a state":                {authstore.DirectoryQuery{State: auth.AccountInvited}, []int{1}},
+		"a part of the address":  {authstore.DirectoryQuery{Part: "PERSON-00002@"}, []int{2}},
+		"a part of the name":     {authstore.DirectoryQuery{Part: "a lOVE"}, []int{0}},
+		"a per cent sign":        {authstore.DirectoryQuery{Part: "%"}, []int{1}},
+		"an underscore":          {authstore.DirectoryQuery{Part: "_"}, []int{1}},
+		"a backslash":            {authstore.DirectoryQuery{Part: `\`}, []int{2}},
+		"a part that nobody has": {authstore.DirectoryQuery{Part: "eve"}, nil},
+	} {
+		if c.q.Limit == 0 {
+			c.q.Limit = 10
+		}
+		found := recordtest.Must(s.Directory.Search(t.Context(), c.q))(t)
+		var got []auth.UserID
+		for _, p := range found {
+			got = append(got, p.ID)
+		}
+		var want []auth.UserID
+		for _, n := range c.want {
+			want = append(want, Account(n).ID)
+		}
+		t.Run(name, func(t *testing.T) { recordtest.Equal(t, got, want) })
+	}
+}
+
+func findsLastSignIn(t *testing.T, s Stores) {
+	createParents(t, s)
+	first, second := Session(0, 1), Session(0, 2)
+	second.CreatedAt = first.CreatedAt.Add(time.Hour)
+	create(t, s, second, first)
+	found := recordtest.Must(s.Directory.Search(t.Context(), authstore.DirectoryQuery{Limit: 2}))(t)
+	recordtest.Equal(t, found, []authstore.Person{
+		{Account: Account(0), LastSignIn: second.CreatedAt}, {Account: Account(1)},
+	})
+}
+
+// runOperators tests who can operate.
+func runOperators(t *testing.T, open func(t *testing.T) Stores) {
+	t.Helper()
+	testCases(t, open, map[string]func(t *testing.T, s Stores){
+		"only active people with the grant can operate":   findsOperators,
+		"parallel changes leave a person who can operate": keepsOneOperator,
+	})
+}
+
+func wantOperator(t *testing.T, s Stores, want bool) {
+	t.Helper()
+	if got := recordtest.Must(s.Operators.Any(t.Context()))(t); got != want {
+		t.Errorf("Any is %t, want %t", got, want)
+	}
+}
+
+// setState changes the state of an account.
+func setState(ctx context.Context, s Stores, id auth.UserID, to auth.AccountState) error {
+	return s.Accounts.Update(ctx, id, func(a *auth.Account) error {
+		a.State = to
+		return nil
+	})
+}
+
+func findsOperators(t *testing.T, s Stores) {
+	a, other := Account(0), Account(1)
+	other.State = auth.AccountActive
+	recordtest.OK(t, s.Accounts.Create(t.Context(), a))
+	recordtest.OK(t, s.Accounts.Create(t.Context(), other))
+	wantOperator(t, s, false)
+	recordtest.OK(t, s.Operate(t.Context(), a.ID))
+	for state, want := range map[auth.AccountState]bool{
+		auth.AccountActive: true, auth.AccountInvited: false, auth.AccountLocked: false, auth.AccountDisabled: false,
+	} {
+		recordtest.OK(t, setState(t.Context(), s, a.ID, state))
+		wantOperator(t, s, want)
+	}
+}
+
+// keepsOneOperator disables both of two people who can operate at the same time.
+func keepsOneOperator(t *testing.T, s Stores) {
+	const tries = 20
+	for n := range 2 {
+		a := Account(n)
+		a.State = auth.AccountActive
+		recordtest.OK(t, s.Accounts.Create(t.Context(), a))
+		recordtest.OK(t, s.Operate(t.Context(), a.ID))
+	}
+	for range tries {
+		recordtest.OK(t, setState(t.Context(), s, Account(0).ID, auth.AccountActive))
+		recordtest.OK(t, setState(t.Context(), s, Account(1).ID, auth.AccountActive))
+		recordtest.WantOne(t, recordtest.Parallel(2, func(i int) error {
+			return s.Runner.Atomically(t.Context(), func(ctx context.Context) error {
+				return authstore.KeepOperator(ctx, s.Operators, func(ctx context.Context) error {
+					return setState(ctx, s, Account(i).ID, auth.AccountDisabled)
+				})
+			})
+		}), fault.Conflict)
+		wantOperator(t, s, true)
+	}
+	recordtest.OK(t, s.Runner.Atomically(authstore.ByForce(t.Context()), func(ctx context.Context) error {
+		return authstore.KeepOperator(ctx, s.Operators, func(ctx context.Context) error {
+			for n := range 2 {
+				recordtest.OK(t, setState(ctx, s, Account(n).ID, auth.AccountDisabled))
+			}
+			return nil
+		})
+	}))
+	wantOperator(t, s, false)
+}

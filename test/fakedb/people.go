@@ -1,0 +1,97 @@
+package fakedb
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/tollgate-dev/tollgate/core/auth"
+	"github.com/tollgate-dev/tollgate/core/registry"
+	"github.com/tollgate-dev/tollgate/ports/authstore"
+)
+
+// Links implements [authstore.Links].
+type Links struct{ db *Database }
+
+// NewLinks returns the links of a database.
+func NewLinks(db *Database) *Links { return &Links{db} }
+
+// Put implements [authstore.Links].
+func (s *Links) Put(ctx context.Context, l auth.Link) error {
+	return s.db.run(ctx, func(ctx context.Context) error {
+		if l.UserID != "" {
+			if err := s.db.accounts.refer(l.UserID); err != nil {
+				return err
+			}
+		}
+		return s.db.links.insert(ctx, l)
+	})
+}
+
+// Find implements [authstore.Links].
+func (s *Links) Find(ctx context.Context, hash auth.TokenHash) (auth.Link, error) {
+	return s.db.links.find(ctx, hash)
+}
+
+// Take implements [authstore.Links].
+func (s *Links) Take(ctx context.Context, hash auth.TokenHash) error {
+	return s.db.links.remove(ctx, hash)
+}
+
+// RemoveAll implements [authstore.Links].
+func (s *Links) RemoveAll(ctx context.Context, user auth.UserID, purposes ...auth.LinkPurpose) error {
+	_, err := s.db.links.removeAll(ctx, func(l auth.Link) bool {
+		return l.UserID == user && slices.Contains(purposes, l.Purpose)
+	})
+	return err
+}
+
+// DeleteExpired implements [authstore.Links].
+func (s *Links) DeleteExpired(ctx context.Context, before time.Time) (int, error) {
+	before = storedTime(before)
+	return s.db.links.removeAll(ctx, func(l auth.Link) bool { return l.ExpiresAt.Before(before) })
+}
+
+// Directory implements [authstore.Directory] and [authstore.Operators].
+type Directory struct{ db *Database }
+
+// NewDirectory returns the directory of a database.
+func NewDirectory(db *Database) *Directory { return &Directory{db} }
+
+// Search implements [authstore.Directory].
+func (s *Directory) Search(ctx context.Context, q authstore.DirectoryQuery) ([]authstore.Person, error) {
+	return result(ctx, s.db, func(ctx context.Context) (people []authstore.Person, err error) {
+		part := strings.ToLower(q.Part)
+		found, err := s.db.accounts.list(ctx, func(a auth.Account) bool {
+			return a.Email > q.After && (q.ID == "" || a.ID == q.ID) && (q.State == "" || a.State == q.State) &&
+				(strings.Contains(string(a.Email), part) || strings.Contains(strings.ToLower(a.Name), part))
+		}, byEmail)
+		for _, a := range first(found, q.Limit) {
+			person := authstore.Person{Account: a}
+			for _, session := range s.db.sessions.rows {
+				if session.UserID == a.ID && session.CreatedAt.After(person.LastSignIn) {
+					person.LastSignIn = session.CreatedAt
+				}
+			}
+			people = append(people, person)
+		}
+		return people, err
+	})
+}
+
+// Lock implements [authstore.Operators]: one transaction runs at a time.
+func (s *Directory) Lock(ctx context.Context) error { return ctx.Err() }
+
+// Any implements [authstore.Operators].
+func (s *Directory) Any(ctx context.Context) (bool, error) {
+	return result(ctx, s.db, func(context.Context) (bool, error) {
+		for _, g := range s.db.grants.rows {
+			a, known := s.db.accounts.rows[auth.UserID(g.Holder)]
+			if known && a.State == auth.AccountActive && g.Action == registry.ActionOperate {
+				return true, nil
+			}
+		}
+		return false, nil
+	})
+}
