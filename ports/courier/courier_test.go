@@ -54,9 +54,9 @@ func TestValidate(t *testing.T) {
 		"code too long":       {otp(func(m *courier.Message) { m.Code = strings.Repeat("1", 33) }), "code has 33"},
 		"code with a space":   {otp(func(m *courier.Message) { m.Code = "042 917" }), "neither letter nor digit"},
 		"code without expiry": {otp(func(m *courier.Message) { m.ExpiresAt = time.Time{} }), "expiry time"},
-		"code with text":      {otp(func(m *courier.Message) { m.Text = "x" }), "must not have a subject or text"},
+		"code with text":      {otp(func(m *courier.Message) { m.Text = "x" }), "must not have a subject, text or link"},
 		"code with subject": {
-			otp(func(m *courier.Message) { m.Subject = "x" }), "must not have a subject or text",
+			otp(func(m *courier.Message) { m.Subject = "x" }), "must not have a subject, text or link",
 		},
 		"kind unknown":           {otp(func(m *courier.Message) { m.Kind = 9 }), "kind 9"},
 		"notice":                 {notice(func(*courier.Message) {}), ""},

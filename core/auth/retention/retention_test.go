@@ -39,7 +39,7 @@ func newFixture(t *testing.T) *fixture {
 		Audit: fakedb.NewAuditLog(db), Sessions: fakedb.NewSessions(db), RefreshTokens: fakedb.NewRefreshTokens(db),
 		Challenges: fakedb.NewChallenges(db), Pending: fakedb.NewPendingLogins(db), Lockouts: fakedb.NewLockouts(db),
 		Devices: fx.devices,
-		Counts:  fakedb.NewHistory(db), Tokens: fakedb.NewAPITokens(db),
+		Counts:  fakedb.NewHistory(db), Tokens: fakedb.NewAPITokens(db), Links: fakedb.NewLinks(db),
 	}
 	fx.mustSucceed(fakedb.NewAccounts(db).Create(t.Context(), auth.Account{
 		ID: "anna", Email: "anna@example.com", State: auth.AccountActive,
@@ -76,6 +76,9 @@ func (fx *fixture) addSignIn(name string, age time.Duration) {
 	fx.mustSucceed(fx.stores.Pending.Put(ctx, auth.PendingLogin{
 		UserID: "anna", DeviceIdentity: auth.DeviceIdentity(name), CreatedAt: end.Add(-time.Minute), ExpiresAt: end,
 	}))
+	fx.mustSucceed(fx.stores.Links.Put(ctx, auth.Link{
+		Hash: sha256.Sum256([]byte(name)), Purpose: auth.LinkReset, UserID: "anna", ExpiresAt: end,
+	}))
 	fx.mustSucceed(fx.stores.Lockouts.Update(ctx, auth.LockoutKey(name), func(l *auth.Lockout) error {
 		l.Fail(auth.LockoutPolicy{Threshold: 5, Window: time.Minute, Duration: time.Minute}, end)
 		return nil
@@ -104,7 +107,8 @@ func TestSweep(t *testing.T) {
 	fx.addSignIn("nearly as old", history.Lifetime-time.Second)
 	c := retention.Config{Audit: 30 * day, Sessions: 30 * day, Lockout: 15 * time.Minute}
 	want := []retention.Removed{
-		{retention.RefreshTokens, 4}, {retention.Challenges, 4}, {retention.PendingLogins, 4}, {retention.Lockouts, 4},
+		{retention.RefreshTokens, 4}, {retention.Challenges, 4}, {retention.PendingLogins, 4}, {retention.Links, 4},
+		{retention.Lockouts, 4},
 		{retention.Counts, 1}, {retention.Sessions, 3}, {retention.Devices, 3}, {retention.AuditEvents, 3},
 	}
 	if got := fx.mustSweep(c); !slices.Equal(got, want) {
@@ -124,7 +128,8 @@ func TestForEver(t *testing.T) {
 	fx := newFixture(t)
 	fx.addSignIn("old", 4000*day)
 	want := []retention.Removed{
-		{retention.RefreshTokens, 1}, {retention.Challenges, 1}, {retention.PendingLogins, 1}, {retention.Lockouts, 1},
+		{retention.RefreshTokens, 1}, {retention.Challenges, 1}, {retention.PendingLogins, 1}, {retention.Links, 1},
+		{retention.Lockouts, 1},
 		{retention.Counts, 1},
 	}
 	if got := fx.mustSweep(retention.Config{Lockout: time.Hour}); !slices.Equal(got, want) {
@@ -153,7 +158,8 @@ func TestOneFailureDoesNotStopTheOthers(t *testing.T) {
 	removed, err := retention.New(retention.Config{Audit: day, Sessions: day}, fx.stores, clocktest.NewManual(noon)).
 		Sweep(t.Context())
 	want := []retention.Removed{
-		{retention.RefreshTokens, 1}, {retention.Challenges, 1}, {retention.PendingLogins, 1}, {retention.Sessions, 1},
+		{retention.RefreshTokens, 1}, {retention.Challenges, 1}, {retention.PendingLogins, 1}, {retention.Links, 1},
+		{retention.Sessions, 1},
 		{retention.Devices, 1},
 	}
 	if !errors.Is(err, errAway) || !slices.Equal(removed, want) {
