@@ -11,19 +11,11 @@ import (
 	"github.com/tollgate-dev/tollgate/adapters/relational/database"
 	"github.com/tollgate-dev/tollgate/core/auth"
 	"github.com/tollgate-dev/tollgate/core/fault"
-	"github.com/tollgate-dev/tollgate/ports/authstore"
 )
 
-var _ authstore.Accounts = (*Accounts)(nil)
-
-// Accounts stores the accounts of people. It implements [authstore.Accounts].
-type Accounts struct {
-	rows table[auth.Account, accountRow]
-}
-
-// NewAccounts returns the accounts of a database.
-func NewAccounts(db *database.DB) *Accounts {
-	return &Accounts{table[auth.Account, accountRow]{db, "account", newAccountRow, (*accountRow).toAccount}}
+// accountStore stores the accounts of people. It implements [authstore.Accounts].
+type accountStore struct {
+	table[auth.Account, accountRow]
 }
 
 type accountRow struct {
@@ -73,9 +65,9 @@ func (r *accountRow) toAccount() auth.Account {
 
 // Create implements authstore.Accounts. A conflict is not an error of the statement, so that the
 // transaction can go on.
-func (s *Accounts) Create(ctx context.Context, a auth.Account) error {
-	return s.rows.db.InTransaction(ctx, func(ctx context.Context, tx bun.IDB) error {
-		n, err := s.rows.db.AffectedRows(tx.NewInsert().Model(newAccountRow(a)).On("CONFLICT DO NOTHING").Exec(ctx))
+func (s *accountStore) Create(ctx context.Context, a auth.Account) error {
+	return s.db.InTransaction(ctx, func(ctx context.Context, tx bun.IDB) error {
+		n, err := s.db.AffectedRows(tx.NewInsert().Model(newAccountRow(a)).On("CONFLICT DO NOTHING").Exec(ctx))
 		if err == nil && n == 0 {
 			return fault.New(fault.Conflict, "the e-mail address is already in use")
 		}
@@ -83,27 +75,23 @@ func (s *Accounts) Create(ctx context.Context, a auth.Account) error {
 	})
 }
 
-// Get implements authstore.Accounts.
-func (s *Accounts) Get(ctx context.Context, id auth.UserID) (auth.Account, error) {
-	return s.rows.find(ctx, "id = ?", id)
+func (s *accountStore) Get(ctx context.Context, id auth.UserID) (auth.Account, error) {
+	return s.find(ctx, "id = ?", id)
 }
 
-// ByEmail implements authstore.Accounts.
-func (s *Accounts) ByEmail(ctx context.Context, email auth.Email) (auth.Account, error) {
-	return s.rows.find(ctx, "email = ?", email)
+func (s *accountStore) ByEmail(ctx context.Context, email auth.Email) (auth.Account, error) {
+	return s.find(ctx, "email = ?", email)
 }
 
-// Update implements authstore.Accounts.
-func (s *Accounts) Update(ctx context.Context, id auth.UserID, change func(*auth.Account) error) error {
-	return s.rows.update(ctx, id, change, "email", "created_at")
+func (s *accountStore) Update(ctx context.Context, id auth.UserID, change func(*auth.Account) error) error {
+	return s.update(ctx, id, change, "email", "created_at")
 }
 
-// List implements authstore.Accounts.
-func (s *Accounts) List(ctx context.Context, after auth.Email, limit int) ([]auth.Account, error) {
+func (s *accountStore) List(ctx context.Context, after auth.Email, limit int) ([]auth.Account, error) {
 	if limit < 1 {
 		return nil, ctx.Err()
 	}
-	return s.rows.readList(ctx, func(q *bun.SelectQuery) *bun.SelectQuery {
+	return s.readList(ctx, func(q *bun.SelectQuery) *bun.SelectQuery {
 		return q.Where("email > ?", after).Order("email").Limit(limit)
 	})
 }

@@ -12,23 +12,12 @@ import (
 	"github.com/tollgate-dev/tollgate/core/auth"
 	"github.com/tollgate-dev/tollgate/core/fault"
 	"github.com/tollgate-dev/tollgate/core/scope"
-	"github.com/tollgate-dev/tollgate/ports/authstore"
 )
 
-var (
-	_ authstore.APITokens      = (*APITokens)(nil)
-	_ authstore.APITokenExpiry = (*APITokens)(nil)
-)
-
-// APITokens stores the hashes of tokens of people and of service accounts. It implements
+// apiTokenStore stores the hashes of tokens of people and of service accounts. It implements
 // [authstore.APITokens] and [authstore.APITokenExpiry].
-type APITokens struct {
-	rows table[auth.APIToken, apiTokenRow]
-}
-
-// NewAPITokens returns the tokens of a database.
-func NewAPITokens(db *database.DB) *APITokens {
-	return &APITokens{table[auth.APIToken, apiTokenRow]{db, "token", newAPITokenRow, (*apiTokenRow).toAPIToken}}
+type apiTokenStore struct {
+	table[auth.APIToken, apiTokenRow]
 }
 
 type apiTokenRow struct {
@@ -100,78 +89,72 @@ func ofOwner(o auth.Owner) (condition string, owner string) {
 
 // Add implements authstore.APITokens. It locks the row of the owner, because two parallel calls
 // would otherwise not see each other's token.
-func (s *APITokens) Add(ctx context.Context, t auth.APIToken) error {
-	return s.rows.db.InTransaction(ctx, func(ctx context.Context, tx bun.IDB) error {
+func (s *apiTokenStore) Add(ctx context.Context, t auth.APIToken) error {
+	return s.db.InTransaction(ctx, func(ctx context.Context, tx bun.IDB) error {
 		condition, owner := ofOwner(t.Owner)
 		locked := tx.NewSelect().Table("accounts").Column("id").Where("id = ?", owner)
 		if _, ok := t.Owner.Service(); ok {
 			locked = tx.NewSelect().Table("service_accounts").Column("name").Where("name = ?", owner)
 		}
 		var found string
-		if err := s.rows.db.LockForChange(locked).Scan(ctx, &found); err != nil {
-			return s.rows.explainError(err)
+		if err := s.db.LockForChange(locked).Scan(ctx, &found); err != nil {
+			return s.explainError(err)
 		}
 		n, err := tx.NewSelect().Model((*apiTokenRow)(nil)).Where(condition, owner).Where("NOT workload").
 			Where("expires_at > ?", database.NewInstant(t.CreatedAt)).Count(ctx)
 		if err != nil {
-			return s.rows.db.ClassifyError(err)
+			return s.db.ClassifyError(err)
 		}
 		if n >= t.Owner.MaxTokens() && !t.Workload {
 			return fault.Newf(fault.Conflict, "there are %d tokens already: delete one that is not needed", n)
 		}
-		return s.rows.insert(ctx, t)
+		return s.insert(ctx, t)
 	})
 }
 
-// Find implements authstore.APITokens.
-func (s *APITokens) Find(ctx context.Context, h auth.TokenHash) (auth.APIToken, error) {
-	return s.rows.find(ctx, `hash = ? AND (user_id IN (SELECT id FROM accounts WHERE state = 'active') OR
+func (s *apiTokenStore) Find(ctx context.Context, h auth.TokenHash) (auth.APIToken, error) {
+	return s.find(ctx, `hash = ? AND (user_id IN (SELECT id FROM accounts WHERE state = 'active') OR
 		service IN (SELECT name FROM service_accounts WHERE state = 'active'))`, hash(h))
 }
 
-// Of implements authstore.APITokens.
-func (s *APITokens) Of(
+func (s *apiTokenStore) Of(
 	ctx context.Context, owner auth.Owner, after auth.APITokenID, limit int,
 ) ([]auth.APIToken, error) {
 	condition, arg := ofOwner(owner)
-	return s.rows.readList(ctx, func(q *bun.SelectQuery) *bun.SelectQuery {
+	return s.readList(ctx, func(q *bun.SelectQuery) *bun.SelectQuery {
 		return q.Where(condition, arg).Where("NOT workload").Where("id > ?", after).Order("id").Limit(limit)
 	})
 }
 
-// Remove implements authstore.APITokens.
-func (s *APITokens) Remove(ctx context.Context, owner auth.Owner, id auth.APITokenID) (t auth.APIToken, err error) {
+func (s *apiTokenStore) Remove(ctx context.Context, owner auth.Owner, id auth.APITokenID) (t auth.APIToken, err error) {
 	condition, arg := ofOwner(owner)
-	err = s.rows.db.InTransaction(ctx, func(ctx context.Context, tx bun.IDB) error {
-		t, err = s.rows.findOne(ctx, s.rows.db.LockForChange(tx.NewSelect().Where("id = ?", id).
+	err = s.db.InTransaction(ctx, func(ctx context.Context, tx bun.IDB) error {
+		t, err = s.findOne(ctx, s.db.LockForChange(tx.NewSelect().Where("id = ?", id).
 			Where(condition, arg).Where("NOT workload")))
 		if err != nil {
 			return err
 		}
 		_, err = tx.NewDelete().Model((*apiTokenRow)(nil)).Where("id = ?", id).Exec(ctx)
-		return s.rows.db.ClassifyError(err)
+		return s.db.ClassifyError(err)
 	})
 	return t, err
 }
 
-// Use implements authstore.APITokens.
-func (s *APITokens) Use(ctx context.Context, t auth.APIToken) error {
+func (s *apiTokenStore) Use(ctx context.Context, t auth.APIToken) error {
 	at := database.NewInstant(t.LastUsedAt)
-	_, err := s.rows.db.Exec(ctx, `UPDATE api_tokens SET last_used_at = ?, last_used_from = ?
+	_, err := s.db.Exec(ctx, `UPDATE api_tokens SET last_used_at = ?, last_used_from = ?
 		WHERE id = ? AND (last_used_at IS NULL OR last_used_at < ?)`, at, address{t.LastUsedFrom}, t.ID, at)
 	return err
 }
 
-// Due implements authstore.APITokenExpiry.
-func (s *APITokens) Due(ctx context.Context, now time.Time, limit int) ([]auth.APIToken, error) {
-	return s.rows.readList(ctx, func(q *bun.SelectQuery) *bun.SelectQuery {
+func (s *apiTokenStore) Due(ctx context.Context, now time.Time, limit int) ([]auth.APIToken, error) {
+	return s.readList(ctx, func(q *bun.SelectQuery) *bun.SelectQuery {
 		return q.Where("notice_at <= ?", database.NewInstant(now)).Order("notice_at").Limit(limit)
 	})
 }
 
-// MoveNotice implements authstore.APITokenExpiry.
-func (s *APITokens) MoveNotice(ctx context.Context, id auth.APITokenID, from, to time.Time) error {
-	n, err := s.rows.db.Exec(ctx, "UPDATE api_tokens SET notice_at = ? WHERE id = ? AND notice_at = ?",
+func (s *apiTokenStore) MoveNotice(ctx context.Context, id auth.APITokenID, from, to time.Time) error {
+	n, err := s.db.Exec(ctx, "UPDATE api_tokens SET notice_at = ? WHERE id = ? AND notice_at = ?",
 		database.NewInstant(to), id, database.NewInstant(from))
 	if err == nil && n == 0 {
 		return fault.New(fault.Conflict, "the end of the token was announced already")
@@ -179,7 +162,6 @@ func (s *APITokens) MoveNotice(ctx context.Context, id auth.APITokenID, from, to
 	return err
 }
 
-// DeleteExpired implements authstore.APITokenExpiry.
-func (s *APITokens) DeleteExpired(ctx context.Context, before time.Time) (int, error) {
-	return s.rows.removeExpired(ctx, before, "id")
+func (s *apiTokenStore) DeleteExpired(ctx context.Context, before time.Time) (int, error) {
+	return s.removeExpired(ctx, before, "id")
 }

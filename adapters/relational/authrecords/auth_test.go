@@ -11,6 +11,7 @@ import (
 	"github.com/tollgate-dev/tollgate/adapters/relational/database"
 	"github.com/tollgate-dev/tollgate/adapters/relational/relationaltest"
 	"github.com/tollgate-dev/tollgate/core/auth"
+	"github.com/tollgate-dev/tollgate/ports/authstore"
 	"github.com/tollgate-dev/tollgate/ports/authstore/authstoretest"
 )
 
@@ -29,15 +30,25 @@ func TestAuthStores(t *testing.T) {
 
 func openStores(t *testing.T, db *relationaltest.Database) authstoretest.Stores {
 	t.Helper()
+	all := newStores(t, db.DB)
 	return authstoretest.Stores{
-		Accounts: authrecords.NewAccounts(db.DB), Devices: authrecords.NewDevices(db.DB),
-		DeviceTokens: authrecords.NewDeviceTokens(db.DB),
-		Sessions:     authrecords.NewSessions(db.DB), RefreshTokens: authrecords.NewRefreshTokens(db.DB),
-		Cookies: authrecords.NewSessionCookies(db.DB), Challenges: authrecords.NewChallenges(db.DB),
-		PendingLogins: authrecords.NewPendingLogins(db.DB),
-		Lockouts:      authrecords.NewLockouts(db.DB), AuditLog: authrecords.NewAuditLog(db.DB),
+		Accounts: all.Accounts, Devices: all.Devices,
+		DeviceTokens: all.DeviceTokens,
+		Sessions: struct {
+			authstore.Sessions
+			authstore.SessionHistory
+			authstore.SessionLevels
+			authstore.SessionRetention
+		}{all.Sessions, all.SessionHistory, all.SessionLevels, all.SessionRetention},
+		RefreshTokens: all.RefreshTokens,
+		Cookies:       all.SessionCookies, Challenges: all.Challenges,
+		PendingLogins: all.PendingLogins,
+		Lockouts:      all.Lockouts, AuditLog: authrecords.NewAuditLog(db.DB),
 		Keys:    authrecords.NewKeyring(db.DB),
-		History: openHistory(t, db.DB), Runner: db.DB, APITokens: authrecords.NewAPITokens(db.DB),
+		History: historyOf(all), Runner: db.DB, APITokens: struct {
+			authstore.APITokens
+			authstore.APITokenExpiry
+		}{all.APITokens, all.APITokenExpiry},
 		AddService: func(t *testing.T, name string, active bool) {
 			t.Helper()
 			state := map[bool]string{true: "active", false: "disabled"}[active]
@@ -47,8 +58,8 @@ func openStores(t *testing.T, db *relationaltest.Database) authstoretest.Stores 
 				t.Fatal(err)
 			}
 		},
-		Links:     authrecords.NewLinks(db.DB),
-		Directory: authrecords.NewDirectory(db.DB), Operators: authrecords.NewDirectory(db.DB),
+		Links:     all.Links,
+		Directory: all.Directory, Operators: all.Operators,
 		Operate: func(ctx context.Context, user auth.UserID) error {
 			_, err := db.Exec(ctx, "INSERT INTO grants (id, holder, action, pattern) VALUES (?, ?, 'operate', '*')",
 				string(user), string(user))
@@ -61,7 +72,7 @@ func openStores(t *testing.T, db *relationaltest.Database) authstoretest.Stores 
 func (o opener) removesAllBatches(t *testing.T) {
 	const rows = 5_003
 	db := o(t)
-	lockouts, now := authrecords.NewLockouts(db.DB), time.Date(2031, time.March, 14, 0, 0, 0, 0, time.UTC)
+	lockouts, now := newStores(t, db.DB).Lockouts, time.Date(2031, time.March, 14, 0, 0, 0, 0, time.UTC)
 	err := db.Atomically(t.Context(), func(ctx context.Context) error {
 		for i := range rows {
 			key := auth.LockoutKey(fmt.Sprintf("device:%d", i))
@@ -84,12 +95,23 @@ func (o opener) removesAllBatches(t *testing.T) {
 	}
 }
 
-// openHistory returns the counts of a database, with the same key in all tests.
-func openHistory(t testing.TB, db *database.DB) *authrecords.History {
+// newStores returns the stores of a database, with the same key in all tests.
+func newStores(t testing.TB, db *database.DB) authrecords.Stores {
 	t.Helper()
-	h, err := authrecords.NewHistory(db, auth.RootSecret(strings.Repeat("k", 32)))
+	s, err := authrecords.NewStores(db, auth.RootSecret(strings.Repeat("k", 32)))
 	if err != nil {
 		t.Fatal(err)
 	}
-	return h
+	return s
+}
+
+// historyStore has all ports of the counts of the history score.
+type historyStore struct {
+	authstore.HistoryCounts
+	authstore.HistoryDeferrals
+	authstore.HistoryTotals
+}
+
+func historyOf(s authrecords.Stores) historyStore {
+	return historyStore{s.HistoryCounts, s.HistoryDeferrals, s.HistoryTotals}
 }

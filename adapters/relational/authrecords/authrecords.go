@@ -9,6 +9,7 @@ import (
 
 	"github.com/tollgate-dev/tollgate/adapters/relational/database"
 	"github.com/tollgate-dev/tollgate/core/auth"
+	"github.com/tollgate-dev/tollgate/core/auth/history"
 	"github.com/tollgate-dev/tollgate/ports/authstore"
 )
 
@@ -48,15 +49,21 @@ type Stores struct {
 
 // NewStores returns the stores of a database. It returns an error if the root secret is too short.
 func NewStores(db *database.DB, root auth.RootSecret) (Stores, error) {
-	sessions := NewSessions(db)
-	history, err := NewHistory(db, root)
-	tokens := NewAPITokens(db)
-	directory := NewDirectory(db)
+	key, err := root.Derive(history.KeyPurpose)
+	counts := &historyStore{db, key}
+	sessions := &sessionStore{newTable(db, "session", newSessionRow, (*sessionRow).toSession)}
+	tokens := &apiTokenStore{newTable(db, "token", newAPITokenRow, (*apiTokenRow).toAPIToken)}
+	people := &directory{newTable(db, "account", nil, (*personRow).toPerson)}
 	return Stores{
-		NewAccounts(db), NewLockouts(db), sessions, sessions, sessions, sessions, NewRefreshTokens(db),
-		NewSessionCookies(db),
-		NewDevices(db), NewDeviceTokens(db), NewPendingLogins(db), NewChallenges(db), history, history, history,
-		tokens, tokens,
-		NewLinks(db), directory, directory,
+		&accountStore{newTable(db, "account", newAccountRow, (*accountRow).toAccount)}, &lockoutStore{db},
+		sessions, sessions, sessions, sessions,
+		&refreshTokenStore{newTable(db, "refresh token", newRefreshTokenRow, (*refreshTokenRow).toRefreshToken)},
+		&sessionCookieStore{newTable(db, "session cookie", newSessionCookieRow, (*sessionCookieRow).toSessionCookie)},
+		&deviceStore{newTable(db, "device", newDeviceRow, (*deviceRow).toDevice)},
+		&deviceTokenStore{newTable(db, "device token", newDeviceTokenRow, (*deviceTokenRow).toDeviceToken)},
+		&pendingLoginStore{newTable(db, "pending login", newPendingRow, (*pendingRow).toPendingLogin)},
+		&challengeStore{newTable(db, "challenge", newChallengeRow, (*challengeRow).toChallenge)},
+		counts, counts, counts, tokens, tokens,
+		&linkStore{newTable(db, "link", newLinkRow, (*linkRow).toLink)}, people, people,
 	}, err
 }

@@ -8,21 +8,11 @@ import (
 
 	"github.com/tollgate-dev/tollgate/adapters/relational/database"
 	"github.com/tollgate-dev/tollgate/core/auth"
-	"github.com/tollgate-dev/tollgate/ports/authstore"
 )
 
-var _ authstore.Challenges = (*Challenges)(nil)
-
-// Challenges stores the challenges of step-ups. It implements [authstore.Challenges].
-type Challenges struct {
-	rows table[auth.Challenge, challengeRow]
-}
-
-// NewChallenges returns the step-up challenges of a database.
-func NewChallenges(db *database.DB) *Challenges {
-	return &Challenges{
-		table[auth.Challenge, challengeRow]{db, "challenge", newChallengeRow, (*challengeRow).toChallenge},
-	}
+// challengeStore stores the challenges of step-ups. It implements [authstore.Challenges].
+type challengeStore struct {
+	table[auth.Challenge, challengeRow]
 }
 
 type challengeRow struct {
@@ -57,22 +47,18 @@ func (r *challengeRow) toChallenge() auth.Challenge {
 	}
 }
 
-// Create implements authstore.Challenges.
-func (s *Challenges) Create(ctx context.Context, c auth.Challenge) error {
-	return s.rows.insert(ctx, c)
+func (s *challengeStore) Create(ctx context.Context, c auth.Challenge) error {
+	return s.insert(ctx, c)
 }
 
-// Get implements authstore.Challenges.
-func (s *Challenges) Get(ctx context.Context, id auth.ChallengeID) (auth.Challenge, error) {
-	return s.rows.find(ctx, "id = ?", id)
+func (s *challengeStore) Get(ctx context.Context, id auth.ChallengeID) (auth.Challenge, error) {
+	return s.find(ctx, "id = ?", id)
 }
 
-// Update implements authstore.Challenges.
-func (s *Challenges) Update(ctx context.Context, id auth.ChallengeID, change func(*auth.Challenge) error) error {
-	return s.rows.update(ctx, id, change)
+func (s *challengeStore) Update(ctx context.Context, id auth.ChallengeID, change func(*auth.Challenge) error) error {
+	return s.update(ctx, id, change)
 }
 
-// DeleteExpired implements authstore.Challenges.
-func (s *Challenges) DeleteExpired(ctx context.Context, before time.Time) (int, error) {
-	return s.rows.removeExpired(ctx, before, "id")
+func (s *challengeStore) DeleteExpired(ctx context.Context, before time.Time) (int, error) {
+	return s.removeExpired(ctx, before, "id")
 }

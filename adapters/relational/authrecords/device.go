@@ -9,22 +9,14 @@ import (
 	"github.com/tollgate-dev/tollgate/adapters/relational/database"
 	"github.com/tollgate-dev/tollgate/core/auth"
 	"github.com/tollgate-dev/tollgate/core/fault"
-	"github.com/tollgate-dev/tollgate/ports/authstore"
 )
 
 // maxEnsure limits how often Ensure tries again because a device was revoked before it could read
 // it.
 const maxEnsure = 10
 
-var _ authstore.Devices = (*Devices)(nil)
-
-// Devices stores the devices from which people sign in. It implements [authstore.Devices].
-type Devices struct{ rows table[auth.Device, deviceRow] }
-
-// NewDevices returns the devices of a database.
-func NewDevices(db *database.DB) *Devices {
-	return &Devices{table[auth.Device, deviceRow]{db, "device", newDeviceRow, (*deviceRow).toDevice}}
-}
+// deviceStore stores the devices from which people sign in. It implements [authstore.Devices].
+type deviceStore struct{ table[auth.Device, deviceRow] }
 
 type deviceRow struct {
 	bun.BaseModel `bun:"table:devices"`
@@ -65,15 +57,15 @@ func (r *deviceRow) toDevice() auth.Device {
 
 // Ensure implements authstore.Devices. Of parallel calls, the unique index lets one create the
 // device, and the others read it.
-func (s *Devices) Ensure(ctx context.Context, d auth.Device) (dev auth.Device, made bool, err error) {
-	err = s.rows.db.InTransaction(ctx, func(ctx context.Context, tx bun.IDB) error {
+func (s *deviceStore) Ensure(ctx context.Context, d auth.Device) (dev auth.Device, made bool, err error) {
+	err = s.db.InTransaction(ctx, func(ctx context.Context, tx bun.IDB) error {
 		made = false
 		for range maxEnsure {
-			dev, err = s.rows.findOne(ctx, tx.NewSelect().Where(currentDevice, d.UserID, d.Identity))
+			dev, err = s.findOne(ctx, tx.NewSelect().Where(currentDevice, d.UserID, d.Identity))
 			if !fault.Is(err, fault.NotFound) {
 				return err
 			}
-			n, err := s.rows.db.AffectedRows(tx.NewInsert().Model(newDeviceRow(d)).
+			n, err := s.db.AffectedRows(tx.NewInsert().Model(newDeviceRow(d)).
 				On("CONFLICT (user_id, identity) WHERE NOT revoked DO NOTHING").Exec(ctx))
 			if err != nil {
 				return err
@@ -81,7 +73,7 @@ func (s *Devices) Ensure(ctx context.Context, d auth.Device) (dev auth.Device, m
 			if n == 1 {
 				made = true
 				// with the precision of the stored times
-				dev, err = s.rows.findOne(ctx, tx.NewSelect().Where("id = ?", d.ID))
+				dev, err = s.findOne(ctx, tx.NewSelect().Where("id = ?", d.ID))
 				return err
 			}
 		}
@@ -93,46 +85,42 @@ func (s *Devices) Ensure(ctx context.Context, d auth.Device) (dev auth.Device, m
 	return dev, made, nil
 }
 
-// Find implements authstore.Devices.
-func (s *Devices) Find(ctx context.Context, user auth.UserID, identity auth.DeviceIdentity) (auth.Device, error) {
-	return s.rows.find(ctx, currentDevice, user, identity)
+func (s *deviceStore) Find(ctx context.Context, user auth.UserID, identity auth.DeviceIdentity) (auth.Device, error) {
+	return s.find(ctx, currentDevice, user, identity)
 }
 
-// Get implements authstore.Devices.
-func (s *Devices) Get(ctx context.Context, id auth.DeviceID) (auth.Device, error) {
-	return s.rows.find(ctx, "id = ?", id)
+func (s *deviceStore) Get(ctx context.Context, id auth.DeviceID) (auth.Device, error) {
+	return s.find(ctx, "id = ?", id)
 }
 
-// Update implements authstore.Devices.
-func (s *Devices) Update(ctx context.Context, id auth.DeviceID, change func(*auth.Device) error) error {
-	return s.rows.update(ctx, id, change)
+func (s *deviceStore) Update(ctx context.Context, id auth.DeviceID, change func(*auth.Device) error) error {
+	return s.update(ctx, id, change)
 }
 
 // DeleteUnused implements authstore.Devices. It also removes the tokens of the devices.
-func (s *Devices) DeleteUnused(ctx context.Context, before time.Time) (int, error) {
-	return s.rows.db.InBatches(ctx, func(ctx context.Context, tx bun.IDB) (int, error) {
+func (s *deviceStore) DeleteUnused(ctx context.Context, before time.Time) (int, error) {
+	return s.db.InBatches(ctx, func(ctx context.Context, tx bun.IDB) (int, error) {
 		var ids []auth.DeviceID
 		unused := tx.NewSelect().Model((*deviceRow)(nil)).Column("id").
 			Where("(revoked OR NOT confirmed)").Where("last_seen < ?", database.NewInstant(before)).
 			Where("NOT EXISTS (SELECT 1 FROM sessions AS s WHERE s.device_id = device_row.id)").
 			Order("last_seen").Limit(database.BatchSize)
-		if err := s.rows.db.LockForChange(unused).Scan(ctx, &ids); err != nil || len(ids) == 0 {
-			return 0, s.rows.db.ClassifyError(err)
+		if err := s.db.LockForChange(unused).Scan(ctx, &ids); err != nil || len(ids) == 0 {
+			return 0, s.db.ClassifyError(err)
 		}
 		if _, err := tx.NewDelete().Model((*deviceTokenRow)(nil)).Where("device_id IN (?)", bun.List(ids)).
 			Exec(ctx); err != nil {
-			return 0, s.rows.db.ClassifyError(err)
+			return 0, s.db.ClassifyError(err)
 		}
-		return s.rows.db.AffectedRows(tx.NewDelete().Model((*deviceRow)(nil)).Where("id IN (?)",
+		return s.db.AffectedRows(tx.NewDelete().Model((*deviceRow)(nil)).Where("id IN (?)",
 			bun.List(ids)).Exec(ctx))
 	})
 }
 
-// List implements authstore.Devices.
-func (s *Devices) List(
+func (s *deviceStore) List(
 	ctx context.Context, user auth.UserID, page auth.PageRequest,
 ) (list []auth.Device, total int, err error) {
-	return s.rows.readPage(ctx, page, func(q *bun.SelectQuery) *bun.SelectQuery {
+	return s.readPage(ctx, page, func(q *bun.SelectQuery) *bun.SelectQuery {
 		return q.Where("user_id = ?", user).Order("last_seen DESC", "id DESC")
 	})
 }

@@ -9,21 +9,11 @@ import (
 
 	"github.com/tollgate-dev/tollgate/adapters/relational/database"
 	"github.com/tollgate-dev/tollgate/core/auth"
-	"github.com/tollgate-dev/tollgate/ports/authstore"
 )
 
-var _ authstore.DeviceTokens = (*DeviceTokens)(nil)
-
-// DeviceTokens stores the hashes of device tokens. It implements [authstore.DeviceTokens].
-type DeviceTokens struct {
-	rows table[auth.DeviceToken, deviceTokenRow]
-}
-
-// NewDeviceTokens returns the device tokens of a database.
-func NewDeviceTokens(db *database.DB) *DeviceTokens {
-	return &DeviceTokens{
-		table[auth.DeviceToken, deviceTokenRow]{db, "device token", newDeviceTokenRow, (*deviceTokenRow).toDeviceToken},
-	}
+// deviceTokenStore stores the hashes of device tokens. It implements [authstore.DeviceTokens].
+type deviceTokenStore struct {
+	table[auth.DeviceToken, deviceTokenRow]
 }
 
 type deviceTokenRow struct {
@@ -44,19 +34,19 @@ func (r *deviceTokenRow) toDeviceToken() auth.DeviceToken {
 
 // Add implements authstore.DeviceTokens. It locks the row of the device first, because two parallel
 // calls would otherwise not see each other's token.
-func (s *DeviceTokens) Add(ctx context.Context, t auth.DeviceToken, keep int) error {
-	return s.rows.db.InTransaction(ctx, func(ctx context.Context, tx bun.IDB) error {
+func (s *deviceTokenStore) Add(ctx context.Context, t auth.DeviceToken, keep int) error {
+	return s.db.InTransaction(ctx, func(ctx context.Context, tx bun.IDB) error {
 		var device auth.DeviceID
-		err := s.rows.db.LockForChange(tx.NewSelect().Model((*deviceRow)(nil)).Column("id").Where("id = ?",
+		err := s.db.LockForChange(tx.NewSelect().Model((*deviceRow)(nil)).Column("id").Where("id = ?",
 			t.DeviceID)).Scan(ctx, &device)
 		if err != nil {
 			if errors.Is(err, sql.ErrNoRows) {
 				return noSuchRecord("device")
 			}
-			return s.rows.db.ClassifyError(err)
+			return s.db.ClassifyError(err)
 		}
 		if _, err := tx.NewInsert().Model(newDeviceTokenRow(t)).Exec(ctx); err != nil {
-			return s.rows.db.ClassifyError(err)
+			return s.db.ClassifyError(err)
 		}
 		old := tx.NewDelete().Model((*deviceTokenRow)(nil)).Where("device_id = ?", t.DeviceID)
 		if keep > 0 {
@@ -64,19 +54,17 @@ func (s *DeviceTokens) Add(ctx context.Context, t auth.DeviceToken, keep int) er
 				Where("device_id = ?", t.DeviceID).Order("issued_at DESC", "hash DESC").Limit(keep))
 		}
 		_, err = old.Exec(ctx)
-		return s.rows.db.ClassifyError(err)
+		return s.db.ClassifyError(err)
 	})
 }
 
-// Find implements authstore.DeviceTokens.
-func (s *DeviceTokens) Find(ctx context.Context, h auth.TokenHash) (auth.DeviceToken, error) {
-	return s.rows.find(ctx, "hash = ?", hash(h))
+func (s *deviceTokenStore) Find(ctx context.Context, h auth.TokenHash) (auth.DeviceToken, error) {
+	return s.find(ctx, "hash = ?", hash(h))
 }
 
-// Remove implements authstore.DeviceTokens.
-func (s *DeviceTokens) Remove(ctx context.Context, device auth.DeviceID) error {
-	return s.rows.db.InTransaction(ctx, func(ctx context.Context, tx bun.IDB) error {
+func (s *deviceTokenStore) Remove(ctx context.Context, device auth.DeviceID) error {
+	return s.db.InTransaction(ctx, func(ctx context.Context, tx bun.IDB) error {
 		_, err := tx.NewDelete().Model((*deviceTokenRow)(nil)).Where("device_id = ?", device).Exec(ctx)
-		return s.rows.db.ClassifyError(err)
+		return s.db.ClassifyError(err)
 	})
 }

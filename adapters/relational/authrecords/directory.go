@@ -10,19 +10,9 @@ import (
 	"github.com/tollgate-dev/tollgate/ports/authstore"
 )
 
-var (
-	_ authstore.Directory = (*Directory)(nil)
-	_ authstore.Operators = (*Directory)(nil)
-)
-
-// Directory finds people. It implements [authstore.Directory] and [authstore.Operators].
-type Directory struct {
-	rows table[authstore.Person, personRow]
-}
-
-// NewDirectory returns the directory of a database.
-func NewDirectory(db *database.DB) *Directory {
-	return &Directory{table[authstore.Person, personRow]{db: db, noun: "account", toRecord: (*personRow).toPerson}}
+// directory finds people. It implements [authstore.Directory] and [authstore.Operators].
+type directory struct {
+	table[authstore.Person, personRow]
 }
 
 // personRow is the row of an account with the time of its last session.
@@ -36,9 +26,8 @@ func (r *personRow) toPerson() authstore.Person {
 	return authstore.Person{Account: r.toAccount(), LastSignIn: r.LastSignIn.Time}
 }
 
-// Search implements authstore.Directory.
-func (s *Directory) Search(ctx context.Context, q authstore.DirectoryQuery) ([]authstore.Person, error) {
-	return s.rows.readList(ctx, func(rows *bun.SelectQuery) *bun.SelectQuery {
+func (s *directory) Search(ctx context.Context, q authstore.DirectoryQuery) ([]authstore.Person, error) {
+	return s.readList(ctx, func(rows *bun.SelectQuery) *bun.SelectQuery {
 		rows = rows.ColumnExpr("?TableColumns").
 			ColumnExpr("(SELECT max(s.created_at) FROM sessions s WHERE s.user_id = ?TableAlias.id) AS last_sign_in").
 			Where("email > ?", q.After).Order("email").Limit(q.Limit)
@@ -60,15 +49,14 @@ func (s *Directory) Search(ctx context.Context, q authstore.DirectoryQuery) ([]a
 var likeLiteral = strings.NewReplacer(`\`, `\\`, "%", `\%`, "_", `\_`)
 
 // Lock implements authstore.Operators. The change of the row keeps other transactions out.
-func (s *Directory) Lock(ctx context.Context) error {
-	_, err := s.rows.db.Exec(ctx, "UPDATE guards SET name = name WHERE name = 'operators'")
+func (s *directory) Lock(ctx context.Context) error {
+	_, err := s.db.Exec(ctx, "UPDATE guards SET name = name WHERE name = 'operators'")
 	return err
 }
 
-// Any implements authstore.Operators.
-func (s *Directory) Any(ctx context.Context) (bool, error) {
-	return database.Read(ctx, s.rows.db, func(ctx context.Context, tx bun.IDB) (found bool, err error) {
-		err = s.rows.db.ScanInto(ctx, tx, &found, `SELECT EXISTS (SELECT 1 FROM grants g
+func (s *directory) Any(ctx context.Context) (bool, error) {
+	return database.Read(ctx, s.db, func(ctx context.Context, tx bun.IDB) (found bool, err error) {
+		err = s.db.ScanInto(ctx, tx, &found, `SELECT EXISTS (SELECT 1 FROM grants g
 			JOIN accounts a ON CAST(a.id AS text) = g.holder WHERE g.action = 'operate' AND a.state = 'active')`)
 		return found, err
 	})

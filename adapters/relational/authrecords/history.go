@@ -12,34 +12,18 @@ import (
 	"github.com/tollgate-dev/tollgate/adapters/relational/database"
 	"github.com/tollgate-dev/tollgate/core/auth"
 	"github.com/tollgate-dev/tollgate/core/auth/history"
-	"github.com/tollgate-dev/tollgate/ports/authstore"
 )
 
-var (
-	_ authstore.HistoryCounts    = (*History)(nil)
-	_ authstore.HistoryDeferrals = (*History)(nil)
-	_ authstore.HistoryTotals    = (*History)(nil)
-)
-
-// History stores the counts of the history score. It implements [authstore.HistoryCounts],
+// historyStore stores the counts of the history score. It implements [authstore.HistoryCounts],
 // [authstore.HistoryDeferrals] and [authstore.HistoryTotals].
 //
 // A sign-in changes the rows of its person in history_counts. What it adds for everybody becomes
 // one new row of history_additions, and Gather adds these rows to history_totals. So sign-ins do
 // not wait for each other, and a row that is committed is counted once, also if an instance is
 // killed.
-type History struct {
+type historyStore struct {
 	db  *database.DB
 	key auth.Key
-}
-
-// NewHistory returns the counts of a database. It returns an error if the root secret is too short.
-func NewHistory(db *database.DB, root auth.RootSecret) (*History, error) {
-	key, err := root.Derive(history.KeyPurpose)
-	if err != nil {
-		return nil, err
-	}
-	return &History{db, key}, nil
 }
 
 // countPeriod is the unit of the column period. Retention finds old rows by the period, and then
@@ -68,7 +52,7 @@ const rowsPerStatement = 500
 
 // addRows adds rows with different values to the counts of a person, or of everybody if user is
 // empty.
-func (h *History) addRows(ctx context.Context, tx bun.IDB, user auth.UserID, rows []countRow) error {
+func (h *historyStore) addRows(ctx context.Context, tx bun.IDB, user auth.UserID, rows []countRow) error {
 	slices.SortFunc(rows, compareValues)
 	for part := range slices.Chunk(rows, rowsPerStatement) {
 		target, conflict := "history_totals AS c (", "feature, value"
@@ -106,8 +90,7 @@ func tuples(number, width int) string {
 	return tuple + strings.Repeat(", "+tuple, number-1)
 }
 
-// Read implements authstore.HistoryCounts.
-func (h *History) Read(
+func (h *historyStore) Read(
 	ctx context.Context, user auth.UserID, person, everyone []history.Value,
 ) (history.Counts, error) {
 	counts := history.Counts{Person: make(history.Table, len(person)), Everyone: make(history.Table, len(everyone))}
@@ -146,7 +129,7 @@ func (r *readRow) toCount() history.Count {
 
 // newReadQuery returns the query of Read. It joins the requested values with the tables, so that
 // the database looks each value up by the primary key.
-func (h *History) newReadQuery(user auth.UserID, person, everyone []history.Value) database.Query {
+func (h *historyStore) newReadQuery(user auth.UserID, person, everyone []history.Value) database.Query {
 	var tables, selects []string
 	var args []any
 	request := func(name string, place int, user auth.UserID, list []history.Value) {

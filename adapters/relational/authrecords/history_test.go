@@ -85,7 +85,7 @@ func TestReadingCountsIsOneIndexedQuery(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			store := openHistory(t, db.DB)
+			store := historyOf(newStores(t, db.DB))
 			plans, err := db.Plans(t.Context(), func(ctx context.Context) error {
 				_, err := store.Read(ctx, person(7), o.PersonValues(), o.EveryoneValues())
 				return err
@@ -209,7 +209,7 @@ func BenchmarkReadCounts(b *testing.B) {
 					b.Fatal(err)
 				}
 			}
-			store := openHistory(b, db.DB)
+			store := historyOf(newStores(b, db.DB))
 			b.Run("read", func(b *testing.B) {
 				for b.Loop() {
 					if _, err := store.Read(b.Context(), person(7), o.PersonValues(), o.EveryoneValues()); err != nil {

@@ -24,7 +24,7 @@ type storedAddition struct {
 }
 
 // toStored returns additions as they are stored. Those of a person are left out if user is empty.
-func (h *History) toStored(user auth.UserID, additions []history.Addition) []storedAddition {
+func (h *historyStore) toStored(user auth.UserID, additions []history.Addition) []storedAddition {
 	list := make([]storedAddition, 0, len(additions))
 	for _, a := range additions {
 		s := storedAddition{Feature: a.Value.Feature, Weight: a.Weight, Version: a.Version}
@@ -79,15 +79,14 @@ func newCountRow(f history.Feature, text string, c history.Count) countRow {
 	return countRow{f, text, c.Sum, database.NewInstant(c.Last), c.Version}
 }
 
-// Add implements authstore.HistoryCounts.
-func (h *History) Add(ctx context.Context, user auth.UserID, additions []history.Addition, at time.Time) error {
+func (h *historyStore) Add(ctx context.Context, user auth.UserID, additions []history.Addition, at time.Time) error {
 	return h.db.InTransaction(ctx, func(ctx context.Context, tx bun.IDB) error {
 		return h.apply(ctx, tx, user, h.toStored(user, additions), at)
 	})
 }
 
 // apply adds to the counts of a person, and stores what is to be gathered for everybody.
-func (h *History) apply(
+func (h *historyStore) apply(
 	ctx context.Context, tx bun.IDB, user auth.UserID, additions []storedAddition, at time.Time,
 ) error {
 	at = at.Truncate(time.Microsecond)
@@ -112,8 +111,7 @@ func (h *History) apply(
 	return err
 }
 
-// Defer implements authstore.HistoryDeferrals.
-func (h *History) Defer(ctx context.Context, session auth.Session, additions []history.Addition) error {
+func (h *historyStore) Defer(ctx context.Context, session auth.Session, additions []history.Addition) error {
 	text, err := json.Marshal(h.toStored(session.UserID, additions))
 	if err != nil {
 		return fmt.Errorf("write additions: %w", err)
@@ -127,7 +125,7 @@ func (h *History) Defer(ctx context.Context, session auth.Session, additions []h
 }
 
 // userOf returns the person of a session, or fault.NotFound.
-func (h *History) userOf(ctx context.Context, tx bun.IDB, session auth.SessionID) (user auth.UserID, err error) {
+func (h *historyStore) userOf(ctx context.Context, tx bun.IDB, session auth.SessionID) (user auth.UserID, err error) {
 	return user, h.db.ScanInto(ctx, tx, &user, "SELECT user_id FROM sessions WHERE id = ?", session)
 }
 
@@ -137,7 +135,7 @@ type deferredRow struct {
 }
 
 // Confirm implements authstore.HistoryDeferrals. Of parallel calls, one deletes the row.
-func (h *History) Confirm(ctx context.Context, session auth.SessionID) error {
+func (h *historyStore) Confirm(ctx context.Context, session auth.SessionID) error {
 	return h.db.InTransaction(ctx, func(ctx context.Context, tx bun.IDB) error {
 		var rows []deferredRow
 		err := h.db.ScanInto(ctx, tx, &rows,
@@ -166,8 +164,7 @@ type additionsRow struct {
 	Additions string           `bun:"additions"`
 }
 
-// Gather implements authstore.HistoryTotals.
-func (h *History) Gather(ctx context.Context) (total int, err error) {
+func (h *historyStore) Gather(ctx context.Context) (total int, err error) {
 	for {
 		n := 0
 		waiting, err := h.hasAdditions(ctx)
@@ -189,7 +186,7 @@ func (h *History) Gather(ctx context.Context) (total int, err error) {
 
 // hasAdditions reports whether anything is to be gathered. It takes no lock, so that an instance
 // that has nothing to do does not wait for its turn to write.
-func (h *History) hasAdditions(ctx context.Context) (waiting bool, err error) {
+func (h *historyStore) hasAdditions(ctx context.Context) (waiting bool, err error) {
 	err = h.db.ScanRow(ctx, database.Query{
 		Text: "SELECT count(*) > 0 FROM (SELECT 1 FROM history_additions LIMIT 1) AS waiting",
 	}, &waiting)
@@ -198,7 +195,7 @@ func (h *History) hasAdditions(ctx context.Context) (waiting bool, err error) {
 
 // gatherOnce gathers the oldest sign-ins. The lock on their rows makes other callers wait, who then
 // find them deleted.
-func (h *History) gatherOnce(ctx context.Context, tx bun.IDB) (int, error) {
+func (h *historyStore) gatherOnce(ctx context.Context, tx bun.IDB) (int, error) {
 	var rows []additionsRow
 	err := h.db.LockForChange(tx.NewSelect().TableExpr("history_additions").Column("id", "at", "additions").Order("id").
 		Limit(gatherBatch)).
@@ -224,8 +221,7 @@ func (h *History) gatherOnce(ctx context.Context, tx bun.IDB) (int, error) {
 	return len(rows), h.addRows(ctx, tx, "", sums.toRows())
 }
 
-// Merge implements authstore.HistoryTotals.
-func (h *History) Merge(ctx context.Context, user auth.UserID, counts history.Counts) error {
+func (h *historyStore) Merge(ctx context.Context, user auth.UserID, counts history.Counts) error {
 	return h.db.InTransaction(ctx, func(ctx context.Context, tx bun.IDB) error {
 		if user != "" {
 			if err := h.addRows(ctx, tx, user, h.tableRows(user, counts.Person)); err != nil {
@@ -236,7 +232,7 @@ func (h *History) Merge(ctx context.Context, user auth.UserID, counts history.Co
 	})
 }
 
-func (h *History) tableRows(user auth.UserID, t history.Table) []countRow {
+func (h *historyStore) tableRows(user auth.UserID, t history.Table) []countRow {
 	rows := make([]countRow, 0, len(t))
 	for v, c := range t {
 		c.Last = c.Last.Truncate(time.Microsecond)
@@ -245,8 +241,7 @@ func (h *History) tableRows(user auth.UserID, t history.Table) []countRow {
 	return rows
 }
 
-// DeleteExpired implements authstore.HistoryCounts.
-func (h *History) DeleteExpired(ctx context.Context, before time.Time) (total int, err error) {
+func (h *historyStore) DeleteExpired(ctx context.Context, before time.Time) (total int, err error) {
 	for _, table := range []struct{ name, key string }{
 		{"history_counts", "user_id, feature, value"}, {"history_totals", "feature, value"},
 	} {

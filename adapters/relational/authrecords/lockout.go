@@ -10,16 +10,10 @@ import (
 
 	"github.com/tollgate-dev/tollgate/adapters/relational/database"
 	"github.com/tollgate-dev/tollgate/core/auth"
-	"github.com/tollgate-dev/tollgate/ports/authstore"
 )
 
-var _ authstore.Lockouts = (*Lockouts)(nil)
-
-// Lockouts stores the counts of failed sign-ins. It implements [authstore.Lockouts].
-type Lockouts struct{ db *database.DB }
-
-// NewLockouts returns the lockouts of a database.
-func NewLockouts(db *database.DB) *Lockouts { return &Lockouts{db: db} }
+// lockoutStore stores the counts of failed sign-ins. It implements [authstore.Lockouts].
+type lockoutStore struct{ db *database.DB }
 
 type lockoutRow struct {
 	bun.BaseModel `bun:"table:lockouts,alias:l"`
@@ -47,7 +41,7 @@ func (r *lockoutRow) toLockout() auth.Lockout {
 
 // Update implements authstore.Lockouts. It first inserts the row if there is no row to lock. If
 // there is one, the statement does not change it, but locks it.
-func (s *Lockouts) Update(ctx context.Context, key auth.LockoutKey, change func(*auth.Lockout) error) error {
+func (s *lockoutStore) Update(ctx context.Context, key auth.LockoutKey, change func(*auth.Lockout) error) error {
 	return s.db.InTransaction(ctx, func(ctx context.Context, tx bun.IDB) error {
 		row := newLockoutRow(key, &auth.Lockout{})
 		err := tx.NewInsert().Model(row).On("CONFLICT (key) DO UPDATE").Set("key = EXCLUDED.key").
@@ -64,8 +58,7 @@ func (s *Lockouts) Update(ctx context.Context, key auth.LockoutKey, change func(
 	})
 }
 
-// Get implements authstore.Lockouts.
-func (s *Lockouts) Get(ctx context.Context, key auth.LockoutKey) (auth.Lockout, error) {
+func (s *lockoutStore) Get(ctx context.Context, key auth.LockoutKey) (auth.Lockout, error) {
 	return database.Read(ctx, s.db, func(ctx context.Context, db bun.IDB) (auth.Lockout, error) {
 		row := new(lockoutRow)
 		err := db.NewSelect().Model(row).Where("key = ?", key).Scan(ctx)
@@ -76,8 +69,7 @@ func (s *Lockouts) Get(ctx context.Context, key auth.LockoutKey) (auth.Lockout, 
 	})
 }
 
-// DeleteBefore implements authstore.Lockouts.
-func (s *Lockouts) DeleteBefore(ctx context.Context, before time.Time) (int, error) {
+func (s *lockoutStore) DeleteBefore(ctx context.Context, before time.Time) (int, error) {
 	return s.db.InBatches(ctx, func(ctx context.Context, tx bun.IDB) (int, error) {
 		old := s.db.LockForChange(tx.NewSelect().Model((*lockoutRow)(nil)).Column("key").
 			Where("latest < ?", database.NewInstant(before)).Order("latest", "key").Limit(database.BatchSize))

@@ -8,22 +8,12 @@ import (
 
 	"github.com/tollgate-dev/tollgate/adapters/relational/database"
 	"github.com/tollgate-dev/tollgate/core/auth"
-	"github.com/tollgate-dev/tollgate/ports/authstore"
 )
 
-var _ authstore.PendingLogins = (*PendingLogins)(nil)
-
-// PendingLogins stores logins that wait for their second factor. It implements
+// pendingLoginStore stores logins that wait for their second factor. It implements
 // [authstore.PendingLogins].
-type PendingLogins struct {
-	rows table[auth.PendingLogin, pendingRow]
-}
-
-// NewPendingLogins returns the pending logins of a database.
-func NewPendingLogins(db *database.DB) *PendingLogins {
-	return &PendingLogins{
-		table[auth.PendingLogin, pendingRow]{db, "pending login", newPendingRow, (*pendingRow).toPendingLogin},
-	}
+type pendingLoginStore struct {
+	table[auth.PendingLogin, pendingRow]
 }
 
 type pendingRow struct {
@@ -51,32 +41,30 @@ func (r *pendingRow) toPendingLogin() auth.PendingLogin {
 	}
 }
 
-// Put implements authstore.PendingLogins.
-func (s *PendingLogins) Put(ctx context.Context, p auth.PendingLogin) error {
-	return s.rows.db.InTransaction(ctx, func(ctx context.Context, tx bun.IDB) error {
+func (s *pendingLoginStore) Put(ctx context.Context, p auth.PendingLogin) error {
+	return s.db.InTransaction(ctx, func(ctx context.Context, tx bun.IDB) error {
 		_, err := tx.NewDelete().Model((*pendingRow)(nil)).
 			Where("user_id = ?", p.UserID).Where("expires_at <= ?", database.NewInstant(p.CreatedAt)).Exec(ctx)
 		if err != nil {
-			return s.rows.db.ClassifyError(err)
+			return s.db.ClassifyError(err)
 		}
 		_, err = tx.NewInsert().Model(newPendingRow(p)).On("CONFLICT (user_id, device_identity) DO UPDATE").
 			Set("subject = EXCLUDED.subject").Set("proven = EXCLUDED.proven").
 			Set("created_at = EXCLUDED.created_at").Set("expires_at = EXCLUDED.expires_at").Exec(ctx)
-		return s.rows.db.ClassifyError(err)
+		return s.db.ClassifyError(err)
 	})
 }
 
-// Find implements authstore.PendingLogins.
-func (s *PendingLogins) Find(
+func (s *pendingLoginStore) Find(
 	ctx context.Context, user auth.UserID, identity auth.DeviceIdentity,
 ) (auth.PendingLogin, error) {
-	return s.rows.find(ctx, "user_id = ? AND device_identity = ?", user, identity)
+	return s.find(ctx, "user_id = ? AND device_identity = ?", user, identity)
 }
 
 // Take implements authstore.PendingLogins. Of parallel calls, one removes the row.
-func (s *PendingLogins) Take(ctx context.Context, user auth.UserID, identity auth.DeviceIdentity) error {
-	return s.rows.db.InTransaction(ctx, func(ctx context.Context, tx bun.IDB) error {
-		n, err := s.rows.db.AffectedRows(tx.NewDelete().Model((*pendingRow)(nil)).
+func (s *pendingLoginStore) Take(ctx context.Context, user auth.UserID, identity auth.DeviceIdentity) error {
+	return s.db.InTransaction(ctx, func(ctx context.Context, tx bun.IDB) error {
+		n, err := s.db.AffectedRows(tx.NewDelete().Model((*pendingRow)(nil)).
 			Where("user_id = ?", user).Where("device_identity = ?", identity).Exec(ctx))
 		if err == nil && n == 0 {
 			return noSuchRecord("pending login")
@@ -85,15 +73,13 @@ func (s *PendingLogins) Take(ctx context.Context, user auth.UserID, identity aut
 	})
 }
 
-// RemoveAll implements authstore.PendingLogins.
-func (s *PendingLogins) RemoveAll(ctx context.Context, user auth.UserID) error {
-	return s.rows.db.InTransaction(ctx, func(ctx context.Context, tx bun.IDB) error {
+func (s *pendingLoginStore) RemoveAll(ctx context.Context, user auth.UserID) error {
+	return s.db.InTransaction(ctx, func(ctx context.Context, tx bun.IDB) error {
 		_, err := tx.NewDelete().Model((*pendingRow)(nil)).Where("user_id = ?", user).Exec(ctx)
-		return s.rows.db.ClassifyError(err)
+		return s.db.ClassifyError(err)
 	})
 }
 
-// DeleteExpired implements authstore.PendingLogins.
-func (s *PendingLogins) DeleteExpired(ctx context.Context, before time.Time) (int, error) {
-	return s.rows.removeExpired(ctx, before, "user_id", "device_identity")
+func (s *pendingLoginStore) DeleteExpired(ctx context.Context, before time.Time) (int, error) {
+	return s.removeExpired(ctx, before, "user_id", "device_identity")
 }

@@ -103,15 +103,15 @@ type sweep struct {
 // sweeps returns the removals in the order of core/auth/retention.
 func sweeps(t *testing.T, db *relationaltest.Database) []sweep {
 	t.Helper()
-	events := authrecords.NewAuditLog(db.DB)
+	events, stores := authrecords.NewAuditLog(db.DB), newStores(t, db.DB)
 	return []sweep{
-		{"refresh tokens", authrecords.NewRefreshTokens(db.DB).DeleteExpired},
-		{"challenges", authrecords.NewChallenges(db.DB).DeleteExpired},
-		{"pending logins", authrecords.NewPendingLogins(db.DB).DeleteExpired},
-		{"lockouts", authrecords.NewLockouts(db.DB).DeleteBefore},
-		{"sessions", authrecords.NewSessions(db.DB).DeleteExpired},
-		{"devices", authrecords.NewDevices(db.DB).DeleteUnused},
-		{"counts", openHistory(t, db.DB).DeleteExpired},
+		{"refresh tokens", stores.RefreshTokens.DeleteExpired},
+		{"challenges", stores.Challenges.DeleteExpired},
+		{"pending logins", stores.PendingLogins.DeleteExpired},
+		{"lockouts", stores.Lockouts.DeleteBefore},
+		{"sessions", stores.SessionRetention.DeleteExpired},
+		{"devices", stores.Devices.DeleteUnused},
+		{"counts", historyOf(stores).DeleteExpired},
 		{"audit events", func(ctx context.Context, before time.Time) (int, error) {
 			return events.DeleteBefore(ctx, before, 1000)
 		}},

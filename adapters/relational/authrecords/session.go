@@ -11,22 +11,10 @@ import (
 	"github.com/tollgate-dev/tollgate/ports/authstore"
 )
 
-var (
-	_ authstore.Sessions         = (*Sessions)(nil)
-	_ authstore.SessionHistory   = (*Sessions)(nil)
-	_ authstore.SessionLevels    = (*Sessions)(nil)
-	_ authstore.SessionRetention = (*Sessions)(nil)
-)
-
-// Sessions stores sessions. It implements Sessions, SessionLevels, SessionHistory and
+// sessionStore stores sessions. It implements Sessions, SessionLevels, SessionHistory and
 // SessionRetention of ports/authstore.
-type Sessions struct {
-	rows table[auth.Session, sessionRow]
-}
-
-// NewSessions returns the sessions of a database.
-func NewSessions(db *database.DB) *Sessions {
-	return &Sessions{table[auth.Session, sessionRow]{db, "session", newSessionRow, (*sessionRow).toSession}}
+type sessionStore struct {
+	table[auth.Session, sessionRow]
 }
 
 type sessionRow struct {
@@ -71,23 +59,19 @@ func (r *sessionRow) toSession() auth.Session {
 	}
 }
 
-// Create implements authstore.Sessions.
-func (s *Sessions) Create(ctx context.Context, session auth.Session) error {
-	return s.rows.insert(ctx, session)
+func (s *sessionStore) Create(ctx context.Context, session auth.Session) error {
+	return s.insert(ctx, session)
 }
 
-// Get implements authstore.Sessions.
-func (s *Sessions) Get(ctx context.Context, id auth.SessionID) (auth.Session, error) {
-	return s.rows.find(ctx, "id = ?", id)
+func (s *sessionStore) Get(ctx context.Context, id auth.SessionID) (auth.Session, error) {
+	return s.find(ctx, "id = ?", id)
 }
 
-// Update implements authstore.Sessions.
-func (s *Sessions) Update(ctx context.Context, id auth.SessionID, change func(*auth.Session) error) error {
-	return s.rows.update(ctx, id, change)
+func (s *sessionStore) Update(ctx context.Context, id auth.SessionID, change func(*auth.Session) error) error {
+	return s.update(ctx, id, change)
 }
 
-// End implements authstore.Sessions.
-func (s *Sessions) End(
+func (s *sessionStore) End(
 	ctx context.Context, which authstore.SessionFilter, when time.Time, reason auth.EndReason,
 ) ([]auth.SessionID, error) {
 	return s.updateActive(ctx, which, when, anyLevel, func(q *bun.UpdateQuery) {
@@ -95,8 +79,7 @@ func (s *Sessions) End(
 	})
 }
 
-// Lower implements authstore.SessionLevels.
-func (s *Sessions) Lower(
+func (s *sessionStore) Lower(
 	ctx context.Context, which authstore.SessionFilter, to auth.TrustLevel, when time.Time,
 ) ([]auth.SessionID, error) {
 	above := func(q *bun.SelectQuery) {
@@ -117,11 +100,11 @@ func anyLevel(*bun.SelectQuery) {}
 
 // updateActive changes the active sessions that the filter and narrow select, and returns their
 // ids. It locks them in the order of their ids, so that two calls never wait for each other.
-func (s *Sessions) updateActive(
+func (s *sessionStore) updateActive(
 	ctx context.Context, which authstore.SessionFilter, when time.Time, narrow func(*bun.SelectQuery),
 	set func(*bun.UpdateQuery),
 ) (ids []auth.SessionID, err error) {
-	err = s.rows.db.InTransaction(ctx, func(ctx context.Context, tx bun.IDB) error {
+	err = s.db.InTransaction(ctx, func(ctx context.Context, tx bun.IDB) error {
 		ids = nil
 		q := selectActive(tx.NewSelect().Model((*sessionRow)(nil)).Column("id"), which.UserID, when)
 		if which.DeviceID != "" {
@@ -131,8 +114,8 @@ func (s *Sessions) updateActive(
 			q.Where("id <> ?", which.Except)
 		}
 		narrow(q)
-		if err := s.rows.db.LockForChange(q.Order("id")).Scan(ctx, &ids); err != nil {
-			return s.rows.db.ClassifyError(err)
+		if err := s.db.LockForChange(q.Order("id")).Scan(ctx, &ids); err != nil {
+			return s.db.ClassifyError(err)
 		}
 		if len(ids) == 0 {
 			return nil
@@ -140,7 +123,7 @@ func (s *Sessions) updateActive(
 		change := tx.NewUpdate().Model((*sessionRow)(nil)).Where("id IN (?)", bun.List(ids))
 		set(change)
 		_, err := change.Exec(ctx)
-		return s.rows.db.ClassifyError(err)
+		return s.db.ClassifyError(err)
 	})
 	if err != nil {
 		return nil, err
@@ -148,52 +131,49 @@ func (s *Sessions) updateActive(
 	return ids, nil
 }
 
-// Active implements authstore.Sessions.
-func (s *Sessions) Active(
+func (s *sessionStore) Active(
 	ctx context.Context, user auth.UserID, when time.Time, page auth.PageRequest,
 ) (list []auth.Session, total int, err error) {
-	return s.rows.readPage(ctx, page, func(q *bun.SelectQuery) *bun.SelectQuery {
+	return s.readPage(ctx, page, func(q *bun.SelectQuery) *bun.SelectQuery {
 		return selectActive(q, user, when).Order("created_at DESC", "id DESC")
 	})
 }
 
-// Trusted implements authstore.SessionHistory.
-func (s *Sessions) Trusted(ctx context.Context, user auth.UserID, limit int) ([]auth.Session, error) {
+func (s *sessionStore) Trusted(ctx context.Context, user auth.UserID, limit int) ([]auth.Session, error) {
 	if limit < 1 {
 		return nil, ctx.Err()
 	}
-	return s.rows.readList(ctx, func(q *bun.SelectQuery) *bun.SelectQuery {
+	return s.readList(ctx, func(q *bun.SelectQuery) *bun.SelectQuery {
 		return q.Where("user_id = ?", user).
 			Where("trust_level IN ('LIMITED_TRUST', 'FULL_TRUST')"). // the condition of the index sessions_trusted
 			Order("created_at DESC", "id DESC").Limit(limit)
 	})
 }
 
-// CountSince implements authstore.SessionHistory.
-func (s *Sessions) CountSince(ctx context.Context, user auth.UserID, since time.Time) (int, error) {
-	return database.Read(ctx, s.rows.db, func(ctx context.Context, db bun.IDB) (int, error) {
+func (s *sessionStore) CountSince(ctx context.Context, user auth.UserID, since time.Time) (int, error) {
+	return database.Read(ctx, s.db, func(ctx context.Context, db bun.IDB) (int, error) {
 		n, err := db.NewSelect().Model((*sessionRow)(nil)).
 			Where("user_id = ?", user).Where("created_at > ?", database.NewInstant(since)).Count(ctx)
-		return n, s.rows.db.ClassifyError(err)
+		return n, s.db.ClassifyError(err)
 	})
 }
 
 // DeleteExpired implements authstore.SessionRetention. It also removes the refresh tokens and
 // challenges of the sessions.
-func (s *Sessions) DeleteExpired(ctx context.Context, before time.Time) (int, error) {
-	return s.rows.db.InBatches(ctx, func(ctx context.Context, tx bun.IDB) (int, error) {
+func (s *sessionStore) DeleteExpired(ctx context.Context, before time.Time) (int, error) {
+	return s.db.InBatches(ctx, func(ctx context.Context, tx bun.IDB) (int, error) {
 		var ids []auth.SessionID
 		expired := tx.NewSelect().Model((*sessionRow)(nil)).Column("id").Where("expires_at < ?",
 			database.NewInstant(before)).Order("expires_at").Limit(database.BatchSize)
-		if err := s.rows.db.LockForChange(expired).Scan(ctx, &ids); err != nil || len(ids) == 0 {
-			return 0, s.rows.db.ClassifyError(err)
+		if err := s.db.LockForChange(expired).Scan(ctx, &ids); err != nil || len(ids) == 0 {
+			return 0, s.db.ClassifyError(err)
 		}
 		for _, of := range []any{(*refreshTokenRow)(nil), (*challengeRow)(nil)} {
 			if _, err := tx.NewDelete().Model(of).Where("session_id IN (?)", bun.List(ids)).Exec(ctx); err != nil {
-				return 0, s.rows.db.ClassifyError(err)
+				return 0, s.db.ClassifyError(err)
 			}
 		}
-		return s.rows.db.AffectedRows(tx.NewDelete().Model((*sessionRow)(nil)).Where("id IN (?)",
+		return s.db.AffectedRows(tx.NewDelete().Model((*sessionRow)(nil)).Where("id IN (?)",
 			bun.List(ids)).Exec(ctx))
 	})
 }

@@ -7,23 +7,11 @@ import (
 
 	"github.com/tollgate-dev/tollgate/adapters/relational/database"
 	"github.com/tollgate-dev/tollgate/core/auth"
-	"github.com/tollgate-dev/tollgate/ports/authstore"
 )
 
-var _ authstore.SessionCookies = (*SessionCookies)(nil)
-
-// SessionCookies stores the hashes of session cookies. It implements [authstore.SessionCookies].
-type SessionCookies struct {
-	rows table[auth.SessionCookie, sessionCookieRow]
-}
-
-// NewSessionCookies returns the session cookies of a database.
-func NewSessionCookies(db *database.DB) *SessionCookies {
-	return &SessionCookies{
-		table[auth.SessionCookie, sessionCookieRow]{
-			db, "session cookie", newSessionCookieRow, (*sessionCookieRow).toSessionCookie,
-		},
-	}
+// sessionCookieStore stores the hashes of session cookies. It implements [authstore.SessionCookies].
+type sessionCookieStore struct {
+	table[auth.SessionCookie, sessionCookieRow]
 }
 
 type sessionCookieRow struct {
@@ -50,21 +38,19 @@ func (r *sessionCookieRow) toSessionCookie() auth.SessionCookie {
 	}
 }
 
-// Add implements authstore.SessionCookies.
-func (s *SessionCookies) Add(ctx context.Context, c auth.SessionCookie) error {
-	return s.rows.insert(ctx, c)
+func (s *sessionCookieStore) Add(ctx context.Context, c auth.SessionCookie) error {
+	return s.insert(ctx, c)
 }
 
-// Find implements authstore.SessionCookies.
-func (s *SessionCookies) Find(ctx context.Context, h auth.TokenHash) (auth.SessionCookie, error) {
-	return s.rows.find(ctx, "hash = ?", hash(h))
+func (s *sessionCookieStore) Find(ctx context.Context, h auth.TokenHash) (auth.SessionCookie, error) {
+	return s.find(ctx, "hash = ?", hash(h))
 }
 
 // Replace implements authstore.SessionCookies. Of parallel calls, the condition of the update lets
 // one succeed.
-func (s *SessionCookies) Replace(ctx context.Context, h auth.TokenHash, by auth.SessionCookie) error {
-	return s.rows.db.InTransaction(ctx, func(ctx context.Context, tx bun.IDB) error {
-		n, err := s.rows.db.AffectedRows(tx.NewUpdate().Model((*sessionCookieRow)(nil)).
+func (s *sessionCookieStore) Replace(ctx context.Context, h auth.TokenHash, by auth.SessionCookie) error {
+	return s.db.InTransaction(ctx, func(ctx context.Context, tx bun.IDB) error {
+		n, err := s.db.AffectedRows(tx.NewUpdate().Model((*sessionCookieRow)(nil)).
 			Set("hash = ?", hash(by.Hash)).Set("user_id = ?", by.UserID).Set("trust_level = ?", level{by.TrustLevel}).
 			Set("issued_at = ?", database.NewInstant(by.IssuedAt)).
 			Where("hash = ?", hash(h)).Where("session_id = ?", by.SessionID).Exec(ctx))

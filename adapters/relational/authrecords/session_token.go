@@ -9,24 +9,12 @@ import (
 	"github.com/tollgate-dev/tollgate/adapters/relational/database"
 	"github.com/tollgate-dev/tollgate/core/auth"
 	"github.com/tollgate-dev/tollgate/core/fault"
-	"github.com/tollgate-dev/tollgate/ports/authstore"
 )
 
-var _ authstore.RefreshTokens = (*RefreshTokens)(nil)
-
-// RefreshTokens stores the hashes of refresh tokens, of all generations. It implements
+// refreshTokenStore stores the hashes of refresh tokens, of all generations. It implements
 // [authstore.RefreshTokens].
-type RefreshTokens struct {
-	rows table[auth.RefreshToken, refreshTokenRow]
-}
-
-// NewRefreshTokens returns the refresh tokens of a database.
-func NewRefreshTokens(db *database.DB) *RefreshTokens {
-	return &RefreshTokens{
-		table[auth.RefreshToken, refreshTokenRow]{
-			db, "refresh token", newRefreshTokenRow, (*refreshTokenRow).toRefreshToken,
-		},
-	}
+type refreshTokenStore struct {
+	table[auth.RefreshToken, refreshTokenRow]
 }
 
 type refreshTokenRow struct {
@@ -53,21 +41,19 @@ func (r *refreshTokenRow) toRefreshToken() auth.RefreshToken {
 	}
 }
 
-// Add implements authstore.RefreshTokens.
-func (s *RefreshTokens) Add(ctx context.Context, t auth.RefreshToken) error {
-	return s.rows.insert(ctx, t)
+func (s *refreshTokenStore) Add(ctx context.Context, t auth.RefreshToken) error {
+	return s.insert(ctx, t)
 }
 
-// Find implements authstore.RefreshTokens.
-func (s *RefreshTokens) Find(ctx context.Context, h auth.TokenHash) (auth.RefreshToken, error) {
-	return s.rows.find(ctx, "hash = ?", hash(h))
+func (s *refreshTokenStore) Find(ctx context.Context, h auth.TokenHash) (auth.RefreshToken, error) {
+	return s.find(ctx, "hash = ?", hash(h))
 }
 
 // Spend implements authstore.RefreshTokens. Of parallel calls, the condition of the update lets one
 // succeed.
-func (s *RefreshTokens) Spend(ctx context.Context, h auth.TokenHash, when time.Time) error {
-	return s.rows.db.InTransaction(ctx, func(ctx context.Context, tx bun.IDB) error {
-		n, err := s.rows.db.AffectedRows(tx.NewUpdate().Model((*refreshTokenRow)(nil)).Set("spent_at = ?",
+func (s *refreshTokenStore) Spend(ctx context.Context, h auth.TokenHash, when time.Time) error {
+	return s.db.InTransaction(ctx, func(ctx context.Context, tx bun.IDB) error {
+		n, err := s.db.AffectedRows(tx.NewUpdate().Model((*refreshTokenRow)(nil)).Set("spent_at = ?",
 			database.NewInstant(when)).
 			Where("hash = ?", hash(h)).Where("spent_at IS NULL").Exec(ctx))
 		if err != nil || n == 1 {
@@ -76,7 +62,7 @@ func (s *RefreshTokens) Spend(ctx context.Context, h auth.TokenHash, when time.T
 		known, err := tx.NewSelect().Model((*refreshTokenRow)(nil)).Where("hash = ?", hash(h)).Exists(ctx)
 		switch {
 		case err != nil:
-			return s.rows.db.ClassifyError(err)
+			return s.db.ClassifyError(err)
 		case known:
 			return fault.New(fault.Conflict, "the refresh token is spent")
 		}
@@ -90,7 +76,7 @@ const sessionsPerBatch = 500
 
 // DeleteExpired implements authstore.RefreshTokens. It removes the tokens of sessions that ended or
 // expired: they cannot be refreshed, and there is no session that the replay of a token could end.
-func (s *RefreshTokens) DeleteExpired(ctx context.Context, before time.Time) (total int, err error) {
+func (s *refreshTokenStore) DeleteExpired(ctx context.Context, before time.Time) (total int, err error) {
 	for _, column := range []bun.Ident{"expires_at", "ended_at"} { // each has its index
 		n, err := s.removeTokens(ctx, column, before)
 		total += n
@@ -102,10 +88,10 @@ func (s *RefreshTokens) DeleteExpired(ctx context.Context, before time.Time) (to
 }
 
 // removeTokens removes the tokens of the sessions whose time in a column has come.
-func (s *RefreshTokens) removeTokens(ctx context.Context, column bun.Ident, before time.Time) (total int, err error) {
+func (s *refreshTokenStore) removeTokens(ctx context.Context, column bun.Ident, before time.Time) (total int, err error) {
 	for {
 		var sessions, tokens int
-		err := s.rows.db.InTransaction(ctx, func(ctx context.Context, tx bun.IDB) (err error) {
+		err := s.db.InTransaction(ctx, func(ctx context.Context, tx bun.IDB) (err error) {
 			over := tx.NewSelect().Model((*sessionRow)(nil)).Column("id").Where("has_tokens").
 				Where("? <= ?", column, database.NewInstant(before)).OrderExpr("?", column).Limit(sessionsPerBatch)
 			sessions, tokens, err = s.removeTokensOf(ctx, tx, over)
@@ -123,23 +109,23 @@ func (s *RefreshTokens) removeTokens(ctx context.Context, column bun.Ident, befo
 
 // removeTokensOf removes the tokens of the sessions that a query selects and what is deferred for
 // them, and stores that they have no tokens.
-func (s *RefreshTokens) removeTokensOf(
+func (s *refreshTokenStore) removeTokensOf(
 	ctx context.Context, tx bun.IDB, over *bun.SelectQuery,
 ) (sessions, tokens int, err error) {
 	var ids []auth.SessionID
-	if err := s.rows.db.LockForChange(over).Scan(ctx, &ids); err != nil || len(ids) == 0 {
-		return 0, 0, s.rows.db.ClassifyError(err)
+	if err := s.db.LockForChange(over).Scan(ctx, &ids); err != nil || len(ids) == 0 {
+		return 0, 0, s.db.ClassifyError(err)
 	}
-	tokens, err = s.rows.db.AffectedRows(tx.NewDelete().Model((*refreshTokenRow)(nil)).Where("session_id IN (?)",
+	tokens, err = s.db.AffectedRows(tx.NewDelete().Model((*refreshTokenRow)(nil)).Where("session_id IN (?)",
 		bun.List(ids)).Exec(ctx))
 	if err != nil {
 		return 0, 0, err
 	}
-	if _, err := s.rows.db.ExecStatement(ctx, tx, "DELETE FROM history_deferred WHERE session_id IN (?)",
+	if _, err := s.db.ExecStatement(ctx, tx, "DELETE FROM history_deferred WHERE session_id IN (?)",
 		bun.List(ids)); err != nil {
 		return 0, 0, err
 	}
 	_, err = tx.NewUpdate().Model((*sessionRow)(nil)).Set("has_tokens = ?", false).Where("id IN (?)",
 		bun.List(ids)).Exec(ctx)
-	return len(ids), tokens, s.rows.db.ClassifyError(err)
+	return len(ids), tokens, s.db.ClassifyError(err)
 }

@@ -23,6 +23,10 @@ type table[V, R any] struct {
 	toRecord func(*R) V
 }
 
+func newTable[V, R any](db *database.DB, noun string, toRow func(V) *R, toRecord func(*R) V) table[V, R] {
+	return table[V, R]{db, noun, toRow, toRecord}
+}
+
 // insert adds a record.
 func (t table[V, R]) insert(ctx context.Context, record V) error {
 	return t.db.InTransaction(ctx, func(ctx context.Context, tx bun.IDB) error {

@@ -3,10 +3,12 @@ package database_test
 import (
 	"reflect"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/tollgate-dev/tollgate/adapters/relational/authrecords"
+	"github.com/tollgate-dev/tollgate/adapters/relational/relationaltest"
 	"github.com/tollgate-dev/tollgate/core/auth"
 )
 
@@ -40,7 +42,7 @@ func TestLockoutsOfOlderVersions(t *testing.T) {
 			if _, err := db.Migrate(t.Context()); err != nil {
 				t.Fatal(err)
 			}
-			lockouts, until := authrecords.NewLockouts(db.DB), epoch.Add(15*time.Minute)
+			lockouts, until := authStores(t, db).Lockouts, epoch.Add(15*time.Minute)
 			for key, want := range map[auth.LockoutKey]auth.Lockout{
 				"two": {Failures: slices.Repeat([]time.Time{epoch}, 2)}, "reset": {},
 				"locked": {Failures: slices.Repeat([]time.Time{epoch}, 5), LockedUntil: until},
@@ -90,7 +92,7 @@ func TestEnrolmentsOfOlderVersions(t *testing.T) {
 			if _, err := db.Migrate(t.Context()); err != nil {
 				t.Fatal(err)
 			}
-			accounts, err := authrecords.NewAccounts(db.DB).List(t.Context(), "", 10)
+			accounts, err := authStores(t, db).Accounts.List(t.Context(), "", 10)
 			if err != nil || len(accounts) != 2 {
 				t.Fatalf("accounts %+v, %v", accounts, err)
 			}
@@ -103,4 +105,13 @@ func TestEnrolmentsOfOlderVersions(t *testing.T) {
 			}
 		})
 	}
+}
+
+func authStores(t *testing.T, db *relationaltest.Database) authrecords.Stores {
+	t.Helper()
+	s, err := authrecords.NewStores(db.DB, auth.RootSecret(strings.Repeat("k", 32)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
 }

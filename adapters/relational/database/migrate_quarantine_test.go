@@ -53,7 +53,7 @@ func TestMigrationHidesQuarantineAgain(t *testing.T) {
 				t.Fatal(err)
 			}
 			servers, held := registryrecords.NewServers(db.DB, registryrecords.Config{}),
-				registryrecords.NewQuarantine(db.DB)
+				registryrecords.NewStores(db.DB, registryrecords.Config{}).Quarantine
 			for server, want := range map[string]struct{ latest, first, second, prior string }{
 				"com.example/a": {"1.0.0", "active ", "deleted one", "deprecated"},
 				"com.example/b": {"2.0.0", "deleted ", "deleted all", "deprecated"},

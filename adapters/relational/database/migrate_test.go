@@ -116,7 +116,7 @@ func migrateFrom(t *testing.T, db *relationaltest.Database, all []string, k int,
 	if got, err := db.Migrate(t.Context()); err != nil || len(got) != 0 {
 		t.Errorf("Migrate again = %q, %v", got, err)
 	}
-	if got, err := registryrecords.NewGrants(db.DB).Of(t.Context(), "somebody"); err != nil || len(got) != min(k, 1) {
+	if got, err := registryrecords.NewStores(db.DB, registryrecords.Config{}).Grants.Of(t.Context(), "somebody"); err != nil || len(got) != min(k, 1) {
 		t.Errorf("the old grants = %v, %v", got, err)
 	}
 	if k > 0 {

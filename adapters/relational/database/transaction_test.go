@@ -19,7 +19,7 @@ func TestTransactions(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			transactiontest.Run(t, func(t *testing.T) transactiontest.Opened {
 				db := open(t)
-				return transactiontest.Opened{Runner: db.DB, Grants: registryrecords.NewGrants(db.DB)}
+				return transactiontest.Opened{Runner: db.DB, Grants: registryrecords.NewStores(db.DB, registryrecords.Config{}).Grants}
 			})
 		})
 	}
@@ -31,7 +31,7 @@ func TestAFailedStatementIsNeverCommitted(t *testing.T) {
 	for name, open := range relationaltest.Databases(t) {
 		t.Run(name, func(t *testing.T) {
 			db := open(t)
-			grants, methods := registryrecords.NewGrants(db.DB), methodrecords.NewMethods(db.DB)
+			grants, methods := registryrecords.NewStores(db.DB, registryrecords.Config{}).Grants, methodrecords.NewMethods(db.DB)
 			err := db.Atomically(t.Context(), func(ctx context.Context) error {
 				if err := grants.Add(ctx, registry.Grant{
 					Holder: "a", Action: registry.ActionEdit, Pattern: anything(t),

@@ -8,19 +8,12 @@ import (
 
 	"github.com/tollgate-dev/tollgate/adapters/relational/database"
 	"github.com/tollgate-dev/tollgate/core/registry"
-	"github.com/tollgate-dev/tollgate/ports/registrystore"
 )
 
-// AppliedStates stores the states of files. It implements registrystore.AppliedStates.
-type AppliedStates struct{ db *database.DB }
+// appliedStateStore stores the states of files. It implements registrystore.AppliedStates.
+type appliedStateStore struct{ db *database.DB }
 
-var _ registrystore.AppliedStates = (*AppliedStates)(nil)
-
-// NewAppliedStates returns the store of the states of files.
-func NewAppliedStates(db *database.DB) *AppliedStates { return &AppliedStates{db} }
-
-// Save implements registrystore.AppliedStates.
-func (s *AppliedStates) Save(ctx context.Context, a registry.AppliedState) error {
+func (s *appliedStateStore) Save(ctx context.Context, a registry.AppliedState) error {
 	objects, err := json.Marshal(a.Objects)
 	if err != nil {
 		return fmt.Errorf("the state that %s applies: %w", a.Owner, err)
@@ -32,8 +25,7 @@ func (s *AppliedStates) Save(ctx context.Context, a registry.AppliedState) error
 	return err
 }
 
-// List implements registrystore.AppliedStates.
-func (s *AppliedStates) List(ctx context.Context) ([]registry.AppliedState, error) {
+func (s *appliedStateStore) List(ctx context.Context) ([]registry.AppliedState, error) {
 	find := database.Query{Text: `SELECT owner, apply_id, applied_by, applied_at, objects FROM applied_states
 		ORDER BY owner`, Fixed: true}
 	return database.CollectAll(ctx, s.db, find, func(row *sql.Rows) (registry.AppliedState, error) {

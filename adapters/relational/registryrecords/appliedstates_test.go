@@ -3,7 +3,6 @@ package registryrecords_test
 import (
 	"testing"
 
-	"github.com/tollgate-dev/tollgate/adapters/relational/registryrecords"
 	"github.com/tollgate-dev/tollgate/adapters/relational/relationaltest"
 	"github.com/tollgate-dev/tollgate/ports/registrystore/registrystoretest"
 )
@@ -13,7 +12,7 @@ func TestAppliedStates(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			registrystoretest.RunAppliedStates(t, func(t *testing.T) registrystoretest.AppliedStores {
 				db := open(t)
-				return registrystoretest.AppliedStores{States: registryrecords.NewAppliedStates(db.DB), Runner: db.DB}
+				return registrystoretest.AppliedStores{States: newStores(db).Applied, Runner: db.DB}
 			})
 		})
 	}

@@ -20,26 +20,24 @@ func TestChanges(t *testing.T) {
 			registrystoretest.RunChanges(t, func(t *testing.T) registrystoretest.ChangesStores {
 				own := open(t)
 				other := own.OpenAgain(t)
-				stores := func(db *relationaltest.Database) (registrystoretest.ServerStores, *registryrecords.Servers) {
-					s := registryrecords.NewServers(db.DB, registryrecords.Config{})
-					return registrystoretest.ServerStores{Reader: s, Writer: s, Free: s, Runner: db.DB}, s
-				}
-				ours, servers := stores(own)
-				theirs, others := stores(other)
-				changes, end := registryrecords.NewChanges(own.DB, servers)
+				ours, theirs := newStores(own), newStores(other)
+				changes, end := registryrecords.WatchChanges(own.DB, ours)
 				t.Cleanup(end)
 				grants := 0
-				ownViews, otherViews := registryrecords.NewViews(own.DB, servers),
-					registryrecords.NewViews(other.DB, others)
-				return registrystoretest.ChangesStores{Own: ours, Other: theirs, OwnViews: ownViews,
-					OtherViews: otherViews, Changes: changes, Alter: func(ctx context.Context) error {
+				servers := func(s registryrecords.Stores, db *relationaltest.Database) registrystoretest.ServerStores {
+					return registrystoretest.ServerStores{
+						Reader: s.Reader, Writer: s.Writer, Free: s.Writer, Runner: db.DB,
+					}
+				}
+				return registrystoretest.ChangesStores{Own: servers(ours, own), Other: servers(theirs, other),
+					OwnViews: ours.Views, OtherViews: theirs.Views, Changes: changes, Alter: func(ctx context.Context) error {
 						grants++
 						pattern, err := registry.ParsePattern("com.example/*")
 						if err != nil {
 							return err
 						}
 						holder := registry.Holder(time.Unix(int64(grants), 0).String())
-						return registryrecords.NewGrants(other.DB).Add(ctx, registry.Grant{
+						return theirs.Grants.Add(ctx, registry.Grant{
 							Holder: holder, Action: registry.ActionPublish, Pattern: pattern,
 						})
 					}}

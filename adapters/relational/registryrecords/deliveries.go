@@ -10,16 +10,10 @@ import (
 	"github.com/tollgate-dev/tollgate/adapters/relational/database"
 	"github.com/tollgate-dev/tollgate/core/registry"
 	"github.com/tollgate-dev/tollgate/core/registry/event"
-	"github.com/tollgate-dev/tollgate/ports/registrystore"
 )
 
-// Deliveries stores events on their way to webhooks. It implements registrystore.Deliveries.
-type Deliveries struct{ db *database.DB }
-
-var _ registrystore.Deliveries = (*Deliveries)(nil)
-
-// NewDeliveries returns the store of deliveries.
-func NewDeliveries(db *database.DB) *Deliveries { return &Deliveries{db} }
+// deliveryStore stores events on their way to webhooks. It implements registrystore.Deliveries.
+type deliveryStore struct{ db *database.DB }
 
 // deliveryColumns are all columns of a delivery but its body.
 const (
@@ -28,8 +22,7 @@ const (
 	noBody = "NULL"
 )
 
-// Add implements registrystore.Deliveries.
-func (s *Deliveries) Add(ctx context.Context, list []event.Delivery) error {
+func (s *deliveryStore) Add(ctx context.Context, list []event.Delivery) error {
 	return s.db.InTransaction(ctx, func(ctx context.Context, tx bun.IDB) error {
 		for _, d := range list {
 			_, err := s.db.ExecStatement(ctx, tx, `INSERT INTO webhook_deliveries
@@ -45,8 +38,7 @@ func (s *Deliveries) Add(ctx context.Context, list []event.Delivery) error {
 	})
 }
 
-// Waiting implements registrystore.Deliveries.
-func (s *Deliveries) Waiting(ctx context.Context, now time.Time) ([]event.WebhookID, error) {
+func (s *deliveryStore) Waiting(ctx context.Context, now time.Time) ([]event.WebhookID, error) {
 	find := database.Query{Text: `SELECT w.id FROM webhooks AS w WHERE EXISTS
 			(SELECT 1 FROM webhook_deliveries AS d WHERE d.webhook = w.id AND d.state = 'pending' AND d.next_at <= ?)`,
 		Args: []any{s.db.TimeArgument(now)}, Fixed: true}
@@ -57,7 +49,7 @@ func (s *Deliveries) Waiting(ctx context.Context, now time.Time) ([]event.Webhoo
 // for each delivery that it looks at. The bounds of the webhook and the order, which are longer
 // than they need be, leave one index that has the rows in order: otherwise SQLite would sort all
 // that are pending, and PostgreSQL might read all that were delivered before.
-func (s *Deliveries) Due(ctx context.Context, w event.WebhookID, now time.Time, limit int) ([]event.Delivery, error) {
+func (s *deliveryStore) Due(ctx context.Context, w event.WebhookID, now time.Time, limit int) ([]event.Delivery, error) {
 	return database.CollectAll(ctx, s.db, database.Query{
 		Text: "SELECT " + deliveryColumns + `, body FROM webhook_deliveries AS d
 			WHERE webhook >= ? AND webhook <= ? AND state = 'pending' AND next_at <= ? AND NOT EXISTS (
@@ -91,8 +83,7 @@ func scanDelivery(row *sql.Rows) (d event.Delivery, err error) {
 	return d, checkRow(broken[:]...)
 }
 
-// Update implements registrystore.Deliveries.
-func (s *Deliveries) Update(ctx context.Context, d event.Delivery, at time.Time) error {
+func (s *deliveryStore) Update(ctx context.Context, d event.Delivery, at time.Time) error {
 	return s.db.InTransaction(ctx, func(ctx context.Context, tx bun.IDB) error {
 		n, err := s.db.ExecStatement(ctx, tx,
 			`UPDATE webhook_deliveries SET state = ?, attempts = ?, next_at = ?, ended_at = ?, problem = ?,
@@ -113,8 +104,7 @@ func (s *Deliveries) Update(ctx context.Context, d event.Delivery, at time.Time)
 	})
 }
 
-// Redeliver implements registrystore.Deliveries.
-func (s *Deliveries) Redeliver(ctx context.Context, w event.WebhookID, of event.ID, now time.Time) (int, error) {
+func (s *deliveryStore) Redeliver(ctx context.Context, w event.WebhookID, of event.ID, now time.Time) (int, error) {
 	which, args := "state = 'dead' AND state <> 'pending'", []any{
 		database.NewInstant(now), database.NewInstant(now), string(w),
 	}
@@ -127,8 +117,7 @@ func (s *Deliveries) Redeliver(ctx context.Context, w event.WebhookID, of event.
 	return int(n), err
 }
 
-// Attempted implements registrystore.Deliveries.
-func (s *Deliveries) Attempted(ctx context.Context, w event.WebhookID, limit int) ([]event.Delivery, error) {
+func (s *deliveryStore) Attempted(ctx context.Context, w event.WebhookID, limit int) ([]event.Delivery, error) {
 	return database.CollectAll(ctx, s.db, database.Query{
 		Text: "SELECT " + deliveryColumns + ", " + noBody + ` FROM webhook_deliveries
 			WHERE webhook = ? AND attempted_at IS NOT NULL ORDER BY attempted_at DESC, sequence DESC LIMIT ?`,
@@ -138,8 +127,8 @@ func (s *Deliveries) Attempted(ctx context.Context, w event.WebhookID, limit int
 
 // RemoveEnded implements registrystore.Deliveries. With dead deliveries, it also removes those
 // whose webhook was removed while they were added.
-func (s *Deliveries) RemoveEnded(ctx context.Context, state event.State, before time.Time, keep int) (int, error) {
-	webhooks, err := NewWebhooks(s.db).List(ctx)
+func (s *deliveryStore) RemoveEnded(ctx context.Context, state event.State, before time.Time, keep int) (int, error) {
+	webhooks, err := (&webhookStore{s.db}).List(ctx)
 	if err != nil {
 		return 0, err
 	}

@@ -10,42 +10,32 @@ import (
 	"github.com/tollgate-dev/tollgate/ports/registrystore"
 )
 
-// Grants stores the grants. It implements registrystore.Grants.
-type Grants struct{ db *database.DB }
+// grantStore stores the grants. It implements registrystore.Grants.
+type grantStore struct{ db *database.DB }
 
-var _ registrystore.Grants = (*Grants)(nil)
-
-// NewGrants returns the store of grants.
-func NewGrants(db *database.DB) *Grants { return &Grants{db} }
-
-// Add implements registrystore.Grants.
-func (s *Grants) Add(ctx context.Context, g registry.Grant) error {
+func (s *grantStore) Add(ctx context.Context, g registry.Grant) error {
 	added, err := s.db.Exec(ctx, "INSERT INTO grants (holder, action, pattern) VALUES (?, ?, ?) ON CONFLICT DO NOTHING",
 		string(g.Holder), string(g.Action), g.Pattern.String())
 	return changedOr(added, err, fault.New(fault.Conflict, "there is such a grant already"))
 }
 
-// Remove implements registrystore.Grants.
-func (s *Grants) Remove(ctx context.Context, g registry.Grant) error {
+func (s *grantStore) Remove(ctx context.Context, g registry.Grant) error {
 	return database.MustChange(s.db.Exec(ctx, "DELETE FROM grants WHERE holder = ? AND action = ? AND pattern = ?",
 		string(g.Holder), string(g.Action), g.Pattern.String()))
 }
 
-// Of implements registrystore.Grants.
-func (s *Grants) Of(ctx context.Context, holder registry.Holder) ([]registry.Grant, error) {
+func (s *grantStore) Of(ctx context.Context, holder registry.Holder) ([]registry.Grant, error) {
 	return s.queryGrants(ctx, "SELECT holder, action, pattern FROM grants WHERE holder = ? ORDER BY action, pattern",
 		string(holder))
 }
 
-// List implements registrystore.Grants.
-func (s *Grants) List(ctx context.Context, after registry.Grant, limit int) ([]registry.Grant, error) {
+func (s *grantStore) List(ctx context.Context, after registry.Grant, limit int) ([]registry.Grant, error) {
 	return s.queryGrants(ctx, `SELECT holder, action, pattern FROM grants WHERE (holder, action, pattern) > (?, ?, ?)
 		ORDER BY holder, action, pattern LIMIT ?`, string(after.Holder), string(after.Action),
 		after.Pattern.String(), limit)
 }
 
-// Records implements registrystore.Grants.
-func (s *Grants) Records(ctx context.Context, q registrystore.GrantQuery) ([]registry.GrantRecord, error) {
+func (s *grantStore) Records(ctx context.Context, q registrystore.GrantQuery) ([]registry.GrantRecord, error) {
 	var c condition
 	if q.ID != "" {
 		c = c.and("id = ?", string(q.ID))
@@ -75,14 +65,13 @@ func (s *Grants) Records(ctx context.Context, q registrystore.GrantQuery) ([]reg
 	})
 }
 
-// Manage implements registrystore.Grants.
-func (s *Grants) Manage(ctx context.Context, g registry.Grant, by string) error {
+func (s *grantStore) Manage(ctx context.Context, g registry.Grant, by string) error {
 	return database.MustChange(s.db.Exec(ctx,
 		"UPDATE grants SET managed_by = ? WHERE holder = ? AND action = ? AND pattern = ?", by,
 		string(g.Holder), string(g.Action), g.Pattern.String()))
 }
 
-func (s *Grants) queryGrants(ctx context.Context, text string, args ...any) ([]registry.Grant, error) {
+func (s *grantStore) queryGrants(ctx context.Context, text string, args ...any) ([]registry.Grant, error) {
 	return database.CollectAll(ctx, s.db, database.Query{Text: text, Args: args},
 		func(row *sql.Rows) (registry.Grant, error) {
 			var holder, action, pattern string

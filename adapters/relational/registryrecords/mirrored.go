@@ -14,27 +14,17 @@ import (
 	"github.com/tollgate-dev/tollgate/core/registry"
 	"github.com/tollgate-dev/tollgate/core/registry/mirror"
 	"github.com/tollgate-dev/tollgate/core/registry/review"
-	"github.com/tollgate-dev/tollgate/ports/registrystore"
 )
 
-// MirroredVersions stores what mirrors have taken. It implements registrystore.MirroredVersions.
-type MirroredVersions struct {
+// mirroredStore stores what mirrors have taken. It implements registrystore.MirroredVersions.
+type mirroredStore struct {
 	db      *database.DB
 	changes *changeLog
 }
 
-var _ registrystore.MirroredVersions = (*MirroredVersions)(nil)
-
-// NewMirroredVersions returns the store of what mirrors have taken. Changes of s knows of its
-// changes.
-func NewMirroredVersions(db *database.DB, s *Servers) *MirroredVersions {
-	return &MirroredVersions{db, s.changes}
-}
-
 const mirroredColumns = "name, version, hash, status, message, published_at, status_changed_at, review"
 
-// Page implements registrystore.MirroredVersions.
-func (s *MirroredVersions) Page(
+func (s *mirroredStore) Page(
 	ctx context.Context, of mirror.Name, after string, limit int,
 ) ([]mirror.Tracked, error) {
 	return database.CollectAll(ctx, s.db, database.Query{
@@ -46,8 +36,7 @@ func (s *MirroredVersions) Page(
 	}, scanTracked)
 }
 
-// OfServers implements registrystore.MirroredVersions.
-func (s *MirroredVersions) OfServers(
+func (s *mirroredStore) OfServers(
 	ctx context.Context, of mirror.Name, names []registry.Name,
 ) ([]mirror.Tracked, error) {
 	if len(names) == 0 {
@@ -89,8 +78,7 @@ func scanTracked(row *sql.Rows) (t mirror.Tracked, err error) {
 // putAtOnce is the number of states in one statement.
 const putAtOnce = 200
 
-// Put implements registrystore.MirroredVersions.
-func (s *MirroredVersions) Put(ctx context.Context, of mirror.Name, list []mirror.Tracked) error {
+func (s *mirroredStore) Put(ctx context.Context, of mirror.Name, list []mirror.Tracked) error {
 	return s.db.InTransaction(ctx, func(ctx context.Context, tx bun.IDB) error {
 		for part := range slices.Chunk(list, putAtOnce) {
 			var args []any
@@ -111,14 +99,12 @@ func (s *MirroredVersions) Put(ctx context.Context, of mirror.Name, list []mirro
 	})
 }
 
-// Reread implements registrystore.MirrorRereader.
-func (s *Mirrors) Reread(ctx context.Context, of mirror.Name) error {
+func (s *mirrorStore) Reread(ctx context.Context, of mirror.Name) error {
 	_, err := s.db.Exec(ctx, "UPDATE mirrors SET last_full = NULL WHERE name = ?", string(of))
 	return err
 }
 
-// Adopt implements registrystore.MirroredVersions.
-func (s *MirroredVersions) Adopt(ctx context.Context, names []registry.Name) error {
+func (s *mirroredStore) Adopt(ctx context.Context, names []registry.Name) error {
 	tx, ok := s.db.Transaction(ctx)
 	if !ok {
 		return errNoTransaction
@@ -129,8 +115,7 @@ func (s *MirroredVersions) Adopt(ctx context.Context, names []registry.Name) err
 	return err
 }
 
-// End implements registrystore.MirroredVersions.
-func (s *MirroredVersions) End(
+func (s *mirroredStore) End(
 	ctx context.Context, of mirror.Name, name registry.Name, dropped []registry.Version,
 ) error {
 	tx, ok := s.db.Transaction(ctx)
@@ -154,7 +139,7 @@ func (s *MirroredVersions) End(
 
 // Purge implements registrystore.MirroredVersions. The rows of the table servers stay: what looks
 // for names finds no version with them.
-func (s *MirroredVersions) Purge(ctx context.Context, names []registry.Name) error {
+func (s *mirroredStore) Purge(ctx context.Context, names []registry.Name) error {
 	tx, ok := s.db.Transaction(ctx)
 	if !ok {
 		return errNoTransaction

@@ -14,13 +14,8 @@ import (
 	"github.com/tollgate-dev/tollgate/ports/registrystore"
 )
 
-// Mirrors stores the mirrors of other registries. It implements registrystore.Mirrors.
-type Mirrors struct{ db *database.DB }
-
-var _ registrystore.Mirrors = (*Mirrors)(nil)
-
-// NewMirrors returns the store of mirrors.
-func NewMirrors(db *database.DB) *Mirrors { return &Mirrors{db} }
+// mirrorStore stores the mirrors of other registries. It implements registrystore.Mirrors.
+type mirrorStore struct{ db *database.DB }
 
 // mirrorRow is a row of the table mirrors, without its lease.
 type mirrorRow struct {
@@ -79,8 +74,7 @@ func (r *mirrorRow) toMirror() (mirror.Mirror, error) {
 	return m, checkRow(err, broken)
 }
 
-// Put implements registrystore.Mirrors.
-func (s *Mirrors) Put(ctx context.Context, m mirror.Mirror) error {
+func (s *mirrorStore) Put(ctx context.Context, m mirror.Mirror) error {
 	return s.db.InTransaction(ctx, func(ctx context.Context, tx bun.IDB) error {
 		_, err := s.db.AffectedRows(tx.NewInsert().Model(newMirrorRow(m)).On("CONFLICT (name) DO UPDATE").
 			Set(replaced("url", "include", "exclude", "read_interval", "review", "lenient", "managed_by", "next_at",
@@ -89,8 +83,7 @@ func (s *Mirrors) Put(ctx context.Context, m mirror.Mirror) error {
 	})
 }
 
-// Remove implements registrystore.Mirrors.
-func (s *Mirrors) Remove(ctx context.Context, name mirror.Name) error {
+func (s *mirrorStore) Remove(ctx context.Context, name mirror.Name) error {
 	return s.db.InTransaction(ctx, func(ctx context.Context, tx bun.IDB) error {
 		n, err := s.db.ExecStatement(ctx, tx, "DELETE FROM mirrors WHERE name = ?", string(name))
 		if err == nil && n == 0 {
@@ -103,8 +96,7 @@ func (s *Mirrors) Remove(ctx context.Context, name mirror.Name) error {
 	})
 }
 
-// List implements registrystore.Mirrors.
-func (s *Mirrors) List(ctx context.Context) ([]mirror.Mirror, error) {
+func (s *mirrorStore) List(ctx context.Context) ([]mirror.Mirror, error) {
 	find := database.Query{Text: `SELECT name, url, include, exclude, read_interval, review, lenient, created_at,
 		next_at, last_success, last_full, failing_since, failures, reason, servers, refused, managed_by
 		FROM mirrors ORDER BY name`,
@@ -121,8 +113,7 @@ func (s *Mirrors) List(ctx context.Context) ([]mirror.Mirror, error) {
 	})
 }
 
-// SaveState implements registrystore.Mirrors.
-func (s *Mirrors) SaveState(ctx context.Context, name mirror.Name, holder string, state mirror.State) error {
+func (s *mirrorStore) SaveState(ctx context.Context, name mirror.Name, holder string, state mirror.State) error {
 	row := &mirrorRow{Name: name}
 	row.setState(state)
 	return s.db.InTransaction(ctx, func(ctx context.Context, tx bun.IDB) error {
@@ -136,7 +127,7 @@ func (s *Mirrors) SaveState(ctx context.Context, name mirror.Name, holder string
 
 // Lease implements registrystore.Mirrors. In PostgreSQL, the row stays locked until the end of the
 // transaction.
-func (s *Mirrors) Lease(ctx context.Context, name mirror.Name, l registrystore.Lease) (ok bool, err error) {
+func (s *mirrorStore) Lease(ctx context.Context, name mirror.Name, l registrystore.Lease) (ok bool, err error) {
 	err = s.db.InTransaction(ctx, func(ctx context.Context, tx bun.IDB) error {
 		n, err := s.db.ExecStatement(ctx, tx, `UPDATE mirrors SET lease_holder = ?, lease_until = ?
 			WHERE name = ? AND (lease_holder = ? OR lease_until IS NULL OR lease_until <= ? OR lease_until > ?)`,
@@ -157,8 +148,7 @@ func (s *Mirrors) Lease(ctx context.Context, name mirror.Name, l registrystore.L
 	return ok, err
 }
 
-// Release implements registrystore.Mirrors.
-func (s *Mirrors) Release(ctx context.Context, name mirror.Name, holder string) error {
+func (s *mirrorStore) Release(ctx context.Context, name mirror.Name, holder string) error {
 	_, err := s.db.Exec(ctx,
 		"UPDATE mirrors SET lease_holder = '', lease_until = NULL WHERE name = ? AND lease_holder = ?",
 		string(name), holder)

@@ -13,11 +13,10 @@ func TestMirrors(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			registrystoretest.RunMirrors(t, func(t *testing.T) registrystoretest.MirrorStores {
 				db := open(t)
-				servers := registryrecords.NewServers(db.DB, registryrecords.Config{RemoteURLUnique: true})
+				s := registryrecords.NewStores(db.DB, registryrecords.Config{RemoteURLUnique: true})
 				return registrystoretest.MirrorStores{
-					Mirrors: registryrecords.NewMirrors(db.DB), Rereader: registryrecords.NewMirrors(db.DB),
-					Mirrored: registryrecords.NewMirroredVersions(db.DB, servers),
-					Reader:   servers, Writer: servers, Runner: db.DB,
+					Mirrors: s.Mirrors, Rereader: s.Rereader, Mirrored: s.Mirrored,
+					Reader: s.Reader, Writer: s.Writer, Runner: db.DB,
 				}
 			})
 		})

@@ -9,7 +9,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/tollgate-dev/tollgate/adapters/relational/registryrecords"
 	"github.com/tollgate-dev/tollgate/adapters/relational/relationaltest"
 	"github.com/tollgate-dev/tollgate/core/registry"
 	"github.com/tollgate-dev/tollgate/core/registry/event"
@@ -151,7 +150,7 @@ func TestBacklogsAreReadByIndexes(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			deliveries, now := registryrecords.NewDeliveries(db.DB), time.Date(2027, 1, 1, 0, 0, 0, 0, time.UTC)
+			deliveries, now := newStores(db).Deliveries, time.Date(2027, 1, 1, 0, 0, 0, 0, time.UTC)
 			for webhook, count := range map[event.WebhookID]int{"w1": 4, "w2": 0, "w3": 4} {
 				t.Run("due to "+string(webhook), func(t *testing.T) {
 					checkRowsRead(t, db, kind, 50, func(ctx context.Context) error {
@@ -190,8 +189,7 @@ func TestMirroredPagesAreReadByIndexes(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			mirrored := registryrecords.NewMirroredVersions(db.DB,
-				registryrecords.NewServers(db.DB, registryrecords.Config{}))
+			mirrored := newStores(db).Mirrored
 			for _, after := range []string{"", "com.example/s125000", "com.example/s149900"} {
 				t.Run("after "+strings.TrimPrefix(after, "com.example/"), func(t *testing.T) {
 					checkRowsRead(t, db, kind, 3*servers, func(ctx context.Context) error {

@@ -6,7 +6,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/tollgate-dev/tollgate/adapters/relational/registryrecords"
 	"github.com/tollgate-dev/tollgate/adapters/relational/relationaltest"
 	"github.com/tollgate-dev/tollgate/core/registry/review"
 	"github.com/tollgate-dev/tollgate/ports/registrystore"
@@ -45,7 +44,7 @@ func TestReviewsAreReadByIndexes(t *testing.T) {
 	for kind, open := range reviewed.Databases(t) {
 		t.Run(kind, func(t *testing.T) {
 			db := open(t)
-			store := registryrecords.NewReviews(db.DB)
+			stores := newStores(db)
 			pending := make([]review.Review, registrystore.MaxCompared)
 			for i := range pending {
 				prefix, kind := "r", review.Replacement
@@ -56,7 +55,7 @@ func TestReviewsAreReadByIndexes(t *testing.T) {
 			}
 			t.Run("compared documents", func(t *testing.T) {
 				checkRowsRead(t, db, kind, 4*registrystore.MaxCompared, func(ctx context.Context) error {
-					documents, err := store.Compared(ctx, pending)
+					documents, err := stores.Reviews.Compared(ctx, pending)
 					for i, d := range documents {
 						if d == nil {
 							t.Errorf("%s is compared with nothing", pending[i].ID)
@@ -68,7 +67,7 @@ func TestReviewsAreReadByIndexes(t *testing.T) {
 			t.Run("decisions of operators", func(t *testing.T) {
 				after := time.Date(2026, 1, 1, 0, 0, 9000, 0, time.UTC)
 				checkRowsRead(t, db, kind, 150, func(ctx context.Context) error {
-					decided, err := store.DecidedByOperator(ctx, after, after.AddDate(1, 0, 0), 100)
+					decided, err := stores.Backlog.DecidedByOperator(ctx, after, after.AddDate(1, 0, 0), 100)
 					if len(decided) != 100 {
 						t.Errorf("DecidedByOperator returned %d reviews, want 100", len(decided))
 					}

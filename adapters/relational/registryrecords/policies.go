@@ -14,33 +14,26 @@ import (
 	"github.com/tollgate-dev/tollgate/ports/registrystore"
 )
 
-// Policies stores the policies of publishers. It implements registrystore.Policies.
-type Policies struct{ db *database.DB }
-
-var _ registrystore.Policies = (*Policies)(nil)
-
-// NewPolicies returns the store of policies.
-func NewPolicies(db *database.DB) *Policies { return &Policies{db} }
+// policyStore stores the policies of publishers. It implements registrystore.Policies.
+type policyStore struct{ db *database.DB }
 
 // Add implements registrystore.Policies. A conflict is not an error of the statement, so that the
 // transaction can go on.
-func (s *Policies) Add(ctx context.Context, p publisher.Policy) error {
+func (s *policyStore) Add(ctx context.Context, p publisher.Policy) error {
 	return s.db.InTransaction(ctx, func(ctx context.Context, tx bun.IDB) error {
 		n, err := s.db.AffectedRows(tx.NewInsert().Model(newPolicyRow(p)).On("CONFLICT DO NOTHING").Exec(ctx))
 		return changedOr(n, err, fault.New(fault.Conflict, "the policy already exists"))
 	})
 }
 
-// Remove implements registrystore.Policies.
-func (s *Policies) Remove(ctx context.Context, id publisher.PolicyID) error {
+func (s *policyStore) Remove(ctx context.Context, id publisher.PolicyID) error {
 	return s.db.InTransaction(ctx, func(ctx context.Context, tx bun.IDB) error {
 		n, err := s.db.AffectedRows(tx.NewDelete().Model((*policyRow)(nil)).Where("id = ?", id).Exec(ctx))
 		return changedOr(n, err, errNoPolicy())
 	})
 }
 
-// Find implements registrystore.Policies.
-func (s *Policies) Find(ctx context.Context, q registrystore.PolicyQuery) ([]publisher.Policy, error) {
+func (s *policyStore) Find(ctx context.Context, q registrystore.PolicyQuery) ([]publisher.Policy, error) {
 	if q.IDs != nil && len(q.IDs) == 0 {
 		return nil, ctx.Err()
 	}
@@ -93,8 +86,7 @@ func selectPolicies(q *registrystore.PolicyQuery) database.Query {
 	return rows
 }
 
-// Update implements registrystore.Policies.
-func (s *Policies) Update(ctx context.Context, id publisher.PolicyID, change func(*publisher.Policy) error) error {
+func (s *policyStore) Update(ctx context.Context, id publisher.PolicyID, change func(*publisher.Policy) error) error {
 	return s.db.InTransaction(ctx, func(ctx context.Context, tx bun.IDB) error {
 		var row policyRow
 		switch err := s.db.LockForChange(tx.NewSelect().Model(&row).Where("id = ?", id)).Scan(ctx); {

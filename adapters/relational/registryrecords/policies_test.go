@@ -7,7 +7,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/tollgate-dev/tollgate/adapters/relational/registryrecords"
 	"github.com/tollgate-dev/tollgate/adapters/relational/relationaltest"
 	"github.com/tollgate-dev/tollgate/core/fault"
 	"github.com/tollgate-dev/tollgate/core/registry"
@@ -21,7 +20,7 @@ func TestPolicies(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			registrystoretest.RunPolicies(t, func(t *testing.T) registrystoretest.PolicyStores {
 				db := open(t)
-				return registrystoretest.PolicyStores{Policies: registryrecords.NewPolicies(db.DB), Runner: db.DB}
+				return registrystoretest.PolicyStores{Policies: newStores(db).Policies, Runner: db.DB}
 			})
 		})
 	}
@@ -41,7 +40,7 @@ func TestBrokenPolicies(t *testing.T) {
 	for kind, open := range relationaltest.Databases(t) {
 		t.Run(kind, func(t *testing.T) {
 			db := open(t)
-			policies := registryrecords.NewPolicies(db.DB)
+			policies := newStores(db).Policies
 			for column, value := range map[string]string{
 				"method": "ftp", "pattern": "", "actions": "publish,", "domain": "", "key_fingerprint": "rsa:",
 				"subject": "*", "claims": "[]", "bound": "{",
@@ -132,7 +131,7 @@ func TestPoliciesAreFoundByIndexes(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			policies := registryrecords.NewPolicies(db.DB)
+			policies := newStores(db).Policies
 			for name, c := range cases {
 				plans, err := db.Plans(t.Context(), func(ctx context.Context) error {
 					found, err := policies.Find(ctx, c.query)

@@ -14,13 +14,8 @@ import (
 	"github.com/tollgate-dev/tollgate/ports/registrystore"
 )
 
-// Quarantine stores what is in quarantine. It implements registrystore.Quarantine.
-type Quarantine struct{ db *database.DB }
-
-var _ registrystore.Quarantine = (*Quarantine)(nil)
-
-// NewQuarantine returns the store of what is in quarantine.
-func NewQuarantine(db *database.DB) *Quarantine { return &Quarantine{db} }
+// quarantineStore stores what is in quarantine. It implements registrystore.Quarantine.
+type quarantineStore struct{ db *database.DB }
 
 // maxPriorStatuses is how many prior statuses one statement stores or deletes at most.
 const maxPriorStatuses = 500
@@ -30,7 +25,7 @@ const entryColumns = "name, version, reason, since, added_by"
 
 // Entries implements registrystore.Quarantine. The query is prepared, because every publication
 // makes it.
-func (s *Quarantine) Entries(ctx context.Context, name registry.Name) ([]registry.Quarantined, error) {
+func (s *quarantineStore) Entries(ctx context.Context, name registry.Name) ([]registry.Quarantined, error) {
 	return s.queryEntries(ctx, database.Query{
 		Text: "SELECT " + entryColumns + " FROM quarantine WHERE name = ? ORDER BY version", Args: []any{
 			name.String(),
@@ -38,8 +33,7 @@ func (s *Quarantine) Entries(ctx context.Context, name registry.Name) ([]registr
 	})
 }
 
-// PriorStatuses implements registrystore.Quarantine.
-func (s *Quarantine) PriorStatuses(ctx context.Context, name registry.Name) ([]registry.PriorStatus, error) {
+func (s *quarantineStore) PriorStatuses(ctx context.Context, name registry.Name) ([]registry.PriorStatus, error) {
 	q := database.Query{
 		Text: "SELECT version, status, status_message, status_changed_at FROM quarantined_versions WHERE name = ? ORDER BY version",
 		Args: []any{name.String()},
@@ -59,7 +53,7 @@ func (s *Quarantine) PriorStatuses(ctx context.Context, name registry.Name) ([]r
 
 // Add implements registrystore.Quarantine. A conflict is not an error of the statement, so that the
 // transaction can go on.
-func (s *Quarantine) Add(ctx context.Context, q registry.Quarantined, prior []registry.PriorStatus) error {
+func (s *quarantineStore) Add(ctx context.Context, q registry.Quarantined, prior []registry.PriorStatus) error {
 	return s.db.InTransaction(ctx, func(ctx context.Context, tx bun.IDB) error {
 		added, err := s.db.ExecStatement(ctx, tx,
 			"INSERT INTO quarantine ("+entryColumns+") VALUES (?, ?, ?, ?, ?) ON CONFLICT DO NOTHING",
@@ -71,8 +65,7 @@ func (s *Quarantine) Add(ctx context.Context, q registry.Quarantined, prior []re
 	})
 }
 
-// SetPrior implements registrystore.Quarantine.
-func (s *Quarantine) SetPrior(ctx context.Context, name registry.Name, prior []registry.PriorStatus) error {
+func (s *quarantineStore) SetPrior(ctx context.Context, name registry.Name, prior []registry.PriorStatus) error {
 	return s.db.InTransaction(ctx, func(ctx context.Context, tx bun.IDB) error {
 		return s.insertPrior(ctx, tx, name, prior, `ON CONFLICT (name, version) DO UPDATE SET status = excluded.status,
 			status_message = excluded.status_message, status_changed_at = excluded.status_changed_at`)
@@ -81,7 +74,7 @@ func (s *Quarantine) SetPrior(ctx context.Context, name registry.Name, prior []r
 
 // insertPrior stores prior statuses of versions of a server. conflict says what happens to those
 // that are stored already.
-func (s *Quarantine) insertPrior(
+func (s *quarantineStore) insertPrior(
 	ctx context.Context, tx bun.IDB, name registry.Name, prior []registry.PriorStatus, conflict string,
 ) error {
 	for part := range slices.Chunk(prior, maxPriorStatuses) {
@@ -100,8 +93,7 @@ func (s *Quarantine) insertPrior(
 	return nil
 }
 
-// Remove implements registrystore.Quarantine.
-func (s *Quarantine) Remove(
+func (s *quarantineStore) Remove(
 	ctx context.Context, name registry.Name, version registry.Version, released []registry.Version,
 ) error {
 	return s.db.InTransaction(ctx, func(ctx context.Context, tx bun.IDB) error {
@@ -121,8 +113,7 @@ func (s *Quarantine) Remove(
 	})
 }
 
-// List implements registrystore.Quarantine.
-func (s *Quarantine) List(ctx context.Context, q registrystore.QuarantineQuery) ([]registry.Quarantined, error) {
+func (s *quarantineStore) List(ctx context.Context, q registrystore.QuarantineQuery) ([]registry.Quarantined, error) {
 	if len(q.Patterns) == 0 {
 		return nil, ctx.Err()
 	}
@@ -150,7 +141,7 @@ func nameMatches(p registry.Pattern) condition {
 	return condition{"name >= ? AND name < ?", []any{prefix, prefix + "\x7f"}}
 }
 
-func (s *Quarantine) queryEntries(ctx context.Context, q database.Query) ([]registry.Quarantined, error) {
+func (s *quarantineStore) queryEntries(ctx context.Context, q database.Query) ([]registry.Quarantined, error) {
 	return database.CollectAll(ctx, s.db, q, func(row *sql.Rows) (registry.Quarantined, error) {
 		var name, version, reason, by string
 		var since database.Instant

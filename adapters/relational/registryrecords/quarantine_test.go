@@ -20,7 +20,7 @@ func TestQuarantine(t *testing.T) {
 			registrystoretest.RunQuarantine(t, func(t *testing.T) registrystoretest.QuarantineStores {
 				db := open(t)
 				return registrystoretest.QuarantineStores{
-					Quarantine: registryrecords.NewQuarantine(db.DB),
+					Quarantine: newStores(db).Quarantine,
 					Writer:     registryrecords.NewServers(db.DB, registryrecords.Config{}), Runner: db.DB,
 				}
 			})
@@ -104,7 +104,7 @@ func TestQuarantineIsFoundByIndexes(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			s := registryrecords.NewQuarantine(db.DB)
+			s := newStores(db).Quarantine
 			for call, do := range map[string]func(ctx context.Context) (int, error){
 				"Entries": func(ctx context.Context) (int, error) {
 					l, err := s.Entries(ctx, name)
@@ -152,7 +152,7 @@ func TestBrokenQuarantine(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			if found, err := registryrecords.NewQuarantine(db.DB).Entries(t.Context(),
+			if found, err := newStores(db).Quarantine.Entries(t.Context(),
 				name); !fault.Is(err, fault.Internal) || strings.Contains(fault.PublicMessage(err), "reason") {
 				t.Errorf("Entries with a broken reason = %+v, %v, want fault.Internal", found, err)
 			}

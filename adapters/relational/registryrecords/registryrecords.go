@@ -62,12 +62,11 @@ type Stores struct {
 
 // NewStores returns the stores of a database.
 func NewStores(db *database.DB, c Config) Stores {
-	servers, reviews, mirrors := NewServers(db, c), NewReviews(db), NewMirrors(db)
+	servers, reviews, mirrors := NewServers(db, c), &reviewStore{db}, &mirrorStore{db}
 	return Stores{
-		servers, servers, servers, servers, NewGrants(db), NewViews(db, servers), NewPolicies(db), reviews, reviews,
-		NewReviewRules(db),
-		NewReviewNotices(db), NewWebhooks(db), NewDeliveries(db), mirrors, mirrors, NewMirroredVersions(db, servers),
-		NewQuarantine(db), NewServices(db), NewAppliedStates(db),
+		servers, servers, servers, servers, &grantStore{db}, &viewStore{db, servers.changes}, &policyStore{db},
+		reviews, reviews, &ruleStore{db}, &noticeStore{db}, &webhookStore{db}, &deliveryStore{db}, mirrors, mirrors,
+		&mirroredStore{db, servers.changes}, &quarantineStore{db}, &serviceStore{db}, &appliedStateStore{db},
 	}
 }
 

@@ -14,16 +14,10 @@ import (
 	"github.com/tollgate-dev/tollgate/ports/registrystore"
 )
 
-// Reviews stores what was submitted for review. It implements registrystore.Reviews.
-type Reviews struct{ db *database.DB }
+// reviewStore stores what was submitted for review. It implements registrystore.Reviews.
+type reviewStore struct{ db *database.DB }
 
-var _ registrystore.Reviews = (*Reviews)(nil)
-
-// NewReviews returns the store of reviews.
-func NewReviews(db *database.DB) *Reviews { return &Reviews{db} }
-
-// Add implements registrystore.Reviews.
-func (s *Reviews) Add(ctx context.Context, r review.Review, limit int) error {
+func (s *reviewStore) Add(ctx context.Context, r review.Review, limit int) error {
 	tx, ok := s.db.Transaction(ctx)
 	if !ok {
 		return errNoTransaction
@@ -42,7 +36,7 @@ func (s *Reviews) Add(ctx context.Context, r review.Review, limit int) error {
 
 // requireRoom returns fault.Exhausted if a submitter has limit pending reviews. Other transactions
 // that add a review of the submitter wait until this one ends.
-func (s *Reviews) requireRoom(ctx context.Context, tx bun.Tx, submitter string, limit int) error {
+func (s *reviewStore) requireRoom(ctx context.Context, tx bun.Tx, submitter string, limit int) error {
 	_, err := s.db.ExecStatement(ctx, tx, `INSERT INTO review_submitters (submitter) VALUES (?)
 		ON CONFLICT (submitter) DO UPDATE SET submitter = excluded.submitter`, submitter)
 	if err != nil {
@@ -58,8 +52,7 @@ func (s *Reviews) requireRoom(ctx context.Context, tx bun.Tx, submitter string, 
 	return err
 }
 
-// Decide implements registrystore.Reviews.
-func (s *Reviews) Decide(ctx context.Context, r review.Review) error {
+func (s *reviewStore) Decide(ctx context.Context, r review.Review) error {
 	return s.db.InTransaction(ctx, func(ctx context.Context, tx bun.IDB) error {
 		n, err := s.db.AffectedRows(tx.NewUpdate().Model(newReviewRow(r)).
 			Column("state", "replaced", "decided_by", "decided_at", "comment", "rule").
@@ -68,18 +61,16 @@ func (s *Reviews) Decide(ctx context.Context, r review.Review) error {
 	})
 }
 
-// Get implements registrystore.Reviews.
-func (s *Reviews) Get(ctx context.Context, id review.ID) (review.Review, error) {
+func (s *reviewStore) Get(ctx context.Context, id review.ID) (review.Review, error) {
 	return s.readOne(ctx, "id = ?", string(id))
 }
 
-// PendingOf implements registrystore.Reviews.
-func (s *Reviews) PendingOf(ctx context.Context, name registry.Name, version registry.Version) (review.Review, error) {
+func (s *reviewStore) PendingOf(ctx context.Context, name registry.Name, version registry.Version) (review.Review, error) {
 	return s.readOne(ctx, "name = ? AND version = ? AND state = 'pending'", name.String(), version.String())
 }
 
 // readOne returns the review that a condition selects, or fault.NotFound.
-func (s *Reviews) readOne(ctx context.Context, condition string, args ...any) (review.Review, error) {
+func (s *reviewStore) readOne(ctx context.Context, condition string, args ...any) (review.Review, error) {
 	text := "SELECT " + reviewColumns + " FROM reviews WHERE " + condition
 	found, err := database.Collect(ctx, s.db, database.Query{Text: text, Args: args, Fixed: true},
 		func(rows *sql.Rows) ([]review.Review, error) {
@@ -95,8 +86,7 @@ func (s *Reviews) readOne(ctx context.Context, condition string, args ...any) (r
 	return found[0], nil
 }
 
-// List implements registrystore.Reviews.
-func (s *Reviews) List(ctx context.Context, q registrystore.ReviewQuery) (registrystore.ReviewPage, error) {
+func (s *reviewStore) List(ctx context.Context, q registrystore.ReviewQuery) (registrystore.ReviewPage, error) {
 	return database.Collect(ctx, s.db, selectReviews(&q), func(rows *sql.Rows) (registrystore.ReviewPage, error) {
 		return collectReviews(rows, q.Limit, q.Bytes)
 	})

@@ -8,14 +8,11 @@ import (
 
 	"github.com/tollgate-dev/tollgate/adapters/relational/database"
 	"github.com/tollgate-dev/tollgate/core/registry/review"
-	"github.com/tollgate-dev/tollgate/ports/registrystore"
 )
-
-var _ registrystore.ReviewBacklog = (*Reviews)(nil)
 
 // Compared implements registrystore.Reviews. Each kind has its own query, so that each reads rows
 // by an index.
-func (s *Reviews) Compared(ctx context.Context, pending []review.Review) ([][]byte, error) {
+func (s *reviewStore) Compared(ctx context.Context, pending []review.Review) ([][]byte, error) {
 	documents, place := make([][]byte, len(pending)), make(map[string]int, len(pending))
 	var ids []any
 	for i, r := range pending {
@@ -48,15 +45,13 @@ func (s *Reviews) Compared(ctx context.Context, pending []review.Review) ([][]by
 	})
 }
 
-// CountPending implements registrystore.ReviewBacklog.
-func (s *Reviews) CountPending(ctx context.Context) (n int, err error) {
+func (s *reviewStore) CountPending(ctx context.Context) (n int, err error) {
 	find := database.Query{Text: "SELECT count(*) FROM reviews WHERE state = 'pending'", Fixed: true}
 	err = s.db.ScanRow(ctx, find, &n)
 	return n, err
 }
 
-// DecidedByOperator implements registrystore.ReviewBacklog.
-func (s *Reviews) DecidedByOperator(ctx context.Context, after, until time.Time, limit int) ([]review.Review, error) {
+func (s *reviewStore) DecidedByOperator(ctx context.Context, after, until time.Time, limit int) ([]review.Review, error) {
 	columns := strings.NewReplacer("document, replaced", "'', NULL").Replace(reviewColumns)
 	find := database.Query{
 		Text: "SELECT " + columns + ` FROM reviews WHERE decided_by = '` + review.Operator +

@@ -3,7 +3,6 @@ package registryrecords_test
 import (
 	"testing"
 
-	"github.com/tollgate-dev/tollgate/adapters/relational/registryrecords"
 	"github.com/tollgate-dev/tollgate/adapters/relational/relationaltest"
 	"github.com/tollgate-dev/tollgate/ports/registrystore/registrystoretest"
 )
@@ -13,11 +12,9 @@ func TestReviews(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			registrystoretest.RunReviews(t, func(t *testing.T) registrystoretest.ReviewStores {
 				db := open(t)
-				reviews := registryrecords.NewReviews(db.DB)
+				s := newStores(db)
 				return registrystoretest.ReviewStores{
-					Reviews: reviews, Backlog: reviews,
-					Writer: registryrecords.NewServers(db.DB, registryrecords.Config{}),
-					Rules:  registryrecords.NewReviewRules(db.DB), Notices: registryrecords.NewReviewNotices(db.DB),
+					Reviews: s.Reviews, Backlog: s.Backlog, Writer: s.Writer, Rules: s.ReviewRules, Notices: s.ReviewNotices,
 					Runner: db.DB,
 				}
 			})

@@ -51,7 +51,7 @@ func TestGrants(t *testing.T) {
 	for name, open := range relationaltest.Databases(t) {
 		t.Run(name, func(t *testing.T) {
 			registrystoretest.RunGrants(t, func(t *testing.T) registrystoretest.GrantStores {
-				return registrystoretest.GrantStores{Grants: registryrecords.NewGrants(open(t).DB)}
+				return registrystoretest.GrantStores{Grants: newStores(open(t)).Grants}
 			})
 		})
 	}
@@ -320,4 +320,9 @@ func TestFirstSearchOfManyServers(t *testing.T) {
 		})
 	}
 	all.Wait()
+}
+
+// newStores returns the stores of a database.
+func newStores(db *relationaltest.Database) registryrecords.Stores {
+	return registryrecords.NewStores(db.DB, registryrecords.Config{})
 }

@@ -14,16 +14,10 @@ import (
 	"github.com/tollgate-dev/tollgate/core/registry/publisher"
 	"github.com/tollgate-dev/tollgate/core/registry/service"
 	"github.com/tollgate-dev/tollgate/core/scope"
-	"github.com/tollgate-dev/tollgate/ports/registrystore"
 )
 
-// Services stores service accounts. It implements registrystore.Services.
-type Services struct{ db *database.DB }
-
-var _ registrystore.Services = (*Services)(nil)
-
-// NewServices returns the store of service accounts.
-func NewServices(db *database.DB) *Services { return &Services{db} }
+// serviceStore stores service accounts. It implements registrystore.Services.
+type serviceStore struct{ db *database.DB }
 
 // serviceRow is a row of the table service_accounts.
 type serviceRow struct {
@@ -86,8 +80,7 @@ func (r *serviceRow) toAccount() (service.Account, error) {
 	return a, nil
 }
 
-// List implements registrystore.Services.
-func (s *Services) List(ctx context.Context, after service.Name, limit int) ([]service.Account, error) {
+func (s *serviceStore) List(ctx context.Context, after service.Name, limit int) ([]service.Account, error) {
 	find := database.Query{
 		Text: `SELECT name, description, state, workloads, managed_by, created_at FROM service_accounts
 			WHERE name > ? ORDER BY name LIMIT ?`,
@@ -103,14 +96,13 @@ func (s *Services) List(ctx context.Context, after service.Name, limit int) ([]s
 	})
 }
 
-// Get implements registrystore.Services.
-func (s *Services) Get(ctx context.Context, name service.Name) (service.Account, error) {
+func (s *serviceStore) Get(ctx context.Context, name service.Name) (service.Account, error) {
 	return database.Read(ctx, s.db, func(ctx context.Context, db bun.IDB) (service.Account, error) {
 		return s.find(ctx, db.NewSelect().Where("name = ?", name))
 	})
 }
 
-func (s *Services) find(ctx context.Context, q *bun.SelectQuery) (service.Account, error) {
+func (s *serviceStore) find(ctx context.Context, q *bun.SelectQuery) (service.Account, error) {
 	var row serviceRow
 	switch err := q.Model(&row).Scan(ctx); {
 	case errors.Is(err, sql.ErrNoRows):
@@ -123,7 +115,7 @@ func (s *Services) find(ctx context.Context, q *bun.SelectQuery) (service.Accoun
 
 // Put implements registrystore.Services. A row that another call adds in between makes the
 // statement wait for it, and the change begins again with that row.
-func (s *Services) Put(
+func (s *serviceStore) Put(
 	ctx context.Context, name service.Name, change func(*service.Account) (service.Account, error),
 ) error {
 	return s.db.InTransaction(ctx, func(ctx context.Context, tx bun.IDB) error {
@@ -136,7 +128,7 @@ func (s *Services) Put(
 	})
 }
 
-func (s *Services) putOnce(
+func (s *serviceStore) putOnce(
 	ctx context.Context, tx bun.IDB, name service.Name, change func(*service.Account) (service.Account, error),
 ) (done bool, err error) {
 	var before *service.Account
@@ -167,7 +159,7 @@ func (s *Services) putOnce(
 }
 
 // Remove implements registrystore.Services. The database deletes the tokens of the account.
-func (s *Services) Remove(ctx context.Context, name service.Name) error {
+func (s *serviceStore) Remove(ctx context.Context, name service.Name) error {
 	return s.db.InTransaction(ctx, func(ctx context.Context, tx bun.IDB) error {
 		n, err := s.db.AffectedRows(tx.NewDelete().Model((*serviceRow)(nil)).Where("name = ?", name).Exec(ctx))
 		if err := changedOr(n, err, fault.New(fault.NotFound, "the service account does not exist")); err != nil {

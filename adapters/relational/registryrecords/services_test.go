@@ -3,7 +3,6 @@ package registryrecords_test
 import (
 	"testing"
 
-	"github.com/tollgate-dev/tollgate/adapters/relational/registryrecords"
 	"github.com/tollgate-dev/tollgate/adapters/relational/relationaltest"
 	"github.com/tollgate-dev/tollgate/ports/registrystore/registrystoretest"
 )
@@ -14,7 +13,7 @@ func TestServices(t *testing.T) {
 			registrystoretest.RunServices(t, func(t *testing.T) registrystoretest.ServiceStores {
 				db := open(t)
 				return registrystoretest.ServiceStores{
-					Services: registryrecords.NewServices(db.DB), Grants: registryrecords.NewGrants(db.DB), Runner: db.DB,
+					Services: newStores(db).Services, Grants: newStores(db).Grants, Runner: db.DB,
 				}
 			})
 		})

@@ -12,19 +12,13 @@ import (
 	"github.com/tollgate-dev/tollgate/core/fault"
 	"github.com/tollgate-dev/tollgate/core/registry"
 	"github.com/tollgate-dev/tollgate/core/registry/view"
-	"github.com/tollgate-dev/tollgate/ports/registrystore"
 )
 
-// Views stores views and the hashes of their tokens. It implements registrystore.Views.
-type Views struct {
+// viewStore stores views and the hashes of their tokens. It implements registrystore.Views.
+type viewStore struct {
 	db      *database.DB
 	changes *changeLog
 }
-
-var _ registrystore.Views = (*Views)(nil)
-
-// NewViews returns the store of views. Changes of s knows of its changes.
-func NewViews(db *database.DB, s *Servers) *Views { return &Views{db, s.changes} }
 
 // viewRow is a row of the table registry_views.
 type viewRow struct {
@@ -49,15 +43,14 @@ type viewTokenRow struct {
 }
 
 // change runs a change in a transaction. After its commit, this process knows of it.
-func (s *Views) change(ctx context.Context, do func(ctx context.Context, tx bun.IDB) error) error {
+func (s *viewStore) change(ctx context.Context, do func(ctx context.Context, tx bun.IDB) error) error {
 	return s.db.InTransaction(ctx, func(ctx context.Context, tx bun.IDB) error {
 		s.db.AfterCommit(ctx, func() { s.changes.hint.Add(1) })
 		return do(ctx, tx)
 	})
 }
 
-// Put implements registrystore.Views.
-func (s *Views) Put(ctx context.Context, v view.View) error {
+func (s *viewStore) Put(ctx context.Context, v view.View) error {
 	row := &viewRow{
 		Name: v.Name, Include: joinPatterns(v.Include), Exclude: joinPatterns(v.Exclude), Deprecated: v.Deprecated,
 		Access: v.Access, ManagedBy: v.ManagedBy,
@@ -79,15 +72,14 @@ func replaced(columns ...string) string {
 }
 
 // Remove implements registrystore.Views. The database deletes the tokens of the view.
-func (s *Views) Remove(ctx context.Context, name view.Name) error {
+func (s *viewStore) Remove(ctx context.Context, name view.Name) error {
 	return s.change(ctx, func(ctx context.Context, tx bun.IDB) error {
 		n, err := s.db.AffectedRows(tx.NewDelete().Model((*viewRow)(nil)).Where("name = ?", name).Exec(ctx))
 		return changedOr(n, err, errNoView())
 	})
 }
 
-// List implements registrystore.Views.
-func (s *Views) List(ctx context.Context) ([]view.View, error) {
+func (s *viewStore) List(ctx context.Context) ([]view.View, error) {
 	find := database.Query{
 		Text: "SELECT name, include, exclude, deprecated, access, managed_by FROM registry_views ORDER BY name", Fixed: true,
 	}
@@ -112,7 +104,7 @@ func (r *viewRow) toView() (view.View, error) {
 }
 
 // AddToken implements registrystore.Views. It locks the view, so that no one removes it meanwhile.
-func (s *Views) AddToken(ctx context.Context, t view.Token) error {
+func (s *viewStore) AddToken(ctx context.Context, t view.Token) error {
 	row := &viewTokenRow{View: t.View, Name: t.Name, Hash: t.Hash[:], CreatedAt: database.NewInstant(t.CreatedAt)}
 	return s.change(ctx, func(ctx context.Context, tx bun.IDB) error {
 		var locked viewRow
@@ -127,8 +119,7 @@ func (s *Views) AddToken(ctx context.Context, t view.Token) error {
 	})
 }
 
-// RemoveToken implements registrystore.Views.
-func (s *Views) RemoveToken(ctx context.Context, v view.Name, name view.TokenName) error {
+func (s *viewStore) RemoveToken(ctx context.Context, v view.Name, name view.TokenName) error {
 	return s.change(ctx, func(ctx context.Context, tx bun.IDB) error {
 		n, err := s.db.AffectedRows(tx.NewDelete().Model((*viewTokenRow)(nil)).Where("view = ? AND name = ?", v,
 			name).Exec(ctx))
@@ -138,8 +129,7 @@ func (s *Views) RemoveToken(ctx context.Context, v view.Name, name view.TokenNam
 
 var errTokenHash = errors.New("the hash of a token of a view has another length")
 
-// Tokens implements registrystore.Views.
-func (s *Views) Tokens(ctx context.Context) ([]view.Token, error) {
+func (s *viewStore) Tokens(ctx context.Context) ([]view.Token, error) {
 	find := database.Query{
 		Text: "SELECT view, name, hash, created_at FROM registry_view_tokens ORDER BY view, name", Fixed: true,
 	}

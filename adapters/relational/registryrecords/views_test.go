@@ -3,7 +3,6 @@ package registryrecords_test
 import (
 	"testing"
 
-	"github.com/tollgate-dev/tollgate/adapters/relational/registryrecords"
 	"github.com/tollgate-dev/tollgate/adapters/relational/relationaltest"
 	"github.com/tollgate-dev/tollgate/core/fault"
 	"github.com/tollgate-dev/tollgate/core/registry/view"
@@ -15,14 +14,10 @@ func TestViews(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			registrystoretest.RunViews(t, func(t *testing.T) registrystoretest.ViewStores {
 				db := open(t)
-				return registrystoretest.ViewStores{Views: newViews(db), Runner: db.DB}
+				return registrystoretest.ViewStores{Views: newStores(db).Views, Runner: db.DB}
 			})
 		})
 	}
-}
-
-func newViews(db *relationaltest.Database) *registryrecords.Views {
-	return registryrecords.NewViews(db.DB, registryrecords.NewServers(db.DB, registryrecords.Config{}))
 }
 
 // TestBrokenViews checks that a row that breaks a rule of the model is not returned, and is not the
@@ -31,7 +26,7 @@ func TestBrokenViews(t *testing.T) {
 	for kind, open := range relationaltest.Databases(t) {
 		t.Run(kind, func(t *testing.T) {
 			db := open(t)
-			views := newViews(db)
+			views := newStores(db).Views
 			v, err := view.New(view.Draft{Name: "team", Include: []string{"com.example/*"}})
 			if err != nil {
 				t.Fatal(err)

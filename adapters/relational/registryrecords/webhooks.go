@@ -13,16 +13,10 @@ import (
 	"github.com/tollgate-dev/tollgate/ports/registrystore"
 )
 
-// Webhooks stores the receivers of events. It implements registrystore.Webhooks.
-type Webhooks struct{ db *database.DB }
+// webhookStore stores the receivers of events. It implements registrystore.Webhooks.
+type webhookStore struct{ db *database.DB }
 
-var _ registrystore.Webhooks = (*Webhooks)(nil)
-
-// NewWebhooks returns the store of webhooks.
-func NewWebhooks(db *database.DB) *Webhooks { return &Webhooks{db} }
-
-// Put implements registrystore.Webhooks.
-func (s *Webhooks) Put(ctx context.Context, w event.Webhook) error {
+func (s *webhookStore) Put(ctx context.Context, w event.Webhook) error {
 	types := make([]string, len(w.Events))
 	for i, t := range w.Events {
 		types[i] = string(t)
@@ -37,7 +31,7 @@ func (s *Webhooks) Put(ctx context.Context, w event.Webhook) error {
 
 // Remove implements registrystore.Webhooks. It deletes the deliveries last: until then, another
 // transaction may add some.
-func (s *Webhooks) Remove(ctx context.Context, id event.WebhookID) error {
+func (s *webhookStore) Remove(ctx context.Context, id event.WebhookID) error {
 	return s.db.InTransaction(ctx, func(ctx context.Context, tx bun.IDB) error {
 		n, err := s.db.ExecStatement(ctx, tx, "DELETE FROM webhooks WHERE id = ?", string(id))
 		if err == nil && n == 0 {
@@ -50,8 +44,7 @@ func (s *Webhooks) Remove(ctx context.Context, id event.WebhookID) error {
 	})
 }
 
-// List implements registrystore.Webhooks.
-func (s *Webhooks) List(ctx context.Context) ([]event.Webhook, error) {
+func (s *webhookStore) List(ctx context.Context) ([]event.Webhook, error) {
 	find := database.Query{
 		Text:  "SELECT id, url, events, pattern, secret, created_at, managed_by FROM webhooks ORDER BY created_at, id",
 		Fixed: true,
@@ -69,8 +62,7 @@ func (s *Webhooks) List(ctx context.Context) ([]event.Webhook, error) {
 	})
 }
 
-// Conditions implements registrystore.Webhooks.
-func (s *Webhooks) Conditions(ctx context.Context) (map[event.WebhookID]event.Condition, error) {
+func (s *webhookStore) Conditions(ctx context.Context) (map[event.WebhookID]event.Condition, error) {
 	find := database.Query{Text: `SELECT w.id, w.succeeded_at, w.failed_at, w.problem,
 			(SELECT count(*) FROM webhook_deliveries AS d WHERE d.webhook = w.id AND d.state = 'pending'),
 			(SELECT count(*) FROM webhook_deliveries AS d WHERE d.webhook = w.id AND d.state = 'dead' AND d.state <> 'pending')
@@ -104,7 +96,7 @@ func (s *Webhooks) Conditions(ctx context.Context) (map[event.WebhookID]event.Co
 }
 
 // newestDead returns the newest dead deliveries to a webhook, without their bodies.
-func (s *Webhooks) newestDead(ctx context.Context, id event.WebhookID) ([]event.Delivery, error) {
+func (s *webhookStore) newestDead(ctx context.Context, id event.WebhookID) ([]event.Delivery, error) {
 	return database.CollectAll(ctx, s.db, database.Query{
 		Text: "SELECT " + deliveryColumns + ", " + noBody + ` FROM webhook_deliveries
 			WHERE webhook = ? AND state = 'dead' AND state <> 'pending' ORDER BY ended_at DESC, sequence DESC LIMIT ?`,
@@ -112,16 +104,14 @@ func (s *Webhooks) newestDead(ctx context.Context, id event.WebhookID) ([]event.
 	}, scanDelivery)
 }
 
-// Lease implements registrystore.Webhooks.
-func (s *Webhooks) Lease(ctx context.Context, id event.WebhookID, l registrystore.Lease) (bool, error) {
+func (s *webhookStore) Lease(ctx context.Context, id event.WebhookID, l registrystore.Lease) (bool, error) {
 	n, err := s.db.Exec(ctx,
 		"UPDATE webhooks SET lease_holder = ?, lease_until = ? WHERE id = ? AND (lease_holder = ? OR lease_until IS NULL OR lease_until <= ?)",
 		l.Holder, database.NewInstant(l.Until), string(id), l.Holder, database.NewInstant(l.Now))
 	return n == 1, err
 }
 
-// Release implements registrystore.Webhooks.
-func (s *Webhooks) Release(ctx context.Context, id event.WebhookID, holder string) error {
+func (s *webhookStore) Release(ctx context.Context, id event.WebhookID, holder string) error {
 	_, err := s.db.Exec(ctx,
 		"UPDATE webhooks SET lease_holder = '', lease_until = NULL WHERE id = ? AND lease_holder = ?",
 		string(id), holder)

@@ -3,7 +3,6 @@ package registryrecords_test
 import (
 	"testing"
 
-	"github.com/tollgate-dev/tollgate/adapters/relational/registryrecords"
 	"github.com/tollgate-dev/tollgate/adapters/relational/relationaltest"
 	"github.com/tollgate-dev/tollgate/ports/registrystore/registrystoretest"
 )
@@ -14,7 +13,7 @@ func TestWebhooks(t *testing.T) {
 			registrystoretest.RunWebhooks(t, func(t *testing.T) registrystoretest.WebhookStores {
 				db := open(t)
 				return registrystoretest.WebhookStores{
-					Webhooks: registryrecords.NewWebhooks(db.DB), Deliveries: registryrecords.NewDeliveries(db.DB),
+					Webhooks: newStores(db).Webhooks, Deliveries: newStores(db).Deliveries,
 					Runner: db.DB,
 				}
 			})
