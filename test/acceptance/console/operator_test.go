@@ -152,7 +152,11 @@ func TestOperatorGrants(t *testing.T) {
 		if got := publish("1.1.0"); got != http.StatusForbidden {
 			t.Errorf("after the grant was removed the publication has the status %d", got)
 		}
-		// Who takes the own grant away is not an operator any more.
+		// Only who is not the last operator can take the own grant away, and is not an operator any more.
+		b.press("Remove the grant to operate * of bea@example.com", http.StatusUnprocessableEntity)
+		b.wantText("This is the last active person who can operate the service")
+		e.NewPerson(t, "olga@example.com", "operate *")
+		b.open("/console/operator/grants", http.StatusOK)
 		b.press("Remove the grant to operate * of bea@example.com", http.StatusForbidden)
 	})
 }

@@ -114,7 +114,8 @@ func labelNames(m *dto.Metric) []string {
 // before the first listener starts.
 func TestLogIsCounted(t *testing.T) {
 	s := fixture.NewEnvironment(t, "embedded").Start(t)
-	for _, level := range []string{"warning", "error"} { // later lines have another level
+	s.AwaitLog(`"setup":`) // later lines have another level
+	for _, level := range []string{"warning", "error"} {
 		got, want := s.Metric("tollgate_log_entries_total", "level", level),
 			strings.Count(s.Process.Log(), `"level":"`+level+`"`)
 		if int(got) != want {

@@ -27,6 +27,7 @@ import (
 // session, a server and the files of writeFiles.
 var exampleCommands = map[string]string{
 	"tollgate user add":          "rm -r $DATA_DIR",
+	"tollgate setup-link":        "rm -r $DATA_DIR",
 	"tollgate user disable-mfa":  "tollgate user enrol-mfa --email ada@example.com",
 	"tollgate grant remove":      "tollgate grant add --email ada@example.com --action publish --resource 'com.example/*'",
 	"tollgate registry export":   "rm backup.json",
