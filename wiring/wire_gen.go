@@ -744,10 +744,12 @@ func injectService(ctx context.Context, s settings.Settings, parts settings.Part
 	}
 	signIn := countSignIns(signinService, wiringPartMetrics)
 	credentialsConfig := s.Credentials
+	links := stores.Links
 	credentialsPorts := credentials.Ports{
 		Accounts:    accounts,
 		Sessions:    sessions,
 		Pending:     pendingLogins,
+		Links:       links,
 		Lockouts:    lockouts,
 		Transaction: runner,
 		Passwords:   passwordHasher,
@@ -776,7 +778,6 @@ func injectService(ctx context.Context, s settings.Settings, parts settings.Part
 		cleanup()
 		return nil, nil, err
 	}
-	links := stores.Links
 	peopleConfig := s.People
 	directory := stores.Directory
 	operators := stores.Operators
@@ -830,14 +831,11 @@ func injectService(ctx context.Context, s settings.Settings, parts settings.Part
 	joiningPorts := joining.Ports{
 		Accounts:    accounts,
 		Links:       links,
-		Sessions:    sessions,
-		Pending:     pendingLogins,
 		Transaction: runner,
 		People:      peopleService,
 		SignIn:      signinService,
 		Notices:     notifier,
 		Cache:       cache,
-		Trail:       trail,
 		Throttle:    throttle,
 		Reporter:    reporter,
 		Clock:       clock,

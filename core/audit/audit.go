@@ -48,7 +48,7 @@ type Change struct {
 	Category   Category
 	Action     Action  // empty in a category that has one action
 	Subject    Subject // empty for what only operators see
-	ByOperator bool    // the event names who acted: a person, or the operator commands
+	ByOperator bool    // the event names who acted: the actor of the context, or the operator commands
 	Failed     bool    // it was refused
 	Details    Details
 }

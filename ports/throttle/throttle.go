@@ -18,7 +18,7 @@ const (
 	LargeBodies     Scope = "large"    // large bodies, by address
 	StepUpUser      Scope = "step_up"  // challenges and resends, by user
 	NoticeUser      Scope = "notice"   // notices, by kind and user
-	ResetUser       Scope = "reset"    // links of forgotten passwords, by user
+	ResetAddress    Scope = "reset"    // links of forgotten passwords, by e-mail address
 	RefusalUser     Scope = "refusal"  // audit events of refused access, by user
 
 	PublisherAddress Scope = "publisher_address" // proofs of publishers, by address

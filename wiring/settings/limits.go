@@ -49,7 +49,7 @@ func ThrottleConfig(s Settings) inprocess.ThrottleConfig {
 			throttle.LargeBodies:     {Requests: l.largeBodies(), Window: l.Window},
 			throttle.StepUpUser:      {Requests: l.StepUp, Window: l.StepUpWindow},
 			throttle.NoticeUser:      {Requests: l.Notices, Window: time.Hour},
-			throttle.ResetUser:       {Requests: 3, Window: time.Hour},
+			throttle.ResetAddress:    {Requests: 3, Window: time.Hour},
 			throttle.RefusalUser:     {Requests: auditing.MaxRefusals, Window: auditing.RefusalWindow},
 
 			throttle.PublisherAddress: {Requests: s.PublisherLimits.Proofs, Window: time.Minute},

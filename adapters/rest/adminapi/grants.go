@@ -121,6 +121,13 @@ func (a *API) checkHolder(ctx context.Context, h registry.Holder) error {
 
 func (a *API) removeGrant(q *request) act {
 	id, check := registry.GrantID(strings.ToLower(q.param("id"))), conditionOf(q, newGrantResponse)
+	q.find = func(ctx context.Context) string {
+		g, err := a.use.GrantChanges.Find(ctx, id)
+		if err != nil {
+			return "" // the key is what the path has
+		}
+		return g.Object().Key
+	}
 	return func(ctx context.Context) (answer, error) {
 		return noContent(), a.use.GrantChanges.RemoveByID(ctx, id, check)
 	}

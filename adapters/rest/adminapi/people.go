@@ -33,19 +33,25 @@ func (a *API) mountPeople(r fiber.Router) {
 	r.Get(personPath+"/sessions", a.read(a.operator(adminRead), a.listSessions))
 	r.Get(personPath+"/devices", a.read(a.operator(adminRead), a.listDevices))
 	r.Post(personPath+"/invitation", a.writePerson("invitation", a.inviteAgain))
-	r.Post(personPath+"/reset-link", a.writePerson("reset_link", a.makeResetLink))
-	for name, do := range map[string]func(context.Context, auth.Email) error{
+	r.Post(personPath+"/reset-link", a.writeCredentials("reset_link", a.makeResetLink))
+	for action, do := range map[audit.Action]func(context.Context, auth.Email) error{
 		"lock": a.use.People.Lock, "unlock": a.use.People.Unlock, "disable": a.use.People.Disable,
-		"enable": a.use.People.Enable, "remove-second-factor": a.use.People.DisableMFA, "end-sessions": a.endSessions,
+		"enable": a.use.People.Enable, "end_sessions": a.endSessions,
 	} {
-		action := audit.Action(strings.ReplaceAll(name, "-", "_"))
-		r.Post(personPath+"/"+name, a.writePerson(action, func(q *request) act { return a.actOnPerson(q, do) }))
+		name := strings.ReplaceAll(string(action), "_", "-")
+		r.Post(personPath+"/"+name, a.writePerson(action, a.actOnPerson(do)))
 	}
+	r.Post(personPath+"/remove-second-factor", a.writeCredentials("mfa_disable", a.actOnPerson(a.use.People.DisableMFA)))
 }
 
 // writePerson returns the handler of a route that changes people.
 func (a *API) writePerson(action audit.Action, handle handler) fiber.Handler {
 	return a.write(change{audit.AccountChange, action, "person"}, a.operator(adminWrite), handle)
+}
+
+// writeCredentials returns the handler of a route that changes how people sign in.
+func (a *API) writeCredentials(action audit.Action, handle handler) fiber.Handler {
+	return a.write(change{audit.CredentialChange, action, "person"}, a.operator(adminWrite), handle)
 }
 
 // personResponse is a person.
@@ -99,6 +105,10 @@ func (a *API) withGrants(ctx context.Context, p authstore.Person) (personRecord,
 func (a *API) readPerson(q *request) func(ctx context.Context) (personRecord, error) {
 	id, err := auth.ParseUUID[auth.UserID]("id", q.param("id"))
 	q.check("id", err)
+	q.find = func(ctx context.Context) string {
+		p, _ := a.use.People.ByID(ctx, id) // without the person, the key is what the path has
+		return string(p.Email)
+	}
 	return func(ctx context.Context) (personRecord, error) {
 		p, err := a.use.People.ByID(ctx, id)
 		if err != nil {
@@ -223,25 +233,27 @@ func (a *API) changePerson(q *request) act {
 	}
 }
 
-// actOnPerson returns an act that answers with the person.
-func (a *API) actOnPerson(q *request, do func(context.Context, auth.Email) error) act {
-	find := a.readPerson(q)
-	return func(ctx context.Context) (answer, error) {
-		p, err := find(ctx)
-		if err == nil {
-			err = do(ctx, p.Email)
+// actOnPerson returns the handler of an act that answers with the person.
+func (a *API) actOnPerson(do func(context.Context, auth.Email) error) handler {
+	return func(q *request) act {
+		find := a.readPerson(q)
+		return func(ctx context.Context) (answer, error) {
+			p, err := find(ctx)
+			if err == nil {
+				err = do(ctx, p.Email)
+			}
+			if err != nil {
+				return answer{}, err
+			}
+			return a.answerPerson(ctx, find)
 		}
-		if err != nil {
-			return answer{}, err
-		}
-		return a.answerPerson(ctx, find)
 	}
 }
 
 func (a *API) endSessions(ctx context.Context, email auth.Email) error {
 	account, err := a.use.People.ByEmail(ctx, email)
 	if err == nil {
-		_, err = a.use.Devices.EndAllSessions(ctx, account.ID)
+		_, err = a.use.Devices.EndAllSessions(ctx, &account)
 	}
 	return err
 }

@@ -1,6 +1,7 @@
 package adminapi
 
 import (
+	"context"
 	"errors"
 	"maps"
 	"net/url"
@@ -27,6 +28,10 @@ type request struct {
 	problems map[string]string // of the path and the query, and of values that were read, by name
 	err      error             // of a body that is no JSON object
 	named    string            // the key of the object, if the path does not name it
+
+	// find returns the key of an object that the path names by an ID, empty if there is none. It is
+	// optional, for objects with another key.
+	find func(ctx context.Context) string
 }
 
 // body returns the body. One that is no JSON object has no members.
@@ -131,7 +136,10 @@ func (q *request) time(name string) (t time.Time) {
 func (q *request) query(name string) string { return strings.Clone(q.Query(name)) }
 
 // key returns the key of the object that the request is about, as far as it is known.
-func (q *request) key() string {
+func (q *request) key(ctx context.Context) string {
+	if q.named == "" && q.find != nil {
+		q.named = q.find(ctx)
+	}
 	if q.named != "" {
 		return q.named
 	}

@@ -257,7 +257,7 @@ func (s *service) newUseCases(t *testing.T, db *fakedb.Database) authapi.UseCase
 		ReauthenticationMaxAge: 5 * time.Minute,
 	}, credentials.Ports{
 		Accounts: s.accounts, Sessions: s.sessions, Pending: fakedb.NewPendingLogins(db),
-		Lockouts: fakedb.NewLockouts(db), Transaction: db,
+		Links: fakedb.NewLinks(db), Lockouts: fakedb.NewLockouts(db), Transaction: db,
 		Passwords: plainHasher{}, Cache: noCache{}, Trail: trail, Clock: at, Entropy: randomEntropy{}, Root: root,
 	})
 	if err != nil {

@@ -71,10 +71,10 @@ func newSessionEnd(p cli.Process) *cobra.Command {
 			Ended int `json:"sessionsInvalidated" column:"SESSIONS ENDED"`
 		}
 		if all {
-			ended, err := r.Devices.EndAllSessions(r.ctx, a.ID)
+			ended, err := r.Devices.EndAllSessions(r.ctx, &a)
 			return cli.RowTable(row{ended}), err
 		}
-		err := r.Devices.EndSession(r.ctx, a.ID, id)
+		err := r.Devices.EndSession(r.ctx, &a, id)
 		return cli.RowTable(row{1}), replaceNotFound(err, "there is no active session "+string(id))
 	})
 }

@@ -233,6 +233,7 @@ func newProofFixture(t *rapid.T) *proofFixture {
 		Lockout: policy, Issuer: "Tollgate", ReauthenticationMaxAge: 24 * time.Hour,
 	}, credentials.Ports{
 		Accounts: fx.accounts, Sessions: fx.sessions, Pending: pending, Lockouts: lockouts, Transaction: db,
+		Links:     fakedb.NewLinks(db),
 		Passwords: plainHasher{}, Cache: cache, Trail: trail, Clock: fx.clock, Entropy: dice, Root: root,
 	})
 	ok(err)

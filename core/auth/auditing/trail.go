@@ -22,6 +22,11 @@ func By(ctx context.Context, a audit.Actor) context.Context {
 	return context.WithValue(ctx, actorKey{}, a)
 }
 
+// ByPerson is By for a person without a session, who acts with a link.
+func ByPerson(ctx context.Context, id auth.UserID) context.Context {
+	return By(ctx, audit.Actor{Who: audit.PersonActor + string(id)})
+}
+
 // Trail writes and reads the audit log for the use cases. It is safe for concurrent use.
 type Trail struct {
 	log     authstore.AuditLog

@@ -53,6 +53,7 @@ type Ports struct {
 	Accounts    authstore.Accounts
 	Sessions    authstore.Sessions
 	Pending     authstore.PendingLogins
+	Links       authstore.Links
 	Lockouts    authstore.Lockouts
 	Transaction transaction.Runner
 

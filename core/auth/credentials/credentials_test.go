@@ -63,7 +63,7 @@ func newFixture(t *testing.T) *fixture {
 		log:   fakedb.NewAuditLog(db), devices: fakedb.NewDevices(db),
 		ports: credentials.Ports{
 			Accounts: fakedb.NewAccounts(db), Sessions: fakedb.NewSessions(db), Pending: fakedb.NewPendingLogins(db),
-			Lockouts: fakedb.NewLockouts(db), Transaction: db,
+			Links: fakedb.NewLinks(db), Lockouts: fakedb.NewLockouts(db), Transaction: db,
 		},
 	}
 	var err error

@@ -106,7 +106,8 @@ func errWrongPassword(cause error) error {
 		WithCode(auth.CodeInvalidCredentials)
 }
 
-// replacePassword replaces the verified hash, and ends the other sessions and the pending logins.
+// replacePassword replaces the verified hash, and ends the other sessions, the pending logins and the
+// links to set another password.
 // If the account no longer has the verified hash, it changes nothing. It returns the hash that it
 // found.
 func (s *Service) replacePassword(
@@ -120,6 +121,9 @@ func (s *Service) replacePassword(
 		return nil
 	}, func(ctx context.Context, _ auth.Session) (err error) {
 		if ended, err = s.endOthers(ctx, caller, auth.EndPassword); err != nil {
+			return err
+		}
+		if err := s.ports.Links.RemoveAll(ctx, caller.UserID, auth.LinkReset); err != nil {
 			return err
 		}
 		return s.recordAuthentication(ctx, caller.ID)

@@ -304,6 +304,9 @@ func (fx *fixture) runAsOperator(
 	}
 }
 
+// person is the person whose sessions an operator ends.
+var person = auth.Account{ID: "anna", Email: "anna@example.com"}
+
 func TestOperatorRevokes(t *testing.T) {
 	fx := newFixture(t)
 	fx.runAsOperator(t, audit.DeviceChange, "revoke", func(ctx context.Context, o *devices.Operator) (int, error) {
@@ -318,7 +321,7 @@ func TestOperatorEndsAllSessions(t *testing.T) {
 	fx := newFixture(t)
 	fx.runAsOperator(t, audit.AccountChange, "end_sessions",
 		func(ctx context.Context, o *devices.Operator) (int, error) {
-			return o.EndAllSessions(ctx, "anna")
+			return o.EndAllSessions(ctx, &person)
 		})
 	if s, err := fx.ports.Sessions.Get(context.Background(), "bert"); err != nil || !s.EndedAt.IsZero() {
 		t.Errorf("another person's session %+v, error %v", s, err)
@@ -329,7 +332,7 @@ func TestOperatorEndsOneSession(t *testing.T) {
 	fx := newFixture(t)
 	fx.runAsOperator(t, audit.AccountChange, "end_sessions",
 		func(ctx context.Context, o *devices.Operator) (int, error) {
-			return 1, o.EndSession(ctx, "anna", "anna")
+			return 1, o.EndSession(ctx, &person, "anna")
 		})
 	ctx, o := context.Background(), devices.NewOperator(fx.service)
 	if s, err := fx.ports.Sessions.Get(ctx, "anna"); err != nil || s.EndReason != auth.EndOperator {
@@ -338,7 +341,7 @@ func TestOperatorEndsOneSession(t *testing.T) {
 	for id, kind := range map[auth.SessionID]fault.Kind{
 		"anna": fault.NotFound, "nobody": fault.NotFound, "bert": fault.Forbidden,
 	} {
-		if err := o.EndSession(ctx, "anna", id); !fault.Is(err, kind) {
+		if err := o.EndSession(ctx, &person, id); !fault.Is(err, kind) {
 			t.Errorf("%s: %v, want kind %v", id, err, kind)
 		}
 	}

@@ -41,11 +41,11 @@ func (o *Operator) Revoke(ctx context.Context, of auth.UserID, id auth.DeviceID)
 
 // EndSession ends one session of a person. The error is fault.Forbidden with code access_denied for
 // a session of another person, and fault.NotFound if it does not exist or has ended.
-func (o *Operator) EndSession(ctx context.Context, of auth.UserID, id auth.SessionID) error {
+func (o *Operator) EndSession(ctx context.Context, of *auth.Account, id auth.SessionID) error {
 	_, err := o.endSessions(ctx, of, audit.Details{"sessionId": audit.Text(id)},
 		func(ctx context.Context) ([]auth.SessionID, error) {
 			err := o.service.ports.Sessions.Update(ctx, id, func(s *auth.Session) error {
-				return s.EndFor(of, o.service.ports.Clock.Now(), auth.EndOperator)
+				return s.EndFor(of.ID, o.service.ports.Clock.Now(), auth.EndOperator)
 			})
 			if fault.Is(err, fault.NotFound) {
 				err = auth.NotFound("session")
@@ -56,9 +56,9 @@ func (o *Operator) EndSession(ctx context.Context, of auth.UserID, id auth.Sessi
 }
 
 // EndAllSessions ends every session of a person and returns their number.
-func (o *Operator) EndAllSessions(ctx context.Context, of auth.UserID) (int, error) {
+func (o *Operator) EndAllSessions(ctx context.Context, of *auth.Account) (int, error) {
 	return o.endSessions(ctx, of, audit.Details{}, func(ctx context.Context) ([]auth.SessionID, error) {
-		return o.service.ports.Sessions.End(ctx, authstore.SessionFilter{UserID: of}, o.service.ports.Clock.Now(),
+		return o.service.ports.Sessions.End(ctx, authstore.SessionFilter{UserID: of.ID}, o.service.ports.Clock.Now(),
 			auth.EndOperator)
 	})
 }
@@ -66,7 +66,7 @@ func (o *Operator) EndAllSessions(ctx context.Context, of auth.UserID) (int, err
 // endSessions calls do, records the sessions that it ended, and then removes them from the cache.
 // It returns their number.
 func (o *Operator) endSessions(
-	ctx context.Context, of auth.UserID, details audit.Details, do func(context.Context) ([]auth.SessionID, error),
+	ctx context.Context, of *auth.Account, details audit.Details, do func(context.Context) ([]auth.SessionID, error),
 ) (int, error) {
 	ended, err := transaction.Do(ctx, o.service.ports.Transaction, func(ctx context.Context) ([]auth.SessionID, error) {
 		ended, err := do(ctx)
@@ -75,8 +75,8 @@ func (o *Operator) endSessions(
 		}
 		details["sessionsInvalidated"] = audit.Number(len(ended))
 		return ended, o.service.ports.Trail.RecordChanges(ctx, audit.Change{
-			Category: audit.AccountChange, Action: "end_sessions", Subject: audit.Subject(of), ByOperator: true,
-			Details: details,
+			Category: audit.AccountChange, Action: "end_sessions", Subject: audit.Subject(of.ID), ByOperator: true,
+			Details: audit.About(details, audit.Object{Kind: "person", Key: string(of.Email)}),
 		})
 	})
 	if err != nil {

@@ -7,9 +7,7 @@ import (
 	"context"
 	"sync/atomic"
 
-	"github.com/tollgate-dev/tollgate/core/audit"
 	"github.com/tollgate-dev/tollgate/core/auth"
-	"github.com/tollgate-dev/tollgate/core/auth/auditing"
 	"github.com/tollgate-dev/tollgate/core/auth/notices"
 	"github.com/tollgate-dev/tollgate/core/auth/people"
 	"github.com/tollgate-dev/tollgate/core/auth/signin"
@@ -27,15 +25,12 @@ import (
 type Ports struct {
 	Accounts    authstore.Accounts
 	Links       authstore.Links
-	Sessions    authstore.Sessions
-	Pending     authstore.PendingLogins
 	Transaction transaction.Runner
 
 	People   *people.Service
 	SignIn   *signin.Service
 	Notices  *notices.Notifier
 	Cache    sessioncache.Cache
-	Trail    *auditing.Trail
 	Throttle throttle.Throttle
 	Reporter report.Reporter
 	Clock    clock.Clock
@@ -176,20 +171,6 @@ func (s *Service) Accept(
 		if err := s.take(ctx, l); err != nil {
 			return auth.Account{}, err
 		}
-		err := s.ports.Accounts.Update(ctx, l.UserID, func(a *auth.Account) error {
-			if a.State != auth.AccountInvited {
-				return errDead()
-			}
-			people.SetHash(a, hash)
-			a.UpdatedAt = s.ports.Clock.Now()
-			account = *a
-			return nil
-		})
-		if err != nil {
-			return auth.Account{}, err
-		}
-		return account, s.ports.Trail.RecordChanges(ctx, audit.Change{
-			Category: audit.AccountChange, Action: "accept_invitation", Subject: audit.Subject(account.ID),
-		})
+		return s.ports.People.AcceptInvitation(ctx, account.Email, hash)
 	})
 }

@@ -4,12 +4,9 @@ import (
 	"context"
 	"sync"
 
-	"github.com/tollgate-dev/tollgate/core/audit"
 	"github.com/tollgate-dev/tollgate/core/auth"
 	"github.com/tollgate-dev/tollgate/core/auth/notices"
-	"github.com/tollgate-dev/tollgate/core/auth/people"
 	"github.com/tollgate-dev/tollgate/core/fault"
-	"github.com/tollgate-dev/tollgate/ports/authstore"
 	"github.com/tollgate-dev/tollgate/ports/throttle"
 	"github.com/tollgate-dev/tollgate/ports/transaction"
 )
@@ -44,7 +41,7 @@ func (s *Service) Reset(ctx context.Context, secret auth.LinkSecret, p auth.Pass
 		if err := s.take(ctx, l); err != nil {
 			return nil, err
 		}
-		return s.replacePassword(ctx, l.UserID, hash)
+		return s.ports.People.ResetPassword(ctx, account.Email, hash)
 	})
 	if err != nil {
 		return err
@@ -52,38 +49,6 @@ func (s *Service) Reset(ctx context.Context, secret auth.LinkSecret, p auth.Pass
 	s.ports.Cache.Drop(ctx, ended...)
 	s.ports.Notices.Notify(notices.Event{Kind: notices.PasswordChanged, UserID: l.UserID, At: s.ports.Clock.Now()})
 	return nil
-}
-
-// replacePassword sets a password and returns the sessions that it ended.
-func (s *Service) replacePassword(
-	ctx context.Context, user auth.UserID, hash auth.PasswordHash,
-) ([]auth.SessionID, error) {
-	now := s.ports.Clock.Now()
-	err := s.ports.Accounts.Update(ctx, user, func(a *auth.Account) error {
-		if !a.State.HasSignIn() {
-			return errDead()
-		}
-		people.SetHash(a, hash)
-		a.UpdatedAt = now
-		return nil
-	})
-	if err != nil {
-		return nil, err
-	}
-	if err := s.ports.Pending.RemoveAll(ctx, user); err != nil {
-		return nil, err
-	}
-	if err := s.ports.Links.RemoveAll(ctx, user, auth.LinkReset); err != nil {
-		return nil, err
-	}
-	ended, err := s.ports.Sessions.End(ctx, authstore.SessionFilter{UserID: user}, now, auth.EndPassword)
-	if err != nil {
-		return nil, err
-	}
-	return ended, s.ports.Trail.RecordChanges(ctx, audit.Change{
-		Category: audit.CredentialChange, Action: "password_reset", Subject: audit.Subject(user),
-		Details: audit.Details{"sessionsInvalidated": audit.Number(len(ended))},
-	})
 }
 
 // queueCapacity is the number of requests that wait; more are dropped.
@@ -130,23 +95,22 @@ func (s *Service) runWorker(ctx context.Context) {
 	}
 }
 
-// sendReset sends a person a link, at most three times an hour. It does nothing for an address
-// without sign-in.
+// sendReset sends a person a link, at most three times an hour to an address. It counts an address
+// without sign-in too, and sends nothing to it.
 func (s *Service) sendReset(ctx context.Context, email auth.Email) error {
-	a, err := s.ports.Accounts.ByEmail(ctx, email)
-	if fault.Is(err, fault.NotFound) || err == nil && (!a.State.HasSignIn() || !s.CanMail()) {
+	if !s.CanMail() {
 		return nil
 	}
-	if err != nil {
-		return err
-	}
-	v, err := s.ports.Throttle.Try(ctx, throttle.ResetUser, string(a.ID))
+	v, err := s.ports.Throttle.Try(ctx, throttle.ResetAddress, s.ports.People.CountingKey(email))
 	if err != nil || !v.Allowed && !v.Unlimited {
 		return err
 	}
-	if err := s.ports.People.SendResetLink(ctx, email); err != nil {
+	switch err := s.ports.People.SendResetLink(ctx, email); {
+	case fault.Is(err, fault.NotFound), fault.Is(err, fault.Conflict):
+	case err != nil:
 		return err
+	default:
+		s.ports.Reporter.Report(notices.Sent{Kind: forgottenKind})
 	}
-	s.ports.Reporter.Report(notices.Sent{Kind: forgottenKind})
 	return nil
 }

@@ -5,6 +5,7 @@ import (
 
 	"github.com/tollgate-dev/tollgate/core/audit"
 	"github.com/tollgate-dev/tollgate/core/auth"
+	"github.com/tollgate-dev/tollgate/core/auth/auditing"
 	"github.com/tollgate-dev/tollgate/core/auth/notices"
 	"github.com/tollgate-dev/tollgate/core/fault"
 	"github.com/tollgate-dev/tollgate/ports/authstore"
@@ -20,7 +21,7 @@ type accountChange struct {
 	after     func(context.Context, *auth.Account) error // called after alter; optional
 	endReason auth.EndReason                             // of all sessions; empty: sessions do not end
 	notice    notices.Kind                               // that the person gets; optional
-	byPerson  bool                                       // the person does it, and no operator
+	byPerson  bool                                       // the person does it, by a link
 }
 
 // Lock prevents a person from signing in until Unlock. Active sessions stay. Every method of this
@@ -190,8 +191,10 @@ func (s *Service) alterAccount(
 		}
 	}
 	change := audit.Change{
-		Category: what.category, Action: what.action, Subject: audit.Subject(a.ID), ByOperator: !what.byPerson,
-		Details: details,
+		Category: what.category, Action: what.action, Subject: audit.Subject(a.ID), ByOperator: true, Details: details,
+	}
+	if what.byPerson {
+		ctx = auditing.ByPerson(ctx, a.ID)
 	}
 	if what.endReason != "" {
 		if ended, err = s.ports.Sessions.End(ctx, authstore.SessionFilter{UserID: a.ID}, s.ports.Clock.Now(),

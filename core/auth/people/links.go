@@ -152,6 +152,51 @@ func (s *Service) SendResetLink(ctx context.Context, email auth.Email) error {
 	return s.sendLink(ctx, &a, link, resetText)
 }
 
+// AcceptInvitation sets the first password of a person, in the transaction of the context. It
+// returns the account after it, and fault.NotFound if the person is not invited any more.
+func (s *Service) AcceptInvitation(
+	ctx context.Context, email auth.Email, hash auth.PasswordHash,
+) (accepted auth.Account, err error) {
+	_, _, err = s.alterAccount(ctx, email, accountChange{
+		category: audit.AccountChange, action: "accept_invitation", byPerson: true,
+		alter: func(a *auth.Account) error {
+			if a.State != auth.AccountInvited {
+				return auth.NotFound("link")
+			}
+			SetHash(a, hash)
+			accepted = *a
+			return nil
+		},
+	})
+	return accepted, err
+}
+
+// ResetPassword sets another password, in the transaction of the context. It ends the logins that
+// wait for a second factor, the links of the person, and all sessions, which it returns: the caller
+// must drop their copies. It returns fault.NotFound for an account without sign-in.
+func (s *Service) ResetPassword(
+	ctx context.Context, email auth.Email, hash auth.PasswordHash,
+) ([]auth.SessionID, error) {
+	_, ended, err := s.alterAccount(ctx, email, accountChange{
+		category: audit.CredentialChange, action: "password_reset", byPerson: true,
+		after: s.dropLogins, endReason: auth.EndPassword,
+		alter: func(a *auth.Account) error {
+			if !a.State.HasSignIn() {
+				return auth.NotFound("link")
+			}
+			SetHash(a, hash)
+			return nil
+		},
+	})
+	return ended, err
+}
+
+// CountingKey returns the key under which requests for an address are counted. It does not show the
+// address.
+func (s *Service) CountingKey(email auth.Email) string {
+	return string(auth.EmailLockout(s.lockoutKey, email))
+}
+
 // CanMail reports whether links can be sent to people.
 func (s *Service) CanMail() bool { return s.ports.Mail.Courier != nil }
 

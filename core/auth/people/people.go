@@ -164,7 +164,8 @@ func (s *Service) AddFirst(ctx context.Context, a auth.Account) error {
 	if err := s.CheckEmpty(ctx); err != nil {
 		return err
 	}
-	if err := s.create(ctx, a, audit.Change{Action: "setup"}); err != nil {
+	ctx = auditing.ByPerson(ctx, a.ID)
+	if err := s.create(ctx, a, audit.Change{Action: "setup", ByOperator: true}); err != nil {
 		return err
 	}
 	err := s.ports.Grants.GiveGrants(ctx, string(a.ID), authority.FirstGrants())

@@ -10,7 +10,6 @@ import (
 
 	"github.com/tollgate-dev/tollgate/adapters/rest/console/site"
 	"github.com/tollgate-dev/tollgate/adapters/rest/overview"
-	"github.com/tollgate-dev/tollgate/core/audit"
 	"github.com/tollgate-dev/tollgate/core/auth"
 	"github.com/tollgate-dev/tollgate/core/auth/auditing"
 	"github.com/tollgate-dev/tollgate/core/auth/devices"
@@ -109,7 +108,7 @@ func (p *Pages) authorized(h handler) site.Handler {
 		if err != nil {
 			return err
 		}
-		return h(auditing.By(v.UserContext(), audit.Actor{Who: audit.PersonActor + string(holder)}), v)
+		return h(auditing.ByPerson(v.UserContext(), auth.UserID(holder)), v)
 	}
 }
 

@@ -41,7 +41,7 @@ func (p *Pages) accountChanges() []accountChange {
 		return func(ctx context.Context, a auth.Account) error { return do(ctx, a.Email) }
 	}
 	endSessions := func(ctx context.Context, a auth.Account) error {
-		_, err := p.ports.Sessions.EndAllSessions(ctx, a.ID)
+		_, err := p.ports.Sessions.EndAllSessions(ctx, &a)
 		return err
 	}
 	return []accountChange{
