@@ -23,6 +23,7 @@ import (
 	"github.com/tollgate-dev/tollgate/adapters/rest/methodsapi"
 	"github.com/tollgate-dev/tollgate/adapters/rest/registryapi"
 	"github.com/tollgate-dev/tollgate/adapters/statsd"
+	"github.com/tollgate-dev/tollgate/core/auth/federating"
 	"github.com/tollgate-dev/tollgate/core/auth/joining"
 	"github.com/tollgate-dev/tollgate/core/auth/learning"
 	"github.com/tollgate-dev/tollgate/core/auth/notices"
@@ -82,6 +83,7 @@ type apiParts struct {
 	Registry   *registryapi.API
 	Auth       *authapi.API
 	People     *people.Service
+	Companies  *federating.Service
 	Joining    *joining.Service
 	IDTokens   oidc.Config
 	Console    *console.Console
@@ -208,7 +210,9 @@ func (a apiParts) addAPI(ctx context.Context, parts settings.Parts, probes []res
 		Clock: a.Clock, Log: a.Log, Tracing: rest.Tracing(a.Tracing), Metrics: a.Metrics,
 	})
 	if err == nil && a.IDTokens.PublicURL == "" {
-		a.People.ServeAt(people.ConsoleURL(site.Address(api.Addr(), a.Config.TLS.Cert != "")))
+		console := people.ConsoleURL(site.Address(api.Addr(), a.Config.TLS.Cert != ""))
+		a.People.ServeAt(console)
+		a.Companies.ServeAt(console)
 	}
 	if err == nil && parts.Console && a.Pages.On && a.Pages.Announce {
 		p.Announce("console", site.Address(api.Addr(), a.Config.TLS.Cert != ""))

@@ -14,6 +14,7 @@ import (
 	"github.com/tollgate-dev/tollgate/core/auth/auditing"
 	"github.com/tollgate-dev/tollgate/core/auth/credentials"
 	"github.com/tollgate-dev/tollgate/core/auth/devices"
+	"github.com/tollgate-dev/tollgate/core/auth/federating"
 	"github.com/tollgate-dev/tollgate/core/auth/learning"
 	"github.com/tollgate-dev/tollgate/core/auth/notices"
 	"github.com/tollgate-dev/tollgate/core/auth/people"
@@ -74,6 +75,7 @@ type Operator struct {
 	Webhooks      *notifying.Operator
 	Mirrors       *mirroring.Operator
 	State         *declaring.Service
+	Providers     *federating.Providers
 	Issuer        auth.Issuer // of authenticators
 }
 

@@ -40,6 +40,7 @@ import (
 	"github.com/tollgate-dev/tollgate/core/auth/cookies"
 	"github.com/tollgate-dev/tollgate/core/auth/credentials"
 	"github.com/tollgate-dev/tollgate/core/auth/devices"
+	"github.com/tollgate-dev/tollgate/core/auth/federating"
 	"github.com/tollgate-dev/tollgate/core/auth/joining"
 	"github.com/tollgate-dev/tollgate/core/auth/learning"
 	"github.com/tollgate-dev/tollgate/core/auth/people"
@@ -112,7 +113,7 @@ var settingsSet = wire.NewSet(
 	wire.FieldsOf(new(settings.Settings),
 		"Service", "Tracing", "REST", "Answers", "Bodies", "ReadCache", "Methods", "Servers", "DomainKeys", "IDTokens",
 		"Publishing", "Mirroring", "WriteTrust", "Delegating", "Recheck", "Deliveries", "Console", "Administration",
-		"SignIn", "People", "StepUp", "Credentials", "Cookies", "Couriers", "Retention", "Decide", "Rules", "Statistics",
+		"SignIn", "People", "Companies", "StepUp", "Credentials", "Cookies", "Couriers", "Retention", "Decide", "Rules", "Statistics",
 		"Places", "IPLists", "Passwords", "Tokens", "Plugins", "Email", "Records", "Valkey",
 		"PerSecond", "Memcached", "Memory", "RateLimit", "Record", "RuleFiles", "RuleServer", "RateLimitAPI", "Debug",
 		"Prometheus", "Statsd"),
@@ -133,6 +134,7 @@ var authSet = wire.NewSet(
 	jwt.Set, // access tokens
 	chooseSessionCache, wire.Struct(new(sessionCacheSettings), "*"),
 	learning.NewRunner, wire.Struct(new(learning.RunnerPorts), "*"),
+	federating.New, wire.Struct(new(federating.Ports), "*"),
 	maxmind.Set, iplists.Set, // where an address is, and whether it is on a list
 )
 
@@ -217,7 +219,7 @@ var methodsSet = wire.NewSet(methodsapi.New, newUsageCounter)
 var consoleSet = wire.NewSet(
 	newConsole, wire.Struct(new(console.AuthPorts), "*"), wire.Struct(new(site.Ports), "*"),
 	wire.Struct(new(account.Ports), "*"),
-	wire.Struct(new(consolesignin.Ports), "StepUp", "Joining", "Trail"),
+	wire.Struct(new(consolesignin.Ports), "StepUp", "Joining", "Trail", "Companies"),
 	wire.Struct(new(consolepublishing.Ports), "Reviews", "Reader", "Own"),
 	wire.Struct(new(consolereviewing.Ports), "*"), wire.Struct(new(operating.Ports), "*"), newConsoleLimits,
 	newPluginStates, newSettled, wire.Struct(new(overview.Source), "*"),
@@ -238,8 +240,13 @@ var adminSet = wire.NewSet(
 
 // stateSet provides what the service and operator commands do with the state in a file.
 var stateSet = wire.NewSet(
-	declaring.New, wire.Struct(new(declaring.Ports), "*"), inprocess.NewEmailAddresses,
+	declaring.New, wire.Struct(new(declaring.Ports), "*"), inprocess.NewEmailAddresses, providerSet,
 	delegating.NewServices, wire.Struct(new(delegating.ServicePorts), "*"),
+)
+
+// providerSet provides what the service and operator commands do with providers of company sign-in.
+var providerSet = wire.NewSet(
+	federating.NewProviders, wire.Struct(new(federating.ProviderPorts), "*"), oidc.ProvidersSet, inprocess.NewProviderObjects,
 )
 
 // peopleSet provides what the service and operator commands do with accounts.

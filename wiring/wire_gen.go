@@ -50,6 +50,7 @@ import (
 	"github.com/tollgate-dev/tollgate/core/auth/cookies"
 	"github.com/tollgate-dev/tollgate/core/auth/credentials"
 	"github.com/tollgate-dev/tollgate/core/auth/devices"
+	"github.com/tollgate-dev/tollgate/core/auth/federating"
 	"github.com/tollgate-dev/tollgate/core/auth/joining"
 	"github.com/tollgate-dev/tollgate/core/auth/learning"
 	"github.com/tollgate-dev/tollgate/core/auth/notices"
@@ -648,6 +649,8 @@ func injectService(ctx context.Context, s settings.Settings, parts settings.Part
 	pendingLogins := stores.PendingLogins
 	historyCounts := stores.HistoryCounts
 	historyDeferrals := stores.HistoryDeferrals
+	logins := stores.Logins
+	providers := stores.Providers
 	argonConfig := s.Passwords
 	passwordHasher, err := measureHasher(argonConfig, entropy, wiringPartMetrics)
 	if err != nil {
@@ -711,6 +714,8 @@ func injectService(ctx context.Context, s settings.Settings, parts settings.Part
 		Pending:       pendingLogins,
 		Counts:        historyCounts,
 		Deferrals:     historyDeferrals,
+		Logins:        logins,
+		Providers:     providers,
 		Transaction:   runner,
 		Passwords:     passwordHasher,
 		Tokens:        issuer,
@@ -892,6 +897,46 @@ func injectService(ctx context.Context, s settings.Settings, parts settings.Part
 		Clock:        clock,
 	}
 	devicesService := devices.New(devicesPorts)
+	federatingConfig := s.Companies
+	identities := stores.Identities
+	oidcProviders := oidc.NewProviders(oidcConfig, clock)
+	federatingPorts := federating.Ports{
+		Providers:    providers,
+		Identities:   identities,
+		Logins:       logins,
+		Accounts:     accounts,
+		Links:        links,
+		Transactions: runner,
+		Grants:       granter,
+		Remote:       oidcProviders,
+		SignIn:       signinService,
+		People:       peopleService,
+		Sealer:       inprocessSealer,
+		Used:         singleuseStore,
+		Notices:      notifier,
+		Trail:        trail,
+		Clock:        clock,
+		Entropy:      entropy,
+		Root:         rootSecret,
+	}
+	federatingService, err := federating.New(federatingConfig, federatingPorts)
+	if err != nil {
+		cleanup14()
+		cleanup13()
+		cleanup12()
+		cleanup11()
+		cleanup10()
+		cleanup9()
+		cleanup8()
+		cleanup7()
+		cleanup6()
+		cleanup5()
+		cleanup4()
+		cleanup3()
+		cleanup2()
+		cleanup()
+		return nil, nil, err
+	}
 	useCases := authapi.UseCases{
 		Access:      checker,
 		Refusals:    refusals,
@@ -903,6 +948,7 @@ func injectService(ctx context.Context, s settings.Settings, parts settings.Part
 		Trail:       trail,
 		Keys:        issuer,
 		Workloads:   prover,
+		Companies:   federatingService,
 	}
 	authapiAPI := authapi.New(useCases)
 	cookiesConfig := s.Cookies
@@ -924,9 +970,10 @@ func injectService(ctx context.Context, s settings.Settings, parts settings.Part
 		Refusals:  refusals,
 	}
 	ports2 := signin2.Ports{
-		StepUp:  stepupService,
-		Joining: joiningService,
-		Trail:   trail,
+		StepUp:    stepupService,
+		Joining:   joiningService,
+		Trail:     trail,
+		Companies: federatingService,
 	}
 	tokensPorts := tokens.Ports{
 		Transaction: runner,
@@ -942,6 +989,7 @@ func injectService(ctx context.Context, s settings.Settings, parts settings.Part
 		Credentials: credentialsService,
 		Trail:       trail,
 		Tokens:      tokensService,
+		Companies:   federatingService,
 	}
 	own := browsing.NewOwn(snapshotReader, sealer, grants)
 	ports3 := publishing2.Ports{
@@ -984,6 +1032,20 @@ func injectService(ctx context.Context, s settings.Settings, parts settings.Part
 		Clock:        clock,
 	}
 	delegatingServices := delegating.NewServices(delegatingConfig, servicePorts)
+	providerPorts := federating.ProviderPorts{
+		Providers:    providers,
+		Logins:       logins,
+		Sessions:     sessions,
+		Transactions: runner,
+		Grants:       granter,
+		Remote:       oidcProviders,
+		Sealer:       inprocessSealer,
+		Cache:        cache,
+		Trail:        trail,
+		Clock:        clock,
+	}
+	federatingProviders := federating.NewProviders(providerPorts)
+	managedObjects := inprocess.NewProviderObjects(federatingProviders)
 	declaringPorts := declaring.Ports{
 		Transactions: runner,
 		States:       appliedStates,
@@ -999,6 +1061,7 @@ func injectService(ctx context.Context, s settings.Settings, parts settings.Part
 		Sealer:       inprocessSealer,
 		Services:     delegatingServices,
 		Reviews:      reviewingService,
+		Providers:    managedObjects,
 	}
 	declaringService := declaring.New(declaringPorts)
 	limits := newConsoleLimits(parts, rules, decider)
@@ -1070,6 +1133,7 @@ func injectService(ctx context.Context, s settings.Settings, parts settings.Part
 		Services:     delegatingServices,
 		Tokens:       tokensService,
 		State:        declaringService,
+		Providers:    federatingProviders,
 	}
 	adminapiAPI := adminapi.New(adminapiUseCases)
 	administration := s.Administration
@@ -1128,6 +1192,7 @@ func injectService(ctx context.Context, s settings.Settings, parts settings.Part
 		Registry:   api,
 		Auth:       authapiAPI,
 		People:     peopleService,
+		Companies:  federatingService,
 		Joining:    joiningService,
 		IDTokens:   oidcConfig,
 		Console:    consoleConsole,
@@ -1622,6 +1687,24 @@ func injectOperator(ctx context.Context, s settings.Settings, log *logrus.Entry)
 		Clock:        clock,
 	}
 	delegatingServices := delegating.NewServices(delegatingConfig, servicePorts)
+	providers := stores.Providers
+	logins := stores.Logins
+	oidcConfig := s.IDTokens
+	oidcProviders := oidc.NewProviders(oidcConfig, clock)
+	providerPorts := federating.ProviderPorts{
+		Providers:    providers,
+		Logins:       logins,
+		Sessions:     sessions,
+		Transactions: runner,
+		Grants:       granter,
+		Remote:       oidcProviders,
+		Sealer:       inprocessSealer,
+		Cache:        sessionDropper,
+		Trail:        trail,
+		Clock:        clock,
+	}
+	federatingProviders := federating.NewProviders(providerPorts)
+	managedObjects := inprocess.NewProviderObjects(federatingProviders)
 	declaringPorts := declaring.Ports{
 		Transactions: runner,
 		States:       appliedStates,
@@ -1637,6 +1720,7 @@ func injectOperator(ctx context.Context, s settings.Settings, log *logrus.Entry)
 		Sealer:       inprocessSealer,
 		Services:     delegatingServices,
 		Reviews:      reviewingService,
+		Providers:    managedObjects,
 	}
 	declaringService := declaring.New(declaringPorts)
 	credentialsConfig := s.Credentials
@@ -1661,6 +1745,7 @@ func injectOperator(ctx context.Context, s settings.Settings, log *logrus.Entry)
 		Webhooks:      notifyingOperator,
 		Mirrors:       mirroringOperator,
 		State:         declaringService,
+		Providers:     federatingProviders,
 		Issuer:        issuer,
 	}
 	return wiringOperator, func() {

@@ -36,3 +36,42 @@ func (g *Granter) GiveGrants(ctx context.Context, userID string, grants []author
 	}
 	return nil
 }
+
+// CheckGrant implements [authority.Granter].
+func (g *Granter) CheckGrant(text authority.GrantText) error {
+	_, err := registry.ParseGrant("", text.Action, text.Resource)
+	return err
+}
+
+// ReplaceGrants implements [authority.Granter].
+func (g *Granter) ReplaceGrants(
+	ctx context.Context, userID, origin string, grants []authority.GrantText,
+) (done authority.GrantChanges, err error) {
+	wanted := make([]registry.Grant, len(grants))
+	for i, text := range grants {
+		if wanted[i], err = registry.ParseGrant(registry.Holder(userID), text.Action, text.Resource); err != nil {
+			return done, err
+		}
+	}
+	replaced, err := g.operator.Replace(ctx, registry.Holder(userID), origin, wanted)
+	return authority.GrantChanges{
+		Added: textsOf(replaced.Added), Removed: textsOf(replaced.Removed), KeptOperator: replaced.KeptOperator,
+	}, err
+}
+
+func textsOf(grants []registry.Grant) (texts []authority.GrantText) {
+	for _, g := range grants {
+		texts = append(texts, authority.GrantText{Action: string(g.Action), Resource: g.Pattern.String()})
+	}
+	return texts
+}
+
+// RemoveOrigin implements [authority.Granter].
+func (g *Granter) RemoveOrigin(ctx context.Context, origin string) error {
+	return g.operator.RemoveOrigin(ctx, origin)
+}
+
+// MayOperate implements [authority.Granter].
+func (g *Granter) MayOperate(ctx context.Context, userID string) (bool, error) {
+	return g.operator.MayOperate(ctx, registry.Holder(userID))
+}

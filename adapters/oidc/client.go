@@ -3,9 +3,11 @@ package oidc
 import (
 	"errors"
 	"net/http"
+	"net/netip"
 	"time"
 
 	"github.com/tollgate-dev/tollgate/adapters/internal/tlsfiles"
+	"github.com/tollgate-dev/tollgate/plugins/sdk/publicdial"
 )
 
 const (
@@ -17,18 +19,24 @@ const (
 // newClient returns a client for the documents of issuers. It trusts the authorities of the system
 // and of a file. The operator has chosen the issuers, so that they may have internal addresses.
 func newClient(caFile string, timeout time.Duration) (*http.Client, error) {
+	return newClientBy(caFile, timeout, &http.Transport{Proxy: http.ProxyFromEnvironment})
+}
+
+// newGuardedClient returns a client for a provider that somebody has configured: it connects to
+// public addresses and to those of the networks, without a proxy, which would resolve names itself.
+func newGuardedClient(caFile string, timeout time.Duration, networks []netip.Prefix) (*http.Client, error) {
+	return newClientBy(caFile, timeout, &http.Transport{
+		DialContext: publicdial.New(publicdial.Config{Allowed: networks, Timeout: timeout}),
+	})
+}
+
+func newClientBy(caFile string, timeout time.Duration, t *http.Transport) (*http.Client, error) {
 	config, err := tlsfiles.ClientFiles{CA: tlsfiles.ClientFile{Setting: "OIDC_CA", Path: caFile}}.Config()
 	if err != nil {
 		return nil, err
 	}
-	return &http.Client{
-		Timeout:       timeout,
-		CheckRedirect: checkRedirect,
-		Transport: boundedTransport{&http.Transport{
-			Proxy: http.ProxyFromEnvironment, TLSClientConfig: config, ForceAttemptHTTP2: true,
-			MaxResponseHeaderBytes: maxHeaders,
-		}},
-	}, nil
+	t.TLSClientConfig, t.ForceAttemptHTTP2, t.MaxResponseHeaderBytes = config, true, maxHeaders
+	return &http.Client{Timeout: timeout, CheckRedirect: checkRedirect, Transport: boundedTransport{t}}, nil
 }
 
 // checkRedirect returns an error for a redirect to another host, which could be anybody's.
@@ -43,7 +51,8 @@ func checkRedirect(next *http.Request, before []*http.Request) error {
 }
 
 // boundedTransport bounds the bodies of responses. It drops the body of a response that is not a
-// success, because the OpenID Connect library would copy it into its error.
+// success, because the OpenID Connect library would copy it into its error, except for the token
+// endpoint, which says there why it refuses.
 type boundedTransport struct{ *http.Transport }
 
 // RoundTrip sends a request and returns the response (http.RoundTripper).
@@ -52,7 +61,7 @@ func (b boundedTransport) RoundTrip(r *http.Request) (*http.Response, error) {
 	if err != nil {
 		return nil, err //nolint:wrapcheck // http.Client wraps it
 	}
-	if response.StatusCode != http.StatusOK {
+	if response.StatusCode != http.StatusOK && r.Method != http.MethodPost {
 		_ = response.Body.Close() // it is not read
 		response.Body = http.NoBody
 		return response, nil

@@ -11,7 +11,9 @@ import (
 )
 
 const (
-	keyLife      = time.Hour        // after that time keys are read again
+	keyLife      = time.Hour // after that time keys are read again, unless their headers say another
+	minKeyLife   = 5 * time.Minute
+	maxKeyLife   = 24 * time.Hour   // also that of a discovery document
 	retryPause   = time.Second      // minimum time after a reading that failed
 	rereadEvery  = 10 * time.Second // time between two readings because of unknown keys
 	rereadsBurst = 5                // readings that may follow each other without that time
@@ -27,16 +29,15 @@ type keyCache struct {
 
 	mu       sync.Mutex
 	keys     *keySet   // of the last reading that succeeded; nil before it
-	readAt   time.Time // the time of that reading
 	failure  error     // of the last reading; nil if it succeeded
 	failedAt time.Time // the time of that failure
 	running  *reading  // nil if no reading runs
 }
 
-func newKeyCache(clk clock.Clock, timeout time.Duration, read func(context.Context) (*keySet, error)) *keyCache {
-	return &keyCache{
-		read: read, clock: clk, timeout: timeout, rereads: rate.NewLimiter(rate.Every(rereadEvery), rereadsBurst),
-	}
+func newKeyCache(
+	clk clock.Clock, timeout time.Duration, rereads *rate.Limiter, read func(context.Context) (*keySet, error),
+) *keyCache {
+	return &keyCache{read: read, clock: clk, timeout: timeout, rereads: rereads}
 }
 
 // reading is a reading that may have several waiting callers.
@@ -87,7 +88,7 @@ func (c *keyCache) newerKeys(ctx context.Context, old *keySet) (*keySet, error) 
 }
 
 func (c *keyCache) isDue(now time.Time) bool {
-	return !c.hasJustFailed(now) && (c.keys == nil || !isWithin(keyLife, c.readAt, now))
+	return !c.hasJustFailed(now) && (c.keys == nil || !isWithin(c.keys.life, c.keys.readAt, now))
 }
 
 func (c *keyCache) hasJustFailed(now time.Time) bool {
@@ -123,7 +124,8 @@ func (c *keyCache) finishReading(ended *reading) {
 		c.failedAt = now
 		return
 	}
-	c.keys, c.readAt = ended.keys, now
+	ended.keys.readAt = now
+	c.keys = ended.keys
 }
 
 // wait returns the result of a reading, or the error of the context if it ends before.

@@ -13,7 +13,11 @@ import (
 	"io"
 	"net/http"
 	"net/url"
+	"regexp"
 	"slices"
+	"strconv"
+	"strings"
+	"time"
 
 	"github.com/coreos/go-oidc/v3/oidc"
 	"github.com/go-jose/go-jose/v4"
@@ -30,73 +34,123 @@ func asymmetric() []string {
 
 // keySet is what an issuer has published at one time. It does not change.
 type keySet struct {
-	algorithms []string // with which the issuer signs; a subset of asymmetric
-	keys       []jose.JSONWebKey
+	discovery
+
+	keys   []jose.JSONWebKey
+	life   time.Duration // after which the keys are read again
+	readAt time.Time
+}
+
+// discovery is what the discovery document of an issuer says.
+type discovery struct {
+	Algorithms []string `json:"id_token_signing_alg_values_supported"` // a subset of asymmetric
+	KeysURL    string   `json:"jwks_uri"`
+
+	// For company sign-in only.
+	AuthURL         string   `json:"authorization_endpoint"`
+	TokenURL        string   `json:"token_endpoint"`
+	UserinfoURL     string   `json:"userinfo_endpoint"`
+	TokenAuth       []string `json:"token_endpoint_auth_methods_supported"`
+	AnnouncesIssuer bool     `json:"authorization_response_iss_parameter_supported"`
 }
 
 // readKeys reads the discovery document of an issuer, and the keys at the address that it names.
 func readKeys(ctx context.Context, client *http.Client, issuer string) (*keySet, error) {
 	defer client.CloseIdleConnections() // the next call is in an hour
+	document, err := discover(ctx, client, issuer)
+	if err != nil {
+		return nil, err
+	}
+	return fetchKeys(ctx, client, document)
+}
+
+func discover(ctx context.Context, client *http.Client, issuer string) (*discovery, error) {
 	provider, err := oidc.NewProvider(oidc.ClientContext(ctx, client), issuer)
 	if err != nil {
 		return nil, fmt.Errorf("read the discovery document: %w", err)
 	}
-	document := struct {
-		KeysURL    string   `json:"jwks_uri"`
-		Algorithms []string `json:"id_token_signing_alg_values_supported"`
-	}{Algorithms: []string{oidc.RS256}} // the default is the algorithm that every issuer must support
-	if err := provider.Claims(&document); err != nil {
+	document := &discovery{Algorithms: []string{oidc.RS256}} // the algorithm that every issuer must support
+	if err := provider.Claims(document); err != nil {
 		return nil, fmt.Errorf("read the discovery document: %w", err)
 	}
-	if err := checkKeysURL(document.KeysURL, issuer); err != nil {
+	if err := checkEndpoint("jwks_uri", document.KeysURL, issuer); err != nil {
 		return nil, err
 	}
-	found := &keySet{
-		algorithms: slices.DeleteFunc(asymmetric(), func(a string) bool {
-			return !slices.Contains(document.Algorithms, a)
-		}),
-	}
-	if len(found.algorithms) == 0 {
+	document.Algorithms = slices.DeleteFunc(asymmetric(), func(a string) bool {
+		return !slices.Contains(document.Algorithms, a)
+	})
+	if len(document.Algorithms) == 0 {
 		return nil, errors.New("the discovery document names no asymmetric signature algorithm")
 	}
-	text, err := fetchDocument(ctx, client, document.KeysURL)
+	return document, nil
+}
+
+// fetchKeys reads the keys at the address that a discovery document names.
+func fetchKeys(ctx context.Context, client *http.Client, document *discovery) (*keySet, error) {
+	found := &keySet{discovery: *document}
+	text, header, err := fetchDocument(ctx, client, document.KeysURL)
 	if err != nil {
 		return nil, fmt.Errorf("read the keys: %w", err)
 	}
+	found.life = lifeOf(header)
 	if found.keys, err = parseKeys(text); err != nil {
 		return nil, fmt.Errorf("read the keys: %w", err)
 	}
 	return found, nil
 }
 
-// checkKeysURL returns an error if an issuer publishes its keys less safely than its discovery
+var maxAgeForm = regexp.MustCompile(`(?:^|[ ,])max-age="?([0-9]{1,9})`)
+
+// lifeOf returns how long keys with a header are good: from 5 minutes to 24 hours.
+func lifeOf(h http.Header) time.Duration {
+	age := maxAgeForm.FindStringSubmatch(strings.ToLower(h.Get("Cache-Control")))
+	if age == nil {
+		return keyLife
+	}
+	seconds, _ := strconv.Atoi(age[1]) // the form has digits only
+	return min(max(time.Duration(seconds)*time.Second, minKeyLife), maxKeyLife)
+}
+
+// checkEndpoint returns an error if an issuer has an endpoint that is less safe than its discovery
 // document.
-func checkKeysURL(keysURL, issuer string) error {
-	u, err := url.Parse(keysURL)
+func checkEndpoint(name, endpoint, issuer string) error {
+	u, err := url.Parse(endpoint)
 	if err != nil || u.Host == "" {
-		return errors.New("the discovery document has no jwks_uri that is a URL")
+		return fmt.Errorf("the discovery document has no %s that is a URL", name)
 	}
 	base, err := url.Parse(issuer)
 	if err != nil || u.Scheme != "https" && u.Scheme != base.Scheme {
-		return errors.New("jwks_uri of the discovery document does not begin with https://")
+		return fmt.Errorf("%s of the discovery document does not begin with https://", name)
 	}
 	return nil
 }
 
-func fetchDocument(ctx context.Context, client *http.Client, address string) ([]byte, error) {
+func fetchDocument(ctx context.Context, client *http.Client, address string) ([]byte, http.Header, error) {
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
 	if err != nil {
-		return nil, fmt.Errorf("make a request: %w", err)
+		return nil, nil, fmt.Errorf("make a request: %w", err)
 	}
 	response, err := client.Do(request)
 	if err != nil {
-		return nil, fmt.Errorf("send a request: %w", err)
+		return nil, nil, fmt.Errorf("send a request: %w", err)
 	}
+	text, err := readBody(response)
+	if err == nil && response.StatusCode != http.StatusOK {
+		err = fmt.Errorf("the response has status %d", response.StatusCode)
+	}
+	return text, response.Header, err
+}
+
+// readBody returns the body of a response and closes it.
+func readBody(response *http.Response) ([]byte, error) {
 	defer func() { _ = response.Body.Close() }() // it was only read
-	if response.StatusCode != http.StatusOK {
-		return nil, fmt.Errorf("the response has status %d", response.StatusCode)
-	}
 	return io.ReadAll(response.Body)
+}
+
+// isTransport reports whether there was no answer, or not all of it.
+func isTransport(err error) bool {
+	var failed *url.Error
+	return errors.As(err, &failed) || errors.Is(err, context.DeadlineExceeded) || errors.Is(err, io.ErrUnexpectedEOF)
 }
 
 // parseKeys returns the public keys of a key set (RFC 7517). A key that cannot be used does not

@@ -1,6 +1,7 @@
-// Package oidc implements the port for ID tokens with OpenID Connect (contract P-9): it reads the
-// keys of issuers and verifies signature, audience and times of tokens. It neither decides what an
-// identity may do nor remembers which tokens were used.
+// Package oidc implements the port for identities with OpenID Connect: it reads the keys of issuers,
+// verifies signature, audience and times of the tokens of workloads (contract P-9), and talks to the
+// providers of company sign-in. It neither decides what an identity may do nor remembers which tokens
+// were used.
 package oidc
 
 import (
@@ -11,6 +12,7 @@ import (
 	"time"
 
 	"github.com/google/wire"
+	"golang.org/x/time/rate"
 
 	"github.com/tollgate-dev/tollgate/adapters/internal/origin"
 	"github.com/tollgate-dev/tollgate/core/fault"
@@ -22,6 +24,9 @@ import (
 
 // Set provides a Verifier of ID tokens.
 var Set = wire.NewSet(New, wire.Bind(new(identity.Verifier), new(*Verifier)))
+
+// ProvidersSet provides the providers of company sign-in.
+var ProvidersSet = wire.NewSet(NewProviders, wire.Bind(new(identity.Providers), new(*Providers)))
 
 // maxWait is the maximum time for which one call waits for an issuer.
 const maxWait = 10 * time.Second
@@ -62,7 +67,8 @@ func newVerifier(c Config, clk clock.Clock, timeout time.Duration) (*Verifier, e
 }
 
 func newIssuer(issuer string, client *http.Client, clk clock.Clock, timeout time.Duration) *keyCache {
-	return newKeyCache(clk, timeout, func(ctx context.Context) (*keySet, error) {
+	rereads := rate.NewLimiter(rate.Every(rereadEvery), rereadsBurst)
+	return newKeyCache(clk, timeout, rereads, func(ctx context.Context) (*keySet, error) {
 		return readKeys(ctx, client, issuer)
 	})
 }
@@ -89,7 +95,7 @@ func (v *Verifier) Verify(
 	if err != nil {
 		return refused, err
 	}
-	if err := v.verifySignature(ctx, t, claimed.Issuer); err != nil {
+	if err := v.issuers[claimed.Issuer].verifySignature(ctx, t, claimed.Issuer, asymmetric()); err != nil {
 		return refused, err
 	}
 	return identity.Token{Identity: claimed, ID: t.id(), ExpiresAt: expires}, nil
@@ -125,14 +131,13 @@ func checkIssuerClaim(issuer string, accepted []string) error {
 
 // verifySignature returns fault.Unauthenticated if the issuer has not signed the token, and
 // fault.Unavailable if its keys cannot be read.
-func (v *Verifier) verifySignature(ctx context.Context, t idToken, issuer string) error {
-	if !slices.Contains(asymmetric(), t.algorithm) {
+func (c *keyCache) verifySignature(ctx context.Context, t idToken, issuer string, accepted []string) error {
+	if !slices.Contains(accepted, t.algorithm) {
 		return refusef("the signature algorithm %q of the token is not accepted", registry.Clip(t.algorithm))
 	}
-	ctx, cancel := context.WithTimeout(ctx, v.timeout)
+	ctx, cancel := context.WithTimeout(ctx, c.timeout)
 	defer cancel()
-	cache := v.issuers[issuer]
-	keys, err := cache.currentKeys(ctx)
+	keys, err := c.currentKeys(ctx)
 	if err != nil {
 		return errUnavailable(issuer, err)
 	}
@@ -142,7 +147,7 @@ func (v *Verifier) verifySignature(ctx context.Context, t idToken, issuer string
 	if keys.hasKeyOf(t) {
 		return refusef("the signature of the token is not valid")
 	}
-	if keys, err = cache.newerKeys(ctx, keys); err != nil { // the issuer may have a new key
+	if keys, err = c.newerKeys(ctx, keys); err != nil { // the issuer may have a new key
 		return errUnavailable(issuer, err)
 	}
 	if !keys.hasSigned(ctx, t) {
@@ -154,7 +159,7 @@ func (v *Verifier) verifySignature(ctx context.Context, t idToken, issuer string
 // checkAlgorithm returns fault.Unauthenticated if the issuer does not sign ID tokens with the
 // algorithm of a token.
 func (k *keySet) checkAlgorithm(t idToken, issuer string) error {
-	if !slices.Contains(k.algorithms, t.algorithm) {
+	if !slices.Contains(k.Algorithms, t.algorithm) {
 		return refusef("issuer %s does not sign ID tokens with the algorithm %s", issuer, t.algorithm)
 	}
 	return nil

@@ -14,6 +14,7 @@ const (
 	CodeAccountLocked      fault.Code = "account_locked"
 	CodeInsufficientTrust  fault.Code = "insufficient_trust"
 	CodeAccessDenied       fault.Code = "access_denied"
+	CodeCompanyOnly        fault.Code = "company_sign_in_required"
 	CodeNotFound           fault.Code = "resource_not_found"
 	CodeRateLimit          fault.Code = "rate_limit_exceeded"
 	CodeInternal           fault.Code = "internal_error"

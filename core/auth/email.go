@@ -40,6 +40,9 @@ func ParseEmail(s string) (Email, error) {
 	return Email(s), nil
 }
 
+// Domain returns what follows the @ of the address.
+func (e Email) Domain() string { return string(e[strings.LastIndexByte(string(e), '@')+1:]) }
+
 // isAddress reports whether s is one bare address: no display name, no comment, no quoted local
 // part, a domain of non-empty labels.
 func isAddress(s string) bool {

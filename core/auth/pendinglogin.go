@@ -7,10 +7,17 @@ import "time"
 type PendingLogin struct {
 	UserID         UserID
 	DeviceIdentity DeviceIdentity
-	Subject        LockoutKey // what wrong codes count against: the subject of the password
-	Proven         bool       // the device showed its token with the password
+	Subject        LockoutKey   // what wrong codes count against: the subject of the password
+	Proven         bool         // the device showed its token with the password
+	Company        CompanyLogin // instead of a password; otherwise zero
 	CreatedAt      time.Time
 	ExpiresAt      time.Time
+}
+
+// CompanyLogin is a sign-in at a provider of company sign-in from which a session comes.
+type CompanyLogin struct {
+	ID    string
+	Until time.Time // when the session ends unless the provider confirms the person again
 }
 
 // Open reports whether the login can still be completed. A login waits for at most the lifetime.

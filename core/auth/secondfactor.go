@@ -26,6 +26,8 @@ const (
 	FactorRecovery Factor = "recovery_code"
 	// FactorLink is a link that only the person has, like a code that was sent by e-mail.
 	FactorLink Factor = "link"
+	// FactorCompany is a second factor that the provider of a company sign-in has checked.
+	FactorCompany Factor = "company"
 )
 
 // RecoveryHash is the keyed hash of a recovery code. Only hashes are stored.

@@ -102,6 +102,7 @@ const (
 	EndPassword      EndReason = "password_changed"
 	EndSecondFactor  EndReason = "second_factor_changed"
 	EndOperator      EndReason = "ended_by_operator"
+	EndProvider      EndReason = "provider_removed"
 )
 
 // RefreshToken is one generation of a session's refresh token. A session has

@@ -137,7 +137,35 @@ type GrantID string
 type GrantRecord struct {
 	Grant
 	ID        GrantID
-	ManagedBy string // the owner of the file that manages the grant; empty for none
+	ManagedBy string // the owner of the file, or the provider, that manages the grant; empty for none
+}
+
+// ProviderOrigin is what ManagedBy begins with in a grant that a provider of company sign-in gives.
+// It is no name of an owner of a file.
+const ProviderOrigin = "provider:"
+
+// ByProvider reports whether a provider of company sign-in gives the grant.
+func (r *GrantRecord) ByProvider() bool { return strings.HasPrefix(r.ManagedBy, ProviderOrigin) }
+
+// Origin returns who gives the grant: hand, provider: and a name, or apply: and the owner of a file.
+func (r *GrantRecord) Origin() string {
+	switch {
+	case r.ManagedBy == "":
+		return "hand"
+	case r.ByProvider():
+		return r.ManagedBy
+	}
+	return "apply:" + r.ManagedBy
+}
+
+// CheckByHand returns fault.Conflict for a grant that a provider gives, which only the groups of the
+// person there can end.
+func (r *GrantRecord) CheckByHand() error {
+	if r.ByProvider() {
+		return fault.Newf(fault.Conflict, "the grant comes from the groups of the person at %s: change them there",
+			strings.TrimPrefix(r.ManagedBy, ProviderOrigin))
+	}
+	return nil
 }
 
 // everything is the pattern of all servers.

@@ -1,5 +1,6 @@
-// Package identity is the port through which the core verifies ID tokens (OpenID Connect) of CI
-// jobs and workloads. It does not decide what an identity may do.
+// Package identity is the port through which the core uses OpenID Connect: it verifies ID tokens of
+// CI jobs and workloads, and signs people in at the providers of companies. It does not decide what
+// an identity may do.
 //
 // [github.com/tollgate-dev/tollgate/ports/identity/identitytest] has the contract tests.
 package identity

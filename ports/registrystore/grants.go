@@ -32,5 +32,7 @@ type GrantQuery struct {
 	ID     registry.GrantID
 	Holder registry.Holder
 	After  registry.Grant
-	Limit  int // 0 = no limit
+	// ManagedBy is the owner of the file or the provider that manages the grants.
+	ManagedBy string
+	Limit     int // 0 = no limit
 }

@@ -72,7 +72,7 @@ var kernelPackages = []string{
 
 // pureParts are folders of a hexagon that belong to its model: rules, not use cases.
 var pureParts = []string{
-	"core/auth/history", "core/auth/risk", "core/auth/trust", "core/ratelimit/explain", "core/ratelimit/ruleset",
+	"core/auth/company", "core/auth/history", "core/auth/risk", "core/auth/trust", "core/ratelimit/explain", "core/ratelimit/ruleset",
 	"core/registry/event", "core/registry/mirror", "core/registry/publisher", "core/registry/review",
 	"core/registry/service", "core/registry/view",
 }
@@ -215,4 +215,4 @@ const (
 )
 
 // budget is how large the tree may be. A limit is raised with a reason, and lowered after a fold.
-var budget = measures{lines: 107_900, wiringLines: 1_240, interfaces: 25, binds: 22, settings: 241}
+var budget = measures{lines: 111_000, wiringLines: 1_240, interfaces: 25, binds: 22, settings: 241}

@@ -5,6 +5,7 @@ import (
 
 	"github.com/tollgate-dev/tollgate/core/audit"
 	"github.com/tollgate-dev/tollgate/core/auth"
+	"github.com/tollgate-dev/tollgate/core/auth/company"
 	"github.com/tollgate-dev/tollgate/core/auth/history"
 	"github.com/tollgate-dev/tollgate/ports/authstore"
 )
@@ -80,4 +81,8 @@ func (d *Database) addAuthTables() {
 	d.deferred = newTable(d, "addition", func(a additionRow) auth.SessionID { return a.Session })
 	d.apiTokens = newTable(d, "token", func(t auth.APIToken) auth.APITokenID { return t.ID },
 		func(t auth.APIToken) any { return t.Hash })
+	d.providers = newTable(d, "provider", func(p company.Provider) company.Name { return p.Name })
+	d.identities = newTable(d, "identity", func(i company.Identity) company.IdentityID { return i.ID },
+		func(i company.Identity) any { return [2]string{i.Issuer, i.Subject} })
+	d.logins = newTable(d, "login", func(l company.Login) company.LoginID { return l.ID })
 }

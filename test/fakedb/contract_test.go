@@ -24,6 +24,9 @@ func TestAuthStores(t *testing.T) {
 			Challenges: fakedb.NewChallenges(db), PendingLogins: fakedb.NewPendingLogins(db),
 			Lockouts: fakedb.NewLockouts(db), AuditLog: fakedb.NewAuditLog(db), Keys: fakedb.NewKeyring(db),
 			History: fakedb.NewHistory(db), Runner: db, APITokens: fakedb.NewAPITokens(db),
+			Companies: authstoretest.Companies{
+				Providers: fakedb.NewProviders(db), Identities: fakedb.NewIdentities(db), Logins: fakedb.NewLogins(db),
+			},
 			AddService: func(t *testing.T, name string, active bool) {
 				a := service.Account{Name: service.Name(name), State: service.Disabled}
 				if active {

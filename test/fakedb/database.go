@@ -10,6 +10,7 @@ import (
 
 	"github.com/tollgate-dev/tollgate/core/audit"
 	"github.com/tollgate-dev/tollgate/core/auth"
+	"github.com/tollgate-dev/tollgate/core/auth/company"
 	"github.com/tollgate-dev/tollgate/core/auth/history"
 	"github.com/tollgate-dev/tollgate/core/catalogue"
 	"github.com/tollgate-dev/tollgate/core/registry"
@@ -45,6 +46,9 @@ type Database struct {
 	additions     *table[int64, additionRow]
 	deferred      *table[auth.SessionID, additionRow]
 	apiTokens     *table[auth.APITokenID, auth.APIToken]
+	providers     *table[company.Name, company.Provider]
+	identities    *table[company.IdentityID, company.Identity]
+	logins        *table[company.LoginID, company.Login]
 
 	versions    *table[versionKey, versionRow]
 	grants      *table[registry.Grant, registry.GrantRecord]

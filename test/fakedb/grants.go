@@ -56,7 +56,7 @@ func grantsOf(records []registry.GrantRecord) (grants []registry.Grant) {
 func (s *Grants) Records(ctx context.Context, q registrystore.GrantQuery) ([]registry.GrantRecord, error) {
 	found, err := s.db.grants.list(ctx, func(r registry.GrantRecord) bool {
 		return compareGrants(r.Grant, q.After) > 0 && (q.Holder == "" || r.Holder == q.Holder) &&
-			(q.ID == "" || r.ID == q.ID)
+			(q.ID == "" || r.ID == q.ID) && (q.ManagedBy == "" || r.ManagedBy == q.ManagedBy)
 	}, func(a, b registry.GrantRecord) int { return compareGrants(a.Grant, b.Grant) })
 	if q.Limit > 0 {
 		found = first(found, q.Limit)

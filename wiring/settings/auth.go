@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/tollgate-dev/tollgate/core/auth"
+	"github.com/tollgate-dev/tollgate/core/auth/federating"
 	"github.com/tollgate-dev/tollgate/core/auth/people"
 )
 
@@ -60,6 +61,7 @@ func (s *Settings) completeAuth() {
 	s.Retention.Lockout = max(in.Lockout.Window, in.Lockout.Duration)
 	s.Tokens.TokenLife = in.AccessTokenTTL
 	s.People.Product, s.People.Console = s.Email.Brand.Name, s.consoleURL()
+	s.Companies = federating.Config{Console: s.People.Console, Public: s.IDTokens.PublicURL != ""}
 }
 
 // consoleURL returns the address of the console: below PUBLIC_URL, else on this machine.

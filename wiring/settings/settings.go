@@ -38,6 +38,7 @@ import (
 	"github.com/tollgate-dev/tollgate/core/auth"
 	"github.com/tollgate-dev/tollgate/core/auth/cookies"
 	"github.com/tollgate-dev/tollgate/core/auth/credentials"
+	"github.com/tollgate-dev/tollgate/core/auth/federating"
 	"github.com/tollgate-dev/tollgate/core/auth/people"
 	"github.com/tollgate-dev/tollgate/core/auth/retention"
 	"github.com/tollgate-dev/tollgate/core/auth/signin"
@@ -81,6 +82,7 @@ type Settings struct {
 	SignIn          signin.Config             `part:"Authentication" readBy:"auth" env:"-"`
 	Risk            Risk                      `part:"Authentication" readBy:"auth"`
 	People          people.Config             `part:"Authentication" readBy:"auth" env:"-"`
+	Companies       federating.Config         `env:"-"`
 	StepUp          stepup.Config             `part:"Authentication" readBy:"auth" env:"-"`
 	Credentials     credentials.Config        `part:"Authentication" readBy:"auth" env:"-"`
 	Cookies         cookies.Config            `env:"-"`

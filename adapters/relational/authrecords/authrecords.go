@@ -21,7 +21,7 @@ var Set = wire.NewSet(NewRootSecret, NewKeyring, wire.Bind(new(authstore.KeyRing
 		"SessionCookies",
 		"Devices", "DeviceTokens", "PendingLogins", "Challenges", "HistoryCounts", "HistoryDeferrals", "HistoryTotals",
 		"APITokens", "APITokenExpiry",
-		"Links", "Directory", "Operators"))
+		"Links", "Directory", "Operators", "Providers", "Identities", "Logins"))
 
 // Stores are the stores of authentication in one database.
 type Stores struct {
@@ -45,6 +45,9 @@ type Stores struct {
 	Links            authstore.Links
 	Directory        authstore.Directory
 	Operators        authstore.Operators
+	Providers        authstore.Providers
+	Identities       authstore.Identities
+	Logins           authstore.Logins
 }
 
 // NewStores returns the stores of a database. It returns an error if the root secret is too short.
@@ -65,5 +68,7 @@ func NewStores(db *database.DB, root auth.RootSecret) (Stores, error) {
 		&challengeStore{newTable(db, "challenge", newChallengeRow, (*challengeRow).toChallenge)},
 		counts, counts, counts, tokens, tokens,
 		&linkStore{newTable(db, "link", newLinkRow, (*linkRow).toLink)}, people, people,
+		&providerStore{db}, &identityStore{newTable(db, "identity", newIdentityRow, (*identityRow).toIdentity)},
+		&loginStore{newTable(db, "login", newLoginRow, (*loginRow).toLogin)},
 	}, err
 }

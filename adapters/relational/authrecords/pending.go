@@ -23,6 +23,8 @@ type pendingRow struct {
 	DeviceIdentity auth.DeviceIdentity `bun:"device_identity,pk"`
 	Subject        auth.LockoutKey     `bun:"subject"`
 	Proven         bool                `bun:"proven"`
+	CompanyLogin   string              `bun:"company_login"`
+	SessionUntil   database.Instant    `bun:"session_until,nullzero"`
 	CreatedAt      database.Instant    `bun:"created_at"`
 	ExpiresAt      database.Instant    `bun:"expires_at"`
 }
@@ -30,6 +32,7 @@ type pendingRow struct {
 func newPendingRow(p auth.PendingLogin) *pendingRow {
 	return &pendingRow{
 		UserID: p.UserID, DeviceIdentity: p.DeviceIdentity, Subject: p.Subject, Proven: p.Proven,
+		CompanyLogin: p.Company.ID, SessionUntil: database.NewInstant(p.Company.Until),
 		CreatedAt: database.NewInstant(p.CreatedAt), ExpiresAt: database.NewInstant(p.ExpiresAt),
 	}
 }
@@ -37,6 +40,7 @@ func newPendingRow(p auth.PendingLogin) *pendingRow {
 func (r *pendingRow) toPendingLogin() auth.PendingLogin {
 	return auth.PendingLogin{
 		UserID: r.UserID, DeviceIdentity: r.DeviceIdentity, Subject: r.Subject, Proven: r.Proven,
+		Company:   auth.CompanyLogin{ID: r.CompanyLogin, Until: r.SessionUntil.Time},
 		CreatedAt: r.CreatedAt.Time, ExpiresAt: r.ExpiresAt.Time,
 	}
 }
@@ -50,6 +54,7 @@ func (s *pendingLoginStore) Put(ctx context.Context, p auth.PendingLogin) error 
 		}
 		_, err = tx.NewInsert().Model(newPendingRow(p)).On("CONFLICT (user_id, device_identity) DO UPDATE").
 			Set("subject = EXCLUDED.subject").Set("proven = EXCLUDED.proven").
+			Set("company_login = EXCLUDED.company_login").Set("session_until = EXCLUDED.session_until").
 			Set("created_at = EXCLUDED.created_at").Set("expires_at = EXCLUDED.expires_at").Exec(ctx)
 		return s.db.ClassifyError(err)
 	})

@@ -43,6 +43,9 @@ func (s *grantStore) Records(ctx context.Context, q registrystore.GrantQuery) ([
 	if q.Holder != "" {
 		c = c.and("holder = ?", string(q.Holder))
 	}
+	if q.ManagedBy != "" {
+		c = c.and("managed_by = ?", q.ManagedBy)
+	}
 	if q.After != (registry.Grant{}) {
 		c = c.and("(holder, action, pattern) > (?, ?, ?)", string(q.After.Holder), string(q.After.Action),
 			q.After.Pattern.String())

@@ -23,6 +23,7 @@ import (
 	"github.com/tollgate-dev/tollgate/adapters/rest/statefile"
 	"github.com/tollgate-dev/tollgate/core/auth"
 	"github.com/tollgate-dev/tollgate/core/auth/devices"
+	"github.com/tollgate-dev/tollgate/core/auth/federating"
 	"github.com/tollgate-dev/tollgate/core/auth/people"
 	"github.com/tollgate-dev/tollgate/core/auth/tokens"
 	"github.com/tollgate-dev/tollgate/core/catalogue/manage"
@@ -73,6 +74,7 @@ type UseCases struct {
 	Services     *delegating.Services
 	Tokens       *tokens.Service
 	State        *declaring.Service
+	Providers    *federating.Providers
 }
 
 // New returns the administration part of the API.
@@ -93,6 +95,7 @@ func (a *API) Mount(r fiber.Router) {
 	a.mountMe(r)
 	a.mountServices(r)
 	a.mountState(r)
+	a.mountProviders(r)
 }
 
 // Name implements rest.Part.

@@ -31,13 +31,17 @@ type grantResponse struct {
 	Service  string `json:"service,omitempty"`
 	Action   string `json:"action"`
 	Resource string `json:"resource"`
+	Origin   string `json:"origin"`
 	managed
 }
 
 func newGrantResponse(g *registry.GrantRecord) grantResponse {
 	response := grantResponse{
 		ID: string(g.ID), Person: string(g.Holder), Action: string(g.Action), Resource: g.Pattern.String(),
-		managed: managed{g.ManagedBy},
+		Origin: g.Origin(),
+	}
+	if !g.ByProvider() {
+		response.ManagedBy = g.ManagedBy
 	}
 	if name, ok := g.Holder.Service(); ok {
 		response.Person, response.Service = "", name

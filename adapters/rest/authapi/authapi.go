@@ -17,6 +17,7 @@ import (
 	"github.com/tollgate-dev/tollgate/core/auth/auditing"
 	"github.com/tollgate-dev/tollgate/core/auth/credentials"
 	"github.com/tollgate-dev/tollgate/core/auth/devices"
+	"github.com/tollgate-dev/tollgate/core/auth/federating"
 	"github.com/tollgate-dev/tollgate/core/auth/joining"
 	"github.com/tollgate-dev/tollgate/core/auth/stepup"
 	"github.com/tollgate-dev/tollgate/core/fault"
@@ -60,6 +61,7 @@ type UseCases struct {
 	Trail       *auditing.Trail
 	Keys        authstore.PublishedKeys
 	Workloads   *delegating.Prover
+	Companies   *federating.Service
 }
 
 // New returns the authentication part of the API.
@@ -80,6 +82,10 @@ func (a *API) Mount(r fiber.Router) {
 	r.Post(root+"/mfa/enroll", a.requireSession(auth.FullTrust, a.enrolMFA))
 	r.Post(root+"/mfa/activate", a.requireSession(auth.FullTrust, a.activateMFA))
 	r.Post(root+"/mfa/disable", a.requireSession(auth.FullTrust, a.disableMFA))
+
+	r.Get(root+"/providers", a.listProviders)
+	r.Get(root+"/identities", a.requireSession(auth.Unverified, a.listIdentities))
+	r.Delete(root+"/identities/:id", a.requireSession(auth.FullTrust, a.removeIdentity))
 
 	r.Post(root+"/step-up/initiate", a.requireSession(auth.Unverified, a.initiateStepUp))
 	r.Post(root+"/step-up/verify", a.verifyStepUp)

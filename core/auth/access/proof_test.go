@@ -216,6 +216,7 @@ func newProofFixture(t *rapid.T) *proofFixture {
 		RefreshTokens: fakedb.NewRefreshTokens(db), History: fx.sessions, Lockouts: lockouts, Pending: pending,
 		Transaction: db,
 		Counts:      fakedb.NewHistory(db), Deferrals: fakedb.NewHistory(db),
+		Providers: fakedb.NewProviders(db), Logins: fakedb.NewLogins(db),
 		Passwords: plainHasher{}, Tokens: plainSigner{}, Root: root,
 		Geography: signalstest.None{}, Reputation: signalstest.None{}, Cache: cache, Trail: trail, Clock: fx.clock,
 		Entropy: dice,

@@ -41,6 +41,8 @@ const (
 	AuthenticatorRemoved   Kind = "authenticator_removed"   // an operator removed the authenticator
 	PasswordChanged        Kind = "password_changed"        // the password was changed in a session
 
+	CompanyLinked Kind = "company_linked" // a company sign-in was linked to the account
+
 	PublisherUsed   Kind = "publisher_used"   // a policy of the person was used for the first time, or with a new key
 	PublisherFailed Kind = "publisher_failed" // a proof for a policy of the person failed, or its key is gone
 

@@ -111,6 +111,13 @@ var wordings = map[Kind]wording{
 		event: "One of your sessions was ended from another session that had proved only your password.",
 		brief: "a session was ended with only your password",
 	},
+	CompanyLinked: {
+		subject: "A company sign-in was linked", briefAdvice: "Not you? Call your operator at once.",
+		event: "Your account was linked to the sign-in of your company, where somebody signed in with your e-mail address. From now " +
+			"on you can sign in there.",
+		advice: "If this was you, you can ignore this message. If not, unlink it on your account page, and ask your operator.",
+		brief:  "your account was linked to the sign-in of your company",
+	},
 	PublisherUsed: {
 		subject:     "A publisher uses your policy",
 		event:       "A publisher that you have allowed to publish has proved who it is, for the first time or with a new key.",

@@ -175,6 +175,20 @@ func (s *Service) AddFirst(ctx context.Context, a auth.Account) error {
 	return s.ports.Links.RemoveAll(ctx, "", auth.LinkSetup)
 }
 
+// AddFromCompany creates the account of a person whom a provider has signed in, without a password,
+// in the transaction of the context. A name that cannot be used is replaced by the e-mail address.
+func (s *Service) AddFromCompany(ctx context.Context, email auth.Email, name string) (auth.Account, error) {
+	if _, err := ParseName(name); err != nil {
+		name = string(email)
+	}
+	a, err := s.newInvited(email, name)
+	if err != nil {
+		return auth.Account{}, err
+	}
+	a.State = auth.AccountActive
+	return a, s.create(ctx, a, audit.Change{Action: "create"})
+}
+
 // CheckEmpty returns fault.Conflict if there is an account.
 func (s *Service) CheckEmpty(ctx context.Context) error {
 	found, err := s.ports.Accounts.List(ctx, "", 1)

@@ -18,6 +18,7 @@ func attemptDetails(from Origin, attempt *loginAttempt) audit.Details {
 	if attempt.secondStep {
 		details["step"] = audit.Text("mfa")
 	}
+	attempt.proof.Describe(details)
 	return details
 }
 
@@ -39,13 +40,15 @@ func newFirstStep(from Origin, attempt *loginAttempt) audit.Change {
 
 // newSessionChanges returns the events of a new session, in their order.
 func newSessionChanges(
-	session *auth.Session, verdict *assessment.Verdict, device *auth.Device, newDevice bool, factor auth.Factor,
+	session *auth.Session, verdict *assessment.Verdict, device *auth.Device, newDevice bool, attempt *loginAttempt,
 ) []audit.Change {
+	factor := attempt.factor
 	details := audit.Details{"trustLevel": audit.Text(session.TrustLevel.String())}
 	session.Describe(details)
 	session.DescribeAddress(details)
 	details.Set("factor", string(factor))
-	if factor != "" && factor != auth.FactorLink {
+	attempt.proof.Describe(details)
+	if factor != "" && factor != auth.FactorLink && factor != auth.FactorCompany {
 		details["step"] = audit.Text("mfa")
 	}
 	changes := []audit.Change{

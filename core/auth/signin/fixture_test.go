@@ -143,6 +143,7 @@ func newFixture(t *testing.T, changes ...func(*signin.Config)) *fixture {
 			History:  fakedb.NewSessions(db),
 			Lockouts: fakedb.NewLockouts(db), Pending: fakedb.NewPendingLogins(db), Transaction: db,
 			Counts: fakedb.NewHistory(db), Deferrals: fakedb.NewHistory(db),
+			Providers: fakedb.NewProviders(db), Logins: fakedb.NewLogins(db),
 		},
 	}
 	fx.trail = auditing.New(fx.log, fx.clock, fx.entropy)

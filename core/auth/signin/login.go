@@ -1,6 +1,7 @@
 package signin
 
 import (
+	"cmp"
 	"context"
 	"encoding/hex"
 	"errors"
@@ -10,10 +11,12 @@ import (
 	"github.com/tollgate-dev/tollgate/core/audit"
 	"github.com/tollgate-dev/tollgate/core/auth"
 	"github.com/tollgate-dev/tollgate/core/auth/assessment"
+	"github.com/tollgate-dev/tollgate/core/auth/company"
 	"github.com/tollgate-dev/tollgate/core/auth/lockout"
 	"github.com/tollgate-dev/tollgate/core/auth/notices"
 	"github.com/tollgate-dev/tollgate/core/auth/trust"
 	"github.com/tollgate-dev/tollgate/core/fault"
+	"github.com/tollgate-dev/tollgate/core/jsonvalue"
 	"github.com/tollgate-dev/tollgate/ports/transaction"
 )
 
@@ -42,6 +45,8 @@ type loginAttempt struct {
 	secondStep   bool            // this is the second step, VerifyMFA
 	factor       auth.Factor     // the second factor that was accepted
 	noHistory    bool            // the counts of the history could not be read or written
+	company      auth.CompanyLogin
+	proof        company.Proof // of the provider; zero after a password
 }
 
 // userID returns the user ID for the audit log. It is empty if the account is not known.
@@ -59,9 +64,13 @@ func (attempt *loginAttempt) userID() auth.UserID {
 // account and for a wrong password (contract A-14). It is fault.Forbidden with code account_locked
 // and the detail lockoutUntil after too many failures, for any password (contract A-15), and for
 // the right password while an operator has locked the account, so that only a caller who knows the
-// password learns of that lock (contract A-13). It is fault.Unavailable if the database is not
+// password learns of that lock (contract A-13), and with code company_sign_in_required if a provider
+// of the domain is enforced (contract A-77). It is fault.Unavailable if the database is not
 // available or too many passwords are being verified.
 func (s *Service) Login(ctx context.Context, in Login) (Result, error) {
+	if err := s.checkPasswordAllowed(ctx, in); err != nil {
+		return Result{}, err
+	}
 	leave, err := s.queues.waitTurn(ctx, auth.EmailLockout(s.lockoutKey, in.Email))
 	if err != nil {
 		return Result{}, err
@@ -72,6 +81,23 @@ func (s *Service) Login(ctx context.Context, in Login) (Result, error) {
 		return Result{}, err
 	}
 	return s.withLockout(ctx, in.Origin, &attempt, func() (Result, error) { return s.attemptLogin(ctx, in, &attempt) })
+}
+
+// checkPasswordAllowed returns fault.Forbidden with code company_sign_in_required if people with the
+// domain of the e-mail address sign in at their company only, whether or not there is an account.
+func (s *Service) checkPasswordAllowed(ctx context.Context, in Login) error {
+	all, err := s.ports.Providers.List(ctx)
+	if err != nil {
+		return err
+	}
+	p := company.Enforcing(all, in.Email)
+	if p == nil {
+		return nil
+	}
+	err = fault.New(fault.Forbidden, "sign in at your company: "+p.DisplayName).WithCode(auth.CodeCompanyOnly).
+		WithDetail("provider", jsonvalue.Text(p.Name))
+	change := newRefusal(in.Origin, &loginAttempt{}, auth.CodeCompanyOnly)
+	return cmp.Or(s.ports.Trail.RecordChanges(ctx, change), err)
 }
 
 // withLockout calls try unless the subject of the attempt is locked, and counts a failure if try
@@ -121,7 +147,7 @@ func (s *Service) findAccount(ctx context.Context, in Login) (loginAttempt, erro
 	attempt := loginAttempt{subject: auth.EmailLockout(s.lockoutKey, in.Email)}
 	account, err := s.ports.Accounts.ByEmail(ctx, in.Email)
 	switch {
-	case err == nil && account.State.HasSignIn():
+	case err == nil && account.State.HasSignIn() && account.PasswordHash != "":
 		attempt.account, attempt.accountKnown = account, true
 	case err == nil || fault.Is(err, fault.NotFound):
 		sum := s.lockoutKey.Sum("decoy " + string(in.Email))

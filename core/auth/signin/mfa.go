@@ -78,7 +78,7 @@ func (s *Service) resumeLogin(ctx context.Context, in MFAAnswer, attempt *loginA
 	if err != nil {
 		return err
 	}
-	attempt.accountKnown, attempt.subject = true, p.Subject
+	attempt.accountKnown, attempt.subject, attempt.company = true, p.Subject, p.Company
 	if err := s.loadDevice(ctx, attempt, in.DeviceToken); err != nil {
 		return err
 	}
@@ -167,7 +167,7 @@ func (s *Service) newPendingLogin(ctx context.Context, from Origin, attempt *log
 	}
 	err := s.ports.Pending.Put(ctx, auth.PendingLogin{
 		UserID: attempt.account.ID, DeviceIdentity: attempt.identity, Subject: attempt.subject,
-		Proven:    attempt.deviceProven,
+		Proven: attempt.deviceProven, Company: attempt.company,
 		CreatedAt: now, ExpiresAt: now.Add(s.config.MFAPendingTTL),
 	})
 	if err != nil {

@@ -6,6 +6,7 @@ import (
 
 	"github.com/tollgate-dev/tollgate/core/auth"
 	"github.com/tollgate-dev/tollgate/core/auth/assessment"
+	"github.com/tollgate-dev/tollgate/core/auth/company"
 	"github.com/tollgate-dev/tollgate/core/auth/history"
 	"github.com/tollgate-dev/tollgate/core/auth/trust"
 	"github.com/tollgate-dev/tollgate/core/fault"
@@ -43,14 +44,25 @@ func (s *Service) createSession(
 	if attempt.factor == auth.FactorLink {
 		session.TrustLevel = auth.FullTrust // as after a step-up with a code that was sent
 	}
+	if until := attempt.company.Until; !until.IsZero() && until.Before(session.MaxExpiresAt) {
+		session.MaxExpiresAt = until
+		if until.Before(session.ExpiresAt) {
+			session.ExpiresAt = until
+		}
+	}
 	if err := s.ports.Sessions.Create(ctx, session); err != nil {
 		return auth.Session{}, false, err
+	}
+	if attempt.company.ID != "" {
+		if err := s.ports.Logins.Bind(ctx, company.LoginID(attempt.company.ID), session.ID); err != nil {
+			return auth.Session{}, false, err
+		}
 	}
 	if err := s.learn(ctx, &session, &verdict, attempt.factor); err != nil {
 		return auth.Session{}, false, err
 	}
 	return session, made, s.ports.Trail.RecordChanges(ctx,
-		newSessionChanges(&session, &verdict, &device, made, attempt.factor)...)
+		newSessionChanges(&session, &verdict, &device, made, attempt)...)
 }
 
 // learn adds a sign-in to the counts of the history (contract A-58). A second factor counts like a

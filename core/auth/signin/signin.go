@@ -92,6 +92,8 @@ type Ports struct {
 	Pending       authstore.PendingLogins
 	Counts        authstore.HistoryCounts
 	Deferrals     authstore.HistoryDeferrals
+	Logins        authstore.Logins
+	Providers     authstore.Providers
 	Transaction   transaction.Runner
 
 	Passwords secrets.PasswordHasher

@@ -2,6 +2,8 @@ package declaring_test
 
 import (
 	"context"
+	"maps"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -77,7 +79,7 @@ func newFixture(t *testing.T) *fixture {
 	p := declaring.Ports{
 		Transactions: db, States: fakedb.NewAppliedStates(db), Clock: now, Entropy: entropy, Sealer: sealer{},
 		People: func(context.Context) (map[registry.Holder]string, error) { return people, nil },
-		Grants: grants,
+		Grants: grants, Providers: &managedObjects{map[string]authority.ManagedObject{}},
 		GrantChanges: delegating.NewGrantOperator(delegating.GrantPorts{
 			Transactions: db, Grants: grants, Operators: fakedb.NewDirectory(db), Recorder: log,
 		}),
@@ -183,4 +185,31 @@ func (fx *fixture) mustApply(q declaring.Request, lists string) string {
 		fx.t.Fatalf("%s: %v", lists, err)
 	}
 	return changes
+}
+
+// managedObjects are objects of another hexagon, by their names.
+type managedObjects struct {
+	all map[string]authority.ManagedObject
+}
+
+func (m *managedObjects) Parse(fields audit.Details) (audit.Object, error) {
+	return audit.Object{Kind: "provider", Key: fields.Text("name"), Fields: fields}, nil
+}
+
+func (m *managedObjects) Stored(context.Context) (list []authority.ManagedObject, _ error) {
+	for _, name := range slices.Sorted(maps.Keys(m.all)) {
+		list = append(list, m.all[name])
+	}
+	return list, nil
+}
+
+func (m *managedObjects) Save(_ context.Context, fields audit.Details, owner string) error {
+	o, err := m.Parse(fields)
+	m.all[o.Key] = authority.ManagedObject{Object: o, Owner: owner}
+	return err
+}
+
+func (m *managedObjects) Remove(_ context.Context, key string) error {
+	delete(m.all, key)
+	return nil
 }

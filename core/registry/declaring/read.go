@@ -26,6 +26,7 @@ const (
 	isFlag
 	isTextMap
 	isObjects
+	isObject
 )
 
 // field is a member that the objects of a kind have in a file.
@@ -33,7 +34,7 @@ type field struct {
 	name     string
 	shape    shape
 	check    func(string) error // of each text; nil for any
-	inner    []field            // those of isObjects
+	inner    []field            // those of isObjects and isObject
 	required bool
 }
 
@@ -176,7 +177,7 @@ func (f *field) read(n *Node, path string, found *problems) audit.Value {
 	if f.shape == isText {
 		return f.readText(n, path, found)
 	}
-	wanted := map[shape]Form{isTexts: List, isFlag: Flag, isTextMap: Object, isObjects: List}[f.shape]
+	wanted := map[shape]Form{isTexts: List, isFlag: Flag, isTextMap: Object, isObjects: List, isObject: Object}[f.shape]
 	if n.Form != wanted {
 		found.add(n.Position, path, "must be %s", map[Form]string{
 			List: "a list", Flag: "true or false", Object: "an object of strings",
@@ -186,6 +187,8 @@ func (f *field) read(n *Node, path string, found *problems) audit.Value {
 	switch f.shape {
 	case isFlag:
 		return audit.Flag(n.Text == "true")
+	case isObject:
+		return readFields(n, path, f.inner, found)
 	case isTextMap:
 		texts := audit.Details{}
 		for i := range n.Members {

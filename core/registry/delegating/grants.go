@@ -104,12 +104,19 @@ func (o *GrantOperator) RemoveByID(
 }
 
 // Remove removes a grant, from the next request on. It returns fault.NotFound when the holder
-// does not have the grant, fault.Conflict with code last_operator when no active person could
-// operate any more, and fault.Unavailable when the database fails.
+// does not have the grant, fault.Conflict for one of a provider, and with code last_operator when no
+// active person could operate any more, and fault.Unavailable when the database fails.
 func (o *GrantOperator) Remove(ctx context.Context, g registry.Grant) error {
 	return o.ports.Transactions.Atomically(transaction.Exclusive(ctx), func(ctx context.Context) error {
 		return authstore.KeepOperator(ctx, o.ports.Operators, func(ctx context.Context) error {
-			if err := o.ports.Grants.Remove(ctx, g); err != nil {
+			held, err := o.ports.Grants.Records(ctx, registrystore.GrantQuery{Holder: g.Holder})
+			if r := registry.FindIn(held, func(r *registry.GrantRecord) bool { return r.Grant == g }); err == nil && r != nil {
+				err = r.CheckByHand()
+			}
+			if err == nil {
+				err = o.ports.Grants.Remove(ctx, g)
+			}
+			if err != nil {
 				return err
 			}
 			return o.ports.Recorder.RecordChanges(ctx, newGrantChange("grant_remove", g))

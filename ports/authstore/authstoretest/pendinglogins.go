@@ -34,7 +34,7 @@ func pendingLoginSample(person, n int) auth.PendingLogin {
 	made := recordtest.Epoch().Add(time.Duration(n) * time.Minute)
 	return auth.PendingLogin{
 		UserID: Account(person).ID, DeviceIdentity: auth.DeviceIdentity(rune('a' + n)),
-		Subject: "device:one", Proven: true, CreatedAt: made, ExpiresAt: made.Add(5 * time.Minute),
+		Subject: "device:one", Proven: true, Company: auth.CompanyLogin{ID: "login", Until: made.Add(time.Hour)}, CreatedAt: made, ExpiresAt: made.Add(5 * time.Minute),
 	}
 }
 

@@ -23,6 +23,8 @@ import (
 	"github.com/tollgate-dev/tollgate/test/oidcissuer"
 )
 
+const provider = "tollgate provider add acme --issuer https://login.acme.example --client-id tollgate"
+
 // exampleCommands are the preparing commands for examples that need more than a person, a device, a
 // session, a server and the files of writeFiles.
 var exampleCommands = map[string]string{
@@ -32,6 +34,8 @@ var exampleCommands = map[string]string{
 	"tollgate grant remove":      "tollgate grant add --email ada@example.com --action publish --resource 'com.example/*'",
 	"tollgate registry export":   "rm backup.json",
 	"tollgate registry release":  held + "; " + held + " --version 1.0.0",
+	"tollgate provider test":     provider,
+	"tollgate provider remove":   provider,
 	"tollgate methods remove":    "tollgate methods add --id 1400 --path /parking --service-id 271 --service parking",
 	"tollgate allowlist":         "tollgate view add data",
 	"tollgate mirror diff":       mirrored,

@@ -5,6 +5,7 @@ package account
 import (
 	"context"
 	"embed"
+	"errors"
 
 	"github.com/gofiber/fiber/v2"
 
@@ -16,6 +17,7 @@ import (
 	"github.com/tollgate-dev/tollgate/core/auth/auditing"
 	"github.com/tollgate-dev/tollgate/core/auth/credentials"
 	"github.com/tollgate-dev/tollgate/core/auth/devices"
+	"github.com/tollgate-dev/tollgate/core/auth/federating"
 	"github.com/tollgate-dev/tollgate/core/auth/signin"
 	"github.com/tollgate-dev/tollgate/core/auth/tokens"
 	"github.com/tollgate-dev/tollgate/core/fault"
@@ -44,6 +46,7 @@ const (
 	activatePath      = authenticatorPath + "/activate"
 	disablePath       = authenticatorPath + "/disable"
 	logPath           = Path + "/log"
+	unlinkPath        = Path + "/identities/:id/unlink"
 )
 
 // Ports are the use cases that the pages call.
@@ -53,6 +56,7 @@ type Ports struct {
 	Credentials *credentials.Service
 	Trail       *auditing.Trail
 	Tokens      *tokens.Service
+	Companies   *federating.Service
 }
 
 // Pages are the pages of an account. It is safe for concurrent use.
@@ -91,6 +95,9 @@ func (p *Pages) Mount(r fiber.Router) {
 		Level: auth.FullTrust, Title: "Turn the authenticator app off", Do: p.disable, Show: p.showAuthenticator,
 	})
 	p.mountTokens(r)
+	p.site.Post(r, unlinkPath, 3, site.Act{
+		Level: auth.FullTrust, Title: "Unlink this company sign-in", Do: p.unlink,
+	})
 	r.Get(logPath, p.site.Require(auth.Unverified, p.showLog))
 }
 
@@ -110,6 +117,9 @@ const maxListed = 100
 
 // accountView is the page with the sessions and devices.
 type accountView struct {
+	Identities []federating.Linked
+	Offers     []federating.Offer // providers that can be linked
+
 	Person        auth.Account
 	Level         string
 	LevelMeans    string
@@ -162,7 +172,7 @@ func (p *Pages) showAgain(v *site.Visit, problems site.Problems) error {
 	if err != nil {
 		return err
 	}
-	if err := p.addSessions(v, &view, names); err != nil {
+	if err := errors.Join(p.addSessions(v, &view, names), p.addCompanies(v, &view)); err != nil {
 		return err
 	}
 	return v.Render(accountPage, site.Head{
@@ -294,6 +304,7 @@ var notices = map[string]string{
 	"renamed":  "The device is renamed.",
 	"password": "The password is changed, and all other sessions are ended.",
 	"disabled": "The authenticator app is turned off.", "token": "The token is removed.",
+	"linked": "The company sign-in is linked.", "unlinked": "The company sign-in is unlinked.",
 }
 
 func (p *Pages) endSession(v *site.Visit) error {

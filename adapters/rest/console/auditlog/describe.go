@@ -35,6 +35,8 @@ var actions = map[string]string{
 	"invitation": "a new invitation was made", "accept_invitation": "the invitation was accepted",
 	"reset_link": "a link to set a password was made", "forgot_password": "a link to set a password was sent",
 	"password_reset": "the password was set by a link",
+	"create":         "an account was made at a company sign-in", "link": "a company sign-in was linked",
+	"unlink": "a company sign-in was unlinked", "groups": "grants changed by groups of the company",
 }
 
 // values are the values that are names in the API.

@@ -15,6 +15,7 @@ import (
 	"github.com/tollgate-dev/tollgate/core/auth"
 	"github.com/tollgate-dev/tollgate/core/auth/auditing"
 	"github.com/tollgate-dev/tollgate/core/auth/cookies"
+	"github.com/tollgate-dev/tollgate/core/auth/federating"
 	"github.com/tollgate-dev/tollgate/core/auth/joining"
 	"github.com/tollgate-dev/tollgate/core/auth/signin"
 	"github.com/tollgate-dev/tollgate/core/auth/stepup"
@@ -49,6 +50,8 @@ type Ports struct {
 	StepUp  *stepup.Service
 	Joining *joining.Service
 	Trail   *auditing.Trail
+
+	Companies *federating.Service
 }
 
 // Pages are the pages of signing in. It is safe for concurrent use.
@@ -73,12 +76,14 @@ func (p *Pages) Mount(r fiber.Router) {
 	p.site.PostTo(r, signOutPath, 1, p.site.Open(p.signOut))
 	p.mountStepUp(r)
 	p.mountLinks(r)
+	p.mountCompany(r)
 }
 
 // passwordView is the page for the e-mail address and the password.
 type passwordView struct {
 	Email, Next string
 	CanSignIn   bool // the connection is safe
+	Companies   []companyLink
 }
 
 func (p *Pages) showPassword(v *site.Visit) error { return p.renderPassword(v, nil) }
@@ -91,7 +96,11 @@ func (p *Pages) renderPassword(v *site.Visit, problems site.Problems) error {
 	if v.SessionEnded() {
 		head.Notice = "Your session has ended, and the form was not accepted. Sign in, then send it again."
 	}
-	return v.Render(passwordPage, head, passwordView{v.Form.Get("email"), v.Next(), v.CanSignIn()})
+	links, err := p.companyLinks(v)
+	if err != nil {
+		return err
+	}
+	return v.Render(passwordPage, head, passwordView{v.Form.Get("email"), v.Next(), v.CanSignIn(), links})
 }
 
 // checkPassword signs a person in, or asks for the second factor.

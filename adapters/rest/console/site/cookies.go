@@ -141,6 +141,48 @@ func (v *Visit) RememberDevice(token auth.DeviceSecret) {
 	})
 }
 
+// The cookies of sign-ins at providers that have begun (contract A-72).
+const (
+	secureCompanyCookie = "__Host-tollgate_company"
+	localCompanyCookie  = "tollgate_company"
+)
+
+func companyCookieName(c *fiber.Ctx) string {
+	if rest.Secure(c) {
+		return secureCompanyCookie
+	}
+	return localCompanyCookie
+}
+
+// CompanyCookie returns what the browser keeps about sign-ins at providers that have begun.
+func (v *Visit) CompanyCookie() string { return strings.Clone(v.Cookies(companyCookieName(v.Ctx))) }
+
+// SetCompanyCookie sets what CompanyCookie returns; an empty text removes it.
+func (v *Visit) SetCompanyCookie(text string, life time.Duration) {
+	cookie := &fiber.Cookie{
+		Name: companyCookieName(v.Ctx), Value: text, Path: "/", MaxAge: int(life / time.Second), Secure: rest.Secure(v.Ctx),
+		HTTPOnly: true, SameSite: fiber.CookieSameSiteLaxMode,
+	}
+	if text == "" {
+		cookie.MaxAge, cookie.Expires = 0, time.Unix(1, 0)
+	}
+	v.Set(fiber.HeaderCacheControl, "no-store")
+	v.Cookie(cookie)
+}
+
+// LocalBase returns the origin under which a browser on this machine has reached the service; empty
+// for other browsers.
+func (v *Visit) LocalBase() string {
+	host := strings.Clone(rest.Host(v.Ctx))
+	switch {
+	case !isThisMachine(host):
+		return ""
+	case rest.Secure(v.Ctx):
+		return "https://" + host
+	}
+	return "http://" + host
+}
+
 // securityHeaders are the headers of all pages. A page may load its style, its script and its
 // images from here, and nothing from elsewhere. With no-referrer, browsers would send "Origin:
 // null".

@@ -12,6 +12,7 @@ import (
 
 	"github.com/gofiber/fiber/v2"
 
+	"github.com/tollgate-dev/tollgate/adapters/rest"
 	"github.com/tollgate-dev/tollgate/core/auth"
 	"github.com/tollgate-dev/tollgate/core/registry"
 )
@@ -89,8 +90,44 @@ type navigationLink struct {
 	Current bool
 }
 
+// Later is the name of what the next page says; empty for nothing.
+type Later string
+
+// What the page after a sign-in at a provider says about the groups of the person.
+const (
+	GroupsOverage Later = "groups-overage"
+	GroupsTooMany Later = "groups-too-many"
+	GroupsWrong   Later = "groups-wrong"
+)
+
+var laterTexts = map[Later]string{
+	GroupsOverage: "Your company did not send your groups, because there are too many: you have no permissions by them.",
+	GroupsTooMany: "Your company sent more than 2,000 groups: you have no permissions by them.",
+	GroupsWrong:   "Your company sent your groups in a form that cannot be read: you have no permissions by them.",
+}
+
+const laterCookie = "tollgate_notice"
+
+// NotifyNext makes the next page say something.
+func (v *Visit) NotifyNext(what Later) {
+	if what != "" {
+		v.setLater(string(what), time.Now().Add(time.Minute))
+	}
+}
+
+func (v *Visit) setLater(value string, expires time.Time) {
+	v.Cookie(&fiber.Cookie{
+		Name: laterCookie, Value: value, Path: strings.TrimSuffix(Root, "/"), Expires: expires,
+		Secure: rest.Secure(v.Ctx), HTTPOnly: true, SameSite: fiber.CookieSameSiteLaxMode,
+	})
+}
+
 // Render sends a page.
 func (v *Visit) Render(p *Page, head Head, main any) error {
+	if text := laterTexts[Later(v.Cookies(laterCookie))]; text != "" && head.Notice == "" {
+		head.Notice = text
+		v.setLater("", time.Unix(1, 0))
+	}
 	frame, err := v.site.frame(v, head, main)
 	if err != nil {
 		return err

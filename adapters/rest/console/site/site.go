@@ -232,6 +232,14 @@ func (v *Visit) Next() string {
 	return next
 }
 
+// Local returns a parameter of the query that names a page of the console; otherwise empty.
+func (v *Visit) Local(name string) string {
+	if page := v.Text(name); isLocal(page) {
+		return page
+	}
+	return ""
+}
+
 const nextField = "next"
 
 // isLocal reports whether an address is a page of the console, and not one that a browser

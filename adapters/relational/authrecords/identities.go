@@ -1,0 +1,175 @@
+package authrecords
+
+import (
+	"context"
+	"time"
+
+	"github.com/uptrace/bun"
+
+	"github.com/tollgate-dev/tollgate/adapters/relational/database"
+	"github.com/tollgate-dev/tollgate/core/auth"
+	"github.com/tollgate-dev/tollgate/core/auth/company"
+	"github.com/tollgate-dev/tollgate/core/fault"
+	"github.com/tollgate-dev/tollgate/ports/authstore"
+)
+
+// identityStore stores which identities are linked to accounts. It implements [authstore.Identities].
+type identityStore struct {
+	table[company.Identity, identityRow]
+}
+
+type identityRow struct {
+	bun.BaseModel `bun:"table:company_identities"`
+
+	ID         company.IdentityID `bun:"id,pk"`
+	UserID     auth.UserID        `bun:"user_id"`
+	Issuer     string             `bun:"issuer"`
+	Subject    string             `bun:"subject"`
+	Email      auth.Email         `bun:"email"`
+	LinkedAt   database.Instant   `bun:"linked_at"`
+	LastUsedAt database.Instant   `bun:"last_used_at"`
+}
+
+func newIdentityRow(i company.Identity) *identityRow {
+	return &identityRow{
+		ID: i.ID, UserID: i.UserID, Issuer: i.Issuer, Subject: i.Subject, Email: i.Email,
+		LinkedAt: database.NewInstant(i.LinkedAt), LastUsedAt: database.NewInstant(i.LastUsedAt),
+	}
+}
+
+func (r *identityRow) toIdentity() company.Identity {
+	return company.Identity{
+		ID: r.ID, UserID: r.UserID, Issuer: r.Issuer, Subject: r.Subject, Email: r.Email, LinkedAt: r.LinkedAt.Time,
+		LastUsedAt: r.LastUsedAt.Time,
+	}
+}
+
+// Add implements authstore.Identities.
+func (s *identityStore) Add(ctx context.Context, i company.Identity) error {
+	return s.db.InTransaction(ctx, func(ctx context.Context, tx bun.IDB) error {
+		n, err := s.db.AffectedRows(tx.NewInsert().Model(newIdentityRow(i)).On("CONFLICT DO NOTHING").Exec(ctx))
+		if err == nil && n == 0 {
+			return fault.New(fault.Conflict, "this identity is linked to an account already")
+		}
+		return err
+	})
+}
+
+// Find implements authstore.Identities.
+func (s *identityStore) Find(ctx context.Context, issuer, subject string) (company.Identity, error) {
+	return s.find(ctx, "issuer = ? AND subject = ?", issuer, subject)
+}
+
+// Of implements authstore.Identities.
+func (s *identityStore) Of(ctx context.Context, user auth.UserID) ([]company.Identity, error) {
+	return s.readList(ctx, func(q *bun.SelectQuery) *bun.SelectQuery {
+		return q.Where("user_id = ?", user).Order("linked_at", "id")
+	})
+}
+
+// Use implements authstore.Identities.
+func (s *identityStore) Use(ctx context.Context, id company.IdentityID, email auth.Email, at time.Time) error {
+	_, err := s.db.Exec(ctx, "UPDATE company_identities SET email = ?, last_used_at = ? WHERE id = ?",
+		string(email), database.NewInstant(at), string(id))
+	return err
+}
+
+// Remove implements authstore.Identities. The database deletes the logins.
+func (s *identityStore) Remove(ctx context.Context, user auth.UserID, id company.IdentityID) error {
+	n, err := s.db.Exec(ctx, "DELETE FROM company_identities WHERE user_id = ? AND id = ?", string(user), string(id))
+	if err == nil && n == 0 {
+		return noSuchRecord("identity")
+	}
+	return err
+}
+
+// loginStore stores the sign-ins at providers. It implements [authstore.Logins].
+type loginStore struct{ table[company.Login, loginRow] }
+
+type loginRow struct {
+	bun.BaseModel `bun:"table:company_logins,alias:l"`
+
+	ID         company.LoginID    `bun:"id,pk"`
+	SessionID  auth.SessionID     `bun:"session_id,nullzero"`
+	IdentityID company.IdentityID `bun:"identity_id"`
+	Provider   company.Name       `bun:"provider"`
+	SID        string             `bun:"sid"`
+	Refresh    []byte             `bun:"refresh"`
+	AnsweredAt database.Instant   `bun:"answered_at"`
+	RecheckAt  database.Instant   `bun:"recheck_at,nullzero"`
+}
+
+func newLoginRow(l company.Login) *loginRow {
+	return &loginRow{
+		ID: l.ID, SessionID: l.SessionID, IdentityID: l.IdentityID, Provider: l.Provider, SID: l.SID,
+		Refresh: nilToEmpty(l.Refresh), AnsweredAt: database.NewInstant(l.AnsweredAt),
+		RecheckAt: database.NewInstant(l.RecheckAt),
+	}
+}
+
+func (r *loginRow) toLogin() company.Login {
+	return company.Login{
+		ID: r.ID, SessionID: r.SessionID, IdentityID: r.IdentityID, Provider: r.Provider, SID: r.SID,
+		Refresh: emptyToNil[auth.SealedSecret](r.Refresh), AnsweredAt: r.AnsweredAt.Time, RecheckAt: r.RecheckAt.Time,
+	}
+}
+
+// abandoned is the age at which a login without a session is deleted.
+const abandoned = 24 * time.Hour
+
+// Add implements authstore.Logins.
+func (s *loginStore) Add(ctx context.Context, l company.Login) error {
+	return s.db.InTransaction(ctx, func(ctx context.Context, _ bun.IDB) error {
+		_, err := s.db.Exec(ctx,
+			"DELETE FROM company_logins WHERE identity_id = ? AND session_id IS NULL AND answered_at < ?",
+			string(l.IdentityID), database.NewInstant(l.AnsweredAt.Add(-abandoned)))
+		if err != nil {
+			return err
+		}
+		return s.insert(ctx, l)
+	})
+}
+
+// Bind implements authstore.Logins.
+func (s *loginStore) Bind(ctx context.Context, id company.LoginID, session auth.SessionID) error {
+	n, err := s.db.Exec(ctx, "UPDATE company_logins SET session_id = ? WHERE id = ? AND session_id IS NULL",
+		string(session), string(id))
+	if err == nil && n == 0 {
+		return noSuchRecord("login")
+	}
+	return err
+}
+
+// Find implements authstore.Logins.
+func (s *loginStore) Find(ctx context.Context, q authstore.LoginQuery) ([]company.Login, error) {
+	return s.readList(ctx, func(find *bun.SelectQuery) *bun.SelectQuery {
+		find = find.ExcludeColumn().Join("JOIN sessions AS s ON s.id = l.session_id").
+			Where("s.ended_at IS NULL AND s.expires_at > ?", database.NewInstant(q.At)).Order("l.recheck_at", "l.id")
+		for column, value := range map[string]string{
+			"l.provider": string(q.Provider), "l.identity_id": string(q.Identity), "l.session_id": string(q.Session),
+			"l.sid": q.SID,
+		} {
+			if value != "" {
+				find = find.Where(column+" = ?", value)
+			}
+		}
+		if !q.Due.IsZero() {
+			find = find.Where("l.recheck_at <= ?", database.NewInstant(q.Due))
+		}
+		if q.Limit > 0 {
+			find = find.Limit(q.Limit)
+		}
+		return find
+	})
+}
+
+// Renew implements authstore.Logins.
+func (s *loginStore) Renew(ctx context.Context, l company.Login, from time.Time) error {
+	n, err := s.db.Exec(ctx, `UPDATE company_logins SET refresh = ?, answered_at = ?, recheck_at = ?
+		WHERE id = ? AND recheck_at = ?`, []byte(nilToEmpty(l.Refresh)), database.NewInstant(l.AnsweredAt),
+		database.NewInstant(l.RecheckAt), string(l.ID), database.NewInstant(from))
+	if err == nil && n == 0 {
+		return fault.New(fault.Conflict, "the login was checked by another instance")
+	}
+	return err
+}

@@ -1,0 +1,81 @@
+package authapi
+
+import (
+	"net/http"
+	"strings"
+
+	"github.com/gofiber/fiber/v2"
+
+	"github.com/tollgate-dev/tollgate/core/auth"
+	"github.com/tollgate-dev/tollgate/core/auth/company"
+)
+
+type providerList struct {
+	Providers []providerOffer `json:"providers"`
+	Password  bool            `json:"password"`
+}
+
+type providerOffer struct {
+	Name        company.Name `json:"name"`
+	DisplayName string       `json:"displayName"`
+}
+
+// listProviders lists the providers at which people may sign in, for an e-mail address those of its
+// domain.
+func (a *API) listProviders(c *fiber.Ctx) error {
+	var email auth.Email
+	if text := strings.Clone(c.Query("email")); text != "" {
+		var err error
+		if email, err = auth.ParseEmail(text); err != nil {
+			return err
+		}
+	}
+	offers, password, err := a.use.Companies.Offered(c.UserContext(), email)
+	if err != nil {
+		return err
+	}
+	list := providerList{make([]providerOffer, len(offers)), password}
+	for i, o := range offers {
+		list.Providers[i] = providerOffer(o)
+	}
+	return sendJSON(c, list)
+}
+
+type identityList struct {
+	Identities []linkedIdentity `json:"identities"`
+}
+
+type linkedIdentity struct {
+	ID         company.IdentityID `json:"id"`
+	Provider   company.Name       `json:"provider"` // empty if it is not configured any more
+	Subject    string             `json:"subject"`
+	Email      auth.Email         `json:"email"`
+	LinkedAt   string             `json:"linkedAt"`
+	LastUsedAt string             `json:"lastUsedAt"`
+}
+
+func (a *API) listIdentities(c *fiber.Ctx, caller auth.Session) error {
+	found, err := a.use.Companies.Identities(c.UserContext(), caller.UserID)
+	if err != nil {
+		return err
+	}
+	list := identityList{make([]linkedIdentity, len(found))}
+	for i, f := range found {
+		list.Identities[i] = linkedIdentity{
+			f.ID, f.Provider, f.Subject, f.Email, FormatTime(f.LinkedAt), FormatTime(f.LastUsedAt),
+		}
+	}
+	return sendJSON(c, list)
+}
+
+func (a *API) removeIdentity(c *fiber.Ctx, caller auth.Session) error {
+	id, err := pathID[company.IdentityID](c)
+	if err != nil {
+		return err
+	}
+	if err := a.use.Companies.Unlink(c.UserContext(), caller.UserID, id); err != nil {
+		return err
+	}
+	c.Set(fiber.HeaderCacheControl, "no-store")
+	return c.SendStatus(http.StatusNoContent)
+}

@@ -1,0 +1,125 @@
+package signin
+
+import (
+	"net/url"
+	"strings"
+
+	"github.com/gofiber/fiber/v2"
+
+	"github.com/tollgate-dev/tollgate/adapters/rest/console/site"
+	"github.com/tollgate-dev/tollgate/core/auth"
+	"github.com/tollgate-dev/tollgate/core/auth/company"
+	"github.com/tollgate-dev/tollgate/core/auth/federating"
+)
+
+const (
+	companyPath  = site.SignInPath + "/company/:name"
+	callbackPath = companyPath + "/callback"
+
+	// linkedPage is the page that shows the identities of a person.
+	linkedPage = site.Root + "account?done=linked"
+)
+
+func (p *Pages) mountCompany(r fiber.Router) {
+	begin, link := p.site.Open(p.beginCompany), p.site.Require(auth.FullTrust, p.beginCompany)
+	r.Get(companyPath, func(c *fiber.Ctx) error {
+		if c.Query("link") == "1" {
+			return link(c)
+		}
+		return begin(c)
+	})
+	r.Get(callbackPath, p.site.Open(p.completeCompany))
+}
+
+// beginCompany sends a browser to a provider: for a sign-in, or to link an identity.
+func (p *Pages) beginCompany(v *site.Visit) error {
+	if !v.CanSignIn() {
+		return p.renderPassword(v, nil)
+	}
+	name, err := v.Param("name")
+	if err != nil {
+		return err
+	}
+	in := federating.Start{
+		Provider: name, Return: v.Local("return"), Cookie: federating.Cookie(v.CompanyCookie()), Base: v.LocalBase(),
+	}
+	if v.Query("link") == "1" {
+		in.Link = &v.Session
+	}
+	address, cookie, err := p.ports.Companies.Begin(v.UserContext(), in)
+	if err != nil {
+		return err
+	}
+	v.SetCompanyCookie(string(cookie), federating.BegunTTL)
+	return v.Redirect(address)
+}
+
+// completeCompany takes the answer of a provider that the browser brings.
+func (p *Pages) completeCompany(v *site.Visit) error {
+	if !v.CanSignIn() {
+		return p.renderPassword(v, nil)
+	}
+	v.KeepSecret()
+	in, err := readCallback(v)
+	if err != nil {
+		return err
+	}
+	done, err := p.ports.Companies.Complete(v.UserContext(), in)
+	v.SetCompanyCookie(string(done.Cookie), federating.BegunTTL)
+	if err != nil {
+		return err
+	}
+	return p.goOn(v, &done)
+}
+
+func readCallback(v *site.Visit) (in federating.Callback, err error) {
+	in = federating.Callback{
+		State: v.Text("state"), Code: v.Text("code"), Error: v.Text("error"), Issuer: v.Text("iss"),
+		Cookie: federating.Cookie(v.CompanyCookie()), Base: v.LocalBase(),
+	}
+	if v.SignedIn() {
+		in.Session = &v.Session
+	}
+	if in.Provider, err = v.Param("name"); err == nil {
+		in.From, err = readOrigin(v)
+	}
+	return in, err
+}
+
+// goOn leads to what follows a sign-in at a provider.
+func (p *Pages) goOn(v *site.Visit, done *federating.Completed) error {
+	if done.Return == "" {
+		done.Return = site.Home
+	}
+	v.NotifyNext(groupsNotices[done.Problem])
+	switch {
+	case done.Linked:
+		return v.Redirect(linkedPage)
+	case done.MFARequired:
+		return v.Redirect(factorPath + "?user=" + url.QueryEscape(string(done.UserID)) + "&next=" + url.QueryEscape(done.Return))
+	}
+	return p.beginAt(v, done.Result, done.Return)
+}
+
+// groupsNotices are the names of what the next page says about groups that cannot be used.
+var groupsNotices = map[company.GroupsProblem]site.Later{
+	company.GroupsOverage: site.GroupsOverage, company.GroupsTooMany: site.GroupsTooMany, company.GroupsObject: site.GroupsWrong,
+	company.GroupsNumber: site.GroupsWrong, company.GroupsNoTexts: site.GroupsWrong,
+}
+
+// companyLink is a link that leads to a provider.
+type companyLink struct{ Text, Address string }
+
+// companyLinks returns the links of the sign-in page.
+func (p *Pages) companyLinks(v *site.Visit) ([]companyLink, error) {
+	offers, _, err := p.ports.Companies.Offered(v.UserContext(), "")
+	links := make([]companyLink, len(offers))
+	for i, o := range offers {
+		links[i] = companyLink{o.DisplayName, addressOf(o.Name, v.Next())}
+	}
+	return links, err
+}
+
+func addressOf(name company.Name, next string) string {
+	return strings.Replace(companyPath, ":name", string(name), 1) + "?return=" + url.QueryEscape(next)
+}

@@ -1,0 +1,181 @@
+package operator
+
+import (
+	"errors"
+	"net/http"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/tollgate-dev/tollgate/cmd/tollgate/cli"
+	"github.com/tollgate-dev/tollgate/core/audit"
+	"github.com/tollgate-dev/tollgate/core/auth/company"
+	"github.com/tollgate-dev/tollgate/core/auth/federating"
+	"github.com/tollgate-dev/tollgate/core/fault"
+	"github.com/tollgate-dev/tollgate/ports/identity"
+)
+
+func newProvider(p cli.Process) *cobra.Command {
+	return cli.NewGroup("provider", "Manage the providers at which people of a company sign in",
+		newProviderAdd(p), newProviderList(p), newProviderTest(p), newProviderRemove(p))
+}
+
+func newProviderAdd(p cli.Process) *cobra.Command {
+	c := &cobra.Command{
+		Use:   "add NAME --issuer URL --client-id ID [--client-secret-stdin] [--domain D ...]",
+		Short: "Add a provider of company sign-in",
+		Long: "Add an OpenID Connect provider at which people of a company sign in. Its redirect\n" +
+			"address is PUBLIC_URL followed by /console/sign-in/company/NAME/callback.\n\n" +
+			"The provider speaks for the e-mail domains of --domain: people with a verified\n" +
+			"address of these get their account, and with --create a new one. Members of a\n" +
+			"group get the grants of --group. Other fields are set by 'tollgate apply'.",
+		Example: "  printf '%s' \"$PASSWORD\" | tollgate provider add acme --issuer https://login.acme.example --client-id tollgate " +
+			"--client-secret-stdin --domain acme.example --create --group 'developers=publish:com.example/*'",
+		Args: cobra.ExactArgs(1),
+	}
+	var issuer, client, display string
+	var fromStdin, create, enforce bool
+	var domains, groups, networks []string
+	c.Flags().StringVar(&issuer, "issuer", "", "issuer, as its discovery document has it")
+	c.Flags().StringVar(&client, "client-id", "", "id of the service as a client")
+	c.Flags().BoolVar(&fromStdin, "client-secret-stdin", false, "read the secret of the client from standard input")
+	c.Flags().StringVar(&display, "display-name", "", "name that people see (default NAME)")
+	c.Flags().StringSliceVar(&domains, "domain", nil, "e-mail domain that the provider speaks for; may be repeated")
+	c.Flags().BoolVar(&create, "create", false, "make accounts for people of the domains")
+	c.Flags().BoolVar(&enforce, "enforce", false, "people of the domains sign in at the company only")
+	c.Flags().StringArrayVar(&groups, "group", nil, "GROUP=ACTION:RESOURCE, a grant of the members of a group; may be repeated")
+	c.Flags().StringSliceVar(&networks, "network", nil, "network of its endpoints besides public addresses; may be repeated")
+	cli.RequireFlags(c, "issuer", "client-id")
+	read := func(r run) (audit.Details, *string, error) {
+		fields := audit.Details{
+			"name": audit.Text(r.args[0]), "issuer": audit.Text(issuer), "clientId": audit.Text(client),
+			"domains": audit.Texts(domains), "create": audit.Flag(create), "enforce": audit.Flag(enforce),
+			"networks": audit.Texts(networks),
+		}
+		fields.Set("displayName", display)
+		grants, err := readGroups(groups)
+		fields["groupGrants"] = grants
+		if err != nil || !fromStdin {
+			return fields, nil, err
+		}
+		secret, err := cli.ReadPasswordLine(r.ctx, p)
+		if err == nil {
+			err = company.CheckSecret(secret)
+		}
+		return fields, &secret, err
+	}
+	return newTableCommand(p, c, func(r run) (cli.Table, error) {
+		fields, secret, err := read(r)
+		if err != nil {
+			return cli.Table{}, err
+		}
+		added, err := r.addProvider(fields, secret)
+		return cli.TableOf([]company.Provider{added}, newProviderRow), err
+	}, func(r run) (cli.Table, error) {
+		rows := make([]providerRow, 1)
+		fields, secret, err := read(r)
+		if err != nil {
+			return cli.Table{}, err
+		}
+		delete(fields, "name")
+		if secret != nil {
+			fields["clientSecret"] = audit.Text(*secret)
+		}
+		err = r.create(at("providers", r.args[0]), fields, &rows[0], "there is already a provider "+r.args[0])
+		return cli.ListTable(rows), err
+	})
+}
+
+// addProvider adds a provider that must not exist.
+func (r run) addProvider(fields audit.Details, secret *string) (company.Provider, error) {
+	p, err := r.Providers.Parse(fields)
+	if err != nil {
+		return p, err
+	}
+	p, _, err = r.Providers.Put(r.ctx, federating.Draft{Provider: p, ClientSecret: secret}, func(current *company.Provider) error {
+		if current != nil {
+			return fault.Newf(fault.Conflict, "there is already a provider %s", current.Name)
+		}
+		return nil
+	})
+	return p, err
+}
+
+// readGroups returns the grants of groups.
+func readGroups(all []string) (grants audit.List, err error) {
+	for _, text := range all {
+		n := strings.LastIndex(text, "=")
+		action, resource, ok := strings.Cut(text[n+1:], ":")
+		if n < 0 || !ok {
+			return nil, errors.New("--group must be GROUP=ACTION:RESOURCE, for example 'developers=publish:com.example/*'")
+		}
+		grants = append(grants, audit.Details{
+			"group": audit.Text(text[:n]), "action": audit.Text(action), "resource": audit.Text(resource),
+		})
+	}
+	return grants, nil
+}
+
+func newProviderList(p cli.Process) *cobra.Command {
+	return newTableCommand(p, &cobra.Command{
+		Use:     "list",
+		Short:   "List the providers of company sign-in",
+		Example: "  tollgate provider list --output json",
+	}, func(r run) (cli.Table, error) {
+		list, err := r.Providers.List(r.ctx)
+		return cli.TableOf(list, newProviderRow), err
+	}, listed[providerRow]("providers", func(run) string { return at("providers") }))
+}
+
+func newProviderTest(p cli.Process) *cobra.Command {
+	return newTableCommand(p, &cobra.Command{
+		Use:     "test NAME",
+		Short:   "Read the discovery document and the keys of a provider",
+		Example: "  tollgate provider test acme",
+		Args:    cobra.ExactArgs(1),
+	}, func(r run) (cli.Table, error) {
+		steps, err := r.Providers.Test(r.ctx, r.args[0])
+		return cli.TableOf(steps, func(s *identity.Step) stepRow { return stepRow(*s) }), err
+	}, func(r run) (cli.Table, error) {
+		var test struct {
+			Steps []stepRow `json:"steps"`
+		}
+		err := r.send(http.MethodPost, at("providers", r.args[0], "test"), nil, &test)
+		return cli.ListTable(test.Steps), err
+	})
+}
+
+// stepRow is a step of a test in the output of commands.
+type stepRow struct {
+	Name    string `json:"name"    column:"STEP"`
+	OK      bool   `json:"ok"      column:"OK"`
+	Message string `json:"message" column:"MESSAGE"`
+}
+
+func newProviderRemove(p cli.Process) *cobra.Command {
+	return newPlainCommand(p, &cobra.Command{
+		Use:     "remove NAME",
+		Short:   "Remove a provider, its grants and its sessions",
+		Long:    "Remove a provider. The grants that it gave and the sessions that came from it end;\nthe identities of people stay, for a provider with the same issuer.",
+		Example: "  tollgate provider remove acme",
+		Args:    cobra.ExactArgs(1),
+	}, func(r run) error { return r.Providers.Remove(r.ctx, r.args[0], nil) }, removed("providers"))
+}
+
+// providerRow is a provider in the output of commands.
+type providerRow struct {
+	Name        string   `json:"name"          column:"NAME"`
+	Issuer      string   `json:"issuer"        column:"ISSUER"`
+	Domains     wordList `json:"domains"       column:"DOMAINS"`
+	Create      bool     `json:"create"        column:"CREATE"`
+	Enforce     bool     `json:"enforce"       column:"ENFORCE"`
+	SucceededAt stamp    `json:"lastSuccessAt" column:"LAST SUCCESS"`
+	Problem     string   `json:"lastProblem"   column:"LAST PROBLEM"`
+}
+
+func newProviderRow(p *company.Provider) providerRow {
+	return providerRow{
+		string(p.Name), p.Issuer, append(wordList{}, p.Domains...), p.Create, p.Enforce,
+		formatOptionalTime(p.Condition.SucceededAt), p.Condition.Problem,
+	}
+}

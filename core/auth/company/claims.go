@@ -1,0 +1,231 @@
+package company
+
+import (
+	"encoding/json"
+	"slices"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/tollgate-dev/tollgate/core/auth"
+	"github.com/tollgate-dev/tollgate/core/fault"
+	"github.com/tollgate-dev/tollgate/core/jsonvalue"
+)
+
+// leeway is how much the clocks of a provider and of the service may differ.
+const leeway = time.Minute
+
+// maxUnix is the last second of the year 9999.
+const maxUnix = 253402300799
+
+// Claims are what a provider says about a person, in a token or a document whose origin was
+// verified. Missing claims have zero values.
+type Claims struct {
+	Issuer, Subject string
+	SID             string // the session at the provider
+	Email           auth.Email
+	Unverified      bool // the provider says that it has not verified the e-mail address
+	Name            string
+	Groups          Groups
+
+	audience        []string
+	authorizedParty string
+	nonce           string
+	acr             string
+	amr             []string
+	authTime        time.Time
+	all             jsonvalue.Object
+}
+
+// Reject returns the error for a token that is refused, with the reason for the audit log. What it
+// says contains nothing of the token.
+func Reject(reason fault.Code, message string) error {
+	return fault.New(fault.Unauthenticated, message).WithCode(reason)
+}
+
+// ReadClaims returns what a payload says, by the names of claims of the provider. It returns the
+// error of Reject if it is no JSON object.
+func (p *Provider) ReadClaims(payload []byte) (c Claims, err error) {
+	if err := json.Unmarshal(payload, &c.all); err != nil || c.all == nil {
+		return Claims{}, Reject("malformed", "the token is not a JSON object")
+	}
+	c.Issuer, c.Subject, c.SID = c.all.Text("iss"), c.all.Text("sub"), c.all.Text("sid")
+	c.authorizedParty, c.nonce, c.acr = c.all.Text("azp"), c.all.Text("nonce"), c.all.Text("acr")
+	c.audience, _ = textsOf(c.all["aud"])
+	c.amr, _ = textsOf(c.all["amr"])
+	c.authTime, _ = timeOf(c.all["auth_time"])
+	c.readPerson(p)
+	return c, nil
+}
+
+// readPerson reads the claims that a document of the userinfo endpoint may have too.
+func (c *Claims) readPerson(p *Provider) {
+	c.Email, _ = auth.ParseEmail(c.all.Text(p.EmailClaim)) // a wrong one counts as missing
+	verified := c.all["email_verified"]
+	c.Unverified = verified == jsonvalue.Flag(false) || verified == jsonvalue.Text("false")
+	c.Name = c.all.Text("name")
+	c.Groups = readGroups(c.all, p.GroupsClaim)
+}
+
+// NeedsMore reports whether the userinfo endpoint may have what the claims lack.
+func (c *Claims) NeedsMore(p *Provider) bool {
+	return c.Email == "" || p.NeedsGroups() && !c.Groups.present
+}
+
+// Complete adds the e-mail address and the groups that the claims lack, from a document of the
+// userinfo endpoint. It returns the error of Reject if the document is of another subject (OpenID
+// Connect Core 1.0, section 5.3.2).
+func (c *Claims) Complete(p *Provider, document []byte) error {
+	more, err := p.ReadClaims(document)
+	switch {
+	case err != nil:
+		return Reject("userinfo", "what the provider says about the person cannot be read")
+	case more.Subject != c.Subject:
+		return Reject("userinfo_subject", "the provider speaks about another person")
+	}
+	if c.Email == "" {
+		c.Email, c.Unverified = more.Email, more.Unverified
+	}
+	if !c.Groups.present {
+		c.Groups = more.Groups
+	}
+	if c.Name == "" {
+		c.Name = more.Name
+	}
+	return nil
+}
+
+// textsOf returns a list of texts, or one text as a list; ok is false for anything else.
+func textsOf(v jsonvalue.Value) (all []string, ok bool) {
+	switch v := v.(type) {
+	case jsonvalue.Text:
+		return []string{string(v)}, true
+	case jsonvalue.List:
+		for _, one := range v {
+			text, isText := one.(jsonvalue.Text)
+			if !isText {
+				return nil, false
+			}
+			all = append(all, string(text))
+		}
+		return all, true
+	}
+	return nil, false
+}
+
+// timeOf returns a time in seconds since 1970; ok is false for anything else.
+func timeOf(v jsonvalue.Value) (at time.Time, ok bool) {
+	n, isNumber := v.(jsonvalue.Number)
+	if !isNumber || n < 0 || n > maxUnix {
+		return time.Time{}, false
+	}
+	return time.Unix(int64(n), 0).UTC(), true
+}
+
+// CheckToken returns the error of Reject unless the claims are those of an ID token that the
+// provider has made for the service and that is valid now. The nonce is that of the request; a
+// token of a refresh need not have one.
+func (c *Claims) CheckToken(p *Provider, nonce string, refreshed bool, now time.Time) error {
+	if err := c.checkParties(p); err != nil {
+		return err
+	}
+	if err := c.checkTimes(now); err != nil {
+		return err
+	}
+	if c.nonce != nonce && (!refreshed || c.nonce != "") {
+		return Reject("nonce", "the token belongs to another sign-in")
+	}
+	return nil
+}
+
+func (c *Claims) checkParties(p *Provider) error {
+	switch {
+	case c.Issuer != p.Issuer:
+		return Reject("issuer", "the token is of another issuer")
+	case c.Subject == "" || len(c.Subject) > maxText || !utf8.ValidString(c.Subject) || strings.ContainsRune(c.Subject, 0):
+		return Reject("subject", "the token has no subject of 1 to 255 characters")
+	case !slices.Contains(c.audience, p.ClientID):
+		return Reject("audience", "the token is for another client")
+	case c.authorizedParty != p.ClientID && (len(c.audience) > 1 || c.all["azp"] != nil):
+		return Reject("authorized_party", "the token was given to another client")
+	}
+	return nil
+}
+
+func (c *Claims) checkTimes(now time.Time) error {
+	expires, hasEnd := timeOf(c.all["exp"])
+	issued, hasIssue := timeOf(c.all["iat"])
+	start, hasStart := timeOf(c.all["nbf"])
+	switch {
+	case !hasEnd || !now.Before(expires.Add(leeway)):
+		return Reject("expired", "the token has expired")
+	case !hasIssue || issued.After(now.Add(leeway)):
+		return Reject("issued_at", "the token has no time of issue that has passed")
+	case hasStart && start.After(now.Add(leeway)), !hasStart && c.all["nbf"] != nil:
+		return Reject("not_before", "the token is not valid yet")
+	}
+	return nil
+}
+
+// HasSecondFactor reports whether the claims show a second factor that is not too old.
+func (c *Claims) HasSecondFactor(p *Provider, now time.Time) bool {
+	if !c.authTime.IsZero() && now.Sub(c.authTime) > p.MaxSession {
+		return false
+	}
+	return c.acr != "" && slices.Contains(p.ACR, c.acr) || slices.ContainsFunc(c.amr, func(method string) bool {
+		return slices.Contains(p.AMR, method)
+	})
+}
+
+// Groups are the groups of a person. If a problem is set, there are no names.
+type Groups struct {
+	Names   []string
+	Problem GroupsProblem
+	present bool
+}
+
+// GroupsProblem is why groups cannot be used; empty if they can.
+type GroupsProblem string
+
+// The problems of groups.
+const (
+	GroupsOverage GroupsProblem = "overage"    // the token has a reference instead of so many groups
+	GroupsObject  GroupsProblem = "object"     // an object
+	GroupsNumber  GroupsProblem = "number"     // a number
+	GroupsTooMany GroupsProblem = "too_many"   // more than maxClaimed
+	GroupsNoTexts GroupsProblem = "not_a_list" // anything else that is no list of strings
+)
+
+// maxClaimed is the greatest number of groups in a claim.
+const maxClaimed = 2000
+
+// readGroups returns the groups of a claim.
+func readGroups(all jsonvalue.Object, claim string) Groups {
+	value := all[claim]
+	_, named := all.Inner("_claim_names")[claim]
+	if named || claim == "groups" && all["hasgroups"] != nil && all["hasgroups"] != jsonvalue.Flag(false) {
+		return Groups{Problem: GroupsOverage, present: true}
+	}
+	if value == nil {
+		return Groups{}
+	}
+	g := Groups{present: true}
+	names, ok := textsOf(value)
+	switch value := value.(type) {
+	case jsonvalue.Object:
+		g.Problem = GroupsObject
+	case jsonvalue.Number:
+		g.Problem = GroupsNumber
+	case jsonvalue.List:
+		if len(value) > maxClaimed {
+			g.Problem = GroupsTooMany
+		}
+	}
+	if !ok && g.Problem == "" {
+		g.Problem = GroupsNoTexts
+	}
+	if g.Problem == "" {
+		g.Names = names
+	}
+	return g
+}

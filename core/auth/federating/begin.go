@@ -1,0 +1,137 @@
+package federating
+
+import (
+	"context"
+	"encoding/base64"
+	"encoding/json"
+	"slices"
+	"time"
+
+	"github.com/tollgate-dev/tollgate/core/auth"
+	"github.com/tollgate-dev/tollgate/core/auth/company"
+	"github.com/tollgate-dev/tollgate/core/fault"
+	"github.com/tollgate-dev/tollgate/ports/identity"
+	"github.com/tollgate-dev/tollgate/ports/secrets"
+)
+
+// The bounds of sign-ins that have begun.
+const (
+	// BegunTTL is how long a sign-in may take.
+	BegunTTL  = 10 * time.Minute
+	maxBegun  = 5   // of one browser; the oldest falls out
+	maxReturn = 300 // bytes of the page to go on with
+)
+
+// Cookie is what a browser keeps about the sign-ins that it has begun. It is sealed.
+type Cookie string
+
+// begun is a sign-in that has begun.
+type begun struct {
+	State    string
+	Provider company.Name
+	Return   string
+	Link     auth.SessionID // whose person links an identity; empty for a sign-in
+	At       time.Time
+}
+
+// Start is a request of a browser to begin a sign-in.
+type Start struct {
+	Provider string
+	Return   string        // the page to go on with
+	Link     *auth.Session // a session at FULL_TRUST whose person links an identity; nil for a sign-in
+	Cookie   Cookie
+	Base     string // the address of this machine under which the browser reached the service; or empty
+}
+
+// Begin begins a sign-in. It returns the address of the provider's page and the new cookie. The
+// error is fault.NotFound for an unknown provider, and fault.Unavailable if it is away.
+func (s *Service) Begin(ctx context.Context, in Start) (address string, c Cookie, err error) {
+	client, err := s.find(ctx, in.Provider, in.Base)
+	if err != nil {
+		return "", "", err
+	}
+	one := begun{
+		State: newState(s.ports.Entropy), Provider: client.Name, Return: in.Return, At: s.ports.Clock.Now(),
+	}
+	if len(one.Return) > maxReturn {
+		one.Return = ""
+	}
+	if in.Link != nil {
+		one.Link = in.Link.ID
+	}
+	address, err = s.ports.Remote.Authorize(ctx, client, identity.Request{
+		State: one.State, Nonce: s.derived("nonce", one.State), Verifier: s.derived("verifier", one.State),
+	})
+	if err != nil {
+		s.noteProblem(ctx, client.Provider, err)
+		return "", "", err
+	}
+	all := append(s.open(in.Cookie), one)
+	c, err = s.seal(all[max(0, len(all)-maxBegun):])
+	return address, c, err
+}
+
+func newState(e secrets.Entropy) string {
+	var random [32]byte
+	e.Fill(random[:])
+	return base64.RawURLEncoding.EncodeToString(random[:])
+}
+
+// derived returns a value of 256 bits that belongs to a state, and that no one else can compute.
+func (s *Service) derived(purpose, state string) string {
+	sum := s.key.Sum(purpose + " " + state)
+	return base64.RawURLEncoding.EncodeToString(sum[:])
+}
+
+// open returns the sign-ins of a cookie that have not expired. An invalid cookie has no sign-ins.
+func (s *Service) open(c Cookie) (all []begun) {
+	sealed, err := base64.RawURLEncoding.DecodeString(string(c))
+	if err != nil {
+		return nil
+	}
+	text, err := s.key.Open(sealed, "cookie")
+	if err != nil || json.Unmarshal(text, &all) != nil {
+		return nil
+	}
+	now := s.ports.Clock.Now()
+	return slices.DeleteFunc(all, func(b begun) bool { return !auth.Alive(b.At.Add(BegunTTL), now, BegunTTL) })
+}
+
+func (s *Service) seal(all []begun) (Cookie, error) {
+	if len(all) == 0 {
+		return "", nil
+	}
+	text, err := json.Marshal(all)
+	if err != nil {
+		return "", err
+	}
+	sealed, err := s.key.Seal(secrets.NewNonce(s.ports.Entropy), text, "cookie")
+	return Cookie(base64.RawURLEncoding.EncodeToString(sealed)), err
+}
+
+// take returns the sign-in of a state and the cookie without it. Of parallel calls, on all
+// instances, one succeeds. The error is fault.Invalid if the browser has not begun it.
+func (s *Service) take(ctx context.Context, in Callback) (begun, Cookie, error) {
+	all := s.open(in.Cookie)
+	n := slices.IndexFunc(all, func(b begun) bool {
+		return b.State == in.State && string(b.Provider) == in.Provider
+	})
+	if n < 0 {
+		return begun{}, in.Cookie, errState()
+	}
+	one := all[n]
+	rest, err := s.seal(slices.Delete(all, n, n+1))
+	if err != nil {
+		return begun{}, in.Cookie, err
+	}
+	first, err := s.ports.Used.Claim(ctx, "company state "+one.State, BegunTTL+auth.ClockTolerance)
+	if err == nil && !first {
+		err = errState()
+	}
+	return one, rest, err
+}
+
+func errState() error {
+	return fault.New(fault.Invalid,
+		"this sign-in was not begun in this browser, took too long, or is complete already; begin again")
+}

@@ -1,0 +1,119 @@
+package federating
+
+import (
+	"context"
+	"time"
+
+	"github.com/tollgate-dev/tollgate/core/audit"
+	"github.com/tollgate-dev/tollgate/core/auth"
+	"github.com/tollgate-dev/tollgate/core/auth/company"
+	"github.com/tollgate-dev/tollgate/core/auth/signin"
+	"github.com/tollgate-dev/tollgate/core/fault"
+	"github.com/tollgate-dev/tollgate/ports/authority"
+)
+
+// refusedError is the error for a person who may not sign in.
+type refusedError struct {
+	verdict  company.Verdict
+	user     auth.UserID // empty if no account is known
+	provider *company.Provider
+}
+
+// Error returns the reason.
+func (e refusedError) Error() string { return string(e.verdict) }
+
+// asFault returns what the person may read. It names no one.
+func (e refusedError) asFault() error {
+	sentence := map[company.Verdict]string{
+		company.Operator: "who operates this service links the company sign-in on the account page, after a sign-in by another way",
+		company.Unknown:  "you are not known here; ask an operator of this service for an account",
+		company.Disabled: "this account is disabled; ask an operator of this service",
+		company.Locked:   "an operator of this service has locked this account",
+		company.NoGroup:  "you are in no group at your company that may sign in here",
+	}[e.verdict]
+	return fault.New(fault.Forbidden, sentence).WithCode(auth.CodeAccessDenied)
+}
+
+// recordRefusal records why a sign-in was refused, and returns the error for the person. What says
+// nothing about a person is not recorded.
+func (s *Service) recordRefusal(
+	ctx context.Context, from signin.Origin, p *company.Provider, c company.Claims, why error,
+) error {
+	proof := company.Proof{Provider: p.Name, Subject: c.Subject}
+	if refused, ok := why.(refusedError); ok { //nolint:errorlint // a transaction returns it as it is
+		if err := s.ports.SignIn.RecordRefusal(ctx, from, refused.user, proof, string(refused.verdict)); err != nil {
+			return err
+		}
+		return refused.asFault()
+	}
+	if f, ok := fault.As(why); ok && f.Kind == fault.Unauthenticated {
+		if err := s.ports.SignIn.RecordRefusal(ctx, from, "", proof, string(f.Code)); err != nil {
+			return err
+		}
+	}
+	return why
+}
+
+// newLinkChange returns the event of an identity that was linked or unlinked.
+func newLinkChange(action audit.Action, provider company.Name, i *company.Identity) audit.Change {
+	details := audit.Details{
+		"issuer": audit.Text(i.Issuer), "subject": audit.Text(i.Subject), "identityId": audit.Text(i.ID),
+	}
+	details.Set("provider", string(provider))
+	details.Set("email", string(i.Email))
+	return audit.Change{Category: audit.AccountChange, Action: action, Subject: audit.Subject(i.UserID), Details: details}
+}
+
+// newGroupsChange returns the event of grants that have changed by groups.
+func newGroupsChange(
+	provider company.Name, user auth.UserID, done authority.GrantChanges, problem company.GroupsProblem,
+) audit.Change {
+	details := audit.Details{
+		"provider": audit.Text(provider), "added": describeGrants(done.Added), "removed": describeGrants(done.Removed),
+	}
+	details.Set("problem", string(problem))
+	if done.KeptOperator {
+		details["keptOperator"] = audit.Flag(true)
+	}
+	return audit.Change{Category: audit.AccountChange, Action: "groups", Subject: audit.Subject(user), Details: details}
+}
+
+func describeGrants(all []authority.GrantText) audit.List {
+	list := audit.List{}
+	for _, g := range all {
+		list = append(list, audit.Text(g.Action+" "+g.Resource))
+	}
+	return list
+}
+
+// noteEvery is how often a success is stored.
+const noteEvery = time.Minute
+
+// noteSuccess stores that a sign-in at a provider succeeded, with what is wrong with its groups.
+// Errors are ignored: the next sign-in stores it.
+func (s *Service) noteSuccess(ctx context.Context, p *company.Provider, groups company.GroupsProblem) {
+	now, c := s.ports.Clock.Now(), p.Condition
+	if now.Sub(c.SucceededAt) < noteEvery && groups == "" {
+		return
+	}
+	c.SucceededAt = now
+	if groups != "" {
+		c.Problem, c.ProblemAt = "groups: "+string(groups), now
+	}
+	_ = s.ports.Providers.Note(ctx, p.Name, c) // see above
+}
+
+// noteProblem stores what failed at a provider, unless it concerns the browser only. Errors are
+// ignored, because there is one to return already.
+func (s *Service) noteProblem(ctx context.Context, p *company.Provider, why error) {
+	f, ok := fault.As(why)
+	if !ok || f.Kind != fault.Unavailable && f.Kind != fault.Unauthenticated {
+		return
+	}
+	now, c := s.ports.Clock.Now(), p.Condition
+	if c.Problem == f.Message && now.Sub(c.ProblemAt) < noteEvery {
+		return
+	}
+	c.Problem, c.ProblemAt = f.Message, now
+	_ = s.ports.Providers.Note(context.WithoutCancel(ctx), p.Name, c) // see above
+}

@@ -1,0 +1,128 @@
+package federating
+
+import (
+	"context"
+	"net/url"
+	"strings"
+
+	"github.com/tollgate-dev/tollgate/core/auth"
+	"github.com/tollgate-dev/tollgate/core/auth/auditing"
+	"github.com/tollgate-dev/tollgate/core/auth/company"
+	"github.com/tollgate-dev/tollgate/core/auth/notices"
+	"github.com/tollgate-dev/tollgate/core/auth/people"
+	"github.com/tollgate-dev/tollgate/core/auth/signin"
+	"github.com/tollgate-dev/tollgate/core/fault"
+	"github.com/tollgate-dev/tollgate/ports/authority"
+	"github.com/tollgate-dev/tollgate/ports/authstore"
+	"github.com/tollgate-dev/tollgate/ports/clock"
+	"github.com/tollgate-dev/tollgate/ports/identity"
+	"github.com/tollgate-dev/tollgate/ports/secrets"
+	"github.com/tollgate-dev/tollgate/ports/singleuse"
+	"github.com/tollgate-dev/tollgate/ports/transaction"
+)
+
+// Config holds the settings of company sign-in.
+type Config struct {
+	// Console is the address under which people reach the console, with a slash at the end. If it is
+	// not public, an address of this machine under which a browser reached it counts instead.
+	Console people.ConsoleURL
+	Public  bool
+}
+
+// Ports are the dependencies of a Service. All stores belong to one adapter, so that a transaction
+// spans them.
+type Ports struct {
+	Providers    authstore.Providers
+	Identities   authstore.Identities
+	Logins       authstore.Logins
+	Accounts     authstore.Accounts
+	Links        authstore.Links
+	Transactions transaction.Runner
+	Grants       authority.Granter
+
+	Remote  identity.Providers
+	SignIn  *signin.Service
+	People  *people.Service
+	Sealer  secrets.Sealer
+	Used    singleuse.Store
+	Notices *notices.Notifier
+	Trail   *auditing.Trail
+	Clock   clock.Clock
+	Entropy secrets.Entropy
+	Root    auth.RootSecret // the keys of this package are derived from it
+}
+
+// Service signs people in at providers and links their identities. It is safe for concurrent use.
+type Service struct {
+	config Config
+	ports  Ports
+	// seals the cookie of sign-ins that have begun, and makes their nonces and verifiers.
+	key auth.Key
+}
+
+// New returns a service. It returns an error if the root secret is too short.
+func New(c Config, p Ports) (*Service, error) {
+	key, err := p.Root.Derive("company sign-in")
+	return &Service{c, p, key}, err
+}
+
+// Offer is a provider that people may sign in at.
+type Offer struct {
+	Name        company.Name
+	DisplayName string
+}
+
+// Offered returns the providers at which a person with an e-mail address may sign in, or all without
+// one, and whether a password may do. It depends on the domain of the address alone.
+func (s *Service) Offered(ctx context.Context, email auth.Email) (offers []Offer, password bool, err error) {
+	all, err := s.ports.Providers.List(ctx)
+	if err != nil {
+		return nil, false, err
+	}
+	for i := range all {
+		if p := &all[i]; email == "" || p.SpeaksFor(email) {
+			offers = append(offers, Offer{p.Name, p.DisplayName})
+		}
+	}
+	return offers, company.Enforcing(all, email) == nil, nil
+}
+
+// find returns a provider as a client of it, for a browser that has reached the console under a
+// base address.
+func (s *Service) find(ctx context.Context, name, base string) (identity.Client, error) {
+	all, err := s.ports.Providers.List(ctx)
+	if err != nil {
+		return identity.Client{}, err
+	}
+	for i := range all {
+		if string(all[i].Name) == name {
+			return s.client(&all[i], base)
+		}
+	}
+	return identity.Client{}, fault.New(fault.NotFound, "there is no company sign-in with this name")
+}
+
+func (s *Service) client(p *company.Provider, base string) (identity.Client, error) {
+	c := identity.Client{Provider: p, Redirect: s.redirect(p.Name, base)}
+	if len(p.Secret) > 0 {
+		secret, err := s.ports.Sealer.Open(p.Secret, sealedAbout(p.Name))
+		if err != nil {
+			return c, fault.Wrap(fault.Unavailable, "the secret of this company sign-in cannot be read: set it again", err)
+		}
+		c.ClientSecret = string(secret)
+	}
+	return c, nil
+}
+
+// redirect returns the address to which a provider sends people back: one for each provider.
+func (s *Service) redirect(name company.Name, base string) string {
+	console := string(s.config.Console)
+	if !s.config.Public && base != "" {
+		console = base + "/console/"
+	}
+	return strings.TrimSuffix(console, "/") + "/sign-in/company/" + url.PathEscape(string(name)) + "/callback"
+}
+
+// ServeAt sets the address of the console, for a service on a port that the system chose. It must
+// be called before the service is used.
+func (s *Service) ServeAt(console people.ConsoleURL) { s.config.Console = console }

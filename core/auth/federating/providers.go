@@ -1,0 +1,242 @@
+// Package federating has the use cases of company sign-in: operators configure providers, people
+// sign in at them, and what a provider says about a person decides about the account and the grants.
+// The rules are in package company.
+package federating
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"time"
+
+	"github.com/tollgate-dev/tollgate/core/audit"
+	"github.com/tollgate-dev/tollgate/core/auth"
+	"github.com/tollgate-dev/tollgate/core/auth/auditing"
+	"github.com/tollgate-dev/tollgate/core/auth/company"
+	"github.com/tollgate-dev/tollgate/core/fault"
+	"github.com/tollgate-dev/tollgate/ports/authority"
+	"github.com/tollgate-dev/tollgate/ports/authstore"
+	"github.com/tollgate-dev/tollgate/ports/clock"
+	"github.com/tollgate-dev/tollgate/ports/identity"
+	"github.com/tollgate-dev/tollgate/ports/secrets"
+	"github.com/tollgate-dev/tollgate/ports/sessioncache"
+	"github.com/tollgate-dev/tollgate/ports/transaction"
+)
+
+// ProviderPorts are the dependencies of Providers. All stores belong to one adapter, so that a
+// transaction spans them.
+type ProviderPorts struct {
+	Providers    authstore.Providers
+	Logins       authstore.Logins
+	Sessions     authstore.Sessions
+	Transactions transaction.Runner
+	Grants       authority.Granter
+	Remote       identity.Providers
+	Sealer       secrets.Sealer
+	Cache        sessioncache.Cache
+	Trail        *auditing.Trail
+	Clock        clock.Clock
+}
+
+// Providers lists, makes, changes, tests and removes providers for operators. Each method returns
+// fault.Unavailable when the database fails. It is safe for concurrent use.
+type Providers struct{ ports ProviderPorts }
+
+// NewProviders returns Providers.
+func NewProviders(p ProviderPorts) *Providers { return &Providers{p} }
+
+// List returns all providers, ordered by name.
+func (s *Providers) List(ctx context.Context) ([]company.Provider, error) {
+	return s.ports.Providers.List(ctx)
+}
+
+// Get returns a provider, or fault.NotFound.
+func (s *Providers) Get(ctx context.Context, name string) (company.Provider, error) {
+	all, err := s.ports.Providers.List(ctx)
+	if err != nil {
+		return company.Provider{}, err
+	}
+	for i := range all {
+		if string(all[i].Name) == name {
+			return all[i], nil
+		}
+	}
+	return company.Provider{}, auth.NotFound("provider")
+}
+
+// Parse returns the provider of fields for Put. The error is that of company.Parse, and
+// fault.Invalid for a grant of a group that cannot be given.
+func (s *Providers) Parse(fields audit.Details) (company.Provider, error) {
+	p, err := company.Parse(fields)
+	if err != nil {
+		return p, err
+	}
+	for i, g := range p.GroupGrants {
+		if err := s.ports.Grants.CheckGrant(authority.GrantText{Action: g.Action, Resource: g.Resource}); err != nil {
+			return p, fault.Newf(fault.Invalid, "groupGrants[%d]: %s", i, fault.PublicMessage(err))
+		}
+	}
+	return p, nil
+}
+
+// Draft is a provider for Put.
+type Draft struct {
+	company.Provider
+
+	// Secret of the client; nil keeps the stored one, and an empty one removes it.
+	ClientSecret *string
+}
+
+// Put makes a provider, or replaces one, and reports whether it is new. One that is the same stays,
+// without an event. The file that manages it stays the same unless the draft has another. It returns
+// fault.Conflict if another provider has one of the domains, and for more than company.MaxProviders.
+func (s *Providers) Put(
+	ctx context.Context, d Draft, check func(*company.Provider) error,
+) (stored company.Provider, created bool, err error) {
+	err = s.ports.Transactions.Atomically(transaction.Exclusive(ctx), func(ctx context.Context) error {
+		all, err := s.ports.Providers.List(ctx)
+		if err != nil {
+			return err
+		}
+		var before *company.Provider
+		for i := range all {
+			if all[i].Name == d.Name {
+				before = &all[i]
+			}
+		}
+		if check != nil {
+			if err := check(before); err != nil {
+				return err
+			}
+		}
+		if before == nil && len(all) >= company.MaxProviders {
+			return fault.Newf(fault.Conflict, "there are %d providers already: remove one that is not needed", len(all))
+		}
+		stored, created = d.Provider, before == nil
+		return s.save(ctx, &stored, before, d.ClientSecret)
+	})
+	return stored, created, err
+}
+
+// save stores a provider in place of another one, which may be nil, with its event.
+func (s *Providers) save(ctx context.Context, p, before *company.Provider, secret *string) error {
+	p.CreatedAt = s.ports.Clock.Now().UTC().Truncate(time.Microsecond)
+	was := ""
+	if before != nil {
+		p.Secret, p.CreatedAt, p.Condition = before.Secret, before.CreatedAt, before.Condition
+		was = s.hashSecret(before)
+		if p.ManagedBy == "" {
+			p.ManagedBy = before.ManagedBy
+		}
+	}
+	if secret != nil {
+		p.Secret = nil
+	}
+	if secret != nil && *secret != "" {
+		sealed, err := s.ports.Sealer.Seal([]byte(*secret), sealedAbout(p.Name))
+		if err != nil {
+			return err
+		}
+		p.Secret = sealed
+	}
+	change, is := audit.Change{Category: audit.AccountChange, ByOperator: true}, s.hashSecret(p)
+	if before == nil {
+		change.Action, change.Details = "provider_add", audit.About(audit.Details{}, p.Object(is))
+	} else {
+		change.Action = "provider_change"
+		change.Details = audit.Changing(audit.Details{}, before.Object(was), p.Object(is))
+		if change.Details[audit.DetailChanges] == nil {
+			p.Secret = before.Secret
+			return nil
+		}
+	}
+	if err := s.ports.Providers.Save(ctx, *p); err != nil {
+		return err
+	}
+	return s.ports.Trail.RecordChanges(ctx, change)
+}
+
+// sealedAbout returns what the sealed secret of a provider is about.
+func sealedAbout(name company.Name) string { return "company provider " + string(name) }
+
+// hashSecret returns a hash by which secrets are compared; empty without a secret.
+func (s *Providers) hashSecret(p *company.Provider) string {
+	if len(p.Secret) == 0 {
+		return ""
+	}
+	secret, err := s.ports.Sealer.Open(p.Secret, sealedAbout(p.Name))
+	if err != nil { // of another key: every secret is another one
+		secret = p.Secret
+	}
+	sum := sha256.Sum256(secret)
+	return hex.EncodeToString(sum[:])
+}
+
+// Object returns a provider with the hash of its secret, for comparisons.
+func (s *Providers) Object(p *company.Provider) audit.Object { return p.Object(s.hashSecret(p)) }
+
+// Remove removes a provider. Its grants and the sessions that came from it end; the identities stay.
+// It returns fault.NotFound, the error of check, and fault.Conflict with code last_operator if no one
+// could operate without its grants.
+func (s *Providers) Remove(ctx context.Context, name string, check func(*company.Provider) error) error {
+	ended, err := transaction.Do(transaction.Exclusive(ctx), s.ports.Transactions,
+		func(ctx context.Context) ([]auth.SessionID, error) {
+			found, err := s.Get(ctx, name)
+			if err == nil && check != nil {
+				err = check(&found)
+			}
+			if err == nil {
+				err = s.ports.Grants.RemoveOrigin(ctx, found.Name.Origin())
+			}
+			if err == nil {
+				err = s.ports.Providers.Remove(ctx, found.Name)
+			}
+			if err != nil {
+				return nil, err
+			}
+			ended, err := s.endSessions(ctx, authstore.LoginQuery{Provider: found.Name}, auth.EndProvider)
+			if err != nil {
+				return nil, err
+			}
+			details := audit.Details{"sessionsInvalidated": audit.Number(len(ended))}
+			return ended, s.ports.Trail.RecordChanges(ctx, audit.Change{
+				Category: audit.AccountChange, ByOperator: true, Action: "provider_remove",
+				Details: audit.About(details, found.Object("")),
+			})
+		})
+	if err == nil {
+		s.ports.Cache.Drop(ctx, ended...)
+	}
+	return err
+}
+
+// endSessions ends the active sessions of the logins that a query selects, in the transaction of the
+// context, and returns them.
+func (s *Providers) endSessions(
+	ctx context.Context, q authstore.LoginQuery, reason auth.EndReason,
+) (ended []auth.SessionID, err error) {
+	q.At = s.ports.Clock.Now()
+	logins, err := s.ports.Logins.Find(ctx, q)
+	if err != nil {
+		return nil, err
+	}
+	for _, l := range logins {
+		err := s.ports.Sessions.Update(ctx, l.SessionID, func(session *auth.Session) error {
+			return session.EndFor(session.UserID, q.At, reason)
+		})
+		if err != nil && !fault.Is(err, fault.NotFound) {
+			return nil, err
+		}
+		ended = append(ended, l.SessionID)
+	}
+	return ended, nil
+}
+
+// Test reads the discovery document and the keys of a provider. It returns fault.NotFound.
+func (s *Providers) Test(ctx context.Context, name string) ([]identity.Step, error) {
+	p, err := s.Get(ctx, name)
+	if err != nil {
+		return nil, err
+	}
+	return s.ports.Remote.Test(ctx, &p), nil
+}

@@ -1,0 +1,55 @@
+package identity
+
+import (
+	"context"
+
+	"github.com/tollgate-dev/tollgate/core/auth/company"
+)
+
+// Client is the service as a client of a provider of company sign-in.
+type Client struct {
+	*company.Provider
+
+	ClientSecret string // empty for a client that has PKCE alone
+	Redirect     string // the address to which the provider sends people back
+}
+
+// Request is a request for a sign-in at a provider.
+type Request struct {
+	State, Nonce string
+	Verifier     string            // of PKCE (RFC 7636)
+	Extra        map[string]string // further parameters
+}
+
+// Tokens are what a provider gives after a sign-in.
+type Tokens struct {
+	Payload []byte // of the ID token, whose signature is verified and nothing else
+	Refresh string // empty without a refresh token
+	// More reads the document of the userinfo endpoint; nil without that endpoint. Its errors are
+	// those of Exchange.
+	More func(ctx context.Context) ([]byte, error)
+}
+
+// Step is a step of the test of a provider.
+type Step struct {
+	Name    string
+	OK      bool
+	Message string
+}
+
+// Providers talks to the providers of company sign-in. It is safe for concurrent use. All methods
+// return fault.Unavailable if the provider does not answer in time, answers with a status of 500 or
+// higher, or cannot be read.
+type Providers interface {
+	// Authorize returns the address of the page at which a person signs in: code flow with PKCE.
+	Authorize(ctx context.Context, c Client, r Request) (string, error)
+	// CheckIssuer returns fault.Invalid if the parameter iss of an answer differs from the issuer,
+	// or is empty although the provider announces it (RFC 9207).
+	CheckIssuer(ctx context.Context, c Client, iss string) error
+	// Exchange returns the tokens of a code. It returns fault.Invalid if the provider refuses, and
+	// fault.Unauthenticated, with the reason as its code, for an ID token that is malformed, too
+	// long, or not signed by the provider.
+	Exchange(ctx context.Context, c Client, code, verifier string) (Tokens, error)
+	// Test reads the discovery document and the keys of a provider anew. It returns no error.
+	Test(ctx context.Context, p *company.Provider) []Step
+}

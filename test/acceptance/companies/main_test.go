@@ -1,0 +1,10 @@
+// Package companies tests company sign-in: providers, what is refused, and whose account it is.
+package companies
+
+import (
+	"testing"
+
+	"github.com/tollgate-dev/tollgate/test/acceptance/internal/fixture"
+)
+
+func TestMain(m *testing.M) { fixture.Main(m) }

@@ -1,0 +1,194 @@
+package companies
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/tollgate-dev/tollgate/test/acceptance/internal/apiclient"
+	"github.com/tollgate-dev/tollgate/test/acceptance/internal/fixture"
+	"github.com/tollgate-dev/tollgate/test/oidcissuer"
+)
+
+// TestWhoItIs tries who may sign in, and ways to take over an account that were seen elsewhere.
+func TestWhoItIs(t *testing.T) {
+	fixture.InEachEnvironment(t, func(t *testing.T, e *fixture.Environment) {
+		s := startSite(t, e)
+		for _, email := range []string{"bert@acme.example", "locked@acme.example", "off@acme.example", "far@other.example"} {
+			e.NewPerson(t, email)
+		}
+		e.NewPerson(t, "boss@acme.example", "operate *")
+		e.RunCommand(t, "", "user", "lock", "--email", "locked@acme.example")
+		e.RunCommand(t, "", "user", "disable", "--email", "off@acme.example")
+		for _, test := range []struct {
+			name, subject, email string
+			claims               []any
+			status               int
+			text, reason         string
+		}{
+			{"an unverified address", "t1", "bert@acme.example", []any{"email_verified", false}, 403, "not known here", "unknown_person"},
+			{"an address that is not verified, as a text", "t1", "bert@acme.example", []any{"email_verified", "false"}, 403, "not known here", "unknown_person"},
+			{"an address of a foreign domain", "t2", "far@other.example", nil, 403, "not known here", "unknown_person"},
+			{"a new address of a foreign domain", "t2", "new@other.example", nil, 403, "not known here", "unknown_person"},
+			{"a subdomain", "t3", "bert@sub.acme.example", nil, 403, "not known here", "unknown_person"},
+			{"a domain that ends like it", "t3", "bert@notacme.example", nil, 403, "not known here", "unknown_person"},
+			{"two addresses in one", "t3", "bert@acme.example@evil.example", nil, 403, "not known here", "unknown_person"},
+			{"no address", "t3", "", nil, 403, "not known here", "unknown_person"},
+			{"an operator", "t4", "boss@acme.example", nil, 403, "account page", "operator_not_linked"},
+			{"a locked account", "t5", "locked@acme.example", nil, 403, "locked", "account_locked"},
+			{"a disabled account", "t6", "off@acme.example", nil, 403, "disabled", "account_disabled"},
+			{"the account of the address", "u2", "BERT@acme.example", nil, 200, "bert@acme.example", ""},
+			{"a moved subject", "t7", "bert@acme.example", nil, 403, "not known here", "unknown_person"},
+			{"the known subject with an address of another", "u2", "boss@acme.example", nil, 200, "bert@acme.example", ""},
+			{"the known subject with an unverified address", "u2", "x@y.example", []any{"email_verified", false}, 200, "bert@acme.example", ""},
+			{"a new person", "u3", "new@acme.example", nil, 200, "new@acme.example", ""},
+		} {
+			s.provider.SignIn(test.subject, test.email, test.claims...)
+			b := s.newBrowser(t).signIn()
+			if b.status != test.status || !strings.Contains(b.body, test.text) {
+				t.Errorf("%s: status %d, want %d with %q: %s", test.name, b.status, test.status, test.text, pageText(b.body))
+			}
+			if d := s.events(t, "LOGIN_ATTEMPT")[0]; test.reason != "" && d["reason"] != test.reason {
+				t.Errorf("%s: the event is %v, want the reason %s", test.name, d, test.reason)
+			}
+		}
+		s.want(t, 200, "PUT", providers+"/acme", s.settings("create", false))
+		s.provider.SignIn("u4", "another@acme.example")
+		s.newBrowser(t).signIn().want(403, "not known here")
+	})
+}
+
+// TestGroups checks grants by groups, and every odd form of the claim.
+func TestGroups(t *testing.T) {
+	fixture.InEachEnvironment(t, func(t *testing.T, e *fixture.Environment) {
+		s := startSite(t, e)
+		give := func(group, action, resource string) object {
+			return object{"group": group, "action": action, "resource": resource}
+		}
+		s.want(t, 200, "PUT", providers+"/acme", s.settings("create", true, "groupGrants", []object{
+			give("devs", "publish", "com.acme/*"), give("devs", "edit", "com.acme/*"), give("ops", "operate", "*"),
+			give("both", "publish", "com.acme/*"),
+		}))
+		e.NewPerson(t, "bert@acme.example", "publish com.acme/*", "review com.acme/*")
+		byHand := []string{"publish com.acme/* hand", "review com.acme/* hand"}
+		many := make([]string, 2001)
+		for i := range many {
+			many[i] = "g"
+		}
+		many[0] = "devs"
+		for _, test := range []struct {
+			name    string
+			claims  []any
+			want    []string // by the provider
+			problem string
+		}{
+			{"a list", []any{"groups", []string{"devs", "x"}}, []string{"edit com.acme/* provider:acme"}, ""},
+			{"absent", nil, nil, ""},
+			{"one string", []any{"groups", "devs"}, []string{"edit com.acme/* provider:acme"}, ""},
+			{"another case", []any{"groups", []string{"Devs", "devs "}}, nil, ""},
+			{"operate", []any{"groups", []string{"ops", "devs"}}, []string{"edit com.acme/* provider:acme", "operate * provider:acme"}, ""},
+			{"an object", []any{"groups", object{"devs": true}}, nil, "object"},
+			{"a number", []any{"groups", 7}, nil, "number"},
+			{"a list with a number", []any{"groups", []any{"devs", 7}}, nil, "not_a_list"},
+			{"2,001 groups", []any{"groups", many}, nil, "too_many"},
+			{"2,000 groups", []any{"groups", many[:2000]}, []string{"edit com.acme/* provider:acme"}, ""},
+			{"a reference", []any{"_claim_names", object{"groups": "src1"}}, nil, "overage"},
+			{"hasgroups", []any{"hasgroups", true}, nil, "overage"},
+			{"null", []any{"groups", nil}, nil, ""},
+		} {
+			s.provider.SignIn("u1", "bert@acme.example", test.claims...)
+			b := s.newBrowser(t).signIn().want(200)
+			got := s.grants(t, "bert@acme.example")
+			want := slices.Sorted(slices.Values(append(slices.Clone(test.want), byHand...)))
+			if slices.Sort(got); !slices.Equal(got, want) {
+				t.Errorf("%s: the grants are %v, want %v", test.name, got, want)
+			}
+			if test.problem == "" {
+				continue
+			}
+			if !strings.Contains(b.body, "groups") {
+				t.Errorf("%s: the page says nothing of the groups", test.name)
+			}
+			if d := s.events(t, "ACCOUNT_CHANGE")[0]; d["problem"] != test.problem {
+				t.Errorf("%s: the event is %v", test.name, d)
+			}
+			if p := s.want(t, 200, "GET", providers+"/acme", nil)["lastProblem"]; p != "groups: "+test.problem {
+				t.Errorf("%s: the last problem of the provider is %v", test.name, p)
+			}
+		}
+		s.provider.Behave(oidcissuer.Behaviour{Claims: object{"sub": "u1"}, Userinfo: object{"email": "bert@acme.example", "groups": "devs"}})
+		s.newBrowser(t).signIn().want(200)
+		if got := s.grants(t, "bert@acme.example"); len(got) != 3 {
+			t.Errorf("with groups of the userinfo document the grants are %v", got)
+		}
+		s.wantProtected(t)
+		s.provider.Behave(oidcissuer.Behaviour{Claims: object{"sub": "u1"}, Userinfo: object{"sub": "u9", "groups": "devs"}})
+		s.newBrowser(t).signIn().want(401)
+		s.want(t, 200, "PUT", providers+"/acme", s.settings("requiredGroups", []string{"staff"}))
+		s.provider.SignIn("u1", "bert@acme.example", "groups", []string{"devs"})
+		s.newBrowser(t).signIn().want(403, "no group at your company")
+		s.provider.SignIn("u1", "bert@acme.example", "groups", []string{"staff"})
+		s.newBrowser(t).signIn().want(200)
+	})
+}
+
+// wantProtected checks that a grant of a provider cannot be removed by hand.
+func (s *site) wantProtected(t *testing.T) {
+	t.Helper()
+	for _, g := range s.want(t, 200, "GET", "/admin/v1/grants?limit=100", nil)["grants"].([]any) {
+		if g := g.(object); g["origin"] == "provider:acme" {
+			s.wantCode(t, 409, "conflict", "DELETE", "/admin/v1/grants/"+g["id"].(string), nil)
+			s.wantCode(t, 409, "conflict", "DELETE", "/admin/v1/grants/"+g["id"].(string)+"?force=true", nil)
+			return
+		}
+	}
+	t.Error("there is no grant of the provider")
+}
+
+// TestIdentities checks what a person sees of the own identities, links and unlinks.
+func TestIdentities(t *testing.T) {
+	fixture.InEachEnvironment(t, func(t *testing.T, e *fixture.Environment) {
+		s := startSite(t, e)
+		list := func() []any { return s.want(t, 200, "GET", "/auth/identities", nil)["identities"].([]any) }
+		if got := list(); len(got) != 0 {
+			t.Fatalf("the identities are %v", got)
+		}
+		b := s.newBrowser(t)
+		b.post("/console/sign-in", "email", s.operator.Email, "password", fixture.Password)
+		b.open("/console/account").want(200, "Link <bdi>Acme")
+		s.provider.SignIn("u1", "somebody@elsewhere.example")
+		b.open("/console/sign-in/company/acme?link=1")
+		if !strings.HasPrefix(b.path, "/console/step-up") {
+			t.Fatalf("a link below FULL_TRUST leads to %s", b.path)
+		}
+		b.post("/console/step-up/send", "step-up.method", "EMAIL_OTP")
+		s.verify(t, b)
+		b.open("/console/sign-in/company/acme?link=1").want(200, "is linked", "elsewhere.example")
+		got := list()[0].(object)
+		if got["provider"] != "acme" || got["subject"] != "u1" || got["email"] != "somebody@elsewhere.example" {
+			t.Errorf("the identity is %v", got)
+		}
+		s.newBrowser(t).signIn().want(200, s.operator.Email)
+		s.provider.SignIn("u2", "ada@acme.example")
+		s.newBrowser(t).signIn().want(200)
+		b.open("/console/sign-in/company/acme?link=1").want(409, "linked to another account")
+		s.provider.SignIn("u3", "bert@acme.example")
+		b.open("/console/sign-in/company/acme?link=1").want(409, "another identity")
+		path := "/auth/identities/" + got["id"].(string)
+		s.want(t, 204, "DELETE", path, nil)
+		s.wantCode(t, 404, "resource_not_found", "DELETE", path, nil)
+		s.wantCode(t, 400, "validation_error", "DELETE", "/auth/identities/x", nil)
+		s.provider.SignIn("u1", "somebody@elsewhere.example")
+		s.newBrowser(t).signIn().want(403)
+		s.wantEvents(t, "unlink", "link")
+		apiclient.Call(t, "GET", s.API+"/auth/identities", nil).WantStatus(t, 401)
+	})
+}
+
+// verify enters the code of a step-up.
+func (s *site) verify(t *testing.T, b *browser) {
+	t.Helper()
+	_, rest, _ := strings.Cut(b.body, `name="step-up.challenge" value="`)
+	challenge, _, _ := strings.Cut(rest, `"`)
+	b.post("/console/step-up/verify", "step-up.challenge", challenge, "step-up.method", "EMAIL_OTP", "step-up.code", s.e.LastCode(t, s.operator.Email))
+}
