@@ -30,6 +30,10 @@ const (
 	FactorCompany Factor = "company"
 )
 
+// StepsUp reports whether a sign-in with the factor counts as one that is followed by a step-up
+// (contract A-18). A recovery code does not: it is for a lost authenticator.
+func (f Factor) StepsUp() bool { return f == FactorTOTP || f == FactorLink }
+
 // RecoveryHash is the keyed hash of a recovery code. Only hashes are stored.
 type RecoveryHash [32]byte
 

@@ -95,7 +95,7 @@ func (a *API) verifyMFA(c *fiber.Ctx) error {
 	var in signin.MFAAnswer
 	var user, device error
 	in.UserID, user = auth.ParseUUID[auth.UserID]("userId", b.Text("userId"))
-	in.Code = auth.OTP(b.Text("mfaCode"))
+	in.Code, in.TrustDevice = auth.OTP(b.Text("mfaCode")), b.Flag("trustDevice")
 	in.Device, device = readDevice(b)
 	if err := fieldError(b.Problems(), user, device); err != nil {
 		return err

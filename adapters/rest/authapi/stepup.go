@@ -4,6 +4,7 @@ import (
 	"github.com/gofiber/fiber/v2"
 
 	"github.com/tollgate-dev/tollgate/core/auth"
+	"github.com/tollgate-dev/tollgate/core/auth/stepup"
 )
 
 type challenge struct {
@@ -42,11 +43,11 @@ func (a *API) verifyStepUp(c *fiber.Ctx) error {
 		return err
 	}
 	id, err := auth.ParseUUID[auth.ChallengeID]("challengeId", b.Text("challengeId"))
-	code := auth.OTP(b.Text("otp"))
+	in := stepup.Answer{ID: id, Code: auth.OTP(b.Text("otp")), TrustDevice: b.Flag("trustDevice")}
 	if err := fieldError(b.Problems(), err); err != nil {
 		return err
 	}
-	p, err := a.use.StepUp.Verify(c.UserContext(), id, code)
+	p, err := a.use.StepUp.Verify(c.UserContext(), in)
 	if err != nil {
 		return err
 	}

@@ -372,7 +372,9 @@ func (fx *proofFixture) secondStep(t *rapid.T) {
 		isAccepted(t, err)
 		fx.advanceClock()
 	}
-	r, err := fx.signIn.VerifyMFA(t.Context(), signin.MFAAnswer{UserID: fx.user, Code: fx.drawCode(t, h), Origin: v})
+	r, err := fx.signIn.VerifyMFA(t.Context(), signin.MFAAnswer{
+		UserID: fx.user, Code: fx.drawCode(t, h), Origin: v, TrustDevice: rapid.Bool().Draw(t, "trusts the device"),
+	})
 	if isAccepted(t, err) {
 		fx.recordSession(t, h, r, v.DeviceToken)
 		if h.proofs { // it took a code of the authenticator, and the first step may have shown the token
@@ -446,7 +448,9 @@ func (fx *proofFixture) verifyChallenge(t *rapid.T, h *holder, id auth.Challenge
 		code, way = delivered, "delivered code"
 	}
 	before := fx.fullSessions(t)
-	p, err := fx.stepUps.Verify(t.Context(), id, code)
+	p, err := fx.stepUps.Verify(t.Context(), stepup.Answer{
+		ID: id, Code: code, TrustDevice: rapid.Bool().Draw(t, "trusts the device"),
+	})
 	if !isAccepted(t, err) {
 		return
 	}

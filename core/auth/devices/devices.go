@@ -90,7 +90,7 @@ func (s *Service) SetTrust(
 		if err != nil {
 			return deviceChange{}, err
 		}
-		details := audit.Details{"previousTrustStatus": audit.Text(before)}
+		details := audit.Details{detailPreviousStatus: audit.Text(before)}
 		if done.MarkUnproven {
 			details["countsAfterCode"] = audit.Flag(true)
 		}
@@ -274,6 +274,9 @@ func (s *Service) updateDevice(
 	}
 	return err
 }
+
+// detailPreviousStatus is the detail with the trust status that a mark has replaced.
+const detailPreviousStatus = "previousTrustStatus"
 
 // newChange returns the audit event of a change of a device.
 func newChange(by changeActor, d *auth.Device, action audit.Action, details audit.Details) audit.Change {

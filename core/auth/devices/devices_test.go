@@ -204,8 +204,10 @@ func TestTrustedNeedsFullTrust(t *testing.T) {
 		}
 		confirmation := devices.Confirmation{
 			Devices: fx.ports.Devices, Tokens: fx.ports.DeviceTokens, Entropy: &secretstest.Entropy{},
+			Trail: fx.ports.Trail,
 		}
-		if _, err := devices.Confirm(ctx, confirmation, "anna", fx.clock.Now()); err != nil {
+		session := annaSession(level)
+		if _, err := devices.Confirm(ctx, confirmation, &session, false, fx.clock.Now()); err != nil {
 			t.Fatal(err)
 		}
 		if d := mark(auth.DeviceTrusted); !d.Trusted() {

@@ -4,7 +4,6 @@ import (
 	"context"
 
 	"github.com/tollgate-dev/tollgate/core/auth"
-	"github.com/tollgate-dev/tollgate/core/auth/devices"
 )
 
 // StartTrusted begins a session for the person whom admit returns, in one transaction with admit.
@@ -26,13 +25,7 @@ func (s *Service) StartTrusted(
 		if err != nil {
 			return step{}, err
 		}
-		r, err := s.issueTokens(ctx, &session, now)
-		if err != nil {
-			return step{}, err
-		}
-		r.DeviceToken, err = devices.Confirm(ctx, devices.Confirmation{
-			Devices: s.ports.Devices, Tokens: s.ports.DeviceTokens, Entropy: s.ports.Entropy,
-		}, session.DeviceID, now)
+		r, err := s.issueTokens(ctx, &session, &attempt, now)
 		return step{Result: r}, err
 	})
 }

@@ -44,6 +44,7 @@ type loginAttempt struct {
 	subject      auth.LockoutKey // failures are counted for it; empty if they are not counted
 	secondStep   bool            // this is the second step, VerifyMFA
 	factor       auth.Factor     // the second factor that was accepted
+	trustDevice  bool            // the person marks the device as TRUSTED with that factor
 	noHistory    bool            // the counts of the history could not be read or written
 	company      auth.CompanyLogin
 	proof        company.Proof // of the provider; zero after a password
@@ -341,8 +342,7 @@ func (s *Service) completeLogin(ctx context.Context, from Origin, attempt *login
 type step struct {
 	Result
 
-	device    auth.DeviceID // of the session, if one has begun
-	newDevice bool          // the login has created the device
+	newDevice bool // the login has created the device
 }
 
 // atomically runs do in a transaction, and then notifies the person of a new device. If only the
@@ -371,8 +371,8 @@ func (s *Service) startSession(ctx context.Context, from Origin, attempt *loginA
 	if err != nil {
 		return step{}, err
 	}
-	r, err := s.issueTokens(ctx, &session, now)
-	return step{r, session.DeviceID, newDevice}, err
+	r, err := s.issueTokens(ctx, &session, attempt, now)
+	return step{r, newDevice}, err
 }
 
 // errHashChanged reports that the password was verified against a hash that the account no longer

@@ -6,7 +6,6 @@ import (
 
 	"github.com/tollgate-dev/tollgate/core/auth"
 	"github.com/tollgate-dev/tollgate/core/auth/assessment"
-	"github.com/tollgate-dev/tollgate/core/auth/devices"
 	"github.com/tollgate-dev/tollgate/core/fault"
 )
 
@@ -24,10 +23,13 @@ type MFAAnswer struct {
 	UserID auth.UserID
 	Code   auth.OTP // of the authenticator, or a recovery code
 	Origin
+
+	TrustDevice bool // marks the device as TRUSTED (contract A-38)
 }
 
 // VerifyMFA completes a login that waits for its second factor (contract A-18): a session begins,
-// its device is confirmed and gets a token.
+// its device is confirmed and gets a token. After a code of the authenticator the session is at
+// FULL_TRUST, as after a step-up, unless the score says HIGH_RISK.
 //
 // It requires a login of the same person on the same device, with the right password, within
 // MFAPendingTTL. Without one it returns fault.Unauthenticated with code invalid_mfa, as for an
@@ -36,6 +38,7 @@ type MFAAnswer struct {
 func (s *Service) VerifyMFA(ctx context.Context, in MFAAnswer) (Result, error) {
 	attempt := loginAttempt{
 		account: auth.Account{ID: in.UserID}, identity: s.deviceIdentity(in.Device, in.UserID), secondStep: true,
+		trustDevice: in.TrustDevice,
 	}
 	leave, err := s.queues.waitTurn(ctx, auth.LockoutKey("mfa:"+string(attempt.identity)))
 	if err != nil {
@@ -102,14 +105,7 @@ func (s *Service) completeMFA(ctx context.Context, in MFAAnswer, attempt *loginA
 		if err != nil {
 			return step{}, err
 		}
-		done, err := s.startSession(ctx, in.Origin, attempt, now)
-		if err != nil {
-			return step{}, err
-		}
-		done.DeviceToken, err = devices.Confirm(ctx, devices.Confirmation{
-			Devices: s.ports.Devices, Tokens: s.ports.DeviceTokens, Entropy: s.ports.Entropy,
-		}, done.device, now)
-		return done, err
+		return s.startSession(ctx, in.Origin, attempt, now)
 	})
 }
 

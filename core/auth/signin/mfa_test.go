@@ -83,8 +83,8 @@ func TestMFAConfirmsTheDevice(t *testing.T) {
 	user := fx.enrolAuthenticator()
 	r := fx.loginMFA(user)
 	s := fx.getSession(r.SessionID)
-	if r.TrustLevel != auth.LimitedTrust || s.RiskScore != 30 || r.AccessToken == "" || r.RefreshToken == "" {
-		t.Errorf("%+v with score %d, want LIMITED_TRUST and that of an unknown device", r, s.RiskScore)
+	if r.TrustLevel != auth.FullTrust || s.RiskScore != 30 || r.AccessToken == "" || r.RefreshToken == "" {
+		t.Errorf("%+v with score %d, want FULL_TRUST and that of an unknown device", r, s.RiskScore)
 	}
 	d, err := fx.ports.Devices.Get(context.Background(), s.DeviceID)
 	if err != nil || !d.Confirmed {
@@ -101,7 +101,70 @@ func TestMFAConfirmsTheDevice(t *testing.T) {
 	}
 }
 
-// TestDeviceTokenAtOneOfTheSteps checks that the token counts at either step.
+// TestWhatASecondFactorIsWorth signs in with each factor at each kind of score: a code of the
+// authenticator is a step-up, a recovery code is not, and both confirm the device. The mark TRUSTED
+// counts from the next sign-in on.
+func TestWhatASecondFactorIsWorth(t *testing.T) {
+	for name, c := range map[string]struct {
+		failures        int // before the sign-in, from another device
+		recovery, trust bool
+		level           auth.TrustLevel
+		next            auth.TrustLevel // of a password alone on the same device, later
+	}{
+		"code":                       {level: auth.FullTrust, next: auth.LimitedTrust},
+		"code, trusted":              {trust: true, level: auth.FullTrust, next: auth.FullTrust},
+		"code, moderate risk":        {failures: 1, level: auth.FullTrust, next: auth.LimitedTrust},
+		"code, elevated risk":        {failures: 4, level: auth.FullTrust, next: auth.LimitedTrust},
+		"code, high risk":            {failures: 6, level: auth.HighRisk, next: auth.LimitedTrust},
+		"code, high risk, trusted":   {failures: 6, trust: true, level: auth.HighRisk, next: auth.FullTrust},
+		"recovery code":              {recovery: true, level: auth.LimitedTrust, next: auth.LimitedTrust},
+		"recovery code, trusted":     {recovery: true, trust: true, level: auth.LimitedTrust, next: auth.FullTrust},
+		"recovery code, higher risk": {recovery: true, failures: 4, level: auth.Unverified, next: auth.LimitedTrust},
+	} {
+		t.Run(name, func(t *testing.T) {
+			fx := newFixture(t, func(c *signin.Config) { c.Lockout.Threshold = 100 })
+			user := fx.enrolAuthenticator()
+			for range c.failures {
+				_, _ = fx.tryLogin("Wrong Horse 9!")
+			}
+			fx.mustLogin()
+			code := fx.currentCode()
+			if c.recovery {
+				code = recoveryCode
+			}
+			r, err := fx.tryCode(user, code, func(in *signin.MFAAnswer) { in.TrustDevice = c.trust })
+			if err != nil || r.TrustLevel != c.level || r.DeviceToken == "" {
+				t.Fatalf("%+v, %v, want %s and a device token", r, err, c.level)
+			}
+			s := fx.getSession(r.SessionID)
+			d, err := fx.ports.Devices.Get(context.Background(), s.DeviceID)
+			if err != nil || s.TrustLevel != c.level || !d.Confirmed || d.Trusted() != c.trust {
+				t.Errorf("session %+v, device %+v, %v", s, d, err)
+			}
+			evaluation := fx.findEvents(audit.RiskEvaluation)[0]
+			if got := evaluation.Details.Text("trustLevel"); got != c.level.String() {
+				t.Errorf("RISK_EVALUATION has %s", got)
+			}
+			marks := 0
+			for _, e := range fx.findEvents(audit.DeviceChange) {
+				if e.Action() == "trust" {
+					marks++
+				}
+			}
+			if (marks == 1) != c.trust {
+				t.Errorf("%d marks in the audit log", marks)
+			}
+			fx.updateAccount(user, func(a *auth.Account) { a.MFA = auth.MFA{} })
+			fx.clock.Advance(time.Hour)
+			if r := fx.mustLogin(withDeviceToken(r.DeviceToken)); r.TrustLevel != c.next {
+				t.Errorf("the next sign-in is at %s, want %s", r.TrustLevel, c.next)
+			}
+		})
+	}
+}
+
+// TestDeviceTokenAtOneOfTheSteps checks that the token counts at either step. The code is a recovery
+// code, which leaves the level to score and device.
 func TestDeviceTokenAtOneOfTheSteps(t *testing.T) {
 	for _, step := range []string{"first", "second", "neither"} {
 		fx := newFixture(t)
@@ -114,13 +177,13 @@ func TestDeviceTokenAtOneOfTheSteps(t *testing.T) {
 		switch step {
 		case "first":
 			fx.mustLogin(withDeviceToken(token))
-			r, err = fx.tryCode(user, fx.currentCode())
+			r, err = fx.tryCode(user, recoveryCode)
 		case "second":
 			fx.mustLogin()
-			r, err = fx.tryCode(user, fx.currentCode(), func(in *signin.MFAAnswer) { in.DeviceToken = token })
+			r, err = fx.tryCode(user, recoveryCode, func(in *signin.MFAAnswer) { in.DeviceToken = token })
 		default:
 			fx.mustLogin()
-			r, err = fx.tryCode(user, fx.currentCode())
+			r, err = fx.tryCode(user, recoveryCode)
 		}
 		want := auth.FullTrust
 		if step == "neither" {
@@ -263,7 +326,7 @@ func TestProofOfARevokedDevice(t *testing.T) {
 	if _, _, err := fx.ports.Devices.Ensure(t.Context(), old); err != nil {
 		t.Fatal(err)
 	}
-	r, err := fx.tryCode(user, fx.currentCode())
+	r, err := fx.tryCode(user, recoveryCode)
 	if err != nil || r.TrustLevel != auth.LimitedTrust {
 		t.Errorf("level %s, %v; want LIMITED_TRUST", r.TrustLevel, err)
 	}

@@ -41,8 +41,9 @@ func (s *Service) createSession(
 		MaxExpiresAt: now.Add(s.config.RefreshTokenMaxAge),
 		IPAddress:    from.Address,
 	}
-	if attempt.factor == auth.FactorLink {
-		session.TrustLevel = auth.FullTrust // as after a step-up with a code that was sent
+	// A link leads to full trust at any score, because only its person has it.
+	if attempt.factor.StepsUp() && (attempt.factor == auth.FactorLink || verdict.Level > auth.HighRisk) {
+		session.TrustLevel = auth.FullTrust
 	}
 	if until := attempt.company.Until; !until.IsZero() && until.Before(session.MaxExpiresAt) {
 		session.MaxExpiresAt = until

@@ -5,16 +5,27 @@ import (
 	"time"
 
 	"github.com/tollgate-dev/tollgate/core/auth"
+	"github.com/tollgate-dev/tollgate/core/auth/devices"
 	"github.com/tollgate-dev/tollgate/ports/secrets"
 )
 
 // issueTokens stores the first refresh token of a new session and returns it with an access token.
-func (s *Service) issueTokens(ctx context.Context, session *auth.Session, now time.Time) (Result, error) {
+// After a second factor it also confirms the device and returns a token of it.
+func (s *Service) issueTokens(
+	ctx context.Context, session *auth.Session, attempt *loginAttempt, now time.Time,
+) (Result, error) {
 	secret := secrets.NewSecret[auth.RefreshSecret](s.ports.Entropy)
 	if err := s.saveRefreshToken(ctx, session, secret, now); err != nil {
 		return Result{}, err
 	}
-	return s.signTokens(ctx, session, secret, now)
+	r, err := s.signTokens(ctx, session, secret, now)
+	if err != nil || attempt.factor == "" {
+		return r, err
+	}
+	r.DeviceToken, err = devices.Confirm(ctx, devices.Confirmation{
+		Devices: s.ports.Devices, Tokens: s.ports.DeviceTokens, Entropy: s.ports.Entropy, Trail: s.ports.Trail,
+	}, session, attempt.trustDevice, now)
+	return r, err
 }
 
 // saveRefreshToken stores the hash of a refresh token of a session.

@@ -175,7 +175,40 @@ func (fx *fixture) mustInitiate() stepup.Pending {
 }
 
 func (fx *fixture) tryCode(p stepup.Pending, code auth.OTP) (stepup.Passed, error) {
-	return fx.service.Verify(context.Background(), p.ID, code)
+	return fx.service.Verify(context.Background(), stepup.Answer{ID: p.ID, Code: code})
+}
+
+// TestTrustThisBrowser marks the device as TRUSTED with a right code only, with an event.
+func TestTrustThisBrowser(t *testing.T) {
+	fx := newFixture(t)
+	p := fx.mustInitiate()
+	wantMark := func(mark auth.TrustStatus, events int) {
+		t.Helper()
+		d, err := fx.ports.Devices.Get(context.Background(), device)
+		changes := fx.findEvents(audit.DeviceChange)
+		if err != nil || d.TrustStatus != mark || d.Trusted() != (mark == auth.DeviceTrusted) || len(changes) != events {
+			t.Errorf("device %+v, %v, events %+v", d, err, changes)
+		}
+	}
+	answer := stepup.Answer{ID: p.ID, Code: wrongCode(fx.mail.lastCode()), TrustDevice: true}
+	_, err := fx.service.Verify(context.Background(), answer)
+	wantFault(t, "a wrong code", err, fault.Unauthenticated, auth.CodeInvalidOTP)
+	wantMark("", 0)
+	answer.Code = fx.mail.lastCode()
+	if _, err := fx.service.Verify(context.Background(), answer); err != nil {
+		t.Fatal(err)
+	}
+	wantMark(auth.DeviceTrusted, 1)
+	e := fx.findEvents(audit.DeviceChange)[0]
+	if e.Action() != "trust" || e.Subject != audit.Subject(user) || e.Details.Text("sessionId") != string(session) ||
+		e.Details.Text("trustStatus") != "TRUSTED" {
+		t.Errorf("event %+v", e)
+	}
+	answer = stepup.Answer{ID: fx.mustInitiate().ID, Code: fx.mail.lastCode()} // without the mark, it stays
+	if _, err := fx.service.Verify(context.Background(), answer); err != nil {
+		t.Fatal(err)
+	}
+	wantMark(auth.DeviceTrusted, 1)
 }
 
 func (fx *fixture) findEvents(kind audit.Category) []audit.Event {
@@ -324,7 +357,9 @@ func TestParallelRightCodesPassOnce(t *testing.T) {
 
 func TestChallengesThatCannotBeVerified(t *testing.T) {
 	fx := newFixture(t)
-	_, err := fx.service.Verify(context.Background(), "44444444-2222-4333-8444-555555555555", "123456")
+	_, err := fx.service.Verify(context.Background(), stepup.Answer{
+		ID: "44444444-2222-4333-8444-555555555555", Code: "123456",
+	})
 	wantFault(t, "an unknown challenge", err, fault.Invalid, auth.CodeInvalidInput)
 	p := fx.mustInitiate()
 	fx.clock.Advance(10 * time.Minute)

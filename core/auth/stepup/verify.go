@@ -15,6 +15,13 @@ import (
 	"github.com/tollgate-dev/tollgate/ports/transaction"
 )
 
+// Answer is what a person sends to pass a challenge.
+type Answer struct {
+	ID          auth.ChallengeID
+	Code        auth.OTP
+	TrustDevice bool // marks the device as TRUSTED (contract A-38)
+}
+
 // Passed is the result of a verification whose code was right.
 type Passed struct {
 	TrustLevel  auth.TrustLevel
@@ -32,10 +39,10 @@ type Passed struct {
 // right code; its detail retryAfter is the time until the challenge expires. Each attempt is
 // counted while the row of the challenge is locked, so concurrent guesses get no extra attempts
 // (contract A-42).
-func (s *Service) Verify(ctx context.Context, id auth.ChallengeID, code auth.OTP) (Passed, error) {
+func (s *Service) Verify(ctx context.Context, in Answer) (Passed, error) {
 	verify := func(learn bool) (verification, error) {
 		return transaction.Do(ctx, s.ports.Transaction, func(ctx context.Context) (verification, error) {
-			t := verification{now: s.ports.Clock.Now(), id: id, code: code, learn: learn}
+			t := verification{Answer: in, now: s.ports.Clock.Now(), learn: learn}
 			err := s.verifyCode(ctx, &t)
 			return t, err
 		})
@@ -56,10 +63,9 @@ func (s *Service) Verify(ctx context.Context, id auth.ChallengeID, code auth.OTP
 
 // verification is the state of one call of Verify.
 type verification struct {
-	now  time.Time
-	id   auth.ChallengeID
-	code auth.OTP
+	Answer
 
+	now       time.Time
 	learn     bool // the session is learnt from if the code is right
 	challenge auth.Challenge
 	session   auth.Session
@@ -71,7 +77,7 @@ type verification struct {
 // verifyCode counts one attempt and handles its result.
 func (s *Service) verifyCode(ctx context.Context, t *verification) error {
 	right := false
-	err := s.ports.Challenges.Update(ctx, t.id, func(c *auth.Challenge) error {
+	err := s.ports.Challenges.Update(ctx, t.ID, func(c *auth.Challenge) error {
 		switch {
 		case c.State != auth.ChallengeOpen, !auth.Alive(c.ExpiresAt, t.now, s.config.CodeTTL):
 			t.refusal, t.reason = errChallenge(), ReasonClosed
@@ -82,7 +88,7 @@ func (s *Service) verifyCode(ctx context.Context, t *verification) error {
 			// verifyAuthenticator has checked it, the attempt counts as wrong.
 			countAttempt(c, false)
 		default:
-			right = s.isCode(c, t.code)
+			right = s.isCode(c, t.Code)
 			countAttempt(c, right)
 		}
 		t.challenge = *c
@@ -108,13 +114,13 @@ func (s *Service) verifyCode(ctx context.Context, t *verification) error {
 // Recovery codes are for logins only (contract A-19).
 func (s *Service) verifyAuthenticator(ctx context.Context, t *verification) (right bool, err error) {
 	err = s.ports.Accounts.Update(ctx, t.challenge.UserID, func(a *auth.Account) (err error) {
-		right, err = s.secondFactor.TakeTOTP(a, t.code, t.now)
+		right, err = s.secondFactor.TakeTOTP(a, t.Code, t.now)
 		return err
 	})
 	if err != nil || !right {
 		return false, err
 	}
-	return true, s.ports.Challenges.Update(ctx, t.id, func(c *auth.Challenge) error {
+	return true, s.ports.Challenges.Update(ctx, t.ID, func(c *auth.Challenge) error {
 		c.Attempts-- // verifyCode has counted the attempt as wrong
 		countAttempt(c, true)
 		return nil
@@ -139,8 +145,8 @@ func (s *Service) raiseTrust(ctx context.Context, t *verification) error {
 		return err
 	}
 	t.passed.DeviceToken, err = devices.Confirm(ctx, devices.Confirmation{
-		Devices: s.ports.Devices, Tokens: s.ports.DeviceTokens, Entropy: s.ports.Entropy,
-	}, session.DeviceID, t.now)
+		Devices: s.ports.Devices, Tokens: s.ports.DeviceTokens, Entropy: s.ports.Entropy, Trail: s.ports.Trail,
+	}, &session, t.TrustDevice, t.now)
 	if err != nil {
 		return err
 	}

@@ -171,8 +171,8 @@ func checkSecondStep(t *testing.T, s *fixture.Service, p *fixture.Person, app *f
 	code := app.Code(t, 1) // of the same step for both
 	acceptLogin(t, p, verifyLogin(t, p, s, user, code))
 	apiclient.WantAuthError(t, verifyLogin(t, p, s, user, code).WantStatus(t, http.StatusUnauthorized), "invalid_mfa")
-	if p.TrustLevel != "LIMITED_TRUST" {
-		t.Errorf("trust level is %s", p.TrustLevel)
+	if p.TrustLevel != "FULL_TRUST" {
+		t.Errorf("after a code of the authenticator the trust level is %s", p.TrustLevel)
 	}
 	apiclient.Call(t, "POST", s.API+"/auth/refresh", map[string]string{"refreshToken": p.RefreshToken}).WantStatus(t,
 		http.StatusOK)

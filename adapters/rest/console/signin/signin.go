@@ -27,9 +27,9 @@ var templates embed.FS
 
 var (
 	passwordPage = site.ParsePage(templates, "templates/password.html")
-	factorPage   = site.ParsePage(templates, "templates/factor.html")
+	factorPage   = parsePage("templates/factor.html")
 	stepUpPage   = site.ParsePage(templates, "templates/stepup.html")
-	codePage     = site.ParsePage(templates, "templates/code.html")
+	codePage     = parsePage("templates/code.html")
 )
 
 const (
@@ -178,6 +178,7 @@ func (p *Pages) refuse(v *site.Visit, err error, show func(*site.Visit, site.Pro
 type factorView struct {
 	User, Next string
 	Again      string // the address of the sign-in from its beginning
+	Trust      bool   // the browser is to be trusted
 }
 
 func (p *Pages) showFactor(v *site.Visit) error { return p.renderFactor(v, nil) }
@@ -188,7 +189,7 @@ func (p *Pages) renderFactor(v *site.Visit, problems site.Problems) error {
 		return v.Redirect(site.SignInAddress(v.Next()))
 	}
 	return v.Render(factorPage, site.Head{Title: "Second factor", Problems: problems}, factorView{
-		string(user), v.Next(), site.SignInAddress(v.Next()),
+		string(user), v.Next(), site.SignInAddress(v.Next()), v.Form.Has(trustField),
 	})
 }
 
@@ -212,7 +213,7 @@ func (p *Pages) checkFactor(v *site.Visit) error {
 		return p.refuse(v, err, p.renderFactor)
 	}
 	r, err := p.ports.SignIn.VerifyMFA(v.UserContext(), signin.MFAAnswer{
-		UserID: user, Code: readCode(v), Origin: origin,
+		UserID: user, Code: readCode(v), Origin: origin, TrustDevice: v.Form.Has(trustField),
 	})
 	if err != nil {
 		return p.refuse(v, err, func(v *site.Visit, problems site.Problems) error {

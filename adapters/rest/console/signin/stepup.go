@@ -27,6 +27,7 @@ const (
 	methodField    = "step-up.method"
 	challengeField = "step-up.challenge"
 	codeField      = "step-up.code"
+	trustField     = "step-up.trust" // also of the second factor at sign-in
 )
 
 func (p *Pages) mountStepUp(r fiber.Router) {
@@ -142,6 +143,7 @@ type codeView struct {
 	Challenge auth.ChallengeID
 	Method    auth.StepUpMethod
 	Sent      bool // the code was sent, and can be sent again
+	Trust     bool // the browser is to be trusted
 }
 
 // send begins a step-up and asks for its code.
@@ -161,7 +163,9 @@ func (p *Pages) send(v *site.Visit) error {
 
 func (p *Pages) renderCode(v *site.Visit, id auth.ChallengeID, m auth.StepUpMethod, head site.Head) error {
 	head.Title = "Enter the code"
-	return v.Render(codePage, head, codeView{carry(v, ""), id, m, m != auth.AuthenticatorApp})
+	return v.Render(codePage, head, codeView{
+		carry(v, ""), id, m, m != auth.AuthenticatorApp, v.Form.Has(trustField),
+	})
 }
 
 // verify checks a code and goes on with what the step-up has interrupted.
@@ -169,7 +173,9 @@ func (p *Pages) verify(v *site.Visit) error {
 	id, err := readChallenge(v)
 	var passed stepup.Passed
 	if err == nil {
-		passed, err = p.ports.StepUp.Verify(v.UserContext(), id, readCode(v))
+		passed, err = p.ports.StepUp.Verify(v.UserContext(), stepup.Answer{
+			ID: id, Code: readCode(v), TrustDevice: v.Form.Has(trustField),
+		})
 	}
 	if err != nil {
 		return p.refuse(v, err, p.showCodeAgain(id))
