@@ -215,6 +215,63 @@ func stepUpWithApp(t *testing.T, s *fixture.Service, p *fixture.Person, app *fix
 			WantStatus(t, http.StatusTooManyRequests), "rate_limit_exceeded")
 }
 
+// TestTrustThisBrowser marks devices as TRUSTED with the code of a second factor and of a step-up. A
+// wrong code marks nothing.
+func TestTrustThisBrowser(t *testing.T) {
+	fixture.InEachEnvironment(t, func(t *testing.T, e *fixture.Environment) {
+		e.WantAuditEvents(t)
+		s := e.Start(t, fixture.RelaxedRiskSettings...)
+		ada := e.NewPerson(t, "ada@example.com")
+		ada.Login(t, s)
+		wantMark := func(p *fixture.Person, mark string) {
+			t.Helper()
+			_, device := findDevice(t, s, p)
+			if device != mark {
+				t.Errorf("the device is %s, want %s", device, mark)
+			}
+		}
+		var challenge struct{ ChallengeID string }
+		ada.PostJSON(t, s, "/auth/step-up/initiate", map[string]string{"method": "EMAIL_OTP"}).WantStatus(t,
+			http.StatusOK).Decode(t, &challenge)
+		answer := map[string]any{"challengeId": challenge.ChallengeID, "otp": "nope", "trustDevice": true}
+		apiclient.WantAuthError(t, apiclient.Call(t, "POST", s.API+"/auth/step-up/verify", answer).WantStatus(t,
+			http.StatusUnauthorized), "invalid_otp")
+		wantMark(ada, "PENDING")
+		answer["trustDevice"] = "yes"
+		apiclient.WantAuthError(t, apiclient.Call(t, "POST", s.API+"/auth/step-up/verify", answer).WantStatus(t,
+			http.StatusBadRequest), "invalid_input")
+		answer["otp"], answer["trustDevice"] = e.LastCode(t, ada.Email), true
+		a := apiclient.Call(t, "POST", s.API+"/auth/step-up/verify", answer).WantStatus(t, http.StatusOK)
+		wantMark(ada, "TRUSTED")
+		ada.DeviceToken = a.Header.Get("X-Device-Token")
+		if ada.Login(t, s); ada.TrustLevel != "FULL_TRUST" {
+			t.Errorf("the next login is at %s", ada.TrustLevel)
+		}
+
+		bob := e.NewPerson(t, "bob@example.com")
+		app := e.EnrolAuthenticator(t, bob)
+		user := startLogin(t, bob, s)
+		second := map[string]any{"userId": user, "mfaCode": app.Code(t, 1), "deviceInfo": bob.Device, "trustDevice": true}
+		acceptLogin(t, bob, apiclient.Call(t, "POST", s.API+"/auth/mfa/verify", second))
+		if wantMark(bob, "TRUSTED"); bob.TrustLevel != "FULL_TRUST" {
+			t.Errorf("after the code the level is %s", bob.TrustLevel)
+		}
+	})
+}
+
+// findDevice returns the id and the mark of the only device of a person.
+func findDevice(t *testing.T, s *fixture.Service, p *fixture.Person) (id, mark string) {
+	t.Helper()
+	var list struct {
+		Devices []struct{ ID, TrustStatus string }
+	}
+	apiclient.Call(t, "GET", s.API+"/devices", nil, p.Bearer()...).WantStatus(t, http.StatusOK).Decode(t, &list)
+	if len(list.Devices) != 1 {
+		t.Fatalf("devices %+v", list.Devices)
+	}
+	return list.Devices[0].ID, list.Devices[0].TrustStatus
+}
+
 // wantMFAEvents checks that the audit log has the events of TestMFA.
 func wantMFAEvents(t *testing.T, s *fixture.Service, p *fixture.Person) {
 	t.Helper()

@@ -287,6 +287,15 @@ func TestSecondFactor(t *testing.T) {
 		b.press("Continue", http.StatusOK, "code", app.Code(t, 1))
 		b.wantPath("/console/account")
 		b.wantText("Authenticator app On")
+		b.wantText("FULL_TRUST")
+
+		trusting := newBrowser(t, s)
+		trusting.open("/console/sign-in?next=/console/account", http.StatusOK)
+		trusting.press("Sign in", http.StatusOK, "email", ada.Email, "password", fixture.Password)
+		trusting.wantText("Trust this browser")
+		trusting.press("Continue", http.StatusOK, "code", app.Recovery[0], "step-up.trust", "on")
+		trusting.wantPath("/console/account")
+		trusting.wantText("Trusted")
 	})
 }
 
