@@ -287,7 +287,7 @@ func TestSecondFactor(t *testing.T) {
 		b.press("Continue", http.StatusOK, "code", app.Code(t, 1))
 		b.wantPath("/console/account")
 		b.wantText("Authenticator app On")
-		b.wantText("FULL_TRUST")
+		b.wantText("Full trust. It may do everything that you may do.")
 
 		trusting := newBrowser(t, s)
 		trusting.open("/console/sign-in?next=/console/account", http.StatusOK)
