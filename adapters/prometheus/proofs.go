@@ -19,7 +19,7 @@ const (
 
 // Prover counts the outcomes of proofs of publishers, and passes the calls on.
 type Prover struct {
-	prover   *delegating.Prover
+	*delegating.Prover
 	outcomes map[string]labelCounters // by method
 }
 
@@ -33,24 +33,21 @@ func NewProver(p *delegating.Prover, r prometheus.Registerer) *Prover {
 	methods := []string{
 		string(publisher.DNS), string(publisher.HTTP), string(publisher.OIDC), string(publisher.GitHubOIDC),
 	}
-	return &Prover{prover: p, outcomes: newTable(vector, methods, []string{
+	return &Prover{Prover: p, outcomes: newTable(vector, methods, []string{
 		proofAccepted, proofRefused, proofLimited, proofInvalid, unavailable, failed,
 	})}
 }
 
-// Switched returns the error of proofs while they are off. It counts nothing.
-func (p *Prover) Switched() error { return p.prover.Switched() }
-
 // ProveDomain exchanges a proof of a domain and counts the outcome.
 func (p *Prover) ProveDomain(ctx context.Context, r delegating.DomainRequest) (delegating.Token, error) {
-	t, err := p.prover.ProveDomain(ctx, r)
+	t, err := p.Prover.ProveDomain(ctx, r)
 	p.countOutcome(r.Method, err)
 	return t, err
 }
 
 // ProveIdentity exchanges an ID token and counts the outcome.
 func (p *Prover) ProveIdentity(ctx context.Context, r delegating.IdentityRequest) (delegating.Token, error) {
-	t, err := p.prover.ProveIdentity(ctx, r)
+	t, err := p.Prover.ProveIdentity(ctx, r)
 	p.countOutcome(r.Method, err)
 	return t, err
 }

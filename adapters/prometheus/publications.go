@@ -31,8 +31,8 @@ var refusals = map[fault.Kind]string{
 
 // Publisher counts the outcomes of changes of the registry, and passes the calls on.
 type Publisher struct {
-	publisher *publishing.Publisher
-	outcomes  map[string]labelCounters // by operation
+	*publishing.Publisher
+	outcomes map[string]labelCounters // by operation
 }
 
 // NewPublisher returns a publisher whose outcomes are counted.
@@ -50,11 +50,8 @@ func NewPublisher(p *publishing.Publisher, r prometheus.Registerer) *Publisher {
 	for _, refusal := range refusals {
 		outcomes = append(outcomes, refusal)
 	}
-	return &Publisher{publisher: p, outcomes: newTable(vector, operations, outcomes)}
+	return &Publisher{Publisher: p, outcomes: newTable(vector, operations, outcomes)}
 }
-
-// WritesOff reports whether writes are turned off.
-func (p *Publisher) WritesOff() bool { return p.publisher.WritesOff() }
 
 // Refuse counts a change that is refused before it is known who makes it, and returns the error.
 func (p *Publisher) Refuse(of publishing.Operation, err error) error {
@@ -68,7 +65,7 @@ func (p *Publisher) Refuse(of publishing.Operation, err error) error {
 func (p *Publisher) Publish(
 	ctx context.Context, who authority.Caller, r publishing.Request,
 ) (publishing.Outcome, error) {
-	outcome, err := p.publisher.Publish(ctx, who, r)
+	outcome, err := p.Publisher.Publish(ctx, who, r)
 	p.countDocument(publishing.OpPublish, outcome, err)
 	return outcome, err
 }
@@ -77,7 +74,7 @@ func (p *Publisher) Publish(
 func (p *Publisher) Replace(
 	ctx context.Context, who authority.Caller, r publishing.Request, t publishing.Target,
 ) (publishing.Outcome, error) {
-	outcome, err := p.publisher.Replace(ctx, who, r, t)
+	outcome, err := p.Publisher.Replace(ctx, who, r, t)
 	p.countDocument(publishing.OpReplace, outcome, err)
 	return outcome, err
 }
@@ -86,7 +83,7 @@ func (p *Publisher) Replace(
 func (p *Publisher) Delete(
 	ctx context.Context, who authority.Caller, r publishing.Request, t publishing.Target,
 ) (registry.Record, error) {
-	record, err := p.publisher.Delete(ctx, who, r, t)
+	record, err := p.Publisher.Delete(ctx, who, r, t)
 	p.countOutcome(publishing.OpDelete, err)
 	return record, err
 }
@@ -95,7 +92,7 @@ func (p *Publisher) Delete(
 func (p *Publisher) SetStatus(
 	ctx context.Context, who authority.Caller, r publishing.Request, t publishing.Target,
 ) (registry.Record, error) {
-	record, err := p.publisher.SetStatus(ctx, who, r, t)
+	record, err := p.Publisher.SetStatus(ctx, who, r, t)
 	p.countOutcome(publishing.OpStatus, err)
 	return record, err
 }
@@ -104,7 +101,7 @@ func (p *Publisher) SetStatus(
 func (p *Publisher) SetStatusAll(
 	ctx context.Context, who authority.Caller, r publishing.Request, serverName string, room publishing.SizeCheck,
 ) (browsing.History, error) {
-	changed, err := p.publisher.SetStatusAll(ctx, who, r, serverName, room)
+	changed, err := p.Publisher.SetStatusAll(ctx, who, r, serverName, room)
 	p.countOutcome(publishing.OpStatus, err)
 	return changed, err
 }

@@ -11,14 +11,25 @@ type sessionList struct {
 	pageInfo
 }
 
+// session is a session of the list, which has Current, or that of the caller (contract A-1), which
+// has UserID and ExpiresAt.
 type session struct {
 	ID             auth.SessionID      `json:"id"`
+	UserID         auth.UserID         `json:"userId,omitempty"`
 	TrustLevel     string              `json:"trustLevel"`
 	DeviceIdentity auth.DeviceIdentity `json:"deviceIdentity"`
 	CreatedAt      string              `json:"createdAt"`
 	LastActivity   string              `json:"lastActivity"`
+	ExpiresAt      string              `json:"expiresAt,omitempty"`
 	IPAddress      string              `json:"ipAddress"`
-	Current        bool                `json:"current"`
+	Current        *bool               `json:"current,omitempty"`
+}
+
+func newSession(s *auth.Session) session {
+	return session{
+		ID: s.ID, TrustLevel: s.TrustLevel.String(), DeviceIdentity: s.DeviceIdentity,
+		CreatedAt: FormatTime(s.CreatedAt), LastActivity: FormatTime(s.LastActivity), IPAddress: formatAddress(s.IPAddress),
+	}
 }
 
 func (a *API) listSessions(c *fiber.Ctx, caller auth.Session) error {
@@ -32,12 +43,9 @@ func (a *API) listSessions(c *fiber.Ctx, caller auth.Session) error {
 	}
 	list := sessionList{Sessions: make([]session, 0, len(found)), pageInfo: pageInfo{total, page.Limit, page.Offset}}
 	for i := range found {
-		s := &found[i]
-		list.Sessions = append(list.Sessions, session{
-			ID: s.ID, TrustLevel: s.TrustLevel.String(), DeviceIdentity: s.DeviceIdentity,
-			CreatedAt: FormatTime(s.CreatedAt), LastActivity: FormatTime(s.LastActivity),
-			IPAddress: formatAddress(s.IPAddress), Current: s.ID == caller.ID,
-		})
+		s, current := newSession(&found[i]), found[i].ID == caller.ID
+		s.Current = &current
+		list.Sessions = append(list.Sessions, s)
 	}
 	return sendJSON(c, list)
 }
@@ -53,27 +61,13 @@ func (a *API) endSession(c *fiber.Ctx, caller auth.Session) error {
 	return sendJSON(c, messageResponse{"the session is ended"})
 }
 
-// ownSession is the session of the caller (contract A-1).
-type ownSession struct {
-	ID             auth.SessionID      `json:"id"`
-	UserID         auth.UserID         `json:"userId"`
-	TrustLevel     string              `json:"trustLevel"`
-	DeviceIdentity auth.DeviceIdentity `json:"deviceIdentity"`
-	CreatedAt      string              `json:"createdAt"`
-	LastActivity   string              `json:"lastActivity"`
-	ExpiresAt      string              `json:"expiresAt"`
-	IPAddress      string              `json:"ipAddress"`
-}
-
 func (a *API) getSession(c *fiber.Ctx, caller auth.Session) error {
 	return sendJSON(c, SessionShape(&caller))
 }
 
 // SessionShape returns the JSON shape of a session, with all that its person may see.
 func SessionShape(s *auth.Session) any {
-	return ownSession{
-		ID: s.ID, UserID: s.UserID, TrustLevel: s.TrustLevel.String(), DeviceIdentity: s.DeviceIdentity,
-		CreatedAt: FormatTime(s.CreatedAt), LastActivity: FormatTime(s.LastActivity),
-		ExpiresAt: FormatTime(s.ExpiresAt), IPAddress: formatAddress(s.IPAddress),
-	}
+	own := newSession(s)
+	own.UserID, own.ExpiresAt = s.UserID, FormatTime(s.ExpiresAt)
+	return own
 }

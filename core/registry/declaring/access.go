@@ -36,10 +36,9 @@ func (r *run) grants() kind {
 			g, err := registry.ParseGrant(holder, v.Text("action"), v.Text("resource"))
 			return r.grant(&registry.GrantRecord{Grant: g}), err
 		},
-		stored: func(ctx context.Context) ([]object, error) {
-			list, err := r.ports.Grants.Records(ctx, registrystore.GrantQuery{})
-			return collect(list, err, r.grant)
-		},
+		stored: listed(func(ctx context.Context) ([]registry.GrantRecord, error) {
+			return r.ports.Grants.Records(ctx, registrystore.GrantQuery{})
+		}, r.grant),
 	}
 }
 
@@ -119,10 +118,7 @@ func (r *run) policies() kind {
 			}
 			return o, err
 		},
-		stored: func(ctx context.Context) ([]object, error) {
-			list, err := r.ports.Policies.All(ctx)
-			return collect(list, err, r.policy)
-		},
+		stored: listed(r.ports.Policies.All, r.policy),
 	}
 }
 
@@ -174,10 +170,7 @@ func (r *run) reviewRules() kind {
 			}
 			return r.reviewRule(&rule), nil
 		},
-		stored: func(ctx context.Context) ([]object, error) {
-			list, err := r.ports.Reviews.Rules(ctx)
-			return collect(list, err, r.reviewRule)
-		},
+		stored: listed(r.ports.Reviews.Rules, r.reviewRule),
 	}
 }
 

@@ -131,13 +131,18 @@ func present(all audit.Details) audit.Details {
 	return fields
 }
 
-// collect returns the objects of stored values.
-func collect[T any](all []T, err error, toObject func(*T) object) ([]object, error) {
-	objects := make([]object, 0, len(all))
-	for i := range all {
-		objects = append(objects, toObject(&all[i]))
+// listed returns the function that returns the objects of all stored values.
+func listed[T any](
+	list func(context.Context) ([]T, error), toObject func(*T) object,
+) func(context.Context) ([]object, error) {
+	return func(ctx context.Context) ([]object, error) {
+		all, err := list(ctx)
+		objects := make([]object, 0, len(all))
+		for i := range all {
+			objects = append(objects, toObject(&all[i]))
+		}
+		return objects, err
 	}
-	return objects, err
 }
 
 func patterns(all []registry.Pattern) audit.List { return audit.Texts(registry.PatternTexts(all)) }

@@ -41,10 +41,7 @@ func (r *run) views() kind {
 			}
 			return o, err
 		},
-		stored: func(ctx context.Context) ([]object, error) {
-			list, err := r.ports.Views.List(ctx)
-			return collect(list, err, r.view)
-		},
+		stored: listed(r.ports.Views.List, r.view),
 	}
 }
 
@@ -88,10 +85,7 @@ func (r *run) mirrors() kind {
 			}
 			return o, err
 		},
-		stored: func(ctx context.Context) ([]object, error) {
-			list, err := r.ports.Mirrors.List(ctx)
-			return collect(list, err, r.mirror)
-		},
+		stored: listed(r.ports.Mirrors.List, r.mirror),
 	}
 }
 
@@ -151,16 +145,13 @@ func (r *run) webhooks() kind {
 			}
 			return o, err
 		},
-		stored: func(ctx context.Context) ([]object, error) {
-			list, err := r.ports.Webhooks.List(ctx)
-			return collect(list, err, func(w *notifying.Listed) object {
-				secret, err := r.ports.Sealer.Open(w.Secret, notifying.SealedSecret(w.ID))
-				if err != nil { // of another key: every secret is another one
-					secret = w.Secret
-				}
-				return r.webhook(&w.Webhook, event.Secret(secret))
-			})
-		},
+		stored: listed(r.ports.Webhooks.List, func(w *notifying.Listed) object {
+			secret, err := r.ports.Sealer.Open(w.Secret, notifying.SealedSecret(w.ID))
+			if err != nil { // of another key: every secret is another one
+				secret = w.Secret
+			}
+			return r.webhook(&w.Webhook, event.Secret(secret))
+		}),
 	}
 }
 
