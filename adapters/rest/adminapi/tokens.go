@@ -60,7 +60,7 @@ func (a *API) listTokens(owner ownerOf) handler {
 		return listing[auth.APIToken, tokenResponse]{
 			name: "tokens", key: func(t *auth.APIToken) string { return string(t.ID) }, shape: newTokenResponse,
 			fetch: func(ctx context.Context, after string, limit int) ([]auth.APIToken, error) {
-				if err := a.requireOwner(ctx, of); err != nil {
+				if err := a.requireOwner(ctx, of, nil); err != nil {
 					return nil, err
 				}
 				return a.use.Tokens.List(ctx, of, auth.APITokenID(after), limit)
@@ -69,13 +69,17 @@ func (a *API) listTokens(owner ownerOf) handler {
 	}
 }
 
-// requireOwner returns fault.NotFound for a service account that does not exist.
-func (a *API) requireOwner(ctx context.Context, owner auth.Owner) error {
+// requireOwner returns fault.NotFound for a service account that does not exist, and the error of an
+// optional check of who manages it.
+func (a *API) requireOwner(ctx context.Context, owner auth.Owner, check func(manager string) error) error {
 	name, ok := owner.Service()
 	if !ok {
 		return nil
 	}
-	_, err := a.use.Services.Get(ctx, service.Name(name))
+	found, err := a.use.Services.Get(ctx, service.Name(name))
+	if err == nil && check != nil {
+		err = check(found.ManagedBy)
+	}
 	return err
 }
 
@@ -87,8 +91,12 @@ func (a *API) addToken(owner ownerOf) handler {
 			Networks: b.OptionalTexts("networks"),
 		})
 		q.check("token", err)
+		byHand := q.byHand()
 		return func(ctx context.Context) (answer, error) {
 			if err := q.who.RequireAll(t.Scopes); err != nil {
+				return answer{}, err
+			}
+			if err := a.requireOwner(ctx, of, byHand); err != nil {
 				return answer{}, err
 			}
 			added, secret, err := a.use.Tokens.Add(ctx, of, makerOf(q.who), t)
@@ -104,8 +112,11 @@ func (a *API) addToken(owner ownerOf) handler {
 
 func (a *API) removeToken(owner ownerOf) handler {
 	return func(q *request) act {
-		of, id := owner(q), auth.APITokenID(q.param("id"))
+		of, id, byHand := owner(q), auth.APITokenID(q.param("id")), q.byHand()
 		return func(ctx context.Context) (answer, error) {
+			if err := a.requireOwner(ctx, of, byHand); err != nil {
+				return answer{}, err
+			}
 			return noContent(), a.use.Tokens.Remove(ctx, of, id)
 		}
 	}

@@ -7,6 +7,7 @@ import (
 	"github.com/gofiber/fiber/v2"
 
 	"github.com/tollgate-dev/tollgate/adapters/rest/jsonbody"
+	"github.com/tollgate-dev/tollgate/core/registry"
 	"github.com/tollgate-dev/tollgate/core/registry/delegating"
 	"github.com/tollgate-dev/tollgate/core/registry/publisher"
 	"github.com/tollgate-dev/tollgate/ports/authority"
@@ -86,7 +87,11 @@ func (a *Publishers) listPolicies(c *fiber.Ctx, who authority.Caller) error {
 
 func (a *Publishers) removePolicy(c *fiber.Ctx, who authority.Caller) error {
 	id := strings.ToLower(strings.Clone(c.Params(policyParam)))
-	if err := a.policies.Remove(c.UserContext(), who, publisher.PolicyID(id), nil); err != nil {
+	check := func(p *publisher.Policy) error { return registry.CheckByHand(p.ManagedBy, ", or send force=true") }
+	if c.Query("force") == "true" {
+		check = nil
+	}
+	if err := a.policies.Remove(c.UserContext(), who, publisher.PolicyID(id), check); err != nil {
 		return err
 	}
 	c.Status(http.StatusNoContent)

@@ -189,39 +189,6 @@ func checkBodies(t *testing.T, s *site) {
 	}
 }
 
-// checkManaged checks that what a file manages changes only with force=true, and keeps its owner.
-func checkManaged(t *testing.T, s *site) {
-	_, eve := fixture.ReadSession(t, s.one, s.eve)
-	grant := decode(t, s.want(t, 201, "POST", "/grants", object{"person": eve, "action": "edit", "resource": "com.example/m"}))
-	policy := decode(t, s.want(t, 201, "POST", "/policies", goodBodies["POST /policies"]))
-	rule := decode(t, s.want(t, 201, "POST", "/review-rules", object{"pattern": "com.example/m", "when": "any"}))
-	webhook := decode(t, s.want(t, 201, "POST", "/webhooks", goodBodies["POST /webhooks"]))
-	s.want(t, 201, "PUT", "/views/managed", object{})
-	s.want(t, 201, "PUT", "/mirrors/managed", goodBodies["PUT /mirrors/x"])
-	db := s.e.OpenDatabase(t)
-	for _, table := range []string{"grants", "publisher_policies", "review_rules", "webhooks", "registry_views", "mirrors"} {
-		if _, err := db.ExecContext(t.Context(), "UPDATE "+table+" SET managed_by = 'platform'"); err != nil {
-			t.Fatal(err)
-		}
-	}
-	for _, call := range []struct {
-		method, path string
-		body         any
-	}{
-		{"PUT", "/views/managed", object{"access": "token"}}, {"DELETE", "/views/managed", nil},
-		{"PUT", "/mirrors/managed", object{"url": "https://registry.example.com", "interval": "3h"}},
-		{"DELETE", "/mirrors/managed", nil}, {"PATCH", "/webhooks/" + webhook.text("id"), object{"pattern": everyName}},
-		{"DELETE", "/webhooks/" + webhook.text("id"), nil}, {"DELETE", "/grants/" + grant.text("id"), nil},
-		{"DELETE", "/policies/" + policy.text("id"), nil}, {"DELETE", "/review-rules/" + rule.text("id"), nil},
-	} {
-		s.wantError(t, 409, "conflict", "", call.method, call.path, call.body)
-		a := s.call(t, call.method, call.path+"?force=true", call.body)
-		if a.Status != 204 && (a.Status != 200 || decode(t, a)["managedBy"] != "platform") {
-			t.Errorf("%s %s with force: %d %s", call.method, call.path, a.Status, a.Body)
-		}
-	}
-}
-
 func checkGrants(t *testing.T, s *site) {
 	_, eve := fixture.ReadSession(t, s.one, s.eve)
 	draft := object{"person": eve, "action": "edit", "resource": "com.example/eve"}

@@ -1,0 +1,78 @@
+package administration
+
+import (
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/tollgate-dev/tollgate/test/acceptance/internal/apiclient"
+	"github.com/tollgate-dev/tollgate/test/acceptance/internal/fixture"
+)
+
+// managedTables are the tables of the objects that a file may manage.
+var managedTables = []string{
+	"grants", "publisher_policies", "review_rules", "webhooks", "registry_views", "mirrors", "service_accounts",
+}
+
+// checkManaged checks, for each route that changes what a file manages, that it does so with
+// force=true only, and that the object keeps its owner.
+func checkManaged(t *testing.T, s *site) {
+	_, eve := fixture.ReadSession(t, s.one, s.eve)
+	make := func(path string, body any) string {
+		t.Helper()
+		return decode(t, s.want(t, http.StatusCreated, "POST", path, body)).text("id")
+	}
+	grant := make("/grants", object{"person": eve, "action": "edit", "resource": "com.example/m"})
+	policy, own := make("/policies", goodBodies["POST /policies"]), make("/policies", goodBodies["POST /policies"])
+	other := make("/policies", goodBodies["POST /policies"])
+	rule := make("/review-rules", object{"pattern": "com.example/m", "when": "any"})
+	webhook := make("/webhooks", goodBodies["POST /webhooks"])
+	s.want(t, http.StatusCreated, "PUT", "/views/managed", object{})
+	s.want(t, http.StatusCreated, "PUT", "/mirrors/managed", goodBodies["PUT /mirrors/x"])
+	s.want(t, http.StatusCreated, "PUT", "/service-accounts/managed", object{})
+	token := object{"name": "first", "scopes": []string{"decide"}}
+	make("/views/managed/tokens", object{"name": "first"})
+	first := make("/service-accounts/managed/tokens", token)
+	db := s.e.OpenDatabase(t)
+	for _, table := range managedTables {
+		if _, err := db.ExecContext(t.Context(), "UPDATE "+table+" SET managed_by = 'platform'"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	const admin, registry = "/admin/v1", "/x/dev.tollgate/publishers/"
+	for _, route := range []struct {
+		method, path string
+		body         any
+	}{
+		{"POST", admin + "/views/managed/tokens", object{"name": "second"}},
+		{"DELETE", admin + "/views/managed/tokens/first", nil},
+		{"PUT", admin + "/views/managed", object{"access": "token"}},
+		{"DELETE", admin + "/views/managed", nil},
+		{"PUT", admin + "/mirrors/managed", object{"url": "https://registry.example.com", "interval": "3h"}},
+		{"DELETE", admin + "/mirrors/managed", nil},
+		{"PATCH", admin + "/webhooks/" + webhook, object{"pattern": everyName}},
+		{"DELETE", admin + "/webhooks/" + webhook, nil},
+		{"DELETE", admin + "/grants/" + grant, nil},
+		{"DELETE", admin + "/policies/" + policy, nil},
+		{"DELETE", "/v0.1" + registry + own, nil},
+		{"DELETE", "/v0" + registry + other, nil},
+		{"DELETE", admin + "/review-rules/" + rule, nil},
+		{"POST", admin + "/service-accounts/managed/tokens", token},
+		{"DELETE", admin + "/service-accounts/managed/tokens/" + first, nil},
+		{"PUT", admin + "/service-accounts/managed", object{"description": "by hand"}},
+		{"DELETE", admin + "/service-accounts/managed", nil},
+	} {
+		call := func(query string) apiclient.Response {
+			return apiclient.Call(t, route.method, s.one.API+route.path+query, route.body, s.olga.Bearer()...)
+		}
+		if a := call(""); a.Status != http.StatusConflict || !strings.Contains(string(a.Body), "the file of platform") {
+			t.Errorf("%s %s: %d %s", route.method, route.path, a.Status, a.Body)
+		}
+		a := call("?force=true")
+		isToken := route.method == "POST"
+		keeps := isToken || a.Status == http.StatusNoContent || decode(t, a)["managedBy"] == "platform"
+		if a.Status >= http.StatusBadRequest || !keeps {
+			t.Errorf("%s %s with force: %d %s", route.method, route.path, a.Status, a.Body)
+		}
+	}
+}
