@@ -651,6 +651,15 @@ func injectService(ctx context.Context, s settings.Settings, parts settings.Part
 	historyDeferrals := stores.HistoryDeferrals
 	logins := stores.Logins
 	providers := stores.Providers
+	operators := stores.Operators
+	grantPorts := delegating.GrantPorts{
+		Transactions: runner,
+		Grants:       grants,
+		Operators:    operators,
+		Recorder:     trail,
+	}
+	grantOperator := delegating.NewGrantOperator(grantPorts)
+	granter := inprocess.NewGranter(grantOperator)
 	argonConfig := s.Passwords
 	passwordHasher, err := measureHasher(argonConfig, entropy, wiringPartMetrics)
 	if err != nil {
@@ -716,6 +725,7 @@ func injectService(ctx context.Context, s settings.Settings, parts settings.Part
 		Deferrals:     historyDeferrals,
 		Logins:        logins,
 		Providers:     providers,
+		Grants:        granter,
 		Transaction:   runner,
 		Passwords:     passwordHasher,
 		Tokens:        issuer,
@@ -785,15 +795,6 @@ func injectService(ctx context.Context, s settings.Settings, parts settings.Part
 	}
 	peopleConfig := s.People
 	directory := stores.Directory
-	operators := stores.Operators
-	grantPorts := delegating.GrantPorts{
-		Transactions: runner,
-		Grants:       grants,
-		Operators:    operators,
-		Recorder:     trail,
-	}
-	grantOperator := delegating.NewGrantOperator(grantPorts)
-	granter := inprocess.NewGranter(grantOperator)
 	mail := newMail(stepupCouriers)
 	peoplePorts := people.Ports{
 		Accounts:    accounts,
@@ -1034,6 +1035,7 @@ func injectService(ctx context.Context, s settings.Settings, parts settings.Part
 	delegatingServices := delegating.NewServices(delegatingConfig, servicePorts)
 	providerPorts := federating.ProviderPorts{
 		Providers:    providers,
+		Identities:   identities,
 		Logins:       logins,
 		Sessions:     sessions,
 		Transactions: runner,
@@ -1688,11 +1690,13 @@ func injectOperator(ctx context.Context, s settings.Settings, log *logrus.Entry)
 	}
 	delegatingServices := delegating.NewServices(delegatingConfig, servicePorts)
 	providers := stores.Providers
+	identities := stores.Identities
 	logins := stores.Logins
 	oidcConfig := s.IDTokens
 	oidcProviders := oidc.NewProviders(oidcConfig, clock)
 	providerPorts := federating.ProviderPorts{
 		Providers:    providers,
+		Identities:   identities,
 		Logins:       logins,
 		Sessions:     sessions,
 		Transactions: runner,

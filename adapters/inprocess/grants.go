@@ -71,6 +71,9 @@ func (g *Granter) RemoveOrigin(ctx context.Context, origin string) error {
 	return g.operator.RemoveOrigin(ctx, origin)
 }
 
+// Operators implements [authority.Granter].
+func (g *Granter) Operators(ctx context.Context) ([]string, error) { return g.operator.Operators(ctx) }
+
 // MayOperate implements [authority.Granter].
 func (g *Granter) MayOperate(ctx context.Context, userID string) (bool, error) {
 	return g.operator.MayOperate(ctx, registry.Holder(userID))

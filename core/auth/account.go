@@ -37,8 +37,11 @@ type Account struct {
 	Replaced     ReplacedPassword
 	State        AccountState
 	MFA          MFA
-	CreatedAt    time.Time
-	UpdatedAt    time.Time
+	// AdmittedUntil is until when a password counts although people with the domain of the e-mail
+	// address sign in at their company only; usually zero.
+	AdmittedUntil time.Time
+	CreatedAt     time.Time
+	UpdatedAt     time.Time
 }
 
 // ReplacedPassword is the hash that the last password change replaced, and the time of the change.

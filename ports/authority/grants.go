@@ -19,6 +19,8 @@ type Granter interface {
 	RemoveOrigin(ctx context.Context, origin string) error
 	// MayOperate reports whether a person has the grant operate.
 	MayOperate(ctx context.Context, userID string) (bool, error)
+	// Operators returns the people who have the grant operate.
+	Operators(ctx context.Context) (userIDs []string, err error)
 }
 
 // GrantText is a grant as people write it.

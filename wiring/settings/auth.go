@@ -32,6 +32,9 @@ func (s *Settings) authBindings() []binding {
 			"how long a login waits for the code of the authenticator"),
 		s.bind(&in.Risk.HighRiskCountries, "HIGH_RISK_COUNTRIES", "",
 			"high-risk countries: ISO 3166 codes, comma separated"),
+		s.bind(&in.PasswordsOff, "PASSWORD_SIGN_IN", "on",
+			"on, or off: people sign in at their company only, and no password is accepted").
+			as("text", oneOf(&in.PasswordsOff, "off", "on")),
 		s.bind(&in.History, "RISK_HISTORY", "shadow",
 			"score of the person's history: off (nothing is read or learnt), shadow (it is recorded and changes "+
 				"nothing), on (it may raise the risk score)"),
@@ -61,7 +64,8 @@ func (s *Settings) completeAuth() {
 	s.Retention.Lockout = max(in.Lockout.Window, in.Lockout.Duration)
 	s.Tokens.TokenLife = in.AccessTokenTTL
 	s.People.Product, s.People.Console = s.Email.Brand.Name, s.consoleURL()
-	s.Companies = federating.Config{Console: s.People.Console, Public: s.IDTokens.PublicURL != ""}
+	s.Companies = federating.Config{Console: s.People.Console, Public: s.IDTokens.PublicURL != "",
+		PasswordsOff: in.PasswordsOff}
 }
 
 // consoleURL returns the address of the console: below PUBLIC_URL, else on this machine.

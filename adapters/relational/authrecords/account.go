@@ -35,6 +35,7 @@ type accountRow struct {
 	ReplacedAt   database.Instant  `bun:"replaced_at"`
 	MFAEnrolled  database.Instant  `bun:"mfa_enrolled_at"`
 	MFAEnroller  auth.SessionID    `bun:"mfa_enrolled_in"`
+	AdmitUntil   database.Instant  `bun:"admitted_until,nullzero"`
 	CreatedAt    database.Instant  `bun:"created_at"`
 	UpdatedAt    database.Instant  `bun:"updated_at"`
 }
@@ -46,7 +47,8 @@ func newAccountRow(a auth.Account) *accountRow {
 		MFARecovery: a.MFA.Recovery, MFAEnrolled: database.NewInstant(a.MFA.Enrolment.At),
 		MFAEnroller:  a.MFA.Enrolment.SessionID,
 		ReplacedHash: a.Replaced.Hash, ReplacedAt: database.NewInstant(a.Replaced.At),
-		CreatedAt: database.NewInstant(a.CreatedAt), UpdatedAt: database.NewInstant(a.UpdatedAt),
+		AdmitUntil: database.NewInstant(a.AdmittedUntil),
+		CreatedAt:  database.NewInstant(a.CreatedAt), UpdatedAt: database.NewInstant(a.UpdatedAt),
 	}
 }
 
@@ -58,8 +60,9 @@ func (r *accountRow) toAccount() auth.Account {
 			Recovery:  r.MFARecovery,
 			Enrolment: auth.Enrolment{At: r.MFAEnrolled.Time, SessionID: r.MFAEnroller},
 		},
-		Replaced:  auth.ReplacedPassword{Hash: r.ReplacedHash, At: r.ReplacedAt.Time},
-		CreatedAt: r.CreatedAt.Time, UpdatedAt: r.UpdatedAt.Time,
+		Replaced:      auth.ReplacedPassword{Hash: r.ReplacedHash, At: r.ReplacedAt.Time},
+		AdmittedUntil: r.AdmitUntil.Time,
+		CreatedAt:     r.CreatedAt.Time, UpdatedAt: r.UpdatedAt.Time,
 	}
 }
 

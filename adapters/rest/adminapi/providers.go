@@ -96,7 +96,7 @@ func (a *API) getProvider(q *request) act {
 
 func (a *API) putProvider(q *request) act {
 	b := q.body()
-	var draft federating.Draft
+	draft := federating.Draft{Force: q.flag("force")}
 	if b.Has("clientSecret") || b.IsNull("clientSecret") {
 		secret := b.NullableText("clientSecret")
 		draft.ClientSecret = &secret

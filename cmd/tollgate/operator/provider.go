@@ -34,7 +34,7 @@ func newProviderAdd(p cli.Process) *cobra.Command {
 		Args: cobra.ExactArgs(1),
 	}
 	var issuer, client, display string
-	var fromStdin, create, enforce bool
+	var fromStdin, create, enforce, force bool
 	var domains, groups, networks []string
 	c.Flags().StringVar(&issuer, "issuer", "", "issuer, as its discovery document has it")
 	c.Flags().StringVar(&client, "client-id", "", "id of the service as a client")
@@ -43,6 +43,7 @@ func newProviderAdd(p cli.Process) *cobra.Command {
 	c.Flags().StringSliceVar(&domains, "domain", nil, "e-mail domain that the provider speaks for; may be repeated")
 	c.Flags().BoolVar(&create, "create", false, "make accounts for people of the domains")
 	c.Flags().BoolVar(&enforce, "enforce", false, "people of the domains sign in at the company only")
+	c.Flags().BoolVar(&force, "force", false, "enforce even if no operator has signed in at a provider within 30 days")
 	c.Flags().StringArrayVar(&groups, "group", nil, "GROUP=ACTION:RESOURCE, a grant of the members of a group; may be repeated")
 	c.Flags().StringSliceVar(&networks, "network", nil, "network of its endpoints besides public addresses; may be repeated")
 	cli.RequireFlags(c, "issuer", "client-id")
@@ -69,7 +70,7 @@ func newProviderAdd(p cli.Process) *cobra.Command {
 		if err != nil {
 			return cli.Table{}, err
 		}
-		added, err := r.addProvider(fields, secret)
+		added, err := r.addProvider(fields, federating.Draft{ClientSecret: secret, Force: force})
 		return cli.TableOf([]company.Provider{added}, newProviderRow), err
 	}, func(r run) (cli.Table, error) {
 		rows := make([]providerRow, 1)
@@ -81,18 +82,21 @@ func newProviderAdd(p cli.Process) *cobra.Command {
 		if secret != nil {
 			fields["clientSecret"] = audit.Text(*secret)
 		}
-		err = r.create(at("providers", r.args[0]), fields, &rows[0], "there is already a provider "+r.args[0])
+		path := at("providers", r.args[0])
+		if force {
+			path += "?force=true"
+		}
+		err = r.create(path, fields, &rows[0], "there is already a provider "+r.args[0])
 		return cli.ListTable(rows), err
 	})
 }
 
 // addProvider adds a provider that must not exist.
-func (r run) addProvider(fields audit.Details, secret *string) (company.Provider, error) {
-	p, err := r.Providers.Parse(fields)
-	if err != nil {
+func (r run) addProvider(fields audit.Details, d federating.Draft) (p company.Provider, err error) {
+	if d.Provider, err = r.Providers.Parse(fields); err != nil {
 		return p, err
 	}
-	p, _, err = r.Providers.Put(r.ctx, federating.Draft{Provider: p, ClientSecret: secret}, func(current *company.Provider) error {
+	p, _, err = r.Providers.Put(r.ctx, d, func(current *company.Provider) error {
 		if current != nil {
 			return fault.Newf(fault.Conflict, "there is already a provider %s", current.Name)
 		}

@@ -12,7 +12,7 @@ import (
 
 func newUser(p cli.Process) *cobra.Command {
 	c := cli.NewGroup("user", "Manage the people who may sign in", newUserAdd(p), newUserList(p), newUserShow(p),
-		newUserSetPassword(p), newUserSetPhone(p), newUserEnrolMFA(p))
+		newUserSetPassword(p), newUserSetPhone(p), newUserEnrolMFA(p), newUserBreakGlass(p))
 	for _, change := range accountChanges() {
 		c.AddCommand(newAccountChange(p, change))
 	}

@@ -106,6 +106,22 @@ func newUserSetPhone(p cli.Process) *cobra.Command {
 	})
 }
 
+func newUserBreakGlass(p cli.Process) *cobra.Command {
+	c := &cobra.Command{
+		Use:   "break-glass --email E --for D",
+		Short: "Admit a person's password although the company sign-in is enforced",
+		Long: "Admit one person's password, and second factor, for a time: although people with\n" +
+			"the domain of the e-mail address sign in at their company only (enforce), or\n" +
+			"PASSWORD_SIGN_IN is off. Use it when the company's sign-in does not work. Every\n" +
+			"operator gets a notice when the person signs in so.",
+		Example: "  tollgate user break-glass --email ada@example.com --for 1h",
+	}
+	lasts := c.Flags().Duration("for", time.Hour, "how long the password is admitted, 5m to 24h")
+	return newUserChange(p, c, func(s *people.Service, ctx context.Context, e auth.Email) error {
+		return s.BreakGlass(ctx, e, *lasts)
+	})
+}
+
 func newUserList(p cli.Process) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "list",

@@ -27,6 +27,8 @@ type Config struct {
 	// not public, an address of this machine under which a browser reached it counts instead.
 	Console people.ConsoleURL
 	Public  bool
+	// PasswordsOff is true if no password is accepted.
+	PasswordsOff bool
 }
 
 // Ports are the dependencies of a Service. All stores belong to one adapter, so that a transaction
@@ -84,7 +86,7 @@ func (s *Service) Offered(ctx context.Context, email auth.Email) (offers []Offer
 			offers = append(offers, Offer{p.Name, p.DisplayName})
 		}
 	}
-	return offers, company.Enforcing(all, email) == nil, nil
+	return offers, !s.config.PasswordsOff && company.Enforcing(all, email) == nil, nil
 }
 
 // find returns a provider as a client of it, for a browser that has reached the console under a

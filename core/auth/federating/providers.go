@@ -27,6 +27,7 @@ import (
 // transaction spans them.
 type ProviderPorts struct {
 	Providers    authstore.Providers
+	Identities   authstore.Identities
 	Logins       authstore.Logins
 	Sessions     authstore.Sessions
 	Transactions transaction.Runner
@@ -85,6 +86,8 @@ type Draft struct {
 
 	// Secret of the client; nil keeps the stored one, and an empty one removes it.
 	ClientSecret *string
+	// Force enforces the provider even if no operator could sign in any more.
+	Force bool
 }
 
 // Put makes a provider, or replaces one, and reports whether it is new. One that is the same stays,
@@ -112,10 +115,41 @@ func (s *Providers) Put(
 		if before == nil && len(all) >= company.MaxProviders {
 			return fault.Newf(fault.Conflict, "there are %d providers already: remove one that is not needed", len(all))
 		}
+		if d.Enforce && !d.Force && (before == nil || !before.Enforce) {
+			if err := s.checkEnforceable(ctx); err != nil {
+				return err
+			}
+		}
 		stored, created = d.Provider, before == nil
 		return s.save(ctx, &stored, before, d.ClientSecret)
 	})
 	return stored, created, err
+}
+
+// provenFor is how long ago an operator may have signed in at a provider when one is enforced.
+const provenFor = 30 * 24 * time.Hour
+
+// checkEnforceable returns fault.Conflict unless a person who can operate has lately signed in at a
+// provider.
+func (s *Providers) checkEnforceable(ctx context.Context) error {
+	operators, err := s.ports.Grants.Operators(ctx)
+	if err != nil {
+		return err
+	}
+	since := s.ports.Clock.Now().Add(-provenFor)
+	for _, id := range operators {
+		found, err := s.ports.Identities.Of(ctx, auth.UserID(id))
+		if err != nil {
+			return err
+		}
+		for i := range found {
+			if found[i].LastUsedAt.After(since) {
+				return nil
+			}
+		}
+	}
+	return fault.New(fault.Conflict, "enforce: no person who can operate has signed in at a provider within 30 days; "+
+		"link one and sign in there first, or send force=true")
 }
 
 // save stores a provider in place of another one, which may be nil, with its event.

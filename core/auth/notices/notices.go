@@ -41,6 +41,7 @@ const (
 	AuthenticatorRemoved   Kind = "authenticator_removed"   // an operator removed the authenticator
 	PasswordChanged        Kind = "password_changed"        // the password was changed in a session
 
+	BreakGlass    Kind = "break_glass"    // somebody signed in with a password that a command had admitted
 	CompanyLinked Kind = "company_linked" // a company sign-in was linked to the account
 
 	PublisherUsed   Kind = "publisher_used"   // a policy of the person was used for the first time, or with a new key

@@ -111,6 +111,13 @@ var wordings = map[Kind]wording{
 		event: "One of your sessions was ended from another session that had proved only your password.",
 		brief: "a session was ended with only your password",
 	},
+	BreakGlass: {
+		subject: "A password was used in place of the company sign-in", brief: "a password was used in place of the company sign-in",
+		event: "Somebody signed in with a password that tollgate user break-glass had admitted, although people of this domain sign " +
+			"in at their company only.",
+		advice:      "If you expected this, you can ignore this message. If not, look at the audit log (ACCOUNT_CHANGE, break_glass).",
+		briefAdvice: "Not expected? See the audit log.",
+	},
 	CompanyLinked: {
 		subject: "A company sign-in was linked", briefAdvice: "Not you? Call your operator at once.",
 		event: "Your account was linked to the sign-in of your company, where somebody signed in with your e-mail address. From now " +

@@ -2,6 +2,7 @@ package people
 
 import (
 	"context"
+	"time"
 
 	"github.com/tollgate-dev/tollgate/core/audit"
 	"github.com/tollgate-dev/tollgate/core/auth"
@@ -63,6 +64,27 @@ func (s *Service) Enable(ctx context.Context, email auth.Email) error {
 			}
 			return changeState(a, auth.AccountActive, auth.AccountDisabled)
 		}})
+}
+
+// The bounds of BreakGlass.
+const (
+	MinBreakGlass = 5 * time.Minute
+	MaxBreakGlass = 24 * time.Hour
+)
+
+// BreakGlass admits a person's password for a time, although people with the domain of the e-mail
+// address sign in at their company only. It returns fault.Invalid for a time out of range.
+func (s *Service) BreakGlass(ctx context.Context, email auth.Email, lasts time.Duration) error {
+	if lasts < MinBreakGlass || lasts > MaxBreakGlass {
+		return fault.New(fault.Invalid, "for must be a duration from 5m to 24h")
+	}
+	until := s.ports.Clock.Now().Add(lasts)
+	return s.changeAccount(ctx, email, accountChange{
+		category: audit.AccountChange, action: "break_glass", alter: func(a *auth.Account) error {
+			a.AdmittedUntil = until
+			return nil
+		},
+	})
 }
 
 // SetPhone sets a person's telephone number; an empty one removes it.

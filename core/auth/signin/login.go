@@ -1,7 +1,6 @@
 package signin
 
 import (
-	"cmp"
 	"context"
 	"encoding/hex"
 	"errors"
@@ -16,7 +15,6 @@ import (
 	"github.com/tollgate-dev/tollgate/core/auth/notices"
 	"github.com/tollgate-dev/tollgate/core/auth/trust"
 	"github.com/tollgate-dev/tollgate/core/fault"
-	"github.com/tollgate-dev/tollgate/core/jsonvalue"
 	"github.com/tollgate-dev/tollgate/ports/transaction"
 )
 
@@ -69,7 +67,8 @@ func (attempt *loginAttempt) userID() auth.UserID {
 // of the domain is enforced (contract A-77). It is fault.Unavailable if the database is not
 // available or too many passwords are being verified.
 func (s *Service) Login(ctx context.Context, in Login) (Result, error) {
-	if err := s.checkPasswordAllowed(ctx, in); err != nil {
+	admitted, err := s.checkPasswordAllowed(ctx, in)
+	if err != nil {
 		return Result{}, err
 	}
 	leave, err := s.queues.waitTurn(ctx, auth.EmailLockout(s.lockoutKey, in.Email))
@@ -81,24 +80,11 @@ func (s *Service) Login(ctx context.Context, in Login) (Result, error) {
 	if err != nil {
 		return Result{}, err
 	}
-	return s.withLockout(ctx, in.Origin, &attempt, func() (Result, error) { return s.attemptLogin(ctx, in, &attempt) })
-}
-
-// checkPasswordAllowed returns fault.Forbidden with code company_sign_in_required if people with the
-// domain of the e-mail address sign in at their company only, whether or not there is an account.
-func (s *Service) checkPasswordAllowed(ctx context.Context, in Login) error {
-	all, err := s.ports.Providers.List(ctx)
-	if err != nil {
-		return err
+	r, err := s.withLockout(ctx, in.Origin, &attempt, func() (Result, error) { return s.attemptLogin(ctx, in, &attempt) })
+	if err == nil && admitted {
+		s.notifyOperators(ctx, in.Origin)
 	}
-	p := company.Enforcing(all, in.Email)
-	if p == nil {
-		return nil
-	}
-	err = fault.New(fault.Forbidden, "sign in at your company: "+p.DisplayName).WithCode(auth.CodeCompanyOnly).
-		WithDetail("provider", jsonvalue.Text(p.Name))
-	change := newRefusal(in.Origin, &loginAttempt{}, auth.CodeCompanyOnly)
-	return cmp.Or(s.ports.Trail.RecordChanges(ctx, change), err)
+	return r, err
 }
 
 // withLockout calls try unless the subject of the attempt is locked, and counts a failure if try

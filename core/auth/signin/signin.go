@@ -14,6 +14,7 @@ import (
 	"github.com/tollgate-dev/tollgate/core/auth/notices"
 	"github.com/tollgate-dev/tollgate/core/auth/risk"
 	"github.com/tollgate-dev/tollgate/core/auth/trust"
+	"github.com/tollgate-dev/tollgate/ports/authority"
 	"github.com/tollgate-dev/tollgate/ports/authstore"
 	"github.com/tollgate-dev/tollgate/ports/clock"
 	"github.com/tollgate-dev/tollgate/ports/secrets"
@@ -35,6 +36,7 @@ type Config struct {
 	DeviceBinding      trust.Binding
 	Risk               risk.Config
 	Bounds             trust.Bounds
+	PasswordsOff       bool                   // no password is accepted
 	History            assessment.HistoryMode // it needs Ports.Counts and Ports.Deferrals unless it is off
 }
 
@@ -94,6 +96,7 @@ type Ports struct {
 	Deferrals     authstore.HistoryDeferrals
 	Logins        authstore.Logins
 	Providers     authstore.Providers
+	Grants        authority.Granter
 	Transaction   transaction.Runner
 
 	Passwords secrets.PasswordHasher

@@ -98,3 +98,14 @@ func (o *GrantOperator) MayOperate(ctx context.Context, holder registry.Holder) 
 	grants, err := o.ports.Grants.Of(ctx, holder)
 	return slices.ContainsFunc(grants, func(g registry.Grant) bool { return g.Action == registry.ActionOperate }), err
 }
+
+// Operators returns the ids of the people who have the grant operate.
+func (o *GrantOperator) Operators(ctx context.Context) (ids []string, err error) {
+	all, err := o.ports.Grants.Records(ctx, registrystore.GrantQuery{})
+	for i := range all {
+		if _, isService := all[i].Holder.Service(); all[i].Action == registry.ActionOperate && !isService {
+			ids = append(ids, string(all[i].Holder))
+		}
+	}
+	return ids, err
+}

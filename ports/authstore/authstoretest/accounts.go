@@ -51,7 +51,8 @@ func Account(n int) auth.Account {
 				At: recordtest.Epoch().Add(time.Minute), SessionID: recordtest.UUID[auth.SessionID](900),
 			},
 		},
-		CreatedAt: recordtest.Epoch(), UpdatedAt: recordtest.Epoch().Add(time.Hour),
+		AdmittedUntil: recordtest.Epoch().Add(2 * time.Hour),
+		CreatedAt:     recordtest.Epoch(), UpdatedAt: recordtest.Epoch().Add(time.Hour),
 	}
 }
 

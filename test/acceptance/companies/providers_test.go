@@ -226,13 +226,15 @@ func TestAuditEvents(t *testing.T) {
 		s.newBrowser(t).signIn().want(403)
 		s.provider.Behave(oidcissuer.Behaviour{Claims: object{"sub": "u1"}, Token: func(c map[string]any) { c["nonce"] = "other" }})
 		s.newBrowser(t).signIn().want(401)
-		s.linkAndUnlink(t)
+		s.linkOperator(t)
+		s.unlink(t)
+		e.RunCommand(t, "", "user", "break-glass", "--email", "ada@acme.example", "--for", "5m")
 		s.want(t, 204, "DELETE", providers+"/acme", nil)
 	})
 }
 
-// linkAndUnlink links an identity to the operator in a browser, and unlinks it by the API.
-func (s *site) linkAndUnlink(t *testing.T) {
+// linkOperator links an identity to the operator in a browser.
+func (s *site) linkOperator(t *testing.T) {
 	t.Helper()
 	s.provider.SignIn("u3", "olga@elsewhere.example")
 	b := s.newBrowser(t)
@@ -240,6 +242,11 @@ func (s *site) linkAndUnlink(t *testing.T) {
 	b.open("/console/step-up").post("/console/step-up/send", "step-up.method", "EMAIL_OTP")
 	s.verify(t, b)
 	b.open("/console/sign-in/company/acme?link=1").want(200, "is linked")
+}
+
+// unlink unlinks the identity of the operator by the API.
+func (s *site) unlink(t *testing.T) {
+	t.Helper()
 	id := s.want(t, 200, "GET", "/auth/identities", nil)["identities"].([]any)[0].(object)["id"].(string)
 	s.want(t, 204, "DELETE", "/auth/identities/"+id, nil)
 }

@@ -223,7 +223,8 @@ func TestEnforcedDomain(t *testing.T) {
 	fixture.InEachEnvironment(t, func(t *testing.T, e *fixture.Environment) {
 		s := startSite(t, e)
 		e.NewPerson(t, "ada@acme.example")
-		s.want(t, 200, "PUT", providers+"/acme", s.settings("enforce", true))
+		s.wantCode(t, 409, "conflict", "PUT", providers+"/acme", s.settings("enforce", true))
+		s.want(t, 200, "PUT", providers+"/acme?force=true", s.settings("enforce", true))
 		for _, email := range []string{"ada@acme.example", "anyone@acme.example"} {
 			a := apiclient.Call(t, "POST", s.API+"/auth/login", object{
 				"email": email, "password": fixture.Password, "deviceInfo": object{},
@@ -244,5 +245,49 @@ func TestEnforcedDomain(t *testing.T) {
 		}
 		s.provider.SignIn("u1", "ada@acme.example")
 		s.newBrowser(t).signIn().want(200)
+		s.wantBrokenGlass(t, "ada@acme.example")
+		s.want(t, 200, "PUT", providers+"/acme", s.settings())
+		s.linkOperator(t)
+		s.want(t, 200, "PUT", providers+"/acme", s.settings("enforce", true))
 	})
+}
+
+// wantBrokenGlass checks that a command admits the password of a person all the same.
+func (s *site) wantBrokenGlass(t *testing.T, email string) {
+	t.Helper()
+	for _, wrong := range []string{"4m", "25h"} {
+		if _, stderr, code := s.e.TryCommand(t, "", "user", "break-glass", "--email", email, "--for", wrong); code == 0 {
+			t.Errorf("--for %s is accepted: %s", wrong, stderr)
+		}
+	}
+	if _, _, code := s.e.TryCommand(t, "", "user", "break-glass", "--email", email, "--server", s.API); code != 2 {
+		t.Errorf("--server leads to exit code %d, want 2", code)
+	}
+	s.e.RunCommand(t, "", "user", "break-glass", "--email", email, "--for", "5m")
+	apiclient.Call(t, "POST", s.API+"/auth/login", object{
+		"email": email, "password": fixture.Password, "deviceInfo": object{},
+	}).WantStatus(t, 200)
+	s.AwaitLog("A password was used in place of the company sign-in")
+	apiclient.Call(t, "POST", s.API+"/auth/login", object{
+		"email": email, "password": "Wrong-Horse-9-Battery", "deviceInfo": object{},
+	}).WantStatus(t, 401)
+	s.wantEvents(t, "break_glass")
+}
+
+// TestPasswordsOff checks that no password is accepted with PASSWORD_SIGN_IN=off.
+func TestPasswordsOff(t *testing.T) {
+	e := fixture.NewEnvironment(t, "embedded")
+	s := e.Start(t, append(fixture.RegistrySettings(), "PASSWORD_SIGN_IN=off")...)
+	e.NewPerson(t, "ada@example.com")
+	a := apiclient.Call(t, "POST", s.API+"/auth/login", object{
+		"email": "ada@example.com", "password": fixture.Password, "deviceInfo": object{},
+	}).WantStatus(t, 403)
+	if details := apiclient.WantAuthError(t, a, "company_sign_in_required"); details["provider"] != nil {
+		t.Errorf("the details are %v", details)
+	}
+	var offered object
+	apiclient.Call(t, "GET", s.API+"/auth/providers", nil).WantStatus(t, 200).Decode(t, &offered)
+	if offered["password"] != false {
+		t.Errorf("offered is %v", offered)
+	}
 }
