@@ -32,7 +32,7 @@ const (
 
 // StepsUp reports whether a sign-in with the factor counts as one that is followed by a step-up
 // (contract A-18). A recovery code does not: it is for a lost authenticator.
-func (f Factor) StepsUp() bool { return f == FactorTOTP || f == FactorLink }
+func (f Factor) StepsUp() bool { return f == FactorTOTP || f == FactorLink || f == FactorCompany }
 
 // RecoveryHash is the keyed hash of a recovery code. Only hashes are stored.
 type RecoveryHash [32]byte

@@ -1,9 +1,11 @@
 package companies
 
 import (
+	"net/url"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/tollgate-dev/tollgate/test/acceptance/internal/apiclient"
 	"github.com/tollgate-dev/tollgate/test/acceptance/internal/fixture"
@@ -191,4 +193,41 @@ func (s *site) verify(t *testing.T, b *browser) {
 	_, rest, _ := strings.Cut(b.body, `name="step-up.challenge" value="`)
 	challenge, _, _ := strings.Cut(rest, `"`)
 	b.post("/console/step-up/verify", "step-up.challenge", challenge, "step-up.method", "EMAIL_OTP", "step-up.code", s.e.LastCode(t, s.operator.Email))
+}
+
+// TestSecondFactor checks what a second factor of the provider is worth, and that a person with an
+// authenticator is asked for a code without one.
+func TestSecondFactor(t *testing.T) {
+	fixture.InEachEnvironment(t, func(t *testing.T, e *fixture.Environment) {
+		s := startSite(t, e)
+		s.want(t, 200, "PUT", providers+"/acme", s.settings("create", true, "secondFactor", object{"amr": []string{"mfa"}}))
+		level := func(claims ...any) string {
+			s.provider.SignIn("u1", "ada@acme.example", claims...)
+			s.newBrowser(t).signIn().want(200)
+			return s.events(t, "LOGIN_ATTEMPT")[0]["trustLevel"].(string)
+		}
+		if got := level(); got != "UNVERIFIED" {
+			t.Errorf("without a second factor the level is %s", got)
+		}
+		if got := level("amr", []string{"pwd", "mfa"}, "auth_time", time.Now().Unix()); got != "FULL_TRUST" {
+			t.Errorf("with a second factor the level is %s", got)
+		}
+		if got := level("amr", []string{"mfa"}, "auth_time", time.Now().Add(-13*time.Hour).Unix()); got == "FULL_TRUST" {
+			t.Errorf("with an old second factor the level is %s", got)
+		}
+		bert := e.NewPerson(t, "bert@acme.example")
+		app := e.EnrolAuthenticator(t, bert)
+		s.provider.SignIn("u2", "bert@acme.example")
+		b := s.newBrowser(t).signIn().want(200, "Second factor")
+		address, err := url.Parse(b.path)
+		if err != nil || !strings.HasPrefix(b.path, "/console/sign-in/code?") {
+			t.Fatalf("the sign-in leads to %s", b.path)
+		}
+		b.post("/console/sign-in/code", "user", address.Query().Get("user"), "next", "/console/account", "code", app.Code(t, 1)).
+			want(200, "bert@acme.example")
+		s.want(t, 204, "DELETE", providers+"/acme", nil) // the session came from the provider
+		if b.open("/console/account"); !strings.HasPrefix(b.path, "/console/sign-in") {
+			t.Errorf("the session goes on at %s", b.path)
+		}
+	})
 }
