@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"net/http"
 	"net/url"
+
+	"github.com/tollgate-dev/tollgate/core/fault"
 )
 
 // Issue is one problem that a validation found (contract R-55).
@@ -83,6 +85,15 @@ func (a listAnswer) toRecords() []Record {
 		list = append(list, one.toRecord())
 	}
 	return list
+}
+
+// ParseRecords returns the versions of a page of a list.
+func ParseRecords(items json.RawMessage) ([]Record, error) {
+	var a listAnswer
+	if err := json.Unmarshal(items, &a.Servers); err != nil {
+		return nil, fault.Wrap(fault.Internal, "the service lists servers in another form", err)
+	}
+	return a.toRecords(), nil
 }
 
 // Publish publishes a document.

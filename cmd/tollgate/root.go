@@ -20,7 +20,7 @@ func newRoot(p cli.Process) *cobra.Command {
 		Long: "Tollgate keeps the registry of tool servers, decides who may change it and how\n" +
 			"far each sign-in is trusted, and limits how often clients may make calls.\n" +
 			"Settings come from the environment: see 'tollgate settings'.\n\n" +
-			"Some commands take --server URL, or the address in TOLLGATE_SERVER:\n" +
+			"Commands that change records take --server URL, or the address in TOLLGATE_SERVER:\n" +
 			"then they call that service, with the session of 'tollgate login' there or with the\n" +
 			"token in TOLLGATE_TOKEN, and need no access to the database.\n\n" +
 			"The exit code is 0 on success, 1 if a command failed or was used wrongly, 2 if\n" +

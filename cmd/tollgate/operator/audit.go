@@ -2,17 +2,22 @@ package operator
 
 import (
 	"cmp"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"net/http"
+	"net/url"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
+	"github.com/tollgate-dev/tollgate/adapters/tollgateclient"
 	"github.com/tollgate-dev/tollgate/cmd/tollgate/cli"
 	"github.com/tollgate-dev/tollgate/core/audit"
 	"github.com/tollgate-dev/tollgate/core/auth"
 	"github.com/tollgate-dev/tollgate/core/auth/auditing"
+	"github.com/tollgate-dev/tollgate/core/fault"
 )
 
 // defaultEventLimit is the maximum number of events that a search shows by default.
@@ -26,6 +31,9 @@ func newAudit(p cli.Process) *cobra.Command {
 type auditFlags struct {
 	email, user, event, since, until string
 	limit                            int
+
+	person   auth.Email  // parsed from email
+	personID auth.UserID // parsed from user
 }
 
 func newAuditSearch(p cli.Process) *cobra.Command {
@@ -65,13 +73,96 @@ func newAuditSearch(p cli.Process) *cobra.Command {
 		out := newEventWriter(r, p.Stdout, o.Format)
 		// on a full disk both fail; one error is enough
 		return cmp.Or(r.Trail.Walk(r.ctx, person, q, out.writeEvent), out.finish())
+	}, func(r run) error {
+		query, err := f.remoteQuery(r, q)
+		if err != nil {
+			return err
+		}
+		out := newEventWriter(r, p.Stdout, o.Format)
+		return cmp.Or(walkRemotely(r, query, q.Limit, out.writeEvent), out.finish())
 	})
+}
+
+// remoteQuery returns the parameters of a query of the API.
+func (f *auditFlags) remoteQuery(r run, q auditing.Query) (url.Values, error) {
+	query := url.Values{}
+	holder, err := remotePerson{ID: string(f.personID)}, error(nil)
+	if f.person != "" {
+		holder, err = r.remotePerson(f.person)
+	}
+	since := q.After
+	if !since.IsZero() {
+		since = since.Add(time.Microsecond) // the API includes it
+	}
+	for name, value := range map[string]string{
+		"type": string(q.Category), "person": holder.ID, "since": formatBound(since),
+		"until": formatBound(q.Before),
+	} {
+		if value != "" {
+			query.Set(name, value)
+		}
+	}
+	return query, err
+}
+
+// formatBound returns a time with all its digits; empty for the zero time.
+func formatBound(t time.Time) string {
+	if t.IsZero() {
+		return ""
+	}
+	return t.UTC().Format(time.RFC3339Nano)
+}
+
+// errEnough ends the reading of a list.
+var errEnough = errors.New("enough")
+
+// walkRemotely calls visit for at most limit events of the API, all for 0.
+func walkRemotely(r run, query url.Values, limit int, visit func(audit.Event) error) error {
+	request := tollgateclient.Request{Method: http.MethodGet, Path: at("audit"), Query: query}
+	n := 0
+	err := tollgateclient.ReadPages(request, "events", r.call, func(items json.RawMessage) error {
+		var events []struct {
+			ID      audit.EventID  `json:"id"`
+			Time    time.Time      `json:"time"`
+			Type    audit.Category `json:"type"`
+			Person  audit.Subject  `json:"person"`
+			Success bool           `json:"success"`
+			Details audit.Details  `json:"details"`
+		}
+		if err := json.Unmarshal(items, &events); err != nil {
+			return fault.Wrap(fault.Internal, "the service lists events in another form", err)
+		}
+		for _, e := range events {
+			err := visit(audit.Event{
+				ID: e.ID, Time: e.Time, Category: e.Type, Subject: e.Person, Success: e.Success, Details: e.Details,
+			})
+			if err != nil {
+				return err
+			}
+			if n++; n == limit {
+				return errEnough
+			}
+		}
+		return nil
+	})
+	if errors.Is(err, errEnough) {
+		return nil
+	}
+	return err
 }
 
 // parseQuery returns the query that the flags describe.
 func (f *auditFlags) parseQuery(now time.Time) (q auditing.Query, err error) {
-	if f.email != "" && f.user != "" {
+	switch {
+	case f.email != "" && f.user != "":
 		return q, errors.New("give --email or --user, not both")
+	case f.email != "":
+		f.person, err = auth.ParseEmail(f.email)
+	case f.user != "":
+		f.personID, err = auth.ParseUUID[auth.UserID]("--user", f.user)
+	}
+	if err != nil {
+		return q, err
 	}
 	if q.Limit = f.limit; f.limit < 0 {
 		return q, fmt.Errorf("--limit: %d is less than 0", f.limit)
@@ -117,16 +208,9 @@ func parseTime(flag, s string, now time.Time) (time.Time, error) {
 
 // findUser returns the id of the person whose events are shown; empty for all people.
 func (f *auditFlags) findUser(r run) (auth.UserID, error) {
-	switch {
-	case f.user != "":
-		return auth.ParseUUID[auth.UserID]("--user", f.user)
-	case f.email == "":
-		return "", nil
+	if f.person == "" {
+		return f.personID, nil
 	}
-	email, err := auth.ParseEmail(f.email)
-	if err != nil {
-		return "", err
-	}
-	account, err := r.person(email)
+	account, err := r.person(f.person)
 	return account.ID, err
 }

@@ -133,6 +133,12 @@ func (w *eventWriter) findEmail(id auth.UserID) (auth.Email, error) {
 	if known || id == "" {
 		return email, nil
 	}
+	if w.run.service != nil {
+		if found := w.run.emailOf(string(id)); found != string(id) {
+			email = auth.Email(found)
+		}
+		return email, nil
+	}
 	account, err := w.run.Accounts.Get(w.run.ctx, id)
 	if err != nil && !fault.Is(err, fault.NotFound) {
 		return "", err

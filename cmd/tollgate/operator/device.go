@@ -20,26 +20,40 @@ func newDeviceList(p cli.Process) *cobra.Command {
 	}, func(r run, a auth.Account) (cli.Table, error) {
 		list, err := r.Devices.ListDevices(r.ctx, a.ID)
 		return deviceTable(list), err
+	}, func(r run, a remotePerson) (cli.Table, error) {
+		type shown struct {
+			deviceRow
+
+			Metadata deviceRow `json:"metadata"` // what describes the machine
+		}
+		list, err := listOf[shown](r, at("people", a.ID, "devices"), "devices", nil)
+		return cli.TableOf(list, func(d *shown) deviceRow {
+			row, m := d.deviceRow, &d.Metadata
+			row.Type, row.Browser, row.OS, row.LastIPAddress = m.Type, m.Browser, m.OS, m.LastIPAddress
+			return row
+		}), err
 	})
 }
 
+// deviceRow is a device in the output of commands. The API does not tell whether it is confirmed.
+type deviceRow struct {
+	ID            auth.DeviceID       `json:"id"              column:"ID"`
+	Identity      auth.DeviceIdentity `json:"identity"`
+	TrustStatus   auth.TrustStatus    `json:"trustStatus"     column:"MARK"`
+	Confirmed     bool                `json:"confirmed"       column:"CONFIRMED"`
+	Revoked       bool                `json:"revoked"         column:"REVOKED"`
+	FirstSeen     string              `json:"firstSeen"`
+	LastSeen      string              `json:"lastSeen"        column:"LAST SEEN"`
+	Type          string              `json:"deviceType"      column:"TYPE"`
+	Browser       string              `json:"browser"         column:"BROWSER"`
+	OS            string              `json:"operatingSystem" column:"SYSTEM"`
+	LastIPAddress string              `json:"lastIpAddress"   column:"ADDRESS"`
+	Name          string              `json:"name"            column:"NAME"`
+}
+
 func deviceTable(devices []auth.Device) cli.Table {
-	type row struct {
-		ID            auth.DeviceID       `json:"id"              column:"ID"`
-		Identity      auth.DeviceIdentity `json:"identity"`
-		TrustStatus   auth.TrustStatus    `json:"trustStatus"     column:"MARK"`
-		Confirmed     bool                `json:"confirmed"       column:"CONFIRMED"`
-		Revoked       bool                `json:"revoked"         column:"REVOKED"`
-		FirstSeen     string              `json:"firstSeen"`
-		LastSeen      string              `json:"lastSeen"        column:"LAST SEEN"`
-		Type          string              `json:"deviceType"      column:"TYPE"`
-		Browser       string              `json:"browser"         column:"BROWSER"`
-		OS            string              `json:"operatingSystem" column:"SYSTEM"`
-		LastIPAddress string              `json:"lastIpAddress"   column:"ADDRESS"`
-		Name          string              `json:"name"            column:"NAME"`
-	}
-	return cli.TableOf(devices, func(d *auth.Device) row {
-		return row{
+	return cli.TableOf(devices, func(d *auth.Device) deviceRow {
+		return deviceRow{
 			d.ID, d.Identity, d.TrustStatus, d.Confirmed, d.Revoked, cli.FormatTime(d.FirstSeen),
 			cli.FormatTime(d.LastSeen), d.Type, d.Browser, d.OS, cli.FormatAddress(d.LastIPAddress), d.Name,
 		}

@@ -2,6 +2,7 @@ package operator
 
 import (
 	"errors"
+	"net/http"
 
 	"github.com/spf13/cobra"
 
@@ -19,7 +20,11 @@ func newGrant(p cli.Process) *cobra.Command {
 }
 
 // grantFlags are the flags that identify one grant.
-type grantFlags struct{ email, service, action, resource string }
+type grantFlags struct {
+	email, service, action, resource string
+
+	person auth.Email // parsed
+}
 
 func (f *grantFlags) addTo(c *cobra.Command) {
 	c.Flags().StringVar(&f.email, "email", "", "e-mail address of the person")
@@ -30,54 +35,45 @@ func (f *grantFlags) addTo(c *cobra.Command) {
 	cli.CompleteValues(c, "action", "publish", "edit", "review", "operate")
 }
 
-// resolveGrant returns the grant that the flags identify.
-func (f *grantFlags) resolveGrant(r run) (registry.Grant, error) {
-	if (f.email == "") == (f.service == "") {
+// parseGrant returns the grant that the flags identify, without its holder.
+func (f *grantFlags) parseGrant() (registry.Grant, error) {
+	switch {
+	case (f.email == "") == (f.service == ""):
 		return registry.Grant{}, errors.New("--email or --service is required, and not both")
-	}
-	if f.resource == "" && f.action != string(registry.ActionOperate) {
+	case f.resource == "" && f.action != string(registry.ActionOperate):
 		return registry.Grant{}, errors.New("--resource: the pattern is required, unless the action is operate")
 	}
-	g, err := registry.ParseGrant("", f.action, f.resource)
-	if err != nil {
-		return registry.Grant{}, err
-	}
-	if f.service == "" {
-		g.Holder, err = holderOf(r, f.email)
-		return g, err
-	}
-	account, err := r.Services.Get(r.ctx, service.Name(f.service))
-	g.Holder = account.Name.Holder()
-	return g, replaceNotFound(err, "there is no service account "+f.service)
+	return registry.ParseGrant("", f.action, f.resource)
 }
 
-// holderOf returns the grant holder with an e-mail address.
-func holderOf(r run, address string) (registry.Holder, error) {
-	email, err := auth.ParseEmail(address)
-	if err != nil {
-		return "", err
+// holder returns the grant holder that the flags identify.
+func (f *grantFlags) holder(r run) (registry.Holder, error) {
+	if f.service == "" {
+		account, err := r.person(f.person)
+		return registry.Holder(account.ID), err
 	}
-	account, err := r.person(email)
-	return registry.Holder(account.ID), err
+	account, err := r.Services.Get(r.ctx, service.Name(f.service))
+	return account.Name.Holder(), replaceNotFound(err, "there is no service account "+f.service)
 }
 
 func newGrantAdd(p cli.Process) *cobra.Command {
 	return newGrantChange(p, "add", "Allow a person to publish, edit or review servers, or to operate",
 		func(r run, g registry.Grant) error {
 			return r.GrantChanges.Add(r.ctx, g)
-		}, false)
+		}, func(r run, g grantText) error { return r.send(http.MethodPost, at("grants"), g, nil) }, false)
 }
 
 func newGrantRemove(p cli.Process) *cobra.Command {
 	return newGrantChange(p, "remove", "Remove a grant", func(r run, g registry.Grant) error {
 		return replaceNotFound(r.GrantChanges.Remove(r.ctx, g), "the person or the service account does not have this grant")
-	}, true)
+	}, removeRemoteGrant, true)
 }
 
 // newGrantChange returns a command that calls do with the grant that its flags identify, and prints
 // the grant.
 func newGrantChange(
-	p cli.Process, use, short string, do func(run, registry.Grant) error, endsOperating bool,
+	p cli.Process, use, short string, do func(run, registry.Grant) error, far func(run, grantText) error,
+	endsOperating bool,
 ) *cobra.Command {
 	f := &grantFlags{}
 	c := &cobra.Command{
@@ -91,17 +87,35 @@ func newGrantChange(
 		Example: "  tollgate grant " + use + " --email ada@example.com --action publish --resource 'com.example/*'",
 	}
 	f.addTo(c)
+	var g registry.Grant
+	cli.CheckFirst(c, func() (err error) {
+		if g, err = f.parseGrant(); err == nil && f.service == "" {
+			f.person, err = auth.ParseEmail(f.email)
+		}
+		return err
+	})
 	forced := c.Context
 	if endsOperating {
 		forced = addLastOperatorForce(c)
 	}
 	return newTableCommand(p, c, func(r run) (cli.Table, error) {
-		g, err := f.resolveGrant(r)
-		if err == nil {
+		var err error
+		if g.Holder, err = f.holder(r); err == nil {
 			r.ctx = forced()
 			err = do(r, g)
 		}
 		return grantTable(r, []registry.Grant{g}), err
+	}, func(r run) (cli.Table, error) {
+		text, err := grantText{Service: f.service, Action: f.action, Resource: g.Pattern.String()}, error(nil)
+		if f.service == "" {
+			var holder remotePerson
+			holder, err = r.remotePerson(f.person)
+			text.Person = holder.ID
+		}
+		if err == nil {
+			err = far(r, text)
+		}
+		return remoteGrantTable(r, []grantText{text}), err
 	})
 }
 
@@ -111,20 +125,34 @@ func newGrantList(p cli.Process) *cobra.Command {
 		Short:   "List the grants of all people or of one person",
 		Example: "  tollgate grant list --output json\n  tollgate grant list --email ada@example.com",
 	}
-	var email string
-	c.Flags().StringVar(&email, "email", "",
+	var flag string
+	var email auth.Email
+	c.Flags().StringVar(&flag, "email", "",
 		"e-mail address of the person whose grants are listed; default: all grants")
+	cli.CheckFirst(c, func() (err error) {
+		if c.Flags().Changed("email") {
+			email, err = auth.ParseEmail(flag)
+		}
+		return err
+	})
 	return newTableCommand(p, c, func(r run) (cli.Table, error) {
-		if !c.Flags().Changed("email") {
+		if email == "" {
 			grants, err := allGrants(r)
 			return grantTable(r, grants), err
 		}
-		holder, err := holderOf(r, email)
+		holder, err := r.person(email)
 		if err != nil {
 			return cli.Table{}, err
 		}
-		grants, err := r.Grants.Of(r.ctx, holder)
+		grants, err := r.Grants.Of(r.ctx, registry.Holder(holder.ID))
 		return grantTable(r, grants), err
+	}, func(r run) (cli.Table, error) {
+		if email == "" {
+			all, err := listOf[grantText](r, at("grants"), "grants", nil)
+			return remoteGrantTable(r, all), err
+		}
+		holder, err := r.remotePerson(email)
+		return remoteGrantTable(r, holder.Grants), err
 	})
 }
 
@@ -144,14 +172,51 @@ func allGrants(r run) ([]registry.Grant, error) {
 	}
 }
 
+// grantRow is a grant in the output of commands.
+type grantRow struct {
+	Email    string `json:"email"    column:"EMAIL"`
+	Action   string `json:"action"   column:"ACTION"`
+	Resource string `json:"resource" column:"RESOURCE"`
+}
+
 // grantTable returns grants with the e-mail address of each holder.
 func grantTable(r run, grants []registry.Grant) cli.Table {
-	type row struct {
-		Email    string `json:"email"    column:"EMAIL"`
-		Action   string `json:"action"   column:"ACTION"`
-		Resource string `json:"resource" column:"RESOURCE"`
+	return cli.TableOf(grants, func(g *registry.Grant) grantRow {
+		return grantRow{r.emailOf(string(g.Holder)), string(g.Action), g.Pattern.String()}
+	})
+}
+
+// grantText is a grant as the API shows it.
+type grantText struct {
+	ID       string `json:"id,omitempty"`
+	Person   string `json:"person,omitempty"`
+	Service  string `json:"service,omitempty"`
+	Action   string `json:"action"`
+	Resource string `json:"resource,omitempty"`
+}
+
+// removeRemoteGrant removes the grant that has the members of one without an id.
+func removeRemoteGrant(r run, g grantText) error {
+	all, err := listOf[grantText](r, at("grants"), "grants", nil)
+	for _, one := range all {
+		if one.Person == g.Person && one.Service == g.Service && one.Action == g.Action &&
+			one.Resource == g.Resource {
+			return r.send(http.MethodDelete, at("grants", one.ID), nil, nil)
+		}
 	}
-	return cli.TableOf(grants, func(g *registry.Grant) row {
-		return row{r.emailOf(string(g.Holder)), string(g.Action), g.Pattern.String()}
+	if err == nil {
+		err = errors.New("the person or the service account does not have this grant")
+	}
+	return err
+}
+
+// remoteGrantTable returns grants of the API with the e-mail address of each holder.
+func remoteGrantTable(r run, grants []grantText) cli.Table {
+	return cli.TableOf(grants, func(g *grantText) grantRow {
+		row := grantRow{r.emailOf(g.Person), g.Action, g.Resource}
+		if g.Service != "" {
+			row.Email = string(registry.ServiceHolder(g.Service))
+		}
+		return row
 	})
 }

@@ -2,11 +2,14 @@ package operator
 
 import (
 	"fmt"
+	"net/http"
+	"net/url"
 	"strconv"
 	"time"
 
 	"github.com/spf13/cobra"
 
+	"github.com/tollgate-dev/tollgate/adapters/tollgateclient"
 	"github.com/tollgate-dev/tollgate/cmd/tollgate/cli"
 	"github.com/tollgate-dev/tollgate/core/registry/mirror"
 	"github.com/tollgate-dev/tollgate/core/registry/mirroring"
@@ -46,15 +49,27 @@ func newMirrorAdd(p cli.Process) *cobra.Command {
 	return newFirstCommand(p, c, func(r run) (cli.Table, error) {
 		d.Name, d.URL = r.args[0], r.args[1]
 		added, err := r.Mirrors.Add(r.ctx, d)
-		if err == nil && len(added.Selection.Include) == 0 {
-			// the mirror is added also without the warning
-			_, _ = fmt.Fprintf(p.Stderr,
-				"warning: without --include, the mirror takes each name that %s lists, except reserved ones "+
-					"and those that people here may publish; what nobody here has published yet can be anybody's\n",
-				added.URL.Public())
-		}
-		return cli.ListTable([]mirrorRow{newMirrorRow(&added)}), err
+		return addedMirror(p, newMirrorRow(&added), err)
+	}, func(r run) (cli.Table, error) {
+		var added remoteMirror
+		err := r.create(at("mirrors", r.args[0]), map[string]any{
+			"url": r.args[1], "include": wordList(d.Include), "exclude": wordList(d.Exclude),
+			"interval": d.Interval.String(), "review": d.Review, "lenient": d.Lenient,
+		}, &added, "there is already a mirror "+r.args[0])
+		return addedMirror(p, added.row(), err)
 	})
+}
+
+// addedMirror returns the table of a new mirror, and warns if it takes everything.
+func addedMirror(p cli.Process, added mirrorRow, err error) (cli.Table, error) {
+	if err == nil && len(added.Include) == 0 {
+		// the mirror is added also without the warning
+		_, _ = fmt.Fprintf(p.Stderr,
+			"warning: without --include, the mirror takes each name that %s lists, except reserved ones "+
+				"and those that people here may publish; what nobody here has published yet can be anybody's\n",
+			added.URL)
+	}
+	return cli.ListTable([]mirrorRow{added}), err
 }
 
 func newMirrorList(p cli.Process) *cobra.Command {
@@ -69,6 +84,9 @@ func newMirrorList(p cli.Process) *cobra.Command {
 	}, func(r run) (cli.Table, error) {
 		list, err := r.Mirrors.List(r.ctx)
 		return cli.TableOf(list, newMirrorRow), err
+	}, func(r run) (cli.Table, error) {
+		list, err := listOf[remoteMirror](r, at("mirrors"), "mirrors", nil)
+		return cli.TableOf(list, (*remoteMirror).row), err
 	})
 }
 
@@ -79,7 +97,8 @@ func newMirrorSync(p cli.Process) *cobra.Command {
 		Long: "Read the registry of a mirror now and take over what changed. The service may run\n" +
 			"at the same time: the command waits while the service reads for this mirror.\n\n" +
 			"Nothing is taken if the list cannot be read to its end, or has less than half of\n" +
-			"the servers that the mirror has; then the command exits with 1.",
+			"the servers that the mirror has; then the command exits with 1.\n\n" +
+			"With --server the service reads soon, and the command prints the mirror.",
 		Example: "  tollgate mirror sync public\n  tollgate mirror sync public --full --output json",
 		Args:    cobra.ExactArgs(1),
 	}
@@ -87,12 +106,17 @@ func newMirrorSync(p cli.Process) *cobra.Command {
 	c.Flags().BoolVar(&options.Full, "full", false, "compare everything, not only what changed since the last read")
 	c.Flags().BoolVar(&options.AllowShrink, "allow-shrink", false,
 		"also take a list with less than half of the servers that the mirror has")
+	localOnly(c, "full", "allow-shrink")
 	return newTableCommand(p, c, func(r run) (cli.Table, error) {
 		bar := cli.NewCountBar(p.Stderr)
 		options.Observe = bar.Observe
 		summary, err := r.Mirrors.Sync(r.ctx, mirror.Name(r.args[0]), options)
 		bar.Finish()
 		return syncTable(summary), err
+	}, func(r run) (cli.Table, error) {
+		var read remoteMirror
+		err := r.send(http.MethodPost, at("mirrors", r.args[0], "sync"), nil, &read)
+		return cli.ListTable([]mirrorRow{read.row()}), err
 	})
 }
 
@@ -113,6 +137,22 @@ func newMirrorDiff(p cli.Process) *cobra.Command {
 		})
 		bar.Finish()
 		return report.table(), err
+	}, func(r run) (cli.Table, error) {
+		var found struct {
+			Outcomes []struct {
+				Verdict mirroring.Verdict `json:"verdict"`
+				Name    string            `json:"name"`
+				Version string            `json:"version"`
+				Rule    mirror.Rule       `json:"rule"`
+				Reason  string            `json:"reason"`
+			} `json:"outcomes"`
+		}
+		err := r.send(http.MethodGet, at("mirrors", r.args[0], "diff"), nil, &found)
+		report := newDiffReport()
+		for _, o := range found.Outcomes {
+			report.add(mirroring.Outcome{Verdict: o.Verdict, Name: o.Name, Version: o.Version, Rule: o.Rule, Reason: o.Reason})
+		}
+		return report.table(), err
 	})
 }
 
@@ -129,12 +169,24 @@ func newMirrorRemove(p cli.Process) *cobra.Command {
 	purge := c.Flags().Bool("purge", false, "delete the servers of the mirror")
 	return newTableCommand(p, c, func(r run) (cli.Table, error) {
 		n, err := r.Mirrors.Remove(r.ctx, mirror.Name(r.args[0]), *purge, nil)
-		what := "kept as local"
-		if *purge {
-			what = "deleted"
+		return removalTable(r.args[0], n, *purge), err
+	}, func(r run) (cli.Table, error) {
+		var before remoteMirror
+		if err := r.send(http.MethodGet, at("mirrors", r.args[0]), nil, &before); err != nil {
+			return cli.Table{}, err
 		}
-		return cli.ListTable([]mirrorRemoval{{r.args[0], n, what}}), err
+		return removalTable(r.args[0], before.State.Servers, *purge), r.call(tollgateclient.Request{
+			Method: http.MethodDelete, Path: at("mirrors", r.args[0]), Query: url.Values{"purge": {strconv.FormatBool(*purge)}},
+		}, nil)
 	})
+}
+
+func removalTable(name string, servers int, purged bool) cli.Table {
+	what := "kept as local"
+	if purged {
+		what = "deleted"
+	}
+	return cli.ListTable([]mirrorRemoval{{name, servers, what}})
 }
 
 // mirrorRemoval is what became of the servers of a mirror.
@@ -176,6 +228,34 @@ func newMirrorRow(m *mirror.Mirror) mirrorRow {
 		Interval: m.Interval.String(), Review: string(m.Review), Lenient: m.Lenient,
 		NextRead: timeOrNull(m.State.NextAt),
 	}
+}
+
+// remoteMirror is a mirror as the API shows it.
+type remoteMirror struct {
+	mirrorRow
+
+	State struct {
+		Health       string          `json:"health"`
+		NextAt       *stamp          `json:"nextAt"`
+		LastSuccess  *stamp          `json:"lastSuccess"`
+		FailingSince *stamp          `json:"failingSince"`
+		Reason       string          `json:"reason"`
+		Servers      int             `json:"servers"`
+		Refused      mirror.Refusals `json:"refused"`
+	} `json:"state"`
+}
+
+func (m *remoteMirror) row() mirrorRow {
+	row, s := m.mirrorRow, &m.State
+	row.State, row.NextRead, row.LastSuccess, row.FailingSince = s.Health, s.NextAt, s.LastSuccess, s.FailingSince
+	row.Reason, row.Servers, row.Refusals, row.Refused = s.Reason, s.Servers, s.Refused.String(), countsOf(s.Refused)
+	if s.LastSuccess != nil {
+		row.Success = *s.LastSuccess
+	}
+	if s.FailingSince != nil {
+		row.Failing = *s.FailingSince
+	}
+	return row
 }
 
 // countsOf returns the numbers of refusals, empty rather than null without any.

@@ -33,6 +33,7 @@ func Commands(p cli.Process) []*cobra.Command {
 // result returns the context of the change.
 func addLastOperatorForce(c *cobra.Command) func() context.Context {
 	force := c.Flags().Bool("force", false, "do it even if no active person can operate the service any more")
+	localOnly(c, "force")
 	return func() context.Context {
 		if *force {
 			return authstore.ByForce(c.Context())
@@ -158,6 +159,7 @@ func addPerson(c *cobra.Command) *auth.Email {
 // newPersonCommand completes a command that prints what find returns about one person.
 func newPersonCommand(
 	p cli.Process, c *cobra.Command, find func(run, auth.Account) (cli.Table, error),
+	far ...personFinder,
 ) *cobra.Command {
 	email := addPerson(c)
 	return newTableCommand(p, c, func(r run) (cli.Table, error) {
@@ -166,7 +168,7 @@ func newPersonCommand(
 			return cli.Table{}, err
 		}
 		return find(r, a)
-	})
+	}, onPerson(email, far)...)
 }
 
 // person returns the account with an e-mail address.
@@ -182,6 +184,9 @@ func unknownPerson(err error, email auth.Email) error {
 
 // emailOf returns the e-mail address of a person, or the id if the account does not exist.
 func (r run) emailOf(id string) string {
+	if r.service != nil {
+		return r.remoteEmailOf(id)
+	}
 	if a, err := r.Accounts.Get(r.ctx, auth.UserID(id)); err == nil {
 		return string(a.Email)
 	}

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"maps"
+	"net/http"
 	"slices"
 	"strings"
 	"time"
@@ -98,6 +99,15 @@ func newPolicyAdd(p cli.Process) *cobra.Command {
 	return newTableCommand(p, c, func(r run) (cli.Table, error) {
 		added, err := r.Policies.Add(r.ctx, authority.Operator(), draft)
 		return policyTable(r, []delegating.Policy{added}), err
+	}, func(r run) (cli.Table, error) {
+		row := policyRow{
+			Method: draft.Method, Pattern: draft.Pattern, Actions: draft.Actions, Domain: draft.Domain,
+			KeyFingerprint: draft.KeyFingerprint, Issuer: draft.Issuer, Subject: draft.Subject, Claims: draft.Claims,
+			ExpiresAt: formatOptionalTime(draft.ExpiresAt),
+		}
+		var added policyRow
+		err := r.send(http.MethodPost, at("policies"), row.draft(), &added)
+		return remotePolicyTable(r, []policyRow{added}), err
 	})
 }
 
@@ -109,6 +119,9 @@ func newPolicyList(p cli.Process) *cobra.Command {
 	}, func(r run) (cli.Table, error) {
 		list, err := r.Policies.List(r.ctx, authority.Operator())
 		return policyTable(r, list), err
+	}, func(r run) (cli.Table, error) {
+		list, err := listOf[policyRow](r, at("policies"), "policies", nil)
+		return remotePolicyTable(r, list), err
 	})
 }
 
@@ -120,7 +133,7 @@ func newPolicyRemove(p cli.Process) *cobra.Command {
 		Args:    cobra.ExactArgs(1),
 	}, func(r run) error {
 		return r.Policies.Remove(r.ctx, authority.Operator(), publisher.PolicyID(strings.ToLower(r.args[0])), nil)
-	})
+	}, removed("policies"))
 }
 
 // policyRow is a policy in the output of commands.
@@ -154,7 +167,7 @@ func policyTable(r run, list []delegating.Policy) cli.Table {
 func newPolicyRow(p *delegating.Policy) policyRow {
 	row := policyRow{
 		ID: string(p.ID), Method: string(p.Method), Pattern: p.Pattern.String(), Actions: wordList{},
-		Proof: describeProof(p), State: string(p.State), CreatedBy: string(p.CreatedBy), LastUsedAt: formatOptionalTime(p.LastUsedAt),
+		State: string(p.State), CreatedBy: string(p.CreatedBy), LastUsedAt: formatOptionalTime(p.LastUsedAt),
 		Domain: p.Domain.String(), KeyFingerprint: p.Fingerprint.String(),
 		Issuer: p.Issuer, Subject: p.Subject.String(), Claims: p.Claims,
 		ExpiresAt: formatOptionalTime(p.ExpiresAt), CreatedAt: formatOptionalTime(p.CreatedAt),
@@ -162,14 +175,15 @@ func newPolicyRow(p *delegating.Policy) policyRow {
 	for _, a := range p.Actions {
 		row.Actions = append(row.Actions, string(a))
 	}
+	row.Proof = row.describeProof()
 	row.CreatedBy = cmp.Or(row.CreatedBy, "operator")
 	return row
 }
 
 // describeProof returns what a policy admits, for a table.
-func describeProof(p *delegating.Policy) string {
+func (p *policyRow) describeProof() string {
 	var words []string
-	for _, word := range []string{p.Domain.String(), p.Fingerprint.String(), p.Subject.String()} {
+	for _, word := range []string{p.Domain, p.KeyFingerprint, p.Subject} {
 		if word != "" {
 			words = append(words, word)
 		}
@@ -178,4 +192,32 @@ func describeProof(p *delegating.Policy) string {
 		words = append(words, name+"="+p.Claims[name])
 	}
 	return strings.Join(words, " ")
+}
+
+// draft returns the members of a new policy for the API: those that are not empty.
+func (p *policyRow) draft() map[string]any {
+	draft := map[string]any{}
+	for name, value := range map[string]string{
+		"method": p.Method, "pattern": p.Pattern, "domain": p.Domain, "keyFingerprint": p.KeyFingerprint,
+		"issuer": p.Issuer, "subject": p.Subject, "expiresAt": string(p.ExpiresAt),
+	} {
+		if value != "" {
+			draft[name] = value
+		}
+	}
+	if p.Actions != nil {
+		draft["actions"] = p.Actions
+	}
+	if p.Claims != nil {
+		draft["claims"] = p.Claims
+	}
+	return draft
+}
+
+// remotePolicyTable completes policies of the API with what only the table shows.
+func remotePolicyTable(r run, list []policyRow) cli.Table {
+	for i := range list {
+		list[i].Proof, list[i].CreatedBy = list[i].describeProof(), r.emailOf(list[i].CreatedBy)
+	}
+	return cli.ListTable(list)
 }

@@ -1,8 +1,12 @@
 package operator
 
 import (
+	"net/http"
+	"net/url"
+
 	"github.com/spf13/cobra"
 
+	"github.com/tollgate-dev/tollgate/adapters/tollgateclient"
 	"github.com/tollgate-dev/tollgate/cmd/tollgate/cli"
 	"github.com/tollgate-dev/tollgate/core/registry"
 	"github.com/tollgate-dev/tollgate/core/registry/quarantining"
@@ -46,6 +50,18 @@ func newRegistryQuarantine(p cli.Process) *cobra.Command {
 		}
 		added, err := r.Quarantine.Add(r.ctx, authority.Operator(), draft)
 		return quarantineTable(r, []registry.Quarantined{added}), err
+	}, func(r run) (cli.Table, error) {
+		if list {
+			rows, err := listOf[quarantineRow](r, quarantinePath, "quarantined", nil)
+			return remoteQuarantineTable(r, rows), err
+		}
+		body := map[string]string{"serverName": r.args[0], "reason": reason}
+		if version != "" {
+			body["version"] = version
+		}
+		rows := make([]quarantineRow, 1)
+		err := r.send(http.MethodPost, quarantinePath, body, &rows[0])
+		return remoteQuarantineTable(r, rows), err
 	})
 }
 
@@ -67,6 +83,12 @@ func newRegistryRelease(p cli.Process) *cobra.Command {
 		return r.Quarantine.Release(r.ctx, authority.Operator(), quarantining.Target{
 			ServerName: r.args[0], Version: version,
 		})
+	}, func(r run) error {
+		query := url.Values{"serverName": {r.args[0]}}
+		if version != "" {
+			query.Set("version", version)
+		}
+		return r.call(tollgateclient.Request{Method: http.MethodDelete, Path: quarantinePath, Query: query}, nil)
 	})
 }
 
@@ -95,4 +117,19 @@ func quarantineTable(r run, list []registry.Quarantined) cli.Table {
 		}
 		return row
 	})
+}
+
+// quarantinePath is the path of the API of reviewers.
+const quarantinePath = "/v0.1/x/dev.tollgate/quarantine"
+
+// remoteQuarantineTable completes entries of the API with what only the table shows.
+func remoteQuarantineTable(r run, rows []quarantineRow) cli.Table {
+	for i := range rows {
+		row := &rows[i]
+		row.By, row.Versions = r.emailOf(row.By), "all"
+		if row.Version != nil {
+			row.Versions = *row.Version
+		}
+	}
+	return cli.ListTable(rows)
 }

@@ -2,19 +2,23 @@ package operator
 
 import (
 	"errors"
+	"fmt"
 	"net/http"
 	"net/url"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/tollgate-dev/tollgate/adapters/tollgateclient"
 	"github.com/tollgate-dev/tollgate/cmd/tollgate/cli"
 	"github.com/tollgate-dev/tollgate/cmd/tollgate/person"
+	"github.com/tollgate-dev/tollgate/core/auth"
 )
 
 // remote is the service that the remote form of a command calls.
 type remote struct {
 	service *person.Service
+	emails  map[string]string // of people by their ids, as far as they were needed
 }
 
 // addRemote adds the remote form to a command, or without one the refusal of --server.
@@ -34,13 +38,36 @@ func addRemote(p cli.Process, c *cobra.Command, far []func(run) error) *cobra.Co
 		if target.Address() == "" {
 			return local(c, args)
 		}
+		if err := refuseLocal(c); err != nil {
+			return err
+		}
 		service, err := target.Open()
 		if err != nil {
 			return err
 		}
-		return person.ExitError(far[0](run{remote: remote{service}, ctx: c.Context(), args: args}))
+		return person.ExitError(far[0](run{remote: remote{service, map[string]string{}}, ctx: c.Context(), args: args}))
 	}
 	return c
+}
+
+// localAnnotation marks flags that work on the database only.
+const localAnnotation = "tollgate_local"
+
+// localOnly marks flags that work on the database only.
+func localOnly(c *cobra.Command, flags ...string) {
+	for _, name := range flags {
+		_ = c.Flags().SetAnnotation(name, localAnnotation, nil) // fails only for unknown flags
+	}
+}
+
+// refuseLocal returns an error if a flag is given that works on the database only.
+func refuseLocal(c *cobra.Command) (err error) {
+	c.Flags().Visit(func(f *pflag.Flag) {
+		if _, marked := f.Annotations[localAnnotation]; marked {
+			err = onlyLocal("--" + f.Name + " works on the database: leave out --server and " + person.ServerVariable)
+		}
+	})
+	return err
 }
 
 // onlyLocal returns the error for what a command cannot do from afar.
@@ -49,11 +76,13 @@ func onlyLocal(message string) error { return misused(errors.New(message)) }
 // misused returns the error for wrong use of a remote form.
 func misused(err error) error { return &cli.CodedError{Code: cli.ExitUsage, Err: err} }
 
-// at returns a path of the administration API.
+// at returns a path of the administration API; empty parts are left out.
 func at(parts ...string) string {
 	path := "/admin/v1"
 	for _, part := range parts {
-		path += "/" + url.PathEscape(part)
+		if part != "" {
+			path += "/" + url.PathEscape(part)
+		}
 	}
 	return path
 }
@@ -101,4 +130,90 @@ func posted[R any](path string, body func(run) any) finder {
 // removed returns the remote form of a command that removes what its first argument names.
 func removed(subject string) func(run) error {
 	return func(r run) error { return r.send(http.MethodDelete, at(subject, r.args[0]), nil, nil) }
+}
+
+// remotePerson is a person as the API shows one.
+type remotePerson struct {
+	ID           string      `json:"id"`
+	Email        string      `json:"email"`
+	Name         string      `json:"name"`
+	State        string      `json:"state"`
+	Phone        string      `json:"phone"`
+	SecondFactor bool        `json:"secondFactor"`
+	CreatedAt    string      `json:"createdAt"`
+	Grants       []grantText `json:"grants"`
+}
+
+func (p *remotePerson) mfa() string {
+	if p.SecondFactor {
+		return mfaActive
+	}
+	return mfaNone
+}
+
+// remotePerson returns the person with an e-mail address.
+func (r run) remotePerson(email auth.Email) (remotePerson, error) {
+	found, err := listOf[remotePerson](r, at("people"), "people", url.Values{"q": {string(email)}})
+	for i := range found {
+		if found[i].Email == string(email) {
+			return found[i], nil
+		}
+	}
+	if err == nil {
+		err = fmt.Errorf("there is no user %s", email)
+	}
+	return remotePerson{}, err
+}
+
+// remoteEmailOf returns the e-mail address of a person, or the id if there is no such person.
+func (r run) remoteEmailOf(id string) string {
+	if _, err := auth.ParseUUID[auth.UserID]("id", id); err != nil {
+		return id // of an operator or a service account
+	}
+	email, known := r.emails[id]
+	if !known {
+		found := remotePerson{Email: id}
+		_ = r.send(http.MethodGet, at("people", id), nil, &found) // the id stays
+		email = found.Email
+		r.emails[id] = email
+	}
+	return email
+}
+
+// personFinder returns the output of a run about one person of the API.
+type personFinder func(run, remotePerson) (cli.Table, error)
+
+// onPerson returns the remote forms of a command about the person with an e-mail address.
+func onPerson(email *auth.Email, far []personFinder) []finder {
+	forms := make([]finder, len(far))
+	for i := range far {
+		forms[i] = func(r run) (cli.Table, error) {
+			p, err := r.remotePerson(*email)
+			if err != nil {
+				return cli.Table{}, err
+			}
+			return far[i](r, p)
+		}
+	}
+	return forms
+}
+
+// changedPerson returns the remote form of a command that changes a person and prints the new state.
+func changedPerson(method, action string, body func() any) personFinder {
+	return func(r run, p remotePerson) (cli.Table, error) {
+		var content any
+		if body != nil {
+			content = body()
+		}
+		err := r.send(method, at("people", p.ID, action), content, &p)
+		return cli.ListTable([]userRow{p.row()}), err
+	}
+}
+
+// ofPerson returns the remote form of a command that lists what a person has.
+func ofPerson[R any](member string) personFinder {
+	return func(r run, a remotePerson) (cli.Table, error) {
+		rows, err := listOf[R](r, at("people", a.ID, member), member, nil)
+		return cli.ListTable(rows), err
+	}
 }

@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"net/http"
+	"net/url"
 	"strconv"
 	"strings"
 
@@ -45,6 +47,16 @@ func newReviewList(p cli.Process) *cobra.Command {
 				return cli.ListTable(rows), nil
 			}
 		}
+	}, func(r run) (cli.Table, error) {
+		query := url.Values{"state": {*state}}
+		if *server != "" {
+			query.Set("server", *server)
+		}
+		list, err := listOf[reviewRow](r, reviewPath(), "reviews", query)
+		for i := range list {
+			list[i] = list[i].withEmails(r)
+		}
+		return cli.ListTable(list), err
 	})
 }
 
@@ -57,6 +69,11 @@ func newReviewShow(p cli.Process) *cobra.Command {
 	}, func(r run) (cli.Table, error) {
 		shown, err := r.Reviews.Get(r.ctx, authority.Operator(), readReviewID(r.args[0]))
 		return reviewTable(r, &shown), err
+	}, func(r run) (cli.Table, error) {
+		var v shownReview
+		err := r.send(http.MethodGet, reviewPath(r.args[0]), nil, &v)
+		v.reviewRow = v.withEmails(r)
+		return v.table(), err
 	})
 }
 
@@ -88,6 +105,15 @@ func newReviewApprove(p cli.Process) *cobra.Command {
 			return err
 		}
 		return o.PrintResult(p.Stdout, cli.ListTable([]reviewRow{newReviewRow(r, &shown.Review)}))
+	}, func(r run) error {
+		if *all {
+			return approveAllRemotely(r, p, o, *comment)
+		}
+		row, err := decideRemotely(r, "approve", r.args[0], *comment)
+		if err != nil {
+			return err
+		}
+		return o.PrintResult(p.Stdout, cli.ListTable([]reviewRow{row}))
 	})
 }
 
@@ -106,6 +132,11 @@ func approveAll(run run, p cli.Process, o *cli.Output, comment string) error {
 	if err != nil {
 		return err
 	}
+	return reportApproved(p, o, rows, refused)
+}
+
+// reportApproved prints reviews. It returns an error if some were refused.
+func reportApproved(p cli.Process, o *cli.Output, rows []reviewRow, refused int) error {
 	if err := o.PrintResult(p.Stdout, cli.ListTable(rows)); err != nil {
 		return err
 	}
@@ -127,6 +158,9 @@ func newReviewReject(p cli.Process) *cobra.Command {
 	return newTableCommand(p, c, func(r run) (cli.Table, error) {
 		shown, err := r.Reviews.Reject(r.ctx, authority.Operator(), readReviewID(r.args[0]), *comment)
 		return cli.ListTable([]reviewRow{newReviewRow(r, &shown.Review)}), err
+	}, func(r run) (cli.Table, error) {
+		row, err := decideRemotely(r, "reject", r.args[0], *comment)
+		return cli.ListTable([]reviewRow{row}), err
 	})
 }
 
@@ -190,6 +224,16 @@ func reviewTable(r run, s *review.Shown) cli.Table {
 		reviewRow: newReviewRow(r, &s.Review), Document: s.Document, Replaces: s.Replaces, Diff: []reviewChange{},
 		Checks: []reviewCheck{},
 	}
+	for _, check := range s.Checks {
+		v.Checks = append(v.Checks, reviewCheck{check.RegistryType, check.Identifier, string(check.State), check.Message})
+	}
+	for _, d := range s.Diff {
+		v.Diff = append(v.Diff, reviewChange(d))
+	}
+	return v.table()
+}
+
+func (v *shownReview) table() cli.Table {
 	t := cli.Table{Header: []string{"FIELD", "VALUE"}}
 	add := func(field, value string) {
 		if value != "" {
@@ -203,19 +247,17 @@ func reviewTable(r run, s *review.Shown) cli.Table {
 	} {
 		add(fact[0], fact[1])
 	}
-	for i, check := range s.Checks {
-		v.Checks = append(v.Checks, reviewCheck{check.RegistryType, check.Identifier, string(check.State), check.Message})
+	for i, check := range v.Checks {
 		add("package "+strconv.Itoa(i),
-			strings.TrimSpace(check.RegistryType+" "+check.Identifier+": "+string(check.State)+" "+check.Message))
+			strings.TrimSpace(check.RegistryType+" "+check.Identifier+": "+check.State+" "+check.Message))
 	}
-	for _, d := range s.Diff {
-		v.Diff = append(v.Diff, reviewChange(d))
+	for _, d := range v.Diff {
 		add(d.Path, formatJSON(d.Before)+" → "+formatJSON(d.After))
 	}
-	if s.Replaces == nil {
-		add("document", string(s.Document))
+	if v.Replaces == nil || string(v.Replaces) == "null" {
+		add("document", string(v.Document))
 	}
-	t.Value = v
+	t.Value = *v
 	return t
 }
 

@@ -2,6 +2,7 @@ package operator
 
 import (
 	"errors"
+	"net/http"
 
 	"github.com/spf13/cobra"
 
@@ -22,22 +23,24 @@ func newSessionList(p cli.Process) *cobra.Command {
 	}, func(r run, a auth.Account) (cli.Table, error) {
 		list, err := r.Devices.ListSessions(r.ctx, a.ID)
 		return sessionTable(list), err
-	})
+	}, ofPerson[sessionRow]("sessions"))
+}
+
+// sessionRow is a session in the output of commands.
+type sessionRow struct {
+	ID           auth.SessionID `json:"id"           column:"ID"`
+	DeviceID     auth.DeviceID  `json:"deviceId"     column:"DEVICE"`
+	TrustLevel   string         `json:"trustLevel"   column:"TRUST"`
+	RiskScore    int            `json:"riskScore"    column:"RISK"`
+	CreatedAt    string         `json:"createdAt"    column:"CREATED"`
+	LastActivity string         `json:"lastActivity" column:"LAST ACTIVITY"`
+	ExpiresAt    string         `json:"expiresAt"    column:"EXPIRES"`
+	IPAddress    string         `json:"ipAddress"    column:"ADDRESS"`
 }
 
 func sessionTable(sessions []auth.Session) cli.Table {
-	type row struct {
-		ID           auth.SessionID `json:"id"           column:"ID"`
-		DeviceID     auth.DeviceID  `json:"deviceId"     column:"DEVICE"`
-		TrustLevel   string         `json:"trustLevel"   column:"TRUST"`
-		RiskScore    int            `json:"riskScore"    column:"RISK"`
-		CreatedAt    string         `json:"createdAt"    column:"CREATED"`
-		LastActivity string         `json:"lastActivity" column:"LAST ACTIVITY"`
-		ExpiresAt    string         `json:"expiresAt"    column:"EXPIRES"`
-		IPAddress    string         `json:"ipAddress"    column:"ADDRESS"`
-	}
-	return cli.TableOf(sessions, func(s *auth.Session) row {
-		return row{
+	return cli.TableOf(sessions, func(s *auth.Session) sessionRow {
+		return sessionRow{
 			s.ID, s.DeviceID, s.TrustLevel.String(), s.RiskScore,
 			cli.FormatTime(s.CreatedAt), cli.FormatTime(s.LastActivity), cli.FormatTime(s.ExpiresAt),
 			cli.FormatAddress(s.IPAddress),
@@ -67,14 +70,24 @@ func newSessionEnd(p cli.Process) *cobra.Command {
 		return err
 	}
 	return newPersonCommand(p, c, func(r run, a auth.Account) (cli.Table, error) {
-		type row struct {
-			Ended int `json:"sessionsInvalidated" column:"SESSIONS ENDED"`
-		}
 		if all {
 			ended, err := r.Devices.EndAllSessions(r.ctx, &a)
-			return cli.RowTable(row{ended}), err
+			return cli.RowTable(endedRow{ended}), err
 		}
 		err := r.Devices.EndSession(r.ctx, &a, id)
-		return cli.RowTable(row{1}), replaceNotFound(err, "there is no active session "+string(id))
+		return cli.RowTable(endedRow{1}), replaceNotFound(err, "there is no active session "+string(id))
+	}, func(r run, a remotePerson) (cli.Table, error) {
+		if !all {
+			return cli.Table{}, onlyLocal("one session can be ended in the database only: with --server give --all")
+		}
+		active, err := listOf[sessionRow](r, at("people", a.ID, "sessions"), "sessions", nil)
+		if err == nil {
+			err = r.send(http.MethodPost, at("people", a.ID, "end-sessions"), nil, nil)
+		}
+		return cli.RowTable(endedRow{len(active)}), err
 	})
+}
+
+type endedRow struct {
+	Ended int `json:"sessionsInvalidated" column:"SESSIONS ENDED"`
 }

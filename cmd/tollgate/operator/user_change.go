@@ -3,6 +3,7 @@ package operator
 import (
 	"context"
 	"fmt"
+	"net/http"
 	"slices"
 	"time"
 
@@ -23,7 +24,8 @@ type changeOf func(*people.Service, context.Context, auth.Email) error
 type accountChange struct {
 	use, short, long string
 	do               changeOf
-	endsOperating    bool // it keeps the person from operating the service
+	path             string // of the API
+	endsOperating    bool   // it keeps the person from operating the service
 }
 
 // accountChanges returns the changes whose only parameter is the person's address.
@@ -32,27 +34,27 @@ func accountChanges() []accountChange {
 		{
 			"lock", "Keep a person from signing in",
 			"Keep a person from signing in until 'tollgate user unlock'. Active sessions\ncontinue.",
-			(*people.Service).Lock, true,
+			(*people.Service).Lock, "lock", true,
 		},
 		{
 			"unlock", "Remove the locks of a person",
-			"Remove the lock that 'tollgate user lock' set, and locks after failed sign-ins.", (*people.Service).Unlock,
-			false,
+			"Remove the lock that 'tollgate user lock' set, and locks after failed sign-ins.",
+			(*people.Service).Unlock, "unlock", false,
 		},
 		{
 			"disable", "Disable a person's account",
 			"End a person's sessions, and answer their logins like those of an unknown\nperson.",
-			(*people.Service).Disable, true,
+			(*people.Service).Disable, "disable", true,
 		},
 		{
 			"enable", "Allow a disabled person to sign in again", "Allow a disabled person to sign in again.",
-			(*people.Service).Enable, false,
+			(*people.Service).Enable, "enable", false,
 		},
 		{
 			"disable-mfa", "Remove a person's authenticator app",
 			"Remove a person's authenticator app and recovery codes, for people who lost both,\n" +
 				"and end their sessions.",
-			(*people.Service).DisableMFA, false,
+			(*people.Service).DisableMFA, "remove-second-factor", false,
 		},
 	}
 }
@@ -70,7 +72,7 @@ func newAccountChange(p cli.Process, change accountChange) *cobra.Command {
 	}
 	return newUserChange(p, c, func(s *people.Service, _ context.Context, e auth.Email) error {
 		return change.do(s, forced(), e)
-	})
+	}, changedPerson(http.MethodPost, change.path, nil))
 }
 
 func newUserSetPassword(p cli.Process) *cobra.Command {
@@ -103,7 +105,7 @@ func newUserSetPhone(p cli.Process) *cobra.Command {
 	cli.RequireFlags(c, "phone")
 	return newUserChange(p, c, func(s *people.Service, ctx context.Context, e auth.Email) error {
 		return s.SetPhone(ctx, e, phone)
-	})
+	}, changedPerson(http.MethodPatch, "", func() any { return map[string]string{"phone": phone} }))
 }
 
 func newUserBreakGlass(p cli.Process) *cobra.Command {
@@ -157,11 +159,21 @@ func newUserList(p cli.Process) *cobra.Command {
 			}
 			after = accounts[len(accounts)-1].Email
 		}
+	}, func(r run) (cli.Table, error) {
+		if state == mfaPending {
+			return cli.Table{}, onlyLocal("--mfa pending works on the database: leave out --server")
+		}
+		all, err := listOf[remotePerson](r, at("people"), "people", nil)
+		return cli.TableOf(slices.DeleteFunc(all, func(p remotePerson) bool {
+			return state != "" && p.mfa() != state
+		}), (*remotePerson).row), err
 	})
 }
 
 // newUserChange completes a command that changes an account and prints its new state.
-func newUserChange(p cli.Process, c *cobra.Command, do changeOf) *cobra.Command {
+func newUserChange(
+	p cli.Process, c *cobra.Command, do changeOf, far ...personFinder,
+) *cobra.Command {
 	email := addPerson(c)
 	return newTableCommand(p, c, func(r run) (cli.Table, error) {
 		if err := do(r.People, r.ctx, *email); err != nil {
@@ -169,22 +181,28 @@ func newUserChange(p cli.Process, c *cobra.Command, do changeOf) *cobra.Command 
 		}
 		a, err := r.person(*email)
 		return usersTable([]auth.Account{a}), err
-	})
+	}, onPerson(email, far)...)
+}
+
+// userRow is a person in the output of commands.
+type userRow struct {
+	ID    string `json:"id"              column:"ID"`
+	Email string `json:"email"           column:"EMAIL"`
+	Name  string `json:"name"            column:"NAME"`
+	State string `json:"state"           column:"STATE"`
+	Phone string `json:"phone,omitempty" column:"PHONE"`
+	MFA   string `json:"mfa"             column:"MFA"`
+
+	MFAEnrolledAt string `json:"mfaEnrolledAt,omitempty" column:"ENROLLED"` // the API does not tell it
+}
+
+func (p *remotePerson) row() userRow {
+	return userRow{ID: p.ID, Email: p.Email, Name: p.Name, State: p.State, Phone: p.Phone, MFA: p.mfa()}
 }
 
 func usersTable(accounts []auth.Account) cli.Table {
-	type row struct {
-		ID    string `json:"id"              column:"ID"`
-		Email string `json:"email"           column:"EMAIL"`
-		Name  string `json:"name"            column:"NAME"`
-		State string `json:"state"           column:"STATE"`
-		Phone string `json:"phone,omitempty" column:"PHONE"`
-		MFA   string `json:"mfa"             column:"MFA"`
-
-		MFAEnrolledAt string `json:"mfaEnrolledAt,omitempty" column:"ENROLLED"`
-	}
-	return cli.TableOf(accounts, func(a *auth.Account) row {
-		return row{
+	return cli.TableOf(accounts, func(a *auth.Account) userRow {
+		return userRow{
 			string(a.ID), string(a.Email), a.Name, string(a.State), a.Phone, mfaState(&a.MFA), enrolledAt(&a.MFA),
 		}
 	})

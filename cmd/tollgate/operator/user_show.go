@@ -20,6 +20,21 @@ func newUserShow(p cli.Process) *cobra.Command {
 	}, func(r run, a auth.Account) (cli.Table, error) {
 		d, err := readPersonDetails(r, a)
 		return d.table(), err
+	}, func(r run, a remotePerson) (cli.Table, error) {
+		value := shownUser{
+			ID: auth.UserID(a.ID), Email: auth.Email(a.Email), Name: a.Name, State: auth.AccountState(a.State),
+			Phone: a.Phone, MFA: a.mfa(), CreatedAt: a.CreatedAt, Grants: []shownGrant{},
+		}
+		devices, err := listOf[deviceRow](r, at("people", a.ID, "devices"), "devices", nil)
+		if err != nil {
+			return cli.Table{}, err
+		}
+		sessions, err := listOf[sessionRow](r, at("people", a.ID, "sessions"), "sessions", nil)
+		value.Devices, value.Sessions = len(devices), len(sessions)
+		for _, g := range a.Grants {
+			value.Grants = append(value.Grants, shownGrant{registry.Action(g.Action), g.Resource})
+		}
+		return value.table(), err
 	})
 }
 
@@ -44,40 +59,55 @@ func readPersonDetails(r run, a auth.Account) (d personDetails, err error) {
 }
 
 func (d personDetails) table() cli.Table {
-	type grant struct {
-		Action   registry.Action `json:"action"`
-		Resource string          `json:"resource"`
-	}
-	type row struct {
-		ID            auth.UserID       `json:"id"`
-		Email         auth.Email        `json:"email"`
-		Name          string            `json:"name"`
-		State         auth.AccountState `json:"state"`
-		Phone         string            `json:"phone,omitempty"`
-		MFA           string            `json:"mfa"`
-		MFAEnrolledAt string            `json:"mfaEnrolledAt,omitempty"`
-		RecoveryCodes int               `json:"recoveryCodes"`
-		CreatedAt     string            `json:"createdAt"`
-		UpdatedAt     string            `json:"updatedAt"`
-		Devices       int               `json:"devices"`
-		Sessions      int               `json:"sessions"`
-		Grants        []grant           `json:"grants"`
-	}
 	a := &d.account
-	value := row{
-		a.ID, a.Email, a.Name, a.State, a.Phone, mfaState(&a.MFA), enrolledAt(&a.MFA), len(a.MFA.Recovery),
+	codes := len(a.MFA.Recovery)
+	value := shownUser{
+		a.ID, a.Email, a.Name, a.State, a.Phone, mfaState(&a.MFA), enrolledAt(&a.MFA), &codes,
 		cli.FormatTime(a.CreatedAt), cli.FormatTime(a.UpdatedAt),
-		len(d.devices), len(d.sessions), make([]grant, 0, len(d.grants)),
-	}
-	rows := [][]string{
-		{"id", string(a.ID)}, {"email", string(a.Email)}, {"name", a.Name}, {"state", string(a.State)},
-		{"phone", a.Phone}, {"mfa", value.MFA}, {"mfa enrolled", value.MFAEnrolledAt},
-		{"recovery codes", strconv.Itoa(value.RecoveryCodes)}, {"created", value.CreatedAt}, {"updated", value.UpdatedAt},
-		{"devices", strconv.Itoa(value.Devices)}, {"sessions", strconv.Itoa(value.Sessions)},
+		len(d.devices), len(d.sessions), make([]shownGrant, 0, len(d.grants)),
 	}
 	for _, g := range d.grants {
-		value.Grants = append(value.Grants, grant{g.Action, g.Pattern.String()})
-		rows = append(rows, []string{"grant", string(g.Action) + " " + g.Pattern.String()})
+		value.Grants = append(value.Grants, shownGrant{g.Action, g.Pattern.String()})
+	}
+	return value.table()
+}
+
+type shownGrant struct {
+	Action   registry.Action `json:"action"`
+	Resource string          `json:"resource"`
+}
+
+// shownUser is a person in the output of show. The API does not tell when the authenticator was
+// enrolled, how many recovery codes are left, and when the account was changed.
+type shownUser struct {
+	ID            auth.UserID       `json:"id"`
+	Email         auth.Email        `json:"email"`
+	Name          string            `json:"name"`
+	State         auth.AccountState `json:"state"`
+	Phone         string            `json:"phone,omitempty"`
+	MFA           string            `json:"mfa"`
+	MFAEnrolledAt string            `json:"mfaEnrolledAt,omitempty"`
+	RecoveryCodes *int              `json:"recoveryCodes,omitempty"`
+	CreatedAt     string            `json:"createdAt"`
+	UpdatedAt     string            `json:"updatedAt,omitempty"`
+	Devices       int               `json:"devices"`
+	Sessions      int               `json:"sessions"`
+	Grants        []shownGrant      `json:"grants"`
+}
+
+func (value shownUser) table() cli.Table {
+	codes := ""
+	if value.RecoveryCodes != nil {
+		codes = strconv.Itoa(*value.RecoveryCodes)
+	}
+	rows := [][]string{
+		{"id", string(value.ID)}, {"email", string(value.Email)}, {"name", value.Name}, {"state", string(value.State)},
+		{"phone", value.Phone}, {"mfa", value.MFA}, {"mfa enrolled", value.MFAEnrolledAt},
+		{"recovery codes", codes}, {"created", value.CreatedAt}, {"updated", value.UpdatedAt},
+		{"devices", strconv.Itoa(value.Devices)}, {"sessions", strconv.Itoa(value.Sessions)},
+	}
+	for _, g := range value.Grants {
+		rows = append(rows, []string{"grant", string(g.Action) + " " + g.Resource})
 	}
 	return cli.Table{Header: []string{"FIELD", "VALUE"}, Rows: rows, Value: value}
 }

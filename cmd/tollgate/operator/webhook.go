@@ -3,6 +3,7 @@ package operator
 import (
 	"errors"
 	"fmt"
+	"net/http"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -51,7 +52,9 @@ func newWebhookAdd(p cli.Process) *cobra.Command {
 			string(w.ID), w.URL.String(), cli.ToStrings(w.Events), w.Pattern.String(), formatOptionalTime(w.CreatedAt),
 			string(secret),
 		}}), err
-	})
+	}, posted[addedWebhookRow](at("webhooks"), func(r run) any {
+		return map[string]any{"url": r.args[0], "events": d.Events, "pattern": d.Pattern}
+	}))
 }
 
 func newWebhookList(p cli.Process) *cobra.Command {
@@ -69,21 +72,30 @@ func newWebhookList(p cli.Process) *cobra.Command {
 		if err != nil {
 			return err
 		}
-		rows, dead := make([]webhookRow, 0, len(list)), []deadEventRow{}
+		rows := make([]webhookRow, len(list))
 		for i := range list {
-			row := newWebhookRow(&list[i])
-			rows, dead = append(rows, row), append(dead, row.DeadEvents...)
+			rows[i] = newWebhookRow(&list[i])
 		}
-		if err := o.PrintResult(p.Stdout, cli.ListTable(rows)); err != nil {
+		return printWebhooks(p, o, rows)
+	}, func(r run) error {
+		rows, err := remoteWebhooks(r)
+		if err != nil {
 			return err
 		}
-		return printDeadEvents(p, o, dead)
+		return printWebhooks(p, o, rows)
 	})
 }
 
-// printDeadEvents prints the dead events below the table of webhooks. The JSON of webhooks has them
-// already.
-func printDeadEvents(p cli.Process, o *cli.Output, dead []deadEventRow) error {
+// printWebhooks prints webhooks, and the dead events below their table. The JSON of webhooks has
+// them already.
+func printWebhooks(p cli.Process, o *cli.Output, rows []webhookRow) error {
+	if err := o.PrintResult(p.Stdout, cli.ListTable(rows)); err != nil {
+		return err
+	}
+	var dead []deadEventRow
+	for _, row := range rows {
+		dead = append(dead, row.DeadEvents...)
+	}
 	if o.Format == "json" || len(dead) == 0 {
 		return nil
 	}
@@ -106,11 +118,29 @@ func newWebhookTest(p cli.Process) *cobra.Command {
 		if err != nil {
 			return err
 		}
-		if status < 200 || status > 299 {
-			return fmt.Errorf("the receiver answered with the status %d", status)
+		return reportStatus(p, status)
+	}, func(r run) error {
+		var tested struct {
+			Status  int    `json:"status"`
+			Problem string `json:"problem"`
 		}
-		return cli.PrintLine(p.Stdout, fmt.Sprintf("the receiver answered with the status %d", status))
+		err := r.send(http.MethodPost, at("webhooks", r.args[0], "test"), nil, &tested)
+		switch {
+		case err != nil:
+			return err
+		case tested.Problem != "":
+			return errors.New(tested.Problem)
+		}
+		return reportStatus(p, tested.Status)
 	})
+}
+
+// reportStatus prints the status of a receiver. It returns an error unless the status is 200 to 299.
+func reportStatus(p cli.Process, status int) error {
+	if status < 200 || status > 299 {
+		return fmt.Errorf("the receiver answered with the status %d", status)
+	}
+	return cli.PrintLine(p.Stdout, fmt.Sprintf("the receiver answered with the status %d", status))
 }
 
 func newWebhookRemove(p cli.Process) *cobra.Command {
@@ -119,7 +149,7 @@ func newWebhookRemove(p cli.Process) *cobra.Command {
 		Short:   "Remove a webhook with what was not delivered to it",
 		Example: "  tollgate webhook remove 8a4f1c6e-0b7d-4e2a-9c35-6d1f2e3b4a50",
 		Args:    cobra.ExactArgs(1),
-	}, func(r run) error { return r.Webhooks.Remove(r.ctx, webhookID(r.args), nil) })
+	}, func(r run) error { return r.Webhooks.Remove(r.ctx, webhookID(r.args), nil) }, removed("webhooks"))
 }
 
 func newWebhookRedeliver(p cli.Process) *cobra.Command {
@@ -145,8 +175,24 @@ func newWebhookRedeliver(p cli.Process) *cobra.Command {
 		if err != nil {
 			return err
 		}
-		return cli.PrintLine(p.Stdout, cli.FormatCount(n, "event is", "events are")+" sent again")
+		return printResent(p, n)
+	}, func(r run) error {
+		var sent struct {
+			Redelivered int `json:"redelivered"`
+		}
+		var body any
+		if *of != "" {
+			body = map[string]string{"event": *of}
+		}
+		if err := r.send(http.MethodPost, at("webhooks", r.args[0], "redeliver"), body, &sent); err != nil {
+			return err
+		}
+		return printResent(p, sent.Redelivered)
 	})
+}
+
+func printResent(p cli.Process, n int) error {
+	return cli.PrintLine(p.Stdout, cli.FormatCount(n, "event is", "events are")+" sent again")
 }
 
 // webhookID returns the ID in the arguments of a command.
@@ -214,4 +260,41 @@ func newDeadEventRow(d *event.Delivery) deadEventRow {
 		row.Version, row.Versions = &version, version
 	}
 	return row
+}
+
+// remoteWebhooks returns the webhooks of the API with their dead events.
+func remoteWebhooks(r run) ([]webhookRow, error) {
+	type shown struct {
+		webhookRow
+
+		State webhookRow `json:"state"` // what counts deliveries
+	}
+	type delivery struct {
+		deadEventRow
+
+		State string `json:"state"`
+		Time  stamp  `json:"time"`
+	}
+	list, err := listOf[shown](r, at("webhooks"), "webhooks", nil)
+	rows := make([]webhookRow, len(list))
+	for i := 0; i < len(list) && err == nil; i++ {
+		w, s := list[i].webhookRow, list[i].State
+		w.Pending, w.Dead, w.LastSuccess, w.LastFailure = s.Pending, s.Dead, s.LastSuccess, s.LastFailure
+		w.LastProblem, w.DeadEvents = s.LastProblem, []deadEventRow{}
+		var attempts []delivery
+		if w.Dead > 0 {
+			attempts, err = listOf[delivery](r, at("webhooks", w.ID, "deliveries"), "deliveries", nil)
+		}
+		for _, d := range attempts {
+			if d.State == string(event.Dead) {
+				d.Webhook, d.DeadSince, d.Versions = w.ID, d.Time, "all"
+				if d.Version != nil {
+					d.Versions = *d.Version
+				}
+				w.DeadEvents = append(w.DeadEvents, d.deadEventRow)
+			}
+		}
+		rows[i] = w
+	}
+	return rows, err
 }

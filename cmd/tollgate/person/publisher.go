@@ -23,7 +23,9 @@ const CredentialsVariable = "TOLLGATE_CREDENTIALS"
 
 // Commands returns the commands with which people and CI jobs publish at a service.
 func Commands(p cli.Process) []*cobra.Command {
-	return []*cobra.Command{newLogin(p), newLogout(p), newPublish(p), newStatus(p), newWhoami(p)}
+	return []*cobra.Command{
+		newLogin(p), newLogout(p), newPublish(p), newServer(p), newStatus(p), newVersion(p), newWhoami(p),
+	}
 }
 
 // publisherRun is one run of a command with which a person publishes at a service.

@@ -79,8 +79,14 @@ func (t *Target) Address() string {
 // WantsService reports whether the arguments or the environment name a service, for a command that
 // has the flag --server.
 func WantsService(p cli.Process, c *cobra.Command) bool {
-	return c.Flags().Lookup(serverFlag) != nil && (p.Getenv(ServerVariable) != "" ||
-		slices.ContainsFunc(p.Args, func(a string) bool { return a == "--server" || strings.HasPrefix(a, "--server=") }))
+	flag := c.Flags().Lookup(serverFlag)
+	if flag == nil || p.Getenv(ServerVariable) != "" {
+		return flag != nil
+	}
+	if own, ok := flag.Value.(*addressOr); ok {
+		return *own.address != ""
+	}
+	return slices.ContainsFunc(p.Args, func(a string) bool { return a == "--server" || strings.HasPrefix(a, "--server=") })
 }
 
 // Service is a service that a command calls: with the token in TOLLGATE_TOKEN, or with the session
@@ -119,6 +125,11 @@ func (s *Service) As(ctx context.Context, call func(ctx context.Context, token s
 		return call(ctx, s.token)
 	}
 	return s.callWithStepUp(ctx, s.who, call)
+}
+
+// CallPublic makes a call that needs no sign-in: with the token in TOLLGATE_TOKEN if there is one.
+func (s *Service) CallPublic(ctx context.Context, r tollgateclient.Request, into any) error {
+	return s.who.Client().Call(ctx, s.token, r, into)
 }
 
 // List returns all items of a list, the member of the answers with a name.

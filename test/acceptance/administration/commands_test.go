@@ -37,11 +37,64 @@ var remoteCommands = map[string][]remoteCommand{
 		{args: "review rule list -o json"}, {args: "review rule list"}, {args: "review rule remove ID"},
 		{args: "review rule remove 00000000-0000-4000-8000-000000000000", fails: true},
 	},
+	"publisher": {
+		{args: "publisher add --method dns --domain example.com --pattern com.example/* --action publish --action status"},
+		{args: "publisher list -o json"}, {args: "publisher list"}, {args: "publisher remove ID"},
+		{args: "publisher add --method github-oidc --claim repository=acme/tools --pattern com.example/* --expires-at 2090-01-31T12:00:00Z"},
+		{args: "publisher list -o json"}, {args: "publisher list"}, {args: "publisher remove ID"},
+		{args: "publisher add --method dns --domain example.com --pattern org.example/*", fails: true},
+	},
+	"webhook": {
+		{args: "webhook add https://hooks.example.com/t --events published,status --pattern com.example/*"},
+		{args: "webhook list -o json"}, {args: "webhook list"}, {args: "webhook redeliver ID"}, {args: "webhook list"},
+		{args: "webhook remove ID"}, {args: "webhook add ftp://x --events published", fails: true},
+	},
+	"mirror": {
+		{args: "mirror add public https://registry.invalid --include io.example/* --interval 10m --review trusted"},
+		{args: "mirror add public https://registry.invalid", fails: true},
+		{args: "mirror remove public -o json"}, {args: "mirror list"}, {args: "mirror remove public", fails: true},
+	},
 	"methods": {
 		{args: "methods add --id 1400 --path /parking/{lot}.{format} --service-id 271 --service parking"},
 		{args: "methods add --id 1400 --path /other --service-id 271 --service parking", fails: true},
 		{args: "methods list"}, {args: "methods list -o json"}, {args: "methods remove 1400"},
 		{args: "methods remove 1400", fails: true}, {args: "methods list"},
+	},
+	"grant": {
+		{args: "grant add --email other@example.com --action publish --resource com.example/*"},
+		{args: "grant list"}, {args: "grant list --email other@example.com -o json"},
+		{args: "grant remove --email other@example.com --action publish --resource com.example/*"},
+		{args: "grant remove --email other@example.com --action publish --resource com.example/*", fails: true},
+		{args: "grant add --email other@example.com --action operate"}, {args: "grant list"},
+		{args: "grant remove --email other@example.com --action operate"},
+		{args: "grant add --email nobody@example.com --action operate", fails: true},
+	},
+	"quarantine": {
+		{args: "registry quarantine com.example/weather --version 1.0.0 --reason bad"},
+		{args: "registry quarantine --list"}, {args: "registry quarantine --list -o json"},
+		{args: "registry release com.example/weather --version 1.0.0"},
+		{args: "registry release com.example/weather --version 1.0.0", fails: true},
+	},
+	"review": {
+		{args: "review list"}, {args: "review list --state approved --server com.example/weather -o json"},
+		{args: "review show 00000000-0000-4000-8000-000000000000", fails: true},
+		{args: "review approve --all-pending"},
+		{args: "review approve 00000000-0000-4000-8000-000000000000", fails: true},
+	},
+	"audit": {
+		{args: "audit search --type METHODS_CHANGE --until 2026-01-01"},
+		{args: "audit search --email other@example.com --limit 2 -o json"},
+	},
+	"user": {
+		{args: "user lock --email other@example.com"}, {args: "user unlock --email other@example.com"},
+		{args: "user disable --email other@example.com -o json"}, {args: "user enable --email other@example.com"},
+		{args: "user disable-mfa --email other@example.com", fails: true},
+		{args: "user set-phone --email other@example.com --phone +441632960961"},
+		{args: "user set-phone --email other@example.com --phone none", fails: true},
+		{args: "user list"}, {args: "user list --mfa active -o json"},
+		{args: "device list --email other@example.com"}, {args: "session list --email other@example.com"},
+		{args: "session end --email other@example.com --all"}, {args: "user lock --email no@example.com", fails: true},
+		{args: "user set-phone --email other@example.com --phone="},
 	},
 }
 
@@ -56,6 +109,9 @@ func TestCommandsAtService(t *testing.T) {
 		s := e.Start(t)
 		e.NewPerson(t, "other@example.com")
 		boss := e.NewWriter(t, s, "boss@example.com", "operate *", "review *", "publish *", "edit *")
+		ada := e.NewWriter(t, s, "ada@example.com", "publish com.example/*")
+		ada.PostJSON(t, s, "/v0.1/publish", fixture.NewServerDocument("com.example/weather", "1.0.0")).
+			WantStatus(t, http.StatusOK)
 		environ := slices.Clone(e.Environ)
 		for subject, commands := range remoteCommands {
 			t.Run(subject, func(t *testing.T) {
@@ -127,6 +183,14 @@ func TestExitCodesAtService(t *testing.T) {
 		{"backup", "backup x --server " + s.API, home, 2},
 		{"export", "registry export --server " + s.API, home, 2},
 		{"enrol-mfa", "user enrol-mfa --email low@example.com --server " + s.API, home, 2},
+		{"mirror sync --full", "mirror sync x --full --server " + s.API, withToken(boss.AccessToken), 2},
+		{"forced lock", "user lock --email low@example.com --force --server " + s.API, withToken(boss.AccessToken), 2},
+		{"grant without holder", "grant add --action operate --server " + s.API, withToken(boss.AccessToken), 2},
+		{"grant with two holders", "grant add --email low@example.com --service ci --action operate --server " + s.API,
+			withToken(boss.AccessToken), 2},
+		{"one session", "session end --email low@example.com 00000000-0000-4000-8000-000000000000 --server " + s.API,
+			withToken(boss.AccessToken), 2},
+		{"audit of no person", "audit search --user nobody --server " + s.API, withToken(boss.AccessToken), 2},
 		{"not signed in", "view list --server " + s.API, home, 3},
 		{"invalid token", "view list --server " + s.API, withToken("tgp_no"), 3},
 		{"low trust", "view list --server " + s.API, withToken(low.AccessToken), 3},

@@ -49,6 +49,12 @@ var exampleCommands = map[string]string{
 	"tollgate logout":            begun,
 	"tollgate publish":           begun + "; " + steppedUp,
 	"tollgate status":            begun + "; " + steppedUp,
+	"tollgate server list":       begun,
+	"tollgate server search":     begun,
+	"tollgate server show":       begun,
+	"tollgate server deprecate":  begun + "; " + steppedUp,
+	"tollgate server delete":     begun + "; " + steppedUp,
+	"tollgate server restore":    begun + "; " + steppedUp + "; tollgate server delete com.example/weather@1.0.0",
 	"tollgate whoami":            begun,
 }
 
@@ -71,6 +77,8 @@ const (
 // service.
 var exampleServices = []string{
 	"tollgate health", "tollgate login", "tollgate logout", "tollgate publish", "tollgate status", "tollgate whoami",
+	"tollgate server list", "tollgate server search", "tollgate server show", "tollgate server deprecate",
+	"tollgate server delete", "tollgate server restore",
 }
 
 // TestCommandExamples runs every line of every command's examples in docs/commands.md, each on its

@@ -1,0 +1,162 @@
+package person
+
+import (
+	"context"
+	"encoding/json"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/tollgate-dev/tollgate/adapters/tollgateclient"
+	"github.com/tollgate-dev/tollgate/cmd/tollgate/cli"
+	"github.com/tollgate-dev/tollgate/core/registry"
+)
+
+// serverRun is one run of a command about servers of the registry.
+type serverRun struct {
+	*Service
+
+	ctx    context.Context // of the command, which the run does not outlive
+	target string          // the argument: NAME[@VERSION], or the words of a search
+	change tollgateclient.StatusChange
+}
+
+// newServer returns the commands about servers, for everybody: they call the API of the registry.
+func newServer(p cli.Process) *cobra.Command {
+	list := &cobra.Command{
+		Use: "list", Short: "List the servers of the registry, each with its latest version",
+		Example: "  tollgate server list",
+	}
+	search := &cobra.Command{
+		Use: "search WORD", Short: "List the servers whose names contain a word", Args: cobra.ExactArgs(1),
+		Example: "  tollgate server search weather -o json",
+	}
+	show := &cobra.Command{
+		Use: "show NAME[@VERSION]", Short: "Show the versions of a server, including deleted ones",
+		Example: "  tollgate server show com.example/weather",
+	}
+	c := cli.NewGroup("server", "Find servers in the registry of a service, and change their status",
+		newServerCommand(p, list, serverRun.find), newServerCommand(p, search, serverRun.find),
+		newServerCommand(p, show, serverRun.show))
+	for _, s := range []struct {
+		use, short string
+		status     registry.Status
+	}{
+		{"deprecate", "Mark a version, or all of a server, as deprecated", registry.StatusDeprecated},
+		{"delete", "Delete a version, or all of a server; it can be restored", registry.StatusDeleted},
+		{"restore", "Make a deprecated or deleted version, or all of a server, active again", registry.StatusActive},
+	} {
+		c.AddCommand(newServerChange(p, s.use, s.short, string(s.status)))
+	}
+	return c
+}
+
+func newServerChange(p cli.Process, use, short, status string) *cobra.Command {
+	c := &cobra.Command{
+		Use: use + " NAME[@VERSION] [--message TEXT]", Short: short,
+		Example: "  tollgate server " + use + " com.example/weather@1.0.0",
+	}
+	message := ""
+	if status != string(registry.StatusActive) {
+		c.Example += " --message 'use 2.0.0'"
+		c.Flags().StringVar(&message, "message", "", "reason, shown to users")
+	}
+	return newServerCommand(p, c, func(r serverRun) ([]tollgateclient.Record, error) {
+		r.change.Status, r.change.Message = status, message
+		var changed []tollgateclient.Record
+		err := r.As(r.ctx, func(ctx context.Context, token string) (err error) {
+			changed, err = r.who.Client().SetStatus(ctx, token, r.change)
+			return err
+		})
+		return changed, err
+	})
+}
+
+// newServerCommand completes a command that prints versions. A command whose use names a server
+// completes its name from the service.
+func newServerCommand(
+	p cli.Process, c *cobra.Command, do func(serverRun) ([]tollgateclient.Record, error),
+) *cobra.Command {
+	o, target := cli.AddOutput(c), AddTarget(p, c)
+	c.Flags().Lookup(serverFlag).Usage = "address of the service; default: $" + ServerVariable + ", or that of the last sign-in"
+	if strings.Contains(c.Use, "NAME") {
+		c.Args, c.ValidArgsFunction = cobra.ExactArgs(1), target.completeNames
+	}
+	c.RunE = func(c *cobra.Command, args []string) error {
+		service, err := target.Open()
+		if err != nil {
+			return ExitError(err)
+		}
+		r := serverRun{Service: service, ctx: c.Context()}
+		if len(args) > 0 {
+			r.target = args[0]
+			r.change.Name, r.change.Version, _ = strings.Cut(args[0], "@") // a name has no @
+		}
+		found, err := do(r)
+		if err != nil {
+			return ExitError(nameSubject(r.target, err))
+		}
+		return o.PrintResult(p.Stdout, recordTable(found))
+	}
+	return c
+}
+
+// find returns the latest versions of the servers whose names contain the words.
+func (r serverRun) find() ([]tollgateclient.Record, error) {
+	query := url.Values{"version": {"latest"}}
+	if r.target != "" {
+		query.Set("search", r.target)
+	}
+	var all []tollgateclient.Record
+	request := tollgateclient.Request{Method: http.MethodGet, Path: "/v0.1/servers", Query: query}
+	send := func(q tollgateclient.Request, into any) error { return r.CallPublic(r.ctx, q, into) }
+	err := tollgateclient.ReadPages(request, "servers", send, func(items json.RawMessage) error {
+		page, err := tollgateclient.ParseRecords(items)
+		all = append(all, page...)
+		return err
+	})
+	return all, err
+}
+
+func (r serverRun) show() ([]tollgateclient.Record, error) {
+	if r.change.Version == "" {
+		return r.who.Client().ListVersions(r.ctx, r.change.Name)
+	}
+	one, err := r.who.Client().GetVersion(r.ctx, r.change.Name, r.change.Version)
+	return []tollgateclient.Record{one}, err
+}
+
+// completeNames completes the names of servers from the service.
+func (t *Target) completeNames(c *cobra.Command, args []string, begun string) ([]string, cobra.ShellCompDirective) {
+	service, err := t.Open()
+	if err != nil || len(args) > 0 {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	found, _ := serverRun{Service: service, ctx: c.Context(), target: begun}.find() // without the service nothing is completed
+	var names []string
+	for i := range found {
+		if strings.HasPrefix(found[i].Name, begun) {
+			names = append(names, found[i].Name)
+		}
+	}
+	slices.Sort(names)
+	return names, cobra.ShellCompDirectiveNoFileComp
+}
+
+// newVersion returns the command that prints the version of the program.
+func newVersion(p cli.Process) *cobra.Command {
+	c := &cobra.Command{Use: "version", Short: "Print the version of the program", Example: "  tollgate version -o json"}
+	o := cli.AddOutput(c)
+	c.RunE = func(*cobra.Command, []string) error {
+		type row struct {
+			Version  string `json:"version"            column:"VERSION"`
+			Revision string `json:"revision,omitempty" column:"REVISION"`
+			Time     string `json:"time,omitempty"     column:"TIME"`
+		}
+		return o.PrintResult(p.Stdout, cli.RowTable(row{p.Build.Version, p.Build.Revision, p.Build.Time}))
+	}
+	return c
+}
