@@ -38,8 +38,8 @@ func (s *directory) Search(ctx context.Context, q authstore.DirectoryQuery) ([]a
 			rows = rows.Where("state = ?", q.State)
 		}
 		if q.Part != "" {
-			part := "%" + likeLiteral.Replace(strings.ToLower(q.Part)) + "%"
-			rows = rows.Where(`(lower(email) LIKE ? ESCAPE '\' OR lower(name) LIKE ? ESCAPE '\')`, part, part)
+			part := "%" + likeLiteral.Replace(q.Part) + "%"
+			rows = rows.Where(`(lower(email) LIKE lower(?) ESCAPE '\' OR lower(name) LIKE lower(?) ESCAPE '\')`, part, part)
 		}
 		return rows
 	})

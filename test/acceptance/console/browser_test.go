@@ -65,6 +65,9 @@ func (b *browser) request(method, path string, body []byte, contentType string) 
 	r.Header.Set("Accept-Language", "de-DE,de;q=0.9,en;q=0.5")
 	if method != http.MethodGet {
 		r.Header.Set("Origin", b.base)
+		if b.page.url != nil {
+			r.Header.Set("Referer", b.page.url.String())
+		}
 		r.Header.Set("Sec-Fetch-Site", "same-origin")
 		r.Header.Set("Content-Type", contentType)
 	}

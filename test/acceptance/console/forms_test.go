@@ -132,7 +132,7 @@ func TestFormsOfWebhooks(t *testing.T) {
 		b.follow("The webhook of 127.0.0.1:1", http.StatusOK)
 		b.wantText("http://127.0.0.1:1/in?key=hunter2", "published of com.example/*", "Nothing was sent yet.")
 		b.wantNoText(secret)
-		b.press("Send a test", http.StatusUnprocessableEntity)
+		b.press("Send a test", http.StatusConflict)
 		b.wantText("There is a problem")
 		b.follow("Cancel", http.StatusOK)
 		b.open("/console/operator/webhooks", http.StatusOK)

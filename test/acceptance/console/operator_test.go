@@ -77,7 +77,7 @@ func TestOperatorPeople(t *testing.T) {
 		b.wantNoText("ada@example.com A Person")
 		b.open("/console/operator/people", http.StatusOK)
 		b.follow("ada@example.com", http.StatusOK)
-		b.wantText("Authenticator app Off", "Devices 1", "publish com.example/*", "127.0.0.1")
+		b.wantText("Authenticator app Off", "Not confirmed", "publish com.example/*", "127.0.0.1")
 		signInStatus := func() int {
 			return apiclient.Call(t, "POST", s.API+"/auth/login",
 				map[string]any{"email": ada.Email, "password": fixture.Password, "deviceInfo": ada.Device}).Status
@@ -153,7 +153,7 @@ func TestOperatorGrants(t *testing.T) {
 			t.Errorf("after the grant was removed the publication has the status %d", got)
 		}
 		// Only who is not the last operator can take the own grant away, and is not an operator any more.
-		b.press("Remove the grant to operate * of bea@example.com", http.StatusUnprocessableEntity)
+		b.press("Remove the grant to operate * of bea@example.com", http.StatusConflict)
 		b.wantText("This is the last active person who can operate the service")
 		e.NewPerson(t, "olga@example.com", "operate *")
 		b.open("/console/operator/grants", http.StatusOK)

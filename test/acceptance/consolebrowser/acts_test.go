@@ -163,10 +163,10 @@ func actAsOperator(p *person) {
 	p.open("/console/operator/people/bea@example.com")
 	p.verify("cem@example.com")
 	for _, act := range []struct{ button, text string }{
-		{"End all sessions", "The sessions are ended."}, {"Lock", "The account is locked"}, {
+		{"End all sessions of this account", "The sessions are ended."}, {"Lock", "The account is locked"}, {
 			"Unlock", "The account is unlocked.",
 		},
-		{"Disable", "The account is disabled"}, {"Enable", "The account is enabled."},
+		{"Disable this account", "The account is disabled"}, {"Enable", "The account is enabled."},
 	} {
 		p.click(act.button)
 		p.wantText(act.text)

@@ -93,15 +93,24 @@ func (p *Pages) formGrant(ctx context.Context, v *site.Visit) (registry.Grant, e
 
 // personOf returns the person with an e-mail address in a field of a form.
 func (p *Pages) personOf(ctx context.Context, field, text string) (registry.Holder, error) {
-	email, err := auth.ParseEmail(text)
+	email, err := readEmail(field, text)
 	if err != nil {
-		return "", auth.InvalidField(auth.CodeInvalidInput, field, "must be an e-mail address")
+		return "", err
 	}
 	a, err := p.ports.People.ByEmail(ctx, email)
 	if fault.Is(err, fault.NotFound) { // the form is at fault, not the address
 		err = auth.InvalidField(auth.CodeInvalidInput, field, "has no account")
 	}
 	return registry.Holder(a.ID), err
+}
+
+// readEmail returns the e-mail address in a field of a form.
+func readEmail(field, text string) (auth.Email, error) {
+	email, err := auth.ParseEmail(text)
+	if err != nil {
+		err = auth.InvalidField(auth.CodeInvalidInput, field, "must be an e-mail address")
+	}
+	return email, err
 }
 
 func (p *Pages) addGrant(ctx context.Context, v *site.Visit) error {
@@ -114,9 +123,14 @@ func (p *Pages) addGrant(ctx context.Context, v *site.Visit) error {
 
 func (p *Pages) removeGrant(ctx context.Context, v *site.Visit) error {
 	g, err := p.formGrant(ctx, v)
-	if err != nil {
-		return err
+	if err == nil {
+		err = p.removeByHand(ctx, g)
 	}
+	return done(v, err, grantsPath, "revoked")
+}
+
+// removeByHand removes a grant that no file manages.
+func (p *Pages) removeByHand(ctx context.Context, g registry.Grant) error {
 	held, err := p.ports.Grants.Records(ctx, registrystore.GrantQuery{Holder: g.Holder})
 	if err != nil {
 		return err
@@ -125,7 +139,6 @@ func (p *Pages) removeGrant(ctx context.Context, v *site.Visit) error {
 	if r == nil {
 		return fault.New(fault.NotFound, "there is no such grant")
 	}
-	err = p.ports.GrantChanges.RemoveByID(ctx, r.ID,
+	return p.ports.GrantChanges.RemoveByID(ctx, r.ID,
 		byHand(true, func(r *registry.GrantRecord) string { return r.ManagedBy }))
-	return done(v, err, grantsPath, "revoked")
 }

@@ -106,6 +106,7 @@ func (p *Pages) mirror(ctx context.Context, v *site.Visit, problems site.Problem
 	if err != nil {
 		return err
 	}
+	setConflict(v, problems, m.ManagedBy)
 	page := mirrorView{mirrorRow: newMirrorRow(m), Path: mirrorsPath + "/" + string(m.Name)}
 	stored := url.Values{
 		"url": {m.URL.Public()}, "interval": {m.Interval.String()}, "review": {string(m.Review)},

@@ -31,6 +31,14 @@ func newHead(v *site.Visit, title string, problems site.Problems, forms ...site.
 	return site.Head{Title: title, Notice: notices[v.Text("done")], Problems: problems.Among(forms...)}
 }
 
+// setConflict gives a page the status of a conflict if it shows why a change was refused of what a file
+// manages: there is no form on it to mend.
+func setConflict(v *site.Visit, problems site.Problems, manager string) {
+	if manager != "" && len(problems) > 0 {
+		v.Status(fiber.StatusConflict)
+	}
+}
+
 // key returns a parameter of the path as the key of an object; one that cannot be read is the key of
 // nothing.
 func key[T ~string](v *site.Visit, name string) T {

@@ -126,7 +126,8 @@ func (p *Pages) overview(ctx context.Context, v *site.Visit) error {
 var notices = map[string]string{
 	"locked": "The account is locked: nobody can sign in with it.", "unlocked": "The account is unlocked.",
 	"disabled": "The account is disabled, and its sessions are ended.", "enabled": "The account is enabled.",
-	"ended": "The sessions are ended.", "granted": "The grant is added.", "revoked": "The grant is removed.",
+	"ended": "The sessions are ended.", "unfactored": "The second factor is removed, and the sessions are ended.",
+	"granted": "The grant is added.", "revoked": "The grant is removed.",
 	"policy": "The policy is removed.", "view": "The view is added.", "unviewed": "The view is removed.",
 	"redelivered": "The events are sent again.", "webhook": "The webhook is removed.", "saved": "The changes are saved.",
 	"policed": "The policy is added.", "untoken": "The token is removed.", "mirror": "The mirror is added.",

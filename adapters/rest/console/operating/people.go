@@ -8,155 +8,156 @@ import (
 
 	"github.com/tollgate-dev/tollgate/adapters/rest/console/site"
 	"github.com/tollgate-dev/tollgate/core/auth"
+	"github.com/tollgate-dev/tollgate/core/auth/people"
 	"github.com/tollgate-dev/tollgate/core/registry"
+	"github.com/tollgate-dev/tollgate/ports/authority"
+	"github.com/tollgate-dev/tollgate/ports/authstore"
 )
 
-const (
-	peoplePath = Path + "/people"
-	personPath = peoplePath + "/:email"
-)
+const peoplePath = Path + "/people"
 
-var (
-	peoplePage = site.ParsePage(templates, "templates/people.html")
-	personPage = site.ParsePage(templates, "templates/person.html")
-)
+var peoplePage = site.ParsePage(templates, "templates/people.html")
 
 func (p *Pages) mountPeople(r fiber.Router) {
-	r.Get(peoplePath, p.page(p.people))
-	r.Get(personPath, p.page(func(ctx context.Context, v *site.Visit) error { return p.person(ctx, v, nil) }))
-	for _, c := range p.accountChanges() {
-		p.site.Post(r, personPath+"/"+c.path, 1,
-			p.act(c.title, func(ctx context.Context, v *site.Visit) error { return p.changeAccount(ctx, v, c) }, nil))
-	}
-}
-
-// accountChange is something that an operator does to an account.
-type accountChange struct {
-	path, title, done string
-	do                func(ctx context.Context, a auth.Account) error
-}
-
-func (p *Pages) accountChanges() []accountChange {
-	byEmail := func(do func(context.Context, auth.Email) error) func(context.Context, auth.Account) error {
-		return func(ctx context.Context, a auth.Account) error { return do(ctx, a.Email) }
-	}
-	endSessions := func(ctx context.Context, a auth.Account) error {
-		_, err := p.ports.Sessions.EndAllSessions(ctx, &a)
-		return err
-	}
-	return []accountChange{
-		{"lock", "Lock this account", "locked", byEmail(p.ports.People.Lock)},
-		{"unlock", "Unlock this account", "unlocked", byEmail(p.ports.People.Unlock)},
-		{"disable", "Disable this account", "disabled", byEmail(p.ports.People.Disable)},
-		{"enable", "Enable this account", "enabled", byEmail(p.ports.People.Enable)},
-		{"end-sessions", "End all sessions of this account", "ended", endSessions},
-	}
-}
-
-func (p *Pages) changeAccount(ctx context.Context, v *site.Visit, c accountChange) error {
-	a, err := p.account(ctx, v)
-	if err == nil {
-		err = c.do(ctx, a)
-	}
-	if err != nil {
-		return err
-	}
-	return v.Redirect(personAddress(a.Email) + "?done=" + c.done)
+	p.open(r, peoplePath, p.people)
+	p.site.Post(r, peoplePath, 0, p.act("Invite this person", p.invite, p.people))
+	p.mountPerson(r)
 }
 
 // perPage is the number of rows on a page.
 const perPage = 50
 
-// peopleView is the page with the accounts.
+// peopleView is the page with the accounts that a search finds.
 type peopleView struct {
-	People []personRow
-	After  string // the accounts are those after this address
-	Next   string
+	Part, State string
+	States      []site.Option
+	Later       bool // this is not the first page
+	People      []personRow
+	Next        string
+	Invite      site.FormView
 }
 
 type personRow struct {
-	auth.Account
+	authstore.Person
 
-	Path, State, Class string
+	Path, StateText, Class string
+	Grants                 []registry.Grant // the first ones
+	MoreGrants             int
 }
 
 // accountStates are the states of accounts in words.
 var accountStates = map[auth.AccountState]struct{ text, class string }{
-	auth.AccountInvited: {"Invited", "warn"}, auth.AccountActive: {"Active", "good"}, auth.AccountLocked: {"Locked", "warn"}, auth.AccountDisabled: {
-		"Disabled", "bad",
+	auth.AccountInvited: {"Invited", "warn"}, auth.AccountActive: {"Active", "good"},
+	auth.AccountLocked: {"Locked", "warn"}, auth.AccountDisabled: {"Disabled", "bad"},
+}
+
+// stateOptions are the states of accounts that a search offers.
+var stateOptions = []site.Option{
+	{Value: "", Text: "Any"}, {Value: string(auth.AccountInvited), Text: "Invited"},
+	{Value: string(auth.AccountActive), Text: "Active"}, {Value: string(auth.AccountLocked), Text: "Locked"},
+	{Value: string(auth.AccountDisabled), Text: "Disabled"},
+}
+
+// inviteInputs are the fields of an invitation.
+var inviteInputs = []site.Input{
+	{Name: "email", Label: "E-mail address", Kind: "email", Required: true},
+	{Name: "name", Label: "Name", Required: true},
+	{Name: "actions", Label: "May", Kind: "choices", Options: site.Options(
+		registry.ActionPublish, registry.ActionEdit, registry.ActionReview, registry.ActionOperate)},
+	{
+		Name: "resource", Label: "Servers",
+		Hint: "For publish, edit and review: a name, a prefix such as com.example/*, or *.",
 	},
 }
 
-func newPersonRow(a auth.Account) personRow {
-	return personRow{a, personAddress(a.Email), accountStates[a.State].text, accountStates[a.State].class}
+func newPersonRow(p authstore.Person) personRow {
+	state := accountStates[p.State]
+	return personRow{Person: p, Path: personAddress(p.Email), StateText: state.text, Class: state.class}
 }
 
-func personAddress(e auth.Email) string { return peoplePath + "/" + url.PathEscape(string(e)) }
-
-func (p *Pages) people(ctx context.Context, v *site.Visit) error {
-	view := peopleView{After: v.Text("after")}
-	all, err := p.ports.People.List(ctx, auth.Email(view.After), perPage+1)
+func (p *Pages) people(ctx context.Context, v *site.Visit, problems site.Problems) error {
+	view := peopleView{Part: v.Text("q"), State: v.Text("state"), Later: v.Text("after") != "", States: stateOptions}
+	found, err := p.ports.People.Search(ctx, authstore.DirectoryQuery{
+		Part: view.Part, State: auth.AccountState(view.State), After: auth.Email(v.Text("after")), Limit: perPage + 1,
+	})
 	if err != nil {
 		return err
 	}
-	for i, a := range all {
-		if i == perPage {
-			view.Next = peoplePath + "?after=" + url.QueryEscape(string(all[i-1].Email))
-			break
+	if len(found) > perPage {
+		found = found[:perPage]
+		view.Next = peoplePath + "?" + url.Values{
+			"q": {view.Part}, "state": {view.State}, "after": {string(found[perPage-1].Email)},
+		}.Encode()
+	}
+	if view.People, err = p.newPersonRows(ctx, found); err != nil {
+		return err
+	}
+	view.Invite = v.Fill(site.Form{Action: peoplePath, Button: "Invite this person", Inputs: inviteInputs}, nil, problems)
+	return v.Render(peoplePage, newHead(v, "People", problems, view.Invite), view)
+}
+
+// newPersonRows returns the rows of people, with their first grants.
+func (p *Pages) newPersonRows(ctx context.Context, found []authstore.Person) ([]personRow, error) {
+	const shown = 3
+	rows := make([]personRow, len(found))
+	for i, one := range found {
+		grants, err := p.ports.Grants.Of(ctx, registry.Holder(one.ID))
+		if err != nil {
+			return nil, err
 		}
-		view.People = append(view.People, newPersonRow(a))
+		rows[i] = newPersonRow(one)
+		rows[i].Grants = grants[:min(len(grants), shown)]
+		rows[i].MoreGrants = len(grants) - len(rows[i].Grants)
 	}
-	return v.Render(peoplePage, site.Head{Title: "People"}, view)
+	return rows, nil
 }
 
-// personView is the page of an account.
-type personView struct {
-	personRow
-
-	Sessions []auth.Session
-	Devices  int
-	Grants   []registry.Grant
-}
-
-func (p *Pages) account(ctx context.Context, v *site.Visit) (auth.Account, error) {
-	text, err := v.Param("email")
-	if err != nil {
-		return auth.Account{}, err
-	}
-	email, err := auth.ParseEmail(text)
-	if err != nil {
-		return auth.Account{}, auth.NotFound("user")
-	}
-	return p.ports.People.ByEmail(ctx, email)
-}
-
-func (p *Pages) person(ctx context.Context, v *site.Visit, problems site.Problems) error {
-	a, err := p.account(ctx, v)
+func (p *Pages) invite(ctx context.Context, v *site.Visit) error {
+	in, err := readInvitation(v)
 	if err != nil {
 		return err
 	}
-	view := personView{personRow: newPersonRow(a)}
-	if view.Devices, err = p.countDevices(ctx, a); err != nil {
+	a, link, err := p.ports.People.Invite(ctx, in)
+	if err != nil {
 		return err
 	}
-	if view.Sessions, err = p.ports.Sessions.ListSessions(ctx, a.ID); err != nil {
-		return err
-	}
-	if view.Grants, err = p.ports.Grants.Of(ctx, registry.Holder(a.ID)); err != nil {
-		return err
-	}
-	return v.Render(personPage, site.Head{
-		Title: string(a.Email), Notice: notices[v.Text("done")], Problems: problems,
-	}, view)
+	return showInvitation(v, a.Email, link)
 }
 
-// countDevices returns the number of devices that are not revoked.
-func (p *Pages) countDevices(ctx context.Context, a auth.Account) (n int, err error) {
-	devices, err := p.ports.Sessions.ListDevices(ctx, a.ID)
-	for _, d := range devices {
-		if !d.Revoked {
-			n++
+// readInvitation returns the invitation that a form describes.
+func readInvitation(v *site.Visit) (in people.Invitation, err error) {
+	if in.Email, err = readEmail("email", v.Trimmed("email")); err != nil {
+		return in, err
+	}
+	if in.Name, err = people.ParseName(v.Form.Get("name")); err != nil {
+		return in, err
+	}
+	for _, action := range v.Form["actions"] {
+		g := authority.GrantText{Action: action}
+		if action != string(registry.ActionOperate) {
+			g.Resource = v.Trimmed("resource")
 		}
+		if _, err := registry.ParseGrant("", g.Action, g.Resource); err != nil {
+			return in, err
+		}
+		in.Grants = append(in.Grants, g)
 	}
-	return n, err
+	return in, nil
+}
+
+// showInvitation shows the link of an invitation once.
+func showInvitation(v *site.Visit, email auth.Email, link people.Link) error {
+	hint := "It was not sent: hand it over yourself, in a way that only this person reads."
+	if link.Delivered {
+		hint = "It was sent to " + string(email) + "."
+	}
+	return showLink(v, "The invitation of "+string(email), email, link, hint)
+}
+
+// showLink shows a link for a person once.
+func showLink(v *site.Visit, title string, email auth.Email, link people.Link, hint string) error {
+	return v.ShowOnce(site.Secret{
+		Title: title, Value: link.URL, Hint: hint, Until: link.ExpiresAt,
+		Back: site.Link{Text: string(email), Path: personAddress(email)},
+	})
 }

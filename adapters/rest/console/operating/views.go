@@ -82,14 +82,14 @@ func (p *Pages) view(ctx context.Context, v *site.Visit, problems site.Problems)
 	if err != nil {
 		return err
 	}
-	path := viewsPath + "/" + url.PathEscape(name)
-	page := viewView{View: found, Path: path, Tokens: tokens}
-	page.Change = v.Fill(site.Form{Action: path, Button: "Save this view", Inputs: viewInputs}, url.Values{
+	setConflict(v, problems, found.ManagedBy)
+	page := viewView{View: found, Path: viewsPath + "/" + url.PathEscape(name), Tokens: tokens}
+	page.Change = v.Fill(site.Form{Action: page.Path, Button: "Save this view", Inputs: viewInputs}, url.Values{
 		"include":    {strings.Join(registry.PatternTexts(found.Include), " ")},
 		"exclude":    {strings.Join(registry.PatternTexts(found.Exclude), " ")},
 		"deprecated": {string(found.Deprecated)}, "access": {string(found.Access)},
 	}, problems)
-	page.Token = v.Fill(site.Form{Action: path + "/tokens", Button: "Make this token", Inputs: []site.Input{
+	page.Token = v.Fill(site.Form{Action: page.Path + "/tokens", Button: "Make this token", Inputs: []site.Input{
 		{Name: "token", Label: "Name of the token", Hint: "Who uses it, such as team-data.", Required: true},
 	}}, nil, problems)
 	return v.Render(viewPage, newHead(v, "View "+name, problems, page.Change, page.Token), page)
@@ -120,8 +120,20 @@ func (p *Pages) removeView(ctx context.Context, v *site.Visit) error {
 	return done(v, err, viewsPath, "unviewed")
 }
 
+// checkTokensOf returns fault.Conflict for a view that a file manages.
+func (p *Pages) checkTokensOf(ctx context.Context, name view.Name) error {
+	found, err := p.ports.Views.Find(ctx, string(name))
+	if err != nil {
+		return err
+	}
+	return registry.CheckByHand(found.ManagedBy, "")
+}
+
 func (p *Pages) addViewToken(ctx context.Context, v *site.Visit) error {
 	name := key[view.Name](v, "name")
+	if err := p.checkTokensOf(ctx, name); err != nil {
+		return err
+	}
 	secret, err := p.ports.Views.AddToken(ctx, name, v.Trimmed("token"))
 	if err != nil {
 		return err
@@ -135,6 +147,9 @@ func (p *Pages) addViewToken(ctx context.Context, v *site.Visit) error {
 
 func (p *Pages) removeViewToken(ctx context.Context, v *site.Visit) error {
 	name := key[view.Name](v, "name")
-	err := p.ports.Views.RemoveToken(ctx, name, key[view.TokenName](v, "token"))
+	err := p.checkTokensOf(ctx, name)
+	if err == nil {
+		err = p.ports.Views.RemoveToken(ctx, name, key[view.TokenName](v, "token"))
+	}
 	return done(v, err, viewsPath+"/"+url.PathEscape(string(name)), "untoken")
 }

@@ -97,6 +97,7 @@ func (p *Pages) webhook(ctx context.Context, v *site.Visit, problems site.Proble
 	if w == nil {
 		return fault.New(fault.NotFound, "there is no webhook with this id")
 	}
+	setConflict(v, problems, w.ManagedBy)
 	page := webhookView{webhookRow: newWebhookRow(*w), Deliveries: deliveries}
 	stored := url.Values{"url": {w.URL.String()}, "resource": {w.Pattern.String()}, "events": w.Draft().Events}
 	page.Change = v.Fill(site.Form{Action: page.Path, Button: "Save this webhook", Inputs: webhookInputs}, stored, problems)

@@ -23,8 +23,8 @@ type Act struct {
 	// Do acts and redirects to a page. Of its errors, an invalid form is shown again with the
 	// problems, and one for too little trust leads to a step-up.
 	Do Handler
-	// Show shows the form as it was filled in. If it is nil, a page with the title and a button is
-	// shown.
+	// Show shows the form as it was filled in. If it is nil, there is nothing to mend: a page with the
+	// title and a button is shown, and a conflict has the status 409.
 	Show func(v *Visit, problems Problems) error
 }
 
@@ -47,15 +47,12 @@ func (s *Site) PostTo(r fiber.Router, path string, up int, h fiber.Handler) {
 
 // do returns the handler of a form that is sent.
 func (s *Site) do(a Act) fiber.Handler {
-	if a.Show == nil {
-		a.Show = func(v *Visit, problems Problems) error { return s.showConfirmation(v, a, problems) }
-	}
 	return s.Open(func(v *Visit) error {
 		if !v.SignedIn() {
 			return v.Redirect(SignInAddress(v.backAddress()) + "&" + endedField + "=1")
 		}
 		if v.Form.Has(resumeField) { // after a step-up: ready to send
-			return a.Show(v, nil)
+			return s.show(v, a, nil)
 		}
 		err := s.requireLevel(v, a.Level)
 		if err == nil {
@@ -75,9 +72,26 @@ func (s *Site) handleActError(v *Visit, a Act, err error) error {
 		return s.offerStepUp(v, a.Title)
 	case ok && (f.Kind == fault.Invalid || f.Kind == fault.Conflict || f.Kind == fault.Stale):
 		v.Status(http.StatusUnprocessableEntity)
-		return a.Show(v, ProblemsOf(f))
+		if a.Show == nil && f.Kind == fault.Conflict {
+			v.Status(http.StatusConflict)
+		}
+		return s.show(v, a, ProblemsOf(f))
 	}
 	return err
+}
+
+// show shows the form of an act.
+func (s *Site) show(v *Visit, a Act, problems Problems) error {
+	if a.Show != nil {
+		return a.Show(v, problems)
+	}
+	back := v.Next()
+	if back == Home {
+		back = v.backAddress()
+	}
+	return v.Render(confirmationPage, Head{Title: a.Title, Problems: problems}, confirmationView{
+		a.Title, v.address(), back, v.Carried(),
+	})
 }
 
 // endedField is the field of the sign-in page that says that a form came after the end of the
@@ -143,13 +157,8 @@ func (v *Visit) Resume() error {
 type confirmationView struct {
 	Title  string
 	Path   string
+	Back   string // the page to leave it for
 	Fields []Field
-}
-
-func (s *Site) showConfirmation(v *Visit, a Act, problems Problems) error {
-	return v.Render(confirmationPage, Head{Title: a.Title, Problems: problems}, confirmationView{
-		a.Title, v.address(), v.Carried(),
-	})
 }
 
 // offerStepUp shows the page that offers a step-up for an act. Its forms carry the fields of the

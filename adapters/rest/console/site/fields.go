@@ -4,6 +4,7 @@ import (
 	"net/url"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/gofiber/fiber/v2"
 )
@@ -129,7 +130,8 @@ func newAsk(action, button, label, question string, fields ...string) Ask {
 // Secret is a text that the service shows once.
 type Secret struct {
 	Title, Value string
-	Hint         string // how it is used
+	Hint         string    // how it is used
+	Until        time.Time // it is good once, until then; zero if it is good more often
 	Back         Link
 }
 

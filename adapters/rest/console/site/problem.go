@@ -38,7 +38,8 @@ func (p Problems) At(field string) Problems {
 // inputs are the inputs of use cases that people fill in: how messages begin that are about one,
 // the id of its field, and its name in the form.
 var inputs = map[string]struct{ field, label string }{
-	"email": {"email", "E-mail address"}, "password": {"password", "Password"}, "code": {"code", "Code"},
+	"email": {"email", "E-mail address"}, "this e-mail address": {"email", "This e-mail address"},
+	"phone": {"phone", "Telephone"}, "password": {"password", "Password"}, "code": {"code", "Code"},
 	"currentPassword": {"currentPassword", "Present password"}, "newPassword": {"newPassword", "New password"},
 	"name": {"name", "Name"}, "the name of a view": {"name", "Name"}, "serverName": {"name", "Server"}, "version": {
 		"version", "Version",

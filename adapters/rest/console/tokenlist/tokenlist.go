@@ -16,9 +16,10 @@ import (
 
 // List are the tokens of an owner on the page of their address. The template "tokens" shows them.
 type List struct {
-	Tokens  []auth.APIToken
-	Address string
-	Add     site.FormView
+	Tokens   []auth.APIToken
+	Address  string
+	Add      site.FormView
+	ReadOnly bool // without forms
 }
 
 var inputs = []site.Input{
@@ -36,8 +37,8 @@ func Read(
 	v *site.Visit, s *tokens.Service, owner auth.Owner, address string, problems site.Problems,
 ) (List, error) {
 	all, err := s.List(v.UserContext(), owner, "", 2*owner.MaxTokens())
-	return List{all, address, v.Fill(site.Form{Action: address, Button: "Make this token", Inputs: inputs}, nil, problems)},
-		err
+	add := v.Fill(site.Form{Action: address, Button: "Make this token", Inputs: inputs}, nil, problems)
+	return List{Tokens: all, Address: address, Add: add}, err
 }
 
 // Add makes the token of an owner that a form describes, and shows it.

@@ -1,0 +1,243 @@
+package operating
+
+import (
+	"context"
+	"net/url"
+	"slices"
+
+	"github.com/gofiber/fiber/v2"
+
+	"github.com/tollgate-dev/tollgate/adapters/rest/console/site"
+	"github.com/tollgate-dev/tollgate/core/auth"
+	"github.com/tollgate-dev/tollgate/core/auth/people"
+	"github.com/tollgate-dev/tollgate/core/registry"
+	"github.com/tollgate-dev/tollgate/ports/registrystore"
+)
+
+const personPath = peoplePath + "/:email"
+
+var personPage = site.ParsePage(templates, "templates/person.html")
+
+// profileInputs are the fields of a person that an operator changes.
+var profileInputs = []site.Input{
+	{Name: "name", Label: "Name", Required: true},
+	{Name: "phone", Label: "Telephone", Kind: "tel", Hint: "An international number such as +4930123456, or empty."},
+}
+
+func (p *Pages) mountPerson(r fiber.Router) {
+	p.open(r, personPath, p.person)
+	p.site.Post(r, personPath, 0, p.act("Save this person", p.changeProfile, p.person))
+	p.site.Post(r, personPath+"/grants", 1, p.act("Add this grant", p.addPersonGrant, p.person))
+	p.site.Post(r, personPath+"/grants/remove", 2, p.act("Remove this grant", p.removePersonGrant, nil))
+	for _, a := range p.personActs() {
+		p.site.Post(r, personPath+"/"+a.Path, 1, p.act(a.Title, func(ctx context.Context, v *site.Visit) error {
+			email, err := pathEmail(v)
+			if err != nil {
+				return err
+			}
+			return a.do(ctx, v, email)
+		}, nil))
+	}
+}
+
+// personAct is something that an operator does to an account.
+type personAct struct {
+	Path, Button, Title string
+	Question            string // asked before it is done; empty if it can be undone
+	offered             func(*personView) bool
+	do                  func(ctx context.Context, v *site.Visit, email auth.Email) error
+}
+
+func (p *Pages) personActs() []personAct {
+	in := func(states ...auth.AccountState) func(*personView) bool {
+		return func(view *personView) bool { return slices.Contains(states, view.Account.State) }
+	}
+	return []personAct{
+		{
+			"lock", "Lock", "Lock this account", "", in(auth.AccountActive), acting(p.ports.People.Lock, "locked"),
+		}, {
+			"unlock", "Unlock", "Unlock this account", "", in(auth.AccountActive, auth.AccountLocked),
+			acting(p.ports.People.Unlock, "unlocked"),
+		}, {
+			"disable", "Disable", "Disable this account", "All sessions end, and links that were sent are dead.",
+			in(auth.AccountInvited, auth.AccountActive, auth.AccountLocked), acting(p.ports.People.Disable, "disabled"),
+		}, {
+			"enable", "Enable", "Enable this account", "", in(auth.AccountDisabled), acting(p.ports.People.Enable, "enabled"),
+		}, {
+			"end-sessions", "End all sessions", "End all sessions of this account", "The person signs in again everywhere.",
+			func(view *personView) bool { return len(view.Sessions) > 0 }, acting(p.endSessions, "ended"),
+		}, {
+			"remove-second-factor", "Remove the second factor", "Remove the second factor of this account",
+			"All sessions end, and the person gets a notice. A password is then enough to sign in.",
+			func(view *personView) bool { return len(view.MFA.Secret) > 0 },
+			acting(p.ports.People.DisableMFA, "unfactored"),
+		}, {
+			"invitation", "New invitation", "Make a new invitation", "The link of the earlier one is dead then.",
+			in(auth.AccountInvited), p.inviteAgain,
+		}, {
+			"reset-link", "Link for a new password", "Make a link for a new password", "",
+			func(view *personView) bool { return view.Account.State.HasSignIn() }, p.makeResetLink,
+		},
+	}
+}
+
+// acting returns what does something to an account and leads to its page with a notice.
+func acting(
+	do func(context.Context, auth.Email) error, notice string,
+) func(context.Context, *site.Visit, auth.Email) error {
+	return func(ctx context.Context, v *site.Visit, email auth.Email) error {
+		return done(v, do(ctx, email), personAddress(email), notice)
+	}
+}
+
+func (p *Pages) endSessions(ctx context.Context, email auth.Email) error {
+	a, err := p.ports.People.ByEmail(ctx, email)
+	if err == nil {
+		_, err = p.ports.Sessions.EndAllSessions(ctx, &a)
+	}
+	return err
+}
+
+func (p *Pages) inviteAgain(ctx context.Context, v *site.Visit, email auth.Email) error {
+	link, err := p.ports.People.InviteAgain(ctx, email)
+	if err != nil {
+		return err
+	}
+	return showInvitation(v, email, link)
+}
+
+func (p *Pages) makeResetLink(ctx context.Context, v *site.Visit, email auth.Email) error {
+	link, err := p.ports.People.MakeResetLink(ctx, email)
+	if err != nil {
+		return err
+	}
+	return showLink(v, "The link for a new password of "+string(email), email, link,
+		"It is not sent: hand it over yourself, in a way that only this person reads.")
+}
+
+// pathEmail returns the e-mail address in the path.
+func pathEmail(v *site.Visit) (auth.Email, error) {
+	email, err := auth.ParseEmail(key[string](v, "email"))
+	if err != nil {
+		err = auth.NotFound("user")
+	}
+	return email, err
+}
+
+func personAddress(e auth.Email) string { return peoplePath + "/" + url.PathEscape(string(e)) }
+
+// personView is the page of an account.
+type personView struct {
+	personRow
+
+	Records  []registry.GrantRecord
+	Sessions []sessionRow
+	Devices  []auth.Device // that are not revoked
+
+	Acts           []personAct
+	Profile, Grant site.FormView
+}
+
+// sessionRow is a session in words.
+type sessionRow struct {
+	auth.Session
+
+	Device string
+	Level  site.Level
+}
+
+func (p *Pages) person(ctx context.Context, v *site.Visit, problems site.Problems) error {
+	view, err := p.readPerson(ctx, v)
+	if err != nil {
+		return err
+	}
+	for _, a := range p.personActs() {
+		if a.offered(&view) {
+			view.Acts = append(view.Acts, a)
+		}
+	}
+	view.Profile = v.Fill(site.Form{Action: view.Path, Button: "Save this person", Inputs: profileInputs},
+		url.Values{"name": {view.Name}, "phone": {view.Phone}}, problems)
+	view.Grant = v.Fill(
+		site.Form{Action: view.Path + "/grants", Button: "Add this grant", Inputs: grantInputs}, nil, problems)
+	return v.Render(personPage, newHead(v, string(view.Email), problems, view.Profile, view.Grant), view)
+}
+
+// readPerson returns the person in the path, with all that is stored about them.
+func (p *Pages) readPerson(ctx context.Context, v *site.Visit) (personView, error) {
+	email, err := pathEmail(v)
+	if err != nil {
+		return personView{}, err
+	}
+	a, err := p.ports.People.ByEmail(ctx, email)
+	if err != nil {
+		return personView{}, err
+	}
+	found, err := p.ports.People.ByID(ctx, a.ID)
+	if err != nil {
+		return personView{}, err
+	}
+	view := personView{personRow: newPersonRow(found)}
+	view.Records, err = p.ports.Grants.Records(ctx, registrystore.GrantQuery{Holder: registry.Holder(a.ID)})
+	if err != nil {
+		return personView{}, err
+	}
+	return view, p.addSessions(ctx, &view)
+}
+
+// addSessions adds the devices and the sessions of the person.
+func (p *Pages) addSessions(ctx context.Context, view *personView) error {
+	devices, err := p.ports.Sessions.ListDevices(ctx, view.ID)
+	if err != nil {
+		return err
+	}
+	names := map[auth.DeviceID]string{}
+	for _, d := range devices {
+		names[d.ID] = d.Browser + " on " + d.OS
+		if !d.Revoked {
+			view.Devices = append(view.Devices, d)
+		}
+	}
+	sessions, err := p.ports.Sessions.ListSessions(ctx, view.ID)
+	for _, s := range sessions {
+		view.Sessions = append(view.Sessions, sessionRow{s, names[s.DeviceID], site.LevelOf(s.TrustLevel)})
+	}
+	return err
+}
+
+func (p *Pages) changeProfile(ctx context.Context, v *site.Visit) error {
+	email, err := pathEmail(v)
+	if err != nil {
+		return err
+	}
+	name, phone := v.Form.Get("name"), v.Trimmed("phone")
+	err = p.ports.People.SetProfile(ctx, email, people.Profile{Name: &name, Phone: &phone})
+	return done(v, err, personAddress(email), "saved")
+}
+
+func (p *Pages) addPersonGrant(ctx context.Context, v *site.Visit) error {
+	return p.changePersonGrant(ctx, v, "granted", p.ports.GrantChanges.Add)
+}
+
+func (p *Pages) removePersonGrant(ctx context.Context, v *site.Visit) error {
+	return p.changePersonGrant(ctx, v, "revoked", p.removeByHand)
+}
+
+// changePersonGrant does something with the grant of the person in the path that a form describes.
+func (p *Pages) changePersonGrant(
+	ctx context.Context, v *site.Visit, notice string, do func(context.Context, registry.Grant) error,
+) error {
+	email, err := pathEmail(v)
+	if err != nil {
+		return err
+	}
+	a, err := p.ports.People.ByEmail(ctx, email)
+	if err != nil {
+		return err
+	}
+	g, err := registry.ParseGrant(registry.Holder(a.ID), v.Form.Get("action"), v.Trimmed("resource"))
+	if err == nil {
+		err = do(ctx, g)
+	}
+	return done(v, err, personAddress(email), notice)
+}
