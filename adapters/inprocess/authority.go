@@ -32,7 +32,7 @@ func (a *Authority) Identify(ctx context.Context, token string, from netip.Addr)
 		return authority.Caller{}, err
 	case t != nil:
 		return authority.NewToken(authority.Token{
-			Owner: registry.Holder(t.Owner), Prefix: t.Prefix, Scopes: t.Scopes,
+			Owner: registry.Holder(t.Owner), Prefix: t.Prefix, Scopes: t.Scopes, Networks: t.Networks,
 		}, from), nil
 	case identity.Publisher == nil:
 		return a.confirm(ctx, identity.Session, from)

@@ -82,6 +82,8 @@ type Token struct {
 	Owner  registry.Holder
 	Prefix string // by which people recognise it
 	Scopes scope.Set
+	// Networks are those from which the token is good; empty for everywhere.
+	Networks []netip.Prefix
 }
 
 // NewToken returns the owner of a token, a person or a service account, as the caller of a request.
@@ -190,6 +192,24 @@ func (c Caller) RequireAll(s scope.Set) error {
 	missing := slices.DeleteFunc(slices.Clone(s), func(one scope.Scope) bool { return c.RequireScope(one) == nil })
 	if len(missing) > 0 {
 		return scope.Insufficient(missing...)
+	}
+	return nil
+}
+
+// RequireNetworks returns fault.Forbidden if the caller acts by a token that is good from some
+// networks only, and would give one that is good from others; empty for everywhere.
+func (c Caller) RequireNetworks(wanted []netip.Prefix) error {
+	if c.token == nil || len(c.token.Networks) == 0 {
+		return nil
+	}
+	outside := func(p netip.Prefix) bool {
+		return !slices.ContainsFunc(c.token.Networks, func(held netip.Prefix) bool {
+			return held.Bits() <= p.Bits() && held.Contains(p.Addr())
+		})
+	}
+	if len(wanted) == 0 || slices.ContainsFunc(wanted, outside) {
+		return fault.New(fault.Forbidden,
+			"the token is good from some networks only, and cannot make one that is good from others")
 	}
 	return nil
 }

@@ -2,6 +2,7 @@ package authority_test
 
 import (
 	"net/netip"
+	"strings"
 	"testing"
 
 	"github.com/tollgate-dev/tollgate/core/audit"
@@ -76,5 +77,34 @@ func TestScopesOfCallers(t *testing.T) {
 	}
 	if _, err := operator.RequireReader(); err == nil {
 		t.Error("a token without registry:read may read")
+	}
+}
+
+// TestRequireNetworks checks that a token that is good from some networks gives no others.
+func TestRequireNetworks(t *testing.T) {
+	networks := func(texts string) (list []netip.Prefix) {
+		for _, text := range strings.Fields(texts) {
+			list = append(list, netip.MustParsePrefix(text))
+		}
+		return list
+	}
+	for _, c := range []struct {
+		held, wanted string
+		ok           bool
+	}{
+		{"", "", true}, {"", "10.0.0.0/8", true},
+		{"10.0.0.0/8", "", false}, {"10.0.0.0/8", "10.0.0.0/8", true}, {"10.0.0.0/8", "10.1.0.0/16", true},
+		{"10.0.0.0/8", "10.0.0.0/7", false}, {"10.0.0.0/8", "11.0.0.0/8", false},
+		{"10.0.0.0/8", "10.1.0.0/16 11.0.0.0/16", false}, {"10.0.0.0/8 11.0.0.0/8", "10.1.0.0/16 11.0.0.0/16", true},
+		{"10.0.0.0/8", "2001:db8::/32", false}, {"2001:db8::/32 ::/0", "2001:db8::/16", true},
+		{"0.0.0.0/0", "::/0", false},
+	} {
+		token := authority.NewToken(authority.Token{Owner: "anna", Networks: networks(c.held)}, netip.Addr{})
+		if err := token.RequireNetworks(networks(c.wanted)); (err == nil) != c.ok || err != nil && !fault.Is(err, fault.Forbidden) {
+			t.Errorf("a token for %q gives one for %q: %v", c.held, c.wanted, err)
+		}
+	}
+	if err := authority.Operator().RequireNetworks(nil); err != nil {
+		t.Errorf("an operator: %v", err)
 	}
 }

@@ -1,6 +1,7 @@
 package adminapi
 
 import (
+	"cmp"
 	"context"
 	"net/http"
 
@@ -93,7 +94,7 @@ func (a *API) addToken(owner ownerOf) handler {
 		q.check("token", err)
 		byHand := q.byHand()
 		return func(ctx context.Context) (answer, error) {
-			if err := q.who.RequireAll(t.Scopes); err != nil {
+			if err := cmp.Or(q.who.RequireAll(t.Scopes), q.who.RequireNetworks(t.Networks)); err != nil {
 				return answer{}, err
 			}
 			if err := a.requireOwner(ctx, of, byHand); err != nil {

@@ -51,12 +51,13 @@ var errSame = errors.New("the service account is the same")
 
 // Put makes an account, or replaces one, and reports whether it is new. One that is the same stays,
 // without an event. The file that manages it stays the same unless a has another. The error is that
-// of check, or of Caller.RequireAll if a token would give workloads scopes that it does not have.
+// of check, of Caller.RequireAll if a token would give workloads scopes that it does not have, or of
+// Caller.RequireNetworks, because workloads may be anywhere.
 func (s *Services) Put(
 	ctx context.Context, who authority.Caller, a service.Account, check registry.Check[service.Account],
 ) (stored service.Account, created bool, err error) {
 	for i := range a.Workloads {
-		if err := who.RequireAll(a.Workloads[i].Scopes); err != nil {
+		if err := cmp.Or(who.RequireAll(a.Workloads[i].Scopes), who.RequireNetworks(nil)); err != nil {
 			return service.Account{}, false, err
 		}
 	}
