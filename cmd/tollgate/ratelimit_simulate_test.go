@@ -115,7 +115,7 @@ func TestSimulateExitCodes(t *testing.T) {
 			`--max-new-refusals: "-1" is not a whole number`,
 		},
 		"an unknown format": {
-			nil, "", []string{"--output", "yaml", traffic}, cli.ExitFailed, "--output: unknown format",
+			nil, "", []string{"--output", "xml", traffic}, cli.ExitFailed, "--output: unknown format",
 		},
 		"no recording": {nil, "", nil, cli.ExitFailed, "wrong number of arguments (0)"},
 		"two recordings": {

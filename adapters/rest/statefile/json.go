@@ -8,6 +8,32 @@ import (
 	"github.com/tollgate-dev/tollgate/core/registry/declaring"
 )
 
+// Encode returns a document as a value for a JSON body.
+func Encode(n *declaring.Node) any {
+	switch n.Form {
+	case declaring.Text:
+		return n.Text
+	case declaring.Flag:
+		return n.Text == "true"
+	case declaring.Number:
+		return json.Number(n.Text)
+	case declaring.List:
+		list := make([]any, len(n.Items))
+		for i := range n.Items {
+			list[i] = Encode(&n.Items[i])
+		}
+		return list
+	case declaring.Object:
+		object := map[string]any{}
+		for i := range n.Members {
+			object[n.Members[i].Name] = Encode(&n.Members[i].Value)
+		}
+		return object
+	case declaring.Null:
+	}
+	return nil
+}
+
 func (t *tree) readJSON(text []byte) (declaring.Node, error) {
 	if len(bytes.TrimSpace(text)) == 0 {
 		return declaring.Node{}, declaring.Wrong(t.at(0, 0), "", "is empty")

@@ -20,10 +20,20 @@ type Output struct {
 	formats []string // supported formats
 }
 
-// AddOutput adds the --output flag to a command that prints a table or JSON.
+// The formats of tables.
+const (
+	formatWide = "wide"
+	formatJSON = "json"
+	formatYAML = "yaml"
+)
+
+// AddOutput adds the --output flag to a command that prints a table.
 func AddOutput(c *cobra.Command) *Output {
-	return AddFormats(c, "output format: table or json", "table", "json")
+	return AddFormats(c, "output format: table, wide, json or yaml", "table", formatWide, formatJSON, formatYAML)
 }
+
+// Structured reports whether the output is for programs.
+func (o *Output) Structured() bool { return o.Format == formatJSON || o.Format == formatYAML }
 
 // AddFormats adds the --output flag with the formats of a command, the default first. Any other
 // format is an error before the command starts its work.
@@ -45,7 +55,20 @@ func (o *Output) checkFormat() error {
 
 // PrintResult writes a table in the chosen format.
 func (o *Output) PrintResult(w io.Writer, t Table) error {
-	if o.Format != "json" {
+	switch o.Format {
+	case formatJSON:
+	case formatYAML:
+		text, err := EncodeYAML(t.Value)
+		if err == nil {
+			_, err = w.Write(text)
+		}
+		if err != nil {
+			return fmt.Errorf("write output: %w", err)
+		}
+		return nil
+	case formatWide:
+		return t.widened().printWithin(w, 0)
+	default:
 		return PrintTable(w, t)
 	}
 	e := json.NewEncoder(w)

@@ -8,6 +8,7 @@ import (
 	"os"
 	"reflect"
 	"strings"
+	"unicode"
 
 	"github.com/rivo/uniseg"
 	"golang.org/x/term"
@@ -64,6 +65,57 @@ func RowTable[R any](row R) Table {
 	t := ListTable([]R{row})
 	t.Value = row
 	return t
+}
+
+// widened returns the table of a list of structs with a column for each text, number and flag of its
+// JSON output. Other tables are returned as they are.
+func (t Table) widened() Table {
+	list := reflect.ValueOf(t.Value)
+	if list.IsValid() && list.Kind() == reflect.Struct {
+		one := reflect.MakeSlice(reflect.SliceOf(list.Type()), 0, 1)
+		list = reflect.Append(one, list)
+	}
+	if !list.IsValid() || list.Kind() != reflect.Slice || list.Type().Elem().Kind() != reflect.Struct {
+		return t
+	}
+	wide, tagged := Table{Value: t.Value, Rows: make([][]string, list.Len())}, 0
+	for i, row := 0, list.Type().Elem(); i < row.NumField(); i++ {
+		title, ok := row.Field(i).Tag.Lookup("column")
+		if ok {
+			tagged++
+		} else if title = wideTitle(row.Field(i)); title == "" {
+			continue
+		}
+		wide.Header = append(wide.Header, title)
+		for n := range list.Len() {
+			wide.Rows[n] = append(wide.Rows[n], fmt.Sprint(list.Index(n).Field(i).Interface()))
+		}
+	}
+	if tagged != len(t.Header) {
+		return t // it was not made of these structs
+	}
+	return wide
+}
+
+// wideTitle returns the title of a field that only wide tables show; empty if they do not.
+func wideTitle(f reflect.StructField) string {
+	name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
+	switch f.Type.Kind() {
+	case reflect.String, reflect.Bool, reflect.Int:
+	default:
+		return ""
+	}
+	if name == "-" || !f.IsExported() {
+		return ""
+	}
+	var title strings.Builder
+	for _, r := range name {
+		if unicode.IsUpper(r) {
+			_ = title.WriteByte(' ') // never fails
+		}
+		_, _ = title.WriteRune(unicode.ToUpper(r)) // never fails
+	}
+	return title.String()
 }
 
 // IsTerminal reports whether a writer is a terminal.

@@ -47,7 +47,7 @@ func newRatelimitExplain(p cli.Process) *cobra.Command {
 			return err
 		}
 		results := explain.Explain(set, request, explain.Options{Prefix: s.Decide.Prefix, Now: time.Now()})
-		if o.Format == "table" {
+		if !o.Structured() {
 			return printExplanation(p.Stdout, request, results)
 		}
 		return o.PrintResult(p.Stdout, cli.Table{Value: ratelimitapi.NewExplanation(results)})

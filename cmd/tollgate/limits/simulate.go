@@ -132,7 +132,7 @@ func replayTraffic(ctx context.Context, r *traffic.Reader, s *simulate.Simulatio
 // the last one has the new rules without any.
 func printComparison(o *cli.Output, w io.Writer, r simulate.Report) error {
 	json := traffic.NewComparison(r)
-	if o.Format == "json" {
+	if o.Structured() {
 		return o.PrintResult(w, cli.Table{Value: json})
 	}
 	type total struct {

@@ -59,7 +59,7 @@ func newAuditSearch(p cli.Process) *cobra.Command {
 	c.Flags().StringVar(&f.until, "until", "", "show only events before this time")
 	c.Flags().IntVar(&f.limit, "limit", defaultEventLimit, "maximum number of events; 0 = all")
 	cli.CompleteValues(c, "type", cli.ToStrings(audit.Categories())...)
-	o := cli.AddFormats(c, "output format: table, json or jsonl", "table", "json", "jsonl")
+	o := cli.AddFormats(c, "output format: table, wide, json, jsonl or yaml", "table", "wide", "json", "jsonl", "yaml")
 	var q auditing.Query
 	cli.CheckFirst(c, func() (err error) {
 		q, err = f.parseQuery(time.Now())

@@ -27,9 +27,12 @@ type eventWriter struct {
 }
 
 func newEventWriter(r run, w io.Writer, format string) *eventWriter {
+	width := cli.TerminalWidth(w)
+	if format == "wide" {
+		format, width = "table", 0
+	}
 	return &eventWriter{
-		run: r, out: bufio.NewWriter(w), format: format, width: cli.TerminalWidth(w),
-		emails: map[auth.UserID]auth.Email{},
+		run: r, out: bufio.NewWriter(w), format: format, width: width, emails: map[auth.UserID]auth.Email{},
 	}
 }
 
@@ -72,6 +75,10 @@ func (w *eventWriter) formatEvent(e AuditEvent) (string, error) {
 	case w.format == "json":
 		before = ","
 	}
+	if w.format == "yaml" {
+		text, err := cli.EncodeYAML([]AuditEvent{e})
+		return string(text), err
+	}
 	if w.format != "table" {
 		text, err := encodeLine(e)
 		if w.format == "json" {
@@ -110,7 +117,7 @@ func (w *eventWriter) formatRow(at, kind, result, person, details string) string
 func (w *eventWriter) finish() error {
 	end := ""
 	switch {
-	case w.format == "json" && w.count == 0:
+	case (w.format == "json" || w.format == "yaml") && w.count == 0:
 		end = "[]\n"
 	case w.format == "json":
 		end = "\n]\n"

@@ -6,15 +6,18 @@ import (
 	"fmt"
 	"io"
 	"maps"
+	"net/http"
+	"net/url"
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
-	"go.yaml.in/yaml/v4"
 
 	"github.com/tollgate-dev/tollgate/adapters/rest/statefile"
+	"github.com/tollgate-dev/tollgate/adapters/tollgateclient"
 	"github.com/tollgate-dev/tollgate/cmd/tollgate/cli"
 	"github.com/tollgate-dev/tollgate/core/audit"
 	"github.com/tollgate-dev/tollgate/core/auth/auditing"
@@ -53,7 +56,21 @@ func newApply(p cli.Process) *cobra.Command {
 		}
 		q.ApplyID, q.By, q.Operator = r.State.NewApplyID(), authority.Operator(), authority.Operator()
 		changes, err := r.State.Apply(auditing.By(r.ctx, audit.Actor{ApplyID: q.ApplyID}), q)
-		return changeTable(changes), err
+		return changeTable(statefile.NewChanges(changes)), err
+	}, func(r run) (cli.Table, error) {
+		document, err := readState(r.ctx, p, file)
+		if err != nil {
+			return cli.Table{}, misused(err)
+		}
+		query := url.Values{"owner": {q.Owner}}
+		for name, set := range map[string]bool{"dryRun": q.DryRun, "prune": q.Prune, "adopt": q.Adopt} {
+			query.Set(name, strconv.FormatBool(set))
+		}
+		var answer statefile.Changes
+		err = r.call(tollgateclient.Request{
+			Method: http.MethodPost, Path: at("apply"), Query: query, Body: statefile.Encode(&document),
+		}, &answer)
+		return changeTable(answer), err
 	})
 }
 
@@ -74,24 +91,26 @@ func newExportState(p cli.Process) *cobra.Command {
 		if err != nil {
 			return err
 		}
-		if o.Format == "json" {
-			return o.PrintResult(p.Stdout, cli.Table{Value: document})
+		return o.PrintResult(p.Stdout, cli.Table{Value: document})
+	}, func(r run) error {
+		var document any
+		err := r.call(tollgateclient.Request{
+			Method: http.MethodGet, Path: at("state"), Query: url.Values{"owner": {*owner}},
+		}, &document)
+		if err != nil {
+			return err
 		}
-		text, err := yaml.Dump(document)
-		if err == nil {
-			_, err = p.Stdout.Write(text)
-		}
-		return err
+		return o.PrintResult(p.Stdout, cli.Table{Value: document})
 	})
 }
 
 // changeTable returns the table of what an apply has changed. Its JSON has everything that the API
 // answers.
-func changeTable(changes []declaring.Change) cli.Table {
-	t := cli.Table{Header: []string{"KIND", "KEY", "CHANGE", "FIELDS"}, Value: statefile.NewChanges(changes)}
-	for _, c := range changes {
-		if c.Operation != declaring.Keep {
-			t.Rows = append(t.Rows, []string{c.Kind, c.Key, string(c.Operation), strings.Join(slices.Sorted(maps.Keys(c.Fields)), ", ")})
+func changeTable(answer statefile.Changes) cli.Table {
+	t := cli.Table{Header: []string{"KIND", "KEY", "CHANGE", "FIELDS"}, Value: answer}
+	for _, c := range answer.Changes {
+		if c.Change != string(declaring.Keep) {
+			t.Rows = append(t.Rows, []string{c.Kind, c.Key, c.Change, strings.Join(slices.Sorted(maps.Keys(c.Fields)), ", ")})
 		}
 	}
 	return t

@@ -49,7 +49,7 @@ func (e enrolment) createSecret() error {
 		return err
 	}
 	uri := secret.URI(e.Issuer, e.email)
-	if e.out.Format != "json" && cli.IsTerminal(e.Stdout) {
+	if !e.out.Structured() && cli.IsTerminal(e.Stdout) {
 		qrterminal.GenerateHalfBlock(uri, qrterminal.M, e.Stdout)
 	}
 	err = e.out.PrintResult(e.Stdout, cli.Table{
@@ -61,7 +61,7 @@ func (e enrolment) createSecret() error {
 		return err
 	}
 	d := cli.NewPrompter(e.Process)
-	if e.out.Format == "json" || !d.IsInteractive() {
+	if e.out.Structured() || !d.IsInteractive() {
 		d.PrintNote("To finish, run: tollgate user enrol-mfa --email %s --activate CODE", e.email)
 		return nil
 	}

@@ -96,7 +96,7 @@ func printWebhooks(p cli.Process, o *cli.Output, rows []webhookRow) error {
 	for _, row := range rows {
 		dead = append(dead, row.DeadEvents...)
 	}
-	if o.Format == "json" || len(dead) == 0 {
+	if o.Structured() || len(dead) == 0 {
 		return nil
 	}
 	if err := cli.PrintLine(p.Stdout, ""); err != nil {

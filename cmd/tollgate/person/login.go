@@ -58,11 +58,9 @@ func newLogin(p cli.Process) *cobra.Command {
 	c.Flags().StringVar(&l.code, "code", "",
 		"code of the step-up: with --step-up app, or alone for a step-up that an earlier command started")
 	c.Flags().BoolVar(&l.trustMachine, "trust-device", false, "mark this machine as trusted, for later logins")
+	cli.CheckFirst(c, func() error { return l.checkFlags() })
 	c.RunE = func(c *cobra.Command, _ []string) error {
 		l.address = *a
-		if err := l.checkFlags(); err != nil {
-			return err
-		}
 		var err error
 		if l.publisherRun, err = newPublisher(p); err != nil {
 			return err
@@ -157,7 +155,7 @@ func (l *loginRun) signIn(ctx context.Context) (*account.Account, string, error)
 
 // choosePerson returns the account that signs in.
 func (l *loginRun) choosePerson(ctx context.Context) (*account.Account, error) {
-	l.address = l.address.withLastSignIn(l.last)
+	l.address = l.withDefaults(l.address)
 	if l.email == "" && l.address.url == l.last.URL {
 		l.email = l.last.Email
 	}
@@ -265,7 +263,8 @@ func (l *loginRun) beginStepUp(ctx context.Context, who *account.Account) error 
 }
 
 func newLogout(p cli.Process) *cobra.Command {
-	return &cobra.Command{
+	var a *serviceAddress
+	c := &cobra.Command{
 		Use:   "logout",
 		Short: "End the session that login started",
 		Long: "End the session at the service and delete its tokens from this machine. The\n" +
@@ -277,7 +276,7 @@ func newLogout(p cli.Process) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			who, err := u.lastAccount(serviceAddress{})
+			who, err := u.lastAccount(*a)
 			if err != nil {
 				return err
 			}
@@ -288,6 +287,8 @@ func newLogout(p cli.Process) *cobra.Command {
 			return nil
 		},
 	}
+	a = addAddress(c)
+	return c
 }
 
 // explainSignOut explains the state of a session that could not be ended because the service is

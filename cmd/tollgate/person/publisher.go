@@ -23,9 +23,21 @@ const CredentialsVariable = "TOLLGATE_CREDENTIALS"
 
 // Commands returns the commands with which people and CI jobs publish at a service.
 func Commands(p cli.Process) []*cobra.Command {
-	return []*cobra.Command{
+	all := []*cobra.Command{
 		newLogin(p), newLogout(p), newPublish(p), newServer(p), newStatus(p), newVersion(p), newWhoami(p),
 	}
+	for _, c := range all {
+		if run := c.RunE; run != nil {
+			c.RunE = func(c *cobra.Command, args []string) error {
+				err := run(c, args)
+				if WantsService(p, c) || p.Getenv(TokenVariable) != "" {
+					err = ExitError(err)
+				}
+				return err
+			}
+		}
+	}
+	return all
 }
 
 // publisherRun is one run of a command with which a person publishes at a service.
@@ -37,7 +49,16 @@ type publisherRun struct {
 	last credentialfile.SignIn // empty before the first sign-in
 }
 
+// newPublisher returns a run with the last sign-in. With a token in TOLLGATE_TOKEN it needs no file.
 func newPublisher(p cli.Process) (*publisherRun, error) {
+	u, err := readLastSignIn(p)
+	if err != nil && p.Getenv(TokenVariable) != "" {
+		return &publisherRun{Process: p, Prompter: cli.NewPrompter(p)}, nil
+	}
+	return u, err
+}
+
+func readLastSignIn(p cli.Process) (*publisherRun, error) {
 	path := p.Getenv(CredentialsVariable)
 	if path == "" {
 		var err error
@@ -63,10 +84,12 @@ type serviceAddress struct {
 	caCert   string
 }
 
-// addAddress adds the flags --url and --insecure-http to a command.
+// addAddress adds the flags --url, --server, --insecure-http and --ca-cert to a command.
 func addAddress(c *cobra.Command) *serviceAddress {
 	a := &serviceAddress{}
-	c.Flags().StringVar(&a.url, "url", "", "address of the service; default: that of the last sign-in")
+	c.Flags().StringVar(&a.url, "url", "",
+		"address of the service; default: $"+ServerVariable+", or that of the last sign-in")
+	c.Flags().StringVar(&a.url, serverFlag, "", "the same as --url")
 	c.Flags().BoolVar(&a.insecure, "insecure-http", false,
 		"allow http to another machine, although others on the network path can read the password and tokens")
 	addCACert(c, &a.caCert)
@@ -78,16 +101,16 @@ func addCACert(c *cobra.Command, path *string) {
 	_ = c.MarkFlagFilename("ca-cert") // fails only for an unknown flag
 }
 
-// withLastSignIn returns the address with missing values from the last sign-in.
-func (a serviceAddress) withLastSignIn(last credentialfile.SignIn) serviceAddress {
-	a.url = cmp.Or(a.url, last.URL)
-	a.insecure = a.insecure || a.url == last.URL && last.InsecureHTTP
+// withDefaults returns the address with missing values from the environment or the last sign-in.
+func (u *publisherRun) withDefaults(a serviceAddress) serviceAddress {
+	a.url = cmp.Or(a.url, u.Getenv(ServerVariable), u.last.URL)
+	a.insecure = a.insecure || a.url == u.last.URL && u.last.InsecureHTTP
 	return a
 }
 
 // lastAccount returns the account of the last sign-in, at the given service.
 func (u *publisherRun) lastAccount(a serviceAddress) (*account.Account, error) {
-	a = a.withLastSignIn(u.last)
+	a = u.withDefaults(a)
 	if a.url == "" {
 		return nil, &account.SignInNeeded{
 			Reason: "you are not signed in: sign in with 'tollgate login', or give the address of the service with --url",
@@ -108,11 +131,14 @@ func (u *publisherRun) newAccount(a serviceAddress, email string) (*account.Acco
 	return account.New(u.file, client, email), nil
 }
 
-// callWithStepUp makes a call as a person. If the trust level of the session is too low, it prompts
+// callWithStepUp makes a call with the token in TOLLGATE_TOKEN, or else as a person. If the trust level of the session is too low, it prompts
 // for a step-up and repeats the call.
 func (u *publisherRun) callWithStepUp(
 	ctx context.Context, who *account.Account, call func(ctx context.Context, token string) error,
 ) error {
+	if token := u.Getenv(TokenVariable); token != "" {
+		return call(ctx, token)
+	}
 	err := who.Do(ctx, call)
 	if !tollgateclient.NeedsStepUp(err) {
 		return err

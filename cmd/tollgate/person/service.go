@@ -94,22 +94,17 @@ func WantsService(p cli.Process, c *cobra.Command) bool {
 type Service struct {
 	*publisherRun
 
-	who   *account.Account
-	token string
+	who *account.Account
 }
 
 // Open returns the service of the flags; without an address, that of the last sign-in.
 func (t *Target) Open() (*Service, error) {
-	s := &Service{token: t.process.Getenv(TokenVariable)}
-	var err error
-	if s.publisherRun, err = newPublisher(t.process); err != nil {
-		if s.token == "" {
-			return nil, err
-		}
-		s.publisherRun = &publisherRun{Process: t.process, Prompter: cli.NewPrompter(t.process)} // needs no file
+	u, err := newPublisher(t.process)
+	if err != nil {
+		return nil, err
 	}
-	s.who, err = s.lastAccount(serviceAddress{url: t.Address(), caCert: t.caCert})
-	return s, err
+	who, err := u.lastAccount(serviceAddress{url: t.Address(), caCert: t.caCert})
+	return &Service{u, who}, err
 }
 
 // Call makes a call and decodes the answer into into, unless that is nil.
@@ -121,15 +116,12 @@ func (s *Service) Call(ctx context.Context, r tollgateclient.Request, into any) 
 
 // As makes a call with the token of the environment or of the session.
 func (s *Service) As(ctx context.Context, call func(ctx context.Context, token string) error) error {
-	if s.token != "" {
-		return call(ctx, s.token)
-	}
 	return s.callWithStepUp(ctx, s.who, call)
 }
 
 // CallPublic makes a call that needs no sign-in: with the token in TOLLGATE_TOKEN if there is one.
 func (s *Service) CallPublic(ctx context.Context, r tollgateclient.Request, into any) error {
-	return s.who.Client().Call(ctx, s.token, r, into)
+	return s.who.Client().Call(ctx, s.Getenv(TokenVariable), r, into)
 }
 
 // List returns all items of a list, the member of the answers with a name.

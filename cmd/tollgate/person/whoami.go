@@ -18,13 +18,13 @@ func newWhoami(p cli.Process) *cobra.Command {
 			"publish: operators see that with 'tollgate grant list'.",
 		Example: "  tollgate whoami\n  tollgate whoami --output json",
 	}
-	o := cli.AddOutput(c)
+	o, a := cli.AddOutput(c), addAddress(c)
 	c.RunE = func(c *cobra.Command, _ []string) error {
 		u, err := newPublisher(p)
 		if err != nil {
 			return err
 		}
-		who, err := u.lastAccount(serviceAddress{})
+		who, err := u.lastAccount(*a)
 		if err != nil {
 			return err
 		}

@@ -85,6 +85,10 @@ var remoteCommands = map[string][]remoteCommand{
 		{args: "audit search --type METHODS_CHANGE --until 2026-01-01"},
 		{args: "audit search --email other@example.com --limit 2 -o json"},
 	},
+	"state": {
+		{args: "view add data"}, {args: "export-state"}, {args: "export-state -o json"}, {args: "view list -o yaml"},
+		{args: "view list -o wide"}, {args: "view remove data"},
+	},
 	"user": {
 		{args: "user lock --email other@example.com"}, {args: "user unlock --email other@example.com"},
 		{args: "user disable --email other@example.com -o json"}, {args: "user enable --email other@example.com"},
