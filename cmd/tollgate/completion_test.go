@@ -10,7 +10,7 @@ import (
 // TestCompletion calls the hidden command that shells use for completion.
 func TestCompletion(t *testing.T) {
 	for want, line := range map[string][]string{
-		"table json jsonl":            {"audit", "search", "--output", ""},
+		"table wide json jsonl yaml":  {"audit", "search", "--output", ""},
 		"publish edit review operate": {"grant", "add", "--action", ""},
 		"":                            {"user", "lock", "--email", ""},
 		"registry auth methods ratelimit console": {"serve", "--only", ""},

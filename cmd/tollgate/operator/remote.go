@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
+	"strings"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -33,6 +34,9 @@ func addRemote(p cli.Process, c *cobra.Command, far []func(run) error) *cobra.Co
 			return onlyLocal("this command works on the database: leave out --server and " + person.ServerVariable)
 		})
 		return c
+	}
+	if c.ValidArgsFunction == nil && (strings.Contains(c.Use, "NAME") || strings.Contains(c.Use, "ID")) {
+		c.ValidArgsFunction = completeFrom(target)
 	}
 	c.RunE = func(c *cobra.Command, args []string) error {
 		if target.Address() == "" {
