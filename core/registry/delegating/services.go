@@ -3,9 +3,9 @@ package delegating
 import (
 	"cmp"
 	"context"
-	"errors"
 
 	"github.com/tollgate-dev/tollgate/core/audit"
+	"github.com/tollgate-dev/tollgate/core/fault"
 	"github.com/tollgate-dev/tollgate/core/registry"
 	"github.com/tollgate-dev/tollgate/core/registry/publisher"
 	"github.com/tollgate-dev/tollgate/core/registry/service"
@@ -46,9 +46,6 @@ func (s *Services) Get(ctx context.Context, name service.Name) (service.Account,
 // Parse returns the account of a draft for Put. The error is that of service.New.
 func (s *Services) Parse(d service.Draft) (service.Account, error) { return service.New(d, s.rules) }
 
-// errSame is why an account that is the same is not stored.
-var errSame = errors.New("the service account is the same")
-
 // Put makes an account, or replaces one, and reports whether it is new. One that is the same stays,
 // without an event. The file that manages it stays the same unless a has another. The error is that
 // of check, of Caller.RequireAll if a token would give workloads scopes that it does not have, or of
@@ -61,27 +58,27 @@ func (s *Services) Put(
 			return service.Account{}, false, err
 		}
 	}
-	err = s.ports.Transactions.Atomically(ctx, func(ctx context.Context) error {
+	err = s.ports.Transactions.Atomically(transaction.Exclusive(ctx), func(ctx context.Context) error {
 		var before *service.Account
-		err := s.ports.Services.Put(ctx, a.Name, func(current *service.Account) (service.Account, error) {
-			if err := check.Permit(current); err != nil {
-				return service.Account{}, err
-			}
-			before, stored, created = current, a, current == nil
-			stored.CreatedAt = s.ports.Clock.Now()
-			if created {
-				return stored, nil
-			}
-			stored.CreatedAt, stored.ManagedBy = current.CreatedAt, cmp.Or(a.ManagedBy, current.ManagedBy)
-			if len(audit.Compare(current.Object().Fields, stored.Object().Fields)) == 0 {
-				return stored, errSame
-			}
-			return stored, nil
-		})
-		if errors.Is(err, errSame) {
-			return nil
+		switch found, err := s.ports.Services.Get(ctx, a.Name); {
+		case err == nil:
+			before = &found
+		case !fault.Is(err, fault.NotFound):
+			return err
 		}
-		if err != nil {
+		if err := check.Permit(before); err != nil {
+			return err
+		}
+		stored, created = a, before == nil
+		stored.CreatedAt = s.ports.Clock.Now()
+		if !created {
+			stored.CreatedAt, stored.ManagedBy = before.CreatedAt, cmp.Or(a.ManagedBy, before.ManagedBy)
+			if len(audit.Compare(before.Object().Fields, stored.Object().Fields)) == 0 {
+				return nil
+			}
+		}
+		put := func(*service.Account) (service.Account, error) { return stored, nil }
+		if err := s.ports.Services.Put(ctx, a.Name, put); err != nil {
 			return err
 		}
 		return s.ports.Recorder.RecordChanges(ctx, newServiceChange(before, &stored))

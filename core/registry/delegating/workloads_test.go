@@ -1,6 +1,7 @@
 package delegating_test
 
 import (
+	"net/netip"
 	"reflect"
 	"slices"
 	"strings"
@@ -231,6 +232,13 @@ func TestServicesDoNotEscalate(t *testing.T) {
 		if f, _ := fault.As(err); (err == nil) != allowed || err != nil && f.Code != scope.CodeInsufficient {
 			t.Errorf("a token with %s: %v", scopes, err)
 		}
+	}
+	bound := authority.NewToken(authority.Token{
+		Owner: "anna", Scopes: scopesOf(t, "admin:write registry:publish"),
+		Networks: []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8")},
+	}, address)
+	if _, _, err := fx.Put(t.Context(), bound, a, nil); !fault.Is(err, fault.Forbidden) {
+		t.Errorf("a token with networks admits workloads: %v", err)
 	}
 }
 
