@@ -23,11 +23,12 @@ const (
 	commandFailed = "\x1efailed: "
 )
 
-// prelude makes the shell report each command that fails, and replaces two commands: curl connects
-// to the ports of this run instead of the default ports, and read takes the last one-time code from
+// prelude makes the shell report each command that fails, and replaces three commands: curl and
+// bin/tollgate connect to the ports of this run instead of the default ports, and read takes the last one-time code from
 // the log instead of from a person.
 const prelude = `set -E
 trap 'echo; echo "` + commandFailed + `$BASH_COMMAND"' ERR
+bin/tollgate() { TOLLGATE_SERVER="${TOLLGATE_SERVER/:3000/:API}" command bin/tollgate "$@"; }
 curl() { command curl --connect-to "localhost:3000:localhost:API" --connect-to "localhost:8080:localhost:JSON" --connect-to "localhost:6070:localhost:DEBUG" "$@"; }
 read() { CODE=$(sed -n 's/.*"code":"\([0-9]*\)".*/\1/p' otp.jsonl | tail -n 1); }
 `
