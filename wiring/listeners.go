@@ -202,6 +202,9 @@ func (a apiParts) addAPI(ctx context.Context, parts settings.Parts, probes []res
 	if parts.Auth && parts.Console && a.Pages.On {
 		p.AddBackground(func(ctx context.Context) { a.announceSetup(ctx, a.Health) })
 	}
+	if parts.Auth {
+		p.AddBackground(a.Companies.Run)
+	}
 	if parts.Auth && a.SignIns.History.Learns() {
 		p.AddBackground(a.Gather.Run)
 	}

@@ -25,6 +25,7 @@ type idToken struct {
 	signed    string // the header and the payload as they were signed
 	algorithm string
 	keyID     string // empty if the token does not name its key
+	kind      string // the header typ; empty without one
 	payload   []byte
 	claims    map[string]any
 }
@@ -53,6 +54,11 @@ func parseToken(text string) (idToken, error) {
 		return t, refusef("the signature of the token %v", err)
 	}
 	t.algorithm, _ = header["alg"].(string) // a wrong type is refused as an unknown algorithm
+	if kind, named := header["typ"]; named {
+		if t.kind, _ = kind.(string); t.kind == "" {
+			t.kind = "unknown"
+		}
+	}
 	if kid, named := header["kid"]; named {
 		var isText bool
 		if t.keyID, isText = kid.(string); !isText {

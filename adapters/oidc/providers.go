@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/http"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -167,6 +168,39 @@ func (s *Providers) Exchange(ctx context.Context, c identity.Client, code, verif
 	return p.tokens(ctx, d, token)
 }
 
+// Refresh implements [identity.Providers].
+func (s *Providers) Refresh(ctx context.Context, c identity.Client, refresh string) (identity.Tokens, error) {
+	p, d, err := s.discovered(ctx, c.Provider)
+	if err != nil {
+		return identity.Tokens{}, err
+	}
+	token, err := d.config(c).TokenSource(oidc.ClientContext(ctx, p.client), &oauth2.Token{RefreshToken: refresh}).Token()
+	var refused *oauth2.RetrieveError
+	switch {
+	case errors.As(err, &refused) && refused.ErrorCode == "invalid_grant":
+		return identity.Tokens{}, company.Reject("invalid_grant", "the company's sign-in does not know the session any more")
+	case err != nil:
+		return identity.Tokens{}, errAway(errors.New("the refresh token was not exchanged"))
+	}
+	if _, given := token.Extra("id_token").(string); !given {
+		return p.userinfo(d, token), nil
+	}
+	return p.tokens(ctx, d, token)
+}
+
+// VerifyLogout implements [identity.Providers].
+func (s *Providers) VerifyLogout(ctx context.Context, c *company.Provider, token string) ([]byte, error) {
+	p, _, err := s.discovered(ctx, c)
+	if err != nil {
+		return nil, err
+	}
+	t, err := parseToken(token)
+	if kind := strings.ToLower(t.kind); err == nil && kind != "" && kind != "jwt" && kind != "logout+jwt" {
+		return nil, company.Reject("type", "the token is of another type")
+	}
+	return p.verify(ctx, token)
+}
+
 // refusalOf returns the error for one of the token endpoint, without what the provider says.
 func refusalOf(err error) error {
 	var refused *oauth2.RetrieveError
@@ -191,12 +225,19 @@ func (p *provider) tokens(ctx context.Context, d *discovery, token *oauth2.Token
 	if err != nil {
 		return identity.Tokens{}, err
 	}
-	got := identity.Tokens{Payload: payload, Refresh: token.RefreshToken}
+	got := p.userinfo(d, token)
+	got.Payload = payload
+	return got, nil
+}
+
+// userinfo returns the tokens of an answer without its ID token.
+func (p *provider) userinfo(d *discovery, token *oauth2.Token) identity.Tokens {
+	got := identity.Tokens{Refresh: token.RefreshToken}
 	if d.UserinfoURL != "" {
 		address, access := d.UserinfoURL, token.AccessToken
 		got.More = func(ctx context.Context) ([]byte, error) { return p.readPerson(ctx, address, access) }
 	}
-	return got, nil
+	return got
 }
 
 // verify returns the payload of a token that the provider has signed.

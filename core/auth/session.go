@@ -103,6 +103,7 @@ const (
 	EndSecondFactor  EndReason = "second_factor_changed"
 	EndOperator      EndReason = "ended_by_operator"
 	EndProvider      EndReason = "provider_removed"
+	EndCompany       EndReason = "ended_by_company"
 )
 
 // RefreshToken is one generation of a session's refresh token. A session has

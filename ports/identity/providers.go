@@ -50,6 +50,13 @@ type Providers interface {
 	// fault.Unauthenticated, with the reason as its code, for an ID token that is malformed, too
 	// long, or not signed by the provider.
 	Exchange(ctx context.Context, c Client, code, verifier string) (Tokens, error)
+	// Refresh returns the tokens of a refresh token; Payload is nil if there is no ID token. It returns
+	// fault.Unauthenticated with code invalid_grant if the provider refuses the refresh token, and
+	// fault.Unavailable for any other refusal. The other errors are those of Exchange.
+	Refresh(ctx context.Context, c Client, refresh string) (Tokens, error)
+	// VerifyLogout returns the payload of a logout token, whose type and signature are verified and
+	// nothing else. The errors are those of Exchange for an ID token.
+	VerifyLogout(ctx context.Context, p *company.Provider, token string) ([]byte, error)
 	// Test reads the discovery document and the keys of a provider anew. It returns no error.
 	Test(ctx context.Context, p *company.Provider) []Step
 }

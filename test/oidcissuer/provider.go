@@ -43,8 +43,9 @@ type Behaviour struct {
 	Answer func(parameters url.Values)
 	// Exchange responds to a request of the token endpoint; it returns false to let it work.
 	Exchange func(w http.ResponseWriter, form url.Values) bool
-	Announce bool // that answers have the parameter iss, and they have it
-	Refresh  string
+	Announce bool   // that answers have the parameter iss, and they have it
+	Refresh  string // the refresh token; empty for none
+	Left     bool   // the refresh token is refused with invalid_grant
 }
 
 // The paths of the endpoints of a provider.
@@ -155,6 +156,10 @@ func (p *Provider) exchange(w http.ResponseWriter, r *http.Request) {
 	if p.behave.Exchange != nil && p.behave.Exchange(w, r.Form) {
 		return
 	}
+	if p.behave.Refresh != "" && r.Form.Get("refresh_token") == p.behave.Refresh && !p.behave.Left {
+		p.respond(w, "")
+		return
+	}
 	request, known := p.requests[r.Form.Get("code")]
 	delete(p.requests, r.Form.Get("code"))
 	sum := sha256.Sum256([]byte(r.Form.Get("code_verifier")))
@@ -177,6 +182,9 @@ func (p *Provider) respond(w http.ResponseWriter, nonce string) {
 	}
 	for name, value := range p.behave.Claims {
 		claims[name] = value
+	}
+	if nonce == "" {
+		delete(claims, "nonce")
 	}
 	if p.behave.Token != nil {
 		p.behave.Token(claims)

@@ -65,7 +65,8 @@ func (s *Settings) completeAuth() {
 	s.Tokens.TokenLife = in.AccessTokenTTL
 	s.People.Product, s.People.Console = s.Email.Brand.Name, s.consoleURL()
 	s.Companies = federating.Config{Console: s.People.Console, Public: s.IDTokens.PublicURL != "",
-		PasswordsOff: in.PasswordsOff}
+		PasswordsOff: in.PasswordsOff,
+		SessionTTL:   in.RefreshTokenTTL, SessionMaxAge: in.RefreshTokenMaxAge}
 }
 
 // consoleURL returns the address of the console: below PUBLIC_URL, else on this machine.

@@ -44,6 +44,7 @@ const (
 	keySet       = "/.well-known/jwks.json"
 
 	ownSessionPath = root + "/session"
+	companyPrefix  = root + "/company/"
 )
 
 // API is the authentication part of the API.
@@ -84,6 +85,7 @@ func (a *API) Mount(r fiber.Router) {
 	r.Post(root+"/mfa/disable", a.requireSession(auth.FullTrust, a.disableMFA))
 
 	r.Get(root+"/providers", a.listProviders)
+	r.Post(companyPrefix+":name/logout", a.logOutAtCompany)
 	r.Get(root+"/identities", a.requireSession(auth.Unverified, a.listIdentities))
 	r.Delete(root+"/identities/:id", a.requireSession(auth.FullTrust, a.removeIdentity))
 
@@ -123,14 +125,19 @@ func (a *API) Scope(method, path string) throttle.Scope {
 	if path == ownSessionPath && (method == http.MethodGet || method == http.MethodHead) {
 		return throttle.APIAddress
 	}
-	if isBelow(path, root) {
+	if isBelow(path, root) && !strings.HasPrefix(path, companyPrefix) { // a provider ends sessions of many people
 		return throttle.AuthAddress
 	}
 	return throttle.APIAddress
 }
 
 // MaxBody implements rest.Part.
-func (*API) MaxBody(string, string) int { return rest.MaxSecretBody }
+func (*API) MaxBody(_, path string) int {
+	if strings.HasPrefix(path, companyPrefix) {
+		return rest.MaxRecordBody
+	}
+	return rest.MaxSecretBody
+}
 
 func isBelow(path, prefix string) bool {
 	rest, ok := strings.CutPrefix(path, prefix)

@@ -1,6 +1,7 @@
 package authapi
 
 import (
+	"mime"
 	"net/http"
 	"strings"
 
@@ -8,6 +9,7 @@ import (
 
 	"github.com/tollgate-dev/tollgate/core/auth"
 	"github.com/tollgate-dev/tollgate/core/auth/company"
+	"github.com/tollgate-dev/tollgate/core/fault"
 )
 
 type providerList struct {
@@ -78,4 +80,24 @@ func (a *API) removeIdentity(c *fiber.Ctx, caller auth.Session) error {
 	}
 	c.Set(fiber.HeaderCacheControl, "no-store")
 	return c.SendStatus(http.StatusNoContent)
+}
+
+// logoutRefusal is the body of a refused logout token (OpenID Connect Back-Channel Logout 1.0, section
+// 2.8).
+type logoutRefusal struct {
+	Error       string `json:"error"`
+	Description string `json:"error_description"`
+}
+
+// logOutAtCompany ends the sessions that a logout token of a provider names.
+func (a *API) logOutAtCompany(c *fiber.Ctx) error {
+	if kind, _, err := mime.ParseMediaType(c.Get(fiber.HeaderContentType)); err != nil || kind != fiber.MIMEApplicationForm {
+		return fiber.NewError(http.StatusUnsupportedMediaType, "the body must be a form")
+	}
+	err := a.use.Companies.LogOut(c.UserContext(), strings.Clone(c.Params("name")), strings.Clone(c.FormValue("logout_token")))
+	c.Set(fiber.HeaderCacheControl, "no-store")
+	if f, ok := fault.As(err); ok && f.Kind == fault.Unauthenticated {
+		return c.Status(http.StatusBadRequest).JSON(logoutRefusal{"invalid_request", f.Message})
+	}
+	return err
 }

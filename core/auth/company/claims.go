@@ -167,6 +167,37 @@ func (c *Claims) checkTimes(now time.Time) error {
 	return nil
 }
 
+// logoutEvent is the event of a logout token (OpenID Connect Back-Channel Logout 1.0, section 2.4).
+const logoutEvent = "http://schemas.openid.net/event/backchannel-logout"
+
+// maxLogoutAge is how long ago a logout token may have been issued.
+const maxLogoutAge = 5 * time.Minute
+
+// CheckLogout returns the ID of a logout token. It returns the error of Reject unless the claims are
+// those of one that the provider has made for the service and that is valid now.
+func (c *Claims) CheckLogout(p *Provider, now time.Time) (id string, err error) {
+	issued, _ := timeOf(c.all["iat"])
+	id = c.all.Text("jti")
+	_, hasNonce := c.all["nonce"]
+	switch {
+	case c.Issuer != p.Issuer:
+		return "", Reject("issuer", "the token is of another issuer")
+	case !slices.Contains(c.audience, p.ClientID):
+		return "", Reject("audience", "the token is for another client")
+	case hasNonce:
+		return "", Reject("nonce", "a logout token must not have a nonce")
+	case c.Subject == "" && c.SID == "" || len(c.Subject) > maxText || len(c.SID) > maxText:
+		return "", Reject("subject", "the token has neither a subject nor a session")
+	case id == "" || len(id) > maxText:
+		return "", Reject("id", "the token has no jti of 1 to 255 characters")
+	case c.all.Inner("events").Inner(logoutEvent) == nil:
+		return "", Reject("events", "the token has no event of a logout")
+	case now.Sub(issued) > maxLogoutAge:
+		return "", Reject("issued_at", "the token was issued more than 5 minutes ago")
+	}
+	return id, c.checkTimes(now)
+}
+
 // HasSecondFactor reports whether the claims show a second factor that is not too old.
 func (c *Claims) HasSecondFactor(p *Provider, now time.Time) bool {
 	if !c.authTime.IsZero() && now.Sub(c.authTime) > p.MaxSession {

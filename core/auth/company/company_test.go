@@ -275,3 +275,40 @@ func FuzzReadClaims(f *testing.F) {
 		_ = c.Complete(&p, text)
 	})
 }
+
+func TestCheckLogout(t *testing.T) {
+	t.Parallel()
+	p := mustParse(t, newFields())
+	at := func(d time.Duration) int64 { return now.Add(d).Unix() }
+	const event = "http://schemas.openid.net/event/backchannel-logout"
+	for name, test := range map[string]struct {
+		claims map[string]any
+		reason fault.Code
+	}{
+		"good":               {nil, ""},
+		"by the session":     {map[string]any{"sub": nil, "sid": "s"}, ""},
+		"neither":            {map[string]any{"sub": nil}, "subject"},
+		"a nonce":            {map[string]any{"nonce": "n"}, "nonce"},
+		"5 minutes old":      {map[string]any{"iat": at(-5 * time.Minute)}, ""},
+		"older":              {map[string]any{"iat": at(-5*time.Minute - time.Second)}, "issued_at"},
+		"no time of issue":   {map[string]any{"iat": nil}, "issued_at"},
+		"no id":              {map[string]any{"jti": nil}, "id"},
+		"an event as a text": {map[string]any{"events": map[string]any{event: "x"}}, "events"},
+		"events as a list":   {map[string]any{"events": []string{event}}, "events"},
+		"another issuer":     {map[string]any{"iss": "x"}, "issuer"},
+		"another audience":   {map[string]any{"aud": "x"}, "audience"},
+		"expired":            {map[string]any{"exp": at(-time.Minute)}, "expired"},
+	} {
+		all := map[string]any{"nonce": nil, "jti": "j", "events": map[string]any{event: map[string]any{}}}
+		for name, value := range test.claims {
+			all[name] = value
+		}
+		c, err := p.ReadClaims(newClaims(all))
+		if err == nil {
+			_, err = c.CheckLogout(p, now)
+		}
+		if f, _ := fault.As(err); (err == nil) != (test.reason == "") || err != nil && f.Code != test.reason {
+			t.Errorf("%s: %v, want the reason %q", name, err, test.reason)
+		}
+	}
+}

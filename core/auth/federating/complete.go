@@ -231,6 +231,13 @@ func (p *person) newLogin(ctx context.Context, of company.IdentityID, now time.T
 		ID: secrets.NewUUID[company.LoginID](ports.Entropy), IdentityID: of, Provider: p.provider.Name, SID: p.claims.SID,
 		AnsweredAt: now,
 	}
+	if p.refresh != "" {
+		sealed, err := ports.Sealer.Seal([]byte(p.refresh), refreshAbout(l.ID))
+		if err != nil {
+			return signin.Company{}, err
+		}
+		l.Refresh, l.RecheckAt = sealed, now.Add(p.provider.Recheck)
+	}
 	if err := ports.Logins.Add(ctx, l); err != nil {
 		return signin.Company{}, err
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"net/url"
 	"strings"
+	"time"
 
 	"github.com/tollgate-dev/tollgate/core/auth"
 	"github.com/tollgate-dev/tollgate/core/auth/auditing"
@@ -17,6 +18,7 @@ import (
 	"github.com/tollgate-dev/tollgate/ports/clock"
 	"github.com/tollgate-dev/tollgate/ports/identity"
 	"github.com/tollgate-dev/tollgate/ports/secrets"
+	"github.com/tollgate-dev/tollgate/ports/sessioncache"
 	"github.com/tollgate-dev/tollgate/ports/singleuse"
 	"github.com/tollgate-dev/tollgate/ports/transaction"
 )
@@ -29,6 +31,8 @@ type Config struct {
 	Public  bool
 	// PasswordsOff is true if no password is accepted.
 	PasswordsOff bool
+	// SessionTTL and SessionMaxAge are those of all sessions.
+	SessionTTL, SessionMaxAge time.Duration
 }
 
 // Ports are the dependencies of a Service. All stores belong to one adapter, so that a transaction
@@ -38,6 +42,8 @@ type Ports struct {
 	Identities   authstore.Identities
 	Logins       authstore.Logins
 	Accounts     authstore.Accounts
+	Sessions     authstore.Sessions
+	Tokens       authstore.APITokens
 	Links        authstore.Links
 	Transactions transaction.Runner
 	Grants       authority.Granter
@@ -49,6 +55,8 @@ type Ports struct {
 	Used    singleuse.Store
 	Notices *notices.Notifier
 	Trail   *auditing.Trail
+	Cache   sessioncache.Cache
+	Waiter  clock.Waiter
 	Clock   clock.Clock
 	Entropy secrets.Entropy
 	Root    auth.RootSecret // the keys of this package are derived from it

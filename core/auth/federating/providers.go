@@ -228,10 +228,13 @@ func (s *Providers) Remove(ctx context.Context, name string, check func(*company
 			if err != nil {
 				return nil, err
 			}
-			ended, err := s.endSessions(ctx, authstore.LoginQuery{Provider: found.Name}, auth.EndProvider)
+			done, err := endSessions(ctx, s.ports.Logins, s.ports.Sessions, authstore.LoginQuery{
+				Provider: found.Name, At: s.ports.Clock.Now(),
+			}, auth.EndProvider)
 			if err != nil {
 				return nil, err
 			}
+			ended := done.all()
 			details := audit.Details{"sessionsInvalidated": audit.Number(len(ended))}
 			return ended, s.ports.Trail.RecordChanges(ctx, audit.Change{
 				Category: audit.AccountChange, ByOperator: true, Action: "provider_remove",
@@ -242,28 +245,6 @@ func (s *Providers) Remove(ctx context.Context, name string, check func(*company
 		s.ports.Cache.Drop(ctx, ended...)
 	}
 	return err
-}
-
-// endSessions ends the active sessions of the logins that a query selects, in the transaction of the
-// context, and returns them.
-func (s *Providers) endSessions(
-	ctx context.Context, q authstore.LoginQuery, reason auth.EndReason,
-) (ended []auth.SessionID, err error) {
-	q.At = s.ports.Clock.Now()
-	logins, err := s.ports.Logins.Find(ctx, q)
-	if err != nil {
-		return nil, err
-	}
-	for _, l := range logins {
-		err := s.ports.Sessions.Update(ctx, l.SessionID, func(session *auth.Session) error {
-			return session.EndFor(session.UserID, q.At, reason)
-		})
-		if err != nil && !fault.Is(err, fault.NotFound) {
-			return nil, err
-		}
-		ended = append(ended, l.SessionID)
-	}
-	return ended, nil
 }
 
 // Test reads the discovery document and the keys of a provider. It returns fault.NotFound.

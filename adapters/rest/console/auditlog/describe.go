@@ -37,6 +37,8 @@ var actions = map[string]string{
 	"password_reset": "the password was set by a link",
 	"create":         "an account was made at a company sign-in", "link": "a company sign-in was linked",
 	"unlink": "a company sign-in was unlinked", "groups": "grants changed by groups of the company",
+	"company_logout": "the company ended the sessions", "company_left": "the person left the company: sessions and tokens ended",
+	"break_glass": "a password was admitted in place of the company sign-in",
 }
 
 // values are the values that are names in the API.

@@ -1,0 +1,137 @@
+package federating
+
+import (
+	"context"
+	"time"
+
+	"github.com/tollgate-dev/tollgate/core/audit"
+	"github.com/tollgate-dev/tollgate/core/auth"
+	"github.com/tollgate-dev/tollgate/core/auth/company"
+	"github.com/tollgate-dev/tollgate/core/fault"
+	"github.com/tollgate-dev/tollgate/ports/authstore"
+	"github.com/tollgate-dev/tollgate/ports/transaction"
+)
+
+// ended are the sessions that have ended, by their people.
+type ended map[auth.UserID][]auth.SessionID
+
+func (e ended) all() (ids []auth.SessionID) {
+	for _, of := range e {
+		ids = append(ids, of...)
+	}
+	return ids
+}
+
+// endSessions ends the active sessions of the logins that a query selects, in the transaction of the
+// context.
+func endSessions(
+	ctx context.Context, logins authstore.Logins, sessions authstore.Sessions, q authstore.LoginQuery, why auth.EndReason,
+) (ended, error) {
+	found, err := logins.Find(ctx, q)
+	if err != nil {
+		return nil, err
+	}
+	done := ended{}
+	for _, l := range found {
+		var user auth.UserID
+		err := sessions.Update(ctx, l.SessionID, func(session *auth.Session) error {
+			user = session.UserID
+			return session.EndFor(user, q.At, why)
+		})
+		switch {
+		case fault.Is(err, fault.NotFound):
+		case err != nil:
+			return nil, err
+		default:
+			done[user] = append(done[user], l.SessionID)
+		}
+	}
+	return done, nil
+}
+
+// usedFor is how long the ID of a logout token is remembered: longer than a token is accepted.
+const usedFor = 10 * time.Minute
+
+// LogOut ends the sessions that a logout token of a provider names (OpenID Connect Back-Channel
+// Logout 1.0): those that began with its sid, else all of the identity. It returns fault.NotFound for
+// an unknown provider, fault.Unauthenticated, with the reason as its code, for a token that is
+// refused, and nil also if there is no session to end.
+func (s *Service) LogOut(ctx context.Context, name, token string) error {
+	client, err := s.find(ctx, name, "")
+	if err != nil {
+		return err
+	}
+	payload, err := s.ports.Remote.VerifyLogout(ctx, client.Provider, token)
+	if err != nil {
+		return err
+	}
+	claims, err := client.ReadClaims(payload)
+	if err != nil {
+		return err
+	}
+	id, err := claims.CheckLogout(client.Provider, s.ports.Clock.Now())
+	if err != nil {
+		return err
+	}
+	first, err := s.ports.Used.Claim(ctx, "company logout "+client.Issuer+" "+id, usedFor)
+	if err != nil {
+		return err
+	}
+	if !first {
+		return company.Reject("used", "the token was used before")
+	}
+	q := authstore.LoginQuery{Provider: client.Name, SID: claims.SID}
+	if claims.Subject != "" {
+		found, err := s.ports.Identities.Find(ctx, client.Issuer, claims.Subject)
+		if err != nil {
+			return ignoreNotFound(err)
+		}
+		q.Identity = found.ID
+	}
+	return s.endBy(ctx, q, "company_logout", "", false)
+}
+
+// endBy ends sessions, and with tokens also the personal tokens of their people, with an event for
+// each person.
+func (s *Service) endBy(
+	ctx context.Context, q authstore.LoginQuery, action audit.Action, reason string, tokens bool,
+) error {
+	done, err := transaction.Do(ctx, s.ports.Transactions, func(ctx context.Context) (ended, error) {
+		q.At = s.ports.Clock.Now()
+		done, err := endSessions(ctx, s.ports.Logins, s.ports.Sessions, q, auth.EndCompany)
+		if err != nil {
+			return nil, err
+		}
+		for user, sessions := range done {
+			details := audit.Details{"provider": audit.Text(q.Provider), "sessionsInvalidated": audit.Number(len(sessions))}
+			details.Set("reason", reason)
+			if tokens {
+				removed, err := s.removeTokens(ctx, auth.Owner(user))
+				if err != nil {
+					return nil, err
+				}
+				details["tokensRemoved"] = audit.Number(removed)
+			}
+			if err := s.ports.Trail.RecordChanges(ctx, audit.Change{
+				Category: audit.AccountChange, Action: action, Subject: audit.Subject(user), Details: details,
+			}); err != nil {
+				return nil, err
+			}
+		}
+		return done, nil
+	})
+	if err == nil {
+		s.ports.Cache.Drop(ctx, done.all()...)
+	}
+	return err
+}
+
+// removeTokens removes all tokens of a person, and returns their number.
+func (s *Service) removeTokens(ctx context.Context, owner auth.Owner) (n int, err error) {
+	all, err := s.ports.Tokens.Of(ctx, owner, "", auth.MaxPage)
+	for i := 0; i < len(all) && err == nil; i++ {
+		_, err = s.ports.Tokens.Remove(ctx, owner, all[i].ID)
+		n++
+	}
+	return n, err
+}

@@ -1,0 +1,149 @@
+package companies
+
+import (
+	"io"
+	"net/http"
+	"net/url"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/tollgate-dev/tollgate/test/acceptance/internal/apiclient"
+	"github.com/tollgate-dev/tollgate/test/acceptance/internal/fixture"
+	"github.com/tollgate-dev/tollgate/test/await"
+	"github.com/tollgate-dev/tollgate/test/oidcissuer"
+)
+
+// isSignedIn reports whether the session of a browser goes on.
+func (b *browser) isSignedIn() bool {
+	b.t.Helper()
+	return !strings.HasPrefix(b.open("/console/account").path, "/console/sign-in")
+}
+
+// logOut sends a logout token, and returns the status and the body.
+func (s *site) logOut(t *testing.T, token string) apiclient.Response {
+	t.Helper()
+	r, err := http.NewRequestWithContext(t.Context(), "POST", s.API+"/auth/company/acme/logout",
+		strings.NewReader(url.Values{"logout_token": {token}}.Encode()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+	response, err := http.DefaultClient.Do(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer response.Body.Close()
+	text, err := io.ReadAll(response.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	a := apiclient.Response{Status: response.StatusCode, Header: response.Header, Body: text}
+	if err := apiclient.CheckDescribed(r, a); err != nil {
+		t.Error(err)
+	}
+	return a
+}
+
+// TestBackChannelLogout checks which tokens end which sessions.
+func TestBackChannelLogout(t *testing.T) {
+	fixture.InEachEnvironment(t, func(t *testing.T, e *fixture.Environment) {
+		e.WantAuditEvents(t)
+		s := startSite(t, e)
+		now := time.Now()
+		claims := func(changes ...any) map[string]any {
+			all := s.provider.NewClaims(s.provider.ClientID, now)
+			all["sub"], all["events"] = "u1", object{"http://schemas.openid.net/event/backchannel-logout": object{}}
+			for i := 0; i < len(changes); i += 2 {
+				if all[changes[i].(string)] = changes[i+1]; changes[i+1] == nil {
+					delete(all, changes[i].(string))
+				}
+			}
+			return all
+		}
+		signIn := func(sid string) *browser {
+			s.provider.SignIn("u1", "ada@acme.example", "sid", sid)
+			return s.newBrowser(t).signIn().want(200)
+		}
+		first, second := signIn("one"), signIn("two")
+		other := s.newBrowser(t)
+		s.provider.SignIn("u2", "bert@acme.example", "sid", "one")
+		other.signIn().want(200)
+		for name, token := range map[string]string{
+			"no token":              "",
+			"no JWT":                "token",
+			"another issuer":        s.provider.Sign(t, claims("iss", "https://elsewhere.example")),
+			"another audience":      s.provider.Sign(t, claims("aud", "other")),
+			"an old one":            s.provider.Sign(t, claims("iat", now.Add(-6*time.Minute).Unix())),
+			"a future one":          s.provider.Sign(t, claims("iat", now.Add(2*time.Minute).Unix())),
+			"expired":               s.provider.Sign(t, claims("exp", now.Add(-2*time.Minute).Unix())),
+			"no jti":                s.provider.Sign(t, claims("jti", nil)),
+			"no events":             s.provider.Sign(t, claims("events", nil)),
+			"another event":         s.provider.Sign(t, claims("events", object{"x": object{}})),
+			"an event that is text": s.provider.Sign(t, claims("events", object{"http://schemas.openid.net/event/backchannel-logout": "x"})),
+			"neither sub nor sid":   s.provider.Sign(t, claims("sub", nil)),
+			"a nonce":               s.provider.Sign(t, claims("nonce", "n")),
+			"a null nonce":          s.provider.Sign(t, withNull(claims(), "nonce")),
+			"another key":           oidcissuer.NewKey(t, s.provider.Key().Algorithm).Sign(t, claims()),
+			"too long":              s.provider.Sign(t, claims("padding", strings.Repeat("x", 16<<10))),
+		} {
+			var body object
+			s.logOut(t, token).WantStatus(t, 400).Decode(t, &body)
+			if body["error"] != "invalid_request" || body["error_description"] == "" {
+				t.Errorf("%s: the body is %v", name, body)
+			}
+		}
+		if !first.isSignedIn() || !second.isSignedIn() {
+			t.Fatal("a refused token has ended a session")
+		}
+		one := s.provider.Sign(t, claims("sid", "one"))
+		s.logOut(t, one).WantStatus(t, 200)
+		await.Until(t, "the session of the sid ends", func() bool { return !first.isSignedIn() })
+		if !second.isSignedIn() || !other.isSignedIn() {
+			t.Error("another session has ended too")
+		}
+		s.logOut(t, one).WantStatus(t, 400) // its jti was used
+		s.logOut(t, s.provider.Sign(t, claims("sid", "one"))).WantStatus(t, 200)
+		s.logOut(t, s.provider.Sign(t, claims("sub", "unknown"))).WantStatus(t, 200)
+		s.logOut(t, s.provider.Sign(t, claims())).WantStatus(t, 200)
+		await.Until(t, "all sessions of the identity end", func() bool { return !second.isSignedIn() })
+		if !other.isSignedIn() {
+			t.Error("the session of another person has ended")
+		}
+		s.wantEvents(t, "company_logout")
+		apiclient.Call(t, "POST", s.API+"/auth/company/acme/logout", object{"logout_token": one}).WantStatus(t, 415)
+		s.want(t, 204, "DELETE", providers+"/acme", nil)
+		s.logOut(t, one).WantStatus(t, 404)
+	})
+}
+
+func withNull(claims map[string]any, name string) map[string]any {
+	claims[name] = nil
+	return claims
+}
+
+// TestRecheck checks that groups are read again, and that a leaver's sessions and tokens end.
+func TestRecheck(t *testing.T) {
+	fixture.InEachEnvironment(t, func(t *testing.T, e *fixture.Environment) {
+		e.WantAuditEvents(t)
+		s := startSite(t, e)
+		s.want(t, 200, "PUT", providers+"/acme", s.settings("create", true, "recheck", "10s",
+			"groupGrants", []object{{"group": "devs", "action": "publish", "resource": "com.acme/*"}}))
+		good := oidcissuer.Behaviour{Claims: object{"sub": "u1", "email": "ada@acme.example"}, Refresh: "the refresh token"}
+		s.provider.Behave(good)
+		b := s.newBrowser(t).signIn().want(200)
+		if got := s.grants(t, "ada@acme.example"); len(got) != 0 {
+			t.Fatalf("the grants are %v", got)
+		}
+		good.Claims = object{"sub": "u1", "groups": "devs"}
+		s.provider.Behave(good)
+		await.Until(t, "the groups are read again", func() bool { return len(s.grants(t, "ada@acme.example")) == 1 })
+		if !b.isSignedIn() {
+			t.Fatal("a session that was confirmed has ended")
+		}
+		good.Left = true
+		s.provider.Behave(good)
+		await.Until(t, "the session of a leaver ends", func() bool { return !b.isSignedIn() })
+		s.wantEvents(t, "company_left")
+	})
+}
