@@ -46,7 +46,7 @@ func (m managed) manager() string { return m.ManagedBy }
 // returns the JSON shape of an object.
 func conditionOf[T any, J interface{ manager() string }](q *request, shape func(*T) J) func(current *T) error {
 	condition, _ := responsebody.ReadConditions(q.Ctx)
-	byHand := q.byHand()
+	force := q.flag("force")
 	return func(current *T) error {
 		if current == nil {
 			return checkCondition(condition)
@@ -55,18 +55,10 @@ func conditionOf[T any, J interface{ manager() string }](q *request, shape func(
 		if err := checkCondition(condition, hashOf(shown)); err != nil {
 			return err
 		}
-		return byHand(shown.manager())
-	}
-}
-
-// byHand returns registry.CheckByHand, or a check that permits all if the query has force=true.
-func (q *request) byHand() func(manager string) error {
-	force := q.flag("force")
-	return func(manager string) error {
 		if force {
 			return nil
 		}
-		return registry.CheckByHand(manager, ", or send force=true")
+		return registry.CheckByHand(shown.manager(), ", or send force=true")
 	}
 }
 

@@ -61,7 +61,7 @@ func (a *API) listTokens(owner ownerOf) handler {
 		return listing[auth.APIToken, tokenResponse]{
 			name: "tokens", key: func(t *auth.APIToken) string { return string(t.ID) }, shape: newTokenResponse,
 			fetch: func(ctx context.Context, after string, limit int) ([]auth.APIToken, error) {
-				if err := a.requireOwner(ctx, of, nil); err != nil {
+				if err := a.requireOwner(ctx, of); err != nil {
 					return nil, err
 				}
 				return a.use.Tokens.List(ctx, of, auth.APITokenID(after), limit)
@@ -70,17 +70,13 @@ func (a *API) listTokens(owner ownerOf) handler {
 	}
 }
 
-// requireOwner returns fault.NotFound for a service account that does not exist, and the error of an
-// optional check of who manages it.
-func (a *API) requireOwner(ctx context.Context, owner auth.Owner, check func(manager string) error) error {
+// requireOwner returns fault.NotFound for a service account that does not exist.
+func (a *API) requireOwner(ctx context.Context, owner auth.Owner) error {
 	name, ok := owner.Service()
 	if !ok {
 		return nil
 	}
-	found, err := a.use.Services.Get(ctx, service.Name(name))
-	if err == nil && check != nil {
-		err = check(found.ManagedBy)
-	}
+	_, err := a.use.Services.Get(ctx, service.Name(name))
 	return err
 }
 
@@ -92,12 +88,8 @@ func (a *API) addToken(owner ownerOf) handler {
 			Networks: b.OptionalTexts("networks"),
 		})
 		q.check("token", err)
-		byHand := q.byHand()
 		return func(ctx context.Context) (answer, error) {
 			if err := cmp.Or(q.who.RequireAll(t.Scopes), q.who.RequireNetworks(t.Networks)); err != nil {
-				return answer{}, err
-			}
-			if err := a.requireOwner(ctx, of, byHand); err != nil {
 				return answer{}, err
 			}
 			added, secret, err := a.use.Tokens.Add(ctx, of, makerOf(q.who), t)
@@ -113,11 +105,8 @@ func (a *API) addToken(owner ownerOf) handler {
 
 func (a *API) removeToken(owner ownerOf) handler {
 	return func(q *request) act {
-		of, id, byHand := owner(q), auth.APITokenID(q.param("id")), q.byHand()
+		of, id := owner(q), auth.APITokenID(q.param("id"))
 		return func(ctx context.Context) (answer, error) {
-			if err := a.requireOwner(ctx, of, byHand); err != nil {
-				return answer{}, err
-			}
 			return noContent(), a.use.Tokens.Remove(ctx, of, id)
 		}
 	}

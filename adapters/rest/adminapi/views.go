@@ -111,11 +111,7 @@ func (a *API) addViewToken(q *request) act {
 	_, err := view.ParseTokenName(name)
 	q.check("name", err)
 	q.named = string(of) + " " + name
-	byHand := q.byHand()
 	return func(ctx context.Context) (answer, error) {
-		if err := a.checkView(ctx, of, byHand); err != nil {
-			return answer{}, err
-		}
 		secret, err := a.use.Views.AddToken(ctx, of, name)
 		if err != nil {
 			return answer{}, err
@@ -127,20 +123,8 @@ func (a *API) addViewToken(q *request) act {
 }
 
 func (a *API) removeViewToken(q *request) act {
-	of, name, byHand := view.Name(q.param("name")), view.TokenName(q.param("id")), q.byHand()
+	of, name := view.Name(q.param("name")), view.TokenName(q.param("id"))
 	return func(ctx context.Context) (answer, error) {
-		if err := a.checkView(ctx, of, byHand); err != nil {
-			return answer{}, err
-		}
 		return noContent(), a.use.Views.RemoveToken(ctx, of, name)
 	}
-}
-
-// checkView returns the error of a check of who manages a view, or fault.NotFound.
-func (a *API) checkView(ctx context.Context, name view.Name, check func(manager string) error) error {
-	v, err := a.use.Views.Find(ctx, string(name))
-	if err != nil {
-		return err
-	}
-	return check(v.ManagedBy)
 }

@@ -30,22 +30,22 @@ func checkManaged(t *testing.T, s *site) {
 	s.want(t, http.StatusCreated, "PUT", "/views/managed", object{})
 	s.want(t, http.StatusCreated, "PUT", "/mirrors/managed", goodBodies["PUT /mirrors/x"])
 	s.want(t, http.StatusCreated, "PUT", "/service-accounts/managed", object{})
-	token := object{"name": "first", "scopes": []string{"decide"}}
-	make("/views/managed/tokens", object{"name": "first"})
-	first := make("/service-accounts/managed/tokens", token)
 	db := s.e.OpenDatabase(t)
 	for _, table := range managedTables {
 		if _, err := db.ExecContext(t.Context(), "UPDATE "+table+" SET managed_by = 'platform'"); err != nil {
 			t.Fatal(err)
 		}
 	}
+	s.want(t, http.StatusCreated, "POST", "/views/managed/tokens", object{"name": "first"}) // no file has tokens
+	s.want(t, http.StatusNoContent, "DELETE", "/views/managed/tokens/first", nil)
+	token := object{"name": "first", "scopes": []string{"decide"}}
+	first := make("/service-accounts/managed/tokens", token)
+	s.want(t, http.StatusNoContent, "DELETE", "/service-accounts/managed/tokens/"+first, nil)
 	const admin, registry = "/admin/v1", "/x/dev.tollgate/publishers/"
 	for _, route := range []struct {
 		method, path string
 		body         any
 	}{
-		{"POST", admin + "/views/managed/tokens", object{"name": "second"}},
-		{"DELETE", admin + "/views/managed/tokens/first", nil},
 		{"PUT", admin + "/views/managed", object{"access": "token"}},
 		{"DELETE", admin + "/views/managed", nil},
 		{"PUT", admin + "/mirrors/managed", object{"url": "https://registry.example.com", "interval": "3h"}},
@@ -57,8 +57,6 @@ func checkManaged(t *testing.T, s *site) {
 		{"DELETE", "/v0.1" + registry + own, nil},
 		{"DELETE", "/v0" + registry + other, nil},
 		{"DELETE", admin + "/review-rules/" + rule, nil},
-		{"POST", admin + "/service-accounts/managed/tokens", token},
-		{"DELETE", admin + "/service-accounts/managed/tokens/" + first, nil},
 		{"PUT", admin + "/service-accounts/managed", object{"description": "by hand"}},
 		{"DELETE", admin + "/service-accounts/managed", nil},
 	} {
@@ -69,8 +67,7 @@ func checkManaged(t *testing.T, s *site) {
 			t.Errorf("%s %s: %d %s", route.method, route.path, a.Status, a.Body)
 		}
 		a := call("?force=true")
-		isToken := route.method == "POST"
-		keeps := isToken || a.Status == http.StatusNoContent || decode(t, a)["managedBy"] == "platform"
+		keeps := a.Status == http.StatusNoContent || decode(t, a)["managedBy"] == "platform"
 		if a.Status >= http.StatusBadRequest || !keeps {
 			t.Errorf("%s %s with force: %d %s", route.method, route.path, a.Status, a.Body)
 		}

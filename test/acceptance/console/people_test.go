@@ -152,8 +152,8 @@ func TestLastOperator(t *testing.T) {
 	})
 }
 
-// TestManagedTokens: tokens of views and service accounts that a file manages have no forms, and are
-// not made or removed.
+// TestManagedTokens: tokens of views and service accounts that a file manages are made and removed by
+// hand, because no file has tokens.
 func TestManagedTokens(t *testing.T) {
 	t.Parallel()
 	fixture.InEachEnvironment(t, func(t *testing.T, e *fixture.Environment) {
@@ -180,13 +180,15 @@ func TestManagedTokens(t *testing.T) {
 			"serviceAccounts": [{"name": "data"}]}`, "apply", "-f", "-", "--owner", "platform", "--adopt")
 		for page, fields := range pages {
 			b.open("/console/operator/"+page, http.StatusOK)
-			b.wantText("managed by platform", "other")
-			b.wantNoText("Make this token", "Remove")
-			b.submit("/console/operator/"+page+"/tokens", http.StatusConflict, fields)
-			b.wantText("The file of platform manages this")
-			b.submit(removals[page], http.StatusConflict, nil)
+			b.wantText("managed by platform", "other", "Make this token")
+			b.wantNoText("Save this")
+			fields.Set("name", "third")
+			fields.Set("token", "third")
+			b.submit("/console/operator/"+page+"/tokens", http.StatusOK, fields)
+			b.submit(removals[page], http.StatusOK, nil)
 			b.open("/console/operator/"+page, http.StatusOK)
-			b.wantText("other")
+			b.wantText("third")
+			b.wantNoText("other")
 		}
 		apiclient.Call(t, "GET", s.API+"/registries/data/v0.1/servers", nil).WantStatus(t, http.StatusUnauthorized)
 	})

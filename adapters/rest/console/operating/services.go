@@ -104,7 +104,6 @@ func (p *Pages) service(ctx context.Context, v *site.Visit, problems site.Proble
 		v, p.ports.Tokens, auth.ServiceOwner(string(a.Name)), page.Path+"/tokens", problems); err != nil {
 		return err
 	}
-	page.List.ReadOnly = a.ManagedBy != ""
 	page.fill(v, problems)
 	head := newHead(v, "Service account "+string(a.Name), problems,
 		page.Change, page.Grant, page.Workload, page.List.Add)
@@ -208,28 +207,13 @@ func (p *Pages) addServiceGrant(ctx context.Context, v *site.Visit) error {
 	return done(v, err, serviceAddress(v), "granted")
 }
 
-// checkTokensOfService returns fault.Conflict for the service account in the path if a file manages it.
-func (p *Pages) checkTokensOfService(ctx context.Context, v *site.Visit) error {
-	a, err := p.ports.Services.Get(ctx, key[service.Name](v, "name"))
-	if err != nil {
-		return err
-	}
-	return registry.CheckByHand(a.ManagedBy, "")
-}
-
 func (p *Pages) addServiceToken(ctx context.Context, v *site.Visit) error {
-	if err := p.checkTokensOfService(ctx, v); err != nil {
-		return err
-	}
 	name := strings.Clone(key[string](v, "name"))
 	return tokenlist.Add(ctx, v, p.ports.Tokens, auth.ServiceOwner(name),
 		site.Link{Text: "The service account " + name, Path: serviceAddress(v)})
 }
 
 func (p *Pages) removeServiceToken(ctx context.Context, v *site.Visit) error {
-	err := p.checkTokensOfService(ctx, v)
-	if err == nil {
-		err = tokenlist.Remove(ctx, v, p.ports.Tokens, auth.ServiceOwner(key[string](v, "name")))
-	}
+	err := tokenlist.Remove(ctx, v, p.ports.Tokens, auth.ServiceOwner(key[string](v, "name")))
 	return done(v, err, serviceAddress(v), "untoken")
 }

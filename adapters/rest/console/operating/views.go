@@ -120,20 +120,8 @@ func (p *Pages) removeView(ctx context.Context, v *site.Visit) error {
 	return done(v, err, viewsPath, "unviewed")
 }
 
-// checkTokensOf returns fault.Conflict for a view that a file manages.
-func (p *Pages) checkTokensOf(ctx context.Context, name view.Name) error {
-	found, err := p.ports.Views.Find(ctx, string(name))
-	if err != nil {
-		return err
-	}
-	return registry.CheckByHand(found.ManagedBy, "")
-}
-
 func (p *Pages) addViewToken(ctx context.Context, v *site.Visit) error {
 	name := key[view.Name](v, "name")
-	if err := p.checkTokensOf(ctx, name); err != nil {
-		return err
-	}
 	secret, err := p.ports.Views.AddToken(ctx, name, v.Trimmed("token"))
 	if err != nil {
 		return err
@@ -147,9 +135,6 @@ func (p *Pages) addViewToken(ctx context.Context, v *site.Visit) error {
 
 func (p *Pages) removeViewToken(ctx context.Context, v *site.Visit) error {
 	name := key[view.Name](v, "name")
-	err := p.checkTokensOf(ctx, name)
-	if err == nil {
-		err = p.ports.Views.RemoveToken(ctx, name, key[view.TokenName](v, "token"))
-	}
+	err := p.ports.Views.RemoveToken(ctx, name, key[view.TokenName](v, "token"))
 	return done(v, err, viewsPath+"/"+url.PathEscape(string(name)), "untoken")
 }

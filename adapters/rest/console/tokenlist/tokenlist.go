@@ -16,10 +16,9 @@ import (
 
 // List are the tokens of an owner on the page of their address. The template "tokens" shows them.
 type List struct {
-	Tokens   []auth.APIToken
-	Address  string
-	Add      site.FormView
-	ReadOnly bool // without forms
+	Tokens  []auth.APIToken
+	Address string
+	Add     site.FormView
 }
 
 var inputs = []site.Input{
