@@ -63,7 +63,6 @@ import (
 	"github.com/tollgate-dev/tollgate/core/registry/quarantining"
 	"github.com/tollgate-dev/tollgate/core/registry/reviewing"
 	"github.com/tollgate-dev/tollgate/core/registry/viewing"
-	"github.com/tollgate-dev/tollgate/plugins/couriersettings"
 	"github.com/tollgate-dev/tollgate/ports/authority"
 	"github.com/tollgate-dev/tollgate/ports/clock"
 	"github.com/tollgate-dev/tollgate/ports/recordsource"
@@ -114,7 +113,7 @@ var settingsSet = wire.NewSet(
 		"Service", "Tracing", "REST", "Answers", "Bodies", "ReadCache", "Methods", "Servers", "DomainKeys", "IDTokens",
 		"Publishing", "Mirroring", "WriteTrust", "Delegating", "Recheck", "Deliveries", "Console", "Administration",
 		"SignIn", "People", "Companies", "StepUp", "Credentials", "Cookies", "Couriers", "Retention", "Decide", "Rules", "Statistics",
-		"Places", "IPLists", "Passwords", "Tokens", "Plugins", "Email", "Records", "Valkey",
+		"Places", "IPLists", "Passwords", "Tokens", "Plugins", "Brand", "Records", "Valkey",
 		"PerSecond", "Memcached", "Memory", "RateLimit", "Record", "RuleFiles", "RuleServer", "RateLimitAPI", "Debug",
 		"Prometheus", "Statsd"),
 	wire.FieldsOf(new(settings.Service), "SecretKey"),
@@ -141,7 +140,7 @@ var authSet = wire.NewSet(
 // noticesSet provides the plugins and what they deliver.
 var noticesSet = wire.NewSet(
 	openPlugins, chooseCouriers,
-	chooseNotifier, wire.Struct(new(noticePorts), "*"), wire.FieldsOf(new(couriersettings.Email), "Brand"),
+	chooseNotifier, wire.Struct(new(noticePorts), "*"),
 )
 
 // registrySet provides the use cases of the registry and their API.

@@ -341,8 +341,7 @@ func injectService(ctx context.Context, s settings.Settings, parts settings.Part
 	auditLog := countAuditEvents(db, audit)
 	trail := auditing.New(auditLog, clock, entropy)
 	couriers := s.Couriers
-	email := s.Email
-	brand := email.Brand
+	brand := s.Brand
 	pluginhostConfig := s.Plugins
 	host, cleanup9, err := openPlugins(pluginhostConfig, tracing, wiringPartMetrics, log)
 	if err != nil {

@@ -150,7 +150,6 @@ func TestConfigErrorsNameVariable(t *testing.T) {
 	for want, change := range map[string]func(*argon.Config){
 		"ARGON2_MEMORY_KIB": func(c *argon.Config) { c.MemoryKiB = 7 },
 		"ARGON2_ITERATIONS": func(c *argon.Config) { c.Iterations = 0 },
-		"PASSWORD_QUEUE":    func(c *argon.Config) { c.Queue = -1 },
 	} {
 		c := cheapConfig()
 		change(&c)

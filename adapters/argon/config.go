@@ -10,7 +10,7 @@ type Config struct {
 	MemoryKiB   uint32 `env:"ARGON2_MEMORY_KIB" envDefault:"19456" desc:"memory of one password hash in KiB, 8 to 1048576"`
 	Iterations  uint32 `env:"ARGON2_ITERATIONS" envDefault:"2" desc:"passes over the memory of one password hash, 1 to 64"`
 	Parallelism uint8  `env:"-"` // lanes of one password hash; 0 means 1
-	Queue       int    `env:"PASSWORD_QUEUE" envDefault:"128" desc:"how many password checks may wait for a core, 0 to 65536"`
+	Queue       int    `env:"-"` // how many hashes may wait for a core
 }
 
 // Bounds of the parameters, in the settings and in stored hashes.
@@ -18,16 +18,10 @@ const (
 	maxMemoryKiB   = 1 << 20
 	maxIterations  = 64
 	maxParallelism = 16
-	maxQueue       = 1 << 16
 )
 
 // Validate returns an error that names the variable whose value is out of range.
-func (c Config) Validate() error {
-	if c.Queue < 0 || c.Queue > maxQueue {
-		return fmt.Errorf("PASSWORD_QUEUE is %d, it must be from 0 to %d", c.Queue, maxQueue)
-	}
-	return c.hashParameters().validateCosts()
-}
+func (c Config) Validate() error { return c.hashParameters().validateCosts() }
 
 func (c Config) hashParameters() parameters {
 	return parameters{memory: c.MemoryKiB, iterations: c.Iterations, parallelism: max(c.Parallelism, 1)}

@@ -1,6 +1,6 @@
-// Package couriersettings declares the settings of otp-email and otp-sms as environment variables.
-// The service checks them and passes them on, and the plugin reads them again. The package delivers
-// no messages, and has no settings for other plugins.
+// Package couriersettings declares the settings of otp-email and otp-sms. The service reads them
+// from one YAML document for each, checks them and passes them on as environment variables, which
+// the plugin reads. The package delivers no messages, and has no settings for other plugins.
 package couriersettings
 
 import (

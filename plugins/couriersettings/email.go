@@ -19,20 +19,20 @@ const (
 	Plain    = "none"     // no TLS; allowed only to this machine
 )
 
-// Email holds the settings of otp-email.
+// Email holds the settings of otp-email (docs/couriers.md).
 type Email struct {
-	Host     string `env:"SMTP_HOST" desc:"mail server that otp-email sends messages to; required with OTP_EMAIL_PLUGIN=otp-email"`
-	Port     int    `env:"SMTP_PORT" desc:"port of the mail server; default: 587, with SMTP_TLS=tls 465, with SMTP_TLS=none 25"`
-	Security string `env:"SMTP_TLS" envDefault:"starttls" desc:"starttls, tls (from the first byte), or none (only to a mail server on the same machine)"`
-	Username string `env:"SMTP_USERNAME" desc:"user name for the mail server; default: no authentication"`
-	Password string `env:"SMTP_PASSWORD" secret:"true" desc:"password for the mail server"`
-	From     string `env:"SMTP_FROM" desc:"sender address of messages; required with OTP_EMAIL_PLUGIN=otp-email"`
-	FromName string `env:"SMTP_FROM_NAME" desc:"sender name of messages; default: PRODUCT_NAME"`
-	CAFile   string `env:"SMTP_CA_FILE" desc:"PEM file of the CA certificates that are accepted as issuers of the mail server's certificate; default: the system's"`
+	Host     string `env:"SMTP_HOST"`
+	Port     int    `env:"SMTP_PORT"`
+	Security string `env:"SMTP_TLS" envDefault:"starttls"`
+	Username string `env:"SMTP_USERNAME"`
+	Password string `env:"SMTP_PASSWORD" secret:"true"`
+	From     string `env:"SMTP_FROM"`
+	FromName string `env:"SMTP_FROM_NAME"`
+	CAFile   string `env:"SMTP_CA_FILE"`
 	// Timeout is the time limit of one delivery, from the connection until the server has accepted
 	// the message; above 0.
-	Timeout   time.Duration `env:"SMTP_TIMEOUT" envDefault:"8s" desc:"how long sending a message may take; less than PLUGIN_CALL_TIMEOUT"`
-	Templates string        `env:"OTP_EMAIL_TEMPLATES" desc:"folder of templates that replace the built-in ones: code.subject, code.txt, code.html, notice.subject, notice.txt, notice.html"`
+	Timeout   time.Duration `env:"SMTP_TIMEOUT" envDefault:"8s"`
+	Templates string        `env:"OTP_EMAIL_TEMPLATES"`
 	Brand     Brand
 }
 
@@ -50,19 +50,12 @@ func (e Email) ServerPort() int {
 // SenderName returns the name that recipients see next to the sender's address.
 func (e Email) SenderName() string { return cmp.Or(e.FromName, e.Brand.Name) }
 
-// Validate returns an error that names the first setting whose value no program can use. The
-// service checks it also if the plugin is not used.
-func (e Email) Validate() error {
+// CheckSettings returns an error that names the first setting that is missing or malformed.
+func (e Email) CheckSettings() error {
 	if e.Port < 0 || e.Port > 65535 {
 		return fmt.Errorf("SMTP_PORT: %d is not valid, it must be 1 to 65535", e.Port)
 	}
-	return checkPositive("SMTP_TIMEOUT", e.Timeout)
-}
-
-// CheckSettings returns an error that names the first setting that is missing or malformed. The
-// settings are required only if the plugin is used.
-func (e Email) CheckSettings() error {
-	if err := e.Validate(); err != nil {
+	if err := checkPositive("SMTP_TIMEOUT", e.Timeout); err != nil {
 		return err
 	}
 	if err := e.checkServer(); err != nil {

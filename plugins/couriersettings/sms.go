@@ -36,36 +36,32 @@ const (
 	defaultText = "{{.Code}} is your {{.Product}} code, valid for {{.Minutes}} minute{{if ne .Minutes 1}}s{{end}}. Do not share it with anyone."
 )
 
-// SMS holds the settings of otp-sms. The defaults are those of Twilio, which needs only the
-// account, the token and the sender.
+// SMS holds the settings of otp-sms (docs/couriers.md). The defaults are those of Twilio, which
+// needs only the account, the token and the sender.
 type SMS struct {
-	URL      string `env:"SMS_GATEWAY_URL" envDefault:"https://api.twilio.com/2010-04-01/Accounts/{account}/Messages.json" desc:"URL of the gateway that otp-sms sends messages to; https, or http on the same machine; {account} is replaced by SMS_ACCOUNT"`
-	Account  string `env:"SMS_ACCOUNT" desc:"user name for basic authentication at the gateway; for Twilio the account SID"`
-	Token    string `env:"SMS_TOKEN" secret:"true" desc:"password for basic authentication at the gateway; for Twilio the auth token"`
-	From     string `env:"SMS_FROM" desc:"sender number or name of messages"`
-	Method   string `env:"SMS_METHOD" envDefault:"POST" desc:"POST or PUT"`
-	Headers  string `env:"SMS_HEADERS" secret:"true" desc:"JSON object of additional headers of each request, for example with an API key"`
-	Format   string `env:"SMS_FORMAT" envDefault:"form" desc:"encoding of a request: form or json"`
-	Body     string `env:"SMS_BODY" desc:"fields of the form, or JSON document, with {to}, {from}, {text} and {account} in its values; default: To={to}&From={from}&Body={text}, the form of Twilio"`
-	Template string `env:"SMS_TEMPLATE" desc:"wording of a code, with {{.Code}}, {{.Product}} and {{.Minutes}}"`
-	Statuses []int  `env:"SMS_SUCCESS_STATUSES" envDefault:"200,201,202,204" desc:"HTTP statuses with which the gateway confirms that it accepted the message"`
-	CAFile   string `env:"SMS_CA_FILE" desc:"PEM file of the CA certificates that are accepted as issuers of the gateway's certificate; default: the system's"`
+	URL      string `env:"SMS_GATEWAY_URL" envDefault:"https://api.twilio.com/2010-04-01/Accounts/{account}/Messages.json"`
+	Account  string `env:"SMS_ACCOUNT"`
+	Token    string `env:"SMS_TOKEN" secret:"true"`
+	From     string `env:"SMS_FROM"`
+	Method   string `env:"SMS_METHOD" envDefault:"POST"`
+	Headers  string `env:"SMS_HEADERS" secret:"true"`
+	Format   string `env:"SMS_FORMAT" envDefault:"form"`
+	Body     string `env:"SMS_BODY"`
+	Template string `env:"SMS_TEMPLATE"`
+	Statuses []int  `env:"SMS_SUCCESS_STATUSES" envDefault:"200,201,202,204"`
+	CAFile   string `env:"SMS_CA_FILE"`
 	// Timeout is the time limit of one delivery; above 0.
-	Timeout time.Duration `env:"SMS_TIMEOUT" envDefault:"8s" desc:"how long sending a message may take; less than PLUGIN_CALL_TIMEOUT"`
+	Timeout time.Duration `env:"SMS_TIMEOUT" envDefault:"8s"`
 	Brand   Brand
 }
 
 // Environ returns the settings as environment variables, KEY=VALUE, which the plugin reads.
 func (s SMS) Environ() []string { return listVariables(s) }
 
-// Validate returns an error that names the first setting whose value no program can use. The
-// service checks it also if the plugin is not used.
-func (s SMS) Validate() error { return checkPositive("SMS_TIMEOUT", s.Timeout) }
-
 // CheckSettings returns an error that names the first setting that is missing or malformed, without
-// showing a secret. The settings are required only if the plugin is used.
+// showing a secret.
 func (s SMS) CheckSettings() error {
-	if err := s.Validate(); err != nil {
+	if err := checkPositive("SMS_TIMEOUT", s.Timeout); err != nil {
 		return err
 	}
 	if s.Method != http.MethodPost && s.Method != http.MethodPut {

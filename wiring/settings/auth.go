@@ -55,15 +55,19 @@ func (s *Settings) authBindings() []binding {
 	}
 }
 
+// passwordQueue is how many password hashes may wait for a core: a few seconds of work on one.
+const passwordQueue = 128
+
 // completeAuth sets what use cases of authentication take from settings of others.
 func (s *Settings) completeAuth() {
 	in := &s.SignIn
 	s.StepUp.Learn, s.StepUp.AccessTokenTTL = in.History.Learns(), in.AccessTokenTTL
-	s.Credentials.Lockout, s.Credentials.Issuer = in.Lockout, auth.Issuer(strings.ReplaceAll(s.Email.Brand.Name, ":", ""))
+	s.Credentials.Lockout, s.Credentials.Issuer = in.Lockout, auth.Issuer(strings.ReplaceAll(s.Brand.Name, ":", ""))
+	s.Passwords.Queue = passwordQueue
 	s.Cookies.SessionTTL = in.RefreshTokenTTL
 	s.Retention.Lockout = max(in.Lockout.Window, in.Lockout.Duration)
 	s.Tokens.TokenLife = in.AccessTokenTTL
-	s.People.Product, s.People.Console = s.Email.Brand.Name, s.consoleURL()
+	s.People.Product, s.People.Console = s.Brand.Name, s.consoleURL()
 	s.Companies = federating.Config{Console: s.People.Console, Public: s.IDTokens.PublicURL != "",
 		PasswordsOff: in.PasswordsOff,
 		SessionTTL:   in.RefreshTokenTTL, SessionMaxAge: in.RefreshTokenMaxAge}

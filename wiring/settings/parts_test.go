@@ -16,7 +16,7 @@ func otherVariables() []string {
 		"TLS_CERT=/missing/cert.pem", "MAX_CONNECTIONS=none", "MIGRATE_ON_START=maybe", "ACCESS_TOKEN_TTL=soon",
 		"PLUGIN_CALL_TIMEOUT=x",
 		"OTP_EMAIL_PLUGIN=otp-email", "PACKAGE_REGISTRIES=/missing", "REGISTRY_WRITES=maybe", "AUTH_RATE_LIMIT=-1",
-		"SMTP_PASSWORD_FILE=/missing", "SECRET_KEY_FILE=/missing", "AUDIT_RETENTION=-1s", "OPENDATA_BASE_URL=ftp://x",
+		"OTP_SMS_SETTINGS_FILE=/missing", "SECRET_KEY_FILE=/missing", "AUDIT_RETENTION=-1s", "OPENDATA_BASE_URL=ftp://x",
 	}
 }
 

@@ -94,8 +94,7 @@ type Settings struct {
 	Passwords       argon.Config              `part:"Authentication" readBy:"api"`
 	Tokens          jwt.Config                `part:"Authentication" readBy:"api"`
 	Plugins         pluginhost.Config         `part:"Plugins" readBy:"registry auth"`
-	Email           couriersettings.Email     `part:"Delivery of codes" readBy:"auth"`
-	SMS             couriersettings.SMS       `part:"Delivery of codes" readBy:"auth"`
+	Brand           couriersettings.Brand     `part:"Authentication" readBy:"auth"`
 	Records         relational.Config         `part:"Database" readBy:"api"`
 	Valkey          valkey.Config             `part:"Valkey"`
 	PerSecond       valkey.PerSecondConfig    `part:"Valkey"`
@@ -260,8 +259,7 @@ func (s *Settings) complete() error {
 	if s.Plugins.Env, err = s.Packages.environment(); err != nil {
 		return err
 	}
-	s.setCourierEnvironments()
-	return nil
+	return s.setCourierEnvironments()
 }
 
 // validate validates all groups, in the order of their fields. DATABASE_URL, KVSTORE_URL and
@@ -277,7 +275,7 @@ func (s *Settings) validate() error {
 			return fmt.Errorf("ENVIRONMENT: embedded does not use memcached, which BACKEND_TYPE selects")
 		}
 	}
-	if err := errors.Join(s.validateStores(), s.validateCouriers()); err != nil {
+	if err := s.validateStores(); err != nil {
 		return err
 	}
 	v := reflect.ValueOf(s).Elem()

@@ -24,8 +24,9 @@ var sixDigits = regexp.MustCompile(`\b[0-9]{6}\b`)
 // mailSettings returns the settings for a mail server.
 func mailSettings(m *mailserver.Server) []string {
 	return []string{
-		"OTP_EMAIL_PLUGIN=otp-email", "SMTP_HOST=127.0.0.1", "SMTP_PORT=" + m.Port, "SMTP_CA_FILE=" + m.CAFile,
-		"SMTP_USERNAME=tollgate", "SMTP_PASSWORD=the-smtp-password", "SMTP_FROM=tollgate@example.com",
+		"OTP_EMAIL_PLUGIN=otp-email", "OTP_EMAIL_SETTINGS={SMTP_HOST: 127.0.0.1, SMTP_PORT: " + m.Port +
+			", SMTP_CA_FILE: " + m.CAFile + ", SMTP_USERNAME: tollgate, SMTP_PASSWORD: the-smtp-password, " +
+			"SMTP_FROM: tollgate@example.com}",
 		"PRODUCT_NAME=Example Tools",
 	}
 }
@@ -143,8 +144,8 @@ func TestStepUpBySMS(t *testing.T) {
 			_ = json.NewEncoder(w).Encode(map[string]any{"sid": "SM1", "status": "queued"}) // the client may ignore it
 		}))
 		t.Cleanup(gateway.Close)
-		s := e.Start(t, "OTP_SMS_PLUGIN=otp-sms", "SMS_GATEWAY_URL="+gateway.URL+"/Accounts/{account}/Messages.json",
-			"SMS_ACCOUNT=AC1", "SMS_TOKEN=the-sms-token", "SMS_FROM=+15550199")
+		s := e.Start(t, "OTP_SMS_PLUGIN=otp-sms", "OTP_SMS_SETTINGS=SMS_GATEWAY_URL: "+gateway.URL+
+			"/Accounts/{account}/Messages.json\nSMS_ACCOUNT: AC1\nSMS_TOKEN: the-sms-token\nSMS_FROM: +15550199\n")
 		p := e.NewPerson(t, "ada@example.com")
 		e.RunCommand(t, "", "user", "set-phone", "--email", p.Email, "--phone", "+15550100")
 		p.Login(t, s)
