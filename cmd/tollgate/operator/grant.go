@@ -96,7 +96,7 @@ func newGrantChange(
 	})
 	forced := c.Context
 	if endsOperating {
-		forced = addLastOperatorForce(c)
+		forced, _ = addLastOperatorForce(c), addManaged(c)
 	}
 	return newTableCommand(p, c, func(r run) (cli.Table, error) {
 		var err error

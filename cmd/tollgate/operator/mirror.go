@@ -166,6 +166,7 @@ func newMirrorRemove(p cli.Process) *cobra.Command {
 		Example: "  tollgate mirror remove public --purge",
 		Args:    cobra.ExactArgs(1),
 	}
+	addManaged(c)
 	purge := c.Flags().Bool("purge", false, "delete the servers of the mirror")
 	return newTableCommand(p, c, func(r run) (cli.Table, error) {
 		n, err := r.Mirrors.Remove(r.ctx, mirror.Name(r.args[0]), *purge, nil)

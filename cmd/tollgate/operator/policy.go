@@ -126,12 +126,12 @@ func newPolicyList(p cli.Process) *cobra.Command {
 }
 
 func newPolicyRemove(p cli.Process) *cobra.Command {
-	return newPlainCommand(p, &cobra.Command{
+	return newPlainCommand(p, addManaged(&cobra.Command{
 		Use:     "remove ID",
 		Short:   "Remove a policy of a publisher and end its tokens",
 		Example: "  tollgate publisher remove 3f30e8b6-7d1c-4c0e-9c53-0d9f4a1f2b3c",
 		Args:    cobra.ExactArgs(1),
-	}, func(r run) error {
+	}), func(r run) error {
 		return r.Policies.Remove(r.ctx, authority.Operator(), publisher.PolicyID(strings.ToLower(r.args[0])), nil)
 	}, removed("policies"))
 }

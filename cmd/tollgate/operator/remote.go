@@ -3,6 +3,7 @@ package operator
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"net/http"
 	"net/url"
 	"strings"
@@ -20,6 +21,7 @@ import (
 type remote struct {
 	service *person.Service
 	emails  map[string]string // of people by their ids, as far as they were needed
+	managed bool              // change what a file manages too
 }
 
 // addRemote adds the remote form to a command, or without one the refusal of --server.
@@ -49,8 +51,19 @@ func addRemote(p cli.Process, c *cobra.Command, far []func(run) error) *cobra.Co
 		if err != nil {
 			return err
 		}
-		return person.ExitError(far[0](run{remote: remote{service, map[string]string{}}, ctx: c.Context(), args: args}))
+		managed, _ := c.Flags().GetBool(managedFlag) // fails without the flag
+		at := remote{service, map[string]string{}, managed}
+		return person.ExitError(far[0](run{remote: at, ctx: c.Context(), args: args}))
 	}
+	return c
+}
+
+// managedFlag is the flag of commands that may change what a file manages.
+const managedFlag = "managed"
+
+// addManaged adds the flag that changes what a file manages, which the local form always does.
+func addManaged(c *cobra.Command) *cobra.Command {
+	c.Flags().Bool(managedFlag, false, "do it even if a state file manages the object; always so without --server")
 	return c
 }
 
@@ -96,7 +109,14 @@ func (r run) send(method, path string, body, into any) error {
 	return r.call(tollgateclient.Request{Method: method, Path: path, Body: body}, into)
 }
 
-func (r run) call(q tollgateclient.Request, into any) error { return r.service.Call(r.ctx, q, into) }
+func (r run) call(q tollgateclient.Request, into any) error {
+	if r.managed && q.Method != http.MethodGet {
+		query := url.Values{"force": {"true"}}
+		maps.Copy(query, q.Query)
+		q.Query = query
+	}
+	return r.service.Call(r.ctx, q, into)
+}
 
 // create makes an object that must not exist.
 func (r run) create(path string, body, into any, exists string) error {

@@ -56,12 +56,12 @@ func newReviewRuleList(p cli.Process) *cobra.Command {
 }
 
 func newReviewRuleRemove(p cli.Process) *cobra.Command {
-	return newPlainCommand(p, &cobra.Command{
+	return newPlainCommand(p, addManaged(&cobra.Command{
 		Use:     "remove ID",
 		Short:   "Remove a rule; what it has approved stays listed",
 		Example: "  tollgate review rule remove 5b1e7c90-2f4a-4d8e-b3c6-7a9d0e1f2c34",
 		Args:    cobra.ExactArgs(1),
-	}, func(r run) error {
+	}), func(r run) error {
 		return r.Reviews.RemoveRule(r.ctx, review.RuleID(strings.ToLower(r.args[0])), nil)
 	}, removed("review-rules"))
 }

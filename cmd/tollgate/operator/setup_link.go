@@ -4,6 +4,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/tollgate-dev/tollgate/cmd/tollgate/cli"
+	"github.com/tollgate-dev/tollgate/core/auth/people"
 )
 
 func newSetupLink(p cli.Process) *cobra.Command {
@@ -17,10 +18,16 @@ func newSetupLink(p cli.Process) *cobra.Command {
 	}
 	return newFirstCommand(p, c, func(r run) (cli.Table, error) {
 		link, err := r.People.MakeSetupLink(r.ctx)
-		type row struct {
-			URL       string `json:"url"       column:"ADDRESS"`
-			ExpiresAt string `json:"expiresAt" column:"EXPIRES"`
-		}
-		return cli.RowTable(row{link.URL, cli.FormatTime(link.ExpiresAt)}), err
+		return linkTable(link), err
 	})
+}
+
+// linkRow is a link for a person in the output of commands.
+type linkRow struct {
+	URL       string `json:"url"       column:"ADDRESS"`
+	ExpiresAt stamp  `json:"expiresAt" column:"EXPIRES"`
+}
+
+func linkTable(l people.Link) cli.Table {
+	return cli.RowTable(linkRow{l.URL, formatOptionalTime(l.ExpiresAt)})
 }

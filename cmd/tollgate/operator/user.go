@@ -15,7 +15,8 @@ import (
 
 func newUser(p cli.Process) *cobra.Command {
 	c := cli.NewGroup("user", "Manage the people who may sign in", newUserAdd(p), newUserList(p), newUserShow(p),
-		newUserSetPassword(p), newUserSetPhone(p), newUserEnrolMFA(p), newUserBreakGlass(p))
+		newUserSetPassword(p), newUserSetName(p), newUserSetPhone(p), newUserInviteAgain(p), newUserResetLink(p),
+		newUserEnrolMFA(p), newUserBreakGlass(p))
 	for _, change := range accountChanges() {
 		c.AddCommand(newAccountChange(p, change))
 	}

@@ -60,13 +60,13 @@ func newViewList(p cli.Process) *cobra.Command {
 }
 
 func newViewRemove(p cli.Process) *cobra.Command {
-	return newPlainCommand(p, &cobra.Command{
+	return newPlainCommand(p, addManaged(&cobra.Command{
 		Use:     "remove NAME",
 		Short:   "Remove a view and its tokens",
 		Long:    "Remove a view and its tokens. At most a second later, no instance answers for it.",
 		Example: "  tollgate view remove data",
 		Args:    cobra.ExactArgs(1),
-	}, func(r run) error { return r.Views.Remove(r.ctx, view.Name(r.args[0]), nil) }, removed("views"))
+	}), func(r run) error { return r.Views.Remove(r.ctx, view.Name(r.args[0]), nil) }, removed("views"))
 }
 
 func newViewToken(p cli.Process) *cobra.Command {

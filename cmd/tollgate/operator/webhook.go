@@ -144,12 +144,12 @@ func reportStatus(p cli.Process, status int) error {
 }
 
 func newWebhookRemove(p cli.Process) *cobra.Command {
-	return newPlainCommand(p, &cobra.Command{
+	return newPlainCommand(p, addManaged(&cobra.Command{
 		Use:     "remove ID",
 		Short:   "Remove a webhook with what was not delivered to it",
 		Example: "  tollgate webhook remove 8a4f1c6e-0b7d-4e2a-9c35-6d1f2e3b4a50",
 		Args:    cobra.ExactArgs(1),
-	}, func(r run) error { return r.Webhooks.Remove(r.ctx, webhookID(r.args), nil) }, removed("webhooks"))
+	}), func(r run) error { return r.Webhooks.Remove(r.ctx, webhookID(r.args), nil) }, removed("webhooks"))
 }
 
 func newWebhookRedeliver(p cli.Process) *cobra.Command {

@@ -90,6 +90,7 @@ var remoteCommands = map[string][]remoteCommand{
 		{args: "view list -o wide"}, {args: "view remove data"},
 	},
 	"user": {
+		{args: "user set-name --email other@example.com --name Other"},
 		{args: "user lock --email other@example.com"}, {args: "user unlock --email other@example.com"},
 		{args: "user disable --email other@example.com -o json"}, {args: "user enable --email other@example.com"},
 		{args: "user disable-mfa --email other@example.com", fails: true},
@@ -99,7 +100,62 @@ var remoteCommands = map[string][]remoteCommand{
 		{args: "device list --email other@example.com"}, {args: "session list --email other@example.com"},
 		{args: "session end --email other@example.com --all"}, {args: "user lock --email no@example.com", fails: true},
 		{args: "user set-phone --email other@example.com --phone="},
+		{args: "user set-name --email other@example.com --name=", fails: true},
+		{args: "user reset-link --email other@example.com"}, {args: "user reset-link --email other@example.com -o json"},
+		{args: "user reset-link --email no@example.com", fails: true},
+		{args: "user invite-again --email other@example.com", fails: true},
 	},
+}
+
+// TestManagedByCommand checks that commands at a service change what a file manages only with --managed.
+func TestManagedByCommand(t *testing.T) {
+	e := fixture.NewEnvironment(t, "embedded")
+	s := e.Start(t)
+	boss := e.NewWriter(t, s, "boss@example.com", "operate *")
+	e.NewPerson(t, "other@example.com")
+	file := filepath.Join(t.TempDir(), "state.yaml")
+	fixture.WriteFile(t, file, `apiVersion: tollgate.dev/v1
+kind: State
+views: [{name: data}]
+reviewRules: [{pattern: com.example/*, when: any}]
+mirrors: [{name: public, url: "https://registry.invalid"}]
+grants: [{person: other@example.com, action: edit, resource: com.example/*}]
+`)
+	e.Environ = []string{"TOLLGATE_TOKEN=" + boss.AccessToken, "TOLLGATE_SERVER=" + s.API}
+	e.RunCommand(t, "", "apply", "-f", file, "--owner", "platform")
+	rule := varying.FindString(e.RunCommand(t, "", "review", "rule", "list"))
+	for _, args := range []string{
+		"view remove data", "mirror remove public", "review rule remove " + rule,
+		"grant remove --email other@example.com --action edit --resource com.example/*",
+	} {
+		_, stderr, code := e.TryCommand(t, "", strings.Fields(args)...)
+		if code != 1 || !strings.Contains(stderr, "platform") {
+			t.Errorf("%s: exit code %d\n%s", args, code, stderr)
+		}
+		if _, stderr, code := e.TryCommand(t, "", strings.Fields(args+" --managed")...); code != 0 {
+			t.Errorf("%s --managed: exit code %d\n%s", args, code, stderr)
+		}
+	}
+}
+
+// TestInviteAgain checks that a person is invited again on the database and at the service, and that
+// only the last link is good.
+func TestInviteAgain(t *testing.T) {
+	e := fixture.NewEnvironment(t, "embedded")
+	s := e.Start(t)
+	boss := e.NewWriter(t, s, "boss@example.com", "operate *")
+	local, far := slices.Clone(e.Environ), []string{"TOLLGATE_TOKEN=" + boss.AccessToken, "TOLLGATE_SERVER=" + s.API}
+	e.Environ = far
+	e.RunCommand(t, "", "user", "add", "--email", "new@example.com", "--name", "New")
+	links := map[string]bool{}
+	for _, environ := range [][]string{local, far} {
+		e.Environ = environ
+		link := varying.FindString(e.RunCommand(t, "", "user", "invite-again", "--email", "new@example.com"))
+		if link == "" || links[link] {
+			t.Errorf("the invitation %q is not new", link)
+		}
+		links[link] = true
+	}
 }
 
 // varying is what differs between two runs of the same command.
@@ -157,8 +213,10 @@ func runAll(t *testing.T, e *fixture.Environment, commands []remoteCommand, fail
 	return outputs
 }
 
-// squeeze makes the gaps between columns one space wide.
-func squeeze(s string) string { return regexp.MustCompile(` +`).ReplaceAllString(s, " ") }
+// squeeze makes the gaps between columns one space wide, and leaves out the ports of links.
+func squeeze(s string) string {
+	return regexp.MustCompile(`localhost:[0-9]+`).ReplaceAllString(regexp.MustCompile(` +`).ReplaceAllString(s, " "), "localhost")
+}
 
 // TestExitCodesAtService checks the exit codes of commands that call a service.
 func TestExitCodesAtService(t *testing.T) {

@@ -1,0 +1,62 @@
+package operator
+
+import (
+	"context"
+	"net/http"
+
+	"github.com/spf13/cobra"
+
+	"github.com/tollgate-dev/tollgate/cmd/tollgate/cli"
+	"github.com/tollgate-dev/tollgate/core/auth"
+	"github.com/tollgate-dev/tollgate/core/auth/people"
+)
+
+func newUserInviteAgain(p cli.Process) *cobra.Command {
+	return newUserLink(p, &cobra.Command{
+		Use:   "invite-again --email E",
+		Short: "Invite a person again and print the link",
+		Long: "Make a new invitation for a person who has not accepted one, and print its link,\n" +
+			"this once. It is sent by e-mail too if there is a courier. Links that were made\n" +
+			"before end.",
+		Example: "  tollgate user invite-again --email ada@example.com",
+	}, (*people.Service).InviteAgain, "invitation")
+}
+
+func newUserResetLink(p cli.Process) *cobra.Command {
+	return newUserLink(p, &cobra.Command{
+		Use:   "reset-link --email E",
+		Short: "Print a link by which a person sets a new password",
+		Long: "Make a link by which a person who forgot the password sets a new one, and print\n" +
+			"it, this once, to hand over. It is good once and for 30 minutes.",
+		Example: "  tollgate user reset-link --email ada@example.com",
+	}, (*people.Service).MakeResetLink, "reset-link")
+}
+
+// newUserLink completes a command that makes a link for a person and prints it. path is the last
+// part of its path in the API.
+func newUserLink(
+	p cli.Process, c *cobra.Command, makeLink func(*people.Service, context.Context, auth.Email) (people.Link, error),
+	path string,
+) *cobra.Command {
+	return newPersonCommand(p, c, func(r run, a auth.Account) (cli.Table, error) {
+		link, err := makeLink(r.People, r.ctx, a.Email)
+		return linkTable(link), err
+	}, func(r run, a remotePerson) (cli.Table, error) {
+		var link linkRow
+		err := r.send(http.MethodPost, at("people", a.ID, path), nil, &link)
+		return cli.RowTable(link), err
+	})
+}
+
+func newUserSetName(p cli.Process) *cobra.Command {
+	c := &cobra.Command{
+		Use:     "set-name --email E --name N",
+		Short:   "Change a person's name",
+		Example: "  tollgate user set-name --email ada@example.com --name 'Ada Lovelace'",
+	}
+	name := c.Flags().String("name", "", "the person's name")
+	cli.RequireFlags(c, "name")
+	return newUserChange(p, c, func(s *people.Service, ctx context.Context, e auth.Email) error {
+		return s.SetProfile(ctx, e, people.Profile{Name: name})
+	}, changedPerson(http.MethodPatch, "", func() any { return map[string]string{"name": *name} }))
+}
