@@ -196,14 +196,11 @@ func (a apiParts) addAPI(ctx context.Context, parts settings.Parts, probes []res
 		p.AddBackground(a.Recheck.Run, a.Reminder.Run, a.Deliveries.Run, a.Mirrors.Run)
 	}
 	if parts.Auth {
-		p.AddBackground(a.Tokens.Run)
-		p.AddBackground(a.Joining.Run)
+		p.AddBackground(a.Tokens.Run, a.Joining.Run, a.Companies.Run)
+		prometheus.WatchCompanies(a.Companies.Up, a.Metrics)
 	}
 	if parts.Auth && parts.Console && a.Pages.On {
 		p.AddBackground(func(ctx context.Context) { a.announceSetup(ctx, a.Health) })
-	}
-	if parts.Auth {
-		p.AddBackground(a.Companies.Run)
 	}
 	if parts.Auth && a.SignIns.History.Learns() {
 		p.AddBackground(a.Gather.Run)
@@ -253,6 +250,9 @@ func (a apiParts) probes(parts settings.Parts) []rest.Probe {
 	}
 	if parts.Registry {
 		list = append(list, rest.Probe{Name: "registry_reads", Stale: a.Registry.IsStale})
+	}
+	if parts.Auth {
+		list = append(list, rest.Probe{Name: "company_sign_in", Check: a.Companies.CheckUp, Covered: true})
 	}
 	if !parts.Auth && !parts.Registry {
 		return list

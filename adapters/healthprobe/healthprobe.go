@@ -32,7 +32,7 @@ type Target struct {
 	TLS *tls.Config // for an https address; nil for the authorities of the system
 }
 
-// Check returns nil if the response is 200 and a response of /ready also has the status ok.
+// Check returns nil if the response is 200 and a response of /ready also has the status ok or degraded.
 // Otherwise it returns fault.Unavailable with the address and what is down, or the error of the
 // context if that ended first.
 func Check(ctx context.Context, t Target) error {
@@ -66,13 +66,13 @@ func Check(ctx context.Context, t Target) error {
 	return nil
 }
 
-// isReady reports whether a response of /ready has the status ok. Other web servers may respond 200
-// to every path.
+// isReady reports whether a response of /ready has the status of a service that does its work. Other
+// web servers may respond 200 to every path.
 func isReady(text []byte) bool {
 	var ready struct {
 		Status string `json:"status"`
 	}
-	return json.Unmarshal(text, &ready) == nil && ready.Status == "ok"
+	return json.Unmarshal(text, &ready) == nil && (ready.Status == "ok" || ready.Status == "degraded")
 }
 
 // noResponse returns the error for a service that did not respond.

@@ -33,7 +33,8 @@ func TestCheck(t *testing.T) {
 		body   string
 		reason string // after the address; empty for success
 	}{
-		"ready": {200, `{"status":"ok","dependencies":{"database":"ok"}}`, ""},
+		"degraded": {200, `{"status":"degraded","dependencies":{"company_sign_in":"down"}}`, ""},
+		"ready":    {200, `{"status":"ok","dependencies":{"database":"ok"}}`, ""},
 		"one down": {
 			503, `{"status":"unavailable","dependencies":{"database":"down","valkey":"ok","otp-log":"down"}}`,
 			"database is down, otp-log is down",

@@ -115,7 +115,7 @@ func (s *Providers) discovered(ctx context.Context, p *company.Provider) (*provi
 
 // errAway is the error of a provider that does not work.
 func errAway(cause error) error {
-	return fault.Wrap(fault.Unavailable, "the company's sign-in does not answer now; try again later", cause)
+	return fault.Wrap(fault.Unavailable, company.ProblemAway, cause)
 }
 
 // config returns the configuration of the OAuth 2.0 client.

@@ -57,6 +57,12 @@ type Condition struct {
 	ProblemAt   time.Time
 }
 
+// ProblemAway is the problem of a provider that does not work now.
+const ProblemAway = "the company's sign-in does not answer now; try again later"
+
+// IsAway reports whether the provider did not work when it was last needed.
+func (c Condition) IsAway() bool { return c.Problem == ProblemAway && c.ProblemAt.After(c.SucceededAt) }
+
 // GroupGrant is a grant that the members of a group get.
 type GroupGrant struct{ Group, Action, Resource string }
 

@@ -89,11 +89,11 @@ func describeGrants(all []authority.GrantText) audit.List {
 // noteEvery is how often a success is stored.
 const noteEvery = time.Minute
 
-// noteSuccess stores that a sign-in at a provider succeeded, with what is wrong with its groups.
+// noteSuccess stores that a sign-in or a check at a provider succeeded, with what is wrong with its groups.
 // Errors are ignored: the next sign-in stores it.
 func (s *Service) noteSuccess(ctx context.Context, p *company.Provider, groups company.GroupsProblem) {
 	now, c := s.ports.Clock.Now(), p.Condition
-	if now.Sub(c.SucceededAt) < noteEvery && groups == "" {
+	if now.Sub(c.SucceededAt) < noteEvery && groups == "" && !c.IsAway() {
 		return
 	}
 	c.SucceededAt = now
@@ -111,7 +111,7 @@ func (s *Service) noteProblem(ctx context.Context, p *company.Provider, why erro
 		return
 	}
 	now, c := s.ports.Clock.Now(), p.Condition
-	if c.Problem == f.Message && now.Sub(c.ProblemAt) < noteEvery {
+	if c.Problem == f.Message && now.Sub(c.ProblemAt) < noteEvery && c.ProblemAt.After(c.SucceededAt) {
 		return
 	}
 	c.Problem, c.ProblemAt = f.Message, now

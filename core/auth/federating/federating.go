@@ -97,6 +97,27 @@ func (s *Service) Offered(ctx context.Context, email auth.Email) (offers []Offer
 	return offers, !s.config.PasswordsOff && company.Enforcing(all, email) == nil, nil
 }
 
+// Up reports for each provider whether it worked when it was last needed, by whichever instance.
+func (s *Service) Up(ctx context.Context) (map[company.Name]bool, error) {
+	all, err := s.ports.Providers.List(ctx)
+	up := make(map[company.Name]bool, len(all))
+	for i := range all {
+		up[all[i].Name] = !all[i].Condition.IsAway()
+	}
+	return up, err
+}
+
+// CheckUp returns fault.Unavailable if a provider did not work when it was last needed.
+func (s *Service) CheckUp(ctx context.Context) error {
+	up, _ := s.Up(ctx) // the check of the database reports its errors
+	for name, works := range up {
+		if !works {
+			return fault.New(fault.Unavailable, string(name)+" is away")
+		}
+	}
+	return nil
+}
+
 // find returns a provider as a client of it, for a browser that has reached the console under a
 // base address.
 func (s *Service) find(ctx context.Context, name, base string) (identity.Client, error) {

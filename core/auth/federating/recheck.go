@@ -70,6 +70,7 @@ func (s *Service) recheck(ctx context.Context, l company.Login) error {
 			return err
 		}
 	}
+	s.noteSuccess(ctx, client.Provider, claims.Groups.Problem)
 	return s.confirm(ctx, client.Provider, claimed, refresh)
 }
 
