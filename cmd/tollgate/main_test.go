@@ -69,9 +69,9 @@ func TestUsersAndGrants(t *testing.T) {
 		t.Errorf("grant add: %+v", r)
 	}
 	r = runCommand(t, dir, "", "grant", "list", "-o", "json")
-	var grants []struct{ Email, Action, Resource string }
+	var grants []struct{ Email, Action, Resource, Origin string }
 	if err := json.Unmarshal([]byte(r.stdout), &grants); err != nil || len(grants) != 1 ||
-		grants[0].Resource != "com.example/*" {
+		grants[0].Resource != "com.example/*" || grants[0].Origin != "hand" {
 		t.Errorf("grant list: %+v, %v", r, err)
 	}
 	checkGrantsOfOne(t, dir)

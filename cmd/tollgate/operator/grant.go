@@ -1,6 +1,7 @@
 package operator
 
 import (
+	"cmp"
 	"errors"
 	"net/http"
 
@@ -10,10 +11,8 @@ import (
 	"github.com/tollgate-dev/tollgate/core/auth"
 	"github.com/tollgate-dev/tollgate/core/registry"
 	"github.com/tollgate-dev/tollgate/core/registry/service"
+	"github.com/tollgate-dev/tollgate/ports/registrystore"
 )
-
-// grantPage is the number of grants that one query reads.
-const grantPage = 500
 
 func newGrant(p cli.Process) *cobra.Command {
 	return cli.NewGroup("grant", "Manage who may change which servers", newGrantAdd(p), newGrantRemove(p), newGrantList(p))
@@ -104,7 +103,7 @@ func newGrantChange(
 			r.ctx = forced()
 			err = do(r, g)
 		}
-		return grantTable(r, []registry.Grant{g}), err
+		return grantTable(r, []registry.GrantRecord{{Grant: g}}), err
 	}, func(r run) (cli.Table, error) {
 		text, err := grantText{Service: f.service, Action: f.action, Resource: g.Pattern.String()}, error(nil)
 		if f.service == "" {
@@ -136,15 +135,14 @@ func newGrantList(p cli.Process) *cobra.Command {
 		return err
 	})
 	return newTableCommand(p, c, func(r run) (cli.Table, error) {
-		if email == "" {
-			grants, err := allGrants(r)
-			return grantTable(r, grants), err
+		var holder auth.Account
+		if email != "" {
+			var err error
+			if holder, err = r.person(email); err != nil {
+				return cli.Table{}, err
+			}
 		}
-		holder, err := r.person(email)
-		if err != nil {
-			return cli.Table{}, err
-		}
-		grants, err := r.Grants.Of(r.ctx, registry.Holder(holder.ID))
+		grants, err := r.Grants.Records(r.ctx, registrystore.GrantQuery{Holder: registry.Holder(holder.ID)})
 		return grantTable(r, grants), err
 	}, func(r run) (cli.Table, error) {
 		if email == "" {
@@ -156,33 +154,18 @@ func newGrantList(p cli.Process) *cobra.Command {
 	})
 }
 
-func allGrants(r run) ([]registry.Grant, error) {
-	var all []registry.Grant
-	var after registry.Grant
-	for {
-		grants, err := r.Grants.List(r.ctx, after, grantPage)
-		if err != nil {
-			return nil, err
-		}
-		all = append(all, grants...)
-		if len(grants) < grantPage {
-			return all, nil
-		}
-		after = grants[len(grants)-1]
-	}
-}
-
 // grantRow is a grant in the output of commands.
 type grantRow struct {
 	Email    string `json:"email"    column:"EMAIL"`
 	Action   string `json:"action"   column:"ACTION"`
 	Resource string `json:"resource" column:"RESOURCE"`
+	Origin   string `json:"origin"`
 }
 
 // grantTable returns grants with the e-mail address of each holder.
-func grantTable(r run, grants []registry.Grant) cli.Table {
-	return cli.TableOf(grants, func(g *registry.Grant) grantRow {
-		return grantRow{r.emailOf(string(g.Holder)), string(g.Action), g.Pattern.String()}
+func grantTable(r run, grants []registry.GrantRecord) cli.Table {
+	return cli.TableOf(grants, func(g *registry.GrantRecord) grantRow {
+		return grantRow{r.emailOf(string(g.Holder)), string(g.Action), g.Pattern.String(), g.Origin()}
 	})
 }
 
@@ -193,6 +176,7 @@ type grantText struct {
 	Service  string `json:"service,omitempty"`
 	Action   string `json:"action"`
 	Resource string `json:"resource,omitempty"`
+	Origin   string `json:"origin,omitempty"`
 }
 
 // removeRemoteGrant removes the grant that has the members of one without an id.
@@ -213,7 +197,7 @@ func removeRemoteGrant(r run, g grantText) error {
 // remoteGrantTable returns grants of the API with the e-mail address of each holder.
 func remoteGrantTable(r run, grants []grantText) cli.Table {
 	return cli.TableOf(grants, func(g *grantText) grantRow {
-		row := grantRow{r.emailOf(g.Person), g.Action, g.Resource}
+		row := grantRow{r.emailOf(g.Person), g.Action, g.Resource, cmp.Or(g.Origin, "hand")}
 		if g.Service != "" {
 			row.Email = string(registry.ServiceHolder(g.Service))
 		}
