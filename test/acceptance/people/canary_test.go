@@ -21,7 +21,7 @@ type canarySite struct {
 	ids     *strings.Replacer // fills the parameters of a path
 }
 
-// TestCanaries makes a secret of every kind over the wire, and checks that it stands in the answer
+// TestCanaries makes a secret of every kind over the wire, and checks that it is in the answer
 // that made it and nowhere else: not in what an operator reads by API, command or page, not in
 // answers of refused requests, the log, the metrics or the debug pages.
 func TestCanaries(t *testing.T) {
@@ -189,9 +189,9 @@ func (s *canarySite) checkRefused(t *testing.T) {
 			header       []string
 		}{
 			{"DELETE", admin + "/grants/x", nil, []string{"Authorization", "Bearer " + secret + "x"}},
-			{"DELETE", admin + "/views/none", nil, []string{"Authorization", "Bearer x" + secret}},
+			{"DELETE", admin + "/views/missing", nil, []string{"Authorization", "Bearer x" + secret}},
 			{"GET", "/registries/canary/t/" + secret + "x/v0.1/servers", nil, nil},
-			{"POST", "/auth/login", object{"email": "none@example.com", "password": secret}, nil},
+			{"POST", "/auth/login", object{"email": "eve@example.com", "password": secret}, nil},
 			{"POST", "/auth/refresh", object{"refreshToken": secret + "x"}, nil},
 			{"POST", "/auth/password/reset", object{"token": secret + "x", "newPassword": secret}, nil},
 			{"POST", "/auth/workload", object{"serviceAccount": "canary", "token": secret}, nil},
