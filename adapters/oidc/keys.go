@@ -134,17 +134,12 @@ func fetchDocument(ctx context.Context, client *http.Client, address string) ([]
 	if err != nil {
 		return nil, nil, fmt.Errorf("send a request: %w", err)
 	}
-	text, err := readBody(response)
+	defer func() { _ = response.Body.Close() }() // it was only read
+	text, err := io.ReadAll(response.Body)
 	if err == nil && response.StatusCode != http.StatusOK {
 		err = fmt.Errorf("the response has status %d", response.StatusCode)
 	}
 	return text, response.Header, err
-}
-
-// readBody returns the body of a response and closes it.
-func readBody(response *http.Response) ([]byte, error) {
-	defer func() { _ = response.Body.Close() }() // it was only read
-	return io.ReadAll(response.Body)
 }
 
 // isTransport reports whether there was no answer, or not all of it.

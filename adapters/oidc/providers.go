@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"net/http"
 	"slices"
 	"strings"
@@ -265,7 +266,8 @@ func (p *provider) readPerson(ctx context.Context, address, access string) ([]by
 	if err != nil {
 		return nil, errAway(err)
 	}
-	text, err := readBody(response)
+	defer func() { _ = response.Body.Close() }() // it was only read
+	text, err := io.ReadAll(response.Body)
 	switch {
 	case err != nil, response.StatusCode >= http.StatusInternalServerError:
 		return nil, errAway(errors.Join(err, fmt.Errorf("the userinfo endpoint answers with status %d", response.StatusCode)))

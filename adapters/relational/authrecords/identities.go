@@ -166,7 +166,7 @@ func (s *loginStore) Find(ctx context.Context, q authstore.LoginQuery) ([]compan
 // Renew implements authstore.Logins.
 func (s *loginStore) Renew(ctx context.Context, l company.Login, from time.Time) error {
 	n, err := s.db.Exec(ctx, `UPDATE company_logins SET refresh = ?, answered_at = ?, recheck_at = ?
-		WHERE id = ? AND recheck_at = ?`, []byte(nilToEmpty(l.Refresh)), database.NewInstant(l.AnsweredAt),
+		WHERE id = ? AND recheck_at = ?`, nilToEmpty(l.Refresh), database.NewInstant(l.AnsweredAt),
 		database.NewInstant(l.RecheckAt), string(l.ID), database.NewInstant(from))
 	if err == nil && n == 0 {
 		return fault.New(fault.Conflict, "the login was checked by another instance")

@@ -53,7 +53,7 @@ func (s *providerStore) Save(ctx context.Context, p company.Provider) error {
 		_, err := s.db.Exec(ctx, `INSERT INTO company_providers (name, settings, secret, managed_by, created_at)
 			VALUES (?, ?, ?, ?, ?) ON CONFLICT (name) DO UPDATE SET settings = EXCLUDED.settings,
 			secret = EXCLUDED.secret, managed_by = EXCLUDED.managed_by`, string(p.Name), string(settings),
-			[]byte(nilToEmpty(p.Secret)), p.ManagedBy, database.NewInstant(p.CreatedAt))
+			nilToEmpty(p.Secret), p.ManagedBy, database.NewInstant(p.CreatedAt))
 		if err == nil {
 			_, err = s.db.Exec(ctx, "DELETE FROM company_domains WHERE provider = ?", string(p.Name))
 		}

@@ -1,7 +1,6 @@
 package adminapi
 
 import (
-	"cmp"
 	"context"
 	"net/http"
 
@@ -89,7 +88,10 @@ func (a *API) addToken(owner ownerOf) handler {
 		})
 		q.check("token", err)
 		return func(ctx context.Context) (answer, error) {
-			if err := cmp.Or(q.who.RequireAll(t.Scopes), q.who.RequireNetworks(t.Networks)); err != nil {
+			if err := q.who.RequireAll(t.Scopes); err != nil {
+				return answer{}, err
+			}
+			if err := q.who.RequireNetworks(t.Networks); err != nil {
 				return answer{}, err
 			}
 			added, secret, err := a.use.Tokens.Add(ctx, of, makerOf(q.who), t)

@@ -59,20 +59,19 @@ func newGrantAdd(p cli.Process) *cobra.Command {
 	return newGrantChange(p, "add", "Allow a person to publish, edit or review servers, or to operate",
 		func(r run, g registry.Grant) error {
 			return r.GrantChanges.Add(r.ctx, g)
-		}, func(r run, g grantText) error { return r.send(http.MethodPost, at("grants"), g, nil) }, false)
+		}, func(r run, g grantText) error { return r.send(http.MethodPost, at("grants"), g, nil) })
 }
 
 func newGrantRemove(p cli.Process) *cobra.Command {
 	return newGrantChange(p, "remove", "Remove a grant", func(r run, g registry.Grant) error {
 		return replaceNotFound(r.GrantChanges.Remove(r.ctx, g), "the person or the service account does not have this grant")
-	}, removeRemoteGrant, true)
+	}, removeRemoteGrant)
 }
 
 // newGrantChange returns a command that calls do with the grant that its flags identify, and prints
 // the grant.
 func newGrantChange(
 	p cli.Process, use, short string, do func(run, registry.Grant) error, far func(run, grantText) error,
-	endsOperating bool,
 ) *cobra.Command {
 	f := &grantFlags{}
 	c := &cobra.Command{
@@ -94,7 +93,7 @@ func newGrantChange(
 		return err
 	})
 	forced := c.Context
-	if endsOperating {
+	if use == "remove" { // it may end that somebody operates
 		forced, _ = addLastOperatorForce(c), addManaged(c)
 	}
 	return newTableCommand(p, c, func(r run) (cli.Table, error) {

@@ -33,48 +33,17 @@ func newProviderAdd(p cli.Process) *cobra.Command {
 			"--client-secret-stdin --domain acme.example --create --group 'developers=publish:com.example/*'",
 		Args: cobra.ExactArgs(1),
 	}
-	var issuer, client, display string
-	var fromStdin, create, enforce, force bool
-	var domains, groups, networks []string
-	c.Flags().StringVar(&issuer, "issuer", "", "issuer, as its discovery document has it")
-	c.Flags().StringVar(&client, "client-id", "", "id of the service as a client")
-	c.Flags().BoolVar(&fromStdin, "client-secret-stdin", false, "read the secret of the client from standard input")
-	c.Flags().StringVar(&display, "display-name", "", "name that people see (default NAME)")
-	c.Flags().StringSliceVar(&domains, "domain", nil, "e-mail domain that the provider speaks for; may be repeated")
-	c.Flags().BoolVar(&create, "create", false, "make accounts for people of the domains")
-	c.Flags().BoolVar(&enforce, "enforce", false, "people of the domains sign in at the company only")
-	c.Flags().BoolVar(&force, "force", false, "enforce even if no operator has signed in at a provider within 30 days")
-	c.Flags().StringArrayVar(&groups, "group", nil, "GROUP=ACTION:RESOURCE, a grant of the members of a group; may be repeated")
-	c.Flags().StringSliceVar(&networks, "network", nil, "network of its endpoints besides public addresses; may be repeated")
-	cli.RequireFlags(c, "issuer", "client-id")
-	read := func(r run) (audit.Details, *string, error) {
-		fields := audit.Details{
-			"name": audit.Text(r.args[0]), "issuer": audit.Text(issuer), "clientId": audit.Text(client),
-			"domains": audit.Texts(domains), "create": audit.Flag(create), "enforce": audit.Flag(enforce),
-			"networks": audit.Texts(networks),
-		}
-		fields.Set("displayName", display)
-		grants, err := readGroups(groups)
-		fields["groupGrants"] = grants
-		if err != nil || !fromStdin {
-			return fields, nil, err
-		}
-		secret, err := cli.ReadPasswordLine(r.ctx, p)
-		if err == nil {
-			err = company.CheckSecret(secret)
-		}
-		return fields, &secret, err
-	}
+	f := newProviderFlags(c)
 	return newTableCommand(p, c, func(r run) (cli.Table, error) {
-		fields, secret, err := read(r)
+		fields, secret, err := f.read(r, p)
 		if err != nil {
 			return cli.Table{}, err
 		}
-		added, err := r.addProvider(fields, federating.Draft{ClientSecret: secret, Force: force})
+		added, err := r.addProvider(fields, federating.Draft{ClientSecret: secret, Force: f.force})
 		return cli.TableOf([]company.Provider{added}, newProviderRow), err
 	}, func(r run) (cli.Table, error) {
 		rows := make([]providerRow, 1)
-		fields, secret, err := read(r)
+		fields, secret, err := f.read(r, p)
 		if err != nil {
 			return cli.Table{}, err
 		}
@@ -83,12 +52,56 @@ func newProviderAdd(p cli.Process) *cobra.Command {
 			fields["clientSecret"] = audit.Text(*secret)
 		}
 		path := at("providers", r.args[0])
-		if force {
+		if f.force {
 			path += "?force=true"
 		}
 		err = r.create(path, fields, &rows[0], "there is already a provider "+r.args[0])
 		return cli.ListTable(rows), err
 	})
+}
+
+// providerFlags describe a provider.
+type providerFlags struct {
+	issuer, client, display           string
+	fromStdin, create, enforce, force bool
+	domains, groups, networks         []string
+}
+
+func newProviderFlags(c *cobra.Command) *providerFlags {
+	f, flags := &providerFlags{}, c.Flags()
+	flags.StringVar(&f.issuer, "issuer", "", "issuer, as its discovery document has it")
+	flags.StringVar(&f.client, "client-id", "", "id of the service as a client")
+	flags.BoolVar(&f.fromStdin, "client-secret-stdin", false, "read the secret of the client from standard input")
+	flags.StringVar(&f.display, "display-name", "", "name that people see (default NAME)")
+	flags.StringSliceVar(&f.domains, "domain", nil, "e-mail domain that the provider speaks for; may be repeated")
+	flags.BoolVar(&f.create, "create", false, "make accounts for people of the domains")
+	flags.BoolVar(&f.enforce, "enforce", false, "people of the domains sign in at the company only")
+	flags.BoolVar(&f.force, "force", false, "enforce even if no operator has signed in at a provider within 30 days")
+	flags.StringArrayVar(&f.groups, "group", nil,
+		"GROUP=ACTION:RESOURCE, a grant of the members of a group; may be repeated")
+	flags.StringSliceVar(&f.networks, "network", nil, "network of its endpoints besides public addresses; may be repeated")
+	cli.RequireFlags(c, "issuer", "client-id")
+	return f
+}
+
+// read returns the provider that the flags describe, and its secret; nil without one.
+func (f *providerFlags) read(r run, p cli.Process) (fields audit.Details, secret *string, err error) {
+	fields = audit.Details{
+		"name": audit.Text(r.args[0]), "issuer": audit.Text(f.issuer), "clientId": audit.Text(f.client),
+		"domains": audit.Texts(f.domains), "create": audit.Flag(f.create), "enforce": audit.Flag(f.enforce),
+		"networks": audit.Texts(f.networks),
+	}
+	fields.Set("displayName", f.display)
+	grants, err := readGroups(f.groups)
+	fields["groupGrants"] = grants
+	if err != nil || !f.fromStdin {
+		return fields, nil, err
+	}
+	text, err := cli.ReadPasswordLine(r.ctx, p)
+	if err == nil {
+		err = company.CheckSecret(text)
+	}
+	return fields, &text, err
 }
 
 // addProvider adds a provider that must not exist.

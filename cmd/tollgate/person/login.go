@@ -58,7 +58,7 @@ func newLogin(p cli.Process) *cobra.Command {
 	c.Flags().StringVar(&l.code, "code", "",
 		"code of the step-up: with --step-up app, or alone for a step-up that an earlier command started")
 	c.Flags().BoolVar(&l.trustMachine, "trust-device", false, "mark this machine as trusted, for later logins")
-	cli.CheckFirst(c, func() error { return l.checkFlags() })
+	cli.CheckFirst(c, l.checkFlags)
 	c.RunE = func(c *cobra.Command, _ []string) error {
 		l.address = *a
 		var err error

@@ -54,7 +54,10 @@ func (s *Services) Put(
 	ctx context.Context, who authority.Caller, a service.Account, check registry.Check[service.Account],
 ) (stored service.Account, created bool, err error) {
 	for i := range a.Workloads {
-		if err := cmp.Or(who.RequireAll(a.Workloads[i].Scopes), who.RequireNetworks(nil)); err != nil {
+		if err := who.RequireAll(a.Workloads[i].Scopes); err != nil {
+			return service.Account{}, false, err
+		}
+		if err := who.RequireNetworks(nil); err != nil {
 			return service.Account{}, false, err
 		}
 	}
