@@ -138,8 +138,8 @@ grants: [{person: other@example.com, action: edit, resource: com.example/*}]
 	}
 }
 
-// TestInviteAgain checks that a person is invited again on the database and at the service, and that
-// only the last link is good.
+// TestInviteAgain checks that a person is invited again on the database and at the service, each time
+// by another link.
 func TestInviteAgain(t *testing.T) {
 	e := fixture.NewEnvironment(t, "embedded")
 	s := e.Start(t)

@@ -241,7 +241,7 @@ func TestAway(t *testing.T) {
 		s.newBrowser(t).signIn().want(200)
 		wantState(1, "ok", "ok")
 		s.provider.Behave(oidcissuer.Behaviour{Exchange: func(w http.ResponseWriter, _ url.Values) bool {
-			http.Error(w, "", 502)
+			http.Error(w, "", http.StatusBadGateway)
 			return true
 		}})
 		s.newBrowser(t).signIn().want(503)

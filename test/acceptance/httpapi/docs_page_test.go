@@ -72,6 +72,6 @@ var notUnderstood = []int{
 	http.StatusBadRequest, http.StatusMethodNotAllowed, http.StatusUnsupportedMediaType, http.StatusUnprocessableEntity,
 }
 
-// understood holds operations whose examples are correct and return 400: the challenge and the token
-// of the link do not exist, and the version has the status already.
-var understood = []string{"verifyStepUp", "resetPassword", "setServerStatus"}
+// understood holds operations whose examples are correct and return 400: the challenge, the token of
+// the link and the provider of the logout token do not exist, and the version has the status already.
+var understood = []string{"verifyStepUp", "resetPassword", "setServerStatus", "logOutAtCompany"}

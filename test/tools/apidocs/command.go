@@ -1,7 +1,10 @@
 package main
 
 import (
+	"encoding/json"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 )
 
@@ -56,11 +59,27 @@ func curlCommand(v *operationView, parameters []parameter) string {
 		lines = append(lines, `-H "Authorization: Bearer $TOKEN"`)
 	}
 	if len(v.Body) > 0 && len(v.Body[0].Examples) > 0 {
-		body := strings.ReplaceAll(v.Body[0].Examples[0].Text, "'", `'\''`)
-		lines = append(lines, "-H 'Content-Type: application/json'", "-d '"+body+"'")
+		lines = append(lines, dataOptions(v.Body[0].MediaType, v.Body[0].Examples[0].Text)...)
 	}
 	return strings.Join(lines, " \\\n  ")
 }
+
+// dataOptions returns the options of curl that send the example of a body, which is JSON. A form has
+// the members of an object.
+func dataOptions(mediaType, example string) []string {
+	var fields map[string]string
+	if mediaType != "application/x-www-form-urlencoded" || json.Unmarshal([]byte(example), &fields) != nil {
+		return []string{"-H 'Content-Type: application/json'", "-d " + quote(example)}
+	}
+	var options []string
+	for _, name := range slices.Sorted(maps.Keys(fields)) {
+		options = append(options, "--data-urlencode "+quote(name+"="+fields[name]))
+	}
+	return options
+}
+
+// quote returns a text as a word of the shell.
+func quote(text string) string { return "'" + strings.ReplaceAll(text, "'", `'\''`) + "'" }
 
 // exampleOf returns the example of a parameter, else its first allowed value, else its name in
 // braces.
