@@ -18,7 +18,7 @@ func newUserInviteAgain(p cli.Process) *cobra.Command {
 		Long: "Make a new invitation for a person who has not accepted one, and print its link,\n" +
 			"this once. It is sent by e-mail too if there is a courier. Links that were made\n" +
 			"before end.",
-		Example: "  tollgate user invite-again --email ada@example.com",
+		Example: "  tollgate user invite-again --email grace@example.com",
 	}, (*people.Service).InviteAgain, "invitation")
 }
 

@@ -57,12 +57,13 @@ func documentedMetrics(t *testing.T) map[string]documentedMetric {
 }
 
 // startWithAllMetrics starts a service with the parts that have optional metrics: TLS, checks of
-// packages, and a mirror.
+// packages, a mirror, and a provider of company sign-in.
 func startWithAllMetrics(t *testing.T, e *fixture.Environment) *fixture.Service {
 	t.Helper()
 	files := fixture.NewTLSFiles(e.Dir)
 	files.Write(t, testcert.NewAuthority(t))
 	e.RunCommand(t, "", "mirror", "add", "other", upstream.Start(t).URL) // before the start, which looks for mirrors
+	e.RunCommand(t, "", "provider", "add", "acme", "--issuer", "https://login.acme.example", "--client-id", "tollgate")
 	s := e.Start(t, "GRPC_SERVER_USE_TLS=true", "GRPC_SERVER_TLS_CERT="+files.Cert, "GRPC_SERVER_TLS_KEY="+files.Key,
 		"PACKAGE_CHECKS=enforce")
 	await.Until(t, "the gauges of the mirror", func() bool {

@@ -30,6 +30,7 @@ const provider = "tollgate provider add acme --issuer https://login.acme.example
 var exampleCommands = map[string]string{
 	"tollgate user add":          "rm -r $DATA_DIR",
 	"tollgate setup-link":        "rm -r $DATA_DIR",
+	"tollgate user invite-again": invited,
 	"tollgate user disable-mfa":  "tollgate user enrol-mfa --email ada@example.com",
 	"tollgate grant remove":      "tollgate grant add --email ada@example.com --action publish --resource 'com.example/*'",
 	"tollgate registry export":   "rm backup.json",
@@ -59,12 +60,16 @@ var exampleCommands = map[string]string{
 }
 
 // The commands that prepare a publisher: signed in, with an open step-up; the code of the step-up;
-// the command that puts the server in quarantine; and the one that adds a view with tokens.
+// the command that puts the server in quarantine; and the one that adds a view with tokens. A person is
+// invited at the service only.
 const (
 	begun = `printf '%s' "$PASSWORD" | tollgate login --url "$SERVICE" --email ada@example.com --password-stdin --step-up email || test $? = 3`
 	code  = `$(sed -n 's/.*"code":"\([0-9]*\)".*/\1/p' "$OTP_LOG_FILE" | tail -n 1)`
 
 	steppedUp = "tollgate login --code " + code
+
+	invited = "tollgate grant add --email ada@example.com --action operate; " + begun + "; " + steppedUp +
+		`; tollgate user add --server "$SERVICE" --email grace@example.com --name Grace`
 
 	held = "tollgate registry quarantine com.example/weather --reason 'it sends mail'"
 
@@ -78,7 +83,7 @@ const (
 var exampleServices = []string{
 	"tollgate health", "tollgate login", "tollgate logout", "tollgate publish", "tollgate status", "tollgate whoami",
 	"tollgate server list", "tollgate server search", "tollgate server show", "tollgate server deprecate",
-	"tollgate server delete", "tollgate server restore",
+	"tollgate server delete", "tollgate server restore", "tollgate user invite-again",
 }
 
 // TestCommandExamples runs every line of every command's examples in docs/commands.md, each on its
