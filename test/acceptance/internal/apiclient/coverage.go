@@ -33,13 +33,32 @@ var uncheckedStatuses = map[int]string{
 // uncheckedResponses are the responses that the tests need not get, by responseName, and the
 // reasons.
 var uncheckedResponses = map[string]string{
-	"adminPutView 422":       "it takes 100 views; tests of core/registry/viewing do",
-	"adminAddViewToken 422":  "it takes 100 tokens; tests of core/registry/viewing do",
-	"adminPutMirror 422":     "it takes 50 mirrors",
-	"adminAddWebhook 422":    "it takes 50 webhooks; tests of core/registry/notifying do",
-	"adminAddReviewRule 422": "it takes 1000 rules; tests of core/registry/reviewing do",
-	"addPublisher 409":       "it takes minutes to add 2000 policies; tests of core/registry/delegating do",
+	"adminPutView 422":         "it takes 100 views; tests of core/registry/viewing do",
+	"adminAddViewToken 422":    "it takes 100 tokens; tests of core/registry/viewing do",
+	"adminPutMirror 422":       "it takes 50 mirrors",
+	"adminAddWebhook 422":      "it takes 50 webhooks; tests of core/registry/notifying do",
+	"adminAddReviewRule 422":   "it takes 1000 rules; tests of core/registry/reviewing do",
+	"addPublisher 409":         "it takes minutes to add 2000 policies; tests of core/registry/delegating do",
+	"removeServiceAccount 400": "it is that of a condition that cannot be read",
+
+	"adminChangePerson 409":       notYet,
+	"adminEnablePerson 409":       notYet,
+	"adminEndSessions 409":        notYet,
+	"adminInvitePerson 409":       notYet,
+	"adminInvitePerson 422":       notYet,
+	"adminMakeResetLink 409":      notYet,
+	"adminRemoveSecondFactor 200": notYet,
+	"adminRemoveSecondFactor 409": notYet,
+	"adminUnlockPerson 409":       notYet,
+	"forgotPassword 400":          notYet,
+	"listIdentities 403":          notYet,
+	"removeIdentity 401":          notYet,
+	"removeIdentity 403":          notYet,
+	"removeIdentity 409":          notYet,
 }
+
+// notYet is the reason for a response that other tests reach below the wire only.
+const notYet = "tests of the core and of the console reach it, and no call of this API yet"
 
 // CheckCoverage returns an error when openapi.yaml describes a response that no acceptance test
 // got. The tests of one run are spread over packages, and each package runs in its own process.
