@@ -72,7 +72,7 @@ func TestState(t *testing.T) {
 		t.Run("refusals", func(t *testing.T) { checkRefusals(t, e, o) })
 		t.Run("owners", func(t *testing.T) { checkOwners(t, e, o) })
 		t.Run("by hand", func(t *testing.T) { checkByHand(t, o) })
-		t.Run("at once", func(t *testing.T) { checkAtOnce(t, o) })
+		t.Run("at once", func(t *testing.T) { checkAtOnce(t, e, o) })
 		t.Run("commands", func(t *testing.T) { checkCommands(t, e) })
 	})
 }
@@ -228,15 +228,20 @@ func checkByHand(t *testing.T, o *operator) {
 	}
 }
 
-// checkAtOnce applies different documents at once: each is applied whole, and the last one stays.
-func checkAtOnce(t *testing.T, o *operator) {
+// checkAtOnce applies different documents at once, on two instances: each is applied whole, and the
+// last one stays.
+func checkAtOnce(t *testing.T, e *fixture.Environment, o *operator) {
+	apis := []string{o.service.API, o.service.API}
+	if e.Shared { // the other instance knows the session
+		apis[1] = e.Start(t).API
+	}
 	const callers, views = 4, 12
 	answers := fixture.CallInParallel(t, callers, func(i int) (apiclient.Response, error) {
 		text := "apiVersion: tollgate.dev/v1\nkind: State\nviews:\n"
 		for v := range views {
 			text += fmt.Sprintf("  - {name: at-once-%d, include: [com.example%d/*]}\n", v, i)
 		}
-		return apiclient.TryCall("POST", o.service.API+"/admin/v1/apply?owner=at-once&prune=true", text,
+		return apiclient.TryCall("POST", apis[i%2]+"/admin/v1/apply?owner=at-once&prune=true", text,
 			append(o.Bearer(), "Content-Type", "application/yaml")...)
 	})
 	created := 0

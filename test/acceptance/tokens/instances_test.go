@@ -1,11 +1,15 @@
 package tokens
 
 import (
+	"fmt"
 	"net/http"
+	"strings"
 	"testing"
+	"time"
 
 	"github.com/tollgate-dev/tollgate/test/acceptance/internal/apiclient"
 	"github.com/tollgate-dev/tollgate/test/acceptance/internal/fixture"
+	"github.com/tollgate-dev/tollgate/test/oidcissuer"
 )
 
 // TestEndsOnEveryInstance checks that what ends a token on one instance ends it on the other one
@@ -14,8 +18,11 @@ func TestEndsOnEveryInstance(t *testing.T) {
 	t.Parallel()
 	fixture.InEachEnvironment(t, func(t *testing.T, e *fixture.Environment) {
 		t.Parallel()
-		s := startSite(t, e)
-		other := e.Start(t, fixture.RegistrySettings()...)
+		issuer := oidcissuer.Start(t)
+		const origin = "https://tools.example.com"
+		settings := []string{"OIDC_ISSUERS=" + issuer.URL, "PUBLIC_URL=" + origin}
+		s := startSite(t, e, settings...)
+		other := e.Start(t, append(fixture.RegistrySettings(), settings...)...)
 		onOther := func(secret, path string) int {
 			t.Helper()
 			return apiclient.Call(t, "GET", other.API+path, nil, bearer(secret)...).Status
@@ -38,12 +45,23 @@ func TestEndsOnEveryInstance(t *testing.T) {
 		} {
 			s.makeService(t)
 			made := s.make(t, ciTokens, s.operator.Bearer(), "registry:read")
+			workload := s.proveWorkload(t, issuer, origin)
 			if status := onOther(made.Token, me); status != http.StatusOK {
 				t.Fatalf("before %s: %d", c.name, status)
+			}
+			if status := onOther(workload, me); status != http.StatusOK {
+				t.Fatalf("a workload before %s: %d", c.name, status)
 			}
 			c.end(made)
 			if status := onOther(made.Token, me); status != http.StatusUnauthorized {
 				t.Errorf("after %s: %d", c.name, status)
+			}
+			want := http.StatusUnauthorized
+			if c.name == "the token is deleted" { // another one
+				want = http.StatusOK
+			}
+			if status := onOther(workload, me); status != want {
+				t.Errorf("a workload after %s: %d, want %d", c.name, status, want)
 			}
 		}
 		for _, verb := range []string{"lock", "disable"} {
@@ -67,4 +85,57 @@ func TestEndsOnEveryInstance(t *testing.T) {
 			t.Errorf("without the grant: %d", status)
 		}
 	})
+}
+
+// proveWorkload lets the service account ci admit the identities of an issuer, and returns the token
+// of one.
+func (s *site) proveWorkload(t *testing.T, issuer *oidcissuer.Issuer, origin string) string {
+	t.Helper()
+	workload := map[string]any{"issuer": issuer.URL, "subject": "*", "scopes": []string{"registry:read"}}
+	s.call(t, "PUT", ci, map[string]any{"workloads": []any{workload}}, s.operator.Bearer()...).
+		WantStatus(t, http.StatusOK)
+	claims := issuer.NewClaims(origin, time.Now())
+	claims["jti"] = fmt.Sprint(time.Now().UnixNano()) // each proof is good once
+	var proved struct{ AccessToken string }
+	s.call(t, "POST", "/auth/workload", map[string]string{"serviceAccount": "ci", "token": issuer.Sign(t, claims)}).
+		WantStatus(t, http.StatusOK).Decode(t, &proved)
+	s.secrets = append(s.secrets, proved.AccessToken)
+	return proved.AccessToken
+}
+
+// TestSessionEndsOnEveryInstance checks that what ends a session on one instance ends it on the other
+// one too, which has just accepted it.
+func TestSessionEndsOnEveryInstance(t *testing.T) {
+	t.Parallel()
+	e := fixture.NewProduction(t)
+	s := startSite(t, e)
+	other := e.Start(t, fixture.RegistrySettings()...)
+	for _, c := range []struct{ name, method, path string }{
+		{"sign-out", "POST", "/auth/logout"},
+		{"end", "DELETE", "/sessions/SESSION"},
+		{"end-sessions", "POST", admin + "/people/PERSON/end-sessions"},
+		{"disable", "POST", admin + "/people/PERSON/disable"},
+	} {
+		owner := e.NewWriter(t, s.Service, c.name+"@example.com")
+		onOther := func() int {
+			return apiclient.Call(t, "GET", other.API+"/auth/session", nil, owner.Bearer()...).Status
+		}
+		if status := onOther(); status != http.StatusOK {
+			t.Fatalf("before %s: %d", c.name, status)
+		}
+		session, person := fixture.ReadSession(t, s.Service, owner)
+		who, body := owner, any(nil)
+		if strings.HasPrefix(c.path, admin) {
+			who = s.operator
+		} else if c.method == "POST" {
+			body = map[string]string{"sessionId": session}
+		}
+		path := strings.NewReplacer("SESSION", session, "PERSON", person).Replace(c.path)
+		if a := s.call(t, c.method, path, body, who.Bearer()...); a.Status >= http.StatusBadRequest {
+			t.Fatalf("%s: %d %s", c.name, a.Status, a.Body)
+		}
+		if status := onOther(); status != http.StatusUnauthorized {
+			t.Errorf("after %s: %d", c.name, status)
+		}
+	}
 }

@@ -115,17 +115,18 @@ func TestTokensEndEverywhere(t *testing.T) {
 	})
 }
 
-// TestTokenIsDeletedWhileItIsUsed deletes a token while many requests use it: after the answer to
-// the deletion none is accepted.
+// TestTokenIsDeletedWhileItIsUsed deletes a token while many requests to two instances use it: after
+// the answer to the deletion neither accepts it.
 func TestTokenIsDeletedWhileItIsUsed(t *testing.T) {
 	t.Parallel()
 	fixture.InEachEnvironment(t, func(t *testing.T, e *fixture.Environment) {
 		t.Parallel()
 		s := startSite(t, e)
+		apis := []string{s.API, e.Start(t, fixture.RegistrySettings()...).API}
 		made := s.make(t, myTokens, s.operator.Bearer(), "admin:read")
 		stop := make(chan struct{})
 		var group sync.WaitGroup
-		for range 4 {
+		for i := range 4 {
 			group.Go(func() {
 				for refused := false; ; {
 					select {
@@ -133,7 +134,7 @@ func TestTokenIsDeletedWhileItIsUsed(t *testing.T) {
 						return
 					default:
 					}
-					a, err := apiclient.TryCall("GET", s.API+me, nil, bearer(made.Token)...)
+					a, err := apiclient.TryCall("GET", apis[i%2]+me, nil, bearer(made.Token)...)
 					switch {
 					case err != nil:
 						t.Error(err)
@@ -148,7 +149,9 @@ func TestTokenIsDeletedWhileItIsUsed(t *testing.T) {
 			})
 		}
 		s.call(t, "DELETE", myTokens+"/"+made.ID, nil, s.operator.Bearer()...).WantStatus(t, http.StatusNoContent)
-		s.call(t, "GET", me, nil, bearer(made.Token)...).WantStatus(t, http.StatusUnauthorized)
+		for _, api := range apis {
+			apiclient.Call(t, "GET", api+me, nil, bearer(made.Token)...).WantStatus(t, http.StatusUnauthorized)
+		}
 		close(stop)
 		group.Wait()
 	})
