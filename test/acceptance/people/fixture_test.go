@@ -153,11 +153,136 @@ func (s *site) awaitLink(t *testing.T, email string, n int) string {
 	return s.links(t, email)[n-1]
 }
 
+// device is the device from which all people sign in by API.
+var device = map[string]string{
+	"userAgent": "Mozilla/5.0 Firefox/140.0", "screenResolution": "1920x1080", "timezone": "Europe/Berlin",
+	"language": "de-DE",
+}
+
 // login tries to sign in.
 func (s *site) login(t *testing.T, email, password string) apiclient.Response {
 	t.Helper()
-	return apiclient.Call(t, "POST", s.API+"/auth/login", object{"email": email, "password": password, "deviceInfo": object{
-		"userAgent": "Mozilla/5.0 Firefox/140.0", "screenResolution": "1920x1080", "timezone": "Europe/Berlin",
-		"language": "de-DE",
-	}})
+	return apiclient.Call(t, "POST", s.API+"/auth/login",
+		object{"email": email, "password": password, "deviceInfo": device})
+}
+
+// startLogin signs in as far as the second factor, and returns the id of the person.
+func (s *site) startLogin(t *testing.T, email, password string) string {
+	t.Helper()
+	var got struct {
+		RequiresMFA bool
+		UserID      string
+	}
+	a := s.login(t, email, password).WantStatus(t, http.StatusOK)
+	if a.Decode(t, &got); !got.RequiresMFA || got.UserID == "" {
+		t.Fatalf("the sign-in wants no second factor: %s", a.Body)
+	}
+	return got.UserID
+}
+
+// verify sends the code of a second factor after startLogin.
+func (s *site) verify(t *testing.T, id, code string) apiclient.Response {
+	t.Helper()
+	return apiclient.Call(t, "POST", s.API+"/auth/mfa/verify",
+		object{"userId": id, "mfaCode": code, "deviceInfo": device})
+}
+
+// loginWithCode signs in with a second factor, and returns the header with the access token.
+func (s *site) loginWithCode(t *testing.T, email, password, code string) []string {
+	t.Helper()
+	var got struct{ AccessToken string }
+	s.verify(t, s.startLogin(t, email, password), code).WantStatus(t, http.StatusOK).Decode(t, &got)
+	return []string{"Authorization", "Bearer " + got.AccessToken}
+}
+
+// invite invites a person, and returns the id and the link.
+func (s *site) invite(t *testing.T, email string, grants ...object) (id, link string) {
+	t.Helper()
+	made := s.want(t, http.StatusCreated, "POST", people, object{"email": email, "name": "A Person", "grants": append([]object{}, grants...)})
+	invitation, _ := made["invitation"].(object)
+	id, _ = made["id"].(string)
+	link, _ = invitation["url"].(string)
+	return id, link
+}
+
+// add adds a person by command, and returns the id.
+func (s *site) add(t *testing.T, email string, grants ...string) string {
+	t.Helper()
+	s.e.NewPerson(t, email, grants...)
+	found, _ := s.want(t, http.StatusOK, "GET", people+"?q="+url.QueryEscape(email), nil)["people"].([]any)
+	if len(found) != 1 {
+		t.Fatalf("%d people have the address %s", len(found), email)
+	}
+	id, _ := found[0].(object)["id"].(string)
+	return id
+}
+
+// makeResetLink makes a link to set another password, as an operator.
+func (s *site) makeResetLink(t *testing.T, id string) string {
+	t.Helper()
+	link, _ := s.want(t, http.StatusOK, "POST", people+"/"+id+"/reset-link", nil)["url"].(string)
+	return link
+}
+
+// forgot asks for a link to set another password.
+func (s *site) forgot(t *testing.T, email string) apiclient.Response {
+	t.Helper()
+	return apiclient.Call(t, "POST", s.API+"/auth/password/forgot", object{"email": email}).WantStatus(t, http.StatusOK)
+}
+
+// reset sets the password by a link.
+func (s *site) reset(t *testing.T, link, password string) apiclient.Response {
+	t.Helper()
+	return apiclient.Call(t, "POST", s.API+"/auth/password/reset", object{"token": codeOf(link), "newPassword": password})
+}
+
+// codeOf returns the secret of a link.
+func codeOf(link string) string {
+	_, code, _ := strings.Cut(link, "code=")
+	return code
+}
+
+// wantDead checks that a link is dead: its page, and its form.
+func (s *site) wantDead(t *testing.T, what, link string) {
+	t.Helper()
+	b := s.newBrowser(t)
+	form := b.submit(t, link, "email", "eve@example.com", "name", "Eve", "password", newPassword, "newPassword", newPassword)
+	if page := b.open(t, link); page != http.StatusNotFound || form != http.StatusNotFound {
+		t.Errorf("%s: the page answers %d and the form %d", what, page, form)
+	}
+}
+
+// wantGood checks that the page of a link opens.
+func (s *site) wantGood(t *testing.T, what, link string) {
+	t.Helper()
+	if page := s.newBrowser(t).open(t, link); page != http.StatusOK {
+		t.Errorf("%s: the page answers %d", what, page)
+	}
+}
+
+// signIn signs in to the console, with the code of a second factor if the person has one.
+func (b browser) signIn(t *testing.T, email, password string, userAndCode ...string) {
+	t.Helper()
+	status := b.submit(t, "/console/sign-in", "email", email, "password", password)
+	if len(userAndCode) > 0 && status == http.StatusOK {
+		b.wantSession(t, false)
+		status = b.submit(t, "/console/sign-in/code", "user", userAndCode[0], "code", userAndCode[1])
+	}
+	if status != http.StatusOK {
+		t.Fatalf("the sign-in answers %d", status)
+	}
+	b.wantSession(t, true)
+}
+
+// wantSession checks whether the browser is signed in.
+func (b browser) wantSession(t *testing.T, signedIn bool) {
+	t.Helper()
+	response, err := b.client.Get(b.api + "/console/account")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_ = response.Body.Close() // nothing of it is needed
+	if got := response.Request.URL.Path == "/console/account"; got != signedIn {
+		t.Errorf("the browser is signed in: %t, at %s", got, response.Request.URL)
+	}
 }

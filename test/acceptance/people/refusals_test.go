@@ -59,3 +59,34 @@ func TestRefusals(t *testing.T) {
 		}
 	})
 }
+
+// TestConflicts calls the acts on people that their state does not permit.
+func TestConflicts(t *testing.T) {
+	t.Parallel()
+	fixture.InEachEnvironment(t, func(t *testing.T, e *fixture.Environment) {
+		s := startSite(t, e)
+		invited, _ := s.invite(t, "ivy@example.com")
+		ids := map[string]string{"invited": invited}
+		for state, act := range map[string]string{"active": "", "locked": "/lock", "disabled": "/disable"} {
+			ids[state] = s.add(t, state+"@example.com")
+			if act != "" {
+				s.want(t, http.StatusOK, "POST", people+"/"+ids[state]+act, nil)
+			}
+		}
+		for act, states := range map[string][]string{
+			"lock": {"invited", "disabled"}, "unlock": {"invited", "disabled"}, "enable": {"invited", "locked"},
+			"reset-link": {"invited", "disabled"}, "invitation": {"active", "locked", "disabled"},
+			"remove-second-factor": {"invited", "active", "locked", "disabled"},
+		} {
+			for _, state := range states {
+				s.wantCode(t, http.StatusConflict, "conflict", "POST", people+"/"+ids[state]+"/"+act, nil)
+				if got := s.want(t, http.StatusOK, "GET", people+"/"+ids[state], nil); got["state"] != state {
+					t.Errorf("after %s a person who was %s is %v", act, state, got["state"])
+				}
+			}
+		}
+		for _, email := range []string{"ivy@example.com", " ACTIVE@example.com "} {
+			s.wantCode(t, http.StatusConflict, "conflict", "POST", people, object{"email": email, "name": "Bob"})
+		}
+	})
+}
