@@ -64,53 +64,25 @@ func TestSwitchedOff(t *testing.T) {
 	}
 }
 
-// routes are all routes, each with a body that is wrong.
-var routes = []string{
-	"GET /grants", "POST /grants", "DELETE /grants/" + unknownID, "GET /policies", "POST /policies",
-	"GET /policies/" + unknownID, "DELETE /policies/" + unknownID, "GET /views", "GET /views/x", "PUT /views/x",
-	"DELETE /views/x", "GET /views/x/tokens", "POST /views/x/tokens", "DELETE /views/x/tokens/y", "GET /mirrors",
-	"GET /mirrors/x", "PUT /mirrors/x", "DELETE /mirrors/x", "POST /mirrors/x/sync", "GET /mirrors/x/diff",
-	"GET /webhooks", "POST /webhooks", "GET /webhooks/" + unknownID, "PATCH /webhooks/" + unknownID,
-	"DELETE /webhooks/" + unknownID, "POST /webhooks/" + unknownID + "/test",
-	"POST /webhooks/" + unknownID + "/redeliver", "GET /webhooks/" + unknownID + "/deliveries", "GET /review-rules",
-	"POST /review-rules", "DELETE /review-rules/" + unknownID, "POST /reviews/approve", "POST /reviews/reject",
-	"GET /methods", "PUT /methods", "GET /audit", "GET /overview",
-}
-
-// goodBodies are bodies that break no rule of form, by route.
-var goodBodies = map[string]any{
-	"POST /grants":         object{"person": unknownID, "action": "publish", "resource": everyName},
-	"POST /policies":       object{"method": "dns", "domain": "example.com", "pattern": everyName},
-	"PUT /views/x":         object{},
-	"PUT /mirrors/x":       object{"url": "https://registry.example.com"},
-	"POST /webhooks":       object{"url": "https://example.com/hook", "events": []string{"status"}},
-	"PUT /methods":         object{"methods": []object{}},
-	"POST /views/x/tokens": object{"name": "y"}, "POST /review-rules": object{"pattern": everyName, "when": "any"},
-	"POST /reviews/approve":                      object{"ids": []string{unknownID}},
-	"POST /reviews/reject":                       object{"ids": []string{unknownID}, "comment": "no"},
-	"PATCH /webhooks/" + unknownID:               object{},
-	"POST /webhooks/" + unknownID + "/redeliver": object{},
-}
-
 // checkOrder checks 401 before 405 and 415 and 413, these before 400, and 400 before 403.
 func checkOrder(t *testing.T, s *site) {
 	low := s.e.NewPerson(t, "low@example.com", "operate *")
 	low.Login(t, s.one)
-	large := strings.Repeat(" ", 2<<20)
-	for _, route := range routes {
-		method, path, _ := strings.Cut(route, " ")
-		a := apiclient.Call(t, method, s.one.API+"/admin/v1"+path, goodBodies[route])
+	large := strings.Repeat(" ", 5<<20)
+	for _, r := range apiclient.AdminRoutes(t) {
+		method, path, route := r.Method, r.Path, r.Method+" "+r.Path
+		a := apiclient.Call(t, method, s.one.API+"/admin/v1"+path, r.Body)
 		if a.Status != http.StatusUnauthorized || a.Header.Get("WWW-Authenticate") == "" {
 			t.Errorf("%s without a token: %d %s", route, a.Status, a.Body)
 		}
-		if a := s.callAs(t, s.eve, method, path, goodBodies[route]); a.Status != http.StatusForbidden {
+		if a := s.callAs(t, s.eve, method, path, r.Body); a.Status != http.StatusForbidden {
 			t.Errorf("%s without the grant: %d %s", route, a.Status, a.Body)
 		}
-		a = s.callAs(t, low, method, path, goodBodies[route])
+		a = s.callAs(t, low, method, path, r.Body)
 		if a.Status != http.StatusForbidden || !strings.Contains(string(a.Body), "insufficient_trust") {
 			t.Errorf("%s below FULL_TRUST: %d %s", route, a.Status, a.Body)
 		}
-		if goodBodies[route] == nil {
+		if r.Body == nil {
 			continue
 		}
 		for _, wrong := range []struct {
@@ -175,15 +147,16 @@ func checkBodies(t *testing.T, s *site) {
 	s.wantError(t, 400, "validation_error", "name", "PUT", "/views/no%20name", object{})
 	s.wantError(t, 400, "validation_error", "pattern", "POST", "/review-rules", object{"when": "any"})
 	s.wantError(t, 400, "validation_error", "", "PUT", "/views/x", `{"access":"public","access":"token"}`)
-	for _, route := range routes {
-		method, path, _ := strings.Cut(route, " ")
+	for _, r := range apiclient.AdminRoutes(t) {
+		method, path := r.Method, r.Path
 		for _, parameter := range []string{"limit=101", "cursor=x", "force=x"} {
 			name, _, _ := strings.Cut(parameter, "=")
-			isList := method == "GET" && (strings.HasSuffix(path, "s") || path == "/audit") && path != "/methods"
+			isList := method == "GET" && (strings.HasSuffix(path, "s") || path == "/audit" || path == "/people") &&
+				path != "/methods"
 			isChange := (method == "PUT" || method == "PATCH" || method == "DELETE") && path != "/methods" &&
-				!strings.HasSuffix(path, "/tokens/y")
+				!strings.Contains(path, "/tokens/") && !strings.HasPrefix(path, "/people")
 			if isList && name != "force" || isChange && name == "force" {
-				s.wantError(t, 400, "validation_error", name, method, path+"?"+parameter, goodBodies[route])
+				s.wantError(t, 400, "validation_error", name, method, path+"?"+parameter, r.Body)
 			}
 		}
 	}

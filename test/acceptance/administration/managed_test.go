@@ -23,12 +23,12 @@ func checkManaged(t *testing.T, s *site) {
 		return decode(t, s.want(t, http.StatusCreated, "POST", path, body)).text("id")
 	}
 	grant := make("/grants", object{"person": eve, "action": "edit", "resource": "com.example/m"})
-	policy, own := make("/policies", goodBodies["POST /policies"]), make("/policies", goodBodies["POST /policies"])
-	other := make("/policies", goodBodies["POST /policies"])
+	draft := object{"method": "dns", "domain": "example.com", "pattern": everyName}
+	policy, own, other := make("/policies", draft), make("/policies", draft), make("/policies", draft)
 	rule := make("/review-rules", object{"pattern": "com.example/m", "when": "any"})
-	webhook := make("/webhooks", goodBodies["POST /webhooks"])
+	webhook := make("/webhooks", object{"url": "https://example.com/hook", "events": []string{"status"}})
 	s.want(t, http.StatusCreated, "PUT", "/views/managed", object{})
-	s.want(t, http.StatusCreated, "PUT", "/mirrors/managed", goodBodies["PUT /mirrors/x"])
+	s.want(t, http.StatusCreated, "PUT", "/mirrors/managed", object{"url": "https://registry.example.com"})
 	s.want(t, http.StatusCreated, "PUT", "/service-accounts/managed", object{})
 	db := s.e.OpenDatabase(t)
 	for _, table := range managedTables {

@@ -6,7 +6,9 @@ import (
 	"encoding/base64"
 	"encoding/hex"
 	"fmt"
+	"maps"
 	"net/http"
+	"strings"
 	"testing"
 	"time"
 
@@ -68,7 +70,47 @@ func newSite(t *testing.T) *site {
 	nobody := e.NewWriter(t, s.Service, "nora@example.com")
 	operator := e.NewWriter(t, s.Service, "otto@example.com", "operate *")
 	s.callers = append(s.callers, caller{"no grant", nobody.Bearer()}, caller{"operator", operator.Bearer()})
+	s.addTokens()
 	return s
+}
+
+// addTokens adds callers with tokens: those of a person and of a service account that have all grants.
+func (s *site) addTokens() {
+	s.t.Helper()
+	const own, service = "me/tokens", "service-accounts/ci/tokens"
+	all := append(grants(), "operate *")
+	owner := s.e.NewWriter(s.t, s.Service, "tina@example.com", all...)
+	apiclient.Call(s.t, "PUT", s.API+"/admin/v1/service-accounts/ci", map[string]any{}, s.admin.Bearer()...).
+		WantStatus(s.t, http.StatusCreated)
+	for _, g := range all {
+		action, resource, _ := strings.Cut(g, " ")
+		s.e.RunCommand(s.t, "", "grant", "add", "--service", "ci", "--action", action, "--resource", resource)
+	}
+	add := func(name, path string, fields map[string]any) (secret string) {
+		s.t.Helper()
+		draft := map[string]any{"name": "t", "scopes": []string{
+			"registry:read", "registry:publish", "registry:edit", "registry:review", "admin:write", "audit:read", "decide",
+		}}
+		maps.Copy(draft, fields)
+		var made struct{ Token string }
+		owner.PostJSON(s.t, s.Service, "/admin/v1/"+path, draft).WantStatus(s.t, http.StatusCreated).Decode(s.t, &made)
+		s.callers = append(s.callers, caller{name, []string{"Authorization", "Bearer " + made.Token}})
+		return made.Token
+	}
+	add("token", own, nil)
+	add("token with another scope", own, map[string]any{"scopes": []string{"decide"}})
+	add("service account", service, nil)
+	add("token of another network", own, map[string]any{"networks": []string{"192.0.2.0/24"}})
+	ended := add("ended token", own, nil)
+	if _, err := s.e.OpenDatabase(s.t).ExecContext(s.t.Context(),
+		"UPDATE api_tokens SET expires_at = created_at WHERE prefix = ?", ended[:12]); err != nil {
+		s.t.Fatal(err)
+	}
+	wrong := ended[:len(ended)-1] + "0"
+	if wrong == ended {
+		wrong = ended[:len(ended)-1] + "1"
+	}
+	s.callers = append(s.callers, caller{"token with a wrong checksum", []string{"Authorization", "Bearer " + wrong}})
 }
 
 // addLevels adds a caller with each trust level and all grants.

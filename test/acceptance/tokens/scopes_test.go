@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/tollgate-dev/tollgate/test/acceptance/internal/apiclient"
 	"github.com/tollgate-dev/tollgate/test/acceptance/internal/fixture"
 )
 
@@ -18,13 +19,13 @@ type route struct {
 
 const registryRoot = "/v0.1"
 
-// routes returns a route of each kind. The objects that they name do not exist, so that nobody
-// changes anything.
-func routes() []route {
+// routes returns the routes for which a token needs a scope, and two for which it needs none. The
+// objects that they name do not exist.
+func routes(t *testing.T) []route {
+	t.Helper()
 	x := registryRoot + "/x/dev.tollgate"
 	version := registryRoot + "/servers/com.example%2Fnone/versions/1.0.0"
-	draft := map[string]any{"name": "t", "scopes": []string{"admin:read"}}
-	return []route{
+	all := []route{
 		{"GET", registryRoot + "/servers", nil, nil},
 		{"POST", registryRoot + "/publish", map[string]any{"name": "com.example/none"}, []string{"registry:publish"}},
 		{"PUT", version, fixture.NewServerDocument("com.example/none", "1.0.0"), []string{"registry:edit"}},
@@ -40,24 +41,23 @@ func routes() []route {
 		{"GET", x + "/publishers", nil, []string{"registry:read"}},
 		{"POST", x + "/publishers", map[string]any{"method": "dns", "pattern": "com.example/*", "domain": "x"}, []string{"admin:write"}},
 		{"DELETE", x + "/publishers/" + unknownID, nil, []string{"admin:write"}},
+		{"PATCH", registryRoot + "/servers/com.example%2Fnone/status", map[string]any{"status": "deprecated"},
+			[]string{"registry:publish", "registry:edit"}},
 		{"GET", me, nil, nil},
-		{"GET", services, nil, []string{"admin:read"}},
-		{"GET", services + "/none", nil, []string{"admin:read"}},
-		{"PUT", services + "/none", map[string]any{"state": "sleeping"}, []string{"admin:write"}},
-		{"DELETE", services + "/none", nil, []string{"admin:write"}},
-		{"GET", services + "/none/tokens", nil, []string{"admin:read"}},
-		{"POST", services + "/none/tokens", draft, []string{"admin:write"}},
-		{"DELETE", services + "/none/tokens/" + unknownID, nil, []string{"admin:write"}},
-		{"GET", admin + "/grants", nil, []string{"admin:read"}},
-		{"DELETE", admin + "/grants/" + unknownID, nil, []string{"admin:write"}},
-		{"GET", admin + "/policies", nil, []string{"admin:read"}},
-		{"DELETE", admin + "/views/none", nil, []string{"admin:write"}},
-		{"GET", admin + "/mirrors", nil, []string{"admin:read"}},
-		{"DELETE", admin + "/webhooks/" + unknownID, nil, []string{"admin:write"}},
-		{"GET", admin + "/methods", nil, []string{"admin:read"}},
-		{"GET", admin + "/overview", nil, []string{"admin:read"}},
-		{"GET", admin + "/audit", nil, []string{"audit:read"}},
 	}
+	for _, r := range apiclient.AdminRoutes(t) {
+		needed := "admin:write"
+		switch {
+		case strings.HasPrefix(r.Path, "/reviews/"): // TestReviewsOfOperators
+			continue
+		case r.Path == "/audit":
+			needed = "audit:read"
+		case r.Method == "GET":
+			needed = "admin:read"
+		}
+		all = append(all, route{r.Method, admin + r.Path, r.Body, []string{needed}})
+	}
+	return all
 }
 
 var allScopes = []string{
@@ -79,15 +79,14 @@ func TestScopes(t *testing.T) {
 	e := fixture.NewEnvironment(t, "embedded")
 	s := startSite(t, e)
 	s.makeService(t, "operate ", "publish *", "edit *", "review *")
+	all := routes(t)
 	for kind, path := range map[string]string{"a person": myTokens, "a service account": ciTokens} {
 		for _, scope := range allScopes {
 			secret := s.make(t, path, s.operator.Bearer(), scope).Token
-			for _, r := range routes() {
+			for _, r := range all {
 				a := s.call(t, r.method, r.path, r.body, bearer(secret)...)
 				what := strings.Join([]string{kind, "with", scope + ":", r.method, r.path}, " ")
 				switch refused := strings.HasPrefix(a.Header.Get("WWW-Authenticate"), scopeHeader); {
-				case r.method == "PUT" && r.path == services+"/none": // its body is refused first
-					a.WantStatus(t, http.StatusBadRequest)
 				case !includes(scope, r.scopes):
 					wantInsufficient(t, what, a, r.scopes...)
 				case refused || a.Status == http.StatusUnauthorized || a.Status == http.StatusForbidden:
@@ -97,6 +96,40 @@ func TestScopes(t *testing.T) {
 		}
 	}
 	s.wantNoSecrets(t)
+}
+
+// TestRefusedTokens checks at each route that needs a scope that a token is refused which has ended,
+// was deleted, has a wrong checksum or comes from another network.
+func TestRefusedTokens(t *testing.T) {
+	t.Parallel()
+	e := fixture.NewEnvironment(t, "embedded")
+	s := startSite(t, e)
+	callers := map[string]string{
+		"has a wrong checksum": wrongSum, "was never made": neverMade,
+		"has ended":   s.make(t, myTokens, s.operator.Bearer(), allScopes...).Token,
+		"was deleted": s.make(t, myTokens, s.operator.Bearer(), allScopes...).Token,
+	}
+	for what, change := range map[string]string{
+		"has ended": "UPDATE api_tokens SET expires_at = created_at WHERE prefix = ?", "was deleted": "DELETE FROM api_tokens WHERE prefix = ?",
+	} {
+		if _, err := e.OpenDatabase(t).ExecContext(t.Context(), change, callers[what][:12]); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var elsewhere token
+	s.call(t, "POST", myTokens, map[string]any{
+		"name": "t", "scopes": allScopes, "networks": []string{"192.0.2.0/24"},
+	}, s.operator.Bearer()...).WantStatus(t, http.StatusCreated).Decode(t, &elsewhere)
+	callers["is of another network"] = elsewhere.Token
+	for _, r := range routes(t) {
+		for what, secret := range callers {
+			a := s.call(t, r.method, r.path, r.body, bearer(secret)...)
+			isOpen := len(r.scopes) == 0 && r.path != me
+			if !isOpen && (a.Status != http.StatusUnauthorized || a.Header.Get("WWW-Authenticate") == "") {
+				t.Errorf("a token that %s: %s %s: %d %s", what, r.method, r.path, a.Status, a.Body)
+			}
+		}
+	}
 }
 
 // TestReviewsOfOperators checks that the decision of many reviews needs both scopes.
@@ -124,9 +157,9 @@ func TestScopesWithoutGrants(t *testing.T) {
 	anna := e.NewWriter(t, s.Service, "anna@example.com", "edit com.example/*")
 	mine, service := s.make(t, myTokens, anna.Bearer(), allScopes...), s.make(t, ciTokens, s.operator.Bearer(), allScopes...)
 	half := s.make(t, myTokens, anna.Bearer(), "registry:publish") // of the two grants for a status
-	for _, r := range routes() {
+	for _, r := range routes(t) {
 		open := len(r.scopes) == 0 || r.scopes[0] == "registry:read" && !strings.Contains(r.path, "quarantine") ||
-			strings.Contains(r.path, "/publishers") || strings.Contains(r.path, "/reviews/") || r.path == services+"/none"
+			strings.Contains(r.path, "/publishers") || strings.Contains(r.path, "/reviews/")
 		if a := s.call(t, r.method, r.path, r.body, bearer(service.Token)...); !open && a.Status != http.StatusForbidden {
 			t.Errorf("a service account without grants: %s %s: %d %s", r.method, r.path, a.Status, a.Body)
 		}
