@@ -1092,6 +1092,8 @@ func injectService(ctx context.Context, s settings.Settings, parts settings.Part
 		State:        declaringService,
 		Reviews:      reviewingService,
 		Services:     delegatingServices,
+		Providers:    federatingProviders,
+		Companies:    federatingService,
 		Tokens:       tokensService,
 		Trail:        trail,
 		Limits:       limits,

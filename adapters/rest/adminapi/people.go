@@ -12,6 +12,7 @@ import (
 	"github.com/tollgate-dev/tollgate/adapters/rest/authapi"
 	"github.com/tollgate-dev/tollgate/core/audit"
 	"github.com/tollgate-dev/tollgate/core/auth"
+	"github.com/tollgate-dev/tollgate/core/auth/federating"
 	"github.com/tollgate-dev/tollgate/core/auth/people"
 	"github.com/tollgate-dev/tollgate/core/fault"
 	"github.com/tollgate-dev/tollgate/core/registry"
@@ -32,6 +33,7 @@ func (a *API) mountPeople(r fiber.Router) {
 	r.Patch(personPath, a.writePerson("profile", a.changePerson))
 	r.Get(personPath+"/sessions", a.read(a.operator(adminRead), a.listSessions))
 	r.Get(personPath+"/devices", a.read(a.operator(adminRead), a.listDevices))
+	r.Get(personPath+"/identities", a.read(a.operator(adminRead), a.listIdentities))
 	r.Post(personPath+"/invitation", a.writePerson("invitation", a.inviteAgain))
 	r.Post(personPath+"/reset-link", a.writeCredentials("reset_link", a.makeResetLink))
 	for action, do := range map[audit.Action]func(context.Context, auth.Email) error{
@@ -294,6 +296,12 @@ func (a *API) listSessions(q *request) act {
 func (a *API) listDevices(q *request) act {
 	return listOwned(q, a.readPerson(q), a.use.Devices.ListDevices, listing[auth.Device, any]{
 		name: "devices", shape: authapi.DeviceShape, key: func(d *auth.Device) string { return string(d.ID) },
+	})
+}
+
+func (a *API) listIdentities(q *request) act {
+	return listOwned(q, a.readPerson(q), a.use.Providers.Identities, listing[federating.Linked, any]{
+		name: "identities", shape: authapi.IdentityShape, key: func(l *federating.Linked) string { return string(l.ID) },
 	})
 }
 

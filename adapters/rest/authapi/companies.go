@@ -9,6 +9,7 @@ import (
 
 	"github.com/tollgate-dev/tollgate/core/auth"
 	"github.com/tollgate-dev/tollgate/core/auth/company"
+	"github.com/tollgate-dev/tollgate/core/auth/federating"
 	"github.com/tollgate-dev/tollgate/core/fault"
 )
 
@@ -62,13 +63,20 @@ func (a *API) listIdentities(c *fiber.Ctx, caller auth.Session) error {
 		return err
 	}
 	list := identityList{make([]linkedIdentity, len(found))}
-	for i, f := range found {
-		list.Identities[i] = linkedIdentity{
-			f.ID, f.Provider, f.Subject, f.Email, FormatTime(f.LinkedAt), FormatTime(f.LastUsedAt),
-		}
+	for i := range found {
+		list.Identities[i] = newLinkedIdentity(&found[i])
 	}
 	return sendJSON(c, list)
 }
+
+func newLinkedIdentity(l *federating.Linked) linkedIdentity {
+	return linkedIdentity{
+		l.ID, l.Provider, l.Subject, l.Email, FormatTime(l.LinkedAt), FormatTime(l.LastUsedAt),
+	}
+}
+
+// IdentityShape returns an identity as the API shows it to its person.
+func IdentityShape(l *federating.Linked) any { return newLinkedIdentity(l) }
 
 func (a *API) removeIdentity(c *fiber.Ctx, caller auth.Session) error {
 	id, err := pathID[company.IdentityID](c)

@@ -1,9 +1,8 @@
 package operator
 
 import (
-	"errors"
+	"fmt"
 	"net/http"
-	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -92,10 +91,13 @@ func (f *providerFlags) read(r run, p cli.Process) (fields audit.Details, secret
 		"networks": audit.Texts(f.networks),
 	}
 	fields.Set("displayName", f.display)
-	grants, err := readGroups(f.groups)
+	grants, err := company.ReadGroupGrants(f.groups)
 	fields["groupGrants"] = grants
-	if err != nil || !f.fromStdin {
-		return fields, nil, err
+	if err != nil {
+		return nil, nil, fmt.Errorf("--group: %w", err)
+	}
+	if !f.fromStdin {
+		return fields, nil, nil
 	}
 	text, err := cli.ReadPasswordLine(r.ctx, p)
 	if err == nil {
@@ -116,21 +118,6 @@ func (r run) addProvider(fields audit.Details, d federating.Draft) (p company.Pr
 		return nil
 	})
 	return p, err
-}
-
-// readGroups returns the grants of groups.
-func readGroups(all []string) (grants audit.List, err error) {
-	for _, text := range all {
-		n := strings.LastIndex(text, "=")
-		action, resource, ok := strings.Cut(text[n+1:], ":")
-		if n < 0 || !ok {
-			return nil, errors.New("--group must be GROUP=ACTION:RESOURCE, for example 'developers=publish:com.example/*'")
-		}
-		grants = append(grants, audit.Details{
-			"group": audit.Text(text[:n]), "action": audit.Text(action), "resource": audit.Text(resource),
-		})
-	}
-	return grants, nil
 }
 
 func newProviderList(p cli.Process) *cobra.Command {

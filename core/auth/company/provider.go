@@ -63,8 +63,51 @@ const ProblemAway = "the company's sign-in does not answer now; try again later"
 // IsAway reports whether the provider did not work when it was last needed.
 func (c Condition) IsAway() bool { return c.Problem == ProblemAway && c.ProblemAt.After(c.SucceededAt) }
 
+// Health is how a provider works.
+type Health int
+
+// The states of providers.
+const (
+	Unused   Health = iota // it was never needed
+	Works                  // when it was last needed
+	Troubled               // something was wrong with what it said last
+	Away                   // it did not answer
+)
+
+// Health returns how the provider worked when it was last needed.
+func (c Condition) Health() Health {
+	switch {
+	case c.IsAway():
+		return Away
+	case c.Problem != "" && !c.ProblemAt.Before(c.SucceededAt):
+		return Troubled
+	case c.SucceededAt.IsZero():
+		return Unused
+	}
+	return Works
+}
+
 // GroupGrant is a grant that the members of a group get.
 type GroupGrant struct{ Group, Action, Resource string }
+
+// String returns the grant as ReadGroupGrants reads it.
+func (g GroupGrant) String() string { return g.Group + "=" + g.Action + ":" + g.Resource }
+
+// ReadGroupGrants returns the field groupGrants for Parse of texts such as
+// developers=publish:com.example/*, or fault.Invalid.
+func ReadGroupGrants(texts []string) (grants audit.List, err error) {
+	for i, text := range texts {
+		n := strings.LastIndex(text, "=")
+		action, resource, ok := strings.Cut(text[n+1:], ":")
+		if n < 0 || !ok {
+			return nil, invalid("groupGrants[%d] must be GROUP=ACTION:RESOURCE, for example developers=publish:com.example/*", i)
+		}
+		grants = append(grants, audit.Details{
+			"group": audit.Text(text[:n]), "action": audit.Text(action), "resource": audit.Text(resource),
+		})
+	}
+	return grants, nil
+}
 
 // The bounds of providers.
 const (

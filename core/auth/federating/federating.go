@@ -145,6 +145,14 @@ func (s *Service) client(p *company.Provider, base string) (identity.Client, err
 	return c, nil
 }
 
+// Addresses returns what an operator registers at a provider: the address to which it sends people
+// back, and the one for logout tokens. The base is as in Start.
+func (s *Service) Addresses(name company.Name, base string) (redirect, logout string) {
+	redirect = s.redirect(name, base)
+	root, _, _ := strings.Cut(redirect, "/console/sign-in/")
+	return redirect, root + "/auth/company/" + string(name) + "/logout"
+}
+
 // redirect returns the address to which a provider sends people back: one for each provider.
 func (s *Service) redirect(name company.Name, base string) string {
 	console := string(s.config.Console)

@@ -8,6 +8,7 @@ import (
 	"github.com/tollgate-dev/tollgate/core/auth/company"
 	"github.com/tollgate-dev/tollgate/core/auth/trust"
 	"github.com/tollgate-dev/tollgate/core/fault"
+	"github.com/tollgate-dev/tollgate/ports/authstore"
 	"github.com/tollgate-dev/tollgate/ports/secrets"
 )
 
@@ -20,11 +21,22 @@ type Linked struct {
 
 // Identities returns the identities of a person.
 func (s *Service) Identities(ctx context.Context, user auth.UserID) ([]Linked, error) {
-	found, err := s.ports.Identities.Of(ctx, user)
+	return linkedOf(ctx, s.ports.Identities, s.ports.Providers, user)
+}
+
+// Identities returns the identities of a person.
+func (s *Providers) Identities(ctx context.Context, user auth.UserID) ([]Linked, error) {
+	return linkedOf(ctx, s.ports.Identities, s.ports.Providers, user)
+}
+
+func linkedOf(
+	ctx context.Context, identities authstore.Identities, providers authstore.Providers, user auth.UserID,
+) ([]Linked, error) {
+	found, err := identities.Of(ctx, user)
 	if err != nil || len(found) == 0 {
 		return nil, err
 	}
-	all, err := s.ports.Providers.List(ctx)
+	all, err := providers.List(ctx)
 	if err != nil {
 		return nil, err
 	}

@@ -149,7 +149,7 @@ func (s *Providers) checkEnforceable(ctx context.Context) error {
 		}
 	}
 	return fault.New(fault.Conflict, "enforce: no person who can operate has signed in at a provider within 30 days; "+
-		"link one and sign in there first, or send force=true")
+		"link one and sign in there first, or force it (force=true)")
 }
 
 // save stores a provider in place of another one, which may be nil, with its event.

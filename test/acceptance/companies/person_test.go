@@ -231,3 +231,29 @@ func TestSecondFactor(t *testing.T) {
 		}
 	})
 }
+
+// TestShownPerson checks that operators see the identities of a person and the origin of each grant.
+func TestShownPerson(t *testing.T) {
+	fixture.InEachEnvironment(t, func(t *testing.T, e *fixture.Environment) {
+		s := startSite(t, e)
+		s.want(t, 200, "PUT", providers+"/acme", s.settings("create", true, "groupGrants",
+			[]object{{"group": "devs", "action": "publish", "resource": "com.acme/*"}}))
+		s.provider.SignIn("u1", "ada@acme.example", "groups", "devs")
+		s.newBrowser(t).signIn().want(200)
+		e.RunCommand(t, "", "grant", "add", "--email", "ada@acme.example", "--action", "edit", "--resource", "com.acme/*")
+		id := s.want(t, 200, "GET", "/admin/v1/people?q=ada", nil)["people"].([]any)[0].(object)["id"].(string)
+		found := s.want(t, 200, "GET", "/admin/v1/people/"+id+"/identities", nil)["identities"].([]any)
+		if len(found) != 1 || found[0].(object)["provider"] != "acme" || found[0].(object)["subject"] != "u1" {
+			t.Errorf("the identities are %v", found)
+		}
+		var shown struct {
+			Grants     []struct{ Action, Resource, Origin string }
+			Identities []struct{ Provider, Subject, Email string }
+		}
+		e.ReadCommand(t, &shown, "user", "show", "--email", "ada@acme.example")
+		if len(shown.Identities) != 1 || shown.Identities[0].Provider != "acme" || len(shown.Grants) != 2 ||
+			shown.Grants[0].Origin != "hand" || shown.Grants[1].Origin != "provider:acme" {
+			t.Errorf("the command shows %+v", shown)
+		}
+	})
+}

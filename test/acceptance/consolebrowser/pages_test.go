@@ -15,6 +15,7 @@ import (
 	"github.com/tollgate-dev/tollgate/test/acceptance/internal/apiclient"
 	"github.com/tollgate-dev/tollgate/test/acceptance/internal/chromium"
 	"github.com/tollgate-dev/tollgate/test/acceptance/internal/fixture"
+	"github.com/tollgate-dev/tollgate/test/oidcissuer"
 )
 
 // auditScript runs axe-core on the page, and returns what it finds and what else is wrong: contents
@@ -279,6 +280,7 @@ func (s *site) checkOperator() {
 	cem.set("name", "A long name that no view may have")
 	cem.click("Add this view")
 	s.checkOpen(cem, "wrong-view")
+	s.checkProviders(cem)
 	s.check(cem, "operator-services", "/console/operator/service-accounts")
 	cem.set("name", "deploy")
 	cem.click("Add this service account")
@@ -294,6 +296,25 @@ func (s *site) checkOperator() {
 	s.check(cem, "explained",
 		"/console/operator/limits?for=shop&descriptors="+url.QueryEscape("tenant=ada,path=/pay\nunknown=x")+"#which")
 	s.check(cem, "unknown-person", "/console/operator/log?email=nobody@example.com")
+}
+
+// checkProviders checks the pages of company sign-in.
+func (s *site) checkProviders(cem *person) {
+	s.check(cem, "empty-providers", "/console/operator/providers")
+	provider := oidcissuer.StartProvider(s.t)
+	for name, value := range map[string]string{
+		"name": "acme", "displayName": "Acme", "issuer": provider.URL, "clientId": provider.ClientID, "clientSecret": provider.Secret,
+		"domains": "acme.example", "groupGrants": "developers=publish:com.example/*", "networks": "10.0.0.0/33", "acr": "gold",
+	} {
+		cem.set(name, value)
+	}
+	cem.click("Add this provider")
+	s.checkOpen(cem, "wrong-provider")
+	cem.set("networks", "127.0.0.0/8")
+	cem.click("Add this provider")
+	cem.click("Test")
+	s.checkOpen(cem, "provider-test")
+	s.check(cem, "operator-providers", "/console/operator/providers")
 }
 
 // open opens a page.

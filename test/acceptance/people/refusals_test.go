@@ -22,7 +22,7 @@ func TestRefusals(t *testing.T) {
 			{"POST", unknown + "/unlock"}, {"POST", unknown + "/disable"}, {"POST", unknown + "/enable"},
 			{"POST", unknown + "/end-sessions"}, {"POST", unknown + "/remove-second-factor"},
 			{"POST", unknown + "/invitation"}, {"POST", unknown + "/reset-link"}, {"GET", unknown + "/sessions"},
-			{"GET", unknown + "/devices"},
+			{"GET", unknown + "/devices"}, {"GET", unknown + "/identities"},
 		} {
 			var good any
 			switch {

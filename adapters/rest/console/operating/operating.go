@@ -13,6 +13,7 @@ import (
 	"github.com/tollgate-dev/tollgate/core/auth"
 	"github.com/tollgate-dev/tollgate/core/auth/auditing"
 	"github.com/tollgate-dev/tollgate/core/auth/devices"
+	"github.com/tollgate-dev/tollgate/core/auth/federating"
 	"github.com/tollgate-dev/tollgate/core/auth/people"
 	"github.com/tollgate-dev/tollgate/core/auth/tokens"
 	"github.com/tollgate-dev/tollgate/core/registry/declaring"
@@ -44,6 +45,8 @@ type Ports struct {
 	State        *declaring.Service
 	Reviews      *reviewing.Service
 	Services     *delegating.Services
+	Providers    *federating.Providers
+	Companies    *federating.Service
 	Tokens       *tokens.Service
 	Trail        *auditing.Trail
 	Limits       *Limits // nil if the part for rate limits does not run
@@ -71,7 +74,7 @@ func (p *Pages) Mount(r fiber.Router) {
 	p.mountGrants(r)
 	r.Get(statePath, p.page(p.state))
 	for _, mount := range [...]func(fiber.Router){
-		p.mountPolicies, p.mountViews, p.mountMirrors, p.mountWebhooks, p.mountRules, p.mountServices,
+		p.mountPolicies, p.mountViews, p.mountMirrors, p.mountWebhooks, p.mountRules, p.mountServices, p.mountProviders,
 	} {
 		mount(r)
 	}
@@ -133,5 +136,6 @@ var notices = map[string]string{
 	"policed": "The policy is added.", "untoken": "The token is removed.", "mirror": "The mirror is added.",
 	"sync": "It is read soon.", "unmirrored": "The mirror is removed.", "rule": "The rule is added.",
 	"unruled": "The rule is removed.", "service": "The service account is added.",
-	"unservice": "The service account is removed.", "tested": "The receiver has accepted the test.",
+	"provider":   "The provider is added. Test it, and sign in there once.",
+	"unprovider": "The provider is removed.", "unservice": "The service account is removed.", "tested": "The receiver has accepted the test.",
 }

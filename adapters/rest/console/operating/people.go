@@ -12,6 +12,7 @@ import (
 	"github.com/tollgate-dev/tollgate/core/registry"
 	"github.com/tollgate-dev/tollgate/ports/authority"
 	"github.com/tollgate-dev/tollgate/ports/authstore"
+	"github.com/tollgate-dev/tollgate/ports/registrystore"
 )
 
 const peoplePath = Path + "/people"
@@ -41,7 +42,7 @@ type personRow struct {
 	authstore.Person
 
 	Path, StateText, Class string
-	Grants                 []registry.Grant // the first ones
+	Grants                 []registry.GrantRecord // the first ones
 	MoreGrants             int
 }
 
@@ -101,7 +102,7 @@ func (p *Pages) newPersonRows(ctx context.Context, found []authstore.Person) ([]
 	const shown = 3
 	rows := make([]personRow, len(found))
 	for i, one := range found {
-		grants, err := p.ports.Grants.Of(ctx, registry.Holder(one.ID))
+		grants, err := p.ports.Grants.Records(ctx, registrystore.GrantQuery{Holder: registry.Holder(one.ID)})
 		if err != nil {
 			return nil, err
 		}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/tollgate-dev/tollgate/adapters/rest/console/site"
 	"github.com/tollgate-dev/tollgate/core/auth"
+	"github.com/tollgate-dev/tollgate/core/auth/federating"
 	"github.com/tollgate-dev/tollgate/core/auth/people"
 	"github.com/tollgate-dev/tollgate/core/registry"
 	"github.com/tollgate-dev/tollgate/ports/registrystore"
@@ -130,9 +131,10 @@ func personAddress(e auth.Email) string { return peoplePath + "/" + url.PathEsca
 type personView struct {
 	personRow
 
-	Records  []registry.GrantRecord
-	Sessions []sessionRow
-	Devices  []auth.Device // that are not revoked
+	Records    []registry.GrantRecord
+	Identities []federating.Linked
+	Sessions   []sessionRow
+	Devices    []auth.Device // that are not revoked
 
 	Acts           []personAct
 	Profile, Grant site.FormView
@@ -179,6 +181,9 @@ func (p *Pages) readPerson(ctx context.Context, v *site.Visit) (personView, erro
 	}
 	view := personView{personRow: newPersonRow(found)}
 	view.Records, err = p.ports.Grants.Records(ctx, registrystore.GrantQuery{Holder: registry.Holder(a.ID)})
+	if err == nil {
+		view.Identities, err = p.ports.Providers.Identities(ctx, a.ID)
+	}
 	if err != nil {
 		return personView{}, err
 	}

@@ -16,6 +16,7 @@ import (
 	"github.com/tollgate-dev/tollgate/core/registry"
 	"github.com/tollgate-dev/tollgate/core/registry/service"
 	"github.com/tollgate-dev/tollgate/core/scope"
+	"github.com/tollgate-dev/tollgate/ports/registrystore"
 )
 
 const (
@@ -85,7 +86,7 @@ type serviceView struct {
 	service.Account
 
 	Path                    string
-	Grants                  []registry.Grant
+	Grants                  []registry.GrantRecord
 	Change, Grant, Workload site.FormView
 	List                    tokenlist.List
 }
@@ -97,7 +98,7 @@ func (p *Pages) service(ctx context.Context, v *site.Visit, problems site.Proble
 	}
 	setConflict(v, problems, a.ManagedBy)
 	page := serviceView{Account: a, Path: servicesPath + "/" + string(a.Name)}
-	if page.Grants, err = p.ports.Grants.Of(ctx, a.Name.Holder()); err != nil {
+	if page.Grants, err = p.ports.Grants.Records(ctx, registrystore.GrantQuery{Holder: a.Name.Holder()}); err != nil {
 		return err
 	}
 	if page.List, err = tokenlist.Read(

@@ -53,6 +53,19 @@ type inputView struct {
 	Choices []choiceView
 }
 
+// Stored returns what the field has in words, line by line.
+func (in inputView) Stored() (lines []string) {
+	for _, c := range in.Choices {
+		if c.Chosen {
+			lines = append(lines, c.Text)
+		}
+	}
+	if len(in.Options) == 0 && in.Value != "" {
+		lines = strings.Split(in.Value, "\n")
+	}
+	return lines
+}
+
 type choiceView struct {
 	Option
 

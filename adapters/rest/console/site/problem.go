@@ -1,8 +1,10 @@
 package site
 
 import (
+	"fmt"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/tollgate-dev/tollgate/core/fault"
@@ -64,20 +66,36 @@ var inputs = map[string]struct{ field, label string }{
 		"domain", "Domain",
 	},
 	"keyFingerprint": {"keyFingerprint", "Key"}, "issuer": {"issuer", "Issuer"}, "subject": {"subject", "Subject"},
-	"scopes": {"scopes", "What it may"}, "networks": {"networks", "Networks"}, "audience": {"audience", "Audience"},
+	"scopes": {"scopes", "Scopes"}, "networks": {"networks", "Networks"}, "audience": {"audience", "Audience"},
 	"description": {"description", "Description"}, "state": {"state", "State"},
-	"claims": {"claims", "Claims"}, "expiresAt": {"expiresAt", "End"}, "the owner": {"owner", "The owner"},
+	"displayName": {"displayName", "Text of its button"}, "clientId": {"clientId", "Client ID"},
+	"clientSecret": {"clientSecret", "Client secret"}, "domains": {"domains", "E-mail domains"},
+	"groupGrants": {"groupGrants", "Grants by groups"}, "requiredGroups": {"requiredGroups", "Required groups"},
+	"enforce": {"enforce", "Passwords"}, "emailClaim": {"emailClaim", "Claim of the e-mail address"},
+	"groupsClaim": {"groupsClaim", "Claim of the groups"}, "acr": {"acr", "Second factor: acr"},
+	"amr": {"amr", "Second factor: amr"}, "recheck": {"recheck", "Check again every"},
+	"maxSession": {"maxSession", "Longest session"}, "claims": {"claims", "Claims"}, "expiresAt": {"expiresAt", "End"}, "the owner": {"owner", "The owner"},
 }
 
 // newProblem returns a problem from a message of a use case: that of an input, in the words of the
 // form, if the message begins with one.
 func newProblem(message string) Problem {
-	for end := len(message); end > 0; end = strings.LastIndexAny(message[:end], " :") {
+	for end := len(message); end > 0; end = strings.LastIndexAny(message[:end], " :[") {
 		if in, known := inputs[message[:end]]; known {
-			return Problem{in.field, asSentence(in.label + message[end:])}
+			return Problem{in.field, asSentence(in.label + describeIndex(message[end:]))}
 		}
 	}
 	return Problem{Text: asSentence(message)}
+}
+
+// describeIndex returns a message that begins with the index of an entry with its number in words.
+func describeIndex(message string) string {
+	index, rest, _ := strings.Cut(message, "]")
+	n, err := strconv.Atoi(strings.TrimPrefix(index, "["))
+	if err != nil {
+		return message
+	}
+	return fmt.Sprintf(", entry %d, %s", n+1, strings.TrimLeft(rest, ".: "))
 }
 
 // ProblemsOf returns the problems that an error describes.
