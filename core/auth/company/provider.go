@@ -93,7 +93,7 @@ type GroupGrant struct{ Group, Action, Resource string }
 // String returns the grant as ReadGroupGrants reads it.
 func (g GroupGrant) String() string { return g.Group + "=" + g.Action + ":" + g.Resource }
 
-// ReadGroupGrants returns the field groupGrants for Parse of texts such as
+// ReadGroupGrants returns the field groupGrants for Parse of texts like
 // developers=publish:com.example/*, or fault.Invalid.
 func ReadGroupGrants(texts []string) (grants audit.List, err error) {
 	for i, text := range texts {

@@ -19,7 +19,7 @@ func TestOperatorProviders(t *testing.T) {
 		provider := oidcissuer.StartProvider(t)
 		b := newOperator(t, e, s)
 		b.follow("Company sign-in", http.StatusOK)
-		b.wantText("There is none: people sign in with passwords.", b.base+"/console/sign-in/company/NAME/callback")
+		b.wantText("There is no provider: people sign in with passwords.", b.base+"/console/sign-in/company/NAME/callback")
 		form := []string{
 			"name", "acme", "displayName", "Acme", "issuer", provider.URL, "clientId", provider.ClientID,
 			"clientSecret", provider.Secret, "domains", "acme.example\n other.example ", "create", "true",
@@ -98,14 +98,14 @@ func (b *browser) changeProvider(provider *oidcissuer.Provider) {
 	}
 	b.press("Save this provider", http.StatusUnprocessableEntity, "issuer", provider.URL+"?")
 	b.press("Save this provider", http.StatusOK, "issuer", provider.URL, "noSecret", "true")
-	b.wantText("None: PKCE alone")
+	b.wantText("Not set: PKCE alone")
 }
 
 // removeProvider removes a provider; one that a file manages is read-only.
 func (b *browser) removeProvider(e *fixture.Environment, provider *oidcissuer.Provider) {
 	b.t.Helper()
 	b.press("Remove the provider acme", http.StatusOK)
-	b.wantText("The provider is removed.", "There is none")
+	b.wantText("The provider is removed.", "There is no provider")
 	b.open("/console/operator/people/ada@acme.example", http.StatusOK)
 	b.wantText("Grants There is none.", provider.URL+" u1", "Sessions There is none.")
 	e.RunCommand(b.t, `{"apiVersion": "tollgate.dev/v1", "kind": "State", "providers": [{"name": "acme", "issuer": "`+

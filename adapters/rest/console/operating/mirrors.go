@@ -28,14 +28,14 @@ var (
 var mirrorInputs = []site.Input{
 	{
 		Name: "url", Label: "Address of the registry", Required: true,
-		Hint: "What is before /v0.1, such as https://registry.example.com.",
+		Hint: "What is before /v0.1, for example https://registry.example.com.",
 	},
 	{
 		Name: "include", Label: "Include",
 		Hint: "Patterns such as com.example/*, with spaces between them. Empty takes every name that it lists.",
 	},
 	{Name: "exclude", Label: "Exclude", Hint: "Patterns, also of what is included."},
-	{Name: "interval", Label: "Interval", Hint: "Time between two reads, such as 10m or 24h. Empty for an hour."},
+	{Name: "interval", Label: "Interval", Hint: "Time between two reads, for example 10m or 24h. Empty for an hour."},
 	{Name: "review", Label: "If documents are reviewed", Kind: "select", Options: []site.Option{
 		{Value: "pending", Text: "They wait for review"}, {Value: "trusted", Text: "They are listed at once"},
 	}},

@@ -22,7 +22,7 @@ var personPage = site.ParsePage(templates, "templates/person.html")
 // profileInputs are the fields of a person that an operator changes.
 var profileInputs = []site.Input{
 	{Name: "name", Label: "Name", Required: true},
-	{Name: "phone", Label: "Telephone", Kind: "tel", Hint: "An international number such as +4930123456, or empty."},
+	{Name: "phone", Label: "Telephone", Kind: "tel", Hint: "An international number, for example +4930123456, or empty."},
 }
 
 func (p *Pages) mountPerson(r fiber.Router) {

@@ -29,7 +29,7 @@ var policyInputs = []site.Input{
 	}},
 	{Name: "pattern", Label: "Servers", Hint: "A name, a prefix such as com.example/*, or *.", Required: true},
 	{Name: "actions", Label: "May", Kind: "choices", Options: site.Options(publisher.Publish, publisher.Status)},
-	{Name: "domain", Label: "Domain", Hint: "For a domain: such as example.com."},
+	{Name: "domain", Label: "Domain", Hint: "For a domain, for example example.com."},
 	{Name: "keyFingerprint", Label: "Key", Hint: "For a domain: the only key that is admitted. Empty for all."},
 	{Name: "subject", Label: "Subject", Hint: "For a token: * stands for any characters except / and :."},
 	{

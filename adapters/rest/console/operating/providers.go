@@ -50,7 +50,7 @@ var providerInputs = []site.Input{
 	}},
 	{
 		Name: "groupGrants", Label: "Grants by groups", Kind: "area",
-		Hint: "One on each line, such as developers=publish:com.example/*.",
+		Hint: "One on each line, for example developers=publish:com.example/*.",
 	},
 	{
 		Name: "requiredGroups", Label: "Required groups", Kind: "area",
@@ -64,7 +64,7 @@ var providerInputs = []site.Input{
 	{Name: "maxSession", Label: "Longest session", Hint: "1m to 30d. Empty for 12h."},
 	{
 		Name: "networks", Label: "Networks", Kind: "area",
-		Hint: "Where it may be besides public addresses, one on each line, such as 10.0.0.0/8.",
+		Hint: "Where it may be besides public addresses, one on each line, for example 10.0.0.0/8.",
 	},
 }
 
