@@ -215,6 +215,7 @@ func (a *API) changePerson(q *request) act {
 		q.check("phone", people.CheckPhone(phone))
 		profile.Phone = &phone
 	}
+	q.action = profile.Action()
 	condition := conditionOf(q, newPersonResponse)
 	return func(ctx context.Context) (answer, error) {
 		p, err := find(ctx)

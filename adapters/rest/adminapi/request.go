@@ -9,10 +9,12 @@ import (
 	"strings"
 	"time"
 	"unicode"
+	"unicode/utf8"
 
 	"github.com/gofiber/fiber/v2"
 
 	"github.com/tollgate-dev/tollgate/adapters/rest/jsonbody"
+	"github.com/tollgate-dev/tollgate/core/audit"
 	"github.com/tollgate-dev/tollgate/core/auth"
 	"github.com/tollgate-dev/tollgate/core/fault"
 	"github.com/tollgate-dev/tollgate/ports/authority"
@@ -28,6 +30,7 @@ type request struct {
 	problems map[string]string // of the path and the query, and of values that were read, by name
 	err      error             // of a body that is no JSON object
 	named    string            // the key of the object, if the path does not name it
+	action   audit.Action      // what the request does, if the route does not say it
 
 	// find returns the key of an object that the path names by an ID, empty if there is none. It is
 	// optional, for objects with another key.
@@ -133,7 +136,13 @@ func (q *request) time(name string) (t time.Time) {
 }
 
 // query returns a copy of a parameter of the query.
-func (q *request) query(name string) string { return strings.Clone(q.Query(name)) }
+func (q *request) query(name string) string {
+	value := strings.Clone(q.Query(name))
+	if !utf8.ValidString(value) || strings.ContainsRune(value, 0) {
+		q.check(name, fault.New(fault.Invalid, "must be text without NUL"))
+	}
+	return value
+}
 
 // key returns the key of the object that the request is about, as far as it is known.
 func (q *request) key(ctx context.Context) string {

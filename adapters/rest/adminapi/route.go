@@ -1,6 +1,7 @@
 package adminapi
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"net/http"
@@ -114,7 +115,7 @@ func (a *API) recordRefusal(q *request, what change, cause error) error {
 		return cause
 	}
 	ctx := auditing.By(context.WithoutCancel(q.UserContext()), q.who.Actor())
-	refused := q.who.Refused(what.category, what.action, audit.Object{Kind: what.kind, Key: q.key(ctx)}, reason)
+	refused := q.who.Refused(what.category, cmp.Or(q.action, what.action), audit.Object{Kind: what.kind, Key: q.key(ctx)}, reason)
 	if err := a.use.Recorder.RecordChanges(ctx, refused); err != nil && !fault.Is(err, fault.Unavailable) {
 		return err
 	}

@@ -18,7 +18,7 @@ func newSetupLink(p cli.Process) *cobra.Command {
 	}
 	return newFirstCommand(p, c, func(r run) (cli.Table, error) {
 		link, err := r.People.MakeSetupLink(r.ctx)
-		return linkTable(link), err
+		return cli.RowTable(newLinkRow(link)), err
 	})
 }
 
@@ -28,6 +28,15 @@ type linkRow struct {
 	ExpiresAt stamp  `json:"expiresAt" column:"EXPIRES"`
 }
 
-func linkTable(l people.Link) cli.Table {
-	return cli.RowTable(linkRow{l.URL, formatOptionalTime(l.ExpiresAt)})
+func newLinkRow(l people.Link) linkRow { return linkRow{l.URL, formatOptionalTime(l.ExpiresAt)} }
+
+// invitationRow is the link of an invitation in the output of commands.
+type invitationRow struct {
+	URL       string `json:"url"       column:"ADDRESS"`
+	ExpiresAt stamp  `json:"expiresAt" column:"EXPIRES"`
+	Delivered bool   `json:"delivered" column:"DELIVERED"`
+}
+
+func newInvitationRow(l people.Link) invitationRow {
+	return invitationRow{l.URL, formatOptionalTime(l.ExpiresAt), l.Delivered}
 }

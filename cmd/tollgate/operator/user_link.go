@@ -16,10 +16,10 @@ func newUserInviteAgain(p cli.Process) *cobra.Command {
 		Use:   "invite-again --email E",
 		Short: "Invite a person again and print the link",
 		Long: "Make a new invitation for a person who has not accepted one, and print its link,\n" +
-			"this once. It is sent by e-mail too if there is a courier. Links that were made\n" +
-			"before end.",
+			"this once. With --server the service also sends it by e-mail if it can, and\n" +
+			"DELIVERED says whether it did. Links that were made before end.",
 		Example: "  tollgate user invite-again --email grace@example.com",
-	}, (*people.Service).InviteAgain, "invitation")
+	}, (*people.Service).InviteAgain, "invitation", newInvitationRow)
 }
 
 func newUserResetLink(p cli.Process) *cobra.Command {
@@ -29,20 +29,20 @@ func newUserResetLink(p cli.Process) *cobra.Command {
 		Long: "Make a link by which a person who forgot the password sets a new one, and print\n" +
 			"it, this once, to hand over. It is good once and for 30 minutes.",
 		Example: "  tollgate user reset-link --email ada@example.com",
-	}, (*people.Service).MakeResetLink, "reset-link")
+	}, (*people.Service).MakeResetLink, "reset-link", newLinkRow)
 }
 
-// newUserLink completes a command that makes a link for a person and prints it. path is the last
-// part of its path in the API.
-func newUserLink(
+// newUserLink completes a command that makes a link for a person and prints it as a row. path is the
+// last part of its path in the API.
+func newUserLink[R any](
 	p cli.Process, c *cobra.Command, makeLink func(*people.Service, context.Context, auth.Email) (people.Link, error),
-	path string,
+	path string, row func(people.Link) R,
 ) *cobra.Command {
 	return newPersonCommand(p, c, func(r run, a auth.Account) (cli.Table, error) {
 		link, err := makeLink(r.People, r.ctx, a.Email)
-		return linkTable(link), err
+		return cli.RowTable(row(link)), err
 	}, func(r run, a remotePerson) (cli.Table, error) {
-		var link linkRow
+		var link R
 		err := r.send(http.MethodPost, at("people", a.ID, path), nil, &link)
 		return cli.RowTable(link), err
 	})

@@ -278,10 +278,14 @@ func (s *Service) updateDevice(
 // detailPreviousStatus is the detail with the trust status that a mark has replaced.
 const detailPreviousStatus = "previousTrustStatus"
 
-// newChange returns the audit event of a change of a device.
+// newChange returns the audit event of a change of a device. Only that of an operator names the
+// device as the object, as other events of operators do.
 func newChange(by changeActor, d *auth.Device, action audit.Action, details audit.Details) audit.Change {
 	d.Describe(details)
 	details.Set("sessionId", string(by.session))
+	if by.session == "" {
+		audit.About(details, audit.Object{Kind: "device", Key: string(d.ID)})
+	}
 	return audit.Change{
 		Category: audit.DeviceChange, Action: action, Subject: audit.Subject(by.user), ByOperator: by.session == "",
 		Details: details,

@@ -304,6 +304,9 @@ func (fx *fixture) runAsOperator(
 		e.Details.Text("actor") != "operator" || e.Details.Number("sessionsInvalidated") != 1.0 {
 		t.Errorf("%s: event %+v", action, e)
 	}
+	if e.Details.Text(audit.DetailKind) == "" || e.Details.Text(audit.DetailKey) == "" {
+		t.Errorf("%s: the event does not name the object: %v", action, e.Details)
+	}
 }
 
 // person is the person whose sessions an operator ends.

@@ -100,13 +100,18 @@ type Profile struct {
 	Condition func(ctx context.Context) error
 }
 
+// Action returns the action of the change in the audit log.
+func (p Profile) Action() audit.Action {
+	if p.Name == nil && p.Phone != nil {
+		return "phone"
+	}
+	return "profile"
+}
+
 // SetProfile changes the name and the telephone number of a person. The error is fault.Invalid with
 // the field if one breaks a rule.
 func (s *Service) SetProfile(ctx context.Context, email auth.Email, p Profile) error {
-	change := accountChange{category: audit.AccountChange, action: "profile", condition: p.Condition}
-	if p.Name == nil {
-		change.action = "phone"
-	}
+	change := accountChange{category: audit.AccountChange, action: p.Action(), condition: p.Condition}
 	change.alter = func(a *auth.Account) (err error) {
 		if p.Name != nil {
 			if a.Name, err = ParseName(*p.Name); err != nil {
