@@ -138,6 +138,9 @@ func (s *Providers) Authorize(ctx context.Context, c identity.Client, r identity
 		return "", err
 	}
 	options := []oauth2.AuthCodeOption{oauth2.S256ChallengeOption(r.Verifier), oidc.Nonce(r.Nonce)}
+	if slices.Contains(c.Scopes, oidc.ScopeOfflineAccess) { // OpenID Connect Core 1.0, section 11
+		options = append(options, oauth2.SetAuthURLParam("prompt", "consent"))
+	}
 	for name, value := range r.Extra {
 		options = append(options, oauth2.SetAuthURLParam(name, value))
 	}
@@ -216,19 +219,16 @@ func refusalOf(err error) error {
 	return fault.New(fault.Invalid, "the answer of the company's sign-in cannot be read")
 }
 
-// tokens returns the tokens of an answer, with the payload of the verified ID token.
-func (p *provider) tokens(ctx context.Context, d *discovery, token *oauth2.Token) (identity.Tokens, error) {
+// tokens returns the tokens of an answer, with the payload of the verified ID token. With an error,
+// they have the refresh token all the same.
+func (p *provider) tokens(ctx context.Context, d *discovery, token *oauth2.Token) (got identity.Tokens, err error) {
+	got = p.userinfo(d, token)
 	text, _ := token.Extra("id_token").(string)
 	if text == "" {
-		return identity.Tokens{}, company.Reject("missing", "the company's sign-in gives no ID token")
+		return got, company.Reject("missing", "the company's sign-in gives no ID token")
 	}
-	payload, err := p.verify(ctx, text)
-	if err != nil {
-		return identity.Tokens{}, err
-	}
-	got := p.userinfo(d, token)
-	got.Payload = payload
-	return got, nil
+	got.Payload, err = p.verify(ctx, text)
+	return got, err
 }
 
 // userinfo returns the tokens of an answer without its ID token.
@@ -248,8 +248,11 @@ func (p *provider) verify(ctx context.Context, text string) ([]byte, error) {
 		return nil, company.Reject("malformed", fault.PublicMessage(err))
 	}
 	err = p.verifySignature(ctx, t, p.issuer, accepted())
-	if fault.Is(err, fault.Unauthenticated) {
+	switch {
+	case fault.Is(err, fault.Unauthenticated):
 		err = company.Reject("signature", fault.PublicMessage(err))
+	case err != nil:
+		err = errAway(err)
 	}
 	return t.payload, err
 }

@@ -52,7 +52,8 @@ type Providers interface {
 	Exchange(ctx context.Context, c Client, code, verifier string) (Tokens, error)
 	// Refresh returns the tokens of a refresh token; Payload is nil if there is no ID token. It returns
 	// fault.Unauthenticated with code invalid_grant if the provider refuses the refresh token, and
-	// fault.Unavailable for any other refusal. The other errors are those of Exchange.
+	// fault.Unavailable for any other refusal. The other errors are those of Exchange; with one of
+	// them, Refresh of the returned tokens is set if the provider has replaced the refresh token.
 	Refresh(ctx context.Context, c Client, refresh string) (Tokens, error)
 	// VerifyLogout returns the payload of a logout token, whose type and signature are verified and
 	// nothing else. The errors are those of Exchange for an ID token.

@@ -23,8 +23,8 @@ install_missing() {
     needs_installer Chromium TEST_CHROMIUM
     packages+=(chromium)
   fi
-  if [ -z "${TEST_AXE:-}" ] && ! command -v npm >/dev/null; then
-    needs_installer npm TEST_AXE
+  if { [ -z "${TEST_AXE:-}" ] || [ -z "${TEST_OIDC_PROVIDER:-}" ]; } && ! command -v npm >/dev/null; then
+    needs_installer npm "TEST_AXE and TEST_OIDC_PROVIDER"
     packages+=(npm)
   fi
   [ ${#packages[@]} -gt 0 ] || return 0

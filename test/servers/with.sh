@@ -5,8 +5,8 @@
 #   TEST_VALKEY_URL      host:port
 #   TEST_MEMCACHED_ADDR  host:port
 #   TEST_CHROMIUM        the program of a browser, Chromium or Chrome, which the tests start themselves
-#
 #   TEST_AXE             the file axe.min.js of axe-core, which looks for faults of accessibility in pages
+#   TEST_OIDC_PROVIDER   http://host:port of oidc/provider.mjs, at which people of a company sign in
 #
 # If a variable is set, the tests use that server. For each variable that is not set, the script installs the server if
 # it is missing (on Debian, as root) and starts it on a free loopback port with its files in a temporary folder. The
@@ -34,6 +34,8 @@ source "$here/memcached.sh"
 source "$here/chromium.sh"
 # shellcheck source=axe.sh
 source "$here/axe.sh"
+# shellcheck source=oidc.sh
+source "$here/oidc.sh"
 
 if [ $# -eq 0 ]; then
   echo "usage: $0 COMMAND [ARGUMENT]..." >&2
@@ -53,5 +55,6 @@ valkey_ready
 memcached_ready
 chromium_ready
 axe_ready
+oidc_ready
 
 run_command "$@"

@@ -61,7 +61,9 @@ func (s *Service) Complete(ctx context.Context, in Callback) (done Completed, er
 		done.Linked = true
 		return done, s.link(ctx, in.Session, &one, client.Provider, &claims)
 	}
-	p := &person{service: s, provider: client.Provider, claims: &claims, refresh: refresh}
+	p := &person{
+		service: s, provider: client.Provider, claims: &claims, nonce: s.derived("nonce", one.State), refresh: refresh,
+	}
 	done.Result, err = s.ports.SignIn.StartCompany(ctx, in.From, p.admit)
 	if err != nil {
 		return done, s.recordRefusal(ctx, in.From, client.Provider, claims, err)
@@ -125,7 +127,8 @@ type person struct {
 	service  *Service
 	provider *company.Provider
 	claims   *company.Claims
-	refresh  string
+	nonce    string
+	refresh  string // empty without a refresh token
 
 	verdict company.Verdict
 	account auth.Account
@@ -232,7 +235,7 @@ func (p *person) newLogin(ctx context.Context, of company.IdentityID, now time.T
 		AnsweredAt: now,
 	}
 	if p.refresh != "" {
-		sealed, err := ports.Sealer.Seal([]byte(p.refresh), refreshAbout(l.ID))
+		sealed, err := p.service.sealRefresh(l.ID, p.nonce, p.refresh)
 		if err != nil {
 			return signin.Company{}, err
 		}

@@ -2,6 +2,8 @@ package federating
 
 import (
 	"context"
+	"errors"
+	"strings"
 	"sync"
 	"time"
 
@@ -32,9 +34,10 @@ func (s *Service) Run(ctx context.Context) {
 }
 
 // RecheckAll checks the sessions whose time has come. Of several instances, one checks a session. An
-// error leaves a session to the next check; without an answer it ends at its time.
+// error leaves a session to the next check; without an answer it ends at its time. A check that runs
+// is not interrupted, because the provider may have replaced the refresh token already.
 func (s *Service) RecheckAll(ctx context.Context) {
-	now := s.ports.Clock.Now()
+	ctx, now := context.WithoutCancel(ctx), s.ports.Clock.Now()
 	due, err := s.ports.Logins.Find(ctx, authstore.LoginQuery{At: now, Due: now, Limit: recheckBatch})
 	if err != nil {
 		return
@@ -57,7 +60,7 @@ func (s *Service) recheck(ctx context.Context, l company.Login) error {
 	if err != nil {
 		return err
 	}
-	claims, refresh, err := s.refresh(ctx, client, &l)
+	claims, err := s.refresh(ctx, client, &claimed)
 	if f, ok := fault.As(err); ok && f.Code == codeLeft {
 		return s.endBy(ctx, authstore.LoginQuery{Provider: l.Provider, Identity: l.IdentityID}, "company_left", "", true)
 	}
@@ -71,38 +74,45 @@ func (s *Service) recheck(ctx context.Context, l company.Login) error {
 		}
 	}
 	s.noteSuccess(ctx, client.Provider, claims.Groups.Problem)
-	return s.confirm(ctx, client.Provider, claimed, refresh)
+	return s.confirm(ctx, client.Provider, claimed)
 }
 
-// refresh returns what a provider says about the person of a login now, and the next refresh token.
-// The claims are zero if it says nothing new.
-func (s *Service) refresh(
-	ctx context.Context, c identity.Client, l *company.Login,
-) (claims company.Claims, next string, err error) {
-	secret, err := s.ports.Sealer.Open(l.Refresh, refreshAbout(l.ID))
+// refresh returns what a provider says about the person of a login now. The claims are zero if it
+// says nothing new. A refresh token that replaces the one of the login is stored at once, also with an
+// error, since the provider may take the use of the old one for theft (RFC 9700, section 4.14.2).
+func (s *Service) refresh(ctx context.Context, c identity.Client, l *company.Login) (claims company.Claims, err error) {
+	sealed, err := s.ports.Sealer.Open(l.Refresh, refreshAbout(l.ID))
 	if err != nil {
-		return claims, "", err
+		return claims, err
 	}
-	got, err := s.ports.Remote.Refresh(ctx, c, string(secret))
-	if err != nil {
-		return claims, "", err
+	nonce, token, _ := strings.Cut(string(sealed), " ")
+	got, failure := s.ports.Remote.Refresh(ctx, c, token)
+	if got.Refresh != "" && got.Refresh != token {
+		if l.Refresh, err = s.sealRefresh(l.ID, nonce, got.Refresh); err == nil {
+			err = s.ports.Logins.Renew(ctx, *l, l.RecheckAt)
+		}
 	}
-	if got.Refresh == "" {
-		got.Refresh = string(secret)
+	if failure != nil || err != nil {
+		return claims, errors.Join(failure, err)
 	}
 	if got.Payload == nil && got.More != nil {
 		if got.Payload, err = got.More(ctx); err != nil {
-			return claims, "", err
+			return claims, err
 		}
-		claims, err = c.ReadClaims(got.Payload)
-		return claims, got.Refresh, err
+		return c.ReadClaims(got.Payload)
 	}
 	if got.Payload != nil {
 		claims, err = s.readClaims(ctx, c.Provider, &got, func(token *company.Claims, now time.Time) error {
-			return token.CheckToken(c.Provider, "", true, now)
+			return token.CheckToken(c.Provider, nonce, true, now)
 		})
 	}
-	return claims, got.Refresh, err
+	return claims, err
+}
+
+// sealRefresh returns a refresh token with the nonce of its sign-in, which the ID tokens of a refresh
+// may have (OpenID Connect Core 1.0, section 12.2), as a login stores it.
+func (s *Service) sealRefresh(of company.LoginID, nonce, token string) (auth.SealedSecret, error) {
+	return s.ports.Sealer.Seal([]byte(nonce+" "+token), refreshAbout(of))
 }
 
 // applyClaims applies what a provider says about a person to the account and the grants. It reports
@@ -130,15 +140,10 @@ func (s *Service) applyClaims(
 }
 
 // confirm stores that a provider has confirmed the person of a login, whose session goes on.
-func (s *Service) confirm(ctx context.Context, p *company.Provider, claimed company.Login, refresh string) error {
-	now := s.ports.Clock.Now()
-	sealed, err := s.ports.Sealer.Seal([]byte(refresh), refreshAbout(claimed.ID))
-	if err != nil {
-		return err
-	}
-	next := claimed
-	next.Refresh, next.AnsweredAt, next.RecheckAt = sealed, now, now.Add(p.Recheck)
-	err = s.ports.Transactions.Atomically(ctx, func(ctx context.Context) error {
+func (s *Service) confirm(ctx context.Context, p *company.Provider, claimed company.Login) error {
+	now, next := s.ports.Clock.Now(), claimed
+	next.AnsweredAt, next.RecheckAt = now, now.Add(p.Recheck)
+	err := s.ports.Transactions.Atomically(ctx, func(ctx context.Context) error {
 		if err := s.ports.Logins.Renew(ctx, next, claimed.RecheckAt); err != nil {
 			return err
 		}

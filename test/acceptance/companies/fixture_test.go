@@ -1,6 +1,7 @@
 package companies
 
 import (
+	"database/sql"
 	"io"
 	"net/http"
 	"net/http/cookiejar"
@@ -21,6 +22,7 @@ type site struct {
 	e        *fixture.Environment
 	operator *fixture.Person
 	provider *oidcissuer.Provider
+	db       *sql.DB // see database
 }
 
 const providers = "/admin/v1/providers"
@@ -120,7 +122,12 @@ func (b *browser) post(path string, fields ...string) *browser {
 	for i := 0; i < len(fields); i += 2 {
 		form.Set(fields[i], fields[i+1])
 	}
-	r, err := http.NewRequestWithContext(b.t.Context(), "POST", b.api+path, strings.NewReader(form.Encode()))
+	return b.postTo(b.api+path, form)
+}
+
+func (b *browser) postTo(address string, form url.Values) *browser {
+	b.t.Helper()
+	r, err := http.NewRequestWithContext(b.t.Context(), "POST", address, strings.NewReader(form.Encode()))
 	if err != nil {
 		b.t.Fatal(err)
 	}

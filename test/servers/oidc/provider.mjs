@@ -1,0 +1,112 @@
+// Runs oidc-provider, a provider of company sign-in that others have written, for the tests.
+//
+// provider.mjs PORT serves one issuer for each test, http://127.0.0.1:PORT/NAME:
+//
+//   PUT /NAME        makes an issuer or changes its people: {clients, pages, people, who}. The people
+//                    are {subject: {acr, amr, claims}}. With pages, those of oidc-provider let anyone
+//                    sign in; without them, the person who is signed in at once.
+//   POST /NAME/keys  replaces the key that signs.
+
+import { generateKeyPairSync, randomUUID } from 'node:crypto';
+import { createServer } from 'node:http';
+
+import Provider from 'oidc-provider';
+
+import { createMemoryAdapter } from './node_modules/oidc-provider/lib/adapters/memory_adapter.js';
+
+const port = Number(process.argv[2]);
+const issuers = new Map();
+const scopes = 'openid profile email groups offline_access';
+
+function newKeys() {
+  return [['rsa', { modulusLength: 2048 }, 'RS256'], ['ec', { namedCurve: 'P-256' }, 'ES256']].map(([type, options, alg]) => ({
+    ...generateKeyPairSync(type, options).privateKey.export({ format: 'jwk' }), kid: randomUUID(), use: 'sig', alg,
+  }));
+}
+
+// findAccount returns a person, or nothing for one who is not or no longer there.
+function findAccount(issuer, subject) {
+  const person = issuer.people[subject];
+  return person && { accountId: subject, claims: () => ({ sub: subject, ...person.claims }) };
+}
+
+// newProvider makes the provider of an issuer with new keys. What it has issued stays valid.
+function newProvider(name, issuer) {
+  const provider = new Provider(`http://127.0.0.1:${port}/${name}`, {
+    adapter: issuer.adapter ??= createMemoryAdapter(),
+    acrValues: ['urn:example:mfa'],
+    claims: {
+      openid: ['sub', 'acr', 'amr', 'auth_time'],
+      email: ['email', 'email_verified'],
+      profile: ['name'],
+      groups: ['groups'],
+    },
+    clients: issuer.clients,
+    cookies: { keys: [name], names: { session: `${name}_session`, interaction: `${name}_interaction`, resume: `${name}_resume` } },
+    features: {
+      backchannelLogout: { enabled: true },
+      devInteractions: { enabled: issuer.pages },
+      rpInitiatedLogout: { enabled: true },
+    },
+    fetch: (url, options) => fetch(url, { method: options.method, headers: options.headers, body: options.body }), // also on this machine
+    findAccount: (ctx, subject) => findAccount(issuer, subject),
+    interactions: { url: (ctx, interaction) => `/${name}/answer/${interaction.uid}` },
+    jwks: { keys: newKeys() },
+    ttl: { AccessToken: 300, Grant: 3600, IdToken: 300, Interaction: 600, RefreshToken: 3600, Session: 3600 },
+  });
+  provider.on('server_error', (ctx, err) => console.error(name, err));
+  provider.on('backchannel.error', (ctx, err) => console.error(name, err));
+  return provider;
+}
+
+// answer answers what the provider would ask the person.
+async function answer(issuer, request, response) {
+  const { provider } = issuer;
+  const { grantId, params, prompt, session } = await provider.interactionDetails(request, response);
+  if (prompt.name === 'login') {
+    const { acr, amr } = issuer.people[issuer.who] ?? {};
+    return provider.interactionFinished(request, response, { login: { accountId: issuer.who, acr, amr, remember: true } });
+  }
+  const grant = (grantId && await provider.Grant.find(grantId))
+    || new provider.Grant({ accountId: session.accountId, clientId: params.client_id });
+  grant.addOIDCScope(scopes);
+  return provider.interactionFinished(request, response, { consent: { grantId: await grant.save() } });
+}
+
+async function body(request) {
+  let text = '';
+  for await (const part of request) text += part;
+  return JSON.parse(text);
+}
+
+async function serve(request, response) {
+  const [, name, first] = request.url.split(/[/?]/);
+  let issuer = issuers.get(name);
+  if (request.method === 'PUT') {
+    const given = await body(request);
+    issuers.set(name, issuer ??= { ...given });
+    Object.assign(issuer, given);
+    issuer.provider ??= newProvider(name, issuer);
+    return response.end();
+  }
+  if (!issuer) {
+    response.statusCode = name ? 404 : 200;
+    return response.end();
+  }
+  if (request.method === 'POST' && first === 'keys') {
+    issuer.provider = newProvider(name, issuer);
+    return response.end();
+  }
+  request.originalUrl = request.url; // by which the provider finds the path of its issuer
+  if (first === 'answer') return answer(issuer, request, response);
+  request.url = request.url.slice(name.length + 1);
+  return issuer.provider.callback()(request, response);
+}
+
+createServer((request, response) => {
+  serve(request, response).catch((err) => {
+    console.error(err);
+    response.statusCode = 500;
+    response.end();
+  });
+}).listen(port, '127.0.0.1');
