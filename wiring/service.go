@@ -34,6 +34,7 @@ import (
 	"github.com/tollgate-dev/tollgate/adapters/rest/readcache"
 	"github.com/tollgate-dev/tollgate/adapters/rest/registryapi"
 	"github.com/tollgate-dev/tollgate/adapters/system"
+	"github.com/tollgate-dev/tollgate/adapters/webauthn"
 	"github.com/tollgate-dev/tollgate/adapters/webhook"
 	"github.com/tollgate-dev/tollgate/core/auth/access"
 	"github.com/tollgate-dev/tollgate/core/auth/auditing"
@@ -43,6 +44,7 @@ import (
 	"github.com/tollgate-dev/tollgate/core/auth/federating"
 	"github.com/tollgate-dev/tollgate/core/auth/joining"
 	"github.com/tollgate-dev/tollgate/core/auth/learning"
+	"github.com/tollgate-dev/tollgate/core/auth/passkeys"
 	"github.com/tollgate-dev/tollgate/core/auth/people"
 	"github.com/tollgate-dev/tollgate/core/auth/retention"
 	"github.com/tollgate-dev/tollgate/core/auth/signin"
@@ -112,7 +114,7 @@ var settingsSet = wire.NewSet(
 	wire.FieldsOf(new(settings.Settings),
 		"Service", "Tracing", "REST", "Answers", "Bodies", "ReadCache", "Methods", "Servers", "DomainKeys", "IDTokens",
 		"Publishing", "Mirroring", "WriteTrust", "Delegating", "Recheck", "Deliveries", "Console", "Administration",
-		"SignIn", "People", "Companies", "StepUp", "Credentials", "Cookies", "Couriers", "Retention", "Decide", "Rules", "Statistics",
+		"SignIn", "People", "Companies", "Passkeys", "StepUp", "Credentials", "Cookies", "Couriers", "Retention", "Decide", "Rules", "Statistics",
 		"Places", "IPLists", "Passwords", "Tokens", "Plugins", "Brand", "Records", "Valkey",
 		"PerSecond", "Memcached", "Memory", "RateLimit", "Record", "RuleFiles", "RuleServer", "RateLimitAPI", "Debug",
 		"Prometheus", "Statsd"),
@@ -134,6 +136,7 @@ var authSet = wire.NewSet(
 	chooseSessionCache, wire.Struct(new(sessionCacheSettings), "*"),
 	learning.NewRunner, wire.Struct(new(learning.RunnerPorts), "*"),
 	federating.New, wire.Struct(new(federating.Ports), "*"),
+	passkeys.New, wire.Struct(new(passkeys.Ports), "*"), webauthn.Set,
 	maxmind.Set, iplists.Set, // where an address is, and whether it is on a list
 )
 

@@ -44,6 +44,7 @@ import (
 	"github.com/tollgate-dev/tollgate/adapters/system"
 	"github.com/tollgate-dev/tollgate/adapters/traffic"
 	"github.com/tollgate-dev/tollgate/adapters/valkey"
+	"github.com/tollgate-dev/tollgate/adapters/webauthn"
 	"github.com/tollgate-dev/tollgate/adapters/webhook"
 	"github.com/tollgate-dev/tollgate/core/auth/access"
 	"github.com/tollgate-dev/tollgate/core/auth/auditing"
@@ -54,6 +55,7 @@ import (
 	"github.com/tollgate-dev/tollgate/core/auth/joining"
 	"github.com/tollgate-dev/tollgate/core/auth/learning"
 	"github.com/tollgate-dev/tollgate/core/auth/notices"
+	"github.com/tollgate-dev/tollgate/core/auth/passkeys"
 	"github.com/tollgate-dev/tollgate/core/auth/people"
 	"github.com/tollgate-dev/tollgate/core/auth/retention"
 	"github.com/tollgate-dev/tollgate/core/auth/signin"
@@ -848,6 +850,43 @@ func injectService(ctx context.Context, s settings.Settings, parts settings.Part
 	joiningService := joining.New(joiningPorts)
 	stepupConfig := s.StepUp
 	challenges := stores.Challenges
+	passkeysConfig := s.Passkeys
+	authstorePasskeys := stores.Passkeys
+	identities := stores.Identities
+	webauthnVerifier := webauthn.New()
+	passkeysPorts := passkeys.Ports{
+		Passkeys:    authstorePasskeys,
+		Accounts:    accounts,
+		Identities:  identities,
+		Sessions:    sessions,
+		Transaction: runner,
+		Verifier:    webauthnVerifier,
+		SignIn:      signinService,
+		Used:        singleuseStore,
+		Trail:       trail,
+		Notices:     notifier,
+		Clock:       clock,
+		Entropy:     entropy,
+		Root:        rootSecret,
+	}
+	passkeysService, err := passkeys.New(passkeysConfig, passkeysPorts)
+	if err != nil {
+		cleanup14()
+		cleanup13()
+		cleanup12()
+		cleanup11()
+		cleanup10()
+		cleanup9()
+		cleanup8()
+		cleanup7()
+		cleanup6()
+		cleanup5()
+		cleanup4()
+		cleanup3()
+		cleanup2()
+		cleanup()
+		return nil, nil, err
+	}
 	stepupPorts := stepup.Ports{
 		Accounts:     accounts,
 		Sessions:     sessions,
@@ -863,6 +902,7 @@ func injectService(ctx context.Context, s settings.Settings, parts settings.Part
 		Trail:        trail,
 		Clock:        clock,
 		Entropy:      entropy,
+		Passkeys:     passkeysService,
 		Root:         rootSecret,
 	}
 	stepupService, err := stepup.New(stepupConfig, stepupPorts)
@@ -898,7 +938,6 @@ func injectService(ctx context.Context, s settings.Settings, parts settings.Part
 	}
 	devicesService := devices.New(devicesPorts)
 	federatingConfig := s.Companies
-	identities := stores.Identities
 	oidcProviders := oidc.NewProviders(oidcConfig, clock)
 	federatingPorts := federating.Ports{
 		Providers:    providers,
@@ -953,6 +992,7 @@ func injectService(ctx context.Context, s settings.Settings, parts settings.Part
 		Keys:        issuer,
 		Workloads:   prover,
 		Companies:   federatingService,
+		Passkeys:    passkeysService,
 	}
 	authapiAPI := authapi.New(useCases)
 	cookiesConfig := s.Cookies

@@ -1,4 +1,4 @@
-// Package traffic records rate limit requests in files, reads such files, and has the JSON of their
+// Package traffic records rate limit requests in files, reads them, and has the JSON of their
 // simulation. A file has a JSON object in each line (contract L-60). The package does not decide;
 // core/ratelimit/simulate does.
 package traffic

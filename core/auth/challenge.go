@@ -10,7 +10,11 @@ const (
 	EmailOTP         StepUpMethod = "EMAIL_OTP"
 	SMSOTP           StepUpMethod = "SMS_OTP"
 	AuthenticatorApp StepUpMethod = "AUTHENTICATOR_APP"
+	PasskeyMethod    StepUpMethod = "PASSKEY"
 )
+
+// Sends reports whether the method sends a code.
+func (m StepUpMethod) Sends() bool { return m == EmailOTP || m == SMSOTP }
 
 // CodeHash is the keyed hash of a one-time code. It is empty where the code
 // comes from an authenticator.

@@ -14,8 +14,8 @@ import (
 // fault.Invalid with code validation_error.
 func ParseStepUpMethod(name string) (StepUpMethod, error) {
 	m := StepUpMethod(name)
-	if !slices.Contains([]StepUpMethod{EmailOTP, SMSOTP, AuthenticatorApp}, m) {
-		return "", InvalidField(CodeValidation, "method", "must be EMAIL_OTP, SMS_OTP or AUTHENTICATOR_APP")
+	if !slices.Contains([]StepUpMethod{EmailOTP, SMSOTP, AuthenticatorApp, PasskeyMethod}, m) {
+		return "", InvalidField(CodeValidation, "method", "must be EMAIL_OTP, SMS_OTP, AUTHENTICATOR_APP or PASSKEY")
 	}
 	return m, nil
 }

@@ -28,11 +28,13 @@ const (
 	FactorLink Factor = "link"
 	// FactorCompany is a second factor that the provider of a company sign-in has checked.
 	FactorCompany Factor = "company"
+	// FactorPasskey is a passkey, which is password and second factor in one.
+	FactorPasskey Factor = "passkey"
 )
 
 // StepsUp reports whether a sign-in with the factor counts as one that is followed by a step-up
 // (contract A-18). A recovery code does not: it is for a lost authenticator.
-func (f Factor) StepsUp() bool { return f == FactorTOTP || f == FactorLink || f == FactorCompany }
+func (f Factor) StepsUp() bool { return f != "" && f != FactorRecovery }
 
 // RecoveryHash is the keyed hash of a recovery code. Only hashes are stored.
 type RecoveryHash [32]byte

@@ -260,3 +260,16 @@ func TestEnrolmentsEnd(t *testing.T) {
 		}
 	}
 }
+
+// TestFactorsThatStepUp lists what each factor at a sign-in is worth.
+func TestFactorsThatStepUp(t *testing.T) {
+	t.Parallel()
+	for factor, want := range map[auth.Factor]bool{
+		"": false, auth.FactorRecovery: false, auth.FactorTOTP: true, auth.FactorLink: true, auth.FactorCompany: true,
+		auth.FactorPasskey: true,
+	} {
+		if factor.StepsUp() != want {
+			t.Errorf("%q steps up: %v", factor, !want)
+		}
+	}
+}

@@ -82,6 +82,8 @@ func (d *Database) addAuthTables() {
 	d.apiTokens = newTable(d, "token", func(t auth.APIToken) auth.APITokenID { return t.ID },
 		func(t auth.APIToken) any { return t.Hash })
 	d.providers = newTable(d, "provider", func(p company.Provider) company.Name { return p.Name })
+	d.passkeys = newTable(d, "passkey", func(p auth.Passkey) auth.PasskeyID { return p.ID },
+		func(p auth.Passkey) any { return p.Credential.ID })
 	d.identities = newTable(d, "identity", func(i company.Identity) company.IdentityID { return i.ID },
 		func(i company.Identity) any { return [2]string{i.Issuer, i.Subject} })
 	d.logins = newTable(d, "login", func(l company.Login) company.LoginID { return l.ID })

@@ -24,6 +24,7 @@ func TestAuthStores(t *testing.T) {
 			Challenges: fakedb.NewChallenges(db), PendingLogins: fakedb.NewPendingLogins(db),
 			Lockouts: fakedb.NewLockouts(db), AuditLog: fakedb.NewAuditLog(db), Keys: fakedb.NewKeyring(db),
 			History: fakedb.NewHistory(db), Runner: db, APITokens: fakedb.NewAPITokens(db),
+			Passkeys: fakedb.NewPasskeys(db),
 			Companies: authstoretest.Companies{
 				Providers: fakedb.NewProviders(db), Identities: fakedb.NewIdentities(db), Logins: fakedb.NewLogins(db),
 			},

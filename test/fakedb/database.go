@@ -48,6 +48,7 @@ type Database struct {
 	apiTokens     *table[auth.APITokenID, auth.APIToken]
 	providers     *table[company.Name, company.Provider]
 	identities    *table[company.IdentityID, company.Identity]
+	passkeys      *table[auth.PasskeyID, auth.Passkey]
 	logins        *table[company.LoginID, company.Login]
 
 	versions    *table[versionKey, versionRow]

@@ -43,6 +43,8 @@ func (s *Settings) authBindings() []binding {
 		s.bind(&s.StepUp.Attempts, "OTP_ATTEMPTS", "3", "attempts per challenge"),
 		s.bind(&s.Credentials.ReauthenticationMaxAge, "REAUTHENTICATION_MAX_AGE", "5m",
 			"how long a password or a code counts for a change of the second factor, 1s to 24h"),
+		s.bind(&s.Passkeys.RPID, "WEBAUTHN_RP_ID", "",
+			"relying party id of passkeys: the host of PUBLIC_URL or a parent domain of it; empty for the host"),
 		s.bind(&s.Couriers.Notices, "NOTICES", "on",
 			"on, or off: people get no notices about new devices, locks and replays").
 			as("text", oneOf(&s.Couriers.Notices, "on", "off")),
@@ -68,6 +70,7 @@ func (s *Settings) completeAuth() {
 	s.Retention.Lockout = max(in.Lockout.Window, in.Lockout.Duration)
 	s.Tokens.TokenLife = in.AccessTokenTTL
 	s.People.Product, s.People.Console = s.Brand.Name, s.consoleURL()
+	s.Passkeys.PublicURL, s.Passkeys.Name = strings.TrimSuffix(s.IDTokens.PublicURL, "/"), s.Brand.Name
 	s.Companies = federating.Config{Console: s.People.Console, Public: s.IDTokens.PublicURL != "",
 		PasswordsOff: in.PasswordsOff,
 		SessionTTL:   in.RefreshTokenTTL, SessionMaxAge: in.RefreshTokenMaxAge}

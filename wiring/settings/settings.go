@@ -39,6 +39,7 @@ import (
 	"github.com/tollgate-dev/tollgate/core/auth/cookies"
 	"github.com/tollgate-dev/tollgate/core/auth/credentials"
 	"github.com/tollgate-dev/tollgate/core/auth/federating"
+	"github.com/tollgate-dev/tollgate/core/auth/passkeys"
 	"github.com/tollgate-dev/tollgate/core/auth/people"
 	"github.com/tollgate-dev/tollgate/core/auth/retention"
 	"github.com/tollgate-dev/tollgate/core/auth/signin"
@@ -83,6 +84,7 @@ type Settings struct {
 	Risk            Risk                      `part:"Authentication" readBy:"auth"`
 	People          people.Config             `part:"Authentication" readBy:"auth" env:"-"`
 	Companies       federating.Config         `env:"-"`
+	Passkeys        passkeys.Config           `part:"Authentication" readBy:"auth" env:"-"`
 	StepUp          stepup.Config             `part:"Authentication" readBy:"auth" env:"-"`
 	Credentials     credentials.Config        `part:"Authentication" readBy:"auth" env:"-"`
 	Cookies         cookies.Config            `env:"-"`

@@ -49,6 +49,7 @@ func openStores(t *testing.T, db *relationaltest.Database) authstoretest.Stores 
 			authstore.APITokens
 			authstore.APITokenExpiry
 		}{all.APITokens, all.APITokenExpiry},
+		Passkeys:  all.Passkeys,
 		Companies: authstoretest.Companies{Providers: all.Providers, Identities: all.Identities, Logins: all.Logins},
 		AddService: func(t *testing.T, name string, active bool) {
 			t.Helper()

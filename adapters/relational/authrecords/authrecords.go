@@ -21,7 +21,7 @@ var Set = wire.NewSet(NewRootSecret, NewKeyring, wire.Bind(new(authstore.KeyRing
 		"SessionCookies",
 		"Devices", "DeviceTokens", "PendingLogins", "Challenges", "HistoryCounts", "HistoryDeferrals", "HistoryTotals",
 		"APITokens", "APITokenExpiry",
-		"Links", "Directory", "Operators", "Providers", "Identities", "Logins"))
+		"Links", "Directory", "Operators", "Providers", "Identities", "Logins", "Passkeys"))
 
 // Stores are the stores of authentication in one database.
 type Stores struct {
@@ -48,6 +48,7 @@ type Stores struct {
 	Providers        authstore.Providers
 	Identities       authstore.Identities
 	Logins           authstore.Logins
+	Passkeys         authstore.Passkeys
 }
 
 // NewStores returns the stores of a database. It returns an error if the root secret is too short.
@@ -70,5 +71,6 @@ func NewStores(db *database.DB, root auth.RootSecret) (Stores, error) {
 		&linkStore{newTable(db, "link", newLinkRow, (*linkRow).toLink)}, people, people,
 		&providerStore{db}, &identityStore{newTable(db, "identity", newIdentityRow, (*identityRow).toIdentity)},
 		&loginStore{newTable(db, "login", newLoginRow, (*loginRow).toLogin)},
+		&passkeyStore{newTable(db, "passkey", newPasskeyRow, (*passkeyRow).toPasskey)},
 	}, err
 }

@@ -19,6 +19,7 @@ import (
 	"github.com/tollgate-dev/tollgate/core/auth/devices"
 	"github.com/tollgate-dev/tollgate/core/auth/federating"
 	"github.com/tollgate-dev/tollgate/core/auth/joining"
+	"github.com/tollgate-dev/tollgate/core/auth/passkeys"
 	"github.com/tollgate-dev/tollgate/core/auth/stepup"
 	"github.com/tollgate-dev/tollgate/core/fault"
 	"github.com/tollgate-dev/tollgate/core/jsonvalue"
@@ -63,6 +64,7 @@ type UseCases struct {
 	Keys        authstore.PublishedKeys
 	Workloads   *delegating.Prover
 	Companies   *federating.Service
+	Passkeys    *passkeys.Service
 }
 
 // New returns the authentication part of the API.
@@ -92,6 +94,8 @@ func (a *API) Mount(r fiber.Router) {
 	r.Post(root+"/step-up/initiate", a.requireSession(auth.Unverified, a.initiateStepUp))
 	r.Post(root+"/step-up/verify", a.verifyStepUp)
 	r.Post(root+"/step-up/resend", a.resendStepUp)
+
+	a.mountPasskeys(r)
 
 	r.Get(devicesPath, a.requireSession(auth.Unverified, a.listDevices))
 	r.Put(devicesPath+"/:id/trust", a.requireSession(auth.Unverified, a.markDevice))
@@ -135,6 +139,9 @@ func (a *API) Scope(method, path string) throttle.Scope {
 func (*API) MaxBody(_, path string) int {
 	if strings.HasPrefix(path, companyPrefix) {
 		return rest.MaxRecordBody
+	}
+	if isBelow(path, passkeysPath) || path == root+"/step-up/verify" {
+		return rest.MaxSecretBody + auth.MaxCredential
 	}
 	return rest.MaxSecretBody
 }

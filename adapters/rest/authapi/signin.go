@@ -55,6 +55,10 @@ func (a *API) logIn(c *fiber.Ctx) error {
 	if r.MFARequired {
 		return sendJSON(c, mfaResponse{true, r.UserID, "enter a code from your authenticator"})
 	}
+	return sendLogin(c, r)
+}
+
+func sendLogin(c *fiber.Ctx, r signin.Result) error {
 	return sendJSON(c, loginResponse{
 		AccessToken: string(r.AccessToken), RefreshToken: string(r.RefreshToken),
 		TrustLevel: r.TrustLevel.String(), ExpiresIn: wholeSeconds(r.ExpiresIn),
@@ -72,11 +76,15 @@ func readLogin(b *jsonbody.Object) (signin.Login, error) {
 }
 
 func readDevice(b *jsonbody.Object) (auth.DeviceInfo, error) {
+	return auth.NewDeviceInfo(readDeviceFields(b))
+}
+
+func readDeviceFields(b *jsonbody.Object) auth.DeviceFields {
 	info := b.Nested("deviceInfo")
-	return auth.NewDeviceInfo(auth.DeviceFields{
+	return auth.DeviceFields{
 		UserAgent: info.OptionalText("userAgent"), ScreenResolution: info.OptionalText("screenResolution"),
 		Timezone: info.OptionalText("timezone"), Language: info.OptionalText("language"),
-	})
+	}
 }
 
 // verifiedResponse is the response to a second factor, and to a refresh without the trust level.

@@ -3,8 +3,10 @@ package authapi
 import (
 	"github.com/gofiber/fiber/v2"
 
+	"github.com/tollgate-dev/tollgate/adapters/rest"
 	"github.com/tollgate-dev/tollgate/core/auth"
 	"github.com/tollgate-dev/tollgate/core/auth/stepup"
+	"github.com/tollgate-dev/tollgate/ports/webauthn"
 )
 
 type challenge struct {
@@ -12,6 +14,7 @@ type challenge struct {
 	Method            auth.StepUpMethod `json:"method"`
 	ExpiresAt         string            `json:"expiresAt"`
 	AttemptsRemaining int               `json:"attemptsRemaining"`
+	PublicKey         *requestOptions   `json:"publicKey,omitempty"` // of PASSKEY
 }
 
 func (a *API) initiateStepUp(c *fiber.Ctx, caller auth.Session) error {
@@ -23,11 +26,25 @@ func (a *API) initiateStepUp(c *fiber.Ctx, caller auth.Session) error {
 	if err := fieldError(b.Problems(), err); err != nil {
 		return err
 	}
+	var party webauthn.Party
+	if method == auth.PasskeyMethod {
+		if party, err = a.party(c); err != nil {
+			return err
+		}
+	}
 	p, err := a.use.StepUp.Initiate(c.UserContext(), caller, method)
 	if err != nil {
 		return err
 	}
-	return sendJSON(c, challenge{p.ID, p.Method, FormatTime(p.ExpiresAt), p.AttemptsRemaining})
+	shown := challenge{p.ID, p.Method, FormatTime(p.ExpiresAt), p.AttemptsRemaining, nil}
+	if method == auth.PasskeyMethod {
+		o, err := a.use.Passkeys.StepUpOptions(c.UserContext(), party, caller.UserID, p.ID)
+		if err != nil {
+			return err
+		}
+		shown.PublicKey = newRequestOptions(o)
+	}
+	return sendJSON(c, shown)
 }
 
 type verifyResponse struct {
@@ -43,9 +60,24 @@ func (a *API) verifyStepUp(c *fiber.Ctx) error {
 		return err
 	}
 	id, err := auth.ParseUUID[auth.ChallengeID]("challengeId", b.Text("challengeId"))
-	in := stepup.Answer{ID: id, Code: auth.OTP(b.Text("otp")), TrustDevice: b.Flag("trustDevice")}
+	in := stepup.Answer{ID: id, TrustDevice: b.Flag("trustDevice")}
+	if b.Has("credential") {
+		in.Response = b.Raw("credential")
+	} else {
+		in.Code = auth.OTP(b.Text("otp"))
+	}
 	if err := fieldError(b.Problems(), err); err != nil {
 		return err
+	}
+	if in.Response != nil {
+		caller, err := a.use.Access.CheckLevel(c.UserContext(), auth.AccessToken(rest.BearerToken(c)), auth.Unverified)
+		if err != nil {
+			return err
+		}
+		in.Session = caller.ID
+		if in.Party, err = a.party(c); err != nil {
+			return err
+		}
 	}
 	p, err := a.use.StepUp.Verify(c.UserContext(), in)
 	if err != nil {

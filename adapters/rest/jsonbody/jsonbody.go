@@ -299,6 +299,12 @@ func (b *Object) Nested(name string) *Object {
 	return inner
 }
 
+// Raw returns the JSON of a member that must be an object.
+func (b *Object) Raw(name string) []byte {
+	b.Nested(name)
+	return b.members[name]
+}
+
 // Number returns a member that must be a whole number.
 func (b *Object) Number(name string) (n int) {
 	switch {

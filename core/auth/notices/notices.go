@@ -41,7 +41,11 @@ const (
 	AuthenticatorRemoved   Kind = "authenticator_removed"   // an operator removed the authenticator
 	PasswordChanged        Kind = "password_changed"        // the password was changed in a session
 
-	BreakGlass    Kind = "break_glass"    // somebody signed in with a password that a command had admitted
+	BreakGlass       Kind = "break_glass"       // somebody signed in with a password that a command had admitted
+	PasskeyAdded     Kind = "passkey_added"     // a passkey was added
+	PasskeyRemoved   Kind = "passkey_removed"   // a passkey was removed
+	PasskeySuspended Kind = "passkey_suspended" // there seems to be a copy of a passkey
+
 	CompanyLinked Kind = "company_linked" // a company sign-in was linked to the account
 
 	PublisherUsed   Kind = "publisher_used"   // a policy of the person was used for the first time, or with a new key

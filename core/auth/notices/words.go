@@ -118,6 +118,24 @@ var wordings = map[Kind]wording{
 		advice:      "If you expected this, you can ignore this message. If not, look at the audit log (ACCOUNT_CHANGE, break_glass).",
 		briefAdvice: "Not expected? See the audit log.",
 	},
+	PasskeyAdded: {
+		subject: "A passkey was added", briefAdvice: "Not you? Change your password at once.",
+		event:  "A passkey was added to your account. From now on it signs in without your password.",
+		advice: "If this was you, you can ignore this message. If not, remove it on your account page, and change your password.",
+		brief:  "a passkey was added to your account",
+	},
+	PasskeyRemoved: {
+		subject: "A passkey was removed", briefAdvice: "Not you? Change your password at once.",
+		event:  "A passkey was removed from your account. It does not sign in any more.",
+		advice: "If this was you, you can ignore this message. If not, change your password, then sign out of all sessions.",
+		brief:  "a passkey was removed from your account",
+	},
+	PasskeySuspended: {
+		subject: "A passkey was suspended", briefAdvice: "Remove it, and add a new one.",
+		event:  "A passkey of your account seems to have a copy: its count of signatures went back. It does not sign in any more.",
+		advice: "Remove it on your account page, and add a new one. If you have not just signed in, call your operator.",
+		brief:  "a passkey of your account seems to have a copy and was suspended",
+	},
 	CompanyLinked: {
 		subject: "A company sign-in was linked", briefAdvice: "Not you? Call your operator at once.",
 		event: "Your account was linked to the sign-in of your company, where somebody signed in with your e-mail address. From now " +

@@ -48,7 +48,7 @@ func newSessionChanges(
 	session.DescribeAddress(details)
 	details.Set("factor", string(factor))
 	attempt.proof.Describe(details)
-	if factor != "" && factor != auth.FactorLink && factor != auth.FactorCompany {
+	if factor != "" && factor != auth.FactorLink && factor != auth.FactorCompany && factor != auth.FactorPasskey {
 		details["step"] = audit.Text("mfa")
 	}
 	changes := []audit.Change{

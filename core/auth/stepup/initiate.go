@@ -38,6 +38,9 @@ func (s *Service) Initiate(ctx context.Context, session auth.Session, method aut
 		ID:        secrets.NewUUID[auth.ChallengeID](s.ports.Entropy),
 		SessionID: session.ID, UserID: session.UserID, Method: method, State: auth.ChallengeOpen,
 	}
+	if method == auth.PasskeyMethod {
+		c.Attempts = s.config.Attempts - 1 // a ceremony is good once (contract K-3)
+	}
 	code := s.renewCode(&c)
 	c.CreatedAt = s.ports.Clock.Now()
 	err = s.ports.Transaction.Atomically(ctx, func(ctx context.Context) error {
@@ -49,7 +52,7 @@ func (s *Service) Initiate(ctx context.Context, session auth.Session, method aut
 	if err != nil {
 		return Pending{}, errors.Join(err, s.uncountSend(ctx, session.UserID, verdict))
 	}
-	if method == auth.AuthenticatorApp {
+	if !method.Sends() {
 		return s.newPending(&c), nil
 	}
 	if err := s.deliverCode(ctx, &session, &c, route.newMessage(code, c.ExpiresAt), route.courier); err != nil {
@@ -62,7 +65,7 @@ func (s *Service) Initiate(ctx context.Context, session auth.Session, method aut
 // empty code for an authenticator.
 func (s *Service) renewCode(c *auth.Challenge) auth.OTP {
 	c.ExpiresAt = s.ports.Clock.Now().Add(s.config.CodeTTL)
-	if c.Method == auth.AuthenticatorApp {
+	if !c.Method.Sends() {
 		return ""
 	}
 	code := s.newCode()
@@ -108,6 +111,13 @@ func (s *Service) Routes(ctx context.Context, user auth.UserID) ([]Route, error)
 
 // findRoute returns the route of a method, or an error of errMethod if the method is not available.
 func (s *Service) findRoute(ctx context.Context, user auth.UserID, method auth.StepUpMethod) (codeRoute, error) {
+	if method == auth.PasskeyMethod && s.ports.Passkeys != nil {
+		all, err := s.ports.Passkeys.List(ctx, user)
+		if err == nil && len(auth.CredentialsOf(all)) == 0 {
+			err = errMethod("needs a passkey")
+		}
+		return codeRoute{}, err
+	}
 	account, err := s.ports.Accounts.Get(ctx, user)
 	if err != nil {
 		return codeRoute{}, err

@@ -25,9 +25,9 @@ func (s *Service) Resend(ctx context.Context, id auth.ChallengeID) (Pending, err
 	if err != nil {
 		return Pending{}, err
 	}
-	if c.Method == auth.AuthenticatorApp {
+	if !c.Method.Sends() {
 		return Pending{}, auth.InvalidField(auth.CodeInvalidInput, "challengeId",
-			"waits for a code of the authenticator, which is not sent")
+			"waits for an authenticator, to which no code is sent")
 	}
 	route, err := s.findRoute(ctx, c.UserID, c.Method)
 	if err != nil {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/tollgate-dev/tollgate/core/auth"
 	"github.com/tollgate-dev/tollgate/core/auth/auditing"
+	"github.com/tollgate-dev/tollgate/core/auth/passkeys"
 	"github.com/tollgate-dev/tollgate/core/fault"
 	"github.com/tollgate-dev/tollgate/core/jsonvalue"
 	"github.com/tollgate-dev/tollgate/ports/authstore"
@@ -56,7 +57,8 @@ type Ports struct {
 	Trail    *auditing.Trail
 	Clock    clock.Clock
 	Entropy  secrets.Entropy
-	Root     auth.RootSecret // the keys of this package are derived from it
+	Passkeys *passkeys.Service // nil: the method PASSKEY is not available
+	Root     auth.RootSecret   // the keys of this package are derived from it
 }
 
 // Couriers deliver codes by channel. A nil one is not configured: its method is refused.

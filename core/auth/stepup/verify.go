@@ -9,10 +9,12 @@ import (
 	"github.com/tollgate-dev/tollgate/core/auth"
 	"github.com/tollgate-dev/tollgate/core/auth/assessment"
 	"github.com/tollgate-dev/tollgate/core/auth/devices"
+	"github.com/tollgate-dev/tollgate/core/auth/passkeys"
 	"github.com/tollgate-dev/tollgate/core/fault"
 	"github.com/tollgate-dev/tollgate/core/jsonvalue"
 	"github.com/tollgate-dev/tollgate/ports/secrets"
 	"github.com/tollgate-dev/tollgate/ports/transaction"
+	"github.com/tollgate-dev/tollgate/ports/webauthn"
 )
 
 // Answer is what a person sends to pass a challenge.
@@ -20,6 +22,11 @@ type Answer struct {
 	ID          auth.ChallengeID
 	Code        auth.OTP
 	TrustDevice bool // marks the device as TRUSTED (contract A-38)
+
+	// For PASSKEY, instead of a code.
+	Session  auth.SessionID // of the caller, which must be that of the challenge
+	Party    webauthn.Party
+	Response []byte // of the authenticator
 }
 
 // Passed is the result of a verification whose code was right.
@@ -81,9 +88,11 @@ func (s *Service) verifyCode(ctx context.Context, t *verification) error {
 		switch {
 		case c.State != auth.ChallengeOpen, !auth.Alive(c.ExpiresAt, t.now, s.config.CodeTTL):
 			t.refusal, t.reason = errChallenge(), ReasonClosed
+		case c.Method == auth.PasskeyMethod && c.SessionID != t.Session:
+			t.refusal, t.reason = errChallenge(), ReasonClosed
 		case c.Attempts >= s.config.Attempts:
 			t.refusal, t.reason = s.errNoAttemptLeft(c.ExpiresAt.Sub(t.now)), ReasonUsedUp
-		case c.Method == auth.AuthenticatorApp:
+		case !c.Method.Sends():
 			// The code must not be checked while the challenge is locked. Until
 			// verifyAuthenticator has checked it, the attempt counts as wrong.
 			countAttempt(c, false)
@@ -97,7 +106,7 @@ func (s *Service) verifyCode(ctx context.Context, t *verification) error {
 	if fault.Is(err, fault.NotFound) {
 		return errChallenge()
 	}
-	if err == nil && t.refusal == nil && t.challenge.Method == auth.AuthenticatorApp {
+	if err == nil && t.refusal == nil && !t.challenge.Method.Sends() {
 		right, err = s.verifyAuthenticator(ctx, t)
 	}
 	if err != nil {
@@ -109,14 +118,18 @@ func (s *Service) verifyCode(ctx context.Context, t *verification) error {
 	return s.recordFailure(ctx, t)
 }
 
-// verifyAuthenticator reports whether the code is a valid code of the person's authenticator. It
+// verifyAuthenticator reports whether the answer is one of the person's authenticator or passkey. It
 // uses up the code, which is valid once, here or at a login, and marks the challenge as passed.
 // Recovery codes are for logins only (contract A-19).
 func (s *Service) verifyAuthenticator(ctx context.Context, t *verification) (right bool, err error) {
-	err = s.ports.Accounts.Update(ctx, t.challenge.UserID, func(a *auth.Account) (err error) {
-		right, err = s.secondFactor.TakeTOTP(a, t.Code, t.now)
-		return err
-	})
+	if t.challenge.Method == auth.PasskeyMethod {
+		right, err = s.verifyPasskey(ctx, t)
+	} else {
+		err = s.ports.Accounts.Update(ctx, t.challenge.UserID, func(a *auth.Account) (err error) {
+			right, err = s.secondFactor.TakeTOTP(a, t.Code, t.now)
+			return err
+		})
+	}
 	if err != nil || !right {
 		return false, err
 	}
@@ -125,6 +138,17 @@ func (s *Service) verifyAuthenticator(ctx context.Context, t *verification) (rig
 		countAttempt(c, true)
 		return nil
 	})
+}
+
+// verifyPasskey reports whether a passkey of the person has signed the challenge.
+func (s *Service) verifyPasskey(ctx context.Context, t *verification) (bool, error) {
+	_, err := s.ports.Passkeys.Check(ctx, passkeys.Signature{
+		Party: t.Party, Challenge: s.ports.Passkeys.StepUpChallenge(t.ID), Response: t.Response, User: t.challenge.UserID,
+	})
+	if fault.Is(err, fault.Unauthenticated) {
+		return false, nil
+	}
+	return err == nil, err
 }
 
 // countAttempt marks a challenge as passed, or counts a wrong code.

@@ -33,6 +33,7 @@ type Stores struct {
 	Operate   func(ctx context.Context, user auth.UserID) error
 	APITokens APITokens
 	Companies Companies
+	Passkeys  authstore.Passkeys
 	// AddService adds a service account, which is active or disabled.
 	AddService func(t *testing.T, name string, active bool)
 	Runner     transaction.Runner
@@ -54,7 +55,7 @@ func Run(t *testing.T, open func(t *testing.T) Stores) {
 		"challenges":     runChallenges,
 		"pending logins": runPendingLogins, "lockouts": runLockouts, "history": runHistory, "audit log": RunAuditLog,
 		"keys": runKeys, "tokens": runAPITokens, "links": runLinks, "directory": runDirectory, "operators": runOperators,
-		"companies": runCompanies,
+		"companies": runCompanies, "passkeys": runPasskeys,
 	} {
 		t.Run(name, func(t *testing.T) { suite(t, open) })
 	}

@@ -1,0 +1,269 @@
+package authapi
+
+import (
+	"encoding/base64"
+	"net/http"
+
+	"github.com/gofiber/fiber/v2"
+
+	"github.com/tollgate-dev/tollgate/adapters/rest"
+	"github.com/tollgate-dev/tollgate/adapters/rest/jsonbody"
+	"github.com/tollgate-dev/tollgate/core/auth"
+	"github.com/tollgate-dev/tollgate/core/auth/passkeys"
+	"github.com/tollgate-dev/tollgate/core/auth/signin"
+	"github.com/tollgate-dev/tollgate/ports/webauthn"
+)
+
+const passkeysPath = root + "/passkeys"
+
+func (a *API) mountPasskeys(r fiber.Router) {
+	r.Get(passkeysPath, a.requireSession(auth.Unverified, a.listPasskeys))
+	r.Post(passkeysPath+"/register/begin", a.requireSession(auth.FullTrust, a.beginRegistration))
+	r.Post(passkeysPath+"/register/finish", a.requireSession(auth.FullTrust, a.registerPasskey))
+	r.Post(passkeysPath+"/sign-in/begin", a.beginPasskeySignIn)
+	r.Post(passkeysPath+"/sign-in/finish", a.signInWithPasskey)
+	r.Patch(passkeysPath+"/:id", a.requireSession(auth.FullTrust, a.renamePasskey))
+	r.Delete(passkeysPath+"/:id", a.requireSession(auth.FullTrust, a.removePasskey))
+}
+
+// party returns the relying party of a request.
+func (a *API) party(c *fiber.Ctx) (webauthn.Party, error) {
+	scheme := "http://"
+	if rest.Secure(c) {
+		scheme = "https://"
+	}
+	return a.use.Passkeys.Party(scheme + rest.Host(c))
+}
+
+type passkeyView struct {
+	ID         auth.PasskeyID `json:"id"`
+	Name       string         `json:"name"`
+	CreatedAt  string         `json:"createdAt"`
+	LastUsedAt *string        `json:"lastUsedAt"` // null if it was never used
+	Synced     bool           `json:"synced"`
+}
+
+func newPasskeyView(p auth.Passkey) passkeyView {
+	v := passkeyView{ID: p.ID, Name: p.Name, CreatedAt: FormatTime(p.CreatedAt), Synced: p.BackedUp}
+	if !p.LastUsedAt.IsZero() {
+		used := FormatTime(p.LastUsedAt)
+		v.LastUsedAt = &used
+	}
+	return v
+}
+
+type passkeyList struct {
+	Passkeys []passkeyView `json:"passkeys"`
+}
+
+func (a *API) listPasskeys(c *fiber.Ctx, caller auth.Session) error {
+	found, err := a.use.Passkeys.List(c.UserContext(), caller.UserID)
+	if err != nil {
+		return err
+	}
+	list := passkeyList{make([]passkeyView, len(found))}
+	for i, p := range found {
+		list.Passkeys[i] = newPasskeyView(p)
+	}
+	return sendJSON(c, list)
+}
+
+// ceremonyResponse is a ceremony that has begun.
+type ceremonyResponse[O any] struct {
+	CeremonyID passkeys.CeremonyID `json:"ceremonyId"`
+	PublicKey  O                   `json:"publicKey"`
+	ExpiresAt  string              `json:"expiresAt"`
+}
+
+// credentialDescriptor names a credential (WebAuthn, section 5.8.3).
+type credentialDescriptor struct {
+	Type       string   `json:"type"`
+	ID         string   `json:"id"`
+	Transports []string `json:"transports,omitempty"`
+}
+
+func describeCredentials(all []auth.Credential) []credentialDescriptor {
+	list := make([]credentialDescriptor, len(all))
+	for i, c := range all {
+		list[i] = credentialDescriptor{publicKey, encodeBytes([]byte(c.ID)), c.Transports}
+	}
+	return list
+}
+
+// The values of options (contract K-2).
+const (
+	publicKey = "public-key"
+	required  = "required"
+	timeout   = 300_000 // ms
+)
+
+func encodeBytes(b []byte) string { return base64.RawURLEncoding.EncodeToString(b) }
+
+// requestOptions are PublicKeyCredentialRequestOptions (WebAuthn, section 5.5).
+type requestOptions struct {
+	Challenge        string                 `json:"challenge"`
+	Timeout          int                    `json:"timeout"`
+	RPID             string                 `json:"rpId"`
+	AllowCredentials []credentialDescriptor `json:"allowCredentials"`
+	UserVerification string                 `json:"userVerification"`
+}
+
+func newRequestOptions(o passkeys.Options) *requestOptions {
+	return &requestOptions{
+		encodeBytes(o.Challenge[:]), timeout, o.Party.ID, describeCredentials(o.Credentials), required,
+	}
+}
+
+// creationOptions are PublicKeyCredentialCreationOptions (WebAuthn, section 5.4).
+type creationOptions struct {
+	RP                     entity                 `json:"rp"`
+	User                   entity                 `json:"user"`
+	Challenge              string                 `json:"challenge"`
+	PubKeyCredParams       []keyParameter         `json:"pubKeyCredParams"`
+	Timeout                int                    `json:"timeout"`
+	ExcludeCredentials     []credentialDescriptor `json:"excludeCredentials"`
+	AuthenticatorSelection authenticatorSelection `json:"authenticatorSelection"`
+	Attestation            string                 `json:"attestation"`
+}
+
+type entity struct {
+	ID          string `json:"id"`
+	Name        string `json:"name"`
+	DisplayName string `json:"displayName,omitempty"`
+}
+
+type keyParameter struct {
+	Type string `json:"type"`
+	Alg  int    `json:"alg"`
+}
+
+type authenticatorSelection struct {
+	ResidentKey        string `json:"residentKey"`
+	RequireResidentKey bool   `json:"requireResidentKey"`
+	UserVerification   string `json:"userVerification"`
+}
+
+func newCreationOptions(o passkeys.Options) *creationOptions {
+	options := &creationOptions{
+		RP:        entity{ID: o.Party.ID, Name: o.Party.Name},
+		User:      entity{encodeBytes(o.Handle[:]), string(o.Person.Email), o.Person.Name},
+		Challenge: encodeBytes(o.Challenge[:]), Timeout: timeout,
+		ExcludeCredentials:     describeCredentials(o.Credentials),
+		AuthenticatorSelection: authenticatorSelection{required, true, required},
+		Attestation:            "none",
+	}
+	for _, algorithm := range auth.PasskeyAlgorithms() {
+		options.PubKeyCredParams = append(options.PubKeyCredParams, keyParameter{publicKey, algorithm})
+	}
+	return options
+}
+
+// beginRegistration needs no request body.
+func (a *API) beginRegistration(c *fiber.Ctx, caller auth.Session) error {
+	party, err := a.party(c)
+	if err != nil {
+		return err
+	}
+	s, err := a.use.Passkeys.BeginRegistration(c.UserContext(), caller, party)
+	if err != nil {
+		return err
+	}
+	return sendJSON(c, ceremonyResponse[*creationOptions]{s.ID, newCreationOptions(s.Options), FormatTime(s.ExpiresAt)})
+}
+
+func (a *API) readAnswer(c *fiber.Ctx) (in passkeys.Answer, b *jsonbody.Object, err error) {
+	if in.Party, err = a.party(c); err != nil {
+		return in, nil, err
+	}
+	if b, err = readBody(c); err != nil {
+		return in, nil, err
+	}
+	in.Ceremony, in.Response = passkeys.CeremonyID(b.Text("ceremonyId")), b.Raw("credential")
+	return in, b, nil
+}
+
+func (a *API) registerPasskey(c *fiber.Ctx, caller auth.Session) error {
+	in, b, err := a.readAnswer(c)
+	if err != nil {
+		return err
+	}
+	name, err := auth.ParsePasskeyName(b.Text("name"))
+	if err := fieldError(b.Problems(), err); err != nil {
+		return err
+	}
+	p, err := a.use.Passkeys.Register(c.UserContext(), caller, in, name)
+	if err != nil {
+		return err
+	}
+	c.Status(http.StatusCreated)
+	return sendJSON(c, newPasskeyView(p))
+}
+
+func (a *API) beginPasskeySignIn(c *fiber.Ctx) error {
+	party, err := a.party(c)
+	if err != nil {
+		return err
+	}
+	b, err := readBody(c)
+	if err != nil {
+		return err
+	}
+	device := readDeviceFields(b)
+	if err := fieldError(b.Problems()); err != nil {
+		return err
+	}
+	s, err := a.use.Passkeys.BeginSignIn(party, device)
+	if err != nil {
+		return err
+	}
+	return sendJSON(c, ceremonyResponse[*requestOptions]{s.ID, newRequestOptions(s.Options), FormatTime(s.ExpiresAt)})
+}
+
+func (a *API) signInWithPasskey(c *fiber.Ctx) error {
+	in, b, err := a.readAnswer(c)
+	if err != nil {
+		return err
+	}
+	from := signin.Origin{DeviceToken: readDeviceToken(c), Address: rest.Address(c)}
+	if err := fieldError(b.Problems()); err != nil {
+		return err
+	}
+	r, err := a.use.Passkeys.SignIn(c.UserContext(), in, from)
+	if err != nil {
+		return err
+	}
+	setDeviceToken(c, r.DeviceToken)
+	return sendLogin(c, r)
+}
+
+func (a *API) renamePasskey(c *fiber.Ctx, caller auth.Session) error {
+	id, err := pathID[auth.PasskeyID](c)
+	if err != nil {
+		return err
+	}
+	b, err := readBody(c)
+	if err != nil {
+		return err
+	}
+	name, err := auth.ParsePasskeyName(b.Text("name"))
+	if err := fieldError(b.Problems(), err); err != nil {
+		return err
+	}
+	p, err := a.use.Passkeys.Rename(c.UserContext(), caller, id, name)
+	if err != nil {
+		return err
+	}
+	return sendJSON(c, newPasskeyView(p))
+}
+
+func (a *API) removePasskey(c *fiber.Ctx, caller auth.Session) error {
+	id, err := pathID[auth.PasskeyID](c)
+	if err != nil {
+		return err
+	}
+	if err := a.use.Passkeys.Remove(c.UserContext(), caller, id); err != nil {
+		return err
+	}
+	c.Set(fiber.HeaderCacheControl, "no-store")
+	return c.SendStatus(http.StatusNoContent)
+}
