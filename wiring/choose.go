@@ -179,7 +179,7 @@ type noticePorts struct {
 func chooseNotifier(a settings.Couriers, b couriersettings.Brand, c stepup.Couriers, p noticePorts) *notices.Notifier {
 	var notifier *notices.Notifier
 	if a.Notices && (c.Email != nil || c.SMS != nil) {
-		notifier = notices.New(b.Name, notices.Ports{
+		notifier = notices.New(b.Name, a.PublicURL, notices.Ports{
 			Accounts: p.Accounts, Devices: p.Devices, Couriers: notices.Couriers(c), Throttle: p.Throttle,
 			Reporter: p.Reporter, Waiter: p.Waiter,
 		})

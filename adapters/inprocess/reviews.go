@@ -5,6 +5,7 @@ import (
 
 	"github.com/tollgate-dev/tollgate/core/auth"
 	"github.com/tollgate-dev/tollgate/core/auth/notices"
+	"github.com/tollgate-dev/tollgate/core/registry/review"
 	"github.com/tollgate-dev/tollgate/ports/authority"
 )
 
@@ -18,16 +19,21 @@ func NewReviewNotifier(n *notices.Notifier) *ReviewNotifier { return &ReviewNoti
 
 // NotifyReviewer implements [authority.ReviewNotifier].
 func (r *ReviewNotifier) NotifyReviewer(n authority.WaitingNotice) {
-	servers := n.Server
+	servers := n.First[0].ServerName
 	switch {
 	case n.More:
 		servers += " and at least " + strconv.Itoa(n.Count) + " others"
 	case n.Count > 1:
 		servers += " and " + strconv.Itoa(n.Count-1) + " more"
 	}
-	r.notifier.Notify(notices.Event{
-		Kind: notices.ReviewsWaiting, UserID: auth.UserID(n.Reviewer), At: n.At, Servers: servers,
-	})
+	event := notices.Event{Kind: notices.ReviewsWaiting, UserID: auth.UserID(n.Reviewer), At: n.At, Servers: servers}
+	for _, d := range n.First {
+		event.Pages = append(event.Pages, reviewPage(d.ServerName+" "+d.Version, d.Review))
+	}
+	if n.More || n.Count > len(n.First) {
+		event.Pages = append(event.Pages, notices.Page{Name: "All that waits", Path: "/console/reviews"})
+	}
+	r.notifier.Notify(event)
 }
 
 // NotifySubmitter implements [authority.ReviewNotifier].
@@ -39,6 +45,12 @@ func (r *ReviewNotifier) NotifySubmitter(n authority.DecisionNotice) {
 	for _, person := range n.People {
 		r.notifier.Notify(notices.Event{
 			Kind: kind, UserID: auth.UserID(person), At: n.At, Servers: n.ServerName + " " + n.Version,
+			Comment: n.Comment, Pages: []notices.Page{reviewPage("The review", n.Review)},
 		})
 	}
+}
+
+// reviewPage returns the page of a review in the console.
+func reviewPage(name string, id review.ID) notices.Page {
+	return notices.Page{Name: name, Path: "/console/reviews/" + string(id)}
 }

@@ -180,7 +180,7 @@ func TestNotices(t *testing.T) {
 
 func TestQueuedNotices(t *testing.T) {
 	registry := prometheus.NewRegistry()
-	notifier := notices.New("Tollgate", notices.Ports{})
+	notifier := notices.New("Tollgate", "", notices.Ports{})
 	WatchNotices(notifier, registry)
 	checkMetrics(t, registry, map[string]float64{})
 	notifier.Notify(notices.Event{Kind: notices.Replay})

@@ -98,10 +98,17 @@ type ReviewNotifier interface {
 // WaitingNotice is what a reviewer should know: documents wait for a decision.
 type WaitingNotice struct {
 	Reviewer registry.Holder
-	Count    int    // documents that wait
-	More     bool   // there are more than Count
-	Server   string // the name of one of them
+	Count    int               // documents that wait
+	More     bool              // there are more than Count
+	First    []WaitingDocument // the first of them
 	At       time.Time
+}
+
+// WaitingDocument is a document that waits for a decision.
+type WaitingDocument struct {
+	Review     review.ID
+	ServerName string
+	Version    string
 }
 
 // DecisionNotice is a decision about a document.
@@ -110,6 +117,8 @@ type DecisionNotice struct {
 	Approved   bool
 	ServerName string
 	Version    string
+	Review     review.ID
+	Comment    string
 	At         time.Time
 }
 

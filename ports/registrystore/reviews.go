@@ -25,8 +25,10 @@ type Reviews interface {
 	// PendingOf returns the pending review of a version, or fault.NotFound.
 	PendingOf(ctx context.Context, name registry.Name, version registry.Version) (review.Review, error)
 	// List returns a page of the reviews that a query selects, the oldest submission first, and of
-	// equal times by ID.
+	// equal times by ID; in the other direction with q.Newest.
 	List(ctx context.Context, q ReviewQuery) (ReviewPage, error)
+	// Count returns how many reviews a query selects by its filters, in each state.
+	Count(ctx context.Context, q ReviewQuery) (map[review.State]int, error)
 	// Compared returns the documents with which stored reviews that are pending are compared, in
 	// the order of the reviews: for a replacement the document of its version, for a new version
 	// that of the latest version of its server, deleted ones too; otherwise nil. There are at most
@@ -71,8 +73,15 @@ type ReviewNotices interface {
 
 // ReviewQuery selects a page of reviews. Zero fields do not narrow it.
 type ReviewQuery struct {
-	State review.State
-	Name  registry.Name // of the server
+	State   review.State
+	Decided bool          // those that are not pending
+	Name    registry.Name // of the server
+	Within  registry.Pattern
+	Kind    review.Kind
+	Until   time.Time // they were submitted before it
+	// By selects what one submitter has submitted, also through policies that this person made, of
+	// what Patterns and Submitter select.
+	By string
 	// Patterns selects reviews of servers that one of the patterns selects, and Submitter those of
 	// one submitter (review.Submitter.Key) and of the policies that this person made
 	// (review.Submitter.Makers). With both, a review needs one of the two.
@@ -81,8 +90,9 @@ type ReviewQuery struct {
 	// After and AfterID are the end of the page before.
 	After   time.Time
 	AfterID review.ID
-	Limit   int // maximum number of reviews, at least 1
-	Bytes   int // maximum size of the documents, which the last one may exceed; 0 for no maximum
+	Newest  bool // the newest submission first
+	Limit   int  // maximum number of reviews, at least 1
+	Bytes   int  // maximum size of the documents, which the last one may exceed; 0 for no maximum
 }
 
 // ReviewPage is a part of a list of reviews. It has at least one if the query selects any.

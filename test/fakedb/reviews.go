@@ -89,12 +89,25 @@ func (s *Reviews) find(ctx context.Context, matches func(review.Review) bool) ([
 // List implements [registrystore.Reviews].
 func (s *Reviews) List(ctx context.Context, q registrystore.ReviewQuery) (registrystore.ReviewPage, error) {
 	q.After = storedTime(q.After)
-	found, err := s.find(ctx, func(r review.Review) bool { return selectsReview(q, r) })
+	found, err := s.find(ctx, func(r review.Review) bool { return selectsReview(q, r) && isAfter(q, r) })
 	if err != nil {
 		return registrystore.ReviewPage{}, err
 	}
+	if q.Newest {
+		slices.Reverse(found)
+	}
 	n := countUntil(found, q.Limit, q.Bytes, func(r review.Review) int { return len(r.Document) })
 	return registrystore.ReviewPage{Reviews: found[:n], More: n < len(found)}, nil
+}
+
+// Count implements [registrystore.Reviews].
+func (s *Reviews) Count(ctx context.Context, q registrystore.ReviewQuery) (map[review.State]int, error) {
+	found, err := s.find(ctx, func(r review.Review) bool { return selectsReview(q, r) })
+	counts := map[review.State]int{}
+	for _, r := range found {
+		counts[r.State]++
+	}
+	return counts, err
 }
 
 // Compared implements [registrystore.Reviews].
@@ -134,10 +147,12 @@ func (s *Reviews) DecidedByOperator(ctx context.Context, after, until time.Time,
 }
 
 func selectsReview(q registrystore.ReviewQuery, r review.Review) bool {
-	if q.State != "" && r.State != q.State {
-		return false
-	}
-	if q.Name != (registry.Name{}) && r.Name != q.Name {
+	switch {
+	case q.State != "" && r.State != q.State, q.Decided && r.State == review.Pending,
+		q.Name != (registry.Name{}) && r.Name != q.Name,
+		q.Within != (registry.Pattern{}) && !q.Within.Matches(r.Name),
+		q.Kind != "" && r.Kind != q.Kind, !q.Until.IsZero() && !r.SubmittedAt.Before(q.Until),
+		q.By != "" && !r.IsOwn(registry.Holder(q.By)):
 		return false
 	}
 	if len(q.Patterns) > 0 || q.Submitter != "" {
@@ -146,7 +161,12 @@ func selectsReview(q registrystore.ReviewQuery, r review.Review) bool {
 			return false
 		}
 	}
-	return q.After.IsZero() || cmp.Or(r.SubmittedAt.Compare(q.After), cmp.Compare(r.ID, q.AfterID)) > 0
+	return true
+}
+
+func isAfter(q registrystore.ReviewQuery, r review.Review) bool {
+	order := cmp.Or(r.SubmittedAt.Compare(q.After), cmp.Compare(r.ID, q.AfterID))
+	return q.After.IsZero() || order > 0 != q.Newest && order != 0
 }
 
 // ReviewRules implements [registrystore.ReviewRules].

@@ -92,25 +92,67 @@ func (s *reviewStore) List(ctx context.Context, q registrystore.ReviewQuery) (re
 	})
 }
 
+func (s *reviewStore) Count(ctx context.Context, q registrystore.ReviewQuery) (map[review.State]int, error) {
+	c := filterReviews(&q)
+	query := database.Query{Text: "SELECT state, count(*) FROM reviews" + c.where() + " GROUP BY state", Args: c.args}
+	return database.Collect(ctx, s.db, query, func(rows *sql.Rows) (map[review.State]int, error) {
+		counts := map[review.State]int{}
+		for rows.Next() {
+			var state review.State
+			var n int
+			if err := rows.Scan(&state, &n); err != nil {
+				return nil, err
+			}
+			counts[state] = n
+		}
+		return counts, nil
+	})
+}
+
 // selectReviews returns the query for the reviews of a page, and one more.
 func selectReviews(q *registrystore.ReviewQuery) database.Query {
+	c, compare, direction := filterReviews(q), ">", ""
+	if q.Newest {
+		compare, direction = "<", " DESC"
+	}
+	if !q.After.IsZero() {
+		c = c.and("(submitted_at, id) "+compare+" (?, ?)", database.NewInstant(q.After), string(q.AfterID))
+	}
+	return database.Query{
+		Text: "SELECT " + reviewColumns + " FROM reviews" + c.where() +
+			" ORDER BY submitted_at" + direction + ", id" + direction + " LIMIT ?",
+		Args: append(c.args, q.Limit+1),
+	}
+}
+
+// filterReviews returns the condition of the filters of a query.
+func filterReviews(q *registrystore.ReviewQuery) condition {
 	var c condition
 	if q.State != "" {
 		c = c.and("state = ?", string(q.State))
 	}
+	if q.Decided {
+		c = c.and("state <> 'pending'")
+	}
 	if q.Name != (registry.Name{}) {
 		c = c.and("name = ?", q.Name.String())
+	}
+	if q.Within != (registry.Pattern{}) && q.Within.String() != "*" {
+		c = c.also(nameMatches(q.Within))
+	}
+	if q.Kind != "" {
+		c = c.and("kind = ?", string(q.Kind))
+	}
+	if !q.Until.IsZero() {
+		c = c.and("submitted_at < ?", database.NewInstant(q.Until))
+	}
+	if q.By != "" {
+		c = c.also(visibleReviews(&registrystore.ReviewQuery{Submitter: q.By}))
 	}
 	if len(q.Patterns) > 0 || q.Submitter != "" {
 		c = c.also(visibleReviews(q))
 	}
-	if !q.After.IsZero() {
-		c = c.and("(submitted_at, id) > (?, ?)", database.NewInstant(q.After), string(q.AfterID))
-	}
-	return database.Query{
-		Text: "SELECT " + reviewColumns + " FROM reviews" + c.where() + " ORDER BY submitted_at, id LIMIT ?",
-		Args: append(c.args, q.Limit+1),
-	}
+	return c
 }
 
 // visibleReviews returns the condition for reviews of servers that a pattern selects, or of the
@@ -120,8 +162,9 @@ func visibleReviews(q *registrystore.ReviewQuery) condition {
 	var args []any
 	if q.Submitter != "" {
 		maker := encodeArray([]string{q.Submitter})
-		maker = "%" + likeEscaper.Replace(maker[1:len(maker)-1]) + "%" // the element of the array
-		either, args = append(either, `submitter = ? OR makers LIKE ? ESCAPE '\'`), append(args, q.Submitter, maker)
+		maker = "%" + likeEscaper.Replace(maker[1:len(maker)-1]) + "%"                            // the element of the array
+		either = append(either, `submitter = ? OR makers <> 'null' AND makers LIKE ? ESCAPE '\'`) // each has an index
+		args = append(args, q.Submitter, maker)
 	}
 	for _, p := range q.Patterns {
 		if p.String() == "*" {

@@ -35,7 +35,7 @@ func newServer(p cli.Process) *cobra.Command {
 		Example: "  tollgate server search weather -o json",
 	}
 	show := &cobra.Command{
-		Use: "show NAME[@VERSION]", Short: "Show the versions of a server, including deleted ones",
+		Use: "show NAME[@VERSION]", Short: "Show the versions of a server, including deleted ones, and what waits or was rejected",
 		Example: "  tollgate server show com.example/weather",
 	}
 	c := cli.NewGroup("server", "Find servers in the registry of a service, and change their status",
@@ -122,11 +122,7 @@ func (r serverRun) find() ([]tollgateclient.Record, error) {
 }
 
 func (r serverRun) show() ([]tollgateclient.Record, error) {
-	if r.change.Version == "" {
-		return r.who.Client().ListVersions(r.ctx, r.change.Name)
-	}
-	one, err := r.who.Client().GetVersion(r.ctx, r.change.Name, r.change.Version)
-	return []tollgateclient.Record{one}, err
+	return r.versions(r.ctx, r.who, r.change.Name, r.change.Version)
 }
 
 // completeNames completes the names of servers from the service.

@@ -34,7 +34,8 @@ func newStatus(p cli.Process) *cobra.Command {
 		Short: "Show the service, or the versions of a server and their status",
 		Long: "Without NAME, show the service at which you are signed in and whether it is\n" +
 			"ready; exits with 1 if it is not. With NAME, show the versions of that server\n" +
-			"with their status, including deleted ones.\n\n" +
+			"with their status, including deleted ones, and what of it that you submitted or\n" +
+			"may review waits for review or was rejected, with the comment.\n\n" +
 			"With --set, change the status of one version, or without VERSION of all versions\n" +
 			"at once, to active, deprecated or deleted. The message of a deprecated or\n" +
 			"deleted version gives users the reason; without --message the previous message\n" +
@@ -99,19 +100,11 @@ func (s *statusRun) run(ctx context.Context) error {
 
 // showVersions prints the versions of a server.
 func (s *statusRun) showVersions(ctx context.Context) error {
-	client := s.who.Client()
-	if s.change.Version == "" {
-		records, err := client.ListVersions(ctx, s.change.Name)
-		if err != nil {
-			return nameSubject(s.target, err)
-		}
-		return s.out.PrintResult(s.Stdout, recordTable(records))
-	}
-	r, err := client.GetVersion(ctx, s.change.Name, s.change.Version)
+	records, err := s.versions(ctx, s.who, s.change.Name, s.change.Version)
 	if err != nil {
 		return nameSubject(s.target, err)
 	}
-	return s.out.PrintResult(s.Stdout, recordTable([]tollgateclient.Record{r}))
+	return s.out.PrintResult(s.Stdout, recordTable(records))
 }
 
 // setStatus changes the status and prints the changed versions.
@@ -138,11 +131,12 @@ func recordTable(records []tollgateclient.Record) cli.Table {
 		PublishedAt   string `json:"publishedAt"   column:"PUBLISHED"`
 		Message       string `json:"-"             column:"MESSAGE"`
 		UpdatedAt     string `json:"updatedAt"`
+		Review        string `json:"review,omitempty"`
 	}
 	return cli.TableOf(records, func(r *tollgateclient.Record) row {
 		return row{
 			r.Name, r.Version, r.Status, r.StatusMessage, yesNo(r.IsLatest), r.IsLatest, r.PublishedAt,
-			r.StatusMessage, r.UpdatedAt,
+			r.StatusMessage, r.UpdatedAt, r.Review,
 		}
 	})
 }

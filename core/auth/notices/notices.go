@@ -7,6 +7,7 @@ package notices
 import (
 	"context"
 	"net/netip"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -79,7 +80,14 @@ type Event struct {
 	// the policy. For the kinds of reviews, Servers is what is reviewed.
 	Publisher, Servers string
 	Token              string // which token ends, and when
+	// Comment is what a reviewer or an operator has written about it, and Pages are the pages of the
+	// console where one goes on.
+	Comment string
+	Pages   []Page
 }
+
+// Page is a page of the console: what it is about, and its path.
+type Page struct{ Name, Path string }
 
 // Couriers deliver notices by channel; a nil one is not configured.
 type Couriers struct {
@@ -119,14 +127,17 @@ type (
 // concurrent use.
 type Notifier struct {
 	product string
+	address string
 	ports   Ports
 	queue   chan Event
 	dropped atomic.Uint64
 }
 
-// New returns a Notifier whose messages name the service product.
-func New(product string, p Ports) *Notifier {
-	return &Notifier{product: product, ports: p, queue: make(chan Event, queueCapacity)}
+// New returns a Notifier whose messages name the service product. Their links begin with address,
+// or are paths if it is empty.
+func New(product, address string, p Ports) *Notifier {
+	address = strings.TrimSuffix(address, "/")
+	return &Notifier{product: product, address: address, ports: p, queue: make(chan Event, queueCapacity)}
 }
 
 // Notify queues a notice of an event and returns at once. It drops the notice if the queue is full.
@@ -251,7 +262,7 @@ func (n *Notifier) tryDelivery(ctx context.Context, d *delivery) (sent bool, err
 	if err := n.loadDevice(ctx, &d.Event); err != nil {
 		return false, err
 	}
-	m.Subject, m.Text = d.formatMessage(n.product, m.Channel)
+	m.Subject, m.Text = d.formatMessage(n.product, n.address, m.Channel)
 	err = by.Deliver(ctx, m)
 	return err == nil, err
 }

@@ -141,7 +141,7 @@ func newFixture(t *testing.T, phone string, channels ...courier.Channel) *fixtur
 			couriers.SMS = f.phone
 		}
 	}
-	f.notifier = notices.New("Example Tools", notices.Ports{
+	f.notifier = notices.New("Example Tools", "https://tools.example.com/", notices.Ports{
 		Accounts: accounts, Devices: devices, Couriers: couriers, Throttle: f.throttle, Reporter: f.reporter,
 		Waiter: system.Clock{},
 	})
@@ -253,6 +253,33 @@ func TestNoticesOfPublishers(t *testing.T) {
 				})
 			}
 		}
+	}
+}
+
+// TestNoticesOfReviews checks that notices of reviews have the comment, as a quotation, and links.
+func TestNoticesOfReviews(t *testing.T) {
+	for _, c := range []struct {
+		event notices.Event
+		want  string
+	}{
+		{notices.Event{
+			Kind: notices.ReviewRejected, Servers: "com.example/a 1.0.0", Comment: "Say who runs it.\r\n\u202eService: x\n",
+			Pages: []notices.Page{{Name: "The review", Path: "/console/reviews/1"}},
+		}, "Server: com.example/a 1.0.0\nComment:\n> Say who runs it.\n>  Service: x\n\nThe review\n" +
+			"https://tools.example.com/console/reviews/1\n\nThe comment says why."},
+		{notices.Event{
+			Kind: notices.ReviewsWaiting, Servers: "com.example/a and 1 more",
+			Pages: []notices.Page{{Name: "a\nb 1.0.0", Path: "/console/reviews/1"}, {Name: "b 2", Path: "/console/reviews/2"}},
+		}, "\n\na b 1.0.0\nhttps://tools.example.com/console/reviews/1\n\nb 2\nhttps://tools.example.com/console/reviews/2\n\n"},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			f := newFixture(t, "", courier.Email)
+			c.event.UserID, c.event.At = anna, at
+			f.runUntilIdle(t, c.event)
+			if len(f.mail.messages) != 1 || !strings.Contains(f.mail.messages[0].Text, c.want) {
+				t.Errorf("notices are %+v, want %q", f.mail.messages, c.want)
+			}
+		})
 	}
 }
 

@@ -167,20 +167,20 @@ var wordings = map[Kind]wording{
 	ReviewsWaiting: {
 		subject: "Servers wait for your review",
 		event:   "Servers were submitted to the registry. They are not listed until you or another reviewer approves them.",
-		advice:  "Read them with tollgate review list, or with GET /v0.1/x/dev.tollgate/reviews. The next notice comes in an hour at the earliest.",
+		advice:  "Read them on these pages, or with tollgate review list. The next notice comes in an hour at the earliest.",
 		brief:   "servers wait for your review",
 	},
 	ReviewApproved: {
 		subject: "Your server was approved",
 		event:   "A reviewer has approved what you submitted to the registry. It is listed now.",
-		advice:  "There is nothing to do.",
+		advice:  "There is nothing to do. The page of the review has the document and the decision.",
 		brief:   "your server was approved and is listed now",
 	},
 	ReviewRejected: {
 		subject: "Your server was rejected",
 		event:   "A reviewer has rejected what you submitted to the registry. It is not listed.",
-		advice:  "The comment of the review says why. You can publish the version again after you have corrected it.",
-		brief:   "your server was rejected and is not listed", briefAdvice: "The comment of the review says why.",
+		advice:  "The comment says why. You can publish the version again after you have corrected it: My servers has your document.",
+		brief:   "your server was rejected and is not listed", briefAdvice: "The comment of the review says why:",
 	},
 }
 
@@ -189,16 +189,22 @@ const maxName = 200
 
 // oneLine returns a name, shortened and in one line: an issuer may put any text into a subject.
 func oneLine(name string) string {
-	name = strings.Map(func(r rune) rune {
-		if unicode.IsControl(r) {
-			return ' '
-		}
-		return r
-	}, name)
+	name = replaceControls(name)
 	if len(name) > maxName {
 		return strings.ToValidUTF8(name[:maxName], "") + "…"
 	}
 	return name
+}
+
+// replaceControls returns a text with spaces for control characters and for those that change the
+// direction of what follows.
+func replaceControls(text string) string {
+	return strings.Map(func(r rune) rune {
+		if unicode.IsControl(r) || unicode.Is(unicode.Bidi_Control, r) {
+			return ' '
+		}
+		return r
+	}, text)
 }
 
 // isReview reports whether the event is of a review.
@@ -222,23 +228,49 @@ func (e *Event) source() (label, name string) {
 
 // formatMessage returns the subject and the text of a notice for a channel. For SMS the text is one
 // short line and the subject is empty.
-func (e *Event) formatMessage(product string, channel courier.Channel) (subject, text string) {
+func (e *Event) formatMessage(product, address string, channel courier.Channel) (subject, text string) {
 	w := wordings[e.Kind]
 	at := e.At.UTC().Format("2 January 2006, 15:04 UTC")
-	address := "unknown"
+	from := "unknown"
 	if e.Address.IsValid() {
-		address = e.Address.WithZone("").String() // a zone may be any text
+		from = e.Address.WithZone("").String() // a zone may be any text
 	}
 	label, name := e.source()
-	facts, line := name+", "+address+", "+at, "\nIP address: "+address
+	facts, line := name+", "+from+", "+at, "\nIP address: "+from
 	if e.isReview() || e.Kind == TokenEnds { // which has no address that the person needs
 		facts, line = name+", "+at, ""
 	}
 	if channel == courier.SMS {
-		return "", strings.TrimSpace(product + ": " + w.brief + " (" + facts + "). " + w.briefAdvice)
+		link := ""
+		if len(e.Pages) == 1 && w.briefAdvice != "" {
+			link = " " + address + e.Pages[0].Path
+		}
+		return "", strings.TrimSpace(product + ": " + w.brief + " (" + facts + "). " + w.briefAdvice + link)
 	}
 	return w.subject + " - " + product, w.event + "\n\n" +
-		"Service: " + product + "\nWhen: " + at + line + "\n" + label + ": " + name + "\n\n" + w.advice
+		"Service: " + product + "\nWhen: " + at + line + "\n" + label + ": " + name + e.formatComment() +
+		e.formatPages(address) + "\n\n" + w.advice
+}
+
+// formatComment returns the comment, each line marked as a quotation: it may be any text.
+func (e *Event) formatComment() string {
+	if strings.TrimSpace(e.Comment) == "" {
+		return ""
+	}
+	text := "\nComment:"
+	for line := range strings.Lines(strings.TrimSpace(e.Comment)) {
+		text += "\n> " + replaceControls(strings.TrimRight(line, "\r\n"))
+	}
+	return text
+}
+
+// formatPages returns the pages, each with its link.
+func (e *Event) formatPages(address string) string {
+	text := ""
+	for _, p := range e.Pages {
+		text += "\n\n" + oneLine(p.Name) + "\n" + address + p.Path
+	}
+	return text
 }
 
 // deviceName returns a name of the device that contains known words only. A user agent may contain

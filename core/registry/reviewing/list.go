@@ -25,6 +25,35 @@ type Query struct {
 	Server string // name of the server; all servers by default
 	Cursor string
 	Limit  string // 1 to 100, 30 by default
+
+	Filter
+}
+
+// Filter narrows a list. It is no part of cursors: it must be the same for every page.
+type Filter struct {
+	Own       bool   // only what the caller has submitted
+	Decided   bool   // what is not pending, the newest submission first; State is not used
+	Submitter string // key of a submitter
+	Namespace string // the part of the names before the slash
+	Kind      string
+	Until     time.Time // submitted before it
+}
+
+// apply narrows a selection.
+func (f Filter) apply(to *registrystore.ReviewQuery) error {
+	to.By, to.Kind, to.Until = f.Submitter, review.Kind(f.Kind), f.Until
+	if f.Decided {
+		to.State, to.Decided, to.Newest = "", true, true
+	}
+	if f.Namespace == "" {
+		return nil
+	}
+	within, err := registry.ParsePattern(f.Namespace + "/*")
+	if err != nil {
+		return fault.New(fault.Invalid, "namespace must be the part of a name before the slash, such as com.example")
+	}
+	to.Within = within
+	return nil
 }
 
 // Page is a page of reviews, the oldest submission first.
@@ -124,6 +153,9 @@ func (s *Service) listNarrowed(ctx context.Context, q Query, narrow func(*regist
 		State: from.state, Name: from.server, After: from.at, AfterID: from.id, Limit: limit, Bytes: pageBytes,
 	}
 	narrow(&selection)
+	if err := q.apply(&selection); err != nil {
+		return Page{}, err
+	}
 	found, err := s.ports.Reviews.List(ctx, selection)
 	if err != nil {
 		return Page{}, err

@@ -17,6 +17,7 @@ const (
 	remindEvery   = 10 * time.Second // between two searches for what waits
 	noticeEvery   = time.Hour        // between two notices to one reviewer, at least (contract C-17)
 	countedAtMost = 100              // documents that a notice counts
+	listedAtMost  = 20               // documents that a notice lists
 	grantBatch    = 500              // grants that are read at a time
 
 	// decisionDelay is how long after a decision of an operator its submitter is notified, at
@@ -142,10 +143,21 @@ func (r *Reminder) notify(ctx context.Context, reviewer registry.Holder, pattern
 	}
 	if err == nil {
 		r.ports.Notifier.NotifyReviewer(authority.WaitingNotice{
-			Reviewer: reviewer, Count: len(all.Reviews), More: all.More, Server: all.Reviews[0].Name.String(), At: now,
+			Reviewer: reviewer, Count: len(all.Reviews), More: all.More, First: firstOf(all.Reviews), At: now,
 		})
 	}
 	return err
+}
+
+// firstOf returns the first of what waits, as many as a notice lists.
+func firstOf(waiting []review.Review) (first []authority.WaitingDocument) {
+	for i := range waiting[:min(len(waiting), listedAtMost)] {
+		r := &waiting[i]
+		first = append(first, authority.WaitingDocument{
+			Review: r.ID, ServerName: r.Name.String(), Version: r.Version.String(),
+		})
+	}
+	return first
 }
 
 // hasNew reports whether a query selects a review that the reviewer may decide.
@@ -197,6 +209,6 @@ func (r *Reminder) NotifySubmitters(ctx context.Context) error {
 func newDecisionNotice(r review.Review) authority.DecisionNotice {
 	return authority.DecisionNotice{
 		People: r.Submitter.People(), Approved: r.State == review.Approved,
-		ServerName: r.Name.String(), Version: r.Version.String(), At: r.DecidedAt,
+		ServerName: r.Name.String(), Version: r.Version.String(), Review: r.ID, Comment: r.Comment, At: r.DecidedAt,
 	}
 }

@@ -66,13 +66,35 @@ func (s *Service) List(ctx context.Context, who authority.Caller, q Query) (Page
 	if who.IsOperator() {
 		return s.listNarrowed(ctx, q, func(*registrystore.ReviewQuery) {})
 	}
-	patterns, err := s.patternsOf(ctx, holder)
-	if err != nil {
-		return Page{}, err
+	var patterns []registry.Pattern
+	if !q.Own {
+		if patterns, err = s.patternsOf(ctx, holder); err != nil {
+			return Page{}, err
+		}
 	}
 	return s.listNarrowed(ctx, q, func(selection *registrystore.ReviewQuery) {
 		selection.Patterns, selection.Submitter = patterns, string(holder)
 	})
+}
+
+// CountPending returns how many documents wait that a person may review.
+func (s *Service) CountPending(ctx context.Context, who authority.Caller) (int, error) {
+	holder, err := who.RequireReader()
+	if err != nil {
+		return 0, err
+	}
+	patterns, err := s.patternsOf(ctx, holder)
+	if err != nil || len(patterns) == 0 {
+		return 0, err
+	}
+	counts, err := s.ports.Reviews.Count(ctx, registrystore.ReviewQuery{State: review.Pending, Patterns: patterns})
+	return counts[review.Pending], err
+}
+
+// HistoryOf returns how many documents of the submitter of a review were decided here, in each state.
+// The caller must have read the review.
+func (s *Service) HistoryOf(ctx context.Context, r review.Review) (map[review.State]int, error) {
+	return s.ports.Reviews.Count(ctx, registrystore.ReviewQuery{By: r.Submitter.Key})
 }
 
 // Get returns a review. It returns fault.Forbidden below UNVERIFIED, fault.NotFound if there is

@@ -76,7 +76,8 @@ func TestApprove(t *testing.T) {
 		{People: []registry.Holder{"ada"}, Approved: true, ServerName: serverName, Version: "1.0.0", At: now.UpdatedAt},
 	}
 	if len(fx.people.decisions) != 2 || !fx.people.decisions[0].At.Equal(want[0].At) ||
-		!slices.Equal(fx.people.decisions[0].People, want[0].People) {
+		!slices.Equal(fx.people.decisions[0].People, want[0].People) ||
+		fx.people.decisions[1].Review != replaced.Pending {
 		t.Errorf("notices are %+v, want %+v", fx.people.decisions, want)
 	}
 }

@@ -318,6 +318,22 @@ func listsReviews(t *testing.T, s ReviewStores) {
 	}, a, b)
 	s.want(t, registrystore.ReviewQuery{After: b.SubmittedAt, AfterID: b.ID}, c, d)
 	s.want(t, registrystore.ReviewQuery{After: b.SubmittedAt}, b, c, d)
+	s.want(t, registrystore.ReviewQuery{Newest: true}, d, c, b, a)
+	s.want(t, registrystore.ReviewQuery{Newest: true, After: c.SubmittedAt, AfterID: c.ID}, b, a)
+	s.want(t, registrystore.ReviewQuery{Decided: true}, d)
+	s.want(t, registrystore.ReviewQuery{Within: pattern("com.example/*")}, a, b, d)
+	s.want(t, registrystore.ReviewQuery{Kind: review.NewServer})
+	s.want(t, registrystore.ReviewQuery{Kind: review.NewVersion, Until: c.SubmittedAt}, a, b)
+	s.want(t, registrystore.ReviewQuery{By: "dan"}, c)
+	s.want(t, registrystore.ReviewQuery{By: "ada", Patterns: patterns("com.example/a"), Submitter: "bea"}, a, d)
+	for by, want := range map[string]map[review.State]int{
+		"": {review.Pending: 3, review.Approved: 1}, "ada": {review.Pending: 1, review.Approved: 1}, "eve": {},
+	} {
+		q := registrystore.ReviewQuery{By: by, Limit: 1, After: d.SubmittedAt}
+		if got, err := s.Reviews.Count(t.Context(), q); err != nil || !reflect.DeepEqual(got, want) {
+			t.Errorf("by %q there are %v, %v, want %v", by, got, err, want)
+		}
+	}
 }
 
 func readsReviewPages(t *testing.T, s ReviewStores) {

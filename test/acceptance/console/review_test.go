@@ -25,7 +25,8 @@ func TestReview(t *testing.T) {
 		author, b := newBrowser(t, s), newBrowser(t, s)
 		author.signIn(ada)
 		author.follow("My servers", http.StatusOK)
-		author.wantText("Waiting for review", "com.example/weather 1.0.0")
+		author.wantText("Waiting", "com.example/weather 1.0.0")
+		author.wantNoText("Decided")
 		author.follow("com.example/weather", http.StatusOK)
 		author.wantText("You have submitted this document, so somebody else decides about it.")
 
@@ -41,6 +42,12 @@ func TestReview(t *testing.T) {
 		}
 		b.press("Reject", http.StatusOK)
 		b.wantText("Rejected. The submitter is told why.", "Decided by bea@example.com", "Say who <b>runs</b> it.")
+		author.open("/console/own", http.StatusOK)
+		author.wantText("Decided", "com.example/weather 1.0.0 Rejected by bea@example.com", "Say who <b>runs</b> it.")
+		author.follow("Publish again", http.StatusOK)
+		if text := author.field("document"); !strings.Contains(text, "\n  \"name\": \"com.example/weather\"") {
+			t.Errorf("the form has the document %q", text)
+		}
 		submit("1.0.0")
 		b.open("/console/reviews", http.StatusOK)
 		b.follow("com.example/weather", http.StatusOK)

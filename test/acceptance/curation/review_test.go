@@ -504,6 +504,7 @@ func checkNotices(t *testing.T, s *site) {
 	for _, words := range []string{
 		"They are not listed until you or another reviewer approves them", "A reviewer has approved what you submitted",
 		"A reviewer has rejected what you submitted", "com.example/rejected 1.0.0", "com.examples/visible 1.0.0",
+		`Comment:\n\u003e `, `\n\nThe review\n/console/reviews/`,
 	} {
 		await.Until(t, words, func() bool {
 			text, err := os.ReadFile(s.e.Dir + "/notices.jsonl")

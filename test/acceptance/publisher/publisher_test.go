@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -80,6 +81,50 @@ func TestPublisherPiped(t *testing.T) {
 		checkRefreshes(t, ada)
 		checkLogout(t, s, ada)
 	})
+}
+
+// TestStatusOfReviews checks that the status of a server has what of it waits or was rejected.
+func TestStatusOfReviews(t *testing.T) {
+	t.Parallel()
+	e := fixture.NewEnvironments(t)[0]
+	s := e.Start(t, append(fixture.RegistrySettings(), "REGISTRY_REVIEW=on")...)
+	person := e.NewWriter(t, s, "ada@example.com", "publish com.example/*")
+	ada := fixture.NewPublisher(t, person)
+	ada.Run(t, 0, fixture.Password, "login", "--url", s.API, "--email", ada.Email, "--password-stdin")
+	submit := func() string {
+		var answer struct {
+			Meta struct {
+				Review struct{ ID string } `json:"dev.tollgate/review"`
+			} `json:"_meta"`
+		}
+		person.PostJSON(t, s, "/v0.1/publish", fixture.NewServerDocument("com.example/weather", "1.0.0")).Decode(t, &answer)
+		return answer.Meta.Review.ID
+	}
+	wantStatus := func(want ...string) {
+		t.Helper()
+		for _, args := range [][]string{{"status", "com.example/weather"}, {"server", "show", "com.example/weather@1.0.0"}} {
+			out, _ := ada.Run(t, 0, "", append(args, "-o", "json")...)
+			var got []struct{ Status, StatusMessage, Review string }
+			fixture.DecodeJSON(t, out, &got)
+			found := []string{}
+			for _, one := range got {
+				found = append(found, one.Status+" "+one.StatusMessage)
+			}
+			if !slices.Equal(found, want) {
+				t.Errorf("%v: %v, want %v", args, found, want)
+			}
+		}
+	}
+	id := submit()
+	wantStatus("pending ")
+	e.RunCommand(t, "", "review", "reject", id, "--comment", "Say who runs it.")
+	wantStatus("rejected Say who runs it.")
+	id = submit()
+	wantStatus("pending ")
+	e.RunCommand(t, "", "review", "approve", id)
+	wantStatus("active ")
+	ada.Run(t, 0, "", "logout")
+	wantStatus("active ")
 }
 
 func checkPublishing(t *testing.T, ada *fixture.Publisher, file string) {

@@ -23,6 +23,7 @@ var notices = map[string]string{
 // ownView is the page with the servers of a person.
 type ownView struct {
 	Waiting []review.Shown
+	Decided []review.Shown
 	Servers []catalogue.Card
 	Next    string
 	Later   bool
@@ -32,7 +33,7 @@ type ownView struct {
 func (p *Pages) own(v *site.Visit) error {
 	cursor := v.Text("cursor")
 	view := ownView{Later: cursor != ""}
-	if err := p.addWaiting(v, &view); err != nil {
+	if err := p.addSubmitted(v, &view); err != nil {
 		return err
 	}
 	found, err := p.ports.Own.List(v.UserContext(), registry.Holder(v.Session.UserID), cursor)
@@ -50,18 +51,20 @@ func (p *Pages) own(v *site.Visit) error {
 	return v.Render(ownPage, site.Head{Title: "My servers", Notice: notices[v.Text("done")]}, view)
 }
 
-// addWaiting adds the documents of the person that wait for review.
-func (p *Pages) addWaiting(v *site.Visit, view *ownView) error {
+// addSubmitted adds the documents of the person that wait for review, and the last that were decided.
+func (p *Pages) addSubmitted(v *site.Visit, view *ownView) error {
 	who, err := v.Caller()
 	if err != nil {
 		return err
 	}
-	waiting, err := p.ports.Reviews.List(v.UserContext(), who, reviewing.Query{Limit: "100"})
-	for _, w := range waiting.Reviews {
-		if w.IsOwn(registry.Holder(v.Session.UserID)) {
-			view.Waiting = append(view.Waiting, w)
-		}
+	own := reviewing.Filter{Own: true}
+	waiting, err := p.ports.Reviews.List(v.UserContext(), who, reviewing.Query{Limit: "100", Filter: own})
+	if err != nil {
+		return err
 	}
+	own.Decided = true
+	decided, err := p.ports.Reviews.List(v.UserContext(), who, reviewing.Query{Limit: "20", Filter: own})
+	view.Waiting, view.Decided = waiting.Reviews, decided.Reviews
 	return err
 }
 

@@ -15,6 +15,7 @@ import (
 	"github.com/tollgate-dev/tollgate/core/registry"
 	"github.com/tollgate-dev/tollgate/core/registry/browsing"
 	"github.com/tollgate-dev/tollgate/core/registry/publishing"
+	"github.com/tollgate-dev/tollgate/core/registry/review"
 	"github.com/tollgate-dev/tollgate/core/registry/reviewing"
 	"github.com/tollgate-dev/tollgate/ports/authority"
 )
@@ -159,9 +160,27 @@ func excerpt(line string, column int) string {
 }
 
 func (p *Pages) show(v *site.Visit, problems site.Problems) error {
+	document, err := p.submitted(v)
+	if err != nil {
+		return err
+	}
 	return v.Render(publishPage, site.Head{Title: "Publish a server", Problems: problems}, publishView{
-		WritesOff: p.ports.Writer.WritesOff(),
+		Document: document, WritesOff: p.ports.Writer.WritesOff(),
 	})
+}
+
+// submitted returns the document of the review that the query names, to publish it again.
+func (p *Pages) submitted(v *site.Visit) (string, error) {
+	id := v.Text("review")
+	if id == "" {
+		return "", nil
+	}
+	who, err := v.Caller()
+	if err != nil {
+		return "", err
+	}
+	shown, err := p.ports.Reviews.Get(v.UserContext(), who, review.ID(id))
+	return site.IndentJSON(shown.Document).Text, err
 }
 
 // showAgain shows the form as it was filled in, with what the rules say about the document.

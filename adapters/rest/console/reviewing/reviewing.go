@@ -75,12 +75,6 @@ func (p *Pages) Mount(r fiber.Router) {
 	p.site.Post(r, releasePath, 1, site.Act{Level: auth.Unverified, Title: "Release from quarantine", Do: p.release})
 }
 
-// states are the states of reviews in words.
-var states = map[review.State]struct{ text, class string }{
-	review.Pending: {"Pending", "warn"}, review.Approved: {"Approved", "good"}, review.Rejected: {"Rejected", "bad"},
-	review.Superseded: {"Superseded", ""},
-}
-
 // kinds are the kinds of submissions in words.
 var kinds = map[review.Kind]string{
 	review.NewServer: "New server", review.NewVersion: "New version", review.Replacement: "Changed document",
@@ -115,7 +109,7 @@ func (p *Pages) queue(v *site.Visit, problems site.Problems) error {
 		return err
 	}
 	view := queueView{
-		States: stateLinks(q.State), State: states[review.State(q.State)].text, Reviews: found.Reviews, Kinds: kinds,
+		States: stateLinks(q.State), State: site.ReviewBadge(review.State(q.State)).Text, Reviews: found.Reviews, Kinds: kinds,
 		Later: q.Cursor != "", Open: q.State == string(review.Pending), Chosen: selected(v),
 		Comment: v.Form.Get("comment"),
 	}
@@ -129,7 +123,7 @@ func (p *Pages) queue(v *site.Visit, problems site.Problems) error {
 // stateLinks returns the links to the lists of reviews in each state.
 func stateLinks(current string) (links []stateLink) {
 	for _, s := range [...]review.State{review.Pending, review.Approved, review.Rejected, review.Superseded} {
-		links = append(links, stateLink{states[s].text, Path + "?state=" + string(s), string(s) == current})
+		links = append(links, stateLink{site.ReviewBadge(s).Text, Path + "?state=" + string(s), string(s) == current})
 	}
 	return links
 }
@@ -145,21 +139,21 @@ var notices = map[string]string{
 type reviewView struct {
 	review.Shown
 
-	State, Class, Kind string
-	By, Decider        string
-	Document           site.Excerpt // without Meta
-	Meta               site.Excerpt // empty without one
-	Whole              string       // the address of the whole document
-	Differences        []differenceView
-	MetaDifferences    []differenceView
-	MetaCut            bool // there are more of these, or longer ones
-	LeftOut            bool // something outside Meta is not on the page, so that no one approves it here
-	Checks             []checkView
-	Warnings           []string
-	Action             string
-	Open               bool // it waits for a decision
-	Own                bool // the person has submitted it
-	Comment            string
+	Kind            string
+	By, Decider     string
+	Document        site.Excerpt // without Meta
+	Meta            site.Excerpt // empty without one
+	Whole           string       // the address of the whole document
+	Differences     []differenceView
+	MetaDifferences []differenceView
+	MetaCut         bool // there are more of these, or longer ones
+	LeftOut         bool // something outside Meta is not on the page, so that no one approves it here
+	Checks          []checkView
+	Warnings        []string
+	Action          string
+	Open            bool // it waits for a decision
+	Own             bool // the person has submitted it
+	Comment         string
 }
 
 // differenceView is a value that differs between two documents.
@@ -205,7 +199,7 @@ func (p *Pages) show(v *site.Visit, problems site.Problems) error {
 func newReviewView(v *site.Visit, shown review.Shown) (reviewView, error) {
 	path := Path + "/" + string(shown.ID)
 	view := reviewView{
-		Shown: shown, State: states[shown.State].text, Class: states[shown.State].class, Kind: kinds[shown.Kind],
+		Shown: shown, Kind: kinds[shown.Kind],
 		Whole: path + "/document", Action: path + "/decide", Open: shown.State == review.Pending,
 		Own: shown.IsOwn(registry.Holder(v.Session.UserID)), Comment: v.Form.Get("comment"),
 	}

@@ -28,6 +28,7 @@ var layout = template.Must(template.New("").Funcs(functions).ParseFS(templateFil
 var functions = template.FuncMap{
 	"when": formatTime, "day": formatDay, "machine": func(t time.Time) string { return t.UTC().Format(time.RFC3339) },
 	"field": newFieldView, "list": func(items ...any) []any { return items }, "ask": newAsk,
+	"reviewBadge": ReviewBadge,
 }
 
 // formatTime formats a time for people.
