@@ -5,6 +5,8 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -129,6 +131,33 @@ func TestNoticesOfTheDevelopmentCourier(t *testing.T) {
 		quiet.Stop()
 		if strings.Contains(read(), "ben@example.com") {
 			t.Errorf("with NOTICES=off a notice was sent: %s", read())
+		}
+	})
+}
+
+// TestLinksByEmail asks for a link to set another password, and uses the one in the letter: its text
+// has the link, also for couriers that do not know which part of it is one.
+func TestLinksByEmail(t *testing.T) {
+	fixture.InEachEnvironment(t, func(t *testing.T, e *fixture.Environment) {
+		mail := mailserver.Start(t, mailserver.Options{Username: "tollgate", Password: "the-smtp-password"})
+		s := e.Start(t, append(mailSettings(mail), "PUBLIC_URL=https://tools.example.com")...)
+		ada := e.NewPerson(t, "ada@example.com")
+		apiclient.Call(t, "POST", s.API+"/auth/password/forgot", map[string]string{"email": ada.Email}).
+			WantStatus(t, http.StatusOK)
+		await.Until(t, "the letter", func() bool { return len(mail.Letters()) == 1 })
+		letter := mail.Letters()[0]
+		if letter.Subject != "Example Tools: Set a new password" || !slices.Contains(letter.To, ada.Email) {
+			t.Errorf("the letter to %v is about %q", letter.To, letter.Subject)
+		}
+		address := regexp.MustCompile(`https://tools\.example\.com/console/reset-password\?code=([\w-]{43})`)
+		plain, rich := address.FindStringSubmatch(letter.Text), address.FindStringSubmatch(letter.HTML)
+		if len(plain) == 0 || !slices.Equal(plain, rich) {
+			t.Fatalf("the letter has the links %v and %v: %s", plain, rich, letter.Text)
+		}
+		apiclient.Call(t, "POST", s.API+"/auth/password/reset",
+			map[string]string{"token": plain[1], "newPassword": "Another-Horse-8-Battery"}).WantStatus(t, http.StatusOK)
+		if strings.Contains(s.Process.Log(), plain[1]) {
+			t.Error("the link is in the log")
 		}
 	})
 }
