@@ -7,12 +7,15 @@ import (
 	"time"
 
 	"github.com/tollgate-dev/tollgate/adapters/argon"
+	"github.com/tollgate-dev/tollgate/adapters/inprocess"
 	"github.com/tollgate-dev/tollgate/adapters/memory"
 	"github.com/tollgate-dev/tollgate/core/audit"
 	"github.com/tollgate-dev/tollgate/core/auth"
 	"github.com/tollgate-dev/tollgate/core/auth/auditing"
 	"github.com/tollgate-dev/tollgate/core/auth/people"
 	"github.com/tollgate-dev/tollgate/core/fault"
+	"github.com/tollgate-dev/tollgate/core/registry/delegating"
+	"github.com/tollgate-dev/tollgate/ports/authority"
 	"github.com/tollgate-dev/tollgate/ports/authstore"
 	"github.com/tollgate-dev/tollgate/ports/clock/clocktest"
 	"github.com/tollgate-dev/tollgate/ports/secrets/secretstest"
@@ -27,6 +30,7 @@ type fixture struct {
 	cache   *memory.Sessions
 	clock   *clocktest.Manual
 	hasher  *argon.Hasher
+	grants  authority.Granter
 }
 
 var rootSecret = auth.RootSecret(strings.Repeat("r", 32))
@@ -51,11 +55,24 @@ func newFixture(t *testing.T) *fixture {
 	fx.ports.Passwords, fx.ports.Cache, fx.ports.Trail = hasher, fx.cache,
 		auditing.New(fx.log, fx.clock, &secretstest.Entropy{})
 	fx.ports.Clock, fx.ports.Entropy, fx.ports.Root = fx.clock, &secretstest.Entropy{}, rootSecret
-	fx.service, err = people.New(people.Config{InvitationTTL: time.Hour}, fx.ports)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fx.grants = inprocess.NewGranter(delegating.NewGrantOperator(delegating.GrantPorts{
+		Transactions: db, Grants: fakedb.NewGrants(db), Operators: fakedb.NewDirectory(db), Recorder: fx.ports.Trail,
+	}))
+	fx.ports.Grants = fx.grants
+	fx.startService()
 	return fx
+}
+
+// startService creates the service again, with the present ports.
+func (fx *fixture) startService() {
+	fx.t.Helper()
+	var err error
+	fx.service, err = people.New(people.Config{
+		InvitationTTL: time.Hour, Console: "https://tools.example.com/console/", Product: "Tools",
+	}, fx.ports)
+	if err != nil {
+		fx.t.Fatal(err)
+	}
 }
 
 func (fx *fixture) newPassword(s string) auth.Password {
