@@ -44,6 +44,7 @@ import (
 	"github.com/tollgate-dev/tollgate/core/auth/federating"
 	"github.com/tollgate-dev/tollgate/core/auth/joining"
 	"github.com/tollgate-dev/tollgate/core/auth/learning"
+	"github.com/tollgate-dev/tollgate/core/auth/pairing"
 	"github.com/tollgate-dev/tollgate/core/auth/passkeys"
 	"github.com/tollgate-dev/tollgate/core/auth/people"
 	"github.com/tollgate-dev/tollgate/core/auth/retention"
@@ -137,6 +138,7 @@ var authSet = wire.NewSet(
 	learning.NewRunner, wire.Struct(new(learning.RunnerPorts), "*"),
 	federating.New, wire.Struct(new(federating.Ports), "*"),
 	passkeys.New, wire.Struct(new(passkeys.Ports), "*"), webauthn.Set,
+	pairing.New, wire.Struct(new(pairing.Ports), "*"),
 	maxmind.Set, iplists.Set, // where an address is, and whether it is on a list
 )
 
@@ -221,7 +223,7 @@ var methodsSet = wire.NewSet(methodsapi.New, newUsageCounter)
 var consoleSet = wire.NewSet(
 	newConsole, wire.Struct(new(console.AuthPorts), "*"), wire.Struct(new(site.Ports), "*"),
 	wire.Struct(new(account.Ports), "*"),
-	wire.Struct(new(consolesignin.Ports), "StepUp", "Joining", "Trail", "Companies"),
+	wire.Struct(new(consolesignin.Ports), "StepUp", "Joining", "Trail", "Companies", "Pairing"),
 	wire.Struct(new(consolepublishing.Ports), "Reviews", "Reader", "Own"),
 	wire.Struct(new(consolereviewing.Ports), "*"), wire.Struct(new(operating.Ports), "*"), newConsoleLimits,
 	newPluginStates, newSettled, wire.Struct(new(overview.Source), "*"),

@@ -55,6 +55,7 @@ import (
 	"github.com/tollgate-dev/tollgate/core/auth/joining"
 	"github.com/tollgate-dev/tollgate/core/auth/learning"
 	"github.com/tollgate-dev/tollgate/core/auth/notices"
+	"github.com/tollgate-dev/tollgate/core/auth/pairing"
 	"github.com/tollgate-dev/tollgate/core/auth/passkeys"
 	"github.com/tollgate-dev/tollgate/core/auth/people"
 	"github.com/tollgate-dev/tollgate/core/auth/retention"
@@ -980,6 +981,16 @@ func injectService(ctx context.Context, s settings.Settings, parts settings.Part
 		cleanup()
 		return nil, nil, err
 	}
+	pairingPorts := pairing.Ports{
+		Links:    links,
+		Sessions: sessions,
+		Accounts: accounts,
+		Logins:   logins,
+		SignIn:   signinService,
+		Clock:    clock,
+		Entropy:  entropy,
+	}
+	pairingService := pairing.New(credentialsConfig, pairingPorts)
 	useCases := authapi.UseCases{
 		Access:      checker,
 		Refusals:    refusals,
@@ -993,6 +1004,7 @@ func injectService(ctx context.Context, s settings.Settings, parts settings.Part
 		Workloads:   prover,
 		Companies:   federatingService,
 		Passkeys:    passkeysService,
+		Pairing:     pairingService,
 	}
 	authapiAPI := authapi.New(useCases)
 	cookiesConfig := s.Cookies
@@ -1018,6 +1030,7 @@ func injectService(ctx context.Context, s settings.Settings, parts settings.Part
 		Joining:   joiningService,
 		Trail:     trail,
 		Companies: federatingService,
+		Pairing:   pairingService,
 	}
 	tokensPorts := tokens.Ports{
 		Transaction: runner,

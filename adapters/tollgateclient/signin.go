@@ -40,6 +40,7 @@ type SignedIn struct {
 	Tokens
 	TrustLevel  string
 	DeviceToken string // new token; empty if the machine keeps its token
+	Email       string // of LoginByCode only
 	MFAUser     string
 }
 
@@ -50,6 +51,7 @@ type tokenAnswer struct {
 	ExpiresIn    int64  `json:"expiresIn"`
 	RequiresMFA  bool   `json:"requiresMFA"`
 	UserID       string `json:"userId"`
+	Email        string `json:"email"`
 }
 
 // errNoTokens returns the error for a successful response without tokens.
@@ -74,6 +76,22 @@ func (c *Client) VerifyMFA(ctx context.Context, user, code string, m Machine) (S
 	return c.signIn(ctx, "/auth/mfa/verify", map[string]any{"userId": user, "mfaCode": code}, m)
 }
 
+// Code is a code that a person has approved in a browser, and what shows that this command may use it
+// (RFC 7636).
+type Code struct {
+	Text, Verifier string
+	Redirect       string // the address to which the browser brought it; empty if the person copied it
+}
+
+// LoginByCode signs in with a code from the console.
+func (c *Client) LoginByCode(ctx context.Context, code Code, m Machine) (SignedIn, error) {
+	body := map[string]any{"code": code.Text, "codeVerifier": code.Verifier}
+	if code.Redirect != "" {
+		body["redirectUri"] = code.Redirect
+	}
+	return c.signIn(ctx, "/auth/login/code", body, m)
+}
+
 // signIn makes a call of a login on a machine.
 func (c *Client) signIn(ctx context.Context, path string, body map[string]any, m Machine) (SignedIn, error) {
 	body["deviceInfo"] = m.Device
@@ -90,7 +108,7 @@ func (c *Client) signIn(ctx context.Context, path string, body map[string]any, m
 		return SignedIn{MFAUser: a.UserID}, nil
 	}
 	t, err := a.sessionTokens()
-	return SignedIn{Tokens: t, TrustLevel: a.TrustLevel, DeviceToken: header.Get(deviceTokenHeader)}, err
+	return SignedIn{Tokens: t, TrustLevel: a.TrustLevel, DeviceToken: header.Get(deviceTokenHeader), Email: a.Email}, err
 }
 
 // RefreshTokens exchanges a refresh token for new tokens. Using a refresh token twice ends all

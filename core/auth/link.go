@@ -19,6 +19,7 @@ const (
 	LinkSetup      LinkPurpose = "setup"      // to make the first account
 	LinkInvitation LinkPurpose = "invitation" // to set the first password of an invited person
 	LinkReset      LinkPurpose = "reset"      // to set another password
+	LinkCommand    LinkPurpose = "command"    // to begin the session of a command
 )
 
 // Link permits one act to who has its secret, once. It is stored as a hash.

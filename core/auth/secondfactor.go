@@ -30,11 +30,17 @@ const (
 	FactorCompany Factor = "company"
 	// FactorPasskey is a passkey, which is password and second factor in one.
 	FactorPasskey Factor = "passkey"
+	// FactorBrowser is the approval in a session at FULL_TRUST whose person has just given a password
+	// or a code (contract A-79).
+	FactorBrowser Factor = "browser"
 )
 
 // StepsUp reports whether a sign-in with the factor counts as one that is followed by a step-up
 // (contract A-18). A recovery code does not: it is for a lost authenticator.
 func (f Factor) StepsUp() bool { return f != "" && f != FactorRecovery }
+
+// IsCode reports whether the factor is a code that the person has entered.
+func (f Factor) IsCode() bool { return f == FactorTOTP || f == FactorRecovery }
 
 // RecoveryHash is the keyed hash of a recovery code. Only hashes are stored.
 type RecoveryHash [32]byte

@@ -19,6 +19,7 @@ import (
 	"github.com/tollgate-dev/tollgate/core/auth/devices"
 	"github.com/tollgate-dev/tollgate/core/auth/federating"
 	"github.com/tollgate-dev/tollgate/core/auth/joining"
+	"github.com/tollgate-dev/tollgate/core/auth/pairing"
 	"github.com/tollgate-dev/tollgate/core/auth/passkeys"
 	"github.com/tollgate-dev/tollgate/core/auth/stepup"
 	"github.com/tollgate-dev/tollgate/core/fault"
@@ -65,6 +66,7 @@ type UseCases struct {
 	Workloads   *delegating.Prover
 	Companies   *federating.Service
 	Passkeys    *passkeys.Service
+	Pairing     *pairing.Service
 }
 
 // New returns the authentication part of the API.
@@ -73,6 +75,7 @@ func New(u UseCases) *API { return &API{u} }
 // Mount adds the routes of contract A-1.
 func (a *API) Mount(r fiber.Router) {
 	r.Post(root+"/login", a.logIn)
+	r.Post(root+"/login/code", a.exchangeCode)
 	r.Post(root+"/refresh", a.refreshTokens)
 	r.Post(root+"/workload", a.proveWorkload)
 	r.Post(root+"/logout", a.requireSession(auth.HighRisk, a.logOut))

@@ -10,6 +10,7 @@ import (
 	"github.com/tollgate-dev/tollgate/adapters/rest"
 	"github.com/tollgate-dev/tollgate/adapters/rest/jsonbody"
 	"github.com/tollgate-dev/tollgate/core/auth"
+	"github.com/tollgate-dev/tollgate/core/auth/pairing"
 	"github.com/tollgate-dev/tollgate/core/auth/signin"
 )
 
@@ -114,10 +115,44 @@ func (a *API) verifyMFA(c *fiber.Ctx) error {
 		return err
 	}
 	setDeviceToken(c, r.DeviceToken)
-	return sendJSON(c, verifiedResponse{
+	return sendJSON(c, newVerified(r))
+}
+
+// pairedResponse is the response to the code of a command.
+type pairedResponse struct {
+	verifiedResponse
+
+	Email auth.Email `json:"email"`
+}
+
+// exchangeCode begins the session of a command that its person has approved in a browser.
+func (a *API) exchangeCode(c *fiber.Ctx) error {
+	b, err := readBody(c)
+	if err != nil {
+		return err
+	}
+	in := pairing.Exchange{
+		Code: auth.LinkSecret(b.Text("code")), Verifier: b.Text("codeVerifier"), Redirect: b.OptionalText("redirectUri"),
+	}
+	var device error
+	in.From.Device, device = readDevice(b)
+	if err := fieldError(b.Problems(), device); err != nil {
+		return err
+	}
+	in.From.DeviceToken, in.From.Address = readDeviceToken(c), rest.Address(c)
+	r, email, err := a.use.Pairing.Exchange(c.UserContext(), in)
+	if err != nil {
+		return err
+	}
+	setDeviceToken(c, r.DeviceToken)
+	return sendJSON(c, pairedResponse{newVerified(r), email})
+}
+
+func newVerified(r signin.Result) verifiedResponse {
+	return verifiedResponse{
 		AccessToken: string(r.AccessToken), RefreshToken: string(r.RefreshToken),
 		TrustLevel: r.TrustLevel.String(), ExpiresIn: wholeSeconds(r.ExpiresIn),
-	})
+	}
 }
 
 func (a *API) refreshTokens(c *fiber.Ctx) error {

@@ -24,6 +24,7 @@ type loginRun struct {
 	address      serviceAddress
 	email        string
 	fromStdin    bool
+	noBrowser    bool
 	mfaCode      string
 	method       string // the value of --step-up; empty if not chosen yet
 	code         string
@@ -36,7 +37,12 @@ func newLogin(p cli.Process) *cobra.Command {
 		Use:   "login",
 		Short: "Sign in at a service, to publish there",
 		Long: "Sign in at a service and stay signed in, for 'tollgate publish' and similar\n" +
-			"commands. On a terminal the command prompts for everything that you do not give\n" +
+			"commands. The command opens the sign-in of the service in your browser, with\n" +
+			"$BROWSER if that is set, and waits until you have approved it there. With\n" +
+			"--no-browser it prints the address, for a browser on any machine, and reads the\n" +
+			"code that the page shows from standard input.\n\n" +
+			"With --email or --password-stdin, and where there is no browser, it signs in with\n" +
+			"a password. On a terminal it prompts for everything that you do not give\n" +
 			"as a flag. Without a terminal it never prompts: with --step-up email or sms it\n" +
 			"requests the code and exits with 3, and you enter the code with\n" +
 			"'tollgate login --code CODE'.\n\n" +
@@ -44,12 +50,16 @@ func newLogin(p cli.Process) *cobra.Command {
 			"or tollgate/credentials.json in your configuration folder, and renewed when they\n" +
 			"expire. The file also identifies this machine, so that the service recognises\n" +
 			"the device at a later login.",
-		Example: "  tollgate login --url https://tollgate.example.com --email ada@example.com\n" +
+		Example: "  tollgate login --url https://tollgate.example.com\n" +
+			"  tollgate login --url https://tollgate.example.com --no-browser\n" +
+			"  tollgate login --url https://tollgate.example.com --email ada@example.com\n" +
 			"  printf '%s' \"$PASSWORD\" | tollgate login --email ada@example.com --password-stdin --step-up email\n" +
 			"  tollgate login --code 123456",
 	}
 	o := cli.AddOutput(c)
 	a := addAddress(c)
+	c.Flags().BoolVar(&l.noBrowser, "no-browser", false,
+		"print the address of the sign-in, and read the code that it shows from standard input")
 	c.Flags().StringVar(&l.email, "email", "", "e-mail address you sign in with; default: that of the last sign-in")
 	c.Flags().BoolVar(&l.fromStdin, "password-stdin", false, "read the password from standard input")
 	c.Flags().StringVar(&l.mfaCode, "mfa-code", "", "code of your authenticator, or a recovery code")
@@ -72,6 +82,9 @@ func newLogin(p cli.Process) *cobra.Command {
 
 // checkFlags returns an error if the flags contradict each other.
 func (l *loginRun) checkFlags() error {
+	if l.noBrowser && (l.fromStdin || l.mfaCode != "") {
+		return errors.New("--no-browser signs in without a password: leave out --password-stdin and --mfa-code")
+	}
 	if l.method == "" {
 		return nil
 	}
@@ -131,6 +144,9 @@ func (l *loginRun) signIn(ctx context.Context) (*account.Account, string, error)
 		who, err := l.lastAccount(l.address)
 		return who, "", err
 	}
+	if l.usesBrowser() {
+		return l.signInByBrowser(ctx)
+	}
 	who, err := l.choosePerson(ctx)
 	if err != nil {
 		return nil, "", err
@@ -153,17 +169,23 @@ func (l *loginRun) signIn(ctx context.Context) (*account.Account, string, error)
 	return who, session.TrustLevel, who.KeepSession(ctx, session, l.address.insecure)
 }
 
+// chooseService sets the address of the service.
+func (l *loginRun) chooseService(ctx context.Context) error {
+	l.address = l.withDefaults(l.address)
+	if err := l.promptIfEmpty(ctx, &l.address.url, "Address of the service: ", "--url"); err != nil {
+		return err
+	}
+	_, err := tollgateclient.ParseURL(l.address.url, l.address.insecure) // before the next prompt
+	return err
+}
+
 // choosePerson returns the account that signs in.
 func (l *loginRun) choosePerson(ctx context.Context) (*account.Account, error) {
-	l.address = l.withDefaults(l.address)
+	if err := l.chooseService(ctx); err != nil {
+		return nil, err
+	}
 	if l.email == "" && l.address.url == l.last.URL {
 		l.email = l.last.Email
-	}
-	if err := l.promptIfEmpty(ctx, &l.address.url, "Address of the service: ", "--url"); err != nil {
-		return nil, err
-	}
-	if _, err := tollgateclient.ParseURL(l.address.url, l.address.insecure); err != nil { // before the next prompt
-		return nil, err
 	}
 	if err := l.promptIfEmpty(ctx, &l.email, "E-mail: ", "--email"); err != nil {
 		return nil, err

@@ -48,8 +48,11 @@ func newSessionChanges(
 	session.DescribeAddress(details)
 	details.Set("factor", string(factor))
 	attempt.proof.Describe(details)
-	if factor != "" && factor != auth.FactorLink && factor != auth.FactorCompany && factor != auth.FactorPasskey {
+	if factor.IsCode() {
 		details["step"] = audit.Text("mfa")
+	}
+	if attempt.most != 0 {
+		details["method"] = audit.Text("browser")
 	}
 	changes := []audit.Change{
 		assessment.NewEvaluation(session, verdict),

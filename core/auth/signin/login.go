@@ -45,7 +45,8 @@ type loginAttempt struct {
 	trustDevice  bool            // the person marks the device as TRUSTED with that factor
 	noHistory    bool            // the counts of the history could not be read or written
 	company      auth.CompanyLogin
-	proof        company.Proof // of the provider; zero after a password
+	proof        company.Proof   // of the provider; zero after a password
+	most         auth.TrustLevel // that the session gets at most; zero without a limit
 }
 
 // userID returns the user ID for the audit log. It is empty if the account is not known.

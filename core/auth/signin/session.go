@@ -45,6 +45,9 @@ func (s *Service) createSession(
 	if attempt.factor.StepsUp() && (attempt.factor == auth.FactorLink || verdict.Level > auth.HighRisk) {
 		session.TrustLevel = auth.FullTrust
 	}
+	if attempt.most != 0 {
+		session.TrustLevel = min(session.TrustLevel, attempt.most)
+	}
 	if until := attempt.company.Until; !until.IsZero() && until.Before(session.MaxExpiresAt) {
 		session.MaxExpiresAt = until
 		if until.Before(session.ExpiresAt) {

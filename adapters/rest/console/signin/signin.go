@@ -17,6 +17,7 @@ import (
 	"github.com/tollgate-dev/tollgate/core/auth/cookies"
 	"github.com/tollgate-dev/tollgate/core/auth/federating"
 	"github.com/tollgate-dev/tollgate/core/auth/joining"
+	"github.com/tollgate-dev/tollgate/core/auth/pairing"
 	"github.com/tollgate-dev/tollgate/core/auth/signin"
 	"github.com/tollgate-dev/tollgate/core/auth/stepup"
 	"github.com/tollgate-dev/tollgate/core/fault"
@@ -52,6 +53,7 @@ type Ports struct {
 	Trail   *auditing.Trail
 
 	Companies *federating.Service
+	Pairing   *pairing.Service
 }
 
 // Pages are the pages of signing in. It is safe for concurrent use.
@@ -77,6 +79,7 @@ func (p *Pages) Mount(r fiber.Router) {
 	p.mountStepUp(r)
 	p.mountLinks(r)
 	p.mountCompany(r)
+	p.mountCommand(r)
 }
 
 // passwordView is the page for the e-mail address and the password.

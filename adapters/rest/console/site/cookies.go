@@ -183,13 +183,14 @@ func (v *Visit) LocalBase() string {
 	return "http://" + host
 }
 
+const contentPolicy = "default-src 'none'; style-src 'self'; script-src 'self'; img-src 'self' data:; " +
+	"connect-src 'self'; form-action 'self'; frame-ancestors 'none'; base-uri 'none'"
+
 // securityHeaders are the headers of all pages. A page may load its style, its script and its
 // images from here, and nothing from elsewhere. With no-referrer, browsers would send "Origin:
 // null".
 var securityHeaders = rest.NewHeaders(
-	fiber.HeaderContentSecurityPolicy,
-	"default-src 'none'; style-src 'self'; script-src 'self'; img-src 'self' data:; "+
-		"connect-src 'self'; form-action 'self'; frame-ancestors 'none'; base-uri 'none'",
+	fiber.HeaderContentSecurityPolicy, contentPolicy,
 	fiber.HeaderReferrerPolicy, "same-origin",
 	fiber.HeaderXFrameOptions, "DENY",
 	fiber.HeaderVary, fiber.HeaderCookie,

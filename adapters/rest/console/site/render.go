@@ -153,6 +153,9 @@ func (v *Visit) send(p *Page, frame frameView) error {
 		v.Set(fiber.HeaderCacheControl, "no-store")
 		v.Set(fiber.HeaderReferrerPolicy, "no-referrer")
 	}
+	if v.leads != "" {
+		v.Set(fiber.HeaderContentSecurityPolicy, strings.Replace(contentPolicy, "form-action 'self'", "form-action 'self' "+v.leads, 1))
+	}
 	if len(v.Response().Header.Peek(fiber.HeaderCacheControl)) == 0 {
 		v.Set(fiber.HeaderCacheControl, "no-cache")
 	}

@@ -80,6 +80,7 @@ type Visit struct {
 	site   *Site
 	cookie auth.CookieSecret
 	secret bool             // the address of the page is secret
+	leads  string           // the origin to which forms of the page may lead
 	grants []registry.Grant // of the person; read by loadGrants
 	loaded bool
 	names  map[string]string // what NameOf has returned
@@ -201,6 +202,10 @@ func (s *Site) visit(c *fiber.Ctx) (*Visit, error) {
 // KeepSecret keeps the query of the address of a page secret: no other page learns it, and no cache
 // keeps the page.
 func (v *Visit) KeepSecret() { v.secret = true }
+
+// LetFormsLeadTo lets the forms of the page lead to an origin too. Browsers check where the answer to
+// a form redirects them.
+func (v *Visit) LetFormsLeadTo(origin string) { v.leads = origin }
 
 // address returns the path and query of a page, to come back to. Of a secret one it is the path.
 func (v *Visit) address() string {

@@ -1,0 +1,155 @@
+// Package pairing gives a command a session of its own, which the person of the command has approved
+// in a browser: an authorisation code with PKCE (RFC 8252, RFC 7636). It does not sign people in in
+// the browser; packages signin and federating do.
+package pairing
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/base64"
+	"strings"
+	"time"
+
+	"github.com/tollgate-dev/tollgate/core/auth"
+	"github.com/tollgate-dev/tollgate/core/auth/company"
+	"github.com/tollgate-dev/tollgate/core/auth/credentials"
+	"github.com/tollgate-dev/tollgate/core/auth/signin"
+	"github.com/tollgate-dev/tollgate/core/auth/trust"
+	"github.com/tollgate-dev/tollgate/core/fault"
+	"github.com/tollgate-dev/tollgate/ports/authstore"
+	"github.com/tollgate-dev/tollgate/ports/clock"
+	"github.com/tollgate-dev/tollgate/ports/secrets"
+)
+
+// How long a code is good (contract A-79).
+const (
+	codeTTL   = time.Minute     // the browser brings it at once
+	copiedTTL = 5 * time.Minute // a person copies it
+)
+
+// Ports are the dependencies of a Service. All stores belong to one adapter, so that a transaction
+// spans them.
+type Ports struct {
+	Links    authstore.Links
+	Sessions authstore.Sessions
+	Accounts authstore.Accounts
+	Logins   authstore.Logins
+	SignIn   *signin.Service
+	Clock    clock.Clock
+	Entropy  secrets.Entropy
+}
+
+// Service makes and exchanges codes. It is safe for concurrent use.
+type Service struct {
+	recent time.Duration // how long a password or a code counts
+	ports  Ports
+}
+
+// New returns a service.
+func New(c credentials.Config, p Ports) *Service { return &Service{c.ReauthenticationMaxAge, p} }
+
+// Approve returns a code with which the command of a request gets a session of the person. It must
+// be called for an act of the person.
+func (s *Service) Approve(ctx context.Context, by auth.Session, r Request) (auth.LinkSecret, error) {
+	now, ttl := s.ports.Clock.Now(), codeTTL
+	if r.Redirect == "" {
+		ttl = copiedTTL
+	}
+	code := secrets.NewSecret[auth.LinkSecret](s.ports.Entropy) + "." + auth.LinkSecret(by.ID)
+	return code, s.ports.Links.Put(ctx, auth.Link{
+		Hash: hashOf(code, r.Challenge, r.Redirect), Purpose: auth.LinkCommand, UserID: by.UserID,
+		CreatedAt: now, ExpiresAt: now.Add(ttl),
+	})
+}
+
+// hashOf returns the hash under which a code is stored. Only the request that it was made for has
+// the same one.
+func hashOf(code auth.LinkSecret, challenge, redirect string) auth.TokenHash {
+	return auth.HashSecret(code + auth.LinkSecret(" "+challenge+" "+redirect))
+}
+
+// Exchange is a code that a command has got, and what shows that it has sent the request.
+type Exchange struct {
+	Code     auth.LinkSecret
+	Verifier string
+	Redirect string // as in the request
+	From     signin.Origin
+}
+
+// Exchange begins a session of a command, and returns it with the e-mail address of its person. The
+// error is fault.Invalid for a verifier of the wrong form, and fault.Unauthenticated with code
+// invalid_credentials for a code that is unknown, used, expired or of another request, and after the
+// end of the session in which it was approved.
+func (s *Service) Exchange(ctx context.Context, in Exchange) (r signin.Result, email auth.Email, err error) {
+	if !verifierForm.MatchString(in.Verifier) {
+		return r, "", auth.InvalidField(auth.CodeValidation, "codeVerifier", "must be 43 to 128 letters and digits")
+	}
+	r, err = s.ports.SignIn.StartAdmitted(ctx, in.From, func(ctx context.Context) (signin.Admitted, error) {
+		by, err := s.take(ctx, in)
+		if err != nil {
+			return signin.Admitted{}, err
+		}
+		admitted, err := s.admit(ctx, &by, in.Redirect == "")
+		email = admitted.Account.Email
+		return admitted, err
+	})
+	if fault.Is(err, fault.NotFound) {
+		err = fault.New(fault.Unauthenticated, "the code is wrong, was used, or has expired: begin again with 'tollgate login'").
+			WithCode(auth.CodeInvalidCredentials)
+	}
+	return r, email, err
+}
+
+// take uses a code up, and returns the session in which it was approved. Of parallel calls, on all
+// instances, one succeeds. It returns fault.NotFound for a code that is not good.
+func (s *Service) take(ctx context.Context, in Exchange) (by auth.Session, err error) {
+	sum := sha256.Sum256([]byte(in.Verifier))
+	hash := hashOf(in.Code, base64.RawURLEncoding.EncodeToString(sum[:]), in.Redirect)
+	l, err := s.ports.Links.Find(ctx, hash)
+	if err == nil {
+		err = s.ports.Links.Take(ctx, hash)
+	}
+	if err == nil {
+		_, id, _ := strings.Cut(string(in.Code), ".")
+		by, err = s.ports.Sessions.Get(ctx, auth.SessionID(id))
+	}
+	now := s.ports.Clock.Now()
+	if err == nil && (l.Purpose != auth.LinkCommand || !auth.Alive(l.ExpiresAt, now, copiedTTL) || !by.Active(now)) {
+		err = auth.NotFound("code")
+	}
+	return by, err
+}
+
+// admit returns what a command gets of a session that has approved it. It locks the row of the
+// account, so that its state cannot change during the transaction of the context.
+func (s *Service) admit(ctx context.Context, by *auth.Session, copied bool) (a signin.Admitted, err error) {
+	a.Most = by.TrustLevel
+	// A copied code may be for a command that another person has started.
+	if !copied && by.TrustLevel == auth.FullTrust && trust.RequireRecent(by, s.ports.Clock.Now(), s.recent) == nil {
+		a.Factor = auth.FactorBrowser
+	}
+	err = s.ports.Accounts.Update(ctx, by.UserID, func(stored *auth.Account) error {
+		if a.Account = *stored; a.Account.State != auth.AccountActive {
+			return auth.NotFound("account")
+		}
+		return nil
+	})
+	if err == nil {
+		a.Login, err = s.copyLogin(ctx, by)
+	}
+	return a, err
+}
+
+// copyLogin stores the sign-in at a provider from which a session came once more, for the session of
+// the command, which then ends with the person's sign-in there. The refresh token stays where it is,
+// so the session of the command ends when the one in the browser would end without another check.
+func (s *Service) copyLogin(ctx context.Context, by *auth.Session) (auth.CompanyLogin, error) {
+	found, err := s.ports.Logins.Find(ctx, authstore.LoginQuery{At: s.ports.Clock.Now(), Session: by.ID, Limit: 1})
+	if err != nil || len(found) == 0 {
+		return auth.CompanyLogin{}, err
+	}
+	l := found[0]
+	l.ID, l.SessionID = secrets.NewUUID[company.LoginID](s.ports.Entropy), ""
+	l.Refresh, l.RecheckAt = nil, time.Time{}
+	return auth.CompanyLogin{ID: string(l.ID), Until: by.MaxExpiresAt}, s.ports.Logins.Add(ctx, l)
+}
