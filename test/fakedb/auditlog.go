@@ -30,9 +30,14 @@ func (l *AuditLog) Append(ctx context.Context, events ...audit.Event) error {
 			return err
 		}
 		e.Details = nil
-		rows[i] = eventRow{e, details}
+		rows[i] = eventRow{Event: e, Details: details}
 	}
-	return l.db.events.insert(ctx, rows...)
+	return l.db.run(ctx, func(ctx context.Context) error {
+		for i := range rows {
+			rows[i].Position = l.db.nextNumber()
+		}
+		return l.db.events.insert(ctx, rows...)
+	})
 }
 
 // Search implements [authstore.AuditLog].
@@ -58,24 +63,50 @@ func (l *AuditLog) Search(ctx context.Context, q authstore.AuditQuery) (events [
 // Page implements [authstore.AuditLog].
 func (l *AuditLog) Page(
 	ctx context.Context, q authstore.AuditQuery, after authstore.AuditPlace,
-) (events []audit.Event, err error) {
-	q.After, q.Before, after.Time = storedTime(q.After), storedTime(q.Before), storedTime(after.Time)
-	order := func(a, b eventRow) int { return compareEvents(b, a) }
-	if q.Ascending {
-		order = compareEvents
+) ([]audit.Event, error) {
+	last := eventRow{Event: audit.Event{ID: after.ID, Time: storedTime(after.Time)}}
+	rows, err := l.listAfter(ctx, q, last, func(a, b eventRow) int { return compareEvents(b, a) })
+	events := make([]audit.Event, len(rows))
+	for i := range rows {
+		events[i] = rows[i].Event
 	}
-	last := eventRow{Event: audit.Event{ID: after.ID, Time: after.Time}}
+	return events, err
+}
+
+// Follow implements [authstore.AuditLog].
+func (l *AuditLog) Follow(
+	ctx context.Context, q authstore.AuditQuery, after authstore.AuditPlace,
+) (events []audit.Event, next authstore.AuditPlace, err error) {
+	last := eventRow{Event: audit.Event{ID: after.ID, Time: after.Time}, Position: after.Position}
+	if after.ID != "" && after.Position == 0 {
+		if last, err = l.db.events.find(ctx, after.ID); err != nil {
+			return nil, after, err
+		}
+	}
+	rows, err := l.listAfter(ctx, q, last, func(a, b eventRow) int { return cmp.Compare(a.Position, b.Position) })
+	for _, row := range rows {
+		last = row
+		events = append(events, row.Event)
+	}
+	return events, authstore.AuditPlace{Time: last.Event.Time, ID: last.Event.ID, Position: last.Position}, err
+}
+
+// listAfter returns the rows of a query that follow one in an order, with their details.
+func (l *AuditLog) listAfter(
+	ctx context.Context, q authstore.AuditQuery, last eventRow, order func(a, b eventRow) int,
+) (matching []eventRow, err error) {
+	q.After, q.Before = storedTime(q.After), storedTime(q.Before)
 	found, err := l.db.events.list(ctx, all, order)
 	for _, row := range found {
 		err = cmp.Or(err, json.Unmarshal(row.Details, &row.Event.Details))
 		actor := row.Event.Details.Text(audit.DetailActor)
-		if matchesQuery(row.Event, q) && (after.ID == "" || order(row, last) > 0) && (q.ID == "" || row.Event.ID == q.ID) &&
+		if matchesQuery(row.Event, q) && (last.Event.ID == "" || order(row, last) > 0) &&
 			(q.Actor == "" || actor == q.Actor || audit.PersonActor+actor == q.Actor) &&
 			(q.Server == "" || row.Event.Details.Text(audit.DetailServer) == q.Server) {
-			events = append(events, row.Event)
+			matching = append(matching, row)
 		}
 	}
-	return first(events, q.Limit), err
+	return first(matching, q.Limit), err
 }
 
 func compareEvents(a, b eventRow) int {

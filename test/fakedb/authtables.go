@@ -25,8 +25,9 @@ type lockoutRow struct {
 // eventRow contains the details of an event as JSON, so that they are read with the same types as
 // from a database.
 type eventRow struct {
-	Event   audit.Event
-	Details []byte
+	Event    audit.Event
+	Details  []byte
+	Position int64
 }
 
 // countKey identifies the count of a value of a person.

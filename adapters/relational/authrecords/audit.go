@@ -4,7 +4,6 @@ import (
 	"context"
 	"database/sql"
 	"encoding/json"
-	"strings"
 	"time"
 
 	"github.com/uptrace/bun"
@@ -33,6 +32,7 @@ type eventRow struct {
 	Subject  sql.NullString   `bun:"user_id"`
 	Success  bool             `bun:"success"`
 	Details  string           `bun:"details"` // JSON object
+	Position int64            `bun:"_position,scanonly"`
 }
 
 func newEventRow(e audit.Event) (*eventRow, error) {
@@ -152,31 +152,36 @@ func (l *AuditLog) Page(
 	ctx context.Context, q authstore.AuditQuery, after authstore.AuditPlace,
 ) ([]audit.Event, error) {
 	return database.Read(ctx, l.db, func(ctx context.Context, db bun.IDB) ([]audit.Event, error) {
-		order, beyond := "DESC", "(time, id) < (?, ?)"
-		if q.Ascending {
-			order, beyond = "ASC", "(time, id) > (?, ?)"
-		}
-		s := selectMatching(db.NewSelect().TableExpr("audit_events"), q).Order("time "+order, "id "+order).Limit(q.Limit)
+		q.Offset = 0
+		s := l.selectPage(db, q)
 		if after.ID != "" {
-			s.Where(beyond, database.NewInstant(after.Time), after.ID)
+			s.Where("(time, id) < (?, ?)", database.NewInstant(after.Time), after.ID)
 		}
-		return l.scanEvents(ctx, s.ColumnExpr("*"))
+		return l.scanEvents(ctx, s)
 	})
 }
 
 // readPage reads the events of one page.
 func (l *AuditLog) readPage(ctx context.Context, db bun.IDB, q authstore.AuditQuery) ([]audit.Event, error) {
-	return l.scanEvents(ctx, selectPage(db, q))
+	return l.scanEvents(ctx, l.selectPage(db, q))
 }
 
 func (l *AuditLog) scanEvents(ctx context.Context, s *bun.SelectQuery) ([]audit.Event, error) {
-	var rows []eventRow
-	if err := s.Scan(ctx, &rows); err != nil {
-		return nil, l.db.ClassifyError(err)
+	rows, err := l.scanRows(ctx, s)
+	if err != nil {
+		return nil, err
 	}
-	events := make([]audit.Event, len(rows))
+	return toEvents(rows)
+}
+
+func (l *AuditLog) scanRows(ctx context.Context, s *bun.SelectQuery) (rows []eventRow, err error) {
+	err = s.Scan(ctx, &rows)
+	return rows, l.db.ClassifyError(err)
+}
+
+func toEvents(rows []eventRow) (events []audit.Event, err error) {
+	events = make([]audit.Event, len(rows))
 	for i := range rows {
-		var err error
 		if events[i], err = rows[i].toEvent(); err != nil {
 			return nil, err
 		}
@@ -204,49 +209,11 @@ func (l *AuditLog) DeleteBefore(ctx context.Context, before time.Time, limit int
 // selectPage selects one page. It chooses the events of a later page from an index alone, so that
 // it reads only their rows, whatever the offset is. For the first page this would only find each
 // row twice.
-func selectPage(db bun.IDB, q authstore.AuditQuery) *bun.SelectQuery {
-	chosen := selectMatching(db.NewSelect().TableExpr("audit_events"), q).Order("time DESC", "id DESC").Limit(q.Limit)
+func (l *AuditLog) selectPage(db bun.IDB, q authstore.AuditQuery) *bun.SelectQuery {
+	chosen := l.selectMatching(db.NewSelect().TableExpr("audit_events"), q).Order("time DESC", "id DESC").Limit(q.Limit)
 	if q.Offset > 0 {
 		chosen = db.NewSelect().TableExpr("audit_events").
 			Where("id IN (?)", chosen.Column("id").Offset(q.Offset)).Order("time DESC", "id DESC")
 	}
 	return chosen.ColumnExpr("*")
-}
-
-// hasDetail is the condition that the details of an event have a member, as their text has it. Both
-// databases compare it with the case.
-const hasDetail = "replace(details, ?, '') <> details"
-
-// member returns a member of a JSON object as text. In a string within the object, its quotes would
-// be escaped.
-func member(name, value string) string {
-	text, _ := json.Marshal(audit.Text(value)) // a text always has a JSON form
-	return `"` + name + `":` + string(text)
-}
-
-// selectMatching narrows a selection to the events of a query.
-func selectMatching(s *bun.SelectQuery, q authstore.AuditQuery) *bun.SelectQuery {
-	if q.ID != "" {
-		s.Where("id = ?", q.ID)
-	}
-	if q.Subject != "" {
-		s.Where("user_id = ?", q.Subject)
-	}
-	if q.Actor != "" {
-		old := strings.TrimPrefix(q.Actor, audit.PersonActor)
-		s.Where(hasDetail+" OR "+hasDetail, member(audit.DetailActor, q.Actor), member(audit.DetailActor, old))
-	}
-	if q.Server != "" {
-		s.Where(hasDetail, member(audit.DetailServer, q.Server))
-	}
-	if q.Category != "" {
-		s.Where("type = ?", q.Category)
-	}
-	if !q.After.IsZero() {
-		s.Where("time > ?", database.NewInstant(q.After))
-	}
-	if !q.Before.IsZero() {
-		s.Where("time < ?", database.NewInstant(q.Before))
-	}
-	return s
 }

@@ -185,3 +185,38 @@ func newHistory(b *testing.B, kind string, db *relationaltest.Database, total in
 	}
 	return authrecords.NewAuditLog(db.DB)
 }
+
+// BenchmarkAuditFilters measures the newest page, and the first of the stream, of a rare and of a
+// frequent actor and of a server, in a log of 100,000 events.
+//
+//	go test -run xxx -bench AuditFilters ./adapters/relational/authrecords
+func BenchmarkAuditFilters(b *testing.B) {
+	for kind, open := range map[string]func() *relationaltest.Database{
+		relationaltest.SQLite: func() *relationaltest.Database { return relationaltest.NewSQLite(b) },
+		relationaltest.PostgreSQL: func() *relationaltest.Database {
+			return relationaltest.OpenPostgres(b, postgrestest.NewEmpty(b))
+		},
+	} {
+		db := open()
+		log := newAuditLog(b, kind, db, 0)
+		for _, statement := range manyEvents(kind) {
+			if err := db.Execute(b.Context(), statement); err != nil {
+				b.Fatal(err)
+			}
+		}
+		for name, q := range map[string]authstore.AuditQuery{
+			"actor": auditFilters["actor"], "server": auditFilters["server"],
+			"frequent actor": {Actor: "person:0", Limit: 100},
+		} {
+			for order, read := range auditReads(log, q) {
+				b.Run(kind+"/"+name+", "+order, func(b *testing.B) {
+					for b.Loop() {
+						if err := read(b.Context(), 30); err != nil {
+							b.Fatal(err)
+						}
+					}
+				})
+			}
+		}
+	}
+}

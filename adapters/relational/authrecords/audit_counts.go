@@ -147,7 +147,7 @@ func (l *AuditLog) readCountedDays(ctx context.Context, db bun.IDB, q authstore.
 			c.events += *row.Events
 		}
 	}
-	c.newer, err = selectMatching(db.NewSelect().TableExpr("audit_events"), q).Where("time >= ?",
+	c.newer, err = l.selectMatching(db.NewSelect().TableExpr("audit_events"), q).Where("time >= ?",
 		database.NewInstant(c.to)).Count(ctx)
 	return c, l.db.ClassifyError(err)
 }
@@ -164,7 +164,7 @@ func wholeDays(q authstore.AuditQuery) (first, before int64) {
 // countMatching returns how many events match a query. The numbers for counted days and for newer
 // events are known. It counts older events with an index.
 func (l *AuditLog) countMatching(ctx context.Context, db bun.IDB, q authstore.AuditQuery, c countedDays) (int, error) {
-	older := selectMatching(db.NewSelect().TableExpr("audit_events"), q)
+	older := l.selectMatching(db.NewSelect().TableExpr("audit_events"), q)
 	if !c.to.IsZero() {
 		older.Where("time < ?", database.NewInstant(c.from))
 	}

@@ -100,29 +100,18 @@ func parsePlace(key string) (authstore.AuditPlace, error) {
 }
 
 // streamAudit returns the act that sends all events that a query selects, the oldest first, up to
-// the newest one at the end of the stream. A client continues after the last one that it has.
+// the newest one at the end of the stream. A client continues after the last one that it has, and
+// gets each event once.
 func (a *API) streamAudit(q *request, filter authstore.AuditQuery) act {
 	after := q.query("after")
 	if after != "" {
 		_, err := auth.ParseUUID[audit.EventID]("after", after)
 		q.check("after", err)
 	}
-	filter.Ascending, filter.Limit = true, linesAtOnce
+	filter.Limit = linesAtOnce
 	return func(ctx context.Context) (answer, error) {
-		lines := &eventLines{ctx: ctx, log: a.use.Log, filter: filter}
-		if after != "" {
-			found, err := a.use.Log.Page(ctx, authstore.AuditQuery{
-				ID: audit.EventID(strings.ToLower(after)), Limit: 1,
-			}, authstore.AuditPlace{})
-			if err == nil && len(found) == 0 {
-				err = fault.New(fault.NotFound, "there is no event with the id of after: begin again without it")
-			}
-			if err != nil {
-				return answer{}, err
-			}
-			lines.place = authstore.AuditPlace{Time: found[0].Time, ID: found[0].ID}
-		}
-		return answer{stream: lines.send}, nil
+		place := authstore.AuditPlace{ID: audit.EventID(strings.ToLower(after))}
+		return answer{stream: (&eventLines{ctx: ctx, log: a.use.Log, filter: filter, place: place}).send}, nil
 	}
 }
 
@@ -142,6 +131,9 @@ type eventLines struct {
 
 func (l *eventLines) send(c *fiber.Ctx) error {
 	if err := l.fill(); err != nil { // it can still be answered
+		if fault.Is(err, fault.NotFound) {
+			err = fault.New(fault.NotFound, "there is no event with the id of after: begin again without it")
+		}
 		return err
 	}
 	c.Set(fiber.HeaderContentType, linesType)
@@ -151,17 +143,17 @@ func (l *eventLines) send(c *fiber.Ctx) error {
 
 // fill reads the next events.
 func (l *eventLines) fill() error {
-	events, err := l.log.Page(l.ctx, l.filter, l.place)
+	events, next, err := l.log.Follow(l.ctx, l.filter, l.place)
 	if err != nil {
 		return err
 	}
+	l.place = next
 	for i := range events {
 		line, err := json.Marshal(newEventResponse(&events[i]))
 		if err != nil {
 			return fmt.Errorf("write an event as JSON: %w", err)
 		}
 		l.unread = append(append(l.unread, line...), '\n')
-		l.place = authstore.AuditPlace{Time: events[i].Time, ID: events[i].ID}
 	}
 	l.ended = len(events) < linesAtOnce
 	return nil

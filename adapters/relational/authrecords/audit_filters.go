@@ -1,0 +1,82 @@
+package authrecords
+
+import (
+	"encoding/json"
+	"strings"
+
+	"github.com/uptrace/bun"
+	"github.com/uptrace/bun/dialect"
+
+	"github.com/tollgate-dev/tollgate/adapters/relational/database"
+	"github.com/tollgate-dev/tollgate/core/audit"
+	"github.com/tollgate-dev/tollgate/ports/authstore"
+)
+
+// detailFilters are the conditions, in the words of the indexes, that the first characters of a
+// detail are the argument.
+type detailFilters struct {
+	actor  string // without audit.PersonActor
+	server string
+}
+
+var postgresFilters = detailFilters{
+	actor: `strpos(details, '"actor":"') > 0 AND left(replace(replace(details, '\u0000', '\u0001')::jsonb ->> 'actor',
+		'person:', ''), 256) COLLATE "C" = ?`,
+	server: `strpos(details, '"serverName":"') > 0 AND
+		left(replace(details, '\u0000', '\u0001')::jsonb ->> 'serverName', 256) COLLATE "C" = ?`,
+}
+
+var sqliteFilters = detailFilters{
+	actor: `instr(details, '"actor":"') > 0 AND
+		substr(replace(details ->> '$.actor', 'person:', ''), 1, 256) = ?`,
+	server: `instr(details, '"serverName":"') > 0 AND substr(details ->> '$.serverName', 1, 256) = ?`,
+}
+
+// maxIndexed is how many characters of a detail the indexes have.
+const maxIndexed = 256
+
+// indexed returns a detail as the indexes have it.
+func indexed(detail string) string {
+	text := []rune(strings.ReplaceAll(strings.ToValidUTF8(detail, "\ufffd"), "\x00", "\x01"))
+	return string(text[:min(len(text), maxIndexed)])
+}
+
+// hasDetail is the condition that the details of an event have a member, as their text has it. Both
+// databases compare it with the case.
+const hasDetail = "replace(details, ?, '') <> details"
+
+// member returns a member of a JSON object as text. In a string within the object, its quotes would
+// be escaped.
+func member(name, value string) string {
+	text, _ := json.Marshal(audit.Text(value)) // a text always has a JSON form
+	return `"` + name + `":` + string(text)
+}
+
+// selectMatching narrows a selection to the events of a query.
+func (l *AuditLog) selectMatching(s *bun.SelectQuery, q authstore.AuditQuery) *bun.SelectQuery {
+	filters := sqliteFilters
+	if l.db.Kind() == dialect.PG {
+		filters = postgresFilters
+	}
+	if q.Subject != "" {
+		s.Where("user_id = ?", q.Subject)
+	}
+	if q.Actor != "" {
+		old := strings.TrimPrefix(q.Actor, audit.PersonActor)
+		s.Where(filters.actor, indexed(strings.ReplaceAll(q.Actor, audit.PersonActor, ""))).
+			Where(hasDetail+" OR "+hasDetail, member(audit.DetailActor, q.Actor), member(audit.DetailActor, old))
+	}
+	if q.Server != "" {
+		s.Where(filters.server, indexed(q.Server)).Where(hasDetail, member(audit.DetailServer, q.Server))
+	}
+	if q.Category != "" {
+		s.Where("type = ?", q.Category)
+	}
+	if !q.After.IsZero() {
+		s.Where("time > ?", database.NewInstant(q.After))
+	}
+	if !q.Before.IsZero() {
+		s.Where("time < ?", database.NewInstant(q.Before))
+	}
+	return s
+}
