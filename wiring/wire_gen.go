@@ -943,6 +943,7 @@ func injectService(ctx context.Context, s settings.Settings, parts settings.Part
 	federatingPorts := federating.Ports{
 		Providers:    providers,
 		Identities:   identities,
+		Passkeys:     authstorePasskeys,
 		Logins:       logins,
 		Accounts:     accounts,
 		Sessions:     sessions,
@@ -1092,6 +1093,7 @@ func injectService(ctx context.Context, s settings.Settings, parts settings.Part
 	providerPorts := federating.ProviderPorts{
 		Providers:    providers,
 		Identities:   identities,
+		Passkeys:     authstorePasskeys,
 		Logins:       logins,
 		Sessions:     sessions,
 		Transactions: runner,
@@ -1749,12 +1751,14 @@ func injectOperator(ctx context.Context, s settings.Settings, log *logrus.Entry)
 	delegatingServices := delegating.NewServices(delegatingConfig, servicePorts)
 	providers := stores.Providers
 	identities := stores.Identities
+	authstorePasskeys := stores.Passkeys
 	logins := stores.Logins
 	oidcConfig := s.IDTokens
 	oidcProviders := oidc.NewProviders(oidcConfig, clock)
 	providerPorts := federating.ProviderPorts{
 		Providers:    providers,
 		Identities:   identities,
+		Passkeys:     authstorePasskeys,
 		Logins:       logins,
 		Sessions:     sessions,
 		Transactions: runner,

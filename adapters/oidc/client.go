@@ -1,7 +1,9 @@
 package oidc
 
 import (
+	"bytes"
 	"errors"
+	"io"
 	"net/http"
 	"net/netip"
 	"time"
@@ -52,7 +54,8 @@ func checkRedirect(next *http.Request, before []*http.Request) error {
 
 // boundedTransport bounds the bodies of responses. It drops the body of a response that is not a
 // success, because the OpenID Connect library would copy it into its error, except for the token
-// endpoint, which says there why it refuses.
+// endpoint, which says there why it refuses. It reads the responses of that one, because the OAuth 2.0
+// library does not tell an answer that ends early from one that is wrong.
 type boundedTransport struct{ *http.Transport }
 
 // RoundTrip sends a request and returns the response (http.RoundTripper).
@@ -67,5 +70,14 @@ func (b boundedTransport) RoundTrip(r *http.Request) (*http.Response, error) {
 		return response, nil
 	}
 	response.Body = http.MaxBytesReader(nil, response.Body, maxDocument)
+	if r.Method != http.MethodPost {
+		return response, nil
+	}
+	text, err := io.ReadAll(response.Body)
+	_ = response.Body.Close() // it was only read
+	if err != nil {
+		return nil, err //nolint:wrapcheck // http.Client wraps it
+	}
+	response.Body = io.NopCloser(bytes.NewReader(text))
 	return response, nil
 }

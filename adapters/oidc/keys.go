@@ -142,10 +142,10 @@ func fetchDocument(ctx context.Context, client *http.Client, address string) ([]
 	return text, response.Header, err
 }
 
-// isTransport reports whether there was no answer, or not all of it.
+// isTransport reports whether there was no answer, or, of a token endpoint, not all of it.
 func isTransport(err error) bool {
 	var failed *url.Error
-	return errors.As(err, &failed) || errors.Is(err, context.DeadlineExceeded) || errors.Is(err, io.ErrUnexpectedEOF)
+	return errors.As(err, &failed)
 }
 
 // parseKeys returns the public keys of a key set (RFC 7517). A key that cannot be used does not

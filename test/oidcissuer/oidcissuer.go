@@ -154,7 +154,10 @@ func (i *Issuer) Disconnect() {
 }
 
 // Hang makes the issuer accept requests and not respond to them.
-func (i *Issuer) Hang() { i.respondAll(http.HandlerFunc(i.neverRespond)) }
+func (i *Issuer) Hang() { i.respondAll(i.Hung()) }
+
+// Hung returns a handler that does not respond.
+func (i *Issuer) Hung() http.Handler { return http.HandlerFunc(i.neverRespond) }
 
 func (i *Issuer) neverRespond(_ http.ResponseWriter, r *http.Request) {
 	select {

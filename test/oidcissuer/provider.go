@@ -45,6 +45,7 @@ type Behaviour struct {
 	Exchange func(w http.ResponseWriter, form url.Values) bool
 	Announce bool   // that answers have the parameter iss, and they have it
 	Refresh  string // the refresh token; empty for none
+	Rotates  bool   // each use of the refresh token replaces it, and the one before is refused
 	Left     bool   // the refresh token is refused with invalid_grant
 }
 
@@ -96,16 +97,18 @@ func (p *Provider) Calls(path string) int {
 // ServeHTTP responds as a provider.
 func (p *Provider) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	p.mu.Lock()
-	defer p.mu.Unlock()
 	p.calls[r.URL.Path]++
+	p.mu.Unlock()
 	p.Issuer.mu.Lock()
 	instead := p.Issuer.instead[r.URL.Path]
 	p.Issuer.mu.Unlock()
+	if instead != nil {
+		instead.ServeHTTP(w, r) // it may hang
+		return
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
 	switch {
-	case instead != nil:
-		p.mu.Unlock() // it may hang
-		instead.ServeHTTP(w, r)
-		p.mu.Lock()
 	case r.URL.Path == AuthorizePath:
 		p.authorize(w, r)
 	case r.URL.Path == TokenPath:
@@ -157,6 +160,9 @@ func (p *Provider) exchange(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	if p.behave.Refresh != "" && r.Form.Get("refresh_token") == p.behave.Refresh && !p.behave.Left {
+		if p.behave.Rotates {
+			p.behave.Refresh = rand.Text()
+		}
 		p.respond(w, "")
 		return
 	}

@@ -40,6 +40,7 @@ type Config struct {
 type Ports struct {
 	Providers    authstore.Providers
 	Identities   authstore.Identities
+	Passkeys     authstore.Passkeys
 	Logins       authstore.Logins
 	Accounts     authstore.Accounts
 	Sessions     authstore.Sessions

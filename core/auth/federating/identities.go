@@ -130,14 +130,32 @@ func (s *Service) Unlink(ctx context.Context, user auth.UserID, id company.Ident
 			return err
 		}
 		n := slices.IndexFunc(all, func(i company.Identity) bool { return i.ID == id })
-		switch {
-		case n < 0:
+		if n < 0 {
 			return auth.NotFound("identity")
-		case len(all) == 1 && account.PasswordHash == "":
-			return fault.New(fault.Conflict, "this is your only way to sign in: set a password first")
+		}
+		other, err := s.hasOtherWay(ctx, &account, id)
+		if err == nil && !other {
+			err = fault.New(fault.Conflict, "this is your only way to sign in: set a password, add a passkey or link another one first")
+		}
+		if err != nil {
+			return err
 		}
 		return s.remove(ctx, &all[n])
 	})
+}
+
+// hasOtherWay reports whether a person can sign in without an identity: by a password that is accepted,
+// another identity whose provider is there, or a passkey.
+func (s *Service) hasOtherWay(ctx context.Context, a *auth.Account, without company.IdentityID) (bool, error) {
+	_, password, err := s.Offered(ctx, a.Email)
+	if err != nil || password && a.PasswordHash != "" {
+		return err == nil, err
+	}
+	linked, err := s.Identities(ctx, a.ID)
+	if err != nil || slices.ContainsFunc(linked, func(i Linked) bool { return i.ID != without && i.Provider != "" }) {
+		return err == nil, err
+	}
+	return hasPasskey(ctx, s.ports.Passkeys, a.ID)
 }
 
 // remove removes an identity with its grants and the event, in the transaction of the context.

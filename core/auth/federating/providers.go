@@ -7,6 +7,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
+	"slices"
 	"time"
 
 	"github.com/tollgate-dev/tollgate/core/audit"
@@ -28,6 +29,7 @@ import (
 type ProviderPorts struct {
 	Providers    authstore.Providers
 	Identities   authstore.Identities
+	Passkeys     authstore.Passkeys
 	Logins       authstore.Logins
 	Sessions     authstore.Sessions
 	Transactions transaction.Runner
@@ -130,7 +132,7 @@ func (s *Providers) Put(
 const provenFor = 30 * 24 * time.Hour
 
 // checkEnforceable returns fault.Conflict unless a person who can operate has lately signed in at a
-// provider.
+// provider, or has a passkey.
 func (s *Providers) checkEnforceable(ctx context.Context) error {
 	operators, err := s.ports.Grants.Operators(ctx)
 	if err != nil {
@@ -142,14 +144,21 @@ func (s *Providers) checkEnforceable(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		for i := range found {
-			if found[i].LastUsedAt.After(since) {
-				return nil
-			}
+		if slices.ContainsFunc(found, func(i company.Identity) bool { return i.LastUsedAt.After(since) }) {
+			return nil
+		}
+		if has, err := hasPasskey(ctx, s.ports.Passkeys, auth.UserID(id)); has || err != nil {
+			return err
 		}
 	}
-	return fault.New(fault.Conflict, "enforce: no person who can operate has signed in at a provider within 30 days; "+
-		"link one and sign in there first, or force it (force=true)")
+	return fault.New(fault.Conflict, "enforce: no person who can operate has a passkey or has signed in at a provider within "+
+		"30 days; link one and sign in there first, or force it (force=true)")
+}
+
+// hasPasskey reports whether a person can sign in with a passkey.
+func hasPasskey(ctx context.Context, from authstore.Passkeys, user auth.UserID) (bool, error) {
+	found, err := from.Of(ctx, user)
+	return slices.ContainsFunc(found, func(p auth.Passkey) bool { return p.SuspendedAt.IsZero() }), err
 }
 
 // save stores a provider in place of another one, which may be nil, with its event.
@@ -184,7 +193,12 @@ func (s *Providers) save(ctx context.Context, p, before *company.Provider, secre
 			return nil
 		}
 	}
-	if err := s.ports.Providers.Save(ctx, *p); err != nil {
+	err := s.ports.Providers.Save(ctx, *p)
+	if err == nil && p.Condition.Problem != "" { // it was one of the provider as it was before
+		p.Condition = company.Condition{SucceededAt: p.Condition.SucceededAt}
+		err = s.ports.Providers.Note(ctx, p.Name, p.Condition)
+	}
+	if err != nil {
 		return err
 	}
 	return s.ports.Trail.RecordChanges(ctx, change)
@@ -247,11 +261,16 @@ func (s *Providers) Remove(ctx context.Context, name string, check func(*company
 	return err
 }
 
-// Test reads the discovery document and the keys of a provider. It returns fault.NotFound.
+// Test reads the discovery document and the keys of a provider. One that was away and works is not
+// away any more. It returns fault.NotFound.
 func (s *Providers) Test(ctx context.Context, name string) ([]identity.Step, error) {
 	p, err := s.Get(ctx, name)
 	if err != nil {
 		return nil, err
 	}
-	return s.ports.Remote.Test(ctx, &p), nil
+	steps := s.ports.Remote.Test(ctx, &p)
+	if p.Condition.IsAway() && !slices.ContainsFunc(steps, func(one identity.Step) bool { return !one.OK }) {
+		err = s.ports.Providers.Note(ctx, p.Name, company.Condition{SucceededAt: p.Condition.SucceededAt})
+	}
+	return steps, err
 }

@@ -2,7 +2,6 @@ package companies
 
 import (
 	"bytes"
-	"database/sql"
 	"encoding/json"
 	"fmt"
 	"net/http"
@@ -103,64 +102,6 @@ func (p *realProvider) settings(client string, domains ...string) object {
 	if client == "tollgate" {
 		all["clientSecret"] = realSecret
 		all["groupGrants"] = []object{{"group": "devs", "action": "publish", "resource": "com.acme/*"}}
-	}
-	return all
-}
-
-// checkAgain makes the time of the next check of every session pass, and waits until the provider has
-// answered for all.
-func (s *site) checkAgain(t *testing.T) {
-	t.Helper()
-	before := s.makeDue(t)
-	await.Until(t, "the provider confirms all sessions", func() bool {
-		for id, at := range s.readLogins(t) {
-			if at == before[id] {
-				return false
-			}
-		}
-		return true
-	})
-}
-
-// makeDue makes the time of the next check of every session pass. It returns what readLogins does.
-func (s *site) makeDue(t *testing.T) map[string]string {
-	t.Helper()
-	before := s.readLogins(t)
-	if _, err := s.database(t).ExecContext(t.Context(),
-		"UPDATE company_logins SET recheck_at = answered_at WHERE recheck_at IS NOT NULL"); err != nil {
-		t.Fatal(err)
-	}
-	return before
-}
-
-// database returns the database of the service, which is opened once.
-func (s *site) database(t *testing.T) *sql.DB {
-	t.Helper()
-	if s.db == nil {
-		s.db = s.e.OpenDatabase(t)
-	}
-	return s.db
-}
-
-// readLogins returns when the provider has last answered for each session.
-func (s *site) readLogins(t *testing.T) map[string]string {
-	t.Helper()
-	rows, err := s.database(t).QueryContext(t.Context(), "SELECT id, answered_at FROM company_logins")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = rows.Close() }() // all rows are read, or the test has failed
-	all := map[string]string{}
-	for rows.Next() {
-		var id string
-		var at any
-		if err := rows.Scan(&id, &at); err != nil {
-			t.Fatal(err)
-		}
-		all[id] = fmt.Sprint(at)
-	}
-	if err := rows.Err(); err != nil {
-		t.Fatal(err)
 	}
 	return all
 }

@@ -221,33 +221,39 @@ func TestExchange(t *testing.T) {
 // needed, and that other ways to sign in go on.
 func TestAway(t *testing.T) {
 	s := startSite(t, fixture.NewEnvironment(t, "embedded"))
-	wantState := func(up float64, status, state string) {
-		t.Helper()
-		var ready struct {
-			Status       string
-			Dependencies map[string]string
-		}
-		apiclient.Call(t, "GET", s.API+"/ready", nil).WantStatus(t, 200).Decode(t, &ready)
-		if ready.Status != status || ready.Dependencies["company_sign_in"] != state {
-			t.Errorf("/ready says %+v, want %s and %s", ready, status, state)
-		}
-		shown := s.ReadMetrics("tollgate_provider_up")["tollgate_provider_up"].GetMetric()
-		if len(shown) != 1 || shown[0].GetLabel()[0].GetValue() != "acme" || shown[0].GetGauge().GetValue() != up {
-			t.Errorf("the metric is %v, want %v of acme", shown, up)
-		}
-	}
 	s.provider.SignIn("u1", "ada@acme.example")
 	for range 2 {
 		s.newBrowser(t).signIn().want(200)
-		wantState(1, "ok", "ok")
+		s.wantUp(t, true)
 		s.provider.Behave(oidcissuer.Behaviour{Exchange: func(w http.ResponseWriter, _ url.Values) bool {
 			http.Error(w, "", http.StatusBadGateway)
 			return true
 		}})
 		s.newBrowser(t).signIn().want(503)
-		wantState(0, "degraded", "down")
+		s.wantUp(t, false)
 		apiclient.Call(t, "GET", s.API+"/auth/session", nil, s.operator.Bearer()...).WantStatus(t, 200)
 		s.provider.SignIn("u1", "ada@acme.example")
+	}
+}
+
+// wantUp checks what the readiness and the metrics say of the provider acme.
+func (s *site) wantUp(t *testing.T, up bool) {
+	t.Helper()
+	status, state, value := "degraded", "down", 0.0
+	if up {
+		status, state, value = "ok", "ok", 1
+	}
+	var ready struct {
+		Status       string
+		Dependencies map[string]string
+	}
+	apiclient.Call(t, "GET", s.API+"/ready", nil).WantStatus(t, 200).Decode(t, &ready)
+	if ready.Status != status || ready.Dependencies["company_sign_in"] != state {
+		t.Errorf("/ready says %+v, want %s and %s", ready, status, state)
+	}
+	shown := s.ReadMetrics("tollgate_provider_up")["tollgate_provider_up"].GetMetric()
+	if len(shown) != 1 || shown[0].GetLabel()[0].GetValue() != "acme" || shown[0].GetGauge().GetValue() != value {
+		t.Errorf("the metric is %v, want %v of acme", shown, value)
 	}
 }
 
