@@ -36,7 +36,7 @@ func TestPages(t *testing.T) {
 		t.Fatal(err)
 	}
 	pages := []string{root + "/README.md"}
-	for _, pattern := range []string{"/docs/*.md", "/docs/clients/*.md"} {
+	for _, pattern := range []string{"/docs/*.md", "/docs/clients/*.md", "/docs/sign-in/*.md"} {
 		found, err := filepath.Glob(root + pattern)
 		if err != nil {
 			t.Fatal(err)
