@@ -18,6 +18,7 @@ import (
 	"github.com/tollgate-dev/tollgate/core/auth/learning"
 	"github.com/tollgate-dev/tollgate/core/auth/notices"
 	"github.com/tollgate-dev/tollgate/core/auth/people"
+	"github.com/tollgate-dev/tollgate/core/auth/tokens"
 	"github.com/tollgate-dev/tollgate/core/catalogue/manage"
 	"github.com/tollgate-dev/tollgate/core/registry/allowlist"
 	"github.com/tollgate-dev/tollgate/core/registry/declaring"
@@ -51,7 +52,7 @@ var operatorSet = wire.NewSet(
 	quarantineSet, wire.Value((*notices.Notifier)(nil)),
 	viewing.NewOperator, wire.Struct(new(viewing.OperatorPorts), "*"),
 	mirrorsSet, notifying.NewOperator, wire.Struct(new(notifying.OperatorPorts), "*"), eventsSet,
-	stateSet, wire.Struct(new(Operator), "*"),
+	stateSet, tokens.New, wire.Struct(new(tokens.Ports), "*"), wire.Struct(new(Operator), "*"),
 )
 
 // Operator holds what operator commands work with. The service may use the same records meanwhile.
@@ -62,7 +63,8 @@ type Operator struct {
 	Accounts      authstore.Accounts
 	Learner       *learning.Learner
 	Grants        registrystore.Grants
-	Services      registrystore.Services
+	Services      *delegating.Services
+	Tokens        *tokens.Service
 	GrantChanges  *delegating.GrantOperator
 	Methods       methodstore.Store
 	MethodChanges *manage.Operator

@@ -1581,7 +1581,24 @@ func injectOperator(ctx context.Context, s settings.Settings, log *logrus.Entry)
 		Clock:    clock,
 	}
 	learner := learning.New(learningPorts)
+	delegatingConfig := s.Delegating
 	services := registryrecordsStores.Services
+	servicePorts := delegating.ServicePorts{
+		Transactions: runner,
+		Services:     services,
+		Recorder:     trail,
+		Clock:        clock,
+	}
+	delegatingServices := delegating.NewServices(delegatingConfig, servicePorts)
+	apiTokens := stores.APITokens
+	tokensPorts := tokens.Ports{
+		Transaction: runner,
+		Tokens:      apiTokens,
+		Trail:       trail,
+		Clock:       clock,
+		Entropy:     entropy,
+	}
+	tokensService := tokens.New(tokensPorts)
 	methods := methodrecords.NewMethods(db)
 	managePorts := manage.Ports{
 		Transactions: runner,
@@ -1589,7 +1606,6 @@ func injectOperator(ctx context.Context, s settings.Settings, log *logrus.Entry)
 		Recorder:     trail,
 	}
 	manageOperator := manage.New(managePorts)
-	delegatingConfig := s.Delegating
 	policies := registryrecordsStores.Policies
 	makers := inprocess.NewMakers(accounts, services)
 	checkerPorts := delegating.CheckerPorts{
@@ -1742,13 +1758,6 @@ func injectOperator(ctx context.Context, s settings.Settings, log *logrus.Entry)
 	mirroringOperator := mirroring.NewOperator(mirroringConfig, mirroringPorts)
 	appliedStates := registryrecordsStores.Applied
 	emailAddresses := inprocess.NewEmailAddresses(accounts)
-	servicePorts := delegating.ServicePorts{
-		Transactions: runner,
-		Services:     services,
-		Recorder:     trail,
-		Clock:        clock,
-	}
-	delegatingServices := delegating.NewServices(delegatingConfig, servicePorts)
 	providers := stores.Providers
 	identities := stores.Identities
 	authstorePasskeys := stores.Passkeys
@@ -1798,7 +1807,8 @@ func injectOperator(ctx context.Context, s settings.Settings, log *logrus.Entry)
 		Accounts:      accounts,
 		Learner:       learner,
 		Grants:        grants,
-		Services:      services,
+		Services:      delegatingServices,
+		Tokens:        tokensService,
 		GrantChanges:  grantOperator,
 		Methods:       methods,
 		MethodChanges: manageOperator,

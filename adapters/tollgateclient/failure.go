@@ -51,6 +51,7 @@ type errorBody struct {
 	Message string `json:"message"`
 	Details struct {
 		LockoutUntil string `json:"lockoutUntil"`
+		ManagedBy    string `json:"managedBy"`
 	} `json:"details"`
 }
 
@@ -75,6 +76,9 @@ func (c *Client) responseError(resp *http.Response, text []byte) error {
 		f.Message += ", until an operator unlocks it"
 	case until != "":
 		f.Message += ", until " + printableText(until)
+	}
+	if b.Details.ManagedBy != "" {
+		f.Message = "the file of " + printableText(b.Details.ManagedBy) + " manages this: change it there, or give --managed"
 	}
 	if f.RetryAfter = pause.RetryAfter(resp.Header); f.RetryAfter > 0 {
 		f.Message += fmt.Sprintf(": try again in %s", f.RetryAfter)

@@ -1,6 +1,9 @@
 package registry
 
-import "github.com/tollgate-dev/tollgate/core/fault"
+import (
+	"github.com/tollgate-dev/tollgate/core/fault"
+	"github.com/tollgate-dev/tollgate/core/jsonvalue"
+)
 
 // Check is a condition on a stored object. The use case that changes the object checks it in its
 // transaction. current is nil if the object does not exist. The error ends the change.
@@ -15,12 +18,14 @@ func (c Check[T]) Permit(current *T) error {
 }
 
 // CheckByHand returns fault.Conflict for a change by hand of an object that a file manages, whose
-// owner is manager; empty for none. otherwise ends the sentence with another way, or is empty.
+// owner is manager; empty for none. The detail managedBy is the owner. otherwise ends the sentence
+// with another way, or is empty.
 func CheckByHand(manager, otherwise string) error {
 	if manager == "" {
 		return nil
 	}
-	return fault.Newf(fault.Conflict, "the file of %s manages this: change it there%s", manager, otherwise)
+	return fault.Newf(fault.Conflict, "the file of %s manages this: change it there%s", manager, otherwise).
+		WithDetail("managedBy", jsonvalue.Text(manager))
 }
 
 // FindIn returns the first object of a list that matches; otherwise nil.

@@ -12,12 +12,15 @@ import (
 // completion is a list of the API whose items complete the first argument of the commands in a group.
 type completion struct{ path, member, key string }
 
-// completions returns the lists that complete arguments, by the name of the group.
+// completions returns the lists that complete arguments, by the path of the group.
 func completions() map[string]completion {
 	return map[string]completion{
-		"view": {at("views"), "views", "name"}, "token": {at("views"), "views", "name"},
+		"view": {at("views"), "views", "name"}, "view token": {at("views"), "views", "name"},
+		"service-account":       {at("service-accounts"), "serviceAccounts", "name"},
+		"service-account token": {at("service-accounts"), "serviceAccounts", "name"},
+		"token":                 {at("me", "tokens"), "tokens", "id"}, "provider": {at("providers"), "providers", "name"},
 		"mirror": {at("mirrors"), "mirrors", "name"}, "webhook": {at("webhooks"), "webhooks", "id"},
-		"publisher": {at("policies"), "policies", "id"}, "rule": {at("review-rules"), "reviewRules", "id"},
+		"publisher": {at("policies"), "policies", "id"}, "review rule": {at("review-rules"), "reviewRules", "id"},
 		"review": {reviewPath(), "reviews", "id"},
 	}
 }
@@ -26,8 +29,9 @@ func completions() map[string]completion {
 // if there is one.
 func completeFrom(target *person.Target) cobra.CompletionFunc {
 	return func(c *cobra.Command, args []string, begun string) ([]string, cobra.ShellCompDirective) {
-		from, known := completions()[c.Parent().Name()]
-		if !known || len(args) > 0 || target.Address() == "" || c.Name() == "add" && c.Parent().Name() != "token" {
+		_, group, _ := strings.Cut(c.Parent().CommandPath(), " ")
+		from, known := completions()[group]
+		if !known || len(args) > 0 || target.Address() == "" || c.Name() == "add" && group != "view token" {
 			return nil, cobra.ShellCompDirectiveNoFileComp
 		}
 		service, err := target.Open()

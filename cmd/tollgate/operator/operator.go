@@ -25,7 +25,8 @@ func Commands(p cli.Process) []*cobra.Command {
 	return []*cobra.Command{
 		newMigrate(p), newBackup(p), newSetupLink(p), newUser(p), newDevice(p), newSession(p), newGrant(p), newPolicy(p),
 		newReview(p), newView(p), newWebhook(p), newMirror(p), newAudit(p), newRegistry(p), newAllowList(p),
-		newMethods(p), newRisk(p), newPlugins(p), newProvider(p), newApply(p), newExportState(p),
+		newMethods(p), newRisk(p), newPlugins(p), newProvider(p), newServiceAccount(p), newToken(p),
+		newApply(p), newExportState(p),
 	}
 }
 

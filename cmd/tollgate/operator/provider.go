@@ -157,13 +157,13 @@ type stepRow struct {
 }
 
 func newProviderRemove(p cli.Process) *cobra.Command {
-	return newPlainCommand(p, &cobra.Command{
+	return newPlainCommand(p, addManaged(&cobra.Command{
 		Use:     "remove NAME",
 		Short:   "Remove a provider, its grants and its sessions",
 		Long:    "Remove a provider. The grants that it gave and the sessions that came from it end;\nthe identities of people stay, for a provider with the same issuer.",
 		Example: "  tollgate provider remove acme",
 		Args:    cobra.ExactArgs(1),
-	}, func(r run) error { return r.Providers.Remove(r.ctx, r.args[0], nil) }, removed("providers"))
+	}), func(r run) error { return r.Providers.Remove(r.ctx, r.args[0], nil) }, removed("providers"))
 }
 
 // providerRow is a provider in the output of commands.

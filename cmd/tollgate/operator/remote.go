@@ -87,7 +87,7 @@ func refuseLocal(c *cobra.Command) (err error) {
 	return err
 }
 
-// onlyLocal returns the error for what a command cannot do from afar.
+// onlyLocal returns the error for what a command does on the database only, or at a service only.
 func onlyLocal(message string) error { return misused(errors.New(message)) }
 
 // misused returns the error for wrong use of a remote form.

@@ -142,9 +142,10 @@ func New(product, address string, p Ports) *Notifier {
 
 // Notify queues a notice of an event and returns at once. It drops the notice if the queue is full.
 // The caller must have stored the event, and must call Notify for existing accounts only: a guess
-// at an address must not lead to a message. A service account has no address.
+// at an address must not lead to a message. Service accounts and operator commands, which are no
+// user, have no address.
 func (n *Notifier) Notify(event Event) {
-	if _, service := auth.Owner(event.UserID).Service(); n == nil || service {
+	if _, service := auth.Owner(event.UserID).Service(); n == nil || service || event.UserID == "" {
 		return
 	}
 	select {

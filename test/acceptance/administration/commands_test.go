@@ -11,7 +11,9 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
+	"github.com/tollgate-dev/tollgate/test/acceptance/internal/apiclient"
 	"github.com/tollgate-dev/tollgate/test/acceptance/internal/fixture"
 )
 
@@ -48,6 +50,24 @@ var remoteCommands = map[string][]remoteCommand{
 		{args: "webhook add https://hooks.example.com/t --events published,status --pattern com.example/*"},
 		{args: "webhook list -o json"}, {args: "webhook list"}, {args: "webhook redeliver ID"}, {args: "webhook list"},
 		{args: "webhook remove ID"}, {args: "webhook add ftp://x --events published", fails: true},
+	},
+	"service account": {
+		{args: "service-account enable ci", fails: true}, {args: "service-account show ci", fails: true},
+		{args: "service-account set ci --description builds"},
+		{args: `service-account set ci --workload {"issuer":"https://token.actions.githubusercontent.com","subject":"repo:acme/*",` +
+			`"claims":{"ref":"main"},"scopes":["registry:publish"]} -o json`},
+		{args: "service-account set ci --description other"}, {args: "service-account list"},
+		{args: "service-account disable ci -o json"}, {args: "service-account enable ci"},
+		{args: "service-account set ci --workload {}", fails: true}, {args: "service-account show ci -o yaml"},
+		{args: "service-account set ci --workload= -o json"}, {args: "service-account list -o json"},
+		{args: "service-account token create ci --name t --scope decide --scope admin:read --network 192.0.2.0/24"},
+		{args: "service-account token create ci --name t --scope all", fails: true},
+		{args: "service-account token create no --name t --scope decide", fails: true},
+		{args: "service-account token list ci -o json"}, {args: "service-account token list ci"},
+		{args: "service-account token remove ci ID"}, {args: "service-account token list ci"},
+		{args: "service-account token remove ci 00000000-0000-4000-8000-000000000000", fails: true},
+		{args: "service-account token list no", fails: true},
+		{args: "service-account remove ci"}, {args: "service-account remove ci", fails: true},
 	},
 	"mirror": {
 		{args: "mirror add public https://registry.invalid --include io.example/* --interval 10m --review trusted"},
@@ -120,21 +140,57 @@ views: [{name: data}]
 reviewRules: [{pattern: com.example/*, when: any}]
 mirrors: [{name: public, url: "https://registry.invalid"}]
 grants: [{person: other@example.com, action: edit, resource: com.example/*}]
+webhooks: [{url: "https://example.com/hook", events: [status], secret: 64-random-characters-that-only-the-receiver-knows}]
+policies: [{method: dns, domain: example.com, pattern: com.example/*}]
+serviceAccounts: [{name: ci}]
+providers: [{name: acme, issuer: "https://login.acme.example", clientId: tollgate}]
 `)
 	e.Environ = []string{"TOLLGATE_TOKEN=" + boss.AccessToken, "TOLLGATE_SERVER=" + s.API}
 	e.RunCommand(t, "", "apply", "-f", file, "--owner", "platform")
-	rule := varying.FindString(e.RunCommand(t, "", "review", "rule", "list"))
+	idOf := func(list ...string) string { return varying.FindString(e.RunCommand(t, "", list...)) }
 	for _, args := range []string{
-		"view remove data", "mirror remove public", "review rule remove " + rule,
+		"view remove data", "mirror remove public", "review rule remove " + idOf("review", "rule", "list"),
+		"webhook remove " + idOf("webhook", "list"), "publisher remove " + idOf("publisher", "list"), "provider remove acme",
+		"service-account set ci --description x", "service-account disable ci", "service-account remove ci",
 		"grant remove --email other@example.com --action edit --resource com.example/*",
 	} {
 		_, stderr, code := e.TryCommand(t, "", strings.Fields(args)...)
-		if code != 1 || !strings.Contains(stderr, "platform") {
+		if code != 1 || !strings.Contains(stderr, "platform") || !strings.Contains(stderr, "--managed") ||
+			strings.Contains(stderr, "force") {
 			t.Errorf("%s: exit code %d\n%s", args, code, stderr)
 		}
 		if _, stderr, code := e.TryCommand(t, "", strings.Fields(args+" --managed")...); code != 0 {
 			t.Errorf("%s --managed: exit code %d\n%s", args, code, stderr)
 		}
+	}
+}
+
+// TestOwnTokens checks the commands about one's own tokens: the token that one prints is good, until
+// another removes it.
+func TestOwnTokens(t *testing.T) {
+	e := fixture.NewEnvironment(t, "embedded")
+	s := e.Start(t)
+	anna := e.NewWriter(t, s, "anna@example.com")
+	e.Environ = []string{"TOLLGATE_TOKEN=" + anna.AccessToken, "TOLLGATE_SERVER=" + s.API}
+	token := strings.TrimSuffix(e.RunCommand(t, "", "token", "create", "--name", "mine", "--scope", "registry:read",
+		"--expires-at", time.Now().Add(48*time.Hour).UTC().Format(time.RFC3339)), "\n")
+	status := func() int {
+		return apiclient.Call(t, "GET", s.API+"/admin/v1/me", nil, "Authorization", "Bearer "+token).Status
+	}
+	if status() != http.StatusOK {
+		t.Errorf("the token %q is refused", token)
+	}
+	var list []struct{ ID, Name, Prefix string }
+	e.ReadCommand(t, &list, "token", "list")
+	if len(list) != 1 || list[0].Name != "mine" || list[0].Prefix != token[:12] {
+		t.Fatalf("the list is %+v", list)
+	}
+	if names := e.RunCommand(t, "", "__complete", "token", "remove", ""); !strings.Contains(names, list[0].ID) {
+		t.Errorf("the completion is %s", names)
+	}
+	e.RunCommand(t, "", "token", "remove", list[0].ID)
+	if status() != http.StatusUnauthorized {
+		t.Error("the removed token is accepted")
 	}
 }
 
@@ -159,7 +215,7 @@ func TestInviteAgain(t *testing.T) {
 }
 
 // varying is what differs between two runs of the same command.
-var varying = regexp.MustCompile(`[0-9a-f]{8}-[0-9a-f-]{27}|20[0-9]{2}-[0-9]{2}-[0-9]{2}T[0-9:.]+Z|[A-Za-z0-9_+/=-]{30,}|operator|boss@example.com`)
+var varying = regexp.MustCompile(`tg[ps]_[0-9A-Za-z]{8,}|[0-9a-f]{8}-[0-9a-f-]{27}|20[0-9]{2}-[0-9]{2}-[0-9]{2}T[0-9:.]+Z|[A-Za-z0-9_+/=-]{30,}|operator|boss@example.com`)
 
 // TestCommandsAtService runs each command on the database and with --server: what it prints is the
 // same.
@@ -226,6 +282,8 @@ func TestExitCodesAtService(t *testing.T) {
 	low := e.NewPerson(t, "low@example.com", "operate *")
 	low.Login(t, s)
 	home := []string{"HOME=" + t.TempDir()}
+	e.Environ = []string{"TOLLGATE_TOKEN=" + boss.AccessToken}
+	token := strings.TrimSpace(e.RunCommand(t, "", "token", "create", "--name", "t", "--scope", "admin:read", "--server", s.API))
 	withToken := func(token string) []string { return append(slices.Clone(home), "TOLLGATE_TOKEN="+token) }
 	for _, c := range []struct {
 		name, args string
@@ -252,6 +310,10 @@ func TestExitCodesAtService(t *testing.T) {
 			withToken(boss.AccessToken), 2},
 		{"one session", "session end --email low@example.com 00000000-0000-4000-8000-000000000000 --server " + s.API,
 			withToken(boss.AccessToken), 2},
+		{"own tokens on the database", "token list", home, 2},
+		{"own token without a scope", "token create --name t --server " + s.API, withToken(boss.AccessToken), 2},
+		{"own tokens by a token", "token list --server " + s.API, withToken(token), 1},
+		{"workload that is no object", "service-account set ci --workload x --server " + s.API, home, 2},
 		{"audit of no person", "audit search --user nobody --server " + s.API, withToken(boss.AccessToken), 2},
 		{"not signed in", "view list --server " + s.API, home, 3},
 		{"invalid token", "view list --server " + s.API, withToken("tgp_no"), 3},

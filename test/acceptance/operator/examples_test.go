@@ -46,6 +46,9 @@ var exampleCommands = map[string]string{
 	"tollgate view token add":    partners,
 	"tollgate view token list":   partners,
 	"tollgate view token remove": partners + "; tollgate view token add partners --name acme",
+	"tollgate token create":      begun + "; " + steppedUp,
+	"tollgate token list":        begun,
+	"tollgate token remove":      begun,
 	"tollgate login":             begun,
 	"tollgate logout":            begun,
 	"tollgate publish":           begun + "; " + steppedUp,
@@ -84,6 +87,7 @@ var exampleServices = []string{
 	"tollgate health", "tollgate login", "tollgate logout", "tollgate publish", "tollgate status", "tollgate whoami",
 	"tollgate server list", "tollgate server search", "tollgate server show", "tollgate server deprecate",
 	"tollgate server delete", "tollgate server restore", "tollgate user invite-again",
+	"tollgate token create", "tollgate token list", "tollgate token remove",
 }
 
 // TestCommandExamples runs every line of every command's examples in docs/commands.md, each on its
@@ -134,6 +138,7 @@ func newExampleData(t *testing.T) *exampleData {
 	ada.Login(t, s)
 	ada.StepUp(t, e.Environment, s)
 	webhook, awaitEvent := e.addWebhook(t)
+	tokens := e.addTokens(t, s, ada)
 	apiclient.Call(t, "POST", s.API+"/v0.1/publish", fixture.NewServerDocument("com.example/weather", "1.0.0"),
 		ada.Bearer()...).WantStatus(t, http.StatusOK)
 	var devices, sessions []struct{ ID string }
@@ -163,11 +168,27 @@ func newExampleData(t *testing.T) *exampleData {
 		"5b1e7c90-2f4a-4d8e-b3c6-7a9d0e1f2c34", rules[0].ID,
 		"8a4f1c6e-0b7d-4e2a-9c35-6d1f2e3b4a50", webhook,
 		"c1d7e9b2-5a3f-4860-8e14-7b9a2c0d6f38", eventID,
+		"4d2c9a70-6e1b-4f38-9b5d-2a7c8e0f1d63", tokens["tollgate service-account token remove"],
+		"6f0a3b58-1c7d-4e92-8a46-9d5e2c1b7f04", tokens["tollgate token remove"],
 		"https://registry.example", upstream.URL,
 		"/srv/runtime_data/current", filepath.Dir(e.RulesDir),
 	}
 	e.writeFiles(t)
 	return e
+}
+
+// addTokens adds the service account ci, and a token of it and of a person. It returns their ids by
+// the command that removes them.
+func (e *exampleData) addTokens(t *testing.T, s *fixture.Service, owner *fixture.Person) map[string]string {
+	t.Helper()
+	e.RunCommand(t, "", "service-account", "set", "ci")
+	e.RunCommand(t, "", "service-account", "token", "create", "ci", "--name", "t", "--scope", "decide")
+	var list []struct{ ID string }
+	e.ReadCommand(t, &list, "service-account", "token", "list", "ci")
+	var own struct{ ID string }
+	owner.PostJSON(t, s, "/admin/v1/me/tokens", map[string]any{"name": "t", "scopes": []string{"decide"}}).
+		WantStatus(t, http.StatusCreated).Decode(t, &own)
+	return map[string]string{"tollgate service-account token remove": list[0].ID, "tollgate token remove": own.ID}
 }
 
 // addWebhook adds a webhook whose receiver accepts everything, and returns its ID and a function
