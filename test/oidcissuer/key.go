@@ -20,7 +20,7 @@ type Key struct {
 	Private   crypto.Signer
 }
 
-// NewKey returns a new key for RS256, ES256 or EdDSA, with its own ID.
+// NewKey returns a new key for ES256, ES384, EdDSA or an algorithm of RSA, with its own ID.
 func NewKey(t testing.TB, algorithm jose.SignatureAlgorithm) Key {
 	t.Helper()
 	var private crypto.Signer
@@ -28,6 +28,8 @@ func NewKey(t testing.TB, algorithm jose.SignatureAlgorithm) Key {
 	switch algorithm {
 	case jose.ES256:
 		private, err = ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	case jose.ES384:
+		private, err = ecdsa.GenerateKey(elliptic.P384(), rand.Reader)
 	case jose.EdDSA:
 		_, private, err = ed25519.GenerateKey(rand.Reader)
 	default:
@@ -62,10 +64,29 @@ func (k Key) SignPayload(t testing.TB, payload []byte) string {
 	}, payload)
 }
 
+// SignTyped returns a token with exactly these claims and a type in its header; empty for none.
+func (k Key) SignTyped(t testing.TB, kind string, claims map[string]any) string {
+	t.Helper()
+	payload, err := json.Marshal(claims)
+	if err != nil {
+		t.Fatal(err)
+	}
+	options := &jose.SignerOptions{}
+	if kind != "" {
+		options = options.WithType(jose.ContentType(kind))
+	}
+	return sign(t, jose.SigningKey{Algorithm: k.Algorithm, Key: jose.JSONWebKey{Key: k.Private, KeyID: k.ID}}, options, payload)
+}
+
 // SignWith returns a token with a payload of any form, signed by a key of any form.
 func SignWith(t testing.TB, key jose.SigningKey, payload []byte) string {
 	t.Helper()
-	signer, err := jose.NewSigner(key, (&jose.SignerOptions{}).WithType("JWT"))
+	return sign(t, key, (&jose.SignerOptions{}).WithType("JWT"), payload)
+}
+
+func sign(t testing.TB, key jose.SigningKey, options *jose.SignerOptions, payload []byte) string {
+	t.Helper()
+	signer, err := jose.NewSigner(key, options)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -178,7 +178,7 @@ func (i *Issuer) respondAll(with http.Handler) {
 func (i *Issuer) Discovery() map[string]any {
 	return map[string]any{
 		"issuer": i.URL, "jwks_uri": i.URL + KeysPath,
-		"id_token_signing_alg_values_supported": []string{"RS256", "ES256", "EdDSA", "HS256", "none"},
+		"id_token_signing_alg_values_supported": []string{"RS256", "PS256", "ES256", "ES384", "EdDSA", "HS256", "none"},
 	}
 }
 

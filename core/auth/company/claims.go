@@ -129,6 +129,9 @@ func (c *Claims) CheckToken(p *Provider, nonce string, refreshed bool, now time.
 	if err := c.checkParties(p); err != nil {
 		return err
 	}
+	if c.Subject == "" || !isIdentifier(c.Subject) || !isIdentifier(c.SID) {
+		return Reject("subject", "the token has no subject of 1 to 255 characters")
+	}
 	if err := c.checkTimes(now); err != nil {
 		return err
 	}
@@ -142,14 +145,17 @@ func (c *Claims) checkParties(p *Provider) error {
 	switch {
 	case c.Issuer != p.Issuer:
 		return Reject("issuer", "the token is of another issuer")
-	case c.Subject == "" || len(c.Subject) > maxText || !utf8.ValidString(c.Subject) || strings.ContainsRune(c.Subject, 0):
-		return Reject("subject", "the token has no subject of 1 to 255 characters")
 	case !slices.Contains(c.audience, p.ClientID):
 		return Reject("audience", "the token is for another client")
 	case c.authorizedParty != p.ClientID && (len(c.audience) > 1 || c.all["azp"] != nil):
 		return Reject("authorized_party", "the token was given to another client")
 	}
 	return nil
+}
+
+// isIdentifier reports whether a text of a provider can be stored to find something by it.
+func isIdentifier(s string) bool {
+	return len(s) <= maxText && utf8.ValidString(s) && !strings.ContainsRune(s, 0)
 }
 
 func (c *Claims) checkTimes(now time.Time) error {
@@ -179,16 +185,15 @@ func (c *Claims) CheckLogout(p *Provider, now time.Time) (id string, err error) 
 	issued, _ := timeOf(c.all["iat"])
 	id = c.all.Text("jti")
 	_, hasNonce := c.all["nonce"]
+	if err := c.checkParties(p); err != nil {
+		return "", err
+	}
 	switch {
-	case c.Issuer != p.Issuer:
-		return "", Reject("issuer", "the token is of another issuer")
-	case !slices.Contains(c.audience, p.ClientID):
-		return "", Reject("audience", "the token is for another client")
 	case hasNonce:
 		return "", Reject("nonce", "a logout token must not have a nonce")
-	case c.Subject == "" && c.SID == "" || len(c.Subject) > maxText || len(c.SID) > maxText:
+	case c.Subject == "" && c.SID == "" || !isIdentifier(c.Subject) || !isIdentifier(c.SID):
 		return "", Reject("subject", "the token has neither a subject nor a session")
-	case id == "" || len(id) > maxText:
+	case id == "" || !isIdentifier(id):
 		return "", Reject("id", "the token has no jti of 1 to 255 characters")
 	case c.all.Inner("events").Inner(logoutEvent) == nil:
 		return "", Reject("events", "the token has no event of a logout")

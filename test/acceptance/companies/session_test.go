@@ -19,7 +19,7 @@ import (
 // isSignedIn reports whether the session of a browser goes on.
 func (b *browser) isSignedIn() bool {
 	b.t.Helper()
-	return !strings.HasPrefix(b.open("/console/account").path, "/console/sign-in")
+	return b.signedInAt(b.api)
 }
 
 // logOut sends a logout token, and returns the status and the body.
@@ -87,6 +87,13 @@ func TestBackChannelLogout(t *testing.T) {
 			"a nonce":               s.provider.Sign(t, claims("nonce", "n")),
 			"a null nonce":          s.provider.Sign(t, withNull(claims(), "nonce")),
 			"another key":           oidcissuer.NewKey(t, s.provider.Key().Algorithm).Sign(t, claims()),
+			"two audiences":         s.provider.Sign(t, claims("aud", []string{"tollgate", "other"})),
+			"azp of another client": s.provider.Sign(t, claims("azp", "other")),
+			"another type":          s.provider.Key().SignTyped(t, "at+jwt", claims()),
+			"an ID token":           s.provider.Sign(t, claims("events", nil, "nonce", "n")),
+			"a long sid":            s.provider.Sign(t, claims("sid", strings.Repeat("s", 256))),
+			"a jti with a NUL":      s.provider.Sign(t, claims("jti", "j\x00")),
+			"no signature":          "eyJhbGciOiJub25lIn0." + strings.Split(s.provider.Sign(t, claims()), ".")[1] + ".",
 			"too long":              s.provider.Sign(t, claims("padding", strings.Repeat("x", 16<<10))),
 		} {
 			var body object
@@ -98,15 +105,21 @@ func TestBackChannelLogout(t *testing.T) {
 		if !first.isSignedIn() || !second.isSignedIn() {
 			t.Fatal("a refused token has ended a session")
 		}
-		one := s.provider.Sign(t, claims("sid", "one"))
+		s.logOut(t, s.provider.Sign(t, claims("sid", "one", "sub", "u2", "jti", "x"))).WantStatus(t, 200)
+		if !first.isSignedIn() || other.isSignedIn() {
+			t.Error("a sid of two people does not end the session of the one who is named")
+		}
+		one := s.provider.Key().SignTyped(t, "logout+jwt", claims("sid", "one"))
 		s.logOut(t, one).WantStatus(t, 200)
 		await.Until(t, "the session of the sid ends", func() bool { return !first.isSignedIn() })
-		if !second.isSignedIn() || !other.isSignedIn() {
+		if !second.isSignedIn() {
 			t.Error("another session has ended too")
 		}
 		s.logOut(t, one).WantStatus(t, 400) // its jti was used
-		s.logOut(t, s.provider.Sign(t, claims("sid", "one"))).WantStatus(t, 200)
+		s.logOut(t, s.provider.Key().SignTyped(t, "", claims("sid", "one"))).WantStatus(t, 200)
 		s.logOut(t, s.provider.Sign(t, claims("sub", "unknown"))).WantStatus(t, 200)
+		s.provider.SignIn("u2", "bert@acme.example")
+		other = s.newBrowser(t).signIn().want(200)
 		s.logOut(t, s.provider.Sign(t, claims())).WantStatus(t, 200)
 		await.Until(t, "all sessions of the identity end", func() bool { return !second.isSignedIn() })
 		if !other.isSignedIn() {

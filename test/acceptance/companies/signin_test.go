@@ -133,10 +133,11 @@ func TestRefusedTokens(t *testing.T) {
 		}
 		signed := func(sign func(map[string]any) string) oidcissuer.Behaviour { return oidcissuer.Behaviour{Sign: sign} }
 		stranger, weak := oidcissuer.NewKey(t, jose.ES256), s.provider.AddKey(t, jose.RS512)
-		for name, test := range map[string]struct {
+		type attempt struct {
 			behave oidcissuer.Behaviour
 			reason string // empty for a token that is accepted
-		}{
+		}
+		all := map[string]attempt{
 			"a good token":                     {oidcissuer.Behaviour{}, ""},
 			"another issuer":                   {claim("iss", "https://elsewhere.example"), "issuer"},
 			"an issuer with a slash":           {claim("iss", s.provider.URL+"/"), "issuer"},
@@ -164,7 +165,17 @@ func TestRefusedTokens(t *testing.T) {
 			"no JWT":                           {signed(func(map[string]any) string { return "token" }), "malformed"},
 			"no token":                         {signed(func(map[string]any) string { return "" }), "missing"},
 			"a symmetric key from the key set": {signed(func(c map[string]any) string { return signByPublicKey(t, s, c) }), "signature"},
-		} {
+			"two audiences with azp": {oidcissuer.Behaviour{Token: func(c map[string]any) {
+				c["aud"], c["azp"] = []string{"tollgate", "other"}, "tollgate"
+			}}, ""},
+			"a subject with a NUL": {claim("sub", "u\x00"), "subject"},
+			"a long sid":           {claim("sid", strings.Repeat("s", 256)), "subject"},
+		}
+		for _, algorithm := range []jose.SignatureAlgorithm{jose.RS256, jose.PS256, jose.ES384, jose.EdDSA} {
+			key := s.provider.AddKey(t, algorithm)
+			all[string(algorithm)] = attempt{signed(func(c map[string]any) string { return key.Sign(t, c) }), ""}
+		}
+		for name, test := range all {
 			test.behave.Claims = object{"sub": "u1", "email": "ada@acme.example"}
 			s.provider.Behave(test.behave)
 			b := s.newBrowser(t).signIn()

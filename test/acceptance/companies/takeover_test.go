@@ -1,0 +1,169 @@
+package companies
+
+import (
+	"net/http"
+	"net/url"
+	"strings"
+	"testing"
+
+	"github.com/tollgate-dev/tollgate/test/acceptance/internal/apiclient"
+	"github.com/tollgate-dev/tollgate/test/acceptance/internal/fixture"
+	"github.com/tollgate-dev/tollgate/test/oidcissuer"
+)
+
+// TestMixedAnswers puts together answers of a provider that do not belong together, as an attacker
+// does who has signed in too.
+func TestMixedAnswers(t *testing.T) {
+	s := startSite(t, fixture.NewEnvironment(t, "embedded"))
+	const begin = "/console/sign-in/company/acme"
+	s.provider.SignIn("u1", "ada@acme.example")
+	with := func(address string, changes ...string) string {
+		u, err := url.Parse(address)
+		if err != nil {
+			t.Fatal(err)
+		}
+		q := u.Query()
+		for i := 0; i < len(changes); i += 2 {
+			if q.Set(changes[i], changes[i+1]); changes[i+1] == "" {
+				q.Del(changes[i])
+			}
+		}
+		u.RawQuery = q.Encode()
+		return u.String()
+	}
+	parameter := func(address, name string) string {
+		u, err := url.Parse(address)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return u.Query().Get(name)
+	}
+	victim, attacker := s.newBrowser(t), s.newBrowser(t)
+	callback := func(b *browser) string { return b.location(b.begin(begin), 302) }
+	theirs, mine := callback(attacker), callback(victim)
+	// the code of another browser: PKCE does not fit
+	victim.open(with(mine, "code", parameter(theirs, "code"))).want(400, "refuses the code")
+	// a code a second time, with a new state
+	attacker = s.newBrowser(t)
+	theirs = callback(attacker)
+	attacker.open(theirs).want(200)
+	attacker.open(with(callback(attacker), "code", parameter(theirs, "code"))).want(400, "refuses the code")
+	// the ID token of another browser, if the provider does not look at PKCE: the nonce does not fit
+	stolen := parameter(s.newBrowser(t).begin(begin), "nonce")
+	s.provider.Behave(oidcissuer.Behaviour{
+		Claims: object{"sub": "u1"}, Token: func(c map[string]any) { c["nonce"] = stolen },
+	})
+	s.newBrowser(t).signIn().want(401)
+	s.provider.SignIn("u1", "ada@acme.example")
+	// the order of the checks: the state, the issuer, the error, the code
+	for _, test := range []struct {
+		name    string
+		changes []string
+		status  int
+		text    string
+	}{
+		{"an error without a state", []string{"error", "access_denied", "state", ""}, 400, "not begun in this browser"},
+		{"an error with another state", []string{"error", "access_denied", "state", "x"}, 400, "not begun in this browser"},
+		{"an error of another issuer", []string{"error", "access_denied", "iss", "https://elsewhere.example"}, 400, "not one of"},
+		{"an error with a code", []string{"error", "access_denied"}, 403, "access_denied"},
+		{"an error with a description", []string{"error", "server_error", "error_description", "SECRET"}, 403, "server_error"},
+		{"a long error", []string{"error", strings.Repeat("e", 65)}, 403, "has refused"},
+		{"a code with a NUL", []string{"code", "\x00"}, 400, "refuses the code"},
+	} {
+		b := s.newBrowser(t)
+		if b.open(with(callback(b), test.changes...)); b.status != test.status || !strings.Contains(b.body, test.text) ||
+			strings.Contains(b.body, "SECRET") {
+			t.Errorf("%s: status %d, want %d with %q: %s", test.name, b.status, test.status, test.text, pageText(b.body))
+		}
+	}
+}
+
+// TestCompanyCookie checks the attributes of the cookie that binds a sign-in to a browser, and the
+// address at the provider.
+func TestCompanyCookie(t *testing.T) {
+	s := startSite(t, fixture.NewEnvironment(t, "embedded"))
+	once := &http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
+	answer, err := once.Get(s.API + "/console/sign-in/company/acme?return=https://elsewhere.example/")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = answer.Body.Close() }() // it is empty
+	for _, c := range answer.Cookies() {
+		if c.Name != "tollgate_company" {
+			continue
+		}
+		if !c.HttpOnly || c.SameSite != http.SameSiteLaxMode || c.MaxAge != 600 || c.Path != "/" || c.Domain != "" || c.Secure {
+			t.Errorf("the cookie is %v", c)
+		}
+		u, err := answer.Location()
+		if err != nil {
+			t.Fatal(err)
+		}
+		q := u.Query()
+		if q.Get("code_challenge_method") != "S256" || len(q.Get("state")) != 43 || len(q.Get("nonce")) != 43 || q.Get("response_type") != "code" ||
+			q.Get("redirect_uri") != s.API+"/console/sign-in/company/acme/callback" {
+			t.Errorf("the address is %s", u)
+		}
+		if strings.Contains(c.Value, q.Get("state")) {
+			t.Error("the cookie shows the state")
+		}
+		return
+	}
+	t.Errorf("there is no cookie: %v", answer.Cookies())
+}
+
+// TestNewPersonAtOnce signs a person in for the first time in several browsers at once: there is one
+// account then, and each has a session.
+func TestNewPersonAtOnce(t *testing.T) {
+	fixture.InEachEnvironment(t, func(t *testing.T, e *fixture.Environment) {
+		s := startSite(t, e)
+		s.provider.SignIn("u1", "ada@acme.example")
+		pages := make([]*browser, 8)
+		for i := range pages {
+			pages[i] = s.newBrowser(t)
+		}
+		fixture.CallInParallel(t, len(pages), func(i int) (apiclient.Response, error) {
+			pages[i].signIn()
+			return apiclient.Response{}, nil
+		})
+		for _, b := range pages {
+			b.want(200, "ada@acme.example")
+		}
+		if got := s.want(t, 200, "GET", "/admin/v1/people?q=ada", nil)["people"].([]any); len(got) != 1 {
+			t.Errorf("there are %d accounts", len(got))
+		}
+	})
+}
+
+// TestLastOperatorByGroup checks that the last operator keeps the grant that a group gave, which is
+// reported, and that the person whose account is linked gets a notice.
+func TestLastOperatorByGroup(t *testing.T) {
+	fixture.InEachEnvironment(t, func(t *testing.T, e *fixture.Environment) {
+		s := startSite(t, e)
+		s.want(t, 200, "PUT", providers+"/acme", s.settings("create", true,
+			"groupGrants", []object{{"group": "ops", "action": "operate", "resource": "*"}}))
+		e.NewPerson(t, "bert@acme.example")
+		s.provider.SignIn("u1", "bert@acme.example", "groups", "ops")
+		s.newBrowser(t).signIn().want(200)
+		s.AwaitLog("A company sign-in was linked")
+		e.RunCommand(t, "", "grant", "remove", "--email", s.operator.Email, "--action", "operate")
+		s.provider.SignIn("u1", "bert@acme.example", "groups", []string{})
+		s.newBrowser(t).signIn().want(200)
+		e.RunCommand(t, "", "grant", "add", "--email", s.operator.Email, "--action", "operate")
+		wantGrants(t, s, "bert@acme.example", "operate * provider:acme")
+		if d := s.events(t, "ACCOUNT_CHANGE"); !containsKept(d) {
+			t.Errorf("the events do not report the grant that is kept: %v", d)
+		}
+		s.newBrowser(t).signIn().want(200)
+		wantGrants(t, s, "bert@acme.example")
+	})
+}
+
+func containsKept(events []object) bool {
+	for _, d := range events {
+		if d["action"] == "groups" && d["keptOperator"] == true {
+			return true
+		}
+	}
+	return false
+}
