@@ -203,6 +203,7 @@ func authRoutes() []route {
 	code := map[string]string{"challengeId": unknownID, "otp": "123456"}
 	return []route{
 		{"GET", "/auth/session", none, nil},
+		{"GET", "/auth/identities", none, nil}, {"DELETE", "/auth/identities" + unknown, none, nil},
 		{
 			"POST", "/auth/logout",
 			bodies(map[string]string{"sessionId": unknownID}, map[string]string{"sessionId": "x"}), nil,
