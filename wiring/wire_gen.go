@@ -946,6 +946,7 @@ func injectService(ctx context.Context, s settings.Settings, parts settings.Part
 		Passkeys:     authstorePasskeys,
 		Logins:       logins,
 		Accounts:     accounts,
+		Directory:    directory,
 		Sessions:     sessions,
 		Tokens:       apiTokens,
 		Links:        links,

@@ -19,6 +19,9 @@ type DirectoryQuery struct {
 	ID    auth.UserID
 	Part  string // of the e-mail address or the name; the letters A to Z are the same in either case
 	State auth.AccountState
+	// AdmittedAt selects those whose AdmittedUntil is later.
+	AdmittedAt time.Time
+
 	After auth.Email // exclusive
 	Limit int        // 1 or more
 }

@@ -65,6 +65,7 @@ func (s *Directory) Search(ctx context.Context, q authstore.DirectoryQuery) ([]a
 		part := strings.ToLower(q.Part)
 		found, err := s.db.accounts.list(ctx, func(a auth.Account) bool {
 			return a.Email > q.After && (q.ID == "" || a.ID == q.ID) && (q.State == "" || a.State == q.State) &&
+				(q.AdmittedAt.IsZero() || a.AdmittedUntil.After(q.AdmittedAt)) &&
 				(strings.Contains(string(a.Email), part) || strings.Contains(strings.ToLower(a.Name), part))
 		}, byEmail)
 		for _, a := range first(found, q.Limit) {

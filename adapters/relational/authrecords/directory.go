@@ -30,7 +30,13 @@ func (s *directory) Search(ctx context.Context, q authstore.DirectoryQuery) ([]a
 	return s.readList(ctx, func(rows *bun.SelectQuery) *bun.SelectQuery {
 		rows = rows.ColumnExpr("?TableColumns").
 			ColumnExpr("(SELECT max(s.created_at) FROM sessions s WHERE s.user_id = ?TableAlias.id) AS last_sign_in").
-			Where("email > ?", q.After).Order("email").Limit(q.Limit)
+			Order("email").Limit(q.Limit)
+		if q.After != "" {
+			rows = rows.Where("email > ?", q.After)
+		}
+		if !q.AdmittedAt.IsZero() {
+			rows = rows.Where("admitted_until > ?", database.NewInstant(q.AdmittedAt))
+		}
 		if q.ID != "" {
 			rows = rows.Where("id = ?", q.ID)
 		}

@@ -114,8 +114,8 @@ func newUserBreakGlass(p cli.Process) *cobra.Command {
 		Short: "Admit a person's password although the company sign-in is enforced",
 		Long: "Admit one person's password, and second factor, for a time: although people with\n" +
 			"the domain of the e-mail address sign in at their company only (enforce), or\n" +
-			"PASSWORD_SIGN_IN is off. Use it when the company's sign-in does not work. Every\n" +
-			"operator gets a notice when the person signs in so.",
+			"PASSWORD_SIGN_IN is off. Use it when the company's sign-in does not work. The\n" +
+			"service sends every operator a notice now, and when the person signs in so.",
 		Example: "  tollgate user break-glass --email ada@example.com --for 1h",
 	}
 	lasts := c.Flags().Duration("for", time.Hour, "how long the password is admitted, 5m to 24h")

@@ -43,6 +43,7 @@ type Ports struct {
 	Passkeys     authstore.Passkeys
 	Logins       authstore.Logins
 	Accounts     authstore.Accounts
+	Directory    authstore.Directory
 	Sessions     authstore.Sessions
 	Tokens       authstore.APITokens
 	Links        authstore.Links

@@ -23,10 +23,12 @@ const (
 // codeLeft is the code of the refusal of a refresh token: the person may not sign in any more.
 const codeLeft fault.Code = "invalid_grant"
 
-// Run checks sessions again at their providers until the context ends.
+// Run checks sessions again at their providers, and announces admitted passwords, until the context
+// ends.
 func (s *Service) Run(ctx context.Context) {
 	for {
 		s.RecheckAll(ctx)
+		s.announceAdmitted(ctx)
 		if !s.ports.Waiter.Wait(ctx, recheckEvery) {
 			return
 		}

@@ -43,6 +43,7 @@ const (
 	PasswordChanged        Kind = "password_changed"        // the password was changed in a session
 
 	BreakGlass       Kind = "break_glass"       // somebody signed in with a password that a command had admitted
+	BreakGlassOpened Kind = "break_glass_open"  // a command has admitted a password
 	PasskeyAdded     Kind = "passkey_added"     // a passkey was added
 	PasskeyRemoved   Kind = "passkey_removed"   // a passkey was removed
 	PasskeySuspended Kind = "passkey_suspended" // there seems to be a copy of a passkey

@@ -111,6 +111,13 @@ var wordings = map[Kind]wording{
 		event: "One of your sessions was ended from another session that had proved only your password.",
 		brief: "a session was ended with only your password",
 	},
+	BreakGlassOpened: {
+		subject: "A password was admitted in place of the company sign-in", brief: "a password was admitted in place of the company sign-in",
+		event: "The command tollgate user break-glass has admitted the password of one person for a time, although people of this " +
+			"domain sign in at their company only.",
+		advice:      "If you expected this, you can ignore this message. If not, look at the audit log (ACCOUNT_CHANGE, break_glass).",
+		briefAdvice: "Not expected? See the audit log.",
+	},
 	BreakGlass: {
 		subject: "A password was used in place of the company sign-in", brief: "a password was used in place of the company sign-in",
 		event: "Somebody signed in with a password that tollgate user break-glass had admitted, although people of this domain sign " +

@@ -25,6 +25,7 @@ func findsPeople(t *testing.T, s Stores) {
 	for n, name := range []string{"Ada Lovelace", "100% Bob_by", `Back\slash`} {
 		a := Account(n)
 		a.Name, a.State = name, []auth.AccountState{auth.AccountActive, auth.AccountInvited, auth.AccountActive}[n]
+		a.AdmittedUntil = []time.Time{{}, recordtest.Epoch(), recordtest.Epoch().Add(time.Microsecond)}[n]
 		recordtest.OK(t, s.Accounts.Create(t.Context(), a))
 	}
 	for name, c := range map[string]struct {
@@ -41,6 +42,7 @@ func findsPeople(t *testing.T, s Stores) {
 		"a per cent sign":        {authstore.DirectoryQuery{Part: "%"}, []int{1}},
 		"an underscore":          {authstore.DirectoryQuery{Part: "_"}, []int{1}},
 		"a backslash":            {authstore.DirectoryQuery{Part: `\`}, []int{2}},
+		"admitted after a time":  {authstore.DirectoryQuery{AdmittedAt: recordtest.Epoch()}, []int{2}},
 		"a part that nobody has": {authstore.DirectoryQuery{Part: "eve"}, nil},
 	} {
 		if c.q.Limit == 0 {

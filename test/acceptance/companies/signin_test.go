@@ -315,6 +315,7 @@ func (s *site) wantBrokenGlass(t *testing.T, email string) {
 		t.Errorf("--server leads to exit code %d, want 2", code)
 	}
 	s.e.RunCommand(t, "", "user", "break-glass", "--email", email, "--for", "5m")
+	s.AwaitLog("A password was admitted in place of the company sign-in")
 	apiclient.Call(t, "POST", s.API+"/auth/login", object{
 		"email": email, "password": fixture.Password, "deviceInfo": object{},
 	}).WantStatus(t, 200)
