@@ -202,13 +202,14 @@ func TestInvitationsEnd(t *testing.T) {
 func TestReset(t *testing.T) {
 	fx, ctx := newFixture(t), context.Background()
 	r, bystander := fx.join(ivy), fx.join(olga)
-	_, err := fx.people.EnrolMFA(ctx, ivy)
+	app, err := fx.people.EnrolMFA(ctx, ivy)
 	fx.mustSucceed(err)
-	err = fx.stores.Accounts.Update(ctx, r.UserID, func(a *auth.Account) error {
-		a.MFA.Active = true
-		return nil
-	})
+	_, err = fx.people.ActivateMFA(ctx, ivy, app.Code(auth.TOTPStep(fx.clock.Now())))
 	fx.mustSucceed(err)
+	fx.clock.Advance(time.Minute)
+	code := signin.MFAAnswer{
+		UserID: r.UserID, Code: app.Code(auth.TOTPStep(fx.clock.Now())), Origin: fx.origin("Firefox"),
+	}
 	if _, err := fx.ports.SignIn.Login(ctx, signin.Login{
 		Email: ivy, Password: fx.newPassword(first), Origin: fx.origin("Firefox"),
 	}); err != nil {
@@ -236,9 +237,7 @@ func TestReset(t *testing.T) {
 	if s, err = fx.stores.Sessions.Get(ctx, bystander.SessionID); err != nil || !s.EndedAt.IsZero() {
 		t.Errorf("the session of another person ended at %v, %v", s.EndedAt, err)
 	}
-	if _, err := fx.ports.SignIn.VerifyMFA(ctx, signin.MFAAnswer{
-		UserID: r.UserID, Code: "123456", Origin: fx.origin("Firefox"),
-	}); !fault.Is(err, fault.Unauthenticated) {
+	if _, err := fx.ports.SignIn.VerifyMFA(ctx, code); !fault.Is(err, fault.Unauthenticated) {
 		t.Errorf("the login that waited: %v", err)
 	}
 	again, err := fx.ports.SignIn.Login(ctx, signin.Login{
@@ -246,6 +245,9 @@ func TestReset(t *testing.T) {
 	})
 	if err != nil || !again.MFARequired {
 		t.Errorf("the next sign-in: %+v, %v", again, err)
+	}
+	if _, err := fx.ports.SignIn.VerifyMFA(ctx, code); err != nil {
+		t.Errorf("the second factor: %v", err)
 	}
 }
 
