@@ -90,8 +90,24 @@ type noSignals struct{}
 func (noSignals) Locate(context.Context, netip.Addr) risk.Location { return risk.Location{} }
 func (noSignals) Rate(context.Context, netip.Addr) risk.Reputation { return risk.Reputation{} }
 
+// gatedHasher holds back each hash until as many are wanted at once as its gate counts.
+type gatedHasher struct {
+	*argon.Hasher
+
+	gate *sync.WaitGroup // nil for none
+}
+
+func (h *gatedHasher) Hash(ctx context.Context, p auth.Password) (auth.PasswordHash, error) {
+	if h.gate != nil {
+		h.gate.Done()
+		h.gate.Wait()
+	}
+	return h.Hasher.Hash(ctx, p)
+}
+
 type fixture struct {
 	t        *testing.T
+	hasher   *gatedHasher
 	service  *joining.Service
 	people   *people.Service
 	ports    joining.Ports
@@ -119,15 +135,16 @@ func newFixture(t *testing.T) *fixture {
 			Root: auth.RootSecret(strings.Repeat("r", 32)), Geography: noSignals{}, Reputation: noSignals{}, Entropy: entropy,
 		},
 	}
-	hasher, err := argon.New(argon.Config{MemoryKiB: 64, Iterations: 1, Parallelism: 1, Queue: 64}, entropy)
+	hashes, err := argon.New(argon.Config{MemoryKiB: 64, Iterations: 1, Parallelism: 1, Queue: 64}, entropy)
 	fx.mustSucceed(err)
+	fx.hasher = &gatedHasher{Hasher: hashes}
 	fx.cache = memory.NewSessions(fx.clock, memory.Config{MaxSessions: 10})
 	trail := auditing.New(fakedb.NewAuditLog(db), fx.clock, entropy)
 	fx.grants = inprocess.NewGranter(delegating.NewGrantOperator(delegating.GrantPorts{
 		Transactions: db, Grants: fakedb.NewGrants(db), Operators: fakedb.NewDirectory(db), Recorder: trail,
 	}))
 	p := &fx.stores
-	p.Passwords, p.Cache, p.Trail, p.Clock, p.Grants = hasher, fx.cache, trail, fx.clock, fx.grants
+	p.Passwords, p.Cache, p.Trail, p.Clock, p.Grants = fx.hasher, fx.cache, trail, fx.clock, fx.grants
 	signIn, err := signin.New(authtest.SignIn(), fx.stores)
 	fx.mustSucceed(err)
 	fx.people, err = people.New(people.Config{
@@ -135,7 +152,7 @@ func newFixture(t *testing.T) *fixture {
 	}, people.Ports{
 		Accounts: p.Accounts, Devices: p.Devices, Sessions: p.Sessions, Lockouts: p.Lockouts, Pending: p.Pending,
 		Links: fakedb.NewLinks(db), Directory: fakedb.NewDirectory(db), Operators: fakedb.NewDirectory(db), Transaction: db,
-		Grants: fx.grants, Passwords: hasher, Mail: people.Mail{Courier: fx.mail}, Cache: fx.cache, Trail: trail,
+		Grants: fx.grants, Passwords: fx.hasher, Mail: people.Mail{Courier: fx.mail}, Cache: fx.cache, Trail: trail,
 		Clock: fx.clock, Entropy: entropy, Root: p.Root,
 	})
 	fx.mustSucceed(err)
@@ -242,16 +259,19 @@ func (fx *fixture) wantTrusted(r signin.Result) {
 	}
 }
 
-// runAtOnce calls a function several times at once, and returns how many calls succeeded. Others
-// must return fault.NotFound.
+// runAtOnce calls a function several times at once, and returns how many calls succeeded. Each must
+// hash a password, before which all have found the link. Others must return fault.NotFound.
 func (fx *fixture) runAtOnce(do func(n int) error) (succeeded int) {
 	fx.t.Helper()
 	var group sync.WaitGroup
 	errs := make([]error, 4)
+	fx.hasher.gate = &sync.WaitGroup{}
+	fx.hasher.gate.Add(len(errs))
 	for i := range errs {
 		group.Go(func() { errs[i] = do(i) })
 	}
 	group.Wait()
+	fx.hasher.gate = nil
 	for _, err := range errs {
 		switch {
 		case err == nil:

@@ -2,6 +2,7 @@ package joining_test
 
 import (
 	"context"
+	"errors"
 	"sync"
 	"testing"
 	"time"
@@ -177,7 +178,15 @@ func TestAccept(t *testing.T) {
 func TestInvitationsEnd(t *testing.T) {
 	for name, end := range map[string]func(fx *fixture) error{
 		"another invitation": func(fx *fixture) error { _, err := fx.people.InviteAgain(t.Context(), ivy); return err },
-		"disabled":           func(fx *fixture) error { return fx.people.Disable(t.Context(), ivy) },
+		"disabled, and enabled again": func(fx *fixture) error {
+			return errors.Join(fx.people.Disable(t.Context(), ivy), fx.people.Enable(t.Context(), ivy))
+		},
+		"active in another way": func(fx *fixture) error {
+			return fx.stores.Accounts.Update(t.Context(), mustID(t, fx, ivy), func(a *auth.Account) error {
+				a.State = auth.AccountActive // and the link is still stored
+				return nil
+			})
+		},
 		"a password by command": func(fx *fixture) error {
 			return fx.people.SetPassword(t.Context(), ivy, fx.newPassword(first))
 		},
@@ -188,6 +197,9 @@ func TestInvitationsEnd(t *testing.T) {
 			fx.mustSucceed(end(fx))
 			if _, err := fx.service.FindInvited(t.Context(), secret); !fault.Is(err, fault.NotFound) {
 				t.Errorf("the invitation: %v", err)
+			}
+			if err := fx.service.CheckReset(t.Context(), secret); !fault.Is(err, fault.NotFound) {
+				t.Errorf("the invitation as a reset: %v", err)
 			}
 			_, err := fx.service.Accept(t.Context(), secret, fx.newPassword(next), fx.origin("Firefox"))
 			if !fault.Is(err, fault.NotFound) {
@@ -266,8 +278,12 @@ func TestResetNeedsSignIn(t *testing.T) {
 		a.State = auth.AccountDisabled // and the link is still stored
 		return nil
 	}))
-	if err := fx.service.Reset(ctx, disabled, fx.newPassword(first)); !fault.Is(err, fault.NotFound) {
-		t.Errorf("a reset of a disabled account: %v", err)
+	for _, err := range []error{
+		fx.service.CheckReset(ctx, disabled), fx.service.Reset(ctx, disabled, fx.newPassword(first)),
+	} {
+		if !fault.Is(err, fault.NotFound) {
+			t.Errorf("a reset of a disabled account: %v", err)
+		}
 	}
 }
 
