@@ -56,6 +56,7 @@ func New(p Ports) *Console {
 		return &Console{s, []pages{s, catalogue.New(s, p.Servers, nil, nil)}}
 	}
 	s := site.New(p.Auth.Site)
+	s.SetWaiting(p.Auth.Reviewing.Reviews.CountPending)
 	return &Console{s, []pages{
 		s, catalogue.New(s, p.Servers, p.Auth.Reviewing.Reviews, p.Auth.SignIn.Joining), signin.New(s, p.Auth.SignIn),
 		account.New(s, p.Auth.Account), publishing.New(s, p.Auth.Publishing),

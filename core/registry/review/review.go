@@ -198,6 +198,23 @@ func ParseComment(s string, required bool) (string, error) {
 	return s, nil
 }
 
+// PackageChecks returns the checks of the packages; for a document that was accepted without them,
+// one that was skipped for each package. It returns fault.Invalid if the document is not a JSON object.
+func (r Review) PackageChecks() ([]Check, error) {
+	if len(r.Checks) > 0 {
+		return r.Checks, nil
+	}
+	root, err := readObject(r.Document)
+	if err != nil {
+		return nil, err
+	}
+	var all []Check
+	for _, p := range root.Objects("packages") {
+		all = append(all, Check{p.Text("registryType"), p.Text("identifier"), CheckSkipped, "no check ran"})
+	}
+	return all, nil
+}
+
 // Shown is a review with what it is compared with.
 type Shown struct {
 	Review

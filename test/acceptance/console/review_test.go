@@ -31,8 +31,20 @@ func TestReview(t *testing.T) {
 		author.wantText("You have submitted this document, so somebody else decides about it.")
 
 		b.signIn(bea)
-		b.follow("Reviews", http.StatusOK)
-		b.wantText("com.example/weather 1.0.0 New server ada@example.com")
+		b.wantText("Reviews 1 waiting")
+		b.follow("Reviews 1 waiting", http.StatusOK)
+		b.wantText("com.example/weather 1.0.0 New server", "by ada@example.com")
+		for query, found := range map[string]bool{
+			"submitter=ada@example.com&namespace=com.example&kind=new-server": true, "submitter=bea@example.com": false,
+			"submitter=x": false, "namespace=com.exampl": false, "kind=new-version": false, "age=1": false,
+		} {
+			b.open("/console/reviews?"+query, http.StatusOK)
+			if strings.Contains(b.text(), "com.example/weather") != found {
+				t.Errorf("filtered by %s: %s", query, b.text())
+			}
+		}
+		b.open("/console/reviews?namespace=a*", http.StatusBadRequest)
+		b.open("/console/reviews", http.StatusOK)
 		b.follow("com.example/weather", http.StatusOK)
 		b.wantText("Pending", "Submitted by ada@example.com")
 		b.press("Reject", http.StatusForbidden, "comment", "Say who <b>runs</b> it.")
@@ -68,9 +80,12 @@ func TestReview(t *testing.T) {
 		stranger.open("/console/servers/com.example/weather", http.StatusOK)
 		stranger.wantNoText("Waiting", "1.1.0")
 		b.follow("1.1.0", http.StatusOK)
-		b.wantText("What changes", "/version", "Before: \"1.0.0\"", "After: \"1.1.0\"")
+		b.wantText("What changes Changed property version 1.0.0 → 1.1.0", `- "version": " 1.0.0"`, `+ "version": " 1.1.0"`,
+			"ada@example.com in this registry: 1 approved 1 pending 1 rejected")
+		b.follow("The listed version", http.StatusOK)
+		b.wantPath("/console/servers/com.example/weather")
 		b.open("/console/reviews?state=rejected", http.StatusOK)
-		b.wantText("com.example/weather 1.0.0")
+		b.wantText("com.example/weather 1.0.0", "by bea@example.com Say who <b>runs</b> it.")
 		b.open("/console/reviews?state=nonsense", http.StatusBadRequest)
 		b.open("/console/reviews/00000000-0000-4000-8000-000000000000", http.StatusNotFound)
 	})
@@ -117,15 +132,14 @@ func TestReviewShowsDanger(t *testing.T) {
 		openReview()
 		text := b.text()
 		b.wantText(`packages[0].runtimeArguments[0]: "evil-pkg" comes before the package good-pkg, so the command may start something else`)
-		for _, shown := range []string{"/packages/0/runtimeArguments/0/value", `"evil-pkg"`} {
-			if at := strings.Index(text, shown); at < 0 || at > strings.Index(text, "/_meta/") {
+		b.wantText(`Changed argument "serve" → "evil-pkg"`)
+		for _, shown := range []string{`Changed argument "serve"`, `+ "value": " evil-pkg"`} {
+			if at := strings.Index(text, shown); at < 0 || at > strings.Index(text, "Changes in _meta") {
 				t.Errorf("%s does not come before the changes in _meta", shown)
 			}
 		}
-		if strings.Count(text, "/_meta/") != 100 ||
-			strings.Index(text, "Show _meta") < strings.LastIndex(text, `"evil-pkg"`) {
-			t.Errorf("the page has %d changes in _meta, or the document not in its order",
-				strings.Count(text, "/_meta/"))
+		if strings.Index(text, "Show _meta") < strings.LastIndex(text, `"evil-pkg"`) {
+			t.Error("the page does not have the document in its order")
 		}
 		b.press("Approve", http.StatusOK)
 		submit("com.example/weather", "1.1.0", "a", 2_000, 0)

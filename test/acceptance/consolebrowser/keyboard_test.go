@@ -173,7 +173,7 @@ func useKeyboard(t *testing.T, e *fixture.Environment, scripts bool) {
 	p.press("Sign out")
 
 	p.signIn("bea@example.com")
-	p.press("Reviews")
+	p.press("Reviews 1 waiting")
 	p.press("com.example/weather")
 	p.fill("Comment", "Fine.")
 	p.press("Approve")

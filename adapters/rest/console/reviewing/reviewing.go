@@ -3,11 +3,7 @@
 package reviewing
 
 import (
-	"bytes"
-	"cmp"
 	"embed"
-	"encoding/json"
-	"fmt"
 	"net/url"
 
 	"github.com/gofiber/fiber/v2"
@@ -15,7 +11,6 @@ import (
 	"github.com/tollgate-dev/tollgate/adapters/rest/console/site"
 	"github.com/tollgate-dev/tollgate/core/auth"
 	"github.com/tollgate-dev/tollgate/core/fault"
-	"github.com/tollgate-dev/tollgate/core/registry"
 	"github.com/tollgate-dev/tollgate/core/registry/quarantining"
 	"github.com/tollgate-dev/tollgate/core/registry/review"
 	"github.com/tollgate-dev/tollgate/core/registry/reviewing"
@@ -80,190 +75,11 @@ var kinds = map[review.Kind]string{
 	review.NewServer: "New server", review.NewVersion: "New version", review.Replacement: "Changed document",
 }
 
-// queueView is the page with a list of reviews.
-type queueView struct {
-	States  []stateLink
-	State   string
-	Reviews []review.Shown
-	Kinds   map[review.Kind]string // in words
-	Next    string
-	Later   bool
-	Open    bool               // they wait for a decision
-	Chosen  map[review.ID]bool // as the form was filled in
-	Comment string
-}
-
-type stateLink struct {
-	Text, Path string
-	Current    bool
-}
-
-func (p *Pages) queue(v *site.Visit, problems site.Problems) error {
-	q := reviewing.Query{State: cmp.Or(v.Text("state"), string(review.Pending)), Cursor: v.Text("cursor")}
-	who, err := v.Caller()
-	if err != nil {
-		return err
-	}
-	found, err := p.ports.Reviews.List(v.UserContext(), who, q)
-	if err != nil {
-		return err
-	}
-	view := queueView{
-		States: stateLinks(q.State), State: site.ReviewBadge(review.State(q.State)).Text, Reviews: found.Reviews, Kinds: kinds,
-		Later: q.Cursor != "", Open: q.State == string(review.Pending), Chosen: selected(v),
-		Comment: v.Form.Get("comment"),
-	}
-	if found.NextCursor != "" {
-		view.Next = Path + "?" + url.Values{"state": {q.State}, "cursor": {found.NextCursor}}.Encode()
-	}
-	return v.Render(queuePage,
-		site.Head{Title: "Reviews", Notice: notices[v.Text("done")], Problems: problems.Only("comment")}, view)
-}
-
-// stateLinks returns the links to the lists of reviews in each state.
-func stateLinks(current string) (links []stateLink) {
-	for _, s := range [...]review.State{review.Pending, review.Approved, review.Rejected, review.Superseded} {
-		links = append(links, stateLink{site.ReviewBadge(s).Text, Path + "?state=" + string(s), string(s) == current})
-	}
-	return links
-}
-
 // notices say what has just been done.
 var notices = map[string]string{
 	"approve": "Approved. The document is listed now.", "reject": "Rejected. The submitter is told why.",
 	"approved": "Approved. The documents are listed now.", "rejected": "Rejected. The submitters are told why.",
 	"hidden": "It is in quarantine, and listed nowhere.", "released": "It is released, and listed as before.",
-}
-
-// reviewView is the page of a review.
-type reviewView struct {
-	review.Shown
-
-	Kind            string
-	By, Decider     string
-	Document        site.Excerpt // without Meta
-	Meta            site.Excerpt // empty without one
-	Whole           string       // the address of the whole document
-	Differences     []differenceView
-	MetaDifferences []differenceView
-	MetaCut         bool // there are more of these, or longer ones
-	LeftOut         bool // something outside Meta is not on the page, so that no one approves it here
-	Checks          []checkView
-	Warnings        []string
-	Action          string
-	Open            bool // it waits for a decision
-	Own             bool // the person has submitted it
-	Comment         string
-}
-
-// differenceView is a value that differs between two documents.
-type differenceView struct{ Path, Before, After string }
-
-// checkView is the check of a package in words.
-type checkView struct {
-	review.Check
-
-	Text, Class string
-}
-
-// checkTexts are the results of checks in words.
-var checkTexts = map[review.CheckState]struct{ text, class string }{
-	review.CheckPassed:  {"Passed", "good"},
-	review.CheckFailed:  {"Failed", "bad"},
-	review.CheckSkipped: {"Not checked", "warn"},
-}
-
-func (p *Pages) show(v *site.Visit, problems site.Problems) error {
-	who, id, err := p.request(v)
-	if err != nil {
-		return err
-	}
-	shown, err := p.ports.Reviews.Get(v.UserContext(), who, id)
-	if err != nil {
-		return err
-	}
-	view, err := newReviewView(v, shown)
-	if err != nil {
-		return err
-	}
-	if view.By, err = v.NameOf(shown.Submitter.Key); err != nil {
-		return err
-	}
-	if view.Decider, err = v.NameOf(shown.DecidedBy); err != nil {
-		return err
-	}
-	title := "Review of " + shown.Name.String()
-	return v.Render(reviewPage, site.Head{Title: title, Notice: notices[v.Text("done")], Problems: problems}, view)
-}
-
-func newReviewView(v *site.Visit, shown review.Shown) (reviewView, error) {
-	path := Path + "/" + string(shown.ID)
-	view := reviewView{
-		Shown: shown, Kind: kinds[shown.Kind],
-		Whole: path + "/document", Action: path + "/decide", Open: shown.State == review.Pending,
-		Own: shown.IsOwn(registry.Holder(v.Session.UserID)), Comment: v.Form.Get("comment"),
-	}
-	document, meta, err := review.Ordered(shown.Document)
-	if err != nil {
-		return reviewView{}, err
-	}
-	view.Document = site.IndentLongJSON(document, maxShown)
-	view.LeftOut = view.Document.Cut
-	if meta != nil {
-		view.Meta = site.IndentJSON(meta)
-	}
-	warnings, err := review.Warnings(shown.Document)
-	if err != nil {
-		return reviewView{}, err
-	}
-	for _, w := range warnings[:min(len(warnings), maxWarnings)] {
-		view.Warnings = append(view.Warnings, site.EscapeDirections(w))
-	}
-	view.addDifferences(shown.Diff)
-	for _, c := range shown.Checks {
-		view.Checks = append(view.Checks, checkView{c, checkTexts[c.State].text, checkTexts[c.State].class})
-	}
-	return view, nil
-}
-
-const (
-	// maxWarnings bounds the warnings on a page: those about more arguments of the same kind say
-	// nothing new, and the document has all.
-	maxWarnings = 50
-	// maxShown bounds the document on a page, and the differences, without review.Meta. Only a
-	// document that is made to be unreadable has more: it cannot be approved on the page.
-	maxShown = 2 << 20
-	// markup is about the size of the HTML of a difference.
-	markup = 200
-
-	// The bounds of the differences in review.Meta, which a publisher fills with anything.
-	maxMetaDifferences    = 100
-	maxMetaDifference     = 2 << 10 // bytes of a value
-	maxAllMetaDifferences = 32 << 10
-)
-
-// addDifferences adds the differences: those in review.Meta as far as they fit, all others whole.
-func (view *reviewView) addDifferences(all []review.Difference) {
-	size, metaSize := 0, 0
-	for _, d := range all {
-		before, after := value(d.Before), value(d.After)
-		if !d.IsMeta() {
-			if size += len(d.Path) + len(before) + len(after) + markup; size > maxShown {
-				view.LeftOut = true
-				continue
-			}
-			view.Differences = append(view.Differences, differenceView{d.Path, before, after})
-			continue
-		}
-		first, second := site.NewExcerpt(before, maxMetaDifference), site.NewExcerpt(after, maxMetaDifference)
-		metaSize += len(d.Path) + len(first.Text) + len(second.Text)
-		if len(view.MetaDifferences) == maxMetaDifferences || metaSize > maxAllMetaDifferences {
-			view.MetaCut = true
-			continue
-		}
-		view.MetaCut = view.MetaCut || first.Cut || second.Cut
-		view.MetaDifferences = append(view.MetaDifferences, differenceView{d.Path, first.Text, second.Text})
-	}
 }
 
 // document sends the whole document of a review.
@@ -287,21 +103,6 @@ func (p *Pages) request(v *site.Visit) (authority.Caller, review.ID, error) {
 	}
 	who, err := v.Caller()
 	return who, review.ID(id), err
-}
-
-// value returns a value of a document as JSON; empty for one that is not there.
-func value(v any) string {
-	if v == nil {
-		return ""
-	}
-	var b bytes.Buffer
-	e := json.NewEncoder(&b)
-	e.SetEscapeHTML(false)
-	e.SetIndent("", "  ")
-	if err := e.Encode(v); err != nil {
-		return fmt.Sprint(v)
-	}
-	return site.EscapeDirections(string(bytes.TrimSpace(b.Bytes())))
 }
 
 // decide approves or rejects a document.

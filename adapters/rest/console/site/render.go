@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"html/template"
 	"io/fs"
-	"slices"
 	"strings"
 	"time"
 
@@ -28,7 +27,7 @@ var layout = template.Must(template.New("").Funcs(functions).ParseFS(templateFil
 var functions = template.FuncMap{
 	"when": formatTime, "day": formatDay, "machine": func(t time.Time) string { return t.UTC().Format(time.RFC3339) },
 	"field": newFieldView, "list": func(items ...any) []any { return items }, "ask": newAsk,
-	"reviewBadge": ReviewBadge,
+	"reviewBadge": ReviewBadge, "escape": EscapeDirections,
 }
 
 // formatTime formats a time for people.
@@ -167,7 +166,7 @@ func (v *Visit) send(p *Page, frame frameView) error {
 // frame returns what the layout shows to the visitor.
 func (s *Site) frame(v *Visit, head Head, main any) (frameView, error) {
 	f := s.bareFrame(v, head, main)
-	links := []Link{{"Servers", Home}}
+	links := []Link{{Text: "Servers", Path: Home}}
 	if v.SignedIn() {
 		f.addPerson(v)
 		own, err := linksOf(v)
@@ -200,21 +199,21 @@ func linksOf(v *Visit) ([]Link, error) {
 	if !v.Session.TrustLevel.Admits(auth.Unverified) {
 		return nil, nil
 	}
-	grants, err := v.loadGrants()
-	if err != nil {
+	links := []Link{{Text: "Publish", Path: Root + "publish"}, {Text: "My servers", Path: Root + "own"}}
+	if reviews, err := v.Holds(registry.ActionReview); err != nil {
 		return nil, err
+	} else if reviews {
+		waiting, err := v.countWaiting()
+		if err != nil {
+			return nil, err
+		}
+		links = append(links, Link{"Reviews", Root + "reviews", waiting}, Link{Text: "Quarantine", Path: Root + "quarantine"})
 	}
-	links := []Link{{"Publish", Root + "publish"}, {"My servers", Root + "own"}}
-	holds := func(a registry.Action) bool {
-		return slices.ContainsFunc(grants, func(g registry.Grant) bool { return g.Action == a })
+	operates, err := v.Holds(registry.ActionOperate)
+	if operates {
+		links = append(links, Link{Text: "Operator", Path: Root + "operator"})
 	}
-	if holds(registry.ActionReview) {
-		links = append(links, Link{"Reviews", Root + "reviews"}, Link{"Quarantine", Root + "quarantine"})
-	}
-	if holds(registry.ActionOperate) {
-		links = append(links, Link{"Operator", Root + "operator"})
-	}
-	return links, nil
+	return links, err
 }
 
 // isCurrent reports whether a page belongs to a link of the navigation.

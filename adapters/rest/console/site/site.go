@@ -4,6 +4,7 @@
 package site
 
 import (
+	"context"
 	"net/http"
 	"net/url"
 	"slices"
@@ -46,7 +47,10 @@ type Ports struct {
 }
 
 // Link is an entry of the navigation.
-type Link struct{ Text, Path string }
+type Link struct {
+	Text, Path string
+	Count      int // of what waits there
+}
 
 // Site is the frame of the console. It is safe for concurrent use.
 type Site struct {
@@ -54,6 +58,8 @@ type Site struct {
 	guard  *http.CrossOriginProtection
 	static *staticFiles
 	stepUp func(v *Visit, title string) error // set by SetStepUpPage
+	// waiting returns how many documents wait for a reviewer; set by SetWaiting.
+	waiting func(ctx context.Context, who authority.Caller) (int, error)
 }
 
 // New returns the frame of the console.
@@ -64,6 +70,12 @@ func New(p Ports) *Site {
 // SetStepUpPage sets what shows the page that offers a step-up for an act with a title. It must be
 // called before the first request.
 func (s *Site) SetStepUpPage(show func(v *Visit, title string) error) { s.stepUp = show }
+
+// SetWaiting sets what counts the documents that wait for a reviewer. It must be called before the
+// first request.
+func (s *Site) SetWaiting(count func(ctx context.Context, who authority.Caller) (int, error)) {
+	s.waiting = count
+}
 
 // HasSignIn reports whether people can sign in.
 func (s *Site) HasSignIn() bool { return s.ports.Cookies != nil }
@@ -106,6 +118,34 @@ func (v *Visit) May(action registry.Action, name registry.Name) (bool, error) {
 	return slices.ContainsFunc(grants, func(g registry.Grant) bool {
 		return g.Action == action && g.Pattern.Matches(name)
 	}), err
+}
+
+// Holds reports whether the person has a grant for an action on any server.
+func (v *Visit) Holds(action registry.Action) (bool, error) {
+	grants, err := v.loadGrants()
+	return slices.ContainsFunc(grants, func(g registry.Grant) bool { return g.Action == action }), err
+}
+
+// countWaiting returns how many documents wait for the person.
+func (v *Visit) countWaiting() (int, error) {
+	who, err := v.Caller()
+	if err != nil || v.site.waiting == nil {
+		return 0, err
+	}
+	return v.site.waiting(v.UserContext(), who)
+}
+
+// HolderOf returns the id of the person with an e-mail address, and any other text as it is.
+func (v *Visit) HolderOf(name string) (string, error) {
+	email, err := auth.ParseEmail(name)
+	if err != nil {
+		return name, nil //nolint:nilerr // it is not an e-mail address
+	}
+	a, err := v.site.ports.Accounts.ByEmail(v.UserContext(), email)
+	if fault.Is(err, fault.NotFound) {
+		return name, nil
+	}
+	return string(a.ID), err
 }
 
 // NameOf returns the e-mail address of a person with an id, or of the actor of an event, and any

@@ -1,0 +1,126 @@
+package reviewing
+
+import (
+	"cmp"
+	"net/url"
+	"strconv"
+	"time"
+
+	"github.com/tollgate-dev/tollgate/adapters/rest/console/site"
+	"github.com/tollgate-dev/tollgate/core/registry"
+	"github.com/tollgate-dev/tollgate/core/registry/review"
+	"github.com/tollgate-dev/tollgate/core/registry/reviewing"
+)
+
+// queueView is the page with a list of reviews.
+type queueView struct {
+	Filter   queueFilter
+	Filtered bool
+	States   []stateLink
+	Reviews  []review.Shown
+	Kinds    map[review.Kind]string // in words
+	Next     string
+	Later    bool
+	Open     bool               // they wait for a decision
+	Rules    bool               // the person may see the rules
+	Chosen   map[review.ID]bool // as the form was filled in
+	Comment  string
+}
+
+// queueFilter is what the person filters by, as it was filled in.
+type queueFilter struct{ State, Submitter, Namespace, Kind, Age string }
+
+// ages are the ages to filter by, in days.
+var ages = map[string]string{"1": "older than a day", "7": "older than a week", "30": "older than 30 days"}
+
+// Ages returns the ages to choose from, in words.
+func (queueFilter) Ages() map[string]string { return ages }
+
+type stateLink struct {
+	Text, Path string
+	Current    bool
+}
+
+func (p *Pages) queue(v *site.Visit, problems site.Problems) error {
+	who, err := v.Caller()
+	if err != nil {
+		return err
+	}
+	view, q, err := newQueueView(v)
+	if err != nil {
+		return err
+	}
+	found, err := p.ports.Reviews.List(v.UserContext(), who, q)
+	if err != nil {
+		return err
+	}
+	view.add(found)
+	return v.Render(queuePage,
+		site.Head{Title: "Reviews", Notice: notices[v.Text("done")], Problems: problems.Only("comment")}, view)
+}
+
+// add adds a page of reviews.
+func (view *queueView) add(found reviewing.Page) {
+	if view.Reviews = found.Reviews; found.NextCursor != "" {
+		view.Next = view.Filter.path(found.NextCursor)
+	}
+}
+
+// newQueueView returns the page without reviews, and the query for them.
+func newQueueView(v *site.Visit) (view queueView, q reviewing.Query, err error) {
+	f := queueFilter{
+		State: cmp.Or(v.Text("state"), string(review.Pending)), Submitter: v.Text("submitter"),
+		Namespace: v.Text("namespace"), Kind: v.Text("kind"), Age: v.Text("age"),
+	}
+	view = queueView{
+		Filter: f, Filtered: f != queueFilter{State: f.State}, States: stateLinks(f), Kinds: kinds,
+		Later: v.Text("cursor") != "", Open: f.State == string(review.Pending), Chosen: selected(v),
+		Comment: v.Form.Get("comment"),
+	}
+	if view.Rules, err = v.Holds(registry.ActionOperate); err != nil {
+		return view, q, err
+	}
+	q, err = f.query(v)
+	return view, q, err
+}
+
+// query returns the query for the page of the list that the visit names.
+func (f queueFilter) query(v *site.Visit) (reviewing.Query, error) {
+	q := reviewing.Query{State: f.State, Cursor: v.Text("cursor")}
+	q.Namespace, q.Kind = f.Namespace, f.Kind
+	if days, err := strconv.Atoi(f.Age); err == nil {
+		q.Until = time.Now().AddDate(0, 0, -days)
+	}
+	var err error
+	q.Submitter, err = v.HolderOf(f.Submitter)
+	return q, err
+}
+
+// path returns the address of a page of the list.
+func (f queueFilter) path(cursor string) string {
+	query := url.Values{"state": {f.State}}
+	for name, value := range map[string]string{
+		"submitter": f.Submitter, "namespace": f.Namespace, "kind": f.Kind, "age": f.Age, "cursor": cursor,
+	} {
+		if value != "" {
+			query.Set(name, value)
+		}
+	}
+	return Path + "?" + query.Encode()
+}
+
+// First returns the address of the first page of the list, and All that without filters.
+func (f queueFilter) First() string { return f.path("") }
+
+// All returns the address of the list without filters.
+func (f queueFilter) All() string { return queueFilter{State: f.State}.path("") }
+
+// stateLinks returns the links to the lists of reviews in each state.
+func stateLinks(f queueFilter) (links []stateLink) {
+	current := f.State
+	for _, s := range [...]review.State{review.Pending, review.Approved, review.Rejected, review.Superseded} {
+		f.State = string(s)
+		links = append(links, stateLink{site.ReviewBadge(s).Text, f.path(""), f.State == current})
+	}
+	return links
+}

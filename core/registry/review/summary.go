@@ -1,0 +1,351 @@
+package review
+
+import (
+	"cmp"
+	"encoding/json"
+	"maps"
+	"slices"
+	"strconv"
+
+	"github.com/tollgate-dev/tollgate/core/jsonvalue"
+)
+
+// Topic is what a point of a summary is about. The most dangerous one is the least.
+type Topic uint8
+
+// The topics: where data goes, which code runs and with what, where it comes from, and the rest.
+const (
+	TopicHost Topic = iota
+	TopicPackage
+	TopicCommand
+	TopicArgument
+	TopicVariable
+	TopicSecret
+	TopicHeader
+	TopicRepository
+	TopicTransport
+	TopicAddress
+	TopicProperty
+)
+
+// topicWords are the topics in words.
+var topicWords = [...]string{
+	"host", "package", "command", "argument", "environment variable", "secret", "header", "repository", "transport",
+	"address", "property",
+}
+
+// Point is one thing that a document adds, changes or removes.
+type Point struct {
+	Topic         Topic
+	Added         bool
+	Removed       bool
+	Name          string // of what it is about
+	Before, After string // the value, as far as it is one short text
+}
+
+// Words returns what happens to what: "New host".
+func (p Point) Words() string {
+	switch {
+	case p.Added:
+		return "New " + topicWords[p.Topic]
+	case p.Removed:
+		return "Removed " + topicWords[p.Topic]
+	}
+	return "Changed " + topicWords[p.Topic]
+}
+
+// Summarize returns what a document changes, the most dangerous first and what is removed last; of a
+// document with nothing before it, what it brings. Each property that differs has a point. It returns
+// fault.Invalid if one of the documents is not a JSON object.
+func Summarize(before, after []byte) ([]Point, error) {
+	old := jsonvalue.Object{}
+	if before != nil {
+		var err error
+		if old, err = readObject(before); err != nil {
+			return nil, err
+		}
+	}
+	now, err := readObject(after)
+	if err != nil {
+		return nil, err
+	}
+	points := comparedFacts(readFacts(old), readFacts(now))
+	told := map[string]bool{}
+	all := make([]Point, 0, len(points))
+	for _, p := range points {
+		told[p.property] = true
+		all = append(all, p.Point)
+	}
+	for _, name := range itemized { // the order of its items, for example
+		if !told[name] && encode(old[name]) != encode(now[name]) {
+			all = append(all, Point{Topic: TopicProperty, Name: name, Added: old[name] == nil, Removed: now[name] == nil})
+		}
+	}
+	slices.SortStableFunc(all, func(a, b Point) int {
+		return cmp.Or(compareFlags(a.Removed, b.Removed), cmp.Compare(a.Topic, b.Topic), compareFlags(b.Added, a.Added))
+	})
+	return all, nil
+}
+
+// compareFlags orders false before true.
+func compareFlags(a, b bool) int {
+	switch {
+	case a == b:
+		return 0
+	case b:
+		return -1
+	}
+	return 1
+}
+
+// itemized are the properties whose parts are facts.
+var itemized = []string{"remotes", "packages", "repository"}
+
+// fact is one thing that a document says. Two documents are compared by the facts with one key.
+type fact struct {
+	topic    Topic
+	property string // of the document
+	key      string
+	name     string // shown
+	text     string // the value that is shown; may be empty
+	detail   string // the value that is compared
+}
+
+// namedPoint is a point with the property of the document that it is in.
+type namedPoint struct {
+	Point
+
+	property string
+}
+
+// facts collects facts.
+type facts struct {
+	list []fact
+	seen map[string]int
+}
+
+// add adds a fact. Facts with one key are numbered.
+func (f *facts) add(one fact) {
+	one.key = strconv.Itoa(int(one.topic)) + " " + one.property + " " + one.key
+	n := f.seen[one.key]
+	if f.seen[one.key]++; n > 0 {
+		one.key += " " + strconv.Itoa(n)
+	}
+	f.list = append(f.list, one)
+}
+
+// readFacts returns what a document says.
+func readFacts(root jsonvalue.Object) []fact {
+	f := &facts{seen: map[string]int{}}
+	for _, property := range []string{"remotes", "packages"} {
+		found := Origins{hosts: map[string]bool{}}
+		found.addHosts(root[property])
+		for _, host := range slices.Sorted(maps.Keys(found.hosts)) {
+			f.add(fact{topic: TopicHost, property: property, key: host, name: host})
+		}
+	}
+	for _, r := range root.Objects("remotes") {
+		f.addTransport("remotes", withoutPath(r.Text("url")), r)
+	}
+	own := versions(nil).with(root.Text("version"))
+	for _, p := range root.Objects("packages") {
+		f.addPackage(p, own.with(p.Text("version")))
+	}
+	if r, ok := root["repository"].(jsonvalue.Object); ok {
+		f.add(fact{topic: TopicRepository, property: "repository", name: r.Text("url"), text: r.Text("url"), detail: encode(r)})
+	}
+	for _, name := range slices.SortedFunc(maps.Keys(root), compareDanger) {
+		if slices.Contains(itemized, name) {
+			continue
+		}
+		f.add(fact{topic: TopicProperty, property: name, key: name, name: name, text: root.Text(name), detail: encode(root[name])})
+	}
+	return f.list
+}
+
+// addTransport adds a remote, or the transport of a package, which has a key.
+func (f *facts) addTransport(property, key string, t jsonvalue.Object) {
+	if len(t) == 0 {
+		return
+	}
+	f.add(fact{topic: TopicTransport, property: property, key: key, name: key, text: t.Text("type")})
+	if rest := without(t, "type", "headers"); len(rest) > 0 {
+		f.add(fact{topic: TopicAddress, property: property, key: key, name: key, text: t.Text("url"), detail: encode(rest)})
+	}
+	for _, h := range t.Objects("headers") {
+		f.addInput(TopicHeader, property, key, h)
+	}
+	f.addSecrets(property, key, t.Inner("variables"))
+}
+
+// addPackage adds a package. own are the versions that its parts may name without being others.
+func (f *facts) addPackage(p jsonvalue.Object, own versions) {
+	key := p.Text("registryType") + " " + own.freeURL(p.Text("identifier"))
+	if p.Text("registryType") == "oci" {
+		key = "oci " + freeImage(p.Text("identifier"))
+	}
+	rest := without(p, "version", "runtimeHint", "runtimeArguments", "packageArguments", "environmentVariables", "transport")
+	f.add(fact{
+		topic: TopicPackage, property: "packages", key: key, name: p.Text("registryType") + " " + p.Text("identifier"),
+		text: p.Text("version"), detail: encode(rest),
+	})
+	if hint := p.Text("runtimeHint"); hint != "" {
+		f.add(fact{topic: TopicCommand, property: "packages", key: key, name: p.Text("identifier"), text: hint})
+	}
+	for _, list := range []string{"runtimeArguments", "packageArguments"} {
+		for _, a := range p.Objects(list) {
+			f.add(fact{
+				topic: TopicArgument, property: "packages", key: list + " " + key + " " + encode(a),
+				name: cmp.Or(describeArgument(a), encode(a)), detail: encode(a),
+			})
+			f.addSecret("packages", key, a.Text("name"), a)
+			f.addSecrets("packages", key, a.Inner("variables"))
+		}
+	}
+	for _, v := range p.Objects("environmentVariables") {
+		f.addInput(TopicVariable, "packages", key, v)
+	}
+	f.addTransport("packages", key, p.Inner("transport"))
+}
+
+// addInput adds a header or an environment variable, and the secrets in it.
+func (f *facts) addInput(topic Topic, property, key string, input jsonvalue.Object) {
+	name := input.Text("name")
+	f.add(fact{
+		topic: topic, property: property, key: key + " " + name, name: name,
+		text: cmp.Or(input.Text("value"), input.Text("default")), detail: encode(without(input, "isSecret")),
+	})
+	f.addSecret(property, key, name, input)
+	f.addSecrets(property, key, input.Inner("variables"))
+}
+
+// addSecret adds an input if its value is a secret.
+func (f *facts) addSecret(property, key, name string, input jsonvalue.Object) {
+	if input.Flag("isSecret") {
+		f.add(fact{topic: TopicSecret, property: property, key: key + " " + name, name: name})
+	}
+}
+
+func (f *facts) addSecrets(property, key string, variables jsonvalue.Object) {
+	for _, name := range slices.Sorted(maps.Keys(variables)) {
+		f.addSecret(property, key, name, variables.Inner(name))
+	}
+}
+
+// without returns an object without some of its members.
+func without(o jsonvalue.Object, names ...string) jsonvalue.Object {
+	rest := maps.Clone(o)
+	for _, name := range names {
+		delete(rest, name)
+	}
+	return rest
+}
+
+// encode returns the JSON of a value with members in the order of their names; empty for null.
+func encode(v jsonvalue.Value) string {
+	if v == nil {
+		return ""
+	}
+	text, _ := json.Marshal(v) // what was JSON always has a JSON form
+	return string(text)
+}
+
+// comparedFacts returns the points in which facts differ.
+func comparedFacts(before, after []fact) (points []namedPoint) {
+	old := make(map[string]fact, len(before))
+	for _, f := range before {
+		old[f.key] = f
+	}
+	var added []fact
+	for _, f := range after {
+		o, known := old[f.key]
+		delete(old, f.key)
+		switch {
+		case !known:
+			added = append(added, f)
+		case o.text != f.text || o.detail != f.detail:
+			points = append(points, changedPoint(o, f))
+		}
+	}
+	var removed []fact
+	for _, f := range before {
+		if _, left := old[f.key]; left {
+			removed = append(removed, f)
+		}
+	}
+	return append(points, pairFacts(removed, added)...)
+}
+
+// pairFacts returns the points of facts that were removed and added: none for those that only moved,
+// one for those with one name, and for the only ones of a topic.
+func pairFacts(removed, added []fact) (points []namedPoint) {
+	type identity struct {
+		topic          Topic
+		property, name string
+	}
+	gone, left := map[identity][]fact{}, map[Topic]int{}
+	for _, f := range removed {
+		id := identity{f.topic, f.property, f.name}
+		gone[id] = append(gone[id], f)
+		left[f.topic]++
+	}
+	var fresh []fact
+	for _, f := range added {
+		id := identity{f.topic, f.property, f.name}
+		if len(gone[id]) == 0 {
+			fresh = append(fresh, f)
+			continue
+		}
+		o := gone[id][0]
+		gone[id] = gone[id][1:]
+		left[f.topic]--
+		if o.text != f.text || o.detail != f.detail {
+			points = append(points, changedPoint(o, f))
+		}
+	}
+	fresher := map[Topic]int{}
+	for _, f := range fresh {
+		fresher[f.topic]++
+	}
+	single := map[Topic]fact{}
+	for _, f := range removed {
+		id := identity{f.topic, f.property, f.name}
+		if len(gone[id]) == 0 {
+			continue
+		}
+		gone[id] = gone[id][1:]
+		if left[f.topic] == 1 && fresher[f.topic] == 1 && f.topic != TopicSecret && f.topic != TopicProperty {
+			single[f.topic] = f
+			continue
+		}
+		points = append(points, namedPoint{Point{Topic: f.topic, Removed: true, Name: f.name, Before: f.text}, f.property})
+	}
+	for _, f := range fresh {
+		if o, paired := single[f.topic]; paired {
+			if !o.isOf(f) {
+				points = append(points, changedPoint(o, f))
+			}
+			continue
+		}
+		points = append(points, namedPoint{Point{Topic: f.topic, Added: true, Name: f.name, After: f.text}, f.property})
+	}
+	return points
+}
+
+// isOf reports whether a fact is the same for another package or remote, which has a point itself.
+func (f fact) isOf(other fact) bool {
+	return (f.topic == TopicCommand || f.topic == TopicTransport) && f.text == other.text
+}
+
+// changedPoint returns the point of a fact that changed. One whose name changed has the names as
+// values.
+func changedPoint(before, after fact) namedPoint {
+	p := Point{Topic: after.topic, Name: after.name, Before: before.text, After: after.text}
+	switch {
+	case before.name != after.name:
+		p.Name, p.Before, p.After = "", before.name, after.name
+	case before.text == after.text:
+		p.Before, p.After = "", ""
+	}
+	return namedPoint{p, after.property}
+}
