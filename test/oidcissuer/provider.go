@@ -29,6 +29,7 @@ type Provider struct {
 	requests map[string]url.Values // of sign-ins, by code
 	grants   map[string]string     // the codes of access tokens
 	calls    map[string]int        // of the endpoints
+	spent    time.Duration         // see Spent
 }
 
 // Behaviour is what a Provider says. Nil functions and empty values are those of a good provider.
@@ -94,6 +95,13 @@ func (p *Provider) Calls(path string) int {
 	return p.calls[path]
 }
 
+// Spent returns how long the provider has worked for all requests.
+func (p *Provider) Spent() time.Duration {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.spent
+}
+
 // ServeHTTP responds as a provider.
 func (p *Provider) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	p.mu.Lock()
@@ -108,6 +116,8 @@ func (p *Provider) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	began := time.Now()
+	defer func() { p.spent += time.Since(began) }()
 	switch {
 	case r.URL.Path == AuthorizePath:
 		p.authorize(w, r)

@@ -181,10 +181,8 @@ func (p *person) find(ctx context.Context) (known company.Known, linked company.
 	var account auth.Account
 	switch {
 	case err == nil:
-		known.Linked = true
-		account, err = ports.Accounts.Get(ctx, linked.UserID)
-		known.Account = &account
-		return known, linked, err
+		known.Linked, known.Account = true, &auth.Account{ID: linked.UserID} // activate reads it and decides
+		return known, linked, nil
 	case !fault.Is(err, fault.NotFound), p.claims.Email == "":
 		return known, company.Identity{}, ignoreNotFound(err)
 	}
