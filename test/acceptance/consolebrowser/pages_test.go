@@ -315,6 +315,10 @@ func (s *site) checkProviders(cem *person) {
 	cem.click("Test")
 	s.checkOpen(cem, "provider-test")
 	s.check(cem, "operator-providers", "/console/operator/providers")
+	s.check(cem, "company-sign-in", "/console/sign-in")
+	s.check(cem, "command", "/console/sign-in/command?code_challenge=E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM&code_challenge_method=S256")
+	cem.click("Sign in the command")
+	s.checkOpen(cem, "command-code")
 }
 
 // open opens a page.
