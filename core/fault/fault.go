@@ -59,6 +59,7 @@ type Error struct {
 	Kind       Kind
 	Code       Code
 	Message    string           // for the caller: lower case, without a full stop
+	Field      string           // of Invalid, the field that is wrong, as its caller names it; optional
 	Details    jsonvalue.Object // optional facts for the caller, by name
 	RetryAfter time.Duration    // for Exhausted, Unavailable and Unauthenticated: when to try again; 0 = not known
 	Err        error            // the cause; logged, never shown
@@ -86,6 +87,18 @@ func Wrap(kind Kind, message string, err error) *Error {
 func (e *Error) WithCode(code Code) *Error {
 	e.Code = code
 	return e
+}
+
+// In returns err as the failure of a field: a copy of it if it is one of this package, and otherwise
+// err itself.
+func In(field string, err error) error {
+	f, ok := As(err)
+	if !ok {
+		return err
+	}
+	named := *f
+	named.Field = field
+	return &named
 }
 
 // WithDetail returns e after adding one fact for the caller.

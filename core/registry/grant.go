@@ -177,15 +177,15 @@ const everything = "*"
 func ParseGrant(holder Holder, action, resource string) (Grant, error) {
 	a, err := ParseAction(action)
 	if err != nil {
-		return Grant{}, err
+		return Grant{}, fault.In("action", err)
 	}
 	if a == ActionOperate {
 		if resource != "" && resource != everything {
-			return Grant{}, fault.Newf(fault.Invalid,
-				"the action operate is over everything: leave the resource out, instead of %s", quote(resource))
+			return Grant{}, fault.In("resource", fault.Newf(fault.Invalid,
+				"the action operate is over everything: leave the resource out, instead of %s", quote(resource)))
 		}
 		resource = everything
 	}
 	p, err := ParsePattern(resource)
-	return Grant{holder, a, p}, err
+	return Grant{holder, a, p}, fault.In("resource", err)
 }

@@ -79,7 +79,7 @@ func parseGrantKey(key string) (registry.Grant, error) {
 func (a *API) addGrant(q *request) act {
 	holder := q.holder()
 	g, err := registry.ParseGrant(holder, q.body().Text("action"), q.body().OptionalText("resource"))
-	q.checkOf(err, "action", "resource")
+	q.check("", err)
 	if len(q.problems) == 0 {
 		q.named = g.Object().Key
 	}

@@ -98,7 +98,7 @@ func (a *API) putMirror(q *request) act {
 		Lenient: b.Flag("lenient"),
 	}
 	_, err := mirror.New(draft, time.Time{})
-	q.checkOf(err, "name", "url", "include", "exclude", "interval", "review")
+	q.check("", err)
 	check := conditionOf(q, newMirrorResponse)
 	return func(ctx context.Context) (answer, error) {
 		m, created, err := a.use.Mirrors.Put(ctx, draft, check)

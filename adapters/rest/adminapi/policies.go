@@ -82,8 +82,7 @@ func (a *API) addPolicy(q *request) act {
 		draft.Owner = id
 	}
 	if len(q.body().Problems()) == 0 {
-		q.checkOf(a.use.Policies.Check(draft), "method", "pattern", "actions", "expiresAt", "domain", "keyFingerprint",
-			"issuer", "subject", "claims")
+		q.check("", a.use.Policies.Check(draft))
 	}
 	return func(ctx context.Context) (answer, error) {
 		p, err := a.use.Policies.Add(ctx, authority.Operator(), draft)

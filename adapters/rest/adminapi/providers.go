@@ -106,7 +106,7 @@ func (a *API) putProvider(q *request) act {
 	}
 	var err error
 	draft.Provider, err = a.use.Providers.Parse(readProvider(q.param("name"), b))
-	q.check(fieldOf(err), err)
+	q.check("", err)
 	condition := conditionOf(q, newProviderResponse)
 	return func(ctx context.Context) (answer, error) {
 		p, created, err := a.use.Providers.Put(ctx, draft, condition)

@@ -1,6 +1,7 @@
 package adminapi
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"maps"
@@ -8,7 +9,6 @@ import (
 	"slices"
 	"strings"
 	"time"
-	"unicode"
 	"unicode/utf8"
 
 	"github.com/gofiber/fiber/v2"
@@ -47,7 +47,8 @@ func (q *request) body() *jsonbody.Object {
 	return q.object
 }
 
-// check adds what an error of a constructor says about a value that was read, unless err is nil.
+// check adds what an error of a constructor says about a value that was read, unless err is nil. An
+// error that names a field is about that one.
 func (q *request) check(name string, err error) {
 	f, ok := fault.As(err)
 	if err == nil || !ok {
@@ -57,6 +58,7 @@ func (q *request) check(name string, err error) {
 	if q.problems == nil {
 		q.problems = map[string]string{}
 	}
+	name = cmp.Or(f.Field, name)
 	fields := f.Details.Inner("fields")
 	for field := range fields {
 		q.problems[field] = fields.Text(field)
@@ -90,24 +92,6 @@ func (q *request) param(name string) string {
 		q.check(name, fault.New(fault.Invalid, "is not valid percent-encoded text"))
 	}
 	return strings.Clone(value)
-}
-
-// checkOf is check for a constructor of several members: the error is that of the member whose name
-// its message has, of the first one if it has none.
-func (q *request) checkOf(err error, members ...string) {
-	f, ok := fault.As(err)
-	if !ok {
-		q.check("", err)
-		return
-	}
-	words := strings.FieldsFunc(f.Message, func(r rune) bool { return !unicode.IsLetter(r) })
-	for _, word := range words {
-		if slices.Contains(members, word) {
-			q.check(word, err)
-			return
-		}
-	}
-	q.check(members[0], err)
 }
 
 // flag returns a parameter of the query that is true or false; false without it.

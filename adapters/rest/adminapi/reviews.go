@@ -62,7 +62,7 @@ func (a *API) addRule(q *request) act {
 		Pattern: b.Text("pattern"), Publisher: b.OptionalText("publisher"), When: b.Text("when"),
 	}
 	_, err := draft.Rule()
-	q.checkOf(err, "pattern", "publisher", "when")
+	q.check("", err)
 	return func(ctx context.Context) (answer, error) {
 		rule, err := a.use.Reviews.AddRule(ctx, draft)
 		if err != nil {

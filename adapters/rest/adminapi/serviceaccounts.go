@@ -10,7 +10,6 @@ import (
 	"github.com/tollgate-dev/tollgate/adapters/rest/jsonbody"
 	"github.com/tollgate-dev/tollgate/core/audit"
 	"github.com/tollgate-dev/tollgate/core/auth"
-	"github.com/tollgate-dev/tollgate/core/fault"
 	"github.com/tollgate-dev/tollgate/core/registry/service"
 )
 
@@ -97,7 +96,7 @@ func (a *API) putService(q *request) act {
 		draft.Workloads = append(draft.Workloads, readWorkload(w))
 	}
 	account, err := a.use.Services.Parse(draft)
-	q.check(fieldOf(err), err)
+	q.check("", err)
 	condition := conditionOf(q, newServiceResponse)
 	return func(ctx context.Context) (answer, error) {
 		stored, created, err := a.use.Services.Put(ctx, q.who, account, condition)
@@ -113,12 +112,6 @@ func readWorkload(w *jsonbody.Object) service.WorkloadDraft {
 		Issuer: w.Text("issuer"), Subject: w.Text("subject"), Claims: w.TextMap("claims"),
 		Audience: w.OptionalText("audience"), Scopes: w.Texts("scopes"),
 	}
-}
-
-// fieldOf returns the name of the field with which the message of an error begins.
-func fieldOf(err error) string {
-	field, _, _ := strings.Cut(fault.PublicMessage(err), " ")
-	return field
 }
 
 func (a *API) removeService(q *request) act {

@@ -70,7 +70,7 @@ func (a *API) putView(q *request) act {
 		Deprecated: b.OptionalText("deprecated"), Access: b.OptionalText("access"),
 	}
 	_, err := view.New(draft)
-	q.checkOf(err, "name", "include", "exclude", "deprecated", "access")
+	q.check("", err)
 	check := conditionOf(q, newViewResponse)
 	return func(ctx context.Context) (answer, error) {
 		v, created, err := a.use.Views.Put(ctx, draft, check)

@@ -103,7 +103,7 @@ func (a *API) addWebhook(q *request) act {
 	b := q.body()
 	draft := event.Draft{URL: b.Text("url"), Events: b.Texts("events"), Pattern: b.OptionalText("pattern")}
 	_, err := event.New(draft)
-	q.checkOf(err, "url", "events", "pattern")
+	q.check("", err)
 	return func(ctx context.Context) (answer, error) {
 		w, secret, err := a.use.Webhooks.Add(ctx, draft)
 		if err != nil {
@@ -131,7 +131,7 @@ func (a *API) changeWebhook(q *request) act {
 		return d
 	}
 	_, err := event.New(patch(event.Draft{URL: "https://example.com", Events: []string{string(event.Published)}}))
-	q.checkOf(err, "url", "events", "pattern")
+	q.check("", err)
 	id, check := webhookID(q), conditionOf(q, newWebhookResponse)
 	return func(ctx context.Context) (answer, error) {
 		w, err := a.use.Webhooks.Change(ctx, id, patch, check)

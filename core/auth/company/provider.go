@@ -100,7 +100,7 @@ func ReadGroupGrants(texts []string) (grants audit.List, err error) {
 		n := strings.LastIndex(text, "=")
 		action, resource, ok := strings.Cut(text[n+1:], ":")
 		if n < 0 || !ok {
-			return nil, invalid("groupGrants[%d] must be GROUP=ACTION:RESOURCE, for example developers=publish:com.example/*", i)
+			return nil, invalid(item("groupGrants", i), " must be GROUP=ACTION:RESOURCE, for example developers=publish:com.example/*")
 		}
 		grants = append(grants, audit.Details{
 			"group": audit.Text(text[:n]), "action": audit.Text(action), "resource": audit.Text(resource),
@@ -129,12 +129,18 @@ var (
 // ParseName returns the name that s contains. It returns fault.Invalid for a text of another form.
 func ParseName(s string) (Name, error) {
 	if !nameForm.MatchString(s) {
-		return "", invalid("name must have 1 to 40 lower-case letters, digits and hyphens, not %.60q", s)
+		return "", invalid("name", " must have 1 to 40 lower-case letters, digits and hyphens, not %.60q", s)
 	}
 	return Name(s), nil
 }
 
-func invalid(format string, args ...any) error { return fault.Newf(fault.Invalid, format, args...) }
+// item returns the name of an item of a field.
+func item(field string, i int) string { return field + "[" + strconv.Itoa(i) + "]" }
+
+// invalid returns the error of a field. The message is the name of the field, and a format.
+func invalid(field, format string, args ...any) error {
+	return fault.In(field, fault.Newf(fault.Invalid, field+format, args...))
+}
 
 // Origin is the origin of the grants that the provider gives.
 func (n Name) Origin() string { return "provider:" + string(n) }
@@ -161,7 +167,7 @@ func Parse(fields audit.Details) (p Provider, err error) {
 	r.fields = fields.Inner("secondFactor")
 	p.ACR, p.AMR = r.texts("acr", maxValues), r.texts("amr", maxValues)
 	if p.Enforce && len(p.Domains) == 0 {
-		r.note(invalid("enforce needs domains"))
+		r.note(invalid("enforce", " needs domains"))
 	}
 	return p, r.err
 }
@@ -189,7 +195,7 @@ func (r *reader) text(name, otherwise string, most int) string {
 		s = otherwise
 	}
 	if !isText(s, most) {
-		r.note(invalid("%s must have 1 to %d characters, without control characters", name, most))
+		r.note(invalid(name, " must have 1 to %d characters, without control characters", most))
 	}
 	return s
 }
@@ -197,16 +203,16 @@ func (r *reader) text(name, otherwise string, most int) string {
 func (r *reader) texts(name string, most int) (all []string) {
 	list := r.fields.List(name)
 	if len(list) > most {
-		r.note(invalid("%s must have at most %d entries", name, most))
+		r.note(invalid(name, " must have at most %d entries", most))
 		return nil
 	}
 	for i, v := range list {
 		s, _ := v.(jsonvalue.Text)
 		if !isText(string(s), maxText) {
-			r.note(invalid("%s[%d] must have 1 to %d characters, without control characters", name, i, maxText))
+			r.note(invalid(item(name, i), " must have 1 to %d characters, without control characters", maxText))
 		}
 		if slices.Contains(all, string(s)) {
-			r.note(invalid("%s[%d] is there twice", name, i))
+			r.note(invalid(item(name, i), " is there twice"))
 		}
 		all = append(all, string(s))
 	}
@@ -219,11 +225,11 @@ func (r *reader) scopes(given []string) []string {
 	}
 	for i, s := range given {
 		if !scopeForm.MatchString(s) {
-			r.note(invalid("scopes[%d] is not a scope", i))
+			r.note(invalid(item("scopes", i), " is not a scope"))
 		}
 	}
 	if !slices.Contains(given, "openid") {
-		r.note(invalid("scopes must have openid"))
+		r.note(invalid("scopes", " must have openid"))
 	}
 	return given
 }
@@ -234,9 +240,9 @@ func (r *reader) domains() (all []string) {
 		domain := email.Domain()
 		switch {
 		case err != nil || strings.Contains(s, "@") || !strings.Contains(domain, "."):
-			r.note(invalid("domains[%d] must be the domain of e-mail addresses, for example example.com", i))
+			r.note(invalid(item("domains", i), " must be the domain of e-mail addresses, for example example.com"))
 		case slices.Contains(all, domain):
-			r.note(invalid("domains[%d] is there twice", i))
+			r.note(invalid(item("domains", i), " is there twice"))
 		}
 		all = append(all, domain)
 	}
@@ -245,18 +251,18 @@ func (r *reader) domains() (all []string) {
 
 func (r *reader) grants() (all []GroupGrant) {
 	if len(r.fields.List("groupGrants")) > maxGrants {
-		r.note(invalid("groupGrants must have at most %d entries", maxGrants))
+		r.note(invalid("groupGrants", " must have at most %d entries", maxGrants))
 		return nil
 	}
 	for i, g := range r.fields.Objects("groupGrants") {
 		one := GroupGrant{g.Text("group"), g.Text("action"), g.Text("resource")}
 		switch {
 		case !isText(one.Group, maxText):
-			r.note(invalid("groupGrants[%d].group must have 1 to %d characters", i, maxText))
+			r.note(invalid(item("groupGrants", i)+".group", " must have 1 to %d characters", maxText))
 		case one.Action == "" || one.Resource == "":
-			r.note(invalid("groupGrants[%d] must have an action and a resource", i))
+			r.note(invalid(item("groupGrants", i), " must have an action and a resource"))
 		case slices.Contains(all, one):
-			r.note(invalid("groupGrants[%d] is there twice", i))
+			r.note(invalid(item("groupGrants", i), " is there twice"))
 		}
 		all = append(all, one)
 	}
@@ -275,7 +281,7 @@ func (r *reader) duration(name string, otherwise, least, most time.Duration) tim
 		d = time.Duration(n) * 24 * time.Hour
 	}
 	if err != nil || d < least || d > most {
-		r.note(invalid("%s must be a duration from %s to %s, for example 5m", name, FormatDuration(least),
+		r.note(invalid(name, " must be a duration from %s to %s, for example 5m", FormatDuration(least),
 			FormatDuration(most)))
 	}
 	return d
@@ -297,7 +303,7 @@ func (r *reader) networks() (all []netip.Prefix) {
 	for i, s := range r.texts("networks", maxValues) {
 		n, err := netip.ParsePrefix(s)
 		if err != nil {
-			r.note(invalid("networks[%d] must be a network, for example 10.0.0.0/8", i))
+			r.note(invalid(item("networks", i), " must be a network, for example 10.0.0.0/8"))
 		}
 		all = append(all, n.Masked())
 	}
@@ -310,11 +316,11 @@ func checkIssuer(text string) error {
 	u, err := url.Parse(text)
 	switch {
 	case !isText(text, 2*maxText) || err != nil || u.Hostname() == "":
-		return invalid("issuer must be a URL with a host, for example https://login.example.com")
+		return invalid("issuer", " must be a URL with a host, for example https://login.example.com")
 	case u.Scheme != "https" && (u.Scheme != "http" || !isLoopback(u.Hostname())):
-		return invalid("issuer must begin with https://; http:// is possible on this machine only")
+		return invalid("issuer", " must begin with https://; http:// is possible on this machine only")
 	case u.User != nil || strings.ContainsAny(text, "?#"):
-		return invalid("issuer must not have a user, a query or a fragment")
+		return invalid("issuer", " must not have a user, a query or a fragment")
 	}
 	return nil
 }
@@ -327,7 +333,7 @@ func isLoopback(host string) bool {
 // CheckSecret returns fault.Invalid for a text that is no secret of a client.
 func CheckSecret(s string) error {
 	if !isText(s, maxSecret) {
-		return invalid("clientSecret must have 1 to %d characters, without control characters", maxSecret)
+		return invalid("clientSecret", " must have 1 to %d characters, without control characters", maxSecret)
 	}
 	return nil
 }

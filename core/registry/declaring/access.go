@@ -50,7 +50,7 @@ func (r *run) holder(v audit.Details) (registry.Holder, error) {
 	case service == "":
 		return r.person("person", person)
 	case !r.accounts[service]:
-		return "", fault.Violated("service: there is no service account with the name %.60q", service)
+		return "", fault.In("service", fault.Violated("service: there is no service account with the name %.60q", service))
 	default:
 		return registry.Holder(servicePrefix + service), nil
 	}
@@ -181,7 +181,7 @@ func (r *run) checkPublisher(ctx context.Context, id string) error {
 	}
 	all, err := r.ports.Policies.All(ctx)
 	if err == nil && !slices.ContainsFunc(all, func(p publisher.Policy) bool { return string(p.ID) == id }) {
-		err = fault.Violated("publisher: there is no policy with the id %.60q", id)
+		err = fault.In("publisher", fault.Violated("publisher: there is no policy with the id %.60q", id))
 	}
 	return err
 }

@@ -83,7 +83,7 @@ func (s *Service) newRun(ctx context.Context, q *Request) (*run, error) {
 func (r *run) person(field, email string) (registry.Holder, error) {
 	id, ok := r.people[norm.NFC.String(strings.ToLower(norm.NFC.String(strings.TrimSpace(email))))]
 	if !ok {
-		return "", fault.Violated("%s: there is no person with the e-mail address %.100q", field, email)
+		return "", fault.In(field, fault.Violated("%s: there is no person with the e-mail address %.100q", field, email))
 	}
 	return id, nil
 }

@@ -77,7 +77,8 @@ func (r *run) mirrors() kind {
 			o := r.mirror(&m)
 			o.save = func(ctx context.Context, owner string, before *object) error {
 				if before == nil && strings.Contains(draft.URL, "/t/***") {
-					return fault.New(fault.Invalid, "url has *** in the place of its token, and no mirror has this token")
+					return fault.In("url",
+						fault.New(fault.Invalid, "url has *** in the place of its token, and no mirror has this token"))
 				}
 				draft.ManagedBy = owner
 				_, _, err := r.ports.Mirrors.Put(ctx, draft, nil)

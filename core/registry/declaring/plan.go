@@ -191,7 +191,7 @@ func (k *kind) decodeList(ctx context.Context, l list, found, broken *problems) 
 		case f == nil || f.Kind != fault.Invalid:
 			return nil, err
 		default:
-			path, at := fieldOf(w.node, w.path, f.Message)
+			path, at := placeOf(w.node, w.path, f.Field)
 			if f.Code == fault.RuleViolated {
 				broken.add(at, path, "is wrong: %s", f.Message)
 			} else {

@@ -227,14 +227,12 @@ func (f *field) readText(n *Node, path string, found *problems) audit.Value {
 	return audit.Text(n.Text)
 }
 
-// fieldOf returns the path and the position of the field with which a message begins, or those of
+// placeOf returns the path and the position of the field of an object that has a value, or those of
 // the object.
-func fieldOf(n *Node, path, message string) (string, Position) {
-	name := strings.FieldsFunc(message, func(r rune) bool { return r == ' ' || r == ':' || r == '.' || r == '[' })
-	if len(name) > 0 {
-		if v := n.find(name[0]); v != nil {
-			return path + "." + name[0], v.Position
-		}
+func placeOf(n *Node, path, field string) (string, Position) {
+	name, _, _ := strings.Cut(strings.ReplaceAll(field, "[", "."), ".")
+	if v := n.find(name); v != nil {
+		return path + "." + name, v.Position
 	}
 	return path, n.Position
 }

@@ -97,16 +97,16 @@ func New(d Draft) (Webhook, error) {
 	w := Webhook{ManagedBy: d.ManagedBy}
 	var err error
 	if w.URL, err = ParseURL(d.URL); err != nil {
-		return Webhook{}, err
+		return Webhook{}, fault.In("url", err)
 	}
 	if len(d.Events) == 0 {
-		return Webhook{}, fault.New(fault.Invalid, "events is missing: name at least one")
+		return Webhook{}, fault.In("events", fault.New(fault.Invalid, "events is missing: name at least one"))
 	}
 	wanted := make(map[Type]bool, len(d.Events))
 	for _, s := range d.Events {
 		t, err := ParseType(s)
 		if err != nil {
-			return Webhook{}, err
+			return Webhook{}, fault.In("events", err)
 		}
 		wanted[t] = true
 	}
@@ -115,7 +115,7 @@ func New(d Draft) (Webhook, error) {
 		d.Pattern = "*"
 	}
 	w.Pattern, err = registry.ParsePattern(d.Pattern)
-	return w, err
+	return w, fault.In("pattern", err)
 }
 
 // Wants reports whether the webhook receives events of a type about a server.

@@ -88,10 +88,10 @@ func New(d Draft, now time.Time) (Mirror, error) {
 	m.State.NextAt = m.CreatedAt
 	var err error
 	if m.Name, err = ParseName(d.Name); err != nil {
-		return Mirror{}, err
+		return Mirror{}, fault.In("name", err)
 	}
 	if m.URL, err = ParseURL(d.URL); err != nil {
-		return Mirror{}, err
+		return Mirror{}, fault.In("url", err)
 	}
 	if m.Selection, err = view.New(view.Draft{Name: selection, Include: d.Include, Exclude: d.Exclude}); err != nil {
 		return Mirror{}, err
@@ -100,12 +100,12 @@ func New(d Draft, now time.Time) (Mirror, error) {
 		m.Interval = d.Interval
 	}
 	if m.Interval < MinInterval || m.Interval > MaxInterval {
-		return Mirror{}, fault.Newf(fault.Invalid, "interval must be from %s to %s, not %s", MinInterval,
-			MaxInterval, m.Interval)
+		return Mirror{}, fault.In("interval", fault.Newf(fault.Invalid, "interval must be from %s to %s, not %s",
+			MinInterval, MaxInterval, m.Interval))
 	}
 	if d.Review != "" {
 		if m.Review, err = ParseReview(d.Review); err != nil {
-			return Mirror{}, err
+			return Mirror{}, fault.In("review", err)
 		}
 	}
 	return m, nil

@@ -41,16 +41,16 @@ func NewPolicy(d Draft, r Rules, now time.Time) (Policy, error) {
 	p := Policy{CreatedAt: now, ExpiresAt: d.ExpiresAt, CheckedAt: now, ManagedBy: d.ManagedBy}
 	var err error
 	if p.Method, err = ParseMethod(d.Method); err != nil {
-		return Policy{}, err
+		return Policy{}, fault.In("method", err)
 	}
 	if p.Pattern, err = parsePattern(d.Pattern, r.Reserved); err != nil {
-		return Policy{}, err
+		return Policy{}, fault.In("pattern", err)
 	}
 	if p.Actions, err = parseActions(d.Actions); err != nil {
-		return Policy{}, err
+		return Policy{}, fault.In("actions", err)
 	}
 	if !d.ExpiresAt.IsZero() && !d.ExpiresAt.After(now) {
-		return Policy{}, fault.New(fault.Invalid, "expiresAt must be in the future")
+		return Policy{}, fault.In("expiresAt", fault.New(fault.Invalid, "expiresAt must be in the future"))
 	}
 	if p.Method.ByDomain() {
 		err = p.setDomain(d)
@@ -112,19 +112,19 @@ func (p *Policy) setDomain(d Draft) (err error) {
 		return foreignField("claims", p.Method)
 	}
 	if p.Domain, err = ParseDomain(d.Domain); err != nil {
-		return err
+		return fault.In("domain", err)
 	}
 	if p.Fingerprint, err = ParseFingerprint(d.KeyFingerprint); err != nil {
-		return err
+		return fault.In("keyFingerprint", err)
 	}
 	proven := p.Domain.Patterns(p.Method)
 	if len(proven) == 0 {
-		return fault.Newf(fault.Invalid, "domain must be shorter: a server name has at most %d characters",
-			registry.MaxName)
+		return fault.In("domain", fault.Newf(fault.Invalid,
+			"domain must be shorter: a server name has at most %d characters", registry.MaxName))
 	}
 	if !slices.ContainsFunc(proven, func(q registry.Pattern) bool { return q.Covers(p.Pattern) }) {
-		return fault.Newf(fault.Invalid, "pattern %s is not within what a proof of %s by %s proves: %s",
-			p.Pattern, p.Domain, p.Method, joinPatterns(proven))
+		return fault.In("pattern", fault.Newf(fault.Invalid, "pattern %s is not within what a proof of %s by %s proves: %s",
+			p.Pattern, p.Domain, p.Method, joinPatterns(proven)))
 	}
 	return nil
 }
@@ -146,23 +146,23 @@ func (p *Policy) setIdentity(d Draft, r Rules) (err error) {
 		return foreignField("keyFingerprint", p.Method)
 	}
 	if p.Issuer, err = r.issuer(p.Method, d.Issuer); err != nil {
-		return err
+		return fault.In("issuer", err)
 	}
 	if p.Subject, err = ParseSubjectPattern(d.Subject); err != nil {
-		return err
+		return fault.In("subject", err)
 	}
 	if err := checkClaims(d.Claims); err != nil {
-		return err
+		return fault.In("claims", err)
 	}
 	p.Claims = maps.Clone(d.Claims)
 	if d.Subject == "" && len(d.Claims) == 0 {
-		return fault.New(fault.Invalid,
-			"subject and claims are both missing: every identity of the issuer would be admitted")
+		return fault.In("subject", fault.New(fault.Invalid,
+			"subject and claims are both missing: every identity of the issuer would be admitted"))
 	}
 	if p.Method == GitHubOIDC && p.selects() == anything {
-		return fault.New(fault.Invalid,
+		return fault.In("claims", fault.New(fault.Invalid,
 			"claims must have repository, repository_id, repository_owner or repository_owner_id, or subject must name an owner: "+
-				"otherwise every repository of GitHub would be admitted")
+				"otherwise every repository of GitHub would be admitted"))
 	}
 	return nil
 }
@@ -216,5 +216,5 @@ func checkClaims(claims map[string]string) error {
 }
 
 func foreignField(field string, m Method) error {
-	return fault.Newf(fault.Invalid, "%s has no meaning for method %s", field, m)
+	return fault.In(field, fault.Newf(fault.Invalid, "%s has no meaning for method %s", field, m))
 }

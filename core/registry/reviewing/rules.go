@@ -33,13 +33,14 @@ type RuleDraft struct {
 func (d RuleDraft) Rule() (rule review.Rule, err error) {
 	rule.Publisher, rule.ManagedBy = d.Publisher, d.ManagedBy
 	if rule.Pattern, err = registry.ParsePattern(d.Pattern); err != nil {
-		return review.Rule{}, err
+		return review.Rule{}, fault.In("pattern", err)
 	}
 	if rule.When, err = review.ParseWhen(d.When); err != nil {
-		return review.Rule{}, err
+		return review.Rule{}, fault.In("when", err)
 	}
 	if len(d.Publisher) > maxPublisher || !registry.IsText(d.Publisher) {
-		return review.Rule{}, fault.Newf(fault.Invalid, "publisher must be text of at most %d bytes", maxPublisher)
+		return review.Rule{}, fault.In("publisher",
+			fault.Newf(fault.Invalid, "publisher must be text of at most %d bytes", maxPublisher))
 	}
 	return rule, nil
 }

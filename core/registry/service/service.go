@@ -3,6 +3,7 @@
 package service
 
 import (
+	"fmt"
 	"strings"
 	"time"
 	"unicode"
@@ -123,7 +124,7 @@ const (
 func New(d Draft, r publisher.Rules) (Account, error) {
 	name, err := ParseName(d.Name)
 	if err != nil {
-		return Account{}, err
+		return Account{}, fault.In("name", err)
 	}
 	a := Account{Name: name, Description: strings.TrimSpace(d.Description), State: Active, ManagedBy: d.ManagedBy}
 	switch State(d.State) {
@@ -131,20 +132,23 @@ func New(d Draft, r publisher.Rules) (Account, error) {
 	case Disabled:
 		a.State = Disabled
 	default:
-		return Account{}, fault.Newf(fault.Invalid, "state must be active or disabled, not %.60q", d.State)
+		return Account{}, fault.In("state",
+			fault.Newf(fault.Invalid, "state must be active or disabled, not %.60q", d.State))
 	}
 	if utf8.RuneCountInString(a.Description) > maxDescription || !registry.IsText(a.Description) ||
 		strings.ContainsFunc(a.Description, unicode.IsControl) {
-		return Account{}, fault.Newf(fault.Invalid,
-			"description must have at most %d characters, without control characters", maxDescription)
+		return Account{}, fault.In("description", fault.Newf(fault.Invalid,
+			"description must have at most %d characters, without control characters", maxDescription))
 	}
 	if len(d.Workloads) > maxWorkloads {
-		return Account{}, fault.Newf(fault.Invalid, "workloads must be at most %d", maxWorkloads)
+		return Account{}, fault.In("workloads", fault.Newf(fault.Invalid, "workloads must be at most %d", maxWorkloads))
 	}
 	for i, draft := range d.Workloads {
 		w, err := newWorkload(draft, r)
 		if err != nil {
-			return Account{}, fault.Newf(fault.Invalid, "workloads[%d].%s", i, fault.PublicMessage(err))
+			f, _ := fault.As(err)
+			field := fmt.Sprintf("workloads[%d].%s", i, f.Field)
+			return Account{}, fault.In(field, fault.Newf(fault.Invalid, "workloads[%d].%s", i, f.Message))
 		}
 		a.Workloads = append(a.Workloads, w)
 	}
@@ -153,17 +157,17 @@ func New(d Draft, r publisher.Rules) (Account, error) {
 
 func newWorkload(d WorkloadDraft, r publisher.Rules) (w Workload, err error) {
 	if d.Subject == "" {
-		return w, fault.New(fault.Invalid, "subject is missing")
+		return w, fault.In("subject", fault.New(fault.Invalid, "subject is missing"))
 	}
 	if utf8.RuneCountInString(d.Audience) > maxAudience || !registry.IsText(d.Audience) {
-		return w, fault.Newf(fault.Invalid, "audience must have at most %d characters", maxAudience)
+		return w, fault.In("audience", fault.Newf(fault.Invalid, "audience must have at most %d characters", maxAudience))
 	}
 	w.Audience = d.Audience
 	if w.Identity, err = r.Identity(d.Issuer, d.Subject, d.Claims); err != nil {
 		return w, err
 	}
 	if w.Scopes, err = scope.Parse(d.Scopes); err != nil {
-		return w, fault.New(fault.Invalid, "scopes "+fault.PublicMessage(err))
+		return w, fault.In("scopes", fault.New(fault.Invalid, "scopes "+fault.PublicMessage(err)))
 	}
 	return w, nil
 }

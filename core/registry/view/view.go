@@ -102,22 +102,22 @@ func New(d Draft) (View, error) {
 	v := View{Deprecated: Show, Access: Public, ManagedBy: d.ManagedBy}
 	var err error
 	if v.Name, err = ParseName(d.Name); err != nil {
-		return View{}, err
+		return View{}, fault.In("name", err)
 	}
 	if v.Include, err = parsePatterns("include", d.Include); err != nil {
-		return View{}, err
+		return View{}, fault.In("include", err)
 	}
 	if v.Exclude, err = parsePatterns("exclude", d.Exclude); err != nil {
-		return View{}, err
+		return View{}, fault.In("exclude", err)
 	}
 	if d.Deprecated != "" {
 		if v.Deprecated, err = ParseDeprecated(d.Deprecated); err != nil {
-			return View{}, err
+			return View{}, fault.In("deprecated", err)
 		}
 	}
 	if d.Access != "" {
 		if v.Access, err = ParseAccess(d.Access); err != nil {
-			return View{}, err
+			return View{}, fault.In("access", err)
 		}
 	}
 	return v, nil
