@@ -60,7 +60,7 @@ func TestPublish(t *testing.T) {
 			t.Errorf("the form has the document %q", b.field("document"))
 		}
 		b.press("Check only", http.StatusOK, "document", goodDocument)
-		b.wantText("The document of com.example/weather 1.0.0 keeps all rules")
+		b.wantText("The document of com.example/weather 1.0.0 keeps all rules. Nothing that was checked prevents the publication.")
 		apiclient.Call(t, "GET", s.API+"/v0.1/servers/com.example%2Fweather/versions/1.0.0", nil).WantStatus(t,
 			http.StatusNotFound)
 		b.press("Publish", http.StatusForbidden)
@@ -83,8 +83,21 @@ func TestPublish(t *testing.T) {
 		b.wantText("already")
 		b.press("Publish", http.StatusForbidden, "document",
 			strings.Replace(goodDocument, "com.example/", "org.example/", 1))
-		b.wantText("Not allowed", "You have no publish permission for org.example/weather.",
-			"an operator of this service can allow it")
+		b.wantText("You have no publish permission for org.example/weather.", "You may publish com.example/*")
+		if !strings.Contains(b.field("document"), "org.example/weather") {
+			t.Errorf("after the refusal the form has the document %q", b.field("document"))
+		}
+		b.press("Check only", http.StatusOK)
+		b.wantText("But it cannot be published as it is.", "Refused your permission: You have no publish permission",
+			"Passed remote addresses")
+		b.press("Check only", http.StatusOK, "document", goodDocument)
+		b.wantText("Refused the version is new: Version 1.0.0 of com.example/weather already exists")
+		b.press("Check only", http.StatusOK, "document", strings.Replace(goodDocument, `"version": "1.0.0"`, `"version": "1.2.0"`, 1))
+		b.wantText("Nothing that was checked prevents the publication.", "Passed your permission")
+		b.follow("Begin with a template", http.StatusOK)
+		if !strings.Contains(b.field("document"), `"name": "com.example/my-server"`) {
+			t.Errorf("the template is %q", b.field("document"))
+		}
 	})
 }
 

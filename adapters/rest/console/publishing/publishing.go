@@ -41,6 +41,7 @@ const (
 // Writer changes the registry. *publishing.Publisher implements it and documents the errors.
 type Writer interface {
 	WritesOff() bool
+	Check(ctx context.Context, who authority.Caller, body []byte) ([]publishing.Finding, error)
 	Publish(ctx context.Context, who authority.Caller, r publishing.Request) (publishing.Outcome, error)
 	SetStatus(
 		ctx context.Context, who authority.Caller, r publishing.Request, t publishing.Target,
@@ -70,7 +71,9 @@ func New(s *site.Site, p Ports) *Pages { return &Pages{s, p} }
 // Mount adds the routes.
 func (p *Pages) Mount(r fiber.Router) {
 	r.Get(Path, p.site.Require(auth.Unverified, func(v *site.Visit) error { return p.show(v, nil) }))
-	p.site.Post(r, Path, 0, site.Act{Level: auth.Unverified, Title: "Publish", Do: p.publish, Show: p.showAgain})
+	p.site.Post(r, Path, 0, site.Act{
+		Level: auth.Unverified, Title: "Publish", Do: p.publish, Show: p.showAgain, Keep: true,
+	})
 	r.Get(ownPath, p.site.Require(auth.Unverified, p.own))
 	r.Get(managePath, p.site.Require(auth.Unverified, func(v *site.Visit) error { return p.manage(v, nil) }))
 	p.site.Post(r, statusPath, 1, site.Act{
@@ -87,6 +90,15 @@ type publishView struct {
 	Errors    issuesView
 	Warnings  issuesView
 	WritesOff bool
+	Patterns  []registry.Pattern // of the servers that the person may publish
+	Findings  []findingView      // of the checks that publishing makes
+	Refused   bool               // one of them would refuse the document
+}
+
+// findingView is the result of a check in words.
+type findingView struct {
+	Badge         site.Badge
+	Subject, Text string
 }
 
 // issuesView are the mistakes in a document, as far as they fit on the page.
@@ -164,9 +176,65 @@ func (p *Pages) show(v *site.Visit, problems site.Problems) error {
 	if err != nil {
 		return err
 	}
+	patterns, err := v.Patterns(registry.ActionPublish)
+	if err != nil {
+		return err
+	}
+	if document == "" && v.Text("template") != "" {
+		document = newTemplate(patterns)
+	}
 	return v.Render(publishPage, site.Head{Title: "Publish a server", Problems: problems}, publishView{
-		Document: document, WritesOff: p.ports.Writer.WritesOff(),
+		Document: document, WritesOff: p.ports.Writer.WritesOff(), Patterns: patterns,
 	})
+}
+
+// newTemplate returns a document to begin with, in the first namespace that a person may publish in.
+func newTemplate(patterns []registry.Pattern) string {
+	name := "com.example/"
+	if len(patterns) > 0 && strings.Contains(patterns[0].String(), "/") {
+		name = patterns[0].String()
+	}
+	if name = strings.TrimSuffix(name, "*"); strings.HasSuffix(name, "/") {
+		name += "my-server"
+	}
+	return `{
+  "$schema": "https://static.modelcontextprotocol.io/schemas/2025-12-11/server.schema.json",
+  "name": "` + name + `",
+  "title": "My server",
+  "description": "What one can do with it, in at most 100 characters",
+  "version": "1.0.0",
+  "remotes": [
+    { "type": "streamable-http", "url": "https://my-server.example.com/mcp" }
+  ]
+}
+`
+}
+
+// checkAsPublished shows the form with what publishing the document would find.
+func (p *Pages) checkAsPublished(v *site.Visit) error {
+	who, err := v.Caller()
+	if err != nil {
+		return err
+	}
+	findings, err := p.ports.Writer.Check(v.UserContext(), who, []byte(v.Form.Get("document")))
+	if err != nil {
+		return err
+	}
+	return p.showFindings(v, nil, findings)
+}
+
+// addFindings adds the results of checks.
+func (view *publishView) addFindings(findings []publishing.Finding) {
+	for _, f := range findings {
+		one := findingView{site.Badge{Text: "Passed", Class: "good"}, f.Subject, f.Open}
+		switch {
+		case f.Err != nil:
+			one.Badge, one.Text, view.Refused = site.Badge{Text: "Refused", Class: "bad"}, site.Sentence(f.Err), true
+		case f.Open != "":
+			one.Badge = site.Badge{Text: "Not checked", Class: "warn"}
+		}
+		view.Findings = append(view.Findings, one)
+	}
 }
 
 // submitted returns the document of the review that the query names, to publish it again.
@@ -185,12 +253,22 @@ func (p *Pages) submitted(v *site.Visit) (string, error) {
 
 // showAgain shows the form as it was filled in, with what the rules say about the document.
 func (p *Pages) showAgain(v *site.Visit, problems site.Problems) error {
+	return p.showFindings(v, problems, nil)
+}
+
+// showFindings shows the form as it was filled in, with the results of checks.
+func (p *Pages) showFindings(v *site.Visit, problems site.Problems, findings []publishing.Finding) error {
 	text := v.Form.Get("document")
 	c := checkDocument([]byte(text))
 	view := publishView{
 		Document: text, Checked: true, Name: c.draft.Name(), Version: c.draft.Version(),
 		Errors: newIssuesView(c.errors, maxIssues), Warnings: newIssuesView(c.warnings, maxIssues-len(c.errors)),
 		WritesOff: p.ports.Writer.WritesOff(),
+	}
+	view.addFindings(findings)
+	var err error
+	if view.Patterns, err = v.Patterns(registry.ActionPublish); err != nil {
+		return err
 	}
 	if len(c.errors) > 0 { // the list of them says more
 		problems = nil
@@ -208,9 +286,17 @@ func (p *Pages) publish(v *site.Visit) error {
 		v.Status(fiber.StatusUnprocessableEntity)
 		return p.show(v, site.Problems{{Field: "document", Text: "Paste a document, or choose a file."}})
 	}
-	if v.Form.Get("act") == "check" || len(checkDocument(text).errors) > 0 {
+	switch broken := len(checkDocument(text).errors) > 0; {
+	case broken:
 		return p.showAgain(v, nil)
+	case v.Form.Get("act") == "check":
+		return p.checkAsPublished(v)
 	}
+	return p.publishDocument(v, text)
+}
+
+// publishDocument publishes a document and leads to what became of it.
+func (p *Pages) publishDocument(v *site.Visit, text []byte) error {
 	who, err := v.Caller()
 	if err != nil {
 		return err

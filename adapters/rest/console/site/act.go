@@ -26,6 +26,8 @@ type Act struct {
 	// Show shows the form as it was filled in. If it is nil, there is nothing to mend: a page with the
 	// title and a button is shown, and a conflict has the status 409.
 	Show func(v *Visit, problems Problems) error
+	// Keep makes Show show the form for every error, so that no text is lost.
+	Keep bool
 }
 
 // Post adds the route of a form that is sent. Its page is as many segments above the path as up
@@ -53,6 +55,9 @@ func (s *Site) do(a Act) fiber.Handler {
 		}
 		if v.Form.Has(resumeField) { // after a step-up: ready to send
 			return s.show(v, a, nil)
+		}
+		if a.Keep {
+			v.again = a.Show
 		}
 		err := s.requireLevel(v, a.Level)
 		if err == nil {

@@ -2,6 +2,7 @@ package site
 
 import (
 	"net/http"
+	"strings"
 
 	"github.com/gofiber/fiber/v2"
 
@@ -24,6 +25,9 @@ func (s *Site) WriteFault(c *fiber.Ctx, f *fault.Error) error {
 	c.Set(fiber.HeaderCacheControl, "no-store")
 	view := newMessageView(c, f)
 	v, known := s.visitOf(c)
+	if known && v.again != nil && v.again(v, Problems{{Text: strings.TrimSpace(view.Text + " " + view.ID)}}) == nil {
+		return nil
+	}
 	if f.Kind == fault.Forbidden && v.Session.TrustLevel.Admits(auth.Unverified) {
 		view.Help = "If you need this, an operator of this service can allow it."
 	}

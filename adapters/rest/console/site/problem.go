@@ -122,7 +122,9 @@ func asSentence(message string) string {
 	if message == "" {
 		return ""
 	}
-	message = strings.ToUpper(message[:1]) + message[1:]
+	if first, _, _ := strings.Cut(message, " "); !strings.ContainsAny(first, "./[@") { // names keep their case
+		message = strings.ToUpper(message[:1]) + message[1:]
+	}
 	if strings.HasSuffix(message, ".") {
 		return message
 	}

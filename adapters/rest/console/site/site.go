@@ -91,9 +91,10 @@ type Visit struct {
 
 	site   *Site
 	cookie auth.CookieSecret
-	secret bool             // the address of the page is secret
-	leads  string           // the origin to which forms of the page may lead
-	grants []registry.Grant // of the person; read by loadGrants
+	again  func(*Visit, Problems) error // shows the form whose act failed (Act.Keep); otherwise nil
+	secret bool                         // the address of the page is secret
+	leads  string                       // the origin to which forms of the page may lead
+	grants []registry.Grant             // of the person; read by loadGrants
 	loaded bool
 	names  map[string]string // what NameOf has returned
 }
@@ -124,6 +125,17 @@ func (v *Visit) May(action registry.Action, name registry.Name) (bool, error) {
 func (v *Visit) Holds(action registry.Action) (bool, error) {
 	grants, err := v.loadGrants()
 	return slices.ContainsFunc(grants, func(g registry.Grant) bool { return g.Action == action }), err
+}
+
+// Patterns returns the names for which the person has a grant for an action.
+func (v *Visit) Patterns(action registry.Action) (patterns []registry.Pattern, err error) {
+	grants, err := v.loadGrants()
+	for _, g := range grants {
+		if g.Action == action {
+			patterns = append(patterns, g.Pattern)
+		}
+	}
+	return patterns, err
 }
 
 // countWaiting returns how many documents wait for the person.
