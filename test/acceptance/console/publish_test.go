@@ -142,7 +142,13 @@ func TestOwnServers(t *testing.T) {
 		b.wantText("com.example/news", "com.example/weather")
 		b.wantNoText("org.example/other")
 		b.follow("com.example/weather", http.StatusOK)
-		b.press("Change the status", http.StatusForbidden, "version", "1.0.0", "status", "deprecated", "message",
+		b.wantNoText("Change the status")
+		b.open("/console/own/com.example/weather?version=1.0.0", http.StatusOK)
+		b.wantText("Change 1.0.0, which is active")
+		if b.field("status") != "" {
+			t.Errorf("the status %q is selected", b.field("status"))
+		}
+		b.press("Change the status", http.StatusForbidden, "status", "deprecated", "message",
 			"Use 1.1.0 <i>instead</i>.")
 		b.verify(e, ada, http.StatusOK)
 		b.wantPath("/console/own/com.example/weather/status")
@@ -151,10 +157,15 @@ func TestOwnServers(t *testing.T) {
 			t.Errorf("the form has %q, %q, %q", b.field("version"), b.field("status"), b.field("message"))
 		}
 		b.press("Change the status", http.StatusOK)
-		b.wantText("The status is changed.", "1.0.0: deprecated")
+		b.wantText("The status is changed.", "1.0.0 deprecated")
+		b.open("/console/own/com.example/weather?version=1.0.0", http.StatusOK)
 		b.press("Change the status", http.StatusUnprocessableEntity, "status", "active", "message", "x")
 		b.wantText("Message is allowed with deprecated and deleted only")
-		b.press("Change the status", http.StatusOK, "version", "", "status", "deleted", "message", "Gone.")
+		b.open("/console/own/com.example/weather", http.StatusOK)
+		b.follow("Change all versions", http.StatusOK)
+		b.press("Change the status", http.StatusUnprocessableEntity, "status", "deleted", "message", "Gone.")
+		b.wantText("Say that you are sure", "Yes, change every version")
+		b.press("Change the status", http.StatusOK, "sure", "yes")
 		b.open("/console/servers/com.example/weather/versions/1.0.0", http.StatusOK)
 		b.wantText("Deleted", "Gone.")
 		b.wantNoText("Install")

@@ -143,7 +143,7 @@ func actAsPublisher(p *person) {
 	p.set("document", "{")
 	p.click("Check only")
 	p.wantText("The document breaks a rule", "Line 1, column 1")
-	p.open("/console/own/com.example/weather")
+	p.open("/console/own/com.example/weather?version=1.0.0")
 	p.set("status", "deprecated")
 	p.set("message", "Use another one.")
 	p.click("Change the status")

@@ -203,7 +203,9 @@ func (s *site) checkOwnPages() {
 	ada.set("document", documentWithMistakes)
 	ada.click("Publish")
 	s.checkOpen(ada, "mistakes")
-	ada.open("/console/own/com.example/weather")
+	ada.open("/console/own/com.example/weather?version=1.0.0")
+	ada.set("status", "deprecated")
+	s.checkOpen(ada, "change-status")
 	ada.press("Change the status")
 	s.checkOpen(ada, "step-up")
 	ada.press("Send a code to a…@example.com")
@@ -213,6 +215,7 @@ func (s *site) checkOwnPages() {
 	s.checkOpen(ada, "wrong-code")
 	s.check(ada, "own", "/console/own")
 	s.check(ada, "status", "/console/own/com.example/weather")
+	s.check(ada, "change-all", "/console/own/com.example/weather?version=*")
 	ada.open("/console/account")
 	ada.tab.Run(s.t,
 		chromedp.Evaluate[chromedp.Void](

@@ -1,13 +1,17 @@
 package publishing
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
+	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 
 	"github.com/tollgate-dev/tollgate/adapters/rest/console/catalogue"
 	"github.com/tollgate-dev/tollgate/adapters/rest/console/site"
+	"github.com/tollgate-dev/tollgate/core/fault"
 	"github.com/tollgate-dev/tollgate/core/registry"
 	"github.com/tollgate-dev/tollgate/core/registry/publishing"
 	"github.com/tollgate-dev/tollgate/core/registry/review"
@@ -75,12 +79,23 @@ func manageAddress(name registry.Name) string {
 
 // manageView is the page on which the status of versions is changed.
 type manageView struct {
-	Name, Path, Action string
-	Editions           []registry.Edition
-	More               int
-	Version            string // as the form was filled in
-	Status             string
-	Message            string
+	Name, Path, Here, Action string
+	Editions                 []registry.Edition
+	More                     int
+	Version                  string            // whose status is changed; allVersions for all, empty for none yet
+	Now                      *registry.Edition // that version
+	Status                   string            // as the form was filled in
+	Message                  string
+	Asks                     bool // whether the person is sure
+}
+
+// allVersions is the version of the form that changes all of a server.
+const allVersions = "*"
+
+// isSure reports whether the change of the form can be undone easily, or the person is sure.
+func isSure(v *site.Visit) bool {
+	hard := v.Form.Get("version") == allVersions || v.Form.Get("status") == string(registry.StatusDeleted)
+	return !hard || v.Form.Get("sure") != ""
 }
 
 // maxListed is the number of versions on a page.
@@ -96,9 +111,13 @@ func (p *Pages) manage(v *site.Visit, problems site.Problems) error {
 		return err
 	}
 	view := manageView{
-		Name: name, Path: catalogue.ServerPath(editions[0].Name), Action: manageAddress(editions[0].Name) + "/status",
+		Name: name, Path: catalogue.ServerPath(editions[0].Name), Here: manageAddress(editions[0].Name), Action: manageAddress(editions[0].Name) + "/status",
 		Editions: editions[:min(len(editions), maxListed)], More: max(len(editions)-maxListed, 0),
-		Version: v.Form.Get("version"), Status: v.Form.Get("status"), Message: v.Form.Get("message"),
+		Version: cmp.Or(v.Form.Get("version"), v.Text("version")), Status: v.Form.Get("status"),
+		Message: v.Form.Get("message"), Asks: !isSure(v),
+	}
+	if i := slices.IndexFunc(editions, func(e registry.Edition) bool { return e.Version.String() == view.Version }); i >= 0 {
+		view.Now = &editions[i]
 	}
 	return v.Render(managePage, site.Head{
 		Title: "Change the status of " + name, Notice: notices[v.Text("done")], Problems: problems,
@@ -120,6 +139,10 @@ func (p *Pages) setStatus(v *site.Visit) error {
 	if err != nil {
 		return err
 	}
+	if !isSure(v) {
+		v.Status(http.StatusUnprocessableEntity)
+		return p.manage(v, site.Problems{{Field: "sure", Text: "Say that you are sure: users notice this at once."}})
+	}
 	r, err := statusRequest(v)
 	if err != nil {
 		return err
@@ -136,7 +159,11 @@ func (p *Pages) changeStatus(v *site.Visit, server string, r publishing.Request)
 	if err != nil {
 		return err
 	}
-	if version := v.Form.Get("version"); version != "" {
+	version := v.Form.Get("version")
+	if version == "" {
+		return fault.New(fault.Invalid, "choose a version, or all versions")
+	}
+	if version != allVersions {
 		_, err = p.ports.Writer.SetStatus(v.UserContext(), who, r, publishing.Target{Name: server, Version: version})
 	} else {
 		_, err = p.ports.Writer.SetStatusAll(v.UserContext(), who, r, server, nil)
