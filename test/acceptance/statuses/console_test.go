@@ -163,7 +163,7 @@ func (s *site) forms() []form {
 		},
 		{
 			"/console/own/example.statuses/open-v{n}/status", []string{
-				"status=x", "status=deprecated&version=9.0.0", "status=deprecated&version=1.0.0", "status=active&version=*&sure=yes",
+				"status=x&version=*&sure=yes", "status=deprecated&version=9.0.0", "status=deprecated&version=1.0.0", "status=active&version=*&sure=yes",
 			}, func(n string) string { return s.publish("open-v"+n, "1.0.0") },
 		},
 		{

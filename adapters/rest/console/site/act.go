@@ -56,11 +56,11 @@ func (s *Site) do(a Act) fiber.Handler {
 		if v.Form.Has(resumeField) { // after a step-up: ready to send
 			return s.show(v, a, nil)
 		}
-		if a.Keep {
-			v.again = a.Show
-		}
 		err := s.requireLevel(v, a.Level)
 		if err == nil {
+			if a.Keep {
+				v.again = a.Show
+			}
 			err = a.Do(v)
 		}
 		return s.handleActError(v, a, err)
