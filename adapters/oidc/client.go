@@ -76,7 +76,7 @@ func (b boundedTransport) RoundTrip(r *http.Request) (*http.Response, error) {
 	text, err := io.ReadAll(response.Body)
 	_ = response.Body.Close() // it was only read
 	if err != nil {
-		return nil, err //nolint:wrapcheck // http.Client wraps it
+		return nil, err
 	}
 	response.Body = io.NopCloser(bytes.NewReader(text))
 	return response, nil

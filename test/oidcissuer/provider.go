@@ -118,14 +118,14 @@ func (p *Provider) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	defer p.mu.Unlock()
 	began := time.Now()
 	defer func() { p.spent += time.Since(began) }()
-	switch {
-	case r.URL.Path == AuthorizePath:
+	switch r.URL.Path {
+	case AuthorizePath:
 		p.authorize(w, r)
-	case r.URL.Path == TokenPath:
+	case TokenPath:
 		p.exchange(w, r)
-	case r.URL.Path == UserinfoPath:
+	case UserinfoPath:
 		p.describe(w, r)
-	case r.URL.Path == DiscoveryPath:
+	case DiscoveryPath:
 		Document(p.discovery()).ServeHTTP(w, r)
 	default:
 		p.Issuer.ServeHTTP(w, r)
