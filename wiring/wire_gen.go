@@ -851,9 +851,9 @@ func injectService(ctx context.Context, s settings.Settings, parts settings.Part
 	joiningService := joining.New(joiningPorts)
 	stepupConfig := s.StepUp
 	challenges := stores.Challenges
+	identities := stores.Identities
 	passkeysConfig := s.Passkeys
 	authstorePasskeys := stores.Passkeys
-	identities := stores.Identities
 	webauthnVerifier := webauthn.New()
 	passkeysPorts := passkeys.Ports{
 		Passkeys:    authstorePasskeys,
@@ -894,6 +894,8 @@ func injectService(ctx context.Context, s settings.Settings, parts settings.Part
 		Devices:      authstoreDevices,
 		DeviceTokens: deviceTokens,
 		Challenges:   challenges,
+		Identities:   identities,
+		Providers:    providers,
 		Deferrals:    historyDeferrals,
 		Transaction:  runner,
 		Tokens:       issuer,
@@ -954,6 +956,7 @@ func injectService(ctx context.Context, s settings.Settings, parts settings.Part
 		Grants:       granter,
 		Remote:       oidcProviders,
 		SignIn:       signinService,
+		StepUp:       stepupService,
 		People:       peopleService,
 		Sealer:       inprocessSealer,
 		Used:         singleuseStore,

@@ -11,9 +11,10 @@ type Challenge struct {
 	Method            string `json:"method"`
 	ExpiresAt         string `json:"expiresAt"`
 	AttemptsRemaining int    `json:"attemptsRemaining"`
+	URL               string `json:"url"` // to open, of COMPANY
 }
 
-// BeginStepUp starts a step-up with the method EMAIL_OTP, SMS_OTP or AUTHENTICATOR_APP.
+// BeginStepUp starts a step-up with the method EMAIL_OTP, SMS_OTP, AUTHENTICATOR_APP or COMPANY.
 func (c *Client) BeginStepUp(ctx context.Context, token, method string) (Challenge, error) {
 	var a Challenge
 	_, err := c.send(ctx, call{

@@ -11,13 +11,14 @@ const (
 	SMSOTP           StepUpMethod = "SMS_OTP"
 	AuthenticatorApp StepUpMethod = "AUTHENTICATOR_APP"
 	PasskeyMethod    StepUpMethod = "PASSKEY"
+	CompanySignIn    StepUpMethod = "COMPANY"
 )
 
 // Sends reports whether the method sends a code.
 func (m StepUpMethod) Sends() bool { return m == EmailOTP || m == SMSOTP }
 
-// CodeHash is the keyed hash of a one-time code. It is empty where the code
-// comes from an authenticator.
+// CodeHash is the keyed hash of a one-time code, for COMPANY of the one in the address to open. It is
+// empty where the code comes from an authenticator.
 type CodeHash []byte
 
 // ChallengeState is the state of a challenge.

@@ -14,8 +14,9 @@ import (
 // fault.Invalid with code validation_error.
 func ParseStepUpMethod(name string) (StepUpMethod, error) {
 	m := StepUpMethod(name)
-	if !slices.Contains([]StepUpMethod{EmailOTP, SMSOTP, AuthenticatorApp, PasskeyMethod}, m) {
-		return "", InvalidField(CodeValidation, "method", "must be EMAIL_OTP, SMS_OTP, AUTHENTICATOR_APP or PASSKEY")
+	if !slices.Contains([]StepUpMethod{EmailOTP, SMSOTP, AuthenticatorApp, PasskeyMethod, CompanySignIn}, m) {
+		return "", InvalidField(CodeValidation, "method",
+			"must be EMAIL_OTP, SMS_OTP, AUTHENTICATOR_APP, PASSKEY or COMPANY")
 	}
 	return m, nil
 }

@@ -50,6 +50,13 @@ func (s *Session) Active(now time.Time) bool {
 	return s.EndedAt.IsZero() && now.Before(s.ExpiresAt)
 }
 
+// IsNear reports whether an address is that from which the session began, or one next to it: in the
+// same /64 of IPv6, or on the same machine.
+func (s *Session) IsNear(a netip.Addr) bool {
+	network, err := s.IPAddress.Prefix(64)
+	return a == s.IPAddress || a.IsLoopback() && s.IPAddress.IsLoopback() || err == nil && network.Contains(a)
+}
+
 // Authenticated returns when the person last gave a password or a code.
 func (s *Session) Authenticated() time.Time {
 	if s.ReauthenticatedAt.IsZero() {

@@ -15,6 +15,7 @@ type challenge struct {
 	ExpiresAt         string            `json:"expiresAt"`
 	AttemptsRemaining int               `json:"attemptsRemaining"`
 	PublicKey         *requestOptions   `json:"publicKey,omitempty"` // of PASSKEY
+	URL               string            `json:"url,omitempty"`       // of COMPANY
 }
 
 func (a *API) initiateStepUp(c *fiber.Ctx, caller auth.Session) error {
@@ -36,7 +37,12 @@ func (a *API) initiateStepUp(c *fiber.Ctx, caller auth.Session) error {
 	if err != nil {
 		return err
 	}
-	shown := challenge{p.ID, p.Method, FormatTime(p.ExpiresAt), p.AttemptsRemaining, nil}
+	shown := challenge{
+		ChallengeID: p.ID, Method: p.Method, ExpiresAt: FormatTime(p.ExpiresAt), AttemptsRemaining: p.AttemptsRemaining,
+	}
+	if p.Opens != "" {
+		shown.URL = a.use.Companies.StepUpAddress(&p)
+	}
 	if method == auth.PasskeyMethod {
 		o, err := a.use.Passkeys.StepUpOptions(c.UserContext(), party, caller.UserID, p.ID)
 		if err != nil {

@@ -64,7 +64,7 @@ func newLogin(p cli.Process) *cobra.Command {
 	c.Flags().BoolVar(&l.fromStdin, "password-stdin", false, "read the password from standard input")
 	c.Flags().StringVar(&l.mfaCode, "mfa-code", "", "code of your authenticator, or a recovery code")
 	c.Flags().StringVar(&l.method, "step-up", "",
-		"raise the session's trust level with a code: email, sms, app or none")
+		"raise the session's trust level with a code or at your company: email, sms, app, company or none")
 	c.Flags().StringVar(&l.code, "code", "",
 		"code of the step-up: with --step-up app, or alone for a step-up that an earlier command started")
 	c.Flags().BoolVar(&l.trustMachine, "trust-device", false, "mark this machine as trusted, for later logins")
@@ -267,7 +267,7 @@ func (l *loginRun) raiseTrust(ctx context.Context, who *account.Account, level s
 			return "", err
 		}
 		return who.FinishStepUp(ctx, l.code)
-	case l.IsInteractive():
+	case l.IsInteractive(), l.method == stepUpCompany:
 		return l.stepUp(ctx, who, l.method)
 	}
 	return "", l.beginStepUp(ctx, who)

@@ -2,10 +2,12 @@ package person
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/tollgate-dev/tollgate/adapters/tollgateclient"
 	"github.com/tollgate-dev/tollgate/adapters/tollgateclient/account"
@@ -19,12 +21,15 @@ const (
 	stepUpSMS   = "sms"
 	stepUpApp   = "app"
 	stepUpNone  = "none"
+
+	stepUpCompany = "company"
 )
 
 // stepUpMethods returns the step-up methods by their values of --step-up.
 func stepUpMethods() map[string]auth.StepUpMethod {
 	return map[string]auth.StepUpMethod{
 		stepUpEmail: auth.EmailOTP, stepUpSMS: auth.SMSOTP, stepUpApp: auth.AuthenticatorApp,
+		stepUpCompany: auth.CompanySignIn,
 	}
 }
 
@@ -39,7 +44,7 @@ func checkStepUp(word string) error {
 // promptMethod prompts for the method of a step-up.
 func (u *publisherRun) promptMethod(ctx context.Context) (string, error) {
 	for {
-		word, err := u.ReadLine(ctx, "Step up by email, sms, app or none [email]: ")
+		word, err := u.ReadLine(ctx, "Step up by email, sms, app, company or none [email]: ")
 		if err != nil {
 			return "", err
 		}
@@ -57,6 +62,9 @@ func (u *publisherRun) stepUp(ctx context.Context, who *account.Account, method 
 	challenge, err := who.BeginStepUp(ctx, string(stepUpMethods()[method]))
 	if err != nil {
 		return "", err
+	}
+	if method == stepUpCompany {
+		return u.awaitCompany(ctx, who, challenge)
 	}
 	prompt := "Code by " + method + " (leave empty for a new code): "
 	if method == stepUpApp {
@@ -78,6 +86,43 @@ func (u *publisherRun) stepUp(ctx context.Context, who *account.Account, method 
 			return level, err
 		}
 		u.PrintNote("%s", cli.ErrorSentence(err))
+	}
+}
+
+// pollEvery is the time between two checks whether a step-up at a company has succeeded.
+const pollEvery = 2 * time.Second
+
+// awaitCompany prints the address of a step-up at a company, and waits until the session is raised or
+// the step-up expires.
+func (u *publisherRun) awaitCompany(
+	ctx context.Context, who *account.Account, c tollgateclient.Challenge,
+) (string, error) {
+	u.PrintNote("Open this address in a browser, and sign in at your company:\n%s", c.URL)
+	expires, err := time.Parse(time.RFC3339, c.ExpiresAt)
+	if err != nil {
+		return "", err
+	}
+	ctx, cancel := context.WithDeadline(ctx, expires)
+	defer cancel()
+	ticker := time.NewTicker(pollEvery)
+	defer ticker.Stop()
+	for {
+		var s tollgateclient.Session
+		err := who.Do(ctx, func(ctx context.Context, token string) (err error) {
+			s, err = who.Client().GetSession(ctx, token)
+			return err
+		})
+		if err != nil || s.TrustLevel == auth.FullTrust.String() {
+			return s.TrustLevel, err
+		}
+		select {
+		case <-ctx.Done():
+			if errors.Is(ctx.Err(), context.Canceled) {
+				return "", ctx.Err()
+			}
+			return "", &account.SignInNeeded{Reason: "the step-up at your company was not completed in time"}
+		case <-ticker.C:
+		}
 	}
 }
 

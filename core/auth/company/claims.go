@@ -213,6 +213,10 @@ func (c *Claims) HasSecondFactor(p *Provider, now time.Time) bool {
 	})
 }
 
+// AuthenticatedSince reports whether the person has signed in at the provider since a time; not if the
+// claims do not say when.
+func (c *Claims) AuthenticatedSince(at time.Time) bool { return !c.authTime.Before(at.Add(-leeway)) }
+
 // Groups are the groups of a person. If a problem is set, there are no names.
 type Groups struct {
 	Names   []string

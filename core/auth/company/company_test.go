@@ -312,3 +312,36 @@ func TestCheckLogout(t *testing.T) {
 		}
 	}
 }
+
+// TestAuthenticatedSince checks that a sign-in may be a minute older than a step-up, and not more.
+func TestAuthenticatedSince(t *testing.T) {
+	t.Parallel()
+	p, at := &company.Provider{EmailClaim: "email", GroupsClaim: "groups"}, time.Unix(1_800_000_000, 0)
+	for payload, want := range map[string]bool{
+		`{"auth_time": 1800000000}`: true, `{"auth_time": 1799999940}`: true, `{"auth_time": 1799999939}`: false,
+		`{"auth_time": "1800000000"}`: false, `{"auth_time": -1}`: false, `{}`: false,
+	} {
+		c, err := p.ReadClaims([]byte(payload))
+		if got := c.AuthenticatedSince(at); err != nil || got != want {
+			t.Errorf("%s: %t, want %t, error %v", payload, got, want, err)
+		}
+	}
+}
+
+// TestHealth checks what the last success and the last problem of a provider mean together.
+func TestHealth(t *testing.T) {
+	t.Parallel()
+	early, late := time.Unix(1, 0), time.Unix(2, 0)
+	for want, all := range map[company.Health][]company.Condition{
+		company.Unused:   {{}},
+		company.Works:    {{SucceededAt: early}, {SucceededAt: late, Problem: company.ProblemAway, ProblemAt: early}},
+		company.Troubled: {{Problem: "x", ProblemAt: early}, {SucceededAt: late, Problem: "groups: object", ProblemAt: late}},
+		company.Away:     {{SucceededAt: early, Problem: company.ProblemAway, ProblemAt: late}},
+	} {
+		for _, c := range all {
+			if got := c.Health(); got != want {
+				t.Errorf("%+v is %d, want %d", c, got, want)
+			}
+		}
+	}
+}

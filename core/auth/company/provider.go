@@ -422,5 +422,8 @@ func (p *Provider) Admits(groups []string) bool {
 	})
 }
 
+// ShowsSecondFactor reports whether claims can show a second factor.
+func (p *Provider) ShowsSecondFactor() bool { return len(p.ACR)+len(p.AMR) > 0 }
+
 // NeedsGroups reports whether the groups of a person change anything.
 func (p *Provider) NeedsGroups() bool { return len(p.RequiredGroups)+len(p.GroupGrants) > 0 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/tollgate-dev/tollgate/core/auth"
 	"github.com/tollgate-dev/tollgate/core/auth/company"
+	"github.com/tollgate-dev/tollgate/core/auth/stepup"
 	"github.com/tollgate-dev/tollgate/core/fault"
 	"github.com/tollgate-dev/tollgate/ports/identity"
 	"github.com/tollgate-dev/tollgate/ports/secrets"
@@ -30,15 +31,17 @@ type begun struct {
 	State    string
 	Provider company.Name
 	Return   string
-	Link     auth.SessionID // whose person links an identity; empty for a sign-in
+	Link     auth.SessionID   // whose person links an identity; empty for a sign-in
+	StepUp   auth.ChallengeID // that it passes; empty for a sign-in
 	At       time.Time
 }
 
 // Start is a request of a browser to begin a sign-in.
 type Start struct {
 	Provider string
-	Return   string        // the page to go on with
-	Link     *auth.Session // a session at FULL_TRUST whose person links an identity; nil for a sign-in
+	Return   string         // the page to go on with
+	Link     *auth.Session  // a session at FULL_TRUST whose person links an identity; nil for a sign-in
+	StepUp   *stepup.Opened // the step-up that it is for; nil for a sign-in
 	Cookie   Cookie
 	Base     string // the address of this machine under which the browser reached the service; or empty
 }
@@ -56,12 +59,16 @@ func (s *Service) Begin(ctx context.Context, in Start) (address string, c Cookie
 	if len(one.Return) > maxReturn {
 		one.Return = ""
 	}
+	request := identity.Request{
+		State: one.State, Nonce: s.derived("nonce", one.State), Verifier: s.derived("verifier", one.State),
+	}
 	if in.Link != nil {
 		one.Link = in.Link.ID
 	}
-	address, err = s.ports.Remote.Authorize(ctx, client, identity.Request{
-		State: one.State, Nonce: s.derived("nonce", one.State), Verifier: s.derived("verifier", one.State),
-	})
+	if in.StepUp != nil {
+		one.StepUp, request.Extra = in.StepUp.ID, stepUpParameters(in.StepUp)
+	}
+	address, err = s.ports.Remote.Authorize(ctx, client, request)
 	if err != nil {
 		s.noteProblem(ctx, client.Provider, err)
 		return "", "", err

@@ -30,9 +30,10 @@ type Callback struct {
 type Completed struct {
 	signin.Result
 
-	Return  string // the page to go on with; empty for the first one
-	Cookie  Cookie // also after an error
-	Linked  bool   // an identity was linked, and no session has begun
+	Return  string  // the page to go on with; empty for the first one
+	Cookie  Cookie  // also after an error
+	Linked  bool    // an identity was linked, and no session has begun
+	Raised  *Raised // a step-up has succeeded, and no session has begun
 	Problem company.GroupsProblem
 }
 
@@ -41,7 +42,8 @@ var errorForm = regexp.MustCompile(`^[a-z0-9_.-]{1,64}$`)
 // Complete completes a sign-in, in this order: the state, the issuer, an error of the provider, the
 // exchange of the code, the ID token, and who it is. The error is fault.Invalid for an answer that is
 // not one to this browser and for a code that is refused, fault.Unauthenticated for an ID token that
-// is refused, fault.Forbidden for a person who may not sign in, and fault.Unavailable.
+// is refused, fault.Forbidden for a person who may not sign in, and fault.Unavailable. For a step-up it
+// is that of stepup.Verify.
 func (s *Service) Complete(ctx context.Context, in Callback) (done Completed, err error) {
 	one, rest, err := s.take(ctx, in)
 	done.Cookie, done.Return = rest, one.Return
@@ -55,6 +57,12 @@ func (s *Service) Complete(ctx context.Context, in Callback) (done Completed, er
 	claims, refresh, err := s.readAnswer(ctx, client, in, one.State)
 	if err != nil {
 		s.noteProblem(ctx, client.Provider, err)
+	}
+	if one.StepUp != "" {
+		done.Raised, err = s.stepUp(ctx, one.StepUp, client.Provider, &claims, err)
+		return done, err
+	}
+	if err != nil {
 		return done, s.recordRefusal(ctx, in.From, client.Provider, claims, err)
 	}
 	if one.Link != "" {

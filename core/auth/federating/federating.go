@@ -12,6 +12,7 @@ import (
 	"github.com/tollgate-dev/tollgate/core/auth/notices"
 	"github.com/tollgate-dev/tollgate/core/auth/people"
 	"github.com/tollgate-dev/tollgate/core/auth/signin"
+	"github.com/tollgate-dev/tollgate/core/auth/stepup"
 	"github.com/tollgate-dev/tollgate/core/fault"
 	"github.com/tollgate-dev/tollgate/ports/authority"
 	"github.com/tollgate-dev/tollgate/ports/authstore"
@@ -52,6 +53,7 @@ type Ports struct {
 
 	Remote  identity.Providers
 	SignIn  *signin.Service
+	StepUp  *stepup.Service
 	People  *people.Service
 	Sealer  secrets.Sealer
 	Used    singleuse.Store

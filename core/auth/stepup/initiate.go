@@ -15,7 +15,7 @@ import (
 )
 
 // Initiate creates a challenge for a session and sends its code, unless the method is an
-// authenticator.
+// authenticator or COMPANY.
 //
 // It returns fault.Forbidden with code insufficient_trust below UNVERIFIED, fault.Invalid with code
 // validation_error for a method that is not configured for the person or the service, which is not
@@ -53,7 +53,9 @@ func (s *Service) Initiate(ctx context.Context, session auth.Session, method aut
 		return Pending{}, errors.Join(err, s.uncountSend(ctx, session.UserID, verdict))
 	}
 	if !method.Sends() {
-		return s.newPending(&c), nil
+		pending := s.newPending(&c)
+		pending.Opens = code
+		return pending, nil
 	}
 	if err := s.deliverCode(ctx, &session, &c, route.newMessage(code, c.ExpiresAt), route.courier); err != nil {
 		return Pending{}, errors.Join(err, s.uncountSend(ctx, session.UserID, verdict))
@@ -65,10 +67,15 @@ func (s *Service) Initiate(ctx context.Context, session auth.Session, method aut
 // empty code for an authenticator.
 func (s *Service) renewCode(c *auth.Challenge) auth.OTP {
 	c.ExpiresAt = s.ports.Clock.Now().Add(s.config.CodeTTL)
-	if !c.Method.Sends() {
+	var code auth.OTP
+	switch {
+	case c.Method == auth.CompanySignIn:
+		code = auth.OTP(secrets.NewSecret[auth.LinkSecret](s.ports.Entropy))
+	case !c.Method.Sends():
 		return ""
+	default:
+		code = s.newCode()
 	}
-	code := s.newCode()
 	c.CodeHash = s.hashCode(c.ID, code)
 	return code
 }
@@ -88,7 +95,7 @@ func (r codeRoute) newMessage(code auth.OTP, expiresAt time.Time) courier.Messag
 }
 
 // Route is a method that is available to a person, with where its codes go: an e-mail address or a
-// telephone number, or nowhere for an authenticator.
+// telephone number, or nowhere for an authenticator. For COMPANY it has the name of the provider.
 type Route struct {
 	Method    auth.StepUpMethod
 	Recipient string
@@ -96,14 +103,16 @@ type Route struct {
 
 // Routes returns the methods that are available to a person, those without a message first.
 func (s *Service) Routes(ctx context.Context, user auth.UserID) ([]Route, error) {
-	account, err := s.ports.Accounts.Get(ctx, user)
-	if err != nil {
-		return nil, err
-	}
 	var routes []Route
-	for _, method := range [...]auth.StepUpMethod{auth.AuthenticatorApp, auth.EmailOTP, auth.SMSOTP} {
-		if r, err := s.routeOf(&account, method); err == nil {
+	for _, method := range [...]auth.StepUpMethod{
+		auth.CompanySignIn, auth.AuthenticatorApp, auth.EmailOTP, auth.SMSOTP,
+	} {
+		r, err := s.findRoute(ctx, user, method)
+		switch {
+		case err == nil:
 			routes = append(routes, Route{method, r.recipient})
+		case !fault.Is(err, fault.Invalid):
+			return nil, err
 		}
 	}
 	return routes, nil
@@ -117,6 +126,10 @@ func (s *Service) findRoute(ctx context.Context, user auth.UserID, method auth.S
 			err = errMethod("needs a passkey")
 		}
 		return codeRoute{}, err
+	}
+	if method == auth.CompanySignIn {
+		p, _, err := s.findCompany(ctx, user)
+		return codeRoute{recipient: p.DisplayName}, err
 	}
 	account, err := s.ports.Accounts.Get(ctx, user)
 	if err != nil {

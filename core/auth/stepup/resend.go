@@ -26,8 +26,7 @@ func (s *Service) Resend(ctx context.Context, id auth.ChallengeID) (Pending, err
 		return Pending{}, err
 	}
 	if !c.Method.Sends() {
-		return Pending{}, auth.InvalidField(auth.CodeInvalidInput, "challengeId",
-			"waits for an authenticator, to which no code is sent")
+		return Pending{}, auth.InvalidField(auth.CodeInvalidInput, "challengeId", "waits for something that is not sent")
 	}
 	route, err := s.findRoute(ctx, c.UserID, c.Method)
 	if err != nil {

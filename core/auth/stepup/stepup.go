@@ -47,6 +47,8 @@ type Ports struct {
 	Devices      authstore.Devices
 	DeviceTokens authstore.DeviceTokens
 	Challenges   authstore.Challenges
+	Identities   authstore.Identities
+	Providers    authstore.Providers
 	Deferrals    authstore.HistoryDeferrals // nil: sessions are not learnt from
 	Transaction  transaction.Runner
 
@@ -100,6 +102,7 @@ type Pending struct {
 	Method            auth.StepUpMethod
 	ExpiresAt         time.Time
 	AttemptsRemaining int
+	Opens             auth.OTP // the code in the address to open; empty unless the method is COMPANY
 }
 
 func (s *Service) newPending(c *auth.Challenge) Pending {

@@ -124,7 +124,7 @@ func newFixture(t *testing.T) *fixture {
 		ports: stepup.Ports{
 			Accounts: fakedb.NewAccounts(db), Sessions: fakedb.NewSessions(db), Devices: fakedb.NewDevices(db),
 			DeviceTokens: fakedb.NewDeviceTokens(db), Challenges: fakedb.NewChallenges(db), Transaction: db,
-			Deferrals: fakedb.NewHistory(db),
+			Deferrals: fakedb.NewHistory(db), Identities: fakedb.NewIdentities(db), Providers: fakedb.NewProviders(db),
 		},
 	}
 	entropy := &secretstest.Entropy{}

@@ -22,6 +22,9 @@ type Answer struct {
 	ID          auth.ChallengeID
 	Code        auth.OTP
 	TrustDevice bool // marks the device as TRUSTED (contract A-38)
+	// Check decides about the answer of a provider, for COMPANY instead of a code. An error of kind
+	// fault.Unauthenticated counts as a wrong code, with its message.
+	Check func(ctx context.Context, c *auth.Challenge) error
 
 	// For PASSKEY, instead of a code.
 	Session  auth.SessionID // of the caller, which must be that of the challenge
@@ -77,8 +80,9 @@ type verification struct {
 	challenge auth.Challenge
 	session   auth.Session
 	passed    Passed
-	refusal   error  // the error to return although the transaction is committed
-	reason    string // the reason of the refusal in the audit log
+	refusal   error        // the error to return although the transaction is committed
+	reason    string       // the reason of the refusal in the audit log
+	wrong     *fault.Error // why the answer of a provider is wrong; nil for a code
 }
 
 // verifyCode counts one attempt and handles its result.
@@ -118,13 +122,16 @@ func (s *Service) verifyCode(ctx context.Context, t *verification) error {
 	return s.recordFailure(ctx, t)
 }
 
-// verifyAuthenticator reports whether the answer is one of the person's authenticator or passkey. It
-// uses up the code, which is valid once, here or at a login, and marks the challenge as passed.
-// Recovery codes are for logins only (contract A-19).
+// verifyAuthenticator reports whether the answer is one of the person's authenticator, passkey or
+// provider. It uses up a code, which is valid once, here or at a login, and marks the challenge as
+// passed. Recovery codes are for logins only (contract A-19).
 func (s *Service) verifyAuthenticator(ctx context.Context, t *verification) (right bool, err error) {
-	if t.challenge.Method == auth.PasskeyMethod {
+	switch t.challenge.Method {
+	case auth.PasskeyMethod:
 		right, err = s.verifyPasskey(ctx, t)
-	} else {
+	case auth.CompanySignIn:
+		right, err = t.checkCompany(ctx)
+	default:
 		err = s.ports.Accounts.Update(ctx, t.challenge.UserID, func(a *auth.Account) (err error) {
 			right, err = s.secondFactor.TakeTOTP(a, t.Code, t.now)
 			return err
@@ -212,9 +219,14 @@ func (s *Service) recordFailure(ctx context.Context, t *verification) error {
 		return s.ports.Trail.RecordChanges(ctx, newFailure(ActionVerify, &t.session, &t.challenge, t.reason))
 	}
 	remaining := s.config.Attempts - t.challenge.Attempts
-	t.refusal = fault.New(fault.Unauthenticated, "the code is wrong").WithCode(auth.CodeInvalidOTP).
+	message, wrong := "the code is wrong", newFailure(ActionVerify, &t.session, &t.challenge, ReasonWrongCode)
+	if t.wrong != nil {
+		message = t.wrong.Message
+		wrong.Details["problem"] = audit.Text(t.wrong.Code)
+	}
+	t.refusal = fault.New(fault.Unauthenticated, message).WithCode(auth.CodeInvalidOTP).
 		WithDetail("attemptsRemaining", jsonvalue.Number(remaining))
-	changes := []audit.Change{newFailure(ActionVerify, &t.session, &t.challenge, ReasonWrongCode)}
+	changes := []audit.Change{wrong}
 	if remaining <= 0 {
 		used := newFailure(ActionVerify, &t.session, &t.challenge, ReasonUsedUp)
 		used.Category = audit.SuspiciousActivity

@@ -73,6 +73,7 @@ type browser struct {
 	t      *testing.T
 	client *http.Client
 	api    string
+	from   string // the address that a proxy says; empty without a proxy
 	path   string // of the page
 	body   string
 	status int
@@ -102,6 +103,9 @@ func (b *browser) open(address string) *browser {
 
 func (b *browser) send(r *http.Request) *browser {
 	b.t.Helper()
+	if b.from != "" {
+		r.Header.Set("X-Forwarded-For", b.from)
+	}
 	response, err := b.client.Do(r)
 	if err != nil {
 		b.t.Fatal(err)

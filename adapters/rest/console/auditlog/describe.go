@@ -45,7 +45,8 @@ var actions = map[string]string{
 var values = map[string]string{
 	string(auth.EmailOTP):         "a code by e-mail",
 	string(auth.SMSOTP):           "a code by text message",
-	string(auth.AuthenticatorApp): "the authenticator app", string(auth.DeviceTrusted): "trusted",
+	string(auth.AuthenticatorApp): "the authenticator app", string(auth.CompanySignIn): "the company sign-in",
+	string(auth.DeviceTrusted):   "trusted",
 	string(auth.DeviceUntrusted): "not trusted",
 	string(auth.DevicePending):   "not verified yet",
 }

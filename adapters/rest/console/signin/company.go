@@ -29,6 +29,7 @@ func (p *Pages) mountCompany(r fiber.Router) {
 		return begin(c)
 	})
 	r.Get(callbackPath, p.site.Open(p.completeCompany))
+	p.mountCompanyStepUp(r)
 }
 
 // beginCompany sends a browser to a provider: for a sign-in, or to link an identity.
@@ -40,12 +41,16 @@ func (p *Pages) beginCompany(v *site.Visit) error {
 	if err != nil {
 		return err
 	}
-	in := federating.Start{
-		Provider: name, Return: v.Local("return"), Cookie: federating.Cookie(v.CompanyCookie()), Base: v.LocalBase(),
-	}
+	in := federating.Start{Provider: name, Return: v.Local("return")}
 	if v.Query("link") == "1" {
 		in.Link = &v.Session
 	}
+	return p.leave(v, in)
+}
+
+// leave sends a browser to the page of a provider.
+func (p *Pages) leave(v *site.Visit, in federating.Start) error {
+	in.Cookie, in.Base = federating.Cookie(v.CompanyCookie()), v.LocalBase()
 	address, cookie, err := p.ports.Companies.Begin(v.UserContext(), in)
 	if err != nil {
 		return err
@@ -88,6 +93,9 @@ func readCallback(v *site.Visit) (in federating.Callback, err error) {
 
 // goOn leads to what follows a sign-in at a provider.
 func (p *Pages) goOn(v *site.Visit, done *federating.Completed) error {
+	if done.Raised != nil {
+		return p.finishStepUp(v, done)
+	}
 	if done.Return == "" {
 		done.Return = site.Home
 	}

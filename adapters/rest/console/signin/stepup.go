@@ -101,6 +101,9 @@ func describeRoute(r stepup.Route) string {
 	case auth.SMSOTP:
 		return "Send a code to the telephone number that ends with " + lastDigits(r.Recipient)
 	}
+	if r.Method == auth.CompanySignIn {
+		return "Sign in at " + r.Recipient + " again"
+	}
 	return "Use the authenticator app"
 }
 
@@ -157,6 +160,9 @@ func (p *Pages) send(v *site.Visit) error {
 		return p.refuse(v, err, func(v *site.Visit, problems site.Problems) error {
 			return p.renderStepUp(v, "", problems.At(""))
 		})
+	}
+	if pending.Opens != "" {
+		return p.renderCompany(v, pending.ID, pending.Opens, nil)
 	}
 	return p.renderCode(v, pending.ID, pending.Method, site.Head{})
 }
