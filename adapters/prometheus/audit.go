@@ -62,7 +62,7 @@ func trustLevels() (names []string) {
 }
 
 func stepUpMethods() []string {
-	return []string{string(auth.EmailOTP), string(auth.SMSOTP), string(auth.AuthenticatorApp), string(auth.CompanySignIn)}
+	return []string{string(auth.EmailOTP), string(auth.SMSOTP), string(auth.AuthenticatorApp), string(auth.PasskeyMethod), string(auth.CompanySignIn)}
 }
 
 // The outcomes of steps that succeeded, by the action. A failed step has the reason of its event.
