@@ -285,7 +285,8 @@ func TestEnforcedDomain(t *testing.T) {
 			}
 		}
 		s.newBrowser(t).post("/console/sign-in", "email", "ada@acme.example", "password", fixture.Password).
-			want(422, "Sign in at your company: Acme")
+			want(422, "Sign in at your company: Acme", "/console/sign-in/company/acme?return=")
+		s.wantLedToCompany(t)
 		apiclient.Call(t, "POST", s.API+"/auth/login", object{
 			"email": s.operator.Email, "password": fixture.Password, "deviceInfo": object{},
 		}).WantStatus(t, 200)
@@ -297,10 +298,33 @@ func TestEnforcedDomain(t *testing.T) {
 		s.provider.SignIn("u1", "ada@acme.example")
 		s.newBrowser(t).signIn().want(200)
 		s.wantBrokenGlass(t, "ada@acme.example")
+		admitted := s.newBrowser(t)
+		admitted.api = strings.Replace(s.API, "127.0.0.1", "localhost", 1)
+		admitted.post("/console/sign-in", "email", "ada@acme.example", "next", "/console/account").want(200, "Use my password all the same")
+		admitted.post("/console/sign-in", "email", "ada@acme.example", "password", fixture.Password, "next", "/console/account").
+			want(200, "My account")
 		s.want(t, 200, "PUT", providers+"/acme", s.settings())
 		s.linkOperator(t)
 		s.want(t, 200, "PUT", providers+"/acme", s.settings("enforce", true))
 	})
+}
+
+// wantLedToCompany checks that an e-mail address without a password leads to the company of its domain,
+// whether or not there is an account, and that other ones do not.
+func (s *site) wantLedToCompany(t *testing.T) {
+	t.Helper()
+	s.newBrowser(t).open("/console/sign-in").want(200, "Empty if your company signs you in.")
+	var pages []string
+	for _, email := range []string{"ada@acme.example", "anyone@acme.example"} {
+		b := s.newBrowser(t).post("/console/sign-in", "email", email, "next", "/console/own")
+		b.want(200, "/console/sign-in/company/acme?return=%2Fconsole%2Fown", "Use my password all the same", email)
+		pages = append(pages, strings.ReplaceAll(b.body, email, ""))
+	}
+	if pages[0] != pages[1] {
+		t.Error("the page tells whether there is an account")
+	}
+	s.newBrowser(t).post("/console/sign-in", "email", "ada@elsewhere.example").want(422, "Password must not be empty")
+	s.newBrowser(t).post("/console/sign-in", "email", "acme.example").want(422, "must be an e-mail address")
 }
 
 // wantBrokenGlass checks that a command admits the password of a person all the same.

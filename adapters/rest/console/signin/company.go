@@ -10,7 +10,10 @@ import (
 	"github.com/tollgate-dev/tollgate/core/auth"
 	"github.com/tollgate-dev/tollgate/core/auth/company"
 	"github.com/tollgate-dev/tollgate/core/auth/federating"
+	"github.com/tollgate-dev/tollgate/core/fault"
 )
+
+var requiredPage = site.ParsePage(templates, "templates/required.html")
 
 const (
 	companyPath  = site.SignInPath + "/company/:name"
@@ -115,12 +118,53 @@ var groupsNotices = map[company.GroupsProblem]site.Later{
 	company.GroupsNumber: site.GroupsWrong, company.GroupsNoTexts: site.GroupsWrong,
 }
 
+// requiredView is the page for people who sign in at a company only.
+type requiredView struct {
+	Email     auth.Email
+	Next      string
+	Companies []companyLink
+}
+
+// refuseLogin shows why a sign-in with a password was refused. People of a domain that signs in at a
+// company only get the links that lead there, also if they have given no password.
+func (p *Pages) refuseLogin(v *site.Visit, email auth.Email, err error) error {
+	f, ok := fault.As(err)
+	required := ok && f.Code == auth.CodeCompanyOnly
+	if email != "" && v.Form.Get("password") == "" {
+		_, password, err := p.ports.Companies.Offered(v.UserContext(), email)
+		if err != nil {
+			return err
+		}
+		if !password {
+			return p.renderRequired(v, email, nil)
+		}
+	}
+	return p.refuse(v, err, func(v *site.Visit, problems site.Problems) error {
+		if required {
+			return p.renderRequired(v, email, problems)
+		}
+		return p.renderPassword(v, problems)
+	})
+}
+
+func (p *Pages) renderRequired(v *site.Visit, email auth.Email, problems site.Problems) error {
+	links, err := p.companyLinks(v, email)
+	if err == nil && len(links) == 0 { // no password is accepted, whatever the domain
+		links, err = p.companyLinks(v, "")
+	}
+	if err != nil {
+		return err
+	}
+	return v.Render(requiredPage, site.Head{Title: "Sign in at your company", Problems: problems},
+		requiredView{email, v.Next(), links})
+}
+
 // companyLink is a link that leads to a provider.
 type companyLink struct{ Text, Address string }
 
-// companyLinks returns the links of the sign-in page.
-func (p *Pages) companyLinks(v *site.Visit) ([]companyLink, error) {
-	offers, _, err := p.ports.Companies.Offered(v.UserContext(), "")
+// companyLinks returns links to the providers of an e-mail address, or to all without one.
+func (p *Pages) companyLinks(v *site.Visit, email auth.Email) ([]companyLink, error) {
+	offers, _, err := p.ports.Companies.Offered(v.UserContext(), email)
 	links := make([]companyLink, len(offers))
 	for i, o := range offers {
 		links[i] = companyLink{o.DisplayName, addressOf(o.Name, v.Next())}

@@ -99,7 +99,7 @@ func (p *Pages) renderPassword(v *site.Visit, problems site.Problems) error {
 	if v.SessionEnded() {
 		head.Notice = "Your session has ended, and the form was not accepted. Sign in, then send it again."
 	}
-	links, err := p.companyLinks(v)
+	links, err := p.companyLinks(v, "")
 	if err != nil {
 		return err
 	}
@@ -113,12 +113,12 @@ func (p *Pages) checkPassword(v *site.Visit) error {
 	}
 	in, err := readLogin(v)
 	if err != nil {
-		return p.refuse(v, err, p.renderPassword)
+		return p.refuseLogin(v, in.Email, err)
 	}
 	r, err := p.ports.SignIn.Login(v.UserContext(), in)
 	switch {
 	case err != nil:
-		return p.refuse(v, err, p.renderPassword)
+		return p.refuseLogin(v, in.Email, err)
 	case r.MFARequired:
 		return v.Redirect(
 			factorPath + "?user=" + url.QueryEscape(string(r.UserID)) + "&next=" + url.QueryEscape(v.Next()))
