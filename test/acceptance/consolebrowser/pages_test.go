@@ -322,6 +322,32 @@ func (s *site) checkProviders(cem *person) {
 	s.check(cem, "command", "/console/sign-in/command?code_challenge=E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM&code_challenge_method=S256")
 	cem.click("Sign in the command")
 	s.checkOpen(cem, "command-code")
+	s.checkCompanySignIn(provider)
+}
+
+// checkCompanySignIn checks the pages of people who sign in and verify themselves at their company.
+func (s *site) checkCompanySignIn(provider *oidcissuer.Provider) {
+	s.e.NewPerson(s.t, "eve@acme.example", "publish *")
+	provider.SignIn("u1", "eve@acme.example")
+	eve := newPerson(s.t, s.e, s.s)
+	eve.open("/console/sign-in/company/acme")
+	eve.errors.TakeAll() // the page of the provider is elsewhere
+	s.check(eve, "company-account", "/console/account")
+	eve.open("/console/publish")
+	eve.set("document", `{"$schema": "https://static.modelcontextprotocol.io/schemas/2025-12-11/server.schema.json",
+		"name": "com.example/eve", "description": "d", "version": "1.0.0"}`)
+	eve.click("Publish")
+	s.checkOpen(eve, "company-step-up")
+	eve.press("Sign in at Acme again")
+	s.checkOpen(eve, "company-verify")
+	s.check(eve, "company-verified", "/console/step-up/verified")
+	s.e.RunCommand(s.t, "", "provider", "add", "other", "--issuer", provider.URL, "--client-id", "tollgate", "--domain",
+		"other.example", "--enforce", "--force", "--network", "127.0.0.0/8")
+	everybody := newPerson(s.t, s.e, s.s)
+	s.check(everybody, "company-offered", "/console/sign-in")
+	everybody.fill("E-mail address", "ada@other.example")
+	everybody.enter()
+	s.checkOpen(everybody, "company-only")
 }
 
 // open opens a page.
