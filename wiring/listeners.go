@@ -34,6 +34,7 @@ import (
 	"github.com/tollgate-dev/tollgate/core/ratelimit/decide"
 	"github.com/tollgate-dev/tollgate/core/ratelimit/lease"
 	"github.com/tollgate-dev/tollgate/core/ratelimit/reload"
+	"github.com/tollgate-dev/tollgate/core/registry/browsing"
 	"github.com/tollgate-dev/tollgate/core/registry/delegating"
 	"github.com/tollgate-dev/tollgate/core/registry/mirroring"
 	"github.com/tollgate-dev/tollgate/core/registry/notifying"
@@ -77,6 +78,7 @@ type apiParts struct {
 	Recheck    *delegating.Rechecker
 	Reviews    *registryapi.Reviews
 	Reminder   *reviewing.Reminder
+	Finder     *browsing.Finder
 	Deliveries *notifying.Runner
 	Mirrors    *mirroring.Runner
 	Docs       *apidocs.Docs
@@ -193,7 +195,7 @@ func (a apiParts) addAPI(ctx context.Context, parts settings.Parts, probes []res
 	p.AddDrain(a.Health.Drain)
 	p.AddBackground(a.Retention.Run, a.Notices.Run)
 	if parts.Registry {
-		p.AddBackground(a.Recheck.Run, a.Reminder.Run, a.Deliveries.Run, a.Mirrors.Run)
+		p.AddBackground(a.Recheck.Run, a.Reminder.Run, a.Deliveries.Run, a.Mirrors.Run, a.Finder.Run)
 	}
 	if parts.Auth {
 		p.AddBackground(a.Tokens.Run, a.Joining.Run, a.Companies.Run)

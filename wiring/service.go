@@ -152,6 +152,7 @@ var noticesSet = wire.NewSet(
 var registrySet = wire.NewSet(
 	apidocs.New, newRegistryAPI, wire.Struct(new(registryAPIPorts), "*"),
 	wire.Struct(new(registryapi.Config), "Bodies", "Cache"), wire.Struct(new(readcache.Ports), "*"), browsing.New,
+	browsing.NewFinder, wire.Struct(new(browsing.FinderPorts), "*"),
 	allowlist.NewSource,
 	wire.Struct(new(registryapi.Reads), "*"), viewing.NewGate, wire.Struct(new(viewing.GatePorts), "*"),
 	publishing.New, wire.Struct(new(publishing.Ports), "*"), choosePackageChecks,
@@ -221,7 +222,7 @@ var methodsSet = wire.NewSet(methodsapi.New, newUsageCounter)
 
 // consoleSet provides the pages of the console and the use cases that they call.
 var consoleSet = wire.NewSet(
-	newConsole, wire.Struct(new(console.AuthPorts), "*"), wire.Struct(new(site.Ports), "*"),
+	newConsole, wire.Struct(new(console.AuthPorts), "*"), wire.Struct(new(console.Ports), "Servers", "Finder"), wire.Struct(new(site.Ports), "*"),
 	wire.Struct(new(account.Ports), "*"),
 	wire.Struct(new(consolesignin.Ports), "StepUp", "Joining", "Trail", "Companies", "Pairing"),
 	wire.Struct(new(consolepublishing.Ports), "Reviews", "Reader", "Own"),
@@ -267,13 +268,13 @@ func newSettled(c settings.Couriers, o oidc.Config, r relational.Config) operati
 func newMail(c stepup.Couriers) people.Mail { return people.Mail{Courier: c.Email} }
 
 func newConsole(
-	parts settings.Parts, servers *browsing.Browser, p console.AuthPorts, s *prometheus.SignIn, w *prometheus.Publisher,
+	parts settings.Parts, all console.Ports, p console.AuthPorts, s *prometheus.SignIn, w *prometheus.Publisher,
 ) *console.Console {
-	if !parts.Auth {
-		return console.New(console.Ports{Servers: servers})
+	if parts.Auth {
+		p.SignIn.SignIn, p.Publishing.Writer = s, w
+		all.Auth = &p
 	}
-	p.SignIn.SignIn, p.Publishing.Writer = s, w
-	return console.New(console.Ports{Servers: servers, Auth: &p})
+	return console.New(all)
 }
 
 func newConsoleLimits(parts settings.Parts, r *reload.Rules, d *decide.Decider) *operating.Limits {

@@ -536,6 +536,18 @@ func injectService(ctx context.Context, s settings.Settings, parts settings.Part
 		Reporter: reporter,
 	}
 	reminder := reviewing.NewReminder(reminderPorts)
+	catalogue := registryrecordsStores.Catalogue
+	snapshotReader := registryrecordsStores.Snapshot
+	views := registryrecordsStores.Views
+	finderPorts := browsing.FinderPorts{
+		Catalogue: catalogue,
+		Servers:   snapshotReader,
+		Views:     views,
+		Grants:    grants,
+		Waiter:    waiter,
+		Reporter:  reporter,
+	}
+	finder := browsing.NewFinder(finderPorts)
 	schedule := s.Deliveries
 	inprocessSealer, err := inprocess.NewSealer(rootSecret, entropy)
 	if err != nil {
@@ -611,9 +623,7 @@ func injectService(ctx context.Context, s settings.Settings, parts settings.Part
 	}
 	publisher := publishing.New(publishingConfig, publishingPorts)
 	prometheusPublisher := countPublications(publisher, wiringPartMetrics)
-	snapshotReader := registryrecordsStores.Snapshot
 	browser := browsing.New(snapshotReader, sealer)
-	views := registryrecordsStores.Views
 	changes, cleanup11 := registryrecords.WatchChanges(db, registryrecordsStores)
 	gatePorts := viewing.GatePorts{
 		Views:   views,
@@ -1012,6 +1022,10 @@ func injectService(ctx context.Context, s settings.Settings, parts settings.Part
 		Pairing:     pairingService,
 	}
 	authapiAPI := authapi.New(useCases)
+	consolePorts := console.Ports{
+		Servers: browser,
+		Finder:  finder,
+	}
 	cookiesConfig := s.Cookies
 	sessionCookies := stores.SessionCookies
 	cookiesPorts := cookies.Ports{
@@ -1167,7 +1181,7 @@ func injectService(ctx context.Context, s settings.Settings, parts settings.Part
 		Reviewing:  ports4,
 		Operating:  operatingPorts,
 	}
-	consoleConsole := newConsole(parts, browser, authPorts, signIn, prometheusPublisher)
+	consoleConsole := newConsole(parts, consolePorts, authPorts, signIn, prometheusPublisher)
 	settingsConsole := s.Console
 	methods := methodrecords.NewMethods(db)
 	managePorts := manage.Ports{
@@ -1252,6 +1266,7 @@ func injectService(ctx context.Context, s settings.Settings, parts settings.Part
 		Recheck:    rechecker,
 		Reviews:    registryapiReviews,
 		Reminder:   reminder,
+		Finder:     finder,
 		Deliveries: notifyingRunner,
 		Mirrors:    mirroringRunner,
 		Docs:       docs,

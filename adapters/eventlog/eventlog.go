@@ -14,6 +14,7 @@ import (
 	"github.com/tollgate-dev/tollgate/core/auth/retention"
 	"github.com/tollgate-dev/tollgate/core/auth/tokens"
 	"github.com/tollgate-dev/tollgate/core/ratelimit/reload"
+	"github.com/tollgate-dev/tollgate/core/registry/browsing"
 	"github.com/tollgate-dev/tollgate/core/registry/delegating"
 	"github.com/tollgate-dev/tollgate/core/registry/event"
 	"github.com/tollgate-dev/tollgate/core/registry/mirroring"
@@ -60,6 +61,8 @@ func (l *Log) Report(e any) {
 	case reviewing.ReminderFailed:
 		l.log.WithError(e.Err).
 			Warn("reviewers and submitters could not be notified of reviews; the next attempt follows")
+	case browsing.IndexFailed:
+		l.log.WithError(e.Err).Warn("the index of the catalogue could not be made; the next attempt follows")
 	case tokens.ReminderFailed:
 		l.log.WithError(e.Err).Warn("the end of tokens could not be announced; the next attempt follows")
 	case notifying.Attempted:

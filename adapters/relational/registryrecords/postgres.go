@@ -26,6 +26,10 @@ var postgresSyntax = syntax{
 		version: "versions_exist_once", publication: "versions_publication", latest: "versions_one_latest",
 	},
 	namesWith: namesWith,
+
+	passLocked: " FOR UPDATE SKIP LOCKED",
+	contains:   func(column string) string { return "strpos(" + column + ", ?) > 0" },
+	withParts:  withLexemes,
 }
 
 // matchPattern returns the condition that a column matches a pattern, the argument, in upper or
@@ -45,22 +49,31 @@ func namesWith(text, pattern, notBefore string) condition {
 	}
 }
 
-// minTrigram is the length of the parts of names in the index. A shorter text is the beginning of
-// parts.
-const minTrigram = 3
-
 // partsQuery returns the text search query for the names that have all parts of a text.
 func partsQuery(text string) string {
-	all := []rune(strings.ToLower(text))
-	quote := func(part []rune) string { return "'" + partEscaper.Replace(string(part)) + "'" }
-	if len(all) < minTrigram {
-		return quote(all) + ":*"
+	return lexemeQuery(partsOfWord("", strings.ToLower(text), 1))
+}
+
+// lexemeQuery returns the text search query for what has all parts.
+func lexemeQuery(parts []part) string {
+	all := make([]string, len(parts))
+	for i, p := range parts {
+		all[i] = "'" + partEscaper.Replace(p.text) + "'"
+		if p.begins {
+			all[i] += ":*"
+		}
 	}
-	parts := make([]string, 0, len(all))
-	for i := range len(all) - minTrigram + 1 {
-		parts = append(parts, quote(all[i:i+minTrigram]))
+	return strings.Join(all, " & ")
+}
+
+// withLexemes is syntax.withParts with the index of the function catalogue_parts, which it reads
+// first and alone (namesWith).
+func withLexemes(all []part) condition {
+	return condition{
+		text: `(WITH found AS MATERIALIZED (SELECT * FROM catalogue WHERE catalogue_parts(title, words, facets) @@ CAST(? AS tsquery))
+			SELECT * FROM found) AS c WHERE TRUE`,
+		args: []any{lexemeQuery(all)},
 	}
-	return strings.Join(parts, " & ")
 }
 
 var partEscaper = strings.NewReplacer(`'`, `''`, `\`, `\\`)

@@ -7,6 +7,7 @@ package registryrecords
 
 import (
 	"errors"
+	"sync/atomic"
 
 	"github.com/google/wire"
 
@@ -34,7 +35,7 @@ func changedOr[N int | int64](n N, err, none error) error {
 var Set = wire.NewSet(NewStores, WatchChanges, wire.FieldsOf(new(Stores),
 	"Reader", "Writer", "Snapshot", "Grants", "Views", "Policies", "Reviews", "Backlog", "ReviewRules", "ReviewNotices",
 	"Webhooks", "Deliveries", "Mirrors", "Rereader", "Mirrored", "Quarantine", "Services",
-	"Applied"))
+	"Applied", "Catalogue"))
 
 // Stores are the stores of the registry in one database.
 type Stores struct {
@@ -58,6 +59,7 @@ type Stores struct {
 	Quarantine    registrystore.Quarantine
 	Services      registrystore.Services
 	Applied       registrystore.AppliedStates
+	Catalogue     registrystore.Catalogue
 }
 
 // NewStores returns the stores of a database.
@@ -67,6 +69,7 @@ func NewStores(db *database.DB, c Config) Stores {
 		servers, servers, servers, servers, &grantStore{db}, &viewStore{db, servers.changes}, &policyStore{db},
 		reviews, reviews, &ruleStore{db}, &noticeStore{db}, &webhookStore{db}, &deliveryStore{db}, mirrors, mirrors,
 		&mirroredStore{db, servers.changes}, &quarantineStore{db}, &serviceStore{db}, &appliedStateStore{db},
+		catalogueStore{servers, new(atomic.Pointer[countedSize])},
 	}
 }
 

@@ -28,6 +28,10 @@ var sqliteSyntax = syntax{
 	},
 	newNames: "SELECT max(id), count(*), group_concat(name, x'0a') FROM (SELECT id, name FROM servers WHERE id > ? ORDER BY id LIMIT CAST(? AS bigint))",
 	namesOf:  "SELECT value FROM json_each(?)",
+
+	contains:   func(column string) string { return "instr(" + column + ", ?) > 0" },
+	withParts:  withHexParts,
+	indexParts: indexHexParts,
 }
 
 const uniqueFailed = "UNIQUE constraint failed: "

@@ -1,10 +1,12 @@
 package registryrecords
 
 import (
+	"context"
 	"slices"
 	"strconv"
 	"strings"
 
+	"github.com/uptrace/bun"
 	"github.com/uptrace/bun/dialect"
 
 	"github.com/tollgate-dev/tollgate/adapters/relational/database"
@@ -55,6 +57,14 @@ type syntax struct {
 	// names: the rows, called servers, of the names that contain a text and are not before another
 	// name. The pattern is the text as a pattern of LIKE. It is nil if newNames is not empty.
 	namesWith func(text, pattern, notBefore string) condition
+
+	passLocked string                     // clause after which rows that another transaction has locked are left out
+	contains   func(column string) string // condition that a column contains the argument
+	// withParts returns the FROM and WHERE clauses of the rows of the catalogue, called c, that have
+	// all parts.
+	withParts func(all []part) condition
+	// indexParts puts the parts of servers into the index. It is nil if the database does it.
+	indexParts func(ctx context.Context, db *database.DB, tx bun.IDB, servers []registry.Record) error
 }
 
 // syntaxOf returns the syntax for a database.

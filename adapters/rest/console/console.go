@@ -27,6 +27,7 @@ import (
 // run: then there is the catalogue alone.
 type Ports struct {
 	Servers *browsing.Browser
+	Finder  *browsing.Finder
 	Auth    *AuthPorts
 }
 
@@ -53,12 +54,12 @@ type pages interface{ Mount(r fiber.Router) }
 func New(p Ports) *Console {
 	if p.Auth == nil {
 		s := site.New(site.Ports{})
-		return &Console{s, []pages{s, catalogue.New(s, p.Servers, nil, nil)}}
+		return &Console{s, []pages{s, catalogue.New(s, p.Servers, p.Finder, nil, nil)}}
 	}
 	s := site.New(p.Auth.Site)
 	s.SetWaiting(p.Auth.Reviewing.Reviews.CountPending)
 	return &Console{s, []pages{
-		s, catalogue.New(s, p.Servers, p.Auth.Reviewing.Reviews, p.Auth.SignIn.Joining), signin.New(s, p.Auth.SignIn),
+		s, catalogue.New(s, p.Servers, p.Finder, p.Auth.Reviewing.Reviews, p.Auth.SignIn.Joining), signin.New(s, p.Auth.SignIn),
 		account.New(s, p.Auth.Account), publishing.New(s, p.Auth.Publishing),
 		reviewing.New(s, p.Auth.Reviewing), operating.New(s, p.Auth.Operating),
 	}}

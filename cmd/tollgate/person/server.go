@@ -6,12 +6,14 @@ import (
 	"net/http"
 	"net/url"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/tollgate-dev/tollgate/adapters/tollgateclient"
 	"github.com/tollgate-dev/tollgate/cmd/tollgate/cli"
+	"github.com/tollgate-dev/tollgate/core/fault"
 	"github.com/tollgate-dev/tollgate/core/registry"
 )
 
@@ -20,7 +22,7 @@ type serverRun struct {
 	*Service
 
 	ctx    context.Context // of the command, which the run does not outlive
-	target string          // the argument: NAME[@VERSION], or the words of a search
+	target string          // the arguments: NAME[@VERSION], or the words of a search
 	change tollgateclient.StatusChange
 }
 
@@ -31,15 +33,15 @@ func newServer(p cli.Process) *cobra.Command {
 		Example: "  tollgate server list",
 	}
 	search := &cobra.Command{
-		Use: "search WORD", Short: "List the servers whose names contain a word", Args: cobra.ExactArgs(1),
-		Example: "  tollgate server search weather -o json",
+		Use: "search WORD...", Short: "List the servers whose name, title and description contain all words, best match first",
+		Args: cobra.MinimumNArgs(1), Example: "  tollgate server search weather map -o json",
 	}
 	show := &cobra.Command{
 		Use: "show NAME[@VERSION]", Short: "Show the versions of a server, including deleted ones, and what waits or was rejected",
 		Example: "  tollgate server show com.example/weather",
 	}
 	c := cli.NewGroup("server", "Find servers in the registry of a service, and change their status",
-		newServerCommand(p, list, serverRun.find), newServerCommand(p, search, serverRun.find),
+		newServerCommand(p, list, serverRun.find), newServerCommand(p, search, serverRun.search),
 		newServerCommand(p, show, serverRun.show))
 	for _, s := range []struct {
 		use, short string
@@ -92,7 +94,7 @@ func newServerCommand(
 		}
 		r := serverRun{Service: service, ctx: c.Context()}
 		if len(args) > 0 {
-			r.target = args[0]
+			r.target = strings.Join(args, " ")
 			r.change.Name, r.change.Version, _ = strings.Cut(args[0], "@") // a name has no @
 		}
 		found, err := do(r)
@@ -119,6 +121,31 @@ func (r serverRun) find() ([]tollgateclient.Record, error) {
 		return err
 	})
 	return all, err
+}
+
+// search returns the servers that the catalogue of the service finds. A service without a console
+// finds names that contain the words.
+func (r serverRun) search() (all []tollgateclient.Record, err error) {
+	for page := 1; ; page++ {
+		var found struct {
+			Servers  json.RawMessage
+			Metadata struct{ Pages int }
+		}
+		err := r.CallPublic(r.ctx, tollgateclient.Request{
+			Method: http.MethodGet, Path: "/console/", Query: url.Values{"q": {r.target}, "page": {strconv.Itoa(page)}},
+		}, &found)
+		if fault.Is(err, fault.NotFound) {
+			return r.find()
+		}
+		if err != nil {
+			return nil, err
+		}
+		servers, err := tollgateclient.ParseRecords(found.Servers)
+		all = append(all, servers...)
+		if err != nil || page >= found.Metadata.Pages {
+			return all, err
+		}
+	}
 }
 
 func (r serverRun) show() ([]tollgateclient.Record, error) {

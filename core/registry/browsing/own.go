@@ -33,16 +33,21 @@ func (o *Own) List(ctx context.Context, person registry.Holder, cursor string) (
 		return Page{}, err
 	}
 	of := view.View{Name: ownView, Deprecated: view.Show}
-	for _, g := range grants {
-		if (g.Action == registry.ActionPublish || g.Action == registry.ActionEdit) &&
-			!slices.Contains(of.Include, g.Pattern) {
-			of.Include = append(of.Include, g.Pattern)
-		}
-	}
+	of.Include = changeable(grants)
 	if len(of.Include) == 0 { // which would be all servers
 		return Page{}, nil
 	}
 	return o.servers.In(of).List(ctx, Query{
 		Cursor: cursor, Version: registry.LatestAlias, Limit: strconv.Itoa(DefaultLimit),
 	})
+}
+
+// changeable returns the patterns of the servers that a person with these grants may change.
+func changeable(grants []registry.Grant) (all []registry.Pattern) {
+	for _, g := range grants {
+		if (g.Action == registry.ActionPublish || g.Action == registry.ActionEdit) && !slices.Contains(all, g.Pattern) {
+			all = append(all, g.Pattern)
+		}
+	}
+	return all
 }

@@ -2,7 +2,10 @@ package console
 
 import (
 	"fmt"
+	"io"
+	"maps"
 	"net/http"
+	"slices"
 	"strings"
 	"testing"
 
@@ -51,7 +54,12 @@ func TestCatalogue(t *testing.T) {
 		if got := b.field("status") + b.field("remote"); got != "activetrue" {
 			t.Errorf("the filters of the first page are %q", got)
 		}
-		b.open("/console/?cursor=nonsense", http.StatusUnprocessableEntity)
+		for _, wrong := range []string{
+			"page=0", "page=x", "sort=age", "remote=perhaps", "view=secret", "view=A", "q=" + strings.Repeat("a", 201),
+			"q=1+2+3+4+5+6+7+8+9", "namespace=" + strings.Repeat("n", 301), "origin=%00",
+		} {
+			b.open("/console/?"+wrong, http.StatusUnprocessableEntity)
+		}
 		b.open("/console/servers/com.example/server-00", http.StatusOK)
 		b.wantText("Version 1.1.0", "Latest", "VS Code", "Claude Code", "Cursor", "Gemini CLI",
 			"https://remote.example.com/mcp", "www.example.com", ".vscode/mcp.json")
@@ -200,4 +208,74 @@ func TestHeaders(t *testing.T) {
 		http.StatusBadRequest)
 	b.send(b.request(http.MethodPost, "/console/sign-in", []byte(strings.Repeat("a=1&", 300)),
 		"application/x-www-form-urlencoded"), http.StatusBadRequest)
+}
+
+// TestSearch searches the catalogue as people do, and as the command does.
+func TestSearch(t *testing.T) {
+	t.Parallel()
+	fixture.InEachEnvironment(t, func(t *testing.T, e *fixture.Environment) {
+		s := e.Start(t, fixture.RegistrySettings()...)
+		ada := e.NewWriter(t, s, "ada@example.com", "publish com.example/*", "publish org.mine/*")
+		publish := func(name, title, description string, more map[string]any) {
+			doc := fixture.NewServerDocument(name, "1.0.0")
+			doc["title"], doc["description"] = title, description
+			maps.Copy(doc, more)
+			ada.PostJSON(t, s, "/v0.1/publish", doc).WantStatus(t, http.StatusOK)
+		}
+		publish("com.example/alpha", "Forecasts", "Shows the weather of a city", nil)
+		publish("com.example/beta", "Weather maps", "Draws clouds", map[string]any{
+			"remotes": []map[string]any{{"type": "sse", "url": "https://maps.example.com/sse"}},
+		})
+		publish("org.mine/weather", "Rain", "Counts drops", nil)
+		b := newBrowser(t, s)
+		order := func(query string, want ...string) {
+			t.Helper()
+			b.open("/console/?"+query, http.StatusOK)
+			var got []string
+			for _, n := range all(b.page.root, func(n *html.Node) bool {
+				return n.Data == "a" && strings.HasPrefix(attribute(n, "href"), "/console/servers/")
+			}) {
+				got = append(got, strings.TrimPrefix(attribute(n, "href"), "/console/servers/"))
+			}
+			if !slices.Equal(got, want) {
+				t.Errorf("%s finds %q, want %q", query, got, want)
+			}
+		}
+		order("q=WEATHER", "org.mine/weather", "com.example/beta", "com.example/alpha")
+		b.wantText("3 servers")
+		order("q=city+weath", "com.example/alpha")
+		b.wantText("1 server")
+		order("q=weather&sort=name", "com.example/alpha", "com.example/beta", "org.mine/weather")
+		order("sort=newest", "org.mine/weather", "com.example/beta", "com.example/alpha")
+		order("namespace=org.mine", "org.mine/weather")
+		order("transport=sse&remote=true", "com.example/beta")
+		order("origin=here&q=clouds", "com.example/beta")
+		order("origin=corp")
+		b.wantText("No server matches.")
+		e.RunCommand(t, "", "view", "add", "rain", "--include", "org.mine/*")
+		order("view=rain", "org.mine/weather")
+		e.RunCommand(t, "", "view", "add", "closed", "--include", "org.mine/*", "--access", "token")
+		b.open("/console/?view=closed", http.StatusUnprocessableEntity)
+		publish("com.example/alpha2", "Sun", "no clouds", nil)
+		order("q=sun", "com.example/alpha2")
+
+		r := b.request(http.MethodGet, "/console/?q=weather&page=1", nil, "")
+		r.Header.Set("Accept", "application/json")
+		response, err := b.client.Do(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer response.Body.Close()
+		found, err := io.ReadAll(response.Body)
+		if err != nil || response.StatusCode != http.StatusOK {
+			t.Fatalf("status %d, error %v", response.StatusCode, err)
+		}
+		for _, part := range []string{`"total":3`, `"pages":1`, `"title":"Rain"`, `"isLatest":true`} {
+			if !strings.Contains(string(found), part) {
+				t.Errorf("the answer in JSON has no %s: %s", part, found)
+			}
+		}
+		b.signIn(ada)
+		order("", "com.example/alpha", "com.example/alpha2", "com.example/beta", "org.mine/weather")
+	})
 }

@@ -220,7 +220,7 @@ func TestSearchWhileTyping(t *testing.T) {
 	p := newPerson(t, e, s)
 	p.wantText("com.example/news", "com.example/weather")
 	p.tab.Run(t, chromedp.Evaluate[chromedp.Void](`void (window.before = true)`))
-	p.fill("Search names", "NEWS")
+	p.fill("Search names, titles and descriptions", "NEWS")
 	await.Until(t, "the list with one server, and its address", func() bool { // the first letter finds it too
 		return !strings.Contains(p.text(), "com.example/weather") && strings.Contains(p.text(), "com.example/news") &&
 			chromium.Evaluate[bool](t, p.tab, `location.search.includes("q=NEWS")`)

@@ -7,6 +7,7 @@ import (
 	"embed"
 	"encoding/json"
 	"net/url"
+	"strconv"
 	"strings"
 
 	"github.com/gofiber/fiber/v2"
@@ -34,14 +35,17 @@ const ServersPath = site.Root + "servers/"
 type Pages struct {
 	site   *site.Site
 	reader *browsing.Browser
+	finder *browsing.Finder
 	// reviews and joining are nil without the part for authentication.
 	reviews *reviewing.Service
 	joining *joining.Service
 }
 
 // New returns the pages.
-func New(s *site.Site, r *browsing.Browser, w *reviewing.Service, j *joining.Service) *Pages {
-	return &Pages{s, r, w, j}
+func New(
+	s *site.Site, r *browsing.Browser, f *browsing.Finder, w *reviewing.Service, j *joining.Service,
+) *Pages {
+	return &Pages{s, r, f, w, j}
 }
 
 // Mount adds the routes.
@@ -64,15 +68,14 @@ func VersionPath(name registry.Name, version registry.Version) string {
 
 // listView is the page with the list of servers.
 type listView struct {
-	Search   string
-	Status   string
-	Package  string // the type of a package
-	Remote   string // "true" or "false"
-	First    string // the address of the first page
-	Filtered bool   // the list is not that of all servers
+	Wanted   browsing.Wanted
+	Filtered bool // the list is not that of all servers
+	More     bool // there are more filters than those that are always shown
 	Servers  []Card
+	Found    browsing.Found
+	First    string // the address of the first page
+	Before   string // the address of the page before; empty on the first one
 	Next     string // the address of the next page; empty on the last one
-	Later    bool   // this is not the first page
 	Empty    bool   // the service has no account yet
 }
 
@@ -85,15 +88,9 @@ type Card struct {
 	Release                        registry.Release
 }
 
-// perPage is the number of servers on a page.
-const perPage = "30"
-
 func (p *Pages) list(v *site.Visit) error {
-	q := browsing.Query{
-		Search: strings.TrimSpace(v.Text("q")), Cursor: v.Text("cursor"), Limit: perPage, Version: registry.LatestAlias,
-		Status: v.Text("status"), PackageType: v.Text("package"), Remote: v.Text("remote"),
-	}
-	found, err := p.reader.List(v.UserContext(), q)
+	w := wantedBy(v)
+	found, err := p.finder.Find(v.UserContext(), w, registry.Holder(v.Session.UserID))
 	var problems site.Problems
 	if f, ok := fault.As(err); ok && f.Kind == fault.Invalid {
 		problems = site.ProblemsOf(f)
@@ -101,7 +98,10 @@ func (p *Pages) list(v *site.Visit) error {
 	} else if err != nil {
 		return err
 	}
-	view := newListView(q, found)
+	if v.Accepts(fiber.MIMETextHTML, fiber.MIMEApplicationJSON) == fiber.MIMEApplicationJSON && err == nil {
+		return sendFound(v, found)
+	}
+	view := newListView(w, found)
 	if p.joining != nil {
 		if view.Empty, err = p.joining.IsEmpty(v.UserContext()); err != nil {
 			return err
@@ -110,37 +110,102 @@ func (p *Pages) list(v *site.Visit) error {
 	return v.Render(listPage, site.Head{Title: "Servers", Problems: problems}, view)
 }
 
-func newListView(q browsing.Query, found browsing.Page) listView {
-	filters := url.Values{}
+func wantedBy(v *site.Visit) browsing.Wanted {
+	return browsing.Wanted{
+		Text: strings.TrimSpace(v.Text("q")), Status: v.Text("status"), Namespace: strings.TrimSpace(v.Text("namespace")),
+		Package: v.Text("package"), Transport: v.Text("transport"), Remote: v.Text("remote"),
+		Origin: strings.TrimSpace(v.Text("origin")), View: strings.TrimSpace(v.Text("view")), Sort: v.Text("sort"),
+		Page: v.Text("page"),
+	}
+}
+
+// filters returns the parameters of a search by name.
+func filters(w browsing.Wanted) url.Values {
+	all := url.Values{}
 	for name, value := range map[string]string{
-		"q": q.Search, "status": q.Status, "package": q.PackageType, "remote": q.Remote,
+		"q": w.Text, "status": w.Status, "package": w.Package, "remote": w.Remote, "namespace": w.Namespace,
+		"transport": w.Transport, "origin": w.Origin, "view": w.View, "sort": w.Sort,
 	} {
 		if value != "" {
-			filters.Set(name, value)
+			all.Set(name, value)
 		}
 	}
+	return all
+}
+
+func newListView(w browsing.Wanted, found browsing.Found) listView {
+	all := filters(w)
+	pageAt := func(n int) string {
+		if all.Del("page"); n > 1 {
+			all.Set("page", strconv.Itoa(n))
+		}
+		return site.Home + "?" + all.Encode()
+	}
 	view := listView{
-		Search: q.Search, Status: q.Status, Package: q.PackageType, Remote: q.Remote, Later: q.Cursor != "",
-		Filtered: len(filters) > 0, First: site.Home + "?" + filters.Encode(),
+		Wanted: w, Filtered: len(all) > 0, Found: found, First: pageAt(1),
+		More: w.Namespace+w.Transport+w.Origin+w.View != "",
 	}
-	for _, r := range found.Records {
-		view.Servers = append(view.Servers, NewCard(r))
+	for _, f := range found.Servers {
+		view.Servers = append(view.Servers, newCard(f.Release, f.Summary))
 	}
-	if found.NextCursor != "" {
-		filters.Set("cursor", found.NextCursor)
-		view.Next = site.Home + "?" + filters.Encode()
+	if found.Page > 1 {
+		view.Before = pageAt(min(found.Page-1, max(found.Pages, 1)))
+	}
+	if found.Page < found.Pages {
+		view.Next = pageAt(found.Page + 1)
 	}
 	return view
 }
 
+// sendFound sends a page of a search as JSON, for programs: each server as the API shows it, with
+// its title and description in place of the document.
+func sendFound(v *site.Visit, found browsing.Found) error {
+	servers := make([]map[string]any, len(found.Servers))
+	for i, f := range found.Servers {
+		servers[i] = map[string]any{
+			"server": map[string]string{
+				"name": f.Name.String(), "version": f.Version.String(), "title": f.Title, "description": f.Description,
+			},
+			"_meta": map[string]any{"io.modelcontextprotocol.registry/official": map[string]any{
+				"status": f.Status, "statusMessage": f.StatusMessage, "publishedAt": f.PublishedAt,
+				"updatedAt": f.UpdatedAt, "statusChangedAt": f.StatusChangedAt, "isLatest": true,
+			}},
+		}
+	}
+	text, err := json.Marshal(map[string]any{"servers": servers, "metadata": map[string]any{
+		"total": found.Total, "more": found.More, "page": found.Page, "pages": found.Pages,
+	}})
+	if err != nil {
+		return err
+	}
+	return v.SendJSON(text)
+}
+
 // NewCard returns the card of a version.
 func NewCard(r registry.Record) Card {
-	d := parseDocument(r.Document)
+	return newCard(r.Release, registry.SummaryOf(r))
+}
+
+func newCard(r registry.Release, s registry.Summary) Card {
 	return Card{
-		Path: ServerPath(r.Name), Name: r.Name.String(), Title: strings.TrimSpace(d.Title), Description: d.Description,
-		Version: r.Version.String(),
-		Status:  newStatus(r.Release), Kinds: d.kinds(), Release: r.Release,
+		Path: ServerPath(r.Name), Name: r.Name.String(), Title: s.Title, Description: s.Description,
+		Version: r.Version.String(), Status: newStatus(r), Kinds: kindsOf(s), Release: r,
 	}
+}
+
+// kindsOf returns how a server can be used, in words.
+func kindsOf(s registry.Summary) (kinds []string) {
+	remote := false
+	for _, f := range s.Facets {
+		if kind := f.Value(registry.FacetPackage); kind != "" {
+			kinds = append(kinds, kind+" package")
+		}
+		remote = remote || f == registry.NewFacet(registry.FacetRemote, "true")
+	}
+	if remote {
+		kinds = append(kinds, "remote")
+	}
+	return kinds
 }
 
 // Status is the status of a version in words.
@@ -210,24 +275,6 @@ func parseDocument(text []byte) document {
 // title returns the title, or the name.
 func (d document) title(name registry.Name) string {
 	return cmp.Or(strings.TrimSpace(d.Title), name.String())
-}
-
-// kinds returns how the server can be used, each once, in words.
-func (d document) kinds() (kinds []string) {
-	seen := map[string]bool{}
-	add := func(text string) {
-		if !seen[text] {
-			seen[text] = true
-			kinds = append(kinds, text)
-		}
-	}
-	for _, p := range d.Packages {
-		add(p.RegistryType + " package")
-	}
-	for _, r := range d.Remotes {
-		add("remote, " + r.Type)
-	}
-	return kinds
 }
 
 // shorten removes what is too much for a page, and returns how many packages, remotes and inputs it

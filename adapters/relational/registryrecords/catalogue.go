@@ -1,0 +1,410 @@
+package registryrecords
+
+import (
+	"cmp"
+	"context"
+	"database/sql"
+	"hash/crc32"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"github.com/uptrace/bun"
+
+	"github.com/tollgate-dev/tollgate/adapters/relational/database"
+	"github.com/tollgate-dev/tollgate/core/registry"
+	"github.com/tollgate-dev/tollgate/ports/registrystore"
+)
+
+// catalogueStore implements registrystore.Catalogue.
+type catalogueStore struct {
+	*Servers
+	size *atomic.Pointer[countedSize]
+}
+
+// countedSize is a number of servers that the catalogue has at least: none is ever removed.
+type countedSize struct {
+	servers int64
+	at      time.Time
+}
+
+var _ registrystore.Catalogue = catalogueStore{}
+
+// indexedAtOnce is how many servers one call of Index reads at most.
+const indexedAtOnce = 50
+
+// Index implements registrystore.Catalogue. The names are taken from the backlog before their
+// versions are read, so that a change that is not seen yet puts its name back.
+func (s catalogueStore) Index(ctx context.Context) (more bool, err error) {
+	waiting := database.Query{Text: "SELECT name FROM catalogue_backlog ORDER BY name LIMIT 1", Fixed: true}
+	if names, err := database.CollectAll(ctx, s.db, waiting, database.ScanText[string]); err != nil || len(names) == 0 {
+		return false, err
+	}
+	err = s.db.InTransaction(ctx, func(ctx context.Context, tx bun.IDB) error {
+		var names []string
+		err := s.db.ScanInto(ctx, tx, &names, `DELETE FROM catalogue_backlog WHERE name IN (
+			SELECT name FROM catalogue_backlog ORDER BY name LIMIT ?`+s.sql.passLocked+`) RETURNING name`, indexedAtOnce)
+		if err != nil || len(names) == 0 {
+			return err
+		}
+		slices.Sort(names)
+		more = len(names) == indexedAtOnce
+		left, err := s.indexNames(ctx, tx, names)
+		if err != nil || len(left) == 0 {
+			return err
+		}
+		more = true
+		_, err = s.db.ExecStatement(ctx, tx, "INSERT INTO catalogue_backlog (name) "+rowsOf(len(left), 1), anyOf(left)...)
+		return err
+	})
+	return more, err
+}
+
+// indexNames makes the rows of servers. It returns the names of those that it did not come to,
+// since the documents are large.
+func (s catalogueStore) indexNames(ctx context.Context, tx bun.IDB, names []string) (left []string, err error) {
+	find := database.Query{Text: s.ofNames("v.is_latest", names), Args: anyOf(names)}
+	find.Text += " ORDER BY v.name"
+	p, err := s.readPage(ctx, find, pageLimit{bytes: indexedBytes})
+	if err != nil {
+		return nil, err
+	}
+	const columns = 9
+	args := make([]any, 0, columns*len(p.Records))
+	for i := range p.Records {
+		args = append(args, catalogueRow(p.Records[i])...)
+	}
+	if len(p.Records) > 0 {
+		_, err = s.db.ExecStatement(ctx, tx, `INSERT INTO catalogue (name, title, words, facets, summary, published_at, updated_at, living, spread)
+			`+rowsOf(len(p.Records), columns)+` ON CONFLICT (name) DO UPDATE SET title = excluded.title, words = excluded.words,
+				facets = excluded.facets, summary = excluded.summary, published_at = excluded.published_at,
+				updated_at = excluded.updated_at, living = excluded.living`, args...)
+	}
+	if err == nil && s.sql.indexParts != nil {
+		err = s.sql.indexParts(ctx, s.db, tx, p.Records)
+	}
+	if p.More {
+		at, _ := slices.BinarySearch(names, p.Records[len(p.Records)-1].Name.String())
+		left = names[at+1:]
+	}
+	return left, err
+}
+
+// indexedBytes is the size of the documents that Index reads at most before the last one.
+const indexedBytes = 4 << 20
+
+// ofNames returns a condition for versions with one of the names, which are its arguments.
+func (s catalogueStore) ofNames(and string, names []string) string {
+	return and + " AND v.name IN (?" + strings.Repeat(", ?", len(names)-1) + ")"
+}
+
+func anyOf[T any](list []T) []any {
+	all := make([]any, len(list))
+	for i := range list {
+		all[i] = list[i]
+	}
+	return all
+}
+
+// catalogueRow returns the columns of the row of a server.
+func catalogueRow(r registry.Record) []any {
+	s := registry.SummaryOf(r)
+	return []any{
+		r.Name.String(), searchTitle(s), searchWords(r.Name, s), facetText(s.Facets), s.Title + "\n" + s.Description,
+		database.NewInstant(r.PublishedAt), database.NewInstant(r.UpdatedAt), r.Status != registry.StatusDeleted,
+		int64(crc32.ChecksumIEEE([]byte(r.Name.String()))),
+	}
+}
+
+func searchTitle(s registry.Summary) string { return strings.ToLower(s.Title) }
+
+func searchWords(name registry.Name, s registry.Summary) string {
+	return strings.ToLower(name.String() + "\n" + s.Title + "\n" + s.Description)
+}
+
+// facetText returns the facets as the column has them. Other spaces than those between them are
+// underscores.
+func facetText(all []registry.Facet) string {
+	var text strings.Builder
+	for _, f := range all {
+		text.WriteString(" " + strings.Join(strings.Fields(string(f)), "_") + " ")
+	}
+	return text.String()
+}
+
+// foundRow is what a search reads of a server to sort it.
+type foundRow struct {
+	name, title        string
+	updated, published int64
+	match              registry.Match
+}
+
+// Find implements registrystore.Catalogue. It takes the servers from the index of parts if that has
+// few, and otherwise the first ones in their order, of which many match.
+func (s catalogueStore) Find(ctx context.Context, q registrystore.Search) (registrystore.Finding, error) {
+	if len(q.Words) == 0 && len(q.Facets) == 0 {
+		return s.browse(ctx, q)
+	}
+	q.Limit = max(0, min(q.Limit, registrystore.MaxFound-q.Offset))
+	many, manyTitles, err := s.estimate(ctx, q)
+	if err != nil || many {
+		return s.findMany(ctx, q, manyTitles, err)
+	}
+	rows, err := s.byParts(ctx, q, false)
+	if err != nil || len(rows) > registrystore.MaxFound {
+		return s.findMany(ctx, q, manyTitles, err)
+	}
+	sortFound(rows, q)
+	return s.finding(ctx, cutPage(rows, q), len(rows), false)
+}
+
+func cutPage(rows []foundRow, q registrystore.Search) []foundRow {
+	begin := min(q.Offset, len(rows))
+	return rows[begin:min(begin+q.Limit, len(rows))]
+}
+
+// findMany returns a page of a search that finds more than MaxFound servers; manyTitles if the
+// titles of as many have all words.
+func (s catalogueStore) findMany(
+	ctx context.Context, q registrystore.Search, manyTitles bool, err error,
+) (registrystore.Finding, error) {
+	if err != nil {
+		return registrystore.Finding{}, err
+	}
+	if q.Order != registrystore.ByFit || len(q.Words) == 0 {
+		rows, err := s.inOrder(ctx, q, condition{}, q.Offset, q.Limit)
+		if err != nil {
+			return registrystore.Finding{}, err
+		}
+		return s.finding(ctx, rows, registrystore.MaxFound, true)
+	}
+	best, err := s.best(ctx, q, manyTitles)
+	if err != nil {
+		return registrystore.Finding{}, err
+	}
+	if upTo := q.Offset + q.Limit; len(best) < upTo {
+		rest, err := s.inOrder(ctx, q, condition{}, 0, upTo+len(best))
+		if err != nil {
+			return registrystore.Finding{}, err
+		}
+		best = append(best, rest...)
+	}
+	sortFound(best, q)
+	best = slices.CompactFunc(best, func(a, b foundRow) bool { return a.name == b.name })
+	return s.finding(ctx, cutPage(best, q), registrystore.MaxFound, true)
+}
+
+// best returns the servers whose titles or names match, at least the first ones up to the end of
+// the page. Some may be there twice.
+func (s catalogueStore) best(ctx context.Context, q registrystore.Search, manyTitles bool) ([]foundRow, error) {
+	var titled []foundRow
+	var err error
+	if !manyTitles {
+		titled, err = s.byParts(ctx, q, true)
+	}
+	if manyTitles || len(titled) > registrystore.MaxFound {
+		titled, err = s.inOrder(ctx, q, s.titleHas(q.Words), 0, q.Offset+q.Limit)
+	}
+	if err != nil || len(q.Words) > 1 {
+		return titled, err
+	}
+	named, err := s.named(ctx, q)
+	return append(titled, named...), err
+}
+
+// named returns the servers whose names are the only word of a search (registry.MatchesName).
+func (s catalogueStore) named(ctx context.Context, q registrystore.Search) ([]foundRow, error) {
+	if strings.Contains(q.Words[0], "/") {
+		return s.inOrder(ctx, q, condition{"c.name = ?", []any{q.Words[0]}}, 0, 1)
+	}
+	q.Facets = append(slices.Clip(q.Facets), registry.NewFacet(registry.FacetCalled, q.Words[0]))
+	rows, err := s.withParts(ctx, q, partsOf(registrystore.Search{Facets: q.Facets}, false), condition{})
+	if err == nil && len(rows) > registrystore.MaxFound {
+		return s.inOrder(ctx, q, condition{}, 0, q.Offset+q.Limit)
+	}
+	return rows, err
+}
+
+// browse returns a page of all servers, or of those in ranges of names.
+func (s catalogueStore) browse(ctx context.Context, q registrystore.Search) (registrystore.Finding, error) {
+	c, total := s.conditions(q), 0
+	count := database.Query{
+		Text: "SELECT count(*) FROM (SELECT 1 FROM catalogue AS c" + c.where() + " LIMIT CAST(? AS bigint)) AS c",
+		Args: append(slices.Clip(c.args), registrystore.MaxCounted+1),
+	}
+	if err := s.db.ScanRow(ctx, count, &total); err != nil {
+		return registrystore.Finding{}, err
+	}
+	rows, err := s.inOrder(ctx, q, condition{}, q.Offset, q.Limit)
+	if err != nil {
+		return registrystore.Finding{}, err
+	}
+	return s.finding(ctx, rows, min(total, registrystore.MaxCounted), total > registrystore.MaxCounted)
+}
+
+// conditions returns the condition of a search for a row of the catalogue, called c.
+func (s catalogueStore) conditions(q registrystore.Search) (c condition) {
+	if !q.Deleted {
+		c = c.and("c.living")
+	}
+	for _, f := range q.Facets {
+		c = c.and(s.sql.contains("c.facets"), facetText([]registry.Facet{f}))
+	}
+	for _, w := range q.Words {
+		c = c.and(s.sql.contains("c.words"), w)
+	}
+	c = c.also(nameFilter("c.name", q.Names))
+	if len(q.Except) > 0 {
+		except := nameFilter("c.name", q.Except)
+		c = c.and("NOT ("+except.text+")", except.args...)
+	}
+	return c
+}
+
+func (s catalogueStore) titleHas(words []string) (c condition) {
+	for _, w := range words {
+		c = c.and(s.sql.contains("c.title"), w)
+	}
+	return c
+}
+
+const foundColumns = "c.name, c.title, c.updated_at, c.published_at"
+
+// byParts returns the servers that the index of parts finds, one more than MaxFound at most, in no
+// order. With titles, it is those whose titles have all words.
+func (s catalogueStore) byParts(ctx context.Context, q registrystore.Search, titles bool) ([]foundRow, error) {
+	also := condition{}
+	if titles {
+		also = s.titleHas(q.Words)
+	}
+	return s.withParts(ctx, q, partsOf(q, titles), also)
+}
+
+// withParts returns the servers of a search that have all parts and meet another condition, too.
+func (s catalogueStore) withParts(
+	ctx context.Context, q registrystore.Search, parts []part, also condition,
+) ([]foundRow, error) {
+	find := s.sql.withParts(parts).also(s.conditions(q)).also(also)
+	text := "SELECT " + foundColumns + " FROM " + find.text + " LIMIT CAST(? AS bigint)"
+	return s.readFound(ctx, q, database.Query{Text: text, Args: append(find.args, registrystore.MaxFound+1)})
+}
+
+// sampled is the number of servers of a sample.
+const sampled = 256
+
+// estimate reports whether a search finds far more than MaxFound servers, and whether the titles of
+// far more match: by a sample of the servers. The index of parts would have to be read as a whole.
+func (s catalogueStore) estimate(ctx context.Context, q registrystore.Search) (many, manyTitles bool, err error) {
+	var matching, titles sql.NullInt64
+	all, titled := s.conditions(q), s.titleHas(q.Words).and("1 = 1")
+	sample := database.Query{
+		Text: "SELECT count(*), sum(CASE WHEN " + titled.text + " THEN 1 ELSE 0 END)" +
+			" FROM (SELECT * FROM catalogue ORDER BY spread LIMIT CAST(? AS bigint)) AS c" + all.where(),
+		Args: slices.Concat(titled.args, []any{sampled}, all.args),
+	}
+	if err := s.db.ScanRow(ctx, sample, &matching, &titles); err != nil || matching.Int64 == 0 {
+		return false, false, err
+	}
+	size, err := s.currentSize(ctx)
+	const far = 8 * registrystore.MaxFound * sampled
+	return matching.Int64*size > far, titles.Int64*size > far, err
+}
+
+// countAfter is how long a number of servers is good for estimates.
+const countAfter = 10 * time.Second
+
+func (s catalogueStore) currentSize(ctx context.Context) (int64, error) {
+	known := s.size.Load()
+	if known != nil && time.Since(known.at) < countAfter {
+		return known.servers, nil
+	}
+	now := countedSize{at: time.Now()}
+	count := database.Query{Text: "SELECT count(*) FROM catalogue", Fixed: true}
+	err := s.db.ScanRow(ctx, count, &now.servers)
+	if err == nil {
+		s.size.Store(&now)
+	}
+	return now.servers, err
+}
+
+// inOrder returns the first servers of a search that meet another condition, too, in the order of
+// the search; with ByFit in the order of names.
+func (s catalogueStore) inOrder(
+	ctx context.Context, q registrystore.Search, also condition, skip, limit int,
+) ([]foundRow, error) {
+	c := s.conditions(q).also(also)
+	order := map[registrystore.Order]string{
+		registrystore.ByUpdated: "c.updated_at DESC, c.name", registrystore.ByNewest: "c.published_at DESC, c.name",
+	}[q.Order]
+	text := "SELECT " + foundColumns + " FROM catalogue AS c" + c.where() + " ORDER BY " + cmp.Or(order, "c.name") +
+		" LIMIT CAST(? AS bigint) OFFSET CAST(? AS bigint)"
+	return s.readFound(ctx, q, database.Query{Text: text, Args: append(slices.Clip(c.args), limit, skip)})
+}
+
+func (s catalogueStore) readFound(
+	ctx context.Context, q registrystore.Search, find database.Query,
+) ([]foundRow, error) {
+	return database.CollectAll(ctx, s.db, find, func(row *sql.Rows) (r foundRow, err error) {
+		var updated, published database.Instant
+		if err = row.Scan(&r.name, &r.title, &updated, &published); err != nil {
+			return r, err
+		}
+		r.updated, r.published = updated.UnixMicro(), published.UnixMicro()
+		r.match = registry.MatchOf(r.name, r.title, q.Words)
+		return r, nil
+	})
+}
+
+// sortFound sorts rows in the order of a search.
+func sortFound(rows []foundRow, q registrystore.Search) {
+	slices.SortFunc(rows, func(a, b foundRow) int {
+		first := 0
+		switch q.Order {
+		case registrystore.ByFit:
+			first = cmp.Compare(a.match, b.match)
+		case registrystore.ByUpdated:
+			first = cmp.Compare(b.updated, a.updated)
+		case registrystore.ByNewest:
+			first = cmp.Compare(b.published, a.published)
+		}
+		return cmp.Or(first, strings.Compare(a.name, b.name))
+	})
+}
+
+// finding returns the result with the servers of the rows.
+func (s catalogueStore) finding(
+	ctx context.Context, rows []foundRow, total int, more bool,
+) (registrystore.Finding, error) {
+	f := registrystore.Finding{Total: total, More: more}
+	if len(rows) == 0 {
+		return f, nil
+	}
+	names := make([]string, len(rows))
+	for i, r := range rows {
+		names[i] = r.name
+	}
+	found, err := database.CollectAll(ctx, s.db, database.Query{
+		Text: "SELECT c.summary, c.facets, " + factsOfVersion +
+			" FROM catalogue AS c JOIN versions AS v ON v.name = c.name WHERE " + s.ofNames("v.is_latest", names),
+		Args: anyOf(names),
+	}, scanFoundServer)
+	slices.SortFunc(found, func(a, b registrystore.FoundServer) int {
+		return cmp.Compare(slices.Index(names, a.Name.String()), slices.Index(names, b.Name.String()))
+	})
+	f.Servers = found
+	return f, err
+}
+
+func scanFoundServer(row *sql.Rows) (f registrystore.FoundServer, err error) {
+	var summary, facets, facts string
+	if err = row.Scan(&summary, &facets, &facts); err != nil {
+		return f, err
+	}
+	f.Title, f.Description, _ = strings.Cut(summary, "\n")
+	for _, text := range strings.Fields(facets) {
+		f.Facets = append(f.Facets, registry.Facet(text))
+	}
+	f.Release, err = parseFacts(facts)
+	return f, err
+}

@@ -1,0 +1,239 @@
+package browsing
+
+import (
+	"context"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/tollgate-dev/tollgate/core/registry"
+	"github.com/tollgate-dev/tollgate/core/registry/view"
+	"github.com/tollgate-dev/tollgate/ports/clock"
+	"github.com/tollgate-dev/tollgate/ports/registrystore"
+	"github.com/tollgate-dev/tollgate/ports/report"
+)
+
+// Finder finds servers by what people write (console, tollgate server search). The search of the
+// API, which looks at names only, is Browser.List. It is safe for concurrent use.
+type Finder struct{ ports FinderPorts }
+
+// FinderPorts are the dependencies of a Finder. All fields are required.
+type FinderPorts struct {
+	Catalogue registrystore.Catalogue
+	Servers   registrystore.SnapshotReader
+	Views     registrystore.Views
+	Grants    registrystore.Grants
+	Waiter    clock.Waiter
+	Reporter  report.Reporter
+}
+
+// NewFinder returns a finder.
+func NewFinder(p FinderPorts) *Finder { return &Finder{p} }
+
+// IndexFailed means that the index of the catalogue could not be made. It is tried again later.
+type IndexFailed struct{ Err error }
+
+// indexEvery is the time between two looks for servers that changed. Searches look too, so that it
+// matters after a start or an import only.
+const indexEvery = 5 * time.Second
+
+// Run makes the index of what changed until the context ends.
+func (f *Finder) Run(ctx context.Context) {
+	for {
+		more, err := f.ports.Catalogue.Index(ctx)
+		if err != nil && ctx.Err() == nil {
+			f.ports.Reporter.Report(IndexFailed{err})
+		}
+		if more && err == nil {
+			continue
+		}
+		if !f.ports.Waiter.Wait(ctx, indexEvery) {
+			return
+		}
+	}
+}
+
+// Wanted has the parameters of a search, as they were sent. An empty one counts as absent.
+type Wanted struct {
+	Text      string // words; a server has all of them
+	Status    string // of the latest version; without one, any but deleted
+	Namespace string
+	Package   string // type of a package
+	Transport string
+	Remote    string // true or false
+	Origin    string // a mirror, or registry.OwnOrigin
+	View      string
+	Sort      string // a registrystore.Order
+	Page      string // from 1
+}
+
+// The limits of a search.
+const (
+	PageSize  = 30  // servers of a page
+	maxText   = 200 // bytes
+	maxWords  = 8
+	maxPage   = 100_000
+	maxFilter = 300 // bytes of a filter
+)
+
+// Found is a page of a search.
+type Found struct {
+	Servers []registrystore.FoundServer
+	Total   int  // of all pages
+	More    bool // more than Total match; the pages have the best ones
+	Page    int
+	Pages   int
+}
+
+// Find returns a page of the servers that somebody looks for: best match first, or all servers,
+// those that the person may change first (contract U-15). person is empty for callers without a
+// session. It returns fault.Invalid, with the name of the parameter, for one that breaks a rule.
+func (f *Finder) Find(ctx context.Context, w Wanted, person registry.Holder) (Found, error) {
+	s, page, err := w.parse()
+	if err != nil {
+		return Found{}, err
+	}
+	if err := f.restrict(ctx, &s, w.View); err != nil {
+		return Found{}, err
+	}
+	for range indexSteps { // what was published a moment ago is found
+		if more, err := f.ports.Catalogue.Index(ctx); err != nil {
+			return Found{}, err
+		} else if !more {
+			break
+		}
+	}
+	s.Offset, s.Limit = (page-1)*PageSize, PageSize
+	found, err := f.find(ctx, s, w, person)
+	return Found{
+		Servers: found.Servers, Total: found.Total, More: found.More, Page: page,
+		Pages: (found.Total + PageSize - 1) / PageSize,
+	}, err
+}
+
+// indexSteps is how often a search calls Index at most.
+const indexSteps = 4
+
+func (f *Finder) find(
+	ctx context.Context, s registrystore.Search, w Wanted, person registry.Holder,
+) (registrystore.Finding, error) {
+	own, err := f.own(ctx, w, person)
+	if err != nil || own == nil {
+		if err != nil {
+			return registrystore.Finding{}, err
+		}
+		return f.ports.Catalogue.Find(ctx, s)
+	}
+	first, rest := s, s
+	first.Names, rest.Except = own, own
+	mine, err := f.ports.Catalogue.Find(ctx, first)
+	if err != nil {
+		return registrystore.Finding{}, err
+	}
+	rest.Offset, rest.Limit = max(0, s.Offset-mine.Total), s.Limit-len(mine.Servers)
+	others, err := f.ports.Catalogue.Find(ctx, rest)
+	others.Servers = append(mine.Servers, others.Servers...)[:min(s.Limit, len(mine.Servers)+len(others.Servers))]
+	others.Total, others.More = others.Total+mine.Total, others.More || mine.More
+	return others, err
+}
+
+// own returns the names of the servers that a person may change, or nil if the search is not for
+// all servers in their usual order, or the person may change all of them or none.
+func (f *Finder) own(ctx context.Context, w Wanted, person registry.Holder) ([]registry.NameRange, error) {
+	w.Page = ""
+	if person == "" || w != (Wanted{}) {
+		return nil, nil
+	}
+	grants, err := f.ports.Grants.Of(ctx, person)
+	of := view.View{Include: changeable(grants)}
+	if err != nil || len(of.Include) == 0 {
+		return nil, err
+	}
+	return of.Names(), nil
+}
+
+// restrict restricts a search to a view that everybody may read. Of a view that hides deprecated
+// versions, it finds the servers whose latest version is active.
+func (f *Finder) restrict(ctx context.Context, s *registrystore.Search, name string) error {
+	if name == "" || name == view.All {
+		return nil
+	}
+	n, err := view.ParseName(name)
+	if err != nil {
+		return invalidParameter("view", "must be the name of a view")
+	}
+	all, err := f.ports.Views.List(ctx)
+	if err != nil {
+		return err
+	}
+	i := slices.IndexFunc(all, func(v view.View) bool { return v.Name == n && v.Access == view.Public })
+	if i < 0 {
+		return invalidParameter("view", "must be the name of a view that needs no token")
+	}
+	s.Names = all[i].Names()
+	if all[i].Deprecated == view.Hide {
+		s.Facets = append(s.Facets, registry.NewFacet(registry.FacetStatus, string(registry.StatusActive)))
+	}
+	return nil
+}
+
+// parse validates the parameters, except for the view.
+func (w Wanted) parse() (s registrystore.Search, page int, err error) {
+	s.Words = strings.Fields(strings.ToLower(w.Text))
+	if len(w.Text) > maxText || len(s.Words) > maxWords || !registry.IsText(w.Text) {
+		return s, 0, invalidParameter("q", "must have at most "+strconv.Itoa(maxWords)+" words and "+
+			strconv.Itoa(maxText)+" bytes")
+	}
+	if w.Status != "" {
+		status, err := registry.ParseStatus(w.Status)
+		if err != nil {
+			return s, 0, invalidParameter("status", "must be active, deprecated or deleted")
+		}
+		s.Deleted = status == registry.StatusDeleted
+	}
+	if w.Remote != "" && w.Remote != "true" && w.Remote != "false" {
+		return s, 0, invalidParameter("remote", "must be true or false")
+	}
+	for _, filter := range []struct{ kind, value string }{
+		{registry.FacetStatus, w.Status}, {registry.FacetNamespace, w.Namespace}, {registry.FacetPackage, w.Package},
+		{registry.FacetTransport, w.Transport}, {registry.FacetRemote, w.Remote}, {registry.FacetOrigin, w.Origin},
+	} {
+		switch {
+		case len(filter.value) > maxFilter || !registry.IsText(filter.value):
+			return s, 0, invalidParameter(filter.kind, "must have at most "+strconv.Itoa(maxFilter)+" bytes")
+		case filter.value != "":
+			s.Facets = append(s.Facets, registry.NewFacet(filter.kind, filter.value))
+		}
+	}
+	if s.Order, err = parseOrder(w.Sort); err != nil {
+		return s, 0, err
+	}
+	page, err = parsePage(w.Page)
+	return s, page, err
+}
+
+func parseOrder(text string) (registrystore.Order, error) {
+	o := registrystore.Order(text)
+	orders := []registrystore.Order{
+		"", registrystore.ByFit, registrystore.ByName, registrystore.ByUpdated, registrystore.ByNewest,
+	}
+	if !slices.Contains(orders, o) {
+		return "", invalidParameter("sort", "must be fit, name, updated or newest")
+	}
+	if o == "" {
+		o = registrystore.ByFit
+	}
+	return o, nil
+}
+
+func parsePage(text string) (int, error) {
+	if text == "" {
+		return 1, nil
+	}
+	page, err := strconv.Atoi(text)
+	if err != nil || page < 1 || page > maxPage {
+		return 0, invalidParameter("page", "must be a whole number from 1 to "+strconv.Itoa(maxPage))
+	}
+	return page, nil
+}

@@ -1,0 +1,175 @@
+package browsing_test
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/tollgate-dev/tollgate/core/fault"
+	"github.com/tollgate-dev/tollgate/core/registry"
+	"github.com/tollgate-dev/tollgate/core/registry/browsing"
+	"github.com/tollgate-dev/tollgate/core/registry/view"
+	"github.com/tollgate-dev/tollgate/ports/registrystore"
+)
+
+// shelf is a catalogue of the servers com.example/00 to 79 in the order of names, which knows ranges
+// of names only, and views and grants. It keeps the searches that it gets.
+type shelf struct {
+	asked   []registrystore.Search
+	waiting int // calls of Index after which it is complete
+	failure error
+}
+
+func (s *shelf) Index(context.Context) (bool, error) {
+	s.waiting--
+	return s.waiting > 0, s.failure
+}
+
+func (s *shelf) Find(_ context.Context, q registrystore.Search) (f registrystore.Finding, err error) {
+	s.asked = append(s.asked, q)
+	for i := range 80 {
+		name, err := registry.ParseName(fmt.Sprintf("com.example/%02d", i))
+		if err != nil {
+			return f, err
+		}
+		within := func(r registry.NameRange) bool { return r.Contains(name.String()) }
+		if q.Names != nil && !slices.ContainsFunc(q.Names, within) || slices.ContainsFunc(q.Except, within) {
+			continue
+		}
+		if f.Total++; f.Total > q.Offset && len(f.Servers) < q.Limit {
+			f.Servers = append(f.Servers, registrystore.FoundServer{Release: registry.Release{Name: name}})
+		}
+	}
+	return f, nil
+}
+
+// somePattern returns a pattern of ten servers.
+func somePattern(begin string) registry.Pattern {
+	p, err := registry.ParsePattern("com.example/" + begin + "*")
+	if err != nil {
+		panic(err)
+	}
+	return p
+}
+
+type shelfViews struct{ registrystore.Views }
+
+func (shelfViews) List(context.Context) ([]view.View, error) {
+	return []view.View{
+		{Name: "some", Include: []registry.Pattern{somePattern("1")}, Access: view.Public, Deprecated: view.Hide},
+		{Name: "closed", Access: view.WithToken},
+	}, nil
+}
+
+type shelfGrants struct{ registrystore.Grants }
+
+func (shelfGrants) Of(_ context.Context, person registry.Holder) ([]registry.Grant, error) {
+	if person != "ada" {
+		return nil, nil
+	}
+	return []registry.Grant{
+		{Action: registry.ActionPublish, Pattern: somePattern("5")}, {Action: registry.ActionReview, Pattern: somePattern("1")},
+	}, nil
+}
+
+func (s *shelf) finder() *browsing.Finder {
+	return browsing.NewFinder(browsing.FinderPorts{Catalogue: s, Views: shelfViews{}, Grants: shelfGrants{}})
+}
+
+// namesOf returns the last parts of the names on a page.
+func namesOf(f browsing.Found) string {
+	var names []string
+	for _, r := range f.Servers {
+		names = append(names, strings.TrimPrefix(r.Name.String(), "com.example/"))
+	}
+	return strings.Join(names, " ")
+}
+
+func TestFindHasOwnServersFirst(t *testing.T) {
+	s := new(shelf)
+	var pages []string
+	for _, page := range []string{"", "2", "3", "4"} {
+		f, err := s.finder().Find(t.Context(), browsing.Wanted{Page: page}, "ada")
+		if err != nil || f.Total != 80 || f.Pages != 3 {
+			t.Fatalf("page %s: %d in %d pages, error %v", page, f.Total, f.Pages, err)
+		}
+		pages = append(pages, namesOf(f))
+	}
+	all := strings.Fields(strings.Join(pages, " "))
+	if got := strings.Join(all[:12], " "); got != "50 51 52 53 54 55 56 57 58 59 00 01" {
+		t.Errorf("the first servers are %s", got)
+	}
+	slices.Sort(all)
+	if len(all) != 80 || len(slices.Compact(all)) != 80 || pages[3] != "" {
+		t.Errorf("the pages have %d servers, and page 4 %q", len(all), pages[3])
+	}
+	for _, w := range []browsing.Wanted{{Text: "a"}, {Sort: "name"}, {View: "all"}, {Status: "active"}} {
+		if f, err := s.finder().Find(t.Context(), w, "ada"); err != nil || !strings.HasPrefix(namesOf(f), "00 01") {
+			t.Errorf("%+v begins with %.8s, error %v", w, namesOf(f), err)
+		}
+	}
+}
+
+func TestFindKeepsWhatIsWanted(t *testing.T) {
+	s := new(shelf)
+	w := browsing.Wanted{
+		Text: " Two  WORDS ", Status: "deleted", Namespace: "Com.Example", Package: "npm", Transport: "stdio", Remote: "true",
+		Origin: "here", Sort: "newest", Page: "3",
+	}
+	if _, err := s.finder().Find(t.Context(), w, ""); err != nil {
+		t.Fatal(err)
+	}
+	want := registrystore.Search{
+		Words: []string{"two", "words"}, Deleted: true, Order: registrystore.ByNewest, Offset: 60, Limit: 30,
+		Facets: []registry.Facet{
+			"status:deleted", "namespace:com.example", "package:npm", "transport:stdio", "remote:true", "origin:here",
+		},
+	}
+	if got := fmt.Sprintf("%+v", s.asked); got != fmt.Sprintf("%+v", []registrystore.Search{want}) {
+		t.Errorf("asked %s", got)
+	}
+}
+
+func TestFindInViews(t *testing.T) {
+	s := new(shelf)
+	f, err := s.finder().Find(t.Context(), browsing.Wanted{View: "some"}, "")
+	if err != nil || f.Total != 10 || !slices.Contains(s.asked[0].Facets, "status:active") {
+		t.Errorf("the view has %d servers, asked %+v, error %v", f.Total, s.asked, err)
+	}
+}
+
+func TestFindRefusesWrongParameters(t *testing.T) {
+	long := strings.Repeat("a", 301)
+	for field, w := range map[string][]browsing.Wanted{
+		"q ":         {{Text: long}, {Text: "1 2 3 4 5 6 7 8 9"}, {Text: "\x00"}, {Text: "\xff"}},
+		"status ":    {{Status: "gone"}},
+		"remote ":    {{Remote: "1"}},
+		"namespace ": {{Namespace: long}},
+		"package ":   {{Package: "\x00"}},
+		"transport ": {{Transport: long}},
+		"origin ":    {{Origin: long}},
+		"sort ":      {{Sort: "size"}},
+		"page ":      {{Page: "0"}, {Page: "-1"}, {Page: "x"}, {Page: "100001"}, {Page: "1e3"}},
+		"view ":      {{View: "closed"}, {View: "unknown"}, {View: "A"}},
+	} {
+		for _, one := range w {
+			_, err := new(shelf).finder().Find(t.Context(), one, "")
+			if !fault.Is(err, fault.Invalid) || !strings.HasPrefix(err.Error(), field) {
+				t.Errorf("%.80v is answered with %v, want a fault of %s", one, err, field)
+			}
+		}
+	}
+}
+
+func TestFindIndexesFirst(t *testing.T) {
+	s := &shelf{waiting: 100}
+	if _, err := s.finder().Find(t.Context(), browsing.Wanted{}, ""); err != nil || s.waiting != 96 {
+		t.Errorf("%d calls of Index, error %v", 100-s.waiting, err)
+	}
+	away := fault.New(fault.Unavailable, "away")
+	if _, err := (&shelf{failure: away}).finder().Find(t.Context(), browsing.Wanted{}, ""); !fault.Is(err, fault.Unavailable) {
+		t.Errorf("without an index the error is %v", err)
+	}
+}

@@ -1,0 +1,63 @@
+package registrystore
+
+import (
+	"context"
+
+	"github.com/tollgate-dev/tollgate/core/registry"
+)
+
+// Catalogue finds servers by what people write: words of their names, titles and descriptions. It
+// has the latest version of each server.
+type Catalogue interface {
+	// Find returns a page of the servers that a search selects. It knows what Index has put into
+	// its index.
+	Find(ctx context.Context, s Search) (Finding, error)
+	// Index puts some of the servers that changed since into the index, and reports whether there
+	// may be more. Several processes may call it at once.
+	Index(ctx context.Context) (more bool, err error)
+}
+
+// Order is the order of the servers that a search finds.
+type Order string
+
+// The orders. With words, ByFit is: best match first (registry.MatchOf), then by name.
+const (
+	ByFit     Order = "fit"
+	ByName    Order = "name"
+	ByUpdated Order = "updated" // latest change first
+	ByNewest  Order = "newest"  // latest publication first
+)
+
+const (
+	// MaxFound is the number of servers up to which a search with words or facets is sorted and
+	// counted as a whole. A search that finds more ends after that many, the best ones first.
+	MaxFound = 500
+	// MaxCounted is the number of servers up to which those of any other search are counted.
+	MaxCounted = 10_000
+)
+
+// Search selects servers. Zero fields do not restrict the selection.
+type Search struct {
+	Words  []string         // in lower case; each is a part of the name, title or description
+	Facets []registry.Facet // the server has all of them
+	// Deleted includes servers whose latest version is deleted.
+	Deleted bool
+	// Names are the ranges of the names, and Except those that are left out; nil for none.
+	Names, Except []registry.NameRange
+	Order         Order
+	Offset        int
+	Limit         int // of the page, at least 1
+}
+
+// Finding is a page of the servers that a search selects.
+type Finding struct {
+	Servers []FoundServer
+	Total   int  // of all pages, at most MaxFound or MaxCounted
+	More    bool // more than Total match
+}
+
+// FoundServer is the latest version of a server, without its document.
+type FoundServer struct {
+	registry.Release
+	registry.Summary
+}
