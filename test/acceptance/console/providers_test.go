@@ -40,7 +40,8 @@ func TestOperatorProviders(t *testing.T) {
 				t.Errorf("%s: the form has the name %q", field, got)
 			}
 		}
-		b.press("Add this provider", http.StatusOK, append(form, "enforce", "")...)
+		b.open("/console/operator/providers", http.StatusOK)
+		b.press("Add this provider", http.StatusOK, form...)
 		b.wantPath("/console/operator/providers/acme?done=provider")
 		b.wantText("The provider is added.", "Not used yet", "It has one", b.base+"/console/sign-in/company/acme/callback",
 			b.base+"/auth/company/acme/logout")
