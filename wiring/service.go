@@ -224,7 +224,7 @@ var methodsSet = wire.NewSet(methodsapi.New, newUsageCounter)
 var consoleSet = wire.NewSet(
 	newConsole, wire.Struct(new(console.AuthPorts), "*"), wire.Struct(new(console.Ports), "Servers", "Finder"), wire.Struct(new(site.Ports), "*"),
 	wire.Struct(new(account.Ports), "*"),
-	wire.Struct(new(consolesignin.Ports), "StepUp", "Joining", "Trail", "Companies", "Pairing"),
+	wire.Struct(new(consolesignin.Ports), "StepUp", "Joining", "Trail", "Companies", "Passkeys", "Pairing"),
 	wire.Struct(new(consolepublishing.Ports), "Reviews", "Reader", "Own"),
 	wire.Struct(new(consolereviewing.Ports), "*"), wire.Struct(new(operating.Ports), "*"), newConsoleLimits,
 	newPluginStates, newSettled, wire.Struct(new(overview.Source), "*"),

@@ -663,6 +663,7 @@ func injectService(ctx context.Context, s settings.Settings, parts settings.Part
 	historyDeferrals := stores.HistoryDeferrals
 	logins := stores.Logins
 	providers := stores.Providers
+	identities := stores.Identities
 	operators := stores.Operators
 	grantPorts := delegating.GrantPorts{
 		Transactions: runner,
@@ -737,6 +738,7 @@ func injectService(ctx context.Context, s settings.Settings, parts settings.Part
 		Deferrals:     historyDeferrals,
 		Logins:        logins,
 		Providers:     providers,
+		Identities:    identities,
 		Grants:        granter,
 		Transaction:   runner,
 		Passwords:     passwordHasher,
@@ -769,7 +771,43 @@ func injectService(ctx context.Context, s settings.Settings, parts settings.Part
 		cleanup()
 		return nil, nil, err
 	}
-	signIn := countSignIns(signinService, wiringPartMetrics)
+	passkeysConfig := s.Passkeys
+	authstorePasskeys := stores.Passkeys
+	webauthnVerifier := webauthn.New()
+	passkeysPorts := passkeys.Ports{
+		Passkeys:    authstorePasskeys,
+		Accounts:    accounts,
+		Identities:  identities,
+		Sessions:    sessions,
+		Transaction: runner,
+		Verifier:    webauthnVerifier,
+		SignIn:      signinService,
+		Used:        singleuseStore,
+		Trail:       trail,
+		Notices:     notifier,
+		Clock:       clock,
+		Entropy:     entropy,
+		Root:        rootSecret,
+	}
+	passkeysService, err := passkeys.New(passkeysConfig, passkeysPorts)
+	if err != nil {
+		cleanup14()
+		cleanup13()
+		cleanup12()
+		cleanup11()
+		cleanup10()
+		cleanup9()
+		cleanup8()
+		cleanup7()
+		cleanup6()
+		cleanup5()
+		cleanup4()
+		cleanup3()
+		cleanup2()
+		cleanup()
+		return nil, nil, err
+	}
+	signIn := countSignIns(signinService, passkeysService, wiringPartMetrics)
 	credentialsConfig := s.Credentials
 	links := stores.Links
 	credentialsPorts := credentials.Ports{
@@ -861,43 +899,6 @@ func injectService(ctx context.Context, s settings.Settings, parts settings.Part
 	joiningService := joining.New(joiningPorts)
 	stepupConfig := s.StepUp
 	challenges := stores.Challenges
-	identities := stores.Identities
-	passkeysConfig := s.Passkeys
-	authstorePasskeys := stores.Passkeys
-	webauthnVerifier := webauthn.New()
-	passkeysPorts := passkeys.Ports{
-		Passkeys:    authstorePasskeys,
-		Accounts:    accounts,
-		Identities:  identities,
-		Sessions:    sessions,
-		Transaction: runner,
-		Verifier:    webauthnVerifier,
-		SignIn:      signinService,
-		Used:        singleuseStore,
-		Trail:       trail,
-		Notices:     notifier,
-		Clock:       clock,
-		Entropy:     entropy,
-		Root:        rootSecret,
-	}
-	passkeysService, err := passkeys.New(passkeysConfig, passkeysPorts)
-	if err != nil {
-		cleanup14()
-		cleanup13()
-		cleanup12()
-		cleanup11()
-		cleanup10()
-		cleanup9()
-		cleanup8()
-		cleanup7()
-		cleanup6()
-		cleanup5()
-		cleanup4()
-		cleanup3()
-		cleanup2()
-		cleanup()
-		return nil, nil, err
-	}
 	stepupPorts := stepup.Ports{
 		Accounts:     accounts,
 		Sessions:     sessions,
@@ -1049,6 +1050,7 @@ func injectService(ctx context.Context, s settings.Settings, parts settings.Part
 		Joining:   joiningService,
 		Trail:     trail,
 		Companies: federatingService,
+		Passkeys:  passkeysService,
 		Pairing:   pairingService,
 	}
 	tokensPorts := tokens.Ports{
@@ -1066,6 +1068,7 @@ func injectService(ctx context.Context, s settings.Settings, parts settings.Part
 		Trail:       trail,
 		Tokens:      tokensService,
 		Companies:   federatingService,
+		Passkeys:    passkeysService,
 	}
 	own := browsing.NewOwn(snapshotReader, sealer, grants)
 	ports3 := publishing2.Ports{

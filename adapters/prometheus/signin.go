@@ -7,6 +7,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/tollgate-dev/tollgate/core/auth"
+	"github.com/tollgate-dev/tollgate/core/auth/passkeys"
 	"github.com/tollgate-dev/tollgate/core/auth/signin"
 )
 
@@ -25,14 +26,15 @@ const (
 // SignIn counts the outcomes of the steps of logins and of refreshes, and passes the calls on.
 type SignIn struct {
 	*signin.Service
+	passkeys  *passkeys.Service
 	logins    labelCounters
 	refreshes labelCounters
 }
 
 // NewSignIn returns a service whose outcomes are counted.
-func NewSignIn(s *signin.Service, r prometheus.Registerer) *SignIn {
+func NewSignIn(s *signin.Service, p *passkeys.Service, r prometheus.Registerer) *SignIn {
 	return &SignIn{
-		Service: s,
+		Service: s, passkeys: p,
 		logins: newLabelCounters(r, prometheus.CounterOpts{
 			Name: "tollgate_logins_total",
 			Help: "Steps of logins, by outcome.",
@@ -64,6 +66,13 @@ func (s *SignIn) VerifyMFA(ctx context.Context, in signin.MFAAnswer) (signin.Res
 func (s *SignIn) Refresh(ctx context.Context, secret auth.RefreshSecret, from netip.Addr) (signin.Result, error) {
 	r, err := s.Service.Refresh(ctx, secret, from)
 	s.refreshes.increment(refreshOutcome(err))
+	return r, err
+}
+
+// LoginByPasskey signs a person in with a passkey and counts the outcome.
+func (s *SignIn) LoginByPasskey(ctx context.Context, in passkeys.Answer, from signin.Origin) (signin.Result, error) {
+	r, err := s.passkeys.SignIn(ctx, in, from)
+	s.logins.increment(loginOutcome(r, err))
 	return r, err
 }
 

@@ -21,26 +21,28 @@ type identityStore struct {
 type identityRow struct {
 	bun.BaseModel `bun:"table:company_identities"`
 
-	ID         company.IdentityID `bun:"id,pk"`
-	UserID     auth.UserID        `bun:"user_id"`
-	Issuer     string             `bun:"issuer"`
-	Subject    string             `bun:"subject"`
-	Email      auth.Email         `bun:"email"`
-	LinkedAt   database.Instant   `bun:"linked_at"`
-	LastUsedAt database.Instant   `bun:"last_used_at"`
+	ID          company.IdentityID `bun:"id,pk"`
+	UserID      auth.UserID        `bun:"user_id"`
+	Issuer      string             `bun:"issuer"`
+	Subject     string             `bun:"subject"`
+	Email       auth.Email         `bun:"email"`
+	LinkedAt    database.Instant   `bun:"linked_at"`
+	LastUsedAt  database.Instant   `bun:"last_used_at"`
+	ConfirmedAt database.Instant   `bun:"confirmed_at,nullzero"`
 }
 
 func newIdentityRow(i company.Identity) *identityRow {
 	return &identityRow{
 		ID: i.ID, UserID: i.UserID, Issuer: i.Issuer, Subject: i.Subject, Email: i.Email,
 		LinkedAt: database.NewInstant(i.LinkedAt), LastUsedAt: database.NewInstant(i.LastUsedAt),
+		ConfirmedAt: database.NewInstant(i.ConfirmedAt),
 	}
 }
 
 func (r *identityRow) toIdentity() company.Identity {
 	return company.Identity{
 		ID: r.ID, UserID: r.UserID, Issuer: r.Issuer, Subject: r.Subject, Email: r.Email, LinkedAt: r.LinkedAt.Time,
-		LastUsedAt: r.LastUsedAt.Time,
+		LastUsedAt: r.LastUsedAt.Time, ConfirmedAt: r.ConfirmedAt.Time,
 	}
 }
 
@@ -69,8 +71,16 @@ func (s *identityStore) Of(ctx context.Context, user auth.UserID) ([]company.Ide
 
 // Use implements authstore.Identities.
 func (s *identityStore) Use(ctx context.Context, id company.IdentityID, email auth.Email, at time.Time) error {
-	_, err := s.db.Exec(ctx, "UPDATE company_identities SET email = ?, last_used_at = ? WHERE id = ?",
-		string(email), database.NewInstant(at), string(id))
+	used := database.NewInstant(at)
+	_, err := s.db.Exec(ctx, "UPDATE company_identities SET email = ?, last_used_at = ?, confirmed_at = ? WHERE id = ?",
+		string(email), used, used, string(id))
+	return err
+}
+
+// Confirm implements authstore.Identities.
+func (s *identityStore) Confirm(ctx context.Context, id company.IdentityID, at time.Time) error {
+	_, err := s.db.Exec(ctx, "UPDATE company_identities SET confirmed_at = ? WHERE id = ?",
+		database.NewInstant(at), string(id))
 	return err
 }
 

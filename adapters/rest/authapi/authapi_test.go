@@ -24,6 +24,7 @@ import (
 	"github.com/tollgate-dev/tollgate/core/auth/authtest"
 	"github.com/tollgate-dev/tollgate/core/auth/credentials"
 	"github.com/tollgate-dev/tollgate/core/auth/devices"
+	"github.com/tollgate-dev/tollgate/core/auth/passkeys"
 	"github.com/tollgate-dev/tollgate/core/auth/signin"
 	"github.com/tollgate-dev/tollgate/core/auth/stepup"
 	"github.com/tollgate-dev/tollgate/core/fault"
@@ -96,6 +97,10 @@ func (u *signInStub) VerifyMFA(_ context.Context, in signin.MFAAnswer) (signin.R
 	r := result()
 	r.DeviceToken = "device-token"
 	return r, u.recordCall("verify MFA")
+}
+
+func (u *signInStub) LoginByPasskey(context.Context, passkeys.Answer, signin.Origin) (signin.Result, error) {
+	return result(), u.recordCall("log in by passkey")
 }
 
 func (u *signInStub) Refresh(_ context.Context, secret auth.RefreshSecret, from netip.Addr) (signin.Result, error) {

@@ -1,13 +1,13 @@
 package authapi
 
 import (
-	"encoding/base64"
 	"net/http"
 
 	"github.com/gofiber/fiber/v2"
 
 	"github.com/tollgate-dev/tollgate/adapters/rest"
 	"github.com/tollgate-dev/tollgate/adapters/rest/jsonbody"
+	"github.com/tollgate-dev/tollgate/adapters/rest/passkeyjson"
 	"github.com/tollgate-dev/tollgate/core/auth"
 	"github.com/tollgate-dev/tollgate/core/auth/passkeys"
 	"github.com/tollgate-dev/tollgate/core/auth/signin"
@@ -28,11 +28,7 @@ func (a *API) mountPasskeys(r fiber.Router) {
 
 // party returns the relying party of a request.
 func (a *API) party(c *fiber.Ctx) (webauthn.Party, error) {
-	scheme := "http://"
-	if rest.Secure(c) {
-		scheme = "https://"
-	}
-	return a.use.Passkeys.Party(scheme + rest.Host(c))
+	return passkeyjson.Party(c, a.use.Passkeys)
 }
 
 type passkeyView struct {
@@ -75,89 +71,6 @@ type ceremonyResponse[O any] struct {
 	ExpiresAt  string              `json:"expiresAt"`
 }
 
-// credentialDescriptor names a credential (WebAuthn, section 5.8.3).
-type credentialDescriptor struct {
-	Type       string   `json:"type"`
-	ID         string   `json:"id"`
-	Transports []string `json:"transports,omitempty"`
-}
-
-func describeCredentials(all []auth.Credential) []credentialDescriptor {
-	list := make([]credentialDescriptor, len(all))
-	for i, c := range all {
-		list[i] = credentialDescriptor{publicKey, encodeBytes([]byte(c.ID)), c.Transports}
-	}
-	return list
-}
-
-// The values of options (contract K-2).
-const (
-	publicKey = "public-key"
-	required  = "required"
-	timeout   = 300_000 // ms
-)
-
-func encodeBytes(b []byte) string { return base64.RawURLEncoding.EncodeToString(b) }
-
-// requestOptions are PublicKeyCredentialRequestOptions (WebAuthn, section 5.5).
-type requestOptions struct {
-	Challenge        string                 `json:"challenge"`
-	Timeout          int                    `json:"timeout"`
-	RPID             string                 `json:"rpId"`
-	AllowCredentials []credentialDescriptor `json:"allowCredentials"`
-	UserVerification string                 `json:"userVerification"`
-}
-
-func newRequestOptions(o passkeys.Options) *requestOptions {
-	return &requestOptions{
-		encodeBytes(o.Challenge[:]), timeout, o.Party.ID, describeCredentials(o.Credentials), required,
-	}
-}
-
-// creationOptions are PublicKeyCredentialCreationOptions (WebAuthn, section 5.4).
-type creationOptions struct {
-	RP                     entity                 `json:"rp"`
-	User                   entity                 `json:"user"`
-	Challenge              string                 `json:"challenge"`
-	PubKeyCredParams       []keyParameter         `json:"pubKeyCredParams"`
-	Timeout                int                    `json:"timeout"`
-	ExcludeCredentials     []credentialDescriptor `json:"excludeCredentials"`
-	AuthenticatorSelection authenticatorSelection `json:"authenticatorSelection"`
-	Attestation            string                 `json:"attestation"`
-}
-
-type entity struct {
-	ID          string `json:"id"`
-	Name        string `json:"name"`
-	DisplayName string `json:"displayName,omitempty"`
-}
-
-type keyParameter struct {
-	Type string `json:"type"`
-	Alg  int    `json:"alg"`
-}
-
-type authenticatorSelection struct {
-	ResidentKey        string `json:"residentKey"`
-	RequireResidentKey bool   `json:"requireResidentKey"`
-	UserVerification   string `json:"userVerification"`
-}
-
-func newCreationOptions(o passkeys.Options) *creationOptions {
-	options := &creationOptions{
-		RP:        entity{ID: o.Party.ID, Name: o.Party.Name},
-		User:      entity{encodeBytes(o.Handle[:]), string(o.Person.Email), o.Person.Name},
-		Challenge: encodeBytes(o.Challenge[:]), Timeout: timeout,
-		ExcludeCredentials:     describeCredentials(o.Credentials),
-		AuthenticatorSelection: authenticatorSelection{required, true, required},
-		Attestation:            "none",
-	}
-	for _, algorithm := range auth.PasskeyAlgorithms() {
-		options.PubKeyCredParams = append(options.PubKeyCredParams, keyParameter{publicKey, algorithm})
-	}
-	return options
-}
-
 // beginRegistration needs no request body.
 func (a *API) beginRegistration(c *fiber.Ctx, caller auth.Session) error {
 	party, err := a.party(c)
@@ -168,7 +81,7 @@ func (a *API) beginRegistration(c *fiber.Ctx, caller auth.Session) error {
 	if err != nil {
 		return err
 	}
-	return sendJSON(c, ceremonyResponse[*creationOptions]{s.ID, newCreationOptions(s.Options), FormatTime(s.ExpiresAt)})
+	return sendJSON(c, ceremonyResponse[*passkeyjson.Creation]{s.ID, passkeyjson.NewCreation(s.Options), FormatTime(s.ExpiresAt)})
 }
 
 func (a *API) readAnswer(c *fiber.Ctx) (in passkeys.Answer, b *jsonbody.Object, err error) {
@@ -216,7 +129,7 @@ func (a *API) beginPasskeySignIn(c *fiber.Ctx) error {
 	if err != nil {
 		return err
 	}
-	return sendJSON(c, ceremonyResponse[*requestOptions]{s.ID, newRequestOptions(s.Options), FormatTime(s.ExpiresAt)})
+	return sendJSON(c, ceremonyResponse[*passkeyjson.Request]{s.ID, passkeyjson.NewRequest(s.Options), FormatTime(s.ExpiresAt)})
 }
 
 func (a *API) signInWithPasskey(c *fiber.Ctx) error {
@@ -228,7 +141,7 @@ func (a *API) signInWithPasskey(c *fiber.Ctx) error {
 	if err := fieldError(b.Problems()); err != nil {
 		return err
 	}
-	r, err := a.use.Passkeys.SignIn(c.UserContext(), in, from)
+	r, err := a.use.SignIn.LoginByPasskey(c.UserContext(), in, from)
 	if err != nil {
 		return err
 	}

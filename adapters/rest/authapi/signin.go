@@ -11,6 +11,7 @@ import (
 	"github.com/tollgate-dev/tollgate/adapters/rest/jsonbody"
 	"github.com/tollgate-dev/tollgate/core/auth"
 	"github.com/tollgate-dev/tollgate/core/auth/pairing"
+	"github.com/tollgate-dev/tollgate/core/auth/passkeys"
 	"github.com/tollgate-dev/tollgate/core/auth/signin"
 )
 
@@ -19,6 +20,7 @@ import (
 type SignIn interface {
 	Login(ctx context.Context, in signin.Login) (signin.Result, error)
 	VerifyMFA(ctx context.Context, in signin.MFAAnswer) (signin.Result, error)
+	LoginByPasskey(ctx context.Context, in passkeys.Answer, from signin.Origin) (signin.Result, error)
 	Refresh(ctx context.Context, secret auth.RefreshSecret, from netip.Addr) (signin.Result, error)
 	SignOut(ctx context.Context, caller auth.Session, id auth.SessionID) error
 	Terminate(ctx context.Context, caller auth.Session, id auth.SessionID) error

@@ -4,18 +4,19 @@ import (
 	"github.com/gofiber/fiber/v2"
 
 	"github.com/tollgate-dev/tollgate/adapters/rest"
+	"github.com/tollgate-dev/tollgate/adapters/rest/passkeyjson"
 	"github.com/tollgate-dev/tollgate/core/auth"
 	"github.com/tollgate-dev/tollgate/core/auth/stepup"
 	"github.com/tollgate-dev/tollgate/ports/webauthn"
 )
 
 type challenge struct {
-	ChallengeID       auth.ChallengeID  `json:"challengeId"`
-	Method            auth.StepUpMethod `json:"method"`
-	ExpiresAt         string            `json:"expiresAt"`
-	AttemptsRemaining int               `json:"attemptsRemaining"`
-	PublicKey         *requestOptions   `json:"publicKey,omitempty"` // of PASSKEY
-	URL               string            `json:"url,omitempty"`       // of COMPANY
+	ChallengeID       auth.ChallengeID     `json:"challengeId"`
+	Method            auth.StepUpMethod    `json:"method"`
+	ExpiresAt         string               `json:"expiresAt"`
+	AttemptsRemaining int                  `json:"attemptsRemaining"`
+	PublicKey         *passkeyjson.Request `json:"publicKey,omitempty"` // of PASSKEY
+	URL               string               `json:"url,omitempty"`       // of COMPANY
 }
 
 func (a *API) initiateStepUp(c *fiber.Ctx, caller auth.Session) error {
@@ -48,7 +49,7 @@ func (a *API) initiateStepUp(c *fiber.Ctx, caller auth.Session) error {
 		if err != nil {
 			return err
 		}
-		shown.PublicKey = newRequestOptions(o)
+		shown.PublicKey = passkeyjson.NewRequest(o)
 	}
 	return sendJSON(c, shown)
 }

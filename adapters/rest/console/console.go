@@ -18,6 +18,7 @@ import (
 	"github.com/tollgate-dev/tollgate/adapters/rest/console/reviewing"
 	"github.com/tollgate-dev/tollgate/adapters/rest/console/signin"
 	"github.com/tollgate-dev/tollgate/adapters/rest/console/site"
+	"github.com/tollgate-dev/tollgate/core/auth"
 	"github.com/tollgate-dev/tollgate/core/fault"
 	"github.com/tollgate-dev/tollgate/core/registry/browsing"
 	"github.com/tollgate-dev/tollgate/ports/throttle"
@@ -110,6 +111,8 @@ func (*Console) MaxBody(_, path string) int {
 	switch {
 	case strings.HasPrefix(path, publishing.Path), strings.HasPrefix(path, site.StepUpPath):
 		return rest.MaxBody
+	case strings.Contains(path, "/passkey"): // a credential, encoded for a form
+		return rest.MaxSecretBody + 3*auth.MaxCredential
 	case signin.TakesSecrets(path), strings.HasPrefix(path, account.Path):
 		return rest.MaxSecretBody
 	}

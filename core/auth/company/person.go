@@ -19,6 +19,8 @@ type Identity struct {
 	Email      auth.Email // as the provider said it last
 	LinkedAt   time.Time
 	LastUsedAt time.Time
+	// ConfirmedAt is when the provider last said that the person may sign in; zero after it has refused.
+	ConfirmedAt time.Time
 }
 
 // LoginID identifies a sign-in at a provider; it is a UUID in lower case.

@@ -41,7 +41,11 @@ func (s *Service) recordRefusal(
 ) error {
 	proof := company.Proof{Provider: p.Name, Subject: c.Subject}
 	if refused, ok := why.(refusedError); ok { //nolint:errorlint // a transaction returns it as it is
-		if err := s.ports.SignIn.RecordRefusal(ctx, from, refused.user, proof, string(refused.verdict)); err != nil {
+		err := s.ports.SignIn.RecordRefusal(ctx, from, refused.user, proof, string(refused.verdict))
+		if err == nil && refused.verdict == company.NoGroup {
+			err = s.withdraw(ctx, c)
+		}
+		if err != nil {
 			return err
 		}
 		return refused.asFault()
@@ -52,6 +56,16 @@ func (s *Service) recordRefusal(
 		}
 	}
 	return why
+}
+
+// withdraw stores that the provider has refused the person of claims, whose passkeys are refused from
+// then on (contract K-9).
+func (s *Service) withdraw(ctx context.Context, c company.Claims) error {
+	found, err := s.ports.Identities.Find(ctx, c.Issuer, c.Subject)
+	if err == nil {
+		err = s.ports.Identities.Confirm(ctx, found.ID, time.Time{})
+	}
+	return ignoreNotFound(err)
 }
 
 // newLinkChange returns the event of an identity that was linked or unlinked.

@@ -64,6 +64,9 @@ func (s *Service) recheck(ctx context.Context, l company.Login) error {
 	}
 	claims, err := s.refresh(ctx, client, &claimed)
 	if f, ok := fault.As(err); ok && f.Code == codeLeft {
+		if err := s.ports.Identities.Confirm(ctx, l.IdentityID, time.Time{}); err != nil {
+			return err
+		}
 		return s.endBy(ctx, authstore.LoginQuery{Provider: l.Provider, Identity: l.IdentityID}, "company_left", "", true)
 	}
 	if err != nil {
@@ -134,6 +137,9 @@ func (s *Service) applyClaims(
 		return false, err
 	}
 	if v := p.Decide(c, company.Known{Linked: true, Account: &account}); !v.Admits() {
+		if err := s.ports.Identities.Confirm(ctx, found.ID, time.Time{}); err != nil {
+			return true, err
+		}
 		return true, s.endBy(ctx, authstore.LoginQuery{Provider: p.Name, Identity: l.IdentityID}, "company_logout", string(v), false)
 	}
 	return false, s.ports.Transactions.Atomically(ctx, func(ctx context.Context) error {
@@ -147,6 +153,9 @@ func (s *Service) confirm(ctx context.Context, p *company.Provider, claimed comp
 	next.AnsweredAt, next.RecheckAt = now, now.Add(p.Recheck)
 	err := s.ports.Transactions.Atomically(ctx, func(ctx context.Context) error {
 		if err := s.ports.Logins.Renew(ctx, next, claimed.RecheckAt); err != nil {
+			return err
+		}
+		if err := s.ports.Identities.Confirm(ctx, claimed.IdentityID, now); err != nil {
 			return err
 		}
 		return s.ports.Sessions.Update(ctx, claimed.SessionID, func(session *auth.Session) error {

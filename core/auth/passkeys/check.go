@@ -35,7 +35,10 @@ func (s *Service) SignIn(ctx context.Context, in Answer, from signin.Origin) (si
 	begun, err := s.take(ctx, in.Ceremony, "")
 	var user auth.UserID
 	if err == nil {
-		user, err = s.Check(ctx, Signature{Party: in.Party, Challenge: begun.challenge(), Response: in.Response})
+		var checked Checked
+		checked, err = s.Check(ctx, Signature{Party: in.Party, Challenge: begun.challenge(), Response: in.Response})
+		s.Notify(checked)
+		user = checked.User
 	}
 	if err == nil {
 		from.Device, err = auth.NewDeviceInfo(begun.Device)
@@ -76,42 +79,57 @@ type Signature struct {
 	User      auth.UserID // whose passkey it must be; anyone's if empty, which the response must name
 }
 
+// Checked is the result of a check.
+type Checked struct {
+	User      auth.UserID // whose passkey it is; empty if it is not known
+	Suspended bool        // its sign count went back
+}
+
 // Check returns the person of the passkey that has signed a challenge, and records the use. A
-// passkey whose sign count goes back is suspended, with an event and a notice (contract K-5). The
-// error is fault.Unauthenticated for whatever is wrong; it comes with the person if the passkey
-// is known.
-func (s *Service) Check(ctx context.Context, in Signature) (auth.UserID, error) {
+// passkey whose sign count goes back is suspended, with an event; the caller calls Notify after the
+// transaction (contract K-5). The error is fault.Unauthenticated for whatever is wrong; it comes with
+// what is known.
+func (s *Service) Check(ctx context.Context, in Signature) (c Checked, err error) {
 	if len(in.Response) > auth.MaxCredential {
-		return "", errRefused()
+		return c, errRefused()
 	}
 	named, err := s.ports.Verifier.Identify(in.Response)
 	if err != nil {
-		return "", err
+		return c, err
 	}
 	p, err := s.ports.Passkeys.Find(ctx, named.Credential)
 	if fault.Is(err, fault.NotFound) || err == nil && in.User != "" && p.UserID != in.User {
-		return "", errRefused()
+		return c, errRefused()
 	}
 	if err != nil {
-		return "", err
+		return c, err
 	}
+	c.User = p.UserID
 	handle := s.handle(p.UserID)
 	if in.User == "" && string(named.Handle) != string(handle[:]) {
-		return p.UserID, errRefused()
+		return c, errRefused()
 	}
 	signed, err := s.ports.Verifier.Verify(webauthn.Expected{
 		Party: in.Party, Challenge: in.Challenge, Handle: handle,
 	}, p.Credential, in.Response)
 	if err != nil {
-		return p.UserID, err
+		return c, err
 	}
-	return p.UserID, s.use(ctx, p, signed)
+	c.Suspended, err = s.use(ctx, p, signed)
+	return c, err
+}
+
+// Notify sends the notice of a passkey that a check has suspended.
+func (s *Service) Notify(c Checked) {
+	if c.Suspended {
+		s.ports.Notices.Notify(notices.Event{Kind: notices.PasskeySuspended, UserID: c.User, At: s.ports.Clock.Now()})
+	}
 }
 
 // use records a use, or suspends the passkey.
-func (s *Service) use(ctx context.Context, p auth.Passkey, signed auth.Credential) error {
-	good, suspended := false, false
-	err := s.ports.Transaction.Atomically(ctx, func(ctx context.Context) error {
+func (s *Service) use(ctx context.Context, p auth.Passkey, signed auth.Credential) (suspended bool, err error) {
+	good := false
+	err = s.ports.Transaction.Atomically(ctx, func(ctx context.Context) error {
 		err := s.ports.Passkeys.Update(ctx, p.ID, func(stored *auth.Passkey) error {
 			if good, suspended = stored.SuspendedAt.IsZero(), false; good {
 				good = stored.Use(signed, s.ports.Clock.Now())
@@ -129,16 +147,8 @@ func (s *Service) use(ctx context.Context, p auth.Passkey, signed auth.Credentia
 			},
 		})
 	})
-	switch {
-	case fault.Is(err, fault.NotFound), err == nil && !good && !suspended:
-		return errRefused()
-	case err != nil:
-		return err
-	case suspended:
-		s.ports.Notices.Notify(notices.Event{
-			Kind: notices.PasskeySuspended, UserID: p.UserID, At: s.ports.Clock.Now(),
-		})
-		return errRefused()
+	if fault.Is(err, fault.NotFound) || err == nil && !good {
+		return suspended, errRefused()
 	}
-	return nil
+	return false, err
 }

@@ -96,6 +96,7 @@ type Ports struct {
 	Deferrals     authstore.HistoryDeferrals
 	Logins        authstore.Logins
 	Providers     authstore.Providers
+	Identities    authstore.Identities
 	Grants        authority.Granter
 	Transaction   transaction.Runner
 

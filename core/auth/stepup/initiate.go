@@ -105,7 +105,7 @@ type Route struct {
 func (s *Service) Routes(ctx context.Context, user auth.UserID) ([]Route, error) {
 	var routes []Route
 	for _, method := range [...]auth.StepUpMethod{
-		auth.CompanySignIn, auth.AuthenticatorApp, auth.EmailOTP, auth.SMSOTP,
+		auth.PasskeyMethod, auth.CompanySignIn, auth.AuthenticatorApp, auth.EmailOTP, auth.SMSOTP,
 	} {
 		r, err := s.findRoute(ctx, user, method)
 		switch {

@@ -65,6 +65,9 @@ func (s *Service) Verify(ctx context.Context, in Answer) (Passed, error) {
 	case err != nil:
 		return Passed{}, err
 	case t.refusal != nil:
+		if s.ports.Passkeys != nil {
+			s.ports.Passkeys.Notify(t.checked)
+		}
 		return Passed{}, t.refusal
 	}
 	s.ports.Cache.Drop(ctx, t.session.ID)
@@ -80,6 +83,7 @@ type verification struct {
 	challenge auth.Challenge
 	session   auth.Session
 	passed    Passed
+	checked   passkeys.Checked
 	refusal   error        // the error to return although the transaction is committed
 	reason    string       // the reason of the refusal in the audit log
 	wrong     *fault.Error // why the answer of a provider is wrong; nil for a code
@@ -149,7 +153,8 @@ func (s *Service) verifyAuthenticator(ctx context.Context, t *verification) (rig
 
 // verifyPasskey reports whether a passkey of the person has signed the challenge.
 func (s *Service) verifyPasskey(ctx context.Context, t *verification) (bool, error) {
-	_, err := s.ports.Passkeys.Check(ctx, passkeys.Signature{
+	var err error
+	t.checked, err = s.ports.Passkeys.Check(ctx, passkeys.Signature{
 		Party: t.Party, Challenge: s.ports.Passkeys.StepUpChallenge(t.ID), Response: t.Response, User: t.challenge.UserID,
 	})
 	if fault.Is(err, fault.Unauthenticated) {
@@ -219,7 +224,7 @@ func (s *Service) recordFailure(ctx context.Context, t *verification) error {
 		return s.ports.Trail.RecordChanges(ctx, newFailure(ActionVerify, &t.session, &t.challenge, t.reason))
 	}
 	remaining := s.config.Attempts - t.challenge.Attempts
-	message, wrong := "the code is wrong", newFailure(ActionVerify, &t.session, &t.challenge, ReasonWrongCode)
+	message, wrong := wrongAnswer(t.challenge.Method), newFailure(ActionVerify, &t.session, &t.challenge, ReasonWrongCode)
 	if t.wrong != nil {
 		message = t.wrong.Message
 		wrong.Details["problem"] = audit.Text(t.wrong.Code)
@@ -233,6 +238,13 @@ func (s *Service) recordFailure(ctx context.Context, t *verification) error {
 		changes = append(changes, used)
 	}
 	return s.ports.Trail.RecordChanges(ctx, changes...)
+}
+
+func wrongAnswer(m auth.StepUpMethod) string {
+	if m == auth.PasskeyMethod {
+		return "the passkey is not accepted"
+	}
+	return "the code is wrong"
 }
 
 func errChallenge() error {

@@ -34,7 +34,7 @@ func runCompanies(t *testing.T, open func(t *testing.T) Stores) {
 		"a removed provider is gone, with its domains":                   providerIsRemoved,
 		"a stored identity has the value of every field":                 identityKeepsEveryField,
 		"a subject of an issuer is linked once":                          linksSubjectOnce,
-		"the use of an identity is stored":                               storesUse,
+		"the use and the confirmation of an identity are stored":         storesUse,
 		"an identity is removed for its person only":                     removesOwnIdentity,
 		"a stored login has the value of every field":                    loginKeepsEveryField,
 		"a login without a session gets one, once":                       bindsOnce,
@@ -133,6 +133,7 @@ func identitySample(person, n int) company.Identity {
 	return company.Identity{
 		ID: recordtest.UUID[company.IdentityID](100*(person+1) + n), UserID: Account(person).ID, Issuer: "https://login.example",
 		Subject: "subject é " + string(rune('a'+10*person+n)), Email: "a@example.com", LinkedAt: at, LastUsedAt: at.Add(time.Hour),
+		ConfirmedAt: at.Add(2 * time.Hour),
 	}
 }
 
@@ -173,10 +174,17 @@ func linksSubjectOnce(t *testing.T, s Stores) {
 func storesUse(t *testing.T, s Stores) {
 	i := identitySample(0, 1)
 	addIdentities(t, s, i)
-	i.Email, i.LastUsedAt = "new@example.com", i.LastUsedAt.Add(time.Hour)
+	i.Email, i.LastUsedAt = "new@example.com", i.LastUsedAt.Add(3*time.Hour)
+	i.ConfirmedAt = i.LastUsedAt
 	recordtest.OK(t, s.Companies.Identities.Use(t.Context(), i.ID, i.Email, i.LastUsedAt))
 	recordtest.OK(t, s.Companies.Identities.Use(t.Context(), identitySample(1, 1).ID, i.Email, i.LastUsedAt))
 	recordtest.Equal(t, recordtest.Must(s.Companies.Identities.Find(t.Context(), i.Issuer, i.Subject))(t), i)
+	for _, at := range []time.Time{i.LastUsedAt.Add(time.Hour), {}} {
+		i.ConfirmedAt = at
+		recordtest.OK(t, s.Companies.Identities.Confirm(t.Context(), i.ID, at))
+		recordtest.Equal(t, recordtest.Must(s.Companies.Identities.Find(t.Context(), i.Issuer, i.Subject))(t), i)
+	}
+	recordtest.OK(t, s.Companies.Identities.Confirm(t.Context(), identitySample(1, 1).ID, i.LastUsedAt))
 }
 
 func removesOwnIdentity(t *testing.T, s Stores) {

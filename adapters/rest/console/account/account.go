@@ -18,6 +18,7 @@ import (
 	"github.com/tollgate-dev/tollgate/core/auth/credentials"
 	"github.com/tollgate-dev/tollgate/core/auth/devices"
 	"github.com/tollgate-dev/tollgate/core/auth/federating"
+	"github.com/tollgate-dev/tollgate/core/auth/passkeys"
 	"github.com/tollgate-dev/tollgate/core/auth/signin"
 	"github.com/tollgate-dev/tollgate/core/auth/tokens"
 	"github.com/tollgate-dev/tollgate/core/fault"
@@ -57,6 +58,7 @@ type Ports struct {
 	Trail       *auditing.Trail
 	Tokens      *tokens.Service
 	Companies   *federating.Service
+	Passkeys    *passkeys.Service
 }
 
 // Pages are the pages of an account. It is safe for concurrent use.
@@ -95,6 +97,7 @@ func (p *Pages) Mount(r fiber.Router) {
 		Level: auth.FullTrust, Title: "Turn the authenticator app off", Do: p.disable, Show: p.showAuthenticator,
 	})
 	p.mountTokens(r)
+	p.mountPasskeys(r)
 	p.site.Post(r, unlinkPath, 3, site.Act{
 		Level: auth.FullTrust, Title: "Unlink this company sign-in", Do: p.unlink,
 	})
@@ -304,6 +307,7 @@ var notices = map[string]string{
 	"renamed":  "The device is renamed.",
 	"password": "The password is changed, and all other sessions are ended.",
 	"disabled": "The authenticator app is turned off.", "token": "The token is removed.",
+	"passkey": "The passkey is added.", "passkey-name": "The passkey is renamed.", "passkey-removed": "The passkey is removed.",
 	"linked": "The company sign-in is linked.", "unlinked": "The company sign-in is unlinked.",
 }
 

@@ -30,6 +30,7 @@ var actions = map[string]string{
 	"initiate": "a code was requested", "resend": "a code was sent again", "deliver": "a code could not be delivered",
 	"verify":    "a code was entered",
 	"mfa_enrol": "an authenticator app was set up", "mfa_activate": "the authenticator app was turned on",
+	"passkey_add": "a passkey was added", "passkey_rename": "a passkey was renamed", "passkey_remove": "a passkey was removed",
 	"mfa_disable": "the authenticator app was turned off", "new": "first sign-in",
 	"setup": "the first account was made", "invite": "a person was invited",
 	"invitation": "a new invitation was made", "accept_invitation": "the invitation was accepted",
@@ -43,8 +44,10 @@ var actions = map[string]string{
 
 // values are the values that are names in the API.
 var values = map[string]string{
-	string(auth.EmailOTP):         "a code by e-mail",
-	string(auth.SMSOTP):           "a code by text message",
+	string(auth.EmailOTP):      "a code by e-mail",
+	string(auth.SMSOTP):        "a code by text message",
+	string(auth.PasskeyMethod): "a passkey", string(auth.FactorPasskey): "a passkey",
+	"passkey_sign_count":          "its count of signatures went back, so there seems to be a copy",
 	string(auth.AuthenticatorApp): "the authenticator app", string(auth.CompanySignIn): "the company sign-in",
 	string(auth.DeviceTrusted):   "trusted",
 	string(auth.DeviceUntrusted): "not trusted",

@@ -18,6 +18,7 @@ import (
 	"github.com/tollgate-dev/tollgate/core/auth/federating"
 	"github.com/tollgate-dev/tollgate/core/auth/joining"
 	"github.com/tollgate-dev/tollgate/core/auth/pairing"
+	"github.com/tollgate-dev/tollgate/core/auth/passkeys"
 	"github.com/tollgate-dev/tollgate/core/auth/signin"
 	"github.com/tollgate-dev/tollgate/core/auth/stepup"
 	"github.com/tollgate-dev/tollgate/core/fault"
@@ -29,7 +30,7 @@ var templates embed.FS
 var (
 	passwordPage = site.ParsePage(templates, "templates/password.html")
 	factorPage   = parsePage("templates/factor.html")
-	stepUpPage   = site.ParsePage(templates, "templates/stepup.html")
+	stepUpPage   = parsePage("templates/stepup.html")
 	codePage     = parsePage("templates/code.html")
 )
 
@@ -41,6 +42,7 @@ const (
 // SignIn begins and ends sessions. *signin.Service implements it and documents the errors.
 type SignIn interface {
 	Login(ctx context.Context, in signin.Login) (signin.Result, error)
+	LoginByPasskey(ctx context.Context, in passkeys.Answer, from signin.Origin) (signin.Result, error)
 	VerifyMFA(ctx context.Context, in signin.MFAAnswer) (signin.Result, error)
 	SignOut(ctx context.Context, caller auth.Session, id auth.SessionID) error
 }
@@ -53,6 +55,7 @@ type Ports struct {
 	Trail   *auditing.Trail
 
 	Companies *federating.Service
+	Passkeys  *passkeys.Service
 	Pairing   *pairing.Service
 }
 
@@ -79,6 +82,7 @@ func (p *Pages) Mount(r fiber.Router) {
 	p.mountStepUp(r)
 	p.mountLinks(r)
 	p.mountCompany(r)
+	p.mountPasskeys(r)
 	p.mountCommand(r)
 }
 
@@ -87,6 +91,7 @@ type passwordView struct {
 	Email, Next string
 	CanSignIn   bool // the connection is safe
 	Companies   []companyLink
+	Passkeys    bool // browsers permit them here
 }
 
 func (p *Pages) showPassword(v *site.Visit) error { return p.renderPassword(v, nil) }
@@ -103,7 +108,7 @@ func (p *Pages) renderPassword(v *site.Visit, problems site.Problems) error {
 	if err != nil {
 		return err
 	}
-	return v.Render(passwordPage, head, passwordView{v.Form.Get("email"), v.Next(), v.CanSignIn(), links})
+	return v.Render(passwordPage, head, passwordView{v.Form.Get("email"), v.Next(), v.CanSignIn(), links, p.permitsPasskeys(v)})
 }
 
 // checkPassword signs a person in, or asks for the second factor.

@@ -64,6 +64,7 @@ func carry(v *site.Visit, title string) carriedView {
 type stepUpView struct {
 	carriedView
 	Routes  []routeView
+	Passkey bool
 	Reasons []string
 }
 
@@ -83,6 +84,10 @@ func (p *Pages) renderStepUp(v *site.Visit, title string, problems site.Problems
 	}
 	view := stepUpView{carriedView: carry(v, title)}
 	for _, r := range routes {
+		if r.Method == auth.PasskeyMethod {
+			view.Passkey = p.permitsPasskeys(v)
+			continue
+		}
 		view.Routes = append(view.Routes, routeView{r.Method, describeRoute(r)})
 	}
 	if v.Session.TrustLevel.Admits(auth.FullTrust) {
@@ -176,15 +181,13 @@ func (p *Pages) renderCode(v *site.Visit, id auth.ChallengeID, m auth.StepUpMeth
 
 // verify checks a code and goes on with what the step-up has interrupted.
 func (p *Pages) verify(v *site.Visit) error {
-	id, err := readChallenge(v)
+	answer, err := p.readAnswer(v)
 	var passed stepup.Passed
 	if err == nil {
-		passed, err = p.ports.StepUp.Verify(v.UserContext(), stepup.Answer{
-			ID: id, Code: readCode(v), TrustDevice: v.Form.Has(trustField),
-		})
+		passed, err = p.ports.StepUp.Verify(v.UserContext(), answer)
 	}
 	if err != nil {
-		return p.refuse(v, err, p.showCodeAgain(id))
+		return p.refuse(v, err, p.showCodeAgain(answer.ID))
 	}
 	if err := v.RotateCookie(); err != nil {
 		return err
@@ -213,6 +216,9 @@ func (p *Pages) resend(v *site.Visit) error {
 // cannot be used, it offers the methods again.
 func (p *Pages) showCodeAgain(id auth.ChallengeID) func(*site.Visit, site.Problems) error {
 	return func(v *site.Visit, problems site.Problems) error {
+		if v.Form.Has(credentialField) {
+			return p.renderStepUp(v, "", site.Problems{{Text: "The passkey was not accepted. Use another one, or get a code."}})
+		}
 		if id == "" || v.Response().StatusCode() == http.StatusTooManyRequests || problems.Of("challengeId") != "" {
 			return p.renderStepUp(v, "", closedProblems(problems))
 		}

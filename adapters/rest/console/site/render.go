@@ -70,16 +70,16 @@ type frameView struct {
 
 	visit *Visit
 
-	Style, Script, Icon string
-	Path                string // of the page
-	Links               []navigationLink
-	SignIn              string // the address of the sign-in; otherwise empty
-	Person              string // who is signed in; empty for no one
-	Verified            bool   // the session has full trust
-	Limited             bool   // it has limited trust or more
-	Verifying           bool   // the page is a step of a step-up
-	StepUp              string // the address of the step-up
-	HighRisk            bool   // nothing is allowed
+	Style, Script, Passkey, Icon string
+	Path                         string // of the page
+	Links                        []navigationLink
+	SignIn                       string // the address of the sign-in; otherwise empty
+	Person                       string // who is signed in; empty for no one
+	Verified                     bool   // the session has full trust
+	Limited                      bool   // it has limited trust or more
+	Verifying                    bool   // the page is a step of a step-up
+	StepUp                       string // the address of the step-up
+	HighRisk                     bool   // nothing is allowed
 }
 
 // NameOf returns the e-mail address of a person with an id, for templates (Visit.NameOf).
@@ -227,7 +227,7 @@ func isCurrent(link, path string) bool {
 // bareFrame returns what the layout shows without knowing the visitor.
 func (s *Site) bareFrame(v *Visit, head Head, main any) frameView {
 	return frameView{
-		Head: head, Main: main, visit: v, Style: s.static.style, Script: s.static.script, Icon: s.static.icon,
+		Head: head, Main: main, visit: v, Style: s.static.style, Script: s.static.script, Passkey: s.static.passkey, Icon: s.static.icon,
 		Path: strings.Clone(v.Path()),
 	}
 }

@@ -331,11 +331,16 @@ func (v *Visit) Param(name string) (string, error) {
 // Device returns what a sign-in learns about the device: the user agent and the language, so that a
 // browser is one device with and without JavaScript, and the token that proves it.
 func (v *Visit) Device() (auth.DeviceInfo, auth.DeviceSecret, error) {
-	device, err := auth.NewDeviceInfo(auth.DeviceFields{
+	device, err := auth.NewDeviceInfo(v.DeviceFields())
+	return device, rest.DeviceCookie(v.Ctx), err
+}
+
+// DeviceFields returns the fields of the device, before they are checked.
+func (v *Visit) DeviceFields() auth.DeviceFields {
+	return auth.DeviceFields{
 		UserAgent: strings.Clone(v.Get(fiber.HeaderUserAgent)),
 		Language:  firstLanguage(v.Get(fiber.HeaderAcceptLanguage)),
-	})
-	return device, rest.DeviceCookie(v.Ctx), err
+	}
 }
 
 // firstLanguage returns the first language of Accept-Language, as navigator.language names it.

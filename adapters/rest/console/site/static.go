@@ -18,6 +18,8 @@ var (
 	styleFile []byte
 	//go:embed static/console.js
 	scriptFile []byte
+	//go:embed static/passkey.js
+	passkeyFile []byte
 	//go:embed static/icon.svg
 	iconFile []byte
 )
@@ -25,14 +27,15 @@ var (
 // staticFiles are the files that pages load. Their paths change with their content, so that
 // browsers may keep them.
 type staticFiles struct {
-	style, script, icon string // the paths
-	bodies              map[string]*responsebody.Fixed
+	style, script, passkey, icon string // the paths
+	bodies                       map[string]*responsebody.Fixed
 }
 
 func newStaticFiles() *staticFiles {
 	f := &staticFiles{bodies: map[string]*responsebody.Fixed{}}
 	f.style = f.add("console.css", "text/css; charset=utf-8", styleFile)
 	f.script = f.add("console.js", "text/javascript; charset=utf-8", scriptFile)
+	f.passkey = f.add("passkey.js", "text/javascript; charset=utf-8", passkeyFile)
 	f.icon = f.add("icon.svg", "image/svg+xml", iconFile)
 	return f
 }
