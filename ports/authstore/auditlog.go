@@ -40,6 +40,7 @@ type AuditQuery struct {
 	Actor    string // as events name it; one that begins with audit.PersonActor also in old events
 	Server   string // the detail serverName
 	Category audit.Category
+	Success  *bool     // nil selects both outcomes
 	After    time.Time // exclusive
 	Before   time.Time // exclusive
 	Limit    int       // 1 to auth.MaxPage

@@ -47,7 +47,10 @@ func (l *AuditLog) Search(ctx context.Context, q authstore.AuditQuery) (events [
 			WithCode(auth.CodeValidation)
 	}
 	q.After, q.Before = storedTime(q.After), storedTime(q.Before)
-	found, err := l.db.events.list(ctx, func(e eventRow) bool { return matchesQuery(e.Event, q) },
+	found, err := l.db.events.list(ctx, func(e eventRow) bool {
+		err := json.Unmarshal(e.Details, &e.Event.Details)
+		return err != nil || e.matches(q)
+	},
 		func(a, b eventRow) int { return compareEvents(b, a) })
 	page, total := cutPage(found, auth.PageRequest{Offset: q.Offset, Limit: q.Limit})
 	for _, row := range page {
@@ -99,10 +102,7 @@ func (l *AuditLog) listAfter(
 	found, err := l.db.events.list(ctx, all, order)
 	for _, row := range found {
 		err = cmp.Or(err, json.Unmarshal(row.Details, &row.Event.Details))
-		actor := row.Event.Details.Text(audit.DetailActor)
-		if matchesQuery(row.Event, q) && (last.Event.ID == "" || order(row, last) > 0) &&
-			(q.Actor == "" || actor == q.Actor || audit.PersonActor+actor == q.Actor) &&
-			(q.Server == "" || row.Event.Details.Text(audit.DetailServer) == q.Server) {
+		if row.matches(q) && (last.Event.ID == "" || order(row, last) > 0) {
 			matching = append(matching, row)
 		}
 	}
@@ -113,9 +113,14 @@ func compareEvents(a, b eventRow) int {
 	return cmp.Or(a.Event.Time.Compare(b.Event.Time), cmp.Compare(a.Event.ID, b.Event.ID))
 }
 
-func matchesQuery(e audit.Event, q authstore.AuditQuery) bool {
+func (r *eventRow) matches(q authstore.AuditQuery) bool {
+	e := &r.Event
+	actor := e.Details.Text(audit.DetailActor)
 	return (q.Subject == "" || e.Subject == q.Subject) &&
 		(q.Category == "" || e.Category == q.Category) &&
+		(q.Success == nil || e.Success == *q.Success) &&
+		(q.Actor == "" || actor == q.Actor || audit.PersonActor+actor == q.Actor) &&
+		(q.Server == "" || e.Details.Text(audit.DetailServer) == q.Server) &&
 		(q.After.IsZero() || e.Time.After(q.After)) &&
 		(q.Before.IsZero() || e.Time.Before(q.Before))
 }

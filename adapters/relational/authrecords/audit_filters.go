@@ -72,6 +72,9 @@ func (l *AuditLog) selectMatching(s *bun.SelectQuery, q authstore.AuditQuery) *b
 	if q.Category != "" {
 		s.Where("type = ?", q.Category)
 	}
+	if q.Success != nil {
+		s.Where("success = ?", *q.Success)
+	}
 	if !q.After.IsZero() {
 		s.Where("time > ?", database.NewInstant(q.After))
 	}

@@ -55,6 +55,8 @@ func (t *Trail) RecordChanges(ctx context.Context, changes ...audit.Change) erro
 // Query selects events. Zero fields do not narrow it.
 type Query struct {
 	Category audit.Category
+	Server   string    // by its whole name
+	Success  *bool     // nil selects both outcomes
 	After    time.Time // strictly after
 	Before   time.Time // strictly before
 	Limit    int       // 1 to auth.MaxPage
@@ -79,8 +81,8 @@ func (t *Trail) Search(ctx context.Context, user auth.UserID, q Query) (Page, er
 		return Page{}, err
 	}
 	events, total, err := t.log.Search(ctx, authstore.AuditQuery{
-		Subject: audit.Subject(user), Category: q.Category, After: q.After, Before: q.Before, Limit: q.Limit,
-		Offset: q.Offset,
+		Subject: audit.Subject(user), Category: q.Category, Server: q.Server, Success: q.Success,
+		After: q.After, Before: q.Before, Limit: q.Limit, Offset: q.Offset,
 	})
 	if err != nil {
 		return Page{}, err
@@ -107,7 +109,8 @@ func (t *Trail) SearchOwn(ctx context.Context, caller auth.Session, q Query) (Pa
 // but no event is visited twice.
 func (t *Trail) Walk(ctx context.Context, user auth.UserID, q Query, visit func(audit.Event) error) error {
 	next := authstore.AuditQuery{
-		Subject: audit.Subject(user), Category: q.Category, After: q.After, Before: q.Before, Uncounted: true,
+		Subject: audit.Subject(user), Category: q.Category, Server: q.Server, Success: q.Success,
+		After: q.After, Before: q.Before, Uncounted: true,
 	}
 	if next.Before.IsZero() {
 		next.Before = t.clock.Now().Add(ClockSkew)

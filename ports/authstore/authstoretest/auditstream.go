@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/tollgate-dev/tollgate/core/audit"
 	"github.com/tollgate-dev/tollgate/core/fault"
@@ -35,6 +36,8 @@ func readsPlaces(t *testing.T, s Stores) {
 	t.Helper()
 	list := events(1, 2, 3, 4, 5, 6, 7)
 	list[2].Time = list[1].Time
+	no := false
+	list[3].Success = no
 	long := strings.Repeat("<ä>", 200)
 	for i, details := range []audit.Details{
 		{audit.DetailActor: audit.Text("person:a")}, {audit.DetailActor: audit.Text("a")},
@@ -80,6 +83,7 @@ func readsPlaces(t *testing.T, s Stores) {
 		{authstore.AuditQuery{Actor: long}, nil},
 		{authstore.AuditQuery{Server: "com.example/<x>"}, list[2:3]},
 		{authstore.AuditQuery{Server: long + "\x00"}, list[6:]},
+		{authstore.AuditQuery{Success: &no}, list[3:4]},
 		{authstore.AuditQuery{After: list[3].Time}, list[4:]}, {authstore.AuditQuery{Before: list[1].Time}, list[:1]},
 	} {
 		c.q.Limit = 2
@@ -94,6 +98,20 @@ func readsPlaces(t *testing.T, s Stores) {
 		})
 		stream, _ := Followed(t, s.AuditLog, c.q, authstore.AuditPlace{})
 		recordtest.Equal(t, stream, want)
+	}
+	person, yes := list[0].Subject, true // with the counts of days, which are not by server and outcome
+	_ = recordtest.Must(s.AuditLog.CountHour(t.Context(), list[6].Time.Add(48*time.Hour)))(t)
+	for _, c := range []struct {
+		q    authstore.AuditQuery
+		want []audit.Event
+	}{
+		{authstore.AuditQuery{Subject: person, Server: "com.example/<x>"}, list[2:3]},
+		{authstore.AuditQuery{Subject: person, Success: &no}, list[3:4]},
+		{authstore.AuditQuery{Subject: person, Success: &yes, Before: list[2].Time}, list[:1]},
+		{authstore.AuditQuery{Subject: person, Actor: "service:a"}, list[4:5]},
+	} {
+		c.q.Limit = 1
+		wantFound(t, s, c.q, c.want, 1)
 	}
 }
 

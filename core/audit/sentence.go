@@ -1,0 +1,202 @@
+package audit
+
+import (
+	"strconv"
+	"strings"
+)
+
+// sentences are what was done, by category and action: the verb in the past, its infinitive, and the
+// rest, in which {x} is the detail x. A part in brackets is left out if it has no detail.
+var sentences = map[string]string{
+	"LOGIN_ATTEMPT":              "signed in|sign in|[with {factor} ][at {provider}]",
+	"RISK_EVALUATION":            "got|get|a risk score of {riskScore} for the sign-in",
+	"DEVICE_CHANGE new":          "signed in|sign in|on a new device",
+	"DEVICE_CHANGE rename":       "named|name|a device [{name}]",
+	"DEVICE_CHANGE revoke":       "removed|remove|a device",
+	"DEVICE_CHANGE trust":        "trusted|trust|a device",
+	"SUSPICIOUS_ACTIVITY":        "was|be|flagged",
+	"SUSPICIOUS_ACTIVITY verify": "entered|enter|the right code",
+	"STEP_UP_ATTEMPT initiate":   "requested|request|a code [by {method}]",
+	"STEP_UP_ATTEMPT resend":     "requested|request|the code again [by {method}]",
+	"STEP_UP_ATTEMPT verify":     "entered|enter|the right code [by {method}]",
+	"STEP_UP_ATTEMPT deliver":    "got|get|a code [by {method}]",
+	"PUBLISHER_PROOF":            "proved|prove|to be the publisher [{domain}][{subject}]",
+	"ACCESS_REFUSED":             "got|get|access[ to {operation}]",
+	"ACCESS_REFUSED rename":      "named|name|a device of another person",
+	"ACCESS_REFUSED revoke":      "removed|remove|a device of another person",
+	"ACCESS_REFUSED trust":       "trusted|trust|a device of another person",
+	"ACCESS_REFUSED sign_out":    "ended|end|a session of another person",
+	"ACCESS_REFUSED terminated":  "ended|end|a session of another person",
+
+	"CREDENTIAL_CHANGE password":        "changed|change|the password [of {key}]",
+	"CREDENTIAL_CHANGE forgot_password": "requested|request|a link to set a password",
+	"CREDENTIAL_CHANGE password_reset":  "set|set|the password with a link",
+	"CREDENTIAL_CHANGE reset_link":      "made|make|a link to set the password [of {key}]",
+	"CREDENTIAL_CHANGE mfa_enrol":       "set up|set up|an authenticator app [for {key}]",
+	"CREDENTIAL_CHANGE mfa_activate":    "turned on|turn on|the authenticator app [of {key}]",
+	"CREDENTIAL_CHANGE mfa_disable":     "turned off|turn off|the second factor [of {key}]",
+	"CREDENTIAL_CHANGE passkey_add":     "added|add|the passkey [{name}]",
+	"CREDENTIAL_CHANGE passkey_remove":  "removed|remove|the passkey [{name}]",
+	"CREDENTIAL_CHANGE passkey_rename":  "named|name|a passkey [{name}]",
+
+	"ACCOUNT_CHANGE setup":             "made|make|the first account[, {key}]",
+	"ACCOUNT_CHANGE add":               "added|add|the account [{key}]",
+	"ACCOUNT_CHANGE create":            "made|make|the account [{key} ]at the first company sign-in",
+	"ACCOUNT_CHANGE invite":            "invited|invite|[{key}]",
+	"ACCOUNT_CHANGE invitation":        "invited|invite|[{key} ]again",
+	"ACCOUNT_CHANGE accept_invitation": "accepted|accept|the invitation",
+	"ACCOUNT_CHANGE lock":              "locked|lock|the account [{key}]",
+	"ACCOUNT_CHANGE unlock":            "unlocked|unlock|the account [{key}]",
+	"ACCOUNT_CHANGE disable":           "disabled|disable|the account [{key}]",
+	"ACCOUNT_CHANGE enable":            "enabled|enable|the account [{key}]",
+	"ACCOUNT_CHANGE end_sessions":      "ended|end|the sessions [of {key}]",
+	"ACCOUNT_CHANGE phone":             "changed|change|the telephone number [of {key}]",
+	"ACCOUNT_CHANGE profile":           "changed|change|the name or telephone number [of {key}]",
+	"ACCOUNT_CHANGE email":             "changed|change|the e-mail address [of {key}]",
+	"ACCOUNT_CHANGE break_glass":       "admitted|admit|the password [of {key} ]in place of the company sign-in",
+	"ACCOUNT_CHANGE apply":             "applied|apply|a state file",
+	"ACCOUNT_CHANGE company_left":      "left|leave|the company[ {provider}]: sessions and tokens ended",
+	"ACCOUNT_CHANGE company_logout":    "signed out|sign out|at the company[ {provider}]: sessions ended",
+	"ACCOUNT_CHANGE groups":            "got|get|other grants by groups of the company [{provider}]",
+	"ACCOUNT_CHANGE link":              "linked|link|the company sign-in [{email} ][at {provider}]",
+	"ACCOUNT_CHANGE unlink":            "unlinked|unlink|the company sign-in [{email} ][at {provider}]",
+	"ACCOUNT_CHANGE grant_add":         "gave|give|[{userId} ][{service} ]the grant [{grant} over {resource}]",
+	"ACCOUNT_CHANGE grant_change":      "changed|change|the grant [{grant} over {resource} ][of {userId}][of {service}]",
+	"ACCOUNT_CHANGE grant_remove":      "removed|remove|the grant [{grant} over {resource} ][from {userId}][from {service}]",
+	"ACCOUNT_CHANGE provider_add":      "added|add|the company sign-in [{key}]",
+	"ACCOUNT_CHANGE provider_change":   "changed|change|the company sign-in [{key}]",
+	"ACCOUNT_CHANGE provider_put":      "set|set|the company sign-in [{key}]",
+	"ACCOUNT_CHANGE provider_remove":   "removed|remove|the company sign-in [{key}]",
+	"ACCOUNT_CHANGE provider_test":     "tested|test|the company sign-in [{key}]",
+	"ACCOUNT_CHANGE publisher_add":     "allowed|allow|[{publisher} to publish {resource}]",
+	"ACCOUNT_CHANGE publisher_change":  "changed|change|what [{publisher} may publish below {resource}]",
+	"ACCOUNT_CHANGE publisher_remove":  "no longer allowed|stop allowing|[{publisher} to publish {resource}]",
+	"ACCOUNT_CHANGE service_add":       "added|add|the service account [{key}]",
+	"ACCOUNT_CHANGE service_change":    "changed|change|the service account [{key}]",
+	"ACCOUNT_CHANGE service_put":       "set|set|the service account [{key}]",
+	"ACCOUNT_CHANGE service_remove":    "removed|remove|the service account [{key}]",
+	"ACCOUNT_CHANGE token_add":         "made|make|the token [{tokenName} ][of {service}]",
+	"ACCOUNT_CHANGE token_remove":      "removed|remove|the token [{tokenName} ][of {service}]",
+
+	"METHODS_CHANGE add":    "added|add|the method [{path} ][of {service}]",
+	"METHODS_CHANGE import": "imported|import|the method [{path} ][of {service}]",
+	"METHODS_CHANGE remove": "removed|remove|the method [{path} ][of {service}]",
+
+	"REGISTRY_CHANGE publish":            "published|publish|[{serverName}][ {version}]",
+	"REGISTRY_CHANGE edit":               "edited|edit|[{serverName}][ {version}]",
+	"REGISTRY_CHANGE delete":             "deleted|delete|[{serverName}][ {version}]",
+	"REGISTRY_CHANGE status":             "changed|change|the status of [{serverName}][ {version}]",
+	"REGISTRY_CHANGE status active":      "restored|restore|[{serverName}][ {version}][: {statusMessage}]",
+	"REGISTRY_CHANGE status deprecated":  "deprecated|deprecate|[{serverName}][ {version}][: {statusMessage}]",
+	"REGISTRY_CHANGE status deleted":     "deleted|delete|[{serverName}][ {version}][: {statusMessage}]",
+	"REGISTRY_CHANGE approve":            "approved|approve|[{serverName}][ {version}][: {note}]",
+	"REGISTRY_CHANGE reject":             "rejected|reject|[{serverName}][ {version}][: {note}]",
+	"REGISTRY_CHANGE quarantine":         "put|put|[{serverName} ][{version} ]in quarantine[: {note}]",
+	"REGISTRY_CHANGE release":            "released|release|[{serverName} ][{version} ]from quarantine",
+	"REGISTRY_CHANGE import":             "imported|import|[{serverName}][ {version}]",
+	"REGISTRY_CHANGE mirror_add":         "added|add|the mirror [{key} ][of {url}]",
+	"REGISTRY_CHANGE mirror_change":      "changed|change|the mirror [{key}]",
+	"REGISTRY_CHANGE mirror_put":         "set|set|the mirror [{key}]",
+	"REGISTRY_CHANGE mirror_remove":      "removed|remove|the mirror [{key}]",
+	"REGISTRY_CHANGE mirror_sync":        "started|start|the mirror [{key}]",
+	"REGISTRY_CHANGE mirror_added":       "copied|copy|[{serverName} ][{version} ][by the mirror {mirror}]",
+	"REGISTRY_CHANGE mirror_replaced":    "replaced|replace|[{serverName} ][{version} ][by the mirror {mirror}]",
+	"REGISTRY_CHANGE mirror_status":      "changed|change|the status of [{serverName} ][{version} ][by the mirror {mirror}]",
+	"REGISTRY_CHANGE mirror_deleted":     "deleted|delete|[{serverName} ][{version} ][by the mirror {mirror}]",
+	"REGISTRY_CHANGE mirror_submitted":   "submitted|submit|[{serverName} ][{version} ][by the mirror {mirror} ]for review",
+	"REGISTRY_CHANGE review_rule_add":    "added|add|a rule of reviews [for {resource}]",
+	"REGISTRY_CHANGE review_rule_remove": "removed|remove|a rule of reviews [for {resource}]",
+	"REGISTRY_CHANGE view_add":           "added|add|the view [{key}]",
+	"REGISTRY_CHANGE view_change":        "changed|change|the view [{key}]",
+	"REGISTRY_CHANGE view_put":           "set|set|the view [{key}]",
+	"REGISTRY_CHANGE view_remove":        "removed|remove|the view [{key}]",
+	"REGISTRY_CHANGE view_token_add":     "made|make|the token [{token} ][of the view {view}]",
+	"REGISTRY_CHANGE view_token_remove":  "removed|remove|the token [{token} ][of the view {view}]",
+	"REGISTRY_CHANGE webhook_add":        "added|add|a webhook [to {host}]",
+	"REGISTRY_CHANGE webhook_change":     "changed|change|the webhook [to {host}]",
+	"REGISTRY_CHANGE webhook_redeliver":  "sent|send|events again [to {host}]",
+	"REGISTRY_CHANGE webhook_remove":     "removed|remove|the webhook [to {host}]",
+	"REGISTRY_CHANGE webhook_test":       "tested|test|the webhook [to {host}]",
+}
+
+// codes are the values that are names in the API.
+var codes = map[string]string{
+	"totp": "the authenticator app", "recovery_code": "a recovery code", "passkey": "a passkey", "link": "a link",
+	"EMAIL_OTP": "e-mail", "SMS_OTP": "text message", "AUTHENTICATOR_APP": "the authenticator app", "PASSKEY": "a passkey",
+	"invalid_credentials": "wrong e-mail address or password", "invalid_mfa": "wrong code",
+	"account_locked": "the account is locked", "access_denied": "it is not theirs",
+	"insufficient_trust": "the session is not verified enough",
+}
+
+// pattern returns the sentence of the event, or nothing for an action of a newer version.
+func (e *Event) pattern() string {
+	key := strings.TrimSuffix(string(e.Category)+" "+string(e.Action()), " ")
+	if of, ok := sentences[key+" "+e.Details.Text("status")]; ok {
+		return of
+	}
+	return sentences[key]
+}
+
+// Sentence returns what was done, or was tried and refused, without who did it: "deprecated
+// com.example/wiki 1.0.0: use 2". name returns the name of the person with an id, and another text
+// as it is.
+func (e *Event) Sentence(name func(text string) string) string {
+	parts := strings.SplitN(e.pattern(), "|", 3) //nolint:mnd // did, do and the rest
+	if len(parts) < 3 {                          //nolint:mnd // there is none
+		return strings.ReplaceAll(strings.ToLower(string(e.Category)+" "+string(e.Action())), "_", " ")
+	}
+	rest := strings.TrimSpace(e.fillIn(parts[2], name))
+	if e.Success {
+		return strings.TrimSpace(parts[0] + " " + rest)
+	}
+	text := strings.TrimSpace("could not " + parts[1] + " " + rest)
+	if reason := e.word("reason", name); reason != "" {
+		text += ": " + strings.ReplaceAll(reason, "_", " ")
+	}
+	return text
+}
+
+// fillIn replaces the details of a pattern, and leaves out the optional parts without one.
+func (e *Event) fillIn(pattern string, name func(string) string) string {
+	var b strings.Builder
+	for pattern != "" {
+		plain, after, _ := strings.Cut(pattern, "[")
+		part, rest, _ := strings.Cut(after, "]")
+		text, _ := e.replace(plain, name)
+		b.WriteString(text)
+		if text, whole := e.replace(part, name); whole {
+			b.WriteString(text)
+		}
+		pattern = rest
+	}
+	return b.String()
+}
+
+// replace replaces the details of a part, and reports whether there are all of them.
+func (e *Event) replace(part string, name func(string) string) (text string, whole bool) {
+	whole = true
+	for {
+		before, rest, found := strings.Cut(part, "{")
+		text += before
+		if !found {
+			return text, whole
+		}
+		detail, after, _ := strings.Cut(rest, "}")
+		value := e.word(detail, name)
+		text, whole, part = text+value, whole && value != "", after
+	}
+}
+
+// word returns a detail in words; nothing if the event does not have it.
+func (e *Event) word(detail string, name func(string) string) string {
+	switch v := e.Details[detail].(type) {
+	case Text:
+		if known, ok := codes[string(v)]; ok {
+			return known
+		}
+		return name(string(v))
+	case Number:
+		return strconv.FormatFloat(float64(v), 'g', -1, 64)
+	}
+	return ""
+}

@@ -1,0 +1,50 @@
+package audit
+
+import (
+	"encoding/json"
+	"testing"
+)
+
+// TestSentence reads events as people do.
+func TestSentence(t *testing.T) {
+	for _, c := range []struct {
+		category Category
+		success  bool
+		details  string
+		want     string
+	}{
+		{RegistryChange, true, `{"action":"status","serverName":"com.example/wiki","version":"1.0.0","status":"deprecated","statusMessage":"use 2"}`,
+			"deprecated com.example/wiki 1.0.0: use 2"},
+		{RegistryChange, true, `{"action":"status","serverName":"com.example/wiki","status":"active"}`, "restored com.example/wiki"},
+		{RegistryChange, true, `{"action":"status","serverName":"com.example/wiki"}`, "changed the status of com.example/wiki"},
+		{RegistryChange, true, `{"action":"publish","serverName":"com.example/{x}[y]","version":"1.0.0"}`, "published com.example/{x}[y] 1.0.0"},
+		{RegistryChange, false, `{"action":"publish","serverName":"com.example/wiki","reason":"it exists"}`,
+			"could not publish com.example/wiki: it exists"},
+		{RegistryChange, true, `{"action":"quarantine","serverName":"com.example/wiki","note":"it sends data"}`,
+			"put com.example/wiki in quarantine: it sends data"},
+		{AccountChange, true, `{"action":"grant_add","grant":"edit","resource":"com.example/*","userId":"7"}`,
+			"gave ada@example.com the grant edit over com.example/*"},
+		{AccountChange, true, `{"action":"grant_remove","grant":"edit","resource":"*","service":"ci"}`, "removed the grant edit over * from ci"},
+		{AccountChange, false, `{"action":"lock","key":"7","reason":"last_operator"}`, "could not lock the account ada@example.com: last operator"},
+		{LoginAttempt, true, `{}`, "signed in"}, {LoginAttempt, true, `{"factor":"passkey"}`, "signed in with a passkey"},
+		{LoginAttempt, false, `{"reason":"invalid_credentials"}`, "could not sign in: wrong e-mail address or password"},
+		{RiskEvaluation, true, `{"riskScore":25,"history":{"mode":"shadow"}}`, "got a risk score of 25 for the sign-in"},
+		{AccessRefused, false, `{"operation":"POST /auth/password","reason":"insufficient_trust"}`,
+			"could not get access to POST /auth/password: the session is not verified enough"},
+		{MethodsChange, true, `{"action":"new_one"}`, "methods change new one"},
+	} {
+		e := Event{Category: c.category, Success: c.success}
+		if err := json.Unmarshal([]byte(c.details), &e.Details); err != nil {
+			t.Fatal(err)
+		}
+		name := func(text string) string {
+			if text == "7" {
+				return "ada@example.com"
+			}
+			return text
+		}
+		if got := e.Sentence(name); got != c.want {
+			t.Errorf("%s %s is %q, want %q", c.category, c.details, got, c.want)
+		}
+	}
+}
