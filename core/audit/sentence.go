@@ -93,6 +93,7 @@ var sentences = map[string]string{
 	"REGISTRY_CHANGE reject":             "rejected|reject|[{serverName}][ {version}][: {note}]",
 	"REGISTRY_CHANGE quarantine":         "put|put|[{serverName} ][{version} ]in quarantine[: {note}]",
 	"REGISTRY_CHANGE release":            "released|release|[{serverName} ][{version} ]from quarantine",
+	"REGISTRY_CHANGE operate":            "acted|act|as an operator",
 	"REGISTRY_CHANGE import":             "imported|import|[{serverName}][ {version}]",
 	"REGISTRY_CHANGE mirror_add":         "added|add|the mirror [{key} ][of {url}]",
 	"REGISTRY_CHANGE mirror_change":      "changed|change|the mirror [{key}]",
@@ -123,6 +124,7 @@ var sentences = map[string]string{
 var codes = map[string]string{
 	"totp": "the authenticator app", "recovery_code": "a recovery code", "passkey": "a passkey", "link": "a link",
 	"EMAIL_OTP": "e-mail", "SMS_OTP": "text message", "AUTHENTICATOR_APP": "the authenticator app", "PASSKEY": "a passkey",
+	"COMPANY":             "the company sign-in",
 	"invalid_credentials": "wrong e-mail address or password", "invalid_mfa": "wrong code",
 	"account_locked": "the account is locked", "access_denied": "it is not theirs",
 	"insufficient_trust": "the session is not verified enough",
@@ -151,7 +153,10 @@ func (e *Event) Sentence(name func(text string) string) string {
 	}
 	text := strings.TrimSpace("could not " + parts[1] + " " + rest)
 	if reason := e.word("reason", name); reason != "" {
-		text += ": " + strings.ReplaceAll(reason, "_", " ")
+		if !strings.Contains(reason, " ") { // a code
+			reason = strings.ReplaceAll(reason, "_", " ")
+		}
+		text += ": " + reason
 	}
 	return text
 }

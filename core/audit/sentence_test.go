@@ -2,6 +2,8 @@ package audit
 
 import (
 	"encoding/json"
+	"slices"
+	"strings"
 	"testing"
 )
 
@@ -22,6 +24,8 @@ func TestSentence(t *testing.T) {
 			"could not publish com.example/wiki: it exists"},
 		{RegistryChange, true, `{"action":"quarantine","serverName":"com.example/wiki","note":"it sends data"}`,
 			"put com.example/wiki in quarantine: it sends data"},
+		{RegistryChange, false, `{"action":"edit","serverName":"com.example/wiki","reason":"leave _meta out"}`,
+			"could not edit com.example/wiki: leave _meta out"},
 		{AccountChange, true, `{"action":"grant_add","grant":"edit","resource":"com.example/*","userId":"7"}`,
 			"gave ada@example.com the grant edit over com.example/*"},
 		{AccountChange, true, `{"action":"grant_remove","grant":"edit","resource":"*","service":"ci"}`, "removed the grant edit over * from ci"},
@@ -45,6 +49,19 @@ func TestSentence(t *testing.T) {
 		}
 		if got := e.Sentence(name); got != c.want {
 			t.Errorf("%s %s is %q, want %q", c.category, c.details, got, c.want)
+		}
+	}
+}
+
+// TestSentencesAreWhole checks the form of each sentence.
+func TestSentencesAreWhole(t *testing.T) {
+	for key, pattern := range sentences {
+		category, _, _ := strings.Cut(key, " ")
+		parts := strings.Split(pattern, "|")
+		if !slices.Contains(Categories(), Category(category)) || len(parts) != 3 || parts[0] == "" || parts[1] == "" ||
+			strings.Count(pattern, "[") != strings.Count(pattern, "]") || strings.Count(pattern, "{") != strings.Count(pattern, "}") ||
+			strings.Contains(pattern, "  ") {
+			t.Errorf("%s: %s", key, pattern)
 		}
 	}
 }

@@ -28,6 +28,8 @@ type Act struct {
 	Review review.ID
 	Rule   review.RuleID
 	Note   string // why the caller made it, in the caller's words; empty for nothing
+	// Status and StatusMessage are what an act with the action status set; empty if it was refused.
+	Status, StatusMessage string
 }
 
 // Acts records what callers do to the registry. It is safe for concurrent use.

@@ -16,6 +16,8 @@ func (a *Act) Change() audit.Change {
 	details.Set("review", string(a.Review))
 	details.Set("rule", string(a.Rule))
 	details.Set("note", a.Note)
+	details.Set("status", a.Status)
+	details.Set("statusMessage", a.StatusMessage)
 	return audit.Change{
 		Category: audit.RegistryChange, Action: a.Action, Subject: a.Caller.describe(details),
 		ByOperator: a.Caller.IsOperator(),

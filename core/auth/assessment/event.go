@@ -24,7 +24,7 @@ const (
 	detailCountry      = "country"
 	detailNetwork      = "network"
 	detailOrganisation = "organisation" // in the network
-	detailHistory      = "history"      // the score of the history with its parts
+	DetailHistory      = "history"      // the score of the history with its parts
 )
 
 // The details of the history in a RISK_EVALUATION event.
@@ -62,7 +62,7 @@ func NewEvaluation(session *auth.Session, v *Verdict) audit.Change {
 		details[detailSilent] = audit.Texts(v.SilentSources)
 	}
 	if v.History.Mode.Learns() {
-		details[detailHistory] = historyDetails(v)
+		details[DetailHistory] = historyDetails(v)
 	}
 	details.Set(detailCountry, v.Signals.Location.Country)
 	if n := v.Signals.Location.Network; n != (risk.Network{}) {
@@ -150,7 +150,7 @@ func ReadEvaluation(e *audit.Event) Evaluation {
 		Session: auth.SessionID(e.Details.Text(detailSession)), Score: e.Details.Int(detailScore), TrustLevel: level,
 		Reasons: readReasons(e.Details), Country: e.Details.Text(detailCountry),
 		Organisation: e.Details.Inner(detailNetwork).Text(detailOrganisation),
-		History:      readHistory(e.Details.Inner(detailHistory)),
+		History:      readHistory(e.Details.Inner(DetailHistory)),
 	}
 }
 
@@ -194,14 +194,14 @@ func WithoutHabits(e audit.Event) audit.Event {
 		return e
 	}
 	details := maps.Clone(e.Details)
-	if h := details.Inner(detailHistory); h != nil {
+	if h := details.Inner(DetailHistory); h != nil {
 		details[detailScore] = h[historyPointsScore]
 	}
 	if e.Category == audit.SuspiciousActivity {
 		delete(details, detailScore)
 	}
 	delete(details, DetailReasons)
-	delete(details, detailHistory)
+	delete(details, DetailHistory)
 	e.Details = details
 	return e
 }

@@ -55,10 +55,14 @@ func (p *Publisher) commit(
 	return change.Commit(ctx, p.ports.Ports, c.name,
 		func(ctx context.Context, s change.Server) (change.Decision, error) {
 			decided, refusal := decide(s.Lineage, p.ports.Clock.Now())
+			stored := *act
+			if act.Action == actStatus && refusal == nil {
+				stored.Status, stored.StatusMessage = string(decided[0].Status), decided[0].StatusMessage
+			}
 			return change.Decision{
 				Store:    func(ctx context.Context) error { return s.Save(ctx, p.ports.Writer) },
 				Announce: func(ctx context.Context) error { return prepare(ctx, decided) },
-				Act:      *act,
+				Act:      stored,
 			}, p.checkRefusal(ctx, c, refusal)
 		})
 }

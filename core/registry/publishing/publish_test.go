@@ -333,7 +333,9 @@ func TestSetStatus(t *testing.T) {
 		string(got.Document) != document("1.0.0") {
 		t.Fatalf("SetStatus = %+v with %s, %v", got.Release, got.Document, err)
 	}
-	w.requireActs(t, authority.Act{Action: "status", ServerName: serverName, Version: "1.0.0"})
+	w.requireActs(t, authority.Act{
+		Action: "status", ServerName: serverName, Version: "1.0.0", Status: "deprecated", StatusMessage: "use 2",
+	})
 	err = statusCall(trustedToken, `{"status":"deprecated","statusMessage":"use 2"}`, "1.0.0")(w)
 	if !fault.Is(err, fault.Invalid) || !strings.Contains(err.Error(), "no changes to apply") {
 		t.Errorf("SetStatus again = %v, want no changes to apply", err)
@@ -353,7 +355,7 @@ func TestSetStatusAll(t *testing.T) {
 		string(got.Records[1].Document) != document("1.0.0") {
 		t.Fatalf("SetStatusAll = %+v, %v, want 3.0.0 and 1.0.0", got, err)
 	}
-	w.requireActs(t, authority.Act{Action: "status", ServerName: serverName})
+	w.requireActs(t, authority.Act{Action: "status", ServerName: serverName, Status: "deprecated"})
 	if err := statusAllCall(trustedToken, `{"status":"deprecated"}`)(w); !fault.Is(err, fault.Invalid) {
 		t.Errorf("SetStatusAll again = %v, want no changes to apply", err)
 	}

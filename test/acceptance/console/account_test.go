@@ -1,6 +1,7 @@
 package console
 
 import (
+	"io"
 	"net/http"
 	"strings"
 	"testing"
@@ -185,13 +186,35 @@ func TestAuditLog(t *testing.T) {
 		b.press("Sign out", http.StatusOK)
 		b.signIn(ada)
 		b.open("/console/account/log", http.StatusOK)
-		b.wantText("3 events", "Sign-in", "Risk of a sign-in", "Device: first sign-in", "IP address 127.0.0.1",
-			"Trust level not verified",
-			"Score, device 30", "Identifiers") // reasons are shown at FULL_TRUST only
+		b.wantText("3 events", "signed in on a new device", "got a risk score of 30 for the sign-in", "IP address 127.0.0.1",
+			"Kind Risk of a sign-in", "Trust level not verified",
+			"Score, device 30", "CSV", "JSON") // reasons are shown at FULL_TRUST only
+		if text := b.text(); strings.Contains(text, "shadow") {
+			t.Errorf("the page compares ways to score: %s", text)
+		}
 		b.press("Show", http.StatusOK, "type", "LOGIN_ATTEMPT", "from", "2020-01-01", "until",
 			time.Now().UTC().Format("2006-01-02"))
 		b.wantText("1 event")
 		b.press("Show", http.StatusOK, "until", "2020-01-01")
+		b.wantText("No event matches.")
+		b.open("/console/account/log?server=com.example/x", http.StatusOK)
+		b.wantText("No event matches.")
+		for format, want := range map[string]string{
+			"csv": "signed in on a new device", "json": `"what":"signed in on a new device"`,
+		} {
+			file, err := b.client.Do(b.request(http.MethodGet, "/console/account/log?outcome=done&format="+format, nil, ""))
+			if err != nil {
+				t.Fatal(err)
+			}
+			text, err := io.ReadAll(file.Body)
+			if name := file.Header.Get("Content-Disposition"); err != nil || file.Body.Close() != nil ||
+				!strings.Contains(string(text), want) || !strings.Contains(name, "audit."+format) {
+				t.Errorf("the file %s is %s (%v)", name, text, err)
+			}
+		}
+		b.open("/console/account/log?outcome=done", http.StatusOK)
+		b.wantText("3 events")
+		b.open("/console/account/log?outcome=refused", http.StatusOK)
 		b.wantText("No event matches.")
 		b.press("Show", http.StatusUnprocessableEntity, "until", "tomorrow")
 		b.wantText("Enter a date such as 2026-01-31.")
@@ -200,7 +223,7 @@ func TestAuditLog(t *testing.T) {
 		b.open("/console/account/authenticator", http.StatusOK)
 		b.press("Set up an authenticator app", http.StatusForbidden)
 		b.open("/console/account/log?type=ACCESS_REFUSED", http.StatusOK)
-		b.wantText("1 event", "Refused access", "Operation POST /console/account/authenticator",
+		b.wantText("1 event", "could not get access to POST /console/account/authenticator",
 			"Required trust level full trust")
 	})
 }

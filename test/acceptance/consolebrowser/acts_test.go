@@ -275,7 +275,7 @@ func actOnAccount(t *testing.T, p *person) {
 	p.click("Audit log")
 	p.set("type", "CREDENTIAL_CHANGE")
 	p.click("Show")
-	p.wantText("the authenticator app was turned on", "the authenticator app was turned off")
+	p.wantText("turned on the authenticator app", "turned off the second factor")
 	p.click("Sign out")
 	p.wantText("Sign in")
 	p.wantNoComplaints()

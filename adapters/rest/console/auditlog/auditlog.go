@@ -3,8 +3,10 @@
 package auditlog
 
 import (
+	"cmp"
 	"context"
 	"embed"
+	"maps"
 	"net/url"
 	"slices"
 	"strconv"
@@ -14,6 +16,7 @@ import (
 
 	"github.com/tollgate-dev/tollgate/adapters/rest/console/site"
 	"github.com/tollgate-dev/tollgate/core/audit"
+	"github.com/tollgate-dev/tollgate/core/auth/assessment"
 	"github.com/tollgate-dev/tollgate/core/auth/auditing"
 )
 
@@ -39,14 +42,18 @@ type logView struct {
 
 	Types        []typeView
 	From, Until  string // dates
+	Server       string
+	Outcomes     []typeView
+	CSV, JSON    string // the addresses of the files
 	Events       []eventView
 	Total        int
 	Newer, Older string // the addresses of the other pages
+	Kinds        map[audit.Category]string
 	Filtered     bool
 }
 
 type typeView struct {
-	Type     audit.Category
+	Type     string
 	Text     string
 	Selected bool
 }
@@ -55,8 +62,9 @@ type typeView struct {
 type eventView struct {
 	audit.Event
 
-	Who     string
-	Text    string
+	Who     string // who did it, or whose event it is
+	Text    string // what was done
+	From    string // the address
 	Details []site.Field
 	IDs     []site.Field
 }
@@ -85,6 +93,9 @@ func Show(v *site.Visit, l Log, problems site.Problems) error {
 		v.Status(fiber.StatusUnprocessableEntity)
 		return v.Render(logPage, site.Head{Title: "Audit log", Problems: problems}, view)
 	}
+	if format := v.Text("format"); format != "" {
+		return l.sendFile(v, q, format)
+	}
 	found, err := l.Search(v.UserContext(), q)
 	if err == nil {
 		err = view.fill(v, found, q.Offset)
@@ -105,28 +116,35 @@ func (view *logView) fill(v *site.Visit, found auditing.Page, offset int) error 
 		}
 		view.Events = append(view.Events, row)
 	}
+	view.Kinds = eventTexts
+	view.CSV, view.JSON = view.address(v, "format", "csv"), view.address(v, "format", "json")
 	if offset > 0 {
-		view.Newer = view.address(v, max(offset-perPage, 0))
+		view.Newer = view.address(v, "offset", strconv.Itoa(max(offset-perPage, 0)))
 	}
 	if offset+perPage < found.Total {
-		view.Older = view.address(v, offset+perPage)
+		view.Older = view.address(v, "offset", strconv.Itoa(offset+perPage))
 	}
 	return nil
 }
 
 // newEventView returns an event in words.
-func (l Log) newEventView(v *site.Visit, e audit.Event) (eventView, error) {
-	row := eventView{Event: e, Text: eventTexts[e.Category]}
-	if action := e.Action(); action != "" {
-		row.Text += ": " + describeAction(string(action))
+func (l Log) newEventView(v *site.Visit, e audit.Event) (row eventView, err error) {
+	name := func(text string) string {
+		known, failed := v.NameOf(text)
+		err = cmp.Or(err, failed)
+		return known
 	}
-	var err error
-	if l.Everybody {
-		if row.Who, err = v.NameOf(string(e.Subject)); err != nil {
-			return eventView{}, err
-		}
+	row = eventView{Event: e, Text: e.Sentence(name), From: e.Details.Text("ipAddress")}
+	row.Who = name(cmp.Or(e.Details.Text(audit.DetailActor), string(e.Subject), e.Details.Text("publisher"),
+		e.Details.Text("service"), e.Details.Text("email"), "unknown"))
+	if err != nil {
+		return row, err
 	}
-	row.Details, row.IDs, err = describe(e.Details, v.NameOf)
+	details := maps.Clone(e.Details)
+	if !l.Everybody {
+		delete(details, assessment.DetailHistory) // how the service compares its ways to score
+	}
+	row.Details, row.IDs, err = describe(details, v.NameOf)
 	return row, err
 }
 
@@ -135,7 +153,13 @@ func readLog(v *site.Visit) (view logView, q auditing.Query, problems site.Probl
 	view.From, view.Until = v.Text("from"), v.Text("until")
 	q = auditing.Query{Category: audit.Category(v.Text("type")), Limit: perPage}
 	for _, t := range audit.Categories() {
-		view.Types = append(view.Types, typeView{t, eventTexts[t], t == q.Category})
+		view.Types = append(view.Types, typeView{string(t), eventTexts[t], t == q.Category})
+	}
+	q.Server, view.Server = v.Text("server"), v.Text("server")
+	outcome := v.Text("outcome")
+	view.Outcomes = []typeView{{"done", "Done", outcome == "done"}, {"refused", "Refused", outcome == "refused"}}
+	if done := outcome == "done"; done || outcome == "refused" {
+		q.Success = &done
 	}
 	if q.Category != "" && !slices.Contains(audit.Categories(), q.Category) {
 		problems = append(problems, site.Problem{Field: "type", Text: "Choose one of the kinds of events."})
@@ -159,14 +183,14 @@ func readLog(v *site.Visit) (view logView, q auditing.Query, problems site.Probl
 	if offset, err := strconv.Atoi(v.Text("offset")); err == nil && offset > 0 {
 		q.Offset = offset
 	}
-	view.Filtered = q.Category != "" || v.Text("email") != "" || view.From != "" || view.Until != ""
+	view.Filtered = q.Category != "" || q.Server != "" || q.Success != nil || v.Text("email") != "" || view.From != "" || view.Until != ""
 	return view, q, problems
 }
 
-// address returns the address of another page with the same filters.
-func (l Log) address(v *site.Visit, offset int) string {
-	q := url.Values{"offset": {strconv.Itoa(offset)}}
-	for _, name := range [...]string{"type", "from", "until", "email"} {
+// address returns the address of another page, or of a file, with the same filters.
+func (l Log) address(v *site.Visit, field, value string) string {
+	q := url.Values{field: {value}}
+	for _, name := range [...]string{"type", "from", "until", "email", "server", "outcome"} {
 		if value := v.Text(name); value != "" {
 			q.Set(name, value)
 		}

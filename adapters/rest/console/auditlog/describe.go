@@ -25,23 +25,6 @@ var names = map[string]string{
 	risk.DeviceFamiliarity.String(): "Device", risk.LoginVelocity.String(): "Number of sign-ins",
 }
 
-// actions are the actions whose names do not say in words what was done.
-var actions = map[string]string{
-	"initiate": "a code was requested", "resend": "a code was sent again", "deliver": "a code could not be delivered",
-	"verify":    "a code was entered",
-	"mfa_enrol": "an authenticator app was set up", "mfa_activate": "the authenticator app was turned on",
-	"passkey_add": "a passkey was added", "passkey_rename": "a passkey was renamed", "passkey_remove": "a passkey was removed",
-	"mfa_disable": "the authenticator app was turned off", "new": "first sign-in",
-	"setup": "the first account was made", "invite": "a person was invited",
-	"invitation": "a new invitation was made", "accept_invitation": "the invitation was accepted",
-	"reset_link": "a link to set a password was made", "forgot_password": "a link to set a password was sent",
-	"password_reset": "the password was set by a link",
-	"create":         "an account was made at a company sign-in", "link": "a company sign-in was linked",
-	"unlink": "a company sign-in was unlinked", "groups": "grants changed by groups of the company",
-	"company_logout": "the company ended the sessions", "company_left": "the person left the company: sessions and tokens ended",
-	"break_glass": "a password was admitted in place of the company sign-in",
-}
-
 // values are the values that are names in the API.
 var values = map[string]string{
 	string(auth.EmailOTP):      "a code by e-mail",
@@ -52,14 +35,6 @@ var values = map[string]string{
 	string(auth.DeviceTrusted):   "trusted",
 	string(auth.DeviceUntrusted): "not trusted",
 	string(auth.DevicePending):   "not verified yet",
-}
-
-// describeAction returns an action in words.
-func describeAction(action string) string {
-	if known, ok := actions[action]; ok {
-		return known
-	}
-	return strings.ReplaceAll(action, "_", " ")
 }
 
 // describe returns the details of an event in words, ordered by name; details of details follow
@@ -73,9 +48,11 @@ func describe(details audit.Details, nameOf func(id string) (string, error)) (fi
 		}
 		if inner, ok := details[name].(audit.Details); ok {
 			for _, part := range slices.Sorted(maps.Keys(inner)) {
-				fields = append(fields, site.Field{
-					Name: words(name) + ", " + lowerFirst(words(part)), Value: text(inner[part]),
-				})
+				value := text(inner[part])
+				if pair, ok := inner[part].(audit.List); ok && name == audit.DetailChanges && len(pair) == 2 {
+					value = text(pair[0]) + " → " + text(pair[1])
+				}
+				fields = append(fields, site.Field{Name: words(name) + ", " + lowerFirst(words(part)), Value: value})
 			}
 			continue
 		}
