@@ -33,24 +33,9 @@ type eventLine struct {
 
 // sendFile sends the events of a query as CSV or JSON.
 func (l Log) sendFile(v *site.Visit, q auditing.Query, format string) error {
-	lines := []eventLine{}
-	for q.Limit, q.Offset = auth.MaxPage, 0; q.Offset < maxInFile; q.Offset += q.Limit {
-		found, err := l.Search(v.UserContext(), q)
-		if err != nil {
-			return err
-		}
-		for _, e := range found.Events {
-			row, err := l.newEventView(v, e)
-			if err != nil {
-				return err
-			}
-			lines = append(lines, eventLine{
-				e.ID, e.Time.UTC().Format(time.RFC3339Nano), e.Category, row.Who, row.Text, row.From, e.Success, e.Details,
-			})
-		}
-		if len(found.Events) < q.Limit {
-			break
-		}
+	lines, err := l.readLines(v, q)
+	if err != nil {
+		return err
 	}
 	v.Set(fiber.HeaderCacheControl, "no-store")
 	if format != "csv" {
@@ -66,6 +51,30 @@ func (l Log) sendFile(v *site.Visit, q auditing.Query, format string) error {
 	v.Set(fiber.HeaderContentType, "text/csv; charset=utf-8")
 	v.Response().SetBodyRaw(text)
 	return err
+}
+
+// readLines returns the newest events of a query.
+func (l Log) readLines(v *site.Visit, q auditing.Query) ([]eventLine, error) {
+	lines := []eventLine{}
+	for q.Limit, q.Offset = auth.MaxPage, 0; q.Offset < maxInFile; q.Offset += q.Limit {
+		found, err := l.Search(v.UserContext(), q)
+		if err != nil {
+			return nil, err
+		}
+		for _, e := range found.Events {
+			row, err := l.newEventView(v, e)
+			if err != nil {
+				return nil, err
+			}
+			lines = append(lines, eventLine{
+				e.ID, e.Time.UTC().Format(time.RFC3339Nano), e.Category, row.Who, row.Text, row.From, e.Success, e.Details,
+			})
+		}
+		if len(found.Events) < q.Limit {
+			break
+		}
+	}
+	return lines, nil
 }
 
 func writeCSV(lines []eventLine) ([]byte, error) {
