@@ -30,6 +30,86 @@ func decodeBytes(t *testing.T, text string) []byte {
 	return b
 }
 
+// passkeyOwner is a person with a passkey at a service on localhost.
+type passkeyOwner struct {
+	*fixture.Person
+	t *testing.T
+	s *fixture.Service
+}
+
+// begin begins a registration.
+func (o passkeyOwner) begin() (b started) {
+	o.t.Helper()
+	o.PostJSON(o.t, o.s, "/auth/passkeys/register/begin", nil).WantStatus(o.t, http.StatusOK).Decode(o.t, &b)
+	return b
+}
+
+// finish ends a registration with a key.
+func (o passkeyOwner) finish(b started, k *softkey.Key) apiclient.Response {
+	o.t.Helper()
+	k.Handle = decodeBytes(o.t, b.PublicKey.User.ID)
+	answer := softkey.Response{
+		Challenge: decodeBytes(o.t, b.PublicKey.Challenge), Party: "localhost", Origin: o.s.API,
+	}
+	return o.PostJSON(o.t, o.s, "/auth/passkeys/register/finish", map[string]any{
+		"ceremonyId": b.CeremonyID, "credential": json.RawMessage(k.Register(answer)), "name": "Laptop",
+	})
+}
+
+// TestPasskeyLimits checks the bounds of passkeys: a key is there once, and a person has at most 20;
+// a credential has at most 16 KiB; and where the browser would use another host, there are none
+// (contract K-1, K-4, K-7).
+func TestPasskeyLimits(t *testing.T) {
+	fixture.InEachEnvironment(t, func(t *testing.T, e *fixture.Environment) {
+		s := e.Start(t, fixture.RelaxedRiskSettings...)
+		elsewhere := s.API // of 127.0.0.1
+		s.API = strings.Replace(s.API, "127.0.0.1", "localhost", 1)
+		o := passkeyOwner{e.NewPerson(t, "ada@example.com"), t, s}
+		o.Login(t, s)
+		o.StepUp(t, e, s)
+		k := softkey.New(softkey.ES256)
+		o.finish(o.begin(), k).WantStatus(t, http.StatusCreated)
+		apiclient.WantAuthError(t, o.finish(o.begin(), k).WantStatus(t, http.StatusConflict), "conflict")
+		begun := o.begin()
+		for range 19 {
+			o.finish(o.begin(), softkey.New(softkey.ES256)).WantStatus(t, http.StatusCreated)
+		}
+		apiclient.WantAuthError(t, o.finish(begun, softkey.New(softkey.ES256)).WantStatus(t, http.StatusConflict), "conflict")
+		apiclient.WantAuthError(t, o.PostJSON(t, s, "/auth/passkeys/register/begin", nil).WantStatus(t, http.StatusConflict),
+			"conflict")
+		long := map[string]any{"ceremonyId": "x", "credential": map[string]string{"id": strings.Repeat("a", 16<<10)}}
+		apiclient.Call(t, "POST", s.API+"/auth/passkeys/sign-in/finish", long).WantStatus(t, http.StatusUnauthorized)
+
+		for path, method := range map[string]string{
+			"register/finish": "POST", "sign-in/begin": "POST", "sign-in/finish": "POST", unknownID: "PATCH",
+		} {
+			for status, body := range map[int]string{
+				http.StatusBadRequest: "{", http.StatusRequestEntityTooLarge: strings.Repeat(" ", 1<<20+1),
+				http.StatusUnsupportedMediaType: "{}",
+			} {
+				header := o.Bearer()
+				if status == http.StatusUnsupportedMediaType {
+					header = append(header, "Content-Type", "text/plain")
+				}
+				apiclient.Call(t, method, s.API+"/auth/passkeys/"+path, body, header...).WantStatus(t, status)
+			}
+		}
+		var challenge started
+		o.PostJSON(t, s, "/auth/step-up/initiate", map[string]string{"method": "PASSKEY"}).WantStatus(t, http.StatusOK).
+			Decode(t, &challenge)
+		for path, body := range map[string]any{
+			"passkeys/register/begin": nil, "passkeys/register/finish": long, "passkeys/sign-in/begin": long,
+			"passkeys/sign-in/finish": long, "step-up/initiate": map[string]string{"method": "PASSKEY"},
+			"step-up/verify": map[string]any{"challengeId": challenge.ChallengeID, "credential": map[string]any{}},
+		} {
+			a := apiclient.Call(t, "POST", elsewhere+"/auth/"+path, body, o.Bearer()...)
+			if a.Status != http.StatusNotImplemented {
+				t.Errorf("%s at 127.0.0.1 is %d: %s", path, a.Status, a.Body)
+			}
+		}
+	})
+}
+
 // TestPasskeys registers a passkey, signs in and steps up with it, and removes it.
 func TestPasskeys(t *testing.T) {
 	fixture.InEachEnvironment(t, func(t *testing.T, e *fixture.Environment) {

@@ -204,6 +204,24 @@ func authRoutes() []route {
 	return []route{
 		{"GET", "/auth/session", none, nil},
 		{"GET", "/auth/identities", none, nil}, {"DELETE", "/auth/identities" + unknown, none, nil},
+		{"GET", "/auth/passkeys", none, nil}, {"POST", "/auth/passkeys/register/begin", none, nil},
+		{
+			"POST", "/auth/passkeys/register/finish",
+			bodies(map[string]any{"ceremonyId": "x", "credential": map[string]any{}, "name": "Laptop"}, map[string]any{"name": 7}), nil,
+		},
+		{
+			"POST", "/auth/passkeys/sign-in/begin",
+			bodies(map[string]any{"deviceInfo": device}, map[string]any{"deviceInfo": 7}), nil,
+		},
+		{
+			"POST", "/auth/passkeys/sign-in/finish",
+			bodies(map[string]any{"ceremonyId": "x", "credential": map[string]any{}}, map[string]any{"ceremonyId": 7}), nil,
+		},
+		{
+			"PATCH", "/auth/passkeys" + unknown,
+			bodies(map[string]string{"name": "Laptop"}, map[string]any{"name": 7}), nil,
+		},
+		{"DELETE", "/auth/passkeys" + unknown, none, nil}, {"DELETE", "/auth/passkeys/x", none, nil},
 		{
 			"POST", "/auth/logout",
 			bodies(map[string]string{"sessionId": unknownID}, map[string]string{"sessionId": "x"}), nil,
