@@ -81,7 +81,7 @@ func TestFormsOfViews(t *testing.T) {
 		}
 		b.open("/console/operator/views/none", http.StatusNotFound)
 		b.open("/console/operator/log?type=REGISTRY_CHANGE", http.StatusOK)
-		b.wantText("Registry: view token add", "Done by bea@example.com")
+		b.wantText("bea@example.com made the token")
 	})
 }
 

@@ -102,7 +102,7 @@ func TestOperatorPeople(t *testing.T) {
 		b.open("/console/operator/people/nobody", http.StatusNotFound)
 
 		b.open("/console/operator/log?email=ada@example.com&type=ACCOUNT_CHANGE", http.StatusOK)
-		b.wantText("Account: lock", "Done by bea@example.com")
+		b.wantText("bea@example.com locked the account ada@example.com")
 		b.open("/console/operator/log?email=nobody@example.com", http.StatusUnprocessableEntity)
 		b.wantText("There is no account with this e-mail address.")
 		b.open("/console/operator/risk?email=ada@example.com", http.StatusOK)

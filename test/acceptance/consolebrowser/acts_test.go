@@ -230,7 +230,7 @@ func actAsOperator(p *person) {
 	p.open("/console/operator/log")
 	p.set("type", "ACCOUNT_CHANGE")
 	p.click("Show")
-	p.wantText("Account: lock", "cem@example.com")
+	p.wantText("cem@example.com", "locked the account")
 	p.wantNoComplaints()
 }
 
