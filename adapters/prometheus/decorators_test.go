@@ -183,7 +183,7 @@ func TestQueuedNotices(t *testing.T) {
 	notifier := notices.New("Tollgate", "", notices.Ports{})
 	WatchNotices(notifier, registry)
 	checkMetrics(t, registry, map[string]float64{})
-	notifier.Notify(notices.Event{Kind: notices.Replay})
+	notifier.Notify(notices.Event{Kind: notices.Replay, UserID: "ada"})
 	checkMetrics(t, registry, map[string]float64{"tollgate_notices_queued": 1})
 	none := prometheus.NewRegistry()
 	WatchNotices(nil, none)
