@@ -491,6 +491,7 @@ func injectService(ctx context.Context, s settings.Settings, parts settings.Part
 	}
 	rechecker := delegating.NewRechecker(recheckConfig, recheckPorts)
 	reviews := registryrecordsStores.Reviews
+	reviewBacklog := registryrecordsStores.Backlog
 	reviewRules := registryrecordsStores.ReviewRules
 	serverReader := registryrecordsStores.Reader
 	mirrors := registryrecordsStores.Mirrors
@@ -508,6 +509,7 @@ func injectService(ctx context.Context, s settings.Settings, parts settings.Part
 	reviewingPorts := reviewing.Ports{
 		Ports:    changePorts,
 		Reviews:  reviews,
+		Backlog:  reviewBacklog,
 		Rules:    reviewRules,
 		Reader:   serverReader,
 		Mirrors:  mirrors,
@@ -523,7 +525,6 @@ func injectService(ctx context.Context, s settings.Settings, parts settings.Part
 	}
 	reviewingService := reviewing.New(reviewingPorts)
 	registryapiReviews := registryapi.NewReviews(authority, reviewingService)
-	reviewBacklog := registryrecordsStores.Backlog
 	reviewNotices := registryrecordsStores.ReviewNotices
 	reminderPorts := reviewing.ReminderPorts{
 		Reviews:  reviews,
@@ -1657,6 +1658,7 @@ func injectOperator(ctx context.Context, s settings.Settings, log *logrus.Entry)
 		Acts:         acts,
 	}
 	reviews := registryrecordsStores.Reviews
+	reviewBacklog := registryrecordsStores.Backlog
 	reviewRules := registryrecordsStores.ReviewRules
 	serverReader := registryrecordsStores.Reader
 	mirrors := registryrecordsStores.Mirrors
@@ -1690,6 +1692,7 @@ func injectOperator(ctx context.Context, s settings.Settings, log *logrus.Entry)
 	reviewingPorts := reviewing.Ports{
 		Ports:    changePorts,
 		Reviews:  reviews,
+		Backlog:  reviewBacklog,
 		Rules:    reviewRules,
 		Reader:   serverReader,
 		Mirrors:  mirrors,

@@ -27,8 +27,6 @@ type Reviews interface {
 	// List returns a page of the reviews that a query selects, the oldest submission first, and of
 	// equal times by ID; in the other direction with q.Newest.
 	List(ctx context.Context, q ReviewQuery) (ReviewPage, error)
-	// Count returns how many reviews a query selects by its filters, in each state.
-	Count(ctx context.Context, q ReviewQuery) (map[review.State]int, error)
 	// Compared returns the documents with which stored reviews that are pending are compared, in
 	// the order of the reviews: for a replacement the document of its version, for a new version
 	// that of the latest version of its server, deleted ones too; otherwise nil. There are at most
@@ -40,8 +38,10 @@ type Reviews interface {
 // documents in memory.
 const MaxCompared = 20
 
-// ReviewBacklog reads what was submitted for review, for notices and metrics.
+// ReviewBacklog reads what was submitted for review, for counts, notices and metrics.
 type ReviewBacklog interface {
+	// Count returns how many reviews a query selects by its filters, in each state.
+	Count(ctx context.Context, q ReviewQuery) (map[review.State]int, error)
 	// CountPending returns how many reviews are pending.
 	CountPending(ctx context.Context) (int, error)
 	// DecidedByOperator returns the reviews that operators decided after one time and not after

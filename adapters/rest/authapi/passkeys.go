@@ -85,10 +85,10 @@ func (a *API) beginRegistration(c *fiber.Ctx, caller auth.Session) error {
 }
 
 func (a *API) readAnswer(c *fiber.Ctx) (in passkeys.Answer, b *jsonbody.Object, err error) {
-	if in.Party, err = a.party(c); err != nil {
+	if b, err = readBody(c); err != nil {
 		return in, nil, err
 	}
-	if b, err = readBody(c); err != nil {
+	if in.Party, err = a.party(c); err != nil {
 		return in, nil, err
 	}
 	in.Ceremony, in.Response = passkeys.CeremonyID(b.Text("ceremonyId")), b.Raw("credential")
@@ -113,11 +113,11 @@ func (a *API) registerPasskey(c *fiber.Ctx, caller auth.Session) error {
 }
 
 func (a *API) beginPasskeySignIn(c *fiber.Ctx) error {
-	party, err := a.party(c)
+	b, err := readBody(c)
 	if err != nil {
 		return err
 	}
-	b, err := readBody(c)
+	party, err := a.party(c)
 	if err != nil {
 		return err
 	}

@@ -56,6 +56,7 @@ type Request struct {
 	UserVerification string                 `json:"userVerification"`
 }
 
+// NewRequest returns the options of a sign-in or a step-up.
 func NewRequest(o passkeys.Options) *Request {
 	return &Request{
 		encodeBytes(o.Challenge[:]), timeout, o.Party.ID, describeCredentials(o.Credentials), required,
@@ -91,6 +92,7 @@ type authenticatorSelection struct {
 	UserVerification   string `json:"userVerification"`
 }
 
+// NewCreation returns the options of a registration.
 func NewCreation(o passkeys.Options) *Creation {
 	options := &Creation{
 		RP:        entity{ID: o.Party.ID, Name: o.Party.Name},

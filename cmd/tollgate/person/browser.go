@@ -79,13 +79,13 @@ func (l *loginRun) signInByBrowser(ctx context.Context) (*account.Account, strin
 	if err != nil {
 		return nil, "", err
 	}
-	return l.keepSession(ctx, who, session)
+	return l.keepSession(ctx, session)
 }
 
 // keepSession stores a session of the person who is signed in in the browser. If --email names somebody
 // else, it ends the session.
 func (l *loginRun) keepSession(
-	ctx context.Context, who *account.Account, session tollgateclient.SignedIn,
+	ctx context.Context, session tollgateclient.SignedIn,
 ) (*account.Account, string, error) {
 	who, err := l.newAccount(l.address, session.Email)
 	if err != nil {
@@ -146,7 +146,7 @@ func (l *loginRun) receiveCode(
 		defer cancel()
 		_ = server.Shutdown(ctx) // after it the page is complete
 	}()
-	l.openPage(pageAddress(service, in.Verifier, "redirect_uri", in.Redirect, "state", state))
+	l.openPage(ctx, pageAddress(service, in.Verifier, "redirect_uri", in.Redirect, "state", state))
 	select {
 	case <-ctx.Done():
 		return in, cli.ErrInterrupted
@@ -162,10 +162,10 @@ func (l *loginRun) receiveCode(
 
 // openPage opens an address in the browser. It prints the address, for a browser that does not open
 // or is on another screen.
-func (l *loginRun) openPage(address string) {
+func (l *loginRun) openPage(ctx context.Context, address string) {
 	l.PrintNote("Your browser opens, to sign in. If it does not, open this address on this machine:\n\n  %s\n", address)
 	program := append(l.browser(), address)
-	c := exec.Command(program[0], program[1:]...) // #nosec G204 -- the browser of the person
+	c := exec.CommandContext(context.WithoutCancel(ctx), program[0], program[1:]...) // #nosec G204 -- the browser of the person
 	c.Env = l.Environ
 	if err := c.Start(); err != nil {
 		l.PrintNote("The browser cannot be opened: %v", err)

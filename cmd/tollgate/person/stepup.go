@@ -100,7 +100,7 @@ func (u *publisherRun) awaitCompany(
 	u.PrintNote("Open this address in a browser, and sign in at your company:\n%s", c.URL)
 	expires, err := time.Parse(time.RFC3339, c.ExpiresAt)
 	if err != nil {
-		return "", err
+		return "", fmt.Errorf("the step-up of the service has another form: %w", err)
 	}
 	ctx, cancel := context.WithDeadline(ctx, expires)
 	defer cancel()

@@ -1,7 +1,6 @@
 package signin
 
 import (
-	"cmp"
 	"context"
 	"time"
 
@@ -92,7 +91,10 @@ func (s *Service) RefusePasskey(ctx context.Context, from Origin, user auth.User
 	}
 	change := newRefusal(from, &attempt, auth.CodeInvalidCredentials)
 	change.Details["factor"] = audit.Text(auth.FactorPasskey)
-	return cmp.Or(s.ports.Trail.RecordChanges(ctx, change), errPasskey())
+	if err := s.ports.Trail.RecordChanges(ctx, change); err != nil {
+		return err
+	}
+	return errPasskey()
 }
 
 func errPasskey() error {

@@ -168,7 +168,7 @@ func newFixture(t *testing.T, review bool, d mirror.Draft) *fixture {
 	})
 	fx.reviews = reviewing.New(reviewing.Ports{
 		Ports:   change.Ports{Transactions: db, Writer: fx.servers, Quarantine: fx.held, Acts: noActs{}},
-		Reviews: store, Rules: rules, Reader: fx.servers,
+		Reviews: store, Backlog: store, Rules: rules, Reader: fx.servers,
 		Mirrors: fx.stored, Mirrored: fx.mirrored, Ender: ender,
 		Recorder: fx.audit, Events: recorder, Cursors: page.NewSealer(make([]byte, 32)), Clock: fx.clock,
 		Entropy: entropy,

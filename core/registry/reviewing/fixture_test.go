@@ -98,7 +98,7 @@ func newFixture(t testing.TB) *fixture {
 	})
 	fx.service = reviewing.New(reviewing.Ports{
 		Ports:   change.Ports{Transactions: db, Writer: fx.servers, Quarantine: fx.held, Acts: fx.people},
-		Reviews: fx.store, Rules: fakedb.NewReviewRules(db), Reader: fx.servers,
+		Reviews: fx.store, Backlog: fx.store, Rules: fakedb.NewReviewRules(db), Reader: fx.servers,
 		Mirrors: fakedb.NewMirrors(db), Mirrored: fakedb.NewMirroredVersions(db), Ender: ender, Grants: fx.grants,
 		Notifier: fx.people,
 		Recorder: fx.people, Cursors: page.NewSealer(make([]byte, 32)), Clock: fx.clock, Entropy: entropy,

@@ -33,6 +33,7 @@ type Ports struct {
 	change.Ports
 
 	Reviews  registrystore.Reviews
+	Backlog  registrystore.ReviewBacklog
 	Rules    registrystore.ReviewRules
 	Reader   registrystore.ServerReader
 	Mirrors  registrystore.Mirrors
@@ -87,14 +88,14 @@ func (s *Service) CountPending(ctx context.Context, who authority.Caller) (int, 
 	if err != nil || len(patterns) == 0 {
 		return 0, err
 	}
-	counts, err := s.ports.Reviews.Count(ctx, registrystore.ReviewQuery{State: review.Pending, Patterns: patterns})
+	counts, err := s.ports.Backlog.Count(ctx, registrystore.ReviewQuery{State: review.Pending, Patterns: patterns})
 	return counts[review.Pending], err
 }
 
 // HistoryOf returns how many documents of the submitter of a review were decided here, in each state.
 // The caller must have read the review.
 func (s *Service) HistoryOf(ctx context.Context, r review.Review) (map[review.State]int, error) {
-	return s.ports.Reviews.Count(ctx, registrystore.ReviewQuery{By: r.Submitter.Key})
+	return s.ports.Backlog.Count(ctx, registrystore.ReviewQuery{By: r.Submitter.Key})
 }
 
 // Get returns a review. It returns fault.Forbidden below UNVERIFIED, fault.NotFound if there is

@@ -330,7 +330,7 @@ func listsReviews(t *testing.T, s ReviewStores) {
 		"": {review.Pending: 3, review.Approved: 1}, "ada": {review.Pending: 1, review.Approved: 1}, "eve": {},
 	} {
 		q := registrystore.ReviewQuery{By: by, Limit: 1, After: d.SubmittedAt}
-		if got, err := s.Reviews.Count(t.Context(), q); err != nil || !reflect.DeepEqual(got, want) {
+		if got, err := s.Backlog.Count(t.Context(), q); err != nil || !reflect.DeepEqual(got, want) {
 			t.Errorf("by %q there are %v, %v, want %v", by, got, err, want)
 		}
 	}

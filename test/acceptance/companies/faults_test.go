@@ -34,7 +34,7 @@ func TestFaults(t *testing.T) {
 	lying["issuer"] = "https://elsewhere.example"
 	for name, handler := range map[string]http.Handler{
 		"away":           http.HandlerFunc(func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }),
-		"out of order":   http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { http.Error(w, "", 503) }),
+		"out of order":   http.HandlerFunc(answerOutOfOrder),
 		"another issuer": oidcissuer.Document(lying),
 	} {
 		s.provider.Respond(oidcissuer.DiscoveryPath, handler)
@@ -136,7 +136,7 @@ func TestRotatedRefreshToken(t *testing.T) {
 		Refresh: "the first refresh token", Rotates: true,
 	})
 	b := s.newBrowser(t).signIn().want(200)
-	s.provider.Respond(oidcissuer.UserinfoPath, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { http.Error(w, "", 503) }))
+	s.provider.Respond(oidcissuer.UserinfoPath, http.HandlerFunc(answerOutOfOrder))
 	s.makeDue(t)
 	await.Until(t, "the check fails", func() bool {
 		return strings.Contains(s.want(t, 200, "GET", providers+"/acme", nil)["lastProblem"].(string), "does not answer")
@@ -148,4 +148,8 @@ func TestRotatedRefreshToken(t *testing.T) {
 		t.Error("the session has ended after a check without an answer")
 	}
 	s.wantUp(t, true)
+}
+
+func answerOutOfOrder(w http.ResponseWriter, _ *http.Request) {
+	http.Error(w, "", http.StatusServiceUnavailable)
 }

@@ -91,10 +91,11 @@ func TestEndsOnEveryInstance(t *testing.T) {
 // of one.
 func (s *site) proveWorkload(t *testing.T, issuer *oidcissuer.Issuer, origin string) string {
 	t.Helper()
-	workload := map[string]any{"issuer": issuer.URL, "subject": "*", "scopes": []string{"registry:read"}}
+	workload := map[string]any{"issuer": issuer.URL, "subject": "repo:acme/*", "scopes": []string{"registry:read"}}
 	s.call(t, "PUT", ci, map[string]any{"workloads": []any{workload}}, s.operator.Bearer()...).
 		WantStatus(t, http.StatusOK)
 	claims := issuer.NewClaims(origin, time.Now())
+	claims["sub"] = "repo:acme/tools"
 	claims["jti"] = fmt.Sprint(time.Now().UnixNano()) // each proof is good once
 	var proved struct{ AccessToken string }
 	s.call(t, "POST", "/auth/workload", map[string]string{"serviceAccount": "ci", "token": issuer.Sign(t, claims)}).

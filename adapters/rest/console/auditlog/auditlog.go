@@ -131,7 +131,9 @@ func (view *logView) fill(v *site.Visit, found auditing.Page, offset int) error 
 func (l Log) newEventView(v *site.Visit, e audit.Event) (row eventView, err error) {
 	name := func(text string) string {
 		known, failed := v.NameOf(text)
-		err = cmp.Or(err, failed)
+		if err == nil {
+			err = failed
+		}
 		return known
 	}
 	row = eventView{Event: e, Text: e.Sentence(name), From: e.Details.Text("ipAddress")}
