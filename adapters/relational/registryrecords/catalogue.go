@@ -71,18 +71,20 @@ func (s catalogueStore) indexNames(ctx context.Context, tx bun.IDB, names []stri
 		return nil, err
 	}
 	const columns = 9
+	rows := make([]catalogueRow, len(p.Records))
 	args := make([]any, 0, columns*len(p.Records))
 	for i := range p.Records {
-		args = append(args, catalogueRow(p.Records[i])...)
+		rows[i] = newCatalogueRow(p.Records[i])
+		args = append(args, rows[i].columns()...)
 	}
-	if len(p.Records) > 0 {
+	if len(rows) > 0 {
 		_, err = s.db.ExecStatement(ctx, tx, `INSERT INTO catalogue (name, title, words, facets, summary, published_at, updated_at, living, spread)
-			`+rowsOf(len(p.Records), columns)+` ON CONFLICT (name) DO UPDATE SET title = excluded.title, words = excluded.words,
+			`+rowsOf(len(rows), columns)+` ON CONFLICT (name) DO UPDATE SET title = excluded.title, words = excluded.words,
 				facets = excluded.facets, summary = excluded.summary, published_at = excluded.published_at,
 				updated_at = excluded.updated_at, living = excluded.living`, args...)
 	}
 	if err == nil && s.sql.indexParts != nil {
-		err = s.sql.indexParts(ctx, s.db, tx, p.Records)
+		err = s.sql.indexParts(ctx, s.db, tx, rows)
 	}
 	if p.More {
 		at, _ := slices.BinarySearch(names, p.Records[len(p.Records)-1].Name.String())
@@ -107,20 +109,27 @@ func anyOf[T any](list []T) []any {
 	return all
 }
 
-// catalogueRow returns the columns of the row of a server.
-func catalogueRow(r registry.Record) []any {
+// catalogueRow is the row of a server.
+type catalogueRow struct {
+	registry.Release
+	registry.Summary
+
+	title, words string // in lower case
+}
+
+func newCatalogueRow(r registry.Record) catalogueRow {
 	s := registry.SummaryOf(r)
-	return []any{
-		r.Name.String(), searchTitle(s), searchWords(r.Name, s), facetText(s.Facets), s.Title + "\n" + s.Description,
-		database.NewInstant(r.PublishedAt), database.NewInstant(r.UpdatedAt), r.Status != registry.StatusDeleted,
-		int64(crc32.ChecksumIEEE([]byte(r.Name.String()))),
+	return catalogueRow{
+		r.Release, s, strings.ToLower(s.Title), strings.ToLower(r.Name.String() + "\n" + s.Title + "\n" + s.Description),
 	}
 }
 
-func searchTitle(s registry.Summary) string { return strings.ToLower(s.Title) }
-
-func searchWords(name registry.Name, s registry.Summary) string {
-	return strings.ToLower(name.String() + "\n" + s.Title + "\n" + s.Description)
+func (r *catalogueRow) columns() []any {
+	return []any{
+		r.Name.String(), r.title, r.words, facetText(r.Facets), r.Title + "\n" + r.Description,
+		database.NewInstant(r.PublishedAt), database.NewInstant(r.UpdatedAt), r.Status != registry.StatusDeleted,
+		int64(crc32.ChecksumIEEE([]byte(r.Name.String()))),
+	}
 }
 
 // facetText returns the facets as the column has them. Other spaces than those between them are
@@ -148,12 +157,18 @@ func (s catalogueStore) Find(ctx context.Context, q registrystore.Search) (regis
 	}
 	q.Limit = max(0, min(q.Limit, registrystore.MaxFound-q.Offset))
 	many, manyTitles, err := s.estimate(ctx, q)
-	if err != nil || many {
-		return s.findMany(ctx, q, manyTitles, err)
+	if err != nil {
+		return registrystore.Finding{}, err
+	}
+	if many {
+		return s.findMany(ctx, q, manyTitles)
 	}
 	rows, err := s.byParts(ctx, q, false)
-	if err != nil || len(rows) > registrystore.MaxFound {
-		return s.findMany(ctx, q, manyTitles, err)
+	if err != nil {
+		return registrystore.Finding{}, err
+	}
+	if len(rows) > registrystore.MaxFound {
+		return s.findMany(ctx, q, manyTitles)
 	}
 	sortFound(rows, q)
 	return s.finding(ctx, cutPage(rows, q), len(rows), false)
@@ -167,11 +182,8 @@ func cutPage(rows []foundRow, q registrystore.Search) []foundRow {
 // findMany returns a page of a search that finds more than MaxFound servers; manyTitles if the
 // titles of as many have all words.
 func (s catalogueStore) findMany(
-	ctx context.Context, q registrystore.Search, manyTitles bool, err error,
+	ctx context.Context, q registrystore.Search, manyTitles bool,
 ) (registrystore.Finding, error) {
-	if err != nil {
-		return registrystore.Finding{}, err
-	}
 	if q.Order != registrystore.ByFit || len(q.Words) == 0 {
 		rows, err := s.inOrder(ctx, q, condition{}, q.Offset, q.Limit)
 		if err != nil {

@@ -6,7 +6,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/tollgate-dev/tollgate/adapters/relational/postgres/postgrestest"
 	"github.com/tollgate-dev/tollgate/adapters/relational/relationaltest"
 	"github.com/tollgate-dev/tollgate/core/registry"
 	"github.com/tollgate-dev/tollgate/ports/registrystore"
@@ -58,41 +57,24 @@ func fillCatalogue(b *testing.B, db *relationaltest.Database, kind string, serve
 //
 //	go test -run xxx -bench Catalogue ./adapters/relational/registryrecords -search-servers 100000
 func BenchmarkCatalogue(b *testing.B) {
-	for kind, open := range map[string]func() *relationaltest.Database{
-		relationaltest.SQLite: func() *relationaltest.Database { return relationaltest.NewSQLite(b) },
-		relationaltest.PostgreSQL: func() *relationaltest.Database {
-			return relationaltest.OpenPostgres(b, postgrestest.NewEmpty(b))
-		},
-	} {
-		for size := range strings.SplitSeq(*searchServers, ",") {
-			b.Run(kind+"/"+size, func(b *testing.B) {
-				var n int
-				if _, err := fmt.Sscan(size, &n); err != nil {
-					b.Fatal(err)
-				}
-				db := open()
-				if _, err := db.Migrate(b.Context()); err != nil {
-					b.Fatal(err)
-				}
-				fillCatalogue(b, db, kind, n)
-				c := newStores(db).Catalogue
-				began := time.Now()
-				for more := true; more; {
-					var err error
-					if more, err = c.Index(b.Context()); err != nil {
-						b.Fatal(err)
-					}
-				}
-				b.Logf("indexed in %v for each server", time.Since(began)/time.Duration(n))
-				if kind == relationaltest.PostgreSQL {
-					if err := db.Execute(b.Context(), "VACUUM ANALYZE"); err != nil {
-						b.Fatal(err)
-					}
-				}
-				searchCatalogue(b, c)
-			})
+	forEachSize(b, func(b *testing.B, db *relationaltest.Database, kind string, n int) {
+		fillCatalogue(b, db, kind, n)
+		c := newStores(db).Catalogue
+		began := time.Now()
+		for more := true; more; {
+			var err error
+			if more, err = c.Index(b.Context()); err != nil {
+				b.Fatal(err)
+			}
 		}
-	}
+		b.Logf("indexed in %v for each server", time.Since(began)/time.Duration(n))
+		if kind == relationaltest.PostgreSQL {
+			if err := db.Execute(b.Context(), "VACUUM ANALYZE"); err != nil {
+				b.Fatal(err)
+			}
+		}
+		searchCatalogue(b, c)
+	})
 }
 
 func searchCatalogue(b *testing.B, c registrystore.Catalogue) {

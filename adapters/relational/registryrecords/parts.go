@@ -72,14 +72,13 @@ func withHexParts(all []part) condition {
 }
 
 // indexHexParts is syntax.indexParts for that index.
-func indexHexParts(ctx context.Context, db *database.DB, tx bun.IDB, servers []registry.Record) error {
+func indexHexParts(ctx context.Context, db *database.DB, tx bun.IDB, servers []catalogueRow) error {
 	for _, r := range servers {
-		s := registry.SummaryOf(r)
 		var words []string
-		for _, f := range s.Facets {
+		for _, f := range r.Facets {
 			words = append(words, hex.EncodeToString([]byte(strings.TrimSpace(facetText([]registry.Facet{f})))))
 		}
-		words = append(hexParts(words, "", searchWords(r.Name, s)), hexParts(nil, ofTitle, searchTitle(s))...)
+		words = append(hexParts(words, "", r.words), hexParts(nil, ofTitle, r.title)...)
 		slices.Sort(words)
 		_, err := db.ExecStatement(ctx, tx,
 			"INSERT OR REPLACE INTO catalogue_parts (rowid, parts) SELECT id, ? FROM catalogue WHERE name = ?",

@@ -93,6 +93,32 @@ func processCPU(b *testing.B) time.Duration {
 //
 //	go test -run xxx -bench Search ./adapters/relational/registryrecords
 func BenchmarkSearch(b *testing.B) {
+	forEachSize(b, func(b *testing.B, db *relationaltest.Database, kind string, n int) {
+		fillNames(b, db, kind, n)
+		servers := registryrecords.NewServers(db.DB, registryrecords.Config{})
+		b.Run("first search", func(b *testing.B) {
+			for b.Loop() {
+				first := registryrecords.NewServers(db.DB, registryrecords.Config{})
+				if _, err := first.List(b.Context(), registrystore.Query{
+					Search: "weather", Limit: 30, Bytes: 4 << 20,
+				}); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+		for _, text := range []string{
+			"e", "q", "_", "mc", "zz", "sql", "weather", "github", "uptime", "uptime-weather", "weather-uptime",
+			"io.github.weather",
+			"server-weather-agent", "monitor-deploy/audit", serverName(n / 2)[:min(20, len(serverName(n/2)))],
+		} {
+			b.Run(text, func(b *testing.B) { searchRepeatedly(b, servers, text) })
+		}
+	})
+}
+
+// forEachSize runs a benchmark with an empty database of each kind for each number of servers.
+func forEachSize(b *testing.B, run func(b *testing.B, db *relationaltest.Database, kind string, n int)) {
+	b.Helper()
 	for kind, open := range map[string]func() *relationaltest.Database{
 		relationaltest.SQLite: func() *relationaltest.Database { return relationaltest.NewSQLite(b) },
 		relationaltest.PostgreSQL: func() *relationaltest.Database {
@@ -109,25 +135,7 @@ func BenchmarkSearch(b *testing.B) {
 				if _, err := db.Migrate(b.Context()); err != nil {
 					b.Fatal(err)
 				}
-				fillNames(b, db, kind, n)
-				servers := registryrecords.NewServers(db.DB, registryrecords.Config{})
-				b.Run("first search", func(b *testing.B) {
-					for b.Loop() {
-						first := registryrecords.NewServers(db.DB, registryrecords.Config{})
-						if _, err := first.List(b.Context(), registrystore.Query{
-							Search: "weather", Limit: 30, Bytes: 4 << 20,
-						}); err != nil {
-							b.Fatal(err)
-						}
-					}
-				})
-				for _, text := range []string{
-					"e", "q", "_", "mc", "zz", "sql", "weather", "github", "uptime", "uptime-weather", "weather-uptime",
-					"io.github.weather",
-					"server-weather-agent", "monitor-deploy/audit", serverName(n / 2)[:min(20, len(serverName(n/2)))],
-				} {
-					b.Run(text, func(b *testing.B) { searchRepeatedly(b, servers, text) })
-				}
+				run(b, db, kind, n)
 			})
 		}
 	}

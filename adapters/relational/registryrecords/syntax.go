@@ -64,7 +64,7 @@ type syntax struct {
 	// all parts.
 	withParts func(all []part) condition
 	// indexParts puts the parts of servers into the index. It is nil if the database does it.
-	indexParts func(ctx context.Context, db *database.DB, tx bun.IDB, servers []registry.Record) error
+	indexParts func(ctx context.Context, db *database.DB, tx bun.IDB, servers []catalogueRow) error
 }
 
 // syntaxOf returns the syntax for a database.
