@@ -1,0 +1,160 @@
+package consolebrowser
+
+import (
+	"fmt"
+	"maps"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/tollgate-dev/tollgate/test/acceptance/internal/apiclient"
+	"github.com/tollgate-dev/tollgate/test/acceptance/internal/chromium"
+	"github.com/tollgate-dev/tollgate/test/acceptance/internal/fixture"
+	"github.com/tollgate-dev/tollgate/test/oidcissuer"
+)
+
+const publicURL = "https://registry.example.com"
+
+// TestWeek plays a week of five people: an employee who needs a server, a publisher, a CI job that a
+// policy lets publish, a reviewer and an operator, with and without JavaScript.
+func TestWeek(t *testing.T) {
+	t.Parallel()
+	for _, scripts := range []bool{true, false} {
+		t.Run(fmt.Sprintf("JavaScript=%t", scripts), func(t *testing.T) {
+			t.Parallel()
+			fixture.InEachEnvironment(t, func(t *testing.T, e *fixture.Environment) { playWeek(t, e, scripts) })
+		})
+	}
+}
+
+// week is the service of a week, and the people who use it.
+type week struct {
+	t                   *testing.T
+	s                   *fixture.Service
+	issuer              *oidcissuer.Issuer
+	eve, ada, bea, olga *person
+}
+
+func playWeek(t *testing.T, e *fixture.Environment, scripts bool) {
+	t.Helper()
+	skipInShort(t, e, scripts)
+	w := &week{t: t, issuer: oidcissuer.Start(t)}
+	w.s = e.Start(t, append(append(fixture.RegistrySettings(), fixture.RelaxedRiskSettings...), "REGISTRY_REVIEW=on",
+		"GITHUB_OIDC_ISSUER="+w.issuer.URL, "PUBLIC_URL="+publicURL)...)
+	open := func(email string, grants ...string) *person {
+		e.NewPerson(t, email, grants...)
+		p := newPerson(t, e, w.s)
+		if !scripts {
+			p.tab.DisableScripts(t)
+		}
+		p.signIn(email)
+		p.press("Verify with a code")
+		p.verify(email)
+		return p
+	}
+	w.eve = open("eve@example.com")
+	w.ada = open("ada@example.com", "publish com.example/*", "edit com.example/*")
+	w.bea = open("bea@example.com", "review *")
+	w.olga = open("olga@example.com", "operate *")
+	w.monday()
+	w.tuesday()
+	w.wednesday()
+	w.thursday()
+	w.friday()
+	for _, p := range []*person{w.eve, w.ada, w.bea, w.olga} {
+		p.wantNoComplaints()
+	}
+}
+
+// monday: the publisher allows a job to publish, and the job publishes.
+func (w *week) monday() {
+	w.olga.open("/console/operator/policies")
+	w.olga.set("pattern", "com.example/*")
+	w.olga.set("method", "github-oidc")
+	w.olga.set("claims", "repository=acme/tools")
+	w.olga.set("owner", "ada@example.com")
+	w.olga.click("Add this policy")
+	w.olga.wantText("The policy is added.", "acme/tools")
+	w.publishFromJob(fixture.NewServerDocument("com.example/weather", "1.0.0")).WantStatus(w.t, http.StatusOK)
+}
+
+// publishFromJob publishes a version as a job of GitHub Actions does.
+func (w *week) publishFromJob(doc map[string]any) apiclient.Response {
+	w.t.Helper()
+	claims := w.issuer.NewClaims(publicURL, time.Now())
+	maps.Copy(claims, map[string]any{
+		"sub": "repo:acme/tools:ref:refs/heads/main", "ref": "refs/heads/main", "repository": "acme/tools",
+		"repository_id": "1001", "repository_owner": "acme", "repository_owner_id": "42",
+	})
+	var proof struct {
+		Token string `json:"registry_token"`
+	}
+	apiclient.Call(w.t, "POST", w.s.API+"/v0/auth/github-oidc", map[string]string{
+		"oidc_token": w.issuer.Sign(w.t, claims),
+	}).WantStatus(w.t, http.StatusOK).Decode(w.t, &proof)
+	return apiclient.Call(w.t, "POST", w.s.API+"/v0/publish", doc, "Authorization", "Bearer "+proof.Token)
+}
+
+// tuesday: the reviewer rejects, and the publisher mends the document and submits it again.
+func (w *week) tuesday() {
+	const why = "Say who answers for it."
+	w.bea.open("/console/reviews")
+	w.bea.click("com.example/weather")
+	w.bea.wantText("What it brings", "com.example.weather")
+	w.bea.set("comment", why)
+	w.bea.click("Reject")
+	w.bea.wantText("Rejected. The submitter is told why.")
+	w.ada.open("/console/own")
+	w.ada.wantText("Rejected", why)
+	w.ada.click("Publish com.example/weather 1.0.0 again")
+	text := chromium.Evaluate[string](w.t, w.ada.tab, `document.querySelector("textarea").value`)
+	w.ada.set("document", strings.Replace(text, "Answers what the weather will be", "Weather, by the tools team", 1))
+	w.ada.click("Check only")
+	w.ada.wantText("Nothing that was checked prevents the publication.")
+	w.ada.click("Publish")
+	w.ada.wantText("The document waits for review.")
+}
+
+// wednesday: the reviewer approves, and the employee finds the server and connects an editor.
+func (w *week) wednesday() {
+	w.bea.open("/console/reviews")
+	w.bea.click("com.example/weather")
+	w.bea.click("Approve")
+	w.bea.wantText("Approved. The document is listed now.")
+	w.eve.open("/console/")
+	w.eve.set("q", "tools team")
+	w.eve.click("Search")
+	w.eve.click("com.example/weather")
+	w.eve.wantText("Install", "https://com.example.weather/mcp")
+}
+
+// thursday: the publisher deprecates the version, and the reviewer takes it away and gives it back.
+func (w *week) thursday() {
+	const message = "Use com.example/climate."
+	w.ada.open("/console/own/com.example/weather?version=1.0.0")
+	w.ada.set("status", "deprecated")
+	w.ada.set("message", message)
+	w.ada.click("Change the status")
+	w.ada.wantText("The status is changed.")
+	w.eve.open("/console/servers/com.example/weather")
+	w.eve.wantText("Deprecated", message)
+	w.bea.open("/console/servers/com.example/weather")
+	w.bea.click("Put in quarantine")
+	w.bea.set("reason", "It sends data elsewhere.")
+	w.bea.click("Put in quarantine")
+	w.bea.wantText("It is in quarantine, and listed nowhere.")
+	w.eve.open("/console/?q=weather")
+	w.eve.wantText("No server")
+	w.bea.click("Release com.example/weather 1.0.0")
+	w.bea.wantText("It is released, and listed as before.")
+	w.eve.open("/console/?q=weather")
+	w.eve.wantText("com.example/weather")
+}
+
+// friday: the operator looks the week up in the audit log.
+func (w *week) friday() {
+	w.olga.open("/console/operator/log?server=com.example/weather")
+	w.olga.wantText("rejected com.example/weather 1.0.0", "approved com.example/weather 1.0.0",
+		"deprecated com.example/weather 1.0.0", "It sends data elsewhere.")
+}
