@@ -24,6 +24,7 @@ import (
 	"github.com/tollgate-dev/tollgate/adapters/rest/authapi"
 	"github.com/tollgate-dev/tollgate/adapters/rest/console"
 	"github.com/tollgate-dev/tollgate/adapters/rest/console/account"
+	"github.com/tollgate-dev/tollgate/adapters/rest/console/catalogue"
 	"github.com/tollgate-dev/tollgate/adapters/rest/console/operating"
 	consolepublishing "github.com/tollgate-dev/tollgate/adapters/rest/console/publishing"
 	consolereviewing "github.com/tollgate-dev/tollgate/adapters/rest/console/reviewing"
@@ -222,7 +223,8 @@ var methodsSet = wire.NewSet(methodsapi.New, newUsageCounter)
 
 // consoleSet provides the pages of the console and the use cases that they call.
 var consoleSet = wire.NewSet(
-	newConsole, wire.Struct(new(console.AuthPorts), "*"), wire.Struct(new(console.Ports), "Servers", "Finder"), wire.Struct(new(site.Ports), "*"),
+	newConsole, newPublicURL, wire.Struct(new(console.AuthPorts), "*"),
+	wire.Struct(new(console.Ports), "Servers", "Finder", "Views", "Public"), wire.Struct(new(site.Ports), "*"),
 	wire.Struct(new(account.Ports), "*"),
 	wire.Struct(new(consolesignin.Ports), "StepUp", "Joining", "Trail", "Companies", "Passkeys", "Pairing"),
 	wire.Struct(new(consolepublishing.Ports), "Reviews", "Reader", "Own"),
@@ -264,6 +266,8 @@ func newSettled(c settings.Couriers, o oidc.Config, r relational.Config) operati
 		PublicURL: o.PublicURL != "", Postgres: r.Postgres.URL != "",
 	}
 }
+
+func newPublicURL(c oidc.Config) catalogue.PublicURL { return catalogue.PublicURL(c.PublicURL) }
 
 func newMail(c stepup.Couriers) people.Mail { return people.Mail{Courier: c.Email} }
 

@@ -1024,9 +1024,12 @@ func injectService(ctx context.Context, s settings.Settings, parts settings.Part
 		Pairing:     pairingService,
 	}
 	authapiAPI := authapi.New(useCases)
+	publicURL := newPublicURL(oidcConfig)
 	consolePorts := console.Ports{
 		Servers: browser,
 		Finder:  finder,
+		Views:   gate,
+		Public:  publicURL,
 	}
 	cookiesConfig := s.Cookies
 	sessionCookies := stores.SessionCookies

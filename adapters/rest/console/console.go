@@ -21,6 +21,7 @@ import (
 	"github.com/tollgate-dev/tollgate/core/auth"
 	"github.com/tollgate-dev/tollgate/core/fault"
 	"github.com/tollgate-dev/tollgate/core/registry/browsing"
+	"github.com/tollgate-dev/tollgate/core/registry/viewing"
 	"github.com/tollgate-dev/tollgate/ports/throttle"
 )
 
@@ -29,6 +30,8 @@ import (
 type Ports struct {
 	Servers *browsing.Browser
 	Finder  *browsing.Finder
+	Views   *viewing.Gate
+	Public  catalogue.PublicURL
 	Auth    *AuthPorts
 }
 
@@ -55,12 +58,15 @@ type pages interface{ Mount(r fiber.Router) }
 func New(p Ports) *Console {
 	if p.Auth == nil {
 		s := site.New(site.Ports{})
-		return &Console{s, []pages{s, catalogue.New(s, p.Servers, p.Finder, nil, nil)}}
+		return &Console{s, []pages{
+			s, catalogue.New(s, p.Servers, p.Finder, nil, nil), catalogue.NewConnect(s, p.Views, p.Public),
+		}}
 	}
 	s := site.New(p.Auth.Site)
 	s.SetWaiting(p.Auth.Reviewing.Reviews.CountPending)
 	return &Console{s, []pages{
-		s, catalogue.New(s, p.Servers, p.Finder, p.Auth.Reviewing.Reviews, p.Auth.SignIn.Joining), signin.New(s, p.Auth.SignIn),
+		s, catalogue.New(s, p.Servers, p.Finder, p.Auth.Reviewing.Reviews, p.Auth.SignIn.Joining),
+		catalogue.NewConnect(s, p.Views, p.Public), signin.New(s, p.Auth.SignIn),
 		account.New(s, p.Auth.Account), publishing.New(s, p.Auth.Publishing),
 		reviewing.New(s, p.Auth.Reviewing), operating.New(s, p.Auth.Operating),
 	}}

@@ -152,6 +152,23 @@ func (v View) Includes(name registry.Name) bool {
 	return !slices.ContainsFunc(v.Exclude, matches) && (len(v.Include) == 0 || slices.ContainsFunc(v.Include, matches))
 }
 
+// KnownTo reports whether a reader may know that the view exists: everybody of one that everybody may
+// read, people who are signed in of the others.
+func (v View) KnownTo(signedIn bool) bool { return v.Access == Public || signedIn }
+
+// Path returns the path of the view, below which it is a registry of its own. That of the view of all
+// servers is empty: the service itself is that registry. In the path of a view that needs a token,
+// the placeholder is in place of one.
+func (v View) Path(placeholder string) string {
+	switch {
+	case v.Name == All:
+		return ""
+	case v.Access == WithToken:
+		return "/registries/" + string(v.Name) + "/t/" + placeholder
+	}
+	return "/registries/" + string(v.Name)
+}
+
 // Hides reports whether the view leaves out versions with the status.
 func (v View) Hides(s registry.Status) bool {
 	return v.Deprecated == Hide && s == registry.StatusDeprecated

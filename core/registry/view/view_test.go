@@ -225,3 +225,21 @@ func TestSecrets(t *testing.T) {
 		t.Error("equal hashes of different tokens, or different ones of equal tokens")
 	}
 }
+
+// TestPath checks the path of a view, and who may know that it exists.
+func TestPath(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		v      View
+		path   string
+		public bool
+	}{
+		{OfAll(), "", true},
+		{View{Name: "data", Access: Public}, "/registries/data", true},
+		{View{Name: "data", Access: WithToken}, "/registries/data/t/TOKEN", false},
+	} {
+		if got := c.v.Path("TOKEN"); got != c.path || c.v.KnownTo(false) != c.public || !c.v.KnownTo(true) {
+			t.Errorf("%+v: the path is %s, known to everybody: %t", c.v, got, c.v.KnownTo(false))
+		}
+	}
+}

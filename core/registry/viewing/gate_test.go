@@ -3,6 +3,7 @@ package viewing_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"reflect"
 	"sync/atomic"
 	"testing"
@@ -286,5 +287,28 @@ func TestBounds(t *testing.T) {
 	}
 	if _, err := fx.operator.AddToken(t.Context(), "vab", "more"); err != nil {
 		t.Errorf("the first token of another view: %v", err)
+	}
+}
+
+// TestKnown checks which views a reader learns of, and in which order.
+func TestKnown(t *testing.T) {
+	t.Parallel()
+	fx := newFixture()
+	fx.add(t, view.Draft{Name: "open"})
+	fx.add(t, view.Draft{Name: "inner", Access: "token"})
+	for signedIn, want := range map[bool]string{false: "[open]", true: "[inner open]"} {
+		views, err := fx.gate.Known(t.Context(), signedIn)
+		var names []view.Name
+		for _, v := range views {
+			names = append(names, v.Name)
+		}
+		if got := fmt.Sprint(names); err != nil || got != want {
+			t.Errorf("signed in %t: %s, %v, want %s", signedIn, got, err, want)
+		}
+	}
+	fx.changes.err = errors.New("away")
+	fx.clock.Advance(time.Second)
+	if _, err := fx.gate.Known(t.Context(), true); !fault.Is(err, fault.Unavailable) {
+		t.Errorf("while the database is away: %v", err)
 	}
 }

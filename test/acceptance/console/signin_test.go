@@ -57,6 +57,7 @@ func TestConsoleOff(t *testing.T) {
 	alone := newBrowser(t, &fixture.Service{T: t, API: "http://" + process.API})
 	alone.open("/console/", http.StatusOK)
 	alone.wantNoText("Sign in", "Publish")
+	alone.open("/console/connect", http.StatusOK)
 	alone.open("/console/sign-in", http.StatusNotFound)
 	if _, stderr, code := e.TryCommand(t, "", "serve", "--only", "console"); code == 0 ||
 		!strings.Contains(stderr, "--only: the part console needs the part registry") {

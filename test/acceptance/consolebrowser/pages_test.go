@@ -144,6 +144,8 @@ func (s *site) checkOpenPages() {
 	s.check(everybody, "sign-in", "/console/sign-in")
 	s.check(everybody, "filtered", "/console/?status=active&remote=true")
 	s.check(everybody, "wrong-filter", "/console/?status=nonsense")
+	s.check(everybody, "connect", "/console/connect?client=claude")
+	s.check(everybody, "wrong-client", "/console/connect?client=emacs")
 	everybody.open("/console/sign-in")
 	everybody.fill("E-mail address", "ada@example.com")
 	everybody.fill("Password", "wrong")
@@ -274,6 +276,7 @@ func (s *site) checkOperator() {
 		s.check(cem, strings.TrimSuffix("operator-"+strings.ReplaceAll(page, "/", "-"), "-"),
 			strings.TrimSuffix("/console/operator/"+page, "/"))
 	}
+	s.check(cem, "connect-view", "/console/connect?client=kiro&view=data")
 	cem.open("/console/operator/grants")
 	cem.set("email", "nobody@example.com")
 	cem.set("resource", "*x")

@@ -166,7 +166,7 @@ func (v *Visit) send(p *Page, frame frameView) error {
 // frame returns what the layout shows to the visitor.
 func (s *Site) frame(v *Visit, head Head, main any) (frameView, error) {
 	f := s.bareFrame(v, head, main)
-	links := []Link{{Text: "Servers", Path: Home}}
+	links := []Link{{Text: "Servers", Path: Home}, {Text: "Connect", Path: Root + "connect"}}
 	if v.SignedIn() {
 		f.addPerson(v)
 		own, err := linksOf(v)

@@ -1,0 +1,160 @@
+package catalogue
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/gofiber/fiber/v2"
+
+	"github.com/tollgate-dev/tollgate/adapters/rest"
+	"github.com/tollgate-dev/tollgate/adapters/rest/console/site"
+	"github.com/tollgate-dev/tollgate/core/auth"
+	"github.com/tollgate-dev/tollgate/core/registry/allowlist"
+	"github.com/tollgate-dev/tollgate/core/registry/view"
+	"github.com/tollgate-dev/tollgate/core/registry/viewing"
+)
+
+var connectPage = site.ParsePage(templates, "templates/connect.html")
+
+// ConnectPath is the path of the page that says how programs reach the registry.
+const ConnectPath = site.Root + "connect"
+
+// PublicURL is the address under which clients reach the service; empty if it is not set.
+type PublicURL string
+
+// Connect is the page that says how programs reach the registry. It is safe for concurrent use.
+type Connect struct {
+	site   *site.Site
+	views  *viewing.Gate
+	public PublicURL
+}
+
+// NewConnect returns the page.
+func NewConnect(s *site.Site, v *viewing.Gate, u PublicURL) *Connect { return &Connect{s, v, u} }
+
+// Mount adds the route.
+func (c *Connect) Mount(r fiber.Router) { r.Get(ConnectPath, c.site.Open(c.show)) }
+
+// tokenPlace is in place of the token of a view.
+const tokenPlace = "TOKEN"
+
+// program is a program that people connect, with what docs/clients says about it.
+type program struct {
+	ID, Name string
+	File     string // in which its users add a server; empty if they need no file
+	Links    bool   // the page of a server has a link that installs it
+	Users    string // what else its users do
+	// Registry says where an administrator enters the address of the registry; empty for nowhere.
+	Registry string
+	List     allowlist.Format // of its allow list; empty for none
+	Deploy   string           // what an administrator does with the allow list
+	Places   []place          // of the allow list
+	Setting  string           // what is set with the list
+}
+
+// place is where a program reads its managed settings on a system.
+type place struct{ System, File string }
+
+const copilotRegistry = "as the MCP registry URL in the policies of the organisation or enterprise at GitHub. " +
+	"With the policy “Registry only”, editors then refuse servers whose name is not in the registry"
+
+const copilotDeploy = "Merge both properties into the managed settings of Copilot: a file on the machine, " +
+	"managed-settings.json in the repository .github-private of the enterprise, or device management."
+
+// programs are the programs that the page has steps for. The first one is shown without a choice.
+var programs = [...]program{
+	{
+		ID: "vscode", Name: "VS Code with GitHub Copilot", File: ".vscode/mcp.json", Links: true,
+		Registry: copilotRegistry, List: allowlist.VSCode, Deploy: copilotDeploy,
+	},
+	{
+		ID: "copilot", Name: "GitHub Copilot command line", Users: "It takes its rules from the managed settings of Copilot.",
+		Registry: copilotRegistry, List: allowlist.VSCode, Deploy: copilotDeploy,
+	},
+	{
+		ID: "claude", Name: "Claude Code", File: ".mcp.json", Users: "Claude Code has no list of a registry to browse.",
+		List: allowlist.Claude, Setting: `{"allowManagedMcpServersOnly": true}`,
+		Deploy: "Merge the list and the setting below into the managed settings, " +
+			"so that users cannot extend the list in their own settings.",
+		Places: []place{
+			{"Linux", "/etc/claude-code/managed-settings.json"},
+			{"macOS", "/Library/Application Support/ClaudeCode/managed-settings.json"},
+		},
+	},
+	{ID: "cursor", Name: "Cursor", File: ".cursor/mcp.json", Links: true},
+	{
+		ID: "gemini", Name: "Gemini CLI", File: ".gemini/settings.json", List: allowlist.Gemini,
+		Deploy: "Write the list to the system settings, which win over those of users and projects. " +
+			"Every user gets all servers of the list.",
+		Places: []place{
+			{"Linux", "/etc/gemini-cli/settings.json"}, {"macOS", "/Library/Application Support/GeminiCli/settings.json"},
+		},
+	},
+	{
+		ID: "kiro", Name: "Kiro", Users: "Kiro offers the servers of the list that your administrator has set.",
+		List: allowlist.Kiro,
+		Deploy: "In the console of Kiro, under the shared settings (for Amazon Q Developer, on its tab), turn MCP on " +
+			"and enter this address as the MCP Registry URL. It must be https, with a certificate that the machines " +
+			"of your users trust.",
+	},
+	{ID: "other", Name: "Another program"},
+}
+
+// connectView is the page that says how programs reach the registry. Like the menu Code of a
+// repository at GitHub, it shows one address with a button that copies it, for the way that the
+// reader chooses.
+type connectView struct {
+	Program  program
+	Programs [len(programs)]program
+	View     view.View
+	Views    []view.View
+	Service  string // the address of the service
+	Address  string // of the registry, or of the view
+	List     string // of the allow list
+}
+
+// show shows how programs reach the registry.
+func (c *Connect) show(v *site.Visit) error {
+	views, err := c.views.Known(v.UserContext(), v.SignedIn() && v.Session.TrustLevel.Admits(auth.Unverified))
+	if err != nil {
+		return err
+	}
+	page := connectView{Program: programs[0], Programs: programs, View: view.OfAll(), Views: views, Service: c.address(v)}
+	problems := page.choose(v.Text("client"), v.Text("view"))
+	if len(problems) > 0 {
+		v.Status(fiber.StatusUnprocessableEntity)
+	}
+	page.Address = page.Service + page.View.Path(tokenPlace)
+	page.List = page.Address
+	if page.View.Name == view.All {
+		page.List += "/registries/" + view.All
+	}
+	page.List += "/allowlist/" + string(page.Program.List) + ".json"
+	return v.Render(connectPage, site.Head{Title: "Connect", Problems: problems}, page)
+}
+
+// choose sets the program and the view that the reader has chosen, if they are known.
+func (page *connectView) choose(client, name string) (problems site.Problems) {
+	if i := slices.IndexFunc(programs[:], func(p program) bool { return p.ID == client }); i >= 0 {
+		page.Program = programs[i]
+	} else if client != "" {
+		problems = append(problems, site.Problem{Field: "client", Text: "Choose a program of the list."})
+	}
+	if i := slices.IndexFunc(page.Views, func(v view.View) bool { return string(v.Name) == name }); i >= 0 {
+		page.View = page.Views[i]
+	} else if name != "" && name != view.All {
+		problems = append(problems, site.Problem{Field: "view", Text: "Choose a view of the list."})
+	}
+	return problems
+}
+
+// address returns the address of the service: PUBLIC_URL, or else that which the reader has used.
+func (c *Connect) address(v *site.Visit) string {
+	switch {
+	case c.public != "":
+		return strings.TrimSuffix(string(c.public), "/")
+	case rest.Secure(v.Ctx):
+		return "https://" + rest.Host(v.Ctx)
+	}
+	return "http://" + rest.Host(v.Ctx)
+}
