@@ -115,7 +115,7 @@ var serviceSet = wire.NewSet(
 var settingsSet = wire.NewSet(
 	wire.FieldsOf(new(settings.Settings),
 		"Service", "Tracing", "REST", "Answers", "Bodies", "ReadCache", "Methods", "Servers", "DomainKeys", "IDTokens",
-		"Publishing", "Mirroring", "WriteTrust", "Delegating", "Recheck", "Deliveries", "Console", "Administration",
+		"Publishing", "Mirroring", "WriteTrust", "Delegating", "Recheck", "Deliveries", "Receivers", "Console", "Administration",
 		"SignIn", "People", "Companies", "Passkeys", "StepUp", "Credentials", "Cookies", "Couriers", "Retention", "Decide", "Rules", "Statistics",
 		"Places", "IPLists", "Passwords", "Tokens", "Plugins", "Brand", "Records", "Valkey",
 		"PerSecond", "Memcached", "Memory", "RateLimit", "Record", "RuleFiles", "RuleServer", "RateLimitAPI", "Debug",

@@ -563,7 +563,8 @@ func injectService(ctx context.Context, s settings.Settings, parts settings.Part
 		cleanup()
 		return nil, nil, err
 	}
-	sender, cleanup10 := webhook.New()
+	webhookConfig := s.Receivers
+	sender, cleanup10 := webhook.New(webhookConfig)
 	runnerPorts := notifying.RunnerPorts{
 		Webhooks:   webhooks,
 		Deliveries: deliveries,
@@ -1746,7 +1747,8 @@ func injectOperator(ctx context.Context, s settings.Settings, log *logrus.Entry)
 		cleanup()
 		return nil, nil, err
 	}
-	sender, cleanup2 := webhook.New()
+	webhookConfig := s.Receivers
+	sender, cleanup2 := webhook.New(webhookConfig)
 	notifyingOperatorPorts := notifying.OperatorPorts{
 		Transactions: runner,
 		Webhooks:     webhooks,

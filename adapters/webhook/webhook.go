@@ -4,6 +4,7 @@ package webhook
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/tls"
 	"errors"
@@ -11,7 +12,7 @@ import (
 	"net"
 	"net/http"
 	"net/netip"
-	"net/url"
+	"slices"
 	"syscall"
 	"time"
 
@@ -39,37 +40,49 @@ const (
 // signatureHeader is the header with the signature of a request (contract C-53).
 const signatureHeader = "X-Tollgate-Signature"
 
+// lookupTime bounds the DNS lookup that chooses the way to a receiver.
+const lookupTime = time.Second
+
 // Sender sends events. It implements [eventsender.Sender].
 type Sender struct {
-	deadline time.Duration
-	public   *http.Transport
+	config
+
+	direct   *http.Transport
 	loopback *http.Transport // for URLs of loopback hosts
+	through  *http.Transport // by the proxy; nil without one
 }
 
 var _ eventsender.Sender = (*Sender)(nil)
 
 // New returns a sender, and a function that closes its idle connections.
-func New() (*Sender, func()) {
-	s := newSender(config{Deadline: deadline})
+func New(c Config) (*Sender, func()) {
+	s := newSender(config{Config: c, Deadline: deadline})
 	return s, s.close
 }
 
-// config has what differs in tests.
+// config is a Config with what differs in tests.
 type config struct {
+	Config
+
 	Deadline time.Duration
-	Resolver *net.Resolver  // nil means that of the system
-	Allowed  []netip.Prefix // addresses that count as public
-	TLS      *tls.Config    // nil means the certificates of the system
+	Resolver *net.Resolver // nil means that of the system
+	TLS      *tls.Config   // nil means the certificates of the system
 }
 
 func newSender(c config) *Sender {
-	public := publicdial.New(publicdial.Config{Resolver: c.Resolver, Allowed: c.Allowed, Timeout: c.Deadline})
+	guarded := publicdial.New(publicdial.Config{Resolver: c.Resolver, Allowed: c.Networks, Timeout: c.Deadline})
 	loopback := &net.Dialer{Timeout: c.Deadline, Resolver: c.Resolver, Control: requireLoopback}
-	return &Sender{c.Deadline, newTransport(c, public), newTransport(c, loopback.DialContext)}
+	s := &Sender{config: c, direct: newTransport(c, guarded), loopback: newTransport(c, loopback.DialContext)}
+	if proxy := c.proxyURL(); proxy != nil {
+		plain := &net.Dialer{Timeout: c.Deadline, Resolver: c.Resolver} // the operator chose the proxy
+		s.through = newTransport(c, plain.DialContext)
+		s.through.Proxy = http.ProxyURL(proxy)
+		s.through.OnProxyConnectResponse = checkProxy
+	}
+	return s
 }
 
-// newTransport returns a transport that connects with dial. It has no proxy, because a proxy would
-// resolve the name itself.
+// newTransport returns a transport that connects with dial, without a proxy.
 func newTransport(c config, dial func(ctx context.Context, network, address string) (net.Conn, error)) *http.Transport {
 	return &http.Transport{
 		DialContext: dial, TLSClientConfig: c.TLS.Clone(), TLSHandshakeTimeout: c.Deadline, ForceAttemptHTTP2: true,
@@ -80,8 +93,11 @@ func newTransport(c config, dial func(ctx context.Context, network, address stri
 
 // close closes the idle connections.
 func (s *Sender) close() {
-	s.public.CloseIdleConnections()
-	s.loopback.CloseIdleConnections()
+	for _, t := range []*http.Transport{s.direct, s.loopback, s.through} {
+		if t != nil {
+			t.CloseIdleConnections()
+		}
+	}
 }
 
 // notLoopbackError is the error of a name of this machine that has another address.
@@ -100,27 +116,57 @@ func requireLoopback(_, address string, _ syscall.RawConn) error {
 }
 
 // Check implements [eventsender.Sender].
-func (*Sender) Check(u event.URL) error {
-	parsed, err := url.Parse(u.String())
-	if err != nil {
-		return fault.Wrap(fault.Invalid, "url is not a URL", err)
+func (s *Sender) Check(ctx context.Context, u event.URL) error {
+	_, err := s.choose(ctx, u)
+	if refused := (*publicdial.RefusedError)(nil); errors.As(err, &refused) {
+		return fault.Newf(fault.Invalid, "url must have a public address, or one in WEBHOOK_NETWORKS: events are not sent to %s",
+			refused.Address)
 	}
-	if host := parsed.Hostname(); !u.IsLoopback() && isPrivateAddress(host) {
-		return fault.Newf(fault.Invalid, "url must have a public address: events are not sent to %s", host)
-	}
-	return nil
+	return err
 }
 
-// isPrivateAddress reports whether a host is an address that is not public. Names are checked when
-// they are used.
-func isPrivateAddress(host string) bool {
-	address, err := netip.ParseAddr(host)
-	return err == nil && !publicdial.IsPublic(address)
+// choose returns the transport for a URL. Loopback hosts and hosts with an address in
+// WEBHOOK_NETWORKS are connected to directly, others by the proxy if there is one. The proxy
+// resolves their names itself, so every address that the name has here must be public. The error is
+// a publicdial.RefusedError.
+func (s *Sender) choose(ctx context.Context, u event.URL) (*http.Transport, error) {
+	if u.IsLoopback() {
+		return s.loopback, nil
+	}
+	host := u.Hostname()
+	known := s.resolve(ctx, host)
+	isInside := func(a netip.Addr) bool {
+		return slices.ContainsFunc(s.Networks, func(n netip.Prefix) bool { return n.Contains(a.Unmap()) })
+	}
+	isPrivate := func(a netip.Addr) bool { return !publicdial.IsPublic(a) }
+	private := slices.IndexFunc(known, isPrivate)
+	switch {
+	case slices.ContainsFunc(known, isInside):
+		return s.direct, nil
+	case private >= 0 && (s.through != nil || !slices.ContainsFunc(known, publicdial.IsPublic)):
+		return nil, &publicdial.RefusedError{Address: known[private].String()}
+	case s.through == nil:
+		return s.direct, nil
+	case !publicdial.IsPublicHost(host):
+		return nil, &publicdial.RefusedError{Address: host}
+	}
+	return s.through, nil
+}
+
+// resolve returns the addresses of a host; none if its name cannot be resolved here.
+func (s *Sender) resolve(ctx context.Context, host string) []netip.Addr {
+	if a, err := netip.ParseAddr(host); err == nil {
+		return []netip.Addr{a}
+	}
+	ctx, cancel := context.WithTimeout(ctx, lookupTime)
+	defer cancel()
+	known, _ := cmp.Or(s.Resolver, net.DefaultResolver).LookupNetIP(ctx, "ip", host) // the proxy may resolve it
+	return known
 }
 
 // Send implements [eventsender.Sender].
 func (s *Sender) Send(ctx context.Context, r eventsender.Request) (int, error) {
-	ctx, cancel := context.WithTimeout(ctx, s.deadline)
+	ctx, cancel := context.WithTimeout(ctx, s.Deadline)
 	defer cancel()
 	request, err := http.NewRequestWithContext(ctx, http.MethodPost, r.URL.String(), bytes.NewReader(r.Body))
 	if err != nil {
@@ -129,9 +175,9 @@ func (s *Sender) Send(ctx context.Context, r eventsender.Request) (int, error) {
 	request.Header.Set("Content-Type", "application/json")
 	request.Header.Set("User-Agent", userAgent)
 	request.Header.Set(signatureHeader, r.Signature)
-	transport := s.public
-	if r.URL.IsLoopback() {
-		transport = s.loopback
+	transport, err := s.choose(ctx, r.URL)
+	if err != nil {
+		return 0, fault.New(fault.Unavailable, failureReason(err))
 	}
 	response, err := transport.RoundTrip(request) // unlike a client, it does not follow redirects
 	if err != nil {
@@ -155,6 +201,7 @@ func failureReason(err error) string {
 	var notTLS tls.RecordHeaderError
 	var lookup *net.DNSError
 	var connect *net.OpError
+	var proxy proxyError
 	switch {
 	case errors.As(err, &notPublic):
 		return "the host has an address that is not public, to which the service does not connect"
@@ -164,8 +211,12 @@ func failureReason(err error) string {
 		return "the receiver has no valid certificate"
 	case errors.As(err, &notTLS):
 		return "the receiver does not use TLS"
+	case errors.As(err, &proxy):
+		return proxy.Error()
 	case isTimeout(err):
 		return "there was no response in time"
+	case errors.As(err, &connect) && connect.Op == "proxyconnect":
+		return "the connection to the proxy failed"
 	case errors.As(err, &lookup):
 		return "the DNS lookup failed"
 	case errors.As(err, &connect) && connect.Op == "dial":

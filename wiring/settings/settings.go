@@ -34,6 +34,7 @@ import (
 	"github.com/tollgate-dev/tollgate/adapters/statsd"
 	"github.com/tollgate-dev/tollgate/adapters/traffic"
 	"github.com/tollgate-dev/tollgate/adapters/valkey"
+	"github.com/tollgate-dev/tollgate/adapters/webhook"
 	"github.com/tollgate-dev/tollgate/adapters/xds"
 	"github.com/tollgate-dev/tollgate/core/auth"
 	"github.com/tollgate-dev/tollgate/core/auth/cookies"
@@ -78,6 +79,7 @@ type Settings struct {
 	DomainKeys      keysources.Config         `part:"Publishers" readBy:"registry"`
 	IDTokens        oidc.Config               `part:"Publishers" readBy:"registry"`
 	Deliveries      event.Schedule            `part:"Webhooks" readBy:"registry" env:"-"`
+	Receivers       webhook.Config            `part:"Webhooks" readBy:"registry"`
 	Console         Console                   `part:"Console" readBy:"console"`
 	Administration  Administration            `part:"Administration" readBy:"api"`
 	SignIn          signin.Config             `part:"Authentication" readBy:"auth" env:"-"`

@@ -15,7 +15,8 @@ import (
 
 func newWebhook(p cli.Process) *cobra.Command {
 	return cli.NewGroup("webhook", "Manage webhooks: receivers of what happens to servers",
-		newWebhookAdd(p), newWebhookList(p), newWebhookTest(p), newWebhookRemove(p), newWebhookRedeliver(p))
+		newWebhookAdd(p), newWebhookList(p), newWebhookDeliveries(p), newWebhookTest(p), newWebhookRemove(p),
+		newWebhookRedeliver(p))
 }
 
 func newWebhookAdd(p cli.Process) *cobra.Command {
@@ -25,8 +26,8 @@ func newWebhookAdd(p cli.Process) *cobra.Command {
 		Long: "Add a webhook: the service posts what happens to servers to URL, from now on. The\n" +
 			"command prints the secret with which requests are signed, this once: it is stored\n" +
 			"encrypted and cannot be read again.\n\n" +
-			"URL must begin with https:// and have a public address. A loopback host, such as\n" +
-			"127.0.0.1, may have http:// too.\n\n" +
+			"URL must begin with https:// and have a public address, or one in WEBHOOK_NETWORKS. A\n" +
+			"loopback host, such as 127.0.0.1, may have http:// too.\n\n" +
 			"Events:\n" +
 			"  published    a version is listed\n" +
 			"  replaced     the document of a version is replaced\n" +
@@ -63,7 +64,8 @@ func newWebhookList(p cli.Process) *cobra.Command {
 		Short: "List the webhooks and what could not be delivered to them",
 		Long: "List the webhooks, with how many events wait for their delivery and how many are\n" +
 			"dead: not delivered within WEBHOOK_RETRY_FOR. Below are the dead events, at most\n" +
-			"100 of each webhook, the newest first. 'tollgate webhook redeliver' sends them again.",
+			"100 of each webhook, the newest first. 'tollgate webhook redeliver' sends them again.\n" +
+			"The table has … for the last part of each path, which may be secret; the JSON has it.",
 		Example: "  tollgate webhook list --output json",
 	}
 	o := cli.AddOutput(c)
@@ -103,6 +105,26 @@ func printWebhooks(p cli.Process, o *cli.Output, rows []webhookRow) error {
 		return err
 	}
 	return o.PrintResult(p.Stdout, cli.ListTable(dead))
+}
+
+// shownDeliveries is the number of deliveries that are printed.
+const shownDeliveries = 20
+
+func newWebhookDeliveries(p cli.Process) *cobra.Command {
+	return newTableCommand(p, &cobra.Command{
+		Use:   "deliveries ID",
+		Short: "List the last deliveries to a webhook",
+		Long: "List the 20 deliveries to a webhook that were tried last, the newest attempt first.\n" +
+			"STATUS is that of the response; 0 if there was none, and PROBLEM says why.",
+		Example: "  tollgate webhook deliveries 8a4f1c6e-0b7d-4e2a-9c35-6d1f2e3b4a50",
+		Args:    cobra.ExactArgs(1),
+	}, func(r run) (cli.Table, error) {
+		list, err := r.Webhooks.Attempts(r.ctx, webhookID(r.args))
+		return cli.TableOf(list[:min(len(list), shownDeliveries)], newDeliveryRow), err
+	}, func(r run) (cli.Table, error) {
+		list, err := listOf[deliveryRow](r, at("webhooks", r.args[0], "deliveries"), "deliveries", nil)
+		return cli.ListTable(list[:min(len(list), shownDeliveries)]), err
+	})
 }
 
 func newWebhookTest(p cli.Process) *cobra.Command {
@@ -208,10 +230,31 @@ type addedWebhookRow struct {
 	Secret    string   `json:"secret"    column:"SECRET"`
 }
 
+// deliveryRow is the last attempt to deliver an event in the output of commands.
+type deliveryRow struct {
+	Time       stamp  `json:"time"              column:"TIME"`
+	ID         string `json:"id"                column:"EVENT"`
+	Type       string `json:"type"              column:"TYPE"`
+	ServerName string `json:"serverName"        column:"SERVER"`
+	Version    string `json:"version,omitempty" column:"VERSION"` // empty for the whole server
+	State      string `json:"state"             column:"STATE"`
+	Attempts   int    `json:"attempts"          column:"ATTEMPTS"`
+	Status     int    `json:"status"            column:"STATUS"`
+	Problem    string `json:"problem,omitempty" column:"PROBLEM"`
+}
+
+func newDeliveryRow(d *event.Delivery) deliveryRow {
+	return deliveryRow{
+		formatOptionalTime(d.Last.At), string(d.Event), string(d.Type), d.Name.String(), d.Version.String(), string(d.State),
+		d.Attempts, d.Last.Status, d.Problem,
+	}
+}
+
 // webhookRow is a webhook in the output of commands.
 type webhookRow struct {
 	ID          string         `json:"id"                    column:"ID"`
-	URL         string         `json:"url"                   column:"URL"`
+	URL         string         `json:"url"`
+	Masked      string         `json:"-"                     column:"URL"`
 	Events      wordList       `json:"events"                column:"EVENTS"`
 	Pattern     string         `json:"pattern"               column:"PATTERN"`
 	CreatedAt   stamp          `json:"createdAt"`
@@ -238,7 +281,7 @@ type deadEventRow struct {
 
 func newWebhookRow(l *notifying.Listed) webhookRow {
 	row := webhookRow{
-		ID: string(l.ID), URL: l.URL.String(), Events: cli.ToStrings(l.Events), Pattern: l.Pattern.String(),
+		ID: string(l.ID), URL: l.URL.String(), Masked: l.URL.Masked(), Events: cli.ToStrings(l.Events), Pattern: l.Pattern.String(),
 		CreatedAt: formatOptionalTime(l.CreatedAt),
 		Pending:   l.Pending, Dead: l.Dead, LastSuccess: formatOptionalTime(l.LastSuccess),
 		LastFailure: formatOptionalTime(l.LastFailure),
@@ -281,6 +324,9 @@ func remoteWebhooks(r run) ([]webhookRow, error) {
 		w, s := list[i].webhookRow, list[i].State
 		w.Pending, w.Dead, w.LastSuccess, w.LastFailure = s.Pending, s.Dead, s.LastSuccess, s.LastFailure
 		w.LastProblem, w.DeadEvents = s.LastProblem, []deadEventRow{}
+		if u, err := event.ParseURL(w.URL); err == nil {
+			w.Masked = u.Masked()
+		}
 		var attempts []delivery
 		if w.Dead > 0 {
 			attempts, err = listOf[delivery](r, at("webhooks", w.ID, "deliveries"), "deliveries", nil)

@@ -54,7 +54,7 @@ func (sealer) Open(sealed []byte, _ string) ([]byte, error) { return sealed, nil
 // sender sends nothing.
 type sender struct{}
 
-func (sender) Check(event.URL) error                                  { return nil }
+func (sender) Check(context.Context, event.URL) error                 { return nil }
 func (sender) Send(context.Context, eventsender.Request) (int, error) { return 200, nil }
 
 type fixture struct {

@@ -142,6 +142,28 @@ func TestURLs(t *testing.T) {
 	}
 }
 
+func TestMasked(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]string{
+		"https://hooks.slack.com/services/T0/B0/secret": "https://hooks.slack.com/services/T0/B0/…",
+		"https://example.com/secret":                    "https://example.com/…",
+		"https://example.com/a/secret/":                 "https://example.com/a/…",
+		"https://example.com/?key=se/cret":              "https://example.com/…",
+		"https://example.com?key=secret":                "https://example.com/…",
+		"https://example.com/a/b?key=secret":            "https://example.com/a/…",
+		"https://example.com":                           "https://example.com",
+		"http://[::1]:8443/":                            "http://[::1]:8443/",
+	} {
+		u, err := ParseURL(text)
+		if err != nil || u.Masked() != want {
+			t.Errorf("%s is shown as %s, %v, want %s", text, u.Masked(), err, want)
+		}
+	}
+	if u, _ := ParseURL("https://[2001:db8::1]:8443/x"); u.Hostname() != "2001:db8::1" {
+		t.Errorf("the host is %s", u.Hostname())
+	}
+}
+
 func TestNew(t *testing.T) {
 	t.Parallel()
 	const address = "https://example.com"

@@ -171,6 +171,23 @@ func (u URL) String() string { return u.text }
 // to others than operators: its path may be secret.
 func (u URL) Host() string { return u.host }
 
+// Hostname returns the host of the URL without its port.
+func (u URL) Hostname() string {
+	return (&url.URL{Host: u.host}).Hostname()
+}
+
+// Masked returns the URL with "…" in place of the last part of its path and the query, which may be
+// secret.
+func (u URL) Masked() string {
+	text, _, query := strings.Cut(u.text, "?")
+	start := strings.Index(text, "://") + len("://") + len(u.host)
+	path := strings.TrimRight(text[start:], "/")
+	if path == "" && !query {
+		return text
+	}
+	return text[:start] + path[:max(0, strings.LastIndexByte(path, '/'))] + "/…"
+}
+
 // IsLoopback reports whether the host of the URL is localhost or a loopback address. Only then may
 // an event be sent to a loopback address.
 func (u URL) IsLoopback() bool { return u.loopback }

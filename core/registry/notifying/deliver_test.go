@@ -33,7 +33,7 @@ type receiver struct {
 	requests []eventsender.Request
 }
 
-func (*receiver) Check(event.URL) error { return nil }
+func (*receiver) Check(context.Context, event.URL) error { return nil }
 
 func (r *receiver) Send(ctx context.Context, q eventsender.Request) (int, error) {
 	r.mu.Lock()

@@ -72,7 +72,7 @@ type sender struct {
 	sent    []eventsender.Request
 }
 
-func (s *sender) Check(event.URL) error { return s.refuses }
+func (s *sender) Check(context.Context, event.URL) error { return s.refuses }
 
 func (s *sender) Send(_ context.Context, r eventsender.Request) (int, error) {
 	s.sent = append(s.sent, r)

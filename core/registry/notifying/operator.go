@@ -46,7 +46,10 @@ func SealedSecret(id event.WebhookID) string { return "webhook " + string(id) }
 // which cannot be read again. It returns fault.Invalid, with the name of the parameter, for a wrong
 // one or when there are too many webhooks.
 func (o *Operator) Add(ctx context.Context, d event.Draft) (event.Webhook, event.Secret, error) {
-	w, err := o.parse(d)
+	w, err := event.New(d)
+	if err == nil {
+		err = o.ports.Sender.Check(ctx, w.URL)
+	}
 	if err != nil {
 		return event.Webhook{}, "", err
 	}
@@ -84,21 +87,15 @@ func (o *Operator) seal(w *event.Webhook, s event.Secret) (err error) {
 	return nil
 }
 
-// parse returns the webhook of a draft that the service may send to.
-func (o *Operator) parse(d event.Draft) (event.Webhook, error) {
-	w, err := event.New(d)
-	if err == nil {
-		err = o.ports.Sender.Check(w.URL)
-	}
-	return w, err
-}
-
-// Change changes a webhook, whose ID and deliveries stay, and its secret unless the draft has one: change returns the new draft for
-// the stored one. It returns fault.NotFound if there is none with the ID, the error of check, and
+// Change changes a webhook, whose ID and deliveries stay, and its secret unless the draft has one:
+// change returns the new draft for the stored one. A new URL is checked before the transaction. It returns fault.NotFound if there is none with the ID, the error of check, and
 // fault.Invalid as Add does.
 func (o *Operator) Change(
 	ctx context.Context, id event.WebhookID, change func(event.Draft) event.Draft, check registry.Check[event.Webhook],
 ) (w event.Webhook, err error) {
+	if err := o.checkURL(ctx, id, change); err != nil {
+		return event.Webhook{}, err
+	}
 	err = o.ports.Transactions.Atomically(transaction.Exclusive(ctx), func(ctx context.Context) error {
 		current, err := o.find(ctx, id)
 		if err == nil {
@@ -108,7 +105,7 @@ func (o *Operator) Change(
 			return err
 		}
 		draft := change(current.Draft())
-		if w, err = o.parse(draft); err != nil {
+		if w, err = event.New(draft); err != nil {
 			return err
 		}
 		w.ID, w.Secret, w.CreatedAt = current.ID, current.Secret, current.CreatedAt
@@ -128,6 +125,19 @@ func (o *Operator) Change(
 		return o.record(ctx, "webhook_change", w, details)
 	})
 	return w, err
+}
+
+// checkURL returns the error of the URL that a change gives to a webhook, if it is another one.
+func (o *Operator) checkURL(ctx context.Context, id event.WebhookID, change func(event.Draft) event.Draft) error {
+	current, err := o.find(ctx, id)
+	if err != nil {
+		return err
+	}
+	w, err := event.New(change(current.Draft()))
+	if err != nil || w.URL == current.URL {
+		return nil //nolint:nilerr // the change returns it, after the check of the caller
+	}
+	return o.ports.Sender.Check(ctx, w.URL)
 }
 
 // Listed is a webhook with what became of its deliveries.

@@ -305,6 +305,15 @@ func TestChange(t *testing.T) {
 		"secret": audit.Text("changed"), "events": audit.List{audit.Texts([]string{"published"}), audit.Texts([]string{"status"})},
 	}
 	fx.wantAudit(want)
+	fx.sender.refuses = fault.New(fault.Invalid, "url is a private address")
+	if _, err := fx.Change(t.Context(), w.ID, moved, nil); err != nil {
+		t.Errorf("the same URL is checked again: %v", err)
+	}
+	away := func(d event.Draft) event.Draft { d.URL = "https://example.com/third"; return d }
+	if _, err := fx.Change(t.Context(), w.ID, away, nil); !errors.Is(err, fx.sender.refuses) {
+		t.Errorf("a URL that is refused: %v", err)
+	}
+	fx.sender.refuses = nil
 	refusal := fault.New(fault.Stale, "changed")
 	refuse := func(*event.Webhook) error { return refusal }
 	if _, err := fx.Change(t.Context(), w.ID, moved, refuse); !errors.Is(err, refusal) {

@@ -3,6 +3,7 @@ package publicdial
 import (
 	"net/netip"
 	"slices"
+	"strings"
 )
 
 // IsPublic reports whether a is an address of the public internet. It returns false for private,
@@ -28,6 +29,26 @@ func IsPublic(a netip.Addr) bool {
 func IsLoopback(host string) bool {
 	a, err := netip.ParseAddr(host)
 	return host == "localhost" || err == nil && a.Unmap().IsLoopback()
+}
+
+// IsPublicHost reports whether a request for host may go through a proxy that resolves names: host
+// is a public address, or a name that is not reserved for internal networks.
+func IsPublicHost(host string) bool {
+	host = strings.ToLower(strings.TrimSuffix(host, "."))
+	if address, err := netip.ParseAddr(host); err == nil {
+		return IsPublic(address)
+	}
+	labels := strings.Split(host, ".")
+	top := labels[len(labels)-1]
+	switch {
+	case len(labels) < 2 || slices.Contains(labels, ""):
+		return false
+	case top[0] >= '0' && top[0] <= '9': // an IPv4 address in an unusual form, for example 127.1 or 0x7f.1
+		return false
+	case strings.HasSuffix(host, ".home.arpa"):
+		return false
+	}
+	return !slices.Contains([]string{"localhost", "localdomain", "local", "internal", "lan"}, top)
 }
 
 // globalUnicast6 returns the part of IPv6 that is assigned to the internet (RFC 4291). It excludes

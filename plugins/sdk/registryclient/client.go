@@ -70,7 +70,7 @@ func Open(config Config) (*Client, error) {
 			c.defaultRegistry = c.findRegistry(at)
 		}
 	}
-	c.guarded = withProxies(publicdial.New(publicdial.Config{Timeout: dialTimeout}), find, isPublicHost)
+	c.guarded = withProxies(publicdial.New(publicdial.Config{Timeout: dialTimeout}), find, publicdial.IsPublicHost)
 	c.unguarded = withProxies((&net.Dialer{Timeout: dialTimeout}).DialContext, find, allowAnyHost)
 	return c, nil
 }

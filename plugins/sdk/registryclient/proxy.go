@@ -7,9 +7,7 @@ import (
 	"fmt"
 	"net"
 	"net/http"
-	"net/netip"
 	"net/url"
-	"slices"
 	"strings"
 
 	"golang.org/x/net/http/httpproxy"
@@ -92,23 +90,3 @@ func (p *proxyTransport) RoundTrip(r *http.Request) (*http.Response, error) {
 
 // allowAnyHost returns true: the operator configured the host.
 func allowAnyHost(string) bool { return true }
-
-// isPublicHost reports whether a request for host may go through a proxy: host is a public address,
-// or a name that is not reserved for internal networks. The proxy resolves the name.
-func isPublicHost(host string) bool {
-	host = strings.ToLower(strings.TrimSuffix(host, "."))
-	if address, err := netip.ParseAddr(host); err == nil {
-		return publicdial.IsPublic(address)
-	}
-	labels := strings.Split(host, ".")
-	top := labels[len(labels)-1]
-	switch {
-	case len(labels) < 2 || slices.Contains(labels, ""):
-		return false
-	case top[0] >= '0' && top[0] <= '9': // an IPv4 address in an unusual form, for example 127.1 or 0x7f.1
-		return false
-	case strings.HasSuffix(host, ".home.arpa"):
-		return false
-	}
-	return !slices.Contains([]string{"localhost", "localdomain", "local", "internal", "lan"}, top)
-}

@@ -9,6 +9,8 @@ import (
 	"strings"
 	"sync"
 	"testing"
+
+	"github.com/tollgate-dev/tollgate/plugins/sdk/publicdial"
 )
 
 // tunnel is a proxy that accepts CONNECT for any host and connects to one server. It requires a
@@ -184,7 +186,7 @@ func TestNoPrivateHostThroughAProxy(t *testing.T) {
 	for _, host := range []string{
 		"example.com", "packages.example.com.", "203.0.113.7", "2001:db8::1", "1.example.com",
 	} {
-		if !isPublicHost(host) {
+		if !publicdial.IsPublicHost(host) {
 			t.Errorf("%s is refused", host)
 		}
 	}

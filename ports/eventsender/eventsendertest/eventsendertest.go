@@ -113,7 +113,7 @@ func refusesPrivate(t *testing.T, s Subject) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := s.Sender.Check(u); !fault.Is(err, fault.Invalid) || !strings.Contains(err.Error(), "url") {
+		if err := s.Sender.Check(t.Context(), u); !fault.Is(err, fault.Invalid) || !strings.Contains(err.Error(), "url") {
 			t.Errorf("Check(%s) = %v, want an error that names url", host, err)
 		}
 		_, err = s.Sender.Send(t.Context(), request(u))
@@ -127,7 +127,7 @@ func refusesPrivate(t *testing.T, s Subject) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := s.Sender.Check(u); err != nil {
+		if err := s.Sender.Check(t.Context(), u); err != nil {
 			t.Errorf("Check(%s) = %v", text, err)
 		}
 	}

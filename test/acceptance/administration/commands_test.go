@@ -49,6 +49,7 @@ var remoteCommands = map[string][]remoteCommand{
 	"webhook": {
 		{args: "webhook add https://hooks.example.com/t --events published,status --pattern com.example/*"},
 		{args: "webhook list -o json"}, {args: "webhook list"}, {args: "webhook redeliver ID"}, {args: "webhook list"},
+		{args: "webhook deliveries ID"}, {args: "webhook deliveries ID -o json"},
 		{args: "webhook remove ID"}, {args: "webhook add ftp://x --events published", fails: true},
 	},
 	"service account": {

@@ -36,7 +36,7 @@ func (p *Pages) mountWebhooks(r fiber.Router) {
 	p.site.Post(r, webhooksPath, 0, p.act("Add this webhook", p.addWebhook, p.webhooks))
 	p.open(r, webhookPath, p.webhook)
 	p.site.Post(r, webhookPath, 0, p.act("Save this webhook", p.changeWebhook, p.webhook))
-	p.site.Post(r, webhookPath+"/test", 1, p.act("Send a test", p.testWebhook, nil))
+	p.site.Post(r, webhookPath+"/test", 1, p.act("Send a test", p.testWebhook, p.tested))
 	p.site.Post(r, webhookPath+"/redeliver", 2, p.act("Send the dead events again", p.redeliver, nil))
 	p.site.Post(r, webhookPath+"/remove", 2, p.act("Remove this webhook", p.removeWebhook, nil))
 }
@@ -49,11 +49,7 @@ type webhookRow struct {
 }
 
 func newWebhookRow(w notifying.Listed) webhookRow {
-	address := w.URL.Host()
-	if path := strings.TrimPrefix(w.URL.String(), "https://"+address); path != "" && path != "/" {
-		address += "/…" // it may be secret
-	}
-	return webhookRow{w, address, strings.Join(w.Draft().Events, ", "), webhooksPath + "/" + string(w.ID)}
+	return webhookRow{w, w.URL.Masked(), strings.Join(w.Draft().Events, ", "), webhooksPath + "/" + string(w.ID)}
 }
 
 // webhooksView is the page with the webhooks.
@@ -75,7 +71,11 @@ func (p *Pages) webhooks(ctx context.Context, v *site.Visit, problems site.Probl
 	return v.Render(webhooksPage, newHead(v, "Webhooks", problems, page.Add), page)
 }
 
-// webhookView is the page of a webhook.
+// shownDeliveries is the number of deliveries on the page of a webhook.
+const shownDeliveries = 20
+
+// webhookView is the page of a webhook. Its list of deliveries, with the answer to each and a way to
+// send it again, is that of the webhooks of GitHub.
 type webhookView struct {
 	webhookRow
 
@@ -98,7 +98,7 @@ func (p *Pages) webhook(ctx context.Context, v *site.Visit, problems site.Proble
 		return fault.New(fault.NotFound, "there is no webhook with this id")
 	}
 	setConflict(v, problems, w.ManagedBy)
-	page := webhookView{webhookRow: newWebhookRow(*w), Deliveries: deliveries}
+	page := webhookView{webhookRow: newWebhookRow(*w), Deliveries: deliveries[:min(len(deliveries), shownDeliveries)]}
 	stored := url.Values{"url": {w.URL.String()}, "resource": {w.Pattern.String()}, "events": w.Draft().Events}
 	page.Change = v.Fill(site.Form{Action: page.Path, Button: "Save this webhook", Inputs: webhookInputs}, stored, problems)
 	return v.Render(webhookPage, newHead(v, "Webhook of "+w.URL.Host(), problems, page.Change), page)
@@ -140,6 +140,14 @@ func (p *Pages) testWebhook(ctx context.Context, v *site.Visit) error {
 		err = fault.Newf(fault.Conflict, "the receiver has answered with the status %d", status)
 	}
 	return done(v, err, webhooksPath+"/"+string(id), "tested")
+}
+
+// tested shows the page of a webhook whose receiver has not accepted a test.
+func (p *Pages) tested(ctx context.Context, v *site.Visit, problems site.Problems) error {
+	if len(problems) > 0 {
+		v.Status(fiber.StatusConflict)
+	}
+	return p.webhook(ctx, v, problems)
 }
 
 func (p *Pages) redeliver(ctx context.Context, v *site.Visit) error {
