@@ -209,6 +209,6 @@ func TestConfig(t *testing.T) {
 		}
 	}
 	if err := (Config{Networks: []netip.Prefix{{}}}).Validate(); err == nil {
-		t.Error("a network that is none is accepted")
+		t.Error("the zero network is accepted")
 	}
 }

@@ -153,7 +153,7 @@ func (s *Sender) choose(ctx context.Context, u event.URL) (*http.Transport, erro
 	return s.through, nil
 }
 
-// resolve returns the addresses of a host; none if its name cannot be resolved here.
+// resolve returns the addresses of a host, or nil if its name cannot be resolved here.
 func (s *Sender) resolve(ctx context.Context, host string) []netip.Addr {
 	if a, err := netip.ParseAddr(host); err == nil {
 		return []netip.Addr{a}

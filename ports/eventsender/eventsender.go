@@ -17,7 +17,7 @@ type Request struct {
 // Sender sends requests. It is safe for concurrent use.
 type Sender interface {
 	// Check returns fault.Invalid, with the name url, for a URL whose host is an address to which
-	// Send would not connect, or has only such addresses now. A name that cannot be resolved within
+	// Send would not connect, or has only those now. A name that cannot be resolved within
 	// a second is accepted.
 	Check(ctx context.Context, u event.URL) error
 	// Send posts the body to the URL and returns the status of the response, whatever it is. It

@@ -115,7 +115,7 @@ func newWebhookDeliveries(p cli.Process) *cobra.Command {
 		Use:   "deliveries ID",
 		Short: "List the last deliveries to a webhook",
 		Long: "List the 20 deliveries to a webhook that were tried last, the newest attempt first.\n" +
-			"STATUS is that of the response; 0 if there was none, and PROBLEM says why.",
+			"STATUS is that of the response, or 0 without one; PROBLEM says why.",
 		Example: "  tollgate webhook deliveries 8a4f1c6e-0b7d-4e2a-9c35-6d1f2e3b4a50",
 		Args:    cobra.ExactArgs(1),
 	}, func(r run) (cli.Table, error) {

@@ -88,8 +88,8 @@ func (o *Operator) seal(w *event.Webhook, s event.Secret) (err error) {
 }
 
 // Change changes a webhook, whose ID and deliveries stay, and its secret unless the draft has one:
-// change returns the new draft for the stored one. A new URL is checked before the transaction. It returns fault.NotFound if there is none with the ID, the error of check, and
-// fault.Invalid as Add does.
+// change returns the new draft for the stored one. A new URL is checked before the transaction. It
+// returns fault.NotFound for an unknown ID, the error of check, and fault.Invalid as Add does.
 func (o *Operator) Change(
 	ctx context.Context, id event.WebhookID, change func(event.Draft) event.Draft, check registry.Check[event.Webhook],
 ) (w event.Webhook, err error) {
