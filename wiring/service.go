@@ -67,6 +67,7 @@ import (
 	"github.com/tollgate-dev/tollgate/core/registry/quarantining"
 	"github.com/tollgate-dev/tollgate/core/registry/reviewing"
 	"github.com/tollgate-dev/tollgate/core/registry/viewing"
+	"github.com/tollgate-dev/tollgate/plugins/couriersettings"
 	"github.com/tollgate-dev/tollgate/ports/authority"
 	"github.com/tollgate-dev/tollgate/ports/clock"
 	"github.com/tollgate-dev/tollgate/ports/recordsource"
@@ -273,7 +274,9 @@ func newMail(c stepup.Couriers) people.Mail { return people.Mail{Courier: c.Emai
 
 func newConsole(
 	parts settings.Parts, all console.Ports, p console.AuthPorts, s *prometheus.SignIn, w *prometheus.Publisher,
+	brand couriersettings.Brand, build Build,
 ) *console.Console {
+	all.Brand = site.Brand{Product: brand.Name, Version: build.Version}
 	if parts.Auth {
 		p.SignIn.SignIn, p.Publishing.Writer = s, w
 		all.Auth = &p

@@ -1189,7 +1189,7 @@ func injectService(ctx context.Context, s settings.Settings, parts settings.Part
 		Reviewing:  ports4,
 		Operating:  operatingPorts,
 	}
-	consoleConsole := newConsole(parts, consolePorts, authPorts, signIn, prometheusPublisher)
+	consoleConsole := newConsole(parts, consolePorts, authPorts, signIn, prometheusPublisher, brand, b)
 	settingsConsole := s.Console
 	methods := methodrecords.NewMethods(db)
 	managePorts := manage.Ports{

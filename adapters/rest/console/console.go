@@ -28,6 +28,7 @@ import (
 // Ports are the use cases that the pages call. Auth is nil if the part for authentication does not
 // run: then there is the catalogue alone.
 type Ports struct {
+	Brand   site.Brand
 	Servers *browsing.Browser
 	Finder  *browsing.Finder
 	Views   *viewing.Gate
@@ -57,12 +58,12 @@ type pages interface{ Mount(r fiber.Router) }
 // New returns the console.
 func New(p Ports) *Console {
 	if p.Auth == nil {
-		s := site.New(site.Ports{})
+		s := site.New(site.Ports{}, p.Brand)
 		return &Console{s, []pages{
 			s, catalogue.New(s, p.Servers, p.Finder, nil, nil), catalogue.NewConnect(s, p.Views, p.Public),
 		}}
 	}
-	s := site.New(p.Auth.Site)
+	s := site.New(p.Auth.Site, p.Brand)
 	s.SetWaiting(p.Auth.Reviewing.Reviews.CountPending)
 	return &Console{s, []pages{
 		s, catalogue.New(s, p.Servers, p.Finder, p.Auth.Reviewing.Reviews, p.Auth.SignIn.Joining),

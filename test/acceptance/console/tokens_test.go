@@ -46,7 +46,7 @@ func TestOwnTokens(t *testing.T) {
 		b.wantForeign("/console/account/tokens", url.Values{"name": {"x"}, "scopes": {"registry:read"}})
 		b.open("/console/account/tokens", http.StatusOK)
 		b.press("Remove the token CI", http.StatusOK)
-		b.wantText("The token is removed.", "There is none.")
+		b.wantText("The token is removed.", "No token yet.")
 		if got := meStatus(t, s, token); got != http.StatusUnauthorized {
 			t.Errorf("after its removal the token has the status %d", got)
 		}

@@ -35,6 +35,7 @@ func (s *Site) WriteFault(c *fiber.Ctx, f *fault.Error) error {
 	if err != nil || !known { // the database is away, or it is not known who asks
 		frame = s.bareFrame(v, Head{Title: view.Title}, view)
 	}
+	frame.Section = nil
 	return v.send(messagePage, frame)
 }
 

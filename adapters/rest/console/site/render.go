@@ -21,25 +21,14 @@ var templateFiles embed.FS
 
 // layout is the frame of all pages, and the parts that they share.
 var layout = template.Must(template.New("").Funcs(functions).ParseFS(templateFiles, "templates/layout.html",
-	"templates/parts.html", "templates/tabs.html"))
+	"templates/parts.html"))
 
 // functions are what templates call.
 var functions = template.FuncMap{
-	"when": formatTime, "day": formatDay, "machine": func(t time.Time) string { return t.UTC().Format(time.RFC3339) },
+	"when": formatTime, "ago": func(t time.Time) string { return formatAgo(t, time.Now()) }, "machine": func(t time.Time) string { return t.UTC().Format(time.RFC3339) },
 	"field": newFieldView, "list": func(items ...any) []any { return items }, "ask": newAsk,
 	"reviewBadge": ReviewBadge, "escape": EscapeDirections,
 }
-
-// formatTime formats a time for people.
-func formatTime(t time.Time) string {
-	if t.IsZero() {
-		return "never"
-	}
-	return t.UTC().Format("2\u00a0Jan\u00a02006, 15:04\u00a0UTC") // it may be broken after the comma only
-}
-
-// formatDay formats the day of a time for people.
-func formatDay(t time.Time) string { return t.UTC().Format("2\u00a0Jan\u00a02006") }
 
 // Page is the template of a page.
 type Page struct{ template *template.Template }
@@ -70,6 +59,8 @@ type frameView struct {
 
 	visit *Visit
 
+	Brand                        Brand
+	Section                      *section // the menu beside the page; otherwise nil
 	Style, Script, Passkey, Icon string
 	Path                         string // of the page
 	Links                        []navigationLink
@@ -177,6 +168,9 @@ func (s *Site) frame(v *Visit, head Head, main any) (frameView, error) {
 	} else if s.HasSignIn() {
 		f.SignIn = SignInAddress(v.address())
 	}
+	if v.SignedIn() && !f.Verifying {
+		f.Section = sectionOf(f.Path)
+	}
 	for _, l := range links {
 		f.Links = append(f.Links, navigationLink{l, isCurrent(l.Path, f.Path)})
 	}
@@ -216,18 +210,10 @@ func linksOf(v *Visit) ([]Link, error) {
 	return links, err
 }
 
-// isCurrent reports whether a page belongs to a link of the navigation.
-func isCurrent(link, path string) bool {
-	if link == Home {
-		return path == Home || strings.HasPrefix(path, Root+"servers/")
-	}
-	return path == link || strings.HasPrefix(path, link+"/")
-}
-
 // bareFrame returns what the layout shows without knowing the visitor.
 func (s *Site) bareFrame(v *Visit, head Head, main any) frameView {
 	return frameView{
 		Head: head, Main: main, visit: v, Style: s.static.style, Script: s.static.script, Passkey: s.static.passkey, Icon: s.static.icon,
-		Path: strings.Clone(v.Path()),
+		Path: strings.Clone(v.Path()), Brand: s.brand,
 	}
 }

@@ -57,14 +57,18 @@ type Site struct {
 	ports  Ports
 	guard  *http.CrossOriginProtection
 	static *staticFiles
+	brand  Brand
 	stepUp func(v *Visit, title string) error // set by SetStepUpPage
 	// waiting returns how many documents wait for a reviewer; set by SetWaiting.
 	waiting func(ctx context.Context, who authority.Caller) (int, error)
 }
 
+// Brand is what each page says about the service.
+type Brand struct{ Product, Version string }
+
 // New returns the frame of the console.
-func New(p Ports) *Site {
-	return &Site{ports: p, guard: http.NewCrossOriginProtection(), static: newStaticFiles()}
+func New(p Ports, b Brand) *Site {
+	return &Site{ports: p, brand: b, guard: http.NewCrossOriginProtection(), static: newStaticFiles()}
 }
 
 // SetStepUpPage sets what shows the page that offers a step-up for an act with a title. It must be

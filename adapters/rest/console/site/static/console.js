@@ -20,6 +20,20 @@
     button.hidden = false;
     button.addEventListener("click", () => print());
   }
+  // Times are those of the reader: the whole time is the title, or the text of one that has no title.
+  const localize = (root) => {
+    for (const time of root.querySelectorAll("time")) {
+      const local = new Date(time.dateTime).toLocaleString(undefined, { dateStyle: "medium", timeStyle: "long" });
+      if (time.title) time.title = local;
+      else time.textContent = local;
+    }
+  };
+  localize(document);
+  // On a phone the menus are lines that scroll: they begin at the current page.
+  for (const link of document.querySelectorAll("nav [aria-current]")) {
+    const line = link.closest("ul");
+    line.scrollLeft += link.getBoundingClientRect().left - line.getBoundingClientRect().left - 16;
+  }
   // The summary of mistakes takes the focus, also where autofocus does not work: with a fragment in the address.
   requestAnimationFrame(() => {
     if (document.activeElement === document.body) document.querySelector(".problems")?.focus();
@@ -34,6 +48,7 @@
         const answer = await fetch(address, { headers: { Accept: "text/html" } });
         if (!answer.ok || number !== sent) return;
         const page = new DOMParser().parseFromString(await answer.text(), "text/html");
+        localize(page);
         document.getElementById("results").replaceWith(page.getElementById("results"));
         history.replaceState(null, "", address);
       } catch {

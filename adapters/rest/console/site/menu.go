@@ -1,0 +1,71 @@
+package site
+
+import "strings"
+
+// section is a part of the console that has a menu of its own. Its first link is its root. Links
+// without a path are headings.
+type section struct {
+	Name  string
+	Links []navigationLink
+}
+
+// newSection returns a section whose pages are below a path.
+func newSection(name, root string, links ...Link) section {
+	s := section{Name: name}
+	for i, l := range links {
+		if i > 0 && l.Path != "" {
+			l.Path = "/" + l.Path
+		}
+		if i == 0 || l.Path != "" {
+			l.Path = root + l.Path
+		}
+		s.Links = append(s.Links, navigationLink{Link: l})
+	}
+	return s
+}
+
+// sections are the parts with menus, which are beside the page as in GitHub's settings.
+var sections = []section{
+	newSection("Operator", Root+"operator",
+		Link{Text: "Overview"},
+		Link{Text: "Access"}, Link{Text: "People", Path: "people"}, Link{Text: "Grants", Path: "grants"},
+		Link{Text: "Service accounts", Path: "service-accounts"}, Link{Text: "Company sign-in", Path: "providers"},
+		Link{Text: "Registry"}, Link{Text: "Policies", Path: "policies"}, Link{Text: "Views", Path: "views"},
+		Link{Text: "Mirrors", Path: "mirrors"}, Link{Text: "Webhooks", Path: "webhooks"},
+		Link{Text: "Review rules", Path: "review-rules"}, Link{Text: "Applied state", Path: "state"},
+		Link{Text: "Activity"}, Link{Text: "Limits", Path: "limits"}, Link{Text: "Risk", Path: "risk"},
+		Link{Text: "Audit log", Path: "log"},
+	),
+	newSection("My account", Root+"account",
+		Link{Text: "My account"}, Link{Text: "Password", Path: "password"},
+		Link{Text: "Authenticator app", Path: "authenticator"}, Link{Text: "Passkeys", Path: "passkeys"},
+		Link{Text: "Tokens", Path: "tokens"}, Link{Text: "My audit log", Path: "log"},
+	),
+}
+
+// sectionOf returns the menu of the section of a page; nil if it has none.
+func sectionOf(path string) *section {
+	for _, s := range sections {
+		if !isCurrent(s.Links[0].Path, path) {
+			continue
+		}
+		own, current := section{Name: s.Name}, 0
+		for i, l := range s.Links {
+			own.Links = append(own.Links, l)
+			if l.Path != "" && isCurrent(l.Path, path) && len(l.Path) >= len(s.Links[current].Path) {
+				current = i
+			}
+		}
+		own.Links[current].Current = true
+		return &own
+	}
+	return nil
+}
+
+// isCurrent reports whether a page belongs to a link of the navigation.
+func isCurrent(link, path string) bool {
+	if link == Home {
+		return path == Home || strings.HasPrefix(path, Root+"servers/")
+	}
+	return path == link || strings.HasPrefix(path, link+"/")
+}
