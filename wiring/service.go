@@ -225,10 +225,10 @@ var methodsSet = wire.NewSet(methodsapi.New, newUsageCounter)
 // consoleSet provides the pages of the console and the use cases that they call.
 var consoleSet = wire.NewSet(
 	newConsole, newPublicURL, wire.Struct(new(console.AuthPorts), "*"),
-	wire.Struct(new(console.Ports), "Servers", "Finder", "Views", "Public"), wire.Struct(new(site.Ports), "*"),
+	wire.Struct(new(console.Ports), "Servers", "Finder", "Hidden", "Views", "Public"), wire.Struct(new(site.Ports), "*"),
 	wire.Struct(new(account.Ports), "*"),
 	wire.Struct(new(consolesignin.Ports), "StepUp", "Joining", "Trail", "Companies", "Passkeys", "Pairing"),
-	wire.Struct(new(consolepublishing.Ports), "Reviews", "Reader", "Own"),
+	wire.Struct(new(consolepublishing.Ports), "Reviews", "Reader", "Own", "Hidden"),
 	wire.Struct(new(consolereviewing.Ports), "*"), wire.Struct(new(operating.Ports), "*"), newConsoleLimits,
 	newPluginStates, newSettled, wire.Struct(new(overview.Source), "*"),
 	cookies.New, wire.Struct(new(cookies.Ports), "*"), browsing.NewOwn, delegating.NewOperators,

@@ -444,6 +444,7 @@ func injectService(ctx context.Context, s settings.Settings, parts settings.Part
 		Quarantine:   quarantine,
 		Acts:         acts,
 	}
+	serverReader := registryrecordsStores.Reader
 	mirrorRereader := registryrecordsStores.Rereader
 	webhooks := registryrecordsStores.Webhooks
 	deliveries := registryrecordsStores.Deliveries
@@ -456,6 +457,7 @@ func injectService(ctx context.Context, s settings.Settings, parts settings.Part
 		Entropy:    entropy,
 	}
 	recorder := notifying.NewRecorder(recorderPorts)
+	reviewNotifier := inprocess.NewReviewNotifier(notifier)
 	sealer, err := inprocess.NewCursors(rootSecret)
 	if err != nil {
 		cleanup9()
@@ -470,12 +472,14 @@ func injectService(ctx context.Context, s settings.Settings, parts settings.Part
 		return nil, nil, err
 	}
 	quarantiningPorts := quarantining.Ports{
-		Ports:   changePorts,
-		Mirrors: mirrorRereader,
-		Grants:  grants,
-		Events:  recorder,
-		Cursors: sealer,
-		Clock:   clock,
+		Ports:    changePorts,
+		Reader:   serverReader,
+		Mirrors:  mirrorRereader,
+		Grants:   grants,
+		Events:   recorder,
+		Notifier: reviewNotifier,
+		Cursors:  sealer,
+		Clock:    clock,
 	}
 	quarantiningService := quarantining.New(quarantiningPorts)
 	registryapiQuarantine := registryapi.NewQuarantine(authority, quarantiningService)
@@ -493,7 +497,6 @@ func injectService(ctx context.Context, s settings.Settings, parts settings.Part
 	reviews := registryrecordsStores.Reviews
 	reviewBacklog := registryrecordsStores.Backlog
 	reviewRules := registryrecordsStores.ReviewRules
-	serverReader := registryrecordsStores.Reader
 	mirrors := registryrecordsStores.Mirrors
 	mirroredVersions := registryrecordsStores.Mirrored
 	mirrorEnder := reviewing.MirrorEnder{
@@ -505,7 +508,6 @@ func injectService(ctx context.Context, s settings.Settings, parts settings.Part
 		Events:     recorder,
 		Recorder:   trail,
 	}
-	reviewNotifier := inprocess.NewReviewNotifier(notifier)
 	reviewingPorts := reviewing.Ports{
 		Ports:    changePorts,
 		Reviews:  reviews,
@@ -531,6 +533,7 @@ func injectService(ctx context.Context, s settings.Settings, parts settings.Part
 		Backlog:  reviewBacklog,
 		Notices:  reviewNotices,
 		Grants:   grants,
+		Hidden:   quarantiningService,
 		Notifier: reviewNotifier,
 		Clock:    clock,
 		Waiter:   waiter,
@@ -1029,6 +1032,7 @@ func injectService(ctx context.Context, s settings.Settings, parts settings.Part
 	consolePorts := console.Ports{
 		Servers: browser,
 		Finder:  finder,
+		Hidden:  quarantiningService,
 		Views:   gate,
 		Public:  publicURL,
 	}
@@ -1080,6 +1084,7 @@ func injectService(ctx context.Context, s settings.Settings, parts settings.Part
 		Reviews: reviewingService,
 		Reader:  browser,
 		Own:     own,
+		Hidden:  quarantiningService,
 	}
 	ports4 := reviewing2.Ports{
 		Reviews:    reviewingService,
@@ -1713,12 +1718,14 @@ func injectOperator(ctx context.Context, s settings.Settings, log *logrus.Entry)
 	reviewingService := reviewing.New(reviewingPorts)
 	mirrorRereader := registryrecordsStores.Rereader
 	quarantiningPorts := quarantining.Ports{
-		Ports:   changePorts,
-		Mirrors: mirrorRereader,
-		Grants:  grants,
-		Events:  recorder,
-		Cursors: sealer,
-		Clock:   clock,
+		Ports:    changePorts,
+		Reader:   serverReader,
+		Mirrors:  mirrorRereader,
+		Grants:   grants,
+		Events:   recorder,
+		Notifier: reviewNotifier,
+		Cursors:  sealer,
+		Clock:    clock,
 	}
 	quarantiningService := quarantining.New(quarantiningPorts)
 	transferringPorts := transferring.Ports{

@@ -1,7 +1,9 @@
 package inprocess
 
 import (
+	"net/url"
 	"strconv"
+	"strings"
 
 	"github.com/tollgate-dev/tollgate/core/auth"
 	"github.com/tollgate-dev/tollgate/core/auth/notices"
@@ -9,7 +11,7 @@ import (
 	"github.com/tollgate-dev/tollgate/ports/authority"
 )
 
-// ReviewNotifier notifies people of reviews. It is safe for concurrent use.
+// ReviewNotifier notifies people of reviews and of quarantine. It is safe for concurrent use.
 type ReviewNotifier struct{ notifier *notices.Notifier }
 
 var _ authority.ReviewNotifier = (*ReviewNotifier)(nil)
@@ -46,6 +48,21 @@ func (r *ReviewNotifier) NotifySubmitter(n authority.DecisionNotice) {
 		r.notifier.Notify(notices.Event{
 			Kind: kind, UserID: auth.UserID(person), At: n.At, Servers: n.ServerName + " " + n.Version,
 			Comment: n.Comment, Pages: []notices.Page{reviewPage("The review", n.Review)},
+		})
+	}
+}
+
+// NotifyPublishers implements [authority.ReviewNotifier].
+func (r *ReviewNotifier) NotifyPublishers(n authority.QuarantineNotice) {
+	namespace, server, _ := strings.Cut(n.ServerName.String(), "/")
+	servers, path := n.ServerName.String(), "/console/servers/"+url.PathEscape(namespace)+"/"+url.PathEscape(server)
+	if version := n.Version.String(); version != "" {
+		servers, path = servers+" "+version, path+"/versions/"+url.PathEscape(version)
+	}
+	for _, person := range n.People {
+		r.notifier.Notify(notices.Event{
+			Kind: notices.Quarantined, UserID: auth.UserID(person), At: n.At, Servers: servers, Comment: n.Reason,
+			Pages: []notices.Page{{Name: "The server", Path: path}},
 		})
 	}
 }

@@ -89,12 +89,24 @@ type PublisherNotice struct {
 	At      time.Time
 }
 
-// ReviewNotifier notifies people of reviews, some time later. It is safe for concurrent use.
+// ReviewNotifier notifies people of reviews and of quarantine, some time later. It is safe for
+// concurrent use.
 type ReviewNotifier interface {
 	// NotifyReviewer sends a notice to a person who may decide reviews.
 	NotifyReviewer(n WaitingNotice)
 	// NotifySubmitter sends a notice to the people who are responsible for a submission.
 	NotifySubmitter(n DecisionNotice)
+	// NotifyPublishers sends a notice to the people who have published what is in quarantine.
+	NotifyPublishers(n QuarantineNotice)
+}
+
+// QuarantineNotice says that a server, or one version of it, is in quarantine.
+type QuarantineNotice struct {
+	People     []registry.Holder
+	ServerName registry.Name
+	Version    registry.Version // the zero value for the whole server
+	Reason     string
+	At         time.Time
 }
 
 // WaitingNotice is what a reviewer should know: documents wait for a decision.

@@ -2,6 +2,7 @@ package registrystore
 
 import (
 	"context"
+	"time"
 
 	"github.com/tollgate-dev/tollgate/core/registry"
 )
@@ -42,5 +43,6 @@ type QuarantineQuery struct {
 	Patterns     []registry.Pattern // one of these selects the name; an empty list selects nothing
 	AfterName    string             // the entries come after this name and version
 	AfterVersion string
-	Limit        int // maximum number of entries, at least 1
+	Since        time.Time // the entries were made after this time; zero for any
+	Limit        int       // maximum number of entries, at least 1
 }

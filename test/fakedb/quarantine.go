@@ -69,7 +69,7 @@ func (s *Quarantine) Remove(
 // List implements [registrystore.Quarantine].
 func (s *Quarantine) List(ctx context.Context, q registrystore.QuarantineQuery) ([]registry.Quarantined, error) {
 	found, err := s.db.quarantined.list(ctx, func(e registry.Quarantined) bool {
-		return comparePosition(e.Name, e.Version, q.AfterName, q.AfterVersion) > 0 &&
+		return comparePosition(e.Name, e.Version, q.AfterName, q.AfterVersion) > 0 && e.Since.After(q.Since) &&
 			slices.ContainsFunc(q.Patterns, func(p registry.Pattern) bool { return p.Matches(e.Name) })
 	}, compareQuarantined)
 	return first(found, q.Limit), err

@@ -124,9 +124,13 @@ func (s *quarantineStore) List(ctx context.Context, q registrystore.QuarantineQu
 		names[i] = of.text
 		args = append(args, of.args...)
 	}
+	since := ""
+	if !q.Since.IsZero() {
+		since, args = " AND since > ?", append(args, database.NewInstant(q.Since))
+	}
 	return s.queryEntries(ctx, database.Query{
 		Text: "SELECT " + entryColumns + " FROM quarantine WHERE (name, version) > (?, ?) AND (" + strings.Join(names,
-			" OR ") + ") ORDER BY name, version LIMIT ?",
+			" OR ") + ")" + since + " ORDER BY name, version LIMIT ?",
 		Args: append(args, q.Limit),
 	})
 }

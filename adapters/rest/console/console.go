@@ -21,6 +21,7 @@ import (
 	"github.com/tollgate-dev/tollgate/core/auth"
 	"github.com/tollgate-dev/tollgate/core/fault"
 	"github.com/tollgate-dev/tollgate/core/registry/browsing"
+	"github.com/tollgate-dev/tollgate/core/registry/quarantining"
 	"github.com/tollgate-dev/tollgate/core/registry/viewing"
 	"github.com/tollgate-dev/tollgate/ports/throttle"
 )
@@ -31,6 +32,7 @@ type Ports struct {
 	Brand   site.Brand
 	Servers *browsing.Browser
 	Finder  *browsing.Finder
+	Hidden  *quarantining.Service
 	Views   *viewing.Gate
 	Public  catalogue.PublicURL
 	Auth    *AuthPorts
@@ -57,17 +59,16 @@ type pages interface{ Mount(r fiber.Router) }
 
 // New returns the console.
 func New(p Ports) *Console {
+	of := catalogue.Ports{Servers: p.Servers, Finder: p.Finder, Hidden: p.Hidden}
 	if p.Auth == nil {
 		s := site.New(site.Ports{}, p.Brand)
-		return &Console{s, []pages{
-			s, catalogue.New(s, p.Servers, p.Finder, nil, nil), catalogue.NewConnect(s, p.Views, p.Public),
-		}}
+		return &Console{s, []pages{s, catalogue.New(s, of), catalogue.NewConnect(s, p.Views, p.Public)}}
 	}
+	of.Reviews, of.Joining = p.Auth.Reviewing.Reviews, p.Auth.SignIn.Joining
 	s := site.New(p.Auth.Site, p.Brand)
 	s.SetWaiting(p.Auth.Reviewing.Reviews.CountPending)
 	return &Console{s, []pages{
-		s, catalogue.New(s, p.Servers, p.Finder, p.Auth.Reviewing.Reviews, p.Auth.SignIn.Joining),
-		catalogue.NewConnect(s, p.Views, p.Public), signin.New(s, p.Auth.SignIn),
+		s, catalogue.New(s, of), catalogue.NewConnect(s, p.Views, p.Public), signin.New(s, p.Auth.SignIn),
 		account.New(s, p.Auth.Account), publishing.New(s, p.Auth.Publishing),
 		reviewing.New(s, p.Auth.Reviewing), operating.New(s, p.Auth.Operating),
 	}}

@@ -1,8 +1,12 @@
 package operator
 
 import (
+	"encoding/json"
+	"fmt"
 	"net/http"
 	"net/url"
+	"strconv"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -20,7 +24,8 @@ func newRegistryQuarantine(p cli.Process) *cobra.Command {
 		Long: "Put the server NAME in quarantine, or one version of it: from the next second on\n" +
 			"no list, search or allow list has it, a read by name is 404, and publishers cannot\n" +
 			"change it or add versions. Reads that include deleted versions show it as deleted,\n" +
-			"with the reason. 'tollgate registry release' restores it.",
+			"with the reason. 'tollgate registry release' restores it. For one version, standard\n" +
+			"error names the versions that stay listed with the same remote or package.",
 		Example: "  tollgate registry quarantine com.example/weather --reason 'it sends what it reads to another host'\n" +
 			"  tollgate registry quarantine com.example/weather --version 1.0.0 --reason 'CVE-2026-1234'\n" +
 			"  tollgate registry quarantine --list --output json",
@@ -49,6 +54,10 @@ func newRegistryQuarantine(p cli.Process) *cobra.Command {
 			Target: quarantining.Target{ServerName: r.args[0], Version: version}, Reason: reason,
 		}
 		added, err := r.Quarantine.Add(r.ctx, authority.Operator(), draft)
+		if err == nil {
+			left, err := r.Quarantine.Remaining(r.ctx, draft.Target)
+			noteRemaining(p, left, err)
+		}
 		return quarantineTable(r, []registry.Quarantined{added}), err
 	}, func(r run) (cli.Table, error) {
 		if list {
@@ -61,6 +70,10 @@ func newRegistryQuarantine(p cli.Process) *cobra.Command {
 		}
 		rows := make([]quarantineRow, 1)
 		err := r.send(http.MethodPost, quarantinePath, body, &rows[0])
+		if err == nil && version != "" {
+			left, err := r.remoteRemaining(r.args[0], version)
+			noteRemaining(p, left, err)
+		}
 		return remoteQuarantineTable(r, rows), err
 	})
 }
@@ -132,4 +145,52 @@ func remoteQuarantineTable(r run, rows []quarantineRow) cli.Table {
 		}
 	}
 	return cli.ListTable(rows)
+}
+
+// noteRemaining prints what stays listed and offers the same as a version that is hidden now.
+func noteRemaining(p cli.Process, left []registry.Shared, err error) {
+	text := ""
+	for i, s := range left {
+		if i == 5 {
+			text += " and " + strconv.Itoa(len(left)-i) + " more"
+			break
+		}
+		text += " " + s.Version.String() + " (" + strings.Join(s.Offers, ", ") + ")"
+	}
+	switch { // the command continues without the note
+	case err != nil:
+		_, _ = fmt.Fprintf(p.Stderr, "It is hidden. What stays listed could not be read: %s\n", cli.ErrorSentence(err))
+	case text != "":
+		_, _ = fmt.Fprintf(p.Stderr, "Listed with the same remote or package:%s. Without --version the whole server is hidden.\n", text)
+	}
+}
+
+// remoteRemaining returns what the service still lists and offers the same as a version.
+func (r run) remoteRemaining(name, version string) ([]registry.Shared, error) {
+	var found struct {
+		Servers []struct {
+			Server json.RawMessage
+			Meta   struct {
+				Official struct{ Status string } `json:"io.modelcontextprotocol.registry/official"`
+			} `json:"_meta"`
+		}
+	}
+	err := r.call(tollgateclient.Request{
+		Method: http.MethodGet, Path: "/v0.1/servers/" + url.PathEscape(name) + "/versions",
+		Query: url.Values{"include_deleted": {"true"}},
+	}, &found)
+	var target registry.Record
+	var all []registry.Record
+	for _, s := range found.Servers {
+		draft, broken := registry.ParseDraft(s.Server)
+		v, noVersion := registry.ParseVersion(draft.Version())
+		if broken != nil || noVersion != nil {
+			continue // of another registry
+		}
+		one := registry.Record{Release: registry.Release{Version: v, Status: registry.Status(s.Meta.Official.Status)}, Document: s.Server}
+		if all = append(all, one); v.String() == version {
+			target = one
+		}
+	}
+	return registry.SharedWith(target, all), err
 }

@@ -57,6 +57,8 @@ const (
 	ReviewApproved Kind = "review_approved" // what the person submitted was approved
 	ReviewRejected Kind = "review_rejected" // what the person submitted was rejected
 
+	Quarantined Kind = "quarantined" // what the person has published is in quarantine
+
 	TokenEnds Kind = "token_ends" // a token of the person, or of a service account, ends soon
 
 	DeviceTrusted Kind = "device_trusted" // a session below FULL_TRUST marked a device TRUSTED
@@ -81,7 +83,7 @@ type Event struct {
 	// the policy. For the kinds of reviews, Servers is what is reviewed.
 	Publisher, Servers string
 	Token              string // which token ends, and when
-	// Comment is what a reviewer or an operator has written about it, and Pages are the pages of the
+	// Comment is what a reviewer or an operator has written about it, for Quarantined the reason, and Pages are the pages of the
 	// console where one goes on.
 	Comment string
 	Pages   []Page

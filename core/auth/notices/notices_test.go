@@ -268,6 +268,11 @@ func TestNoticesOfReviews(t *testing.T) {
 		}, "Server: com.example/a 1.0.0\nComment:\n> Say who runs it.\n>  Service: x\n\nThe review\n" +
 			"https://tools.example.com/console/reviews/1\n\nThe comment says why."},
 		{notices.Event{
+			Kind: notices.Quarantined, Servers: "com.example/a", Comment: "It sends mail.",
+			Pages: []notices.Page{{Name: "The server", Path: "/console/servers/com.example/a"}},
+		}, "Server: com.example/a\nReason:\n> It sends mail.\n\nThe server\n" +
+			"https://tools.example.com/console/servers/com.example/a\n\nTalk to the reviewers"},
+		{notices.Event{
 			Kind: notices.ReviewsWaiting, Servers: "com.example/a and 1 more",
 			Pages: []notices.Page{{Name: "a\nb 1.0.0", Path: "/console/reviews/1"}, {Name: "b 2", Path: "/console/reviews/2"}},
 		}, "\n\na b 1.0.0\nhttps://tools.example.com/console/reviews/1\n\nb 2\nhttps://tools.example.com/console/reviews/2\n\n"},

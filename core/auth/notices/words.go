@@ -189,6 +189,14 @@ var wordings = map[Kind]wording{
 		advice:  "The comment says why. You can publish the version again after you have corrected it: My servers has your document.",
 		brief:   "your server was rejected and is not listed", briefAdvice: "The comment of the review says why:",
 	},
+	Quarantined: {
+		subject: "Your server is in quarantine",
+		event: "A reviewer or an operator has put what you published in quarantine. It is listed nowhere, and it cannot be changed " +
+			"until it is released.",
+		advice: "Talk to the reviewers of the registry about the reason. If one version is in quarantine, you can publish a corrected one " +
+			"with another version.",
+		brief: "your server is in quarantine", briefAdvice: "The page of the server says why:",
+	},
 }
 
 // maxName is the greatest length of the name of a publisher or of servers in a notice, in bytes.
@@ -214,9 +222,9 @@ func replaceControls(text string) string {
 	}, text)
 }
 
-// isReview reports whether the event is of a review.
+// isReview reports whether the event is of a review or of quarantine.
 func (e *Event) isReview() bool {
-	return e.Kind == ReviewsWaiting || e.Kind == ReviewApproved || e.Kind == ReviewRejected
+	return slices.Contains([]Kind{ReviewsWaiting, ReviewApproved, ReviewRejected, Quarantined}, e.Kind)
 }
 
 // source returns the label and the name of what the event is about: a device, a publisher, a server
@@ -265,6 +273,9 @@ func (e *Event) formatComment() string {
 		return ""
 	}
 	text := "\nComment:"
+	if e.Kind == Quarantined {
+		text = "\nReason:"
+	}
 	for line := range strings.Lines(strings.TrimSpace(e.Comment)) {
 		text += "\n> " + replaceControls(strings.TrimRight(line, "\r\n"))
 	}

@@ -25,8 +25,8 @@ func NewOwn(servers registrystore.SnapshotReader, cursors *page.Sealer, g regist
 // ownView is the name of the view of one's own servers in cursors. No view of an operator has it.
 const ownView = "own servers"
 
-// List returns a page of the latest versions of the servers for which a person has a grant to
-// publish or edit. It returns fault.Invalid for a cursor of another list.
+// List returns a page of the latest versions, deleted ones too, of the servers for which a person has
+// a grant to publish or edit. It returns fault.Invalid for a cursor of another list.
 func (o *Own) List(ctx context.Context, person registry.Holder, cursor string) (Page, error) {
 	grants, err := o.grants.Of(ctx, person)
 	if err != nil {
@@ -38,7 +38,7 @@ func (o *Own) List(ctx context.Context, person registry.Holder, cursor string) (
 		return Page{}, nil
 	}
 	return o.servers.In(of).List(ctx, Query{
-		Cursor: cursor, Version: registry.LatestAlias, Limit: strconv.Itoa(DefaultLimit),
+		Cursor: cursor, Version: registry.LatestAlias, IncludeDeleted: "true", Limit: strconv.Itoa(DefaultLimit),
 	})
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/tollgate-dev/tollgate/core/fault"
 	"github.com/tollgate-dev/tollgate/core/page"
@@ -67,11 +68,16 @@ func (s *Service) List(ctx context.Context, who authority.Caller, q Query) (Page
 
 // All returns everything that is in quarantine, in the order of List, for operators.
 func (s *Service) All(ctx context.Context) ([]registry.Quarantined, error) {
+	return s.all(ctx, time.Time{})
+}
+
+// all returns what was put in quarantine after a time.
+func (s *Service) all(ctx context.Context, since time.Time) ([]registry.Quarantined, error) {
 	everything, err := registry.ParsePattern("*")
 	if err != nil {
 		return nil, err
 	}
-	q := registrystore.QuarantineQuery{Patterns: []registry.Pattern{everything}, Limit: listedAtOnce}
+	q := registrystore.QuarantineQuery{Patterns: []registry.Pattern{everything}, Since: since, Limit: listedAtOnce}
 	var all []registry.Quarantined
 	for {
 		found, err := s.ports.Quarantine.List(ctx, q)

@@ -44,9 +44,14 @@ func as(token string) authority.Caller {
 
 // fakePeople keeps the acts of people and operators, and fails on request.
 type fakePeople struct {
-	acts  []authority.Act
-	fails error
+	authority.ReviewNotifier
+
+	acts    []authority.Act
+	notices []authority.QuarantineNotice
+	fails   error
 }
+
+func (p *fakePeople) NotifyPublishers(n authority.QuarantineNotice) { p.notices = append(p.notices, n) }
 
 func (p *fakePeople) Record(_ context.Context, a authority.Act) error {
 	if p.fails == nil {
@@ -75,9 +80,10 @@ func newFixture(t *testing.T) *fixture {
 	}
 	f.service = quarantining.New(quarantining.Ports{
 		Ports:   change.Ports{Transactions: db, Writer: f.servers, Quarantine: f.store, Acts: f.people},
-		Mirrors: fakedb.NewMirrors(db),
-		Clock:   clocktest.NewManual(epoch),
-		Grants:  f.grants, Cursors: page.NewSealer([]byte(strings.Repeat("k", 32))),
+		Reader:  f.servers,
+		Mirrors: fakedb.NewMirrors(db), Notifier: f.people,
+		Clock:  clocktest.NewManual(epoch),
+		Grants: f.grants, Cursors: page.NewSealer([]byte(strings.Repeat("k", 32))),
 		Events: notifying.NewRecorder(notifying.RecorderPorts{
 			Webhooks: fakedb.NewWebhooks(db), Deliveries: fakedb.NewDeliveries(db), Encoder: eventdatatest.Encoder{},
 			Clock: clocktest.NewManual(epoch), Entropy: fixedEntropy{},
@@ -127,7 +133,7 @@ func (f *fixture) publish(t *testing.T, server string, url registry.RemoteURL) {
 		var changes []registrystore.Change
 		for _, r := range l.Changes() {
 			changes = append(changes, registrystore.Change{
-				Release: r, Document: []byte("{}"), Remotes: []registry.RemoteURL{url},
+				Release: r, Document: []byte(`{"remotes":[{"type":"sse","url":"` + string(url) + `"}]}`), Remotes: []registry.RemoteURL{url},
 			})
 		}
 		return f.servers.Save(ctx, changes)

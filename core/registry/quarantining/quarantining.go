@@ -33,11 +33,13 @@ const (
 type Ports struct {
 	change.Ports
 
-	Mirrors registrystore.MirrorRereader
-	Grants  registrystore.Grants
-	Events  *notifying.Recorder
-	Cursors *page.Sealer // with a key that all instances share
-	Clock   clock.Clock
+	Reader   registrystore.ServerReader
+	Mirrors  registrystore.MirrorRereader
+	Grants   registrystore.Grants
+	Events   *notifying.Recorder
+	Notifier authority.ReviewNotifier
+	Cursors  *page.Sealer // with a key that all instances share
+	Clock    clock.Clock
 }
 
 // Service puts servers in quarantine, lists them and releases them, for people who may review and
@@ -62,7 +64,8 @@ type Draft struct {
 	Reason string
 }
 
-// Add puts a server, or one version, in quarantine.
+// Add puts a server, or one version, in quarantine, and notifies the people who have published it. A
+// reviewing.Reminder notifies them of what operators hide.
 //
 // Errors, in the order of the checks: that of a malformed draft, fault.Forbidden for a caller who
 // may not review the name, below FULL_TRUST, or for a publisher, fault.Invalid with the name of the
@@ -93,6 +96,7 @@ func (s *Service) putInQuarantine(ctx context.Context, act authority.Act, d Draf
 	}
 	act.Note = string(reason)
 	var added registry.Quarantined
+	var notice authority.QuarantineNotice
 	err = s.commit(ctx, name, func(_ context.Context, l change.Server) (change.Decision, error) {
 		var prior []registry.PriorStatus
 		var err error
@@ -102,9 +106,15 @@ func (s *Service) putInQuarantine(ctx context.Context, act authority.Act, d Draf
 			if err := s.ports.Quarantine.Add(ctx, added, prior); err != nil {
 				return err
 			}
+			if notice, err = s.notice(ctx, added); err != nil {
+				return err
+			}
 			return l.Save(ctx, s.ports.Writer)
 		}, Announce: func(ctx context.Context) error { return s.ports.Events.RecordQuarantined(ctx, added) }}, err
 	})
+	if err == nil && !act.Caller.IsOperator() {
+		s.ports.Notifier.NotifyPublishers(notice)
+	}
 	return added, err
 }
 

@@ -175,7 +175,10 @@ type people struct {
 	changes   []audit.Change
 	waiting   []authority.WaitingNotice
 	decisions []authority.DecisionNotice
+	hidden    []authority.QuarantineNotice
 }
+
+func (p *people) NotifyPublishers(n authority.QuarantineNotice) { p.hidden = append(p.hidden, n) }
 
 func (p *people) Record(_ context.Context, a authority.Act) error {
 	p.mu.Lock()

@@ -6,6 +6,7 @@ import (
 
 	"github.com/tollgate-dev/tollgate/core/fault"
 	"github.com/tollgate-dev/tollgate/core/registry"
+	"github.com/tollgate-dev/tollgate/core/registry/quarantining"
 	"github.com/tollgate-dev/tollgate/core/registry/review"
 	"github.com/tollgate-dev/tollgate/ports/authority"
 	"github.com/tollgate-dev/tollgate/ports/clock"
@@ -33,6 +34,7 @@ type ReminderPorts struct {
 	Backlog  registrystore.ReviewBacklog
 	Notices  registrystore.ReviewNotices
 	Grants   registrystore.Grants
+	Hidden   *quarantining.Service
 	Notifier authority.ReviewNotifier
 	Clock    clock.Clock
 	Waiter   clock.Waiter
@@ -174,8 +176,8 @@ func (r *Reminder) hasNew(ctx context.Context, reviewer registry.Holder, q regis
 	return found.More, nil
 }
 
-// NotifySubmitters notifies the submitters of what operators decided since the last call, on
-// whichever instance. The first call ever notifies no one.
+// NotifySubmitters notifies the submitters of what operators decided and put in quarantine since the
+// last call, on whichever instance. The first call ever notifies no one.
 func (r *Reminder) NotifySubmitters(ctx context.Context) error {
 	until := r.ports.Clock.Now().UTC().Truncate(time.Microsecond).Add(-decisionDelay)
 	last, err := r.ports.Notices.Last(ctx, review.Operator)
@@ -183,13 +185,18 @@ func (r *Reminder) NotifySubmitters(ctx context.Context) error {
 		return err
 	}
 	var decided []review.Review
+	var hidden []authority.QuarantineNotice
 	if !last.IsZero() {
 		decided, err = r.ports.Backlog.DecidedByOperator(ctx, last, until, decisionBatch)
-		if err != nil || len(decided) == 0 {
+		if err != nil {
 			return err
 		}
 		if len(decided) == decisionBatch {
 			until = decided[len(decided)-1].DecidedAt
+		}
+		hidden, err = r.ports.Hidden.ByOperators(ctx, last, until)
+		if err != nil || len(decided)+len(hidden) == 0 {
+			return err
 		}
 	}
 	err = r.ports.Notices.Record(ctx, review.Operator, last, until)
@@ -201,6 +208,9 @@ func (r *Reminder) NotifySubmitters(ctx context.Context) error {
 	}
 	for _, d := range decided {
 		r.ports.Notifier.NotifySubmitter(newDecisionNotice(d))
+	}
+	for _, n := range hidden {
+		r.ports.Notifier.NotifyPublishers(n)
 	}
 	return nil
 }

@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"github.com/tollgate-dev/tollgate/core/registry"
+	"github.com/tollgate-dev/tollgate/core/registry/change"
+	"github.com/tollgate-dev/tollgate/core/registry/quarantining"
 	"github.com/tollgate-dev/tollgate/core/registry/reviewing"
 	"github.com/tollgate-dev/tollgate/ports/authority"
 	"github.com/tollgate-dev/tollgate/ports/registrystore"
@@ -80,8 +82,16 @@ func TestReminder(t *testing.T) {
 func (fx *fixture) reminderPorts() reviewing.ReminderPorts {
 	return reviewing.ReminderPorts{
 		Reviews: fx.store, Backlog: fx.store, Notices: fx.notices, Grants: fx.grants, Notifier: fx.people,
-		Clock: fx.clock, Waiter: &waiter{}, Reporter: &reporter{},
+		Hidden: fx.quarantine(), Clock: fx.clock, Waiter: &waiter{}, Reporter: &reporter{},
 	}
+}
+
+// quarantine returns the use cases of quarantine.
+func (fx *fixture) quarantine() *quarantining.Service {
+	return quarantining.New(quarantining.Ports{
+		Ports:  change.Ports{Transactions: fx.db, Writer: fx.servers, Quarantine: fx.held, Acts: fx.people},
+		Reader: fx.servers, Grants: fx.grants, Events: fx.events, Notifier: fx.people, Clock: fx.clock,
+	})
 }
 
 // brokenReviews is a store that fails.
@@ -116,7 +126,7 @@ func TestSubmittersOfOperatorDecisions(t *testing.T) {
 	all := []*reviewing.Reminder{reviewing.NewReminder(fx.reminderPorts()), reviewing.NewReminder(fx.reminderPorts())}
 	expect := func(label string, want ...string) {
 		t.Helper()
-		fx.people.decisions = nil
+		fx.people.decisions, fx.people.hidden = nil, nil
 		for _, reminder := range all {
 			if err := reminder.NotifySubmitters(t.Context()); err != nil {
 				t.Fatal(err)
@@ -125,6 +135,9 @@ func TestSubmittersOfOperatorDecisions(t *testing.T) {
 		var got []string
 		for _, n := range fx.people.decisions {
 			got = append(got, fmt.Sprintf("%v %v %s %s", n.People, n.Approved, n.ServerName, n.Version))
+		}
+		for _, n := range fx.people.hidden {
+			got = append(got, fmt.Sprintf("%v hidden %s %s", n.People, n.ServerName, n.Version))
 		}
 		if !slices.Equal(got, want) {
 			t.Errorf("%s: notices are %q, want %q", label, got, want)
@@ -159,6 +172,14 @@ func TestSubmittersOfOperatorDecisions(t *testing.T) {
 	expect("a rejection and an approval", "[bea] false "+serverName+" 3.0.0", "[eve] true "+serverName+" 4.0.0")
 	fx.clock.Advance(time.Hour)
 	expect("nothing new")
+	if _, err := fx.quarantine().Add(t.Context(), authority.Operator(), quarantining.Draft{
+		Target: quarantining.Target{ServerName: serverName, Version: "4.0.0"}, Reason: "it sends mail",
+	}); err != nil {
+		t.Fatal(err)
+	}
+	fx.clock.Advance(time.Hour)
+	expect("quarantine", "[eve] hidden "+serverName+" 4.0.0")
+	expect("quarantine, once more")
 }
 
 // TestReminderCountsPending checks that each round reports how many reviews are pending.

@@ -38,6 +38,7 @@ func RunQuarantine(t *testing.T, open func(t *testing.T) QuarantineStores) {
 		"a removed entry is not returned":                                        removesEntries,
 		"the prior statuses of many versions are stored":                         keepsManyPriorStatuses,
 		"entries are listed by patterns of names":                                listsByPatterns,
+		"entries are listed since a time":                                        listsSince,
 		"pages list every entry once":                                            listsEntriesInPages,
 		"a failed transaction stores no entry":                                   rollsQuarantineBack,
 		"a caller that locks a server sees the entries of all callers before it": quarantinesInParallel,

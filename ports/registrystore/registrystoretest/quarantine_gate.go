@@ -3,6 +3,7 @@ package registrystoretest
 import (
 	"context"
 	"errors"
+	"fmt"
 	"testing"
 
 	"github.com/tollgate-dev/tollgate/core/fault"
@@ -95,4 +96,20 @@ func keepsHidden(t *testing.T, s QuarantineStores) {
 		return errors.Join(s.Quarantine.Remove(ctx, one.Name, one.Version, nil),
 			s.Writer.Save(ctx, []registrystore.Change{state(release(t, "com.example/a", "1.0.0", 0))}))
 	})
+}
+
+func listsSince(t *testing.T, s QuarantineStores) {
+	t.Helper()
+	var all []registry.Quarantined
+	for i := range 4 {
+		q := newEntry(t, fmt.Sprintf("com.example/s%d", 3-i), "")
+		q.Since = hour(i)
+		s.publishServer(t, q.Name.String(), "1.0.0")
+		s.add(t, q)
+		all = append([]registry.Quarantined{q}, all...)
+	}
+	for i, want := range [][]registry.Quarantined{all[:3], all[:2], all[:1], nil} {
+		s.requireList(t, registrystore.QuarantineQuery{Patterns: everything(t), Since: hour(i), Limit: 10}, want...)
+	}
+	s.requireList(t, registrystore.QuarantineQuery{Patterns: everything(t), Since: hour(0), Limit: 2}, all[:2]...)
 }

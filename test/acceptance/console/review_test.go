@@ -196,3 +196,57 @@ func TestQuarantine(t *testing.T) {
 			http.StatusOK)
 	})
 }
+
+// TestQuarantineOfOneVersion checks that the pages say what stays listed with the same remote, and
+// what is in quarantine and why, to reviewers, publishers and everybody.
+func TestQuarantineOfOneVersion(t *testing.T) {
+	t.Parallel()
+	fixture.InEachEnvironment(t, func(t *testing.T, e *fixture.Environment) {
+		s := e.Start(t, fixture.RegistrySettings()...)
+		ada := e.NewWriter(t, s, "ada@example.com", "publish *")
+		bea := e.NewWriter(t, s, "bea@example.com", "review *")
+		for version, host := range map[string]string{"1.0.0": "a", "1.1.0": "a", "1.2.0": "b"} {
+			ada.PostJSON(t, s, "/v0.1/publish", fixture.WithProperty(fixture.NewServerDocument("com.example/weather", version),
+				"remotes", []any{map[string]any{"type": "streamable-http", "url": "https://" + host + ".example/mcp"}})).WantStatus(t,
+				http.StatusOK)
+		}
+		b, author, anybody := newBrowser(t, s), newBrowser(t, s), newBrowser(t, s)
+		author.signIn(ada)
+		b.signIn(bea)
+		b.open("/console/servers/com.example/weather/versions/1.2.0", http.StatusOK)
+		b.follow("Put in quarantine", http.StatusOK)
+		b.wantNoText("the same stays listed")
+		b.open("/console/quarantine?name=com.example/weather&version=1.1.0", http.StatusOK)
+		b.wantText("Without 1.1.0 the same stays listed, by other versions of com.example/weather: 1.0.0 https://a.example/mcp")
+		b.press("Put in quarantine", http.StatusForbidden, "reason", "It sends data elsewhere.")
+		b.verify(e, bea, http.StatusOK)
+		b.wantText("Without 1.1.0 the same stays listed")
+		b.press("Put in quarantine", http.StatusOK)
+		b.wantText("It is in quarantine, and listed nowhere.",
+			"1.1.0 is hidden, but the same stays listed, by other versions of com.example/weather: 1.0.0 https://a.example/mcp")
+		for _, sees := range []*browser{b, author, anybody} {
+			sees.open("/console/servers/com.example/weather", http.StatusOK)
+			sees.wantText("1.1.0 Quarantined")
+			sees.open("/console/servers/com.example/weather/versions/1.1.0", http.StatusOK)
+			sees.wantText("Quarantined", "It sends data elsewhere.")
+			sees.wantNoText("Install")
+		}
+		author.open("/console/own", http.StatusOK)
+		author.wantText("com.example/weather Version 1.2.0", "1.1.0 is in quarantine since", "It sends data elsewhere.")
+		author.open("/console/own/com.example/weather", http.StatusOK)
+		author.wantText("1.1.0 is in quarantine since", "cannot be changed until a reviewer releases it")
+
+		b.open("/console/quarantine?done=hidden&name=com.example/weather&version=1.1.0&reason=It+sends+data+elsewhere.",
+			http.StatusOK)
+		b.follow("Take the whole server", http.StatusOK)
+		if b.field("name") != "com.example/weather" || b.field("version") != "" || b.field("reason") == "" {
+			t.Errorf("the form has %q, %q, %q", b.field("name"), b.field("version"), b.field("reason"))
+		}
+		b.press("Put in quarantine", http.StatusOK)
+		b.wantNoText("the same stays listed")
+		author.open("/console/own", http.StatusOK)
+		author.wantText("com.example/weather Quarantined", "The whole server is in quarantine since")
+		anybody.open("/console/?status=deleted", http.StatusOK)
+		anybody.wantText("com.example/weather Quarantined")
+	})
+}

@@ -482,6 +482,7 @@ func (s *site) passMinute(t *testing.T) {
 	}
 	for _, statement := range []string{
 		"UPDATE review_notices SET sent_at = sent_at" + earlier + " WHERE reviewer = 'operator'",
+		"UPDATE quarantine SET since = since" + earlier + " WHERE added_by = ''",
 		"UPDATE reviews SET decided_at = decided_at" + earlier + " WHERE decided_by = 'operator'",
 	} {
 		if _, err := tx.ExecContext(t.Context(), statement); err != nil {

@@ -17,6 +17,7 @@ import (
 	"github.com/tollgate-dev/tollgate/core/fault"
 	"github.com/tollgate-dev/tollgate/core/registry"
 	"github.com/tollgate-dev/tollgate/core/registry/browsing"
+	"github.com/tollgate-dev/tollgate/core/registry/quarantining"
 	"github.com/tollgate-dev/tollgate/core/registry/reviewing"
 )
 
@@ -33,20 +34,22 @@ const ServersPath = site.Root + "servers/"
 
 // Pages are the pages of the catalogue. It is safe for concurrent use.
 type Pages struct {
-	site   *site.Site
-	reader *browsing.Browser
-	finder *browsing.Finder
-	// reviews and joining are nil without the part for authentication.
-	reviews *reviewing.Service
-	joining *joining.Service
+	site  *site.Site
+	ports Ports
+}
+
+// Ports are the use cases that the pages call.
+type Ports struct {
+	Servers *browsing.Browser
+	Finder  *browsing.Finder
+	Hidden  *quarantining.Service
+	// Reviews and Joining are nil without the part for authentication.
+	Reviews *reviewing.Service
+	Joining *joining.Service
 }
 
 // New returns the pages.
-func New(
-	s *site.Site, r *browsing.Browser, f *browsing.Finder, w *reviewing.Service, j *joining.Service,
-) *Pages {
-	return &Pages{s, r, f, w, j}
-}
+func New(s *site.Site, p Ports) *Pages { return &Pages{s, p} }
 
 // Mount adds the routes.
 func (p *Pages) Mount(r fiber.Router) {
@@ -90,7 +93,7 @@ type Card struct {
 
 func (p *Pages) list(v *site.Visit) error {
 	w := wantedBy(v)
-	found, err := p.finder.Find(v.UserContext(), w, registry.Holder(v.Session.UserID))
+	found, err := p.ports.Finder.Find(v.UserContext(), w, registry.Holder(v.Session.UserID))
 	var problems site.Problems
 	if f, ok := fault.As(err); ok && f.Kind == fault.Invalid {
 		problems = site.ProblemsOf(f)
@@ -101,11 +104,9 @@ func (p *Pages) list(v *site.Visit) error {
 	if v.Accepts(fiber.MIMETextHTML, fiber.MIMEApplicationJSON) == fiber.MIMEApplicationJSON && err == nil {
 		return sendFound(v, found)
 	}
-	view := newListView(w, found)
-	if p.joining != nil {
-		if view.Empty, err = p.joining.IsEmpty(v.UserContext()); err != nil {
-			return err
-		}
+	view, err := p.newListView(v, w, found)
+	if err != nil {
+		return err
 	}
 	return v.Render(listPage, site.Head{Title: "Servers", Problems: problems}, view)
 }
@@ -133,7 +134,7 @@ func filters(w browsing.Wanted) url.Values {
 	return all
 }
 
-func newListView(w browsing.Wanted, found browsing.Found) listView {
+func (p *Pages) newListView(v *site.Visit, w browsing.Wanted, found browsing.Found) (listView, error) {
 	all := filters(w)
 	pageAt := func(n int) string {
 		if all.Del("page"); n > 1 {
@@ -145,8 +146,18 @@ func newListView(w browsing.Wanted, found browsing.Found) listView {
 		Wanted: w, Filtered: len(all) > 0, Found: found, First: pageAt(1),
 		More: w.Namespace+w.Transport+w.Origin+w.View != "",
 	}
+	var deleted []registry.Name
 	for _, f := range found.Servers {
-		view.Servers = append(view.Servers, newCard(f.Release, f.Summary))
+		if f.Status == registry.StatusDeleted {
+			deleted = append(deleted, f.Name)
+		}
+	}
+	hidden, err := p.ports.Hidden.Entries(v.UserContext(), deleted...)
+	if err != nil {
+		return view, err
+	}
+	for _, f := range found.Servers {
+		view.Servers = append(view.Servers, newCard(f.Release, f.Summary, hidden[f.Name]))
 	}
 	if found.Page > 1 {
 		view.Before = pageAt(min(found.Page-1, max(found.Pages, 1)))
@@ -154,7 +165,10 @@ func newListView(w browsing.Wanted, found browsing.Found) listView {
 	if found.Page < found.Pages {
 		view.Next = pageAt(found.Page + 1)
 	}
-	return view
+	if p.ports.Joining != nil {
+		view.Empty, err = p.ports.Joining.IsEmpty(v.UserContext())
+	}
+	return view, err
 }
 
 // sendFound sends a page of a search as JSON, for programs: each server as the API shows it, with
@@ -181,15 +195,15 @@ func sendFound(v *site.Visit, found browsing.Found) error {
 	return v.SendJSON(text)
 }
 
-// NewCard returns the card of a version.
-func NewCard(r registry.Record) Card {
-	return newCard(r.Release, registry.SummaryOf(r))
+// NewCard returns the card of a version. hidden is what of its server is in quarantine.
+func NewCard(r registry.Record, hidden []registry.Quarantined) Card {
+	return newCard(r.Release, registry.SummaryOf(r), hidden)
 }
 
-func newCard(r registry.Release, s registry.Summary) Card {
+func newCard(r registry.Release, s registry.Summary, hidden []registry.Quarantined) Card {
 	return Card{
 		Path: ServerPath(r.Name), Name: r.Name.String(), Title: s.Title, Description: s.Description,
-		Version: r.Version.String(), Status: newStatus(r), Kinds: kindsOf(s), Release: r,
+		Version: r.Version.String(), Status: newStatus(r, hidden), Kinds: kindsOf(s), Release: r,
 	}
 }
 
@@ -211,7 +225,12 @@ func kindsOf(s registry.Summary) (kinds []string) {
 // Status is the status of a version in words.
 type Status struct{ Text, Class, Message string }
 
-func newStatus(r registry.Release) Status {
+// newStatus returns the status of a version: that of its quarantine, with the reason, which is
+// public (contract C-21), if it is among what is hidden.
+func newStatus(r registry.Release, hidden []registry.Quarantined) Status {
+	if q, found := registry.FindQuarantine(hidden, r.Version); found && r.Status == registry.StatusDeleted {
+		return Status{"Quarantined", "bad", string(q.Reason)}
+	}
 	switch r.Status {
 	case registry.StatusDeprecated:
 		return Status{"Deprecated", "warn", r.StatusMessage}

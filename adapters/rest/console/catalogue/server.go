@@ -74,20 +74,30 @@ func (p *Pages) server(v *site.Visit) error {
 	if err != nil {
 		return err
 	}
-	editions, err := p.reader.Editions(v.UserContext(), name)
-	if err != nil {
-		return err
-	}
-	record, err := p.reader.Version(v.UserContext(), name, version, "true")
+	record, err := p.ports.Servers.Version(v.UserContext(), name, version, "true")
 	if err != nil {
 		return err
 	}
 	view := newServerView(record)
-	view.list(editions)
+	if err := p.addVersions(v, &view); err != nil {
+		return err
+	}
 	if err := p.addOffers(v, &view, record); err != nil {
 		return err
 	}
 	return v.Render(serverPage, site.Head{Title: view.Title}, view)
+}
+
+// addVersions adds the versions of the server, and the status of this one.
+func (p *Pages) addVersions(v *site.Visit, view *serverView) error {
+	editions, err := p.ports.Servers.Editions(v.UserContext(), view.Name)
+	if err != nil {
+		return err
+	}
+	hidden, err := p.ports.Hidden.Entries(v.UserContext(), view.Release.Name)
+	view.Status = newStatus(view.Release, hidden[view.Release.Name])
+	view.list(editions, hidden[view.Release.Name])
+	return err
 }
 
 // readVersion returns the name of the server in the path, and its version there, or the latest.
@@ -108,14 +118,14 @@ func readVersion(v *site.Visit) (name, version string, err error) {
 
 // addWaiting adds what of the server waits for review, as far as the person may see it.
 func (p *Pages) addWaiting(v *site.Visit, view *serverView) error {
-	if p.reviews == nil || !v.Session.TrustLevel.Admits(auth.Unverified) {
+	if p.ports.Reviews == nil || !v.Session.TrustLevel.Admits(auth.Unverified) {
 		return nil
 	}
 	who, err := v.Caller()
 	if err != nil {
 		return err
 	}
-	found, err := p.reviews.List(v.UserContext(), who, reviewing.Query{Server: view.Name})
+	found, err := p.ports.Reviews.List(v.UserContext(), who, reviewing.Query{Server: view.Name})
 	if err != nil {
 		return err
 	}
@@ -130,8 +140,7 @@ func newServerView(r registry.Record) serverView {
 	more := d.shorten()
 	view := serverView{
 		MoreOffers: more, Name: r.Name.String(), Title: d.title(r.Name), Release: r.Release,
-		Status: newStatus(r.Release), Document: d,
-		Website: newLink(d.Website), Repository: newLink(d.Repository.URL), JSON: site.IndentJSON(r.Document),
+		Document: d, Website: newLink(d.Website), Repository: newLink(d.Repository.URL), JSON: site.IndentJSON(r.Document),
 		Raw: "/v0.1/servers/" + url.PathEscape(r.Name.String()) + "/versions/" + url.PathEscape(r.Version.String()),
 	}
 	if r.Status != registry.StatusDeleted {
@@ -167,7 +176,7 @@ func (view *serverView) offer(v *site.Visit, r registry.Record) error {
 }
 
 // list adds the versions of the server, the newest first.
-func (view *serverView) list(editions []registry.Edition) {
+func (view *serverView) list(editions []registry.Edition, hidden []registry.Quarantined) {
 	view.More = max(len(editions)-maxListed, 0)
 	for i, e := range editions {
 		if e.Latest && e.Version != view.Release.Version {
@@ -175,7 +184,7 @@ func (view *serverView) list(editions []registry.Edition) {
 		}
 		if i < maxListed {
 			view.Versions = append(view.Versions, versionView{
-				VersionPath(e.Name, e.Version), e.Release, newStatus(e.Release), e.Version == view.Release.Version,
+				VersionPath(e.Name, e.Version), e.Release, newStatus(e.Release, hidden), e.Version == view.Release.Version,
 			})
 		}
 	}

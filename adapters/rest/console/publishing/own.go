@@ -28,9 +28,16 @@ var notices = map[string]string{
 type ownView struct {
 	Waiting []review.Shown
 	Decided []review.Shown
-	Servers []catalogue.Card
+	Servers []ownCard
 	Next    string
 	Later   bool
+}
+
+// ownCard is a server of a person.
+type ownCard struct {
+	catalogue.Card
+
+	Quarantined []registry.Quarantined // what of it is in quarantine
 }
 
 // own shows the servers that the person may change, and what waits for review.
@@ -44,15 +51,28 @@ func (p *Pages) own(v *site.Visit) error {
 	if err != nil {
 		return err
 	}
-	for _, r := range found.Records {
-		card := catalogue.NewCard(r)
-		card.Path = manageAddress(r.Name)
-		view.Servers = append(view.Servers, card)
+	if view.Servers, err = p.ownCards(v, found.Records); err != nil {
+		return err
 	}
 	if found.NextCursor != "" {
 		view.Next = ownPath + "?" + url.Values{"cursor": {found.NextCursor}}.Encode()
 	}
 	return v.Render(ownPage, site.Head{Title: "My servers", Notice: notices[v.Text("done")]}, view)
+}
+
+// ownCards returns the cards of servers.
+func (p *Pages) ownCards(v *site.Visit, records []registry.Record) (cards []ownCard, err error) {
+	names := make([]registry.Name, len(records))
+	for i := range records {
+		names[i] = records[i].Name
+	}
+	hidden, err := p.ports.Hidden.Entries(v.UserContext(), names...)
+	for _, r := range records {
+		card := catalogue.NewCard(r, hidden[r.Name])
+		card.Path = manageAddress(r.Name)
+		cards = append(cards, ownCard{card, hidden[r.Name]})
+	}
+	return cards, err
 }
 
 // addSubmitted adds the documents of the person that wait for review, and the last that were decided.
@@ -82,6 +102,7 @@ type manageView struct {
 	Name, Path, Here, Action string
 	Editions                 []registry.Edition
 	More                     int
+	Quarantined              []registry.Quarantined
 	Version                  string            // whose status is changed; allVersions for all, empty for none yet
 	Now                      *registry.Edition // that version
 	Status                   string            // as the form was filled in
@@ -110,6 +131,18 @@ func (p *Pages) manage(v *site.Visit, problems site.Problems) error {
 	if err != nil {
 		return err
 	}
+	hidden, err := p.ports.Hidden.Entries(v.UserContext(), editions[0].Name)
+	if err != nil {
+		return err
+	}
+	view := newManageView(v, name, editions)
+	view.Quarantined = hidden[editions[0].Name]
+	return v.Render(managePage, site.Head{
+		Title: "Change the status of " + name, Notice: notices[v.Text("done")], Problems: problems,
+	}, view)
+}
+
+func newManageView(v *site.Visit, name string, editions []registry.Edition) manageView {
 	view := manageView{
 		Name: name, Path: catalogue.ServerPath(editions[0].Name), Here: manageAddress(editions[0].Name), Action: manageAddress(editions[0].Name) + "/status",
 		Editions: editions[:min(len(editions), maxListed)], More: max(len(editions)-maxListed, 0),
@@ -119,9 +152,7 @@ func (p *Pages) manage(v *site.Visit, problems site.Problems) error {
 	if i := slices.IndexFunc(editions, func(e registry.Edition) bool { return e.Version.String() == view.Version }); i >= 0 {
 		view.Now = &editions[i]
 	}
-	return v.Render(managePage, site.Head{
-		Title: "Change the status of " + name, Notice: notices[v.Text("done")], Problems: problems,
-	}, view)
+	return view
 }
 
 func readName(v *site.Visit) (string, error) {

@@ -15,6 +15,7 @@ import (
 	"github.com/tollgate-dev/tollgate/core/registry"
 	"github.com/tollgate-dev/tollgate/core/registry/browsing"
 	"github.com/tollgate-dev/tollgate/core/registry/publishing"
+	"github.com/tollgate-dev/tollgate/core/registry/quarantining"
 	"github.com/tollgate-dev/tollgate/core/registry/review"
 	"github.com/tollgate-dev/tollgate/core/registry/reviewing"
 	"github.com/tollgate-dev/tollgate/ports/authority"
@@ -25,8 +26,8 @@ var templates embed.FS
 
 var (
 	publishPage = site.ParsePage(templates, "templates/publish.html")
-	managePage  = site.ParsePage(templates, "templates/manage.html")
-	ownPage     = site.ParsePage(templates, "templates/own.html")
+	managePage  = site.ParsePage(templates, "templates/manage.html", "templates/quarantined.html")
+	ownPage     = site.ParsePage(templates, "templates/own.html", "templates/quarantined.html")
 )
 
 // Path is the path of the page for publishing.
@@ -57,6 +58,7 @@ type Ports struct {
 	Reviews *reviewing.Service
 	Reader  *browsing.Browser
 	Own     *browsing.Own
+	Hidden  *quarantining.Service
 }
 
 // Pages are the pages of publishing. It is safe for concurrent use.

@@ -14,8 +14,15 @@ type quarantineView struct {
 	Entries               []registry.Quarantined
 	Next                  string
 	Later                 bool
-	Name, Version, Reason string // as the form was filled in
+	Name, Version, Reason string              // as the form was filled in
+	Of                    quarantining.Target // the version that the form or the last act is about
+	Remaining             []registry.Shared   // what offers the same and stays listed
+	MoreRemaining         int
+	Whole                 string // the address of the form for the whole server
 }
+
+// maxRemaining is the number of versions on the page that offer the same as a hidden one.
+const maxRemaining = 10
 
 func (p *Pages) showQuarantine(v *site.Visit, problems site.Problems) error {
 	who, err := v.Caller()
@@ -26,8 +33,25 @@ func (p *Pages) showQuarantine(v *site.Visit, problems site.Problems) error {
 	if err != nil {
 		return err
 	}
+	view := newQuarantineView(v, found)
+	if err := p.addRemaining(v, &view); err != nil {
+		return err
+	}
 	head := site.Head{Title: "Quarantine", Notice: notices[v.Text("done")], Problems: problems}
-	return v.Render(quarantinePage, head, newQuarantineView(v, found))
+	return v.Render(quarantinePage, head, view)
+}
+
+// addRemaining adds what stays listed and offers the same, if one version is hidden.
+func (p *Pages) addRemaining(v *site.Visit, view *quarantineView) error {
+	view.Of = quarantining.Target{ServerName: view.Name, Version: view.Version}
+	all, err := p.ports.Quarantine.Remaining(v.UserContext(), view.Of)
+	view.Remaining = all[:min(len(all), maxRemaining)]
+	view.MoreRemaining = len(all) - len(view.Remaining)
+	view.Whole = QuarantinePath + "?" + url.Values{"name": {view.Name}, "reason": {view.Reason}}.Encode()
+	if v.Text("done") != "" { // the form is for the next one
+		view.Name, view.Version, view.Reason = "", "", ""
+	}
+	return err
 }
 
 func newQuarantineView(v *site.Visit, found quarantining.Page) quarantineView {
@@ -36,7 +60,7 @@ func newQuarantineView(v *site.Visit, found quarantining.Page) quarantineView {
 		Name: v.Form.Get("name"), Version: v.Form.Get("version"), Reason: v.Form.Get("reason"),
 	}
 	if view.Name == "" {
-		view.Name, view.Version = v.Text("name"), v.Text("version")
+		view.Name, view.Version, view.Reason = v.Text("name"), v.Text("version"), v.Text("reason")
 	}
 	if found.NextCursor != "" {
 		view.Next = QuarantinePath + "?cursor=" + url.QueryEscape(found.NextCursor)
@@ -50,8 +74,9 @@ func (p *Pages) hide(v *site.Visit) error {
 	if err != nil {
 		return err
 	}
+	target, reason := readTarget(v), v.Form.Get("reason")
 	_, err = p.ports.Quarantine.Add(v.UserContext(), who, quarantining.Draft{
-		Target: readTarget(v), Reason: v.Form.Get("reason"),
+		Target: target, Reason: reason,
 	})
 	if fault.Is(err, fault.NotFound) { // the form is at fault, not the address
 		err = fault.New(fault.Invalid, missingTarget(v))
@@ -59,7 +84,11 @@ func (p *Pages) hide(v *site.Visit) error {
 	if err != nil {
 		return err
 	}
-	return v.Redirect(QuarantinePath + "?done=hidden")
+	done := url.Values{"done": {"hidden"}}
+	if target.Version != "" { // the page says what stays listed
+		done["name"], done["version"], done["reason"] = []string{target.ServerName}, []string{target.Version}, []string{reason}
+	}
+	return v.Redirect(QuarantinePath + "?" + done.Encode())
 }
 
 // missingTarget returns what is wrong with a form that names nothing in the registry.
