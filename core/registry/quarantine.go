@@ -155,7 +155,7 @@ func (l *Lineage) restore(i int, p PriorStatus, at time.Time) {
 }
 
 // checkExists returns fault.NotFound when the server has no such version, or for the zero version
-// none at all.
+// no version at all.
 func (l *Lineage) checkExists(version Version) error {
 	switch {
 	case version == Version{} && len(l.current) == 0:

@@ -139,7 +139,7 @@ func (f *Finder) find(
 }
 
 // own returns the names of the servers that a person may change, or nil if the search is not for
-// all servers in their usual order, or the person may change all of them or none.
+// all servers in their usual order, or the person may change all of them or not one.
 func (f *Finder) own(ctx context.Context, w Wanted, person registry.Holder) ([]registry.NameRange, error) {
 	w.Page = ""
 	if person == "" || w != (Wanted{}) {

@@ -74,7 +74,7 @@ func (s *Service) notice(ctx context.Context, q registry.Quarantined) (authority
 }
 
 // ByOperators returns the notices of what operators put in quarantine after one time and not after
-// another one: their commands send none themselves. What is released again has none.
+// another one: their commands send no notices. What is released again has no notice.
 func (s *Service) ByOperators(ctx context.Context, after, until time.Time) ([]authority.QuarantineNotice, error) {
 	found, err := s.all(ctx, after)
 	var notices []authority.QuarantineNotice

@@ -84,7 +84,7 @@ type listView struct {
 
 // Card is a server in a list.
 type Card struct {
-	Path, Name, Title, Description string // Title is empty if the document has none
+	Path, Name, Title, Description string // Title is optional
 	Version                        string
 	Status                         Status
 	Kinds                          []string
