@@ -1,41 +1,29 @@
 package auth
 
-import "github.com/tollgate-dev/tollgate/core/fault"
-
-// TrustLevel is how far a session is trusted. Levels are ordered: a greater one admits all that a
-// lesser one does.
-type TrustLevel uint8
-
-// The trust levels, lowest first (contract A-6). The zero value is no level and admits nothing.
-const (
-	HighRisk TrustLevel = iota + 1
-	Unverified
-	LimitedTrust
-	FullTrust
+import (
+	"github.com/tollgate-dev/tollgate/core/fault"
+	"github.com/tollgate-dev/tollgate/core/trustlevel"
 )
 
-var trustLevelNames = [...]string{"", "HIGH_RISK", "UNVERIFIED", "LIMITED_TRUST", "FULL_TRUST"}
+// TrustLevel is how far a session is trusted.
+type TrustLevel = trustlevel.Level
 
-// String returns the level's name as the API writes it.
-func (l TrustLevel) String() string {
-	if int(l) < len(trustLevelNames) {
-		return trustLevelNames[l]
-	}
-	return ""
-}
+// The trust levels, lowest first (contract A-6).
+const (
+	HighRisk     = trustlevel.HighRisk
+	Unverified   = trustlevel.Unverified
+	LimitedTrust = trustlevel.LimitedTrust
+	FullTrust    = trustlevel.FullTrust
+)
 
 // TrustLevels returns all levels, lowest first.
-func TrustLevels() []TrustLevel { return []TrustLevel{HighRisk, Unverified, LimitedTrust, FullTrust} }
-
-// Admits reports whether a session at l may perform operations that require the level required.
-func (l TrustLevel) Admits(required TrustLevel) bool { return l != 0 && l >= required }
+func TrustLevels() []TrustLevel { return trustlevel.All() }
 
 // ParseTrustLevel returns the level of a name as the API writes it.
 func ParseTrustLevel(name string) (TrustLevel, error) {
-	for _, l := range TrustLevels() {
-		if l.String() == name {
-			return l, nil
-		}
+	l, err := trustlevel.Parse(name)
+	if f, ok := fault.As(err); ok {
+		return 0, f.WithCode(CodeValidation)
 	}
-	return 0, fault.Newf(fault.Invalid, "unknown trust level %q", name).WithCode(CodeValidation)
+	return l, nil
 }

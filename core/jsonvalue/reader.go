@@ -46,6 +46,25 @@ func (r *Reader) More(closing byte) bool {
 
 // Text reads a string, which Next must have found.
 func (r *Reader) Text() string {
+	plain, quoted := r.quoted()
+	if plain == nil {
+		return unescape(quoted)
+	}
+	return string(plain)
+}
+
+// Bytes is Text without memory of its own: a part of the text, unless the string has escapes.
+func (r *Reader) Bytes() []byte {
+	plain, quoted := r.quoted()
+	if plain == nil {
+		return []byte(unescape(quoted))
+	}
+	return plain
+}
+
+// quoted reads a string, and returns it with its quotes, and without them if it needs no decoding;
+// otherwise plain is nil.
+func (r *Reader) quoted() (plain, quoted []byte) {
 	start, end, escaped := r.at, r.at+1, false
 	for ; r.text[end] != '"'; end++ {
 		if r.text[end] == '\\' {
@@ -55,9 +74,9 @@ func (r *Reader) Text() string {
 	}
 	r.at = end + 1
 	if plain := r.text[start+1 : end]; !escaped && utf8.Valid(plain) {
-		return string(plain)
+		return plain, r.text[start:r.at]
 	}
-	return unescape(r.text[start:r.at])
+	return nil, r.text[start:r.at]
 }
 
 // unescape is a function of its own, so that a string without escapes needs no second allocation.

@@ -25,7 +25,7 @@ func NewQuarantineChange(q Quarantined) audit.Change {
 
 // Object returns the grant as the audit log describes it.
 func (g Grant) Object() audit.Object {
-	return audit.Object{Kind: "grant", Key: strings.Join([]string{string(g.Holder), string(g.Action), g.Pattern.value}, " ")}
+	return audit.Object{Kind: "grant", Key: strings.Join([]string{string(g.Holder), string(g.Action), g.Pattern.String()}, " ")}
 }
 
 // NewOperatorChange returns the event of an operator who changed the registry.

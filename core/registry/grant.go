@@ -1,30 +1,54 @@
 package registry
 
 import (
-	"cmp"
-	"slices"
 	"strings"
 
 	"github.com/tollgate-dev/tollgate/core/fault"
+	"github.com/tollgate-dev/tollgate/core/toolserver"
 )
 
-// Action is what a grant allows (contract R-34).
-type Action string
+// What package toolserver has of servers, by the names of this package.
+type (
+	Name      = toolserver.Name
+	Pattern   = toolserver.Pattern
+	NameRange = toolserver.NameRange
+	Action    = toolserver.Action
+)
 
 // The actions of grants.
 const (
-	ActionPublish Action = "publish"
-	ActionEdit    Action = "edit"
-	ActionReview  Action = "review"
-	// ActionOperate allows what operator commands do, in the console. It is over everything, and
-	// does not include the others (contract C-80).
-	ActionOperate Action = "operate"
+	ActionPublish = toolserver.ActionPublish
+	ActionEdit    = toolserver.ActionEdit
+	ActionReview  = toolserver.ActionReview
+	ActionOperate = toolserver.ActionOperate
 )
 
-// ParseAction returns the action with the given name. It returns fault.Invalid for any other text.
-func ParseAction(s string) (Action, error) {
-	return fault.OneOf("action", s, ActionPublish, ActionEdit, ActionReview, ActionOperate)
-}
+// Bounds of names in characters (contract R-40).
+const (
+	MinName = toolserver.MinName
+	MaxName = toolserver.MaxName
+)
+
+// ParseName is toolserver.ParseName.
+func ParseName(s string) (Name, error) { return toolserver.ParseName(s) }
+
+// ParsePattern is toolserver.ParsePattern.
+func ParsePattern(s string) (Pattern, error) { return toolserver.ParsePattern(s) }
+
+// ParseAction is toolserver.ParseAction.
+func ParseAction(s string) (Action, error) { return toolserver.ParseAction(s) }
+
+// PatternTexts is toolserver.PatternTexts.
+func PatternTexts(list []Pattern) []string { return toolserver.PatternTexts(list) }
+
+// DisjointPatterns is toolserver.DisjointPatterns.
+func DisjointPatterns(patterns []Pattern) []Pattern { return toolserver.DisjointPatterns(patterns) }
+
+// AllNames is toolserver.AllNames.
+func AllNames() NameRange { return toolserver.AllNames() }
+
+// CanBeInName is toolserver.CanBeInName.
+func CanBeInName(s string) bool { return toolserver.CanBeInName(s) }
 
 // Holder is the holder of a grant: a user id, or service: and the name of a service account.
 type Holder string
@@ -36,92 +60,6 @@ func ServiceHolder(name string) Holder { return Holder(serviceHolder + name) }
 
 // Service returns the name of a service account; ok is false for a person.
 func (h Holder) Service() (name string, ok bool) { return strings.CutPrefix(string(h), serviceHolder) }
-
-// Pattern selects server names: "*", a prefix that ends in "*", or one exact name; case-sensitive.
-// ParsePattern makes one; the zero value selects no name.
-type Pattern struct{ value string }
-
-// ParsePattern returns the pattern that s contains: 1 to 200 characters that names can have,
-// optionally with a "*" at the end (contract R-35). It returns fault.Invalid for anything else.
-func ParsePattern(s string) (Pattern, error) {
-	prefix, wild := strings.CutSuffix(s, "*")
-	switch {
-	case s == "":
-		return Pattern{}, fault.New(fault.Invalid, "resource pattern must not be empty")
-	case len(s) > MaxName:
-		return Pattern{}, fault.Newf(fault.Invalid, "resource pattern must have at most %d characters, and has %d",
-			MaxName, len(s))
-	case strings.Contains(prefix, "*"):
-		return Pattern{}, fault.Newf(fault.Invalid, "resource pattern %s has a \"*\" that is not at the end", quote(s))
-	case strings.ContainsFunc(prefix, notInFullName):
-		return Pattern{}, fault.Newf(fault.Invalid,
-			"resource pattern %s has a character that no server name has", quote(s))
-	case !wild && !isNamespaced(s):
-		return Pattern{}, fault.Newf(fault.Invalid,
-			"resource pattern %s is neither a server name nor ends in \"*\"; a whole namespace is written \"com.example/*\"", quote(s))
-	}
-	return Pattern{s}, nil
-}
-
-// String returns the pattern as it was given.
-func (p Pattern) String() string { return p.value }
-
-// Matches reports whether the pattern selects the name.
-func (p Pattern) Matches(name Name) bool {
-	if prefix, wild := strings.CutSuffix(p.value, "*"); wild {
-		return strings.HasPrefix(name.value, prefix)
-	}
-	return p.value != "" && p.value == name.value
-}
-
-// MatchesFold reports whether the pattern selects the name if letters in either case are the same.
-func (p Pattern) MatchesFold(name Name) bool {
-	prefix, wild := strings.CutSuffix(p.value, "*")
-	if wild {
-		return len(name.value) >= len(prefix) && strings.EqualFold(name.value[:len(prefix)], prefix)
-	}
-	return p.value != "" && strings.EqualFold(p.value, name.value)
-}
-
-// IsEverything reports whether the pattern selects every name.
-func (p Pattern) IsEverything() bool { return p.value == everything }
-
-// Covers reports whether p selects every name that q can select.
-func (p Pattern) Covers(q Pattern) bool {
-	prefix, wild := strings.CutSuffix(p.value, "*")
-	if !wild {
-		return p.value != "" && p.value == q.value
-	}
-	return q.value != "" && strings.HasPrefix(strings.TrimSuffix(q.value, "*"), prefix)
-}
-
-// PatternTexts returns patterns as they were given.
-func PatternTexts(list []Pattern) []string {
-	texts := make([]string, len(list))
-	for i, p := range list {
-		texts[i] = p.value
-	}
-	return texts
-}
-
-// Overlaps reports whether there is a name that both patterns select.
-func (p Pattern) Overlaps(q Pattern) bool { return p.Covers(q) || q.Covers(p) }
-
-// DisjointPatterns returns patterns that select the same names, of which no two select the same
-// name, in the order of the names that they select. It does not change the slice.
-func DisjointPatterns(patterns []Pattern) []Pattern {
-	sorted := slices.SortedFunc(slices.Values(patterns), func(a, b Pattern) int {
-		return cmp.Or(cmp.Compare(strings.TrimSuffix(a.value, "*"), strings.TrimSuffix(b.value, "*")),
-			-cmp.Compare(a.value, b.value))
-	})
-	var disjoint []Pattern
-	for _, p := range sorted {
-		if n := len(disjoint); n == 0 || !disjoint[n-1].Covers(p) {
-			disjoint = append(disjoint, p)
-		}
-	}
-	return disjoint
-}
 
 // Grant allows its holder one action on the servers that the pattern selects.
 type Grant struct {
@@ -168,9 +106,6 @@ func (r *GrantRecord) CheckByHand() error {
 	return nil
 }
 
-// everything is the pattern of all servers.
-const everything = "*"
-
 // ParseGrant returns the grant of an action and a resource pattern to a holder. Without a pattern,
 // the action operate is over everything. It returns fault.Invalid for another action or pattern,
 // and for the action operate over a part.
@@ -180,11 +115,11 @@ func ParseGrant(holder Holder, action, resource string) (Grant, error) {
 		return Grant{}, fault.In("action", err)
 	}
 	if a == ActionOperate {
-		if resource != "" && resource != everything {
+		if resource != "" && resource != toolserver.Everything {
 			return Grant{}, fault.In("resource", fault.Newf(fault.Invalid,
 				"the action operate is over everything: leave the resource out, instead of %s", quote(resource)))
 		}
-		resource = everything
+		resource = toolserver.Everything
 	}
 	p, err := ParsePattern(resource)
 	return Grant{holder, a, p}, fault.In("resource", err)

@@ -11,7 +11,7 @@ import (
 	"github.com/tollgate-dev/tollgate/core/fault"
 )
 
-var weather = Name{"com.example/weather"}
+var weather, _ = ParseName("com.example/weather")
 
 func TestPublish(t *testing.T) {
 	t.Parallel()

@@ -6,43 +6,15 @@ import (
 	"unicode/utf8"
 
 	"github.com/tollgate-dev/tollgate/core/fault"
+	"github.com/tollgate-dev/tollgate/core/toolserver"
 )
 
-// Bounds of names and versions in characters (contract R-40).
-const (
-	MinName    = 3
-	MaxName    = 200
-	MaxVersion = 255
-)
+// MaxVersion is the greatest length of a version in characters (contract R-40).
+const MaxVersion = 255
 
 // LatestAlias is the text that readers use in place of a version for the latest one
 // (contract R-19). No version has this name (contract R-49).
 const LatestAlias = "latest"
-
-// Name is the name of a server, valid by contract R-40. ParseName makes one; the zero value is not
-// a valid name.
-type Name struct{ value string }
-
-// ParseName returns the name that s contains. It returns fault.Invalid, with the broken rule, when
-// s is not a valid name.
-func ParseName(s string) (Name, error) {
-	if p := nameProblem(s); p != nil {
-		return Name{}, fault.New(fault.Invalid, "name "+p.sentence)
-	}
-	return Name{s}, nil
-}
-
-// String returns the name as it was given.
-func (n Name) String() string { return n.value }
-
-// Namespace returns the part of the name before the slash.
-func (n Name) Namespace() string {
-	namespace, _, _ := strings.Cut(n.value, "/")
-	return namespace
-}
-
-// Clone returns the name in memory of its own. A record may share the memory of many others.
-func (n Name) Clone() Name { return Name{strings.Clone(n.value)} }
 
 // Version is the version string of a server, valid by contract. ParseVersion makes
 // one; the zero value is not a valid version.
@@ -65,44 +37,11 @@ func (v Version) Clone() Version { return Version{strings.Clone(v.value)} }
 
 // nameProblem is the rule of server names (contract R-40).
 func nameProblem(s string) *problem {
-	if p := lengthRule(MinName, MaxName)(s); p != nil {
-		return p
-	}
-	switch slashes := strings.Count(s, "/"); {
-	case slashes != 1:
-		return schemaProblem("pattern",
-			"must have exactly one \"/\" between namespace and server name, and has %d", slashes)
-	case !isNamespaced(s):
-		return schemaProblem("pattern",
-			"must be a reverse-DNS namespace of letters, digits, \".\" and \"-\", a \"/\", "+
-				"and a server name of letters, digits, \".\", \"_\" and \"-\"")
+	if rule, sentence := toolserver.CheckName(s); rule != "" {
+		return schemaProblem(rule, "%s", sentence)
 	}
 	return nil
 }
-
-// isNamespaced reports whether s has the form of a server name, ^[a-zA-Z0-9.-]+/[a-zA-Z0-9._-]+$.
-// It uses no regular expression, because stores call it for every row.
-func isNamespaced(s string) bool {
-	namespace, name, _ := strings.Cut(s, "/")
-	return namespace != "" && name != "" &&
-		!strings.ContainsFunc(namespace, func(r rune) bool { return r == '_' || notInName(r) }) &&
-		!strings.ContainsFunc(name, notInName)
-}
-
-// CanBeInName reports whether a name can contain the text s. It checks the characters, the length
-// and the number of slashes. The empty text is accepted.
-func CanBeInName(s string) bool {
-	return len(s) <= MaxName && strings.Count(s, "/") <= 1 && !strings.ContainsFunc(s, notInFullName)
-}
-
-// notInName reports whether the part of a name after its slash must not contain r.
-func notInName(r rune) bool {
-	return !('a' <= r && r <= 'z') && !('A' <= r && r <= 'Z') && !('0' <= r && r <= '9') && r != '.' &&
-		r != '_' && r != '-'
-}
-
-// notInFullName reports whether a name must not contain r.
-func notInFullName(r rune) bool { return r != '/' && notInName(r) }
 
 // versionProblem is the rule of versions (contract ).
 func versionProblem(s string) *problem {

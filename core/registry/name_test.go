@@ -79,41 +79,6 @@ func TestParseVersion(t *testing.T) {
 	}
 }
 
-func TestPattern(t *testing.T) {
-	t.Parallel()
-	selects := map[string]map[string]bool{
-		"*":             {"com.example/a": true, "a/b": true},
-		"com.example/*": {"com.example/a": true, "com.example.evil/a": false, "Com.example/a": false},
-		"com.ex*":       {"com.example/a": true, "com.e/x": false},
-		"com.example/weather": {
-			"com.example/weather": true, "com.example/weather2": false, "com.example/Weather": false,
-		},
-		"com.example/weather*": {"com.example/weather": true, "com.example/weather2": true},
-	}
-	for s, names := range selects {
-		p, err := ParsePattern(s)
-		if err != nil || p.String() != s {
-			t.Errorf("ParsePattern(%q) = %q, %v, want it as it is", s, p, err)
-		}
-		for name, want := range names {
-			if got := p.Matches(Name{name}); got != want {
-				t.Errorf("%q matches %q: %t, want %t", s, name, got, want)
-			}
-		}
-	}
-	if (Pattern{}).Matches(Name{}) {
-		t.Error("the zero pattern selects the zero name")
-	}
-	for _, s := range []string{
-		"", "**", "*a", "com.*/a", "com.example/**", "com.example", "com.example/", "com example/*", "a/b\x00",
-		strings.Repeat("a", 200) + "*",
-	} {
-		if _, err := ParsePattern(s); !fault.Is(err, fault.Invalid) {
-			t.Errorf("ParsePattern(%q) = %v, want a fault of kind Invalid", s, err)
-		}
-	}
-}
-
 func TestParseActionAndStatus(t *testing.T) {
 	t.Parallel()
 	for _, a := range []Action{ActionPublish, ActionEdit, ActionReview} {

@@ -3,6 +3,8 @@ package registry
 import (
 	"regexp"
 	"strings"
+
+	"github.com/tollgate-dev/tollgate/core/toolserver"
 )
 
 // OfficialMeta is the key of _meta with the metadata that the registry adds to a document (contract
@@ -173,7 +175,7 @@ func metaKeyProblem(key string) *problem {
 	switch {
 	case key == OfficialMeta:
 		return semanticProblem("reserved", "is written by the registry itself, leave it out")
-	case !isNamespaced(key):
+	case !toolserver.IsNamespaced(key):
 		return schemaProblem("key",
 			"must be a key of the form com.example/name, a reverse-DNS namespace, a \"/\" and a name")
 	}

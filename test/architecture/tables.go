@@ -67,7 +67,8 @@ var withinFamily = map[ring][]ring{
 
 // kernelPackages are the folders of core that belong to no hexagon.
 var kernelPackages = []string{
-	"core/audit", "core/fault", "core/jsonvalue", "core/page", "core/requestid", "core/scope",
+	"core/audit", "core/email", "core/fault", "core/fields", "core/jsonvalue", "core/page", "core/requestid", "core/scope", "core/toolserver",
+	"core/trustlevel",
 }
 
 // pureParts are folders of a hexagon that belong to its model: rules, not use cases.
@@ -215,4 +216,4 @@ const (
 )
 
 // budget is how large the tree may be. A limit is raised with a reason, and lowered after a fold.
-var budget = measures{lines: 120_800, wiringLines: 1_246, interfaces: 25, binds: 23, settings: 224}
+var budget = measures{lines: 122220, wiringLines: 1_246, interfaces: 25, binds: 23, settings: 224}

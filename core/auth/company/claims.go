@@ -9,6 +9,7 @@ import (
 
 	"github.com/tollgate-dev/tollgate/core/auth"
 	"github.com/tollgate-dev/tollgate/core/fault"
+	"github.com/tollgate-dev/tollgate/core/fields"
 	"github.com/tollgate-dev/tollgate/core/jsonvalue"
 )
 
@@ -155,7 +156,7 @@ func (c *Claims) checkParties(p *Provider) error {
 
 // isIdentifier reports whether a text of a provider can be stored to find something by it.
 func isIdentifier(s string) bool {
-	return len(s) <= maxText && utf8.ValidString(s) && !strings.ContainsRune(s, 0)
+	return len(s) <= fields.MaxText && utf8.ValidString(s) && !strings.ContainsRune(s, 0)
 }
 
 func (c *Claims) checkTimes(now time.Time) error {

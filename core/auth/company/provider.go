@@ -11,13 +11,10 @@ import (
 	"strconv"
 	"strings"
 	"time"
-	"unicode"
-	"unicode/utf8"
 
 	"github.com/tollgate-dev/tollgate/core/audit"
 	"github.com/tollgate-dev/tollgate/core/auth"
-	"github.com/tollgate-dev/tollgate/core/fault"
-	"github.com/tollgate-dev/tollgate/core/jsonvalue"
+	"github.com/tollgate-dev/tollgate/core/fields"
 )
 
 // Name identifies a provider. It has the form of the name of a view.
@@ -100,7 +97,7 @@ func ReadGroupGrants(texts []string) (grants audit.List, err error) {
 		n := strings.LastIndex(text, "=")
 		action, resource, ok := strings.Cut(text[n+1:], ":")
 		if n < 0 || !ok {
-			return nil, invalid(item("groupGrants", i), " must be GROUP=ACTION:RESOURCE, for example developers=publish:com.example/*")
+			return nil, fields.Invalid(fields.Item("groupGrants", i), " must be GROUP=ACTION:RESOURCE, for example developers=publish:com.example/*")
 		}
 		grants = append(grants, audit.Details{
 			"group": audit.Text(text[:n]), "action": audit.Text(action), "resource": audit.Text(resource),
@@ -116,30 +113,17 @@ const (
 	maxGroups    = 50
 	maxGrants    = 500
 	maxValues    = 20 // scopes, values of acr and amr, networks
-	maxText      = 255
 	maxSecret    = 1024
 )
 
 var (
-	nameForm  = regexp.MustCompile(`^[a-z0-9-]{1,40}$`)
 	scopeForm = regexp.MustCompile(`^[\x21\x23-\x5B\x5D-\x7E]{1,100}$`) // RFC 6749, section 3.3
 	daysForm  = regexp.MustCompile(`^([0-9]{1,3})d$`)
 )
 
 // ParseName returns the name that s contains. It returns fault.Invalid for a text of another form.
 func ParseName(s string) (Name, error) {
-	if !nameForm.MatchString(s) {
-		return "", invalid("name", " must have 1 to 40 lower-case letters, digits and hyphens, not %.60q", s)
-	}
-	return Name(s), nil
-}
-
-// item returns the name of an item of a field.
-func item(field string, i int) string { return field + "[" + strconv.Itoa(i) + "]" }
-
-// invalid returns the error of a field. The message is the name of the field, and a format.
-func invalid(field, format string, args ...any) error {
-	return fault.In(field, fault.Newf(fault.Invalid, field+format, args...))
+	return Name(s), fields.CheckName(s)
 }
 
 // Origin is the origin of the grants that the provider gives.
@@ -148,76 +132,32 @@ func (n Name) Origin() string { return "provider:" + string(n) }
 // Parse returns the provider that fields describe, as Fields returns them; those that are left out
 // have their defaults. The secret of the client is not one of them. It returns fault.Invalid, with
 // the name of the field at the beginning, if one is wrong.
-func Parse(fields audit.Details) (p Provider, err error) {
-	r := reader{fields: fields}
-	name, err := ParseName(fields.Text("name"))
-	r.note(err)
+func Parse(given audit.Details) (p Provider, err error) {
+	r := reader{fields.Reader{Values: given}}
+	name, err := ParseName(given.Text("name"))
+	r.Note(err)
 	p = Provider{
-		Name: name, DisplayName: r.text("displayName", string(name), 64), Issuer: fields.Text("issuer"),
-		ClientID: r.text("clientId", "", maxText), Scopes: r.texts("scopes", maxValues), Create: fields.Flag("create"),
-		Enforce: fields.Flag("enforce"), EmailClaim: r.text("emailClaim", "email", maxText),
-		GroupsClaim:    r.text("groupsClaim", "groups", maxText),
-		RequiredGroups: r.texts("requiredGroups", maxGroups), GroupGrants: r.grants(),
+		Name: name, DisplayName: r.Text("displayName", string(name), 64), Issuer: given.Text("issuer"),
+		ClientID: r.Text("clientId", "", fields.MaxText), Scopes: r.Texts("scopes", maxValues), Create: given.Flag("create"),
+		Enforce: given.Flag("enforce"), EmailClaim: r.Text("emailClaim", "email", fields.MaxText),
+		GroupsClaim:    r.Text("groupsClaim", "groups", fields.MaxText),
+		RequiredGroups: r.Texts("requiredGroups", maxGroups), GroupGrants: r.grants(),
 		Recheck:    r.duration("recheck", time.Hour, 10*time.Second, 24*time.Hour),
-		MaxSession: r.duration("maxSession", 12*time.Hour, time.Minute, 30*24*time.Hour), Networks: r.networks(),
+		MaxSession: r.duration("maxSession", 12*time.Hour, time.Minute, 30*24*time.Hour), Networks: r.Networks("networks", maxValues),
 	}
-	r.note(checkIssuer(p.Issuer))
+	r.Note(checkIssuer(p.Issuer))
 	p.Scopes = r.scopes(p.Scopes)
 	p.Domains = r.domains()
-	r.fields = fields.Inner("secondFactor")
-	p.ACR, p.AMR = r.texts("acr", maxValues), r.texts("amr", maxValues)
+	r.Values = given.Inner("secondFactor")
+	p.ACR, p.AMR = r.Texts("acr", maxValues), r.Texts("amr", maxValues)
 	if p.Enforce && len(p.Domains) == 0 {
-		r.note(invalid("enforce", " needs domains"))
+		r.Note(fields.Invalid("enforce", " needs domains"))
 	}
-	return p, r.err
+	return p, r.Err
 }
 
-// reader reads fields and keeps the first error.
-type reader struct {
-	fields audit.Details
-	err    error
-}
-
-func (r *reader) note(err error) {
-	if r.err == nil {
-		r.err = err
-	}
-}
-
-// isText reports whether s is text without control characters, of 1 to most characters.
-func isText(s string, most int) bool {
-	return s != "" && utf8.ValidString(s) && utf8.RuneCountInString(s) <= most && !strings.ContainsFunc(s, unicode.IsControl)
-}
-
-func (r *reader) text(name, otherwise string, most int) string {
-	s := strings.TrimSpace(r.fields.Text(name))
-	if s == "" {
-		s = otherwise
-	}
-	if !isText(s, most) {
-		r.note(invalid(name, " must have 1 to %d characters, without control characters", most))
-	}
-	return s
-}
-
-func (r *reader) texts(name string, most int) (all []string) {
-	list := r.fields.List(name)
-	if len(list) > most {
-		r.note(invalid(name, " must have at most %d entries", most))
-		return nil
-	}
-	for i, v := range list {
-		s, _ := v.(jsonvalue.Text)
-		if !isText(string(s), maxText) {
-			r.note(invalid(item(name, i), " must have 1 to %d characters, without control characters", maxText))
-		}
-		if slices.Contains(all, string(s)) {
-			r.note(invalid(item(name, i), " is there twice"))
-		}
-		all = append(all, string(s))
-	}
-	return all
-}
+// reader reads the fields of a provider.
+type reader struct{ fields.Reader }
 
 func (r *reader) scopes(given []string) []string {
 	if len(given) == 0 {
@@ -225,24 +165,24 @@ func (r *reader) scopes(given []string) []string {
 	}
 	for i, s := range given {
 		if !scopeForm.MatchString(s) {
-			r.note(invalid(item("scopes", i), " is not a scope"))
+			r.Note(fields.Invalid(fields.Item("scopes", i), " is not a scope"))
 		}
 	}
 	if !slices.Contains(given, "openid") {
-		r.note(invalid("scopes", " must have openid"))
+		r.Note(fields.Invalid("scopes", " must have openid"))
 	}
 	return given
 }
 
 func (r *reader) domains() (all []string) {
-	for i, s := range r.texts("domains", maxDomains) {
+	for i, s := range r.Texts("domains", maxDomains) {
 		email, err := auth.ParseEmail("a@" + s)
 		domain := email.Domain()
 		switch {
 		case err != nil || strings.Contains(s, "@") || !strings.Contains(domain, "."):
-			r.note(invalid(item("domains", i), " must be the domain of e-mail addresses, for example example.com"))
+			r.Note(fields.Invalid(fields.Item("domains", i), " must be the domain of e-mail addresses, for example example.com"))
 		case slices.Contains(all, domain):
-			r.note(invalid(item("domains", i), " is there twice"))
+			r.Note(fields.Invalid(fields.Item("domains", i), " is there twice"))
 		}
 		all = append(all, domain)
 	}
@@ -250,19 +190,19 @@ func (r *reader) domains() (all []string) {
 }
 
 func (r *reader) grants() (all []GroupGrant) {
-	if len(r.fields.List("groupGrants")) > maxGrants {
-		r.note(invalid("groupGrants", " must have at most %d entries", maxGrants))
+	if len(r.Values.List("groupGrants")) > maxGrants {
+		r.Note(fields.Invalid("groupGrants", " must have at most %d entries", maxGrants))
 		return nil
 	}
-	for i, g := range r.fields.Objects("groupGrants") {
+	for i, g := range r.Values.Objects("groupGrants") {
 		one := GroupGrant{g.Text("group"), g.Text("action"), g.Text("resource")}
 		switch {
-		case !isText(one.Group, maxText):
-			r.note(invalid(item("groupGrants", i)+".group", " must have 1 to %d characters", maxText))
+		case !fields.IsText(one.Group, fields.MaxText):
+			r.Note(fields.Invalid(fields.Item("groupGrants", i)+".group", " must have 1 to %d characters", fields.MaxText))
 		case one.Action == "" || one.Resource == "":
-			r.note(invalid(item("groupGrants", i), " must have an action and a resource"))
+			r.Note(fields.Invalid(fields.Item("groupGrants", i), " must have an action and a resource"))
 		case slices.Contains(all, one):
-			r.note(invalid(item("groupGrants", i), " is there twice"))
+			r.Note(fields.Invalid(fields.Item("groupGrants", i), " is there twice"))
 		}
 		all = append(all, one)
 	}
@@ -270,7 +210,7 @@ func (r *reader) grants() (all []GroupGrant) {
 }
 
 func (r *reader) duration(name string, otherwise, least, most time.Duration) time.Duration {
-	s := r.fields.Text(name)
+	s := r.Values.Text(name)
 	if s == "" {
 		return otherwise
 	}
@@ -281,7 +221,7 @@ func (r *reader) duration(name string, otherwise, least, most time.Duration) tim
 		d = time.Duration(n) * 24 * time.Hour
 	}
 	if err != nil || d < least || d > most {
-		r.note(invalid(name, " must be a duration from %s to %s, for example 5m", FormatDuration(least),
+		r.Note(fields.Invalid(name, " must be a duration from %s to %s, for example 5m", FormatDuration(least),
 			FormatDuration(most)))
 	}
 	return d
@@ -299,28 +239,17 @@ func FormatDuration(d time.Duration) string {
 	return s
 }
 
-func (r *reader) networks() (all []netip.Prefix) {
-	for i, s := range r.texts("networks", maxValues) {
-		n, err := netip.ParsePrefix(s)
-		if err != nil {
-			r.note(invalid(item("networks", i), " must be a network, for example 10.0.0.0/8"))
-		}
-		all = append(all, n.Masked())
-	}
-	return all
-}
-
 // checkIssuer returns an error if a text is not the URL of an issuer: https, or http on this
 // machine, without user, query and fragment (OpenID Connect Discovery 1.0, section 3).
 func checkIssuer(text string) error {
 	u, err := url.Parse(text)
 	switch {
-	case !isText(text, 2*maxText) || err != nil || u.Hostname() == "":
-		return invalid("issuer", " must be a URL with a host, for example https://login.example.com")
+	case !fields.IsText(text, 2*fields.MaxText) || err != nil || u.Hostname() == "":
+		return fields.Invalid("issuer", " must be a URL with a host, for example https://login.example.com")
 	case u.Scheme != "https" && (u.Scheme != "http" || !isLoopback(u.Hostname())):
-		return invalid("issuer", " must begin with https://; http:// is possible on this machine only")
+		return fields.Invalid("issuer", " must begin with https://; http:// is possible on this machine only")
 	case u.User != nil || strings.ContainsAny(text, "?#"):
-		return invalid("issuer", " must not have a user, a query or a fragment")
+		return fields.Invalid("issuer", " must not have a user, a query or a fragment")
 	}
 	return nil
 }
@@ -332,33 +261,29 @@ func isLoopback(host string) bool {
 
 // CheckSecret returns fault.Invalid for a text that is no secret of a client.
 func CheckSecret(s string) error {
-	if !isText(s, maxSecret) {
-		return invalid("clientSecret", " must have 1 to %d characters, without control characters", maxSecret)
+	if !fields.IsText(s, maxSecret) {
+		return fields.Invalid("clientSecret", " must have 1 to %d characters, without control characters", maxSecret)
 	}
 	return nil
 }
 
 // Fields returns the provider as Parse reads it, without empty fields.
 func (p *Provider) Fields() audit.Details {
-	fields := audit.Details{
+	all := audit.Details{
 		"name": audit.Text(p.Name), "displayName": audit.Text(p.DisplayName), "issuer": audit.Text(p.Issuer),
 		"clientId": audit.Text(p.ClientID), "scopes": audit.Texts(p.Scopes), "emailClaim": audit.Text(p.EmailClaim),
 		"groupsClaim": audit.Text(p.GroupsClaim), "recheck": audit.Text(FormatDuration(p.Recheck)),
 		"maxSession": audit.Text(FormatDuration(p.MaxSession)),
 	}
 	if p.Create {
-		fields["create"] = audit.Flag(true)
+		all["create"] = audit.Flag(true)
 	}
 	if p.Enforce {
-		fields["enforce"] = audit.Flag(true)
+		all["enforce"] = audit.Flag(true)
 	}
-	networks := make([]string, len(p.Networks))
-	for i, n := range p.Networks {
-		networks[i] = n.String()
-	}
-	setTexts(fields, "domains", p.Domains)
-	setTexts(fields, "requiredGroups", p.RequiredGroups)
-	setTexts(fields, "networks", networks)
+	fields.SetTexts(all, "domains", p.Domains)
+	fields.SetTexts(all, "requiredGroups", p.RequiredGroups)
+	fields.SetTexts(all, "networks", fields.NetworkTexts(p.Networks))
 	var grants audit.List
 	for _, g := range p.GroupGrants {
 		grants = append(grants, audit.Details{
@@ -366,29 +291,23 @@ func (p *Provider) Fields() audit.Details {
 		})
 	}
 	if grants != nil {
-		fields["groupGrants"] = grants
+		all["groupGrants"] = grants
 	}
 	second := audit.Details{}
-	setTexts(second, "acr", p.ACR)
-	setTexts(second, "amr", p.AMR)
+	fields.SetTexts(second, "acr", p.ACR)
+	fields.SetTexts(second, "amr", p.AMR)
 	if len(second) > 0 {
-		fields["secondFactor"] = second
+		all["secondFactor"] = second
 	}
-	return fields
-}
-
-func setTexts(fields audit.Details, name string, texts []string) {
-	if len(texts) > 0 {
-		fields[name] = audit.Texts(texts)
-	}
+	return all
 }
 
 // Object returns the provider for the audit log. Of the secret it has a hash.
 func (p *Provider) Object(secretHash string) audit.Object {
-	fields := p.Fields()
-	fields.Set(audit.FieldSecret, secretHash)
-	fields.Set("managedBy", p.ManagedBy)
-	return audit.Object{Kind: "provider", Key: string(p.Name), Fields: fields}
+	all := p.Fields()
+	all.Set(audit.FieldSecret, secretHash)
+	all.Set("managedBy", p.ManagedBy)
+	return audit.Object{Kind: "provider", Key: string(p.Name), Fields: all}
 }
 
 // SpeaksFor reports whether the e-mail address is of a domain of the provider.

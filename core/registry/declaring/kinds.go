@@ -2,12 +2,10 @@ package declaring
 
 import (
 	"context"
-	"strings"
 	"time"
 
-	"golang.org/x/text/unicode/norm"
-
 	"github.com/tollgate-dev/tollgate/core/audit"
+	"github.com/tollgate-dev/tollgate/core/email"
 	"github.com/tollgate-dev/tollgate/core/fault"
 	"github.com/tollgate-dev/tollgate/core/registry"
 	"github.com/tollgate-dev/tollgate/core/registry/delegating"
@@ -80,10 +78,10 @@ func (s *Service) newRun(ctx context.Context, q *Request) (*run, error) {
 }
 
 // person returns the person with an e-mail address.
-func (r *run) person(field, email string) (registry.Holder, error) {
-	id, ok := r.people[norm.NFC.String(strings.ToLower(norm.NFC.String(strings.TrimSpace(email))))]
+func (r *run) person(field, address string) (registry.Holder, error) {
+	id, ok := r.people[email.Canonical(address)]
 	if !ok {
-		return "", fault.In(field, fault.Violated("%s: there is no person with the e-mail address %.100q", field, email))
+		return "", fault.In(field, fault.Violated("%s: there is no person with the e-mail address %.100q", field, address))
 	}
 	return id, nil
 }

@@ -1,0 +1,129 @@
+package access_test
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"github.com/tollgate-dev/tollgate/core/access"
+)
+
+const toolCall = `{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"name":"get","arguments":{"method":"x"}}}`
+
+// TestReadCall has the sentences of contract Z-6.
+func TestReadCall(t *testing.T) {
+	t.Parallel()
+	trusted := func(method, name, body string) access.Request {
+		return access.Request{
+			Method: "POST", Body: []byte(body), HeaderMethod: method, HeaderName: name, TrustHeaders: true,
+		}
+	}
+	post := func(body string) access.Request { return access.Request{Method: "POST", Body: []byte(body)} }
+	known := access.NewCall("tools/call", "known")
+	for name, c := range map[string]struct {
+		request access.Request
+		want    string // class, name and problem
+	}{
+		"a call of a tool":               {post(toolCall), "tools/call get "},
+		"spaces":                         {post(" \n" + toolCall + "\n"), "tools/call get "},
+		"a list":                         {post(`{"id":1,"method":"tools/list"}`), "tools/list  "},
+		"a prompt":                       {post(`{"method":"prompts/get","params":{"name":"p"}}`), "prompts/* p "},
+		"a resource":                     {post(`{"method":"resources/read","params":{"uri":"file:///x"}}`), "resources/* file:///x "},
+		"another method":                 {post(`{"method":"initialize","params":{"name":1}}`), "other  "},
+		"a notification":                 {post(`{"method":"notifications/initialized"}`), "other  "},
+		"a response":                     {post(`{"id":1,"result":{}}`), "other  "},
+		"an escaped name":                {post(`{"m\u0065thod":"tools\/call","params":{"name":"g\u0065t"}}`), "tools/call get "},
+		"GET":                            {access.Request{Method: "GET", Body: []byte(toolCall)}, "other  "},
+		"DELETE":                         {access.Request{Method: "DELETE"}, "other  "},
+		"what the proxy has read":        {access.Request{Method: "POST", Known: &known, Cut: true}, "tools/call known "},
+		"no body":                        {post(""), "other  unreadable"},
+		"a cut body":                     {access.Request{Method: "POST", Body: []byte(toolCall), Cut: true}, "other  unreadable"},
+		"half a body":                    {post(toolCall[:40]), "other  unreadable"},
+		"a body of 64 KiB":               {post(toolCall + strings.Repeat(" ", access.MaxBody-len(toolCall))), "tools/call get "},
+		"a longer body":                  {post(toolCall + strings.Repeat(" ", access.MaxBody-len(toolCall)+1)), "other  unreadable"},
+		"a batch":                        {post(`[` + toolCall + `]`), "other  unreadable"},
+		"two messages":                   {post(toolCall + toolCall), "other  unreadable"},
+		"a text":                         {post(`"tools/call"`), "other  unreadable"},
+		"no method":                      {post(`{"id":1}`), "other  unreadable"},
+		"a method that is no text":       {post(`{"method":["tools/call"]}`), "other  unreadable"},
+		"a method twice":                 {post(`{"method":"tools/list","method":"tools/call"}`), "other  unreadable"},
+		"params twice":                   {post(`{"method":"tools/call","params":{"name":"a"},"params":{"name":"b"}}`), "other  unreadable"},
+		"a name twice":                   {post(`{"method":"tools/call","params":{"name":"a","n\u0061me":"b"}}`), "other  unreadable"},
+		"an argument twice":              {post(`{"method":"tools/call","params":{"name":"a","arguments":{"x":1,"x":2}}}`), "other  unreadable"},
+		"a member twice of many":         {post(`{` + manyMembers(40) + `"m3":0,"method":"tools/list"}`), "other  unreadable"},
+		"many members":                   {post(`{` + manyMembers(40) + `"method":"tools/list"}`), "tools/list  "},
+		"another spelling of a member":   {post(`{"Method":"tools/call","method":"tools/list"}`), "other  unreadable"},
+		"only another spelling":          {post(`{"method":"tools/call","params":{"Name":"a"}}`), "other  unreadable"},
+		"a spelling with a long s":       {post("{\"method\":\"tools/call\",\"param\u017f\":{\"name\":\"b\"},\"params\":{\"name\":\"a\"}}"), "other  unreadable"},
+		"a tool without a name":          {post(`{"method":"tools/call","params":{}}`), "tools/call  unreadable"},
+		"a tool of a list of params":     {post(`{"method":"tools/call","params":["get"]}`), "other  unreadable"},
+		"a tool whose name is a number":  {post(`{"method":"tools/call","params":{"name":1}}`), "tools/call  unreadable"},
+		"broken UTF-8":                   {post("{\"method\":\"tools/list\",\"x\":\"\xff\"}"), "other  unreadable"},
+		"headers that are not trusted":   {access.Request{Method: "POST", Body: []byte(toolCall), HeaderMethod: "tools/list"}, "tools/call get "},
+		"headers alone, not trusted":     {access.Request{Method: "POST", HeaderMethod: "tools/list"}, "other  unreadable"},
+		"headers alone":                  {trusted("tools/call", "get", ""), "tools/call get "},
+		"a header in base64":             {trusted("tools/call", "=?base64?Z2V0?=", ""), "tools/call get "},
+		"a header in wrong base64":       {trusted("tools/call", "=?base64?Z2V0!?=", ""), "other  unreadable"},
+		"a name alone":                   {trusted("", "get", ""), "other  unreadable"},
+		"a method without its tool":      {trusted("tools/call", "", ""), "tools/call  unreadable"},
+		"headers as the body":            {trusted("tools/call", "=?base64?Z2V0?=", toolCall), "tools/call get "},
+		"the method as the body":         {trusted("tools/call", "", toolCall), "tools/call get "},
+		"another method than the body":   {trusted("tools/list", "", toolCall), "tools/call get header_mismatch"},
+		"another tool than the body":     {trusted("tools/call", "put", toolCall), "tools/call get header_mismatch"},
+		"a name that the body lacks":     {trusted("", "get", `{"method":"tools/list"}`), "tools/list  header_mismatch"},
+		"wrong base64 and a body":        {trusted("tools/call", "=?base64??", toolCall), "tools/call get header_mismatch"},
+		"headers and an unreadable body": {trusted("tools/call", "get", `{`), "other  unreadable"},
+	} {
+		got := access.ReadCall(&c.request)
+		if text := string(got.Class) + " " + got.Name + " " + string(got.Problem); text != c.want {
+			t.Errorf("%s: %q, want %q", name, text, c.want)
+		}
+	}
+}
+
+func manyMembers(n int) string {
+	var b strings.Builder
+	for i := range n {
+		b.WriteString(`"m` + string(rune('0'+i%10)) + strings.Repeat("x", i/10) + `":{"a":[1,{"b":null}]},`)
+	}
+	return b.String()
+}
+
+// TestIDOfCall: the answer to a denied request has its id, if it has one.
+func TestIDOfCall(t *testing.T) {
+	t.Parallel()
+	for body, want := range map[string]string{
+		toolCall: "7", `{"method":"x","id":"a\"b"}`: `"a\"b"`, `{"method":"x"}`: "", `{"method":"x","id":{}}`: "",
+		`{"id":3,"method":"x","method":"y"}`: "3", `[]`: "",
+	} {
+		r := access.Request{Method: "POST", Body: []byte(body)}
+		if got := access.ReadCall(&r); string(got.ID) != want {
+			t.Errorf("%s has the id %s, want %s", body, got.ID, want)
+		}
+	}
+}
+
+// FuzzReadCall compares what is read with what encoding/json reads, which takes the last of two
+// members: what has a meaning for both has the same one.
+func FuzzReadCall(f *testing.F) {
+	for _, text := range []string{toolCall, `[` + toolCall + `]`, `{"id":1,"result":{}}`, `{"method":"a","method":"b"}`,
+		`{"METHOD":"a"}`, "{\"method\":\"\xff\"}", `{"method":"tools/call","params":{"name":"\ud800"}}`, `{`, ` {"method":"tools/list"} `} {
+		f.Add([]byte(text))
+	}
+	f.Fuzz(func(t *testing.T, body []byte) {
+		r := access.Request{Method: "POST", Body: body}
+		got := access.ReadCall(&r)
+		if got.Problem != "" {
+			return
+		}
+		var want struct {
+			Method string
+			Params struct{ Name, URI any }
+		}
+		err := json.Unmarshal(body, &want)
+		name, _ := want.Params.Name.(string)
+		if err != nil || got.Method != want.Method || got.Tool() != "" && got.Tool() != name {
+			t.Fatalf("%s is read as %+v, and by encoding/json as %+v, %v", body, got, want, err)
+		}
+	})
+}

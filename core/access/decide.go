@@ -1,0 +1,253 @@
+package access
+
+import (
+	"net/netip"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/tollgate-dev/tollgate/core/toolserver"
+	"github.com/tollgate-dev/tollgate/core/trustlevel"
+)
+
+// Question is a call of a server that a proxy wants to forward (contract Z-1).
+type Question struct {
+	Subject *Subject
+	Server  string  // the name that the proxy states; empty for the one at Address
+	Address Address // ignored if there is a Server
+	Call    Call
+	From    netip.Addr // of the client
+	At      time.Time
+}
+
+// Reason says why a decision is what it is.
+type Reason string
+
+// The reasons.
+const (
+	ByRule            Reason = "rule"
+	ByDefault         Reason = "default"
+	NotListed         Reason = "not_listed"         // the server is unknown, not listed or deleted
+	Quarantined       Reason = "quarantined"        // all versions of the server
+	InvalidToken      Reason = "invalid_token"      // or the owner is not active
+	InsufficientTrust Reason = "insufficient_trust" // of the subject for the rule
+	Unreadable        Reason = "unreadable"         // the call, where a rule distinguishes calls
+	HeaderMismatch    Reason = "header_mismatch"    // the headers state another call than the body
+)
+
+// Decision is the answer to a Question.
+type Decision struct {
+	Effect   Effect
+	Reason   Reason
+	Server   string           // its name; empty if it is unknown
+	Rule     RuleName         // that decided; otherwise empty
+	Required trustlevel.Level // of a challenge for more trust; otherwise 0, which is a sign-in
+	Observed Observed
+}
+
+// Observed is what the first rule would have done that was passed over and comes before the one that
+// decided; the zero value without one.
+type Observed struct {
+	Rule   RuleName
+	Effect Effect
+	Reason Reason
+}
+
+// Decide answers a question (contract Z-3). Of several servers at an address, one that allows the
+// call suffices.
+func (s *Snapshot) Decide(q *Question) Decision {
+	d, _ := s.decide(q)
+	return d
+}
+
+// decide returns the decision and the server that it is about; nil if it is unknown.
+func (s *Snapshot) decide(q *Question) (best Decision, about *knownServer) {
+	if q.Server != "" {
+		if i, ok := s.byName[q.Server]; ok {
+			about = &s.servers[i]
+		}
+		return s.decideServer(q, about, q.Server), about
+	}
+	for _, i := range s.remotes.find(q.Address) {
+		k := &s.servers[i]
+		if d := s.decideServer(q, k, ""); about == nil || rank(d.Effect) > rank(best.Effect) {
+			best, about = d, k
+		}
+	}
+	if about == nil {
+		best = s.decideServer(q, nil, "")
+	}
+	return best, about
+}
+
+// rank orders effects: what the caller wants most is greatest.
+func rank(e Effect) int { return slices.Index([]Effect{Deny, Challenge, Allow}, e) }
+
+// decideServer answers a question about one server, which is nil if it is unknown.
+func (s *Snapshot) decideServer(q *Question, k *knownServer, stated string) Decision {
+	d := Decision{Effect: Deny, Server: stated}
+	if k != nil {
+		d.Server = k.Name.String()
+	}
+	switch {
+	case k != nil && k.Quarantined:
+		d.Reason = Quarantined
+	case k == nil && s.options.Unlisted != Allow:
+		d.Reason = NotListed
+	case q.Subject.problem != "":
+		d.Effect, d.Reason = Challenge, q.Subject.problem
+	case q.Call.Problem == HeaderMismatch:
+		d.Reason = HeaderMismatch
+	case k == nil:
+		d.Effect, d.Reason = Allow, NotListed
+	case q.Call.Problem == Unreadable && s.distinguishes(q, k):
+		d.Reason = Unreadable
+	default:
+		s.decideByRules(q, k, &d)
+	}
+	return d
+}
+
+func (s *Snapshot) decideByRules(q *Question, k *knownServer, d *Decision) {
+	decides, observes := s.find(q, k)
+	if observes < len(s.rules) {
+		r := &s.rules[observes]
+		effect, reason, _ := r.apply(q.Subject)
+		d.Observed = Observed{r.Name, effect, reason}
+	}
+	if decides < len(s.rules) {
+		r := &s.rules[decides]
+		d.Rule = r.Name
+		d.Effect, d.Reason, d.Required = r.apply(q.Subject)
+		return
+	}
+	d.Reason = ByDefault
+	if d.Effect = Deny; s.options.Default == Allow {
+		d.Effect = Allow
+	} else if q.Subject.Kind() == Anonymous {
+		d.Effect = Challenge
+	}
+}
+
+// apply returns what a rule that matches says. Without a token, a sign-in could change a denial.
+func (r *Rule) apply(s *Subject) (Effect, Reason, trustlevel.Level) {
+	switch {
+	case r.Effect == Allow && r.MinTrust != 0 && !s.Trust().Admits(r.MinTrust):
+		return Challenge, InsufficientTrust, r.MinTrust
+	case r.Effect == Deny && s.Kind() == Anonymous:
+		return Challenge, ByRule, 0
+	}
+	return r.Effect, ByRule, 0
+}
+
+// Condition is what a rule requires of a question.
+type Condition string
+
+// The conditions, in the order in which they are checked. A rule that only observes fails by its
+// mode if all others hold.
+const (
+	OnSubject Condition = "subjects"
+	OnServer  Condition = "servers"
+	OnMethod  Condition = "methods"
+	OnTool    Condition = "tools"
+	OnNetwork Condition = "networks"
+	OnTime    Condition = "expiresAt"
+	OnMode    Condition = "mode"
+)
+
+// failed returns the first condition that does not hold; empty if the rule matches.
+func (r *Rule) failed(q *Question, of toolserver.Name) Condition {
+	switch {
+	case r.selects(q.Subject, of) == Selector{}:
+		return OnSubject
+	case !r.covers(of):
+		return OnServer
+	case len(r.Methods) > 0 && !slices.Contains(r.Methods, q.Call.Class):
+		return OnMethod
+	case len(r.Tools) > 0 && !r.namesTool(q.Call.Tool()):
+		return OnTool
+	case len(r.Networks) > 0 && !r.admits(q.From):
+		return OnNetwork
+	case r.hasExpired(q.At):
+		return OnTime
+	}
+	return ""
+}
+
+// selects returns the first selector that selects a subject; the zero value if there is none.
+func (r *Rule) selects(s *Subject, of toolserver.Name) Selector {
+	for _, one := range r.Subjects {
+		if s.matches(one, of) {
+			return one
+		}
+	}
+	return Selector{}
+}
+
+func (r *Rule) covers(of toolserver.Name) bool {
+	return slices.ContainsFunc(r.Servers, func(p toolserver.Pattern) bool { return p.Matches(of) })
+}
+
+func (r *Rule) namesTool(tool string) bool {
+	return tool != "" && slices.ContainsFunc(r.Tools, func(one string) bool {
+		prefix, wild := strings.CutSuffix(one, "*")
+		return one == tool || wild && strings.HasPrefix(tool, prefix)
+	})
+}
+
+func (r *Rule) admits(from netip.Addr) bool {
+	from = from.Unmap().WithZone("")
+	return slices.ContainsFunc(r.Networks, func(n netip.Prefix) bool { return n.Contains(from) })
+}
+
+func (r *Rule) hasExpired(now time.Time) bool {
+	return !r.ExpiresAt.IsZero() && !now.Before(r.ExpiresAt)
+}
+
+// Step is a rule that did not decide, with the first of its conditions that failed.
+type Step struct {
+	Rule   RuleName
+	Failed Condition
+}
+
+// Explanation says why a decision is what it is (contract Z-15).
+type Explanation struct {
+	Decision
+
+	Steps    []Step   // the rules before the one that decided, in their order
+	Selector Selector // by which the deciding rule selected the subject
+	Grant    Grant    // that the selector needs; otherwise the zero value
+}
+
+// Explain answers a question, with the reasons.
+func (s *Snapshot) Explain(q *Question) Explanation {
+	d, k := s.decide(q)
+	e := Explanation{Decision: d}
+	if k == nil || d.Reason != ByRule && d.Reason != ByDefault && d.Reason != InsufficientTrust {
+		return e
+	}
+	for i := range s.rules {
+		r := &s.rules[i]
+		if r.Name == d.Rule {
+			e.Selector = r.selects(q.Subject, k.Name)
+			e.Grant = q.Subject.grantFor(e.Selector, k.Name)
+			break
+		}
+		failed := r.failed(q, k.Name)
+		if failed == "" {
+			failed = OnMode
+		}
+		e.Steps = append(e.Steps, Step{r.Name, failed})
+	}
+	return e
+}
+
+// grantFor returns the grant by which a selector selects the subject.
+func (s *Subject) grantFor(one Selector, of toolserver.Name) Grant {
+	for _, g := range s.member.Grants {
+		if one.Kind == SelectGrant && string(g.Action) == one.Value && g.Pattern.Matches(of) {
+			return g
+		}
+	}
+	return Grant{}
+}

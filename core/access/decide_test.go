@@ -1,0 +1,259 @@
+package access_test
+
+import (
+	"fmt"
+	"net/netip"
+	"reflect"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/tollgate-dev/tollgate/core/access"
+	"github.com/tollgate-dev/tollgate/core/audit"
+	"github.com/tollgate-dev/tollgate/core/toolserver"
+	"github.com/tollgate-dev/tollgate/core/trustlevel"
+)
+
+var noon = time.Date(2026, 11, 27, 12, 0, 0, 0, time.UTC)
+
+// ada is a person in two groups, with a grant.
+func ada(t testing.TB) access.Subject {
+	t.Helper()
+	pattern, err := toolserver.ParsePattern("com.example/*")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return access.NewSubject(access.Member{
+		Kind: access.Person, ID: "ada@example.com", Trust: trustlevel.LimitedTrust,
+		Groups: []access.Group{{Provider: "acme", Name: "dev"}, {Provider: "acme", Name: "ops/night"}},
+		Grants: []access.Grant{{Action: toolserver.ActionPublish, Pattern: pattern}},
+	})
+}
+
+func listings(t testing.TB) []access.Listing {
+	return []access.Listing{
+		{Name: mustName(t, "com.example/weather"), Remotes: []string{"https://t.example.com/w", "https://t.example.com/both"}},
+		{Name: mustName(t, "com.example/mail"), Remotes: []string{"https://t.example.com/both"}},
+		{Name: mustName(t, "org.other/x")},
+		{Name: mustName(t, "com.example/bad"), Remotes: []string{"https://t.example.com/bad"}, Quarantined: true},
+	}
+}
+
+// rule is a shorthand of the fields of a rule in tests.
+type rule = audit.Details
+
+// TestDecisions has the sentences of contract Z-2, Z-3, Z-6 and Z-14.
+func TestDecisions(t *testing.T) {
+	t.Parallel()
+	person, anyone, refused := ada(t), access.Subject{}, access.Refused()
+	ci := access.NewSubject(access.Member{Kind: access.Service, ID: "ci", Trust: trustlevel.FullTrust})
+	jwt := access.NewSubject(access.Member{
+		Kind: access.Foreign, ID: "https://login.example x", Trust: trustlevel.Unverified,
+		Groups: []access.Group{{Provider: "acme", Name: "dev"}},
+	})
+	get, listed := access.NewCall("tools/call", "get_forecast"), access.NewCall("tools/list", "")
+	cut := access.ReadCall(&access.Request{Method: "POST", Cut: true})
+	deny, everyone := audit.Text("deny"), rule{"name": audit.Text("everyone")}
+	subject := func(s string) []rule { return []rule{{"subjects": list(s)}} }
+	type ask struct {
+		rules   []rule
+		options access.Options
+		subject *access.Subject
+		server  string
+		call    access.Call
+		from    string
+	}
+	for name, c := range map[string]struct {
+		ask
+		want string // effect, reason and rule, and a rule that observes with what it would have done
+	}{
+		"no rule":                         {ask{}, "deny default"},
+		"no rule, and allowed by default": {ask{options: access.Options{Default: access.Allow}}, "allow default"},
+		"no rule and no token":            {ask{subject: &anyone}, "challenge default"},
+		"no token, and allowed by default": {
+			ask{subject: &anyone, options: access.Options{Default: access.Allow}}, "allow default"},
+		"everyone":                     {ask{rules: []rule{{}}}, "allow rule r"},
+		"everyone needs a token":       {ask{rules: []rule{{}}, subject: &anyone}, "challenge default"},
+		"everyone, by a foreign token": {ask{rules: []rule{{}}, subject: &jwt}, "allow rule r"},
+		"anyone":                       {ask{rules: subject("anyone"), subject: &anyone}, "allow rule r"},
+		"anyone with a token":          {ask{rules: subject("anyone")}, "allow rule r"},
+		"the person":                   {ask{rules: subject("person:ADA@example.com")}, "allow rule r"},
+		"another person":               {ask{rules: subject("person:bob@example.com")}, "deny default"},
+		"the service account":          {ask{rules: subject("service:ci"), subject: &ci}, "allow rule r"},
+		"a person is no service":       {ask{rules: subject("service:ci")}, "deny default"},
+		"a group":                      {ask{rules: subject("group:acme/dev")}, "allow rule r"},
+		"a group with a slash":         {ask{rules: subject("group:acme/ops/night")}, "allow rule r"},
+		"a group of a foreign token":   {ask{rules: subject("group:acme/dev"), subject: &jwt}, "allow rule r"},
+		"the group of another":         {ask{rules: subject("group:other/dev")}, "deny default"},
+		"a grant that covers":          {ask{rules: []rule{{"subjects": list("grant:publish"), "servers": list("*")}}}, "allow rule r"},
+		"a grant that does not cover": {
+			ask{rules: []rule{{"subjects": list("grant:publish"), "servers": list("*")}}, server: "org.other/x"}, "deny default"},
+		"another action":        {ask{rules: subject("grant:edit")}, "deny default"},
+		"another server":        {ask{rules: []rule{{"servers": list("org.other/x")}}}, "deny default"},
+		"one of two servers":    {ask{rules: []rule{{"servers": list("org.other/x", "com.example/weather")}}}, "allow rule r"},
+		"a method":              {ask{rules: []rule{{"methods": list("tools/call")}}}, "allow rule r"},
+		"another method":        {ask{rules: []rule{{"methods": list("tools/list")}}}, "deny default"},
+		"other":                 {ask{rules: []rule{{"methods": list("other")}}, call: access.NewCall("ping", "")}, "allow rule r"},
+		"a tool":                {ask{rules: []rule{{"tools": list("get_forecast")}}}, "allow rule r"},
+		"a prefix":              {ask{rules: []rule{{"tools": list("put", "get_*")}}}, "allow rule r"},
+		"another tool":          {ask{rules: []rule{{"tools": list("get")}}}, "deny default"},
+		"a list of tools":       {ask{rules: []rule{{"tools": list("*")}}, call: listed}, "deny default"},
+		"a prompt is no tool":   {ask{rules: []rule{{"tools": list("*")}}, call: access.NewCall("prompts/get", "get_forecast")}, "deny default"},
+		"a network":             {ask{rules: []rule{{"networks": list("192.0.2.0/24")}}, from: "192.0.2.7"}, "allow rule r"},
+		"a mapped address":      {ask{rules: []rule{{"networks": list("192.0.2.0/24")}}, from: "::ffff:192.0.2.7"}, "allow rule r"},
+		"another network":       {ask{rules: []rule{{"networks": list("192.0.2.0/24")}}, from: "198.51.100.1"}, "deny default"},
+		"no address":            {ask{rules: []rule{{"networks": list("0.0.0.0/0")}}}, "deny default"},
+		"before the end":        {ask{rules: []rule{{"expiresAt": audit.Text("2026-11-27T12:00:01Z")}}}, "allow rule r"},
+		"at the end":            {ask{rules: []rule{{"expiresAt": audit.Text("2026-11-27T12:00:00Z")}}}, "deny default"},
+		"enough trust":          {ask{rules: []rule{{"minTrust": audit.Text("LIMITED_TRUST")}}}, "allow rule r"},
+		"too little trust":      {ask{rules: []rule{{"minTrust": audit.Text("FULL_TRUST")}}}, "challenge insufficient_trust r"},
+		"trust without a token": {ask{rules: []rule{{"subjects": list("anyone"), "minTrust": audit.Text("HIGH_RISK")}}, subject: &anyone}, "challenge insufficient_trust r"},
+		"too little trust, and another rule allows": {
+			ask{rules: []rule{{"minTrust": audit.Text("FULL_TRUST")}, {"name": audit.Text("z"), "order": audit.Number(11)}}},
+			"challenge insufficient_trust r"},
+		"the lowest order": {
+			ask{rules: []rule{{"effect": deny}, {"name": audit.Text("z"), "order": audit.Number(9)}}}, "allow rule z"},
+		"at one order the denial": {
+			ask{rules: []rule{{"name": audit.Text("a")}, {"name": audit.Text("z"), "effect": deny}}}, "deny rule z"},
+		"a denial without a token": {
+			ask{rules: []rule{{"subjects": list("anyone"), "effect": deny}}, subject: &anyone}, "challenge rule r"},
+		"an unknown server":    {ask{rules: []rule{{"servers": list("*")}}, server: "com.example/unknown"}, "deny not_listed"},
+		"a name that is none":  {ask{server: "weather"}, "deny not_listed"},
+		"an unlisted server":   {ask{server: "a/b", options: access.Options{Unlisted: access.Allow}}, "allow not_listed"},
+		"without any token":    {ask{server: "a/b", subject: &anyone}, "deny not_listed"},
+		"in quarantine":        {ask{rules: []rule{{}}, server: "com.example/bad"}, "deny quarantined"},
+		"also if unlisted may": {ask{server: "com.example/bad", options: access.Options{Unlisted: access.Allow}}, "deny quarantined"},
+		"a bad token":          {ask{rules: subject("anyone"), subject: &refused}, "challenge invalid_token"},
+		"a bad token, unlisted allowed": {
+			ask{server: "a/b", options: access.Options{Unlisted: access.Allow}, subject: &refused}, "challenge invalid_token"},
+		"headers that differ": {ask{rules: []rule{{}}, call: access.Call{Class: access.Other, Problem: access.HeaderMismatch}},
+			"deny header_mismatch"},
+		"unreadable, and no rule distinguishes": {ask{rules: []rule{{}}, call: cut}, "allow rule r"},
+		"unreadable, and a rule names tools": {
+			ask{rules: []rule{{}, {"name": audit.Text("z"), "order": audit.Number(99), "tools": list("x")}}, call: cut}, "deny unreadable"},
+		"unreadable, and a rule names methods": {
+			ask{rules: []rule{{}, {"name": audit.Text("z"), "methods": list("other")}}, call: cut}, "deny unreadable"},
+		"unreadable, and the rule is about another": {
+			ask{rules: []rule{{}, {"name": audit.Text("z"), "methods": list("other"), "subjects": list("service:ci")}}, call: cut}, "allow rule r"},
+		"unreadable, and the rule has expired": {
+			ask{rules: []rule{{}, {"name": audit.Text("z"), "tools": list("x"), "expiresAt": audit.Text("2026-11-27T12:00:00Z")}}, call: cut},
+			"allow rule r"},
+		"observe": {ask{rules: []rule{{"mode": audit.Text("observe"), "effect": deny}, everyone}}, "allow rule everyone r deny"},
+		"observe after the rule": {
+			ask{rules: []rule{{"mode": audit.Text("observe"), "name": audit.Text("z")}, everyone}}, "allow rule everyone"},
+		"observe too little trust": {
+			ask{rules: []rule{{"mode": audit.Text("observe"), "minTrust": audit.Text("FULL_TRUST")}}}, "deny default r challenge"},
+		"observe what does not match": {
+			ask{rules: []rule{{"mode": audit.Text("observe"), "tools": list("x")}, {"name": audit.Text("z")}}}, "allow rule z"},
+		"all observe": {
+			ask{rules: []rule{{"effect": deny}, everyone}, options: access.Options{Mode: access.Observe, Default: access.Allow}},
+			"allow default r deny"},
+		"all observe, in quarantine": {ask{server: "com.example/bad", options: access.Options{Mode: access.Observe}}, "deny quarantined"},
+	} {
+		q := access.Question{Subject: &person, Server: "com.example/weather", Call: get, At: noon}
+		if c.subject != nil {
+			q.Subject = c.subject
+		}
+		if c.server != "" {
+			q.Server = c.server
+		}
+		if c.call.Class != "" {
+			q.Call = c.call
+		}
+		if c.from != "" {
+			q.From = netip.MustParseAddr(c.from)
+		}
+		rules := make([]access.Rule, len(c.rules))
+		for i, r := range c.rules {
+			rules[i] = mustRule(t, r)
+		}
+		s := access.Compile(c.options, rules, listings(t))
+		d := s.Decide(&q)
+		got := strings.Join(strings.Fields(fmt.Sprintf("%s %s %s %s %s", d.Effect, d.Reason, d.Rule, d.Observed.Rule,
+			d.Observed.Effect)), " ")
+		if got != c.want {
+			t.Errorf("%s: %q, want %q", name, got, c.want)
+		}
+		if e := s.Explain(&q); e.Decision != d {
+			t.Errorf("%s is explained as %+v", name, e.Decision)
+		}
+	}
+}
+
+// TestSharedAddress: of several servers with one URL, one that is allowed suffices, and what the
+// proxy states comes before the address.
+func TestSharedAddress(t *testing.T) {
+	t.Parallel()
+	person, anyone := ada(t), access.Subject{}
+	both := access.Address{Scheme: "https", Host: "t.example.com", Path: "/both/x"}
+	for _, c := range []struct {
+		servers, stated string
+		subject         *access.Subject
+		want            access.Effect
+		of              string
+	}{
+		{"com.example/mail", "", &person, access.Allow, "com.example/mail"},
+		{"com.example/weather", "", &person, access.Allow, "com.example/weather"},
+		{"org.other/x", "", &person, access.Deny, "com.example/weather"},
+		{"org.other/x", "", &anyone, access.Challenge, "com.example/weather"},
+		{"com.example/mail", "com.example/weather", &person, access.Deny, "com.example/weather"},
+		{"com.example/mail", "com.example/unknown", &person, access.Deny, "com.example/unknown"},
+	} {
+		s := access.Compile(access.Options{}, []access.Rule{mustRule(t, rule{"servers": list(c.servers)})}, listings(t))
+		d := s.Decide(&access.Question{Subject: c.subject, Server: c.stated, Address: both, At: noon})
+		if d.Effect != c.want || d.Server != c.of {
+			t.Errorf("%+v: %+v", c, d)
+		}
+	}
+}
+
+// TestExplain has the sentences of contract Z-15 about rules: those before the one that decided, each
+// with the first condition that failed.
+func TestExplain(t *testing.T) {
+	t.Parallel()
+	person := ada(t)
+	at := func(order int, name string, r rule) access.Rule {
+		r["order"], r["name"] = audit.Number(order), audit.Text(name)
+		return mustRule(t, r)
+	}
+	rules := []access.Rule{
+		at(1, "subject", rule{"subjects": list("person:bob@example.com"), "servers": list("org.other/x")}),
+		at(2, "server", rule{"servers": list("org.other/x"), "methods": list("other")}),
+		at(3, "method", rule{"methods": list("other"), "tools": list("x")}),
+		at(4, "tool", rule{"tools": list("x"), "networks": list("192.0.2.0/24")}),
+		at(5, "network", rule{"networks": list("192.0.2.0/24"), "expiresAt": audit.Text("2020-01-01T00:00:00Z")}),
+		at(6, "time", rule{"expiresAt": audit.Text("2020-01-01T00:00:00Z"), "mode": audit.Text("observe")}),
+		at(7, "mode", rule{"mode": audit.Text("observe")}),
+		at(8, "decides", rule{"subjects": list("group:acme/none", "grant:publish")}),
+		at(9, "after", rule{}),
+	}
+	s := access.Compile(access.Options{}, rules, listings(t))
+	q := access.Question{Subject: &person, Server: "com.example/weather", Call: access.NewCall("tools/call", "get"), At: noon}
+	e := s.Explain(&q)
+	want := []access.Step{
+		{Rule: "subject", Failed: access.OnSubject}, {Rule: "server", Failed: access.OnServer},
+		{Rule: "method", Failed: access.OnMethod}, {Rule: "tool", Failed: access.OnTool},
+		{Rule: "network", Failed: access.OnNetwork}, {Rule: "time", Failed: access.OnTime}, {Rule: "mode", Failed: access.OnMode},
+	}
+	if e.Rule != "decides" || !reflect.DeepEqual(e.Steps, want) || e.Selector.String() != "grant:publish" ||
+		e.Grant.Pattern.String() != "com.example/*" {
+		t.Errorf("%+v", e)
+	}
+	q.Server = "com.example/unknown"
+	if e := s.Explain(&q); e.Reason != access.NotListed || e.Steps != nil {
+		t.Errorf("an unknown server is explained by %+v", e)
+	}
+}
+
+// TestSubjects: how headers write subjects.
+func TestSubjects(t *testing.T) {
+	t.Parallel()
+	for want, m := range map[string]access.Member{
+		"": {}, "person:a@b.example": {Kind: access.Person, ID: "a@b.example"}, "service:ci": {Kind: access.Service, ID: "ci"},
+		"jwt:https://i x": {Kind: access.Foreign, ID: "https://i x"},
+	} {
+		if s := access.NewSubject(m); s.String() != want {
+			t.Errorf("%+v is written %q", m, s.String())
+		}
+	}
+}

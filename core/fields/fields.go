@@ -1,0 +1,135 @@
+// Package fields reads the fields of an object that a person or a file describes, and returns the
+// first that is wrong, by its name. What the fields mean, the object's own package knows.
+package fields
+
+import (
+	"net/netip"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/tollgate-dev/tollgate/core/fault"
+	"github.com/tollgate-dev/tollgate/core/jsonvalue"
+)
+
+// MaxText is the greatest length of a text of a list, in characters.
+const MaxText = 255
+
+// Reader reads fields and keeps the first error.
+type Reader struct {
+	Values jsonvalue.Object
+	Err    error
+}
+
+// Note keeps an error, unless it is nil or there was one before.
+func (r *Reader) Note(err error) {
+	if r.Err == nil {
+		r.Err = err
+	}
+}
+
+// Text returns a text of 1 to most characters, or the other one if it is empty.
+func (r *Reader) Text(name, otherwise string, most int) string {
+	s := strings.TrimSpace(r.Values.Text(name))
+	if s == "" {
+		s = otherwise
+	}
+	if !IsText(s, most) {
+		r.Note(Invalid(name, " must have 1 to %d characters, without control characters", most))
+	}
+	return s
+}
+
+// Texts returns a list of at most so many texts, of which no two are equal.
+func (r *Reader) Texts(name string, most int) (all []string) {
+	list := r.Values.List(name)
+	if len(list) > most {
+		r.Note(Invalid(name, " must have at most %d entries", most))
+		return nil
+	}
+	known := make(map[string]bool, len(list))
+	for i, v := range list {
+		s, _ := v.(jsonvalue.Text)
+		if !IsText(string(s), MaxText) {
+			r.Note(Invalid(Item(name, i), " must have 1 to %d characters, without control characters", MaxText))
+		}
+		if known[string(s)] {
+			r.Note(Invalid(Item(name, i), " is there twice"))
+		}
+		known[string(s)], all = true, append(all, string(s))
+	}
+	return all
+}
+
+// Networks returns a list of at most so many networks.
+func (r *Reader) Networks(name string, most int) (all []netip.Prefix) {
+	for i, s := range r.Texts(name, most) {
+		n, err := netip.ParsePrefix(s)
+		if err != nil {
+			r.Note(Invalid(Item(name, i), " must be a network, for example 10.0.0.0/8"))
+		}
+		all = append(all, n.Masked())
+	}
+	return all
+}
+
+// Parsed returns a list of 1, if it is required, to most texts as parse returns them.
+func Parsed[T any](r *Reader, name string, required bool, most int, parse func(string) (T, error)) (all []T) {
+	texts := r.Texts(name, most)
+	if required && len(texts) == 0 {
+		r.Note(Invalid(name, " must have 1 to %d entries", most))
+	}
+	for i, s := range texts {
+		v, err := parse(s)
+		if err != nil {
+			r.Note(Invalid(Item(name, i), " is wrong: %s", fault.PublicMessage(err)))
+		}
+		all = append(all, v)
+	}
+	return all
+}
+
+// IsText reports whether s is text without control characters, of 1 to most characters.
+func IsText(s string, most int) bool {
+	return s != "" && utf8.ValidString(s) && utf8.RuneCountInString(s) <= most && !strings.ContainsFunc(s, unicode.IsControl)
+}
+
+// Item returns the name of an item of a field.
+func Item(field string, i int) string { return field + "[" + strconv.Itoa(i) + "]" }
+
+// Invalid returns the error of a field. The message is the name of the field, and a format.
+func Invalid(field, format string, args ...any) error {
+	return fault.In(field, fault.Newf(fault.Invalid, field+format, args...))
+}
+
+// SetTexts sets a field to texts, unless there are none.
+func SetTexts[T ~string](o jsonvalue.Object, name string, texts []T) {
+	if len(texts) > 0 {
+		o[name] = jsonvalue.Texts(texts)
+	}
+}
+
+// NetworkTexts returns networks as Networks reads them.
+func NetworkTexts(networks []netip.Prefix) []string {
+	return slices.Collect(func(yield func(string) bool) {
+		for _, n := range networks {
+			if !yield(n.String()) {
+				return
+			}
+		}
+	})
+}
+
+var nameForm = regexp.MustCompile(`^[a-z0-9-]{1,40}$`)
+
+// CheckName returns fault.Invalid, about the field name, for a text that is no name of an object:
+// 1 to 40 lower-case letters, digits and hyphens.
+func CheckName(s string) error {
+	if !nameForm.MatchString(s) {
+		return Invalid("name", " must have 1 to 40 lower-case letters, digits and hyphens, not %.60q", s)
+	}
+	return nil
+}
