@@ -23,7 +23,7 @@ type origin struct {
 	longest int                // of the paths
 }
 
-// add adds a server by one of its URLs. A URL that is a template, or cannot be read, finds none.
+// add adds a server by one of its URLs. A URL that is a template, or cannot be read, is never found.
 func (r remotes) add(text string, of int32) {
 	u, err := url.Parse(text)
 	if err != nil || u.Host == "" || strings.ContainsAny(text, "{}") {

@@ -34,10 +34,10 @@ func parseClass(s string) (Class, error) {
 // Call is what a caller wants to do at a server. NewCall and ReadCall make one.
 type Call struct {
 	Class   Class
-	Method  string // of MCP; empty if the call has none or it could not be read
+	Method  string // of MCP; empty if it has no method or could not be read
 	Name    string // what the method is about: the tool, the prompt, or the URI of the resource
 	Problem Reason // Unreadable, HeaderMismatch, or empty
-	// ID is the id of the request, as JSON; nil if it has none, or it could not be read. It is a part
+	// ID is the id of the request, as JSON; nil without one, or if it could not be read. It is a part
 	// of the body.
 	ID []byte
 }

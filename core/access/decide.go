@@ -174,7 +174,7 @@ func (r *Rule) failed(q *Question, of toolserver.Name) Condition {
 	return ""
 }
 
-// selects returns the first selector that selects a subject; the zero value if there is none.
+// selects returns the first selector that selects a subject; or the zero value.
 func (r *Rule) selects(s *Subject, of toolserver.Name) Selector {
 	for _, one := range r.Subjects {
 		if s.matches(one, of) {

@@ -118,7 +118,7 @@ func TestDecisions(t *testing.T) {
 		"a denial without a token": {
 			ask{rules: []rule{{"subjects": list("anyone"), "effect": deny}}, subject: &anyone}, "challenge rule r"},
 		"an unknown server":    {ask{rules: []rule{{"servers": list("*")}}, server: "com.example/unknown"}, "deny not_listed"},
-		"a name that is none":  {ask{server: "weather"}, "deny not_listed"},
+		"no name of a server":  {ask{server: "weather"}, "deny not_listed"},
 		"an unlisted server":   {ask{server: "a/b", options: access.Options{Unlisted: access.Allow}}, "allow not_listed"},
 		"without any token":    {ask{server: "a/b", subject: &anyone}, "deny not_listed"},
 		"in quarantine":        {ask{rules: []rule{{}}, server: "com.example/bad"}, "deny quarantined"},

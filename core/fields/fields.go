@@ -105,7 +105,7 @@ func Invalid(field, format string, args ...any) error {
 	return fault.In(field, fault.Newf(fault.Invalid, field+format, args...))
 }
 
-// SetTexts sets a field to texts, unless there are none.
+// SetTexts sets a field to texts, unless the list is empty.
 func SetTexts[T ~string](o jsonvalue.Object, name string, texts []T) {
 	if len(texts) > 0 {
 		o[name] = jsonvalue.Texts(texts)
