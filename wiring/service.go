@@ -116,7 +116,7 @@ var serviceSet = wire.NewSet(
 var settingsSet = wire.NewSet(
 	wire.FieldsOf(new(settings.Settings),
 		"Service", "Tracing", "REST", "Answers", "Bodies", "ReadCache", "Methods", "Servers", "DomainKeys", "IDTokens",
-		"Publishing", "Mirroring", "WriteTrust", "Delegating", "Recheck", "Deliveries", "Receivers", "Console", "Administration",
+		"Publishing", "Mirroring", "Reading", "WriteTrust", "Delegating", "Recheck", "Deliveries", "Receivers", "Console", "Administration",
 		"SignIn", "People", "Companies", "Passkeys", "StepUp", "Credentials", "Cookies", "Couriers", "Retention", "Decide", "Rules", "Statistics",
 		"Places", "IPLists", "Passwords", "Tokens", "Plugins", "Brand", "Records", "Valkey",
 		"PerSecond", "Memcached", "Memory", "RateLimit", "Record", "RuleFiles", "RuleServer", "RateLimitAPI", "Debug",
@@ -152,7 +152,7 @@ var noticesSet = wire.NewSet(
 
 // registrySet provides the use cases of the registry and their API.
 var registrySet = wire.NewSet(
-	apidocs.New, newRegistryAPI, wire.Struct(new(registryAPIPorts), "*"),
+	apidocs.New, newResource, newRegistryAPI, wire.Struct(new(registryAPIPorts), "*"),
 	wire.Struct(new(registryapi.Config), "Bodies", "Cache"), wire.Struct(new(readcache.Ports), "*"), browsing.New,
 	browsing.NewFinder, wire.Struct(new(browsing.FinderPorts), "*"),
 	allowlist.NewSource,
@@ -225,7 +225,7 @@ var methodsSet = wire.NewSet(methodsapi.New, newUsageCounter)
 // consoleSet provides the pages of the console and the use cases that they call.
 var consoleSet = wire.NewSet(
 	newConsole, newPublicURL, wire.Struct(new(console.AuthPorts), "*"),
-	wire.Struct(new(console.Ports), "Servers", "Finder", "Hidden", "Views", "Public"), wire.Struct(new(site.Ports), "*"),
+	wire.Struct(new(console.Ports), "Servers", "Finder", "Hidden", "Views", "Public", "Reading"), wire.Struct(new(site.Ports), "*"),
 	wire.Struct(new(account.Ports), "*"),
 	wire.Struct(new(consolesignin.Ports), "StepUp", "Joining", "Trail", "Companies", "Passkeys", "Pairing"),
 	wire.Struct(new(consolepublishing.Ports), "Reviews", "Reader", "Own", "Hidden"),
@@ -325,11 +325,19 @@ type registryAPIPorts struct {
 	Writer  *prometheus.Publisher
 	Docs    *apidocs.Docs
 	Reads   registryapi.Reads
+	Reading viewing.Config
+	OAuth   registryapi.Resource
 	Kept    readcache.Ports
 	Metrics partMetrics
 }
 
+// newResource returns what OAuth clients learn of the registry.
+func newResource(c oidc.Config, b couriersettings.Brand) registryapi.Resource {
+	return registryapi.Resource{URL: c.PublicURL, Name: b.Name, Servers: c.AuthorizationServers}
+}
+
 func newRegistryAPI(c registryapi.Config, p registryAPIPorts) (*registryapi.API, func()) {
+	c.Private, c.Resource = p.Reading.Private, p.OAuth
 	c.Build, c.Log, c.Docs, c.WritesOff = registryapi.Build(p.Build), p.Log, p.Docs, p.Writer.WritesOff()
 	api, end := registryapi.New(c, p.Callers, p.Reads, p.Writer, p.Kept)
 	api.Measure(p.Metrics.Registry)

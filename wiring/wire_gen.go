@@ -285,6 +285,9 @@ func injectService(ctx context.Context, s settings.Settings, parts settings.Part
 	checker := access.NewChecker(issuer, sessions, cache, apiTokens, clock)
 	trustLevel := s.WriteTrust
 	authority := inprocess.NewAuthority(checker, trustLevel)
+	oidcConfig := s.IDTokens
+	brand := s.Brand
+	resource := newResource(oidcConfig, brand)
 	delegatingConfig := s.Delegating
 	audit := newAuditMetrics(wiringPartMetrics)
 	runner := countTransactions(db, audit)
@@ -315,7 +318,6 @@ func injectService(ctx context.Context, s settings.Settings, parts settings.Part
 		cleanup()
 		return nil, nil, err
 	}
-	oidcConfig := s.IDTokens
 	verifier, err := oidc.New(oidcConfig, clock)
 	if err != nil {
 		cleanup8()
@@ -344,7 +346,6 @@ func injectService(ctx context.Context, s settings.Settings, parts settings.Part
 	auditLog := countAuditEvents(db, audit)
 	trail := auditing.New(auditLog, clock, entropy)
 	couriers := s.Couriers
-	brand := s.Brand
 	pluginhostConfig := s.Plugins
 	host, cleanup9, err := openPlugins(pluginhostConfig, tracing, wiringPartMetrics, log)
 	if err != nil {
@@ -434,7 +435,7 @@ func injectService(ctx context.Context, s settings.Settings, parts settings.Part
 		Entropy:      entropy,
 	}
 	delegatingPolicies := delegating.NewPolicies(delegatingConfig, policyPorts)
-	registryapiPublishers := registryapi.NewPublishers(authority, prometheusProver, delegatingPolicies)
+	registryapiPublishers := registryapi.NewPublishers(authority, resource, prometheusProver, delegatingPolicies)
 	serverWriter := registryrecordsStores.Writer
 	quarantine := registryrecordsStores.Quarantine
 	acts := inprocess.NewActs(trail)
@@ -482,7 +483,7 @@ func injectService(ctx context.Context, s settings.Settings, parts settings.Part
 		Clock:    clock,
 	}
 	quarantiningService := quarantining.New(quarantiningPorts)
-	registryapiQuarantine := registryapi.NewQuarantine(authority, quarantiningService)
+	registryapiQuarantine := registryapi.NewQuarantine(authority, resource, quarantiningService)
 	recheckConfig := s.Recheck
 	recheckPorts := delegating.RecheckPorts{
 		Transactions: runner,
@@ -526,7 +527,7 @@ func injectService(ctx context.Context, s settings.Settings, parts settings.Part
 		Entropy:  entropy,
 	}
 	reviewingService := reviewing.New(reviewingPorts)
-	registryapiReviews := registryapi.NewReviews(authority, reviewingService)
+	registryapiReviews := registryapi.NewReviews(authority, resource, reviewingService)
 	reviewNotices := registryrecordsStores.ReviewNotices
 	reminderPorts := reviewing.ReminderPorts{
 		Reviews:  reviews,
@@ -629,13 +630,14 @@ func injectService(ctx context.Context, s settings.Settings, parts settings.Part
 	publisher := publishing.New(publishingConfig, publishingPorts)
 	prometheusPublisher := countPublications(publisher, wiringPartMetrics)
 	browser := browsing.New(snapshotReader, sealer)
+	viewingConfig := s.Reading
 	changes, cleanup11 := registryrecords.WatchChanges(db, registryrecordsStores)
 	gatePorts := viewing.GatePorts{
 		Views:   views,
 		Changes: changes,
 		Clock:   clock,
 	}
-	gate := viewing.NewGate(gatePorts)
+	gate := viewing.NewGate(viewingConfig, gatePorts)
 	allowlistSource := allowlist.NewSource(snapshotReader)
 	reads := registryapi.Reads{
 		Browser: browser,
@@ -653,6 +655,8 @@ func injectService(ctx context.Context, s settings.Settings, parts settings.Part
 		Writer:  prometheusPublisher,
 		Docs:    docs,
 		Reads:   reads,
+		Reading: viewingConfig,
+		OAuth:   resource,
 		Kept:    readcachePorts,
 		Metrics: wiringPartMetrics,
 	}
@@ -1035,6 +1039,7 @@ func injectService(ctx context.Context, s settings.Settings, parts settings.Part
 		Hidden:  quarantiningService,
 		Views:   gate,
 		Public:  publicURL,
+		Reading: viewingConfig,
 	}
 	cookiesConfig := s.Cookies
 	sessionCookies := stores.SessionCookies
@@ -1048,6 +1053,7 @@ func injectService(ctx context.Context, s settings.Settings, parts settings.Part
 	}
 	cookiesService := cookies.New(cookiesConfig, cookiesPorts)
 	sitePorts := site.Ports{
+		Reading:   viewingConfig,
 		Cookies:   cookiesService,
 		Authority: authority,
 		Accounts:  accounts,

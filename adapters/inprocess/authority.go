@@ -27,15 +27,32 @@ func NewAuthority(c *access.Checker, write auth.TrustLevel) *Authority { return 
 // Identify implements [authority.Authority].
 func (a *Authority) Identify(ctx context.Context, token string, from netip.Addr) (authority.Caller, error) {
 	identity, err := a.checker.Identify(ctx, auth.AccessToken(token), from)
-	switch t := identity.Token; {
-	case err != nil:
+	if err != nil {
 		return authority.Caller{}, err
+	}
+	return a.callerOf(ctx, identity, from, auth.FullTrust)
+}
+
+// IdentifyReader implements [authority.Authority].
+func (a *Authority) IdentifyReader(ctx context.Context, token string, from netip.Addr) (authority.Caller, error) {
+	identity, err := a.checker.IdentifyRecent(ctx, auth.AccessToken(token), from)
+	if err != nil {
+		return authority.Caller{}, err
+	}
+	return a.callerOf(ctx, identity, from, auth.Unverified)
+}
+
+// callerOf returns the caller of an identity. A session below the level is read again.
+func (a *Authority) callerOf(
+	ctx context.Context, identity access.Identity, from netip.Addr, level auth.TrustLevel,
+) (authority.Caller, error) {
+	switch t := identity.Token; {
 	case t != nil:
 		return authority.NewToken(authority.Token{
 			Owner: registry.Holder(t.Owner), Prefix: t.Prefix, Scopes: t.Scopes, Networks: t.Networks,
 		}, from), nil
 	case identity.Publisher == nil:
-		return a.confirm(ctx, identity.Session, from)
+		return a.confirm(ctx, identity.Session, from, level)
 	}
 	p, err := readPublisher(identity.Publisher)
 	if err != nil {
@@ -50,13 +67,14 @@ func (a *Authority) IdentifySession(ctx context.Context, id string, from netip.A
 	if err != nil {
 		return authority.Caller{}, err
 	}
-	return a.confirm(ctx, s, from)
+	return a.confirm(ctx, s, from, auth.FullTrust)
 }
 
-// confirm returns the person of a session, which is read again if it is below the highest level
-// that a write may require.
-func (a *Authority) confirm(ctx context.Context, s auth.Session, from netip.Addr) (authority.Caller, error) {
-	s, err := a.checker.Confirm(ctx, s, auth.FullTrust)
+// confirm returns the person of a session, which is read again if it is below the level.
+func (a *Authority) confirm(
+	ctx context.Context, s auth.Session, from netip.Addr, level auth.TrustLevel,
+) (authority.Caller, error) {
+	s, err := a.checker.Confirm(ctx, s, level)
 	if err != nil {
 		return authority.Caller{}, err
 	}

@@ -16,7 +16,9 @@ type Config struct {
 	Issuers      []string `env:"OIDC_ISSUERS" desc:"issuers of ID tokens with which publishers may prove who they are: their URLs as in the claim iss, https, separated by commas"`
 	GitHubIssuer string   `env:"GITHUB_OIDC_ISSUER" envDefault:"https://token.actions.githubusercontent.com" desc:"issuer of the ID tokens of GitHub Actions; that of GitHub Enterprise Server is https://HOST/_services/token"`
 	CAFile       string   `env:"OIDC_CA" desc:"PEM file with certificate authorities of issuers, in addition to those of the system"`
-	PublicURL    string   `env:"PUBLIC_URL" desc:"the URL under which clients reach the API, for example https://tools.example.com; its origin is the audience of ID tokens; without it there are no proofs by ID token"`
+	// AuthorizationServers are for clients of the registry; the service itself does not use them.
+	AuthorizationServers []string `env:"OAUTH_AUTHORIZATION_SERVERS" desc:"issuers of access tokens that clients of the registry may use, for its metadata (RFC 9728): https URLs, separated by commas; PUBLIC_URL must be set"`
+	PublicURL            string   `env:"PUBLIC_URL" desc:"the URL under which clients reach the API, for example https://tools.example.com; its origin is the audience of ID tokens; without it there are no proofs by ID token"`
 }
 
 // Validate returns an error that names the variable whose value is out of range.
@@ -27,6 +29,11 @@ func (c Config) Validate() error {
 		}
 		if slices.Contains(c.Issuers[:i], issuer) {
 			return fmt.Errorf("OIDC_ISSUERS: %q is there twice", issuer)
+		}
+	}
+	for _, issuer := range c.AuthorizationServers {
+		if err := checkIssuer(issuer); err != nil {
+			return fmt.Errorf("OAUTH_AUTHORIZATION_SERVERS: %q %w", issuer, err)
 		}
 	}
 	if err := checkIssuer(c.GitHubIssuer); err != nil {

@@ -107,21 +107,22 @@ func (c *Client) Publish(ctx context.Context, token string, document []byte) (Re
 }
 
 // ListVersions returns all versions of a server, including deleted ones, newest publication first.
-func (c *Client) ListVersions(ctx context.Context, name string) ([]Record, error) {
+// A public registry needs no token.
+func (c *Client) ListVersions(ctx context.Context, token, name string) ([]Record, error) {
 	var a listAnswer
 	_, err := c.send(ctx, call{
-		method: http.MethodGet, path: serverPath(name) + "/versions", query: withDeleted(), maxBytes: maxList,
-		member: manyServers,
+		method: http.MethodGet, path: serverPath(name) + "/versions", query: withDeleted(), token: token,
+		maxBytes: maxList, member: manyServers,
 	}, &a)
 	return a.toRecords(), err
 }
 
 // GetVersion returns one version of a server, even if it is deleted. The version latest means the
-// latest one.
-func (c *Client) GetVersion(ctx context.Context, name, version string) (Record, error) {
+// latest one. A public registry needs no token.
+func (c *Client) GetVersion(ctx context.Context, token, name, version string) (Record, error) {
 	var a recordAnswer
 	_, err := c.send(ctx, call{
-		method: http.MethodGet, path: versionPath(name, version), query: withDeleted(), member: oneServer,
+		method: http.MethodGet, path: versionPath(name, version), query: withDeleted(), token: token, member: oneServer,
 	}, &a)
 	return a.toRecord(), err
 }

@@ -122,13 +122,13 @@ func TestRequests(t *testing.T) {
 		{`POST /v0.1/validate   {}`, func() error { _, err := c.Validate(ctx, []byte("{}")); return err }},
 		{
 			`GET /v0.1/servers/a%2Fb/versions?include_deleted=true   `, func() error {
-				_, err := c.ListVersions(ctx, "a/b")
+				_, err := c.ListVersions(ctx, "", "a/b")
 				return err
 			},
 		},
 		{
 			`GET /v0.1/servers/a%2Fb/versions/1.0.0+x%2Fy?include_deleted=true   `, func() error {
-				_, err := c.GetVersion(ctx, "a/b", "1.0.0+x/y")
+				_, err := c.GetVersion(ctx, "", "a/b", "1.0.0+x/y")
 				return err
 			},
 		},
@@ -295,8 +295,8 @@ func TestOtherService(t *testing.T) {
 	for name, call := range map[string]func() error{
 		"validate": func() error { _, err := c.Validate(ctx, []byte("{}")); return err },
 		"publish":  func() error { _, err := c.Publish(ctx, "t", []byte("{}")); return err },
-		"versions": func() error { _, err := c.ListVersions(ctx, "a/b"); return err },
-		"version":  func() error { _, err := c.GetVersion(ctx, "a/b", "1"); return err },
+		"versions": func() error { _, err := c.ListVersions(ctx, "", "a/b"); return err },
+		"version":  func() error { _, err := c.GetVersion(ctx, "", "a/b", "1"); return err },
 		"status": func() error {
 			_, err := c.SetStatus(ctx, "t", StatusChange{"a/b", "1", "active", ""})
 			return err

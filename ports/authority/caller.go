@@ -20,6 +20,9 @@ type Authority interface {
 	// that has ended, or of an owner who is not active, and fault.Unavailable when the database is
 	// not available.
 	Identify(ctx context.Context, token string, from netip.Addr) (Caller, error)
+	// IdentifyReader is Identify for a read, from copies that are at most a second old. It knows
+	// exactly whether the caller may read, and may be wrong about more trust than that.
+	IdentifyReader(ctx context.Context, token string, from netip.Addr) (Caller, error)
 	// IdentifySession returns the person of a session that was found by other means than a token.
 	// The errors are those of Identify.
 	IdentifySession(ctx context.Context, id string, from netip.Addr) (Caller, error)
@@ -218,6 +221,15 @@ func (c Caller) RequireNetworks(wanted []netip.Prefix) error {
 // not public, or without the scope for it. The other errors are those of Person, as they are of the
 // next two methods.
 func (c Caller) RequireReader() (registry.Holder, error) { return c.require(c.trust.Read, scope.Read) }
+
+// MayRead returns the error of RequireReader, except for a publisher, who may read.
+func (c Caller) MayRead() error {
+	if c.kind == provedPublisher {
+		return nil
+	}
+	_, err := c.RequireReader()
+	return err
+}
 
 // RequireWriter returns the person, or fault.Forbidden below the trust level for changes of the
 // registry. The caller must check the scope, by RequireAction.

@@ -216,4 +216,4 @@ const (
 )
 
 // budget is how large the tree may be. A limit is raised with a reason, and lowered after a fold.
-var budget = measures{lines: 122220, wiringLines: 1_246, interfaces: 25, binds: 23, settings: 224}
+var budget = measures{lines: 122_620, wiringLines: 1_254, interfaces: 25, binds: 23, settings: 226}

@@ -19,6 +19,9 @@ const firstRetry = 5 * time.Second
 func (s *Settings) registryBindings() []binding {
 	publish, policies, recheck := &s.Publishing, &s.Delegating, &s.Recheck
 	return []binding{
+		s.bind(&s.Reading.Private, "REGISTRY_READ", "public",
+			"public, or people: reading the registry needs a session, or a token with the scope registry:read").
+			as("text", oneOf(&s.Reading.Private, "people", "public")),
 		s.bind(&publish.WritesOff, "REGISTRY_WRITES", "on",
 			"on, or off: publish, PUT and DELETE return 501").as("text", oneOf(&publish.WritesOff, "off", "on")),
 		s.bind(&publish.Review, "REGISTRY_REVIEW", "off",
@@ -82,6 +85,10 @@ func patterns(field *[]registry.Pattern) func(string) error {
 func (s *Settings) warnOfIssuers() {
 	if len(s.IDTokens.Issuers) > 0 && s.IDTokens.PublicURL == "" {
 		s.Warnings = append(s.Warnings, "OIDC_ISSUERS is set and PUBLIC_URL is not: there are no proofs by ID token")
+	}
+	if len(s.IDTokens.AuthorizationServers) > 0 && s.IDTokens.PublicURL == "" {
+		s.Warnings = append(s.Warnings,
+			"OAUTH_AUTHORIZATION_SERVERS is set and PUBLIC_URL is not: there is no metadata for OAuth clients")
 	}
 	if slices.Contains(s.IDTokens.Issuers, s.IDTokens.GitHubIssuer) {
 		s.Warnings = append(s.Warnings,

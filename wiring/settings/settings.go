@@ -52,6 +52,7 @@ import (
 	"github.com/tollgate-dev/tollgate/core/registry/event"
 	"github.com/tollgate-dev/tollgate/core/registry/mirroring"
 	"github.com/tollgate-dev/tollgate/core/registry/publishing"
+	"github.com/tollgate-dev/tollgate/core/registry/viewing"
 	"github.com/tollgate-dev/tollgate/plugins/couriersettings"
 )
 
@@ -69,6 +70,7 @@ type Settings struct {
 	Methods         methodsapi.Config         `part:"Methods listing" readBy:"methods"`
 	Publishing      publishing.Config         `part:"Registry" readBy:"registry" env:"-"`
 	Mirroring       mirroring.Config          `env:"-"`
+	Reading         viewing.Config            `part:"Registry" readBy:"registry console" env:"-"`
 	WriteTrust      auth.TrustLevel           `part:"Registry" readBy:"registry" env:"-"`
 	Servers         registryrecords.Config    `part:"Registry" readBy:"registry"`
 	ReadCache       readcache.Config          `part:"Registry" readBy:"registry"`

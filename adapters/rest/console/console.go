@@ -35,6 +35,7 @@ type Ports struct {
 	Hidden  *quarantining.Service
 	Views   *viewing.Gate
 	Public  catalogue.PublicURL
+	Reading viewing.Config
 	Auth    *AuthPorts
 }
 
@@ -61,7 +62,7 @@ type pages interface{ Mount(r fiber.Router) }
 func New(p Ports) *Console {
 	of := catalogue.Ports{Servers: p.Servers, Finder: p.Finder, Hidden: p.Hidden}
 	if p.Auth == nil {
-		s := site.New(site.Ports{}, p.Brand)
+		s := site.New(site.Ports{Reading: p.Reading}, p.Brand)
 		return &Console{s, []pages{s, catalogue.New(s, of), catalogue.NewConnect(s, p.Views, p.Public)}}
 	}
 	of.Reviews, of.Joining = p.Auth.Reviewing.Reviews, p.Auth.SignIn.Joining

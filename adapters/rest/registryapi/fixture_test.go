@@ -18,6 +18,7 @@ import (
 	"github.com/tollgate-dev/tollgate/core/registry/browsing"
 	"github.com/tollgate-dev/tollgate/core/registry/view"
 	"github.com/tollgate-dev/tollgate/core/registry/viewing"
+	"github.com/tollgate-dev/tollgate/ports/authority"
 	"github.com/tollgate-dev/tollgate/ports/clock/clocktest"
 	"github.com/tollgate-dev/tollgate/ports/registrystore"
 	"github.com/tollgate-dev/tollgate/test/fakedb"
@@ -118,10 +119,22 @@ func newReads(servers registrystore.SnapshotReader, views registrystore.Views) r
 	return registryapi.Reads{
 		Browser: browsing.New(servers, page.NewSealer([]byte(strings.Repeat("k", 32)))),
 		Lists:   allowlist.NewSource(servers),
-		Gate: viewing.NewGate(viewing.GatePorts{
-			Views: views, Changes: noChanges{}, Clock: clocktest.NewManual(now),
-		}),
+		Gate:    newGate(viewing.Config{}, views),
 	}
+}
+
+func newGate(c viewing.Config, views registrystore.Views) *viewing.Gate {
+	return viewing.NewGate(c, viewing.GatePorts{Views: views, Changes: noChanges{}, Clock: clocktest.NewManual(now)})
+}
+
+// serveAs starts a listener whose callers an authority knows.
+func serveAs(t *testing.T, who authority.Authority, cfg registryapi.Config, r registryapi.Reads) string {
+	t.Helper()
+	at := clocktest.NewManual(time.Unix(1_800_000_000, 0))
+	api, end := registryapi.New(cfg, who, r, nil, readcache.Ports{Changes: noChanges{}, Clock: at})
+	t.Cleanup(end)
+	return resttest.Serve(t,
+		rest.New(resttest.Config(), rest.Ports{Parts: []rest.Part{api}, Throttle: unlimited{}, Clock: at, Log: discardLog()}))
 }
 
 // serve starts a listener that has only the registry with the servers, and returns its URL.

@@ -20,6 +20,8 @@ import (
 type part struct {
 	name  string
 	paths []string // of the part, without the prefix; those below them belong to it too
+
+	resource Resource
 }
 
 // Name implements rest.Part.
@@ -43,7 +45,8 @@ func (part) Scope(string, string) throttle.Scope { return throttle.RegistryAddre
 func (part) MaxBody(string, string) int { return rest.MaxRecordBody }
 
 // WriteFault writes {"error": message}.
-func (part) WriteFault(c *fiber.Ctx, f *fault.Error) error {
+func (p part) WriteFault(c *fiber.Ctx, f *fault.Error) error {
+	p.resource.challenge(c)
 	return sendUncached(c, c.Response().StatusCode(), map[string]string{"error": f.Message})
 }
 

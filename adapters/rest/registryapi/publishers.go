@@ -37,8 +37,8 @@ type Publishers struct {
 }
 
 // NewPublishers returns the part of the API for publishers.
-func NewPublishers(a authority.Authority, p Prover, m *delegating.Policies) *Publishers {
-	return &Publishers{part{"publishers", []string{proofsPath, policiesPath}}, callers{a}, p, m}
+func NewPublishers(a authority.Authority, r Resource, p Prover, m *delegating.Policies) *Publishers {
+	return &Publishers{part{"publishers", []string{proofsPath, policiesPath}, r}, callers{a}, p, m}
 }
 
 // Mount adds the routes of contract P-1 and P-20.

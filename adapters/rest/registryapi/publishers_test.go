@@ -56,7 +56,7 @@ const (
 
 func TestProofsOfDomains(t *testing.T) {
 	s := &publisherStub{}
-	url := servePart(t, registryapi.NewPublishers(authoritytest.Callers{}, s, nil))
+	url := servePart(t, registryapi.NewPublishers(authoritytest.Callers{}, registryapi.Resource{}, s, nil))
 	for _, prefix := range []string{"/v0.1", "/v0"} {
 		for _, method := range []publisher.Method{publisher.DNS, publisher.HTTP} {
 			s.domain, s.calls = delegating.DomainRequest{}, nil
@@ -73,7 +73,7 @@ func TestProofsOfDomains(t *testing.T) {
 
 func TestProofsByIDToken(t *testing.T) {
 	s := &publisherStub{}
-	url := servePart(t, registryapi.NewPublishers(authoritytest.Callers{}, s, nil))
+	url := servePart(t, registryapi.NewPublishers(authoritytest.Callers{}, registryapi.Resource{}, s, nil))
 	for _, prefix := range []string{"/v0.1", "/v0"} {
 		for _, method := range []publisher.Method{publisher.OIDC, publisher.GitHubOIDC} {
 			s.identity, s.calls = delegating.IdentityRequest{}, nil
@@ -91,7 +91,7 @@ func TestProofsByIDToken(t *testing.T) {
 // TestWrongProofBodies requires 400 with the name of the member, and no call of the use case.
 func TestWrongProofBodies(t *testing.T) {
 	s := &publisherStub{}
-	url := servePart(t, registryapi.NewPublishers(authoritytest.Callers{}, s, nil)) + "/v0/auth/"
+	url := servePart(t, registryapi.NewPublishers(authoritytest.Callers{}, registryapi.Resource{}, s, nil)) + "/v0/auth/"
 	for path, bodies := range map[string]map[string]string{
 		"dns": {
 			``: "body is empty; it must be a JSON object", `[]`: "body must be a JSON object",
@@ -120,7 +120,7 @@ func TestWrongProofBodies(t *testing.T) {
 // TestProofsThatAreOff requires 404 whatever the body is, because it is not read.
 func TestProofsThatAreOff(t *testing.T) {
 	s := &publisherStub{switched: fault.New(fault.NotFound, "proofs are off")}
-	url := servePart(t, registryapi.NewPublishers(authoritytest.Callers{}, s, nil))
+	url := servePart(t, registryapi.NewPublishers(authoritytest.Callers{}, registryapi.Resource{}, s, nil))
 	for _, path := range []string{"/v0/auth/dns", "/v0.1/auth/http", "/v0/auth/oidc", "/v0.1/auth/github-oidc"} {
 		for _, body := range []string{"", "nonsense", domainProof, `{"oidc_token":"x"}`} {
 			expectUncached(t, http.MethodPost, url+path, body, 404, `{"error":"proofs are off"}`)
@@ -133,7 +133,7 @@ func TestProofsThatAreOff(t *testing.T) {
 
 func TestRefusedProofs(t *testing.T) {
 	s := &publisherStub{}
-	url := servePart(t, registryapi.NewPublishers(authoritytest.Callers{}, s, nil))
+	url := servePart(t, registryapi.NewPublishers(authoritytest.Callers{}, registryapi.Resource{}, s, nil))
 	for kind, status := range map[fault.Kind]int{
 		fault.Invalid: 400, fault.Unauthenticated: 401, fault.NotFound: 404, fault.Exhausted: 429,
 		fault.Unavailable: 503,
@@ -182,7 +182,7 @@ func servePolicies(t *testing.T) policies {
 			Policies: store, Grants: grants, Makers: allActive{}, Clock: at,
 		}),
 	})
-	url := servePart(t, registryapi.NewPublishers(authoritytest.Callers{}, &publisherStub{}, service))
+	url := servePart(t, registryapi.NewPublishers(authoritytest.Callers{}, registryapi.Resource{}, &publisherStub{}, service))
 	return policies{url, store, service}
 }
 
@@ -216,7 +216,7 @@ func (lowTrust) Identify(context.Context, string, netip.Addr) (authority.Caller,
 // TestCallerIsCheckedBeforeTheBody requires that a caller without the right learns nothing about
 // the body.
 func TestCallerIsCheckedBeforeTheBody(t *testing.T) {
-	url := servePart(t, registryapi.NewPublishers(lowTrust{}, &publisherStub{}, servePolicies(t).service))
+	url := servePart(t, registryapi.NewPublishers(lowTrust{}, registryapi.Resource{}, &publisherStub{}, servePolicies(t).service))
 	expectUncached(t, http.MethodPost, url+"/v0.1/x/dev.tollgate/publishers", "nonsense", 403,
 		`{"error":"step up first"}`)
 }
@@ -274,7 +274,7 @@ func TestRemovedPolicy(t *testing.T) {
 // TestOwnedPathsOfPublishers requires that errors of all paths of the part, and of no others, are
 // written by it.
 func TestOwnedPathsOfPublishers(t *testing.T) {
-	a := registryapi.NewPublishers(authoritytest.Callers{}, nil, nil)
+	a := registryapi.NewPublishers(authoritytest.Callers{}, registryapi.Resource{}, nil, nil)
 	for path, owned := range map[string]bool{
 		"/v0/auth/dns": true, "/v0.1/auth/unknown": true, "/v0/x/dev.tollgate/publishers": true,
 		"/v0.1/x/dev.tollgate/publishers/a": true,

@@ -23,8 +23,8 @@ type Quarantine struct {
 }
 
 // NewQuarantine returns the part of the API for quarantine.
-func NewQuarantine(a authority.Authority, q *quarantining.Service) *Quarantine {
-	return &Quarantine{part{"curation", []string{quarantinePath}}, callers{a}, q}
+func NewQuarantine(a authority.Authority, r Resource, q *quarantining.Service) *Quarantine {
+	return &Quarantine{part{"curation", []string{quarantinePath}, r}, callers{a}, q}
 }
 
 // Mount adds the routes of contract C-20.

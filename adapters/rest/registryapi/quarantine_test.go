@@ -57,7 +57,7 @@ func serveQuarantine(t *testing.T) (url string, q *quarantining.Service) {
 			Clock: clocktest.NewManual(now),
 		}),
 	})
-	return servePart(t, registryapi.NewQuarantine(authoritytest.Callers{}, q)), q
+	return servePart(t, registryapi.NewQuarantine(authoritytest.Callers{}, registryapi.Resource{}, q)), q
 }
 
 const (
@@ -155,7 +155,7 @@ func TestReleasedQuarantine(t *testing.T) {
 
 func TestOwnedPathsOfQuarantine(t *testing.T) {
 	t.Parallel()
-	a := registryapi.NewQuarantine(nil, nil)
+	a := registryapi.NewQuarantine(nil, registryapi.Resource{}, nil)
 	for path, want := range map[string]bool{
 		"/v0.1/x/dev.tollgate/quarantine": true, "/v0/x/dev.tollgate/quarantine": true,
 		"/v0/x/dev.tollgate/quarantine/x":  true,

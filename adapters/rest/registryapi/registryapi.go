@@ -62,6 +62,10 @@ type Config struct {
 	Cache  readcache.Config
 	// Docs describe the API below the address of each view (contract O-16).
 	Docs *apidocs.Docs
+	// Private is true if reading the registry needs a caller (contract C-40).
+	Private bool
+	// Resource describes the registry to OAuth clients.
+	Resource Resource
 	// WritesOff is true if the use cases refuse to publish, replace and delete (contract R-24).
 	WritesOff bool
 	// Log gets the errors that occur after the status of a response was sent.
@@ -107,7 +111,7 @@ func (a *API) Mount(r fiber.Router) {
 	reads := map[string]viewHandler{serversPath: a.listServers, versionsPath: a.listVersions, versionPath: a.getVersion}
 	for _, prefix := range prefixes() {
 		for path, handler := range reads {
-			mountRead(r, prefix+path, inRegistry(handler))
+			mountRead(r, prefix+path, a.inRegistry(handler))
 		}
 		r.Put(prefix+versionPath, a.replaceVersion)
 		r.Delete(prefix+versionPath, a.deleteVersion)
@@ -119,6 +123,7 @@ func (a *API) Mount(r fiber.Router) {
 		r.Get(prefix+"/version", allowAnyOrigin, a.sendVersion)
 	}
 	a.mountViews(r, reads)
+	a.config.Resource.mount(r)
 }
 
 // Name implements rest.Part.
@@ -129,7 +134,7 @@ func (a *API) Owns(path string) bool {
 	if strings.HasPrefix(path, "//") {
 		path = cleanSlashes(path)
 	}
-	return trimPrefix(path) != "" || strings.HasPrefix(path, viewsPath)
+	return trimPrefix(path) != "" || strings.HasPrefix(path, viewsPath) || a.config.Resource.owns(path)
 }
 
 // trimPrefix returns the path without its prefix; empty for a path without one.
@@ -160,6 +165,7 @@ func (a *API) MaxBody(method, _ string) int {
 // writes are off, a write is 501 even if its body is too large to be read (contract R-6). A read of
 // a path with slashes too many is 308 instead of 404 (contract R-63).
 func (a *API) WriteFault(c *fiber.Ctx, f *fault.Error) error {
+	a.config.Resource.challenge(c)
 	switch c.Method() {
 	case http.MethodGet, http.MethodHead, http.MethodOptions:
 		corsHeaders.Set(c)

@@ -27,8 +27,8 @@ type Reviews struct {
 }
 
 // NewReviews returns the reviewers' part of the API.
-func NewReviews(a authority.Authority, r *reviewing.Service) *Reviews {
-	return &Reviews{part{"reviews", []string{reviewsPath}}, callers{a}, r}
+func NewReviews(a authority.Authority, r Resource, s *reviewing.Service) *Reviews {
+	return &Reviews{part{"reviews", []string{reviewsPath}, r}, callers{a}, s}
 }
 
 // Mount adds the routes of contract C-12 and C-13.

@@ -9,39 +9,60 @@ import (
 	"github.com/tollgate-dev/tollgate/adapters/rest/apidocs"
 	"github.com/tollgate-dev/tollgate/core/registry/browsing"
 	"github.com/tollgate-dev/tollgate/core/registry/view"
+	"github.com/tollgate-dev/tollgate/ports/authority"
 )
 
 // viewHandler handles a read of a view, or of the registry itself if v is nil.
 type viewHandler func(c *fiber.Ctx, v *view.View) error
 
 // inRegistry returns the handler of a read of the registry itself.
-func inRegistry(handle viewHandler) fiber.Handler {
+func (a *API) inRegistry(handle viewHandler) fiber.Handler {
+	if a.config.Private {
+		return a.inView(handle, keptNever)
+	}
 	return func(c *fiber.Ctx) error { return handle(c, nil) }
 }
 
-// privately is Cache-Control of the responses of a view that needs a token: only the client itself
-// may keep them.
+// privately is Cache-Control of the responses that others may not have: only the client itself may
+// keep them.
 const privately = "private, "
 
-// inView returns the handler of a read of the view in the path. It checks the token of the caller,
-// in the path or in the Authorization header, before anything else, and before a kept response is
-// used (contract C-34). kept is how long a client may keep a response of a view that needs a token.
+// inView returns the handler of a read of the view in the path, or of the registry if the path has
+// no view. It finds out who may have it before anything else, and before a kept response is used
+// (contract C-34, C-40). kept is how long a client may keep a response that others may not have.
 func (a *API) inView(handle viewHandler, kept string) fiber.Handler {
 	return func(c *fiber.Ctx) error {
-		secret := view.Secret(c.Params(tokenParam))
-		if secret == "" {
-			secret = view.Secret(rest.BearerToken(c))
+		v, private, err := a.enter(c)
+		if err == nil {
+			err = handle(c, v)
 		}
-		v, err := a.reads.Gate.Enter(c.UserContext(), strings.Clone(c.Params(viewParam)), secret)
-		if err != nil {
-			return err
-		}
-		err = handle(c, v)
-		if err == nil && v.Access == view.WithToken {
+		if err == nil && private {
 			c.Set(fiber.HeaderCacheControl, privately+kept)
+			c.Append(fiber.HeaderVary, fiber.HeaderAuthorization)
 		}
 		return err
 	}
+}
+
+// enter returns the view of a request if the token in the path or in the Authorization header may
+// read it, and whether others may not. A token in the path may be one of a view only.
+func (a *API) enter(c *fiber.Ctx) (v *view.View, private bool, err error) {
+	inPath, token := c.Params(tokenParam), ""
+	if inPath == "" {
+		token = rest.BearerToken(c)
+	}
+	passage, err := a.reads.Gate.Find(c.UserContext(), strings.Clone(c.Params(viewParam)), view.Secret(inPath+token))
+	if err != nil {
+		return nil, false, err
+	}
+	var who authority.Caller
+	if passage.NeedsCaller() {
+		if who, err = a.authority.IdentifyReader(c.UserContext(), token, rest.Address(c)); err != nil {
+			return nil, true, err
+		}
+	}
+	v, err = passage.Enter(who)
+	return v, passage.IsPrivate(), err
 }
 
 // How long a client may keep a response.

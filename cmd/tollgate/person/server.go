@@ -114,7 +114,7 @@ func (r serverRun) find() ([]tollgateclient.Record, error) {
 	}
 	var all []tollgateclient.Record
 	request := tollgateclient.Request{Method: http.MethodGet, Path: "/v0.1/servers", Query: query}
-	send := func(q tollgateclient.Request, into any) error { return r.CallPublic(r.ctx, q, into) }
+	send := func(q tollgateclient.Request, into any) error { return r.CallReader(r.ctx, q, into) }
 	err := tollgateclient.ReadPages(request, "servers", send, func(items json.RawMessage) error {
 		page, err := tollgateclient.ParseRecords(items)
 		all = append(all, page...)
@@ -131,7 +131,7 @@ func (r serverRun) search() (all []tollgateclient.Record, err error) {
 			Servers  json.RawMessage
 			Metadata struct{ Pages int }
 		}
-		err := r.CallPublic(r.ctx, tollgateclient.Request{
+		err := r.CallReader(r.ctx, tollgateclient.Request{
 			Method: http.MethodGet, Path: "/console/", Query: url.Values{"q": {r.target}, "page": {strconv.Itoa(page)}},
 		}, &found)
 		if fault.Is(err, fault.NotFound) {

@@ -119,9 +119,24 @@ func (s *Service) As(ctx context.Context, call func(ctx context.Context, token s
 	return s.callWithStepUp(ctx, s.who, call)
 }
 
-// CallPublic makes a call that needs no sign-in: with the token in TOLLGATE_TOKEN if there is one.
-func (s *Service) CallPublic(ctx context.Context, r tollgateclient.Request, into any) error {
-	return s.who.Client().Call(ctx, s.Getenv(TokenVariable), r, into)
+// CallReader makes a call that reads the registry.
+func (s *Service) CallReader(ctx context.Context, r tollgateclient.Request, into any) error {
+	return s.read(ctx, s.who, func(ctx context.Context, token string) error {
+		return s.who.Client().Call(ctx, token, r, into)
+	})
+}
+
+// read makes a call that needs no sign-in at most services: with the token in TOLLGATE_TOKEN, else
+// without one, and with the session if the service wants to know who reads.
+func (u *publisherRun) read(
+	ctx context.Context, who *account.Account, call func(ctx context.Context, token string) error,
+) error {
+	token := u.Getenv(TokenVariable)
+	err := call(ctx, token)
+	if token == "" && fault.Is(err, fault.Unauthenticated) {
+		return who.Do(ctx, call)
+	}
+	return err
 }
 
 // List returns all items of a list, the member of the answers with a name.

@@ -28,14 +28,15 @@ func (u *publisherRun) versions(
 	ctx context.Context, who *account.Account, name, version string,
 ) ([]tollgateclient.Record, error) {
 	var listed []tollgateclient.Record
-	var err error
-	if version == "" {
-		listed, err = who.Client().ListVersions(ctx, name)
-	} else {
-		var one tollgateclient.Record
-		one, err = who.Client().GetVersion(ctx, name, version)
+	err := u.read(ctx, who, func(ctx context.Context, token string) (err error) {
+		if version == "" {
+			listed, err = who.Client().ListVersions(ctx, token, name)
+			return err
+		}
+		one, err := who.Client().GetVersion(ctx, token, name, version)
 		listed = []tollgateclient.Record{one}
-	}
+		return err
+	})
 	if err != nil && !fault.Is(err, fault.NotFound) {
 		return nil, err
 	}

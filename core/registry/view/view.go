@@ -83,7 +83,7 @@ type View struct {
 	Exclude    []registry.Pattern // servers that are not in the view, even if Include selects them
 	Deprecated Deprecated
 	Access     Access
-	ManagedBy  string // the owner of the file that manages the view; empty for none
+	ManagedBy  string // the owner of the file that manages the view; empty if no file does
 }
 
 // Draft is a view as an operator writes it. Deprecated and Access may be empty: deprecated versions

@@ -7,9 +7,17 @@ import (
 
 	"github.com/tollgate-dev/tollgate/core/fault"
 	"github.com/tollgate-dev/tollgate/core/registry/view"
+	"github.com/tollgate-dev/tollgate/ports/authority"
 	"github.com/tollgate-dev/tollgate/ports/clock"
 	"github.com/tollgate-dev/tollgate/ports/registrystore"
 )
+
+// Config holds the settings of reading.
+type Config struct {
+	// Private is true if reading the registry needs a caller (contract C-40). Public views are
+	// public all the same.
+	Private bool
+}
 
 // GatePorts are the dependencies of a Gate. All fields are required.
 type GatePorts struct {
@@ -22,17 +30,18 @@ type GatePorts struct {
 // memory, and reads them again after a change, at the latest a second later (contract C-35). It is
 // safe for concurrent use.
 type Gate struct {
-	ports GatePorts
-	all   *view.View
-	known atomic.Pointer[known]
+	config Config
+	ports  GatePorts
+	all    *view.View
+	known  atomic.Pointer[known]
 	// reading has a value while a caller reads the views.
 	reading chan struct{}
 }
 
 // NewGate returns a gate.
-func NewGate(p GatePorts) *Gate {
+func NewGate(c Config, p GatePorts) *Gate {
 	all := view.OfAll()
-	return &Gate{ports: p, all: &all, reading: make(chan struct{}, 1)}
+	return &Gate{config: c, ports: p, all: &all, reading: make(chan struct{}, 1)}
 }
 
 // known is what a Gate knows of the views. It never changes.
@@ -54,34 +63,68 @@ const (
 	retryGap = 250 * time.Millisecond
 )
 
-// Enter returns a view if the caller may read it. The same view is returned until an operator
-// changes it. It returns fault.NotFound if there is no view with the name,
-// fault.Unauthenticated if the view needs a token and the secret is not one of its tokens, and
-// fault.Unavailable while the database is away, except for a view that was public when the database
-// was last read.
-func (g *Gate) Enter(ctx context.Context, name string, secret view.Secret) (*view.View, error) {
-	if name == view.All {
-		return g.all, nil
+// Find returns the passage to a view, or to the registry itself for an empty name. The secret is
+// what the request has in its path or header, and may be a token of the view. Unless only callers
+// may learn which views there are, Find returns fault.NotFound if there is no view with the name,
+// and fault.Unauthenticated for a view that needs one of its tokens. It returns fault.Unavailable
+// while the database is away, except for a view that was public when the database was last read.
+func (g *Gate) Find(ctx context.Context, name string, secret view.Secret) (Passage, error) {
+	switch name {
+	case "":
+		return Passage{open: !g.config.Private, known: true, private: g.config.Private}, nil
+	case view.All:
+		return Passage{open: !g.config.Private, known: true, private: g.config.Private, view: g.all}, nil
 	}
 	k, err := g.current(ctx)
 	v, ok := k.views[view.Name(name)]
 	switch {
-	case err != nil && ok && v.Access == view.Public:
-		return v, nil
+	case ok && v.Access == view.Public:
+		return Passage{open: true, known: true, view: v}, nil
 	case err != nil:
-		return nil, err
+		return Passage{}, err
+	case !ok && !g.config.Private:
+		return Passage{}, errNoView()
 	case !ok:
-		return nil, errNoView()
-	case v.Access == view.Public:
-		return v, nil
+		return Passage{private: true}, nil
 	}
 	// The time of the lookup says nothing about the tokens: a caller who chooses a secret cannot
 	// choose its hash.
-	if of, ok := k.tokens[secret.Hash()]; !ok || of != v.Name {
-		return nil, fault.New(fault.Unauthenticated,
-			"this view needs one of its tokens, in the Authorization header or in the path")
+	of, ok := k.tokens[secret.Hash()]
+	if open := ok && of == v.Name; open || g.config.Private || v.Access != view.WithToken {
+		return Passage{open: open, known: true, private: true, view: v}, nil
 	}
-	return v, nil
+	return Passage{}, fault.New(fault.Unauthenticated,
+		"this view needs one of its tokens, in the Authorization header or in the path")
+}
+
+// Passage is the way to a view for one request. Gate.Find returns one.
+type Passage struct {
+	view    *view.View // nil for the registry itself
+	known   bool       // there is what the request names
+	open    bool       // the request may have it, from any sender
+	private bool
+}
+
+// NeedsCaller reports whether it matters who sent the request.
+func (p Passage) NeedsCaller() bool { return !p.open }
+
+// IsPrivate reports whether others may not have what the request gets.
+func (p Passage) IsPrivate() bool { return p.private }
+
+// Enter returns the view, or nil for the registry itself. The same view is returned until an
+// operator changes it. If the passage needs no caller, who may be zero. Else Enter returns the error
+// of Caller.MayRead, and fault.NotFound for a view that the caller may not see.
+func (p Passage) Enter(who authority.Caller) (*view.View, error) {
+	if p.open {
+		return p.view, nil
+	}
+	if err := who.MayRead(); err != nil {
+		return nil, err
+	}
+	if !p.known || p.view != nil && p.view.Access == view.WithToken {
+		return nil, errNoView()
+	}
+	return p.view, nil
 }
 
 func errNoView() error { return fault.New(fault.NotFound, "registry view not found") }

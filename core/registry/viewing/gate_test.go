@@ -14,6 +14,9 @@ import (
 	"github.com/tollgate-dev/tollgate/core/registry"
 	"github.com/tollgate-dev/tollgate/core/registry/view"
 	"github.com/tollgate-dev/tollgate/core/registry/viewing"
+	"github.com/tollgate-dev/tollgate/core/scope"
+	"github.com/tollgate-dev/tollgate/ports/authority"
+	"github.com/tollgate-dev/tollgate/ports/authority/authoritytest"
 	"github.com/tollgate-dev/tollgate/ports/clock/clocktest"
 	"github.com/tollgate-dev/tollgate/ports/registrystore"
 	"github.com/tollgate-dev/tollgate/ports/secrets/secretstest"
@@ -63,7 +66,7 @@ func newFixture() *fixture {
 		store: fakedb.NewViews(db), changes: &fakeChanges{}, recorder: &fakeRecorder{},
 		clock: clocktest.NewManual(epoch),
 	}
-	fx.gate = viewing.NewGate(viewing.GatePorts{Views: fx.store, Changes: fx.changes, Clock: fx.clock})
+	fx.gate = viewing.NewGate(viewing.Config{}, viewing.GatePorts{Views: fx.store, Changes: fx.changes, Clock: fx.clock})
 	fx.operator = viewing.NewOperator(viewing.OperatorPorts{
 		Transactions: db, Views: fx.store, Recorder: fx.recorder, Clock: fx.clock, Entropy: &secretstest.Entropy{},
 	})
@@ -88,10 +91,20 @@ func (fx *fixture) addToken(t *testing.T, v view.Name, name string) view.Secret 
 	return secret
 }
 
+// enter enters a view as a caller.
+func (fx *fixture) enter(t *testing.T, name string, secret view.Secret, who authority.Caller) (*view.View, error) {
+	t.Helper()
+	p, err := fx.gate.Find(t.Context(), name, secret)
+	if err != nil {
+		return nil, err
+	}
+	return p.Enter(who)
+}
+
 // wantEnter checks the kind of the error of Enter; "" for none.
 func (fx *fixture) wantEnter(t *testing.T, name string, secret view.Secret, kinds ...fault.Kind) {
 	t.Helper()
-	v, err := fx.gate.Enter(t.Context(), name, secret)
+	v, err := fx.enter(t, name, secret, authority.Caller{})
 	switch {
 	case len(kinds) == 0 && (err != nil || string(v.Name) != name):
 		t.Errorf("Enter(%s) = %v, %v", name, v, err)
@@ -120,6 +133,56 @@ func TestEnter(t *testing.T) {
 	}
 }
 
+// newToken returns a service account as the caller by a token with a scope.
+func newToken(s scope.Scope) authority.Caller {
+	return authority.NewToken(authority.Token{Owner: "service:ci", Scopes: scope.Set{s}}, authoritytest.Address())
+}
+
+// TestPrivate checks who may read what if reading needs a caller: a public view is public all the
+// same, its token opens a view that has one, and only callers learn which views there are.
+func TestPrivate(t *testing.T) {
+	t.Parallel()
+	fx := newFixture()
+	fx.gate = viewing.NewGate(viewing.Config{Private: true}, viewing.GatePorts{
+		Views: fx.store, Changes: fx.changes, Clock: fx.clock,
+	})
+	fx.add(t, view.Draft{Name: "open"})
+	fx.add(t, view.Draft{Name: "inner", Access: "token"})
+	secret := fx.addToken(t, "inner", "a")
+	callers := map[string]authority.Caller{
+		"no one": {}, "low": authoritytest.Person("ada low"), "risky": authoritytest.Person("ada risky"),
+		"reader": newToken(scope.Read), "editor": newToken(scope.Edit),
+		"publisher": authority.NewPublisher(authority.Publisher{}, authoritytest.Address()),
+	}
+	const all = fault.Kind(0)
+	for name, want := range map[string]map[string]fault.Kind{
+		"":     {"no one": fault.Unauthenticated, "risky": fault.Forbidden, "editor": fault.Forbidden},
+		"all":  {"no one": fault.Unauthenticated, "risky": fault.Forbidden, "editor": fault.Forbidden},
+		"open": {},
+		"none": {
+			"no one": fault.Unauthenticated, "low": fault.NotFound, "risky": fault.Forbidden, "reader": fault.NotFound,
+			"editor": fault.Forbidden, "publisher": fault.NotFound,
+		},
+		"inner": {
+			"no one": fault.Unauthenticated, "low": fault.NotFound, "risky": fault.Forbidden, "reader": fault.NotFound,
+			"editor": fault.Forbidden, "publisher": fault.NotFound,
+		},
+	} {
+		for caller, who := range callers {
+			_, err := fx.enter(t, name, "x", who)
+			if want[caller] == all && err != nil || want[caller] != all && !fault.Is(err, want[caller]) {
+				t.Errorf("%s enters %q: %v, want kind %v", caller, name, err, want[caller])
+			}
+		}
+	}
+	if v, err := fx.enter(t, "inner", secret, authority.Caller{}); err != nil || v.Name != "inner" {
+		t.Errorf("with its token: %v, %v", v, err)
+	}
+	if _, err := fx.enter(t, "", secret, authority.Caller{}); !fault.Is(err, fault.Unauthenticated) {
+		t.Errorf("the registry with the token of a view: %v", err)
+	}
+}
+
 // TestChangesAreSeen: a change is seen when the hint changes, and at the latest a second later. A
 // view that did not change stays the same one.
 func TestChangesAreSeen(t *testing.T) {
@@ -129,7 +192,7 @@ func TestChangesAreSeen(t *testing.T) {
 	fx.add(t, view.Draft{Name: "open"})
 	secret := fx.addToken(t, "inner", "a")
 	fx.wantEnter(t, "inner", secret)
-	before, err := fx.gate.Enter(t.Context(), "open", "")
+	before, err := fx.enter(t, "open", "", authority.Caller{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -150,7 +213,7 @@ func TestChangesAreSeen(t *testing.T) {
 	fx.changes.views++
 	fx.changes.hint.Add(1)
 	fx.wantEnter(t, "inner", secret, fault.NotFound)
-	if after, err := fx.gate.Enter(t.Context(), "open", ""); err != nil || after != before {
+	if after, err := fx.enter(t, "open", "", authority.Caller{}); err != nil || after != before {
 		t.Errorf("an unchanged view is another one: %v, %v", after, err)
 	}
 }

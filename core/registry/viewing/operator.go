@@ -168,7 +168,7 @@ func (o *Operator) AddToken(ctx context.Context, v view.Name, name string) (view
 }
 
 // Tokens returns the tokens of a view, ordered by name. It returns fault.NotFound if there is no
-// such view.
+// view with the name.
 func (o *Operator) Tokens(ctx context.Context, v view.Name) ([]view.Token, error) {
 	if _, err := o.Find(ctx, string(v)); err != nil {
 		return nil, err
@@ -177,7 +177,7 @@ func (o *Operator) Tokens(ctx context.Context, v view.Name) ([]view.Token, error
 	return tokensOf(all, v), err
 }
 
-// RemoveToken removes a token of a view. It returns fault.NotFound if the view has none with the
+// RemoveToken removes a token of a view. It returns fault.NotFound if no token of the view has the
 // name.
 func (o *Operator) RemoveToken(ctx context.Context, v view.Name, name view.TokenName) error {
 	return o.ports.Transactions.Atomically(ctx, func(ctx context.Context) error {

@@ -51,6 +51,11 @@ func (Callers) Identify(_ context.Context, token string, from netip.Addr) (autho
 	return c, err
 }
 
+// IdentifyReader implements [authority.Authority].
+func (c Callers) IdentifyReader(ctx context.Context, token string, from netip.Addr) (authority.Caller, error) {
+	return c.Identify(ctx, token, from)
+}
+
 // IdentifySession implements [authority.Authority].
 func (c Callers) IdentifySession(ctx context.Context, id string, from netip.Addr) (authority.Caller, error) {
 	return c.Identify(ctx, id, from)

@@ -52,14 +52,14 @@ func loadDocument(t *testing.T) *openapi3.T {
 // TestDocumentHasAllRoutes compares the routes of the document with the routes of the listener.
 // HEAD is left out, because every GET route has it.
 func TestDocumentHasAllRoutes(t *testing.T) {
-	registry, end := registryapi.New(registryapi.Config{}, nil, registryapi.Reads{}, nil, readcache.Ports{})
+	registry, end := registryapi.New(registryapi.Config{Resource: registryapi.Resource{URL: "https://tools.example.com"}}, nil, registryapi.Reads{}, nil, readcache.Ports{})
 	t.Cleanup(end)
 	server := rest.New(rest.Config{}, rest.Ports{
 		Parts: []rest.Part{
 			registry, authapi.New(authapi.UseCases{}),
-			methodsapi.New(methodsapi.Config{}, nil, nil, nil, nil), registryapi.NewPublishers(nil, nil, nil),
-			registryapi.NewReviews(nil, nil),
-			registryapi.NewQuarantine(nil, nil), adminapi.New(adminapi.UseCases{}),
+			methodsapi.New(methodsapi.Config{}, nil, nil, nil, nil), registryapi.NewPublishers(nil, registryapi.Resource{}, nil, nil),
+			registryapi.NewReviews(nil, registryapi.Resource{}, nil),
+			registryapi.NewQuarantine(nil, registryapi.Resource{}, nil), adminapi.New(adminapi.UseCases{}),
 		},
 		Health: rest.NewHealth(), Docs: docs,
 	})

@@ -1,5 +1,5 @@
 // Package catalogue has the pages on which people find servers and learn how to install them. They
-// need no sign-in.
+// need no sign-in, unless reading the registry needs a caller.
 package catalogue
 
 import (
@@ -53,9 +53,9 @@ func New(s *site.Site, p Ports) *Pages { return &Pages{s, p} }
 
 // Mount adds the routes.
 func (p *Pages) Mount(r fiber.Router) {
-	r.Get(site.Home, p.site.Open(p.list))
-	r.Get(ServersPath+":namespace/:server", p.site.Open(p.server))
-	r.Get(ServersPath+":namespace/:server/versions/:version", p.site.Open(p.server))
+	r.Get(site.Home, p.site.Reader(p.list))
+	r.Get(ServersPath+":namespace/:server", p.site.Reader(p.server))
+	r.Get(ServersPath+":namespace/:server/versions/:version", p.site.Reader(p.server))
 }
 
 // ServerPath returns the path of the page of a server.

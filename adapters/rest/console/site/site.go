@@ -21,6 +21,7 @@ import (
 	"github.com/tollgate-dev/tollgate/core/auth/trust"
 	"github.com/tollgate-dev/tollgate/core/fault"
 	"github.com/tollgate-dev/tollgate/core/registry"
+	"github.com/tollgate-dev/tollgate/core/registry/viewing"
 	"github.com/tollgate-dev/tollgate/ports/authority"
 	"github.com/tollgate-dev/tollgate/ports/authstore"
 	"github.com/tollgate-dev/tollgate/ports/registrystore"
@@ -37,8 +38,9 @@ const (
 	Home = Root
 )
 
-// Ports are the dependencies of a Site. All are nil if no one can sign in.
+// Ports are the dependencies of a Site. All but Reading are nil if no one can sign in.
 type Ports struct {
+	Reading   viewing.Config
 	Cookies   *cookies.Service
 	Authority authority.Authority
 	Accounts  authstore.Accounts
@@ -220,6 +222,45 @@ func (s *Site) Require(level auth.TrustLevel, h Handler) fiber.Handler {
 		}
 		return err
 	})
+}
+
+// Reader returns the handler of a page that shows servers. Everybody may see it, unless reading the
+// registry needs a caller (contract C-40): then people sign in, and programs, which want JSON, send
+// the token with which they may read.
+func (s *Site) Reader(h Handler) fiber.Handler {
+	if !s.ports.Reading.Private {
+		return s.Open(h)
+	}
+	page := s.Require(auth.Unverified, h)
+	return func(c *fiber.Ctx) error {
+		token := rest.BearerToken(c)
+		if s.HasSignIn() && token == "" && c.Accepts(fiber.MIMETextHTML, fiber.MIMEApplicationJSON) != fiber.MIMEApplicationJSON {
+			return page(c)
+		}
+		return s.Open(func(v *Visit) error {
+			v.Set(fiber.HeaderVary, fiber.HeaderCookie+", "+fiber.HeaderAuthorization)
+			v.Set(fiber.HeaderCacheControl, "no-store")
+			who, err := v.reader(token)
+			if err == nil {
+				err = who.MayRead()
+			}
+			if err != nil {
+				return err
+			}
+			return h(v)
+		})(c)
+	}
+}
+
+// reader returns who reads a page: by a token, or the person who is signed in.
+func (v *Visit) reader(token string) (authority.Caller, error) {
+	if !v.site.HasSignIn() || token == "" && !v.SignedIn() {
+		return authority.Caller{}, nil
+	}
+	if token == "" {
+		return v.Caller()
+	}
+	return v.site.ports.Authority.IdentifyReader(v.UserContext(), token, rest.Address(v.Ctx))
 }
 
 // requireLevel returns the error of trust.Require for the session of the person, and records it
