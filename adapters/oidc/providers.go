@@ -138,7 +138,7 @@ func (s *Providers) Authorize(ctx context.Context, c identity.Client, r identity
 		return "", err
 	}
 	options := []oauth2.AuthCodeOption{oauth2.S256ChallengeOption(r.Verifier), oidc.Nonce(r.Nonce)}
-	if slices.Contains(c.Scopes, oidc.ScopeOfflineAccess) { // OpenID Connect Core 1.0, section 11
+	if c.AsksForRefresh() { // OpenID Connect Core 1.0, section 11
 		options = append(options, oauth2.SetAuthURLParam("prompt", "consent"))
 	}
 	for name, value := range r.Extra {
@@ -306,6 +306,9 @@ func (s *Providers) Test(ctx context.Context, p *company.Provider) []identity.St
 		steps[1].Message = "there is no key that can be used"
 	default:
 		steps[1].OK, steps[1].Message = true, fmt.Sprintf("%d keys can be used", len(keys.keys))
+		if len(keys.keys) == 1 {
+			steps[1].Message = "1 key can be used"
+		}
 	}
 	return steps
 }

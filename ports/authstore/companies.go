@@ -47,8 +47,7 @@ type Identities interface {
 // Logins stores the sign-ins at providers from which sessions came. They are deleted together with
 // the session. Times are kept in UTC with microseconds.
 type Logins interface {
-	// Add stores a new login. It deletes logins of the same identity without a session that are
-	// older by a day.
+	// Add stores a new login.
 	Add(ctx context.Context, l company.Login) error
 	// Bind gives a login without a session its session, or returns fault.NotFound.
 	Bind(ctx context.Context, id company.LoginID, session auth.SessionID) error
@@ -58,6 +57,9 @@ type Logins interface {
 	// Renew stores Refresh, AnsweredAt and RecheckAt of a login whose stored RecheckAt is from. Of
 	// parallel calls, on all instances, one succeeds; the others return fault.Conflict.
 	Renew(ctx context.Context, l company.Login, from time.Time) error
+	// DeleteAbandoned deletes the logins without a session whose AnsweredAt is before a time, and
+	// returns their number, also together with an error.
+	DeleteAbandoned(ctx context.Context, before time.Time) (int, error)
 }
 
 // LoginQuery selects logins of sessions that are active at a time. Other zero fields do not
@@ -68,6 +70,7 @@ type LoginQuery struct {
 	Identity company.IdentityID
 	Session  auth.SessionID
 	SID      string
-	Due      time.Time // RecheckAt is at or before it, and not zero
-	Limit    int       // 0 for no limit
+	Due      time.Time      // RecheckAt is at or before it, and not zero
+	Without  []company.Name // providers whose logins are left out
+	Limit    int            // 0 for no limit
 }

@@ -133,11 +133,7 @@ func NewLogins(db *Database) *Logins { return &Logins{db} }
 // Add implements [authstore.Logins].
 func (s *Logins) Add(ctx context.Context, l company.Login) error {
 	return s.db.run(ctx, func(ctx context.Context) error {
-		_, err := s.db.logins.removeAll(ctx, func(old company.Login) bool {
-			return old.IdentityID == l.IdentityID && old.SessionID == "" &&
-				old.AnsweredAt.Before(l.AnsweredAt.Add(-24*time.Hour))
-		})
-		return cmp.Or(err, s.db.identities.refer(l.IdentityID), s.db.logins.insert(ctx, l))
+		return cmp.Or(s.db.identities.refer(l.IdentityID), s.db.logins.insert(ctx, l))
 	})
 }
 
@@ -158,7 +154,7 @@ func (s *Logins) Find(ctx context.Context, q authstore.LoginQuery) ([]company.Lo
 	found, err := s.db.logins.list(ctx, func(l company.Login) bool {
 		session, ok := s.db.sessions.rows[l.SessionID]
 		return ok && session.Active(q.At) && (q.Provider == "" || l.Provider == q.Provider) &&
-			(q.Identity == "" || l.IdentityID == q.Identity) && (q.Session == "" || l.SessionID == q.Session) &&
+			!slices.Contains(q.Without, l.Provider) && (q.Identity == "" || l.IdentityID == q.Identity) && (q.Session == "" || l.SessionID == q.Session) &&
 			(q.SID == "" || l.SID == q.SID) && (q.Due.IsZero() || !l.RecheckAt.IsZero() && !l.RecheckAt.After(q.Due))
 	}, func(a, b company.Login) int { return cmp.Or(a.RecheckAt.Compare(b.RecheckAt), cmp.Compare(a.ID, b.ID)) })
 	if q.Limit > 0 {
@@ -177,4 +173,10 @@ func (s *Logins) Renew(ctx context.Context, l company.Login, from time.Time) err
 		stored.Refresh, stored.AnsweredAt, stored.RecheckAt = l.Refresh, l.AnsweredAt, l.RecheckAt
 		return nil
 	})
+}
+
+// DeleteAbandoned implements [authstore.Logins].
+func (s *Logins) DeleteAbandoned(ctx context.Context, before time.Time) (int, error) {
+	before = storedTime(before)
+	return s.db.logins.removeAll(ctx, func(l company.Login) bool { return l.SessionID == "" && l.AnsweredAt.Before(before) })
 }

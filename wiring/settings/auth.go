@@ -71,6 +71,7 @@ func (s *Settings) completeAuth() {
 	s.Tokens.TokenLife = in.AccessTokenTTL
 	s.People.Product, s.People.Console = s.Brand.Name, s.consoleURL()
 	s.Passkeys.PublicURL, s.Passkeys.Name = strings.TrimSuffix(s.IDTokens.PublicURL, "/"), s.Brand.Name
+	s.Passkeys.PasswordsOff = in.PasswordsOff
 	s.Couriers.PublicURL = s.IDTokens.PublicURL
 	s.Companies = federating.Config{Console: s.People.Console, Public: s.IDTokens.PublicURL != "",
 		PasswordsOff: in.PasswordsOff,

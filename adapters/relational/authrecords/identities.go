@@ -124,21 +124,8 @@ func (r *loginRow) toLogin() company.Login {
 	}
 }
 
-// abandoned is the age at which a login without a session is deleted.
-const abandoned = 24 * time.Hour
-
 // Add implements authstore.Logins.
-func (s *loginStore) Add(ctx context.Context, l company.Login) error {
-	return s.db.InTransaction(ctx, func(ctx context.Context, _ bun.IDB) error {
-		_, err := s.db.Exec(ctx,
-			"DELETE FROM company_logins WHERE identity_id = ? AND session_id IS NULL AND answered_at < ?",
-			string(l.IdentityID), database.NewInstant(l.AnsweredAt.Add(-abandoned)))
-		if err != nil {
-			return err
-		}
-		return s.insert(ctx, l)
-	})
-}
+func (s *loginStore) Add(ctx context.Context, l company.Login) error { return s.insert(ctx, l) }
 
 // Bind implements authstore.Logins.
 func (s *loginStore) Bind(ctx context.Context, id company.LoginID, session auth.SessionID) error {
@@ -166,6 +153,9 @@ func (s *loginStore) Find(ctx context.Context, q authstore.LoginQuery) ([]compan
 		if !q.Due.IsZero() {
 			find = find.Where("l.recheck_at <= ?", database.NewInstant(q.Due))
 		}
+		if len(q.Without) > 0 {
+			find = find.Where("l.provider NOT IN (?)", bun.List(q.Without))
+		}
 		if q.Limit > 0 {
 			find = find.Limit(q.Limit)
 		}
@@ -182,4 +172,13 @@ func (s *loginStore) Renew(ctx context.Context, l company.Login, from time.Time)
 		return fault.New(fault.Conflict, "the login was checked by another instance")
 	}
 	return err
+}
+
+// DeleteAbandoned implements authstore.Logins. The index of the sessions finds the rows without one.
+func (s *loginStore) DeleteAbandoned(ctx context.Context, before time.Time) (int, error) {
+	return s.db.InBatches(ctx, func(ctx context.Context, tx bun.IDB) (int, error) {
+		abandoned := tx.NewSelect().Model((*loginRow)(nil)).Column("id").Where("session_id IS NULL").
+			Where("answered_at < ?", database.NewInstant(before)).Limit(database.BatchSize)
+		return s.db.AffectedRows(tx.NewDelete().Model((*loginRow)(nil)).Where("id IN (?)", abandoned).Exec(ctx))
+	})
 }

@@ -43,6 +43,10 @@ func insertOldRecords(kind string) []string {
 			SELECT ` + id + ", " + id + ", " + anna + ", '', " + empty + ", 0, ''," + at + from,
 		"INSERT INTO pending_logins (user_id, device_identity, subject, proven, expires_at) SELECT " + anna +
 			", 'd' || n.i, '', false, " + at + from,
+		`INSERT INTO company_identities (id, user_id, issuer, subject, email, linked_at, last_used_at)
+			SELECT ` + id + ", " + anna + ", '', 's' || n.i, '', " + at + ", " + at + from,
+		`INSERT INTO company_logins (id, session_id, identity_id, provider, sid, refresh, answered_at)
+			SELECT ` + id + ", CASE WHEN n.i > 19 THEN " + id + " END, " + id + ", '', '', " + empty + ", " + at + from,
 		"INSERT INTO lockouts (key, failed_at, latest) SELECT 'device:' || n.i, '[]', " + at + from,
 		"INSERT INTO audit_events (id, time, type, success, details) SELECT " + id + ", " + at +
 			", 'LOGIN_ATTEMPT', false, '{}'" + from,
@@ -108,6 +112,7 @@ func sweeps(t *testing.T, db *relationaltest.Database) []sweep {
 		{"refresh tokens", stores.RefreshTokens.DeleteExpired},
 		{"challenges", stores.Challenges.DeleteExpired},
 		{"pending logins", stores.PendingLogins.DeleteExpired},
+		{"company sign-ins", stores.Logins.DeleteAbandoned},
 		{"lockouts", stores.Lockouts.DeleteBefore},
 		{"sessions", stores.SessionRetention.DeleteExpired},
 		{"devices", stores.Devices.DeleteUnused},

@@ -313,6 +313,13 @@ func (p *Provider) Object(secretHash string) audit.Object {
 // SpeaksFor reports whether the e-mail address is of a domain of the provider.
 func (p *Provider) SpeaksFor(e auth.Email) bool { return slices.Contains(p.Domains, e.Domain()) }
 
+// OfflineAccess is the scope by which a refresh token is asked for (OpenID Connect Core 1.0, section 11).
+const OfflineAccess = "offline_access"
+
+// AsksForRefresh reports whether a refresh token is asked for. One that a provider gives all the same may
+// end with the person's session there, so that its end does not mean that the person has left.
+func (p *Provider) AsksForRefresh() bool { return slices.Contains(p.Scopes, OfflineAccess) }
+
 // Enforcing returns the provider at which people with the e-mail address must sign in; nil without one.
 func Enforcing(all []Provider, e auth.Email) *Provider {
 	for i := range all {

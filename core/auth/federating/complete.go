@@ -147,22 +147,22 @@ type person struct {
 
 // admit decides about a sign-in and stores what follows, in the transaction of the context. The error
 // is refusedError for a person who may not sign in.
-func (p *person) admit(ctx context.Context) (signin.Company, error) {
+func (p *person) admit(ctx context.Context) (signin.Admitted, error) {
 	s, now := p.service, p.service.ports.Clock.Now()
 	known, linked, err := p.find(ctx)
 	if err != nil {
-		return signin.Company{}, err
+		return signin.Admitted{}, err
 	}
 	p.verdict = p.provider.Decide(p.claims, known)
 	if p.account = (auth.Account{}); known.Account != nil {
 		p.account = *known.Account
 	}
 	if !p.verdict.Admits() {
-		return signin.Company{}, refusedError{p.verdict, p.account.ID, p.provider}
+		return signin.Admitted{}, refusedError{p.verdict, p.account.ID, p.provider}
 	}
 	if p.verdict == company.Create {
 		if p.account, err = s.ports.People.AddFromCompany(ctx, p.claims.Email, p.claims.Name); err != nil {
-			return signin.Company{}, err
+			return signin.Admitted{}, err
 		}
 	}
 	if linked.ID == "" {
@@ -177,9 +177,9 @@ func (p *person) admit(ctx context.Context) (signin.Company, error) {
 		err = s.replaceGrants(ctx, p.provider, p.account.ID, p.claims.Groups)
 	}
 	if err != nil {
-		return signin.Company{}, err
+		return signin.Admitted{}, err
 	}
-	return p.newLogin(ctx, linked.ID, now)
+	return p.admitted(linked.ID, now)
 }
 
 // find returns what is known about the person: by the identity, else by the e-mail address.
@@ -236,28 +236,28 @@ func (p *person) activate(ctx context.Context) error {
 	return ports.Links.RemoveAll(ctx, p.account.ID, auth.LinkInvitation)
 }
 
-// newLogin stores the sign-in, for the session that begins.
-func (p *person) newLogin(ctx context.Context, of company.IdentityID, now time.Time) (signin.Company, error) {
-	ports := p.service.ports
+// admitted returns the person with the sign-in, which is stored with the session that begins.
+func (p *person) admitted(of company.IdentityID, now time.Time) (signin.Admitted, error) {
+	s := p.service
 	l := company.Login{
-		ID: secrets.NewUUID[company.LoginID](ports.Entropy), IdentityID: of, Provider: p.provider.Name, SID: p.claims.SID,
+		ID: secrets.NewUUID[company.LoginID](s.ports.Entropy), IdentityID: of, Provider: p.provider.Name, SID: p.claims.SID,
 		AnsweredAt: now,
 	}
-	if p.refresh != "" {
-		sealed, err := p.service.sealRefresh(l.ID, p.nonce, p.refresh)
+	if p.refresh != "" && p.provider.AsksForRefresh() {
+		sealed, err := s.sealRefresh(l.ID, p.nonce, p.refresh)
 		if err != nil {
-			return signin.Company{}, err
+			return signin.Admitted{}, err
 		}
 		l.Refresh, l.RecheckAt = sealed, now.Add(p.provider.Recheck)
 	}
-	if err := ports.Logins.Add(ctx, l); err != nil {
-		return signin.Company{}, err
+	a := signin.Admitted{
+		Account: p.account, Login: l, Until: now.Add(p.provider.MaxSession),
+		Proof: company.Proof{Provider: p.provider.Name, Subject: p.claims.Subject},
 	}
-	return signin.Company{
-		Account: p.account, Login: auth.CompanyLogin{ID: string(l.ID), Until: now.Add(p.provider.MaxSession)},
-		Proof:        company.Proof{Provider: p.provider.Name, Subject: p.claims.Subject},
-		SecondFactor: p.claims.HasSecondFactor(p.provider, now),
-	}, nil
+	if p.claims.HasSecondFactor(p.provider, now) {
+		a.Factor = auth.FactorCompany
+	}
+	return a, nil
 }
 
 // replaceGrants gives a person the grants of the groups, and takes the other ones of the provider.

@@ -43,11 +43,8 @@ func linkedOf(
 	linked := make([]Linked, len(found))
 	for i := range found {
 		linked[i].Identity = found[i]
-		for k := range all {
-			if all[k].Issuer == found[i].Issuer {
-				linked[i].Provider = all[k].Name
-				break
-			}
+		if p := found[i].UsableAt(all); p != nil {
+			linked[i].Provider = p.Name
 		}
 	}
 	return linked, nil
@@ -133,38 +130,26 @@ func (s *Service) Unlink(ctx context.Context, user auth.UserID, id company.Ident
 		if n < 0 {
 			return auth.NotFound("identity")
 		}
-		other, err := s.hasOtherWay(ctx, &account, id)
-		if err == nil && !other {
+		removed := all[n]
+		keys, err := s.ports.Passkeys.Of(ctx, user)
+		if err != nil {
+			return err
+		}
+		providers, err := s.ports.Providers.List(ctx)
+		ways := company.Ways{Account: account, Identities: slices.Delete(all, n, n+1), Passkeys: keys}
+		if err == nil && !ways.Any(providers, s.config.PasswordsOff) {
 			err = fault.New(fault.Conflict, "this is your only way to sign in: set a password, add a passkey or link another one first")
 		}
 		if err != nil {
 			return err
 		}
-		return s.remove(ctx, &all[n])
+		return s.remove(ctx, &removed, providers)
 	})
 }
 
-// hasOtherWay reports whether a person can sign in without an identity: by a password that is accepted,
-// another identity whose provider is there, or a passkey.
-func (s *Service) hasOtherWay(ctx context.Context, a *auth.Account, without company.IdentityID) (bool, error) {
-	_, password, err := s.Offered(ctx, a.Email)
-	if err != nil || password && a.PasswordHash != "" {
-		return err == nil, err
-	}
-	linked, err := s.Identities(ctx, a.ID)
-	if err != nil || slices.ContainsFunc(linked, func(i Linked) bool { return i.ID != without && i.Provider != "" }) {
-		return err == nil, err
-	}
-	return hasPasskey(ctx, s.ports.Passkeys, a.ID)
-}
-
 // remove removes an identity with its grants and the event, in the transaction of the context.
-func (s *Service) remove(ctx context.Context, i *company.Identity) error {
+func (s *Service) remove(ctx context.Context, i *company.Identity, all []company.Provider) error {
 	if err := s.ports.Identities.Remove(ctx, i.UserID, i.ID); err != nil {
-		return err
-	}
-	all, err := s.ports.Providers.List(ctx)
-	if err != nil {
 		return err
 	}
 	var name company.Name

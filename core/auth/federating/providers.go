@@ -147,18 +147,13 @@ func (s *Providers) checkEnforceable(ctx context.Context) error {
 		if slices.ContainsFunc(found, func(i company.Identity) bool { return i.LastUsedAt.After(since) }) {
 			return nil
 		}
-		if has, err := hasPasskey(ctx, s.ports.Passkeys, auth.UserID(id)); has || err != nil {
+		keys, err := s.ports.Passkeys.Of(ctx, auth.UserID(id))
+		if err != nil || len(auth.CredentialsOf(keys)) > 0 {
 			return err
 		}
 	}
 	return fault.New(fault.Conflict, "enforce: no person who can operate has a passkey or has signed in at a provider within "+
 		"30 days; link one and sign in there first, or force it (force=true)")
-}
-
-// hasPasskey reports whether a person can sign in with a passkey.
-func hasPasskey(ctx context.Context, from authstore.Passkeys, user auth.UserID) (bool, error) {
-	found, err := from.Of(ctx, user)
-	return slices.ContainsFunc(found, func(p auth.Passkey) bool { return p.SuspendedAt.IsZero() }), err
 }
 
 // save stores a provider in place of another one, which may be nil, with its event.

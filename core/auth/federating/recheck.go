@@ -3,6 +3,7 @@ package federating
 import (
 	"context"
 	"errors"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -24,10 +25,12 @@ const (
 const codeLeft fault.Code = "invalid_grant"
 
 // Run checks sessions again at their providers, and announces admitted passwords, until the context
-// ends.
+// ends and the checks that run have ended.
 func (s *Service) Run(ctx context.Context) {
+	c := &checks{service: s}
+	defer c.running.Wait()
 	for {
-		s.RecheckAll(ctx)
+		c.begin(ctx)
 		s.announceAdmitted(ctx)
 		if !s.ports.Waiter.Wait(ctx, recheckEvery) {
 			return
@@ -35,18 +38,49 @@ func (s *Service) Run(ctx context.Context) {
 	}
 }
 
-// RecheckAll checks the sessions whose time has come. Of several instances, one checks a session. An
-// error leaves a session to the next check; without an answer it ends at its time. A check that runs
-// is not interrupted, because the provider may have replaced the refresh token already.
-func (s *Service) RecheckAll(ctx context.Context) {
-	ctx, now := context.WithoutCancel(ctx), s.ports.Clock.Now()
-	due, err := s.ports.Logins.Find(ctx, authstore.LoginQuery{At: now, Due: now, Limit: recheckBatch})
+// checks are the checks of sessions that run: one batch for each provider, so that a provider that does
+// not answer delays no other one.
+type checks struct {
+	service *Service
+	running sync.WaitGroup
+
+	mu   sync.Mutex
+	busy []company.Name
+}
+
+// begin begins to check the sessions whose time has come, at providers that are not busy. Of several
+// instances, one checks a session. An error leaves a session to the next check; without an answer it
+// ends at its time. A check that runs is not interrupted, because the provider may have replaced the
+// refresh token already.
+func (c *checks) begin(ctx context.Context) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	ctx, now := context.WithoutCancel(ctx), c.service.ports.Clock.Now()
+	due, err := c.service.ports.Logins.Find(ctx, authstore.LoginQuery{
+		At: now, Due: now, Without: c.busy, Limit: recheckBatch,
+	})
 	if err != nil {
 		return
 	}
-	var running sync.WaitGroup
+	batches := map[company.Name][]company.Login{}
 	for _, l := range due {
-		running.Go(func() { _ = s.recheck(ctx, l) }) // see above
+		batches[l.Provider] = append(batches[l.Provider], l)
+	}
+	for name, batch := range batches {
+		c.busy = append(c.busy, name)
+		c.running.Go(func() {
+			c.service.recheckAll(ctx, batch)
+			c.mu.Lock()
+			defer c.mu.Unlock()
+			c.busy = slices.DeleteFunc(slices.Clone(c.busy), func(n company.Name) bool { return n == name })
+		})
+	}
+}
+
+func (s *Service) recheckAll(ctx context.Context, batch []company.Login) {
+	var running sync.WaitGroup
+	for _, l := range batch {
+		running.Go(func() { _ = s.recheck(ctx, l) }) // see checks.begin
 	}
 	running.Wait()
 }
@@ -143,6 +177,10 @@ func (s *Service) applyClaims(
 		return true, s.endBy(ctx, authstore.LoginQuery{Provider: p.Name, Identity: l.IdentityID}, "company_logout", string(v), false)
 	}
 	return false, s.ports.Transactions.Atomically(ctx, func(ctx context.Context) error {
+		// The lock of the account lets the checks of two sessions of a person follow each other.
+		if err := s.ports.Accounts.Update(ctx, account.ID, func(*auth.Account) error { return nil }); err != nil {
+			return err
+		}
 		return s.replaceGrants(ctx, p, account.ID, c.Groups)
 	})
 }

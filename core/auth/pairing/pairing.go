@@ -84,9 +84,9 @@ func (s *Service) Exchange(ctx context.Context, in Exchange) (r signin.Result, e
 	if !verifierForm.MatchString(in.Verifier) {
 		return r, "", auth.InvalidField(auth.CodeValidation, "codeVerifier", "must be 43 to 128 letters and digits")
 	}
-	r, err = s.ports.SignIn.StartAdmitted(ctx, in.From, func(ctx context.Context) (signin.Admitted, error) {
-		by, err := s.take(ctx, in)
-		if err != nil {
+	var by auth.Session
+	r, err = s.ports.SignIn.StartAdmitted(ctx, in.From, func(ctx context.Context) (_ signin.Admitted, err error) {
+		if by, err = s.take(ctx, in); err != nil {
 			return signin.Admitted{}, err
 		}
 		admitted, err := s.admit(ctx, &by, in.Redirect == "")
@@ -94,6 +94,9 @@ func (s *Service) Exchange(ctx context.Context, in Exchange) (r signin.Result, e
 		return admitted, err
 	})
 	if fault.Is(err, fault.NotFound) {
+		if err := s.ports.SignIn.RecordCode(ctx, in.From, by.UserID); err != nil {
+			return r, "", err
+		}
 		err = fault.New(fault.Unauthenticated, "the code is wrong, was used, or has expired: begin again with 'tollgate login'").
 			WithCode(auth.CodeInvalidCredentials)
 	}
@@ -135,21 +138,20 @@ func (s *Service) admit(ctx context.Context, by *auth.Session, copied bool) (a s
 		return nil
 	})
 	if err == nil {
-		a.Login, err = s.copyLogin(ctx, by)
+		err = s.copyLogin(ctx, &a, by)
 	}
 	return a, err
 }
 
-// copyLogin stores the sign-in at a provider from which a session came once more, for the session of
-// the command, which then ends with the person's sign-in there. The refresh token stays where it is,
-// so the session of the command ends when the one in the browser would end without another check.
-func (s *Service) copyLogin(ctx context.Context, by *auth.Session) (auth.CompanyLogin, error) {
+// copyLogin gives the session of the command the sign-in at a provider from which a session came, so
+// that it ends with the person's sign-in there. The refresh token stays where it is, so the session of
+// the command ends when the one in the browser would end without another check.
+func (s *Service) copyLogin(ctx context.Context, a *signin.Admitted, by *auth.Session) error {
 	found, err := s.ports.Logins.Find(ctx, authstore.LoginQuery{At: s.ports.Clock.Now(), Session: by.ID, Limit: 1})
 	if err != nil || len(found) == 0 {
-		return auth.CompanyLogin{}, err
+		return err
 	}
-	l := found[0]
-	l.ID, l.SessionID = secrets.NewUUID[company.LoginID](s.ports.Entropy), ""
-	l.Refresh, l.RecheckAt = nil, time.Time{}
-	return auth.CompanyLogin{ID: string(l.ID), Until: by.MaxExpiresAt}, s.ports.Logins.Add(ctx, l)
+	a.Login, a.Until = found[0], by.MaxExpiresAt
+	a.Login.ID, a.Login.Refresh, a.Login.RecheckAt = secrets.NewUUID[company.LoginID](s.ports.Entropy), nil, time.Time{}
+	return nil
 }

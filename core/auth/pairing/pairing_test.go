@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/tollgate-dev/tollgate/core/audit"
 	"github.com/tollgate-dev/tollgate/core/auth"
 	"github.com/tollgate-dev/tollgate/core/auth/auditing"
 	"github.com/tollgate-dev/tollgate/core/auth/authtest"
@@ -46,6 +47,7 @@ type fixture struct {
 	logins   authstore.Logins
 
 	identities authstore.Identities
+	log        *fakedb.AuditLog
 
 	service *pairing.Service
 	by      auth.Session // of the browser
@@ -58,14 +60,14 @@ func newFixture(t *testing.T) *fixture {
 	fx := &fixture{
 		t: t, clock: clocktest.NewManual(time.Date(2026, time.November, 21, 12, 0, 0, 0, time.UTC)),
 		sessions: fakedb.NewSessions(db), accounts: fakedb.NewAccounts(db), logins: fakedb.NewLogins(db),
-		identities: fakedb.NewIdentities(db),
+		identities: fakedb.NewIdentities(db), log: fakedb.NewAuditLog(db),
 	}
 	signIn, err := signin.New(authtest.SignIn(), signin.Ports{
 		Accounts: fx.accounts, Devices: fakedb.NewDevices(db), DeviceTokens: fakedb.NewDeviceTokens(db), Sessions: fx.sessions,
 		RefreshTokens: fakedb.NewRefreshTokens(db), History: fakedb.NewSessions(db), Lockouts: fakedb.NewLockouts(db),
 		Counts: fakedb.NewHistory(db), Deferrals: fakedb.NewHistory(db), Logins: fx.logins, Transaction: db,
 		Tokens: testSigner{}, Root: auth.RootSecret(strings.Repeat("r", 32)), Geography: signalstest.None{}, Reputation: signalstest.None{},
-		Trail: auditing.New(fakedb.NewAuditLog(db), fx.clock, entropy), Clock: fx.clock, Entropy: entropy,
+		Trail: auditing.New(fx.log, fx.clock, entropy), Clock: fx.clock, Entropy: entropy,
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -219,7 +221,28 @@ func TestDeadCodes(t *testing.T) {
 		if _, err := fx.exchange(code, test.redirect); err == nil {
 			t.Errorf("%s: the code is good twice", name)
 		}
+		if refused := fx.refusals(""); test.good && len(refused) != 1 {
+			t.Errorf("%s: the refused exchanges without a person are %+v", name, refused)
+		}
+		if refused := fx.refusals(fx.by.UserID); !test.good && len(refused) != 2 {
+			t.Errorf("%s: the refused exchanges of the person are %+v", name, refused)
+		}
 	}
+}
+
+// refusals returns the events of refused exchanges of a person; of no known one if it is empty.
+func (fx *fixture) refusals(user auth.UserID) (refused []audit.Event) {
+	fx.t.Helper()
+	all, _, err := fx.log.Search(fx.t.Context(), authstore.AuditQuery{Category: audit.LoginAttempt, Limit: auth.MaxPage})
+	if err != nil {
+		fx.t.Fatal(err)
+	}
+	for _, e := range all {
+		if !e.Success && e.Subject == audit.Subject(user) && e.Details["method"] == audit.Text("browser") {
+			refused = append(refused, e)
+		}
+	}
+	return refused
 }
 
 func (fx *fixture) setState(state auth.AccountState) {

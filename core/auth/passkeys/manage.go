@@ -2,9 +2,11 @@ package passkeys
 
 import (
 	"context"
+	"slices"
 
 	"github.com/tollgate-dev/tollgate/core/audit"
 	"github.com/tollgate-dev/tollgate/core/auth"
+	"github.com/tollgate-dev/tollgate/core/auth/company"
 	"github.com/tollgate-dev/tollgate/core/auth/notices"
 	"github.com/tollgate-dev/tollgate/core/auth/trust"
 	"github.com/tollgate-dev/tollgate/core/fault"
@@ -123,30 +125,31 @@ func (s *Service) Remove(ctx context.Context, caller auth.Session, id auth.Passk
 		if err != nil {
 			return p, err
 		}
-		others := 0
-		for _, one := range all {
-			if one.ID == id {
-				p = one
-			} else if one.SuspendedAt.IsZero() {
-				others++
-			}
-		}
-		if p.ID == "" {
+		n := slices.IndexFunc(all, func(one auth.Passkey) bool { return one.ID == id })
+		if n < 0 {
 			return p, auth.NotFound("passkey")
 		}
-		if others == 0 && a.PasswordHash == "" {
-			linked, err := s.ports.Identities.Of(ctx, caller.UserID)
-			if err == nil && len(linked) == 0 {
-				err = fault.New(fault.Conflict, "this passkey is your only way to sign in: set a password first")
-			}
-			if err != nil {
-				return p, err
-			}
+		p = all[n]
+		if err := s.checkOtherWay(ctx, &a, slices.Delete(all, n, n+1)); err != nil {
+			return p, err
 		}
 		return p, s.ports.Passkeys.Remove(ctx, caller.UserID, id)
 	})
 	if err == nil {
 		s.notify(notices.PasskeyRemoved, caller)
+	}
+	return err
+}
+
+// checkOtherWay returns fault.Conflict if a person with these passkeys cannot sign in.
+func (s *Service) checkOtherWay(ctx context.Context, a *auth.Account, rest []auth.Passkey) error {
+	linked, err := s.ports.Identities.Of(ctx, a.ID)
+	if err != nil {
+		return err
+	}
+	all, err := s.ports.Providers.List(ctx)
+	if err == nil && !(company.Ways{Account: *a, Identities: linked, Passkeys: rest}).Any(all, s.PasswordsOff) {
+		err = fault.New(fault.Conflict, "this passkey is your only way to sign in: add another one or set a password first")
 	}
 	return err
 }

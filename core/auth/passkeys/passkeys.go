@@ -28,6 +28,8 @@ type Config struct {
 	PublicURL string // of the service; optional
 	RPID      string // the host of PublicURL or a parent domain of it; empty for the host
 	Name      string // of the service, shown to people
+	// PasswordsOff is true if no password is accepted.
+	PasswordsOff bool
 }
 
 // Validate returns an error that begins with the name of the first field that is out of range.
@@ -74,6 +76,7 @@ type Ports struct {
 	Passkeys    authstore.Passkeys
 	Accounts    authstore.Accounts
 	Identities  authstore.Identities
+	Providers   authstore.Providers
 	Sessions    authstore.Sessions
 	Transaction transaction.Runner
 

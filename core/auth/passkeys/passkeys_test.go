@@ -125,7 +125,7 @@ func newFixture(t *testing.T) *fixture {
 	fx.must(err)
 	fx.ports = passkeys.Ports{
 		Passkeys: fakedb.NewPasskeys(db), Accounts: fx.signIn.Accounts, Identities: fx.signIn.Identities,
-		Sessions: fx.signIn.Sessions, Transaction: fx.runner, Verifier: adapter.New(), SignIn: signIn,
+		Providers: fx.signIn.Providers, Sessions: fx.signIn.Sessions, Transaction: fx.runner, Verifier: adapter.New(), SignIn: signIn,
 		Used: &claims{used: map[string]bool{}}, Trail: trail, Notices: fx.notices, Clock: fx.clock, Entropy: entropy,
 		Root: root,
 	}

@@ -45,6 +45,7 @@ type Ports struct {
 	RefreshTokens authstore.RefreshTokens
 	Challenges    authstore.Challenges
 	Pending       authstore.PendingLogins
+	Companies     authstore.Logins
 	Links         authstore.Links
 	Lockouts      authstore.Lockouts
 	Devices       authstore.Devices
@@ -85,6 +86,7 @@ const (
 	RefreshTokens Kind = "refresh_tokens"
 	Challenges    Kind = "challenges"
 	PendingLogins Kind = "pending_logins"
+	CompanyLogins Kind = "company_logins"
 	Links         Kind = "links"
 	Lockouts      Kind = "lockouts"
 	Sessions      Kind = "sessions"
@@ -97,7 +99,8 @@ const (
 // Kinds returns all kinds.
 func Kinds() []Kind {
 	return []Kind{
-		RefreshTokens, Challenges, PendingLogins, Links, Lockouts, Sessions, Devices, Counts, Tokens, AuditEvents,
+		RefreshTokens, Challenges, PendingLogins, CompanyLogins, Links, Lockouts, Sessions, Devices, Counts, Tokens,
+		AuditEvents,
 	}
 }
 
@@ -121,6 +124,7 @@ func (s *Sweeper) retentionRules() []rule {
 		{RefreshTokens, gracePeriod, s.ports.RefreshTokens.DeleteExpired},
 		{Challenges, gracePeriod, s.ports.Challenges.DeleteExpired},
 		{PendingLogins, 0, s.ports.Pending.DeleteExpired},
+		{CompanyLogins, gracePeriod, s.ports.Companies.DeleteAbandoned},
 		{Links, 0, s.ports.Links.DeleteExpired},
 		{Lockouts, s.config.Lockout, s.ports.Lockouts.DeleteBefore},
 		{Counts, history.Lifetime, s.ports.Counts.DeleteExpired},

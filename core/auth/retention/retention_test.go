@@ -11,6 +11,7 @@ import (
 	"github.com/tollgate-dev/tollgate/core/audit"
 	"github.com/tollgate-dev/tollgate/core/auth"
 	"github.com/tollgate-dev/tollgate/core/auth/auditing"
+	"github.com/tollgate-dev/tollgate/core/auth/company"
 	"github.com/tollgate-dev/tollgate/core/auth/history"
 	"github.com/tollgate-dev/tollgate/core/auth/retention"
 	"github.com/tollgate-dev/tollgate/core/fault"
@@ -38,12 +39,13 @@ func newFixture(t *testing.T) *fixture {
 	fx.stores = retention.Ports{
 		Audit: fakedb.NewAuditLog(db), Sessions: fakedb.NewSessions(db), RefreshTokens: fakedb.NewRefreshTokens(db),
 		Challenges: fakedb.NewChallenges(db), Pending: fakedb.NewPendingLogins(db), Lockouts: fakedb.NewLockouts(db),
-		Devices: fx.devices,
-		Counts:  fakedb.NewHistory(db), Tokens: fakedb.NewAPITokens(db), Links: fakedb.NewLinks(db),
+		Devices:   fx.devices,
+		Companies: fakedb.NewLogins(db), Counts: fakedb.NewHistory(db), Tokens: fakedb.NewAPITokens(db), Links: fakedb.NewLinks(db),
 	}
 	fx.mustSucceed(fakedb.NewAccounts(db).Create(t.Context(), auth.Account{
 		ID: "anna", Email: "anna@example.com", State: auth.AccountActive,
 	}))
+	fx.mustSucceed(fakedb.NewIdentities(db).Add(t.Context(), company.Identity{ID: "anna", UserID: "anna"}))
 	return fx
 }
 
@@ -76,6 +78,10 @@ func (fx *fixture) addSignIn(name string, age time.Duration) {
 	fx.mustSucceed(fx.stores.Pending.Put(ctx, auth.PendingLogin{
 		UserID: "anna", DeviceIdentity: auth.DeviceIdentity(name), CreatedAt: end.Add(-time.Minute), ExpiresAt: end,
 	}))
+	fx.mustSucceed(fx.stores.Companies.Add(ctx, company.Login{ID: company.LoginID(name), IdentityID: "anna", AnsweredAt: end}))
+	fx.mustSucceed(fx.stores.Companies.Add(ctx, company.Login{
+		ID: company.LoginID(name + " "), IdentityID: "anna", SessionID: auth.SessionID(name), AnsweredAt: end,
+	}))
 	fx.mustSucceed(fx.stores.Links.Put(ctx, auth.Link{
 		Hash: sha256.Sum256([]byte(name)), Purpose: auth.LinkReset, UserID: "anna", ExpiresAt: end,
 	}))
@@ -107,8 +113,8 @@ func TestSweep(t *testing.T) {
 	fx.addSignIn("nearly as old", history.Lifetime-time.Second)
 	c := retention.Config{Audit: 30 * day, Sessions: 30 * day, Lockout: 15 * time.Minute}
 	want := []retention.Removed{
-		{retention.RefreshTokens, 4}, {retention.Challenges, 4}, {retention.PendingLogins, 4}, {retention.Links, 4},
-		{retention.Lockouts, 4},
+		{retention.RefreshTokens, 4}, {retention.Challenges, 4}, {retention.PendingLogins, 4}, {retention.CompanyLogins, 4},
+		{retention.Links, 4}, {retention.Lockouts, 4},
 		{retention.Counts, 1}, {retention.Sessions, 3}, {retention.Devices, 3}, {retention.AuditEvents, 3},
 	}
 	if got := fx.mustSweep(c); !slices.Equal(got, want) {
@@ -128,8 +134,8 @@ func TestForEver(t *testing.T) {
 	fx := newFixture(t)
 	fx.addSignIn("old", 4000*day)
 	want := []retention.Removed{
-		{retention.RefreshTokens, 1}, {retention.Challenges, 1}, {retention.PendingLogins, 1}, {retention.Links, 1},
-		{retention.Lockouts, 1},
+		{retention.RefreshTokens, 1}, {retention.Challenges, 1}, {retention.PendingLogins, 1}, {retention.CompanyLogins, 1},
+		{retention.Links, 1}, {retention.Lockouts, 1},
 		{retention.Counts, 1},
 	}
 	if got := fx.mustSweep(retention.Config{Lockout: time.Hour}); !slices.Equal(got, want) {
@@ -158,9 +164,8 @@ func TestOneFailureDoesNotStopTheOthers(t *testing.T) {
 	removed, err := retention.New(retention.Config{Audit: day, Sessions: day}, fx.stores, clocktest.NewManual(noon)).
 		Sweep(t.Context())
 	want := []retention.Removed{
-		{retention.RefreshTokens, 1}, {retention.Challenges, 1}, {retention.PendingLogins, 1}, {retention.Links, 1},
-		{retention.Sessions, 1},
-		{retention.Devices, 1},
+		{retention.RefreshTokens, 1}, {retention.Challenges, 1}, {retention.PendingLogins, 1},
+		{retention.CompanyLogins, 1}, {retention.Links, 1}, {retention.Sessions, 1}, {retention.Devices, 1},
 	}
 	if !errors.Is(err, errAway) || !slices.Equal(removed, want) {
 		t.Errorf("a sweep removed %v, %v, want %v and both failures", removed, err, want)

@@ -2,17 +2,28 @@ package signin
 
 import (
 	"context"
+	"time"
 
 	"github.com/tollgate-dev/tollgate/core/auth"
+	"github.com/tollgate-dev/tollgate/core/auth/company"
 )
 
-// Admitted is a person who gets a session without a password or a provider.
+// Admitted is a person who gets a session without a password.
 type Admitted struct {
 	Account auth.Account
-	Factor  auth.Factor       // what the person has shown; empty for nothing that counts as a second factor
-	Most    auth.TrustLevel   // that the session gets; zero without a limit
-	Login   auth.CompanyLogin // from which the session comes too; otherwise zero
+	Factor  auth.Factor     // what the person has shown; empty for nothing that counts as a second factor
+	Most    auth.TrustLevel // that the session gets; zero without a limit
+	// Login is the sign-in at a provider from which the session comes, to be stored with it, and Until
+	// is when the session ends at the latest; zero without one.
+	Login company.Login
+	Until time.Time
+	// Proof is where a provider has just signed the person in, for the audit log.
+	Proof company.Proof
 }
+
+// Admit returns the person who gets a session, in the transaction of the context. It may be called
+// more than once.
+type Admit func(ctx context.Context) (Admitted, error)
 
 // StartTrusted begins a session for the person whom admit returns, in one transaction with admit.
 // The session is at FULL_TRUST and its device confirmed, as after a step-up, so admit must take a
@@ -29,8 +40,17 @@ func (s *Service) StartTrusted(
 
 // StartAdmitted is StartTrusted for a person with another factor or without one: then score and cap
 // hold as after a password.
-func (s *Service) StartAdmitted(
-	ctx context.Context, from Origin, admit func(ctx context.Context) (Admitted, error),
+func (s *Service) StartAdmitted(ctx context.Context, from Origin, admit Admit) (Result, error) {
+	return s.start(ctx, from, admit, func(ctx context.Context, attempt *loginAttempt) (step, error) {
+		done, err := s.startSession(ctx, from, attempt, s.ports.Clock.Now())
+		done.newDevice = done.newDevice && attempt.factor != auth.FactorLink
+		return done, err
+	})
+}
+
+// start calls begin for the person whom admit returns, in one transaction with admit.
+func (s *Service) start(
+	ctx context.Context, from Origin, admit Admit, begin func(context.Context, *loginAttempt) (step, error),
 ) (Result, error) {
 	attempt := loginAttempt{accountKnown: true}
 	return s.atomically(ctx, from, &attempt, func(ctx context.Context) (step, error) {
@@ -39,16 +59,11 @@ func (s *Service) StartAdmitted(
 			return step{}, err
 		}
 		attempt.account, attempt.identity = person.Account, s.deviceIdentity(from.Device, person.Account.ID)
-		attempt.factor, attempt.most, attempt.company = person.Factor, person.Most, person.Login
+		attempt.factor, attempt.most, attempt.login, attempt.proof = person.Factor, person.Most, person.Login, person.Proof
+		attempt.company = auth.CompanyLogin{ID: string(person.Login.ID), Until: person.Until}
 		if err := s.loadDevice(ctx, &attempt, from.DeviceToken); err != nil {
 			return step{}, err
 		}
-		now := s.ports.Clock.Now()
-		session, newDevice, err := s.createSession(ctx, from, &attempt, now)
-		if err != nil {
-			return step{}, err
-		}
-		r, err := s.issueTokens(ctx, &session, &attempt, now)
-		return step{r, newDevice && person.Factor != auth.FactorLink}, err
+		return begin(ctx, &attempt)
 	})
 }

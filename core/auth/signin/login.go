@@ -45,6 +45,7 @@ type loginAttempt struct {
 	trustDevice  bool            // the person marks the device as TRUSTED with that factor
 	noHistory    bool            // the counts of the history could not be read or written
 	company      auth.CompanyLogin
+	login        company.Login   // of company, while it is not stored
 	proof        company.Proof   // of the provider; zero after a password
 	most         auth.TrustLevel // that the session gets at most; zero without a limit
 }
@@ -309,20 +310,25 @@ func (s *Service) notifyPerson(k notices.Kind, from Origin, attempt *loginAttemp
 // one transaction.
 func (s *Service) completeLogin(ctx context.Context, from Origin, attempt *loginAttempt) (Result, error) {
 	return s.atomically(ctx, from, attempt, func(ctx context.Context) (step, error) {
-		now := s.ports.Clock.Now()
 		if err := s.checkAccountState(ctx, attempt); err != nil {
 			return step{}, err
 		}
-		mfaRequired, err := s.needsSecondFactor(ctx, from, attempt, now)
-		if err != nil {
-			return step{}, err
-		}
-		if mfaRequired {
-			return step{Result: Result{UserID: attempt.account.ID, MFARequired: true}},
-				s.newPendingLogin(ctx, from, attempt, now)
-		}
-		return s.startSession(ctx, from, attempt, now)
+		return s.startOrWait(ctx, from, attempt)
 	})
+}
+
+// startOrWait begins the session, or stores the pending login if a second factor is required.
+func (s *Service) startOrWait(ctx context.Context, from Origin, attempt *loginAttempt) (step, error) {
+	now := s.ports.Clock.Now()
+	mfaRequired, err := s.needsSecondFactor(ctx, from, attempt, now)
+	if err != nil {
+		return step{}, err
+	}
+	if mfaRequired {
+		return step{Result: Result{UserID: attempt.account.ID, MFARequired: true}},
+			s.newPendingLogin(ctx, from, attempt, now)
+	}
+	return s.startSession(ctx, from, attempt, now)
 }
 
 // step is the result of a step of a login.
@@ -349,10 +355,13 @@ func (s *Service) atomically(
 	return done.Result, err
 }
 
-// startSession resets the count of failures and creates a session with its tokens.
+// startSession resets the count of failures, if there is a subject, and creates a session with its
+// tokens.
 func (s *Service) startSession(ctx context.Context, from Origin, attempt *loginAttempt, now time.Time) (step, error) {
-	if err := s.guard.Clear(ctx, attempt.subject); err != nil {
-		return step{}, err
+	if attempt.subject != "" {
+		if err := s.guard.Clear(ctx, attempt.subject); err != nil {
+			return step{}, err
+		}
 	}
 	session, newDevice, err := s.createSession(ctx, from, attempt, now)
 	if err != nil {

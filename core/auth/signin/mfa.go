@@ -140,7 +140,7 @@ func (s *Service) takeSecondFactor(ctx context.Context, attempt *loginAttempt, c
 func (s *Service) needsSecondFactor(
 	ctx context.Context, from Origin, attempt *loginAttempt, now time.Time,
 ) (bool, error) {
-	if !attempt.account.MFA.Active {
+	if !attempt.account.MFA.Active || attempt.factor != "" {
 		return false, nil
 	}
 	if s.config.MFAPolicy == MFAAlways {
@@ -160,6 +160,11 @@ func (s *Service) needsSecondFactor(
 func (s *Service) newPendingLogin(ctx context.Context, from Origin, attempt *loginAttempt, now time.Time) error {
 	if err := s.guard.Check(ctx, attempt.subject); err != nil {
 		return err
+	}
+	if attempt.login.ID != "" {
+		if err := s.ports.Logins.Add(ctx, attempt.login); err != nil {
+			return err
+		}
 	}
 	err := s.ports.Pending.Put(ctx, auth.PendingLogin{
 		UserID: attempt.account.ID, DeviceIdentity: attempt.identity, Subject: attempt.subject,

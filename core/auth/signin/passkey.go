@@ -1,6 +1,7 @@
 package signin
 
 import (
+	"cmp"
 	"context"
 	"time"
 
@@ -16,10 +17,10 @@ import (
 // fault.Unauthenticated if the account has no sign-in, an operator has locked it, or the person's
 // company has not confirmed them for too long.
 func (s *Service) StartPasskey(ctx context.Context, from Origin, user auth.UserID) (Result, error) {
-	attempt := loginAttempt{accountKnown: true, factor: auth.FactorPasskey, identity: s.deviceIdentity(from.Device, user)}
-	return s.atomically(ctx, from, &attempt, func(ctx context.Context) (step, error) {
+	return s.StartAdmitted(ctx, from, func(ctx context.Context) (Admitted, error) {
+		person := Admitted{Factor: auth.FactorPasskey}
 		err := s.ports.Accounts.Update(ctx, user, func(a *auth.Account) error {
-			if attempt.account = *a; a.State != auth.AccountActive {
+			if person.Account = *a; a.State != auth.AccountActive {
 				return errPasskey()
 			}
 			return nil
@@ -28,29 +29,17 @@ func (s *Service) StartPasskey(ctx context.Context, from Origin, user auth.UserI
 			err = errPasskey()
 		}
 		if err == nil {
-			err = s.loadDevice(ctx, &attempt, from.DeviceToken)
+			err = s.bindCompany(ctx, &person)
 		}
-		now := s.ports.Clock.Now()
-		if err == nil {
-			err = s.bindCompany(ctx, &attempt, now)
-		}
-		if err != nil {
-			return step{}, err
-		}
-		session, newDevice, err := s.createSession(ctx, from, &attempt, now)
-		if err != nil {
-			return step{}, err
-		}
-		r, err := s.issueTokens(ctx, &session, &attempt, now)
-		return step{r, newDevice}, err
+		return person, err
 	})
 }
 
 // bindCompany makes the session of a person with an identity of a provider one that came from there:
 // it ends with the others, and at the latest when a session at the provider ends that began when the
 // provider last confirmed the person. It returns fault.Unauthenticated after that (contract K-9).
-func (s *Service) bindCompany(ctx context.Context, attempt *loginAttempt, now time.Time) error {
-	linked, err := s.ports.Identities.Of(ctx, attempt.account.ID)
+func (s *Service) bindCompany(ctx context.Context, person *Admitted) error {
+	linked, err := s.ports.Identities.Of(ctx, person.Account.ID)
 	if err != nil || len(linked) == 0 {
 		return err
 	}
@@ -58,43 +47,53 @@ func (s *Service) bindCompany(ctx context.Context, attempt *loginAttempt, now ti
 	if err != nil {
 		return err
 	}
-	found, login, until := false, company.Login{}, now
+	found := false
+	person.Until = s.ports.Clock.Now()
 	for _, i := range linked {
 		for k := range all {
 			if all[k].Issuer != i.Issuer {
 				continue
 			}
 			found = true
-			if ends := i.ConfirmedAt.Add(all[k].MaxSession); !i.ConfirmedAt.IsZero() && ends.After(until) {
-				login = company.Login{IdentityID: i.ID, Provider: all[k].Name, AnsweredAt: i.ConfirmedAt}
-				until = ends
+			if ends := i.ConfirmedAt.Add(all[k].MaxSession); !i.ConfirmedAt.IsZero() && ends.After(person.Until) {
+				person.Login = company.Login{IdentityID: i.ID, Provider: all[k].Name, AnsweredAt: i.ConfirmedAt}
+				person.Until = ends
 			}
 		}
 	}
 	switch {
 	case !found:
+		person.Until = time.Time{}
 		return nil
-	case login.Provider == "":
+	case person.Login.Provider == "":
 		return errPasskey()
 	}
-	login.ID = secrets.NewUUID[company.LoginID](s.ports.Entropy)
-	attempt.company = auth.CompanyLogin{ID: string(login.ID), Until: until}
-	return s.ports.Logins.Add(ctx, login)
+	person.Login.ID = secrets.NewUUID[company.LoginID](s.ports.Entropy)
+	return nil
 }
 
 // RefusePasskey records a passkey that was refused, and returns the error for it. The user is empty
 // if the passkey is not known.
 func (s *Service) RefusePasskey(ctx context.Context, from Origin, user auth.UserID) error {
+	return cmp.Or(s.recordRefused(ctx, from, user, "factor", audit.Text(auth.FactorPasskey)), errPasskey())
+}
+
+// RecordCode records a code for a command that was refused. The user is empty if the code is not known.
+func (s *Service) RecordCode(ctx context.Context, from Origin, user auth.UserID) error {
+	return s.recordRefused(ctx, from, user, "method", "browser")
+}
+
+// recordRefused records a refused sign-in without a password, with a detail that says by what.
+func (s *Service) recordRefused(
+	ctx context.Context, from Origin, user auth.UserID, detail string, by audit.Text,
+) error {
 	attempt := loginAttempt{account: auth.Account{ID: user}, accountKnown: user != ""}
 	if user != "" {
 		attempt.identity = s.deviceIdentity(from.Device, user)
 	}
 	change := newRefusal(from, &attempt, auth.CodeInvalidCredentials)
-	change.Details["factor"] = audit.Text(auth.FactorPasskey)
-	if err := s.ports.Trail.RecordChanges(ctx, change); err != nil {
-		return err
-	}
-	return errPasskey()
+	change.Details[detail] = by
+	return s.ports.Trail.RecordChanges(ctx, change)
 }
 
 func errPasskey() error {

@@ -57,16 +57,27 @@ func (s *Service) createSession(
 	if err := s.ports.Sessions.Create(ctx, session); err != nil {
 		return auth.Session{}, false, err
 	}
-	if attempt.company.ID != "" {
-		if err := s.ports.Logins.Bind(ctx, company.LoginID(attempt.company.ID), session.ID); err != nil {
-			return auth.Session{}, false, err
-		}
+	if err := s.bindLogin(ctx, attempt, session.ID); err != nil {
+		return auth.Session{}, false, err
 	}
 	if err := s.learn(ctx, &session, &verdict, attempt.factor); err != nil {
 		return auth.Session{}, false, err
 	}
 	return session, made, s.ports.Trail.RecordChanges(ctx,
 		newSessionChanges(&session, &verdict, &device, made, attempt)...)
+}
+
+// bindLogin stores the sign-in at a provider from which a session comes, or gives the session to the
+// one that has waited for a second factor.
+func (s *Service) bindLogin(ctx context.Context, attempt *loginAttempt, session auth.SessionID) error {
+	if l := attempt.login; l.ID != "" {
+		l.SessionID = session
+		return s.ports.Logins.Add(ctx, l)
+	}
+	if attempt.company.ID == "" {
+		return nil
+	}
+	return s.ports.Logins.Bind(ctx, company.LoginID(attempt.company.ID), session)
 }
 
 // learn adds a sign-in to the counts of the history (contract A-58). A second factor counts like a

@@ -40,7 +40,7 @@ func runCompanies(t *testing.T, open func(t *testing.T) Stores) {
 		"a login without a session gets one, once":                       bindsOnce,
 		"logins of active sessions are found by what a query names":      findsLogins,
 		"of parallel checks of a login, one is stored":                   renewsOnce,
-		"an abandoned login is removed with the next one":                removesAbandoned,
+		"old logins without a session are deleted":                       removesAbandoned,
 		"a failed transaction stores no provider, no identity, no login": companiesRollBack,
 	})
 }
@@ -278,6 +278,8 @@ func findsLogins(t *testing.T, s Stores) {
 	wantLoginsOf(t, s, authstore.LoginQuery{Limit: 2}, a, b)
 	wantLoginsOf(t, s, authstore.LoginQuery{Identity: i.ID}, a, b)
 	wantLoginsOf(t, s, authstore.LoginQuery{Provider: "pb"}, c)
+	wantLoginsOf(t, s, authstore.LoginQuery{Without: []company.Name{"pb", "pc"}}, a, b)
+	wantLoginsOf(t, s, authstore.LoginQuery{Without: []company.Name{"pa", "pb"}})
 	wantLoginsOf(t, s, authstore.LoginQuery{Provider: "pa", SID: "other"}, b)
 	wantLoginsOf(t, s, authstore.LoginQuery{Due: b.RecheckAt}, a, b)
 	wantLoginsOf(t, s, authstore.LoginQuery{Due: a.RecheckAt.Add(-time.Microsecond)})
@@ -305,16 +307,24 @@ func renewsOnce(t *testing.T, s Stores) {
 func removesAbandoned(t *testing.T, s Stores) {
 	i := identitySample(0, 1)
 	addIdentities(t, s, i)
-	old := loginSample(0, i)
-	old.SessionID = ""
-	next, last := loginSample(1, i), loginSample(2, i)
-	next.AnsweredAt = old.AnsweredAt.Add(24 * time.Hour)
-	last.AnsweredAt = next.AnsweredAt.Add(time.Microsecond)
-	addLogins(t, s, old, next, last)
+	old, late, bound := loginSample(0, i), loginSample(1, i), loginSample(2, i)
+	sessions := []auth.SessionID{old.SessionID, late.SessionID}
+	old.SessionID, late.SessionID, bound.AnsweredAt = "", "", old.AnsweredAt
+	addLogins(t, s, old, late, bound)
+	if n := recordtest.Must(s.Companies.Logins.DeleteAbandoned(t.Context(), late.AnsweredAt))(t); n != 1 {
+		t.Errorf("%d logins are deleted, want 1", n)
+	}
+	for _, id := range sessions {
+		session := Living(0, 1)
+		session.ID = id
+		recordtest.OK(t, s.Sessions.Create(t.Context(), session))
+	}
 	recordtest.WantNotFound(t, map[string]func() error{
-		"Bind": func() error { return s.Companies.Logins.Bind(t.Context(), old.ID, last.SessionID) },
+		"Bind": func() error { return s.Companies.Logins.Bind(t.Context(), old.ID, sessions[0]) },
 	})
-	wantLoginsOf(t, s, authstore.LoginQuery{Identity: i.ID}, next, last)
+	recordtest.OK(t, s.Companies.Logins.Bind(t.Context(), late.ID, sessions[1]))
+	late.SessionID = sessions[1]
+	wantLoginsOf(t, s, authstore.LoginQuery{Identity: i.ID}, late, bound)
 }
 
 func companiesRollBack(t *testing.T, s Stores) {

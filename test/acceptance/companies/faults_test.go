@@ -82,6 +82,7 @@ func TestFaults(t *testing.T) {
 // meanwhile everything else goes on. A slow answer is waited for.
 func TestHungProvider(t *testing.T) {
 	s := startSite(t, fixture.NewEnvironment(t, "embedded"))
+	s.askForRefresh(t)
 	good := oidcissuer.Behaviour{Claims: object{"sub": "u1", "email": "ada@acme.example"}, Refresh: "the refresh token"}
 	s.provider.Behave(good)
 	signedIn := s.newBrowser(t).signIn().want(200)
@@ -130,7 +131,7 @@ func TestHungProvider(t *testing.T) {
 // token is tried again with the new one.
 func TestRotatedRefreshToken(t *testing.T) {
 	s := startSite(t, fixture.NewEnvironment(t, "embedded"))
-	s.want(t, 200, "PUT", providers+"/acme", s.settings("create", true, "requiredGroups", []string{"staff"}))
+	s.askForRefresh(t, "requiredGroups", []string{"staff"})
 	s.provider.Behave(oidcissuer.Behaviour{
 		Claims: object{"sub": "u1", "email": "ada@acme.example"}, Userinfo: object{"groups": []string{"staff"}},
 		Refresh: "the first refresh token", Rotates: true,

@@ -49,6 +49,13 @@ func (s *site) settings(changes ...any) object {
 	return all
 }
 
+// askForRefresh lets the service ask the provider acme for refresh tokens.
+func (s *site) askForRefresh(t *testing.T, changes ...any) {
+	t.Helper()
+	scopes := []string{"openid", "email", "offline_access"}
+	s.want(t, 200, "PUT", providers+"/acme", s.settings(append([]any{"create", true, "scopes", scopes}, changes...)...))
+}
+
 // want sends a request of the operator, and returns the answer, which has a status.
 func (s *site) want(t *testing.T, status int, method, path string, body any, header ...string) object {
 	t.Helper()

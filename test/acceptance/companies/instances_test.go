@@ -17,6 +17,7 @@ func TestInstances(t *testing.T) {
 	const public = "http://localhost:1" // where a load balancer would be
 	e := fixture.NewProduction(t)
 	s := startSite(t, e, "PUBLIC_URL="+public)
+	s.askForRefresh(t)
 	other := e.Start(t, append(append(fixture.RegistrySettings(), fixture.RiskPolicy("relaxed")), "PUBLIC_URL="+public)...)
 	bert := e.NewWriter(t, s.Service, "bert@acme.example")
 	behave := oidcissuer.Behaviour{Claims: object{"sub": "u1", "email": "bert@acme.example", "sid": "one"}, Refresh: "the refresh token"}

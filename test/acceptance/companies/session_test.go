@@ -142,8 +142,8 @@ func TestRecheck(t *testing.T) {
 	fixture.InEachEnvironment(t, func(t *testing.T, e *fixture.Environment) {
 		e.WantAuditEvents(t)
 		s := startSite(t, e)
-		s.want(t, 200, "PUT", providers+"/acme", s.settings("create", true, "recheck", "10s",
-			"groupGrants", []object{{"group": "devs", "action": "publish", "resource": "com.acme/*"}}))
+		s.askForRefresh(t, "recheck", "10s",
+			"groupGrants", []object{{"group": "devs", "action": "publish", "resource": "com.acme/*"}})
 		good := oidcissuer.Behaviour{Claims: object{"sub": "u1", "email": "ada@acme.example"}, Refresh: "the refresh token"}
 		s.provider.Behave(good)
 		b := s.newBrowser(t).signIn().want(200)
