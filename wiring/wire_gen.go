@@ -1273,6 +1273,7 @@ func injectService(ctx context.Context, s settings.Settings, parts settings.Part
 	learningRunner := learning.NewRunner(learningRunnerPorts)
 	tokensReminderPorts := tokens.ReminderPorts{
 		Expiry:   apiTokenExpiry,
+		Grants:   granter,
 		Notifier: notifier,
 		Clock:    clock,
 		Waiter:   waiter,

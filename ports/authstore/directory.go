@@ -26,11 +26,13 @@ type DirectoryQuery struct {
 	Limit int        // 1 or more
 }
 
-// Person is an account with the time of its last sign-in: zero if there was none.
+// Person is an account with what a list of people shows.
 type Person struct {
 	auth.Account
 
-	LastSignIn time.Time
+	LastSignIn time.Time // zero if there was none
+	Identities int       // those of companies that are linked
+	Passkeys   int
 }
 
 // Operators knows whether there are people who can operate the service: they have the grant

@@ -31,8 +31,29 @@ type Grants interface {
 type GrantQuery struct {
 	ID     registry.GrantID
 	Holder registry.Holder
-	After  registry.Grant
+	// Holders are the only ones whose grants are selected; none for all.
+	Holders []registry.Holder
+	After   registry.Grant
 	// ManagedBy is the owner of the file or the provider that manages the grants.
 	ManagedBy string
 	Limit     int // 0 = no limit
+}
+
+// GrantsOf returns the grants of items by their holders, with one read.
+func GrantsOf[T any](
+	ctx context.Context, s Grants, items []T, holder func(*T) registry.Holder,
+) (map[registry.Holder][]registry.GrantRecord, error) {
+	by := map[registry.Holder][]registry.GrantRecord{}
+	if len(items) == 0 {
+		return by, nil
+	}
+	holders := make([]registry.Holder, len(items))
+	for i := range items {
+		holders[i] = holder(&items[i])
+	}
+	all, err := s.Records(ctx, GrantQuery{Holders: holders})
+	for _, r := range all {
+		by[r.Holder] = append(by[r.Holder], r)
+	}
+	return by, err
 }

@@ -56,6 +56,7 @@ func grantsOf(records []registry.GrantRecord) (grants []registry.Grant) {
 func (s *Grants) Records(ctx context.Context, q registrystore.GrantQuery) ([]registry.GrantRecord, error) {
 	found, err := s.db.grants.list(ctx, func(r registry.GrantRecord) bool {
 		return compareGrants(r.Grant, q.After) > 0 && (q.Holder == "" || r.Holder == q.Holder) &&
+			(len(q.Holders) == 0 || slices.Contains(q.Holders, r.Holder)) &&
 			(q.ID == "" || r.ID == q.ID) && (q.ManagedBy == "" || r.ManagedBy == q.ManagedBy)
 	}, func(a, b registry.GrantRecord) int { return compareGrants(a.Grant, b.Grant) })
 	if q.Limit > 0 {

@@ -75,6 +75,12 @@ func (s *Directory) Search(ctx context.Context, q authstore.DirectoryQuery) ([]a
 					person.LastSignIn = session.CreatedAt
 				}
 			}
+			for _, i := range s.db.identities.rows {
+				person.Identities += map[bool]int{true: 1}[i.UserID == a.ID]
+			}
+			for _, p := range s.db.passkeys.rows {
+				person.Passkeys += map[bool]int{true: 1}[p.UserID == a.ID]
+			}
 			people = append(people, person)
 		}
 		return people, err

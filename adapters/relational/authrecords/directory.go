@@ -3,10 +3,13 @@ package authrecords
 import (
 	"context"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/uptrace/bun"
+	"github.com/uptrace/bun/dialect"
 
 	"github.com/tollgate-dev/tollgate/adapters/relational/database"
+	"github.com/tollgate-dev/tollgate/core/auth"
 	"github.com/tollgate-dev/tollgate/ports/authstore"
 )
 
@@ -20,17 +23,34 @@ type personRow struct {
 	accountRow `bun:",extend"`
 
 	LastSignIn database.Instant `bun:"last_sign_in,scanonly"`
+	Identities int              `bun:"identities,scanonly"`
+	Passkeys   int              `bun:"passkeys,scanonly"`
 }
 
 func (r *personRow) toPerson() authstore.Person {
-	return authstore.Person{Account: r.toAccount(), LastSignIn: r.LastSignIn.Time}
+	return authstore.Person{
+		Account: r.toAccount(), LastSignIn: r.LastSignIn.Time, Identities: r.Identities, Passkeys: r.Passkeys,
+	}
 }
 
+// maxFound is how many people the index of parts selects at most. Of a part that more people have,
+// a page is soon full without it.
+const maxFound = 1000
+
 func (s *directory) Search(ctx context.Context, q authstore.DirectoryQuery) ([]authstore.Person, error) {
+	found, err := s.findPart(ctx, q.Part)
+	if err != nil {
+		return nil, err
+	}
 	return s.readList(ctx, func(rows *bun.SelectQuery) *bun.SelectQuery {
 		rows = rows.ColumnExpr("?TableColumns").
 			ColumnExpr("(SELECT max(s.created_at) FROM sessions s WHERE s.user_id = ?TableAlias.id) AS last_sign_in").
+			ColumnExpr("(SELECT count(*) FROM company_identities i WHERE i.user_id = ?TableAlias.id) AS identities").
+			ColumnExpr("(SELECT count(*) FROM passkeys p WHERE p.user_id = ?TableAlias.id) AS passkeys").
 			Order("email").Limit(q.Limit)
+		if found != nil && len(found) <= maxFound {
+			rows = rows.Where("id IN (?)", bun.In(found))
+		}
 		if q.After != "" {
 			rows = rows.Where("email > ?", q.After)
 		}
@@ -49,6 +69,27 @@ func (s *directory) Search(ctx context.Context, q authstore.DirectoryQuery) ([]a
 		}
 		return rows
 	})
+}
+
+// partIndexes are the selections of the indexes of parts, for a part and a limit.
+var partIndexes = map[dialect.Name]string{
+	dialect.PG: `SELECT id FROM accounts WHERE account_parts((email || ' ' || name) COLLATE "C") @>
+		account_parts(? COLLATE "C") LIMIT ?`,
+	dialect.SQLite: `SELECT id FROM account_parts WHERE words MATCH '"' || replace(?, '"', '""') || '"' LIMIT ?`,
+}
+
+// findPart returns the ids of some people, among whom are all that have a part in their e-mail
+// address or name: one more than maxFound at most. It returns nil for a part that the index does not
+// have.
+func (s *directory) findPart(ctx context.Context, part string) ([]auth.UserID, error) {
+	const inIndex = 3 // characters
+	if utf8.RuneCountInString(part) < inIndex {
+		return nil, nil
+	}
+	found, err := database.CollectAll(ctx, s.db, database.Query{
+		Text: partIndexes[s.db.Kind()], Args: []any{strings.ReplaceAll(part, "\x00", "\x01"), maxFound + 1},
+	}, database.ScanText[auth.UserID])
+	return append([]auth.UserID{}, found...), err
 }
 
 // likeLiteral escapes the characters that have a meaning in a LIKE pattern.

@@ -4,6 +4,8 @@ import (
 	"context"
 	"database/sql"
 
+	"github.com/uptrace/bun"
+
 	"github.com/tollgate-dev/tollgate/adapters/relational/database"
 	"github.com/tollgate-dev/tollgate/core/fault"
 	"github.com/tollgate-dev/tollgate/core/registry"
@@ -42,6 +44,9 @@ func (s *grantStore) Records(ctx context.Context, q registrystore.GrantQuery) ([
 	}
 	if q.Holder != "" {
 		c = c.and("holder = ?", string(q.Holder))
+	}
+	if len(q.Holders) > 0 {
+		c = c.and("holder IN (?)", bun.In(q.Holders))
 	}
 	if q.ManagedBy != "" {
 		c = c.and("managed_by = ?", q.ManagedBy)

@@ -3,12 +3,15 @@ package adminapi
 import (
 	"cmp"
 	"context"
+	"crypto/sha256"
+	"fmt"
 	"net/http"
+	"net/url"
 	"slices"
 	"strings"
 	"time"
 
-	"github.com/tollgate-dev/tollgate/core/page"
+	"github.com/tollgate-dev/tollgate/core/fault"
 	"github.com/tollgate-dev/tollgate/core/registry/browsing"
 )
 
@@ -28,13 +31,13 @@ type listing[T, J any] struct {
 }
 
 // handle returns the act that answers with a page: that of the parameters limit and cursor. A
-// cursor is good for the path that returned it.
+// cursor is good for the path and the filters that returned it.
 func (l listing[T, J]) handle(q *request) act {
 	limit, err := browsing.ParseLimit(q.query("limit"))
 	q.check("limit", err)
 	after, err := q.openCursor()
 	q.check("cursor", err)
-	path := strings.Clone(q.Path())
+	selection := q.selection()
 	return func(ctx context.Context) (answer, error) {
 		items, err := l.fetch(ctx, after, limit+1)
 		if err != nil {
@@ -43,7 +46,7 @@ func (l listing[T, J]) handle(q *request) act {
 		var meta metadata
 		if len(items) > limit {
 			items = items[:limit]
-			meta.NextCursor = q.api.use.Cursors.Seal([]byte(path + "\x00" + l.key(&items[limit-1])))
+			meta.NextCursor = q.api.use.Cursors.Seal([]byte(selection + "\x00" + l.key(&items[limit-1])))
 		}
 		meta.Count = len(items)
 		shapes := make([]J, len(items))
@@ -64,11 +67,26 @@ func (q *request) openCursor() (string, error) {
 	if err != nil {
 		return "", err
 	}
-	path, after, ok := strings.Cut(string(content), "\x00")
-	if !ok || path != q.Path() {
-		return "", page.UnknownCursor()
+	selection, after, ok := strings.Cut(string(content), "\x00")
+	if !ok || selection != q.selection() {
+		return "", fault.New(fault.Invalid, "cursor is of another list, or of other filters")
 	}
 	return after, nil
+}
+
+// selection returns the path of the request and, in short, its filters.
+func (q *request) selection() string {
+	filters := url.Values{}
+	for name, value := range q.Queries() {
+		if name != "limit" && name != "cursor" && value != "" {
+			filters.Set(name, value)
+		}
+	}
+	if len(filters) == 0 {
+		return strings.Clone(q.Path())
+	}
+	sum := sha256.Sum256([]byte(filters.Encode()))
+	return fmt.Sprintf("%s?%x", q.Path(), sum[:16])
 }
 
 // formatTime returns a time as the registry writes times (contract R-2).

@@ -98,9 +98,15 @@ func newPersonResponse(p *personRecord) personResponse {
 	return response
 }
 
-func (a *API) withGrants(ctx context.Context, p authstore.Person) (personRecord, error) {
-	grants, err := a.use.Grants.Records(ctx, registrystore.GrantQuery{Holder: registry.Holder(p.ID)})
-	return personRecord{p, grants}, err
+// withGrants returns people with their grants, as many as there are people.
+func (a *API) withGrants(ctx context.Context, found ...authstore.Person) ([]personRecord, error) {
+	grants, err := registrystore.GrantsOf(ctx, a.use.Grants, found,
+		func(p *authstore.Person) registry.Holder { return registry.Holder(p.ID) })
+	records := make([]personRecord, len(found))
+	for i, p := range found {
+		records[i] = personRecord{p, grants[registry.Holder(p.ID)]}
+	}
+	return records, err
 }
 
 // readPerson returns a function that finds the person whom the path names.
@@ -116,7 +122,8 @@ func (a *API) readPerson(q *request) func(ctx context.Context) (personRecord, er
 		if err != nil {
 			return personRecord{}, err
 		}
-		return a.withGrants(ctx, p)
+		records, err := a.withGrants(ctx, p)
+		return records[0], err
 	}
 }
 
@@ -135,11 +142,10 @@ func (a *API) listPeople(q *request) act {
 		fetch: func(ctx context.Context, after string, limit int) ([]personRecord, error) {
 			search.After, search.Limit = auth.Email(after), limit
 			found, err := a.use.People.Search(ctx, search)
-			records := make([]personRecord, len(found))
-			for i := 0; i < len(found) && err == nil; i++ {
-				records[i], err = a.withGrants(ctx, found[i])
+			if err != nil {
+				return nil, err
 			}
-			return records, err
+			return a.withGrants(ctx, found...)
 		},
 	}.handle(q)
 }
@@ -183,6 +189,9 @@ func (a *API) invite(q *request) act {
 	q.named = string(in.Email)
 	in.Name, err = people.ParseName(q.body().Text("name"))
 	q.check("name", err)
+	if q.body().IsNull("grants") {
+		q.check("grants", fault.New(fault.Invalid, "must be a list of objects"))
+	}
 	for i, g := range q.body().Objects("grants") {
 		text := authority.GrantText{Action: g.Text("action"), Resource: g.OptionalText("resource")}
 		_, err := registry.ParseGrant("", text.Action, text.Resource)
@@ -194,11 +203,11 @@ func (a *API) invite(q *request) act {
 		if err != nil {
 			return answer{}, err
 		}
-		p, err := a.withGrants(ctx, authstore.Person{Account: account})
+		records, err := a.withGrants(ctx, authstore.Person{Account: account})
 		if err != nil {
 			return answer{}, err
 		}
-		return object(http.StatusCreated, invitedResponse{newPersonResponse(&p), newInvitationResponse(link)}), nil
+		return object(http.StatusCreated, invitedResponse{newPersonResponse(&records[0]), newInvitationResponse(link)}), nil
 	}
 }
 

@@ -3,6 +3,7 @@ package adminapi
 import (
 	"context"
 	"net/http"
+	"strings"
 
 	"github.com/gofiber/fiber/v2"
 
@@ -110,7 +111,7 @@ func (a *API) addViewToken(q *request) act {
 	of, name := view.Name(q.param("name")), q.body().Text("name")
 	_, err := view.ParseTokenName(name)
 	q.check("name", err)
-	q.named = string(of) + " " + name
+	q.named = strings.TrimSpace(string(of) + " " + name)
 	return func(ctx context.Context) (answer, error) {
 		secret, err := a.use.Views.AddToken(ctx, of, name)
 		if err != nil {

@@ -23,6 +23,7 @@ type accountChange struct {
 	endReason auth.EndReason                             // of all sessions; empty: sessions do not end
 	notice    notices.Kind                               // that the person gets; optional
 	byPerson  bool                                       // the person does it, by a link
+	sparing   bool                                       // there is no event if it changes nothing
 }
 
 // Lock prevents a person from signing in until Unlock. Active sessions stay. Every method of this
@@ -111,7 +112,7 @@ func (p Profile) Action() audit.Action {
 // SetProfile changes the name and the telephone number of a person. The error is fault.Invalid with
 // the field if one breaks a rule.
 func (s *Service) SetProfile(ctx context.Context, email auth.Email, p Profile) error {
-	change := accountChange{category: audit.AccountChange, action: p.Action(), condition: p.Condition}
+	change := accountChange{category: audit.AccountChange, action: p.Action(), condition: p.Condition, sparing: true}
 	change.alter = func(a *auth.Account) (err error) {
 		if p.Name != nil {
 			if a.Name, err = ParseName(*p.Name); err != nil {
@@ -212,6 +213,9 @@ func (s *Service) alterAccount(
 	if err != nil {
 		return a, nil, err
 	}
+	if what.sparing && details[audit.DetailChanges] == nil {
+		return a, nil, nil
+	}
 	if what.after != nil {
 		if err := what.after(ctx, &a); err != nil {
 			return a, nil, err
@@ -241,16 +245,41 @@ func newObject(a *auth.Account) audit.Object {
 	}}
 }
 
-func (s *Service) liftLocks(ctx context.Context, a *auth.Account) error {
+// lockoutKeys returns the subjects of the failed attempts of a person.
+func (s *Service) lockoutKeys(ctx context.Context, a *auth.Account) ([]auth.LockoutKey, error) {
 	devices, err := auth.AllPages(func(page auth.PageRequest) ([]auth.Device, int, error) {
 		return s.ports.Devices.List(ctx, a.ID, page)
 	})
-	if err != nil {
-		return err
-	}
 	keys := []auth.LockoutKey{auth.EmailLockout(s.lockoutKey, a.Email), auth.ActsLockout(a.ID)}
 	for i := range devices {
 		keys = append(keys, auth.DeviceLockout(devices[i].ID))
+	}
+	return keys, err
+}
+
+// LockedUntil returns when the last lock ends that failed attempts of a person have caused; zero if
+// there is none now.
+func (s *Service) LockedUntil(ctx context.Context, a *auth.Account) (until time.Time, err error) {
+	keys, err := s.lockoutKeys(ctx, a)
+	if err != nil {
+		return until, err
+	}
+	for _, key := range keys {
+		l, err := s.ports.Lockouts.Get(ctx, key)
+		if err != nil {
+			return until, err
+		}
+		if l.Locked(s.ports.Clock.Now()) && l.LockedUntil.After(until) {
+			until = l.LockedUntil
+		}
+	}
+	return until, nil
+}
+
+func (s *Service) liftLocks(ctx context.Context, a *auth.Account) error {
+	keys, err := s.lockoutKeys(ctx, a)
+	if err != nil {
+		return err
 	}
 	for _, key := range keys {
 		err := s.ports.Lockouts.Update(ctx, key, func(l *auth.Lockout) error {

@@ -7,6 +7,7 @@ import (
 	"github.com/tollgate-dev/tollgate/core/auth"
 	"github.com/tollgate-dev/tollgate/core/auth/notices"
 	"github.com/tollgate-dev/tollgate/core/fault"
+	"github.com/tollgate-dev/tollgate/ports/authority"
 	"github.com/tollgate-dev/tollgate/ports/authstore"
 	"github.com/tollgate-dev/tollgate/ports/clock"
 	"github.com/tollgate-dev/tollgate/ports/report"
@@ -20,6 +21,7 @@ const (
 // ReminderPorts are the dependencies of a Reminder. All fields are required, except Notifier.
 type ReminderPorts struct {
 	Expiry   authstore.APITokenExpiry
+	Grants   authority.Granter
 	Notifier *notices.Notifier // nil for no notices
 	Clock    clock.Clock
 	Waiter   clock.Waiter
@@ -58,21 +60,34 @@ func (r *Reminder) NotifyAll(ctx context.Context) error {
 		return err
 	}
 	for _, t := range due {
-		err := r.ports.Expiry.MoveNotice(ctx, t.ID, t.NoticeAt, t.NextNotice(now))
+		people, err := r.responsible(ctx, &t)
+		if err != nil {
+			return err
+		}
+		err = r.ports.Expiry.MoveNotice(ctx, t.ID, t.NoticeAt, t.NextNotice(now))
 		if fault.Is(err, fault.Conflict) {
 			continue // another instance sends it
 		}
 		if err != nil {
 			return err
 		}
-		person := t.Owner
-		if _, service := person.Service(); service {
-			person = t.CreatedBy
+		for _, person := range people {
+			r.ports.Notifier.Notify(notices.Event{
+				Kind: notices.TokenEnds, UserID: auth.UserID(person), At: now,
+				Token: t.Name + " (" + t.Prefix + "…), until " + t.ExpiresAt.Format("2 January 2006, 15:04 UTC"),
+			})
 		}
-		r.ports.Notifier.Notify(notices.Event{
-			Kind: notices.TokenEnds, UserID: auth.UserID(person), At: now,
-			Token: t.Name + " (" + t.Prefix + "…), until " + t.ExpiresAt.Format("2 January 2006, 15:04 UTC"),
-		})
 	}
 	return nil
+}
+
+// responsible returns who gets the notices of a token: the person whose it is, or who made it for a
+// service account, or all operators if no person did.
+func (r *Reminder) responsible(ctx context.Context, t *auth.APIToken) ([]string, error) {
+	for _, owner := range []auth.Owner{t.Owner, t.CreatedBy} {
+		if _, service := owner.Service(); !service && owner != "" {
+			return []string{string(owner)}, nil
+		}
+	}
+	return r.ports.Grants.Operators(ctx)
 }

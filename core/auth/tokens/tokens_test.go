@@ -10,8 +10,10 @@ import (
 
 	"github.com/tollgate-dev/tollgate/core/auth"
 	"github.com/tollgate-dev/tollgate/core/auth/auditing"
+	"github.com/tollgate-dev/tollgate/core/auth/notices"
 	"github.com/tollgate-dev/tollgate/core/auth/tokens"
 	"github.com/tollgate-dev/tollgate/core/fault"
+	"github.com/tollgate-dev/tollgate/ports/authority"
 	"github.com/tollgate-dev/tollgate/ports/authstore"
 	"github.com/tollgate-dev/tollgate/ports/clock/clocktest"
 	"github.com/tollgate-dev/tollgate/ports/secrets/secretstest"
@@ -158,5 +160,54 @@ func TestReminder(t *testing.T) {
 	want := []time.Time{noon.AddDate(0, 0, 76), noon.AddDate(0, 0, 88)}
 	if !slices.EqualFunc(marked, want, time.Time.Equal) || !token.NoticeAt.IsZero() {
 		t.Errorf("notices at %v and %v, want %v", marked, token.NoticeAt, want)
+	}
+}
+
+// operators are the people who can operate.
+type operators struct {
+	authority.Granter
+
+	ids []string
+}
+
+func (o operators) Operators(context.Context) ([]string, error) { return o.ids, nil }
+
+// ending is a token that ends soon.
+type ending struct {
+	authstore.APITokenExpiry
+
+	token auth.APIToken
+}
+
+func (e ending) Due(context.Context, time.Time, int) ([]auth.APIToken, error) {
+	return []auth.APIToken{e.token}, nil
+}
+
+func (ending) MoveNotice(context.Context, auth.APITokenID, time.Time, time.Time) error { return nil }
+
+// TestResponsible checks who is told of the end of a token: if a command has made it for a service
+// account, all operators.
+func TestResponsible(t *testing.T) {
+	ci, other := auth.ServiceOwner("ci"), auth.ServiceOwner("other")
+	for name, c := range map[string]struct {
+		owner, maker auth.Owner
+		want         int
+	}{
+		"a person's own":            {anna, anna, 1},
+		"a person's, by a command":  {anna, "", 1},
+		"a service's, by a person":  {ci, "ben", 1},
+		"a service's, by a command": {ci, "", 2},
+		"a service's, by a service": {ci, other, 2},
+	} {
+		t.Run(name, func(t *testing.T) {
+			notifier := notices.New("", "", notices.Ports{})
+			err := tokens.NewReminder(tokens.ReminderPorts{
+				Expiry: ending{token: auth.APIToken{Owner: c.owner, CreatedBy: c.maker}}, Clock: clocktest.NewManual(noon),
+				Notifier: notifier, Grants: operators{ids: []string{"anna", "ben"}},
+			}).NotifyAll(t.Context())
+			if got := notifier.QueueLength(); err != nil || got != c.want {
+				t.Errorf("%d notices, %v; want %d", got, err, c.want)
+			}
+		})
 	}
 }

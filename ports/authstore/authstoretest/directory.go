@@ -17,6 +17,9 @@ func runDirectory(t *testing.T, open func(t *testing.T) Stores) {
 	testCases(t, open, map[string]func(t *testing.T, s Stores){
 		"a person is found by id, part and state":     findsPeople,
 		"a person has the time of the newest session": findsLastSignIn,
+		"identities and passkeys are counted":         countsWaysToSignIn,
+		"a person is found by a new name":             findsNewNames,
+		"a part that very many have":                  findsCommonParts,
 	})
 }
 
@@ -43,6 +46,11 @@ func findsPeople(t *testing.T, s Stores) {
 		"an underscore":          {authstore.DirectoryQuery{Part: "_"}, []int{1}},
 		"a backslash":            {authstore.DirectoryQuery{Part: `\`}, []int{2}},
 		"admitted after a time":  {authstore.DirectoryQuery{AdmittedAt: recordtest.Epoch()}, []int{2}},
+		"quotes":                 {authstore.DirectoryQuery{Part: `a" OR "`}, nil},
+		"both with a space":      {authstore.DirectoryQuery{Part: "com ada"}, nil},
+		"a NUL":                  {authstore.DirectoryQuery{Part: "Ada\x00"}, nil},
+		"a part and a state":     {authstore.DirectoryQuery{Part: "person", State: auth.AccountActive}, []int{0, 2}},
+		"a part and a page":      {authstore.DirectoryQuery{Part: "person", After: Account(0).Email}, []int{1, 2}},
 		"a part that nobody has": {authstore.DirectoryQuery{Part: "eve"}, nil},
 	} {
 		if c.q.Limit == 0 {
@@ -70,6 +78,58 @@ func findsLastSignIn(t *testing.T, s Stores) {
 	recordtest.Equal(t, found, []authstore.Person{
 		{Account: Account(0), LastSignIn: second.CreatedAt}, {Account: Account(1)},
 	})
+}
+
+// countsWaysToSignIn counts the identities and the passkeys of people.
+func countsWaysToSignIn(t *testing.T, s Stores) {
+	createParents(t, s)
+	addIdentities(t, s, identitySample(1, 1))
+	recordtest.OK(t, s.Passkeys.Add(t.Context(), passkeySample(0, 1)))
+	recordtest.OK(t, s.Passkeys.Add(t.Context(), passkeySample(0, 2)))
+	found := recordtest.Must(s.Directory.Search(t.Context(), authstore.DirectoryQuery{Limit: 2}))(t)
+	recordtest.Equal(t, found, []authstore.Person{
+		{Account: Account(0), Passkeys: 2}, {Account: Account(1), Identities: 1},
+	})
+}
+
+// findsNewNames changes a name.
+func findsNewNames(t *testing.T, s Stores) {
+	recordtest.OK(t, s.Accounts.Create(t.Context(), Account(0)))
+	recordtest.OK(t, s.Accounts.Update(t.Context(), Account(0).ID, func(a *auth.Account) error {
+		a.Name = "Grace Hopper"
+		return nil
+	}))
+	for part, want := range map[string]int{"hopp": 1, Account(0).Name: 0} {
+		found := recordtest.Must(s.Directory.Search(t.Context(), authstore.DirectoryQuery{Part: part, Limit: 9}))(t)
+		if len(found) != want {
+			t.Errorf("%d people with %q, want %d", len(found), part, want)
+		}
+	}
+}
+
+// findsCommonParts searches a part that more people have than an index selects.
+func findsCommonParts(t *testing.T, s Stores) {
+	const people = 1_203
+	recordtest.OK(t, s.Runner.Atomically(t.Context(), func(ctx context.Context) error {
+		for n := range people {
+			if err := s.Accounts.Create(ctx, Account(n)); err != nil {
+				return err
+			}
+		}
+		return nil
+	}))
+	seen, after := 0, auth.Email("")
+	for {
+		q := authstore.DirectoryQuery{Part: "Person-", After: after, Limit: 500}
+		found := recordtest.Must(s.Directory.Search(t.Context(), q))(t)
+		if seen += len(found); len(found) < q.Limit {
+			break
+		}
+		after = found[len(found)-1].Email
+	}
+	if seen != people {
+		t.Errorf("%d people, want %d", seen, people)
+	}
 }
 
 // runOperators tests who can operate.

@@ -145,6 +145,10 @@ func keepsGrantRecords(t *testing.T, s registrystore.Grants) {
 	if of := grantRecords(t, s, registrystore.GrantQuery{Holder: "a"}); !slices.Equal(of, all[1:7]) {
 		t.Errorf("those of a are %v", of)
 	}
+	of := grantRecords(t, s, registrystore.GrantQuery{Holders: []registry.Holder{"a", want[len(want)-1].Holder, "no one"}})
+	if len(of) <= 6 || !slices.Equal(of[:6], all[1:7]) || of[len(of)-1] != all[len(all)-1] {
+		t.Errorf("those of a and another one are %v", of)
+	}
 	if next := grantRecords(t, s, registrystore.GrantQuery{After: want[3], Limit: 2}); !slices.Equal(next, all[4:6]) {
 		t.Errorf("the page after %v is %v", want[3], next)
 	}

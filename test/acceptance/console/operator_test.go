@@ -77,13 +77,14 @@ func TestOperatorPeople(t *testing.T) {
 		b.wantNoText("ada@example.com A Person")
 		b.open("/console/operator/people", http.StatusOK)
 		b.follow("ada@example.com", http.StatusOK)
-		b.wantText("Authenticator app Off", "Not confirmed", "publish com.example/*", "127.0.0.1")
+		b.wantText("Second factor no", "Not confirmed", "publish com.example/*", "127.0.0.1", "This person has no tokens.")
+		b.wantNoText("Unlock Disable")
 		signInStatus := func() int {
 			return apiclient.Call(t, "POST", s.API+"/auth/login",
 				map[string]any{"email": ada.Email, "password": fixture.Password, "deviceInfo": ada.Device}).Status
 		}
 		b.press("End all sessions", http.StatusOK)
-		b.wantText("The sessions are ended.", "Sessions There is none.")
+		b.wantText("The sessions are ended.", "not signed in anywhere")
 		apiclient.Call(t, "GET", s.API+"/auth/session", nil, ada.Bearer()...).WantStatus(t, http.StatusUnauthorized)
 		for _, step := range []struct {
 			button, text string
@@ -98,6 +99,19 @@ func TestOperatorPeople(t *testing.T) {
 				t.Errorf("after %s the sign-in has the status %d, want %d", step.button, got, step.status)
 			}
 		}
+		for signInStatus() == http.StatusOK { // wrong passwords on the device lock it
+			for range 5 {
+				apiclient.Call(t, "POST", s.API+"/auth/login",
+					map[string]any{"email": ada.Email, "password": "wrong", "deviceInfo": ada.Device})
+			}
+		}
+		b.open("/console/operator/people/ada@example.com", http.StatusOK)
+		b.wantText("State Active Locked after wrong passwords or codes until")
+		b.press("Unlock", http.StatusOK)
+		b.wantNoText("Locked after wrong")
+		if got := signInStatus(); got != http.StatusOK {
+			t.Errorf("after Unlock the sign-in has the status %d", got)
+		}
 		b.open("/console/operator/people/nobody@example.com", http.StatusNotFound)
 		b.open("/console/operator/people/nobody", http.StatusNotFound)
 
@@ -106,8 +120,9 @@ func TestOperatorPeople(t *testing.T) {
 		b.open("/console/operator/log?email=nobody@example.com", http.StatusUnprocessableEntity)
 		b.wantText("There is no account with this e-mail address.")
 		b.open("/console/operator/risk?email=ada@example.com", http.StatusOK)
-		b.wantText("ada@example.com", "UNVERIFIED", "no step-up or MFA was passed on the device",
-			"History: no score yet: too few sign-ins of everybody")
+		b.wantText("ada@example.com 30", "Not verified", "Device no step-up or MFA was passed on the device +30")
+		b.wantNoText("History", "UNVERIFIED", "From")
+		b.follow("ada@example.com", http.StatusOK)
 		b.wantNoText("bea@example.com 2")
 	})
 }

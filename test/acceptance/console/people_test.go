@@ -102,7 +102,7 @@ func TestPersonForms(t *testing.T) {
 		e.EnrolAuthenticator(t, ada)
 		b := newOperator(t, e, s)
 		b.open("/console/operator/people/ada@example.com", http.StatusOK)
-		b.wantText("Authenticator app On")
+		b.wantText("Second factor authenticator app")
 		b.press("Save this person", http.StatusUnprocessableEntity, "name", " ", "phone", "123")
 		b.wantText("Name must not be empty.")
 		b.press("Save this person", http.StatusUnprocessableEntity, "name", "Ada", "phone", "123")
@@ -117,10 +117,10 @@ func TestPersonForms(t *testing.T) {
 		b.wantText("The grant is added.")
 		b.press("Remove the grant to publish com.example/*", http.StatusOK)
 		b.wantPath("/console/operator/people/ada@example.com?done=revoked")
-		b.wantText("Grants There is none.")
+		b.wantText("This person has no grants")
 		b.press("Remove the second factor", http.StatusOK)
-		b.wantText("The second factor is removed, and the sessions are ended.", "Authenticator app Off",
-			"Sessions There is none.")
+		b.wantText("The second factor is removed, and the sessions are ended.", "Second factor no",
+			"not signed in anywhere")
 		b.press("Link for a new password", http.StatusOK)
 		b.wantText("It is not sent: hand it over yourself")
 		link := b.secret()

@@ -108,7 +108,7 @@ func (b *browser) removeProvider(e *fixture.Environment, provider *oidcissuer.Pr
 	b.press("Remove the provider acme", http.StatusOK)
 	b.wantText("The provider is removed.", "There is no provider")
 	b.open("/console/operator/people/ada@acme.example", http.StatusOK)
-	b.wantText("Grants There is none.", provider.URL+" u1", "Sessions There is none.")
+	b.wantText("This person has no grants", provider.URL+" u1", "not signed in anywhere")
 	e.RunCommand(b.t, `{"apiVersion": "tollgate.dev/v1", "kind": "State", "providers": [{"name": "acme", "issuer": "`+
 		provider.URL+`", "clientId": "tollgate", "create": true, "domains": ["acme.example"]}]}`,
 		"apply", "-f", "-", "--owner", "platform")

@@ -75,7 +75,8 @@ func TestPeopleAreFound(t *testing.T) {
 		}
 		for query, fields := range map[string][]string{
 			"limit=0": {"limit"}, "limit=101": {"limit"}, "limit=x": {"limit"}, "state=gone": {"state"}, "state=ACTIVE": {"state"},
-			"cursor=x": {"cursor"}, "cursor=" + cursor[:len(cursor)-2]: {"cursor"}, "q=%00": {"q"}, "q=%ff": {"q"},
+			"cursor=x": {"cursor"}, "cursor=" + cursor[:len(cursor)-2]: {"cursor"},
+			"cursor=" + cursor: {"cursor"}, "q=ada&cursor=" + cursor: {"cursor"}, "q=e&state=active&cursor=" + cursor: {"cursor"}, "q=%00": {"q"}, "q=%ff": {"q"},
 			"limit=-1&state=x&cursor=y&q=a%00": {"cursor", "limit", "q", "state"},
 		} {
 			s.wantFields(t, "GET", people+"?"+query, nil, fields...)

@@ -1,8 +1,10 @@
 package operating
 
 import (
+	"cmp"
 	"context"
 	"net/url"
+	"strings"
 
 	"github.com/gofiber/fiber/v2"
 
@@ -28,7 +30,7 @@ func (p *Pages) mountPeople(r fiber.Router) {
 // perPage is the number of rows on a page.
 const perPage = 50
 
-// peopleView is the page with the accounts that a search finds.
+// peopleView is the page with the accounts that a search finds. The columns are those of Keycloak's list of users, with grants.
 type peopleView struct {
 	Part, State string
 	States      []site.Option
@@ -76,6 +78,18 @@ func newPersonRow(p authstore.Person) personRow {
 	return personRow{Person: p, Path: personAddress(p.Email), StateText: state.text, Class: state.class}
 }
 
+// SecondFactor returns in words what the person has to sign in with, other than a password.
+func (r personRow) SecondFactor() string {
+	var has []string
+	if r.MFA.Active {
+		has = append(has, "authenticator app")
+	}
+	if r.Passkeys > 0 {
+		has = append(has, "passkey")
+	}
+	return cmp.Or(strings.Join(has, ", "), "no")
+}
+
 func (p *Pages) people(ctx context.Context, v *site.Visit, problems site.Problems) error {
 	view := peopleView{Part: v.Text("q"), State: v.Text("state"), Later: v.Text("after") != "", States: stateOptions}
 	found, err := p.ports.People.Search(ctx, authstore.DirectoryQuery{
@@ -97,20 +111,20 @@ func (p *Pages) people(ctx context.Context, v *site.Visit, problems site.Problem
 	return v.Render(peoplePage, newHead(v, "People", problems, view.Invite), view)
 }
 
+func holderOf(p *authstore.Person) registry.Holder { return registry.Holder(p.ID) }
+
 // newPersonRows returns the rows of people, with their first grants.
 func (p *Pages) newPersonRows(ctx context.Context, found []authstore.Person) ([]personRow, error) {
 	const shown = 3
+	grantsOf, err := registrystore.GrantsOf(ctx, p.ports.Grants, found, holderOf)
 	rows := make([]personRow, len(found))
 	for i, one := range found {
-		grants, err := p.ports.Grants.Records(ctx, registrystore.GrantQuery{Holder: registry.Holder(one.ID)})
-		if err != nil {
-			return nil, err
-		}
+		grants := grantsOf[holderOf(&one)]
 		rows[i] = newPersonRow(one)
 		rows[i].Grants = grants[:min(len(grants), shown)]
 		rows[i].MoreGrants = len(grants) - len(rows[i].Grants)
 	}
-	return rows, nil
+	return rows, err
 }
 
 func (p *Pages) invite(ctx context.Context, v *site.Visit) error {

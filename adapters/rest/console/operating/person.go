@@ -4,6 +4,7 @@ import (
 	"context"
 	"net/url"
 	"slices"
+	"time"
 
 	"github.com/gofiber/fiber/v2"
 
@@ -57,8 +58,9 @@ func (p *Pages) personActs() []personAct {
 		{
 			"lock", "Lock", "Lock this account", "", in(auth.AccountActive), acting(p.ports.People.Lock, "locked"),
 		}, {
-			"unlock", "Unlock", "Unlock this account", "", in(auth.AccountActive, auth.AccountLocked),
-			acting(p.ports.People.Unlock, "unlocked"),
+			"unlock", "Unlock", "Unlock this account", "", func(view *personView) bool {
+				return view.State == auth.AccountLocked || view.State == auth.AccountActive && !view.LockedUntil.IsZero()
+			}, acting(p.ports.People.Unlock, "unlocked"),
 		}, {
 			"disable", "Disable", "Disable this account", "All sessions end, and links that were sent are dead.",
 			in(auth.AccountInvited, auth.AccountActive, auth.AccountLocked), acting(p.ports.People.Disable, "disabled"),
@@ -131,10 +133,12 @@ func personAddress(e auth.Email) string { return peoplePath + "/" + url.PathEsca
 type personView struct {
 	personRow
 
-	Records    []registry.GrantRecord
-	Identities []federating.Linked
-	Sessions   []sessionRow
-	Devices    []auth.Device // that are not revoked
+	LockedUntil time.Time // by failed sign-ins; zero if there is no such lock
+	Records     []registry.GrantRecord
+	Linked      []federating.Linked
+	Sessions    []sessionRow
+	Devices     []auth.Device // that are not revoked
+	Tokens      []auth.APIToken
 
 	Acts           []personAct
 	Profile, Grant site.FormView
@@ -182,7 +186,14 @@ func (p *Pages) readPerson(ctx context.Context, v *site.Visit) (personView, erro
 	view := personView{personRow: newPersonRow(found)}
 	view.Records, err = p.ports.Grants.Records(ctx, registrystore.GrantQuery{Holder: registry.Holder(a.ID)})
 	if err == nil {
-		view.Identities, err = p.ports.Providers.Identities(ctx, a.ID)
+		view.Linked, err = p.ports.Providers.Identities(ctx, a.ID)
+	}
+	if err == nil {
+		view.LockedUntil, err = p.ports.People.LockedUntil(ctx, &a)
+	}
+	if err == nil {
+		owner := auth.Owner(a.ID)
+		view.Tokens, err = p.ports.Tokens.List(ctx, owner, "", 2*owner.MaxTokens())
 	}
 	if err != nil {
 		return personView{}, err

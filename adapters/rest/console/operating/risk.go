@@ -20,6 +20,7 @@ var riskPage = site.ParsePage(templates, "templates/risk.html")
 type riskView struct {
 	Email        string // of the person whose sign-ins are shown; empty for everybody
 	Rows         []riskRow
+	Places       bool // of some sign-in it is known from where it came
 	Total        int
 	Newer, Older string
 }
@@ -29,9 +30,9 @@ type riskRow struct {
 	audit.Event
 	assessment.Evaluation
 
-	Class       string
+	Level       site.Level
 	Parts       []partView
-	HistoryText string // the score of the history or why it is silent, with what it is used for
+	HistoryText string // the score of the history, with what it is used for; empty without one
 }
 
 // partView is a part of a score.
@@ -41,20 +42,11 @@ type partView struct {
 	Text   string
 }
 
-// silences are the reasons for which the history has no score.
-var silences = map[string]string{
-	assessment.SilentInstallation: "no score yet: too few sign-ins of everybody",
-	assessment.SilentPerson:       "no score yet: too few sign-ins of this person",
-	assessment.SilentUnread:       "no score: the counts could not be read",
-}
-
-// describeHistory returns what the history says about a sign-in, or an empty text if it was off.
+// describeHistory returns what the history says about a sign-in, or an empty text without a score.
 func describeHistory(h assessment.HistoryEvaluation) string {
 	switch {
-	case h.Mode == "":
+	case h.Mode == "" || h.Silent != "":
 		return ""
-	case h.Silent != "":
-		return silences[h.Silent]
 	case h.Mode == assessment.HistoryOn:
 		return fmt.Sprintf("%d, points %d: the higher one counts", h.Score, h.PointsScore)
 	}
@@ -88,7 +80,8 @@ func (r *riskView) fill(found auditing.Page, offset int) {
 	r.Total = found.Total
 	for _, e := range found.Events {
 		row := riskRow{Event: e, Evaluation: assessment.ReadEvaluation(&e)}
-		row.Class, row.HistoryText = site.LevelOf(row.TrustLevel).Class, describeHistory(row.History)
+		row.Level, row.HistoryText = site.LevelOf(row.TrustLevel), describeHistory(row.History)
+		r.Places = r.Places || row.Country+row.Organisation != ""
 		for _, reason := range row.Reasons {
 			row.Parts = append(row.Parts, partView{site.FactorName(reason.Factor), reason.Points, reason.Text})
 		}

@@ -1,6 +1,8 @@
 package site
 
 import (
+	"strings"
+
 	"github.com/tollgate-dev/tollgate/core/auth"
 	"github.com/tollgate-dev/tollgate/core/auth/assessment"
 	"github.com/tollgate-dev/tollgate/core/auth/risk"
@@ -41,9 +43,17 @@ func DescribeReasons(reasons []assessment.Reason, level auth.TrustLevel) (texts 
 			text, known = factorReasons[r.Factor]
 		}
 		if !known {
-			text = factors[r.Factor] + ": " + r.Text + "."
+			text = describe(factors[r.Factor], r.Text)
 		}
 		texts = append(texts, text)
 	}
 	return texts
+}
+
+// describe returns a reason after the name of its factor, which is not repeated.
+func describe(name, reason string) string {
+	if len(reason) > len(name) && strings.EqualFold(reason[:len(name)], name) {
+		return name + reason[len(name):] + "."
+	}
+	return name + ": " + reason + "."
 }

@@ -1,0 +1,62 @@
+package authrecords_test
+
+import (
+	"context"
+	"regexp"
+	"testing"
+
+	"github.com/tollgate-dev/tollgate/adapters/relational/relationaltest"
+	"github.com/tollgate-dev/tollgate/ports/authstore"
+)
+
+// insertPeople returns the statements that add 20,000 people.
+func insertPeople(kind string) []string {
+	numbers, id := "generate_series(1, 20000) AS n (i)", "('00000000-1234-4abc-8def-' || lpad(n.i::text, 12, '0'))::uuid"
+	empty := "''::bytea"
+	if kind == relationaltest.SQLite {
+		numbers = "(WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 20000) SELECT i FROM n) AS n"
+		id, empty = "printf('00000000-1234-4abc-8def-%012d', n.i)", "x''"
+	}
+	all := []string{`INSERT INTO accounts (id, email, name, phone, password_hash, state, mfa_secret, mfa_active, mfa_last_step)
+		SELECT ` + id + ", 'p' || n.i || '@example.com', 'Person ' || n.i, '', '', 'active', " + empty + ", false, 0 FROM " + numbers}
+	if kind == relationaltest.PostgreSQL {
+		all = append(all, "VACUUM ANALYZE")
+	}
+	return all
+}
+
+// TestDirectoryUsesIndexes checks the plans of a page of people, and of a search by a part that few
+// of them have.
+func TestDirectoryUsesIndexes(t *testing.T) {
+	whole := map[string]*regexp.Regexp{
+		relationaltest.PostgreSQL: regexp.MustCompile(`Seq Scan on accounts`),
+		relationaltest.SQLite:     regexp.MustCompile(`SCAN accounts|AUTOMATIC|SCAN account_parts$`),
+	}
+	for kind, open := range relationaltest.Databases(t) {
+		t.Run(kind, func(t *testing.T) {
+			db := open(t)
+			for _, statement := range insertPeople(kind) {
+				if err := db.Execute(t.Context(), statement); err != nil {
+					t.Fatal(err)
+				}
+			}
+			people := newStores(t, db.DB).Directory
+			for part, want := range map[string]int{"": 51, "p12345@": 1, "SON 1999": 11, "example": 51, "zzzz": 0} {
+				var found []authstore.Person
+				plans, err := db.Plans(t.Context(), func(ctx context.Context) (err error) {
+					found, err = people.Search(ctx, authstore.DirectoryQuery{Part: part, Limit: 51})
+					return err
+				})
+				if err != nil || len(found) != want || len(plans) == 0 {
+					t.Fatalf("%q: %d people, %d plans, %v; want %d", part, len(found), len(plans), err, want)
+				}
+				for query, plan := range plans {
+					// A page of what everybody has is full after some people, in the order of the addresses.
+					if part != "example" && part != "" && whole[kind].MatchString(plan) {
+						t.Errorf("%q reads all people:\n%.300s\n%s", part, query, plan)
+					}
+				}
+			}
+		})
+	}
+}
