@@ -102,7 +102,7 @@ build: ## build the static binaries: bin/tollgate, bin/ratelimit-client, bin/plu
 
 screenshots: ## write pictures of all pages of the console to bin/screenshots
 	@mkdir -p bin/screenshots
-	TEST_PICTURES=$(CURDIR)/bin/screenshots test/servers/with.sh go test -C test/acceptance -count=1 -run '^TestPages$$' ./consolebrowser
+	TEST_PICTURES=$(CURDIR)/bin/screenshots test/servers/with.sh go test -C test/acceptance -count=1 -run '^Test(Pages|Style)$$' ./consolebrowser
 
 plots: ## draw the pictures of docs/ratelimit.md: what each algorithm admits
 	go run -C test/tools ./plots

@@ -36,6 +36,8 @@ type site struct {
 	e   *fixture.Environment
 	s   *fixture.Service
 	axe string
+
+	titles map[string]string // of the pages, with their paths
 }
 
 const longName = "io.github.an-organisation-with-a-very-long-name/a-server-with-a-name-that-is-as-long-as-names-may-well-be-in-practice-and-longer"
@@ -50,14 +52,21 @@ const documentWithMistakes = `{
   ]
 }`
 
-func openSite(t *testing.T, e *fixture.Environment) *site {
+// startSite starts a service without anything on its pages.
+func startSite(t *testing.T, e *fixture.Environment) *site {
 	t.Helper()
 	axe, err := os.ReadFile(os.Getenv("TEST_AXE")) // a setting of the tests
 	if err != nil {
 		t.Fatalf("axe-core is missing: %v", err)
 	}
 	s := e.Start(t, append(append(fixture.RegistrySettings(), fixture.RelaxedRiskSettings...), "REGISTRY_REVIEW=on")...)
-	site := &site{t, e, s, string(axe)}
+	return &site{t, e, s, string(axe), map[string]string{}}
+}
+
+func openSite(t *testing.T, e *fixture.Environment) *site {
+	t.Helper()
+	site := startSite(t, e)
+	s := site.s
 	ada := e.NewWriter(t, s, "ada@example.com", "publish *", "edit *")
 	bea := e.NewWriter(t, s, "bea@example.com", "review *")
 	e.NewPerson(t, "cem@example.com", "operate *")
@@ -297,7 +306,7 @@ func (s *site) checkOperator() {
 	cem.click("Make this token")
 	s.checkOpen(cem, "secret")
 	cem.open("/console/operator/webhooks")
-	cem.click("hooks.example.com/…")
+	cem.click("https://hooks.example.com/…")
 	s.checkOpen(cem, "operator-webhook")
 	s.check(cem, "explained",
 		"/console/operator/limits?for=shop&descriptors="+url.QueryEscape("tenant=ada,path=/pay\nunknown=x")+"#which")
@@ -363,6 +372,7 @@ func (p *person) open(path string) {
 func (s *site) check(p *person, name, path string) {
 	s.t.Helper()
 	p.open(path)
+	s.checkTitle(p)
 	s.checkOpen(p, name)
 }
 
@@ -390,4 +400,15 @@ func (s *site) checkOpen(p *person, name string) {
 			s.t.Errorf("%s: %s", name, complaint)
 		}
 	}
+}
+
+// checkTitle checks that no page with another path has the title of the page that is open.
+func (s *site) checkTitle(p *person) {
+	s.t.Helper()
+	title := strings.TrimPrefix(chromium.Evaluate[string](s.t, p.tab, "document.title"), "Error: ")
+	path := chromium.Evaluate[string](s.t, p.tab, "location.pathname")
+	if other, known := s.titles[title]; known && other != path {
+		s.t.Errorf("%s and %s have the title %q", other, path, title)
+	}
+	s.titles[title] = path
 }

@@ -38,6 +38,7 @@ type Log struct {
 
 // logView is the page of the audit log.
 type logView struct {
+	Title string // of the page
 	Log
 
 	Types        []typeView
@@ -88,10 +89,13 @@ const (
 // Show sends a page of the audit log, with the filters and the position that the query names.
 func Show(v *site.Visit, l Log, problems site.Problems) error {
 	view, q, wrong := readLog(v)
-	view.Log = l
+	view.Log, view.Title = l, "My audit log"
+	if l.Everybody {
+		view.Title = "Audit log"
+	}
 	if problems = append(problems, wrong...); len(problems) > 0 {
 		v.Status(fiber.StatusUnprocessableEntity)
-		return v.Render(logPage, site.Head{Title: "Audit log", Problems: problems}, view)
+		return v.Render(logPage, site.Head{Title: view.Title, Problems: problems}, view)
 	}
 	if format := v.Text("format"); format != "" {
 		return l.sendFile(v, q, format)
@@ -103,7 +107,7 @@ func Show(v *site.Visit, l Log, problems site.Problems) error {
 	if err != nil {
 		return err
 	}
-	return v.Render(logPage, site.Head{Title: "Audit log"}, view)
+	return v.Render(logPage, site.Head{Title: view.Title}, view)
 }
 
 // fill adds the events and the addresses of the other pages.

@@ -143,7 +143,9 @@ func newServerView(r registry.Record) serverView {
 		Document: d, Website: newLink(d.Website), Repository: newLink(d.Repository.URL), JSON: site.IndentJSON(r.Document),
 		Raw: "/v0.1/servers/" + url.PathEscape(r.Name.String()) + "/versions/" + url.PathEscape(r.Version.String()),
 	}
-	if r.Status != registry.StatusDeleted {
+	if r.Status == registry.StatusDeleted {
+		view.Raw += "?include_deleted=true"
+	} else {
 		view.Installs = newInstalls(r)
 	}
 	return view

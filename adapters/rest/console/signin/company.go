@@ -1,6 +1,7 @@
 package signin
 
 import (
+	"cmp"
 	"net/url"
 	"strings"
 
@@ -142,6 +143,9 @@ func (p *Pages) refuseLogin(v *site.Visit, email auth.Email, err error) error {
 	return p.refuse(v, err, func(v *site.Visit, problems site.Problems) error {
 		if required {
 			return p.renderRequired(v, email, problems)
+		}
+		for i := range problems { // about the account, if not about a field
+			problems[i].Field = cmp.Or(problems[i].Field, "email")
 		}
 		return p.renderPassword(v, problems)
 	})

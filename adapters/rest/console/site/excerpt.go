@@ -43,12 +43,14 @@ func IndentLongJSON(text []byte, max int) Excerpt {
 	return e
 }
 
-// EscapeDirections returns a JSON text in which the characters that change the direction of text
-// are written as escapes: with them, a text could look like another one to a reviewer.
+// EscapeDirections returns a text in which the characters that change the direction of text, and
+// those that are not seen, are written as in JSON: with them, a text could look like another one to
+// a reviewer. Those that join letters stay, because some languages need them.
 func EscapeDirections(text string) string { return directions.Replace(text) }
 
 var directions = strings.NewReplacer(
 	"\u200e", `\u200e`, "\u200f", `\u200f`, "\u061c", `\u061c`, "\u202a", `\u202a`, "\u202b", `\u202b`, "\u202c",
 	`\u202c`, "\u202d", `\u202d`,
+	"\u200b", `\u200b`, "\u2060", `\u2060`, "\u00ad", `\u00ad`, "\u180e", `\u180e`, "\ufeff", `\ufeff`,
 	"\u202e", `\u202e`, "\u2066", `\u2066`, "\u2067", `\u2067`, "\u2068", `\u2068`, "\u2069", `\u2069`,
 )

@@ -80,6 +80,11 @@ func (v *Visit) Fill(f Form, stored url.Values, problems Problems) FormView {
 	} else {
 		problems = nil
 	}
+	return FillForm(f, stored, problems)
+}
+
+// FillForm returns a form with values and problems.
+func FillForm(f Form, values url.Values, problems Problems) FormView {
 	view := FormView{Form: f}
 	for _, in := range f.Inputs {
 		var hint []string
@@ -89,9 +94,9 @@ func (v *Visit) Fill(f Form, stored url.Values, problems Problems) FormView {
 		if in.Kind == "" {
 			in.Kind = "text"
 		}
-		field := inputView{fieldView: newFieldView(problems, in.Name, hint...), Input: in, Value: stored.Get(in.Name)}
+		field := inputView{fieldView: newFieldView(problems, in.Name, hint...), Input: in, Value: values.Get(in.Name)}
 		for _, o := range in.Options {
-			field.Choices = append(field.Choices, choiceView{o, slices.Contains(stored[in.Name], o.Value)})
+			field.Choices = append(field.Choices, choiceView{o, slices.Contains(values[in.Name], o.Value)})
 		}
 		view.Fields = append(view.Fields, field)
 	}
