@@ -216,4 +216,4 @@ const (
 )
 
 // budget is how large the tree may be. A limit is raised with a reason, and lowered after a fold.
-var budget = measures{lines: 122_800, wiringLines: 1_254, interfaces: 25, binds: 23, settings: 226}
+var budget = measures{lines: 122_970, wiringLines: 1_254, interfaces: 25, binds: 23, settings: 226}
