@@ -24,7 +24,6 @@ type styleView struct {
 	Points      []review.Point
 	Lines       []review.Line
 	Name, Title string // hostile ones
-	Long        string
 }
 
 // The documents whose difference the page shows.
@@ -37,14 +36,27 @@ const (
 )
 
 func (p *Pages) style(_ context.Context, v *site.Visit) error {
-	now := time.Now()
+	view := newStyleView(time.Now())
+	var err error
+	if view.Points, err = review.Summarize([]byte(styleBefore), []byte(styleAfter)); err != nil {
+		return err
+	}
+	if view.Lines, _, err = review.Unified([]byte(styleBefore), []byte(styleAfter)); err != nil {
+		return err
+	}
+	return v.Render(stylePage, site.Head{Title: "Style", Notice: "This is what the page after an act says."}, view)
+}
+
+func newStyleView(now time.Time) styleView {
 	view := styleView{
 		Mistakes: site.Problems{{Field: "address", Text: "E-mail address has no account."}},
 		Badges: []site.Badge{
 			{Text: "Active", Class: "good"}, {Text: "Deprecated", Class: "warn"}, {Text: "Deleted", Class: "bad"},
 			{Text: "Quarantined", Class: "bad"}, {Text: "Latest"},
 		},
-		Times: []time.Time{now, now.Add(-3 * time.Minute), now.Add(-50 * time.Hour), now.Add(-9000 * time.Hour), now.Add(72 * time.Hour), {}},
+		Times: []time.Time{
+			now, now.Add(-3 * time.Minute), now.Add(-50 * time.Hour), now.Add(-9000 * time.Hour), now.Add(72 * time.Hour), {},
+		},
 		Name:  "io.github.an-organisation-with-a-very-long-name/a-server-with-a-name-that-is-as-long-as-names-may-well-be",
 		Title: "a \u202egnp.exe\u202c and a zero\u200bwidth space",
 	}
@@ -55,22 +67,19 @@ func (p *Pages) style(_ context.Context, v *site.Visit) error {
 		l := site.LevelOf(level)
 		view.Badges = append(view.Badges, site.Badge{Text: l.Name, Class: l.Class})
 	}
-	view.Form = site.FillForm(site.Form{Action: stylePath, Button: "Save", Inputs: []site.Input{
-		{Name: "plain", Label: "Name"},
-		{Name: "hinted", Label: "Servers", Hint: "A name, a prefix such as com.example/*, or *.", Required: true},
-		{Name: "address", Label: "E-mail address", Kind: "email", Hint: "Or service: and the name of a service account."},
-		{Name: "secret", Label: "Secret", Kind: "password"},
-		{Name: "chosen", Label: "May", Kind: "select", Options: site.Options("publish", "edit", "review")},
-		{Name: "day", Label: "End", Kind: "date"},
-		{Name: "scopes", Label: "Scopes", Kind: "choices", Options: site.Options("registry:read", "registry:publish")},
-		{Name: "lines", Label: "Claims", Kind: "area", Hint: "One on each line."},
-	}}, url.Values{"address": {"nobody@example.com"}, "chosen": {"edit"}, "scopes": {"registry:read"}}, view.Mistakes)
-	var err error
-	if view.Points, err = review.Summarize([]byte(styleBefore), []byte(styleAfter)); err != nil {
-		return err
-	}
-	if view.Lines, _, err = review.Unified([]byte(styleBefore), []byte(styleAfter)); err != nil {
-		return err
-	}
-	return v.Render(stylePage, site.Head{Title: "Style", Notice: "This is what the page after an act says."}, view)
+	view.Form = site.FillForm(styleForm, url.Values{
+		"address": {"nobody@example.com"}, "chosen": {"edit"}, "scopes": {"registry:read"},
+	}, view.Mistakes)
+	return view
 }
+
+var styleForm = site.Form{Action: stylePath, Button: "Save", Inputs: []site.Input{
+	{Name: "plain", Label: "Name"},
+	{Name: "hinted", Label: "Servers", Hint: "A name, a prefix such as com.example/*, or *.", Required: true},
+	{Name: "address", Label: "E-mail address", Kind: "email", Hint: "Or service: and the name of a service account."},
+	{Name: "secret", Label: "Secret", Kind: "password"},
+	{Name: "chosen", Label: "May", Kind: "select", Options: site.Options("publish", "edit", "review")},
+	{Name: "day", Label: "End", Kind: "date"},
+	{Name: "scopes", Label: "Scopes", Kind: "choices", Options: site.Options("registry:read", "registry:publish")},
+	{Name: "lines", Label: "Claims", Kind: "area", Hint: "One on each line."},
+}}
