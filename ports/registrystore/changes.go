@@ -5,10 +5,10 @@ import (
 	"time"
 )
 
-// Changes reports that published versions or views changed, so that answers made from them can be
-// kept. A change is a committed change of any version or view, by this process or by another one.
+// Changes reports that published versions, views or access rules changed, so that answers made from
+// them can be kept. A change is a committed change of any of them, by this process or by another one.
 type Changes interface {
-	// Revision reads the revision of the published versions and views. Two equal revisions of one
+	// Revision reads the revision of what Changes reports. Two equal revisions of one
 	// database mean that no change was committed between the reads. It returns fault.Unavailable
 	// when the database is not available.
 	Revision(ctx context.Context) (Revision, error)
@@ -25,10 +25,11 @@ type Changes interface {
 	Removals(after uint64) (names []string, position uint64, complete bool)
 }
 
-// Revision identifies a state of the published versions and the views. It has no order, because a
+// Revision identifies a state of the published versions, the views and the access rules. It has no order, because a
 // database that took over from another one may have an older state.
 type Revision struct {
 	Changes  int64 // another number after each change of a version
 	Removals int64 // another number after each change by which a version was deleted
 	Views    int64 // another number after each change of a view or of its tokens
+	Access   int64 // another number after each transaction that changed access rules
 }

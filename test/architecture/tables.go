@@ -100,6 +100,7 @@ var bridgeAdapters = []string{"adapters/inprocess"}
 var independentFolders = []string{
 	"adapters/relational/postgres", "adapters/relational/sqlite",
 	"adapters/relational/authrecords", "adapters/relational/registryrecords", "adapters/relational/methodrecords",
+	"adapters/relational/accessrecords",
 }
 
 // sdkPackages are imported by authors of plugins, and sdkParts also by the host and by adapters.
@@ -216,4 +217,4 @@ const (
 )
 
 // budget is how large the tree may be. A limit is raised with a reason, and lowered after a fold.
-var budget = measures{lines: 122_970, wiringLines: 1_254, interfaces: 25, binds: 23, settings: 226}
+var budget = measures{lines: 123165, wiringLines: 1_254, interfaces: 25, binds: 23, settings: 226}

@@ -7,6 +7,7 @@ import (
 	"github.com/tollgate-dev/tollgate/core/auth"
 	"github.com/tollgate-dev/tollgate/core/registry"
 	"github.com/tollgate-dev/tollgate/core/registry/service"
+	"github.com/tollgate-dev/tollgate/ports/accessstore/accessstoretest"
 	"github.com/tollgate-dev/tollgate/ports/authstore/authstoretest"
 	"github.com/tollgate-dev/tollgate/ports/methodstore/methodstoretest"
 	"github.com/tollgate-dev/tollgate/ports/registrystore/registrystoretest"
@@ -97,6 +98,13 @@ func TestQuarantine(t *testing.T) {
 		return registrystoretest.QuarantineStores{
 			Quarantine: fakedb.NewQuarantine(db), Writer: fakedb.NewServers(db, true), Runner: db,
 		}
+	})
+}
+
+func TestAccessRules(t *testing.T) {
+	accessstoretest.Run(t, func(*testing.T) accessstoretest.Opened {
+		db := fakedb.New()
+		return accessstoretest.Opened{Rules: fakedb.NewAccessRules(db), Runner: db}
 	})
 }
 

@@ -8,6 +8,7 @@ import (
 	"context"
 	"sync"
 
+	"github.com/tollgate-dev/tollgate/core/access"
 	"github.com/tollgate-dev/tollgate/core/audit"
 	"github.com/tollgate-dev/tollgate/core/auth"
 	"github.com/tollgate-dev/tollgate/core/auth/company"
@@ -68,6 +69,7 @@ type Database struct {
 	tracked     *table[trackedKey, trackedRow]
 	services    *table[service.Name, service.Account]
 	applied     *table[string, registry.AppliedState]
+	accessRules *table[access.RuleName, access.Rule]
 
 	sequence int64 // the last number of a row; like that of a database, a rollback does not reset it
 }

@@ -3,6 +3,7 @@ package fakedb
 import (
 	"time"
 
+	"github.com/tollgate-dev/tollgate/core/access"
 	"github.com/tollgate-dev/tollgate/core/catalogue"
 	"github.com/tollgate-dev/tollgate/core/registry"
 	"github.com/tollgate-dev/tollgate/core/registry/event"
@@ -95,6 +96,7 @@ func (d *Database) addRegistryTables() {
 		return versionKey{q.Name, q.Version}
 	})
 	d.priors = newTable(d, "prior status", func(p priorRow) versionKey { return versionKey{p.Name, p.Prior.Version} })
+	d.accessRules = newTable(d, "access rule", func(r access.Rule) access.RuleName { return r.Name })
 	d.views = newTable(d, "view", func(v view.View) view.Name { return v.Name })
 	d.viewTokens = newTable(d, "token", func(t view.Token) viewTokenKey { return viewTokenKey{t.View, t.Name} },
 		func(t view.Token) any { return t.Hash })

@@ -78,8 +78,9 @@ func (c *Changes) knownRevision(version int64, ok bool) (r registrystore.Revisio
 }
 
 func (c *Changes) readRevision(ctx context.Context) (r registrystore.Revision, err error) {
-	text := "SELECT CAST(sum(changes) AS bigint), CAST(sum(removals) AS bigint), CAST(sum(views) AS bigint) FROM registry_changes"
-	err = c.db.ScanRow(ctx, database.Query{Text: text, Fixed: true}, &r.Changes, &r.Removals, &r.Views)
+	text := `SELECT CAST(sum(changes) AS bigint), CAST(sum(removals) AS bigint), CAST(sum(views) AS bigint),
+		CAST(sum(access) AS bigint) FROM registry_changes`
+	err = c.db.ScanRow(ctx, database.Query{Text: text, Fixed: true}, &r.Changes, &r.Removals, &r.Views, &r.Access)
 	return r, err
 }
 

@@ -46,6 +46,30 @@ func TestChanges(t *testing.T) {
 	}
 }
 
+// TestChangesOfAccessRules: they change their number of the revision, and no other one.
+func TestChangesOfAccessRules(t *testing.T) {
+	for name, open := range relationaltest.Databases(t) {
+		t.Run(name, func(t *testing.T) {
+			db := open(t)
+			changes, end := registryrecords.WatchChanges(db.DB, newStores(db))
+			t.Cleanup(end)
+			before, err := changes.Revision(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			if _, err := db.Exec(t.Context(), "INSERT INTO access_rules (name, settings, managed_by) VALUES ('a', '{}', '')"); err != nil {
+				t.Fatal(err)
+			}
+			after, err := changes.Revision(t.Context())
+			same := before
+			same.Access = after.Access
+			if err != nil || after.Access == before.Access || after != same {
+				t.Errorf("before %+v, after %+v, %v", before, after, err)
+			}
+		})
+	}
+}
+
 // TestNotifications checks that PostgreSQL notifies a process of the changes of others, of those
 // that use no port too, and of the names of servers of which they delete versions.
 func TestNotifications(t *testing.T) {
