@@ -1,6 +1,7 @@
 package webauthn_test
 
 import (
+	"fmt"
 	"testing"
 
 	adapter "github.com/tollgate-dev/tollgate/adapters/webauthn"
@@ -57,7 +58,8 @@ func TestVerifier(t *testing.T) {
 		c.RefusedSignatures["another key"] = other.Sign(right)
 		for _, length := range []int{15, 1024} {
 			other.ID = make([]byte, length)
-			c.RefusedRegistrations["length of the id"] = other.Register(right)
+			c.RefusedRegistrations[fmt.Sprintf("an id of %d bytes", length)] = other.Register(right)
+			c.RefusedSignatures[fmt.Sprintf("an id of %d bytes", length)] = other.Sign(right)
 		}
 		cases[name] = c
 	}

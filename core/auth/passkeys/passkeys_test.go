@@ -1,6 +1,7 @@
 package passkeys_test
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"net/netip"
@@ -350,6 +351,34 @@ func TestSignIn(t *testing.T) {
 		fx.setState(state)
 		if _, err := fx.signInWith(k, nil); (err == nil) != good || err != nil && !fault.Is(err, fault.Unauthenticated) {
 			t.Errorf("%s: %v", state, err)
+		}
+	}
+}
+
+// TestLongResponses checks that a response has at most 16 KiB (contract K-4).
+func TestLongResponses(t *testing.T) {
+	t.Parallel()
+	fx := newFixture(t)
+	pad := func(r []byte, length int) []byte { return append(r, bytes.Repeat([]byte(" "), length-len(r))...) }
+	for length, good := range map[int]bool{auth.MaxCredential: true, auth.MaxCredential + 1: false} {
+		k := softkey.New(softkey.ES256)
+		s, err := fx.service.BeginRegistration(t.Context(), fx.caller, party)
+		fx.must(err)
+		k.Handle = s.Handle[:]
+		_, err = fx.service.Register(t.Context(), fx.caller, passkeys.Answer{
+			Party: party, Ceremony: s.ID, Response: pad(k.Register(respond(s.Challenge)), length),
+		}, "Key")
+		if f, _ := fault.As(err); (err == nil) != good || !good && f.Code != auth.CodeValidation {
+			t.Errorf("a registration of %d bytes: %v", length, err)
+		}
+		k = fx.newKey()
+		s, err = fx.service.BeginSignIn(party, auth.DeviceFields{UserAgent: "new"})
+		fx.must(err)
+		_, err = fx.service.SignIn(t.Context(), passkeys.Answer{
+			Party: party, Ceremony: s.ID, Response: pad(k.Sign(respond(s.Challenge)), length),
+		}, signin.Origin{})
+		if f, _ := fault.As(err); (err == nil) != good || !good && f.Code != auth.CodeInvalidCredentials {
+			t.Errorf("a sign-in of %d bytes: %v", length, err)
 		}
 	}
 }

@@ -110,6 +110,58 @@ func TestPasskeyLimits(t *testing.T) {
 	})
 }
 
+// TestPasskeyOptions checks what a browser gets to call an authenticator (contract K-2).
+func TestPasskeyOptions(t *testing.T) {
+	e := fixture.NewEnvironments(t)[0]
+	s := e.Start(t, fixture.RelaxedRiskSettings...)
+	s.API = strings.Replace(s.API, "127.0.0.1", "localhost", 1)
+	o := passkeyOwner{e.NewPerson(t, "ada@example.com"), t, s}
+	o.Login(t, s)
+	o.StepUp(t, e, s)
+	read := func(path string, body any) (options map[string]any) {
+		var begun struct{ PublicKey map[string]any }
+		o.PostJSON(t, s, path, body).WantStatus(t, http.StatusOK).Decode(t, &begun)
+		return begun.PublicKey
+	}
+	shown := func(v any) string {
+		text, err := json.Marshal(v)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(text)
+	}
+	first := softkey.New(softkey.ES256)
+	o.finish(o.begin(), first).WantStatus(t, http.StatusCreated)
+	create, again := read("/auth/passkeys/register/begin", nil), read("/auth/passkeys/register/begin", nil)
+	get := read("/auth/passkeys/sign-in/begin", map[string]any{"deviceInfo": map[string]any{}})
+	for name, want := range map[string]string{
+		"attestation": `"none"`, "timeout": "300000",
+		"pubKeyCredParams": `[{"alg":-8,"type":"public-key"},{"alg":-7,"type":"public-key"},{"alg":-257,"type":"public-key"}]`,
+	} {
+		if got := shown(create[name]); got != want {
+			t.Errorf("%s is %s", name, got)
+		}
+	}
+	choice := create["authenticatorSelection"].(map[string]any)
+	if choice["userVerification"] != "required" || choice["residentKey"] != "required" {
+		t.Errorf("the choice of authenticators is %v", choice)
+	}
+	if len(create["excludeCredentials"].([]any)) != 1 || shown(create["user"]) != shown(again["user"]) {
+		t.Errorf("the options are %v, and then %v", create, again)
+	}
+	if get["userVerification"] != "required" || shown(get["allowCredentials"]) != "[]" || get["timeout"] != 300000.0 {
+		t.Errorf("the options of a sign-in are %v", get)
+	}
+	seen := map[string]bool{}
+	for _, options := range []map[string]any{create, again, get} {
+		challenge := options["challenge"].(string)
+		if seen[challenge] || len(decodeBytes(t, challenge)) != 32 {
+			t.Errorf("the challenge is %s", challenge)
+		}
+		seen[challenge] = true
+	}
+}
+
 // TestPasskeys registers a passkey, signs in and steps up with it, and removes it.
 func TestPasskeys(t *testing.T) {
 	fixture.InEachEnvironment(t, func(t *testing.T, e *fixture.Environment) {

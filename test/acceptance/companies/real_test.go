@@ -166,6 +166,26 @@ func TestRealProvider(t *testing.T) {
 	})
 }
 
+// TestRealUnaskedRefreshToken is TestUnaskedRefreshToken at a real provider, which gives a refresh token
+// to every client that may use one. The session goes on without it when the person is removed there.
+func TestRealUnaskedRefreshToken(t *testing.T) {
+	fixture.InEachEnvironment(t, func(t *testing.T, e *fixture.Environment) {
+		s := &site{e: e, Service: e.Start(t, append(fixture.RegistrySettings(), fixture.RiskPolicy("relaxed"))...)}
+		s.operator = e.NewWriter(t, s.Service, "olga@example.com", "operate *")
+		p := startReal(t, s.Service, false)
+		settings := p.settings("tollgate", "acme.example")
+		settings["scopes"] = []string{"openid", "profile", "email"}
+		s.want(t, 201, "PUT", providers+"/acme", settings)
+		p.signIn("u1", "ada@acme.example", nil)
+		ada := s.newBrowser(t).signIn().want(200, "ada@acme.example")
+		p.remove("u1")
+		s.wantNoRefreshToken(t)
+		if !ada.isSignedIn() {
+			t.Error("the session has ended")
+		}
+	})
+}
+
 func wantGrants(t *testing.T, s *site, email string, want ...string) {
 	t.Helper()
 	if got := s.grants(t, email); strings.Join(got, ", ") != strings.Join(want, ", ") {

@@ -165,6 +165,37 @@ func TestRecheck(t *testing.T) {
 	})
 }
 
+// TestUnaskedRefreshToken checks that a refresh token that a provider gives without offline_access is not
+// kept: it may end with the session there, and its end would be taken for the end of the employment.
+func TestUnaskedRefreshToken(t *testing.T) {
+	fixture.InEachEnvironment(t, func(t *testing.T, e *fixture.Environment) {
+		s := startSite(t, e)
+		behave := oidcissuer.Behaviour{Claims: object{"sub": "u1", "email": "ada@acme.example"}, Refresh: "unasked"}
+		s.provider.Behave(behave)
+		b := s.newBrowser(t).signIn().want(200)
+		s.wantNoRefreshToken(t)
+		s.askForRefresh(t)
+		other := s.newBrowser(t).signIn().want(200)
+		behave.Left = true
+		s.provider.Behave(behave)
+		s.makeDue(t)
+		await.Until(t, "the session with a refresh token ends", func() bool { return !other.isSignedIn() })
+		if b.isSignedIn() {
+			t.Error("a session of the same identity goes on after the person has left")
+		}
+	})
+}
+
+// wantNoRefreshToken fails the test if a refresh token is stored.
+func (s *site) wantNoRefreshToken(t *testing.T) {
+	t.Helper()
+	var n int
+	if err := s.database(t).QueryRowContext(t.Context(),
+		"SELECT count(*) FROM company_logins WHERE length(refresh) > 0 OR recheck_at IS NOT NULL").Scan(&n); err != nil || n != 0 {
+		t.Errorf("%d sign-ins have a refresh token, error %v", n, err)
+	}
+}
+
 // checkAgain makes the time of the next check of every session pass, and waits until the provider has
 // answered for all.
 func (s *site) checkAgain(t *testing.T) {

@@ -244,27 +244,29 @@ func TestExpiredStepUp(t *testing.T) {
 // TestStepUpByCommand checks that the command prints the address, and goes on when the session is
 // raised.
 func TestStepUpByCommand(t *testing.T) {
-	s, ada := startStepUps(t, fixture.NewEnvironment(t, "embedded"))
-	s.provider.Behave(verified("u1"))
-	command := exec.CommandContext(t.Context(), filepath.Join(fixture.BinDir, "tollgate"),
-		"login", "--url", s.API, "--email", ada.Email, "--password-stdin", "--step-up", "company", "--output", "json")
-	command.Env = append(slices.Clone(s.e.Environ), "TOLLGATE_CREDENTIALS="+filepath.Join(t.TempDir(), "credentials"))
-	command.Stdin = strings.NewReader(fixture.Password + "\n")
-	var out bytes.Buffer
-	command.Stdout = &out
-	notes, err := command.StderrPipe()
-	if err == nil {
-		err = command.Start()
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	lines := bufio.NewScanner(notes)
-	for lines.Scan() && !strings.HasPrefix(lines.Text(), "http") {
-		t.Log(lines.Text())
-	}
-	s.newBrowser(t).open(lines.Text()).want(200, "You are verified")
-	if err := command.Wait(); err != nil || !strings.Contains(out.String(), "FULL_TRUST") {
-		t.Errorf("the command prints %s, error %v", &out, err)
-	}
+	fixture.InEachEnvironment(t, func(t *testing.T, e *fixture.Environment) {
+		s, ada := startStepUps(t, e)
+		s.provider.Behave(verified("u1"))
+		command := exec.CommandContext(t.Context(), filepath.Join(fixture.BinDir, "tollgate"),
+			"login", "--url", s.API, "--email", ada.Email, "--password-stdin", "--step-up", "company", "--output", "json")
+		command.Env = append(slices.Clone(s.e.Environ), "TOLLGATE_CREDENTIALS="+filepath.Join(t.TempDir(), "credentials"))
+		command.Stdin = strings.NewReader(fixture.Password + "\n")
+		var out bytes.Buffer
+		command.Stdout = &out
+		notes, err := command.StderrPipe()
+		if err == nil {
+			err = command.Start()
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		lines := bufio.NewScanner(notes)
+		for lines.Scan() && !strings.HasPrefix(lines.Text(), "http") {
+			t.Log(lines.Text())
+		}
+		s.newBrowser(t).open(lines.Text()).want(200, "You are verified")
+		if err := command.Wait(); err != nil || !strings.Contains(out.String(), "FULL_TRUST") {
+			t.Errorf("the command prints %s, error %v", &out, err)
+		}
+	})
 }

@@ -51,6 +51,7 @@ function newProvider(name, issuer) {
     fetch: (url, options) => fetch(url, { method: options.method, headers: options.headers, body: options.body }), // also on this machine
     findAccount: (ctx, subject) => findAccount(issuer, subject),
     interactions: { url: (ctx, interaction) => `/${name}/answer/${interaction.uid}` },
+    issueRefreshToken: (ctx, client) => client.grantTypeAllowed('refresh_token'), // as Keycloak: also without offline_access
     jwks: { keys: newKeys() },
     ttl: { AccessToken: 300, Grant: 3600, IdToken: 300, Interaction: 600, RefreshToken: 3600, Session: 3600 },
   });

@@ -39,12 +39,7 @@ var uncheckedResponses = map[string]string{
 	"adminAddWebhook 422":    "it takes 50 webhooks; tests of core/registry/notifying do",
 	"adminAddReviewRule 422": "it takes 1000 rules; tests of core/registry/reviewing do",
 	"addPublisher 409":       "it takes minutes to add 2000 policies; tests of core/registry/delegating do",
-
-	"removePasskey 409": notYet,
 }
-
-// notYet is the reason for a response that other tests reach below the wire only.
-const notYet = "tests of the core and of the console reach it, and no call of this API yet"
 
 // CheckCoverage returns an error when openapi.yaml describes a response that no acceptance test
 // got. The tests of one run are spread over packages, and each package runs in its own process.
