@@ -88,3 +88,38 @@ func TestMarkup(t *testing.T) {
 		"/console/operator/log", "/console/operator/limits?for=shop&descriptors=a%3D%3Cimg+src%3Dx%3E",
 		"/console/operator/grants")
 }
+
+// TestUnseenCharacters publishes texts with characters that turn the direction of text, or that are
+// not seen. The pages write them out.
+func TestUnseenCharacters(t *testing.T) {
+	t.Parallel()
+	const hostile = "\u202egnp.exe\u202c pay\u200bpal"
+	e := fixture.NewEnvironments(t)[0]
+	s := e.Start(t, append(fixture.RegistrySettings(), "REGISTRY_REVIEW=on")...)
+	ada := e.NewWriter(t, s, "ada@example.com", "publish *", "edit *", "review *")
+	doc := fixture.NewServerDocument("com.example/weather", "1.0.0")
+	doc["title"], doc["description"] = hostile, hostile
+	doc["remotes"] = []any{map[string]any{
+		"type": "streamable-http", "url": "https://weather.example.com/mcp",
+		"headers": []any{map[string]any{"name": "X-Key", "description": hostile, "isSecret": true}},
+	}}
+	ada.PostJSON(t, s, "/v0.1/publish", doc).WantStatus(t, http.StatusOK)
+	b := newBrowser(t, s)
+	b.signIn(ada)
+	b.open("/console/reviews", http.StatusOK)
+	b.follow("com.example/weather", http.StatusOK)
+	pages := []string{b.page.url.RequestURI(), "/console/", "/console/?q=gnp", "/console/servers/com.example/weather"}
+	e.RunCommand(t, "", "review", "approve", "--all-pending")
+	apiclient.Call(t, "PATCH", s.API+"/v0.1/servers/com.example%2Fweather/versions/1.0.0/status", map[string]string{
+		"status": "deprecated", "statusMessage": hostile,
+	}, ada.Bearer()...).WantStatus(t, http.StatusOK)
+	for _, page := range append(pages, "/console/own/com.example/weather", "/console/account/log") {
+		b.open(page, http.StatusOK)
+		if i := strings.IndexAny(b.page.body, "\u202e\u202c\u200b"); i >= 0 {
+			t.Errorf("%s has them as they are: …%q…", page, b.page.body[max(0, i-80):min(len(b.page.body), i+20)])
+		}
+		if !strings.Contains(b.page.body, `\u202egnp.exe\u202c pay\u200bpal`) {
+			t.Errorf("%s does not show them", page)
+		}
+	}
+}

@@ -3,7 +3,10 @@ package site
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
 	"strings"
+	"unicode"
+	"unicode/utf16"
 	"unicode/utf8"
 )
 
@@ -39,18 +42,49 @@ func IndentLongJSON(text []byte, max int) Excerpt {
 		b.Write(text)
 	}
 	e := NewExcerpt(b.String(), max)
-	e.Text = EscapeDirections(e.Text)
+	e.Text = EscapeInvisible(e.Text)
 	return e
 }
 
-// EscapeDirections returns a text in which the characters that change the direction of text, and
-// those that are not seen, are written as in JSON: with them, a text could look like another one to
-// a reviewer. Those that join letters stay, because some languages need them.
-func EscapeDirections(text string) string { return directions.Replace(text) }
+// EscapeInvisible returns a text that people give, as a page shows it: the characters that are not
+// seen, or that change the direction of text, are written as in JSON, since with them a text looks
+// like another one. JSON stays the same value. A joiner stays between letters that are not ASCII,
+// because some languages and emoji need it.
+func EscapeInvisible(text string) string {
+	if !strings.ContainsFunc(text, isUnseen) {
+		return text
+	}
+	var b strings.Builder
+	all := []rune(text)
+	for i, r := range all {
+		joins := (r == '\u200c' || r == '\u200d') && i > 0 && i+1 < len(all) && isJoined(all[i-1]) && isJoined(all[i+1])
+		switch {
+		case joins || !isUnseen(r):
+			b.WriteRune(r)
+		case r > 0xffff:
+			high, low := utf16.EncodeRune(r)
+			fmt.Fprintf(&b, `\u%04x\u%04x`, high, low)
+		default:
+			fmt.Fprintf(&b, `\u%04x`, r)
+		}
+	}
+	return b.String()
+}
 
-var directions = strings.NewReplacer(
-	"\u200e", `\u200e`, "\u200f", `\u200f`, "\u061c", `\u061c`, "\u202a", `\u202a`, "\u202b", `\u202b`, "\u202c",
-	`\u202c`, "\u202d", `\u202d`,
-	"\u200b", `\u200b`, "\u2060", `\u2060`, "\u00ad", `\u00ad`, "\u180e", `\u180e`, "\ufeff", `\ufeff`,
-	"\u202e", `\u202e`, "\u2066", `\u2066`, "\u2067", `\u2067`, "\u2068", `\u2068`, "\u2069", `\u2069`,
-)
+// isJoined reports whether a joiner next to a character can mean something.
+func isJoined(r rune) bool { return r > unicode.MaxASCII && r != utf8.RuneError && !isUnseen(r) }
+
+// blanks are the letters and symbols that look like nothing.
+const blanks = "\u034f\u115f\u1160\u17b4\u17b5\u2028\u2029\u2800\u3164\uffa0"
+
+// isUnseen reports whether a character is not seen: those of the category Cf but for the signs that
+// stand before numbers, controls but for those that end lines, and letters that look like nothing.
+func isUnseen(r rune) bool {
+	switch {
+	case r < unicode.MaxASCII:
+		return r < ' ' && r != '\n' && r != '\r' && r != '\t'
+	case unicode.Is(unicode.Cf, r):
+		return !unicode.Is(unicode.Prepended_Concatenation_Mark, r)
+	}
+	return unicode.Is(unicode.Cc, r) || strings.ContainsRune(blanks, r)
+}

@@ -1,6 +1,7 @@
 package site
 
 import (
+	"encoding/json"
 	"strings"
 	"testing"
 )
@@ -23,11 +24,39 @@ func TestExcerpt(t *testing.T) {
 	}
 }
 
-// TestEscapeDirections: a text cannot look like another one by characters that change its
-// direction.
-func TestEscapeDirections(t *testing.T) {
-	got := IndentJSON([]byte("[\"a\u202eb\u2066c\", \"خادم\"]"))
-	if want := "[\n  \"a\\u202eb\\u2066c\",\n  \"خادم\"\n]"; got.Text != want {
-		t.Errorf("the text is %q, want %q", got.Text, want)
+// TestEscapeInvisible: a text cannot look like another one by characters that are not seen or that
+// change its direction.
+func TestEscapeInvisible(t *testing.T) {
+	for text, want := range map[string]string{
+		"a\u202eb\u2066c, خادم":      `a\u202eb\u2066c, خادم`,
+		"\u202egnp.exe":              `\u202egnp.exe`,
+		"pay\u200bpal\u00ad\ufeff":   `pay\u200bpal\u00ad\ufeff`,
+		"pay\u200cpal":               `pay\u200cpal`,
+		"é\u200dpal\u200d":           `é\u200dpal\u200d`,
+		"می\u200cخواهم 👩\u200d💻":     "می\u200cخواهم 👩\u200d💻",
+		"ك\u200c\u200b\u200cك":       `ك\u200c\u200b\u200cك`,
+		"a\U000e0041\u3164\u2028b":   `a\udb40\udc41\u3164\u2028b`,
+		"\x00\x1b[31m\u0085\n\ttext": `\u0000\u001b[31m\u0085` + "\n\ttext",
+		"\u0601۱۲ A\ufe0f":           "\u0601۱۲ A\ufe0f",
+		"":                           "", "plain": "plain",
+	} {
+		if got := EscapeInvisible(text); got != want {
+			t.Errorf("%q is shown as %q, want %q", text, got, want)
+		}
 	}
+	got := IndentJSON([]byte("[\"a\u202eb\U000e0041\", \"خادم\"]"))
+	var value []string
+	if err := json.Unmarshal([]byte(got.Text), &value); err != nil || value[0] != "a\u202eb\U000e0041" {
+		t.Errorf("the JSON %q has other values: %v", got.Text, err)
+	}
+}
+
+func FuzzEscapeInvisible(f *testing.F) {
+	f.Add("a\u202e\u200c\xff")
+	f.Fuzz(func(t *testing.T, text string) {
+		once := EscapeInvisible(text)
+		if strings.ContainsAny(once, "\u202e\u200b\u2066\u00ad") || EscapeInvisible(once) != once {
+			t.Errorf("%q is shown as %q", text, once)
+		}
+	})
 }

@@ -27,7 +27,7 @@ var layout = template.Must(template.New("").Funcs(functions).ParseFS(templateFil
 var functions = template.FuncMap{
 	"when": formatTime, "ago": func(t time.Time) string { return formatAgo(t, time.Now()) }, "machine": func(t time.Time) string { return t.UTC().Format(time.RFC3339) },
 	"field": newFieldView, "list": func(items ...any) []any { return items }, "ask": newAsk,
-	"reviewBadge": ReviewBadge, "escape": EscapeDirections,
+	"reviewBadge": ReviewBadge, "escape": func(text any) string { return EscapeInvisible(fmt.Sprint(text)) },
 }
 
 // Page is the template of a page.
@@ -119,6 +119,7 @@ func (v *Visit) Render(p *Page, head Head, main any) error {
 		head.Notice = text
 		v.setLater("", time.Unix(1, 0))
 	}
+	head.Title = EscapeInvisible(head.Title)
 	frame, err := v.site.frame(v, head, main)
 	if err != nil {
 		return err
