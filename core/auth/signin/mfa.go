@@ -178,6 +178,6 @@ func (s *Service) newPendingLogin(ctx context.Context, from Origin, attempt *log
 }
 
 func errWrongCode() error {
-	return fault.New(fault.Unauthenticated, "the code is wrong, or no login waits for one: sign in again").
+	return fault.New(fault.Unauthenticated, "the code is wrong or too old: enter a new one, or sign in again").
 		WithCode(auth.CodeInvalidMFA)
 }

@@ -67,12 +67,12 @@ func TestTried(t *testing.T) {
 			"key  false an equal value comes first",
 		}},
 		"user=anna": {2, []string{
-			"exact ada false the value is another one", "wildcard a* true the pattern matches, and no exact value does",
+			"exact ada false the request has another value", "wildcard a* true the pattern matches, and no exact value does",
 			"wildcard *a false the pattern matches, but one before it does too",
 			"key  false a pattern that matches comes first",
 		}},
 		"user=bob": {4, []string{
-			"exact ada false the value is another one", "wildcard a* false the pattern does not match",
+			"exact ada false the request has another value", "wildcard a* false the pattern does not match",
 			"wildcard *a false the pattern does not match",
 			"key  true no value and no pattern matches, so the key alone does",
 		}},

@@ -61,7 +61,7 @@ func (l *level) tried(value string, taken *node) []Tried {
 	list := make([]Tried, 0, len(l.exact)+1)
 	for _, n := range slices.SortedFunc(maps.Values(l.exact), byPosition) {
 		t := newTried(n, Exact, n == taken)
-		t.Why = "the value is another one"
+		t.Why = "the request has another value"
 		if t.Matched {
 			t.Why = "the value is equal"
 		}

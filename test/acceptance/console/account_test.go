@@ -75,13 +75,13 @@ func TestPasswordChange(t *testing.T) {
 		b.wantText("To go on with Change the password, enter a one-time code.")
 		b.verify(e, ada, http.StatusOK)
 		b.wantPath("/console/account/password")
-		b.wantText("Present password")
+		b.wantText("Current password")
 		b.press("Change the password", http.StatusUnprocessableEntity, "currentPassword", fixture.Password,
 			"newPassword", "short")
 		b.wantText("New password must have at least 8 characters")
 		b.press("Change the password", http.StatusUnprocessableEntity, "currentPassword", "wrong", "newPassword",
 			"Another-Horse-8")
-		b.wantText("Present password is wrong.")
+		b.wantText("Current password is wrong.")
 		before := b.client.Jar.Cookies(b.page.url)
 		b.press("Change the password", http.StatusOK, "currentPassword", fixture.Password, "newPassword",
 			"Another-Horse-8")

@@ -113,7 +113,7 @@ func TestFormsOfMirrors(t *testing.T) {
 		b.open("/console/operator/mirrors/public", http.StatusOK)
 		b.wantText("All servers that it has taken over are deleted.")
 		b.press("Remove with its servers the mirror public", http.StatusOK)
-		b.wantText("The mirror is removed.", "There is none.")
+		b.wantText("The mirror is removed.", "No mirror yet.")
 	})
 }
 

@@ -201,14 +201,14 @@ func TestOperatorRegistry(t *testing.T) {
 		b.follow("Policies", http.StatusOK)
 		b.wantText("example.com", "com.example/*")
 		b.press("Remove the policy for com.example/*", http.StatusOK)
-		b.wantText("The policy is removed.", "There is none.")
+		b.wantText("The policy is removed.", "No policy yet")
 		b.follow("Mirrors", http.StatusOK)
 		b.wantText("public", "registry.example.com")
 		b.follow("Webhooks", http.StatusOK)
 		b.wantText("hooks.example.com", "published", "Not delivered 0")
 		b.wantNoText("hunter2")
 		b.press("Remove the webhook of hooks.example.com", http.StatusOK)
-		b.wantText("The webhook is removed.", "There is none.")
+		b.wantText("The webhook is removed.", "No webhook yet")
 		b.open("/console/operator", http.StatusOK)
 		b.wantText("This instance", "database ok", "otp-log courier running")
 	})
@@ -288,7 +288,7 @@ func TestOperatorState(t *testing.T) {
 		s := e.Start(t)
 		b := newOperator(t, e, s)
 		b.open("/console/operator/state", http.StatusOK)
-		b.wantText("No file was applied.")
+		b.wantText("No file was applied yet.")
 		const file = `{"apiVersion": "tollgate.dev/v1", "kind": "State", "views": [{"name": "data"}, {"name": "gone"}],
 			"mirrors": [{"name": "up", "url": "https://registry.invalid"}],
 			"policies": [{"method": "dns", "domain": "example.com", "pattern": "com.example/*"}],

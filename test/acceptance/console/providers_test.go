@@ -19,7 +19,7 @@ func TestOperatorProviders(t *testing.T) {
 		provider := oidcissuer.StartProvider(t)
 		b := newOperator(t, e, s)
 		b.follow("Company sign-in", http.StatusOK)
-		b.wantText("There is no provider: people sign in with passwords.", b.base+"/console/sign-in/company/NAME/callback")
+		b.wantText("No provider yet: people sign in with passwords.", b.base+"/console/sign-in/company/NAME/callback")
 		form := []string{
 			"name", "acme", "displayName", "Acme", "issuer", provider.URL, "clientId", provider.ClientID,
 			"clientSecret", provider.Secret, "domains", "acme.example\n other.example ", "create", "true",
@@ -67,14 +67,14 @@ func (b *browser) wantSignedIn(s *fixture.Service, provider *oidcissuer.Provider
 	ada.open("/console/sign-in/company/acme?return=/console/account", http.StatusOK)
 	ada.wantText("ada@acme.example")
 	b.open("/console/operator/people", http.StatusOK)
-	b.wantText("publish com.acme/* provider:acme", "operate * hand")
+	b.wantText("publish com.acme/* provider:acme", "operate *")
 	b.follow("ada@acme.example", http.StatusOK)
 	b.wantText("publish com.acme/* provider:acme", "acme u1 ada@acme.example")
 	b.wantNoText("Remove the grant")
 	b.submit("/console/operator/people/ada@acme.example/grants/remove", http.StatusConflict,
 		map[string][]string{"action": {"publish"}, "resource": {"com.acme/*"}})
 	b.open("/console/operator/grants", http.StatusOK)
-	b.wantText("ada@acme.example publish com.acme/* provider:acme", "bea@example.com operate * hand")
+	b.wantText("ada@acme.example publish com.acme/* provider:acme", "bea@example.com operate * by hand")
 	b.open("/console/operator/providers", http.StatusOK)
 	b.wantText("Acme", "Works", "acme.example other.example")
 	provider.SignIn("u1", "ada@acme.example", "groups", 7)
@@ -106,7 +106,7 @@ func (b *browser) changeProvider(provider *oidcissuer.Provider) {
 func (b *browser) removeProvider(e *fixture.Environment, provider *oidcissuer.Provider) {
 	b.t.Helper()
 	b.press("Remove the provider acme", http.StatusOK)
-	b.wantText("The provider is removed.", "There is no provider")
+	b.wantText("The provider is removed.", "No provider yet")
 	b.open("/console/operator/people/ada@acme.example", http.StatusOK)
 	b.wantText("This person has no grants", provider.URL+" u1", "not signed in anywhere")
 	e.RunCommand(b.t, `{"apiVersion": "tollgate.dev/v1", "kind": "State", "providers": [{"name": "acme", "issuer": "`+

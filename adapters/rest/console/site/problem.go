@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/tollgate-dev/tollgate/core/fault"
 )
@@ -42,7 +43,7 @@ func (p Problems) At(field string) Problems {
 var inputs = map[string]struct{ field, label string }{
 	"email": {"email", "E-mail address"}, "this e-mail address": {"email", "This e-mail address"},
 	"phone": {"phone", "Telephone"}, "password": {"password", "Password"}, "code": {"code", "Code"},
-	"currentPassword": {"currentPassword", "Present password"}, "newPassword": {"newPassword", "New password"},
+	"currentPassword": {"currentPassword", "Current password"}, "newPassword": {"newPassword", "New password"},
 	"name": {"name", "Name"}, "the name of a view": {"name", "Name"}, "serverName": {"name", "Server"}, "version": {
 		"version", "Version",
 	},
@@ -56,7 +57,7 @@ var inputs = map[string]struct{ field, label string }{
 	"deprecated": {"deprecated", "Deprecated versions"}, "search": {"q", "The search"}, "package_type": {
 		"package", "Package",
 	},
-	"remote": {"remote", "Remote"}, "url": {"url", "Address"}, "events": {"events", "Events"}, "interval": {
+	"remote": {"remote", "Remote address"}, "url": {"url", "Address"}, "events": {"events", "Events"}, "interval": {
 		"interval", "Interval",
 	},
 	"the name of a mirror": {"name", "Name"}, "the name of a token": {"token", "Name of the token"}, "publisher": {
@@ -109,9 +110,24 @@ func ProblemsOf(f *fault.Error) (problems Problems) {
 		problems = append(problems, p)
 	}
 	if len(problems) == 0 {
-		problems = Problems{newProblem(f.Message)}
+		problems = Problems{newProblem(f.Message + describeLock(f))}
 	}
 	return problems
+}
+
+// noEnd is a year that no lock of failed attempts reaches: an operator has locked the account.
+const noEnd = 9000
+
+// describeLock returns how long a locked account stays so; nothing for other errors.
+func describeLock(f *fault.Error) string {
+	until, err := time.Parse(time.RFC3339, f.Details.Text("lockoutUntil"))
+	switch {
+	case err != nil:
+		return ""
+	case until.Year() > noEnd:
+		return ", until an operator unlocks it"
+	}
+	return " after too many wrong passwords or codes, until " + formatTime(until)
 }
 
 // Sentence returns the message of an error for people.

@@ -6,6 +6,7 @@ import (
 
 	"github.com/tollgate-dev/tollgate/core/auth"
 	"github.com/tollgate-dev/tollgate/core/fault"
+	"github.com/tollgate-dev/tollgate/core/jsonvalue"
 )
 
 func TestProblemsOf(t *testing.T) {
@@ -22,6 +23,16 @@ func TestProblemsOf(t *testing.T) {
 	} {
 		if got := ProblemsOf(fault.New(fault.Invalid, message)); !slices.Equal(got, Problems{want}) {
 			t.Errorf("the problems of %q are %+v", message, got)
+		}
+	}
+	locked := fault.New(fault.Forbidden, "the account is locked")
+	for until, want := range map[string]string{
+		"2027-01-01T00:00:00.000Z": " after too many wrong passwords or codes, until 1\u00a0Jan\u00a02027, 00:00\u00a0UTC.",
+		"9999-12-31T23:59:59.000Z": ", until an operator unlocks it.",
+	} {
+		got := ProblemsOf(locked.WithDetail("lockoutUntil", jsonvalue.Text(until)))
+		if len(got) != 1 || got[0].Text != "The account is locked"+want {
+			t.Errorf("locked until %s: %q", until, got)
 		}
 	}
 	fields := auth.InvalidFields(auth.CodeInvalidInput, map[string]string{"newPassword": "is wrong", "a": "is missing"})
