@@ -137,6 +137,7 @@ func TestPages(t *testing.T) {
 		site := openSite(t, e)
 		site.checkOpenPages()
 		site.checkOwnPages()
+		site.checkPasskeys()
 		site.checkReviews()
 		site.checkOperator()
 	})

@@ -7,29 +7,70 @@ import (
 	"github.com/chromedp/cdproto/webauthn"
 	"github.com/chromedp/chromedp"
 
-	"github.com/tollgate-dev/tollgate/test/acceptance/internal/chromium"
 	"github.com/tollgate-dev/tollgate/test/acceptance/internal/fixture"
 	"github.com/tollgate-dev/tollgate/test/await"
 )
 
-// addAuthenticator gives the browser an authenticator that verifies its person at once.
-func addAuthenticator(t *testing.T, w chromium.Tab) {
-	t.Helper()
-	if _, err := chromedp.Call(w.Context, webauthn.Enable, webauthn.EnableParams{}); err != nil {
-		t.Fatal(err)
+// addAuthenticator gives the browser of a person an authenticator that verifies its person at once. It
+// returns a function that says whether the authenticator answers.
+func (p *person) addAuthenticator() (answer func(bool)) {
+	p.t.Helper()
+	if _, err := chromedp.Call(p.tab.Context, webauthn.Enable, webauthn.EnableParams{}); err != nil {
+		p.t.Fatal(err)
 	}
-	_, err := chromedp.Call(w.Context, webauthn.AddVirtualAuthenticator, webauthn.AddVirtualAuthenticatorParams{
+	made, err := chromedp.Call(p.tab.Context, webauthn.AddVirtualAuthenticator, webauthn.AddVirtualAuthenticatorParams{
 		Options: &webauthn.VirtualAuthenticatorOptions{
 			Protocol: webauthn.AuthenticatorProtocolCtap2, Transport: webauthn.AuthenticatorTransportInternal,
 			HasResidentKey: true, HasUserVerification: true, AutomaticPresenceSimulation: true, IsUserVerified: true,
 		},
 	})
 	if err != nil {
-		t.Fatal(err)
+		p.t.Fatal(err)
+	}
+	return func(enabled bool) {
+		p.t.Helper()
+		_, err := chromedp.Call(p.tab.Context, webauthn.SetAutomaticPresenceSimulation,
+			webauthn.SetAutomaticPresenceSimulationParams{AuthenticatorID: made.AuthenticatorID, Enabled: enabled})
+		if err != nil {
+			p.t.Fatal(err)
+		}
 	}
 }
 
-// TestPasskeys adds a passkey after a step-up, signs in, steps up with it, and removes it.
+// waitFor waits until the page shows a text, after scripts of it have sent a form.
+func (p *person) waitFor(text string) {
+	p.t.Helper()
+	await.Until(p.t, text, func() bool {
+		shown, err := chromedp.Run(p.tab.Context, chromedp.Evaluate[string](`document.body?.innerText ?? ""`))
+		return err == nil && strings.Contains(shown, text)
+	})
+}
+
+// addPasskey adds a passkey with a name after a step-up.
+func (p *person) addPasskey(email, name string) {
+	p.t.Helper()
+	p.open("/console/account/passkeys")
+	p.wantText("You have no passkey yet.")
+	p.set("name", name)
+	p.press("Add a passkey")
+	p.verify(email)
+	p.press("Add a passkey")
+	p.waitFor("The passkey is added.")
+	p.wantText(name)
+}
+
+// signInByPassword opens the sign-in page and signs in there.
+func (p *person) signInByPassword(email string) {
+	p.t.Helper()
+	p.open("/console/sign-in")
+	p.fill("E-mail address", email)
+	p.fill("Password", fixture.Password)
+	p.enter()
+	p.wantText(email)
+}
+
+// TestPasskeys adds a passkey after a step-up, signs in with it by the list of the e-mail field and by the
+// button, steps up with it, and removes it. Without JavaScript the other ways go on, and the pages say so.
 func TestPasskeys(t *testing.T) {
 	t.Parallel()
 	fixture.InEachEnvironment(t, func(t *testing.T, e *fixture.Environment) {
@@ -37,33 +78,65 @@ func TestPasskeys(t *testing.T) {
 		const email = "ada@example.com"
 		e.NewPerson(t, email)
 		p := newPerson(t, e, s)
-		addAuthenticator(t, p.tab)
-		wait := func(text string) {
-			t.Helper()
-			await.Until(t, text, func() bool {
-				shown, err := chromedp.Run(p.tab.Context, chromedp.Evaluate[string](`document.body?.innerText ?? ""`))
-				return err == nil && strings.Contains(shown, text)
-			})
-		}
+		answer := p.addAuthenticator()
 		p.signIn(email)
-		p.open("/console/account/passkeys")
-		p.wantText("You have no passkey yet.")
-		p.set("name", "Laptop")
-		p.press("Add a passkey")
-		p.verify(email)
-		p.press("Add a passkey")
-		wait("The passkey is added.")
-		p.wantText("Laptop")
+		p.addPasskey(email, "Laptop")
+		p.press("Sign out")
+		p.open("/console/sign-in") // its offer begins by itself, and the authenticator answers at once
+		p.waitFor(email)
+		answer(false)
 		p.press("Sign out")
 		p.open("/console/sign-in")
-		p.tab.Run(t, chromedp.Evaluate[chromedp.Void](`void document.querySelector("form[data-passkey] button")?.click()`))
-		wait(email)
+		p.wantText("Sign in with a passkey", "E-mail address")
+		answer(true) // from the next request on: that of the button, which ends the offer
+		p.tab.Run(t, chromedp.Evaluate[chromedp.Void](`void document.querySelector("form[data-passkey] button").click()`))
+		p.waitFor(email)
 		p.open("/console/step-up")
 		p.press("Use a passkey")
-		wait(email)
+		p.waitFor(email)
+		p.press("Sign out")
+		p.tab.DisableScripts(t)
+		p.open("/console/sign-in")
+		p.wantText("Signing in with a passkey needs JavaScript; the other ways do not.")
+		p.wantNoText("Sign in with a passkey")
+		p.signInByPassword(email)
+		p.open("/console/step-up")
+		p.wantText("A passkey needs JavaScript; a code does not.")
+		p.wantNoText("Use a passkey")
+		p.verify(email)
 		p.open("/console/account/passkeys")
+		p.wantText("Adding a passkey needs JavaScript.")
+		p.wantNoText("For example where you keep it.")
 		p.press("Remove Laptop")
-		wait("The passkey is removed.")
+		p.wantText("The passkey is removed.", "You have no passkey yet.")
 		p.wantNoComplaints()
 	})
+}
+
+// wantNoText fails the test if the page shows a text.
+func (p *person) wantNoText(text string) {
+	p.t.Helper()
+	if shown := p.text(); strings.Contains(shown, text) {
+		p.t.Errorf("the page shows %q:\n%s", text, shown)
+	}
+}
+
+// checkPasskeys checks the pages of a person with a passkey.
+func (s *site) checkPasskeys() {
+	const email = "fay@example.com"
+	s.e.NewPerson(s.t, email)
+	fay := newPerson(s.t, s.e, s.s)
+	answer := fay.addAuthenticator()
+	fay.signIn(email)
+	s.check(fay, "empty-passkeys", "/console/account/passkeys")
+	fay.addPasskey(email, "The security key with a long name, which is in the left drawer")
+	s.checkOpen(fay, "passkey-added")
+	fay.open("/console/account/passkeys")
+	fay.tab.Run(s.t, chromedp.Evaluate[chromedp.Void](`void (document.querySelector("main details").open = true)`))
+	s.checkOpen(fay, "rename-passkey")
+	s.check(fay, "passkey-step-up", "/console/step-up")
+	answer(false)
+	fay.open("/console/account")
+	fay.press("Sign out")
+	s.check(fay, "passkey-sign-in", "/console/sign-in")
 }
