@@ -10,7 +10,6 @@ import (
 
 	"github.com/tollgate-dev/tollgate/adapters/relational/database"
 	"github.com/tollgate-dev/tollgate/core/auth"
-	"github.com/tollgate-dev/tollgate/core/fault"
 )
 
 // accountStore stores the accounts of people. It implements [authstore.Accounts].
@@ -69,13 +68,7 @@ func (r *accountRow) toAccount() auth.Account {
 // Create implements authstore.Accounts. A conflict is not an error of the statement, so that the
 // transaction can go on.
 func (s *accountStore) Create(ctx context.Context, a auth.Account) error {
-	return s.db.InTransaction(ctx, func(ctx context.Context, tx bun.IDB) error {
-		n, err := s.db.AffectedRows(tx.NewInsert().Model(newAccountRow(a)).On("CONFLICT DO NOTHING").Exec(ctx))
-		if err == nil && n == 0 {
-			return fault.New(fault.Conflict, "the e-mail address is already in use")
-		}
-		return err
-	})
+	return s.insertNew(ctx, a, "the e-mail address is already in use")
 }
 
 func (s *accountStore) Get(ctx context.Context, id auth.UserID) (auth.Account, error) {

@@ -154,12 +154,9 @@ func (s *apiTokenStore) Due(ctx context.Context, now time.Time, limit int) ([]au
 }
 
 func (s *apiTokenStore) MoveNotice(ctx context.Context, id auth.APITokenID, from, to time.Time) error {
-	n, err := s.db.Exec(ctx, "UPDATE api_tokens SET notice_at = ? WHERE id = ? AND notice_at = ?",
-		database.NewInstant(to), id, database.NewInstant(from))
-	if err == nil && n == 0 {
-		return fault.New(fault.Conflict, "the end of the token was announced already")
-	}
-	return err
+	return changeOne(ctx, s.db, fault.New(fault.Conflict, "the end of the token was announced already"),
+		"UPDATE api_tokens SET notice_at = ? WHERE id = ? AND notice_at = ?", database.NewInstant(to), id,
+		database.NewInstant(from))
 }
 
 func (s *apiTokenStore) DeleteExpired(ctx context.Context, before time.Time) (int, error) {

@@ -48,13 +48,7 @@ func (r *identityRow) toIdentity() company.Identity {
 
 // Add implements authstore.Identities.
 func (s *identityStore) Add(ctx context.Context, i company.Identity) error {
-	return s.db.InTransaction(ctx, func(ctx context.Context, tx bun.IDB) error {
-		n, err := s.db.AffectedRows(tx.NewInsert().Model(newIdentityRow(i)).On("CONFLICT DO NOTHING").Exec(ctx))
-		if err == nil && n == 0 {
-			return fault.New(fault.Conflict, "this identity is linked to an account already")
-		}
-		return err
-	})
+	return s.insertNew(ctx, i, "this identity is linked to an account already")
 }
 
 // Find implements authstore.Identities.
@@ -86,11 +80,8 @@ func (s *identityStore) Confirm(ctx context.Context, id company.IdentityID, at t
 
 // Remove implements authstore.Identities. The database deletes the logins.
 func (s *identityStore) Remove(ctx context.Context, user auth.UserID, id company.IdentityID) error {
-	n, err := s.db.Exec(ctx, "DELETE FROM company_identities WHERE user_id = ? AND id = ?", string(user), string(id))
-	if err == nil && n == 0 {
-		return noSuchRecord("identity")
-	}
-	return err
+	return changeOne(ctx, s.db, noSuchRecord("identity"), "DELETE FROM company_identities WHERE user_id = ? AND id = ?",
+		string(user), string(id))
 }
 
 // loginStore stores the sign-ins at providers. It implements [authstore.Logins].
@@ -129,12 +120,8 @@ func (s *loginStore) Add(ctx context.Context, l company.Login) error { return s.
 
 // Bind implements authstore.Logins.
 func (s *loginStore) Bind(ctx context.Context, id company.LoginID, session auth.SessionID) error {
-	n, err := s.db.Exec(ctx, "UPDATE company_logins SET session_id = ? WHERE id = ? AND session_id IS NULL",
-		string(session), string(id))
-	if err == nil && n == 0 {
-		return noSuchRecord("login")
-	}
-	return err
+	return changeOne(ctx, s.db, noSuchRecord("login"),
+		"UPDATE company_logins SET session_id = ? WHERE id = ? AND session_id IS NULL", string(session), string(id))
 }
 
 // Find implements authstore.Logins.
@@ -165,13 +152,10 @@ func (s *loginStore) Find(ctx context.Context, q authstore.LoginQuery) ([]compan
 
 // Renew implements authstore.Logins.
 func (s *loginStore) Renew(ctx context.Context, l company.Login, from time.Time) error {
-	n, err := s.db.Exec(ctx, `UPDATE company_logins SET refresh = ?, answered_at = ?, recheck_at = ?
-		WHERE id = ? AND recheck_at = ?`, nilToEmpty(l.Refresh), database.NewInstant(l.AnsweredAt),
-		database.NewInstant(l.RecheckAt), string(l.ID), database.NewInstant(from))
-	if err == nil && n == 0 {
-		return fault.New(fault.Conflict, "the login was checked by another instance")
-	}
-	return err
+	return changeOne(ctx, s.db, fault.New(fault.Conflict, "the login was checked by another instance"),
+		"UPDATE company_logins SET refresh = ?, answered_at = ?, recheck_at = ? WHERE id = ? AND recheck_at = ?",
+		nilToEmpty(l.Refresh), database.NewInstant(l.AnsweredAt), database.NewInstant(l.RecheckAt), string(l.ID),
+		database.NewInstant(from))
 }
 
 // DeleteAbandoned implements authstore.Logins. The index of the sessions finds the rows without one.

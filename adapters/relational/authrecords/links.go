@@ -45,11 +45,7 @@ func (s *linkStore) Find(ctx context.Context, h auth.TokenHash) (auth.Link, erro
 
 // Take implements authstore.Links. Of parallel calls, one removes the row.
 func (s *linkStore) Take(ctx context.Context, h auth.TokenHash) error {
-	n, err := s.db.Exec(ctx, "DELETE FROM links WHERE hash = ?", hash(h))
-	if err == nil && n == 0 {
-		return noSuchRecord("link")
-	}
-	return err
+	return changeOne(ctx, s.db, noSuchRecord("link"), "DELETE FROM links WHERE hash = ?", hash(h))
 }
 
 func (s *linkStore) RemoveAll(ctx context.Context, user auth.UserID, purposes ...auth.LinkPurpose) error {

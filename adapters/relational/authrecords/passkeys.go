@@ -8,7 +8,6 @@ import (
 
 	"github.com/tollgate-dev/tollgate/adapters/relational/database"
 	"github.com/tollgate-dev/tollgate/core/auth"
-	"github.com/tollgate-dev/tollgate/core/fault"
 )
 
 // passkeyStore stores the passkeys of people. It implements [authstore.Passkeys].
@@ -63,13 +62,7 @@ func (r *passkeyRow) toPasskey() auth.Passkey {
 
 // Add implements authstore.Passkeys.
 func (s *passkeyStore) Add(ctx context.Context, p auth.Passkey) error {
-	return s.db.InTransaction(ctx, func(ctx context.Context, tx bun.IDB) error {
-		n, err := s.db.AffectedRows(tx.NewInsert().Model(newPasskeyRow(p)).On("CONFLICT DO NOTHING").Exec(ctx))
-		if err == nil && n == 0 {
-			return fault.New(fault.Conflict, "this passkey is registered already")
-		}
-		return err
-	})
+	return s.insertNew(ctx, p, "this passkey is registered already")
 }
 
 // Find implements authstore.Passkeys.
@@ -92,9 +85,6 @@ func (s *passkeyStore) Update(ctx context.Context, id auth.PasskeyID, change fun
 
 // Remove implements authstore.Passkeys.
 func (s *passkeyStore) Remove(ctx context.Context, user auth.UserID, id auth.PasskeyID) error {
-	n, err := s.db.Exec(ctx, "DELETE FROM passkeys WHERE user_id = ? AND id = ?", string(user), string(id))
-	if err == nil && n == 0 {
-		return noSuchRecord("passkey")
-	}
-	return err
+	return changeOne(ctx, s.db, noSuchRecord("passkey"), "DELETE FROM passkeys WHERE user_id = ? AND id = ?",
+		string(user), string(id))
 }

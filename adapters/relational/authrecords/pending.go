@@ -68,14 +68,8 @@ func (s *pendingLoginStore) Find(
 
 // Take implements authstore.PendingLogins. Of parallel calls, one removes the row.
 func (s *pendingLoginStore) Take(ctx context.Context, user auth.UserID, identity auth.DeviceIdentity) error {
-	return s.db.InTransaction(ctx, func(ctx context.Context, tx bun.IDB) error {
-		n, err := s.db.AffectedRows(tx.NewDelete().Model((*pendingRow)(nil)).
-			Where("user_id = ?", user).Where("device_identity = ?", identity).Exec(ctx))
-		if err == nil && n == 0 {
-			return noSuchRecord("pending login")
-		}
-		return err
-	})
+	return changeOne(ctx, s.db, noSuchRecord("pending login"),
+		"DELETE FROM pending_logins WHERE user_id = ? AND device_identity = ?", string(user), string(identity))
 }
 
 func (s *pendingLoginStore) RemoveAll(ctx context.Context, user auth.UserID) error {

@@ -58,12 +58,8 @@ func (s *providerStore) Save(ctx context.Context, p company.Provider) error {
 			_, err = s.db.Exec(ctx, "DELETE FROM company_domains WHERE provider = ?", string(p.Name))
 		}
 		for i := 0; i < len(p.Domains) && err == nil; i++ {
-			var n int64
-			n, err = s.db.Exec(ctx, "INSERT INTO company_domains (domain, provider) VALUES (?, ?) ON CONFLICT DO NOTHING",
-				p.Domains[i], string(p.Name))
-			if err == nil && n == 0 {
-				err = fault.Newf(fault.Conflict, "domains: %s belongs to another provider", p.Domains[i])
-			}
+			err = changeOne(ctx, s.db, fault.Newf(fault.Conflict, "domains: %s belongs to another provider", p.Domains[i]),
+				"INSERT INTO company_domains (domain, provider) VALUES (?, ?) ON CONFLICT DO NOTHING", p.Domains[i], string(p.Name))
 		}
 		return err
 	})
@@ -71,11 +67,7 @@ func (s *providerStore) Save(ctx context.Context, p company.Provider) error {
 
 // Remove implements authstore.Providers.
 func (s *providerStore) Remove(ctx context.Context, name company.Name) error {
-	n, err := s.db.Exec(ctx, "DELETE FROM company_providers WHERE name = ?", string(name))
-	if err == nil && n == 0 {
-		return noSuchRecord("provider")
-	}
-	return err
+	return changeOne(ctx, s.db, noSuchRecord("provider"), "DELETE FROM company_providers WHERE name = ?", string(name))
 }
 
 // Note implements authstore.Providers.

@@ -35,6 +35,26 @@ func (t table[V, R]) insert(ctx context.Context, record V) error {
 	})
 }
 
+// insertNew adds a record. It returns fault.Conflict with a message if the key is in use.
+func (t table[V, R]) insertNew(ctx context.Context, record V, message string) error {
+	return t.db.InTransaction(ctx, func(ctx context.Context, tx bun.IDB) error {
+		n, err := t.db.AffectedRows(tx.NewInsert().Model(t.toRow(record)).On("CONFLICT DO NOTHING").Exec(ctx))
+		if err == nil && n == 0 {
+			return fault.New(fault.Conflict, message)
+		}
+		return err
+	})
+}
+
+// changeOne executes a statement. It returns missing if that changes no row.
+func changeOne(ctx context.Context, db *database.DB, missing error, statement string, args ...any) error {
+	n, err := db.Exec(ctx, statement, args...)
+	if err == nil && n == 0 {
+		return missing
+	}
+	return err
+}
+
 // find returns the record that meets a condition. It returns fault.NotFound if no record does.
 func (t table[V, R]) find(ctx context.Context, condition string, args ...any) (V, error) {
 	return database.Read(ctx, t.db, func(ctx context.Context, tx bun.IDB) (V, error) {

@@ -320,6 +320,16 @@ const OfflineAccess = "offline_access"
 // end with the person's session there, so that its end does not mean that the person has left.
 func (p *Provider) AsksForRefresh() bool { return slices.Contains(p.Scopes, OfflineAccess) }
 
+// Named returns the provider with a name; nil without one.
+func Named(all []Provider, name string) *Provider {
+	for i := range all {
+		if string(all[i].Name) == name {
+			return &all[i]
+		}
+	}
+	return nil
+}
+
 // Enforcing returns the provider at which people with the e-mail address must sign in; nil without one.
 func Enforcing(all []Provider, e auth.Email) *Provider {
 	for i := range all {

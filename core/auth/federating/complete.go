@@ -72,9 +72,9 @@ func (s *Service) Complete(ctx context.Context, in Callback) (done Completed, er
 	p := &person{
 		service: s, provider: client.Provider, claims: &claims, nonce: s.derived("nonce", one.State), refresh: refresh,
 	}
-	done.Result, err = s.ports.SignIn.StartCompany(ctx, in.From, p.admit)
+	done.Result, err = s.ports.SignIn.Start(ctx, in.From, p.admit)
 	if fault.Is(err, fault.Conflict) { // another sign-in has made or linked the account meanwhile
-		done.Result, err = s.ports.SignIn.StartCompany(ctx, in.From, p.admit)
+		done.Result, err = s.ports.SignIn.Start(ctx, in.From, p.admit)
 	}
 	if err != nil {
 		return done, s.recordRefusal(ctx, in.From, client.Provider, claims, err)

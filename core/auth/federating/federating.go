@@ -129,10 +129,8 @@ func (s *Service) find(ctx context.Context, name, base string) (identity.Client,
 	if err != nil {
 		return identity.Client{}, err
 	}
-	for i := range all {
-		if string(all[i].Name) == name {
-			return s.client(&all[i], base)
-		}
+	if p := company.Named(all, name); p != nil {
+		return s.client(p, base)
 	}
 	return identity.Client{}, fault.New(fault.NotFound, "there is no company sign-in with this name")
 }

@@ -59,10 +59,8 @@ func (s *Providers) Get(ctx context.Context, name string) (company.Provider, err
 	if err != nil {
 		return company.Provider{}, err
 	}
-	for i := range all {
-		if string(all[i].Name) == name {
-			return all[i], nil
-		}
+	if p := company.Named(all, name); p != nil {
+		return *p, nil
 	}
 	return company.Provider{}, auth.NotFound("provider")
 }
@@ -103,12 +101,7 @@ func (s *Providers) Put(
 		if err != nil {
 			return err
 		}
-		var before *company.Provider
-		for i := range all {
-			if all[i].Name == d.Name {
-				before = &all[i]
-			}
-		}
+		before := company.Named(all, string(d.Name))
 		if check != nil {
 			if err := check(before); err != nil {
 				return err

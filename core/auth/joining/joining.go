@@ -117,7 +117,7 @@ func (s *Service) SetUp(
 	if err != nil {
 		return signin.Result{}, err
 	}
-	return s.ports.SignIn.StartTrusted(ctx, from, func(ctx context.Context) (auth.Account, error) {
+	return s.ports.SignIn.Start(ctx, from, func(ctx context.Context) (signin.Admitted, error) {
 		err := s.take(ctx, l)
 		if err == nil {
 			err = s.ports.People.AddFirst(ctx, account)
@@ -125,7 +125,7 @@ func (s *Service) SetUp(
 		if fault.Is(err, fault.Conflict) {
 			err = errDead()
 		}
-		return account, err
+		return signin.Admitted{Account: account, Factor: auth.FactorLink}, err
 	})
 }
 
@@ -167,10 +167,11 @@ func (s *Service) Accept(
 	if err != nil {
 		return signin.Result{}, err
 	}
-	return s.ports.SignIn.StartTrusted(ctx, from, func(ctx context.Context) (auth.Account, error) {
-		if err := s.take(ctx, l); err != nil {
-			return auth.Account{}, err
+	return s.ports.SignIn.Start(ctx, from, func(ctx context.Context) (signin.Admitted, error) {
+		err := s.take(ctx, l)
+		if err == nil {
+			account, err = s.ports.People.AcceptInvitation(ctx, account.Email, hash)
 		}
-		return s.ports.People.AcceptInvitation(ctx, account.Email, hash)
+		return signin.Admitted{Account: account, Factor: auth.FactorLink}, err
 	})
 }

@@ -85,7 +85,7 @@ func (s *Service) Exchange(ctx context.Context, in Exchange) (r signin.Result, e
 		return r, "", auth.InvalidField(auth.CodeValidation, "codeVerifier", "must be 43 to 128 letters and digits")
 	}
 	var by auth.Session
-	r, err = s.ports.SignIn.StartAdmitted(ctx, in.From, func(ctx context.Context) (_ signin.Admitted, err error) {
+	r, err = s.ports.SignIn.Start(ctx, in.From, func(ctx context.Context) (_ signin.Admitted, err error) {
 		if by, err = s.take(ctx, in); err != nil {
 			return signin.Admitted{}, err
 		}

@@ -8,17 +8,6 @@ import (
 	"github.com/tollgate-dev/tollgate/core/auth/company"
 )
 
-// StartCompany begins a session for the person whom a provider has signed in, in one transaction with
-// admit. It counts as a right password (contract A-70): a person with an authenticator must enter a
-// code then, unless the provider has checked a second factor, which is auth.FactorCompany. It ignores
-// the lock after failures. It returns the error of admit.
-func (s *Service) StartCompany(ctx context.Context, from Origin, admit Admit) (Result, error) {
-	return s.start(ctx, from, admit, func(ctx context.Context, attempt *loginAttempt) (step, error) {
-		attempt.subject = companyLockout(attempt.account.ID)
-		return s.startOrWait(ctx, from, attempt)
-	})
-}
-
 // companyLockout is the subject of wrong codes after a company sign-in. It is not that of passwords,
 // whose lock does not concern who signs in at the company.
 func companyLockout(user auth.UserID) auth.LockoutKey {

@@ -25,33 +25,13 @@ type Admitted struct {
 // more than once.
 type Admit func(ctx context.Context) (Admitted, error)
 
-// StartTrusted begins a session for the person whom admit returns, in one transaction with admit.
-// The session is at FULL_TRUST and its device confirmed, as after a step-up, so admit must take a
-// link that only the person has. It returns the error of admit, and fault.Unavailable if the
-// database is not available. Admit may be called more than once.
-func (s *Service) StartTrusted(
-	ctx context.Context, from Origin, admit func(ctx context.Context) (auth.Account, error),
-) (Result, error) {
-	return s.StartAdmitted(ctx, from, func(ctx context.Context) (Admitted, error) {
-		account, err := admit(ctx)
-		return Admitted{Account: account, Factor: auth.FactorLink}, err
-	})
-}
-
-// StartAdmitted is StartTrusted for a person with another factor or without one: then score and cap
-// hold as after a password.
-func (s *Service) StartAdmitted(ctx context.Context, from Origin, admit Admit) (Result, error) {
-	return s.start(ctx, from, admit, func(ctx context.Context, attempt *loginAttempt) (step, error) {
-		done, err := s.startSession(ctx, from, attempt, s.ports.Clock.Now())
-		done.newDevice = done.newDevice && attempt.factor != auth.FactorLink
-		return done, err
-	})
-}
-
-// start calls begin for the person whom admit returns, in one transaction with admit.
-func (s *Service) start(
-	ctx context.Context, from Origin, admit Admit, begin func(context.Context, *loginAttempt) (step, error),
-) (Result, error) {
+// Start begins a session for the person whom admit returns, in one transaction with admit. Score and
+// cap hold as after a password, but after auth.FactorLink the session is at FULL_TRUST and its device
+// confirmed, as after a step-up, so admit must take a link that only the person has. A person whom a
+// provider has just signed in must enter a code as after a right password (contract A-70), unless the
+// provider has checked a second factor, which is auth.FactorCompany. The lock after failures does not
+// count. Start returns the error of admit, and fault.Unavailable if the database is not available.
+func (s *Service) Start(ctx context.Context, from Origin, admit Admit) (Result, error) {
 	attempt := loginAttempt{accountKnown: true}
 	return s.atomically(ctx, from, &attempt, func(ctx context.Context) (step, error) {
 		person, err := admit(ctx)
@@ -64,6 +44,12 @@ func (s *Service) start(
 		if err := s.loadDevice(ctx, &attempt, from.DeviceToken); err != nil {
 			return step{}, err
 		}
-		return begin(ctx, &attempt)
+		if person.Proof.Provider != "" {
+			attempt.subject = companyLockout(person.Account.ID)
+			return s.startOrWait(ctx, from, &attempt)
+		}
+		done, err := s.startSession(ctx, from, &attempt, s.ports.Clock.Now())
+		done.newDevice = done.newDevice && attempt.factor != auth.FactorLink
+		return done, err
 	})
 }

@@ -17,7 +17,7 @@ import (
 // fault.Unauthenticated if the account has no sign-in, an operator has locked it, or the person's
 // company has not confirmed them for too long.
 func (s *Service) StartPasskey(ctx context.Context, from Origin, user auth.UserID) (Result, error) {
-	return s.StartAdmitted(ctx, from, func(ctx context.Context) (Admitted, error) {
+	return s.Start(ctx, from, func(ctx context.Context) (Admitted, error) {
 		person := Admitted{Factor: auth.FactorPasskey}
 		err := s.ports.Accounts.Update(ctx, user, func(a *auth.Account) error {
 			if person.Account = *a; a.State != auth.AccountActive {
