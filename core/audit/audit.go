@@ -131,5 +131,11 @@ func NewEvent(id EventID, at time.Time, c Change, by Actor) Event {
 	return Event{ID: id, Time: at, Category: c.Category, Subject: c.Subject, Success: !c.Failed, Details: details}
 }
 
+// Who returns who acted, or whose event it is: an actor, a user id, a publisher or a name.
+func (e *Event) Who() string {
+	return cmp.Or(e.Details.Text(DetailActor), string(e.Subject), e.Details.Text("publisher"),
+		e.Details.Text("service"), e.Details.Text("email"), "unknown")
+}
+
 // Action returns what was done or tried. It is empty in a category that has one action.
 func (e *Event) Action() Action { return Action(e.Details.Text(DetailAction)) }

@@ -100,20 +100,25 @@ type Match int
 const (
 	MatchesName  Match = iota // the name, or its part after the slash, is what was written
 	MatchesTitle              // the title has all words
+	MatchesStart              // the name begins with what was written
 	MatchesText               // name, title and description together have all words
 )
 
 // MatchOf returns how a server that has all words fits them. The words and the title are in lower
 // case.
 func MatchOf(name, title string, words []string) Match {
-	name = strings.ToLower(name)
-	if len(words) == 1 && (words[0] == name || words[0] == lastPart(name)) {
+	lower := strings.ToLower(name)
+	if len(words) == 1 && (words[0] == lower || words[0] == lastPart(lower)) {
 		return MatchesName
 	}
 	for _, w := range words {
-		if !strings.Contains(title, w) {
-			return MatchesText
+		if strings.Contains(title, w) {
+			continue
 		}
+		if len(words) == 1 && strings.HasPrefix(name, w) {
+			return MatchesStart
+		}
+		return MatchesText
 	}
 	return MatchesTitle
 }

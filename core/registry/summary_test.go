@@ -65,6 +65,9 @@ func TestMatchOf(t *testing.T) {
 		{"com.example/weather", "the weather map", "weather map", MatchesTitle},
 		{"com.example/weather", "the map", "weather map", MatchesText},
 		{"com.example/x", "", "weather", MatchesText},
+		{"com.example/x", "", "com.ex", MatchesStart},
+		{"com.example/x", "com.ex", "com.ex", MatchesTitle},
+		{"com.example/x", "", "com.ex x", MatchesText},
 		{"com.example/x", "", "", MatchesTitle}, // all servers are equal
 	} {
 		if got := MatchOf(c.name, c.title, strings.Fields(c.words)); got != c.want {

@@ -207,8 +207,8 @@ func (s catalogueStore) findMany(
 	return s.finding(ctx, cutPage(best, q), registrystore.MaxFound, true)
 }
 
-// best returns the servers whose titles or names match, at least the first ones up to the end of
-// the page. Some may be there twice.
+// best returns the servers whose titles, names or beginnings of names match, at least the first ones
+// up to the end of the page. Some may be there twice.
 func (s catalogueStore) best(ctx context.Context, q registrystore.Search, manyTitles bool) ([]foundRow, error) {
 	var titled []foundRow
 	var err error
@@ -222,8 +222,17 @@ func (s catalogueStore) best(ctx context.Context, q registrystore.Search, manyTi
 		return titled, err
 	}
 	named, err := s.named(ctx, q)
-	return append(titled, named...), err
+	if err != nil {
+		return nil, err
+	}
+	// Those that have a word such as io.github are next to each other, and not at the beginning.
+	first := condition{"c.name >= ? AND c.name < ?", []any{q.Words[0], q.Words[0] + afterNames}}
+	begins, err := s.inOrder(ctx, q, first, 0, q.Offset+q.Limit)
+	return slices.Concat(titled, named, begins), err
 }
+
+// afterNames is after all characters of names.
+const afterNames = "~"
 
 // named returns the servers whose names are the only word of a search (registry.MatchesName).
 func (s catalogueStore) named(ctx context.Context, q registrystore.Search) ([]foundRow, error) {

@@ -60,12 +60,12 @@ type pages interface{ Mount(r fiber.Router) }
 
 // New returns the console.
 func New(p Ports) *Console {
-	of := catalogue.Ports{Servers: p.Servers, Finder: p.Finder, Hidden: p.Hidden}
+	of := catalogue.Ports{Servers: p.Servers, Finder: p.Finder, Hidden: p.Hidden, Views: p.Views}
 	if p.Auth == nil {
 		s := site.New(site.Ports{Reading: p.Reading}, p.Brand)
 		return &Console{s, []pages{s, catalogue.New(s, of), catalogue.NewConnect(s, p.Views, p.Public)}}
 	}
-	of.Reviews, of.Joining = p.Auth.Reviewing.Reviews, p.Auth.SignIn.Joining
+	of.Reviews, of.Joining, of.Trail = p.Auth.Reviewing.Reviews, p.Auth.SignIn.Joining, p.Auth.SignIn.Trail
 	s := site.New(p.Auth.Site, p.Brand)
 	s.SetWaiting(p.Auth.Reviewing.Reviews.CountPending)
 	return &Console{s, []pages{

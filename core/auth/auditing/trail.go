@@ -103,6 +103,17 @@ func (t *Trail) SearchOwn(ctx context.Context, caller auth.Session, q Query) (Pa
 	return page, nil
 }
 
+// maxOfServer is how many events OfServer reads, the newest ones.
+const maxOfServer = 100
+
+// OfServer returns the latest part of the history of a server.
+func (t *Trail) OfServer(ctx context.Context, name string) (audit.ServerHistory, error) {
+	events, _, err := t.log.Search(ctx, authstore.AuditQuery{
+		Category: audit.RegistryChange, Server: name, Limit: maxOfServer, Uncounted: true,
+	})
+	return audit.NewServerHistory(events), err
+}
+
 // Walk calls visit with the events that match the query, newest first, at most Limit of them (0:
 // all). It returns the first error of visit or of the log. With an empty user it visits the events
 // of all users and those without a user. Events that are recorded in the meantime may be missing,

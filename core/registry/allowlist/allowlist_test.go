@@ -514,6 +514,39 @@ func TestSnippetsThatCannotBe(t *testing.T) {
 	}
 }
 
+// TestOffers: each remote and package that clients may use can be chosen, in the order in which they
+// are tried.
+func TestOffers(t *testing.T) {
+	r := newRecord(t, "com.example/a", "1.0.0", `,"remotes":[{"type":"sse","url":"https://a.example.com/"},
+		{"type":"streamable-http"},{"type":"streamable-http","url":"https://b.example.com/"}],
+		"packages":[{"registryType":"npm","identifier":"a","version":"1","transport":{"type":"stdio"}},
+		{"registryType":"mcpb","identifier":"https://example.com/a.mcpb","transport":{"type":"stdio"}}]`)
+	install := allowlist.ParseInstall(r)
+	var got []string
+	for _, o := range install.Offers() {
+		s, err := install.SnippetOf(allowlist.ClientClaude, o.ID)
+		if (err == nil) != (s.Offer == o.ID) || err != nil && !fault.Is(err, fault.NotFound) {
+			t.Errorf("%s: the snippet is of %q, error %v", o.ID, s.Offer, err)
+		}
+		if s.Definition.Remote != nil && s.Definition.Remote.URL != o.Text {
+			t.Errorf("%s has the remote %s", o.ID, s.Definition.Remote.URL)
+		}
+		got = append(got, fmt.Sprintf("%s %s %t", o.ID, o.Type, err == nil))
+	}
+	want := []string{
+		"remote-3 streamable-http true", "remote-1 sse true", "package-1 npm true", "package-2 mcpb false",
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf("the offers are %q, want %q", got, want)
+	}
+	if s, err := install.Snippet(allowlist.ClientClaude); err != nil || s.Offer != "remote-3" {
+		t.Errorf("without a choice it is %q, %v", s.Offer, err)
+	}
+	if _, err := install.SnippetOf(allowlist.ClientClaude, "remote-2"); !fault.Is(err, fault.NotFound) {
+		t.Errorf("a remote without a URL: %v", err)
+	}
+}
+
 func TestParseFormat(t *testing.T) {
 	t.Parallel()
 	for _, f := range allowlist.Formats() {

@@ -29,6 +29,7 @@ func ParseClient(s string) (Client, error) {
 // Snippet is what a user adds to the configuration of a client to install a server.
 type Snippet struct {
 	Client     Client
+	Offer      string // what it installs
 	Definition Definition
 	Inputs     []Input // what the client asks the user; VS Code only
 }
@@ -58,8 +59,31 @@ func ParseInstall(r registry.Record) Install {
 	return Install{r, s, err == nil}
 }
 
+// Offer is a way to run a server: one of its remotes or packages.
+type Offer struct {
+	ID   string // "remote-" or "package-" with its number in the document, from 1
+	Type string // the transport of a remote, or the type of the registry of a package
+	Text string // the URL of a remote, or the identifier of a package
+}
+
+// Offers returns the remotes and packages of the server that clients may be able to use, in the order
+// in which Snippet tries them.
+func (i Install) Offers() (all []Offer) {
+	for _, r := range i.server.usableRemotes() {
+		all = append(all, Offer{r.offer, r.transport, r.url.value})
+	}
+	for _, p := range i.server.packages {
+		all = append(all, Offer{p.offer, p.registryType, p.identifier})
+	}
+	return all
+}
+
 // Snippet returns the snippet for a client, as NewSnippet does.
-func (i Install) Snippet(c Client) (Snippet, error) {
+func (i Install) Snippet(c Client) (Snippet, error) { return i.SnippetOf(c, "") }
+
+// SnippetOf returns the snippet of an offer for a client. With an empty id it is NewSnippet. It
+// returns fault.NotFound, with the reason, for an offer that the client cannot use.
+func (i Install) SnippetOf(c Client, offer string) (Snippet, error) {
 	r, s := i.record, i.server
 	if !i.readable {
 		return Snippet{}, fault.Newf(fault.NotFound, "%s cannot be installed: its document cannot be read", r.Name)
@@ -73,20 +97,28 @@ func (i Install) Snippet(c Client) (Snippet, error) {
 	ask := s.fillerFor(&snippet)
 	var reasons reasonList
 	for _, remote := range s.usableRemotes() {
+		if offer != "" && offer != remote.offer {
+			continue
+		}
 		if err := remote.checkReferences(); err != nil {
 			reasons.add(err)
 			continue
 		}
+		snippet.Offer = remote.offer
 		snippet.Definition.Remote = &Remote{remote.transport, remote.url.filled(ask), filledValues(remote.headers, ask)}
 		return snippet, nil
 	}
 	for _, fill := range []filler{nil, ask} { // first those whose command is in the allow list
 		for _, p := range s.packages {
+			if offer != "" && offer != p.offer {
+				continue
+			}
 			argv, err := p.localCommand(fill)
 			if err != nil {
 				reasons.add(err)
 				continue
 			}
+			snippet.Offer = p.offer
 			snippet.Definition.Package = &Package{
 				RegistryType: p.registryType, Identifier: p.identifier, Command: argv,
 				Environment: filledValues(p.environment, ask),

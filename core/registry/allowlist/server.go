@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/tollgate-dev/tollgate/core/jsonvalue"
@@ -22,6 +23,7 @@ type server struct {
 
 // remote is a server that clients reach by URL.
 type remote struct {
+	offer     string // see Offer
 	transport string
 	url       input // its value may have variables in braces
 	headers   []input
@@ -29,6 +31,8 @@ type remote struct {
 
 // pkg is a package that clients download and start.
 type pkg struct {
+	offer string // see Offer
+
 	registryType, identifier, version, runtimeHint, transport string
 
 	runtimeArguments, packageArguments []argument
@@ -62,14 +66,15 @@ func parseServer(r registry.Record) (server, error) {
 		return server{}, errNoObject
 	}
 	s := server{release: r.Release, title: doc.Text("title"), description: doc.Text("description")}
-	for _, o := range doc.Objects("remotes") {
+	for i, o := range doc.Objects("remotes") {
 		s.remotes = append(s.remotes, remote{
-			o.Text("type"), input{value: o.Text("url"), variables: readVariables(o), required: true},
+			"remote-" + strconv.Itoa(i+1), o.Text("type"), input{value: o.Text("url"), variables: readVariables(o), required: true},
 			readInputs(o, "headers"),
 		})
 	}
-	for _, o := range doc.Objects("packages") {
+	for i, o := range doc.Objects("packages") {
 		s.packages = append(s.packages, pkg{
+			offer:        "package-" + strconv.Itoa(i+1),
 			registryType: o.Text("registryType"), identifier: o.Text("identifier"), version: o.Text("version"),
 			runtimeHint: o.Text("runtimeHint"), transport: o.Inner("transport").Text("type"),
 			runtimeArguments: readArguments(o, "runtimeArguments"),

@@ -181,7 +181,10 @@ func (f *Finder) restrict(ctx context.Context, s *registrystore.Search, name str
 // parse validates the parameters, except for the view.
 func (w Wanted) parse() (s registrystore.Search, page int, err error) {
 	s.Words = strings.Fields(strings.ToLower(w.Text))
-	if len(w.Text) > maxText || len(s.Words) > maxWords || !registry.IsText(w.Text) {
+	if !registry.IsText(w.Text) {
+		return s, 0, invalidParameter("q", "must be text in UTF-8, without the character NUL")
+	}
+	if len(w.Text) > maxText || len(s.Words) > maxWords {
 		return s, 0, invalidParameter("q", "must have at most "+strconv.Itoa(maxWords)+" words and "+
 			strconv.Itoa(maxText)+" bytes")
 	}
@@ -200,7 +203,9 @@ func (w Wanted) parse() (s registrystore.Search, page int, err error) {
 		{registry.FacetTransport, w.Transport}, {registry.FacetRemote, w.Remote}, {registry.FacetOrigin, w.Origin},
 	} {
 		switch {
-		case len(filter.value) > maxFilter || !registry.IsText(filter.value):
+		case !registry.IsText(filter.value):
+			return s, 0, invalidParameter(filter.kind, "must be text in UTF-8, without the character NUL")
+		case len(filter.value) > maxFilter:
 			return s, 0, invalidParameter(filter.kind, "must have at most "+strconv.Itoa(maxFilter)+" bytes")
 		case filter.value != "":
 			s.Facets = append(s.Facets, registry.NewFacet(filter.kind, filter.value))

@@ -163,6 +163,15 @@ func TestFindRefusesWrongParameters(t *testing.T) {
 	}
 }
 
+func TestFindSaysWhatIsNotText(t *testing.T) {
+	for _, w := range []browsing.Wanted{{Text: "a\x00"}, {Origin: "\xff"}} {
+		_, err := new(shelf).finder().Find(t.Context(), w, "")
+		if err == nil || !strings.HasSuffix(err.Error(), "must be text in UTF-8, without the character NUL") {
+			t.Errorf("%+v is answered with %v", w, err)
+		}
+	}
+}
+
 func TestFindIndexesFirst(t *testing.T) {
 	s := &shelf{waiting: 100}
 	if _, err := s.finder().Find(t.Context(), browsing.Wanted{}, ""); err != nil || s.waiting != 96 {

@@ -66,6 +66,13 @@ func TestCatalogue(t *testing.T) {
 		checkLinks(t, b)
 		b.follow("1.0.0", http.StatusOK)
 		b.wantText("This is not the latest version.")
+		wantTitle(t, b, "com.example/server-00 1.0.0 - ")
+		b.follow("JSON", http.StatusOK)
+		if !strings.Contains(b.page.body, `"version":"1.0.0"`) {
+			t.Errorf("the document is %s", b.page.body)
+		}
+		b.open("/console/servers/com.example/server-00?use=package-7", http.StatusNotFound)
+		b.open("/console/servers/com.example/server-00?format=x", http.StatusBadRequest)
 		b.open("/console/servers/com.example/unknown", http.StatusNotFound)
 		b.open("/console/servers/com.example/server-00/versions/9.9.9", http.StatusNotFound)
 		b.open("/console/servers/com.example/%00", http.StatusNotFound)
@@ -259,6 +266,15 @@ func TestSearch(t *testing.T) {
 		publish("com.example/alpha2", "Sun", "no clouds", nil)
 		order("q=sun", "com.example/alpha2")
 
+		order("Q=city", "com.example/alpha")
+		b.open("/console/?q=%00", http.StatusUnprocessableEntity)
+		b.wantText("without the character NUL")
+		wrong := b.request(http.MethodGet, "/console/?page=0", nil, "")
+		wrong.Header.Set("Accept", "application/json")
+		b.send(wrong, http.StatusBadRequest)
+		if want := `{"error":"page must be a whole number from 1 to 100000"}`; b.page.body != want {
+			t.Errorf("a program gets %s, want %s", b.page.body, want)
+		}
 		r := b.request(http.MethodGet, "/console/?q=weather&page=1", nil, "")
 		r.Header.Set("Accept", "application/json")
 		response, err := b.client.Do(r)
@@ -278,4 +294,59 @@ func TestSearch(t *testing.T) {
 		b.signIn(ada)
 		order("", "com.example/alpha", "com.example/alpha2", "com.example/beta", "org.mine/weather")
 	})
+}
+
+// TestServerPage looks at what a server offers, who published and approved it, and its history.
+func TestServerPage(t *testing.T) {
+	t.Parallel()
+	e := fixture.NewEnvironments(t)[0]
+	s := e.Start(t, append(fixture.RegistrySettings(), "REGISTRY_REVIEW=on")...)
+	ada := e.NewWriter(t, s, "ada@example.com", "publish *", "edit *")
+	rey := e.NewWriter(t, s, "rey@example.com", "review *")
+	for i := range 12 {
+		doc := fixture.NewServerDocument("com.example/crm", fmt.Sprintf("1.%d.0", i))
+		doc["title"] = "Customers"
+		doc["remotes"] = []map[string]any{
+			{"type": "streamable-http", "url": "https://one.example.com/mcp"}, {"type": "sse", "url": "https://two.example.com/sse"},
+		}
+		ada.PostJSON(t, s, "/v0.1/publish", doc).WantStatus(t, http.StatusOK)
+	}
+	reviewer := newBrowser(t, s)
+	reviewer.signIn(rey)
+	reviewer.open("/console/step-up", http.StatusOK)
+	reviewer.verify(e, rey, http.StatusOK)
+	reviewer.open("/console/reviews", http.StatusOK)
+	reviewer.follow("com.example/crm", http.StatusOK)
+	reviewer.press("Approve", http.StatusOK, "comment", "between us")
+	e.RunCommand(t, "", "review", "approve", "--all-pending")
+	e.RunCommand(t, "", "view", "add", "sales", "--include", "com.example/*")
+	e.RunCommand(t, "", "view", "add", "closed", "--include", "com.example/*", "--access", "token")
+	ada.PostJSON(t, s, "/v0.1/publish", fixture.NewServerDocument("com.example/crm", "9.0.0")).WantStatus(t, http.StatusOK)
+
+	b := newBrowser(t, s)
+	b.open("/console/servers/com.example/crm/versions/1.0.0", http.StatusOK)
+	wantTitle(t, b, "Customers 1.0.0 - ")
+	b.wantText("2 older versions", "the view sales", "Kiro", "https://one.example.com/mcp")
+	b.wantNoText("ada@example.com", "rey@example.com", "the view closed", "History", "Active")
+	b.follow("sse https://two.example.com/sse", http.StatusOK)
+	if n := find(b.page.root, func(n *html.Node) bool { return attribute(n, "id") == "install-claude" }); n == nil ||
+		!strings.Contains(textOf(n), "https://two.example.com/sse") {
+		t.Error("Claude Code does not get the remote that was chosen")
+	}
+	b.signIn(ada)
+	b.open("/console/servers/com.example/crm/versions/1.0.0", http.StatusOK)
+	b.wantText("by ada@example.com", "by rey@example.com", "the view closed", "published com.example/crm 1.0.0",
+		"approved com.example/crm 1.0.0")
+	b.wantNoText("between us", "published com.example/crm 9.0.0")
+	b.open("/console/servers/com.example/crm/versions/1.1.0", http.StatusOK)
+	b.wantText("by an operator command")
+}
+
+// wantTitle checks how the title of the page begins.
+func wantTitle(t *testing.T, b *browser, want string) {
+	t.Helper()
+	title := find(b.page.root, func(n *html.Node) bool { return n.Data == "title" })
+	if title == nil || !strings.HasPrefix(textOf(title), want) {
+		t.Errorf("the title of %s does not begin with %q", b.page.url, want)
+	}
 }

@@ -3,7 +3,6 @@
 package auditlog
 
 import (
-	"cmp"
 	"context"
 	"embed"
 	"maps"
@@ -141,8 +140,7 @@ func (l Log) newEventView(v *site.Visit, e audit.Event) (row eventView, err erro
 		return known
 	}
 	row = eventView{Event: e, Text: e.Sentence(name), From: e.Details.Text("ipAddress")}
-	row.Who = name(cmp.Or(e.Details.Text(audit.DetailActor), string(e.Subject), e.Details.Text("publisher"),
-		e.Details.Text("service"), e.Details.Text("email"), "unknown"))
+	row.Who = name(e.Who())
 	if err != nil {
 		return row, err
 	}

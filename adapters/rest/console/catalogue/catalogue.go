@@ -1,5 +1,9 @@
 // Package catalogue has the pages on which people find servers and learn how to install them. They
 // need no sign-in, unless reading the registry needs a caller.
+//
+// The page of a server has the order of pages of packages at pkg.go.dev: what it is, how to get it,
+// details, versions with the older ones folded. From GitHub it has the choice of the way to get it
+// with a button that copies, and the filters as one line below the search.
 package catalogue
 
 import (
@@ -13,12 +17,14 @@ import (
 	"github.com/gofiber/fiber/v2"
 
 	"github.com/tollgate-dev/tollgate/adapters/rest/console/site"
+	"github.com/tollgate-dev/tollgate/core/auth/auditing"
 	"github.com/tollgate-dev/tollgate/core/auth/joining"
 	"github.com/tollgate-dev/tollgate/core/fault"
 	"github.com/tollgate-dev/tollgate/core/registry"
 	"github.com/tollgate-dev/tollgate/core/registry/browsing"
 	"github.com/tollgate-dev/tollgate/core/registry/quarantining"
 	"github.com/tollgate-dev/tollgate/core/registry/reviewing"
+	"github.com/tollgate-dev/tollgate/core/registry/viewing"
 )
 
 //go:embed templates
@@ -43,9 +49,11 @@ type Ports struct {
 	Servers *browsing.Browser
 	Finder  *browsing.Finder
 	Hidden  *quarantining.Service
-	// Reviews and Joining are nil without the part for authentication.
+	Views   *viewing.Gate
+	// Reviews, Joining and Trail are nil without the part for authentication.
 	Reviews *reviewing.Service
 	Joining *joining.Service
+	Trail   *auditing.Trail
 }
 
 // New returns the pages.
@@ -73,7 +81,7 @@ func VersionPath(name registry.Name, version registry.Version) string {
 type listView struct {
 	Wanted   browsing.Wanted
 	Filtered bool // the list is not that of all servers
-	More     bool // there are more filters than those that are always shown
+	More     bool // there are filters besides the words and the order
 	Servers  []Card
 	Found    browsing.Found
 	First    string // the address of the first page
@@ -95,13 +103,13 @@ func (p *Pages) list(v *site.Visit) error {
 	w := wantedBy(v)
 	found, err := p.ports.Finder.Find(v.UserContext(), w, registry.Holder(v.Session.UserID))
 	var problems site.Problems
-	if f, ok := fault.As(err); ok && f.Kind == fault.Invalid {
+	if f, ok := fault.As(err); ok && f.Kind == fault.Invalid && !site.WantsJSON(v.Ctx) {
 		problems = site.ProblemsOf(f)
 		v.Status(fiber.StatusUnprocessableEntity)
 	} else if err != nil {
 		return err
 	}
-	if v.Accepts(fiber.MIMETextHTML, fiber.MIMEApplicationJSON) == fiber.MIMEApplicationJSON && err == nil {
+	if site.WantsJSON(v.Ctx) {
 		return sendFound(v, found)
 	}
 	view, err := p.newListView(v, w, found)
@@ -113,7 +121,7 @@ func (p *Pages) list(v *site.Visit) error {
 
 func wantedBy(v *site.Visit) browsing.Wanted {
 	return browsing.Wanted{
-		Text: strings.TrimSpace(v.Text("q")), Status: v.Text("status"), Namespace: strings.TrimSpace(v.Text("namespace")),
+		Text: strings.TrimSpace(cmp.Or(v.Text("q"), v.Text("Q"))), Status: v.Text("status"), Namespace: strings.TrimSpace(v.Text("namespace")),
 		Package: v.Text("package"), Transport: v.Text("transport"), Remote: v.Text("remote"),
 		Origin: strings.TrimSpace(v.Text("origin")), View: strings.TrimSpace(v.Text("view")), Sort: v.Text("sort"),
 		Page: v.Text("page"),
@@ -144,7 +152,7 @@ func (p *Pages) newListView(v *site.Visit, w browsing.Wanted, found browsing.Fou
 	}
 	view := listView{
 		Wanted: w, Filtered: len(all) > 0, Found: found, First: pageAt(1),
-		More: w.Namespace+w.Transport+w.Origin+w.View != "",
+		More: w.Status+w.Package+w.Remote+w.Namespace+w.Transport+w.Origin+w.View != "",
 	}
 	var deleted []registry.Name
 	for _, f := range found.Servers {
@@ -256,6 +264,7 @@ type repository struct {
 }
 
 type packageRow struct {
+	ID           string    `json:"-"` // of its identifier on the page
 	RegistryType string    `json:"registryType"`
 	Identifier   string    `json:"identifier"`
 	Version      string    `json:"version"`
@@ -270,6 +279,7 @@ type transport struct {
 }
 
 type remoteRow struct {
+	ID      string  `json:"-"` // of its address on the page
 	Type    string  `json:"type"`
 	URL     string  `json:"url"`
 	Headers []input `json:"headers"`
@@ -291,21 +301,18 @@ func parseDocument(text []byte) document {
 	return d
 }
 
-// title returns the title, or the name.
-func (d document) title(name registry.Name) string {
-	return cmp.Or(strings.TrimSpace(d.Title), name.String())
-}
-
 // shorten removes what is too much for a page, and returns how many packages, remotes and inputs it
 // has removed.
 func (d *document) shorten() (removed int) {
 	d.Packages, removed = first(d.Packages, maxOffers, removed)
 	d.Remotes, removed = first(d.Remotes, maxOffers, removed)
 	for i := range d.Packages {
+		d.Packages[i].ID = "package-" + strconv.Itoa(i+1)
 		d.Packages[i].Environment, removed = first(d.Packages[i].Environment, maxInputs, removed)
 		shortenInputs(d.Packages[i].Environment)
 	}
 	for i := range d.Remotes {
+		d.Remotes[i].ID = "remote-" + strconv.Itoa(i+1)
 		d.Remotes[i].URL = shortText(d.Remotes[i].URL)
 		d.Remotes[i].Headers, removed = first(d.Remotes[i].Headers, maxInputs, removed)
 		shortenInputs(d.Remotes[i].Headers)

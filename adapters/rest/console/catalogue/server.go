@@ -1,37 +1,62 @@
 package catalogue
 
 import (
+	"cmp"
 	"html/template"
 	"net/url"
 	"strings"
 
 	"github.com/tollgate-dev/tollgate/adapters/rest/allowlistjson"
 	"github.com/tollgate-dev/tollgate/adapters/rest/console/site"
+	"github.com/tollgate-dev/tollgate/core/audit"
 	"github.com/tollgate-dev/tollgate/core/auth"
 	"github.com/tollgate-dev/tollgate/core/fault"
 	"github.com/tollgate-dev/tollgate/core/registry"
 	"github.com/tollgate-dev/tollgate/core/registry/allowlist"
 	"github.com/tollgate-dev/tollgate/core/registry/reviewing"
+	"github.com/tollgate-dev/tollgate/core/registry/view"
 )
 
 // serverView is the page of a version of a server.
 type serverView struct {
-	Name, Title string
+	Name, Title string // Title is empty if the document has none
 	Release     registry.Release
 	Status      Status
 	Document    document
 	Website     *linkView
 	Repository  *linkView
+	Offers      []offerView // what can be installed, if there is a choice
 	Installs    []installView
 	Versions    []versionView
-	More        int // versions that are not in Versions
-	MoreOffers  int // packages, remotes and their inputs that are not in Document
+	Older       []versionView // those after the first ones
+	More        int           // versions that are in neither list
+	MoreOffers  int           // packages, remotes and their inputs that are not in Document
 	JSON        site.Excerpt
-	Raw         string // the address of the record in the API
+	Raw         string // the address of the document
 	LatestPath  string // of the latest version, if this one is not it
 	StatusPath  string // of the page that changes the status; empty if the person may not
 	HidePath    string // of the page that puts it in quarantine; likewise
 	Waiting     []waitingView
+	Views       []view.View // that have the version, as far as the person may know
+	Published   *happened   // who published it and who approved it; nil if that is not known
+	Approved    *happened
+	History     []happened // of the server
+}
+
+// happened is an event of the history of a server in words.
+type happened struct {
+	audit.Event
+
+	By   string
+	Mail bool // By is an e-mail address
+	Text string
+}
+
+// offerView is a remote or a package that can be installed.
+type offerView struct {
+	allowlist.Offer
+
+	Current bool
 }
 
 // waitingView is a document of the server that waits for review, and that the person may see.
@@ -66,8 +91,12 @@ const (
 	maxSnippet = 4 << 10 // bytes
 )
 
-// maxListed is the number of versions in the list of a page.
-const maxListed = 50
+// The numbers of versions and events that a page lists.
+const (
+	maxListed    = 50
+	maxUnfolded  = 10
+	maxHappening = 20
+)
 
 func (p *Pages) server(v *site.Visit) error {
 	name, version, err := readVersion(v)
@@ -78,14 +107,46 @@ func (p *Pages) server(v *site.Visit) error {
 	if err != nil {
 		return err
 	}
+	if format := v.Text("format"); format != "" {
+		return sendText(v, record, format)
+	}
 	view := newServerView(record)
-	if err := p.addVersions(v, &view); err != nil {
+	if record.Status != registry.StatusDeleted {
+		if err := view.install(record, v.Text("use")); err != nil {
+			return err
+		}
+	}
+	for _, add := range [...]func(*site.Visit, *serverView) error{p.addVersions, p.addViews, p.addHistory, p.addOffers} {
+		if err := add(v, &view); err != nil {
+			return err
+		}
+	}
+	title := cmp.Or(view.Title, view.Name)
+	if v.Params("version") != "" {
+		title += " " + record.Version.String()
+	}
+	return v.Render(serverPage, site.Head{Title: title}, view)
+}
+
+// sendText sends a text of a version: the document (json), or what is added to the configuration of a
+// client. It returns fault.Invalid for another format.
+func sendText(v *site.Visit, r registry.Record, format string) error {
+	if format == "json" {
+		return v.SendJSON(r.Document)
+	}
+	client, err := allowlist.ParseClient(format)
+	if err != nil {
+		return fault.In("format", err)
+	}
+	snippet, err := allowlist.ParseInstall(r).SnippetOf(client, v.Text("use"))
+	if err != nil {
 		return err
 	}
-	if err := p.addOffers(v, &view, record); err != nil {
+	text, err := allowlistjson.EncodeSnippet(snippet)
+	if err != nil {
 		return err
 	}
-	return v.Render(serverPage, site.Head{Title: view.Title}, view)
+	return v.SendJSON(text)
 }
 
 // addVersions adds the versions of the server, and the status of this one.
@@ -98,6 +159,57 @@ func (p *Pages) addVersions(v *site.Visit, view *serverView) error {
 	view.Status = newStatus(view.Release, hidden[view.Release.Name])
 	view.list(editions, hidden[view.Release.Name])
 	return err
+}
+
+// addViews adds the views that have the version.
+func (p *Pages) addViews(v *site.Visit, view *serverView) error {
+	if view.Release.Status == registry.StatusDeleted {
+		return nil
+	}
+	known, err := p.ports.Views.Known(v.UserContext(), v.SignedIn() && v.Session.TrustLevel.Admits(auth.Unverified))
+	for _, one := range known {
+		if one.Includes(view.Release.Name) && !one.Hides(view.Release.Status) {
+			view.Views = append(view.Views, one)
+		}
+	}
+	return err
+}
+
+// addHistory adds what was done to the server. Only people who are signed in see who did what.
+func (p *Pages) addHistory(v *site.Visit, view *serverView) error {
+	if p.ports.Trail == nil || !v.SignedIn() || !v.Session.TrustLevel.Admits(auth.Unverified) {
+		return nil
+	}
+	history, err := p.ports.Trail.OfServer(v.UserContext(), view.Name)
+	if err != nil {
+		return err
+	}
+	version := view.Release.Version.String()
+	if view.Published, err = newHappened(v, history.Published(version)); err != nil {
+		return err
+	}
+	if view.Approved, err = newHappened(v, history.Approved(version)); err != nil {
+		return err
+	}
+	for i := range history[:min(len(history), maxHappening)] {
+		one, err := newHappened(v, &history[i])
+		if err != nil {
+			return err
+		}
+		view.History = append(view.History, *one)
+	}
+	return nil
+}
+
+// newHappened returns an event in words; nil for nil.
+func newHappened(v *site.Visit, e *audit.Event) (*happened, error) {
+	if e == nil {
+		return nil, nil //nolint:nilnil // there is none
+	}
+	by, err := v.NameOf(e.Who())
+	_, noAddress := auth.ParseEmail(by)
+	text := e.Sentence(func(text string) string { return text })
+	return &happened{*e, by, noAddress == nil, text}, err
 }
 
 // readVersion returns the name of the server in the path, and its version there, or the latest.
@@ -138,29 +250,23 @@ func (p *Pages) addWaiting(v *site.Visit, view *serverView) error {
 func newServerView(r registry.Record) serverView {
 	d := parseDocument(r.Document)
 	more := d.shorten()
-	view := serverView{
-		MoreOffers: more, Name: r.Name.String(), Title: d.title(r.Name), Release: r.Release,
+	return serverView{
+		MoreOffers: more, Name: r.Name.String(), Title: strings.TrimSpace(d.Title), Release: r.Release,
 		Document: d, Website: newLink(d.Website), Repository: newLink(d.Repository.URL), JSON: site.IndentJSON(r.Document),
-		Raw: "/v0.1/servers/" + url.PathEscape(r.Name.String()) + "/versions/" + url.PathEscape(r.Version.String()),
+		Raw: VersionPath(r.Name, r.Version) + "?format=json",
 	}
-	if r.Status == registry.StatusDeleted {
-		view.Raw += "?include_deleted=true"
-	} else {
-		view.Installs = newInstalls(r)
-	}
-	return view
 }
 
 // addOffers adds what the person may do with the server, and what of it waits for review.
-func (p *Pages) addOffers(v *site.Visit, view *serverView, r registry.Record) error {
-	if err := view.offer(v, r); err != nil {
+func (p *Pages) addOffers(v *site.Visit, view *serverView) error {
+	if err := view.offer(v, view.Release); err != nil {
 		return err
 	}
 	return p.addWaiting(v, view)
 }
 
 // offer adds what the person may do with the server.
-func (view *serverView) offer(v *site.Visit, r registry.Record) error {
+func (view *serverView) offer(v *site.Visit, r registry.Release) error {
 	for _, action := range [...]registry.Action{registry.ActionPublish, registry.ActionEdit} {
 		if may, err := v.May(action, r.Name); err != nil {
 			return err
@@ -184,10 +290,14 @@ func (view *serverView) list(editions []registry.Edition, hidden []registry.Quar
 		if e.Latest && e.Version != view.Release.Version {
 			view.LatestPath = ServerPath(e.Name)
 		}
-		if i < maxListed {
-			view.Versions = append(view.Versions, versionView{
-				VersionPath(e.Name, e.Version), e.Release, newStatus(e.Release, hidden), e.Version == view.Release.Version,
-			})
+		one := versionView{
+			VersionPath(e.Name, e.Version), e.Release, newStatus(e.Release, hidden), e.Version == view.Release.Version,
+		}
+		switch {
+		case i < maxUnfolded:
+			view.Versions = append(view.Versions, one)
+		case i < maxListed:
+			view.Older = append(view.Older, one)
 		}
 	}
 }
@@ -212,38 +322,54 @@ var clients = [...]struct {
 	{allowlist.ClientGemini, "Gemini CLI", ".gemini/settings.json"},
 }
 
-func newInstalls(r registry.Record) (installs []installView) {
+// install adds what installs an offer in each client, or the first one that they can use. It returns
+// fault.NotFound if there is no such offer.
+func (view *serverView) install(r registry.Record, use string) error {
 	install := allowlist.ParseInstall(r)
+	offers := install.Offers()
+	chosen := use
 	for _, c := range clients {
-		view := installView{ID: "install-" + string(c.id), Client: c.name, File: c.file}
-		if err := view.fill(install, c.id); err != nil {
-			view.Problem = fault.PublicMessage(err)
+		one := installView{ID: "install-" + string(c.id), Client: c.name, File: c.file}
+		used, err := one.fill(install, c.id, use)
+		if err != nil {
+			one.Problem = fault.PublicMessage(err)
 		}
-		if len(view.Snippet) > maxSnippet {
-			view.Snippet, view.Link = "", ""
-			view.Raw = "/registries/all/install?" + url.Values{
-				"server": {r.Name.String()}, "version": {r.Version.String()}, "client": {string(c.id)},
-			}.Encode()
+		chosen = cmp.Or(chosen, used)
+		if len(one.Snippet) > maxSnippet {
+			one.Snippet, one.Link = "", ""
+			one.Raw = VersionPath(r.Name, r.Version) + "?" + url.Values{"format": {string(c.id)}, "use": {used}}.Encode()
 		}
-		installs = append(installs, view)
+		view.Installs = append(view.Installs, one)
 	}
-	return installs
+	found := use == ""
+	for i, o := range offers {
+		found = found || o.ID == use
+		if i < 2*maxOffers && len(offers) > 1 {
+			o.Text = shortText(o.Text)
+			view.Offers = append(view.Offers, offerView{o, o.ID == chosen})
+		}
+	}
+	if !found {
+		return fault.New(fault.NotFound, "the server has no such remote or package")
+	}
+	return nil
 }
 
-func (view *installView) fill(install allowlist.Install, c allowlist.Client) error {
-	snippet, err := install.Snippet(c)
+// fill adds what installs an offer in a client, and returns the offer.
+func (view *installView) fill(install allowlist.Install, c allowlist.Client, use string) (string, error) {
+	snippet, err := install.SnippetOf(c, use)
 	if err != nil {
-		return err
+		return "", err
 	}
 	text, err := allowlistjson.EncodeSnippet(snippet)
 	if err != nil {
-		return err
+		return "", err
 	}
 	link, err := allowlistjson.InstallLink(snippet)
 	if err != nil {
-		return err
+		return "", err
 	}
 	// #nosec G203 -- our own scheme, and escaped
 	view.Snippet, view.Link = strings.TrimSpace(string(text)), template.URL(link)
-	return nil
+	return snippet.Offer, nil
 }

@@ -23,6 +23,9 @@ type messageView struct {
 func (s *Site) WriteFault(c *fiber.Ctx, f *fault.Error) error {
 	c.Response().Header.Del(fiber.HeaderWWWAuthenticate) // browsers would ask for a password
 	c.Set(fiber.HeaderCacheControl, "no-store")
+	if WantsJSON(c) {
+		return c.JSON(map[string]string{"error": f.Message})
+	}
 	view := newMessageView(c, f)
 	v, known := s.visitOf(c)
 	if known && v.again != nil && v.again(v, Problems{{Text: strings.TrimSpace(view.Text + " " + view.ID)}}) == nil {
@@ -37,6 +40,11 @@ func (s *Site) WriteFault(c *fiber.Ctx, f *fault.Error) error {
 	}
 	frame.Section = nil
 	return v.send(messagePage, frame)
+}
+
+// WantsJSON reports whether a request comes from a program that wants JSON and no page.
+func WantsJSON(c *fiber.Ctx) bool {
+	return c.Accepts(fiber.MIMETextHTML, fiber.MIMEApplicationJSON) == fiber.MIMEApplicationJSON
 }
 
 // visitOf returns the visit of a request that failed, and whether it is known who sent it. For a

@@ -234,7 +234,7 @@ func (s *Site) Reader(h Handler) fiber.Handler {
 	page := s.Require(auth.Unverified, h)
 	return func(c *fiber.Ctx) error {
 		token := rest.BearerToken(c)
-		if s.HasSignIn() && token == "" && c.Accepts(fiber.MIMETextHTML, fiber.MIMEApplicationJSON) != fiber.MIMEApplicationJSON {
+		if s.HasSignIn() && token == "" && !WantsJSON(c) {
 			return page(c)
 		}
 		return s.Open(func(v *Visit) error {
