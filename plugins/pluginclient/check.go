@@ -41,7 +41,11 @@ func CheckOwnership(ctx context.Context, conn grpc.ClientConnInterface, d Descri
 		return UnsupportedType(c.RegistryType, nil)
 	}
 	if err != nil {
-		return CheckFailed(shortenError(err)).After(retryDelay(err))
+		failed := CheckFailed(shortenError(err)).After(retryDelay(err))
+		if host := registryHost(err); host != "" {
+			failed.Message = "registry host " + host + " could not be reached, or gave no usable response"
+		}
+		return failed
 	}
 	switch verdict := answer.GetVerdict().(type) {
 	case *pluginv1.CheckResponse_Owned:
@@ -61,6 +65,19 @@ func retryDelay(err error) time.Duration {
 		}
 	}
 	return 0
+}
+
+// maxHost is the greatest length of the name of a host with its port.
+const maxHost = 253 + len(":65535")
+
+// registryHost returns the host that the plugin could not use; empty if it named none.
+func registryHost(err error) string {
+	for _, detail := range status.Convert(err).Details() {
+		if info, ok := detail.(*errdetails.ErrorInfo); ok && info.GetReason() == handshake.ReasonRegistryHost {
+			return printablePrefix(info.GetDomain(), maxHost)
+		}
+	}
+	return ""
 }
 
 // CheckFailed returns the fault for a check that reached no result. Only the log shows the cause.

@@ -212,6 +212,29 @@ func TestRetryDelayIsBounded(t *testing.T) {
 	}
 }
 
+func TestCheckNamesTheHost(t *testing.T) {
+	t.Parallel()
+	d := Description{RegistryTypes: []string{"npm"}}
+	for host, want := range map[string]string{
+		"registry.example.com":   "registry host registry.example.com could not be reached, or gave no usable response",
+		"":                       "its check failed or took too long",
+		strings.Repeat("h", 300): "registry host " + strings.Repeat("h", maxHost) + " could",
+	} {
+		away, err := status.New(codes.Unavailable, "dial 10.0.0.1").WithDetails(&errdetails.ErrorInfo{
+			Reason: handshake.ReasonRegistryHost, Domain: host,
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		err = CheckOwnership(t.Context(), fixedResponse{err: away.Err()}, d, ownership.Claim{
+			ServerName: "a/b", RegistryType: "npm", Identifier: "b",
+		})
+		if f, ok := fault.As(err); !ok || f.Kind != fault.Unavailable || !strings.HasPrefix(f.Message, want) {
+			t.Errorf("with the host %.30q: Check = %v, want %.60q", host, err, want)
+		}
+	}
+}
+
 func TestPluginTextIsShortAndPrintable(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {

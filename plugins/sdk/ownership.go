@@ -14,6 +14,7 @@ import (
 	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/types/known/durationpb"
 
+	"github.com/tollgate-dev/tollgate/plugins/sdk/handshake"
 	pluginv1 "github.com/tollgate-dev/tollgate/plugins/sdk/proto/tollgate/plugin/v1"
 )
 
@@ -123,7 +124,24 @@ func (s ownershipServer) Check(
 			Refused: &pluginv1.Refused{Sentence: validUTF8(refused.sentence)},
 		}}, nil
 	}
-	return nil, withRetryDelay(errorStatus(ctx, err), err)
+	return nil, withHost(withRetryDelay(errorStatus(ctx, err), err), err)
+}
+
+// withHost adds the host that gave no usable response to the status error answer, as the detail
+// ErrorInfo of gRPC, if err has a method RegistryHost like [registryclient.Error]. The publisher reads
+// it.
+func withHost(answer, err error) error {
+	var failed interface{ RegistryHost() string }
+	if !errors.As(err, &failed) {
+		return answer
+	}
+	detailed, problem := status.Convert(answer).WithDetails(&errdetails.ErrorInfo{
+		Reason: handshake.ReasonRegistryHost, Domain: validUTF8(failed.RegistryHost()),
+	})
+	if problem != nil {
+		return answer
+	}
+	return detailed.Err()
 }
 
 // withRetryDelay adds the delay of err to the status error answer, as the detail RetryInfo of gRPC.

@@ -113,23 +113,49 @@ func (i *importReport) observe(o transferring.Outcome) {
 }
 
 func (i *importReport) table(n transferring.Counts) cli.Table {
-	t := cli.Table{Header: []string{"RESULT", "RECORD", "WHY"}}
-	for _, l := range i.lines {
-		record := l.Origin
-		if l.Server != "" {
-			record = l.Server + "@" + l.Version
-		}
-		t.Rows = append(t.Rows, []string{l.Verdict, record, l.Reason})
-	}
+	t := cli.Table{Header: []string{"RESULT", "RECORD", "WHY"}, Rows: i.groupRows()}
 	if i.more > 0 {
 		t.Rows = append(t.Rows, []string{"", "and " + strconv.Itoa(i.more) + " more", ""})
 	}
 	t.Rows = append(t.Rows, []string{"taken", "total " + strconv.Itoa(n.Taken), ""},
 		[]string{"skipped", "total " + strconv.Itoa(n.Skipped), ""},
-		[]string{"refused", "total " + strconv.Itoa(n.Refused), ""})
+		[]string{"refused", "total " + strconv.Itoa(n.Refused), lenientHint(n)})
 	t.Value = map[string]any{
-		"taken": n.Taken, "skipped": n.Skipped, "refused": n.Refused, "unfinished": n.Broken,
+		"taken": n.Taken, "skipped": n.Skipped, "refused": n.Refused, "refusedUnlessLenient": n.Lenient, "unfinished": n.Broken,
 		"records": append([]importLine{}, i.lines...), "more": i.more,
 	}
 	return t
+}
+
+// groupRows returns the rows of the records. Those with the same reason are one row, at the place of
+// the first one; JSON has each of them.
+func (i *importReport) groupRows() (rows [][]string) {
+	places, sizes := map[[2]string]int{}, []int{}
+	for _, l := range i.lines {
+		key := [2]string{l.Verdict, l.Reason}
+		if at, known := places[key]; known {
+			sizes[at]++
+			continue
+		}
+		places[key], sizes = len(rows), append(sizes, 0)
+		record := l.Origin
+		if l.Server != "" {
+			record = l.Server + "@" + l.Version
+		}
+		rows = append(rows, []string{l.Verdict, record, l.Reason})
+	}
+	for at, more := range sizes {
+		if more > 0 {
+			rows[at][1] += " and " + cli.FormatCount(more, "other", "others")
+		}
+	}
+	return rows
+}
+
+// lenientHint says how many of the refused records an import with --lenient takes.
+func lenientHint(n transferring.Counts) string {
+	if n.Lenient == 0 {
+		return ""
+	}
+	return "--lenient imports " + strconv.Itoa(n.Lenient) + " of them"
 }

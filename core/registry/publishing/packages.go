@@ -48,6 +48,7 @@ func ParseChecks(s string) (Checks, error) {
 // failedCheck is the failed check of one package.
 type failedCheck struct {
 	index int // of the package in the document
+	ref   registry.PackageRef
 	err   error
 }
 
@@ -115,7 +116,7 @@ func (p *Publisher) checkEachPackage(ctx context.Context, doc registry.Document)
 	var findings []failedCheck
 	for i, err := range errs {
 		if err != nil {
-			findings = append(findings, failedCheck{i, err})
+			findings = append(findings, failedCheck{i, doc.Packages()[i], err})
 		}
 	}
 	return findings
@@ -164,8 +165,8 @@ func packagesError(findings []failedCheck) error {
 // contains the message of the checker's fault. It therefore wraps the cause of that fault and not
 // the fault itself, which would repeat the message.
 func checkUnavailable(f failedCheck) error {
-	sentence := fmt.Sprintf("packages[%d] could not be checked now, try again later: %s", f.index,
-		refusal.PublicReason(f.err))
+	sentence := fmt.Sprintf("packages[%d], the %s package %s, could not be checked now, try again later: %s",
+		f.index, f.ref.RegistryType, registry.Clip(f.ref.Identifier), refusal.PublicReason(f.err))
 	cause, _ := fault.As(f.err) // packagesError knows its kind, so it is a fault
 	return fault.Wrap(fault.Unavailable, sentence, cause.Err).WithCode(ownership.CodeCheckFailed).
 		After(cause.RetryAfter)

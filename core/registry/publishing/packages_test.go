@@ -50,7 +50,7 @@ func TestPackageChecks(t *testing.T) {
 		},
 		"registry away": {
 			refusals: map[string]error{"b": away}, kind: fault.Unavailable, code: ownership.CodeCheckFailed,
-			says: []string{"packages[1]", "answered 503", "later"},
+			says: []string{"packages[1], the npm package b,", "answered 503", "later"},
 		},
 		"away and not owned": {
 			refusals: map[string]error{"a": away, "b": notOwned}, kind: fault.Invalid, code: registry.CodeRules,

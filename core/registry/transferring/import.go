@@ -135,6 +135,10 @@ func (r *importRun) readEntry(e recordsource.Entry) (candidate, Outcome) {
 	refused.Name, refused.Version = parsed.Name, parsed.Version
 	if err != nil {
 		refused.Reason = Reason(err)
+		if !r.options.Lenient {
+			_, strict := ParseEntry(e, true, r.mover.ports.Clock.Now())
+			refused.Lenient = strict == nil
+		}
 		return candidate{}, refused
 	}
 	held, err := heldOf(parsed.Release.Version, e.Recorded.Quarantine, r.mover.ports.Clock.Now())

@@ -52,12 +52,14 @@ type Outcome struct {
 	Version string // of the server, unchecked; empty if the record has no version
 	Reason  string // why it was refused, or how a skipped one differs
 	Broken  bool   // this part of the source ended early
+	Lenient bool   // Options.Lenient imports it
 }
 
 // Counts are the numbers of outcomes.
 type Counts struct {
 	Taken, Skipped, Refused int
 	Broken                  int // of the refused: files that could not be read to their end
+	Lenient                 int // of the refused: those that Options.Lenient imports
 }
 
 func (c *Counts) addOutcome(o Outcome) {
@@ -71,6 +73,9 @@ func (c *Counts) addOutcome(o Outcome) {
 	}
 	if o.Broken {
 		c.Broken++
+	}
+	if o.Lenient {
+		c.Lenient++
 	}
 }
 

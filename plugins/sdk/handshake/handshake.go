@@ -26,6 +26,10 @@ const MaxMessageBytes = 1 << 20
 // plugin. The host cuts off the rest.
 const MaxErrorText = 2000
 
+// ReasonRegistryHost is the reason of the detail ErrorInfo of a failed check whose domain is the host
+// of a registry that gave no usable response. The publisher reads the host.
+const ReasonRegistryHost = "REGISTRY_HOST"
+
 // Limits of the registry types that an ownership plugin lists: how many, and of how many bytes.
 const (
 	MaxRegistryTypes = 64

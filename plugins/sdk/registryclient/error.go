@@ -75,6 +75,9 @@ func (e *Error) Error() string {
 	return fmt.Sprintf("%s cannot be reached: %v", e.Host, e.Err)
 }
 
+// RegistryHost returns the host, for the publisher.
+func (e *Error) RegistryHost() string { return e.Host }
+
 // Unwrap returns the cause.
 func (e *Error) Unwrap() error { return e.Err }
 
