@@ -111,21 +111,34 @@ func (p *Pages) server(v *site.Visit) error {
 		return sendText(v, record, format)
 	}
 	view := newServerView(record)
-	if record.Status != registry.StatusDeleted {
-		if err := view.install(record, v.Text("use")); err != nil {
+	if err := p.fill(v, &view, record); err != nil {
+		return err
+	}
+	return v.Render(serverPage, site.Head{Title: view.windowTitle(v.Params("version") != "")}, view)
+}
+
+// windowTitle returns the title of the window, with the version if the address has it.
+func (view *serverView) windowTitle(named bool) string {
+	title := cmp.Or(view.Title, view.Name)
+	if named {
+		title += " " + view.Release.Version.String()
+	}
+	return title
+}
+
+// fill adds what the page shows besides the document.
+func (p *Pages) fill(v *site.Visit, view *serverView, r registry.Record) error {
+	if r.Status != registry.StatusDeleted {
+		if err := view.install(r, v.Text("use")); err != nil {
 			return err
 		}
 	}
 	for _, add := range [...]func(*site.Visit, *serverView) error{p.addVersions, p.addViews, p.addHistory, p.addOffers} {
-		if err := add(v, &view); err != nil {
+		if err := add(v, view); err != nil {
 			return err
 		}
 	}
-	title := cmp.Or(view.Title, view.Name)
-	if v.Params("version") != "" {
-		title += " " + record.Version.String()
-	}
-	return v.Render(serverPage, site.Head{Title: title}, view)
+	return nil
 }
 
 // sendText sends a text of a version: the document (json), or what is added to the configuration of a
@@ -184,13 +197,6 @@ func (p *Pages) addHistory(v *site.Visit, view *serverView) error {
 	if err != nil {
 		return err
 	}
-	version := view.Release.Version.String()
-	if view.Published, err = newHappened(v, history.Published(version)); err != nil {
-		return err
-	}
-	if view.Approved, err = newHappened(v, history.Approved(version)); err != nil {
-		return err
-	}
 	for i := range history[:min(len(history), maxHappening)] {
 		one, err := newHappened(v, &history[i])
 		if err != nil {
@@ -198,7 +204,11 @@ func (p *Pages) addHistory(v *site.Visit, view *serverView) error {
 		}
 		view.History = append(view.History, *one)
 	}
-	return nil
+	version := view.Release.Version.String()
+	if view.Published, err = newHappened(v, history.Published(version)); err == nil {
+		view.Approved, err = newHappened(v, history.Approved(version))
+	}
+	return err
 }
 
 // newHappened returns an event in words; nil for nil.
