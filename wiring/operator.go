@@ -10,6 +10,7 @@ import (
 	"github.com/tollgate-dev/tollgate/adapters/otlp"
 	"github.com/tollgate-dev/tollgate/adapters/system"
 	"github.com/tollgate-dev/tollgate/adapters/valkey"
+	"github.com/tollgate-dev/tollgate/core/access/ruling"
 	"github.com/tollgate-dev/tollgate/core/auth"
 	"github.com/tollgate-dev/tollgate/core/auth/auditing"
 	"github.com/tollgate-dev/tollgate/core/auth/credentials"
@@ -78,6 +79,7 @@ type Operator struct {
 	Mirrors       *mirroring.Operator
 	State         *declaring.Service
 	Providers     *federating.Providers
+	AccessRules   *ruling.Operator
 	Issuer        auth.Issuer // of authenticators
 }
 

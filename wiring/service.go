@@ -15,6 +15,7 @@ import (
 	"github.com/tollgate-dev/tollgate/adapters/prometheus"
 	"github.com/tollgate-dev/tollgate/adapters/registryjson"
 	"github.com/tollgate-dev/tollgate/adapters/relational"
+	"github.com/tollgate-dev/tollgate/adapters/relational/accessrecords"
 	"github.com/tollgate-dev/tollgate/adapters/relational/authrecords"
 	"github.com/tollgate-dev/tollgate/adapters/relational/methodrecords"
 	"github.com/tollgate-dev/tollgate/adapters/relational/registryrecords"
@@ -37,6 +38,7 @@ import (
 	"github.com/tollgate-dev/tollgate/adapters/system"
 	"github.com/tollgate-dev/tollgate/adapters/webauthn"
 	"github.com/tollgate-dev/tollgate/adapters/webhook"
+	"github.com/tollgate-dev/tollgate/core/access/ruling"
 	"github.com/tollgate-dev/tollgate/core/auth/access"
 	"github.com/tollgate-dev/tollgate/core/auth/auditing"
 	"github.com/tollgate-dev/tollgate/core/auth/cookies"
@@ -126,7 +128,7 @@ var settingsSet = wire.NewSet(
 
 // recordsSet provides the stores, and what is derived from the root secret.
 var recordsSet = wire.NewSet(
-	relational.Open, otlp.NewQueries, authrecords.Set, registryrecords.Set, methodrecords.Set, inprocess.NewCursors,
+	relational.Open, otlp.NewQueries, accessrecords.Set, authrecords.Set, registryrecords.Set, methodrecords.Set, inprocess.NewCursors,
 )
 
 // authSet provides the use cases of authentication and their API.
@@ -254,7 +256,8 @@ var stateSet = wire.NewSet(
 
 // providerSet provides what the service and operator commands do with providers of company sign-in.
 var providerSet = wire.NewSet(
-	federating.NewProviders, wire.Struct(new(federating.ProviderPorts), "*"), oidc.ProvidersSet, inprocess.NewProviderObjects,
+	federating.NewProviders, wire.Struct(new(federating.ProviderPorts), "*"), oidc.ProvidersSet, inprocess.NewManagedKinds,
+	ruling.New, wire.Struct(new(ruling.Ports), "*"),
 )
 
 // peopleSet provides what the service and operator commands do with accounts.

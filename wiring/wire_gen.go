@@ -22,6 +22,7 @@ import (
 	"github.com/tollgate-dev/tollgate/adapters/prometheus"
 	"github.com/tollgate-dev/tollgate/adapters/registryjson"
 	"github.com/tollgate-dev/tollgate/adapters/relational"
+	"github.com/tollgate-dev/tollgate/adapters/relational/accessrecords"
 	"github.com/tollgate-dev/tollgate/adapters/relational/authrecords"
 	"github.com/tollgate-dev/tollgate/adapters/relational/methodrecords"
 	"github.com/tollgate-dev/tollgate/adapters/relational/registryrecords"
@@ -46,6 +47,7 @@ import (
 	"github.com/tollgate-dev/tollgate/adapters/valkey"
 	"github.com/tollgate-dev/tollgate/adapters/webauthn"
 	"github.com/tollgate-dev/tollgate/adapters/webhook"
+	"github.com/tollgate-dev/tollgate/core/access/ruling"
 	"github.com/tollgate-dev/tollgate/core/auth/access"
 	"github.com/tollgate-dev/tollgate/core/auth/auditing"
 	"github.com/tollgate-dev/tollgate/core/auth/cookies"
@@ -283,8 +285,8 @@ func injectService(ctx context.Context, s settings.Settings, parts settings.Part
 	}
 	apiTokens := stores.APITokens
 	checker := access.NewChecker(issuer, sessions, cache, apiTokens, clock)
-	trustLevel := s.WriteTrust
-	authority := inprocess.NewAuthority(checker, trustLevel)
+	v := s.WriteTrust
+	authority := inprocess.NewAuthority(checker, v)
 	oidcConfig := s.IDTokens
 	brand := s.Brand
 	resource := newResource(oidcConfig, brand)
@@ -1143,7 +1145,14 @@ func injectService(ctx context.Context, s settings.Settings, parts settings.Part
 		Clock:        clock,
 	}
 	federatingProviders := federating.NewProviders(providerPorts)
-	managedObjects := inprocess.NewProviderObjects(federatingProviders)
+	accessstoreRules := accessrecords.NewRules(db)
+	rulingPorts := ruling.Ports{
+		Transactions: runner,
+		Rules:        accessstoreRules,
+		Recorder:     trail,
+	}
+	rulingOperator := ruling.New(rulingPorts)
+	managedKinds := inprocess.NewManagedKinds(federatingProviders, rulingOperator)
 	declaringPorts := declaring.Ports{
 		Transactions: runner,
 		States:       appliedStates,
@@ -1159,7 +1168,7 @@ func injectService(ctx context.Context, s settings.Settings, parts settings.Part
 		Sealer:       inprocessSealer,
 		Services:     delegatingServices,
 		Reviews:      reviewingService,
-		Providers:    managedObjects,
+		Managed:      managedKinds,
 	}
 	declaringService := declaring.New(declaringPorts)
 	limits := newConsoleLimits(parts, rules, decider)
@@ -1234,6 +1243,7 @@ func injectService(ctx context.Context, s settings.Settings, parts settings.Part
 		Tokens:       tokensService,
 		State:        declaringService,
 		Providers:    federatingProviders,
+		AccessRules:  rulingOperator,
 	}
 	adminapiAPI := adminapi.New(adminapiUseCases)
 	administration := s.Administration
@@ -1825,7 +1835,14 @@ func injectOperator(ctx context.Context, s settings.Settings, log *logrus.Entry)
 		Clock:        clock,
 	}
 	federatingProviders := federating.NewProviders(providerPorts)
-	managedObjects := inprocess.NewProviderObjects(federatingProviders)
+	rules := accessrecords.NewRules(db)
+	rulingPorts := ruling.Ports{
+		Transactions: runner,
+		Rules:        rules,
+		Recorder:     trail,
+	}
+	rulingOperator := ruling.New(rulingPorts)
+	managedKinds := inprocess.NewManagedKinds(federatingProviders, rulingOperator)
 	declaringPorts := declaring.Ports{
 		Transactions: runner,
 		States:       appliedStates,
@@ -1841,7 +1858,7 @@ func injectOperator(ctx context.Context, s settings.Settings, log *logrus.Entry)
 		Sealer:       inprocessSealer,
 		Services:     delegatingServices,
 		Reviews:      reviewingService,
-		Providers:    managedObjects,
+		Managed:      managedKinds,
 	}
 	declaringService := declaring.New(declaringPorts)
 	credentialsConfig := s.Credentials
@@ -1868,6 +1885,7 @@ func injectOperator(ctx context.Context, s settings.Settings, log *logrus.Entry)
 		Mirrors:       mirroringOperator,
 		State:         declaringService,
 		Providers:     federatingProviders,
+		AccessRules:   rulingOperator,
 		Issuer:        issuer,
 	}
 	return wiringOperator, func() {

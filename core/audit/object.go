@@ -36,6 +36,22 @@ func Changing(d Details, before, after Object) Details {
 	return About(d, after)
 }
 
+// Operate returns the change of an operator who made, replaced or removed an object; before or after
+// is nil then. Its action is the noun and _add, _change or _remove. differs is false if both are equal.
+func Operate(c Category, noun string, before, after *Object) (change Change, differs bool) {
+	change = Change{Category: c, ByOperator: true}
+	switch {
+	case before == nil:
+		change.Action, change.Details = Action(noun+"_add"), About(Details{}, *after)
+	case after == nil:
+		change.Action, change.Details = Action(noun+"_remove"), About(Details{}, *before)
+	default:
+		change.Action, change.Details = Action(noun+"_change"), Changing(Details{}, *before, *after)
+		return change, change.Details[DetailChanges] != nil
+	}
+	return change, true
+}
+
 // changed is what a change shows of the values of a secret.
 const changed = Text("changed")
 

@@ -13,7 +13,13 @@ type ManagedObject struct {
 	Owner string
 }
 
-// ManagedObjects are objects of authentication that a state in a file declares. The object of a
+// ManagedKinds are the kinds of objects of other hexagons that a state in a file declares.
+type ManagedKinds struct {
+	Providers   ManagedObjects // of company sign-in
+	AccessRules ManagedObjects
+}
+
+// ManagedObjects are objects of another hexagon that a state in a file declares. The object of a
 // secret has a hash in the field audit.FieldSecret.
 type ManagedObjects interface {
 	// Parse returns the object that fields describe. It returns fault.Invalid, with the name of the

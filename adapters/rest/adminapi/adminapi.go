@@ -21,6 +21,7 @@ import (
 	"github.com/tollgate-dev/tollgate/adapters/rest/authapi"
 	"github.com/tollgate-dev/tollgate/adapters/rest/overview"
 	"github.com/tollgate-dev/tollgate/adapters/rest/statefile"
+	"github.com/tollgate-dev/tollgate/core/access/ruling"
 	"github.com/tollgate-dev/tollgate/core/auth"
 	"github.com/tollgate-dev/tollgate/core/auth/devices"
 	"github.com/tollgate-dev/tollgate/core/auth/federating"
@@ -75,6 +76,7 @@ type UseCases struct {
 	Tokens       *tokens.Service
 	State        *declaring.Service
 	Providers    *federating.Providers
+	AccessRules  *ruling.Operator
 }
 
 // New returns the administration part of the API.
@@ -96,6 +98,7 @@ func (a *API) Mount(r fiber.Router) {
 	a.mountServices(r)
 	a.mountState(r)
 	a.mountProviders(r)
+	a.mountAccessRules(r)
 }
 
 // Name implements rest.Part.

@@ -31,8 +31,8 @@ func newApply(p cli.Process) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "apply -f FILE|DIR [--dry-run] [--prune] [--owner NAME] [--adopt]",
 		Short: "Make grants, views, mirrors and the rest what a file declares",
-		Long: "Make the grants, service accounts, policies, views, mirrors, webhooks and review rules\n" +
-			"what a file in YAML or JSON declares, all or nothing, and print what has changed. -f\n" +
+		Long: "Make the grants, service accounts, policies, views, mirrors, webhooks, review rules,\n" +
+			"providers and access rules what a file in YAML or JSON declares, all or nothing, and print what has changed. -f\n" +
 			"names a file, a folder whose files .yaml, .yml and .json are one state, or - for\n" +
 			"standard input. What the file does not name stays, unless --prune is given.\n\n" +
 			"What it makes is managed by the owner of the file: a change of it by hand is refused.\n" +
@@ -78,8 +78,8 @@ func newExportState(p cli.Process) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "export-state [--owner NAME]",
 		Short: "Print the state that 'tollgate apply' reads",
-		Long: "Print the grants, service accounts, policies, views, mirrors, webhooks and review rules\n" +
-			"as a file that 'tollgate apply' reads. To apply it changes nothing. It has no secrets:\n" +
+		Long: "Print the grants, service accounts, policies, views, mirrors, webhooks, review rules,\n" +
+			"providers and access rules as a file that 'tollgate apply' reads. To apply it changes nothing. It has no secrets:\n" +
 			"one that is left out of a file is kept.",
 		Example: "  tollgate export-state > state.yaml",
 		Args:    cobra.NoArgs,

@@ -152,10 +152,11 @@ func (s *Providers) checkEnforceable(ctx context.Context) error {
 // save stores a provider in place of another one, which may be nil, with its event.
 func (s *Providers) save(ctx context.Context, p, before *company.Provider, secret *string) error {
 	p.CreatedAt = s.ports.Clock.Now().UTC().Truncate(time.Microsecond)
-	was := ""
+	var replaced *audit.Object
 	if before != nil {
+		o := before.Object(s.hashSecret(before))
+		replaced = &o
 		p.Secret, p.CreatedAt, p.Condition = before.Secret, before.CreatedAt, before.Condition
-		was = s.hashSecret(before)
 		if p.ManagedBy == "" {
 			p.ManagedBy = before.ManagedBy
 		}
@@ -170,16 +171,11 @@ func (s *Providers) save(ctx context.Context, p, before *company.Provider, secre
 		}
 		p.Secret = sealed
 	}
-	change, is := audit.Change{Category: audit.AccountChange, ByOperator: true}, s.hashSecret(p)
-	if before == nil {
-		change.Action, change.Details = "provider_add", audit.About(audit.Details{}, p.Object(is))
-	} else {
-		change.Action = "provider_change"
-		change.Details = audit.Changing(audit.Details{}, before.Object(was), p.Object(is))
-		if change.Details[audit.DetailChanges] == nil {
-			p.Secret = before.Secret
-			return nil
-		}
+	after := p.Object(s.hashSecret(p))
+	change, differs := audit.Operate(audit.AccountChange, "provider", replaced, &after)
+	if !differs {
+		p.Secret = before.Secret
+		return nil
 	}
 	err := s.ports.Providers.Save(ctx, *p)
 	if err == nil && p.Condition.Problem != "" { // it was one of the provider as it was before

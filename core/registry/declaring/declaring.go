@@ -1,5 +1,6 @@
 // Package declaring holds the use cases of the state in a file: what an operator declares of
-// grants, service accounts, policies, views, mirrors, webhooks and review rules is compared with
+// grants, service accounts, policies, views, mirrors, webhooks, review rules, providers and access
+// rules is compared with
 // what is stored and applied in one transaction. It knows no format of files, and changes objects
 // by the use cases of their kinds.
 package declaring
@@ -53,6 +54,20 @@ func (s *Service) Check(document *Node) error {
 		}
 	}
 	return found.err(fault.Invalid, fault.ValidationError)
+}
+
+// CheckAccessRules returns how many access rules a document has, and fault.Invalid, with the places,
+// if one of them is wrong, or the document has what no document has.
+func (s *Service) CheckAccessRules(ctx context.Context, document *Node) (int, error) {
+	var found problems
+	r := &run{Service: s}
+	k := r.accessRules()
+	l := readLists(document, r.kinds(), &found)[k.member]
+	rules, err := k.decodeList(ctx, l, &found, &found)
+	if err != nil {
+		return 0, err
+	}
+	return len(rules), found.err(fault.Invalid, fault.ValidationError)
 }
 
 // Apply makes the stored objects what a document declares, all or nothing, and returns what it has

@@ -79,7 +79,10 @@ func newFixture(t *testing.T) *fixture {
 	p := declaring.Ports{
 		Transactions: db, States: fakedb.NewAppliedStates(db), Clock: now, Entropy: entropy, Sealer: sealer{},
 		People: func(context.Context) (map[registry.Holder]string, error) { return people, nil },
-		Grants: grants, Providers: &managedObjects{map[string]authority.ManagedObject{}},
+		Grants: grants, Managed: authority.ManagedKinds{
+			Providers:   &managedObjects{"provider", map[string]authority.ManagedObject{}},
+			AccessRules: &managedObjects{"accessRule", map[string]authority.ManagedObject{}},
+		},
 		GrantChanges: delegating.NewGrantOperator(delegating.GrantPorts{
 			Transactions: db, Grants: grants, Operators: fakedb.NewDirectory(db), Recorder: log,
 		}),
@@ -189,11 +192,12 @@ func (fx *fixture) mustApply(q declaring.Request, lists string) string {
 
 // managedObjects are objects of another hexagon, by their names.
 type managedObjects struct {
-	all map[string]authority.ManagedObject
+	kind string
+	all  map[string]authority.ManagedObject
 }
 
 func (m *managedObjects) Parse(fields audit.Details) (audit.Object, error) {
-	return audit.Object{Kind: "provider", Key: fields.Text("name"), Fields: fields}, nil
+	return audit.Object{Kind: m.kind, Key: fields.Text("name"), Fields: fields}, nil
 }
 
 func (m *managedObjects) Stored(context.Context) (list []authority.ManagedObject, _ error) {

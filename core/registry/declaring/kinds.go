@@ -38,7 +38,7 @@ type Ports struct {
 	Sealer       secrets.Sealer
 	Services     *delegating.Services
 	Reviews      *reviewing.Service
-	Providers    authority.ManagedObjects
+	Managed      authority.ManagedKinds
 }
 
 // Service applies and exports the state in a file. It is safe for concurrent use, also by other
@@ -103,7 +103,7 @@ func CheckOwner(owner string) error {
 func (r *run) kinds() []kind {
 	return []kind{
 		r.serviceAccounts(), r.grants(), r.policies(), r.views(), r.mirrors(), r.webhooks(), r.reviewRules(),
-		r.providers(),
+		r.providers(), r.accessRules(),
 	}
 }
 

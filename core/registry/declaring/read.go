@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -24,6 +25,7 @@ const (
 	isText shape = iota
 	isTexts
 	isFlag
+	isNumber
 	isTextMap
 	isObjects
 	isObject
@@ -177,16 +179,22 @@ func (f *field) read(n *Node, path string, found *problems) audit.Value {
 	if f.shape == isText {
 		return f.readText(n, path, found)
 	}
-	wanted := map[shape]Form{isTexts: List, isFlag: Flag, isTextMap: Object, isObjects: List, isObject: Object}[f.shape]
+	wanted := map[shape]Form{isTexts: List, isFlag: Flag, isNumber: Number, isTextMap: Object, isObjects: List, isObject: Object}[f.shape]
 	if n.Form != wanted {
 		found.add(n.Position, path, "must be %s", map[Form]string{
-			List: "a list", Flag: "true or false", Object: "an object of strings",
+			List: "a list", Flag: "true or false", Number: "a number", Object: "an object of strings",
 		}[wanted])
 		return nil
 	}
 	switch f.shape {
 	case isFlag:
 		return audit.Flag(n.Text == "true")
+	case isNumber:
+		number, err := strconv.ParseFloat(n.Text, 64)
+		if err != nil {
+			found.add(n.Position, path, "must be a number")
+		}
+		return audit.Number(number)
 	case isObject:
 		return readFields(n, path, f.inner, found)
 	case isTextMap:

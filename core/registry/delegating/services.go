@@ -112,14 +112,15 @@ func (s *Services) Remove(
 // newServiceChange returns the audit event of an account that was made, replaced or removed; one of
 // both may be nil.
 func newServiceChange(before, after *service.Account) audit.Change {
-	c := audit.Change{Category: audit.AccountChange, ByOperator: true}
-	switch details := (audit.Details{}); {
-	case before == nil:
-		c.Action, c.Details = "service_add", audit.About(details, after.Object())
-	case after == nil:
-		c.Action, c.Details = "service_remove", audit.About(details, before.Object())
-	default:
-		c.Action, c.Details = "service_change", audit.Changing(details, before.Object(), after.Object())
+	var was, is *audit.Object
+	if before != nil {
+		o := before.Object()
+		was = &o
 	}
+	if after != nil {
+		o := after.Object()
+		is = &o
+	}
+	c, _ := audit.Operate(audit.AccountChange, "service", was, is)
 	return c
 }

@@ -76,17 +76,20 @@ func (o *Operator) Put(
 
 // store stores a view and records the change, if there is one.
 func (o *Operator) store(ctx context.Context, current *view.View, v view.View) error {
-	action, details := audit.Action("view_add"), audit.About(audit.Details{}, v.Object())
+	var before *audit.Object
 	if current != nil {
-		if current.Equal(v) {
-			return nil
-		}
-		action, details = "view_change", audit.Changing(audit.Details{}, current.Object(), v.Object())
+		o := current.Object()
+		before = &o
+	}
+	after := v.Object()
+	change, differs := audit.Operate(audit.RegistryChange, "view", before, &after)
+	if !differs {
+		return nil
 	}
 	if err := o.ports.Views.Put(ctx, v); err != nil {
 		return err
 	}
-	return o.record(ctx, action, v.Name, "", details)
+	return o.record(ctx, change.Action, v.Name, "", change.Details)
 }
 
 // List returns all views, ordered by name.

@@ -35,6 +35,7 @@ func TestAdministration(t *testing.T) {
 		{"reviews", checkReviews},
 		{"methods", checkMethods},
 		{"overview", checkOverview},
+		{"access rules", checkAccessRules},
 		{"managed objects", checkManaged},
 		{"lists", checkLists},
 		{"audit", checkAudit},

@@ -110,6 +110,14 @@ var remoteCommands = map[string][]remoteCommand{
 		{args: "view add data"}, {args: "export-state"}, {args: "export-state -o json"}, {args: "view list -o yaml"},
 		{args: "view list -o wide"}, {args: "view remove data"},
 	},
+	"access": {
+		{args: "access rule set readers --effect allow --subject everyone --server com.example/* --tool read_* --min-trust LIMITED_TRUST"},
+		{args: "access rule set readers --order 5 --effect deny --subject anyone --server com.example/* --network 10.0.0.0/8 -o json"},
+		{args: "access rule set readers --effect allow --subject nobody --server com.example/*", fails: true},
+		{args: "access rule list"}, {args: "access rule list -o json"}, {args: "access rule show readers -o json"},
+		{args: "access rule show other", fails: true}, {args: "access rule remove readers"},
+		{args: "access rule remove readers", fails: true},
+	},
 	"user": {
 		{args: "user set-name --email other@example.com --name Other"},
 		{args: "user lock --email other@example.com"}, {args: "user unlock --email other@example.com"},
@@ -145,6 +153,7 @@ webhooks: [{url: "https://example.com/hook", events: [status], secret: 64-random
 policies: [{method: dns, domain: example.com, pattern: com.example/*}]
 serviceAccounts: [{name: ci}]
 providers: [{name: acme, issuer: "https://login.acme.example", clientId: tollgate}]
+accessRules: [{name: readers, order: 1, effect: allow, subjects: [everyone], servers: [com.example/*]}]
 `)
 	e.Environ = []string{"TOLLGATE_TOKEN=" + boss.AccessToken, "TOLLGATE_SERVER=" + s.API}
 	e.RunCommand(t, "", "apply", "-f", file, "--owner", "platform")
@@ -152,6 +161,7 @@ providers: [{name: acme, issuer: "https://login.acme.example", clientId: tollgat
 	for _, args := range []string{
 		"view remove data", "mirror remove public", "review rule remove " + idOf("review", "rule", "list"),
 		"webhook remove " + idOf("webhook", "list"), "publisher remove " + idOf("publisher", "list"), "provider remove acme",
+		"access rule set readers --effect deny --subject everyone --server com.example/*", "access rule remove readers",
 		"service-account set ci --description x", "service-account disable ci", "service-account remove ci",
 		"grant remove --email other@example.com --action edit --resource com.example/*",
 	} {

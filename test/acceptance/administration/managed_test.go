@@ -11,7 +11,7 @@ import (
 
 // managedTables are the tables of the objects that a file may manage.
 var managedTables = []string{
-	"grants", "publisher_policies", "review_rules", "webhooks", "registry_views", "mirrors", "service_accounts",
+	"grants", "publisher_policies", "review_rules", "webhooks", "registry_views", "mirrors", "service_accounts", "access_rules",
 }
 
 // checkManaged checks, for each route that changes what a file manages, that it does so with
@@ -30,6 +30,8 @@ func checkManaged(t *testing.T, s *site) {
 	s.want(t, http.StatusCreated, "PUT", "/views/managed", object{})
 	s.want(t, http.StatusCreated, "PUT", "/mirrors/managed", object{"url": "https://registry.example.com"})
 	s.want(t, http.StatusCreated, "PUT", "/service-accounts/managed", object{})
+	access := object{"order": 1, "effect": "deny", "subjects": []string{"everyone"}, "servers": []string{everyName}}
+	s.want(t, http.StatusCreated, "PUT", "/access-rules/managed", access)
 	db := s.e.OpenDatabase(t)
 	for _, table := range managedTables {
 		if _, err := db.ExecContext(t.Context(), "UPDATE "+table+" SET managed_by = 'platform'"); err != nil {
@@ -59,6 +61,10 @@ func checkManaged(t *testing.T, s *site) {
 		{"DELETE", admin + "/review-rules/" + rule, nil},
 		{"PUT", admin + "/service-accounts/managed", object{"description": "by hand"}},
 		{"DELETE", admin + "/service-accounts/managed", nil},
+		{"PUT", admin + "/access-rules/managed", object{
+			"order": 2, "effect": "deny", "subjects": []string{"anyone"}, "servers": []string{everyName},
+		}},
+		{"DELETE", admin + "/access-rules/managed", nil},
 	} {
 		call := func(query string) apiclient.Response {
 			return apiclient.Call(t, route.method, s.one.API+route.path+query, route.body, s.olga.Bearer()...)

@@ -295,6 +295,9 @@ func adminRoutes() []route {
 	const root, id = "/admin/v1/", "/" + unknownID
 	stale := []variant{{"stale", nil, []string{"If-Match", `"stale"`}}, {name: "-"}}
 	rule := map[string]string{"pattern": namespace + "none", "when": "any"}
+	access := map[string]any{
+		"order": 1, "effect": "deny", "subjects": []string{"everyone"}, "servers": []string{namespace + "none"},
+	}
 	hook := map[string]any{"url": "https://example.com/hook", "events": []string{"status"}}
 	addRule := func(s *site, _ string) string { return s.adminID("review-rules", rule) }
 	addHook := func(s *site, _ string) string { return s.adminID("webhooks", hook) }
@@ -326,10 +329,13 @@ func adminRoutes() []route {
 		{"POST", root + "reviews/reject", bodies(map[string]any{"ids": []string{unknownID}, "comment": "x"},
 			map[string]any{"ids": []string{unknownID}}), nil},
 		{"PUT", root + "methods", bodies(method, map[string]int{"methods": 7}), nil},
+		{"PUT", root + "access-rules/rule{n}", append(bodies(access, map[string]int{"effect": 7}),
+			variant{"stale", func(string) any { return access }, []string{"If-None-Match", "*"}}), nil},
+		{"GET", root + "access-rules/rule{n}", none, nil}, {"DELETE", root + "access-rules/rule{n}", stale, nil},
 		{"GET", root + "audit?actor=x", none, nil}, {"GET", root + "audit?since=x", none, nil},
 		{"GET", root + "overview", none, nil}, {"GET", root + "methods", none, nil},
 	}
-	for _, list := range []string{"grants", "policies", "views", "mirrors", "webhooks", "review-rules"} {
+	for _, list := range []string{"grants", "policies", "views", "mirrors", "webhooks", "review-rules", "access-rules"} {
 		routes = append(routes, route{"GET", root + list, none, nil}, route{"GET", root + list + "?limit=x", none, nil})
 	}
 	return routes

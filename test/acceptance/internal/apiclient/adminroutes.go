@@ -69,6 +69,9 @@ func adminBodies() map[string]any {
 		"adminApply":          object{"apiVersion": "tollgate.dev/v1", "kind": "State"},
 		"putServiceAccount":   object{},
 		"addServiceToken":     token,
-		"putProvider":         object{"issuer": "https://login.example.com", "clientId": "tollgate"},
+		"putAccessRule": object{
+			"order": 1, "effect": "deny", "subjects": []string{"everyone"}, "servers": []string{pattern},
+		},
+		"putProvider": object{"issuer": "https://login.example.com", "clientId": "tollgate"},
 	}
 }

@@ -1,0 +1,53 @@
+package administration
+
+import (
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/tollgate-dev/tollgate/test/acceptance/internal/apiclient"
+)
+
+// checkAccessRules checks the rules about calls: what is stored comes back, also from the other
+// instance, what is wrong is named, and conditions hold.
+func checkAccessRules(t *testing.T, s *site) {
+	const path = "/access-rules/readers"
+	rule := object{
+		"order": 10, "effect": "allow", "subjects": []string{"person:Ada@Example.com", "group:acme/developers"},
+		"servers": []string{everyName}, "tools": []string{"read_*"}, "minTrust": "LIMITED_TRUST",
+		"networks": []string{"10.0.0.0/8"}, "expiresAt": "2100-01-01T00:00:00Z",
+	}
+	made := s.want(t, http.StatusCreated, "PUT", path, rule, "If-None-Match", "*")
+	s.want(t, http.StatusOK, "PUT", path, rule)
+	s.wantError(t, http.StatusPreconditionFailed, "precondition_failed", "", "PUT", path, rule, "If-None-Match", "*")
+	read := apiclient.Call(t, "GET", s.other.API+"/admin/v1"+path, nil, s.olga.Bearer()...).WantStatus(t, http.StatusOK)
+	if string(read.Body) != string(made.Body) || read.Header.Get("ETag") != made.Header.Get("ETag") {
+		t.Errorf("the other instance answers %s, want %s", read.Body, made.Body)
+	}
+	got := decode(t, read)
+	if got.text("name") != "readers" || got.text("mode") != "enforce" || got["order"] != 10.0 ||
+		got["subjects"].([]any)[0] != "person:ada@example.com" || len(got["methods"].([]any)) != 0 {
+		t.Errorf("the rule is %s", read.Body)
+	}
+	for field, value := range map[string]any{
+		"order": 10_001, "effect": "maybe", "subjects": []string{}, "subjects[0]": []string{"robot:x"}, "servers[0]": []string{"x y"},
+		"methods[0]": []string{"tools/none"}, "tools[1]": []string{"a", "a"}, "minTrust": "SOME", "networks[0]": []string{"10.0.0"},
+		"expiresAt": "tomorrow", "mode": "later", "other": 1,
+	} {
+		wrong := object{"order": 1, "effect": "allow", "subjects": []string{"everyone"}, "servers": []string{everyName}}
+		member, _, _ := strings.Cut(field, "[")
+		wrong[member] = value
+		s.wantError(t, http.StatusBadRequest, "validation_error", field, "PUT", "/access-rules/wrong", wrong)
+	}
+	s.wantError(t, http.StatusBadRequest, "validation_error", "name", "PUT", "/access-rules/No", rule)
+	s.want(t, http.StatusCreated, "PUT", "/access-rules/second", rule)
+	page := s.want(t, http.StatusOK, "GET", "/access-rules?limit=1", nil)
+	if list := items(t, page, "accessRules"); len(list) != 1 || list[0].text("name") != "readers" {
+		t.Errorf("the first page is %s", page.Body)
+	}
+	s.want(t, http.StatusPreconditionFailed, "DELETE", path, nil, "If-Match", `"stale"`)
+	s.want(t, http.StatusNoContent, "DELETE", path, nil, "If-Match", made.Header.Get("ETag"))
+	s.want(t, http.StatusNotFound, "DELETE", path, nil)
+	s.want(t, http.StatusNotFound, "GET", path, nil)
+	s.want(t, http.StatusNoContent, "DELETE", "/access-rules/second", nil)
+}
