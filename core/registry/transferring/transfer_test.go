@@ -287,6 +287,22 @@ func TestImportRefuses(t *testing.T) {
 	}
 }
 
+// TestImportCountsLenient: a refused record that a lenient import takes is counted.
+func TestImportCountsLenient(t *testing.T) {
+	t.Parallel()
+	entries := []recordsource.Entry{
+		plainEntry(`{"name":"com.example/a","version":"1.0.0","description":"","repository":{}}`),
+		plainEntry(`{"name":"no name","version":"1.0.0"}`), plainEntry(document("com.example/b", "1.0.0")),
+	}
+	strict, outcomes := newFixture().runImport(t, false, entries...)
+	if strict != (transferring.Counts{Taken: 1, Refused: 2, Lenient: 1}) {
+		t.Errorf("the counts are %+v, %q", strict, outcomes)
+	}
+	if lenient, outcomes := newFixture().runImport(t, true, entries...); lenient != (transferring.Counts{Taken: 2, Refused: 1}) {
+		t.Errorf("the counts of a lenient import are %+v, %q", lenient, outcomes)
+	}
+}
+
 func TestImportLenient(t *testing.T) {
 	t.Parallel()
 	w := newFixture()

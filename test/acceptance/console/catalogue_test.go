@@ -328,15 +328,16 @@ func TestServerPage(t *testing.T) {
 	wantTitle(t, b, "Customers 1.0.0 - ")
 	b.wantText("2 older versions", "the view sales", "Kiro", "https://one.example.com/mcp")
 	b.wantNoText("ada@example.com", "rey@example.com", "the view closed", "History", "Active")
-	b.follow("sse https://two.example.com/sse", http.StatusOK)
+	b.wantText("sse https://two.example.com/sse")
+	b.open("/console/servers/com.example/crm/versions/1.0.0?use=remote-2", http.StatusOK)
 	if n := find(b.page.root, func(n *html.Node) bool { return attribute(n, "id") == "install-claude" }); n == nil ||
 		!strings.Contains(textOf(n), "https://two.example.com/sse") {
 		t.Error("Claude Code does not get the remote that was chosen")
 	}
 	b.signIn(ada)
 	b.open("/console/servers/com.example/crm/versions/1.0.0", http.StatusOK)
-	b.wantText("by ada@example.com", "by rey@example.com", "the view closed", "published com.example/crm 1.0.0",
-		"approved com.example/crm 1.0.0")
+	b.wantText("by ada@example.com", "by rey@example.com", "the view closed", "published com.example/crm 1.11.0",
+		"approved com.example/crm 1.11.0")
 	b.wantNoText("between us", "published com.example/crm 9.0.0")
 	b.open("/console/servers/com.example/crm/versions/1.1.0", http.StatusOK)
 	b.wantText("by an operator command")
