@@ -1,8 +1,12 @@
 package audit
 
 import (
+	"cmp"
+	"maps"
+	"slices"
 	"strconv"
 	"strings"
+	"unicode"
 )
 
 // sentences are what was done, by category and action: the verb in the past, its infinitive, and the
@@ -11,7 +15,7 @@ var sentences = map[string]string{
 	"LOGIN_ATTEMPT":              "signed in|sign in|[with {factor} ][at {provider}]",
 	"RISK_EVALUATION":            "got|get|a risk score of {riskScore} for the sign-in",
 	"DEVICE_CHANGE new":          "signed in|sign in|on a new device",
-	"DEVICE_CHANGE rename":       "named|name|a device [{name}]",
+	"DEVICE_CHANGE rename":       "named|name|a device [{name}][, which was {previousName}]",
 	"DEVICE_CHANGE revoke":       "removed|remove|a device",
 	"DEVICE_CHANGE trust":        "trusted|trust|a device",
 	"SUSPICIOUS_ACTIVITY":        "was|be|flagged",
@@ -57,7 +61,7 @@ var sentences = map[string]string{
 	"ACCOUNT_CHANGE apply":             "applied|apply|a state file",
 	"ACCOUNT_CHANGE company_left":      "left|leave|the company[ {provider}]: sessions and tokens ended",
 	"ACCOUNT_CHANGE company_logout":    "signed out|sign out|at the company[ {provider}]: sessions ended",
-	"ACCOUNT_CHANGE groups":            "got|get|other grants by groups of the company [{provider}]",
+	"ACCOUNT_CHANGE groups":            "got|get|other grants by groups of the company[ {provider}][, added: {added}][, removed: {removed}]",
 	"ACCOUNT_CHANGE link":              "linked|link|the company sign-in [{email} ][at {provider}]",
 	"ACCOUNT_CHANGE unlink":            "unlinked|unlink|the company sign-in [{email} ][at {provider}]",
 	"ACCOUNT_CHANGE grant_add":         "gave|give|[{userId} ][{service} ]the grant [{grant} over {resource}]",
@@ -84,22 +88,23 @@ var sentences = map[string]string{
 
 	"REGISTRY_CHANGE publish":            "published|publish|[{serverName}][ {version}]",
 	"REGISTRY_CHANGE edit":               "edited|edit|[{serverName}][ {version}]",
-	"REGISTRY_CHANGE delete":             "deleted|delete|[{serverName}][ {version}]",
+	"REGISTRY_CHANGE delete":             "deleted|delete|[{serverName}][ {version}][, which was {was status}]",
 	"REGISTRY_CHANGE status":             "changed|change|the status of [{serverName}][ {version}]",
-	"REGISTRY_CHANGE status active":      "restored|restore|[{serverName}][ {version}][: {statusMessage}]",
-	"REGISTRY_CHANGE status deprecated":  "deprecated|deprecate|[{serverName}][ {version}][: {statusMessage}]",
-	"REGISTRY_CHANGE status deleted":     "deleted|delete|[{serverName}][ {version}][: {statusMessage}]",
+	"REGISTRY_CHANGE status active":      "restored|restore|[{serverName}][ {version}][, which was {was status}][: {statusMessage}]",
+	"REGISTRY_CHANGE status deprecated":  "deprecated|deprecate|[{serverName}][ {version}][, which was {was status}][: {statusMessage}]",
+	"REGISTRY_CHANGE status deleted":     "deleted|delete|[{serverName}][ {version}][, which was {was status}][: {statusMessage}]",
 	"REGISTRY_CHANGE approve":            "approved|approve|[{serverName}][ {version}][: {note}]",
 	"REGISTRY_CHANGE reject":             "rejected|reject|[{serverName}][ {version}][: {note}]",
 	"REGISTRY_CHANGE quarantine":         "put|put|[{serverName} ][{version} ]in quarantine[: {note}]",
 	"REGISTRY_CHANGE release":            "released|release|[{serverName} ][{version} ]from quarantine",
 	"REGISTRY_CHANGE operate":            "acted|act|as an operator",
-	"REGISTRY_CHANGE import":             "imported|import|[{serverName}][ {version}]",
+	"REGISTRY_CHANGE import":             "imported|import|[{serverName}][ {version}][{versions#version}][, such as {first}]",
 	"REGISTRY_CHANGE mirror_add":         "added|add|the mirror [{key} ][of {url}]",
 	"REGISTRY_CHANGE mirror_change":      "changed|change|the mirror [{key}]",
 	"REGISTRY_CHANGE mirror_put":         "set|set|the mirror [{key}]",
 	"REGISTRY_CHANGE mirror_remove":      "removed|remove|the mirror [{key}]",
 	"REGISTRY_CHANGE mirror_sync":        "started|start|the mirror [{key}]",
+	"REGISTRY_CHANGE mirror_run":         "took over|take over|[{versions#version} ][by the mirror {mirror}][, such as {first}]",
 	"REGISTRY_CHANGE mirror_added":       "copied|copy|[{serverName} ][{version} ][by the mirror {mirror}]",
 	"REGISTRY_CHANGE mirror_replaced":    "replaced|replace|[{serverName} ][{version} ][by the mirror {mirror}]",
 	"REGISTRY_CHANGE mirror_status":      "changed|change|the status of [{serverName} ][{version} ][by the mirror {mirror}]",
@@ -153,6 +158,9 @@ func (e *Event) Sentence(name func(text string) string) string {
 	}
 	rest := strings.TrimSpace(e.fillIn(parts[2], name))
 	if e.Success {
+		if parts[0] == "changed" {
+			rest += e.changes(name)
+		}
 		return strings.TrimSpace(parts[0] + " " + rest)
 	}
 	text := strings.TrimSpace("could not " + parts[1] + " " + rest)
@@ -196,9 +204,31 @@ func (e *Event) replace(part string, name func(string) string) (text string, who
 	}
 }
 
-// word returns a detail in words; nothing if the event does not have it.
+// word returns a detail in words; nothing if the event does not have it. Of "was " and the name of
+// a field it returns what the field was before the change, and of a count and "#" and a noun both.
 func (e *Event) word(detail string, name func(string) string) string {
-	switch v := e.Details[detail].(type) {
+	if counted, noun, found := strings.Cut(detail, "#"); found {
+		n := inWords(e.Details[counted], name)
+		switch n {
+		case "":
+			return ""
+		case "1":
+			return n + " " + noun
+		}
+		return n + " " + noun + "s"
+	}
+	value := e.Details[detail]
+	if field, before := strings.CutPrefix(detail, "was "); before {
+		if pair, ok := e.Details.Inner(DetailChanges)[field].(List); ok && len(pair) > 0 {
+			value = pair[0]
+		}
+	}
+	return inWords(value, name)
+}
+
+// inWords returns a value in words; nothing for one that is empty.
+func inWords(value Value, name func(string) string) string {
+	switch v := value.(type) {
 	case Text:
 		if known, ok := codes[string(v)]; ok {
 			return known
@@ -206,6 +236,61 @@ func (e *Event) word(detail string, name func(string) string) string {
 		return name(string(v))
 	case Number:
 		return strconv.FormatFloat(float64(v), 'g', -1, 64)
+	case Flag:
+		return map[bool]string{true: "yes", false: "no"}[bool(v)]
+	case List:
+		parts := make([]string, len(v))
+		for i := range v {
+			parts[i] = inWords(v[i], name)
+		}
+		return strings.Join(parts, ", ")
 	}
 	return ""
+}
+
+// The bounds of what a sentence has of the fields that changed. The details have all.
+const (
+	maxFields = 3
+	maxValue  = 60 // characters
+)
+
+// changes returns the fields that changed, from what to what: ": interval 1h → 2h; review on → off".
+func (e *Event) changes(name func(string) string) string {
+	all := e.Details.Inner(DetailChanges)
+	var parts []string
+	for i, field := range slices.Sorted(maps.Keys(all)) {
+		if i == maxFields {
+			parts = append(parts, "and "+strconv.Itoa(len(all)-maxFields)+" more")
+			break
+		}
+		part := fieldWords(field)
+		if pair, ok := all[field].(List); ok && len(pair) == 2 { //nolint:mnd // before and after
+			part += " " + shortened(inWords(pair[0], name)) + " → " + shortened(inWords(pair[1], name))
+		}
+		parts = append(parts, part)
+	}
+	if len(parts) == 0 {
+		return ""
+	}
+	return ": " + strings.Join(parts, "; ")
+}
+
+// shortened returns the beginning of a value; "none" for an empty one.
+func shortened(value string) string {
+	if all := []rune(value); len(all) > maxValue {
+		return string(all[:maxValue]) + "…"
+	}
+	return cmp.Or(value, "none")
+}
+
+// fieldWords returns the name of a field in words: "managedBy" is "managed by".
+func fieldWords(name string) string {
+	var b strings.Builder
+	for _, r := range name {
+		if unicode.IsUpper(r) {
+			b.WriteByte(' ')
+		}
+		b.WriteRune(unicode.ToLower(r))
+	}
+	return b.String()
 }

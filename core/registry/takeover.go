@@ -8,6 +8,8 @@ type Takeover struct {
 	At     time.Time
 	// Ended are the versions that are deleted now.
 	Ended []Release
+	// Before are those versions as they were.
+	Before []Release
 	// Dropped are the versions that the store must delete before it saves the changes: the one that
 	// is published, and the oldest ones of very many, so that there is room for those to come.
 	Dropped []Version
@@ -50,7 +52,7 @@ func (l *Lineage) TakeOver(version Version, now time.Time) (*Takeover, error) {
 		}
 		if last := len(l.current) - 1; r.Status != StatusDeleted {
 			l.applyStatus(last, StatusUpdate{status: StatusDeleted, message: takenOver}, at)
-			t.Ended = append(t.Ended, l.current[last])
+			t.Ended, t.Before = append(t.Ended, l.current[last]), append(t.Before, r)
 		}
 	}
 	return t, nil

@@ -30,6 +30,7 @@ type Act struct {
 	Note   string // why the caller made it, in the caller's words; empty for nothing
 	// Status and StatusMessage are what an act with the action status set; empty if it was refused.
 	Status, StatusMessage string
+	Changed               registry.StatusChange // of an act that changed a status
 }
 
 // Acts records what callers do to the registry. It is safe for concurrent use.

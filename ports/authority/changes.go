@@ -18,6 +18,7 @@ func (a *Act) Change() audit.Change {
 	details.Set("note", a.Note)
 	details.Set("status", a.Status)
 	details.Set("statusMessage", a.StatusMessage)
+	a.Changed.Describe(details)
 	return audit.Change{
 		Category: audit.RegistryChange, Action: a.Action, Subject: a.Caller.describe(details),
 		ByOperator: a.Caller.IsOperator(),

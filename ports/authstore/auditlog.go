@@ -39,6 +39,8 @@ type AuditQuery struct {
 	Subject  audit.Subject
 	Actor    string // as events name it; one that begins with audit.PersonActor also in old events
 	Server   string // the detail serverName
+	Run      string // the detail partOf
+	Whole    bool   // leaves out the parts of runs
 	Category audit.Category
 	Success  *bool     // nil selects both outcomes
 	After    time.Time // exclusive

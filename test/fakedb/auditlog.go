@@ -121,6 +121,8 @@ func (r *eventRow) matches(q authstore.AuditQuery) bool {
 		(q.Success == nil || e.Success == *q.Success) &&
 		(q.Actor == "" || actor == q.Actor || audit.PersonActor+actor == q.Actor) &&
 		(q.Server == "" || e.Details.Text(audit.DetailServer) == q.Server) &&
+		(q.Run == "" || e.Details.Text(audit.DetailPart) == q.Run) &&
+		(!q.Whole || e.Details[audit.DetailPart] == nil) &&
 		(q.After.IsZero() || e.Time.After(q.After)) &&
 		(q.Before.IsZero() || e.Time.Before(q.Before))
 }

@@ -17,6 +17,8 @@ import (
 type detailFilters struct {
 	actor  string // without audit.PersonActor
 	server string
+	run    string // exactly
+	whole  string // that there is no run
 }
 
 var postgresFilters = detailFilters{
@@ -24,12 +26,17 @@ var postgresFilters = detailFilters{
 		'person:', ''), 256) COLLATE "C" = ?`,
 	server: `strpos(details, '"serverName":"') > 0 AND
 		left(replace(details, '\u0000', '\u0001')::jsonb ->> 'serverName', 256) COLLATE "C" = ?`,
+	run: `replace(details, '\u0000', '\u0001')::jsonb ->> 'partOf' IS NOT NULL AND
+		(replace(details, '\u0000', '\u0001')::jsonb ->> 'partOf') COLLATE "C" = ?`,
+	whole: `replace(details, '\u0000', '\u0001')::jsonb ->> 'partOf' IS NULL`,
 }
 
 var sqliteFilters = detailFilters{
 	actor: `instr(details, '"actor":"') > 0 AND
 		substr(replace(details ->> '$.actor', 'person:', ''), 1, 256) = ?`,
 	server: `instr(details, '"serverName":"') > 0 AND substr(details ->> '$.serverName', 1, 256) = ?`,
+	run:    `details ->> '$.partOf' IS NOT NULL AND details ->> '$.partOf' = ?`,
+	whole:  `details ->> '$.partOf' IS NULL`,
 }
 
 // maxIndexed is how many characters of a detail the indexes have.
@@ -68,6 +75,12 @@ func (l *AuditLog) selectMatching(s *bun.SelectQuery, q authstore.AuditQuery) *b
 	}
 	if q.Server != "" {
 		s.Where(filters.server, indexed(q.Server)).Where(hasDetail, member(audit.DetailServer, q.Server))
+	}
+	if q.Run != "" {
+		s.Where(filters.run, indexed(q.Run))
+	}
+	if q.Whole {
+		s.Where(filters.whole)
 	}
 	if q.Category != "" {
 		s.Where("type = ?", q.Category)

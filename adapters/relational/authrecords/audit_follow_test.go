@@ -229,6 +229,33 @@ func TestAuditFiltersUseIndexes(t *testing.T) {
 	}
 }
 
+// TestRunsUseIndexes checks the plans of pages without the parts of runs, and of those of one.
+func TestRunsUseIndexes(t *testing.T) {
+	for kind, open := range relationaltest.NewFilled(manyEvents).Databases(t) {
+		t.Run(kind, func(t *testing.T) {
+			db := open(t)
+			log := authrecords.NewAuditLog(db.DB)
+			for index, q := range map[string]authstore.AuditQuery{
+				"audit_events_whole":  {Whole: true, Limit: 50, Uncounted: true},
+				"audit_events_by_run": {Run: "import x", Limit: 50, Uncounted: true},
+			} {
+				plans, err := db.Plans(t.Context(), func(ctx context.Context) error {
+					_, _, err := log.Search(ctx, q)
+					return err
+				})
+				if err != nil || len(plans) == 0 {
+					t.Fatal(index, err)
+				}
+				for query, plan := range plans {
+					if strings.Contains(query, "audit_events") && !strings.Contains(plan, index) {
+						t.Errorf("a page does not use %s:\n%s\n%s", index, query, plan)
+					}
+				}
+			}
+		})
+	}
+}
+
 // auditReads returns a read of the newest page and a read of the stream, which
 // expect at least a number of events.
 func auditReads(log *authrecords.AuditLog, q authstore.AuditQuery) map[string]func(ctx context.Context, least int) error {

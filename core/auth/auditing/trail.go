@@ -56,6 +56,8 @@ func (t *Trail) RecordChanges(ctx context.Context, changes ...audit.Change) erro
 type Query struct {
 	Category audit.Category
 	Server   string    // by its whole name
+	Run      string    // the parts of a run of audit.Event.Run
+	Whole    bool      // without the parts of runs
 	Success  *bool     // nil selects both outcomes
 	After    time.Time // strictly after
 	Before   time.Time // strictly before
@@ -81,8 +83,8 @@ func (t *Trail) Search(ctx context.Context, user auth.UserID, q Query) (Page, er
 		return Page{}, err
 	}
 	events, total, err := t.log.Search(ctx, authstore.AuditQuery{
-		Subject: audit.Subject(user), Category: q.Category, Server: q.Server, Success: q.Success,
-		After: q.After, Before: q.Before, Limit: q.Limit, Offset: q.Offset,
+		Subject: audit.Subject(user), Category: q.Category, Server: q.Server, Run: q.Run, Whole: q.Whole,
+		Success: q.Success, After: q.After, Before: q.Before, Limit: q.Limit, Offset: q.Offset,
 	})
 	if err != nil {
 		return Page{}, err
@@ -120,8 +122,8 @@ func (t *Trail) OfServer(ctx context.Context, name string) (audit.ServerHistory,
 // but no event is visited twice.
 func (t *Trail) Walk(ctx context.Context, user auth.UserID, q Query, visit func(audit.Event) error) error {
 	next := authstore.AuditQuery{
-		Subject: audit.Subject(user), Category: q.Category, Server: q.Server, Success: q.Success,
-		After: q.After, Before: q.Before, Uncounted: true,
+		Subject: audit.Subject(user), Category: q.Category, Server: q.Server, Run: q.Run, Whole: q.Whole,
+		Success: q.Success, After: q.After, Before: q.Before, Uncounted: true,
 	}
 	if next.Before.IsZero() {
 		next.Before = t.clock.Now().Add(ClockSkew)

@@ -20,9 +20,11 @@ func (m *Mirror) Object() audit.Object {
 }
 
 // NewVersionChange returns the audit event of a version that a mirror has changed: added, replaced,
-// status or submitted.
-func NewVersionChange(change string, m Name, server registry.Name, v registry.Version) audit.Change {
-	details := registry.VersionDetails(server.String(), v.String())
+// status or submitted. before are the releases of the server, of which the event says what their
+// status was; optional.
+func NewVersionChange(change string, m Name, r registry.Release, before ...registry.Release) audit.Change {
+	details := registry.VersionDetails(r.Name.String(), r.Version.String())
 	details["mirror"] = audit.Text(m)
+	registry.StatusChangeOf(before, []registry.Release{r}).Describe(details)
 	return registry.NewOperatorChange(audit.Action("mirror_"+change), details)
 }

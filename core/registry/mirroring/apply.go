@@ -40,8 +40,12 @@ func (r *run) apply(ctx context.Context) error {
 // report counts an outcome and passes it on.
 func (r *run) report(o Outcome) {
 	r.summary.Count[o.Verdict]++
-	if o.Verdict == Refused {
+	switch o.Verdict {
+	case Refused:
 		r.summary.Refused[o.Rule]++
+	case Added, Replaced, Status, Submitted:
+		r.changes.Count(o.Name + " " + o.Version)
+	case Shadowed:
 	}
 	if r.options.Report != nil {
 		r.options.Report(o)
@@ -344,7 +348,7 @@ func (c *committer) change(
 		if what != registry.MirrorStatus {
 			documents[release.Version] = s.document
 		}
-		if err := c.note(ctx, what, release, statusOf(before, release.Version), s.document); err != nil {
+		if err := c.note(ctx, what, release, before, s.document); err != nil {
 			return nil, err
 		}
 	}
@@ -379,12 +383,14 @@ func (c *committer) noteStatus(t *mirror.Tracked, reason string) {
 	c.outcomes = append(c.outcomes, Outcome{
 		Verdict: Status, Name: t.Name.String(), Version: t.Version.String(), Reason: reason,
 	})
-	c.audit = append(c.audit, mirror.NewVersionChange(string(Status), c.mirror.Name, t.Name, t.Version))
+	c.audit = append(c.audit, mirror.NewVersionChange(string(Status), c.mirror.Name,
+		registry.Release{Name: t.Name, Version: t.Version}))
 }
 
-// note notes a change for the outcomes, the audit log and the webhooks. was is the status before.
+// note notes a change for the outcomes, the audit log and the webhooks. before are the releases of
+// the server before it.
 func (c *committer) note(
-	ctx context.Context, what registry.MirrorChange, r registry.Release, was [2]string, doc *registry.Document,
+	ctx context.Context, what registry.MirrorChange, r registry.Release, before []registry.Release, doc *registry.Document,
 ) error {
 	record := registry.Record{Release: r}
 	if doc != nil && what != registry.MirrorStatus {
@@ -406,14 +412,14 @@ func (c *committer) note(
 	c.outcomes = append(c.outcomes, Outcome{
 		Verdict: verdict, Name: r.Name.String(), Version: r.Version.String(), Reason: reason,
 	})
-	c.audit = append(c.audit, mirror.NewVersionChange(string(verdict), c.mirror.Name, r.Name, r.Version))
+	c.audit = append(c.audit, mirror.NewVersionChange(string(verdict), c.mirror.Name, r, before...))
 	if c.events == nil {
 		c.events = map[event.Type][]registry.Record{}
 	}
 	if what != registry.MirrorAdded || r.Status != registry.StatusDeleted {
 		c.events[kind] = append(c.events[kind], record)
 	}
-	if what == registry.MirrorReplaced && was != [2]string{string(r.Status), r.StatusMessage} {
+	if what == registry.MirrorReplaced && statusOf(before, r.Version) != [2]string{string(r.Status), r.StatusMessage} {
 		c.events[event.Status] = append(c.events[event.Status], record)
 	}
 	return nil
@@ -435,6 +441,9 @@ func (c *committer) finish(ctx context.Context) error {
 		if err := c.ports.Events.RecordVersions(ctx, t, c.events[t]...); err != nil {
 			return err
 		}
+	}
+	for i := range c.audit {
+		c.audit[i] = c.run.changes.Part(c.audit[i])
 	}
 	if len(c.audit) == 0 {
 		return nil

@@ -47,7 +47,7 @@ func (c *committer) submit(
 		return true, "", c.ports.Events.RecordReview(ctx, event.Approved, r)
 	}
 	c.outcomes = append(c.outcomes, Outcome{Verdict: Submitted, Name: v.Name.String(), Version: v.Version.String()})
-	change := mirror.NewVersionChange(string(Submitted), c.mirror.Name, v.Name, v.Version)
+	change := mirror.NewVersionChange(string(Submitted), c.mirror.Name, registry.Release{Name: v.Name, Version: v.Version})
 	change.Details["review"] = audit.Text(r.ID)
 	c.audit = append(c.audit, change)
 	return false, r.ID, nil

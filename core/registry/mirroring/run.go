@@ -8,6 +8,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/tollgate-dev/tollgate/core/audit"
 	"github.com/tollgate-dev/tollgate/core/registry"
 	"github.com/tollgate-dev/tollgate/core/registry/mirror"
 	"github.com/tollgate-dev/tollgate/core/registry/transferring"
@@ -36,6 +37,7 @@ type run struct {
 	origin    registry.Origin
 	summary   Summary
 	applied   int // records
+	changes   audit.Run
 }
 
 // pair is a server as the other registry lists it, and as the mirror has it.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"time"
 
+	"github.com/tollgate-dev/tollgate/core/audit"
 	"github.com/tollgate-dev/tollgate/core/fault"
 	"github.com/tollgate-dev/tollgate/core/registry"
 	"github.com/tollgate-dev/tollgate/core/registry/mirror"
@@ -113,7 +114,17 @@ func (o *Operator) syncLeased(ctx context.Context, l *lease, m mirror.Mirror, op
 	if err := r.checkShrink(kept); err != nil {
 		return r.summary, causeOf(kept, err)
 	}
-	return r.summary, causeOf(kept, r.apply(kept))
+	err = causeOf(kept, r.apply(kept))
+	return r.summary, errors.Join(err, r.record(context.WithoutCancel(ctx)))
+}
+
+// record records the run in the audit log, unless it has changed nothing.
+func (r *run) record(ctx context.Context) error {
+	if r.changes.IsEmpty() {
+		return nil
+	}
+	details := r.changes.Describe(audit.Details{"mirror": audit.Text(r.mirror.Name)}, "versions")
+	return r.ports.Recorder.RecordChanges(ctx, registry.NewOperatorChange("mirror_run", details))
 }
 
 // causeOf returns why a context ended, or the error if it did not.
@@ -152,6 +163,7 @@ func (o *Operator) read(ctx context.Context, m mirror.Mirror, options Options) (
 	full := request.Since.IsZero()
 	return &run{
 		Operator: o, mirror: m, options: options, list: list, full: full, protected: protected,
+		changes: audit.NewRun("mirror "+string(m.Name), now),
 		origin:  registry.Origin{Mirror: string(m.Name), URL: m.URL.Public(), FetchedAt: now},
 		summary: Summary{Full: full, Records: list.Records(), Count: map[Verdict]int{}, Refused: mirror.Refusals{}},
 	}, nil

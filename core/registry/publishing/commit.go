@@ -56,6 +56,9 @@ func (p *Publisher) commit(
 		func(ctx context.Context, s change.Server) (change.Decision, error) {
 			decided, refusal := decide(s.Lineage, p.ports.Clock.Now())
 			stored := *act
+			if refusal == nil {
+				stored.Changed = registry.StatusChangeOf(s.Releases, decided)
+			}
 			if act.Action == actStatus && refusal == nil {
 				stored.Status, stored.StatusMessage = string(decided[0].Status), decided[0].StatusMessage
 			}

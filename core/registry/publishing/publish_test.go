@@ -335,6 +335,7 @@ func TestSetStatus(t *testing.T) {
 	}
 	w.requireActs(t, authority.Act{
 		Action: "status", ServerName: serverName, Version: "1.0.0", Status: "deprecated", StatusMessage: "use 2",
+		Changed: registry.StatusChange{Status: "active", NewStatus: "deprecated", NewMessage: "use 2"},
 	})
 	err = statusCall(trustedToken, `{"status":"deprecated","statusMessage":"use 2"}`, "1.0.0")(w)
 	if !fault.Is(err, fault.Invalid) || !strings.Contains(err.Error(), "no changes to apply") {
@@ -355,7 +356,10 @@ func TestSetStatusAll(t *testing.T) {
 		string(got.Records[1].Document) != document("1.0.0") {
 		t.Fatalf("SetStatusAll = %+v, %v, want 3.0.0 and 1.0.0", got, err)
 	}
-	w.requireActs(t, authority.Act{Action: "status", ServerName: serverName, Status: "deprecated"})
+	w.requireActs(t, authority.Act{
+		Action: "status", ServerName: serverName, Status: "deprecated",
+		Changed: registry.StatusChange{Status: "active", NewStatus: "deprecated"},
+	})
 	if err := statusAllCall(trustedToken, `{"status":"deprecated"}`)(w); !fault.Is(err, fault.Invalid) {
 		t.Errorf("SetStatusAll again = %v, want no changes to apply", err)
 	}

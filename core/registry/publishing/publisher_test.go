@@ -162,7 +162,8 @@ func TestPublisherChangesStatusWithItsPolicy(t *testing.T) {
 	if err := statusCall(publisherToken, `{"status":"deprecated"}`, "1.0.0")(f.fixture); err != nil {
 		t.Fatal(err)
 	}
-	f.requireAct(t, authority.Act{Action: "status", ServerName: serverName, Version: "1.0.0", Status: "deprecated"})
+	f.requireAct(t, authority.Act{Action: "status", ServerName: serverName, Version: "1.0.0", Status: "deprecated",
+		Changed: registry.StatusChange{Status: "active", NewStatus: "deprecated"}})
 }
 
 func TestTokenOfEndedPoliciesIsRefused(t *testing.T) {

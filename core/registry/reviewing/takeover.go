@@ -83,7 +83,7 @@ func (e MirrorEnder) record(ctx context.Context, name registry.Name, t *registry
 	}
 	changes := make([]audit.Change, len(t.Ended))
 	for i, r := range t.Ended {
-		changes[i] = mirror.NewVersionChange("status", mirror.Name(t.Mirror), name, r.Version)
+		changes[i] = mirror.NewVersionChange("status", mirror.Name(t.Mirror), r, t.Before[i])
 	}
 	return e.Recorder.RecordChanges(ctx, changes...)
 }

@@ -6,6 +6,7 @@ import (
 	"io"
 	"slices"
 
+	"github.com/tollgate-dev/tollgate/core/audit"
 	"github.com/tollgate-dev/tollgate/core/fault"
 	"github.com/tollgate-dev/tollgate/core/registry"
 	"github.com/tollgate-dev/tollgate/ports/recordsource"
@@ -40,9 +41,19 @@ type Options struct {
 // fault.Unavailable when the database fails, or that of the context. What was stored until then
 // stays; another import of the same source continues from there.
 func (m *Mover) Import(ctx context.Context, src recordsource.Source, o Options) (Counts, error) {
-	r := &importRun{mover: m, options: o}
+	run := audit.NewRun("import", m.ports.Clock.Now())
+	r := &importRun{mover: &Mover{ports: m.ports, run: &run}, options: o}
 	err := r.readAll(ctx, src)
-	return r.counts, err
+	return r.counts, errors.Join(err, r.record(context.WithoutCancel(ctx)))
+}
+
+// record records the import in the audit log, unless it has stored nothing.
+func (r *importRun) record(ctx context.Context) error {
+	if r.mover.run.IsEmpty() {
+		return nil
+	}
+	return r.mover.ports.Recorder.RecordChanges(ctx,
+		registry.NewOperatorChange("import", r.mover.run.Describe(audit.Details{}, "versions")))
 }
 
 // importRun is one import.
@@ -118,6 +129,9 @@ func (r *importRun) storePending(ctx context.Context) error {
 // report counts an outcome and calls Observe.
 func (r *importRun) report(o Outcome) {
 	r.counts.addOutcome(o)
+	if o.Verdict == Taken {
+		r.mover.run.Count(o.Name + " " + o.Version)
+	}
 	if r.options.Observe != nil {
 		r.options.Observe(o)
 	}

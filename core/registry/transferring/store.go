@@ -216,9 +216,8 @@ func (s *storing) addNew(l *registry.Lineage, fresh []candidate) {
 			continue
 		}
 		s.outcomes = append(s.outcomes, c.newOutcome(Taken, ""))
-		s.audit = append(s.audit,
-			registry.NewOperatorChange("import",
-				registry.VersionDetails(c.release.Name.String(), c.release.Version.String())))
+		s.audit = append(s.audit, s.run.Part(registry.NewOperatorChange("import",
+			registry.VersionDetails(c.release.Name.String(), c.release.Version.String()))))
 	}
 	changes := l.Changes()
 	if len(changes) == 0 {

@@ -1,12 +1,13 @@
 // Package transferring holds the use cases that move whole registries: import from files and other
 // registries, and export of everything. It acts for an operator, so it checks neither permission
 // nor package ownership. It does not read or write files. Every version that it stores is recorded
-// in the audit log.
+// in the audit log, as a part of the import, and the import with their number.
 package transferring
 
 import (
 	"context"
 
+	"github.com/tollgate-dev/tollgate/core/audit"
 	"github.com/tollgate-dev/tollgate/core/registry"
 	"github.com/tollgate-dev/tollgate/core/registry/browsing"
 	"github.com/tollgate-dev/tollgate/core/registry/notifying"
@@ -29,10 +30,13 @@ type Ports struct {
 
 // Mover imports and exports records. It is safe for concurrent use, including other processes and a
 // running service.
-type Mover struct{ ports Ports }
+type Mover struct {
+	ports Ports
+	run   *audit.Run // the import, of which the changes are parts
+}
 
 // New returns a mover.
-func New(p Ports) *Mover { return &Mover{p} }
+func New(p Ports) *Mover { return &Mover{ports: p} }
 
 // Verdict is the result for a record.
 type Verdict string

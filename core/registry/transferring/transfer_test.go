@@ -47,7 +47,9 @@ type fakeRecorder struct {
 
 func (t *fakeRecorder) RecordChanges(_ context.Context, changes ...audit.Change) error {
 	for _, c := range changes {
-		if c.Action == "import" && c.ByOperator {
+		if n := c.Details.Int("versions"); c.Action == "import" && n > 0 && c.Details.Text("run") != "" {
+			t.recorded = append(t.recorded, fmt.Sprint(n, " in all"))
+		} else if c.Action == "import" && c.ByOperator && c.Details.Text(audit.DetailPart) != "" {
 			t.recorded = append(t.recorded, c.Details.Text("serverName")+"@"+c.Details.Text("version"))
 		} else {
 			t.recorded = append(t.recorded, string(c.Action)) // fails the comparison
@@ -213,7 +215,7 @@ func TestImportIsRecorded(t *testing.T) {
 		recordedEntry(1, document("com.example/a", "1.0.0")), recordedEntry(2, document("com.example/a", "1.1.0")),
 		plainEntry("{}"), recordedEntry(3, document("com.example/b", "1.0.0")),
 	}
-	want := []string{"com.example/a@1.0.0", "com.example/a@1.1.0", "com.example/b@1.0.0"}
+	want := []string{"com.example/a@1.0.0", "com.example/a@1.1.0", "com.example/b@1.0.0", "3 in all"}
 	for range 2 { // the second time there is nothing to take
 		if w.runImport(t, false, entries...); !slices.Equal(w.trail.recorded, want) {
 			t.Errorf("recorded are %v, want %v", w.trail.recorded, want)

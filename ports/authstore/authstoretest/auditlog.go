@@ -27,6 +27,7 @@ func RunAuditLog(t *testing.T, open func(t *testing.T) Stores) {
 		"any event is returned as it was appended":                         auditRoundTrips,
 		"a search without matching events returns none and the total 0":    findsNothing,
 		"a search returns the events of the person, the type and the time": findsWhatMatches,
+		"a search leaves out the parts of runs, or returns those of one":   findsRuns,
 		"events at the bounds of the time are not in the result":           excludesBounds,
 		"pages list every event once, newest first":                        pagesToTheEnd,
 		"a page with a wrong limit or offset is refused":                   refusesPage,
@@ -165,6 +166,16 @@ func findsWhatMatches(t *testing.T, s Stores) {
 		}
 		wantPage(t, r, s, stored, q)
 	})
+}
+
+func findsRuns(t *testing.T, s Stores) {
+	stored := events(1, 2, 3, 4)
+	stored[1].Details, stored[2].Details = audit.Details{audit.DetailPart: audit.Text("a")}, audit.Details{audit.DetailPart: audit.Text("b")}
+	stored[3].Details = audit.Details{"changes": audit.Details{audit.DetailPart: audit.Text("a")}, "reason": audit.Text(`"partOf":"a"`)}
+	recordtest.OK(t, s.AuditLog.Append(t.Context(), stored...))
+	wantFound(t, s, authstore.AuditQuery{Whole: true, Limit: 10}, []audit.Event{stored[3], stored[0]}, 2)
+	wantFound(t, s, authstore.AuditQuery{Run: "a", Limit: 10}, []audit.Event{stored[1]}, 1)
+	wantFound(t, s, all, []audit.Event{stored[3], stored[2], stored[1], stored[0]}, 4)
 }
 
 func excludesBounds(t *testing.T, s Stores) {

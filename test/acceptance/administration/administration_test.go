@@ -42,7 +42,7 @@ func TestAdministration(t *testing.T) {
 		{"secrets", checkSecrets},
 	}
 	fixture.InEachEnvironment(t, func(t *testing.T, e *fixture.Environment) {
-		e.WantAuditEvents(t, `"action":"mirror_added"`)
+		e.WantAuditEvents(t, `"action":"mirror_added"`, `"action":"mirror_run"`)
 		s := openSite(t, e)
 		for _, c := range checks {
 			t.Run(c.name, func(t *testing.T) { c.check(t, s) })

@@ -13,23 +13,29 @@ import (
 	"github.com/tollgate-dev/tollgate/test/acceptance/internal/fixture"
 )
 
-// The size of the site of TestLargeSite, and the greatest size of a page in bytes.
+// The greatest size of a page in bytes, and the least of a document that is not shown whole.
 const (
-	largeServers = 1000
-	largeEvents  = 10_000
-	largePage    = 100 << 10
-
+	largePage     = 100 << 10
 	largeDocument = 200 << 10
 )
+
+// largeSite returns the size of the site of TestLargeSite.
+func largeSite() (servers, events int) {
+	if testing.Short() {
+		return 1000, 10_000
+	}
+	return 5000, 100_000
+}
 
 // TestLargeSite opens each page of a site with many servers and audit events: no page is larger
 // than largePage. The test says how long the service takes for each, with -v.
 func TestLargeSite(t *testing.T) {
+	servers, events := largeSite()
 	fixture.InEachEnvironment(t, func(t *testing.T, e *fixture.Environment) {
-		importServers(t, e)
+		importServers(t, e, servers)
 		s := e.Start(t, append(fixture.RegistrySettings(), "REGISTRY_REVIEW=on")...)
 		ada := e.NewWriter(t, s, "ada@example.com", "publish *", "edit *", "review *")
-		recordEvents(t, e, s, ada)
+		recordEvents(t, e, s, ada, events)
 		submitted := submitLarge(t, e, s, ada)
 		b := newBrowser(t, s)
 		b.signIn(ada)
@@ -37,7 +43,7 @@ func TestLargeSite(t *testing.T) {
 		b.verify(e, ada, http.StatusOK)
 		o := newOperator(t, e, s)
 		for _, page := range []string{
-			"/", "/?q=server-09", "/?status=active&remote=true&package=npm", "/servers/com.example/server-0500",
+			"/", "/?q=server-09", "/?page=30", "/connect", "/?status=active&remote=true&package=npm", "/servers/com.example/server-0500",
 			"/sign-in", "/account", "/account/password",
 			"/account/authenticator", "/account/log", "/account/log?offset=5000", "/publish", "/own",
 			"/own/com.example/server-0500", "/reviews", "/quarantine",
@@ -52,7 +58,7 @@ func TestLargeSite(t *testing.T) {
 			t.Errorf("the whole document has %d bytes", len(b.page.body))
 		}
 		for _, page := range append([]string{
-			"/people/ada@example.com", "/log?email=ada@example.com&offset=9000", "/log?type=DEVICE_CHANGE",
+			"/people/ada@example.com", "/log?email=ada@example.com&offset=9000", "/log?type=DEVICE_CHANGE", "/log?server=com.example/server-0500", "/people?q=ada",
 		}, operatorPages...) {
 			measurePage(t, o, "/console/operator"+page)
 		}
@@ -73,7 +79,7 @@ func measurePage(t *testing.T, b *browser, path string) {
 }
 
 // importServers imports servers with a package and a remote each, and one with many versions.
-func importServers(t *testing.T, e *fixture.Environment) {
+func importServers(t *testing.T, e *fixture.Environment, servers int) {
 	t.Helper()
 	var list struct {
 		Servers []map[string]any `json:"servers"`
@@ -91,7 +97,7 @@ func importServers(t *testing.T, e *fixture.Environment) {
 		list.Servers = append(list.Servers, map[string]any{"server": doc})
 	}
 	list.Servers = append(list.Servers, map[string]any{"server": newLargeDocument("1.0.0", "old")})
-	for n := range largeServers {
+	for n := range servers {
 		add(fmt.Sprintf("com.example/server-%04d", n), "1.0.0")
 	}
 	for n := range 200 {
@@ -135,7 +141,7 @@ func submitLarge(t *testing.T, e *fixture.Environment, s *fixture.Service, p *fi
 }
 
 // recordEvents makes many audit events out of one: a person has renamed a device.
-func recordEvents(t *testing.T, e *fixture.Environment, s *fixture.Service, p *fixture.Person) {
+func recordEvents(t *testing.T, e *fixture.Environment, s *fixture.Service, p *fixture.Person, events int) {
 	t.Helper()
 	var list struct{ Devices []struct{ ID string } }
 	apiclient.Call(t, "GET", s.API+"/devices", nil, p.Bearer()...).WantStatus(t, http.StatusOK).Decode(t, &list)
@@ -149,7 +155,7 @@ func recordEvents(t *testing.T, e *fixture.Environment, s *fixture.Service, p *f
 		WITH RECURSIVE number (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM number WHERE i < %d),
 			event AS (SELECT * FROM audit_events WHERE type = 'DEVICE_CHANGE' ORDER BY time DESC LIMIT 1)
 		INSERT INTO audit_events (id, time, type, user_id, success, details)
-			SELECT %s, time - i * %s, type, user_id, success, details FROM event, number`, largeEvents, id, unit))
+			SELECT %s, time - i * %s, type, user_id, success, details FROM event, number`, events, id, unit))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -37,7 +37,7 @@ func TestMirrors(t *testing.T) {
 		{"bad input", checkBadInput},
 	}
 	fixture.InEachEnvironment(t, func(t *testing.T, e *fixture.Environment) {
-		e.WantAuditEvents(t, `"mirror":"won"`)
+		e.WantAuditEvents(t, `"mirror":"won"`, `"action":"mirror_run"`)
 		t.Parallel()
 		s := openSite(t, e, reservedNames)
 		for _, c := range checks {

@@ -42,7 +42,7 @@ type logView struct {
 
 	Types        []typeView
 	From, Until  string // dates
-	Server       string
+	Server, Run  string
 	Outcomes     []typeView
 	CSV, JSON    string // the addresses of the files
 	Events       []eventView
@@ -65,6 +65,7 @@ type eventView struct {
 	Who     string // who did it, or whose event it is
 	Text    string // what was done
 	From    string // the address
+	Parts   string // the address of the page with the parts of a run; empty for another event
 	Details []site.Field
 	IDs     []site.Field
 }
@@ -96,6 +97,7 @@ func Show(v *site.Visit, l Log, problems site.Problems) error {
 		v.Status(fiber.StatusUnprocessableEntity)
 		return v.Render(logPage, site.Head{Title: view.Title, Problems: problems}, view)
 	}
+	q.Whole = l.Everybody && q.Run == "" && q.Server == "" // runs, not their parts
 	if format := v.Text("format"); format != "" {
 		return l.sendFile(v, q, format)
 	}
@@ -144,6 +146,9 @@ func (l Log) newEventView(v *site.Visit, e audit.Event) (row eventView, err erro
 	if err != nil {
 		return row, err
 	}
+	if run := e.Run(); run != "" && l.Everybody {
+		row.Parts = l.Path + "?" + url.Values{"run": {run}}.Encode()
+	}
 	details := maps.Clone(e.Details)
 	if !l.Everybody {
 		delete(details, assessment.DetailHistory) // how the service compares its ways to score
@@ -160,6 +165,8 @@ func readLog(v *site.Visit) (view logView, q auditing.Query, problems site.Probl
 		view.Types = append(view.Types, typeView{string(t), eventTexts[t], t == q.Category})
 	}
 	q.Server, view.Server = v.Text("server"), v.Text("server")
+	q.Run = v.Text("run")
+	view.Run = q.Run
 	outcome := v.Text("outcome")
 	view.Outcomes = []typeView{{"done", "Done", outcome == "done"}, {"refused", "Refused", outcome == "refused"}}
 	if done := outcome == "done"; done || outcome == "refused" {
@@ -187,14 +194,14 @@ func readLog(v *site.Visit) (view logView, q auditing.Query, problems site.Probl
 	if offset, err := strconv.Atoi(v.Text("offset")); err == nil && offset > 0 {
 		q.Offset = offset
 	}
-	view.Filtered = q.Category != "" || q.Server != "" || q.Success != nil || v.Text("email") != "" || view.From != "" || view.Until != ""
+	view.Filtered = q.Category != "" || q.Server != "" || q.Run != "" || q.Success != nil || v.Text("email") != "" || view.From != "" || view.Until != ""
 	return view, q, problems
 }
 
 // address returns the address of another page, or of a file, with the same filters.
 func (l Log) address(v *site.Visit, field, value string) string {
 	q := url.Values{field: {value}}
-	for _, name := range [...]string{"type", "from", "until", "email", "server", "outcome"} {
+	for _, name := range [...]string{"type", "from", "until", "email", "server", "run", "outcome"} {
 		if value := v.Text(name); value != "" {
 			q.Set(name, value)
 		}
