@@ -75,6 +75,7 @@ var unstable = []struct {
 }{
 	{regexp.MustCompile(`[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}`), "<id>"},
 	{regexp.MustCompile(`\d{4}-\d\d-\d\dT[0-9:.]+Z`), "<time>"},
+	{regexp.MustCompile(`\d{1,2}[ \x{a0}]\w{3}[ \x{a0}]\d{4}, \d\d:\d\d[ \x{a0}]UTC`), "<time>"},
 	{regexp.MustCompile(`[0-9a-f]{64}`), "<hash>"},
 	{regexp.MustCompile(`\btg[ps]_[0-9A-Za-z]{8}\b`), "<prefix>"},
 	{regexp.MustCompile(`ed25519:[A-Za-z0-9+/]{8}`), "<key>"},
