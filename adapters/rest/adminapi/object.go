@@ -58,7 +58,7 @@ func conditionOf[T any, J interface{ manager() string }](q *request, shape func(
 		if force {
 			return nil
 		}
-		return registry.CheckByHand(shown.manager(), ", or send force=true")
+		return registry.CheckByHand(shown.manager(), ", or send force=true (--managed of a command)")
 	}
 }
 

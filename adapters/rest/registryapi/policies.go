@@ -87,7 +87,9 @@ func (a *Publishers) listPolicies(c *fiber.Ctx, who authority.Caller) error {
 
 func (a *Publishers) removePolicy(c *fiber.Ctx, who authority.Caller) error {
 	id := strings.ToLower(strings.Clone(c.Params(policyParam)))
-	check := func(p *publisher.Policy) error { return registry.CheckByHand(p.ManagedBy, ", or send force=true") }
+	check := func(p *publisher.Policy) error {
+		return registry.CheckByHand(p.ManagedBy, ", or send force=true (--managed of a command)")
+	}
 	if c.Query("force") == "true" {
 		check = nil
 	}
