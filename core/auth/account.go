@@ -84,6 +84,8 @@ type MFA struct {
 	Recovery []RecoveryHash // of the recovery codes that are left
 
 	Enrolment Enrolment
+	Name      string          // empty if the person has not named it
+	More      []Authenticator // further ones, in the order of their enrolment
 }
 
 // Pending reports whether the authenticator is enrolled and may still be activated.

@@ -90,8 +90,7 @@ func (f SecondFactor) Activate(a *Account, code OTP, recovery []OTP, by SessionI
 	case a.MFA.Active:
 		return fault.New(fault.Conflict, "the authenticator is already active")
 	case !a.MFA.Pending(now), a.MFA.Enrolment.SessionID != by:
-		return fault.New(fault.Conflict, "there is no authenticator to activate: enrol one first, and activate it "+
-			"in the same session within 10 minutes")
+		return errNothingToActivate()
 	}
 	right, err := f.matchTOTP(a, canonicalCode(code), now)
 	if err != nil {
@@ -100,11 +99,16 @@ func (f SecondFactor) Activate(a *Account, code OTP, recovery []OTP, by SessionI
 	if !right {
 		return WrongCode()
 	}
-	a.MFA.Active, a.MFA.Recovery = true, nil
-	for _, c := range recovery {
+	a.MFA.Active = true
+	f.setRecovery(a, recovery)
+	return nil
+}
+
+func (f SecondFactor) setRecovery(a *Account, codes []OTP) {
+	a.MFA.Recovery = nil
+	for _, c := range codes {
 		a.MFA.Recovery = append(a.MFA.Recovery, f.hashRecoveryCode(a.ID, canonicalCode(c)))
 	}
-	return nil
 }
 
 // WrongCode returns the error for a wrong code of an authenticator.
@@ -141,23 +145,35 @@ func (f SecondFactor) TakeTOTP(a *Account, code OTP, now time.Time) (bool, error
 	return f.matchTOTP(a, canonicalCode(code), now)
 }
 
+// matchTOTP reports whether a code is one of the account's authenticators.
 func (f SecondFactor) matchTOTP(a *Account, code OTP, now time.Time) (bool, error) {
-	secret, err := f.openSecret(a)
+	right, err := f.match(a.ID, a.MFA.Secret, &a.MFA.LastStep, code, now)
+	for i := 0; i < len(a.MFA.More) && !right && err == nil; i++ {
+		if m := &a.MFA.More[i]; a.MFA.accepts(m) {
+			right, err = f.match(a.ID, m.Secret, &m.LastStep, code, now)
+		}
+	}
+	return right, err
+}
+
+// match reports whether a code is one of an authenticator, and uses it up.
+func (f SecondFactor) match(id UserID, sealed SealedSecret, last *int64, code OTP, now time.Time) (bool, error) {
+	secret, err := f.openSecret(id, sealed)
 	if err != nil {
 		return false, err
 	}
-	step := secret.matchStep(code, now, a.MFA.LastStep)
+	step := secret.matchStep(code, now, *last)
 	if step == 0 {
 		return false, nil
 	}
-	a.MFA.LastStep = step
+	*last = step
 	return true, nil
 }
 
-func (f SecondFactor) openSecret(a *Account) (TOTPSecret, error) {
-	plain, err := f.sealing.Open(a.MFA.Secret, string(a.ID))
+func (f SecondFactor) openSecret(id UserID, sealed SealedSecret) (TOTPSecret, error) {
+	plain, err := f.sealing.Open(sealed, string(id))
 	if err != nil {
-		return TOTPSecret{}, fmt.Errorf("the authenticator of account %s: %w", a.ID, err)
+		return TOTPSecret{}, fmt.Errorf("the authenticator of account %s: %w", id, err)
 	}
 	var secret TOTPSecret
 	if len(plain) != len(secret) {

@@ -30,6 +30,8 @@ type accountRow struct {
 	MFAActive    bool              `bun:"mfa_active"`
 	MFALastStep  int64             `bun:"mfa_last_step"`
 	MFARecovery  recoveryHashes    `bun:"mfa_recovery"`
+	MFAName      string            `bun:"mfa_name"`
+	MFAMore      authenticators    `bun:"mfa_more"`
 	ReplacedHash auth.PasswordHash `bun:"replaced_hash"`
 	ReplacedAt   database.Instant  `bun:"replaced_at"`
 	MFAEnrolled  database.Instant  `bun:"mfa_enrolled_at"`
@@ -44,7 +46,7 @@ func newAccountRow(a auth.Account) *accountRow {
 		ID: a.ID, Email: a.Email, Name: a.Name, Phone: a.Phone, PasswordHash: a.PasswordHash, State: a.State,
 		MFASecret: nilToEmpty(a.MFA.Secret), MFAActive: a.MFA.Active, MFALastStep: a.MFA.LastStep,
 		MFARecovery: a.MFA.Recovery, MFAEnrolled: database.NewInstant(a.MFA.Enrolment.At),
-		MFAEnroller:  a.MFA.Enrolment.SessionID,
+		MFAEnroller: a.MFA.Enrolment.SessionID, MFAName: a.MFA.Name, MFAMore: a.MFA.More,
 		ReplacedHash: a.Replaced.Hash, ReplacedAt: database.NewInstant(a.Replaced.At),
 		AdmitUntil: database.NewInstant(a.AdmittedUntil),
 		CreatedAt:  database.NewInstant(a.CreatedAt), UpdatedAt: database.NewInstant(a.UpdatedAt),
@@ -56,7 +58,7 @@ func (r *accountRow) toAccount() auth.Account {
 		ID: r.ID, Email: r.Email, Name: r.Name, Phone: r.Phone, PasswordHash: r.PasswordHash, State: r.State,
 		MFA: auth.MFA{
 			Secret: emptyToNil[auth.SealedSecret](r.MFASecret), Active: r.MFAActive, LastStep: r.MFALastStep,
-			Recovery:  r.MFARecovery,
+			Recovery: r.MFARecovery, Name: r.MFAName, More: r.MFAMore,
 			Enrolment: auth.Enrolment{At: r.MFAEnrolled.Time, SessionID: r.MFAEnroller},
 		},
 		Replaced:      auth.ReplacedPassword{Hash: r.ReplacedHash, At: r.ReplacedAt.Time},

@@ -127,10 +127,16 @@ func (s *Service) notifyPerson(kind notices.Kind, caller auth.Session) {
 	})
 }
 
+// change is a change of an account in the audit log.
+type change struct {
+	action audit.Action
+	name   *string // of the authenticator; nil if it has none
+}
+
 // changeAccount calls alter with the caller's account, calls do, and writes an audit event, in one
 // transaction. It returns the error of requireSession if the session must not change credentials.
 func (s *Service) changeAccount(
-	ctx context.Context, caller auth.Session, action audit.Action,
+	ctx context.Context, caller auth.Session, what *change,
 	alter func(*auth.Account) error, do func(ctx context.Context, session auth.Session) error,
 ) error {
 	return s.ports.Transaction.Atomically(ctx, func(ctx context.Context) error {
@@ -149,9 +155,12 @@ func (s *Service) changeAccount(
 			return err
 		}
 		details := audit.Details{"trustLevel": audit.Text(auth.FullTrust.String())}
+		if what.name != nil {
+			details["name"] = audit.Text(*what.name)
+		}
 		caller.Describe(details)
 		return s.ports.Trail.RecordChanges(ctx, audit.Change{
-			Category: audit.CredentialChange, Action: action, Subject: audit.Subject(caller.UserID), Details: details,
+			Category: audit.CredentialChange, Action: what.action, Subject: audit.Subject(caller.UserID), Details: details,
 		})
 	})
 }

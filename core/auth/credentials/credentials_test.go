@@ -326,6 +326,66 @@ func TestAuthenticatorFromEnrolToDisable(t *testing.T) {
 	}
 }
 
+// TestFurtherAuthenticators checks the acts on several authenticators: each needs a code, which counts
+// once, and ends the other sessions if it changes an authenticator.
+func TestFurtherAuthenticators(t *testing.T) {
+	fx := newFixture(t)
+	caller := fx.newSession("s", auth.FullTrust)
+	_, err := fx.service.EnrolAnother(t.Context(), caller, "Tablet", "000000")
+	fx.wantFault("without a first one", err, fault.Conflict, "")
+	secret, _ := fx.mustEnrol(caller)
+	code := func(s auth.TOTPSecret) auth.OTP {
+		fx.clock.Advance(30 * time.Second)
+		return s.Code(auth.TOTPStep(fx.clock.Now()))
+	}
+	other := fx.newSession("other", auth.FullTrust)
+	ended := func() bool {
+		s, err := fx.ports.Sessions.Get(t.Context(), other.ID)
+		fx.mustSucceed(err)
+		return !s.Active(fx.clock.Now())
+	}
+	_, err = fx.service.EnrolAnother(t.Context(), caller, " ", code(secret))
+	fx.wantFault("no name", err, fault.Invalid, auth.CodeValidation)
+	_, err = fx.service.EnrolAnother(t.Context(), caller, "Tablet", "000000")
+	fx.wantFault("a wrong code", err, fault.Unauthenticated, auth.CodeInvalidMFA)
+	_, err = fx.service.EnrolAnother(t.Context(), fx.newSession("low", auth.LimitedTrust), "Tablet", code(secret))
+	fx.wantFault("little trust", err, fault.Forbidden, auth.CodeInsufficientTrust)
+	second, err := fx.service.EnrolAnother(t.Context(), caller, "Tablet", code(secret))
+	fx.mustSucceed(err)
+	renewed, err := fx.service.RenewRecoveryCodes(t.Context(), caller, code(secret))
+	fx.mustSucceed(err)
+	if len(renewed) != auth.RecoveryCodes || ended() {
+		t.Errorf("%d recovery codes, the other session is ended: %t", len(renewed), ended())
+	}
+	fx.wantFault("not activated", fx.service.Disable(t.Context(), caller, code(second.Secret)), fault.Unauthenticated,
+		auth.CodeInvalidMFA)
+	fx.mustSucceed(fx.service.ActivateAnother(t.Context(), caller, code(second.Secret)))
+	if !ended() {
+		t.Error("the other session has not ended")
+	}
+	apps := fx.getAccount().MFA
+	first := apps.Authenticators()[0].ID()
+	fx.wantFault("a wrong code", fx.service.RemoveAuthenticator(t.Context(), caller, first, "000000"),
+		fault.Unauthenticated, auth.CodeInvalidMFA)
+	fx.mustSucceed(fx.service.RemoveAuthenticator(t.Context(), caller, first, code(second.Secret)))
+	fx.wantFault("of the removed one", fx.service.Disable(t.Context(), caller, code(secret)), fault.Unauthenticated,
+		auth.CodeInvalidMFA)
+	fx.mustSucceed(fx.service.Disable(t.Context(), caller, renewed[0]))
+	if got := fx.getAccount().MFA; !reflect.DeepEqual(got, auth.MFA{}) {
+		t.Errorf("what stays is %+v", got)
+	}
+	names := map[audit.Action]string{}
+	for _, e := range fx.findEvents(audit.CredentialChange) {
+		names[e.Action()] = e.Details.Text("name")
+	}
+	if want := map[audit.Action]string{
+		"mfa_enrol": "Tablet", "mfa_activate": "", "mfa_add": "Tablet", "mfa_remove": "", "mfa_disable": "",
+		"recovery_codes": "",
+	}; !maps.Equal(names, want) {
+		t.Errorf("events %v, want %v", names, want)
+	}
+}
+
 func TestChangePassword(t *testing.T) {
 	fx := newFixture(t)
 	caller, other := fx.newSession("s", auth.FullTrust), fx.newSession("other", auth.FullTrust)

@@ -54,7 +54,7 @@ func (s *Service) storeEnrolment(
 ) (Enrolment, error) {
 	secret, nonce := secrets.NewTOTPSecret(s.ports.Entropy), secrets.NewNonce(s.ports.Entropy)
 	var person auth.Email
-	err := s.changeAccount(ctx, caller, "mfa_enrol", func(a *auth.Account) error {
+	err := s.changeAccount(ctx, caller, &change{action: "mfa_enrol"}, func(a *auth.Account) error {
 		if verified != "" && a.PasswordHash != verified {
 			return errWrongPassword(errOutdated)
 		}
@@ -131,42 +131,53 @@ func (s *Service) Disable(ctx context.Context, caller auth.Session, code auth.OT
 	return s.changeFactor(ctx, caller, factorChange{
 		action: "mfa_disable", notice: notices.AuthenticatorDisabled,
 		alter: func(a *auth.Account, now time.Time) error {
-			if !a.MFA.Active {
-				return fault.New(fault.Conflict, "no authenticator is active")
+			err := s.takeCode(a, code, now)
+			if err == nil {
+				a.MFA = auth.MFA{}
 			}
-			factor, err := s.secondFactor.Take(a, code, now)
-			switch {
-			case err != nil:
-				return err
-			case factor == "":
-				return auth.WrongCode()
-			}
-			a.MFA = auth.MFA{}
-			return nil
+			return err
 		},
-		do: func(ctx context.Context, session auth.Session, _ time.Time) error {
-			return s.recordAuthentication(ctx, session.ID)
-		},
+		do: s.recordCode,
 	})
+}
+
+// takeCode uses up a code of an authenticator, or a recovery code. It returns auth.WrongCode for
+// another code, and fault.Conflict if no authenticator is active.
+func (s *Service) takeCode(a *auth.Account, code auth.OTP, now time.Time) error {
+	if !a.MFA.Active {
+		return fault.New(fault.Conflict, "no authenticator is active")
+	}
+	factor, err := s.secondFactor.Take(a, code, now)
+	if err == nil && factor == "" {
+		err = auth.WrongCode()
+	}
+	return err
+}
+
+// recordCode records that the person has just given a code.
+func (s *Service) recordCode(ctx context.Context, session auth.Session, _ time.Time) error {
+	return s.recordAuthentication(ctx, session.ID)
 }
 
 // factorChange is a change of the second factor with a code.
 type factorChange struct {
 	action audit.Action
 	notice notices.Kind
+	keep   bool    // the other sessions stay
+	name   *string // of the authenticator, set by alter; optional
 	alter  func(a *auth.Account, now time.Time) error
 	do     func(ctx context.Context, session auth.Session, now time.Time) error // in the same transaction
 }
 
-// changeFactor applies a change of the second factor, ends the caller's other sessions and sends a
-// notice.
+// changeFactor applies a change of the second factor, ends the caller's other sessions unless they
+// stay, and sends a notice.
 func (s *Service) changeFactor(ctx context.Context, caller auth.Session, c factorChange) error {
 	var ended []auth.SessionID
 	err := s.withLockout(ctx, caller, func() error {
-		now := s.ports.Clock.Now()
-		return s.changeAccount(ctx, caller, c.action, func(a *auth.Account) error { return c.alter(a, now) },
+		now, what := s.ports.Clock.Now(), &change{action: c.action, name: c.name}
+		return s.changeAccount(ctx, caller, what, func(a *auth.Account) error { return c.alter(a, now) },
 			func(ctx context.Context, session auth.Session) (err error) {
-				if err := c.do(ctx, session, now); err != nil {
+				if err := c.do(ctx, session, now); err != nil || c.keep {
 					return err
 				}
 				ended, err = s.endOthers(ctx, caller, auth.EndSecondFactor)

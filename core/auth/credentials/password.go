@@ -113,7 +113,7 @@ func errWrongPassword(cause error) error {
 func (s *Service) replacePassword(
 	ctx context.Context, caller auth.Session, verified, renewed auth.PasswordHash,
 ) (ended []auth.SessionID, found auth.PasswordHash, err error) {
-	err = s.changeAccount(ctx, caller, "password", func(a *auth.Account) error {
+	err = s.changeAccount(ctx, caller, &change{action: "password"}, func(a *auth.Account) error {
 		if found = a.PasswordHash; found != verified {
 			return errOutdated
 		}

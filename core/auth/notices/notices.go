@@ -40,6 +40,9 @@ const (
 	AuthenticatorActivated Kind = "authenticator_activated" // an authenticator was activated
 	AuthenticatorDisabled  Kind = "authenticator_disabled"  // the authenticator was disabled
 	AuthenticatorRemoved   Kind = "authenticator_removed"   // an operator removed the authenticator
+	AuthenticatorAdded     Kind = "authenticator_added"     // a further authenticator was activated
+	AuthenticatorDropped   Kind = "authenticator_dropped"   // one of several authenticators was removed
+	RecoveryCodesRenewed   Kind = "recovery_codes_renewed"  // there are other recovery codes
 	PasswordChanged        Kind = "password_changed"        // the password was changed in a session
 
 	BreakGlass       Kind = "break_glass"       // somebody signed in with a password that a command had admitted

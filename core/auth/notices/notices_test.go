@@ -173,7 +173,7 @@ func allKinds() []notices.Kind {
 	return []notices.Kind{
 		notices.NewDevice, notices.SignInLocked, notices.ChangesLocked, notices.Replay,
 		notices.AuthenticatorEnrolled, notices.AuthenticatorActivated, notices.AuthenticatorDisabled,
-		notices.PasswordChanged,
+		notices.AuthenticatorAdded, notices.AuthenticatorDropped, notices.RecoveryCodesRenewed, notices.PasswordChanged,
 		notices.DeviceRevoked, notices.DeviceUntrusted, notices.SessionEnded,
 	}
 }

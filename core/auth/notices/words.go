@@ -83,6 +83,24 @@ var wordings = map[Kind]wording{
 		advice: "If you asked for this, sign in and add an authenticator again. If not, ask your operator why.",
 		brief:  "an operator removed the authenticator and ended your sessions",
 	},
+	AuthenticatorAdded: {
+		subject: "Another authenticator was activated", advice: adviceOnCredentials,
+		event:       "A further authenticator app was activated for your account. Its codes sign in too.",
+		brief:       "another authenticator was activated",
+		briefAdvice: "Not you? Call your operator at once.",
+	},
+	AuthenticatorDropped: {
+		subject: "One authenticator was removed", advice: adviceOnCredentials,
+		event:       "One of the authenticator apps of your account was removed. Its codes are not accepted any more.",
+		brief:       "one authenticator was removed",
+		briefAdvice: "Not you? Call your operator at once.",
+	},
+	RecoveryCodesRenewed: {
+		subject: "You have new recovery codes", advice: adviceOnCredentials,
+		event:       "New recovery codes were made for your account. The old ones are not accepted any more.",
+		brief:       "new recovery codes were made, the old ones ended",
+		briefAdvice: "Not you? Call your operator at once.",
+	},
 	PasswordChanged: {
 		subject: "The password was changed", advice: adviceOnCredentials, briefAdvice: "Not you? Call your operator at once.",
 		event: "The password of your account was changed, and your other sessions were ended.",

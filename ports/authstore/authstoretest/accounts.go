@@ -50,9 +50,22 @@ func Account(n int) auth.Account {
 			Enrolment: auth.Enrolment{
 				At: recordtest.Epoch().Add(time.Minute), SessionID: recordtest.UUID[auth.SessionID](900),
 			},
+			Name: "Phone \"é\"",
+			More: []auth.Authenticator{
+				authenticator("Tablet \\ 'é'"), {Name: "Laptop", Secret: auth.SealedSecret{2}, Enrolment: auth.Enrolment{At: recordtest.Epoch()}},
+			},
 		},
 		AdmittedUntil: recordtest.Epoch().Add(2 * time.Hour),
 		CreatedAt:     recordtest.Epoch(), UpdatedAt: recordtest.Epoch().Add(time.Hour),
+	}
+}
+
+func authenticator(name string) auth.Authenticator {
+	return auth.Authenticator{
+		Name: name, Secret: auth.SealedSecret{0, 0xff}, Active: true, LastStep: 1 << 40,
+		Enrolment: auth.Enrolment{
+			At: recordtest.Epoch().Add(2 * time.Minute), SessionID: recordtest.UUID[auth.SessionID](901),
+		},
 	}
 }
 
@@ -97,6 +110,8 @@ func accountDraw(r *rapid.T, n int) auth.Account {
 		Enrolment: rapid.SampledFrom([]auth.Enrolment{
 			{}, {At: recordtest.Epoch()}, {At: recordtest.Epoch(), SessionID: recordtest.UUID[auth.SessionID](900)},
 		}).Draw(r, "enrolment"),
+		Name: recordtest.Text().Draw(r, "name of the authenticator"),
+		More: recordtest.Optional(rapid.SliceOfN(rapid.Map(recordtest.Text(), authenticator), 1, 4)).Draw(r, "more"),
 	}
 	a.CreatedAt = recordtest.Instant().Draw(r, "created")
 	a.UpdatedAt = recordtest.Instant().Draw(r, "updated")
@@ -112,10 +127,12 @@ func accountSharesNoMemory(t *testing.T, s Stores) {
 	recordtest.OK(t, s.Accounts.Create(t.Context(), a))
 	a.MFA.Secret[0] ^= 1
 	a.MFA.Recovery[0][0] ^= 1
+	a.MFA.More[0].Secret[0] ^= 1
 	got := recordtest.Must(s.Accounts.Get(t.Context(), a.ID))(t)
 	recordtest.Equal(t, got, Account(1))
 	got.MFA.Secret[0] ^= 1
 	got.MFA.Recovery[0][0] ^= 1
+	got.MFA.More[0].Secret[0] ^= 1
 	recordtest.Must(s.Accounts.List(t.Context(), "", 1))(t)[0].MFA.Secret[0] ^= 1
 	failed := errors.New("failed")
 	err := s.Accounts.Update(t.Context(), a.ID, func(p *auth.Account) error {

@@ -165,14 +165,41 @@ func TestAuthenticatorApp(t *testing.T) {
 		if len(codes) != 10 {
 			t.Errorf("there are %d recovery codes", len(codes))
 		}
+		addAnotherApp(t, b, textOf(codes[1]))
 		b.open("/console/account/authenticator", http.StatusOK)
+		b.press("Make new recovery codes", http.StatusUnprocessableEntity, "code-codes", "12")
+		b.press("Make new recovery codes", http.StatusOK, "code-codes", textOf(codes[2]))
+		b.wantText("You have new recovery codes.", "They are not shown again.")
+		renewed := all(b.page.root, func(n *html.Node) bool { return n.Data == "code" })
+		b.open("/console/account/authenticator", http.StatusOK)
+		b.wantText("10 are left.", "First app", "Tablet")
+		b.press("Remove this app", http.StatusUnprocessableEntity, "code-remove", textOf(codes[3]))
+		b.press("Remove this app", http.StatusOK, "code-remove", textOf(renewed[1]))
+		b.wantText("The authenticator app is removed.", "9 are left.", "Tablet")
+		active = b.cookie()
 		b.press("Turn it off", http.StatusUnprocessableEntity, "code", "12")
-		b.press("Turn it off", http.StatusOK, "code", textOf(codes[0]))
+		b.press("Turn it off", http.StatusOK, "code", textOf(renewed[0]))
 		b.wantText("The authenticator app is turned off.")
 		if b.cookie() == active {
 			t.Error("the cookie is the one from before the authenticator app was turned off")
 		}
 	})
+}
+
+// addAnotherApp adds a further authenticator app with a recovery code.
+func addAnotherApp(t *testing.T, b *browser, recovery string) {
+	t.Helper()
+	b.open("/console/account/authenticator", http.StatusOK)
+	b.press("Add another app", http.StatusUnprocessableEntity, "name", "Tablet", "code-another", "12")
+	b.press("Add another app", http.StatusOK, "name", "Tablet", "code-another", recovery)
+	secret := strings.ReplaceAll(b.field("secret"), " ", "")
+	b.press("Turn it on", http.StatusUnprocessableEntity, "code", "12")
+	code, err := totp.GenerateCode(secret, time.Now())
+	if err != nil {
+		t.Fatal(err)
+	}
+	b.press("Turn it on", http.StatusOK, "code", code)
+	b.wantText("The authenticator app is added.", "any of your 2 apps", "Tablet", "9 are left.")
 }
 
 // TestAuditLog checks the person's own audit log and its filters.

@@ -195,6 +195,12 @@ func (s *site) forms() []form {
 			"/console/account/authenticator/activate", []string{"", "code=123"}, nil,
 		},
 		{"/console/account/authenticator/disable", []string{"", "code=123"}, nil},
+		{"/console/account/authenticator/another", []string{"", "name=x&code-another=123"}, nil}, {
+			"/console/account/authenticator/another/activate", []string{"", "secret=x&code=123"}, nil,
+		},
+		{"/console/account/authenticator/remove", []string{"", "app=x&code-remove=123"}, nil}, {
+			"/console/account/authenticator/codes", []string{"", "code-codes=123"}, nil,
+		},
 		{
 			operator + "/grants", []string{
 				"", "email=x", "email=tom%40example.com&action=publish&resource=x+y",

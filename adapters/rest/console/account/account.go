@@ -46,6 +46,10 @@ const (
 	authenticatorPath = Path + "/authenticator"
 	activatePath      = authenticatorPath + "/activate"
 	disablePath       = authenticatorPath + "/disable"
+	anotherPath       = authenticatorPath + "/another"
+	activateMorePath  = anotherPath + "/activate"
+	removePath        = authenticatorPath + "/remove"
+	codesPath         = authenticatorPath + "/codes"
 	logPath           = Path + "/log"
 	unlinkPath        = Path + "/identities/:id/unlink"
 )
@@ -85,17 +89,7 @@ func (p *Pages) Mount(r fiber.Router) {
 	p.site.Post(r, passwordPath, 0, site.Act{
 		Level: auth.FullTrust, Title: "Change the password", Do: p.changePassword, Show: p.showPassword,
 	})
-	r.Get(authenticatorPath,
-		p.site.Require(auth.Unverified, func(v *site.Visit) error { return p.showAuthenticator(v, nil) }))
-	p.site.Post(r, authenticatorPath, 0, site.Act{
-		Level: auth.FullTrust, Title: "Set up an authenticator app", Do: p.enrol,
-	})
-	p.site.Post(r, activatePath, 1, site.Act{
-		Level: auth.FullTrust, Title: "Turn the authenticator app on", Do: p.activate, Show: p.showAuthenticator,
-	})
-	p.site.Post(r, disablePath, 1, site.Act{
-		Level: auth.FullTrust, Title: "Turn the authenticator app off", Do: p.disable, Show: p.showAuthenticator,
-	})
+	p.mountAuthenticator(r)
 	p.mountTokens(r)
 	p.mountPasskeys(r)
 	p.site.Post(r, unlinkPath, 3, site.Act{
@@ -130,7 +124,7 @@ type accountView struct {
 	MoreSessions  int
 	Devices       []deviceView
 	MoreDevices   int
-	Authenticator bool
+	Authenticator int // how many are active
 }
 
 // sessionView is a session in words.
@@ -165,7 +159,7 @@ func (p *Pages) show(v *site.Visit) error { return p.showAgain(v, nil) }
 func (p *Pages) showAgain(v *site.Visit, problems site.Problems) error {
 	level := site.LevelOf(v.Session.TrustLevel)
 	view := accountView{
-		Person: v.Account, Level: level.Name, LevelMeans: level.Means, Authenticator: v.Account.MFA.Active,
+		Person: v.Account, Level: level.Name, LevelMeans: level.Means, Authenticator: len(v.Account.MFA.Authenticators()),
 	}
 	renamed, err := pathID[auth.DeviceID](v)
 	if err == nil {
@@ -306,7 +300,8 @@ var notices = map[string]string{
 	"unproven": "The device is trusted from its next sign-in on. This counts only after a code was entered on it.",
 	"renamed":  "The device is renamed.",
 	"password": "The password is changed, and all other sessions are ended.",
-	"disabled": "The authenticator app is turned off.", "token": "The token is removed.",
+	"disabled": "The authenticator app is turned off.", "another": "The authenticator app is added.",
+	"removed": "The authenticator app is removed.", "token": "The token is removed.",
 	"passkey": "The passkey is added.", "passkey-name": "The passkey is renamed.", "passkey-removed": "The passkey is removed.",
 	"linked": "The company sign-in is linked.", "unlinked": "The company sign-in is unlinked.",
 }
