@@ -263,6 +263,7 @@ func (a apiParts) probes(parts settings.Parts) []rest.Probe {
 		list = append(list, rest.Probe{
 			Name:    plugin.Name,
 			Check:   func(context.Context) error { return a.Plugins.CheckFailed(plugin.Name) },
+			Unused:  func() bool { return a.Plugins.Unused(plugin.Name) },
 			Covered: plugin.Kind == string(pluginclient.Ownership) && a.Publish.Checks != publishing.ChecksEnforce,
 		})
 	}

@@ -4,6 +4,7 @@ import (
 	"github.com/google/wire"
 	"github.com/sirupsen/logrus"
 
+	"github.com/tollgate-dev/tollgate/adapters/debugapi"
 	"github.com/tollgate-dev/tollgate/adapters/inprocess"
 	"github.com/tollgate-dev/tollgate/adapters/iplists"
 	"github.com/tollgate-dev/tollgate/adapters/jwt"
@@ -56,6 +57,7 @@ import (
 	"github.com/tollgate-dev/tollgate/core/auth/tokens"
 	"github.com/tollgate-dev/tollgate/core/catalogue/manage"
 	"github.com/tollgate-dev/tollgate/core/catalogue/usage"
+	"github.com/tollgate-dev/tollgate/core/fitness"
 	"github.com/tollgate-dev/tollgate/core/ratelimit/decide"
 	"github.com/tollgate-dev/tollgate/core/ratelimit/reload"
 	"github.com/tollgate-dev/tollgate/core/registry/allowlist"
@@ -232,7 +234,7 @@ var consoleSet = wire.NewSet(
 	wire.Struct(new(consolesignin.Ports), "StepUp", "Joining", "Trail", "Companies", "Passkeys", "Pairing"),
 	wire.Struct(new(consolepublishing.Ports), "Reviews", "Reader", "Own", "Hidden"),
 	wire.Struct(new(consolereviewing.Ports), "*"), wire.Struct(new(operating.Ports), "*"), newConsoleLimits,
-	newPluginStates, newSettled, wire.Struct(new(overview.Source), "*"),
+	newPluginStates, newFacts, newInstance, wire.Struct(new(overview.Source), "*"),
 	cookies.New, wire.Struct(new(cookies.Ports), "*"), browsing.NewOwn, delegating.NewOperators,
 	peopleSet, newMail, joining.New, wire.Struct(new(joining.Ports), "*"), devices.NewOperator, delegating.NewGrantOperator,
 	wire.Struct(new(delegating.GrantPorts), "*"),
@@ -263,12 +265,26 @@ var providerSet = wire.NewSet(
 // peopleSet provides what the service and operator commands do with accounts.
 var peopleSet = wire.NewSet(people.New, wire.Struct(new(people.Ports), "*"), inprocess.GranterSet)
 
-// newSettled returns what the settings settle, for the page of what is not set up yet.
-func newSettled(c settings.Couriers, o oidc.Config, r relational.Config) operating.Settled {
-	return operating.Settled{
-		Mail:      c.Email != "" && c.Email != pluginhost.DevelopmentCourier,
-		PublicURL: o.PublicURL != "", Postgres: r.Postgres.URL != "",
+// newFacts returns what settings and host settle.
+func newFacts(
+	c settings.Couriers, o oidc.Config, r relational.Config, d debugapi.Config, k authrecords.SecretKey,
+) overview.Facts {
+	return func() fitness.Facts { return findFacts(c, o, r, d, k) }
+}
+
+// findFacts returns what is known before the service is opened.
+func findFacts(
+	c settings.Couriers, o oidc.Config, r relational.Config, d debugapi.Config, k authrecords.SecretKey,
+) fitness.Facts {
+	mail := c.Email != "" && c.Email != pluginhost.DevelopmentCourier
+	return fitness.Facts{
+		Courier: mail || c.SMS != "" && c.SMS != pluginhost.DevelopmentCourier, Mail: mail, PublicURL: o.PublicURL != "",
+		DebugHost: d.Host, RootInDatabase: k == "", Postgres: !r.InFile(), LastBackup: r.LastBackup(),
 	}
+}
+
+func newInstance(build Build, c clock.Clock) overview.Instance {
+	return overview.Instance{Version: build.Version, Started: c.Now()}
 }
 
 func newPublicURL(c oidc.Config) catalogue.PublicURL { return catalogue.PublicURL(c.PublicURL) }

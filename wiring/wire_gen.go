@@ -1174,13 +1174,20 @@ func injectService(ctx context.Context, s settings.Settings, parts settings.Part
 	limits := newConsoleLimits(parts, rules, decider)
 	pluginStates := newPluginStates(host)
 	health := &rest.Health{}
+	instance := newInstance(b, clock)
+	facts := newFacts(couriers, oidcConfig, relationalConfig, debugapiConfig, secretKey)
 	overviewSource := overview.Source{
 		Mirrors:      operator,
 		Webhooks:     notifyingOperator,
 		Plugins:      pluginStates,
 		Dependencies: health,
+		Catalogue:    catalogue,
+		Reviews:      reviewBacklog,
+		People:       directory,
+		Instance:     instance,
+		Facts:        facts,
+		Clock:        clock,
 	}
-	settled := newSettled(couriers, oidcConfig, relationalConfig)
 	operatingPorts := operating.Ports{
 		Operators:    delegatingOperators,
 		People:       peopleService,
@@ -1200,7 +1207,6 @@ func injectService(ctx context.Context, s settings.Settings, parts settings.Part
 		Trail:        trail,
 		Limits:       limits,
 		Overview:     overviewSource,
-		Settled:      settled,
 	}
 	authPorts := console.AuthPorts{
 		Site:       sitePorts,

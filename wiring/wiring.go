@@ -6,11 +6,13 @@ package wiring
 
 import (
 	"context"
+	"time"
 
 	"github.com/sirupsen/logrus"
 
 	"github.com/tollgate-dev/tollgate/adapters/lifecycle"
 	"github.com/tollgate-dev/tollgate/adapters/prometheus"
+	"github.com/tollgate-dev/tollgate/core/fitness"
 	"github.com/tollgate-dev/tollgate/wiring/settings"
 )
 
@@ -35,8 +37,11 @@ func Open(
 	if !parts.API() {
 		return injectRateLimit(ctx, s, parts, metrics, log)
 	}
-	if s.Service.Environment == settings.Production && s.Service.SecretKey == "" {
-		log.Warn("SECRET_KEY is not set: the root secret is kept in the database, and in its backups")
+	if s.Service.Environment == settings.Production {
+		facts := findFacts(s.Couriers, s.IDTokens, s.Records, s.Debug, s.Service.SecretKey)
+		for _, w := range fitness.Warnings(facts, time.Now()) {
+			log.WithField("setting", w.Setting).Warn(w.Text)
+		}
 	}
 	return injectService(ctx, s, parts, build, metrics, log)
 }

@@ -20,7 +20,7 @@ type State string
 
 // The states of a plugin.
 const (
-	Idle     State = "idle"     // not used yet
+	Idle     State = "not used" // nothing has used it yet
 	Starting State = "starting" // the process is starting
 	Running  State = "running"  // it answers calls
 	Failed   State = "failed"   // it was killed, has ended or could not start; the host tries again later

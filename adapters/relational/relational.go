@@ -7,6 +7,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
+	"path/filepath"
+	"time"
 
 	"github.com/sirupsen/logrus"
 	"github.com/uptrace/bun"
@@ -114,5 +117,25 @@ func (c Config) WriteBackup(ctx context.Context, file string, replace bool) (int
 	if !c.InFile() {
 		return 0, errors.New("DATABASE_URL is set: pg_dump makes backups of PostgreSQL, see docs/backup.md")
 	}
-	return sqlite.WriteBackup(ctx, c.file(), file, replace)
+	size, err := sqlite.WriteBackup(ctx, c.file(), file, replace)
+	if err == nil {
+		_ = os.WriteFile(c.backupMark(), nil, 0o600) // without it the service misses the backup
+	}
+	return size, err
+}
+
+// backupMark is the file that has the time of the last backup.
+func (c Config) backupMark() string { return filepath.Join(c.SQLite.Dir, "last-backup") }
+
+// LastBackup returns when WriteBackup has last written a backup, or the zero time if it has not, or
+// if the database is PostgreSQL.
+func (c Config) LastBackup() time.Time {
+	if !c.InFile() {
+		return time.Time{}
+	}
+	info, err := os.Stat(c.backupMark())
+	if err != nil {
+		return time.Time{}
+	}
+	return info.ModTime()
 }

@@ -24,6 +24,8 @@ type Probe struct {
 	// Covered means that the service still works while the dependency is down, because a failure
 	// mode replaces it. The service is then degraded, but ready.
 	Covered bool
+	// Unused means that the service does not use the dependency. Its state is then "not used".
+	Unused func() bool
 }
 
 // healthPaths are the paths of /health: its own, and those of the publishing client (contract
@@ -35,6 +37,8 @@ var healthPaths = []string{"/health", "/v0.1/health", "/v0/health"}
 type Health struct {
 	probes   []Probe
 	draining atomic.Bool
+
+	requests, errors window
 }
 
 // NewHealth returns the health of a service with the dependencies.
@@ -104,6 +108,9 @@ func (h *Health) newReadyResponse(errs map[string]error) readyResponse {
 		}
 		response.Dependencies[p.Name] = "ok"
 		switch {
+		case p.Unused != nil && p.Unused():
+			response.Dependencies[p.Name] = "not used"
+			continue
 		case errs[p.Name] == nil:
 			continue
 		case !p.Covered:

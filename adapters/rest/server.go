@@ -366,7 +366,9 @@ func (s *Server) countRequest(c *fiber.Ctx, part Part) error {
 
 // recordRequest records a finished request in the metrics.
 func (s *Server) recordRequest(c *fiber.Ctx, began time.Time) {
-	s.metrics.routeMetricsOf(c, s.parts).record(c.Response().StatusCode(), time.Since(began))
+	took := time.Since(began)
+	s.metrics.routeMetricsOf(c, s.parts).record(c.Response().StatusCode(), took)
+	s.health.count(c.Response().StatusCode(), began.Add(took))
 }
 
 func (s *Server) partOf(path string) Part { return ownerOf(s.parts, path) }

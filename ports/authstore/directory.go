@@ -12,6 +12,8 @@ import (
 type Directory interface {
 	// Search returns at most q.Limit people, ordered by e-mail address.
 	Search(ctx context.Context, q DirectoryQuery) ([]Person, error)
+	// Count returns the number of accounts, but no more than most.
+	Count(ctx context.Context, most int) (int, error)
 }
 
 // DirectoryQuery selects people. A zero field does not restrict the selection.

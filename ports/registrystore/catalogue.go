@@ -15,6 +15,9 @@ type Catalogue interface {
 	// Index puts some of the servers that changed since into the index, and reports whether there
 	// may be more. Several processes may call it at once.
 	Index(ctx context.Context) (more bool, err error)
+	// CountVersions returns the number of versions of all servers, deleted ones included, but no more
+	// than most.
+	CountVersions(ctx context.Context, most int) (int, error)
 }
 
 // Order is the order of the servers that a search finds.

@@ -87,6 +87,11 @@ func (s *Directory) Search(ctx context.Context, q authstore.DirectoryQuery) ([]a
 	})
 }
 
+// Count implements [authstore.Directory].
+func (s *Directory) Count(ctx context.Context, most int) (int, error) {
+	return result(ctx, s.db, func(context.Context) (int, error) { return min(len(s.db.accounts.rows), most), nil })
+}
+
 // Lock implements [authstore.Operators]: one transaction runs at a time.
 func (s *Directory) Lock(ctx context.Context) error { return ctx.Err() }
 

@@ -92,6 +92,14 @@ func (s *directory) findPart(ctx context.Context, part string) ([]auth.UserID, e
 	return append([]auth.UserID{}, found...), err
 }
 
+// Count implements authstore.Directory.
+func (s *directory) Count(ctx context.Context, most int) (n int, err error) {
+	count := database.Query{
+		Text: "SELECT count(*) FROM (SELECT 1 AS one FROM accounts LIMIT CAST(? AS bigint)) AS counted", Args: []any{most},
+	}
+	return n, s.db.ScanRow(ctx, count, &n)
+}
+
 // likeLiteral escapes the characters that have a meaning in a LIKE pattern.
 var likeLiteral = strings.NewReplacer(`\`, `\\`, "%", `\%`, "_", `\_`)
 

@@ -349,6 +349,14 @@ func (s catalogueStore) currentSize(ctx context.Context) (int64, error) {
 	return now.servers, err
 }
 
+// CountVersions implements registrystore.Catalogue.
+func (s catalogueStore) CountVersions(ctx context.Context, most int) (n int, err error) {
+	count := database.Query{
+		Text: "SELECT count(*) FROM (SELECT 1 AS one FROM versions LIMIT CAST(? AS bigint)) AS counted", Args: []any{most},
+	}
+	return n, s.db.ScanRow(ctx, count, &n)
+}
+
 // inOrder returns the first servers of a search that meet another condition, too, in the order of
 // the search; with ByFit in the order of names.
 func (s catalogueStore) inOrder(

@@ -5,11 +5,16 @@ package overview
 import (
 	"context"
 	"maps"
+	"time"
 
 	"github.com/tollgate-dev/tollgate/adapters/rest"
+	"github.com/tollgate-dev/tollgate/core/fitness"
 	"github.com/tollgate-dev/tollgate/core/registry/mirror"
 	"github.com/tollgate-dev/tollgate/core/registry/mirroring"
 	"github.com/tollgate-dev/tollgate/core/registry/notifying"
+	"github.com/tollgate-dev/tollgate/ports/authstore"
+	"github.com/tollgate-dev/tollgate/ports/clock"
+	"github.com/tollgate-dev/tollgate/ports/registrystore"
 )
 
 // Source is where an overview comes from.
@@ -18,6 +23,78 @@ type Source struct {
 	Webhooks     *notifying.Operator
 	Plugins      PluginStates
 	Dependencies *rest.Health
+	Catalogue    registrystore.Catalogue
+	Reviews      registrystore.ReviewBacklog
+	People       authstore.Directory
+	Instance     Instance
+	Facts        Facts
+	Clock        clock.Clock
+}
+
+// Instance is this process.
+type Instance struct {
+	Version string // empty if it is not known
+	Started time.Time
+}
+
+// Facts returns what settings and host settle.
+type Facts func() fitness.Facts
+
+// MaxCounted is the number up to which the overview counts.
+const MaxCounted = 10_000
+
+// Number is a number of things, at most MaxCounted.
+type Number struct {
+	N    int
+	More bool // there are more
+}
+
+func newNumber(n int) Number { return Number{min(n, MaxCounted), n > MaxCounted} }
+
+// Numbers are how much there is of all instances.
+type Numbers struct {
+	Servers, Versions, People Number
+	Reviews                   int // documents that wait for a review
+}
+
+// Checklist is the overview with numbers, and with what is missing before the service is fit for
+// people.
+type Checklist struct {
+	Overview
+	Numbers
+	Instance
+	rest.Traffic
+
+	Missing []fitness.Warning
+}
+
+// ReadChecklist returns the overview with numbers. It returns fault.Unavailable when the database
+// fails.
+func (s Source) ReadChecklist(ctx context.Context) (Checklist, error) {
+	o, err := s.Read(ctx)
+	if err != nil {
+		return Checklist{}, err
+	}
+	now := s.Clock.Now()
+	c := Checklist{
+		Overview: o, Instance: s.Instance, Traffic: s.Dependencies.Traffic(now), Missing: fitness.Warnings(s.Facts(), now),
+	}
+	found, err := s.Catalogue.Find(ctx, registrystore.Search{Limit: 1})
+	if err != nil {
+		return Checklist{}, err
+	}
+	c.Servers = Number{found.Total, found.More}
+	versions, err := s.Catalogue.CountVersions(ctx, MaxCounted+1)
+	if err != nil {
+		return Checklist{}, err
+	}
+	people, err := s.People.Count(ctx, MaxCounted+1)
+	if err != nil {
+		return Checklist{}, err
+	}
+	c.Versions, c.People = newNumber(versions), newNumber(people)
+	c.Numbers.Reviews, err = s.Reviews.CountPending(ctx)
+	return c, err
 }
 
 // PluginStates returns the state of each plugin.

@@ -15,7 +15,9 @@ func newPlugins(p cli.Process) *cobra.Command {
 		Short:   "List the plugins and check each one by starting it",
 		Example: "  tollgate plugins --output json",
 	}, func(r run) (cli.Table, error) {
-		found, err := pluginhost.Inspect(r.ctx, r.settings.Plugins, operatorLog(r.settings, p))
+		found, err := pluginhost.Inspect(r.ctx, r.settings.Plugins, pluginhost.CourierConfig{
+			Email: r.settings.Couriers.Email, SMS: r.settings.Couriers.SMS,
+		}, operatorLog(r.settings, p))
 		if err == nil && len(found) == 0 {
 			// the empty table shows it too
 			_, _ = fmt.Fprintf(p.Stderr, "There is no plugin in %s (PLUGIN_DIR).\n", r.settings.Plugins.Dir)

@@ -1,6 +1,7 @@
 package credentials_test
 
 import (
+	"cmp"
 	"context"
 	"maps"
 	"net/netip"
@@ -376,7 +377,7 @@ func TestFurtherAuthenticators(t *testing.T) {
 	}
 	names := map[audit.Action]string{}
 	for _, e := range fx.findEvents(audit.CredentialChange) {
-		names[e.Action()] = e.Details.Text("name")
+		names[e.Action()] = cmp.Or(names[e.Action()], e.Details.Text("name"))
 	}
 	if want := map[audit.Action]string{
 		"mfa_enrol": "Tablet", "mfa_activate": "", "mfa_add": "Tablet", "mfa_remove": "", "mfa_disable": "",

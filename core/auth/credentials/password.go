@@ -11,6 +11,12 @@ import (
 	"github.com/tollgate-dev/tollgate/core/fault"
 )
 
+// CheckPassword returns fault.Invalid with code validation_error if a new password breaks a rule
+// (contract A-12).
+func (s *Service) CheckPassword(a *auth.Account, next auth.Password) error {
+	return s.rules.Check("newPassword", next, a.Email, a.Name)
+}
+
 // ChangePassword sets the caller's password, and ends their other sessions and their logins that
 // wait for a second factor.
 //
@@ -26,7 +32,7 @@ func (s *Service) ChangePassword(ctx context.Context, caller auth.Session, prese
 	if err != nil {
 		return err
 	}
-	if err := s.rules.Check("newPassword", next, account.Email, account.Name); err != nil {
+	if err := s.CheckPassword(&account, next); err != nil {
 		return err
 	}
 	var ended []auth.SessionID

@@ -20,7 +20,17 @@ func runDirectory(t *testing.T, open func(t *testing.T) Stores) {
 		"identities and passkeys are counted":         countsWaysToSignIn,
 		"a person is found by a new name":             findsNewNames,
 		"a part that very many have":                  findsCommonParts,
+		"people are counted up to a number":           countsPeople,
 	})
+}
+
+func countsPeople(t *testing.T, s Stores) {
+	for n, want := range []int{0, 1, 2, 2} {
+		if got, err := s.Directory.Count(t.Context(), 2); err != nil || got != want {
+			t.Errorf("of %d people %d are counted, want %d (%v)", n, got, want, err)
+		}
+		recordtest.OK(t, s.Accounts.Create(t.Context(), Account(n)))
+	}
 }
 
 // findsPeople searches people by each field of a query.

@@ -30,6 +30,7 @@ func RunCatalogue(t *testing.T, open func(t *testing.T) CatalogueStores) {
 		"large documents are indexed in several steps":                    indexesLargeDocuments,
 		"a search with a cancelled context fails, and so does its index":  refusesEndedSearch,
 		"what is not indexed yet is found after the index has come to it": indexesInSteps,
+		"versions are counted up to a number":                             countsVersions,
 	}
 	for name, part := range parts {
 		t.Run(name, func(t *testing.T) { part(t, open(t)) })
@@ -323,6 +324,16 @@ func indexesInSteps(t *testing.T, s CatalogueStores) {
 	s.indexAll(t)
 	if f := s.find(t, q); f.Total != 1 || len(f.Servers) != 1 || f.Servers[0].Title != "after" {
 		t.Errorf("after the index: %+v", f)
+	}
+}
+
+func countsVersions(t *testing.T, s CatalogueStores) {
+	t.Helper()
+	for n, want := range []int{0, 1, 2, 2} {
+		if got, err := s.Catalogue.CountVersions(t.Context(), 2); err != nil || got != want {
+			t.Errorf("of %d versions %d are counted, want %d (%v)", n, got, want, err)
+		}
+		opened{s.ServerStores}.saved(t, titled(latest(release(t, fmt.Sprintf("com.example/a%d", n), "1.0.0", n+1)), "", ""))
 	}
 }
 

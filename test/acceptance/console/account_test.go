@@ -70,6 +70,8 @@ func TestPasswordChange(t *testing.T) {
 		b := newBrowser(t, s)
 		b.signIn(ada)
 		b.open("/console/account/password", http.StatusOK)
+		b.press("Change the password", http.StatusUnprocessableEntity, "currentPassword", "wrong", "newPassword", "short")
+		b.wantText("New password must have at least 8 characters") // before a code is asked for
 		b.press("Change the password", http.StatusForbidden, "currentPassword", "wrong", "newPassword",
 			"Another-Horse-8")
 		b.wantText("To go on with Change the password, enter a one-time code.")
@@ -123,6 +125,9 @@ func TestAuthenticatorNeedsARecentCode(t *testing.T) {
 	})
 }
 
+// isQRCode reports whether an element is the QR code, and not the icon of the service.
+func isQRCode(n *html.Node) bool { return n.Data == "img" && attribute(n, "class") == "qr" }
+
 // TestAuthenticatorApp checks how a person sets up an authenticator app, and turns it off.
 func TestAuthenticatorApp(t *testing.T) {
 	t.Parallel()
@@ -136,14 +141,14 @@ func TestAuthenticatorApp(t *testing.T) {
 		b.verify(e, ada, http.StatusOK)
 		b.wantText("You are verified. Everything is ready.")
 		b.press("Set up an authenticator app", http.StatusOK)
-		image := find(b.page.root, func(n *html.Node) bool { return n.Data == "img" })
+		image := find(b.page.root, isQRCode)
 		if image == nil || !strings.HasPrefix(attribute(image, "src"), "data:image/png;base64,") {
-			t.Fatal("there is no QR code")
+			t.Fatalf("there is no QR code: %s", b.text())
 		}
 		secret := strings.ReplaceAll(b.field("secret"), " ", "")
 		b.press("Turn it on", http.StatusUnprocessableEntity, "code", "12")
 		b.wantText("Code is wrong.", b.field("secret"))
-		if again := find(b.page.root, func(n *html.Node) bool { return n.Data == "img" }); again == nil ||
+		if again := find(b.page.root, isQRCode); again == nil ||
 			attribute(again, "src") != attribute(image, "src") {
 			t.Error("after a wrong code there is no QR code, or another one")
 		}

@@ -15,14 +15,18 @@ import (
 
 // loadCompose parses the compose file with the loader of docker compose, which rejects unknown
 // properties.
-func loadCompose(t *testing.T) *types.Project {
+func loadCompose(t *testing.T, more ...string) *types.Project {
 	t.Helper()
-	path, err := filepath.Abs(filepath.Join(deployFolder, "compose", "compose.yaml"))
+	folder, err := filepath.Abs(filepath.Join(deployFolder, "compose"))
 	if err != nil {
 		t.Fatal(err)
 	}
+	var files []types.ConfigFile
+	for _, name := range append([]string{"compose.yaml"}, more...) {
+		files = append(files, types.ConfigFile{Filename: filepath.Join(folder, name)})
+	}
 	p, err := loader.LoadWithContext(t.Context(), types.ConfigDetails{
-		WorkingDir: filepath.Dir(path), ConfigFiles: []types.ConfigFile{{Filename: path}}, Environment: types.Mapping{},
+		WorkingDir: folder, ConfigFiles: files, Environment: types.Mapping{},
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -33,7 +37,10 @@ func loadCompose(t *testing.T) *types.Project {
 // TestCompose checks that secrets come from files, that ports are published on the loopback address
 // only, and that each service starts after the services that it depends on are healthy.
 func TestCompose(t *testing.T) {
-	p := loadCompose(t)
+	p := loadCompose(t, "mail.yaml")
+	if mail := p.Services["mail"]; mail.NetworkMode != "service:tollgate" {
+		t.Errorf("the mail catcher is in the network %q, and not on the host of the service", mail.NetworkMode)
+	}
 	for name, s := range p.Services {
 		for variable := range s.Environment {
 			if strings.HasSuffix(variable, "PASSWORD") || strings.HasSuffix(variable, "SECRET") {
@@ -52,6 +59,9 @@ func TestCompose(t *testing.T) {
 			t.Errorf("%s: the image %q has no version", name, s.Image)
 		}
 		for needed, how := range s.DependsOn {
+			if s.NetworkMode == "service:"+needed {
+				continue // the loader adds it; the host of a service is there before its programs
+			}
 			if how.Condition != types.ServiceConditionHealthy || p.Services[needed].HealthCheck == nil {
 				t.Errorf("%s does not wait until %s is healthy", name, needed)
 			}
@@ -62,7 +72,7 @@ func TestCompose(t *testing.T) {
 			t.Errorf("the secret %s is not a file in the folder secrets, which git ignores", name)
 		}
 	}
-	checkComposeService(t, p.Services["tollgate"])
+	checkComposeService(t, loadCompose(t).Services["tollgate"]) // the mail catcher's settings have no password
 	checkHealthCommand(t, p.Services["tollgate"].HealthCheck)
 }
 

@@ -87,7 +87,8 @@ func (p *Pages) Mount(r fiber.Router) {
 	})
 	r.Get(passwordPath, p.site.Require(auth.Unverified, func(v *site.Visit) error { return p.showPassword(v, nil) }))
 	p.site.Post(r, passwordPath, 0, site.Act{
-		Level: auth.FullTrust, Title: "Change the password", Do: p.changePassword, Show: p.showPassword,
+		Level: auth.FullTrust, Title: "Change the password", Check: p.checkPassword, Do: p.changePassword,
+		Show: p.showPassword,
 	})
 	p.mountAuthenticator(r)
 	p.mountTokens(r)

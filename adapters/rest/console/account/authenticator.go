@@ -187,7 +187,11 @@ func (p *Pages) renewCodes(v *site.Visit) error {
 
 // showCodes shows recovery codes.
 func (*Pages) showCodes(v *site.Visit, codes []auth.OTP, notice string) error {
-	return v.Render(recoveryPage, site.Head{Title: "Recovery codes", Notice: notice}, codes)
+	shown := make([]string, len(codes)) // an OTP prints as a placeholder
+	for i, c := range codes {
+		shown[i] = string(c)
+	}
+	return v.Render(recoveryPage, site.Head{Title: "Recovery codes", Notice: notice}, shown)
 }
 
 func (p *Pages) disable(v *site.Visit) error {

@@ -10,6 +10,15 @@ func (p *Pages) showPassword(v *site.Visit, problems site.Problems) error {
 	return v.Render(passwordPage, site.Head{Title: "Change the password", Problems: problems}, nil)
 }
 
+// checkPassword returns the rule that the new password breaks.
+func (p *Pages) checkPassword(v *site.Visit) error {
+	next, err := auth.NewPassword("newPassword", v.Form.Get("newPassword"))
+	if err != nil {
+		return err
+	}
+	return p.ports.Credentials.CheckPassword(&v.Account, next)
+}
+
 // changePassword changes the password, ends the other sessions and changes the cookie of this one.
 func (p *Pages) changePassword(v *site.Visit) error {
 	present, err := auth.NewPassword("currentPassword", v.Form.Get("currentPassword"))

@@ -51,7 +51,6 @@ type Ports struct {
 	Trail        *auditing.Trail
 	Limits       *Limits // nil if the part for rate limits does not run
 	Overview     overview.Source
-	Settled      Settled
 }
 
 // Pages are the pages of operators. It is safe for concurrent use.
@@ -119,7 +118,7 @@ func (p *Pages) authorized(h handler) site.Handler {
 var overviewPage = site.ParsePage(templates, "templates/overview.html")
 
 func (p *Pages) overview(ctx context.Context, v *site.Visit) error {
-	view, err := p.ports.Overview.Read(ctx)
+	view, err := p.ports.Overview.ReadChecklist(ctx)
 	if err != nil {
 		return err
 	}

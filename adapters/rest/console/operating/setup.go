@@ -5,18 +5,12 @@ import (
 
 	"github.com/tollgate-dev/tollgate/adapters/rest"
 	"github.com/tollgate-dev/tollgate/adapters/rest/console/site"
+	"github.com/tollgate-dev/tollgate/core/fitness"
 )
 
 const setupPath = Path + "/setup"
 
 var setupPage = site.ParsePage(templates, "templates/setup.html")
-
-// Settled is what the settings of the service settle.
-type Settled struct {
-	Mail      bool // a courier sends e-mail to people
-	PublicURL bool
-	Postgres  bool // the database has backups of its own
-}
 
 // setupView lists what is not set up yet.
 type setupView struct{ Missing []missing }
@@ -43,28 +37,30 @@ func (p *Pages) setup(_ context.Context, v *site.Visit) error {
 
 // steps are all steps of the setup.
 func (p *Pages) steps(v *site.Visit) []step {
+	facts := p.ports.Overview.Facts()
 	return []step{
 		{v.Account.MFA.Active, missing{
 			"Your authenticator app", "With it, a stolen password is not enough to sign in as you, and you need no e-mail for codes.",
 			"", "/console/account/authenticator", "Set up an authenticator app",
 		}},
-		{p.ports.Settled.Mail, missing{
+		{facts.Mail, missing{
 			"A courier for e-mail", "It sends codes, invitations, notices, and links for forgotten passwords.",
 			"OTP_EMAIL_PLUGIN=otp-email, OTP_EMAIL_SETTINGS", "", "",
 		}},
 		{rest.Secure(v.Ctx), missing{
 			"TLS", "Without it, people can sign in on this machine only.", "TLS_CERT and TLS_KEY, or TRUSTED_PROXIES", "", "",
 		}},
-		{p.ports.Settled.PublicURL, missing{
+		{facts.PublicURL, missing{
 			"The address of this service", "Links in messages begin with it.", "PUBLIC_URL", "", "",
 		}},
-		{false, missing{"Backups", "This page cannot see whether you make them.", p.backupCommand(), "", ""}},
+		newBackupStep(facts),
 	}
 }
 
-func (p *Pages) backupCommand() string {
-	if p.ports.Settled.Postgres {
-		return "pg_dump"
+// newBackupStep returns the step of backups, of which the service sees those of a SQLite file only.
+func newBackupStep(f fitness.Facts) step {
+	if f.Postgres {
+		return step{false, missing{"Backups", "This page cannot see whether you make them.", "pg_dump", "", ""}}
 	}
-	return "tollgate backup"
+	return step{!f.LastBackup.IsZero(), missing{"Backups", "None was seen yet.", "tollgate backup", "", ""}}
 }

@@ -18,6 +18,9 @@ type Act struct {
 	// Level is the least trust level of the session; below it, a step-up is offered. The use case
 	// that Do calls may require more.
 	Level auth.TrustLevel
+	// Check returns what is wrong with a form that a step-up would not mend. It is called first, so
+	// that nobody enters a code for a form that is refused afterwards. It is optional.
+	Check Handler
 	// Title says what the act does, as on its button: "Revoke this device".
 	Title string
 	// Do acts and redirects to a page. Of its errors, an invalid form is shown again with the
@@ -56,7 +59,13 @@ func (s *Site) do(a Act) fiber.Handler {
 		if v.Form.Has(resumeField) { // after a step-up: ready to send
 			return s.show(v, a, nil)
 		}
-		err := s.requireLevel(v, a.Level)
+		var err error
+		if a.Check != nil && v.Session.TrustLevel.Admits(auth.Unverified) {
+			err = a.Check(v)
+		}
+		if err == nil {
+			err = s.requireLevel(v, a.Level)
+		}
 		if err == nil {
 			if a.Keep {
 				v.again = a.Show

@@ -28,6 +28,7 @@ var functions = template.FuncMap{
 	"when": formatTime, "ago": func(t time.Time) string { return formatAgo(t, time.Now()) }, "machine": func(t time.Time) string { return t.UTC().Format(time.RFC3339) },
 	"field": newFieldView, "list": func(items ...any) []any { return items }, "ask": newAsk,
 	"reviewBadge": ReviewBadge, "escape": func(text any) string { return EscapeInvisible(fmt.Sprint(text)) },
+	"sentence": asSentence,
 }
 
 // Page is the template of a page.

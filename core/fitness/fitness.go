@@ -1,0 +1,62 @@
+// Package fitness says what is missing before a service is fit for people, from what its settings
+// settle. It does not say whether the service works: that is /ready.
+package fitness
+
+import (
+	"net/netip"
+	"time"
+)
+
+// Facts are what the settings and the host of a service settle.
+type Facts struct {
+	Courier   bool // a channel delivers codes to people
+	Mail      bool // that channel is e-mail
+	PublicURL bool
+	// DebugHost is the address that the debug listener listens on.
+	DebugHost string
+	// RootInDatabase means that the root secret is kept in the database.
+	RootInDatabase bool
+	// Postgres means that the database has backups of its own, which the service cannot see.
+	Postgres bool
+	// LastBackup is the time of the last backup of the SQLite file, zero if none was seen.
+	LastBackup time.Time
+}
+
+// Warning is something that is missing, and how to change that.
+type Warning struct {
+	Text    string // a sentence without a full stop
+	Setting string // the setting or command that ends the warning
+}
+
+// backupAge is the age at which a backup is too old.
+const backupAge = 7 * 24 * time.Hour
+
+// Warnings returns what is missing, the most urgent first.
+func Warnings(f Facts, now time.Time) (all []Warning) {
+	add := func(missing bool, text, setting string) {
+		if missing {
+			all = append(all, Warning{text, setting})
+		}
+	}
+	add(!f.Courier, "no courier is set: people get no codes, and without a code or an authenticator nobody can publish",
+		"OTP_EMAIL_PLUGIN")
+	add(f.RootInDatabase, "SECRET_KEY is not set: the root secret is kept in the database, and in its backups",
+		"SECRET_KEY")
+	add(!isLoopback(f.DebugHost), "the debug listener, which needs no sign-in, listens beyond this machine: "+
+		"allow access for operators and the scraper only", "DEBUG_HOST")
+	add(!f.PublicURL, "PUBLIC_URL is not set: messages have no links", "PUBLIC_URL")
+	switch {
+	case f.Postgres:
+	case f.LastBackup.IsZero():
+		add(true, "no backup of the database was seen", "tollgate backup")
+	default:
+		add(now.Sub(f.LastBackup) > backupAge, "the last backup of the database is more than a week old", "tollgate backup")
+	}
+	return all
+}
+
+// isLoopback reports whether only this machine reaches an address to listen on.
+func isLoopback(host string) bool {
+	address, err := netip.ParseAddr(host)
+	return host == "localhost" || err == nil && address.IsLoopback()
+}
