@@ -232,7 +232,7 @@ var consoleSet = wire.NewSet(
 	wire.Struct(new(console.Ports), "Servers", "Finder", "Hidden", "Views", "Public", "Reading"), wire.Struct(new(site.Ports), "*"),
 	wire.Struct(new(account.Ports), "*"),
 	wire.Struct(new(consolesignin.Ports), "StepUp", "Joining", "Trail", "Companies", "Passkeys", "Pairing"),
-	wire.Struct(new(consolepublishing.Ports), "Reviews", "Reader", "Own", "Hidden"),
+	wire.Struct(new(consolepublishing.Ports), "Reviews", "Reader", "Own", "Hidden", "Policies"),
 	wire.Struct(new(consolereviewing.Ports), "*"), wire.Struct(new(operating.Ports), "*"), newConsoleLimits,
 	newPluginStates, newFacts, newInstance, wire.Struct(new(overview.Source), "*"),
 	cookies.New, wire.Struct(new(cookies.Ports), "*"), browsing.NewOwn, delegating.NewOperators,

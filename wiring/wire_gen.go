@@ -433,6 +433,7 @@ func injectService(ctx context.Context, s settings.Settings, parts settings.Part
 		Checker:      delegatingChecker,
 		Grants:       grants,
 		Recorder:     trail,
+		Log:          auditLog,
 		Clock:        clock,
 		Entropy:      entropy,
 	}
@@ -1090,10 +1091,11 @@ func injectService(ctx context.Context, s settings.Settings, parts settings.Part
 	}
 	own := browsing.NewOwn(snapshotReader, sealer, grants)
 	ports3 := publishing2.Ports{
-		Reviews: reviewingService,
-		Reader:  browser,
-		Own:     own,
-		Hidden:  quarantiningService,
+		Reviews:  reviewingService,
+		Reader:   browser,
+		Own:      own,
+		Hidden:   quarantiningService,
+		Policies: delegatingPolicies,
 	}
 	ports4 := reviewing2.Ports{
 		Reviews:    reviewingService,
@@ -1678,6 +1680,7 @@ func injectOperator(ctx context.Context, s settings.Settings, log *logrus.Entry)
 		Checker:      checker,
 		Grants:       grants,
 		Recorder:     trail,
+		Log:          auditLog,
 		Clock:        clock,
 		Entropy:      entropy,
 	}

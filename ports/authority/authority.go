@@ -78,6 +78,10 @@ type ProofAttempt struct {
 	Policies []publisher.PolicyID
 	Address  netip.Addr
 	Reason   string // why it was refused; empty if a token was issued
+	// Holds reports that the proof was refused only because nobody had allowed it, and Claims describe
+	// the job then.
+	Holds  bool
+	Claims map[string]string
 }
 
 // PublisherNotice is an event that the maker of a policy should know.

@@ -85,6 +85,14 @@ func (a *ProofAttempt) Change() audit.Change {
 	if len(a.Policies) > 0 {
 		details["policies"] = audit.Texts(a.Policies)
 	}
+	if a.Holds {
+		details[publisher.DetailHolds] = audit.Text("true")
+		claims := audit.Details{}
+		for name, value := range a.Claims {
+			claims.Set(name, value)
+		}
+		details[publisher.DetailClaims] = claims
+	}
 	describeAddress(details, a.Address)
 	return audit.Change{Category: audit.PublisherProof, Failed: a.Reason != "", Details: details}
 }

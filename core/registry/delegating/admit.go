@@ -26,6 +26,7 @@ type attempt struct {
 	proof      *publisher.Proof
 	address    netip.Addr
 	unverified bool   // the ID token could not be verified
+	unallowed  bool   // the proof holds, and nobody has allowed it anything
 	service    string // the service account of a workload; empty for a publisher
 	policies   []publisher.Policy
 }
@@ -51,6 +52,7 @@ func (p *Prover) admitProof(ctx context.Context, a *attempt, u use) ([]publisher
 	}
 	switch {
 	case len(permissions) == 0:
+		a.unallowed = true
 		return nil, errNotAllowed(a.proof, reason)
 	case len(permissions) > maxPermissions:
 		return nil, fault.Newf(fault.Unauthenticated, "more than %d policies admit this proof: remove some",
@@ -221,6 +223,9 @@ func (a *attempt) event(reason string) authority.ProofAttempt {
 		Method: a.proof.Method, Domain: a.proof.Domain.String(), Issuer: a.proof.Identity.Issuer,
 		Subject: a.proof.Identity.Subject, Service: a.service,
 		Address: a.address, Reason: reason,
+	}
+	if a.unallowed {
+		e.Holds, e.Claims = true, publisher.DescribeClaims(a.proof.Identity.Claims)
 	}
 	if !a.proof.Key.IsZero() {
 		e.Key = a.proof.Key.Fingerprint()

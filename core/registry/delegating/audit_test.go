@@ -57,7 +57,7 @@ func TestEachAttemptIsRecorded(t *testing.T) {
 	fx.keys.texts, fx.keys.err = []string{key.record()}, nil
 	_, err = fx.prove(t, key)
 	notAllowed := refused(reasonOf(err))
-	notAllowed.Key = key.fingerprint()
+	notAllowed.Key, notAllowed.Holds = key.fingerprint(), true
 	fx.requireEvent(t, notAllowed)
 
 	fx.addPolicy(t, "p1", maker, domainDraft())

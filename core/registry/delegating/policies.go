@@ -10,6 +10,7 @@ import (
 	"github.com/tollgate-dev/tollgate/core/registry/publisher"
 	"github.com/tollgate-dev/tollgate/core/scope"
 	"github.com/tollgate-dev/tollgate/ports/authority"
+	"github.com/tollgate-dev/tollgate/ports/authstore"
 	"github.com/tollgate-dev/tollgate/ports/clock"
 	"github.com/tollgate-dev/tollgate/ports/registrystore"
 	"github.com/tollgate-dev/tollgate/ports/secrets"
@@ -32,6 +33,7 @@ type PolicyPorts struct {
 	Checker      *Checker
 	Grants       registrystore.Grants
 	Recorder     authority.Recorder
+	Log          authstore.AuditLog
 	Clock        clock.Clock
 	Entropy      secrets.Entropy
 }

@@ -68,6 +68,7 @@ type policyFixture struct {
 	grants   *fakedb.Grants
 	people   fakePeople
 	recorder *policyRecorder
+	log      *fakedb.AuditLog
 	clock    *clocktest.Manual
 }
 
@@ -76,7 +77,7 @@ func newPolicyFixture(t *testing.T, mode publisher.Mode) *policyFixture {
 	db := fakedb.New()
 	fx := &policyFixture{
 		store: fakedb.NewPolicies(db), grants: fakedb.NewGrants(db), people: fakePeople{map[string]bool{}},
-		recorder: &policyRecorder{}, clock: clocktest.NewManual(epoch),
+		recorder: &policyRecorder{}, log: fakedb.NewAuditLog(db), clock: clocktest.NewManual(epoch),
 	}
 	config := delegating.Config{
 		Mode: mode, UnprovenAfter: time.Hour, Rules: publisher.Rules{
@@ -89,7 +90,7 @@ func newPolicyFixture(t *testing.T, mode publisher.Mode) *policyFixture {
 	fx.service = delegating.NewPolicies(config, delegating.PolicyPorts{
 		Grants:       fx.grants,
 		Transactions: db, Policies: fx.store, Checker: fx.checker, Recorder: fx.recorder, Clock: fx.clock,
-		Entropy: &countingEntropy{},
+		Log: fx.log, Entropy: &countingEntropy{},
 	})
 	fx.grant(t, newPolicyGrant(t, "ada", registry.ActionPublish, "com.example/*"))
 	fx.grant(t, newPolicyGrant(t, "bea", registry.ActionPublish, "com.example/b*"))

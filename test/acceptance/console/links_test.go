@@ -60,7 +60,7 @@ func (b *browser) followAll() {
 			if err != nil {
 				b.t.Fatal(err)
 			}
-			if key := keyOf(u); u.Path != "/console/request" && u.Host == b.page.url.Host && !seen[key] {
+			if key := keyOf(u); u.Host == b.page.url.Host && !seen[key] {
 				seen[key] = true
 				waiting = append(waiting, u.RequestURI())
 			}

@@ -67,32 +67,49 @@ func playWeek(t *testing.T, e *fixture.Environment, scripts bool) {
 	}
 }
 
-// monday: the publisher allows a job to publish, and the job publishes.
+// monday: the publisher allows the release branch of a repository to publish, sees that its main branch
+// was refused, and allows that one too.
 func (w *week) monday() {
-	w.olga.open("/console/operator/policies")
-	w.olga.set("pattern", "com.example/*")
-	w.olga.set("method", "github-oidc")
-	w.olga.set("claims", "repository=acme/tools")
-	w.olga.set("owner", "ada@example.com")
-	w.olga.click("Add this policy")
-	w.olga.wantText("The policy is added.", "acme/tools")
+	w.ada.open("/console/own")
+	w.ada.click("let a CI job publish")
+	w.ada.click("GitHub Actions")
+	w.ada.set("claims.repository", "acme/tools")
+	w.ada.set("claims.ref", "refs/heads/release")
+	w.ada.set("pattern", "com.example/*")
+	w.ada.click("Allow it")
+	w.ada.wantText("It is allowed.", "ref: refs/heads/release")
+	w.proveJob().WantStatus(w.t, http.StatusUnauthorized)
+	w.ada.open("/console/own/trusted")
+	w.ada.wantText("Refused", "repo:acme/tools:ref:refs/heads/main")
+	w.ada.click("Allow this one: repo:acme/tools:ref:refs/heads/main")
+	w.ada.wantText("Check that it is yours.", "repository_owner: acme")
+	w.ada.click("Allow it")
+	w.ada.wantText("It is allowed.", "repository_id: 1001")
 	w.publishFromJob(fixture.NewServerDocument("com.example/weather", "1.0.0")).WantStatus(w.t, http.StatusOK)
+	w.ada.open("/console/own/trusted")
+	w.ada.wantText("repository_owner_id: 42")
 }
 
-// publishFromJob publishes a version as a job of GitHub Actions does.
-func (w *week) publishFromJob(doc map[string]any) apiclient.Response {
+// proveJob sends the proof of a job of GitHub Actions.
+func (w *week) proveJob() apiclient.Response {
 	w.t.Helper()
 	claims := w.issuer.NewClaims(publicURL, time.Now())
 	maps.Copy(claims, map[string]any{
 		"sub": "repo:acme/tools:ref:refs/heads/main", "ref": "refs/heads/main", "repository": "acme/tools",
 		"repository_id": "1001", "repository_owner": "acme", "repository_owner_id": "42",
 	})
+	return apiclient.Call(w.t, "POST", w.s.API+"/v0/auth/github-oidc", map[string]string{
+		"oidc_token": w.issuer.Sign(w.t, claims),
+	})
+}
+
+// publishFromJob publishes a version as a job of GitHub Actions does.
+func (w *week) publishFromJob(doc map[string]any) apiclient.Response {
+	w.t.Helper()
 	var proof struct {
 		Token string `json:"registry_token"`
 	}
-	apiclient.Call(w.t, "POST", w.s.API+"/v0/auth/github-oidc", map[string]string{
-		"oidc_token": w.issuer.Sign(w.t, claims),
-	}).WantStatus(w.t, http.StatusOK).Decode(w.t, &proof)
+	w.proveJob().WantStatus(w.t, http.StatusOK).Decode(w.t, &proof)
 	return apiclient.Call(w.t, "POST", w.s.API+"/v0/publish", doc, "Authorization", "Bearer "+proof.Token)
 }
 

@@ -9,6 +9,7 @@ import (
 
 	"github.com/gofiber/fiber/v2"
 
+	"github.com/tollgate-dev/tollgate/adapters/rest/console/policylist"
 	"github.com/tollgate-dev/tollgate/adapters/rest/console/site"
 	"github.com/tollgate-dev/tollgate/adapters/rest/console/tokenlist"
 	"github.com/tollgate-dev/tollgate/core/auth"
@@ -171,7 +172,7 @@ func (p *Pages) changeService(ctx context.Context, v *site.Visit) error {
 
 func (p *Pages) addWorkload(ctx context.Context, v *site.Visit) error {
 	return p.changeStored(ctx, v, "saved", func(d *service.Draft) error {
-		claims, err := formClaims(v)
+		claims, err := policylist.ReadClaims(v)
 		d.Workloads = append(d.Workloads, service.WorkloadDraft{
 			Issuer: v.Trimmed("issuer"), Subject: v.Trimmed("subject"), Claims: claims, Audience: v.Trimmed("audience"),
 			Scopes: v.Form["workloadScopes"],

@@ -14,6 +14,7 @@ import (
 	"github.com/tollgate-dev/tollgate/core/auth"
 	"github.com/tollgate-dev/tollgate/core/registry"
 	"github.com/tollgate-dev/tollgate/core/registry/browsing"
+	"github.com/tollgate-dev/tollgate/core/registry/delegating"
 	"github.com/tollgate-dev/tollgate/core/registry/publishing"
 	"github.com/tollgate-dev/tollgate/core/registry/quarantining"
 	"github.com/tollgate-dev/tollgate/core/registry/review"
@@ -59,6 +60,8 @@ type Ports struct {
 	Reader  *browsing.Browser
 	Own     *browsing.Own
 	Hidden  *quarantining.Service
+	// Policies say who may publish without a person.
+	Policies *delegating.Policies
 }
 
 // Pages are the pages of publishing. It is safe for concurrent use.
@@ -76,6 +79,7 @@ func (p *Pages) Mount(r fiber.Router) {
 	p.site.Post(r, Path, 0, site.Act{
 		Level: auth.Unverified, Title: "Publish", Do: p.publish, Show: p.showAgain, Keep: true,
 	})
+	p.mountTrusted(r)
 	r.Get(ownPath, p.site.Require(auth.Unverified, p.own))
 	r.Get(managePath, p.site.Require(auth.Unverified, func(v *site.Visit) error { return p.manage(v, nil) }))
 	p.site.Post(r, statusPath, 1, site.Act{

@@ -26,6 +26,9 @@ func newSection(name, root string, links ...Link) section {
 
 // sections are the parts with menus, which are beside the page as in GitHub's settings.
 var sections = []section{
+	newSection("My servers", Root+"own",
+		Link{Text: "My servers"}, Link{Text: "Trusted publishing", Path: "trusted"},
+	),
 	newSection("Operator", Root+"operator",
 		Link{Text: "Overview"},
 		Link{Text: "Access"}, Link{Text: "People", Path: "people"}, Link{Text: "Grants", Path: "grants"},
