@@ -20,7 +20,7 @@ const (
 // maxFirst is how many parts the event that counts names.
 const maxFirst = 3
 
-// NewRun returns a run of something, such as an import, that begins at a time.
+// NewRun returns a run of something, for example an import, that begins at a time.
 func NewRun(of string, at time.Time) Run {
 	return Run{name: of + " " + at.UTC().Format("2006-01-02T15:04:05.000000Z")}
 }
