@@ -138,7 +138,8 @@ var authSet = wire.NewSet(
 	authapi.New, wire.Struct(new(authapi.UseCases), "*"),
 	signin.New, wire.Struct(new(signin.Ports), "*"),
 	stepup.New, wire.Struct(new(stepup.Ports), "*"), credentials.New, wire.Struct(new(credentials.Ports), "*"),
-	devices.New, wire.Struct(new(devices.Ports), "*"), access.NewChecker, inprocess.TrailSet, auditing.NewRefusals,
+	devices.New, wire.Struct(new(devices.Ports), "*"), access.NewChecker,
+	access.NewMemberships, wire.Struct(new(access.MembershipPorts), "*"), inprocess.TrailSet, auditing.NewRefusals,
 	jwt.Set, // access tokens
 	chooseSessionCache, wire.Struct(new(sessionCacheSettings), "*"),
 	learning.NewRunner, wire.Struct(new(learning.RunnerPorts), "*"),

@@ -634,9 +634,20 @@ func injectService(ctx context.Context, s settings.Settings, parts settings.Part
 	prometheusPublisher := countPublications(publisher, wiringPartMetrics)
 	browser := browsing.New(snapshotReader, sealer)
 	viewingConfig := s.Reading
+	identities := stores.Identities
+	providers := stores.Providers
+	membershipPorts := access.MembershipPorts{
+		Accounts:   accounts,
+		Identities: identities,
+		Providers:  providers,
+		Clock:      clock,
+	}
+	memberships := access.NewMemberships(membershipPorts)
+	inprocessMemberships := inprocess.NewMemberships(memberships)
 	changes, cleanup11 := registryrecords.WatchChanges(db, registryrecordsStores)
 	gatePorts := viewing.GatePorts{
 		Views:   views,
+		Members: inprocessMemberships,
 		Changes: changes,
 		Clock:   clock,
 	}
@@ -674,8 +685,6 @@ func injectService(ctx context.Context, s settings.Settings, parts settings.Part
 	historyCounts := stores.HistoryCounts
 	historyDeferrals := stores.HistoryDeferrals
 	logins := stores.Logins
-	providers := stores.Providers
-	identities := stores.Identities
 	operators := stores.Operators
 	grantPorts := delegating.GrantPorts{
 		Transactions: runner,

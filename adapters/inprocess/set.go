@@ -12,7 +12,10 @@ import (
 var TrailSet = wire.NewSet(auditing.New, wire.Bind(new(authority.Recorder), new(*auditing.Trail)))
 
 // AuthoritySet provides the authority of the registry.
-var AuthoritySet = wire.NewSet(NewAuthority, wire.Bind(new(authority.Authority), new(*Authority)))
+var AuthoritySet = wire.NewSet(
+	NewAuthority, wire.Bind(new(authority.Authority), new(*Authority)),
+	NewMemberships, wire.Bind(new(authority.Memberships), new(*Memberships)),
+)
 
 // ActsSet provides the record of what callers do.
 var ActsSet = wire.NewSet(NewActs, wire.Bind(new(authority.Acts), new(*Acts)))

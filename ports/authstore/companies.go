@@ -35,11 +35,12 @@ type Identities interface {
 	Find(ctx context.Context, issuer, subject string) (company.Identity, error)
 	// Of returns the identities of a person, ordered by LinkedAt and then by id.
 	Of(ctx context.Context, user auth.UserID) ([]company.Identity, error)
-	// Use stores the e-mail address and the time of a use, which is also ConfirmedAt. An unknown id is
-	// ignored.
-	Use(ctx context.Context, id company.IdentityID, email auth.Email, at time.Time) error
-	// Confirm stores ConfirmedAt, which may be zero. An unknown id is ignored.
-	Confirm(ctx context.Context, id company.IdentityID, at time.Time) error
+	// Use stores the e-mail address, the groups and the time of a use, which is also ConfirmedAt. An
+	// unknown id is ignored.
+	Use(ctx context.Context, id company.IdentityID, email auth.Email, m company.Membership, at time.Time) error
+	// Confirm stores ConfirmedAt, which may be zero, and the groups unless they are nil. An unknown id
+	// is ignored.
+	Confirm(ctx context.Context, id company.IdentityID, at time.Time, m *company.Membership) error
 	// Remove deletes an identity of a person, with its logins, or returns fault.NotFound.
 	Remove(ctx context.Context, user auth.UserID, id company.IdentityID) error
 }

@@ -98,17 +98,19 @@ func (s *Identities) Of(ctx context.Context, user auth.UserID) ([]company.Identi
 }
 
 // Use implements [authstore.Identities].
-func (s *Identities) Use(ctx context.Context, id company.IdentityID, email auth.Email, at time.Time) error {
+func (s *Identities) Use(ctx context.Context, id company.IdentityID, email auth.Email, m company.Membership, at time.Time) error {
 	return ignoreNotFound(s.db.identities.update(ctx, id, func(i *company.Identity) error {
-		i.Email, i.LastUsedAt, i.ConfirmedAt = email, at, at
+		i.Email, i.Membership, i.LastUsedAt, i.ConfirmedAt = email, m, at, at
 		return nil
 	}))
 }
 
 // Confirm implements [authstore.Identities].
-func (s *Identities) Confirm(ctx context.Context, id company.IdentityID, at time.Time) error {
+func (s *Identities) Confirm(ctx context.Context, id company.IdentityID, at time.Time, m *company.Membership) error {
 	return ignoreNotFound(s.db.identities.update(ctx, id, func(i *company.Identity) error {
-		i.ConfirmedAt = at
+		if i.ConfirmedAt = at; m != nil {
+			i.Membership = *m
+		}
 		return nil
 	}))
 }

@@ -2,6 +2,7 @@ package authrecords
 
 import (
 	"context"
+	"encoding/json"
 	"time"
 
 	"github.com/uptrace/bun"
@@ -29,13 +30,16 @@ type identityRow struct {
 	LinkedAt    database.Instant   `bun:"linked_at"`
 	LastUsedAt  database.Instant   `bun:"last_used_at"`
 	ConfirmedAt database.Instant   `bun:"confirmed_at,nullzero"`
+	GroupsBy    company.Name       `bun:"groups_by"`
+	GroupNames  string             `bun:"group_names"` // JSON
 }
 
 func newIdentityRow(i company.Identity) *identityRow {
 	return &identityRow{
 		ID: i.ID, UserID: i.UserID, Issuer: i.Issuer, Subject: i.Subject, Email: i.Email,
 		LinkedAt: database.NewInstant(i.LinkedAt), LastUsedAt: database.NewInstant(i.LastUsedAt),
-		ConfirmedAt: database.NewInstant(i.ConfirmedAt),
+		ConfirmedAt: database.NewInstant(i.ConfirmedAt), GroupsBy: i.Membership.Provider,
+		GroupNames: joinNames(i.Membership.Groups),
 	}
 }
 
@@ -43,7 +47,24 @@ func (r *identityRow) toIdentity() company.Identity {
 	return company.Identity{
 		ID: r.ID, UserID: r.UserID, Issuer: r.Issuer, Subject: r.Subject, Email: r.Email, LinkedAt: r.LinkedAt.Time,
 		LastUsedAt: r.LastUsedAt.Time, ConfirmedAt: r.ConfirmedAt.Time,
+		Membership: company.Membership{Provider: r.GroupsBy, Groups: splitNames(r.GroupNames)},
 	}
+}
+
+// joinNames returns names as JSON, and splitNames the names of such a text; nil for one without any.
+func joinNames(names []string) string {
+	text, err := json.Marshal(names)
+	if err != nil || names == nil {
+		return "[]"
+	}
+	return string(text)
+}
+
+func splitNames(text string) (names []string) {
+	if json.Unmarshal([]byte(text), &names) != nil || len(names) == 0 { // what was stored can be read
+		return nil
+	}
+	return names
 }
 
 // Add implements authstore.Identities.
@@ -64,15 +85,26 @@ func (s *identityStore) Of(ctx context.Context, user auth.UserID) ([]company.Ide
 }
 
 // Use implements authstore.Identities.
-func (s *identityStore) Use(ctx context.Context, id company.IdentityID, email auth.Email, at time.Time) error {
+func (s *identityStore) Use(
+	ctx context.Context, id company.IdentityID, email auth.Email, m company.Membership, at time.Time,
+) error {
 	used := database.NewInstant(at)
-	_, err := s.db.Exec(ctx, "UPDATE company_identities SET email = ?, last_used_at = ?, confirmed_at = ? WHERE id = ?",
-		string(email), used, used, string(id))
+	_, err := s.db.Exec(ctx, `UPDATE company_identities SET email = ?, groups_by = ?, group_names = ?, last_used_at = ?,
+		confirmed_at = ? WHERE id = ?`,
+		string(email), string(m.Provider), joinNames(m.Groups), used, used, string(id))
 	return err
 }
 
 // Confirm implements authstore.Identities.
-func (s *identityStore) Confirm(ctx context.Context, id company.IdentityID, at time.Time) error {
+func (s *identityStore) Confirm(
+	ctx context.Context, id company.IdentityID, at time.Time, m *company.Membership,
+) error {
+	if m != nil {
+		_, err := s.db.Exec(ctx,
+			"UPDATE company_identities SET confirmed_at = ?, groups_by = ?, group_names = ? WHERE id = ?",
+			database.NewInstant(at), string(m.Provider), joinNames(m.Groups), string(id))
+		return err
+	}
 	_, err := s.db.Exec(ctx, "UPDATE company_identities SET confirmed_at = ? WHERE id = ?",
 		database.NewInstant(at), string(id))
 	return err

@@ -30,6 +30,7 @@ type viewRow struct {
 	Deprecated view.Deprecated `bun:"deprecated"`
 	Access     view.Access     `bun:"access"`
 	ManagedBy  string          `bun:"managed_by"`
+	Members    *string         `bun:"members"` // of a view that people may read, a line each; otherwise nil
 }
 
 // viewTokenRow is a row of the table registry_view_tokens.
@@ -55,9 +56,13 @@ func (s *viewStore) Put(ctx context.Context, v view.View) error {
 		Name: v.Name, Include: joinPatterns(v.Include), Exclude: joinPatterns(v.Exclude), Deprecated: v.Deprecated,
 		Access: v.Access, ManagedBy: v.ManagedBy,
 	}
+	if v.Access == view.People {
+		members := joinMembers(v.Members)
+		row.Access, row.Members = view.WithToken, &members
+	}
 	return s.change(ctx, func(ctx context.Context, tx bun.IDB) error {
 		_, err := s.db.AffectedRows(tx.NewInsert().Model(row).On("CONFLICT (name) DO UPDATE").
-			Set(replaced("include", "exclude", "deprecated", "access", "managed_by")).Exec(ctx))
+			Set(replaced("include", "exclude", "deprecated", "access", "managed_by", "members")).Exec(ctx))
 		return err
 	})
 }
@@ -81,12 +86,13 @@ func (s *viewStore) Remove(ctx context.Context, name view.Name) error {
 
 func (s *viewStore) List(ctx context.Context) ([]view.View, error) {
 	find := database.Query{
-		Text: "SELECT name, include, exclude, deprecated, access, managed_by FROM registry_views ORDER BY name", Fixed: true,
+		Text:  "SELECT name, include, exclude, deprecated, access, managed_by, members FROM registry_views ORDER BY name",
+		Fixed: true,
 	}
 	return database.CollectAll(ctx, s.db, find, func(rows *sql.Rows) (view.View, error) {
 		var row viewRow
 		if err := rows.Scan(&row.Name, &row.Include, &row.Exclude, &row.Deprecated, &row.Access,
-			&row.ManagedBy); err != nil {
+			&row.ManagedBy, &row.Members); err != nil {
 			return view.View{}, err
 		}
 		return row.toView()
@@ -96,11 +102,35 @@ func (s *viewStore) List(ctx context.Context) ([]view.View, error) {
 // toView returns the view of a row. It returns fault.Internal if a value breaks a rule of the
 // model.
 func (r *viewRow) toView() (view.View, error) {
-	v, err := view.New(view.Draft{
+	d := view.Draft{
 		Name: string(r.Name), Include: strings.Fields(r.Include), Exclude: strings.Fields(r.Exclude),
 		Deprecated: string(r.Deprecated), Access: string(r.Access), ManagedBy: r.ManagedBy,
-	})
+	}
+	if r.Members != nil && r.Access == view.WithToken {
+		d.Access = string(view.People)
+		for line := range strings.Lines(*r.Members) {
+			kind, member, _ := strings.Cut(strings.TrimSuffix(line, "\n"), ":")
+			if kind == "group" {
+				d.Groups = append(d.Groups, member)
+			} else {
+				d.People = append(d.People, member)
+			}
+		}
+	}
+	v, err := view.New(d)
 	return v, checkRow(err)
+}
+
+// joinMembers returns members with a line each. No member has a line break.
+func joinMembers(m view.Members) string {
+	var b strings.Builder
+	for _, address := range m.People {
+		b.WriteString("person:" + address + "\n")
+	}
+	for _, group := range m.Groups {
+		b.WriteString("group:" + group + "\n")
+	}
+	return b.String()
 }
 
 // AddToken implements registrystore.Views. It locks the view, so that no one removes it meanwhile.

@@ -36,13 +36,15 @@ type viewResponse struct {
 	Exclude    []string `json:"exclude"`
 	Deprecated string   `json:"deprecated"`
 	Access     string   `json:"access"`
+	People     []string `json:"people"`
+	Groups     []string `json:"groups"`
 	managed
 }
 
 func newViewResponse(v *view.View) viewResponse {
 	return viewResponse{
 		string(v.Name), registry.PatternTexts(v.Include), registry.PatternTexts(v.Exclude), string(v.Deprecated),
-		string(v.Access), managed{v.ManagedBy},
+		string(v.Access), append([]string{}, v.Members.People...), append([]string{}, v.Members.Groups...), managed{v.ManagedBy},
 	}
 }
 
@@ -69,6 +71,7 @@ func (a *API) putView(q *request) act {
 	draft := view.Draft{
 		Name: q.param("name"), Include: b.OptionalTexts("include"), Exclude: b.OptionalTexts("exclude"),
 		Deprecated: b.OptionalText("deprecated"), Access: b.OptionalText("access"),
+		People: b.OptionalTexts("people"), Groups: b.OptionalTexts("groups"),
 	}
 	_, err := view.New(draft)
 	q.check("", err)

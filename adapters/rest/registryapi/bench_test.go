@@ -11,6 +11,11 @@ import (
 	"github.com/tollgate-dev/tollgate/adapters/rest/readcache"
 	"github.com/tollgate-dev/tollgate/adapters/rest/registryapi"
 	"github.com/tollgate-dev/tollgate/core/registry"
+	"github.com/tollgate-dev/tollgate/core/registry/view"
+	"github.com/tollgate-dev/tollgate/core/registry/viewing"
+	"github.com/tollgate-dev/tollgate/ports/authority"
+	"github.com/tollgate-dev/tollgate/ports/authority/authoritytest"
+	"github.com/tollgate-dev/tollgate/ports/clock/clocktest"
 	"github.com/tollgate-dev/tollgate/ports/registrystore"
 )
 
@@ -57,4 +62,54 @@ func BenchmarkReads(b *testing.B) {
 			}
 		})
 	}
+}
+
+// BenchmarkKeptReads compares reads of a kept response that everybody gets with those that need a
+// caller: of the registry, and of a view for some people.
+func BenchmarkKeptReads(b *testing.B) {
+	s := &fixedServers{page: registrystore.Page{Records: []registry.Record{record(b, "com.example/a", "1.0.0")}}}
+	views := newViews(b)
+	v, err := view.New(view.Draft{Name: "some", Access: "people", Groups: []string{"acme/devs"}})
+	if err != nil {
+		b.Fatal(err)
+	}
+	if err := views.Put(b.Context(), v); err != nil {
+		b.Fatal(err)
+	}
+	for name, c := range map[string]struct {
+		private bool
+		place   string
+	}{"public": {false, ""}, "private": {true, ""}, "a view for some": {true, "/registries/some"}} {
+		reads := newReads(s, views)
+		reads.Gate = viewing.NewGate(viewing.Config{Private: c.private}, viewing.GatePorts{
+			Views: views, Members: developers{}, Changes: noChanges{}, Clock: clocktest.NewManual(now),
+		})
+		api, end := registryapi.New(
+			registryapi.Config{Private: c.private, Cache: readcache.Config{Bytes: 1 << 20}}, authoritytest.Callers{}, reads, nil,
+			readcache.Ports{Changes: noChanges{}, Clock: clocktest.NewManual(now)})
+		b.Cleanup(end)
+		app := fiber.New(fiber.Config{CaseSensitive: true, StrictRouting: true})
+		api.Mount(app)
+		handle := app.Handler()
+		b.Run(name, func(b *testing.B) {
+			var request fasthttp.RequestCtx
+			request.Request.SetRequestURI(c.place + "/v0.1/servers/com.example%2Fa/versions/latest")
+			request.Request.Header.Set("Authorization", "Bearer ada")
+			b.ReportAllocs()
+			for b.Loop() {
+				request.Response.Reset()
+				handle(&request)
+			}
+			if request.Response.StatusCode() != 200 {
+				b.Fatal(request.Response.StatusCode())
+			}
+		})
+	}
+}
+
+// developers says that everybody is in a group.
+type developers struct{}
+
+func (developers) MembershipOf(context.Context, registry.Holder) (authority.Membership, error) {
+	return authority.Membership{Email: "ada@example.com", Groups: []string{"acme/devs"}}, nil
 }

@@ -61,7 +61,7 @@ func (a *API) enter(c *fiber.Ctx) (v *view.View, private bool, err error) {
 			return nil, true, err
 		}
 	}
-	v, err = passage.Enter(who)
+	v, err = passage.Enter(c.UserContext(), who)
 	return v, passage.IsPrivate(), err
 }
 

@@ -16,14 +16,18 @@ func newView(p cli.Process) *cobra.Command {
 
 func newViewAdd(p cli.Process) *cobra.Command {
 	c := &cobra.Command{
-		Use:   "add NAME [--include PATTERN ...] [--exclude PATTERN ...]",
+		Use:   "add NAME [--include PATTERN ...] [--exclude PATTERN ...] [--access people --group PROVIDER/GROUP ...]",
 		Short: "Add a view",
 		Long: "Add a view: the servers that a pattern of --include selects and none of --exclude.\n" +
 			"Without --include it has all servers but those. Clients read it below\n" +
 			"/registries/NAME. It is there at most a second later on all instances.\n\n" +
-			"With --access token, clients need a token of the view: see 'tollgate view token add'.",
+			"With --access token, clients need a token of the view: see 'tollgate view token add'.\n" +
+			"With --access people, people who are signed in read it: all of them, or those of --group\n" +
+			"and --person, of which there may be 50. For others there is no such view. A public view\n" +
+			"stays public with REGISTRY_READ=people.",
 		Example: "  tollgate view add data --include 'com.example.data/*' --exclude com.example.data/draft\n" +
-			"  tollgate view add partners --deprecated hide --access token",
+			"  tollgate view add partners --deprecated hide --access token\n" +
+			"  tollgate view add research --access people --group acme/research --person ada@example.com",
 		Args: cobra.ExactArgs(1),
 	}
 	var d view.Draft
@@ -32,9 +36,13 @@ func newViewAdd(p cli.Process) *cobra.Command {
 	c.Flags().StringSliceVar(&d.Exclude, "exclude", nil,
 		"servers that are not in the view, also if --include selects them; may be repeated")
 	c.Flags().StringVar(&d.Deprecated, "deprecated", string(view.Show), "deprecated versions: show or hide")
-	c.Flags().StringVar(&d.Access, "access", string(view.Public), "who may read the view: public or token")
+	c.Flags().StringVar(&d.Access, "access", string(view.Public), "who may read the view: public, token or people")
+	c.Flags().StringArrayVar(&d.Groups, "group", nil,
+		"with --access people: a group of company sign-in, PROVIDER/GROUP; may be repeated")
+	c.Flags().StringArrayVar(&d.People, "person", nil,
+		"with --access people: the e-mail address of a person; may be repeated")
 	cli.CompleteValues(c, "deprecated", string(view.Show), string(view.Hide))
-	cli.CompleteValues(c, "access", string(view.Public), string(view.WithToken))
+	cli.CompleteValues(c, "access", string(view.Public), string(view.WithToken), string(view.People))
 	return newTableCommand(p, c, func(r run) (cli.Table, error) {
 		d.Name = r.args[0]
 		added, err := r.Views.Add(r.ctx, d)
@@ -43,6 +51,7 @@ func newViewAdd(p cli.Process) *cobra.Command {
 		rows := make([]viewRow, 1)
 		err := r.create(at("views", r.args[0]), map[string]any{
 			"include": wordList(d.Include), "exclude": wordList(d.Exclude), "deprecated": d.Deprecated, "access": d.Access,
+			"people": wordList(d.People), "groups": wordList(d.Groups),
 		}, &rows[0], "there is already a view "+r.args[0])
 		return cli.ListTable(rows), err
 	})
@@ -151,10 +160,13 @@ type viewRow struct {
 	Exclude    wordList `json:"exclude"    column:"EXCLUDE"`
 	Deprecated string   `json:"deprecated" column:"DEPRECATED"`
 	Access     string   `json:"access"     column:"ACCESS"`
+	People     wordList `json:"people"     column:"PEOPLE"`
+	Groups     wordList `json:"groups"     column:"GROUPS"`
 }
 
 func newViewRow(v *view.View) viewRow {
 	return viewRow{
 		string(v.Name), patternWords(v.Include), patternWords(v.Exclude), string(v.Deprecated), string(v.Access),
+		wordList(v.Members.People), wordList(v.Members.Groups),
 	}
 }

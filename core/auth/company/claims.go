@@ -69,9 +69,7 @@ func (c *Claims) readPerson(p *Provider) {
 }
 
 // NeedsMore reports whether the userinfo endpoint may have what the claims lack.
-func (c *Claims) NeedsMore(p *Provider) bool {
-	return c.Email == "" || p.NeedsGroups() && !c.Groups.present
-}
+func (c *Claims) NeedsMore() bool { return c.Email == "" || !c.Groups.present }
 
 // Complete adds the e-mail address and the groups that the claims lack, from a document of the
 // userinfo endpoint. It returns the error of Reject if the document is of another subject (OpenID

@@ -5,6 +5,7 @@ import (
 
 	"github.com/tollgate-dev/tollgate/core/audit"
 	"github.com/tollgate-dev/tollgate/core/auth"
+	"github.com/tollgate-dev/tollgate/core/fields"
 )
 
 // IdentityID identifies a linked identity; it is a UUID in lower case.
@@ -21,6 +22,35 @@ type Identity struct {
 	LastUsedAt time.Time
 	// ConfirmedAt is when the provider last said that the person may sign in; zero after it has refused.
 	ConfirmedAt time.Time
+	Membership  Membership
+}
+
+// Membership is the groups in which a provider has put a person.
+type Membership struct {
+	Provider Name // that said so last; empty if none has
+	Groups   []string
+}
+
+// MembershipOf returns the groups of claims. Names that no rule can have are left out.
+func (p *Provider) MembershipOf(c *Claims) Membership {
+	m := Membership{Provider: p.Name}
+	for _, name := range c.Groups.Names {
+		if fields.IsText(name, fields.MaxText) {
+			m.Groups = append(m.Groups, name)
+		}
+	}
+	return m
+}
+
+// GroupsAt returns the groups of the identity with their provider, if that is still one of all, and
+// has not refused the person since.
+func (i *Identity) GroupsAt(all []Provider) (p *Provider, groups []string) {
+	for k := range all {
+		if p := &all[k]; p.Name == i.Membership.Provider && p.Issuer == i.Issuer && !i.ConfirmedAt.IsZero() {
+			return p, i.Membership.Groups
+		}
+	}
+	return nil, nil
 }
 
 // LoginID identifies a sign-in at a provider; it is a UUID in lower case.

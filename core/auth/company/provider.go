@@ -129,6 +129,9 @@ func ParseName(s string) (Name, error) {
 // Origin is the origin of the grants that the provider gives.
 func (n Name) Origin() string { return "provider:" + string(n) }
 
+// Group returns a group of the provider as operators name it.
+func (n Name) Group(name string) string { return string(n) + "/" + name }
+
 // Parse returns the provider that fields describe, as Fields returns them; those that are left out
 // have their defaults. The secret of the client is not one of them. It returns fault.Invalid, with
 // the name of the field at the beginning, if one is wrong.
@@ -361,5 +364,5 @@ func (p *Provider) Admits(groups []string) bool {
 // ShowsSecondFactor reports whether claims can show a second factor.
 func (p *Provider) ShowsSecondFactor() bool { return len(p.ACR)+len(p.AMR) > 0 }
 
-// NeedsGroups reports whether the groups of a person change anything.
+// NeedsGroups reports whether the groups of a person decide whether and with which grants they sign in.
 func (p *Provider) NeedsGroups() bool { return len(p.RequiredGroups)+len(p.GroupGrants) > 0 }

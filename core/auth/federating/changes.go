@@ -63,7 +63,7 @@ func (s *Service) recordRefusal(
 func (s *Service) withdraw(ctx context.Context, c company.Claims) error {
 	found, err := s.ports.Identities.Find(ctx, c.Issuer, c.Subject)
 	if err == nil {
-		err = s.ports.Identities.Confirm(ctx, found.ID, time.Time{})
+		err = s.ports.Identities.Confirm(ctx, found.ID, time.Time{}, nil)
 	}
 	return ignoreNotFound(err)
 }

@@ -123,10 +123,13 @@ func (s *Service) readClaims(
 	if err == nil {
 		err = check(&claims, s.ports.Clock.Now())
 	}
-	if err != nil || got.More == nil || !claims.NeedsMore(p) {
+	if err != nil || got.More == nil || !claims.NeedsMore() {
 		return claims, err
 	}
 	document, err := got.More(ctx)
+	if err != nil && claims.Email != "" && !p.NeedsGroups() {
+		return claims, nil // groups that views and rules may name are not worth refusing the person
+	}
 	if err == nil {
 		err = claims.Complete(p, document)
 	}
@@ -168,7 +171,7 @@ func (p *person) admit(ctx context.Context) (signin.Admitted, error) {
 	if linked.ID == "" {
 		linked, err = s.addIdentity(ctx, p.provider, p.claims, p.account.ID)
 	} else {
-		err = s.ports.Identities.Use(ctx, linked.ID, p.claims.Email, now)
+		err = s.ports.Identities.Use(ctx, linked.ID, p.claims.Email, p.provider.MembershipOf(p.claims), now)
 	}
 	if err == nil {
 		err = p.activate(ctx)

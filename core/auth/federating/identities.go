@@ -61,7 +61,7 @@ func (s *Service) addIdentity(
 	now := s.ports.Clock.Now()
 	i := company.Identity{
 		ID: secrets.NewUUID[company.IdentityID](s.ports.Entropy), UserID: user, Issuer: c.Issuer, Subject: c.Subject,
-		Email: c.Email, LinkedAt: now, LastUsedAt: now, ConfirmedAt: now,
+		Email: c.Email, LinkedAt: now, LastUsedAt: now, ConfirmedAt: now, Membership: p.MembershipOf(c),
 	}
 	if err := s.ports.Identities.Add(ctx, i); err != nil {
 		return i, err

@@ -98,7 +98,7 @@ func (s *Service) recheck(ctx context.Context, l company.Login) error {
 	}
 	claims, err := s.refresh(ctx, client, &claimed)
 	if f, ok := fault.As(err); ok && f.Code == codeLeft {
-		if err := s.ports.Identities.Confirm(ctx, l.IdentityID, time.Time{}); err != nil {
+		if err := s.ports.Identities.Confirm(ctx, l.IdentityID, time.Time{}, nil); err != nil {
 			return err
 		}
 		return s.endBy(ctx, authstore.LoginQuery{Provider: l.Provider, Identity: l.IdentityID}, "company_left", "", true)
@@ -171,7 +171,7 @@ func (s *Service) applyClaims(
 		return false, err
 	}
 	if v := p.Decide(c, company.Known{Linked: true, Account: &account}); !v.Admits() {
-		if err := s.ports.Identities.Confirm(ctx, found.ID, time.Time{}); err != nil {
+		if err := s.ports.Identities.Confirm(ctx, found.ID, time.Time{}, nil); err != nil {
 			return true, err
 		}
 		return true, s.endBy(ctx, authstore.LoginQuery{Provider: p.Name, Identity: l.IdentityID}, "company_logout", string(v), false)
@@ -179,6 +179,10 @@ func (s *Service) applyClaims(
 	return false, s.ports.Transactions.Atomically(ctx, func(ctx context.Context) error {
 		// The lock of the account lets the checks of two sessions of a person follow each other.
 		if err := s.ports.Accounts.Update(ctx, account.ID, func(*auth.Account) error { return nil }); err != nil {
+			return err
+		}
+		groups := p.MembershipOf(c)
+		if err := s.ports.Identities.Confirm(ctx, found.ID, s.ports.Clock.Now(), &groups); err != nil {
 			return err
 		}
 		return s.replaceGrants(ctx, p, account.ID, c.Groups)
@@ -193,7 +197,7 @@ func (s *Service) confirm(ctx context.Context, p *company.Provider, claimed comp
 		if err := s.ports.Logins.Renew(ctx, next, claimed.RecheckAt); err != nil {
 			return err
 		}
-		if err := s.ports.Identities.Confirm(ctx, claimed.IdentityID, now); err != nil {
+		if err := s.ports.Identities.Confirm(ctx, claimed.IdentityID, now, nil); err != nil {
 			return err
 		}
 		return s.ports.Sessions.Update(ctx, claimed.SessionID, func(session *auth.Session) error {

@@ -115,10 +115,15 @@ func makePolicy(r *rapid.T, fx *fixture, owner string) error {
 }
 
 func makeView(r *rapid.T, fx *fixture, owner string) error {
-	_, _, err := fx.ports.Views.Put(fx.t.Context(), view.Draft{
+	d := view.Draft{
 		Name: one(r, "name", "a", "b", "c"), Include: somePatterns(r, "include"), Exclude: somePatterns(r, "exclude"),
-		Deprecated: one(r, "deprecated", "", "hide"), Access: one(r, "access", "", "token"), ManagedBy: owner,
-	}, nil)
+		Deprecated: one(r, "deprecated", "", "hide"), Access: one(r, "access", "", "token", "people"), ManagedBy: owner,
+	}
+	if d.Access == "people" {
+		d.Groups = rapid.SampledFrom([][]string{nil, {"acme/devs", "acme/ops"}}).Draw(r, "groups")
+		d.People = rapid.SampledFrom([][]string{nil, {"ada@example.com"}}).Draw(r, "people")
+	}
+	_, _, err := fx.ports.Views.Put(fx.t.Context(), d, nil)
 	return err
 }
 

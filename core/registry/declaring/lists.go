@@ -26,11 +26,14 @@ func (r *run) views() kind {
 			{name: "include", shape: isTexts, check: checked(registry.ParsePattern)},
 			{name: "exclude", shape: isTexts, check: checked(registry.ParsePattern)},
 			{name: "deprecated", check: checked(view.ParseDeprecated)}, {name: "access", check: checked(view.ParseAccess)},
+			{name: "people", shape: isTexts, check: checked(view.ParsePerson)},
+			{name: "groups", shape: isTexts, check: checked(view.ParseGroup)},
 		},
 		decode: func(_ context.Context, v audit.Details) (object, error) {
 			draft := view.Draft{
 				Name: v.Text("name"), Include: texts(v["include"]), Exclude: texts(v["exclude"]),
 				Deprecated: v.Text("deprecated"), Access: v.Text("access"),
+				People: texts(v["people"]), Groups: texts(v["groups"]),
 			}
 			parsed, err := view.New(draft)
 			o := r.view(&parsed)
@@ -51,6 +54,7 @@ func (r *run) view(v *view.View) object {
 		Object: audit.Object{Kind: "view", Key: string(v.Name), Fields: present(audit.Details{
 			"name": audit.Text(v.Name), "include": patterns(v.Include), "exclude": patterns(v.Exclude),
 			"deprecated": audit.Text(v.Deprecated), "access": audit.Text(v.Access),
+			"people": audit.Texts(v.Members.People), "groups": audit.Texts(v.Members.Groups),
 		})},
 		owner:  v.ManagedBy,
 		remove: func(ctx context.Context) error { return r.ports.Views.Remove(ctx, name, nil) },

@@ -10,5 +10,6 @@ func (v View) Object() audit.Object {
 	return audit.Object{Kind: "view", Key: string(v.Name), Fields: audit.Details{
 		"include": audit.Texts(registry.PatternTexts(v.Include)), "exclude": audit.Texts(registry.PatternTexts(v.Exclude)),
 		"deprecated": audit.Text(v.Deprecated), "access": audit.Text(v.Access), "managedBy": audit.Text(v.ManagedBy),
+		"people": audit.Texts(v.Members.People), "groups": audit.Texts(v.Members.Groups),
 	}}
 }

@@ -53,12 +53,13 @@ type Access string
 // The values of Access.
 const (
 	Public    Access = "public"
-	WithToken Access = "token" // who has a token of the view
+	WithToken Access = "token"  // who has a token of the view
+	People    Access = "people" // its Members, and who has a token of the view
 )
 
 // ParseAccess returns the access with the given name. It returns fault.Invalid for any other text.
 func ParseAccess(s string) (Access, error) {
-	return fault.OneOf("access", s, Public, WithToken)
+	return fault.OneOf("access", s, Public, WithToken, People)
 }
 
 // Deprecated is what a view does with deprecated versions.
@@ -83,7 +84,8 @@ type View struct {
 	Exclude    []registry.Pattern // servers that are not in the view, even if Include selects them
 	Deprecated Deprecated
 	Access     Access
-	ManagedBy  string // the owner of the file that manages the view; empty if no file does
+	Members    Members // of a view with the access People
+	ManagedBy  string  // the owner of the file that manages the view; empty if no file does
 }
 
 // Draft is a view as an operator writes it. Deprecated and Access may be empty: deprecated versions
@@ -93,6 +95,7 @@ type Draft struct {
 	Name               string
 	Include, Exclude   []string
 	Deprecated, Access string
+	People, Groups     []string
 	ManagedBy          string
 }
 
@@ -119,6 +122,10 @@ func New(d Draft) (View, error) {
 		if v.Access, err = ParseAccess(d.Access); err != nil {
 			return View{}, fault.In("access", err)
 		}
+	}
+	v.Members, err = newMembers(d, v.Access)
+	if err != nil {
+		return View{}, err
 	}
 	return v, nil
 }
@@ -152,18 +159,14 @@ func (v View) Includes(name registry.Name) bool {
 	return !slices.ContainsFunc(v.Exclude, matches) && (len(v.Include) == 0 || slices.ContainsFunc(v.Include, matches))
 }
 
-// KnownTo reports whether a reader may know that the view exists: everybody of one that everybody may
-// read, people who are signed in of the others.
-func (v View) KnownTo(signedIn bool) bool { return v.Access == Public || signedIn }
-
 // Path returns the path of the view, below which it is a registry of its own. That of the view of all
-// servers is empty: the service itself is that registry. In the path of a view that needs a token,
-// the placeholder is in place of one.
+// servers is empty: the service itself is that registry. In the path of a view that not everybody may
+// read, the placeholder is in place of a token, because programs send no headers.
 func (v View) Path(placeholder string) string {
 	switch {
 	case v.Name == All:
 		return ""
-	case v.Access == WithToken:
+	case v.Access != Public:
 		return "/registries/" + string(v.Name) + "/t/" + placeholder
 	}
 	return "/registries/" + string(v.Name)
@@ -189,5 +192,5 @@ func (v View) Latest(all []registry.Release) (registry.Release, bool) {
 // Equal reports whether two views are the same.
 func (v View) Equal(w View) bool {
 	return v.Name == w.Name && v.Deprecated == w.Deprecated && v.Access == w.Access &&
-		v.ManagedBy == w.ManagedBy && slices.Equal(v.Include, w.Include) && slices.Equal(v.Exclude, w.Exclude)
+		v.ManagedBy == w.ManagedBy && v.Members.Equal(w.Members) && slices.Equal(v.Include, w.Include) && slices.Equal(v.Exclude, w.Exclude)
 }

@@ -22,6 +22,7 @@ type Config struct {
 // GatePorts are the dependencies of a Gate. All fields are required.
 type GatePorts struct {
 	Views   registrystore.Views
+	Members authority.Memberships
 	Changes registrystore.Changes
 	Clock   clock.Clock
 }
@@ -91,7 +92,7 @@ func (g *Gate) Find(ctx context.Context, name string, secret view.Secret) (Passa
 	// choose its hash.
 	of, ok := k.tokens[secret.Hash()]
 	if open := ok && of == v.Name; open || g.config.Private || v.Access != view.WithToken {
-		return Passage{open: open, known: true, private: true, view: v}, nil
+		return Passage{open: open, known: true, private: true, view: v, members: g.ports.Members}, nil
 	}
 	return Passage{}, fault.New(fault.Unauthenticated,
 		"this view needs one of its tokens, in the Authorization header or in the path")
@@ -103,6 +104,7 @@ type Passage struct {
 	known   bool       // there is what the request names
 	open    bool       // the request may have it, from any sender
 	private bool
+	members authority.Memberships // of the callers of a view
 }
 
 // NeedsCaller reports whether it matters who sent the request.
@@ -114,17 +116,42 @@ func (p Passage) IsPrivate() bool { return p.private }
 // Enter returns the view, or nil for the registry itself. The same view is returned until an
 // operator changes it. If the passage needs no caller, who may be zero. Else Enter returns the error
 // of Caller.MayRead, and fault.NotFound for a view that the caller may not see.
-func (p Passage) Enter(who authority.Caller) (*view.View, error) {
+func (p Passage) Enter(ctx context.Context, who authority.Caller) (*view.View, error) {
 	if p.open {
 		return p.view, nil
 	}
 	if err := who.MayRead(); err != nil {
 		return nil, err
 	}
-	if !p.known || p.view != nil && p.view.Access == view.WithToken {
+	if !p.known {
+		return nil, errNoView()
+	}
+	if p.view == nil { // the registry itself
+		return p.view, nil
+	}
+	switch ok, err := admits(ctx, p.members, p.view, who); {
+	case err != nil:
+		return nil, err
+	case !ok:
 		return nil, errNoView()
 	}
 	return p.view, nil
+}
+
+// admits reports whether a caller who may read the registry may read a view without a token of it.
+func admits(ctx context.Context, known authority.Memberships, v *view.View, who authority.Caller) (bool, error) {
+	if v.Access != view.People || v.Members.Any() {
+		return v.Access != view.WithToken, nil
+	}
+	person, err := who.Person()
+	if err != nil {
+		return false, nil //nolint:nilerr // a publisher is no member
+	}
+	m, err := known.MembershipOf(ctx, person)
+	if fault.Is(err, fault.NotFound) {
+		return false, nil
+	}
+	return v.Members.Has(m.Email, m.Groups), err
 }
 
 func errNoView() error { return fault.New(fault.NotFound, "registry view not found") }

@@ -51,6 +51,28 @@ func (r *fakeRecorder) RecordChanges(_ context.Context, changes ...audit.Change)
 	return r.err
 }
 
+// fakeMembers are ada, who is in a group, the person low, and bea. Of cem it cannot say anything.
+type fakeMembers struct{}
+
+func (fakeMembers) MembershipOf(_ context.Context, who registry.Holder) (authority.Membership, error) {
+	switch who {
+	case holderOf("ada"):
+		return authority.Membership{Groups: []string{"acme/ops", "acme/devs"}}, nil
+	case holderOf("low"):
+		return authority.Membership{Email: "low@example.com"}, nil
+	case holderOf("bea"):
+		return authority.Membership{Email: "bea@example.com", Groups: []string{"acme/dev", "other/devs"}}, nil
+	case holderOf("cem"):
+		return authority.Membership{}, fault.New(fault.Unavailable, "away")
+	}
+	return authority.Membership{}, fault.New(fault.NotFound, "no person")
+}
+
+func holderOf(name string) registry.Holder {
+	holder, _ := authoritytest.Person(name).Person() // a person has one
+	return holder
+}
+
 type fixture struct {
 	gate     *viewing.Gate
 	operator *viewing.Operator
@@ -66,7 +88,9 @@ func newFixture() *fixture {
 		store: fakedb.NewViews(db), changes: &fakeChanges{}, recorder: &fakeRecorder{},
 		clock: clocktest.NewManual(epoch),
 	}
-	fx.gate = viewing.NewGate(viewing.Config{}, viewing.GatePorts{Views: fx.store, Changes: fx.changes, Clock: fx.clock})
+	fx.gate = viewing.NewGate(viewing.Config{}, viewing.GatePorts{
+		Views: fx.store, Members: fakeMembers{}, Changes: fx.changes, Clock: fx.clock,
+	})
 	fx.operator = viewing.NewOperator(viewing.OperatorPorts{
 		Transactions: db, Views: fx.store, Recorder: fx.recorder, Clock: fx.clock, Entropy: &secretstest.Entropy{},
 	})
@@ -98,7 +122,7 @@ func (fx *fixture) enter(t *testing.T, name string, secret view.Secret, who auth
 	if err != nil {
 		return nil, err
 	}
-	return p.Enter(who)
+	return p.Enter(t.Context(), who)
 }
 
 // wantEnter checks the kind of the error of Enter; "" for none.
@@ -144,26 +168,37 @@ func TestPrivate(t *testing.T) {
 	t.Parallel()
 	fx := newFixture()
 	fx.gate = viewing.NewGate(viewing.Config{Private: true}, viewing.GatePorts{
-		Views: fx.store, Changes: fx.changes, Clock: fx.clock,
+		Views: fx.store, Members: fakeMembers{}, Changes: fx.changes, Clock: fx.clock,
 	})
 	fx.add(t, view.Draft{Name: "open"})
+	fx.add(t, view.Draft{Name: "people", Access: "people"})
+	fx.add(t, view.Draft{Name: "some", Access: "people", People: []string{"Low@example.com"}, Groups: []string{"acme/devs"}})
 	fx.add(t, view.Draft{Name: "inner", Access: "token"})
 	secret := fx.addToken(t, "inner", "a")
 	callers := map[string]authority.Caller{
+		"ada": authoritytest.Person("ada"), "bea": authoritytest.Person("bea"), "cem": authoritytest.Person("cem"),
+		"named":  authoritytest.Person("low"),
 		"no one": {}, "low": authoritytest.Person("ada low"), "risky": authoritytest.Person("ada risky"),
 		"reader": newToken(scope.Read), "editor": newToken(scope.Edit),
 		"publisher": authority.NewPublisher(authority.Publisher{}, authoritytest.Address()),
 	}
 	const all = fault.Kind(0)
 	for name, want := range map[string]map[string]fault.Kind{
-		"":     {"no one": fault.Unauthenticated, "risky": fault.Forbidden, "editor": fault.Forbidden},
-		"all":  {"no one": fault.Unauthenticated, "risky": fault.Forbidden, "editor": fault.Forbidden},
-		"open": {},
+		"":       {"no one": fault.Unauthenticated, "risky": fault.Forbidden, "editor": fault.Forbidden},
+		"all":    {"no one": fault.Unauthenticated, "risky": fault.Forbidden, "editor": fault.Forbidden},
+		"open":   {},
+		"people": {"no one": fault.Unauthenticated, "risky": fault.Forbidden, "editor": fault.Forbidden},
+		"some": {
+			"no one": fault.Unauthenticated, "bea": fault.NotFound, "cem": fault.Unavailable, "risky": fault.Forbidden,
+			"reader": fault.NotFound, "editor": fault.Forbidden, "publisher": fault.NotFound,
+		},
 		"none": {
+			"ada": fault.NotFound, "bea": fault.NotFound, "cem": fault.NotFound, "named": fault.NotFound,
 			"no one": fault.Unauthenticated, "low": fault.NotFound, "risky": fault.Forbidden, "reader": fault.NotFound,
 			"editor": fault.Forbidden, "publisher": fault.NotFound,
 		},
 		"inner": {
+			"ada": fault.NotFound, "bea": fault.NotFound, "cem": fault.NotFound, "named": fault.NotFound,
 			"no one": fault.Unauthenticated, "low": fault.NotFound, "risky": fault.Forbidden, "reader": fault.NotFound,
 			"editor": fault.Forbidden, "publisher": fault.NotFound,
 		},
@@ -180,6 +215,30 @@ func TestPrivate(t *testing.T) {
 	}
 	if _, err := fx.enter(t, "", secret, authority.Caller{}); !fault.Is(err, fault.Unauthenticated) {
 		t.Errorf("the registry with the token of a view: %v", err)
+	}
+}
+
+// TestPeople checks who may read the views of people if everybody may read the registry.
+func TestPeople(t *testing.T) {
+	t.Parallel()
+	fx := newFixture()
+	fx.add(t, view.Draft{Name: "people", Access: "people"})
+	fx.add(t, view.Draft{Name: "some", Access: "people", Groups: []string{"acme/devs"}})
+	secret := fx.addToken(t, "some", "a")
+	for _, name := range []string{"people", "some"} {
+		if _, err := fx.enter(t, name, "x", authority.Caller{}); !fault.Is(err, fault.Unauthenticated) {
+			t.Errorf("no one enters %s: %v", name, err)
+		}
+		if v, err := fx.enter(t, name, "x", authoritytest.Person("ada")); err != nil || string(v.Name) != name {
+			t.Errorf("ada enters %s: %v, %v", name, v, err)
+		}
+	}
+	if _, err := fx.enter(t, "some", "x", authoritytest.Person("bea")); !fault.Is(err, fault.NotFound) {
+		t.Errorf("bea: %v", err)
+	}
+	fx.wantEnter(t, "some", secret)
+	if p, err := fx.gate.Find(t.Context(), "some", secret); err != nil || !p.IsPrivate() || p.NeedsCaller() {
+		t.Errorf("with the token: %+v, %v", p, err)
 	}
 }
 
@@ -359,19 +418,25 @@ func TestKnown(t *testing.T) {
 	fx := newFixture()
 	fx.add(t, view.Draft{Name: "open"})
 	fx.add(t, view.Draft{Name: "inner", Access: "token"})
-	for signedIn, want := range map[bool]string{false: "[open]", true: "[inner open]"} {
-		views, err := fx.gate.Known(t.Context(), signedIn)
+	fx.add(t, view.Draft{Name: "people", Access: "people"})
+	fx.add(t, view.Draft{Name: "some", Access: "people", Groups: []string{"acme/devs"}})
+	for name, want := range map[string]string{"": "[open]", "ada risky": "[open]", "bea": "[inner open people]", "ada": "[inner open people some]"} {
+		who := authority.Caller{}
+		if name != "" {
+			who = authoritytest.Person(name)
+		}
+		views, err := fx.gate.Known(t.Context(), who)
 		var names []view.Name
 		for _, v := range views {
 			names = append(names, v.Name)
 		}
 		if got := fmt.Sprint(names); err != nil || got != want {
-			t.Errorf("signed in %t: %s, %v, want %s", signedIn, got, err, want)
+			t.Errorf("%q: %s, %v, want %s", name, got, err, want)
 		}
 	}
 	fx.changes.err = errors.New("away")
 	fx.clock.Advance(time.Second)
-	if _, err := fx.gate.Known(t.Context(), true); !fault.Is(err, fault.Unavailable) {
+	if _, err := fx.gate.Known(t.Context(), authoritytest.Person("ada")); !fault.Is(err, fault.Unavailable) {
 		t.Errorf("while the database is away: %v", err)
 	}
 }

@@ -6,18 +6,27 @@ import (
 	"slices"
 
 	"github.com/tollgate-dev/tollgate/core/registry/view"
+	"github.com/tollgate-dev/tollgate/ports/authority"
 )
 
-// Known returns the views whose names a reader may know, ordered by name. It returns
-// fault.Unavailable when the database fails.
-func (g *Gate) Known(ctx context.Context, signedIn bool) ([]view.View, error) {
+// Known returns the views whose names a caller may know, ordered by name: everybody those that
+// everybody may read, and who may read the registry the others, except for those of other people. It
+// returns fault.Unavailable when the database fails.
+func (g *Gate) Known(ctx context.Context, who authority.Caller) ([]view.View, error) {
 	k, err := g.current(ctx)
 	if err != nil {
 		return nil, err
 	}
+	reader := who.MayRead() == nil
 	var views []view.View
 	for _, v := range k.views {
-		if v.KnownTo(signedIn) {
+		known := v.Access == view.Public || reader
+		if known && v.Access == view.People {
+			if known, err = admits(ctx, g.ports.Members, v, who); err != nil {
+				return nil, err
+			}
+		}
+		if known {
 			views = append(views, *v)
 		}
 	}

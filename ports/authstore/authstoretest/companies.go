@@ -133,7 +133,7 @@ func identitySample(person, n int) company.Identity {
 	return company.Identity{
 		ID: recordtest.UUID[company.IdentityID](100*(person+1) + n), UserID: Account(person).ID, Issuer: "https://login.example",
 		Subject: "subject é " + string(rune('a'+10*person+n)), Email: "a@example.com", LinkedAt: at, LastUsedAt: at.Add(time.Hour),
-		ConfirmedAt: at.Add(2 * time.Hour),
+		ConfirmedAt: at.Add(2 * time.Hour), Membership: company.Membership{Provider: "acme", Groups: []string{"b é/\"", "a"}},
 	}
 }
 
@@ -175,16 +175,19 @@ func storesUse(t *testing.T, s Stores) {
 	i := identitySample(0, 1)
 	addIdentities(t, s, i)
 	i.Email, i.LastUsedAt = "new@example.com", i.LastUsedAt.Add(3*time.Hour)
-	i.ConfirmedAt = i.LastUsedAt
-	recordtest.OK(t, s.Companies.Identities.Use(t.Context(), i.ID, i.Email, i.LastUsedAt))
-	recordtest.OK(t, s.Companies.Identities.Use(t.Context(), identitySample(1, 1).ID, i.Email, i.LastUsedAt))
+	i.ConfirmedAt, i.Membership = i.LastUsedAt, company.Membership{Provider: "other", Groups: []string{"c"}}
+	recordtest.OK(t, s.Companies.Identities.Use(t.Context(), i.ID, i.Email, i.Membership, i.LastUsedAt))
+	recordtest.OK(t, s.Companies.Identities.Use(t.Context(), identitySample(1, 1).ID, i.Email, i.Membership, i.LastUsedAt))
 	recordtest.Equal(t, recordtest.Must(s.Companies.Identities.Find(t.Context(), i.Issuer, i.Subject))(t), i)
 	for _, at := range []time.Time{i.LastUsedAt.Add(time.Hour), {}} {
 		i.ConfirmedAt = at
-		recordtest.OK(t, s.Companies.Identities.Confirm(t.Context(), i.ID, at))
+		recordtest.OK(t, s.Companies.Identities.Confirm(t.Context(), i.ID, at, nil))
 		recordtest.Equal(t, recordtest.Must(s.Companies.Identities.Find(t.Context(), i.Issuer, i.Subject))(t), i)
 	}
-	recordtest.OK(t, s.Companies.Identities.Confirm(t.Context(), identitySample(1, 1).ID, i.LastUsedAt))
+	recordtest.OK(t, s.Companies.Identities.Confirm(t.Context(), identitySample(1, 1).ID, i.LastUsedAt, nil))
+	i.ConfirmedAt, i.Membership = i.LastUsedAt, company.Membership{Provider: "other"}
+	recordtest.OK(t, s.Companies.Identities.Confirm(t.Context(), i.ID, i.ConfirmedAt, &i.Membership))
+	recordtest.Equal(t, recordtest.Must(s.Companies.Identities.Find(t.Context(), i.Issuer, i.Subject))(t), i)
 }
 
 func removesOwnIdentity(t *testing.T, s Stores) {

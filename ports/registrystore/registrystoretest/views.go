@@ -122,14 +122,21 @@ func keepsViews(t *testing.T, s ViewStores) {
 		Name: "a-9", Include: []string{"com.example/*", "*", "org.example/a"}, Exclude: []string{"com.example/b*"},
 		Deprecated: "hide", Access: "token",
 	})
-	s.add(t, plain, whole)
-	s.wantViews(t, whole, plain)
+	people := newView(t, view.Draft{
+		Name: "b", Access: "people", People: []string{"ada@example.com", "é@example.com"}, Groups: []string{"acme/a b: é\\n", "acme/x/y"},
+	})
+	everybody := newView(t, view.Draft{Name: "c", Access: "people"})
+	s.add(t, plain, everybody, whole, people)
+	s.wantViews(t, whole, people, everybody, plain)
 	got, err := s.Views.List(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
 	got[0].Include[0] = got[0].Exclude[0]
-	s.wantViews(t, whole, plain)
+	s.wantViews(t, whole, people, everybody, plain)
+	everybody.Access, people.Access, people.Members = view.WithToken, view.Public, view.Members{}
+	s.add(t, everybody, people)
+	s.wantViews(t, whole, people, everybody, plain)
 }
 
 func replacesView(t *testing.T, s ViewStores) {

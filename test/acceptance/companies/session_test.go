@@ -165,6 +165,44 @@ func TestRecheck(t *testing.T) {
 	})
 }
 
+// TestGroupOfAView: a group of a linked identity opens a view, in a session that began with a password
+// too, and closes it on two instances within a second (contract C-36).
+func TestGroupOfAView(t *testing.T) {
+	e := fixture.NewProduction(t)
+	s := startSite(t, e)
+	s.askForRefresh(t)
+	other := e.Start(t, append(fixture.RegistrySettings(), fixture.RiskPolicy("relaxed"))...)
+	s.want(t, 201, "PUT", "/admin/v1/views/devs", object{"access": "people", "groups": []string{"acme/devs"}})
+	bert := e.NewWriter(t, s.Service, "bert@acme.example")
+	wait := func(what string, want int) {
+		t.Helper()
+		withinSeconds(t, what, func() bool {
+			for _, api := range []string{s.API, other.API} {
+				if apiclient.Call(t, "GET", api+"/registries/devs/v0.1/servers", nil, bert.Bearer()...).Status != want {
+					return false
+				}
+			}
+			return true
+		})
+	}
+	wait("a person without an identity", 404)
+	good := oidcissuer.Behaviour{
+		Claims: object{"sub": "u1", "email": "bert@acme.example", "groups": []string{"devs"}}, Refresh: "the refresh token",
+	}
+	s.provider.Behave(good)
+	s.newBrowser(t).signIn().want(200)
+	wait("a person in the group", 200)
+	for _, groups := range []any{[]string{"dev", "devs/x"}, "devs", object{"devs": true}, []string{"ops", "devs"}} {
+		good.Claims = object{"sub": "u1", "groups": groups}
+		s.provider.Behave(good)
+		s.checkAgain(t)
+		want := map[bool]int{true: 200, false: 404}[fmt.Sprint(groups) == "devs" || fmt.Sprint(groups) == "[ops devs]"]
+		wait(fmt.Sprintf("the groups %v", groups), want)
+	}
+	s.want(t, 204, "DELETE", providers+"/acme", nil)
+	wait("the provider is removed", 404)
+}
+
 // TestUnaskedRefreshToken checks that a refresh token that a provider gives without offline_access is not
 // kept: it may end with the session there, and its end would be taken for the end of the employment.
 func TestUnaskedRefreshToken(t *testing.T) {

@@ -106,6 +106,10 @@ func TestPrivateRegistry(t *testing.T) {
 		if seen < 16 {
 			t.Errorf("only %d reads", seen)
 		}
+		if a := s.send(t, s.newRisky(t), "GET", "/v0.1/servers", nil); a.Status != http.StatusForbidden || !strings.HasPrefix(
+			a.Header.Get("WWW-Authenticate"), `Bearer error="insufficient_user_authentication"`) {
+			t.Errorf("at HIGH_RISK: %d %v", a.Status, a.Header)
+		}
 		checkPrivateConsole(t, s, tokens["registry:read"])
 		checkEndOfReaders(t, s, tokens["registry:read"])
 	})

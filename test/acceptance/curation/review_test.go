@@ -47,16 +47,7 @@ func TestReview(t *testing.T) {
 // quarantine (contract C-12, C-20).
 func checkHighRisk(t *testing.T, s *site) {
 	id := s.submit(t, s.ada, titled("com.example/risky", "1.0.0", "title"))
-	dan := s.e.NewPerson(t, "dan@example.com", "review com.example/*")
-	dan.Login(t, s.one)
-	dan.Login(t, s.one)
-	apiclient.Call(t, "POST", s.one.API+"/auth/login", map[string]any{
-		"email": dan.Email, "password": "wrong", "deviceInfo": dan.Device,
-	}).WantStatus(t, http.StatusUnauthorized)
-	// two sessions within a minute and a failure on an unknown device
-	if dan.Login(t, s.one); dan.TrustLevel != "HIGH_RISK" {
-		t.Fatalf("the session is at %s", dan.TrustLevel)
-	}
+	dan := s.newRisky(t)
 	for _, path := range []string{"reviews", "reviews/" + id, "quarantine"} {
 		a := s.send(t, dan, "GET", "/v0.1/x/dev.tollgate/"+path, nil).WantStatus(t, http.StatusForbidden)
 		if challenge := a.Header.Get("WWW-Authenticate"); !strings.Contains(challenge,

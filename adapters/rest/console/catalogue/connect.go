@@ -8,7 +8,6 @@ import (
 
 	"github.com/tollgate-dev/tollgate/adapters/rest"
 	"github.com/tollgate-dev/tollgate/adapters/rest/console/site"
-	"github.com/tollgate-dev/tollgate/core/auth"
 	"github.com/tollgate-dev/tollgate/core/registry/allowlist"
 	"github.com/tollgate-dev/tollgate/core/registry/view"
 	"github.com/tollgate-dev/tollgate/core/registry/viewing"
@@ -115,7 +114,11 @@ type connectView struct {
 
 // show shows how programs reach the registry.
 func (c *Connect) show(v *site.Visit) error {
-	views, err := c.views.Known(v.UserContext(), v.SignedIn() && v.Session.TrustLevel.Admits(auth.Unverified))
+	who, err := v.Reader()
+	if err != nil {
+		return err
+	}
+	views, err := c.views.Known(v.UserContext(), who)
 	if err != nil {
 		return err
 	}

@@ -3,6 +3,7 @@ package operating
 import (
 	"context"
 	"net/url"
+	"slices"
 	"strings"
 
 	"github.com/gofiber/fiber/v2"
@@ -22,8 +23,10 @@ var (
 	viewPage  = site.ParsePage(templates, "templates/view.html")
 )
 
-// viewInputs are the fields of a view without its name.
-var viewInputs = []site.Input{
+// accessInput is the place of the field that says who may read a view.
+const accessInput = 3
+
+var viewInputs = [...]site.Input{
 	{Name: "include", Label: "Include", Hint: "Patterns such as com.example/*, with spaces between them. Empty for all."},
 	{Name: "exclude", Label: "Exclude", Hint: "Patterns, also of what is included."},
 	{Name: "deprecated", Label: "Deprecated versions", Kind: "select", Options: []site.Option{
@@ -31,7 +34,19 @@ var viewInputs = []site.Input{
 	}},
 	{Name: "access", Label: "Who may read it", Kind: "select", Options: []site.Option{
 		{Value: "public", Text: "Everybody"}, {Value: "token", Text: "Who has a token of it"},
+		{Value: "people", Text: "People who are signed in"},
 	}},
+	{Name: "people", Label: "These people", Kind: "area", Hint: "E-mail addresses, one in each line. With no person and no group, everybody who is signed in."},
+	{Name: "groups", Label: "These groups", Kind: "area", Hint: "Groups of company sign-in, such as acme/developers, one in each line."},
+}
+
+// viewInputs returns the fields of a view without its name.
+func (p *Pages) viewInputs() []site.Input {
+	inputs := slices.Clone(viewInputs[:])
+	if p.site.IsPrivate() {
+		inputs[accessInput].Hint = "A view for everybody is public, although reading the registry needs a sign-in."
+	}
+	return inputs
 }
 
 var nameInput = site.Input{Name: "name", Label: "Name", Required: true}
@@ -50,6 +65,8 @@ func (p *Pages) mountViews(r fiber.Router) {
 type viewsView struct {
 	Views []view.View
 	Add   site.FormView
+	// Private is true if reading the registry needs a caller.
+	Private bool
 }
 
 func (p *Pages) views(ctx context.Context, v *site.Visit, problems site.Problems) error {
@@ -58,9 +75,9 @@ func (p *Pages) views(ctx context.Context, v *site.Visit, problems site.Problems
 		return err
 	}
 	add := v.Fill(site.Form{
-		Action: viewsPath, Button: "Add this view", Inputs: append([]site.Input{nameInput}, viewInputs...),
+		Action: viewsPath, Button: "Add this view", Inputs: append([]site.Input{nameInput}, p.viewInputs()...),
 	}, nil, problems)
-	return v.Render(viewsPage, newHead(v, "Views", problems, add), viewsView{all, add})
+	return v.Render(viewsPage, newHead(v, "Views", problems, add), viewsView{all, add, p.site.IsPrivate()})
 }
 
 // viewView is the page of a view.
@@ -84,10 +101,11 @@ func (p *Pages) view(ctx context.Context, v *site.Visit, problems site.Problems)
 	}
 	setConflict(v, problems, found.ManagedBy)
 	page := viewView{View: found, Path: viewsPath + "/" + url.PathEscape(name), Tokens: tokens}
-	page.Change = v.Fill(site.Form{Action: page.Path, Button: "Save this view", Inputs: viewInputs}, url.Values{
+	page.Change = v.Fill(site.Form{Action: page.Path, Button: "Save this view", Inputs: p.viewInputs()}, url.Values{
 		"include":    {strings.Join(registry.PatternTexts(found.Include), " ")},
 		"exclude":    {strings.Join(registry.PatternTexts(found.Exclude), " ")},
 		"deprecated": {string(found.Deprecated)}, "access": {string(found.Access)},
+		"people": {strings.Join(found.Members.People, "\n")}, "groups": {strings.Join(found.Members.Groups, "\n")},
 	}, problems)
 	page.Token = v.Fill(site.Form{Action: page.Path + "/tokens", Button: "Make this token", Inputs: []site.Input{
 		{Name: "token", Label: "Name of the token", Hint: "Who uses it, such as team-data.", Required: true},
@@ -100,6 +118,7 @@ func viewDraft(v *site.Visit, name string) view.Draft {
 	return view.Draft{
 		Name: name, Include: strings.Fields(v.Form.Get("include")), Exclude: strings.Fields(v.Form.Get("exclude")),
 		Deprecated: v.Form.Get("deprecated"), Access: v.Form.Get("access"),
+		People: formLines(v, "people"), Groups: formLines(v, "groups"),
 	}
 }
 

@@ -54,6 +54,7 @@ var inputs = map[string]struct{ field, label string }{
 		"resource", "The action operate",
 	},
 	"include": {"include", "Include"}, "exclude": {"exclude", "Exclude"}, "access": {"access", "Who may read it"},
+	"people": {"people", "These people"}, "groups": {"groups", "These groups"},
 	"deprecated": {"deprecated", "Deprecated versions"}, "search": {"q", "The search"}, "package_type": {
 		"package", "Package",
 	},

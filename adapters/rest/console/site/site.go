@@ -240,7 +240,7 @@ func (s *Site) Reader(h Handler) fiber.Handler {
 		return s.Open(func(v *Visit) error {
 			v.Set(fiber.HeaderVary, fiber.HeaderCookie+", "+fiber.HeaderAuthorization)
 			v.Set(fiber.HeaderCacheControl, "no-store")
-			who, err := v.reader(token)
+			who, err := v.readerBy(token)
 			if err == nil {
 				err = who.MayRead()
 			}
@@ -252,8 +252,14 @@ func (s *Site) Reader(h Handler) fiber.Handler {
 	}
 }
 
-// reader returns who reads a page: by a token, or the person who is signed in.
-func (v *Visit) reader(token string) (authority.Caller, error) {
+// Reader returns the person who is signed in; else nobody.
+func (v *Visit) Reader() (authority.Caller, error) { return v.readerBy("") }
+
+// IsPrivate reports whether reading the registry needs a caller.
+func (s *Site) IsPrivate() bool { return s.ports.Reading.Private }
+
+// readerBy returns who reads a page: by a token, or the person who is signed in.
+func (v *Visit) readerBy(token string) (authority.Caller, error) {
 	if !v.site.HasSignIn() || token == "" && !v.SignedIn() {
 		return authority.Caller{}, nil
 	}
