@@ -138,8 +138,7 @@ var authSet = wire.NewSet(
 	authapi.New, wire.Struct(new(authapi.UseCases), "*"),
 	signin.New, wire.Struct(new(signin.Ports), "*"),
 	stepup.New, wire.Struct(new(stepup.Ports), "*"), credentials.New, wire.Struct(new(credentials.Ports), "*"),
-	devices.New, wire.Struct(new(devices.Ports), "*"), access.NewChecker,
-	access.NewMemberships, wire.Struct(new(access.MembershipPorts), "*"), inprocess.TrailSet, auditing.NewRefusals,
+	devices.New, wire.Struct(new(devices.Ports), "*"), access.NewChecker, inprocess.TrailSet, auditing.NewRefusals,
 	jwt.Set, // access tokens
 	chooseSessionCache, wire.Struct(new(sessionCacheSettings), "*"),
 	learning.NewRunner, wire.Struct(new(learning.RunnerPorts), "*"),
@@ -163,7 +162,7 @@ var registrySet = wire.NewSet(
 	allowlist.NewSource,
 	wire.Struct(new(registryapi.Reads), "*"), viewing.NewGate, wire.Struct(new(viewing.GatePorts), "*"),
 	publishing.New, wire.Struct(new(publishing.Ports), "*"), choosePackageChecks,
-	inprocess.AuthoritySet,
+	inprocess.AuthoritySet, access.NewMemberships, wire.Struct(new(access.MembershipPorts), "*"),
 )
 
 // publisherSet provides the use cases of publishers and their API.

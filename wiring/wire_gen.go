@@ -643,11 +643,11 @@ func injectService(ctx context.Context, s settings.Settings, parts settings.Part
 		Clock:      clock,
 	}
 	memberships := access.NewMemberships(membershipPorts)
-	inprocessMemberships := inprocess.NewMemberships(memberships)
+	authorityMemberships := inprocess.NewMemberships(memberships)
 	changes, cleanup11 := registryrecords.WatchChanges(db, registryrecordsStores)
 	gatePorts := viewing.GatePorts{
 		Views:   views,
-		Members: inprocessMemberships,
+		Members: authorityMemberships,
 		Changes: changes,
 		Clock:   clock,
 	}

@@ -10,16 +10,13 @@ import (
 	"github.com/tollgate-dev/tollgate/ports/authority"
 )
 
-var _ authority.Memberships = (*Memberships)(nil)
+type memberships struct{ people *access.Memberships }
 
-// Memberships says as whom operators know the people who call. It is safe for concurrent use.
-type Memberships struct{ people *access.Memberships }
-
-// NewMemberships returns Memberships.
-func NewMemberships(m *access.Memberships) *Memberships { return &Memberships{m} }
+// NewMemberships returns as whom operators know the people who call.
+func NewMemberships(m *access.Memberships) authority.Memberships { return &memberships{m} }
 
 // MembershipOf implements [authority.Memberships].
-func (m *Memberships) MembershipOf(ctx context.Context, who registry.Holder) (authority.Membership, error) {
+func (m *memberships) MembershipOf(ctx context.Context, who registry.Holder) (authority.Membership, error) {
 	if _, ok := who.Service(); ok || who == "" {
 		return authority.Membership{}, fault.New(fault.NotFound, "a service account is no person")
 	}

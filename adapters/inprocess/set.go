@@ -13,8 +13,7 @@ var TrailSet = wire.NewSet(auditing.New, wire.Bind(new(authority.Recorder), new(
 
 // AuthoritySet provides the authority of the registry.
 var AuthoritySet = wire.NewSet(
-	NewAuthority, wire.Bind(new(authority.Authority), new(*Authority)),
-	NewMemberships, wire.Bind(new(authority.Memberships), new(*Memberships)),
+	NewAuthority, wire.Bind(new(authority.Authority), new(*Authority)), NewMemberships,
 )
 
 // ActsSet provides the record of what callers do.

@@ -23,6 +23,11 @@ type noActs struct{}
 
 func (noActs) Record(context.Context, authority.Act) error { return nil }
 
+// noNotices sends no notices.
+type noNotices struct{ authority.ReviewNotifier }
+
+func (noNotices) NotifyPublishers(authority.QuarantineNotice) {}
+
 // newGrants returns the grants of the person of expectUncached for the servers below com.example.
 func newGrants(t *testing.T, db *fakedb.Database, actions ...registry.Action) *fakedb.Grants {
 	t.Helper()
@@ -49,8 +54,8 @@ func serveQuarantine(t *testing.T) (url string, q *quarantining.Service) {
 		Ports: change.Ports{
 			Transactions: db, Writer: servers, Quarantine: fakedb.NewQuarantine(db), Acts: noActs{},
 		},
-		Mirrors: fakedb.NewMirrors(db),
-		Grants:  newGrants(t, db, registry.ActionReview), Cursors: page.NewSealer([]byte(strings.Repeat("k", 32))),
+		Reader: servers, Mirrors: fakedb.NewMirrors(db), Notifier: noNotices{},
+		Grants: newGrants(t, db, registry.ActionReview), Cursors: page.NewSealer([]byte(strings.Repeat("k", 32))),
 		Clock: clocktest.NewManual(now),
 		Events: notifying.NewRecorder(notifying.RecorderPorts{
 			Webhooks: fakedb.NewWebhooks(db), Deliveries: fakedb.NewDeliveries(db), Encoder: registryapi.Encoder{},

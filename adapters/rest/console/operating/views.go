@@ -101,16 +101,23 @@ func (p *Pages) view(ctx context.Context, v *site.Visit, problems site.Problems)
 	}
 	setConflict(v, problems, found.ManagedBy)
 	page := viewView{View: found, Path: viewsPath + "/" + url.PathEscape(name), Tokens: tokens}
-	page.Change = v.Fill(site.Form{Action: page.Path, Button: "Save this view", Inputs: p.viewInputs()}, url.Values{
-		"include":    {strings.Join(registry.PatternTexts(found.Include), " ")},
-		"exclude":    {strings.Join(registry.PatternTexts(found.Exclude), " ")},
-		"deprecated": {string(found.Deprecated)}, "access": {string(found.Access)},
-		"people": {strings.Join(found.Members.People, "\n")}, "groups": {strings.Join(found.Members.Groups, "\n")},
-	}, problems)
+	page.Change = v.Fill(site.Form{
+		Action: page.Path, Button: "Save this view", Inputs: p.viewInputs(),
+	}, viewValues(&found), problems)
 	page.Token = v.Fill(site.Form{Action: page.Path + "/tokens", Button: "Make this token", Inputs: []site.Input{
 		{Name: "token", Label: "Name of the token", Hint: "Who uses it, such as team-data.", Required: true},
 	}}, nil, problems)
 	return v.Render(viewPage, newHead(v, "View "+name, problems, page.Change, page.Token), page)
+}
+
+// viewValues returns a view as its form has it.
+func viewValues(w *view.View) url.Values {
+	return url.Values{
+		"include":    {strings.Join(registry.PatternTexts(w.Include), " ")},
+		"exclude":    {strings.Join(registry.PatternTexts(w.Exclude), " ")},
+		"deprecated": {string(w.Deprecated)}, "access": {string(w.Access)},
+		"people": {strings.Join(w.Members.People, "\n")}, "groups": {strings.Join(w.Members.Groups, "\n")},
+	}
 }
 
 // viewDraft returns the view that a form describes.
