@@ -12,7 +12,7 @@ import (
 
 	"github.com/tollgate-dev/tollgate/adapters/lifecycle"
 	"github.com/tollgate-dev/tollgate/adapters/prometheus"
-	"github.com/tollgate-dev/tollgate/core/fitness"
+	"github.com/tollgate-dev/tollgate/adapters/rest/overview"
 	"github.com/tollgate-dev/tollgate/wiring/settings"
 )
 
@@ -39,8 +39,8 @@ func Open(
 	}
 	if s.Service.Environment == settings.Production {
 		facts := findFacts(s.Couriers, s.IDTokens, s.Records, s.Debug, s.Service.SecretKey)
-		for _, w := range fitness.Warnings(facts, time.Now()) {
-			log.WithField("setting", w.Setting).Warn(w.Text)
+		for _, w := range overview.Warnings(facts, time.Now()) {
+			log.WithField("setting", w.Remedy).Warn(w.Text)
 		}
 	}
 	return injectService(ctx, s, parts, build, metrics, log)

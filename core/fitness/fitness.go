@@ -22,10 +22,22 @@ type Facts struct {
 	LastBackup time.Time
 }
 
-// Warning is something that is missing, and how to change that.
+// Missing names what is missing.
+type Missing string
+
+// What can be missing.
+const (
+	Courier         Missing = "courier"
+	RootSecret      Missing = "root secret"
+	PrivateDebugger Missing = "private debug listener"
+	PublicAddress   Missing = "public address"
+	Backup          Missing = "backup"
+)
+
+// Warning is something that is missing, and what follows from it.
 type Warning struct {
-	Text    string // a sentence without a full stop
-	Setting string // the setting or command that ends the warning
+	Missing
+	Text string // a sentence without a full stop
 }
 
 // backupAge is the age at which a backup is too old.
@@ -33,24 +45,23 @@ const backupAge = 7 * 24 * time.Hour
 
 // Warnings returns what is missing, the most urgent first.
 func Warnings(f Facts, now time.Time) (all []Warning) {
-	add := func(missing bool, text, setting string) {
+	add := func(missing bool, what Missing, text string) {
 		if missing {
-			all = append(all, Warning{text, setting})
+			all = append(all, Warning{what, text})
 		}
 	}
-	add(!f.Courier, "no courier is set: people get no codes, and without a code or an authenticator nobody can publish",
-		"OTP_EMAIL_PLUGIN")
-	add(f.RootInDatabase, "SECRET_KEY is not set: the root secret is kept in the database, and in its backups",
-		"SECRET_KEY")
-	add(!isLoopback(f.DebugHost), "the debug listener, which needs no sign-in, listens beyond this machine: "+
-		"allow access for operators and the scraper only", "DEBUG_HOST")
-	add(!f.PublicURL, "PUBLIC_URL is not set: messages have no links", "PUBLIC_URL")
+	add(!f.Courier, Courier,
+		"no courier is set: people get no codes, and without a code or an authenticator nobody can publish")
+	add(f.RootInDatabase, RootSecret, "the root secret is kept in the database, and in its backups")
+	add(!isLoopback(f.DebugHost), PrivateDebugger,
+		"the debug listener, which needs no sign-in, listens beyond this machine: allow access for operators and the scraper only")
+	add(!f.PublicURL, PublicAddress, "the public address is not set: messages have no links")
 	switch {
 	case f.Postgres:
 	case f.LastBackup.IsZero():
-		add(true, "no backup of the database was seen", "tollgate backup")
+		add(true, Backup, "no backup of the database was seen")
 	default:
-		add(now.Sub(f.LastBackup) > backupAge, "the last backup of the database is more than a week old", "tollgate backup")
+		add(now.Sub(f.LastBackup) > backupAge, Backup, "the last backup of the database is more than a week old")
 	}
 	return all
 }

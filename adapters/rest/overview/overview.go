@@ -40,6 +40,25 @@ type Instance struct {
 // Facts returns what settings and host settle.
 type Facts func() fitness.Facts
 
+// Warning is a warning, and the setting or command that ends it.
+type Warning struct {
+	fitness.Warning
+	Remedy string
+}
+
+var remedies = map[fitness.Missing]string{
+	fitness.Courier: "OTP_EMAIL_PLUGIN", fitness.RootSecret: "SECRET_KEY", fitness.PrivateDebugger: "DEBUG_HOST",
+	fitness.PublicAddress: "PUBLIC_URL", fitness.Backup: "tollgate backup",
+}
+
+// Warnings returns what is missing before a service is fit for people.
+func Warnings(f fitness.Facts, now time.Time) (all []Warning) {
+	for _, w := range fitness.Warnings(f, now) {
+		all = append(all, Warning{w, remedies[w.Missing]})
+	}
+	return all
+}
+
 // MaxCounted is the number up to which the overview counts.
 const MaxCounted = 10_000
 
@@ -65,7 +84,7 @@ type Checklist struct {
 	Instance
 	rest.Traffic
 
-	Missing []fitness.Warning
+	Missing []Warning
 }
 
 // ReadChecklist returns the overview with numbers. It returns fault.Unavailable when the database
@@ -77,7 +96,7 @@ func (s Source) ReadChecklist(ctx context.Context) (Checklist, error) {
 	}
 	now := s.Clock.Now()
 	c := Checklist{
-		Overview: o, Instance: s.Instance, Traffic: s.Dependencies.Traffic(now), Missing: fitness.Warnings(s.Facts(), now),
+		Overview: o, Instance: s.Instance, Traffic: s.Dependencies.Traffic(now), Missing: Warnings(s.Facts(), now),
 	}
 	found, err := s.Catalogue.Find(ctx, registrystore.Search{Limit: 1})
 	if err != nil {

@@ -17,6 +17,8 @@ import (
 // shelf is a catalogue of the servers com.example/00 to 79 in the order of names, which knows ranges
 // of names only, and views and grants. It keeps the searches that it gets.
 type shelf struct {
+	registrystore.Catalogue
+
 	asked   []registrystore.Search
 	waiting int // calls of Index after which it is complete
 	failure error

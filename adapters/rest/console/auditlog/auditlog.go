@@ -88,11 +88,7 @@ const (
 
 // Show sends a page of the audit log, with the filters and the position that the query names.
 func Show(v *site.Visit, l Log, problems site.Problems) error {
-	view, q, wrong := readLog(v)
-	view.Log, view.Title = l, "My audit log"
-	if l.Everybody {
-		view.Title = "Audit log"
-	}
+	view, q, wrong := readLog(v, l)
 	if problems = append(problems, wrong...); len(problems) > 0 {
 		v.Status(fiber.StatusUnprocessableEntity)
 		return v.Render(logPage, site.Head{Title: view.Title, Problems: problems}, view)
@@ -158,7 +154,11 @@ func (l Log) newEventView(v *site.Visit, e audit.Event) (row eventView, err erro
 }
 
 // readLog reads the filters. The dates include both days.
-func readLog(v *site.Visit) (view logView, q auditing.Query, problems site.Problems) {
+func readLog(v *site.Visit, l Log) (view logView, q auditing.Query, problems site.Problems) {
+	view.Log, view.Title = l, "My audit log"
+	if l.Everybody {
+		view.Title = "Audit log"
+	}
 	view.From, view.Until = v.Text("from"), v.Text("until")
 	q = auditing.Query{Category: audit.Category(v.Text("type")), Limit: perPage}
 	for _, t := range audit.Categories() {

@@ -179,7 +179,11 @@ func (p *Pages) addViews(v *site.Visit, view *serverView) error {
 	if view.Release.Status == registry.StatusDeleted {
 		return nil
 	}
-	known, err := p.ports.Views.Known(v.UserContext(), v.SignedIn() && v.Session.TrustLevel.Admits(auth.Unverified))
+	who, err := v.Reader()
+	if err != nil {
+		return err
+	}
+	known, err := p.ports.Views.Known(v.UserContext(), who)
 	for _, one := range known {
 		if one.Includes(view.Release.Name) && !one.Hides(view.Release.Status) {
 			view.Views = append(view.Views, one)
