@@ -34,7 +34,7 @@ const (
 type Config struct {
 	URL          string // of the API: scheme, host, and the path prefix of a proxy if there is one
 	InsecureHTTP bool   // allow http to another machine, although others on the network path can read everything
-	CACert       string // file with certificates that are trusted too; empty for none
+	CACert       string // file with certificates that are trusted too; empty without one
 	UserAgent    string
 }
 

@@ -39,12 +39,12 @@ func NewServerHistory(events []Event) (h ServerHistory) {
 	return h
 }
 
-// Published returns the event by which a version was listed last, or nil if there is none.
+// Published returns the event by which a version was listed last, or nil without one.
 func (h ServerHistory) Published(version string) *Event {
 	return h.newest(version, func(a Action) bool { return listing[a] })
 }
 
-// Approved returns the event by which a version was approved last, or nil if there is none.
+// Approved returns the event by which a version was approved last, or nil without one.
 func (h ServerHistory) Approved(version string) *Event {
 	return h.newest(version, func(a Action) bool { return a == approve })
 }

@@ -18,7 +18,7 @@ type Facts struct {
 	RootInDatabase bool
 	// Postgres means that the database has backups of its own, which the service cannot see.
 	Postgres bool
-	// LastBackup is the time of the last backup of the SQLite file, zero if none was seen.
+	// LastBackup is the time of the last backup of the SQLite file, zero before the first.
 	LastBackup time.Time
 }
 

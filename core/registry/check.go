@@ -18,7 +18,7 @@ func (c Check[T]) Permit(current *T) error {
 }
 
 // CheckByHand returns fault.Conflict for a change by hand of an object that a file manages, whose
-// owner is manager; empty for none. The detail managedBy is the owner. otherwise ends the sentence
+// owner is manager; empty without one. The detail managedBy is the owner. otherwise ends the sentence
 // with another way, or is empty.
 func CheckByHand(manager, otherwise string) error {
 	if manager == "" {

@@ -75,7 +75,7 @@ type GrantID string
 type GrantRecord struct {
 	Grant
 	ID        GrantID
-	ManagedBy string // the owner of the file, or the provider, that manages the grant; empty for none
+	ManagedBy string // the owner of the file, or the provider, that manages the grant; empty without one
 }
 
 // ProviderOrigin is what ManagedBy begins with in a grant that a provider of company sign-in gives.

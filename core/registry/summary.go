@@ -7,7 +7,7 @@ import (
 
 // Summary is what people see of a server in a list, and find it by.
 type Summary struct {
-	Title       string // empty if the document has none
+	Title       string // empty if the document lacks it
 	Description string
 	Facets      []Facet // ordered, each once
 }

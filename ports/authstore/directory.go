@@ -32,7 +32,7 @@ type DirectoryQuery struct {
 type Person struct {
 	auth.Account
 
-	LastSignIn time.Time // zero if there was none
+	LastSignIn time.Time // zero before the first
 	Identities int       // those of companies that are linked
 	Passkeys   int
 }

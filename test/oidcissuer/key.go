@@ -64,7 +64,7 @@ func (k Key) SignPayload(t testing.TB, payload []byte) string {
 	}, payload)
 }
 
-// SignTyped returns a token with exactly these claims and a type in its header; empty for none.
+// SignTyped returns a token with exactly these claims and a type in its header; empty without one.
 func (k Key) SignTyped(t testing.TB, kind string, claims map[string]any) string {
 	t.Helper()
 	payload, err := json.Marshal(claims)

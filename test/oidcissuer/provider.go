@@ -45,7 +45,7 @@ type Behaviour struct {
 	// Exchange responds to a request of the token endpoint; it returns false to let it work.
 	Exchange func(w http.ResponseWriter, form url.Values) bool
 	Announce bool   // that answers have the parameter iss, and they have it
-	Refresh  string // the refresh token; empty for none
+	Refresh  string // the refresh token; empty without one
 	Rotates  bool   // each use of the refresh token replaces it, and the one before is refused
 	Left     bool   // the refresh token is refused with invalid_grant
 }

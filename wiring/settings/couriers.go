@@ -24,7 +24,7 @@ type Couriers struct {
 	LogFile       string `env:"OTP_LOG_FILE" desc:"file to which otp-log also appends each code as a JSON line"`
 	NoticeLogFile string `env:"NOTICE_LOG_FILE" desc:"file to which otp-log also appends each notice as a JSON line"`
 	Notices       bool   `env:"-"`
-	PublicURL     string `env:"-"` // links in notices begin with it; empty for none
+	PublicURL     string `env:"-"` // links in notices begin with it; empty without one
 }
 
 // courier is a plugin with settings in YAML.

@@ -9,7 +9,7 @@ import (
 	"github.com/tollgate-dev/tollgate/ports/secrets"
 )
 
-// SecretKey is a root secret that is not in the database; empty if there is none.
+// SecretKey is a root secret that is not in the database; empty without one.
 type SecretKey string
 
 // NewRootSecret returns the key if it is set, else a secret that all instances share in the

@@ -35,13 +35,13 @@ func putObject(created bool, shape any) answer {
 
 // managed is the member of the shapes of objects that a file may manage.
 type managed struct {
-	ManagedBy string `json:"managedBy"` // the owner of the file; empty for none
+	ManagedBy string `json:"managedBy"` // the owner of the file; empty without one
 }
 
 func (m managed) manager() string { return m.ManagedBy }
 
 // conditionOf returns the check of a write for the use case that changes an object, which calls it
-// in its transaction with the stored object, or nil if there is none: the condition of If-Match and
+// in its transaction with the stored object, or nil without one: the condition of If-Match and
 // If-None-Match, and that no file manages the object, unless the query has force=true. shape
 // returns the JSON shape of an object.
 func conditionOf[T any, J interface{ manager() string }](q *request, shape func(*T) J) func(current *T) error {

@@ -32,7 +32,7 @@ type request struct {
 	named    string            // the key of the object, if the path does not name it
 	action   audit.Action      // what the request does, if the route does not say it
 
-	// find returns the key of an object that the path names by an ID, empty if there is none. It is
+	// find returns the key of an object that the path names by an ID, empty without one. It is
 	// optional, for objects with another key.
 	find func(ctx context.Context) string
 }

@@ -149,7 +149,7 @@ func (a *API) removeWebhook(q *request) act {
 
 type testResponse struct {
 	Delivered bool   `json:"delivered"`
-	Status    int    `json:"status"` // of the response of the receiver; 0 for none
+	Status    int    `json:"status"` // of the response of the receiver; 0 without one
 	Problem   string `json:"problem,omitempty"`
 }
 

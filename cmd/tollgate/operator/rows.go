@@ -14,7 +14,7 @@ type wordList []string
 // String returns the words with commas.
 func (l wordList) String() string { return strings.Join(l, ", ") }
 
-// stamp is a time in RFC 3339, in whole seconds; empty for none.
+// stamp is a time in RFC 3339, in whole seconds; empty without one.
 type stamp string
 
 // UnmarshalJSON reads a time of the API.

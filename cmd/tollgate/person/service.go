@@ -68,7 +68,7 @@ func (a *addressOr) Set(text string) error {
 	return a.value.Set(text)
 }
 
-// Address returns the address of the service; empty if there is none and the command opens the database.
+// Address returns the address of the service; empty without one and the command opens the database.
 func (t *Target) Address() string {
 	if t.flag != "" {
 		return t.flag

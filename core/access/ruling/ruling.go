@@ -78,7 +78,7 @@ func (o *Operator) Put(
 	return stored, created, err
 }
 
-// find returns the stored rule with a name; nil if there is none.
+// find returns the stored rule with a name; nil without one.
 func (o *Operator) find(ctx context.Context, name access.RuleName) (*access.Rule, error) {
 	r, err := o.ports.Rules.Get(ctx, name)
 	switch {

@@ -130,7 +130,7 @@ func (s *Service) notifyPerson(kind notices.Kind, caller auth.Session) {
 // change is a change of an account in the audit log.
 type change struct {
 	action audit.Action
-	name   *string // of the authenticator; nil if it has none
+	name   *string // of the authenticator; nil without one
 }
 
 // changeAccount calls alter with the caller's account, calls do, and writes an audit event, in one

@@ -58,7 +58,7 @@ type Delivery struct {
 // Attempt is one request to a webhook.
 type Attempt struct {
 	At     time.Time // when it ended; zero before the first
-	Status int       // of the response; 0 for none
+	Status int       // of the response; 0 without one
 	Took   time.Duration
 }
 

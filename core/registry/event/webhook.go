@@ -60,7 +60,7 @@ type Webhook struct {
 	Pattern   registry.Pattern
 	Secret    []byte // sealed
 	CreatedAt time.Time
-	ManagedBy string // the owner of the file that manages the webhook; empty for none
+	ManagedBy string // the owner of the file that manages the webhook; empty without one
 }
 
 // Object returns the webhook as the audit log describes it: of the URL, it shows the host only.

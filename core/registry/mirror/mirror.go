@@ -60,7 +60,7 @@ type Mirror struct {
 	Review    Review
 	Lenient   bool // documents that break rules are taken too (transfer.Options.Lenient)
 	CreatedAt time.Time
-	ManagedBy string // the owner of the file that manages the mirror; empty for none
+	ManagedBy string // the owner of the file that manages the mirror; empty without one
 	State     State
 }
 

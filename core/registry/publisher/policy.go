@@ -29,7 +29,7 @@ type Policy struct {
 	CreatedBy registry.Holder // empty if an operator command created it
 	CreatedAt time.Time
 	ExpiresAt time.Time // zero if it does not expire
-	ManagedBy string    // the owner of the file that manages the policy; empty for none
+	ManagedBy string    // the owner of the file that manages the policy; empty without one
 
 	LastUsedAt time.Time         // zero before the first use
 	UsedKey    string            // the last key that was used (Key.String); empty before the first use

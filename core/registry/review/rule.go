@@ -35,7 +35,7 @@ type Rule struct {
 	Publisher string
 	When      When
 	CreatedAt time.Time
-	ManagedBy string // the owner of the file that manages the rule; empty for none
+	ManagedBy string // the owner of the file that manages the rule; empty without one
 }
 
 // Object returns the rule as the audit log describes it.

@@ -45,7 +45,7 @@ type program struct {
 	Users    string // what else its users do
 	// Registry says where an administrator enters the address of the registry; empty for nowhere.
 	Registry string
-	List     allowlist.Format // of its allow list; empty for none
+	List     allowlist.Format // of its allow list; empty without one
 	Deploy   string           // what an administrator does with the allow list
 	Places   []place          // of the allow list
 	Setting  string           // what is set with the list

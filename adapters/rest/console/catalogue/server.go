@@ -19,7 +19,7 @@ import (
 
 // serverView is the page of a version of a server.
 type serverView struct {
-	Name, Title string // Title is empty if the document has none
+	Name, Title string // Title is empty if the document lacks it
 	Release     registry.Release
 	Status      Status
 	Document    document

@@ -46,7 +46,7 @@ var sections = []section{
 	),
 }
 
-// sectionOf returns the menu of the section of a page; nil if it has none.
+// sectionOf returns the menu of the section of a page; nil without one.
 func sectionOf(path string) *section {
 	for _, s := range sections {
 		if !isCurrent(s.Links[0].Path, path) {
