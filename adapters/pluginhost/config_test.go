@@ -59,7 +59,7 @@ func TestFolder(t *testing.T) {
 		for _, s := range host.Status() {
 			listed = append(listed, s.Name+" "+s.Kind+" "+string(s.State))
 		}
-		if got, want := strings.Join(listed, ", "), "otp-b courier idle, pkg-a ownership idle"; got != want {
+		if got, want := strings.Join(listed, ", "), "otp-b courier not used, pkg-a ownership not used"; got != want {
 			t.Errorf("listed %q, want %q", got, want)
 		}
 		if _, err := host.Courier("pkg-a"); err == nil || !strings.Contains(err.Error(), "otp-b") {
