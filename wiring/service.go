@@ -69,6 +69,7 @@ import (
 	"github.com/tollgate-dev/tollgate/core/registry/notifying"
 	"github.com/tollgate-dev/tollgate/core/registry/publishing"
 	"github.com/tollgate-dev/tollgate/core/registry/quarantining"
+	"github.com/tollgate-dev/tollgate/core/registry/requesting"
 	"github.com/tollgate-dev/tollgate/core/registry/reviewing"
 	"github.com/tollgate-dev/tollgate/core/registry/viewing"
 	"github.com/tollgate-dev/tollgate/plugins/couriersettings"
@@ -232,7 +233,9 @@ var consoleSet = wire.NewSet(
 	wire.Struct(new(console.Ports), "Servers", "Finder", "Hidden", "Views", "Public", "Reading"), wire.Struct(new(site.Ports), "*"),
 	wire.Struct(new(account.Ports), "*"),
 	wire.Struct(new(consolesignin.Ports), "StepUp", "Joining", "Trail", "Companies", "Passkeys", "Pairing"),
-	wire.Struct(new(consolepublishing.Ports), "Reviews", "Reader", "Own", "Hidden", "Policies"),
+	wire.Struct(new(consolepublishing.Ports), "Reviews", "Reader", "Own", "Hidden", "Policies", "Requests"),
+	requesting.New, wire.Struct(new(requesting.Ports), "*"),
+	registryjson.NewDocumentSource, wire.Bind(new(recordsource.Documents), new(*registryjson.DocumentSource)),
 	wire.Struct(new(consolereviewing.Ports), "*"), wire.Struct(new(operating.Ports), "*"), newConsoleLimits,
 	newPluginStates, newFacts, newInstance, wire.Struct(new(overview.Source), "*"),
 	cookies.New, wire.Struct(new(cookies.Ports), "*"), browsing.NewOwn, delegating.NewOperators,

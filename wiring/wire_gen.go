@@ -77,6 +77,7 @@ import (
 	"github.com/tollgate-dev/tollgate/core/registry/notifying"
 	"github.com/tollgate-dev/tollgate/core/registry/publishing"
 	"github.com/tollgate-dev/tollgate/core/registry/quarantining"
+	"github.com/tollgate-dev/tollgate/core/registry/requesting"
 	"github.com/tollgate-dev/tollgate/core/registry/reviewing"
 	"github.com/tollgate-dev/tollgate/core/registry/transferring"
 	"github.com/tollgate-dev/tollgate/core/registry/viewing"
@@ -1099,12 +1100,20 @@ func injectService(ctx context.Context, s settings.Settings, parts settings.Part
 		Passkeys:    passkeysService,
 	}
 	own := browsing.NewOwn(snapshotReader, sealer, grants)
+	documentSource := registryjson.NewDocumentSource()
+	requestingPorts := requesting.Ports{
+		Mirrors:   mirrors,
+		Documents: documentSource,
+		Publisher: publisher,
+	}
+	requestingService := requesting.New(requestingPorts)
 	ports3 := publishing2.Ports{
 		Reviews:  reviewingService,
 		Reader:   browser,
 		Own:      own,
 		Hidden:   quarantiningService,
 		Policies: delegatingPolicies,
+		Requests: requestingService,
 	}
 	ports4 := reviewing2.Ports{
 		Reviews:    reviewingService,

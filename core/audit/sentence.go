@@ -90,6 +90,7 @@ var sentences = map[string]string{
 	"METHODS_CHANGE remove": "removed|remove|the method [{path} ][of {service}]",
 
 	"REGISTRY_CHANGE publish":            "published|publish|[{serverName}][ {version}]",
+	"REGISTRY_CHANGE request":            "requested|request|[{serverName}][ {version}][: {note}]",
 	"REGISTRY_CHANGE edit":               "edited|edit|[{serverName}][ {version}]",
 	"REGISTRY_CHANGE delete":             "deleted|delete|[{serverName}][ {version}][, which was {was status}]",
 	"REGISTRY_CHANGE status":             "changed|change|the status of [{serverName}][ {version}]",

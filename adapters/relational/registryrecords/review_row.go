@@ -31,18 +31,20 @@ type reviewRow struct {
 	DecidedAt   database.Instant   `bun:"decided_at"`
 	Comment     string             `bun:"comment"`
 	Rule        review.RuleID      `bun:"rule"`
+	Reason      string             `bun:"reason"`
+	Source      string             `bun:"source"`
 }
 
 // reviewColumns are the columns of a reviewRow, in the order of its fields.
 const reviewColumns = "id, name, version, state, kind, document, replaced, checks, submitter, policy, makers, submitted_at, " +
-	"decided_by, decided_at, comment, rule"
+	"decided_by, decided_at, comment, rule, reason, source"
 
 // fields returns where the values of reviewColumns belong.
 func (r *reviewRow) fields() []any {
 	return []any{
 		&r.ID, &r.Name, &r.Version, &r.State, &r.Kind, &r.Document, &r.Replaced, &r.Checks, &r.Submitter, &r.Policy,
 		&r.Makers, &r.SubmittedAt,
-		&r.DecidedBy, &r.DecidedAt, &r.Comment, &r.Rule,
+		&r.DecidedBy, &r.DecidedAt, &r.Comment, &r.Rule, &r.Reason, &r.Source,
 	}
 }
 
@@ -53,6 +55,7 @@ func newReviewRow(r review.Review) *reviewRow {
 		Submitter: r.Submitter.Key, Policy: r.Submitter.Policy, Makers: encodeArray(r.Submitter.Makers),
 		SubmittedAt: database.NewInstant(r.SubmittedAt),
 		DecidedBy:   r.DecidedBy, DecidedAt: database.NewInstant(r.DecidedAt), Comment: r.Comment, Rule: r.Rule,
+		Reason: r.Request.Reason, Source: r.Request.Source,
 	}
 }
 
@@ -63,6 +66,7 @@ func (r *reviewRow) toReview() (review.Review, error) {
 		ID: r.ID, Kind: r.Kind, Document: r.Document, Replaced: r.Replaced,
 		Submitter: review.Submitter{Key: r.Submitter, Policy: r.Policy}, SubmittedAt: r.SubmittedAt.Time,
 		DecidedBy: r.DecidedBy, DecidedAt: r.DecidedAt.Time, Comment: r.Comment, Rule: r.Rule,
+		Request: review.Request{Reason: r.Reason, Source: r.Source},
 	}
 	var broken [5]error
 	v.Name, broken[0] = registry.ParseName(r.Name)

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/tollgate-dev/tollgate/core/fault"
+	"github.com/tollgate-dev/tollgate/core/registry"
 )
 
 // maxURL is the greatest length of a URL in bytes.
@@ -41,6 +42,11 @@ func ParseURL(s string) (URL, error) {
 
 // token is the part of the address of a view that gives access to it.
 var token = regexp.MustCompile(`/t/[^/]+`)
+
+// Latest returns the address of the latest version of a server of the registry.
+func (u URL) Latest(name registry.Name) URL {
+	return u + URL("/v0.1/servers/"+url.PathEscape(name.String())+"/versions/latest")
+}
 
 // Public returns the URL for people who may not know its secret: the token of a view is replaced.
 func (u URL) Public() string { return token.ReplaceAllString(string(u), "/t/***") }

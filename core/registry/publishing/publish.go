@@ -120,6 +120,7 @@ const (
 	actEdit    audit.Action = "edit"
 	actDelete  audit.Action = "delete"
 	actStatus  audit.Action = "status"
+	actRequest audit.Action = "request"
 )
 
 // Publish adds the version of a server that the body describes, or submits it for review.

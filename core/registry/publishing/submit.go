@@ -188,13 +188,18 @@ func (p *Publisher) submit(
 	if !p.config.Review {
 		return nil, nil
 	}
-	r := review.Review{
+	r, err := reviewing.Approver{Rules: p.ports.Rules, Reader: p.ports.Reader}.Approve(
+		ctx, p.newReview(by, s, kind, now), s.document, now)
+	return &r, err
+}
+
+// newReview returns the pending review of a submission.
+func (p *Publisher) newReview(by review.Submitter, s submission, kind review.Kind, now time.Time) review.Review {
+	return review.Review{
 		ID: secrets.NewUUID[review.ID](p.ports.Entropy), Name: s.document.Name(), Version: s.document.Version(),
 		State: review.Pending, Kind: kind, Document: s.document.Bytes(), Checks: s.checks,
 		Submitter: by, SubmittedAt: now.UTC().Truncate(time.Microsecond),
 	}
-	r, err := reviewing.Approver{Rules: p.ports.Rules, Reader: p.ports.Reader}.Approve(ctx, r, s.document, now)
-	return &r, err
 }
 
 // submitter returns the caller as the submitter of a document of a server.

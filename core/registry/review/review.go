@@ -110,6 +110,8 @@ type Review struct {
 	DecidedAt   time.Time
 	Comment     string
 	Rule        RuleID // that approved it; otherwise empty
+
+	Request Request // the zero value if the submitter made the document
 }
 
 // event is what happens to a review.

@@ -100,8 +100,13 @@ func (s *Service) serve(
 			return nil, fault.New(fault.Conflict,
 				"the version was deleted meanwhile, so that its document cannot be replaced: reject the review")
 		}
-	} else if taken, err = l.TakeOver(r.Version, d.At); err == nil {
-		release, err = l.Publish(r.Version, d.At)
+	} else {
+		if !r.IsRequest() { // what a mirror lists meanwhile needs no request
+			taken, err = l.TakeOver(r.Version, d.At)
+		}
+		if err == nil {
+			release, err = l.Publish(r.Version, d.At)
+		}
 	}
 	if err != nil {
 		return nil, conflictOf(l, err)

@@ -134,6 +134,7 @@ func keepsReviewFields(t *testing.T, s ReviewStores) {
 	full.Kind = review.Replacement
 	full.Checks = []review.Check{{RegistryType: "npm", Identifier: "a", State: review.CheckFailed, Message: "é"}}
 	full.Submitter.Policy, full.Submitter.Makers = "policy", []registry.Holder{"ada", "bea"}
+	full.Request = review.Request{Reason: "For é.", Source: "https://example.com/server.json"}
 	s.add(t, plain, full)
 	s.want(t, registrystore.ReviewQuery{}, plain, full)
 	for _, want := range []review.Review{plain, full} {

@@ -21,6 +21,7 @@ import (
 // notices say what has just been done.
 var notices = map[string]string{
 	"submitted": "The document waits for review. It is listed when somebody else approves it.",
+	"requested": "The request waits for review. You get an e-mail when it is decided.",
 	"status":    "The status is changed.",
 }
 

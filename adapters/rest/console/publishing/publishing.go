@@ -17,6 +17,7 @@ import (
 	"github.com/tollgate-dev/tollgate/core/registry/delegating"
 	"github.com/tollgate-dev/tollgate/core/registry/publishing"
 	"github.com/tollgate-dev/tollgate/core/registry/quarantining"
+	"github.com/tollgate-dev/tollgate/core/registry/requesting"
 	"github.com/tollgate-dev/tollgate/core/registry/review"
 	"github.com/tollgate-dev/tollgate/core/registry/reviewing"
 	"github.com/tollgate-dev/tollgate/ports/authority"
@@ -62,6 +63,7 @@ type Ports struct {
 	Hidden  *quarantining.Service
 	// Policies say who may publish without a person.
 	Policies *delegating.Policies
+	Requests *requesting.Service
 }
 
 // Pages are the pages of publishing. It is safe for concurrent use.
@@ -80,6 +82,11 @@ func (p *Pages) Mount(r fiber.Router) {
 		Level: auth.Unverified, Title: "Publish", Do: p.publish, Show: p.showAgain, Keep: true,
 	})
 	p.mountTrusted(r)
+	r.Get(requestPath, p.site.Require(auth.Unverified, func(v *site.Visit) error { return p.showRequest(v, nil) }))
+	p.site.Post(r, requestPath, 0, site.Act{
+		Level: auth.Unverified, Title: "Request a server", Do: p.request, Show: p.showRequest, Keep: true,
+		Check: func(v *site.Visit) error { return requestDraft(v).Validate() },
+	})
 	r.Get(ownPath, p.site.Require(auth.Unverified, p.own))
 	r.Get(managePath, p.site.Require(auth.Unverified, func(v *site.Visit) error { return p.manage(v, nil) }))
 	p.site.Post(r, statusPath, 1, site.Act{

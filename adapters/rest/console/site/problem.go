@@ -47,7 +47,7 @@ var inputs = map[string]struct{ field, label string }{
 	"name": {"name", "Name"}, "the name of a view": {"name", "Name"}, "serverName": {"name", "Server"}, "version": {
 		"version", "Version",
 	},
-	"reason": {"reason", "The reason"}, "comment": {"comment", "Comment"}, "status": {"status", "Status"},
+	"reason": {"reason", "The reason"}, "mirror": {"mirror", "Mirror"}, "comment": {"comment", "Comment"}, "status": {"status", "Status"},
 	"statusMessage": {"message", "Message"},
 	"action":        {"action", "May"}, "resource pattern": {"resource", "The pattern of servers"},
 	"the action operate": {

@@ -195,7 +195,7 @@ func linksOf(v *Visit) ([]Link, error) {
 	if !v.Session.TrustLevel.Admits(auth.Unverified) {
 		return nil, nil
 	}
-	links := []Link{{Text: "Publish", Path: Root + "publish"}, {Text: "My servers", Path: Root + "own"}}
+	links := []Link{{Text: "Publish", Path: Root + "publish"}, {Text: "My servers", Path: Root + "own"}, {Text: "Request", Path: Root + "request"}}
 	if reviews, err := v.Holds(registry.ActionReview); err != nil {
 		return nil, err
 	} else if reviews {

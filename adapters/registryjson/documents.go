@@ -1,0 +1,84 @@
+package registryjson
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/tollgate-dev/tollgate/core/fault"
+	"github.com/tollgate-dev/tollgate/plugins/sdk/publicdial"
+	"github.com/tollgate-dev/tollgate/ports/recordsource"
+)
+
+// Limits of one document. Its server is not trusted.
+const (
+	maxDocumentBytes = 1 << 20
+	maxDocumentTime  = 10 * time.Second // from the DNS lookup to the end
+)
+
+// DocumentSource reads single documents for people. It implements recordsource.Documents.
+type DocumentSource struct {
+	chosen, public *client
+}
+
+var _ recordsource.Documents = (*DocumentSource)(nil)
+
+// NewDocumentSource returns a source that uses the proxies of the environment for hosts that
+// operators chose only: a proxy would resolve the other names itself.
+func NewDocumentSource() *DocumentSource {
+	return newDocumentSource(publicdial.Config{Timeout: maxDial})
+}
+
+func newDocumentSource(public publicdial.Config) *DocumentSource {
+	guarded := newTransport()
+	guarded.DialContext = publicdial.New(public)
+	s := &DocumentSource{chosen: newClient(newRedirectGuard()), public: newClient(guarded)}
+	for _, c := range [...]*client{s.chosen, s.public} {
+		c.tries, c.maxPage = 1, maxDocumentTime
+	}
+	return s
+}
+
+// Read implements recordsource.Documents.
+func (s *DocumentSource) Read(ctx context.Context, r recordsource.DocumentRequest) ([]byte, error) {
+	c := s.public
+	if r.Chosen {
+		c = s.chosen
+	}
+	raw, err := readDocument(ctx, c, r.Address)
+	if ctx.Err() != nil {
+		return nil, ctx.Err()
+	}
+	var refused *publicdial.RefusedError
+	switch {
+	case errors.As(err, &refused):
+		return nil, fault.New(fault.Unavailable, "the address, or one that it redirects to, is not public")
+	case err != nil:
+		return nil, fault.New(fault.Unavailable, explain(err))
+	}
+	e := newEntry("", raw)
+	if e.Unreadable != nil {
+		return nil, fault.New(fault.Unavailable, "the response is not the JSON of a server")
+	}
+	return e.Document, nil
+}
+
+// readDocument returns the text at an address.
+func readDocument(ctx context.Context, c *client, address string) ([]byte, error) {
+	part, err := newRemotePart(address, c)
+	if err != nil {
+		return nil, err
+	}
+	body, err := part.openBody(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer body.Close()
+	raw, err := io.ReadAll(io.LimitReader(body, maxDocumentBytes+1))
+	if err == nil && len(raw) > maxDocumentBytes {
+		err = limitError(fmt.Sprintf("the document is larger than %d bytes", maxDocumentBytes))
+	}
+	return raw, err
+}
