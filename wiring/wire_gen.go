@@ -1100,10 +1100,10 @@ func injectService(ctx context.Context, s settings.Settings, parts settings.Part
 		Passkeys:    passkeysService,
 	}
 	own := browsing.NewOwn(snapshotReader, sealer, grants)
-	documentSource := registryjson.NewDocumentSource()
+	documents := registryjson.NewDocuments()
 	requestingPorts := requesting.Ports{
 		Mirrors:   mirrors,
-		Documents: documentSource,
+		Documents: documents,
 		Publisher: publisher,
 	}
 	requestingService := requesting.New(requestingPorts)

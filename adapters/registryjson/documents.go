@@ -18,23 +18,21 @@ const (
 	maxDocumentTime  = 10 * time.Second // from the DNS lookup to the end
 )
 
-// DocumentSource reads single documents for people. It implements recordsource.Documents.
-type DocumentSource struct {
+// documentSource reads single documents for people. It implements recordsource.Documents.
+type documentSource struct {
 	chosen, public *client
 }
 
-var _ recordsource.Documents = (*DocumentSource)(nil)
-
-// NewDocumentSource returns a source that uses the proxies of the environment for hosts that
+// NewDocuments returns a source that uses the proxies of the environment for hosts that
 // operators chose only: a proxy would resolve the other names itself.
-func NewDocumentSource() *DocumentSource {
+func NewDocuments() recordsource.Documents { //nolint:ireturn // the adapter of the port
 	return newDocumentSource(publicdial.Config{Timeout: maxDial})
 }
 
-func newDocumentSource(public publicdial.Config) *DocumentSource {
+func newDocumentSource(public publicdial.Config) *documentSource {
 	guarded := newTransport()
 	guarded.DialContext = publicdial.New(public)
-	s := &DocumentSource{chosen: newClient(newRedirectGuard()), public: newClient(guarded)}
+	s := &documentSource{chosen: newClient(newRedirectGuard()), public: newClient(guarded)}
 	for _, c := range [...]*client{s.chosen, s.public} {
 		c.tries, c.maxPage = 1, maxDocumentTime
 	}
@@ -42,7 +40,7 @@ func newDocumentSource(public publicdial.Config) *DocumentSource {
 }
 
 // Read implements recordsource.Documents.
-func (s *DocumentSource) Read(ctx context.Context, r recordsource.DocumentRequest) ([]byte, error) {
+func (s *documentSource) Read(ctx context.Context, r recordsource.DocumentRequest) ([]byte, error) {
 	c := s.public
 	if r.Chosen {
 		c = s.chosen

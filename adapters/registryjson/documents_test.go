@@ -1,0 +1,89 @@
+package registryjson
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"net/http/httptest"
+	"net/netip"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/tollgate-dev/tollgate/core/fault"
+	"github.com/tollgate-dev/tollgate/plugins/sdk/publicdial"
+	"github.com/tollgate-dev/tollgate/ports/recordsource"
+)
+
+// newDocumentServer returns a server with a document, and with what is none.
+func newDocumentServer(t *testing.T) *httptest.Server {
+	t.Helper()
+	mux := http.NewServeMux()
+	text := func(path, body string) {
+		mux.HandleFunc(path, func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte(body)) })
+	}
+	text("/bare", `{"name":"a"}`)
+	text("/wrapped", `{"server":{"name":"a"},"_meta":{}}`)
+	text("/largest", `{"name":"`+strings.Repeat("a", maxDocumentBytes-len(`{"name":""}`))+`"}`)
+	text("/huge", `{"name":"`+strings.Repeat("a", maxDocumentBytes)+`"}`)
+	text("/html", "<html>")
+	text("/list", "[]")
+	text("/null", "null")
+	mux.HandleFunc("/hangs", func(w http.ResponseWriter, r *http.Request) {
+		_, _ = w.Write([]byte("{"))
+		_ = http.NewResponseController(w).Flush()
+		<-r.Context().Done()
+	})
+	s := httptest.NewServer(mux)
+	t.Cleanup(s.Close)
+	mux.Handle("/inside", http.RedirectHandler(s.URL+"/bare", http.StatusFound))
+	return s
+}
+
+func TestDocuments(t *testing.T) {
+	t.Parallel()
+	s := newDocumentServer(t)
+	loopback := []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}
+	allowed := newDocumentSource(publicdial.Config{Timeout: maxDial, Allowed: loopback})
+	allowed.public.maxPage = time.Second
+	for _, c := range []struct {
+		path   string
+		chosen bool
+		want   string
+	}{
+		{"/bare", false, `{"name":"a"}`},
+		{"/bare", true, `{"name":"a"}`},
+		{"/wrapped", false, `{"name":"a"}`},
+		{"/inside", false, `{"name":"a"}`},
+		{"/inside", true, "fault: the address, or one that it redirects to, is not public"},
+		{"/huge", false, "fault: the document is larger than 1048576 bytes"},
+		{"/html", false, "fault: the response is not the JSON of a server"},
+		{"/list", false, "fault: the response is not the JSON of a server"},
+		{"/null", false, "fault: the response is not the JSON of a server"},
+		{"/hangs", false, "fault: the response takes longer than 1s"},
+		{"/missing", false, "fault: the server responded with 404 Not Found"},
+	} {
+		got, err := allowed.Read(t.Context(), recordsource.DocumentRequest{Address: s.URL + c.path, Chosen: c.chosen})
+		if fault.Is(err, fault.Unavailable) {
+			got = []byte("fault: " + fault.PublicMessage(err))
+		} else if err != nil {
+			t.Errorf("%s: %v", c.path, err)
+		}
+		if string(got) != c.want {
+			t.Errorf("%s, chosen %t: %.100s, want %s", c.path, c.chosen, got, c.want)
+		}
+	}
+	if got, err := allowed.Read(t.Context(), recordsource.DocumentRequest{Address: s.URL + "/largest"}); err != nil ||
+		len(got) != maxDocumentBytes {
+		t.Errorf("the largest document: %d bytes, %v", len(got), err)
+	}
+	_, err := NewDocuments().Read(t.Context(), recordsource.DocumentRequest{Address: s.URL + "/bare"})
+	if want := "the address, or one that it redirects to, is not public"; fault.PublicMessage(err) != want {
+		t.Errorf("a loopback address: %v", err)
+	}
+	ended, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := allowed.Read(ended, recordsource.DocumentRequest{Address: s.URL}); !errors.Is(err, context.Canceled) {
+		t.Errorf("after the end: %v", err)
+	}
+}
