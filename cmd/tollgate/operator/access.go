@@ -62,8 +62,8 @@ func newAccessRuleSet(p cli.Process) *cobra.Command {
 			"  service:NAME             a service account\n" +
 			"  everyone                 everybody with a valid token\n" +
 			"  anyone                   everybody, also without a token",
-		Example: "  tollgate access rule set readers --order 100 --effect allow --subject group:acme/developers \\\n" +
-			"    --server 'com.example/*' --tool 'read_*' --min-trust LIMITED_TRUST",
+		Example: "  tollgate access rule set readers --effect allow --subject group:acme/developers --server 'com.example/*'\n" +
+			"  tollgate access rule set reads --effect allow --subject everyone --server 'com.example/*' --tool 'read_*'",
 		Args: cobra.ExactArgs(1),
 	})
 	f := newAccessRuleFlags(c)

@@ -167,6 +167,6 @@ type viewRow struct {
 func newViewRow(v *view.View) viewRow {
 	return viewRow{
 		string(v.Name), patternWords(v.Include), patternWords(v.Exclude), string(v.Deprecated), string(v.Access),
-		wordList(v.Members.People), wordList(v.Members.Groups),
+		append(wordList{}, v.Members.People...), append(wordList{}, v.Members.Groups...),
 	}
 }

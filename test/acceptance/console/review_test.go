@@ -226,7 +226,7 @@ func TestQuarantineOfOneVersion(t *testing.T) {
 			"1.1.0 is hidden, but the same stays listed, by other versions of com.example/weather: 1.0.0 https://a.example/mcp")
 		for _, sees := range []*browser{b, author, anybody} {
 			sees.open("/console/servers/com.example/weather", http.StatusOK)
-			sees.wantText("1.1.0 Quarantined")
+			sees.wantText("1.1.0", "Quarantined")
 			sees.open("/console/servers/com.example/weather/versions/1.1.0", http.StatusOK)
 			sees.wantText("Quarantined", "It sends data elsewhere.")
 			sees.wantNoText("Install")

@@ -21,7 +21,7 @@ func (p *person) click(name string) {
 	p.t.Helper()
 	p.tab.Run(p.t, chromedp.Evaluate[chromedp.Void](`void (window.before = true)`))
 	clicked := chromium.Evaluate[bool](p.t, p.tab, fmt.Sprintf(`(() => {
-		const named = [...document.querySelectorAll("main a, main button, .who button")].find(e => (e.getAttribute("aria-label") || e.textContent).trim() === %q);
+		const named = [...document.querySelectorAll("main a, main button, nav a, .who button")].find(e => (e.getAttribute("aria-label") || e.textContent).trim() === %q);
 		named?.click();
 		return named !== undefined;
 	})()`, name))
@@ -272,7 +272,7 @@ func actOnAccount(t *testing.T, p *person) {
 	p.set("newPassword", "Another-Horse-8-Battery")
 	p.click("Change the password")
 	p.wantText("The password is changed, and all other sessions are ended.")
-	p.click("Audit log")
+	p.click("My audit log")
 	p.set("type", "CREDENTIAL_CHANGE")
 	p.click("Show")
 	p.wantText("turned on the authenticator app", "turned off the second factor")

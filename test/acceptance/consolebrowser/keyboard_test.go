@@ -183,7 +183,7 @@ func useKeyboard(t *testing.T, e *fixture.Environment, scripts bool) {
 	p.press("Servers")
 	p.press("com.example/weather")
 	if scripts {
-		p.focus("Copy")
+		p.focus("Copy the name")
 		p.tab.Type(t, "\r")
 		await.Until(t, "the copy", func() bool {
 			return strings.Contains(p.text(), "Copied") || strings.Contains(p.text(), "Press Ctrl+C")
@@ -192,7 +192,7 @@ func useKeyboard(t *testing.T, e *fixture.Environment, scripts bool) {
 	p.press("Sign out")
 
 	p.signIn(ada.Email)
-	p.press(ada.Email)
+	p.press("Account of " + ada.Email)
 	before := chromium.Evaluate[int](t, p.tab, rows("sessions"))
 	p.press("End the session of Firefox on Linux") // that of the API
 	if after := chromium.Evaluate[int](t, p.tab, rows("sessions")); after != before-1 {

@@ -122,6 +122,9 @@ func (s *canarySite) makeObjects(t *testing.T) {
 	})
 	s.want(t, 200, "POST", admin+"/providers/canary/test", nil)
 	policy := made("POST", "/policies", object{"method": "dns", "domain": "example.com", "pattern": "com.example/*"})
+	made("PUT", "/access-rules/canary", object{
+		"order": 1, "effect": "deny", "subjects": []string{"anyone"}, "servers": []string{"com.example/*"},
+	})
 	made("POST", "/review-rules", object{"pattern": "com.example/*", "when": "any"})
 	s.keep(t, "ID token", "eyJhbGciOiJSUzI1NiJ9.eyJpc3MiOiJodHRwczovL2lkLmV4YW1wbGUifQ.Y2FuYXJ5LW9mLWFuLUlELXRva2Vu")
 	_, operator := fixture.ReadSession(t, s.Service, s.operator)

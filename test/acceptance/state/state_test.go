@@ -91,7 +91,7 @@ func checkExample(t *testing.T, o *operator) {
 	if done.Header.Get("Cache-Control") != "no-store" {
 		t.Errorf("Cache-Control is %q", done.Header.Get("Cache-Control"))
 	}
-	if got := o.apply(t, "owner=docs&prune=true", text).count(); got != "0 0 0 10" {
+	if got := o.apply(t, "owner=docs&prune=true", text).count(); got != "0 0 0 11" {
 		t.Errorf("the second apply: %s", got)
 	}
 	exported := apiclient.Call(t, "GET", o.service.API+"/admin/v1/state", nil, o.Bearer()...).WantStatus(t, http.StatusOK)
@@ -315,11 +315,11 @@ func TestExampleByCommand(t *testing.T) {
 	e.Environ = append(e.Environ, "HOOK_SECRET="+secret)
 	var c changes
 	e.ReadCommand(t, &c, "apply", "-f", example, "--prune")
-	if got := c.count(); got != "10 0 0 0" {
+	if got := c.count(); got != "11 0 0 0" {
 		t.Errorf("the first apply: %s", got)
 	}
 	e.ReadCommand(t, &c, "apply", "-f", example, "--prune")
-	if got := c.count(); got != "0 0 0 10" {
+	if got := c.count(); got != "0 0 0 11" {
 		t.Errorf("the second apply: %s", got)
 	}
 }

@@ -191,7 +191,11 @@ func TestWorkloads(t *testing.T) {
 		exchange("ci", "no token", http.StatusUnauthorized)
 		exchange("", sign(nil), http.StatusBadRequest)
 		decide := exchange("ci", sign(map[string]any{"sub": "cluster:x", "aud": "inner"}), http.StatusOK)
-		wantInsufficient(t, "the other workload", s.publish(t, "com.example/b", decide), "registry:publish")
+		refused := s.publish(t, "com.example/b", decide).WantStatus(t, http.StatusForbidden)
+		if got, want := refused.Header.Get("WWW-Authenticate"), scopeHeader+`, scope="registry:publish", `+
+			`resource_metadata="https://tools.example.com/.well-known/oauth-protected-resource/v0.1"`; got != want {
+			t.Errorf("the other workload gets %s, want %s", got, want)
+		}
 		s.publish(t, "com.example/a", secret).WantStatus(t, http.StatusOK)
 		s.publish(t, "org.example/a", secret).WantStatus(t, http.StatusForbidden)
 		if list := s.call(t, "GET", ciTokens, nil, s.operator.Bearer()...); strings.Contains(string(list.Body), "workload") {
