@@ -39,6 +39,7 @@ import (
 	"github.com/tollgate-dev/tollgate/adapters/system"
 	"github.com/tollgate-dev/tollgate/adapters/webauthn"
 	"github.com/tollgate-dev/tollgate/adapters/webhook"
+	"github.com/tollgate-dev/tollgate/core/access/deciding"
 	"github.com/tollgate-dev/tollgate/core/access/ruling"
 	"github.com/tollgate-dev/tollgate/core/auth/access"
 	"github.com/tollgate-dev/tollgate/core/auth/auditing"
@@ -121,7 +122,7 @@ var serviceSet = wire.NewSet(
 var settingsSet = wire.NewSet(
 	wire.FieldsOf(new(settings.Settings),
 		"Service", "Tracing", "REST", "Answers", "Bodies", "ReadCache", "Methods", "Servers", "DomainKeys", "IDTokens",
-		"Publishing", "Mirroring", "Reading", "WriteTrust", "Delegating", "Recheck", "Deliveries", "Receivers", "Console", "Administration",
+		"Publishing", "Mirroring", "Reading", "WriteTrust", "Delegating", "Recheck", "Access", "Deliveries", "Receivers", "Console", "Administration",
 		"SignIn", "People", "Companies", "Passkeys", "StepUp", "Credentials", "Cookies", "Couriers", "Retention", "Decide", "Rules", "Statistics",
 		"Places", "IPLists", "Passwords", "Tokens", "Plugins", "Brand", "Records", "Valkey",
 		"PerSecond", "Memcached", "Memory", "RateLimit", "Record", "RuleFiles", "RuleServer", "RateLimitAPI", "Debug",
@@ -250,6 +251,8 @@ var adminSet = wire.NewSet(
 	adminapi.New, wire.Struct(new(adminapi.UseCases), "*"), manage.New, wire.Struct(new(manage.Ports), "*"), stateSet,
 	tokens.New, wire.Struct(new(tokens.Ports), "*"),
 	tokens.NewReminder, wire.Struct(new(tokens.ReminderPorts), "*"),
+	deciding.New, wire.Struct(new(deciding.Ports), "*"),
+	inprocess.NewMembers, wire.Struct(new(inprocess.MemberPorts), "*"), inprocess.NewListings,
 )
 
 // stateSet provides what the service and operator commands do with the state in a file.

@@ -47,6 +47,7 @@ import (
 	"github.com/tollgate-dev/tollgate/adapters/valkey"
 	"github.com/tollgate-dev/tollgate/adapters/webauthn"
 	"github.com/tollgate-dev/tollgate/adapters/webhook"
+	"github.com/tollgate-dev/tollgate/core/access/deciding"
 	"github.com/tollgate-dev/tollgate/core/access/ruling"
 	"github.com/tollgate-dev/tollgate/core/auth/access"
 	"github.com/tollgate-dev/tollgate/core/auth/auditing"
@@ -1245,6 +1246,24 @@ func injectService(ctx context.Context, s settings.Settings, parts settings.Part
 		Recorder:     trail,
 	}
 	manageOperator := manage.New(managePorts)
+	decidingConfig := s.Access
+	servers := inprocess.NewListings(snapshotReader, quarantine)
+	memberPorts := inprocess.MemberPorts{
+		Accounts: accounts,
+		Sessions: sessions,
+		Services: services,
+		Grants:   grants,
+		Clock:    clock,
+	}
+	members := inprocess.NewMembers(memberPorts)
+	decidingPorts := deciding.Ports{
+		Rules:   accessstoreRules,
+		Servers: servers,
+		Members: members,
+		Changes: changes,
+		Clock:   clock,
+	}
+	decidingService := deciding.New(decidingConfig, decidingPorts)
 	adminapiUseCases := adminapi.UseCases{
 		Callers:      authority,
 		Operators:    delegatingOperators,
@@ -1270,6 +1289,7 @@ func injectService(ctx context.Context, s settings.Settings, parts settings.Part
 		State:        declaringService,
 		Providers:    federatingProviders,
 		AccessRules:  rulingOperator,
+		Access:       decidingService,
 	}
 	adminapiAPI := adminapi.New(adminapiUseCases)
 	administration := s.Administration

@@ -33,6 +33,7 @@ const (
 	InsufficientTrust Reason = "insufficient_trust" // of the subject for the rule
 	Unreadable        Reason = "unreadable"         // the call, where a rule distinguishes calls
 	HeaderMismatch    Reason = "header_mismatch"    // the headers state another call than the body
+	Away              Reason = "away"               // the database, and the settings allow the call then
 )
 
 // Decision is the answer to a Question.
@@ -210,19 +211,42 @@ type Step struct {
 	Failed Condition
 }
 
+// Standing says what the registry has of a server.
+type Standing string
+
+// The standings.
+const (
+	Listed       Standing = "listed"
+	InQuarantine Standing = "quarantined" // all its versions
+	Unlisted     Standing = "not_listed"  // unknown or deleted
+)
+
+func standingOf(k *knownServer) Standing {
+	switch {
+	case k == nil:
+		return Unlisted
+	case k.Quarantined:
+		return InQuarantine
+	}
+	return Listed
+}
+
 // Explanation says why a decision is what it is (contract Z-15).
 type Explanation struct {
 	Decision
 
-	Steps    []Step   // the rules before the one that decided, in their order
-	Selector Selector // by which the deciding rule selected the subject
-	Grant    Grant    // that the selector needs; otherwise the zero value
+	Subject  string           // as Subject.String returns it
+	Trust    trustlevel.Level // of the subject
+	Listing  Standing         // of the server
+	Steps    []Step           // the rules before the one that decided, in their order
+	Selector Selector         // by which the deciding rule selected the subject
+	Grant    Grant            // that the selector needs; otherwise the zero value
 }
 
 // Explain answers a question, with the reasons.
 func (s *Snapshot) Explain(q *Question) Explanation {
 	d, k := s.decide(q)
-	e := Explanation{Decision: d}
+	e := Explanation{Decision: d, Subject: q.Subject.String(), Trust: q.Subject.Trust(), Listing: standingOf(k)}
 	if k == nil || d.Reason != ByRule && d.Reason != ByDefault && d.Reason != InsufficientTrust {
 		return e
 	}

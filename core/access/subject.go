@@ -64,6 +64,12 @@ func NewSubject(m Member) Subject {
 	return s
 }
 
+// WithTrust returns the subject with another trust level.
+func (s Subject) WithTrust(l trustlevel.Level) Subject {
+	s.member.Trust = l
+	return s
+}
+
 // Refused returns the subject of a token that is not valid now, or of a person who is not active.
 func Refused() Subject { return Subject{problem: InvalidToken} }
 

@@ -136,6 +136,13 @@ func remotesOf(root *node) []RemoteURL {
 	return all
 }
 
+// RemotesOf returns the URLs of the remotes of a stored document; nothing for a text that is not an
+// object.
+func RemotesOf(document []byte) []RemoteURL {
+	_, root, _ := parseObject(document) // the zero node has no properties
+	return remotesOf(&root)
+}
+
 func packagesOf(root *node) []PackageRef {
 	var all []PackageRef
 	packages := root.itemsOf("packages")

@@ -1,4 +1,5 @@
-// Package accessstore is the port to the rules by which calls of servers are decided.
+// Package accessstore is the port to what decisions about calls of servers depend on: the rules, the
+// servers, and who calls.
 package accessstore
 
 import (
@@ -22,4 +23,24 @@ type Rules interface {
 	Save(ctx context.Context, r access.Rule) error
 	// Remove deletes a rule, or returns fault.NotFound.
 	Remove(ctx context.Context, name access.RuleName) error
+}
+
+// Servers reads the servers of the registry for decisions about calls. It is safe for concurrent use.
+type Servers interface {
+	// Listings returns the servers that are listed, and those of which nothing is listed and something
+	// is in quarantine, as they are at one moment. It returns fault.Unavailable when the database is
+	// not available.
+	Listings(ctx context.Context) ([]access.Listing, error)
+}
+
+// Members finds who calls. It is safe for concurrent use. Its methods return fault.NotFound for those
+// who are not active, and fault.Unavailable when the database is not available.
+type Members interface {
+	// Find returns a person or a service account by the holder of its grants (authority.Caller), as it
+	// was at most a second ago, without a trust level.
+	Find(ctx context.Context, holder string) (access.Subject, error)
+	// FindNamed returns the person or the service account that a selector names, with the trust level
+	// of the newest active session, or full trust in a service account. A person without a session is
+	// at UNVERIFIED.
+	FindNamed(ctx context.Context, who access.Selector) (access.Subject, error)
 }

@@ -36,6 +36,7 @@ import (
 	"github.com/tollgate-dev/tollgate/adapters/valkey"
 	"github.com/tollgate-dev/tollgate/adapters/webhook"
 	"github.com/tollgate-dev/tollgate/adapters/xds"
+	"github.com/tollgate-dev/tollgate/core/access/deciding"
 	"github.com/tollgate-dev/tollgate/core/auth"
 	"github.com/tollgate-dev/tollgate/core/auth/cookies"
 	"github.com/tollgate-dev/tollgate/core/auth/credentials"
@@ -82,6 +83,7 @@ type Settings struct {
 	IDTokens        oidc.Config               `part:"Publishers" readBy:"registry"`
 	Deliveries      event.Schedule            `part:"Webhooks" readBy:"registry" env:"-"`
 	Receivers       webhook.Config            `part:"Webhooks" readBy:"registry"`
+	Access          deciding.Config           `part:"Access" readBy:"api" env:"-"`
 	Console         Console                   `part:"Console" readBy:"console"`
 	Administration  Administration            `part:"Administration" readBy:"api"`
 	SignIn          signin.Config             `part:"Authentication" readBy:"auth" env:"-"`
@@ -207,7 +209,7 @@ func (e environment) parseAndValidate(vars []Variable) (Settings, error) {
 // bindings returns the settings of use cases. The settings of adapters are the fields of their own
 // Configs, with tags.
 func (s *Settings) bindings() []binding {
-	return slices.Concat(s.authBindings(), s.registryBindings(), s.rateLimitBindings(), s.consoleBindings())
+	return slices.Concat(s.authBindings(), s.registryBindings(), s.rateLimitBindings(), s.consoleBindings(), s.accessBindings())
 }
 
 // Describe returns all variables with the values that the service uses, ordered by name. Secrets

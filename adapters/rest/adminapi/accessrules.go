@@ -7,8 +7,10 @@ import (
 
 	"github.com/gofiber/fiber/v2"
 
+	"github.com/tollgate-dev/tollgate/adapters/rest/accessjson"
 	"github.com/tollgate-dev/tollgate/adapters/rest/jsonbody"
 	"github.com/tollgate-dev/tollgate/core/access"
+	"github.com/tollgate-dev/tollgate/core/access/deciding"
 	"github.com/tollgate-dev/tollgate/core/audit"
 )
 
@@ -26,6 +28,7 @@ func (a *API) mountAccessRules(r fiber.Router) {
 	r.Get(accessRulePath, a.read(reader, a.getAccessRule))
 	r.Put(accessRulePath, a.write(put, writer, a.putAccessRule))
 	r.Delete(accessRulePath, a.write(remove, writer, a.removeAccessRule))
+	r.Post(root+"/access/explain", a.read(reader, a.explainAccess))
 }
 
 // accessRuleResponse is a rule about calls: its fields, as a state in a file has them, without any
@@ -105,5 +108,20 @@ func (a *API) removeAccessRule(q *request) act {
 	name, check := access.RuleName(q.param("name")), conditionOf(q, newAccessRuleResponse)
 	return func(ctx context.Context) (answer, error) {
 		return noContent(), a.use.AccessRules.Remove(ctx, name, check)
+	}
+}
+
+// explainAccess says why a call would be allowed or denied. It changes nothing.
+func (a *API) explainAccess(q *request) act {
+	b := q.body()
+	who, question, err := deciding.ParseQuestion(deciding.Draft{
+		Subject: b.Text("subject"), Trust: b.OptionalText("trust"), Server: b.OptionalText("server"),
+		URL: b.OptionalText("url"), Method: b.OptionalText("method"), Name: b.OptionalText("tool"),
+		Address: b.OptionalText("address"),
+	})
+	q.check("", err)
+	return func(ctx context.Context) (answer, error) {
+		e, err := a.use.Access.Explain(ctx, who, question)
+		return answer{status: http.StatusOK, body: accessjson.New(&e)}, err
 	}
 }

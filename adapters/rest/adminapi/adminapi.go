@@ -21,6 +21,7 @@ import (
 	"github.com/tollgate-dev/tollgate/adapters/rest/authapi"
 	"github.com/tollgate-dev/tollgate/adapters/rest/overview"
 	"github.com/tollgate-dev/tollgate/adapters/rest/statefile"
+	"github.com/tollgate-dev/tollgate/core/access/deciding"
 	"github.com/tollgate-dev/tollgate/core/access/ruling"
 	"github.com/tollgate-dev/tollgate/core/auth"
 	"github.com/tollgate-dev/tollgate/core/auth/devices"
@@ -77,6 +78,7 @@ type UseCases struct {
 	State        *declaring.Service
 	Providers    *federating.Providers
 	AccessRules  *ruling.Operator
+	Access       *deciding.Service
 }
 
 // New returns the administration part of the API.

@@ -7,8 +7,11 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/tollgate-dev/tollgate/adapters/inprocess"
+	"github.com/tollgate-dev/tollgate/adapters/rest/accessjson"
 	"github.com/tollgate-dev/tollgate/cmd/tollgate/cli"
+	"github.com/tollgate-dev/tollgate/cmd/tollgate/person"
 	"github.com/tollgate-dev/tollgate/core/access"
+	"github.com/tollgate-dev/tollgate/core/access/deciding"
 	"github.com/tollgate-dev/tollgate/core/access/ruling"
 	"github.com/tollgate-dev/tollgate/core/audit"
 	"github.com/tollgate-dev/tollgate/core/registry/declaring"
@@ -18,7 +21,7 @@ func newAccess(p cli.Process) *cobra.Command {
 	return cli.NewGroup("access", "Manage who may call which tools of which servers",
 		cli.NewGroup("rule", "Manage the rules by which calls are decided",
 			newAccessRuleList(p), newAccessRuleShow(p), newAccessRuleSet(p), newAccessRuleRemove(p)),
-		newAccessCheck(p))
+		newAccessExplain(p), newAccessCheck(p))
 }
 
 func newAccessRuleList(p cli.Process) *cobra.Command {
@@ -129,6 +132,43 @@ func newAccessRuleRemove(p cli.Process) *cobra.Command {
 	}), func(r run) error {
 		return r.AccessRules.Remove(r.ctx, access.RuleName(r.args[0]), nil)
 	}, removed("access-rules"))
+}
+
+func newAccessExplain(p cli.Process) *cobra.Command {
+	c := &cobra.Command{
+		Use:   "explain --subject S --name NAME|--url URL [--tool T] [--method M]",
+		Short: "Say why a call is allowed or denied",
+		Long: "Say what is decided about a call, by which rule, and for each rule before it the first\n" +
+			"condition that failed. The trust level is that of the newest session of the person,\n" +
+			"unless --trust gives another one. The command asks a service, by --server.",
+		Example: "  tollgate access explain --subject person:ada@example.com --name com.example/weather --tool forecast",
+		Args:    cobra.NoArgs,
+	}
+	var d deciding.Draft
+	flags := c.Flags()
+	flags.StringVar(&d.Subject, "subject", "", "whose call: person:EMAIL, service:NAME, everyone or anyone")
+	flags.StringVar(&d.Trust, "trust", "", "trust level of the subject (default that of the newest session)")
+	flags.StringVar(&d.Server, "name", "", "name of the server that is called")
+	flags.StringVar(&d.URL, "url", "", "URL that is called, in place of --name")
+	flags.StringVar(&d.Method, "method", "", "method of MCP (default tools/call with --tool)")
+	flags.StringVar(&d.Name, "tool", "", "tool that is called")
+	flags.StringVar(&d.Address, "address", "", "IP address of the client")
+	cli.RequireFlags(c, "subject")
+	return newPrinter(p, c, openNothing, func(run) (cli.Table, error) {
+		return cli.Table{}, onlyLocal("this command asks a service: give --server or " + person.ServerVariable)
+	}, []finder{func(r run) (cli.Table, error) {
+		body := map[string]string{"subject": d.Subject}
+		for name, value := range map[string]string{
+			"trust": d.Trust, "server": d.Server, "url": d.URL, "method": d.Method, "tool": d.Name, "address": d.Address,
+		} {
+			if value != "" {
+				body[name] = value
+			}
+		}
+		var e accessjson.Explanation
+		err := r.send(http.MethodPost, at("access", "explain"), body, &e)
+		return cli.RowTable(e), err
+	}})
 }
 
 func newAccessCheck(p cli.Process) *cobra.Command {

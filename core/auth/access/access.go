@@ -30,7 +30,7 @@ type Checker struct {
 	api      authstore.APITokens
 	clock    clock.Clock
 	reads    sessionReads
-	recent   recent[[sha256.Size]byte, auth.APIToken] // by the hash of the token
+	recent   Recent[[sha256.Size]byte, auth.APIToken] // by the hash of the token
 }
 
 // NewChecker returns a Checker that reads sessions from s through the cache, and the tokens of
@@ -82,13 +82,13 @@ func (c *Checker) IdentifyRecent(ctx context.Context, t auth.AccessToken, from n
 		return c.identify(ctx, t)
 	}
 	hash, now := sha256.Sum256([]byte(t)), c.clock.Now()
-	token, ok := c.recent.get(hash, now)
+	token, ok := c.recent.Get(hash, now)
 	if ok {
 		return Identity{Token: &token}, checkToken(&token, now, from)
 	}
 	token, err := c.findToken(ctx, auth.APISecret(t), from)
 	if err == nil {
-		c.recent.put(hash, token, now)
+		c.recent.Put(hash, token, now)
 	}
 	return Identity{Token: &token}, err
 }

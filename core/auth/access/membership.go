@@ -21,7 +21,7 @@ type MembershipPorts struct {
 // less than a second. It is safe for concurrent use.
 type Memberships struct {
 	ports  MembershipPorts
-	recent recent[auth.UserID, Membership]
+	recent Recent[auth.UserID, Membership]
 }
 
 // NewMemberships returns Memberships.
@@ -37,7 +37,7 @@ type Membership struct {
 // those of all linked identities, however the person has signed in. It returns fault.NotFound.
 func (m *Memberships) Of(ctx context.Context, user auth.UserID) (Membership, error) {
 	now := m.ports.Clock.Now()
-	if known, ok := m.recent.get(user, now); ok {
+	if known, ok := m.recent.Get(user, now); ok {
 		return known, nil
 	}
 	account, err := m.ports.Accounts.Get(ctx, user)
@@ -52,7 +52,7 @@ func (m *Memberships) Of(ctx context.Context, user auth.UserID) (Membership, err
 	if err != nil {
 		return Membership{}, err
 	}
-	m.recent.put(user, found, now)
+	m.recent.Put(user, found, now)
 	return found, nil
 }
 

@@ -7,13 +7,13 @@ import (
 	"github.com/tollgate-dev/tollgate/ports/sessioncache"
 )
 
-// maxRecent is the greatest number of values in one generation of recent.
+// maxRecent is the greatest number of values in one generation of Recent.
 const maxRecent = 1 << 14
 
-// recent keeps values that were read from the database, each for at most sessioncache.MaxAge after
+// Recent keeps values that were read from the database, each for at most sessioncache.MaxAge after
 // its read. It has two generations, of which the old one is dropped as a whole. It is safe for
 // concurrent use.
-type recent[K comparable, V any] struct {
+type Recent[K comparable, V any] struct {
 	mu         sync.RWMutex
 	young, old map[K]reading[V]
 	since      time.Time // the beginning of the young generation
@@ -25,8 +25,8 @@ type reading[V any] struct {
 	at    time.Time
 }
 
-// get returns the value of a key, unless it is unknown or too old.
-func (r *recent[K, V]) get(key K, now time.Time) (V, bool) {
+// Get returns the value of a key, unless it is unknown or too old.
+func (r *Recent[K, V]) Get(key K, now time.Time) (V, bool) {
 	r.mu.RLock()
 	defer r.mu.RUnlock()
 	found, ok := r.young[key]
@@ -37,8 +37,8 @@ func (r *recent[K, V]) get(key K, now time.Time) (V, bool) {
 	return found.value, age >= 0 && age <= sessioncache.MaxAge
 }
 
-// put keeps a value that was read at a time.
-func (r *recent[K, V]) put(key K, value V, at time.Time) {
+// Put keeps a value that was read at a time.
+func (r *Recent[K, V]) Put(key K, value V, at time.Time) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if age := at.Sub(r.since); age < 0 || age > sessioncache.MaxAge || len(r.young) >= maxRecent {

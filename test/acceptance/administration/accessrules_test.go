@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/tollgate-dev/tollgate/test/acceptance/internal/apiclient"
+	"github.com/tollgate-dev/tollgate/test/await"
 )
 
 // checkAccessRules checks the rules about calls: what is stored comes back, also from the other
@@ -50,4 +51,41 @@ func checkAccessRules(t *testing.T, s *site) {
 	s.want(t, http.StatusNotFound, "DELETE", path, nil)
 	s.want(t, http.StatusNotFound, "GET", path, nil)
 	s.want(t, http.StatusNoContent, "DELETE", "/access-rules/second", nil)
+	checkExplain(t, s)
+}
+
+// checkExplain checks that a rule, the listing of a server and quarantine hold on the other instance
+// within a second.
+func checkExplain(t *testing.T, s *site) {
+	t.Helper()
+	const name = "com.example/explained"
+	ask := func(subject, server string) object {
+		t.Helper()
+		return decode(t, apiclient.Call(t, "POST", s.other.API+"/admin/v1/access/explain",
+			object{"subject": subject, "server": server, "tool": "read_x"}, s.olga.Bearer()...).WantStatus(t, http.StatusOK))
+	}
+	until := func(what, subject, effect, reason string) {
+		t.Helper()
+		await.Until(t, what, func() bool {
+			got := ask(subject, name)
+			return got["effect"] == effect && got["reason"] == reason
+		})
+	}
+	ada := "person:ada@example.com"
+	until("an unknown server is denied", ada, "deny", "not_listed")
+	s.want(t, http.StatusOK, "POST", "/reviews/approve", object{"ids": []string{s.submit(t, s.ada, name)}})
+	until("a listed server is decided by default", ada, "deny", "default")
+	s.want(t, http.StatusCreated, "PUT", "/access-rules/ada", object{
+		"order": 1, "effect": "allow", "subjects": []string{ada}, "servers": []string{everyName}, "tools": []string{"read_*"},
+	})
+	until("a rule allows", ada, "allow", "rule")
+	got := ask("anyone", name)
+	if got.text("effect") != "challenge" || len(got["steps"].([]any)) != 1 || got.text("listing") != "listed" {
+		t.Errorf("the explanation is %v", got)
+	}
+	s.want(t, http.StatusNoContent, "DELETE", "/access-rules/ada", nil)
+	until("the rule is gone", ada, "deny", "default")
+	s.wantError(t, http.StatusBadRequest, "validation_error", "server", "POST", "/access/explain", object{"subject": ada})
+	s.wantError(t, http.StatusUnprocessableEntity, "rule_violated", "", "POST", "/access/explain",
+		object{"subject": "service:nobody", "server": name})
 }

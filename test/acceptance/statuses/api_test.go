@@ -332,6 +332,8 @@ func adminRoutes() []route {
 		{"PUT", root + "access-rules/rule{n}", append(bodies(access, map[string]int{"effect": 7}),
 			variant{"stale", func(string) any { return access }, []string{"If-None-Match", "*"}}), nil},
 		{"GET", root + "access-rules/rule{n}", none, nil}, {"DELETE", root + "access-rules/rule{n}", stale, nil},
+		{"POST", root + "access/explain", bodies(map[string]string{"subject": "anyone", "server": namespace + "none"},
+			map[string]int{"subject": 7}), nil},
 		{"GET", root + "audit?actor=x", none, nil}, {"GET", root + "audit?since=x", none, nil},
 		{"GET", root + "overview", none, nil}, {"GET", root + "methods", none, nil},
 	}

@@ -72,6 +72,7 @@ func adminBodies() map[string]any {
 		"putAccessRule": object{
 			"order": 1, "effect": "deny", "subjects": []string{"everyone"}, "servers": []string{pattern},
 		},
-		"putProvider": object{"issuer": "https://login.example.com", "clientId": "tollgate"},
+		"explainAccess": object{"subject": "anyone", "server": pattern},
+		"putProvider":   object{"issuer": "https://login.example.com", "clientId": "tollgate"},
 	}
 }

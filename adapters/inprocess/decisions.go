@@ -1,0 +1,186 @@
+package inprocess
+
+import (
+	"context"
+	"time"
+
+	"github.com/tollgate-dev/tollgate/core/access"
+	"github.com/tollgate-dev/tollgate/core/auth"
+	authaccess "github.com/tollgate-dev/tollgate/core/auth/access"
+	"github.com/tollgate-dev/tollgate/core/fault"
+	"github.com/tollgate-dev/tollgate/core/registry"
+	"github.com/tollgate-dev/tollgate/core/registry/browsing"
+	"github.com/tollgate-dev/tollgate/core/registry/service"
+	"github.com/tollgate-dev/tollgate/core/toolserver"
+	"github.com/tollgate-dev/tollgate/core/trustlevel"
+	"github.com/tollgate-dev/tollgate/ports/accessstore"
+	"github.com/tollgate-dev/tollgate/ports/authstore"
+	"github.com/tollgate-dev/tollgate/ports/clock"
+	"github.com/tollgate-dev/tollgate/ports/registrystore"
+)
+
+// MemberPorts are the dependencies of Members. All fields are required.
+type MemberPorts struct {
+	Accounts authstore.Accounts
+	Sessions authstore.Sessions
+	Services registrystore.Services
+	Grants   registrystore.Grants
+	Clock    clock.Clock
+}
+
+// Members finds people and service accounts for decisions about calls. It implements
+// accessstore.Members.
+type Members struct {
+	ports  MemberPorts
+	recent authaccess.Recent[string, access.Subject] // by holder
+}
+
+// NewMembers returns the people and service accounts.
+func NewMembers(p MemberPorts) accessstore.Members { return &Members{ports: p} }
+
+// Find implements [accessstore.Members].
+func (m *Members) Find(ctx context.Context, holder string) (access.Subject, error) {
+	now := m.ports.Clock.Now()
+	if s, ok := m.recent.Get(holder, now); ok {
+		return s, nil
+	}
+	member, err := m.find(ctx, registry.Holder(holder))
+	if err != nil {
+		return access.Subject{}, err
+	}
+	s := access.NewSubject(member)
+	m.recent.Put(holder, s, now)
+	return s, nil
+}
+
+// find reads a person or a service account with its grants.
+func (m *Members) find(ctx context.Context, holder registry.Holder) (access.Member, error) {
+	if name, ok := holder.Service(); ok {
+		a, err := m.ports.Services.Get(ctx, service.Name(name))
+		if err == nil && a.State != service.Active {
+			err = errNotActive()
+		}
+		if err != nil {
+			return access.Member{}, err
+		}
+		return m.withGrants(ctx, access.Member{Kind: access.Service, ID: name}, holder)
+	}
+	a, err := m.ports.Accounts.Get(ctx, auth.UserID(holder))
+	if err == nil && a.State != auth.AccountActive {
+		err = errNotActive()
+	}
+	if err != nil {
+		return access.Member{}, err
+	}
+	return m.withGrants(ctx, access.Member{Kind: access.Person, ID: string(a.Email)}, holder)
+}
+
+func errNotActive() error { return fault.New(fault.NotFound, "there is no active account") }
+
+func (m *Members) withGrants(ctx context.Context, member access.Member, of registry.Holder) (access.Member, error) {
+	grants, err := m.ports.Grants.Of(ctx, of)
+	for _, g := range grants {
+		member.Grants = append(member.Grants, access.Grant{Action: g.Action, Pattern: g.Pattern})
+	}
+	return member, err
+}
+
+// FindNamed implements [accessstore.Members].
+func (m *Members) FindNamed(ctx context.Context, who access.Selector) (access.Subject, error) {
+	holder, level := registry.ServiceHolder(who.Value), trustlevel.FullTrust
+	if who.Kind == access.SelectPerson {
+		a, err := m.ports.Accounts.ByEmail(ctx, auth.Email(who.Value))
+		if err != nil {
+			return access.Subject{}, err
+		}
+		holder = registry.Holder(a.ID)
+		if level, err = m.levelOf(ctx, a.ID, m.ports.Clock.Now()); err != nil {
+			return access.Subject{}, err
+		}
+	}
+	member, err := m.find(ctx, holder)
+	member.Trust = level
+	return access.NewSubject(member), err
+}
+
+// levelOf returns the trust level of a person's newest active session; UNVERIFIED without one.
+func (m *Members) levelOf(ctx context.Context, user auth.UserID, now time.Time) (trustlevel.Level, error) {
+	sessions, _, err := m.ports.Sessions.Active(ctx, user, now, auth.PageRequest{Limit: 1})
+	if err != nil || len(sessions) == 0 {
+		return trustlevel.Unverified, err
+	}
+	return sessions[0].TrustLevel, nil
+}
+
+// NewListings returns the servers of the registry for decisions about calls.
+func NewListings(s registrystore.SnapshotReader, q registrystore.Quarantine) accessstore.Servers {
+	return &listingReader{s, q}
+}
+
+// listingReader implements accessstore.Servers.
+type listingReader struct {
+	servers    registrystore.SnapshotReader
+	quarantine registrystore.Quarantine
+}
+
+// Listings implements [accessstore.Servers].
+func (l *listingReader) Listings(ctx context.Context) (all []access.Listing, err error) {
+	err = l.servers.Snapshot(ctx, func(ctx context.Context) error {
+		hidden, err := l.quarantined(ctx)
+		if err != nil {
+			return err
+		}
+		all = nil
+		var current access.Listing
+		listed := false
+		end := func() {
+			current.Quarantined = !listed && hidden[current.Name]
+			if listed || current.Quarantined {
+				all = append(all, current)
+			}
+			current, listed = access.Listing{}, false
+		}
+		err = browsing.EachVersion(ctx, l.servers, func(r registry.Record) error {
+			if r.Name != current.Name {
+				end()
+				current.Name = r.Name
+			}
+			if r.Status != registry.StatusDeleted {
+				listed = true
+				for _, u := range registry.RemotesOf(r.Document) {
+					current.Remotes = append(current.Remotes, string(u))
+				}
+			}
+			return nil
+		})
+		end()
+		return err
+	})
+	return all, err
+}
+
+// maxEntries is how many entries of quarantine are read at once.
+const maxEntries = 1000
+
+// quarantined returns the servers of which something is in quarantine.
+func (l *listingReader) quarantined(ctx context.Context) (map[toolserver.Name]bool, error) {
+	everything, err := registry.ParsePattern(toolserver.Everything)
+	if err != nil {
+		return nil, err
+	}
+	names, q := map[toolserver.Name]bool{}, registrystore.QuarantineQuery{Patterns: []registry.Pattern{everything}, Limit: maxEntries}
+	for {
+		entries, err := l.quarantine.List(ctx, q)
+		if err != nil {
+			return nil, err
+		}
+		for i := range entries {
+			names[entries[i].Name] = true
+		}
+		if len(entries) < maxEntries {
+			return names, nil
+		}
+		last := &entries[len(entries)-1]
+		q.AfterName, q.AfterVersion = last.Name.String(), last.Version.String()
+	}
+}

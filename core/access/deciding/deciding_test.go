@@ -1,0 +1,237 @@
+package deciding_test
+
+import (
+	"context"
+	"errors"
+	"net/netip"
+	"testing"
+	"time"
+
+	"github.com/tollgate-dev/tollgate/core/access"
+	"github.com/tollgate-dev/tollgate/core/access/deciding"
+	"github.com/tollgate-dev/tollgate/core/audit"
+	"github.com/tollgate-dev/tollgate/core/fault"
+	"github.com/tollgate-dev/tollgate/core/toolserver"
+	"github.com/tollgate-dev/tollgate/core/trustlevel"
+	"github.com/tollgate-dev/tollgate/ports/authority"
+	"github.com/tollgate-dev/tollgate/ports/clock/clocktest"
+	"github.com/tollgate-dev/tollgate/ports/registrystore"
+	"github.com/tollgate-dev/tollgate/test/await"
+	"github.com/tollgate-dev/tollgate/test/fakedb"
+)
+
+func setText[T ~string](field *T, text string) { *field = T(text) }
+
+// site is what a service knows the world by.
+type site struct {
+	revision registrystore.Revision
+	hint     uint64
+	failure  error
+	listings []access.Listing
+	members  map[string]access.Subject
+	reads    int
+}
+
+func (s *site) Revision(context.Context) (registrystore.Revision, error) {
+	s.reads++
+	return s.revision, s.failure
+}
+func (*site) ValidFor() time.Duration                              { return time.Second }
+func (s *site) Hint() uint64                                       { return s.hint }
+func (*site) Removals(uint64) ([]string, uint64, bool)             { return nil, 0, false }
+func (s *site) Listings(context.Context) ([]access.Listing, error) { return s.listings, s.failure }
+
+func (s *site) Find(_ context.Context, holder string) (access.Subject, error) {
+	if s.failure != nil {
+		return access.Subject{}, s.failure
+	}
+	found, ok := s.members[holder]
+	if !ok {
+		return found, fault.New(fault.NotFound, "no such member")
+	}
+	return found, nil
+}
+
+func (s *site) FindNamed(ctx context.Context, who access.Selector) (access.Subject, error) {
+	found, err := s.Find(ctx, who.Value)
+	return found.WithTrust(trustlevel.LimitedTrust), err
+}
+
+const robot = "service:robot"
+
+type fixture struct {
+	*deciding.Service
+	*site
+
+	t     *testing.T
+	rules *fakedb.AccessRules
+	clock *clocktest.Manual
+}
+
+func newFixture(t *testing.T, c deciding.Config) *fixture {
+	t.Helper()
+	name, err := toolserver.ParseName("com.example/weather")
+	if err != nil {
+		t.Fatal(err)
+	}
+	fx := &fixture{t: t, clock: clocktest.NewManual(time.Date(2026, 11, 27, 12, 0, 0, 0, time.UTC))}
+	fx.site = &site{
+		listings: []access.Listing{{Name: name, Remotes: []string{"https://tools.example.com/mcp"}}},
+		members:  map[string]access.Subject{},
+	}
+	for holder, m := range map[string]access.Member{
+		robot: {Kind: access.Service, ID: "robot"}, "p1": {Kind: access.Person, ID: "ada@example.com"},
+		"ada@example.com": {Kind: access.Person, ID: "ada@example.com"},
+	} {
+		fx.members[holder] = access.NewSubject(m)
+	}
+	fx.rules = fakedb.NewAccessRules(fakedb.New())
+	fx.Service = deciding.New(c, deciding.Ports{
+		Rules: fx.rules, Servers: fx.site, Members: fx.site, Changes: fx.site, Clock: fx.clock,
+	})
+	return fx
+}
+
+// set stores a rule and changes the revision.
+func (fx *fixture) set(fields audit.Details) {
+	fx.t.Helper()
+	fields["order"], fields["servers"] = audit.Number(1), audit.Texts([]string{"com.example/*"})
+	r, err := access.ParseRule(fields)
+	if err == nil {
+		err = fx.rules.Save(fx.t.Context(), r)
+	}
+	if err != nil {
+		fx.t.Fatal(err)
+	}
+	fx.revision.Access++
+	fx.hint++
+}
+
+func question(who authority.Caller) deciding.Question {
+	return deciding.Question{Caller: who, Server: "com.example/weather", Call: access.NewCall("tools/call", "forecast")}
+}
+
+func tokenOf(holder string) authority.Caller {
+	var token authority.Token
+	setText(&token.Owner, holder)
+	return authority.NewToken(token, netip.Addr{})
+}
+
+func (fx *fixture) want(q deciding.Question, effect access.Effect, reason access.Reason) {
+	fx.t.Helper()
+	d, err := fx.Decide(fx.t.Context(), q)
+	if err != nil || d.Effect != effect || d.Reason != reason {
+		fx.t.Errorf("got %+v and the error %v, want %s by %s", d, err, effect, reason)
+	}
+}
+
+// TestSubjects decides for each kind of caller.
+func TestSubjects(t *testing.T) {
+	fx := newFixture(t, deciding.Config{})
+	fx.set(audit.Details{
+		"name": audit.Text("robots"), "effect": audit.Text("allow"), "subjects": audit.Texts([]string{robot}),
+		"minTrust": audit.Text("FULL_TRUST"),
+	})
+	fx.set(audit.Details{
+		"name": audit.Text("ada"), "effect": audit.Text("allow"), "subjects": audit.Texts([]string{"person:ada@example.com"}),
+		"minTrust": audit.Text("LIMITED_TRUST"),
+	})
+	person := func(level authority.TrustLevel) authority.Caller {
+		return authority.NewPerson(authority.Person{UserID: "p1", Trust: authority.Trust{Level: level}}, netip.Addr{})
+	}
+	fx.want(question(tokenOf(robot)), access.Allow, access.ByRule)
+	fx.want(question(person("LIMITED_TRUST")), access.Allow, access.ByRule)
+	fx.want(question(person("UNVERIFIED")), access.Challenge, access.InsufficientTrust)
+	fx.want(question(tokenOf("unknown")), access.Challenge, access.InvalidToken)
+	fx.want(question(authority.NewPublisher(authority.Publisher{}, netip.Addr{})), access.Challenge, access.InvalidToken)
+	fx.want(question(authority.Caller{}), access.Challenge, access.ByDefault)
+	bad := question(authority.Caller{})
+	bad.Refusal = fault.New(fault.Unauthenticated, "bad")
+	fx.want(bad, access.Challenge, access.InvalidToken)
+	unlisted := question(tokenOf(robot))
+	unlisted.Server = "com.example/other"
+	fx.want(unlisted, access.Deny, access.NotListed)
+}
+
+// TestFresh changes a rule and the listing, which hold at the next decision, and reads nothing while
+// nothing changes.
+func TestFresh(t *testing.T) {
+	fx := newFixture(t, deciding.Config{})
+	fx.want(question(tokenOf(robot)), access.Deny, access.ByDefault)
+	before := fx.reads
+	for range 10 {
+		fx.want(question(tokenOf(robot)), access.Deny, access.ByDefault)
+	}
+	if fx.reads != before {
+		t.Errorf("%d reads while nothing changed", fx.reads-before)
+	}
+	fx.set(audit.Details{
+		"name": audit.Text("robots"), "effect": audit.Text("allow"), "subjects": audit.Texts([]string{robot}),
+	})
+	fx.want(question(tokenOf(robot)), access.Allow, access.ByRule)
+	fx.listings[0].Quarantined = true
+	fx.revision.Changes++
+	fx.clock.Advance(time.Second) // another instance: no hint
+	fx.want(question(tokenOf(robot)), access.Deny, access.Quarantined)
+}
+
+// TestAway decides without the database: what is in memory stays, and what is not is unavailable.
+func TestAway(t *testing.T) {
+	away := fault.New(fault.Unavailable, "away")
+	for _, allows := range []bool{false, true} {
+		fx := newFixture(t, deciding.Config{AwayAllows: allows})
+		fx.failure = away
+		d, err := fx.Decide(t.Context(), question(authority.Caller{}))
+		if allows != (err == nil && d.Reason == access.Away && d.Effect == access.Allow) || !allows && !errors.Is(err, away) {
+			t.Errorf("before the first read: %+v, error %v", d, err)
+		}
+		fx.failure = nil
+		await.Until(t, "the first decision", func() bool {
+			d, err := fx.Decide(t.Context(), question(authority.Caller{}))
+			return err == nil && d.Reason == access.ByDefault
+		})
+		fx.failure = away
+		fx.clock.Advance(time.Hour)
+		fx.want(question(authority.Caller{}), access.Challenge, access.ByDefault)
+		_, err = fx.Decide(t.Context(), question(tokenOf(robot)))
+		if (err == nil) != allows {
+			t.Errorf("a caller who is not in memory: error %v", err)
+		}
+	}
+}
+
+// TestExplain explains what Decide decides, for subjects that are named.
+func TestExplain(t *testing.T) {
+	fx := newFixture(t, deciding.Config{})
+	fx.set(audit.Details{
+		"name": audit.Text("ada"), "effect": audit.Text("allow"), "subjects": audit.Texts([]string{"person:ada@example.com"}),
+	})
+	explain := func(d deciding.Draft) (access.Explanation, error) {
+		who, q, err := deciding.ParseQuestion(d)
+		if err != nil {
+			return access.Explanation{}, err
+		}
+		return fx.Explain(t.Context(), who, q)
+	}
+	e, err := explain(deciding.Draft{Subject: "person:ada@example.com", URL: "https://tools.example.com/mcp/x", Name: "forecast"})
+	if err != nil || e.Effect != access.Allow || e.Rule != "ada" || e.Listing != access.Listed ||
+		e.Trust != trustlevel.LimitedTrust || e.Server != "com.example/weather" {
+		t.Errorf("got %+v, error %v", e, err)
+	}
+	e, err = explain(deciding.Draft{Subject: "everyone", Server: "com.example/weather"})
+	if err != nil || e.Effect != access.Deny || len(e.Steps) != 1 || e.Steps[0].Failed != access.OnSubject {
+		t.Errorf("got %+v, error %v", e, err)
+	}
+	for field, d := range map[string]deciding.Draft{
+		"subject": {Subject: "group:acme/x", Server: "com.example/weather"}, "trust": {Subject: "anyone", Trust: "x", Server: "x"},
+		"server": {Subject: "anyone"}, "url": {Subject: "anyone", URL: "x"}, "address": {Subject: "anyone", Server: "x", Address: "x"},
+	} {
+		_, err := explain(d)
+		if f, ok := fault.As(err); !ok || f.Field != field {
+			t.Errorf("%+v: error %v, want one about %s", d, err, field)
+		}
+	}
+	if _, err := explain(deciding.Draft{Subject: "person:no@example.com", Server: "x"}); !fault.Is(err, fault.Invalid) {
+		t.Errorf("an unknown person: %v", err)
+	}
+}

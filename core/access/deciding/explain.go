@@ -1,0 +1,108 @@
+package deciding
+
+import (
+	"context"
+	"net/netip"
+	"net/url"
+
+	"github.com/tollgate-dev/tollgate/core/access"
+	"github.com/tollgate-dev/tollgate/core/fault"
+	"github.com/tollgate-dev/tollgate/core/fields"
+	"github.com/tollgate-dev/tollgate/core/trustlevel"
+)
+
+// Draft is a question of an operator about a call, in words.
+type Draft struct {
+	Subject string // person:EMAIL, service:NAME, everyone or anyone
+	Trust   string // of the subject; empty for the level that it has
+	Server  string // its name; empty for the one at URL
+	URL     string
+	Method  string // of MCP; tools/call if it is empty and there is a Name
+	Name    string // of the tool
+	Address string // of the client; optional
+}
+
+// ParseQuestion returns the question that a draft describes, for Explain. It returns fault.Invalid,
+// about the field, if one is wrong.
+func ParseQuestion(d Draft) (Who, Question, error) {
+	who, q := Who{}, Question{Server: d.Server}
+	var err error
+	if who.Subject, err = access.ParseSelector(d.Subject); err != nil {
+		return who, q, fault.In("subject", err)
+	}
+	if d.Trust != "" {
+		if who.Trust, err = trustlevel.Parse(d.Trust); err != nil {
+			return who, q, fault.In("trust", err)
+		}
+	}
+	if d.Address != "" {
+		if q.From, err = netip.ParseAddr(d.Address); err != nil {
+			return who, q, fields.Invalid("address", " must be an IP address")
+		}
+	}
+	if (d.Server == "") == (d.URL == "") {
+		return who, q, fields.Invalid("server", ": give either server or url")
+	}
+	if d.URL != "" {
+		u, err := url.Parse(d.URL)
+		if err != nil || u.Host == "" {
+			return who, q, fields.Invalid("url", " must be a URL, for example https://tools.example.com/mcp")
+		}
+		q.Address = access.Address{Scheme: u.Scheme, Host: u.Host, Path: u.EscapedPath()}
+	}
+	if d.Method == "" && d.Name != "" {
+		d.Method = string(access.CallsTools)
+	}
+	q.Call = access.NewCall(d.Method, d.Name)
+	return who, q, nil
+}
+
+// Who names whose call is explained.
+type Who struct {
+	// Subject is person:EMAIL, service:NAME, everyone or anyone.
+	Subject access.Selector
+	// Trust replaces the level that the subject has; 0 for that one.
+	Trust trustlevel.Level
+}
+
+// Explain answers a question about a subject that is named, with the reasons, as Decide would answer
+// it. Caller and Refusal of the question do not matter. It returns fault.Violated for a subject that
+// does not exist.
+func (s *Service) Explain(ctx context.Context, who Who, q Question) (access.Explanation, error) {
+	snapshot, err := s.snapshot(ctx)
+	if err != nil {
+		return access.Explanation{}, err
+	}
+	subject, err := s.named(ctx, who)
+	if err != nil {
+		return access.Explanation{}, err
+	}
+	return snapshot.Explain(s.questionOf(&q, &subject)), nil
+}
+
+// named returns the subject that somebody names.
+func (s *Service) named(ctx context.Context, who Who) (access.Subject, error) {
+	var subject access.Subject
+	switch who.Subject.Kind {
+	case access.SelectAnyone:
+		return subject, nil
+	case access.SelectEveryone:
+		subject = access.NewSubject(access.Member{Kind: access.Foreign, Trust: trustlevel.Unverified})
+	case access.SelectPerson, access.SelectService:
+		found, err := s.ports.Members.FindNamed(ctx, who.Subject)
+		if fault.Is(err, fault.NotFound) {
+			err = fault.In("subject", fault.Violated("subject: there is no active %s", who.Subject))
+		}
+		if err != nil {
+			return subject, err
+		}
+		subject = found
+	default:
+		return subject, fault.In("subject",
+			fault.New(fault.Invalid, "subject must be person:EMAIL, service:NAME, everyone or anyone"))
+	}
+	if who.Trust != 0 {
+		subject = subject.WithTrust(who.Trust)
+	}
+	return subject, nil
+}
