@@ -141,7 +141,7 @@ func newAccessExplain(p cli.Process) *cobra.Command {
 		Long: "Say what is decided about a call, by which rule, and for each rule before it the first\n" +
 			"condition that failed. The trust level is that of the newest session of the person,\n" +
 			"unless --trust gives another one. The command asks a service, by --server.",
-		Example: "  tollgate access explain --subject person:ada@example.com --name com.example/weather --tool forecast",
+		Example: "  tollgate access explain --server https://tollgate.example.com --subject person:ada@example.com --name com.example/weather --tool forecast",
 		Args:    cobra.NoArgs,
 	}
 	var d deciding.Draft

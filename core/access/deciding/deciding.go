@@ -20,7 +20,7 @@ import (
 type Config struct {
 	access.Options
 
-	// AwayAllows allows calls whose caller is not in memory while the database is away (the setting of an outage).
+	// AwayAllows allows calls whose caller is not in memory while the database is away.
 	AwayAllows bool
 }
 

@@ -28,38 +28,41 @@ const provider = "tollgate provider add acme --issuer https://login.acme.example
 // exampleCommands are the preparing commands for examples that need more than a person, a device, a
 // session, a server and the files of writeFiles.
 var exampleCommands = map[string]string{
-	"tollgate user add":          "rm -r $DATA_DIR",
-	"tollgate setup-link":        "rm -r $DATA_DIR",
-	"tollgate user invite-again": invited,
-	"tollgate user disable-mfa":  "tollgate user enrol-mfa --email ada@example.com",
-	"tollgate grant remove":      "tollgate grant add --email ada@example.com --action publish --resource 'com.example/*'",
-	"tollgate registry export":   "rm backup.json",
-	"tollgate registry release":  held + "; " + held + " --version 1.0.0",
-	"tollgate provider test":     provider,
-	"tollgate provider remove":   provider,
-	"tollgate methods remove":    "tollgate methods add --id 1400 --path /parking --service-id 271 --service parking",
-	"tollgate allowlist":         "tollgate view add data",
-	"tollgate mirror diff":       mirrored,
-	"tollgate mirror remove":     mirrored,
-	"tollgate mirror sync":       mirrored,
-	"tollgate view remove":       "tollgate view add data",
-	"tollgate view token add":    partners,
-	"tollgate view token list":   partners,
-	"tollgate view token remove": partners + "; tollgate view token add partners --name acme",
-	"tollgate token create":      begun + "; " + steppedUp,
-	"tollgate token list":        begun,
-	"tollgate token remove":      begun,
-	"tollgate login":             begun,
-	"tollgate logout":            begun,
-	"tollgate publish":           begun + "; " + steppedUp,
-	"tollgate status":            begun + "; " + steppedUp,
-	"tollgate server list":       begun,
-	"tollgate server search":     begun,
-	"tollgate server show":       begun,
-	"tollgate server deprecate":  begun + "; " + steppedUp,
-	"tollgate server delete":     begun + "; " + steppedUp,
-	"tollgate server restore":    begun + "; " + steppedUp + "; tollgate server delete com.example/weather@1.0.0",
-	"tollgate whoami":            begun,
+	"tollgate user add":           "rm -r $DATA_DIR",
+	"tollgate setup-link":         "rm -r $DATA_DIR",
+	"tollgate user invite-again":  invited,
+	"tollgate user disable-mfa":   "tollgate user enrol-mfa --email ada@example.com",
+	"tollgate grant remove":       "tollgate grant add --email ada@example.com --action publish --resource 'com.example/*'",
+	"tollgate registry export":    "rm backup.json",
+	"tollgate registry release":   held + "; " + held + " --version 1.0.0",
+	"tollgate provider test":      provider,
+	"tollgate provider remove":    provider,
+	"tollgate methods remove":     "tollgate methods add --id 1400 --path /parking --service-id 271 --service parking",
+	"tollgate allowlist":          "tollgate view add data",
+	"tollgate mirror diff":        mirrored,
+	"tollgate mirror remove":      mirrored,
+	"tollgate mirror sync":        mirrored,
+	"tollgate view remove":        "tollgate view add data",
+	"tollgate view token add":     partners,
+	"tollgate view token list":    partners,
+	"tollgate view token remove":  partners + "; tollgate view token add partners --name acme",
+	"tollgate token create":       begun + "; " + steppedUp,
+	"tollgate token list":         begun,
+	"tollgate token remove":       begun,
+	"tollgate login":              begun,
+	"tollgate logout":             begun,
+	"tollgate publish":            begun + "; " + steppedUp,
+	"tollgate status":             begun + "; " + steppedUp,
+	"tollgate server list":        begun,
+	"tollgate server search":      begun,
+	"tollgate server show":        begun,
+	"tollgate server deprecate":   begun + "; " + steppedUp,
+	"tollgate server delete":      begun + "; " + steppedUp,
+	"tollgate server restore":     begun + "; " + steppedUp + "; tollgate server delete com.example/weather@1.0.0",
+	"tollgate whoami":             begun,
+	"tollgate access rule show":   ruled,
+	"tollgate access rule remove": ruled,
+	"tollgate access explain":     operating + "; " + begun + "; " + steppedUp,
 }
 
 // The commands that prepare a publisher: signed in, with an open step-up; the code of the step-up;
@@ -71,7 +74,11 @@ const (
 
 	steppedUp = "tollgate login --code " + code
 
-	invited = "tollgate grant add --email ada@example.com --action operate; " + begun + "; " + steppedUp +
+	operating = "tollgate grant add --email ada@example.com --action operate"
+
+	ruled = "tollgate access rule set readers --effect deny --subject anyone --server '*'"
+
+	invited = operating + "; " + begun + "; " + steppedUp +
 		`; tollgate user add --server "$SERVICE" --email grace@example.com --name Grace`
 
 	held = "tollgate registry quarantine com.example/weather --reason 'it sends mail'"
@@ -86,7 +93,7 @@ const (
 var exampleServices = []string{
 	"tollgate health", "tollgate login", "tollgate logout", "tollgate publish", "tollgate status", "tollgate whoami",
 	"tollgate server list", "tollgate server search", "tollgate server show", "tollgate server deprecate",
-	"tollgate server delete", "tollgate server restore", "tollgate user invite-again",
+	"tollgate server delete", "tollgate server restore", "tollgate user invite-again", "tollgate access explain",
 	"tollgate token create", "tollgate token list", "tollgate token remove",
 }
 

@@ -101,7 +101,7 @@ func checkExample(t *testing.T, o *operator) {
 	// the operator was given the grant by a command
 	var c changes
 	o.post(t, "application/json", "owner=fresh&prune=true", string(exported.Body)).WantStatus(t, http.StatusOK).Decode(t, &c)
-	if got := c.count(); got != "0 0 0 11" {
+	if got := c.count(); got != "0 0 0 12" {
 		t.Errorf("the export applied: %s", got)
 	}
 	own := apiclient.Call(t, "GET", o.service.API+"/admin/v1/state?owner=other", nil, o.Bearer()...).WantStatus(t, http.StatusOK)
@@ -223,7 +223,7 @@ func checkByHand(t *testing.T, o *operator) {
 		t.Errorf("after a change by hand: %+v", changed)
 	}
 	text := strings.ReplaceAll(readExample(t), "{env: HOOK_SECRET}", secret)
-	if got := o.apply(t, "owner=docs&prune=true", text).count(); got != "0 1 0 9" {
+	if got := o.apply(t, "owner=docs&prune=true", text).count(); got != "0 1 0 10" {
 		t.Errorf("the apply after it: %s", got)
 	}
 }
