@@ -296,6 +296,7 @@ func newPublicURL(c oidc.Config) catalogue.PublicURL { return catalogue.PublicUR
 
 func newMail(c stepup.Couriers) people.Mail { return people.Mail{Courier: c.Email} }
 
+//nolint:revive // Wire gives each of them
 func newConsole(
 	parts settings.Parts, all console.Ports, p console.AuthPorts, s *prometheus.SignIn, w *prometheus.Publisher,
 	brand couriersettings.Brand, build Build,

@@ -76,9 +76,10 @@ func normalise(a Address) (at place, path string, ok bool) {
 	if scheme == "" || host == "" || strings.ContainsAny(host, "/@\\ ") {
 		return place{}, "", false
 	}
-	if scheme == "https" {
+	switch scheme {
+	case "https":
 		host = strings.TrimSuffix(host, ":443")
-	} else if scheme == "http" {
+	case "http":
 		host = strings.TrimSuffix(host, ":80")
 	}
 	if name, port, ok := strings.Cut(host, ".:"); ok { // a dot at the end of the name

@@ -206,7 +206,7 @@ func (m *message) object(at level) {
 			m.broken = m.broken || known[string(name)]
 			known[string(name)] = true
 		}
-		m.member(at, m.wanted(at, name))
+		m.member(m.wanted(at, name))
 	}
 }
 
@@ -224,7 +224,7 @@ func (m *message) wanted(at level, name []byte) string {
 }
 
 // member reads the value of a member, which is empty for one that does not matter.
-func (m *message) member(at level, member string) {
+func (m *message) member(member string) {
 	first := m.reader.Next()
 	begin := m.reader.Offset()
 	inner := elsewhere

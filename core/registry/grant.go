@@ -7,12 +7,15 @@ import (
 	"github.com/tollgate-dev/tollgate/core/toolserver"
 )
 
-// What package toolserver has of servers, by the names of this package.
 type (
-	Name      = toolserver.Name
-	Pattern   = toolserver.Pattern
+	// Name is toolserver.Name.
+	Name = toolserver.Name
+	// Pattern is toolserver.Pattern.
+	Pattern = toolserver.Pattern
+	// NameRange is toolserver.NameRange.
 	NameRange = toolserver.NameRange
-	Action    = toolserver.Action
+	// Action is toolserver.Action.
+	Action = toolserver.Action
 )
 
 // The actions of grants.

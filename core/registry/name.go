@@ -45,7 +45,7 @@ func nameProblem(s string) *problem {
 
 // versionProblem is the rule of versions (contract ).
 func versionProblem(s string) *problem {
-	if p := lengthRule(1, MaxVersion)(s); p != nil {
+	if p := lengthRule(MaxVersion)(s); p != nil {
 		return p
 	}
 	return specificProblem(s)
@@ -82,15 +82,14 @@ func plainProblem(s string) *problem {
 // and Cf (format characters, for example zero-width ones).
 func IsInvisible(r rune) bool { return unicode.In(r, unicode.Cc, unicode.Cf) }
 
-// lengthRule returns a rule for the number of characters of a string; most 0 means no upper bound.
-func lengthRule(least, most int) func(string) *problem {
+// lengthRule returns a rule for the number of characters of a string that must not be empty; most 0
+// means no upper bound.
+func lengthRule(most int) func(string) *problem {
 	return func(s string) *problem {
 		n := utf8.RuneCountInString(s)
 		switch {
-		case n < least && least == 1:
+		case n == 0:
 			return schemaProblem("minLength", "must not be empty")
-		case n < least:
-			return schemaProblem("minLength", "must have at least %d characters, and has %d", least, n)
 		case most > 0 && n > most:
 			return schemaProblem("maxLength", "must have at most %d characters, and has %d", most, n)
 		}

@@ -34,8 +34,8 @@ var (
 var serverShape = shape{"ServerDetail", []property{
 	{"$schema", false, stringCheck(uriRule())},
 	{"name", true, stringCheck(nameProblem)},
-	{"description", true, stringCheck(lengthRule(1, 100))},
-	{"title", false, stringCheck(lengthRule(1, 100))},
+	{"description", true, stringCheck(lengthRule(100))},
+	{"title", false, stringCheck(lengthRule(100))},
 	{"repository", false, repositoryCheck},
 	{"version", true, stringCheck(versionProblem, plainProblem)},
 	{"websiteUrl", false, stringCheck(uriRule(webSchemes...))},
@@ -53,7 +53,7 @@ var repositoryShape = shape{"Repository", []property{
 }}
 
 var iconShape = shape{"Icon", []property{
-	{"src", true, stringCheck(lengthRule(1, maxIconSource), uriRule("https"))},
+	{"src", true, stringCheck(lengthRule(maxIconSource), uriRule("https"))},
 	{"mimeType", false, stringCheck(enumRule("image/png", "image/jpeg", "image/jpg", "image/svg+xml", "image/webp"))},
 	{"sizes", false, listOf(stringCheck(patternRule(sizeForm, "WIDTHxHEIGHT in pixels, or any")))},
 	{"theme", false, stringCheck(enumRule("light", "dark"))},
@@ -62,8 +62,8 @@ var iconShape = shape{"Icon", []property{
 var packageShape = shape{"Package", []property{
 	{"registryType", true, stringCheck(plainProblem)},
 	{"registryBaseUrl", false, stringCheck(uriRule())},
-	{"identifier", true, stringCheck(lengthRule(1, 0), plainProblem)},
-	{"version", false, stringCheck(lengthRule(1, 0), specificProblem, plainProblem)},
+	{"identifier", true, stringCheck(lengthRule(0), plainProblem)},
+	{"version", false, stringCheck(lengthRule(0), specificProblem, plainProblem)},
 	{"fileSha256", false, stringCheck(patternRule(sha256Form, "64 lower-case hexadecimal digits"))},
 	{"runtimeHint", false, stringCheck()},
 	{"transport", true, objectCheck(localShape, transportRules(stdio, streamableHTTP, sse))},

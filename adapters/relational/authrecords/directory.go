@@ -49,7 +49,7 @@ func (s *directory) Search(ctx context.Context, q authstore.DirectoryQuery) ([]a
 			ColumnExpr("(SELECT count(*) FROM passkeys p WHERE p.user_id = ?TableAlias.id) AS passkeys").
 			Order("email").Limit(q.Limit)
 		if found != nil && len(found) <= maxFound {
-			rows = rows.Where("id IN (?)", bun.In(found))
+			rows = rows.Where("id IN (?)", bun.List(found))
 		}
 		if q.After != "" {
 			rows = rows.Where("email > ?", q.After)

@@ -46,7 +46,7 @@ func (s *grantStore) Records(ctx context.Context, q registrystore.GrantQuery) ([
 		c = c.and("holder = ?", string(q.Holder))
 	}
 	if len(q.Holders) > 0 {
-		c = c.and("holder IN (?)", bun.In(q.Holders))
+		c = c.and("holder IN (?)", bun.List(q.Holders))
 	}
 	if q.ManagedBy != "" {
 		c = c.and("managed_by = ?", q.ManagedBy)

@@ -1,7 +1,6 @@
 package signin
 
 import (
-	"cmp"
 	"context"
 	"time"
 
@@ -75,7 +74,10 @@ func (s *Service) bindCompany(ctx context.Context, person *Admitted) error {
 // RefusePasskey records a passkey that was refused, and returns the error for it. The user is empty
 // if the passkey is not known.
 func (s *Service) RefusePasskey(ctx context.Context, from Origin, user auth.UserID) error {
-	return cmp.Or(s.recordRefused(ctx, from, user, "factor", audit.Text(auth.FactorPasskey)), errPasskey())
+	if err := s.recordRefused(ctx, from, user, "factor", audit.Text(auth.FactorPasskey)); err != nil {
+		return err
+	}
+	return errPasskey()
 }
 
 // RecordCode records a code for a command that was refused. The user is empty if the code is not known.
