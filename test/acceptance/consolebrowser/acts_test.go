@@ -21,7 +21,8 @@ func (p *person) click(name string) {
 	p.t.Helper()
 	p.tab.Run(p.t, chromedp.Evaluate[chromedp.Void](`void (window.before = true)`))
 	clicked := chromium.Evaluate[bool](p.t, p.tab, fmt.Sprintf(`(() => {
-		const named = [...document.querySelectorAll("main a, main button, nav a, .who button")].find(e => (e.getAttribute("aria-label") || e.textContent).trim() === %q);
+		const named = ["main a, main button, .who button", "nav a"].flatMap(where => [...document.querySelectorAll(where)])
+			.find(e => (e.getAttribute("aria-label") || e.textContent).trim() === %q);
 		named?.click();
 		return named !== undefined;
 	})()`, name))
