@@ -1253,6 +1253,7 @@ func injectService(ctx context.Context, s settings.Settings, parts settings.Part
 		Sessions: sessions,
 		Services: services,
 		Grants:   grants,
+		Groups:   memberships,
 		Clock:    clock,
 	}
 	members := inprocess.NewMembers(memberPorts)

@@ -25,6 +25,7 @@ type MemberPorts struct {
 	Sessions authstore.Sessions
 	Services registrystore.Services
 	Grants   registrystore.Grants
+	Groups   *authaccess.Memberships
 	Clock    clock.Clock
 }
 
@@ -72,7 +73,15 @@ func (m *Members) find(ctx context.Context, holder registry.Holder) (access.Memb
 	if err != nil {
 		return access.Member{}, err
 	}
-	return m.withGrants(ctx, access.Member{Kind: access.Person, ID: string(a.Email)}, holder)
+	member := access.Member{Kind: access.Person, ID: string(a.Email)}
+	groups, err := m.ports.Groups.GroupsOf(ctx, a.ID)
+	if err != nil {
+		return access.Member{}, err
+	}
+	for _, g := range groups {
+		member.Groups = append(member.Groups, access.Group{Provider: string(g.Provider), Name: g.Name})
+	}
+	return m.withGrants(ctx, member, holder)
 }
 
 func errNotActive() error { return fault.New(fault.NotFound, "there is no active account") }

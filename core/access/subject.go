@@ -1,6 +1,7 @@
 package access
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/tollgate-dev/tollgate/core/toolserver"
@@ -51,16 +52,18 @@ func NewSubject(m Member) Subject {
 	s := Subject{member: m, keys: []string{string(SelectAnyone), string(SelectEveryone)}}
 	switch m.Kind {
 	case Person:
-		s.addKey(SelectPerson, m.ID)
+		s.keys = append(s.keys, Selector{SelectPerson, m.ID}.String())
 	case Service:
-		s.addKey(SelectService, m.ID)
+		s.keys = append(s.keys, Selector{SelectService, m.ID}.String())
 	}
-	for _, g := range m.Groups {
-		s.addKey(SelectGroup, g.Provider+"/"+g.Name)
+	for _, g := range m.Groups { // thousands, perhaps
+		s.keys = append(s.keys, Selector{SelectGroup, g.Provider + "/" + g.Name}.String())
 	}
 	for _, g := range m.Grants {
-		s.addKey(SelectGrant, string(g.Action))
+		s.keys = append(s.keys, Selector{SelectGrant, string(g.Action)}.String())
 	}
+	slices.Sort(s.keys)
+	s.keys = slices.Compact(s.keys)
 	return s
 }
 
@@ -72,16 +75,6 @@ func (s Subject) WithTrust(l trustlevel.Level) Subject {
 
 // Refused returns the subject of a token that is not valid now, or of a person who is not active.
 func Refused() Subject { return Subject{problem: InvalidToken} }
-
-func (s *Subject) addKey(kind SelectorKind, value string) {
-	key := Selector{kind, value}.String()
-	for _, known := range s.keys {
-		if known == key {
-			return
-		}
-	}
-	s.keys = append(s.keys, key)
-}
 
 // Kind returns who the subject is.
 func (s *Subject) Kind() SubjectKind { return s.member.Kind }

@@ -45,28 +45,38 @@ func (m *Memberships) Of(ctx context.Context, user auth.UserID) (Membership, err
 		return Membership{}, err
 	}
 	found := Membership{Email: account.Email}
-	linked, err := m.ports.Identities.Of(ctx, user)
-	if err == nil && len(linked) > 0 {
-		err = m.addGroups(ctx, &found, linked)
-	}
+	linked, err := m.GroupsOf(ctx, user)
 	if err != nil {
 		return Membership{}, err
+	}
+	for _, g := range linked {
+		found.Groups = append(found.Groups, g.Provider.Group(g.Name))
 	}
 	m.recent.Put(user, found, now)
 	return found, nil
 }
 
-// addGroups adds the groups of identities.
-func (m *Memberships) addGroups(ctx context.Context, to *Membership, linked []company.Identity) error {
+// Group is a group of a person at a provider.
+type Group struct {
+	Provider company.Name
+	Name     string
+}
+
+// GroupsOf returns the groups of all linked identities of a person as they are stored now.
+func (m *Memberships) GroupsOf(ctx context.Context, user auth.UserID) (groups []Group, err error) {
+	linked, err := m.ports.Identities.Of(ctx, user)
+	if err != nil || len(linked) == 0 {
+		return nil, err
+	}
 	all, err := m.ports.Providers.List(ctx)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	for i := range linked {
-		p, groups := linked[i].GroupsAt(all)
-		for _, g := range groups {
-			to.Groups = append(to.Groups, p.Name.Group(g))
+		p, names := linked[i].GroupsAt(all)
+		for _, name := range names {
+			groups = append(groups, Group{p.Name, name})
 		}
 	}
-	return nil
+	return groups, nil
 }

@@ -203,6 +203,40 @@ func TestGroupOfAView(t *testing.T) {
 	wait("the provider is removed", 404)
 }
 
+// TestGroupOfARule: a rule about calls selects people by a group of a linked identity, and names it; who
+// leaves the group is not selected any more on two instances within a second.
+func TestGroupOfARule(t *testing.T) {
+	fixture.InEachEnvironment(t, func(t *testing.T, e *fixture.Environment) {
+		s := startSite(t, e)
+		s.askForRefresh(t)
+		e.NewWriter(t, s.Service, "bert@acme.example", "publish com.acme/*").
+			PostJSON(t, s.Service, "/v0.1/publish", fixture.NewServerDocument("com.acme/tools", "1.0.0")).WantStatus(t, 200)
+		s.want(t, 201, "PUT", "/admin/v1/access-rules/devs", object{
+			"order": 1, "effect": "allow", "subjects": []string{"group:acme/devs"}, "servers": []string{"com.acme/*"},
+		})
+		wait := func(what, effect, selector string) {
+			t.Helper()
+			withinSeconds(t, what, func() bool {
+				got := s.want(t, 200, "POST", "/admin/v1/access/explain", object{
+					"subject": "person:bert@acme.example", "server": "com.acme/tools", "tool": "x",
+				})
+				return got["effect"] == effect && got["selector"] == selector
+			})
+		}
+		wait("a person without an identity", "deny", "")
+		good := oidcissuer.Behaviour{
+			Claims: object{"sub": "u1", "email": "bert@acme.example", "groups": []string{"ops", "devs"}}, Refresh: "the refresh token",
+		}
+		s.provider.Behave(good)
+		s.newBrowser(t).signIn().want(200)
+		wait("a person in the group", "allow", "group:acme/devs")
+		good.Claims = object{"sub": "u1", "groups": []string{"ops"}}
+		s.provider.Behave(good)
+		s.checkAgain(t)
+		wait("a person who has left the group", "deny", "")
+	})
+}
+
 // TestUnaskedRefreshToken checks that a refresh token that a provider gives without offline_access is not
 // kept: it may end with the session there, and its end would be taken for the end of the employment.
 func TestUnaskedRefreshToken(t *testing.T) {
