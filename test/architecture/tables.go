@@ -83,7 +83,7 @@ var pureParts = []string{
 var drivingAdapters = []string{
 	"adapters/rest", "adapters/ratelimitapi", "adapters/debugapi", "adapters/statsd", "adapters/loginhistory",
 	"adapters/prometheus",
-	"adapters/decisionlog", "adapters/eventlog", "adapters/traffic",
+	"adapters/decideapi", "adapters/decisionlog", "adapters/eventlog", "adapters/traffic",
 }
 
 // waitingTests are the packages by which tests wait.

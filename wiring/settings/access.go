@@ -27,5 +27,7 @@ func (s *Settings) accessBindings() []binding {
 		s.bind(&c.AwayAllows, "DECIDE_AWAY", "deny",
 			"what becomes of a call whose caller is not in memory while the database is away: deny or allow").
 			as("text", oneOf(&c.AwayAllows, "allow", "deny")),
+		s.bind(&s.Proxies.On, "DECIDE", "off", "whether proxies may ask for decisions about calls: off or on").
+			as("text", oneOf(&s.Proxies.On, "on", "off")),
 	}
 }

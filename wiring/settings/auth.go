@@ -72,7 +72,7 @@ func (s *Settings) completeAuth() {
 	s.People.Product, s.People.Console = s.Brand.Name, s.consoleURL()
 	s.Passkeys.PublicURL, s.Passkeys.Name = strings.TrimSuffix(s.IDTokens.PublicURL, "/"), s.Brand.Name
 	s.Passkeys.PasswordsOff = in.PasswordsOff
-	s.Couriers.PublicURL = s.IDTokens.PublicURL
+	s.Couriers.PublicURL, s.Proxies.PublicURL = s.IDTokens.PublicURL, s.IDTokens.PublicURL
 	s.Companies = federating.Config{Console: s.People.Console, Public: s.IDTokens.PublicURL != "",
 		PasswordsOff: in.PasswordsOff,
 		SessionTTL:   in.RefreshTokenTTL, SessionMaxAge: in.RefreshTokenMaxAge}

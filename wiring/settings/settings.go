@@ -13,6 +13,7 @@ import (
 
 	"github.com/tollgate-dev/tollgate/adapters/argon"
 	"github.com/tollgate-dev/tollgate/adapters/debugapi"
+	"github.com/tollgate-dev/tollgate/adapters/decideapi"
 	"github.com/tollgate-dev/tollgate/adapters/iplists"
 	"github.com/tollgate-dev/tollgate/adapters/jwt"
 	"github.com/tollgate-dev/tollgate/adapters/keysources"
@@ -84,6 +85,7 @@ type Settings struct {
 	Deliveries      event.Schedule            `part:"Webhooks" readBy:"registry" env:"-"`
 	Receivers       webhook.Config            `part:"Webhooks" readBy:"registry"`
 	Access          deciding.Config           `part:"Access" readBy:"api" env:"-"`
+	Proxies         decideapi.Config          `part:"Access" readBy:"api"`
 	Console         Console                   `part:"Console" readBy:"console"`
 	Administration  Administration            `part:"Administration" readBy:"api"`
 	SignIn          signin.Config             `part:"Authentication" readBy:"auth" env:"-"`

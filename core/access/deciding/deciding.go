@@ -57,15 +57,23 @@ type Question struct {
 	From    netip.Addr // of the client
 }
 
+// Answer is the decision about a call, and who the caller is. The subject is anyone if the call is
+// allowed without knowing the caller, by access.Away.
+type Answer struct {
+	access.Decision
+
+	Subject access.Subject
+}
+
 // Decide answers a question, without I/O if the caller was seen within a second. While the database
 // is away, it decides by the snapshot that it has; for a caller who is not in memory it returns
 // fault.Unavailable, or allows the call if the settings say so.
-func (s *Service) Decide(ctx context.Context, q Question) (access.Decision, error) {
+func (s *Service) Decide(ctx context.Context, q Question) (Answer, error) {
 	snapshot, subject, err := s.prepare(ctx, &q)
 	if err != nil {
 		return s.decideAway(&q, err)
 	}
-	return snapshot.Decide(s.questionOf(&q, subject)), nil
+	return Answer{snapshot.Decide(s.questionOf(&q, subject)), *subject}, nil
 }
 
 // prepare returns what a decision needs.
@@ -85,11 +93,11 @@ func (s *Service) questionOf(q *Question, subject *access.Subject) *access.Quest
 }
 
 // decideAway answers a question that cannot be decided because of an error.
-func (s *Service) decideAway(q *Question, err error) (access.Decision, error) {
+func (s *Service) decideAway(q *Question, err error) (Answer, error) {
 	if s.config.AwayAllows && fault.Is(err, fault.Unavailable) {
-		return access.Decision{Effect: access.Allow, Reason: access.Away, Server: q.Server}, nil
+		return Answer{Decision: access.Decision{Effect: access.Allow, Reason: access.Away, Server: q.Server}}, nil
 	}
-	return access.Decision{}, err
+	return Answer{}, err
 }
 
 // subjectOf returns who calls (contract Z-4).

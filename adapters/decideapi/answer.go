@@ -1,0 +1,174 @@
+package decideapi
+
+import (
+	"encoding/base64"
+	"encoding/json"
+	"net/http"
+	"strings"
+
+	"github.com/tollgate-dev/tollgate/adapters/internal/httpconn"
+	"github.com/tollgate-dev/tollgate/adapters/internal/jsonstring"
+	"github.com/tollgate-dev/tollgate/core/access"
+	"github.com/tollgate-dev/tollgate/core/access/deciding"
+	"github.com/tollgate-dev/tollgate/core/auth"
+	"github.com/tollgate-dev/tollgate/core/auth/trust"
+	"github.com/tollgate-dev/tollgate/core/fault"
+	"github.com/tollgate-dev/tollgate/core/jsonvalue"
+)
+
+// The headers of an answer.
+const (
+	headerAuthorization = "authorization"
+	headerChallenge     = "www-authenticate"
+	headerContentType   = "content-type"
+	headerDecisionID    = "x-tollgate-decision-id"
+
+	jsonType = "application/json"
+)
+
+// header is a header of the request to the tool server.
+type header struct{ name, value string }
+
+// answer is what a proxy does with a request (contract Z-7).
+type answer struct {
+	deciding.Answer
+
+	call access.Call
+	// headers are those that the tool server gets of an allowed call, in place of what the client sent
+	// under their names. One with an empty value must be removed.
+	headers [5]header
+	// stripToken is whether the header Authorization is to be removed.
+	stripToken bool
+
+	// The others are of a call that is not allowed.
+	status     int    // 401 or 403; of an allowed call 200
+	challenge  string // WWW-Authenticate; empty for no such header
+	body       []byte // JSON
+	decisionID string // what people ask operators about: the body says little
+}
+
+// allowed reports whether the proxy may forward the call.
+func (a *answer) allowed() bool { return a.Effect == access.Allow }
+
+// newAnswer returns the answer of a decision.
+func (c Config) newAnswer(d deciding.Answer, call access.Call) *answer {
+	a := &answer{Answer: d, call: call, status: http.StatusOK}
+	if a.allowed() {
+		a.headers = [...]header{
+			{"x-tollgate-subject", headerText(d.Subject.String())},
+			{"x-tollgate-server", headerText(d.Server)},
+			{"x-tollgate-tool", headerText(call.Tool())},
+			{"x-tollgate-trust", d.Subject.Trust().String()},
+			{"x-tollgate-rule", string(d.Rule)},
+		}
+		a.stripToken = c.StripToken
+		return a
+	}
+	f := refusalOf(&d)
+	a.status = http.StatusForbidden
+	if f.Kind == fault.Unauthenticated {
+		a.status = http.StatusUnauthorized
+	}
+	a.challenge = c.challengeOf(f)
+	a.decisionID = httpconn.RequestID("")
+	a.body = bodyOf(f, call.ID)
+	return a
+}
+
+// headerText returns a text as the value of a header. A client chooses the name of a tool, so that
+// one that is no plain text is written as the header Mcp-Name would have it.
+func headerText(s string) string {
+	plain := !strings.HasPrefix(s, "=?") && strings.TrimSpace(s) == s
+	for i := 0; i < len(s) && plain; i++ {
+		plain = s[i] >= ' ' && s[i] <= '~'
+	}
+	if plain {
+		return s
+	}
+	return "=?base64?" + base64.StdEncoding.EncodeToString([]byte(s)) + "?="
+}
+
+// denials are the messages of what is denied. They name no tool and no rule, which are no business of
+// the caller.
+var denials = map[access.Reason]string{
+	access.NotListed:      "the tool server is not listed",
+	access.Quarantined:    "the tool server is in quarantine",
+	access.Unreadable:     "the call cannot be read: send one JSON-RPC message of at most 64 KiB, and each member once",
+	access.HeaderMismatch: "the headers Mcp-Method and Mcp-Name differ from the body",
+}
+
+// refusalOf returns the error of a call that is not allowed: Unauthenticated if a sign-in could
+// change that, else Forbidden.
+func refusalOf(d *deciding.Answer) *fault.Error {
+	if d.Effect != access.Challenge {
+		message, ok := denials[d.Reason]
+		if !ok {
+			message = "the call is not allowed"
+		}
+		return fault.New(fault.Forbidden, message).WithCode(auth.CodeAccessDenied)
+	}
+	if d.Reason == access.InvalidToken {
+		return fault.New(fault.Unauthenticated, "the access token is not valid: sign in").WithCode(auth.CodeInvalidToken).
+			WithDetail(challengeDetail, jsonvalue.Text(scheme+`error="invalid_token"`))
+	}
+	if f, ok := fault.As(trust.Require(d.Subject.Trust(), d.Required)); ok && d.Subject.Kind() != access.Anonymous {
+		return f
+	}
+	return fault.New(fault.Unauthenticated, "sign in to call the tool server").WithCode(auth.CodeInvalidToken)
+}
+
+const (
+	challengeDetail = "challenge"
+	scheme          = "Bearer "
+	metadataPath    = "/.well-known/oauth-protected-resource" // RFC 9728, section 3
+)
+
+// challengeOf returns the header WWW-Authenticate of an error (RFC 9728, section 5.1); empty for one
+// that a sign-in or a step-up does not change.
+func (c Config) challengeOf(f *fault.Error) string {
+	challenge := f.Details.Text(challengeDetail)
+	switch {
+	case challenge == "" && f.Kind != fault.Unauthenticated:
+		return ""
+	case c.PublicURL == "" && challenge == "":
+		return strings.TrimSpace(scheme)
+	case c.PublicURL == "":
+		return challenge
+	case challenge == "":
+		challenge = scheme
+	default:
+		challenge += ", "
+	}
+	return challenge + `resource_metadata="` + strings.TrimRight(c.PublicURL, "/") + metadataPath + `"`
+}
+
+// codeNotAllowed is the code of JSON-RPC errors about calls that are not allowed.
+const codeNotAllowed = "-32001"
+
+// bodyOf returns the body of an error: a JSON-RPC error if the id of the request is known, else the
+// errors of the API (contract A-2).
+func bodyOf(f *fault.Error, id []byte) []byte {
+	if id != nil {
+		b := append([]byte(`{"jsonrpc":"2.0","id":`), id...)
+		b = append(b, `,"error":{"code":`+codeNotAllowed+`,"message":`...)
+		return append(jsonstring.Append(b, f.Message), "}}"...)
+	}
+	details := jsonvalue.Object{}
+	for name, v := range f.Details {
+		if name != challengeDetail { // is in WWW-Authenticate
+			details[name] = v
+		}
+	}
+	b, err := json.Marshal(errorResponse{f.Code, f.Message, details})
+	if err != nil { // texts always have a JSON
+		return []byte("{}")
+	}
+	return b
+}
+
+// errorResponse is the body of an error (contract A-2).
+type errorResponse struct {
+	Error   fault.Code       `json:"error"`
+	Message string           `json:"message"`
+	Details jsonvalue.Object `json:"details"`
+}

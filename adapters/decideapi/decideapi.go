@@ -1,0 +1,96 @@
+// Package decideapi answers proxies that want to forward a call to a tool server: whether they may,
+// and with which headers (contract Z). Each kind of proxy has a file with its protocol; the package
+// reads what a request says, and core/access/deciding decides.
+package decideapi
+
+import (
+	"context"
+	"net/netip"
+	"strings"
+
+	"github.com/tollgate-dev/tollgate/core/access"
+	"github.com/tollgate-dev/tollgate/core/access/deciding"
+	"github.com/tollgate-dev/tollgate/core/auth"
+	"github.com/tollgate-dev/tollgate/core/fault"
+	"github.com/tollgate-dev/tollgate/core/scope"
+	"github.com/tollgate-dev/tollgate/ports/authority"
+)
+
+// Config holds the settings of what proxies may do.
+type Config struct {
+	On           bool   `env:"-"`
+	StripToken   bool   `env:"DECIDE_STRIP_TOKEN" envDefault:"false" desc:"remove the header Authorization from calls that are allowed, so that the tool server does not get the token"`
+	TrustHeaders bool   `env:"DECIDE_TRUST_HEADERS" envDefault:"false" desc:"read method and tool of a call without a body from the headers Mcp-Method and Mcp-Name, and deny a call whose headers and body differ"`
+	PublicURL    string `env:"-"` // where clients find the metadata of the registry; empty without it
+}
+
+// Ports are the dependencies of an API. All fields are required.
+type Ports struct {
+	Authority authority.Authority
+	Decide    func(context.Context, deciding.Question) (deciding.Answer, error)
+}
+
+// API answers proxies. It is safe for concurrent use.
+type API struct {
+	config Config
+	ports  Ports
+}
+
+// New returns an API.
+func New(c Config, p Ports) *API { return &API{config: c, ports: p} }
+
+// request is an HTTP request that a proxy wants to forward.
+type request struct {
+	authorization []string       // the values of the header Authorization
+	server        string         // the name that the proxy states; empty for the one at the address
+	address       access.Address // where the request goes
+	call          access.Request // the settings say whether its headers are trusted
+	from          netip.Addr     // the client
+}
+
+// answer decides about a request. Its errors are those of deciding.Service.Decide.
+func (a *API) answer(ctx context.Context, r *request) (*answer, error) {
+	q := deciding.Question{Server: r.server, Address: r.address, From: r.from}
+	q.Caller, q.Refusal = a.identify(ctx, r)
+	r.call.TrustHeaders = a.config.TrustHeaders
+	q.Call = access.ReadCall(&r.call)
+	d, err := a.ports.Decide(ctx, q)
+	if err != nil {
+		return nil, err
+	}
+	return a.config.newAnswer(d, q.Call), nil
+}
+
+// identify returns the caller of a request, or why the token is refused. A header that has no token
+// is a bad token, and so are two headers, of which proxies and servers may read different ones.
+func (a *API) identify(ctx context.Context, r *request) (authority.Caller, error) {
+	if len(r.authorization) == 0 {
+		return authority.Caller{}, nil
+	}
+	token, ok := bearerToken(r.authorization[0])
+	if !ok || len(r.authorization) > 1 {
+		return authority.Caller{}, fault.New(fault.Unauthenticated, "one access token is required").WithCode(auth.CodeInvalidToken)
+	}
+	return a.ports.Authority.IdentifyReader(ctx, token, r.from)
+}
+
+// bearerToken returns the token of the value of a header Authorization (RFC 6750, 2.1). The case of
+// the scheme does not matter.
+func bearerToken(value string) (string, bool) {
+	scheme, token, _ := strings.Cut(value, " ")
+	token = strings.TrimSpace(token)
+	return token, token != "" && strings.EqualFold(scheme, "bearer")
+}
+
+// requireKey returns an error unless the key of a proxy is a token with the scope decide. from is the
+// address of the proxy itself.
+func (a *API) requireKey(ctx context.Context, key string, from netip.Addr) error {
+	who, err := a.ports.Authority.IdentifyReader(ctx, key, from)
+	if err != nil {
+		return err
+	}
+	if t, ok := who.Token(); !ok || !t.Scopes.Has(scope.Decide) {
+		return scope.Insufficient(scope.Decide)
+	}
+	return nil
+}
