@@ -1192,6 +1192,25 @@ func injectService(ctx context.Context, s settings.Settings, parts settings.Part
 		Managed:      managedKinds,
 	}
 	declaringService := declaring.New(declaringPorts)
+	decidingConfig := s.Access
+	servers := inprocess.NewListings(snapshotReader, quarantine)
+	memberPorts := inprocess.MemberPorts{
+		Accounts: accounts,
+		Sessions: sessions,
+		Services: services,
+		Grants:   grants,
+		Groups:   memberships,
+		Clock:    clock,
+	}
+	members := inprocess.NewMembers(memberPorts)
+	decidingPorts := deciding.Ports{
+		Rules:   accessstoreRules,
+		Servers: servers,
+		Members: members,
+		Changes: changes,
+		Clock:   clock,
+	}
+	decidingService := deciding.New(decidingConfig, decidingPorts)
 	limits := newConsoleLimits(parts, rules, decider)
 	pluginStates := newPluginStates(host)
 	health := &rest.Health{}
@@ -1225,6 +1244,8 @@ func injectService(ctx context.Context, s settings.Settings, parts settings.Part
 		Providers:    federatingProviders,
 		Companies:    federatingService,
 		Tokens:       tokensService,
+		AccessRules:  rulingOperator,
+		Access:       decidingService,
 		Trail:        trail,
 		Limits:       limits,
 		Overview:     overviewSource,
@@ -1246,25 +1267,6 @@ func injectService(ctx context.Context, s settings.Settings, parts settings.Part
 		Recorder:     trail,
 	}
 	manageOperator := manage.New(managePorts)
-	decidingConfig := s.Access
-	servers := inprocess.NewListings(snapshotReader, quarantine)
-	memberPorts := inprocess.MemberPorts{
-		Accounts: accounts,
-		Sessions: sessions,
-		Services: services,
-		Grants:   grants,
-		Groups:   memberships,
-		Clock:    clock,
-	}
-	members := inprocess.NewMembers(memberPorts)
-	decidingPorts := deciding.Ports{
-		Rules:   accessstoreRules,
-		Servers: servers,
-		Members: members,
-		Changes: changes,
-		Clock:   clock,
-	}
-	decidingService := deciding.New(decidingConfig, decidingPorts)
 	adminapiUseCases := adminapi.UseCases{
 		Callers:      authority,
 		Operators:    delegatingOperators,

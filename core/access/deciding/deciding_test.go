@@ -235,3 +235,61 @@ func TestExplain(t *testing.T) {
 		t.Errorf("an unknown person: %v", err)
 	}
 }
+
+// TestRulesForPeople lists the rules as they are now, those about a subject and a server, and says which
+// one must not go.
+func TestRulesForPeople(t *testing.T) {
+	t.Parallel()
+	fx := newFixture(t, deciding.Config{Options: access.Options{Unlisted: access.Allow}})
+	list := func(q deciding.RuleQuery) deciding.RulePage {
+		t.Helper()
+		q.Limit = 10
+		page, err := fx.Rules(t.Context(), q)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return page
+	}
+	if page := list(deciding.RuleQuery{}); page.Total != 0 || page.Options.Unlisted != access.Allow {
+		t.Errorf("without rules: %+v", page)
+	}
+	fx.set(audit.Details{"name": audit.Text("robot"), "effect": audit.Text("allow"), "subjects": audit.Texts([]string{"service:robot"})})
+	fx.hint-- // no hint: a list waits for no second
+	page := list(deciding.RuleQuery{})
+	if page.Total != 1 || !page.Rules[0].LocksOut || page.Rules[0].Ended {
+		t.Errorf("the only rule: %+v", page)
+	}
+	fx.set(audit.Details{
+		"name": audit.Text("ended"), "effect": audit.Text("allow"), "subjects": audit.Texts([]string{"everyone"}),
+		"expiresAt": audit.Text("2026-11-27T11:00:00Z"),
+	})
+	fx.hint--
+	if page := list(deciding.RuleQuery{}); page.Total != 2 || !page.Rules[0].Ended || !page.Rules[1].LocksOut {
+		t.Errorf("with one that has ended: %+v", page)
+	}
+	if page := list(deciding.RuleQuery{Subject: "person:ada@example.com", Server: "com.example/weather"}); page.Total != 1 || page.Rules[0].Name != "ended" {
+		t.Errorf("those of a person: %+v", page)
+	}
+	if page := list(deciding.RuleQuery{Server: "org.example/x"}); page.Total != 0 {
+		t.Errorf("those of another server: %+v", page)
+	}
+	for _, q := range []deciding.RuleQuery{{Server: "x"}, {Subject: "x"}, {Subject: "person:none@example.com"}, {Subject: "group:a/b"}} {
+		if _, err := fx.Rules(t.Context(), q); !fault.Is(err, fault.Invalid) {
+			t.Errorf("%+v: %v", q, err)
+		}
+	}
+	stop, err := access.ParseRule(audit.Details{
+		"name": audit.Text("robot"), "order": audit.Number(1), "effect": audit.Text("deny"), "subjects": audit.Texts([]string{"anyone"}),
+		"servers": audit.Texts([]string{"*"}),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := fx.CheckLockout(t.Context(), &stop); !fault.Is(err, fault.Invalid) {
+		t.Errorf("a rule that denies all in place of the one that allows: %v", err)
+	}
+	stop.Name, stop.Order = "last", 2
+	if err := fx.CheckLockout(t.Context(), &stop); err != nil {
+		t.Errorf("a rule that denies all after one that allows: %v", err)
+	}
+}

@@ -63,6 +63,17 @@ func (s *Service) snapshot(ctx context.Context) (*access.Snapshot, error) {
 	return nil, fault.New(fault.Unavailable, "the access rules are not read yet")
 }
 
+// newest returns the snapshot of a read that begins now, for those who have just changed a rule. It
+// reads only what has changed.
+func (s *Service) newest(ctx context.Context) (*access.Snapshot, error) {
+	for range 2 { // a read that runs already may have begun before the change
+		if !s.await(ctx, s.refresh(ctx)) {
+			break
+		}
+	}
+	return s.snapshot(ctx)
+}
+
 // isFresh reports whether the snapshot may be used, and whether it is to be read again.
 func (s *Service) isFresh() (fresh, due bool) {
 	k := s.memory.known.Load()

@@ -15,7 +15,7 @@ import (
 // operatorPages are all pages of operators.
 var operatorPages = []string{
 	"", "/people", "/grants", "/policies", "/views", "/mirrors", "/webhooks", "/review-rules", "/service-accounts", "/providers",
-	"/limits", "/risk", "/log",
+	"/limits", "/risk", "/log", "/access",
 }
 
 // newOperator returns a browser in which a person with the grant operate has full trust.
@@ -50,7 +50,8 @@ func TestOperatorPagesNeedTheGrant(t *testing.T) {
 		}
 		for _, act := range []string{
 			"/people/ada@example.com/lock", "/grants", "/grants/remove", "/views", "/views/x/remove",
-			"/webhooks/1/remove", "/policies/1/remove", "/providers/x/remove", "/providers/x/test",
+			"/webhooks/1/remove", "/policies/1/remove", "/providers/x/remove", "/providers/x/test", "/access", "/access/rules/x",
+			"/access/rules/x/remove",
 		} {
 			b.send(b.request(http.MethodPost, "/console/operator"+act, []byte("email=ada%40example.com&action=operate"),
 				"application/x-www-form-urlencoded"), http.StatusForbidden)

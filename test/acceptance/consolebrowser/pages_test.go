@@ -269,7 +269,7 @@ func (s *site) checkOperator() {
 	cem.signIn("cem@example.com")
 	cem.open("/console/operator")
 	cem.verify("cem@example.com")
-	for _, page := range []string{"policies", "views", "mirrors", "webhooks", "review-rules"} {
+	for _, page := range []string{"policies", "views", "mirrors", "webhooks", "review-rules", "access"} {
 		s.check(cem, "empty-"+page, "/console/operator/"+page)
 	}
 	e := s.e
@@ -308,6 +308,7 @@ func (s *site) checkOperator() {
 	cem.click("Add this view")
 	s.checkOpen(cem, "wrong-view")
 	s.checkProviders(cem)
+	s.checkAccess(cem)
 	s.check(cem, "operator-services", "/console/operator/service-accounts")
 	cem.set("name", "deploy")
 	cem.click("Add this service account")
@@ -323,6 +324,36 @@ func (s *site) checkOperator() {
 	s.check(cem, "explained",
 		"/console/operator/limits?for=shop&descriptors="+url.QueryEscape("tenant=ada,path=/pay\nunknown=x")+"#which")
 	s.check(cem, "unknown-person", "/console/operator/log?email=nobody@example.com")
+}
+
+// checkAccess checks the pages of access rules, with a long rule, one that only observes, and mistakes.
+func (s *site) checkAccess(cem *person) {
+	cem.open("/console/operator/access")
+	for name, value := range map[string]string{
+		"name": "platform", "order": "10", "subjects": "group:acme/an-organisational-unit-with-a-very-long-name-and-no-space\nperson:cem@example.com",
+		"servers": longName + "\ncom.example/*", "tools": "search\nread_*", "networks": "10.0.0.0/33", "expiresAt": "2099-03-01",
+		"minTrust": "LIMITED_TRUST",
+	} {
+		cem.set(name, value)
+	}
+	cem.click("Add this rule")
+	s.checkOpen(cem, "wrong-access-rule")
+	cem.set("networks", "10.0.0.0/8")
+	cem.click("Add this rule")
+	s.e.RunCommand(s.t, "", "access", "rule", "set", "watch", "--order", "20", "--effect", "deny", "--subject", "anyone", "--server",
+		"com.example/*", "--mode", "observe")
+	s.check(cem, "operator-access", "/console/operator/access")
+	s.check(cem, "operator-access-filtered", "/console/operator/access?server=com.example/weather&subject=cem@example.com")
+	s.check(cem, "operator-access-wrong", "/console/operator/access?server=x&subject=nobody@example.com")
+	s.check(cem, "operator-access-rule", "/console/operator/access/rules/platform")
+	cem.open("/console/operator/access")
+	cem.set("name", "stop")
+	cem.set("order", "0")
+	cem.set("effect", "deny")
+	cem.set("subjects", "anyone")
+	cem.set("servers", "*")
+	cem.click("Add this rule")
+	s.checkOpen(cem, "operator-access-lockout")
 }
 
 // checkProviders checks the pages of company sign-in.

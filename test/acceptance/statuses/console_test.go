@@ -243,6 +243,14 @@ func (s *site) forms() []form {
 		{operator + "/webhooks", []string{"", "url=http://hooks.example.com"}, nil},
 		{operator + "/webhooks/" + unknownID, []string{""}, nil},
 		{operator + "/webhooks" + unknown + "test", []string{""}, nil},
+		{
+			operator + "/access", []string{
+				"", "name=a{n}&order=1&effect=allow&subjects=x&servers=*", "name=a{n}&order=1&effect=allow&subjects=everyone&servers=*",
+				"name=a{n}&order=1&effect=allow&subjects=everyone&servers=*",
+			}, nil,
+		},
+		{operator + "/access/rules/a{n}", []string{"", "order=1&effect=allow&subjects=everyone&servers=*"}, nil},
+		{operator + "/access/rules/a{n}/remove", []string{"", ""}, nil},
 		{operator + "/review-rules", []string{"", "resource=x+y&when=any"}, nil},
 		{operator + "/review-rules" + unknown + "remove", []string{""}, nil},
 		{"/console/reviews", []string{"", "decision=reject&ids=" + unknownID, "decision=approve&ids=" + unknownID}, nil},
@@ -269,6 +277,7 @@ func (s *site) pages() []string {
 	operator := []string{
 		"", "/people", "/people/tom@example.com", "/grants", "/policies", "/views", "/mirrors", "/webhooks", "/limits",
 		"/risk", "/log", "/review-rules", "/service-accounts", "/service-accounts/none", "/views/none", "/mirrors/none", "/webhooks/" + unknownID,
+		"/access", "/access?server=x", "/access?subject=none%40example.com", "/access/rules/none",
 	}
 	all := []string{
 		"/console/", "/console/publish", "/console/own", "/console/own/example.statuses/open-s3",

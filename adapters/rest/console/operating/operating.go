@@ -10,6 +10,8 @@ import (
 
 	"github.com/tollgate-dev/tollgate/adapters/rest/console/site"
 	"github.com/tollgate-dev/tollgate/adapters/rest/overview"
+	"github.com/tollgate-dev/tollgate/core/access/deciding"
+	"github.com/tollgate-dev/tollgate/core/access/ruling"
 	"github.com/tollgate-dev/tollgate/core/auth"
 	"github.com/tollgate-dev/tollgate/core/auth/auditing"
 	"github.com/tollgate-dev/tollgate/core/auth/devices"
@@ -48,6 +50,8 @@ type Ports struct {
 	Providers    *federating.Providers
 	Companies    *federating.Service
 	Tokens       *tokens.Service
+	AccessRules  *ruling.Operator
+	Access       *deciding.Service
 	Trail        *auditing.Trail
 	Limits       *Limits // nil if the part for rate limits does not run
 	Overview     overview.Source
@@ -74,6 +78,7 @@ func (p *Pages) Mount(r fiber.Router) {
 	r.Get(statePath, p.page(p.state))
 	for _, mount := range [...]func(fiber.Router){
 		p.mountPolicies, p.mountViews, p.mountMirrors, p.mountWebhooks, p.mountRules, p.mountServices, p.mountProviders,
+		p.mountAccess,
 	} {
 		mount(r)
 	}

@@ -76,7 +76,10 @@ var inputs = map[string]struct{ field, label string }{
 	"enforce": {"enforce", "Passwords"}, "emailClaim": {"emailClaim", "Claim of the e-mail address"},
 	"groupsClaim": {"groupsClaim", "Claim of the groups"}, "acr": {"acr", "Second factor: acr"},
 	"amr": {"amr", "Second factor: amr"}, "recheck": {"recheck", "Check again every"},
-	"maxSession": {"maxSession", "Longest session"}, "claims": {"claims", "Claims"}, "expiresAt": {"expiresAt", "End"}, "the owner": {"owner", "The owner"},
+	"maxSession": {"maxSession", "Longest session"}, "claims": {"claims", "Claims"},
+	"order": {"order", "Order"}, "effect": {"effect", "Effect"}, "subjects": {"subjects", "Subjects"}, "servers": {"servers", "Servers"},
+	"methods": {"methods", "Methods"}, "tools": {"tools", "Tools"}, "minTrust": {"minTrust", "Least trust"}, "mode": {"mode", "Mode"},
+	"server": {"server", "Server"}, "confirm": {"confirm", "Confirmation"}, "expiresAt": {"expiresAt", "End"}, "the owner": {"owner", "The owner"},
 }
 
 // newProblem returns a problem from a message of a use case: that of an input, in the words of the

@@ -1,0 +1,81 @@
+package deciding
+
+import (
+	"context"
+
+	"github.com/tollgate-dev/tollgate/core/access"
+	"github.com/tollgate-dev/tollgate/core/fault"
+	"github.com/tollgate-dev/tollgate/core/fields"
+	"github.com/tollgate-dev/tollgate/core/toolserver"
+)
+
+// RuleQuery selects rules for people who look at them.
+type RuleQuery struct {
+	Subject string // as Draft has it; empty for all
+	Server  string // its name; empty for all
+	Offset  int
+	Limit   int
+}
+
+// RulePage is a part of the rules, in the order in which they are tried.
+type RulePage struct {
+	Rules   []ListedRule
+	Total   int
+	Options access.Options
+}
+
+// ListedRule is a rule in a list.
+type ListedRule struct {
+	access.Rule
+
+	Ended    bool
+	LocksOut bool // its removal does, as access.Snapshot.LocksOut has it
+}
+
+// Rules returns the rules that could apply to a subject and a server. It returns fault.Invalid, about
+// the field, if one is wrong, and fault.Violated for a subject that does not exist.
+func (s *Service) Rules(ctx context.Context, q RuleQuery) (RulePage, error) {
+	snapshot, err := s.newest(ctx)
+	if err != nil {
+		return RulePage{}, err
+	}
+	filter, err := s.filterOf(ctx, q)
+	if err != nil {
+		return RulePage{}, err
+	}
+	found, total := snapshot.Select(filter, q.Offset, q.Limit)
+	page := RulePage{Rules: make([]ListedRule, len(found)), Total: total, Options: snapshot.Options()}
+	now := s.ports.Clock.Now()
+	for i := range found {
+		page.Rules[i] = ListedRule{found[i], found[i].HasEnded(now), snapshot.LocksOut(found[i].Name, nil, now)}
+	}
+	return page, nil
+}
+
+func (s *Service) filterOf(ctx context.Context, q RuleQuery) (filter access.Filter, err error) {
+	if q.Server != "" {
+		if filter.Server, err = toolserver.ParseName(q.Server); err != nil {
+			return filter, fields.Invalid("server", ": %s", fault.PublicMessage(err))
+		}
+	}
+	if q.Subject == "" {
+		return filter, nil
+	}
+	selector, err := access.ParseSelector(q.Subject)
+	if err != nil {
+		return filter, fields.Invalid("subject", ": %s", fault.PublicMessage(err))
+	}
+	subject, err := s.named(ctx, Who{Subject: selector})
+	filter.Subject = &subject
+	return filter, err
+}
+
+// CheckLockout returns fault.Invalid, about the field confirm, if no call with a token is allowed any
+// more with a rule in place of the one with its name, although some call is allowed now.
+func (s *Service) CheckLockout(ctx context.Context, next *access.Rule) error {
+	snapshot, err := s.newest(ctx)
+	if err == nil && snapshot.LocksOut(next.Name, next, s.ports.Clock.Now()) {
+		err = fields.Invalid("confirm", ": with this rule, no call of any server is allowed any more")
+	}
+	return err
+}

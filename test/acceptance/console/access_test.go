@@ -1,0 +1,154 @@
+package console
+
+import (
+	"net/http"
+	"net/url"
+	"strings"
+	"testing"
+
+	"github.com/tollgate-dev/tollgate/test/acceptance/internal/fixture"
+)
+
+// TestFormsOfAccessRules adds rules with each field, changes each field, and removes them. A mistake is
+// at its field, and a rule with which nobody may call anything needs a confirmation.
+func TestFormsOfAccessRules(t *testing.T) {
+	t.Parallel()
+	fixture.InEachEnvironment(t, func(t *testing.T, e *fixture.Environment) {
+		s := e.Start(t, fixture.RegistrySettings()...)
+		b := newOperator(t, e, s)
+		b.follow("Access rules", http.StatusOK)
+		b.wantText("No rule yet: the default decides every call.", "Without a rule denied ACCESS_DEFAULT=deny", "Mode enforce")
+		form := []string{
+			"name", "platform", "order", "10", "effect", "allow", "subjects", "person:bea@example.com\n group:acme/<b>dev</b> ",
+			"servers", "com.example/*", "tools", "search\nread_*", "networks", "10.0.0.0/8", "expiresAt", "2099-03-01", "minTrust", "LIMITED_TRUST",
+		}
+		for field, wrong := range map[string][2]string{
+			"name": {"A", "Name must have"}, "order": {"x", "Order must be a whole number from 0 to 10000."},
+			"subjects": {"everyone\nada", "Subjects, entry 2, is wrong: must be person:EMAIL"}, "servers": {"com example", "Servers, entry 1, is wrong"},
+			"tools": {"a*b", "Tools, entry 1, is wrong"}, "networks": {"ten", "Networks, entry 1, must be a network"},
+			"expiresAt": {"tomorrow", "End must be an RFC 3339 time"}, "effect": {"deny", "Least trust is for rules that allow"},
+		} {
+			b.open("/console/operator/access", http.StatusOK)
+			b.press("Add this rule", http.StatusUnprocessableEntity, append(form, field, wrong[0])...)
+			b.wantText(wrong[1])
+			if got := b.field("networks"); field != "networks" && got != "10.0.0.0/8" {
+				t.Errorf("%s: the form has the networks %q", field, got)
+			}
+		}
+		b.open("/console/operator/access", http.StatusOK)
+		b.press("Add this rule", http.StatusOK, form...)
+		b.wantText("The rule is added.", "Allows bea@example.com and people of acme/<b>dev</b> to call the tools search and read_* of com.example/*,"+
+			" at LIMITED_TRUST or above, from 10.0.0.0/8, until 1 March 2099.")
+		b.press("Add this rule", http.StatusUnprocessableEntity, form...)
+		b.wantText("There is one with this name already.")
+		b.changeAccessRule()
+		b.confirmLockout()
+		b.wantForeign("/console/operator/access/rules/platform/remove", url.Values{})
+		b.open("/console/operator/access", http.StatusOK)
+		b.press("Remove the rule platform", http.StatusOK)
+		b.wantText("The rule is removed.")
+		b.open("/console/operator/access/rules/platform", http.StatusNotFound)
+		b.open("/console/operator/log?type=REGISTRY_CHANGE", http.StatusOK)
+		b.wantText("platform")
+	})
+}
+
+// changeAccessRule changes each field of a rule.
+func (b *browser) changeAccessRule() {
+	b.t.Helper()
+	b.open("/console/operator/access", http.StatusOK)
+	b.press("Add this rule", http.StatusOK, "name", "other", "subjects", "everyone", "servers", "*") // so that none locks out
+	b.open("/console/operator/access/rules/platform", http.StatusOK)
+	for _, c := range [][2]string{
+		{"order", "11"}, {"subjects", "everyone\nservice:ci"}, {"servers", "com.example/a\norg.example/*"}, {"tools", "write"},
+		{"minTrust", "FULL_TRUST"}, {"networks", "192.0.2.0/24"}, {"expiresAt", "2099-03-01T18:30:00.5Z"}, {"expiresAt", "2099-03-02"},
+		{"mode", "observe"}, {"minTrust", ""}, {"effect", "deny"}, {"tools", ""}, {"effect", "allow"}, {"mode", "enforce"},
+	} {
+		b.press("Save this rule", http.StatusOK, c[0], c[1])
+		b.wantText("The changes are saved.")
+		if got := b.field(c[0]); got != c[1] {
+			b.t.Errorf("%s is %q, want %q", c[0], got, c[1])
+		}
+		if c[1] == "observe" {
+			b.wantText("It only observes: it decides nothing")
+		}
+	}
+	b.press("Save this rule", http.StatusOK, "methods", "tools/list", "expiresAt", "", "networks", "")
+	b.wantText("Allows everybody with a valid token and the service account ci to list tools of com.example/a and org.example/*.")
+	b.press("Save this rule", http.StatusUnprocessableEntity, "order", "10001")
+	b.wantText("Order must be a whole number")
+	b.open("/console/operator/access/rules/other", http.StatusOK)
+	b.press("Remove the rule other", http.StatusOK)
+}
+
+// confirmLockout stores a rule with which nobody may call anything: the form asks first.
+func (b *browser) confirmLockout() {
+	b.t.Helper()
+	form := []string{"name", "stop", "order", "0", "effect", "deny", "subjects", "anyone", "servers", "*"}
+	b.open("/console/operator/access", http.StatusOK)
+	b.wantNoText("Confirmation")
+	if !strings.Contains(b.page.body, "Nobody may call any server then: no other rule allows anything.") {
+		b.t.Error("the question before the removal of the only rule that allows does not say so")
+	}
+	b.press("Add this rule", http.StatusUnprocessableEntity, form...)
+	b.wantText("Confirmation: with this rule, no call of any server is allowed any more.")
+	b.press("Add this rule", http.StatusOK, "confirm", "true")
+	b.wantText("The rule is added.", "Forbids anybody, also without a token, to use every server.")
+	b.press("Remove the rule stop", http.StatusOK)
+}
+
+// TestAccessRulesInOrder shows the rules in the order in which they hold, those about a server and a
+// person, those of a file read-only, and says which settings hold.
+func TestAccessRulesInOrder(t *testing.T) {
+	t.Parallel()
+	fixture.InEachEnvironment(t, func(t *testing.T, e *fixture.Environment) {
+		s := e.Start(t, append(fixture.RegistrySettings(), "ACCESS_MODE=observe", "ACCESS_DEFAULT=allow")...)
+		set := func(name string, args ...string) {
+			e.RunCommand(t, "", append([]string{"access", "rule", "set", name}, args...)...)
+		}
+		set("a-late", "--order", "30", "--effect", "allow", "--subject", "everyone", "--server", "*")
+		set("z-first", "--order", "1", "--effect", "deny", "--subject", "service:ci", "--server", "com.example/*", "--mode", "observe")
+		set("publishers", "--order", "2", "--effect", "allow", "--subject", "grant:publish", "--server", "com.example/*")
+		e.RunCommand(t, `{"apiVersion": "tollgate.dev/v1", "kind": "State", "accessRules": [{"name": "filed", "order": 3, "effect": "allow",
+			"subjects": ["person:ada@example.com"], "servers": ["org.example/x"], "tools": ["\u202eelif"]}]}`, "apply", "-f", "-", "--owner", "platform")
+		e.NewPerson(t, "ada@example.com", "publish com.example/x")
+		b := newOperator(t, e, s)
+		order := func(path string, want ...string) {
+			t.Helper()
+			b.open("/console/operator/access"+path, http.StatusOK)
+			text := b.text()
+			at := 0
+			for _, name := range []string{"z-first", "publishers", "filed", "a-late"} {
+				i := strings.Index(text, name+" ")
+				if wanted := len(want) > 0 && want[0] == name; wanted != (i >= 0) {
+					t.Errorf("%s: shows %s = %t", path, name, i >= 0)
+				} else if wanted {
+					if i < at {
+						t.Errorf("%s: %s is not in its place", path, name)
+					}
+					at, want = i, want[1:]
+				}
+			}
+		}
+		order("", "z-first", "publishers", "filed", "a-late")
+		b.wantText("No rule decides: ACCESS_MODE=observe counts", "Without a rule allowed ACCESS_DEFAULT=allow", "managed by platform",
+			"Only observes", "4 rules, in the order", `to call the tool \u202eelif of org.example/x`)
+		order("?server=com.example/x", "z-first", "publishers", "a-late")
+		order("?subject=ada@example.com", "publishers", "filed", "a-late")
+		order("?subject=ada@example.com&server=org.example/x", "filed", "a-late")
+		b.wantText("2 rules that could apply")
+		order("?subject=bea@example.com&server=com.example/x", "a-late")
+		b.open("/console/operator/access?server=x&subject=ada@example.com", http.StatusUnprocessableEntity)
+		b.wantText("Server: name must have at least 3 characters")
+		b.open("/console/operator/access?subject=none@example.com", http.StatusUnprocessableEntity)
+		b.wantText("Subject: there is no active person:none@example.com.")
+		b.open("/console/operator/access/rules/filed", http.StatusOK)
+		b.wantText("managed by platform", "Subjects person:ada@example.com", `Tools \u202eelif`)
+		b.wantNoText("Save this rule", "Remove it")
+		b.submit("/console/operator/access/rules/filed", http.StatusConflict, url.Values{
+			"order": {"1"}, "effect": {"allow"}, "subjects": {"everyone"}, "servers": {"*"},
+		})
+		b.wantText("The file of platform manages this")
+		b.submit("/console/operator/access/rules/filed/remove", http.StatusConflict, nil)
+	})
+}
