@@ -53,8 +53,8 @@ func (s *Snapshot) Options() Options { return s.options }
 // HasEnded reports whether the rule has ended at a time.
 func (r *Rule) HasEnded(at time.Time) bool { return r.hasExpired(at) }
 
-// LocksOut reports whether a change of the rule with a name allows no call any more, of whoever has a
-// token, although some call is allowed before. next is the rule after the change; nil if it is
+// LocksOut reports whether a change of the rule with a name allows no call with a token any
+// more, although some call is allowed before. next is the rule after the change; nil if it is
 // removed.
 func (s *Snapshot) LocksOut(name RuleName, next *Rule, at time.Time) bool {
 	return s.allowsSome("", nil, at) && !s.allowsSome(name, next, at)

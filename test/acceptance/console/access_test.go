@@ -10,7 +10,7 @@ import (
 )
 
 // TestFormsOfAccessRules adds rules with each field, changes each field, and removes them. A mistake is
-// at its field, and a rule with which nobody may call anything needs a confirmation.
+// at its field, and a rule after which no call is allowed needs a confirmation.
 func TestFormsOfAccessRules(t *testing.T) {
 	t.Parallel()
 	fixture.InEachEnvironment(t, func(t *testing.T, e *fixture.Environment) {
@@ -57,7 +57,7 @@ func TestFormsOfAccessRules(t *testing.T) {
 func (b *browser) changeAccessRule() {
 	b.t.Helper()
 	b.open("/console/operator/access", http.StatusOK)
-	b.press("Add this rule", http.StatusOK, "name", "other", "subjects", "everyone", "servers", "*") // so that none locks out
+	b.press("Add this rule", http.StatusOK, "name", "other", "subjects", "everyone", "servers", "*") // so that no change locks out
 	b.open("/console/operator/access/rules/platform", http.StatusOK)
 	for _, c := range [][2]string{
 		{"order", "11"}, {"subjects", "everyone\nservice:ci"}, {"servers", "com.example/a\norg.example/*"}, {"tools", "write"},
@@ -81,7 +81,7 @@ func (b *browser) changeAccessRule() {
 	b.press("Remove the rule other", http.StatusOK)
 }
 
-// confirmLockout stores a rule with which nobody may call anything: the form asks first.
+// confirmLockout stores a rule after which no call is allowed: the form needs a confirmation.
 func (b *browser) confirmLockout() {
 	b.t.Helper()
 	form := []string{"name", "stop", "order", "0", "effect", "deny", "subjects", "anyone", "servers", "*"}

@@ -56,7 +56,7 @@ var accessRuleInputs = []site.Input{
 	},
 	{
 		Name: "servers", Label: "Servers", Kind: "area", Required: true,
-		Hint: "Names, prefixes such as com.example/*, or *, one on each line.",
+		Hint: "Names, prefixes like com.example/*, or *, one on each line.",
 	},
 	{Name: "methods", Label: "Methods", Kind: "choices", Hint: "None for all.", Options: site.Options(access.Classes()...)},
 	{Name: "tools", Label: "Tools", Kind: "area", Hint: "Names, or prefixes such as read_*, one on each line. Empty for all."},
@@ -160,7 +160,8 @@ func accessPages(q deciding.RuleQuery, total int) (before, next string) {
 	return before, next
 }
 
-// newAccessRuleForm returns the form of a rule. It asks for a confirmation if that is missing or given.
+// newAccessRuleForm returns the form of a rule. It has the field of the confirmation if that is
+// missing or given.
 func newAccessRuleForm(
 	v *site.Visit, problems site.Problems, action, button string, first ...site.Input,
 ) site.Form {
