@@ -1,9 +1,14 @@
 package consolebrowser
 
 import (
+	"encoding/json"
 	"fmt"
 	"maps"
 	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -11,13 +16,15 @@ import (
 	"github.com/tollgate-dev/tollgate/test/acceptance/internal/apiclient"
 	"github.com/tollgate-dev/tollgate/test/acceptance/internal/chromium"
 	"github.com/tollgate-dev/tollgate/test/acceptance/internal/fixture"
+	"github.com/tollgate-dev/tollgate/test/await"
 	"github.com/tollgate-dev/tollgate/test/oidcissuer"
 )
 
 const publicURL = "https://registry.example.com"
 
-// TestWeek plays a week of five people: an employee who needs a server, a publisher, a CI job that a
-// policy lets publish, a reviewer and an operator, with and without JavaScript.
+// TestWeek plays a week of five people: an employee who needs two servers, of which one is not listed
+// yet, a publisher, a CI job that a policy lets publish, a reviewer and an operator, with and without
+// JavaScript.
 func TestWeek(t *testing.T) {
 	t.Parallel()
 	for _, scripts := range []bool{true, false} {
@@ -33,15 +40,36 @@ type week struct {
 	t                   *testing.T
 	s                   *fixture.Service
 	issuer              *oidcissuer.Issuer
+	notices             string // the file of what people are told
 	eve, ada, bea, olga *person
+}
+
+// newRegistry returns another registry, which has one server.
+func newRegistry(t *testing.T) *httptest.Server {
+	t.Helper()
+	mux := http.NewServeMux()
+	mux.HandleFunc("/v0.1/servers/{name}/versions/latest", func(w http.ResponseWriter, r *http.Request) {
+		if r.PathValue("name") != "com.vendor/maps" {
+			http.NotFound(w, r)
+			return
+		}
+		err := json.NewEncoder(w).Encode(map[string]any{"server": fixture.NewServerDocument("com.vendor/maps", "2.0.0")})
+		if err != nil {
+			t.Error(err)
+		}
+	})
+	s := httptest.NewServer(mux)
+	t.Cleanup(s.Close)
+	return s
 }
 
 func playWeek(t *testing.T, e *fixture.Environment, scripts bool) {
 	t.Helper()
 	skipInShort(t, e, scripts)
-	w := &week{t: t, issuer: oidcissuer.Start(t)}
+	w := &week{t: t, issuer: oidcissuer.Start(t), notices: filepath.Join(e.Dir, "notices.jsonl")}
+	e.RunCommand(t, "", "mirror", "add", "public", newRegistry(t).URL, "--include", "com.nothing/*")
 	w.s = e.Start(t, append(append(fixture.RegistrySettings(), fixture.RelaxedRiskSettings...), "REGISTRY_REVIEW=on",
-		"GITHUB_OIDC_ISSUER="+w.issuer.URL, "PUBLIC_URL="+publicURL)...)
+		"GITHUB_OIDC_ISSUER="+w.issuer.URL, "PUBLIC_URL="+publicURL, "NOTICE_LOG_FILE="+w.notices)...)
 	open := func(email string, grants ...string) *person {
 		e.NewPerson(t, email, grants...)
 		p := newPerson(t, e, w.s)
@@ -67,9 +95,18 @@ func playWeek(t *testing.T, e *fixture.Environment, scripts bool) {
 	}
 }
 
-// monday: the publisher allows the release branch of a repository to publish, sees that its main branch
+// monday: the employee finds no server for maps and requests one. The publisher allows the release branch of a repository to publish, sees that its main branch
 // was refused, and allows that one too.
 func (w *week) monday() {
+	w.eve.open("/console/?q=maps")
+	w.eve.click("request one")
+	w.eve.set("serverName", "com.vendor/map")
+	w.eve.set("reason", "We draw maps.")
+	w.eve.click("Request it")
+	w.eve.wantText("404 Not Found")
+	w.eve.set("serverName", "com.vendor/maps")
+	w.eve.click("Request it")
+	w.eve.wantText("The request waits for review.", "Waiting", "com.vendor/maps")
 	w.ada.open("/console/own")
 	w.ada.click("let a CI job publish")
 	w.ada.click("GitHub Actions")
@@ -113,15 +150,23 @@ func (w *week) publishFromJob(doc map[string]any) apiclient.Response {
 	return apiclient.Call(w.t, "POST", w.s.API+"/v0/publish", doc, "Authorization", "Bearer "+proof.Token)
 }
 
-// tuesday: the reviewer rejects, and the publisher mends the document and submits it again.
+// tuesday: the reviewer approves the request, of which the employee is told, and rejects the document; the publisher mends the document and submits it again.
 func (w *week) tuesday() {
 	const why = "Say who answers for it."
+	w.bea.open("/console/reviews")
+	w.bea.click("com.vendor/maps")
+	w.bea.wantText("Submitted by eve@example.com", "We draw maps.")
+	w.bea.set("comment", "For everybody.")
+	w.bea.click("Approve")
+	w.bea.wantText("Approved. The document is listed now.")
+	w.wantNotice("eve@example.com", "approved", "com.vendor/maps", "For everybody.", publicURL+"/console/reviews/")
 	w.bea.open("/console/reviews")
 	w.bea.click("com.example/weather")
 	w.bea.wantText("What it brings", "com.example.weather")
 	w.bea.set("comment", why)
 	w.bea.click("Reject")
 	w.bea.wantText("Rejected. The submitter is told why.")
+	w.wantNotice("ada@example.com", "rejected", "com.example/weather", why)
 	w.ada.open("/console/own")
 	w.ada.wantText("Rejected", why)
 	w.ada.click("Publish com.example/weather 1.0.0 again")
@@ -144,6 +189,33 @@ func (w *week) wednesday() {
 	w.eve.click("Search")
 	w.eve.click("com.example/weather")
 	w.eve.wantText("Install", "https://com.example.weather/mcp")
+	w.eve.open("/console/connect")
+	w.eve.set("client", "cursor")
+	w.eve.click("Show")
+	w.eve.wantText("The address of this registry:", publicURL, ".cursor/mcp.json")
+	w.eve.set("client", "claude")
+	w.eve.click("Show")
+	w.eve.wantText("For administrators", publicURL+"/v0.1/x/dev.tollgate/allowlist/claude")
+	w.eve.click("all servers")
+	w.eve.wantText("com.vendor/maps", "com.example/weather")
+}
+
+// wantNotice waits until a person is told of something in one notice that has all the texts.
+func (w *week) wantNotice(email string, texts ...string) {
+	w.t.Helper()
+	await.Until(w.t, "the notice of "+email, func() bool {
+		content, err := os.ReadFile(w.notices)
+		if err != nil && !os.IsNotExist(err) {
+			w.t.Fatal(err)
+		}
+		for line := range strings.Lines(string(content)) {
+			lacks := func(text string) bool { return !strings.Contains(line, text) }
+			if !slices.ContainsFunc(append(texts, email), lacks) {
+				return true
+			}
+		}
+		return false
+	})
 }
 
 // thursday: the publisher deprecates the version, and the reviewer takes it away and gives it back.
@@ -174,4 +246,6 @@ func (w *week) friday() {
 	w.olga.open("/console/operator/log?server=com.example/weather")
 	w.olga.wantText("rejected com.example/weather 1.0.0", "approved com.example/weather 1.0.0",
 		"deprecated com.example/weather 1.0.0", "It sends data elsewhere.")
+	w.olga.open("/console/operator/log?server=com.vendor/maps")
+	w.olga.wantText("eve@example.com", "approved com.vendor/maps 2.0.0")
 }

@@ -167,6 +167,18 @@ func (s *site) forms() []form {
 			}, func(n string) string { return s.publish("open-v"+n, "1.0.0") },
 		},
 		{
+			"/console/request", []string{
+				"", "serverName=x&reason=x", "serverName=com.example/x&reason=x",
+			}, nil,
+		},
+		{
+			"/console/own/trusted/add/github", []string{
+				"", "claims.repository=acme/x{n}&pattern=com.other/*", "claims.repository=acme/x{n}&pattern=" + url.QueryEscape(namespace) + "x{n}",
+			}, nil,
+		},
+		{"/console/own/trusted/add/none", []string{""}, nil},
+		{"/console/own/trusted" + unknown + "remove", []string{""}, nil},
+		{
 			"/console/reviews/{id}/decide", []string{
 				"", "decision=reject", "decision=reject&comment=x", "decision=approve",
 			}, func(string) string { return s.submit() },
@@ -290,7 +302,8 @@ func (s *site) pages() []string {
 	for _, page := range operator {
 		all = append(all, "/console/operator"+page)
 	}
-	return all
+	return append(all, "/console/connect", "/console/connect?view=none", "/console/request", "/console/own/trusted",
+		"/console/own/trusted/add/github", "/console/own/trusted/add/none")
 }
 
 var (
