@@ -160,7 +160,7 @@ var noticesSet = wire.NewSet(
 var registrySet = wire.NewSet(
 	apidocs.New, newResource, newRegistryAPI, wire.Struct(new(registryAPIPorts), "*"),
 	wire.Struct(new(registryapi.Config), "Bodies", "Cache"), wire.Struct(new(readcache.Ports), "*"), browsing.New,
-	browsing.NewFinder, wire.Struct(new(browsing.FinderPorts), "*"),
+	browsing.NewFinder, wire.Struct(new(browsing.FinderPorts), "*"), wire.Bind(new(browsing.Views), new(*viewing.Gate)),
 	allowlist.NewSource,
 	wire.Struct(new(registryapi.Reads), "*"), viewing.NewGate, wire.Struct(new(viewing.GatePorts), "*"),
 	publishing.New, wire.Struct(new(publishing.Ports), "*"), choosePackageChecks,

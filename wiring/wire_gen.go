@@ -548,11 +548,30 @@ func injectService(ctx context.Context, s settings.Settings, parts settings.Part
 	reminder := reviewing.NewReminder(reminderPorts)
 	catalogue := registryrecordsStores.Catalogue
 	snapshotReader := registryrecordsStores.Snapshot
+	viewingConfig := s.Reading
 	views := registryrecordsStores.Views
+	identities := stores.Identities
+	providers := stores.Providers
+	membershipPorts := access.MembershipPorts{
+		Accounts:   accounts,
+		Identities: identities,
+		Providers:  providers,
+		Clock:      clock,
+	}
+	memberships := access.NewMemberships(membershipPorts)
+	authorityMemberships := inprocess.NewMemberships(memberships)
+	changes, cleanup10 := registryrecords.WatchChanges(db, registryrecordsStores)
+	gatePorts := viewing.GatePorts{
+		Views:   views,
+		Members: authorityMemberships,
+		Changes: changes,
+		Clock:   clock,
+	}
+	gate := viewing.NewGate(viewingConfig, gatePorts)
 	finderPorts := browsing.FinderPorts{
 		Catalogue: catalogue,
 		Servers:   snapshotReader,
-		Views:     views,
+		Views:     gate,
 		Grants:    grants,
 		Waiter:    waiter,
 		Reporter:  reporter,
@@ -561,6 +580,7 @@ func injectService(ctx context.Context, s settings.Settings, parts settings.Part
 	schedule := s.Deliveries
 	inprocessSealer, err := inprocess.NewSealer(rootSecret, entropy)
 	if err != nil {
+		cleanup10()
 		cleanup9()
 		cleanup8()
 		cleanup7()
@@ -573,7 +593,7 @@ func injectService(ctx context.Context, s settings.Settings, parts settings.Part
 		return nil, nil, err
 	}
 	webhookConfig := s.Receivers
-	sender, cleanup10 := webhook.New(webhookConfig)
+	sender, cleanup11 := webhook.New(webhookConfig)
 	runnerPorts := notifying.RunnerPorts{
 		Webhooks:   webhooks,
 		Deliveries: deliveries,
@@ -635,25 +655,6 @@ func injectService(ctx context.Context, s settings.Settings, parts settings.Part
 	publisher := publishing.New(publishingConfig, publishingPorts)
 	prometheusPublisher := countPublications(publisher, wiringPartMetrics)
 	browser := browsing.New(snapshotReader, sealer)
-	viewingConfig := s.Reading
-	identities := stores.Identities
-	providers := stores.Providers
-	membershipPorts := access.MembershipPorts{
-		Accounts:   accounts,
-		Identities: identities,
-		Providers:  providers,
-		Clock:      clock,
-	}
-	memberships := access.NewMemberships(membershipPorts)
-	authorityMemberships := inprocess.NewMemberships(memberships)
-	changes, cleanup11 := registryrecords.WatchChanges(db, registryrecordsStores)
-	gatePorts := viewing.GatePorts{
-		Views:   views,
-		Members: authorityMemberships,
-		Changes: changes,
-		Clock:   clock,
-	}
-	gate := viewing.NewGate(viewingConfig, gatePorts)
 	allowlistSource := allowlist.NewSource(snapshotReader)
 	reads := registryapi.Reads{
 		Browser: browser,

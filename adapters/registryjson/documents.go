@@ -23,16 +23,13 @@ type documentSource struct {
 	chosen, public *client
 }
 
-// NewDocuments returns a source that uses the proxies of the environment for hosts that
-// operators chose only: a proxy would resolve the other names itself.
+// NewDocuments returns a source that uses the proxies of the environment.
 func NewDocuments() recordsource.Documents { //nolint:ireturn // the adapter of the port
 	return newDocumentSource(publicdial.Config{Timeout: maxDial})
 }
 
 func newDocumentSource(public publicdial.Config) *documentSource {
-	guarded := newTransport()
-	guarded.DialContext = publicdial.New(public)
-	s := &documentSource{chosen: newClient(newRedirectGuard()), public: newClient(guarded)}
+	s := &documentSource{chosen: newClient(newRedirectGuard()), public: newClient(newPublicGuard(public))}
 	for _, c := range [...]*client{s.chosen, s.public} {
 		c.tries, c.maxPage = 1, maxDocumentTime
 	}

@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/netip"
+	"net/url"
 	"strings"
 	"testing"
 	"time"
@@ -85,5 +86,47 @@ func TestDocuments(t *testing.T) {
 	cancel()
 	if _, err := allowed.Read(ended, recordsource.DocumentRequest{Address: s.URL}); !errors.Is(err, context.Canceled) {
 		t.Errorf("after the end: %v", err)
+	}
+}
+
+// TestDocumentsThroughAProxy: with a proxy, addresses that people choose are asked of it, if they are
+// public here.
+func TestDocumentsThroughAProxy(t *testing.T) {
+	t.Parallel()
+	var asked []string
+	proxy := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		asked = append(asked, r.URL.String())
+		if r.URL.Path == "/inside" {
+			http.Redirect(w, r, "http://10.1.2.3/server.json", http.StatusFound)
+			return
+		}
+		_, _ = w.Write([]byte(`{"name":"a"}`))
+	}))
+	t.Cleanup(proxy.Close)
+	address, err := url.Parse(proxy.URL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	guard := newPublicGuard(publicdial.Config{Timeout: maxDial})
+	guard.proxyOf = http.ProxyURL(address)
+	s := newDocumentSource(publicdial.Config{})
+	s.public = newClient(guard)
+	s.public.tries = 1
+	read := func(address string) (string, error) {
+		got, err := s.Read(t.Context(), recordsource.DocumentRequest{Address: address})
+		return string(got), err
+	}
+	const public = "http://93.184.216.34/server.json"
+	if got, err := read(public); got != `{"name":"a"}` || err != nil || len(asked) != 1 || asked[0] != public {
+		t.Errorf("%s: %q, %v; the proxy was asked for %v", public, got, err, asked)
+	}
+	asked = nil
+	for _, inner := range []string{"http://10.1.2.3/a", "http://[::1]/a", "http://registry.internal/a", "http://93.184.216.34/inside"} {
+		if _, err := read(inner); !fault.Is(err, fault.Unavailable) || !strings.Contains(err.Error(), "is not public") {
+			t.Errorf("%s: %v", inner, err)
+		}
+	}
+	if len(asked) != 1 {
+		t.Errorf("the proxy was asked for %v", asked)
 	}
 }

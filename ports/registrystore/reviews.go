@@ -13,8 +13,9 @@ import (
 // in UTC with microseconds.
 type Reviews interface {
 	// Add stores a review. It returns fault.Conflict if it is pending and its version has a pending
-	// one. If it is pending, it returns fault.Exhausted when its submitter has limit pending ones;
-	// parallel calls never exceed the limit. It must be called inside a transaction, which must end
+	// one. If it is pending, it returns fault.Exhausted when its submitter has limit pending ones,
+	// of which requests count for requests only, and other documents for these; parallel calls
+	// never exceed the limit. It must be called inside a transaction, which must end
 	// with the error after one.
 	Add(ctx context.Context, r review.Review, limit int) error
 	// Decide stores the state of a review that was pending, with the fields from Replaced to Rule.

@@ -33,7 +33,7 @@ func (s *Reviews) Add(ctx context.Context, r review.Review, limit int) error {
 			return err
 		}
 		pending, err := s.find(ctx, func(other review.Review) bool {
-			return other.State == review.Pending && other.Submitter.Key == r.Submitter.Key
+			return other.State == review.Pending && other.Submitter.Key == r.Submitter.Key && other.IsRequest() == r.IsRequest()
 		})
 		if n := len(pending) - 1; n >= limit {
 			return fault.Newf(fault.Exhausted, "%d documents wait for review", n)

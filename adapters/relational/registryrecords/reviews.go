@@ -23,7 +23,7 @@ func (s *reviewStore) Add(ctx context.Context, r review.Review, limit int) error
 		return errNoTransaction
 	}
 	if r.State == review.Pending {
-		if err := s.requireRoom(ctx, tx, r.Submitter.Key, limit); err != nil {
+		if err := s.requireRoom(ctx, tx, r, limit); err != nil {
 			return err
 		}
 	}
@@ -34,9 +34,10 @@ func (s *reviewStore) Add(ctx context.Context, r review.Review, limit int) error
 	return err
 }
 
-// requireRoom returns fault.Exhausted if a submitter has limit pending reviews. Other transactions
-// that add a review of the submitter wait until this one ends.
-func (s *reviewStore) requireRoom(ctx context.Context, tx bun.Tx, submitter string, limit int) error {
+// requireRoom returns fault.Exhausted if the submitter of a review has limit pending ones like it.
+// Other transactions that add a review of the submitter wait until this one ends.
+func (s *reviewStore) requireRoom(ctx context.Context, tx bun.Tx, r review.Review, limit int) error {
+	submitter := r.Submitter.Key
 	_, err := s.db.ExecStatement(ctx, tx, `INSERT INTO review_submitters (submitter) VALUES (?)
 		ON CONFLICT (submitter) DO UPDATE SET submitter = excluded.submitter`, submitter)
 	if err != nil {
@@ -44,10 +45,10 @@ func (s *reviewStore) requireRoom(ctx context.Context, tx bun.Tx, submitter stri
 	}
 	var pending int
 	err = s.db.ScanInto(ctx, tx, &pending,
-		"SELECT count(*) FROM reviews WHERE submitter = ? AND state = 'pending'", submitter)
+		"SELECT count(*) FROM reviews WHERE submitter = ? AND state = 'pending' AND (source <> '') = ?", submitter, r.IsRequest())
 	if err == nil && pending >= limit {
 		return fault.Newf(fault.Exhausted,
-			"%d documents that you submitted wait for review, which is the limit: wait until some are approved or rejected", pending)
+			"%d documents that you submitted or requested wait for review, which is the limit: wait until some are approved or rejected", pending)
 	}
 	return err
 }

@@ -31,6 +31,8 @@ type reviewResponse struct {
 	DecidedAt   *string         `json:"decidedAt"`
 	Comment     *string         `json:"comment"`
 	Rule        *string         `json:"rule"`
+	Reason      *string         `json:"reason"` // of a request; null for other documents
+	Source      *string         `json:"source"`
 }
 
 type difference struct {
@@ -55,7 +57,7 @@ func newReviewResponse(s *review.Shown) reviewResponse {
 		SubmittedBy: s.Submitter.Key, SubmittedAt: formatTime(s.SubmittedAt),
 		Policy:    textOrNull(string(s.Submitter.Policy)),
 		DecidedBy: textOrNull(s.DecidedBy), DecidedAt: timeOrNull(s.DecidedAt), Comment: textOrNull(s.Comment),
-		Rule: textOrNull(string(s.Rule)),
+		Rule: textOrNull(string(s.Rule)), Reason: textOrNull(s.Request.Reason), Source: textOrNull(s.Request.Source),
 	}
 	for i, d := range s.Diff {
 		r.Diff[i] = difference(d)

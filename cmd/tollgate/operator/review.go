@@ -180,6 +180,8 @@ type reviewRow struct {
 	DecidedAt   stamp  `json:"decidedAt,omitempty"`
 	Comment     string `json:"comment,omitempty"`
 	Rule        string `json:"rule,omitempty"`
+	Reason      string `json:"reason,omitempty"`
+	Source      string `json:"source,omitempty"`
 }
 
 // newReviewRow returns a review with the e-mail addresses of people.
@@ -190,7 +192,7 @@ func newReviewRow(run run, r *review.Review) reviewRow {
 		SubmittedBy: run.emailOf(r.Submitter.Key), SubmittedAt: formatOptionalTime(r.SubmittedAt),
 		Policy:    string(r.Submitter.Policy),
 		DecidedBy: run.emailOf(r.DecidedBy), DecidedAt: formatOptionalTime(r.DecidedAt), Comment: r.Comment,
-		Rule: string(r.Rule),
+		Rule: string(r.Rule), Reason: r.Request.Reason, Source: r.Request.Source,
 	}
 }
 
@@ -242,7 +244,7 @@ func (v *shownReview) table() cli.Table {
 	}
 	for _, fact := range [][2]string{
 		{"id", v.ID}, {"server", v.ServerName}, {"version", v.Version}, {"kind", v.Kind}, {"state", v.State},
-		{"submitted by", v.SubmittedBy}, {"policy", v.Policy}, {"submitted", string(v.SubmittedAt)},
+		{"submitted by", v.SubmittedBy}, {"requested because", v.Reason}, {"document from", v.Source}, {"policy", v.Policy}, {"submitted", string(v.SubmittedAt)},
 		{"decided by", v.DecidedBy}, {"decided", string(v.DecidedAt)}, {"comment", v.Comment}, {"rule", v.Rule},
 	} {
 		add(fact[0], fact[1])

@@ -9,6 +9,7 @@ import (
 
 	"github.com/tollgate-dev/tollgate/core/registry"
 	"github.com/tollgate-dev/tollgate/core/registry/view"
+	"github.com/tollgate-dev/tollgate/ports/authority"
 	"github.com/tollgate-dev/tollgate/ports/clock"
 	"github.com/tollgate-dev/tollgate/ports/registrystore"
 	"github.com/tollgate-dev/tollgate/ports/report"
@@ -22,10 +23,16 @@ type Finder struct{ ports FinderPorts }
 type FinderPorts struct {
 	Catalogue registrystore.Catalogue
 	Servers   registrystore.SnapshotReader
-	Views     registrystore.Views
+	Views     Views
 	Grants    registrystore.Grants
 	Waiter    clock.Waiter
 	Reporter  report.Reporter
+}
+
+// Views are the views of the registry. viewing.Gate implements it.
+type Views interface {
+	// Known returns the views whose names a caller may know.
+	Known(ctx context.Context, who authority.Caller) ([]view.View, error)
 }
 
 // NewFinder returns a finder.
@@ -87,14 +94,14 @@ type Found struct {
 }
 
 // Find returns a page of the servers that somebody looks for: best match first, or all servers,
-// those that the person may change first (contract U-15). person is empty for callers without a
-// session. It returns fault.Invalid, with the name of the parameter, for one that breaks a rule.
-func (f *Finder) Find(ctx context.Context, w Wanted, person registry.Holder) (Found, error) {
+// those that the caller may change first (contract U-15). It returns fault.Invalid, with the name of
+// the parameter, for one that breaks a rule.
+func (f *Finder) Find(ctx context.Context, w Wanted, who authority.Caller) (Found, error) {
 	s, page, err := w.parse()
 	if err != nil {
 		return Found{}, err
 	}
-	if err := f.restrict(ctx, &s, w.View); err != nil {
+	if err := f.restrict(ctx, &s, w.View, who); err != nil {
 		return Found{}, err
 	}
 	for range indexSteps { // what was published a moment ago is found
@@ -105,7 +112,7 @@ func (f *Finder) Find(ctx context.Context, w Wanted, person registry.Holder) (Fo
 		}
 	}
 	s.Offset, s.Limit = (page-1)*PageSize, PageSize
-	found, err := f.find(ctx, s, w, person)
+	found, err := f.find(ctx, s, w, who)
 	return Found{
 		Servers: found.Servers, Total: found.Total, More: found.More, Page: page,
 		Pages: (found.Total + PageSize - 1) / PageSize,
@@ -116,9 +123,9 @@ func (f *Finder) Find(ctx context.Context, w Wanted, person registry.Holder) (Fo
 const indexSteps = 4
 
 func (f *Finder) find(
-	ctx context.Context, s registrystore.Search, w Wanted, person registry.Holder,
+	ctx context.Context, s registrystore.Search, w Wanted, who authority.Caller,
 ) (registrystore.Finding, error) {
-	own, err := f.own(ctx, w, person)
+	own, err := f.own(ctx, w, who)
 	if err != nil || own == nil {
 		if err != nil {
 			return registrystore.Finding{}, err
@@ -140,10 +147,11 @@ func (f *Finder) find(
 
 // own returns the names of the servers that a person may change, or nil if the search is not for
 // all servers in their usual order, or the person may change all of them or not one.
-func (f *Finder) own(ctx context.Context, w Wanted, person registry.Holder) ([]registry.NameRange, error) {
+func (f *Finder) own(ctx context.Context, w Wanted, who authority.Caller) ([]registry.NameRange, error) {
 	w.Page = ""
-	if person == "" || w != (Wanted{}) {
-		return nil, nil
+	person, err := who.Person()
+	if err != nil || w != (Wanted{}) {
+		return nil, nil //nolint:nilerr // others have no servers of their own
 	}
 	grants, err := f.ports.Grants.Of(ctx, person)
 	of := view.View{Include: changeable(grants)}
@@ -153,9 +161,9 @@ func (f *Finder) own(ctx context.Context, w Wanted, person registry.Holder) ([]r
 	return of.Names(), nil
 }
 
-// restrict restricts a search to a view that everybody may read. Of a view that hides deprecated
-// versions, it finds the servers whose latest version is active.
-func (f *Finder) restrict(ctx context.Context, s *registrystore.Search, name string) error {
+// restrict restricts a search to a view that the caller may read without a token of it. Of a view
+// that hides deprecated versions, it finds the servers whose latest version is active.
+func (f *Finder) restrict(ctx context.Context, s *registrystore.Search, name string, who authority.Caller) error {
 	if name == "" || name == view.All {
 		return nil
 	}
@@ -163,13 +171,13 @@ func (f *Finder) restrict(ctx context.Context, s *registrystore.Search, name str
 	if err != nil {
 		return invalidParameter("view", "must be the name of a view")
 	}
-	all, err := f.ports.Views.List(ctx)
+	all, err := f.ports.Views.Known(ctx, who)
 	if err != nil {
 		return err
 	}
-	i := slices.IndexFunc(all, func(v view.View) bool { return v.Name == n && v.Access == view.Public })
+	i := slices.IndexFunc(all, func(v view.View) bool { return v.Name == n && v.Access != view.WithToken })
 	if i < 0 {
-		return invalidParameter("view", "must be the name of a view that needs no token")
+		return invalidParameter("view", "must be the name of a view that you may read without a token")
 	}
 	s.Names = all[i].Names()
 	if all[i].Deprecated == view.Hide {

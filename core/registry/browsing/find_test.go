@@ -3,6 +3,7 @@ package browsing_test
 import (
 	"context"
 	"fmt"
+	"net/netip"
 	"slices"
 	"strings"
 	"testing"
@@ -11,6 +12,7 @@ import (
 	"github.com/tollgate-dev/tollgate/core/registry"
 	"github.com/tollgate-dev/tollgate/core/registry/browsing"
 	"github.com/tollgate-dev/tollgate/core/registry/view"
+	"github.com/tollgate-dev/tollgate/ports/authority"
 	"github.com/tollgate-dev/tollgate/ports/registrystore"
 )
 
@@ -56,14 +58,21 @@ func somePattern(begin string) registry.Pattern {
 	return p
 }
 
-type shelfViews struct{ registrystore.Views }
+type shelfViews struct{}
 
-func (shelfViews) List(context.Context) ([]view.View, error) {
-	return []view.View{
+func (shelfViews) Known(_ context.Context, who authority.Caller) ([]view.View, error) {
+	all := []view.View{
 		{Name: "some", Include: []registry.Pattern{somePattern("1")}, Access: view.Public, Deprecated: view.Hide},
 		{Name: "closed", Access: view.WithToken},
-	}, nil
+	}
+	if _, err := who.Person(); err == nil {
+		all = append(all, view.View{Name: "team", Include: []registry.Pattern{somePattern("2")}, Access: view.People})
+	}
+	return all, nil
 }
+
+// ada is a person with servers of her own.
+var ada = authority.NewPerson(authority.Person{UserID: "ada"}, netip.Addr{})
 
 type shelfGrants struct{ registrystore.Grants }
 
@@ -93,7 +102,7 @@ func TestFindHasOwnServersFirst(t *testing.T) {
 	s := new(shelf)
 	var pages []string
 	for _, page := range []string{"", "2", "3", "4"} {
-		f, err := s.finder().Find(t.Context(), browsing.Wanted{Page: page}, "ada")
+		f, err := s.finder().Find(t.Context(), browsing.Wanted{Page: page}, ada)
 		if err != nil || f.Total != 80 || f.Pages != 3 {
 			t.Fatalf("page %s: %d in %d pages, error %v", page, f.Total, f.Pages, err)
 		}
@@ -108,7 +117,7 @@ func TestFindHasOwnServersFirst(t *testing.T) {
 		t.Errorf("the pages have %d servers, and page 4 %q", len(all), pages[3])
 	}
 	for _, w := range []browsing.Wanted{{Text: "a"}, {Sort: "name"}, {View: "all"}, {Status: "active"}} {
-		if f, err := s.finder().Find(t.Context(), w, "ada"); err != nil || !strings.HasPrefix(namesOf(f), "00 01") {
+		if f, err := s.finder().Find(t.Context(), w, ada); err != nil || !strings.HasPrefix(namesOf(f), "00 01") {
 			t.Errorf("%+v begins with %.8s, error %v", w, namesOf(f), err)
 		}
 	}
@@ -120,7 +129,7 @@ func TestFindKeepsWhatIsWanted(t *testing.T) {
 		Text: " Two  WORDS ", Status: "deleted", Namespace: "Com.Example", Package: "npm", Transport: "stdio", Remote: "true",
 		Origin: "here", Sort: "newest", Page: "3",
 	}
-	if _, err := s.finder().Find(t.Context(), w, ""); err != nil {
+	if _, err := s.finder().Find(t.Context(), w, authority.Caller{}); err != nil {
 		t.Fatal(err)
 	}
 	want := registrystore.Search{
@@ -136,9 +145,12 @@ func TestFindKeepsWhatIsWanted(t *testing.T) {
 
 func TestFindInViews(t *testing.T) {
 	s := new(shelf)
-	f, err := s.finder().Find(t.Context(), browsing.Wanted{View: "some"}, "")
+	f, err := s.finder().Find(t.Context(), browsing.Wanted{View: "some"}, authority.Caller{})
 	if err != nil || f.Total != 10 || !slices.Contains(s.asked[0].Facets, "status:active") {
 		t.Errorf("the view has %d servers, asked %+v, error %v", f.Total, s.asked, err)
+	}
+	if f, err = s.finder().Find(t.Context(), browsing.Wanted{View: "team"}, ada); err != nil || f.Total != 10 {
+		t.Errorf("the view of people has %d servers, error %v", f.Total, err)
 	}
 }
 
@@ -154,10 +166,10 @@ func TestFindRefusesWrongParameters(t *testing.T) {
 		"origin ":    {{Origin: long}},
 		"sort ":      {{Sort: "size"}},
 		"page ":      {{Page: "0"}, {Page: "-1"}, {Page: "x"}, {Page: "100001"}, {Page: "1e3"}},
-		"view ":      {{View: "closed"}, {View: "unknown"}, {View: "A"}},
+		"view ":      {{View: "closed"}, {View: "team"}, {View: "unknown"}, {View: "A"}},
 	} {
 		for _, one := range w {
-			_, err := new(shelf).finder().Find(t.Context(), one, "")
+			_, err := new(shelf).finder().Find(t.Context(), one, authority.Caller{})
 			if !fault.Is(err, fault.Invalid) || !strings.HasPrefix(err.Error(), field) {
 				t.Errorf("%.80v is answered with %v, want a fault of %s", one, err, field)
 			}
@@ -167,7 +179,7 @@ func TestFindRefusesWrongParameters(t *testing.T) {
 
 func TestFindSaysWhatIsNotText(t *testing.T) {
 	for _, w := range []browsing.Wanted{{Text: "a\x00"}, {Origin: "\xff"}} {
-		_, err := new(shelf).finder().Find(t.Context(), w, "")
+		_, err := new(shelf).finder().Find(t.Context(), w, authority.Caller{})
 		if err == nil || !strings.HasSuffix(err.Error(), "must be text in UTF-8, without the character NUL") {
 			t.Errorf("%+v is answered with %v", w, err)
 		}
@@ -176,11 +188,11 @@ func TestFindSaysWhatIsNotText(t *testing.T) {
 
 func TestFindIndexesFirst(t *testing.T) {
 	s := &shelf{waiting: 100}
-	if _, err := s.finder().Find(t.Context(), browsing.Wanted{}, ""); err != nil || s.waiting != 96 {
+	if _, err := s.finder().Find(t.Context(), browsing.Wanted{}, authority.Caller{}); err != nil || s.waiting != 96 {
 		t.Errorf("%d calls of Index, error %v", 100-s.waiting, err)
 	}
 	away := fault.New(fault.Unavailable, "away")
-	if _, err := (&shelf{failure: away}).finder().Find(t.Context(), browsing.Wanted{}, ""); !fault.Is(err, fault.Unavailable) {
+	if _, err := (&shelf{failure: away}).finder().Find(t.Context(), browsing.Wanted{}, authority.Caller{}); !fault.Is(err, fault.Unavailable) {
 		t.Errorf("without an index the error is %v", err)
 	}
 }

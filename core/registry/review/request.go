@@ -13,7 +13,7 @@ import (
 const (
 	MaxReason   = 500  // characters of Request.Reason
 	MaxSource   = 2048 // bytes of Request.Source
-	MaxRequests = 20   // documents of a person that wait, with which the person may not add a request
+	MaxRequests = 20   // requests of a person that wait, with which the person may not add another one
 )
 
 // Request says why a person wants a server whose document somebody else has made.

@@ -194,6 +194,15 @@ func limitsPending(t *testing.T, s ReviewStores) {
 	if err := s.tryAdd(t.Context(), newReview(t, 5, "com.example/b", "bea"), 3); err != nil {
 		t.Errorf("a review of another submitter: %v", err)
 	}
+	request := newReview(t, 7, "com.example/c", "ada")
+	request.Request = review.Request{Reason: "We need it.", Source: "https://example.com/server.json"}
+	if err := s.tryAdd(t.Context(), request, 1); err != nil {
+		t.Errorf("a request: %v", err)
+	}
+	request.ID, request.Name = reviewID(8), name(t, "com.example/d")
+	if err := s.tryAdd(t.Context(), request, 1); !fault.Is(err, fault.Exhausted) {
+		t.Errorf("another request: %v, want fault.Exhausted", err)
+	}
 	if err := s.Reviews.Decide(t.Context(), approved(newReview(t, 0, "com.example/a", "ada"))); err != nil {
 		t.Fatal(err)
 	}

@@ -195,7 +195,7 @@ func (w *week) wednesday() {
 	w.eve.wantText("The address of this registry:", publicURL, ".cursor/mcp.json")
 	w.eve.set("client", "claude")
 	w.eve.click("Show")
-	w.eve.wantText("For administrators", publicURL+"/v0.1/x/dev.tollgate/allowlist/claude")
+	w.eve.wantText("For administrators", publicURL+"/registries/all/allowlist/claude.json")
 	w.eve.click("all servers")
 	w.eve.wantText("com.vendor/maps", "com.example/weather")
 }

@@ -101,7 +101,11 @@ type Card struct {
 
 func (p *Pages) list(v *site.Visit) error {
 	w := wantedBy(v)
-	found, err := p.ports.Finder.Find(v.UserContext(), w, registry.Holder(v.Session.UserID))
+	who, err := v.Reader()
+	if err != nil {
+		return err
+	}
+	found, err := p.ports.Finder.Find(v.UserContext(), w, who)
 	var problems site.Problems
 	if f, ok := fault.As(err); ok && f.Kind == fault.Invalid && !site.WantsJSON(v.Ctx) {
 		problems = site.ProblemsOf(f)

@@ -52,6 +52,17 @@ func NewRows(all []delegating.Policy) []Row {
 	return rows
 }
 
+// ways are the methods in words.
+var ways = map[publisher.Method]string{
+	publisher.DNS: "DNS", publisher.HTTP: "site", publisher.GitHubOIDC: "GitHub Actions", publisher.OIDC: "token",
+}
+
+// Way returns a method in words.
+func Way(m publisher.Method) string { return ways[m] }
+
+// How returns the way in which the publisher proves who it is.
+func (r Row) How() string { return Way(r.Method) }
+
 // describePublisher returns whom a policy admits: a domain, or who has a token of an issuer.
 func describePublisher(p publisher.Policy) (lines []string) {
 	for _, text := range append(append([]string{p.Domain.String(), p.Subject.String()}, Lines(p.Claims)...), p.Issuer) {

@@ -86,6 +86,7 @@ type refusedView struct {
 	publisher.Refused
 
 	Lines []string
+	How   string
 	Add   string // the address of the form that allows it
 }
 
@@ -113,7 +114,7 @@ func (p *Pages) trusted(v *site.Visit) error {
 }
 
 func newRefusedView(r publisher.Refused) refusedView {
-	view := refusedView{Refused: r}
+	view := refusedView{Refused: r, How: policylist.Way(publisher.Method(r.Draft.Method))}
 	for _, text := range [...]string{r.Draft.Domain, r.Draft.KeyFingerprint, r.Draft.Subject, r.Draft.Issuer} {
 		if text != "" {
 			view.Lines = append(view.Lines, text)
