@@ -4,8 +4,10 @@ import (
 	"context"
 
 	"github.com/sirupsen/logrus"
+	"google.golang.org/grpc"
 
 	"github.com/tollgate-dev/tollgate/adapters/debugapi"
+	"github.com/tollgate-dev/tollgate/adapters/decideapi"
 	"github.com/tollgate-dev/tollgate/adapters/lifecycle"
 	"github.com/tollgate-dev/tollgate/adapters/oidc"
 	"github.com/tollgate-dev/tollgate/adapters/otlp"
@@ -67,6 +69,9 @@ type rateLimitParts struct {
 	Leases     *lease.Leases
 	Tracing    otlp.Tracing
 	Log        *logrus.Entry
+	// Register adds the services of access decisions to the gRPC listener; nil for the rate limit
+	// service alone, which has no rules about access.
+	Register func(grpc.ServiceRegistrar) `wire:"-"`
 }
 
 // apiParts are what the API listener uses.
@@ -94,6 +99,7 @@ type apiParts struct {
 	AdminOn    settings.Administration
 	Health     *rest.Health
 	Methods    *methodsapi.API
+	Decisions  *decideapi.API
 	Throttle   throttle.Throttle
 	Clock      clock.Clock
 	Waiter     clock.Waiter
@@ -116,6 +122,7 @@ type apiParts struct {
 func newService(
 	ctx context.Context, parts settings.Parts, l rateLimitParts, a apiParts,
 ) (*lifecycle.Process, func(), error) {
+	l.Register = a.Decisions.Register
 	p, closeProcess, err := newRateLimitService(ctx, parts, l)
 	if err != nil {
 		return nil, nil, err
@@ -175,7 +182,7 @@ func (l rateLimitParts) addRateLimits(ctx context.Context, p *lifecycle.Process)
 	}
 	return p.AddListener(ratelimitapi.Open(ctx, l.Config, ratelimitapi.Ports{
 		Decide: l.Recorded, RecordCall: l.Statistics.RecordCall, Health: health, Bodies: l.Bodies,
-		Metrics: l.Metrics, Log: l.Log, Tracing: ratelimitapi.Tracing(l.Tracing),
+		Metrics: l.Metrics, Log: l.Log, Tracing: ratelimitapi.Tracing(l.Tracing), Register: l.Register,
 	}))
 }
 

@@ -5,6 +5,7 @@ import (
 	"github.com/sirupsen/logrus"
 
 	"github.com/tollgate-dev/tollgate/adapters/debugapi"
+	"github.com/tollgate-dev/tollgate/adapters/decideapi"
 	"github.com/tollgate-dev/tollgate/adapters/inprocess"
 	"github.com/tollgate-dev/tollgate/adapters/iplists"
 	"github.com/tollgate-dev/tollgate/adapters/jwt"
@@ -122,7 +123,7 @@ var serviceSet = wire.NewSet(
 var settingsSet = wire.NewSet(
 	wire.FieldsOf(new(settings.Settings),
 		"Service", "Tracing", "REST", "Answers", "Bodies", "ReadCache", "Methods", "Servers", "DomainKeys", "IDTokens",
-		"Publishing", "Mirroring", "Reading", "WriteTrust", "Delegating", "Recheck", "Access", "Deliveries", "Receivers", "Console", "Administration",
+		"Publishing", "Mirroring", "Reading", "WriteTrust", "Delegating", "Recheck", "Access", "Proxies", "Deliveries", "Receivers", "Console", "Administration",
 		"SignIn", "People", "Companies", "Passkeys", "StepUp", "Credentials", "Cookies", "Couriers", "Retention", "Decide", "Rules", "Statistics",
 		"Places", "IPLists", "Passwords", "Tokens", "Plugins", "Brand", "Records", "Valkey",
 		"PerSecond", "Memcached", "Memory", "RateLimit", "Record", "RuleFiles", "RuleServer", "RateLimitAPI", "Debug",
@@ -251,9 +252,14 @@ var adminSet = wire.NewSet(
 	adminapi.New, wire.Struct(new(adminapi.UseCases), "*"), manage.New, wire.Struct(new(manage.Ports), "*"), stateSet,
 	tokens.New, wire.Struct(new(tokens.Ports), "*"),
 	tokens.NewReminder, wire.Struct(new(tokens.ReminderPorts), "*"),
-	deciding.New, wire.Struct(new(deciding.Ports), "*"),
+	deciding.New, wire.Struct(new(deciding.Ports), "*"), newDecisions,
 	inprocess.NewMembers, wire.Struct(new(inprocess.MemberPorts), "*"), inprocess.NewListings,
 )
+
+// newDecisions returns what answers proxies.
+func newDecisions(c decideapi.Config, who authority.Authority, s *deciding.Service, log *logrus.Entry) *decideapi.API {
+	return decideapi.New(c, decideapi.Ports{Authority: who, Decide: s.Decide, Log: log})
+}
 
 // stateSet provides what the service and operator commands do with the state in a file.
 var stateSet = wire.NewSet(

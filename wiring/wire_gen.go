@@ -1300,6 +1300,8 @@ func injectService(ctx context.Context, s settings.Settings, parts settings.Part
 	methodsapiConfig := s.Methods
 	counter := newUsageCounter(ownStore, clock, decideConfig)
 	methodsapiAPI := methodsapi.New(methodsapiConfig, methods, counter, clock, log)
+	decideapiConfig := s.Proxies
+	decideapiAPI := newDecisions(decideapiConfig, authority, decidingService, log)
 	retentionConfig := s.Retention
 	sessionRetention := stores.SessionRetention
 	apiTokenExpiry := stores.APITokenExpiry
@@ -1364,6 +1366,7 @@ func injectService(ctx context.Context, s settings.Settings, parts settings.Part
 		AdminOn:    administration,
 		Health:     health,
 		Methods:    methodsapiAPI,
+		Decisions:  decideapiAPI,
 		Throttle:   throttle,
 		Clock:      clock,
 		Waiter:     waiter,

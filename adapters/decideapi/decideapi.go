@@ -8,6 +8,8 @@ import (
 	"net/netip"
 	"strings"
 
+	"github.com/sirupsen/logrus"
+
 	"github.com/tollgate-dev/tollgate/core/access"
 	"github.com/tollgate-dev/tollgate/core/access/deciding"
 	"github.com/tollgate-dev/tollgate/core/auth"
@@ -28,6 +30,7 @@ type Config struct {
 type Ports struct {
 	Authority authority.Authority
 	Decide    func(context.Context, deciding.Question) (deciding.Answer, error)
+	Log       *logrus.Entry
 }
 
 // API answers proxies. It is safe for concurrent use.

@@ -2,8 +2,11 @@ package decideapi
 
 import (
 	"context"
+	"io"
 	"net/netip"
 	"testing"
+
+	"github.com/sirupsen/logrus"
 
 	"github.com/tollgate-dev/tollgate/core/access"
 	"github.com/tollgate-dev/tollgate/core/access/deciding"
@@ -33,20 +36,23 @@ func newKey(s scope.Scope, from netip.Addr) authority.Caller {
 	return authority.NewToken(authority.Token{Scopes: scope.Set{s}}, from)
 }
 
-// recorder is a decision that allows everything, and the last question.
+// recorder is a decision, which allows everything at first, and the last question.
 type recorder struct {
-	asked deciding.Question
-	err   error
+	asked   deciding.Question
+	decides access.Decision
+	err     error
 }
 
 func (r *recorder) decide(_ context.Context, q deciding.Question) (deciding.Answer, error) {
 	r.asked = q
-	return deciding.Answer{Decision: access.Decision{Effect: access.Allow}, Subject: ada}, r.err
+	return deciding.Answer{Decision: r.decides, Subject: ada}, r.err
 }
 
 func newAPI(c Config) (*API, *recorder) {
-	var r recorder
-	return New(c, Ports{Authority: callers{}, Decide: r.decide}), &r
+	r := recorder{decides: access.Decision{Effect: access.Allow, Server: "com.example/weather", Rule: "r"}}
+	log := logrus.New()
+	log.SetOutput(io.Discard)
+	return New(c, Ports{Authority: callers{}, Decide: r.decide, Log: logrus.NewEntry(log)}), &r
 }
 
 // TestTokens checks who calls by the headers Authorization.

@@ -60,6 +60,9 @@ func newGRPC(c Config, s *service, d Ports) (*grpc.Server, error) {
 	server := grpc.NewServer(options...)
 	ratelimitpb.RegisterRateLimitServiceServer(server, s)
 	healthpb.RegisterHealthServer(server, &healthService{health: d.Health})
+	if d.Register != nil {
+		d.Register(server)
+	}
 	reflection.Register(server)
 	return server, nil
 }
@@ -89,5 +92,5 @@ func (g panicGuard) recoverPanic(ctx context.Context, err *error) {
 }
 
 func logPanic(log *logrus.Entry, p any) {
-	log.WithField("stack", string(debug.Stack())).Error("a rate limit call panicked: " + fmt.Sprint(p))
+	log.WithField("stack", string(debug.Stack())).Error("a call panicked: " + fmt.Sprint(p))
 }

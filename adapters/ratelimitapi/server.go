@@ -28,8 +28,10 @@ type Ports struct {
 	Health     *Health
 	Bodies     *requestbody.Budget // optional
 	Tracing    Tracing
-	Metrics    prometheus.Registerer // optional; required with TLS
-	Log        *logrus.Entry
+	// Register adds more services to the gRPC listener. It is optional.
+	Register func(grpc.ServiceRegistrar)
+	Metrics  prometheus.Registerer // optional; required with TLS
+	Log      *logrus.Entry
 }
 
 // Server is the two listeners.

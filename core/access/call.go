@@ -67,6 +67,18 @@ func NewCall(method, name string) Call {
 	return c
 }
 
+// CallOf returns the call of a method with its parameters, of which it takes the one that the method is
+// about.
+func CallOf(method, name, uri string) Call {
+	switch NewCall(method, "").Class {
+	case CallsTools, Prompts:
+		return NewCall(method, name)
+	case Resources:
+		return NewCall(method, uri)
+	}
+	return NewCall(method, "")
+}
+
 // Request is what a proxy says about an HTTP request, for ReadCall.
 type Request struct {
 	Method string // of HTTP
@@ -146,13 +158,7 @@ func readBody(body []byte, cut bool) Call {
 	if m.broken || m.hasMethod && m.method == "" || !m.hasMethod && !m.answers {
 		return unreadable(m.id)
 	}
-	c := NewCall(m.method, "")
-	switch c.Class {
-	case CallsTools, Prompts:
-		c = NewCall(m.method, m.name)
-	case Resources:
-		c = NewCall(m.method, m.uri)
-	}
+	c := CallOf(m.method, m.name, m.uri)
 	c.ID = m.id
 	return c
 }

@@ -1,0 +1,205 @@
+package decideapi
+
+import (
+	"context"
+	"net/netip"
+	"strings"
+	"testing"
+
+	corepb "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
+	authpb "github.com/envoyproxy/go-control-plane/envoy/service/auth/v3"
+	"google.golang.org/grpc/codes"
+	grpcstatus "google.golang.org/grpc/status"
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/types/known/structpb"
+
+	"github.com/tollgate-dev/tollgate/core/access"
+	"github.com/tollgate-dev/tollgate/core/fault"
+)
+
+const toolCall = `{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"name":"forecast"}}`
+
+// newAttributes returns a request with a body.
+func newAttributes(body string) *authpb.AttributeContext {
+	return &authpb.AttributeContext{
+		Source: &authpb.AttributeContext_Peer{Address: &corepb.Address{Address: &corepb.Address_SocketAddress{
+			SocketAddress: &corepb.SocketAddress{Address: "192.0.2.9"},
+		}}},
+		Request: &authpb.AttributeContext_Request{Http: &authpb.AttributeContext_HttpRequest{
+			Method: "POST", Scheme: "https", Host: "tools.example.com", Path: "/mcp?x=1", RawBody: []byte(body),
+			Headers: map[string]string{"authorization": "Bearer ada"},
+		}},
+	}
+}
+
+// TestAttributes checks what is read of the description of a request.
+func TestAttributes(t *testing.T) {
+	t.Parallel()
+	m := newAttributes(toolCall)
+	m.ContextExtensions = map[string]string{"tollgate.server": "com.example/weather"}
+	r := readAttributes(m)
+	if r.server != "com.example/weather" || r.from != netip.MustParseAddr("192.0.2.9") || len(r.authorization) != 1 ||
+		r.address != (access.Address{Scheme: "https", Host: "tools.example.com", Path: "/mcp?x=1"}) {
+		t.Errorf("%+v", r)
+	}
+	http := m.GetRequest().GetHttp()
+	http.Body, http.RawBody = toolCall, nil
+	if c := access.ReadCall(&readOnly(m).call); c.Tool() != "forecast" || string(c.ID) != "7" {
+		t.Errorf("a body that is text: %+v", c)
+	}
+	for name, change := range map[string]func(h map[string]string){
+		"the mark of Envoy": func(h map[string]string) { h["x-envoy-auth-partial-body"] = "true" },
+		"a greater length":  func(h map[string]string) { h["content-length"] = "1000" },
+		"two lengths":       func(h map[string]string) { h["content-length"] = "77,77" },
+	} {
+		http.Headers = map[string]string{"x-envoy-auth-partial-body": "false", "content-length": "3"}
+		if readOnly(m).call.Cut {
+			t.Errorf("%s: a whole body is cut", name)
+		}
+		if change(http.Headers); !readOnly(m).call.Cut {
+			t.Errorf("%s: the body is not cut", name)
+		}
+	}
+}
+
+func readOnly(m *authpb.AttributeContext) *request {
+	r := readAttributes(m)
+	return &r
+}
+
+// TestRawHeaders checks the headers that Envoy sends as a list, in which each value is by itself.
+func TestRawHeaders(t *testing.T) {
+	t.Parallel()
+	m := newAttributes("")
+	http := m.GetRequest().GetHttp()
+	http.Headers = nil
+	http.HeaderMap = &corepb.HeaderMap{Headers: []*corepb.HeaderValue{
+		{Key: "authorization", RawValue: []byte("Bearer ada")}, {Key: "Authorization", Value: "Bearer bob"},
+		{Key: "mcp-method", RawValue: []byte("tools/call")}, {Key: "mcp-name", RawValue: []byte("a")}, {Key: "mcp-name", RawValue: []byte("b")},
+	}}
+	r := readAttributes(m)
+	if len(r.authorization) != 2 || r.call.HeaderMethod != "tools/call" || r.call.HeaderName != "a,b" {
+		t.Errorf("%+v", r)
+	}
+}
+
+// TestKnownCalls checks what the MCP filter of Envoy says about a call.
+func TestKnownCalls(t *testing.T) {
+	t.Parallel()
+	type object = map[string]any
+	for name, c := range map[string]struct {
+		filter string
+		fields object
+		want   string // the method and the name; empty if the body counts
+		id     string
+	}{
+		"a tool": {
+			"envoy.filters.http.mcp",
+			object{"method": "tools/call", "id": 9.0, "params": object{"name": "other"}}, "tools/call other", "9",
+		},
+		"the former name": {
+			"mcp_proxy", object{"method": "resources/read", "id": "x", "params": object{"uri": "file:///a"}},
+			"resources/read file:///a", `"x"`,
+		},
+		"a list":           {"envoy.filters.http.mcp", object{"method": "tools/list"}, "tools/list ", ""},
+		"a part":           {"envoy.filters.http.mcp", object{"method": "tools/list", "is_exceeding_limit": true}, "", "7"},
+		"another filter":   {"envoy.filters.http.lua", object{"method": "tools/list"}, "", "7"},
+		"without a method": {"mcp_proxy", object{"id": 1.0}, "", "7"},
+	} {
+		fields, err := structpb.NewStruct(c.fields)
+		if err != nil {
+			t.Fatal(err)
+		}
+		m := newAttributes(toolCall)
+		m.MetadataContext = &corepb.Metadata{FilterMetadata: map[string]*structpb.Struct{c.filter: fields}}
+		call := access.ReadCall(&readOnly(m).call)
+		if got := call.Method + " " + call.Name; c.want != "" && got != c.want || c.want == "" && got != "tools/call forecast" ||
+			string(call.ID) != c.id {
+			t.Errorf("%s: %q, id %s", name, got, call.ID)
+		}
+	}
+}
+
+// TestCheck checks the responses of Check as Envoy gets them.
+func TestCheck(t *testing.T) {
+	t.Parallel()
+	a, r := newAPI(Config{StripToken: true, PublicURL: "https://tools.example.com"})
+	e := &envoy{api: a}
+	q := &authpb.CheckRequest{Attributes: newAttributes(toolCall)}
+	got, err := e.Check(t.Context(), q)
+	if err != nil || got.GetStatus().GetCode() != int32(codes.OK) || got.GetOkResponse() == nil {
+		t.Fatalf("%v, error %v", got, err)
+	}
+	checkWire(t, got)
+	var set []string
+	for _, h := range got.GetOkResponse().GetHeaders() {
+		set = append(set, h.GetHeader().GetKey()+"="+h.GetHeader().GetValue())
+		if h.GetAppendAction() != corepb.HeaderValueOption_OVERWRITE_IF_EXISTS_OR_ADD || h.GetAppend() != nil { //nolint:staticcheck // Envoy reads it first
+			t.Errorf("the header %s is not overwritten", h)
+		}
+	}
+	if all := strings.Join(set, " "); all != "x-tollgate-subject=person:ada@example.com x-tollgate-server=com.example/weather "+
+		"x-tollgate-tool=forecast x-tollgate-trust=UNVERIFIED x-tollgate-rule=r" {
+		t.Errorf("the headers are %s", all)
+	}
+	if remove := got.GetOkResponse().GetHeadersToRemove(); len(remove) != 1 || remove[0] != "authorization" {
+		t.Errorf("removed are %q", remove)
+	}
+	metadata := got.GetDynamicMetadata().AsMap()["dev.tollgate.decision"].(map[string]any)
+	if len(metadata) != 5 || metadata["subject"] != "person:ada@example.com" || metadata["tool"] != "forecast" {
+		t.Errorf("the metadata is %v", metadata)
+	}
+	q.GetAttributes().GetRequest().GetHttp().RawBody = []byte(`{"jsonrpc":"2.0","id":8,"method":"tools/list"}`)
+	if got, _ = e.Check(t.Context(), q); strings.Join(got.GetOkResponse().GetHeadersToRemove(), " ") != "x-tollgate-tool authorization" {
+		t.Errorf("removed are %q", got.GetOkResponse().GetHeadersToRemove())
+	}
+
+	r.decides = access.Decision{Effect: access.Deny, Reason: access.ByRule}
+	got, err = e.Check(t.Context(), q)
+	denied := got.GetDeniedResponse()
+	if err != nil || got.GetStatus().GetCode() != int32(codes.PermissionDenied) || denied.GetStatus().GetCode() != 403 ||
+		!strings.HasPrefix(denied.GetBody(), `{"jsonrpc":"2.0","id":8,"error":{"code":-32001,`) || len(denied.GetHeaders()) != 2 {
+		t.Errorf("%v, error %v", got, err)
+	}
+	checkWire(t, got)
+	r.decides = access.Decision{Effect: access.Challenge, Reason: access.InvalidToken}
+	got, err = e.Check(t.Context(), q)
+	denied = got.GetDeniedResponse()
+	if err != nil || got.GetStatus().GetCode() != int32(codes.Unauthenticated) || denied.GetStatus().GetCode() != 401 ||
+		denied.GetHeaders()[2].GetHeader().GetKey() != "www-authenticate" {
+		t.Errorf("%v, error %v", got, err)
+	}
+}
+
+// checkWire checks that a message can be sent.
+func checkWire(t *testing.T, m *authpb.CheckResponse) {
+	t.Helper()
+	b, err := proto.Marshal(m)
+	var again authpb.CheckResponse
+	if err == nil {
+		err = proto.Unmarshal(b, &again)
+	}
+	if err != nil || !proto.Equal(m, &again) {
+		t.Errorf("%v becomes %v, error %v", m, &again, err)
+	}
+}
+
+// TestUndecided checks the statuses of calls without a decision.
+func TestUndecided(t *testing.T) {
+	t.Parallel()
+	a, r := newAPI(Config{})
+	e := &envoy{api: a}
+	for code, err := range map[codes.Code]error{
+		codes.Unavailable: fault.New(fault.Unavailable, "away"), codes.Internal: fault.New(fault.Internal, "secret"),
+		codes.Canceled: context.Canceled, codes.DeadlineExceeded: context.DeadlineExceeded,
+	} {
+		r.err = err
+		got, err := e.Check(t.Context(), &authpb.CheckRequest{Attributes: newAttributes("")})
+		if got != nil || grpcstatus.Code(err) != code || strings.Contains(err.Error(), "secret") {
+			t.Errorf("%v, error %v, want %s", got, err, code)
+		}
+	}
+	if _, err := e.Check(t.Context(), &authpb.CheckRequest{}); grpcstatus.Code(err) != codes.InvalidArgument {
+		t.Errorf("without HTTP attributes: %v", err)
+	}
+}
