@@ -53,8 +53,9 @@ func newRegistry(t *testing.T) *httptest.Server {
 			http.NotFound(w, r)
 			return
 		}
-		err := json.NewEncoder(w).Encode(map[string]any{"server": fixture.NewServerDocument("com.vendor/maps", "2.0.0")})
-		if err != nil {
+		doc := fixture.NewServerDocument("com.vendor/maps", "2.0.0")
+		doc["description"] = "Draws maps of every place"
+		if err := json.NewEncoder(w).Encode(map[string]any{"server": doc}); err != nil {
 			t.Error(err)
 		}
 	})
