@@ -15,6 +15,9 @@ type Changes interface {
 	// ValidFor returns how long a revision may be used without another read, if Hint does not
 	// change. It is at most a second.
 	ValidFor() time.Duration
+	// AwayAfter returns how long to wait for a revision: a database that gives none in this time
+	// counts as away. It is a second or more.
+	AwayAfter() time.Duration
 	// Hint returns a number that is another one after a change. It is another one at once after a
 	// change by this process, and as a rule within milliseconds after a change by another process.
 	// It does no I/O.

@@ -25,7 +25,7 @@ const (
 	poolSize = 4
 	// soon is the time within which all callers of a crowd must get a response. Each waits up to
 	// DATABASE_TIMEOUT, 3 s; in sequence they would take more than a minute.
-	soon = await.Timeout
+	soon = 30 * time.Second
 )
 
 // startPostgres starts a PostgreSQL server for the test.

@@ -25,6 +25,9 @@ const (
 
 var errRefused = errors.New("the database did not answer earlier calls; calls are refused until it answers a probe")
 
+// CallTimeout returns the limit of a call as a whole, 0 without one.
+func (d *DB) CallTimeout() time.Duration { return d.dialect.CallTimeout }
+
 // boundedCall calls do with the time limit of one call of the database. All transactions, and all
 // reads outside of a transaction, use it. It refuses the call at once while the database is away,
 // and requests a probe of the database if do got no answer.

@@ -55,7 +55,8 @@ func (s *store) Revision(ctx context.Context) (registrystore.Revision, error) {
 	return revision, failure
 }
 
-func (*store) ValidFor() time.Duration { return time.Second }
+func (*store) ValidFor() time.Duration  { return time.Second }
+func (*store) AwayAfter() time.Duration { return time.Second }
 
 func (s *store) Hint() uint64 {
 	s.mu.Lock()

@@ -9,9 +9,6 @@ import (
 )
 
 const (
-	// checkTimeout limits the wait for the revision. A database that does not answer in this time
-	// counts as away.
-	checkTimeout = time.Second
 	// retryGap is how long the database counts as away after a check that failed. Requests do not
 	// wait for it in this time.
 	retryGap = 250 * time.Millisecond
@@ -97,7 +94,7 @@ func (c *Cache[K, R]) awaitCheck(ctx context.Context) error {
 // the same time found another revision, the next request must read it again: a response may have
 // been sent with the later of the two.
 func (c *Cache[K, R]) readState(ctx context.Context) (*state, error) {
-	ctx, cancel := context.WithTimeout(ctx, checkTimeout)
+	ctx, cancel := context.WithTimeout(ctx, c.changes.AwayAfter())
 	defer cancel()
 	s := &state{read: c.clock.Now(), hint: c.changes.Hint(), begin: c.reads.Add(1)}
 	var err error

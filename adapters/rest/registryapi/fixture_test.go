@@ -161,5 +161,6 @@ func (noChanges) Revision(context.Context) (registrystore.Revision, error) {
 	return registrystore.Revision{}, nil
 }
 func (noChanges) ValidFor() time.Duration                  { return time.Second }
+func (noChanges) AwayAfter() time.Duration                 { return time.Second }
 func (noChanges) Hint() uint64                             { return 0 }
 func (noChanges) Removals(uint64) ([]string, uint64, bool) { return nil, 0, true }

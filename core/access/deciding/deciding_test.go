@@ -37,6 +37,7 @@ func (s *site) Revision(context.Context) (registrystore.Revision, error) {
 	return s.revision, s.failure
 }
 func (*site) ValidFor() time.Duration                              { return time.Second }
+func (*site) AwayAfter() time.Duration                             { return time.Second }
 func (s *site) Hint() uint64                                       { return s.hint }
 func (*site) Removals(uint64) ([]string, uint64, bool)             { return nil, 0, false }
 func (s *site) Listings(context.Context) ([]access.Listing, error) { return s.listings, s.failure }

@@ -56,13 +56,9 @@ type known struct {
 	failed   time.Time
 }
 
-const (
-	// readTimeout limits the wait for the database.
-	readTimeout = time.Second
-	// retryGap is how long the database counts as away after a failure. Callers do not wait for it
-	// in this time.
-	retryGap = 250 * time.Millisecond
-)
+// retryGap is how long the database counts as away after a failure. Callers do not wait for it in
+// this time.
+const retryGap = 250 * time.Millisecond
 
 // Find returns the passage to a view, or to the registry itself for an empty name. The secret is
 // what the request has in its path or header, and may be a token of the view. Unless only callers
@@ -190,7 +186,7 @@ func (g *Gate) valid() (*known, bool, error) {
 
 // read reads the views if they have changed.
 func (g *Gate) read(ctx context.Context) (*known, error) {
-	ctx, cancel := context.WithTimeout(ctx, readTimeout)
+	ctx, cancel := context.WithTimeout(ctx, g.ports.Changes.AwayAfter())
 	defer cancel()
 	before := g.known.Load()
 	if before == nil {

@@ -35,8 +35,9 @@ func (c *fakeChanges) Revision(context.Context) (registrystore.Revision, error) 
 	c.reads++
 	return registrystore.Revision{Changes: c.reads, Views: c.views}, c.err
 }
-func (*fakeChanges) ValidFor() time.Duration { return time.Second }
-func (c *fakeChanges) Hint() uint64          { return c.hint.Load() }
+func (*fakeChanges) ValidFor() time.Duration  { return time.Second }
+func (*fakeChanges) AwayAfter() time.Duration { return time.Second }
+func (c *fakeChanges) Hint() uint64           { return c.hint.Load() }
 
 // fakeRecorder keeps changes.
 type fakeRecorder struct {
