@@ -25,6 +25,7 @@ import (
 	"github.com/tollgate-dev/tollgate/adapters/rest/methodsapi"
 	"github.com/tollgate-dev/tollgate/adapters/rest/registryapi"
 	"github.com/tollgate-dev/tollgate/adapters/statsd"
+	"github.com/tollgate-dev/tollgate/core/access/deciding"
 	"github.com/tollgate-dev/tollgate/core/auth/federating"
 	"github.com/tollgate-dev/tollgate/core/auth/joining"
 	"github.com/tollgate-dev/tollgate/core/auth/learning"
@@ -93,6 +94,7 @@ type apiParts struct {
 	Companies  *federating.Service
 	Joining    *joining.Service
 	IDTokens   oidc.Config
+	Calls      *deciding.Service
 	Console    *console.Console
 	Pages      settings.Console
 	Admin      *adminapi.API
@@ -205,7 +207,7 @@ func (a apiParts) addAPI(ctx context.Context, parts settings.Parts, probes []res
 		p.AddBackground(a.Recheck.Run, a.Reminder.Run, a.Deliveries.Run, a.Mirrors.Run, a.Finder.Run)
 	}
 	if parts.Auth {
-		p.AddBackground(a.Tokens.Run, a.Joining.Run, a.Companies.Run)
+		p.AddBackground(a.Tokens.Run, a.Joining.Run, a.Companies.Run, a.Calls.Run)
 		prometheus.WatchCompanies(a.Companies.Up, a.Metrics)
 	}
 	if parts.Auth && parts.Console && a.Pages.On {

@@ -6,6 +6,7 @@ import (
 	"github.com/sirupsen/logrus"
 
 	"github.com/tollgate-dev/tollgate/adapters/argon"
+	"github.com/tollgate-dev/tollgate/adapters/decisionlog"
 	"github.com/tollgate-dev/tollgate/adapters/eventlog"
 	"github.com/tollgate-dev/tollgate/adapters/otlp"
 	"github.com/tollgate-dev/tollgate/adapters/pluginhost"
@@ -14,6 +15,7 @@ import (
 	"github.com/tollgate-dev/tollgate/adapters/relational/database"
 	"github.com/tollgate-dev/tollgate/adapters/rest/authapi"
 	"github.com/tollgate-dev/tollgate/adapters/rest/registryapi"
+	"github.com/tollgate-dev/tollgate/core/access/deciding"
 	"github.com/tollgate-dev/tollgate/core/auth/passkeys"
 	"github.com/tollgate-dev/tollgate/core/auth/signin"
 	"github.com/tollgate-dev/tollgate/core/registry/delegating"
@@ -30,7 +32,7 @@ import (
 var countedSet = wire.NewSet(
 	countSignIns, wire.Bind(new(authapi.SignIn), new(*prometheus.SignIn)), newAuditMetrics, countTransactions,
 	countAuditEvents, measureHasher,
-	countPublications, countProofs, wire.Bind(new(registryapi.Prover), new(*prometheus.Prover)),
+	countDecisions, countPublications, countProofs, wire.Bind(new(registryapi.Prover), new(*prometheus.Prover)),
 )
 
 // uncountedSet provides for operator commands what countedSet provides for the service.
@@ -83,6 +85,10 @@ func countAuditEvents(db *database.DB, a *prometheus.Audit) authstore.AuditLog {
 func countPublications(p *publishing.Publisher, m partMetrics) *prometheus.Publisher {
 	return prometheus.NewPublisher(p, m.Registry)
 }
+
+func countDecisions(m partMetrics) deciding.Count { return prometheus.NewDecisions(m.Registry).Count }
+
+func newCallLog(log *logrus.Entry) deciding.Log { return decisionlog.New(log).DecidedCall }
 
 func countProofs(p *delegating.Prover, m partMetrics) *prometheus.Prover {
 	return prometheus.NewProver(p, m.Registry)

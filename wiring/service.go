@@ -252,7 +252,7 @@ var adminSet = wire.NewSet(
 	adminapi.New, wire.Struct(new(adminapi.UseCases), "*"), manage.New, wire.Struct(new(manage.Ports), "*"), stateSet,
 	tokens.New, wire.Struct(new(tokens.Ports), "*"),
 	tokens.NewReminder, wire.Struct(new(tokens.ReminderPorts), "*"),
-	deciding.New, wire.Struct(new(deciding.Ports), "*"), newDecisions,
+	deciding.New, wire.Struct(new(deciding.Ports), "*"), newCallLog, newDecisions,
 	inprocess.NewMembers, wire.Struct(new(inprocess.MemberPorts), "*"), inprocess.NewListings,
 )
 

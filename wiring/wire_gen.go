@@ -1048,6 +1048,34 @@ func injectService(ctx context.Context, s settings.Settings, parts settings.Part
 		Pairing:     pairingService,
 	}
 	authapiAPI := authapi.New(useCases)
+	decidingConfig := s.Access
+	accessstoreRules := accessrecords.NewRules(db)
+	servers := inprocess.NewListings(snapshotReader, quarantine)
+	memberPorts := inprocess.MemberPorts{
+		Accounts: accounts,
+		Sessions: sessions,
+		Services: services,
+		Grants:   grants,
+		Groups:   memberships,
+		Clock:    clock,
+	}
+	members := inprocess.NewMembers(memberPorts)
+	count := countDecisions(wiringPartMetrics)
+	decidingLog := newCallLog(log)
+	decidingPorts := deciding.Ports{
+		Rules:    accessstoreRules,
+		Servers:  servers,
+		Members:  members,
+		Changes:  changes,
+		Recorder: trail,
+		Reporter: reporter,
+		Count:    count,
+		Log:      decidingLog,
+		Clock:    clock,
+		Waiter:   waiter,
+		Entropy:  entropy,
+	}
+	decidingService := deciding.New(decidingConfig, decidingPorts)
 	publicURL := newPublicURL(oidcConfig)
 	consolePorts := console.Ports{
 		Servers: browser,
@@ -1167,7 +1195,6 @@ func injectService(ctx context.Context, s settings.Settings, parts settings.Part
 		Clock:        clock,
 	}
 	federatingProviders := federating.NewProviders(providerPorts)
-	accessstoreRules := accessrecords.NewRules(db)
 	rulingPorts := ruling.Ports{
 		Transactions: runner,
 		Rules:        accessstoreRules,
@@ -1360,6 +1387,7 @@ func injectService(ctx context.Context, s settings.Settings, parts settings.Part
 		Companies:  federatingService,
 		Joining:    joiningService,
 		IDTokens:   oidcConfig,
+		Calls:      decidingService,
 		Console:    consoleConsole,
 		Pages:      settingsConsole,
 		Admin:      adminapiAPI,

@@ -6,7 +6,6 @@ import (
 	"net/http"
 	"strings"
 
-	"github.com/tollgate-dev/tollgate/adapters/internal/httpconn"
 	"github.com/tollgate-dev/tollgate/adapters/internal/jsonstring"
 	"github.com/tollgate-dev/tollgate/core/access"
 	"github.com/tollgate-dev/tollgate/core/access/deciding"
@@ -70,7 +69,7 @@ func (c Config) newAnswer(d deciding.Answer, call access.Call) *answer {
 		a.status = http.StatusUnauthorized
 	}
 	a.challenge = c.challengeOf(f)
-	a.decisionID = httpconn.RequestID("")
+	a.decisionID = string(d.ID)
 	a.body = bodyOf(f, call.ID)
 	return a
 }

@@ -1,6 +1,6 @@
 // Package decisionlog logs why rate limit calls get their answers, with one line of level debug for
-// each descriptor. It helps to find errors in rules or callers. It does not count;
-// core/ratelimit/statistics does.
+// each descriptor, and how calls of servers are decided. It helps to find errors in rules or callers.
+// It does not count; core/ratelimit/statistics and adapters/prometheus do.
 package decisionlog
 
 import (
@@ -26,7 +26,7 @@ const (
 // Log writes decisions into a log.
 type Log struct{ log *logrus.Entry }
 
-// New returns a Log that writes lines of the level debug.
+// New returns a Log.
 func New(log *logrus.Entry) *Log { return &Log{log} }
 
 // Decided writes a line for each descriptor. It is a decide.Observe.

@@ -9,6 +9,7 @@ import (
 
 	"github.com/sirupsen/logrus"
 
+	"github.com/tollgate-dev/tollgate/core/access/deciding"
 	"github.com/tollgate-dev/tollgate/core/auth/learning"
 	"github.com/tollgate-dev/tollgate/core/auth/notices"
 	"github.com/tollgate-dev/tollgate/core/auth/retention"
@@ -65,6 +66,8 @@ func (l *Log) Report(e any) {
 		l.log.WithError(e.Err).Warn("the index of the catalogue could not be made; the next attempt follows")
 	case tokens.ReminderFailed:
 		l.log.WithError(e.Err).Warn("the end of tokens could not be announced; the next attempt follows")
+	case deciding.RecordFailed:
+		l.log.WithError(e.Err).Warn("denied calls could not be written to the audit log; the next attempt follows")
 	case notifying.Attempted:
 		l.logAttempt(e.Delivery)
 	case notifying.Counted:

@@ -27,13 +27,14 @@ const (
 	MethodsChange      Category = "METHODS_CHANGE"
 	PublisherProof     Category = "PUBLISHER_PROOF"
 	AccessRefused      Category = "ACCESS_REFUSED"
+	AccessDecision     Category = "ACCESS_DECISION"
 )
 
 // Categories returns all categories.
 func Categories() []Category {
 	return []Category{
 		LoginAttempt, RiskEvaluation, DeviceChange, SuspiciousActivity, StepUpAttempt,
-		RegistryChange, CredentialChange, AccountChange, MethodsChange, PublisherProof, AccessRefused,
+		RegistryChange, CredentialChange, AccountChange, MethodsChange, PublisherProof, AccessRefused, AccessDecision,
 	}
 }
 
@@ -51,6 +52,7 @@ type Change struct {
 	ByOperator bool    // the event names who acted: the actor of the context, or the operator commands
 	Failed     bool    // it was refused
 	Details    Details
+	ID         EventID // of the event; empty for a new one
 }
 
 // EventID identifies an event.

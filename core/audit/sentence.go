@@ -32,6 +32,8 @@ var sentences = map[string]string{
 	"ACCESS_REFUSED sign_out":    "ended|end|a session of another person",
 	"ACCESS_REFUSED terminated":  "ended|end|a session of another person",
 
+	"ACCESS_DECISION": "called|call|[{tool} of ][{serverName} ][{count#time}]",
+
 	"CREDENTIAL_CHANGE password":        "changed|change|the password [of {key}]",
 	"CREDENTIAL_CHANGE forgot_password": "requested|request|a link to set a password",
 	"CREDENTIAL_CHANGE password_reset":  "set|set|the password with a link",
@@ -143,6 +145,18 @@ var codes = map[string]string{
 	"insufficient_trust": "the session is not verified enough",
 }
 
+// reasons are why events of a category failed, where the code of the reason says too little.
+var reasons = map[string]string{
+	"ACCESS_DECISION rule":               "an access rule",
+	"ACCESS_DECISION default":            "no access rule allows it",
+	"ACCESS_DECISION not_listed":         "the server is not listed",
+	"ACCESS_DECISION quarantined":        "the server is in quarantine",
+	"ACCESS_DECISION invalid_token":      "the token is not valid",
+	"ACCESS_DECISION insufficient_trust": "the access rule requires more trust",
+	"ACCESS_DECISION unreadable":         "the call could not be read",
+	"ACCESS_DECISION header_mismatch":    "headers and body are about different calls",
+}
+
 // pattern returns the sentence of the event, or nothing for an action of a newer version.
 func (e *Event) pattern() string {
 	key := strings.TrimSuffix(string(e.Category)+" "+string(e.Action()), " ")
@@ -168,7 +182,7 @@ func (e *Event) Sentence(name func(text string) string) string {
 		return strings.TrimSpace(parts[0] + " " + rest)
 	}
 	text := strings.TrimSpace("could not " + parts[1] + " " + rest)
-	if reason := e.word("reason", name); reason != "" {
+	if reason := cmp.Or(reasons[string(e.Category)+" "+e.Details.Text("reason")], e.word("reason", name)); reason != "" {
 		if !strings.Contains(reason, " ") { // a code
 			reason = strings.ReplaceAll(reason, "_", " ")
 		}

@@ -47,6 +47,9 @@ func TestSentence(t *testing.T) {
 		{RiskEvaluation, true, `{"riskScore":25,"history":{"mode":"shadow"}}`, "got a risk score of 25 for the sign-in"},
 		{AccessRefused, false, `{"operation":"POST /auth/password","reason":"insufficient_trust"}`,
 			"could not get access to POST /auth/password: the session is not verified enough"},
+		{AccessDecision, false, `{"effect":"deny","reason":"rule","rule":"night","serverName":"com.example/wiki","tool":"edit","count":3}`,
+			"could not call edit of com.example/wiki 3 times: an access rule"},
+		{AccessDecision, false, `{"effect":"challenge","reason":"away","host":"x.example"}`, "could not call: away"},
 		{MethodsChange, true, `{"action":"new_one"}`, "methods change new one"},
 	} {
 		e := Event{Category: c.category, Success: c.success}

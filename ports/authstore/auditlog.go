@@ -36,6 +36,7 @@ type AuditLog interface {
 
 // AuditQuery selects audit events. A zero field does not restrict the selection.
 type AuditQuery struct {
+	ID       audit.EventID
 	Subject  audit.Subject
 	Actor    string // as events name it; one that begins with audit.PersonActor also in old events
 	Server   string // the detail serverName

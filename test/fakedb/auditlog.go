@@ -116,7 +116,7 @@ func compareEvents(a, b eventRow) int {
 func (r *eventRow) matches(q authstore.AuditQuery) bool {
 	e := &r.Event
 	actor := e.Details.Text(audit.DetailActor)
-	return (q.Subject == "" || e.Subject == q.Subject) &&
+	return (q.ID == "" || e.ID == q.ID) && (q.Subject == "" || e.Subject == q.Subject) &&
 		(q.Category == "" || e.Category == q.Category) &&
 		(q.Success == nil || e.Success == *q.Success) &&
 		(q.Actor == "" || actor == q.Actor || audit.PersonActor+actor == q.Actor) &&

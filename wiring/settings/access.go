@@ -29,5 +29,8 @@ func (s *Settings) accessBindings() []binding {
 			as("text", oneOf(&c.AwayAllows, "allow", "deny")),
 		s.bind(&s.Proxies.On, "DECIDE", "off", "whether proxies may ask for decisions about calls: off or on").
 			as("text", oneOf(&s.Proxies.On, "on", "off")),
+		s.bind(&c.LogsAll, "DECIDE_LOG", "denied",
+			"denied: denials and challenges are in the audit log; all: every decision is also a line of the log").
+			as("text", oneOf(&c.LogsAll, "all", "denied")),
 	}
 }

@@ -65,6 +65,9 @@ func (l *AuditLog) selectMatching(s *bun.SelectQuery, q authstore.AuditQuery) *b
 	if l.db.Kind() == dialect.PG {
 		filters = postgresFilters
 	}
+	if q.ID != "" {
+		s.Where("id = ?", q.ID)
+	}
 	if q.Subject != "" {
 		s.Where("user_id = ?", q.Subject)
 	}

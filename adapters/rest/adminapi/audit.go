@@ -79,6 +79,11 @@ func (q *request) auditFilter() authstore.AuditQuery {
 	if filter.Category != "" && !slices.Contains(audit.Categories(), filter.Category) {
 		q.check("type", fault.New(fault.Invalid, "is not a type of events"))
 	}
+	if event := q.query("id"); event != "" {
+		id, err := auth.ParseUUID[audit.EventID]("id", event)
+		q.check("id", err)
+		filter.ID = id
+	}
 	if person := q.query("person"); person != "" {
 		id, err := auth.ParseUUID[audit.Subject]("person", person)
 		q.check("person", err)

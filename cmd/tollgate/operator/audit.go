@@ -29,8 +29,8 @@ func newAudit(p cli.Process) *cobra.Command {
 
 // auditFlags are the flags of audit search.
 type auditFlags struct {
-	email, user, event, since, until string
-	limit                            int
+	email, user, event, id, since, until string
+	limit                                int
 
 	person   auth.Email  // parsed from email
 	personID auth.UserID // parsed from user
@@ -55,6 +55,7 @@ func newAuditSearch(p cli.Process) *cobra.Command {
 		"e-mail address of the person; default: all people, unless --user is given")
 	c.Flags().StringVar(&f.user, "user", "", "id of the person")
 	c.Flags().StringVar(&f.event, "type", "", "show only events of this type")
+	c.Flags().StringVar(&f.id, "id", "", "show only the event with this id, for example that of a decision about a call")
 	c.Flags().StringVar(&f.since, "since", "", "show only events at or after this time")
 	c.Flags().StringVar(&f.until, "until", "", "show only events before this time")
 	c.Flags().IntVar(&f.limit, "limit", defaultEventLimit, "maximum number of events; 0 = all")
@@ -95,7 +96,7 @@ func (f *auditFlags) remoteQuery(r run, q auditing.Query) (url.Values, error) {
 		since = since.Add(time.Microsecond) // the API includes it
 	}
 	for name, value := range map[string]string{
-		"type": string(q.Category), "person": holder.ID, "since": formatBound(since),
+		"id": string(q.ID), "type": string(q.Category), "person": holder.ID, "since": formatBound(since),
 		"until": formatBound(q.Before),
 	} {
 		if value != "" {
@@ -163,6 +164,11 @@ func (f *auditFlags) parseQuery(now time.Time) (q auditing.Query, err error) {
 	}
 	if err != nil {
 		return q, err
+	}
+	if f.id != "" {
+		if q.ID, err = auth.ParseUUID[audit.EventID]("--id", f.id); err != nil {
+			return q, err
+		}
 	}
 	if q.Limit = f.limit; f.limit < 0 {
 		return q, fmt.Errorf("--limit: %d is less than 0", f.limit)

@@ -8,12 +8,15 @@ import (
 	"net/netip"
 
 	"github.com/tollgate-dev/tollgate/core/access"
+	"github.com/tollgate-dev/tollgate/core/audit"
 	"github.com/tollgate-dev/tollgate/core/fault"
 	"github.com/tollgate-dev/tollgate/core/trustlevel"
 	"github.com/tollgate-dev/tollgate/ports/accessstore"
 	"github.com/tollgate-dev/tollgate/ports/authority"
 	"github.com/tollgate-dev/tollgate/ports/clock"
 	"github.com/tollgate-dev/tollgate/ports/registrystore"
+	"github.com/tollgate-dev/tollgate/ports/report"
+	"github.com/tollgate-dev/tollgate/ports/secrets"
 )
 
 // Config holds the settings of decisions.
@@ -22,7 +25,15 @@ type Config struct {
 
 	// AwayAllows allows calls whose caller is not in memory while the database is away.
 	AwayAllows bool
+	// LogsAll logs every decision.
+	LogsAll bool
 }
+
+// Count counts a decision. It is called in parallel.
+type Count func(d access.Decision)
+
+// Log logs a decision. It is called in parallel.
+type Log func(ctx context.Context, q *Question, a *Answer)
 
 // Ports are the dependencies of a Service. All fields are required.
 type Ports struct {
@@ -30,7 +41,14 @@ type Ports struct {
 	Servers accessstore.Servers
 	Members accessstore.Members
 	Changes registrystore.Changes
-	Clock   clock.Clock
+	// Recorder writes denials and challenges to the audit log.
+	Recorder authority.Recorder
+	Reporter report.Reporter
+	Count    Count
+	Log      Log
+	Clock    clock.Clock
+	Waiter   clock.Waiter
+	Entropy  secrets.Entropy
 }
 
 // Service decides. It keeps a snapshot of rules and listings, which is at most a second old unless
@@ -39,6 +57,7 @@ type Service struct {
 	config Config
 	ports  Ports
 	memory memory
+	ledger ledger
 }
 
 // New returns a service.
@@ -62,28 +81,40 @@ type Question struct {
 type Answer struct {
 	access.Decision
 
+	// ID is the id of the event of a denial or a challenge, which is in the audit log within a minute:
+	// all denials of a subject, server and tool in that minute have one. It is empty if the call is
+	// allowed.
+	ID      audit.EventID
 	Subject access.Subject
 }
 
-// Decide answers a question, without I/O if the caller was seen within a second. While the database
+// Decide answers a question, without I/O if the caller was seen within a second. It counts the
+// answer, and keeps a denial or a challenge for the audit log, which Run writes. While the database
 // is away, it decides by the snapshot that it has; for a caller who is not in memory it returns
 // fault.Unavailable, or allows the call if the settings say so.
 func (s *Service) Decide(ctx context.Context, q Question) (Answer, error) {
 	snapshot, subject, err := s.prepare(ctx, &q)
 	if err != nil {
-		return s.decideAway(&q, err)
+		return s.decideAway(ctx, &q, err)
 	}
-	return Answer{snapshot.Decide(s.questionOf(&q, subject)), *subject}, nil
+	asked := s.questionOf(&q, &subject)
+	a := Answer{Decision: snapshot.Decide(asked), Subject: subject}
+	s.ports.Count(a.Decision)
+	if a.Effect != access.Allow {
+		a.ID = s.ledger.note(&q, &a, asked.At, s.ports.Entropy)
+	}
+	s.log(ctx, q, a)
+	return a, nil
 }
 
 // prepare returns what a decision needs.
-func (s *Service) prepare(ctx context.Context, q *Question) (*access.Snapshot, *access.Subject, error) {
+func (s *Service) prepare(ctx context.Context, q *Question) (*access.Snapshot, access.Subject, error) {
 	snapshot, err := s.snapshot(ctx)
 	if err != nil {
-		return nil, nil, err
+		return nil, access.Subject{}, err
 	}
 	subject, err := s.subjectOf(ctx, q)
-	return snapshot, &subject, err
+	return snapshot, subject, err
 }
 
 func (s *Service) questionOf(q *Question, subject *access.Subject) *access.Question {
@@ -93,11 +124,27 @@ func (s *Service) questionOf(q *Question, subject *access.Subject) *access.Quest
 }
 
 // decideAway answers a question that cannot be decided because of an error.
-func (s *Service) decideAway(q *Question, err error) (Answer, error) {
-	if s.config.AwayAllows && fault.Is(err, fault.Unavailable) {
-		return Answer{Decision: access.Decision{Effect: access.Allow, Reason: access.Away, Server: q.Server}}, nil
+func (s *Service) decideAway(ctx context.Context, q *Question, err error) (Answer, error) {
+	a := Answer{Decision: access.Decision{Effect: access.Deny, Reason: access.Away, Server: q.Server}}
+	if !fault.Is(err, fault.Unavailable) {
+		return Answer{}, err
 	}
-	return Answer{}, err
+	if s.config.AwayAllows {
+		a.Effect, err = access.Allow, nil
+	}
+	s.ports.Count(a.Decision)
+	s.log(ctx, *q, a)
+	if err != nil {
+		return Answer{}, err
+	}
+	return a, nil
+}
+
+// log logs a decision if the settings say so.
+func (s *Service) log(ctx context.Context, q Question, a Answer) {
+	if s.config.LogsAll {
+		s.ports.Log(ctx, &q, &a)
+	}
 }
 
 // subjectOf returns who calls (contract Z-4).

@@ -2,8 +2,13 @@ package deciding_test
 
 import (
 	"context"
+	"encoding/binary"
+	"encoding/json"
 	"errors"
 	"net/netip"
+	"slices"
+	"strconv"
+	"strings"
 	"testing"
 	"time"
 
@@ -64,9 +69,16 @@ type fixture struct {
 	*deciding.Service
 	*site
 
-	t     *testing.T
-	rules *fakedb.AccessRules
-	clock *clocktest.Manual
+	t        *testing.T
+	rules    *fakedb.AccessRules
+	clock    *clocktest.Manual
+	counted  []access.Decision
+	logged   []deciding.Answer
+	recorded []audit.Change
+	refuses  error // what RecordChanges returns
+	stores   bool  // RecordChanges has stored the events all the same
+	reports  []any
+	seen     int
 }
 
 func newFixture(t *testing.T, c deciding.Config) *fixture {
@@ -89,6 +101,9 @@ func newFixture(t *testing.T, c deciding.Config) *fixture {
 	fx.rules = fakedb.NewAccessRules(fakedb.New())
 	fx.Service = deciding.New(c, deciding.Ports{
 		Rules: fx.rules, Servers: fx.site, Members: fx.site, Changes: fx.site, Clock: fx.clock,
+		Recorder: fx, Reporter: fx, Waiter: fx, Entropy: &entropy{},
+		Count: func(d access.Decision) { fx.counted = append(fx.counted, d) },
+		Log:   func(_ context.Context, _ *deciding.Question, a *deciding.Answer) { fx.logged = append(fx.logged, *a) },
 	})
 	return fx
 }
@@ -106,6 +121,65 @@ func (fx *fixture) set(fields audit.Details) {
 	}
 	fx.revision.Access++
 	fx.hint++
+}
+
+// RecordChanges stores each event once, as the audit log does.
+func (fx *fixture) RecordChanges(_ context.Context, changes ...audit.Change) error {
+	if fx.refuses != nil && !fx.stores {
+		return fx.refuses
+	}
+	for _, c := range changes {
+		if slices.ContainsFunc(fx.recorded, func(r audit.Change) bool { return r.ID == c.ID }) {
+			return fault.New(fault.Conflict, "stored already")
+		}
+	}
+	fx.recorded = append(fx.recorded, changes...)
+	if fx.refuses != nil {
+		fx.stores = false
+	}
+	return fx.refuses
+}
+
+func (fx *fixture) Report(e any) { fx.reports = append(fx.reports, e) }
+
+// entropy returns other bytes each time.
+type entropy struct{ last uint64 }
+
+func (e *entropy) Fill(p []byte) {
+	e.last++
+	binary.BigEndian.PutUint64(p, e.last)
+}
+
+// Wait waits for the end of the context.
+func (*fixture) Wait(ctx context.Context, _ time.Duration) bool {
+	<-ctx.Done()
+	return false
+}
+
+func (fx *fixture) answer(q deciding.Question) deciding.Answer {
+	fx.t.Helper()
+	a, err := fx.Decide(fx.t.Context(), q)
+	if err != nil {
+		fx.t.Fatal(err)
+	}
+	return a
+}
+
+// wantEvents checks the details of the events since the last call, in their order.
+func (fx *fixture) wantEvents(want ...string) {
+	fx.t.Helper()
+	var got []string
+	for _, c := range fx.recorded[fx.seen:] {
+		text, err := json.Marshal(c.Details)
+		if err != nil || c.Category != audit.AccessDecision || c.Subject != "" {
+			fx.t.Errorf("%+v, error %v", c, err)
+		}
+		got = append(got, string(text))
+	}
+	fx.seen = len(fx.recorded)
+	if !slices.Equal(got, want) {
+		fx.t.Errorf("the events are\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
+	}
 }
 
 func question(who authority.Caller) deciding.Question {
@@ -198,6 +272,101 @@ func TestAway(t *testing.T) {
 		if (err == nil) != allows {
 			t.Errorf("a caller who is not in memory: error %v", err)
 		}
+	}
+}
+
+// TestRecorded: denials are counted, and are events: the first of a kind at once, others a minute
+// later, in one.
+func TestRecorded(t *testing.T) {
+	fx := newFixture(t, deciding.Config{LogsAll: true})
+	forecast := question(tokenOf(robot))
+	first := fx.answer(forecast)
+	fx.Record(false)
+	fx.wantEvents(`{"actor":"service:robot","effect":"deny","method":"tools/call","reason":"default","serverName":"com.example/weather","tool":"forecast"}`)
+	if first.ID == "" || fx.recorded[0].ID != first.ID || !fx.recorded[0].Failed {
+		t.Errorf("the decision %s is the event %+v", first.ID, fx.recorded[0])
+	}
+	second := fx.answer(forecast)
+	fx.listings[0].Quarantined = true
+	fx.revision.Changes++
+	fx.hint++
+	third := fx.answer(forecast)
+	fx.Record(false)
+	fx.wantEvents()
+	fx.clock.Advance(time.Minute)
+	fx.Record(false)
+	fx.wantEvents(`{"actor":"service:robot","count":2,"effect":"deny","firstAt":"2026-11-27T12:00:00Z","method":"tools/call",` +
+		`"otherReasons":["quarantined"],"reason":"default","serverName":"com.example/weather","tool":"forecast"}`)
+	if second.ID != third.ID || second.ID == first.ID || fx.recorded[1].ID != second.ID {
+		t.Errorf("the decisions are %s, %s and %s", first.ID, second.ID, third.ID)
+	}
+	other := forecast
+	other.Server, other.From = "", netip.MustParseAddr("192.0.2.7")
+	other.Address = access.Address{Scheme: "https", Host: "x.example", Path: "/secret"}
+	other.Caller = authority.NewPerson(authority.Person{UserID: "p1"}, netip.Addr{})
+	fx.answer(other)
+	fx.Record(true)
+	fx.wantEvents(`{"actor":"person:p1","effect":"deny","host":"x.example","ipAddress":"192.0.2.7","method":"tools/call","reason":"not_listed","tool":"forecast"}`)
+	fx.Record(true)
+	fx.wantEvents()
+	if len(fx.counted) != 4 || len(fx.logged) != 4 || fx.logged[3].Reason != access.NotListed {
+		t.Errorf("counted: %+v, logged: %+v", fx.counted, fx.logged)
+	}
+}
+
+// TestRecordedWithBounds: no caller fills the memory or the audit log with names of tools.
+func TestRecordedWithBounds(t *testing.T) {
+	fx := newFixture(t, deciding.Config{})
+	for i := range 2000 {
+		q := question(tokenOf(robot))
+		q.Call = access.NewCall("tools/call", strconv.Itoa(i)+strings.Repeat("ä", 1<<10))
+		fx.answer(q)
+	}
+	fx.Record(false)
+	events, rest := 0, 0.0
+	for _, c := range fx.recorded {
+		events++
+		if n, ok := c.Details["count"].(audit.Number); ok && c.Details["others"] != nil {
+			rest = float64(n)
+		}
+		if len(c.Details.Text("tool")) > 210 {
+			t.Fatalf("an event has the tool %s", c.Details.Text("tool"))
+		}
+	}
+	if events != 501 || rest != 1500 {
+		t.Errorf("%d events, one of %v denials", events, rest)
+	}
+}
+
+// TestRecordedLater: what cannot be written is written later, once.
+func TestRecordedLater(t *testing.T) {
+	fx := newFixture(t, deciding.Config{})
+	fx.refuses, fx.stores = fault.New(fault.Unavailable, "away"), true
+	fx.answer(question(tokenOf(robot)))
+	fx.Record(false)
+	stored := fx.recorded
+	fx.Record(false)
+	fx.refuses = nil
+	fx.answer(question(authority.Caller{}))
+	fx.Record(false)
+	if len(stored) != 1 || len(fx.recorded) != 1 || len(fx.reports) != 1 {
+		t.Errorf("stored %+v and %+v, reported %+v", stored, fx.recorded, fx.reports)
+	}
+	fx.Record(true)
+	if len(fx.recorded) != 2 || fx.recorded[1].Details.Text("effect") != "challenge" {
+		t.Errorf("stored at the end: %+v", fx.recorded)
+	}
+}
+
+// TestRecordedWhenItEnds: Run writes what is left.
+func TestRecordedWhenItEnds(t *testing.T) {
+	fx := newFixture(t, deciding.Config{})
+	fx.answer(question(authority.Caller{}))
+	ctx, end := context.WithCancel(t.Context())
+	end()
+	fx.Run(ctx)
+	if len(fx.recorded) != 1 {
+		t.Errorf("%d events", len(fx.recorded))
 	}
 }
 

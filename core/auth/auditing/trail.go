@@ -46,7 +46,10 @@ func (t *Trail) RecordChanges(ctx context.Context, changes ...audit.Change) erro
 	by, _ := ctx.Value(actorKey{}).(audit.Actor)
 	events := make([]audit.Event, len(changes))
 	for i, c := range changes {
-		id := secrets.NewUUID[audit.EventID](t.entropy)
+		id := c.ID
+		if id == "" {
+			id = secrets.NewUUID[audit.EventID](t.entropy)
+		}
 		events[i] = audit.NewEvent(id, now.Add(time.Duration(i)*time.Microsecond), c, by)
 	}
 	return t.log.Append(ctx, events...)
@@ -54,6 +57,7 @@ func (t *Trail) RecordChanges(ctx context.Context, changes ...audit.Change) erro
 
 // Query selects events. Zero fields do not narrow it.
 type Query struct {
+	ID       audit.EventID
 	Category audit.Category
 	Server   string    // by its whole name
 	Run      string    // the parts of a run of audit.Event.Run
@@ -83,7 +87,7 @@ func (t *Trail) Search(ctx context.Context, user auth.UserID, q Query) (Page, er
 		return Page{}, err
 	}
 	events, total, err := t.log.Search(ctx, authstore.AuditQuery{
-		Subject: audit.Subject(user), Category: q.Category, Server: q.Server, Run: q.Run, Whole: q.Whole,
+		Subject: audit.Subject(user), ID: q.ID, Category: q.Category, Server: q.Server, Run: q.Run, Whole: q.Whole,
 		Success: q.Success, After: q.After, Before: q.Before, Limit: q.Limit, Offset: q.Offset,
 	})
 	if err != nil {
@@ -122,7 +126,7 @@ func (t *Trail) OfServer(ctx context.Context, name string) (audit.ServerHistory,
 // but no event is visited twice.
 func (t *Trail) Walk(ctx context.Context, user auth.UserID, q Query, visit func(audit.Event) error) error {
 	next := authstore.AuditQuery{
-		Subject: audit.Subject(user), Category: q.Category, Server: q.Server, Run: q.Run, Whole: q.Whole,
+		Subject: audit.Subject(user), ID: q.ID, Category: q.Category, Server: q.Server, Run: q.Run, Whole: q.Whole,
 		Success: q.Success, After: q.After, Before: q.Before, Uncounted: true,
 	}
 	if next.Before.IsZero() {

@@ -138,6 +138,9 @@ func findsNothing(t *testing.T, s Stores) {
 	wantFound(t, s, all, []audit.Event{bare}, 1)
 	wantFound(t, s, authstore.AuditQuery{Subject: recordtest.UUID[audit.Subject](8), Limit: 10}, nil, 0)
 	wantFound(t, s, authstore.AuditQuery{Category: audit.DeviceChange, Limit: 10}, nil, 0)
+	wantFound(t, s, authstore.AuditQuery{ID: bare.ID, Limit: 10}, []audit.Event{bare}, 1)
+	wantFound(t, s, authstore.AuditQuery{ID: event(2).ID, Limit: 10}, nil, 0)
+	wantFound(t, s, authstore.AuditQuery{ID: bare.ID, Subject: bare.Subject, Limit: 10}, []audit.Event{bare}, 1)
 	wantFound(t, s, authstore.AuditQuery{Limit: 10, Offset: 1}, nil, 1)
 }
 

@@ -79,6 +79,7 @@ var eventTexts = map[audit.Category]string{
 	audit.AccountChange:    "Account", audit.MethodsChange: "Methods listing",
 	audit.PublisherProof: "Proof of a publisher",
 	audit.AccessRefused:  "Refused access",
+	audit.AccessDecision: "Denied call",
 }
 
 const (

@@ -1,0 +1,82 @@
+package prometheus
+
+import (
+	"sync"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/tollgate-dev/tollgate/core/access"
+)
+
+const (
+	// maxServers is how many servers have counters of their own (contract Z-14).
+	maxServers = 1000
+	// otherServer is the label of further servers, and of those that the registry does not list.
+	otherServer = "other"
+)
+
+// Decisions counts decisions about calls of servers.
+type Decisions struct {
+	vector  *prometheus.CounterVec
+	counted sync.Map // prometheus.Counter by decided
+
+	mu      sync.Mutex
+	servers map[string]bool
+}
+
+// decided are the labels of a decision.
+type decided struct {
+	server string
+	effect access.Effect
+	reason access.Reason
+	mode   access.Mode
+}
+
+// NewDecisions registers the counter of decisions.
+func NewDecisions(r prometheus.Registerer) *Decisions {
+	d := &Decisions{servers: map[string]bool{}, vector: prometheus.NewCounterVec(prometheus.CounterOpts{
+		Name: "tollgate_decide_total",
+		Help: "Decisions about calls of servers. Those of the mode observe are what a rule would have done that was passed over.",
+	}, []string{"server", "effect", "reason", "mode"})}
+	r.MustRegister(d.vector)
+	for _, reason := range []access.Reason{access.NotListed, access.Away} {
+		d.vector.WithLabelValues(otherServer, string(access.Deny), string(reason), string(access.Enforce))
+	}
+	return d
+}
+
+// Count counts a decision, and what a rule would have done that was passed over. It is a
+// deciding.Count.
+func (d *Decisions) Count(of access.Decision) {
+	server := of.Server
+	if of.Reason == access.NotListed || of.Reason == access.Away || server == "" {
+		server = otherServer // a proxy can state any name
+	}
+	d.counter(decided{server, of.Effect, of.Reason, access.Enforce}).Inc()
+	if of.Observed.Rule != "" {
+		d.counter(decided{server, of.Observed.Effect, of.Observed.Reason, access.Observe}).Inc()
+	}
+}
+
+func (d *Decisions) counter(of decided) prometheus.Counter {
+	if known, ok := d.counted.Load(of); ok {
+		return known.(prometheus.Counter) //nolint:forcetypeassert // nothing else is stored
+	}
+	c := d.vector.WithLabelValues(d.label(of.server), string(of.effect), string(of.reason), string(of.mode))
+	d.counted.Store(of, c) // there are as many keys as the registry lists servers
+	return c
+}
+
+// label returns the label of a server.
+func (d *Decisions) label(server string) string {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.servers[server] || server == otherServer {
+		return server
+	}
+	if len(d.servers) >= maxServers {
+		return otherServer
+	}
+	d.servers[server] = true
+	return server
+}

@@ -1,0 +1,220 @@
+package deciding
+
+import (
+	"cmp"
+	"context"
+	"slices"
+	"sync"
+	"time"
+	"unicode/utf8"
+
+	"github.com/tollgate-dev/tollgate/core/access"
+	"github.com/tollgate-dev/tollgate/core/audit"
+	"github.com/tollgate-dev/tollgate/core/fault"
+	"github.com/tollgate-dev/tollgate/ports/secrets"
+)
+
+const (
+	// recordEvery is the time between two writes of events, and interval that between two events of
+	// one kind (contract Z-16).
+	recordEvery = time.Second
+	interval    = time.Minute
+	// recordTimeout limits how long one write may take.
+	recordTimeout = 5 * time.Second
+	// maxKinds is how many kinds of denials are kept. Callers choose the names of tools, so that there
+	// can be any number; what exceeds it is one kind.
+	maxKinds = 500
+	// maxText is how much of a text of a caller an event has, in bytes.
+	maxText = 200
+	// maxAlso is how many other reasons of the denials that it counts an event has.
+	maxAlso = 8
+)
+
+// RecordFailed is an event of a Service: denials could not be written to the audit log. They are
+// kept, and the next attempt follows. It is reported once until a write succeeds.
+type RecordFailed struct{ Err error }
+
+// kind is what has at most one event a minute.
+type kind struct {
+	subject, server, tool string
+	rest                  bool // of the denials for which there is no room
+}
+
+// tally has the denials of a kind since its last event.
+type tally struct {
+	last    time.Time     // of the last event; zero without one
+	id      audit.EventID // of the next event; empty if there are no denials
+	count   int
+	since   time.Time
+	details audit.Details // of the first denial
+	why     string        // likewise
+	also    []string      // other reasons
+}
+
+// ledger has the denials and challenges whose events are not stored yet. It has no goroutine: Run
+// writes them.
+type ledger struct {
+	mu      sync.Mutex
+	tallies map[kind]*tally
+	unsent  []audit.Change // taken from the tallies; only Run uses it
+	failing bool           // likewise: the last write failed
+}
+
+// note counts a denial or a challenge, and returns the id of the event that will say so.
+func (l *ledger) note(q *Question, a *Answer, now time.Time, e secrets.Entropy) audit.EventID {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	k := kind{subject: cutText(a.Subject.String()), server: cutText(a.Server), tool: cutText(q.Call.Tool())}
+	t := l.tallies[k]
+	if t == nil {
+		if len(l.tallies) >= maxKinds {
+			k = kind{rest: true}
+			t = l.tallies[k]
+		}
+		if t == nil {
+			t = &tally{}
+			if l.tallies == nil {
+				l.tallies = map[kind]*tally{}
+			}
+			l.tallies[k] = t
+		}
+	}
+	t.add(k, q, a, now)
+	if t.id == "" {
+		t.id = secrets.NewUUID[audit.EventID](e)
+	}
+	return t.id
+}
+
+func (t *tally) add(k kind, q *Question, a *Answer, now time.Time) {
+	why := string(a.Reason)
+	if a.Rule != "" {
+		why += " " + string(a.Rule)
+	}
+	if t.count++; t.count > 1 {
+		if why != t.why && !slices.Contains(t.also, why) && len(t.also) < maxAlso {
+			t.also = append(t.also, why)
+		}
+		return
+	}
+	t.since, t.why = now, why
+	t.details = audit.Details{"effect": audit.Text(a.Effect), "reason": audit.Text(a.Reason)}
+	if k.rest {
+		t.details["others"] = audit.Flag(true)
+		return
+	}
+	t.details.Set(audit.DetailActor, actorOf(q, a))
+	t.details.Set(audit.DetailServer, k.server)
+	t.details.Set("tool", k.tool)
+	t.details.Set("method", cutText(q.Call.Method))
+	t.details.Set("rule", string(a.Rule))
+	if k.server == "" {
+		t.details.Set("host", cutText(q.Address.Host))
+	}
+	if a.Required != 0 {
+		t.details["requiredTrustLevel"] = audit.Text(a.Required.String())
+	}
+	if q.From.IsValid() {
+		t.details["ipAddress"] = audit.Text(q.From.String())
+	}
+}
+
+// actorOf returns who called as the audit log names people and service accounts; for others as
+// access.Subject.String does.
+func actorOf(q *Question, a *Answer) string {
+	if holder, err := q.Caller.Person(); err == nil && a.Subject.Kind() == access.Person {
+		return audit.PersonActor + string(holder)
+	}
+	return cutText(a.Subject.String())
+}
+
+// cutText returns the beginning of a text of a caller.
+func cutText(s string) string {
+	if len(s) <= maxText {
+		return s
+	}
+	end := maxText
+	for end > 0 && !utf8.RuneStart(s[end]) {
+		end--
+	}
+	return s[:end] + "…"
+}
+
+// take returns the events that are due, all of them at the end, and forgets the kinds whose minute
+// has passed.
+func (l *ledger) take(now time.Time, all bool) (due []audit.Change) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for k, t := range l.tallies {
+		age := now.Sub(t.last)
+		passed := age < 0 || age >= interval // the zero time is long ago
+		switch {
+		case t.id != "" && (passed || all):
+			due = append(due, t.change())
+			*t = tally{last: now}
+		case t.id == "" && passed:
+			delete(l.tallies, k)
+		}
+	}
+	return due
+}
+
+// change returns the event of a tally.
+func (t *tally) change() audit.Change {
+	d := t.details
+	if t.count > 1 {
+		d["count"], d["firstAt"] = audit.Number(t.count), audit.Text(t.since.UTC().Format(time.RFC3339))
+	}
+	if len(t.also) > 0 {
+		d["otherReasons"] = audit.Texts(t.also)
+	}
+	return audit.Change{ID: t.id, Category: audit.AccessDecision, Failed: true, Details: d}
+}
+
+// Run writes events of denials and challenges to the audit log until the context ends, and then
+// those that are left. Nothing must be decided after that.
+func (s *Service) Run(ctx context.Context) {
+	for s.ports.Waiter.Wait(ctx, recordEvery) {
+		s.record(ctx, false)
+	}
+	s.record(context.WithoutCancel(ctx), true)
+}
+
+// record writes what is due. While it cannot, the tallies count on.
+func (s *Service) record(ctx context.Context, all bool) {
+	l := &s.ledger
+	if len(l.unsent) == 0 || all {
+		l.unsent = append(l.unsent, l.take(s.ports.Clock.Now(), all)...)
+	}
+	if len(l.unsent) == 0 {
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), recordTimeout)
+	defer cancel()
+	err := s.write(ctx)
+	if err != nil && !l.failing {
+		s.ports.Reporter.Report(RecordFailed{err})
+	}
+	l.failing = err != nil
+}
+
+// write writes the events: at once, or one by one if an earlier write failed, since that may have
+// stored them all the same.
+func (s *Service) write(ctx context.Context) error {
+	l := &s.ledger
+	if !l.failing {
+		err := s.ports.Recorder.RecordChanges(ctx, l.unsent...)
+		if err == nil {
+			l.unsent = nil
+		}
+		return err
+	}
+	for len(l.unsent) > 0 {
+		err := s.ports.Recorder.RecordChanges(ctx, l.unsent[0])
+		if err != nil && !fault.Is(err, fault.Conflict) {
+			return cmp.Or(err, ctx.Err())
+		}
+		l.unsent = l.unsent[1:]
+	}
+	return nil
+}
