@@ -243,6 +243,9 @@ func (a apiParts) running(parts settings.Parts) []rest.Part {
 	if parts.Auth && parts.Registry && a.AdminOn.On {
 		list = append(list, a.Admin)
 	}
+	if parts.Auth && parts.Registry {
+		list = append(list, decideapi.NewWeb(a.Decisions, rest.Address))
+	}
 	if parts.Methods {
 		list = append(list, a.Methods)
 	}

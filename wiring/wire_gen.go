@@ -1220,25 +1220,6 @@ func injectService(ctx context.Context, s settings.Settings, parts settings.Part
 		Managed:      managedKinds,
 	}
 	declaringService := declaring.New(declaringPorts)
-	decidingConfig := s.Access
-	servers := inprocess.NewListings(snapshotReader, quarantine)
-	memberPorts := inprocess.MemberPorts{
-		Accounts: accounts,
-		Sessions: sessions,
-		Services: services,
-		Grants:   grants,
-		Groups:   memberships,
-		Clock:    clock,
-	}
-	members := inprocess.NewMembers(memberPorts)
-	decidingPorts := deciding.Ports{
-		Rules:   accessstoreRules,
-		Servers: servers,
-		Members: members,
-		Changes: changes,
-		Clock:   clock,
-	}
-	decidingService := deciding.New(decidingConfig, decidingPorts)
 	limits := newConsoleLimits(parts, rules, decider)
 	pluginStates := newPluginStates(host)
 	health := &rest.Health{}

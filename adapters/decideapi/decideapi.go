@@ -20,17 +20,20 @@ import (
 
 // Config holds the settings of what proxies may do.
 type Config struct {
-	On           bool   `env:"-"`
-	StripToken   bool   `env:"DECIDE_STRIP_TOKEN" envDefault:"false" desc:"remove the header Authorization from calls that are allowed, so that the tool server does not get the token"`
-	TrustHeaders bool   `env:"DECIDE_TRUST_HEADERS" envDefault:"false" desc:"read method and tool of a call without a body from the headers Mcp-Method and Mcp-Name, and deny a call whose headers and body differ"`
-	PublicURL    string `env:"-"` // where clients find the metadata of the registry; empty without it
+	On           bool           `env:"-"`
+	StripToken   bool           `env:"DECIDE_STRIP_TOKEN" envDefault:"false" desc:"remove the header Authorization from calls that are allowed, so that the tool server does not get the token"`
+	TrustHeaders bool           `env:"DECIDE_TRUST_HEADERS" envDefault:"false" desc:"read method and tool of a call without a body from the headers Mcp-Method and Mcp-Name, and deny a call whose headers and body differ"`
+	Networks     []netip.Prefix `env:"DECIDE_NETWORKS" desc:"networks of proxies that may ask /decide/http without a token"`
+	PublicURL    string         `env:"-"` // where clients find the metadata of the registry; empty without it
 }
 
 // Ports are the dependencies of an API. All fields are required.
 type Ports struct {
 	Authority authority.Authority
 	Decide    func(context.Context, deciding.Question) (deciding.Answer, error)
-	Log       *logrus.Entry
+	// Named returns a subject by its type and id, for AuthZEN (deciding.Service.Named).
+	Named func(ctx context.Context, kind, id string) (access.Subject, error)
+	Log   *logrus.Entry
 }
 
 // API answers proxies. It is safe for concurrent use.

@@ -24,6 +24,8 @@ func (c callers) IdentifyReader(ctx context.Context, token string, from netip.Ad
 	switch token {
 	case "bad":
 		return authority.Caller{}, fault.New(fault.Unauthenticated, "bad")
+	case "away":
+		return authority.Caller{}, fault.New(fault.Unavailable, "away")
 	case "key":
 		return newKey(scope.Decide, from), nil
 	case "other key":

@@ -1,6 +1,6 @@
 // Package deciding answers whether a call of a server may be forwarded (contract Z-1). It finds out
 // who calls, and decides by rules and listings that it keeps in memory. It is the entry point for
-// what asks on behalf of a proxy; what an answer means to a proxy, its adapter knows.
+// questions on behalf of a proxy; what an answer means to a proxy, its adapter knows.
 package deciding
 
 import (
@@ -69,6 +69,8 @@ type Question struct {
 	// call. Both are zero without a token.
 	Caller  authority.Caller
 	Refusal error
+	// Subject is who calls if that is known without a token, from Named; otherwise nil.
+	Subject *access.Subject
 
 	Server  string         // as access.Question has it
 	Address access.Address // likewise
@@ -82,8 +84,8 @@ type Answer struct {
 	access.Decision
 
 	// ID is the id of the event of a denial or a challenge, which is in the audit log within a minute:
-	// all denials of a subject, server and tool in that minute have one. It is empty if the call is
-	// allowed.
+	// all denials of a subject, server and tool in that minute have one. Without a token,
+	// one that allows has an id as well, which only the log has.
 	ID      audit.EventID
 	Subject access.Subject
 }
@@ -100,7 +102,10 @@ func (s *Service) Decide(ctx context.Context, q Question) (Answer, error) {
 	asked := s.questionOf(&q, &subject)
 	a := Answer{Decision: snapshot.Decide(asked), Subject: subject}
 	s.ports.Count(a.Decision)
-	if a.Effect != access.Allow {
+	switch {
+	case a.Effect == access.Allow && q.Subject != nil:
+		a.ID = secrets.NewUUID[audit.EventID](s.ports.Entropy)
+	case a.Effect != access.Allow:
 		a.ID = s.ledger.note(&q, &a, asked.At, s.ports.Entropy)
 	}
 	s.log(ctx, q, a)
@@ -149,7 +154,10 @@ func (s *Service) log(ctx context.Context, q Question, a Answer) {
 
 // subjectOf returns who calls (contract Z-4).
 func (s *Service) subjectOf(ctx context.Context, q *Question) (access.Subject, error) {
-	if q.Refusal != nil {
+	switch {
+	case q.Subject != nil:
+		return *q.Subject, nil
+	case q.Refusal != nil:
 		return refused(q.Refusal)
 	}
 	holder, err := q.Caller.Person()

@@ -4,6 +4,7 @@ import (
 	"context"
 	"net/netip"
 	"net/url"
+	"strings"
 
 	"github.com/tollgate-dev/tollgate/core/access"
 	"github.com/tollgate-dev/tollgate/core/fault"
@@ -63,6 +64,35 @@ type Who struct {
 	Subject access.Selector
 	// Trust replaces the level that the subject has; 0 for that one.
 	Trust trustlevel.Level
+}
+
+// Named returns the subject of a type (person, service or jwt) and an id, for Question.Subject: the
+// e-mail address of a person, the name of a service account, or issuer and subject of a foreign token
+// with a space between them. There is no proof that it is them, so that a person counts as UNVERIFIED
+// (contract Z-2). One who is not active is refused, as with a token. It returns fault.Invalid for
+// another type or an id that cannot be one.
+func (s *Service) Named(ctx context.Context, kind, id string) (access.Subject, error) {
+	if kind == "jwt" {
+		if issuer, subject, ok := strings.Cut(id, " "); !ok || issuer == "" || subject == "" {
+			return access.Subject{}, fields.Invalid("subject.id", " must be the issuer and the subject of the token, with a space between them")
+		}
+		return access.NewSubject(access.Member{Kind: access.Foreign, ID: id, Trust: trustlevel.Unverified}), nil
+	}
+	if kind != string(access.SelectPerson) && kind != string(access.SelectService) {
+		return access.Subject{}, fields.Invalid("subject.type", " must be person, service or jwt")
+	}
+	who, err := access.ParseSelector(kind + ":" + id)
+	if err != nil {
+		return access.Subject{}, fault.In("subject.id", err)
+	}
+	found, err := s.ports.Members.FindNamed(ctx, who)
+	switch {
+	case fault.Is(err, fault.NotFound):
+		return access.Refused(), nil
+	case err == nil && found.Kind() == access.Person:
+		found = found.WithTrust(trustlevel.Unverified)
+	}
+	return found, err
 }
 
 // Explain answers a question about a subject that is named, with the reasons, as Decide would answer

@@ -42,7 +42,7 @@ type kind struct {
 
 // tally has the denials of a kind since its last event.
 type tally struct {
-	last    time.Time     // of the last event; zero without one
+	last    time.Time     // of the last event; zero without an event
 	id      audit.EventID // of the next event; empty if there are no denials
 	count   int
 	since   time.Time

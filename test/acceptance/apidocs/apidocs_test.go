@@ -17,6 +17,7 @@ import (
 	"github.com/gofiber/fiber/v2"
 	"go.yaml.in/yaml/v4"
 
+	"github.com/tollgate-dev/tollgate/adapters/decideapi"
 	"github.com/tollgate-dev/tollgate/adapters/rest"
 	"github.com/tollgate-dev/tollgate/adapters/rest/adminapi"
 	"github.com/tollgate-dev/tollgate/adapters/rest/apidocs"
@@ -60,6 +61,7 @@ func TestDocumentHasAllRoutes(t *testing.T) {
 			methodsapi.New(methodsapi.Config{}, nil, nil, nil, nil), registryapi.NewPublishers(nil, registryapi.Resource{}, nil, nil),
 			registryapi.NewReviews(nil, registryapi.Resource{}, nil),
 			registryapi.NewQuarantine(nil, registryapi.Resource{}, nil), adminapi.New(adminapi.UseCases{}),
+			decideapi.NewWeb(decideapi.New(decideapi.Config{}, decideapi.Ports{}), rest.Address),
 		},
 		Health: rest.NewHealth(), Docs: docs,
 	})

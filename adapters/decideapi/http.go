@@ -1,0 +1,248 @@
+package decideapi
+
+import (
+	"context"
+	"net/http"
+	"net/netip"
+	"slices"
+	"strings"
+
+	"github.com/gofiber/fiber/v2"
+
+	"github.com/tollgate-dev/tollgate/core/access"
+	"github.com/tollgate-dev/tollgate/core/auth"
+	"github.com/tollgate-dev/tollgate/core/fault"
+	"github.com/tollgate-dev/tollgate/core/fields"
+	"github.com/tollgate-dev/tollgate/ports/throttle"
+)
+
+// httpPath is where proxies ask by HTTP (contract Z-8).
+const httpPath = "/decide/http"
+
+// maxHTTPBody is the greatest size of a body, in bytes. It is more than a call may have, so that the
+// answer to a larger call is a decision.
+const maxHTTPBody = 1 << 20
+
+// Client returns the address of the client of a request: of the proxy, or of the client of one that
+// is trusted.
+type Client func(*fiber.Ctx) netip.Addr
+
+// Web answers proxies by HTTP: with the headers by which nginx, Caddy and Traefik describe a request,
+// and by AuthZEN. It is a part of the API listener.
+type Web struct {
+	*API
+
+	client Client
+}
+
+// NewWeb returns the part of the API listener for proxies.
+func NewWeb(a *API, client Client) *Web { return &Web{a, client} }
+
+// Mount implements rest.Part.
+func (w *Web) Mount(r fiber.Router) {
+	for _, method := range []string{
+		http.MethodGet, http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete, http.MethodOptions,
+	} {
+		r.Add(method, httpPath, w.decideForwarded)
+	}
+	w.mountAuthZEN(r)
+}
+
+// Name implements rest.Part.
+func (*Web) Name() string { return "access" }
+
+// Owns implements rest.Part.
+func (*Web) Owns(path string) bool {
+	return slices.Contains([]string{httpPath, evaluationPath, evaluationsPath, configurationPath}, path)
+}
+
+// Scope implements rest.Part.
+func (*Web) Scope(string, string) throttle.Scope { return throttle.Decisions }
+
+// MaxBody implements rest.Part.
+func (*Web) MaxBody(string, string) int { return maxHTTPBody }
+
+// WriteFault writes an error as the rest of the API does (contract A-2).
+func (w *Web) WriteFault(c *fiber.Ctx, f *fault.Error) error {
+	if f.Code == "" {
+		f = f.WithCode(usualCodes[f.Kind])
+	}
+	if challenge := w.config.challengeOf(f); challenge != "" {
+		c.Set(fiber.HeaderWWWAuthenticate, challenge)
+	}
+	return sendJSON(c, bodyOf(f, nil))
+}
+
+// usualCodes are those of errors that have no code of their own.
+var usualCodes = map[fault.Kind]fault.Code{
+	fault.Invalid: auth.CodeInvalidInput, fault.Unauthenticated: auth.CodeInvalidToken, fault.Forbidden: auth.CodeAccessDenied,
+	fault.NotFound: "not_found", fault.Unavailable: "service_unavailable", fault.Internal: "internal_error",
+	fault.Unsupported: "not_supported", fault.Exhausted: "rate_limit_exceeded",
+}
+
+func sendJSON(c *fiber.Ctx, body []byte) error {
+	c.Set(fiber.HeaderCacheControl, "no-store")
+	c.Set(fiber.HeaderContentType, jsonType)
+	return c.Send(body)
+}
+
+// decideForwarded answers whether the request that the headers describe may be forwarded.
+func (w *Web) decideForwarded(c *fiber.Ctx) error {
+	if err := w.admitProxy(c); err != nil {
+		return err
+	}
+	r, err := w.readForwarded(c)
+	if err != nil {
+		return err
+	}
+	if r.call.Method == http.MethodOptions { // browsers ask without a token whether they may call
+		c.Status(http.StatusNoContent)
+		return nil
+	}
+	a, err := w.answer(c.UserContext(), r)
+	if err != nil {
+		return err
+	}
+	for _, h := range a.headers {
+		if h.value != "" {
+			c.Set(h.name, h.value)
+		}
+	}
+	if a.challenge != "" {
+		c.Set(fiber.HeaderWWWAuthenticate, a.challenge)
+	}
+	if a.decisionID != "" {
+		c.Set(headerDecisionID, a.decisionID)
+	}
+	if c.Status(a.status); a.body != nil {
+		return sendJSON(c, a.body)
+	}
+	c.Set(fiber.HeaderCacheControl, "no-store")
+	return nil
+}
+
+// admitProxy returns fault.Forbidden unless the caller is a proxy: by its address, or by a token with
+// the scope decide. It never returns Unauthenticated, which proxies pass on to their clients.
+func (w *Web) admitProxy(c *fiber.Ctx) error {
+	if !w.config.On {
+		return errOff()
+	}
+	peer, _ := netip.AddrFromSlice(c.Context().RemoteIP())
+	peer = peer.Unmap()
+	if slices.ContainsFunc(w.config.Networks, func(n netip.Prefix) bool { return n.Contains(peer) }) {
+		return nil
+	}
+	err := w.requireKey(c.UserContext(), strings.Clone(c.Get(headerKey)), peer)
+	if kind := fault.KindOf(err); err == nil || kind == fault.Unavailable || kind == fault.Internal {
+		return err
+	}
+	return fault.New(fault.Forbidden, "only a proxy may ask: it needs a token with the scope decide in x-tollgate-key, "+
+		"or an address in DECIDE_NETWORKS").WithCode(auth.CodeAccessDenied)
+}
+
+func errOff() error {
+	return fault.New(fault.Unsupported, "decisions for proxies are switched off (DECIDE)")
+}
+
+// The headers of a request to httpPath, in addition to those of the request that is forwarded.
+const (
+	headerKey    = "x-tollgate-key"
+	headerServer = "x-tollgate-server"
+
+	forwardedMethod = "X-Forwarded-Method"
+	forwardedScheme = "X-Forwarded-Proto"
+	forwardedHost   = "X-Forwarded-Host"
+	forwardedURI    = "X-Forwarded-Uri"
+
+	originalMethod = "X-Original-Method"
+	originalURL    = "X-Original-URL"
+)
+
+// headerReader reads headers that must be there once, and keeps the first error.
+type headerReader struct {
+	c   *fiber.Ctx
+	err error
+}
+
+// one returns the value of a header; empty without one.
+func (r *headerReader) one(name string) string {
+	all := r.all(name)
+	if len(all) > 1 {
+		r.note(name, ": it must be there once")
+	}
+	return strings.Join(all, ",")
+}
+
+// all returns the values of a header, which outlive the request.
+func (r *headerReader) all(name string) (values []string) {
+	for _, v := range r.c.Request().Header.PeekAll(name) {
+		values = append(values, string(v))
+	}
+	return values
+}
+
+// required is one for a header that must be there.
+func (r *headerReader) required(name string) string {
+	value := r.one(name)
+	if value == "" {
+		r.note(name, ": it is missing")
+	}
+	return value
+}
+
+func (r *headerReader) note(name, problem string) {
+	if r.err == nil {
+		r.err = fields.Invalid(name, "%s", problem)
+	}
+}
+
+// readForwarded returns the request that the headers describe. A client can send the headers that its
+// proxy does not set, so that those of another kind of proxy are refused and never preferred.
+func (w *Web) readForwarded(c *fiber.Ctx) (*request, error) {
+	h := headerReader{c: c}
+	r := &request{authorization: h.all(fiber.HeaderAuthorization), server: h.one(headerServer), from: w.client(c)}
+	method, other := forwardedMethod, originalMethod
+	if h.one(originalURL) != "" || h.one(forwardedURI) == "" && h.one(originalMethod) != "" {
+		method, other = originalMethod, forwardedMethod
+		if h.one(forwardedURI) != "" {
+			h.note(forwardedURI, ": the proxy sets "+originalURL+", so it must remove this header")
+		}
+	}
+	if h.one(other) != "" {
+		h.note(other, ": the proxy sets "+method+", so it must remove this header")
+	}
+	r.call = access.Request{
+		Method: strings.ToUpper(h.required(method)), Body: c.Request().Body(),
+		HeaderMethod: strings.Join(h.all("Mcp-Method"), ","), HeaderName: strings.Join(h.all("Mcp-Name"), ","),
+	}
+	if r.server == "" {
+		r.address = h.address(method == originalMethod)
+	}
+	return r, h.err
+}
+
+// address returns where the request goes. Nothing is decoded or mended here: access.Address is read
+// by one place for all proxies.
+func (r *headerReader) address(original bool) access.Address {
+	if !original {
+		return access.Address{
+			Scheme: r.required(forwardedScheme), Host: r.required(forwardedHost), Path: r.required(forwardedURI),
+		}
+	}
+	scheme, rest, ok := strings.Cut(r.required(originalURL), "://")
+	if !ok {
+		r.note(originalURL, ": it must be an absolute URL")
+	}
+	host, path := rest, ""
+	if i := strings.IndexAny(rest, "/?#"); i >= 0 {
+		host, path = rest[:i], rest[i:]
+	}
+	return access.Address{Scheme: scheme, Host: host, Path: path}
+}
+
+// requireCaller returns an error unless a request has a token with the scope decide.
+func (w *Web) requireCaller(ctx context.Context, c *fiber.Ctx) error {
+	h := headerReader{c: c}
+	token, _ := bearerToken(h.one(fiber.HeaderAuthorization))
+	return w.requireKey(ctx, token, w.client(c))
+}
