@@ -55,6 +55,7 @@ import (
 	"github.com/tollgate-dev/tollgate/core/auth/credentials"
 	"github.com/tollgate-dev/tollgate/core/auth/devices"
 	"github.com/tollgate-dev/tollgate/core/auth/federating"
+	"github.com/tollgate-dev/tollgate/core/auth/foreign"
 	"github.com/tollgate-dev/tollgate/core/auth/joining"
 	"github.com/tollgate-dev/tollgate/core/auth/learning"
 	"github.com/tollgate-dev/tollgate/core/auth/notices"
@@ -287,9 +288,22 @@ func injectService(ctx context.Context, s settings.Settings, parts settings.Part
 	}
 	apiTokens := stores.APITokens
 	checker := access.NewChecker(issuer, sessions, cache, apiTokens, clock)
-	v := s.WriteTrust
-	authority := inprocess.NewAuthority(checker, v)
 	oidcConfig := s.IDTokens
+	providers := oidc.NewProviders(oidcConfig, clock)
+	accessTokens := oidc.NewAccessTokens(providers)
+	authstoreProviders := stores.Providers
+	identities := stores.Identities
+	accounts := stores.Accounts
+	foreignPorts := foreign.Ports{
+		Verifier:   accessTokens,
+		Providers:  authstoreProviders,
+		Identities: identities,
+		Accounts:   accounts,
+		Clock:      clock,
+	}
+	foreignTokens := foreign.New(foreignPorts)
+	v := s.WriteTrust
+	authority := inprocess.NewAuthority(checker, foreignTokens, v)
 	brand := s.Brand
 	resource := newResource(oidcConfig, brand)
 	delegatingConfig := s.Delegating
@@ -300,7 +314,6 @@ func injectService(ctx context.Context, s settings.Settings, parts settings.Part
 	policies := registryrecordsStores.Policies
 	services := registryrecordsStores.Services
 	grants := registryrecordsStores.Grants
-	accounts := stores.Accounts
 	makers := inprocess.NewMakers(accounts, services)
 	checkerPorts := delegating.CheckerPorts{
 		Policies: policies,
@@ -550,12 +563,10 @@ func injectService(ctx context.Context, s settings.Settings, parts settings.Part
 	snapshotReader := registryrecordsStores.Snapshot
 	viewingConfig := s.Reading
 	views := registryrecordsStores.Views
-	identities := stores.Identities
-	providers := stores.Providers
 	membershipPorts := access.MembershipPorts{
 		Accounts:   accounts,
 		Identities: identities,
-		Providers:  providers,
+		Providers:  authstoreProviders,
 		Clock:      clock,
 	}
 	memberships := access.NewMemberships(membershipPorts)
@@ -761,7 +772,7 @@ func injectService(ctx context.Context, s settings.Settings, parts settings.Part
 		Counts:        historyCounts,
 		Deferrals:     historyDeferrals,
 		Logins:        logins,
-		Providers:     providers,
+		Providers:     authstoreProviders,
 		Identities:    identities,
 		Grants:        granter,
 		Transaction:   runner,
@@ -802,7 +813,7 @@ func injectService(ctx context.Context, s settings.Settings, parts settings.Part
 		Passkeys:    authstorePasskeys,
 		Accounts:    accounts,
 		Identities:  identities,
-		Providers:   providers,
+		Providers:   authstoreProviders,
 		Sessions:    sessions,
 		Transaction: runner,
 		Verifier:    webauthnVerifier,
@@ -931,7 +942,7 @@ func injectService(ctx context.Context, s settings.Settings, parts settings.Part
 		DeviceTokens: deviceTokens,
 		Challenges:   challenges,
 		Identities:   identities,
-		Providers:    providers,
+		Providers:    authstoreProviders,
 		Deferrals:    historyDeferrals,
 		Transaction:  runner,
 		Tokens:       issuer,
@@ -977,9 +988,8 @@ func injectService(ctx context.Context, s settings.Settings, parts settings.Part
 	}
 	devicesService := devices.New(devicesPorts)
 	federatingConfig := s.Companies
-	oidcProviders := oidc.NewProviders(oidcConfig, clock)
 	federatingPorts := federating.Ports{
-		Providers:    providers,
+		Providers:    authstoreProviders,
 		Identities:   identities,
 		Passkeys:     authstorePasskeys,
 		Logins:       logins,
@@ -990,7 +1000,7 @@ func injectService(ctx context.Context, s settings.Settings, parts settings.Part
 		Links:        links,
 		Transactions: runner,
 		Grants:       granter,
-		Remote:       oidcProviders,
+		Remote:       providers,
 		SignIn:       signinService,
 		StepUp:       stepupService,
 		People:       peopleService,
@@ -1181,14 +1191,14 @@ func injectService(ctx context.Context, s settings.Settings, parts settings.Part
 	}
 	delegatingServices := delegating.NewServices(delegatingConfig, servicePorts)
 	providerPorts := federating.ProviderPorts{
-		Providers:    providers,
+		Providers:    authstoreProviders,
 		Identities:   identities,
 		Passkeys:     authstorePasskeys,
 		Logins:       logins,
 		Sessions:     sessions,
 		Transactions: runner,
 		Grants:       granter,
-		Remote:       oidcProviders,
+		Remote:       providers,
 		Sealer:       inprocessSealer,
 		Cache:        cache,
 		Trail:        trail,

@@ -3,10 +3,13 @@ package inprocess
 import (
 	"context"
 	"net/netip"
+	"strings"
 
 	"github.com/tollgate-dev/tollgate/core/auth"
 	"github.com/tollgate-dev/tollgate/core/auth/access"
+	"github.com/tollgate-dev/tollgate/core/auth/foreign"
 	"github.com/tollgate-dev/tollgate/core/auth/trust"
+	"github.com/tollgate-dev/tollgate/core/fault"
 	"github.com/tollgate-dev/tollgate/core/registry"
 	"github.com/tollgate-dev/tollgate/ports/authority"
 )
@@ -17,29 +20,65 @@ var _ authority.Authority = (*Authority)(nil)
 // sessions. It is safe for concurrent use.
 type Authority struct {
 	checker *access.Checker
+	foreign *foreign.Tokens
 	write   auth.TrustLevel
 }
 
 // NewAuthority returns an Authority whose callers need a trust level for writes to the registry
 // (REGISTRY_WRITE_TRUST).
-func NewAuthority(c *access.Checker, write auth.TrustLevel) *Authority { return &Authority{c, write} }
+func NewAuthority(c *access.Checker, f *foreign.Tokens, write auth.TrustLevel) *Authority {
+	return &Authority{c, f, write}
+}
 
 // Identify implements [authority.Authority].
 func (a *Authority) Identify(ctx context.Context, token string, from netip.Addr) (authority.Caller, error) {
 	identity, err := a.checker.Identify(ctx, auth.AccessToken(token), from)
 	if err != nil {
-		return authority.Caller{}, err
+		return a.identifyForeign(ctx, token, from, err)
 	}
 	return a.callerOf(ctx, identity, from, auth.FullTrust)
 }
 
 // IdentifyReader implements [authority.Authority].
 func (a *Authority) IdentifyReader(ctx context.Context, token string, from netip.Addr) (authority.Caller, error) {
+	if owner := a.foreign.Recent(token); owner != nil {
+		return authority.NewForeign(owner, from), nil
+	}
 	identity, err := a.checker.IdentifyRecent(ctx, auth.AccessToken(token), from)
 	if err != nil {
-		return authority.Caller{}, err
+		return a.identifyForeign(ctx, token, from, err)
 	}
 	return a.callerOf(ctx, identity, from, auth.Unverified)
+}
+
+// identifyForeign returns the owner of a token that the service has not made, as refused says.
+func (a *Authority) identifyForeign(
+	ctx context.Context, token string, from netip.Addr, refused error,
+) (authority.Caller, error) {
+	if f, ok := fault.As(refused); !ok || f.Code != auth.CodeInvalidToken || strings.Count(token, ".") != 2 {
+		return authority.Caller{}, refused
+	}
+	owner, err := a.foreign.Identify(ctx, token)
+	switch {
+	case fault.Is(err, fault.NotFound):
+		return authority.Caller{}, refused
+	case err != nil:
+		return authority.Caller{}, err
+	}
+	return authority.NewForeign(owner, from), nil
+}
+
+// IdentifyVerified implements [authority.Authority].
+func (a *Authority) IdentifyVerified(ctx context.Context, payload []byte, from netip.Addr) (authority.Caller, error) {
+	owner, err := a.foreign.IdentifyVerified(ctx, payload)
+	switch {
+	case fault.Is(err, fault.NotFound):
+		return authority.Caller{}, fault.New(fault.Unauthenticated, "the token is of another issuer").
+			WithCode(auth.CodeInvalidToken)
+	case err != nil:
+		return authority.Caller{}, err
+	}
+	return authority.NewForeign(owner, from), nil
 }
 
 // callerOf returns the caller of an identity. A session below the level is read again.

@@ -57,7 +57,7 @@ func newAuthority(t *testing.T, level auth.TrustLevel) *inprocess.Authority {
 	checker := access.NewChecker(echoVerifier{}, sessions,
 		memory.NewSessions(clocktest.NewManual(noon), memory.Config{}), fakedb.NewAPITokens(db),
 		clocktest.NewManual(noon))
-	return inprocess.NewAuthority(checker, auth.FullTrust)
+	return inprocess.NewAuthority(checker, newForeign(db, noVerifier{}), auth.FullTrust)
 }
 
 // TestIdentify checks that a token and a session lead to the same caller, at the address of the

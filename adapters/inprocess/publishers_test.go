@@ -41,7 +41,7 @@ func newPublishers(t *testing.T) (*inprocess.Publishers, *inprocess.Authority, *
 	publishers := inprocess.NewPublishers(inprocess.PublishersPorts{
 		Signer: signer, Trail: trail, Clock: clock, Entropy: randomSource{},
 	})
-	return publishers, inprocess.NewAuthority(checker, auth.FullTrust), log
+	return publishers, inprocess.NewAuthority(checker, newForeign(db, noVerifier{}), auth.FullTrust), log
 }
 
 func newPublisher(t *testing.T) authority.Publisher {

@@ -4,6 +4,7 @@ import (
 	"github.com/google/wire"
 
 	"github.com/tollgate-dev/tollgate/core/auth/auditing"
+	"github.com/tollgate-dev/tollgate/core/auth/foreign"
 	"github.com/tollgate-dev/tollgate/ports/authority"
 )
 
@@ -14,6 +15,7 @@ var TrailSet = wire.NewSet(auditing.New, wire.Bind(new(authority.Recorder), new(
 // AuthoritySet provides the authority of the registry.
 var AuthoritySet = wire.NewSet(
 	NewAuthority, wire.Bind(new(authority.Authority), new(*Authority)), NewMemberships,
+	foreign.New, wire.Struct(new(foreign.Ports), "*"),
 )
 
 // ActsSet provides the record of what callers do.

@@ -205,6 +205,32 @@ func (s *Providers) VerifyLogout(ctx context.Context, c *company.Provider, token
 	return p.verify(ctx, token)
 }
 
+// NewAccessTokens returns what verifies the access tokens of the providers.
+func NewAccessTokens(p *Providers) identity.AccessTokens { return p }
+
+// ReadAccess implements [identity.AccessTokens]. Besides the type of RFC 9068, section 2.1, it accepts
+// that of tokens in the form of a provider.
+func (s *Providers) ReadAccess(token string) ([]byte, error) {
+	t, err := parseToken(token)
+	if err != nil {
+		return nil, company.Reject("malformed", fault.PublicMessage(err))
+	}
+	switch strings.TrimPrefix(strings.ToLower(t.kind), "application/") {
+	case "", "jwt", "at+jwt":
+		return t.payload, nil
+	}
+	return nil, company.Reject("type", "the token is of another type")
+}
+
+// VerifyAccess implements [identity.AccessTokens].
+func (s *Providers) VerifyAccess(ctx context.Context, c *company.Provider, token string) error {
+	p, _, err := s.discovered(ctx, c)
+	if err == nil {
+		_, err = p.verify(ctx, token)
+	}
+	return err
+}
+
 // refusalOf returns the error for one of the token endpoint, without what the provider says.
 func refusalOf(err error) error {
 	var refused *oauth2.RetrieveError

@@ -26,7 +26,7 @@ import (
 var Set = wire.NewSet(New, wire.Bind(new(identity.Verifier), new(*Verifier)))
 
 // ProvidersSet provides the providers of company sign-in.
-var ProvidersSet = wire.NewSet(NewProviders, wire.Bind(new(identity.Providers), new(*Providers)))
+var ProvidersSet = wire.NewSet(NewProviders, wire.Bind(new(identity.Providers), new(*Providers)), NewAccessTokens)
 
 // maxWait is the maximum time for which one call waits for an issuer.
 const maxWait = 10 * time.Second

@@ -26,10 +26,14 @@ type Authority interface {
 	// IdentifySession returns the person of a session that was found by other means than a token.
 	// The errors are those of Identify.
 	IdentifySession(ctx context.Context, id string, from netip.Addr) (Caller, error)
+	// IdentifyVerified returns the owner of an access token of a company provider, from its payload, for
+	// a sender who has verified its signature and whom the service trusts. The errors are those of
+	// IdentifyReader; that for an issuer who is no provider is fault.Unauthenticated.
+	IdentifyVerified(ctx context.Context, payload []byte, from netip.Addr) (Caller, error)
 }
 
 // Caller is who calls a use case: a person with a session or by a token, a service account by a
-// token, a publisher, or an operator. An Authority makes it from what a request proves; it cannot be changed. The zero value may do
+// token, a publisher, the owner of an access token of a company provider, or an operator. An Authority makes it from what a request proves; it cannot be changed. The zero value may do
 // nothing.
 type Caller struct {
 	kind      kind
@@ -38,6 +42,7 @@ type Caller struct {
 	trust     Trust
 	publisher *Publisher
 	token     *Token
+	foreign   *Foreign
 	address   netip.Addr
 }
 
@@ -48,6 +53,7 @@ const (
 	person
 	serviceAccount
 	provedPublisher
+	foreigner
 	operator
 )
 
@@ -104,6 +110,28 @@ func NewPerson(p Person, from netip.Addr) Caller {
 	return Caller{kind: person, holder: p.UserID, session: p.SessionID, trust: p.Trust, address: from}
 }
 
+// Foreign is the owner of an access token of a company provider (contract C-44), who may only read. It never changes.
+type Foreign struct {
+	Issuer, Subject string
+	// Holder is the user id of the person to whom the identity is linked; empty if it is not linked.
+	Holder string
+	Groups []string // PROVIDER/GROUP, as the token has them
+	Reads  bool     // the token has the scope for reading the registry
+}
+
+// ReadScope is the scope of a foreign token that may read the registry.
+const ReadScope scope.Scope = "mcp-registry:read"
+
+// NewForeign returns the owner of an access token of a company provider as the caller of a request.
+// Only an Authority may call it.
+func NewForeign(f *Foreign, from netip.Addr) Caller {
+	return Caller{kind: foreigner, foreign: f, address: from}
+}
+
+// Foreign returns the owner of an access token of a company provider; nil for other callers. It is the
+// same one for the calls with a token within a second.
+func (c Caller) Foreign() *Foreign { return c.foreign }
+
 // NewPublisher returns a publisher as the caller of a request. Only an Authority may call it.
 func NewPublisher(p Publisher, from netip.Addr) Caller {
 	return Caller{kind: provedPublisher, publisher: &p, address: from}
@@ -120,7 +148,7 @@ func (c Caller) IsRemote() bool { return c.kind != unknown && c.kind != operator
 func (c Caller) IsOperator() bool { return c.kind == operator }
 
 // Person returns the holder of grants that the caller is, a person or a service account; it is empty
-// for an operator. It returns fault.Forbidden for a publisher.
+// for an operator. It returns fault.Forbidden for a publisher and for the owner of a foreign token.
 func (c Caller) Person() (registry.Holder, error) {
 	switch c.kind {
 	case person, serviceAccount, operator:
@@ -128,6 +156,8 @@ func (c Caller) Person() (registry.Holder, error) {
 	case provedPublisher:
 		return "", fault.New(fault.Forbidden,
 			"the token of a publisher may only publish and change status: sign in as a person")
+	case foreigner:
+		return "", fault.New(fault.Forbidden, "the token of a company may only read the registry: sign in as a person")
 	}
 	return "", fault.New(fault.Unauthenticated, "an access token is required")
 }
@@ -181,8 +211,11 @@ func (c Caller) RequireAction(oneOf ...registry.Action) error {
 }
 
 // RequireScope returns the error of scope.Insufficient if the caller acts by a token with none of
-// the scopes.
+// the scopes, or by a foreign one.
 func (c Caller) RequireScope(oneOf ...scope.Scope) error {
+	if c.kind == foreigner {
+		return scope.Insufficient(oneOf...)
+	}
 	if c.token == nil || slices.ContainsFunc(oneOf, c.token.Scopes.Has) {
 		return nil
 	}
@@ -222,10 +255,14 @@ func (c Caller) RequireNetworks(wanted []netip.Prefix) error {
 // next two methods.
 func (c Caller) RequireReader() (registry.Holder, error) { return c.require(c.trust.Read, scope.Read) }
 
-// MayRead returns the error of RequireReader, except for a publisher, who may read.
+// MayRead returns the error of RequireReader, except for a publisher, who may read, and for the owner of
+// a foreign token, who may by its scope.
 func (c Caller) MayRead() error {
-	if c.kind == provedPublisher {
+	switch {
+	case c.kind == provedPublisher, c.kind == foreigner && c.foreign.Reads:
 		return nil
+	case c.kind == foreigner:
+		return scope.Insufficient(ReadScope)
 	}
 	_, err := c.RequireReader()
 	return err

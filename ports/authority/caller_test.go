@@ -108,3 +108,44 @@ func TestRequireNetworks(t *testing.T) {
 		t.Errorf("an operator: %v", err)
 	}
 }
+
+// TestForeignCaller checks that the owner of a foreign token may read the registry by its scope, and
+// nothing else, and what its events say.
+func TestForeignCaller(t *testing.T) {
+	t.Parallel()
+	for _, holder := range []string{"", "anna"} {
+		f := &authority.Foreign{Issuer: "https://login.acme.example", Subject: "u1", Holder: holder, Reads: true}
+		c := authority.NewForeign(f, netip.Addr{})
+		if err := c.MayRead(); err != nil || c.Foreign() != f || !c.IsRemote() || c.IsOperator() {
+			t.Errorf("it may not read: %v", err)
+		}
+		f = &authority.Foreign{Issuer: f.Issuer, Subject: f.Subject, Holder: holder}
+		poor := authority.NewForeign(f, netip.Addr{})
+		if e, _ := fault.As(poor.MayRead()); e == nil || e.Code != scope.CodeInsufficient ||
+			!strings.Contains(e.Details.Text("challenge"), `scope="mcp-registry:read"`) {
+			t.Errorf("without the scope: %v", e)
+		}
+		for name, err := range map[string]error{
+			"Person": second(c.Person()), "RequireReader": second(c.RequireReader()), "RequireWriter": second(c.RequireWriter()),
+			"RequireFullTrust": second(c.RequireFullTrust()), "RequireScope": c.RequireScope(scope.Read),
+			"RequireAction": c.RequireAction(registry.ActionPublish, registry.ActionOperate), "RequireAll": c.RequireAll(scope.All()),
+		} {
+			if !fault.Is(err, fault.Forbidden) {
+				t.Errorf("%s: %v", name, err)
+			}
+		}
+		if c.Allows(registry.ActionPublish) || c.Allows(registry.ActionOperate) {
+			t.Error("it may act")
+		}
+		act := authority.Act{Caller: c, Action: "publish", ServerName: "com.example/a"}
+		if change := act.Change(); change.Details.Text("subject") != "u1" || change.Details.Text("userId") != "" ||
+			string(change.Subject) != holder {
+			t.Errorf("the event is %v of %q", change.Details, change.Subject)
+		}
+		if got := c.Actor().Who; got != "jwt:https://login.acme.example u1" {
+			t.Errorf("the actor is %s", got)
+		}
+	}
+}
+
+func second(_ registry.Holder, err error) error { return err }

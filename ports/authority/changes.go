@@ -32,6 +32,9 @@ func (c Caller) describe(details audit.Details) (person audit.Subject) {
 	if p := c.publisher; p != nil {
 		details["publisher"], details["authMethod"] = audit.Text(p.Subject), audit.Text(p.Method)
 		details["policies"] = audit.Texts(policyIDs(p.Permissions))
+	} else if f := c.foreign; f != nil {
+		person = audit.Subject(f.Holder)
+		details["issuer"], details["subject"] = audit.Text(f.Issuer), audit.Text(f.Subject)
 	} else if service, ok := c.holder.Service(); ok {
 		details["service"] = audit.Text(service)
 	} else if !c.IsOperator() {
@@ -60,6 +63,8 @@ func (c Caller) Actor() audit.Actor {
 		return audit.Actor{Who: string(c.holder), TokenPrefix: c.tokenPrefix()}
 	case provedPublisher:
 		return audit.Actor{Who: "publisher:" + c.publisher.Subject}
+	case foreigner:
+		return audit.Actor{Who: "jwt:" + c.foreign.Issuer + " " + c.foreign.Subject}
 	}
 	return audit.Actor{}
 }

@@ -37,6 +37,17 @@ type Step struct {
 	Message string
 }
 
+// AccessTokens verifies access tokens of the providers of company sign-in. It is safe for concurrent use.
+type AccessTokens interface {
+	// ReadAccess returns the payload of a token of which nothing is verified. It returns
+	// fault.Unauthenticated, with the reason as its code, for one that is malformed, too long, or of
+	// another type than an access token.
+	ReadAccess(token string) (payload []byte, err error)
+	// VerifyAccess returns fault.Unauthenticated, with the reason as its code, unless the provider has
+	// signed a token of ReadAccess, and fault.Unavailable if the keys of the provider cannot be read.
+	VerifyAccess(ctx context.Context, p *company.Provider, token string) error
+}
+
 // Providers talks to the providers of company sign-in. It is safe for concurrent use. All methods
 // return fault.Unavailable if the provider does not answer in time, answers with a status of 500 or
 // higher, or cannot be read.

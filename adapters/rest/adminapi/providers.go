@@ -43,7 +43,7 @@ type providerResponse struct {
 
 func newProviderResponse(p *company.Provider) providerResponse {
 	fields := p.Fields()
-	for _, list := range [...]string{"domains", "requiredGroups", "groupGrants", "networks"} {
+	for _, list := range [...]string{"domains", "audiences", "requiredGroups", "groupGrants", "networks"} {
 		if fields[list] == nil {
 			fields[list] = audit.List{}
 		}
@@ -120,10 +120,10 @@ func (a *API) putProvider(q *request) act {
 // readProvider returns the fields of a body.
 func readProvider(name string, b *jsonbody.Object) audit.Details {
 	fields := audit.Details{"name": audit.Text(name), "issuer": audit.Text(b.Text("issuer")), "clientId": audit.Text(b.Text("clientId"))}
-	for _, text := range [...]string{"displayName", "emailClaim", "groupsClaim", "recheck", "maxSession"} {
+	for _, text := range [...]string{"displayName", "emailClaim", "groupsClaim", "scopeClaim", "recheck", "maxSession"} {
 		fields.Set(text, b.OptionalText(text))
 	}
-	for _, list := range [...]string{"scopes", "domains", "requiredGroups", "networks"} {
+	for _, list := range [...]string{"scopes", "domains", "audiences", "requiredGroups", "networks"} {
 		fields[list] = audit.Texts(b.OptionalTexts(list))
 	}
 	for _, flag := range [...]string{"create", "enforce"} {

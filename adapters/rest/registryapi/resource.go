@@ -8,6 +8,7 @@ import (
 	"github.com/gofiber/fiber/v2"
 
 	"github.com/tollgate-dev/tollgate/adapters/rest/responsebody"
+	"github.com/tollgate-dev/tollgate/ports/authority"
 )
 
 // Resource is the registry as OAuth knows it: a protected resource, whose metadata clients read to
@@ -20,7 +21,7 @@ type Resource struct {
 
 // The scopes of the registry that foreign tokens may have.
 const (
-	readScope  = "mcp-registry:read"
+	readScope  = string(authority.ReadScope)
 	writeScope = "mcp-registry:write"
 )
 

@@ -64,6 +64,8 @@ type providerFlags struct {
 	issuer, client, display           string
 	fromStdin, create, enforce, force bool
 	domains, groups, networks         []string
+	audiences                         []string
+	scopeClaim                        string
 }
 
 func newProviderFlags(c *cobra.Command) *providerFlags {
@@ -79,6 +81,8 @@ func newProviderFlags(c *cobra.Command) *providerFlags {
 	flags.StringArrayVar(&f.groups, "group", nil,
 		"GROUP=ACTION:RESOURCE, a grant of the members of a group; may be repeated")
 	flags.StringSliceVar(&f.networks, "network", nil, "network of its endpoints besides public addresses; may be repeated")
+	flags.StringSliceVar(&f.audiences, "audience", nil, "audience whose access tokens count as callers; may be repeated")
+	flags.StringVar(&f.scopeClaim, "scope-claim", "", "claim of access tokens with their scopes (default scope)")
 	cli.RequireFlags(c, "issuer", "client-id")
 	return f
 }
@@ -88,9 +92,10 @@ func (f *providerFlags) read(r run, p cli.Process) (fields audit.Details, secret
 	fields = audit.Details{
 		"name": audit.Text(r.args[0]), "issuer": audit.Text(f.issuer), "clientId": audit.Text(f.client),
 		"domains": audit.Texts(f.domains), "create": audit.Flag(f.create), "enforce": audit.Flag(f.enforce),
-		"networks": audit.Texts(f.networks),
+		"networks": audit.Texts(f.networks), "audiences": audit.Texts(f.audiences),
 	}
 	fields.Set("displayName", f.display)
+	fields.Set("scopeClaim", f.scopeClaim)
 	grants, err := company.ReadGroupGrants(f.groups)
 	fields["groupGrants"] = grants
 	if err != nil {

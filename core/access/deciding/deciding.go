@@ -58,6 +58,8 @@ type Service struct {
 	ports  Ports
 	memory memory
 	ledger ledger
+
+	foreigners foreigners
 }
 
 // New returns a service.
@@ -160,6 +162,9 @@ func (s *Service) subjectOf(ctx context.Context, q *Question) (access.Subject, e
 	case q.Refusal != nil:
 		return refused(q.Refusal)
 	}
+	if f := q.Caller.Foreign(); f != nil {
+		return s.foreignSubject(ctx, f)
+	}
 	holder, err := q.Caller.Person()
 	switch {
 	case fault.Is(err, fault.Unauthenticated): // no token
@@ -167,14 +172,19 @@ func (s *Service) subjectOf(ctx context.Context, q *Question) (access.Subject, e
 	case err != nil: // the token of a publisher
 		return access.Refused(), nil //nolint:nilerr // it is nobody that a rule can name
 	}
-	subject, err := s.ports.Members.Find(ctx, string(holder))
+	return s.member(ctx, string(holder), trustOf(q.Caller))
+}
+
+// member returns a person or a service account with a trust level.
+func (s *Service) member(ctx context.Context, holder string, level trustlevel.Level) (access.Subject, error) {
+	subject, err := s.ports.Members.Find(ctx, holder)
 	if fault.Is(err, fault.NotFound) {
 		return access.Refused(), nil
 	}
 	if err != nil {
 		return access.Subject{}, err
 	}
-	return subject.WithTrust(trustOf(q.Caller)), nil
+	return subject.WithTrust(level), nil
 }
 
 // refused returns the subject of a token that is not accepted. It returns the error if that says

@@ -228,6 +228,42 @@ func TestSubjects(t *testing.T) {
 	fx.want(unlisted, access.Deny, access.NotListed)
 }
 
+// TestForeignSubjects decides for owners of access tokens of a company: a person, whom rules find as one,
+// and a stranger with groups.
+func TestForeignSubjects(t *testing.T) {
+	fx := newFixture(t, deciding.Config{})
+	allow := func(name, subject, trust string) {
+		fx.set(audit.Details{
+			"name": audit.Text(name), "effect": audit.Text("allow"), "subjects": audit.Texts([]string{subject}), "minTrust": audit.Text(trust),
+		})
+	}
+	allow("ada", "person:ada@example.com", "UNVERIFIED")
+	allow("devs", "group:acme/devs/x", "UNVERIFIED")
+	allow("trusted", "group:acme/trusted", "LIMITED_TRUST")
+	foreign := func(holder string, groups ...string) deciding.Question {
+		f := authority.Foreign{Issuer: "https://login.acme.example", Subject: "u1", Holder: holder, Groups: groups}
+		return question(authority.NewForeign(&f, netip.Addr{}))
+	}
+	for range 2 {
+		fx.want(foreign("p1"), access.Allow, access.ByRule)
+		fx.want(foreign("p1", "acme/trusted"), access.Allow, access.ByRule) // as the person, by the stored groups
+		fx.want(foreign("gone"), access.Challenge, access.InvalidToken)
+		fx.want(foreign(""), access.Deny, access.ByDefault)
+		fx.want(foreign("", "acme/ops", "acme/devs/x"), access.Allow, access.ByRule)
+		fx.want(foreign("", "acme/devs"), access.Deny, access.ByDefault)
+		fx.want(foreign("", "acme/trusted"), access.Challenge, access.InsufficientTrust)
+	}
+	allow("all", "everyone", "UNVERIFIED")
+	q := foreign("")
+	fx.want(q, access.Allow, access.ByRule)
+	for range 10_000 { // more than are kept
+		if d, err := fx.Decide(t.Context(), foreign("", "acme/other")); err != nil || d.Effect != access.Allow {
+			t.Fatal(d, err)
+		}
+	}
+	fx.want(q, access.Allow, access.ByRule)
+}
+
 // TestFresh changes a rule and the listing, which hold at the next decision, and reads nothing while
 // nothing changes.
 func TestFresh(t *testing.T) {

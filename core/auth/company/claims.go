@@ -47,16 +47,30 @@ func Reject(reason fault.Code, message string) error {
 // ReadClaims returns what a payload says, by the names of claims of the provider. It returns the
 // error of Reject if it is no JSON object.
 func (p *Provider) ReadClaims(payload []byte) (c Claims, err error) {
-	if err := json.Unmarshal(payload, &c.all); err != nil || c.all == nil {
-		return Claims{}, Reject("malformed", "the token is not a JSON object")
+	all, err := readObject(payload)
+	if err != nil {
+		return Claims{}, err
 	}
+	return p.claimsOf(all), nil
+}
+
+func readObject(payload []byte) (all jsonvalue.Object, err error) {
+	if err := json.Unmarshal(payload, &all); err != nil || all == nil {
+		return nil, Reject("malformed", "the token is not a JSON object")
+	}
+	return all, nil
+}
+
+// claimsOf returns what the members of a payload say.
+func (p *Provider) claimsOf(all jsonvalue.Object) Claims {
+	c := Claims{all: all}
 	c.Issuer, c.Subject, c.SID = c.all.Text("iss"), c.all.Text("sub"), c.all.Text("sid")
 	c.authorizedParty, c.nonce, c.acr = c.all.Text("azp"), c.all.Text("nonce"), c.all.Text("acr")
 	c.audience, _ = textsOf(c.all["aud"])
 	c.amr, _ = textsOf(c.all["amr"])
 	c.authTime, _ = timeOf(c.all["auth_time"])
 	c.readPerson(p)
-	return c, nil
+	return c
 }
 
 // readPerson reads the claims that a document of the userinfo endpoint may have too.

@@ -32,9 +32,12 @@ type Provider struct {
 	Create      bool     // people of the domains who have no account get one
 	Enforce     bool     // people of the domains have no password
 
-	EmailClaim, GroupsClaim string
-	RequiredGroups          []string // a person must be in one of them; empty for no condition
-	GroupGrants             []GroupGrant
+	EmailClaim, GroupsClaim, ScopeClaim string
+	// Audiences are those of access tokens that count as callers; empty if no access tokens do.
+	Audiences []string
+
+	RequiredGroups []string // a person must be in one of them; empty for no condition
+	GroupGrants    []GroupGrant
 	// ACR and AMR are the values of the claims that show a second factor.
 	ACR, AMR []string
 
@@ -112,7 +115,7 @@ const (
 	maxDomains   = 50
 	maxGroups    = 50
 	maxGrants    = 500
-	maxValues    = 20 // scopes, values of acr and amr, networks
+	maxValues    = 20 // scopes, audiences, values of acr and amr, networks
 	maxSecret    = 1024
 )
 
@@ -144,6 +147,8 @@ func Parse(given audit.Details) (p Provider, err error) {
 		ClientID: r.Text("clientId", "", fields.MaxText), Scopes: r.Texts("scopes", maxValues), Create: given.Flag("create"),
 		Enforce: given.Flag("enforce"), EmailClaim: r.Text("emailClaim", "email", fields.MaxText),
 		GroupsClaim:    r.Text("groupsClaim", "groups", fields.MaxText),
+		ScopeClaim:     r.Text("scopeClaim", "scope", fields.MaxText),
+		Audiences:      r.Texts("audiences", maxValues),
 		RequiredGroups: r.Texts("requiredGroups", maxGroups), GroupGrants: r.grants(),
 		Recheck:    r.duration("recheck", time.Hour, 10*time.Second, 24*time.Hour),
 		MaxSession: r.duration("maxSession", 12*time.Hour, time.Minute, 30*24*time.Hour), Networks: r.Networks("networks", maxValues),
@@ -275,7 +280,7 @@ func (p *Provider) Fields() audit.Details {
 	all := audit.Details{
 		"name": audit.Text(p.Name), "displayName": audit.Text(p.DisplayName), "issuer": audit.Text(p.Issuer),
 		"clientId": audit.Text(p.ClientID), "scopes": audit.Texts(p.Scopes), "emailClaim": audit.Text(p.EmailClaim),
-		"groupsClaim": audit.Text(p.GroupsClaim), "recheck": audit.Text(FormatDuration(p.Recheck)),
+		"groupsClaim": audit.Text(p.GroupsClaim), "scopeClaim": audit.Text(p.ScopeClaim), "recheck": audit.Text(FormatDuration(p.Recheck)),
 		"maxSession": audit.Text(FormatDuration(p.MaxSession)),
 	}
 	if p.Create {
@@ -286,6 +291,7 @@ func (p *Provider) Fields() audit.Details {
 	}
 	fields.SetTexts(all, "domains", p.Domains)
 	fields.SetTexts(all, "requiredGroups", p.RequiredGroups)
+	fields.SetTexts(all, "audiences", p.Audiences)
 	fields.SetTexts(all, "networks", fields.NetworkTexts(p.Networks))
 	var grants audit.List
 	for _, g := range p.GroupGrants {

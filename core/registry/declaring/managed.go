@@ -15,7 +15,8 @@ func (r *run) providers() kind {
 		{name: "name", required: true}, {name: "displayName"}, {name: "issuer", required: true},
 		{name: "clientId", required: true}, {name: "clientSecret"}, {name: "scopes", shape: isTexts},
 		{name: "domains", shape: isTexts}, {name: "create", shape: isFlag}, {name: "enforce", shape: isFlag},
-		{name: "emailClaim"}, {name: "groupsClaim"}, {name: "requiredGroups", shape: isTexts},
+		{name: "emailClaim"}, {name: "groupsClaim"}, {name: "scopeClaim"},
+		{name: "audiences", shape: isTexts}, {name: "requiredGroups", shape: isTexts},
 		{name: "groupGrants", shape: isObjects, inner: []field{
 			{name: "group", required: true}, {name: "action", required: true, check: checked(registry.ParseAction)},
 			{name: "resource", required: true, check: checked(registry.ParsePattern)},

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/tollgate-dev/tollgate/core/fault"
+	"github.com/tollgate-dev/tollgate/core/registry"
 	"github.com/tollgate-dev/tollgate/core/registry/view"
 	"github.com/tollgate-dev/tollgate/ports/authority"
 	"github.com/tollgate-dev/tollgate/ports/clock"
@@ -139,15 +140,28 @@ func admits(ctx context.Context, known authority.Memberships, v *view.View, who 
 	if v.Access != view.People || v.Members.Any() {
 		return v.Access != view.WithToken, nil
 	}
-	person, err := who.Person()
-	if err != nil {
-		return false, nil //nolint:nilerr // a publisher is no member
-	}
-	m, err := known.MembershipOf(ctx, person)
+	m, err := membershipOf(ctx, known, who)
 	if fault.Is(err, fault.NotFound) {
 		return false, nil
 	}
 	return v.Members.Has(m.Email, m.Groups), err
+}
+
+// membershipOf returns by what operators name a caller, or fault.NotFound. The owner of a foreign token
+// who is not linked has the groups of the token.
+func membershipOf(ctx context.Context, known authority.Memberships, who authority.Caller) (authority.Membership, error) {
+	f := who.Foreign()
+	if f != nil && f.Holder == "" {
+		return authority.Membership{Groups: f.Groups}, nil
+	}
+	if f != nil {
+		return known.MembershipOf(ctx, registry.Holder(f.Holder))
+	}
+	person, err := who.Person()
+	if err != nil {
+		return authority.Membership{}, fault.New(fault.NotFound, "a publisher is no member")
+	}
+	return known.MembershipOf(ctx, person)
 }
 
 func errNoView() error { return fault.New(fault.NotFound, "registry view not found") }

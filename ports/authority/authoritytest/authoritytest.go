@@ -60,3 +60,8 @@ func (c Callers) IdentifyReader(ctx context.Context, token string, from netip.Ad
 func (c Callers) IdentifySession(ctx context.Context, id string, from netip.Addr) (authority.Caller, error) {
 	return c.Identify(ctx, id, from)
 }
+
+// IdentifyVerified implements [authority.Authority].
+func (c Callers) IdentifyVerified(ctx context.Context, payload []byte, from netip.Addr) (authority.Caller, error) {
+	return c.Identify(ctx, string(payload), from)
+}

@@ -16,7 +16,8 @@ func TestProviders(t *testing.T) {
 		s := startSite(t, e)
 		got := s.want(t, 200, "GET", providers+"/acme", nil)
 		if got["hasSecret"] != true || got["clientSecret"] != nil || got["recheck"] != "1h" || got["maxSession"] != "12h" ||
-			fmt.Sprint(got["scopes"]) != "[openid profile email]" || got["groupsClaim"] != "groups" {
+			fmt.Sprint(got["scopes"]) != "[openid profile email]" || got["groupsClaim"] != "groups" ||
+			got["scopeClaim"] != "scope" || fmt.Sprint(got["audiences"]) != "[]" {
 			t.Errorf("the provider is %v", got)
 		}
 		if list := s.want(t, 200, "GET", providers, nil)["providers"].([]any); len(list) != 1 {
@@ -54,14 +55,15 @@ func (s *site) checkFields(t *testing.T) {
 		grants[i] = object{"group": fmt.Sprint(i), "action": "publish", "resource": "com.acme/*"}
 	}
 	for field, values := range map[string][]any{
-		"issuer":         {"", "ftp://a.example", "http://a.example", "https://a.example?x", "https://u@a.example", "a.example", 7, nil},
-		"clientId":       {"", strings.Repeat("x", 256)},
-		"clientSecret":   {strings.Repeat("x", 1025), 7},
-		"displayName":    {strings.Repeat("x", 65), "a\nb"},
-		"scopes":         {[]string{"email"}, []string{"openid", "a b"}},
-		"domains":        {texts(51), []string{"a@b.example"}, []string{"localhost"}, []string{""}, []string{"A.example", "a.example"}},
-		"enforce":        {"true", 1},
-		"emailClaim":     {strings.Repeat("x", 256)},
+		"issuer":       {"", "ftp://a.example", "http://a.example", "https://a.example?x", "https://u@a.example", "a.example", 7, nil},
+		"clientId":     {"", strings.Repeat("x", 256)},
+		"clientSecret": {strings.Repeat("x", 1025), 7},
+		"displayName":  {strings.Repeat("x", 65), "a\nb"},
+		"scopes":       {[]string{"email"}, []string{"openid", "a b"}},
+		"domains":      {texts(51), []string{"a@b.example"}, []string{"localhost"}, []string{""}, []string{"A.example", "a.example"}},
+		"enforce":      {"true", 1},
+		"emailClaim":   {strings.Repeat("x", 256)},
+		"audiences":    {texts(21), []string{"a", "a"}, []string{""}}, "scopeClaim": {strings.Repeat("s", 256), 1},
 		"requiredGroups": {texts(51), []string{"a", "a"}},
 		"groupGrants": {grants, []object{{"group": "g", "action": "own", "resource": "*"}},
 			[]object{{"group": "g", "action": "operate", "resource": "com.acme/*"}}, []object{{"group": "g", "action": "publish"}}},

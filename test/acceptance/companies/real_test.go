@@ -56,6 +56,12 @@ func startReal(t *testing.T, s *fixture.Service, pages bool) *realProvider {
 
 func (p *realProvider) send(method, path string, body any) {
 	p.t.Helper()
+	p.read(method, path, body, nil)
+}
+
+// read sends a request, and reads the answer into a value unless that is nil.
+func (p *realProvider) read(method, path string, body, into any) {
+	p.t.Helper()
 	text, err := json.Marshal(body)
 	if err != nil {
 		p.t.Fatal(err)
@@ -68,8 +74,15 @@ func (p *realProvider) send(method, path string, body any) {
 	if err != nil {
 		p.t.Fatal(err)
 	}
-	if _ = response.Body.Close(); response.StatusCode != http.StatusOK {
+	defer func() { _ = response.Body.Close() }() // it was only read
+	if response.StatusCode != http.StatusOK {
 		p.t.Fatalf("%s %s: status %d", method, path, response.StatusCode)
+	}
+	if into == nil {
+		return
+	}
+	if err := json.NewDecoder(response.Body).Decode(into); err != nil {
+		p.t.Fatal(err)
 	}
 }
 

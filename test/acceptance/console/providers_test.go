@@ -90,6 +90,7 @@ func (b *browser) changeProvider(provider *oidcissuer.Provider) {
 	for name, value := range map[string]string{
 		"displayName": "Acme Inc.", "requiredGroups": "devs\nops team", "emailClaim": "mail", "groupsClaim": "roles", "acr": "gold",
 		"amr": "mfa\notp", "recheck": "5m", "maxSession": "2d", "scopes": "openid groups",
+		"audiences": "api://a\nhttps://b.example/", "scopeClaim": "scp",
 	} {
 		b.press("Save this provider", http.StatusOK, name, value)
 		b.wantText("The changes are saved.", "It has one")

@@ -6,6 +6,8 @@
 //                    are {subject: {acr, amr, claims}}. With pages, those of oidc-provider let anyone
 //                    sign in; without them, the person who is signed in at once.
 //   POST /NAME/keys  replaces the key that signs.
+//   POST /NAME/access  gives {token}, an access token in the form of RFC 9068 for {audience, scope,
+//                    subject}: of a person, or without a subject of the first client.
 
 import { generateKeyPairSync, randomUUID } from 'node:crypto';
 import { createServer } from 'node:http';
@@ -48,16 +50,28 @@ function newProvider(name, issuer) {
       devInteractions: { enabled: issuer.pages },
       rpInitiatedLogout: { enabled: true },
     },
+    extraTokenClaims: (ctx, token) => ({ groups: issuer.people[token.accountId]?.claims.groups }),
     fetch: (url, options) => fetch(url, { method: options.method, headers: options.headers, body: options.body }), // also on this machine
     findAccount: (ctx, subject) => findAccount(issuer, subject),
     interactions: { url: (ctx, interaction) => `/${name}/answer/${interaction.uid}` },
     issueRefreshToken: (ctx, client) => client.grantTypeAllowed('refresh_token'), // as Keycloak: also without offline_access
     jwks: { keys: newKeys() },
-    ttl: { AccessToken: 300, Grant: 3600, IdToken: 300, Interaction: 600, RefreshToken: 3600, Session: 3600 },
+    ttl: { AccessToken: 300, ClientCredentials: 300, Grant: 3600, IdToken: 300, Interaction: 600, RefreshToken: 3600, Session: 3600 },
   });
   provider.on('server_error', (ctx, err) => console.error(name, err));
   provider.on('backchannel.error', (ctx, err) => console.error(name, err));
   return provider;
+}
+
+// giveAccess makes an access token for a resource.
+async function giveAccess({ clients, provider }, { audience, scope, subject }) {
+  const client = await provider.Client.find(clients[0].client_id);
+  const { AccessToken, ClientCredentials, ResourceServer } = provider;
+  const token = subject ? new AccessToken({ accountId: subject, client, scope }) : new ClientCredentials({ client, scope });
+  token.resourceServer = new ResourceServer(audience, {
+    accessTokenFormat: 'jwt', audience, jwt: { sign: { alg: 'RS256' } }, scope: 'mcp-registry:read',
+  });
+  return token.save();
 }
 
 // answer answers what the provider would ask the person.
@@ -97,6 +111,9 @@ async function serve(request, response) {
   if (request.method === 'POST' && first === 'keys') {
     issuer.provider = newProvider(name, issuer);
     return response.end();
+  }
+  if (request.method === 'POST' && first === 'access') {
+    return response.end(JSON.stringify({ token: await giveAccess(issuer, await body(request)) }));
   }
   request.originalUrl = request.url; // by which the provider finds the path of its issuer
   if (first === 'answer') return answer(issuer, request, response);

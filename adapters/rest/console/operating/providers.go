@@ -58,6 +58,11 @@ var providerInputs = []site.Input{
 	},
 	{Name: "emailClaim", Label: "Claim of the e-mail address", Hint: "Empty for email."},
 	{Name: "groupsClaim", Label: "Claim of the groups", Hint: "Empty for groups."},
+	{
+		Name: "audiences", Label: "Audiences of access tokens", Kind: "area",
+		Hint: "Whose tokens count as callers, one on each line. Empty for none.",
+	},
+	{Name: "scopeClaim", Label: "Claim of the scopes", Hint: "Of access tokens. Empty for scope."},
 	{Name: "acr", Label: "Second factor: acr", Kind: "area", Hint: "Values that show one, each on a line."},
 	{Name: "amr", Label: "Second factor: amr", Kind: "area", Hint: "Values that show one, each on a line."},
 	{Name: "recheck", Label: "Check again every", Hint: "10s to 24h. Empty for 1h."},
@@ -173,12 +178,12 @@ func providerValues(p *company.Provider) url.Values {
 	}
 	values := url.Values{
 		"displayName": {p.DisplayName}, "issuer": {p.Issuer}, "clientId": {p.ClientID}, "emailClaim": {p.EmailClaim},
-		"groupsClaim": {p.GroupsClaim}, "scopes": {strings.Join(p.Scopes, " ")},
+		"groupsClaim": {p.GroupsClaim}, "scopeClaim": {p.ScopeClaim}, "scopes": {strings.Join(p.Scopes, " ")},
 		"recheck": {company.FormatDuration(p.Recheck)}, "maxSession": {company.FormatDuration(p.MaxSession)},
 	}
 	for name, lines := range map[string][]string{
 		"domains": p.Domains, "requiredGroups": p.RequiredGroups, "acr": p.ACR, "amr": p.AMR, "networks": networks,
-		"groupGrants": grants,
+		"groupGrants": grants, "audiences": p.Audiences,
 	} {
 		values.Set(name, strings.Join(lines, "\n"))
 	}
@@ -212,11 +217,11 @@ func formProvider(v *site.Visit, name string) (audit.Details, error) {
 		},
 	}
 	for _, text := range [...]string{
-		"displayName", "issuer", "clientId", "emailClaim", "groupsClaim", "recheck", "maxSession",
+		"displayName", "issuer", "clientId", "emailClaim", "groupsClaim", "scopeClaim", "recheck", "maxSession",
 	} {
 		fields.Set(text, v.Trimmed(text))
 	}
-	for _, list := range [...]string{"domains", "requiredGroups", "networks"} {
+	for _, list := range [...]string{"domains", "audiences", "requiredGroups", "networks"} {
 		fields[list] = audit.Texts(formLines(v, list))
 	}
 	return fields, err

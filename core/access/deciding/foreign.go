@@ -1,0 +1,55 @@
+package deciding
+
+import (
+	"context"
+	"strings"
+	"sync"
+
+	"github.com/tollgate-dev/tollgate/core/access"
+	"github.com/tollgate-dev/tollgate/core/trustlevel"
+	"github.com/tollgate-dev/tollgate/ports/authority"
+)
+
+// foreignSubject returns the owner of an access token of a company provider: the person to whom the
+// identity is linked, or a stranger in the groups of the token.
+func (s *Service) foreignSubject(ctx context.Context, f *authority.Foreign) (access.Subject, error) {
+	if f.Holder != "" {
+		return s.member(ctx, f.Holder, trustlevel.Unverified)
+	}
+	return s.foreigners.subjectOf(f), nil
+}
+
+// maxForeigners is how many subjects one generation of foreigners has.
+const maxForeigners = 1 << 12
+
+// foreigners keeps the subjects of foreign tokens, which may be in thousands of groups. It has two
+// generations, of which the old one is dropped as a whole. Its zero value is ready to use.
+type foreigners struct {
+	mu         sync.RWMutex
+	young, old map[*authority.Foreign]access.Subject
+}
+
+func (m *foreigners) subjectOf(f *authority.Foreign) access.Subject {
+	m.mu.RLock()
+	subject, ok := m.young[f]
+	if !ok {
+		subject, ok = m.old[f]
+	}
+	m.mu.RUnlock()
+	if ok {
+		return subject
+	}
+	member := access.Member{Kind: access.Foreign, ID: f.Issuer + " " + f.Subject, Trust: trustlevel.Unverified}
+	for _, g := range f.Groups {
+		provider, name, _ := strings.Cut(g, "/")
+		member.Groups = append(member.Groups, access.Group{Provider: provider, Name: name})
+	}
+	subject = access.NewSubject(member)
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.young == nil || len(m.young) >= maxForeigners {
+		m.young, m.old = map[*authority.Foreign]access.Subject{}, m.young
+	}
+	m.young[f] = subject
+	return subject
+}

@@ -1,0 +1,111 @@
+package company
+
+import (
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/tollgate-dev/tollgate/core/fault"
+	"github.com/tollgate-dev/tollgate/core/jsonvalue"
+)
+
+// FindForAccess returns the provider that has made an access token for this service, with what the token
+// says, which is not verified: that of its issuer with one of the audiences. It returns fault.NotFound if
+// the issuer makes no access tokens for it, and otherwise the error of Reject for a token
+// that is not valid now.
+func FindForAccess(all []Provider, payload []byte, now time.Time) (*Provider, Claims, error) {
+	object, err := readObject(payload)
+	if err != nil {
+		return nil, Claims{}, err
+	}
+	audience, _ := textsOf(object["aud"])
+	p := ofIssuer(all, object.Text("iss"), func(p *Provider) bool { return p.hasAudience(audience) })
+	if p == nil {
+		known := ofIssuer(all, object.Text("iss"), func(p *Provider) bool { return len(p.Audiences) > 0 })
+		if known == nil {
+			return nil, Claims{}, fault.New(fault.NotFound, "the token is of another issuer")
+		}
+		return nil, Claims{}, Reject("audience", "the token is for another audience")
+	}
+	c := p.claimsOf(object)
+	return p, c, c.checkAccess(now)
+}
+
+// FindVerified returns the provider of an access token whose payload somebody has verified whom the
+// service trusts, with what it says: that of its issuer, if possible with one of the audiences. The
+// errors are those of FindForAccess.
+func FindVerified(all []Provider, payload []byte, now time.Time) (*Provider, Claims, error) {
+	object, err := readObject(payload)
+	if err != nil {
+		return nil, Claims{}, err
+	}
+	audience, _ := textsOf(object["aud"])
+	p := ofIssuer(all, object.Text("iss"), func(p *Provider) bool { return p.hasAudience(audience) })
+	if p == nil {
+		p = ofIssuer(all, object.Text("iss"), func(*Provider) bool { return true })
+	}
+	if p == nil {
+		return nil, Claims{}, fault.New(fault.NotFound, "the token is of another issuer")
+	}
+	c := p.claimsOf(object)
+	return p, c, c.checkVerified(now)
+}
+
+// ofIssuer returns the first provider with an issuer that fits; nil without one.
+func ofIssuer(all []Provider, issuer string, fits func(*Provider) bool) *Provider {
+	for i := range all {
+		if p := &all[i]; p.Issuer == issuer && fits(p) {
+			return p
+		}
+	}
+	return nil
+}
+
+func (p *Provider) hasAudience(audience []string) bool {
+	return slices.ContainsFunc(audience, func(a string) bool { return slices.Contains(p.Audiences, a) })
+}
+
+// checkAccess returns the error of Reject unless the claims are those of an access token that is valid
+// now.
+func (c *Claims) checkAccess(now time.Time) error {
+	if _, isLogout := c.all.Inner("events")[logoutEvent]; isLogout {
+		return Reject("type", "the token is of another type")
+	}
+	if c.Subject == "" || !isIdentifier(c.Subject) {
+		return Reject("subject", "the token has no subject of 1 to 255 characters")
+	}
+	return c.checkTimes(now)
+}
+
+// checkVerified is checkAccess for a token that somebody else has verified, who may leave out the time
+// of issue.
+func (c *Claims) checkVerified(now time.Time) error {
+	if c.Subject == "" || !isIdentifier(c.Subject) {
+		return Reject("subject", "the token has no subject of 1 to 255 characters")
+	}
+	if expires, given := timeOf(c.all["exp"]); given && !now.Before(expires.Add(leeway)) {
+		return Reject("expired", "the token has expired")
+	}
+	return nil
+}
+
+// ExpiresAt returns when the token ends; zero if it does not say so.
+func (c *Claims) ExpiresAt() time.Time {
+	at, _ := timeOf(c.all["exp"])
+	return at
+}
+
+// HasScope reports whether the token has a scope: a word of the claim that the provider names, or an
+// element if that is an array.
+func (c *Claims) HasScope(p *Provider, scope string) bool {
+	switch v := c.all[p.ScopeClaim].(type) {
+	case jsonvalue.Text:
+		return slices.Contains(strings.Fields(string(v)), scope)
+	case jsonvalue.List:
+		return slices.Contains(v, jsonvalue.Value(jsonvalue.Text(scope)))
+	}
+	return false
+}
+
+// NamesGroups reports whether the claims say in which groups the person is.
+func (c *Claims) NamesGroups() bool { return c.Groups.present }

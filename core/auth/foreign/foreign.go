@@ -1,0 +1,180 @@
+// Package foreign finds out to whom an access token belongs that a provider of company sign-in has made
+// for this service (contract C-44). The token can only read. Tokens of the service itself are checked by
+// package access.
+package foreign
+
+import (
+	"context"
+	"crypto/sha256"
+	"time"
+
+	"github.com/tollgate-dev/tollgate/core/auth"
+	"github.com/tollgate-dev/tollgate/core/auth/access"
+	"github.com/tollgate-dev/tollgate/core/auth/company"
+	"github.com/tollgate-dev/tollgate/core/fault"
+	"github.com/tollgate-dev/tollgate/ports/authority"
+	"github.com/tollgate-dev/tollgate/ports/authstore"
+	"github.com/tollgate-dev/tollgate/ports/clock"
+	"github.com/tollgate-dev/tollgate/ports/identity"
+)
+
+// Ports are the dependencies of Tokens. All fields are required.
+type Ports struct {
+	Verifier   identity.AccessTokens
+	Providers  authstore.Providers
+	Identities authstore.Identities
+	Accounts   authstore.Accounts
+	Clock      clock.Clock
+}
+
+// Tokens checks access tokens of providers. It keeps those that were verified, and for less than a
+// second what is stored about providers and people. It is safe for concurrent use.
+type Tokens struct {
+	ports     Ports
+	providers providers
+	verified  verified
+	recent    access.Recent[hash, *authority.Foreign]
+}
+
+// hash is the hash of a token.
+type hash = [sha256.Size]byte
+
+// New returns Tokens.
+func New(p Ports) *Tokens {
+	return &Tokens{ports: p, providers: providers{reading: make(chan struct{}, 1)}}
+}
+
+// Recent returns the owner of a token that was accepted less than a second ago; nil for others.
+func (t *Tokens) Recent(token string) *authority.Foreign {
+	if !t.providers.accept() { // a hash less for the tokens of the service
+		return nil
+	}
+	owner, ok := t.recent.Get(sha256.Sum256([]byte(token)), t.ports.Clock.Now())
+	if !ok {
+		return nil
+	}
+	return owner
+}
+
+// Identify returns the owner of a token. It returns fault.NotFound if no provider makes access tokens for
+// this service, fault.Unauthenticated, with the codes of access.Checker.Check, for a token that is
+// refused or of a person who may not sign in, and fault.Unavailable if the database or the provider is
+// away.
+func (t *Tokens) Identify(ctx context.Context, token string) (*authority.Foreign, error) {
+	key := hash(sha256.Sum256([]byte(token)))
+	list, err := t.providers.current(ctx, t.ports)
+	if err != nil {
+		return nil, err
+	}
+	if !list.accept {
+		return nil, errOther()
+	}
+	now := t.ports.Clock.Now()
+	claims, ok := t.verified.get(key, now)
+	if !ok || !claims.isOf(list.all) {
+		if claims, err = t.verify(ctx, list.all, token, now); err != nil {
+			return nil, errToken(err)
+		}
+		t.verified.put(key, claims, len(token), now)
+	}
+	owner, err := t.ownerOf(ctx, claims)
+	if err != nil {
+		return nil, errToken(err)
+	}
+	t.recent.Put(key, owner, list.read)
+	return owner, nil
+}
+
+// IdentifyVerified returns the owner of a token whose signature was verified by somebody whom the
+// service trusts, from its payload. The token must be of an issuer that is a provider's. The errors are
+// those of Identify.
+func (t *Tokens) IdentifyVerified(ctx context.Context, payload []byte) (*authority.Foreign, error) {
+	key := hash(sha256.Sum256(append([]byte("verified "), payload...)))
+	if owner, ok := t.recent.Get(key, t.ports.Clock.Now()); ok {
+		return owner, nil
+	}
+	list, err := t.providers.current(ctx, t.ports)
+	if err != nil {
+		return nil, err
+	}
+	p, c, err := company.FindVerified(list.all, payload, t.ports.Clock.Now())
+	if err != nil {
+		return nil, errToken(err)
+	}
+	owner, err := t.ownerOf(ctx, newClaims(p, &c, time.Time{}))
+	if err != nil {
+		return nil, errToken(err)
+	}
+	t.recent.Put(key, owner, list.read)
+	return owner, nil
+}
+
+// verify checks a token. What a refusal needs no keys for is checked first, so that a wrong token causes
+// no request to its issuer.
+func (t *Tokens) verify(ctx context.Context, all []company.Provider, token string, now time.Time) (claims, error) {
+	payload, err := t.ports.Verifier.ReadAccess(token)
+	if err != nil {
+		return claims{}, err
+	}
+	p, c, err := company.FindForAccess(all, payload, now)
+	if err != nil {
+		return claims{}, err
+	}
+	if err := t.ports.Verifier.VerifyAccess(ctx, p, token); err != nil {
+		return claims{}, err
+	}
+	return newClaims(p, &c, now), nil
+}
+
+// ownerOf returns who has a token: the person to whom the identity is linked, if that person may sign
+// in, or somebody whom the service does not know.
+func (t *Tokens) ownerOf(ctx context.Context, c claims) (*authority.Foreign, error) {
+	owner := &authority.Foreign{Issuer: c.provider.Issuer, Subject: c.subject, Reads: c.reads}
+	groups := c.groups
+	linked, err := t.ports.Identities.Find(ctx, c.provider.Issuer, c.subject)
+	switch {
+	case err == nil:
+		if err := t.checkPerson(ctx, &linked); err != nil {
+			return nil, err
+		}
+		owner.Holder = string(linked.UserID)
+		if !c.namesGroups && linked.Membership.Provider == c.provider.Name {
+			groups = linked.Membership.Groups
+		}
+	case !fault.Is(err, fault.NotFound):
+		return nil, err
+	}
+	if !c.provider.Admits(groups) {
+		return nil, company.Reject("group", "the token is of a person in none of the required groups")
+	}
+	for _, g := range groups {
+		owner.Groups = append(owner.Groups, c.provider.Name.Group(g))
+	}
+	return owner, nil
+}
+
+// checkPerson returns an error unless the person of an identity may sign in (contract A-74).
+func (t *Tokens) checkPerson(ctx context.Context, linked *company.Identity) error {
+	account, err := t.ports.Accounts.Get(ctx, linked.UserID)
+	if err != nil && !fault.Is(err, fault.NotFound) {
+		return err
+	}
+	if err != nil || account.State != auth.AccountActive || linked.ConfirmedAt.IsZero() {
+		return company.Reject("person", "the token is of a person who may not sign in")
+	}
+	return nil
+}
+
+func errOther() error { return fault.New(fault.NotFound, "the token is of another issuer") }
+
+// errToken returns the error of a token as callers get it.
+func errToken(err error) error {
+	f, ok := fault.As(err)
+	if !ok || f.Kind != fault.Unauthenticated {
+		return err
+	}
+	if f.Code == "expired" {
+		return fault.New(fault.Unauthenticated, f.Message).WithCode(auth.CodeTokenExpired)
+	}
+	return fault.New(fault.Unauthenticated, f.Message).WithCode(auth.CodeInvalidToken)
+}
