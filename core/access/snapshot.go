@@ -1,6 +1,7 @@
 package access
 
 import (
+	"maps"
 	"slices"
 	"strings"
 
@@ -28,6 +29,7 @@ type Snapshot struct {
 	rules   []Rule // in the order in which they are tried
 	servers []knownServer
 	byName  map[string]int32
+	order   []int32 // the servers by their names
 	remotes remotes
 }
 
@@ -67,6 +69,9 @@ func Compile(o Options, rules []Rule, servers []Listing) *Snapshot {
 			s.remotes.add(remote, int32(i))
 		}
 	}
+	s.order = slices.SortedFunc(maps.Values(s.byName), func(i, j int32) int {
+		return strings.Compare(s.servers[i].Name.String(), s.servers[j].Name.String())
+	})
 	return s
 }
 

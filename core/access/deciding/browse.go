@@ -7,6 +7,7 @@ import (
 	"github.com/tollgate-dev/tollgate/core/fault"
 	"github.com/tollgate-dev/tollgate/core/fields"
 	"github.com/tollgate-dev/tollgate/core/toolserver"
+	"github.com/tollgate-dev/tollgate/ports/authority"
 )
 
 // RuleQuery selects rules for people who look at them.
@@ -78,4 +79,22 @@ func (s *Service) CheckLockout(ctx context.Context, next *access.Rule) error {
 		err = fields.Invalid("confirm", ": with this rule, no call of any server is allowed any more")
 	}
 	return err
+}
+
+// UsagePage is a part of what a caller may use.
+type UsagePage struct {
+	Usages []access.Usage
+	Next   string // the name after which the following page begins; empty on the last one
+}
+
+// Usage returns what a caller may use, of the servers whose names are greater than after, and at most
+// limit of them.
+func (s *Service) Usage(ctx context.Context, who authority.Caller, after string, limit int) (UsagePage, error) {
+	snapshot, subject, err := s.prepare(ctx, &Question{Caller: who})
+	if err != nil {
+		return UsagePage{}, err
+	}
+	var page UsagePage
+	page.Usages, page.Next = snapshot.Usages(subject, s.ports.Clock.Now(), after, limit)
+	return page, nil
 }

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/tollgate-dev/tollgate/test/acceptance/internal/fixture"
+	"github.com/tollgate-dev/tollgate/test/await"
 )
 
 // TestFormsOfAccessRules adds rules with each field, changes each field, and removes them. A mistake is
@@ -151,4 +152,101 @@ func TestAccessRulesInOrder(t *testing.T) {
 		b.wantText("The file of platform manages this")
 		b.submit("/console/operator/access/rules/filed/remove", http.StatusConflict, nil)
 	})
+}
+
+// TestExplainACall explains calls of a person, a service account and a caller without a token.
+func TestExplainACall(t *testing.T) {
+	t.Parallel()
+	fixture.InEachEnvironment(t, func(t *testing.T, e *fixture.Environment) {
+		s := e.Start(t, fixture.RegistrySettings()...)
+		e.NewWriter(t, s, "ada@example.com", "publish com.example/*").PostJSON(t, s, "/v0.1/publish",
+			fixture.NewServerDocument("com.example/weather", "1.0.0")).WantStatus(t, http.StatusOK)
+		for i, rule := range [][]string{
+			{"strangers", "--subject", "service:ci", "--server", "*", "--effect", "deny"},
+			{"mail", "--subject", "everyone", "--server", "org.example/*", "--effect", "allow"},
+			{"lists", "--subject", "everyone", "--server", "*", "--method", "tools/list", "--effect", "allow"},
+			{"removals", "--subject", "everyone", "--server", "*", "--tool", "rm", "--effect", "deny"},
+			{"office", "--subject", "everyone", "--server", "*", "--network", "10.0.0.0/8", "--effect", "allow"},
+			{"watch", "--subject", "everyone", "--server", "*", "--effect", "deny", "--mode", "observe"},
+			{"publishers", "--subject", "grant:publish", "--server", "com.example/*", "--effect", "allow", "--min-trust", "UNVERIFIED"},
+		} {
+			e.RunCommand(t, "", append([]string{"access", "rule", "set", "--order", string('1' + rune(i))}, rule...)...)
+		}
+		b := newOperator(t, e, s)
+		b.follow("Access rules", http.StatusOK)
+		b.follow("Explain a call", http.StatusOK)
+		b.wantNoText("Rules before")
+		ask := func(status int, fields url.Values, want ...string) {
+			t.Helper()
+			b.open("/console/operator/access/explain?"+fields.Encode(), status)
+			b.wantText(want...)
+		}
+		call := func(more ...string) url.Values {
+			v := url.Values{"server": {"com.example/weather"}, "method": {"tools/call"}, "tool": {"forecast"}}
+			for i := 0; i < len(more); i += 2 {
+				v.Set(more[i], more[i+1])
+			}
+			return v
+		}
+		ask(http.StatusOK, call("subject", "ada@example.com"), "Allowed The rule publishers allows the call.", "Matches the subject by grant:publish, "+
+			"of the grant publish com.example/*", "com.example/weather Listed", "strangers It is not about this subject.", "mail It is not about this server.",
+			"lists It is not about this method.", "removals It is not about this tool.", "office It is not about this address.",
+			"watch It matches, and only observes.", "The rule watch only observes. It would deny the call.", "ada@example.com")
+		if got := b.field("subject"); got != "ada@example.com" {
+			t.Errorf("the form has the subject %q", got)
+		}
+		ask(http.StatusOK, call("subject", "ada@example.com", "tool", "rm"), "Denied The rule removals denies the call.")
+		ask(http.StatusOK, call("subject", "ada@example.com", "trust", "HIGH_RISK"), "Challenged The rule publishers allows the call at UNVERIFIED or above",
+			"High risk, and the rule requires Not verified")
+		ask(http.StatusOK, call("address", "10.1.2.3", "subject", "bea@example.com"), "The rule office allows the call.")
+		ask(http.StatusOK, call(), "Challenged No rule decides the call, and the default denies it. There is no token", "a caller without a token")
+		ask(http.StatusOK, call("server", "com.example/none"), "Denied The server is not listed, and such servers are denied.", "Not listed")
+		ask(http.StatusOK, call("server", "https://\u202example.com/mcp"), "Denied The server is not listed")
+		ask(http.StatusUnprocessableEntity, call("subject", "x@@"), "Subject")
+		ask(http.StatusUnprocessableEntity, call("subject", "none@example.com"), "Subject: there is no active person:none@example.com.")
+		ask(http.StatusUnprocessableEntity, call("tool", ""), "Tool must be the name of the tool that is called.")
+		ask(http.StatusUnprocessableEntity, call("server", " "), "Server must be a name or an address.")
+		ask(http.StatusUnprocessableEntity, call("server", "://"), "Server must be a name or a URL")
+		ask(http.StatusUnprocessableEntity, call("address", "ten"), "Address of the client must be an IP address.")
+		b.callersAndUsage(e, s)
+	})
+}
+
+// callersAndUsage checks who may call a server on its page, and what people may use on theirs.
+func (b *browser) callersAndUsage(e *fixture.Environment, s *fixture.Service) {
+	b.t.Helper()
+	const server = "/console/servers/com.example/weather"
+	b.open(server, http.StatusOK)
+	b.wantText("Who may call it Rule What it does strangers Forbids the service account ci to use every server.",
+		"publishers Allows people with the grant publish", "Calls that no rule matches are denied.")
+	b.wantNoText("mail Allows")
+	b.follow("Its access rules", http.StatusOK)
+	b.wantText("6 rules that could apply")
+	b.open("/console/account/access", http.StatusOK)
+	b.wantText("com.example/weather May list tools. May not call the tool rm. May use everything, from 10.0.0.0/8.")
+	b.wantNoText("at UNVERIFIED or above")
+	stranger := newBrowser(b.t, s)
+	stranger.open(server, http.StatusOK)
+	stranger.wantNoText("Who may call it")
+	stranger.open("/console/account/access", http.StatusOK)
+	stranger.wantPath("/console/sign-in?next=%2Fconsole%2Faccount%2Faccess")
+	cem := newBrowser(b.t, s)
+	cem.signIn(e.NewPerson(b.t, "cem@example.com", "edit com.example/*"))
+	cem.open(server, http.StatusOK)
+	cem.wantText("Who may call it", "strangers Forbids")
+	cem.wantNoText("Its access rules")
+	dan := newBrowser(b.t, s)
+	dan.signIn(e.NewPerson(b.t, "dan@example.com", "publish org.example/*", "edit org.example/*"))
+	dan.open(server, http.StatusOK)
+	dan.wantNoText("Who may call it")
+	dan.follow("dan@example.com", http.StatusOK)
+	dan.follow("What may I use", http.StatusOK)
+	dan.wantText("com.example/weather May list tools.")
+	e.RunCommand(b.t, "", "access", "rule", "set", "stop", "--order", "0", "--subject", "anyone", "--server", "*", "--effect", "deny")
+	await.Until(b.t, "the rule holds", func() bool {
+		dan.open("/console/account/access", http.StatusOK)
+		return strings.Contains(dan.text(), "You may use no server yet.")
+	})
+	dan.open("/console/account/access?after=~", http.StatusOK)
+	dan.wantText("You may use no further server.")
 }

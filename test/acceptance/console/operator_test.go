@@ -15,7 +15,7 @@ import (
 // operatorPages are all pages of operators.
 var operatorPages = []string{
 	"", "/people", "/grants", "/policies", "/views", "/mirrors", "/webhooks", "/review-rules", "/service-accounts", "/providers",
-	"/limits", "/risk", "/log", "/access",
+	"/limits", "/risk", "/log", "/access", "/access/explain",
 }
 
 // newOperator returns a browser in which a person with the grant operate has full trust.

@@ -289,14 +289,14 @@ func (s *site) pages() []string {
 	operator := []string{
 		"", "/people", "/people/tom@example.com", "/grants", "/policies", "/views", "/mirrors", "/webhooks", "/limits",
 		"/risk", "/log", "/review-rules", "/service-accounts", "/service-accounts/none", "/views/none", "/mirrors/none", "/webhooks/" + unknownID,
-		"/access", "/access?server=x", "/access?subject=none%40example.com", "/access/rules/none",
+		"/access", "/access/explain", "/access/explain?server=x&method=tools/list&subject=x", "/access?server=x", "/access?subject=none%40example.com", "/access/rules/none",
 	}
 	all := []string{
 		"/console/", "/console/publish", "/console/own", "/console/own/example.statuses/open-s3",
 		"/console/servers/example.statuses/open-s3",
 		"/console/reviews", "/console/reviews?state=x", "/console/reviews/" + unknownID,
 		"/console/reviews/" + s.submit(), "/console/quarantine", "/console/quarantine?cursor=x",
-		"/console/account", "/console/account/password", "/console/account/authenticator", "/console/account/log", "/console/account/tokens",
+		"/console/account", "/console/account/password", "/console/account/authenticator", "/console/account/log", "/console/account/tokens", "/console/account/access",
 		"/console/none",
 	}
 	for _, page := range operator {

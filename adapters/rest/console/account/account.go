@@ -11,6 +11,7 @@ import (
 
 	"github.com/tollgate-dev/tollgate/adapters/rest/console/auditlog"
 	"github.com/tollgate-dev/tollgate/adapters/rest/console/site"
+	"github.com/tollgate-dev/tollgate/core/access/deciding"
 	"github.com/tollgate-dev/tollgate/core/audit"
 	"github.com/tollgate-dev/tollgate/core/auth"
 	"github.com/tollgate-dev/tollgate/core/auth/assessment"
@@ -63,6 +64,7 @@ type Ports struct {
 	Tokens      *tokens.Service
 	Companies   *federating.Service
 	Passkeys    *passkeys.Service
+	Access      *deciding.Service
 }
 
 // Pages are the pages of an account. It is safe for concurrent use.
@@ -93,6 +95,7 @@ func (p *Pages) Mount(r fiber.Router) {
 	p.mountAuthenticator(r)
 	p.mountTokens(r)
 	p.mountPasskeys(r)
+	p.mountUsage(r)
 	p.site.Post(r, unlinkPath, 3, site.Act{
 		Level: auth.FullTrust, Title: "Unlink this company sign-in", Do: p.unlink,
 	})

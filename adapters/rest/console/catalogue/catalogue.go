@@ -17,6 +17,7 @@ import (
 	"github.com/gofiber/fiber/v2"
 
 	"github.com/tollgate-dev/tollgate/adapters/rest/console/site"
+	"github.com/tollgate-dev/tollgate/core/access/deciding"
 	"github.com/tollgate-dev/tollgate/core/auth/auditing"
 	"github.com/tollgate-dev/tollgate/core/auth/joining"
 	"github.com/tollgate-dev/tollgate/core/fault"
@@ -50,10 +51,11 @@ type Ports struct {
 	Finder  *browsing.Finder
 	Hidden  *quarantining.Service
 	Views   *viewing.Gate
-	// Reviews, Joining and Trail are nil without the part for authentication.
+	// Reviews, Joining, Trail and Access are nil without the part for authentication.
 	Reviews *reviewing.Service
 	Joining *joining.Service
 	Trail   *auditing.Trail
+	Access  *deciding.Service
 }
 
 // New returns the pages.

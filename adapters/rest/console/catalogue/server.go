@@ -40,7 +40,8 @@ type serverView struct {
 	Views       []view.View // that have the version, as far as the person may know
 	Published   *happened   // who published it and who approved it; nil if that is not known
 	Approved    *happened
-	History     []happened // of the server
+	History     []happened   // of the server
+	Callers     *callersView // nil if the person may not know it
 }
 
 // happened is an event of the history of a server in words.
@@ -133,7 +134,7 @@ func (p *Pages) fill(v *site.Visit, view *serverView, r registry.Record) error {
 			return err
 		}
 	}
-	for _, add := range [...]func(*site.Visit, *serverView) error{p.addVersions, p.addViews, p.addHistory, p.addOffers} {
+	for _, add := range [...]func(*site.Visit, *serverView) error{p.addVersions, p.addViews, p.addHistory, p.addOffers, p.addCallers} {
 		if err := add(v, view); err != nil {
 			return err
 		}

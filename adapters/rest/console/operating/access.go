@@ -77,6 +77,7 @@ var accessRuleInputs = []site.Input{
 func (p *Pages) mountAccess(r fiber.Router) {
 	p.open(r, accessPath, p.access)
 	p.site.Post(r, accessPath, 0, p.act("Add this rule", p.addAccessRule, p.access))
+	r.Get(explainPath, p.page(p.explain))
 	p.open(r, accessRulePath, p.accessRule)
 	p.site.Post(r, accessRulePath, 0, p.act("Save this rule", p.changeAccessRule, p.accessRule))
 	p.site.Post(r, accessRulePath+"/remove", 3, p.act("Remove this rule", p.removeAccessRule, nil))

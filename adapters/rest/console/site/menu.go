@@ -43,7 +43,7 @@ var sections = []section{
 	newSection("My account", Root+"account",
 		Link{Text: "My account"}, Link{Text: "Password", Path: "password"},
 		Link{Text: "Authenticator app", Path: "authenticator"}, Link{Text: "Passkeys", Path: "passkeys"},
-		Link{Text: "Tokens", Path: "tokens"}, Link{Text: "My audit log", Path: "log"},
+		Link{Text: "Tokens", Path: "tokens"}, Link{Text: "What may I use", Path: "access"}, Link{Text: "My audit log", Path: "log"},
 	),
 }
 

@@ -80,7 +80,8 @@ var inputs = map[string]struct{ field, label string }{
 	"maxSession": {"maxSession", "Longest session"}, "claims": {"claims", "Claims"},
 	"order": {"order", "Order"}, "effect": {"effect", "Effect"}, "subjects": {"subjects", "Subjects"}, "servers": {"servers", "Servers"},
 	"methods": {"methods", "Methods"}, "tools": {"tools", "Tools"}, "minTrust": {"minTrust", "Least trust"}, "mode": {"mode", "Mode"},
-	"server": {"server", "Server"}, "confirm": {"confirm", "Confirmation"}, "expiresAt": {"expiresAt", "End"}, "the owner": {"owner", "The owner"},
+	"server": {"server", "Server"}, "confirm": {"confirm", "Confirmation"},
+	"tool": {"tool", "Tool"}, "trust": {"trust", "Trust"}, "address": {"address", "Address of the client"}, "expiresAt": {"expiresAt", "End"}, "the owner": {"owner", "The owner"},
 }
 
 // newProblem returns a problem from a message of a use case: that of an input, in the words of the

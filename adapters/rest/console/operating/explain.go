@@ -1,0 +1,114 @@
+package operating
+
+import (
+	"context"
+	"net/url"
+	"strings"
+
+	"github.com/gofiber/fiber/v2"
+
+	"github.com/tollgate-dev/tollgate/adapters/rest/console/site"
+	"github.com/tollgate-dev/tollgate/core/access"
+	"github.com/tollgate-dev/tollgate/core/access/deciding"
+	"github.com/tollgate-dev/tollgate/core/fault"
+	"github.com/tollgate-dev/tollgate/core/fields"
+)
+
+const explainPath = accessPath + "/explain"
+
+var explainPage = site.ParsePage(templates, "templates/explain.html")
+
+// explainForm are the fields of a question about a call.
+var explainForm = site.Form{Action: explainPath, Button: "Explain", Inputs: []site.Input{
+	{Name: "subject", Label: "Subject", Hint: "An e-mail address, service: and the name of a service account, or everyone. Empty for a caller without a token."},
+	{Name: "server", Label: "Server", Hint: "Its name, or the address that is called, such as https://tools.example.com/mcp.", Required: true},
+	{Name: "method", Label: "Method", Kind: "select", Options: site.Options(
+		string(access.CallsTools), string(access.ListsTools), "prompts/list", "prompts/get", "resources/list", "resources/read", "initialize")},
+	{Name: "tool", Label: "Tool", Hint: "Of tools/call."},
+	{Name: "address", Label: "Address of the client", Hint: "An IP address, for rules with networks. Optional."},
+	{Name: "trust", Label: "Trust", Kind: "select", Options: append([]site.Option{{Text: "That of the newest session"}}, levelOptions[1:]...)},
+}}
+
+// explainView is the page that says why a call is allowed or denied.
+type explainView struct {
+	Ask    site.FormView
+	Answer *answerView // nil before a question
+}
+
+// answerView is the answer to a question, in words.
+type answerView struct {
+	access.Explanation
+
+	Person   string // the e-mail address of the subject, if it is a person
+	Level    site.Level
+	Required site.Level
+	Steps    []access.Step // the rules before the one that decided
+	Others   int           // those that are not in Steps: they are not about the subject or the server
+}
+
+func (p *Pages) explain(ctx context.Context, v *site.Visit) error {
+	values, err := url.ParseQuery(string(v.Request().URI().QueryString()))
+	if err != nil {
+		values = url.Values{}
+	}
+	view, problems := explainView{}, site.Problems(nil)
+	if values.Has("server") {
+		e, err := p.answer(ctx, values)
+		if f, ok := fault.As(err); ok && f.Kind == fault.Invalid {
+			v.Status(fiber.StatusUnprocessableEntity)
+			problems = site.ProblemsOf(f)
+		} else if err != nil {
+			return err
+		} else {
+			view.Answer = newAnswerView(&e)
+		}
+	}
+	view.Ask = site.FillForm(explainForm, values, problems)
+	return v.Render(explainPage, newHead(v, "Explain a call", problems, view.Ask), view)
+}
+
+// answer explains the call that a form describes.
+func (p *Pages) answer(ctx context.Context, values url.Values) (access.Explanation, error) {
+	trimmed := func(field string) string { return strings.TrimSpace(values.Get(field)) }
+	d := deciding.Draft{
+		Subject: subjectOf(values.Get("subject")), Trust: values.Get("trust"), Method: values.Get("method"), Name: trimmed("tool"),
+		Address: trimmed("address"), Server: trimmed("server"),
+	}
+	switch {
+	case d.Server == "":
+		return access.Explanation{}, fields.Invalid("server", " must be a name or an address")
+	case d.Method == string(access.CallsTools) && d.Name == "":
+		return access.Explanation{}, fields.Invalid("tool", " must be the name of the tool that is called")
+	case d.Subject == "":
+		d.Subject = string(access.SelectAnyone)
+	}
+	if strings.Contains(d.Server, "://") {
+		if u, err := url.Parse(d.Server); err != nil || u.Host == "" {
+			return access.Explanation{}, fields.Invalid("server", " must be a name or a URL, for example https://tools.example.com/mcp")
+		}
+		d.Server, d.URL = "", d.Server
+	}
+	who, q, err := deciding.ParseQuestion(d)
+	if err != nil {
+		return access.Explanation{}, err
+	}
+	return p.ports.Access.Explain(ctx, who, q)
+}
+
+// maxSteps is up to how many rules a page lists that did not decide, whatever failed.
+const maxSteps = 100
+
+func newAnswerView(e *access.Explanation) *answerView {
+	view := &answerView{
+		Explanation: *e, Level: site.LevelOf(e.Trust), Required: site.LevelOf(e.Decision.Required),
+	}
+	view.Person, _ = strings.CutPrefix(e.Subject, string(access.SelectPerson)+":")
+	for _, step := range e.Steps {
+		if len(e.Steps) > maxSteps && (step.Failed == access.OnSubject || step.Failed == access.OnServer) || len(view.Steps) == maxSteps {
+			view.Others++
+			continue
+		}
+		view.Steps = append(view.Steps, step)
+	}
+	return view
+}

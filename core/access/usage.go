@@ -1,0 +1,109 @@
+package access
+
+import (
+	"slices"
+	"time"
+
+	"github.com/tollgate-dev/tollgate/core/toolserver"
+)
+
+// Usage is what a subject may do with a server.
+type Usage struct {
+	Server toolserver.Name
+	Rules  []Rule // that are about both, in the order in which they are tried
+	Rest   Effect // of the calls that none of them decides: Allow or Deny
+}
+
+// maxScanned is how many servers Usages looks at.
+const maxScanned = 1000
+
+// Usages returns what a subject may do with servers whose names are greater than after, ordered by
+// name: at most limit of those that it may use. next is the name after which the following page
+// begins; empty on the last one. A page may be empty and have a next one.
+func (s *Snapshot) Usages(subject *Subject, at time.Time, after string, limit int) (page []Usage, next string) {
+	begin, _ := slices.BinarySearchFunc(s.order, after, func(i int32, name string) int {
+		if s.servers[i].Name.String() <= name {
+			return -1
+		}
+		return 1
+	})
+	for n, i := range s.order[begin:] {
+		if n == maxScanned || len(page) == limit {
+			return page, s.servers[s.order[begin+n-1]].Name.String()
+		}
+		if k := &s.servers[i]; !k.Quarantined {
+			if u := s.usage(subject, k, at); u.AllowsSome() {
+				page = append(page, u)
+			}
+		}
+	}
+	return page, ""
+}
+
+// usage returns what a subject may do with a server, by the rules up to the first that decides all
+// calls.
+func (s *Snapshot) usage(subject *Subject, k *knownServer, at time.Time) Usage {
+	u := Usage{Server: k.Name, Rest: Deny}
+	for _, i := range s.candidates(subject, k) {
+		r := &s.rules[i]
+		if s.passes(r) || r.hasExpired(at) || r.isNever() || r.selects(subject, k.Name) == (Selector{}) || !r.covers(k.Name) {
+			continue
+		}
+		all := r.isUnconditional()
+		if r.Effect == Allow || !all {
+			u.Rules = append(u.Rules, *r)
+		}
+		if all {
+			return u
+		}
+	}
+	if s.options.Default == Allow {
+		u.Rest = Allow
+	}
+	return u
+}
+
+// candidates returns the rules that may be about a subject and a server, in their order.
+func (s *Snapshot) candidates(subject *Subject, k *knownServer) (found []int32) {
+	for _, b := range k.rules {
+		for _, key := range subject.selectors() {
+			found = append(found, b[key]...)
+		}
+	}
+	slices.Sort(found)
+	return slices.Compact(found)
+}
+
+// AllowsSome reports whether some call may be allowed.
+func (u *Usage) AllowsSome() bool {
+	return u.Rest == Allow || slices.ContainsFunc(u.Rules, func(r Rule) bool { return r.Effect == Allow })
+}
+
+// maxLines is how many rules are in words.
+const maxLines = 10
+
+// Lines returns in words what the subject may do, each as a sentence. The first that is about a call
+// holds. A long list is shortened.
+func (u *Usage) Lines() (lines []string) {
+	for i := range u.Rules {
+		r := &u.Rules[i]
+		verb := map[Effect]string{Allow: "May ", Deny: "May not "}[r.Effect]
+		acts := r.acts()
+		if acts == "" {
+			acts = "use everything"
+		}
+		if line := verb + acts + r.conditions() + "."; !slices.Contains(lines, line) {
+			lines = append(lines, line)
+		}
+		if len(lines) == maxLines {
+			return append(lines, "And more, by later rules.")
+		}
+	}
+	switch {
+	case u.Rest == Allow && len(lines) == 0:
+		lines = append(lines, "May use everything.")
+	case u.Rest == Allow:
+		lines = append(lines, "May do everything else.")
+	}
+	return lines
+}
