@@ -1130,26 +1130,6 @@ func injectService(ctx context.Context, s settings.Settings, parts settings.Part
 		Entropy:     entropy,
 	}
 	tokensService := tokens.New(tokensPorts)
-	decidingConfig := s.Access
-	accessstoreRules := accessrecords.NewRules(db)
-	servers := inprocess.NewListings(snapshotReader, quarantine)
-	memberPorts := inprocess.MemberPorts{
-		Accounts: accounts,
-		Sessions: sessions,
-		Services: services,
-		Grants:   grants,
-		Groups:   memberships,
-		Clock:    clock,
-	}
-	members := inprocess.NewMembers(memberPorts)
-	decidingPorts := deciding.Ports{
-		Rules:   accessstoreRules,
-		Servers: servers,
-		Members: members,
-		Changes: changes,
-		Clock:   clock,
-	}
-	decidingService := deciding.New(decidingConfig, decidingPorts)
 	accountPorts := account.Ports{
 		SignIn:      signinService,
 		Devices:     devicesService,

@@ -95,6 +95,6 @@ func (s *Service) Usage(ctx context.Context, who authority.Caller, after string,
 		return UsagePage{}, err
 	}
 	var page UsagePage
-	page.Usages, page.Next = snapshot.Usages(subject, s.ports.Clock.Now(), after, limit)
+	page.Usages, page.Next = snapshot.Usages(&subject, s.ports.Clock.Now(), after, limit)
 	return page, nil
 }
