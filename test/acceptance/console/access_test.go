@@ -202,7 +202,7 @@ func TestExplainACall(t *testing.T) {
 		ask(http.StatusOK, call(), "Challenged No rule decides the call, and the default denies it. There is no token", "a caller without a token")
 		ask(http.StatusOK, call("server", "com.example/none"), "Denied The server is not listed, and such servers are denied.", "Not listed")
 		ask(http.StatusOK, call("server", "https://\u202example.com/mcp"), "Denied The server is not listed")
-		ask(http.StatusUnprocessableEntity, call("subject", "x@@"), "Subject")
+		ask(http.StatusUnprocessableEntity, call("subject", "x@@"), "Subject: person: must be followed by an e-mail address.")
 		ask(http.StatusUnprocessableEntity, call("subject", "none@example.com"), "Subject: there is no active person:none@example.com.")
 		ask(http.StatusUnprocessableEntity, call("tool", ""), "Tool must be the name of the tool that is called.")
 		ask(http.StatusUnprocessableEntity, call("server", " "), "Server must be a name or an address.")

@@ -82,6 +82,9 @@ func (p *Pages) answer(ctx context.Context, values url.Values) (access.Explanati
 	case d.Subject == "":
 		d.Subject = string(access.SelectAnyone)
 	}
+	if _, err := access.ParseSelector(d.Subject); err != nil {
+		return access.Explanation{}, fields.Invalid("subject", ": %s", fault.PublicMessage(err))
+	}
 	if strings.Contains(d.Server, "://") {
 		if u, err := url.Parse(d.Server); err != nil || u.Host == "" {
 			return access.Explanation{}, fields.Invalid("server", " must be a name or a URL, for example https://tools.example.com/mcp")
