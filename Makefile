@@ -88,8 +88,10 @@ check: check-format check-structure check-vet lint check-generated check-tidy ##
 lint: tool-lint ## run the pinned golangci-lint
 	$(IN_EACH_MODULE) $(GOLANGCI_LINT) run --timeout=30m ./...
 
-generate: tools-protobuf ## generate the Wire injectors, the plugin protocol, the API page and the references in docs
-	@if [ -d plugins/sdk/proto ]; then echo "buf generate"; cd plugins/sdk/proto && PATH="$(TOOLS):$$PATH" $(BUF) generate; fi
+generate: tools-protobuf ## generate the Wire injectors, the protocols, the API page and the references in docs
+	@for folder in plugins/sdk/proto adapters/decideapi/extmcppb; do \
+	  if [ -d $$folder ]; then echo "buf generate in $$folder"; (cd $$folder && PATH="$(TOOLS):$$PATH" $(BUF) generate); fi; \
+	done
 	@if compgen -G 'wiring/*.go' >/dev/null; then echo "go tool wire"; go tool wire gen ./wiring/...; fi
 	@if [ -d adapters/rest/apidocs ]; then echo "go generate"; go generate ./adapters/rest/apidocs; fi
 	@echo "docs/commands.md docs/settings.md"; go test -count=1 ./cmd/tollgate -run '^TestReferences$$' -update >/dev/null

@@ -25,6 +25,15 @@ const (
 	jsonType = "application/json"
 )
 
+// The indices of answer.headers.
+const (
+	subjectHeader = iota
+	serverHeader
+	toolHeader
+	trustHeader
+	ruleHeader
+)
+
 // header is a header of the request to the tool server.
 type header struct{ name, value string }
 
@@ -35,14 +44,15 @@ type answer struct {
 	call access.Call
 	// headers are those that the tool server gets of an allowed call, in place of what the client sent
 	// under their names. One with an empty value must be removed.
-	headers [5]header
+	headers [ruleHeader + 1]header
 	// stripToken is whether the header Authorization is to be removed.
 	stripToken bool
 
 	// The others are of a call that is not allowed.
 	status     int    // 401 or 403; of an allowed call 200
 	challenge  string // WWW-Authenticate; empty for no such header
-	body       []byte // JSON
+	message    string // a sentence for the caller
+	body       []byte // JSON, with the message
 	decisionID string // what people ask operators about: the body says little
 }
 
@@ -54,11 +64,11 @@ func (c Config) newAnswer(d deciding.Answer, call access.Call) *answer {
 	a := &answer{Answer: d, call: call, status: http.StatusOK}
 	if a.allowed() {
 		a.headers = [...]header{
-			{"x-tollgate-subject", headerText(d.Subject.String())},
-			{"x-tollgate-server", headerText(d.Server)},
-			{"x-tollgate-tool", headerText(call.Tool())},
-			{"x-tollgate-trust", d.Subject.Trust().String()},
-			{"x-tollgate-rule", string(d.Rule)},
+			subjectHeader: {"x-tollgate-subject", headerText(d.Subject.String())},
+			serverHeader:  {"x-tollgate-server", headerText(d.Server)},
+			toolHeader:    {"x-tollgate-tool", headerText(call.Tool())},
+			trustHeader:   {"x-tollgate-trust", d.Subject.Trust().String()},
+			ruleHeader:    {"x-tollgate-rule", string(d.Rule)},
 		}
 		a.stripToken = c.StripToken
 		return a
@@ -70,7 +80,7 @@ func (c Config) newAnswer(d deciding.Answer, call access.Call) *answer {
 	}
 	a.challenge = c.challengeOf(f)
 	a.decisionID = string(d.ID)
-	a.body = bodyOf(f, call.ID)
+	a.message, a.body = f.Message, bodyOf(f, call.ID)
 	return a
 }
 

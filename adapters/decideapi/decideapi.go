@@ -30,7 +30,9 @@ type Config struct {
 // Ports are the dependencies of an API. All fields are required.
 type Ports struct {
 	Authority authority.Authority
-	Decide    func(context.Context, deciding.Question) (deciding.Answer, error)
+	// Decide and Denied are the methods of deciding.Service.
+	Decide func(context.Context, deciding.Question) (deciding.Answer, error)
+	Denied func(context.Context, deciding.Question, []access.Call) ([]bool, error)
 	// Named returns a subject by its type and id, for AuthZEN (deciding.Service.Named).
 	Named func(ctx context.Context, kind, id string) (access.Subject, error)
 	Log   *logrus.Entry
@@ -56,11 +58,21 @@ type request struct {
 
 // answer decides about a request. Its errors are those of deciding.Service.Decide.
 func (a *API) answer(ctx context.Context, r *request) (*answer, error) {
+	q := a.question(ctx, r)
+	return a.decide(ctx, &q)
+}
+
+// question returns the question of a request.
+func (a *API) question(ctx context.Context, r *request) deciding.Question {
 	q := deciding.Question{Server: r.server, Address: r.address, From: r.from}
 	q.Caller, q.Refusal = a.identify(ctx, r)
 	r.call.TrustHeaders = a.config.TrustHeaders
 	q.Call = access.ReadCall(&r.call)
-	d, err := a.ports.Decide(ctx, q)
+	return q
+}
+
+func (a *API) decide(ctx context.Context, q *deciding.Question) (*answer, error) {
+	d, err := a.ports.Decide(ctx, *q)
 	if err != nil {
 		return nil, err
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"io"
 	"net/netip"
+	"strings"
 	"testing"
 
 	"github.com/sirupsen/logrus"
@@ -50,11 +51,21 @@ func (r *recorder) decide(_ context.Context, q deciding.Question) (deciding.Answ
 	return deciding.Answer{Decision: r.decides, Subject: ada}, r.err
 }
 
+// denied denies the calls of what begins with "no".
+func (r *recorder) denied(_ context.Context, q deciding.Question, calls []access.Call) ([]bool, error) {
+	r.asked = q
+	denied := make([]bool, len(calls))
+	for i, c := range calls {
+		denied[i] = strings.HasPrefix(c.Name, "no")
+	}
+	return denied, r.err
+}
+
 func newAPI(c Config) (*API, *recorder) {
 	r := recorder{decides: access.Decision{Effect: access.Allow, Server: "com.example/weather", Rule: "r"}}
 	log := logrus.New()
 	log.SetOutput(io.Discard)
-	return New(c, Ports{Authority: callers{}, Decide: r.decide, Log: logrus.NewEntry(log)}), &r
+	return New(c, Ports{Authority: callers{}, Decide: r.decide, Denied: r.denied, Log: logrus.NewEntry(log)}), &r
 }
 
 // TestTokens checks who calls by the headers Authorization.

@@ -9,6 +9,7 @@ import (
 	"google.golang.org/grpc/codes"
 	grpcstatus "google.golang.org/grpc/status"
 
+	"github.com/tollgate-dev/tollgate/adapters/decideapi/extmcppb"
 	"github.com/tollgate-dev/tollgate/core/fault"
 )
 
@@ -16,6 +17,7 @@ import (
 func (a *API) Register(s grpc.ServiceRegistrar) {
 	if a.config.On {
 		authpb.RegisterAuthorizationServer(s, &envoy{api: a})
+		extmcppb.RegisterExtMcpServer(s, &agentgateway{api: a})
 	}
 }
 

@@ -264,6 +264,29 @@ func TestForeignSubjects(t *testing.T) {
 	fx.want(q, access.Allow, access.ByRule)
 }
 
+// TestDenied looks at several calls at once, which is no decision about them.
+func TestDenied(t *testing.T) {
+	fx := newFixture(t, deciding.Config{})
+	fx.set(audit.Details{
+		"name": audit.Text("robots"), "effect": audit.Text("allow"), "subjects": audit.Texts([]string{robot}),
+		"tools": audit.Texts([]string{"forecast"}),
+	})
+	calls := []access.Call{access.NewCall("tools/call", "forecast"), access.NewCall("tools/call", "delete")}
+	for who, want := range map[string][]bool{robot: {false, true}, "": {false, false}} {
+		q := question(authority.Caller{})
+		if who != "" {
+			q = question(tokenOf(who))
+		}
+		if got, err := fx.Denied(t.Context(), q, calls); err != nil || !slices.Equal(got, want) {
+			t.Errorf("%q: %v, error %v, want %v", who, got, err, want)
+		}
+	}
+	fx.failure = fault.New(fault.Unavailable, "away")
+	if _, err := fx.Denied(t.Context(), question(tokenOf("p1")), calls); !fault.Is(err, fault.Unavailable) {
+		t.Errorf("a caller who is not in memory: error %v", err)
+	}
+}
+
 // TestFresh changes a rule and the listing, which hold at the next decision, and reads nothing while
 // nothing changes.
 func TestFresh(t *testing.T) {

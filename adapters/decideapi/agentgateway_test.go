@@ -1,0 +1,142 @@
+package decideapi
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"google.golang.org/grpc/codes"
+	grpcstatus "google.golang.org/grpc/status"
+	"google.golang.org/protobuf/types/known/structpb"
+	"pgregory.net/rapid"
+
+	"github.com/tollgate-dev/tollgate/adapters/decideapi/extmcppb"
+	"github.com/tollgate-dev/tollgate/core/access"
+	"github.com/tollgate-dev/tollgate/core/fault"
+)
+
+func newContext(t *testing.T, fields map[string]any) *structpb.Struct {
+	t.Helper()
+	s, err := structpb.NewStruct(fields)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+// TestGatewayRequests checks who calls what in a request of agentgateway, and what it gets.
+func TestGatewayRequests(t *testing.T) {
+	t.Parallel()
+	a, r := newAPI(Config{StripToken: true})
+	g := &agentgateway{api: a}
+	stated := newContext(t, map[string]any{"tollgate.server": "com.example/weather", "tollgate.authorization": "Bearer bob"})
+	got, err := g.CheckRequest(t.Context(), &extmcppb.McpRequest{
+		ServiceNames: []string{"other"}, Method: "tools/call", McpRequest: []byte(`{"name":"forecast","arguments":{}}`),
+		MetadataContext: stated, Headers: []*extmcppb.McpHeader{{Key: "Authorization", Value: []byte("Bearer ada")}},
+	})
+	who, _ := r.asked.Caller.Person()
+	if err != nil || got.GetPass() == nil || r.asked.Server != "com.example/weather" || who != "ada" || r.asked.Call.Tool() != "forecast" {
+		t.Errorf("%v, error %v, asked %+v", got, err, r.asked)
+	}
+	if h := got.GetHeaderMutation(); len(h.GetSet()) != 5 || string(h.GetSet()[2].GetValue()) != "forecast" ||
+		strings.Join(h.GetRemove(), " ") != "authorization" || len(got.GetMetadata().GetFields()) != 1 {
+		t.Errorf("the headers are %v", h)
+	}
+	got, err = g.CheckRequest(t.Context(), &extmcppb.McpRequest{
+		ServiceNames: []string{"com.example/weather", "com.example/maps"}, Method: "tools/list",
+		MetadataContext: newContext(t, map[string]any{"tollgate.authorization": "Bearer bob"}),
+	})
+	who, _ = r.asked.Caller.Person()
+	if err != nil || r.asked.Server != "com.example/maps" || who != "bob" || r.asked.Call.Class != access.ListsTools ||
+		strings.Join(got.GetHeaderMutation().GetRemove(), " ") != "x-tollgate-server x-tollgate-tool x-tollgate-rule authorization" {
+		t.Errorf("%v, error %v, asked %+v", got, err, r.asked)
+	}
+	for params, readable := range map[string]bool{
+		`{"name":"forecast"}`: true, `{"name":"forecast","name":"x"}`: false, `{`: false, `{},"method":"tools/list"`: false, `[]`: false,
+		`{"name":"` + strings.Repeat("a", access.MaxBody) + `"}`: false,
+	} {
+		if _, err := g.CheckRequest(t.Context(), &extmcppb.McpRequest{Method: "tools/call", McpRequest: []byte(params)}); err != nil ||
+			(r.asked.Call.Problem == "") != readable {
+			t.Errorf("%.40s: %+v, error %v", params, r.asked.Call, err)
+		}
+	}
+
+	r.decides = access.Decision{Effect: access.Deny, Reason: access.ByRule}
+	got, err = g.CheckRequest(t.Context(), &extmcppb.McpRequest{Method: "tools/call", MetadataContext: stated})
+	refusal := got.GetError()
+	var body struct {
+		Code    int
+		Message string
+		Data    struct{ DecisionID string }
+	}
+	if err != nil || refusal.GetCode() != extmcppb.AuthorizationError_PERMISSION_DENIED || json.Unmarshal(refusal.GetMcpError(), &body) != nil ||
+		body.Code != -32001 || body.Message != refusal.GetReason() || body.Message == "" {
+		t.Errorf("%v, error %v", got, err)
+	}
+	r.err = fault.New(fault.Unavailable, "away")
+	if _, err := g.CheckRequest(t.Context(), &extmcppb.McpRequest{}); grpcstatus.Code(err) != codes.Unavailable {
+		t.Errorf("error %v", err)
+	}
+	if _, err := g.CheckResponse(t.Context(), &extmcppb.McpResponse{Method: "tools/list", McpResponse: []byte(`{"tools":[]}`)}); grpcstatus.Code(err) != codes.Unavailable {
+		t.Errorf("error %v", err)
+	}
+}
+
+// TestGatewayLists checks what is removed from lists: what would be denied, and no other byte.
+func TestGatewayLists(t *testing.T) {
+	t.Parallel()
+	a, _ := newAPI(Config{})
+	g := &agentgateway{api: a}
+	for name, c := range map[string]struct{ method, result, want string }{
+		"nothing":              {"tools/list", `{"tools":[ {"name":"a"} , {"name":"b"}]}`, ""},
+		"the first":            {"tools/list", `{"tools":[ {"name":"no"} , {"name":"b"} ], "nextCursor":"x"}`, `{"tools":[ {"name":"b"} ], "nextCursor":"x"}`},
+		"the last":             {"tools/list", `{"n":1e3,"tools":[{"x":[{"name":"no"}],"name":"a"} , {"name":"no1"} ]}`, `{"n":1e3,"tools":[{"x":[{"name":"no"}],"name":"a"} ]}`},
+		"all":                  {"tools/list", `{"tools":[ {"name":"no"},{"name":"no2"} ]}`, `{"tools":[  ]}`},
+		"some":                 {"tools/list", `{"tools":[{"name":"no"},{"name":"no"},{"name":"a"},{"name":"no"},{"name":"b"},{"name":"no"}]}`, `{"tools":[{"name":"a"},{"name":"b"}]}`},
+		"escapes":              {"tools/list", `{"to\u006fls":[{"n\u0061me":"\u006eo"},{"name":"a\u00e9"}]}`, `{"to\u006fls":[{"name":"a\u00e9"}]}`},
+		"prompts":              {"prompts/list", `{"prompts":[{"name":"no"}],"tools":[{"name":"no"}]}`, `{"prompts":[],"tools":[{"name":"no"}]}`},
+		"resources":            {"resources/list", `{"resources":[{"name":"no","uri":"a"},{"name":"a","uri":"no:b"}]}`, `{"resources":[{"name":"no","uri":"a"}]}`},
+		"another":              {"tools/call", `{"tools":[{"name":"no"}]}`, ""},
+		"no list":              {"tools/list", `{"x":[{"name":"no"}]}`, ""},
+		"no object":            {"tools/list", `{"tools":["no",7,{"name":7},[]]}`, ""},
+		"a member given twice": {"tools/list", `{"tools":[],"tools":[{"name":"no"}]}`, "error"},
+		"a name given twice":   {"tools/list", `{"tools":[{"name":"a","name":"no"}]}`, "error"},
+		"no JSON":              {"tools/list", `{"tools":[`, "error"},
+		"no list at all":       {"tools/list", `{"tools":{"name":"no"}}`, "error"},
+	} {
+		got, err := g.CheckResponse(t.Context(), &extmcppb.McpResponse{Method: c.method, McpResponse: []byte(c.result), ServiceNames: []string{"x"}})
+		switch {
+		case err != nil || (c.want == "error") != (got.GetError().GetCode() == extmcppb.AuthorizationError_INVALID):
+			t.Errorf("%s: %v, error %v", name, got, err)
+		case (c.want == "") != (got.GetPass() != nil), c.want != "" && c.want != "error" && string(got.GetMutated()) != c.want:
+			t.Errorf("%s: %v, want %s", name, got, c.want)
+		}
+	}
+}
+
+// TestFilteredLists compares with a filter that decodes and encodes.
+func TestFilteredLists(t *testing.T) {
+	t.Parallel()
+	a, _ := newAPI(Config{})
+	g := &agentgateway{api: a}
+	rapid.Check(t, func(t *rapid.T) {
+		names := rapid.SliceOfN(rapid.SampledFrom([]string{"a", "b", "no", "no1", "é", ""}), 0, 6).Draw(t, "names")
+		var tools, kept []map[string]any
+		for i, name := range names {
+			tool := map[string]any{"name": name, "n": float64(i)}
+			if tools = append(tools, tool); !strings.HasPrefix(name, "no") {
+				kept = append(kept, tool)
+			}
+		}
+		text, _ := json.Marshal(map[string]any{"tools": append([]map[string]any{}, tools...), "z": 1})
+		want, _ := json.Marshal(map[string]any{"tools": append([]map[string]any{}, kept...), "z": 1})
+		got, err := g.CheckResponse(t.Context(), &extmcppb.McpResponse{Method: "tools/list", McpResponse: text})
+		filtered := string(got.GetMutated())
+		if got.GetPass() != nil {
+			filtered = string(text)
+		}
+		if err != nil || filtered != string(want) {
+			t.Fatalf("%s becomes %s, want %s, error %v", text, filtered, want, err)
+		}
+	})
+}
