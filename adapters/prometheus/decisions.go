@@ -17,11 +17,11 @@ const (
 
 // Decisions counts decisions about calls of servers.
 type Decisions struct {
-	vector  *prometheus.CounterVec
-	counted sync.Map // prometheus.Counter by decided
+	vector *prometheus.CounterVec
 
-	mu      sync.Mutex
-	servers map[string]bool
+	mu      sync.RWMutex
+	counted map[decided]prometheus.Counter // has as many keys as the registry lists servers
+	servers map[string]bool                // that have a label
 }
 
 // decided are the labels of a decision.
@@ -34,7 +34,7 @@ type decided struct {
 
 // NewDecisions registers the counter of decisions.
 func NewDecisions(r prometheus.Registerer) *Decisions {
-	d := &Decisions{servers: map[string]bool{}, vector: prometheus.NewCounterVec(prometheus.CounterOpts{
+	d := &Decisions{counted: map[decided]prometheus.Counter{}, servers: map[string]bool{}, vector: prometheus.NewCounterVec(prometheus.CounterOpts{
 		Name: "tollgate_decide_total",
 		Help: "Decisions about calls of servers. Those of the mode observe are what a rule would have done that was passed over.",
 	}, []string{"server", "effect", "reason", "mode"})}
@@ -59,18 +59,21 @@ func (d *Decisions) Count(of access.Decision) {
 }
 
 func (d *Decisions) counter(of decided) prometheus.Counter {
-	if known, ok := d.counted.Load(of); ok {
-		return known.(prometheus.Counter) //nolint:forcetypeassert // nothing else is stored
+	d.mu.RLock()
+	c, known := d.counted[of]
+	d.mu.RUnlock()
+	if known {
+		return c
 	}
-	c := d.vector.WithLabelValues(d.label(of.server), string(of.effect), string(of.reason), string(of.mode))
-	d.counted.Store(of, c) // there are as many keys as the registry lists servers
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	c = d.vector.WithLabelValues(d.label(of.server), string(of.effect), string(of.reason), string(of.mode))
+	d.counted[of] = c
 	return c
 }
 
-// label returns the label of a server.
+// label returns the label of a server. The caller holds the lock.
 func (d *Decisions) label(server string) string {
-	d.mu.Lock()
-	defer d.mu.Unlock()
 	if d.servers[server] || server == otherServer {
 		return server
 	}

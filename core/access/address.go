@@ -68,6 +68,13 @@ func (r remotes) find(a Address) []int32 {
 	}
 }
 
+// disputed reports whether programs may disagree if an address leads to a server that is known: the host
+// cannot be read, or it is that of a server and the path cannot be read.
+func (r remotes) disputed(a Address) bool {
+	at, _, ok := normalise(a)
+	return !ok && (at == place{} || r[at] != nil)
+}
+
 // normalise returns scheme and host, and the path without a slash at its end, in the one
 // spelling that all spellings of an address have (RFC 3986, section 6.2). ok is false for a path of
 // which programs disagree where it leads: with an encoded slash, a backslash or a control character.

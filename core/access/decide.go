@@ -77,6 +77,9 @@ func (s *Snapshot) decide(q *Question) (best Decision, about *knownServer) {
 	}
 	if about == nil {
 		best = s.decideServer(q, nil, "")
+		if best.Effect == Allow && s.remotes.disputed(q.Address) {
+			best.Effect, best.Reason = Deny, Unreadable
+		}
 	}
 	return best, about
 }

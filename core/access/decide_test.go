@@ -207,6 +207,28 @@ func TestSharedAddress(t *testing.T) {
 	}
 }
 
+// TestDisputedAddress: what is not listed may be called if the settings say so, but not by a spelling
+// of an address that another program takes for the one of a listed server.
+func TestDisputedAddress(t *testing.T) {
+	t.Parallel()
+	person := ada(t)
+	s := access.Compile(access.Options{Unlisted: access.Allow}, nil, listings(t))
+	for address, want := range map[access.Address]access.Effect{
+		{Scheme: "https", Host: "t.example.com", Path: "/none"}:           access.Allow,
+		{Scheme: "https", Host: "other.example", Path: "/a%2fb"}:          access.Allow,
+		{Scheme: "https", Host: "t.example.com", Path: "/x%2f..%2fboth"}:  access.Deny,
+		{Scheme: "https", Host: "t.example.com", Path: `/x\..\both`}:      access.Deny,
+		{Scheme: "https", Host: "t.example.com@other.example", Path: "/"}: access.Deny,
+		{}: access.Deny,
+	} {
+		q := access.Question{Subject: &person, Address: address, At: noon}
+		d := s.Decide(&q)
+		if d.Effect != want || want == access.Deny && d.Reason != access.Unreadable || s.Explain(&q).Decision != d {
+			t.Errorf("%+v: %+v", address, d)
+		}
+	}
+}
+
 // TestExplain has the sentences of contract Z-15 about rules: those before the one that decided, each
 // with the first condition that failed.
 func TestExplain(t *testing.T) {

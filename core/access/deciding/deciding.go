@@ -110,7 +110,9 @@ func (s *Service) Decide(ctx context.Context, q Question) (Answer, error) {
 	case a.Effect != access.Allow:
 		a.ID = s.ledger.note(&q, &a, asked.At, s.ports.Entropy)
 	}
-	s.log(ctx, q, a)
+	if s.config.LogsAll {
+		s.log(ctx, q, a)
+	}
 	return a, nil
 }
 
@@ -140,19 +142,17 @@ func (s *Service) decideAway(ctx context.Context, q *Question, err error) (Answe
 		a.Effect, err = access.Allow, nil
 	}
 	s.ports.Count(a.Decision)
-	s.log(ctx, *q, a)
+	if s.config.LogsAll {
+		s.log(ctx, *q, a)
+	}
 	if err != nil {
 		return Answer{}, err
 	}
 	return a, nil
 }
 
-// log logs a decision if the settings say so.
-func (s *Service) log(ctx context.Context, q Question, a Answer) {
-	if s.config.LogsAll {
-		s.ports.Log(ctx, &q, &a)
-	}
-}
+// log logs a decision. It gets copies, so that decisions that are not logged need no memory for them.
+func (s *Service) log(ctx context.Context, q Question, a Answer) { s.ports.Log(ctx, &q, &a) }
 
 // subjectOf returns who calls (contract Z-4).
 func (s *Service) subjectOf(ctx context.Context, q *Question) (access.Subject, error) {
