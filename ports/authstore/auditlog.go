@@ -50,6 +50,9 @@ type AuditQuery struct {
 	Offset   int       // 0 or more
 	// Uncounted leaves out the count of all matching events.
 	Uncounted bool
+	// Most, if it is not 0, is where the count may end: at a total that is greater than it, and
+	// greater than Offset + Limit.
+	Most int
 }
 
 // AuditPlace is the place of an event in the order of Search, and in that of Follow.

@@ -100,7 +100,7 @@ func (l *AuditLog) Search(ctx context.Context, q authstore.AuditQuery) (events [
 func (l *AuditLog) searchEvents(
 	ctx context.Context, db bun.IDB, q authstore.AuditQuery,
 ) (events []audit.Event, total int, err error) {
-	if q.Subject == "" || q.ID != "" || q.Uncounted || q.Server != "" || q.Run != "" || q.Whole || q.Actor != "" || q.Success != nil { // days do not count by these
+	if q.Subject == "" || q.ID != "" || q.Uncounted || q.Most > 0 || q.Server != "" || q.Run != "" || q.Whole || q.Actor != "" || q.Success != nil { // days do not count by these
 		return l.searchUncounted(ctx, db, q)
 	}
 	if q.Offset == 0 {

@@ -168,6 +168,9 @@ func (l *AuditLog) countMatching(ctx context.Context, db bun.IDB, q authstore.Au
 	if !c.to.IsZero() {
 		older.Where("time < ?", database.NewInstant(c.from))
 	}
+	if q.Most > 0 {
+		older = db.NewSelect().TableExpr("(?) AS counted", older.ColumnExpr("1").Limit(max(q.Most, q.Offset+q.Limit)+1))
+	}
 	n, err := older.Count(ctx)
 	return c.newer + c.events + n, l.db.ClassifyError(err)
 }

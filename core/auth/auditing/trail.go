@@ -67,6 +67,9 @@ type Query struct {
 	Before   time.Time // strictly before
 	Limit    int       // 1 to auth.MaxPage
 	Offset   int       // 0 and more
+	// Most, if it is not 0, is where Page.Total may end: it is then greater than Most, and leaves
+	// room for a further page if there is one.
+	Most int
 }
 
 // Check returns the error of auth.PageRequest.Validate for the page that the query selects.
@@ -77,7 +80,7 @@ func (q Query) Check() error {
 // Page is one page of the events that match a query.
 type Page struct {
 	Events []audit.Event // newest first
-	Total  int           // of all matches
+	Total  int           // of all matches, or more than Query.Most
 }
 
 // Search returns a page of the person's events. It returns the error of Query.Check for a query out
@@ -88,7 +91,7 @@ func (t *Trail) Search(ctx context.Context, user auth.UserID, q Query) (Page, er
 	}
 	events, total, err := t.log.Search(ctx, authstore.AuditQuery{
 		Subject: audit.Subject(user), ID: q.ID, Category: q.Category, Server: q.Server, Run: q.Run, Whole: q.Whole,
-		Success: q.Success, After: q.After, Before: q.Before, Limit: q.Limit, Offset: q.Offset,
+		Success: q.Success, After: q.After, Before: q.Before, Limit: q.Limit, Offset: q.Offset, Most: q.Most,
 	})
 	if err != nil {
 		return Page{}, err

@@ -212,6 +212,13 @@ func pagesToTheEnd(t *testing.T, s Stores) {
 	wantFound(t, s, authstore.AuditQuery{Limit: stored}, want, stored)
 	wantFound(t, s, authstore.AuditQuery{Limit: stored, Uncounted: true}, want, 0)
 	wantFound(t, s, authstore.AuditQuery{Limit: limit, Uncounted: true}, want[:limit], 0)
+	for _, q := range []authstore.AuditQuery{{Most: 1}, {Most: 1, Offset: 1}, {Most: stored - 1}, {Most: stored + 1}} {
+		q.Limit = limit
+		_, total, err := s.AuditLog.Search(t.Context(), q)
+		if least := min(stored, max(q.Most, q.Offset+limit)+1); err != nil || total < least || total > stored {
+			t.Errorf("%+v has the total %d, want %d at least; %v", q, total, least, err)
+		}
+	}
 	wantFound(t, s, all, want, stored)
 }
 

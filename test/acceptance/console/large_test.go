@@ -151,12 +151,16 @@ func recordEvents(t *testing.T, e *fixture.Environment, s *fixture.Service, p *f
 	if e.Shared {
 		id, unit = "gen_random_uuid()", "interval '1 microsecond'"
 	}
-	_, err := e.OpenDatabase(t).ExecContext(t.Context(), fmt.Sprintf(`
-		WITH RECURSIVE number (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM number WHERE i < %d),
-			event AS (SELECT * FROM audit_events WHERE type = 'DEVICE_CHANGE' ORDER BY time DESC LIMIT 1)
-		INSERT INTO audit_events (id, time, type, user_id, success, details)
-			SELECT %s, time - i * %s, type, user_id, success, details FROM event, number`, events, id, unit))
-	if err != nil {
-		t.Fatal(err)
+	const step = 10_000 // a statement ends within the time limit of the driver
+	db := e.OpenDatabase(t)
+	for first := 0; first < events; first += step {
+		_, err := db.ExecContext(t.Context(), fmt.Sprintf(`
+			WITH RECURSIVE number (i) AS (SELECT %d UNION ALL SELECT i + 1 FROM number WHERE i < %d),
+				event AS (SELECT * FROM audit_events WHERE type = 'DEVICE_CHANGE' ORDER BY time DESC LIMIT 1)
+			INSERT INTO audit_events (id, time, type, user_id, success, details)
+				SELECT %s, time - i * %s, type, user_id, success, details FROM event, number`, first+1, first+step, id, unit))
+		if err != nil {
+			t.Fatal(err)
+		}
 	}
 }

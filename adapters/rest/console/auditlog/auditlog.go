@@ -47,6 +47,7 @@ type logView struct {
 	CSV, JSON    string // the addresses of the files
 	Events       []eventView
 	Total        int
+	More         bool   // there are more than Total
 	Newer, Older string // the addresses of the other pages
 	Kinds        map[audit.Category]string
 	Filtered     bool
@@ -98,6 +99,7 @@ func Show(v *site.Visit, l Log, problems site.Problems) error {
 	if format := v.Text("format"); format != "" {
 		return l.sendFile(v, q, format)
 	}
+	q.Most = site.MostCounted
 	found, err := l.Search(v.UserContext(), q)
 	if err == nil {
 		err = view.fill(v, found, q.Offset)
@@ -110,7 +112,7 @@ func Show(v *site.Visit, l Log, problems site.Problems) error {
 
 // fill adds the events and the addresses of the other pages.
 func (view *logView) fill(v *site.Visit, found auditing.Page, offset int) error {
-	view.Total = found.Total
+	view.Total, view.More = min(found.Total, site.MostCounted), found.Total > site.MostCounted
 	for _, e := range found.Events {
 		row, err := view.newEventView(v, e)
 		if err != nil {

@@ -3,7 +3,9 @@ package operating
 import (
 	"cmp"
 	"context"
+	"iter"
 	"net/url"
+	"path"
 	"slices"
 	"strconv"
 	"strings"
@@ -42,6 +44,7 @@ type limitsView struct {
 	Domains         []ratelimit.Domain
 	Domain          ratelimit.Domain
 	Rules           []ruleRow
+	folder          string // of the files of rules
 	Before, Next    string // the addresses of the other pages of rules
 	Asked           ratelimit.Domain
 	Descriptors     string // as written
@@ -86,7 +89,7 @@ func (p *Pages) limits(_ context.Context, v *site.Visit) error {
 	if p.ports.Limits != nil {
 		view.Running = true
 		if set := p.ports.Limits.Rules.Current(); set != nil {
-			view.Loaded = true
+			view.Loaded, view.folder = true, folderOf(set.Rules())
 			view.fillRules(v, set)
 			view.fillKeys(p.ports.Limits.Decisions.HotKeys())
 			problems = view.explain(p.ports.Limits.Decisions)
@@ -130,15 +133,30 @@ func (l *limitsView) fillRules(v *site.Visit, set *ruleset.Set) {
 			return
 		}
 		if n >= from {
-			l.Rules = append(l.Rules, newRuleRow(r))
+			l.Rules = append(l.Rules, newRuleRow(r, l.folder))
 		}
 		n++
 	}
 }
 
-func newRuleRow(r *ratelimit.Rule) ruleRow {
+// folderOf returns the folder that has the files of all rules, with a slash at its end; empty if
+// they have none in common.
+func folderOf(rules iter.Seq[*ratelimit.Rule]) string {
+	folder, first := "", true
+	for r := range rules {
+		if first {
+			folder, first = path.Dir(r.File)+"/", false
+		}
+		for folder != "" && !strings.HasPrefix(r.File, folder) {
+			folder = folder[:strings.LastIndexByte(strings.TrimSuffix(folder, "/"), '/')+1]
+		}
+	}
+	return folder
+}
+
+func newRuleRow(r *ratelimit.Rule, folder string) ruleRow {
 	row := ruleRow{
-		Path: strings.Join(r.Written, ", "), Name: string(r.Name), Place: r.File, Limit: "unlimited",
+		Path: strings.Join(r.Written, ", "), Name: string(r.Name), Place: strings.TrimPrefix(r.File, folder), Limit: "unlimited",
 		Hits: r.Hits.Total(), Over: r.Hits.Over.Load(),
 	}
 	if r.Line > 0 {
@@ -204,7 +222,7 @@ func (l *limitsView) explain(d *decide.Decider) site.Problems {
 			one.Tried = append(one.Tried, triedRow{t, t.Level + 1})
 		}
 		if result.Rule != nil {
-			row := newRuleRow(result.Rule)
+			row := newRuleRow(result.Rule, l.folder)
 			one.Rule = &row
 		}
 		l.Explained = append(l.Explained, one)

@@ -22,6 +22,7 @@ type riskView struct {
 	Rows         []riskRow
 	Places       bool // of some sign-in it is known from where it came
 	Total        int
+	More         bool // there are more than Total
 	Newer, Older string
 }
 
@@ -65,7 +66,7 @@ func (p *Pages) risk(ctx context.Context, v *site.Visit) error {
 	}
 	if len(problems) == 0 {
 		found, err := p.ports.Trail.Search(ctx, user, auditing.Query{
-			Category: audit.RiskEvaluation, Limit: perPage, Offset: offset,
+			Category: audit.RiskEvaluation, Limit: perPage, Offset: offset, Most: site.MostCounted,
 		})
 		if err != nil {
 			return err
@@ -77,7 +78,7 @@ func (p *Pages) risk(ctx context.Context, v *site.Visit) error {
 
 // fill adds the rows and the addresses of the other pages.
 func (r *riskView) fill(found auditing.Page, offset int) {
-	r.Total = found.Total
+	r.Total, r.More = min(found.Total, site.MostCounted), found.Total > site.MostCounted
 	for _, e := range found.Events {
 		row := riskRow{Event: e, Evaluation: assessment.ReadEvaluation(&e)}
 		row.Level, row.HistoryText = site.LevelOf(row.TrustLevel), describeHistory(row.History)

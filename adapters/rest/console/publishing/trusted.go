@@ -66,7 +66,7 @@ func (p *Pages) mountTrusted(r fiber.Router) {
 	r.Get(trustedPath, p.site.Require(auth.Unverified, p.trusted))
 	r.Get(allowPath+":means", p.site.Require(auth.Unverified, func(v *site.Visit) error { return p.showAllow(v, nil) }))
 	p.site.Post(r, allowPath+":means", 0, site.Act{
-		Level: auth.Unverified, Title: "Allow it to publish", Do: p.allow, Show: p.showAllow,
+		Level: auth.Unverified, Title: "Allow it to publish", Do: p.allow, Show: p.showAllow, Keep: true,
 	})
 	p.site.Post(r, trustedPath+"/:id/remove", 2, site.Act{
 		Level: auth.Unverified, Title: "Remove this policy", Do: p.removePolicy,

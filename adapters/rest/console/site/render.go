@@ -74,6 +74,10 @@ type frameView struct {
 	HighRisk                     bool   // nothing is allowed
 }
 
+// MostCounted is the number of events up to which pages count, so that they take the same time for
+// any history.
+const MostCounted = 1000
+
 // NameOf returns the e-mail address of a person with an id, for templates (Visit.NameOf).
 func (f frameView) NameOf(holder any) (string, error) { return f.visit.NameOf(fmt.Sprint(holder)) }
 
