@@ -103,16 +103,8 @@ type Card struct {
 
 func (p *Pages) list(v *site.Visit) error {
 	w := wantedBy(v)
-	who, err := v.Reader()
+	found, problems, err := p.find(v, w)
 	if err != nil {
-		return err
-	}
-	found, err := p.ports.Finder.Find(v.UserContext(), w, who)
-	var problems site.Problems
-	if f, ok := fault.As(err); ok && f.Kind == fault.Invalid && !site.WantsJSON(v.Ctx) {
-		problems = site.ProblemsOf(f)
-		v.Status(fiber.StatusUnprocessableEntity)
-	} else if err != nil {
 		return err
 	}
 	if site.WantsJSON(v.Ctx) {
@@ -123,6 +115,21 @@ func (p *Pages) list(v *site.Visit) error {
 		return err
 	}
 	return v.Render(listPage, site.Head{Title: "Servers", Problems: problems}, view)
+}
+
+// find returns what the reader finds. A wrong search is an error for a program; a person gets the
+// problems, with the page.
+func (p *Pages) find(v *site.Visit, w browsing.Wanted) (browsing.Found, site.Problems, error) {
+	who, err := v.Reader()
+	if err != nil {
+		return browsing.Found{}, nil, err
+	}
+	found, err := p.ports.Finder.Find(v.UserContext(), w, who)
+	if f, ok := fault.As(err); ok && f.Kind == fault.Invalid && !site.WantsJSON(v.Ctx) {
+		v.Status(fiber.StatusUnprocessableEntity)
+		return found, site.ProblemsOf(f), nil
+	}
+	return found, nil, err
 }
 
 func wantedBy(v *site.Visit) browsing.Wanted {
