@@ -50,6 +50,7 @@ func New(c Config, p Ports) *API { return &API{config: c, ports: p} }
 // request is an HTTP request that a proxy wants to forward.
 type request struct {
 	authorization []string       // the values of the header Authorization
+	verified      [][]byte       // payloads of tokens that a trusted proxy has verified, if there is no such header
 	server        string         // the name that the proxy states; empty for the one at the address
 	address       access.Address // where the request goes
 	call          access.Request // the settings say whether its headers are trusted
@@ -83,13 +84,24 @@ func (a *API) decide(ctx context.Context, q *deciding.Question) (*answer, error)
 // is a bad token, and so are two headers, of which proxies and servers may read different ones.
 func (a *API) identify(ctx context.Context, r *request) (authority.Caller, error) {
 	if len(r.authorization) == 0 {
-		return authority.Caller{}, nil
+		return a.identifyVerified(ctx, r)
 	}
 	token, ok := bearerToken(r.authorization[0])
 	if !ok || len(r.authorization) > 1 {
 		return authority.Caller{}, fault.New(fault.Unauthenticated, "one access token is required").WithCode(auth.CodeInvalidToken)
 	}
 	return a.ports.Authority.IdentifyReader(ctx, token, r.from)
+}
+
+// identifyVerified returns the owner of the first token of a company provider that a proxy has verified.
+// Without such tokens the caller is anyone.
+func (a *API) identifyVerified(ctx context.Context, r *request) (who authority.Caller, err error) {
+	for _, payload := range r.verified {
+		if who, err = a.ports.Authority.IdentifyVerified(ctx, payload, r.from); err == nil {
+			return who, nil
+		}
+	}
+	return authority.Caller{}, err
 }
 
 // bearerToken returns the token of the value of a header Authorization (RFC 6750, 2.1). The case of

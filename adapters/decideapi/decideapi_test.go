@@ -35,6 +35,14 @@ func (c callers) IdentifyReader(ctx context.Context, token string, from netip.Ad
 	return c.Callers.IdentifyReader(ctx, token, from)
 }
 
+// IdentifyVerified knows Ada at one issuer.
+func (c callers) IdentifyVerified(ctx context.Context, payload []byte, from netip.Addr) (authority.Caller, error) {
+	if !strings.Contains(string(payload), `"iss":"https://login.example.com"`) {
+		return authority.Caller{}, fault.New(fault.Unauthenticated, "bad")
+	}
+	return c.Identify(ctx, "ada", from)
+}
+
 func newKey(s scope.Scope, from netip.Addr) authority.Caller {
 	return authority.NewToken(authority.Token{Scopes: scope.Set{s}}, from)
 }

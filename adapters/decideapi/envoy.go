@@ -3,7 +3,9 @@ package decideapi
 import (
 	"context"
 	"encoding/json"
+	"maps"
 	"net/netip"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -31,6 +33,9 @@ func (e *envoy) Check(ctx context.Context, m *authpb.CheckRequest) (*authpb.Chec
 		return nil, grpcstatus.Error(codes.InvalidArgument, "the request has no HTTP attributes: only the HTTP filter of Envoy may ask")
 	}
 	r := readAttributes(attributes)
+	if err := e.readTokens(ctx, attributes, &r); err != nil {
+		return nil, e.api.grpcError(ctx, err)
+	}
 	a, err := e.api.answer(ctx, &r)
 	if err != nil {
 		return nil, e.api.grpcError(ctx, err)
@@ -39,6 +44,30 @@ func (e *envoy) Check(ctx context.Context, m *authpb.CheckRequest) (*authpb.Chec
 		return newAllowed(a), nil
 	}
 	return newDenied(a), nil
+}
+
+// readTokens reads the payloads of the tokens that the filter jwt_authn has verified. They count without
+// the header Authorization, and only from a proxy that has proved what it is (contract Z-4).
+func (e *envoy) readTokens(ctx context.Context, m *authpb.AttributeContext, r *request) error {
+	fields := m.GetMetadataContext().GetFilterMetadata()["envoy.filters.http.jwt_authn"].GetFields()
+	if len(r.authorization) > 0 || len(fields) == 0 {
+		return nil
+	}
+	trusted, err := e.api.trusts(ctx)
+	if !trusted {
+		return err
+	}
+	for _, name := range slices.Sorted(maps.Keys(fields)) {
+		payload := fields[name].GetStructValue()
+		if payload.GetFields()["iss"] == nil {
+			continue
+		}
+		text, err := json.Marshal(payload.AsMap())
+		if err == nil { // a number that is none has no JSON
+			r.verified = append(r.verified, text)
+		}
+	}
+	return nil
 }
 
 // serverExtension is the context extension by which a route names its server.

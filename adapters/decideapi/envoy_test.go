@@ -2,6 +2,8 @@ package decideapi
 
 import (
 	"context"
+	"crypto/tls"
+	"crypto/x509"
 	"net/netip"
 	"strings"
 	"testing"
@@ -9,6 +11,9 @@ import (
 	corepb "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
 	authpb "github.com/envoyproxy/go-control-plane/envoy/service/auth/v3"
 	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/credentials"
+	"google.golang.org/grpc/metadata"
+	"google.golang.org/grpc/peer"
 	grpcstatus "google.golang.org/grpc/status"
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/structpb"
@@ -201,5 +206,59 @@ func TestUndecided(t *testing.T) {
 	}
 	if _, err := e.Check(t.Context(), &authpb.CheckRequest{}); grpcstatus.Code(err) != codes.InvalidArgument {
 		t.Errorf("without HTTP attributes: %v", err)
+	}
+}
+
+// TestVerifiedTokens checks from whom the tokens count that Envoy has verified.
+func TestVerifiedTokens(t *testing.T) {
+	t.Parallel()
+	a, r := newAPI(Config{})
+	e := &envoy{api: a}
+	known, other := map[string]any{"iss": "https://login.example.com", "exp": 1e9}, map[string]any{"iss": "https://login.example.org"}
+	mutual := peer.NewContext(t.Context(), &peer.Peer{AuthInfo: credentials.TLSInfo{
+		State: tls.ConnectionState{VerifiedChains: [][]*x509.Certificate{{}}},
+	}})
+	withKeys := func(keys ...string) context.Context {
+		return metadata.NewIncomingContext(t.Context(), metadata.MD{"x-tollgate-key": keys})
+	}
+	for name, c := range map[string]struct {
+		ctx     context.Context
+		tokens  map[string]any
+		bearer  bool
+		who     string
+		refused bool
+	}{
+		"mutual TLS":               {mutual, map[string]any{"a": other, "b": known}, false, "ada", false},
+		"a key":                    {withKeys("key"), map[string]any{"a": known}, false, "ada", false},
+		"another scope":            {withKeys("other key"), map[string]any{"a": known}, false, "", false},
+		"two keys":                 {withKeys("key", "key"), map[string]any{"a": known}, false, "", false},
+		"no proof":                 {t.Context(), map[string]any{"a": known}, false, "", false},
+		"an issuer that is none":   {mutual, map[string]any{"a": other}, false, "", true},
+		"no object with iss":       {mutual, map[string]any{"a": "x", "b": map[string]any{"sub": "x"}}, false, "", false},
+		"with a header of its own": {mutual, map[string]any{"a": other}, true, "ada", false},
+	} {
+		fields, err := structpb.NewStruct(c.tokens)
+		if err != nil {
+			t.Fatal(err)
+		}
+		m := newAttributes(toolCall)
+		if !c.bearer {
+			m.GetRequest().GetHttp().Headers = nil
+		}
+		m.MetadataContext = &corepb.Metadata{FilterMetadata: map[string]*structpb.Struct{"envoy.filters.http.jwt_authn": fields}}
+		if _, err := e.Check(c.ctx, &authpb.CheckRequest{Attributes: m}); err != nil {
+			t.Fatal(err)
+		}
+		if who, _ := r.asked.Caller.Person(); string(who) != c.who || (r.asked.Refusal != nil) != c.refused {
+			t.Errorf("%s: %q, error %v", name, who, r.asked.Refusal)
+		}
+	}
+	m := newAttributes(toolCall)
+	m.GetRequest().GetHttp().Headers = nil
+	m.MetadataContext = &corepb.Metadata{FilterMetadata: map[string]*structpb.Struct{
+		"envoy.filters.http.jwt_authn": {Fields: map[string]*structpb.Value{"a": structpb.NewStringValue("x")}},
+	}}
+	if _, err := e.Check(withKeys("away"), &authpb.CheckRequest{Attributes: m}); grpcstatus.Code(err) != codes.Unavailable {
+		t.Errorf("a key that cannot be checked: %v", err)
 	}
 }

@@ -3,10 +3,15 @@ package decideapi
 import (
 	"context"
 	"errors"
+	"net"
+	"net/netip"
 
 	authpb "github.com/envoyproxy/go-control-plane/envoy/service/auth/v3"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/credentials"
+	"google.golang.org/grpc/metadata"
+	"google.golang.org/grpc/peer"
 	grpcstatus "google.golang.org/grpc/status"
 
 	"github.com/tollgate-dev/tollgate/adapters/decideapi/extmcppb"
@@ -19,6 +24,35 @@ func (a *API) Register(s grpc.ServiceRegistrar) {
 		authpb.RegisterAuthorizationServer(s, &envoy{api: a})
 		extmcppb.RegisterExtMcpServer(s, &agentgateway{api: a})
 	}
+}
+
+// keyMetadata is the gRPC metadata with the key of a proxy.
+const keyMetadata = "x-tollgate-key"
+
+// trusts reports whether what a proxy has verified counts: it has a client certificate, or a key. The
+// error is that of requireKey if that says nothing about the key.
+func (a *API) trusts(ctx context.Context) (bool, error) {
+	var from netip.Addr
+	if p, ok := peer.FromContext(ctx); ok {
+		if t, ok := p.AuthInfo.(credentials.TLSInfo); ok && len(t.State.VerifiedChains) > 0 {
+			return true, nil
+		}
+		if at, ok := p.Addr.(*net.TCPAddr); ok {
+			from = at.AddrPort().Addr().Unmap()
+		}
+	}
+	keys := metadata.ValueFromIncomingContext(ctx, keyMetadata)
+	if len(keys) != 1 {
+		return false, nil
+	}
+	err := a.requireKey(ctx, keys[0], from)
+	if fault.Is(err, fault.Unavailable) || fault.Is(err, fault.Internal) {
+		return false, err
+	}
+	if err != nil {
+		a.ports.Log.WithContext(ctx).WithError(err).Debug("the key of a proxy was refused")
+	}
+	return err == nil, nil
 }
 
 // grpcError returns the status of a call that was not decided. Proxies have a setting for what becomes
