@@ -253,7 +253,7 @@ var adminSet = wire.NewSet(
 	tokens.New, wire.Struct(new(tokens.Ports), "*"),
 	tokens.NewReminder, wire.Struct(new(tokens.ReminderPorts), "*"),
 	deciding.New, wire.Struct(new(deciding.Ports), "*"), newCallLog, newDecisions,
-	inprocess.NewMembers, wire.Struct(new(inprocess.MemberPorts), "*"), inprocess.NewListings,
+	inprocess.DecisionsSet,
 )
 
 // newDecisions returns what answers proxies.

@@ -1060,7 +1060,13 @@ func injectService(ctx context.Context, s settings.Settings, parts settings.Part
 	authapiAPI := authapi.New(useCases)
 	decidingConfig := s.Access
 	accessstoreRules := accessrecords.NewRules(db)
-	servers := inprocess.NewListings(snapshotReader, quarantine)
+	serverMarks := registryrecordsStores.Marks
+	listingPorts := inprocess.ListingPorts{
+		Servers:    snapshotReader,
+		Marks:      serverMarks,
+		Quarantine: quarantine,
+	}
+	servers := inprocess.NewListings(listingPorts)
 	memberPorts := inprocess.MemberPorts{
 		Accounts: accounts,
 		Sessions: sessions,

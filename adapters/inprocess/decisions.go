@@ -9,9 +9,7 @@ import (
 	authaccess "github.com/tollgate-dev/tollgate/core/auth/access"
 	"github.com/tollgate-dev/tollgate/core/fault"
 	"github.com/tollgate-dev/tollgate/core/registry"
-	"github.com/tollgate-dev/tollgate/core/registry/browsing"
 	"github.com/tollgate-dev/tollgate/core/registry/service"
-	"github.com/tollgate-dev/tollgate/core/toolserver"
 	"github.com/tollgate-dev/tollgate/core/trustlevel"
 	"github.com/tollgate-dev/tollgate/ports/accessstore"
 	"github.com/tollgate-dev/tollgate/ports/authstore"
@@ -119,77 +117,4 @@ func (m *Members) levelOf(ctx context.Context, user auth.UserID, now time.Time) 
 		return trustlevel.Unverified, err
 	}
 	return sessions[0].TrustLevel, nil
-}
-
-// NewListings returns the servers of the registry for decisions about calls.
-func NewListings(s registrystore.SnapshotReader, q registrystore.Quarantine) accessstore.Servers {
-	return &listingReader{s, q}
-}
-
-// listingReader implements accessstore.Servers.
-type listingReader struct {
-	servers    registrystore.SnapshotReader
-	quarantine registrystore.Quarantine
-}
-
-// Listings implements [accessstore.Servers].
-func (l *listingReader) Listings(ctx context.Context) (all []access.Listing, err error) {
-	err = l.servers.Snapshot(ctx, func(ctx context.Context) error {
-		hidden, err := l.quarantined(ctx)
-		if err != nil {
-			return err
-		}
-		all = nil
-		var current access.Listing
-		listed := false
-		end := func() {
-			current.Quarantined = !listed && hidden[current.Name]
-			if listed || current.Quarantined {
-				all = append(all, current)
-			}
-			current, listed = access.Listing{}, false
-		}
-		err = browsing.EachVersion(ctx, l.servers, func(r registry.Record) error {
-			if r.Name != current.Name {
-				end()
-				current.Name = r.Name
-			}
-			if r.Status != registry.StatusDeleted {
-				listed = true
-				for _, u := range registry.RemotesOf(r.Document) {
-					current.Remotes = append(current.Remotes, string(u))
-				}
-			}
-			return nil
-		})
-		end()
-		return err
-	})
-	return all, err
-}
-
-// maxEntries is how many entries of quarantine are read at once.
-const maxEntries = 1000
-
-// quarantined returns the servers of which something is in quarantine.
-func (l *listingReader) quarantined(ctx context.Context) (map[toolserver.Name]bool, error) {
-	everything, err := registry.ParsePattern(toolserver.Everything)
-	if err != nil {
-		return nil, err
-	}
-	names, q := map[toolserver.Name]bool{}, registrystore.QuarantineQuery{Patterns: []registry.Pattern{everything}, Limit: maxEntries}
-	for {
-		entries, err := l.quarantine.List(ctx, q)
-		if err != nil {
-			return nil, err
-		}
-		for i := range entries {
-			names[entries[i].Name] = true
-		}
-		if len(entries) < maxEntries {
-			return names, nil
-		}
-		last := &entries[len(entries)-1]
-		q.AfterName, q.AfterVersion = last.Name.String(), last.Version.String()
-	}
 }

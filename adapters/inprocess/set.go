@@ -18,6 +18,11 @@ var AuthoritySet = wire.NewSet(
 	foreign.New, wire.Struct(new(foreign.Ports), "*"),
 )
 
+// DecisionsSet provides what decisions about calls depend on.
+var DecisionsSet = wire.NewSet(
+	NewMembers, wire.Struct(new(MemberPorts), "*"), NewListings, wire.Struct(new(ListingPorts), "*"),
+)
+
 // ActsSet provides the record of what callers do.
 var ActsSet = wire.NewSet(NewActs, wire.Bind(new(authority.Acts), new(*Acts)))
 

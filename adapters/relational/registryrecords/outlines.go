@@ -7,6 +7,7 @@ import (
 
 	"github.com/tollgate-dev/tollgate/adapters/relational/database"
 	"github.com/tollgate-dev/tollgate/core/registry"
+	"github.com/tollgate-dev/tollgate/ports/registrystore"
 )
 
 // Outline implements registrystore.ServerReader. The databases return the size of a document
@@ -22,6 +23,16 @@ func (s *Servers) Outline(ctx context.Context, name registry.Name, deleted bool)
 		}
 		e.Release, err = parseFacts(facts)
 		return e, err
+	})
+}
+
+// Marks implements registrystore.ServerMarks. What changes a version sets the time of its update; the sum
+// shows a change by a clock that was set back too.
+func (s *Servers) Marks(ctx context.Context) ([]registrystore.ServerMark, error) {
+	find := database.Query{Text: s.sql.marks, Fixed: true}
+	return database.CollectAll(ctx, s.db, find, func(row *sql.Rows) (m registrystore.ServerMark, err error) {
+		err = row.Scan(&m.Name, &m.Mark)
+		return m, err
 	})
 }
 

@@ -35,7 +35,7 @@ func changedOr[N int | int64](n N, err, none error) error {
 var Set = wire.NewSet(NewStores, WatchChanges, wire.FieldsOf(new(Stores),
 	"Reader", "Writer", "Snapshot", "Grants", "Views", "Policies", "Reviews", "Backlog", "ReviewRules", "ReviewNotices",
 	"Webhooks", "Deliveries", "Mirrors", "Rereader", "Mirrored", "Quarantine", "Services",
-	"Applied", "Catalogue"))
+	"Applied", "Catalogue", "Marks"))
 
 // Stores are the stores of the registry in one database.
 type Stores struct {
@@ -60,6 +60,7 @@ type Stores struct {
 	Services      registrystore.Services
 	Applied       registrystore.AppliedStates
 	Catalogue     registrystore.Catalogue
+	Marks         registrystore.ServerMarks
 }
 
 // NewStores returns the stores of a database.
@@ -69,7 +70,7 @@ func NewStores(db *database.DB, c Config) Stores {
 		servers, servers, servers, servers, &grantStore{db}, &viewStore{db, servers.changes}, &policyStore{db},
 		reviews, reviews, &ruleStore{db}, &noticeStore{db}, &webhookStore{db}, &deliveryStore{db}, mirrors, mirrors,
 		&mirroredStore{db, servers.changes}, &quarantineStore{db}, &serviceStore{db}, &appliedStateStore{db},
-		catalogueStore{servers, new(atomic.Pointer[countedSize])},
+		catalogueStore{servers, new(atomic.Pointer[countedSize])}, servers,
 	}
 }
 

@@ -24,7 +24,7 @@ func TestServers(t *testing.T) {
 				db := open(t)
 				servers := registryrecords.NewServers(db.DB, registryrecords.Config{RemoteURLUnique: true})
 				free := registryrecords.NewServers(db.DB, registryrecords.Config{})
-				return registrystoretest.ServerStores{Reader: servers, Writer: servers, Free: free, Runner: db.DB}
+				return registrystoretest.ServerStores{Reader: servers, Writer: servers, Free: free, Runner: db.DB, Marks: servers}
 			})
 		})
 	}
@@ -40,7 +40,7 @@ func TestServersByIndexes(t *testing.T) {
 				servers.AlwaysUseIndexes()
 				return registrystoretest.ServerStores{
 					Reader: servers, Writer: servers, Free: registryrecords.NewServers(db.DB, registryrecords.Config{}),
-					Runner: db.DB,
+					Runner: db.DB, Marks: servers,
 				}
 			})
 		})
