@@ -29,11 +29,16 @@ func (s *Servers) Outline(ctx context.Context, name registry.Name, deleted bool)
 // Marks implements registrystore.ServerMarks. What changes a version sets the time of its update; the sum
 // shows a change by a clock that was set back too.
 func (s *Servers) Marks(ctx context.Context) ([]registrystore.ServerMark, error) {
-	find := database.Query{Text: s.sql.marks, Fixed: true}
-	return database.CollectAll(ctx, s.db, find, func(row *sql.Rows) (m registrystore.ServerMark, err error) {
-		err = row.Scan(&m.Name, &m.Mark)
-		return m, err
-	})
+	var all sql.NullString
+	if err := s.db.ScanRow(ctx, database.Query{Text: s.sql.marks, Fixed: true}, &all); err != nil || all.String == "" {
+		return nil, err
+	}
+	marks := make([]registrystore.ServerMark, 0, strings.Count(all.String, endOfName)+1)
+	for line := range strings.SplitSeq(all.String, endOfName) {
+		name, mark, _ := strings.Cut(line, " ")
+		marks = append(marks, registrystore.ServerMark{Name: name, Mark: mark})
+	}
+	return marks, nil
 }
 
 // Undeprecated implements registrystore.ServerReader.

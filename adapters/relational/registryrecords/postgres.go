@@ -25,8 +25,9 @@ var postgresSyntax = syntax{
 	unique: uniqueErrors{
 		version: "versions_exist_once", publication: "versions_publication", latest: "versions_one_latest",
 	},
-	marks: `SELECT name, count(*) || ' ' || max(at) || ' ' || sum(at % 1000000007) FROM (
-		SELECT name, CAST(extract(epoch FROM updated_at) * 1000000 AS bigint) AS at FROM versions) AS v GROUP BY name ORDER BY name`,
+	marks: `SELECT string_agg(name || ' ' || mark, E'\n' ORDER BY name) FROM (
+		SELECT name, count(*) || ' ' || max(at) || ' ' || sum(at % 1000000007) AS mark FROM (
+			SELECT name, CAST(extract(epoch FROM updated_at) * 1000000 AS bigint) AS at FROM versions) AS v GROUP BY name) AS m`,
 	namesWith: namesWith,
 
 	passLocked: " FOR UPDATE SKIP LOCKED",

@@ -26,8 +26,9 @@ var sqliteSyntax = syntax{
 		publication: uniqueFailed + "versions.name, versions.published_at",
 		latest:      uniqueFailed + "versions.name",
 	},
-	marks: "SELECT name, count(*) || ' ' || max(updated_at) || ' ' || sum(updated_at % 1000000007) " +
-		"FROM versions INDEXED BY versions_by_update GROUP BY name ORDER BY name",
+	marks: "SELECT group_concat(mark, x'0a') FROM (" +
+		"SELECT name || ' ' || count(*) || ' ' || max(updated_at) || ' ' || sum(updated_at % 1000000007) AS mark " +
+		"FROM versions INDEXED BY versions_by_update GROUP BY name ORDER BY name)",
 	newNames: "SELECT max(id), count(*), group_concat(name, x'0a') FROM (SELECT id, name FROM servers WHERE id > ? ORDER BY id LIMIT CAST(? AS bigint))",
 	namesOf:  "SELECT value FROM json_each(?)",
 
