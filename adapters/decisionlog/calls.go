@@ -27,5 +27,5 @@ func (l *Log) DecidedCall(ctx context.Context, q *deciding.Question, a *deciding
 	if q.From.IsValid() {
 		fields["address"] = q.From.String()
 	}
-	l.log.WithContext(ctx).WithFields(fields).Info("a call of a server was decided")
+	l.log.WithContext(ctx).WithFields(fields).Info(callMessage)
 }

@@ -56,18 +56,22 @@ func (s *Service) Check(document *Node) error {
 	return found.err(fault.Invalid, fault.ValidationError)
 }
 
-// CheckAccessRules returns how many access rules a document has, and fault.Invalid, with the places,
+// CheckAccessRules returns the access rules of a document, and fault.Invalid, with the places,
 // if one of them is wrong, or the document has what no document has.
-func (s *Service) CheckAccessRules(ctx context.Context, document *Node) (int, error) {
+func (s *Service) CheckAccessRules(ctx context.Context, document *Node) ([]audit.Object, error) {
 	var found problems
 	r := &run{Service: s}
 	k := r.accessRules()
 	l := readLists(document, r.kinds(), &found)[k.member]
-	rules, err := k.decodeList(ctx, l, &found, &found)
+	items, err := k.decodeList(ctx, l, &found, &found)
 	if err != nil {
-		return 0, err
+		return nil, err
 	}
-	return len(rules), found.err(fault.Invalid, fault.ValidationError)
+	rules := make([]audit.Object, len(items))
+	for i := range items {
+		rules[i] = items[i].Object
+	}
+	return rules, found.err(fault.Invalid, fault.ValidationError)
 }
 
 // Apply makes the stored objects what a document declares, all or nothing, and returns what it has

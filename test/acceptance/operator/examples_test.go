@@ -251,6 +251,7 @@ func (e *exampleData) writeFiles(t *testing.T) {
 		"events.jsonl":      string(events),
 		"stricter.yaml":     "deviceFamiliarity:\n  unknown: 40\n",
 		"traffic.jsonl":     string(traffic),
+		"decisions.log":     `{"@message":"a call of a server was decided","effect":"deny","reason":"default","server":"com.example/weather"}` + "\n",
 		"state.yaml":        "apiVersion: tollgate.dev/v1\nkind: State\nviews: [{name: data}]\n",
 		"state/data.json":   `{"apiVersion": "tollgate.dev/v1", "kind": "State", "views": [{"name": "data"}]}`,
 	} {
