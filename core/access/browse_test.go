@@ -56,7 +56,7 @@ func TestRulesOfAServerAndAPerson(t *testing.T) {
 	}
 }
 
-// TestLockingOut has the changes after which nobody may call anything.
+// TestLockingOut has the changes after which no call is allowed.
 func TestLockingOut(t *testing.T) {
 	t.Parallel()
 	name := func(s string) audit.Text { return audit.Text(s) }

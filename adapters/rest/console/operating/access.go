@@ -136,7 +136,7 @@ func accessQuery(v *site.Visit) deciding.RuleQuery {
 	}
 }
 
-// subjectOf returns the subject that a person has typed: an e-mail address stands for a person.
+// subjectOf returns the subject that a person has typed: an e-mail address means a person.
 func subjectOf(text string) string {
 	text = strings.TrimSpace(text)
 	if strings.Contains(text, "@") && !strings.Contains(text, ":") {
