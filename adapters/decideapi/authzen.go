@@ -3,6 +3,7 @@ package decideapi
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"net/http"
 	"strconv"
 	"strings"
@@ -146,7 +147,11 @@ func (w *Web) readEvaluations(c *fiber.Ctx, into any) error {
 		return errOff()
 	}
 	if err := json.Unmarshal(c.Request().Body(), into); err != nil {
-		return fault.New(fault.Invalid, "the body is not JSON of the Authorization API 1.0: "+err.Error())
+		var wrong *json.UnmarshalTypeError
+		if errors.As(err, &wrong) && wrong.Field != "" {
+			return fields.Invalid(wrong.Field, " must not be a JSON %s", wrong.Value)
+		}
+		return fault.New(fault.Invalid, "the body is not a JSON object")
 	}
 	return nil
 }

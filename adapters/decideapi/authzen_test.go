@@ -34,9 +34,9 @@ func TestEvaluation(t *testing.T) {
 		`{` + who + `,` + tool + `,` + lists + `}`:                            `400 {"error":"invalid_input","message":"resource.type must`,
 		`{` + who + `,` + calls + `,"resource":{"type":"file","id":"x"}}`:     `400 {"error":"invalid_input","message":"resource.type must`,
 		`{` + who + `,` + calls + `,"resource":{"type":"mcp_tool","id":"x"}}`: `400 {"error":"invalid_input","message":"resource.properties.server is`,
-		`{"subject":7}`: `400 {"error":"invalid_input","message":"the body is not JSON`,
-		`[]`:            `400 {"error":"invalid_input","message":"the body is not JSON`,
-		``:              `400 {"error":"invalid_input","message":"the body is not JSON`,
+		`{"subject":7}`: `400 {"error":"invalid_input","message":"subject must not be a JSON number"`,
+		`[]`:            `400 {"error":"invalid_input","message":"the body is not a JSON object"`,
+		``:              `400 {"error":"invalid_input","message":"the body is not a JSON object"`,
 	} {
 		a := s.call(t, "POST", evaluationPath, bearer, body)
 		if got := strings.TrimSpace(strings.Join([]string{map[int]string{200: "200", 400: "400"}[a.status], a.body}, " ")); !strings.HasPrefix(got, want) {

@@ -343,10 +343,24 @@ func adminRoutes() []route {
 	return routes
 }
 
+// decisionRoutes are the routes for proxies.
+func decisionRoutes() []route {
+	question := map[string]any{
+		"subject": map[string]string{"type": "service", "id": "ci"}, "action": map[string]string{"name": "tools/list"},
+		"resource": map[string]string{"type": "mcp_server", "id": namespace + "none"},
+	}
+	return []route{
+		{"GET", "/decide/http", none, nil},
+		{"POST", "/access/v1/evaluation", bodies(question, map[string]int{"subject": 7}), nil},
+		{"POST", "/access/v1/evaluations", bodies(question, map[string]int{"evaluations": 7}), nil},
+		{"GET", "/.well-known/authzen-configuration", none, nil},
+	}
+}
+
 // callAPI sends all requests to the API and returns a line for each.
 func (s *site) callAPI(t *testing.T) []string {
 	t.Helper()
-	return s.callAll(t, slices.Concat(publishRoutes(), registryRoutes(), authRoutes(), adminRoutes()))
+	return s.callAll(t, slices.Concat(publishRoutes(), registryRoutes(), authRoutes(), adminRoutes(), decisionRoutes()))
 }
 
 func (s *site) callAll(t *testing.T, routes []route) (lines []string) {

@@ -53,7 +53,7 @@ func newSite(t *testing.T) *site {
 	e := fixture.NewEnvironment(t, "embedded")
 	dns := dnsserver.Start(t)
 	e.Environ = append(e.Environ, fixture.RegistrySettings()...)
-	e.Environ = append(e.Environ, "REGISTRY_REVIEW=on", "REVIEW_PENDING_MAX=1000", "STEP_UP_LIMIT=1000",
+	e.Environ = append(e.Environ, "DECIDE=on", "REGISTRY_REVIEW=on", "REVIEW_PENDING_MAX=1000", "STEP_UP_LIMIT=1000",
 		"PUBLISHER_DNS_RESOLVER="+dns.Address, "PUBLISHER_PROOF_LIMIT=0", "PUBLISHER_DOMAIN_LIMIT=0")
 	s := &site{t: t, e: e, Service: e.Start(t)}
 	e.RunCommand(t, "", "review", "rule", "add", "--pattern", namespace+"open*", "--when", "any")

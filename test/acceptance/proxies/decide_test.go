@@ -1,0 +1,140 @@
+package proxies
+
+import (
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/tollgate-dev/tollgate/test/acceptance/internal/apiclient"
+	"github.com/tollgate-dev/tollgate/test/acceptance/internal/fixture"
+	"github.com/tollgate-dev/tollgate/test/await"
+)
+
+// TestDecisions asks as a proxy does, and looks for what was denied in the audit log, by the id of
+// the decision.
+func TestDecisions(t *testing.T) {
+	fixture.InEachEnvironment(t, func(t *testing.T, e *fixture.Environment) {
+		s := startSite(t, e)
+		e.WantAuditEvents(t, `"count":`, `"effect":"challenge"`) // they are written a second or a minute later
+		denied := s.ask(t, s.Service, s.robot, "forecast").WantStatus(t, http.StatusForbidden)
+		if body := string(denied.Body); body != `{"jsonrpc":"2.0","id":7,"error":{"code":-32001,"message":"the call is not allowed"}}` {
+			t.Errorf("the body is %s", body)
+		}
+		id := denied.Header.Get("X-Tollgate-Decision-Id")
+		var found struct {
+			Events []struct {
+				ID, Type string
+				Details  object
+			}
+		}
+		await.Until(t, "the event of the decision "+id, func() bool {
+			s.manage(t, "GET", "/audit?id="+id, nil, http.StatusOK).Decode(t, &found)
+			return len(found.Events) == 1
+		})
+		event := found.Events[0]
+		if event.ID != id || event.Type != "ACCESS_DECISION" || event.Details["actor"] != "service:robot" ||
+			event.Details["serverName"] != weather || event.Details["tool"] != "forecast" || event.Details["reason"] != "default" {
+			t.Errorf("the event is %+v", event)
+		}
+		if text := e.RunCommand(t, "", "audit", "search", "--id", id, "--output", "jsonl"); !strings.Contains(text, `"tool":"forecast"`) ||
+			strings.Contains(text, "argument") || strings.Contains(text, s.robot[12:]) {
+			t.Errorf("the command found %s", text)
+		}
+		s.manage(t, "GET", "/audit?id=x", nil, http.StatusBadRequest)
+		s.setRule(t, "forecasts", object{"tools": []string{"forecast"}})
+		s.awaitAnswer(t, "the rule", s.robot, "forecast", http.StatusOK)
+		allowed := s.ask(t, s.Service, s.robot, "forecast")
+		for name, want := range map[string]string{
+			"subject": "service:robot", "server": weather, "tool": "forecast", "trust": "FULL_TRUST", "rule": "forecasts",
+		} {
+			if got := allowed.Header.Get("x-tollgate-" + name); got != want {
+				t.Errorf("x-tollgate-%s is %q", name, got)
+			}
+		}
+		if got := s.Metric("tollgate_decide_total", "server", weather, "effect", "deny", "reason", "default", "mode", "enforce"); got != 1 {
+			t.Errorf("%v denials are counted", got)
+		}
+		anonymous := s.ask(t, s.Service, "", "forecast").WantStatus(t, http.StatusUnauthorized)
+		if got := anonymous.Header.Get("WWW-Authenticate"); got != `Bearer resource_metadata="`+publicURL+`/.well-known/oauth-protected-resource"` {
+			t.Errorf("the challenge is %s", got)
+		}
+	})
+}
+
+// TestMethods asks with each method that a proxy may use, for each answer.
+func TestMethods(t *testing.T) {
+	s := startSite(t, fixture.NewEnvironment(t, "embedded"))
+	s.setRule(t, "all", object{})
+	s.awaitAnswer(t, "the rule", s.robot, "forecast", http.StatusOK)
+	for _, method := range []string{"GET", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"} {
+		ask := func(status int, header []string) {
+			t.Helper()
+			apiclient.Call(t, method, s.API+"/decide/http", nil, header...).WantStatus(t, status)
+		}
+		ask(http.StatusOK, s.forwarded(s.robot, "GET", weatherURL))
+		ask(http.StatusOK, []string{
+			"x-tollgate-key", s.key, "X-Original-Method", "GET", "X-Original-URL", weatherURL, "Authorization", "Bearer " + s.robot,
+		})
+		ask(http.StatusNoContent, s.forwarded("", "OPTIONS", weatherURL))
+		ask(http.StatusUnauthorized, s.forwarded("", "GET", weatherURL))
+		ask(http.StatusForbidden, s.forwarded(s.robot, "GET", "https://tools.example.com/other"))
+		ask(http.StatusForbidden, []string{"X-Forwarded-Method", "GET"})
+		ask(http.StatusForbidden, []string{"x-tollgate-key", s.robot, "X-Forwarded-Method", "GET"})
+		ask(http.StatusBadRequest, []string{"x-tollgate-key", s.key})
+	}
+	for spelling, status := range map[string]int{
+		"HTTPS://TOOLS.example.com:443/weather/./mcp":            http.StatusOK,
+		"https://tools.example.com/weather/mcp/x?token=y":        http.StatusOK,
+		"https://tools.example.com/weather//mcp":                 http.StatusOK,
+		"https://tools.example.com/weather/%6dcp":                http.StatusOK,
+		"https://tools.example.com/weather/mcp2":                 http.StatusForbidden,
+		"https://tools.example.com/weather/mcp/../other":         http.StatusForbidden,
+		"https://tools.example.com/weather/mcp/%2e%2e/other":     http.StatusForbidden,
+		"https://tools.example.com/weather/mcp%2f..%2f../other":  http.StatusForbidden,
+		`https://tools.example.com/weather/mcp/..\other`:         http.StatusForbidden,
+		"https://tools.example.com@evil.example/weather/mcp":     http.StatusForbidden,
+		"https://evil.example/https://tools.example.com/weather": http.StatusForbidden,
+		"http://tools.example.com/weather/mcp":                   http.StatusForbidden,
+		"https://tools.example.com:8443/weather/mcp":             http.StatusForbidden,
+	} {
+		a := apiclient.Call(t, "GET", s.API+"/decide/http", nil, s.forwarded(s.robot, "GET", spelling)...)
+		if a.Status != status {
+			t.Errorf("%s: %d %s", spelling, a.Status, a.Body)
+		}
+	}
+	off := s.environment.Start(t, "DECIDE=off")
+	for _, method := range []string{"GET", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"} {
+		apiclient.Call(t, method, off.API+"/decide/http", nil, s.forwarded(s.robot, "GET", weatherURL)...).
+			WantStatus(t, http.StatusNotImplemented)
+	}
+	near := s.environment.Start(t, append(settings(), "DECIDE_NETWORKS=127.0.0.0/8")...)
+	apiclient.Call(t, "GET", near.API+"/decide/http", nil, s.forwarded(s.robot, "GET", weatherURL)[2:]...).WantStatus(t, http.StatusOK)
+}
+
+// TestFresh: a change of a rule, quarantine, the end of a session and of an account hold on another
+// instance too.
+func TestFresh(t *testing.T) {
+	fixture.InEachEnvironment(t, func(t *testing.T, e *fixture.Environment) {
+		s := startSite(t, e)
+		ada := e.NewWriter(t, s.Service, "ada@example.com")
+		s.setRule(t, "all", object{"subjects": []string{"everyone"}})
+		for _, token := range []string{s.robot, ada.AccessToken} {
+			s.awaitAnswer(t, "the rule", token, "forecast", http.StatusOK)
+		}
+		s.setRule(t, "no-forecast", object{"order": 1, "effect": "deny", "subjects": []string{"anyone"}, "tools": []string{"fore*"}})
+		s.awaitAnswer(t, "the denial", s.robot, "forecast", http.StatusForbidden)
+		s.awaitAnswer(t, "another tool", s.robot, "warnings", http.StatusOK)
+		s.manage(t, "DELETE", "/access-rules/no-forecast", nil, http.StatusNoContent)
+		s.awaitAnswer(t, "the end of the denial", s.robot, "forecast", http.StatusOK)
+
+		e.RunCommand(t, "", "session", "end", "--email", "ada@example.com", "--all")
+		s.awaitAnswer(t, "the end of the sessions", ada.AccessToken, "forecast", http.StatusUnauthorized)
+		ada.Login(t, s.Service)
+		s.awaitAnswer(t, "another session", ada.AccessToken, "forecast", http.StatusOK)
+		e.RunCommand(t, "", "user", "disable", "--email", "ada@example.com")
+		s.awaitAnswer(t, "a leaver", ada.AccessToken, "forecast", http.StatusUnauthorized)
+
+		e.RunCommand(t, "", "registry", "quarantine", weather, "--reason", "it sends data")
+		s.awaitAnswer(t, "quarantine", s.robot, "forecast", http.StatusForbidden)
+	})
+}

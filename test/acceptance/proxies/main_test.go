@@ -1,0 +1,10 @@
+// Package proxies tests decisions about calls of tool servers as proxies ask for them by HTTP.
+package proxies
+
+import (
+	"testing"
+
+	"github.com/tollgate-dev/tollgate/test/acceptance/internal/fixture"
+)
+
+func TestMain(m *testing.M) { fixture.Main(m) }
