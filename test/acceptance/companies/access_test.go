@@ -162,7 +162,8 @@ func (s *site) checkLinked(t *testing.T, wait func(what, path, token string, wan
 	s.want(t, 200, "POST", path+"/disable", nil)
 	wait("the person is disabled", serverList, token, 401)
 	s.want(t, 200, "POST", path+"/enable", nil)
-	wait("the person is enabled", serverList, token, 200)
+	s.newBrowser(t).signIn().want(200) // an account without a password waits for a sign-in at the company
+	wait("the person is enabled and has signed in", serverList, token, 200)
 }
 
 // TestHostileTokens: what is no access token of the provider for this service, or is not signed by it,
