@@ -10,7 +10,7 @@ import (
 // neverMade has the form of a token, so that the service looks for it in the database.
 const neverMade = "tgp_000000000000000000000000000000000000000000017jAMh"
 
-// askForDecision asks as a proxy whether a caller may call a server that is not listed, and returns
+// askForDecision sends the question of a proxy whether a caller may call a server that is not listed, and returns
 // the status.
 func (s *service) askForDecision(token string) int {
 	s.t.Helper()

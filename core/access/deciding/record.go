@@ -1,7 +1,6 @@
 package deciding
 
 import (
-	"cmp"
 	"context"
 	"slices"
 	"sync"
@@ -212,7 +211,7 @@ func (s *Service) write(ctx context.Context) error {
 	for len(l.unsent) > 0 {
 		err := s.ports.Recorder.RecordChanges(ctx, l.unsent[0])
 		if err != nil && !fault.Is(err, fault.Conflict) {
-			return cmp.Or(err, ctx.Err())
+			return err
 		}
 		l.unsent = l.unsent[1:]
 	}

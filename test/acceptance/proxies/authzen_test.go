@@ -26,7 +26,7 @@ const (
 
 // question is a row of the scenario, with the answers for rick, morty, summer, beth and jerry.
 type question struct {
-	action, owner string // the owner is empty for what has none, and "own" for who asks
+	action, owner string // the owner is empty without an owner, and "own" for the caller
 	want          string
 }
 
@@ -41,9 +41,9 @@ func scenario() []question {
 func scenarioPeople() []string { return []string{rick, morty, summer, beth, jerry} }
 
 // serverOf returns the server of the entries of an owner.
-func serverOf(owner, asks string) string {
+func serverOf(owner, caller string) string {
 	if owner == "own" {
-		owner = asks
+		owner = caller
 	}
 	if owner == "" {
 		return todos
@@ -52,11 +52,11 @@ func serverOf(owner, asks string) string {
 	return todos + "-of-" + name
 }
 
-func resourceOf(q question, asks string) object {
-	return object{"type": "mcp_tool", "id": q.action, "properties": object{"server": serverOf(q.owner, asks)}}
+func resourceOf(q question, caller string) object {
+	return object{"type": "mcp_tool", "id": q.action, "properties": object{"server": serverOf(q.owner, caller)}}
 }
 
-// TestAuthZEN asks what the scenario asks, one by one and in lists.
+// TestAuthZEN puts the questions of the scenario, one by one and in lists.
 func TestAuthZEN(t *testing.T) {
 	fixture.InEachEnvironment(t, func(t *testing.T, e *fixture.Environment) {
 		s := startSite(t, e)
@@ -126,7 +126,7 @@ func TestAuthZEN(t *testing.T) {
 	})
 }
 
-// checkEvaluationCallers asks as somebody who may not, and what is not whole.
+// checkEvaluationCallers sends questions of callers without the scope, and questions that are not whole.
 func (s *site) checkEvaluationCallers(t *testing.T) {
 	t.Helper()
 	for _, path := range []string{"/access/v1/evaluation", "/access/v1/evaluations"} {

@@ -10,7 +10,7 @@ import (
 	"github.com/tollgate-dev/tollgate/test/await"
 )
 
-// TestDecisions asks as a proxy does, and looks for what was denied in the audit log, by the id of
+// TestDecisions sends what a proxy sends, and looks for what was denied in the audit log, by the id of
 // the decision.
 func TestDecisions(t *testing.T) {
 	fixture.InEachEnvironment(t, func(t *testing.T, e *fixture.Environment) {
@@ -61,7 +61,7 @@ func TestDecisions(t *testing.T) {
 	})
 }
 
-// TestMethods asks with each method that a proxy may use, for each answer.
+// TestMethods sends each method that a proxy may use, for each answer.
 func TestMethods(t *testing.T) {
 	s := startSite(t, fixture.NewEnvironment(t, "embedded"))
 	s.setRule(t, "all", object{})

@@ -226,7 +226,7 @@ func (p proxy) callWhileRulesChange(t *testing.T, s *site) {
 	}
 }
 
-// TestTraefik reads the example of Traefik, and asks with the headers that Traefik would send by it.
+// TestTraefik reads the example of Traefik, and sends the headers that Traefik would send by it.
 func TestTraefik(t *testing.T) {
 	s := startSite(t, fixture.NewEnvironment(t, "embedded"))
 	var config struct {

@@ -40,7 +40,7 @@ func startSite(t *testing.T, e *fixture.Environment) *site {
 	s.operator = e.NewWriter(t, s.Service, "olga@example.com", "operate *", "publish *", "edit *", "review *")
 	s.robot = s.newService(t, "robot", "registry:read")
 	s.publish(t, weather, weatherURL)
-	e.RunCommand(t, "", "service-account", "set", "proxy", "--description", "asks")
+	e.RunCommand(t, "", "service-account", "set", "proxy", "--description", "a proxy")
 	e.RunCommand(t, "", "grant", "add", "--service", "proxy", "--action", "operate", "--resource", "*")
 	s.key = s.newToken(t, "proxy", "decide")
 	return s
@@ -107,7 +107,7 @@ func callOf(tool string) object {
 	return object{"jsonrpc": "2.0", "id": 7, "method": "tools/call", "params": object{"name": tool, "arguments": object{"secret": "argument"}}}
 }
 
-// ask asks an instance whether somebody may call a tool of the server weather.
+// ask returns the answer of an instance whether somebody may call a tool of the server weather.
 func (s *site) ask(t *testing.T, of *fixture.Service, token, tool string) apiclient.Response {
 	t.Helper()
 	return apiclient.Call(t, "POST", of.API+"/decide/http", callOf(tool), s.forwarded(token, "POST", weatherURL)...)
