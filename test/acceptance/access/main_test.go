@@ -1,0 +1,10 @@
+// Package access tests decisions about calls of tool servers as proxies get them over gRPC.
+package access
+
+import (
+	"testing"
+
+	"github.com/tollgate-dev/tollgate/test/acceptance/internal/fixture"
+)
+
+func TestMain(m *testing.M) { fixture.Main(m) }
