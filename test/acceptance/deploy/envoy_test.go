@@ -8,6 +8,7 @@ import (
 	"time"
 
 	bootstrap "github.com/envoyproxy/go-control-plane/envoy/config/bootstrap/v3"
+	_ "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/http/ext_authz/v3"
 	_ "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/http/jwt_authn/v3"
 	_ "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/http/ratelimit/v3"
 	_ "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/http/router/v3"
@@ -53,6 +54,28 @@ func TestEnvoy(t *testing.T) {
 				t.Errorf("keys are fetched from %v, want /.well-known/jwks.json", sets)
 			}
 		})
+	}
+}
+
+// TestEnvoyDecisions checks the example with decisions about calls: it sends whole bodies as they are, and
+// limits by what the decision says, after it.
+func TestEnvoyDecisions(t *testing.T) {
+	tree, config := readEnvoy(t, "..", "docs", "examples", "access", "envoy.yaml")
+	checkMessage(t, config)
+	checkDrain(t, config)
+	for _, name := range findValues(tree, "cluster", "cluster_name") {
+		if name != "tollgate" && name != "mcp" {
+			t.Errorf("the cluster %s is not defined", name)
+		}
+	}
+	filters := strings.Join(findValues(tree, "name"), " ")
+	if decides, counts := strings.Index(filters, "http.ext_authz"), strings.Index(filters, "http.ratelimit"); decides < 0 || counts < decides {
+		t.Errorf("the filters are %s, want ext_authz before ratelimit", filters)
+	}
+	for _, part := range []string{"envoy.filters.http.ext_authz", "dev.tollgate.decision", "subject", "tool"} {
+		if !slices.Contains(findValues(tree, "key"), part) {
+			t.Errorf("no limit is by %s", part)
+		}
 	}
 }
 
