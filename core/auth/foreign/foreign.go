@@ -61,7 +61,7 @@ func (t *Tokens) Recent(token string) *authority.Foreign {
 // refused or of a person who may not sign in, and fault.Unavailable if the database or the provider is
 // away.
 func (t *Tokens) Identify(ctx context.Context, token string) (*authority.Foreign, error) {
-	key := hash(sha256.Sum256([]byte(token)))
+	key := sha256.Sum256([]byte(token))
 	list, err := t.providers.current(ctx, t.ports)
 	if err != nil {
 		return nil, err
@@ -89,7 +89,7 @@ func (t *Tokens) Identify(ctx context.Context, token string) (*authority.Foreign
 // service trusts, from its payload. The token must be of an issuer that is a provider's. The errors are
 // those of Identify.
 func (t *Tokens) IdentifyVerified(ctx context.Context, payload []byte) (*authority.Foreign, error) {
-	key := hash(sha256.Sum256(append([]byte("verified "), payload...)))
+	key := sha256.Sum256(append([]byte("verified "), payload...))
 	if owner, ok := t.recent.Get(key, t.ports.Clock.Now()); ok {
 		return owner, nil
 	}
