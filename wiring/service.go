@@ -258,7 +258,7 @@ var adminSet = wire.NewSet(
 
 // newDecisions returns what answers proxies.
 func newDecisions(c decideapi.Config, who authority.Authority, s *deciding.Service, log *logrus.Entry) *decideapi.API {
-	return decideapi.New(c, decideapi.Ports{Authority: who, Decide: s.Decide, Denied: s.Denied, Named: s.Named, Log: log})
+	return decideapi.New(c, decideapi.Ports{Authority: who, Decide: s.Decide, Denied: s.Denied, Permit: s.Permit, Named: s.Named, Log: log})
 }
 
 // stateSet provides what the service and operator commands do with the state in a file.

@@ -14,7 +14,6 @@ import (
 	"github.com/tollgate-dev/tollgate/core/access/deciding"
 	"github.com/tollgate-dev/tollgate/core/auth"
 	"github.com/tollgate-dev/tollgate/core/fault"
-	"github.com/tollgate-dev/tollgate/core/scope"
 	"github.com/tollgate-dev/tollgate/ports/authority"
 )
 
@@ -30,9 +29,11 @@ type Config struct {
 // Ports are the dependencies of an API. All fields are required.
 type Ports struct {
 	Authority authority.Authority
-	// Decide and Denied are the methods of deciding.Service.
+	// Decide and Denied are methods of deciding.Service.
 	Decide func(context.Context, deciding.Question) (deciding.Answer, error)
 	Denied func(context.Context, deciding.Question, []access.Call) ([]bool, error)
+	// Permit returns an error for who may not ask (deciding.Service.Permit).
+	Permit func(context.Context, authority.Caller) error
 	// Named returns a subject by its type and id, for AuthZEN (deciding.Service.Named).
 	Named func(ctx context.Context, kind, id string) (access.Subject, error)
 	Log   *logrus.Entry
@@ -112,15 +113,12 @@ func bearerToken(value string) (string, bool) {
 	return token, token != "" && strings.EqualFold(scheme, "bearer")
 }
 
-// requireKey returns an error unless the key of a proxy is a token with the scope decide. from is the
+// requireKey returns an error unless the key of a proxy is a token by which it may ask. from is the
 // address of the proxy itself.
 func (a *API) requireKey(ctx context.Context, key string, from netip.Addr) error {
 	who, err := a.ports.Authority.IdentifyReader(ctx, key, from)
 	if err != nil {
 		return err
 	}
-	if t, ok := who.Token(); !ok || !t.Scopes.Has(scope.Decide) {
-		return scope.Insufficient(scope.Decide)
-	}
-	return nil
+	return a.ports.Permit(ctx, who)
 }

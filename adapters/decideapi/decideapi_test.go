@@ -43,6 +43,14 @@ func (c callers) IdentifyVerified(ctx context.Context, payload []byte, from neti
 	return c.Identify(ctx, "ada", from)
 }
 
+// permit permits the scope decide.
+func permit(_ context.Context, who authority.Caller) error {
+	if t, ok := who.Token(); !ok || !t.Scopes.Has(scope.Decide) {
+		return scope.Insufficient(scope.Decide)
+	}
+	return nil
+}
+
 func newKey(s scope.Scope, from netip.Addr) authority.Caller {
 	return authority.NewToken(authority.Token{Scopes: scope.Set{s}}, from)
 }
@@ -73,7 +81,7 @@ func newAPI(c Config) (*API, *recorder) {
 	r := recorder{decides: access.Decision{Effect: access.Allow, Server: "com.example/weather", Rule: "r"}}
 	log := logrus.New()
 	log.SetOutput(io.Discard)
-	return New(c, Ports{Authority: callers{}, Decide: r.decide, Denied: r.denied, Log: logrus.NewEntry(log)}), &r
+	return New(c, Ports{Authority: callers{}, Decide: r.decide, Denied: r.denied, Permit: permit, Log: logrus.NewEntry(log)}), &r
 }
 
 // TestTokens checks who calls by the headers Authorization.

@@ -105,6 +105,11 @@ func (s *Subject) selectors() []string {
 	return s.keys
 }
 
+// Operates reports whether the subject has the grant to operate.
+func (s *Subject) Operates() bool {
+	return slices.ContainsFunc(s.member.Grants, func(g Grant) bool { return g.Action == toolserver.ActionOperate })
+}
+
 // matches reports whether a selector selects the subject for a call of a server.
 func (s *Subject) matches(one Selector, of toolserver.Name) bool {
 	switch one.Kind {

@@ -217,4 +217,4 @@ const (
 )
 
 // budget is how large the tree may be. A limit is raised with a reason, and lowered after a fold.
-var budget = measures{lines: 127253, wiringLines: 1_287, interfaces: 22, binds: 23, settings: 230}
+var budget = measures{lines: 131650, wiringLines: 1_311, interfaces: 23, binds: 24, settings: 235}

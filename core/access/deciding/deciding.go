@@ -10,6 +10,7 @@ import (
 	"github.com/tollgate-dev/tollgate/core/access"
 	"github.com/tollgate-dev/tollgate/core/audit"
 	"github.com/tollgate-dev/tollgate/core/fault"
+	"github.com/tollgate-dev/tollgate/core/scope"
 	"github.com/tollgate-dev/tollgate/core/trustlevel"
 	"github.com/tollgate-dev/tollgate/ports/accessstore"
 	"github.com/tollgate-dev/tollgate/ports/authority"
@@ -185,6 +186,27 @@ func (s *Service) member(ctx context.Context, holder string, level trustlevel.Le
 		return access.Subject{}, err
 	}
 	return subject.WithTrust(level), nil
+}
+
+// Permit returns an error unless a caller may ask what others may do (contract Z-4): by a token with
+// the scope decide, whose owner has the grant to operate. It returns fault.Forbidden for others, and
+// fault.Unavailable if the caller is not in memory and the database is away.
+func (s *Service) Permit(ctx context.Context, who authority.Caller) error {
+	if t, ok := who.Token(); !ok || !t.Scopes.Has(scope.Decide) {
+		return scope.Insufficient(scope.Decide)
+	}
+	holder, err := who.Person()
+	if err != nil {
+		return err
+	}
+	owner, err := s.ports.Members.Find(ctx, string(holder))
+	switch {
+	case err == nil && owner.Operates():
+		return nil
+	case err == nil, fault.Is(err, fault.NotFound):
+		return fault.New(fault.Forbidden, "the owner of the token needs the grant operate")
+	}
+	return err
 }
 
 // refused returns the subject of a token that is not accepted. It returns the error if that says

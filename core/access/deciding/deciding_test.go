@@ -16,6 +16,8 @@ import (
 	"github.com/tollgate-dev/tollgate/core/access/deciding"
 	"github.com/tollgate-dev/tollgate/core/audit"
 	"github.com/tollgate-dev/tollgate/core/fault"
+	"github.com/tollgate-dev/tollgate/core/registry"
+	"github.com/tollgate-dev/tollgate/core/scope"
 	"github.com/tollgate-dev/tollgate/core/toolserver"
 	"github.com/tollgate-dev/tollgate/core/trustlevel"
 	"github.com/tollgate-dev/tollgate/ports/authority"
@@ -520,5 +522,40 @@ func TestRulesForPeople(t *testing.T) {
 	stop.Name, stop.Order = "last", 2
 	if err := fx.CheckLockout(t.Context(), &stop); err != nil {
 		t.Errorf("a rule that denies all after one that allows: %v", err)
+	}
+}
+
+// TestPermit checks who may ask what others may do.
+func TestPermit(t *testing.T) {
+	t.Parallel()
+	fx := newFixture(t, deciding.Config{})
+	fx.members["operator"] = access.NewSubject(access.Member{
+		Kind: access.Service, ID: "proxy", Grants: []access.Grant{{Action: toolserver.ActionOperate}},
+	})
+	fx.members["reviewer"] = access.NewSubject(access.Member{
+		Kind: access.Service, ID: "proxy", Grants: []access.Grant{{Action: toolserver.ActionReview}},
+	})
+	for name, c := range map[string]struct {
+		owner  string
+		scopes scope.Set
+		want   bool
+	}{
+		"an operator":           {"operator", scope.Set{scope.Decide}, true},
+		"without the scope":     {"operator", scope.Set{scope.Admin}, false},
+		"another grant":         {"reviewer", scope.Set{scope.Decide}, false},
+		"somebody who has left": {"p9", scope.Set{scope.Decide}, false},
+	} {
+		who := authority.NewToken(authority.Token{Owner: registry.Holder(c.owner), Scopes: c.scopes}, netip.Addr{})
+		if err := fx.Permit(t.Context(), who); (err == nil) != c.want || err != nil && !fault.Is(err, fault.Forbidden) {
+			t.Errorf("%s: error %v", name, err)
+		}
+	}
+	if err := fx.Permit(t.Context(), authority.Caller{}); !fault.Is(err, fault.Forbidden) {
+		t.Errorf("without a token: error %v", err)
+	}
+	fx.failure = fault.New(fault.Unavailable, "away")
+	who := authority.NewToken(authority.Token{Owner: "operator", Scopes: scope.Set{scope.Decide}}, netip.Addr{})
+	if err := fx.Permit(t.Context(), who); !fault.Is(err, fault.Unavailable) {
+		t.Errorf("while the database is away: error %v", err)
 	}
 }

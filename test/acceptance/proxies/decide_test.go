@@ -80,6 +80,7 @@ func TestMethods(t *testing.T) {
 		ask(http.StatusForbidden, s.forwarded(s.robot, "GET", "https://tools.example.com/other"))
 		ask(http.StatusForbidden, []string{"X-Forwarded-Method", "GET"})
 		ask(http.StatusForbidden, []string{"x-tollgate-key", s.robot, "X-Forwarded-Method", "GET"})
+		ask(http.StatusForbidden, []string{"x-tollgate-key", s.newToken(t, "robot", "decide"), "X-Forwarded-Method", "GET"})
 		ask(http.StatusBadRequest, []string{"x-tollgate-key", s.key})
 	}
 	for spelling, status := range map[string]int{
