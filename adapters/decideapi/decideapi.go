@@ -5,6 +5,7 @@ package decideapi
 
 import (
 	"context"
+	"fmt"
 	"net/netip"
 	"strings"
 
@@ -24,6 +25,16 @@ type Config struct {
 	TrustHeaders bool           `env:"DECIDE_TRUST_HEADERS" envDefault:"false" desc:"read method and tool of a call without a body from the headers Mcp-Method and Mcp-Name, and deny a call whose headers and body differ"`
 	Networks     []netip.Prefix `env:"DECIDE_NETWORKS" desc:"networks of proxies that may ask /decide/http without a token"`
 	PublicURL    string         `env:"-"` // where clients find the metadata of the registry; empty without it
+}
+
+// Validate returns an error that names the variable whose value is malformed.
+func (c Config) Validate() error {
+	for _, network := range c.Networks {
+		if !network.IsValid() {
+			return fmt.Errorf("DECIDE_NETWORKS: %v is not a network", network)
+		}
+	}
+	return nil
 }
 
 // Ports are the dependencies of an API. All fields are required.

@@ -10,7 +10,7 @@ import (
 )
 
 // Timeout is the longest time that a test waits for anything.
-const Timeout = 2 * time.Minute
+const Timeout = time.Minute
 
 // The time between two calls of a condition is a part of the time waited so far, so that a
 // condition that is expensive to check does not keep the machine busy.

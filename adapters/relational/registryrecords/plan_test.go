@@ -126,10 +126,6 @@ func indexedReads(t *testing.T) map[string]func(ctx context.Context, s *registry
 			})
 			return err
 		},
-		"marks": func(ctx context.Context, s *registryrecords.Servers) error {
-			_, err := s.Marks(ctx)
-			return err
-		},
 		"outline": func(ctx context.Context, s *registryrecords.Servers) error {
 			_, err := s.Outline(ctx, name, false)
 			return err
