@@ -39,8 +39,9 @@ func NewDecisions(r prometheus.Registerer) *Decisions {
 		Help: "Decisions about calls of servers. Those of the mode observe are what a rule would have done that was passed over.",
 	}, []string{"server", "effect", "reason", "mode"})}
 	r.MustRegister(d.vector)
-	for _, reason := range []access.Reason{access.NotListed, access.Away} {
-		d.vector.WithLabelValues(otherServer, string(access.Deny), string(reason), string(access.Enforce))
+	d.counter(decided{otherServer, access.Deny, access.NotListed, access.Enforce})
+	for _, effect := range []access.Effect{access.Deny, access.Allow} { // as DECIDE_AWAY says
+		d.counter(decided{otherServer, effect, access.Away, access.Enforce})
 	}
 	return d
 }
