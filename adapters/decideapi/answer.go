@@ -15,12 +15,13 @@ import (
 	"github.com/tollgate-dev/tollgate/core/jsonvalue"
 )
 
-// The headers of an answer.
+// The headers that questions and answers have by every protocol.
 const (
 	headerAuthorization = "authorization"
 	headerChallenge     = "www-authenticate"
 	headerContentType   = "content-type"
 	headerDecisionID    = "x-tollgate-decision-id"
+	headerKey           = "x-tollgate-key" // of a proxy, also as metadata of gRPC
 
 	jsonType = "application/json"
 )

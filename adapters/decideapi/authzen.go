@@ -90,7 +90,12 @@ func (w *Web) evaluate(c *fiber.Ctx) error {
 	if err := w.readEvaluations(c, &asked); err != nil {
 		return err
 	}
-	v, err := w.newSession(c.UserContext()).evaluate(&asked)
+	return w.sendVerdict(c, &asked)
+}
+
+// sendVerdict sends the answer to one question.
+func (w *Web) sendVerdict(c *fiber.Ctx, e *evaluation) error {
+	v, err := w.newSession(c.UserContext()).evaluate(e)
 	if err != nil {
 		return err
 	}
@@ -110,14 +115,10 @@ func (w *Web) evaluateAll(c *fiber.Ctx) error {
 	if len(asked.Evaluations) > maxEvaluations {
 		return fields.Invalid("evaluations", " must have at most %d entries", maxEvaluations)
 	}
-	session := w.newSession(c.UserContext())
 	if len(asked.Evaluations) == 0 {
-		v, err := session.evaluate(&asked.evaluation)
-		if err != nil {
-			return err
-		}
-		return sendObject(c, v)
+		return w.sendVerdict(c, &asked.evaluation)
 	}
+	session := w.newSession(c.UserContext())
 	answers := make([]verdict, 0, len(asked.Evaluations))
 	for i := range asked.Evaluations {
 		v, err := session.evaluate(asked.Evaluations[i].withDefaults(&asked.evaluation))
@@ -140,7 +141,7 @@ func (w *Web) readEvaluations(c *fiber.Ctx, into any) error {
 	if media = strings.TrimSpace(media); media != "" && !strings.EqualFold(media, jsonType) {
 		return fiber.NewError(http.StatusUnsupportedMediaType, "content type must be "+jsonType)
 	}
-	if err := w.requireCaller(c.UserContext(), c); err != nil {
+	if err := w.requireCaller(c); err != nil {
 		return err
 	}
 	if !w.config.On {

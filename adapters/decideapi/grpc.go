@@ -26,9 +26,6 @@ func (a *API) Register(s grpc.ServiceRegistrar) {
 	}
 }
 
-// keyMetadata is the gRPC metadata with the key of a proxy.
-const keyMetadata = "x-tollgate-key"
-
 // trusts reports whether what a proxy has verified counts: it has a client certificate, or a key. The
 // error is that of requireKey if that says nothing about the key.
 func (a *API) trusts(ctx context.Context) (bool, error) {
@@ -41,7 +38,7 @@ func (a *API) trusts(ctx context.Context) (bool, error) {
 			from = at.AddrPort().Addr().Unmap()
 		}
 	}
-	keys := metadata.ValueFromIncomingContext(ctx, keyMetadata)
+	keys := metadata.ValueFromIncomingContext(ctx, headerKey)
 	if len(keys) != 1 {
 		return false, nil
 	}

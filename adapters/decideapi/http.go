@@ -1,7 +1,6 @@
 package decideapi
 
 import (
-	"context"
 	"net/http"
 	"net/netip"
 	"slices"
@@ -146,7 +145,6 @@ func errOff() error {
 
 // The headers of a request to httpPath, in addition to those of the request that is forwarded.
 const (
-	headerKey    = "x-tollgate-key"
 	headerServer = "x-tollgate-server"
 
 	forwardedMethod = "X-Forwarded-Method"
@@ -241,8 +239,8 @@ func (r *headerReader) address(original bool) access.Address {
 }
 
 // requireCaller returns an error unless a request has a token with the scope decide.
-func (w *Web) requireCaller(ctx context.Context, c *fiber.Ctx) error {
+func (w *Web) requireCaller(c *fiber.Ctx) error {
 	h := headerReader{c: c}
 	token, _ := bearerToken(h.one(fiber.HeaderAuthorization))
-	return w.requireKey(ctx, token, w.client(c))
+	return w.requireKey(c.UserContext(), token, w.client(c))
 }

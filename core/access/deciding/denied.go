@@ -12,11 +12,7 @@ import (
 // nothing is counted and recorded. The errors are those of Decide.
 func (s *Service) Denied(ctx context.Context, q Question, calls []access.Call) ([]bool, error) {
 	denied := make([]bool, len(calls))
-	snapshot, err := s.snapshot(ctx)
-	var subject access.Subject
-	if err == nil {
-		subject, err = s.subjectOf(ctx, &q)
-	}
+	snapshot, subject, err := s.prepare(ctx, &q)
 	if s.config.AwayAllows && fault.Is(err, fault.Unavailable) {
 		return denied, nil
 	}

@@ -11,12 +11,8 @@ import (
 	"github.com/tollgate-dev/tollgate/ports/registrystore"
 )
 
-const (
-	// revisionTimeout limits how long a decision waits for the database.
-	revisionTimeout = time.Second
-	// loadTimeout limits how long rules and listings are read.
-	loadTimeout = time.Minute
-)
+// loadTimeout limits how long rules and listings are read.
+const loadTimeout = time.Minute
 
 // memory has what a Service knows of rules and listings.
 type memory struct {
@@ -85,8 +81,8 @@ func (s *Service) isFresh() (fresh, due bool) {
 }
 
 // await waits for the end of a read, and reports whether it was reached.
-func (*Service) await(ctx context.Context, ended <-chan struct{}) bool {
-	ctx, cancel := context.WithTimeout(ctx, revisionTimeout)
+func (s *Service) await(ctx context.Context, ended <-chan struct{}) bool {
+	ctx, cancel := context.WithTimeout(ctx, s.ports.Changes.AwayAfter())
 	defer cancel()
 	select {
 	case <-ended:
