@@ -10,10 +10,7 @@ import (
 	"github.com/tollgate-dev/tollgate/adapters/internal/pause"
 )
 
-const (
-	probeGap     = 250 * time.Millisecond // between two probes of a database that is away
-	probeTimeout = time.Second            // of one probe
-)
+const probeGap = 250 * time.Millisecond // between two probes of a database that is away
 
 // Probe sends a query to the database on a new connection. It returns nil if the database answered,
 // whatever the answer was.
@@ -25,9 +22,10 @@ type Probe func(ctx context.Context) error
 // it is open, the goroutine continues to probe, and closes it after the first answer. It is safe
 // for concurrent use.
 type Breaker struct {
-	probe   Probe
-	reasons chan time.Time // when calls without an answer began; the goroutine handles one at a time
-	started time.Time      // origin of distrusted and outdated, so that a change of the clock has no effect
+	probe    Probe
+	patience time.Duration  // of one probe
+	reasons  chan time.Time // when calls without an answer began; the goroutine handles one at a time
+	started  time.Time      // origin of distrusted and outdated, so that a change of the clock has no effect
 
 	open       atomic.Bool
 	probing    atomic.Bool
@@ -46,9 +44,10 @@ type dialling struct {
 	end context.CancelFunc
 }
 
-// NewBreaker returns a closed breaker and a function that ends its goroutine.
-func NewBreaker(probe Probe) (*Breaker, func()) {
-	b := &Breaker{probe: probe, reasons: make(chan time.Time, 1), started: time.Now()}
+// NewBreaker returns a closed breaker and a function that ends its goroutine. callTimeout is the time
+// limit of a call.
+func NewBreaker(probe Probe, callTimeout time.Duration) (*Breaker, func()) {
+	b := &Breaker{probe: probe, patience: awayAfter(callTimeout), reasons: make(chan time.Time, 1), started: time.Now()}
 	life, end := context.WithCancel(context.Background())
 	b.allowDialling(life)
 	done := make(chan struct{})
@@ -159,7 +158,7 @@ func (b *Breaker) probeOnce(life context.Context) error {
 	b.answered.Store(false)
 	b.probing.Store(true)
 	defer b.probing.Store(false)
-	bounded, cancel := context.WithTimeout(life, probeTimeout)
+	bounded, cancel := context.WithTimeout(life, b.patience)
 	defer cancel()
 	if err := b.probe(bounded); err != nil && !b.answered.Load() {
 		return err

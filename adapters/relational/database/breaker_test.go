@@ -24,12 +24,15 @@ func (f *fakeServer) probe(ctx context.Context) error {
 	return ctx.Err()
 }
 
+// probeTimeout is how long a probe may take in these tests.
+const probeTimeout = 2 * time.Second
+
 // TestBreaker checks that the breaker opens only if the database does not answer a probe, and
 // closes after the first answer.
 func TestBreaker(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := &fakeServer{}
-		b, end := NewBreaker(f.probe)
+		b, end := NewBreaker(f.probe, probeTimeout*3)
 		defer end()
 		suspect := func() {
 			b.requestProbe(time.Now())
@@ -80,7 +83,7 @@ func TestBreakerEnds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := &fakeServer{}
 		f.away.Store(true)
-		b, end := NewBreaker(f.probe)
+		b, end := NewBreaker(f.probe, probeTimeout*3)
 		b.requestProbe(time.Now())
 		time.Sleep(probeTimeout + 1)
 		end()

@@ -25,8 +25,11 @@ const (
 
 var errRefused = errors.New("the database did not answer earlier calls; calls are refused until it answers a probe")
 
-// CallTimeout returns the limit of a call as a whole, 0 without one.
-func (d *DB) CallTimeout() time.Duration { return d.dialect.CallTimeout }
+// AwayAfter returns how long a query of one row may take before the database counts as away: a third
+// of the time that a call may take, and at least a second.
+func (d *DB) AwayAfter() time.Duration { return awayAfter(d.dialect.CallTimeout) }
+
+func awayAfter(callTimeout time.Duration) time.Duration { return max(time.Second, callTimeout/3) }
 
 // boundedCall calls do with the time limit of one call of the database. All transactions, and all
 // reads outside of a transaction, use it. It refuses the call at once while the database is away,

@@ -100,7 +100,7 @@ func Open(ctx context.Context, c Config) (*database.DB, func(), error) {
 	use := &connector{config: config}
 	closeBreaker := func() {}
 	if c.Timeout > 0 {
-		use.breaker, closeBreaker = database.NewBreaker(use.probeServer)
+		use.breaker, closeBreaker = database.NewBreaker(use.probeServer, c.Timeout)
 	}
 	db := newPool(c, use)
 	cleanup := func() {

@@ -116,9 +116,8 @@ func (c *Changes) ValidFor() time.Duration {
 	return validFor
 }
 
-// AwayAfter implements registrystore.Changes: a third of the time that a request may wait for the
-// database.
-func (c *Changes) AwayAfter() time.Duration { return max(time.Second, c.db.CallTimeout()/3) }
+// AwayAfter implements registrystore.Changes.
+func (c *Changes) AwayAfter() time.Duration { return c.db.AwayAfter() }
 
 // Hint implements registrystore.Changes.
 func (c *Changes) Hint() uint64 { return c.log.hint.Load() }
