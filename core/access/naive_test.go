@@ -2,6 +2,7 @@ package access_test
 
 import (
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"net/netip"
 	"slices"
@@ -236,6 +237,52 @@ func BenchmarkDecide(b *testing.B) {
 		b.Run(fmt.Sprintf("%d/compile", n), func(b *testing.B) {
 			for b.Loop() {
 				access.Compile(access.Options{}, rules, servers)
+			}
+		})
+	}
+}
+
+// BenchmarkDecideLate decides calls that 10,000 rules could be about, of which only the last one is:
+// each of the others fails by the condition that the case names.
+func BenchmarkDecideLate(b *testing.B) {
+	many := func(i int) audit.List {
+		all := texts(100, "person:p%d@example.com")
+		all[0] = audit.Text(fmt.Sprintf("person:other%d@example.com", i))
+		return all
+	}
+	for name, change := range map[string]func(i int) audit.Details{
+		"subjects": func(i int) audit.Details { return audit.Details{"subjects": list(fmt.Sprintf("group:acme/g%d", i))} },
+		"many subjects": func(i int) audit.Details {
+			return audit.Details{"subjects": many(i), "servers": list("*", "com.example/*")}
+		},
+		"servers": func(i int) audit.Details { return audit.Details{"servers": list(fmt.Sprintf("com.n%d/*", i))} },
+		"tools":   func(i int) audit.Details { return audit.Details{"tools": list(fmt.Sprintf("other_%d", i))} },
+		"methods": func(int) audit.Details { return audit.Details{"methods": list("tools/list")} },
+		"networks": func(i int) audit.Details {
+			return audit.Details{"networks": list(fmt.Sprintf("10.%d.%d.0/24", i/250, i%250))}
+		},
+		"expired": func(int) audit.Details { return audit.Details{"expiresAt": audit.Text("2026-01-01T00:00:00Z")} },
+		"observe": func(int) audit.Details { return audit.Details{"mode": audit.Text("observe")} },
+	} {
+		rules := []access.Rule{mustRule(b, audit.Details{"name": audit.Text("last"), "order": audit.Number(10_000), "servers": list("*")})}
+		for i := range 9_999 {
+			fields := audit.Details{"name": audit.Text(fmt.Sprint("r", i)), "order": audit.Number(i % 100), "servers": list("*")}
+			maps.Copy(fields, change(i))
+			rules = append(rules, mustRule(b, fields))
+		}
+		s := access.Compile(access.Options{}, rules, []access.Listing{{Name: mustName(b, "com.example/weather")}})
+		subject := access.NewSubject(access.Member{Kind: access.Person, ID: "ada@example.com", Trust: trustlevel.FullTrust})
+		q := access.Question{
+			Subject: &subject, Server: "com.example/weather", Call: access.NewCall("tools/call", "forecast"), At: noon,
+			From: netip.MustParseAddr("192.0.2.1"),
+		}
+		if d := s.Decide(&q); d.Rule != "last" {
+			b.Fatalf("%s: %+v", name, d)
+		}
+		b.Run(name, func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				s.Decide(&q)
 			}
 		})
 	}

@@ -30,6 +30,9 @@ type candidate struct {
 	costs  []float64                     // CPU time of the process per call in µs, one value per round
 	stores []float64                     // CPU time of the store per call in µs, one value per round
 	rates  []float64                     // calls per second, one value per round
+
+	allocations func() (uint64, error) // returns how often the process has allocated memory; optional
+	each        float64                // allocations of the process per call
 }
 
 // question holds gRPC requests, which are sent in turn, and the expected response to each.

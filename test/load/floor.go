@@ -7,13 +7,16 @@ import (
 	"net"
 	"os"
 	"os/signal"
+	"runtime"
 	"strings"
 	"sync"
 	"syscall"
 
+	authpb "github.com/envoyproxy/go-control-plane/envoy/service/auth/v3"
 	ratelimit "github.com/envoyproxy/go-control-plane/envoy/service/ratelimit/v3"
 	"github.com/gofiber/fiber/v2"
 	"github.com/valyala/fasthttp"
+	"google.golang.org/genproto/googleapis/rpc/status"
 	"google.golang.org/grpc"
 )
 
@@ -37,6 +40,23 @@ func (constant) ShouldRateLimit(
 		statuses[i] = &ratelimit.RateLimitResponse_DescriptorStatus{Code: ratelimit.RateLimitResponse_OK}
 	}
 	return &ratelimit.RateLimitResponse{OverallCode: ratelimit.RateLimitResponse_OK, Statuses: statuses}, nil
+}
+
+// emptyCheck allows every call.
+type emptyCheck struct {
+	authpb.UnimplementedAuthorizationServer
+}
+
+// Check returns the status OK, without any check.
+func (emptyCheck) Check(context.Context, *authpb.CheckRequest) (*authpb.CheckResponse, error) {
+	return &authpb.CheckResponse{Status: &status.Status{}}, nil
+}
+
+// sendAllocations sends how often the process has allocated memory.
+func sendAllocations(c *fiber.Ctx) error {
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	return c.SendString(fmt.Sprintf("# Mallocs = %d\n", m.Mallocs))
 }
 
 const (
@@ -101,6 +121,8 @@ func serveFloor(database string) error {
 	ratelimit.RegisterRateLimitServiceServer(server, constant{})
 	app := fiber.New(fiber.Config{DisableStartupMessage: true, CaseSensitive: true})
 	app.Get("/", func(c *fiber.Ctx) error { return c.JSON(map[string]string{"status": "ok"}) })
+	authpb.RegisterAuthorizationServer(server, emptyCheck{})
+	app.Get("/debug/pprof/heap", sendAllocations)
 	app.Post("/", func(c *fiber.Ctx) error { return c.SendString(constantText) })
 	if base := os.Getenv(copiedService); base != "" {
 		app.Get(copyPath+"*", sendCopies(base))

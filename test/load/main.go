@@ -47,6 +47,8 @@ func main() {
 			exitWith(measureProofs(args))
 		case decisionsCommand:
 			exitWith(measureDecisions(args))
+		case accessCommand:
+			exitWith(measureAccess(args))
 		case loginsCommand:
 			exitWith(measureLogins(args))
 		case refusalsCommand:

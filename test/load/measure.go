@@ -64,6 +64,11 @@ func (p plan) runBench(packages []string, start func(*bench) error) (err error) 
 			}
 		}
 	}
+	for _, c := range chosen {
+		if err := c.countAllocations(); err != nil {
+			return err
+		}
+	}
 	if err := b.printResults(chosen); err != nil {
 		return err
 	}
@@ -260,6 +265,9 @@ func (b *bench) printResults(chosen []*candidate) error {
 		ratios := make([]string, len(c.floors))
 		for i, f := range c.floors {
 			ratios[i] = fmt.Sprintf("%.2f × %s", medianRatio(c.costs, f.costs), strings.TrimPrefix(f.name, "floor: "))
+		}
+		if c.allocations != nil && len(c.floors) > 0 {
+			ratios = append(ratios, fmt.Sprintf("%.1f allocations more than the %.1f of the floor", c.each-c.floors[0].each, c.floors[0].each))
 		}
 		if c.store != nil {
 			ratios = append(ratios, fmt.Sprintf("CPU of Valkey %.1f µs, %.2f × %s",

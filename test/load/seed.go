@@ -187,6 +187,17 @@ func newDocument(n, patch int) map[string]any {
 	}
 }
 
+// commandOutput runs a command of the service and returns what it prints.
+func commandOutput(dir string, e environment, args ...string) (string, error) {
+	cmd := exec.Command(filepath.Join(dir, "tollgate"), args...)
+	cmd.Env = e.environ
+	out, err := cmd.Output()
+	if err != nil {
+		return "", fmt.Errorf("tollgate %s: %w", strings.Join(args, " "), err)
+	}
+	return strings.TrimSpace(string(out)), nil
+}
+
 func runCommand(dir string, e environment, stdin string, args ...string) error {
 	cmd := exec.Command(filepath.Join(dir, "tollgate"), args...)
 	cmd.Env = e.environ
