@@ -25,7 +25,7 @@ func NewRun(of string, at time.Time) Run {
 	return Run{name: of + " " + at.UTC().Format("2006-01-02T15:04:05.000000Z")}
 }
 
-// Part makes the event of a change a part of the run.
+// Part makes the event of a change of the category RegistryChange a part of the run.
 func (r *Run) Part(c Change) Change {
 	c.Details[DetailPart] = Text(r.name)
 	return c

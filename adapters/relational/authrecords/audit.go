@@ -91,7 +91,7 @@ func (l *AuditLog) Search(ctx context.Context, q authstore.AuditQuery) (events [
 		total  int
 	}
 	found, err := database.Read(ctx, l.db, func(ctx context.Context, db bun.IDB) (r result, err error) {
-		r.events, r.total, err = l.searchEvents(ctx, db, q)
+		r.events, r.total, err = l.searchEvents(ctx, db, withIndex(q))
 		return r, err
 	})
 	return found.events, found.total, err
@@ -140,11 +140,35 @@ func (l *AuditLog) laterPage(
 func (l *AuditLog) searchUncounted(
 	ctx context.Context, db bun.IDB, q authstore.AuditQuery,
 ) (events []audit.Event, total int, err error) {
+	if q.Most > 0 && q.Offset > 0 && !q.Uncounted {
+		return l.searchFarther(ctx, db, q)
+	}
 	if events, err = l.readPage(ctx, db, q); err != nil || q.Uncounted {
 		return events, 0, err
 	}
 	total, err = l.countMatching(ctx, db, q, countedDays{})
 	return events, total, err
+}
+
+// searchFarther searches with an offset and counts up to q.Most: it passes the events before the page
+// once, for both.
+func (l *AuditLog) searchFarther(
+	ctx context.Context, db bun.IDB, q authstore.AuditQuery,
+) (events []audit.Event, total int, err error) {
+	var ids []audit.EventID
+	from := l.selectMatching(db.NewSelect().TableExpr("audit_events"), q).Column("id").
+		Order("time DESC", "id DESC").Offset(q.Offset).Limit(max(q.Limit, q.Most-q.Offset) + 1)
+	if err = from.Scan(ctx, &ids); err != nil {
+		return nil, 0, l.db.ClassifyError(err)
+	}
+	if len(ids) == 0 {
+		total, err = l.countMatching(ctx, db, q, countedDays{})
+		return nil, total, err
+	}
+	page := db.NewSelect().TableExpr("audit_events").ColumnExpr("*").
+		Where("id IN (?)", bun.In(ids[:min(q.Limit, len(ids))])).Order("time DESC", "id DESC")
+	events, err = l.scanEvents(ctx, page)
+	return events, q.Offset + len(ids), err
 }
 
 // Page implements authstore.AuditLog.
@@ -153,7 +177,7 @@ func (l *AuditLog) Page(
 ) ([]audit.Event, error) {
 	return database.Read(ctx, l.db, func(ctx context.Context, db bun.IDB) ([]audit.Event, error) {
 		q.Offset = 0
-		s := l.selectPage(db, q)
+		s := l.selectPage(db, withIndex(q))
 		if after.ID != "" {
 			s.Where("(time, id) < (?, ?)", database.NewInstant(after.Time), after.ID)
 		}

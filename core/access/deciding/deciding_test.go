@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -37,17 +38,23 @@ type site struct {
 	listings []access.Listing
 	members  map[string]access.Subject
 	reads    int
+	listed   chan struct{} // closed by Listings; may be nil
 }
 
 func (s *site) Revision(context.Context) (registrystore.Revision, error) {
 	s.reads++
 	return s.revision, s.failure
 }
-func (*site) ValidFor() time.Duration                              { return time.Second }
-func (*site) AwayAfter() time.Duration                             { return time.Second }
-func (s *site) Hint() uint64                                       { return s.hint }
-func (*site) Removals(uint64) ([]string, uint64, bool)             { return nil, 0, false }
-func (s *site) Listings(context.Context) ([]access.Listing, error) { return s.listings, s.failure }
+func (*site) ValidFor() time.Duration                  { return time.Second }
+func (*site) AwayAfter() time.Duration                 { return time.Second }
+func (s *site) Hint() uint64                           { return s.hint }
+func (*site) Removals(uint64) ([]string, uint64, bool) { return nil, 0, false }
+func (s *site) Listings(context.Context) ([]access.Listing, error) {
+	if s.listed != nil {
+		close(s.listed)
+	}
+	return s.listings, s.failure
+}
 
 func (s *site) Find(_ context.Context, holder string) (access.Subject, error) {
 	if s.failure != nil {
@@ -429,6 +436,18 @@ func TestRecordedWhenItEnds(t *testing.T) {
 	if len(fx.recorded) != 1 {
 		t.Errorf("%d events", len(fx.recorded))
 	}
+}
+
+// TestReadAtStart checks that rules and listings are read before anybody needs them.
+func TestReadAtStart(t *testing.T) {
+	fx := newFixture(t, deciding.Config{})
+	fx.listed = make(chan struct{})
+	ctx, end := context.WithCancel(t.Context())
+	var running sync.WaitGroup
+	running.Go(func() { fx.Run(ctx) })
+	<-fx.listed
+	end()
+	running.Wait()
 }
 
 // TestExplain explains what Decide decides, for subjects that are named.
