@@ -178,6 +178,8 @@ type providerRow struct {
 	Domains     wordList `json:"domains"       column:"DOMAINS"`
 	Create      bool     `json:"create"        column:"CREATE"`
 	Enforce     bool     `json:"enforce"       column:"ENFORCE"`
+	Audiences   wordList `json:"audiences"     column:"AUDIENCES"`
+	ScopeClaim  string   `json:"scopeClaim"    column:"SCOPE CLAIM"`
 	SucceededAt stamp    `json:"lastSuccessAt" column:"LAST SUCCESS"`
 	Problem     string   `json:"lastProblem"   column:"LAST PROBLEM"`
 }
@@ -185,6 +187,6 @@ type providerRow struct {
 func newProviderRow(p *company.Provider) providerRow {
 	return providerRow{
 		string(p.Name), p.Issuer, append(wordList{}, p.Domains...), p.Create, p.Enforce,
-		formatOptionalTime(p.Condition.SucceededAt), p.Condition.Problem,
+		append(wordList{}, p.Audiences...), p.ScopeClaim, formatOptionalTime(p.Condition.SucceededAt), p.Condition.Problem,
 	}
 }

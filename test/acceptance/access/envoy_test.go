@@ -5,7 +5,6 @@ import (
 	"net/http"
 	"strings"
 	"testing"
-	"time"
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials/insecure"
@@ -14,7 +13,6 @@ import (
 	"github.com/tollgate-dev/tollgate/adapters/decideapi/extmcppb"
 	"github.com/tollgate-dev/tollgate/test/acceptance/internal/apiclient"
 	"github.com/tollgate-dev/tollgate/test/acceptance/internal/fixture"
-	"github.com/tollgate-dev/tollgate/test/await"
 )
 
 type object = map[string]any
@@ -70,14 +68,11 @@ func newCall(p *fixture.Person, tool string) *call {
 	}
 }
 
-// until waits until the other instance answers a call with a status.
+// until waits until the other instance answers a call with a status, after a change that it must know
+// within a second.
 func (s *site) until(t *testing.T, what string, c *call, status int) {
 	t.Helper()
-	began := time.Now()
-	await.Until(t, what, func() bool { return ask(t, s.other, c).status == status })
-	if took := time.Since(began); took > 5*time.Second { // a second, and a busy machine
-		t.Errorf("%s: it took %s", what, took)
-	}
+	fixture.AwaitFresh(t, what, func() bool { return ask(t, s.other, c).status == status })
 }
 
 // TestEnvoy checks decisions as Envoy gets and applies them.
@@ -163,12 +158,20 @@ func checkTricks(t *testing.T, s *site) {
 		change func(c *call)
 		status int
 	}{
-		"nothing":                   {func(*call) {}, 200},
-		"two headers Authorization": {func(c *call) { c.headers.Add("Authorization", "Bearer "+s.ada.AccessToken) }, 401},
-		"another scheme":            {func(c *call) { c.headers.Set("Authorization", "Basic YTpi") }, 401},
-		"Mcp-Name of another tool":  {func(c *call) { c.headers.Set("Mcp-Name", "delete_file") }, 200}, // not trusted: the body counts
-		"a batch":                   {func(c *call) { c.body = "[" + c.body + "]" }, 403},
-		"a cut body":                {func(c *call) { c.sends = 40 }, 403},
+		"nothing":                     {func(*call) {}, 200},
+		"two headers Authorization":   {func(c *call) { c.headers.Add("Authorization", "Bearer "+s.ada.AccessToken) }, 401},
+		"another scheme":              {func(c *call) { c.headers.Set("Authorization", "Basic YTpi") }, 401},
+		"Mcp-Name of another tool":    {func(c *call) { c.headers.Set("Mcp-Name", "delete_file") }, 200}, // not trusted: the body counts
+		"a batch":                     {func(c *call) { c.body = "[" + c.body + "]" }, 403},
+		"two of them by themselves":   {func(c *call) { c.raw = true; c.headers.Add("Authorization", "Bearer "+s.ada.AccessToken) }, 401},
+		"one by itself":               {func(c *call) { c.raw = true }, 200},
+		"the name of another server":  {func(c *call) { c.headers.Set("X-Tollgate-Server", maps) }, 200}, // only the proxy states it
+		"the key of a proxy":          {func(c *call) { c.headers.Set("X-Tollgate-Key", "x") }, 200},
+		"a batch of two":              {func(c *call) { c.body = "[" + c.body + `,{"jsonrpc":"2.0","id":8,"method":"ping"}]` }, 403},
+		"a cut body":                  {func(c *call) { c.sends = 40 }, 403},
+		"a cut body in chunks":        {func(c *call) { c.sends = 40; c.headers.Set("Transfer-Encoding", "chunked") }, 403},
+		"a body in chunks":            {func(c *call) { c.headers.Set("Transfer-Encoding", "chunked") }, 200},
+		"a body shorter than it says": {func(c *call) { c.headers.Set("Content-Length", "1000") }, 403},
 		"a body of more than 64 KiB": {func(c *call) {
 			c.body = `{"x":"` + strings.Repeat("a", 64<<10) + `",` + c.body[1:]
 		}, 403},

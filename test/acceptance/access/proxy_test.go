@@ -1,6 +1,7 @@
 package access
 
 import (
+	"crypto/tls"
 	"net/http"
 	"strconv"
 	"strings"
@@ -9,7 +10,10 @@ import (
 	core "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
 	auth "github.com/envoyproxy/go-control-plane/envoy/service/auth/v3"
 	"google.golang.org/grpc"
+	"google.golang.org/grpc/credentials"
 	"google.golang.org/grpc/credentials/insecure"
+	"google.golang.org/grpc/metadata"
+	"google.golang.org/protobuf/types/known/structpb"
 
 	"github.com/tollgate-dev/tollgate/test/acceptance/internal/fixture"
 )
@@ -21,12 +25,18 @@ type call struct {
 	body               string
 	server             string // context extension; empty without it
 	sends              int    // max_request_bytes; 0 for 64 KiB
+	raw                bool   // encode_raw_headers
+
+	filters map[string]object // the metadata of the filters that ran before
+	key     string            // initial_metadata x-tollgate-key of the proxy; empty without it
+	tls     *tls.Config       // with the certificate of the proxy; nil without TLS
 }
 
 // outcome is what the client or the tool server gets.
 type outcome struct {
 	status   int
-	response http.Header // of a call that is refused
+	reason   string      // of a call that is refused, for access logs
+	response http.Header // likewise
 	body     string
 	upstream http.Header // what the tool server gets; nil if it gets nothing
 }
@@ -35,12 +45,20 @@ type outcome struct {
 // with_request_body and pack_as_bytes).
 func ask(t *testing.T, s *fixture.Service, c *call) outcome {
 	t.Helper()
-	conn, err := grpc.NewClient(s.GRPC, grpc.WithTransportCredentials(insecure.NewCredentials()))
+	proof := insecure.NewCredentials()
+	if c.tls != nil {
+		proof = credentials.NewTLS(c.tls)
+	}
+	conn, err := grpc.NewClient(s.GRPC, grpc.WithTransportCredentials(proof))
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer func() { _ = conn.Close() }() // the call is over
-	m, err := auth.NewAuthorizationClient(conn).Check(t.Context(), c.describe())
+	ctx := t.Context()
+	if c.key != "" {
+		ctx = metadata.AppendToOutgoingContext(ctx, "x-tollgate-key", c.key)
+	}
+	m, err := auth.NewAuthorizationClient(conn).Check(ctx, c.describe(t))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -50,7 +68,8 @@ func ask(t *testing.T, s *fixture.Service, c *call) outcome {
 // describe is CheckRequestUtils::createHttpCheck of Envoy
 // (source/extensions/filters/common/ext_authz/check_request_utils.cc): lines of one header are joined,
 // the client's own mark of a cut body is left out, and Envoy adds its own.
-func (c *call) describe() *auth.CheckRequest {
+func (c *call) describe(t *testing.T) *auth.CheckRequest {
+	t.Helper()
 	const mark = "x-envoy-auth-partial-body"
 	headers := map[string]string{}
 	for name, values := range c.headers {
@@ -74,10 +93,38 @@ func (c *call) describe() *auth.CheckRequest {
 			Method: c.method, Scheme: "https", Host: c.host, Path: c.path, Headers: headers, RawBody: []byte(sent),
 		}},
 	}
+	if c.raw {
+		c.sendRaw(m.GetRequest().GetHttp())
+	}
 	if c.server != "" {
 		m.ContextExtensions = map[string]string{"tollgate.server": c.server}
 	}
+	for filter, fields := range c.filters {
+		known, err := structpb.NewStruct(fields)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if m.MetadataContext == nil {
+			m.MetadataContext = &core.Metadata{FilterMetadata: map[string]*structpb.Struct{}}
+		}
+		m.MetadataContext.FilterMetadata[filter] = known
+	}
 	return &auth.CheckRequest{Attributes: m}
+}
+
+// sendRaw sends the headers as a list in which each line is by itself (encode_raw_headers).
+func (c *call) sendRaw(m *auth.AttributeContext_HttpRequest) {
+	m.HeaderMap = &core.HeaderMap{}
+	for name, value := range m.GetHeaders() {
+		lines := c.headers.Values(name)
+		if len(lines) == 0 { // Envoy has added it
+			lines = []string{value}
+		}
+		for _, line := range lines {
+			m.HeaderMap.Headers = append(m.HeaderMap.Headers, &core.HeaderValue{Key: name, RawValue: []byte(line)})
+		}
+	}
+	m.Headers = nil
 }
 
 // apply is GrpcClientImpl::onSuccess and Filter::onComplete of Envoy
@@ -92,6 +139,7 @@ func (c *call) apply(m *auth.CheckResponse) outcome {
 		}
 		mutate(o.response, m.GetDeniedResponse().GetHeaders())
 		o.body = m.GetDeniedResponse().GetBody()
+		o.reason = m.GetDynamicMetadata().GetFields()["dev.tollgate.decision"].GetStructValue().GetFields()["reason"].GetStringValue()
 		return o
 	}
 	o := outcome{status: http.StatusOK, upstream: c.headers.Clone()}

@@ -7,7 +7,6 @@ import (
 
 	"github.com/tollgate-dev/tollgate/test/acceptance/internal/apiclient"
 	"github.com/tollgate-dev/tollgate/test/acceptance/internal/fixture"
-	"github.com/tollgate-dev/tollgate/test/await"
 )
 
 const (
@@ -113,10 +112,15 @@ func (s *site) ask(t *testing.T, of *fixture.Service, token, tool string) apicli
 	return apiclient.Call(t, "POST", of.API+"/decide/http", callOf(tool), s.forwarded(token, "POST", weatherURL)...)
 }
 
-// awaitAnswer waits until both instances answer with a status.
+// awaitAnswer waits until both instances answer with a status, after a change that they must know within
+// a second.
 func (s *site) awaitAnswer(t *testing.T, what, token, tool string, status int) {
 	t.Helper()
-	for _, of := range []*fixture.Service{s.Service, s.other} {
-		await.Until(t, what, func() bool { return s.ask(t, of, token, tool).Status == status })
-	}
+	known := map[*fixture.Service]bool{}
+	fixture.AwaitFresh(t, what, func() bool {
+		for _, of := range []*fixture.Service{s.Service, s.other} {
+			known[of] = known[of] || s.ask(t, of, token, tool).Status == status
+		}
+		return known[s.Service] && known[s.other]
+	})
 }
