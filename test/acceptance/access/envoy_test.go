@@ -235,17 +235,34 @@ func checkFresh(t *testing.T, s *site) {
 	s.until(t, "a new rule denies", c, http.StatusForbidden)
 	apiclient.Call(t, "DELETE", s.one.API+"/admin/v1/access-rules/nobody", nil, s.olga.Bearer()...).WantStatus(t, http.StatusNoContent)
 	s.until(t, "the rule is gone", c, http.StatusOK)
-	id, _ := fixture.ReadSession(t, s.one, s.ada)
-	s.ada.PostJSON(t, s.one, "/auth/logout", map[string]any{"sessionId": id})
+	s.endSession(t)
 	s.until(t, "the session has ended", c, http.StatusUnauthorized)
 	s.ada.Login(t, s.one)
 	s.until(t, "a new session", newCall(s.ada, "forecast"), http.StatusOK)
-	s.rita.PostJSON(t, s.one, "/v0.1/x/dev.tollgate/quarantine", object{"serverName": weather, "reason": "It sends data elsewhere."}).
-		WantStatus(t, http.StatusOK)
+	s.quarantine(t)
 	s.until(t, "quarantine", newCall(s.ada, "forecast"), http.StatusForbidden)
-	apiclient.Call(t, "DELETE", s.one.API+"/v0.1/x/dev.tollgate/quarantine?serverName="+fixture.EscapePath(weather), nil, s.rita.Bearer()...).
-		WantStatus(t, http.StatusNoContent)
+	s.endQuarantine(t)
 	s.until(t, "the end of quarantine", newCall(s.ada, "forecast"), http.StatusOK)
 	s.e.RunCommand(t, "", "user", "disable", "--email", s.ada.Email)
 	s.until(t, "a person who has left", newCall(s.ada, "forecast"), http.StatusUnauthorized)
+}
+
+// endSession ends the session of ada.
+func (s *site) endSession(t *testing.T) {
+	t.Helper()
+	id, _ := fixture.ReadSession(t, s.one, s.ada)
+	s.ada.PostJSON(t, s.one, "/auth/logout", object{"sessionId": id}).WantStatus(t, http.StatusOK)
+}
+
+// quarantine puts the server weather into quarantine.
+func (s *site) quarantine(t *testing.T) {
+	t.Helper()
+	s.rita.PostJSON(t, s.one, "/v0.1/x/dev.tollgate/quarantine", object{"serverName": weather, "reason": "It sends data elsewhere."}).
+		WantStatus(t, http.StatusOK)
+}
+
+func (s *site) endQuarantine(t *testing.T) {
+	t.Helper()
+	path := "/v0.1/x/dev.tollgate/quarantine?serverName=" + fixture.EscapePath(weather)
+	apiclient.Call(t, "DELETE", s.one.API+path, nil, s.rita.Bearer()...).WantStatus(t, http.StatusNoContent)
 }
