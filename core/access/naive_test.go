@@ -111,6 +111,9 @@ func (c chance) rule(i int) audit.Details {
 			r[field] = c.some(2, values...)
 		}
 	}
+	if c.IntN(20) == 0 { // likewise, with the tools
+		r["tools"] = append(texts(60+c.IntN(100), "other%d"), audit.Text(c.one("t", "t*")))
+	}
 	if c.IntN(4) == 0 && r.Text("effect") == "allow" {
 		r["minTrust"] = audit.Text(c.one("UNVERIFIED", "LIMITED_TRUST", "FULL_TRUST"))
 	}

@@ -1,6 +1,7 @@
 package access
 
 import (
+	"iter"
 	"maps"
 	"slices"
 	"strings"
@@ -36,16 +37,9 @@ type Snapshot struct {
 type knownServer struct {
 	Listing
 
-	rules []bucket // those of the patterns that select the server
+	rules    []bucket // of the patterns that select the server: those that decide
+	observed []bucket // likewise: those that are passed over
 }
-
-// bucket has the rules with a pattern by the keys of their subjects, each list in the order of the
-// rules.
-type bucket map[string][]int32
-
-// maxSpread is how many pairs of a subject and a server of one rule are in the buckets. A rule that
-// has more is in those of its servers only, for anyone: all its conditions are checked anyway.
-const maxSpread = 100
 
 // Compile returns the snapshot of rules and of the servers that are listed or in quarantine.
 func Compile(o Options, rules []Rule, servers []Listing) *Snapshot {
@@ -54,17 +48,18 @@ func Compile(o Options, rules []Rule, servers []Listing) *Snapshot {
 		byName: make(map[string]int32, len(servers)), remotes: remotes{},
 	}
 	slices.SortFunc(s.rules, func(a, b Rule) int { return precedes(&a, &b) })
-	patterns, lengths := s.buckets()
+	var decide, observe index
+	for i := range s.rules {
+		if r := &s.rules[i]; s.passes(r) {
+			observe.add(r, int32(i))
+		} else {
+			decide.add(r, int32(i))
+		}
+	}
 	for i, l := range servers {
 		name := l.Name.String()
-		known := knownServer{Listing: l}
-		for _, n := range lengths {
-			if n <= len(name) {
-				known.add(patterns[name[:n]+"*"])
-			}
-		}
-		known.add(patterns[name])
-		s.servers[i], s.byName[name] = known, int32(i)
+		s.servers[i] = knownServer{Listing: l, rules: decide.of(name), observed: observe.of(name)}
+		s.byName[name] = int32(i)
 		for _, remote := range l.Remotes {
 			s.remotes.add(remote, int32(i))
 		}
@@ -75,69 +70,40 @@ func Compile(o Options, rules []Rule, servers []Listing) *Snapshot {
 	return s
 }
 
-func (k *knownServer) add(b bucket) {
-	if b != nil {
-		k.rules = append(k.rules, b)
-	}
-}
-
-// buckets returns the rules by their patterns, and the lengths of the prefixes among those.
-func (s *Snapshot) buckets() (patterns map[string]bucket, lengths []int) {
-	patterns = map[string]bucket{}
-	for i := range s.rules {
-		r := &s.rules[i]
-		subjects := r.Subjects
-		if len(r.Subjects)*len(r.Servers) > maxSpread {
-			subjects = []Selector{{Kind: SelectAnyone}}
-		}
-		for _, p := range r.Servers {
-			pattern := p.String()
-			b := patterns[pattern]
-			if b == nil {
-				b = bucket{}
-				patterns[pattern] = b
-				if prefix, wild := strings.CutSuffix(pattern, "*"); wild {
-					lengths = append(lengths, len(prefix))
-				}
-			}
-			for _, subject := range subjects {
-				key := subject.String()
-				b[key] = append(b[key], int32(i))
-			}
-		}
-	}
-	slices.Sort(lengths)
-	return patterns, slices.Compact(lengths)
-}
-
 // Rules returns the rules in the order in which they are tried.
 func (s *Snapshot) Rules() []Rule { return slices.Clone(s.rules) }
 
 // find returns the first rule that decides a question about a server, and the first before it that
 // only observes; both are len(s.rules) without one.
 func (s *Snapshot) find(q *Question, k *knownServer) (decides, observes int) {
-	decides, observes = len(s.rules), len(s.rules)
-	for _, b := range k.rules {
-		for _, key := range q.Subject.selectors() {
-			for _, i := range b[key] {
-				if int(i) >= decides {
-					break
-				}
-				r := &s.rules[i]
-				switch passed := s.passes(r); {
-				case passed && int(i) >= observes || r.failed(q, k.Name) != "":
-				case passed:
-					observes = int(i)
-				default:
-					decides = int(i)
-				}
-			}
-		}
-	}
-	if observes > decides {
+	decides = s.first(q, k.Name, k.rules, len(s.rules))
+	if observes = s.first(q, k.Name, k.observed, decides); observes == decides {
 		observes = len(s.rules)
 	}
 	return decides, observes
+}
+
+// first returns the first rule of some buckets that a question about a server matches, or before if
+// that is none of the rules before it.
+func (s *Snapshot) first(q *Question, of toolserver.Name, in []bucket, before int) int {
+	try := func(list []int32) {
+		for _, i := range list {
+			if int(i) >= before {
+				break
+			}
+			if s.rules[i].failed(q, of) == "" {
+				before = int(i)
+			}
+		}
+	}
+	for _, b := range in {
+		for _, key := range q.Subject.selectors() {
+			if l := b[key]; l != nil {
+				l.fitting(q, try)
+			}
+		}
+	}
+	return before
 }
 
 // passes reports whether a rule is passed over (contract Z-14).
@@ -146,16 +112,29 @@ func (s *Snapshot) passes(r *Rule) bool { return r.Mode == Observe || s.options.
 // distinguishes reports whether a rule that matches the subject and the server names tools or
 // methods, so that a call that cannot be read must not be decided (contract Z-6).
 func (s *Snapshot) distinguishes(q *Question, k *knownServer) bool {
-	for _, b := range k.rules {
-		for _, key := range q.Subject.selectors() {
-			for _, i := range b[key] {
-				r := &s.rules[i]
-				if len(r.Methods)+len(r.Tools) > 0 && !s.passes(r) && !r.hasExpired(q.At) &&
-					r.selects(q.Subject, k.Name) != (Selector{}) && r.covers(k.Name) {
-					return true
+	for i := range k.about(q.Subject) {
+		r := &s.rules[i]
+		if len(r.Methods)+len(r.Tools) > 0 && !r.hasExpired(q.At) && r.selects(q.Subject, k.Name) != (Selector{}) && r.covers(k.Name) {
+			return true
+		}
+	}
+	return false
+}
+
+// about returns the rules that decide and may be about a subject and the server, in any order and some
+// more than once.
+func (k *knownServer) about(subject *Subject) iter.Seq[int32] {
+	return func(yield func(int32) bool) {
+		for _, b := range k.rules {
+			for _, key := range subject.selectors() {
+				if l := b[key]; l != nil {
+					for i := range l.all() {
+						if !yield(i) {
+							return
+						}
+					}
 				}
 			}
 		}
 	}
-	return false
 }

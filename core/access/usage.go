@@ -44,9 +44,9 @@ func (s *Snapshot) Usages(subject *Subject, at time.Time, after string, limit in
 // calls.
 func (s *Snapshot) usage(subject *Subject, k *knownServer, at time.Time) Usage {
 	u := Usage{Server: k.Name, Rest: Deny}
-	for _, i := range s.candidates(subject, k) {
+	for _, i := range slices.Compact(slices.Sorted(k.about(subject))) {
 		r := &s.rules[i]
-		if s.passes(r) || r.hasExpired(at) || r.isNever() || r.selects(subject, k.Name) == (Selector{}) || !r.covers(k.Name) {
+		if r.hasExpired(at) || r.isNever() || r.selects(subject, k.Name) == (Selector{}) || !r.covers(k.Name) {
 			continue
 		}
 		all := r.isUnconditional()
@@ -61,17 +61,6 @@ func (s *Snapshot) usage(subject *Subject, k *knownServer, at time.Time) Usage {
 		u.Rest = Allow
 	}
 	return u
-}
-
-// candidates returns the rules that may be about a subject and a server, in their order.
-func (s *Snapshot) candidates(subject *Subject, k *knownServer) (found []int32) {
-	for _, b := range k.rules {
-		for _, key := range subject.selectors() {
-			found = append(found, b[key]...)
-		}
-	}
-	slices.Sort(found)
-	return slices.Compact(found)
 }
 
 // AllowsSome reports whether some call may be allowed.
