@@ -94,6 +94,7 @@ type ReviewQuery struct {
 	Newest  bool // the newest submission first
 	Limit   int  // maximum number of reviews, at least 1
 	Bytes   int  // maximum size of the documents, which the last one may exceed; 0 for no maximum
+	Brief   bool // without Document and Replaced
 }
 
 // ReviewPage is a part of a list of reviews. It has at least one if the query selects any.

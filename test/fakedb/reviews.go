@@ -96,6 +96,11 @@ func (s *Reviews) List(ctx context.Context, q registrystore.ReviewQuery) (regist
 	if q.Newest {
 		slices.Reverse(found)
 	}
+	for i := range found {
+		if q.Brief {
+			found[i].Document, found[i].Replaced = nil, nil
+		}
+	}
 	n := countUntil(found, q.Limit, q.Bytes, func(r review.Review) int { return len(r.Document) })
 	return registrystore.ReviewPage{Reviews: found[:n], More: n < len(found)}, nil
 }

@@ -315,7 +315,8 @@ func (s catalogueStore) withParts(
 const sampled = 256
 
 // estimate reports whether a search finds far more than MaxFound servers, and whether the titles of
-// far more match: by a sample of the servers. The index of parts would have to be read as a whole.
+// more match: by a sample of the servers. The index of parts would have to be read as a whole. What it
+// says of titles decides only how they are found, so it need not be as certain.
 func (s catalogueStore) estimate(ctx context.Context, q registrystore.Search) (many, manyTitles bool, err error) {
 	var matching, titles sql.NullInt64
 	all, titled := s.conditions(q), s.titleHas(q.Words).and("1 = 1")
@@ -328,16 +329,17 @@ func (s catalogueStore) estimate(ctx context.Context, q registrystore.Search) (m
 		return false, false, err
 	}
 	size, err := s.currentSize(ctx)
-	const far = 8 * registrystore.MaxFound * sampled
-	return matching.Int64*size > far, titles.Int64*size > far, err
+	const limit = registrystore.MaxFound * sampled
+	return matching.Int64*size > 8*limit, titles.Int64*size > limit, err
 }
 
-// countAfter is how long a number of servers is good for estimates.
+// countAfter is how long a number of up to a thousand servers is good for estimates. A greater one is
+// good for longer: it takes longer to count, and changes less.
 const countAfter = 10 * time.Second
 
 func (s catalogueStore) currentSize(ctx context.Context) (int64, error) {
 	known := s.size.Load()
-	if known != nil && time.Since(known.at) < countAfter {
+	if known != nil && time.Since(known.at) < countAfter*time.Duration(1+known.servers/1000) {
 		return known.servers, nil
 	}
 	now := countedSize{at: time.Now()}

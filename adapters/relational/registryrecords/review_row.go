@@ -2,6 +2,7 @@ package registryrecords
 
 import (
 	"encoding/json"
+	"strings"
 
 	"github.com/uptrace/bun"
 
@@ -38,6 +39,9 @@ type reviewRow struct {
 // reviewColumns are the columns of a reviewRow, in the order of its fields.
 const reviewColumns = "id, name, version, state, kind, document, replaced, checks, submitter, policy, makers, submitted_at, " +
 	"decided_by, decided_at, comment, rule, reason, source"
+
+// briefColumns are reviewColumns without documents.
+var briefColumns = strings.Replace(reviewColumns, "document, replaced", "NULL, NULL", 1)
 
 // fields returns where the values of reviewColumns belong.
 func (r *reviewRow) fields() []any {

@@ -112,7 +112,10 @@ func (s *reviewStore) Count(ctx context.Context, q registrystore.ReviewQuery) (m
 
 // selectReviews returns the query for the reviews of a page, and one more.
 func selectReviews(q *registrystore.ReviewQuery) database.Query {
-	c, compare, direction := filterReviews(q), ">", ""
+	c, columns, compare, direction := filterReviews(q), reviewColumns, ">", ""
+	if q.Brief {
+		columns = briefColumns
+	}
 	if q.Newest {
 		compare, direction = "<", " DESC"
 	}
@@ -120,7 +123,7 @@ func selectReviews(q *registrystore.ReviewQuery) database.Query {
 		c = c.and("(submitted_at, id) "+compare+" (?, ?)", database.NewInstant(q.After), string(q.AfterID))
 	}
 	return database.Query{
-		Text: "SELECT " + reviewColumns + " FROM reviews" + c.where() +
+		Text: "SELECT " + columns + " FROM reviews" + c.where() +
 			" ORDER BY submitted_at" + direction + ", id" + direction + " LIMIT ?",
 		Args: append(c.args, q.Limit+1),
 	}

@@ -52,18 +52,14 @@ func (s *reviewStore) CountPending(ctx context.Context) (n int, err error) {
 }
 
 func (s *reviewStore) DecidedByOperator(ctx context.Context, after, until time.Time, limit int) ([]review.Review, error) {
-	columns := strings.NewReplacer("document, replaced", "'', NULL").Replace(reviewColumns)
 	find := database.Query{
-		Text: "SELECT " + columns + ` FROM reviews WHERE decided_by = '` + review.Operator +
+		Text: "SELECT " + briefColumns + ` FROM reviews WHERE decided_by = '` + review.Operator +
 			`' AND decided_at > ? AND decided_at <= ?
 			ORDER BY decided_at, id LIMIT ?`,
 		Args: []any{s.db.TimeArgument(after), s.db.TimeArgument(until), limit}, Fixed: true,
 	}
 	return database.Collect(ctx, s.db, find, func(rows *sql.Rows) ([]review.Review, error) {
 		p, err := collectReviews(rows, limit, 0)
-		for i := range p.Reviews {
-			p.Reviews[i].Document = nil
-		}
 		return p.Reviews, err
 	})
 }

@@ -32,6 +32,7 @@ type Query struct {
 // Filter narrows a list. It is no part of cursors: it must be the same for every page.
 type Filter struct {
 	Own       bool   // only what the caller has submitted
+	Brief     bool   // without documents and differences
 	Decided   bool   // what is not pending, the newest submission first; State is not used
 	Submitter string // key of a submitter
 	Namespace string // the part of the names before the slash
@@ -41,7 +42,7 @@ type Filter struct {
 
 // apply narrows a selection.
 func (f Filter) apply(to *registrystore.ReviewQuery) error {
-	to.By, to.Kind, to.Until = f.Submitter, review.Kind(f.Kind), f.Until
+	to.By, to.Kind, to.Until, to.Brief = f.Submitter, review.Kind(f.Kind), f.Until, f.Brief
 	if f.Decided {
 		to.State, to.Decided, to.Newest = "", true, true
 	}
@@ -161,7 +162,7 @@ func (s *Service) listNarrowed(ctx context.Context, q Query, narrow func(*regist
 		return Page{}, err
 	}
 	p := Page{Reviews: make([]review.Shown, 0, len(found.Reviews))}
-	more, err := s.showAll(ctx, found.Reviews, &p)
+	more, err := s.showAll(ctx, found.Reviews, q.Brief, &p)
 	if err != nil {
 		return Page{}, err
 	}
@@ -172,9 +173,15 @@ func (s *Service) listNarrowed(ctx context.Context, q Query, narrow func(*regist
 	return p, nil
 }
 
-// showAll adds reviews to a page with what they are compared with, until the page has pageBytes. It
-// reports whether some were left out.
-func (s *Service) showAll(ctx context.Context, all []review.Review, p *Page) (more bool, err error) {
+// showAll adds reviews to a page with what they are compared with, until the page has pageBytes; brief
+// ones as they are. It reports whether some were left out.
+func (s *Service) showAll(ctx context.Context, all []review.Review, brief bool, p *Page) (more bool, err error) {
+	if brief {
+		for _, r := range all {
+			p.Reviews = append(p.Reviews, review.Shown{Review: r})
+		}
+		return false, nil
+	}
 	size := 0
 	for part := range slices.Chunk(all, registrystore.MaxCompared) {
 		replaces, err := s.comparedOf(ctx, part)

@@ -69,6 +69,14 @@ func TestPagesEndWithComparedDocuments(t *testing.T) {
 	if seen != pending {
 		t.Errorf("the pages have %d reviews, want %d", seen, pending)
 	}
+	brief := reviewing.Query{Limit: "100", Filter: reviewing.Filter{Brief: true}}
+	p, err := fx.service.List(t.Context(), authority.Operator(), brief)
+	if err != nil || len(p.Reviews) != pending || p.NextCursor != "" {
+		t.Fatalf("%d brief reviews: %v", len(p.Reviews), err)
+	}
+	if r := p.Reviews[0]; r.Version.String() != "2.0.0" || r.Document != nil || r.Replaces != nil || r.Diff != nil {
+		t.Errorf("the first brief review is %+v", r)
+	}
 }
 
 // enlarge replaces the document of the latest version of a server by one with so many bytes more,

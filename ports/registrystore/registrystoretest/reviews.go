@@ -137,6 +137,11 @@ func keepsReviewFields(t *testing.T, s ReviewStores) {
 	full.Request = review.Request{Reason: "For é.", Source: "https://example.com/server.json"}
 	s.add(t, plain, full)
 	s.want(t, registrystore.ReviewQuery{}, plain, full)
+	brief := []review.Review{plain, full}
+	for i := range brief {
+		brief[i].Document, brief[i].Replaced = nil, nil
+	}
+	s.want(t, registrystore.ReviewQuery{Brief: true, Bytes: 1}, brief...)
 	for _, want := range []review.Review{plain, full} {
 		if got, err := s.Reviews.Get(t.Context(), want.ID); err != nil || !reflect.DeepEqual(got, want) {
 			t.Errorf("Get is %+v, %v, want %+v", got, err, want)

@@ -252,7 +252,9 @@ func (p *Pages) addWaiting(v *site.Visit, view *serverView) error {
 	if err != nil {
 		return err
 	}
-	found, err := p.ports.Reviews.List(v.UserContext(), who, reviewing.Query{Server: view.Name})
+	found, err := p.ports.Reviews.List(v.UserContext(), who, reviewing.Query{
+		Server: view.Name, Filter: reviewing.Filter{Brief: true},
+	})
 	if err != nil {
 		return err
 	}

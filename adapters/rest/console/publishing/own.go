@@ -82,7 +82,7 @@ func (p *Pages) addSubmitted(v *site.Visit, view *ownView) error {
 	if err != nil {
 		return err
 	}
-	own := reviewing.Filter{Own: true}
+	own := reviewing.Filter{Own: true, Brief: true}
 	waiting, err := p.ports.Reviews.List(v.UserContext(), who, reviewing.Query{Limit: "100", Filter: own})
 	if err != nil {
 		return err

@@ -87,7 +87,7 @@ func newQueueView(v *site.Visit) (view queueView, q reviewing.Query, err error) 
 // query returns the query for the page of the list that the visit names.
 func (f queueFilter) query(v *site.Visit) (reviewing.Query, error) {
 	q := reviewing.Query{State: f.State, Cursor: v.Text("cursor")}
-	q.Namespace, q.Kind = f.Namespace, f.Kind
+	q.Namespace, q.Kind, q.Brief = f.Namespace, f.Kind, true
 	if days, err := strconv.Atoi(f.Age); err == nil {
 		q.Until = time.Now().AddDate(0, 0, -days)
 	}
