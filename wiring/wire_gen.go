@@ -1070,6 +1070,7 @@ func injectService(ctx context.Context, s settings.Settings, parts settings.Part
 	memberPorts := inprocess.MemberPorts{
 		Accounts: accounts,
 		Sessions: sessions,
+		Audit:    auditLog,
 		Services: services,
 		Grants:   grants,
 		Groups:   memberships,

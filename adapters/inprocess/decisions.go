@@ -2,11 +2,12 @@ package inprocess
 
 import (
 	"context"
-	"time"
 
 	"github.com/tollgate-dev/tollgate/core/access"
+	"github.com/tollgate-dev/tollgate/core/audit"
 	"github.com/tollgate-dev/tollgate/core/auth"
 	authaccess "github.com/tollgate-dev/tollgate/core/auth/access"
+	"github.com/tollgate-dev/tollgate/core/auth/assessment"
 	"github.com/tollgate-dev/tollgate/core/fault"
 	"github.com/tollgate-dev/tollgate/core/registry"
 	"github.com/tollgate-dev/tollgate/core/registry/service"
@@ -21,6 +22,7 @@ import (
 type MemberPorts struct {
 	Accounts authstore.Accounts
 	Sessions authstore.Sessions
+	Audit    authstore.AuditLog
 	Services registrystore.Services
 	Grants   registrystore.Grants
 	Groups   *authaccess.Memberships
@@ -101,8 +103,12 @@ func (m *Members) FindNamed(ctx context.Context, who access.Selector) (access.Su
 			return access.Subject{}, err
 		}
 		holder = registry.Holder(a.ID)
-		if level, err = m.levelOf(ctx, a.ID, m.ports.Clock.Now()); err != nil {
+		newest, err := m.newestSession(ctx, a.ID)
+		if err != nil {
 			return access.Subject{}, err
+		}
+		if level = trustlevel.Unverified; newest != nil {
+			level = newest.TrustLevel
 		}
 	}
 	member, err := m.find(ctx, holder)
@@ -110,11 +116,43 @@ func (m *Members) FindNamed(ctx context.Context, who access.Selector) (access.Su
 	return access.NewSubject(member), err
 }
 
-// levelOf returns the trust level of a person's newest active session; UNVERIFIED without one.
-func (m *Members) levelOf(ctx context.Context, user auth.UserID, now time.Time) (trustlevel.Level, error) {
-	sessions, _, err := m.ports.Sessions.Active(ctx, user, now, auth.PageRequest{Limit: 1})
+// newestSession returns the newest active session of a person; nil without one.
+func (m *Members) newestSession(ctx context.Context, user auth.UserID) (*auth.Session, error) {
+	sessions, _, err := m.ports.Sessions.Active(ctx, user, m.ports.Clock.Now(), auth.PageRequest{Limit: 1})
 	if err != nil || len(sessions) == 0 {
-		return trustlevel.Unverified, err
+		return nil, err
 	}
-	return sessions[0].TrustLevel, nil
+	return &sessions[0], nil
+}
+
+// evaluations is how many of the last evaluations of a person are searched for that of a session.
+const evaluations = 50
+
+// Reasons implements [accessstore.Members].
+func (m *Members) Reasons(ctx context.Context, who access.Selector) ([]string, error) {
+	if who.Kind != access.SelectPerson {
+		return []string{"Tokens of service accounts count as FULL_TRUST."}, nil
+	}
+	a, err := m.ports.Accounts.ByEmail(ctx, auth.Email(who.Value))
+	if err != nil {
+		return nil, err
+	}
+	newest, err := m.newestSession(ctx, a.ID)
+	if err != nil {
+		return nil, err
+	}
+	if newest == nil {
+		return []string{"The person has no active session. Personal tokens count as FULL_TRUST."}, nil
+	}
+	events, _, err := m.ports.Audit.Search(ctx, authstore.AuditQuery{
+		Subject: audit.Subject(a.ID), Category: audit.RiskEvaluation, Limit: evaluations, Uncounted: true,
+	})
+	var found *assessment.Evaluation
+	for i := range events {
+		if e := assessment.ReadEvaluation(&events[i]); e.Session == newest.ID {
+			found = &e
+			break
+		}
+	}
+	return found.Explain(newest), err
 }

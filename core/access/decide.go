@@ -240,10 +240,20 @@ type Explanation struct {
 
 	Subject  string           // as Subject.String returns it
 	Trust    trustlevel.Level // of the subject
+	Reasons  []string         // why the subject has it, in sentences; empty if the question says the level
 	Listing  Standing         // of the server
 	Steps    []Step           // the rules before the one that decided, in their order
 	Selector Selector         // by which the deciding rule selected the subject
 	Grant    Grant            // that the selector needs; otherwise the zero value
+}
+
+// MaxSteps is how many steps a page may have.
+const MaxSteps = 1000
+
+// Page returns at most limit of the steps, from an offset on.
+func (e *Explanation) Page(offset, limit int) []Step {
+	offset = min(offset, len(e.Steps))
+	return e.Steps[offset:min(offset+limit, len(e.Steps))]
 }
 
 // Explain answers a question, with the reasons.

@@ -279,3 +279,18 @@ func TestSubjects(t *testing.T) {
 		}
 	}
 }
+
+// TestPage checks the parts of the steps of an explanation.
+func TestPage(t *testing.T) {
+	t.Parallel()
+	e := access.Explanation{Steps: []access.Step{{Rule: "a"}, {Rule: "b"}, {Rule: "c"}}}
+	for bounds, want := range map[[2]int]string{{0, 2}: "ab", {2, 2}: "c", {3, 1}: "", {9, 9}: "", {0, 9}: "abc"} {
+		got := ""
+		for _, step := range e.Page(bounds[0], bounds[1]) {
+			got += string(step.Rule)
+		}
+		if got != want {
+			t.Errorf("the page %v is %q, want %q", bounds, got, want)
+		}
+	}
+}

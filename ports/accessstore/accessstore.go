@@ -43,4 +43,6 @@ type Members interface {
 	// of the newest active session, or full trust in a service account. A person without a session is
 	// at UNVERIFIED.
 	FindNamed(ctx context.Context, who access.Selector) (access.Subject, error)
+	// Reasons returns why the subject of FindNamed has its trust level, in sentences.
+	Reasons(ctx context.Context, who access.Selector) ([]string, error)
 }

@@ -17,12 +17,20 @@ type Explanation struct {
 	Rule          string    `json:"rule"             column:"RULE"`
 	Subject       string    `json:"subject"          column:"SUBJECT"`
 	Trust         string    `json:"trust"            column:"TRUST"`
+	TrustReasons  Sentences `json:"trustReasons"     column:"TRUST REASONS"`
 	RequiredTrust string    `json:"requiredTrust"    column:"REQUIRED TRUST"`
 	Selector      string    `json:"selector"         column:"SELECTED BY"`
 	Grant         string    `json:"grant"            column:"GRANT"`
 	Observed      *Observed `json:"observed"`
 	Steps         Steps     `json:"steps"            column:"PASSED OVER"`
+	StepsTotal    int       `json:"stepsTotal"       column:"RULES PASSED OVER"`
 }
+
+// Sentences are several sentences.
+type Sentences []string
+
+// String returns the sentences as a table shows them.
+func (s Sentences) String() string { return strings.Join(s, " ") }
 
 // Observed is what a rule that only observes would have done.
 type Observed struct {
@@ -49,12 +57,13 @@ func (s Steps) String() string {
 	return strings.Join(words, ", ")
 }
 
-// New returns the JSON form of an explanation.
-func New(e *access.Explanation) Explanation {
+// New returns the JSON form of an explanation with at most limit of its steps, from an offset on.
+func New(e *access.Explanation, offset, limit int) Explanation {
+	steps := e.Page(offset, limit)
 	x := Explanation{
 		Effect: string(e.Effect), Reason: string(e.Reason), Server: e.Server, Listing: string(e.Listing), Rule: string(e.Rule),
 		Subject: e.Subject, Trust: e.Trust.String(), RequiredTrust: e.Required.String(), Selector: e.Selector.String(),
-		Steps: make(Steps, len(e.Steps)),
+		Steps: make(Steps, len(steps)), StepsTotal: len(e.Steps), TrustReasons: append(Sentences{}, e.Reasons...),
 	}
 	if e.Grant != (access.Grant{}) {
 		x.Grant = string(e.Grant.Action) + " " + e.Grant.Pattern.String()
@@ -62,7 +71,7 @@ func New(e *access.Explanation) Explanation {
 	if o := e.Observed; o.Rule != "" {
 		x.Observed = &Observed{string(o.Rule), string(o.Effect), string(o.Reason)}
 	}
-	for i, step := range e.Steps {
+	for i, step := range steps {
 		x.Steps[i] = Step{string(step.Rule), string(step.Failed)}
 	}
 	return x

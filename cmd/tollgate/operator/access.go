@@ -137,7 +137,8 @@ func newAccessExplain(p cli.Process) *cobra.Command {
 		Short: "Say why a call is allowed or denied",
 		Long: "Say what is decided about a call, by which rule, and for each rule before it the first\n" +
 			"condition that failed. The trust level is that of the newest session of the person,\n" +
-			"unless --trust gives another one. The command asks a service, by --server.",
+			"with its reasons, unless --trust gives another one. Of many rules --offset and --limit\n" +
+			"select a part. The command asks a service, by --server.",
 		Example: "  tollgate access explain --server https://tollgate.example.com --subject person:ada@example.com --name com.example/weather --tool forecast",
 		Args:    cobra.NoArgs,
 	}
@@ -150,11 +151,13 @@ func newAccessExplain(p cli.Process) *cobra.Command {
 	flags.StringVar(&d.Method, "method", "", "method of MCP (default tools/call with --tool)")
 	flags.StringVar(&d.Name, "tool", "", "tool that is called")
 	flags.StringVar(&d.Address, "address", "", "IP address of the client")
+	offset := flags.Int("offset", 0, "how many of the rules that did not decide are left out at the beginning")
+	limit := flags.Int("limit", access.MaxSteps, "how many of them are listed at most, 1 to 1000")
 	cli.RequireFlags(c, "subject")
 	return newPrinter(p, c, openNothing, func(run) (cli.Table, error) {
 		return cli.Table{}, onlyLocal("this command asks a service: give --server or " + person.ServerVariable)
 	}, []finder{func(r run) (cli.Table, error) {
-		body := map[string]string{"subject": d.Subject}
+		body := map[string]any{"subject": d.Subject, "offset": *offset, "limit": *limit}
 		for name, value := range map[string]string{
 			"trust": d.Trust, "server": d.Server, "url": d.URL, "method": d.Method, "tool": d.Name, "address": d.Address,
 		} {

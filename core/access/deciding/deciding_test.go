@@ -28,6 +28,27 @@ import (
 	"github.com/tollgate-dev/tollgate/test/fakedb"
 )
 
+// TestReasons checks of whom an explanation says why the trust level is what it is.
+func TestReasons(t *testing.T) {
+	t.Parallel()
+	fx := newFixture(t, deciding.Config{})
+	for subject, want := range map[string]int{"person:ada@example.com": 1, "service:robot": 1, "everyone": 0, "anyone": 0} {
+		for trust, want := range map[string]int{"": want, "FULL_TRUST": 0} {
+			if subject == "service:robot" {
+				fx.members["robot"] = fx.members[robot]
+			}
+			who, q, err := deciding.ParseQuestion(deciding.Draft{Subject: subject, Trust: trust, Server: "com.example/weather", Name: "x"})
+			if err != nil {
+				t.Fatal(err)
+			}
+			e, err := fx.Explain(t.Context(), who, q)
+			if err != nil || len(e.Reasons) != want {
+				t.Errorf("%s at %q: %q, error %v", subject, trust, e.Reasons, err)
+			}
+		}
+	}
+}
+
 func setText[T ~string](field *T, text string) { *field = T(text) }
 
 // site is what a service knows the world by.
@@ -65,6 +86,10 @@ func (s *site) Find(_ context.Context, holder string) (access.Subject, error) {
 		return found, fault.New(fault.NotFound, "no such member")
 	}
 	return found, nil
+}
+
+func (*site) Reasons(context.Context, access.Selector) ([]string, error) {
+	return []string{"The reason."}, nil
 }
 
 func (s *site) FindNamed(ctx context.Context, who access.Selector) (access.Subject, error) {

@@ -107,7 +107,11 @@ func (s *Service) Explain(ctx context.Context, who Who, q Question) (access.Expl
 	if err != nil {
 		return access.Explanation{}, err
 	}
-	return snapshot.Explain(s.questionOf(&q, &subject)), nil
+	e := snapshot.Explain(s.questionOf(&q, &subject))
+	if kind := who.Subject.Kind; who.Trust == 0 && (kind == access.SelectPerson || kind == access.SelectService) {
+		e.Reasons, err = s.ports.Members.Reasons(ctx, who.Subject)
+	}
+	return e, err
 }
 
 // named returns the subject that somebody names.

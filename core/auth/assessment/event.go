@@ -2,9 +2,11 @@ package assessment
 
 import (
 	"cmp"
+	"fmt"
 	"maps"
 	"math"
 	"slices"
+	"time"
 
 	"github.com/tollgate-dev/tollgate/core/audit"
 	"github.com/tollgate-dev/tollgate/core/auth"
@@ -152,6 +154,26 @@ func ReadEvaluation(e *audit.Event) Evaluation {
 		Organisation: e.Details.Inner(detailNetwork).Text(detailOrganisation),
 		History:      readHistory(e.Details.Inner(DetailHistory)),
 	}
+}
+
+// Explain returns why a session that began with the evaluation has its trust level, in sentences for
+// operators. Without an evaluation, e is nil.
+func (e *Evaluation) Explain(s *auth.Session) []string {
+	began := "The newest session began at " + s.CreatedAt.UTC().Format(time.RFC3339)
+	if e == nil {
+		return []string{fmt.Sprintf("%s with the risk score %d. Its evaluation is not in the audit log.", began, s.RiskScore)}
+	}
+	all := []string{fmt.Sprintf("%s with the risk score %d and %s.", began, e.Score, e.TrustLevel)}
+	for _, r := range e.Reasons {
+		all = append(all, fmt.Sprintf("%s, %d points: %s.", r.Factor, r.Points, r.Text))
+	}
+	for _, r := range e.History.Reasons {
+		all = append(all, "History: "+r+".")
+	}
+	if s.TrustLevel != e.TrustLevel {
+		all = append(all, "It has "+s.TrustLevel.String()+" since a step-up or another change.")
+	}
+	return all
 }
 
 func readReasons(d audit.Details) (reasons []Reason) {

@@ -1,6 +1,7 @@
 package administration
 
 import (
+	"fmt"
 	"net/http"
 	"strings"
 	"testing"
@@ -82,6 +83,27 @@ func checkExplain(t *testing.T, s *site) {
 	got := ask("anyone", name)
 	if got.text("effect") != "challenge" || len(got["steps"].([]any)) != 1 || got.text("listing") != "listed" {
 		t.Errorf("the explanation is %v", got)
+	}
+	if got["stepsTotal"] != 1.0 || len(got["trustReasons"].([]any)) != 0 {
+		t.Errorf("the explanation about anyone is %v", got)
+	}
+	if reasons := fmt.Sprint(ask(ada, name)["trustReasons"]); !strings.Contains(reasons, "The newest session began at 20") ||
+		!strings.Contains(reasons, "It has FULL_TRUST since a step-up") {
+		t.Errorf("the reasons are %s", reasons)
+	}
+	page := func(offset, limit int) string {
+		t.Helper()
+		got := decode(t, s.want(t, http.StatusOK, "POST", "/access/explain", object{
+			"subject": "anyone", "server": name, "tool": "read_x", "offset": offset, "limit": limit,
+		}))
+		return fmt.Sprint(len(got["steps"].([]any)), got["stepsTotal"])
+	}
+	if first, second, last := page(0, 1), page(1, 1000), page(10000, 1); first != "1 1" || second != "0 1" || last != "0 1" {
+		t.Errorf("the pages are %s, %s and %s", first, second, last)
+	}
+	for field, value := range map[string]any{"offset": -1, "limit": 0} {
+		s.wantError(t, http.StatusBadRequest, "validation_error", field, "POST", "/access/explain",
+			object{"subject": "anyone", "server": name, field: value})
 	}
 	s.want(t, http.StatusNoContent, "DELETE", "/access-rules/ada", nil)
 	until("the rule is gone", ada, "deny", "default")

@@ -1,6 +1,8 @@
 package console
 
 import (
+	"encoding/json"
+	"fmt"
 	"net/http"
 	"net/url"
 	"strings"
@@ -209,7 +211,38 @@ func TestExplainACall(t *testing.T) {
 		ask(http.StatusUnprocessableEntity, call("server", "://"), "Server must be a name or a URL")
 		ask(http.StatusUnprocessableEntity, call("address", "ten"), "Address of the client must be an IP address.")
 		b.callersAndUsage(e, s)
+		e.RunCommand(t, "", "access", "rule", "remove", "stop")
+		b.explainAmongMany(e)
 	})
+}
+
+// explainAmongMany checks that the rules about others are left out if there are many, and are listed in pages.
+func (b *browser) explainAmongMany(e *fixture.Environment) {
+	b.t.Helper()
+	var rules []map[string]any
+	for i := range 150 {
+		rules = append(rules, map[string]any{
+			"name": fmt.Sprintf("other-%03d", i), "order": 0, "effect": "allow", "subjects": []string{"service:other"}, "servers": []string{"*"},
+		})
+	}
+	state, err := json.Marshal(map[string]any{"apiVersion": "tollgate.dev/v1", "kind": "State", "accessRules": rules})
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	e.RunCommand(b.t, string(state), "apply", "-f", "-", "--owner", "many")
+	question := "/console/operator/access/explain?server=com.example/weather&method=tools/call&tool=forecast&subject=ada@example.com"
+	await.Until(b.t, "the rules", func() bool {
+		b.open(question, http.StatusOK)
+		return strings.Contains(b.text(), "Show all rules before")
+	})
+	b.wantText("And 152 rules that are not listed here", "removals It is not about this tool.", "The newest session began at")
+	b.wantNoText("other-000")
+	b.follow("Show all rules before", http.StatusOK)
+	b.wantText("1 to 100 of 156", "other-099 It is not about this subject.")
+	b.follow("Later", http.StatusOK)
+	b.wantText("101 to 156 of 156", "other-100", "watch It matches, and only observes.")
+	b.follow("Earlier", http.StatusOK)
+	b.wantText("1 to 100 of 156")
 }
 
 // callersAndUsage checks who may call a server on its page, and what people may use on theirs.

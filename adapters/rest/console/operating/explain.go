@@ -2,7 +2,9 @@ package operating
 
 import (
 	"context"
+	"maps"
 	"net/url"
+	"strconv"
 	"strings"
 
 	"github.com/gofiber/fiber/v2"
@@ -42,8 +44,12 @@ type answerView struct {
 	Person   string // the e-mail address of the subject, if it is a person
 	Level    site.Level
 	Required site.Level
-	Steps    []access.Step // the rules before the one that decided
-	Others   int           // those that are not in Steps: they are not about the subject or the server
+	Steps    []access.Step // the rules before the one that decided, or a part of them
+	Others   int           // those that are not in Steps: most are not about the subject or the server
+	All      string        // the address of all of them, in pages; empty if these are they
+	First    int           // the place of the first one of Steps, on a page of all of them; otherwise 0
+	Earlier  string        // the address of the page before; likewise
+	Later    string        // likewise
 }
 
 func (p *Pages) explain(ctx context.Context, v *site.Visit) error {
@@ -60,7 +66,7 @@ func (p *Pages) explain(ctx context.Context, v *site.Visit) error {
 		} else if err != nil {
 			return err
 		} else {
-			view.Answer = newAnswerView(&e)
+			view.Answer = newAnswerView(&e, values)
 		}
 	}
 	view.Ask = site.FillForm(explainForm, values, problems)
@@ -101,11 +107,15 @@ func (p *Pages) answer(ctx context.Context, values url.Values) (access.Explanati
 // maxSteps is up to how many rules a page lists that did not decide, whatever failed.
 const maxSteps = 100
 
-func newAnswerView(e *access.Explanation) *answerView {
+func newAnswerView(e *access.Explanation, asked url.Values) *answerView {
 	view := &answerView{
 		Explanation: *e, Level: site.LevelOf(e.Trust), Required: site.LevelOf(e.Decision.Required),
 	}
 	view.Person, _ = strings.CutPrefix(e.Subject, string(access.SelectPerson)+":")
+	if asked.Has("offset") {
+		view.page(asked)
+		return view
+	}
 	for _, step := range e.Steps {
 		if len(e.Steps) > maxSteps && (step.Failed == access.OnSubject || step.Failed == access.OnServer) || len(view.Steps) == maxSteps {
 			view.Others++
@@ -113,5 +123,33 @@ func newAnswerView(e *access.Explanation) *answerView {
 		}
 		view.Steps = append(view.Steps, step)
 	}
+	if view.Others > 0 {
+		view.All = stepsAddress(asked, 0)
+	}
 	return view
+}
+
+// page selects the steps of a page of all of them.
+func (a *answerView) page(asked url.Values) {
+	offset, err := strconv.Atoi(asked.Get("offset"))
+	if err != nil || offset < 0 || offset >= len(a.Explanation.Steps) {
+		offset = 0
+	}
+	a.Steps, a.First = a.Page(offset, maxSteps), offset+1
+	if offset > 0 {
+		a.Earlier = stepsAddress(asked, max(offset-maxSteps, 0))
+	}
+	if offset+maxSteps < len(a.Explanation.Steps) {
+		a.Later = stepsAddress(asked, offset+maxSteps)
+	}
+}
+
+// Last returns the place of the last one of Steps, on a page of all of them.
+func (a *answerView) Last() int { return a.First + len(a.Steps) - 1 }
+
+// stepsAddress returns the address of a page of all steps of a question.
+func stepsAddress(asked url.Values, offset int) string {
+	values := maps.Clone(asked)
+	values.Set("offset", strconv.Itoa(offset))
+	return explainPath + "?" + values.Encode() + "#rules"
 }
