@@ -46,6 +46,8 @@ type DeliveryReader interface {
 	// Attempted returns the deliveries to a webhook that were tried, the last attempt first, without
 	// their bodies; at most limit.
 	Attempted(ctx context.Context, w event.WebhookID, limit int) ([]event.Delivery, error)
+	// Tests returns the tests of a webhook that are kept, the last one first.
+	Tests(ctx context.Context, w event.WebhookID) ([]event.Delivery, error)
 }
 
 // Deliveries stores the events on their way to webhooks. Its methods join the transaction that the
@@ -58,6 +60,9 @@ type Deliveries interface {
 	// one server have the order of the commits. A delivery to a webhook that does not exist any
 	// more is left out.
 	Add(ctx context.Context, list []event.Delivery) error
+	// AddTest stores a test of a webhook (event.NewTest), and keeps the last event.MaxTests of them. One
+	// of a webhook that does not exist any more is left out.
+	AddTest(ctx context.Context, d event.Delivery) error
 	// Update stores the outcome of an attempt, that is the fields from State on, of a pending
 	// delivery, and the last success or failure of its webhook at a time. It does nothing if the
 	// stored delivery is not pending any more, or was made pending again since it was read.

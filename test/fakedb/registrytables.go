@@ -53,6 +53,7 @@ type webhookRow struct {
 	Lease             registrystore.Lease
 	Succeeded, Failed time.Time
 	Problem           string
+	Tests             []event.Delivery // the last one first
 }
 
 // mirrorRow is a mirror with its lease.

@@ -207,6 +207,23 @@ func (s *Deliveries) Attempted(ctx context.Context, w event.WebhookID, limit int
 	return first(tried, limit), err
 }
 
+// AddTest implements [registrystore.Deliveries].
+func (s *Deliveries) AddTest(ctx context.Context, d event.Delivery) error {
+	err := s.db.webhooks.update(ctx, d.Webhook, func(w *webhookRow) error {
+		w.Tests = first(append([]event.Delivery{d}, w.Tests...), event.MaxTests)
+		return nil
+	})
+	if fault.Is(err, fault.NotFound) {
+		err = nil
+	}
+	return err
+}
+
+// Tests implements [registrystore.Deliveries].
+func (s *Deliveries) Tests(ctx context.Context, w event.WebhookID) ([]event.Delivery, error) {
+	return result(ctx, s.db, func(context.Context) ([]event.Delivery, error) { return s.db.webhooks.rows[w].Tests, nil })
+}
+
 // RemoveEnded implements [registrystore.Deliveries].
 func (s *Deliveries) RemoveEnded(ctx context.Context, state event.State, before time.Time, keep int) (int, error) {
 	return result(ctx, s.db, func(ctx context.Context) (n int, err error) {

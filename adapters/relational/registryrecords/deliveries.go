@@ -125,6 +125,38 @@ func (s *deliveryStore) Attempted(ctx context.Context, w event.WebhookID, limit 
 	}, scanDelivery)
 }
 
+func (s *deliveryStore) AddTest(ctx context.Context, d event.Delivery) error {
+	return s.db.InTransaction(ctx, func(ctx context.Context, tx bun.IDB) error {
+		webhook := string(d.Webhook)
+		_, err := s.db.ExecStatement(ctx, tx, `INSERT INTO webhook_tests (webhook, sent_at, status, duration, problem)
+			SELECT id, ?, ?, ?, ? FROM webhooks WHERE id = ?`,
+			database.NewInstant(d.Last.At), d.Last.Status, d.Last.Took.Microseconds(), d.Problem, webhook)
+		if err == nil {
+			_, err = s.db.ExecStatement(ctx, tx, `DELETE FROM webhook_tests WHERE webhook = ? AND sequence <= (
+				SELECT sequence FROM webhook_tests WHERE webhook = ? ORDER BY sequence DESC LIMIT 1 OFFSET ?)`,
+				webhook, webhook, event.MaxTests)
+		}
+		return err
+	})
+}
+
+func (s *deliveryStore) Tests(ctx context.Context, w event.WebhookID) ([]event.Delivery, error) {
+	find := database.Query{
+		Text: `SELECT sent_at, status, duration, problem FROM webhook_tests WHERE webhook = ?
+			ORDER BY sequence DESC LIMIT ?`,
+		Args: []any{string(w), event.MaxTests}, Fixed: true,
+	}
+	return database.CollectAll(ctx, s.db, find, func(row *sql.Rows) (event.Delivery, error) {
+		var at database.Instant
+		var last event.Attempt
+		var took int64
+		var problem string
+		err := row.Scan(&at, &last.Status, &took, &problem)
+		last.At, last.Took = at.Time, time.Duration(took)*time.Microsecond
+		return event.NewTest(w, last, problem), err
+	})
+}
+
 // RemoveEnded implements registrystore.Deliveries. With dead deliveries, it also removes those
 // whose webhook was removed while they were added.
 func (s *deliveryStore) RemoveEnded(ctx context.Context, state event.State, before time.Time, keep int) (int, error) {

@@ -70,6 +70,22 @@ func NewDelivery(w WebhookID, e Event, body []byte) Delivery {
 	}
 }
 
+// MaxTests is the number of tests of a webhook that are kept.
+const MaxTests = 20
+
+// NewTest returns the delivery of an event of the type Test, which is sent once: delivered, or given up
+// with a problem.
+func NewTest(w WebhookID, last Attempt, problem string) Delivery {
+	last.At = last.At.UTC().Truncate(time.Microsecond)
+	d := Delivery{
+		Webhook: w, Type: Test, State: Delivered, Attempts: 1, Last: last, Problem: registry.ClipBytes(problem, maxProblem),
+	}
+	if problem != "" {
+		d.State = Dead
+	}
+	return d
+}
+
 // Schedule says when deliveries are tried again.
 type Schedule struct {
 	// First is the time from the first attempt to the second. It doubles with each attempt, up to

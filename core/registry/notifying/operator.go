@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/tollgate-dev/tollgate/core/audit"
@@ -163,8 +164,8 @@ func (o *Operator) List(ctx context.Context) ([]Listed, error) {
 	return list, nil
 }
 
-// Test sends a signed event of the type test to a webhook, once and at once, and returns the status
-// of the response. It returns fault.NotFound if there is no webhook with the ID, and
+// Test sends a signed event of the type test to a webhook, once and at once, keeps how the receiver
+// answered, and returns the status of the response. It returns fault.NotFound if there is no webhook with the ID, and
 // fault.Unavailable, with a clause that says why, if there was no response.
 func (o *Operator) Test(ctx context.Context, id event.WebhookID) (int, error) {
 	w, err := o.find(ctx, id)
@@ -175,16 +176,20 @@ func (o *Operator) Test(ctx context.Context, id event.WebhookID) (int, error) {
 	if err != nil {
 		return 0, fmt.Errorf("the secret of webhook %s: %w", w.ID, err)
 	}
-	now := o.now()
+	began := o.now()
 	body, err := o.ports.Encoder.Event(event.Event{
-		ID: secrets.NewUUID[event.ID](o.ports.Entropy), Type: event.Test, Time: now,
+		ID: secrets.NewUUID[event.ID](o.ports.Entropy), Type: event.Test, Time: began,
 	})
 	if err != nil {
 		return 0, err
 	}
-	return o.ports.Sender.Send(ctx, eventsender.Request{
-		URL: w.URL, Body: body, Signature: event.Sign(event.Secret(secret), now, body),
+	status, err := o.ports.Sender.Send(ctx, eventsender.Request{
+		URL: w.URL, Body: body, Signature: event.Sign(event.Secret(secret), began, body),
 	})
+	now := o.ports.Clock.Now()
+	last := event.Attempt{At: now, Status: status, Took: now.Sub(began)}
+	stored := o.ports.Deliveries.AddTest(ctx, event.NewTest(w.ID, last, describeProblem(status, err)))
+	return status, cmp.Or(err, stored)
 }
 
 // Remove removes a webhook with what was not delivered to it. It returns fault.NotFound if there is
@@ -212,6 +217,19 @@ func (o *Operator) Attempts(ctx context.Context, id event.WebhookID) ([]event.De
 		return nil, err
 	}
 	return o.ports.Deliveries.Attempted(ctx, id, event.MaxListed)
+}
+
+// History returns the deliveries of Attempts and the tests of a webhook, the last attempt first. It
+// returns fault.NotFound if there is no webhook with the ID.
+func (o *Operator) History(ctx context.Context, id event.WebhookID) ([]event.Delivery, error) {
+	all, err := o.Attempts(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	tests, err := o.ports.Deliveries.Tests(ctx, id)
+	all = append(all, tests...)
+	slices.SortStableFunc(all, func(a, b event.Delivery) int { return b.Last.At.Compare(a.Last.At) })
+	return all, err
 }
 
 // Redeliver has events delivered again and returns how many: all dead ones of a webhook, or with an

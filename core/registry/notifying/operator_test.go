@@ -155,7 +155,8 @@ func (fx *fixture) fail(id event.WebhookID) []event.Delivery {
 }
 
 // TestTest checks that an event of the type test is sent once and at once, signed with the secret
-// of the webhook, and is neither stored nor in the audit log (contract C-57).
+// of the webhook, and that its answer is kept; it is neither delivered again nor in the audit log
+// (contract C-57).
 func TestTest(t *testing.T) {
 	t.Parallel()
 	fx := newFixture(t)
@@ -182,6 +183,10 @@ func TestTest(t *testing.T) {
 	fx.sender.fails = errAway
 	if _, err := fx.Test(t.Context(), w.ID); !errors.Is(err, errAway) || len(fx.sender.sent) != 2 {
 		t.Errorf("without a response: %v after %d requests", err, len(fx.sender.sent))
+	}
+	if got, err := fx.History(t.Context(), w.ID); err != nil || len(got) != 2 || got[0].Problem != "the database is away" ||
+		got[0].State != event.Dead || got[1].Last.Status != 418 || got[1].Type != event.Test {
+		t.Errorf("History = %+v, %v", got, err)
 	}
 	fx.encoder.fails = errors.New("no JSON")
 	if _, err := fx.Test(t.Context(), w.ID); !errors.Is(err, fx.encoder.fails) {

@@ -42,6 +42,7 @@ func RunWebhooks(t *testing.T, open func(t *testing.T) WebhookStores) {
 		"the newest dead deliveries are listed first":                     listsNewestDead,
 		"deliveries of parallel events are all stored":                    addsDeliveriesInParallel,
 		"the last attempts are listed first":                              listsAttempts,
+		"the last tests of a webhook are kept":                            keepsTests,
 		"a webhook replaces the one with its ID, whose deliveries stay":   replacesWebhook,
 		"a failed transaction stores no delivery":                         rollsDeliveriesBack,
 		"a call with a cancelled context fails":                           refusesCanceledWebhooks,

@@ -270,6 +270,37 @@ func listsAttempts(t *testing.T, s WebhookStores) {
 	}
 }
 
+func keepsTests(t *testing.T, s WebhookStores) {
+	t.Helper()
+	w := s.addWebhook(t, "a", 0)
+	s.addWebhook(t, "b", 0)
+	test := func(n int) event.Delivery {
+		last := event.Attempt{At: epoch.Add(time.Duration(n) * time.Second), Status: 200 + n, Took: 1500 * time.Microsecond}
+		return event.NewTest(w.ID, last, map[int]string{3: "no answer"}[n])
+	}
+	want := []event.Delivery{}
+	for n := range event.MaxTests + 2 {
+		if err := s.Deliveries.AddTest(t.Context(), test(n)); err != nil {
+			t.Fatal(err)
+		}
+		want = append([]event.Delivery{test(n)}, want...)
+	}
+	if got, err := s.Deliveries.Tests(t.Context(), "a"); err != nil || !reflect.DeepEqual(got, want[:event.MaxTests]) {
+		t.Errorf("the tests are %+v, %v, want %+v", got, err, want[:event.MaxTests])
+	}
+	if err := s.Webhooks.Remove(t.Context(), "a"); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Deliveries.AddTest(t.Context(), test(0)); err != nil {
+		t.Errorf("a test of a webhook that is gone: %v", err)
+	}
+	for _, id := range []event.WebhookID{"a", "b"} {
+		if got, err := s.Deliveries.Tests(t.Context(), id); err != nil || len(got) != 0 {
+			t.Errorf("the tests of %s are %+v, %v", id, got, err)
+		}
+	}
+}
+
 func replacesWebhook(t *testing.T, s WebhookStores) {
 	t.Helper()
 	w := s.addWebhook(t, "a", 0)

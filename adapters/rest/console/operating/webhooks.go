@@ -85,7 +85,7 @@ type webhookView struct {
 
 func (p *Pages) webhook(ctx context.Context, v *site.Visit, problems site.Problems) error {
 	id := key[event.WebhookID](v, "id")
-	deliveries, err := p.ports.Webhooks.Attempts(ctx, id)
+	deliveries, err := p.ports.Webhooks.History(ctx, id)
 	if err != nil {
 		return err
 	}
