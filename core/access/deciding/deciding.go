@@ -86,8 +86,8 @@ type Question struct {
 type Answer struct {
 	access.Decision
 
-	// ID is the id of the event of a denial or a challenge, which is in the audit log within a minute:
-	// all denials of a subject, server and tool in that minute have one. Without a token,
+	// ID is the id of the event of a denial or a challenge, which is in the audit log soon after the
+	// minute: all denials of a subject, server and tool in that minute have one, at all instances. Without a token,
 	// one that allows has an id as well, which only the log has.
 	ID      audit.EventID
 	Subject access.Subject
@@ -109,7 +109,7 @@ func (s *Service) Decide(ctx context.Context, q Question) (Answer, error) {
 	case a.Effect == access.Allow && q.Subject != nil:
 		a.ID = secrets.NewUUID[audit.EventID](s.ports.Entropy)
 	case a.Effect != access.Allow:
-		a.ID = s.ledger.note(&q, &a, asked.At, s.ports.Entropy)
+		a.ID = s.ledger.note(&q, &a, asked.At)
 	}
 	if s.config.LogsAll {
 		s.log(ctx, q, a)

@@ -133,13 +133,18 @@ func newFixture(t *testing.T, c deciding.Config) *fixture {
 		fx.members[holder] = access.NewSubject(m)
 	}
 	fx.rules = fakedb.NewAccessRules(fakedb.New())
-	fx.Service = deciding.New(c, deciding.Ports{
+	fx.Service = fx.newInstance(c)
+	return fx
+}
+
+// newInstance returns a service that shares the database with others.
+func (fx *fixture) newInstance(c deciding.Config) *deciding.Service {
+	return deciding.New(c, deciding.Ports{
 		Rules: fx.rules, Servers: fx.site, Members: fx.site, Changes: fx.site, Clock: fx.clock,
 		Recorder: fx, Reporter: fx, Waiter: fx, Entropy: &entropy{},
 		Count: func(d access.Decision) { fx.counted = append(fx.counted, d) },
 		Log:   func(_ context.Context, _ *deciding.Question, a *deciding.Answer) { fx.logged = append(fx.logged, *a) },
 	})
-	return fx
 }
 
 // set stores a rule and changes the revision.
@@ -388,6 +393,9 @@ func TestRecorded(t *testing.T) {
 	fx.wantEvents()
 	fx.clock.Advance(time.Minute)
 	fx.Record(false)
+	fx.wantEvents() // another instance may write first
+	fx.clock.Advance(3 * time.Second)
+	fx.Record(false)
 	fx.wantEvents(`{"actor":"service:robot","count":2,"effect":"deny","firstAt":"2026-11-27T12:00:00Z","method":"tools/call",` +
 		`"otherReasons":["quarantined"],"reason":"default","serverName":"com.example/weather","tool":"forecast"}`)
 	if second.ID != third.ID || second.ID == first.ID || fx.recorded[1].ID != second.ID {
@@ -404,6 +412,46 @@ func TestRecorded(t *testing.T) {
 	fx.wantEvents()
 	if len(fx.counted) != 4 || len(fx.logged) != 4 || fx.logged[3].Reason != access.NotListed {
 		t.Errorf("counted: %+v, logged: %+v", fx.counted, fx.logged)
+	}
+}
+
+// TestRecordedByInstances: two instances that deny the same calls write one event a minute together, in
+// which all denials are counted, and each decision has an id that leads to an event.
+func TestRecordedByInstances(t *testing.T) {
+	fx := newFixture(t, deciding.Config{})
+	other := fx.newInstance(deciding.Config{})
+	const minutes = 6
+	denied, ids := 0, map[audit.EventID]bool{}
+	for range minutes {
+		for second := range 60 {
+			for _, s := range []*deciding.Service{fx.Service, other} {
+				if second%20 == 7 {
+					a, err := s.Decide(t.Context(), question(tokenOf(robot)))
+					if err != nil {
+						t.Fatal(err)
+					}
+					denied++
+					ids[a.ID] = true
+				}
+				s.Record(false)
+			}
+			fx.clock.Advance(time.Second)
+		}
+	}
+	if len(fx.recorded) > minutes {
+		t.Errorf("%d events in %d minutes", len(fx.recorded), minutes)
+	}
+	for range 3 {
+		fx.Record(true)
+		other.Record(true)
+	}
+	counted := 0
+	for _, c := range fx.recorded {
+		counted += max(c.Details.Int("count"), 1)
+		delete(ids, c.ID)
+	}
+	if counted != denied || len(ids) > 0 || len(fx.reports) > 0 {
+		t.Errorf("%d of %d denials are counted, and %d ids have no event; reported %+v", counted, denied, len(ids), fx.reports)
 	}
 }
 

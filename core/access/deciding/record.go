@@ -2,6 +2,8 @@ package deciding
 
 import (
 	"context"
+	"crypto/sha256"
+	"fmt"
 	"slices"
 	"sync"
 	"time"
@@ -14,10 +16,12 @@ import (
 )
 
 const (
-	// recordEvery is the time between two writes of events, and interval that between two events of
-	// one kind (contract Z-16).
+	// recordEvery is the time between two writes of events. A kind has one event in each minute that has
+	// denials (contract Z-16).
 	recordEvery = time.Second
-	interval    = time.Minute
+	// turn is how much later than others an instance writes that has written the last event of a kind,
+	// in seconds.
+	turn = 3
 	// recordTimeout limits how long one write may take.
 	recordTimeout = 5 * time.Second
 	// maxKinds is how many kinds of denials are kept. Callers choose the names of tools, so that there
@@ -33,16 +37,33 @@ const (
 // kept, and the next attempt follows. It is reported once until a write succeeds.
 type RecordFailed struct{ Err error }
 
-// kind is what has at most one event a minute.
+// kind is what has at most one event a minute, of all instances: the id of the event is that of the kind
+// and the minute, and there is one event with an id.
 type kind struct {
 	subject, server, tool string
 	rest                  bool // of the denials for which there is no room
 }
 
+// digest is the hash of a kind and a minute.
+type digest [sha256.Size]byte
+
+// Fill implements [secrets.Entropy].
+func (d digest) Fill(p []byte) { copy(p, d[:]) }
+
+func (k kind) eventID(minute int64) audit.EventID {
+	text := fmt.Sprintf("access decision %q %q %q %v %d", k.subject, k.server, k.tool, k.rest, minute)
+	return secrets.NewUUID[audit.EventID](digest(sha256.Sum256([]byte(text))))
+}
+
+// minuteOf returns the number of the minute of a time.
+func minuteOf(t time.Time) int64 { return t.Unix() / 60 }
+
 // tally has the denials of a kind since its last event.
 type tally struct {
-	last    time.Time     // of the last event; zero without an event
+	last    int64         // the minute of the last event; 0 without one
+	ours    bool          // this instance has written it
 	id      audit.EventID // of the next event; empty if there are no denials
+	minute  int64         // of the next event
 	count   int
 	since   time.Time
 	details audit.Details // of the first denial
@@ -55,12 +76,20 @@ type tally struct {
 type ledger struct {
 	mu      sync.Mutex
 	tallies map[kind]*tally
-	unsent  []audit.Change // taken from the tallies; only Run uses it
-	failing bool           // likewise: the last write failed
+	unsent  []unsent // taken from the tallies; only Run uses it
+	failing bool     // likewise: the last write failed
+}
+
+// unsent is an event that is not stored.
+type unsent struct {
+	kind
+
+	tally tally
+	tried bool // a write failed, which may have stored it all the same
 }
 
 // note counts a denial or a challenge, and returns the id of the event that will say so.
-func (l *ledger) note(q *Question, a *Answer, now time.Time, e secrets.Entropy) audit.EventID {
+func (l *ledger) note(q *Question, a *Answer, now time.Time) audit.EventID {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	k := kind{subject: cutText(a.Subject.String()), server: cutText(a.Server), tool: cutText(q.Call.Tool())}
@@ -80,7 +109,8 @@ func (l *ledger) note(q *Question, a *Answer, now time.Time, e secrets.Entropy) 
 	}
 	t.add(k, q, a, now)
 	if t.id == "" {
-		t.id = secrets.NewUUID[audit.EventID](e)
+		t.minute = max(minuteOf(now), t.last+1)
+		t.id = k.eventID(t.minute)
 	}
 	return t.id
 }
@@ -91,9 +121,7 @@ func (t *tally) add(k kind, q *Question, a *Answer, now time.Time) {
 		why += " " + string(a.Rule)
 	}
 	if t.count++; t.count > 1 {
-		if why != t.why && !slices.Contains(t.also, why) && len(t.also) < maxAlso {
-			t.also = append(t.also, why)
-		}
+		t.addReason(why)
 		return
 	}
 	t.since, t.why = now, why
@@ -115,6 +143,12 @@ func (t *tally) add(k kind, q *Question, a *Answer, now time.Time) {
 	}
 	if q.From.IsValid() {
 		t.details["ipAddress"] = audit.Text(q.From.String())
+	}
+}
+
+func (t *tally) addReason(why string) {
+	if why != t.why && !slices.Contains(t.also, why) && len(t.also) < maxAlso {
+		t.also = append(t.also, why)
 	}
 }
 
@@ -141,21 +175,48 @@ func cutText(s string) string {
 
 // take returns the events that are due, all of them at the end, and forgets the kinds whose minute
 // has passed.
-func (l *ledger) take(now time.Time, all bool) (due []audit.Change) {
+func (l *ledger) take(now time.Time, all bool) (due []unsent) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	minute := minuteOf(now)
 	for k, t := range l.tallies {
-		age := now.Sub(t.last)
-		passed := age < 0 || age >= interval // the zero time is long ago
 		switch {
-		case t.id != "" && (passed || all):
-			due = append(due, t.change())
-			*t = tally{last: now}
-		case t.id == "" && passed:
+		case t.id != "" && (all || t.isDue(now)):
+			due = append(due, unsent{kind: k, tally: *t})
+			*t = tally{last: max(minute, t.minute), ours: true}
+		case t.id == "" && minute > t.last:
 			delete(l.tallies, k)
 		}
 	}
 	return due
+}
+
+// isDue reports whether it is time for the next event. Who has written the last one lets others write
+// first, whose denials are not counted yet. A clock that was set back makes it due at once.
+func (t *tally) isDue(now time.Time) bool {
+	after := now.Unix() - t.minute*60
+	return after >= turn || after >= 0 && !t.ours || after < -2*60
+}
+
+// putBack adds denials to those of the next event, because another instance has written the event with
+// the id.
+func (l *ledger) putBack(u *unsent) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	next := u.tally
+	next.last, next.ours = next.minute, false
+	if t := l.tallies[u.kind]; t != nil {
+		next.last = t.last
+		if t.id != "" {
+			next.count += t.count
+			for _, why := range append([]string{t.why}, t.also...) {
+				next.addReason(why)
+			}
+		}
+	}
+	next.minute = next.last + 1
+	next.id = u.eventID(next.minute)
+	l.tallies[u.kind] = &next
 }
 
 // change returns the event of a tally.
@@ -178,8 +239,14 @@ func (s *Service) Run(ctx context.Context) {
 	for s.ports.Waiter.Wait(ctx, recordEvery) {
 		s.record(ctx, false)
 	}
-	s.record(context.WithoutCancel(ctx), true)
+	for i := 0; i < rounds && !s.ledger.failing; i++ {
+		s.record(context.WithoutCancel(ctx), true)
+	}
 }
+
+// rounds is how often events are written at the end: other instances may have written those of the
+// same minutes.
+const rounds = 3
 
 // record writes what is due. While it cannot, the tallies count on.
 func (s *Service) record(ctx context.Context, all bool) {
@@ -199,21 +266,36 @@ func (s *Service) record(ctx context.Context, all bool) {
 	l.failing = err != nil
 }
 
-// write writes the events: at once, or one by one if an earlier write failed, since that may have
-// stored them all the same.
+// write writes the events: at once, or one by one if that failed.
 func (s *Service) write(ctx context.Context) error {
 	l := &s.ledger
 	if !l.failing {
-		err := s.ports.Recorder.RecordChanges(ctx, l.unsent...)
+		changes := make([]audit.Change, len(l.unsent))
+		for i := range l.unsent {
+			changes[i] = l.unsent[i].tally.change()
+		}
+		err := s.ports.Recorder.RecordChanges(ctx, changes...)
 		if err == nil {
 			l.unsent = nil
+			return nil
 		}
-		return err
+		if !fault.Is(err, fault.Conflict) {
+			for i := range l.unsent {
+				l.unsent[i].tried = true
+			}
+			return err
+		}
 	}
 	for len(l.unsent) > 0 {
-		err := s.ports.Recorder.RecordChanges(ctx, l.unsent[0])
-		if err != nil && !fault.Is(err, fault.Conflict) {
+		u := &l.unsent[0]
+		err := s.ports.Recorder.RecordChanges(ctx, u.tally.change())
+		switch {
+		case err == nil:
+		case !fault.Is(err, fault.Conflict):
+			u.tried = true
 			return err
+		case !u.tried:
+			l.putBack(u)
 		}
 		l.unsent = l.unsent[1:]
 	}
