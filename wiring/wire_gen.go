@@ -644,9 +644,11 @@ func injectService(ctx context.Context, s settings.Settings, parts settings.Part
 	docs := apidocs.New()
 	responsebodyConfig := s.Answers
 	readcacheConfig := s.ReadCache
+	edge := s.Edge
 	registryapiConfig := registryapi.Config{
 		Bodies: responsebodyConfig,
 		Cache:  readcacheConfig,
+		Edge:   edge,
 	}
 	publishingConfig := s.Publishing
 	ownershipChecker := choosePackageChecks(publishingConfig, parts, host, registerer, log)
@@ -1173,6 +1175,7 @@ func injectService(ctx context.Context, s settings.Settings, parts settings.Part
 		Transactions: runner,
 		Views:        views,
 		Recorder:     trail,
+		Events:       recorder,
 		Clock:        clock,
 		Entropy:      entropy,
 	}
@@ -1845,6 +1848,7 @@ func injectOperator(ctx context.Context, s settings.Settings, log *logrus.Entry)
 		Transactions: runner,
 		Views:        views,
 		Recorder:     trail,
+		Events:       recorder,
 		Clock:        clock,
 		Entropy:      entropy,
 	}

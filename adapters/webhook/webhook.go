@@ -7,12 +7,14 @@ import (
 	"cmp"
 	"context"
 	"crypto/tls"
+	"encoding/json"
 	"errors"
 	"io"
 	"net"
 	"net/http"
 	"net/netip"
 	"slices"
+	"strings"
 	"syscall"
 	"time"
 
@@ -39,6 +41,21 @@ const (
 
 // signatureHeader is the header with the signature of a request (contract C-53).
 const signatureHeader = "X-Tollgate-Signature"
+
+// purgeHeader has the keys of a purge, with a space between two of them. Caches that purge by key
+// read it (Fastly and the vmod xkey of Varnish), so that they need not read the body.
+const purgeHeader = "Surrogate-Key"
+
+// purgeKeys returns the keys in the body of a purge; empty without them.
+func purgeKeys(body []byte) string {
+	var purge struct {
+		Data struct {
+			Keys []string `json:"keys"`
+		} `json:"data"`
+	}
+	_ = json.Unmarshal(body, &purge) // a body without keys purges nothing
+	return strings.Join(purge.Data.Keys, " ")
+}
 
 // lookupTime bounds the DNS lookup that chooses the way to a receiver.
 const lookupTime = time.Second
@@ -175,6 +192,9 @@ func (s *Sender) Send(ctx context.Context, r eventsender.Request) (int, error) {
 	request.Header.Set("Content-Type", "application/json")
 	request.Header.Set("User-Agent", userAgent)
 	request.Header.Set(signatureHeader, r.Signature)
+	if r.Type == event.Purge {
+		request.Header.Set(purgeHeader, purgeKeys(r.Body))
+	}
 	transport, err := s.choose(ctx, r.URL)
 	if err != nil {
 		return 0, fault.New(fault.Unavailable, failureReason(err))

@@ -116,6 +116,32 @@ func TestSenderFulfilsTheContract(t *testing.T) {
 	})
 }
 
+// TestPurgeNamesItsKeys checks that a purge has its keys in a header, for caches that do not read
+// bodies, and that other events do not have it.
+func TestPurgeNamesItsKeys(t *testing.T) {
+	keys := make(chan []string, 1)
+	r, server := start(t, nil)
+	r.setAnswer(func(_ http.ResponseWriter, q *http.Request) { keys <- q.Header["Surrogate-Key"] })
+	s := open(t, config{Deadline: patience})
+	for _, c := range []struct {
+		kind event.Type
+		body string
+		want []string
+	}{
+		{event.Purge, `{"type":"purge","data":{"keys":["server-1","servers"]}}`, []string{"server-1 servers"}},
+		{event.Purge, `{`, []string{""}},
+		{event.Status, `{"type":"status","data":{"keys":["server-1","servers"]}}`, nil},
+	} {
+		request := eventsender.Request{URL: parseURL(t, server.URL), Type: c.kind, Body: []byte(c.body), Signature: "s"}
+		if _, err := s.Send(t.Context(), request); err != nil {
+			t.Fatal(err)
+		}
+		if got := <-keys; !slices.Equal(got, c.want) {
+			t.Errorf("%s %s has the keys %q, want %q", c.kind, c.body, got, c.want)
+		}
+	}
+}
+
 // expectReason checks that there is no response, for a reason that contains neither an address nor
 // the path.
 func expectReason(t *testing.T, s *Sender, url, want string) {

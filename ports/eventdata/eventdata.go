@@ -19,6 +19,8 @@ type Encoder interface {
 	Review(s review.Shown) ([]byte, error)
 	// Quarantined returns the answer of the API for an entry of quarantine.
 	Quarantined(q registry.Quarantined) ([]byte, error)
+	// Purge returns the keys that caches must drop.
+	Purge(keys []event.Key) ([]byte, error)
 	// Event returns the body of the requests that report an event (contract C-52).
 	Event(e event.Event) ([]byte, error)
 }

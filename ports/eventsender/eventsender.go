@@ -10,6 +10,7 @@ import (
 // Request is one attempt to deliver an event.
 type Request struct {
 	URL       event.URL
+	Type      event.Type
 	Body      []byte // JSON
 	Signature string // event.Sign
 }

@@ -39,9 +39,9 @@ type DeliveryReader interface {
 	// Waiting returns the webhooks that have a pending delivery whose NextAt is not after now, in
 	// no order. It is cheap while there is none.
 	Waiting(ctx context.Context, now time.Time) ([]event.WebhookID, error)
-	// Due returns deliveries to a webhook, ordered by sequence: of each server the first pending
-	// one, if its NextAt is not after now; at most limit, at least 1. The others of its server wait
-	// for it.
+	// Due returns deliveries to a webhook, the urgent ones first, and otherwise ordered by sequence:
+	// of each server the first pending one, if its NextAt is not after now; at most limit, at least
+	// 1. The others of its server wait for it. Purges neither wait nor keep others waiting.
 	Due(ctx context.Context, w event.WebhookID, now time.Time, limit int) ([]event.Delivery, error)
 	// Attempted returns the deliveries to a webhook that were tried, the last attempt first, without
 	// their bodies; at most limit.

@@ -152,11 +152,22 @@ func (s *Deliveries) Due(
 	}, bySequence)
 	seen := map[string]bool{}
 	for _, d := range pending {
-		if !seen[d.Name.String()] && !d.NextAt.After(now) {
+		purge := d.Type == event.Purge
+		if (purge || !seen[d.Name.String()]) && !d.NextAt.After(now) {
 			due = append(due, d)
 		}
-		seen[d.Name.String()] = true
+		seen[d.Name.String()] = seen[d.Name.String()] || !purge
 	}
+	slices.SortStableFunc(due, func(a, b event.Delivery) int {
+		switch {
+		case a.Urgent == b.Urgent:
+			return 0
+		case a.Urgent:
+			return -1
+		default:
+			return 1
+		}
+	})
 	return first(due, limit), err
 }
 

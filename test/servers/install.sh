@@ -27,10 +27,11 @@ install_missing() {
     needs_installer npm "TEST_AXE and TEST_OIDC_PROVIDER"
     packages+=(npm)
   fi
-  # Tests skip nginx and Caddy where they cannot be installed.
+  # Tests skip nginx, Caddy and Varnish where they cannot be installed.
   if is_root && command -v apt-get >/dev/null; then
     command -v nginx >/dev/null || packages+=(nginx-light)
     command -v caddy >/dev/null || packages+=(caddy)
+    command -v varnishd >/dev/null || packages+=(varnish varnish-modules)
   fi
   [ ${#packages[@]} -gt 0 ] || return 0
 

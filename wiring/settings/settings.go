@@ -30,6 +30,7 @@ import (
 	"github.com/tollgate-dev/tollgate/adapters/rest"
 	"github.com/tollgate-dev/tollgate/adapters/rest/methodsapi"
 	"github.com/tollgate-dev/tollgate/adapters/rest/readcache"
+	"github.com/tollgate-dev/tollgate/adapters/rest/registryapi"
 	"github.com/tollgate-dev/tollgate/adapters/rest/responsebody"
 	"github.com/tollgate-dev/tollgate/adapters/runtimedir"
 	"github.com/tollgate-dev/tollgate/adapters/statsd"
@@ -76,6 +77,7 @@ type Settings struct {
 	WriteTrust      auth.TrustLevel           `part:"Registry" readBy:"registry" env:"-"`
 	Servers         registryrecords.Config    `part:"Registry" readBy:"registry"`
 	ReadCache       readcache.Config          `part:"Registry" readBy:"registry"`
+	Edge            registryapi.Edge          `part:"Registry" readBy:"registry"`
 	Packages        Packages                  `part:"Registry" readBy:"registry"`
 	Delegating      delegating.Config         `part:"Publishers" readBy:"registry" env:"-"`
 	Recheck         delegating.RecheckConfig  `part:"Publishers" readBy:"registry" env:"-"`

@@ -18,7 +18,7 @@ type deliveryStore struct{ db *database.DB }
 // deliveryColumns are all columns of a delivery but its body.
 const (
 	deliveryColumns = "sequence, webhook, event, type, name, version, state, since, attempts, next_at, ended_at, problem, " +
-		"attempted_at, status, duration"
+		"attempted_at, status, duration, urgent"
 	noBody = "NULL"
 )
 
@@ -26,10 +26,11 @@ func (s *deliveryStore) Add(ctx context.Context, list []event.Delivery) error {
 	return s.db.InTransaction(ctx, func(ctx context.Context, tx bun.IDB) error {
 		for _, d := range list {
 			_, err := s.db.ExecStatement(ctx, tx, `INSERT INTO webhook_deliveries
-					(webhook, event, type, name, version, body, state, since, attempts, next_at, problem)
-				SELECT id, ?, ?, ?, ?, ?, ?, ?, ?, ?, ? FROM webhooks WHERE id = ?`,
+					(webhook, event, type, name, version, body, state, since, attempts, next_at, problem, urgent)
+				SELECT id, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ? FROM webhooks WHERE id = ?`,
 				string(d.Event), string(d.Type), d.Name.String(), d.Version.String(), d.Body, string(d.State),
-				database.NewInstant(d.Since), d.Attempts, database.NewInstant(d.NextAt), d.Problem, string(d.Webhook))
+				database.NewInstant(d.Since), d.Attempts, database.NewInstant(d.NextAt), d.Problem, d.Urgent,
+				string(d.Webhook))
 			if err != nil {
 				return err
 			}
@@ -48,14 +49,28 @@ func (s *deliveryStore) Waiting(ctx context.Context, now time.Time) ([]event.Web
 // Due implements registrystore.Deliveries. The condition on the servers reads one row of an index
 // for each delivery that it looks at. The bounds of the webhook and the order, which are longer
 // than they need be, leave one index that has the rows in order: otherwise SQLite would sort all
-// that are pending, and PostgreSQL might read all that were delivered before.
+// that are pending, and PostgreSQL might read all that were delivered before. A purge and other
+// events do not wait for each other.
 func (s *deliveryStore) Due(ctx context.Context, w event.WebhookID, now time.Time, limit int) ([]event.Delivery, error) {
+	urgent, err := s.due(ctx, w, now, limit, `urgent ORDER BY webhook, sequence LIMIT ?`)
+	if err != nil || len(urgent) == limit {
+		return urgent, err
+	}
+	others, err := s.due(ctx, w, now, limit-len(urgent), `NOT urgent AND (type = 'purge' OR NOT EXISTS (
+			SELECT 1 FROM webhook_deliveries AS e
+			WHERE e.webhook = d.webhook AND e.state = 'pending' AND e.name = d.name AND e.sequence < d.sequence AND
+				e.type <> 'purge'))
+		ORDER BY webhook, sequence LIMIT ?`)
+	return append(urgent, others...), err
+}
+
+// due returns those of the deliveries that are due which meet a condition, with their order.
+func (s *deliveryStore) due(
+	ctx context.Context, w event.WebhookID, now time.Time, limit int, condition string,
+) ([]event.Delivery, error) {
 	return database.CollectAll(ctx, s.db, database.Query{
 		Text: "SELECT " + deliveryColumns + `, body FROM webhook_deliveries AS d
-			WHERE webhook >= ? AND webhook <= ? AND state = 'pending' AND next_at <= ? AND NOT EXISTS (
-				SELECT 1 FROM webhook_deliveries AS e
-				WHERE e.webhook = d.webhook AND e.state = 'pending' AND e.name = d.name AND e.sequence < d.sequence)
-			ORDER BY webhook, sequence LIMIT ?`,
+			WHERE webhook >= ? AND webhook <= ? AND state = 'pending' AND next_at <= ? AND ` + condition,
 		Args: []any{string(w), string(w), s.db.TimeArgument(now), limit}, Fixed: true,
 	}, scanDelivery)
 }
@@ -66,7 +81,7 @@ func scanDelivery(row *sql.Rows) (d event.Delivery, err error) {
 	var since, next, ended, last database.Instant
 	var took int64
 	err = row.Scan(&d.Sequence, &webhook, &id, &kind, &name, &version, &state, &since, &d.Attempts, &next, &ended,
-		&d.Problem, &last, &d.Last.Status, &took, &d.Body)
+		&d.Problem, &last, &d.Last.Status, &took, &d.Urgent, &d.Body)
 	if err != nil {
 		return d, err
 	}
@@ -76,7 +91,9 @@ func scanDelivery(row *sql.Rows) (d event.Delivery, err error) {
 	var broken [4]error
 	d.Type, broken[0] = event.ParseType(kind)
 	d.State, broken[1] = event.ParseState(state)
-	d.Name, broken[2] = registry.ParseName(name)
+	if name != "" {
+		d.Name, broken[2] = registry.ParseName(name)
+	}
 	if version != "" {
 		d.Version, broken[3] = registry.ParseVersion(version)
 	}

@@ -33,7 +33,7 @@ func TestReadsHaveEntityTags(t *testing.T) {
 		fresh := call(t, "GET", url+path, "")
 		tag := fresh.header.Get("ETag")
 		if fresh.status != 200 || tag == "" || fresh.header.Get("Vary") != "Accept-Encoding" ||
-			fresh.header.Get("Cache-Control") != "no-cache" {
+			fresh.header.Get("Cache-Control") != "public, max-age=5, stale-while-revalidate=60, stale-if-error=86400" {
 			t.Errorf("%s: %d %v", path, fresh.status, fresh.header)
 		}
 		for _, method := range []string{"GET", "HEAD"} {

@@ -41,6 +41,16 @@ func (Encoder) Quarantined(q registry.Quarantined) ([]byte, error) {
 	return encodeRecord(newQuarantined(q), "an entry of quarantine")
 }
 
+// Purge implements [eventdata.Encoder].
+func (Encoder) Purge(keys []event.Key) ([]byte, error) {
+	return encodeRecord(purgeData{keys}, "the keys of a purge")
+}
+
+// purgeData is the data of an event that caches must drop responses.
+type purgeData struct {
+	Keys []event.Key `json:"keys"`
+}
+
 // head is an event without its data.
 type head struct {
 	ID         event.ID   `json:"id"`

@@ -143,9 +143,14 @@ func (a *API) sendAnswerTo(ctx context.Context, c *fiber.Ctx, r read) error {
 	case err != nil:
 		return err
 	case found.Body == nil:
-		return a.streamVersions(c, found.Rest)
+		err = a.streamVersions(c, found.Rest)
+	default:
+		err = a.bodies.Send(c, found.Body)
 	}
-	return a.bodies.Send(c, found.Body)
+	if err == nil && !found.Stale {
+		a.letCachesKeep(c, &r)
+	}
+	return err
 }
 
 // answer is the answer to a read, or a history that is too large to be made: it is streamed.

@@ -60,6 +60,7 @@ type Config struct {
 	Build  Build
 	Bodies responsebody.Config
 	Cache  readcache.Config
+	Edge   Edge
 	// Docs describe the API below the address of each view (contract O-16).
 	Docs *apidocs.Docs
 	// Private is true if reading the registry needs a caller (contract C-40).
@@ -77,6 +78,7 @@ type API struct {
 	callers
 	config  Config
 	bodies  *responsebody.Sender
+	edge    string // CDN-Cache-Control of public reads; empty without
 	answers *readcache.Cache[read, *browsing.LongHistory]
 	reads   Reads
 	writer  Writer
@@ -92,7 +94,7 @@ type Reads struct {
 // New returns the registry's part of the API, and a function that ends its goroutines. p may be
 // empty if the configuration keeps no responses.
 func New(cfg Config, who authority.Authority, r Reads, w Writer, p readcache.Ports) (*API, func()) {
-	a := &API{callers: callers{who}, config: cfg, bodies: responsebody.New(cfg.Bodies), reads: r, writer: w}
+	a := &API{callers: callers{who}, config: cfg, bodies: responsebody.New(cfg.Bodies), edge: cfg.Edge.edgeValue(), reads: r, writer: w}
 	var end func()
 	a.answers, end = readcache.New(cfg.Cache, readcache.Keys[read]{
 		Clone: read.clone, Size: read.size, Usual: read.isUsual, Group: read.group,

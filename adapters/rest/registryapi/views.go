@@ -37,8 +37,7 @@ func (a *API) inView(handle viewHandler, kept string) fiber.Handler {
 			err = handle(c, v)
 		}
 		if err == nil && private {
-			c.Set(fiber.HeaderCacheControl, privately+kept)
-			c.Append(fiber.HeaderVary, fiber.HeaderAuthorization)
+			keepPrivate(c, kept)
 		}
 		return err
 	}

@@ -22,6 +22,7 @@ import (
 	"github.com/tollgate-dev/tollgate/core/registry/viewing"
 	"github.com/tollgate-dev/tollgate/ports/authority"
 	"github.com/tollgate-dev/tollgate/ports/clock/clocktest"
+	"github.com/tollgate-dev/tollgate/ports/eventdata/eventdatatest"
 	"github.com/tollgate-dev/tollgate/ports/eventsender"
 	"github.com/tollgate-dev/tollgate/ports/secrets/secretstest"
 	"github.com/tollgate-dev/tollgate/test/fakedb"
@@ -94,6 +95,10 @@ func newFixture(t *testing.T) *fixture {
 		}),
 		Views: viewing.NewOperator(viewing.OperatorPorts{
 			Transactions: db, Views: fakedb.NewViews(db), Recorder: log, Clock: now, Entropy: entropy,
+			Events: notifying.NewRecorder(notifying.RecorderPorts{
+				Webhooks: fakedb.NewWebhooks(db), Deliveries: fakedb.NewDeliveries(db), Encoder: eventdatatest.Encoder{},
+				Clock: now, Entropy: entropy,
+			}),
 		}),
 		Mirrors: mirroring.NewOperator(mirroring.Config{}, mirroring.Ports{
 			Transactions: db, Mirrors: fakedb.NewMirrors(db), Mirrored: fakedb.NewMirroredVersions(db), Recorder: log,

@@ -41,6 +41,7 @@ type Delivery struct {
 	Name     registry.Name
 	Version  registry.Version // the zero version for a whole server
 	Body     []byte           // of each request, byte for byte
+	Urgent   bool             // it is sent before all that are not
 
 	State State
 	// Since begins the time in which the delivery is tried: when the event happened, or when an

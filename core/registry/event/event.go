@@ -24,6 +24,7 @@ const (
 	Rejected    Type = "rejected"    // a person rejected a review
 	Quarantined Type = "quarantined" // a version or a server was put in quarantine
 	Released    Type = "released"    // a version or a server was released from quarantine
+	Purge       Type = "purge"       // caches must drop the responses that have one of the keys
 )
 
 // Test is the type of the event with which an operator tests a webhook. It reports nothing, and is
@@ -32,7 +33,7 @@ const Test Type = "test"
 
 // Types returns the types that a webhook may want.
 func Types() []Type {
-	return []Type{Published, Replaced, Status, Approved, Rejected, Quarantined, Released}
+	return []Type{Published, Replaced, Status, Approved, Rejected, Quarantined, Released, Purge}
 }
 
 // ParseType returns the type with the given name. It returns fault.Invalid for any other text.

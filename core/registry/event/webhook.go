@@ -118,9 +118,10 @@ func New(d Draft) (Webhook, error) {
 	return w, fault.In("pattern", err)
 }
 
-// Wants reports whether the webhook receives events of a type about a server.
+// Wants reports whether the webhook receives events of a type about a server, or of no server in
+// particular if the name is the zero one.
 func (w *Webhook) Wants(t Type, name registry.Name) bool {
-	return slices.Contains(w.Events, t) && w.Pattern.Matches(name)
+	return slices.Contains(w.Events, t) && (name == registry.Name{} || w.Pattern.Matches(name))
 }
 
 // URL is where a webhook receives events. The zero value is no URL.

@@ -40,7 +40,7 @@ func (r *Runner) openReceiver(ctx context.Context, id event.WebhookID) (*receive
 func (r *Runner) attempt(ctx context.Context, to *receiver, d event.Delivery) error {
 	began := r.ports.Clock.Now()
 	status, err := r.ports.Sender.Send(ctx, eventsender.Request{
-		URL: to.url, Body: d.Body, Signature: event.Sign(to.secret, r.ports.Clock.Now(), d.Body),
+		URL: to.url, Type: d.Type, Body: d.Body, Signature: event.Sign(to.secret, r.ports.Clock.Now(), d.Body),
 	})
 	if err != nil && ctx.Err() != nil {
 		return nil //nolint:nilerr // the attempt does not count

@@ -155,7 +155,12 @@ func (fx *fixture) mustAdd(d event.Draft) (event.Webhook, event.Secret) {
 // due returns the deliveries to a webhook that wait for nothing.
 func (fx *fixture) due(id event.WebhookID) []event.Delivery {
 	fx.t.Helper()
-	due, err := fx.deliveries.Due(fx.t.Context(), id, fx.clock.Now(), 100)
+	return fx.dueAt(id, fx.clock.Now())
+}
+
+func (fx *fixture) dueAt(id event.WebhookID, now time.Time) []event.Delivery {
+	fx.t.Helper()
+	due, err := fx.deliveries.Due(fx.t.Context(), id, now, 100)
 	if err != nil {
 		fx.t.Fatal(err)
 	}

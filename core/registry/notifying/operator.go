@@ -184,7 +184,7 @@ func (o *Operator) Test(ctx context.Context, id event.WebhookID) (int, error) {
 		return 0, err
 	}
 	status, err := o.ports.Sender.Send(ctx, eventsender.Request{
-		URL: w.URL, Body: body, Signature: event.Sign(event.Secret(secret), began, body),
+		URL: w.URL, Type: event.Test, Body: body, Signature: event.Sign(event.Secret(secret), began, body),
 	})
 	now := o.ports.Clock.Now()
 	last := event.Attempt{At: now, Status: status, Took: now.Sub(began)}

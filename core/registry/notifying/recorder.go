@@ -52,7 +52,7 @@ func (r *Recorder) RecordVersions(ctx context.Context, t event.Type, versions ..
 	}
 	drafts := make([]draft, len(versions))
 	for i, v := range versions {
-		drafts[i] = draft{t, v.Name, v.Version, func() ([]byte, error) { return r.ports.Encoder.Record(v), nil }}
+		drafts[i] = draft{kind: t, name: v.Name, version: v.Version, data: func() ([]byte, error) { return r.ports.Encoder.Record(v), nil }}
 	}
 	return r.record(ctx, drafts)
 }
@@ -60,14 +60,14 @@ func (r *Recorder) RecordVersions(ctx context.Context, t event.Type, versions ..
 // RecordServer records that versions of a server, count in all, got another status at once. records
 // are empty if their documents are too large for an event.
 func (r *Recorder) RecordServer(ctx context.Context, name registry.Name, records []registry.Record, count int) error {
-	return r.record(ctx, []draft{{event.Status, name, registry.Version{}, func() ([]byte, error) {
+	return r.record(ctx, []draft{{kind: event.Status, name: name, data: func() ([]byte, error) {
 		return r.ports.Encoder.Changed(records, count), nil
 	}}})
 }
 
 // RecordReview records the decision of a review.
 func (r *Recorder) RecordReview(ctx context.Context, t event.Type, decided review.Review) error {
-	return r.record(ctx, []draft{{t, decided.Name, decided.Version, func() ([]byte, error) {
+	return r.record(ctx, []draft{{kind: t, name: decided.Name, version: decided.Version, data: func() ([]byte, error) {
 		shown, err := decided.Show(decided.Replaced)
 		if err != nil {
 			return nil, err
@@ -79,14 +79,22 @@ func (r *Recorder) RecordReview(ctx context.Context, t event.Type, decided revie
 // RecordQuarantined records that something was put in quarantine.
 func (r *Recorder) RecordQuarantined(ctx context.Context, q registry.Quarantined) error {
 	return r.record(ctx, []draft{
-		{event.Quarantined, q.Name, q.Version, func() ([]byte, error) { return r.ports.Encoder.Quarantined(q) }},
+		{kind: event.Quarantined, name: q.Name, version: q.Version, data: func() ([]byte, error) {
+			return r.ports.Encoder.Quarantined(q)
+		}},
 	})
 }
 
 // RecordReleased records that a version, or with the zero version a server, was released from
 // quarantine. The API answers that without a body, so the event has no data.
 func (r *Recorder) RecordReleased(ctx context.Context, name registry.Name, v registry.Version) error {
-	return r.record(ctx, []draft{{event.Released, name, v, func() ([]byte, error) { return nil, nil }}})
+	return r.record(ctx, []draft{{kind: event.Released, name: name, version: v, data: func() ([]byte, error) { return nil, nil }}})
+}
+
+// RecordView records that a view is another one, so that caches drop what was read in it. Webhooks
+// that want this want it of all views.
+func (r *Recorder) RecordView(ctx context.Context, name string) error {
+	return r.record(ctx, []draft{r.purge(registry.Name{}, false, event.ViewKey(name))})
 }
 
 // draft is an event that is recorded if a webhook wants it.
@@ -95,6 +103,32 @@ type draft struct {
 	name    registry.Name
 	version registry.Version
 	data    func() ([]byte, error) // called only if a webhook wants the event
+	waits   []time.Duration        // from the event to the first attempt of each delivery; empty is one delivery at once
+	urgent  bool
+}
+
+// purge returns the event that keys are to be purged. After a quarantine that happens at once and
+// before everything else, and then again, because another instance may hear of it a second late;
+// after another change only then.
+func (r *Recorder) purge(name registry.Name, urgent bool, keys ...event.Key) draft {
+	d := draft{
+		kind: event.Purge, name: name, data: func() ([]byte, error) { return r.ports.Encoder.Purge(keys) },
+		waits: []time.Duration{event.PurgeAgain}, urgent: urgent,
+	}
+	if urgent {
+		d.waits = []time.Duration{0, event.PurgeAgain}
+	}
+	return d
+}
+
+// addPurge returns the drafts of one change of a server, after the event with what caches must drop.
+func (r *Recorder) addPurge(drafts []draft) []draft {
+	i := slices.IndexFunc(drafts, func(d draft) bool { return d.kind.Changes() })
+	if i < 0 {
+		return drafts
+	}
+	name := drafts[i].name
+	return append([]draft{r.purge(name, drafts[i].kind == event.Quarantined, event.Keys(name)...)}, drafts...)
 }
 
 // record records events, in their order, for the webhooks that want them.
@@ -105,7 +139,7 @@ func (r *Recorder) record(ctx context.Context, drafts []draft) error {
 	}
 	now := r.ports.Clock.Now().UTC().Truncate(time.Microsecond)
 	var list []event.Delivery
-	for _, d := range drafts {
+	for _, d := range r.addPurge(drafts) {
 		wanting := slices.DeleteFunc(slices.Clone(webhooks), func(w event.Webhook) bool {
 			return !w.Wants(d.kind, d.name)
 		})
@@ -125,11 +159,23 @@ func (r *Recorder) record(ctx context.Context, drafts []draft) error {
 			return err
 		}
 		for _, w := range wanting {
-			list = append(list, event.NewDelivery(w.ID, e, body))
+			list = append(list, d.deliveries(event.NewDelivery(w.ID, e, body))...)
 		}
 	}
 	if len(list) == 0 {
 		return nil
 	}
 	return r.ports.Deliveries.Add(ctx, list)
+}
+
+// deliveries returns the deliveries of the event to one webhook.
+func (d *draft) deliveries(one event.Delivery) (all []event.Delivery) {
+	if len(d.waits) == 0 {
+		return []event.Delivery{one}
+	}
+	one.Urgent = d.urgent
+	for _, wait := range d.waits {
+		all = append(all, one.At(one.Since.Add(wait)))
+	}
+	return all
 }

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/tollgate-dev/tollgate/core/registry"
 	"github.com/tollgate-dev/tollgate/core/registry/event"
@@ -218,5 +219,58 @@ func TestRecordedInTheTransaction(t *testing.T) {
 	}
 	if got := eventdatatest.Take(t, deliveries); len(got) != 0 {
 		t.Errorf("the events of a change that was not stored are %q", got)
+	}
+}
+
+// TestPurges checks what caches must drop after each change, and when: what was put in quarantine at
+// once, before everything else, and everything again when each instance has heard of it.
+func TestPurges(t *testing.T) {
+	t.Parallel()
+	name := newName(t, "com.example/a")
+	change := "[" + string(event.ServerKey("com.example/a")) + " servers allowlists]"
+	for _, c := range []struct {
+		what   string
+		record func(context.Context, *notifying.Recorder) error
+		keys   string
+		waits  []time.Duration
+	}{
+		{"two versions", func(ctx context.Context, r *notifying.Recorder) error {
+			return r.RecordVersions(ctx, event.Published, newRecord(t, "com.example/a", "1.0.0"), newRecord(t, "com.example/a", "2.0.0"))
+		}, change, []time.Duration{event.PurgeAgain}},
+		{"a server", func(ctx context.Context, r *notifying.Recorder) error {
+			return r.RecordServer(ctx, name, nil, 9000)
+		}, change, []time.Duration{event.PurgeAgain}},
+		{"a review", func(ctx context.Context, r *notifying.Recorder) error {
+			return r.RecordReview(ctx, event.Rejected, review.Review{Name: name, Kind: review.NewVersion, Document: []byte("{}")})
+		}, "", nil},
+		{"quarantine", func(ctx context.Context, r *notifying.Recorder) error {
+			return r.RecordQuarantined(ctx, registry.Quarantined{Name: name})
+		}, change, []time.Duration{0, event.PurgeAgain}},
+		{"release", func(ctx context.Context, r *notifying.Recorder) error {
+			return r.RecordReleased(ctx, name, registry.Version{})
+		}, change, []time.Duration{event.PurgeAgain}},
+		{"a view", func(ctx context.Context, r *notifying.Recorder) error {
+			return r.RecordView(ctx, "team")
+		}, "[view-team]", []time.Duration{event.PurgeAgain}},
+	} {
+		fx := newFixture(t)
+		fx.addWebhook("cache", draft("com.example/*", "purge"))
+		fx.addWebhook("other", draft("com.other/*", "purge"))
+		if err := c.record(t.Context(), fx.Recorder); err != nil {
+			t.Fatal(err)
+		}
+		var waits []time.Duration
+		for _, d := range fx.dueAt("cache", epoch.Add(time.Hour)) {
+			waits = append(waits, d.NextAt.Sub(d.Since))
+			if d.Type != event.Purge || d.Urgent != (len(c.waits) > 1) || !strings.Contains(string(d.Body), " "+c.keys+" ") {
+				t.Errorf("%s: %+v %s, want %s", c.what, d, d.Body, c.keys)
+			}
+		}
+		if !slices.Equal(waits, c.waits) {
+			t.Errorf("%s: sent after %v, want %v", c.what, waits, c.waits)
+		}
+		if others := len(fx.dueAt("other", epoch.Add(time.Hour))); (others > 0) != (c.what == "a view") {
+			t.Errorf("%s: %d deliveries to a webhook for other servers", c.what, others)
+		}
 	}
 }

@@ -12,12 +12,14 @@ import (
 	"github.com/tollgate-dev/tollgate/core/audit"
 	"github.com/tollgate-dev/tollgate/core/fault"
 	"github.com/tollgate-dev/tollgate/core/registry"
+	"github.com/tollgate-dev/tollgate/core/registry/notifying"
 	"github.com/tollgate-dev/tollgate/core/registry/view"
 	"github.com/tollgate-dev/tollgate/core/registry/viewing"
 	"github.com/tollgate-dev/tollgate/core/scope"
 	"github.com/tollgate-dev/tollgate/ports/authority"
 	"github.com/tollgate-dev/tollgate/ports/authority/authoritytest"
 	"github.com/tollgate-dev/tollgate/ports/clock/clocktest"
+	"github.com/tollgate-dev/tollgate/ports/eventdata/eventdatatest"
 	"github.com/tollgate-dev/tollgate/ports/registrystore"
 	"github.com/tollgate-dev/tollgate/ports/secrets/secretstest"
 	"github.com/tollgate-dev/tollgate/test/fakedb"
@@ -78,6 +80,8 @@ type fixture struct {
 	gate     *viewing.Gate
 	operator *viewing.Operator
 	store    *fakedb.Views
+	hooks    *fakedb.Webhooks
+	sent     *fakedb.Deliveries
 	changes  *fakeChanges
 	recorder *fakeRecorder
 	clock    *clocktest.Manual
@@ -86,7 +90,7 @@ type fixture struct {
 func newFixture() *fixture {
 	db := fakedb.New()
 	fx := &fixture{
-		store: fakedb.NewViews(db), changes: &fakeChanges{}, recorder: &fakeRecorder{},
+		store: fakedb.NewViews(db), hooks: fakedb.NewWebhooks(db), sent: fakedb.NewDeliveries(db), changes: &fakeChanges{}, recorder: &fakeRecorder{},
 		clock: clocktest.NewManual(epoch),
 	}
 	fx.gate = viewing.NewGate(viewing.Config{}, viewing.GatePorts{
@@ -94,6 +98,10 @@ func newFixture() *fixture {
 	})
 	fx.operator = viewing.NewOperator(viewing.OperatorPorts{
 		Transactions: db, Views: fx.store, Recorder: fx.recorder, Clock: fx.clock, Entropy: &secretstest.Entropy{},
+		Events: notifying.NewRecorder(notifying.RecorderPorts{
+			Webhooks: fx.hooks, Deliveries: fx.sent, Encoder: eventdatatest.Encoder{}, Clock: fx.clock,
+			Entropy: &secretstest.Entropy{},
+		}),
 	})
 	return fx
 }

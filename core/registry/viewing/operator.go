@@ -7,6 +7,7 @@ import (
 	"github.com/tollgate-dev/tollgate/core/audit"
 	"github.com/tollgate-dev/tollgate/core/fault"
 	"github.com/tollgate-dev/tollgate/core/registry"
+	"github.com/tollgate-dev/tollgate/core/registry/notifying"
 	"github.com/tollgate-dev/tollgate/core/registry/view"
 	"github.com/tollgate-dev/tollgate/ports/authority"
 	"github.com/tollgate-dev/tollgate/ports/clock"
@@ -23,6 +24,7 @@ type OperatorPorts struct {
 	Transactions transaction.Runner
 	Views        registrystore.Views
 	Recorder     authority.Recorder
+	Events       *notifying.Recorder
 	Clock        clock.Clock
 	Entropy      secrets.Entropy
 }
@@ -89,6 +91,9 @@ func (o *Operator) store(ctx context.Context, current *view.View, v view.View) e
 	if err := o.ports.Views.Put(ctx, v); err != nil {
 		return err
 	}
+	if err := o.ports.Events.RecordView(ctx, string(v.Name)); err != nil {
+		return err
+	}
 	return o.record(ctx, change.Action, v.Name, "", change.Details)
 }
 
@@ -127,6 +132,9 @@ func (o *Operator) Remove(ctx context.Context, name view.Name, check registry.Ch
 			return err
 		}
 		if err := o.ports.Views.Remove(ctx, name); err != nil {
+			return err
+		}
+		if err := o.ports.Events.RecordView(ctx, string(name)); err != nil {
 			return err
 		}
 		return o.record(ctx, "view_remove", name, "", audit.About(audit.Details{}, current.Object()))

@@ -3,6 +3,7 @@
 package eventdatatest
 
 import (
+	"fmt"
 	"strconv"
 	"testing"
 	"time"
@@ -35,17 +36,22 @@ func (Encoder) Review(s review.Shown) ([]byte, error) { return []byte(s.State), 
 // Quarantined returns the reason of an entry.
 func (Encoder) Quarantined(q registry.Quarantined) ([]byte, error) { return []byte(q.Reason), nil }
 
+// Purge returns the keys.
+func (Encoder) Purge(keys []event.Key) ([]byte, error) { return fmt.Append(nil, keys), nil }
+
 // Event returns the text of an event.
 func (Encoder) Event(e event.Event) ([]byte, error) {
 	return []byte(string(e.Type) + " " + e.Name.String() + "@" + e.Version.String() + " " + string(e.Data)), nil
 }
 
-// AddWebhook adds a webhook that wants every event.
+// AddWebhook adds a webhook that wants every event of what happens to servers.
 func AddWebhook(t testing.TB, w registrystore.Webhooks) {
 	t.Helper()
 	all := make([]string, 0, len(event.Types()))
 	for _, kind := range event.Types() {
-		all = append(all, string(kind))
+		if kind != event.Purge {
+			all = append(all, string(kind))
+		}
 	}
 	hook, err := event.New(event.Draft{URL: "https://example.com", Events: all})
 	if err != nil {

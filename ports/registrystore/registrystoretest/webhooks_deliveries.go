@@ -30,10 +30,35 @@ func deliversInOrder(t *testing.T, s WebhookStores) {
 	s.wantDue(t, "a", 66, "y1", "x2", "z1")
 }
 
+// purgesFirst checks that a purge waits for no event of its server, no event waits for a purge, and
+// an urgent one is the first.
+func purgesFirst(t *testing.T, s WebhookStores) {
+	t.Helper()
+	s.addWebhook(t, "a", 0)
+	purge := func(id, server string, n int, urgent bool) event.Delivery {
+		d := newDelivery(t, "a", id, "com.example/x", n)
+		d.Type, d.Version, d.Urgent = event.Purge, registry.Version{}, urgent
+		if server == "" {
+			d.Name = registry.Name{}
+		}
+		return d
+	}
+	s.addDeliveries(t, newDelivery(t, "a", "x1", "com.example/x", 0), purge("p1", "com.example/x", 0, false),
+		purge("p2", "", 0, false), newDelivery(t, "a", "y1", "com.example/y", 0), purge("p3", "com.example/x", 9, true),
+		purge("p4", "com.example/x", 0, true))
+	s.wantDue(t, "a", 0, "p4", "x1", "p1", "p2", "y1")
+	s.wantDue(t, "a", 9, "p3", "p4", "x1", "p1", "p2", "y1")
+	first := s.due(t, "a", 9, 1)
+	if len(first) != 1 || first[0].Event != "p3" || !first[0].Urgent || len(s.due(t, "a", 9, 3)) != 3 {
+		t.Errorf("the first is %+v", first)
+	}
+}
+
 func keepsDelivery(t *testing.T, s WebhookStores) {
 	t.Helper()
 	s.addWebhook(t, "a", 0)
 	whole := newDelivery(t, "a", "e1", "com.example/x", 0)
+	whole.Urgent = true
 	whole.Version, whole.Type, whole.Body = registry.Version{}, event.Status, []byte("\x00\xff'\\?")
 	one := newDelivery(t, "a", "e2", "com.example/y", 1)
 	s.addDeliveries(t, whole, one)

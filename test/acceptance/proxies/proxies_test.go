@@ -80,8 +80,14 @@ func (s *site) startProxy(t *testing.T, program string) proxy {
 		arguments = []string{"-p", dir, "-c", filepath.Join(dir, file), "-g", "daemon off; master_process off; error_log stderr; pid " + filepath.Join(dir, "pid") + ";"}
 	}
 	fixture.WriteFile(t, filepath.Join(dir, file), config)
+	return runProxy(t, path, dir, address, arguments...)
+}
+
+// runProxy runs a proxy with its files in a folder until the test ends.
+func runProxy(t *testing.T, program, dir, address string, arguments ...string) proxy {
+	t.Helper()
 	var log bytes.Buffer
-	c := exec.Command(path, arguments...)
+	c := exec.Command(program, arguments...)
 	c.Env = append(os.Environ(), "HOME="+dir, "XDG_CONFIG_HOME="+dir, "XDG_DATA_HOME="+dir)
 	c.Stdout, c.Stderr = &log, &log
 	if err := c.Start(); err != nil {

@@ -15,7 +15,7 @@ func TestEveryAnswerIsChecked(t *testing.T) {
 		limits = "X-RateLimit-Limit: 5\nX-RateLimit-Remaining: 0\nX-RateLimit-Reset: 1795219200\n"
 		open   = every +
 			"Access-Control-Allow-Origin: *\nAccess-Control-Allow-Methods: GET, OPTIONS\nAccess-Control-Allow-Headers: Authorization, Content-Type\n"
-		cached = open + "Vary: Accept-Encoding\nCache-Control: no-cache\n"
+		cached = open + "Vary: Accept-Encoding\nCache-Control: public, max-age=5, stale-while-revalidate=60, stale-if-error=86400\n"
 		closed = every + "Cache-Control: no-store\n"
 		wrong  = `{"error":"a sentence"}`
 		mine   = `{"id":"` + someID + `","userId":"` + someID +

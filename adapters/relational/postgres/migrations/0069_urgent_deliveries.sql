@@ -1,0 +1,3 @@
+-- A delivery that is urgent is sent before all that are not: caches must drop what was put in quarantine.
+ALTER TABLE webhook_deliveries ADD COLUMN urgent boolean NOT NULL DEFAULT false;
+CREATE INDEX webhook_deliveries_urgent ON webhook_deliveries (webhook, sequence) WHERE state = 'pending' AND urgent;

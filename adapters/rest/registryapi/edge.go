@@ -1,0 +1,87 @@
+package registryapi
+
+import (
+	"errors"
+	"strconv"
+	"time"
+
+	"github.com/gofiber/fiber/v2"
+
+	"github.com/tollgate-dev/tollgate/core/registry/event"
+)
+
+// Edge holds the settings of caches in front of the service.
+type Edge struct {
+	MaxAge time.Duration `env:"EDGE_MAX_AGE" envDefault:"0s" desc:"how long a cache in front of the service that drops responses when a purge event says so may keep responses to public reads, 0 to 24h; 0 = as long as every cache, 5 seconds"`
+}
+
+const maxEdgeAge = 24 * time.Hour
+
+// Validate checks the range.
+func (e Edge) Validate() error {
+	if e.MaxAge < 0 || e.MaxAge > maxEdgeAge {
+		return errors.New("EDGE_MAX_AGE must be 0 to 24h")
+	}
+	return nil
+}
+
+// Headers of public reads. Any cache may keep them for five seconds, then one request renews them
+// while others get what is there, and they do when the service fails (RFC 5861). A cache that purges
+// by key has a time of its own (RFC 9213), and the keys in both common forms.
+const (
+	publicly        = "public, max-age=5"
+	renewed         = ", stale-while-revalidate=60, stale-if-error=86400"
+	edgeHeader      = "CDN-Cache-Control"
+	spacedKeyHeader = "Surrogate-Key"
+	listedKeyHeader = "Cache-Tag"
+)
+
+// edgeValue returns the value of edgeHeader; empty without a time.
+func (e Edge) edgeValue() string {
+	if e.MaxAge < time.Second {
+		return ""
+	}
+	return "max-age=" + strconv.FormatInt(int64(e.MaxAge/time.Second), 10) + renewed
+}
+
+// letCachesKeep sets the headers of a public read. Those of an allow list have their own time.
+func (a *API) letCachesKeep(c *fiber.Ctx, r *read) {
+	header := &c.Response().Header
+	if r.kind != readAllowList {
+		header.Set(fiber.HeaderCacheControl, publicly+renewed)
+	}
+	if a.edge != "" {
+		header.Set(edgeHeader, a.edge)
+	}
+	keys := [2]event.Key{r.key()}
+	if r.view == nil {
+		header.Set(spacedKeyHeader, string(keys[0]))
+		header.Set(listedKeyHeader, string(keys[0]))
+		return
+	}
+	keys[1] = event.ViewKey(string(r.view.Name))
+	header.Set(spacedKeyHeader, string(keys[0]+" "+keys[1]))
+	header.Set(listedKeyHeader, string(keys[0]+","+keys[1]))
+}
+
+// key returns the key of what is read, without that of its view.
+func (r *read) key() event.Key {
+	switch r.kind {
+	case readList:
+		return event.ServersKey
+	case readAllowList:
+		return event.AllowListsKey
+	default:
+		return event.ServerKey(r.name)
+	}
+}
+
+// keepPrivate removes what lets caches keep a response.
+func keepPrivate(c *fiber.Ctx, kept string) {
+	header := &c.Response().Header
+	header.Set(fiber.HeaderCacheControl, privately+kept)
+	for _, name := range []string{edgeHeader, spacedKeyHeader, listedKeyHeader} {
+		header.Del(name)
+	}
+	c.Append(fiber.HeaderVary, fiber.HeaderAuthorization)
+}
