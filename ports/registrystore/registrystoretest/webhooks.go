@@ -32,7 +32,7 @@ func RunWebhooks(t *testing.T, open func(t *testing.T) WebhookStores) {
 		"a lease has one holder until it ends or is released":             leasesToOne,
 		"one of several parallel requests for a lease succeeds":           leasesInParallel,
 		"events of a server are delivered in their order":                 deliversInOrder,
-		"purges wait for nothing, and urgent ones are first":             purgesFirst,
+		"purges wait for nothing, and urgent ones are first":              purgesFirst,
 		"a stored delivery has the value of every field":                  keepsDelivery,
 		"a delivery to a webhook that does not exist is left out":         leavesDeliveryOut,
 		"the outcome of an attempt is stored":                             updatesDelivery,
