@@ -91,21 +91,21 @@ func bodyWith(method string, params []byte) []byte {
 // newPass returns the result for a request that the gateway may forward.
 func newPass(a *answer) *extmcppb.McpRequestResult {
 	var change extmcppb.HeaderMutation
-	var metadata metadataMessage
+	metadata := map[string]string{}
 	for i, h := range a.headers {
 		if h.value == "" {
 			change.Remove = append(change.Remove, h.name)
 			continue
 		}
 		change.Set = append(change.Set, &extmcppb.McpHeader{Key: h.name, Value: []byte(h.value)})
-		metadata.add(metadataNames[i], h.value)
+		metadata[metadataNames[i]] = h.value
 	}
 	if a.stripToken {
 		change.Remove = append(change.Remove, headerAuthorization)
 	}
 	return &extmcppb.McpRequestResult{
 		Result:         &extmcppb.McpRequestResult_Pass{Pass: &extmcppb.Pass{}},
-		HeaderMutation: &change, Metadata: metadata.complete(),
+		HeaderMutation: &change, Metadata: newMetadata(metadata),
 	}
 }
 

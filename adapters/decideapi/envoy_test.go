@@ -42,14 +42,14 @@ func TestAttributes(t *testing.T) {
 	t.Parallel()
 	m := newAttributes(toolCall)
 	m.ContextExtensions = map[string]string{"tollgate.server": "com.example/weather"}
-	r := readAttributes(m)
+	r := readAttributes(t, m)
 	if r.server != "com.example/weather" || r.from != netip.MustParseAddr("192.0.2.9") || len(r.authorization) != 1 ||
 		r.address != (access.Address{Scheme: "https", Host: "tools.example.com", Path: "/mcp?x=1"}) {
 		t.Errorf("%+v", r)
 	}
 	http := m.GetRequest().GetHttp()
 	http.Body, http.RawBody = toolCall, nil
-	if c := access.ReadCall(&readOnly(m).call); c.Tool() != "forecast" || string(c.ID) != "7" {
+	if c := access.ReadCall(&readAttributes(t, m).call); c.Tool() != "forecast" || string(c.ID) != "7" {
 		t.Errorf("a body that is text: %+v", c)
 	}
 	for name, change := range map[string]func(h map[string]string){
@@ -58,18 +58,51 @@ func TestAttributes(t *testing.T) {
 		"two lengths":       func(h map[string]string) { h["content-length"] = "77,77" },
 	} {
 		http.Headers = map[string]string{"x-envoy-auth-partial-body": "false", "content-length": "3"}
-		if readOnly(m).call.Cut {
+		if readAttributes(t, m).call.Cut {
 			t.Errorf("%s: a whole body is cut", name)
 		}
-		if change(http.Headers); !readOnly(m).call.Cut {
+		if change(http.Headers); !readAttributes(t, m).call.Cut {
 			t.Errorf("%s: the body is not cut", name)
 		}
 	}
 }
 
-func readOnly(m *authpb.AttributeContext) *request {
-	r := readAttributes(m)
-	return &r
+// readAttributes returns the request that is read of the bytes of a description.
+func readAttributes(t testing.TB, m *authpb.AttributeContext) *request {
+	t.Helper()
+	data, err := proto.Marshal(&authpb.CheckRequest{Attributes: m})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var c checkRequest
+	err = c.ReadWire(data)
+	clear(data) // it may change then
+	if err != nil || !c.isHTTP {
+		t.Fatalf("it is one of HTTP: %t, error %v", c.isHTTP, err)
+	}
+	return c.request()
+}
+
+// checkOverWire returns the response to the bytes of a request, which must be allowed by a message that
+// has bytes.
+func checkOverWire(ctx context.Context, e *envoy, q *authpb.CheckRequest) (*authpb.CheckResponse, error) {
+	data, err := proto.Marshal(q)
+	if err != nil {
+		return nil, err
+	}
+	c := newCheckRequest()
+	if err := c.ReadWire(data); err != nil {
+		return nil, err
+	}
+	got, err := e.check(ctx, c)
+	if err != nil {
+		return nil, err
+	}
+	if allowed, ok := got.(*allowedCheck); ok {
+		var m authpb.CheckResponse
+		return &m, proto.Unmarshal(allowed.AppendWire(nil), &m)
+	}
+	return got.(*authpb.CheckResponse), nil
 }
 
 // TestRawHeaders checks the headers that Envoy sends as a list, in which each value is by itself.
@@ -82,7 +115,7 @@ func TestRawHeaders(t *testing.T) {
 		{Key: "authorization", RawValue: []byte("Bearer ada")}, {Key: "Authorization", Value: "Bearer bob"},
 		{Key: "mcp-method", RawValue: []byte("tools/call")}, {Key: "mcp-name", RawValue: []byte("a")}, {Key: "mcp-name", RawValue: []byte("b")},
 	}}
-	r := readAttributes(m)
+	r := readAttributes(t, m)
 	if len(r.authorization) != 2 || r.call.HeaderMethod != "tools/call" || r.call.HeaderName != "a,b" {
 		t.Errorf("%+v", r)
 	}
@@ -117,7 +150,7 @@ func TestKnownCalls(t *testing.T) {
 		}
 		m := newAttributes(toolCall)
 		m.MetadataContext = &corepb.Metadata{FilterMetadata: map[string]*structpb.Struct{c.filter: fields}}
-		call := access.ReadCall(&readOnly(m).call)
+		call := access.ReadCall(&readAttributes(t, m).call)
 		if got := call.Method + " " + call.Name; c.want != "" && got != c.want || c.want == "" && got != "tools/call forecast" ||
 			string(call.ID) != c.id {
 			t.Errorf("%s: %q, id %s", name, got, call.ID)
@@ -131,7 +164,7 @@ func TestCheck(t *testing.T) {
 	a, r := newAPI(Config{StripToken: true, PublicURL: "https://tools.example.com"})
 	e := &envoy{api: a}
 	q := &authpb.CheckRequest{Attributes: newAttributes(toolCall)}
-	got, err := e.Check(t.Context(), q)
+	got, err := checkOverWire(t.Context(), e, q)
 	if err != nil || got.GetStatus().GetCode() != int32(codes.OK) || got.GetOkResponse() == nil {
 		t.Fatalf("%v, error %v", got, err)
 	}
@@ -155,12 +188,12 @@ func TestCheck(t *testing.T) {
 		t.Errorf("the metadata is %v", metadata)
 	}
 	q.GetAttributes().GetRequest().GetHttp().RawBody = []byte(`{"jsonrpc":"2.0","id":8,"method":"tools/list"}`)
-	if got, _ = e.Check(t.Context(), q); strings.Join(got.GetOkResponse().GetHeadersToRemove(), " ") != "x-tollgate-tool authorization" {
+	if got, _ = checkOverWire(t.Context(), e, q); strings.Join(got.GetOkResponse().GetHeadersToRemove(), " ") != "x-tollgate-tool authorization" {
 		t.Errorf("removed are %q", got.GetOkResponse().GetHeadersToRemove())
 	}
 
 	r.decides = access.Decision{Effect: access.Deny, Reason: access.ByRule}
-	got, err = e.Check(t.Context(), q)
+	got, err = checkOverWire(t.Context(), e, q)
 	denied := got.GetDeniedResponse()
 	if err != nil || got.GetStatus().GetCode() != int32(codes.PermissionDenied) || denied.GetStatus().GetCode() != 403 ||
 		!strings.HasPrefix(denied.GetBody(), `{"jsonrpc":"2.0","id":8,"error":{"code":-32001,`) || len(denied.GetHeaders()) != 2 {
@@ -168,7 +201,7 @@ func TestCheck(t *testing.T) {
 	}
 	checkWire(t, got)
 	r.decides = access.Decision{Effect: access.Challenge, Reason: access.InvalidToken}
-	got, err = e.Check(t.Context(), q)
+	got, err = checkOverWire(t.Context(), e, q)
 	denied = got.GetDeniedResponse()
 	if err != nil || got.GetStatus().GetCode() != int32(codes.Unauthenticated) || denied.GetStatus().GetCode() != 401 ||
 		denied.GetHeaders()[2].GetHeader().GetKey() != "www-authenticate" {
@@ -199,12 +232,12 @@ func TestUndecided(t *testing.T) {
 		codes.Canceled: context.Canceled, codes.DeadlineExceeded: context.DeadlineExceeded,
 	} {
 		r.err = err
-		got, err := e.Check(t.Context(), &authpb.CheckRequest{Attributes: newAttributes("")})
+		got, err := checkOverWire(t.Context(), e, &authpb.CheckRequest{Attributes: newAttributes("")})
 		if got != nil || grpcstatus.Code(err) != code || strings.Contains(err.Error(), "secret") {
 			t.Errorf("%v, error %v, want %s", got, err, code)
 		}
 	}
-	if _, err := e.Check(t.Context(), &authpb.CheckRequest{}); grpcstatus.Code(err) != codes.InvalidArgument {
+	if _, err := checkOverWire(t.Context(), e, &authpb.CheckRequest{}); grpcstatus.Code(err) != codes.InvalidArgument {
 		t.Errorf("without HTTP attributes: %v", err)
 	}
 }
@@ -246,7 +279,7 @@ func TestVerifiedTokens(t *testing.T) {
 			m.GetRequest().GetHttp().Headers = nil
 		}
 		m.MetadataContext = &corepb.Metadata{FilterMetadata: map[string]*structpb.Struct{"envoy.filters.http.jwt_authn": fields}}
-		if _, err := e.Check(c.ctx, &authpb.CheckRequest{Attributes: m}); err != nil {
+		if _, err := checkOverWire(c.ctx, e, &authpb.CheckRequest{Attributes: m}); err != nil {
 			t.Fatal(err)
 		}
 		if who, _ := r.asked.Caller.Person(); string(who) != c.who || (r.asked.Refusal != nil) != c.refused {
@@ -258,7 +291,40 @@ func TestVerifiedTokens(t *testing.T) {
 	m.MetadataContext = &corepb.Metadata{FilterMetadata: map[string]*structpb.Struct{
 		"envoy.filters.http.jwt_authn": {Fields: map[string]*structpb.Value{"a": structpb.NewStringValue("x")}},
 	}}
-	if _, err := e.Check(withKeys("away"), &authpb.CheckRequest{Attributes: m}); grpcstatus.Code(err) != codes.Unavailable {
+	if _, err := checkOverWire(withKeys("away"), e, &authpb.CheckRequest{Attributes: m}); grpcstatus.Code(err) != codes.Unavailable {
 		t.Errorf("a key that cannot be checked: %v", err)
 	}
+}
+
+// FuzzCheckRequest checks that what protobuf reads is read, as there.
+func FuzzCheckRequest(f *testing.F) {
+	full := newAttributes(toolCall)
+	full.ContextExtensions = map[string]string{"tollgate.server": "com.example/weather"}
+	full.MetadataContext = &corepb.Metadata{FilterMetadata: map[string]*structpb.Struct{"mcp_proxy": {}}}
+	for _, m := range []*authpb.AttributeContext{nil, {}, full} {
+		data, err := proto.Marshal(&authpb.CheckRequest{Attributes: m})
+		if err != nil {
+			f.Fatal(err)
+		}
+		f.Add(data)
+	}
+	f.Fuzz(func(t *testing.T, data []byte) {
+		var m authpb.CheckRequest
+		want := proto.Unmarshal(data, &m)
+		var c checkRequest
+		err := c.ReadWire(data)
+		if want != nil {
+			return // Envoy sends none
+		}
+		if err != nil {
+			t.Fatalf("error %v", err)
+		}
+		h, r := m.GetAttributes().GetRequest().GetHttp(), c.request()
+		address := access.Address{Scheme: h.GetScheme(), Host: h.GetHost(), Path: h.GetPath()}
+		if c.isHTTP != (h != nil) || r.call.Method != h.GetMethod() || r.address != address ||
+			r.server != m.GetAttributes().GetContextExtensions()["tollgate.server"] || string(c.body) != h.GetBody() ||
+			string(c.rawBody) != string(h.GetRawBody()) || !proto.Equal(c.metadata, m.GetAttributes().GetMetadataContext()) {
+			t.Fatalf("%+v, protobuf has %v", r, &m)
+		}
+	})
 }

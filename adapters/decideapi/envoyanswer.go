@@ -7,80 +7,90 @@ import (
 	"google.golang.org/genproto/googleapis/rpc/status"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/protobuf/types/known/structpb"
+
+	"github.com/tollgate-dev/tollgate/adapters/internal/wire"
 )
 
 // decisionMetadata is the name of the dynamic metadata below that of the filter, for the descriptors of
 // the rate limit and for access logs.
 const decisionMetadata = "dev.tollgate.decision"
 
-// allowedMessage is a response with all messages that it points to, in one allocation.
-type allowedMessage struct {
-	response authpb.CheckResponse
-	status   status.Status
-	result   authpb.CheckResponse_OkResponse
-	ok       authpb.OkHttpResponse
-	values   [len(answer{}.headers)]corepb.HeaderValue
-	options  [len(answer{}.headers)]corepb.HeaderValueOption
-	set      [len(answer{}.headers)]*corepb.HeaderValueOption
-	remove   [len(answer{}.headers) + 1]string
-	metadata metadataMessage
-}
+// The fields of responses.
+const (
+	responseStatus   = 1<<3 | wire.Bytes
+	responseOK       = 3<<3 | wire.Bytes
+	responseMetadata = 4<<3 | wire.Bytes
 
-// newAllowed returns the response for a call that Envoy may forward. Envoy sets headers before it
-// removes others, so that no header is in both lists.
-func newAllowed(a *answer) *authpb.CheckResponse {
-	m := &allowedMessage{}
-	set, remove := m.set[:0], m.remove[:0]
-	for i, h := range a.headers {
-		if h.value == "" {
-			remove = append(remove, h.name)
-			continue
+	okHeaders = 2<<3 | wire.Bytes
+	okRemove  = 5<<3 | wire.Bytes
+
+	optionHeader = 1<<3 | wire.Bytes
+	optionAction = 3<<3 | wire.Varint
+
+	pairKey   = 1<<3 | wire.Bytes // of a header, and of an entry of a map
+	pairValue = 2<<3 | wire.Bytes
+
+	structFields = 1<<3 | wire.Bytes
+	valueText    = 3<<3 | wire.Bytes
+	valueStruct  = 5<<3 | wire.Bytes
+)
+
+// allowedCheck is the response for a call that Envoy may forward. Envoy sets headers before it removes
+// others, so that no header is in both lists.
+type allowedCheck answer
+
+// AppendWire implements [wire.Response].
+func (a *allowedCheck) AppendWire(dst []byte) []byte {
+	dst, start := wire.Begin(dst, responseStatus)
+	dst = wire.End(dst, start)
+	dst, start = wire.Begin(dst, responseOK)
+	for _, h := range a.headers {
+		if h.value != "" {
+			dst = appendOption(dst, h)
 		}
-		m.values[i].Key, m.values[i].Value = h.name, h.value
-		m.options[i].Header = &m.values[i]
-		m.options[i].AppendAction = corepb.HeaderValueOption_OVERWRITE_IF_EXISTS_OR_ADD
-		set = append(set, &m.options[i])
-		m.metadata.add(metadataNames[i], h.value)
+	}
+	for _, h := range a.headers {
+		if h.value == "" {
+			dst = wire.AppendText(dst, okRemove, h.name)
+		}
 	}
 	if a.stripToken {
-		remove = append(remove, headerAuthorization)
+		dst = wire.AppendText(dst, okRemove, headerAuthorization)
 	}
-	m.ok.Headers, m.ok.HeadersToRemove = set, remove
-	m.result.OkResponse = &m.ok
-	m.response.Status, m.response.HttpResponse = &m.status, &m.result
-	m.response.DynamicMetadata = m.metadata.complete()
-	return &m.response
+	return a.appendMetadata(wire.End(dst, start))
+}
+
+// appendOption appends a header that is set.
+func appendOption(dst []byte, h header) []byte {
+	dst, option := wire.Begin(dst, okHeaders)
+	dst, inner := wire.Begin(dst, optionHeader)
+	dst = wire.AppendText(wire.AppendText(dst, pairKey, h.name), pairValue, h.value)
+	dst = wire.AppendVarint(wire.End(dst, inner), optionAction, uint64(corepb.HeaderValueOption_OVERWRITE_IF_EXISTS_OR_ADD))
+	return wire.End(dst, option)
+}
+
+// appendMetadata appends the dynamic metadata.
+func (a *allowedCheck) appendMetadata(dst []byte) []byte {
+	dst, outer := wire.Begin(dst, responseMetadata)
+	dst, entry := wire.Begin(dst, structFields)
+	dst = wire.AppendText(dst, pairKey, decisionMetadata)
+	dst, value := wire.Begin(dst, pairValue)
+	dst, object := wire.Begin(dst, valueStruct)
+	for i, h := range a.headers {
+		if h.value == "" {
+			continue
+		}
+		var field, text int
+		dst, field = wire.Begin(dst, structFields)
+		dst = wire.AppendText(dst, pairKey, metadataNames[i])
+		dst, text = wire.Begin(dst, pairValue)
+		dst = wire.End(wire.End(wire.AppendText(dst, valueText, h.value), text), field)
+	}
+	return wire.End(wire.End(wire.End(wire.End(dst, object), value), entry), outer)
 }
 
 // metadataNames are the names in the metadata of the values of answer.headers.
 var metadataNames = [len(answer{}.headers)]string{"subject", "server", "tool", "trust", "rule"}
-
-// metadataMessage is the dynamic metadata of an answer.
-type metadataMessage struct {
-	outer, inner structpb.Struct
-	value        structpb.Value
-	object       structpb.Value_StructValue
-	values       [len(metadataNames)]structpb.Value
-	texts        [len(metadataNames)]structpb.Value_StringValue
-	n            int
-}
-
-func (m *metadataMessage) add(name, value string) {
-	if m.inner.Fields == nil {
-		m.inner.Fields = make(map[string]*structpb.Value, len(m.values))
-	}
-	m.texts[m.n].StringValue = value
-	m.values[m.n].Kind = &m.texts[m.n]
-	m.inner.Fields[name] = &m.values[m.n]
-	m.n++
-}
-
-func (m *metadataMessage) complete() *structpb.Struct {
-	m.object.StructValue = &m.inner
-	m.value.Kind = &m.object
-	m.outer.Fields = map[string]*structpb.Value{decisionMetadata: &m.value}
-	return &m.outer
-}
 
 // newDenied returns the response for a call that Envoy must refuse.
 func newDenied(a *answer) *authpb.CheckResponse {
@@ -94,17 +104,23 @@ func newDenied(a *answer) *authpb.CheckResponse {
 	if a.challenge != "" {
 		headers = append(headers, newOption(headerChallenge, a.challenge))
 	}
-	var metadata metadataMessage
-	metadata.add("effect", string(a.Effect))
-	metadata.add("reason", string(a.Reason))
-	metadata.add("decisionId", a.decisionID)
+	metadata := map[string]string{"effect": string(a.Effect), "reason": string(a.Reason), "decisionId": a.decisionID}
 	return &authpb.CheckResponse{
 		Status: &status.Status{Code: int32(code)},
 		HttpResponse: &authpb.CheckResponse_DeniedResponse{DeniedResponse: &authpb.DeniedHttpResponse{
 			Status: &typepb.HttpStatus{Code: typepb.StatusCode(a.status)}, Headers: headers, Body: string(a.body),
 		}},
-		DynamicMetadata: metadata.complete(),
+		DynamicMetadata: newMetadata(metadata),
 	}
+}
+
+// newMetadata returns the dynamic metadata of an answer.
+func newMetadata(texts map[string]string) *structpb.Struct {
+	inner := &structpb.Struct{Fields: make(map[string]*structpb.Value, len(texts))}
+	for name, text := range texts {
+		inner.Fields[name] = structpb.NewStringValue(text)
+	}
+	return &structpb.Struct{Fields: map[string]*structpb.Value{decisionMetadata: structpb.NewStructValue(inner)}}
 }
 
 func newOption(name, value string) *corepb.HeaderValueOption {

@@ -15,13 +15,16 @@ import (
 	grpcstatus "google.golang.org/grpc/status"
 
 	"github.com/tollgate-dev/tollgate/adapters/decideapi/extmcppb"
+	"github.com/tollgate-dev/tollgate/adapters/internal/wire"
 	"github.com/tollgate-dev/tollgate/core/fault"
 )
 
-// Register adds the gRPC services to a server, unless proxies may not ask.
+// Register adds the gRPC services to a server, unless proxies may not ask. The server must have the codec
+// of package wire.
 func (a *API) Register(s grpc.ServiceRegistrar) {
 	if a.config.On {
-		authpb.RegisterAuthorizationServer(s, &envoy{api: a})
+		e := &envoy{api: a}
+		s.RegisterService(wire.Replace(authpb.Authorization_ServiceDesc, "Check", newCheckRequest, e.check), e)
 		extmcppb.RegisterExtMcpServer(s, &agentgateway{api: a})
 	}
 }

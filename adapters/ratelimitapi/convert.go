@@ -19,6 +19,7 @@ type coreRequest struct {
 	request   ratelimit.Request
 	entries   []ratelimit.Entry // of all descriptors, in their order
 	overrides []ratelimit.Limit // of all descriptors, in their order
+	hits      []uint64          // of all descriptors that were read from bytes, in their order
 }
 
 // maxPooledEntries bounds the memory of a pooled request.
@@ -27,12 +28,17 @@ const maxPooledEntries = 256
 // requestPool is a pool of coreRequest.
 type requestPool struct{ pool sync.Pool }
 
+// take returns an empty request. The caller must release it.
+func (p *requestPool) take() *coreRequest {
+	if q, ok := p.pool.Get().(*coreRequest); ok {
+		return q
+	}
+	return &coreRequest{}
+}
+
 // convert converts a request. The caller must release the result.
 func (p *requestPool) convert(m *ratelimitpb.RateLimitRequest) *coreRequest {
-	q, _ := p.pool.Get().(*coreRequest)
-	if q == nil {
-		q = &coreRequest{}
-	}
+	q := p.take()
 	q.request.Domain = ratelimit.Domain(m.GetDomain())
 	q.request.Hits = m.GetHitsAddend()
 	q.growLists(m)
@@ -49,8 +55,8 @@ func (p *requestPool) release(q *coreRequest) {
 	}
 	clear(q.entries)
 	clear(q.request.Descriptors)
-	q.entries, q.overrides = q.entries[:0], q.overrides[:0]
-	q.request.Descriptors = q.request.Descriptors[:0]
+	q.entries, q.overrides, q.hits = q.entries[:0], q.overrides[:0], q.hits[:0]
+	q.request = ratelimit.Request{Descriptors: q.request.Descriptors[:0]}
 	p.pool.Put(q)
 }
 

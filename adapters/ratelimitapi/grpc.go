@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"runtime/debug"
 
-	ratelimitpb "github.com/envoyproxy/go-control-plane/envoy/service/ratelimit/v3"
 	"github.com/sirupsen/logrus"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
@@ -16,6 +15,7 @@ import (
 	grpcstatus "google.golang.org/grpc/status"
 
 	"github.com/tollgate-dev/tollgate/adapters/internal/tlsfiles"
+	"github.com/tollgate-dev/tollgate/adapters/internal/wire"
 )
 
 // The maximum sizes of a call.
@@ -38,6 +38,7 @@ func newGRPC(c Config, s *service, d Ports) (*grpc.Server, error) {
 		grpc.MaxHeaderListSize(maxHeader),
 		grpc.MaxConcurrentStreams(maxStreams),
 		grpc.NumStreamWorkers(workers),
+		grpc.ForceServerCodecV2(wire.NewCodec()),
 		grpc.KeepaliveParams(keepalive.ServerParameters{
 			MaxConnectionAge:      c.GRPC.MaxConnectionAge, // the library adds a jitter of 10%
 			MaxConnectionAgeGrace: c.GRPC.MaxConnectionAgeGrace,
@@ -58,7 +59,7 @@ func newGRPC(c Config, s *service, d Ports) (*grpc.Server, error) {
 		options = append(options, grpc.Creds(credentials.NewTLS(identity)))
 	}
 	server := grpc.NewServer(options...)
-	ratelimitpb.RegisterRateLimitServiceServer(server, s)
+	s.register(server)
 	healthpb.RegisterHealthServer(server, &healthService{health: d.Health})
 	if d.Register != nil {
 		d.Register(server)

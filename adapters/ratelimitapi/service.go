@@ -31,8 +31,12 @@ type service struct {
 
 // decide converts the request and returns the decision of the core.
 func (s *service) decide(ctx context.Context, m *ratelimitpb.RateLimitRequest) (ratelimit.Decision, error) {
+	return s.decideRequest(ctx, s.requests.convert(m))
+}
+
+// decideRequest returns the decision of the core, and releases the request.
+func (s *service) decideRequest(ctx context.Context, q *coreRequest) (ratelimit.Decision, error) {
 	began := time.Now()
-	q := s.requests.convert(m)
 	d, err := s.decisions(ctx, &q.request)
 	s.requests.release(q)
 	s.recordCall(time.Since(began))
@@ -50,17 +54,28 @@ func (s *service) logRefusal(log *logrus.Entry, err error) refusal {
 	return r
 }
 
+// withRequestID sets the request id of a call for the debug log.
+func (s *service) withRequestID(ctx context.Context) context.Context {
+	if s.setRequestIDs {
+		return requestid.NewContext(ctx, setCallID(ctx))
+	}
+	return ctx
+}
+
+// grpcError logs an error and returns the status of the call.
+func (s *service) grpcError(ctx context.Context, err error) error {
+	r := s.logRefusal(s.grpcLog(ctx), err)
+	return grpcstatus.Error(r.grpc, r.message)
+}
+
 // ShouldRateLimit implements the v3 rate limit protocol.
 func (s *service) ShouldRateLimit(
 	ctx context.Context, m *ratelimitpb.RateLimitRequest,
 ) (*ratelimitpb.RateLimitResponse, error) {
-	if s.setRequestIDs {
-		ctx = requestid.NewContext(ctx, setCallID(ctx))
-	}
+	ctx = s.withRequestID(ctx)
 	d, err := s.decide(ctx, m)
 	if err != nil {
-		r := s.logRefusal(s.grpcLog(ctx), err)
-		return nil, grpcstatus.Error(r.grpc, r.message)
+		return nil, s.grpcError(ctx, err)
 	}
 	answer := newResponse(&d, s.headers.fields(m, &d))
 	answer.DynamicMetadata = newStruct(s.newMetadata(m, &d))
