@@ -1,6 +1,7 @@
 package wiring
 
 import (
+	"context"
 	"github.com/google/wire"
 	"github.com/sirupsen/logrus"
 
@@ -19,6 +20,7 @@ import (
 	"github.com/tollgate-dev/tollgate/adapters/relational"
 	"github.com/tollgate-dev/tollgate/adapters/relational/accessrecords"
 	"github.com/tollgate-dev/tollgate/adapters/relational/authrecords"
+	"github.com/tollgate-dev/tollgate/adapters/relational/database"
 	"github.com/tollgate-dev/tollgate/adapters/relational/methodrecords"
 	"github.com/tollgate-dev/tollgate/adapters/relational/registryrecords"
 	"github.com/tollgate-dev/tollgate/adapters/rest"
@@ -238,7 +240,7 @@ var consoleSet = wire.NewSet(
 	wire.Struct(new(consolepublishing.Ports), "Reviews", "Reader", "Own", "Hidden", "Policies", "Requests"),
 	requesting.New, wire.Struct(new(requesting.Ports), "*"), registryjson.NewDocuments,
 	wire.Struct(new(consolereviewing.Ports), "*"), wire.Struct(new(operating.Ports), "*"), newConsoleLimits,
-	newPluginStates, newFacts, newInstance, wire.Struct(new(overview.Source), "*"),
+	newPluginStates, newFacts, newInstance, newInstances, wire.Struct(new(overview.Source), "*"),
 	cookies.New, wire.Struct(new(cookies.Ports), "*"), browsing.NewOwn, delegating.NewOperators,
 	peopleSet, newMail, joining.New, wire.Struct(new(joining.Ports), "*"), devices.NewOperator, delegating.NewGrantOperator,
 	wire.Struct(new(delegating.GrantPorts), "*"),
@@ -296,6 +298,17 @@ func findFacts(
 
 func newInstance(build Build, c clock.Clock) overview.Instance {
 	return overview.Instance{Version: build.Version, Started: c.Now()}
+}
+
+// newInstances returns the instances that are connected to the database.
+func newInstances(db *database.DB) overview.Instances {
+	return func(ctx context.Context) (all []overview.Instance, err error) {
+		found, err := db.Instances(ctx)
+		for _, i := range found {
+			all = append(all, overview.Instance{Version: i.Version, Started: i.Since, Host: i.Host, Process: i.Process})
+		}
+		return all, err
+	}
 }
 
 func newPublicURL(c oidc.Config) catalogue.PublicURL { return catalogue.PublicURL(c.PublicURL) }

@@ -1245,6 +1245,7 @@ func injectService(ctx context.Context, s settings.Settings, parts settings.Part
 	pluginStates := newPluginStates(host)
 	health := &rest.Health{}
 	instance := newInstance(b, clock)
+	instances := newInstances(db)
 	facts := newFacts(couriers, oidcConfig, relationalConfig, debugapiConfig, secretKey)
 	overviewSource := overview.Source{
 		Mirrors:      operator,
@@ -1255,6 +1256,7 @@ func injectService(ctx context.Context, s settings.Settings, parts settings.Part
 		Reviews:      reviewBacklog,
 		People:       directory,
 		Instance:     instance,
+		Instances:    instances,
 		Facts:        facts,
 		Clock:        clock,
 	}

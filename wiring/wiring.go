@@ -5,6 +5,7 @@
 package wiring
 
 import (
+	"cmp"
 	"context"
 	"time"
 
@@ -34,6 +35,7 @@ func Open(
 	for _, w := range s.Warnings {
 		log.Warn(w)
 	}
+	s.Records.Postgres.Version = cmp.Or(build.Version, "unknown")
 	if !parts.API() {
 		return injectRateLimit(ctx, s, parts, metrics, log)
 	}

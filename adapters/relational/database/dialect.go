@@ -35,6 +35,10 @@ type Dialect struct {
 	// when notifications may have been lost, until ctx ends. It is nil if the database sends no
 	// notifications.
 	Listen func(ctx context.Context, channel string, notify func(text string))
+	// Instances selects the names of the processes of the service that listen, each with its version,
+	// host and number separated by spaces, and since when they do. It is empty if the database does
+	// not know them.
+	Instances string
 }
 
 // Class is what a driver's error means for the caller.

@@ -45,6 +45,7 @@ type Config struct {
 	DialTimeout      time.Duration `env:"-"` // of a connection, authentication included; 0 means half of StatementTimeout
 	StatementTimeout time.Duration `env:"DATABASE_STATEMENT_TIMEOUT" envDefault:"10s" desc:"how long a statement may take, waiting for locks included, in work that DATABASE_TIMEOUT does not limit: operator commands, the removal of old records, a change of all versions of a server; 100ms to 5m. Opening a connection may take half of it, and on SQLite a change waits half of it for earlier changes and for other processes that write; after that it returns 503"`
 	MigrationTimeout time.Duration `env:"-"` // of a statement of a migration; 0 means usualMigrationTimeout
+	Version          string        `env:"-"` // of the service, for database.Instance; empty for another program
 }
 
 // Validate checks the ranges and the form of the URL. Its errors do not contain the password.
@@ -118,7 +119,8 @@ func Open(ctx context.Context, c Config) (*database.DB, func(), error) {
 	return database.New(db, db, database.Dialect{
 		Syntax: syntax, Migrations: migrationsOf(c, slow),
 		Classify: classifyError, Breaker: use.breaker, CallTimeout: c.Timeout, WriteProbe: writeProbe,
-		Listen:         listen(config),
+		Listen:         listen(nameInstance(c, config)),
+		Instances:      instances,
 		ExclusiveBegin: "SELECT pg_advisory_xact_lock(" + strconv.FormatInt(operatorLock, 10) + ")",
 		LongBegin:      "SET LOCAL statement_timeout = " + strconv.FormatInt(c.StatementTimeout.Milliseconds(), 10),
 	}), cleanup, nil

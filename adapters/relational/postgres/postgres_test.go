@@ -6,7 +6,9 @@ import (
 	"net"
 	"net/url"
 	"os"
+	"strconv"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -16,6 +18,7 @@ import (
 	"github.com/tollgate-dev/tollgate/adapters/relational/registryrecords"
 	"github.com/tollgate-dev/tollgate/core/fault"
 	"github.com/tollgate-dev/tollgate/core/registry"
+	"github.com/tollgate-dev/tollgate/test/await"
 )
 
 const secret = "s3cret"
@@ -199,4 +202,37 @@ func TestReadyOfReadOnlyDatabase(t *testing.T) {
 		}
 		end()
 	}
+}
+
+// TestInstances checks that the processes that listen are known to each other, with the version.
+func TestInstances(t *testing.T) {
+	c := config(server(t).String())
+	c.Version = "v1.2.3-test"
+	db, cleanup, err := postgres.Open(t.Context(), c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer cleanup()
+	connected := func() (n int) {
+		all, err := db.Instances(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, i := range all {
+			if i.Version == c.Version && i.Process == strconv.Itoa(os.Getpid()) && time.Since(i.Since) < time.Hour {
+				n++
+			}
+		}
+		return n
+	}
+	if n := connected(); n != 0 {
+		t.Errorf("%d instances before one listens", n)
+	}
+	ctx, end := context.WithCancel(t.Context())
+	var listening sync.WaitGroup
+	listening.Go(func() { db.Listen(ctx, "tollgate_test", func(string) {}) })
+	await.Until(t, "the instance is connected", func() bool { return connected() == 1 })
+	end()
+	listening.Wait()
+	await.Until(t, "the instance is gone", func() bool { return connected() == 0 })
 }

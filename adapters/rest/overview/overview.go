@@ -27,15 +27,22 @@ type Source struct {
 	Reviews      registrystore.ReviewBacklog
 	People       authstore.Directory
 	Instance     Instance
+	Instances    Instances
 	Facts        Facts
 	Clock        clock.Clock
 }
 
-// Instance is this process.
+// Instance is a process of the service.
 type Instance struct {
 	Version string // empty if it is not known
 	Started time.Time
+	Host    string // empty for this process
+	Process string // its number; likewise
 }
+
+// Instances returns the processes that are connected to the database, since when they are; none if it
+// does not know them.
+type Instances func(ctx context.Context) ([]Instance, error)
 
 // Facts returns what settings and host settle.
 type Facts func() fitness.Facts
@@ -84,7 +91,8 @@ type Checklist struct {
 	Instance
 	rest.Traffic
 
-	Missing []Warning
+	Connected []Instance
+	Missing   []Warning
 }
 
 // ReadChecklist returns the overview with numbers. It returns fault.Unavailable when the database
@@ -97,6 +105,9 @@ func (s Source) ReadChecklist(ctx context.Context) (Checklist, error) {
 	now := s.Clock.Now()
 	c := Checklist{
 		Overview: o, Instance: s.Instance, Traffic: s.Dependencies.Traffic(now), Missing: Warnings(s.Facts(), now),
+	}
+	if c.Connected, err = s.Instances(ctx); err != nil {
+		return Checklist{}, err
 	}
 	found, err := s.Catalogue.Find(ctx, registrystore.Search{Limit: 1})
 	if err != nil {

@@ -212,6 +212,9 @@ func TestOperatorRegistry(t *testing.T) {
 		b.wantText("The webhook is removed.", "No webhook yet")
 		b.open("/console/operator", http.StatusOK)
 		b.wantText("This instance", "database ok", "otp-log courier running")
+		if e.Shared { // the database knows who is connected
+			b.wantText("All instances")
+		}
 	})
 }
 

@@ -1,0 +1,26 @@
+package postgres
+
+import (
+	"fmt"
+	"os"
+
+	"github.com/uptrace/bun/driver/pgdriver"
+)
+
+// instances is database.Dialect.Instances. The server knows who is connected, so that nothing is
+// stored, and an instance that ends is gone.
+const instances = `SELECT substr(application_name, 10), min(backend_start) FROM pg_stat_activity
+	WHERE datname = current_database() AND application_name LIKE 'tollgate %'
+	GROUP BY application_name ORDER BY 2, 1 LIMIT 100`
+
+// nameInstance returns the settings of the connection that listens, by whose name others know an
+// instance. The server cuts a name after 63 bytes.
+func nameInstance(c Config, config *pgdriver.Config) *pgdriver.Config {
+	if c.Version == "" {
+		return config
+	}
+	named := *config
+	host, _ := os.Hostname() // or it has none
+	named.AppName = fmt.Sprintf("tollgate %s %d %s", c.Version, os.Getpid(), host)
+	return &named
+}
