@@ -1075,6 +1075,7 @@ func injectService(ctx context.Context, s settings.Settings, parts settings.Part
 		Audit:    auditLog,
 		Services: services,
 		Grants:   grants,
+		Linked:   identities,
 		Groups:   memberships,
 		Clock:    clock,
 	}

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"net/netip"
 	"strings"
 
 	"google.golang.org/protobuf/types/known/structpb"
@@ -24,7 +25,19 @@ type agentgateway struct {
 const (
 	contextServer = "tollgate.server"
 	contextToken  = "tollgate.authorization" // the value of the header Authorization
+	contextSource = "tollgate.source"        // the address of the client
 )
+
+// sourceOf returns the address of the client; the zero value, which matches no network, if it is not
+// there or is none.
+func sourceOf(m *structpb.Struct) netip.Addr {
+	text := m.GetFields()[contextSource].GetStringValue()
+	if at, err := netip.ParseAddrPort(text); err == nil {
+		return at.Addr().Unmap()
+	}
+	address, _ := netip.ParseAddr(text)
+	return address.Unmap()
+}
 
 // serversOf returns the servers that a message is about. If there is none, the empty name is one, which
 // is not listed.
@@ -47,7 +60,9 @@ func tokenOf(m *structpb.Struct) []string {
 
 // CheckRequest implements [extmcppb.ExtMcpServer]. Each server of the request must be allowed.
 func (g *agentgateway) CheckRequest(ctx context.Context, m *extmcppb.McpRequest) (*extmcppb.McpRequestResult, error) {
-	r := request{call: access.Request{Method: "POST", Body: bodyWith(m.GetMethod(), m.McpRequest)}}
+	r := request{
+		call: access.Request{Method: "POST", Body: bodyWith(m.GetMethod(), m.McpRequest)}, from: sourceOf(m.GetMetadataContext()),
+	}
 	for _, h := range m.GetHeaders() {
 		if strings.EqualFold(h.GetKey(), headerAuthorization) {
 			r.authorization = append(r.authorization, string(h.GetValue()))
@@ -146,7 +161,7 @@ func (g *agentgateway) CheckResponse(ctx context.Context, m *extmcppb.McpRespons
 	for i := range spans {
 		calls[i] = access.NewCall(l.uses, spans[i].name)
 	}
-	q := g.api.question(ctx, &request{authorization: tokenOf(m.GetMetadataContext())})
+	q := g.api.question(ctx, &request{authorization: tokenOf(m.GetMetadataContext()), from: sourceOf(m.GetMetadataContext())})
 	removes := false
 	for _, q.Server = range serversOf(m.GetMetadataContext(), m.GetServiceNames()) {
 		denied, err := g.api.ports.Denied(ctx, q, calls)

@@ -24,6 +24,31 @@ func newContext(t *testing.T, fields map[string]any) *structpb.Struct {
 	return s
 }
 
+// TestGatewayClients checks the address of the client, in requests and lists.
+func TestGatewayClients(t *testing.T) {
+	t.Parallel()
+	a, r := newAPI(Config{})
+	g := &agentgateway{api: a}
+	for text, want := range map[string]string{
+		"192.0.2.9": "192.0.2.9", "192.0.2.9:4711": "192.0.2.9", "::ffff:192.0.2.9": "192.0.2.9", "[2001:db8::1]:9": "2001:db8::1",
+		"": "invalid IP", "client": "invalid IP",
+	} {
+		m := newContext(t, map[string]any{"tollgate.source": text})
+		_, err := g.CheckRequest(t.Context(), &extmcppb.McpRequest{Method: "tools/list", MetadataContext: m})
+		if err != nil || r.asked.From.String() != want {
+			t.Errorf("%q: a request from %s, error %v", text, r.asked.From, err)
+		}
+		_, err = g.CheckResponse(t.Context(), &extmcppb.McpResponse{Method: "tools/list", MetadataContext: m, McpResponse: []byte(`{"tools":[]}`)})
+		if err != nil || r.asked.From.String() != want {
+			t.Errorf("%q: a list for %s, error %v", text, r.asked.From, err)
+		}
+	}
+	m := newContext(t, map[string]any{"tollgate.source": 7})
+	if _, err := g.CheckRequest(t.Context(), &extmcppb.McpRequest{Method: "tools/list", MetadataContext: m}); err != nil || r.asked.From.IsValid() {
+		t.Errorf("a number: a request from %s, error %v", r.asked.From, err)
+	}
+}
+
 // TestGatewayRequests checks who calls what in a request of agentgateway, and what it gets.
 func TestGatewayRequests(t *testing.T) {
 	t.Parallel()

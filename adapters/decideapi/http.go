@@ -63,20 +63,11 @@ func (*Web) MaxBody(string, string) int { return maxHTTPBody }
 
 // WriteFault writes an error as the rest of the API does (contract A-2).
 func (w *Web) WriteFault(c *fiber.Ctx, f *fault.Error) error {
-	if f.Code == "" {
-		f = f.WithCode(usualCodes[f.Kind])
-	}
+	f = f.WithCode(auth.CodeOf(f))
 	if challenge := w.config.challengeOf(f); challenge != "" {
 		c.Set(fiber.HeaderWWWAuthenticate, challenge)
 	}
 	return sendJSON(c, bodyOf(f, nil))
-}
-
-// usualCodes are those of errors that have no code of their own.
-var usualCodes = map[fault.Kind]fault.Code{
-	fault.Invalid: auth.CodeInvalidInput, fault.Unauthenticated: auth.CodeInvalidToken, fault.Forbidden: auth.CodeAccessDenied,
-	fault.NotFound: "not_found", fault.Unavailable: "service_unavailable", fault.Internal: "internal_error",
-	fault.Unsupported: "not_supported", fault.Exhausted: "rate_limit_exceeded",
 }
 
 func sendJSON(c *fiber.Ctx, body []byte) error {
@@ -208,6 +199,9 @@ func (w *Web) readForwarded(c *fiber.Ctx) (*request, error) {
 	}
 	if h.one(other) != "" {
 		h.note(other, ": the proxy sets "+method+", so it must remove this header")
+	}
+	if method == forwardedMethod && h.one(method) == "" {
+		h.note(method, ": it is missing, and so are "+originalMethod+" and "+originalURL+", which nginx sends")
 	}
 	r.call = access.Request{
 		Method: strings.ToUpper(h.required(method)), Body: c.Request().Body(),

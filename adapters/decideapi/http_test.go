@@ -94,6 +94,24 @@ const (
 
 var on = Config{On: true}
 
+// TestMissingHeaders: the error about a header that is missing names the headers of both kinds, unless the
+// request has some of one.
+func TestMissingHeaders(t *testing.T) {
+	t.Parallel()
+	s := newSite(on)
+	for headers, want := range map[string]string{
+		key:                            "X-Forwarded-Method: it is missing, and so are X-Original-Method and X-Original-URL, which nginx sends",
+		key + "X-Original-URI: /mcp\n": "X-Forwarded-Method: it is missing, and so are X-Original-Method",
+		key + "X-Original-URL: https://tools.example.com/mcp\n":      "X-Original-Method: it is missing",
+		key + "X-Original-Method: POST\n":                            "X-Original-URL: it is missing",
+		key + "X-Forwarded-Method: POST\nX-Forwarded-Proto: https\n": "X-Forwarded-Host: it is missing",
+	} {
+		if a := s.call(t, "GET", httpPath, headers, ""); a.status != 400 || !strings.Contains(a.body, want) {
+			t.Errorf("%q: %d %s, want %s", headers, a.status, a.body, want)
+		}
+	}
+}
+
 // TestForwarded: both kinds of headers describe the same request.
 func TestForwarded(t *testing.T) {
 	t.Parallel()

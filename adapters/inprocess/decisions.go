@@ -25,6 +25,7 @@ type MemberPorts struct {
 	Audit    authstore.AuditLog
 	Services registrystore.Services
 	Grants   registrystore.Grants
+	Linked   authstore.Identities
 	Groups   *authaccess.Memberships
 	Clock    clock.Clock
 }
@@ -113,6 +114,22 @@ func (m *Members) FindNamed(ctx context.Context, who access.Selector) (access.Su
 	}
 	member, err := m.find(ctx, holder)
 	member.Trust = level
+	return access.NewSubject(member), err
+}
+
+// FindLinked implements [accessstore.Members].
+func (m *Members) FindLinked(ctx context.Context, issuer, subject string) (access.Subject, error) {
+	linked, err := m.ports.Linked.Find(ctx, issuer, subject)
+	switch {
+	case err != nil:
+		return access.Subject{}, err
+	case linked.ConfirmedAt.IsZero(): // the provider has refused the person
+		return access.Refused(), nil
+	}
+	member, err := m.find(ctx, registry.Holder(linked.UserID))
+	if fault.Is(err, fault.NotFound) {
+		return access.Refused(), nil
+	}
 	return access.NewSubject(member), err
 }
 

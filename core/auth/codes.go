@@ -1,6 +1,10 @@
 package auth
 
-import "github.com/tollgate-dev/tollgate/core/fault"
+import (
+	"cmp"
+
+	"github.com/tollgate-dev/tollgate/core/fault"
+)
 
 // The error codes (contract A-2).
 const (
@@ -19,3 +23,14 @@ const (
 	CodeRateLimit          fault.Code = "rate_limit_exceeded"
 	CodeInternal           fault.Code = "internal_error"
 )
+
+// usualCodes are those of errors that have no code of their own. Some are not specific to
+// authentication.
+var usualCodes = map[fault.Kind]fault.Code{
+	fault.Invalid: CodeInvalidInput, fault.Unauthenticated: CodeInvalidToken, fault.Forbidden: CodeAccessDenied,
+	fault.NotFound: CodeNotFound, fault.Conflict: "conflict", fault.Stale: "precondition_failed", fault.Exhausted: CodeRateLimit,
+	fault.Unsupported: "not_implemented", fault.Unavailable: "service_unavailable",
+}
+
+// CodeOf returns the code of an error: its own, or the code of its kind.
+func CodeOf(f *fault.Error) fault.Code { return cmp.Or(f.Code, usualCodes[f.Kind], CodeInternal) }

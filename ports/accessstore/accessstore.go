@@ -43,6 +43,10 @@ type Members interface {
 	// of the newest active session, or full trust in a service account. A person without a session is
 	// at UNVERIFIED.
 	FindNamed(ctx context.Context, who access.Selector) (access.Subject, error)
+	// FindLinked returns the person to whom an identity of a provider is linked, as it is stored now,
+	// without a trust level. One who may not sign in is refused; it returns fault.NotFound for an
+	// identity that is not linked.
+	FindLinked(ctx context.Context, issuer, subject string) (access.Subject, error)
 	// Reasons returns why the subject of FindNamed has its trust level, in sentences.
 	Reasons(ctx context.Context, who access.Selector) ([]string, error)
 }

@@ -29,14 +29,7 @@ import (
 	"github.com/tollgate-dev/tollgate/ports/throttle"
 )
 
-// Codes of errors that are not specific to authentication (contract A-2).
-const (
-	codeUnavailable fault.Code = "service_unavailable" // 503: a dependency is unavailable
-	codeMethod      fault.Code = "method_not_allowed"  // 405
-	codeConflict    fault.Code = "conflict"            // 409: it contradicts the stored data
-	codeStale       fault.Code = "precondition_failed" // 412: a condition of the request does not hold
-	codeUnsupported fault.Code = "not_implemented"     // 501: the service is not configured for this
-)
+const codeMethod fault.Code = "method_not_allowed" // 405
 
 const (
 	root         = "/auth"
@@ -180,34 +173,10 @@ func SendFault(c *fiber.Ctx, f *fault.Error) error {
 
 // CodeOf returns the code of an error: its own, or the code of its kind.
 func CodeOf(f *fault.Error, status int) fault.Code {
-	if f.Code != "" {
-		return f.Code
+	if f.Code == "" && f.Kind == fault.Invalid && status == http.StatusMethodNotAllowed {
+		return codeMethod
 	}
-	switch f.Kind {
-	case fault.Invalid:
-		if status == http.StatusMethodNotAllowed {
-			return codeMethod
-		}
-		return auth.CodeInvalidInput
-	case fault.Unauthenticated:
-		return auth.CodeInvalidToken
-	case fault.Forbidden:
-		return auth.CodeAccessDenied
-	case fault.NotFound:
-		return auth.CodeNotFound
-	case fault.Conflict:
-		return codeConflict
-	case fault.Stale:
-		return codeStale
-	case fault.Exhausted:
-		return auth.CodeRateLimit
-	case fault.Unsupported:
-		return codeUnsupported
-	case fault.Unavailable:
-		return codeUnavailable
-	default:
-		return auth.CodeInternal
-	}
+	return auth.CodeOf(f)
 }
 
 // sendJSON sends a body that caches must not store, because it is about one user and may contain

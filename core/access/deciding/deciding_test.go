@@ -88,6 +88,10 @@ func (s *site) Find(_ context.Context, holder string) (access.Subject, error) {
 	return found, nil
 }
 
+func (s *site) FindLinked(ctx context.Context, issuer, subject string) (access.Subject, error) {
+	return s.Find(ctx, issuer+" "+subject)
+}
+
 func (*site) Reasons(context.Context, access.Selector) ([]string, error) {
 	return []string{"The reason."}, nil
 }
@@ -649,5 +653,21 @@ func TestPermit(t *testing.T) {
 	who := authority.NewToken(authority.Token{Owner: "operator", Scopes: scope.Set{scope.Decide}}, netip.Addr{})
 	if err := fx.Permit(t.Context(), who); !fault.Is(err, fault.Unavailable) {
 		t.Errorf("while the database is away: error %v", err)
+	}
+}
+
+// TestNamedTokens checks who a token of a company provider is that a question names.
+func TestNamedTokens(t *testing.T) {
+	t.Parallel()
+	fx := newFixture(t, deciding.Config{})
+	fx.members["https://login.example.com u1"] = fx.members["p1"]
+	fx.members["https://login.example.com u2"] = access.Refused()
+	for id, want := range map[string]string{
+		"https://login.example.com u1": "person:ada@example.com", "https://login.example.com u2": "", "https://login.example.com u3": "jwt:https://login.example.com u3",
+	} {
+		s, err := fx.Named(t.Context(), "jwt", id)
+		if err != nil || s.String() != want || s.Trust() != trustlevel.Unverified {
+			t.Errorf("%s: %s at %s, error %v", id, s.String(), s.Trust(), err)
+		}
 	}
 }

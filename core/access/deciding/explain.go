@@ -68,15 +68,20 @@ type Who struct {
 
 // Named returns the subject of a type (person, service or jwt) and an id, for Question.Subject: the
 // e-mail address of a person, the name of a service account, or issuer and subject of a foreign token
-// with a space between them. There is no proof that it is them, so that a person counts as UNVERIFIED
+// with a space between them, which is the person to whom the identity is linked. There is no proof that it is them, so that a person counts as UNVERIFIED
 // (contract Z-2). One who is not active is refused, as with a token. It returns fault.Invalid for
 // another type or an id that cannot be one.
 func (s *Service) Named(ctx context.Context, kind, id string) (access.Subject, error) {
 	if kind == "jwt" {
-		if issuer, subject, ok := strings.Cut(id, " "); !ok || issuer == "" || subject == "" {
+		issuer, subject, ok := strings.Cut(id, " ")
+		if !ok || issuer == "" || subject == "" {
 			return access.Subject{}, fields.Invalid("subject.id", " must be the issuer and the subject of the token, with a space between them")
 		}
-		return access.NewSubject(access.Member{Kind: access.Foreign, ID: id, Trust: trustlevel.Unverified}), nil
+		found, err := s.ports.Members.FindLinked(ctx, issuer, subject)
+		if fault.Is(err, fault.NotFound) {
+			found, err = access.NewSubject(access.Member{Kind: access.Foreign, ID: id}), nil
+		}
+		return found.WithTrust(trustlevel.Unverified), err
 	}
 	if kind != string(access.SelectPerson) && kind != string(access.SelectService) {
 		return access.Subject{}, fields.Invalid("subject.type", " must be person, service or jwt")

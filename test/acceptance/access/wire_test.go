@@ -77,6 +77,7 @@ func TestWire(t *testing.T) {
 		s.checkFilter(t)
 		s.checkHeaders(t, strict, proof)
 		s.checkOtherTokens(t)
+		s.checkLinked(t, provider)
 		for _, form := range []string{"table", "json"} {
 			if text := e.RunCommand(t, "", "provider", "list", "--output", form); !strings.Contains(text, "https://tools.example.com") ||
 				!strings.Contains(text, "scp") {
@@ -211,6 +212,27 @@ func (s *site) checkHeaders(t *testing.T, strict *fixture.Service, proof *tls.Co
 	if got := o.upstream.Get("X-Tollgate-Tool"); got != "=?base64?cmVhZF9ncsO2w59l?=" {
 		t.Errorf("the tool server gets the tool %q", got)
 	}
+}
+
+// checkLinked checks that a token that a question of AuthZEN names is its person, if the identity is linked.
+func (s *site) checkLinked(t *testing.T, p *oidcissuer.Provider) {
+	t.Helper()
+	key := s.newKey(t, "authzen", "decide", "operate")
+	ask := func() bool {
+		t.Helper()
+		var got struct{ Decision bool }
+		apiclient.Call(t, "POST", s.other.API+"/access/v1/evaluation", object{
+			"subject": object{"type": "jwt", "id": p.URL + " u1"}, "action": object{"name": "tools/call"},
+			"resource": object{"type": "mcp_tool", "id": "deploy", "properties": object{"server": weather}},
+		}, "Authorization", "Bearer "+key).WantStatus(t, http.StatusOK).Decode(t, &got)
+		return got.Decision
+	}
+	if ask() {
+		t.Error("a token that is not linked is in a group")
+	}
+	p.SignIn("u1", s.ada.Email, "groups", []string{"devs"})
+	signIn(t, s.one)
+	fixture.AwaitFresh(t, "the groups of the linked identity", ask)
 }
 
 // checkOtherTokens checks that a token of something else is a bad token, and not that of anyone.
