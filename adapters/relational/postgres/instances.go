@@ -20,7 +20,7 @@ func nameInstance(c Config, config *pgdriver.Config) *pgdriver.Config {
 		return config
 	}
 	named := *config
-	host, _ := os.Hostname() // or it has none
+	host, _ := os.Hostname() // may be empty
 	named.AppName = fmt.Sprintf("tollgate %s %d %s", c.Version, os.Getpid(), host)
 	return &named
 }
