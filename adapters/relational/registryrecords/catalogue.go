@@ -163,16 +163,21 @@ func (s catalogueStore) Find(ctx context.Context, q registrystore.Search) (regis
 	if many {
 		return s.findMany(ctx, q, manyTitles)
 	}
-	rows, err := s.byParts(ctx, q, false)
+	rows, err := s.withParts(ctx, q, partsOf(q, false), condition{}, maxSorted)
 	if err != nil {
 		return registrystore.Finding{}, err
 	}
-	if len(rows) > registrystore.MaxFound {
+	if len(rows) > maxSorted {
 		return s.findMany(ctx, q, manyTitles)
 	}
 	sortFound(rows, q)
-	return s.finding(ctx, cutPage(rows, q), len(rows), false)
+	total := min(len(rows), registrystore.MaxFound)
+	return s.finding(ctx, cutPage(rows[:total], q), total, total < len(rows))
 }
+
+// maxSorted is how many servers of the index of parts are read and sorted as a whole. Up to that many,
+// this takes less time than to read servers in their order until enough of them match.
+const maxSorted = 2000
 
 func cutPage(rows []foundRow, q registrystore.Search) []foundRow {
 	begin := min(q.Offset, len(rows))
@@ -213,7 +218,7 @@ func (s catalogueStore) best(ctx context.Context, q registrystore.Search, manyTi
 	var titled []foundRow
 	var err error
 	if !manyTitles {
-		titled, err = s.byParts(ctx, q, true)
+		titled, err = s.withParts(ctx, q, partsOf(q, true), s.titleHas(q.Words), registrystore.MaxFound)
 	}
 	if manyTitles || len(titled) > registrystore.MaxFound {
 		titled, err = s.inOrder(ctx, q, s.titleHas(q.Words), 0, q.Offset+q.Limit)
@@ -240,7 +245,8 @@ func (s catalogueStore) named(ctx context.Context, q registrystore.Search) ([]fo
 		return s.inOrder(ctx, q, condition{"c.name = ?", []any{q.Words[0]}}, 0, 1)
 	}
 	q.Facets = append(slices.Clip(q.Facets), registry.NewFacet(registry.FacetCalled, q.Words[0]))
-	rows, err := s.withParts(ctx, q, partsOf(registrystore.Search{Facets: q.Facets}, false), condition{})
+	called := partsOf(registrystore.Search{Facets: q.Facets}, false)
+	rows, err := s.withParts(ctx, q, called, condition{}, registrystore.MaxFound)
 	if err == nil && len(rows) > registrystore.MaxFound {
 		return s.inOrder(ctx, q, condition{}, 0, q.Offset+q.Limit)
 	}
@@ -292,23 +298,14 @@ func (s catalogueStore) titleHas(words []string) (c condition) {
 
 const foundColumns = "c.name, c.title, c.updated_at, c.published_at"
 
-// byParts returns the servers that the index of parts finds, one more than MaxFound at most, in no
-// order. With titles, it is those whose titles have all words.
-func (s catalogueStore) byParts(ctx context.Context, q registrystore.Search, titles bool) ([]foundRow, error) {
-	also := condition{}
-	if titles {
-		also = s.titleHas(q.Words)
-	}
-	return s.withParts(ctx, q, partsOf(q, titles), also)
-}
-
-// withParts returns the servers of a search that have all parts and meet another condition, too.
+// withParts returns the servers of a search that have all parts and meet another condition, too, one
+// more than most of them at most, in no order.
 func (s catalogueStore) withParts(
-	ctx context.Context, q registrystore.Search, parts []part, also condition,
+	ctx context.Context, q registrystore.Search, parts []part, also condition, most int,
 ) ([]foundRow, error) {
 	find := s.sql.withParts(parts).also(s.conditions(q)).also(also)
 	text := "SELECT " + foundColumns + " FROM " + find.text + " LIMIT CAST(? AS bigint)"
-	return s.readFound(ctx, q, database.Query{Text: text, Args: append(find.args, registrystore.MaxFound+1)})
+	return s.readFound(ctx, q, database.Query{Text: text, Args: append(find.args, most+1)})
 }
 
 // sampled is the number of servers of a sample.
