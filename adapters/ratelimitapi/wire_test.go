@@ -13,6 +13,7 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/wrapperspb"
+	"pgregory.net/rapid"
 
 	"github.com/tollgate-dev/tollgate/core/ratelimit"
 )
@@ -67,8 +68,14 @@ func sampleRequests(t testing.TB) [][]byte {
 	return all
 }
 
+// failer is a test.
+type failer interface {
+	Helper()
+	Fatalf(format string, args ...any)
+}
+
 // checkRequest checks that a request means what it means to protobuf, or is refused as there.
-func checkRequest(t *testing.T, data []byte) {
+func checkRequest(t failer, data []byte) {
 	t.Helper()
 	var m ratelimitpb.RateLimitRequest
 	var p requestPool
@@ -113,11 +120,43 @@ func TestRequestsFromBytes(t *testing.T) {
 	}
 }
 
+// drawMessage draws a message with fields of any numbers and types, and messages in them.
+func drawMessage(t *rapid.T, depth int) (b []byte) {
+	for range rapid.IntRange(0, 4).Draw(t, "fields") {
+		number := rapid.OneOf(rapid.Int32Range(1, 4), rapid.Int32Range(0, 1<<30)).Draw(t, "number")
+		kind := rapid.SampledFrom([]protowire.Type{2, 2, 2, 2, 0, 0, 1, 3, 4, 5}).Draw(t, "type")
+		b = protowire.AppendVarint(b, uint64(number)<<3|uint64(kind)) //nolint:gosec // it is not negative
+		switch kind {
+		case protowire.VarintType:
+			b = protowire.AppendVarint(b, rapid.Uint64().Draw(t, "value"))
+		case protowire.Fixed32Type:
+			b = append(b, "four"...)
+		case protowire.Fixed64Type:
+			b = append(b, "eight..."...)
+		case protowire.StartGroupType:
+			b = protowire.AppendVarint(append(b, drawMessage(t, 0)...), uint64(number)<<3|uint64(protowire.EndGroupType)) //nolint:gosec // likewise
+		case protowire.BytesType:
+			inner := rapid.SampledFrom([]string{"", "a", "é", "\xff"}).Draw(t, "text")
+			if depth > 0 && rapid.IntRange(0, 3).Draw(t, "nested") > 0 {
+				inner = string(drawMessage(t, depth-1))
+			}
+			b = protowire.AppendString(b, inner)
+		}
+	}
+	return b
+}
+
+// TestDrawnRequests reads requests of any form.
+func TestDrawnRequests(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(r *rapid.T) { checkRequest(r, drawMessage(r, 3)) })
+}
+
 func FuzzRequestsFromBytes(f *testing.F) {
 	for _, data := range sampleRequests(f) {
 		f.Add(data)
 	}
-	f.Fuzz(checkRequest)
+	f.Fuzz(func(t *testing.T, data []byte) { checkRequest(t, data) })
 }
 
 // checkResponse checks that a response has the bytes that protobuf writes.

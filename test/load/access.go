@@ -11,6 +11,7 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -43,8 +44,8 @@ type ruleSet struct {
 	write func(i int) string
 }
 
-// accessToken is a token of a caller, by what it is.
-type accessToken struct{ name, text string }
+// tokenNames say what the tokens are that are measured.
+var tokenNames = []string{"session", "token of a service account", "foreign token"}
 
 // measureAccess reads the command's flags and prints the cost of Envoy's Check and of an empty handler
 // that gets the same bytes, by rules and kind of token.
@@ -73,6 +74,9 @@ func measureAccess(args []string) error {
 			{"10 rules", 10, ruleOfGroup}, {"10,000 rules", manyRules, ruleOfGroup},
 			{"10,000 rules of one server", manyRules, ruleOfTool},
 		} {
+			if !slices.ContainsFunc(tokenNames, func(token string) bool { return strings.Contains(set.name+", "+token, p.only) }) {
+				continue
+			}
 			if err := b.addChecks(set, registry, issuer, like); err != nil {
 				return fmt.Errorf("%s: %w", set.name, err)
 			}
@@ -124,8 +128,8 @@ func (b *bench) addChecks(set ruleSet, registry string, by *issuer, like *instan
 	if err != nil {
 		return err
 	}
-	for _, token := range []accessToken{{"session", session}, {"token of a service account", account}, {"foreign token", foreign}} {
-		if err := b.addCheck(set.name+", "+token.name, i, token, like); err != nil {
+	for n, token := range []string{session, account, foreign} {
+		if err := b.addCheck(set.name+", "+tokenNames[n], i, newCheck(token), like); err != nil {
 			return err
 		}
 	}
@@ -144,13 +148,13 @@ func awaitAccess(c *candidate) error {
 }
 
 // addCheck adds a candidate with its floors, which get the same bytes.
-func (b *bench) addCheck(name string, i *instance.Instance, token accessToken, like *instance.Instance) error {
-	q := newCheck(token.text)
-	floor, err := b.checkFloor("floor: empty handler, "+token.name, b.floor, q)
+func (b *bench) addCheck(name string, i *instance.Instance, q *authpb.CheckRequest, like *instance.Instance) error {
+	token := name[strings.LastIndex(name, ", ")+2:]
+	floor, err := b.checkFloor("floor: empty handler, "+token, b.floor, q)
 	if err != nil {
 		return err
 	}
-	likeFloor, err := b.checkFloor("floor: empty handler with GOGC=400, "+token.name, like, q)
+	likeFloor, err := b.checkFloor("floor: empty handler with GOGC=400, "+token, like, q)
 	if err != nil {
 		return err
 	}
