@@ -19,8 +19,9 @@ type Verdict struct {
 	Rule   RuleName
 }
 
-// Compare returns how two sets of rules differ about a call of a server that is listed. Groups and
-// grants of the caller are not known: a rule that selects by them may match or not, the same in both.
+// Compare returns how two sets of rules differ about a call of a server that is listed. Unless the
+// caller is Member.Whole, groups and grants that it does not have are not known: a rule that selects
+// by them may match or not, the same in both.
 func Compare(before, after *Snapshot, q *Question, of *Listing) Change {
 	old, changed := before.outcomes(q, of), after.outcomes(q, of)
 	if slices.EqualFunc(old, changed, outcome.equals) {
@@ -80,6 +81,9 @@ func (s *Snapshot) outcomes(q *Question, of *Listing) (all []outcome) {
 // unknownIn returns the selectors that match the subject if it has a group or a grant.
 func (s *Subject) unknownIn(selectors []Selector) string {
 	var found []string
+	if s.member.Whole {
+		return ""
+	}
 	for _, one := range selectors {
 		if one.Kind == SelectGroup && (s.Kind() == Person || s.Kind() == Foreign) ||
 			one.Kind == SelectGrant && (s.Kind() == Person || s.Kind() == Service) {

@@ -44,6 +44,12 @@ func TestComparedRules(t *testing.T) {
 			}
 			return access.Compile(access.Options{}, rules, nil)
 		}
+		if whole := access.NewSubject(access.Member{Kind: access.Person, ID: "ada@example.com", Whole: true}); c.want == uncertain {
+			q := access.Question{Subject: &whole, Call: access.NewCall("tools/call", "forecast"), At: noon}
+			if d := access.Compare(compile(c.old), compile(c.changed), &q, &server); !d.Same {
+				t.Errorf("%s, of somebody without groups and grants: %+v", name, d)
+			}
+		}
 		q := access.Question{Subject: &person, Call: access.NewCall("tools/call", "forecast"), At: noon}
 		d := access.Compare(compile(c.old), compile(c.changed), &q, &server)
 		got := string(d.Old.Effect) + " " + string(d.Old.Rule) + " to " + string(d.New.Effect) + " " + string(d.New.Rule)

@@ -239,6 +239,7 @@ type Explanation struct {
 	Decision
 
 	Subject  string           // as Subject.String returns it
+	Member   Member           // the subject
 	Trust    trustlevel.Level // of the subject
 	Reasons  []string         // why the subject has it, in sentences; empty if the question says the level
 	Listing  Standing         // of the server
@@ -259,7 +260,7 @@ func (e *Explanation) Page(offset, limit int) []Step {
 // Explain answers a question, with the reasons.
 func (s *Snapshot) Explain(q *Question) Explanation {
 	d, k := s.decide(q)
-	e := Explanation{Decision: d, Subject: q.Subject.String(), Trust: q.Subject.Trust(), Listing: standingOf(k)}
+	e := Explanation{Decision: d, Subject: q.Subject.String(), Member: q.Subject.member, Trust: q.Subject.Trust(), Listing: standingOf(k)}
 	if k == nil || d.Reason != ByRule && d.Reason != ByDefault && d.Reason != InsufficientTrust {
 		return e
 	}

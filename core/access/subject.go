@@ -28,6 +28,8 @@ type Member struct {
 	Groups []Group
 	Grants []Grant
 	Trust  trustlevel.Level
+	// Whole says for Compare that the subject has no other groups and grants.
+	Whole bool
 }
 
 // Group is a group of a linked identity, or of a foreign token.

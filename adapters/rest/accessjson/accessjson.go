@@ -6,6 +6,8 @@ import (
 	"strings"
 
 	"github.com/tollgate-dev/tollgate/core/access"
+	"github.com/tollgate-dev/tollgate/core/toolserver"
+	"github.com/tollgate-dev/tollgate/core/trustlevel"
 )
 
 // Explanation says why a call is allowed, denied or challenged.
@@ -16,6 +18,8 @@ type Explanation struct {
 	Listing       string    `json:"listing"          column:"LISTING"`
 	Rule          string    `json:"rule"             column:"RULE"`
 	Subject       string    `json:"subject"          column:"SUBJECT"`
+	Groups        Texts     `json:"groups"           column:"GROUPS"`
+	Grants        Texts     `json:"grants"           column:"GRANTS"`
 	Trust         string    `json:"trust"            column:"TRUST"`
 	TrustReasons  Sentences `json:"trustReasons"     column:"TRUST REASONS"`
 	RequiredTrust string    `json:"requiredTrust"    column:"REQUIRED TRUST"`
@@ -25,6 +29,12 @@ type Explanation struct {
 	Steps         Steps     `json:"steps"            column:"PASSED OVER"`
 	StepsTotal    int       `json:"stepsTotal"       column:"RULES PASSED OVER"`
 }
+
+// Texts are several names.
+type Texts []string
+
+// String returns the names as a table shows them.
+func (t Texts) String() string { return strings.Join(t, ", ") }
 
 // Sentences are several sentences.
 type Sentences []string
@@ -57,16 +67,47 @@ func (s Steps) String() string {
 	return strings.Join(words, ", ")
 }
 
+func grantText(g access.Grant) string { return string(g.Action) + " " + g.Pattern.String() }
+
+// Member returns the person or the service account that the explanation is about, at a trust level.
+func (x *Explanation) Member(level trustlevel.Level) (access.Member, error) {
+	kind, id, _ := strings.Cut(x.Subject, ":")
+	m := access.Member{Kind: access.Person, ID: id, Trust: level, Whole: true}
+	if kind == string(access.SelectService) {
+		m.Kind = access.Service
+	}
+	for _, g := range x.Groups {
+		provider, name, _ := strings.Cut(g, "/")
+		m.Groups = append(m.Groups, access.Group{Provider: provider, Name: name})
+	}
+	for _, g := range x.Grants {
+		action, pattern, _ := strings.Cut(g, " ")
+		p, err := toolserver.ParsePattern(pattern)
+		if err != nil {
+			return m, err
+		}
+		m.Grants = append(m.Grants, access.Grant{Action: toolserver.Action(action), Pattern: p})
+	}
+	return m, nil
+}
+
 // New returns the JSON form of an explanation with at most limit of its steps, from an offset on.
 func New(e *access.Explanation, offset, limit int) Explanation {
 	steps := e.Page(offset, limit)
 	x := Explanation{
 		Effect: string(e.Effect), Reason: string(e.Reason), Server: e.Server, Listing: string(e.Listing), Rule: string(e.Rule),
 		Subject: e.Subject, Trust: e.Trust.String(), RequiredTrust: e.Required.String(), Selector: e.Selector.String(),
+		Groups: Texts{}, Grants: Texts{},
 		Steps: make(Steps, len(steps)), StepsTotal: len(e.Steps), TrustReasons: append(Sentences{}, e.Reasons...),
 	}
 	if e.Grant != (access.Grant{}) {
-		x.Grant = string(e.Grant.Action) + " " + e.Grant.Pattern.String()
+		x.Grant = grantText(e.Grant)
+	}
+	for _, g := range e.Member.Groups {
+		x.Groups = append(x.Groups, g.Provider+"/"+g.Name)
+	}
+	for _, g := range e.Member.Grants {
+		x.Grants = append(x.Grants, grantText(g))
 	}
 	if o := e.Observed; o.Rule != "" {
 		x.Observed = &Observed{string(o.Rule), string(o.Effect), string(o.Reason)}

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net/http"
 	"os"
 	"slices"
 
@@ -13,6 +14,8 @@ import (
 
 	"github.com/tollgate-dev/tollgate/adapters/decisionlog"
 	"github.com/tollgate-dev/tollgate/adapters/inprocess"
+	"github.com/tollgate-dev/tollgate/adapters/rest/accessjson"
+	"github.com/tollgate-dev/tollgate/adapters/tollgateclient"
 	"github.com/tollgate-dev/tollgate/cmd/tollgate/cli"
 	"github.com/tollgate-dev/tollgate/core/access"
 	"github.com/tollgate-dev/tollgate/core/access/ruling"
@@ -29,8 +32,9 @@ func newAccessSimulate(p cli.Process) *cobra.Command {
 			"reads them, and say which are allowed, denied or challenged by one of them only. A service\n" +
 			"writes the log with DECIDE_LOG=all and LOG_FORMAT=json; '-' reads standard input. What no\n" +
 			"rule decides, ACCESS_DEFAULT does.\n\n" +
-			"Groups and grants of callers are not in the log: a call whose answer depends on them is\n" +
-			"uncertain. Calls that no rule could change, for example of a server that was not listed,\n" +
+			"Groups and grants of callers are not in the log. With --server they are those that the\n" +
+			"service has now, of people and service accounts that are active; otherwise a call whose\n" +
+			"answer depends on them is uncertain. Calls that no rule could change, for example of a server that was not listed,\n" +
 			"are skipped.\n\n" +
 			"The exit code is 1 if a line is malformed, and 2 if more calls than --max-new-denials are no\n" +
 			"longer allowed.",
@@ -42,14 +46,13 @@ func newAccessSimulate(p cli.Process) *cobra.Command {
 	most := c.Flags().Int("max-new-denials", 0, "exit with code 2 if more calls are no longer allowed; default: any number")
 	cli.RequireFlags(c, "old", "new")
 	o := cli.AddOutput(c)
-	c.RunE = func(c *cobra.Command, args []string) error {
-		var s callSimulation
+	simulate := func(ctx context.Context, name string, s callSimulation) error {
 		var err error
-		if s.before, err = compileAccess(c.Context(), p, *before); err == nil {
-			s.after, err = compileAccess(c.Context(), p, *after)
+		if s.before, err = compileAccess(ctx, p, *before); err == nil {
+			s.after, err = compileAccess(ctx, p, *after)
 		}
 		if err == nil {
-			err = s.read(p, args[0])
+			err = s.read(p, name)
 		}
 		if err == nil {
 			err = s.print(o, p.Stdout)
@@ -60,7 +63,30 @@ func newAccessSimulate(p cli.Process) *cobra.Command {
 		}
 		return err
 	}
-	return c
+	c.RunE = func(c *cobra.Command, args []string) error { return simulate(c.Context(), args[0], callSimulation{}) }
+	return addRemote(p, c, []func(run) error{func(r run) error {
+		return simulate(r.ctx, r.args[0], callSimulation{find: r.memberOf, members: map[string]*access.Member{}})
+	}})
+}
+
+// memberOf returns who has made a call of a log, with the present groups and grants; nil for those of
+// whom the service does not know them.
+func (r run) memberOf(call *decisionlog.Call) (*access.Member, error) {
+	if kind := call.Subject.Kind(); kind != access.Person && kind != access.Service {
+		return nil, nil //nolint:nilnil // it is not known
+	}
+	var e accessjson.Explanation
+	err := r.send(http.MethodPost, at("access", "explain"), map[string]any{
+		"subject": call.Subject.String(), "server": call.Listing.Name.String(), "limit": 1,
+	}, &e)
+	if tollgateclient.HasCode(err, "rule_violated") { // it is not active any more
+		return nil, nil //nolint:nilnil // likewise
+	}
+	if err != nil {
+		return nil, err
+	}
+	m, err := e.Member(0)
+	return &m, err
 }
 
 // compileAccess returns the access rules of a file or a folder, with the default of the settings.
@@ -92,6 +118,9 @@ type callSimulation struct {
 	before, after *access.Snapshot
 	report        callReport
 	changes       map[callChange]int
+	// find is run.memberOf, and members has what it has returned; nil without a service.
+	find    func(*decisionlog.Call) (*access.Member, error)
+	members map[string]*access.Member
 }
 
 // callReport says how two sets of rules differ.
@@ -142,17 +171,26 @@ func (s *callSimulation) read(p cli.Process, name string) error {
 		if err != nil {
 			return err
 		}
-		s.decide(&call)
+		if err := s.decide(&call); err != nil {
+			return err
+		}
 	}
 }
 
-func (s *callSimulation) decide(call *decisionlog.Call) {
+func (s *callSimulation) decide(call *decisionlog.Call) error {
 	s.report.Calls++
 	if !call.ByRules {
 		s.report.Skipped++
-		return
+		return nil
 	}
-	switch c := access.Compare(s.before, s.after, &call.Question, &call.Listing); {
+	c := access.Compare(s.before, s.after, &call.Question, &call.Listing)
+	if c.Uncertain && s.find != nil {
+		if err := s.complete(call); err != nil {
+			return err
+		}
+		c = access.Compare(s.before, s.after, &call.Question, &call.Listing)
+	}
+	switch {
 	case c.Same:
 		s.report.Same++
 	case c.Uncertain:
@@ -160,6 +198,24 @@ func (s *callSimulation) decide(call *decisionlog.Call) {
 	default:
 		s.change(call, &c)
 	}
+	return nil
+}
+
+// complete gives the caller the groups and grants that the service knows.
+func (s *callSimulation) complete(call *decisionlog.Call) (err error) {
+	name := call.Subject.String()
+	found, known := s.members[name]
+	if !known {
+		if found, err = s.find(call); err != nil {
+			return err
+		}
+		s.members[name] = found
+	}
+	if found != nil {
+		subject := access.NewSubject(*found).WithTrust(call.Subject.Trust())
+		call.Subject = &subject
+	}
+	return nil
 }
 
 func (s *callSimulation) change(call *decisionlog.Call, c *access.Change) {

@@ -2,7 +2,10 @@ package access
 
 import (
 	"crypto/tls"
+	"fmt"
 	"net/http"
+	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -78,6 +81,7 @@ func TestWire(t *testing.T) {
 		s.checkHeaders(t, strict, proof)
 		s.checkOtherTokens(t)
 		s.checkLinked(t, provider)
+		s.checkSimulated(t)
 		for _, form := range []string{"table", "json"} {
 			if text := e.RunCommand(t, "", "provider", "list", "--output", form); !strings.Contains(text, "https://tools.example.com") ||
 				!strings.Contains(text, "scp") {
@@ -233,6 +237,33 @@ func (s *site) checkLinked(t *testing.T, p *oidcissuer.Provider) {
 	p.SignIn("u1", s.ada.Email, "groups", []string{"devs"})
 	signIn(t, s.one)
 	fixture.AwaitFresh(t, "the groups of the linked identity", ask)
+}
+
+// checkSimulated checks that the simulation of a log takes groups and grants from the service.
+func (s *site) checkSimulated(t *testing.T) {
+	t.Helper()
+	file := func(name, content string) string {
+		path := filepath.Join(s.e.Dir, name)
+		fixture.WriteFile(t, path, content)
+		return path
+	}
+	const line = `{"@message":"a call of a server was decided","effect":"deny","reason":"default","subject":"person:%s",` +
+		`"server":"com.example/weather","method":"tools/call","tool":"deploy","trust":"FULL_TRUST"}` + "\n"
+	log := file("decisions.log", fmt.Sprintf(line+line+line+line, s.ada.Email, s.bob.Email, s.olga.Email, "gone@example.com"))
+	before := file("before.json", `{"apiVersion":"tollgate.dev/v1","kind":"State","accessRules":[]}`)
+	after := file("after.json", `{"apiVersion":"tollgate.dev/v1","kind":"State","accessRules":[{"name":"a","order":1,"effect":"allow",`+
+		`"subjects":["group:acme/devs","grant:publish"],"servers":["*"]}]}`)
+	for want, service := range map[string][]string{
+		"4 0 0 4 0 0 0": nil, "4 0 1 1 2 0 0": {"--server", s.one.API},
+	} {
+		environ := s.e.Environ
+		s.e.Environ = append(slices.Clone(environ), "TOLLGATE_TOKEN="+s.olga.AccessToken)
+		got := s.e.RunCommand(t, "", append([]string{"access", "simulate", "--old", before, "--new", after, log}, service...)...)
+		s.e.Environ = environ
+		if !strings.Contains(strings.Join(strings.Fields(got), " "), " REFUSED "+want) {
+			t.Errorf("with %v: %s, want %s", service, got, want)
+		}
+	}
 }
 
 // checkOtherTokens checks that a token of something else is a bad token, and not that of anyone.
