@@ -2,6 +2,7 @@ package wiring
 
 import (
 	"context"
+
 	"github.com/google/wire"
 	"github.com/sirupsen/logrus"
 

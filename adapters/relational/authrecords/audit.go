@@ -166,7 +166,7 @@ func (l *AuditLog) searchFarther(
 		return nil, total, err
 	}
 	page := db.NewSelect().TableExpr("audit_events").ColumnExpr("*").
-		Where("id IN (?)", bun.In(ids[:min(q.Limit, len(ids))])).Order("time DESC", "id DESC")
+		Where("id IN (?)", bun.List(ids[:min(q.Limit, len(ids))])).Order("time DESC", "id DESC")
 	events, err = l.scanEvents(ctx, page)
 	return events, q.Offset + len(ids), err
 }

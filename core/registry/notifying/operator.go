@@ -189,7 +189,10 @@ func (o *Operator) Test(ctx context.Context, id event.WebhookID) (int, error) {
 	now := o.ports.Clock.Now()
 	last := event.Attempt{At: now, Status: status, Took: now.Sub(began)}
 	stored := o.ports.Deliveries.AddTest(ctx, event.NewTest(w.ID, last, describeProblem(status, err)))
-	return status, cmp.Or(err, stored)
+	if err == nil {
+		err = stored
+	}
+	return status, err
 }
 
 // Remove removes a webhook with what was not delivered to it. It returns fault.NotFound if there is
