@@ -2,6 +2,7 @@ package ratelimitapi
 
 import (
 	"bytes"
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -15,6 +16,7 @@ import (
 	"google.golang.org/protobuf/types/known/wrapperspb"
 	"pgregory.net/rapid"
 
+	"github.com/tollgate-dev/tollgate/adapters/internal/wire"
 	"github.com/tollgate-dev/tollgate/core/ratelimit"
 )
 
@@ -195,4 +197,53 @@ func FuzzResponsesAsBytes(f *testing.F) {
 		}
 		checkResponse(t, &ratelimit.Decision{Code: status.Code, Statuses: slices.Repeat([]ratelimit.Status{{}, status}, int(n%8))})
 	})
+}
+
+// BenchmarkMessages reads a request into the types of the core and writes its response, by the generated
+// types and from bytes.
+func BenchmarkMessages(b *testing.B) {
+	for _, n := range []int{1, 4} {
+		m := ratelimitpb.RateLimitRequest{Domain: "bench"}
+		d := ratelimit.Decision{Code: ratelimit.OK}
+		for range n {
+			m.Descriptors = append(m.Descriptors, &commonpb.RateLimitDescriptor{
+				Entries: []*commonpb.RateLimitDescriptor_Entry{{Key: "key", Value: "v123"}, {Key: "path", Value: "/a/b/c"}},
+			})
+			d.Statuses = append(d.Statuses, ratelimit.Status{
+				Limit: ratelimit.Limit{RequestsPerUnit: 1000, Unit: ratelimit.Hour}, Remaining: 999, UntilReset: time.Minute,
+			})
+		}
+		data, err := proto.Marshal(&m)
+		if err != nil {
+			b.Fatal(err)
+		}
+		var p requestPool
+		b.Run(fmt.Sprintf("%d descriptors/generated", n), func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				var m ratelimitpb.RateLimitRequest
+				if err := proto.Unmarshal(data, &m); err != nil {
+					b.Fatal(err)
+				}
+				p.release(p.convert(&m))
+				if _, err := proto.Marshal(newResponse(&d, nil)); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+		codec := wire.NewCodec()
+		b.Run(fmt.Sprintf("%d descriptors/bytes", n), func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				q := p.take()
+				if err := q.ReadWire(data); err != nil {
+					b.Fatal(err)
+				}
+				p.release(q)
+				if _, err := codec.Marshal(&decidedCall{d}); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
 }

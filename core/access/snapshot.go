@@ -3,6 +3,7 @@ package access
 import (
 	"iter"
 	"maps"
+	"math"
 	"slices"
 	"strings"
 
@@ -27,7 +28,8 @@ type Listing struct {
 // safe for concurrent use.
 type Snapshot struct {
 	options Options
-	rules   []Rule // in the order in which they are tried
+	rules   []Rule  // in the order in which they are tried
+	ends    []int64 // when they end, in microseconds of Unix
 	servers []knownServer
 	byName  map[string]int32
 	order   []int32 // the servers by their names
@@ -49,8 +51,13 @@ func Compile(o Options, rules []Rule, servers []Listing) *Snapshot {
 	}
 	slices.SortFunc(s.rules, func(a, b Rule) int { return precedes(&a, &b) })
 	var decide, observe index
+	s.ends = make([]int64, len(s.rules))
 	for i := range s.rules {
-		if r := &s.rules[i]; s.passes(r) {
+		r := &s.rules[i]
+		if s.ends[i] = math.MaxInt64; !r.ExpiresAt.IsZero() {
+			s.ends[i] = r.ExpiresAt.UnixMicro() // they have no nanoseconds
+		}
+		if s.passes(r) {
 			observe.add(r, int32(i))
 		} else {
 			decide.add(r, int32(i))
@@ -86,12 +93,13 @@ func (s *Snapshot) find(q *Question, k *knownServer) (decides, observes int) {
 // first returns the first rule of some buckets that a question about a server matches, or before if
 // that is none of the rules before it.
 func (s *Snapshot) first(q *Question, of toolserver.Name, in []bucket, before int) int {
+	now := q.At.UnixMicro()
 	try := func(list []int32) {
 		for _, i := range list {
 			if int(i) >= before {
 				break
 			}
-			if s.rules[i].failed(q, of) == "" {
+			if now < s.ends[i] && s.rules[i].failed(q, of) == "" {
 				before = int(i)
 			}
 		}

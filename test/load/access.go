@@ -67,7 +67,7 @@ func measureAccess(args []string) error {
 			return err
 		}
 		registry := filepath.Join(b.dir, "registry")
-		if err := fillDatabase(registry, listings*versionsEach); err != nil {
+		if err := fillServers(registry, listings, 1); err != nil {
 			return err
 		}
 		for _, set := range []ruleSet{

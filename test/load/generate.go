@@ -52,6 +52,11 @@ func generateData(args []string) error {
 // fillDatabase brings the schema up to date and inserts versions. What is inserted is
 // what publishing the same documents would have left.
 func fillDatabase(database string, n int) error {
+	return fillServers(database, n/versionsEach, versionsEach)
+}
+
+// fillServers inserts servers with a number of versions each.
+func fillServers(database string, servers, each int) error {
 	ctx := context.Background()
 	db, err := openToFill(ctx, database)
 	if err != nil {
@@ -63,9 +68,11 @@ func fillDatabase(database string, n int) error {
 		return fmt.Errorf("begin: %w", err)
 	}
 	defer func() { _ = tx.Rollback() }() // after a commit there is nothing to roll back
-	f := filler{ctx: ctx, tx: tx, postgres: isPostgres(database), now: time.Now().UTC().Truncate(time.Microsecond)}
-	for first := 0; first*versionsEach < n; first += batch {
-		if err := f.addServers(first, min(first+batch, n/versionsEach)); err != nil {
+	f := filler{
+		ctx: ctx, tx: tx, postgres: isPostgres(database), now: time.Now().UTC().Truncate(time.Microsecond), each: each,
+	}
+	for first := 0; first < servers; first += batch {
+		if err := f.addServers(first, min(first+batch, servers)); err != nil {
 			return err
 		}
 	}
@@ -123,6 +130,7 @@ type filler struct {
 	tx       *sql.Tx
 	postgres bool
 	now      time.Time
+	each     int // versions of a server
 }
 
 // addServers inserts the servers of the numbers from first to before last.
@@ -138,15 +146,15 @@ func (f *filler) addServers(first, last int) error {
 		if g.remote != "" {
 			owners.addValues(g.remote, g.name)
 		}
-		for v := range versionsEach {
-			at := f.timeValue(f.now.Add(time.Duration(i*versionsEach+v) * -time.Second).
+		for v := range f.each {
+			at := f.timeValue(f.now.Add(time.Duration(i*f.each+v) * -time.Second).
 				Add(time.Duration(v) * time.Minute))
 			version := "1." + strconv.Itoa(v) + ".0"
 			document, err := g.encodeDocument(version)
 			if err != nil {
 				return err
 			}
-			versions.addValues(g.name, version, "active", "", at, at, at, f.boolValue(v == versionsEach-1), document)
+			versions.addValues(g.name, version, "active", "", at, at, at, f.boolValue(v == f.each-1), document)
 			if g.remote != "" {
 				remotes.addValues(g.name, version, g.remote, g.remote)
 			}

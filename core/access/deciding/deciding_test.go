@@ -107,7 +107,7 @@ type fixture struct {
 	*deciding.Service
 	*site
 
-	t        *testing.T
+	t        testing.TB
 	rules    *fakedb.AccessRules
 	clock    *clocktest.Manual
 	counted  []access.Decision
@@ -119,7 +119,7 @@ type fixture struct {
 	seen     int
 }
 
-func newFixture(t *testing.T, c deciding.Config) *fixture {
+func newFixture(t testing.TB, c deciding.Config) *fixture {
 	t.Helper()
 	name, err := toolserver.ParseName("com.example/weather")
 	if err != nil {
@@ -668,6 +668,27 @@ func TestNamedTokens(t *testing.T) {
 		s, err := fx.Named(t.Context(), "jwt", id)
 		if err != nil || s.String() != want || s.Trust() != trustlevel.Unverified {
 			t.Errorf("%s: %s at %s, error %v", id, s.String(), s.Trust(), err)
+		}
+	}
+}
+
+// BenchmarkDecide decides a call by what is in memory; the rules are measured in package access.
+func BenchmarkDecide(b *testing.B) {
+	fx := newFixture(b, deciding.Config{})
+	fx.set(audit.Details{"name": audit.Text("robot"), "effect": audit.Text("allow"), "subjects": audit.Texts([]string{"service:robot"})})
+	fx.clock.Advance(time.Second)
+	q := deciding.Question{
+		Caller:  authority.NewToken(authority.Token{Owner: robot}, netip.Addr{}),
+		Address: access.Address{Scheme: "https", Host: "tools.example.com", Path: "/mcp"}, Call: access.NewCall("tools/call", "forecast"),
+	}
+	if a, err := fx.Decide(b.Context(), q); err != nil || a.Effect != access.Allow {
+		b.Fatal(a, err)
+	}
+	b.ReportAllocs()
+	for b.Loop() {
+		fx.counted = fx.counted[:0]
+		if _, err := fx.Decide(b.Context(), q); err != nil {
+			b.Fatal(err)
 		}
 	}
 }
