@@ -28,8 +28,8 @@ const (
 	contextSource = "tollgate.source"        // the address of the client
 )
 
-// sourceOf returns the address of the client; the zero value, which matches no network, if it is not
-// there or is none.
+// sourceOf returns the address of the client; the zero value, which matches no network, if there is
+// no address.
 func sourceOf(m *structpb.Struct) netip.Addr {
 	text := m.GetFields()[contextSource].GetStringValue()
 	if at, err := netip.ParseAddrPort(text); err == nil {

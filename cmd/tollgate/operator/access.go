@@ -138,7 +138,7 @@ func newAccessExplain(p cli.Process) *cobra.Command {
 		Long: "Say what is decided about a call, by which rule, and for each rule before it the first\n" +
 			"condition that failed. The trust level is that of the newest session of the person,\n" +
 			"with its reasons, unless --trust gives another one. Of many rules --offset and --limit\n" +
-			"select a part. The command asks a service, by --server.",
+			"select a part. It needs --server.",
 		Example: "  tollgate access explain --server https://tollgate.example.com --subject person:ada@example.com --name com.example/weather --tool forecast",
 		Args:    cobra.NoArgs,
 	}

@@ -3,9 +3,10 @@ package deciding
 import (
 	"context"
 	"strings"
-	"sync"
+	"time"
 
 	"github.com/tollgate-dev/tollgate/core/access"
+	"github.com/tollgate-dev/tollgate/core/recent"
 	"github.com/tollgate-dev/tollgate/core/trustlevel"
 	"github.com/tollgate-dev/tollgate/ports/authority"
 )
@@ -22,21 +23,14 @@ func (s *Service) foreignSubject(ctx context.Context, f *authority.Foreign) (acc
 // maxForeigners is how many subjects one generation of foreigners has.
 const maxForeigners = 1 << 12
 
-// foreigners keeps the subjects of foreign tokens, which may be in thousands of groups. It has two
-// generations, of which the old one is dropped as a whole. Its zero value is ready to use.
+// foreigners keeps the subjects of foreign tokens, which may be in thousands of groups. Its zero value is
+// ready to use.
 type foreigners struct {
-	mu         sync.RWMutex
-	young, old map[*authority.Foreign]access.Subject
+	kept recent.Memory[*authority.Foreign, access.Subject]
 }
 
 func (m *foreigners) subjectOf(f *authority.Foreign) access.Subject {
-	m.mu.RLock()
-	subject, ok := m.young[f]
-	if !ok {
-		subject, ok = m.old[f]
-	}
-	m.mu.RUnlock()
-	if ok {
+	if subject, ok := m.kept.Get(f); ok {
 		return subject
 	}
 	member := access.Member{Kind: access.Foreign, ID: f.Issuer + " " + f.Subject, Trust: trustlevel.Unverified}
@@ -44,12 +38,7 @@ func (m *foreigners) subjectOf(f *authority.Foreign) access.Subject {
 		provider, name, _ := strings.Cut(g, "/")
 		member.Groups = append(member.Groups, access.Group{Provider: provider, Name: name})
 	}
-	subject = access.NewSubject(member)
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if m.young == nil || len(m.young) >= maxForeigners {
-		m.young, m.old = map[*authority.Foreign]access.Subject{}, m.young
-	}
-	m.young[f] = subject
+	subject := access.NewSubject(member)
+	m.kept.Put(f, subject, 1, time.Time{}, recent.Bounds{Size: maxForeigners})
 	return subject
 }

@@ -3,11 +3,11 @@ package foreign
 import (
 	"context"
 	"slices"
-	"sync"
 	"sync/atomic"
 	"time"
 
 	"github.com/tollgate-dev/tollgate/core/auth/company"
+	"github.com/tollgate-dev/tollgate/core/recent"
 	"github.com/tollgate-dev/tollgate/ports/authority"
 	"github.com/tollgate-dev/tollgate/ports/sessioncache"
 )
@@ -44,34 +44,18 @@ func (c *claims) isOf(all []company.Provider) bool {
 		slices.Equal(p.Audiences, q.Audiences) && slices.Equal(p.RequiredGroups, q.RequiredGroups)
 }
 
-// verified keeps the claims of tokens by their hashes. It has two generations, of which the old one is
-// dropped as a whole, each with tokens of at most maxSize bytes. Its zero value is ready to use.
-type verified struct {
-	mu         sync.RWMutex
-	young, old map[hash]claims
-	size       int       // of the tokens in young
-	since      time.Time // the beginning of the young generation
-}
+// verified keeps the claims of tokens by their hashes, for at most maxVerified. Its zero value is ready to
+// use.
+type verified struct{ kept recent.Memory[hash, claims] }
 
 func (v *verified) get(key hash, now time.Time) (claims, bool) {
-	v.mu.RLock()
-	defer v.mu.RUnlock()
-	c, ok := v.young[key]
-	if !ok {
-		c, ok = v.old[key]
-	}
+	c, ok := v.kept.Get(key)
 	left := c.until.Sub(now)
 	return c, ok && left > 0 && left <= maxVerified // not of a clock that was set back
 }
 
 func (v *verified) put(key hash, c claims, size int, now time.Time) {
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	if age := now.Sub(v.since); age < 0 || age > maxVerified || v.size+size > maxSize {
-		v.young, v.old, v.since, v.size = map[hash]claims{}, v.young, now, 0
-	}
-	v.young[key] = c
-	v.size += size
+	v.kept.Put(key, c, size, now, recent.Bounds{Size: maxSize, Age: maxVerified})
 }
 
 // providers keeps the providers for at most sessioncache.MaxAge. One caller reads them, and the others

@@ -115,7 +115,7 @@ func (s *site) checkVerified(t *testing.T, p *oidcissuer.Provider, strict *fixtu
 		"no proof":                     {s.other, "", claims(), "", 401},
 		"a key of another scope":       {s.other, s.newKey(t, "reader", "registry:read", "operate"), claims(), "", 401},
 		"a key without the grant":      {s.other, s.newKey(t, "stranger", "decide"), claims(), "", 401},
-		"a key that is none":           {s.other, "tgs_none", claims(), "", 401},
+		"a key of no account":          {s.other, "tgs_none", claims(), "", 401},
 		"the token of a person as key": {s.other, s.olga.AccessToken, claims(), "", 401},
 		"another issuer":               {s.other, key, claims("iss", "https://login.example.org"), "", 401},
 		"a token that has ended":       {s.other, key, claims("exp", time.Now().Add(-2*time.Minute).Unix()), "", 401},
@@ -151,7 +151,7 @@ func (s *site) checkFilter(t *testing.T) {
 		filters map[string]object
 		tool    string // in the body; empty without a body
 		status  int
-		seen    string // the tool that the tool server is told
+		seen    string // the tool that the tool server gets
 	}{
 		"a tool":               {map[string]object{mcpFilter: calls("read_mail")}, "", 200, "read_mail"},
 		"another tool":         {map[string]object{mcpFilter: calls("delete_file")}, "", 403, ""},
@@ -191,7 +191,7 @@ func (s *site) checkHeaders(t *testing.T, strict *fixture.Service, proof *tls.Co
 		"another tool as base64":      {"tools/call", "=?base64?cmVhZF9tYWls?=", "forecast", "header_mismatch"},
 		"a tool that is not allowed":  {"tools/call", "forecast", "delete_file", "header_mismatch"},
 		"another method":              {"tools/list", "", "forecast", "header_mismatch"},
-		"base64 that is none":         {"tools/call", "=?base64?Zm9y?ZWNhc3Q?=", "forecast", "header_mismatch"},
+		"base64 that is wrong":        {"tools/call", "=?base64?Zm9y?ZWNhc3Q?=", "forecast", "header_mismatch"},
 		"without a body":              {"tools/call", "forecast", "", ""},
 		"base64 without a body":       {"tools/call", "=?base64?cmVhZF9tYWls?=", "", ""},
 		"without a body, not allowed": {"tools/call", "delete_file", "", "default"},
