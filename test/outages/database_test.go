@@ -314,7 +314,7 @@ func TestConnectionsLost(t *testing.T) {
 		go func() { crowd <- s.callInParallel(serversPath, 4*poolSize) }()
 		var n int
 		row := other.QueryRowContext(t.Context(),
-			"SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity WHERE application_name = 'tollgate'")
+			"SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity WHERE application_name LIKE 'tollgate%'")
 		failOnError(t, row.Scan(&n))
 		ended += n
 		for status, n := range <-crowd {

@@ -167,7 +167,7 @@ func driverConfig(c Config, statement, timeout time.Duration) (*pgdriver.Config,
 	config.EnableTracing = false
 	config.ResetSessionFunc = func(_ context.Context, c *pgdriver.Conn) error { return checkIdle(c.Conn()) }
 	if config.AppName == "" {
-		config.AppName = "tollgate"
+		config.AppName = appName
 	}
 	if config.ConnParams == nil {
 		config.ConnParams = map[string]any{}
