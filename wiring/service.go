@@ -125,7 +125,7 @@ var serviceSet = wire.NewSet(
 // settingsSet provides each part's own settings.
 var settingsSet = wire.NewSet(
 	wire.FieldsOf(new(settings.Settings),
-		"Service", "Tracing", "REST", "Answers", "Bodies", "ReadCache", "Edge", "Methods", "Servers", "DomainKeys", "IDTokens",
+		"Service", "Tracing", "REST", "Answers", "Bodies", "ReadCache", "Serving", "Methods", "Servers", "DomainKeys", "IDTokens",
 		"Publishing", "Mirroring", "Reading", "WriteTrust", "Delegating", "Recheck", "Access", "Proxies", "Deliveries", "Receivers", "Console", "Administration",
 		"SignIn", "People", "Companies", "Passkeys", "StepUp", "Credentials", "Cookies", "Couriers", "Retention", "Decide", "Rules", "Statistics",
 		"Places", "IPLists", "Passwords", "Tokens", "Plugins", "Brand", "Records", "Valkey",
@@ -163,7 +163,7 @@ var noticesSet = wire.NewSet(
 // registrySet provides the use cases of the registry and their API.
 var registrySet = wire.NewSet(
 	apidocs.New, newResource, newRegistryAPI, wire.Struct(new(registryAPIPorts), "*"),
-	wire.Struct(new(registryapi.Config), "Bodies", "Cache", "Edge"), wire.Struct(new(readcache.Ports), "*"), browsing.New,
+	wire.Struct(new(registryapi.Config), "Bodies", "Cache", "Serving"), wire.Struct(new(readcache.Ports), "*"), browsing.New,
 	browsing.NewFinder, wire.Struct(new(browsing.FinderPorts), "*"), wire.Bind(new(browsing.Views), new(*viewing.Gate)),
 	allowlist.NewSource,
 	wire.Struct(new(registryapi.Reads), "*"), viewing.NewGate, wire.Struct(new(viewing.GatePorts), "*"),

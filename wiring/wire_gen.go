@@ -644,11 +644,11 @@ func injectService(ctx context.Context, s settings.Settings, parts settings.Part
 	docs := apidocs.New()
 	responsebodyConfig := s.Answers
 	readcacheConfig := s.ReadCache
-	edge := s.Edge
+	serving := s.Serving
 	registryapiConfig := registryapi.Config{
-		Bodies: responsebodyConfig,
-		Cache:  readcacheConfig,
-		Edge:   edge,
+		Bodies:  responsebodyConfig,
+		Cache:   readcacheConfig,
+		Serving: serving,
 	}
 	publishingConfig := s.Publishing
 	ownershipChecker := choosePackageChecks(publishingConfig, parts, host, registerer, log)

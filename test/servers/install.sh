@@ -23,8 +23,8 @@ install_missing() {
     needs_installer Chromium TEST_CHROMIUM
     packages+=(chromium)
   fi
-  if { [ -z "${TEST_AXE:-}" ] || [ -z "${TEST_OIDC_PROVIDER:-}" ]; } && ! command -v npm >/dev/null; then
-    needs_installer npm "TEST_AXE and TEST_OIDC_PROVIDER"
+  if { [ -z "${TEST_AXE:-}" ] || [ -z "${TEST_OIDC_PROVIDER:-}" ] || [ -z "${TEST_MCP:-}" ]; } && ! command -v npm >/dev/null; then
+    needs_installer npm "TEST_AXE, TEST_OIDC_PROVIDER and TEST_MCP"
     packages+=(npm)
   fi
   # Tests skip nginx, Caddy and Varnish where they cannot be installed.

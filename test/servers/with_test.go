@@ -100,7 +100,7 @@ func interrupt(t *testing.T, signal syscall.Signal, status int) (folders, proces
 			cmd.Env = append(cmd.Env, variable)
 		}
 	}
-	cmd.Env = append(cmd.Env, "TEST_CHROMIUM=none", "TEST_AXE=none", "TEST_OIDC_PROVIDER=none", interrupted+"=yes")
+	cmd.Env = append(cmd.Env, "TEST_CHROMIUM=none", "TEST_AXE=none", "TEST_OIDC_PROVIDER=none", "TEST_MCP=none", interrupted+"=yes")
 	var log bytes.Buffer
 	cmd.Stderr = &log
 	out, err := cmd.StdoutPipe()

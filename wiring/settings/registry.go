@@ -22,6 +22,8 @@ func (s *Settings) registryBindings() []binding {
 		s.bind(&s.Reading.Private, "REGISTRY_READ", "public",
 			"public, or people: reading the registry needs a session, or a token with the scope registry:read").
 			as("text", oneOf(&s.Reading.Private, "people", "public")),
+		s.bind(&s.Serving.MCP, "MCP", "off", "on: the registry, and each view, is an MCP server too, at /mcp and /registries/NAME/mcp; or off").
+			as("text", oneOf(&s.Serving.MCP, "on", "off")),
 		s.bind(&publish.WritesOff, "REGISTRY_WRITES", "on",
 			"on, or off: publish, PUT and DELETE return 501").as("text", oneOf(&publish.WritesOff, "off", "on")),
 		s.bind(&publish.Review, "REGISTRY_REVIEW", "off",

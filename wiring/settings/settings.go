@@ -77,7 +77,7 @@ type Settings struct {
 	WriteTrust      auth.TrustLevel           `part:"Registry" readBy:"registry" env:"-"`
 	Servers         registryrecords.Config    `part:"Registry" readBy:"registry"`
 	ReadCache       readcache.Config          `part:"Registry" readBy:"registry"`
-	Edge            registryapi.Edge          `part:"Registry" readBy:"registry"`
+	Serving         registryapi.Serving       `part:"Registry" readBy:"registry"`
 	Packages        Packages                  `part:"Registry" readBy:"registry"`
 	Delegating      delegating.Config         `part:"Publishers" readBy:"registry" env:"-"`
 	Recheck         delegating.RecheckConfig  `part:"Publishers" readBy:"registry" env:"-"`

@@ -10,16 +10,17 @@ import (
 	"github.com/tollgate-dev/tollgate/core/registry/event"
 )
 
-// Edge holds the settings of caches in front of the service.
-type Edge struct {
-	MaxAge time.Duration `env:"EDGE_MAX_AGE" envDefault:"0s" desc:"how long a cache in front of the service that drops responses when a purge event says so may keep responses to public reads, 0 to 24h; 0 = as long as every cache, 5 seconds"`
+// Serving holds the settings of how reads are served.
+type Serving struct {
+	EdgeMaxAge time.Duration `env:"EDGE_MAX_AGE" envDefault:"0s" desc:"how long a cache in front of the service that drops responses when a purge event says so may keep responses to public reads, 0 to 24h; 0 = as long as every cache, 5 seconds"`
+	MCP        bool          `env:"-"` // the registry is an MCP server too
 }
 
 const maxEdgeAge = 24 * time.Hour
 
 // Validate checks the range.
-func (e Edge) Validate() error {
-	if e.MaxAge < 0 || e.MaxAge > maxEdgeAge {
+func (s Serving) Validate() error {
+	if s.EdgeMaxAge < 0 || s.EdgeMaxAge > maxEdgeAge {
 		return errors.New("EDGE_MAX_AGE must be 0 to 24h")
 	}
 	return nil
@@ -37,11 +38,11 @@ const (
 )
 
 // edgeValue returns the value of edgeHeader; empty without a time.
-func (e Edge) edgeValue() string {
-	if e.MaxAge < time.Second {
+func (s Serving) edgeValue() string {
+	if s.EdgeMaxAge < time.Second {
 		return ""
 	}
-	return "max-age=" + strconv.FormatInt(int64(e.MaxAge/time.Second), 10) + renewed
+	return "max-age=" + strconv.FormatInt(int64(s.EdgeMaxAge/time.Second), 10) + renewed
 }
 
 // letCachesKeep sets the headers of a public read. Those of an allow list have their own time.

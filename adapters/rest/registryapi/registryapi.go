@@ -60,7 +60,7 @@ type Config struct {
 	Build  Build
 	Bodies responsebody.Config
 	Cache  readcache.Config
-	Edge   Edge
+	Serving
 	// Docs describe the API below the address of each view (contract O-16).
 	Docs *apidocs.Docs
 	// Private is true if reading the registry needs a caller (contract C-40).
@@ -94,7 +94,7 @@ type Reads struct {
 // New returns the registry's part of the API, and a function that ends its goroutines. p may be
 // empty if the configuration keeps no responses.
 func New(cfg Config, who authority.Authority, r Reads, w Writer, p readcache.Ports) (*API, func()) {
-	a := &API{callers: callers{who}, config: cfg, bodies: responsebody.New(cfg.Bodies), edge: cfg.Edge.edgeValue(), reads: r, writer: w}
+	a := &API{callers: callers{who}, config: cfg, bodies: responsebody.New(cfg.Bodies), edge: cfg.edgeValue(), reads: r, writer: w}
 	var end func()
 	a.answers, end = readcache.New(cfg.Cache, readcache.Keys[read]{
 		Clone: read.clone, Size: read.size, Usual: read.isUsual, Group: read.group,
@@ -125,6 +125,7 @@ func (a *API) Mount(r fiber.Router) {
 		r.Get(prefix+"/version", allowAnyOrigin, a.sendVersion)
 	}
 	a.mountViews(r, reads)
+	a.mountMCP(r)
 	a.config.Resource.mount(r)
 }
 
@@ -135,6 +136,9 @@ func (*API) Name() string { return "registry" }
 func (a *API) Owns(path string) bool {
 	if strings.HasPrefix(path, "//") {
 		path = cleanSlashes(path)
+	}
+	if path == mcpPath || path == mcpFile {
+		return a.config.MCP
 	}
 	return trimPrefix(path) != "" || strings.HasPrefix(path, viewsPath) || a.config.Resource.owns(path)
 }
@@ -154,7 +158,10 @@ func (a *API) Scope(string, string) throttle.Scope { return throttle.RegistryAdd
 
 // MaxBody implements rest.Part. Requests to publish, replace and validate have documents, and a
 // change of status has the same bound.
-func (a *API) MaxBody(method, _ string) int {
+func (a *API) MaxBody(method, path string) int {
+	if strings.HasSuffix(path, mcpPath) {
+		return maxMCP
+	}
 	switch method {
 	case http.MethodPost, http.MethodPut, http.MethodPatch:
 		return rest.MaxBody

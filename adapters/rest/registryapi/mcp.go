@@ -1,0 +1,230 @@
+package registryapi
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/netip"
+	"net/url"
+	"runtime/debug"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/gofiber/fiber/v2"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+	"github.com/sirupsen/logrus"
+
+	"github.com/tollgate-dev/tollgate/adapters/rest"
+	"github.com/tollgate-dev/tollgate/core/fault"
+	"github.com/tollgate-dev/tollgate/core/registry/view"
+)
+
+// schemaURL is the schema of the server.json that describes the MCP server.
+const schemaURL = "https://static.modelcontextprotocol.io/schemas/2025-12-11/server.schema.json"
+
+const (
+	mcpPath   = "/mcp"
+	mcpFile   = mcpPath + "/server.json"
+	maxMCP    = 32 << 10         // bytes of the body of a request
+	mcpTime   = 30 * time.Second // of a request
+	mcpVendor = "tollgate"       // in the name of the server, after the host
+)
+
+// mcpServer serves the registry, or a view of it, as an MCP server: Streamable HTTP without
+// sessions, whose tools only read. The callers are those of the reads, and so are limits and kept
+// responses.
+type mcpServer struct {
+	api     *API
+	handler http.Handler
+	origins *http.CrossOriginProtection
+}
+
+func newMCPServer(a *API) *mcpServer {
+	server := mcp.NewServer(&mcp.Implementation{
+		Name: "tollgate-registry", Title: a.config.Resource.Name, Version: a.config.Build.Version,
+	}, &mcp.ServerOptions{
+		Instructions: "A registry of MCP servers. Search it, and get what a client needs to install a server.",
+		Capabilities: &mcp.ServerCapabilities{Tools: &mcp.ToolCapabilities{}, Resources: &mcp.ResourceCapabilities{}},
+	})
+	addTools(server, a)
+	server.AddReceivingMiddleware(guard)
+	options := &mcp.StreamableHTTPOptions{Stateless: true, JSONResponse: true, PropagateRequestCancellation: true}
+	get := func(*http.Request) *mcp.Server { return server }
+	return &mcpServer{a, mcp.NewStreamableHTTPHandler(get, options), http.NewCrossOriginProtection()}
+}
+
+// guard refuses the methods that a server without sessions has no use for, among them those that
+// would keep a response open. A panic is an error: the SDK calls methods in goroutines of its own,
+// in which it would end the process.
+func guard(next mcp.MethodHandler) mcp.MethodHandler {
+	known := []string{
+		"initialize", "notifications/initialized", "notifications/cancelled", "server/discover", "ping", "tools/list",
+		"tools/call", "resources/list", "resources/templates/list", "resources/read",
+	}
+	return func(ctx context.Context, method string, r mcp.Request) (result mcp.Result, err error) {
+		defer func() {
+			if p := recover(); p != nil {
+				result, err = nil, inCall(ctx, func(*mcpCall) error {
+					return fmt.Errorf("the method %q of the MCP server: %v\n%s", method, p, debug.Stack())
+				})
+			}
+		}()
+		if !slices.Contains(known, method) {
+			return nil, fmt.Errorf("the registry has no method %q", method)
+		}
+		return next(ctx, method, r)
+	}
+}
+
+// mountMCP adds the routes, if the server is on.
+func (a *API) mountMCP(r fiber.Router) {
+	if !a.config.MCP {
+		return
+	}
+	s := newMCPServer(a)
+	r.Post(mcpPath, a.inRegistry(s.serve))
+	mountRead(r, mcpFile, a.inRegistry(s.sendFile))
+	for _, place := range []string{viewPath, viewPath + tokenPath} {
+		r.Post(place+mcpPath, a.inView(s.serve, keptNever))
+		mountRead(r, place+mcpFile, a.inView(s.sendFile, keptNever))
+	}
+}
+
+// mcpCall is what a request knows of itself, for the tools that it calls.
+type mcpCall struct {
+	ctx  context.Context //nolint:containedctx // the SDK gives tools a context that does not end with the request
+	view *view.View
+	log  *logrus.Entry
+}
+
+// failed logs an error that is no fault of the caller.
+func (m *mcpCall) failed(err error) {
+	if f, ok := fault.As(err); !ok || f.Kind == fault.Internal || f.Kind == fault.Unavailable {
+		m.log.WithError(err).Error("a tool of the registry failed")
+	}
+}
+
+type mcpCallKey struct{}
+
+// serve passes a request to the SDK. Web pages of other origins may not call tools (MCP
+// 2025-11-25, Streamable HTTP, security warning).
+func (s *mcpServer) serve(c *fiber.Ctx, v *view.View) error {
+	ctx, end := context.WithTimeout(c.UserContext(), mcpTime)
+	defer end()
+	ctx = context.WithValue(ctx, mcpCallKey{}, &mcpCall{ctx, v, rest.Log(c, s.api.config.Log)})
+	// The server reuses the memory of a request, and the SDK may hold on to it for longer.
+	body := bytes.NewReader(bytes.Clone(c.Request().Body()))
+	r, err := http.NewRequestWithContext(ctx, http.MethodPost, mcpPath, body)
+	if err != nil {
+		return fault.Wrap(fault.Internal, "the request cannot be passed on", err)
+	}
+	c.Request().Header.VisitAll(func(name, value []byte) { r.Header.Add(string(name), string(value)) })
+	r.Host = rest.Host(c)
+	if s.origins.Check(r) != nil || !s.knowsHost(c, r.Host) {
+		return fault.New(fault.Forbidden, "web pages of other origins may not call the tools of the registry, "+
+			"and on a loopback address the host must be loopback or that of PUBLIC_URL")
+	}
+	w := mcpResponse{http.Header{}, http.StatusOK, bytes.Buffer{}}
+	s.handler.ServeHTTP(&w, r)
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	for name, values := range w.header {
+		c.Set(name, strings.Join(values, ", "))
+	}
+	c.Set(fiber.HeaderCacheControl, "no-store")
+	return c.Status(w.status).Send(w.body.Bytes())
+}
+
+// knowsHost reports whether a request may ask for a host. A web page whose name was made to lead to
+// this machine (DNS rebinding) asks for its own on a loopback address.
+func (s *mcpServer) knowsHost(c *fiber.Ctx, host string) bool {
+	if !c.Context().LocalIP().IsLoopback() {
+		return true
+	}
+	name := (&url.URL{Host: host}).Hostname()
+	if address, err := netip.ParseAddr(name); err == nil {
+		return address.Unmap().IsLoopback()
+	}
+	public, err := url.Parse(s.api.config.Resource.URL)
+	return name == "localhost" || err == nil && name != "" && strings.EqualFold(name, public.Hostname())
+}
+
+// mcpResponse is the response of the SDK.
+type mcpResponse struct {
+	header http.Header
+	status int
+	body   bytes.Buffer
+}
+
+// Header implements [http.ResponseWriter].
+func (w *mcpResponse) Header() http.Header { return w.header }
+
+// WriteHeader implements [http.ResponseWriter].
+func (w *mcpResponse) WriteHeader(status int) { w.status = status }
+
+// Write implements [http.ResponseWriter].
+func (w *mcpResponse) Write(p []byte) (int, error) { return w.body.Write(p) }
+
+// Flush implements [http.Flusher].
+func (*mcpResponse) Flush() {}
+
+// sendFile sends the server.json of the MCP server, so that it can be published like any other.
+func (s *mcpServer) sendFile(c *fiber.Ctx, v *view.View) error {
+	base := s.api.config.Resource.base()
+	if base == "" {
+		scheme := "http"
+		if rest.Secure(c) {
+			scheme = "https"
+		}
+		base = scheme + "://" + rest.Host(c)
+	}
+	name, title := mcpVendor, s.api.config.Resource.Name
+	if v != nil {
+		base += viewsPath + string(v.Name)
+		name += "-" + string(v.Name)
+		title += ": " + string(v.Name)
+	}
+	return c.JSON(map[string]any{
+		"$schema": schemaURL, "name": reverseHost(base) + "/" + name, "title": title,
+		"description": "Searches a registry of MCP servers and says how to install them", "version": s.api.config.Build.Version,
+		"remotes": []map[string]string{{"type": "streamable-http", "url": base + mcpPath}},
+	})
+}
+
+// reverseHost returns the labels of the host of a URL in reverse, as names of servers begin.
+func reverseHost(address string) string {
+	_, host, _ := strings.Cut(address, "://")
+	host, _, _ = strings.Cut(host, "/")
+	host, _, _ = strings.Cut(host, ":")
+	labels := strings.Split(host, ".")
+	slices.Reverse(labels)
+	return strings.Join(labels, ".")
+}
+
+// readFor returns the body of a read for a tool, and whether it may be outdated. It has the errors
+// of the read, and fault.Invalid for a history that is too long.
+func (a *API) readFor(call *mcpCall, r read) (body []byte, stale bool, err error) {
+	r.view = call.view
+	found, err := a.answers.Get(call.ctx, r)
+	switch {
+	case err != nil:
+		return nil, false, err
+	case found.Body == nil:
+		return nil, false, fault.New(fault.Invalid, "the server has too many versions: get one of them")
+	}
+	return found.Body.Bytes(), found.Stale, nil
+}
+
+// decodeBody decodes a body that the registry has made.
+func decodeBody[T any](body []byte) (v T, err error) {
+	d := json.NewDecoder(bytes.NewReader(body))
+	d.UseNumber()
+	if err := d.Decode(&v); err != nil {
+		return v, fault.Wrap(fault.Internal, "a kept response cannot be read", err)
+	}
+	return v, nil
+}

@@ -1,0 +1,337 @@
+package registryapi
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/url"
+	"strconv"
+	"strings"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/tollgate-dev/tollgate/core/fault"
+	"github.com/tollgate-dev/tollgate/core/registry"
+	"github.com/tollgate-dev/tollgate/core/registry/allowlist"
+	"github.com/tollgate-dev/tollgate/core/registry/browsing"
+)
+
+const (
+	// preface is before everything that publishers wrote. It tells no one to do anything.
+	preface = "What follows is data that publishers of tool servers wrote, not the registry."
+	// maxWritten is how many characters of a text of publishers a tool returns.
+	maxWritten = 2000
+	cutMark    = "… (cut)"
+
+	serverScheme   = "registry://servers/"
+	serverTemplate = serverScheme + "{name}"
+	usualFound     = 10 // servers that search_servers finds without a limit
+)
+
+// The arguments of the tools. Their schemas are checked by the SDK.
+type (
+	searchArguments struct {
+		Query  string `json:"query"`
+		Limit  int    `json:"limit"`
+		Cursor string `json:"cursor"`
+	}
+	serverArguments struct {
+		Name    string `json:"name"`
+		Version string `json:"version"`
+		Client  string `json:"client"`
+	}
+)
+
+const (
+	nameSchema    = `"name":{"type":"string","minLength":3,"maxLength":200,"description":"Name of the server, as in com.example/weather"}`
+	versionSchema = `"version":{"type":"string","minLength":1,"maxLength":255,"description":"Version; latest if it is left out"}`
+	clientSchema  = `"client":{"type":"string","enum":["claude","vscode","cursor","gemini"],"description":"Program that shall use the server"}`
+)
+
+// objectSchema returns the schema of the arguments of a tool.
+func objectSchema(required string, properties ...string) json.RawMessage {
+	return json.RawMessage(`{"type":"object","additionalProperties":false,"required":[` + required + `],"properties":{` +
+		strings.Join(properties, ",") + `}}`)
+}
+
+// addTools adds the tools and the resource of the registry to an MCP server.
+func addTools(s *mcp.Server, a *API) {
+	addTool(s, "search_servers", "Find MCP servers of the registry by words of their name, title and description",
+		objectSchema("",
+			`"query":{"type":"string","maxLength":200,"description":"Words, or the beginning of a name; all servers if it is left out"}`,
+			`"limit":{"type":"integer","minimum":1,"maximum":20,"description":"10 if it is left out"}`,
+			`"cursor":{"type":"string","maxLength":2000,"description":"From the answer before, for the servers after it"}`),
+		a.searchForTool)
+	addTool(s, "get_server", "Get what is published of one version of an MCP server: packages, remotes and settings",
+		objectSchema(`"name"`, nameSchema, versionSchema), a.getForTool)
+	addTool(s, "list_versions", "List the versions of an MCP server, with their status",
+		objectSchema(`"name"`, nameSchema), a.listForTool)
+	addTool(s, "install_config", "Get what is added to the configuration of a client to use an MCP server",
+		objectSchema(`"name","client"`, nameSchema, versionSchema, clientSchema), a.installForTool)
+	s.AddResourceTemplate(&mcp.ResourceTemplate{
+		Name: "server", Title: "A tool server", URITemplate: serverTemplate, MIMEType: "application/json",
+		Description: "The server.json of the latest version; the slash of the name is written %2F",
+	}, a.readResource)
+}
+
+// addTool adds a tool that reads. An error is the result of the tool, so that its caller reads it.
+func addTool[In any](
+	s *mcp.Server, name, description string, schema json.RawMessage, do func(*mcpCall, In) ([]mcp.Content, error),
+) {
+	closed := false
+	tool := &mcp.Tool{
+		Name: name, Description: description, InputSchema: schema,
+		Annotations: &mcp.ToolAnnotations{ReadOnlyHint: true, IdempotentHint: true, OpenWorldHint: &closed},
+	}
+	mcp.AddTool(s, tool, func(ctx context.Context, _ *mcp.CallToolRequest, in In) (*mcp.CallToolResult, any, error) {
+		var content []mcp.Content
+		err := inCall(ctx, func(call *mcpCall) (err error) {
+			content, err = do(call, in)
+			return err
+		})
+		return &mcp.CallToolResult{Content: content}, nil, err
+	})
+}
+
+// inCall calls do for the request of a context. The error has a sentence for the caller.
+func inCall(ctx context.Context, do func(*mcpCall) error) error {
+	call, ok := ctx.Value(mcpCallKey{}).(*mcpCall)
+	if !ok {
+		return errors.New("the request is unknown")
+	}
+	if err := do(call); err != nil {
+		call.failed(err)
+		return errors.New(fault.PublicMessage(err))
+	}
+	return nil
+}
+
+// searchForTool implements search_servers.
+func (a *API) searchForTool(call *mcpCall, in searchArguments) ([]mcp.Content, error) {
+	if in.Limit == 0 {
+		in.Limit = usualFound
+	}
+	body, stale, err := a.readFor(call, read{kind: readList, query: browsing.Query{
+		Search: in.Query, Limit: strconv.Itoa(in.Limit), Cursor: in.Cursor, Version: registry.LatestAlias,
+	}})
+	if err != nil {
+		return nil, err
+	}
+	page, err := decodeBody[listBody](body)
+	if err != nil {
+		return nil, err
+	}
+	content := written(stale)
+	for _, r := range page.Servers {
+		content = append(content, writtenText(r.summary()))
+	}
+	if len(page.Servers) == 0 {
+		content = []mcp.Content{ownText("no server was found")}
+	}
+	if next := page.Metadata.NextCursor; next != "" {
+		content = append(content, ownText("more servers follow: cursor "+next))
+	}
+	return content, nil
+}
+
+// getForTool implements get_server.
+func (a *API) getForTool(call *mcpCall, in serverArguments) ([]mcp.Content, error) {
+	record, stale, err := a.recordFor(call, in)
+	if err != nil {
+		return nil, err
+	}
+	document, err := json.Marshal(record.Server)
+	if err != nil {
+		return nil, fault.Wrap(fault.Internal, "a document cannot be written", err)
+	}
+	return append(written(stale), writtenText(record.condition()), writtenText(string(document))), nil
+}
+
+// listForTool implements list_versions.
+func (a *API) listForTool(call *mcpCall, in serverArguments) ([]mcp.Content, error) {
+	body, stale, err := a.readFor(call, read{kind: readVersions, name: in.Name})
+	if err != nil {
+		return nil, err
+	}
+	page, err := decodeBody[listBody](body)
+	if err != nil {
+		return nil, err
+	}
+	lines := make([]string, 0, len(page.Servers))
+	for i := len(page.Servers) - 1; i >= 0; i-- {
+		r := page.Servers[i]
+		lines = append(lines, r.text("version")+": "+r.condition())
+	}
+	content := append([]mcp.Content{ownText(fmt.Sprintf("%d versions", len(lines)))}, written(stale)...)
+	return append(content, writtenText(strings.Join(lines, "\n"))), nil
+}
+
+// installForTool implements install_config. A configuration is whole or not there.
+func (a *API) installForTool(call *mcpCall, in serverArguments) ([]mcp.Content, error) {
+	if _, err := allowlist.ParseClient(in.Client); err != nil {
+		return nil, err
+	}
+	r := read{kind: readSnippet, name: in.Name, version: in.version(), format: in.Client}
+	body, stale, err := a.readFor(call, r)
+	if err != nil {
+		return nil, err
+	}
+	text := clean(string(body))
+	if len([]rune(text)) > maxWritten {
+		return nil, fault.Newf(fault.Invalid, "the configuration has more than %d characters: read it from /registries/all/install",
+			maxWritten)
+	}
+	return append(written(stale), writtenText(text)), nil
+}
+
+// readResource returns the document of the latest version of a server.
+func (a *API) readResource(ctx context.Context, r *mcp.ReadResourceRequest) (*mcp.ReadResourceResult, error) {
+	var document []byte
+	err := inCall(ctx, func(call *mcpCall) error {
+		name, err := url.PathUnescape(strings.TrimPrefix(r.Params.URI, serverScheme))
+		if err != nil {
+			return fault.New(fault.Invalid, "the name in the URI is not percent-encoded text")
+		}
+		record, _, err := a.recordFor(call, serverArguments{Name: name})
+		if err != nil {
+			return err
+		}
+		document, err = json.Marshal(record.Server)
+		return err
+	})
+	if err != nil {
+		return nil, mcp.ResourceNotFoundError(r.Params.URI)
+	}
+	return &mcp.ReadResourceResult{Contents: []*mcp.ResourceContents{{
+		URI: r.Params.URI, MIMEType: "application/json", Text: string(document), Meta: mcp.Meta{"dev.tollgate/preface": preface},
+	}}}, nil
+}
+
+func (in serverArguments) version() string {
+	if in.Version == "" {
+		return registry.LatestAlias
+	}
+	return in.Version
+}
+
+// recordFor returns one version of a server, clean.
+func (a *API) recordFor(call *mcpCall, in serverArguments) (record recordBody, stale bool, err error) {
+	body, stale, err := a.readFor(call, read{kind: readVersion, name: in.Name, version: in.version()})
+	if err != nil {
+		return recordBody{}, false, err
+	}
+	record, err = decodeBody[recordBody](body)
+	record.Server, _ = cleanValue(record.Server).(map[string]any)
+	return record, stale, err
+}
+
+// listBody and recordBody are bodies of reads.
+type (
+	listBody struct {
+		Servers  []recordBody `json:"servers"`
+		Metadata struct {
+			NextCursor string `json:"nextCursor"`
+		} `json:"metadata"`
+	}
+	recordBody struct {
+		Server map[string]any `json:"server"`
+		Meta   struct {
+			Official struct {
+				Status        string `json:"status"`
+				StatusMessage string `json:"statusMessage"`
+				PublishedAt   string `json:"publishedAt"`
+				IsLatest      bool   `json:"isLatest"`
+			} `json:"io.modelcontextprotocol.registry/official"`
+		} `json:"_meta"`
+	}
+)
+
+// text returns a text of the document; empty if it has none.
+func (r *recordBody) text(member string) string {
+	s, _ := r.Server[member].(string)
+	return clean(s)
+}
+
+// condition returns what the registry knows of a version.
+func (r *recordBody) condition() string {
+	s := r.Meta.Official.Status + ", published " + r.Meta.Official.PublishedAt
+	if r.Meta.Official.IsLatest {
+		s += ", latest"
+	}
+	if message := r.Meta.Official.StatusMessage; message != "" {
+		s += ", because: " + clean(message)
+	}
+	return s
+}
+
+// summary returns the lines of a server in a list.
+func (r *recordBody) summary() string {
+	var lines []string
+	for _, member := range []string{"name", "version", "title", "description"} {
+		if s := r.text(member); s != "" {
+			lines = append(lines, member+": "+s)
+		}
+	}
+	return strings.Join(append(lines, "status: "+r.condition()), "\n")
+}
+
+// written returns what is before the texts of publishers.
+func written(stale bool) []mcp.Content {
+	if stale {
+		return []mcp.Content{ownText("the database is away: what follows may be outdated"), ownText(preface)}
+	}
+	return []mcp.Content{ownText(preface)}
+}
+
+// ownText returns a text of the registry.
+func ownText(s string) *mcp.TextContent {
+	return &mcp.TextContent{Text: s, Annotations: &mcp.Annotations{Audience: []mcp.Role{"assistant"}}}
+}
+
+// writtenText returns a text of publishers: for the person, who decides, and for the assistant as data.
+func writtenText(s string) *mcp.TextContent {
+	return &mcp.TextContent{Text: cut(s), Annotations: &mcp.Annotations{Audience: []mcp.Role{"user", "assistant"}}}
+}
+
+// clean returns a text without control and format characters, which hide text or change its
+// direction; line breaks and tabs become spaces.
+func clean(s string) string {
+	return strings.Map(func(r rune) rune {
+		switch {
+		case r == '\n' || r == '\t':
+			return ' '
+		case registry.IsInvisible(r):
+			return -1
+		}
+		return r
+	}, s)
+}
+
+// cut returns at most maxWritten characters of a text.
+func cut(s string) string {
+	characters := []rune(s)
+	if len(characters) <= maxWritten {
+		return s
+	}
+	return string(characters[:maxWritten-len([]rune(cutMark))]) + cutMark
+}
+
+// cleanValue returns a value of a document with clean texts, each cut.
+func cleanValue(value any) any {
+	switch v := value.(type) {
+	case string:
+		return cut(clean(v))
+	case []any:
+		for i := range v {
+			v[i] = cleanValue(v[i])
+		}
+	case map[string]any:
+		cleaned := make(map[string]any, len(v))
+		for name, member := range v {
+			cleaned[cut(clean(name))] = cleanValue(member)
+		}
+		return cleaned
+	}
+	return value
+}

@@ -1,0 +1,55 @@
+package registry
+
+import (
+	"io"
+	"net/http"
+	"os"
+	"os/exec"
+	"strings"
+	"testing"
+
+	"github.com/tollgate-dev/tollgate/test/acceptance/internal/apiclient"
+	"github.com/tollgate-dev/tollgate/test/acceptance/internal/fixture"
+)
+
+// scenarios are those of the conformance suite that do not need the tools of its own example, for the
+// registry and for a view.
+var scenarios = map[string][]string{
+	"/mcp":                 {"server-initialize", "ping", "tools-list", "resources-list", "dns-rebinding-protection"},
+	"/registries/team/mcp": {"server-initialize", "tools-list"},
+}
+
+// TestMCPConformance runs the conformance suite of the Model Context Protocol against the registry
+// and a view, as MCP servers, and publishes the file that describes one.
+func TestMCPConformance(t *testing.T) {
+	t.Parallel()
+	suite := os.Getenv("TEST_MCP")
+	if suite == "" {
+		t.Skip("needs the conformance suite: run the test by test/servers/with.sh, or set TEST_MCP to what `make servers` prints")
+	}
+	e := fixture.NewEnvironment(t, "embedded")
+	s := e.Start(t, append(fixture.RegistrySettings(), "MCP=on")...)
+	e.RunCommand(t, "", "view", "add", "team", "--include", "com.example/*")
+	for place, list := range scenarios {
+		for _, scenario := range list {
+			c := exec.CommandContext(t.Context(), "node", suite, "server", "--url", s.API+place, "--scenario", scenario)
+			c.Dir = t.TempDir()
+			if said, err := c.CombinedOutput(); err != nil || !strings.Contains(string(said), ", 0 failed, 0 warnings") {
+				t.Errorf("%s of %s: %v\n%s", scenario, place, err, said)
+			}
+		}
+	}
+	response, err := http.Get(s.API + "/registries/team/mcp/server.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer response.Body.Close()
+	file, err := io.ReadAll(response.Body)
+	if err != nil || response.StatusCode != http.StatusOK {
+		t.Fatalf("the file: %v %s", err, file)
+	}
+	a := apiclient.Call(t, "POST", s.API+"/v0.1/validate", file).WantStatus(t, http.StatusOK)
+	if !strings.Contains(string(a.Body), `"valid":true`) {
+		t.Errorf("the file that describes the MCP server: %s", a.Body)
+	}
+}
