@@ -314,7 +314,7 @@ func FuzzCheckRequest(f *testing.F) {
 		var c checkRequest
 		err := c.ReadWire(data)
 		if want != nil {
-			return // Envoy sends none
+			return // Envoy does not send it
 		}
 		if err != nil {
 			t.Fatalf("error %v", err)

@@ -91,7 +91,7 @@ func (s *Snapshot) find(q *Question, k *knownServer) (decides, observes int) {
 }
 
 // first returns the first rule of some buckets that a question about a server matches, or before if
-// that is none of the rules before it.
+// that is not one of the rules before it.
 func (s *Snapshot) first(q *Question, of toolserver.Name, in []bucket, before int) int {
 	now := q.At.UnixMicro()
 	try := func(list []int32) {

@@ -14,7 +14,7 @@ type Instance struct {
 }
 
 // Instances returns the processes of the service that listen for changes, those that have been
-// connected longest first, and at most 100; none if the database does not know them.
+// connected longest first, and at most 100; empty if the database does not know them.
 func (d *DB) Instances(ctx context.Context) ([]Instance, error) {
 	if d.dialect.Instances == "" {
 		return nil, ctx.Err()

@@ -140,7 +140,7 @@ func (s *mcpServer) serve(c *fiber.Ctx, v *view.View) error {
 }
 
 // knowsHost reports whether a request may ask for a host. A web page whose name was made to lead to
-// this machine (DNS rebinding) asks for its own on a loopback address.
+// this machine (DNS rebinding) requests its own on a loopback address.
 func (s *mcpServer) knowsHost(c *fiber.Ctx, host string) bool {
 	if !c.Context().LocalIP().IsLoopback() {
 		return true

@@ -18,7 +18,7 @@ import (
 )
 
 const (
-	// preface is before everything that publishers wrote. It tells no one to do anything.
+	// preface is before everything that publishers wrote. It has no instruction.
 	preface = "What follows is data that publishers of tool servers wrote, not the registry."
 	// maxWritten is how many characters of a text of publishers a tool returns.
 	maxWritten = 2000
@@ -247,7 +247,7 @@ type (
 	}
 )
 
-// text returns a text of the document; empty if it has none.
+// text returns a text of the document; empty without it.
 func (r *recordBody) text(member string) string {
 	s, _ := r.Server[member].(string)
 	return clean(s)

@@ -9,7 +9,7 @@ import (
 )
 
 // PurgeAgain is how long after a change its responses are purged from caches once and for all. An
-// instance that hears of the change late answers with what was there before for a second at most,
+// instance that notices the change late answers with what was there before for a second at most,
 // and a cache could keep that.
 const PurgeAgain = 1500 * time.Millisecond
 
