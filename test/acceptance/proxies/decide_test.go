@@ -1,6 +1,9 @@
 package proxies
 
 import (
+	"fmt"
+	"io"
+	"net"
 	"net/http"
 	"strings"
 	"testing"
@@ -110,6 +113,74 @@ func TestMethods(t *testing.T) {
 	}
 	near := s.environment.Start(t, append(settings(), "DECIDE_NETWORKS=127.0.0.0/8")...)
 	apiclient.Call(t, "GET", near.API+"/decide/http", nil, s.forwarded(s.robot, "GET", weatherURL)[2:]...).WantStatus(t, http.StatusOK)
+}
+
+// TestBodies sends bodies that Tollgate and a tool server could read in different ways.
+func TestBodies(t *testing.T) {
+	fixture.InEachEnvironment(t, func(t *testing.T, e *fixture.Environment) {
+		s := startSite(t, e)
+		s.setRule(t, "forecasts", object{"tools": []string{"forecast"}})
+		s.awaitAnswer(t, "the rule", s.robot, "forecast", http.StatusOK)
+		const call = `{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"name":"forecast"}}`
+		const other = `{"jsonrpc":"2.0","id":8,"method":"tools/call","params":{"name":"delete"}}`
+		for name, c := range map[string]struct {
+			chunks []string
+			status string
+		}{
+			"a call":                   {[]string{call}, "200"},
+			"a call in chunks":         {[]string{call[:9], call[9:60], call[60:]}, "200"},
+			"a batch":                  {[]string{"[" + call + "]"}, "403"},
+			"a batch of two in chunks": {[]string{"[" + call, "," + other + "]"}, "403"},
+			"two calls":                {[]string{call, other}, "403"},
+			"another tool in chunks":   {[]string{other[:50], other[50:]}, "403"},
+			"a part":                   {[]string{call[:len(call)-2]}, "403"},
+			"nothing":                  {nil, "403"},
+			"a large one":              {[]string{`{"x":"` + strings.Repeat("a", 64<<10) + `",`, call[1:]}, "403"},
+			"a chunk that is cut":      {[]string{call, "cut"}, "400"},
+		} {
+			if got := s.sendChunks(t, c.chunks); got != c.status {
+				t.Errorf("%s: %s, want %s", name, got, c.status)
+			}
+		}
+	})
+}
+
+// sendChunks sends the question about a body with the transfer encoding chunked, and returns the status.
+// A chunk cut says that more follows than does.
+func (s *site) sendChunks(t *testing.T, chunks []string) string {
+	t.Helper()
+	connection, err := net.Dial("tcp", strings.TrimPrefix(s.API, "http://"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = connection.Close() }() // the response was read
+	request := "POST /decide/http HTTP/1.1\r\nHost: tollgate\r\nConnection: close\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n"
+	header := s.forwarded(s.robot, "POST", weatherURL)
+	for i := 0; i < len(header); i += 2 {
+		request += header[i] + ": " + header[i+1] + "\r\n"
+	}
+	request += "\r\n"
+	end := "0\r\n\r\n"
+	for _, chunk := range chunks {
+		if chunk == "cut" {
+			request, end = request+"ff\r\n", ""
+			break
+		}
+		request += fmt.Sprintf("%x\r\n%s\r\n", len(chunk), chunk)
+	}
+	if _, err := io.WriteString(connection, request+end); err != nil {
+		t.Fatal(err)
+	}
+	if err := connection.(*net.TCPConn).CloseWrite(); err != nil {
+		t.Fatal(err)
+	}
+	text, err := io.ReadAll(connection)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, status, _ := strings.Cut(string(text), " ")
+	status, _, _ = strings.Cut(status, " ")
+	return status
 }
 
 // TestFresh: a change of a rule, quarantine, the end of a session and of an account hold on another
