@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/tls"
 	"crypto/x509"
+	"errors"
 	"net/netip"
 	"strings"
 	"testing"
@@ -75,7 +76,7 @@ func readAttributes(t testing.TB, m *authpb.AttributeContext) *request {
 		t.Fatal(err)
 	}
 	var c checkRequest
-	err = c.ReadWire(data)
+	err = c.UnmarshalBinary(data)
 	clear(data) // it may change then
 	if err != nil || !c.isHTTP {
 		t.Fatalf("it is one of HTTP: %t, error %v", c.isHTTP, err)
@@ -91,7 +92,7 @@ func checkOverWire(ctx context.Context, e *envoy, q *authpb.CheckRequest) (*auth
 		return nil, err
 	}
 	c := newCheckRequest()
-	if err := c.ReadWire(data); err != nil {
+	if err := c.UnmarshalBinary(data); err != nil {
 		return nil, err
 	}
 	got, err := e.check(ctx, c)
@@ -100,7 +101,8 @@ func checkOverWire(ctx context.Context, e *envoy, q *authpb.CheckRequest) (*auth
 	}
 	if allowed, ok := got.(*allowedCheck); ok {
 		var m authpb.CheckResponse
-		return &m, proto.Unmarshal(allowed.AppendWire(nil), &m)
+		data, err := allowed.AppendBinary(nil)
+		return &m, errors.Join(err, proto.Unmarshal(data, &m))
 	}
 	return got.(*authpb.CheckResponse), nil
 }
@@ -312,7 +314,7 @@ func FuzzCheckRequest(f *testing.F) {
 		var m authpb.CheckRequest
 		want := proto.Unmarshal(data, &m)
 		var c checkRequest
-		err := c.ReadWire(data)
+		err := c.UnmarshalBinary(data)
 		if want != nil {
 			return // Envoy does not send it
 		}

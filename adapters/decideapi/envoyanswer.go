@@ -39,8 +39,8 @@ const (
 // others, so that no header is in both lists.
 type allowedCheck answer
 
-// AppendWire implements [wire.Response].
-func (a *allowedCheck) AppendWire(dst []byte) []byte {
+// AppendBinary implements [encoding.BinaryAppender].
+func (a *allowedCheck) AppendBinary(dst []byte) ([]byte, error) {
 	dst, start := wire.Begin(dst, responseStatus)
 	dst = wire.End(dst, start)
 	dst, start = wire.Begin(dst, responseOK)
@@ -57,7 +57,7 @@ func (a *allowedCheck) AppendWire(dst []byte) []byte {
 	if a.stripToken {
 		dst = wire.AppendText(dst, okRemove, headerAuthorization)
 	}
-	return a.appendMetadata(wire.End(dst, start))
+	return a.appendMetadata(wire.End(dst, start)), nil
 }
 
 // appendOption appends a header that is set.

@@ -2,6 +2,7 @@ package decideapi
 
 import (
 	"bytes"
+	"encoding"
 	"fmt"
 	"net/netip"
 	"strconv"
@@ -22,7 +23,7 @@ type checkRequest struct {
 	metadata      *corepb.Metadata // what filters of Envoy have found out; nil without it
 }
 
-func newCheckRequest() wire.Request { return &checkRequest{} }
+func newCheckRequest() encoding.BinaryUnmarshaler { return &checkRequest{} }
 
 // request returns the request that Envoy describes.
 func (c *checkRequest) request() *request {
@@ -67,8 +68,8 @@ const (
 	headerRaw  = 3<<3 | wire.Bytes
 )
 
-// ReadWire implements [wire.Request].
-func (c *checkRequest) ReadWire(data []byte) error {
+// UnmarshalBinary implements [encoding.BinaryUnmarshaler].
+func (c *checkRequest) UnmarshalBinary(data []byte) error {
 	r := wire.NewReader(data)
 	var metadata []byte
 	for r.Next() {

@@ -2,6 +2,7 @@ package ratelimitapi
 
 import (
 	"context"
+	"encoding"
 
 	ratelimitpb "github.com/envoyproxy/go-control-plane/envoy/service/ratelimit/v3"
 	typepb "github.com/envoyproxy/go-control-plane/envoy/type/v3"
@@ -32,8 +33,8 @@ const (
 	hitsValue = 1<<3 | wire.Varint
 )
 
-// ReadWire implements [wire.Request].
-func (q *coreRequest) ReadWire(data []byte) error {
+// UnmarshalBinary implements [encoding.BinaryUnmarshaler].
+func (q *coreRequest) UnmarshalBinary(data []byte) error {
 	r := wire.NewReader(data)
 	for r.Next() {
 		switch r.Tag() {
@@ -151,13 +152,13 @@ const (
 // decidedCall is a response without headers and metadata.
 type decidedCall struct{ ratelimit.Decision }
 
-// AppendWire implements [wire.Response].
-func (c *decidedCall) AppendWire(dst []byte) []byte {
+// AppendBinary implements [encoding.BinaryAppender].
+func (c *decidedCall) AppendBinary(dst []byte) ([]byte, error) {
 	dst = wire.AppendVarint(dst, responseCode, uint64(codeToProto(c.Code))) //nolint:gosec // is not negative
 	for i := range c.Statuses {
 		dst = writeStatus(dst, &c.Statuses[i])
 	}
-	return dst
+	return dst, nil
 }
 
 func writeStatus(dst []byte, s *ratelimit.Status) []byte {
@@ -186,7 +187,7 @@ func writeStatus(dst []byte, s *ratelimit.Status) []byte {
 func (s *service) register(server *grpc.Server) {
 	desc := &ratelimitpb.RateLimitService_ServiceDesc
 	if !s.headers.Enabled && !s.dynamicMetadata {
-		desc = wire.Replace(*desc, "ShouldRateLimit", func() wire.Request { return s.requests.take() }, s.decideCall)
+		desc = wire.Replace(*desc, "ShouldRateLimit", func() encoding.BinaryUnmarshaler { return s.requests.take() }, s.decideCall)
 	}
 	server.RegisterService(desc, s)
 }

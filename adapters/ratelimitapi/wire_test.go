@@ -84,7 +84,7 @@ func checkRequest(t failer, data []byte) {
 	want := proto.Unmarshal(data, &m)
 	read := p.take()
 	own := bytes.Clone(data)
-	err := read.ReadWire(own)
+	err := read.UnmarshalBinary(own)
 	clear(own) // the bytes may change then
 	if (err == nil) != (want == nil) {
 		t.Fatalf("%x: error %v, protobuf has %v", data, err, want)
@@ -168,8 +168,8 @@ func checkResponse(t *testing.T, d *ratelimit.Decision) {
 	if err != nil {
 		t.Skip("protobuf writes no text that is no UTF-8")
 	}
-	got := (&decidedCall{*d}).AppendWire([]byte("before"))
-	if !bytes.Equal(got, append([]byte("before"), want...)) {
+	got, err := (&decidedCall{*d}).AppendBinary([]byte("before"))
+	if err != nil || !bytes.Equal(got, append([]byte("before"), want...)) {
 		t.Fatalf("%+v: %x, protobuf writes %x", d, got[len("before"):], want)
 	}
 }
@@ -236,7 +236,7 @@ func BenchmarkMessages(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
 				q := p.take()
-				if err := q.ReadWire(data); err != nil {
+				if err := q.UnmarshalBinary(data); err != nil {
 					b.Fatal(err)
 				}
 				p.release(q)

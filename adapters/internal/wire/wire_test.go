@@ -17,7 +17,7 @@ type text struct{ value string }
 
 const tag = 1<<3 | wire.Bytes
 
-func (m *text) ReadWire(data []byte) error {
+func (m *text) UnmarshalBinary(data []byte) error {
 	r := wire.NewReader(data)
 	for r.Next() {
 		if r.Tag() == tag {
@@ -29,7 +29,9 @@ func (m *text) ReadWire(data []byte) error {
 	return r.Err()
 }
 
-func (m *text) AppendWire(dst []byte) []byte { return wire.AppendText(dst, tag, m.value) }
+func (m *text) AppendBinary(dst []byte) ([]byte, error) {
+	return wire.AppendText(dst, tag, m.value), nil
+}
 
 // TestCodec writes and reads a message of both kinds, the bytes in several parts.
 func TestCodec(t *testing.T) {
