@@ -127,7 +127,7 @@ func (s *mcpServer) serve(c *fiber.Ctx, v *view.View) error {
 		return fault.New(fault.Forbidden, "web pages of other origins may not call the tools of the registry, "+
 			"and on a loopback address the host must be loopback or that of PUBLIC_URL")
 	}
-	w := mcpResponse{http.Header{}, http.StatusOK, bytes.Buffer{}}
+	w := mcpResponse{http.Header{}, http.StatusOK, nil}
 	s.handler.ServeHTTP(&w, r)
 	if ctx.Err() != nil {
 		return ctx.Err()
@@ -136,7 +136,7 @@ func (s *mcpServer) serve(c *fiber.Ctx, v *view.View) error {
 		c.Set(name, strings.Join(values, ", "))
 	}
 	c.Set(fiber.HeaderCacheControl, "no-store")
-	return c.Status(w.status).Send(w.body.Bytes())
+	return c.Status(w.status).Send(w.body)
 }
 
 // knowsHost reports whether a request may ask for a host. A web page whose name was made to lead to
@@ -157,7 +157,7 @@ func (s *mcpServer) knowsHost(c *fiber.Ctx, host string) bool {
 type mcpResponse struct {
 	header http.Header
 	status int
-	body   bytes.Buffer
+	body   []byte
 }
 
 // Header implements [http.ResponseWriter].
@@ -167,7 +167,10 @@ func (w *mcpResponse) Header() http.Header { return w.header }
 func (w *mcpResponse) WriteHeader(status int) { w.status = status }
 
 // Write implements [http.ResponseWriter].
-func (w *mcpResponse) Write(p []byte) (int, error) { return w.body.Write(p) }
+func (w *mcpResponse) Write(p []byte) (int, error) {
+	w.body = append(w.body, p...)
+	return len(p), nil
+}
 
 // Flush implements [http.Flusher].
 func (*mcpResponse) Flush() {}

@@ -201,7 +201,7 @@ func (a *API) readResource(ctx context.Context, r *mcp.ReadResourceRequest) (*mc
 		return err
 	})
 	if err != nil {
-		return nil, mcp.ResourceNotFoundError(r.Params.URI)
+		return nil, mcp.ResourceNotFoundError(r.Params.URI) //nolint:wrapcheck // it has the code of the protocol
 	}
 	return &mcp.ReadResourceResult{Contents: []*mcp.ResourceContents{{
 		URI: r.Params.URI, MIMEType: "application/json", Text: string(document), Meta: mcp.Meta{"dev.tollgate/preface": preface},
