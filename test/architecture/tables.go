@@ -217,4 +217,4 @@ const (
 )
 
 // budget is how large the tree may be. A limit is raised with a reason, and lowered after a fold.
-var budget = measures{lines: 133868, wiringLines: 1_327, interfaces: 25, binds: 24, settings: 237}
+var budget = measures{lines: 134000, wiringLines: 1_327, interfaces: 25, binds: 24, settings: 237}
