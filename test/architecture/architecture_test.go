@@ -39,7 +39,7 @@ func TestTree(t *testing.T) {
 			t.Fatal(err)
 		}
 		t.Logf("%.1f of 10,000 words are watched ones", p.perTenThousand())
-		report(t, checkProse(p, maxWatched))
+		report(t, append(checkProse(p, maxWatched), checkPages(p, maxPages)...))
 	})
 	t.Run("budget", func(t *testing.T) {
 		settings, err := fs.ReadFile(tree, "docs/settings.md")

@@ -14,11 +14,15 @@ import (
 
 var proseWord = regexp.MustCompile(`[A-Za-z']+`)
 
+// pageWord is what is between spaces, but the lines of tables.
+var pageWord = regexp.MustCompile(`[^\s|]*[^\s|-][^\s|]*`)
+
 // prose counts words of comments and documents.
 type prose struct {
 	words   int
 	watched map[string]int // by watched word
 	files   map[string]int // watched words, by file
+	pages   map[string]int // words and numbers of documents, by file
 }
 
 func (p *prose) add(file, text string) {
@@ -43,7 +47,7 @@ func (p *prose) perTenThousand() float64 {
 // countProse counts the words of all comments, but those of generated files, and of all documents
 // in Markdown but the change log.
 func countProse(tree fs.FS, all []source) (*prose, error) {
-	p := &prose{watched: map[string]int{}, files: map[string]int{}}
+	p := &prose{watched: map[string]int{}, files: map[string]int{}, pages: map[string]int{}}
 	for _, s := range all {
 		if s.isGenerated() {
 			continue
@@ -63,6 +67,7 @@ func countProse(tree fs.FS, all []source) (*prose, error) {
 		}
 		text, err := fs.ReadFile(tree, name)
 		p.add(name, string(text))
+		p.pages[name] = len(pageWord.FindAllString(string(text), -1))
 		return err
 	})
 }
@@ -85,6 +90,18 @@ func checkProse(p *prose, most float64) []violation {
 			strings.Join(words, ", ")),
 		fmt.Sprintf("at most %.1f; see Language in CONTRIBUTING.md", most),
 	}}
+}
+
+// checkPages finds documents that are longer than they may be.
+func checkPages(p *prose, most map[string]int) (found []violation) {
+	for _, page := range slices.Sorted(maps.Keys(most)) {
+		if p.pages[page] > most[page] {
+			found = append(found, violation{
+				page, fmt.Sprintf("has %d words", p.pages[page]), fmt.Sprintf("at most %d; what was measured before is history", most[page]),
+			})
+		}
+	}
+	return found
 }
 
 // checkPairs finds functions of one package, or methods of one type, whose names differ in case

@@ -28,6 +28,8 @@ func TestProse(t *testing.T) {
 		t.Errorf("got %+v", p)
 	}
 	wantViolation(t, checkProse(p, 5000), "")
+	wantViolation(t, checkPages(p, map[string]int{"docs/a.md": p.pages["docs/a.md"]}), "")
+	wantViolation(t, checkPages(p, map[string]int{"docs/a.md": p.pages["docs/a.md"] - 1}), "docs/a.md: has")
 	wantViolation(t, checkProse(p, 4000), "core/x.go, docs/a.md, core/x_test.go: 4166.7 of 10,000 words")
 }
 
