@@ -104,7 +104,7 @@ func TestMCP(t *testing.T) {
 		{"get_server", map[string]any{"name": "com.example/none"}, "not found", true},
 		{"get_server", map[string]any{}, "name", true},
 		{"list_versions", map[string]any{"name": "com.example/weather"}, "1.1.0: active", false},
-		{"install_config", map[string]any{"name": "com.example/weather", "client": "vscode"}, `"servers"`, false},
+		{"install_config", map[string]any{"name": "com.example/weather", "client": "vscode"}, "{\n  \"servers\": {", false},
 		{"install_config", map[string]any{"name": "com.example/weather", "client": "emacs"}, "client", true},
 	} {
 		texts, failed := callTool(t, s, c.tool, c.arguments)

@@ -177,7 +177,11 @@ func (a *API) installForTool(call *mcpCall, in serverArguments) ([]mcp.Content, 
 	if err != nil {
 		return nil, err
 	}
-	text := clean(string(body))
+	lines := strings.Split(string(body), "\n") // the registry breaks them; a line break of a publisher is escaped
+	for i, line := range lines {
+		lines[i] = clean(line)
+	}
+	text := strings.Join(lines, "\n")
 	if len([]rune(text)) > maxWritten {
 		return nil, fault.Newf(fault.Invalid, "the configuration has more than %d characters: read it from /registries/all/install",
 			maxWritten)
