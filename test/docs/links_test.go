@@ -70,6 +70,31 @@ func TestLinks(t *testing.T) {
 	}
 }
 
+// TestIndex checks that every page but those of the contract and of design decisions is at most two
+// links from the index.
+func TestIndex(t *testing.T) {
+	pages := readPages(t)
+	near, last := map[string]bool{}, []string{"docs/README.md"}
+	for range 3 {
+		var next []string
+		for _, name := range last {
+			if !near[name] {
+				near[name] = true
+				for _, target := range linkTargets(t, pages, name) {
+					next = append(next, pagesAt(pages, target)...)
+				}
+			}
+		}
+		last = next
+	}
+	for name := range pages {
+		if strings.HasPrefix(name, "docs/") && !near[name] && !strings.HasPrefix(name, "docs/contract/") &&
+			!strings.HasPrefix(name, "docs/adr/") {
+			t.Errorf("%s is more than two links from docs/README.md", name)
+		}
+	}
+}
+
 // linkTargets returns the paths of the files that a page links to, and reports broken links.
 func linkTargets(t *testing.T, pages map[string]string, name string) []string {
 	t.Helper()
