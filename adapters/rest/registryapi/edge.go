@@ -29,51 +29,57 @@ func (s Serving) Validate() error {
 // Headers of public reads. Any cache may keep them for five seconds, then one request renews them
 // while others get what is there, and they do when the service fails (RFC 5861). A cache that purges
 // by key has a time of its own (RFC 9213), and the keys in both common forms.
-const (
-	publicly        = "public, max-age=5"
-	renewed         = ", stale-while-revalidate=60, stale-if-error=86400"
-	edgeHeader      = "CDN-Cache-Control"
-	spacedKeyHeader = "Surrogate-Key"
-	listedKeyHeader = "Cache-Tag"
+const renewed = ", stale-while-revalidate=60, stale-if-error=86400"
+
+var (
+	cacheControlName = []byte(fiber.HeaderCacheControl)
+	edgeName         = []byte("Cdn-Cache-Control") // the canonical form, as the others
+	spacedKeysName   = []byte("Surrogate-Key")
+	listedKeysName   = []byte("Cache-Tag")
+
+	publicly = []byte("public, max-age=5" + renewed)
 )
 
-// edgeValue returns the value of edgeHeader; empty without a time.
-func (s Serving) edgeValue() string {
+// edgeValue returns the time for caches that purge by key; nil without one.
+func (s Serving) edgeValue() []byte {
 	if s.EdgeMaxAge < time.Second {
-		return ""
+		return nil
 	}
-	return "max-age=" + strconv.FormatInt(int64(s.EdgeMaxAge/time.Second), 10) + renewed
+	return []byte("max-age=" + strconv.FormatInt(int64(s.EdgeMaxAge/time.Second), 10) + renewed)
 }
 
 // letCachesKeep sets the headers of a public read. Those of an allow list have their own time.
 func (a *API) letCachesKeep(c *fiber.Ctx, r *read) {
 	header := &c.Response().Header
 	if r.kind != readAllowList {
-		header.Set(fiber.HeaderCacheControl, publicly+renewed)
+		header.SetCanonical(cacheControlName, publicly)
 	}
-	if a.edge != "" {
-		header.Set(edgeHeader, a.edge)
+	if a.edge != nil {
+		header.SetCanonical(edgeName, a.edge)
 	}
-	keys := [2]event.Key{r.key()}
+	var room [128]byte
+	keys := r.appendKey(room[:0])
 	if r.view == nil {
-		header.Set(spacedKeyHeader, string(keys[0]))
-		header.Set(listedKeyHeader, string(keys[0]))
+		header.SetCanonical(spacedKeysName, keys)
+		header.SetCanonical(listedKeysName, keys)
 		return
 	}
-	keys[1] = event.ViewKey(string(r.view.Name))
-	header.Set(spacedKeyHeader, string(keys[0]+" "+keys[1]))
-	header.Set(listedKeyHeader, string(keys[0]+","+keys[1]))
+	between := len(keys)
+	keys = append(append(keys, ' '), event.ViewKey(string(r.view.Name))...)
+	header.SetCanonical(spacedKeysName, keys)
+	keys[between] = ','
+	header.SetCanonical(listedKeysName, keys)
 }
 
-// key returns the key of what is read, without that of its view.
-func (r *read) key() event.Key {
+// appendKey appends the key of what is read, without that of its view.
+func (r *read) appendKey(dst []byte) []byte {
 	switch r.kind {
 	case readList:
-		return event.ServersKey
+		return append(dst, event.ServersKey...)
 	case readAllowList:
-		return event.AllowListsKey
+		return append(dst, event.AllowListsKey...)
 	default:
-		return event.ServerKey(r.name)
+		return event.AppendServerKey(dst, r.name)
 	}
 }
 
@@ -81,8 +87,8 @@ func (r *read) key() event.Key {
 func keepPrivate(c *fiber.Ctx, kept string) {
 	header := &c.Response().Header
 	header.Set(fiber.HeaderCacheControl, privately+kept)
-	for _, name := range []string{edgeHeader, spacedKeyHeader, listedKeyHeader} {
-		header.Del(name)
+	for _, name := range [...][]byte{edgeName, spacedKeysName, listedKeysName} {
+		header.DelBytes(name)
 	}
 	c.Append(fiber.HeaderVary, fiber.HeaderAuthorization)
 }

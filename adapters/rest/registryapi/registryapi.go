@@ -78,7 +78,7 @@ type API struct {
 	callers
 	config  Config
 	bodies  *responsebody.Sender
-	edge    string // CDN-Cache-Control of public reads; empty without
+	edge    []byte // CDN-Cache-Control of public reads; nil without
 	answers *readcache.Cache[read, *browsing.LongHistory]
 	reads   Reads
 	writer  Writer

@@ -1,7 +1,6 @@
 package event
 
 import (
-	"hash/fnv"
 	"strconv"
 	"time"
 
@@ -25,17 +24,21 @@ const (
 
 // ServerKey returns the key of the responses that are about one server. Two servers may have the
 // same key; then both are purged.
-func ServerKey(name string) Key { return hashedKey("server-", name) }
+func ServerKey(name string) Key { return Key(AppendServerKey(nil, name)) }
+
+// AppendServerKey appends the key of the responses that are about one server: 64-bit FNV-1a of its
+// name, which each read computes.
+func AppendServerKey(dst []byte, name string) []byte {
+	const offset, prime = 14695981039346656037, 1099511628211
+	hash := uint64(offset)
+	for i := range len(name) {
+		hash = (hash ^ uint64(name[i])) * prime
+	}
+	return strconv.AppendUint(append(dst, "server-"...), hash, 16)
+}
 
 // ViewKey returns the key of the responses that are read in a view.
 func ViewKey(name string) Key { return Key("view-" + name) }
-
-func hashedKey(prefix, name string) Key {
-	h := fnv.New64a()
-	_, _ = h.Write([]byte(name)) // it never fails
-	b := append(make([]byte, 0, len(prefix)+16), prefix...)
-	return Key(strconv.AppendUint(b, h.Sum64(), 16))
-}
 
 // Changes reports whether an event of the type changes what can be read, and so what caches have.
 func (t Type) Changes() bool {
