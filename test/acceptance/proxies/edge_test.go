@@ -98,8 +98,10 @@ func TestVarnish(t *testing.T) {
 		keepsNothingPrivate(t, e, edge)
 		dropsQuarantined(t, s, edge)
 		s.publish(t, "com.example/clock", "https://tools.example.com/clock/mcp")
-		await.Until(t, "the new server in the list", func() bool {
-			return strings.Contains(edge.read(t, listPath).body, "com.example/clock")
+		await.Until(t, "all purges", func() bool {
+			var webhooks []struct{ Pending int }
+			e.ReadCommand(t, &webhooks, "webhook", "list")
+			return len(webhooks) == 1 && webhooks[0].Pending == 0
 		})
 		edge.read(t, listPath).want(t, http.StatusOK)
 		s.Stop()
