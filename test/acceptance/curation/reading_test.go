@@ -110,9 +110,22 @@ func TestPrivateRegistry(t *testing.T) {
 			a.Header.Get("WWW-Authenticate"), `Bearer error="insufficient_user_authentication"`) {
 			t.Errorf("at HIGH_RISK: %d %v", a.Status, a.Header)
 		}
+		checkMetadata(t, s)
 		checkPrivateConsole(t, s, tokens["registry:read"])
 		checkEndOfReaders(t, s, tokens["registry:read"])
 	})
+}
+
+// checkMetadata: web pages may read the metadata, and who has it gets nothing.
+func checkMetadata(t *testing.T, s *site) {
+	t.Helper()
+	for _, path := range []string{"", "/v0.1"} {
+		address := s.one.API + "/.well-known/oauth-protected-resource" + path
+		a := apiclient.Call(t, "GET", address, nil).WantStatus(t, http.StatusOK)
+		apiclient.Call(t, "GET", address, nil, "If-None-Match", a.Header.Get("ETag")).WantStatus(t, http.StatusNotModified)
+		apiclient.Call(t, "OPTIONS", address, nil, "Origin", "https://example.com", "Access-Control-Request-Method", "GET").
+			WantStatus(t, http.StatusNoContent)
+	}
 }
 
 // checkPrivateConsole: the catalogue leads to the sign-in, and programs send a token.
