@@ -40,6 +40,7 @@ type mcpServer struct {
 	api     *API
 	handler http.Handler
 	origins *http.CrossOriginProtection
+	host    string // of PUBLIC_URL; empty without it
 }
 
 func newMCPServer(a *API) *mcpServer {
@@ -53,7 +54,13 @@ func newMCPServer(a *API) *mcpServer {
 	server.AddReceivingMiddleware(guard)
 	options := &mcp.StreamableHTTPOptions{Stateless: true, JSONResponse: true, PropagateRequestCancellation: true}
 	get := func(*http.Request) *mcp.Server { return server }
-	return &mcpServer{a, mcp.NewStreamableHTTPHandler(get, options), http.NewCrossOriginProtection()}
+	s := &mcpServer{
+		api: a, handler: mcp.NewStreamableHTTPHandler(get, options), origins: http.NewCrossOriginProtection(),
+	}
+	if public, err := url.Parse(a.config.Resource.URL); err == nil {
+		s.host = public.Hostname()
+	}
+	return s
 }
 
 // guard refuses the methods that a server without sessions has no use for, among them those that
@@ -149,8 +156,7 @@ func (s *mcpServer) knowsHost(c *fiber.Ctx, host string) bool {
 	if address, err := netip.ParseAddr(name); err == nil {
 		return address.Unmap().IsLoopback()
 	}
-	public, err := url.Parse(s.api.config.Resource.URL)
-	return name == "localhost" || err == nil && name != "" && strings.EqualFold(name, public.Hostname())
+	return name == "localhost" || name != "" && strings.EqualFold(name, s.host)
 }
 
 // mcpResponse is the response of the SDK.
