@@ -69,18 +69,25 @@ func (s *site) startProxy(t *testing.T, program string) proxy {
 	}
 	dir, address := t.TempDir(), net.JoinHostPort("127.0.0.1", instance.FreePort())
 	file := map[string]string{"nginx": "nginx.conf", "caddy": "Caddyfile"}[program]
-	config := s.readExample(t, file, address, startToolServer(t).URL)
-	arguments := []string{"run", "--adapter", "caddyfile", "--config", filepath.Join(dir, file)}
-	if program == "nginx" {
-		var places strings.Builder
-		for _, kind := range []string{"client_body", "proxy", "fastcgi", "uwsgi", "scgi"} {
-			places.WriteString(kind + "_temp_path " + filepath.Join(dir, kind) + ";\n")
-		}
-		config = strings.Replace(config, "http {", "http {\naccess_log off;\n"+places.String(), 1)
-		arguments = []string{"-p", dir, "-c", filepath.Join(dir, file), "-g", "daemon off; master_process off; error_log stderr; pid " + filepath.Join(dir, "pid") + ";"}
-	}
+	config, arguments := adaptProxy(program, dir, file, s.readExample(t, file, address, startToolServer(t).URL))
 	fixture.WriteFile(t, filepath.Join(dir, file), config)
 	return runProxy(t, path, dir, address, arguments...)
+}
+
+// adaptProxy returns a configuration with which a proxy writes only to a folder, and the arguments
+// for it.
+func adaptProxy(program, dir, file, config string) (adapted string, arguments []string) {
+	if program != "nginx" {
+		return config, []string{"run", "--adapter", "caddyfile", "--config", filepath.Join(dir, file)}
+	}
+	var places strings.Builder
+	for _, kind := range []string{"client_body", "proxy", "fastcgi", "uwsgi", "scgi"} {
+		places.WriteString(kind + "_temp_path " + filepath.Join(dir, kind) + ";\n")
+	}
+	return strings.Replace(config, "http {", "http {\naccess_log off;\n"+places.String(), 1), []string{
+		"-p", dir, "-c", filepath.Join(dir, file), "-g",
+		"daemon off; master_process off; error_log stderr; pid " + filepath.Join(dir, "pid") + ";",
+	}
 }
 
 // runProxy runs a proxy with its files in a folder until the test ends.
