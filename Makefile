@@ -106,7 +106,7 @@ screenshots: ## write pictures of all pages of the console to bin/screenshots
 	@mkdir -p bin/screenshots
 	TEST_PICTURES=$(CURDIR)/bin/screenshots test/servers/with.sh go test -C test/acceptance -count=1 -run '^Test(Pages|Style)$$' ./consolebrowser
 
-plots: ## draw the pictures of docs/ratelimit.md: what each algorithm admits
+plots: ## draw the pictures of docs/ratelimit-algorithms.md: what each algorithm admits
 	go run -C test/tools ./plots
 
 bench: ## measure the service under load

@@ -79,6 +79,24 @@ func TestEnvoyDecisions(t *testing.T) {
 	}
 }
 
+// TestEnvoyTutorial checks the example of docs/start-envoy.md: each limit is by the levels of the rule that the page
+// writes, and Envoy notices an instance that drains.
+func TestEnvoyTutorial(t *testing.T) {
+	tree, config := readEnvoy(t, "..", "docs", "examples", "envoy", "envoy.yaml")
+	checkMessage(t, config)
+	checkDrain(t, config)
+	for _, name := range findValues(tree, "cluster", "cluster_name") {
+		if name != "tollgate" && name != "service" {
+			t.Errorf("the cluster %s is not defined", name)
+		}
+	}
+	for key, want := range map[string]string{"domain": "front", "descriptor_key": "route", "descriptor_value": "login"} {
+		if got := findValues(tree, key); !slices.Equal(got, []string{want}) {
+			t.Errorf("%s is %v, want %s", key, got, want)
+		}
+	}
+}
+
 // readEnvoy reads a configuration of Envoy as a tree and as its own message.
 func readEnvoy(t *testing.T, path ...string) (tree any, config *bootstrap.Bootstrap) {
 	t.Helper()

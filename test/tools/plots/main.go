@@ -1,4 +1,4 @@
-// Command plots draws the pictures of docs/ratelimit.md: which calls of one caller each algorithm
+// Command plots draws the pictures of docs/ratelimit-algorithms.md: which calls of one caller each algorithm
 // admits. The decisions are those of the service, with counters in the process, at the times of the
 // picture.
 package main
