@@ -209,7 +209,7 @@ func TestLimits(t *testing.T) {
 	}
 }
 
-// TestGolden replays the events that docs/risk.md shows.
+// TestGolden replays the events that docs/risk-tuning.md shows.
 func TestGolden(t *testing.T) {
 	in, err := os.Open("testdata/events.jsonl")
 	if err != nil {
