@@ -56,7 +56,7 @@ FUZZTIME ?= 10s
 # Additional flags for go test, for example -parallel=1.
 FUZZFLAGS ?=
 
-.PHONY: help run test test-race test-long servers check lint generate build screenshots plots bench compare fuzz vuln
+.PHONY: help run test test-race test-long servers check lint generate build docs-site screenshots plots bench compare fuzz vuln
 .PHONY: check-format check-structure check-vet check-generated check-tidy tool-lint tool-envoy-ratelimit tools-protobuf
 
 help: ## list the targets
@@ -101,6 +101,9 @@ build: ## build the static binaries: bin/tollgate, bin/ratelimit-client, bin/plu
 	@mkdir -p bin/plugins
 	$(BUILD) -o bin/ ./cmd/tollgate ./cmd/ratelimit-client
 	$(if $(PLUGINS),$(BUILD) -o bin/plugins/ $(PLUGINS))
+
+docs-site: ## render docs/ as static pages with a search, in bin/site
+	go run -C test/tools ./docsite -from $(CURDIR) -to $(CURDIR)/bin/site -version $(VERSION)
 
 screenshots: ## write pictures of all pages of the console to bin/screenshots
 	@mkdir -p bin/screenshots

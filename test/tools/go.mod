@@ -49,7 +49,11 @@ require (
 
 tool gotest.tools/gotestsum
 
-require github.com/tollgate-dev/tollgate v0.0.0
+require (
+	github.com/tollgate-dev/tollgate v0.0.0
+	github.com/yuin/goldmark v1.8.7
+	golang.org/x/net v0.61.0
+)
 
 replace (
 	github.com/tollgate-dev/tollgate => ../..
