@@ -88,7 +88,7 @@ check: check-format check-structure check-vet lint check-generated check-tidy ##
 lint: tool-lint ## run the pinned golangci-lint
 	$(IN_EACH_MODULE) $(GOLANGCI_LINT) run --timeout=30m ./...
 
-generate: tools-protobuf ## generate the Wire injectors, the protocols, the API page and the references in docs
+generate: tools-protobuf ## generate the Wire injectors, the protocols, the API page, the references in docs and the manifests
 	@for folder in plugins/sdk/proto adapters/decideapi/extmcppb; do \
 	  if [ -d $$folder ]; then echo "buf generate in $$folder"; (cd $$folder && PATH="$(TOOLS):$$PATH" $(BUF) generate); fi; \
 	done
@@ -96,6 +96,7 @@ generate: tools-protobuf ## generate the Wire injectors, the protocols, the API 
 	@if [ -d adapters/rest/apidocs ]; then echo "go generate"; go generate ./adapters/rest/apidocs; fi
 	@echo "docs/commands.md docs/settings.md"; go test -count=1 ./cmd/tollgate -run '^TestReferences$$' -update >/dev/null
 	@echo "docs/packages.md"; go test -count=1 ./test/architecture -run '^TestPackagesPage$$' -update >/dev/null
+	@echo "deploy/kubernetes"; go test -C test/acceptance -count=1 ./deploy -run '^TestChartIsCurrent$$' -update >/dev/null
 
 build: ## build the static binaries: bin/tollgate, bin/ratelimit-client, bin/plugins/*
 	@mkdir -p bin/plugins
@@ -146,7 +147,7 @@ check-vet:
 
 # Compares the files before and after, not with the last commit, so that uncommitted work can be checked.
 check-generated:
-	@sums() { find $(SOURCES) -name '*.pb.go' -o -name 'wire_gen.go' -o -path '*/apidocs/openapi.json' -o -path '*/apidocs/page.*' | LC_ALL=C sort | xargs -r sha256sum; }; \
+	@sums() { find $(SOURCES) deploy -name '*.pb.go' -o -name 'wire_gen.go' -o -path 'deploy/kubernetes/*' -o -name values.schema.json -o -path '*/apidocs/openapi.json' -o -path '*/apidocs/page.*' | LC_ALL=C sort | xargs -r sha256sum; }; \
 	before=$$(sums); \
 	$(MAKE) --no-print-directory generate; \
 	diff <(echo "$$before") <(sums) || { echo "generated code was not up to date: run 'make generate' and commit the files above" >&2; exit 1; }

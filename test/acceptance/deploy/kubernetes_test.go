@@ -3,44 +3,83 @@ package deploy
 import (
 	"encoding/json"
 	"errors"
-	"fmt"
 	"path/filepath"
+	"reflect"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
 	"time"
 
-	"go.yaml.in/yaml/v4"
+	monitoring "github.com/prometheus-operator/prometheus-operator/pkg/apis/monitoring/v1"
 	apps "k8s.io/api/apps/v1"
 	autoscaling "k8s.io/api/autoscaling/v2"
+	batch "k8s.io/api/batch/v1"
 	core "k8s.io/api/core/v1"
 	networking "k8s.io/api/networking/v1"
 	policy "k8s.io/api/policy/v1"
+	meta "k8s.io/apimachinery/pkg/apis/meta/v1"
+	gateway "sigs.k8s.io/gateway-api/apis/v1"
 	kjson "sigs.k8s.io/json"
+	"sigs.k8s.io/yaml"
 )
 
-// manifests are the Kubernetes objects of deploy/kubernetes.
+// object is what all objects have.
+type object struct {
+	meta.TypeMeta   `json:",inline"`
+	meta.ObjectMeta `json:"metadata"`
+}
+
+// manifests are Kubernetes objects: those of deploy/kubernetes, or what the chart makes.
 type manifests struct {
+	objects    []object
 	deployment apps.Deployment
 	configs    map[string]core.ConfigMap
 	services   []core.Service
 	budget     policy.PodDisruptionBudget
 	scaler     autoscaling.HorizontalPodAutoscaler
 	network    networking.NetworkPolicy
+	account    core.ServiceAccount
+	claim      core.PersistentVolumeClaim
+	ingress    networking.Ingress
+	httpRoute  gateway.HTTPRoute
+	grpcRoute  gateway.GRPCRoute
+	monitor    monitoring.ServiceMonitor
+	migration  batch.Job
+	testPod    core.Pod
 }
 
-// loadManifests parses the manifests into Kubernetes' own types as the API server does: it rejects
-// fields that are unknown or repeated, or that differ in case.
-func loadManifests(t *testing.T) *manifests {
+// eachManifests runs a test on the objects of deploy/kubernetes, and on what the chart makes of each
+// file of values.
+func eachManifests(t *testing.T, check func(t *testing.T, c *manifests)) {
 	t.Helper()
-	c := &manifests{configs: map[string]core.ConfigMap{}}
 	files, err := filepath.Glob(filepath.Join(deployFolder, "kubernetes", "*.yaml"))
 	if err != nil || len(files) == 0 {
 		t.Fatalf("no manifests: %v", err)
 	}
+	plain := map[string]string{}
 	for _, file := range files {
-		for text := range strings.SplitSeq(readDeployFile(t, "kubernetes", filepath.Base(file)), "\n---\n") {
-			c.addObject(t, file, text)
+		plain[filepath.Base(file)] = readDeployFile(t, "kubernetes", filepath.Base(file))
+	}
+	t.Run("kubernetes", func(t *testing.T) { check(t, newManifests(t, plain)) })
+	for name, file := range valueFiles(t) {
+		t.Run(name, func(t *testing.T) {
+			check(t, newManifests(t, renderChart(t, readValues(t, file), "tollgate", "Helm")))
+		})
+	}
+}
+
+// newManifests parses files into Kubernetes' own types as the API server does: it rejects fields
+// that are unknown or repeated, or that differ in case.
+func newManifests(t *testing.T, files map[string]string) *manifests {
+	t.Helper()
+	c := &manifests{configs: map[string]core.ConfigMap{}}
+	for file, text := range files {
+		if !strings.HasSuffix(file, ".yaml") {
+			continue
+		}
+		for part := range strings.SplitSeq(text, "\n---\n") {
+			c.addObject(t, file, part)
 		}
 	}
 	return c
@@ -49,40 +88,48 @@ func loadManifests(t *testing.T) *manifests {
 // addObject parses one YAML document and stores it in the field of its kind.
 func (c *manifests) addObject(t *testing.T, file, text string) {
 	t.Helper()
-	var tree map[string]any
-	if err := yaml.Unmarshal([]byte(text), &tree); err != nil {
+	document, err := yaml.YAMLToJSONStrict([]byte(text))
+	if err != nil {
+		t.Fatalf("%s: %v\n%s", file, err, text)
+	}
+	var o object
+	if err := json.Unmarshal(document, &o); err != nil {
 		t.Fatalf("%s: %v", file, err)
 	}
-	document, err := json.Marshal(tree)
-	if err != nil {
-		t.Fatal(err)
+	c.objects = append(c.objects, o)
+	var config core.ConfigMap
+	var service core.Service
+	into, known := map[string]any{
+		"apps/v1 Deployment": &c.deployment, "v1 ConfigMap": &config, "v1 Service": &service,
+		"policy/v1 PodDisruptionBudget": &c.budget, "autoscaling/v2 HorizontalPodAutoscaler": &c.scaler,
+		"networking.k8s.io/v1 NetworkPolicy": &c.network, "networking.k8s.io/v1 Ingress": &c.ingress,
+		"v1 ServiceAccount": &c.account, "v1 PersistentVolumeClaim": &c.claim, "v1 Pod": &c.testPod,
+		"gateway.networking.k8s.io/v1 HTTPRoute": &c.httpRoute, "gateway.networking.k8s.io/v1 GRPCRoute": &c.grpcRoute,
+		"monitoring.coreos.com/v1 ServiceMonitor": &c.monitor, "batch/v1 Job": &c.migration,
+	}[o.APIVersion+" "+o.Kind]
+	if !known {
+		t.Fatalf("%s: unexpected %s %s", file, o.APIVersion, o.Kind)
 	}
-	decodeInto := func(object any) {
-		strict, err := kjson.UnmarshalStrict(document, object)
-		if err := errors.Join(append(strict, err)...); err != nil {
-			t.Errorf("%s: %v", file, err)
+	strict, err := kjson.UnmarshalStrict(document, into)
+	if err := errors.Join(append(strict, err)...); err != nil {
+		t.Errorf("%s: %v", file, err)
+	}
+	if config.Name != "" {
+		c.configs[config.Name] = config
+	}
+	if service.Name != "" {
+		c.services = append(c.services, service)
+	}
+}
+
+// isSingle reports whether the service keeps its data in a file that only one pod may use.
+func (c *manifests) isSingle() bool {
+	for _, v := range c.deployment.Spec.Template.Spec.Containers[0].Env {
+		if v.Name == "DATABASE_URL_FILE" {
+			return false
 		}
 	}
-	switch fmt.Sprint(tree["apiVersion"], " ", tree["kind"]) {
-	case "apps/v1 Deployment":
-		decodeInto(&c.deployment)
-	case "v1 ConfigMap":
-		var m core.ConfigMap
-		decodeInto(&m)
-		c.configs[m.Name] = m
-	case "v1 Service":
-		var s core.Service
-		decodeInto(&s)
-		c.services = append(c.services, s)
-	case "policy/v1 PodDisruptionBudget":
-		decodeInto(&c.budget)
-	case "autoscaling/v2 HorizontalPodAutoscaler":
-		decodeInto(&c.scaler)
-	case "networking.k8s.io/v1 NetworkPolicy":
-		decodeInto(&c.network)
-	default:
-		t.Errorf("%s: unexpected %v %v", file, tree["apiVersion"], tree["kind"])
-	}
+	return true
 }
 
 // serviceContainer returns the container of the service and its settings.
@@ -99,14 +146,18 @@ func (c *manifests) serviceContainer(t *testing.T) (core.Container, map[string]s
 		}
 	}
 	for _, v := range container.Env {
-		values[v.Name] = v.Value
+		if v.Name != "TZ" && v.Name != "NODE" { // extraEnv of a file of values
+			values[v.Name] = v.Value
+		}
 	}
 	return container, values
 }
 
 // TestKubernetesPod checks the pod's settings, grace period, privileges, probes and volumes.
-func TestKubernetesPod(t *testing.T) {
-	c := loadManifests(t)
+func TestKubernetesPod(t *testing.T) { eachManifests(t, checkPod) }
+
+func checkPod(t *testing.T, c *manifests) {
+	t.Helper()
 	pod := c.deployment.Spec.Template.Spec
 	container, values := c.serviceContainer(t)
 	checkEnvironment(t, values)
@@ -135,7 +186,7 @@ func TestKubernetesPod(t *testing.T) {
 			t.Errorf("the volume %s is not mounted", v.Name)
 		}
 		delete(mounted, v.Name)
-		if v.ConfigMap != nil && c.configs[v.ConfigMap.Name].Name == "" {
+		if v.ConfigMap != nil && v.Name != "authorities" && c.configs[v.ConfigMap.Name].Name == "" {
 			t.Errorf("the ConfigMap %s is not defined", v.ConfigMap.Name)
 		}
 	}
@@ -146,11 +197,17 @@ func TestKubernetesPod(t *testing.T) {
 
 // TestKubernetesRollout checks that no request fails during a rollout: a new pod is ready before an
 // old one ends, and clients stop sending requests to a pod before it closes its listeners.
-func TestKubernetesRollout(t *testing.T) {
-	c := loadManifests(t)
+func TestKubernetesRollout(t *testing.T) { eachManifests(t, checkRollout) }
+
+func checkRollout(t *testing.T, c *manifests) {
+	t.Helper()
 	container, values := c.serviceContainer(t)
 	spec := c.deployment.Spec
-	if r := spec.Strategy.RollingUpdate; r.MaxUnavailable.IntValue() != 0 || r.MaxSurge.IntValue() < 1 {
+	if c.isSingle() {
+		if spec.Strategy.Type != apps.RecreateDeploymentStrategyType {
+			t.Errorf("the strategy is %s, want Recreate: only one pod may use the file", spec.Strategy.Type)
+		}
+	} else if r := spec.Strategy.RollingUpdate; r.MaxUnavailable.IntValue() != 0 || r.MaxSurge.IntValue() < 1 {
 		t.Errorf("maxUnavailable is %s and maxSurge is %s, want 0 and at least 1", r.MaxUnavailable, r.MaxSurge)
 	}
 	drain, err := time.ParseDuration(values["SHUTDOWN_DRAIN"])
@@ -170,8 +227,10 @@ func TestKubernetesRollout(t *testing.T) {
 // TestKubernetesPorts checks that the pod's ports are the defaults of the service, that every
 // Service and NetworkPolicy uses only these ports, and that the debug port is not open to
 // everybody.
-func TestKubernetesPorts(t *testing.T) {
-	c := loadManifests(t)
+func TestKubernetesPorts(t *testing.T) { eachManifests(t, checkPorts) }
+
+func checkPorts(t *testing.T, c *manifests) {
+	t.Helper()
 	container, _ := c.serviceContainer(t)
 	settings := map[string]string{
 		"api": "PORT", "limit-http": "RATELIMIT_HTTP_PORT", "limit-grpc": "GRPC_PORT", "debug": "DEBUG_PORT",
@@ -188,7 +247,7 @@ func TestKubernetesPorts(t *testing.T) {
 			if !has[p.TargetPort.StrVal] {
 				t.Errorf("the Service %s targets the port %s, which the pod does not have", s.Name, p.TargetPort.StrVal)
 			}
-			if p.TargetPort.StrVal == "debug" {
+			if p.TargetPort.StrVal == "debug" && !c.isScraped(s) {
 				t.Errorf("the Service %s exposes the debug listener", s.Name)
 			}
 		}
@@ -206,8 +265,10 @@ func TestKubernetesPorts(t *testing.T) {
 
 // TestKubernetesSelectors checks that every object selects the pods of the Deployment, and that
 // there are at least two.
-func TestKubernetesSelectors(t *testing.T) {
-	c := loadManifests(t)
+func TestKubernetesSelectors(t *testing.T) { eachManifests(t, checkSelectors) }
+
+func checkSelectors(t *testing.T, c *manifests) {
+	t.Helper()
 	labels := c.deployment.Spec.Template.Labels
 	selectors := map[string]map[string]string{
 		"Deployment":          c.deployment.Spec.Selector.MatchLabels,
@@ -227,10 +288,161 @@ func TestKubernetesSelectors(t *testing.T) {
 			}
 		}
 	}
-	if ref := c.scaler.Spec.ScaleTargetRef; ref.Kind != "Deployment" || ref.Name != c.deployment.Name {
-		t.Errorf("the HorizontalPodAutoscaler scales %s %s, want the Deployment", ref.Kind, ref.Name)
+	replicas := c.deployment.Spec.Replicas
+	if c.scaler.Name != "" {
+		if ref := c.scaler.Spec.ScaleTargetRef; ref.Kind != "Deployment" || ref.Name != c.deployment.Name {
+			t.Errorf("the HorizontalPodAutoscaler scales %s %s, want the Deployment", ref.Kind, ref.Name)
+		}
+		if replicas != nil {
+			t.Error("the Deployment has a number of replicas, to which each update of it would return")
+		}
+		replicas = c.scaler.Spec.MinReplicas
 	}
-	if *c.scaler.Spec.MinReplicas < 2 || *c.deployment.Spec.Replicas < 2 {
-		t.Error("want at least 2 replicas: a single pod cannot be replaced without an outage")
+	if single := c.isSingle(); single && *replicas != 1 || !single && *replicas < 2 {
+		t.Errorf("%d replicas, want 1 with a file, and else 2 or more: a single pod cannot be replaced without an outage", *replicas)
+	}
+}
+
+// isScraped reports whether a Service is only for Prometheus: a ServiceMonitor selects it, it has no
+// address of its own, and a NetworkPolicy restricts who connects to the pods.
+func (c *manifests) isScraped(s core.Service) bool {
+	selected := c.monitor.Name != "" && s.Spec.ClusterIP == core.ClusterIPNone && c.network.Name != ""
+	for key, value := range c.monitor.Spec.Selector.MatchLabels {
+		selected = selected && s.Labels[key] == value
+	}
+	return selected && c.monitor.Spec.Endpoints[0].Port == s.Spec.Ports[0].Name
+}
+
+// TestKubernetesRoutes checks that an Ingress and routes lead to Services and ports that exist, and
+// that a ServiceMonitor selects one Service.
+func TestKubernetesRoutes(t *testing.T) { eachManifests(t, checkRoutes) }
+
+func checkRoutes(t *testing.T, c *manifests) {
+	t.Helper()
+	has := map[string]bool{}
+	scraped := 0
+	for _, s := range c.services {
+		for _, p := range s.Spec.Ports {
+			has[s.Name+" "+p.Name] = true
+			has[s.Name+" "+strconv.Itoa(int(p.Port))] = true
+		}
+		if c.isScraped(s) {
+			scraped++
+		}
+	}
+	if (scraped == 1) != (c.monitor.Name != "") {
+		t.Errorf("the ServiceMonitor %q selects %d Services", c.monitor.Name, scraped)
+	}
+	var backends []string
+	for _, r := range c.ingress.Spec.Rules {
+		for _, p := range r.HTTP.Paths {
+			backends = append(backends, p.Backend.Service.Name+" "+p.Backend.Service.Port.Name)
+		}
+	}
+	for _, r := range c.httpRoute.Spec.Rules {
+		backends = append(backends, string(r.BackendRefs[0].Name)+" "+strconv.Itoa(int(*r.BackendRefs[0].Port)))
+	}
+	for _, r := range c.grpcRoute.Spec.Rules {
+		backends = append(backends, string(r.BackendRefs[0].Name)+" "+strconv.Itoa(int(*r.BackendRefs[0].Port)))
+	}
+	for _, backend := range backends {
+		if !has[backend] {
+			t.Errorf("a route leads to %s, which no Service has: %v", backend, has)
+		}
+	}
+}
+
+// TestKubernetesHooks checks the Job of migrations and the pod of helm test: no Service or policy
+// selects them, a finished one is deleted, they are as restricted as the service, and the pods of
+// the service apply migrations if and only if no Job does.
+func TestKubernetesHooks(t *testing.T) { eachManifests(t, checkHooks) }
+
+func checkHooks(t *testing.T, c *manifests) {
+	t.Helper()
+	_, values := c.serviceContainer(t)
+	if byJob := c.migration.Name != ""; values["MIGRATE_ON_START"] != strconv.FormatBool(!byJob) {
+		t.Errorf("MIGRATE_ON_START is %q, and a Job applies migrations: %v", values["MIGRATE_ON_START"], byJob)
+	}
+	for _, o := range c.objects {
+		if o.Annotations["helm.sh/hook"] != "" && o.Annotations["helm.sh/hook-delete-policy"] != "before-hook-creation,hook-succeeded" {
+			t.Errorf("%s %s stays after the hook", o.Kind, o.Name)
+		}
+	}
+	job := c.migration.Spec.Template
+	c.checkHookPod(t, job.Labels, job.Spec)
+	c.checkHookPod(t, c.testPod.Labels, c.testPod.Spec)
+	if c.migration.Name == "" {
+		return
+	}
+	environment := map[string]string{}
+	for _, v := range job.Spec.Containers[0].Env {
+		if v.Value != "" {
+			environment[v.Name] = v.Value
+		}
+	}
+	for _, added := range []string{"TZ", "NODE"} { // extraEnv of a file of values
+		delete(environment, added)
+	}
+	checkEnvironment(t, environment)
+	for name, value := range c.configs[c.deployment.Name].Data {
+		if environment[name] != value {
+			t.Errorf("the Job has %s=%q, and the service %q", name, environment[name], value)
+		}
+	}
+}
+
+// checkHookPod checks the pod of a hook, if there is one.
+func (c *manifests) checkHookPod(t *testing.T, labels map[string]string, pod core.PodSpec) {
+	t.Helper()
+	if len(pod.Containers) == 0 {
+		return
+	}
+	served := c.deployment.Spec.Template.Spec
+	if selector := c.deployment.Spec.Selector.MatchLabels; labels["app.kubernetes.io/component"] == selector["app.kubernetes.io/component"] {
+		t.Errorf("the labels %v of a hook are those of the service", labels)
+	}
+	if !reflect.DeepEqual(pod.SecurityContext, served.SecurityContext) || *pod.AutomountServiceAccountToken ||
+		!reflect.DeepEqual(pod.Containers[0].SecurityContext, served.Containers[0].SecurityContext) {
+		t.Errorf("the pod %v is not as restricted as the service", labels)
+	}
+	if pod.Containers[0].Image != served.Containers[0].Image || pod.RestartPolicy != core.RestartPolicyNever {
+		t.Errorf("the pod %v has another image than the service, or restarts", labels)
+	}
+	for _, v := range pod.Volumes {
+		if !slices.ContainsFunc(served.Volumes, func(other core.Volume) bool { return other.Name == v.Name }) {
+			t.Errorf("the service has no volume %s", v.Name)
+		}
+	}
+}
+
+// TestKubernetesSecrets checks that secrets are in Secrets that exist, and that the chart makes none.
+func TestKubernetesSecrets(t *testing.T) { eachManifests(t, checkSecrets) }
+
+func checkSecrets(t *testing.T, c *manifests) {
+	t.Helper()
+	all := knownSettings(t)
+	for _, config := range c.configs {
+		for name, value := range config.Data {
+			if all[name].Secret && (!slices.Contains(addresses, name) || strings.Contains(value, "@")) {
+				t.Errorf("the ConfigMap %s has the secret %s", config.Name, name)
+			}
+		}
+	}
+	pod := c.deployment.Spec.Template.Spec
+	paths := map[string]bool{}
+	for _, v := range pod.Volumes {
+		if v.Secret != nil {
+			for _, item := range v.Secret.Items {
+				paths["/run/secrets/tollgate/"+item.Path] = true
+			}
+			if *v.Secret.DefaultMode != 0o440 {
+				t.Errorf("the files of the Secret %s have the mode %o, want 440", v.Secret.SecretName, *v.Secret.DefaultMode)
+			}
+		}
+	}
+	for _, v := range pod.Containers[0].Env {
+		if secret, is := strings.CutSuffix(v.Name, "_FILE"); is && all[secret].Secret && !paths[v.Value] {
+			t.Errorf("%s is %s, which no Secret has", v.Name, v.Value)
+		}
 	}
 }
