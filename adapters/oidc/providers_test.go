@@ -191,7 +191,7 @@ func isRefused(err error) bool {
 	return ok && f.Kind == fault.Unauthenticated && f.Code == "invalid_grant"
 }
 
-// TestConsent checks that a sign-in with offline_access asks for consent, without which many providers
+// TestConsent checks that a sign-in with offline_access requests consent, without which many providers
 // give no refresh token.
 func TestConsent(t *testing.T) {
 	p := oidcissuer.StartProvider(t)

@@ -78,7 +78,7 @@ type ProofAttempt struct {
 	Policies []publisher.PolicyID
 	Address  netip.Addr
 	Reason   string // why it was refused; empty if a token was issued
-	// Holds reports that the proof was refused only because nobody had allowed it, and Claims describe
+	// Holds reports that the proof was refused only because no one had allowed it, and Claims describe
 	// the job then.
 	Holds  bool
 	Claims map[string]string

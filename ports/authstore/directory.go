@@ -54,7 +54,7 @@ type forced struct{}
 func ByForce(ctx context.Context) context.Context { return context.WithValue(ctx, forced{}, true) }
 
 // KeepOperator calls change, which may keep a person from operating, in the transaction of the
-// context. If somebody could operate before and nobody can after it, it returns fault.Conflict with
+// context. If somebody could operate before and no one can after it, it returns fault.Conflict with
 // code last_operator, and the transaction must end with that error. Of transactions that call it,
 // one runs after the other. It returns the error of change.
 func KeepOperator(ctx context.Context, o Operators, change func(ctx context.Context) error) error {

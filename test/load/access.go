@@ -27,7 +27,7 @@ import (
 )
 
 // accessCommand is the argument with which this program measures decisions about calls of tool
-// servers, as Envoy asks for them.
+// servers, as Envoy requests them.
 const accessCommand = "access"
 
 const (

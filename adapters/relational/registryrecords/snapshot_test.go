@@ -123,7 +123,7 @@ func TestSnapshotDoesNotChange(t *testing.T) {
 	}
 }
 
-// readsBesideWrites is the number of reads of each kind beside a writer.
+// readsBesideWrites is the number of reads of each kind next to a writer.
 const readsBesideWrites = 500
 
 // TestViewBesideAWriter reads a view that hides deprecated versions while a version is deprecated

@@ -9,7 +9,7 @@ import (
 	"github.com/tollgate-dev/tollgate/core/registry"
 )
 
-// hashOf returns the hash of the ETag of an object: of its JSON, without what changes while nobody
+// hashOf returns the hash of the ETag of an object: of its JSON, without what changes while no one
 // changes the object, such as the time of its last use. A shape that has those has the method
 // stable, which returns the shape without them.
 func hashOf(shape any) uint64 {

@@ -70,7 +70,7 @@ type personResponse struct {
 	managed
 }
 
-// stable leaves out what changes while nobody changes the person.
+// stable leaves out what changes while no one changes the person.
 func (p personResponse) stable() any {
 	p.LastSignInAt = nil
 	return p

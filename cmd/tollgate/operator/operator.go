@@ -1,6 +1,6 @@
 // Package operator has the commands of operators. They work on the database of the service, which
 // may run meanwhile. With --server they call the administration API of a service instead: a command
-// that can do so has a remote form beside its local one, which prints the same rows.
+// that can do so has a remote form next to its local one, which prints the same rows.
 package operator
 
 import (

@@ -15,7 +15,7 @@ import (
 	"github.com/tollgate-dev/tollgate/ports/courier"
 )
 
-// runForgotten asks for links and returns what is reported, when all requests are done. It must be
+// runForgotten requests links and returns what is reported, when all requests are done. It must be
 // called in a bubble.
 func (fx *fixture) runForgotten(emails ...auth.Email) (events []any) {
 	fx.t.Helper()
@@ -34,7 +34,7 @@ func (fx *fixture) runForgotten(emails ...auth.Email) (events []any) {
 	return events
 }
 
-// TestForgot asks for links for people in each state, and for more than an address gets.
+// TestForgot requests links for people in each state, and for more than an address gets.
 func TestForgot(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		fx := newFixture(t)
@@ -74,7 +74,7 @@ func TestForgot(t *testing.T) {
 	})
 }
 
-// TestForgotFails asks for links while a dependency fails, without a courier, and too many at once.
+// TestForgotFails requests links while a dependency fails, without a courier, and too many at once.
 func TestForgotFails(t *testing.T) {
 	for name, c := range map[string]struct {
 		spoil  func(fx *fixture)

@@ -57,7 +57,7 @@ const queueCapacity = 1000
 // forgottenKind names the messages of forgotten passwords in logs and metrics.
 const forgottenKind notices.Kind = "forgotten_password"
 
-// Forgot asks for a link to set another password, and returns at once: that an address has an
+// Forgot requests a link to set another password, and returns at once: that an address has an
 // account shows neither in what it does nor in the time that it takes. Run sends the link.
 func (s *Service) Forgot(email auth.Email) {
 	select {

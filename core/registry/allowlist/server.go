@@ -39,7 +39,7 @@ type pkg struct {
 	environment                        []input
 }
 
-// input is a value that a document gives or asks for.
+// input is a value that a document gives or requests.
 type input struct {
 	name, value, fallback string // fallback is the default
 	hint                  string // what an argument without a name is for

@@ -20,7 +20,7 @@ const (
 	refusedProofs = 20
 )
 
-// Refused returns the last proofs that held and that nobody had allowed, newest first, and each domain
+// Refused returns the last proofs that held and that no one had allowed, newest first, and each domain
 // with a key and each job once: at most 20 of the last 30 days, as far as they concern the names that
 // the caller may publish. The errors are those of List.
 func (s *Policies) Refused(ctx context.Context, who authority.Caller) ([]publisher.Refused, error) {

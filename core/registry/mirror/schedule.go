@@ -61,7 +61,7 @@ func (m *Mirror) IsDue(now time.Time) bool {
 	return !m.State.NextAt.After(now) || m.State.NextAt.After(now.Add(m.Interval+maxSkew))
 }
 
-// Since returns since when the next read asks for changes; zero if it must compare everything, as
+// Since returns since when the next read requests changes; zero if it must compare everything, as
 // it must at first, once a day, and if the clock was ahead at the last success: changes since then
 // may have earlier times.
 func (s State) Since(now time.Time) time.Time {

@@ -23,7 +23,7 @@ type Draft struct {
 	Claims         map[string]string
 	ExpiresAt      time.Time
 	// Owner and ManagedBy are of operators. Owner is a person who holds a grant over the pattern,
-	// on which the policy then depends; empty for nobody.
+	// on which the policy then depends; empty for no one.
 	Owner     registry.Holder
 	ManagedBy string
 }

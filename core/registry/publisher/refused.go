@@ -38,7 +38,7 @@ func DescribeClaims(claims map[string]string) map[string]string {
 	return described
 }
 
-// Refused is a proof that held and was refused, because nobody had allowed it.
+// Refused is a proof that held and was refused, because no one had allowed it.
 type Refused struct {
 	audit.Event
 
@@ -76,7 +76,7 @@ func (r *Refused) Same(other *Refused) bool {
 // Concerns reports whether the proof concerns somebody who may publish what the grants select and who
 // sees the policies, and sets the pattern of the draft. A proof concerns the names that it proves, and
 // those of a policy for the same owner at the same issuer. It concerns who may publish everything, and
-// nobody when one of the policies admits it now.
+// no one when one of the policies admits it now.
 func (r *Refused) Concerns(grants []registry.Pattern, policies []Policy) bool {
 	proof := Proof{Method: Method(r.Draft.Method), Identity: Identity{r.Draft.Issuer, r.Draft.Subject, r.Draft.Claims}}
 	proof.Domain, _ = ParseDomain(r.Draft.Domain)

@@ -93,7 +93,7 @@ func TestAskIsRefused(t *testing.T) {
 	}
 }
 
-// TestAskDoesNotReadBeforeTrust checks that nobody below the trust makes the service read anything,
+// TestAskDoesNotReadBeforeTrust checks that no one below the trust makes the service read anything,
 // and that the error of reading is recorded.
 func TestAskDoesNotReadBeforeTrust(t *testing.T) {
 	t.Parallel()

@@ -37,7 +37,7 @@ type Draft struct {
 	Reason string
 }
 
-// wanted is what a draft asks for.
+// wanted is what a draft requests.
 type wanted struct {
 	reason  string
 	name    registry.Name // the zero value with an address

@@ -75,7 +75,7 @@ func newFixtureWith(wrap func(registrystore.ServerWriter) registrystore.ServerWr
 	return w
 }
 
-// runner counts transactions, runs each one twice when the database asks for it, and fails from one
+// runner counts transactions, runs each one twice when the database requests it, and fails from one
 // of them on.
 type runner struct {
 	db     *fakedb.Database

@@ -208,7 +208,7 @@ func admitsAllInParallel(t *testing.T, s Subject) {
 	}
 }
 
-// admitsByTime asks for as long as the rate needs for some hits: no more are admitted than the
+// admitsByTime requests as long as the rate needs for some hits: no more are admitted than the
 // bound for the time that has passed.
 func admitsByTime(t *testing.T, s Subject) {
 	h := counter.Hit{

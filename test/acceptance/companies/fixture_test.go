@@ -147,7 +147,7 @@ func (b *browser) postTo(address string, form url.Values) *browser {
 	return b.send(r)
 }
 
-// begin asks for a sign-in and returns the address of the provider's page, without opening it.
+// begin requests a sign-in and returns the address of the provider's page, without opening it.
 func (b *browser) begin(path string) string {
 	b.t.Helper()
 	return b.location(b.api+path, 303)

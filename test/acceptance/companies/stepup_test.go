@@ -42,7 +42,7 @@ func verified(subject string, changes ...any) oidcissuer.Behaviour {
 	return oidcissuer.Behaviour{Claims: claims}
 }
 
-// stepUp asks for a step-up at the company, and returns the challenge.
+// stepUp requests a step-up at the company, and returns the challenge.
 func (s *site) stepUp(t *testing.T, p *fixture.Person) (challenge object) {
 	t.Helper()
 	p.PostJSON(t, s.Service, "/auth/step-up/initiate", object{"method": "COMPANY"}).WantStatus(t, 200).Decode(t, &challenge)

@@ -7,7 +7,7 @@ import (
 	"github.com/tollgate-dev/tollgate/test/acceptance/internal/fixture"
 )
 
-// styleScript checks the parts of the page of the style: a badge is on the line of the text beside
+// styleScript checks the parts of the page of the style: a badge is on the line of the text next to
 // it, the inputs of a row line up, a long text pushes nothing out, and what has the focus has a ring.
 const styleScript = `(() => {
 	const wrong = [];

@@ -77,7 +77,7 @@ func (s *site) newRisky(t *testing.T) *fixture.Person {
 	return dan
 }
 
-// wantOneBody: the callers of a view get one body, which nobody else gets, not even by its tag.
+// wantOneBody: the callers of a view get one body, which no one else gets, not even by its tag.
 func (s *site) wantOneBody(t *testing.T, path string, callers ...*fixture.Person) {
 	t.Helper()
 	tags := map[string]bool{}

@@ -224,7 +224,7 @@ func (s *site) makeResetLink(t *testing.T, id string) string {
 	return link
 }
 
-// forgot asks for a link to set another password.
+// forgot requests a link to set another password.
 func (s *site) forgot(t *testing.T, email string) apiclient.Response {
 	t.Helper()
 	return apiclient.Call(t, "POST", s.API+"/auth/password/forgot", object{"email": email}).WantStatus(t, http.StatusOK)

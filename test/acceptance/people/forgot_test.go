@@ -18,7 +18,7 @@ import (
 // mailsPerHour is the number of links that an address gets in an hour.
 const mailsPerHour = 3
 
-// TestForgottenPasswordMails asks for more links than an address gets in an hour: the response stays
+// TestForgottenPasswordMails requests more links than an address gets in an hour: the response stays
 // the same, without a mail. Other addresses get theirs.
 func TestForgottenPasswordMails(t *testing.T) {
 	t.Parallel()
@@ -91,7 +91,7 @@ func TestForgottenPasswordOfAnybody(t *testing.T) {
 	})
 }
 
-// traceForgot asks for a link, and returns all of the response and of its trace that could tell
+// traceForgot requests a link, and returns all of the response and of its trace that could tell
 // addresses apart.
 func (s *site) traceForgot(t *testing.T, collector *otlptest.Collector, email string, n int) string {
 	t.Helper()

@@ -106,7 +106,7 @@ func TestInvitation(t *testing.T) {
 	})
 }
 
-// TestReset asks for links to set another password, and uses them.
+// TestReset requests links to set another password, and uses them.
 func TestReset(t *testing.T) {
 	t.Parallel()
 	fixture.InEachEnvironment(t, func(t *testing.T, e *fixture.Environment) {

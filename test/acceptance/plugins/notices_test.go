@@ -135,7 +135,7 @@ func TestNoticesOfTheDevelopmentCourier(t *testing.T) {
 	})
 }
 
-// TestLinksByEmail asks for a link to set another password, and uses the one in the letter: its text
+// TestLinksByEmail requests a link to set another password, and uses the one in the letter: its text
 // has the link, also for couriers that do not know which part of it is one.
 func TestLinksByEmail(t *testing.T) {
 	fixture.InEachEnvironment(t, func(t *testing.T, e *fixture.Environment) {

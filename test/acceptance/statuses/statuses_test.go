@@ -179,7 +179,7 @@ func describe(t *testing.T, object string) string {
 
 var requiredLevel = regexp.MustCompile(`acr_values="([A-Z_]+)"`)
 
-// errorOf returns the error in the answer of the API, with the trust level that it asks for.
+// errorOf returns the error in the answer of the API, with the trust level that it requests.
 func errorOf(a apiclient.Response) string {
 	var said struct{ Error, Message string }
 	text := ""

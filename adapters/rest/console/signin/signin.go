@@ -111,7 +111,7 @@ func (p *Pages) renderPassword(v *site.Visit, problems site.Problems) error {
 	return v.Render(passwordPage, head, passwordView{v.Form.Get("email"), v.Next(), v.CanSignIn(), links, p.permitsPasskeys(v)})
 }
 
-// checkPassword signs a person in, or asks for the second factor.
+// checkPassword signs a person in, or requests the second factor.
 func (p *Pages) checkPassword(v *site.Visit) error {
 	if !v.CanSignIn() {
 		return p.renderPassword(v, nil)

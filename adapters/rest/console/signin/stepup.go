@@ -154,7 +154,7 @@ type codeView struct {
 	Trust     bool // the browser is to be trusted
 }
 
-// send begins a step-up and asks for its code.
+// send begins a step-up and requests its code.
 func (p *Pages) send(v *site.Visit) error {
 	method, err := auth.ParseStepUpMethod(v.Form.Get(methodField))
 	var pending stepup.Pending

@@ -19,7 +19,7 @@ type Act struct {
 	// that Do calls may require more.
 	Level auth.TrustLevel
 	// Check returns what is wrong with a form that a step-up would not mend. It is called first, so
-	// that nobody enters a code for a form that is refused afterwards. It is optional.
+	// that no one enters a code for a form that is refused afterwards. It is optional.
 	Check Handler
 	// Title says what the act does, as on its button: "Revoke this device".
 	Title string

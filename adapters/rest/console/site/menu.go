@@ -24,7 +24,7 @@ func newSection(name, root string, links ...Link) section {
 	return s
 }
 
-// sections are the parts with menus, which are beside the page as in GitHub's settings.
+// sections are the parts with menus, which are next to the page as in GitHub's settings.
 var sections = []section{
 	newSection("My servers", Root+"own",
 		Link{Text: "My servers"}, Link{Text: "Trusted publishing", Path: "trusted"},

@@ -252,7 +252,7 @@ func (s *Site) Reader(h Handler) fiber.Handler {
 	}
 }
 
-// Reader returns the person who is signed in; else nobody.
+// Reader returns the person who is signed in; else no one.
 func (v *Visit) Reader() (authority.Caller, error) { return v.readerBy("") }
 
 // IsPrivate reports whether reading the registry needs a caller.
