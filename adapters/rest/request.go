@@ -37,7 +37,7 @@ func RequestID(c *fiber.Ctx) string {
 	return id
 }
 
-// Operation returns the method of the request and the path of its route, such as
+// Operation returns the method of the request and the path of its route, like
 // "PUT /devices/:id/trust".
 func Operation(c *fiber.Ctx) string { return strings.Clone(c.Method()) + " " + c.Route().Path }
 

@@ -46,7 +46,7 @@ func textProblem(s string) string {
 	return ""
 }
 
-// NotFound returns fault.NotFound with code resource_not_found for a kind of thing, such as
+// NotFound returns fault.NotFound with code resource_not_found for a kind of thing, like
 // "device".
 func NotFound(thing string) *fault.Error {
 	return fault.New(fault.NotFound, thing+" not found").WithCode(CodeNotFound)

@@ -131,7 +131,7 @@ func (e *Error) Error() string {
 // Unwrap returns the cause.
 func (e *Error) Unwrap() error { return e.Err }
 
-// PublicMessage returns the message of err for people other than operators of the machine, such as
+// PublicMessage returns the message of err for people other than operators of the machine, like
 // readers of the audit log: "internal error" for a failure of kind Internal, for one without a
 // message and for any error that is not a fault.
 func PublicMessage(err error) string {

@@ -141,7 +141,7 @@ func NewPublisher(p Publisher, from netip.Addr) Caller {
 // it, and what checks the grant to operate.
 func Operator() Caller { return Caller{kind: operator} }
 
-// IsRemote reports whether the caller sent a request: it is neither an operator nor nobody.
+// IsRemote reports whether the caller sent a request: it is neither an operator nor no one.
 func (c Caller) IsRemote() bool { return c.kind != unknown && c.kind != operator }
 
 // IsOperator reports whether the caller is an operator, of whom no use case knows the name.

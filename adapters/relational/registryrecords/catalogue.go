@@ -230,7 +230,7 @@ func (s catalogueStore) best(ctx context.Context, q registrystore.Search, manyTi
 	if err != nil {
 		return nil, err
 	}
-	// Those that have a word such as io.github are next to each other, and not at the beginning.
+	// Those that have a word like io.github are next to each other, and not at the beginning.
 	first := condition{"c.name >= ? AND c.name < ?", []any{q.Words[0], q.Words[0] + afterNames}}
 	begins, err := s.inOrder(ctx, q, first, 0, q.Offset+q.Limit)
 	return slices.Concat(titled, named, begins), err

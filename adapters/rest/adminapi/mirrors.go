@@ -109,7 +109,7 @@ func (a *API) putMirror(q *request) act {
 	}
 }
 
-// duration returns a member of the body that is a duration such as 90m; zero without it.
+// duration returns a member of the body that is a duration like 90m; zero without it.
 func (q *request) duration(name string) time.Duration {
 	text := q.body().OptionalText(name)
 	if text == "" {

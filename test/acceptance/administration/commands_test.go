@@ -18,7 +18,7 @@ import (
 )
 
 // remoteCommand is a command that is run on the database and at the service. WORD in its arguments,
-// such as ID, stands for the first cell of the row that the command before has printed last.
+// like ID, stands for the first cell of the row that the command before has printed last.
 type remoteCommand struct {
 	args  string
 	fails bool

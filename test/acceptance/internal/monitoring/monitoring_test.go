@@ -98,9 +98,9 @@ func checkPlace(t *testing.T, d Dashboard, i int) {
 }
 
 // TestAlerts checks that each alert has a severity, a summary and a description, and is in
-// docs/monitoring.md.
+// docs/alerts.md.
 func TestAlerts(t *testing.T) {
-	page, err := os.ReadFile(filepath.Join(docs, "monitoring.md"))
+	page, err := os.ReadFile(filepath.Join(docs, "alerts.md"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -124,6 +124,6 @@ func TestAlerts(t *testing.T) {
 	slices.Sort(documented)
 	slices.Sort(defined)
 	if !slices.Equal(documented, defined) {
-		t.Errorf("docs/monitoring.md describes\n%v, defined are\n%v", documented, defined)
+		t.Errorf("docs/alerts.md describes\n%v, defined are\n%v", documented, defined)
 	}
 }
