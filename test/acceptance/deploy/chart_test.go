@@ -254,6 +254,38 @@ func TestChartValuesHaveComments(t *testing.T) {
 	check("", document.Content[0])
 }
 
+var yamlBlock = regexp.MustCompile("(?s)```yaml\n(.*?)```")
+
+// TestChartExample checks that the chart accepts the values of the documentation.
+func TestChartExample(t *testing.T) {
+	example := yamlBlock.FindStringSubmatch(readDeployFile(t, "..", "docs", "kubernetes.md"))
+	if example == nil {
+		t.Fatal("docs/kubernetes.md has no values")
+	}
+	own, err := common.ReadValues([]byte(example[1]))
+	if err != nil {
+		t.Fatal(err)
+	}
+	values := util.CoalesceTables(own, readValues(t, valueFiles(t)["manifests"]))
+	c := newManifests(t, renderChart(t, values, "tollgate", "Helm"))
+	if c.ingress.Name == "" || c.migration.Name == "" || c.configs["tollgate"].Data["PUBLIC_URL"] != "https://tollgate.example.com" {
+		t.Errorf("the example has no ingress, no migration or not its address: %v", c.configs)
+	}
+}
+
+// TestChartPublicURL checks that the service knows the address that browsers use: that of the
+// settings, or else the first host.
+func TestChartPublicURL(t *testing.T) {
+	for name, want := range map[string]string{
+		"sqlite": "", "ingress": "https://tools.example.com", "gateway": "https://tools.example.com", "everything": "https://tools.example.com",
+	} {
+		m := newManifests(t, renderChart(t, readValues(t, valueFiles(t)[name]), "tollgate", "Helm"))
+		if got := m.configs[m.deployment.Name].Data["PUBLIC_URL"]; got != want {
+			t.Errorf("%s: PUBLIC_URL is %q, want %q", name, got, want)
+		}
+	}
+}
+
 // TestChartNotes checks that the text after an installation says how to get the setup address.
 func TestChartNotes(t *testing.T) {
 	for name, file := range valueFiles(t) {
