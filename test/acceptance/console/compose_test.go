@@ -2,6 +2,7 @@ package console
 
 import (
 	"encoding/json"
+	"maps"
 	"net/http"
 	"net/url"
 	"os"
@@ -18,31 +19,26 @@ import (
 
 	"github.com/tollgate-dev/tollgate/adapters/relational/postgres/postgrestest"
 	"github.com/tollgate-dev/tollgate/test/acceptance/internal/fixture"
+	"github.com/tollgate-dev/tollgate/test/await"
+	"github.com/tollgate-dev/tollgate/test/mailserver"
 )
 
 // TestCompose starts the service with the environment and the command of the published compose file
 // and of its image. No courier is configured there: a person is set up, adds an authenticator app,
 // signs in anew, steps up with the app, and publishes.
 func TestCompose(t *testing.T) {
-	if os.Getenv("TEST_DATABASE_URL") == "" || os.Getenv("TEST_VALKEY_URL") == "" {
-		t.Skip("needs TEST_DATABASE_URL and TEST_VALKEY_URL")
-	}
+	needServers(t)
 	t.Parallel()
-	s := fixture.Launch(t, "serve", composeEnvironment(t))
-	s.AwaitRules()
-	s.AwaitLog(`"setup":`)
-	link := regexp.MustCompile(`"setup":"http://localhost:[0-9]+(/console/setup\?code=[^"]+)"`).
-		FindStringSubmatch(s.Process.Log())
-	if link == nil {
-		t.Fatal("the log has no address of the setup")
+	page, err := os.ReadFile("../../../docs/compose.md")
+	if err != nil {
+		t.Fatal(err)
 	}
-
-	b := newBrowser(t, s)
-	b.open("/console/", http.StatusOK)
-	b.wantText("setup=")
-	b.open(link[1], http.StatusOK)
-	b.press("Make the account", http.StatusOK, "email", "ada@example.com", "name", "Ada", "password", fixture.Password)
-	b.wantPath("/console/operator/setup")
+	word := regexp.MustCompile(`grep "([^"]+)"`).FindStringSubmatch(string(page))
+	s := fixture.Launch(t, "serve", composeEnvironment(t, loadComposeService(t, "compose.yaml")))
+	b := setUp(t, s)
+	if word == nil || !strings.Contains(s.Process.Log(), word[1]) {
+		t.Errorf("docs/compose.md finds the address of the setup by %q", word)
+	}
 	b.wantText("A courier for e-mail", "OTP_EMAIL_PLUGIN=otp-email", "Your authenticator app", "PUBLIC_URL", "pg_dump")
 	b.follow("Set up an authenticator app", http.StatusOK)
 	b.press("Set up an authenticator app", http.StatusOK)
@@ -77,11 +73,71 @@ func TestCompose(t *testing.T) {
 	anew.wantPath("/console/servers/com.example/weather/versions/1.0.0")
 }
 
+// TestComposeMail starts the service with the mail catcher of the published compose file too: a code
+// arrives there.
+func TestComposeMail(t *testing.T) {
+	needServers(t)
+	t.Parallel()
+	service := loadComposeService(t, "compose.yaml", "mail.yaml")
+	mail := mailserver.Start(t, mailserver.Options{Plain: true})
+	settings := *service.Environment["OTP_EMAIL_SETTINGS"]
+	changed := strings.Replace(settings, "SMTP_PORT: 1025", "SMTP_PORT: "+mail.Port, 1)
+	if changed == settings {
+		t.Fatalf("the settings of the mail catcher are %s", settings)
+	}
+	service.Environment["OTP_EMAIL_SETTINGS"] = &changed
+	s := fixture.Launch(t, "serve", composeEnvironment(t, service))
+	setUp(t, s)
+	b := newBrowser(t, s)
+	b.open("/console/sign-in?next=/console/publish", http.StatusOK)
+	b.press("Sign in", http.StatusOK, "email", "ada@example.com", "password", fixture.Password)
+	b.open("/console/step-up?next=/console/publish", http.StatusOK)
+	b.press("Send a code to a…@example.com", http.StatusOK)
+	code := ""
+	await.Until(t, "the letter with the code", func() bool {
+		for _, letter := range mail.Letters() {
+			code = regexp.MustCompile(`\b[0-9]{6}\b`).FindString(letter.Subject)
+			if code != "" {
+				return true
+			}
+		}
+		return false
+	})
+	b.press("Verify", http.StatusOK, "step-up.code", code)
+	b.wantPath("/console/publish")
+}
+
+// needServers skips a test without the servers of the compose file.
+func needServers(t *testing.T) {
+	t.Helper()
+	if os.Getenv("TEST_DATABASE_URL") == "" || os.Getenv("TEST_VALKEY_URL") == "" {
+		t.Skip("needs TEST_DATABASE_URL and TEST_VALKEY_URL")
+	}
+}
+
+// setUp makes the first account at the address in the log, and returns the browser of its person.
+func setUp(t *testing.T, s *fixture.Service) *browser {
+	t.Helper()
+	s.AwaitRules()
+	s.AwaitLog(`"setup":`)
+	link := regexp.MustCompile(`"setup":"http://localhost:[0-9]+(/console/setup\?code=[^"]+)"`).
+		FindStringSubmatch(s.Process.Log())
+	if link == nil {
+		t.Fatal("the log has no address of the setup")
+	}
+	b := newBrowser(t, s)
+	b.open("/console/", http.StatusOK)
+	b.wantText("setup?code=")
+	b.open(link[1], http.StatusOK)
+	b.press("Make the account", http.StatusOK, "email", "ada@example.com", "name", "Ada", "password", fixture.Password)
+	b.wantPath("/console/operator/setup")
+	return b
+}
+
 // composeEnvironment returns the environment of the service tollgate in the compose file, with that
 // of its image. It replaces what is only there in a container, and nothing else.
-func composeEnvironment(t *testing.T) []string {
+func composeEnvironment(t *testing.T, service types.ServiceConfig) []string {
 	t.Helper()
-	service := loadComposeService(t)
 	if len(service.Command) > 0 || len(service.Entrypoint) > 0 {
 		t.Fatalf("the command is %v %v, the test starts that of the image", service.Entrypoint, service.Command)
 	}
@@ -120,31 +176,38 @@ func composeEnvironment(t *testing.T) []string {
 		variables[name] = value
 	}
 	delete(variables, "KVSTORE_AUTH_FILE") // Valkey of the tests has no password
-	environ := []string{
-		// The listeners get free ports of this machine, and the plugins are not next to the program.
-		"HOST=127.0.0.1", "PORT=0", "RATELIMIT_HTTP_HOST=127.0.0.1", "RATELIMIT_HTTP_PORT=0", "GRPC_HOST=127.0.0.1",
-		"GRPC_PORT=0", "DEBUG_HOST=127.0.0.1", "DEBUG_PORT=0",
-		"PLUGIN_DIR=" + filepath.Join(fixture.BinDir, "plugins"),
+	return onThisMachine(variables, filepath.Base(filepath.Dir(dir)))
+}
+
+// onThisMachine returns an environment in which the listeners have free ports of this machine, and
+// counters a prefix, since all tests use one Valkey.
+func onThisMachine(variables map[string]string, prefix string) (environ []string) {
+	maps.Copy(variables, map[string]string{
+		"HOST": "127.0.0.1", "PORT": "0", "RATELIMIT_HTTP_HOST": "127.0.0.1", "RATELIMIT_HTTP_PORT": "0",
+		"GRPC_HOST": "127.0.0.1", "GRPC_PORT": "0", "DEBUG_HOST": "127.0.0.1", "DEBUG_PORT": "0",
+		"PLUGIN_DIR": filepath.Join(fixture.BinDir, "plugins"), "CACHE_KEY_PREFIX": url.PathEscape(prefix) + "_",
 		// What every process has.
-		"PATH=" + os.Getenv("PATH"), "TMPDIR=" + os.TempDir(), "GORACE=atexit_sleep_ms=0",
-		// All tests use one Valkey.
-		"CACHE_KEY_PREFIX=" + url.PathEscape(filepath.Base(filepath.Dir(dir))) + "_",
-	}
+		"PATH": os.Getenv("PATH"), "TMPDIR": os.TempDir(), "GORACE": "atexit_sleep_ms=0",
+	})
 	for name, value := range variables {
 		environ = append(environ, name+"="+value)
 	}
 	return environ
 }
 
-// loadComposeService returns the service tollgate of the compose file.
-func loadComposeService(t *testing.T) types.ServiceConfig {
+// loadComposeService returns the service tollgate of the published compose files.
+func loadComposeService(t *testing.T, names ...string) types.ServiceConfig {
 	t.Helper()
-	path, err := filepath.Abs("../../../deploy/compose/compose.yaml")
+	folder, err := filepath.Abs("../../../deploy/compose")
 	if err != nil {
 		t.Fatal(err)
 	}
+	var files []types.ConfigFile
+	for _, name := range names {
+		files = append(files, types.ConfigFile{Filename: filepath.Join(folder, name)})
+	}
 	p, err := loader.LoadWithContext(t.Context(), types.ConfigDetails{
-		WorkingDir: filepath.Dir(path), ConfigFiles: []types.ConfigFile{{Filename: path}}, Environment: types.Mapping{},
+		WorkingDir: folder, ConfigFiles: files, Environment: types.Mapping{},
 	})
 	if err != nil {
 		t.Fatal(err)
