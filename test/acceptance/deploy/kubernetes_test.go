@@ -253,6 +253,9 @@ func checkPorts(t *testing.T, c *manifests) {
 		}
 	}
 	for _, rule := range c.network.Spec.Ingress {
+		if rule.Ports[0].Port.StrVal == "api" && len(rule.From) > 0 && !slices.ContainsFunc(rule.From, c.isTestPod) {
+			t.Error("the NetworkPolicy does not let the pod of helm test in")
+		}
 		for _, p := range rule.Ports {
 			if !has[p.Port.StrVal] || p.Port.StrVal == "debug" && len(rule.From) == 0 {
 				t.Errorf(
@@ -301,6 +304,19 @@ func checkSelectors(t *testing.T, c *manifests) {
 	if single := c.isSingle(); single && *replicas != 1 || !single && *replicas < 2 {
 		t.Errorf("%d replicas, want 1 with a file, and else 2 or more: a single pod cannot be replaced without an outage", *replicas)
 	}
+}
+
+// isTestPod reports whether a NetworkPolicy means the pod of helm test.
+func (c *manifests) isTestPod(peer networking.NetworkPolicyPeer) bool {
+	if peer.PodSelector == nil || peer.NamespaceSelector != nil {
+		return false
+	}
+	for key, value := range peer.PodSelector.MatchLabels {
+		if c.testPod.Labels[key] != value {
+			return false
+		}
+	}
+	return true
 }
 
 // isScraped reports whether a Service is only for Prometheus: a ServiceMonitor selects it, it has no

@@ -14,6 +14,11 @@
 {{- end -}}
 {{- end }}
 
+{{/* The version of the application, in characters that tags of images and labels may have. */}}
+{{- define "tollgate.version" -}}
+{{- .Chart.AppVersion | replace "+" "-" | trunc 63 -}}
+{{- end }}
+
 {{/* The labels by which objects select the pods of the service. They never change: a Deployment cannot change its own. */}}
 {{- define "tollgate.selector" -}}
 app.kubernetes.io/name: {{ include "tollgate.name" . }}
@@ -25,7 +30,7 @@ app.kubernetes.io/component: server
 {{- define "tollgate.commonLabels" -}}
 app.kubernetes.io/name: {{ include "tollgate.name" . }}
 app.kubernetes.io/instance: {{ .Release.Name }}
-app.kubernetes.io/version: {{ .Chart.AppVersion | quote }}
+app.kubernetes.io/version: {{ include "tollgate.version" . | quote }}
 app.kubernetes.io/managed-by: {{ .Release.Service }}
 {{- with .Values.commonLabels }}
 {{ toYaml . }}
@@ -42,7 +47,7 @@ app.kubernetes.io/component: server
 {{- if .Values.image.digest -}}
 {{ .Values.image.repository }}@{{ .Values.image.digest }}
 {{- else -}}
-{{ .Values.image.repository }}:{{ .Values.image.tag | default .Chart.AppVersion }}
+{{ .Values.image.repository }}:{{ .Values.image.tag | default (include "tollgate.version" .) }}
 {{- end -}}
 {{- end }}
 
