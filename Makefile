@@ -23,7 +23,7 @@ PROTOC_GEN_GO := $(TOOLS)/protoc-gen-go
 PROTOC_GEN_GO_GRPC := $(TOOLS)/protoc-gen-go-grpc
 
 # The version of the source; it has a value even without git or without history.
-VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo unversioned)
+VERSION ?= $(shell git describe --tags --match 'v[0-9]*' --always --dirty 2>/dev/null || echo unversioned)
 REVISION ?= $(shell git rev-parse HEAD 2>/dev/null)
 # The time of the commit and not of the build, so that two builds of one commit are equal.
 COMMITTED ?= $(shell TZ=UTC git log -1 --date=format-local:%Y-%m-%dT%H:%M:%SZ --format=%cd 2>/dev/null)
@@ -56,7 +56,7 @@ FUZZTIME ?= 10s
 # Additional flags for go test, for example -parallel=1.
 FUZZFLAGS ?=
 
-.PHONY: help run test test-race test-long servers check lint generate build docs-site screenshots plots bench compare fuzz vuln
+.PHONY: help run test test-race test-long servers check lint generate build release docs-site screenshots plots bench compare fuzz vuln
 .PHONY: check-format check-structure check-vet check-generated check-tidy tool-lint tool-envoy-ratelimit tools-protobuf
 
 help: ## list the targets
@@ -105,6 +105,10 @@ build: ## build the static binaries: bin/tollgate, bin/ratelimit-client, bin/plu
 
 docs-site: ## render docs/ as static pages with a search, in bin/site
 	go run -C test/tools ./docsite -from $(CURDIR) -to $(CURDIR)/bin/site -version $(VERSION)
+
+release: ## build dist/: archives, deb, rpm, list of modules, checksums; RELEASE_FLAGS=-only=linux/amd64 for one system
+	rm -rf dist
+	go run -C test/tools ./release -root ../.. -out ../../dist -version '$(VERSION)' -revision '$(REVISION)' -committed '$(COMMITTED)' $(RELEASE_FLAGS)
 
 screenshots: ## write pictures of all pages of the console to bin/screenshots
 	@mkdir -p bin/screenshots

@@ -4,9 +4,11 @@ package service
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"os/signal"
+	"runtime"
 	"syscall"
 
 	"github.com/spf13/cobra"
@@ -50,9 +52,21 @@ func newServe(p cli.Process) *cobra.Command {
 	return c
 }
 
+// checkSystem returns an error for a system on which the service cannot run: on Windows it could not
+// see who may write to its keys and plugins, and its plugins would not end with it.
+func checkSystem(name string) error {
+	if name == "windows" {
+		return errors.New("the service does not run on Windows: run it on Linux, and use the other commands here with --server URL")
+	}
+	return nil
+}
+
 // Serve runs the service until ctx ends, which happens at the first signal, and then drains it. A
 // second signal ends the process at once.
 func Serve(ctx context.Context, p cli.Process, s settings.Settings, parts settings.Parts) error {
+	if err := checkSystem(runtime.GOOS); err != nil {
+		return err
+	}
 	relaxGarbageCollection(p.Environ)
 	log := eventlog.NewLog(p.Stderr, s.Service.LogLevel, s.Service.LogFormat)
 	s.Console.Announce = cli.IsTerminal(p.Stderr)

@@ -9,8 +9,11 @@ import (
 	"time"
 )
 
-// installedPath is where the program is installed.
-const installedPath = "/opt/tollgate/tollgate"
+// The paths of the program in the image, and where packages install it.
+const (
+	installedPath = "/opt/tollgate/tollgate"
+	packagedPath  = "/usr/lib/tollgate/tollgate"
+)
 
 // readUnit returns the values of each key in the systemd unit.
 func readUnit(t *testing.T) map[string][]string {
@@ -61,7 +64,7 @@ func TestUnitWithSystemdAnalyze(t *testing.T) {
 	if err := os.WriteFile(program, []byte("#!/bin/sh\n"), 0o700); err != nil {
 		t.Fatal(err)
 	}
-	text := strings.ReplaceAll(readDeployFile(t, "systemd", "tollgate.service"), "ExecStart="+installedPath,
+	text := strings.ReplaceAll(readDeployFile(t, "systemd", "tollgate.service"), "ExecStart="+packagedPath,
 		"ExecStart="+program)
 	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
 		t.Fatal(err)

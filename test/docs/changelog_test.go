@@ -1,0 +1,45 @@
+package docs
+
+import (
+	"os"
+	"regexp"
+	"strings"
+	"testing"
+)
+
+// TestChangelog checks that the versions of CHANGELOG.md have a date and are sorted, the newest
+// first, and that no entry stands twice: merges of branches keep the lines of both.
+func TestChangelog(t *testing.T) {
+	text, err := os.ReadFile("../../CHANGELOG.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	heading := regexp.MustCompile(`^## \[0\.(\d+)\.0\] - (\d{4}-\d{2}-\d{2})$`)
+	section, date, seen := "", "9999", map[string]bool{}
+	for line := range strings.SplitSeq(string(text), "\n") {
+		switch {
+		case strings.HasPrefix(line, "## "):
+			section = line
+			m := heading.FindStringSubmatch(line)
+			if m == nil && line != "## [Unreleased]" {
+				t.Errorf("%q must be ## [0.N.0] - DATE", line)
+			}
+			if m != nil {
+				if m[2] > date {
+					t.Errorf("%s is newer than the version before it in the file", line)
+				}
+				date = m[2]
+			}
+		case strings.HasPrefix(line, "### "):
+			if line = section + line; seen[line] {
+				t.Errorf("%s stands twice", line)
+			}
+			seen[line] = true
+		case strings.HasPrefix(line, "- "):
+			if seen[line] {
+				t.Errorf("the entry %q stands twice", line)
+			}
+			seen[line] = true
+		}
+	}
+}

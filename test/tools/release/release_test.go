@@ -1,0 +1,333 @@
+package main
+
+import (
+	"archive/tar"
+	"archive/zip"
+	"bytes"
+	"compress/gzip"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/sassoftware/go-rpmutils"
+
+	"github.com/tollgate-dev/tollgate/test/instance"
+)
+
+const root = "../../.."
+
+// here is the system that the tests run on.
+var here = target{runtime.GOOS, runtime.GOARCH}
+
+var built struct {
+	once   sync.Once
+	folder string
+	err    error
+}
+
+func TestMain(m *testing.M) {
+	code := m.Run()
+	if built.folder != "" {
+		_ = os.RemoveAll(built.folder) // the system removes what is left of a temporary folder
+	}
+	os.Exit(code)
+}
+
+// programs returns a folder with the programs for this system, as the tests of the service build
+// them, so that most are built only once. They are not those of a release: see TestEqualBuilds.
+func programs(t *testing.T) string {
+	t.Helper()
+	if here.os != "linux" {
+		t.Skip("needs Linux")
+	}
+	built.once.Do(func() {
+		if built.folder, built.err = instance.NewFolder("tollgate-release"); built.err != nil {
+			return
+		}
+		packages := []string{"cmd/tollgate", "cmd/ratelimit-client"}
+		plugins, err := pluginPackages(root)
+		for _, path := range plugins {
+			packages = append(packages, strings.TrimPrefix(path, "./"))
+		}
+		target := filepath.Join(built.folder, here.os, here.arch)
+		built.err = errors.Join(err, instance.Build(root, target, false, packages...))
+	})
+	if built.err != nil {
+		t.Fatal(built.err)
+	}
+	return built.folder
+}
+
+// example returns a source for tests: the files of this repository with a version of their own.
+func example(root string) source {
+	return source{root: root, version: "v1.2.3", revision: "abc", committed: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)}
+}
+
+// pack writes a release of programs and returns the files by name.
+func pack(t *testing.T, s source, programs string, list ...target) map[string][]byte {
+	t.Helper()
+	out := filepath.Join(t.TempDir(), "dist")
+	if err := s.write(t.Context(), programs, out, list); err != nil {
+		t.Fatal(err)
+	}
+	return readFolder(t, out)
+}
+
+func readFolder(t *testing.T, folder string) map[string][]byte {
+	t.Helper()
+	found := map[string][]byte{}
+	entries, err := os.ReadDir(folder)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, entry := range entries {
+		if found[entry.Name()], err = os.ReadFile(filepath.Join(folder, entry.Name())); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return found
+}
+
+// TestEqualFiles packs the same programs from two folders of the repository, with other temporary
+// folders, owners, modes and times of the files, and compares every byte.
+func TestEqualFiles(t *testing.T) {
+	folder := programs(t)
+	first := pack(t, example(root), folder, here)
+	t.Setenv("TMPDIR", t.TempDir())
+	other := t.TempDir()
+	copyTree(t, root, filepath.Join(other, "source"), "deploy", "LICENSE", "README.md", "CHANGELOG.md", "plugins")
+	copyTree(t, folder, filepath.Join(other, "programs"), here.os)
+	later := time.Now().Add(48 * time.Hour)
+	err := filepath.WalkDir(other, func(path string, entry os.DirEntry, err error) error {
+		if err == nil && !entry.IsDir() {
+			err = errors.Join(os.Chmod(path, 0o700), os.Chtimes(path, later, later))
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	second := pack(t, example(filepath.Join(other, "source")), filepath.Join(other, "programs"), here)
+	compare(t, first, second)
+}
+
+// copyTree copies files and folders from one folder to another.
+func copyTree(t *testing.T, from, to string, names ...string) {
+	t.Helper()
+	if err := os.MkdirAll(to, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range names {
+		if out, err := exec.Command("cp", "-rL", filepath.Join(from, name), to).CombinedOutput(); err != nil {
+			t.Fatalf("copy %s: %v\n%s", name, err, out)
+		}
+	}
+}
+
+func compare(t *testing.T, first, second map[string][]byte) {
+	t.Helper()
+	if len(first) == 0 || len(first) != len(second) {
+		t.Errorf("one release has %d files and the other %d", len(first), len(second))
+	}
+	for name, content := range first {
+		if !bytes.Equal(content, second[name]) {
+			t.Errorf("%s differs: %d bytes and %d bytes", name, len(content), len(second[name]))
+		}
+	}
+}
+
+// TestEqualBuilds builds for all systems from two folders, each with a build cache of its own, and
+// compares every byte.
+func TestEqualBuilds(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long: compiles everything ten times")
+	}
+	var releases []map[string][]byte
+	for range 2 {
+		folder := t.TempDir()
+		copyTree(t, root, filepath.Join(folder, "source"), sourceFolders...)
+		t.Setenv("GOCACHE", filepath.Join(folder, "cache"))
+		t.Setenv("TMPDIR", folder)
+		out := filepath.Join(folder, "dist")
+		err := run(context.Background(), []string{
+			"-root", filepath.Join(folder, "source"), "-out", out, "-version", "v1.2.3", "-revision", "abc",
+			"-committed", "2026-01-02T03:04:05Z",
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		releases = append(releases, readFolder(t, out))
+		if err := os.RemoveAll(filepath.Join(folder, "cache")); err != nil {
+			t.Fatal(err)
+		}
+	}
+	compare(t, releases[0], releases[1])
+	checkNames(t, releases[0], targets...)
+}
+
+// sourceFolders are what a build reads.
+var sourceFolders = []string{
+	"adapters", "cmd", "core", "deploy", "docs", "plugins", "ports", "wiring", "go.mod", "go.sum", "LICENSE", "README.md", "CHANGELOG.md",
+}
+
+// checkNames checks that a release has the files for targets, and no other.
+func checkNames(t *testing.T, release map[string][]byte, list ...target) {
+	t.Helper()
+	want := []string{"SHA256SUMS", "tollgate_1.2.3_sbom.cdx.json"}
+	for _, one := range list {
+		suffix := "tar.gz"
+		if one.os == "windows" {
+			suffix = "zip"
+		}
+		want = append(want, fmt.Sprintf("tollgate_1.2.3_%s_%s.%s", one.os, one.arch, suffix))
+		if one.os == "linux" {
+			rpmArch := map[string]string{"amd64": "x86_64", "arm64": "aarch64"}[one.arch]
+			want = append(want, "tollgate_1.2.3-1_"+one.arch+".deb", "tollgate-1.2.3-1."+rpmArch+".rpm")
+		}
+	}
+	var found []string
+	for name := range release {
+		found = append(found, name)
+	}
+	slices.Sort(want)
+	slices.Sort(found)
+	if !slices.Equal(want, found) {
+		t.Errorf("the release has\n%s\nwant\n%s", strings.Join(found, "\n"), strings.Join(want, "\n"))
+	}
+}
+
+// TestArchives reads the archives back: the programs, the plugins next to them, completions and
+// licence, each with the time of the commit.
+func TestArchives(t *testing.T) {
+	release := pack(t, example(root), programs(t), here)
+	checkNames(t, release, here)
+	prefix := fmt.Sprintf("tollgate_1.2.3_linux_%s", here.arch)
+	compressed, err := gzip.NewReader(bytes.NewReader(release[prefix+".tar.gz"]))
+	if err != nil {
+		t.Fatal(err)
+	}
+	found := map[string]int64{}
+	for archive := tar.NewReader(compressed); ; {
+		h, err := archive.Next()
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !h.ModTime.Equal(example(root).committed) {
+			t.Errorf("%s has the time %v", h.Name, h.ModTime)
+		}
+		found[strings.TrimPrefix(h.Name, prefix+"/")] = h.Mode
+	}
+	for name, mode := range map[string]int64{
+		"tollgate": 0o755, "ratelimit-client": 0o755, "plugins/otp-email": 0o755, "plugins/pkg-npm": 0o755, "LICENSE": 0o644,
+		"README.md": 0o644, "completions/tollgate.bash": 0o644, "completions/_tollgate": 0o644, "systemd/tollgate.service": 0o644,
+	} {
+		if found[name] != mode {
+			t.Errorf("%s has mode %o, want %o", name, found[name], mode)
+		}
+	}
+	if sums := string(release["SHA256SUMS"]); strings.Count(sums, "\n") != len(release)-1 || !strings.Contains(sums, "  "+prefix+".tar.gz\n") {
+		t.Errorf("SHA256SUMS has\n%s", sums)
+	}
+}
+
+// TestZip writes the archive for Windows, with the programs of this system under its names.
+func TestZip(t *testing.T) {
+	folder, windows := programs(t), target{"windows", "amd64"}
+	other := t.TempDir()
+	for _, name := range []string{"tollgate", "ratelimit-client"} {
+		if err := os.Symlink(filepath.Join(folder, here.os, here.arch, name), filepath.Join(other, name+".exe")); err != nil {
+			t.Fatal(err)
+		}
+	}
+	completions, err := writeCompletions(t.Context(), filepath.Join(folder, here.os, here.arch), t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := example(root)
+	files, err := s.collect(windows, other, completions)
+	if err != nil {
+		t.Fatal(err)
+	}
+	out := t.TempDir()
+	if err := s.writeArchive(out, windows, files); err != nil {
+		t.Fatal(err)
+	}
+	archive, err := zip.OpenReader(filepath.Join(out, "tollgate_1.2.3_windows_amd64.zip"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer archive.Close()
+	var names []string
+	for _, f := range archive.File {
+		names = append(names, strings.TrimPrefix(f.Name, "tollgate_1.2.3_windows_amd64/"))
+		if !f.Modified.Equal(s.committed) {
+			t.Errorf("%s has the time %v", f.Name, f.Modified)
+		}
+	}
+	want := []string{
+		"tollgate.exe", "ratelimit-client.exe", "completions/tollgate.bash", "completions/_tollgate",
+		"completions/tollgate.fish", "completions/tollgate.ps1", "LICENSE", "README.md", "CHANGELOG.md",
+	}
+	if !slices.Equal(names, want) {
+		t.Errorf("the archive has %v, want %v", names, want)
+	}
+}
+
+// TestRPM reads the package back with a library: files, owners, scripts and what it needs.
+func TestRPM(t *testing.T) {
+	release := pack(t, example(root), programs(t), here)
+	for name, content := range release {
+		if !strings.HasSuffix(name, ".rpm") {
+			continue
+		}
+		r, err := rpmutils.ReadRpm(bytes.NewReader(content))
+		if err != nil {
+			t.Fatal(err)
+		}
+		files, err := r.Header.GetFiles()
+		if err != nil {
+			t.Fatal(err)
+		}
+		found := map[string]string{}
+		for _, f := range files {
+			found[f.Name()] = fmt.Sprintf("%o %s:%s", f.Mode()&0o7777, f.UserName(), f.GroupName())
+		}
+		for path, want := range map[string]string{
+			"/usr/lib/tollgate/tollgate": "755 root:root", "/usr/lib/tollgate/plugins/otp-email": "755 root:root",
+			"/usr/bin/tollgate": "777 root:root", "/etc/tollgate": "750 root:root", "/etc/tollgate/tollgate.env": "640 root:root",
+			"/usr/lib/systemd/system/tollgate.service": "644 root:root", "/usr/share/licenses/tollgate/LICENSE": "644 root:root",
+		} {
+			if found[path] != want {
+				t.Errorf("%s is %q, want %q", path, found[path], want)
+			}
+		}
+		for tag, want := range map[int]string{
+			rpmutils.POSTIN: "systemd-sysusers", rpmutils.PREUN: "systemctl stop", rpmutils.POSTUN: "daemon-reload",
+			rpmutils.LICENSE: "Apache-2.0", rpmutils.BUILDHOST: "localhost", rpmutils.VERSION: "1.2.3",
+		} {
+			if text, err := r.Header.GetString(tag); err != nil || !strings.Contains(text, want) {
+				t.Errorf("tag %d is %q (%v), want %q in it", tag, text, err, want)
+			}
+		}
+		if payload, err := r.PayloadReaderExtended(); err != nil {
+			t.Error(err)
+		} else if _, err := payload.Next(); err != nil {
+			t.Errorf("payload: %v", err)
+		}
+		return
+	}
+	t.Error("the release has no rpm")
+}
