@@ -34,15 +34,30 @@ var completionFiles = []struct{ shell, name, installed, rpmPath string }{
 
 // linuxFiles are files of the repository that only a machine with the service needs.
 var linuxFiles = []file{
-	{from: "deploy/systemd/tollgate.service", name: "systemd/tollgate.service", installed: "/usr/lib/systemd/system/tollgate.service"},
-	{from: "deploy/systemd/tollgate.sysusers", name: "systemd/tollgate.sysusers", installed: "/usr/lib/sysusers.d/tollgate.conf"},
-	{from: "deploy/systemd/tollgate.tmpfiles", name: "systemd/tollgate.tmpfiles", installed: "/usr/lib/tmpfiles.d/tollgate.conf"},
-	{from: "deploy/packages/tollgate.env", name: "tollgate.env", installed: "/etc/tollgate/tollgate.env", config: true},
+	{
+		from: "deploy/systemd/tollgate.service", name: "systemd/tollgate.service",
+		installed: "/usr/lib/systemd/system/tollgate.service",
+	},
+	{
+		from: "deploy/systemd/tollgate.sysusers", name: "systemd/tollgate.sysusers",
+		installed: "/usr/lib/sysusers.d/tollgate.conf",
+	},
+	{
+		from: "deploy/systemd/tollgate.tmpfiles", name: "systemd/tollgate.tmpfiles",
+		installed: "/usr/lib/tmpfiles.d/tollgate.conf",
+	},
+	{
+		from: "deploy/packages/tollgate.env", name: "tollgate.env",
+		installed: "/etc/tollgate/tollgate.env", config: true,
+	},
 }
 
 // documents are files of the repository for everybody.
 var documents = []file{
-	{from: "LICENSE", name: "LICENSE", installed: "/usr/share/doc/tollgate/copyright", rpmPath: "/usr/share/licenses/tollgate/LICENSE"},
+	{
+		from: "LICENSE", name: "LICENSE", installed: "/usr/share/doc/tollgate/copyright",
+		rpmPath: "/usr/share/licenses/tollgate/LICENSE",
+	},
 	{from: "README.md", name: "README.md", installed: "/usr/share/doc/tollgate/README.md"},
 	{from: "CHANGELOG.md", name: "CHANGELOG.md", installed: "/usr/share/doc/tollgate/CHANGELOG.md"},
 }
@@ -54,8 +69,8 @@ func (s source) collect(t target, programs, completions string) ([]file, error) 
 		suffix = ".exe"
 	}
 	list := []file{
-		{from: filepath.Join(programs, "tollgate"+suffix), name: "tollgate" + suffix, installed: libraryPath + "/tollgate", executable: true},
-		{from: filepath.Join(programs, "ratelimit-client"+suffix), name: "ratelimit-client" + suffix, installed: "/usr/bin/ratelimit-client", executable: true},
+		{name: "tollgate" + suffix, installed: libraryPath + "/tollgate"},
+		{name: "ratelimit-client" + suffix, installed: "/usr/bin/ratelimit-client"},
 	}
 	if t.os == "linux" {
 		plugins, err := pluginPackages(s.root)
@@ -64,12 +79,16 @@ func (s source) collect(t target, programs, completions string) ([]file, error) 
 		}
 		for _, path := range plugins {
 			name := "plugins/" + filepath.Base(path)
-			list = append(list, file{from: filepath.Join(programs, name), name: name, installed: libraryPath + "/" + name, executable: true})
+			list = append(list, file{name: name, installed: libraryPath + "/" + name})
 		}
+	}
+	for i := range list {
+		list[i].from, list[i].executable = filepath.Join(programs, list[i].name), true
 	}
 	for _, one := range completionFiles {
 		list = append(list, file{
-			from: filepath.Join(completions, one.name), name: "completions/" + one.name, installed: one.installed, rpmPath: one.rpmPath,
+			from: filepath.Join(completions, one.name), name: "completions/" + one.name,
+			installed: one.installed, rpmPath: one.rpmPath,
 		})
 	}
 	repository := documents

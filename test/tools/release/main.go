@@ -1,7 +1,8 @@
 // Command release builds what people download: programs for several systems in archives, packages
 // for Debian and for systems with RPM, a list of all modules in them (SBOM), and the checksums.
 //
-//	go -C test/tools run ./release -root ../.. -out ../../dist -version v1.2.3 -revision HASH -committed 2026-01-02T15:04:05Z
+//	go -C test/tools run ./release -root ../.. -out ../../dist -version v1.2.3 \
+//	  -revision HASH -committed 2026-01-02T15:04:05Z
 //
 // Two releases of one commit are equal, byte by byte: all times are that of the commit, and nothing
 // in a file depends on the machine. It does not publish anything.

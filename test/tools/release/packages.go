@@ -49,11 +49,13 @@ func (s source) describePackage(t target) *nfpm.Info {
 		Description: "Registry, sign-in and rate limits for an organisation's tool servers\n" +
 			"The service keeps the registry of tool servers, decides who may change it,\n" +
 			"and limits how often clients may make calls.",
-		Homepage: "https://github.com/tollgate-dev/tollgate", License: "Apache-2.0", MTime: s.committed, DisableGlobbing: true,
+		Homepage: "https://github.com/tollgate-dev/tollgate", License: "Apache-2.0",
+		MTime: s.committed, DisableGlobbing: true,
 		Overridables: nfpm.Overridables{
 			Depends: []string{"systemd", "ca-certificates"},
 			Scripts: nfpm.Scripts{
-				PostInstall: script("postinstall.sh"), PreRemove: script("preremove.sh"), PostRemove: script("postremove.sh"),
+				PostInstall: script("postinstall.sh"), PreRemove: script("preremove.sh"),
+				PostRemove: script("postremove.sh"),
 			},
 			RPM: nfpm.RPM{BuildHost: "localhost"}, // not the machine's name: releases are equal
 		},

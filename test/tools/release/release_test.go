@@ -29,10 +29,12 @@ const root = "../../.."
 // here is the system that the tests run on.
 var here = target{runtime.GOOS, runtime.GOARCH}
 
+// built is what the tests share: programs, and a release of them. It needs half a minute.
 var built struct {
-	once   sync.Once
-	folder string
-	err    error
+	programs, release sync.Once
+	folder            string
+	err               error
+	files             map[string][]byte
 }
 
 func TestMain(m *testing.M) {
@@ -50,17 +52,15 @@ func programs(t *testing.T) string {
 	if here.os != "linux" {
 		t.Skip("needs Linux")
 	}
-	built.once.Do(func() {
+	built.programs.Do(func() {
 		if built.folder, built.err = instance.NewFolder("tollgate-release"); built.err != nil {
 			return
 		}
 		packages := []string{"cmd/tollgate", "cmd/ratelimit-client"}
-		plugins, err := pluginPackages(root)
-		for _, path := range plugins {
-			packages = append(packages, strings.TrimPrefix(path, "./"))
+		for _, name := range bundled {
+			packages = append(packages, "plugins/"+name)
 		}
-		target := filepath.Join(built.folder, here.os, here.arch)
-		built.err = errors.Join(err, instance.Build(root, target, false, packages...))
+		built.err = instance.Build(root, filepath.Join(built.folder, here.os, here.arch), false, packages...)
 	})
 	if built.err != nil {
 		t.Fatal(built.err)
@@ -68,9 +68,33 @@ func programs(t *testing.T) string {
 	return built.folder
 }
 
-// example returns a source for tests: the files of this repository with a version of their own.
-func example(root string) source {
-	return source{root: root, version: "v1.2.3", revision: "abc", committed: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)}
+// bundled are the plugins that the tests pack: those that other tests build too.
+var bundled = []string{"otp-email", "otp-log", "pkg-npm"}
+
+// example returns a source for tests, in a new folder: files of this repository with a version of
+// their own.
+func example(t *testing.T) source {
+	t.Helper()
+	folder := filepath.Join(t.TempDir(), "source")
+	copyTree(t, root, folder, "deploy", "LICENSE", "README.md", "CHANGELOG.md")
+	for _, name := range bundled {
+		if err := os.MkdirAll(filepath.Join(folder, "plugins", name), 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	committed := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+	return source{root: folder, version: "v1.2.3", revision: "abc", committed: committed}
+}
+
+// packed returns the files of a release for this system by name.
+func packed(t *testing.T) map[string][]byte {
+	t.Helper()
+	folder := programs(t)
+	built.release.Do(func() { built.files = pack(t, example(t), folder, here) })
+	if built.files == nil {
+		t.Fatal("another test could not write the release")
+	}
+	return built.files
 }
 
 // pack writes a release of programs and returns the files by name.
@@ -102,10 +126,14 @@ func readFolder(t *testing.T, folder string) map[string][]byte {
 // folders, owners, modes and times of the files, and compares every byte.
 func TestEqualFiles(t *testing.T) {
 	folder := programs(t)
-	first := pack(t, example(root), folder, here)
+	first := packed(t)
 	t.Setenv("TMPDIR", t.TempDir())
 	other := t.TempDir()
-	copyTree(t, root, filepath.Join(other, "source"), "deploy", "LICENSE", "README.md", "CHANGELOG.md", "plugins")
+	s := example(t)
+	if err := os.Rename(s.root, filepath.Join(other, "source")); err != nil {
+		t.Fatal(err)
+	}
+	s.root = filepath.Join(other, "source")
 	copyTree(t, folder, filepath.Join(other, "programs"), here.os)
 	later := time.Now().Add(48 * time.Hour)
 	err := filepath.WalkDir(other, func(path string, entry os.DirEntry, err error) error {
@@ -117,7 +145,7 @@ func TestEqualFiles(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	second := pack(t, example(filepath.Join(other, "source")), filepath.Join(other, "programs"), here)
+	second := pack(t, s, filepath.Join(other, "programs"), here)
 	compare(t, first, second)
 }
 
@@ -177,7 +205,8 @@ func TestEqualBuilds(t *testing.T) {
 
 // sourceFolders are what a build reads.
 var sourceFolders = []string{
-	"adapters", "cmd", "core", "deploy", "docs", "plugins", "ports", "wiring", "go.mod", "go.sum", "LICENSE", "README.md", "CHANGELOG.md",
+	"adapters", "cmd", "core", "deploy", "docs", "plugins", "ports", "wiring", "go.mod", "go.sum",
+	"LICENSE", "README.md", "CHANGELOG.md",
 }
 
 // checkNames checks that a release has the files for targets, and no other.
@@ -209,7 +238,7 @@ func checkNames(t *testing.T, release map[string][]byte, list ...target) {
 // TestArchives reads the archives back: the programs, the plugins next to them, completions and
 // licence, each with the time of the commit.
 func TestArchives(t *testing.T) {
-	release := pack(t, example(root), programs(t), here)
+	release, committed := packed(t), example(t).committed
 	checkNames(t, release, here)
 	prefix := fmt.Sprintf("tollgate_1.2.3_linux_%s", here.arch)
 	compressed, err := gzip.NewReader(bytes.NewReader(release[prefix+".tar.gz"]))
@@ -225,20 +254,22 @@ func TestArchives(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if !h.ModTime.Equal(example(root).committed) {
+		if !h.ModTime.Equal(committed) {
 			t.Errorf("%s has the time %v", h.Name, h.ModTime)
 		}
 		found[strings.TrimPrefix(h.Name, prefix+"/")] = h.Mode
 	}
 	for name, mode := range map[string]int64{
-		"tollgate": 0o755, "ratelimit-client": 0o755, "plugins/otp-email": 0o755, "plugins/pkg-npm": 0o755, "LICENSE": 0o644,
-		"README.md": 0o644, "completions/tollgate.bash": 0o644, "completions/_tollgate": 0o644, "systemd/tollgate.service": 0o644,
+		"tollgate": 0o755, "ratelimit-client": 0o755, "plugins/otp-email": 0o755, "plugins/pkg-npm": 0o755,
+		"LICENSE": 0o644, "README.md": 0o644, "completions/tollgate.bash": 0o644, "completions/_tollgate": 0o644,
+		"systemd/tollgate.service": 0o644,
 	} {
 		if found[name] != mode {
 			t.Errorf("%s has mode %o, want %o", name, found[name], mode)
 		}
 	}
-	if sums := string(release["SHA256SUMS"]); strings.Count(sums, "\n") != len(release)-1 || !strings.Contains(sums, "  "+prefix+".tar.gz\n") {
+	sums := string(release["SHA256SUMS"])
+	if strings.Count(sums, "\n") != len(release)-1 || !strings.Contains(sums, "  "+prefix+".tar.gz\n") {
 		t.Errorf("SHA256SUMS has\n%s", sums)
 	}
 }
@@ -248,7 +279,8 @@ func TestZip(t *testing.T) {
 	folder, windows := programs(t), target{"windows", "amd64"}
 	other := t.TempDir()
 	for _, name := range []string{"tollgate", "ratelimit-client"} {
-		if err := os.Symlink(filepath.Join(folder, here.os, here.arch, name), filepath.Join(other, name+".exe")); err != nil {
+		program := filepath.Join(folder, here.os, here.arch, name)
+		if err := os.Symlink(program, filepath.Join(other, name+".exe")); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -256,7 +288,7 @@ func TestZip(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := example(root)
+	s := example(t)
 	files, err := s.collect(windows, other, completions)
 	if err != nil {
 		t.Fatal(err)
@@ -288,7 +320,7 @@ func TestZip(t *testing.T) {
 
 // TestRPM reads the package back with a library: files, owners, scripts and what it needs.
 func TestRPM(t *testing.T) {
-	release := pack(t, example(root), programs(t), here)
+	release := packed(t)
 	for name, content := range release {
 		if !strings.HasSuffix(name, ".rpm") {
 			continue
@@ -303,12 +335,17 @@ func TestRPM(t *testing.T) {
 		}
 		found := map[string]string{}
 		for _, f := range files {
+			if f.Name() == "/usr/bin/tollgate" && f.Linkname() != "../lib/tollgate/tollgate" {
+				t.Errorf("%s is a link to %q", f.Name(), f.Linkname())
+			}
 			found[f.Name()] = fmt.Sprintf("%o %s:%s", f.Mode()&0o7777, f.UserName(), f.GroupName())
 		}
 		for path, want := range map[string]string{
 			"/usr/lib/tollgate/tollgate": "755 root:root", "/usr/lib/tollgate/plugins/otp-email": "755 root:root",
-			"/usr/bin/tollgate": "777 root:root", "/etc/tollgate": "750 root:root", "/etc/tollgate/tollgate.env": "640 root:root",
-			"/usr/lib/systemd/system/tollgate.service": "644 root:root", "/usr/share/licenses/tollgate/LICENSE": "644 root:root",
+			"/usr/bin/ratelimit-client": "755 root:root", "/etc/tollgate": "750 root:root",
+			"/etc/tollgate/tollgate.env":               "640 root:root",
+			"/usr/lib/systemd/system/tollgate.service": "644 root:root",
+			"/usr/share/licenses/tollgate/LICENSE":     "644 root:root",
 		} {
 			if found[path] != want {
 				t.Errorf("%s is %q, want %q", path, found[path], want)

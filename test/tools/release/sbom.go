@@ -124,8 +124,8 @@ func (b *bill) write(path string) (err error) {
 	list.Metadata = &cyclonedx.Metadata{
 		Timestamp: b.committed.UTC().Format(time.RFC3339),
 		Component: &cyclonedx.Component{
-			BOMRef: name, Type: cyclonedx.ComponentTypeApplication, Name: "tollgate", Version: b.version, PackageURL: name,
-			Licenses: &cyclonedx.Licenses{{License: &cyclonedx.License{ID: "Apache-2.0"}}},
+			BOMRef: name, Type: cyclonedx.ComponentTypeApplication, Name: "tollgate", Version: b.version,
+			PackageURL: name, Licenses: &cyclonedx.Licenses{{License: &cyclonedx.License{ID: "Apache-2.0"}}},
 		},
 	}
 	list.Components, list.Dependencies = &components, &uses
@@ -134,5 +134,6 @@ func (b *bill) write(path string) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, f.Close()) }()
-	return cyclonedx.NewBOMEncoder(f, cyclonedx.BOMFileFormatJSON).SetPretty(true).EncodeVersion(list, cyclonedx.SpecVersion1_6)
+	encoder := cyclonedx.NewBOMEncoder(f, cyclonedx.BOMFileFormatJSON).SetPretty(true)
+	return encoder.EncodeVersion(list, cyclonedx.SpecVersion1_6)
 }

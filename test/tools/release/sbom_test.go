@@ -16,7 +16,7 @@ import (
 // TestBill validates the list of modules by the schema of CycloneDX, and checks that it has every
 // program with its modules.
 func TestBill(t *testing.T) {
-	content := pack(t, example(root), programs(t), here)["tollgate_1.2.3_sbom.cdx.json"]
+	content := packed(t)["tollgate_1.2.3_sbom.cdx.json"]
 	document, err := jsonschema.UnmarshalJSON(bytes.NewReader(content))
 	if err != nil {
 		t.Fatal(err)
@@ -48,8 +48,9 @@ func TestBill(t *testing.T) {
 		}
 	}
 	for program, module := range map[string]string{
-		"tollgate": "pkg:golang/modernc.org/sqlite@v1.", "plugins/otp-email": "pkg:golang/github.com/wneessen/go-mail@v0.",
-		"ratelimit-client": "pkg:golang/std@1.",
+		"tollgate":          "pkg:golang/modernc.org/sqlite@v1.",
+		"plugins/otp-email": "pkg:golang/github.com/wneessen/go-mail@v0.",
+		"ratelimit-client":  "pkg:golang/std@1.",
 	} {
 		if !strings.Contains(uses[here.String()+"/"+program], module) {
 			t.Errorf("%s does not list %s, but\n%s", program, module, uses[here.String()+"/"+program])

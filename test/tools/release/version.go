@@ -7,7 +7,7 @@ import (
 
 // described is a version as git describe prints it: the last tag, how many commits ago that was,
 // the commit, and whether files have changed since.
-var described = regexp.MustCompile(`^v([0-9][0-9.]*)(-[a-z][a-z0-9.]*)?(?:-([0-9]+)-g([0-9a-f]+))?(-dirty)?$`)
+var described = regexp.MustCompile(`^v([0-9][0-9.]*)(-(?:alpha|beta|rc)[a-z0-9.]*)?(?:-([0-9]+)-g([0-9a-f]+))?(-dirty)?$`)
 
 // plainVersion returns the version without v, in characters that dpkg and rpm accept, and so that
 // they sort it: 1.0.0~rc.1 before 1.0.0, and 1.0.0+5.gabc, five commits later, after it.
