@@ -157,7 +157,6 @@ func (c *manifests) serviceContainer(t *testing.T) (core.Container, map[string]s
 func TestKubernetesPod(t *testing.T) { eachManifests(t, checkPod) }
 
 func checkPod(t *testing.T, c *manifests) {
-	t.Helper()
 	pod := c.deployment.Spec.Template.Spec
 	container, values := c.serviceContainer(t)
 	checkEnvironment(t, values)
@@ -200,7 +199,6 @@ func checkPod(t *testing.T, c *manifests) {
 func TestKubernetesRollout(t *testing.T) { eachManifests(t, checkRollout) }
 
 func checkRollout(t *testing.T, c *manifests) {
-	t.Helper()
 	container, values := c.serviceContainer(t)
 	spec := c.deployment.Spec
 	if c.isSingle() {
@@ -230,7 +228,6 @@ func checkRollout(t *testing.T, c *manifests) {
 func TestKubernetesPorts(t *testing.T) { eachManifests(t, checkPorts) }
 
 func checkPorts(t *testing.T, c *manifests) {
-	t.Helper()
 	container, _ := c.serviceContainer(t)
 	settings := map[string]string{
 		"api": "PORT", "limit-http": "RATELIMIT_HTTP_PORT", "limit-grpc": "GRPC_PORT", "debug": "DEBUG_PORT",
@@ -271,7 +268,6 @@ func checkPorts(t *testing.T, c *manifests) {
 func TestKubernetesSelectors(t *testing.T) { eachManifests(t, checkSelectors) }
 
 func checkSelectors(t *testing.T, c *manifests) {
-	t.Helper()
 	labels := c.deployment.Spec.Template.Labels
 	selectors := map[string]map[string]string{
 		"Deployment":          c.deployment.Spec.Selector.MatchLabels,
@@ -334,7 +330,6 @@ func (c *manifests) isScraped(s core.Service) bool {
 func TestKubernetesRoutes(t *testing.T) { eachManifests(t, checkRoutes) }
 
 func checkRoutes(t *testing.T, c *manifests) {
-	t.Helper()
 	has := map[string]bool{}
 	scraped := 0
 	for _, s := range c.services {
@@ -374,7 +369,6 @@ func checkRoutes(t *testing.T, c *manifests) {
 func TestKubernetesHooks(t *testing.T) { eachManifests(t, checkHooks) }
 
 func checkHooks(t *testing.T, c *manifests) {
-	t.Helper()
 	_, values := c.serviceContainer(t)
 	if byJob := c.migration.Name != ""; values["MIGRATE_ON_START"] != strconv.FormatBool(!byJob) {
 		t.Errorf("MIGRATE_ON_START is %q, and a Job applies migrations: %v", values["MIGRATE_ON_START"], byJob)
@@ -435,7 +429,6 @@ func (c *manifests) checkHookPod(t *testing.T, labels map[string]string, pod cor
 func TestKubernetesSecrets(t *testing.T) { eachManifests(t, checkSecrets) }
 
 func checkSecrets(t *testing.T, c *manifests) {
-	t.Helper()
 	all := knownSettings(t)
 	for _, config := range c.configs {
 		for name, value := range config.Data {
