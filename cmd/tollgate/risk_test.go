@@ -47,7 +47,8 @@ func TestRiskReplay(t *testing.T) {
 		},
 		{
 			good, []string{"-", "--target-challenge", "0.1", "--output", "table"}, cli.ExitOK,
-			"legit     1       0.0 %             0.0 %                0.0 %\n", "",
+			"legit                  1       0.0 %             0.0 %                0.0 %\n" +
+				"legit, present bounds  1       100.0 %           0.0 %                0.0 %\n", "",
 		},
 		{good, []string{"-", "--target-challenge", "0"}, cli.ExitFailed, "", "--target-challenge"},
 		{"", []string{"-", "--target-challenge", "0.1"}, cli.ExitFailed, "", "no sign-ins"},
@@ -84,6 +85,7 @@ func TestSuggestedBounds(t *testing.T) {
 	want.Legitimate, want.Attacks = operator.OutcomeJSON{Label: "legit", SignIns: 10}, []operator.OutcomeJSON{
 		{Label: "thief", SignIns: 1, Challenged: 1, Unverified: 1, HighRisk: 1},
 	}
+	want.Present = operator.OutcomeJSON{Label: "legit", SignIns: 10, Challenged: 1} // they have 30 points
 	if !reflect.DeepEqual(got, want) {
 		t.Errorf("%+v, want %+v", got, want)
 	}

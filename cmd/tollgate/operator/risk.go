@@ -48,7 +48,8 @@ func newRiskReplay(p cli.Process) *cobra.Command {
 			"(pointsScore), that of the history (historyScore; null if it is silent) and its\n" +
 			"parts (historyParts). With --target-challenge the command writes, in place of\n" +
 			"the scores, the bounds that challenge at most this share of the legitimate\n" +
-			"sign-ins, and the share of each label that they challenge.",
+			"sign-ins, the share of each label that they challenge, and that of the present\n" +
+			"bounds. If that is at most 5 % with --scorer both, RISK_HISTORY may be on.",
 		Example: "  tollgate risk replay events.jsonl > scores.jsonl\n" +
 			"  RISK_POLICY=stricter.yaml tollgate risk replay --output table events.jsonl\n" +
 			"  tollgate risk replay --scorer both --target-challenge 0.05 events.jsonl",

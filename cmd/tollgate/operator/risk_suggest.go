@@ -23,7 +23,7 @@ func suggestBounds(ctx context.Context, p cli.Process, run replayRun, target flo
 	if err != nil {
 		return err
 	}
-	s, err := c.Suggest(target)
+	s, err := c.Suggest(target, run.replayer.Bounds())
 	if err != nil {
 		return fmt.Errorf("%s", cli.ErrorSentence(err))
 	}
@@ -35,6 +35,7 @@ type SuggestionJSON struct {
 	Bounds     map[string]int `json:"bounds"` // by key of RISK_POLICY
 	Legitimate OutcomeJSON    `json:"legitimate"`
 	Attacks    []OutcomeJSON  `json:"attacks"`
+	Present    OutcomeJSON    `json:"present"` // the legitimate sign-ins with the bounds of the service
 }
 
 // OutcomeJSON is what the bounds do to the sign-ins of a label, in shares of them.
@@ -59,6 +60,7 @@ func suggestionTable(s replay.Suggestion) cli.Table {
 			settings.UnverifiedKey: s.Bounds.Unverified,
 		},
 		Legitimate: newOutcomeJSON(s.Legitimate), Attacks: []OutcomeJSON{},
+		Present: newOutcomeJSON(s.Present),
 	}
 	t := cli.Table{
 		Header: []string{"SIGN-INS", "NUMBER", "ABOVE FULL_TRUST", "ABOVE LIMITED_TRUST", "ABOVE UNVERIFIED"},
@@ -72,13 +74,19 @@ func suggestionTable(s replay.Suggestion) cli.Table {
 		outcomes = append(outcomes, newOutcomeJSON(o))
 	}
 	for _, o := range outcomes {
-		t.Rows = append(t.Rows, []string{
-			o.Label, strconv.Itoa(o.SignIns), formatShare(o.Challenged), formatShare(o.Unverified),
-			formatShare(o.HighRisk),
-		})
+		t.Rows = append(t.Rows, outcomeRow(o))
 	}
 	t.Value = j
+	present := j.Present
+	present.Label = "legit, present bounds"
+	t.Rows = append(t.Rows, outcomeRow(present))
 	return t
+}
+
+func outcomeRow(o OutcomeJSON) []string {
+	return []string{
+		o.Label, strconv.Itoa(o.SignIns), formatShare(o.Challenged), formatShare(o.Unverified), formatShare(o.HighRisk),
+	}
 }
 
 // formatShare formats a share in percent.

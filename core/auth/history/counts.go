@@ -66,8 +66,12 @@ type Counts struct {
 // The numbers of sign-ins below which the score is silent (contract A-59).
 const (
 	MinInstallation = 500
-	MinPerson       = 5
+	MinPerson       = 1
 )
+
+// Experience is the number of sign-ins below which a person is a beginner: what is new for the
+// person is compared with what was new for everybody after as few sign-ins.
+const Experience = 5
 
 // Learnt returns the number of sign-ins that were learnt from the person and from everybody. They
 // do not decay, but end with the Lifetime.

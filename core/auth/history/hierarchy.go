@@ -2,6 +2,7 @@ package history
 
 import (
 	"math"
+	"strconv"
 	"time"
 )
 
@@ -12,13 +13,13 @@ type scorer struct {
 	now           time.Time
 	total         float64 // sign-ins of the person
 	totalEveryone float64
-	experienced   float64 // sign-ins of everybody that novelty is compared with
+	known         float64 // sign-ins that were learnt from the person, not decayed
 }
 
 func newScorer(o *Observation, c Counts) *scorer {
 	return &scorer{
 		o: o, c: c, now: o.at, total: c.person(Recent, "", o.at), totalEveryone: c.everyone(Recent, "", o.at),
-		experienced: c.everyone(Experienced, "", o.at),
+		known: flat(c.Person[Value{Feature: SignIns}], o.at),
 	}
 }
 
@@ -38,10 +39,27 @@ const (
 // from how often that happened (Witten and Bell), with everybody's share as the prior: people who
 // travel or often change devices are not surprising when they do.
 func (s *scorer) novelty(f Feature) float64 {
-	everyone := (s.c.everyone(Novel, f.key(), s.now) + assumedNovelty*assumedPrior) / (s.experienced + assumedPrior)
-	return min(max((s.c.person(Novel, f.key(), s.now)+noveltyPrior*everyone)/(s.total+noveltyPrior),
+	return min(max((s.c.person(Novel, f.key(), s.now)+noveltyPrior*s.usualNovelty(f))/(s.total+noveltyPrior),
 		minNovelty), maxNovelty)
 }
+
+// usualNovelty returns the share of everybody's sign-ins that show a new value of a feature: of
+// those after as few sign-ins as are known of this person. Most people show their second device and
+// network within their first sign-ins, so that what is new then is no surprise. While there are few
+// sign-ins of such beginners, those of experienced people are the prior.
+func (s *scorer) usualNovelty(f Feature) float64 {
+	share := (s.c.everyone(Novel, f.key(), s.now) + assumedNovelty*assumedPrior) /
+		(s.c.everyone(Experienced, "", s.now) + assumedPrior)
+	if s.known >= Experience {
+		return share
+	}
+	n := stage(s.known)
+	early := s.c.everyone(EarlyNovel, n+"|"+f.key(), s.now)
+	return max(share, (early+share*assumedPrior)/(s.c.everyone(Beginners, n, s.now)+assumedPrior))
+}
+
+// stage returns the Beginners value of a number of sign-ins.
+func stage(known float64) string { return strconv.Itoa(int(known)) }
 
 // shareOfEveryone returns the share of a value among the sign-ins of everybody. A value that was
 // never seen counts as half a sign-in.

@@ -30,12 +30,19 @@ const (
 	// Recent has one value, the empty text: all sign-ins, decayed.
 	Recent Feature = 3
 	// Experienced has one value, the empty text. Only everybody's counts have it: the sign-ins of
-	// people from whom MinPerson sign-ins had been learnt.
+	// people from whom Experience sign-ins had been learnt.
 	Experienced Feature = 4
 	// Novel has the number of another feature as its value. It counts the sign-ins that showed a
 	// value of that feature which was new for the person; everybody's counts only those that
 	// Experienced counts.
 	Novel Feature = 5
+	// Beginners has the number of sign-ins that had been learnt from the person as its value, below
+	// Experience. Only everybody's counts have it: the sign-ins of people of whom so few were known.
+	Beginners Feature = 6
+	// EarlyNovel is that number and the number of another feature. Only everybody's counts have it:
+	// the sign-ins that Beginners counts and that showed a value of the feature which was new for
+	// the person.
+	EarlyNovel Feature = 7
 
 	// Address is an IPv4 address or the /64 of an IPv6 address. Only the counts of a person have
 	// it.
@@ -85,6 +92,7 @@ const (
 // featureNames are the names of the features in audit events.
 var featureNames = map[Feature]string{
 	SignIns: "signIns", People: "people", Recent: "recent", Experienced: "experienced", Novel: "novel",
+	Beginners: "beginners", EarlyNovel: "earlyNovel",
 	Address: "address", Prefix: "prefix", Network: "network", Provider: "provider", Country: "country",
 	Return: "return", Hidden: "reputation",
 	Device: "device", Browser: "browser", System: "system", Upgrade: "browserVersion",

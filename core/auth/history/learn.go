@@ -89,17 +89,22 @@ func (l *learner) addForEveryone(f Feature, text string, weight float64) {
 func (l *learner) addNovel(f Feature, text string) {
 	sum := flat(l.c.Person[Value{Feature: SignIns}], l.o.at)
 	if sum > 0 && !l.c.Person[Value{f, text}].Seen(l.o.at) {
-		l.add(Novel, f.key(), sum >= MinPerson)
+		l.add(Novel, f.key(), sum >= Experience)
+		if sum < Experience {
+			l.addForEveryone(EarlyNovel, stage(sum)+"|"+f.key(), l.weight)
+		}
 	}
 	l.add(f, text, true)
 }
 
 func (l *learner) learnTotals() {
 	sum := flat(l.c.Person[Value{Feature: SignIns}], l.o.at)
-	if sum == 0 {
+	switch {
+	case sum == 0:
 		l.addForEveryone(People, "", 1)
-	}
-	if sum >= MinPerson {
+	case sum < Experience:
+		l.addForEveryone(Beginners, stage(sum), l.weight)
+	default:
 		l.addForEveryone(Experienced, "", l.weight)
 	}
 	l.add(SignIns, "", true)

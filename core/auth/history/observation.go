@@ -122,6 +122,15 @@ func (o *Observation) EveryoneValues() []Value {
 	for _, f := range hierarchies {
 		list = append(list, Value{Novel, f.key()})
 	}
+	for n := range Experience {
+		if n == 0 {
+			continue
+		}
+		list = append(list, Value{Beginners, stage(float64(n))})
+		for _, f := range hierarchies {
+			list = append(list, Value{EarlyNovel, stage(float64(n)) + "|" + f.key()})
+		}
+	}
 	for _, g := range gaps {
 		for _, change := range [...]string{sameVersion, newerVersion, olderVersion} {
 			list = append(list, Value{Upgrade, upgrade{true, g, change}.text()}, Value{

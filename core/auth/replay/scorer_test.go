@@ -163,25 +163,26 @@ func TestSuggest(t *testing.T) {
 		c.Add(float64(n*10+9), "thief")
 	}
 	c.Add(1000, "robber")
-	got, err := c.Suggest(.2)
+	got, err := c.Suggest(.2, trust.Bounds{Full: 49, Limited: 89, Unverified: 99})
 	if err != nil {
 		t.Fatal(err)
 	}
 	want := replay.Suggestion{
 		Bounds: trust.Bounds{Full: 79, Limited: 94, Unverified: 98}, Legitimate: replay.Outcome{"legit", 100, 20, 5, 1},
 		Attacks: []replay.Outcome{{"robber", 1, 1, 1, 1}, {"thief", 10, 2, 1, 1}},
+		Present: replay.Outcome{"legit", 100, 50, 10, 0},
 	}
 	if fmt.Sprint(got) != fmt.Sprint(want) || challengedShare(got.Legitimate) != .2 {
 		t.Errorf("%+v, want %+v", got, want)
 	}
 	for _, target := range []float64{0, 1, -1} {
-		if _, err := c.Suggest(target); !fault.Is(err, fault.Invalid) {
+		if _, err := c.Suggest(target, trust.Bounds{}); !fault.Is(err, fault.Invalid) {
 			t.Errorf("target %v: %v", target, err)
 		}
 	}
 	var none replay.Calibration
 	none.Add(7, "thief")
-	if _, err := none.Suggest(.1); !fault.Is(err, fault.Invalid) {
+	if _, err := none.Suggest(.1, trust.Bounds{}); !fault.Is(err, fault.Invalid) {
 		t.Errorf("no legitimate sign-ins: %v", err)
 	}
 }
@@ -204,7 +205,7 @@ func TestSuggestedShare(t *testing.T) {
 		for _, s := range scores {
 			c.Add(float64(s), "")
 		}
-		got, err := c.Suggest(target)
+		got, err := c.Suggest(target, trust.Bounds{})
 		if err != nil || got.Bounds.Validate() != nil {
 			t.Fatalf("%+v, %v", got, err)
 		}

@@ -40,6 +40,7 @@ type Suggestion struct {
 	Bounds     trust.Bounds
 	Legitimate Outcome   // of the sign-ins by the people
 	Attacks    []Outcome // of each class of attacks, by name
+	Present    Outcome   // of the sign-ins by the people, with the bounds of the service
 }
 
 // Outcome is what bounds do to the sign-ins of one label.
@@ -59,9 +60,9 @@ const (
 
 // Suggest returns the lowest bounds that challenge at most the target share of the legitimate
 // sign-ins. Of these, the other bounds put at most a quarter and a twentieth at UNVERIFIED and at
-// HIGH_RISK. It returns fault.Invalid if there are no legitimate sign-ins, or the target is not
+// HIGH_RISK. Present are the bounds of the service. It returns fault.Invalid if there are no legitimate sign-ins, or the target is not
 // between 0 and 1.
-func (c *Calibration) Suggest(target float64) (Suggestion, error) {
+func (c *Calibration) Suggest(target float64, present trust.Bounds) (Suggestion, error) {
 	legitimate := c.classes[LegitimateLabel]
 	switch {
 	case !(target > 0 && target < 1):
@@ -75,7 +76,7 @@ func (c *Calibration) Suggest(target float64) (Suggestion, error) {
 	s := Suggestion{Bounds: trust.Bounds{
 		Full: lowestBound(legitimate, target), Limited: lowestBound(legitimate, target*unverifiedShare),
 		Unverified: lowestBound(legitimate, target*highRiskShare),
-	}}
+	}, Present: newOutcome(LegitimateLabel, legitimate, present)}
 	for _, label := range slices.Sorted(maps.Keys(c.classes)) {
 		o := newOutcome(label, c.classes[label], s.Bounds)
 		if label == LegitimateLabel {
