@@ -1,5 +1,6 @@
 // Command release builds what people download: programs for several systems in archives, packages
-// for Debian and for systems with RPM, a list of all modules in them (SBOM), and the checksums.
+// for Debian and for systems with RPM, the Helm chart, a list of all modules in them (SBOM), and
+// the checksums.
 //
 //	go -C test/tools run ./release -root ../.. -out ../../dist -version v1.2.3 \
 //	  -revision HASH -committed 2026-01-02T15:04:05Z
@@ -136,6 +137,9 @@ func (s source) write(ctx context.Context, programs, out string, list []target) 
 	}
 	if err := b.write(filepath.Join(out, "tollgate_"+s.plainVersion()+"_sbom.cdx.json")); err != nil {
 		return fmt.Errorf("list of modules: %w", err)
+	}
+	if err := s.writeChart(out, programs); err != nil {
+		return fmt.Errorf("chart: %w", err)
 	}
 	return writeSums(out)
 }

@@ -212,7 +212,7 @@ var sourceFolders = []string{
 // checkNames checks that a release has the files for targets, and no other.
 func checkNames(t *testing.T, release map[string][]byte, list ...target) {
 	t.Helper()
-	want := []string{"SHA256SUMS", "tollgate_1.2.3_sbom.cdx.json"}
+	want := []string{"SHA256SUMS", "tollgate_1.2.3_sbom.cdx.json", "tollgate-1.2.3.tgz"}
 	for _, one := range list {
 		suffix := "tar.gz"
 		if one.os == "windows" {
