@@ -8,13 +8,18 @@ import (
 )
 
 // TestChangelog checks that the versions of CHANGELOG.md have a date and are sorted, the newest
-// first, and that no entry stands twice: merges of branches keep the lines of both.
+// first, that the Helm chart installs the newest, and that no entry stands twice: merges of branches
+// keep the lines of both.
 func TestChangelog(t *testing.T) {
 	text, err := os.ReadFile("../../CHANGELOG.md")
 	if err != nil {
 		t.Fatal(err)
 	}
-	heading := regexp.MustCompile(`^## \[0\.(\d+)\.0\] - (\d{4}-\d{2}-\d{2})$`)
+	chart, err := os.ReadFile("../../deploy/helm/tollgate/Chart.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	heading := regexp.MustCompile(`^## \[(\d+\.\d+\.\d+)\] - (\d{4}-\d{2}-\d{2})$`)
 	section, date, seen := "", "9999", map[string]bool{}
 	for line := range strings.SplitSeq(string(text), "\n") {
 		switch {
@@ -22,9 +27,12 @@ func TestChangelog(t *testing.T) {
 			section = line
 			m := heading.FindStringSubmatch(line)
 			if m == nil && line != "## [Unreleased]" {
-				t.Errorf("%q must be ## [0.N.0] - DATE", line)
+				t.Errorf("%q must be ## [MAJOR.MINOR.PATCH] - DATE", line)
 			}
 			if m != nil {
+				if date == "9999" && !strings.Contains(string(chart), "appVersion: "+m[1]+"\n") {
+					t.Errorf("the Helm chart does not install %s", m[1])
+				}
 				if m[2] > date {
 					t.Errorf("%s is newer than the version before it in the file", line)
 				}
