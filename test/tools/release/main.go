@@ -25,8 +25,9 @@ import (
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
-	defer stop()
-	if err := run(ctx, os.Args[1:]); err != nil {
+	err := run(ctx, os.Args[1:])
+	stop()
+	if err != nil {
 		fmt.Fprintln(os.Stderr, "release:", err)
 		os.Exit(1)
 	}
@@ -131,7 +132,7 @@ func (s source) write(ctx context.Context, programs, out string, list []target) 
 				return fmt.Errorf("packages for %v: %w", t, err)
 			}
 		}
-		if err := b.addPrograms(t, folder, files); err != nil {
+		if err := b.addPrograms(t, files); err != nil {
 			return fmt.Errorf("modules for %v: %w", t, err)
 		}
 	}

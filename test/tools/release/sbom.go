@@ -29,7 +29,7 @@ type bill struct {
 func newBill(s source) *bill { return &bill{source: s, modules: map[string]cyclonedx.Component{}} }
 
 // addPrograms adds the programs of a target with the modules that Go has recorded in them.
-func (b *bill) addPrograms(t target, folder string, files []file) error {
+func (b *bill) addPrograms(t target, files []file) error {
 	for _, f := range files {
 		if !f.executable {
 			continue
