@@ -58,3 +58,23 @@ func TestProductionExample(t *testing.T) {
 		t.Errorf("a shutdown takes %v, and systemd waits for %v", shutdownTime(t, values), stop)
 	}
 }
+
+// TestPackageSettings checks that the service accepts the settings that the packages install, also
+// those that are comments, once people remove their signs.
+func TestPackageSettings(t *testing.T) {
+	text, err := os.ReadFile("../../../deploy/packages/tollgate.env")
+	if err != nil {
+		t.Fatal(err)
+	}
+	values := map[string]string{}
+	for line := range strings.Lines(string(text)) {
+		if found := setting.FindStringSubmatch(strings.TrimSuffix(line, "\n")); found != nil {
+			values[found[2]] = found[3]
+		}
+	}
+	if values["TRUSTED_PROXIES"] == "" {
+		t.Errorf("found the settings %v, want TRUSTED_PROXIES among them", values)
+	}
+	delete(values, "OTP_EMAIL_PLUGIN") // it needs the file with its settings
+	checkEnvironment(t, values)
+}
