@@ -200,3 +200,24 @@ func TestLinks(t *testing.T) {
 		}
 	}
 }
+
+// TestWrite checks that a site replaces an earlier one, and that a folder with other files is left
+// alone.
+func TestWrite(t *testing.T) {
+	folder := filepath.Join(t.TempDir(), "site")
+	for range 2 {
+		s := writeProject(t, "# Page\n")
+		s.to = folder
+		if err := s.run(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	other := writeProject(t, "# Page\n")
+	other.to = other.from
+	if err := other.run(); err == nil || !strings.Contains(err.Error(), "-to: the folder") {
+		t.Errorf("the error is %v", err)
+	}
+	if _, err := os.Stat(filepath.Join(other.from, "docs", "page.md")); err != nil {
+		t.Error(err)
+	}
+}

@@ -14,7 +14,7 @@ import (
 func main() {
 	s := newSite()
 	flag.StringVar(&s.from, "from", "../..", "the folder of the project")
-	flag.StringVar(&s.to, "to", "", "the folder that the pages are written to; it is removed first")
+	flag.StringVar(&s.to, "to", "", "the folder that the pages are written to, empty or with an earlier site")
 	flag.StringVar(&s.repository, "repository", s.repository, "where links to other files lead")
 	flag.StringVar(&s.Version, "version", "", "what the pages are the documentation of")
 	flag.Parse()

@@ -18,6 +18,8 @@ import (
 const (
 	docsFolder = "docs/"
 	index      = "README.md" // of a folder
+
+	searchIndexFile = "search-index.js"
 )
 
 // rootPages are the pages outside of docs that are rendered too.
@@ -157,14 +159,19 @@ func (s *site) render() (map[string][]byte, error) {
 		files[p.Address] = all.Bytes()
 	}
 	var err error
-	if files["search-index.js"], err = s.searchIndex(); err != nil {
+	if files[searchIndexFile], err = s.searchIndex(); err != nil {
 		return nil, err
 	}
 	return files, errors.Join(broken...)
 }
 
-// write writes the files, in place of what is in the folder.
+// write writes the files, in place of an earlier site in the folder. It removes nothing else.
 func (s *site) write(files map[string][]byte) error {
+	if found, err := os.ReadDir(s.to); err == nil && len(found) > 0 {
+		if _, err := os.Stat(filepath.Join(s.to, searchIndexFile)); err != nil {
+			return fmt.Errorf("-to: the folder %s has files that are no earlier site", s.to)
+		}
+	}
 	if err := os.RemoveAll(s.to); err != nil {
 		return err
 	}
