@@ -132,12 +132,13 @@ func setRetryAfter(c *fiber.Ctx, d time.Duration) {
 // holds its size.
 func (s *Server) setExhausted(c *fiber.Ctx, f *fault.Error) {
 	if limit, ok := f.Details["limit"].(jsonvalue.Number); ok {
-		c.Set(headerLimit, strconv.FormatUint(uint64(limit), 10))
-	} else if len(c.Response().Header.Peek(headerLimit)) == 0 {
-		c.Set(headerLimit, "0")
+		setNumber(c, headerLimit, uint64(limit))
+	} else if len(c.Response().Header.PeekBytes(headerLimit)) == 0 {
+		setNumber(c, headerLimit, 0)
 	}
-	c.Set(headerRemaining, "0")
-	c.Set(headerReset, strconv.FormatInt(s.clock.Now().Unix()+int64(RetrySeconds(f.RetryAfter)), 10))
+	setNumber(c, headerRemaining, 0)
+	reset := s.clock.Now().Unix() + int64(RetrySeconds(f.RetryAfter))
+	setNumber(c, headerReset, uint64(reset)) //nolint:gosec // it is after 1970
 }
 
 // RetrySeconds returns a waiting time in whole seconds, rounded up, and at least 1.

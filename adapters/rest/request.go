@@ -9,33 +9,36 @@ import (
 	"github.com/gofiber/fiber/v2"
 	"github.com/sirupsen/logrus"
 
-	"github.com/tollgate-dev/tollgate/adapters/internal/httpconn"
+	"github.com/tollgate-dev/tollgate/adapters/rest/responsebody"
 	"github.com/tollgate-dev/tollgate/core/requestid"
 )
 
-type localKey int
+// requestKey is the key of the request in the locals of Fiber.
+type requestKey struct{}
 
-const (
-	requestIDKey localKey = iota
-	originKey
-)
+// request is what the listener knows of a request.
+type request struct {
+	id string
+	origin
+}
+
+// requestOf returns the request, which is empty before setCommonHeaders.
+func requestOf(c *fiber.Ctx) *request {
+	if r, ok := c.Context().UserValue(requestKey{}).(*request); ok {
+		return r
+	}
+	return new(request)
+}
 
 // fieldRequestID is the field of the request id in log lines and spans.
 const fieldRequestID = "request_id"
 
-// setRequestID sets the id of the request: the id that the client sent, if it is valid, else a
-// random one. The response and every log line contain it.
-func setRequestID(c *fiber.Ctx) {
-	id := httpconn.RequestID(strings.Clone(c.Get(requestid.Header)))
-	c.Locals(requestIDKey, id)
-	c.Set(requestid.Header, id)
-}
+// requestIDName is the canonical form of the header with the id.
+var requestIDName = []byte(requestid.Header)
 
-// RequestID returns the id of the request.
-func RequestID(c *fiber.Ctx) string {
-	id, _ := c.Locals(requestIDKey).(string)
-	return id
-}
+// RequestID returns the id of the request: the one that the client sent, if it is valid, else a
+// random one. The response and every log line contain it.
+func RequestID(c *fiber.Ctx) string { return requestOf(c).id }
 
 // Operation returns the method of the request and the path of its route, like
 // "PUT /devices/:id/trust".
@@ -46,33 +49,10 @@ func Log(c *fiber.Ctx, log *logrus.Entry) *logrus.Entry {
 	return log.WithContext(c.UserContext()).WithField(fieldRequestID, RequestID(c))
 }
 
-// Headers are response headers whose values never change. Setting them costs half of what it costs
-// with the methods of Fiber, which normalize the names each time.
-type Headers []header
-
-type header struct{ name, value []byte }
-
-// NewHeaders returns headers from names, in their canonical form, and values in turn.
-func NewHeaders(pairs ...string) Headers {
-	headers := make(Headers, 0, len(pairs)/2)
-	for i := 0; i+1 < len(pairs); i += 2 {
-		headers = append(headers, header{[]byte(pairs[i]), []byte(pairs[i+1])})
-	}
-	return headers
-}
-
-// Set sets the headers of the response.
-func (h Headers) Set(c *fiber.Ctx) {
-	response := &c.Response().Header
-	for i := range h {
-		response.SetCanonical(h[i].name, h[i].value)
-	}
-}
-
 // securityHeaders are headers for browsers: they must not guess the content type, and a response
 // that they show as a page may not load anything, be in a frame or send a Referer. A handler of a
 // real page sets its own policy.
-var securityHeaders = NewHeaders(
+var securityHeaders = responsebody.NewHeaders(
 	fiber.HeaderXContentTypeOptions, "nosniff",
 	fiber.HeaderContentSecurityPolicy, "default-src 'none'; frame-ancestors 'none'",
 	fiber.HeaderReferrerPolicy, "no-referrer",
@@ -95,10 +75,10 @@ type origin struct {
 	proxied bool         // the peer is a trusted proxy
 }
 
-// setOrigin sets the origin of the request. The client is the peer of the connection, or, if that
+// findOrigin returns the origin of the request. The client is the peer of the connection, or, if that
 // is a trusted proxy, the last address of X-Forwarded-For that is not a trusted proxy (contract
 // O-10).
-func setOrigin(c *fiber.Ctx, proxies Proxies, v6Bits int) {
+func findOrigin(c *fiber.Ctx, proxies Proxies, v6Bits int) origin {
 	peer, _ := netip.AddrFromSlice(c.Context().RemoteIP())
 	peer = peer.Unmap()
 	client, secure := peer, c.Context().IsTLS()
@@ -107,7 +87,7 @@ func setOrigin(c *fiber.Ctx, proxies Proxies, v6Bits int) {
 		client = proxies.clientAddress(peer, wholeHeader(c, fiber.HeaderXForwardedFor))
 		secure = secure || lastElement(wholeHeader(c, fiber.HeaderXForwardedProto)) == "https"
 	}
-	c.Locals(originKey, origin{client, clientOf(client, v6Bits), secure, proxied})
+	return origin{client, clientOf(client, v6Bits), secure, proxied}
 }
 
 // wholeHeader returns the joined lines of a header (RFC 9110, 5.3). A proxy may add its value on a
@@ -148,17 +128,12 @@ func parseForwarded(s string) (netip.Addr, error) {
 	return a.Unmap().WithZone(""), err
 }
 
-func originOf(c *fiber.Ctx) origin {
-	o, _ := c.Locals(originKey).(origin)
-	return o
-}
-
 // Address returns the address of the client.
-func Address(c *fiber.Ctx) netip.Addr { return originOf(c).address }
+func Address(c *fiber.Ctx) netip.Addr { return requestOf(c).address }
 
 // Client returns the address under which the requests of the client are counted: its own, or the
 // first address of its network if the whole network counts as one client (CLIENT_IPV6_PREFIX).
-func Client(c *fiber.Ctx) netip.Addr { return originOf(c).client.Addr() }
+func Client(c *fiber.Ctx) netip.Addr { return requestOf(c).client.Addr() }
 
 // translated are the prefixes of IPv6 addresses that contain an IPv4 address: the well-known prefix
 // (RFC 6052, 2.1) and the one for use within a site (RFC 8215). All clients share the prefix and
@@ -186,13 +161,13 @@ func limitKey(client netip.Prefix) string {
 }
 
 // Secure reports whether the client uses TLS, to the service or to a trusted proxy.
-func Secure(c *fiber.Ctx) bool { return originOf(c).secure }
+func Secure(c *fiber.Ctx) bool { return requestOf(c).secure }
 
 // Host returns the host, with or without a port, that the client asked for: of X-Forwarded-Host if
 // a trusted proxy sent it, else of Host. Fiber's own method believes X-Forwarded-Host from
 // everybody.
 func Host(c *fiber.Ctx) string {
-	if originOf(c).proxied {
+	if requestOf(c).proxied {
 		if host := lastElement(wholeHeader(c, fiber.HeaderXForwardedHost)); host != "" {
 			return host
 		}

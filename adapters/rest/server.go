@@ -11,6 +11,7 @@ import (
 	"net"
 	"slices"
 	"strconv"
+	"strings"
 	"sync/atomic"
 	"time"
 
@@ -24,16 +25,23 @@ import (
 	"github.com/tollgate-dev/tollgate/adapters/rest/apidocs"
 	"github.com/tollgate-dev/tollgate/core/fault"
 	"github.com/tollgate-dev/tollgate/core/jsonvalue"
+	"github.com/tollgate-dev/tollgate/core/requestid"
 	"github.com/tollgate-dev/tollgate/ports/clock"
 	"github.com/tollgate-dev/tollgate/ports/throttle"
 )
 
-// The headers that report the limit of a client (contract A-53).
-const (
-	headerLimit     = "X-RateLimit-Limit"
-	headerRemaining = "X-RateLimit-Remaining"
-	headerReset     = "X-RateLimit-Reset" // Unix seconds
+// The headers that report the limit of a client (contract A-53), in their canonical form.
+var (
+	headerLimit     = []byte("X-Ratelimit-Limit")
+	headerRemaining = []byte("X-Ratelimit-Remaining")
+	headerReset     = []byte("X-Ratelimit-Reset") // Unix seconds
 )
+
+// setNumber sets a header of the response.
+func setNumber(c *fiber.Ctx, name []byte, value uint64) {
+	var room [20]byte
+	c.Response().Header.SetCanonical(name, strconv.AppendUint(room[:0], value, 10))
+}
 
 // Part is one part of the API.
 type Part interface {
@@ -237,10 +245,11 @@ func (s *Server) handleRequest(c *fiber.Ctx) (err error) {
 
 // setCommonHeaders sets the request id, the origin and the headers of every response.
 func (s *Server) setCommonHeaders(c *fiber.Ctx) {
-	setRequestID(c)
-	setOrigin(c, s.proxies, s.v6Bits)
+	r := &request{httpconn.RequestID(strings.Clone(c.Get(requestid.Header))), findOrigin(c, s.proxies, s.v6Bits)}
+	c.Context().SetUserValue(requestKey{}, r)
+	c.Response().Header.SetCanonical(requestIDName, []byte(r.id))
 	securityHeaders.Set(c)
-	if s.hsts != "" && Secure(c) {
+	if s.hsts != "" && r.secure {
 		c.Set(fiber.HeaderStrictTransportSecurity, s.hsts)
 	}
 }
@@ -266,7 +275,10 @@ func (s *Server) admitRequest(c *fiber.Ctx) (*requestbody.Body, error) {
 
 // readBody reads the body of a request, which is nil if it does not exist.
 func (s *Server) readBody(c *fiber.Ctx, part Part, length int) (*requestbody.Body, error) {
-	body := requestbody.Request{Length: length, Max: MaxSecretBody, Client: limitKey(originOf(c).client)}
+	if length == 0 {
+		return nil, nil //nolint:nilnil // nil is no body
+	}
+	body := requestbody.Request{Length: length, Max: MaxSecretBody, Client: limitKey(requestOf(c).client)}
 	if part != nil {
 		body.Max = part.MaxBody(c.Method(), c.Path())
 	}
@@ -302,7 +314,7 @@ func (s *Server) countLargeBody(c *fiber.Ctx, part Part) error {
 		part.Scope(c.Method(), c.Path()) != throttle.RegistryAddress {
 		return nil
 	}
-	v, err := s.throttle.Try(c.UserContext(), throttle.LargeBodies, limitKey(originOf(c).client))
+	v, err := s.throttle.Try(c.UserContext(), throttle.LargeBodies, limitKey(requestOf(c).client))
 	if err != nil {
 		Log(c, s.log).WithError(err).WithField("scope", throttle.LargeBodies).
 			Warn("the request was not counted against its limit")
@@ -344,11 +356,11 @@ func (s *Server) countRequest(c *fiber.Ctx, part Part) error {
 		return nil
 	}
 	scope := part.Scope(c.Method(), c.Path())
-	v, err := s.throttle.Try(c.UserContext(), scope, limitKey(originOf(c).client))
+	v, err := s.throttle.Try(c.UserContext(), scope, limitKey(requestOf(c).client))
 	if v.Limit > 0 {
-		c.Set(headerLimit, strconv.FormatUint(v.Limit, 10))
-		c.Set(headerRemaining, strconv.FormatUint(v.Remaining, 10))
-		c.Set(headerReset, strconv.FormatInt(v.ResetAt.Unix(), 10))
+		setNumber(c, headerLimit, v.Limit)
+		setNumber(c, headerRemaining, v.Remaining)
+		setNumber(c, headerReset, uint64(v.ResetAt.Unix())) //nolint:gosec // a window ends after 1970
 	}
 	if err != nil {
 		if scope == throttle.AuthAddress {

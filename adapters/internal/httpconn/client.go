@@ -6,7 +6,6 @@ import (
 	"net/netip"
 	"sync"
 	"sync/atomic"
-	"time"
 
 	"github.com/valyala/fasthttp"
 )
@@ -51,13 +50,13 @@ func (l *clients) add(c *boundedConn, bound int) bool {
 func takeOldestIdle(conns map[*boundedConn]struct{}) *boundedConn {
 	for {
 		var oldest *boundedConn
-		var since int64
+		var first int64
 		for c := range conns {
-			if idle := c.idleSince.Load(); idle > 0 && (oldest == nil || idle < since) {
-				oldest, since = c, idle
+			if idle := c.idle.Load(); idle > 0 && (oldest == nil || idle < first) {
+				oldest, first = c, idle
 			}
 		}
-		if oldest == nil || oldest.idleSince.CompareAndSwap(since, closing) {
+		if oldest == nil || oldest.idle.CompareAndSwap(first, closing) {
 			return oldest
 		}
 	}
@@ -82,7 +81,7 @@ func peerAddress(c net.Conn) netip.Addr {
 	return netip.Addr{}
 }
 
-// Values of boundedConn.idleSince that are no time.
+// Values of boundedConn.idle for connections that are not idle.
 const (
 	busy    = 0
 	closing = -1
@@ -91,11 +90,11 @@ const (
 // boundedConn is an accepted connection.
 type boundedConn struct {
 	net.Conn
-	listener  *Listener
-	client    netip.Prefix // the zero value without a bound
-	closed    sync.Once
-	received  atomic.Bool  // the client has sent something
-	idleSince atomic.Int64 // Unix nanoseconds; busy during a request
+	listener *Listener
+	client   netip.Prefix // the zero value without a bound
+	closed   sync.Once
+	received atomic.Bool  // the client has sent something
+	idle     atomic.Int64 // its place among all that became idle
 }
 
 // SetState records whether a connection of a [Listener] is idle, for ListenerOptions.PerClient. It
@@ -117,15 +116,15 @@ func SetState(c net.Conn, state fasthttp.ConnState) {
 func (c *boundedConn) setState(state fasthttp.ConnState) {
 	switch {
 	case state == fasthttp.StateIdle:
-		c.idleSince.CompareAndSwap(busy, time.Now().UnixNano())
+		c.idle.CompareAndSwap(busy, c.listener.idles.Add(1))
 	case state == fasthttp.StateActive && c.received.Load(): // a new connection has this state before a request
 		c.setBusy()
 	}
 }
 
 func (c *boundedConn) setBusy() {
-	if since := c.idleSince.Load(); since > 0 {
-		c.idleSince.CompareAndSwap(since, busy)
+	if place := c.idle.Load(); place > 0 {
+		c.idle.CompareAndSwap(place, busy)
 	}
 }
 

@@ -61,6 +61,7 @@ type Listener struct {
 	net.Listener
 	options ListenerOptions
 	open    atomic.Int64
+	idles   atomic.Int64 // how often a connection became idle
 	refused prometheus.Counter
 	failed  prometheus.Counter
 	ended   chan struct{} // closed by the first Close
@@ -125,7 +126,7 @@ func (a *Listener) Accept() (net.Conn, error) {
 // admitConn returns a connection within the bounds, or nil.
 func (a *Listener) admitConn(c net.Conn) *boundedConn {
 	b := &boundedConn{Conn: c, listener: a}
-	b.idleSince.Store(time.Now().UnixNano())
+	b.idle.Store(a.idles.Add(1))
 	if a.options.PerClient > 0 {
 		if client, ok := a.options.ClientOf(peerAddress(c)); ok {
 			b.client = client

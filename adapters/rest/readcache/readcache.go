@@ -137,9 +137,8 @@ func (c *Cache[K, R]) weigh(key K, e *entry) int {
 // While the database is away, it returns a kept answer that may be outdated, or fault.Unavailable.
 // Other errors are those of the source.
 func (c *Cache[K, R]) Get(ctx context.Context, key K) (Answer[R], error) {
-	group, grouped := c.keys.Group(key)
 	if c.entries == nil {
-		if grouped {
+		if group, grouped := c.keys.Group(key); grouped {
 			return c.groups.load(ctx, c.keys.Clone(group), c.keys.Clone(key), nil)
 		}
 		return c.source(ctx, c.keys.Clone(key))
@@ -155,7 +154,7 @@ func (c *Cache[K, R]) Get(ctx context.Context, key K) (Answer[R], error) {
 	}
 	c.metrics.misses.Inc()
 	var a Answer[R]
-	if grouped {
+	if group, grouped := c.keys.Group(key); grouped {
 		a, err = c.groups.load(ctx, c.keys.Clone(group), c.keys.Clone(key), s)
 	} else {
 		a, err = c.makeAnswer(ctx, key, s)

@@ -67,13 +67,13 @@ func (a *API) compileLists(ctx context.Context, group read) (map[read]answer, er
 		if err != nil {
 			return nil, err
 		}
+		r := group
+		r.format = string(f)
 		shared, err := responsebody.NewPacked(fiber.MIMEApplicationJSON, body,
-			fiber.HeaderCacheControl, "public, max-age=60", skippedHeader, strconv.Itoa(lists.Skipped(f)))
+			append(a.config.publicHeaders(&r), skippedHeader, strconv.Itoa(lists.Skipped(f)))...)
 		if err != nil {
 			return nil, err
 		}
-		r := group
-		r.format = string(f)
 		answers[r] = answer{Body: shared}
 	}
 	return answers, nil

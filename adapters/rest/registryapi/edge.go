@@ -31,64 +31,65 @@ func (s Serving) Validate() error {
 // by key has a time of its own (RFC 9213), and the keys in both common forms.
 const renewed = ", stale-while-revalidate=60, stale-if-error=86400"
 
-var (
-	cacheControlName = []byte(fiber.HeaderCacheControl)
-	edgeName         = []byte("Cdn-Cache-Control") // the canonical form, as the others
-	spacedKeysName   = []byte("Surrogate-Key")
-	listedKeysName   = []byte("Cache-Tag")
+const (
+	edgeName       = "Cdn-Cache-Control" // the canonical form, as the others
+	spacedKeysName = "Surrogate-Key"
+	listedKeysName = "Cache-Tag"
 
-	publicly = []byte("public, max-age=5" + renewed)
+	publicly      = "public, max-age=5" + renewed
+	listsPublicly = "public, max-age=60" // allow lists
 )
 
-// edgeValue returns the time for caches that purge by key; nil without one.
-func (s Serving) edgeValue() []byte {
-	if s.EdgeMaxAge < time.Second {
-		return nil
+// publicHeaders returns the headers that let caches keep the response to a read: names, each
+// followed by its value.
+func (s Serving) publicHeaders(r *read) []string {
+	headers := []string{fiber.HeaderCacheControl, publicly}
+	if r.kind == readAllowList {
+		headers[1] = listsPublicly
 	}
-	return []byte("max-age=" + strconv.FormatInt(int64(s.EdgeMaxAge/time.Second), 10) + renewed)
-}
-
-// letCachesKeep sets the headers of a public read. Those of an allow list have their own time.
-func (a *API) letCachesKeep(c *fiber.Ctx, r *read) {
-	header := &c.Response().Header
-	if r.kind != readAllowList {
-		header.SetCanonical(cacheControlName, publicly)
+	if s.EdgeMaxAge >= time.Second {
+		headers = append(headers, edgeName,
+			"max-age="+strconv.FormatInt(int64(s.EdgeMaxAge/time.Second), 10)+renewed)
 	}
-	if a.edge != nil {
-		header.SetCanonical(edgeName, a.edge)
-	}
-	var room [128]byte
-	keys := r.appendKey(room[:0])
+	key := r.key()
 	if r.view == nil {
-		header.SetCanonical(spacedKeysName, keys)
-		header.SetCanonical(listedKeysName, keys)
-		return
+		return append(headers, spacedKeysName, key, listedKeysName, key)
 	}
-	between := len(keys)
-	keys = append(append(keys, ' '), event.ViewKey(string(r.view.Name))...)
-	header.SetCanonical(spacedKeysName, keys)
-	keys[between] = ','
-	header.SetCanonical(listedKeysName, keys)
+	ofView := string(event.ViewKey(string(r.view.Name)))
+	return append(headers, spacedKeysName, key+" "+ofView, listedKeysName, key+","+ofView)
 }
 
-// appendKey appends the key of what is read, without that of its view.
-func (r *read) appendKey(dst []byte) []byte {
+// key returns the key of what is read, without that of its view.
+func (r *read) key() string {
 	switch r.kind {
 	case readList:
-		return append(dst, event.ServersKey...)
+		return string(event.ServersKey)
 	case readAllowList:
-		return append(dst, event.AllowListsKey...)
+		return string(event.AllowListsKey)
 	default:
-		return event.AppendServerKey(dst, r.name)
+		return string(event.ServerKey(r.name))
 	}
 }
 
-// keepPrivate removes what lets caches keep a response.
+// keepPrivate makes a response one that others may not have.
 func keepPrivate(c *fiber.Ctx, kept string) {
-	header := &c.Response().Header
-	header.Set(fiber.HeaderCacheControl, privately+kept)
-	for _, name := range [...][]byte{edgeName, spacedKeysName, listedKeysName} {
-		header.DelBytes(name)
-	}
+	keepFromCaches(c, "private, "+kept)
 	c.Append(fiber.HeaderVary, fiber.HeaderAuthorization)
+}
+
+// staleControl returns Cache-Control of a response that may be outdated.
+func (r *read) staleControl() string {
+	if r.kind == readAllowList {
+		return listsPublicly
+	}
+	return "no-cache"
+}
+
+// keepFromCaches replaces what lets caches keep a response.
+func keepFromCaches(c *fiber.Ctx, control string) {
+	header := &c.Response().Header
+	header.Set(fiber.HeaderCacheControl, control)
+	for _, name := range [...]string{edgeName, spacedKeysName, listedKeysName} {
+		header.Del(name)
+	}
 }

@@ -98,12 +98,16 @@ func (a *API) listVersions(c *fiber.Ctx, v *view.View) error {
 }
 
 func (a *API) getVersion(c *fiber.Ctx, v *view.View) error {
-	t, err := readTarget(c)
+	name, err := pathValue(c, nameParam)
+	if err != nil {
+		return err
+	}
+	version, err := pathValue(c, versionParam)
 	if err != nil {
 		return err
 	}
 	return a.sendAnswer(c, read{
-		kind: readVersion, view: v, name: t.Name, version: t.Version, query: browsing.Query{
+		kind: readVersion, view: v, name: name, version: version, query: browsing.Query{
 			IncludeDeleted: c.Query(deletedParam),
 		},
 	})
@@ -135,20 +139,19 @@ func (a *API) sendAnswer(c *fiber.Ctx, r read) error {
 // sendAnswerTo is sendAnswer with a context that ends when no one waits for the answer any more.
 func (a *API) sendAnswerTo(ctx context.Context, c *fiber.Ctx, r read) error {
 	found, err := a.answers.Get(ctx, r)
-	if found.Stale {
-		c.Set(fiber.HeaderWarning, `110 - "Response is Stale"`)
-		c.Set(fiber.HeaderAge, strconv.FormatInt(int64(found.Age.Seconds()), 10))
-	}
 	switch {
 	case err != nil:
 		return err
 	case found.Body == nil:
-		err = a.streamVersions(c, found.Rest)
-	default:
-		err = a.bodies.Send(c, found.Body)
+		if err = a.streamVersions(c, found.Rest); err == nil {
+			responsebody.NewHeaders(a.config.publicHeaders(&r)...).Set(c)
+		}
+		return err
 	}
-	if err == nil && !found.Stale {
-		a.letCachesKeep(c, &r)
+	if err = a.bodies.Send(c, found.Body); err == nil && found.Stale {
+		c.Set(fiber.HeaderWarning, `110 - "Response is Stale"`)
+		c.Set(fiber.HeaderAge, strconv.FormatInt(int64(found.Age.Seconds()), 10))
+		keepFromCaches(c, r.staleControl())
 	}
 	return err
 }
@@ -162,7 +165,7 @@ func (a *API) makeAnswer(ctx context.Context, r read) (answer, error) {
 	if err != nil || long != nil {
 		return answer{Rest: long}, err
 	}
-	return answer{Body: responsebody.NewShared(fiber.MIMEApplicationJSON, body)}, nil
+	return answer{Body: responsebody.NewShared(fiber.MIMEApplicationJSON, body, a.config.publicHeaders(&r)...)}, nil
 }
 
 // makeBody returns the body of the answer to a read, or the history that it has.

@@ -78,7 +78,6 @@ type API struct {
 	callers
 	config  Config
 	bodies  *responsebody.Sender
-	edge    []byte // CDN-Cache-Control of public reads; nil without
 	answers *readcache.Cache[read, *browsing.LongHistory]
 	reads   Reads
 	writer  Writer
@@ -94,7 +93,7 @@ type Reads struct {
 // New returns the registry's part of the API, and a function that ends its goroutines. p may be
 // empty if the configuration keeps no responses.
 func New(cfg Config, who authority.Authority, r Reads, w Writer, p readcache.Ports) (*API, func()) {
-	a := &API{callers: callers{who}, config: cfg, bodies: responsebody.New(cfg.Bodies), edge: cfg.edgeValue(), reads: r, writer: w}
+	a := &API{callers: callers{who}, config: cfg, bodies: responsebody.New(cfg.Bodies), reads: r, writer: w}
 	var end func()
 	a.answers, end = readcache.New(cfg.Cache, readcache.Keys[read]{
 		Clone: read.clone, Size: read.size, Usual: read.isUsual, Group: read.group,
@@ -239,7 +238,7 @@ func allowAnyOrigin(c *fiber.Ctx) error {
 	return c.Next()
 }
 
-var corsHeaders = rest.NewHeaders(
+var corsHeaders = responsebody.NewHeaders(
 	fiber.HeaderAccessControlAllowOrigin, "*",
 	fiber.HeaderAccessControlAllowMethods, "GET, OPTIONS",
 	fiber.HeaderAccessControlAllowHeaders, "Authorization, Content-Type",
@@ -251,11 +250,11 @@ func sendPreflight(c *fiber.Ctx) error {
 	return nil
 }
 
-// pathValue returns a decoded copy of a path parameter.
+// pathValue returns a decoded path parameter, which may share memory with the request.
 func pathValue(c *fiber.Ctx, param string) (string, error) {
 	value, err := url.PathUnescape(c.Params(param))
 	if err != nil || !registry.IsText(value) {
 		return "", fault.Newf(fault.Invalid, "%s in the path is not valid percent-encoded UTF-8 text", param)
 	}
-	return strings.Clone(value), nil
+	return value, nil
 }

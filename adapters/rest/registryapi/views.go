@@ -23,10 +23,6 @@ func (a *API) inRegistry(handle viewHandler) fiber.Handler {
 	return func(c *fiber.Ctx) error { return handle(c, nil) }
 }
 
-// privately is Cache-Control of the responses that others may not have: only the client itself may
-// keep them.
-const privately = "private, "
-
 // inView returns the handler of a read of the view in the path, or of the registry if the path has
 // no view. It finds out who may have it before anything else, and before a kept response is used
 // (contract C-34, C-40). kept is how long a client may keep a response that others may not have.

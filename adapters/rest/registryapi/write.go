@@ -3,6 +3,7 @@ package registryapi
 import (
 	"context"
 	"net/http"
+	"strings"
 
 	"github.com/gofiber/fiber/v2"
 
@@ -162,7 +163,7 @@ func readTarget(c *fiber.Ctx) (publishing.Target, error) {
 		return publishing.Target{}, err
 	}
 	version, err := pathValue(c, versionParam)
-	return publishing.Target{Name: name, Version: version}, err
+	return publishing.Target{Name: strings.Clone(name), Version: strings.Clone(version)}, err
 }
 
 // sendOutcome sends what became of a document, or returns err. What waits for review has no entity

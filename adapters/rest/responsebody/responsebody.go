@@ -17,13 +17,11 @@ import (
 // packet either way.
 const MinSize = 2 << 10
 
-// Headers of every response: which request header the body depends on, and that caches may store
-// the response but must ask each time whether it is current.
-var (
-	etagName                     = []byte("Etag") // the canonical form
-	varyName, varyValue          = []byte(fiber.HeaderVary), []byte(fiber.HeaderAcceptEncoding)
-	cacheControlName, cacheValue = []byte(fiber.HeaderCacheControl), []byte("no-cache")
-)
+var etagName = []byte("Etag") // the canonical form
+
+// Usual are the headers of a response that has no others: which request header the body depends on,
+// and that caches may store the response but must ask each time whether it is current.
+var Usual = NewHeaders(fiber.HeaderVary, fiber.HeaderAcceptEncoding, fiber.HeaderCacheControl, "no-cache")
 
 // Sender sends bodies and counts the memory of the large ones. It is safe for concurrent use.
 type Sender struct{ memory *semaphore.Weighted }
@@ -38,22 +36,23 @@ func New(cfg Config) *Sender {
 
 func isCompressible(size int) bool { return size > MinSize }
 
-// setHeaders sets the headers of a body with the entity tag. It reports whether the client has this
-// body already; then it makes the response a 304, which the caller must leave without a body.
-func setHeaders(c *fiber.Ctx, tag []byte) (notModified bool) {
+// isKnown reports whether the client has the body with the entity tag already.
+func isKnown(c *fiber.Ctx, tag []byte) bool {
+	return listsTag(c.Request().Header.PeekAll(fiber.HeaderIfNoneMatch), tag, weakComparison)
+}
+
+// setHeaders sets the headers of a body with the entity tag. If the client knows the body, the
+// response is a 304, which the caller must leave without a body.
+func setHeaders(c *fiber.Ctx, tag []byte, h Headers, known bool) {
 	header := &c.Response().Header
 	header.SetCanonical(etagName, tag)
-	header.SetCanonical(varyName, varyValue)
-	header.SetCanonical(cacheControlName, cacheValue)
-	if listsTag(c.Request().Header.PeekAll(fiber.HeaderIfNoneMatch), tag, weakComparison) {
+	h.Set(c)
+	if known {
 		c.Status(http.StatusNotModified)
 		header.Del(fiber.HeaderContentType)
-		return true
-	}
-	if isGzipTag(tag) {
+	} else if isGzipTag(tag) {
 		header.SetContentEncoding(codingGzip)
 	}
-	return false
 }
 
 // Fixed is a response body that never changes. It is compressed once.
@@ -84,7 +83,9 @@ func (f *Fixed) Send(c *fiber.Ctx) error {
 		chosen = &f.gzip
 	}
 	c.Set(fiber.HeaderContentType, f.contentType)
-	if !setHeaders(c, chosen.tag) {
+	known := isKnown(c, chosen.tag)
+	setHeaders(c, chosen.tag, Usual, known)
+	if !known {
 		c.Response().SetBodyRaw(chosen.body)
 	}
 	return nil

@@ -16,7 +16,7 @@ import (
 // the first client accepts that. It is safe for concurrent use.
 type Shared struct {
 	contentType string
-	headers     []string // names followed by values
+	headers     Headers
 	plain       encodedBody
 	pack        *packed.Pack // in place of plain: it is unpacked for each response
 	compressing sync.Once
@@ -27,12 +27,12 @@ type Shared struct {
 	reserved *Reservation // memory of the body while there are responses in flight
 }
 
-// NewShared returns a body with its content type. headers are the names of more headers, each
-// followed by its value; they replace those of other reads. The caller must not change the body
-// afterwards.
+// NewShared returns a body with its content type. headers are the names of more headers, in their
+// canonical form, each followed by its value; they replace those of Usual. The caller must not
+// change the body afterwards.
 func NewShared(contentType string, body []byte, headers ...string) *Shared {
 	return &Shared{
-		contentType: contentType, headers: headers, plain: encodedBody{body, appendBodyTag(nil, body, false)},
+		contentType: contentType, headers: Usual.With(headers...), plain: encodedBody{body, appendBodyTag(nil, body, false)},
 	}
 }
 
@@ -40,7 +40,7 @@ func NewShared(contentType string, body []byte, headers ...string) *Shared {
 // are those of NewShared.
 func NewPacked(contentType string, pack *packed.Pack, headers ...string) (*Shared, error) {
 	if pack.Size() >= largeSize {
-		return &Shared{contentType: contentType, headers: headers, pack: pack}, nil
+		return &Shared{contentType: contentType, headers: Usual.With(headers...), pack: pack}, nil
 	}
 	body, err := io.ReadAll(pack.NewReader())
 	if err != nil {
@@ -81,28 +81,20 @@ func (s *Sender) Send(c *fiber.Ctx, b *Shared) error {
 	if isCompressible(len(b.plain.body)) && acceptsGzip(c) {
 		chosen = b.compressed()
 	}
-	c.Response().Header.SetContentType(b.contentType)
-	unchanged := setHeaders(c, chosen.tag)
-	b.setHeaders(c)
-	if unchanged {
-		return nil
-	}
-	if len(b.plain.body) < largeSize {
+	known := isKnown(c, chosen.tag)
+	switch {
+	case known:
+	case len(b.plain.body) < largeSize:
 		c.Response().SetBodyRaw(chosen.body)
-		return nil
+	default:
+		if err := b.acquire(s, len(chosen.body)); err != nil {
+			return err
+		}
+		c.Response().SetBodyStream(&sharedReader{bodyReader{next: singlePiece(chosen.body)}, b}, len(chosen.body))
 	}
-	if err := b.acquire(s, len(chosen.body)); err != nil {
-		return err
-	}
-	c.Response().SetBodyStream(&sharedReader{bodyReader{next: singlePiece(chosen.body)}, b}, len(chosen.body))
+	c.Response().Header.SetContentType(b.contentType)
+	setHeaders(c, chosen.tag, b.headers, known)
 	return nil
-}
-
-// setHeaders sets the headers of the body itself.
-func (b *Shared) setHeaders(c *fiber.Ctx) {
-	for i := 0; i+1 < len(b.headers); i += 2 {
-		c.Set(b.headers[i], b.headers[i+1])
-	}
 }
 
 // sendPacked sends a packed body as a stream.
@@ -120,7 +112,7 @@ func (s *Sender) sendPacked(c *fiber.Ctx, b *Shared) error {
 		return piece[:n], err
 	}})
 	if err == nil {
-		b.setHeaders(c)
+		b.headers.Set(c)
 	}
 	return err
 }

@@ -33,7 +33,10 @@ func (s *Sender) Stream(c *fiber.Ctx, body Stream) error {
 	// The length of the compressed form is unknown before its end, so it is sent in chunks, which
 	// HTTP/1.0 does not have (RFC 9112, 7.1).
 	compress := acceptsGzip(c) && c.Request().Header.IsHTTP11()
-	if setHeaders(c, appendTag(make([]byte, 0, tagSize), body.Hash, compress)) {
+	tag := appendTag(make([]byte, 0, tagSize), body.Hash, compress)
+	known := isKnown(c, tag)
+	setHeaders(c, tag, Usual, known)
+	if known {
 		reserved.Release()
 		return nil
 	}

@@ -1,6 +1,7 @@
 package event
 
 import (
+	"hash/fnv"
 	"strconv"
 	"time"
 
@@ -23,18 +24,11 @@ const (
 )
 
 // ServerKey returns the key of the responses that are about one server. Two servers may have the
-// same key; then both are purged.
-func ServerKey(name string) Key { return Key(AppendServerKey(nil, name)) }
-
-// AppendServerKey appends the key of the responses that are about one server: 64-bit FNV-1a of its
-// name, which each read computes.
-func AppendServerKey(dst []byte, name string) []byte {
-	const offset, prime = 14695981039346656037, 1099511628211
-	hash := uint64(offset)
-	for i := range len(name) {
-		hash = (hash ^ uint64(name[i])) * prime
-	}
-	return strconv.AppendUint(append(dst, "server-"...), hash, 16)
+// same key; then both are purged. It has the 64-bit FNV-1a of the name.
+func ServerKey(name string) Key {
+	hash := fnv.New64a()
+	_, _ = hash.Write([]byte(name)) // it never fails
+	return Key("server-" + strconv.FormatUint(hash.Sum64(), 16))
 }
 
 // ViewKey returns the key of the responses that are read in a view.

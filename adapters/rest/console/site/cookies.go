@@ -9,6 +9,7 @@ import (
 	"github.com/gofiber/fiber/v2"
 
 	"github.com/tollgate-dev/tollgate/adapters/rest"
+	"github.com/tollgate-dev/tollgate/adapters/rest/responsebody"
 	"github.com/tollgate-dev/tollgate/core/auth"
 	"github.com/tollgate-dev/tollgate/core/auth/cookies"
 	"github.com/tollgate-dev/tollgate/core/fault"
@@ -189,7 +190,7 @@ const contentPolicy = "default-src 'none'; style-src 'self'; script-src 'self'; 
 // securityHeaders are the headers of all pages. A page may load its style, its script and its
 // images from here, and nothing from elsewhere. With no-referrer, browsers would send "Origin:
 // null".
-var securityHeaders = rest.NewHeaders(
+var securityHeaders = responsebody.NewHeaders(
 	fiber.HeaderContentSecurityPolicy, contentPolicy,
 	fiber.HeaderReferrerPolicy, "same-origin",
 	fiber.HeaderXFrameOptions, "DENY",
