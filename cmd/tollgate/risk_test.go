@@ -50,6 +50,10 @@ func TestRiskReplay(t *testing.T) {
 			"legit                  1       0.0 %             0.0 %                0.0 %\n" +
 				"legit, present bounds  1       100.0 %           0.0 %                0.0 %\n", "",
 		},
+		{
+			good, []string{"-", "--target-challenge", "0.1", "--scorer", "both"}, cli.ExitFailed, "",
+			"the history is silent about all sign-ins",
+		},
 		{good, []string{"-", "--target-challenge", "0"}, cli.ExitFailed, "", "--target-challenge"},
 		{"", []string{"-", "--target-challenge", "0.1"}, cli.ExitFailed, "", "no sign-ins"},
 		{"", []string{filepath.Join(dir, "none.jsonl")}, cli.ExitFailed, "", "none.jsonl"},
@@ -73,8 +77,7 @@ func TestSuggestedBounds(t *testing.T) {
 	in.WriteString(`{"id":"x","ts":1795262500,"userId":11,"ip":"203.0.113.1","passwordCorrect":false,"label":"thief"}` +
 		"\n")
 	in.WriteString(`{"id":"y","ts":1795262501,"userId":11,"ip":"203.0.113.1","passwordCorrect":true,"ipReputation":"tor","label":"thief"}` + "\n")
-	r := runCommand(t, t.TempDir(), in.String(), "risk", "replay", "-", "--scorer", "both",
-		"--target-challenge", "0.05")
+	r := runCommand(t, t.TempDir(), in.String(), "risk", "replay", "-", "--target-challenge", "0.05")
 	var got, want operator.SuggestionJSON
 	if err := json.Unmarshal([]byte(r.stdout), &got); err != nil || r.code != cli.ExitOK {
 		t.Fatalf("%+v: %v", r, err)

@@ -26,8 +26,8 @@ func (s *Settings) authBindings() []binding {
 			"trust levels for which a confirmed device must show its device token: preferred (above "+
 				"LIMITED_TRUST), required (above UNVERIFIED), off (none)"),
 		s.bind(&in.MFAPolicy, "MFA_POLICY", "always",
-			"when a person with an authenticator needs a code at login: always, or risk (only if the score is "+
-				"above that of FULL_TRUST in RISK_POLICY)"),
+			"when a person with an authenticator needs a code at login: always, or risk (only if a score is "+
+				"above its bound of FULL_TRUST in RISK_POLICY)"),
 		s.bind(&in.MFAPendingTTL, "MFA_PENDING_TTL", "5m",
 			"how long a login waits for the code of the authenticator"),
 		s.bind(&in.Risk.HighRiskCountries, "HIGH_RISK_COUNTRIES", "",

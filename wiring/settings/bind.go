@@ -130,12 +130,10 @@ func (s *Settings) named(config reflect.Value, err error) error {
 		names[pathOf(config, b.field)] = b.Name
 	}
 	delete(names, "")
-	for path, name := range names {
-		names[path[strings.LastIndexByte(path, '.')+1:]] = name // as a part of the Config calls it
-	}
 	head, _, _ := strings.Cut(err.Error(), ":")
+	part := head[:strings.LastIndexByte(head, '.')+1] // of the Config, which calls its fields without it
 	message := fieldPath.ReplaceAllStringFunc(err.Error(), func(path string) string {
-		return cmp.Or(names[path], path)
+		return cmp.Or(names[path], names[part+path], path)
 	})
 	if key := names[head]; s.Risk.Policy != "" && strings.Contains(key, ".") {
 		message = "RISK_POLICY: " + s.Risk.Policy + ": " + message

@@ -10,6 +10,8 @@ import (
 	"strings"
 
 	"go.yaml.in/yaml/v4"
+
+	"github.com/tollgate-dev/tollgate/core/auth/trust"
 )
 
 // Risk holds the settings of the risk score that are not in the file of RISK_POLICY.
@@ -20,18 +22,18 @@ type Risk struct {
 // maxPolicyFile is the greatest size of the file of RISK_POLICY, in bytes.
 const maxPolicyFile = 64 << 10
 
-// TrustLevelKeys are the keys of the bounds in the file of RISK_POLICY.
+// The groups of the bounds in the file of RISK_POLICY: of the points, and of the score of the history.
+// Their keys are the names of the levels.
 const (
-	FullTrustKey    = "trustLevels.FULL_TRUST"
-	LimitedTrustKey = "trustLevels.LIMITED_TRUST"
-	UnverifiedKey   = "trustLevels.UNVERIFIED"
+	TrustLevels        = "trustLevels"
+	HistoryTrustLevels = "historyTrustLevels"
 )
 
 // riskPolicy returns the keys of the file of RISK_POLICY (contract ). Their first
 // parts are the factors, as in the audit log.
 func (s *Settings) riskPolicy() []binding {
-	c, bounds := &s.SignIn.Risk, &s.SignIn.Bounds
-	return []binding{
+	c := &s.SignIn.Risk
+	return slices.Concat([]binding{
 		s.bind(&c.DeviceConfirmed, "deviceFamiliarity.confirmed", "15",
 			"points for a confirmed device that is not trusted or does not show its device token"),
 		s.bind(&c.DeviceUnknown, "deviceFamiliarity.unknown", "30",
@@ -66,9 +68,17 @@ func (s *Settings) riskPolicy() []binding {
 			"the number of failed sign-ins from which some applies"),
 		s.bind(&c.ManyFailures, "failedAttempts.manyFrom", "6",
 			"the number of failed sign-ins from which many applies"),
-		s.bind(&bounds.Full, FullTrustKey, "20", "the highest score of the level"),
-		s.bind(&bounds.Limited, LimitedTrustKey, "40", "the highest score of the level"),
-		s.bind(&bounds.Unverified, UnverifiedKey, "60", "the highest score of the level; a higher score is HIGH_RISK"),
+	}, s.trustLevels(TrustLevels, &s.SignIn.Bounds, "points", [...]string{"20", "40", "60"}),
+		s.trustLevels(HistoryTrustLevels, &s.SignIn.HistoryBounds, "history", [...]string{"52", "58", "68"}))
+}
+
+// trustLevels returns the keys of the bounds for a score.
+func (s *Settings) trustLevels(group string, b *trust.Bounds, score string, defaults [3]string) []binding {
+	highest := "the highest score of the " + score + " at the level"
+	return []binding{
+		s.bind(&b.Full, group+".FULL_TRUST", defaults[0], highest),
+		s.bind(&b.Limited, group+".LIMITED_TRUST", defaults[1], highest),
+		s.bind(&b.Unverified, group+".UNVERIFIED", defaults[2], highest+"; a higher one is HIGH_RISK"),
 	}
 }
 
@@ -85,8 +95,8 @@ var policyVariables = map[string]string{
 	"RISK_FAILED_FEW": "failedAttempts.few", "RISK_FAILED_SOME": "failedAttempts.some",
 	"RISK_FAILED_MANY":   "failedAttempts.many",
 	"RISK_SOME_FAILURES": "failedAttempts.someFrom", "RISK_MANY_FAILURES": "failedAttempts.manyFrom",
-	"RISK_FULL_TRUST_MAX": FullTrustKey, "RISK_LIMITED_TRUST_MAX": LimitedTrustKey,
-	"RISK_UNVERIFIED_MAX": UnverifiedKey,
+	"RISK_FULL_TRUST_MAX": "trustLevels.FULL_TRUST", "RISK_LIMITED_TRUST_MAX": "trustLevels.LIMITED_TRUST",
+	"RISK_UNVERIFIED_MAX": "trustLevels.UNVERIFIED",
 }
 
 // readRiskPolicy sets the points and bounds to those of the file of RISK_POLICY, or to their

@@ -80,6 +80,7 @@ func TestWrongPolicies(t *testing.T) {
 		"geographicAnomaly: {travelMaxKmh: .nan}":  "geographicAnomaly.travelMaxKmh: ",
 		"geographicAnomaly: {travelMinKm: -1}":     "geographicAnomaly.travelMinKm: -1 is not 0 or a positive number",
 		"trustLevels: {LIMITED_TRUST: 10}":         "trustLevels.LIMITED_TRUST: 10 is less than trustLevels.FULL_TRUST",
+		"historyTrustLevels: {LIMITED_TRUST: 10}":  "historyTrustLevels.LIMITED_TRUST: 10 is less than historyTrustLevels.FULL_TRUST",
 		"trustLevels: {UNVERIFIED: 101}":           "trustLevels.UNVERIFIED: 101 is not in the range 0 to 100",
 		"trustLevels: {HIGH_RISK: 80}":             "trustLevels.HIGH_RISK: unknown key",
 		strings.Repeat("# a comment\n", 64<<10/10): "is larger than",

@@ -13,17 +13,17 @@ import (
 
 // suggestBounds writes the bounds that challenge a share of the legitimate sign-ins of a file.
 func suggestBounds(ctx context.Context, p cli.Process, run replayRun, target float64) error {
-	var c replay.Calibration
+	c := run.replayer.Calibration()
 	err := run.each(ctx, p, func(l loginhistory.Line) error {
 		if l.Event.PasswordCorrect {
-			c.Add(l.RiskScore, l.Label)
+			c.Add(&l.Verdict, l.Label)
 		}
 		return nil
 	})
 	if err != nil {
 		return err
 	}
-	s, err := c.Suggest(target, run.replayer.Bounds())
+	s, err := c.Suggest(target)
 	if err != nil {
 		return fmt.Errorf("%s", cli.ErrorSentence(err))
 	}
@@ -54,10 +54,14 @@ func newOutcomeJSON(o replay.Outcome) OutcomeJSON {
 
 // suggestionTable returns the suggestion as a table: first the bounds, then what they do.
 func suggestionTable(s replay.Suggestion) cli.Table {
+	group := settings.TrustLevels
+	if s.OfHistory {
+		group = settings.HistoryTrustLevels
+	}
 	j := SuggestionJSON{
 		Bounds: map[string]int{
-			settings.FullTrustKey: s.Bounds.Full, settings.LimitedTrustKey: s.Bounds.Limited,
-			settings.UnverifiedKey: s.Bounds.Unverified,
+			group + ".FULL_TRUST": s.Bounds.Full, group + ".LIMITED_TRUST": s.Bounds.Limited,
+			group + ".UNVERIFIED": s.Bounds.Unverified,
 		},
 		Legitimate: newOutcomeJSON(s.Legitimate), Attacks: []OutcomeJSON{},
 		Present: newOutcomeJSON(s.Present),

@@ -45,10 +45,11 @@ type Scorer func(risk.Signals) risk.Assessment
 
 // Config holds the scorer, and the rules that turn scores into trust levels.
 type Config struct {
-	Score   Scorer
-	Bounds  trust.Bounds
-	Binding trust.Binding
-	History HistoryMode
+	Score         Scorer
+	Bounds        trust.Bounds // of the points
+	HistoryBounds trust.Bounds // of the score of the history
+	Binding       trust.Binding
+	History       HistoryMode
 }
 
 // Ports are the sources of the signals.
@@ -95,6 +96,7 @@ type Verdict struct {
 	risk.Assessment // with the final score
 	Level           auth.TrustLevel
 	Points          int          // the score of the points alone
+	Conspicuous     bool         // a score is above its bound of FULL_TRUST (contract A-17)
 	Signals         risk.Signals // the input of the scorer; the usual places are empty if the location is not known
 	History         HistoryVerdict
 }
@@ -141,15 +143,33 @@ func (a *Assessor) Assess(ctx context.Context, v SignIn) (Verdict, error) {
 func (a *Assessor) newVerdict(s risk.Signals, confirmed bool, h HistoryVerdict) Verdict {
 	scored, device := a.config.Score(s), s.Device
 	device.Confirmed = device.Confirmed || confirmed
-	v := Verdict{Assessment: scored, Points: scored.Score, Signals: s, History: h}
-	if h.Mode == HistoryOn && !h.Unread {
-		v.Score = history.Combine(scored.Score, h.Result)
+	v := Verdict{
+		Assessment: scored, Points: scored.Score, Signals: s, History: h,
+		Conspicuous: scored.Score > a.config.Bounds.Full,
+		Level:       trust.Decide(scored.Score, device, a.config.Bounds, a.config.Binding),
 	}
 	if h.Mode.Learns() && h.Unread {
 		v.SilentSources = append(v.SilentSources, SilentHistory)
 	}
-	v.Level = trust.Decide(v.Score, device, a.config.Bounds, a.config.Binding)
+	if h.Mode == HistoryOn {
+		v.AddHistory(h.Result, a.config)
+	}
 	return v
+}
+
+// AddHistory adds the score of the history, unless it is silent. It raises the score and lowers the
+// level, and never the other way round. The points of a confirmed device then make a sign-in
+// conspicuous no longer, because the history knows the device, and the level has its cap.
+func (v *Verdict) AddHistory(r history.Result, c Config) {
+	if r.Silence != history.Heard {
+		return
+	}
+	v.Score, v.Level = history.Combine(v.Points, r), min(v.Level, c.HistoryBounds.Level(r.Rounded()))
+	points := v.Points
+	if v.Signals.Device.Confirmed {
+		points -= v.Factors[risk.DeviceFamiliarity]
+	}
+	v.Conspicuous = points > c.Bounds.Full || r.Rounded() > c.HistoryBounds.Full
 }
 
 // Locate returns the location of an address. A private address has no coordinates, so that it never

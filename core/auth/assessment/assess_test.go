@@ -4,12 +4,16 @@ import (
 	"context"
 	"errors"
 	"net/netip"
+	"reflect"
 	"testing"
 	"time"
+
+	"pgregory.net/rapid"
 
 	"github.com/tollgate-dev/tollgate/core/auth"
 	"github.com/tollgate-dev/tollgate/core/auth/assessment"
 	"github.com/tollgate-dev/tollgate/core/auth/authtest"
+	"github.com/tollgate-dev/tollgate/core/auth/history"
 	"github.com/tollgate-dev/tollgate/core/auth/risk"
 	"github.com/tollgate-dev/tollgate/core/auth/trust"
 	"github.com/tollgate-dev/tollgate/ports/signals/signalstest"
@@ -100,4 +104,37 @@ func TestPrivateAddressesNeverTravel(t *testing.T) {
 			t.Errorf("%s: %d points, error %v, want %d", address, v.Factors[risk.GeographicAnomaly], err, want)
 		}
 	}
+}
+
+// TestHistoryOnlyLowersTrust checks that a score of the history never lowers the score of the points
+// and never gives more trust, and that an unknown device stays conspicuous.
+func TestHistoryOnlyLowersTrust(t *testing.T) {
+	config := authtest.SignIn().Assess()
+	rapid.Check(t, func(t *rapid.T) {
+		score := rapid.IntRange(0, 100)
+		d := trust.Device{Confirmed: rapid.Bool().Draw(t, "confirmed"), Trusted: rapid.Bool().Draw(t, "trusted")}
+		d.Proven = d.Confirmed && rapid.Bool().Draw(t, "proven")
+		a := risk.Assess(authtest.Weights(), risk.Signals{
+			At: now, Device: d, FailedAttempts: rapid.IntRange(0, 7).Draw(t, "failures"),
+			Reputation: risk.Reputation{State: risk.Known, Class: risk.AddressClass(rapid.IntRange(0, 4).Draw(t, "class"))},
+		})
+		before := assessment.Verdict{
+			Assessment: a, Points: a.Score, Signals: risk.Signals{Device: d}, Conspicuous: a.Score > config.Bounds.Full,
+			Level: trust.Decide(a.Score, d, config.Bounds, config.Binding),
+		}
+		after, r := before, history.Result{Score: float64(score.Draw(t, "history"))}
+		after.AddHistory(r, config)
+		switch {
+		case after.Score != max(before.Score, r.Rounded()), after.Level > before.Level,
+			after.Level > config.HistoryBounds.Level(r.Rounded()):
+			t.Fatalf("%+v, with %v of the history %+v", before, r.Score, after)
+		case !d.Confirmed && !after.Conspicuous, r.Rounded() > config.HistoryBounds.Full && !after.Conspicuous,
+			after.Level == auth.FullTrust && after.Conspicuous:
+			t.Fatalf("%+v with the history %v is conspicuous: %v", d, r.Score, after.Conspicuous)
+		}
+		silent := before
+		if silent.AddHistory(history.Result{Silence: history.SilentPerson}, config); !reflect.DeepEqual(silent, before) {
+			t.Fatalf("a silent history changes %+v to %+v", before, silent)
+		}
+	})
 }

@@ -19,7 +19,8 @@ func SignIn() signin.Config {
 		AccessTokenTTL: 15 * time.Minute, RefreshTokenTTL: 168 * time.Hour, RefreshTokenMaxAge: 720 * time.Hour,
 		MFAPolicy: signin.MFAAlways, MFAPendingTTL: 5 * time.Minute,
 		Lockout:       auth.LockoutPolicy{Threshold: 5, Window: 15 * time.Minute, Duration: 15 * time.Minute},
-		DeviceBinding: trust.BindingPreferred, Risk: Weights(), Bounds: Bounds(), History: assessment.HistoryShadow,
+		DeviceBinding: trust.BindingPreferred, Risk: Weights(), Bounds: Bounds(), HistoryBounds: HistoryBounds(),
+		History: assessment.HistoryShadow,
 	}
 }
 
@@ -38,6 +39,9 @@ func Weights() risk.Config {
 		FailedFew: 10, FailedSome: 25, FailedMany: 40, SomeFailures: 3, ManyFailures: 6,
 	}
 }
+
+// HistoryBounds returns bounds of the trust levels for the score of the history.
+func HistoryBounds() trust.Bounds { return trust.Bounds{Full: 52, Limited: 58, Unverified: 68} }
 
 // Bounds returns bounds of the trust levels.
 func Bounds() trust.Bounds { return trust.Bounds{Full: 20, Limited: 40, Unverified: 60} }

@@ -77,19 +77,18 @@ func SumParts(parts []Part) float64 {
 	return limit(points)
 }
 
+// Rounded returns the score as a whole number; it is 0 if there is none.
+func (r Result) Rounded() int { return int(math.Round(r.Score)) }
+
 // Combine returns the final score of a sign-in: that of the points, or that of the history if it is
 // higher (contract A-57). It never lowers the points.
-func Combine(points int, r Result) int {
-	if r.Silence != Heard {
-		return points
-	}
-	return max(points, min(int(math.Round(r.Score)), MaxScore))
-}
+func Combine(points int, r Result) int { return max(points, r.Rounded()) }
 
 // The scale of Ranking for sign-ins about which the history is silent.
 const (
-	unknownScore = 27.0 // of a sign-in of which nothing is known
-	pointsWeight = 1.3  // what a point is worth in the score of the history
+	unknownScore = 43.0 // of a sign-in of which nothing is known
+	noPoints     = 16.0 // the score of the history that no points are worth
+	pointsWeight = 1.3  // what a point is worth in it
 )
 
 // Ranking returns a score that puts sign-ins in order, also those about which the history is
@@ -97,18 +96,23 @@ const (
 // because no evidence is worse than good evidence. Ranking decides nothing; Combine does.
 func Ranking(points int, r Result) float64 {
 	if r.Silence != Heard {
-		return min(max(float64(points)*pointsWeight, unknownScore), MaxScore)
+		return min(max(noPoints+float64(points)*pointsWeight, unknownScore), MaxScore)
 	}
 	return r.Score
 }
 
 // The scale of the score. Points are proportional to the logarithm of a likelihood ratio, and their
 // sum is the score up to the knee; above it, the score nears MaxScore, so that it still ranks.
+// Balanced evidence is in the middle: with it the history has a higher score than the points of a
+// confirmed device, so that these do not hide what it says of most sign-ins.
 const (
 	pointsPerNat = 4.0
-	basePoints   = 34.0
+	basePoints   = 50.0
 	knee         = 80.0
 )
+
+// UsualScore is the score up to which a sign-in is that of the person, and not only not suspicious.
+const UsualScore = 36.0
 
 // limit returns the score of a sum of points.
 func limit(points float64) float64 {

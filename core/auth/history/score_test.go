@@ -137,7 +137,7 @@ func TestScoreOrder(t *testing.T) {
 		}
 		last = r.Score
 	}
-	if r := Score(visit{}.observe(t, start), i.counts("ada")); r.Score > 20 {
+	if r := Score(visit{}.observe(t, start), i.counts("ada")); r.Score > UsualScore {
 		t.Errorf("a usual sign-in has the score %v", r.Score)
 	}
 }
@@ -160,7 +160,7 @@ func TestSilence(t *testing.T) {
 	for n := range MinPerson {
 		r := i.learn("bob", visit{}.observe(t, start.Add(time.Duration(n-10)*day)))
 		if r.Silence != SilentPerson || r.Score != 0 || len(r.Parts) != 0 || Combine(7, r) != 7 ||
-			Ranking(7, r) != unknownScore || Ranking(50, r) != 65 || Ranking(90, r) != MaxScore {
+			Ranking(7, r) != unknownScore || Ranking(50, r) != 81 || Ranking(90, r) != MaxScore {
 			t.Errorf("sign-in %d: %+v", n+1, r)
 		}
 	}

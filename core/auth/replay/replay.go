@@ -95,9 +95,6 @@ func New(c Config, g signals.Geography, r signals.Reputation) *Replayer {
 	return p
 }
 
-// Bounds returns the bounds of the trust levels that the sign-ins get.
-func (r *Replayer) Bounds() trust.Bounds { return r.config.Assess.Bounds }
-
 // sweepEvery is the number of events after which people without relevant history are removed from
 // memory.
 const sweepEvery = 1 << 16

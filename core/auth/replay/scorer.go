@@ -46,13 +46,13 @@ type Verdict struct {
 func (r *Replayer) addHistory(v *Verdict, p *personHistory) {
 	result := history.Score(r.observe(v), r.counts(p))
 	v.History = &result
-	v.Score = history.Combine(v.Points, result)
+	v.AddHistory(result, r.config.Assess)
 	v.RiskScore = float64(v.Score)
 	if r.config.Scorer == History {
 		v.RiskScore = history.Ranking(v.Points, result)
 		v.Score = int(math.Round(v.RiskScore))
+		v.Level = trust.Decide(v.Score, v.Signals.Device, r.config.Assess.HistoryBounds, r.config.Assess.Binding)
 	}
-	v.Level = trust.Decide(v.Score, v.Signals.Device, r.config.Assess.Bounds, r.config.Assess.Binding)
 }
 
 func (r *Replayer) observe(v *Verdict) history.Observation {
@@ -76,7 +76,7 @@ func (r *Replayer) mayLearn(v *Verdict) bool {
 	case e.StepUpPassed == No && !v.Level.Admits(auth.FullTrust):
 		return false
 	}
-	return v.History.Silence != history.Heard || v.History.Score <= float64(config.Bounds.Full)
+	return v.History.Silence != history.Heard || v.History.Score <= history.UsualScore
 }
 
 // learn adds the present event to the counts.

@@ -79,11 +79,11 @@ func TestScorers(t *testing.T) {
 	if p := v[replay.Points]; p.Score != 15 || p.RiskScore != 15 || p.History != nil || p.Learnt != nil {
 		t.Errorf("points: %+v", p)
 	}
-	if h := v[replay.History]; h.RiskScore != h.History.Score || h.RiskScore > 15 || h.Points != 15 ||
+	if h := v[replay.History]; h.RiskScore != h.History.Score || h.RiskScore > history.UsualScore || h.Points != 15 ||
 		len(h.Learnt) == 0 {
 		t.Errorf("history: %+v", h)
 	}
-	if b := v[replay.Both]; b.RiskScore != 15 || b.Score != 15 {
+	if b := v[replay.Both]; b.RiskScore != float64(b.Score) || b.Score != v[replay.History].Score || b.Conspicuous {
 		t.Errorf("both: %+v", b)
 	}
 	v = s.next(t, attack(t, later.Add(time.Hour)))
@@ -93,7 +93,7 @@ func TestScorers(t *testing.T) {
 	}
 	v = s.next(t, homeEvent(t, 99, later.Add(2*time.Hour)))
 	if p, h, b := v[replay.Points], v[replay.History],
-		v[replay.Both]; h.History.Silence != history.SilentPerson || h.RiskScore != 39 || b.Score != p.Score {
+		v[replay.Both]; h.History.Silence != history.SilentPerson || h.RiskScore != 55 || b.Score != p.Score {
 		t.Errorf("a newcomer: %+v, %+v", h, b)
 	}
 }
@@ -154,36 +154,84 @@ func TestParseScorer(t *testing.T) {
 	}
 }
 
+// calibration returns an empty calibration for a scorer.
+func calibration(scorer replay.Scorer) *replay.Calibration {
+	return replay.New(replay.Config{Assess: authtest.SignIn().Assess(), Scorer: scorer}, signalstest.None{},
+		signalstest.None{}).Calibration()
+}
+
+// scored returns the verdict on a sign-in from a confirmed device with a score of the points, of
+// which 15 are those of the device, and one of the history; 0 if it is silent.
+func scored(points, ofHistory int) *replay.Verdict {
+	v := &replay.Verdict{Points: points, History: &history.Result{Score: float64(ofHistory)}}
+	v.Score, v.Factors[risk.DeviceFamiliarity], v.Signals.Device.Confirmed = max(points, ofHistory), 15, true
+	return v
+}
+
 func TestSuggest(t *testing.T) {
-	var c replay.Calibration
-	for n := range 100 { // scores 0.4 to 99.4
-		c.Add(float64(n)+.4, []string{"", replay.LegitimateLabel}[n%2])
+	c := calibration(replay.Points)
+	for n := range 100 {
+		c.Add(scored(n, 0), []string{"", replay.LegitimateLabel}[n%2])
 	}
 	for n := range 10 {
-		c.Add(float64(n*10+9), "thief")
+		c.Add(scored(n*10+9, 0), "thief")
 	}
-	c.Add(1000, "robber")
-	got, err := c.Suggest(.2, trust.Bounds{Full: 49, Limited: 89, Unverified: 99})
+	c.Add(scored(100, 0), "robber")
+	got, err := c.Suggest(.2)
 	if err != nil {
 		t.Fatal(err)
 	}
 	want := replay.Suggestion{
 		Bounds: trust.Bounds{Full: 79, Limited: 94, Unverified: 98}, Legitimate: replay.Outcome{"legit", 100, 20, 5, 1},
 		Attacks: []replay.Outcome{{"robber", 1, 1, 1, 1}, {"thief", 10, 2, 1, 1}},
-		Present: replay.Outcome{"legit", 100, 50, 10, 0},
+		Present: replay.Outcome{"legit", 100, 79, 59, 39},
 	}
 	if fmt.Sprint(got) != fmt.Sprint(want) || challengedShare(got.Legitimate) != .2 {
 		t.Errorf("%+v, want %+v", got, want)
 	}
 	for _, target := range []float64{0, 1, -1} {
-		if _, err := c.Suggest(target, trust.Bounds{}); !fault.Is(err, fault.Invalid) {
+		if _, err := c.Suggest(target); !fault.Is(err, fault.Invalid) {
 			t.Errorf("target %v: %v", target, err)
 		}
 	}
-	var none replay.Calibration
-	none.Add(7, "thief")
-	if _, err := none.Suggest(.1, trust.Bounds{}); !fault.Is(err, fault.Invalid) {
+	none := calibration(replay.Points)
+	none.Add(scored(7, 0), "thief")
+	if _, err := none.Suggest(.1); !fault.Is(err, fault.Invalid) {
 		t.Errorf("no legitimate sign-ins: %v", err)
+	}
+}
+
+// TestSuggestOfHistory checks that bounds of the history are suggested next to those of the points,
+// without the points of the device.
+func TestSuggestOfHistory(t *testing.T) {
+	c := calibration(replay.Both)
+	for n := range 100 {
+		c.Add(scored(35, n), "") // 20 points without those of the device are not above the bound
+	}
+	for range 5 {
+		c.Add(scored(36, 0), "")
+	}
+	unconfirmed := scored(30, 90)
+	unconfirmed.Signals.Device.Confirmed = false
+	c.Add(unconfirmed, "")
+	got, err := c.Suggest(.2)
+	want := replay.Suggestion{
+		OfHistory: true, Bounds: trust.Bounds{Full: 84, Limited: 94, Unverified: 98},
+		Legitimate: replay.Outcome{"legit", 106, 21, 5, 1}, Present: replay.Outcome{"legit", 106, 53, 42, 32},
+		Unconfirmed: 1,
+	}
+	if fmt.Sprint(got) != fmt.Sprint(want) || err != nil {
+		t.Errorf("%+v, %v; want %+v", got, err, want)
+	}
+	silent := calibration(replay.Both)
+	v := scored(30, 0)
+	v.History.Silence = history.SilentPerson
+	silent.Add(v, "")
+	if _, err := silent.Suggest(.2); !fault.Is(err, fault.Invalid) {
+		t.Errorf("a silent history: %v", err)
+	}
+	if got, err = c.Suggest(.04); got.Bounds.Full != risk.MaxScore || err != nil {
+		t.Errorf("where the points alone challenge more: %+v, %v", got, err)
 	}
 }
 
@@ -193,7 +241,7 @@ func TestSuggestedShare(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		scores := rapid.SliceOfN(rapid.IntRange(0, 100), 1, 50).Draw(t, "scores")
 		target := rapid.Float64Range(.01, .99).Draw(t, "target")
-		var c replay.Calibration
+		c := calibration(replay.Points)
 		above := func(bound int) (n float64) {
 			for _, s := range scores {
 				if s > bound {
@@ -203,9 +251,9 @@ func TestSuggestedShare(t *testing.T) {
 			return n / float64(len(scores))
 		}
 		for _, s := range scores {
-			c.Add(float64(s), "")
+			c.Add(scored(s, 0), "")
 		}
-		got, err := c.Suggest(target, trust.Bounds{})
+		got, err := c.Suggest(target)
 		if err != nil || got.Bounds.Validate() != nil {
 			t.Fatalf("%+v, %v", got, err)
 		}

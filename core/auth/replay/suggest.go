@@ -2,10 +2,11 @@ package replay
 
 import (
 	"maps"
-	"math"
 	"slices"
 
 	"github.com/tollgate-dev/tollgate/core/auth"
+	"github.com/tollgate-dev/tollgate/core/auth/assessment"
+	"github.com/tollgate-dev/tollgate/core/auth/history"
 	"github.com/tollgate-dev/tollgate/core/auth/risk"
 	"github.com/tollgate-dev/tollgate/core/auth/trust"
 	"github.com/tollgate-dev/tollgate/core/fault"
@@ -15,41 +16,68 @@ import (
 // the name of a class of attacks.
 const LegitimateLabel = "legit"
 
-// Calibration collects the scores of sign-ins with the right password, to suggest bounds. The zero
-// value is empty.
+// Calibration collects the scores of sign-ins with the right password, to suggest bounds: of the
+// points if that is the scorer, and otherwise of the history. Replayer.Calibration creates one.
 type Calibration struct {
-	classes map[string]*[risk.MaxScore + 1]int // the number of sign-ins by score, by label
+	scorer             Scorer
+	present            assessment.Config
+	classes            map[string]map[scores]int // the number of sign-ins by their scores, by label
+	unconfirmed, heard int                       // legitimate sign-ins: on devices that were not confirmed; with a history
 }
 
-// Add adds the score of a sign-in.
-func (c *Calibration) Add(score float64, label string) {
+// scores are the scores of a sign-in that are compared with bounds; 0 if there is none.
+type scores struct{ points, history int }
+
+// Calibration returns an empty calibration for the sign-ins that are replayed.
+func (r *Replayer) Calibration() *Calibration {
+	return &Calibration{scorer: r.config.Scorer, present: r.config.Assess, classes: map[string]map[scores]int{}}
+}
+
+// Add adds a sign-in.
+func (c *Calibration) Add(v *Verdict, label string) {
 	if label == "" {
 		label = LegitimateLabel
 	}
-	if c.classes == nil {
-		c.classes = map[string]*[risk.MaxScore + 1]int{}
-	}
 	if c.classes[label] == nil {
-		c.classes[label] = new([risk.MaxScore + 1]int)
+		c.classes[label] = map[scores]int{}
 	}
-	c.classes[label][min(max(int(math.Round(score)), 0), risk.MaxScore)]++
+	s := scores{points: v.Points}
+	switch c.scorer {
+	case Both:
+		s = scores{v.Points - v.Factors[risk.DeviceFamiliarity], v.History.Rounded()}
+	case History:
+		s = scores{history: v.Score}
+	}
+	c.classes[label][s]++
+	if label != LegitimateLabel {
+		return
+	}
+	if !v.Signals.Device.Confirmed {
+		c.unconfirmed++
+	}
+	if v.History != nil && v.History.Silence == history.Heard {
+		c.heard++
+	}
 }
 
 // Suggestion is bounds with what they would have done.
 type Suggestion struct {
-	Bounds     trust.Bounds
-	Legitimate Outcome   // of the sign-ins by the people
-	Attacks    []Outcome // of each class of attacks, by name
-	Present    Outcome   // of the sign-ins by the people, with the bounds of the service
+	OfHistory   bool // the bounds are those of the history; otherwise of the points
+	Bounds      trust.Bounds
+	Legitimate  Outcome   // of the sign-ins by the people
+	Attacks     []Outcome // of each class of attacks, by name
+	Present     Outcome   // of the sign-ins by the people, with the bounds of the service
+	Unconfirmed int       // sign-ins by the people on devices that were not confirmed
 }
 
-// Outcome is what bounds do to the sign-ins of one label.
+// Outcome is what bounds do to the sign-ins of one label. Where the history judges the device, its
+// points do not count: the level of a device that is not trusted has a cap at any score.
 type Outcome struct {
 	Label      string
 	SignIns    int
-	Challenged int // those above the bound of FULL_TRUST
-	Unverified int // those above the bound of LIMITED_TRUST
-	HighRisk   int // those above the bound of UNVERIFIED
+	Challenged int // those above a bound of FULL_TRUST
+	Unverified int // those above a bound of LIMITED_TRUST
+	HighRisk   int // those above a bound of UNVERIFIED
 }
 
 // The shares of the challenged sign-ins that may be above the other bounds.
@@ -60,9 +88,9 @@ const (
 
 // Suggest returns the lowest bounds that challenge at most the target share of the legitimate
 // sign-ins. Of these, the other bounds put at most a quarter and a twentieth at UNVERIFIED and at
-// HIGH_RISK. Present are the bounds of the service. It returns fault.Invalid if there are no legitimate sign-ins, or the target is not
-// between 0 and 1.
-func (c *Calibration) Suggest(target float64, present trust.Bounds) (Suggestion, error) {
+// HIGH_RISK. It returns fault.Invalid if there are no legitimate sign-ins with such a score, or the
+// target is not between 0 and 1.
+func (c *Calibration) Suggest(target float64) (Suggestion, error) {
 	legitimate := c.classes[LegitimateLabel]
 	switch {
 	case !(target > 0 && target < 1):
@@ -72,13 +100,31 @@ func (c *Calibration) Suggest(target float64, present trust.Bounds) (Suggestion,
 		return Suggestion{}, fault.New(fault.Invalid,
 			"there are no sign-ins with the right password that are legitimate").
 			WithCode(auth.CodeValidation)
+	case c.scorer != Points && c.heard == 0:
+		return Suggestion{}, fault.Newf(fault.Invalid,
+			"the history is silent about all sign-ins: it begins after %d", history.MinInstallation).
+			WithCode(auth.CodeValidation)
 	}
-	s := Suggestion{Bounds: trust.Bounds{
-		Full: lowestBound(legitimate, target), Limited: lowestBound(legitimate, target*unverifiedShare),
-		Unverified: lowestBound(legitimate, target*highRiskShare),
-	}, Present: newOutcome(LegitimateLabel, legitimate, present)}
+	s := Suggestion{
+		OfHistory: c.scorer != Points, Unconfirmed: c.unconfirmed,
+		Present: newOutcome(LegitimateLabel, legitimate, c.present),
+	}
+	lowest := func(share float64, above func(Outcome) int) int {
+		for bound := risk.MaxScore; bound > 0; bound-- {
+			o := newOutcome("", legitimate, c.with(trust.Bounds{Full: bound - 1, Limited: bound - 1, Unverified: bound - 1}))
+			if float64(above(o)) > share*float64(o.SignIns) {
+				return bound
+			}
+		}
+		return 0
+	}
+	s.Bounds = trust.Bounds{
+		Full:       lowest(target, func(o Outcome) int { return o.Challenged }),
+		Limited:    lowest(target*unverifiedShare, func(o Outcome) int { return o.Unverified }),
+		Unverified: lowest(target*highRiskShare, func(o Outcome) int { return o.HighRisk }),
+	}
 	for _, label := range slices.Sorted(maps.Keys(c.classes)) {
-		o := newOutcome(label, c.classes[label], s.Bounds)
+		o := newOutcome(label, c.classes[label], c.with(s.Bounds))
 		if label == LegitimateLabel {
 			s.Legitimate = o
 		} else {
@@ -88,31 +134,28 @@ func (c *Calibration) Suggest(target float64, present trust.Bounds) (Suggestion,
 	return s, nil
 }
 
-// lowestBound returns the lowest score above which there is at most a share of the sign-ins.
-func lowestBound(scores *[risk.MaxScore + 1]int, share float64) int {
-	all, above := 0, 0
-	for _, n := range scores {
-		all += n
+// with returns the present bounds with suggested ones in their place.
+func (c *Calibration) with(b trust.Bounds) assessment.Config {
+	bounds := c.present
+	if c.scorer == Points {
+		bounds.Bounds = b
+	} else {
+		bounds.HistoryBounds = b
 	}
-	for bound := risk.MaxScore; bound > 0; bound-- {
-		if above += scores[bound]; float64(above) > share*float64(all) {
-			return bound
-		}
-	}
-	return 0
+	return bounds
 }
 
-func newOutcome(label string, scores *[risk.MaxScore + 1]int, b trust.Bounds) Outcome {
-	o := Outcome{Label: label}
-	for score, n := range scores {
+func newOutcome(label string, signIns map[scores]int, c assessment.Config) Outcome {
+	o, points, of := Outcome{Label: label}, c.Bounds, c.HistoryBounds
+	for s, n := range signIns {
 		o.SignIns += n
-		if score > b.Full {
+		if s.points > points.Full || s.history > of.Full {
 			o.Challenged += n
 		}
-		if score > b.Limited {
+		if s.points > points.Limited || s.history > of.Limited {
 			o.Unverified += n
 		}
-		if score > b.Unverified {
+		if s.points > points.Unverified || s.history > of.Unverified {
 			o.HighRisk += n
 		}
 	}

@@ -151,7 +151,7 @@ func (s *Service) needsSecondFactor(
 		Device: deviceTrust(&attempt.device, attempt.deviceProven),
 		Info:   from.Device, WithoutHistory: attempt.noHistory,
 	})
-	return verdict.Score > s.config.Bounds.Full, err
+	return verdict.Conspicuous, err
 }
 
 // newPendingLogin stores a login that waits for its second factor. It does not record the device,

@@ -35,7 +35,8 @@ type Config struct {
 	Lockout            auth.LockoutPolicy
 	DeviceBinding      trust.Binding
 	Risk               risk.Config
-	Bounds             trust.Bounds
+	Bounds             trust.Bounds           // of the points
+	HistoryBounds      trust.Bounds           // of the score of the history
 	PasswordsOff       bool                   // no password is accepted
 	History            assessment.HistoryMode // it needs Ports.Counts and Ports.Deferrals unless it is off
 }
@@ -64,7 +65,8 @@ func (c Config) Validate() error {
 		validate func() error
 	}{
 		{"Lockout.", c.Lockout.Validate}, {"DeviceBinding: ", c.DeviceBinding.Validate}, {"Risk.", c.Risk.Validate},
-		{"Bounds.", c.Bounds.Validate}, {"History: ", c.History.Validate},
+		{"Bounds.", c.Bounds.Validate}, {"HistoryBounds.", c.HistoryBounds.Validate},
+		{"History: ", c.History.Validate},
 	} {
 		if err := part.validate(); err != nil {
 			return fmt.Errorf("%s%w", part.prefix, err)
@@ -77,7 +79,7 @@ func (c Config) Validate() error {
 func (c Config) Assess() assessment.Config {
 	return assessment.Config{
 		Score:  func(s risk.Signals) risk.Assessment { return risk.Assess(c.Risk, s) },
-		Bounds: c.Bounds, Binding: c.DeviceBinding, History: c.History,
+		Bounds: c.Bounds, HistoryBounds: c.HistoryBounds, Binding: c.DeviceBinding, History: c.History,
 	}
 }
 

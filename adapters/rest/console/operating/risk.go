@@ -49,7 +49,7 @@ func describeHistory(h assessment.HistoryEvaluation) string {
 	case h.Mode == "" || h.Silent != "":
 		return ""
 	case h.Mode == assessment.HistoryOn:
-		return fmt.Sprintf("%d, points %d: the higher one counts", h.Score, h.PointsScore)
+		return fmt.Sprintf("%d, points %d: the lower trust level of both counts", h.Score, h.PointsScore)
 	}
 	return fmt.Sprintf("%d, points %d: only the points count", h.Score, h.PointsScore)
 }
