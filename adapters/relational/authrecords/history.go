@@ -106,9 +106,9 @@ func (h *historyStore) Read(
 	}
 	for i := range rows {
 		if n := rows[i].Place; n < len(person) {
-			counts.Person[person[n]] = rows[i].toCount()
+			rows[i].addTo(counts.Person, person[n])
 		} else {
-			counts.Everyone[everyone[n-len(person)]] = rows[i].toCount()
+			rows[i].addTo(counts.Everyone, everyone[n-len(person)])
 		}
 	}
 	return counts, nil
@@ -123,8 +123,10 @@ type readRow struct {
 	Version uint32           `bun:"version"`
 }
 
-func (r *readRow) toCount() history.Count {
-	return history.Count{Sum: r.Sum, Last: r.LastAt.Time, Version: r.Version}
+// addTo adds the count to that of a value, of which a hash and a text of an earlier version may be
+// stored.
+func (r *readRow) addTo(t history.Table, v history.Value) {
+	t[v] = t[v].Plus(history.Addition{Weight: r.Sum, Version: r.Version}, r.LastAt.Time)
 }
 
 // newReadQuery returns the query of Read. It joins the requested values with the tables, so that
@@ -133,10 +135,14 @@ func (h *historyStore) newReadQuery(user auth.UserID, person, everyone []history
 	var tables, selects []string
 	var args []any
 	request := func(name string, place int, user auth.UserID, list []history.Value) {
+		before := len(args)
 		for i, v := range list {
 			args = append(args, place+i, int(v.Feature), v.Stored(h.key, user))
+			if text, other := v.Clear(); other {
+				args = append(args, place+i, int(v.Feature), text)
+			}
 		}
-		tables = append(tables, name+" (place, feature, value) AS (VALUES "+tuples(len(list), 3)+")")
+		tables = append(tables, name+" (place, feature, value) AS (VALUES "+tuples((len(args)-before)/3, 3)+")")
 	}
 	if len(person) > 0 {
 		request("own", 0, user, person)

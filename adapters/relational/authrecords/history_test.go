@@ -3,6 +3,7 @@ package authrecords_test
 import (
 	"context"
 	"fmt"
+	"math"
 	"net/netip"
 	"regexp"
 	"testing"
@@ -102,9 +103,9 @@ func TestReadingCountsIsOneIndexedQuery(t *testing.T) {
 	}
 }
 
-// TestNoAddressIsStored reads all columns of the tables of the history, and looks for the addresses
-// of the sign-ins and their prefixes.
-func TestNoAddressIsStored(t *testing.T) {
+// TestNoValueIsStored reads all columns of the tables of the history, and looks for the values of
+// the sign-ins.
+func TestNoValueIsStored(t *testing.T) {
 	for kind, open := range relationaltest.Databases(t) {
 		t.Run(kind, func(t *testing.T) {
 			db := open(t)
@@ -118,7 +119,9 @@ func TestNoAddressIsStored(t *testing.T) {
 				}
 			}
 			for _, address := range []string{"203.0.113.7", "2001:db8:77:88::9"} {
-				o, additions := countedSignIn(t, address, risk.Location{})
+				o, additions := countedSignIn(t, address, risk.Location{
+					State: risk.Known, Country: "DE", Network: risk.Network{ASN: 64500},
+				})
 				if err := stores.History.Add(t.Context(), authstoretest.Account(0).ID, additions, o.At()); err != nil {
 					t.Fatal(err)
 				}
@@ -137,15 +140,117 @@ func TestNoAddressIsStored(t *testing.T) {
 				"history_counts WHERE value", "history_totals WHERE value", "history_additions WHERE additions",
 				"history_deferred WHERE additions",
 			} {
-				for text, found := range map[string]bool{
-					"203.0": false, "198.51": false, "2001:": false, "db8:": false, ":77": false, "Firefox": true,
+				for _, text := range []string{
+					"203.0", "198.51", "2001:", "db8:", ":77", "Firefox", "Linux", "1920", "Berlin", "de-DE", "64500", "DE|",
 				} {
 					n, err := db.QueryInt(t.Context(), "SELECT count(*) FROM "+table+" LIKE '%"+text+"%'")
-					if err != nil || n > 0 != found {
+					if err != nil || n > 0 {
 						t.Errorf("%d rows of %s contain %q, %v", n, table, text, err)
 					}
 				}
+				if n, err := db.QueryInt(t.Context(), "SELECT count(*) FROM "+table+" <> ''"); err != nil || n == 0 {
+					t.Errorf("%s has %d rows, %v", table, n, err)
+				}
 			}
+		})
+	}
+}
+
+// TestCountsInClear lets instances of an earlier version, which store values in clear, and of this one
+// count the same values, before and after each other. Each count counts once, at any time.
+func TestCountsInClear(t *testing.T) {
+	ada := authstoretest.Account(0).ID
+	o, additions := countedSignIn(t, "203.0.113.7", risk.Location{
+		State: risk.Known, Country: "DE", Network: risk.Network{ASN: 64500},
+	})
+	clear := []history.Value{
+		{Feature: history.Country, Text: "DE"}, {Feature: history.Provider, Text: "AS64500"},
+		{Feature: history.Browser, Text: "Firefox|Linux"},
+		{Feature: history.Timezone, Text: "Asia/Kolkata"}, // is as long as a hash
+	}
+	additions = append(additions, history.Addition{
+		Value: clear[3], Person: true, Everyone: true, Weight: history.Growth(o.At()),
+	})
+	for kind, open := range relationaltest.Databases(t) {
+		t.Run(kind, func(t *testing.T) {
+			db := open(t)
+			stores := openStores(t, db)
+			at := "'2031-03-01T00:00:00Z'"
+			if kind == relationaltest.SQLite {
+				at = "1930089600000000"
+			}
+			execute := func(statement string, values ...any) {
+				t.Helper()
+				if err := db.Execute(t.Context(), fmt.Sprintf(statement, values...)); err != nil {
+					t.Fatal(err)
+				}
+			}
+			// An instance of the earlier version has 1000 times the weight of the sign-in, so that sums tell
+			// which counts are in them.
+			w := history.Growth(o.At())
+			countOld := func() {
+				for _, v := range clear {
+					const row = "(%s%d, '%s', %f, %s, 14500, 2233) ON CONFLICT (%sfeature, value) DO UPDATE SET sum = c.sum + %[4]f"
+					execute("INSERT INTO history_counts AS c (user_id, feature, value, sum, last_at, version, period) VALUES "+row,
+						"'"+string(ada)+"', ", int(v.Feature), v.Text, 1000*w, at, "user_id, ")
+					execute("INSERT INTO history_totals AS c (feature, value, sum, last_at, version, period) VALUES "+row,
+						"", int(v.Feature), v.Text, 1000*w, at, "")
+				}
+			}
+			want := func(when string, own, all float64) {
+				t.Helper()
+				if _, err := stores.History.Gather(t.Context()); err != nil {
+					t.Fatal(err)
+				}
+				counts, err := stores.History.Read(t.Context(), ada, clear, clear)
+				if err != nil {
+					t.Fatal(err)
+				}
+				for _, v := range clear {
+					for which, c := range map[float64]history.Count{own: counts.Person[v], all: counts.Everyone[v]} {
+						if math.Abs(c.Sum/w-which) > 1e-3 {
+							t.Errorf("%s, %v is counted %v times, want %v", when, v, c.Sum/w, which)
+						}
+					}
+				}
+				if c := counts.Person[clear[2]]; c.Version != 14500 {
+					t.Errorf("%s, the browser has the version %d", when, c.Version)
+				}
+			}
+			add := func() {
+				if err := stores.History.Add(t.Context(), ada, additions, o.At()); err != nil {
+					t.Fatal(err)
+				}
+			}
+			for _, err := range []error{
+				stores.Accounts.Create(t.Context(), authstoretest.Account(0)), createDevice(t, stores),
+				stores.Sessions.Create(t.Context(), authstoretest.Living(0, 1)),
+			} {
+				if err != nil {
+					t.Fatal(err)
+				}
+			}
+			countOld()
+			want("before the first sign-in", 1000, 1000)
+			add()
+			want("after a sign-in", 1001, 1001)
+			countOld() // on an instance that is not upgraded yet
+			want("after one on the other version", 2001, 2001)
+			add()
+			want("after both", 2002, 2002)
+			if n, err := db.QueryInt(t.Context(),
+				"SELECT count(*) FROM history_counts WHERE value IN ('DE', 'AS64500', 'Firefox|Linux')"); n != 0 || err != nil {
+				t.Errorf("%d counts of the person are in clear, %v", n, err)
+			}
+			const stored = `[{"f":14,"p":"DE","e":"DE","w":%f},{"f":13,"p":"AS64500","e":"AS64500","w":%[1]f},` +
+				`{"f":21,"p":"Firefox|Linux","e":"Firefox|Linux","w":%[1]f},{"f":24,"p":"Asia/Kolkata","e":"Asia/Kolkata","w":%[1]f}]`
+			execute("INSERT INTO history_deferred (session_id, at, additions) VALUES ('%s', %s, '%s')",
+				authstoretest.Living(0, 1).ID, at, fmt.Sprintf(stored, 5*w))
+			execute("INSERT INTO history_additions (at, additions) VALUES (%s, '%s')", at, fmt.Sprintf(stored, 7*w))
+			if err := stores.History.Confirm(t.Context(), authstoretest.Living(0, 1).ID); err != nil {
+				t.Fatal(err)
+			}
+			want("after what the other version deferred", 2007, 2014)
 		})
 	}
 }

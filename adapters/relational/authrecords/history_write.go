@@ -14,7 +14,7 @@ import (
 )
 
 // storedAddition is an addition in the column additions of history_additions and history_deferred.
-// It has the value as it is stored, so that no address and no prefix is in the column.
+// It has the value as it is stored, so that no value of a person is in the column in clear.
 type storedAddition struct {
 	Feature  history.Feature `json:"f"`
 	Person   *string         `json:"p,omitempty"` // the value in the counts of the person; nil if it is not added there
@@ -59,11 +59,13 @@ type storedValue struct {
 	text    string
 }
 
-func (c countSums) add(a storedAddition, text *string, at time.Time) {
+// add adds an addition to the counts of a person, or of everybody if user is empty. Another instance
+// of an earlier version may have stored its text in clear.
+func (h *historyStore) add(c countSums, user auth.UserID, a storedAddition, text *string, at time.Time) {
 	if text == nil {
 		return
 	}
-	v := storedValue{a.Feature, *text}
+	v := storedValue{a.Feature, history.Value{Feature: a.Feature, Text: *text}.Restored(h.key, user)}
 	c[v] = c[v].Plus(history.Addition{Weight: a.Weight, Version: a.Version}, at)
 }
 
@@ -92,8 +94,15 @@ func (h *historyStore) apply(
 	at = at.Truncate(time.Microsecond)
 	own := countSums{}
 	shared := make([]storedAddition, 0, len(additions))
+	clear, err := h.takeClear(ctx, tx, user)
+	if err != nil {
+		return err
+	}
+	for _, r := range clear {
+		h.add(own, user, storedAddition{Feature: r.Feature, Weight: r.Sum, Version: r.Version}, &r.Value, r.LastAt.Time)
+	}
 	for _, a := range additions {
-		own.add(a, a.Person, at)
+		h.add(own, user, a, a.Person, at)
 		if a.Everyone != nil {
 			a.Person = nil
 			shared = append(shared, a)
@@ -155,6 +164,14 @@ func (h *historyStore) Confirm(ctx context.Context, session auth.SessionID) erro
 	})
 }
 
+// takeClear removes the counts of a person that an earlier version stored in clear, and returns
+// them. Those of everybody, and of people who do not sign in, end after history.Lifetime.
+func (h *historyStore) takeClear(ctx context.Context, tx bun.IDB, user auth.UserID) (rows []countRow, err error) {
+	return rows, h.db.ScanInto(ctx, tx, &rows,
+		"DELETE FROM history_counts WHERE user_id = ? AND feature >= ? AND value <> '' AND length(value) <> ? "+
+			"RETURNING feature, value, sum, last_at, version", user, int(history.Network), history.HashLength)
+}
+
 // gatherBatch is the number of sign-ins that one transaction gathers.
 const gatherBatch = 500
 
@@ -210,7 +227,7 @@ func (h *historyStore) gatherOnce(ctx context.Context, tx bun.IDB) (int, error) 
 			return 0, err
 		}
 		for _, a := range additions {
-			sums.add(a, a.Everyone, rows[i].At.Time)
+			h.add(sums, "", a, a.Everyone, rows[i].At.Time)
 		}
 		ids = append(ids, rows[i].ID)
 	}

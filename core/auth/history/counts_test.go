@@ -55,9 +55,16 @@ func TestStored(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	plain := Value{Network, "AS64500|52.5 13.0"}
-	if got := plain.Stored(key, "ada"); got != plain.Text {
-		t.Errorf("a network is stored as %q", got)
+	for _, plain := range []Value{
+		{SignIns, ""}, {Novel, "24"}, {EarlyNovel, "3|12"}, {Hidden, ""}, {Upgrade, "device|2d|same"},
+		{Return, "|12h|near"},
+	} {
+		if got := plain.Stored(key, "ada"); got != plain.Text {
+			t.Errorf("%v is stored as %q", plain, got)
+		}
+		if text, other := plain.Clear(); other {
+			t.Errorf("%v was stored as %q", plain, text)
+		}
 	}
 	stored := map[string]bool{}
 	for _, v := range []Value{
@@ -65,6 +72,7 @@ func TestStored(t *testing.T) {
 			NetworkDevice, widePrefix + "203.0.0.0/16|x",
 		},
 		{Device, "Chrome|Windows 203.0.113.7|1920x1080"}, // long
+		{Network, "AS64500 203.0 13.0"}, {Language, "de-203.0"}, {Return, "203.0" + far},
 	} {
 		for _, user := range []auth.UserID{"", "ada", "bob"} {
 			text := v.Stored(key, user)
@@ -72,6 +80,12 @@ func TestStored(t *testing.T) {
 				t.Errorf("%v of %q is stored as %q", v, user, text)
 			}
 			stored[text] = true
+			if again := (Value{v.Feature, text}).Restored(key, user); again != text {
+				t.Errorf("%v of %q is read as %q, and stored as %q", v, user, again, text)
+			}
+			if clear, other := v.Clear(); other && (Value{v.Feature, clear}).Restored(key, user) != text {
+				t.Errorf("%v of %q was stored as %q, and does not become %q", v, user, clear, text)
+			}
 		}
 	}
 }

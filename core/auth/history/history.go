@@ -120,31 +120,51 @@ const maxText = 200
 // widePrefix begins a network that has no number.
 const widePrefix = "prefix "
 
-// isSecret reports whether the value contains an address or a prefix.
-func (v Value) isSecret() bool {
-	return v.Feature == Address || v.Feature == Prefix || strings.HasPrefix(v.Text, widePrefix)
-}
-
 // KeyPurpose is the purpose of the key of Stored.
 const KeyPurpose = "history values"
 
 // hashBytes is the length of stored hashes: long enough that no two values of a person or of an
-// installation share one by chance.
-const hashBytes = 9
+// installation share one by chance. HashLength is that of their texts.
+const (
+	hashBytes  = 9
+	HashLength = hashBytes * 4 / 3
+)
 
-// maxPlain is the greatest length in bytes of a text that is stored as it is.
-const maxPlain = 24
+// maxClear is the greatest length in bytes of the texts that earlier versions stored in clear.
+const maxClear = 24
 
-// Stored returns the text that a store keeps for the value, of at most maxPlain bytes. It is a
-// keyed hash for an address or a prefix and for a long text, and the text itself otherwise. The
-// hash depends on the person, so that two people with one address cannot be linked; user is empty
-// for everybody's counts.
+// isPlain reports whether the text says nothing about a person: it is empty, has numbers of
+// features, or classes of times with their outcomes.
+func (v Value) isPlain() bool {
+	return v.Text == "" || v.Feature < Address || v.Feature == Upgrade || v.Feature == Return && v.Text[0] == '|'
+}
+
+// Stored returns the text that a store keeps for the value: a keyed hash, or the text itself if it
+// says nothing about a person. The hash depends on the person, so that two people with one address
+// or browser cannot be linked; user is empty for everybody's counts.
 func (v Value) Stored(key auth.Key, user auth.UserID) string {
-	if !v.isSecret() && len(v.Text) <= maxPlain {
+	if v.isPlain() {
 		return v.Text
 	}
 	sum := key.Sum(string(user) + "\x00" + v.Feature.String() + "\x00" + v.Text)
 	return base64.RawURLEncoding.EncodeToString(sum[:hashBytes])
+}
+
+// Clear returns the text that versions up to 0.4 stored for the value, and whether it is another
+// one than Stored returns: they hashed only addresses, prefixes and long texts.
+func (v Value) Clear() (string, bool) {
+	hashed := v.Feature == Address || v.Feature == Prefix || strings.HasPrefix(v.Text, widePrefix) ||
+		len(v.Text) > maxClear
+	return v.Text, !hashed && !v.isPlain()
+}
+
+// Restored returns what Stored returns for a text that a store has: that of an earlier version
+// becomes a hash. A text in clear that is as long as a hash stays, and is found by Clear.
+func (v Value) Restored(key auth.Key, user auth.UserID) string {
+	if len(v.Text) == HashLength {
+		return v.Text
+	}
+	return v.Stored(key, user)
 }
 
 // maxPart is the greatest length of a part of a value that comes from the client.
