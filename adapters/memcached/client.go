@@ -71,7 +71,7 @@ type Client struct {
 	deadlines  *deadline.Source
 	pipelines  sync.Pool // of *call
 	admissions *admissions
-	merged     *merge.Adder[counter.Hit]
+	merged     *merge.Adder[counter.Hit, counter.Result]
 }
 
 // Open returns a client and a function that closes it. An unreachable node, or an SRV record that
@@ -100,7 +100,7 @@ func Open(ctx context.Context, cfg Config, log *logrus.Entry) (*Client, func(), 
 			New: func() any { return newPipeline() },
 		},
 	}
-	c.merged = merge.New(cfg.Timeout, c.countSum)
+	c.merged = merge.New(cfg.Timeout, c.countTogether)
 	looked := make(chan struct{})
 	if cfg.SRV == "" {
 		r.setNodes(names)

@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/tollgate-dev/tollgate/adapters/internal/deadline"
-	"github.com/tollgate-dev/tollgate/adapters/internal/merge"
 	"github.com/tollgate-dev/tollgate/core/ratelimit"
 	"github.com/tollgate-dev/tollgate/ports/counter"
 )
@@ -40,23 +39,22 @@ func (c *Client) Count(ctx context.Context, hits []counter.Hit, results []counte
 
 // countMerged counts one hit, together with other hits of its key that are in progress.
 func (c *Client) countMerged(ctx context.Context, b batch, now time.Time) error {
-	h := &b.hits[0]
-	sum := merge.Sum[counter.Hit]{Key: h.Key, Counter: *h, N: h.Addend}
-	count, err := c.merged.Add(ctx, sum, now, func() (uint64, error) {
+	result, err := c.merged.Add(ctx, b.hits[0].Key, &b.hits[0], now, func() (counter.Result, error) {
 		err := c.countFixed(ctx, b)
-		return b.results[0].Count, err
+		return b.results[0], err
 	})
-	b.results[0] = counter.Result{Count: count}
+	b.results[0] = result
 	return err
 }
 
-// countSum counts the hits of several callers on one key.
-func (c *Client) countSum(ctx context.Context, s merge.Sum[counter.Hit]) (uint64, error) {
-	h := s.Counter
-	h.Key, h.Addend = s.Key, s.N
-	b := newBatch([]counter.Hit{h})
-	err := c.countFixed(c.deadlines.Call(ctx, time.Now()), b)
-	return b.results[0].Count, err
+// countTogether counts the hits of several callers on one key.
+func (c *Client) countTogether(ctx context.Context, key string, hits []counter.Hit, results []counter.Result) error {
+	return counter.CountTogether(hits, results, func(h counter.Hit) (uint64, error) {
+		h.Key = key
+		b := newBatch([]counter.Hit{h})
+		err := c.countFixed(c.deadlines.Call(ctx, time.Now()), b)
+		return b.results[0].Count, err
+	})
 }
 
 // batch is hits and the room for their results.

@@ -11,9 +11,9 @@
 // disappeared (evicted, flushed, lost in a failover), INCRBY returns the addend alone, and the
 // client sets the expiry again.
 //
-// While a command for a key is in progress, further calls with one hit of this key wait for a
-// moment (less than a thirty-second of the timeout) or until it has ended, and the next command
-// counts their hits together. Each call gets its own count. A call that gives up while it waits is
+// While a command or script for a key is in progress, further calls with one hit of this key wait
+// for a moment (less than a thirty-second of the timeout) or until it has ended, and the next one
+// counts their hits together. Each call gets its own result. A call that gives up while it waits is
 // counted.
 //
 // # Failures of the store
@@ -61,7 +61,7 @@ type Client struct {
 	store         *managedClient
 	known         *knownKeys
 	pipelineLimit int // commands in one pipeline; 0 = no limit
-	merged        *merge.Adder[counter.Hit]
+	merged        *merge.Adder[counter.Hit, counter.Result]
 }
 
 // Open returns a client and a function that closes it. An unreachable store is not an error: calls
@@ -90,7 +90,7 @@ func openWith(ctx context.Context, cfg Config, log *logrus.Entry, connect dialFu
 	m.newClient = func() (valkey.Client, error) { return connectWithFallback(options) }
 	end := openManagedClient(ctx, m)
 	c := &Client{store: m, known: newKnownKeys(), pipelineLimit: cfg.PipelineLimit}
-	c.merged = merge.New(cfg.Timeout, c.countSum)
+	c.merged = merge.New(cfg.Timeout, c.countTogether)
 	return c, end, nil
 }
 

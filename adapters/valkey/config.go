@@ -53,7 +53,7 @@ type Config struct {
 
 	Timeout time.Duration `env:"KVSTORE_TIMEOUT" envDefault:"500ms" desc:"how long a call waits for the store"`
 
-	PoolSize       int           `env:"KVSTORE_POOL_SIZE" envDefault:"10" desc:"maximum number of connections to a node; commands share connections, so the service opens at most one per core"`
+	PoolSize       int           `env:"KVSTORE_POOL_SIZE" envDefault:"10" desc:"maximum number of connections to a node; commands share connections, so the service opens at most one for four cores"`
 	PipelineWindow time.Duration `env:"KVSTORE_PIPELINE_WINDOW" envDefault:"0" desc:"how long to collect commands before sending them; 0 = send at once"`
 	PipelineLimit  int           `env:"KVSTORE_PIPELINE_LIMIT" envDefault:"0" desc:"how many commands of one request to send at a time; 0 = no limit"`
 

@@ -10,22 +10,24 @@ import (
 
 	"github.com/valkey-io/valkey-go"
 
-	"github.com/tollgate-dev/tollgate/adapters/internal/merge"
+	"github.com/tollgate-dev/tollgate/adapters/internal/deadline"
+	"github.com/tollgate-dev/tollgate/core/ratelimit"
 	"github.com/tollgate-dev/tollgate/ports/counter"
 )
 
 // Count implements counter.Store. Hits of fixed windows that are not given back need one command
-// each; the script counts the others, and several hits in the mode AllOrNone.
+// each; the script counts the others, and several hits in the mode AllOrNone. One hit is counted
+// together with others of its key that are in progress.
 func (c *Client) Count(ctx context.Context, hits []counter.Hit, results []counter.Result, m counter.Mode) error {
 	b := batch{hits, results}
 	err := b.validate()
 	switch {
 	case err != nil || len(hits) == 0:
 		return err
-	case !b.isPlain() || m == counter.AllOrNone && len(hits) > 1:
-		return c.countByScript(ctx, b, m)
 	case len(hits) == 1 && hits[0].Addend > 0:
 		return c.countMerged(ctx, b)
+	case !b.isPlain() || m == counter.AllOrNone && len(hits) > 1:
+		return c.countByScript(ctx, b, m)
 	case len(hits) > maxPipeline:
 		ctx = c.store.deadlines.Bound(ctx)
 	case c.store.findCommonNode(hits) != nil:
@@ -56,24 +58,47 @@ func (c *Client) countMerged(ctx context.Context, b batch) error {
 	if err := ctx.Err(); err != nil {
 		return storeUnavailable(err)
 	}
-	h, now := &b.hits[0], time.Now()
+	now := time.Now()
 	ctx = c.store.deadlines.Call(ctx, now)
-	sum := merge.Sum[counter.Hit]{Key: h.Key, Counter: *h, N: h.Addend}
-	count, err := c.merged.Add(ctx, sum, now, func() (uint64, error) {
-		err := c.countOnNode(ctx, b, counter.Each)
-		return b.results[0].Count, err
+	result, err := c.merged.Add(ctx, b.hits[0].Key, &b.hits[0], now, func() (counter.Result, error) {
+		err := c.countAlone(ctx, b)
+		return b.results[0], err
 	})
-	b.results[0] = counter.Result{Count: count}
+	b.results[0] = result
 	return err
 }
 
-// countSum counts the hits of several callers on one key.
-func (c *Client) countSum(ctx context.Context, s merge.Sum[counter.Hit]) (uint64, error) {
-	h := s.Counter
-	h.Key, h.Addend = s.Key, s.N
-	b := batch{[]counter.Hit{h}, make([]counter.Result, 1)}
-	err := c.countOnNode(ctx, b, counter.Each)
-	return b.results[0].Count, err
+// countAlone counts one hit.
+func (c *Client) countAlone(ctx context.Context, b batch) error {
+	if b.isPlain() {
+		return c.countOnNode(ctx, b, counter.Each)
+	}
+	return c.runScript(ctx, b, counter.Each)
+}
+
+// countTogether counts the hits of several callers on one key: those of a fixed window as one, and
+// others by as few scripts as may be.
+func (c *Client) countTogether(ctx context.Context, key string, hits []counter.Hit, results []counter.Result) error {
+	if hits[0].Algorithm == ratelimit.FixedWindow {
+		return counter.CountTogether(hits, results, func(h counter.Hit) (uint64, error) {
+			h.Key = key
+			b := batch{[]counter.Hit{h}, make([]counter.Result, 1)}
+			err := c.countOnNode(ctx, b, counter.Each)
+			return b.results[0].Count, err
+		})
+	}
+	ctx = c.store.deadlines.Bound(ctx)
+	for i := range hits {
+		hits[i].Key = key
+	}
+	for from := 0; from < len(hits); from += maxScriptHits {
+		to := min(from+maxScriptHits, len(hits))
+		if err := c.runScript(ctx, batch{hits[from:to], results[from:to]}, counter.Each); err != nil {
+			return err
+		}
+		deadline.NextStep(ctx)
+	}
+	return nil
 }
 
 // countOnNode counts hits whose keys are all on one node.

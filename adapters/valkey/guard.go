@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"runtime"
 	"strings"
 	"sync/atomic"
 )
@@ -18,6 +19,9 @@ const (
 	maxReplyElements = 1 << 20
 	maxReplyDepth    = 8
 )
+
+// gatherRounds is how often the goroutines that are ready get their turn before a write.
+const gatherRounds = 3
 
 // errNotAReply means that the server sent what is not a reply to a command. The connection must be
 // closed.
@@ -50,9 +54,16 @@ type guardedConn struct {
 	subscribed atomic.Bool
 }
 
-// Write implements net.Conn.
+// Write implements net.Conn. While other commands are in progress it first lets goroutines run that
+// are ready, so that their commands gather for the next write: a write is the greater part of a
+// call. Nothing waits for a timer, and a caller that is alone does not wait. (grpc-go's writer does
+// the same: internal/transport/controlbuf.go, loopyWriter.run.)
 func (c *guardedConn) Write(p []byte) (int, error) {
-	c.owed.Add(c.commands.read(p))
+	if n := c.commands.read(p); c.owed.Add(n) > n {
+		for range gatherRounds {
+			runtime.Gosched()
+		}
+	}
 	if bytes.Contains(p, []byte("SUBSCRIBE\r\n")) {
 		c.subscribed.Store(true)
 	}

@@ -7,8 +7,10 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"runtime"
 	"strconv"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -18,6 +20,49 @@ import (
 	"github.com/tollgate-dev/tollgate/core/fault"
 	"github.com/tollgate-dev/tollgate/ports/counter"
 )
+
+// writerFunc is a connection that calls a function when something is written.
+type writerFunc struct {
+	net.Conn
+	write func()
+}
+
+func (w writerFunc) Write(p []byte) (int, error) {
+	w.write()
+	return len(p), nil
+}
+
+// TestCommandsGather: before a command is sent, while another one has no reply yet, the goroutines
+// run that are ready to send others; a command that is alone does not wait for them.
+func TestCommandsGather(t *testing.T) {
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
+	ping := []byte("*1\r\n$4\r\nPING\r\n")
+	ranBefore := func(c *guardedConn) (ran bool) {
+		var others sync.WaitGroup
+		var ready atomic.Bool
+		c.Conn = writerFunc{write: func() { ran = ready.Load() }}
+		others.Go(func() { ready.Store(true) })
+		if _, err := c.Write(ping); err != nil {
+			t.Error(err)
+		}
+		others.Wait()
+		return ran
+	}
+	waited := 0
+	for range 100 { // the scheduler may interrupt a few of them
+		if ranBefore(&guardedConn{}) {
+			waited++
+		}
+		busy := &guardedConn{}
+		busy.owed.Store(1)
+		if !ranBefore(busy) {
+			t.Fatal("a command was sent before others could gather")
+		}
+	}
+	if waited == 100 {
+		t.Error("commands that were alone waited for other goroutines")
+	}
+}
 
 // newScriptedStore returns a client of a server that replies to each INCRBY with reply.
 func newScriptedStore(t testing.TB, reply *atomic.Pointer[string]) *Client {

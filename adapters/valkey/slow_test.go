@@ -68,6 +68,58 @@ func TestMergedHitsPassOnSlowStore(t *testing.T) {
 	}
 }
 
+// TestMergedScriptsDecideAboutEach requires that hits of other algorithms, which one script decides
+// about for several callers, are admitted and refused as if each had its own.
+func TestMergedScriptsDecideAboutEach(t *testing.T) {
+	t.Parallel()
+	const callers, limit = 250, 30
+	for _, algorithm := range []ratelimit.Algorithm{ratelimit.SlidingWindow, ratelimit.TokenBucket} {
+		t.Run(fmt.Sprint(algorithm), func(t *testing.T) {
+			c, d := newSlowStore(t, await.Timeout)
+			h := newMinuteHit(newKeys()("hot"))
+			h.Algorithm, h.Limit, h.Burst, h.Window = algorithm, limit, limit, 366*24*time.Hour
+			look := func() ratelimit.Verdict {
+				read, after := h, make([]counter.Result, 1)
+				read.Addend = 0
+				if err := c.Count(t.Context(), []counter.Hit{read}, after, counter.Each); err != nil {
+					t.Fatal(err)
+				}
+				return after[0].Verdict
+			}
+			look() // the server has the script
+			_, release := d.Hold(h.Key)
+			defer release()
+			verdicts := make(chan ratelimit.Verdict, callers)
+			for range callers {
+				go func() {
+					after := make([]counter.Result, 1)
+					if err := c.Count(t.Context(), []counter.Hit{h}, after, counter.Each); err != nil {
+						t.Error(err)
+					}
+					verdicts <- after[0].Verdict
+				}()
+			}
+			release()
+			left := map[uint64]int{}
+			for range callers {
+				if v := await.Receive(t, "a verdict", verdicts); v.Admitted {
+					left[v.Remaining]++
+				} else if v.Remaining != 0 {
+					t.Errorf("refused, and %d are left", v.Remaining)
+				}
+			}
+			for n := range uint64(limit) {
+				if left[n] != 1 {
+					t.Errorf("%d hits were admitted as the last before %d, want 1", left[n], n)
+				}
+			}
+			if len(left) != limit || look().Remaining != 0 {
+				t.Errorf("%d hits were admitted, want %d; then %d are left", len(left), limit, look().Remaining)
+			}
+		})
+	}
+}
+
 // TestBothStoresAreAskedAtTheSameTime requires that both stores get their hits while neither
 // answers.
 func TestBothStoresAreAskedAtTheSameTime(t *testing.T) {

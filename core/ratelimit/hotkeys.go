@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"hash/maphash"
 	"iter"
+	"math"
 	"slices"
 	"strings"
 	"sync"
@@ -21,6 +22,15 @@ const (
 	hotMinutes  = 5
 	trackedKeys = 100 // of one rule
 	maxKeyText  = 200 // bytes of a descriptor that are kept
+
+	// exactDecisions is how many decisions of a rule are counted in each minute. Of further ones one
+	// of sampling, chosen by a hash of its number, is counted for all of them, so that a busy rule
+	// costs little and its lock is free.
+	exactDecisions = 2000
+	sampling       = 8
+	// deviations is the error of sampled hits in standard deviations: that of one key of a thousand
+	// is greater.
+	deviations = 3.3
 
 	// maxTrackedKeys is the greatest number of keys of all rules together, about 20 MB.
 	maxTrackedKeys = 50_000
@@ -63,17 +73,20 @@ func (b *HotKeyBudget) Sweep(rules iter.Seq[*Rule], now time.Time) {
 // in bounded memory: it is the algorithm space-saving (Metwally, Agrawal, El Abbadi 2005) with a
 // count for each minute. Its zero value is ready for use. It is safe for concurrent use.
 type HotKeys struct {
-	mutex sync.Mutex
-	keys  *trackedHotKeys // nil until the first hit
+	sampled atomic.Int64  // the Unix time in minutes of the latest one with exactDecisions
+	number  atomic.Uint64 // of the latest decision in such a minute
+	mutex   sync.Mutex
+	keys    *trackedHotKeys // nil until the first hit
 }
 
 // trackedHotKeys are the counts of the keys of one rule.
 type trackedHotKeys struct {
-	minute  int64            // Unix time in minutes, up to which old counts are removed
-	index   map[uint64]int32 // by the hash of the values
-	keys    []hotKey
-	hits    []uint64           // of each key, in all minutes together, with its error
-	evicted [hotMinutes]uint64 // the most hits of a key that lost its place in that minute
+	minute    int64            // Unix time in minutes, up to which old counts are removed
+	decisions int              // that were counted in this minute
+	index     map[uint64]int32 // by the hash of the values
+	keys      []hotKey
+	hits      []uint64           // of each key, in all minutes together, with its error
+	evicted   [hotMinutes]uint64 // the most hits of a key that lost its place in that minute
 }
 
 // hotKey is a key and its counts by minute. A minute has the index that is its remainder.
@@ -83,14 +96,16 @@ type hotKey struct {
 	error   uint64 // hits that may be of other keys
 	hits    [hotMinutes]uint64
 	refused [hotMinutes]uint64
+	// variance is that of hits because of sampling.
+	variance [hotMinutes]float64
 }
 
 // HotKey is a key with many hits.
 type HotKey struct {
 	Descriptor string // "key=value,key=value"; cut after 200 bytes
-	Hits       uint64 // at least as many as there were
+	Hits       uint64 // at least as many as there were, unless they were sampled
 	Refused    uint64 // hits that were answered with OVER_LIMIT
-	Error      uint64 // Hits may be too many by this number
+	Error      uint64 // Hits may be too many by this number, and too few if they were sampled
 }
 
 // hotKeySeed makes the hashes of values differ between processes, so that callers cannot choose
@@ -100,9 +115,23 @@ var hotKeySeed = maphash.MakeSeed()
 // KeyHits are hits of one key of a rule.
 type KeyHits struct {
 	Entries []Entry // that name the key (Rule.AppendCounterEntries)
-	Hits    uint64
+	Hits    uint64  // at most MaxHits
+	Weight  uint64  // how many such decisions it stands for
 	Refused bool
 	Now     time.Time
+}
+
+// Weight returns how many decisions a decision at this time stands for, and 0 if it need not be
+// counted, because others of its rule stand for it.
+func (k *HotKeys) Weight(now time.Time) uint64 {
+	switch {
+	case k.sampled.Load() != now.Unix()/60:
+		return 1
+	case maphash.Comparable(hotKeySeed, k.number.Add(1))%sampling == 0:
+		return sampling
+	default:
+		return 0
+	}
 }
 
 // Count counts hits, unless the budget has no room for the first key of a rule. A rule that has
@@ -125,12 +154,20 @@ func (k *HotKeys) Count(h KeyHits, b *HotKeyBudget) {
 			return
 		}
 	}
-	slot := t.minute % hotMinutes
-	t.hits[i] += h.Hits
-	t.keys[i].hits[slot] += h.Hits
-	if h.Refused {
-		t.keys[i].refused[slot] += h.Hits
+	if t.decisions++; t.decisions == exactDecisions {
+		k.sampled.Store(t.minute)
 	}
+	t.hits[i] += h.Hits * h.Weight
+	t.keys[i].add(h, t.minute%hotMinutes)
+}
+
+// add adds hits of a minute.
+func (k *hotKey) add(h KeyHits, minute int64) {
+	k.hits[minute] += h.Hits * h.Weight
+	if h.Refused {
+		k.refused[minute] += h.Hits * h.Weight
+	}
+	k.variance[minute] += float64(h.Hits) * float64(h.Hits) * float64(h.Weight*(h.Weight-1))
 }
 
 // add returns the index of a new key: a free one, or that of the key with the fewest hits. It
@@ -174,11 +211,11 @@ func (t *trackedHotKeys) forgetBefore(b *HotKeyBudget, now time.Time) {
 		return
 	}
 	from := max(t.minute+1, minute-hotMinutes+1)
-	t.minute = minute
+	t.minute, t.decisions = minute, 0
 	for m := from; m <= minute; m++ {
 		t.evicted[m%hotMinutes] = 0
 		for i := range t.keys {
-			t.keys[i].hits[m%hotMinutes], t.keys[i].refused[m%hotMinutes] = 0, 0
+			t.keys[i].hits[m%hotMinutes], t.keys[i].refused[m%hotMinutes], t.keys[i].variance[m%hotMinutes] = 0, 0, 0
 		}
 	}
 	before := len(t.keys)
@@ -227,7 +264,7 @@ func (k *HotKeys) Top(b *HotKeyBudget, now time.Time) []HotKey {
 	t.forgetBefore(b, now)
 	list := make([]HotKey, len(t.keys))
 	for i, key := range t.keys {
-		list[i] = HotKey{key.text, t.hits[i], sum(key.refused), key.error}
+		list[i] = HotKey{key.text, t.hits[i], sum(key.refused), key.error + uint64(deviations*math.Sqrt(sum(key.variance)))}
 	}
 	slices.SortFunc(list, func(a, b HotKey) int {
 		return cmp.Or(cmp.Compare(b.Hits, a.Hits), strings.Compare(a.Descriptor, b.Descriptor))
@@ -235,7 +272,7 @@ func (k *HotKeys) Top(b *HotKeyBudget, now time.Time) []HotKey {
 	return slices.Clip(list[:min(len(list), MaxHotKeys)])
 }
 
-func sum(minutes [hotMinutes]uint64) (n uint64) {
+func sum[N uint64 | float64](minutes [hotMinutes]N) (n N) {
 	for _, one := range minutes {
 		n += one
 	}

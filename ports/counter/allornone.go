@@ -43,3 +43,18 @@ func AddTo(count uint64, addend int64) uint64 {
 	}
 	return count - min(count, -uint64(addend))
 }
+
+// CountTogether counts positive hits of one key and fixed window as one hit, and writes the result
+// of each, as if they had been counted in order.
+func CountTogether(hits []Hit, results []Result, count func(h Hit) (uint64, error)) error {
+	all := hits[0]
+	for i := range hits[1:] {
+		all.Addend = int64(AddTo(uint64(all.Addend), hits[1+i].Addend)) //nolint:gosec // at most the greatest one
+	}
+	after, err := count(all)
+	for i := len(hits) - 1; i >= 0; i-- {
+		results[i].Count = after
+		after = AddTo(after, -hits[i].Addend)
+	}
+	return err
+}

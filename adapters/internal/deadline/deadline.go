@@ -37,10 +37,11 @@ func (s *Source) Timeout() time.Duration { return s.timeout }
 // ctx. A context that ends earlier, or is bound already, is returned as it is. Otherwise the end of
 // ctx does not end the calls, which are short anyway.
 func (s *Source) Bound(ctx context.Context) context.Context {
-	if s.endsInTime(ctx, time.Now()) {
+	now := time.Now()
+	if s.endsInTime(ctx, now) {
 		return ctx
 	}
-	return &decision{Context: ctx, shared: s.share(time.Now())}
+	return &decision{Context: ctx, shared: s.share(now)}
 }
 
 // Call returns the context of one call, without the values of ctx. A context that ends earlier, or

@@ -24,27 +24,34 @@ type store struct {
 	took   time.Duration
 }
 
-func (s *store) add(ctx context.Context, of merge.Sum[struct{}]) (uint64, error) {
+// add counts hits, each of which is the number that it adds.
+func (s *store) add(ctx context.Context, key string, hits []int64, counts []uint64) error {
 	timer := time.NewTimer(s.took)
 	defer timer.Stop()
 	select {
 	case <-timer.C:
 	case <-ctx.Done():
-		return 0, ctx.Err()
+		return ctx.Err()
 	}
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
 	s.calls++
-	s.counts[of.Key] += uint64(of.N)
-	return s.counts[of.Key], s.err
+	for i, n := range hits {
+		s.counts[key] += uint64(n)
+		counts[i] = s.counts[key]
+	}
+	return s.err
 }
 
 func newStore() *store { return &store{counts: map[string]uint64{}, took: time.Millisecond} }
 
 // add adds as a store does that combines additions.
-func add(ctx context.Context, a *merge.Adder[struct{}], s *store, key string, n int64) (uint64, error) {
-	of := merge.Sum[struct{}]{Key: key, N: n}
-	return a.Add(ctx, of, time.Now(), func() (uint64, error) { return s.add(ctx, of) })
+func add(ctx context.Context, a *merge.Adder[int64, uint64], s *store, key string, n int64) (uint64, error) {
+	return a.Add(ctx, key, &n, time.Now(), func() (uint64, error) {
+		var counts [1]uint64
+		err := s.add(ctx, key, []int64{n}, counts[:])
+		return counts[0], err
+	})
 }
 
 // TestAdditionsAreCombined checks that parallel additions of different sizes to a key need two
@@ -205,8 +212,8 @@ func TestNoneFailsThatWouldPassAlone(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			s, deadlines := newStore(), deadline.NewSource(timeout)
 			s.took = timeout
-			a := merge.New(timeout, func(ctx context.Context, of merge.Sum[struct{}]) (uint64, error) {
-				return s.add(deadlines.Call(ctx, time.Now()), of)
+			a := merge.New(timeout, func(ctx context.Context, key string, hits []int64, counts []uint64) error {
+				return s.add(deadlines.Call(ctx, time.Now()), key, hits, counts)
 			})
 			var all sync.WaitGroup
 			for range 2000 {
@@ -232,9 +239,9 @@ func TestHungStoreGetsFewCalls(t *testing.T) {
 		var calls atomic.Int64
 		s := newStore()
 		s.took = time.Hour
-		a := merge.New(timeout, func(ctx context.Context, of merge.Sum[struct{}]) (uint64, error) {
+		a := merge.New(timeout, func(ctx context.Context, key string, hits []int64, counts []uint64) error {
 			calls.Add(1)
-			return s.add(deadlines.Call(ctx, time.Now()), of)
+			return s.add(deadlines.Call(ctx, time.Now()), key, hits, counts)
 		})
 		var all sync.WaitGroup
 		for range 5000 {
@@ -264,7 +271,7 @@ func BenchmarkAlone(b *testing.B) {
 	b.ReportAllocs()
 	now := time.Now()
 	for n := 0; b.Loop(); n++ {
-		of := merge.Sum[struct{}]{Key: keys[n%len(keys)], N: 1}
-		_, _ = a.Add(b.Context(), of, now, func() (uint64, error) { return 1, nil }) // it does not fail
+		one := int64(1)
+		_, _ = a.Add(b.Context(), keys[n%len(keys)], &one, now, func() (uint64, error) { return 1, nil }) // it does not fail
 	}
 }

@@ -8,9 +8,13 @@ import (
 // countKey counts the hits of a descriptor that has a limit, for HotKeys.
 func (d *Decider) countKey(w *work, descriptor int, c ratelimit.Code) {
 	l := &w.lines[descriptor]
+	weight := l.rule.Hits.Keys.Weight(w.now)
+	if weight == 0 {
+		return
+	}
 	l.rule.Hits.Keys.Count(ratelimit.KeyHits{
 		Entries: w.counterEntries(l.rule, w.request.Descriptors[descriptor].Entries),
-		Hits:    l.addend, Refused: c == ratelimit.OverLimit, Now: w.now,
+		Hits:    l.addend, Weight: weight, Refused: c == ratelimit.OverLimit, Now: w.now,
 	}, &d.keys)
 }
 
