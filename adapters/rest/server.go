@@ -90,6 +90,7 @@ type Server struct {
 	proxies  Proxies
 	v6Bits   int    // number of leading bits of an IPv6 address that identify a client
 	hsts     string // Strict-Transport-Security of responses over TLS; empty for no header
+	timeouts httpconn.Timeouts
 	log      *logrus.Entry
 	conns    atomic.Pointer[httpconn.Connections] // set by Serve
 	metrics  *requestMetrics
@@ -100,6 +101,7 @@ func New(cfg Config, d Ports) *Server {
 	s := &Server{
 		parts: d.Parts, health: d.Health, docs: d.Docs, throttle: d.Throttle, bodies: d.Bodies, clock: d.Clock,
 		proxies: cfg.TrustedProxies, v6Bits: cfg.ClientIPv6Prefix, hsts: cfg.TLS.hstsHeader(), log: d.Log,
+		timeouts: httpconn.Timeouts{Request: cfg.ReadTimeout, Response: 2 * cfg.ReadTimeout, Idle: 4 * cfg.ReadTimeout},
 	}
 	if s.bodies == nil {
 		s.bodies = requestbody.NewBudget(requestbody.Config{})
@@ -115,10 +117,7 @@ func New(cfg Config, d Ports) *Server {
 		// No part accepts forms. Parsing one would create temporary files.
 		DisablePreParseMultipartForm: true,
 		ErrorHandler:                 s.handleServerError,
-		IdleTimeout:                  4 * cfg.ReadTimeout,
 		ReadBufferSize:               maxHeader,
-		ReadTimeout:                  cfg.ReadTimeout,
-		WriteTimeout:                 2 * cfg.ReadTimeout,
 	})
 	s.adjustServer()
 	if d.Tracing.Tracer != nil {
@@ -183,6 +182,7 @@ func (s *Server) adjustServer() {
 // Serve serves requests on the listener, which Listen returned, until Shutdown.
 func (s *Server) Serve(l net.Listener) error {
 	conns := httpconn.TrackConnections(l, httpconn.FirstHeader)
+	conns.Timeouts = s.timeouts
 	s.conns.Store(conns)
 	if err := s.app.Listener(conns); err != nil {
 		return fmt.Errorf("serve the API: %w", err)

@@ -97,19 +97,16 @@ type boundedConn struct {
 	idle     atomic.Int64 // its place among all that became idle
 }
 
-// SetState records whether a connection of a [Listener] is idle, for ListenerOptions.PerClient. It
-// is the ConnState of a server.
+// SetState records whether a connection of a [Listener] or of [Connections] is idle, for
+// ListenerOptions.PerClient and for Timeouts. It is the ConnState of a server.
 func SetState(c net.Conn, state fasthttp.ConnState) {
-	for {
-		switch conn := c.(type) {
-		case *boundedConn:
-			conn.setState(state)
-			return
-		case interface{ NetConn() net.Conn }:
-			c = conn.NetConn()
-		default:
-			return
-		}
+	switch conn := c.(type) {
+	case interface {
+		setState(state fasthttp.ConnState)
+	}:
+		conn.setState(state)
+	case interface{ NetConn() net.Conn }: // TLS
+		SetState(conn.NetConn(), state)
 	}
 }
 

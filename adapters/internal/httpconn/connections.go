@@ -9,6 +9,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"github.com/valyala/fasthttp"
 )
 
 // How much a connection still reads when it is closed in the middle of a request.
@@ -41,7 +43,9 @@ const (
 // the response.
 type Connections struct {
 	net.Listener
-	first FirstRequest
+	// Timeouts are those of all connections, if the server reports their states to [SetState].
+	Timeouts Timeouts
+	first    FirstRequest
 
 	mu     sync.Mutex
 	open   map[*trackedConn]struct{}
@@ -141,16 +145,50 @@ type trackedConn struct {
 	owner   *Connections
 	used    atomic.Bool
 	lingers atomic.Bool
-	header  headerEnd // only Read uses it
+
+	// Only the goroutine of the server uses these.
+	header    headerEnd
+	idle      bool // since the last response
+	receiving deadline
+	sending   deadline
 }
 
 // Read implements net.Conn.
 func (c *trackedConn) Read(p []byte) (int, error) {
+	timeout := c.owner.Timeouts.Request
+	if c.idle {
+		timeout = c.owner.Timeouts.Idle
+	}
+	c.sending.begun = false
+	if err := c.receiving.begin(timeout, c.Conn.SetReadDeadline); err != nil {
+		return 0, err
+	}
 	n, err := c.Conn.Read(p)
 	if n > 0 && !c.used.Load() && (c.owner.first == FirstByte || c.header.findEnd(p[:n])) {
 		c.used.Store(true)
 	}
 	return n, err
+}
+
+// Write implements net.Conn.
+func (c *trackedConn) Write(p []byte) (int, error) {
+	if err := c.sending.begin(c.owner.Timeouts.Response, c.Conn.SetWriteDeadline); err != nil {
+		return 0, err
+	}
+	return c.Conn.Write(p)
+}
+
+// SetReadDeadline implements net.Conn. The deadline is for the rest of the request.
+func (c *trackedConn) SetReadDeadline(t time.Time) error {
+	c.receiving = deadline{at: t, begun: true}
+	return c.Conn.SetReadDeadline(t)
+}
+
+// setState begins the time of a request, or of the wait for the next one.
+func (c *trackedConn) setState(state fasthttp.ConnState) {
+	c.idle = state == fasthttp.StateIdle
+	c.receiving.begun, c.sending.begun = false, false
+	SetState(c.Conn, state)
 }
 
 // Close implements net.Conn.
@@ -169,7 +207,7 @@ func (c *trackedConn) linger() { c.lingers.Store(true) }
 
 func (c *trackedConn) readRest() {
 	half, ok := c.Conn.(interface{ CloseWrite() error })
-	if !ok || half.CloseWrite() != nil || c.SetReadDeadline(time.Now().Add(lingerTime)) != nil {
+	if !ok || half.CloseWrite() != nil || c.Conn.SetReadDeadline(time.Now().Add(lingerTime)) != nil {
 		return
 	}
 	_, _ = io.CopyN(io.Discard, c.Conn, lingerBytes) // the bytes and the error do not matter
@@ -181,9 +219,13 @@ type secureConn struct {
 	tls *tls.Conn
 }
 
-// Handshake completes the handshake before the first request is read. The server has set the
-// deadline of a request for it.
+// Handshake completes the handshake before the first request is read, in the time for a request.
 func (c *secureConn) Handshake() error {
+	if timeout := c.owner.Timeouts.Request; timeout > 0 {
+		if err := c.tls.SetDeadline(time.Now().Add(timeout)); err != nil {
+			return err
+		}
+	}
 	return c.tls.HandshakeContext(context.Background())
 }
 
