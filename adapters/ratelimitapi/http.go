@@ -101,11 +101,11 @@ func (h *Health) closeWhileDraining(next fasthttp.RequestHandler) fasthttp.Reque
 }
 
 func (w *httpHandler) handleRequest(c *fasthttp.RequestCtx) {
-	setRequestID(c)
+	httpconn.SetRequestID(c)
 	defer func() {
 		if p := recover(); p != nil {
 			logPanic(w.service.httpLog(c), p)
-			id := httpRequestID(c)
+			id := httpconn.RequestIDOf(c)
 			c.Response.Reset()
 			c.Response.Header.Set(requestid.Header, id)
 			writeError(c, http.StatusInternalServerError, "internal error")
@@ -174,7 +174,7 @@ func (w *httpHandler) handleJSON(c *fasthttp.RequestCtx) {
 	}
 	ctx := contextOf(c)
 	if w.service.setRequestIDs {
-		ctx = requestid.NewContext(ctx, httpRequestID(c))
+		ctx = requestid.NewContext(ctx, httpconn.RequestIDOf(c))
 	}
 	d, err := w.service.decide(ctx, &m)
 	if err != nil {
@@ -238,7 +238,7 @@ func (w *httpHandler) handleHealthcheck(c *fasthttp.RequestCtx) {
 // handleServerError responds to requests that cannot be read.
 func (w *httpHandler) handleServerError(c *fasthttp.RequestCtx, err error) {
 	httpconn.Linger(c.Conn())
-	setRequestID(c)
+	httpconn.SetRequestID(c)
 	c.Response.Header.Set("X-Content-Type-Options", "nosniff")
 	var small *fasthttp.ErrSmallBuffer
 	switch {

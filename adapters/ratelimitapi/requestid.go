@@ -28,15 +28,6 @@ func grpcRequestID(ctx context.Context) string {
 	return ids[0]
 }
 
-// setRequestID sets the request id in the response: the id that the client sent, or a random one.
-func setRequestID(c *fasthttp.RequestCtx) {
-	c.Response.Header.Set(requestid.Header, httpconn.RequestID(string(c.Request.Header.Peek(requestid.Header))))
-}
-
-func httpRequestID(c *fasthttp.RequestCtx) string {
-	return string(c.Response.Header.Peek(requestid.Header))
-}
-
 // grpcLog returns the log for lines about a gRPC call. It sets the request id in the line and in
 // the response. Calls without log lines get no request id, because it would slow them down.
 func (s *service) grpcLog(ctx context.Context) *logrus.Entry {
@@ -57,5 +48,5 @@ func setCallID(ctx context.Context) string {
 
 // httpLog returns the log for lines about an HTTP request.
 func (s *service) httpLog(c *fasthttp.RequestCtx) *logrus.Entry {
-	return s.log.WithContext(contextOf(c)).WithField(fieldRequestID, httpRequestID(c))
+	return s.log.WithContext(contextOf(c)).WithField(fieldRequestID, httpconn.RequestIDOf(c))
 }

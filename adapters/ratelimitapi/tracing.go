@@ -127,7 +127,7 @@ func describeRequest(span trace.Span, c *fasthttp.RequestCtx) {
 	}
 	status := c.Response.StatusCode()
 	span.SetAttributes(method, semconv.URLScheme("http"), semconv.HTTPResponseStatusCode(status),
-		attrRequestID.String(httpRequestID(c)))
+		attrRequestID.String(httpconn.RequestIDOf(c)))
 	if status >= http.StatusInternalServerError {
 		span.SetAttributes(semconv.ErrorTypeKey.String(strconv.Itoa(status)))
 		span.SetStatus(codes.Error, "")

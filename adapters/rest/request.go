@@ -5,40 +5,20 @@ import (
 	"net/netip"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/gofiber/fiber/v2"
 	"github.com/sirupsen/logrus"
 
+	"github.com/tollgate-dev/tollgate/adapters/internal/httpconn"
 	"github.com/tollgate-dev/tollgate/adapters/rest/responsebody"
-	"github.com/tollgate-dev/tollgate/core/requestid"
 )
-
-// requestKey is the key of the request in the locals of Fiber.
-type requestKey struct{}
-
-// request is what the listener knows of a request.
-type request struct {
-	id string
-	origin
-}
-
-// requestOf returns the request, which is empty before setCommonHeaders.
-func requestOf(c *fiber.Ctx) *request {
-	if r, ok := c.Context().UserValue(requestKey{}).(*request); ok {
-		return r
-	}
-	return new(request)
-}
 
 // fieldRequestID is the field of the request id in log lines and spans.
 const fieldRequestID = "request_id"
 
-// requestIDName is the canonical form of the header with the id.
-var requestIDName = []byte(requestid.Header)
-
-// RequestID returns the id of the request: the one that the client sent, if it is valid, else a
-// random one. The response and every log line contain it.
-func RequestID(c *fiber.Ctx) string { return requestOf(c).id }
+// RequestID returns the id of the request, which the response and every log line contain.
+func RequestID(c *fiber.Ctx) string { return httpconn.RequestIDOf(c.Context()) }
 
 // Operation returns the method of the request and the path of its route, like
 // "PUT /devices/:id/trust".
@@ -75,10 +55,21 @@ type origin struct {
 	proxied bool         // the peer is a trusted proxy
 }
 
-// findOrigin returns the origin of the request. The client is the peer of the connection, or, if that
+// Close implements io.Closer. The server calls it at the end of the request.
+func (o *origin) Close() error {
+	origins.Put(o)
+	return nil
+}
+
+// origins holds origins that are not used.
+var origins = sync.Pool{New: func() any { return new(origin) }}
+
+type originKey struct{}
+
+// setOrigin sets the origin of the request. The client is the peer of the connection, or, if that
 // is a trusted proxy, the last address of X-Forwarded-For that is not a trusted proxy (contract
 // O-10).
-func findOrigin(c *fiber.Ctx, proxies Proxies, v6Bits int) origin {
+func setOrigin(c *fiber.Ctx, proxies Proxies, v6Bits int) *origin {
 	peer, _ := netip.AddrFromSlice(c.Context().RemoteIP())
 	peer = peer.Unmap()
 	client, secure := peer, c.Context().IsTLS()
@@ -87,7 +78,18 @@ func findOrigin(c *fiber.Ctx, proxies Proxies, v6Bits int) origin {
 		client = proxies.clientAddress(peer, wholeHeader(c, fiber.HeaderXForwardedFor))
 		secure = secure || lastElement(wholeHeader(c, fiber.HeaderXForwardedProto)) == "https"
 	}
-	return origin{client, clientOf(client, v6Bits), secure, proxied}
+	o, _ := origins.Get().(*origin)
+	*o = origin{client, clientOf(client, v6Bits), secure, proxied}
+	c.Context().SetUserValue(originKey{}, o)
+	return o
+}
+
+// originOf returns what setOrigin has set.
+func originOf(c *fiber.Ctx) origin {
+	if o, ok := c.Context().UserValue(originKey{}).(*origin); ok {
+		return *o
+	}
+	return origin{}
 }
 
 // wholeHeader returns the joined lines of a header (RFC 9110, 5.3). A proxy may add its value on a
@@ -129,11 +131,11 @@ func parseForwarded(s string) (netip.Addr, error) {
 }
 
 // Address returns the address of the client.
-func Address(c *fiber.Ctx) netip.Addr { return requestOf(c).address }
+func Address(c *fiber.Ctx) netip.Addr { return originOf(c).address }
 
 // Client returns the address under which the requests of the client are counted: its own, or the
 // first address of its network if the whole network counts as one client (CLIENT_IPV6_PREFIX).
-func Client(c *fiber.Ctx) netip.Addr { return requestOf(c).client.Addr() }
+func Client(c *fiber.Ctx) netip.Addr { return originOf(c).client.Addr() }
 
 // translated are the prefixes of IPv6 addresses that contain an IPv4 address: the well-known prefix
 // (RFC 6052, 2.1) and the one for use within a site (RFC 8215). All clients share the prefix and
@@ -161,13 +163,13 @@ func limitKey(client netip.Prefix) string {
 }
 
 // Secure reports whether the client uses TLS, to the service or to a trusted proxy.
-func Secure(c *fiber.Ctx) bool { return requestOf(c).secure }
+func Secure(c *fiber.Ctx) bool { return originOf(c).secure }
 
 // Host returns the host, with or without a port, that the client asked for: of X-Forwarded-Host if
 // a trusted proxy sent it, else of Host. Fiber's own method believes X-Forwarded-Host from
 // everybody.
 func Host(c *fiber.Ctx) string {
-	if requestOf(c).proxied {
+	if originOf(c).proxied {
 		if host := lastElement(wholeHeader(c, fiber.HeaderXForwardedHost)); host != "" {
 			return host
 		}

@@ -11,7 +11,6 @@ import (
 	"net"
 	"slices"
 	"strconv"
-	"strings"
 	"sync/atomic"
 	"time"
 
@@ -25,7 +24,6 @@ import (
 	"github.com/tollgate-dev/tollgate/adapters/rest/apidocs"
 	"github.com/tollgate-dev/tollgate/core/fault"
 	"github.com/tollgate-dev/tollgate/core/jsonvalue"
-	"github.com/tollgate-dev/tollgate/core/requestid"
 	"github.com/tollgate-dev/tollgate/ports/clock"
 	"github.com/tollgate-dev/tollgate/ports/throttle"
 )
@@ -245,11 +243,10 @@ func (s *Server) handleRequest(c *fiber.Ctx) (err error) {
 
 // setCommonHeaders sets the request id, the origin and the headers of every response.
 func (s *Server) setCommonHeaders(c *fiber.Ctx) {
-	r := &request{httpconn.RequestID(strings.Clone(c.Get(requestid.Header))), findOrigin(c, s.proxies, s.v6Bits)}
-	c.Context().SetUserValue(requestKey{}, r)
-	c.Response().Header.SetCanonical(requestIDName, []byte(r.id))
+	httpconn.SetRequestID(c.Context())
+	from := setOrigin(c, s.proxies, s.v6Bits)
 	securityHeaders.Set(c)
-	if s.hsts != "" && r.secure {
+	if s.hsts != "" && from.secure {
 		c.Set(fiber.HeaderStrictTransportSecurity, s.hsts)
 	}
 }
@@ -278,7 +275,7 @@ func (s *Server) readBody(c *fiber.Ctx, part Part, length int) (*requestbody.Bod
 	if length == 0 {
 		return nil, nil //nolint:nilnil // nil is no body
 	}
-	body := requestbody.Request{Length: length, Max: MaxSecretBody, Client: limitKey(requestOf(c).client)}
+	body := requestbody.Request{Length: length, Max: MaxSecretBody, Client: limitKey(originOf(c).client)}
 	if part != nil {
 		body.Max = part.MaxBody(c.Method(), c.Path())
 	}
@@ -314,7 +311,7 @@ func (s *Server) countLargeBody(c *fiber.Ctx, part Part) error {
 		part.Scope(c.Method(), c.Path()) != throttle.RegistryAddress {
 		return nil
 	}
-	v, err := s.throttle.Try(c.UserContext(), throttle.LargeBodies, limitKey(requestOf(c).client))
+	v, err := s.throttle.Try(c.UserContext(), throttle.LargeBodies, limitKey(originOf(c).client))
 	if err != nil {
 		Log(c, s.log).WithError(err).WithField("scope", throttle.LargeBodies).
 			Warn("the request was not counted against its limit")
@@ -356,7 +353,7 @@ func (s *Server) countRequest(c *fiber.Ctx, part Part) error {
 		return nil
 	}
 	scope := part.Scope(c.Method(), c.Path())
-	v, err := s.throttle.Try(c.UserContext(), scope, limitKey(requestOf(c).client))
+	v, err := s.throttle.Try(c.UserContext(), scope, limitKey(originOf(c).client))
 	if v.Limit > 0 {
 		setNumber(c, headerLimit, v.Limit)
 		setNumber(c, headerRemaining, v.Remaining)

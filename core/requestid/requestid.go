@@ -27,8 +27,8 @@ func Valid(id string) bool {
 	return true
 }
 
-// Of returns the id for random bytes: 24 hexadecimal characters.
-func Of(random [12]byte) string { return hex.EncodeToString(random[:]) }
+// Append appends the id for random bytes: 24 hexadecimal characters.
+func Append(dst []byte, random [12]byte) []byte { return hex.AppendEncode(dst, random[:]) }
 
 type contextKey struct{}
 
