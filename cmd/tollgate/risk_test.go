@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"os"
@@ -51,8 +52,8 @@ func TestRiskReplay(t *testing.T) {
 				"legit, present bounds  1       100.0 %           0.0 %                0.0 %\n", "",
 		},
 		{
-			good, []string{"-", "--target-challenge", "0.1", "--scorer", "both"}, cli.ExitFailed, "",
-			"the history is silent about all sign-ins",
+			good, []string{"-", "--target-challenge", "0.1", "--scorer", "both", "--output", "table"}, cli.ExitOK,
+			"The history is silent about all of these sign-ins: it begins after 500, and RISK_HISTORY may be on.\n", "",
 		},
 		{good, []string{"-", "--target-challenge", "0"}, cli.ExitFailed, "", "--target-challenge"},
 		{"", []string{"-", "--target-challenge", "0.1"}, cli.ExitFailed, "", "no sign-ins"},
@@ -91,5 +92,47 @@ func TestSuggestedBounds(t *testing.T) {
 	want.Present = operator.OutcomeJSON{Label: "legit", SignIns: 10, Challenged: 1} // they have 30 points
 	if !reflect.DeepEqual(got, want) {
 		t.Errorf("%+v, want %+v", got, want)
+	}
+}
+
+// TestRiskSuggest replays 20 people who sign in every day from their own addresses.
+func TestRiskSuggest(t *testing.T) {
+	var in strings.Builder
+	for n := range 600 {
+		day, person := n/20, n%20
+		fmt.Fprintf(&in, `{"id":%d,"ts":%d,"userId":%d,"ip":"203.0.113.%[3]d","passwordCorrect":true,"stepUpPassed":true,`+
+			`"ipReputation":"hosting"}`+"\n", n, 1795262400+day*86400+person, person)
+	}
+	for policy, advice := range map[string]string{
+		"failedAttempts: {few: 10}":           "With RISK_HISTORY=on the present bounds challenge 0.0 % of these sign-ins: leave it on.",
+		"historyTrustLevels: {FULL_TRUST: 5}": "of these sign-ins: write the suggested ones to the file of RISK_POLICY, or set RISK_HISTORY=shadow.",
+		"trustLevels: {FULL_TRUST: 5}":        "challenge 100.0 % of these sign-ins: raise those of the points too, or set RISK_HISTORY=shadow.",
+	} {
+		dir := t.TempDir()
+		file := filepath.Join(dir, "policy.yaml")
+		if err := os.WriteFile(file, []byte(policy), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		suggest := func(args ...string) string {
+			t.Helper()
+			var stdout, stderr bytes.Buffer
+			if code := run(t.Context(), cli.Process{
+				Args: append([]string{"risk", "suggest", "-"}, args...), Environ: []string{"DATA_DIR=" + dir, "RISK_POLICY=" + file},
+				Stdin: strings.NewReader(in.String()), Stdout: &stdout, Stderr: &stderr,
+			}); code != cli.ExitOK {
+				t.Errorf("%s: code %d, %s", policy, code, stderr.String())
+			}
+			return stdout.String()
+		}
+		text := strings.Join(strings.Fields(suggest()), " ")
+		if !strings.Contains(text, advice) ||
+			!strings.HasSuffix(text, "Devices that were not confirmed, with 3.3 % of the sign-ins, are challenged at any score.") {
+			t.Errorf("%s: %s", policy, text)
+		}
+		var got operator.SuggestionJSON
+		if err := json.Unmarshal([]byte(suggest("--output", "json")), &got); err != nil || !strings.Contains(got.Advice, advice) ||
+			got.Bounds["historyTrustLevels.FULL_TRUST"] == 0 {
+			t.Errorf("%s: %v, %+v", policy, err, got)
+		}
 	}
 }

@@ -35,9 +35,9 @@ func (s *Settings) authBindings() []binding {
 		s.bind(&in.PasswordsOff, "PASSWORD_SIGN_IN", "on",
 			"on, or off: people sign in at their company only, and no password is accepted").
 			as("text", oneOf(&in.PasswordsOff, "off", "on")),
-		s.bind(&in.History, "RISK_HISTORY", "shadow",
+		s.bind(&in.History, "RISK_HISTORY", "on",
 			"score of the person's history: off (nothing is read or learnt), shadow (it is recorded and changes "+
-				"nothing), on (it may raise the risk score)"),
+				"nothing), on (it may lower the trust level; it is silent before 500 sign-ins)"),
 		s.bind(&s.People.InvitationTTL, "INVITATION_TTL", "72h", "how long an invitation is good, 1h to 720h"),
 		s.bind(&s.StepUp.CodeTTL, "OTP_TTL", "10m", "lifetime of a step-up code"),
 		s.bind(&s.StepUp.Attempts, "OTP_ATTEMPTS", "3", "attempts per challenge"),

@@ -22,7 +22,7 @@ import (
 
 func newRisk(p cli.Process) *cobra.Command {
 	return cli.NewGroup("risk", "Show how sign-ins are scored, and learn from recorded ones",
-		newRiskReplay(p), newRiskLearn(p))
+		newRiskReplay(p), newRiskSuggest(p), newRiskLearn(p))
 }
 
 func newRiskReplay(p cli.Process) *cobra.Command {
@@ -49,7 +49,7 @@ func newRiskReplay(p cli.Process) *cobra.Command {
 			"parts (historyParts). With --target-challenge the command writes, in place of\n" +
 			"the scores, the bounds that challenge at most this share of the legitimate\n" +
 			"sign-ins, the share of each label that they challenge, and that of the present\n" +
-			"bounds. If that is at most 5 % with --scorer both, RISK_HISTORY may be on.",
+			"bounds.",
 		Example: "  tollgate risk replay events.jsonl > scores.jsonl\n" +
 			"  RISK_POLICY=stricter.yaml tollgate risk replay --output table events.jsonl\n" +
 			"  tollgate risk replay --scorer both --target-challenge 0.05 events.jsonl",

@@ -5,13 +5,43 @@ import (
 	"fmt"
 	"strconv"
 
+	"github.com/spf13/cobra"
+
 	"github.com/tollgate-dev/tollgate/adapters/loginhistory"
 	"github.com/tollgate-dev/tollgate/cmd/tollgate/cli"
+	"github.com/tollgate-dev/tollgate/core/auth/history"
 	"github.com/tollgate-dev/tollgate/core/auth/replay"
 	"github.com/tollgate-dev/tollgate/wiring/settings"
 )
 
-// suggestBounds writes the bounds that challenge a share of the legitimate sign-ins of a file.
+func newRiskSuggest(p cli.Process) *cobra.Command {
+	f := replayFlags{scorer: string(replay.Both), target: acceptable}
+	c := &cobra.Command{
+		Use:   "suggest EVENTS.jsonl",
+		Short: "Say whether RISK_HISTORY may be on, and suggest bounds",
+		Long: "Replay recorded sign-ins as 'tollgate risk replay --scorer both\n" +
+			"--target-challenge 0.05' does, and say whether the bounds of the service\n" +
+			"challenge at most 5 % of the legitimate ones. A - reads standard input.",
+		Example: "  tollgate risk suggest events.jsonl",
+		Args:    cobra.ExactArgs(1),
+	}
+	o := cli.AddFormats(c, "output format: table or json", "table", "json")
+	addAssumption(c, &f)
+	c.RunE = func(c *cobra.Command, args []string) error {
+		r, err := newReplayer(p, f)
+		if err != nil {
+			return err
+		}
+		return suggestBounds(c.Context(), p, replayRun{args[0], r, o}, f.target)
+	}
+	return c
+}
+
+// acceptable is the share of the legitimate sign-ins that the bounds of the service may challenge.
+const acceptable = .05
+
+// suggestBounds writes the bounds that challenge a share of the legitimate sign-ins of a file, and
+// whether the history may decide.
 func suggestBounds(ctx context.Context, p cli.Process, run replayRun, target float64) error {
 	c := run.replayer.Calibration()
 	err := run.each(ctx, p, func(l loginhistory.Line) error {
@@ -27,7 +57,35 @@ func suggestBounds(ctx context.Context, p cli.Process, run replayRun, target flo
 	if err != nil {
 		return fmt.Errorf("%s", cli.ErrorSentence(err))
 	}
-	return run.output.PrintResult(p.Stdout, suggestionTable(s))
+	t, advice := suggestionTable(s), advise(s)
+	if err := run.output.PrintResult(p.Stdout, t); err != nil || advice == "" || run.output.Format != "table" {
+		return err
+	}
+	return cli.PrintLine(p.Stdout, "\n"+cli.HangText("", advice, cli.TerminalWidth(p.Stdout)))
+}
+
+// advise returns in words whether RISK_HISTORY may be on, or an empty text if the bounds are not
+// those of the history.
+func advise(s replay.Suggestion) string {
+	switch {
+	case !s.OfHistory:
+		return ""
+	case s.Silent:
+		return fmt.Sprintf("The history is silent about all of these sign-ins: it begins after %d, and RISK_HISTORY may be on.",
+			history.MinInstallation)
+	}
+	present, suggested := newOutcomeJSON(s.Present).Challenged, newOutcomeJSON(s.Legitimate).Challenged
+	text := "With RISK_HISTORY=on the present bounds challenge " + formatShare(present) + " of these sign-ins: "
+	switch {
+	case present <= acceptable:
+		text += "leave it on."
+	case suggested <= acceptable:
+		text += "write the suggested ones to the file of RISK_POLICY, or set RISK_HISTORY=shadow."
+	default:
+		text += "raise those of the points too, or set RISK_HISTORY=shadow."
+	}
+	return text + fmt.Sprintf(" Devices that were not confirmed, with %s of the sign-ins, are challenged at any score.",
+		formatShare(float64(s.Unconfirmed)/float64(max(s.Legitimate.SignIns, 1))))
 }
 
 // SuggestionJSON is a suggestion in the output.
@@ -36,6 +94,7 @@ type SuggestionJSON struct {
 	Legitimate OutcomeJSON    `json:"legitimate"`
 	Attacks    []OutcomeJSON  `json:"attacks"`
 	Present    OutcomeJSON    `json:"present"` // the legitimate sign-ins with the bounds of the service
+	Advice     string         `json:"advice,omitempty"`
 }
 
 // OutcomeJSON is what the bounds do to the sign-ins of a label, in shares of them.
@@ -64,7 +123,7 @@ func suggestionTable(s replay.Suggestion) cli.Table {
 			group + ".UNVERIFIED": s.Bounds.Unverified,
 		},
 		Legitimate: newOutcomeJSON(s.Legitimate), Attacks: []OutcomeJSON{},
-		Present: newOutcomeJSON(s.Present),
+		Present: newOutcomeJSON(s.Present), Advice: advise(s),
 	}
 	t := cli.Table{
 		Header: []string{"SIGN-INS", "NUMBER", "ABOVE FULL_TRUST", "ABOVE LIMITED_TRUST", "ABOVE UNVERIFIED"},

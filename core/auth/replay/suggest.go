@@ -63,6 +63,7 @@ func (c *Calibration) Add(v *Verdict, label string) {
 // Suggestion is bounds with what they would have done.
 type Suggestion struct {
 	OfHistory   bool // the bounds are those of the history; otherwise of the points
+	Silent      bool // they are, and the history is silent about all legitimate sign-ins
 	Bounds      trust.Bounds
 	Legitimate  Outcome   // of the sign-ins by the people
 	Attacks     []Outcome // of each class of attacks, by name
@@ -88,8 +89,8 @@ const (
 
 // Suggest returns the lowest bounds that challenge at most the target share of the legitimate
 // sign-ins. Of these, the other bounds put at most a quarter and a twentieth at UNVERIFIED and at
-// HIGH_RISK. It returns fault.Invalid if there are no legitimate sign-ins with such a score, or the
-// target is not between 0 and 1.
+// HIGH_RISK. If the history is silent about all of them, they are those of the service. It returns
+// fault.Invalid if there are no legitimate sign-ins, or the target is not between 0 and 1.
 func (c *Calibration) Suggest(target float64) (Suggestion, error) {
 	legitimate := c.classes[LegitimateLabel]
 	switch {
@@ -100,13 +101,9 @@ func (c *Calibration) Suggest(target float64) (Suggestion, error) {
 		return Suggestion{}, fault.New(fault.Invalid,
 			"there are no sign-ins with the right password that are legitimate").
 			WithCode(auth.CodeValidation)
-	case c.scorer != Points && c.heard == 0:
-		return Suggestion{}, fault.Newf(fault.Invalid,
-			"the history is silent about all sign-ins: it begins after %d", history.MinInstallation).
-			WithCode(auth.CodeValidation)
 	}
 	s := Suggestion{
-		OfHistory: c.scorer != Points, Unconfirmed: c.unconfirmed,
+		OfHistory: c.scorer != Points, Silent: c.scorer != Points && c.heard == 0, Unconfirmed: c.unconfirmed,
 		Present: newOutcome(LegitimateLabel, legitimate, c.present),
 	}
 	lowest := func(share float64, above func(Outcome) int) int {
@@ -122,6 +119,9 @@ func (c *Calibration) Suggest(target float64) (Suggestion, error) {
 		Full:       lowest(target, func(o Outcome) int { return o.Challenged }),
 		Limited:    lowest(target*unverifiedShare, func(o Outcome) int { return o.Unverified }),
 		Unverified: lowest(target*highRiskShare, func(o Outcome) int { return o.HighRisk }),
+	}
+	if s.Silent {
+		s.Bounds = c.present.HistoryBounds
 	}
 	for _, label := range slices.Sorted(maps.Keys(c.classes)) {
 		o := newOutcome(label, c.classes[label], c.with(s.Bounds))

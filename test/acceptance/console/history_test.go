@@ -41,7 +41,7 @@ func TestOperatorReadsTheHistory(t *testing.T) {
 		ada.Login(t, s)
 		b := newOperator(t, e, s)
 		b.open("/console/operator/risk?email=ada@example.com", http.StatusOK)
-		b.wantText("no step-up or MFA was passed on the device", "points 30: only the points count",
+		b.wantText("no step-up or MFA was passed on the device", "points 30: the lower trust level of both counts",
 			"of all sign-ins here")
 
 		own := newBrowser(t, s) // of somebody who knows the password
