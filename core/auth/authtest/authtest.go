@@ -20,7 +20,7 @@ func SignIn() signin.Config {
 		MFAPolicy: signin.MFAAlways, MFAPendingTTL: 5 * time.Minute,
 		Lockout:       auth.LockoutPolicy{Threshold: 5, Window: 15 * time.Minute, Duration: 15 * time.Minute},
 		DeviceBinding: trust.BindingPreferred, Risk: Weights(), Bounds: Bounds(), HistoryBounds: HistoryBounds(),
-		History: assessment.HistoryShadow,
+		History: assessment.HistoryOn,
 	}
 }
 
