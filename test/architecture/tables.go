@@ -219,5 +219,6 @@ const (
 	maxBrokenLiteral  = 60
 )
 
-// budget is how large the tree may be. A limit is raised with a reason, and lowered after a fold.
-var budget = measures{lines: 134000, wiringLines: 1_327, interfaces: 25, binds: 24, settings: 237}
+// budget is how large the tree may be. A limit is raised with a reason, and lowered after a fold. The
+// last 350 lines are bounds and keyed hashes of the history, and what made decisions and reads cheaper.
+var budget = measures{lines: 134350, wiringLines: 1_327, interfaces: 25, binds: 24, settings: 237}

@@ -121,8 +121,8 @@ func New[K comparable, R any](c Config, keys Keys[K], sources Sources[K, R], p P
 	}
 }
 
-// overhead is the approximate memory of an entry without its key and body.
-const overhead = 600
+// overhead is the approximate memory of an entry without its key and body: 400 bytes are headers.
+const overhead = 1000
 
 // weigh returns the memory of an entry, with its compressed form, which is made later.
 func (c *Cache[K, R]) weigh(key K, e *entry) int {
