@@ -95,12 +95,13 @@ func TestSuggestedBounds(t *testing.T) {
 	}
 }
 
-// TestRiskSuggest replays 20 people who sign in every day from their own addresses.
+// TestRiskSuggest replays 20 people who sign in every day from their own addresses. The log does not
+// say that they passed a step-up, as the service would ask them to.
 func TestRiskSuggest(t *testing.T) {
 	var in strings.Builder
 	for n := range 600 {
 		day, person := n/20, n%20
-		fmt.Fprintf(&in, `{"id":%d,"ts":%d,"userId":%d,"ip":"203.0.113.%[3]d","passwordCorrect":true,"stepUpPassed":true,`+
+		fmt.Fprintf(&in, `{"id":%d,"ts":%d,"userId":%d,"ip":"203.0.113.%[3]d","passwordCorrect":true,`+
 			`"ipReputation":"hosting"}`+"\n", n, 1795262400+day*86400+person, person)
 	}
 	for policy, advice := range map[string]string{
@@ -128,6 +129,9 @@ func TestRiskSuggest(t *testing.T) {
 		if !strings.Contains(text, advice) ||
 			!strings.HasSuffix(text, "Devices that were not confirmed, with 3.3 % of the sign-ins, are challenged at any score.") {
 			t.Errorf("%s: %s", policy, text)
+		}
+		if without := suggest("--assume-step-up", "none"); strings.Join(strings.Fields(without), " ") == text {
+			t.Errorf("%s: the same for people who pass no step-up", policy)
 		}
 		var got operator.SuggestionJSON
 		if err := json.Unmarshal([]byte(suggest("--output", "json")), &got); err != nil || !strings.Contains(got.Advice, advice) ||

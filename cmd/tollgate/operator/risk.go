@@ -56,7 +56,7 @@ func newRiskReplay(p cli.Process) *cobra.Command {
 		Args: cobra.ExactArgs(1),
 	}
 	o := cli.AddFormats(c, "output format: json (one line each) or table (with the reasons)", "json", "table")
-	addAssumption(c, &f)
+	addAssumption(c, &f, replay.FirstDevice)
 	c.Flags().StringVar(&f.scorer, "scorer", string(replay.Points),
 		"score to write: points, history (how unusual the sign-in is for the person), or both (the higher one, as with RISK_HISTORY=on)")
 	cli.CompleteValues(c, "scorer", string(replay.Points), string(replay.History), string(replay.Both))
@@ -78,9 +78,9 @@ func newRiskReplay(p cli.Process) *cobra.Command {
 	return c
 }
 
-// addAssumption adds the flag --assume-step-up.
-func addAssumption(c *cobra.Command, f *replayFlags) {
-	c.Flags().StringVar(&f.assumption, "assume-step-up", string(replay.FirstDevice),
+// addAssumption adds the flag --assume-step-up with its default.
+func addAssumption(c *cobra.Command, f *replayFlags, usual replay.Assumption) {
+	c.Flags().StringVar(&f.assumption, "assume-step-up", string(usual),
 		"sessions that count as having passed a step-up if stepUpPassed is missing: first-device (the first of each person), none or all")
 	cli.CompleteValues(c, "assume-step-up", string(replay.FirstDevice), string(replay.NoStepUp),
 		string(replay.AllStepUps))

@@ -28,7 +28,7 @@ func newRiskLearn(p cli.Process) *cobra.Command {
 			"  tollgate risk learn --assume-step-up all --output json events.jsonl",
 		Args: cobra.ExactArgs(1),
 	}
-	addAssumption(c, &f)
+	addAssumption(c, &f, replay.FirstDevice)
 	var replayer *replay.Replayer
 	c.PreRunE = func(*cobra.Command, []string) (err error) {
 		replayer, err = newReplayer(p, f)

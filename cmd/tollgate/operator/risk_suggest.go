@@ -21,12 +21,13 @@ func newRiskSuggest(p cli.Process) *cobra.Command {
 		Short: "Say whether RISK_HISTORY may be on, and suggest bounds",
 		Long: "Replay recorded sign-ins as 'tollgate risk replay --scorer both\n" +
 			"--target-challenge 0.05' does, and say whether the bounds of the service\n" +
-			"challenge at most 5 % of the legitimate ones. A - reads standard input.",
+			"challenge at most 5 % of the legitimate ones. People count as having passed the\n" +
+			"codes that the service asks for. A - reads standard input.",
 		Example: "  tollgate risk suggest events.jsonl",
 		Args:    cobra.ExactArgs(1),
 	}
 	o := cli.AddFormats(c, "output format: table or json", "table", "json")
-	addAssumption(c, &f)
+	addAssumption(c, &f, replay.AllStepUps)
 	c.RunE = func(c *cobra.Command, args []string) error {
 		r, err := newReplayer(p, f)
 		if err != nil {
