@@ -146,8 +146,10 @@ type trackedConn struct {
 	used    atomic.Bool
 	lingers atomic.Bool
 
-	// Only the goroutine of the server uses these.
-	header    headerEnd
+	header headerEnd // only Read uses it
+
+	// Only the goroutine of an HTTP server uses these. Servers without Timeouts, as that of gRPC, read
+	// and write at the same time.
 	idle      bool // since the last response
 	receiving deadline
 	sending   deadline
@@ -155,12 +157,7 @@ type trackedConn struct {
 
 // Read implements net.Conn.
 func (c *trackedConn) Read(p []byte) (int, error) {
-	timeout := c.owner.Timeouts.Request
-	if c.idle {
-		timeout = c.owner.Timeouts.Idle
-	}
-	c.sending.begun = false
-	if err := c.receiving.begin(timeout, c.Conn.SetReadDeadline); err != nil {
+	if err := c.beginReceiving(); err != nil {
 		return 0, err
 	}
 	n, err := c.Conn.Read(p)
@@ -168,6 +165,19 @@ func (c *trackedConn) Read(p []byte) (int, error) {
 		c.used.Store(true)
 	}
 	return n, err
+}
+
+// beginReceiving begins the time of the request that is received next, or of the wait for it.
+func (c *trackedConn) beginReceiving() error {
+	if c.owner.Timeouts == (Timeouts{}) {
+		return nil
+	}
+	timeout := c.owner.Timeouts.Request
+	if c.idle {
+		timeout = c.owner.Timeouts.Idle
+	}
+	c.sending.begun = false
+	return c.receiving.begin(timeout, c.Conn.SetReadDeadline)
 }
 
 // Write implements net.Conn.
@@ -180,7 +190,9 @@ func (c *trackedConn) Write(p []byte) (int, error) {
 
 // SetReadDeadline implements net.Conn. The deadline is for the rest of the request.
 func (c *trackedConn) SetReadDeadline(t time.Time) error {
-	c.receiving = deadline{at: t, begun: true}
+	if c.owner.Timeouts != (Timeouts{}) {
+		c.receiving = deadline{at: t, begun: true}
+	}
 	return c.Conn.SetReadDeadline(t)
 }
 

@@ -19,7 +19,7 @@ type deadline struct {
 // begin begins the time of what is received or sent next, unless it has begun. It leaves a deadline
 // that is at most a 64th of the time too early.
 func (d *deadline) begin(timeout time.Duration, set func(time.Time) error) error {
-	if d.begun || timeout == 0 {
+	if timeout == 0 || d.begun {
 		return nil
 	}
 	d.begun = true
