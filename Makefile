@@ -94,7 +94,7 @@ generate: tools-protobuf ## generate the Wire injectors, the protocols, the API 
 	done
 	@if compgen -G 'wiring/*.go' >/dev/null; then echo "go tool wire"; go tool wire gen ./wiring/...; fi
 	@if [ -d adapters/rest/apidocs ]; then echo "go generate"; go generate ./adapters/rest/apidocs; fi
-	@echo "docs/commands.md docs/settings.md"; go test -count=1 ./cmd/tollgate -run '^TestReferences$$' -update >/dev/null
+	@echo "docs/commands.md docs/settings.md"; go test -count=1 ./cmd/tollgate/program -run '^TestReferences$$' -update >/dev/null
 	@echo "docs/packages.md"; go test -count=1 ./test/architecture -run '^TestPackagesPage$$' -update >/dev/null
 	@echo "deploy/kubernetes"; go test -C test/acceptance -count=1 ./deploy -run '^TestChartIsCurrent$$' -update >/dev/null
 

@@ -4,8 +4,6 @@ package main
 
 import (
 	"context"
-	"errors"
-	"fmt"
 	"os"
 	"os/signal"
 	"path/filepath"
@@ -13,6 +11,7 @@ import (
 	"syscall"
 
 	"github.com/tollgate-dev/tollgate/cmd/tollgate/cli"
+	"github.com/tollgate-dev/tollgate/cmd/tollgate/program"
 	"github.com/tollgate-dev/tollgate/wiring"
 )
 
@@ -21,9 +20,9 @@ var version, revision, committed string
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
-	code := run(ctx, cli.Process{
+	code := program.Run(ctx, cli.Process{
 		Args: commandArguments(os.Args), Environ: os.Environ(),
-		Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr, Exit: os.Exit,
+		Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr, Build: buildInfo(), Exit: os.Exit,
 	})
 	stop()
 	os.Exit(code)
@@ -42,22 +41,6 @@ func commandArguments(line []string) []string {
 		return append([]string{ratelimitName}, line[1:]...)
 	}
 	return line[1:]
-}
-
-// run runs the program and returns its exit code. It writes a failure as one sentence to standard
-// error.
-func run(ctx context.Context, p cli.Process) int {
-	p.Build = buildInfo()
-	root := newRoot(p)
-	c, err := root.ExecuteContextC(ctx)
-	if ctx.Err() != nil && errors.Is(err, context.Canceled) {
-		err = cli.ErrInterrupted
-	}
-	if err != nil {
-		_, _ = fmt.Fprintf(p.Stderr, "tollgate: %s\n", cli.ErrorSentence(err)) // there is no other place to report it
-		return exitCode(p, c, err)
-	}
-	return cli.ExitOK
 }
 
 // buildVersion returns the version that the build set, or else the one that Go recorded.

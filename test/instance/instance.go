@@ -5,6 +5,7 @@ package instance
 import (
 	"bufio"
 	"bytes"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -73,12 +74,14 @@ type Addresses struct {
 	Prometheus    string `json:"prometheus"`
 }
 
-// Instance is one running process of the service.
+// Instance is one running service, in a process of its own or in this one.
 type Instance struct {
 	Addresses
 	StartedIn time.Duration // from the start of the process until it logs that it is ready
 
-	cmd    *exec.Cmd
+	pid    int
+	end    func() // asks the instance to end, as an operator would
+	kill   func() // nil if it runs in this process
 	log    *log
 	output *output
 	ended  chan struct{}
@@ -94,34 +97,63 @@ func Start(binary string, environ []string, args ...string) (*Instance, error) {
 	if err != nil {
 		return nil, err
 	}
-	i := &Instance{log: newLog(), output: &output{}, ended: make(chan struct{}), cmd: exec.Command(binary, args...)}
-	i.cmd.Env = append(slices.Clone(environ), "TMPDIR="+temporary)
-	i.cmd.Stderr = i.log
-	i.cmd.Stdout = i.output
-	endWithTest(i.cmd, syscall.SIGKILL)
+	cmd := exec.Command(binary, args...)
+	i := &Instance{log: newLog(), output: &output{}, ended: make(chan struct{})}
+	cmd.Env = append(slices.Clone(environ), "TMPDIR="+temporary)
+	cmd.Stderr = i.log
+	cmd.Stdout = i.output
+	endWithTest(cmd, syscall.SIGKILL)
 	began := time.Now()
-	if err := i.cmd.Start(); err != nil {
+	if err := cmd.Start(); err != nil {
 		return nil, errors.Join(fmt.Errorf("start %s: %w", binary, err), os.Remove(temporary))
 	}
+	i.pid = cmd.Process.Pid
+	i.end = func() { _ = cmd.Process.Signal(syscall.SIGTERM) } // it may have ended meanwhile
+	i.kill = func() { _ = cmd.Process.Kill() }                 // as above
 	go func() {
-		i.result = i.cmd.Wait()
+		i.result = cmd.Wait()
 		_ = os.RemoveAll(temporary) // a plugin of a process that was killed may be about to end
 		close(i.ended)
 	}()
+	return i, i.awaitReady(binary, began)
+}
+
+// Run runs the service in this process and waits until it logs that it is ready. run must return
+// soon after its context has ended, with the exit code. What the service logs and prints is read as
+// from a process; only Kill needs one.
+func Run(run func(ctx context.Context, stdout, stderr io.Writer) (code int)) (*Instance, error) {
+	ctx, cancel := context.WithCancel(context.Background())
+	i := &Instance{log: newLog(), output: &output{}, ended: make(chan struct{}), pid: os.Getpid(), end: cancel}
+	began := time.Now()
+	go func() {
+		defer cancel()
+		if code := run(ctx, i.output, i.log); code != 0 {
+			i.result = fmt.Errorf("exit status %d", code)
+		}
+		close(i.ended)
+	}()
+	return i, i.awaitReady("the service", began)
+}
+
+// awaitReady waits until the instance logs that it is ready. If it returns an error, the instance has ended.
+func (i *Instance) awaitReady(name string, began time.Time) error {
 	select {
 	case i.Addresses = <-i.log.ready:
 		i.StartedIn = time.Since(began)
-		return i, nil
+		return nil
 	case <-i.ended:
-		return nil, fmt.Errorf("%s ended at start: %w\n%s", binary, i.result, i.log)
+		return fmt.Errorf("%s ended at start: %w\n%s", name, i.result, i.log)
 	case <-time.After(startTimeout):
-		i.Kill()
-		return nil, fmt.Errorf("%s was not ready in time\n%s", binary, i.log)
+		i.end()
+		if i.kill != nil {
+			i.Kill()
+		}
+		return fmt.Errorf("%s was not ready in time\n%s", name, i.log)
 	}
 }
 
 // PID returns the id of the process.
-func (i *Instance) PID() int { return i.cmd.Process.Pid }
+func (i *Instance) PID() int { return i.pid }
 
 // Log returns what the process has logged so far.
 func (i *Instance) Log() string { return i.log.String() }
@@ -137,19 +169,21 @@ func (i *Instance) Stop() error {
 		return nil
 	default:
 	}
-	_ = i.cmd.Process.Signal(syscall.SIGTERM) // it may have ended meanwhile
+	i.end()
 	select {
 	case <-i.ended:
 		return i.result
 	case <-time.After(stopTimeout):
-		i.Kill()
+		if i.kill != nil {
+			i.Kill()
+		}
 		return errors.New("the process did not stop in time")
 	}
 }
 
-// Kill ends the process at once, as a crash would, and waits for its end.
+// Kill ends the process at once, as a crash would, and waits for its end. It is for instances of Start only.
 func (i *Instance) Kill() {
-	_ = i.cmd.Process.Kill() // it may have ended meanwhile
+	i.kill()
 	<-i.ended
 }
 

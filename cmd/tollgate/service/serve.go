@@ -11,6 +11,7 @@ import (
 	"runtime"
 	"syscall"
 
+	"github.com/sirupsen/logrus"
 	"github.com/spf13/cobra"
 
 	"github.com/tollgate-dev/tollgate/adapters/eventlog"
@@ -75,16 +76,20 @@ func Serve(ctx context.Context, p cli.Process, s settings.Settings, parts settin
 		return fmt.Errorf("start: %w", err)
 	}
 	defer cleanup()
-	go func() {
-		<-ctx.Done()
-		second := make(chan os.Signal, 1)
-		signal.Notify(second, syscall.SIGINT, syscall.SIGTERM)
-		<-second
-		log.Error("second signal: exiting at once")
-		p.Exit(cli.ExitFailed)
-	}()
+	if p.Exit != nil { // only main has a process to end
+		go exitOnSecondSignal(ctx, p, log)
+	}
 	if err := service.Run(ctx); err != nil {
 		return fmt.Errorf("serve: %w", err)
 	}
 	return nil
+}
+
+func exitOnSecondSignal(ctx context.Context, p cli.Process, log *logrus.Entry) {
+	<-ctx.Done()
+	second := make(chan os.Signal, 1)
+	signal.Notify(second, syscall.SIGINT, syscall.SIGTERM)
+	<-second
+	log.Error("second signal: exiting at once")
+	p.Exit(cli.ExitFailed)
 }

@@ -11,8 +11,8 @@ import (
 	"google.golang.org/protobuf/types/known/structpb"
 
 	"github.com/tollgate-dev/tollgate/adapters/decideapi/extmcppb"
-	"github.com/tollgate-dev/tollgate/test/acceptance/internal/apiclient"
-	"github.com/tollgate-dev/tollgate/test/acceptance/internal/fixture"
+	"github.com/tollgate-dev/tollgate/test/apiclient"
+	"github.com/tollgate-dev/tollgate/test/fixture"
 )
 
 type object = map[string]any
@@ -33,7 +33,7 @@ type site struct {
 func openSite(t *testing.T, e *fixture.Environment) *site {
 	t.Helper()
 	e.Environ = append(append(e.Environ, fixture.RegistrySettings()...), "DECIDE=on", "DECIDE_STRIP_TOKEN=true")
-	s := &site{e: e, one: e.Start(t)}
+	s := &site{e: e, one: e.StartProcess(t)}
 	if s.other = s.one; e.Shared {
 		s.other = e.Start(t)
 	}
@@ -78,7 +78,7 @@ func (s *site) until(t *testing.T, what string, c *call, status int) {
 // TestEnvoy checks decisions as Envoy gets and applies them.
 func TestEnvoy(t *testing.T) {
 	t.Parallel()
-	fixture.InEachEnvironment(t, func(t *testing.T, e *fixture.Environment) {
+	fixture.InEnvironment(t, func(t *testing.T, e *fixture.Environment) {
 		t.Parallel()
 		s := openSite(t, e)
 		s.until(t, "the rules hold", newCall(s.ada, "forecast"), http.StatusOK)

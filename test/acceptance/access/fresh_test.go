@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/tollgate-dev/tollgate/test/acceptance/internal/fixture"
+	"github.com/tollgate-dev/tollgate/test/fixture"
 )
 
 // TestFreshWhileKilled: a changed rule, a removed group, an ended session, quarantine and a leaver hold at
@@ -50,7 +50,7 @@ func TestFreshWhileKilled(t *testing.T) {
 		stale := fixture.AwaitFresh(t, c.what, func() bool { return ask(t, s.other, asked).status == c.status })
 		t.Logf("%s: the last answer of before was to a call after %s", c.what, stale.Round(time.Millisecond))
 		<-killed
-		s.one = s.e.Start(t)
+		s.one = s.e.StartProcess(t)
 		c.undo()
 	}
 }

@@ -10,8 +10,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/tollgate-dev/tollgate/test/acceptance/internal/apiclient"
-	"github.com/tollgate-dev/tollgate/test/acceptance/internal/fixture"
+	"github.com/tollgate-dev/tollgate/test/apiclient"
+	"github.com/tollgate-dev/tollgate/test/fixture"
 	"github.com/tollgate-dev/tollgate/test/oidcissuer"
 	"github.com/tollgate-dev/tollgate/test/testcert"
 )
@@ -69,7 +69,7 @@ func (s *site) startStrict(t *testing.T) (*fixture.Service, *tls.Config) {
 // TestWire checks what decisions take from the filters of Envoy and from the headers of MCP.
 func TestWire(t *testing.T) {
 	t.Parallel()
-	fixture.InEachEnvironment(t, func(t *testing.T, e *fixture.Environment) {
+	fixture.InEnvironment(t, func(t *testing.T, e *fixture.Environment) {
 		t.Parallel()
 		s := openSite(t, e)
 		provider := s.addProvider(t)

@@ -11,9 +11,10 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/tollgate-dev/tollgate/test/acceptance/internal/apiclient"
-	"github.com/tollgate-dev/tollgate/test/acceptance/internal/fixture"
+	"github.com/tollgate-dev/tollgate/test/acceptance/internal/openapi"
+	"github.com/tollgate-dev/tollgate/test/apiclient"
 	"github.com/tollgate-dev/tollgate/test/await"
+	"github.com/tollgate-dev/tollgate/test/fixture"
 )
 
 // TestAdministration checks each subject of the administration API, over the wire and on two
@@ -41,7 +42,7 @@ func TestAdministration(t *testing.T) {
 		{"audit", checkAudit},
 		{"secrets", checkSecrets},
 	}
-	fixture.InEachEnvironment(t, func(t *testing.T, e *fixture.Environment) {
+	fixture.InEnvironment(t, func(t *testing.T, e *fixture.Environment) {
 		e.WantAuditEvents(t, `"action":"mirror_added"`, `"action":"mirror_run"`)
 		s := openSite(t, e)
 		for _, c := range checks {
@@ -70,7 +71,7 @@ func checkOrder(t *testing.T, s *site) {
 	low := s.e.NewPerson(t, "low@example.com", "operate *")
 	low.Login(t, s.one)
 	large := strings.Repeat(" ", 5<<20)
-	for _, r := range apiclient.AdminRoutes(t) {
+	for _, r := range openapi.AdminRoutes(t) {
 		method, path, route := r.Method, r.Path, r.Method+" "+r.Path
 		a := apiclient.Call(t, method, s.one.API+"/admin/v1"+path, r.Body)
 		if a.Status != http.StatusUnauthorized || a.Header.Get("WWW-Authenticate") == "" {
@@ -148,7 +149,7 @@ func checkBodies(t *testing.T, s *site) {
 	s.wantError(t, 400, "validation_error", "name", "PUT", "/views/no%20name", object{})
 	s.wantError(t, 400, "validation_error", "pattern", "POST", "/review-rules", object{"when": "any"})
 	s.wantError(t, 400, "validation_error", "", "PUT", "/views/x", `{"access":"public","access":"token"}`)
-	for _, r := range apiclient.AdminRoutes(t) {
+	for _, r := range openapi.AdminRoutes(t) {
 		method, path := r.Method, r.Path
 		for _, parameter := range []string{"limit=101", "cursor=x", "force=x"} {
 			name, _, _ := strings.Cut(parameter, "=")

@@ -7,15 +7,15 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/tollgate-dev/tollgate/test/acceptance/internal/apiclient"
-	"github.com/tollgate-dev/tollgate/test/acceptance/internal/fixture"
+	"github.com/tollgate-dev/tollgate/test/apiclient"
 	"github.com/tollgate-dev/tollgate/test/await"
+	"github.com/tollgate-dev/tollgate/test/fixture"
 )
 
 // TestRegistryByFile plays docs/registry-by-file.md: from the link in the log of an empty service to a
 // curated registry of five invited people, by one apply and HTTP.
 func TestRegistryByFile(t *testing.T) {
-	fixture.InEachEnvironment(t, func(t *testing.T, e *fixture.Environment) {
+	fixture.InEnvironment(t, func(t *testing.T, e *fixture.Environment) {
 		e.Environ = append(e.Environ, fixture.RegistrySettings()...)
 		s := &site{e: e, one: e.Start(t, "REGISTRY_REVIEW=on")}
 		const setup = "/console/setup?code="

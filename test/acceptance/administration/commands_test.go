@@ -13,8 +13,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/tollgate-dev/tollgate/test/acceptance/internal/apiclient"
-	"github.com/tollgate-dev/tollgate/test/acceptance/internal/fixture"
+	"github.com/tollgate-dev/tollgate/test/apiclient"
+	"github.com/tollgate-dev/tollgate/test/fixture"
 )
 
 // remoteCommand is a command that is run on the database and at the service. WORD in its arguments,
@@ -231,7 +231,7 @@ var varying = regexp.MustCompile(`tg[ps]_[0-9A-Za-z]{8,}|[0-9a-f]{8}-[0-9a-f-]{2
 // TestCommandsAtService runs each command on the database and with --server: what it prints is the
 // same.
 func TestCommandsAtService(t *testing.T) {
-	fixture.InEachEnvironment(t, func(t *testing.T, e *fixture.Environment) {
+	fixture.InEnvironment(t, func(t *testing.T, e *fixture.Environment) {
 		e.Environ = append(e.Environ, fixture.RegistrySettings()...)
 		s := e.Start(t)
 		e.NewPerson(t, "other@example.com")

@@ -8,15 +8,15 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/tollgate-dev/tollgate/test/acceptance/internal/apiclient"
-	"github.com/tollgate-dev/tollgate/test/acceptance/internal/fixture"
+	"github.com/tollgate-dev/tollgate/test/apiclient"
 	"github.com/tollgate-dev/tollgate/test/await"
+	"github.com/tollgate-dev/tollgate/test/fixture"
 )
 
 // TestRegistryByCommands makes a curated registry with five people, a policy, a view with a token, a
 // mirror, a webhook and a review, by commands on a machine that knows only the address of the service.
 func TestRegistryByCommands(t *testing.T) {
-	fixture.InEachEnvironment(t, func(t *testing.T, e *fixture.Environment) {
+	fixture.InEnvironment(t, func(t *testing.T, e *fixture.Environment) {
 		e.Environ = append(e.Environ, fixture.RegistrySettings()...)
 		s := e.Start(t, "REGISTRY_REVIEW=on")
 		boss := e.NewWriter(t, s, "boss@example.com", "operate *", "review *", "edit *", "publish *")

@@ -5,8 +5,8 @@ import (
 	"net/http"
 	"testing"
 
-	"github.com/tollgate-dev/tollgate/test/acceptance/internal/apiclient"
-	"github.com/tollgate-dev/tollgate/test/acceptance/internal/fixture"
+	"github.com/tollgate-dev/tollgate/test/apiclient"
+	"github.com/tollgate-dev/tollgate/test/fixture"
 )
 
 // startInstances starts n instances with one database and one counter store, or one instance if the
@@ -43,7 +43,7 @@ func countFailures(t *testing.T, p *fixture.Person, s *fixture.Service) (n int) 
 // password would lock the account. All must be accepted, and the service must not count or log any
 // as a failure.
 func TestRightLoginsInParallel(t *testing.T) {
-	fixture.InEachEnvironment(t, func(t *testing.T, e *fixture.Environment) {
+	fixture.InEnvironment(t, func(t *testing.T, e *fixture.Environment) {
 		on := startInstances(t, e, 4, append([]string{"AUTH_RATE_LIMIT=100000"}, fixture.RelaxedRiskSettings...)...)
 		p := e.NewPerson(t, "ada@example.com")
 		for round := range 6 {
@@ -68,7 +68,7 @@ func TestRightLoginsInParallel(t *testing.T) {
 // TestRightAmongWrongInParallel mixes correct passwords with wrong ones: fewer than the threshold,
 // and more.
 func TestRightAmongWrongInParallel(t *testing.T) {
-	fixture.InEachEnvironment(t, func(t *testing.T, e *fixture.Environment) {
+	fixture.InEnvironment(t, func(t *testing.T, e *fixture.Environment) {
 		on := startInstances(t, e, 3, "AUTH_RATE_LIMIT=100000")
 		p := e.NewPerson(t, "ada@example.com")
 		mixed := func(wrong int) map[string]int {
@@ -105,7 +105,7 @@ func TestRightAmongWrongInParallel(t *testing.T) {
 // TestRightCodesInParallel sends correct codes at once to all instances, at every endpoint that
 // takes a code.
 func TestRightCodesInParallel(t *testing.T) {
-	fixture.InEachEnvironment(t, func(t *testing.T, e *fixture.Environment) {
+	fixture.InEnvironment(t, func(t *testing.T, e *fixture.Environment) {
 		on := startInstances(t, e, 2,
 			append([]string{"AUTH_RATE_LIMIT=100000", "LOCKOUT_THRESHOLD=2"}, fixture.RelaxedRiskSettings...)...)
 		p := e.NewPerson(t, "ada@example.com")
@@ -144,7 +144,7 @@ func TestRightCodesInParallel(t *testing.T) {
 		wantOne("disable", all("/auth/mfa/disable", code), "409 conflict")
 		var enrolled struct{ OTPAuthURI string }
 		p.PostJSON(t, on[0], "/auth/mfa/enroll", nil).WantStatus(t, http.StatusOK).Decode(t, &enrolled)
-		app = &fixture.Authenticator{Key: fixture.ReadAuthenticatorKey(t, enrolled.OTPAuthURI)}
+		app = &fixture.Authenticator{URI: enrolled.OTPAuthURI}
 		wantOne("activate", all("/auth/mfa/activate", map[string]string{"mfaCode": app.Code(t, 0)}), "409 conflict")
 		if n := countFailures(t, p, on[0]); n != 0 {
 			t.Errorf("%d failed logins in the audit log, want 0", n)
@@ -156,7 +156,7 @@ func TestRightCodesInParallel(t *testing.T) {
 // One succeeds; for the others the password is wrong by then. No response says that the account is
 // locked.
 func TestPasswordChangesInParallel(t *testing.T) {
-	fixture.InEachEnvironment(t, func(t *testing.T, e *fixture.Environment) {
+	fixture.InEnvironment(t, func(t *testing.T, e *fixture.Environment) {
 		on := startInstances(t, e, 2, "AUTH_RATE_LIMIT=100000")
 		p := e.NewPerson(t, "ada@example.com")
 		p.Login(t, on[0])
@@ -178,7 +178,7 @@ func TestPasswordChangesInParallel(t *testing.T) {
 
 // TestHashesRenewedInParallel raises the cost of hashes and signs in on all instances at once.
 func TestHashesRenewedInParallel(t *testing.T) {
-	fixture.InEachEnvironment(t, func(t *testing.T, e *fixture.Environment) {
+	fixture.InEnvironment(t, func(t *testing.T, e *fixture.Environment) {
 		for round := range 3 {
 			p := e.NewPerson(t, fmt.Sprintf("ada%d@example.com", round))
 			on := startInstances(t, e, 2, "AUTH_RATE_LIMIT=100000", fmt.Sprint("ARGON2_ITERATIONS=", round+2))

@@ -8,9 +8,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/tollgate-dev/tollgate/test/acceptance/internal/apiclient"
-	"github.com/tollgate-dev/tollgate/test/acceptance/internal/fixture"
+	"github.com/tollgate-dev/tollgate/test/apiclient"
 	"github.com/tollgate-dev/tollgate/test/await"
+	"github.com/tollgate-dev/tollgate/test/fixture"
 )
 
 // deviceEntry is a device in a response of the API.
@@ -43,7 +43,7 @@ func listSessions(t *testing.T, p *fixture.Person, s *fixture.Service) []session
 
 // TestDevices checks what a person sees of their devices and sessions, and every change of them.
 func TestDevices(t *testing.T) {
-	fixture.InEachEnvironment(t, func(t *testing.T, e *fixture.Environment) {
+	fixture.InEnvironment(t, func(t *testing.T, e *fixture.Environment) {
 		e.WantAuditEvents(t)
 		s := e.Start(t, fixture.RelaxedRiskSettings...)
 		desk := e.NewPerson(t, "ada@example.com")
@@ -150,7 +150,7 @@ func wantTimes(t *testing.T, all ...string) {
 // TestTrustOfDevices checks the level that a password alone, a device token and the person's mark
 // bring under each DEVICE_BINDING (contract ).
 func TestTrustOfDevices(t *testing.T) {
-	fixture.InEachEnvironment(t, func(t *testing.T, e *fixture.Environment) {
+	fixture.InEnvironment(t, func(t *testing.T, e *fixture.Environment) {
 		e.WantAuditEvents(t)
 		for i, c := range []struct{ binding, known, proven, trusted, unproven string }{
 			{"preferred", "LIMITED_TRUST", "LIMITED_TRUST", "FULL_TRUST", "LIMITED_TRUST"},
@@ -193,7 +193,7 @@ func TestTrustOfDevices(t *testing.T) {
 
 // TestDeviceCookie checks the cookie's attributes, and that the cookie works like the header.
 func TestDeviceCookie(t *testing.T) {
-	fixture.InEachEnvironment(t, func(t *testing.T, e *fixture.Environment) {
+	fixture.InEnvironment(t, func(t *testing.T, e *fixture.Environment) {
 		s := e.Start(t, append([]string{"TRUSTED_PROXIES=127.0.0.0/8"}, fixture.RelaxedRiskSettings...)...)
 		p := e.NewPerson(t, "ada@example.com")
 		for _, proto := range []string{"http", "https"} {
@@ -229,7 +229,7 @@ func TestDeviceCookie(t *testing.T) {
 // TestAuditLog checks that each act leaves its events (contract A-47), and that the log can be
 // filtered and paged (contract ).
 func TestAuditLog(t *testing.T) {
-	fixture.InEachEnvironment(t, func(t *testing.T, e *fixture.Environment) {
+	fixture.InEnvironment(t, func(t *testing.T, e *fixture.Environment) {
 		s := e.Start(t)
 		p, other := e.NewPerson(t, "ada@example.com"), e.NewPerson(t, "eve@example.com")
 		other.Login(t, s)
@@ -313,7 +313,7 @@ func wantPages(t *testing.T, s *fixture.Service, p *fixture.Person, whole fixtur
 
 // TestPagesOfDevicesAndSessions reads lists by page. Each page has the total number of entries.
 func TestPagesOfDevicesAndSessions(t *testing.T) {
-	fixture.InEachEnvironment(t, func(t *testing.T, e *fixture.Environment) {
+	fixture.InEnvironment(t, func(t *testing.T, e *fixture.Environment) {
 		s := e.Start(t, fixture.RelaxedRiskSettings...)
 		ada := e.NewPerson(t, "ada@example.com")
 		for _, agent := range []string{"one", "two", "three", "four", "five"} {

@@ -12,8 +12,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/tollgate-dev/tollgate/test/acceptance/internal/fixture"
 	"github.com/tollgate-dev/tollgate/test/await"
+	"github.com/tollgate-dev/tollgate/test/fixture"
 )
 
 // historyEvaluation is the detail "history" of a risk evaluation.
@@ -86,7 +86,7 @@ var historySettings = []string{"AUTH_RATE_LIMIT=10000", fixture.RiskPolicy("hist
 
 // TestHistoryModes signs in from a strange device in each mode.
 func TestHistoryModes(t *testing.T) {
-	fixture.InEachEnvironment(t, func(t *testing.T, e *fixture.Environment) {
+	fixture.InEnvironment(t, func(t *testing.T, e *fixture.Environment) {
 		e.WantAuditEvents(t)
 		ada := e.NewPerson(t, "ada@example.com")
 		learnRecord(t, e, ada, 505)
@@ -130,7 +130,7 @@ func TestHistoryModes(t *testing.T) {
 // TestThiefDoesNotBecomeFamiliar signs in with a stolen password again and again. Neither these
 // sign-ins nor the owner's own ones afterwards make the device of the thief less strange.
 func TestThiefDoesNotBecomeFamiliar(t *testing.T) {
-	fixture.InEachEnvironment(t, func(t *testing.T, e *fixture.Environment) {
+	fixture.InEnvironment(t, func(t *testing.T, e *fixture.Environment) {
 		s := e.Start(t, append([]string{"RISK_HISTORY=on"}, historySettings...)...)
 		ada := e.NewPerson(t, "ada@example.com")
 		learnRecord(t, e, ada, 505)
@@ -160,7 +160,7 @@ func TestThiefDoesNotBecomeFamiliar(t *testing.T) {
 // common with the owner's. What the thief can read is the same for each (contract A-63); the owner,
 // after a code, and operators read everything.
 func TestThiefLearnsNoHabits(t *testing.T) {
-	fixture.InEachEnvironment(t, func(t *testing.T, e *fixture.Environment) {
+	fixture.InEnvironment(t, func(t *testing.T, e *fixture.Environment) {
 		for _, mode := range []string{"shadow", "on"} {
 			s := e.Start(t, append([]string{"RISK_HISTORY=" + mode}, historySettings...)...)
 			ada := e.NewPerson(t, "ada-"+mode+"@example.com")
@@ -230,7 +230,7 @@ func TestKilledWhileLearning(t *testing.T) {
 	e := fixture.NewProduction(t)
 	settings := []string{"AUTH_RATE_LIMIT=10000"}
 	instances := []*fixture.Service{
-		e.Start(t, settings...), e.Start(t, append(settings, "DATA_DIR="+filepath.Join(e.Dir, "elsewhere"))...),
+		e.StartProcess(t, settings...), e.StartProcess(t, append(settings, "DATA_DIR="+filepath.Join(e.Dir, "elsewhere"))...),
 	}
 	const people = 12
 	var all []*fixture.Person
@@ -278,7 +278,7 @@ func TestKilledWhileLearning(t *testing.T) {
 // TestRetentionOfCounts learns a sign-in of two people. The counts of the one whose last sign-in is
 // older than the retention are removed, those of the other are not.
 func TestRetentionOfCounts(t *testing.T) {
-	fixture.InEachEnvironment(t, func(t *testing.T, e *fixture.Environment) {
+	fixture.InEnvironment(t, func(t *testing.T, e *fixture.Environment) {
 		s := e.Start(t, "RETENTION_INTERVAL=1s")
 		ada, bob := e.NewPerson(t, "ada@example.com"), e.NewPerson(t, "bob@example.com")
 		file := filepath.Join(e.Dir, "record.jsonl")

@@ -14,9 +14,9 @@ import (
 	"github.com/go-jose/go-jose/v4"
 	"github.com/go-jose/go-jose/v4/jwt"
 
-	"github.com/tollgate-dev/tollgate/test/acceptance/internal/apiclient"
-	"github.com/tollgate-dev/tollgate/test/acceptance/internal/fixture"
+	"github.com/tollgate-dev/tollgate/test/apiclient"
 	"github.com/tollgate-dev/tollgate/test/await"
+	"github.com/tollgate-dev/tollgate/test/fixture"
 )
 
 // writeKey adds a signing key to a folder atomically.
@@ -84,7 +84,7 @@ func readKeyID(t *testing.T, s *fixture.Service, token string) (kid string) {
 // until their key is removed, and are refused by every instance after that.
 func TestKeyRotation(t *testing.T) {
 	t.Parallel()
-	fixture.InEachEnvironment(t, func(t *testing.T, e *fixture.Environment) {
+	fixture.InEnvironment(t, func(t *testing.T, e *fixture.Environment) {
 		t.Parallel()
 		dir := filepath.Join(e.Dir, "keys")
 		if err := os.MkdirAll(dir, 0o700); err != nil {

@@ -6,13 +6,13 @@ import (
 	"testing"
 	"time"
 
-	"github.com/tollgate-dev/tollgate/test/acceptance/internal/apiclient"
-	"github.com/tollgate-dev/tollgate/test/acceptance/internal/fixture"
+	"github.com/tollgate-dev/tollgate/test/apiclient"
+	"github.com/tollgate-dev/tollgate/test/fixture"
 )
 
 // TestRefresh refreshes tokens and replays an old one.
 func TestRefresh(t *testing.T) {
-	fixture.InEachEnvironment(t, func(t *testing.T, e *fixture.Environment) {
+	fixture.InEnvironment(t, func(t *testing.T, e *fixture.Environment) {
 		e.WantAuditEvents(t)
 		s := e.Start(t)
 		p := e.NewPerson(t, "ada@example.com")
@@ -41,7 +41,7 @@ func TestRefresh(t *testing.T) {
 // TestLockout checks that the failure that reaches the threshold gets the same response as any
 // other failure, and that the next attempt is refused with any password.
 func TestLockout(t *testing.T) {
-	fixture.InEachEnvironment(t, func(t *testing.T, e *fixture.Environment) {
+	fixture.InEnvironment(t, func(t *testing.T, e *fixture.Environment) {
 		e.WantAuditEvents(t)
 		s := e.Start(t)
 		p := e.NewPerson(t, "ada@example.com")
@@ -63,7 +63,7 @@ func TestLockout(t *testing.T) {
 
 // TestStepUpTries checks that the third wrong code invalidates the challenge.
 func TestStepUpTries(t *testing.T) {
-	fixture.InEachEnvironment(t, func(t *testing.T, e *fixture.Environment) {
+	fixture.InEnvironment(t, func(t *testing.T, e *fixture.Environment) {
 		s := e.Start(t)
 		p := e.NewPerson(t, "ada@example.com")
 		p.Login(t, s)
@@ -92,7 +92,7 @@ func TestStepUpTries(t *testing.T) {
 
 // TestOperatorShutsOut checks that the operator's commands apply at once to a running service.
 func TestOperatorShutsOut(t *testing.T) {
-	fixture.InEachEnvironment(t, func(t *testing.T, e *fixture.Environment) {
+	fixture.InEnvironment(t, func(t *testing.T, e *fixture.Environment) {
 		e.WantAuditEvents(t)
 		s := e.Start(t)
 		p := e.NewPerson(t, "ada@example.com")

@@ -4,14 +4,14 @@ import (
 	"net/http"
 	"testing"
 
-	"github.com/tollgate-dev/tollgate/test/acceptance/internal/apiclient"
-	"github.com/tollgate-dev/tollgate/test/acceptance/internal/fixture"
+	"github.com/tollgate-dev/tollgate/test/apiclient"
 	"github.com/tollgate-dev/tollgate/test/await"
+	"github.com/tollgate-dev/tollgate/test/fixture"
 )
 
 // TestMetricsOfSignIn checks that each event of sign-in counts in its metrics and in no others.
 func TestMetricsOfSignIn(t *testing.T) {
-	fixture.InEachEnvironment(t, func(t *testing.T, e *fixture.Environment) {
+	fixture.InEnvironment(t, func(t *testing.T, e *fixture.Environment) {
 		// This test signs in and fails faster than people do.
 		s := e.Start(t, fixture.RiskPolicy("relaxed"), "LOCKOUT_THRESHOLD=3")
 		ada := e.NewPerson(t, "ada@example.com")

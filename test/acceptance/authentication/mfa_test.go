@@ -9,10 +9,15 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
-	"github.com/tollgate-dev/tollgate/test/acceptance/internal/apiclient"
-	"github.com/tollgate-dev/tollgate/test/acceptance/internal/fixture"
+	"github.com/pquerna/otp"
+	"github.com/pquerna/otp/totp"
+
+	"github.com/tollgate-dev/tollgate/core/auth"
+	"github.com/tollgate-dev/tollgate/test/apiclient"
 	"github.com/tollgate-dev/tollgate/test/await"
+	"github.com/tollgate-dev/tollgate/test/fixture"
 )
 
 // startLogin makes the first step of a login and returns the user id.
@@ -61,7 +66,7 @@ func acceptLogin(t *testing.T, p *fixture.Person, a apiclient.Response) {
 
 // TestMFA enrols an authenticator, signs in with it, and removes it again.
 func TestMFA(t *testing.T) {
-	fixture.InEachEnvironment(t, func(t *testing.T, e *fixture.Environment) {
+	fixture.InEnvironment(t, func(t *testing.T, e *fixture.Environment) {
 		e.WantAuditEvents(t)
 		// This test signs in and fails faster than people do.
 		s := e.Start(t, fixture.RelaxedRiskSettings...)
@@ -116,12 +121,13 @@ func enrolThroughAPI(t *testing.T, s *fixture.Service, p *fixture.Person) *fixtu
 	var again struct{ Secret string }
 	p.PostJSON(t, s, "/auth/mfa/enroll", nil).WantStatus(t, http.StatusOK).Decode(t, &again)
 	p.PostJSON(t, s, "/auth/mfa/enroll", map[string]any{}).WantStatus(t, http.StatusOK).Decode(t, &enrolled)
+	checkQRCode(t, enrolled.OTPAuthURI, enrolled.Secret, p.Email)
 	if again.Secret == enrolled.Secret {
 		t.Error("enrolling again gives the same secret")
 	}
-	app := &fixture.Authenticator{Key: fixture.ReadAuthenticatorKey(t, enrolled.OTPAuthURI)}
+	app := &fixture.Authenticator{URI: enrolled.OTPAuthURI}
 	wrong := &fixture.Authenticator{
-		Key: fixture.ReadAuthenticatorKey(t, strings.ReplaceAll(enrolled.OTPAuthURI, enrolled.Secret, again.Secret)),
+		URI: strings.ReplaceAll(enrolled.OTPAuthURI, enrolled.Secret, again.Secret),
 	}
 	apiclient.WantAuthError(t,
 		p.PostJSON(t, s, "/auth/mfa/activate", map[string]string{"mfaCode": wrong.Code(t, 0)}).WantStatus(t,
@@ -136,6 +142,27 @@ func enrolThroughAPI(t *testing.T, s *fixture.Service, p *fixture.Person) *fixtu
 		t.Fatalf("recovery codes %q", app.Recovery)
 	}
 	return app
+}
+
+// checkQRCode checks that another implementation of TOTP reads the content of a QR code, and shows the code of the
+// fixture's.
+func checkQRCode(t *testing.T, uri, secret, email string) {
+	t.Helper()
+	key, err := otp.NewKeyFromURL(uri)
+	if err != nil {
+		t.Fatalf("%s: %v", uri, err)
+	}
+	if key.Type() != "totp" || key.Period() != 30 || key.Digits() != otp.DigitsSix || key.Algorithm() != otp.AlgorithmSHA1 ||
+		key.Issuer() != "Tollgate" || key.Secret() != secret || key.AccountName() != email {
+		t.Errorf("an app reads %s as %s of %s for %s, every %d s, %d digits", uri, key.Type(), key.Issuer(),
+			key.AccountName(), key.Period(), key.Digits())
+	}
+	at := time.Now()
+	code, err := totp.GenerateCode(key.Secret(), at)
+	ours := (&fixture.Authenticator{URI: uri}).Code(t, 0)
+	if err != nil || code != ours && auth.TOTPStep(at) == auth.TOTPStep(time.Now()) {
+		t.Errorf("an app shows %s, the fixture %s, error %v", code, ours, err)
+	}
 }
 
 // checkSecondStep checks that every wrong answer is refused, with the same response for each.
@@ -218,7 +245,7 @@ func stepUpWithApp(t *testing.T, s *fixture.Service, p *fixture.Person, app *fix
 // TestTrustThisBrowser marks devices as TRUSTED with the code of a second factor and of a step-up. A
 // wrong code marks nothing.
 func TestTrustThisBrowser(t *testing.T) {
-	fixture.InEachEnvironment(t, func(t *testing.T, e *fixture.Environment) {
+	fixture.InEnvironment(t, func(t *testing.T, e *fixture.Environment) {
 		e.WantAuditEvents(t)
 		s := e.Start(t, fixture.RelaxedRiskSettings...)
 		ada := e.NewPerson(t, "ada@example.com")
@@ -346,7 +373,7 @@ func verifyAll(t *testing.T, on []*fixture.Service, p *fixture.Person, user stri
 // TestMFAInParallel checks that each code is accepted once on all instances together, and that no
 // more guesses are checked than the threshold allows.
 func TestMFAInParallel(t *testing.T) {
-	fixture.InEachEnvironment(t, func(t *testing.T, e *fixture.Environment) {
+	fixture.InEnvironment(t, func(t *testing.T, e *fixture.Environment) {
 		on := startPair(t, e)
 		p := e.NewPerson(t, "ada@example.com")
 		app := e.EnrolAuthenticator(t, p)
@@ -385,13 +412,13 @@ func TestMFAInParallel(t *testing.T) {
 // TestMFAOfOperators checks that an operator can remove an authenticator, and that the answer of a
 // disabled person is refused.
 func TestMFAOfOperators(t *testing.T) {
-	fixture.InEachEnvironment(t, func(t *testing.T, e *fixture.Environment) {
+	fixture.InEnvironment(t, func(t *testing.T, e *fixture.Environment) {
 		e.WantAuditEvents(t)
 		s := e.Start(t)
 		p := e.NewPerson(t, "ada@example.com")
 		app := e.EnrolAuthenticator(t, p)
 		if list := e.RunCommand(t, "", "user", "list"); !strings.Contains(list, "active") ||
-			strings.Contains(list, app.Key.Secret()) {
+			strings.Contains(list, app.Secret(t)) {
 			t.Errorf("user list: %s", list)
 		}
 		user := startLogin(t, p, s)
@@ -416,7 +443,7 @@ func TestMFAOfOperators(t *testing.T) {
 // or another step-up counts (contract A-64).
 func TestReauthentication(t *testing.T) {
 	t.Parallel()
-	fixture.InEachEnvironment(t, func(t *testing.T, e *fixture.Environment) {
+	fixture.InEnvironment(t, func(t *testing.T, e *fixture.Environment) {
 		t.Parallel()
 		s := e.Start(t, "REAUTHENTICATION_MAX_AGE=1s", fixture.RiskPolicy("fast"))
 		ada := e.NewPerson(t, "ada@example.com")
@@ -448,7 +475,7 @@ func TestReauthentication(t *testing.T) {
 // TestAuthenticatorEndsOtherSessions activates and disables an authenticator: the other sessions of
 // the person end on every instance, with their refresh tokens.
 func TestAuthenticatorEndsOtherSessions(t *testing.T) {
-	fixture.InEachEnvironment(t, func(t *testing.T, e *fixture.Environment) {
+	fixture.InEnvironment(t, func(t *testing.T, e *fixture.Environment) {
 		s := e.Start(t, fixture.RiskPolicy("fast"))
 		ada := e.NewPerson(t, "ada@example.com")
 		other := &fixture.Person{Email: ada.Email, Device: map[string]string{"userAgent": "other"}}
@@ -457,7 +484,7 @@ func TestAuthenticatorEndsOtherSessions(t *testing.T) {
 		ada.StepUp(t, e, s)
 		var enrolled struct{ OTPAuthURI string }
 		ada.PostJSON(t, s, "/auth/mfa/enroll", nil).WantStatus(t, http.StatusOK).Decode(t, &enrolled)
-		app := &fixture.Authenticator{Key: fixture.ReadAuthenticatorKey(t, enrolled.OTPAuthURI)}
+		app := &fixture.Authenticator{URI: enrolled.OTPAuthURI}
 		ada.PostJSON(t, s, "/auth/mfa/activate", map[string]string{"mfaCode": app.Code(t, 0)}).WantStatus(t,
 			http.StatusOK)
 		awaitEnded(t, s, other)

@@ -9,9 +9,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/tollgate-dev/tollgate/test/acceptance/internal/apiclient"
-	"github.com/tollgate-dev/tollgate/test/acceptance/internal/fixture"
+	"github.com/tollgate-dev/tollgate/test/apiclient"
 	"github.com/tollgate-dev/tollgate/test/await"
+	"github.com/tollgate-dev/tollgate/test/fixture"
 )
 
 // countOutcomes returns the number of responses by status and code.
@@ -30,7 +30,7 @@ func countOutcomes(t *testing.T, answers []apiclient.Response) map[string]int {
 // many arrive at once and on any instance. A guess that is checked returns 401; a guess that is not
 // checked returns 403 or 429.
 func TestGuessesInParallel(t *testing.T) {
-	fixture.InEachEnvironment(t, func(t *testing.T, e *fixture.Environment) {
+	fixture.InEnvironment(t, func(t *testing.T, e *fixture.Environment) {
 		on := startPair(t, e)
 		p := e.NewPerson(t, "ada@example.com")
 		p.Login(t, on[0])
@@ -83,7 +83,7 @@ func TestGuessesInParallel(t *testing.T) {
 // TestRefreshInParallel checks that one of many refreshes of a token succeeds, and that the others
 // count as replays, which end all sessions of the person.
 func TestRefreshInParallel(t *testing.T) {
-	fixture.InEachEnvironment(t, func(t *testing.T, e *fixture.Environment) {
+	fixture.InEnvironment(t, func(t *testing.T, e *fixture.Environment) {
 		on := startPair(t, e)
 		p := e.NewPerson(t, "ada@example.com")
 		p.Login(t, on[0])
@@ -134,10 +134,10 @@ func TestEndedEverywhere(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			on := []*fixture.Service{e.Start(t, fixture.RelaxedRiskSettings...)}
+			on := []*fixture.Service{e.StartProcess(t, fixture.RelaxedRiskSettings...)}
 			if e.Shared {
 				on = append(on,
-					e.Start(t,
+					e.StartProcess(t,
 						append([]string{"DATA_DIR=" + filepath.Join(e.Dir, "elsewhere")},
 							fixture.RelaxedRiskSettings...)...))
 			}

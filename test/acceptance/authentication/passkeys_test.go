@@ -7,8 +7,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/tollgate-dev/tollgate/test/acceptance/internal/apiclient"
-	"github.com/tollgate-dev/tollgate/test/acceptance/internal/fixture"
+	"github.com/tollgate-dev/tollgate/test/apiclient"
+	"github.com/tollgate-dev/tollgate/test/fixture"
 	"github.com/tollgate-dev/tollgate/test/softkey"
 )
 
@@ -60,7 +60,7 @@ func (o passkeyOwner) finish(b started, k *softkey.Key) apiclient.Response {
 // a credential has at most 16 KiB; and where the browser would use another host, there are none
 // (contract K-1, K-4, K-7).
 func TestPasskeyLimits(t *testing.T) {
-	fixture.InEachEnvironment(t, func(t *testing.T, e *fixture.Environment) {
+	fixture.InEnvironment(t, func(t *testing.T, e *fixture.Environment) {
 		s := e.Start(t, fixture.RelaxedRiskSettings...)
 		elsewhere := s.API // of 127.0.0.1
 		s.API = strings.Replace(s.API, "127.0.0.1", "localhost", 1)
@@ -112,7 +112,7 @@ func TestPasskeyLimits(t *testing.T) {
 
 // TestPasskeyOptions checks what a browser gets to call an authenticator (contract K-2).
 func TestPasskeyOptions(t *testing.T) {
-	e := fixture.NewEnvironments(t)[0]
+	e := fixture.NewEnvironment(t, "embedded")
 	s := e.Start(t, fixture.RelaxedRiskSettings...)
 	s.API = strings.Replace(s.API, "127.0.0.1", "localhost", 1)
 	o := passkeyOwner{e.NewPerson(t, "ada@example.com"), t, s}
@@ -164,7 +164,7 @@ func TestPasskeyOptions(t *testing.T) {
 
 // TestPasskeys registers a passkey, signs in and steps up with it, and removes it.
 func TestPasskeys(t *testing.T) {
-	fixture.InEachEnvironment(t, func(t *testing.T, e *fixture.Environment) {
+	fixture.InEnvironment(t, func(t *testing.T, e *fixture.Environment) {
 		s := e.Start(t, append([]string{"PUBLIC_URL=https://tollgate.example.com"}, fixture.RelaxedRiskSettings...)...)
 		e.WantAuditEvents(t)
 		ada := e.NewPerson(t, "ada@example.com")

@@ -11,15 +11,15 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/tollgate-dev/tollgate/test/acceptance/internal/apiclient"
-	"github.com/tollgate-dev/tollgate/test/acceptance/internal/fixture"
+	"github.com/tollgate-dev/tollgate/test/apiclient"
+	"github.com/tollgate-dev/tollgate/test/fixture"
 )
 
 // TestPasswordChange checks that the new password works at once, and that nothing that began with
 // the old one can be completed.
 func TestPasswordChange(t *testing.T) {
 	const renewed = "Another-Horse-8-Battery"
-	fixture.InEachEnvironment(t, func(t *testing.T, e *fixture.Environment) {
+	fixture.InEnvironment(t, func(t *testing.T, e *fixture.Environment) {
 		e.WantAuditEvents(t)
 		s := e.Start(t)
 		ada, thief := e.NewPerson(t, "ada@example.com"), &fixture.Person{
@@ -79,7 +79,7 @@ func TestPasswordChange(t *testing.T) {
 // TestSecondFactorsAreNotKeptInClear searches everything that the service stores and logs for
 // secrets of second factors.
 func TestSecondFactorsAreNotKeptInClear(t *testing.T) {
-	fixture.InEachEnvironment(t, func(t *testing.T, e *fixture.Environment) {
+	fixture.InEnvironment(t, func(t *testing.T, e *fixture.Environment) {
 		s := e.Start(t)
 		p := e.NewPerson(t, "ada@example.com")
 		app := e.EnrolAuthenticator(t, p)
@@ -90,7 +90,7 @@ func TestSecondFactorsAreNotKeptInClear(t *testing.T) {
 		acceptLogin(t, p, verifyLogin(t, p, s, user, app.Recovery[0]))
 		startLogin(t, p, s)
 
-		raw, err := base32.StdEncoding.DecodeString(app.Key.Secret())
+		raw, err := base32.StdEncoding.DecodeString(app.Secret(t))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -99,7 +99,7 @@ func TestSecondFactorsAreNotKeptInClear(t *testing.T) {
 			t.Fatal("what is kept does not even hold the address of the person")
 		}
 		secrets := append([]string{
-			app.Key.Secret(), string(raw), hex.EncodeToString(raw), p.DeviceToken, p.RefreshToken, p.AccessToken,
+			app.Secret(t), string(raw), hex.EncodeToString(raw), p.DeviceToken, p.RefreshToken, p.AccessToken,
 			fixture.Password,
 		}, app.Recovery...)
 		for _, secret := range secrets {

@@ -6,8 +6,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/tollgate-dev/tollgate/test/acceptance/internal/apiclient"
-	"github.com/tollgate-dev/tollgate/test/acceptance/internal/fixture"
+	"github.com/tollgate-dev/tollgate/test/apiclient"
+	"github.com/tollgate-dev/tollgate/test/fixture"
 )
 
 // refusal is a request and the error that it must get. check also verifies the fields of contract
@@ -41,7 +41,7 @@ const (
 
 // TestAuthRefusals checks each refusal of contract, with its status, code and headers.
 func TestAuthRefusals(t *testing.T) {
-	fixture.InEachEnvironment(t, func(t *testing.T, e *fixture.Environment) {
+	fixture.InEnvironment(t, func(t *testing.T, e *fixture.Environment) {
 		e.WantAuditEvents(t)
 		s := e.Start(t, "STEP_UP_LIMIT=100")
 		c := newRefusalTable(t, e, s)

@@ -6,8 +6,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/tollgate-dev/tollgate/test/acceptance/internal/apiclient"
-	"github.com/tollgate-dev/tollgate/test/acceptance/internal/fixture"
+	"github.com/tollgate-dev/tollgate/test/apiclient"
+	"github.com/tollgate-dev/tollgate/test/fixture"
 )
 
 // refusedAccess is an event of refused access, in the order of the requests.
@@ -16,7 +16,7 @@ type refusedAccess struct{ what, target, level, required string }
 // TestRefusedAccessIsRecorded checks that access that is refused leaves an event in the log of the
 // person who tried, and nothing in the log of the owner (contract A-66).
 func TestRefusedAccessIsRecorded(t *testing.T) {
-	fixture.InEachEnvironment(t, func(t *testing.T, e *fixture.Environment) {
+	fixture.InEnvironment(t, func(t *testing.T, e *fixture.Environment) {
 		e.WantAuditEvents(t)
 		s := e.Start(t)
 		thief, owner := e.NewPerson(t, "eve@example.com"), e.NewPerson(t, "ada@example.com")
@@ -96,7 +96,7 @@ func readRefusedAccess(t *testing.T, s *fixture.Service, p *fixture.Person) (lis
 // TestRefusedAccessIsBounded checks that 200 refusals at once, on all instances, leave no more
 // events than the limit of an hour (contract A-66).
 func TestRefusedAccessIsBounded(t *testing.T) {
-	fixture.InEachEnvironment(t, func(t *testing.T, e *fixture.Environment) {
+	fixture.InEnvironment(t, func(t *testing.T, e *fixture.Environment) {
 		e.WantAuditEvents(t)
 		const limit = 20
 		on := startPair(t, e)

@@ -4,15 +4,15 @@ import (
 	"net/http"
 	"testing"
 
-	"github.com/tollgate-dev/tollgate/test/acceptance/internal/apiclient"
-	"github.com/tollgate-dev/tollgate/test/acceptance/internal/fixture"
+	"github.com/tollgate-dev/tollgate/test/apiclient"
 	"github.com/tollgate-dev/tollgate/test/await"
+	"github.com/tollgate-dev/tollgate/test/fixture"
 )
 
 // TestRetention checks that audit events are deleted and counted after their retention, and that
 // sessions are not deleted before theirs.
 func TestRetention(t *testing.T) {
-	fixture.InEachEnvironment(t, func(t *testing.T, e *fixture.Environment) {
+	fixture.InEnvironment(t, func(t *testing.T, e *fixture.Environment) {
 		s := e.Start(t, "RETENTION_INTERVAL=1s", "AUDIT_RETENTION=1s")
 		ada := e.NewPerson(t, "ada@example.com")
 		ada.Login(t, s)

@@ -6,15 +6,15 @@ import (
 	"testing"
 	"time"
 
-	"github.com/tollgate-dev/tollgate/test/acceptance/internal/apiclient"
-	"github.com/tollgate-dev/tollgate/test/acceptance/internal/fixture"
+	"github.com/tollgate-dev/tollgate/test/apiclient"
 	"github.com/tollgate-dev/tollgate/test/await"
+	"github.com/tollgate-dev/tollgate/test/fixture"
 )
 
 // TestStepUpCodes checks that a resent code replaces the code before it, that each challenge
 // succeeds once, and that the limit of challenges counts resends, on all instances together.
 func TestStepUpCodes(t *testing.T) {
-	fixture.InEachEnvironment(t, func(t *testing.T, e *fixture.Environment) {
+	fixture.InEnvironment(t, func(t *testing.T, e *fixture.Environment) {
 		e.WantAuditEvents(t)
 		on := startPair(t, e)
 		s, last := on[0], on[len(on)-1]
@@ -67,7 +67,7 @@ func TestStepUpCodes(t *testing.T) {
 // TestStepUpMethods checks that codes by SMS need a phone number, and that a method without its
 // plugin is refused.
 func TestStepUpMethods(t *testing.T) {
-	fixture.InEachEnvironment(t, func(t *testing.T, e *fixture.Environment) {
+	fixture.InEnvironment(t, func(t *testing.T, e *fixture.Environment) {
 		e.WantAuditEvents(t)
 		const number = "+4930123456"
 		s := e.Start(t, "OTP_SMS_PLUGIN=otp-log")
@@ -95,7 +95,7 @@ func TestStepUpMethods(t *testing.T) {
 // TestExpiry checks that tokens, challenges, locks and pending logins expire on time.
 func TestExpiry(t *testing.T) {
 	t.Parallel()
-	fixture.InEachEnvironment(t, func(t *testing.T, e *fixture.Environment) {
+	fixture.InEnvironment(t, func(t *testing.T, e *fixture.Environment) {
 		t.Parallel()
 		s := e.Start(t, append([]string{
 			"ACCESS_TOKEN_TTL=2s", "REFRESH_TOKEN_TTL=4s", "OTP_TTL=1s", "LOCKOUT_DURATION=1s", "LOCKOUT_THRESHOLD=1",
@@ -155,7 +155,7 @@ func TestExpiry(t *testing.T) {
 // TestReuseGrace checks that a repeated refresh gets the same successor within the grace period,
 // and that a replay of an earlier token ends all sessions.
 func TestReuseGrace(t *testing.T) {
-	fixture.InEachEnvironment(t, func(t *testing.T, e *fixture.Environment) {
+	fixture.InEnvironment(t, func(t *testing.T, e *fixture.Environment) {
 		s := e.Start(t, "REFRESH_REUSE_GRACE=1m")
 		p := e.NewPerson(t, "ada@example.com")
 		p.Login(t, s)
@@ -182,7 +182,7 @@ func TestReuseGrace(t *testing.T) {
 // TestLimitsByAddress checks that the two limits of contract A-52 are counted apart, on all
 // instances together, whatever is requested, and each address by itself.
 func TestLimitsByAddress(t *testing.T) {
-	fixture.InEachEnvironment(t, func(t *testing.T, e *fixture.Environment) {
+	fixture.InEnvironment(t, func(t *testing.T, e *fixture.Environment) {
 		limits := []string{"AUTH_RATE_LIMIT=6", "API_RATE_LIMIT=5", "TRUSTED_PROXIES=127.0.0.0/8"}
 		on := []*fixture.Service{e.Start(t, limits...)}
 		if e.Shared {
@@ -245,7 +245,7 @@ func wantWindow(t *testing.T, a apiclient.Response) {
 // TestStepUpReturnsAnAccessToken checks that the new token and the one of before have the new
 // level.
 func TestStepUpReturnsAnAccessToken(t *testing.T) {
-	fixture.InEachEnvironment(t, func(t *testing.T, e *fixture.Environment) {
+	fixture.InEnvironment(t, func(t *testing.T, e *fixture.Environment) {
 		s := e.Start(t)
 		ada := e.NewPerson(t, "ada@example.com")
 		ada.Login(t, s)

@@ -15,9 +15,9 @@ import (
 
 	"github.com/valkey-io/valkey-go"
 
-	"github.com/tollgate-dev/tollgate/test/acceptance/internal/apiclient"
-	"github.com/tollgate-dev/tollgate/test/acceptance/internal/fixture"
+	"github.com/tollgate-dev/tollgate/test/apiclient"
 	"github.com/tollgate-dev/tollgate/test/await"
+	"github.com/tollgate-dev/tollgate/test/fixture"
 )
 
 // secrets holds the secrets that a full run sends and receives, by description, and the text of its
@@ -51,7 +51,7 @@ func (k *secrets) recordRefusal(a apiclient.Response) {
 // TestNoSecretIsKeptInClear searches the log, the error responses, the audit log, all records and
 // the counter store for every password, code and token of a full run.
 func TestNoSecretIsKeptInClear(t *testing.T) {
-	fixture.InEachEnvironment(t, func(t *testing.T, e *fixture.Environment) {
+	fixture.InEnvironment(t, func(t *testing.T, e *fixture.Environment) {
 		s := e.Start(t, append([]string{"LOG_LEVEL=debug", "PACKAGE_CHECKS=off"}, fixture.RelaxedRiskSettings...)...)
 		p := e.NewPerson(t, "ada@example.com", "publish *")
 		k := runEverything(t, e, s, p)
@@ -172,11 +172,11 @@ func runEverything(t *testing.T, e *fixture.Environment, s *fixture.Service, p *
 func withSecondFactor(t *testing.T, s *fixture.Service, p *fixture.Person, k *secrets) {
 	t.Helper()
 	app := enrolThroughAPI(t, s, p)
-	raw, err := base32.StdEncoding.DecodeString(app.Key.Secret())
+	raw, err := base32.StdEncoding.DecodeString(app.Secret(t))
 	if err != nil {
 		t.Fatal(err)
 	}
-	k.add("TOTP secret", app.Key.Secret())
+	k.add("TOTP secret", app.Secret(t))
 	k.add("raw TOTP secret", string(raw))
 	for i, code := range app.Recovery {
 		k.add(fmt.Sprint("recovery code ", i), code)

@@ -7,16 +7,16 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/tollgate-dev/tollgate/test/acceptance/internal/apiclient"
-	"github.com/tollgate-dev/tollgate/test/acceptance/internal/fixture"
+	"github.com/tollgate-dev/tollgate/test/apiclient"
 	"github.com/tollgate-dev/tollgate/test/await"
+	"github.com/tollgate-dev/tollgate/test/fixture"
 )
 
 // TestLimitedTrustEnrolsNothing checks a session that had only the password and the fields of a
 // confirmed device. It must not change any credential of the person, neither at once nor later with
 // what it enrolled.
 func TestLimitedTrustEnrolsNothing(t *testing.T) {
-	fixture.InEachEnvironment(t, func(t *testing.T, e *fixture.Environment) {
+	fixture.InEnvironment(t, func(t *testing.T, e *fixture.Environment) {
 		s := e.Start(t, fixture.RiskPolicy("fast"))
 		owner := e.NewPerson(t, "ada@example.com")
 		owner.Login(t, s)
@@ -43,7 +43,7 @@ func TestLimitedTrustEnrolsNothing(t *testing.T) {
 		// The owner's own pending authenticator must not help another person.
 		var enrolled struct{ Secret, OTPAuthURI string }
 		owner.PostJSON(t, s, "/auth/mfa/enroll", nil).WantStatus(t, http.StatusOK).Decode(t, &enrolled)
-		app := &fixture.Authenticator{Key: fixture.ReadAuthenticatorKey(t, enrolled.OTPAuthURI)}
+		app := &fixture.Authenticator{URI: enrolled.OTPAuthURI}
 		second := &fixture.Person{Email: owner.Email, Device: map[string]string{"userAgent": "second"}}
 		second.Login(t, s)
 		second.StepUp(t, e, s)
@@ -69,7 +69,7 @@ func TestLimitedTrustEnrolsNothing(t *testing.T) {
 // device token only: the mark counts after the next code on the device, and not before (contract
 //
 func TestTrustedMarkNeedsACode(t *testing.T) {
-	fixture.InEachEnvironment(t, func(t *testing.T, e *fixture.Environment) {
+	fixture.InEnvironment(t, func(t *testing.T, e *fixture.Environment) {
 		file := filepath.Join(e.Dir, "notices.jsonl")
 		s := e.Start(t, fixture.RiskPolicy("fast"), "NOTICE_LOG_FILE="+file)
 		ada := e.NewPerson(t, "ada@example.com")
@@ -140,7 +140,7 @@ func readNotices(t *testing.T, file string) string {
 // TestNoticesOfCredentialChanges checks that each change of a credential sends a notice, and that
 // the audit log has the level of the session.
 func TestNoticesOfCredentialChanges(t *testing.T) {
-	fixture.InEachEnvironment(t, func(t *testing.T, e *fixture.Environment) {
+	fixture.InEnvironment(t, func(t *testing.T, e *fixture.Environment) {
 		e.WantAuditEvents(t)
 		file := filepath.Join(e.Dir, "notices.jsonl")
 		s := e.Start(t, "NOTICE_LOG_FILE="+file)
@@ -154,7 +154,7 @@ func TestNoticesOfCredentialChanges(t *testing.T) {
 		var enrolled struct{ Secret, OTPAuthURI string }
 		ada.PostJSON(t, s, "/auth/mfa/enroll", nil).WantStatus(t, http.StatusOK).Decode(t, &enrolled)
 		told("An authenticator app was added to your account.")
-		app := &fixture.Authenticator{Key: fixture.ReadAuthenticatorKey(t, enrolled.OTPAuthURI)}
+		app := &fixture.Authenticator{URI: enrolled.OTPAuthURI}
 		ada.PostJSON(t, s, "/auth/mfa/activate", map[string]string{"mfaCode": app.Code(t, 0)}).WantStatus(t,
 			http.StatusOK)
 		told("An authenticator app was activated for your account.")
@@ -183,7 +183,7 @@ func TestNoticesOfCredentialChanges(t *testing.T) {
 // TestUntrustedDevice checks that the mark UNTRUSTED lowers the sessions on the device on every
 // instance, that a refresh does not raise them, and that a code does.
 func TestUntrustedDevice(t *testing.T) {
-	fixture.InEachEnvironment(t, func(t *testing.T, e *fixture.Environment) {
+	fixture.InEnvironment(t, func(t *testing.T, e *fixture.Environment) {
 		e.WantAuditEvents(t)
 		on := startPair(t, e)
 		s, other := on[0], on[len(on)-1]
@@ -231,7 +231,7 @@ func TestUntrustedDevice(t *testing.T) {
 // takes something from them, for each kind as often as the limit allows, and no notice for the acts
 // of a session at LIMITED_TRUST.
 func TestNoticesOfLosses(t *testing.T) {
-	fixture.InEachEnvironment(t, func(t *testing.T, e *fixture.Environment) {
+	fixture.InEnvironment(t, func(t *testing.T, e *fixture.Environment) {
 		file := filepath.Join(e.Dir, "notices.jsonl")
 		s := e.Start(t, "NOTICE_LOG_FILE="+file, "NOTICE_LIMIT=2", fixture.RiskPolicy("fast"))
 		ada := e.NewPerson(t, "ada@example.com")
@@ -284,7 +284,7 @@ func TestNoticesOfLosses(t *testing.T) {
 // TestRoutesAndLevels checks that every route that needs a session accepts its trust levels, and
 // refuses the others before it checks anything else.
 func TestRoutesAndLevels(t *testing.T) {
-	fixture.InEachEnvironment(t, func(t *testing.T, e *fixture.Environment) {
+	fixture.InEnvironment(t, func(t *testing.T, e *fixture.Environment) {
 		s := e.Start(t, "STEP_UP_LIMIT=100")
 		sessions := map[string]*fixture.Person{}
 		begin := func(want string, p *fixture.Person) {

@@ -11,15 +11,15 @@ import (
 	"testing"
 
 	"github.com/tollgate-dev/tollgate/adapters/otlp/otlptest"
-	"github.com/tollgate-dev/tollgate/test/acceptance/internal/apiclient"
-	"github.com/tollgate-dev/tollgate/test/acceptance/internal/fixture"
+	"github.com/tollgate-dev/tollgate/test/apiclient"
+	"github.com/tollgate-dev/tollgate/test/fixture"
 )
 
 // TestUnknownPersonLooksLikeAnother checks that the refusal of a person without an account, or with
 // a disabled one, is the same as for a wrong password: the same bytes, one password hash, and the
 // same database statements. `go run ./test/load refusals` measures that the time is the same too.
 func TestUnknownPersonLooksLikeAnother(t *testing.T) {
-	fixture.InEachEnvironment(t, func(t *testing.T, e *fixture.Environment) {
+	fixture.InEnvironment(t, func(t *testing.T, e *fixture.Environment) {
 		collector := otlptest.Start(t)
 		s := e.Start(t,
 			"TRACING_ENABLED=true", "TRACING_EXPORTER_PROTOCOL=http", "TRACING_SAMPLING_RATE=0",

@@ -11,8 +11,8 @@ import (
 
 	"github.com/go-jose/go-jose/v4"
 
-	"github.com/tollgate-dev/tollgate/test/acceptance/internal/apiclient"
-	"github.com/tollgate-dev/tollgate/test/acceptance/internal/fixture"
+	"github.com/tollgate-dev/tollgate/test/apiclient"
+	"github.com/tollgate-dev/tollgate/test/fixture"
 	"github.com/tollgate-dev/tollgate/test/oidcissuer"
 )
 
@@ -65,7 +65,7 @@ func reading(t *testing.T, api, path, token string) apiclient.Response {
 // changes nothing; what an operator changes about the provider ends it on two instances within a second
 // (contract C-44).
 func TestForeignTokens(t *testing.T) {
-	fixture.InEachEnvironment(t, func(t *testing.T, e *fixture.Environment) {
+	fixture.InEnvironment(t, func(t *testing.T, e *fixture.Environment) {
 		s, other := startPrivate(t, e)
 		wait := func(what, path, token string, want int) {
 			t.Helper()
@@ -249,7 +249,7 @@ func TestForeignTokensWithoutKeys(t *testing.T) {
 // TestRealForeignTokens: a program and a person have access tokens of a provider that others have
 // written.
 func TestRealForeignTokens(t *testing.T) {
-	fixture.InEachEnvironment(t, func(t *testing.T, e *fixture.Environment) {
+	fixture.InEnvironment(t, func(t *testing.T, e *fixture.Environment) {
 		s := &site{e: e, Service: e.Start(t, append(fixture.RegistrySettings(), fixture.RiskPolicy("relaxed"), "REGISTRY_READ=people")...)}
 		s.operator = e.NewWriter(t, s.Service, "olga@example.com", "operate *")
 		p := startReal(t, s.Service, false)

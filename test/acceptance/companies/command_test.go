@@ -5,13 +5,13 @@ import (
 	"testing"
 	"time"
 
-	"github.com/tollgate-dev/tollgate/test/acceptance/internal/fixture"
+	"github.com/tollgate-dev/tollgate/test/fixture"
 )
 
 // TestCommandLogin signs the command in at a provider. Its session ends with the person's sign-in
 // there (contract A-79).
 func TestCommandLogin(t *testing.T) {
-	fixture.InEachEnvironment(t, func(t *testing.T, e *fixture.Environment) {
+	fixture.InEnvironment(t, func(t *testing.T, e *fixture.Environment) {
 		s := startSite(t, e)
 		s.provider.SignIn("u1", "ada@acme.example", "sid", "one")
 		ada, b := fixture.NewPublisher(t, &fixture.Person{Email: "ada@acme.example"}), s.newBrowser(t)

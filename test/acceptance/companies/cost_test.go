@@ -10,7 +10,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/tollgate-dev/tollgate/test/acceptance/internal/fixture"
+	"github.com/tollgate-dev/tollgate/test/fixture"
 	"github.com/tollgate-dev/tollgate/test/oidcissuer"
 )
 
@@ -21,7 +21,7 @@ func TestCost(t *testing.T) {
 		t.Skip("measures and checks nothing: set TEST_COST=1")
 	}
 	const rounds = 300
-	fixture.InEachEnvironment(t, func(t *testing.T, e *fixture.Environment) {
+	fixture.InEnvironment(t, func(t *testing.T, e *fixture.Environment) {
 		s := startSite(t, e, "ARGON2_MEMORY_KIB=64", "ARGON2_ITERATIONS=1")
 		e.NewPerson(t, "bert@acme.example")
 		s.provider.SignIn("u1", "ada@acme.example")

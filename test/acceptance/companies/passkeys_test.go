@@ -6,8 +6,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/tollgate-dev/tollgate/test/acceptance/internal/apiclient"
-	"github.com/tollgate-dev/tollgate/test/acceptance/internal/fixture"
+	"github.com/tollgate-dev/tollgate/test/apiclient"
+	"github.com/tollgate-dev/tollgate/test/fixture"
 	"github.com/tollgate-dev/tollgate/test/softkey"
 )
 
@@ -40,7 +40,7 @@ func decodeBase64(t *testing.T, text string) []byte {
 // removed while nothing else leads in, neither a password that is not accepted nor an identity without
 // its provider (contract K-1, K-9).
 func TestPasskeyOfACompany(t *testing.T) {
-	fixture.InEachEnvironment(t, func(t *testing.T, e *fixture.Environment) {
+	fixture.InEnvironment(t, func(t *testing.T, e *fixture.Environment) {
 		s := startSite(t, e)
 		bert, local := e.NewPerson(t, "bert@acme.example"), *s.Service
 		local.API = strings.Replace(s.API, "127.0.0.1", "localhost", 1)

@@ -7,14 +7,14 @@ import (
 	"testing"
 	"time"
 
-	"github.com/tollgate-dev/tollgate/test/acceptance/internal/apiclient"
-	"github.com/tollgate-dev/tollgate/test/acceptance/internal/fixture"
+	"github.com/tollgate-dev/tollgate/test/apiclient"
+	"github.com/tollgate-dev/tollgate/test/fixture"
 	"github.com/tollgate-dev/tollgate/test/oidcissuer"
 )
 
 // TestWhoItIs tries who may sign in, and ways to take over an account that were seen elsewhere.
 func TestWhoItIs(t *testing.T) {
-	fixture.InEachEnvironment(t, func(t *testing.T, e *fixture.Environment) {
+	fixture.InEnvironment(t, func(t *testing.T, e *fixture.Environment) {
 		s := startSite(t, e)
 		for _, email := range []string{"bert@acme.example", "locked@acme.example", "off@acme.example", "far@other.example"} {
 			e.NewPerson(t, email)
@@ -62,7 +62,7 @@ func TestWhoItIs(t *testing.T) {
 
 // TestGroups checks grants by groups, and every odd form of the claim.
 func TestGroups(t *testing.T) {
-	fixture.InEachEnvironment(t, func(t *testing.T, e *fixture.Environment) {
+	fixture.InEnvironment(t, func(t *testing.T, e *fixture.Environment) {
 		s := startSite(t, e)
 		give := func(group, action, resource string) object {
 			return object{"group": group, "action": action, "resource": resource}
@@ -149,7 +149,7 @@ func (s *site) wantProtected(t *testing.T) {
 
 // TestIdentities checks what a person sees of the own identities, links and unlinks.
 func TestIdentities(t *testing.T) {
-	fixture.InEachEnvironment(t, func(t *testing.T, e *fixture.Environment) {
+	fixture.InEnvironment(t, func(t *testing.T, e *fixture.Environment) {
 		s := startSite(t, e)
 		list := func() []any { return s.want(t, 200, "GET", "/auth/identities", nil)["identities"].([]any) }
 		if got := list(); len(got) != 0 {
@@ -198,7 +198,7 @@ func (s *site) verify(t *testing.T, b *browser) {
 // TestSecondFactor checks what a second factor of the provider is worth, and that a person with an
 // authenticator is asked for a code without one.
 func TestSecondFactor(t *testing.T) {
-	fixture.InEachEnvironment(t, func(t *testing.T, e *fixture.Environment) {
+	fixture.InEnvironment(t, func(t *testing.T, e *fixture.Environment) {
 		s := startSite(t, e)
 		s.want(t, 200, "PUT", providers+"/acme", s.settings("create", true, "secondFactor", object{"amr": []string{"mfa"}}))
 		level := func(claims ...any) string {
@@ -234,7 +234,7 @@ func TestSecondFactor(t *testing.T) {
 
 // TestShownPerson checks that operators see the identities of a person and the origin of each grant.
 func TestShownPerson(t *testing.T) {
-	fixture.InEachEnvironment(t, func(t *testing.T, e *fixture.Environment) {
+	fixture.InEnvironment(t, func(t *testing.T, e *fixture.Environment) {
 		s := startSite(t, e)
 		s.want(t, 200, "PUT", providers+"/acme", s.settings("create", true, "groupGrants",
 			[]object{{"group": "devs", "action": "publish", "resource": "com.acme/*"}}))

@@ -5,14 +5,14 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/tollgate-dev/tollgate/test/acceptance/internal/apiclient"
-	"github.com/tollgate-dev/tollgate/test/acceptance/internal/fixture"
+	"github.com/tollgate-dev/tollgate/test/apiclient"
+	"github.com/tollgate-dev/tollgate/test/fixture"
 	"github.com/tollgate-dev/tollgate/test/oidcissuer"
 )
 
 // TestProviders administers providers by the API.
 func TestProviders(t *testing.T) {
-	fixture.InEachEnvironment(t, func(t *testing.T, e *fixture.Environment) {
+	fixture.InEnvironment(t, func(t *testing.T, e *fixture.Environment) {
 		s := startSite(t, e)
 		got := s.want(t, 200, "GET", providers+"/acme", nil)
 		if got["hasSecret"] != true || got["clientSecret"] != nil || got["recheck"] != "1h" || got["maxSession"] != "12h" ||
@@ -129,7 +129,7 @@ func (s *site) checkWrites(t *testing.T) {
 // TestRemovedProvider checks that the grants and sessions of a provider end with it, and that its
 // identities are good again.
 func TestRemovedProvider(t *testing.T) {
-	fixture.InEachEnvironment(t, func(t *testing.T, e *fixture.Environment) {
+	fixture.InEnvironment(t, func(t *testing.T, e *fixture.Environment) {
 		s := startSite(t, e)
 		with := s.settings("create", true, "groupGrants", []object{{"group": "devs", "action": "publish", "resource": "com.acme/*"}})
 		s.want(t, 200, "PUT", providers+"/acme", with)
@@ -153,7 +153,7 @@ func TestRemovedProvider(t *testing.T) {
 
 // TestOfferedProviders checks what is offered to whom, before a sign-in.
 func TestOfferedProviders(t *testing.T) {
-	fixture.InEachEnvironment(t, func(t *testing.T, e *fixture.Environment) {
+	fixture.InEnvironment(t, func(t *testing.T, e *fixture.Environment) {
 		s := startSite(t, e)
 		e.NewPerson(t, "ada@acme.example")
 		for query, want := range map[string]int{
@@ -175,7 +175,7 @@ func TestOfferedProviders(t *testing.T) {
 
 // TestProvidersInAFile applies and exports providers.
 func TestProvidersInAFile(t *testing.T) {
-	fixture.InEachEnvironment(t, func(t *testing.T, e *fixture.Environment) {
+	fixture.InEnvironment(t, func(t *testing.T, e *fixture.Environment) {
 		s := startSite(t, e)
 		s.want(t, 204, "DELETE", providers+"/acme", nil)
 		with := s.settings("name", "acme", "secondFactor", object{"amr": []string{"mfa"}})
@@ -213,7 +213,7 @@ func TestProvidersInAFile(t *testing.T) {
 
 // TestAuditEvents checks the events of company sign-in as they are stored.
 func TestAuditEvents(t *testing.T) {
-	fixture.InEachEnvironment(t, func(t *testing.T, e *fixture.Environment) {
+	fixture.InEnvironment(t, func(t *testing.T, e *fixture.Environment) {
 		e.WantAuditEvents(t)
 		s := startSite(t, e)
 		s.want(t, 200, "PUT", providers+"/acme", s.settings("create", true, "clientSecret", "another secret",

@@ -12,9 +12,9 @@ import (
 	"sync/atomic"
 	"testing"
 
-	"github.com/tollgate-dev/tollgate/test/acceptance/internal/apiclient"
-	"github.com/tollgate-dev/tollgate/test/acceptance/internal/fixture"
+	"github.com/tollgate-dev/tollgate/test/apiclient"
 	"github.com/tollgate-dev/tollgate/test/await"
+	"github.com/tollgate-dev/tollgate/test/fixture"
 )
 
 const (
@@ -122,7 +122,7 @@ func (p *realProvider) settings(client string, domains ...string) object {
 // TestRealProvider lives the life of people at a real provider: the account is made or linked, groups
 // give grants, the provider confirms the sessions, its keys change, and leaving it ends everything.
 func TestRealProvider(t *testing.T) {
-	fixture.InEachEnvironment(t, func(t *testing.T, e *fixture.Environment) {
+	fixture.InEnvironment(t, func(t *testing.T, e *fixture.Environment) {
 		s := &site{e: e, Service: e.Start(t, append(fixture.RegistrySettings(), fixture.RiskPolicy("relaxed"))...)}
 		s.operator = e.NewWriter(t, s.Service, "olga@example.com", "operate *")
 		p := startReal(t, s.Service, false)
@@ -182,7 +182,7 @@ func TestRealProvider(t *testing.T) {
 // TestRealUnaskedRefreshToken is TestUnaskedRefreshToken at a real provider, which gives a refresh token
 // to every client that may use one. The session goes on without it when the person is removed there.
 func TestRealUnaskedRefreshToken(t *testing.T) {
-	fixture.InEachEnvironment(t, func(t *testing.T, e *fixture.Environment) {
+	fixture.InEnvironment(t, func(t *testing.T, e *fixture.Environment) {
 		s := &site{e: e, Service: e.Start(t, append(fixture.RegistrySettings(), fixture.RiskPolicy("relaxed"))...)}
 		s.operator = e.NewWriter(t, s.Service, "olga@example.com", "operate *")
 		p := startReal(t, s.Service, false)

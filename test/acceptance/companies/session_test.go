@@ -10,9 +10,10 @@ import (
 	"testing"
 	"time"
 
-	"github.com/tollgate-dev/tollgate/test/acceptance/internal/apiclient"
-	"github.com/tollgate-dev/tollgate/test/acceptance/internal/fixture"
+	"github.com/tollgate-dev/tollgate/test/acceptance/internal/openapi"
+	"github.com/tollgate-dev/tollgate/test/apiclient"
 	"github.com/tollgate-dev/tollgate/test/await"
+	"github.com/tollgate-dev/tollgate/test/fixture"
 	"github.com/tollgate-dev/tollgate/test/oidcissuer"
 )
 
@@ -41,7 +42,7 @@ func (s *site) logOut(t *testing.T, token string) apiclient.Response {
 		t.Fatal(err)
 	}
 	a := apiclient.Response{Status: response.StatusCode, Header: response.Header, Body: text}
-	if err := apiclient.CheckDescribed(r, a); err != nil {
+	if err := openapi.CheckDescribed(r, a); err != nil {
 		t.Error(err)
 	}
 	return a
@@ -49,7 +50,7 @@ func (s *site) logOut(t *testing.T, token string) apiclient.Response {
 
 // TestBackChannelLogout checks which tokens end which sessions.
 func TestBackChannelLogout(t *testing.T) {
-	fixture.InEachEnvironment(t, func(t *testing.T, e *fixture.Environment) {
+	fixture.InEnvironment(t, func(t *testing.T, e *fixture.Environment) {
 		e.WantAuditEvents(t)
 		s := startSite(t, e)
 		now := time.Now()
@@ -139,7 +140,7 @@ func withNull(claims map[string]any, name string) map[string]any {
 
 // TestRecheck checks that groups are read again, and that a leaver's sessions and tokens end.
 func TestRecheck(t *testing.T) {
-	fixture.InEachEnvironment(t, func(t *testing.T, e *fixture.Environment) {
+	fixture.InEnvironment(t, func(t *testing.T, e *fixture.Environment) {
 		e.WantAuditEvents(t)
 		s := startSite(t, e)
 		s.askForRefresh(t, "recheck", "10s",
@@ -206,7 +207,7 @@ func TestGroupOfAView(t *testing.T) {
 // TestGroupOfARule: a rule about calls selects people by a group of a linked identity, and names it; who
 // leaves the group is not selected any more on two instances within a second.
 func TestGroupOfARule(t *testing.T) {
-	fixture.InEachEnvironment(t, func(t *testing.T, e *fixture.Environment) {
+	fixture.InEnvironment(t, func(t *testing.T, e *fixture.Environment) {
 		s := startSite(t, e)
 		s.askForRefresh(t)
 		e.NewWriter(t, s.Service, "bert@acme.example", "publish com.acme/*").
@@ -240,7 +241,7 @@ func TestGroupOfARule(t *testing.T) {
 // TestUnaskedRefreshToken checks that a refresh token that a provider gives without offline_access is not
 // kept: it may end with the session there, and its end would be taken for the end of the employment.
 func TestUnaskedRefreshToken(t *testing.T) {
-	fixture.InEachEnvironment(t, func(t *testing.T, e *fixture.Environment) {
+	fixture.InEnvironment(t, func(t *testing.T, e *fixture.Environment) {
 		s := startSite(t, e)
 		behave := oidcissuer.Behaviour{Claims: object{"sub": "u1", "email": "ada@acme.example"}, Refresh: "unasked"}
 		s.provider.Behave(behave)

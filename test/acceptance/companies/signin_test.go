@@ -10,14 +10,14 @@ import (
 
 	"github.com/go-jose/go-jose/v4"
 
-	"github.com/tollgate-dev/tollgate/test/acceptance/internal/apiclient"
-	"github.com/tollgate-dev/tollgate/test/acceptance/internal/fixture"
+	"github.com/tollgate-dev/tollgate/test/apiclient"
+	"github.com/tollgate-dev/tollgate/test/fixture"
 	"github.com/tollgate-dev/tollgate/test/oidcissuer"
 )
 
 // TestSignIn walks through the life of a person: made, known again, linked, with grants by groups.
 func TestSignIn(t *testing.T) {
-	fixture.InEachEnvironment(t, func(t *testing.T, e *fixture.Environment) {
+	fixture.InEnvironment(t, func(t *testing.T, e *fixture.Environment) {
 		s := startSite(t, e)
 		s.newBrowser(t).open("/console/sign-in").want(200, "Sign in with", "Acme", "/console/sign-in/company/acme?return=")
 		s.provider.SignIn("u1", "Ada@Acme.example", "name", "Ada")
@@ -51,7 +51,7 @@ func (s *site) wantEvents(t *testing.T, actions ...string) {
 
 // TestRefusedAnswers tries everything that may be wrong with the answer that a browser brings.
 func TestRefusedAnswers(t *testing.T) {
-	fixture.InEachEnvironment(t, func(t *testing.T, e *fixture.Environment) {
+	fixture.InEnvironment(t, func(t *testing.T, e *fixture.Environment) {
 		s := startSite(t, e)
 		s.provider.SignIn("u1", "ada@acme.example")
 		callback := func(b *browser) string {
@@ -121,7 +121,7 @@ func TestOldestSignInFallsOut(t *testing.T) {
 
 // TestRefusedTokens tries everything that may be wrong with an ID token.
 func TestRefusedTokens(t *testing.T) {
-	fixture.InEachEnvironment(t, func(t *testing.T, e *fixture.Environment) {
+	fixture.InEnvironment(t, func(t *testing.T, e *fixture.Environment) {
 		s := startSite(t, e)
 		now := time.Now()
 		claim := func(name string, value any) oidcissuer.Behaviour {
@@ -271,7 +271,7 @@ func (s *site) wantUp(t *testing.T, up bool) {
 // TestEnforcedDomain checks that a password of an enforced domain is refused, whether or not there is
 // an account, and that other domains go on.
 func TestEnforcedDomain(t *testing.T) {
-	fixture.InEachEnvironment(t, func(t *testing.T, e *fixture.Environment) {
+	fixture.InEnvironment(t, func(t *testing.T, e *fixture.Environment) {
 		s := startSite(t, e)
 		e.NewPerson(t, "ada@acme.example")
 		s.wantCode(t, 409, "conflict", "PUT", providers+"/acme", s.settings("enforce", true))

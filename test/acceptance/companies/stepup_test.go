@@ -11,8 +11,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/tollgate-dev/tollgate/test/acceptance/internal/apiclient"
-	"github.com/tollgate-dev/tollgate/test/acceptance/internal/fixture"
+	"github.com/tollgate-dev/tollgate/test/apiclient"
+	"github.com/tollgate-dev/tollgate/test/fixture"
 	"github.com/tollgate-dev/tollgate/test/oidcissuer"
 )
 
@@ -61,7 +61,7 @@ func (s *site) wantTrust(t *testing.T, p *fixture.Person, level string) {
 
 // TestStepUpAtCompany raises a session, whose person opens the address in any browser, once.
 func TestStepUpAtCompany(t *testing.T) {
-	fixture.InEachEnvironment(t, func(t *testing.T, e *fixture.Environment) {
+	fixture.InEnvironment(t, func(t *testing.T, e *fixture.Environment) {
 		e.WantAuditEvents(t)
 		s, ada := startStepUps(t, e)
 		s.wantTrust(t, ada, "UNVERIFIED")
@@ -94,7 +94,7 @@ func TestStepUpAtCompany(t *testing.T) {
 
 // TestRefusedStepUp tries answers that do not raise a session: each takes an attempt away.
 func TestRefusedStepUp(t *testing.T) {
-	fixture.InEachEnvironment(t, func(t *testing.T, e *fixture.Environment) {
+	fixture.InEnvironment(t, func(t *testing.T, e *fixture.Environment) {
 		s, ada := startStepUps(t, e)
 		e.NewPerson(t, "bert@acme.example")
 		s.provider.SignIn("u2", "bert@acme.example")
@@ -141,7 +141,7 @@ func TestRefusedStepUp(t *testing.T) {
 // TestStepUpAttempts checks that the last attempt of a challenge is the last one, that there are five
 // challenges in an hour, and that the methods of other people are not offered.
 func TestStepUpAttempts(t *testing.T) {
-	fixture.InEachEnvironment(t, func(t *testing.T, e *fixture.Environment) {
+	fixture.InEnvironment(t, func(t *testing.T, e *fixture.Environment) {
 		s, ada := startStepUps(t, e)
 		address := s.stepUp(t, ada)["url"].(string)
 		late := s.newBrowser(t)
@@ -173,7 +173,7 @@ func TestStepUpAttempts(t *testing.T) {
 // address, by the address in the browser of another person, by that of another session, and by an
 // address that a victim gets from elsewhere.
 func TestStolenStepUp(t *testing.T) {
-	fixture.InEachEnvironment(t, func(t *testing.T, e *fixture.Environment) {
+	fixture.InEnvironment(t, func(t *testing.T, e *fixture.Environment) {
 		s, ada := startStepUps(t, e, "TRUSTED_PROXIES=127.0.0.1/32")
 		challenge := s.stepUp(t, ada)
 		address := challenge["url"].(string)
@@ -223,7 +223,7 @@ func mustParse(t *testing.T, address string) *url.URL {
 // TestExpiredStepUp checks that an address is good as long as its challenge, and no longer than the
 // session.
 func TestExpiredStepUp(t *testing.T) {
-	fixture.InEachEnvironment(t, func(t *testing.T, e *fixture.Environment) {
+	fixture.InEnvironment(t, func(t *testing.T, e *fixture.Environment) {
 		s, ada := startStepUps(t, e)
 		b := s.newBrowser(t)
 		address := s.stepUp(t, ada)["url"].(string)
@@ -244,7 +244,7 @@ func TestExpiredStepUp(t *testing.T) {
 // TestStepUpByCommand checks that the command prints the address, and goes on when the session is
 // raised.
 func TestStepUpByCommand(t *testing.T) {
-	fixture.InEachEnvironment(t, func(t *testing.T, e *fixture.Environment) {
+	fixture.InEnvironment(t, func(t *testing.T, e *fixture.Environment) {
 		s, ada := startStepUps(t, e)
 		s.provider.Behave(verified("u1"))
 		command := exec.CommandContext(t.Context(), filepath.Join(fixture.BinDir, "tollgate"),

@@ -7,8 +7,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/tollgate-dev/tollgate/test/acceptance/internal/apiclient"
-	"github.com/tollgate-dev/tollgate/test/acceptance/internal/fixture"
+	"github.com/tollgate-dev/tollgate/test/apiclient"
+	"github.com/tollgate-dev/tollgate/test/fixture"
 	"github.com/tollgate-dev/tollgate/test/oidcissuer"
 )
 
@@ -83,7 +83,7 @@ func TestMixedAnswers(t *testing.T) {
 // account and an identity; the attacker is known to the provider too. None leads into the account of the
 // victim, and none puts the victim into that of the attacker.
 func TestTakeOvers(t *testing.T) {
-	fixture.InEachEnvironment(t, func(t *testing.T, e *fixture.Environment) {
+	fixture.InEnvironment(t, func(t *testing.T, e *fixture.Environment) {
 		s := startSite(t, e)
 		const begin, victim, attacker = "/console/sign-in/company/acme", "victim@acme.example", "attacker@acme.example"
 		e.NewPerson(t, "password@acme.example") // a person without an identity
@@ -242,7 +242,7 @@ func TestCompanyCookie(t *testing.T) {
 // TestNewPersonAtOnce signs a person in for the first time in several browsers at once: there is one
 // account then, and each has a session.
 func TestNewPersonAtOnce(t *testing.T) {
-	fixture.InEachEnvironment(t, func(t *testing.T, e *fixture.Environment) {
+	fixture.InEnvironment(t, func(t *testing.T, e *fixture.Environment) {
 		s := startSite(t, e)
 		s.provider.SignIn("u1", "ada@acme.example")
 		pages := make([]*browser, 8)
@@ -265,7 +265,7 @@ func TestNewPersonAtOnce(t *testing.T) {
 // TestLastOperatorByGroup checks that the last operator keeps the grant that a group gave, which is
 // reported, and that the person whose account is linked gets a notice.
 func TestLastOperatorByGroup(t *testing.T) {
-	fixture.InEachEnvironment(t, func(t *testing.T, e *fixture.Environment) {
+	fixture.InEnvironment(t, func(t *testing.T, e *fixture.Environment) {
 		s := startSite(t, e)
 		s.want(t, 200, "PUT", providers+"/acme", s.settings("create", true,
 			"groupGrants", []object{{"group": "ops", "action": "operate", "resource": "*"}}))

@@ -3,15 +3,15 @@ package companies
 import (
 	"testing"
 
-	"github.com/tollgate-dev/tollgate/test/acceptance/internal/apiclient"
-	"github.com/tollgate-dev/tollgate/test/acceptance/internal/fixture"
+	"github.com/tollgate-dev/tollgate/test/apiclient"
+	"github.com/tollgate-dev/tollgate/test/fixture"
 	"github.com/tollgate-dev/tollgate/test/oidcissuer"
 )
 
 // TestOnlyWay checks that an identity stays that is the only way in: also if the password of the person
 // is not accepted, or the provider of another identity is not there any more.
 func TestOnlyWay(t *testing.T) {
-	fixture.InEachEnvironment(t, func(t *testing.T, e *fixture.Environment) {
+	fixture.InEnvironment(t, func(t *testing.T, e *fixture.Environment) {
 		s := startSite(t, e)
 		s.linkOperator(t)
 		identities := func() (all []string) {
@@ -78,7 +78,7 @@ func (s *site) addPasskey(t *testing.T, email string) {
 // TestLockAndCompany checks that a lock after failures and company sign-ins do not touch each other,
 // and that refused company sign-ins lock no one.
 func TestLockAndCompany(t *testing.T) {
-	fixture.InEachEnvironment(t, func(t *testing.T, e *fixture.Environment) {
+	fixture.InEnvironment(t, func(t *testing.T, e *fixture.Environment) {
 		s := startSite(t, e, "LOCKOUT_THRESHOLD=5")
 		e.NewPerson(t, "bert@acme.example")
 		login := func(password string) int {

@@ -8,15 +8,15 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/tollgate-dev/tollgate/test/acceptance/internal/fixture"
 	"github.com/tollgate-dev/tollgate/test/await"
+	"github.com/tollgate-dev/tollgate/test/fixture"
 )
 
 // TestFormsOfAccessRules adds rules with each field, changes each field, and removes them. A mistake is
 // at its field, and a rule after which no call is allowed needs a confirmation.
 func TestFormsOfAccessRules(t *testing.T) {
 	t.Parallel()
-	fixture.InEachEnvironment(t, func(t *testing.T, e *fixture.Environment) {
+	fixture.InEnvironment(t, func(t *testing.T, e *fixture.Environment) {
 		s := e.Start(t, fixture.RegistrySettings()...)
 		b := newOperator(t, e, s)
 		b.follow("Access rules", http.StatusOK)
@@ -104,7 +104,7 @@ func (b *browser) confirmLockout() {
 // person, those of a file read-only, and says which settings hold.
 func TestAccessRulesInOrder(t *testing.T) {
 	t.Parallel()
-	fixture.InEachEnvironment(t, func(t *testing.T, e *fixture.Environment) {
+	fixture.InEnvironment(t, func(t *testing.T, e *fixture.Environment) {
 		s := e.Start(t, append(fixture.RegistrySettings(), "ACCESS_MODE=observe", "ACCESS_DEFAULT=allow")...)
 		set := func(name string, args ...string) {
 			e.RunCommand(t, "", append([]string{"access", "rule", "set", name}, args...)...)
@@ -159,7 +159,7 @@ func TestAccessRulesInOrder(t *testing.T) {
 // TestExplainACall explains calls of a person, a service account and a caller without a token.
 func TestExplainACall(t *testing.T) {
 	t.Parallel()
-	fixture.InEachEnvironment(t, func(t *testing.T, e *fixture.Environment) {
+	fixture.InEnvironment(t, func(t *testing.T, e *fixture.Environment) {
 		s := e.Start(t, fixture.RegistrySettings()...)
 		e.NewWriter(t, s, "ada@example.com", "publish com.example/*").PostJSON(t, s, "/v0.1/publish",
 			fixture.NewServerDocument("com.example/weather", "1.0.0")).WantStatus(t, http.StatusOK)

@@ -10,15 +10,15 @@ import (
 	"github.com/pquerna/otp/totp"
 	"golang.org/x/net/html"
 
-	"github.com/tollgate-dev/tollgate/test/acceptance/internal/apiclient"
-	"github.com/tollgate-dev/tollgate/test/acceptance/internal/fixture"
+	"github.com/tollgate-dev/tollgate/test/apiclient"
 	"github.com/tollgate-dev/tollgate/test/await"
+	"github.com/tollgate-dev/tollgate/test/fixture"
 )
 
 // TestAccount checks sessions and devices: what is shown, and that they can be ended and revoked.
 func TestAccount(t *testing.T) {
 	t.Parallel()
-	fixture.InEachEnvironment(t, func(t *testing.T, e *fixture.Environment) {
+	fixture.InEnvironment(t, func(t *testing.T, e *fixture.Environment) {
 		e.Environ = append(e.Environ, fixture.RelaxedRiskSettings...)
 		s := e.Start(t)
 		ada := e.NewWriter(t, s, "ada@example.com")
@@ -64,7 +64,7 @@ func TestAccount(t *testing.T) {
 // end of the other sessions.
 func TestPasswordChange(t *testing.T) {
 	t.Parallel()
-	fixture.InEachEnvironment(t, func(t *testing.T, e *fixture.Environment) {
+	fixture.InEnvironment(t, func(t *testing.T, e *fixture.Environment) {
 		s := e.Start(t)
 		ada := e.NewWriter(t, s, "ada@example.com")
 		b := newBrowser(t, s)
@@ -101,7 +101,7 @@ func TestPasswordChange(t *testing.T) {
 // another one is asked for, and the page goes on from there.
 func TestAuthenticatorNeedsARecentCode(t *testing.T) {
 	t.Parallel()
-	fixture.InEachEnvironment(t, func(t *testing.T, e *fixture.Environment) {
+	fixture.InEnvironment(t, func(t *testing.T, e *fixture.Environment) {
 		s := e.Start(t, "REAUTHENTICATION_MAX_AGE=1s")
 		ada := e.NewPerson(t, "ada@example.com")
 		b := newBrowser(t, s)
@@ -131,7 +131,7 @@ func isQRCode(n *html.Node) bool { return n.Data == "img" && attribute(n, "class
 // TestAuthenticatorApp checks how a person sets up an authenticator app, and turns it off.
 func TestAuthenticatorApp(t *testing.T) {
 	t.Parallel()
-	fixture.InEachEnvironment(t, func(t *testing.T, e *fixture.Environment) {
+	fixture.InEnvironment(t, func(t *testing.T, e *fixture.Environment) {
 		e.WantAuditEvents(t)
 		s := e.Start(t)
 		ada := e.NewPerson(t, "ada@example.com")
@@ -211,7 +211,7 @@ func addAnotherApp(t *testing.T, b *browser, recovery string) {
 // TestAuditLog checks the person's own audit log and its filters.
 func TestAuditLog(t *testing.T) {
 	t.Parallel()
-	fixture.InEachEnvironment(t, func(t *testing.T, e *fixture.Environment) {
+	fixture.InEnvironment(t, func(t *testing.T, e *fixture.Environment) {
 		s := e.Start(t)
 		ada, bea := e.NewPerson(t, "ada@example.com"), e.NewPerson(t, "bea@example.com")
 		b := newBrowser(t, s)

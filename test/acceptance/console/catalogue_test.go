@@ -11,14 +11,14 @@ import (
 
 	"golang.org/x/net/html"
 
-	"github.com/tollgate-dev/tollgate/test/acceptance/internal/fixture"
+	"github.com/tollgate-dev/tollgate/test/fixture"
 )
 
 // TestCatalogue checks the list, the search, the pages and the page of a server, without signing
 // in.
 func TestCatalogue(t *testing.T) {
 	t.Parallel()
-	fixture.InEachEnvironment(t, func(t *testing.T, e *fixture.Environment) {
+	fixture.InEnvironment(t, func(t *testing.T, e *fixture.Environment) {
 		s := e.Start(t, fixture.RegistrySettings()...)
 		ada := e.NewWriter(t, s, "ada@example.com", "publish *")
 		for i := range 35 {
@@ -148,7 +148,7 @@ func checkResponses(t *testing.T, b *browser) {
 // TestHeaders checks the headers of pages, and that forms of other sites are refused.
 func TestHeaders(t *testing.T) {
 	t.Parallel()
-	e := fixture.NewEnvironments(t)[0]
+	e := fixture.NewEnvironment(t, "embedded")
 	s := e.Start(t)
 	ada := e.NewPerson(t, "ada@example.com")
 	b := newBrowser(t, s)
@@ -220,7 +220,7 @@ func TestHeaders(t *testing.T) {
 // TestSearch searches the catalogue as people do, and as the command does.
 func TestSearch(t *testing.T) {
 	t.Parallel()
-	fixture.InEachEnvironment(t, func(t *testing.T, e *fixture.Environment) {
+	fixture.InEnvironment(t, func(t *testing.T, e *fixture.Environment) {
 		s := e.Start(t, fixture.RegistrySettings()...)
 		ada := e.NewWriter(t, s, "ada@example.com", "publish com.example/*", "publish org.mine/*")
 		publish := func(name, title, description string, more map[string]any) {
@@ -299,7 +299,7 @@ func TestSearch(t *testing.T) {
 // TestServerPage looks at what a server offers, who published and approved it, and its history.
 func TestServerPage(t *testing.T) {
 	t.Parallel()
-	e := fixture.NewEnvironments(t)[0]
+	e := fixture.NewEnvironment(t, "embedded")
 	s := e.Start(t, append(fixture.RegistrySettings(), "REGISTRY_REVIEW=on")...)
 	ada := e.NewWriter(t, s, "ada@example.com", "publish *", "edit *")
 	rey := e.NewWriter(t, s, "rey@example.com", "review *")

@@ -10,8 +10,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/tollgate-dev/tollgate/test/acceptance/internal/apiclient"
-	"github.com/tollgate-dev/tollgate/test/acceptance/internal/fixture"
+	"github.com/tollgate-dev/tollgate/test/apiclient"
+	"github.com/tollgate-dev/tollgate/test/fixture"
 )
 
 const approve = "Sign in the command"
@@ -22,7 +22,7 @@ var codeOnPage = regexp.MustCompile(`<code>([^<]+)</code>`)
 // address, by a copied code, and refused.
 func TestCommandLogin(t *testing.T) {
 	t.Parallel()
-	fixture.InEachEnvironment(t, func(t *testing.T, e *fixture.Environment) {
+	fixture.InEnvironment(t, func(t *testing.T, e *fixture.Environment) {
 		e.Environ = append(e.Environ, fixture.RiskPolicy("relaxed"))
 		s := e.Start(t)
 		other := s
@@ -167,7 +167,7 @@ func (b *browser) redirected(r *http.Request) url.Values {
 // TestCommandCodes checks what a code is good for.
 func TestCommandCodes(t *testing.T) {
 	t.Parallel()
-	fixture.InEachEnvironment(t, func(t *testing.T, e *fixture.Environment) {
+	fixture.InEnvironment(t, func(t *testing.T, e *fixture.Environment) {
 		e.Environ = append(e.Environ, fixture.RiskPolicy("relaxed"))
 		s := e.Start(t)
 		other := s

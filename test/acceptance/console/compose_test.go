@@ -18,8 +18,8 @@ import (
 	"golang.org/x/net/html"
 
 	"github.com/tollgate-dev/tollgate/adapters/relational/postgres/postgrestest"
-	"github.com/tollgate-dev/tollgate/test/acceptance/internal/fixture"
 	"github.com/tollgate-dev/tollgate/test/await"
+	"github.com/tollgate-dev/tollgate/test/fixture"
 	"github.com/tollgate-dev/tollgate/test/mailserver"
 )
 

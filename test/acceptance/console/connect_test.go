@@ -7,8 +7,8 @@ import (
 
 	"golang.org/x/net/html"
 
-	"github.com/tollgate-dev/tollgate/test/acceptance/internal/apiclient"
-	"github.com/tollgate-dev/tollgate/test/acceptance/internal/fixture"
+	"github.com/tollgate-dev/tollgate/test/apiclient"
+	"github.com/tollgate-dev/tollgate/test/fixture"
 )
 
 // shown returns the text of the element with an id, which a button copies.
@@ -25,7 +25,7 @@ func (b *browser) shown(id string) string {
 // and for a view that needs a token, and who learns of such a view.
 func TestConnect(t *testing.T) {
 	t.Parallel()
-	fixture.InEachEnvironment(t, func(t *testing.T, e *fixture.Environment) {
+	fixture.InEnvironment(t, func(t *testing.T, e *fixture.Environment) {
 		e.RunCommand(t, "", "view", "add", "open", "--include", "com.example/*")
 		e.RunCommand(t, "", "view", "add", "data", "--access", "token")
 		token := strings.TrimSpace(e.RunCommand(t, "", "view", "token", "add", "data", "--name", "team"))

@@ -8,8 +8,8 @@ import (
 
 	"golang.org/x/net/html"
 
-	"github.com/tollgate-dev/tollgate/test/acceptance/internal/apiclient"
-	"github.com/tollgate-dev/tollgate/test/acceptance/internal/fixture"
+	"github.com/tollgate-dev/tollgate/test/apiclient"
+	"github.com/tollgate-dev/tollgate/test/fixture"
 )
 
 // secret returns the secret that the page shows, and checks that it can be copied and is not kept.
@@ -41,7 +41,7 @@ func (b *browser) wantForeign(path string, fields url.Values) {
 // TestFormsOfViews adds a view, changes it, and makes and removes a token of it.
 func TestFormsOfViews(t *testing.T) {
 	t.Parallel()
-	fixture.InEachEnvironment(t, func(t *testing.T, e *fixture.Environment) {
+	fixture.InEnvironment(t, func(t *testing.T, e *fixture.Environment) {
 		s := e.Start(t, fixture.RegistrySettings()...)
 		b := newOperator(t, e, s)
 		status := func(token string) int {
@@ -88,7 +88,7 @@ func TestFormsOfViews(t *testing.T) {
 // TestFormsOfMirrors adds, changes, reads and removes a mirror.
 func TestFormsOfMirrors(t *testing.T) {
 	t.Parallel()
-	fixture.InEachEnvironment(t, func(t *testing.T, e *fixture.Environment) {
+	fixture.InEnvironment(t, func(t *testing.T, e *fixture.Environment) {
 		s := e.Start(t, fixture.RegistrySettings()...)
 		b := newOperator(t, e, s)
 		b.follow("Mirrors", http.StatusOK)
@@ -120,7 +120,7 @@ func TestFormsOfMirrors(t *testing.T) {
 // TestFormsOfWebhooks adds a webhook, whose secret is shown once, changes it and sends a test.
 func TestFormsOfWebhooks(t *testing.T) {
 	t.Parallel()
-	fixture.InEachEnvironment(t, func(t *testing.T, e *fixture.Environment) {
+	fixture.InEnvironment(t, func(t *testing.T, e *fixture.Environment) {
 		s := e.Start(t, fixture.RegistrySettings()...)
 		b := newOperator(t, e, s)
 		b.follow("Webhooks", http.StatusOK)
@@ -151,7 +151,7 @@ func TestFormsOfWebhooks(t *testing.T) {
 // TestFormsOfPolicies adds policies of both kinds.
 func TestFormsOfPolicies(t *testing.T) {
 	t.Parallel()
-	fixture.InEachEnvironment(t, func(t *testing.T, e *fixture.Environment) {
+	fixture.InEnvironment(t, func(t *testing.T, e *fixture.Environment) {
 		s := e.Start(t, fixture.RegistrySettings()...)
 		e.NewPerson(t, "ada@example.com", "publish com.example/*")
 		b := newOperator(t, e, s)
@@ -178,7 +178,7 @@ func TestFormsOfPolicies(t *testing.T) {
 // TestFormsOfReviewRules adds and removes a rule, by which documents are approved.
 func TestFormsOfReviewRules(t *testing.T) {
 	t.Parallel()
-	fixture.InEachEnvironment(t, func(t *testing.T, e *fixture.Environment) {
+	fixture.InEnvironment(t, func(t *testing.T, e *fixture.Environment) {
 		s := e.Start(t, append(fixture.RegistrySettings(), "REGISTRY_REVIEW=on")...)
 		ada := e.NewWriter(t, s, "ada@example.com", "publish com.example/*")
 		listed := func(name string) int {
@@ -209,7 +209,7 @@ func TestFormsOfReviewRules(t *testing.T) {
 // TestSelectedReviews approves and rejects several documents at once, each as if it were alone.
 func TestSelectedReviews(t *testing.T) {
 	t.Parallel()
-	fixture.InEachEnvironment(t, func(t *testing.T, e *fixture.Environment) {
+	fixture.InEnvironment(t, func(t *testing.T, e *fixture.Environment) {
 		s := e.Start(t, append(fixture.RegistrySettings(), "REGISTRY_REVIEW=on")...)
 		ada := e.NewWriter(t, s, "ada@example.com", "publish com.example/*")
 		bea := e.NewWriter(t, s, "bea@example.com", "publish com.example/*", "review *")

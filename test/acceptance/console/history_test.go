@@ -8,14 +8,14 @@ import (
 	"testing"
 	"time"
 
-	"github.com/tollgate-dev/tollgate/test/acceptance/internal/fixture"
+	"github.com/tollgate-dev/tollgate/test/fixture"
 )
 
 // TestOperatorReadsTheHistory checks that the page Risk shows the score of the history with its
 // reasons next to the points.
 func TestOperatorReadsTheHistory(t *testing.T) {
 	t.Parallel()
-	fixture.InEachEnvironment(t, func(t *testing.T, e *fixture.Environment) {
+	fixture.InEnvironment(t, func(t *testing.T, e *fixture.Environment) {
 		s := e.Start(t)
 		ada := e.NewPerson(t, "ada@example.com")
 		var record strings.Builder

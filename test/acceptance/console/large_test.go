@@ -9,8 +9,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/tollgate-dev/tollgate/test/acceptance/internal/apiclient"
-	"github.com/tollgate-dev/tollgate/test/acceptance/internal/fixture"
+	"github.com/tollgate-dev/tollgate/test/apiclient"
+	"github.com/tollgate-dev/tollgate/test/fixture"
 )
 
 // The greatest size of a page in bytes, and the least of a document that is not shown whole.
@@ -31,7 +31,7 @@ func largeSite() (servers, events int) {
 // than largePage. The test says how long the service takes for each, with -v.
 func TestLargeSite(t *testing.T) {
 	servers, events := largeSite()
-	fixture.InEachEnvironment(t, func(t *testing.T, e *fixture.Environment) {
+	fixture.InEnvironment(t, func(t *testing.T, e *fixture.Environment) {
 		importServers(t, e, servers)
 		s := e.Start(t, append(fixture.RegistrySettings(), "REGISTRY_REVIEW=on")...)
 		ada := e.NewWriter(t, s, "ada@example.com", "publish *", "edit *", "review *")

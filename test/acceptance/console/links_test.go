@@ -8,15 +8,15 @@ import (
 
 	"golang.org/x/net/html"
 
-	"github.com/tollgate-dev/tollgate/test/acceptance/internal/apiclient"
-	"github.com/tollgate-dev/tollgate/test/acceptance/internal/fixture"
+	"github.com/tollgate-dev/tollgate/test/apiclient"
+	"github.com/tollgate-dev/tollgate/test/fixture"
 )
 
 // TestLinks follows all links of the service from page to page as everybody, a publisher, a reviewer
 // and an operator: none leads to an error, no page is larger than largePage.
 func TestLinks(t *testing.T) {
 	t.Parallel()
-	fixture.InEachEnvironment(t, func(t *testing.T, e *fixture.Environment) {
+	fixture.InEnvironment(t, func(t *testing.T, e *fixture.Environment) {
 		s := e.Start(t, append(fixture.RegistrySettings(), "REGISTRY_REVIEW=on", "PRODUCT_NAME=Acme")...)
 		ada := e.NewWriter(t, s, "ada@example.com", "publish *", "edit *")
 		rey := e.NewWriter(t, s, "rey@example.com", "review *")

@@ -7,8 +7,8 @@ import (
 
 	"golang.org/x/net/html"
 
-	"github.com/tollgate-dev/tollgate/test/acceptance/internal/apiclient"
-	"github.com/tollgate-dev/tollgate/test/acceptance/internal/fixture"
+	"github.com/tollgate-dev/tollgate/test/apiclient"
+	"github.com/tollgate-dev/tollgate/test/fixture"
 )
 
 // markup is a text that would be an element on a page that does not escape it.
@@ -18,7 +18,7 @@ const markup = `"'></textarea></pre></title><img src=x onerror=alert(1)>`
 // names of people and devices. No page has an element of it.
 func TestMarkup(t *testing.T) {
 	t.Parallel()
-	e := fixture.NewEnvironments(t)[0]
+	e := fixture.NewEnvironment(t, "embedded")
 	s := e.Start(t, append(fixture.RegistrySettings(), "REGISTRY_REVIEW=on")...)
 	e.RunCommand(t, fixture.Password+"\n", "user", "add", "--email", "mallory@example.com", "--name", markup,
 		"--password-stdin")
@@ -94,7 +94,7 @@ func TestMarkup(t *testing.T) {
 func TestUnseenCharacters(t *testing.T) {
 	t.Parallel()
 	const hostile = "\u202egnp.exe\u202c pay\u200bpal"
-	e := fixture.NewEnvironments(t)[0]
+	e := fixture.NewEnvironment(t, "embedded")
 	s := e.Start(t, append(fixture.RegistrySettings(), "REGISTRY_REVIEW=on")...)
 	ada := e.NewWriter(t, s, "ada@example.com", "publish *", "edit *", "review *")
 	doc := fixture.NewServerDocument("com.example/weather", "1.0.0")

@@ -7,9 +7,9 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/tollgate-dev/tollgate/test/acceptance/internal/apiclient"
-	"github.com/tollgate-dev/tollgate/test/acceptance/internal/fixture"
+	"github.com/tollgate-dev/tollgate/test/apiclient"
 	"github.com/tollgate-dev/tollgate/test/await"
+	"github.com/tollgate-dev/tollgate/test/fixture"
 )
 
 // operatorPages are all pages of operators.
@@ -35,7 +35,7 @@ func newOperator(t *testing.T, e *fixture.Environment, s *fixture.Service) *brow
 // other grants, and without full trust it leads to a step-up.
 func TestOperatorPagesNeedTheGrant(t *testing.T) {
 	t.Parallel()
-	fixture.InEachEnvironment(t, func(t *testing.T, e *fixture.Environment) {
+	fixture.InEnvironment(t, func(t *testing.T, e *fixture.Environment) {
 		s := e.Start(t, fixture.RegistrySettings()...)
 		ada := e.NewPerson(t, "ada@example.com", "publish *", "edit *", "review *")
 		b := newBrowser(t, s)
@@ -67,7 +67,7 @@ func TestOperatorPagesNeedTheGrant(t *testing.T) {
 // TestOperatorPeople locks, unlocks, disables and enables an account and ends its sessions.
 func TestOperatorPeople(t *testing.T) {
 	t.Parallel()
-	fixture.InEachEnvironment(t, func(t *testing.T, e *fixture.Environment) {
+	fixture.InEnvironment(t, func(t *testing.T, e *fixture.Environment) {
 		s := e.Start(t, fixture.RegistrySettings()...)
 		ada := e.NewPerson(t, "ada@example.com", "publish com.example/*")
 		ada.Login(t, s)
@@ -131,7 +131,7 @@ func TestOperatorPeople(t *testing.T) {
 // TestOperatorGrants adds and removes a grant, which counts from the next request on.
 func TestOperatorGrants(t *testing.T) {
 	t.Parallel()
-	fixture.InEachEnvironment(t, func(t *testing.T, e *fixture.Environment) {
+	fixture.InEnvironment(t, func(t *testing.T, e *fixture.Environment) {
 		s := e.Start(t, fixture.RegistrySettings()...)
 		ada := e.NewWriter(t, s, "ada@example.com")
 		publish := func(version string) int {
@@ -180,7 +180,7 @@ func TestOperatorGrants(t *testing.T) {
 // TestOperatorRegistry adds and removes a view, and shows policies, mirrors and webhooks.
 func TestOperatorRegistry(t *testing.T) {
 	t.Parallel()
-	fixture.InEachEnvironment(t, func(t *testing.T, e *fixture.Environment) {
+	fixture.InEnvironment(t, func(t *testing.T, e *fixture.Environment) {
 		s := e.Start(t, fixture.RegistrySettings()...)
 		e.RunCommand(t, "", "publisher", "add", "--method", "dns", "--domain", "example.com", "--pattern",
 			"com.example/*")
@@ -222,7 +222,7 @@ func TestOperatorRegistry(t *testing.T) {
 // limit.
 func TestOperatorLimits(t *testing.T) {
 	t.Parallel()
-	fixture.InEachEnvironment(t, func(t *testing.T, e *fixture.Environment) {
+	fixture.InEnvironment(t, func(t *testing.T, e *fixture.Environment) {
 		rules := "domain: bakery\ndescriptors:\n" +
 			"  - key: customer\n    value: ada\n    rate_limit: {unit: hour, requests_per_unit: 2, name: vip}\n" +
 			"  - key: customer\n    value: \"a*\"\n    shadow_mode: true\n    rate_limit: {unit: minute, requests_per_unit: 5}\n" +
@@ -263,7 +263,7 @@ func TestOperatorLimits(t *testing.T) {
 // TestOperatorDeadEvents shows the events that were not delivered, and sends them again.
 func TestOperatorDeadEvents(t *testing.T) {
 	t.Parallel()
-	fixture.InEachEnvironment(t, func(t *testing.T, e *fixture.Environment) {
+	fixture.InEnvironment(t, func(t *testing.T, e *fixture.Environment) {
 		s := e.Start(t, append(fixture.RegistrySettings(), "WEBHOOK_RETRY_FOR=1s")...)
 		ada := e.NewWriter(t, s, "ada@example.com", "publish *")
 		// a name that no DNS has (RFC 6761)
@@ -288,7 +288,7 @@ func TestOperatorDeadEvents(t *testing.T) {
 // TestOperatorState shows what a file manages: without forms, and with what has changed since.
 func TestOperatorState(t *testing.T) {
 	t.Parallel()
-	fixture.InEachEnvironment(t, func(t *testing.T, e *fixture.Environment) {
+	fixture.InEnvironment(t, func(t *testing.T, e *fixture.Environment) {
 		s := e.Start(t)
 		b := newOperator(t, e, s)
 		b.open("/console/operator/state", http.StatusOK)

@@ -10,8 +10,8 @@ import (
 
 	"golang.org/x/net/html"
 
-	"github.com/tollgate-dev/tollgate/test/acceptance/internal/apiclient"
-	"github.com/tollgate-dev/tollgate/test/acceptance/internal/fixture"
+	"github.com/tollgate-dev/tollgate/test/apiclient"
+	"github.com/tollgate-dev/tollgate/test/fixture"
 )
 
 // submit sends a form with fields that no page offers.
@@ -34,7 +34,7 @@ func (b *browser) buttons() (names []string) {
 // address and the name, and makes the link dead with another one.
 func TestInvitations(t *testing.T) {
 	t.Parallel()
-	fixture.InEachEnvironment(t, func(t *testing.T, e *fixture.Environment) {
+	fixture.InEnvironment(t, func(t *testing.T, e *fixture.Environment) {
 		s := e.Start(t, append(fixture.RegistrySettings(), "NOTICE_LOG_FILE="+filepath.Join(e.Dir, "notices"),
 			"OTP_EMAIL_PLUGIN=otp-log")...)
 		b := newOperator(t, e, s)
@@ -96,7 +96,7 @@ func pathOf(t *testing.T, link string) string {
 // link.
 func TestPersonForms(t *testing.T) {
 	t.Parallel()
-	fixture.InEachEnvironment(t, func(t *testing.T, e *fixture.Environment) {
+	fixture.InEnvironment(t, func(t *testing.T, e *fixture.Environment) {
 		s := e.Start(t, fixture.RegistrySettings()...)
 		ada := e.NewWriter(t, s, "ada@example.com")
 		e.EnrolAuthenticator(t, ada)
@@ -136,7 +136,7 @@ func TestPersonForms(t *testing.T) {
 // TestLastOperator: the last person who can operate stays one, and the page says why.
 func TestLastOperator(t *testing.T) {
 	t.Parallel()
-	fixture.InEachEnvironment(t, func(t *testing.T, e *fixture.Environment) {
+	fixture.InEnvironment(t, func(t *testing.T, e *fixture.Environment) {
 		s := e.Start(t, fixture.RegistrySettings()...)
 		b := newOperator(t, e, s)
 		for _, button := range []string{"Lock", "Disable", "Remove the grant to operate *"} {
@@ -156,7 +156,7 @@ func TestLastOperator(t *testing.T) {
 // hand, because no file has tokens.
 func TestManagedTokens(t *testing.T) {
 	t.Parallel()
-	fixture.InEachEnvironment(t, func(t *testing.T, e *fixture.Environment) {
+	fixture.InEnvironment(t, func(t *testing.T, e *fixture.Environment) {
 		s := e.Start(t, fixture.RegistrySettings()...)
 		b := newOperator(t, e, s)
 		pages := map[string]url.Values{

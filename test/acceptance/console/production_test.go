@@ -13,8 +13,8 @@ import (
 	"testing"
 
 	"github.com/tollgate-dev/tollgate/adapters/relational/postgres/postgrestest"
-	"github.com/tollgate-dev/tollgate/test/acceptance/internal/apiclient"
-	"github.com/tollgate-dev/tollgate/test/acceptance/internal/fixture"
+	"github.com/tollgate-dev/tollgate/test/apiclient"
+	"github.com/tollgate-dev/tollgate/test/fixture"
 )
 
 // TestProductionExample starts the service with the example of docs/examples/production. As it is,

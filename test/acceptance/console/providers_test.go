@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/tollgate-dev/tollgate/test/acceptance/internal/fixture"
+	"github.com/tollgate-dev/tollgate/test/fixture"
 	"github.com/tollgate-dev/tollgate/test/oidcissuer"
 )
 
@@ -14,7 +14,7 @@ import (
 // shown, and a person who signs in there is shown with the identity and the origin of the grants.
 func TestOperatorProviders(t *testing.T) {
 	t.Parallel()
-	fixture.InEachEnvironment(t, func(t *testing.T, e *fixture.Environment) {
+	fixture.InEnvironment(t, func(t *testing.T, e *fixture.Environment) {
 		s := e.Start(t, append(fixture.RegistrySettings(), fixture.RiskPolicy("relaxed"))...)
 		provider := oidcissuer.StartProvider(t)
 		b := newOperator(t, e, s)

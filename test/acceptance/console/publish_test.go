@@ -7,8 +7,8 @@ import (
 
 	"golang.org/x/net/html"
 
-	"github.com/tollgate-dev/tollgate/test/acceptance/internal/apiclient"
-	"github.com/tollgate-dev/tollgate/test/acceptance/internal/fixture"
+	"github.com/tollgate-dev/tollgate/test/apiclient"
+	"github.com/tollgate-dev/tollgate/test/fixture"
 )
 
 const documentWithMistakes = `{
@@ -37,7 +37,7 @@ const goodDocument = `{
 // TestPublish publishes a document from the first mistake to its page, with a step-up in between.
 func TestPublish(t *testing.T) {
 	t.Parallel()
-	fixture.InEachEnvironment(t, func(t *testing.T, e *fixture.Environment) {
+	fixture.InEnvironment(t, func(t *testing.T, e *fixture.Environment) {
 		s := e.Start(t, fixture.RegistrySettings()...)
 		ada := e.NewPerson(t, "ada@example.com", "publish com.example/*", "edit com.example/*")
 		b := newBrowser(t, s)
@@ -104,7 +104,7 @@ func TestPublish(t *testing.T) {
 // TestPublishAFile checks that a chosen file takes the place of the text.
 func TestPublishAFile(t *testing.T) {
 	t.Parallel()
-	e := fixture.NewEnvironments(t)[0]
+	e := fixture.NewEnvironment(t, "embedded")
 	s := e.Start(t, fixture.RegistrySettings()...)
 	ada := e.NewPerson(t, "ada@example.com", "publish *")
 	b := newBrowser(t, s)
@@ -122,7 +122,7 @@ func TestPublishAFile(t *testing.T) {
 // TestOwnServers checks the list of the person's servers, and changes of status.
 func TestOwnServers(t *testing.T) {
 	t.Parallel()
-	fixture.InEachEnvironment(t, func(t *testing.T, e *fixture.Environment) {
+	fixture.InEnvironment(t, func(t *testing.T, e *fixture.Environment) {
 		s := e.Start(t, fixture.RegistrySettings()...)
 		root := e.NewWriter(t, s, "root@example.com", "publish *")
 		for _, name := range []string{"com.example/weather", "com.example/news", "org.example/other"} {

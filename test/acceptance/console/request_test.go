@@ -6,8 +6,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/tollgate-dev/tollgate/test/acceptance/internal/apiclient"
-	"github.com/tollgate-dev/tollgate/test/acceptance/internal/fixture"
+	"github.com/tollgate-dev/tollgate/test/apiclient"
+	"github.com/tollgate-dev/tollgate/test/fixture"
 )
 
 // newSource returns a registry that has a server, and others that misbehave.
@@ -43,7 +43,7 @@ func newSource(t *testing.T) *httptest.Server {
 // decides; documents need no review here.
 func TestRequest(t *testing.T) {
 	t.Parallel()
-	fixture.InEachEnvironment(t, func(t *testing.T, e *fixture.Environment) {
+	fixture.InEnvironment(t, func(t *testing.T, e *fixture.Environment) {
 		source := newSource(t)
 		e.RunCommand(t, "", "mirror", "add", "public", source.URL, "--include", "com.nothing/*")
 		s := e.Start(t, fixture.RegistrySettings()...)
@@ -101,7 +101,7 @@ func TestRequest(t *testing.T) {
 
 // TestRequestIsRecorded requests a server, which is in the audit log.
 func TestRequestIsRecorded(t *testing.T) {
-	fixture.InEachEnvironment(t, func(t *testing.T, e *fixture.Environment) {
+	fixture.InEnvironment(t, func(t *testing.T, e *fixture.Environment) {
 		e.WantAuditEvents(t)
 		t.Parallel()
 		e.RunCommand(t, "", "mirror", "add", "public", newSource(t).URL, "--include", "com.nothing/*")

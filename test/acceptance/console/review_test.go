@@ -6,14 +6,14 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/tollgate-dev/tollgate/test/acceptance/internal/apiclient"
-	"github.com/tollgate-dev/tollgate/test/acceptance/internal/fixture"
+	"github.com/tollgate-dev/tollgate/test/apiclient"
+	"github.com/tollgate-dev/tollgate/test/fixture"
 )
 
 // TestReview submits a document, which a second person rejects and then approves.
 func TestReview(t *testing.T) {
 	t.Parallel()
-	fixture.InEachEnvironment(t, func(t *testing.T, e *fixture.Environment) {
+	fixture.InEnvironment(t, func(t *testing.T, e *fixture.Environment) {
 		s := e.Start(t, append(fixture.RegistrySettings(), "REGISTRY_REVIEW=on")...)
 		ada := e.NewWriter(t, s, "ada@example.com", "publish com.example/*", "review *")
 		bea := e.NewPerson(t, "bea@example.com", "review com.example/*")
@@ -95,7 +95,7 @@ func TestReview(t *testing.T) {
 // that a document that does not fit on the page cannot be approved there.
 func TestReviewShowsDanger(t *testing.T) {
 	t.Parallel()
-	fixture.InEachEnvironment(t, func(t *testing.T, e *fixture.Environment) {
+	fixture.InEnvironment(t, func(t *testing.T, e *fixture.Environment) {
 		s := e.Start(t, append(fixture.RegistrySettings(), "REGISTRY_REVIEW=on")...)
 		ada := e.NewWriter(t, s, "ada@example.com", "publish com.example/*")
 		bea := e.NewPerson(t, "bea@example.com", "review com.example/*")
@@ -158,7 +158,7 @@ func TestReviewShowsDanger(t *testing.T) {
 // TestQuarantine puts a server in quarantine and releases it.
 func TestQuarantine(t *testing.T) {
 	t.Parallel()
-	fixture.InEachEnvironment(t, func(t *testing.T, e *fixture.Environment) {
+	fixture.InEnvironment(t, func(t *testing.T, e *fixture.Environment) {
 		s := e.Start(t, fixture.RegistrySettings()...)
 		ada := e.NewWriter(t, s, "ada@example.com", "publish *")
 		ada.PostJSON(t, s, "/v0.1/publish", fixture.NewServerDocument("com.example/weather", "1.0.0")).WantStatus(t,
@@ -201,7 +201,7 @@ func TestQuarantine(t *testing.T) {
 // what is in quarantine and why, to reviewers, publishers and everybody.
 func TestQuarantineOfOneVersion(t *testing.T) {
 	t.Parallel()
-	fixture.InEachEnvironment(t, func(t *testing.T, e *fixture.Environment) {
+	fixture.InEnvironment(t, func(t *testing.T, e *fixture.Environment) {
 		s := e.Start(t, fixture.RegistrySettings()...)
 		ada := e.NewWriter(t, s, "ada@example.com", "publish *")
 		bea := e.NewWriter(t, s, "bea@example.com", "review *")

@@ -13,15 +13,15 @@ import (
 
 	"github.com/creack/pty"
 
-	"github.com/tollgate-dev/tollgate/test/acceptance/internal/apiclient"
-	"github.com/tollgate-dev/tollgate/test/acceptance/internal/fixture"
+	"github.com/tollgate-dev/tollgate/test/apiclient"
+	"github.com/tollgate-dev/tollgate/test/fixture"
 	"github.com/tollgate-dev/tollgate/test/instance"
 )
 
 // TestRoot checks that browsers are led to the console, and that nothing changes for other clients.
 func TestRoot(t *testing.T) {
 	t.Parallel()
-	fixture.InEachEnvironment(t, func(t *testing.T, e *fixture.Environment) {
+	fixture.InEnvironment(t, func(t *testing.T, e *fixture.Environment) {
 		s := e.Start(t)
 		b := newBrowser(t, s)
 		b.open("/", http.StatusOK)
@@ -44,7 +44,7 @@ func TestRoot(t *testing.T) {
 // TestConsoleOff checks that the pages can be switched off, and run without sign-in.
 func TestConsoleOff(t *testing.T) {
 	t.Parallel()
-	e := fixture.NewEnvironments(t)[0]
+	e := fixture.NewEnvironment(t, "embedded")
 	off := newBrowser(t, e.Start(t, "CONSOLE=off"))
 	off.open("/", http.StatusNotFound)
 	off.open("/console/", http.StatusNotFound)
@@ -68,7 +68,7 @@ func TestConsoleOff(t *testing.T) {
 // TestSignIn checks the way in and out: wrong passwords, the page to come back to, the cookies.
 func TestSignIn(t *testing.T) {
 	t.Parallel()
-	fixture.InEachEnvironment(t, func(t *testing.T, e *fixture.Environment) {
+	fixture.InEnvironment(t, func(t *testing.T, e *fixture.Environment) {
 		s := e.Start(t)
 		ada := e.NewPerson(t, "ada@example.com")
 		b := newBrowser(t, s)
@@ -104,7 +104,7 @@ func TestSignIn(t *testing.T) {
 // TestHighRisk checks that a session at HIGH_RISK can only sign out, and that the page says so.
 func TestHighRisk(t *testing.T) {
 	t.Parallel()
-	fixture.InEachEnvironment(t, func(t *testing.T, e *fixture.Environment) {
+	fixture.InEnvironment(t, func(t *testing.T, e *fixture.Environment) {
 		s := e.Start(t, fixture.RegistrySettings()...)
 		ada := e.NewPerson(t, "ada@example.com", "publish *", "operate *")
 		ada.Login(t, s)
@@ -132,7 +132,7 @@ func TestHighRisk(t *testing.T) {
 // only there.
 func TestAddressAtTheStart(t *testing.T) {
 	t.Parallel()
-	e := fixture.NewEnvironments(t)[0]
+	e := fixture.NewEnvironment(t, "embedded")
 	cmd := exec.Command(filepath.Join(fixture.BinDir, "tollgate"), "serve")
 	cmd.Env = e.Environ
 	terminal, err := pty.Start(cmd)
@@ -200,7 +200,7 @@ func checkDeviceCookie(t *testing.T, b *browser) {
 // TestNoOpenRedirect checks that a sign-in leads to pages of the console only.
 func TestNoOpenRedirect(t *testing.T) {
 	t.Parallel()
-	e := fixture.NewEnvironments(t)[0]
+	e := fixture.NewEnvironment(t, "embedded")
 	s := e.Start(t)
 	ada := e.NewPerson(t, "ada@example.com")
 	for _, next := range []string{
@@ -219,7 +219,7 @@ func TestNoOpenRedirect(t *testing.T) {
 // elsewhere.
 func TestSecureCookie(t *testing.T) {
 	t.Parallel()
-	e := fixture.NewEnvironments(t)[0]
+	e := fixture.NewEnvironment(t, "embedded")
 	s := e.Start(t, "TRUSTED_PROXIES=127.0.0.1/32")
 	ada := e.NewPerson(t, "ada@example.com")
 	send := func(host, proto string) (*http.Response, string) {
@@ -272,7 +272,7 @@ func TestSecureCookie(t *testing.T) {
 // TestSecondFactor checks the sign-in with an authenticator app.
 func TestSecondFactor(t *testing.T) {
 	t.Parallel()
-	fixture.InEachEnvironment(t, func(t *testing.T, e *fixture.Environment) {
+	fixture.InEnvironment(t, func(t *testing.T, e *fixture.Environment) {
 		s := e.Start(t)
 		ada := e.NewPerson(t, "ada@example.com")
 		app := e.EnrolAuthenticator(t, ada)
@@ -304,7 +304,7 @@ func TestSecondFactor(t *testing.T) {
 // with it, on each instance.
 func TestSessionsEndTogether(t *testing.T) {
 	t.Parallel()
-	fixture.InEachEnvironment(t, func(t *testing.T, e *fixture.Environment) {
+	fixture.InEnvironment(t, func(t *testing.T, e *fixture.Environment) {
 		one, other := e.Start(t), e.Start(t)
 		ada := e.NewWriter(t, one, "ada@example.com")
 		b, elsewhere := newBrowser(t, one), newBrowser(t, other)
@@ -339,7 +339,7 @@ func TestSessionsEndTogether(t *testing.T) {
 // it leads to the sign-in, which says so and leads back to the page of the form.
 func TestSessionEndsMeanwhile(t *testing.T) {
 	t.Parallel()
-	fixture.InEachEnvironment(t, func(t *testing.T, e *fixture.Environment) {
+	fixture.InEnvironment(t, func(t *testing.T, e *fixture.Environment) {
 		s := e.Start(t, fixture.RegistrySettings()...)
 		ada := e.NewPerson(t, "ada@example.com", "publish *")
 		b := newBrowser(t, s)
@@ -372,7 +372,7 @@ func TestSessionEndsMeanwhile(t *testing.T) {
 // its page.
 func TestActAddresses(t *testing.T) {
 	t.Parallel()
-	e := fixture.NewEnvironments(t)[0]
+	e := fixture.NewEnvironment(t, "embedded")
 	s := e.Start(t, fixture.RegistrySettings()...)
 	b := newOperator(t, e, s)
 	for address, page := range map[string]string{
@@ -410,7 +410,7 @@ func TestActAddresses(t *testing.T) {
 // TestCookieRotation checks that the cookie from before a step-up is dead after it.
 func TestCookieRotation(t *testing.T) {
 	t.Parallel()
-	fixture.InEachEnvironment(t, func(t *testing.T, e *fixture.Environment) {
+	fixture.InEnvironment(t, func(t *testing.T, e *fixture.Environment) {
 		s := e.Start(t)
 		ada := e.NewPerson(t, "ada@example.com")
 		b, thief := newBrowser(t, s), newBrowser(t, s)

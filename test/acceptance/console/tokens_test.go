@@ -5,8 +5,8 @@ import (
 	"net/url"
 	"testing"
 
-	"github.com/tollgate-dev/tollgate/test/acceptance/internal/apiclient"
-	"github.com/tollgate-dev/tollgate/test/acceptance/internal/fixture"
+	"github.com/tollgate-dev/tollgate/test/apiclient"
+	"github.com/tollgate-dev/tollgate/test/fixture"
 )
 
 // meStatus returns the status of a request of a token for its own owner.
@@ -18,7 +18,7 @@ func meStatus(t *testing.T, s *fixture.Service, token string) int {
 // TestOwnTokens makes and removes a token of a person.
 func TestOwnTokens(t *testing.T) {
 	t.Parallel()
-	fixture.InEachEnvironment(t, func(t *testing.T, e *fixture.Environment) {
+	fixture.InEnvironment(t, func(t *testing.T, e *fixture.Environment) {
 		s := e.Start(t, fixture.RegistrySettings()...)
 		ada := e.NewPerson(t, "ada@example.com", "publish com.example/*")
 		b := newBrowser(t, s)
@@ -56,7 +56,7 @@ func TestOwnTokens(t *testing.T) {
 // TestFormsOfServiceAccounts adds a service account, with a grant, a workload and a token, and removes it.
 func TestFormsOfServiceAccounts(t *testing.T) {
 	t.Parallel()
-	fixture.InEachEnvironment(t, func(t *testing.T, e *fixture.Environment) {
+	fixture.InEnvironment(t, func(t *testing.T, e *fixture.Environment) {
 		s := e.Start(t, fixture.RegistrySettings()...)
 		b := newOperator(t, e, s)
 		b.follow("Service accounts", http.StatusOK)

@@ -9,8 +9,8 @@ import (
 
 	"golang.org/x/net/html"
 
-	"github.com/tollgate-dev/tollgate/test/acceptance/internal/apiclient"
-	"github.com/tollgate-dev/tollgate/test/acceptance/internal/fixture"
+	"github.com/tollgate-dev/tollgate/test/apiclient"
+	"github.com/tollgate-dev/tollgate/test/fixture"
 	"github.com/tollgate-dev/tollgate/test/oidcissuer"
 )
 
@@ -18,7 +18,7 @@ import (
 // removes it. People see only what concerns the names that they may publish.
 func TestTrustedPublishing(t *testing.T) {
 	t.Parallel()
-	fixture.InEachEnvironment(t, func(t *testing.T, e *fixture.Environment) {
+	fixture.InEnvironment(t, func(t *testing.T, e *fixture.Environment) {
 		const origin = "https://registry.example.com"
 		issuer := oidcissuer.Start(t)
 		s := e.Start(t, append(fixture.RegistrySettings(), "PUBLIC_URL="+origin, "GITHUB_OIDC_ISSUER="+issuer.URL,

@@ -10,10 +10,10 @@ import (
 	"github.com/chromedp/chromedp"
 	"github.com/pquerna/otp/totp"
 
-	"github.com/tollgate-dev/tollgate/test/acceptance/internal/apiclient"
 	"github.com/tollgate-dev/tollgate/test/acceptance/internal/chromium"
-	"github.com/tollgate-dev/tollgate/test/acceptance/internal/fixture"
+	"github.com/tollgate-dev/tollgate/test/apiclient"
 	"github.com/tollgate-dev/tollgate/test/await"
+	"github.com/tollgate-dev/tollgate/test/fixture"
 )
 
 // click clicks on a link or a button by its name, and waits for the page that follows.
@@ -64,7 +64,7 @@ func TestActs(t *testing.T) {
 	for _, scripts := range []bool{true, false} {
 		t.Run(fmt.Sprintf("JavaScript=%t", scripts), func(t *testing.T) {
 			t.Parallel()
-			fixture.InEachEnvironment(t, func(t *testing.T, e *fixture.Environment) {
+			fixture.InEnvironment(t, func(t *testing.T, e *fixture.Environment) {
 				skipInShort(t, e, scripts)
 				s := e.Start(t,
 					append(append(fixture.RegistrySettings(), fixture.RelaxedRiskSettings...), "REGISTRY_REVIEW=on")...)

@@ -8,14 +8,14 @@ import (
 	"github.com/chromedp/chromedp"
 
 	"github.com/tollgate-dev/tollgate/test/acceptance/internal/chromium"
-	"github.com/tollgate-dev/tollgate/test/acceptance/internal/fixture"
+	"github.com/tollgate-dev/tollgate/test/fixture"
 )
 
 // TestFromNothing plays docs/first-registry.md: from the address of the setup in the log of an empty
 // service to a curated registry of five invited people, in browsers alone.
 func TestFromNothing(t *testing.T) {
 	t.Parallel()
-	fixture.InEachEnvironment(t, func(t *testing.T, e *fixture.Environment) {
+	fixture.InEnvironment(t, func(t *testing.T, e *fixture.Environment) {
 		skipInShort(t, e, false)
 		s := e.Start(t,
 			append(append(fixture.RegistrySettings(), fixture.RelaxedRiskSettings...), "REGISTRY_REVIEW=on")...)

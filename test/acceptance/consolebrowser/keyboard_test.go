@@ -11,8 +11,8 @@ import (
 	"github.com/chromedp/chromedp"
 
 	"github.com/tollgate-dev/tollgate/test/acceptance/internal/chromium"
-	"github.com/tollgate-dev/tollgate/test/acceptance/internal/fixture"
 	"github.com/tollgate-dev/tollgate/test/await"
+	"github.com/tollgate-dev/tollgate/test/fixture"
 )
 
 // person is somebody at a browser who has only a keyboard.
@@ -136,7 +136,7 @@ func TestKeyboard(t *testing.T) {
 	for _, scripts := range []bool{true, false} {
 		t.Run(fmt.Sprintf("JavaScript=%t", scripts), func(t *testing.T) {
 			t.Parallel()
-			fixture.InEachEnvironment(t, func(t *testing.T, e *fixture.Environment) { useKeyboard(t, e, scripts) })
+			fixture.InEnvironment(t, func(t *testing.T, e *fixture.Environment) { useKeyboard(t, e, scripts) })
 		})
 	}
 }
@@ -211,7 +211,7 @@ func useKeyboard(t *testing.T, e *fixture.Environment, scripts bool) {
 // page, and the address too.
 func TestSearchWhileTyping(t *testing.T) {
 	t.Parallel()
-	e := fixture.NewEnvironments(t)[0]
+	e := fixture.NewEnvironment(t, "embedded")
 	s := e.Start(t, fixture.RegistrySettings()...)
 	ada := e.NewWriter(t, s, "ada@example.com", "publish com.example/*")
 	for _, name := range []string{"com.example/news", "com.example/weather"} {

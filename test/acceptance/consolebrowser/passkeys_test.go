@@ -7,8 +7,8 @@ import (
 	"github.com/chromedp/cdproto/webauthn"
 	"github.com/chromedp/chromedp"
 
-	"github.com/tollgate-dev/tollgate/test/acceptance/internal/fixture"
 	"github.com/tollgate-dev/tollgate/test/await"
+	"github.com/tollgate-dev/tollgate/test/fixture"
 )
 
 // addAuthenticator gives the browser of a person an authenticator that verifies its person at once. It
@@ -73,7 +73,7 @@ func (p *person) signInByPassword(email string) {
 // button, steps up with it, and removes it. Without JavaScript the other ways go on, and the pages say so.
 func TestPasskeys(t *testing.T) {
 	t.Parallel()
-	fixture.InEachEnvironment(t, func(t *testing.T, e *fixture.Environment) {
+	fixture.InEnvironment(t, func(t *testing.T, e *fixture.Environment) {
 		s := e.Start(t, fixture.RelaxedRiskSettings...)
 		const email = "ada@example.com"
 		e.NewPerson(t, email)

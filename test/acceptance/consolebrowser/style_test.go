@@ -4,7 +4,7 @@ import (
 	"testing"
 
 	"github.com/tollgate-dev/tollgate/test/acceptance/internal/chromium"
-	"github.com/tollgate-dev/tollgate/test/acceptance/internal/fixture"
+	"github.com/tollgate-dev/tollgate/test/fixture"
 )
 
 // styleScript checks the parts of the page of the style: a badge is on the line of the text next to
@@ -52,7 +52,7 @@ const styleScript = `(() => {
 // TestStyle checks the page that has each part of the pages in each state.
 func TestStyle(t *testing.T) {
 	t.Parallel()
-	fixture.InEachEnvironment(t, func(t *testing.T, e *fixture.Environment) {
+	fixture.InEnvironment(t, func(t *testing.T, e *fixture.Environment) {
 		if e.Shared {
 			t.Skip("the page does not depend on the database")
 		}

@@ -13,10 +13,10 @@ import (
 	"testing"
 	"time"
 
-	"github.com/tollgate-dev/tollgate/test/acceptance/internal/apiclient"
 	"github.com/tollgate-dev/tollgate/test/acceptance/internal/chromium"
-	"github.com/tollgate-dev/tollgate/test/acceptance/internal/fixture"
+	"github.com/tollgate-dev/tollgate/test/apiclient"
 	"github.com/tollgate-dev/tollgate/test/await"
+	"github.com/tollgate-dev/tollgate/test/fixture"
 	"github.com/tollgate-dev/tollgate/test/oidcissuer"
 )
 
@@ -30,7 +30,7 @@ func TestWeek(t *testing.T) {
 	for _, scripts := range []bool{true, false} {
 		t.Run(fmt.Sprintf("JavaScript=%t", scripts), func(t *testing.T) {
 			t.Parallel()
-			fixture.InEachEnvironment(t, func(t *testing.T, e *fixture.Environment) { playWeek(t, e, scripts) })
+			fixture.InEnvironment(t, func(t *testing.T, e *fixture.Environment) { playWeek(t, e, scripts) })
 		})
 	}
 }

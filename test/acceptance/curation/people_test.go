@@ -5,15 +5,15 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/tollgate-dev/tollgate/test/acceptance/internal/apiclient"
-	"github.com/tollgate-dev/tollgate/test/acceptance/internal/fixture"
+	"github.com/tollgate-dev/tollgate/test/apiclient"
 	"github.com/tollgate-dev/tollgate/test/await"
+	"github.com/tollgate-dev/tollgate/test/fixture"
 )
 
 // TestViewsOfPeople: who may read a view for people, on two instances and both databases (contract
 // C-36). Groups are tested in test/acceptance/companies.
 func TestViewsOfPeople(t *testing.T) {
-	fixture.InEachEnvironment(t, func(t *testing.T, e *fixture.Environment) {
+	fixture.InEnvironment(t, func(t *testing.T, e *fixture.Environment) {
 		s := openSite(t, e, "REGISTRY_REVIEW=off", "PUBLIC_URL=https://tools.example.com")
 		s.send(t, s.ada, "POST", "/v0.1/publish", newEntry("com.example/a", "1.0.0")).WantStatus(t, http.StatusOK)
 		e.RunCommand(t, "", "view", "add", "everyone", "--access", "people")

@@ -8,9 +8,9 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/tollgate-dev/tollgate/test/acceptance/internal/apiclient"
-	"github.com/tollgate-dev/tollgate/test/acceptance/internal/fixture"
+	"github.com/tollgate-dev/tollgate/test/apiclient"
 	"github.com/tollgate-dev/tollgate/test/await"
+	"github.com/tollgate-dev/tollgate/test/fixture"
 )
 
 const (
@@ -43,7 +43,7 @@ func TestQuarantine(t *testing.T) {
 		{"import", checkImportIntoQuarantine},
 		{"audit log", checkQuarantineAudit},
 	}
-	fixture.InEachEnvironment(t, func(t *testing.T, e *fixture.Environment) {
+	fixture.InEnvironment(t, func(t *testing.T, e *fixture.Environment) {
 		e.WantAuditEvents(t, "com.example/contested-")
 		s := openSite(t, e, "REGISTRY_REVIEW=off")
 		for _, c := range checks {
@@ -637,7 +637,7 @@ func checkQuarantineAudit(t *testing.T, s *site) {
 // TestQuarantineAndReview approves what waits for review while it is in quarantine: that is refused
 // until it is released, and rejecting stays possible (contract C-22).
 func TestQuarantineAndReview(t *testing.T) {
-	fixture.InEachEnvironment(t, func(t *testing.T, e *fixture.Environment) {
+	fixture.InEnvironment(t, func(t *testing.T, e *fixture.Environment) {
 		s := openSite(t, e)
 		const name = "com.example/waiting"
 		first := s.submit(t, s.ada, newEntry(name, "1.0.0"))

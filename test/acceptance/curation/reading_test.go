@@ -10,9 +10,9 @@ import (
 	"github.com/getkin/kin-openapi/openapi3"
 
 	"github.com/tollgate-dev/tollgate/adapters/rest/apidocs"
-	"github.com/tollgate-dev/tollgate/test/acceptance/internal/apiclient"
-	"github.com/tollgate-dev/tollgate/test/acceptance/internal/fixture"
+	"github.com/tollgate-dev/tollgate/test/apiclient"
 	"github.com/tollgate-dev/tollgate/test/await"
+	"github.com/tollgate-dev/tollgate/test/fixture"
 )
 
 // openReads are the paths that stay open if reading the registry needs a caller (contract C-41), and
@@ -54,7 +54,7 @@ var isRegistry = regexp.MustCompile(`^(/v0(\.1)?/servers.*|/registries/all/(v0.*
 // TestPrivateRegistry: if reading needs a caller, each read that is not open is refused without one,
 // on two instances and both databases (contract C-40, C-41, C-43).
 func TestPrivateRegistry(t *testing.T) {
-	fixture.InEachEnvironment(t, func(t *testing.T, e *fixture.Environment) {
+	fixture.InEnvironment(t, func(t *testing.T, e *fixture.Environment) {
 		const public = "https://tools.example.com"
 		s := openSite(t, e, "REGISTRY_READ=people", "REGISTRY_REVIEW=off", "PUBLIC_URL="+public,
 			"OAUTH_AUTHORIZATION_SERVERS=https://login.example.com")

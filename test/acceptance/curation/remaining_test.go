@@ -7,15 +7,15 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/tollgate-dev/tollgate/test/acceptance/internal/fixture"
 	"github.com/tollgate-dev/tollgate/test/await"
+	"github.com/tollgate-dev/tollgate/test/fixture"
 )
 
 // TestQuarantineOfOneVersion checks that the command names what stays listed with the same package,
 // on the database and at the service, and that the publisher gets a notice of what a command and a
 // person hide.
 func TestQuarantineOfOneVersion(t *testing.T) {
-	fixture.InEachEnvironment(t, func(t *testing.T, e *fixture.Environment) {
+	fixture.InEnvironment(t, func(t *testing.T, e *fixture.Environment) {
 		s := openSite(t, e, "REGISTRY_REVIEW=off")
 		const name = "com.example/same"
 		for _, v := range []string{"1.0.0", "1.1.0", "1.2.0"} {

@@ -9,9 +9,9 @@ import (
 	"sync/atomic"
 	"testing"
 
-	"github.com/tollgate-dev/tollgate/test/acceptance/internal/apiclient"
-	"github.com/tollgate-dev/tollgate/test/acceptance/internal/fixture"
+	"github.com/tollgate-dev/tollgate/test/apiclient"
 	"github.com/tollgate-dev/tollgate/test/await"
+	"github.com/tollgate-dev/tollgate/test/fixture"
 )
 
 // TestReview checks each rule of reviews on two instances (contract C-10 to C-18).
@@ -34,7 +34,7 @@ func TestReview(t *testing.T) {
 		{"audit log", checkAudit},
 		{"high risk", checkHighRisk},
 	}
-	fixture.InEachEnvironment(t, func(t *testing.T, e *fixture.Environment) {
+	fixture.InEnvironment(t, func(t *testing.T, e *fixture.Environment) {
 		e.WantAuditEvents(t, "com.example/race-")
 		s := openSite(t, e, "REVIEW_PENDING_MAX=20")
 		for _, c := range checks {
@@ -531,7 +531,7 @@ func checkAudit(t *testing.T, s *site) {
 // TestReviewSwitched switches review on and off: what is listed stays listed, and what is pending
 // waits for the operator (contract C-18).
 func TestReviewSwitched(t *testing.T) {
-	fixture.InEachEnvironment(t, func(t *testing.T, e *fixture.Environment) {
+	fixture.InEnvironment(t, func(t *testing.T, e *fixture.Environment) {
 		e.Environ = append(e.Environ, fixture.RegistrySettings()...)
 		off := e.Start(t)
 		s := &site{e: e, one: off, other: off}

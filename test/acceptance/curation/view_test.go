@@ -5,15 +5,15 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/tollgate-dev/tollgate/test/acceptance/internal/apiclient"
-	"github.com/tollgate-dev/tollgate/test/acceptance/internal/fixture"
+	"github.com/tollgate-dev/tollgate/test/apiclient"
 	"github.com/tollgate-dev/tollgate/test/await"
+	"github.com/tollgate-dev/tollgate/test/fixture"
 )
 
 // TestViewsOfCuratedServers: review and quarantine hide versions in every view, on two instances
 // (contract C-10, C-21 and C-31). The other rules of views are tested in test/acceptance/registry.
 func TestViewsOfCuratedServers(t *testing.T) {
-	fixture.InEachEnvironment(t, func(t *testing.T, e *fixture.Environment) {
+	fixture.InEnvironment(t, func(t *testing.T, e *fixture.Environment) {
 		s := openSite(t, e)
 		e.RunCommand(t, "", "view", "add", "team", "--include", "com.example/*")
 		e.RunCommand(t, "", "view", "add", "stable", "--deprecated", "hide")

@@ -9,9 +9,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/tollgate-dev/tollgate/test/acceptance/internal/apiclient"
-	"github.com/tollgate-dev/tollgate/test/acceptance/internal/fixture"
+	"github.com/tollgate-dev/tollgate/test/apiclient"
 	"github.com/tollgate-dev/tollgate/test/await"
+	"github.com/tollgate-dev/tollgate/test/fixture"
 )
 
 // dialFrom opens a connection from one of the addresses of this machine.
@@ -35,7 +35,7 @@ func TestUnfinishedBodies(t *testing.T) {
 		t.Skip("the race detector multiplies the memory")
 	}
 	e := fixture.NewEnvironment(t, "embedded")
-	s := e.Start(t, "GOMEMLIMIT=400MiB", "READ_TIMEOUT=10m", "AUTH_RATE_LIMIT=20")
+	s := e.StartProcess(t, "GOMEMLIMIT=400MiB", "READ_TIMEOUT=10m", "AUTH_RATE_LIMIT=20")
 	ada := e.NewPerson(t, "ada@example.com", "publish *")
 	begin := func(listener, path, body string, n int) {
 		for i := range n {

@@ -5,13 +5,13 @@ import (
 	"strconv"
 	"testing"
 
-	"github.com/tollgate-dev/tollgate/test/acceptance/internal/apiclient"
-	"github.com/tollgate-dev/tollgate/test/acceptance/internal/fixture"
+	"github.com/tollgate-dev/tollgate/test/apiclient"
+	"github.com/tollgate-dev/tollgate/test/fixture"
 )
 
 // TestOwnLimits checks the API's own limits and their headers, on successful responses and errors.
 func TestOwnLimits(t *testing.T) {
-	fixture.InEachEnvironment(t, func(t *testing.T, e *fixture.Environment) {
+	fixture.InEnvironment(t, func(t *testing.T, e *fixture.Environment) {
 		s := e.Start(t, "AUTH_RATE_LIMIT=3", "REGISTRY_RATE_LIMIT=5")
 		login := func() apiclient.Response { return apiclient.Call(t, "POST", s.API+"/auth/login", "{}") }
 		for i := range 3 {

@@ -6,13 +6,13 @@ import (
 	"testing"
 
 	"github.com/tollgate-dev/tollgate/adapters/rest/apidocs"
-	"github.com/tollgate-dev/tollgate/test/acceptance/internal/apiclient"
-	"github.com/tollgate-dev/tollgate/test/acceptance/internal/fixture"
+	"github.com/tollgate-dev/tollgate/test/apiclient"
+	"github.com/tollgate-dev/tollgate/test/fixture"
 )
 
 // TestDescription reads the description of the API in its three formats.
 func TestDescription(t *testing.T) {
-	fixture.InEachEnvironment(t, func(t *testing.T, e *fixture.Environment) {
+	fixture.InEnvironment(t, func(t *testing.T, e *fixture.Environment) {
 		s := e.Start(t, "API_RATE_LIMIT=1", "AUTH_RATE_LIMIT=1", "REGISTRY_RATE_LIMIT=1")
 		for range 3 {
 			for path, media := range map[string]string{

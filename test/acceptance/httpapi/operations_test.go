@@ -8,14 +8,15 @@ import (
 
 	"github.com/getkin/kin-openapi/openapi3"
 
-	"github.com/tollgate-dev/tollgate/test/acceptance/internal/apiclient"
-	"github.com/tollgate-dev/tollgate/test/acceptance/internal/fixture"
+	"github.com/tollgate-dev/tollgate/test/acceptance/internal/openapi"
+	"github.com/tollgate-dev/tollgate/test/apiclient"
+	"github.com/tollgate-dev/tollgate/test/fixture"
 )
 
 // TestBodiesOfEveryOperation sends a body that is too large, and a body with another content type,
 // to each operation that describes such a refusal.
 func TestBodiesOfEveryOperation(t *testing.T) {
-	d, err := apiclient.ReadDescription()
+	d, err := openapi.ReadDescription()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -57,7 +58,7 @@ func fillPath(path string, item *openapi3.PathItem) string {
 
 // TestRefusalsOfOperations gets the responses that no other test gets.
 func TestRefusalsOfOperations(t *testing.T) {
-	fixture.InEachEnvironment(t, func(t *testing.T, e *fixture.Environment) {
+	fixture.InEnvironment(t, func(t *testing.T, e *fixture.Environment) {
 		s := e.Start(t)
 		ada := e.NewPerson(t, "ada@example.com", "publish *", "edit *")
 		ada.Login(t, s)

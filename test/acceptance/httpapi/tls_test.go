@@ -11,9 +11,10 @@ import (
 	"testing"
 	"time"
 
-	"github.com/tollgate-dev/tollgate/test/acceptance/internal/apiclient"
-	"github.com/tollgate-dev/tollgate/test/acceptance/internal/fixture"
+	"github.com/tollgate-dev/tollgate/test/acceptance/internal/openapi"
+	"github.com/tollgate-dev/tollgate/test/apiclient"
 	"github.com/tollgate-dev/tollgate/test/await"
+	"github.com/tollgate-dev/tollgate/test/fixture"
 	"github.com/tollgate-dev/tollgate/test/instance"
 	"github.com/tollgate-dev/tollgate/test/testcert"
 )
@@ -55,7 +56,7 @@ func callWithClient(
 		t.Fatal(err)
 	}
 	a := apiclient.Response{Status: response.StatusCode, Header: response.Header, Body: read}
-	if err := apiclient.CheckDescribed(r, a); err != nil {
+	if err := openapi.CheckDescribed(r, a); err != nil {
 		t.Fatal(err)
 	}
 	return a

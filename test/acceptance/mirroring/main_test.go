@@ -5,7 +5,7 @@ package mirroring
 import (
 	"testing"
 
-	"github.com/tollgate-dev/tollgate/test/acceptance/internal/fixture"
+	"github.com/tollgate-dev/tollgate/test/acceptance/internal/openapi"
 )
 
-func TestMain(m *testing.M) { fixture.MainOfWaiting(m) }
+func TestMain(m *testing.M) { openapi.MainOfWaiting(m) }

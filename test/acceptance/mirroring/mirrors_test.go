@@ -7,9 +7,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/tollgate-dev/tollgate/test/acceptance/internal/apiclient"
-	"github.com/tollgate-dev/tollgate/test/acceptance/internal/fixture"
+	"github.com/tollgate-dev/tollgate/test/apiclient"
 	"github.com/tollgate-dev/tollgate/test/await"
+	"github.com/tollgate-dev/tollgate/test/fixture"
 	"github.com/tollgate-dev/tollgate/test/upstream"
 )
 
@@ -36,7 +36,7 @@ func TestMirrors(t *testing.T) {
 		{"a mirror of Tollgate", checkTollgate},
 		{"bad input", checkBadInput},
 	}
-	fixture.InEachEnvironment(t, func(t *testing.T, e *fixture.Environment) {
+	fixture.InEnvironment(t, func(t *testing.T, e *fixture.Environment) {
 		e.WantAuditEvents(t, `"mirror":"won"`, `"action":"mirror_run"`)
 		t.Parallel()
 		s := openSite(t, e, reservedNames)

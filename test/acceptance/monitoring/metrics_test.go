@@ -12,9 +12,9 @@ import (
 
 	dto "github.com/prometheus/client_model/go"
 
-	"github.com/tollgate-dev/tollgate/test/acceptance/internal/apiclient"
-	"github.com/tollgate-dev/tollgate/test/acceptance/internal/fixture"
+	"github.com/tollgate-dev/tollgate/test/apiclient"
 	"github.com/tollgate-dev/tollgate/test/await"
+	"github.com/tollgate-dev/tollgate/test/fixture"
 	"github.com/tollgate-dev/tollgate/test/instance"
 	"github.com/tollgate-dev/tollgate/test/testcert"
 	"github.com/tollgate-dev/tollgate/test/upstream"
@@ -76,7 +76,7 @@ func startWithAllMetrics(t *testing.T, e *fixture.Environment) *fixture.Service 
 // each documented metric exists with its type and labels, and each metric of the service is
 // documented.
 func TestMetricsAreDocumented(t *testing.T) {
-	fixture.InEachEnvironment(t, func(t *testing.T, e *fixture.Environment) {
+	fixture.InEnvironment(t, func(t *testing.T, e *fixture.Environment) {
 		live, documented := startWithAllMetrics(t, e).ReadMetrics(), documentedMetrics(t)
 		for _, name := range slices.Sorted(maps.Keys(documented)) {
 			family, want := live[name], documented[name]
@@ -128,7 +128,7 @@ func TestLogIsCounted(t *testing.T) {
 // TestRequestsMoveMetrics checks that the service counts requests by route, refusals by limit, and
 // batches of hits of an external counter store.
 func TestRequestsMoveMetrics(t *testing.T) {
-	fixture.InEachEnvironment(t, func(t *testing.T, e *fixture.Environment) {
+	fixture.InEnvironment(t, func(t *testing.T, e *fixture.Environment) {
 		s := e.Start(t, "REGISTRY_RATE_LIMIT=2")
 		const list = "/v0.1/servers"
 		apiclient.Call(t, "GET", s.API+list, nil).WantStatus(t, http.StatusOK)

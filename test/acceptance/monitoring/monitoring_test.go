@@ -5,9 +5,9 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/tollgate-dev/tollgate/test/acceptance/internal/apiclient"
-	"github.com/tollgate-dev/tollgate/test/acceptance/internal/fixture"
 	"github.com/tollgate-dev/tollgate/test/acceptance/internal/monitoring"
+	"github.com/tollgate-dev/tollgate/test/apiclient"
+	"github.com/tollgate-dev/tollgate/test/fixture"
 )
 
 // TestDashboardsAndAlerts checks that every metric, label and value in the dashboards and alerts
@@ -15,7 +15,7 @@ import (
 // dashboards show.
 func TestDashboardsAndAlerts(t *testing.T) {
 	expressions := documentedExpressions(t)
-	fixture.InEachEnvironment(t, func(t *testing.T, e *fixture.Environment) {
+	fixture.InEnvironment(t, func(t *testing.T, e *fixture.Environment) {
 		s := startWithAllMetrics(t, e)
 		apiclient.Call(t, "GET", s.API+"/ready", nil).WantStatus(t, http.StatusOK)
 		shown := monitoring.SeriesOf(s.ReadMetrics())

@@ -11,8 +11,8 @@ import (
 	"google.golang.org/grpc/metadata"
 
 	"github.com/tollgate-dev/tollgate/adapters/otlp/otlptest"
-	"github.com/tollgate-dev/tollgate/test/acceptance/internal/apiclient"
-	"github.com/tollgate-dev/tollgate/test/acceptance/internal/fixture"
+	"github.com/tollgate-dev/tollgate/test/apiclient"
+	"github.com/tollgate-dev/tollgate/test/fixture"
 )
 
 // The trace of a caller, in the formats of W3C and B3.
@@ -27,7 +27,7 @@ const (
 // of the exporter.
 func TestTracing(t *testing.T) {
 	for _, protocol := range []string{"http", "grpc"} {
-		fixture.InEachEnvironment(t, func(t *testing.T, e *fixture.Environment) {
+		fixture.InEnvironment(t, func(t *testing.T, e *fixture.Environment) {
 			t.Run(protocol, func(t *testing.T) {
 				collector := otlptest.Start(t)
 				s := e.Start(t,

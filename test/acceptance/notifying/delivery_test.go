@@ -10,15 +10,15 @@ import (
 	"testing"
 	"time"
 
-	"github.com/tollgate-dev/tollgate/test/acceptance/internal/apiclient"
-	"github.com/tollgate-dev/tollgate/test/acceptance/internal/fixture"
+	"github.com/tollgate-dev/tollgate/test/apiclient"
 	"github.com/tollgate-dev/tollgate/test/await"
+	"github.com/tollgate-dev/tollgate/test/fixture"
 )
 
 // TestDelivery checks order, repetition and several instances (contract C-54 to C-56).
 func TestDelivery(t *testing.T) {
 	t.Parallel()
-	fixture.InEachEnvironment(t, func(t *testing.T, e *fixture.Environment) {
+	fixture.InEnvironment(t, func(t *testing.T, e *fixture.Environment) {
 		t.Parallel()
 		s := openSite(t, e)
 		for name, check := range map[string]func(*testing.T, *site){
@@ -161,10 +161,10 @@ func checkRemoval(t *testing.T, s *site) {
 // again.
 func TestKilledInstance(t *testing.T) {
 	t.Parallel()
-	fixture.InEachEnvironment(t, func(t *testing.T, e *fixture.Environment) {
+	fixture.InEnvironment(t, func(t *testing.T, e *fixture.Environment) {
 		t.Parallel()
 		e.Environ = append(e.Environ, fixture.RegistrySettings()...)
-		one := e.Start(t)
+		one := e.StartProcess(t)
 		s := &site{e: e, one: one, ada: e.NewWriter(t, one, "ada@example.com", "publish *")}
 		r := newReceiver(t)
 		arrived, release := make(chan struct{}, 1), make(chan struct{})
@@ -195,7 +195,7 @@ func TestKilledInstance(t *testing.T) {
 // and log show.
 func TestDeadEvents(t *testing.T) {
 	t.Parallel()
-	fixture.InEachEnvironment(t, func(t *testing.T, e *fixture.Environment) {
+	fixture.InEnvironment(t, func(t *testing.T, e *fixture.Environment) {
 		t.Parallel()
 		s := openSite(t, e, "WEBHOOK_RETRY_FOR=1s")
 		r := newReceiver(t)

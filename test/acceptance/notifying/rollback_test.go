@@ -5,15 +5,15 @@ import (
 	"net/http"
 	"testing"
 
-	"github.com/tollgate-dev/tollgate/test/acceptance/internal/apiclient"
-	"github.com/tollgate-dev/tollgate/test/acceptance/internal/fixture"
+	"github.com/tollgate-dev/tollgate/test/apiclient"
+	"github.com/tollgate-dev/tollgate/test/fixture"
 )
 
 // TestRollback makes the last statement of changes fail, which is the one for the audit log.
 // Nothing of them is left, so no event arrives (contract C-54).
 func TestRollback(t *testing.T) {
 	t.Parallel()
-	fixture.InEachEnvironment(t, func(t *testing.T, e *fixture.Environment) {
+	fixture.InEnvironment(t, func(t *testing.T, e *fixture.Environment) {
 		t.Parallel()
 		s := openSite(t, e)
 		s.publish(t, "com.example/kept", "1.0.0")

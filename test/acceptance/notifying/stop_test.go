@@ -6,15 +6,15 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/tollgate-dev/tollgate/test/acceptance/internal/fixture"
 	"github.com/tollgate-dev/tollgate/test/await"
+	"github.com/tollgate-dev/tollgate/test/fixture"
 )
 
 // TestStoppedInstances stops one instance after the other, as an update does, while events are
 // delivered. Each event arrives, and the first requests of the events of one server are in order.
 func TestStoppedInstances(t *testing.T) {
 	t.Parallel()
-	fixture.InEachEnvironment(t, func(t *testing.T, e *fixture.Environment) {
+	fixture.InEnvironment(t, func(t *testing.T, e *fixture.Environment) {
 		t.Parallel()
 		s := openSite(t, e)
 		const servers, versions = 4, 8

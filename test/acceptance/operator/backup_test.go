@@ -11,8 +11,8 @@ import (
 	"testing"
 
 	"github.com/tollgate-dev/tollgate/adapters/relational/postgres/postgrestest"
-	"github.com/tollgate-dev/tollgate/test/acceptance/internal/apiclient"
-	"github.com/tollgate-dev/tollgate/test/acceptance/internal/fixture"
+	"github.com/tollgate-dev/tollgate/test/apiclient"
+	"github.com/tollgate-dev/tollgate/test/fixture"
 	"github.com/tollgate-dev/tollgate/test/instance"
 )
 
@@ -25,7 +25,7 @@ func TestBackupAndRestore(t *testing.T) {
 		t.Fatal(err)
 	}
 	chapters := map[string]string{"embedded": "## SQLite", "production": "## PostgreSQL"}
-	fixture.InEachEnvironment(t, func(t *testing.T, e *fixture.Environment) {
+	fixture.InEnvironment(t, func(t *testing.T, e *fixture.Environment) {
 		if e.Shared {
 			requireDump(t)
 		}
@@ -91,7 +91,7 @@ func runShell(t *testing.T, e *fixture.Environment, commands string) string {
 // TestInstancesStartTogether starts several instances at once with an empty database: one of them
 // creates the schema, and all serve. An instance that may not create it fails with an error.
 func TestInstancesStartTogether(t *testing.T) {
-	fixture.InEachEnvironment(t, func(t *testing.T, e *fixture.Environment) {
+	fixture.InEnvironment(t, func(t *testing.T, e *fixture.Environment) {
 		e.EmptyDatabase(t)
 		forbidden := append(append([]string{}, e.Environ...), "MIGRATE_ON_START=false")
 		if one, err := instance.Start(filepath.Join(fixture.BinDir, "tollgate"), forbidden, e.Command); err == nil {

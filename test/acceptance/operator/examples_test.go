@@ -16,9 +16,9 @@ import (
 	"github.com/pquerna/otp/totp"
 
 	"github.com/tollgate-dev/tollgate/adapters/relational/postgres/postgrestest"
-	"github.com/tollgate-dev/tollgate/test/acceptance/internal/apiclient"
-	"github.com/tollgate-dev/tollgate/test/acceptance/internal/fixture"
+	"github.com/tollgate-dev/tollgate/test/apiclient"
 	"github.com/tollgate-dev/tollgate/test/await"
+	"github.com/tollgate-dev/tollgate/test/fixture"
 	"github.com/tollgate-dev/tollgate/test/instance"
 	"github.com/tollgate-dev/tollgate/test/oidcissuer"
 )

@@ -8,9 +8,9 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/tollgate-dev/tollgate/test/acceptance/internal/apiclient"
-	"github.com/tollgate-dev/tollgate/test/acceptance/internal/fixture"
+	"github.com/tollgate-dev/tollgate/test/apiclient"
 	"github.com/tollgate-dev/tollgate/test/await"
+	"github.com/tollgate-dev/tollgate/test/fixture"
 )
 
 // wantShutOut waits until every instance refuses the person's access token.
@@ -29,7 +29,7 @@ func wantShutOut(t *testing.T, p *fixture.Person, instances ...*fixture.Service)
 // TestOperatorEndsSessions ends one session, then the sessions of a device, then all, while the
 // service caches copies of them.
 func TestOperatorEndsSessions(t *testing.T) {
-	fixture.InEachEnvironment(t, func(t *testing.T, e *fixture.Environment) {
+	fixture.InEnvironment(t, func(t *testing.T, e *fixture.Environment) {
 		e.WantAuditEvents(t)
 		instances := []*fixture.Service{e.Start(t)}
 		if e.Shared {
@@ -125,7 +125,7 @@ func wantGivenByOperator(t *testing.T, p *fixture.Person, e *fixture.Environment
 // TestOperatorsGiveOneGrantAtOnce runs the same command in several processes: all succeed, and
 // exactly one changes something.
 func TestOperatorsGiveOneGrantAtOnce(t *testing.T) {
-	fixture.InEachEnvironment(t, func(t *testing.T, e *fixture.Environment) {
+	fixture.InEnvironment(t, func(t *testing.T, e *fixture.Environment) {
 		e.RunCommand(t, fixture.Password, "user", "add", "--email", "ada@example.com", "--name", "Ada",
 			"--password-stdin")
 		const rounds, processes = 4, 6
@@ -162,7 +162,7 @@ func TestOperatorsGiveOneGrantAtOnce(t *testing.T) {
 // TestOperatorChangesMethods checks that each change of the methods listing is in the operators'
 // log, and not in a person's log.
 func TestOperatorChangesMethods(t *testing.T) {
-	fixture.InEachEnvironment(t, func(t *testing.T, e *fixture.Environment) {
+	fixture.InEnvironment(t, func(t *testing.T, e *fixture.Environment) {
 		e.WantAuditEvents(t)
 		s := e.Start(t)
 		ada := e.NewPerson(t, "ada@example.com")

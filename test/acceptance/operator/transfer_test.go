@@ -13,9 +13,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/tollgate-dev/tollgate/test/acceptance/internal/apiclient"
-	"github.com/tollgate-dev/tollgate/test/acceptance/internal/fixture"
+	"github.com/tollgate-dev/tollgate/test/apiclient"
 	"github.com/tollgate-dev/tollgate/test/await"
+	"github.com/tollgate-dev/tollgate/test/fixture"
 )
 
 // importResult is the output of `registry import --output json`.
@@ -154,7 +154,7 @@ func wantImported(t *testing.T, s *fixture.Service) {
 }
 
 func TestTransferGoesOnPastBadRecords(t *testing.T) {
-	fixture.InEachEnvironment(t, func(t *testing.T, e *fixture.Environment) {
+	fixture.InEnvironment(t, func(t *testing.T, e *fixture.Environment) {
 		e.Environ = append(e.Environ, "REMOTE_URL_UNIQUE=true")
 		s := e.Start(t)
 		record := func(doc map[string]any) string {
@@ -231,7 +231,7 @@ func TestTransferGoesOnPastBadRecords(t *testing.T) {
 
 // TestTransferFromRegistry copies a whole running registry over its API.
 func TestTransferFromRegistry(t *testing.T) {
-	fixture.InEachEnvironment(t, func(t *testing.T, e *fixture.Environment) {
+	fixture.InEnvironment(t, func(t *testing.T, e *fixture.Environment) {
 		file := filepath.Join(e.Dir, "sample.json")
 		fixture.WriteFile(t, file, newSampleExport(t, 100))
 		s := e.Start(t)
@@ -253,7 +253,7 @@ func TestTransferFromRegistry(t *testing.T) {
 // TestTransferAtOnce runs several imports of the same servers while a service runs. Each version is
 // imported once.
 func TestTransferAtOnce(t *testing.T) {
-	fixture.InEachEnvironment(t, func(t *testing.T, e *fixture.Environment) {
+	fixture.InEnvironment(t, func(t *testing.T, e *fixture.Environment) {
 		s := e.Start(t)
 		file := filepath.Join(e.Dir, "sample.json")
 		fixture.WriteFile(t, file, newSampleExport(t, 80))
@@ -287,7 +287,7 @@ func TestTransferAtOnce(t *testing.T) {
 // TestTransferKilled kills an import in the middle. Another one continues: nothing is missing and
 // nothing is there twice, in the registry and in the audit log.
 func TestTransferKilled(t *testing.T) {
-	fixture.InEachEnvironment(t, func(t *testing.T, e *fixture.Environment) {
+	fixture.InEnvironment(t, func(t *testing.T, e *fixture.Environment) {
 		s := e.Start(t)
 		file := filepath.Join(e.Dir, "sample.json")
 		fixture.WriteFile(t, file, newSampleExport(t, 400))

@@ -6,8 +6,8 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/tollgate-dev/tollgate/test/acceptance/internal/apiclient"
-	"github.com/tollgate-dev/tollgate/test/acceptance/internal/fixture"
+	"github.com/tollgate-dev/tollgate/test/apiclient"
+	"github.com/tollgate-dev/tollgate/test/fixture"
 )
 
 // passwords are the passwords of those who use one link at once.
@@ -48,7 +48,7 @@ func (s *site) submitAtOnce(t *testing.T, link, field string) []int {
 // full trust on a device that is confirmed.
 func TestLinksAtOnce(t *testing.T) {
 	t.Parallel()
-	fixture.InEachEnvironment(t, func(t *testing.T, e *fixture.Environment) {
+	fixture.InEnvironment(t, func(t *testing.T, e *fixture.Environment) {
 		e.Environ = append(e.Environ, "LOCKOUT_THRESHOLD=100")
 		s := startSite(t, e)
 		id, link := s.invite(t, "ivy@example.com")

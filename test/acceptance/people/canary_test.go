@@ -9,8 +9,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/tollgate-dev/tollgate/test/acceptance/internal/apiclient"
-	"github.com/tollgate-dev/tollgate/test/acceptance/internal/fixture"
+	"github.com/tollgate-dev/tollgate/test/apiclient"
+	"github.com/tollgate-dev/tollgate/test/fixture"
 )
 
 // canarySite is a site with one secret of every kind, by what it is.
@@ -26,7 +26,7 @@ type canarySite struct {
 // answers of refused requests, the log, the metrics or the debug pages.
 func TestCanaries(t *testing.T) {
 	t.Parallel()
-	fixture.InEachEnvironment(t, func(t *testing.T, e *fixture.Environment) {
+	fixture.InEnvironment(t, func(t *testing.T, e *fixture.Environment) {
 		e.Environ = append(e.Environ, fixture.RelaxedRiskSettings...)
 		s := &canarySite{site: startEmpty(t, e), secrets: map[string]string{"password": fixture.Password}}
 		s.makeOperator(t)
@@ -87,7 +87,7 @@ func (s *canarySite) makeOperator(t *testing.T) {
 	s.keep(t, "refresh token", s.operator.RefreshToken)
 	s.keep(t, "device token", s.operator.DeviceToken)
 	app := s.e.EnrolAuthenticator(t, s.operator)
-	s.keep(t, "TOTP secret", app.Key.Secret())
+	s.keep(t, "TOTP secret", app.Secret(t))
 	s.keep(t, "recovery code", app.Recovery[0])
 }
 

@@ -5,14 +5,14 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/tollgate-dev/tollgate/test/acceptance/internal/fixture"
+	"github.com/tollgate-dev/tollgate/test/fixture"
 )
 
 // TestDelivery invites people with a courier, with one that refuses, and without one: the response
 // and the command say whether the link was sent, and the link is good in any case.
 func TestDelivery(t *testing.T) {
 	t.Parallel()
-	fixture.InEachEnvironment(t, func(t *testing.T, e *fixture.Environment) {
+	fixture.InEnvironment(t, func(t *testing.T, e *fixture.Environment) {
 		s := startSite(t, e)
 		id, _ := s.invite(t, "ivy@example.com")
 		s.add(t, "ada@example.com")

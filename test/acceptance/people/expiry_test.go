@@ -8,8 +8,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/tollgate-dev/tollgate/test/acceptance/internal/apiclient"
-	"github.com/tollgate-dev/tollgate/test/acceptance/internal/fixture"
+	"github.com/tollgate-dev/tollgate/test/apiclient"
+	"github.com/tollgate-dev/tollgate/test/fixture"
 )
 
 // age makes a time pass for the links of a purpose that are stored now.
@@ -36,7 +36,7 @@ func (s *site) setupLink(t *testing.T) string {
 // and all are dead once there is an account.
 func TestSetupLinks(t *testing.T) {
 	t.Parallel()
-	fixture.InEachEnvironment(t, func(t *testing.T, e *fixture.Environment) {
+	fixture.InEnvironment(t, func(t *testing.T, e *fixture.Environment) {
 		s := startEmpty(t, e)
 		old := s.setupLink(t)
 		s.age(t, "setup", 24*time.Hour-time.Minute)
@@ -82,7 +82,7 @@ func TestSetupLinks(t *testing.T) {
 // TestLinkLifetimes makes the time of invitations and of links for a password pass.
 func TestLinkLifetimes(t *testing.T) {
 	t.Parallel()
-	fixture.InEachEnvironment(t, func(t *testing.T, e *fixture.Environment) {
+	fixture.InEnvironment(t, func(t *testing.T, e *fixture.Environment) {
 		e.Environ = append(e.Environ, "INVITATION_TTL=2h")
 		s := startSite(t, e)
 		id, first := s.invite(t, "ivy@example.com")

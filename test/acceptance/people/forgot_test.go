@@ -10,9 +10,9 @@ import (
 	"time"
 
 	"github.com/tollgate-dev/tollgate/adapters/otlp/otlptest"
-	"github.com/tollgate-dev/tollgate/test/acceptance/internal/apiclient"
-	"github.com/tollgate-dev/tollgate/test/acceptance/internal/fixture"
+	"github.com/tollgate-dev/tollgate/test/apiclient"
 	"github.com/tollgate-dev/tollgate/test/await"
+	"github.com/tollgate-dev/tollgate/test/fixture"
 )
 
 // mailsPerHour is the number of links that an address gets in an hour.
@@ -22,7 +22,7 @@ const mailsPerHour = 3
 // the same, without a mail. Other addresses get theirs.
 func TestForgottenPasswordMails(t *testing.T) {
 	t.Parallel()
-	fixture.InEachEnvironment(t, func(t *testing.T, e *fixture.Environment) {
+	fixture.InEnvironment(t, func(t *testing.T, e *fixture.Environment) {
 		s := startSite(t, e)
 		first := string(s.forgot(t, "nobody@example.com").Body)
 		refused := func() float64 { return s.Metric("tollgate_throttled_total", "scope", "reset") }
@@ -53,7 +53,7 @@ func TestForgottenPasswordMails(t *testing.T) {
 // with an account or without: the same response, the same statements, and no hash of a password.
 func TestForgottenPasswordOfAnybody(t *testing.T) {
 	t.Parallel()
-	fixture.InEachEnvironment(t, func(t *testing.T, e *fixture.Environment) {
+	fixture.InEnvironment(t, func(t *testing.T, e *fixture.Environment) {
 		collector := otlptest.Start(t)
 		e.Environ = append(e.Environ, "TRACING_ENABLED=true", "TRACING_EXPORTER_PROTOCOL=http", "TRACING_SAMPLING_RATE=0",
 			"OTEL_EXPORTER_OTLP_ENDPOINT="+collector.Endpoint("http"), "OTEL_BSP_SCHEDULE_DELAY=50")
@@ -117,7 +117,7 @@ func (s *site) traceForgot(t *testing.T, collector *otlptest.Collector, email st
 // TestForgottenPasswordRefusals sends requests that are no address, and more than a client may.
 func TestForgottenPasswordRefusals(t *testing.T) {
 	t.Parallel()
-	fixture.InEachEnvironment(t, func(t *testing.T, e *fixture.Environment) {
+	fixture.InEnvironment(t, func(t *testing.T, e *fixture.Environment) {
 		bodies := map[string]any{
 			"invalid_input": object{}, "invalid_input ": object{"email": 1}, " invalid_input": object{"email": ""},
 			"validation_error": object{"email": "ada"}, "validation_error ": object{"email": "ada@example.com\n@"},

@@ -6,8 +6,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/tollgate-dev/tollgate/test/acceptance/internal/apiclient"
-	"github.com/tollgate-dev/tollgate/test/acceptance/internal/fixture"
+	"github.com/tollgate-dev/tollgate/test/apiclient"
+	"github.com/tollgate-dev/tollgate/test/fixture"
 )
 
 // operateGrant returns the id of the grant by which a person operates.
@@ -29,7 +29,7 @@ func (s *site) operateGrant(t *testing.T, id string) string {
 // service accounts. Only a command with --force does it.
 func TestLastOperatorStays(t *testing.T) {
 	t.Parallel()
-	fixture.InEachEnvironment(t, func(t *testing.T, e *fixture.Environment) {
+	fixture.InEnvironment(t, func(t *testing.T, e *fixture.Environment) {
 		s := startSite(t, e)
 		_, own := fixture.ReadSession(t, s.Service, s.operator)
 		s.invite(t, "ivy@example.com", object{"action": "operate"})
@@ -93,7 +93,7 @@ func (s *site) forceAll(t *testing.T) {
 // grants, or one by the grant and one by a lock of the own account. One of them stays.
 func TestOperatorsLeaveAtOnce(t *testing.T) {
 	t.Parallel()
-	fixture.InEachEnvironment(t, func(t *testing.T, e *fixture.Environment) {
+	fixture.InEnvironment(t, func(t *testing.T, e *fixture.Environment) {
 		s := startSite(t, e)
 		ada := e.NewWriter(t, s.Service, "ada@example.com", "operate *")
 		both, ids := [2]*fixture.Person{s.operator, ada}, [2]string{}

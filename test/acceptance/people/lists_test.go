@@ -9,8 +9,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/tollgate-dev/tollgate/test/acceptance/internal/apiclient"
-	"github.com/tollgate-dev/tollgate/test/acceptance/internal/fixture"
+	"github.com/tollgate-dev/tollgate/test/apiclient"
+	"github.com/tollgate-dev/tollgate/test/fixture"
 )
 
 // find returns the e-mail addresses of the people whom a query finds, without their domain, and the
@@ -45,7 +45,7 @@ func (s *site) wantFields(t *testing.T, method, path string, body any, fields ..
 // TestPeopleAreFound lists people by a part of the address or the name, by state, and in pages.
 func TestPeopleAreFound(t *testing.T) {
 	t.Parallel()
-	fixture.InEachEnvironment(t, func(t *testing.T, e *fixture.Environment) {
+	fixture.InEnvironment(t, func(t *testing.T, e *fixture.Environment) {
 		s := startSite(t, e)
 		ids := map[string]string{}
 		for _, name := range []string{"dora", "ada", "lou", "per_cent%"} {
@@ -93,7 +93,7 @@ func TestPeopleAreFound(t *testing.T) {
 // TestSessionsInPages lists sessions and devices of a person one by one.
 func TestSessionsInPages(t *testing.T) {
 	t.Parallel()
-	fixture.InEachEnvironment(t, func(t *testing.T, e *fixture.Environment) {
+	fixture.InEnvironment(t, func(t *testing.T, e *fixture.Environment) {
 		e.Environ = append(e.Environ, fixture.RelaxedRiskSettings...)
 		s := startSite(t, e)
 		ada := e.NewPerson(t, "ada@example.com")
@@ -126,7 +126,7 @@ func TestSessionsInPages(t *testing.T) {
 // sends values that break a rule: all are named, and nothing is changed.
 func TestPersonPatch(t *testing.T) {
 	t.Parallel()
-	fixture.InEachEnvironment(t, func(t *testing.T, e *fixture.Environment) {
+	fixture.InEnvironment(t, func(t *testing.T, e *fixture.Environment) {
 		e.WantAuditEvents(t)
 		s := startSite(t, e)
 		one := people + "/" + s.add(t, "ada@example.com")

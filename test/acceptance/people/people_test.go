@@ -6,14 +6,14 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/tollgate-dev/tollgate/test/acceptance/internal/apiclient"
-	"github.com/tollgate-dev/tollgate/test/acceptance/internal/fixture"
+	"github.com/tollgate-dev/tollgate/test/apiclient"
+	"github.com/tollgate-dev/tollgate/test/fixture"
 )
 
 // TestFirstStart makes the first account with the code in the log, twice at once.
 func TestFirstStart(t *testing.T) {
 	t.Parallel()
-	fixture.InEachEnvironment(t, func(t *testing.T, e *fixture.Environment) {
+	fixture.InEnvironment(t, func(t *testing.T, e *fixture.Environment) {
 		e.WantAuditEvents(t)
 		s := startEmpty(t, e)
 		s.AwaitLog("/console/setup?code=")
@@ -64,7 +64,7 @@ func TestFirstStart(t *testing.T) {
 // TestInvitation invites a person twice, and follows the links.
 func TestInvitation(t *testing.T) {
 	t.Parallel()
-	fixture.InEachEnvironment(t, func(t *testing.T, e *fixture.Environment) {
+	fixture.InEnvironment(t, func(t *testing.T, e *fixture.Environment) {
 		e.WantAuditEvents(t)
 		s := startSite(t, e)
 		made := s.want(t, 201, "POST", people, object{
@@ -109,7 +109,7 @@ func TestInvitation(t *testing.T) {
 // TestReset requests links to set another password, and uses them.
 func TestReset(t *testing.T) {
 	t.Parallel()
-	fixture.InEachEnvironment(t, func(t *testing.T, e *fixture.Environment) {
+	fixture.InEnvironment(t, func(t *testing.T, e *fixture.Environment) {
 		e.WantAuditEvents(t)
 		s := startSite(t, e)
 		ada := e.NewPerson(t, "ada@example.com")
@@ -142,7 +142,7 @@ func TestReset(t *testing.T) {
 // TestActs changes a person, and checks that the last operator stays.
 func TestActs(t *testing.T) {
 	t.Parallel()
-	fixture.InEachEnvironment(t, func(t *testing.T, e *fixture.Environment) {
+	fixture.InEnvironment(t, func(t *testing.T, e *fixture.Environment) {
 		e.WantAuditEvents(t)
 		s := startSite(t, e)
 		ada := e.NewPerson(t, "ada@example.com")
@@ -176,7 +176,7 @@ func TestActs(t *testing.T) {
 // TestTwoOperatorsAtOnce lets two operators lock each other at once: one of them stays.
 func TestTwoOperatorsAtOnce(t *testing.T) {
 	t.Parallel()
-	fixture.InEachEnvironment(t, func(t *testing.T, e *fixture.Environment) {
+	fixture.InEnvironment(t, func(t *testing.T, e *fixture.Environment) {
 		s := startSite(t, e)
 		ada := e.NewWriter(t, s.Service, "ada@example.com", "operate *")
 		_, adaID := fixture.ReadSession(t, s.Service, ada)

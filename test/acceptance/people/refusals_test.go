@@ -5,15 +5,15 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/tollgate-dev/tollgate/test/acceptance/internal/apiclient"
-	"github.com/tollgate-dev/tollgate/test/acceptance/internal/fixture"
+	"github.com/tollgate-dev/tollgate/test/apiclient"
+	"github.com/tollgate-dev/tollgate/test/fixture"
 )
 
 // TestRefusals calls each route of people without a token, as a person who does not operate, with a
 // body that is not understood, and with an unknown person.
 func TestRefusals(t *testing.T) {
 	t.Parallel()
-	fixture.InEachEnvironment(t, func(t *testing.T, e *fixture.Environment) {
+	fixture.InEnvironment(t, func(t *testing.T, e *fixture.Environment) {
 		s := startSite(t, e)
 		ada := e.NewWriter(t, s.Service, "ada@example.com", "publish *")
 		const unknown = "/00000000-0000-4000-8000-000000000000"
@@ -63,7 +63,7 @@ func TestRefusals(t *testing.T) {
 // TestConflicts calls the acts on people that their state does not permit.
 func TestConflicts(t *testing.T) {
 	t.Parallel()
-	fixture.InEachEnvironment(t, func(t *testing.T, e *fixture.Environment) {
+	fixture.InEnvironment(t, func(t *testing.T, e *fixture.Environment) {
 		s := startSite(t, e)
 		invited, _ := s.invite(t, "ivy@example.com")
 		ids := map[string]string{"invited": invited}

@@ -6,9 +6,9 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/tollgate-dev/tollgate/test/acceptance/internal/apiclient"
-	"github.com/tollgate-dev/tollgate/test/acceptance/internal/fixture"
+	"github.com/tollgate-dev/tollgate/test/apiclient"
 	"github.com/tollgate-dev/tollgate/test/await"
+	"github.com/tollgate-dev/tollgate/test/fixture"
 )
 
 // removedNotice is the beginning of the notice of a second factor that was removed.
@@ -33,7 +33,7 @@ func (s *site) countNotices(t *testing.T, email, text string) (n int) {
 // sessions of the API and of the console end, and so does a login that waits for a code.
 func TestSecondFactorRemoved(t *testing.T) {
 	t.Parallel()
-	fixture.InEachEnvironment(t, func(t *testing.T, e *fixture.Environment) {
+	fixture.InEnvironment(t, func(t *testing.T, e *fixture.Environment) {
 		e.Environ = append(e.Environ, fixture.RelaxedRiskSettings...)
 		e.WantAuditEvents(t)
 		s := startSite(t, e)
@@ -70,7 +70,7 @@ func TestSecondFactorRemoved(t *testing.T) {
 // sessions and pending logins end, other links are dead, and the second factor is still wanted.
 func TestResetKeepsTheSecondFactor(t *testing.T) {
 	t.Parallel()
-	fixture.InEachEnvironment(t, func(t *testing.T, e *fixture.Environment) {
+	fixture.InEnvironment(t, func(t *testing.T, e *fixture.Environment) {
 		e.Environ = append(e.Environ, fixture.RelaxedRiskSettings...)
 		s := startSite(t, e)
 		id, ada := s.add(t, "ada@example.com"), "ada@example.com"
@@ -107,7 +107,7 @@ func TestResetKeepsTheSecondFactor(t *testing.T) {
 // TestLinksEnd makes links to set another password dead by what makes them needless.
 func TestLinksEnd(t *testing.T) {
 	t.Parallel()
-	fixture.InEachEnvironment(t, func(t *testing.T, e *fixture.Environment) {
+	fixture.InEnvironment(t, func(t *testing.T, e *fixture.Environment) {
 		s := startSite(t, e)
 		ada := e.NewWriter(t, s.Service, "ada@example.com")
 		_, id := fixture.ReadSession(t, s.Service, ada)

@@ -14,8 +14,8 @@ import (
 
 	"github.com/emersion/go-smtp"
 
-	"github.com/tollgate-dev/tollgate/test/acceptance/internal/apiclient"
-	"github.com/tollgate-dev/tollgate/test/acceptance/internal/fixture"
+	"github.com/tollgate-dev/tollgate/test/apiclient"
+	"github.com/tollgate-dev/tollgate/test/fixture"
 	"github.com/tollgate-dev/tollgate/test/mailserver"
 )
 
@@ -52,7 +52,7 @@ func verifyCode(t *testing.T, s *fixture.Service, challenge, otp string) apiclie
 
 // TestStepUpByEmail makes step-ups with a real mail server that refuses some of the messages.
 func TestStepUpByEmail(t *testing.T) {
-	fixture.InEachEnvironment(t, func(t *testing.T, e *fixture.Environment) {
+	fixture.InEnvironment(t, func(t *testing.T, e *fixture.Environment) {
 		var mu sync.Mutex
 		var refusal error
 		refuse := func(err error) {
@@ -128,7 +128,7 @@ func TestMailServerAway(t *testing.T) {
 
 // TestStepUpBySMS delivers the code to a gateway with the interface of Twilio.
 func TestStepUpBySMS(t *testing.T) {
-	fixture.InEachEnvironment(t, func(t *testing.T, e *fixture.Environment) {
+	fixture.InEnvironment(t, func(t *testing.T, e *fixture.Environment) {
 		var mu sync.Mutex
 		var forms []url.Values
 		status := http.StatusCreated

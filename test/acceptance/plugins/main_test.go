@@ -5,7 +5,7 @@ package plugins
 import (
 	"testing"
 
-	"github.com/tollgate-dev/tollgate/test/acceptance/internal/fixture"
+	"github.com/tollgate-dev/tollgate/test/acceptance/internal/openapi"
 )
 
-func TestMain(m *testing.M) { fixture.Main(m) }
+func TestMain(m *testing.M) { openapi.Main(m) }

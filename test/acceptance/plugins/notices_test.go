@@ -11,16 +11,16 @@ import (
 	"testing"
 	"time"
 
-	"github.com/tollgate-dev/tollgate/test/acceptance/internal/apiclient"
-	"github.com/tollgate-dev/tollgate/test/acceptance/internal/fixture"
+	"github.com/tollgate-dev/tollgate/test/apiclient"
 	"github.com/tollgate-dev/tollgate/test/await"
+	"github.com/tollgate-dev/tollgate/test/fixture"
 	"github.com/tollgate-dev/tollgate/test/mailserver"
 )
 
 // TestNotices checks that a person gets one notice by mail of each event: a new device, a lock and
 // a replay. An unknown address gets no mail.
 func TestNotices(t *testing.T) {
-	fixture.InEachEnvironment(t, func(t *testing.T, e *fixture.Environment) {
+	fixture.InEnvironment(t, func(t *testing.T, e *fixture.Environment) {
 		mail := mailserver.Start(t, mailserver.Options{Username: "tollgate", Password: "the-smtp-password"})
 		s := e.Start(t, mailSettings(mail)...)
 		ada, ben := e.NewPerson(t, "ada@example.com"), e.NewPerson(t, "ben@example.com")
@@ -104,7 +104,7 @@ func TestNoticesDoNotDelay(t *testing.T) {
 // TestNoticesOfTheDevelopmentCourier checks that notices and codes go to separate files, and that
 // there are no notices when they are off.
 func TestNoticesOfTheDevelopmentCourier(t *testing.T) {
-	fixture.InEachEnvironment(t, func(t *testing.T, e *fixture.Environment) {
+	fixture.InEnvironment(t, func(t *testing.T, e *fixture.Environment) {
 		file := filepath.Join(e.Dir, "notices.jsonl")
 		read := func() string {
 			content, err := os.ReadFile(file)
@@ -138,7 +138,7 @@ func TestNoticesOfTheDevelopmentCourier(t *testing.T) {
 // TestLinksByEmail requests a link to set another password, and uses the one in the letter: its text
 // has the link, also for couriers that do not know which part of it is one.
 func TestLinksByEmail(t *testing.T) {
-	fixture.InEachEnvironment(t, func(t *testing.T, e *fixture.Environment) {
+	fixture.InEnvironment(t, func(t *testing.T, e *fixture.Environment) {
 		mail := mailserver.Start(t, mailserver.Options{Username: "tollgate", Password: "the-smtp-password"})
 		s := e.Start(t, append(mailSettings(mail), "PUBLIC_URL=https://tools.example.com")...)
 		ada := e.NewPerson(t, "ada@example.com")

@@ -7,14 +7,14 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/tollgate-dev/tollgate/test/acceptance/internal/apiclient"
-	"github.com/tollgate-dev/tollgate/test/acceptance/internal/fixture"
+	"github.com/tollgate-dev/tollgate/test/apiclient"
+	"github.com/tollgate-dev/tollgate/test/fixture"
 )
 
 // TestPackageChecks publishes documents with packages of a private npm registry. The real plugin
 // calls this registry.
 func TestPackageChecks(t *testing.T) {
-	fixture.InEachEnvironment(t, func(t *testing.T, e *fixture.Environment) {
+	fixture.InEnvironment(t, func(t *testing.T, e *fixture.Environment) {
 		npm := fixture.StartNPMRegistry(t)
 		registries := filepath.Join(e.Dir, "registries.json")
 		content, err := json.Marshal(map[string]any{

@@ -5,9 +5,9 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/tollgate-dev/tollgate/test/acceptance/internal/apiclient"
-	"github.com/tollgate-dev/tollgate/test/acceptance/internal/fixture"
+	"github.com/tollgate-dev/tollgate/test/apiclient"
 	"github.com/tollgate-dev/tollgate/test/await"
+	"github.com/tollgate-dev/tollgate/test/fixture"
 )
 
 // The people and the decisions of the Todo scenario by which implementations of AuthZEN are compared:
@@ -58,7 +58,7 @@ func resourceOf(q question, caller string) object {
 
 // TestAuthZEN puts the questions of the scenario, one by one and in lists.
 func TestAuthZEN(t *testing.T) {
-	fixture.InEachEnvironment(t, func(t *testing.T, e *fixture.Environment) {
+	fixture.InEnvironment(t, func(t *testing.T, e *fixture.Environment) {
 		s := startSite(t, e)
 		s.publish(t, todos, "https://tools.example.com/todos")
 		for _, person := range scenarioPeople() {

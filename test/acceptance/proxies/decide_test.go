@@ -8,15 +8,15 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/tollgate-dev/tollgate/test/acceptance/internal/apiclient"
-	"github.com/tollgate-dev/tollgate/test/acceptance/internal/fixture"
+	"github.com/tollgate-dev/tollgate/test/apiclient"
 	"github.com/tollgate-dev/tollgate/test/await"
+	"github.com/tollgate-dev/tollgate/test/fixture"
 )
 
 // TestDecisions sends what a proxy sends, and looks for what was denied in the audit log, by the id of
 // the decision.
 func TestDecisions(t *testing.T) {
-	fixture.InEachEnvironment(t, func(t *testing.T, e *fixture.Environment) {
+	fixture.InEnvironment(t, func(t *testing.T, e *fixture.Environment) {
 		s := startSite(t, e)
 		e.WantAuditEvents(t, `"count":`, `"effect":"challenge"`) // they are written a second or a minute later
 		denied := s.ask(t, s.Service, s.robot, "forecast").WantStatus(t, http.StatusForbidden)
@@ -117,7 +117,7 @@ func TestMethods(t *testing.T) {
 
 // TestBodies sends bodies that Tollgate and a tool server could read in different ways.
 func TestBodies(t *testing.T) {
-	fixture.InEachEnvironment(t, func(t *testing.T, e *fixture.Environment) {
+	fixture.InEnvironment(t, func(t *testing.T, e *fixture.Environment) {
 		s := startSite(t, e)
 		s.setRule(t, "forecasts", object{"tools": []string{"forecast"}})
 		s.awaitAnswer(t, "the rule", s.robot, "forecast", http.StatusOK)
@@ -186,7 +186,7 @@ func (s *site) sendChunks(t *testing.T, chunks []string) string {
 // TestFresh: a change of a rule, quarantine, the end of a session and of an account hold on another
 // instance too.
 func TestFresh(t *testing.T) {
-	fixture.InEachEnvironment(t, func(t *testing.T, e *fixture.Environment) {
+	fixture.InEnvironment(t, func(t *testing.T, e *fixture.Environment) {
 		s := startSite(t, e)
 		ada := e.NewWriter(t, s.Service, "ada@example.com")
 		s.setRule(t, "all", object{"subjects": []string{"everyone"}})

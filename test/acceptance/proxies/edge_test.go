@@ -11,9 +11,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/tollgate-dev/tollgate/test/acceptance/internal/apiclient"
-	"github.com/tollgate-dev/tollgate/test/acceptance/internal/fixture"
+	"github.com/tollgate-dev/tollgate/test/apiclient"
 	"github.com/tollgate-dev/tollgate/test/await"
+	"github.com/tollgate-dev/tollgate/test/fixture"
 	"github.com/tollgate-dev/tollgate/test/instance"
 )
 
@@ -87,7 +87,7 @@ func (r reply) want(t *testing.T, status int) reply {
 // also while it is stopped, drops what was put in quarantine, and keeps nothing that is private.
 func TestVarnish(t *testing.T) {
 	t.Parallel()
-	fixture.InEachEnvironment(t, func(t *testing.T, e *fixture.Environment) {
+	fixture.InEnvironment(t, func(t *testing.T, e *fixture.Environment) {
 		t.Parallel()
 		s := &site{environment: e, Service: e.Start(t, append(settings(), "EDGE_MAX_AGE=1h")...)}
 		s.operator = e.NewWriter(t, s.Service, "olga@example.com", "operate *", "publish *", "edit *", "review *")

@@ -4,7 +4,7 @@ package proxies
 import (
 	"testing"
 
-	"github.com/tollgate-dev/tollgate/test/acceptance/internal/fixture"
+	"github.com/tollgate-dev/tollgate/test/acceptance/internal/openapi"
 )
 
-func TestMain(m *testing.M) { fixture.Main(m) }
+func TestMain(m *testing.M) { openapi.Main(m) }

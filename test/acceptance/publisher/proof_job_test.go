@@ -10,8 +10,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/tollgate-dev/tollgate/test/acceptance/internal/apiclient"
-	"github.com/tollgate-dev/tollgate/test/acceptance/internal/fixture"
+	"github.com/tollgate-dev/tollgate/test/apiclient"
+	"github.com/tollgate-dev/tollgate/test/fixture"
 	"github.com/tollgate-dev/tollgate/test/oidcissuer"
 )
 
@@ -81,7 +81,7 @@ func (p *proofSite) proveToken(t *testing.T, method, token string) apiclient.Res
 // TestProofByGitHub publishes from a job of GitHub Actions with both clients (contract P-9, P-12).
 func TestProofByGitHub(t *testing.T) {
 	t.Parallel()
-	fixture.InEachEnvironment(t, func(t *testing.T, e *fixture.Environment) {
+	fixture.InEnvironment(t, func(t *testing.T, e *fixture.Environment) {
 		e.WantAuditEvents(t)
 		t.Parallel()
 		issuer := oidcissuer.Start(t)
@@ -164,7 +164,7 @@ func checkTokens(t *testing.T, p *proofSite, j *job) {
 // TestProofByIDToken publishes with an ID token of a configured issuer.
 func TestProofByIDToken(t *testing.T) {
 	t.Parallel()
-	fixture.InEachEnvironment(t, func(t *testing.T, e *fixture.Environment) {
+	fixture.InEnvironment(t, func(t *testing.T, e *fixture.Environment) {
 		e.WantAuditEvents(t)
 		t.Parallel()
 		issuer, broken := oidcissuer.Start(t), oidcissuer.Start(t)

@@ -7,9 +7,9 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/tollgate-dev/tollgate/test/acceptance/internal/apiclient"
-	"github.com/tollgate-dev/tollgate/test/acceptance/internal/fixture"
+	"github.com/tollgate-dev/tollgate/test/apiclient"
 	"github.com/tollgate-dev/tollgate/test/await"
+	"github.com/tollgate-dev/tollgate/test/fixture"
 )
 
 // policyEntry is a policy as the API shows it.
@@ -38,7 +38,7 @@ func readPolicies(t *testing.T, s *fixture.Service, of *fixture.Person) map[stri
 // P-11, P-14, P-17, P-18, P-20).
 func TestProofPolicies(t *testing.T) {
 	t.Parallel()
-	fixture.InEachEnvironment(t, func(t *testing.T, e *fixture.Environment) {
+	fixture.InEnvironment(t, func(t *testing.T, e *fixture.Environment) {
 		e.WantAuditEvents(t)
 		t.Parallel()
 		p := startProofs(t, e, "PUBLISHER_RECHECK=1s", "PUBLISHER_UNPROVEN_AFTER=1s", fixture.RiskPolicy("fast"))
@@ -226,7 +226,7 @@ func checkPolicyRemoval(t *testing.T, p *proofSite, ada *fixture.Person, id stri
 // is open to everybody (P-10), and the endpoints of P-22.
 func TestProofReserved(t *testing.T) {
 	t.Parallel()
-	fixture.InEachEnvironment(t, func(t *testing.T, e *fixture.Environment) {
+	fixture.InEnvironment(t, func(t *testing.T, e *fixture.Environment) {
 		t.Parallel()
 		p := startProofs(t, e, "RESERVED_NAMESPACES=com.example/reserved*,org.example/*", "PUBLISHER_PROOFS=open")
 		key := newEd25519Key(t)

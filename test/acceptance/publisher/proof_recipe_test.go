@@ -12,7 +12,7 @@ import (
 
 	"go.yaml.in/yaml/v4"
 
-	"github.com/tollgate-dev/tollgate/test/acceptance/internal/fixture"
+	"github.com/tollgate-dev/tollgate/test/fixture"
 	"github.com/tollgate-dev/tollgate/test/oidcissuer"
 )
 
@@ -88,7 +88,7 @@ func (s *shell) run(t *testing.T, script string) string {
 // addresses of the service and of the issuer.
 func TestProofRecipes(t *testing.T) {
 	t.Parallel()
-	fixture.InEachEnvironment(t, func(t *testing.T, e *fixture.Environment) {
+	fixture.InEnvironment(t, func(t *testing.T, e *fixture.Environment) {
 		t.Parallel()
 		github, gitlab := oidcissuer.Start(t), oidcissuer.Start(t)
 		p := startProofs(t, e, "GITHUB_OIDC_ISSUER="+github.URL, "OIDC_ISSUERS="+gitlab.URL)

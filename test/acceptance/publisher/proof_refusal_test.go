@@ -13,10 +13,10 @@ import (
 
 	"golang.org/x/net/dns/dnsmessage"
 
-	"github.com/tollgate-dev/tollgate/test/acceptance/internal/apiclient"
-	"github.com/tollgate-dev/tollgate/test/acceptance/internal/fixture"
+	"github.com/tollgate-dev/tollgate/test/apiclient"
 	"github.com/tollgate-dev/tollgate/test/await"
 	"github.com/tollgate-dev/tollgate/test/dnsserver"
+	"github.com/tollgate-dev/tollgate/test/fixture"
 	"github.com/tollgate-dev/tollgate/test/testcert"
 )
 
@@ -58,7 +58,7 @@ func always(body any) func() any { return func() any { return body } }
 // TestProofRefusals checks the status and the sentence of each refusal of contract P-2 to P-10.
 func TestProofRefusals(t *testing.T) {
 	t.Parallel()
-	fixture.InEachEnvironment(t, func(t *testing.T, e *fixture.Environment) {
+	fixture.InEnvironment(t, func(t *testing.T, e *fixture.Environment) {
 		t.Parallel()
 		p := startProofs(t, e)
 		t.Run("malformed", func(t *testing.T) { checkMalformed(t, p) })
@@ -219,7 +219,7 @@ func checkOff(t *testing.T, e *fixture.Environment) {
 // TestProofRefusalsOfPages checks the refusals of proofs by HTTP (contract P-7).
 func TestProofRefusalsOfPages(t *testing.T) {
 	t.Parallel()
-	fixture.InEachEnvironment(t, func(t *testing.T, e *fixture.Environment) {
+	fixture.InEnvironment(t, func(t *testing.T, e *fixture.Environment) {
 		t.Parallel()
 		authority := testcert.NewAuthority(t)
 		p := startProofs(t, e, "PUBLISHER_PROOF_NETWORKS=127.0.0.0/8", "PUBLISHER_PROOF_CA="+authority.CertFile)
@@ -266,7 +266,7 @@ func TestProofRefusalsOfPages(t *testing.T) {
 // parallel uses of one proof, on two instances, one gives a token (contract P-4).
 func TestProofGivesOneToken(t *testing.T) {
 	t.Parallel()
-	fixture.InEachEnvironment(t, func(t *testing.T, e *fixture.Environment) {
+	fixture.InEnvironment(t, func(t *testing.T, e *fixture.Environment) {
 		t.Parallel()
 		p := startProofs(t, e)
 		places := []string{p.API, p.API}
@@ -312,7 +312,7 @@ func awaitNewMinute(t *testing.T) {
 // the same time, which share one question (contract P-6, P-19).
 func TestProofLimits(t *testing.T) {
 	t.Parallel()
-	fixture.InEachEnvironment(t, func(t *testing.T, e *fixture.Environment) {
+	fixture.InEnvironment(t, func(t *testing.T, e *fixture.Environment) {
 		t.Parallel()
 		p := startProofs(t, e, "PUBLISHER_DOMAIN_LIMIT=12", "PUBLISHER_PROOF_LIMIT=25")
 		key := newEd25519Key(t)

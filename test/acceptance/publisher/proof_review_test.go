@@ -5,8 +5,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/tollgate-dev/tollgate/test/acceptance/internal/apiclient"
-	"github.com/tollgate-dev/tollgate/test/acceptance/internal/fixture"
+	"github.com/tollgate-dev/tollgate/test/apiclient"
+	"github.com/tollgate-dev/tollgate/test/fixture"
 )
 
 // TestReviewOfPublishers checks that the maker of a policy does not decide about what a publisher
@@ -14,7 +14,7 @@ import (
 // limit of pending documents holds for a publisher (contract C-12, C-14, C-15, C-16).
 func TestReviewOfPublishers(t *testing.T) {
 	t.Parallel()
-	fixture.InEachEnvironment(t, func(t *testing.T, e *fixture.Environment) {
+	fixture.InEnvironment(t, func(t *testing.T, e *fixture.Environment) {
 		e.WantAuditEvents(t)
 		t.Parallel()
 		p := startProofs(t, e, "REGISTRY_REVIEW=on", "REVIEW_PENDING_MAX=1")
@@ -58,7 +58,7 @@ func TestReviewOfPublishers(t *testing.T) {
 // C-10).
 func TestClientsSubmitForReview(t *testing.T) {
 	t.Parallel()
-	fixture.InEachEnvironment(t, func(t *testing.T, e *fixture.Environment) {
+	fixture.InEnvironment(t, func(t *testing.T, e *fixture.Environment) {
 		t.Parallel()
 		p := startProofs(t, e, "REGISTRY_REVIEW=on")
 		key := newEd25519Key(t)

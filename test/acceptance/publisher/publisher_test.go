@@ -14,9 +14,9 @@ import (
 
 	"github.com/creack/pty"
 
-	"github.com/tollgate-dev/tollgate/test/acceptance/internal/apiclient"
-	"github.com/tollgate-dev/tollgate/test/acceptance/internal/fixture"
+	"github.com/tollgate-dev/tollgate/test/apiclient"
 	"github.com/tollgate-dev/tollgate/test/await"
+	"github.com/tollgate-dev/tollgate/test/fixture"
 )
 
 // expireAccessToken makes the stored access token look expired.
@@ -51,7 +51,7 @@ func documentFile(t *testing.T, doc map[string]any) string {
 // TestPublisherPiped runs the commands of a publisher in a pipeline, without a terminal.
 func TestPublisherPiped(t *testing.T) {
 	t.Parallel()
-	fixture.InEachEnvironment(t, func(t *testing.T, e *fixture.Environment) {
+	fixture.InEnvironment(t, func(t *testing.T, e *fixture.Environment) {
 		t.Parallel()
 		s := e.Start(t, fixture.RegistrySettings()...)
 		ada := fixture.NewPublisher(t, e.NewPerson(t, "ada@example.com", "publish com.example/*"))
@@ -86,7 +86,7 @@ func TestPublisherPiped(t *testing.T) {
 // TestStatusOfReviews checks that the status of a server has what of it waits or was rejected.
 func TestStatusOfReviews(t *testing.T) {
 	t.Parallel()
-	e := fixture.NewEnvironments(t)[0]
+	e := fixture.NewEnvironment(t, "embedded")
 	s := e.Start(t, append(fixture.RegistrySettings(), "REGISTRY_REVIEW=on")...)
 	person := e.NewWriter(t, s, "ada@example.com", "publish com.example/*")
 	ada := fixture.NewPublisher(t, person)
@@ -359,7 +359,7 @@ func (c *terminal) end(code int) string {
 // TestPublisherAtTheTerminal runs the commands of a publisher at a terminal, with a second factor.
 func TestPublisherAtTheTerminal(t *testing.T) {
 	t.Parallel()
-	fixture.InEachEnvironment(t, func(t *testing.T, e *fixture.Environment) {
+	fixture.InEnvironment(t, func(t *testing.T, e *fixture.Environment) {
 		t.Parallel()
 		s := e.Start(t, append(fixture.RegistrySettings(), fixture.RiskPolicy("one-failure"))...)
 		ada := fixture.NewPublisher(t, e.NewPerson(t, "ada@example.com", "publish com.example/*"))

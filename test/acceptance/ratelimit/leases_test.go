@@ -13,7 +13,7 @@ import (
 
 	ratelimit "github.com/envoyproxy/go-control-plane/envoy/service/ratelimit/v3"
 
-	"github.com/tollgate-dev/tollgate/test/acceptance/internal/fixture"
+	"github.com/tollgate-dev/tollgate/test/fixture"
 	"github.com/tollgate-dev/tollgate/test/instance"
 )
 
@@ -128,7 +128,7 @@ func TestSharesAreGivenBack(t *testing.T) {
 		left := func(of *fixture.Service) uint32 {
 			return callAlgorithm(t, of.NewRateLimitClient(t), "large", "k", 0).GetLimitRemaining()
 		}
-		one, two := e.Start(t), e.Start(t)
+		one, two := e.Start(t), e.StartProcess(t)
 		callTogether(t, "large", 4000, one)
 		one.Stop()
 		if got := left(two); got != 996_000 {

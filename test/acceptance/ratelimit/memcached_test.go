@@ -18,15 +18,15 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
-	"github.com/tollgate-dev/tollgate/test/acceptance/internal/apiclient"
-	"github.com/tollgate-dev/tollgate/test/acceptance/internal/fixture"
+	"github.com/tollgate-dev/tollgate/test/apiclient"
 	"github.com/tollgate-dev/tollgate/test/await"
+	"github.com/tollgate-dev/tollgate/test/fixture"
 )
 
 // onEachStore runs a test of rate limits with every store of counters: in every environment, and
 // with the rate limit service alone on memcached.
 func onEachStore(t *testing.T, test func(t *testing.T, e *fixture.Environment)) {
-	fixture.InEachEnvironment(t, test)
+	fixture.InEnvironment(t, test)
 	if address := os.Getenv("TEST_MEMCACHED_ADDR"); address != "" {
 		t.Run("memcached", func(t *testing.T) { test(t, newMemcachedEnvironment(t, address)) })
 	}

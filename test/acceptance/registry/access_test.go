@@ -7,8 +7,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/tollgate-dev/tollgate/test/acceptance/internal/apiclient"
-	"github.com/tollgate-dev/tollgate/test/acceptance/internal/fixture"
+	"github.com/tollgate-dev/tollgate/test/apiclient"
+	"github.com/tollgate-dev/tollgate/test/fixture"
 )
 
 // checkOrderOfChecks sends writes with several errors each. The response must report the error that
@@ -242,7 +242,7 @@ func checkTrust(t *testing.T, r *registry) {
 // TestWriteTrust checks that writes need the trust level that the operator sets.
 func TestWriteTrust(t *testing.T) {
 	t.Parallel()
-	fixture.InEachEnvironment(t, func(t *testing.T, e *fixture.Environment) {
+	fixture.InEnvironment(t, func(t *testing.T, e *fixture.Environment) {
 		t.Parallel()
 		s := e.Start(t, append(fixture.RegistrySettings(), "REGISTRY_WRITE_TRUST=UNVERIFIED")...)
 		p := e.NewPerson(t, "ada@example.com", "publish *")

@@ -10,8 +10,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/tollgate-dev/tollgate/test/acceptance/internal/apiclient"
-	"github.com/tollgate-dev/tollgate/test/acceptance/internal/fixture"
+	"github.com/tollgate-dev/tollgate/test/apiclient"
+	"github.com/tollgate-dev/tollgate/test/fixture"
 )
 
 // TestReadsAreCoherent changes a version through two instances, 400 times, while clients read it
@@ -27,7 +27,7 @@ func TestReadsAreCoherent(t *testing.T) {
 	if !testing.Short() {
 		changes, reads = 1_000, 1_500
 	}
-	fixture.InEachEnvironment(t, func(t *testing.T, e *fixture.Environment) {
+	fixture.InEnvironment(t, func(t *testing.T, e *fixture.Environment) {
 		t.Parallel()
 		r := openRegistry(t, e)
 		instances := []*fixture.Service{r.s, e.Start(t, fixture.RegistrySettings()...)}

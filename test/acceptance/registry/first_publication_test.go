@@ -9,15 +9,15 @@ import (
 	"testing"
 	"time"
 
-	"github.com/tollgate-dev/tollgate/test/acceptance/internal/apiclient"
-	"github.com/tollgate-dev/tollgate/test/acceptance/internal/fixture"
+	"github.com/tollgate-dev/tollgate/test/apiclient"
+	"github.com/tollgate-dev/tollgate/test/fixture"
 )
 
 // TestRoad goes from a new account to a published server that every person can read, and checks
 // each condition on the way.
 func TestRoad(t *testing.T) {
 	t.Parallel()
-	fixture.InEachEnvironment(t, func(t *testing.T, e *fixture.Environment) {
+	fixture.InEnvironment(t, func(t *testing.T, e *fixture.Environment) {
 		t.Parallel()
 		s := e.Start(t)
 		ada := e.NewPerson(t, "ada@example.com", "publish com.example/*")
@@ -112,7 +112,7 @@ func readBack(t *testing.T, s *fixture.Service, doc map[string]any) {
 // TestBrokenDocument checks that the error names the invalid field.
 func TestBrokenDocument(t *testing.T) {
 	t.Parallel()
-	fixture.InEachEnvironment(t, func(t *testing.T, e *fixture.Environment) {
+	fixture.InEnvironment(t, func(t *testing.T, e *fixture.Environment) {
 		t.Parallel()
 		s := e.Start(t)
 		p := e.NewPerson(t, "publisher@example.com", "publish *")

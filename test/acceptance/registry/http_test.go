@@ -8,8 +8,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/tollgate-dev/tollgate/test/acceptance/internal/apiclient"
-	"github.com/tollgate-dev/tollgate/test/acceptance/internal/fixture"
+	"github.com/tollgate-dev/tollgate/test/apiclient"
+	"github.com/tollgate-dev/tollgate/test/fixture"
 )
 
 // checkPublication publishes a version and reads it in every way, under both prefixes.
@@ -215,7 +215,7 @@ func checkBodies(t *testing.T, r *registry, name string) {
 // status still work.
 func TestWritesOff(t *testing.T) {
 	t.Parallel()
-	fixture.InEachEnvironment(t, func(t *testing.T, e *fixture.Environment) {
+	fixture.InEnvironment(t, func(t *testing.T, e *fixture.Environment) {
 		t.Parallel()
 		on := openRegistry(t, e)
 		name := "com.example.off/server"
@@ -254,7 +254,7 @@ func TestWritesOff(t *testing.T) {
 // restart, but not on another deployment.
 func TestCursorOutlivesTheProcess(t *testing.T) {
 	t.Parallel()
-	fixture.InEachEnvironment(t, func(t *testing.T, e *fixture.Environment) {
+	fixture.InEnvironment(t, func(t *testing.T, e *fixture.Environment) {
 		t.Parallel()
 		r := openRegistry(t, e)
 		r.publish(t, "com.example.moves/server", "1.0.0", "2.0.0", "3.0.0")

@@ -10,7 +10,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/tollgate-dev/tollgate/test/acceptance/internal/fixture"
+	"github.com/tollgate-dev/tollgate/test/fixture"
 )
 
 // TestStatusOfManyLargeVersions changes the status of 120 versions with 400 KiB each, in a long run
@@ -19,9 +19,9 @@ import (
 // to be sent.
 func TestStatusOfManyLargeVersions(t *testing.T) {
 	t.Parallel()
-	fixture.InEachEnvironment(t, func(t *testing.T, e *fixture.Environment) {
+	fixture.InEnvironment(t, func(t *testing.T, e *fixture.Environment) {
 		t.Parallel()
-		s := e.Start(t, append(fixture.RegistrySettings(), "AUTH_RATE_LIMIT=0")...)
+		s := e.StartProcess(t, append(fixture.RegistrySettings(), "AUTH_RATE_LIMIT=0")...)
 		checkStatusAllLarge(t, &registry{e, s, e.NewWriter(t, s, "writer@example.com", "publish *")})
 	})
 }

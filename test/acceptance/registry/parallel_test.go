@@ -7,8 +7,8 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/tollgate-dev/tollgate/test/acceptance/internal/apiclient"
-	"github.com/tollgate-dev/tollgate/test/acceptance/internal/fixture"
+	"github.com/tollgate-dev/tollgate/test/apiclient"
+	"github.com/tollgate-dev/tollgate/test/fixture"
 )
 
 // countStatuses returns the number of responses by status.
@@ -25,7 +25,7 @@ func countStatuses(answers []apiclient.Response) map[int]int {
 // one later.
 func TestParallelWrites(t *testing.T) {
 	t.Parallel()
-	fixture.InEachEnvironment(t, func(t *testing.T, e *fixture.Environment) {
+	fixture.InEnvironment(t, func(t *testing.T, e *fixture.Environment) {
 		t.Parallel()
 		const fromDatabase = "REGISTRY_CACHE_BYTES=0"
 		r := openRegistry(t, e, fromDatabase)

@@ -8,8 +8,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/tollgate-dev/tollgate/test/acceptance/internal/apiclient"
-	"github.com/tollgate-dev/tollgate/test/acceptance/internal/fixture"
+	"github.com/tollgate-dev/tollgate/test/apiclient"
+	"github.com/tollgate-dev/tollgate/test/fixture"
 )
 
 // registryChecks are the checks of every endpoint and rule of the registry. Each writes below its
@@ -53,7 +53,7 @@ type registryCheck struct {
 // TestRegistry runs all checks. Those of an environment share one service.
 func TestRegistry(t *testing.T) {
 	t.Parallel()
-	fixture.InEachEnvironment(t, func(t *testing.T, e *fixture.Environment) {
+	fixture.InEnvironment(t, func(t *testing.T, e *fixture.Environment) {
 		e.WantAuditEvents(t)
 		t.Parallel()
 		r := openRegistry(t, e)
@@ -67,7 +67,7 @@ func TestRegistry(t *testing.T) {
 // (contract C-15).
 func TestRegistryWithReview(t *testing.T) {
 	t.Parallel()
-	fixture.InEachEnvironment(t, func(t *testing.T, e *fixture.Environment) {
+	fixture.InEnvironment(t, func(t *testing.T, e *fixture.Environment) {
 		t.Parallel()
 		r := openRegistry(t, e, "REGISTRY_REVIEW=on")
 		e.RunCommand(t, "", "review", "rule", "add", "--pattern", "*", "--when", "any")

@@ -7,8 +7,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/tollgate-dev/tollgate/test/acceptance/internal/apiclient"
-	"github.com/tollgate-dev/tollgate/test/acceptance/internal/fixture"
+	"github.com/tollgate-dev/tollgate/test/apiclient"
+	"github.com/tollgate-dev/tollgate/test/fixture"
 )
 
 // checkReplace replaces documents.
@@ -345,7 +345,7 @@ func checkRemotes(t *testing.T, r *registry) {
 // what happens to them when the operator makes URLs unique (contract R-32).
 func TestRemotesShared(t *testing.T) {
 	t.Parallel()
-	fixture.InEachEnvironment(t, func(t *testing.T, e *fixture.Environment) {
+	fixture.InEnvironment(t, func(t *testing.T, e *fixture.Environment) {
 		t.Parallel()
 		const address = "https://mcp.example.com/shared"
 		s := e.Start(t, fixture.RegistrySettings()...)

@@ -12,18 +12,18 @@ import (
 	"syscall"
 	"testing"
 
-	"github.com/tollgate-dev/tollgate/test/acceptance/internal/apiclient"
-	"github.com/tollgate-dev/tollgate/test/acceptance/internal/fixture"
+	"github.com/tollgate-dev/tollgate/test/apiclient"
 	"github.com/tollgate-dev/tollgate/test/await"
+	"github.com/tollgate-dev/tollgate/test/fixture"
 )
 
 // TestKillKeepsPublications kills the service during publications. Each version that got the
 // response 200 exists afterwards.
 func TestKillKeepsPublications(t *testing.T) {
 	t.Parallel()
-	fixture.InEachEnvironment(t, func(t *testing.T, e *fixture.Environment) {
+	fixture.InEnvironment(t, func(t *testing.T, e *fixture.Environment) {
 		t.Parallel()
-		s := e.Start(t)
+		s := e.StartProcess(t)
 		p := e.NewPerson(t, "ada@example.com", "publish *")
 		p.Login(t, s)
 		p.StepUp(t, e, s)
@@ -99,9 +99,9 @@ func TestTwoInstances(t *testing.T) {
 // next code.
 func TestPluginKilled(t *testing.T) {
 	t.Parallel()
-	fixture.InEachEnvironment(t, func(t *testing.T, e *fixture.Environment) {
+	fixture.InEnvironment(t, func(t *testing.T, e *fixture.Environment) {
 		t.Parallel()
-		s := e.Start(t)
+		s := e.StartProcess(t)
 		p := e.NewPerson(t, "ada@example.com")
 		p.Login(t, s)
 		p.StepUp(t, e, s)

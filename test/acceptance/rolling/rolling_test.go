@@ -14,9 +14,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/tollgate-dev/tollgate/test/acceptance/internal/apiclient"
-	"github.com/tollgate-dev/tollgate/test/acceptance/internal/fixture"
+	"github.com/tollgate-dev/tollgate/test/apiclient"
 	"github.com/tollgate-dev/tollgate/test/await"
+	"github.com/tollgate-dev/tollgate/test/fixture"
 	"github.com/tollgate-dev/tollgate/test/instance"
 )
 
@@ -279,7 +279,7 @@ func (m *member) newService(t *testing.T) *fixture.Service {
 // if it has any.
 func TestReadyWithRules(t *testing.T) {
 	t.Parallel()
-	fixture.InEachEnvironment(t, func(t *testing.T, e *fixture.Environment) {
+	fixture.InEnvironment(t, func(t *testing.T, e *fixture.Environment) {
 		t.Parallel()
 		file := filepath.Join(e.RulesDir, "rules.yaml")
 		fixture.WriteFile(t, file, "domain: broken\ndescriptors: [{}]\n")

@@ -8,9 +8,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/tollgate-dev/tollgate/test/acceptance/internal/apiclient"
-	"github.com/tollgate-dev/tollgate/test/acceptance/internal/fixture"
+	"github.com/tollgate-dev/tollgate/test/apiclient"
 	"github.com/tollgate-dev/tollgate/test/await"
+	"github.com/tollgate-dev/tollgate/test/fixture"
 )
 
 // publish publishes a server with a token.
@@ -22,7 +22,7 @@ func (s *site) publish(t *testing.T, name, secret string) apiclient.Response {
 // TestPersonalTokens makes, lists, uses and deletes a token of a person.
 func TestPersonalTokens(t *testing.T) {
 	t.Parallel()
-	fixture.InEachEnvironment(t, func(t *testing.T, e *fixture.Environment) {
+	fixture.InEnvironment(t, func(t *testing.T, e *fixture.Environment) {
 		e.WantAuditEvents(t)
 		t.Parallel()
 		s := startSite(t, e)
@@ -77,7 +77,7 @@ func (s *site) checkNeverByTokens(t *testing.T, secret string) {
 // deleted and while its owner is locked or disabled, and that grants are those of the moment.
 func TestTokensEndEverywhere(t *testing.T) {
 	t.Parallel()
-	fixture.InEachEnvironment(t, func(t *testing.T, e *fixture.Environment) {
+	fixture.InEnvironment(t, func(t *testing.T, e *fixture.Environment) {
 		t.Parallel()
 		s := startSite(t, e)
 		other := s.Service
@@ -119,7 +119,7 @@ func TestTokensEndEverywhere(t *testing.T) {
 // the answer to the deletion neither accepts it.
 func TestTokenIsDeletedWhileItIsUsed(t *testing.T) {
 	t.Parallel()
-	fixture.InEachEnvironment(t, func(t *testing.T, e *fixture.Environment) {
+	fixture.InEnvironment(t, func(t *testing.T, e *fixture.Environment) {
 		t.Parallel()
 		s := startSite(t, e)
 		apis := []string{s.API, e.Start(t, fixture.RegistrySettings()...).API}
@@ -161,7 +161,7 @@ func TestTokenIsDeletedWhileItIsUsed(t *testing.T) {
 // bounds of the fields, and the networks.
 func TestTokenBounds(t *testing.T) {
 	t.Parallel()
-	fixture.InEachEnvironment(t, func(t *testing.T, e *fixture.Environment) {
+	fixture.InEnvironment(t, func(t *testing.T, e *fixture.Environment) {
 		t.Parallel()
 		s := startSite(t, e)
 		draft := map[string]any{"name": "t", "scopes": []string{"decide"}}

@@ -6,8 +6,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/tollgate-dev/tollgate/test/acceptance/internal/apiclient"
-	"github.com/tollgate-dev/tollgate/test/acceptance/internal/fixture"
+	"github.com/tollgate-dev/tollgate/test/acceptance/internal/openapi"
+	"github.com/tollgate-dev/tollgate/test/fixture"
 )
 
 // route is a request, with the scopes of which a token needs one.
@@ -45,7 +45,7 @@ func routes(t *testing.T) []route {
 			[]string{"registry:publish", "registry:edit"}},
 		{"GET", me, nil, nil},
 	}
-	for _, r := range apiclient.AdminRoutes(t) {
+	for _, r := range openapi.AdminRoutes(t) {
 		needed := "admin:write"
 		switch {
 		case strings.HasPrefix(r.Path, "/reviews/"): // TestReviewsOfOperators

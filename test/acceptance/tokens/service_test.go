@@ -13,9 +13,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/tollgate-dev/tollgate/test/acceptance/internal/apiclient"
-	"github.com/tollgate-dev/tollgate/test/acceptance/internal/fixture"
+	"github.com/tollgate-dev/tollgate/test/apiclient"
 	"github.com/tollgate-dev/tollgate/test/await"
+	"github.com/tollgate-dev/tollgate/test/fixture"
 	"github.com/tollgate-dev/tollgate/test/oidcissuer"
 )
 
@@ -23,7 +23,7 @@ import (
 // ends with its tokens and grants.
 func TestServiceAccounts(t *testing.T) {
 	t.Parallel()
-	fixture.InEachEnvironment(t, func(t *testing.T, e *fixture.Environment) {
+	fixture.InEnvironment(t, func(t *testing.T, e *fixture.Environment) {
 		e.WantAuditEvents(t)
 		t.Parallel()
 		s := startSite(t, e, "REGISTRY_REVIEW=on")
@@ -111,7 +111,7 @@ func (s *site) checkFourEyes(t *testing.T, service string) {
 // TestServiceTokenBounds checks that an account has at most 50 tokens, also with parallel requests.
 func TestServiceTokenBounds(t *testing.T) {
 	t.Parallel()
-	fixture.InEachEnvironment(t, func(t *testing.T, e *fixture.Environment) {
+	fixture.InEnvironment(t, func(t *testing.T, e *fixture.Environment) {
 		t.Parallel()
 		s := startSite(t, e)
 		s.makeService(t)
@@ -142,7 +142,7 @@ func TestServiceTokenBounds(t *testing.T) {
 // TestWorkloads exchanges ID tokens of an issuer for tokens of a service account.
 func TestWorkloads(t *testing.T) {
 	t.Parallel()
-	fixture.InEachEnvironment(t, func(t *testing.T, e *fixture.Environment) {
+	fixture.InEnvironment(t, func(t *testing.T, e *fixture.Environment) {
 		e.WantAuditEvents(t)
 		t.Parallel()
 		issuer := oidcissuer.Start(t)
@@ -212,7 +212,7 @@ func TestWorkloads(t *testing.T) {
 // TestTokenNotices makes the time of a notice come, with two instances: the person gets one notice.
 func TestTokenNotices(t *testing.T) {
 	t.Parallel()
-	fixture.InEachEnvironment(t, func(t *testing.T, e *fixture.Environment) {
+	fixture.InEnvironment(t, func(t *testing.T, e *fixture.Environment) {
 		t.Parallel()
 		file := filepath.Join(e.Dir, "notices.jsonl")
 		s := startSite(t, e, "NOTICE_LOG_FILE="+file)

@@ -29,10 +29,10 @@ import (
 var templates embed.FS
 
 var (
-	accountPage       = site.ParsePage(templates, "templates/account.html")
-	passwordPage      = site.ParsePage(templates, "templates/password.html")
-	authenticatorPage = site.ParsePage(templates, "templates/authenticator.html")
-	recoveryPage      = site.ParsePage(templates, "templates/recovery.html")
+	accountPage       = site.NewPage(templates, "templates/account.html")
+	passwordPage      = site.NewPage(templates, "templates/password.html")
+	authenticatorPage = site.NewPage(templates, "templates/authenticator.html")
+	recoveryPage      = site.NewPage(templates, "templates/recovery.html")
 )
 
 // Path is the path of the page with the sessions and devices.

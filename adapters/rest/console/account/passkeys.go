@@ -11,7 +11,7 @@ import (
 
 const passkeysPath = Path + "/passkeys"
 
-var passkeysPage = site.ParsePage(templates, "templates/passkeys.html")
+var passkeysPage = site.NewPage(templates, "templates/passkeys.html")
 
 func (p *Pages) mountPasskeys(r fiber.Router) {
 	r.Get(passkeysPath, p.site.Require(auth.Unverified, func(v *site.Visit) error { return p.showPasskeys(v, nil) }))

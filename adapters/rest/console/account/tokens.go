@@ -10,7 +10,7 @@ import (
 
 const tokensPath = Path + "/tokens"
 
-var tokensPage = site.ParsePage(templates, "templates/tokens.html")
+var tokensPage = site.NewPage(templates, "templates/tokens.html")
 
 func (p *Pages) mountTokens(r fiber.Router) {
 	r.Get(tokensPath, p.site.Require(auth.Unverified, func(v *site.Visit) error { return p.showTokens(v, nil) }))

@@ -12,7 +12,7 @@ import (
 
 const usagePath = Path + "/access"
 
-var usagePage = site.ParsePage(templates, "templates/usage.html")
+var usagePage = site.NewPage(templates, "templates/usage.html")
 
 // usagesPerPage is how many servers a page lists at most.
 const usagesPerPage = 50

@@ -22,7 +22,7 @@ import (
 //go:embed templates
 var templates embed.FS
 
-var logPage = site.ParsePage(templates, "templates/log.html")
+var logPage = site.NewPage(templates, "templates/log.html")
 
 // Log says which part of the audit log a page shows.
 type Log struct {

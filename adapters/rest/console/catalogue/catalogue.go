@@ -32,8 +32,8 @@ import (
 var templates embed.FS
 
 var (
-	listPage   = site.ParsePage(templates, "templates/list.html")
-	serverPage = site.ParsePage(templates, "templates/server.html")
+	listPage   = site.NewPage(templates, "templates/list.html")
+	serverPage = site.NewPage(templates, "templates/server.html")
 )
 
 // ServersPath is the path below which the pages of servers are.

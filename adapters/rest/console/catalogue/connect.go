@@ -13,7 +13,7 @@ import (
 	"github.com/tollgate-dev/tollgate/core/registry/viewing"
 )
 
-var connectPage = site.ParsePage(templates, "templates/connect.html")
+var connectPage = site.NewPage(templates, "templates/connect.html")
 
 // ConnectPath is the path of the page that says how programs reach the registry.
 const ConnectPath = site.Root + "connect"

@@ -27,8 +27,8 @@ const (
 )
 
 var (
-	accessPage     = site.ParsePage(templates, "templates/access.html")
-	accessRulePage = site.ParsePage(templates, "templates/accessrule.html")
+	accessPage     = site.NewPage(templates, "templates/access.html")
+	accessRulePage = site.NewPage(templates, "templates/accessrule.html")
 )
 
 // confirmInput is the field that is on the form of a rule with which no call is allowed any more.

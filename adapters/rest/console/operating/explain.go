@@ -18,7 +18,7 @@ import (
 
 const explainPath = accessPath + "/explain"
 
-var explainPage = site.ParsePage(templates, "templates/explain.html")
+var explainPage = site.NewPage(templates, "templates/explain.html")
 
 // explainForm are the fields of a question about a call.
 var explainForm = site.Form{Action: explainPath, Button: "Explain", Inputs: []site.Input{

@@ -15,7 +15,7 @@ import (
 
 const grantsPath = Path + "/grants"
 
-var grantsPage = site.ParsePage(templates, "templates/grants.html")
+var grantsPage = site.NewPage(templates, "templates/grants.html")
 
 // grantInputs are the fields of a grant without its holder.
 var grantInputs = []site.Input{

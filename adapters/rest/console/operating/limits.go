@@ -20,7 +20,7 @@ import (
 
 const limitsPath = Path + "/limits"
 
-var limitsPage = site.ParsePage(templates, "templates/limits.html")
+var limitsPage = site.NewPage(templates, "templates/limits.html")
 
 // Limits are the rate limits of this process.
 type Limits struct {

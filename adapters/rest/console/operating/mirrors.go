@@ -20,8 +20,8 @@ const (
 )
 
 var (
-	mirrorsPage = site.ParsePage(templates, "templates/mirrors.html")
-	mirrorPage  = site.ParsePage(templates, "templates/mirror.html")
+	mirrorsPage = site.NewPage(templates, "templates/mirrors.html")
+	mirrorPage  = site.NewPage(templates, "templates/mirror.html")
 )
 
 // mirrorInputs are the fields of a mirror without its name.

@@ -120,7 +120,7 @@ func (p *Pages) authorized(h handler) site.Handler {
 	}
 }
 
-var overviewPage = site.ParsePage(templates, "templates/overview.html")
+var overviewPage = site.NewPage(templates, "templates/overview.html")
 
 func (p *Pages) overview(ctx context.Context, v *site.Visit) error {
 	view, err := p.ports.Overview.ReadChecklist(ctx)

@@ -19,7 +19,7 @@ import (
 
 const peoplePath = Path + "/people"
 
-var peoplePage = site.ParsePage(templates, "templates/people.html")
+var peoplePage = site.NewPage(templates, "templates/people.html")
 
 func (p *Pages) mountPeople(r fiber.Router) {
 	p.open(r, peoplePath, p.people)

@@ -18,7 +18,7 @@ import (
 
 const personPath = peoplePath + "/:email"
 
-var personPage = site.ParsePage(templates, "templates/person.html")
+var personPage = site.NewPage(templates, "templates/person.html")
 
 // profileInputs are the fields of a person that an operator changes.
 var profileInputs = []site.Input{

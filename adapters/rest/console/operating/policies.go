@@ -14,7 +14,7 @@ import (
 
 const policiesPath = Path + "/policies"
 
-var policiesPage = site.ParsePage(templates, "templates/policies.html")
+var policiesPage = site.NewPage(templates, "templates/policies.html")
 
 // policyInputs are the fields of a policy.
 var policyInputs = []site.Input{

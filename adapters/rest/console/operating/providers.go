@@ -21,8 +21,8 @@ const (
 )
 
 var (
-	providersPage = site.ParsePage(templates, "templates/providers.html")
-	providerPage  = site.ParsePage(templates, "templates/provider.html")
+	providersPage = site.NewPage(templates, "templates/providers.html")
+	providerPage  = site.NewPage(templates, "templates/provider.html")
 )
 
 // The inputs of the forms that are not fields of a provider: what becomes of the stored secret, and

@@ -14,7 +14,7 @@ import (
 
 const riskPath = Path + "/risk"
 
-var riskPage = site.ParsePage(templates, "templates/risk.html")
+var riskPage = site.NewPage(templates, "templates/risk.html")
 
 // riskView is the page with the scores of sign-ins.
 type riskView struct {

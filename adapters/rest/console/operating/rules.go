@@ -13,7 +13,7 @@ import (
 
 const rulesPath = Path + "/review-rules"
 
-var rulesPage = site.ParsePage(templates, "templates/rules.html")
+var rulesPage = site.NewPage(templates, "templates/rules.html")
 
 // ruleWhen are the conditions of rules in words.
 var ruleWhen = []site.Option{

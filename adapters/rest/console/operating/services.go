@@ -26,8 +26,8 @@ const (
 )
 
 var (
-	servicesPage = site.ParsePage(templates, "templates/services.html")
-	servicePage  = site.ParsePage(templates, "templates/service.html")
+	servicesPage = site.NewPage(templates, "templates/services.html")
+	servicePage  = site.NewPage(templates, "templates/service.html")
 )
 
 // serviceInputs are the fields of a service account without its name.

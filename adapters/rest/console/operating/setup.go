@@ -10,7 +10,7 @@ import (
 
 const setupPath = Path + "/setup"
 
-var setupPage = site.ParsePage(templates, "templates/setup.html")
+var setupPage = site.NewPage(templates, "templates/setup.html")
 
 // setupView lists what is not set up yet.
 type setupView struct{ Missing []missing }

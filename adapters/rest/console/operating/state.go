@@ -15,7 +15,7 @@ import (
 
 const statePath = Path + "/state"
 
-var statePage = site.ParsePage(templates, "templates/state.html")
+var statePage = site.NewPage(templates, "templates/state.html")
 
 // appliedRow is the state of a file that an owner has applied, in words.
 type appliedRow struct {

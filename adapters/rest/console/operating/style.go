@@ -12,7 +12,7 @@ import (
 
 const stylePath = site.Root + "style"
 
-var stylePage = site.ParsePage(templates, "templates/style.html")
+var stylePage = site.NewPage(templates, "templates/style.html")
 
 // styleView has each part of the pages in each of its states, as the design systems of GitHub and
 // gov.uk show theirs. The parts are those of the pages, so that a test of this page is one of theirs.

@@ -19,8 +19,8 @@ const (
 )
 
 var (
-	viewsPage = site.ParsePage(templates, "templates/views.html")
-	viewPage  = site.ParsePage(templates, "templates/view.html")
+	viewsPage = site.NewPage(templates, "templates/views.html")
+	viewPage  = site.NewPage(templates, "templates/view.html")
 )
 
 // accessInput is the place of the field that says who may read a view.

@@ -20,8 +20,8 @@ const (
 )
 
 var (
-	webhooksPage = site.ParsePage(templates, "templates/webhooks.html")
-	webhookPage  = site.ParsePage(templates, "templates/webhook.html")
+	webhooksPage = site.NewPage(templates, "templates/webhooks.html")
+	webhookPage  = site.NewPage(templates, "templates/webhook.html")
 )
 
 // webhookInputs are the fields of a webhook.

@@ -27,9 +27,9 @@ import (
 var templates embed.FS
 
 var (
-	publishPage = site.ParsePage(templates, "templates/publish.html")
-	managePage  = site.ParsePage(templates, "templates/manage.html", "templates/quarantined.html")
-	ownPage     = site.ParsePage(templates, "templates/own.html", "templates/quarantined.html")
+	publishPage = site.NewPage(templates, "templates/publish.html")
+	managePage  = site.NewPage(templates, "templates/manage.html", "templates/quarantined.html")
+	ownPage     = site.NewPage(templates, "templates/own.html", "templates/quarantined.html")
 )
 
 // Path is the path of the page for publishing.

@@ -10,7 +10,7 @@ import (
 
 const requestPath = site.Root + "request"
 
-var requestPage = site.ParsePage(templates, "templates/request.html")
+var requestPage = site.NewPage(templates, "templates/request.html")
 
 // requestView is the page on which people ask for a server.
 type requestView struct {

@@ -22,8 +22,8 @@ const (
 )
 
 var (
-	trustedPage = site.ParsePage(templates, "templates/trusted.html")
-	allowPage   = site.ParsePage(templates, "templates/allow.html")
+	trustedPage = site.NewPage(templates, "templates/trusted.html")
+	allowPage   = site.NewPage(templates, "templates/allow.html")
 )
 
 // means is a form for policies by one method, for those who publish in one way.

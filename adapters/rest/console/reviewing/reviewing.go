@@ -21,9 +21,9 @@ import (
 var templates embed.FS
 
 var (
-	queuePage      = site.ParsePage(templates, "templates/queue.html")
-	reviewPage     = site.ParsePage(templates, "templates/review.html")
-	quarantinePage = site.ParsePage(templates, "templates/quarantine.html")
+	queuePage      = site.NewPage(templates, "templates/queue.html")
+	reviewPage     = site.NewPage(templates, "templates/review.html")
+	quarantinePage = site.NewPage(templates, "templates/quarantine.html")
 )
 
 // The paths of the pages.

@@ -11,7 +11,7 @@ import (
 // commandPath is the page that 'tollgate login' opens. Its parameters have the names of OAuth 2.0.
 const commandPath = site.SignInPath + "/command"
 
-var commandPage = site.ParsePage(templates, "templates/command.html")
+var commandPage = site.NewPage(templates, "templates/command.html")
 
 func (p *Pages) mountCommand(r fiber.Router) {
 	r.Get(commandPath, p.site.Require(auth.Unverified, func(v *site.Visit) error {

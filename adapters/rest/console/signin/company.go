@@ -14,7 +14,7 @@ import (
 	"github.com/tollgate-dev/tollgate/core/fault"
 )
 
-var requiredPage = site.ParsePage(templates, "templates/required.html")
+var requiredPage = site.NewPage(templates, "templates/required.html")
 
 const (
 	companyPath  = site.SignInPath + "/company/:name"

@@ -22,9 +22,9 @@ const (
 )
 
 var (
-	companyPage  = site.ParsePage(templates, "templates/company.html")
-	foreignPage  = site.ParsePage(templates, "templates/foreign.html")
-	verifiedPage = site.ParsePage(templates, "templates/verified.html")
+	companyPage  = site.NewPage(templates, "templates/company.html")
+	foreignPage  = site.NewPage(templates, "templates/foreign.html")
+	verifiedPage = site.NewPage(templates, "templates/verified.html")
 )
 
 func (p *Pages) mountCompanyStepUp(r fiber.Router) {

@@ -25,12 +25,12 @@ const (
 var (
 	setupPage       = parsePage("templates/setup.html")
 	newPasswordPage = parsePage("templates/newpassword.html")
-	forgotPage      = site.ParsePage(templates, "templates/forgot.html")
-	welcomePage     = site.ParsePage(templates, "templates/welcome.html")
+	forgotPage      = site.NewPage(templates, "templates/forgot.html")
+	welcomePage     = site.NewPage(templates, "templates/welcome.html")
 )
 
 func parsePage(file string) *site.Page {
-	return site.ParsePage(templates, "templates/parts.html", file)
+	return site.NewPage(templates, "templates/parts.html", file)
 }
 
 // TakesSecrets reports whether a form with a path has a password or a secret.

@@ -28,7 +28,7 @@ import (
 var templates embed.FS
 
 var (
-	passwordPage = site.ParsePage(templates, "templates/password.html")
+	passwordPage = site.NewPage(templates, "templates/password.html")
 	factorPage   = parsePage("templates/factor.html")
 	stepUpPage   = parsePage("templates/stepup.html")
 	codePage     = parsePage("templates/code.html")

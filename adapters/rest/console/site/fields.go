@@ -153,7 +153,7 @@ type Secret struct {
 	Back         Link
 }
 
-var secretPage = ParsePage(templateFiles, "templates/secret.html")
+var secretPage = NewPage(templateFiles, "templates/secret.html")
 
 // ShowOnce sends the page with a secret, as the answer to the form that made it.
 func (v *Visit) ShowOnce(s Secret) error { return v.Render(secretPage, Head{Title: s.Title}, s) }

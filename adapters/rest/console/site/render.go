@@ -7,6 +7,7 @@ import (
 	"html/template"
 	"io/fs"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/gofiber/fiber/v2"
@@ -19,9 +20,11 @@ import (
 //go:embed templates
 var templateFiles embed.FS
 
-// layout is the frame of all pages, and the parts that they share.
-var layout = template.Must(template.New("").Funcs(functions).ParseFS(templateFiles, "templates/layout.html",
-	"templates/parts.html"))
+// layout is the frame of all pages, and the parts that they share, parsed for the first page that is shown.
+var layout = sync.OnceValue(func() *template.Template {
+	return template.Must(template.New("").Funcs(functions).ParseFS(templateFiles, "templates/layout.html",
+		"templates/parts.html"))
+})
 
 // functions are what templates call.
 var functions = template.FuncMap{
@@ -31,18 +34,21 @@ var functions = template.FuncMap{
 	"sentence": asSentence,
 }
 
-// Page is the template of a page.
-type Page struct{ template *template.Template }
+// Page is the template of a page. It is parsed when the page is first shown, because most processes, such as commands,
+// show none.
+type Page struct{ parse func() *template.Template }
 
-// ParsePage returns the page whose template is in a file, which defines "main". It panics if the
-// template cannot be parsed: it is a part of the program.
-func ParsePage(files fs.FS, names ...string) *Page {
-	return &Page{template.Must(template.Must(layout.Clone()).ParseFS(files, names...))}
+// NewPage returns the page whose template is in files, which define "main". Its first use panics if the template
+// cannot be parsed: it is a part of the program, and a test parses all pages.
+func NewPage(files fs.FS, names ...string) *Page {
+	return &Page{sync.OnceValue(func() *template.Template {
+		return template.Must(template.Must(layout().Clone()).ParseFS(files, names...))
+	})}
 }
 
 var (
-	confirmationPage = ParsePage(templateFiles, "templates/confirm.html")
-	messagePage      = ParsePage(templateFiles, "templates/message.html")
+	confirmationPage = NewPage(templateFiles, "templates/confirm.html")
+	messagePage      = NewPage(templateFiles, "templates/message.html")
 )
 
 // Head is what the layout shows around a page.
@@ -141,7 +147,7 @@ func (v *Visit) SendJSON(text []byte) error {
 
 func (v *Visit) send(p *Page, frame frameView) error {
 	var b bytes.Buffer
-	if err := p.template.ExecuteTemplate(&b, "layout", frame); err != nil {
+	if err := p.parse().ExecuteTemplate(&b, "layout", frame); err != nil {
 		return fmt.Errorf("render a page: %w", err)
 	}
 	securityHeaders.Set(v.Ctx)
