@@ -1,17 +1,31 @@
 #!/usr/bin/env bash
-# run.sh FLAG... ./PACKAGE... runs go test with these arguments, in each module that has some of the packages. It prints
-# a line for each package as it ends, then what failed, what was skipped and why, and the ten slowest tests. Its exit
-# status is that of the tests.
+# run.sh COLUMN FLAG... ./PACKAGE... runs go test with these flags and packages, in each module that has some of the
+# packages. It prints a line for each package as it ends, then what failed, what was skipped and why, the ten slowest
+# tests, and the seconds of the processor that the tests used. It fails if a test does, or if the tests used more than
+# the column of ceiling/seconds.txt allows: then it names the packages and their slowest tests.
 set -euo pipefail
 
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
-times=$(mktemp)
-trap 'rm -f "$times"' EXIT
+column=$1
+shift
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+touch "$work/cpu"
+export TEST_CPU_FILE=$work/cpu TEST_RUN=$$
 gotestsum=$(go -C "$here/tools" tool -n gotestsum)
+module=$(go list -m)
 status=0
-"$gotestsum" --format=pkgname --format-hide-empty-pkg --jsonfile-timing-events="$times" --raw-command -- \
-  "$here/modules.sh" go test -json "$@" || status=$?
+"$gotestsum" --format=pkgname --format-hide-empty-pkg --jsonfile-timing-events="$work/times" --raw-command -- \
+  "$here/modules.sh" go test -json -exec="$here/ceiling/cpu.sh" "$@" || status=$?
 echo
 echo "The slowest tests, which may include time that their subtests wait for each other:"
-"$gotestsum" tool slowest --num=10 --jsonfile="$times" | sed "s|^$(go list -m)/|  |"
+"$gotestsum" tool slowest --num=10 --jsonfile="$work/times" | sed "s|^$module/|  |"
+echo
+"$here/ceiling/check.sh" "$column" "$work/cpu" "$here/ceiling/seconds.txt" >"$work/checked" || status=1
+grep -v '^over: ' "$work/checked"
+sed -n 's/^over: //p' "$work/checked" | sort -u | while read -r package; do
+  echo "The slowest tests of $package:"
+  grep -F "\"Package\":\"$module/$package\"" "$work/times" >"$work/of" || true
+  "$gotestsum" tool slowest --num=5 --jsonfile="$work/of" | sed "s|^$module/|  |"
+done
 exit "$status"

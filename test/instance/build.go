@@ -8,12 +8,14 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"syscall"
 )
 
 // Build builds packages of the module at root into dir, with the layout that `make build` gives to
 // bin: plugins are in a subfolder. Processes that build the same module share a temporary folder,
-// in which the go command keeps programs that are still up to date; dir gets hard links to them.
+// in which the go command keeps programs that are still up to date; dir gets hard links to them. The
+// processes of one test/run.sh build the same packages once.
 func Build(root, dir string, race bool, packages ...string) error {
 	store, err := sharedFolder(root, race)
 	if err != nil {
@@ -24,6 +26,25 @@ func Build(root, dir string, race bool, packages ...string) error {
 		return err
 	}
 	defer unlock()
+	if err := buildOnce(root, store, race, packages); err != nil {
+		return err
+	}
+	for _, pkg := range packages {
+		if err := linkProgram(store, dir, pkg); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// buildOnce builds the packages into store, unless another process of this run has done it.
+func buildOnce(root, store string, race bool, packages []string) error {
+	run := os.Getenv(runVariable)
+	list := sha256.Sum256([]byte(strings.Join(packages, "\n")))
+	built := filepath.Join(store, fmt.Sprintf("built-%x", list[:8]))
+	if text, err := os.ReadFile(built); run != "" && err == nil && string(text) == run {
+		return nil
+	}
 	byFolder := map[string][]string{}
 	for _, pkg := range packages {
 		folder := ""
@@ -41,10 +62,8 @@ func Build(root, dir string, race bool, packages ...string) error {
 			return err
 		}
 	}
-	for _, pkg := range packages {
-		if err := linkProgram(store, dir, pkg); err != nil {
-			return err
-		}
+	if err := os.WriteFile(built, []byte(run), 0o600); err != nil {
+		return fmt.Errorf("note what was built: %w", err)
 	}
 	return nil
 }

@@ -10,6 +10,9 @@ import (
 	"sync/atomic"
 )
 
+// runVariable is the environment variable in which test/run.sh passes its process id.
+const runVariable = "TEST_RUN"
+
 // folders is the number of folders that NewFolder has created.
 var folders atomic.Int64
 
@@ -24,11 +27,15 @@ func NewFolder(name string) (string, error) {
 	return dir, nil
 }
 
-// RunFolder returns a temporary folder for the test processes of one go test run, which have the
-// same parent. It first removes those that other runs left.
+// RunFolder returns a temporary folder for the test processes of one run: those below one test/run.sh, or else those
+// of one go test, which have the same parent. It first removes those that other runs left.
 func RunFolder(name string) (string, error) {
 	removeAbandoned(name)
-	dir := filepath.Join(os.TempDir(), fmt.Sprintf("%s-%s-%d", name, processID(os.Getppid()), 0))
+	run, err := strconv.Atoi(os.Getenv(runVariable))
+	if err != nil {
+		run = os.Getppid()
+	}
+	dir := filepath.Join(os.TempDir(), fmt.Sprintf("%s-%s-%d", name, processID(run), 0))
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return "", fmt.Errorf("temporary folder: %w", err)
 	}

@@ -1,0 +1,30 @@
+#!/usr/bin/env bash
+# check.sh COLUMN TIMES TABLE compares the seconds of the processor that the tests of each package used (TIMES, as
+# cpu.sh writes it) with the column test or race of TABLE. It prints the sum. If a package took more than twice its
+# line, or all together more than the line "sum", it prints the packages to look at, one a line after "over: ", and
+# fails. Seconds of the processor and not of the clock, so that a busy machine does not fail it.
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/../.."
+
+awk -v column="$1" -v root="$PWD/" -v table="$3" '
+  FNR == NR {
+    if ($0 !~ /^#/ && NF == 3) line[$1] = column == "race" ? $3 : $2
+    next
+  }
+  { sub(root, "", $1); used[$1] += $2 + $3; sum += $2 + $3 }
+  END {
+    if (column != "test" && column != "race") { printf "The tests used %.0f s of the processor.\n", sum; exit }
+    if (!("sum" in line) || !("others" in line)) { print table ": no line sum or others"; exit 2 }
+    for (name in used) {
+      most = name in line ? line[name] : line["others"]
+      share = most == "-" ? 1e9 : used[name] / (most + 0.001)
+      if (share > 2) { printf "%s took %.1f s of the processor, more than twice its line, %s\nover: %s\n", name, used[name], most, name; failed = 1 }
+      if (share > worst) { worst = share; first = name }
+    }
+    printf "The tests used %.0f s of the processor; their ceiling is %s.\n", sum, line["sum"]
+    if (sum > line["sum"]) {
+      printf "That is over the ceiling; %s is furthest above its line\nover: %s\n", first, first
+      failed = 1
+    }
+    exit failed
+  }' "$3" "$2"

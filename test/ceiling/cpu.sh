@@ -1,0 +1,12 @@
+#!/usr/bin/env bash
+# cpu.sh BINARY [ARGUMENT]... runs the tests of a package, as go test does with -exec, and appends a line to the file
+# TEST_CPU_FILE: the folder, and the seconds of the processor that the tests and all processes that they started and
+# waited for used, as user and for the system. Its exit status is that of the tests.
+set -uo pipefail
+file=$(mktemp)
+TIMEFORMAT='%U %S'
+{ time "$@" 2>&3; } 3>&2 2>"$file"
+status=$?
+echo "$PWD $(tail -n1 "$file")" >>"$TEST_CPU_FILE"
+rm -f "$file"
+exit "$status"
