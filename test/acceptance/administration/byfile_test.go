@@ -10,6 +10,7 @@ import (
 	"github.com/tollgate-dev/tollgate/test/apiclient"
 	"github.com/tollgate-dev/tollgate/test/await"
 	"github.com/tollgate-dev/tollgate/test/fixture"
+	"github.com/tollgate-dev/tollgate/test/must"
 )
 
 // TestRegistryByFile plays docs/registry-by-file.md: from the link in the log of an empty service to a
@@ -42,16 +43,19 @@ func TestRegistryByFile(t *testing.T) {
 func (s *site) join(t *testing.T, email, link string) *fixture.Person {
 	t.Helper()
 	u, err := url.Parse(link)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	form := url.Values{
 		"code": {u.Query().Get("code")}, "email": {email}, "name": {"A Person"}, "password": {fixture.Password},
 	}
-	status, header := send(t, "POST", s.one.API+u.Path, form.Encode(),
-		"Content-Type", "application/x-www-form-urlencoded", "Origin", s.one.API)
-	if status != http.StatusOK {
-		t.Fatalf("the form of %s: %d %v", u.Path, status, header)
+	r, err := http.NewRequestWithContext(t.Context(), "POST", s.one.API+u.Path, strings.NewReader(form.Encode()))
+	must.Succeed(t, err)
+	r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+	r.Header.Set("Origin", s.one.API)
+	response, err := http.DefaultClient.Do(r)
+	must.Succeed(t, err)
+	defer response.Body.Close()
+	if response.StatusCode != http.StatusOK {
+		t.Fatalf("the form of %s: %s", u.Path, response.Status)
 	}
 	p := &fixture.Person{Email: email, Device: map[string]string{
 		"userAgent": "curl", "screenResolution": "1920x1080", "timezone": "Europe/Berlin", "language": "en",
@@ -65,9 +69,7 @@ func (s *site) join(t *testing.T, email, link string) *fixture.Person {
 func (s *site) wantApplied(t *testing.T, change string) {
 	t.Helper()
 	text, err := os.ReadFile(fixture.Root + "/docs/examples/first-registry/state.yaml")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	const secret = "64-random-characters-that-only-the-receiver-knows"
 	var got struct {
 		Changes []struct{ Kind, Key, Change string }

@@ -15,128 +15,11 @@ import (
 
 	"github.com/tollgate-dev/tollgate/test/apiclient"
 	"github.com/tollgate-dev/tollgate/test/fixture"
+	"github.com/tollgate-dev/tollgate/test/must"
 )
 
-// remoteCommand is a command that is run on the database and at the service. WORD in its arguments,
-// like ID, stands for the first cell of the row that the command before has printed last.
-type remoteCommand struct {
-	args  string
-	fails bool
-}
-
-// remoteCommands are sequences of commands that leave nothing behind.
-var remoteCommands = map[string][]remoteCommand{
-	"view": {
-		{args: "view add data --include com.example/* --exclude com.example/draft --deprecated hide --access token"},
-		{args: "view add data", fails: true},
-		{args: "view list"}, {args: "view list -o json"},
-		{args: "view token add data --name ci"}, {args: "view token list data"}, {args: "view token list data -o json"},
-		{args: "view token remove data --name ci"}, {args: "view token remove data --name ci", fails: true},
-		{args: "view remove data"}, {args: "view remove data", fails: true},
-	},
-	"review rule": {
-		{args: "review rule add --pattern com.example/* --when same-origins -o json"},
-		{args: "review rule list -o json"}, {args: "review rule list"}, {args: "review rule remove ID"},
-		{args: "review rule remove 00000000-0000-4000-8000-000000000000", fails: true},
-	},
-	"publisher": {
-		{args: "publisher add --method dns --domain example.com --pattern com.example/* --action publish --action status"},
-		{args: "publisher list -o json"}, {args: "publisher list"}, {args: "publisher remove ID"},
-		{args: "publisher add --method github-oidc --claim repository=acme/tools --pattern com.example/* --expires-at 2090-01-31T12:00:00Z"},
-		{args: "publisher list -o json"}, {args: "publisher list"}, {args: "publisher remove ID"},
-		{args: "publisher add --method dns --domain example.com --pattern org.example/*", fails: true},
-	},
-	"webhook": {
-		{args: "webhook add https://hooks.example.com/t --events published,status --pattern com.example/*"},
-		{args: "webhook list -o json"}, {args: "webhook list"}, {args: "webhook redeliver ID"}, {args: "webhook list"},
-		{args: "webhook deliveries ID"}, {args: "webhook deliveries ID -o json"},
-		{args: "webhook remove ID"}, {args: "webhook add ftp://x --events published", fails: true},
-	},
-	"service account": {
-		{args: "service-account enable ci", fails: true}, {args: "service-account show ci", fails: true},
-		{args: "service-account set ci --description builds"},
-		{args: `service-account set ci --workload {"issuer":"https://token.actions.githubusercontent.com","subject":"repo:acme/*",` +
-			`"claims":{"ref":"main"},"scopes":["registry:publish"]} -o json`},
-		{args: "service-account set ci --description other"}, {args: "service-account list"},
-		{args: "service-account disable ci -o json"}, {args: "service-account enable ci"},
-		{args: "service-account set ci --workload {}", fails: true}, {args: "service-account show ci -o yaml"},
-		{args: "service-account set ci --workload= -o json"}, {args: "service-account list -o json"},
-		{args: "service-account token create ci --name t --scope decide --scope admin:read --network 192.0.2.0/24"},
-		{args: "service-account token create ci --name t --scope all", fails: true},
-		{args: "service-account token create no --name t --scope decide", fails: true},
-		{args: "service-account token list ci -o json"}, {args: "service-account token list ci"},
-		{args: "service-account token remove ci ID"}, {args: "service-account token list ci"},
-		{args: "service-account token remove ci 00000000-0000-4000-8000-000000000000", fails: true},
-		{args: "service-account token list no", fails: true},
-		{args: "service-account remove ci"}, {args: "service-account remove ci", fails: true},
-	},
-	"mirror": {
-		{args: "mirror add public https://registry.invalid --include io.example/* --interval 10m --review trusted"},
-		{args: "mirror add public https://registry.invalid", fails: true},
-		{args: "mirror remove public -o json"}, {args: "mirror list"}, {args: "mirror remove public", fails: true},
-	},
-	"methods": {
-		{args: "methods add --id 1400 --path /parking/{lot}.{format} --service-id 271 --service parking"},
-		{args: "methods add --id 1400 --path /other --service-id 271 --service parking", fails: true},
-		{args: "methods list"}, {args: "methods list -o json"}, {args: "methods remove 1400"},
-		{args: "methods remove 1400", fails: true}, {args: "methods list"},
-	},
-	"grant": {
-		{args: "grant add --email other@example.com --action publish --resource com.example/*"},
-		{args: "grant list"}, {args: "grant list --email other@example.com -o json"},
-		{args: "grant remove --email other@example.com --action publish --resource com.example/*"},
-		{args: "grant remove --email other@example.com --action publish --resource com.example/*", fails: true},
-		{args: "grant add --email other@example.com --action operate"}, {args: "grant list"},
-		{args: "grant remove --email other@example.com --action operate"},
-		{args: "grant add --email nobody@example.com --action operate", fails: true},
-	},
-	"quarantine": {
-		{args: "registry quarantine com.example/weather --version 1.0.0 --reason bad"},
-		{args: "registry quarantine --list"}, {args: "registry quarantine --list -o json"},
-		{args: "registry release com.example/weather --version 1.0.0"},
-		{args: "registry release com.example/weather --version 1.0.0", fails: true},
-	},
-	"review": {
-		{args: "review list"}, {args: "review list --state approved --server com.example/weather -o json"},
-		{args: "review show 00000000-0000-4000-8000-000000000000", fails: true},
-		{args: "review approve --all-pending"},
-		{args: "review approve 00000000-0000-4000-8000-000000000000", fails: true},
-	},
-	"audit": {
-		{args: "audit search --type METHODS_CHANGE --until 2026-01-01"},
-		{args: "audit search --email other@example.com --limit 2 -o json"},
-	},
-	"state": {
-		{args: "view add data"}, {args: "export-state"}, {args: "export-state -o json"}, {args: "view list -o yaml"},
-		{args: "view list -o wide"}, {args: "view remove data"},
-	},
-	"access": {
-		{args: "access rule set readers --effect allow --subject everyone --server com.example/* --tool read_* --min-trust LIMITED_TRUST"},
-		{args: "access rule set readers --order 5 --effect deny --subject anyone --server com.example/* --network 10.0.0.0/8 -o json"},
-		{args: "access rule set readers --effect allow --subject nobody --server com.example/*", fails: true},
-		{args: "access rule list"}, {args: "access rule list -o json"}, {args: "access rule show readers -o json"},
-		{args: "access rule show other", fails: true}, {args: "access rule remove readers"},
-		{args: "access rule remove readers", fails: true},
-	},
-	"user": {
-		{args: "user set-name --email other@example.com --name Other"},
-		{args: "user lock --email other@example.com"}, {args: "user unlock --email other@example.com"},
-		{args: "user disable --email other@example.com -o json"}, {args: "user enable --email other@example.com"},
-		{args: "user disable-mfa --email other@example.com", fails: true},
-		{args: "user set-phone --email other@example.com --phone +441632960961"},
-		{args: "user set-phone --email other@example.com --phone none", fails: true},
-		{args: "user list"}, {args: "user list --mfa active -o json"},
-		{args: "device list --email other@example.com"}, {args: "session list --email other@example.com"},
-		{args: "session end --email other@example.com --all"}, {args: "user lock --email no@example.com", fails: true},
-		{args: "user set-phone --email other@example.com --phone="},
-		{args: "user set-name --email other@example.com --name=", fails: true},
-		{args: "user reset-link --email other@example.com"}, {args: "user reset-link --email other@example.com -o json"},
-		{args: "user reset-link --email no@example.com", fails: true},
-		{args: "user invite-again --email other@example.com", fails: true},
-	},
-}
-
-// TestManagedByCommand checks that commands at a service change what a file manages only with --managed.
+// TestManagedByCommand checks that commands at a service change what a file manages only with
+// --managed.
 func TestManagedByCommand(t *testing.T) {
 	e := fixture.NewEnvironment(t, "embedded")
 	s := e.Start(t)
@@ -149,7 +32,8 @@ views: [{name: data}]
 reviewRules: [{pattern: com.example/*, when: any}]
 mirrors: [{name: public, url: "https://registry.invalid"}]
 grants: [{person: other@example.com, action: edit, resource: com.example/*}]
-webhooks: [{url: "https://example.com/hook", events: [status], secret: 64-random-characters-that-only-the-receiver-knows}]
+webhooks: [{url: "https://example.com/hook", events: [status],
+	secret: 64-random-characters-that-only-the-receiver-knows}]
 policies: [{method: dns, domain: example.com, pattern: com.example/*}]
 serviceAccounts: [{name: ci}]
 providers: [{name: acme, issuer: "https://login.acme.example", clientId: tollgate}]
@@ -160,7 +44,8 @@ accessRules: [{name: readers, order: 1, effect: allow, subjects: [everyone], ser
 	idOf := func(list ...string) string { return varying.FindString(e.RunCommand(t, "", list...)) }
 	for _, args := range []string{
 		"view remove data", "mirror remove public", "review rule remove " + idOf("review", "rule", "list"),
-		"webhook remove " + idOf("webhook", "list"), "publisher remove " + idOf("publisher", "list"), "provider remove acme",
+		"webhook remove " + idOf("webhook", "list"), "publisher remove " + idOf("publisher", "list"),
+		"provider remove acme",
 		"access rule set readers --effect deny --subject everyone --server com.example/*", "access rule remove readers",
 		"service-account set ci --description x", "service-account disable ci", "service-account remove ci",
 		"grant remove --email other@example.com --action edit --resource com.example/*",
@@ -176,8 +61,8 @@ accessRules: [{name: readers, order: 1, effect: allow, subjects: [everyone], ser
 	}
 }
 
-// TestOwnTokens checks the commands about one's own tokens: the token that one prints is good, until
-// another removes it.
+// TestOwnTokens checks the commands about one's own tokens: the token that one prints is good,
+// until another removes it.
 func TestOwnTokens(t *testing.T) {
 	e := fixture.NewEnvironment(t, "embedded")
 	s := e.Start(t)
@@ -205,8 +90,8 @@ func TestOwnTokens(t *testing.T) {
 	}
 }
 
-// TestInviteAgain checks that a person is invited again on the database and at the service, each time
-// by another link.
+// TestInviteAgain checks that a person is invited again on the database and at the service, each
+// time by another link.
 func TestInviteAgain(t *testing.T) {
 	e := fixture.NewEnvironment(t, "embedded")
 	s := e.Start(t)
@@ -228,63 +113,6 @@ func TestInviteAgain(t *testing.T) {
 // varying is what differs between two runs of the same command.
 var varying = regexp.MustCompile(`tg[ps]_[0-9A-Za-z]{8,}|[0-9a-f]{8}-[0-9a-f-]{27}|20[0-9]{2}-[0-9]{2}-[0-9]{2}T[0-9:.]+Z|[A-Za-z0-9_+/=-]{30,}|operator|boss@example.com`)
 
-// TestCommandsAtService runs each command on the database and with --server: what it prints is the
-// same.
-func TestCommandsAtService(t *testing.T) {
-	fixture.InEnvironment(t, func(t *testing.T, e *fixture.Environment) {
-		e.Environ = append(e.Environ, fixture.RegistrySettings()...)
-		s := e.Start(t)
-		e.NewPerson(t, "other@example.com")
-		boss := e.NewWriter(t, s, "boss@example.com", "operate *", "review *", "publish *", "edit *")
-		ada := e.NewWriter(t, s, "ada@example.com", "publish com.example/*")
-		ada.PostJSON(t, s, "/v0.1/publish", fixture.NewServerDocument("com.example/weather", "1.0.0")).
-			WantStatus(t, http.StatusOK)
-		environ := slices.Clone(e.Environ)
-		for subject, commands := range remoteCommands {
-			t.Run(subject, func(t *testing.T) {
-				e.Environ = environ
-				local := runAll(t, e, commands, 1)
-				e.Environ = []string{"TOLLGATE_TOKEN=" + boss.AccessToken}
-				far := runAll(t, e, commands, 1, "--server", s.API)
-				for i := range commands {
-					if local[i] != far[i] {
-						t.Errorf("%s: the database has\n%s\nand the service\n%s", commands[i].args, local[i], far[i])
-					}
-				}
-			})
-		}
-		e.Environ = environ
-	})
-}
-
-// runAll runs commands and returns what they print, without what varies.
-func runAll(t *testing.T, e *fixture.Environment, commands []remoteCommand, failure int, more ...string) []string {
-	t.Helper()
-	outputs, id := make([]string, len(commands)), ""
-	for i, c := range commands {
-		args := strings.Fields(c.args)
-		for n := range args {
-			if args[n] == "ID" {
-				args[n] = id
-			}
-		}
-		out, stderr, code := e.TryCommand(t, "", append(args, more...)...)
-		if (code != 0) != c.fails || c.fails && code != failure {
-			t.Errorf("%s %v: exit code %d\n%s%s", c.args, more, code, out, stderr)
-		}
-		if ids := varying.FindAllString(out, -1); len(ids) > 0 {
-			id = ids[0]
-		}
-		outputs[i] = squeeze(varying.ReplaceAllString(out, "…"))
-	}
-	return outputs
-}
-
-// squeeze makes the gaps between columns one space wide, and leaves out the ports of links.
-func squeeze(s string) string {
-	return regexp.MustCompile(`localhost:[0-9]+`).ReplaceAllString(regexp.MustCompile(` +`).ReplaceAllString(s, " "), "localhost")
-}
-
 // TestExitCodesAtService checks the exit codes of commands that call a service.
 func TestExitCodesAtService(t *testing.T) {
 	e := fixture.NewEnvironment(t, "embedded")
@@ -294,7 +122,8 @@ func TestExitCodesAtService(t *testing.T) {
 	low.Login(t, s)
 	home := []string{"HOME=" + t.TempDir()}
 	e.Environ = []string{"TOLLGATE_TOKEN=" + boss.AccessToken}
-	token := strings.TrimSpace(e.RunCommand(t, "", "token", "create", "--name", "t", "--scope", "admin:read", "--server", s.API))
+	token := strings.TrimSpace(e.RunCommand(t, "", "token", "create", "--name", "t", "--scope", "admin:read",
+		"--server", s.API))
 	withToken := func(token string) []string { return append(slices.Clone(home), "TOLLGATE_TOKEN="+token) }
 	for _, c := range []struct {
 		name, args string
@@ -366,7 +195,5 @@ func TestTrustedCertificate(t *testing.T) {
 func writePEM(t *testing.T, path string, c *x509.Certificate) {
 	t.Helper()
 	text := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: c.Raw})
-	if err := os.WriteFile(path, text, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, os.WriteFile(path, text, 0o600))
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/tollgate-dev/tollgate/test/apiclient"
 	"github.com/tollgate-dev/tollgate/test/await"
 	"github.com/tollgate-dev/tollgate/test/fixture"
+	"github.com/tollgate-dev/tollgate/test/must"
 )
 
 // TestRegistryByCommands makes a curated registry with five people, a policy, a view with a token, a
@@ -47,9 +48,7 @@ func TestRegistryByCommands(t *testing.T) {
 		}
 
 		document, err := json.Marshal(fixture.NewServerDocument("com.example/weather", "1.0.0"))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		file := filepath.Join(home, "server.json")
 		fixture.WriteFile(t, file, string(document))
 		as(ada)

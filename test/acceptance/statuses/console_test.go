@@ -1,7 +1,6 @@
 package statuses
 
 import (
-	"encoding/json"
 	"fmt"
 	"html"
 	"io"
@@ -12,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/tollgate-dev/tollgate/test/fixture"
+	"github.com/tollgate-dev/tollgate/test/must"
 )
 
 // browser is a browser that keeps cookies and follows no redirects.
@@ -36,9 +36,7 @@ func (b *browser) send(path string, form url.Values, header ...string) page {
 		method, content = http.MethodPost, form.Encode()
 	}
 	r, err := http.NewRequestWithContext(b.s.t.Context(), method, base+path, strings.NewReader(content))
-	if err != nil {
-		b.s.t.Fatal(err)
-	}
+	must.Succeed(b.s.t, err)
 	r.Header.Set("User-Agent", "Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101 Firefox/140.0")
 	r.Header.Set("Origin", base)
 	if form != nil {
@@ -51,14 +49,10 @@ func (b *browser) send(path string, form url.Values, header ...string) page {
 		r.AddCookie(&http.Cookie{Name: name, Value: value})
 	}
 	response, err := http.DefaultTransport.RoundTrip(r)
-	if err != nil {
-		b.s.t.Fatal(err)
-	}
+	must.Succeed(b.s.t, err)
 	defer response.Body.Close()
 	body, err := io.ReadAll(response.Body)
-	if err != nil {
-		b.s.t.Fatal(err)
-	}
+	must.Succeed(b.s.t, err)
 	for _, c := range response.Cookies() {
 		b.cookies[c.Name] = c.Value
 	}
@@ -135,177 +129,6 @@ func (s *site) checkLevels(all []*browser) {
 	}
 }
 
-// form is a form that each visitor sends in each variant. "{n}" in it is a number of the visitor.
-type form struct {
-	path    string
-	fields  []string              // each variant as a query
-	prepare func(n string) string // makes what the form is for and returns what replaces "{id}"; optional
-}
-
-// forms are the forms of the console that change something. The last one ends the session.
-func (s *site) forms() []form {
-	const unknown = "/" + unknownID + "/"
-	const operator = "/console/operator"
-	document := func(name string) string {
-		encoded, err := json.Marshal(fixture.NewServerDocument(namespace+name, "1.0.0"))
-		if err != nil {
-			s.t.Fatal(err)
-		}
-		return "document=" + url.QueryEscape(string(encoded))
-	}
-	named := "name=" + url.QueryEscape(namespace)
-	return []form{
-		{
-			"/console/publish", []string{
-				"", "document=x", document("open-webNUMBER") + "&act=check", document("open-webNUMBER"),
-				document("wait-webNUMBER"),
-			}, nil,
-		},
-		{
-			"/console/own/example.statuses/open-v{n}/status", []string{
-				"status=x&version=*&sure=yes", "status=deprecated&version=9.0.0", "status=deprecated&version=1.0.0", "status=active&version=*&sure=yes",
-			}, func(n string) string { return s.publish("open-v"+n, "1.0.0") },
-		},
-		{
-			"/console/request", []string{
-				"", "serverName=x&reason=x", "serverName=com.example/x&reason=x",
-			}, nil,
-		},
-		{
-			"/console/own/trusted/add/github", []string{
-				"", "claims.repository=acme/x{n}&pattern=com.other/*", "claims.repository=acme/x{n}&pattern=" + url.QueryEscape(namespace) + "x{n}",
-			}, nil,
-		},
-		{"/console/own/trusted/add/none", []string{""}, nil},
-		{"/console/own/trusted" + unknown + "remove", []string{""}, nil},
-		{
-			"/console/reviews/{id}/decide", []string{
-				"", "decision=reject", "decision=reject&comment=x", "decision=approve",
-			}, func(string) string { return s.submit() },
-		},
-		{"/console/reviews/{id}/decide", []string{"decision=approve"}, func(string) string { return s.submit() }},
-		{"/console/reviews/" + unknownID + "/decide", []string{"decision=approve"}, nil},
-		{
-			"/console/quarantine", []string{
-				named + "open-w{n}", named + "none&reason=x", "name=no+name&reason=x", named + "open-w{n}&reason=x",
-				named + "open-w{n}&reason=x",
-			}, func(n string) string { return s.publish("open-w"+n, "1.0.0") },
-		},
-		{
-			"/console/quarantine/release", []string{"", named + "none", named + "open-u{n}", named + "open-u{n}"},
-			func(n string) string { s.hide("open-u" + n); return "" },
-		},
-		{"/console/account/sessions" + unknown + "end", []string{""}, nil}, {
-			"/console/account/sessions/x/end", []string{""}, nil,
-		},
-		{"/console/account/devices" + unknown + "revoke", []string{""}, nil}, {
-			"/console/account/devices" + unknown + "trust", []string{""}, nil,
-		},
-		{"/console/account/devices" + unknown + "name", []string{"", "name=Laptop"}, nil},
-		{"/console/account/password", []string{"", "currentPassword=wrong-wrong-wrong-7&newPassword=x"}, nil},
-		{"/console/account/authenticator", []string{""}, nil}, {
-			"/console/account/authenticator/activate", []string{"", "code=123"}, nil,
-		},
-		{"/console/account/authenticator/disable", []string{"", "code=123"}, nil},
-		{"/console/account/authenticator/another", []string{"", "name=x&code-another=123"}, nil}, {
-			"/console/account/authenticator/another/activate", []string{"", "secret=x&code=123"}, nil,
-		},
-		{"/console/account/authenticator/remove", []string{"", "app=x&code-remove=123"}, nil}, {
-			"/console/account/authenticator/codes", []string{"", "code-codes=123"}, nil,
-		},
-		{
-			operator + "/grants", []string{
-				"", "email=x", "email=tom%40example.com&action=publish&resource=x+y",
-				"email=tom%40example.com&action=publish&resource=com.example/n{n}",
-			}, nil,
-		},
-		{
-			operator + "/grants/remove", []string{
-				"", "email=tom%40example.com&action=publish&resource=com.example/n{n}",
-			}, nil,
-		},
-		{operator + "/policies/{id}/remove", []string{"", ""}, func(n string) string { return addPolicy(s, n) }},
-		{
-			operator + "/views", []string{
-				"", "name=v{n}&include=x+y&deprecated=show&access=public", "name=v{n}&deprecated=show&access=public",
-				"name=v{n}&deprecated=show&access=public",
-			}, nil,
-		},
-		{operator + "/views/v{n}/remove", []string{"", ""}, nil},
-		{operator + "/webhooks" + unknown + "redeliver", []string{""}, nil}, {
-			operator + "/webhooks" + unknown + "remove", []string{""}, nil,
-		},
-		{"/console/account/tokens", []string{"", "name=x&scopes=y"}, nil},
-		{"/console/account/tokens" + unknown + "remove", []string{""}, nil},
-		{operator + "/service-accounts", []string{"", "name=S"}, nil},
-		{operator + "/service-accounts/x{n}", []string{"state=active"}, nil},
-		{operator + "/service-accounts/x{n}/remove", []string{""}, nil},
-		{operator + "/service-accounts/x{n}/grants", []string{"action=publish&resource=*"}, nil},
-		{operator + "/service-accounts/x{n}/workloads", []string{"issuer=x&subject=x"}, nil},
-		{operator + "/service-accounts/x{n}/workloads/0/remove", []string{""}, nil},
-		{operator + "/service-accounts/x{n}/tokens", []string{"", "name=x&scopes=registry:read"}, nil},
-		{operator + "/service-accounts/x{n}/tokens" + unknown + "remove", []string{""}, nil},
-		{operator + "/policies", []string{"", "method=dns&pattern=com.example/*"}, nil},
-		{operator + "/views/x{n}", []string{"access=public"}, nil},
-		{operator + "/views/x{n}/tokens", []string{"", "token=a"}, nil},
-		{operator + "/views/x{n}/tokens/a/remove", []string{""}, nil},
-		{operator + "/mirrors", []string{"", "name=m{n}&url=https://registry.invalid&interval=x"}, nil},
-		{operator + "/mirrors/x{n}", []string{"url=https://registry.invalid"}, nil},
-		{operator + "/mirrors/x{n}/sync", []string{""}, nil}, {operator + "/mirrors/x{n}/remove", []string{""}, nil},
-		{operator + "/webhooks", []string{"", "url=http://hooks.example.com"}, nil},
-		{operator + "/webhooks/" + unknownID, []string{""}, nil},
-		{operator + "/webhooks" + unknown + "test", []string{""}, nil},
-		{
-			operator + "/access", []string{
-				"", "name=a{n}&order=1&effect=allow&subjects=x&servers=*", "name=a{n}&order=1&effect=allow&subjects=everyone&servers=*",
-				"name=a{n}&order=1&effect=allow&subjects=everyone&servers=*",
-			}, nil,
-		},
-		{operator + "/access/rules/a{n}", []string{"", "order=1&effect=allow&subjects=everyone&servers=*"}, nil},
-		{operator + "/access/rules/a{n}/remove", []string{"", ""}, nil},
-		{operator + "/review-rules", []string{"", "resource=x+y&when=any"}, nil},
-		{operator + "/review-rules" + unknown + "remove", []string{""}, nil},
-		{"/console/reviews", []string{"", "decision=reject&ids=" + unknownID, "decision=approve&ids=" + unknownID}, nil},
-		{operator + "/people/tom@example.com/lock", []string{""}, nil}, {
-			operator + "/people/tom@example.com/unlock", []string{""}, nil,
-		},
-		{operator + "/people/tom@example.com/disable", []string{""}, nil}, {
-			operator + "/people/tom@example.com/enable", []string{""}, nil,
-		},
-		{operator + "/people/tom@example.com/end-sessions", []string{""}, nil}, {
-			operator + "/people/none@example.com/lock", []string{""}, nil,
-		},
-		{"/console/sign-in", []string{"", "email=x&password=x", "email=none%40example.com&password=wrong"}, nil},
-		{"/console/sign-in/code", []string{"", "user=" + unknownID + "&code=123456"}, nil},
-		{"/console/step-up/send", []string{"", "step-up.method=x"}, nil}, {
-			"/console/step-up/verify", []string{"", "step-up.challenge=" + unknownID + "&step-up.code=1"}, nil,
-		},
-		{"/console/sign-out", []string{""}, nil},
-	}
-}
-
-// pages are those that not everybody may see.
-func (s *site) pages() []string {
-	operator := []string{
-		"", "/people", "/people/tom@example.com", "/grants", "/policies", "/views", "/mirrors", "/webhooks", "/limits",
-		"/risk", "/log", "/review-rules", "/service-accounts", "/service-accounts/none", "/views/none", "/mirrors/none", "/webhooks/" + unknownID,
-		"/access", "/access/explain", "/access/explain?server=x&method=tools/list&subject=x", "/access?server=x", "/access?subject=none%40example.com", "/access/rules/none",
-	}
-	all := []string{
-		"/console/", "/console/publish", "/console/own", "/console/own/example.statuses/open-s3",
-		"/console/servers/example.statuses/open-s3",
-		"/console/reviews", "/console/reviews?state=x", "/console/reviews/" + unknownID,
-		"/console/reviews/" + s.submit(), "/console/quarantine", "/console/quarantine?cursor=x",
-		"/console/account", "/console/account/password", "/console/account/authenticator", "/console/account/log", "/console/account/tokens", "/console/account/access",
-		"/console/none",
-	}
-	for _, page := range operator {
-		all = append(all, "/console/operator"+page)
-	}
-	return append(all, "/console/connect", "/console/connect?view=none", "/console/request", "/console/own/trusted",
-		"/console/own/trusted/add/github", "/console/own/trusted/add/none")
-}
-
 var (
 	titleElement = regexp.MustCompile(`(?s)<title>(.*?)</title>`)
 	mistakes     = regexp.MustCompile(`<li><a href="#[^"]*"[^>]*>([^<]*)</a>`)
@@ -332,35 +155,46 @@ func describePage(p page) string {
 func (s *site) sendForms(t *testing.T) (lines []string) {
 	t.Helper()
 	all := s.newBrowsers()
-	for _, path := range s.pages() {
+	for _, page := range readRequests(t, "pages.txt") {
+		path := page.path
+		if strings.Contains(path, "{review}") {
+			path = strings.ReplaceAll(path, "{review}", s.submit())
+		}
 		got := answers{request: "GET " + stable(path)}
 		for _, b := range all {
 			got.add(b.name, describePage(b.send(path, nil)))
 		}
 		lines = append(lines, got.lines()...)
 	}
-	for _, f := range s.forms() {
-		got := make([]answers, len(f.fields)+1)
+	for _, f := range readRequests(t, "forms.txt") {
+		got := make([]answers, len(f.variants)+1)
 		for i, b := range all {
-			n, path := fmt.Sprint(i), f.path
-			if f.prepare != nil {
-				path = strings.ReplaceAll(path, "{id}", f.prepare(n))
-			}
-			path = strings.ReplaceAll(path, "{n}", n)
+			n := fmt.Sprint(i)
+			path := s.prepare(f, n)
 			add := func(variant int, name string, p page) {
 				got[variant].request = "POST " + f.path + " | " + name
 				got[variant].add(b.name, describePage(p))
 			}
-			for v, query := range f.fields {
-				fields, err := url.ParseQuery(strings.NewReplacer("{n}", n, "NUMBER", n).Replace(query))
-				if err != nil {
-					t.Fatal(err)
-				}
-				add(v, fmt.Sprint(v), b.send(path, fields))
+			for v, variant := range f.variants {
+				add(v, fmt.Sprint(v), b.send(path, readFields(t, variant.name, n)))
 			}
-			add(len(f.fields), "another site", b.send(path, url.Values{}, "Origin", "https://evil.example"))
+			add(len(f.variants), "another site", b.send(path, url.Values{}, "Origin", "https://evil.example"))
 		}
 		lines = append(lines, allLines(got)...)
 	}
 	return lines
+}
+
+// readFields returns the fields of a form. A document is named as in the other requests.
+func readFields(t *testing.T, query, n string) url.Values {
+	t.Helper()
+	if query == "-" {
+		return url.Values{}
+	}
+	fields, err := url.ParseQuery(strings.ReplaceAll(query, "{n}", n))
+	must.Succeed(t, err)
+	if text := fields.Get("document"); strings.HasPrefix(text, "document ") {
+		fields.Set("document", readBody(t, text, n).(string))
+	}
+	return fields
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/tollgate-dev/tollgate/test/apiclient"
 	"github.com/tollgate-dev/tollgate/test/dnsserver"
 	"github.com/tollgate-dev/tollgate/test/fixture"
+	"github.com/tollgate-dev/tollgate/test/must"
 )
 
 const (
@@ -151,9 +152,7 @@ func (s *site) addLevels() {
 func (s *site) newPublisher(dns *dnsserver.Server) []string {
 	s.t.Helper()
 	public, private, err := ed25519.GenerateKey(rand.Reader)
-	if err != nil {
-		s.t.Fatal(err)
-	}
+	must.Succeed(s.t, err)
 	dns.SetTXT(domain, "v=MCPv1; k=ed25519; p="+base64.StdEncoding.EncodeToString(public))
 	s.e.RunCommand(s.t, "", "publisher", "add", "--method", "dns", "--domain", domain, "--pattern", namespace+"*",
 		"--action", "publish", "--action", "status")
@@ -166,15 +165,6 @@ func (s *site) newPublisher(dns *dnsserver.Server) []string {
 	}
 	apiclient.Call(s.t, "POST", s.API+"/v0.1/auth/dns", proof).WantStatus(s.t, http.StatusOK).Decode(s.t, &got)
 	return []string{"Authorization", "Bearer " + got.Token}
-}
-
-// adminID makes an object by the administration API, as an operator who is no caller, and returns its
-// ID.
-func (s *site) adminID(path string, body any) string {
-	s.t.Helper()
-	var made struct{ ID string }
-	s.admin.PostJSON(s.t, s.Service, "/admin/v1/"+path, body).WantStatus(s.t, http.StatusCreated).Decode(s.t, &made)
-	return made.ID
 }
 
 // publish publishes a version as somebody who is no caller, and returns the ID of its review; empty

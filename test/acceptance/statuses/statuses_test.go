@@ -15,13 +15,14 @@ import (
 
 	"github.com/tollgate-dev/tollgate/test/apiclient"
 	"github.com/tollgate-dev/tollgate/test/fixture"
+	"github.com/tollgate-dev/tollgate/test/must"
 )
 
 // TestStatuses sends every request of routes and forms as every caller, and compares the answers
 // and the audit log with testdata. It uses SQLite alone: the stores have tests of their own.
 func TestStatuses(t *testing.T) {
 	s := newSite(t)
-	compare(t, "api.golden", s.callAPI(t))
+	compare(t, "api.golden", s.callAll(t, "publish.txt", "others.txt"))
 	compare(t, "console.golden", s.sendForms(t))
 	compare(t, "audit.golden", countRepeated(s.readAudit(t)))
 }
@@ -35,7 +36,7 @@ func TestStatusesWithWritesOff(t *testing.T) {
 	s.callers = []caller{
 		{"no token", nil}, {"bad token", []string{"Authorization", "Bearer x"}}, {"FULL_TRUST", full.Bearer()},
 	}
-	compare(t, "writesoff.golden", s.callAll(t, publishRoutes()))
+	compare(t, "writesoff.golden", s.callAll(t, "publish.txt"))
 }
 
 // compare compares lines with a golden file, or writes it.
@@ -44,18 +45,12 @@ func compare(t *testing.T, file string, lines []string) {
 	path := filepath.Join("testdata", file)
 	got := strings.Join(lines, "\n") + "\n"
 	if *fixture.Update {
-		if err := os.MkdirAll("testdata", 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(path, []byte(got), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, os.MkdirAll("testdata", 0o755))
+		must.Succeed(t, os.WriteFile(path, []byte(got), 0o644))
 		return
 	}
 	content, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	want := strings.Split(strings.TrimSuffix(string(content), "\n"), "\n")
 	if len(want) != len(lines) {
 		t.Errorf("%s has %d lines, want %d", file, len(lines), len(want))
@@ -133,22 +128,16 @@ func (s *site) readAudit(t *testing.T) (lines []string) {
 	query := "SELECT type, user_id IS NOT NULL, success, details FROM audit_events WHERE type IN " +
 		"('REGISTRY_CHANGE', 'ACCOUNT_CHANGE', 'PUBLISHER_PROOF', 'ACCESS_REFUSED', 'METHODS_CHANGE') ORDER BY time, id"
 	rows, err := s.e.OpenDatabase(t).QueryContext(context.Background(), query)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	defer rows.Close()
 	for rows.Next() {
 		var kind, details string
 		var person, success bool
-		if err := rows.Scan(&kind, &person, &success, &details); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, rows.Scan(&kind, &person, &success, &details))
 		lines = append(lines,
 			fmt.Sprintf("%s | person %t | success %t | %s", kind, person, success, stable(describe(t, details))))
 	}
-	if err := rows.Err(); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, rows.Err())
 	return lines
 }
 

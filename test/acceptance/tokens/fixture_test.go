@@ -7,6 +7,7 @@ import (
 
 	"github.com/tollgate-dev/tollgate/test/apiclient"
 	"github.com/tollgate-dev/tollgate/test/fixture"
+	"github.com/tollgate-dev/tollgate/test/must"
 )
 
 const (
@@ -92,20 +93,14 @@ func (s *site) wantNoSecrets(t *testing.T, lists ...apiclient.Response) {
 		texts = append(texts, string(list.Body))
 	}
 	rows, err := s.environment.OpenDatabase(t).QueryContext(t.Context(), "SELECT details FROM audit_events")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	defer func() { _ = rows.Close() }() // all rows are read, or the test has failed
 	for rows.Next() {
 		var details string
-		if err := rows.Scan(&details); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, rows.Scan(&details))
 		texts = append(texts, details)
 	}
-	if err := rows.Err(); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, rows.Err())
 	for _, text := range texts {
 		for _, secret := range s.secrets {
 			if strings.Contains(text, secret[12:]) {

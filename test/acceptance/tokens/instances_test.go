@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/tollgate-dev/tollgate/test/apiclient"
+	"github.com/tollgate-dev/tollgate/test/await"
 	"github.com/tollgate-dev/tollgate/test/fixture"
 	"github.com/tollgate-dev/tollgate/test/oidcissuer"
 )
@@ -64,16 +65,18 @@ func TestEndsOnEveryInstance(t *testing.T) {
 				t.Errorf("a workload after %s: %d, want %d", c.name, status, want)
 			}
 		}
-		for _, verb := range []string{"lock", "disable"} {
+		for verb, undo := range map[string]string{"lock": "unlock", "disable": "enable"} {
 			owner := e.NewWriter(t, s.Service, verb+"@example.com", "publish com.example/*")
 			made := s.make(t, myTokens, owner.Bearer(), "registry:read")
 			if status := onOther(made.Token, me); status != http.StatusOK {
 				t.Fatalf("before %s: %d", verb, status)
 			}
-			e.RunCommand(t, "", "user", verb, "--email", verb+"@example.com")
+			e.RunCommand(t, "", "user", verb, "--email", owner.Email)
 			if status := onOther(made.Token, me); status != http.StatusUnauthorized {
 				t.Errorf("after %s: %d", verb, status)
 			}
+			e.RunCommand(t, "", "user", undo, "--email", owner.Email)
+			await.Until(t, "the token after "+undo, func() bool { return onOther(made.Token, me) == http.StatusOK })
 		}
 		s.makeService(t, "operate *")
 		made := s.make(t, ciTokens, s.operator.Bearer(), "admin:read")

@@ -1,15 +1,12 @@
 package tokens
 
 import (
-	"fmt"
 	"net/http"
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	"github.com/tollgate-dev/tollgate/test/apiclient"
-	"github.com/tollgate-dev/tollgate/test/await"
 	"github.com/tollgate-dev/tollgate/test/fixture"
 )
 
@@ -41,11 +38,6 @@ func TestPersonalTokens(t *testing.T) {
 			t.Errorf("the list is %s", listed.Body)
 		}
 		described := s.call(t, "GET", me, nil, bearer(made.Token)...).WantStatus(t, http.StatusOK)
-		for _, part := range []string{`"trustLevel":"TOKEN"`, `"tokenPrefix":"` + made.Prefix, `"anna@example.com"`} {
-			if !strings.Contains(string(described.Body), part) {
-				t.Errorf("/me lacks %s: %s", part, described.Body)
-			}
-		}
 		s.checkNeverByTokens(t, made.Token)
 		for _, bad := range []string{neverMade, wrongSum, made.Token[:52], "tgp_"} {
 			s.publish(t, "com.example/bad", bad).WantStatus(t, http.StatusUnauthorized)
@@ -64,59 +56,10 @@ func (s *site) checkNeverByTokens(t *testing.T, secret string) {
 	}
 	s.call(t, "POST", "/auth/step-up/initiate", map[string]string{"method": "EMAIL_OTP"}, bearer(secret)...).
 		WantStatus(t, http.StatusUnauthorized)
-	draft := map[string]any{"name": "t", "scopes": []string{"decide"}}
-	for _, a := range []apiclient.Response{
-		s.call(t, "GET", myTokens, nil, bearer(secret)...), s.call(t, "POST", myTokens, draft, bearer(secret)...),
-		s.call(t, "DELETE", myTokens+"/"+unknownID, nil, bearer(secret)...),
-	} {
-		apiclient.WantAuthError(t, a.WantStatus(t, http.StatusForbidden), "access_denied")
-	}
 }
 
-// TestTokensEndEverywhere checks on a second instance that a token ends within a second when it is
-// deleted and while its owner is locked or disabled, and that grants are those of the moment.
-func TestTokensEndEverywhere(t *testing.T) {
-	t.Parallel()
-	fixture.InEnvironment(t, func(t *testing.T, e *fixture.Environment) {
-		t.Parallel()
-		s := startSite(t, e)
-		other := s.Service
-		if e.Shared {
-			other = e.Start(t, fixture.RegistrySettings()...)
-		}
-		anna := e.NewWriter(t, s.Service, "anna@example.com", "publish *")
-		made := s.make(t, myTokens, anna.Bearer(), "registry:publish")
-		n := 0
-		wantWithinASecond := func(what string, status int) {
-			t.Helper()
-			began := time.Now()
-			await.Until(t, what, func() bool {
-				n++
-				doc := fixture.NewServerDocument(fmt.Sprintf("com.example/a%d", n), "1.0.0")
-				a := apiclient.Call(t, "POST", other.API+"/v0.1/publish", doc, bearer(made.Token)...)
-				return a.Status == status
-			})
-			if took := time.Since(began); took > 5*time.Second { // a busy machine
-				t.Errorf("%s: it took %s", what, took)
-			}
-		}
-		wantWithinASecond("a new token is accepted", http.StatusOK)
-		for _, act := range [][2]string{{"lock", "unlock"}, {"disable", "enable"}} {
-			e.RunCommand(t, "", "user", act[0], "--email", anna.Email)
-			wantWithinASecond("the token of a person after "+act[0], http.StatusUnauthorized)
-			e.RunCommand(t, "", "user", act[1], "--email", anna.Email)
-			wantWithinASecond("the token of a person after "+act[1], http.StatusOK)
-		}
-		e.RunCommand(t, "", "grant", "remove", "--email", anna.Email, "--action", "publish", "--resource", "*")
-		wantWithinASecond("a token without a grant", http.StatusForbidden)
-		anna.Login(t, s.Service)
-		s.call(t, "DELETE", myTokens+"/"+made.ID, nil, anna.Bearer()...).WantStatus(t, http.StatusNoContent)
-		wantWithinASecond("a deleted token", http.StatusUnauthorized)
-	})
-}
-
-// TestTokenIsDeletedWhileItIsUsed deletes a token while many requests to two instances use it: after
-// the answer to the deletion neither accepts it.
+// TestTokenIsDeletedWhileItIsUsed deletes a token while many requests to two instances use it:
+// after the answer to the deletion neither accepts it.
 func TestTokenIsDeletedWhileItIsUsed(t *testing.T) {
 	t.Parallel()
 	fixture.InEnvironment(t, func(t *testing.T, e *fixture.Environment) {
@@ -157,64 +100,25 @@ func TestTokenIsDeletedWhileItIsUsed(t *testing.T) {
 	})
 }
 
-// TestTokenBounds checks that a person has at most 20 tokens, also with parallel requests, the
-// bounds of the fields, and the networks.
+// TestTokenBounds checks that a person has at most 20 tokens and a service account 50, also with
+// parallel requests.
 func TestTokenBounds(t *testing.T) {
 	t.Parallel()
 	fixture.InEnvironment(t, func(t *testing.T, e *fixture.Environment) {
 		t.Parallel()
 		s := startSite(t, e)
+		s.makeService(t)
 		draft := map[string]any{"name": "t", "scopes": []string{"decide"}}
-		for field, value := range map[string]any{
-			"name": "", "scopes": []string{"all"}, "expiresAt": "2026-01-01T00:00:00Z", "networks": []string{"x"},
-			"token": "tgp_mine",
-		} {
-			changed := map[string]any{"name": "t", "scopes": []string{"decide"}, field: value}
-			a := s.call(t, "POST", myTokens, changed, s.operator.Bearer()...).WantStatus(t, http.StatusBadRequest)
-			details := apiclient.WantAuthError(t, a, "validation_error")
-			if fields, _ := details["fields"].(map[string]any); fields[field] == nil {
-				t.Errorf("%s: the details are %v", field, details)
+		for path, most := range map[string]int{myTokens: 20, ciTokens: 50} {
+			counts := map[int]int{}
+			for _, a := range fixture.CallInParallel(t, most+5, func(int) (apiclient.Response, error) {
+				return apiclient.TryCall("POST", s.API+path, draft, s.operator.Bearer()...)
+			}) {
+				counts[a.Status]++
+			}
+			if counts[http.StatusCreated] != most || counts[http.StatusConflict] != 5 {
+				t.Errorf("the statuses are %v, want %d times 201 and 5 times 409", counts, most)
 			}
 		}
-		statuses := make([]int, 25)
-		var group sync.WaitGroup
-		for i := range statuses {
-			group.Go(func() {
-				a, err := apiclient.TryCall("POST", s.API+myTokens, draft, s.operator.Bearer()...)
-				if err != nil {
-					t.Error(err)
-				}
-				statuses[i] = a.Status
-			})
-		}
-		group.Wait()
-		counts := map[int]int{}
-		for _, status := range statuses {
-			counts[status]++
-		}
-		if counts[http.StatusCreated] != 20 || counts[http.StatusConflict] != 5 {
-			t.Errorf("the statuses are %v, want 20 times 201 and 5 times 409", counts)
-		}
-		bert := e.NewWriter(t, s.Service, "bert@example.com", "publish *")
-		for network, status := range map[string]int{"127.0.0.0/8": http.StatusOK, "192.0.2.0/24": http.StatusUnauthorized} {
-			var made token
-			s.call(t, "POST", myTokens, map[string]any{
-				"name": "t", "scopes": []string{"decide"}, "networks": []string{network},
-			}, bert.Bearer()...).WantStatus(t, http.StatusCreated).Decode(t, &made)
-			s.call(t, "GET", me, nil, bearer(made.Token)...).WantStatus(t, status)
-		}
 	})
-}
-
-// TestTokenNeedsTrust checks that a session below FULL_TRUST makes no token, and may delete one.
-func TestTokenNeedsTrust(t *testing.T) {
-	t.Parallel()
-	e := fixture.NewEnvironment(t, "embedded")
-	s := startSite(t, e)
-	p := e.NewPerson(t, "carl@example.com")
-	p.Login(t, s.Service)
-	a := s.call(t, "POST", myTokens, map[string]any{"name": "t", "scopes": []string{"decide"}}, p.Bearer()...)
-	apiclient.WantAuthError(t, a.WantStatus(t, http.StatusForbidden), "insufficient_trust")
-	s.call(t, "GET", myTokens, nil, p.Bearer()...).WantStatus(t, http.StatusOK)
-	s.call(t, "DELETE", myTokens+"/"+unknownID, nil, p.Bearer()...).WantStatus(t, http.StatusNotFound)
 }
