@@ -1,4 +1,4 @@
-package console
+package console_test
 
 import (
 	"encoding/json"
@@ -10,215 +10,173 @@ import (
 
 	"github.com/tollgate-dev/tollgate/test/await"
 	"github.com/tollgate-dev/tollgate/test/fixture"
+	"github.com/tollgate-dev/tollgate/test/must"
 )
 
-// TestFormsOfAccessRules adds rules with each field, changes each field, and removes them. A mistake is
-// at its field, and a rule after which no call is allowed needs a confirmation.
-func TestFormsOfAccessRules(t *testing.T) {
-	t.Parallel()
-	fixture.InEnvironment(t, func(t *testing.T, e *fixture.Environment) {
-		s := e.Start(t, fixture.RegistrySettings()...)
-		b := newOperator(t, e, s)
-		b.follow("Access rules", http.StatusOK)
-		b.wantText("No rule yet: the default decides every call.", "Without a rule denied ACCESS_DEFAULT=deny", "Mode enforce")
-		form := []string{
-			"name", "platform", "order", "10", "effect", "allow", "subjects", "person:bea@example.com\n group:acme/<b>dev</b> ",
-			"servers", "com.example/*", "tools", "search\nread_*", "networks", "10.0.0.0/8", "expiresAt", "2099-03-01", "minTrust", "LIMITED_TRUST",
-		}
-		for field, wrong := range map[string][2]string{
-			"name": {"A", "Name must have"}, "order": {"x", "Order must be a whole number from 0 to 10000."},
-			"subjects": {"everyone\nada", "Subjects, entry 2, is wrong: must be person:EMAIL"}, "servers": {"com example", "Servers, entry 1, is wrong"},
-			"tools": {"a*b", "Tools, entry 1, is wrong"}, "networks": {"ten", "Networks, entry 1, must be a network"},
-			"expiresAt": {"tomorrow", "End must be an RFC 3339 time"}, "effect": {"deny", "Least trust is for rules that allow"},
-		} {
-			b.open("/console/operator/access", http.StatusOK)
-			b.press("Add this rule", http.StatusUnprocessableEntity, append(form, field, wrong[0])...)
-			b.wantText(wrong[1])
-			if got := b.field("networks"); field != "networks" && got != "10.0.0.0/8" {
-				t.Errorf("%s: the form has the networks %q", field, got)
-			}
-		}
-		b.open("/console/operator/access", http.StatusOK)
-		b.press("Add this rule", http.StatusOK, form...)
-		b.wantText("The rule is added.", "Allows bea@example.com and people of acme/<b>dev</b> to call the tools search and read_* of com.example/*,"+
-			" at LIMITED_TRUST or above, from 10.0.0.0/8, until 1 March 2099.")
-		b.press("Add this rule", http.StatusUnprocessableEntity, form...)
-		b.wantText("There is one with this name already.")
-		b.changeAccessRule()
-		b.confirmLockout()
-		b.wantForeign("/console/operator/access/rules/platform/remove", url.Values{})
-		b.open("/console/operator/access", http.StatusOK)
-		b.press("Remove the rule platform", http.StatusOK)
-		b.wantText("The rule is removed.")
-		b.open("/console/operator/access/rules/platform", http.StatusNotFound)
-		b.open("/console/operator/log?type=REGISTRY_CHANGE", http.StatusOK)
-		b.wantText("platform")
-	})
+// TestAccessRules changes each field of a rule. A rule after which no call is allowed needs a
+// confirmation.
+func TestAccessRules(t *testing.T) {
+	e, s := start(t)
+	b := newOperator(t, e, s)
+	b.Follow("Access rules", http.StatusOK)
+	b.WantText("No rule yet: the default decides every call.", "Without a rule denied ACCESS_DEFAULT=deny", "Mode enforce")
+	b.Press("Add this rule", http.StatusOK, "name", "platform", "order", "10", "subjects", "everyone", "servers", "com.example/*")
+	b.changeAccessRule()
+	b.confirmLockout()
+	b.Press("Remove the rule platform", http.StatusOK)
+	b.Open("/console/operator/access/rules/platform", http.StatusNotFound)
+	b.Open("/console/operator/log?type=REGISTRY_CHANGE", http.StatusOK).WantText("platform")
 }
 
 // changeAccessRule changes each field of a rule.
 func (b *browser) changeAccessRule() {
-	b.t.Helper()
-	b.open("/console/operator/access", http.StatusOK)
-	b.press("Add this rule", http.StatusOK, "name", "other", "subjects", "everyone", "servers", "*") // so that no change locks out
-	b.open("/console/operator/access/rules/platform", http.StatusOK)
+	b.T.Helper()
+	b.Open("/console/operator/access", http.StatusOK)
+	b.Press("Add this rule", http.StatusOK, "name", "other", "subjects", "everyone", "servers", "*") // so that no change locks out
+	b.Open("/console/operator/access/rules/platform", http.StatusOK)
 	for _, c := range [][2]string{
 		{"order", "11"}, {"subjects", "everyone\nservice:ci"}, {"servers", "com.example/a\norg.example/*"}, {"tools", "write"},
 		{"minTrust", "FULL_TRUST"}, {"networks", "192.0.2.0/24"}, {"expiresAt", "2099-03-01T18:30:00.5Z"}, {"expiresAt", "2099-03-02"},
 		{"mode", "observe"}, {"minTrust", ""}, {"effect", "deny"}, {"tools", ""}, {"effect", "allow"}, {"mode", "enforce"},
 	} {
-		b.press("Save this rule", http.StatusOK, c[0], c[1])
-		b.wantText("The changes are saved.")
-		if got := b.field(c[0]); got != c[1] {
-			b.t.Errorf("%s is %q, want %q", c[0], got, c[1])
+		b.Press("Save this rule", http.StatusOK, c[0], c[1]).WantText("The changes are saved.")
+		if got := b.Field(c[0]); got != c[1] {
+			b.T.Errorf("%s is %q, want %q", c[0], got, c[1])
 		}
 		if c[1] == "observe" {
-			b.wantText("It only observes: it decides nothing")
+			b.WantText("It only observes: it decides nothing")
 		}
 	}
-	b.press("Save this rule", http.StatusOK, "methods", "tools/list", "expiresAt", "", "networks", "")
-	b.wantText("Allows everybody with a valid token and the service account ci to list tools of com.example/a and org.example/*.")
-	b.press("Save this rule", http.StatusUnprocessableEntity, "order", "10001")
-	b.wantText("Order must be a whole number")
-	b.open("/console/operator/access/rules/other", http.StatusOK)
-	b.press("Remove the rule other", http.StatusOK)
+	b.Press("Save this rule", http.StatusOK, "methods", "tools/list", "expiresAt", "", "networks", "")
+	b.WantText("Allows everybody with a valid token and the service account ci to list tools of com.example/a and org.example/*.")
+	b.Open("/console/operator/access/rules/other", http.StatusOK)
+	b.Press("Remove the rule other", http.StatusOK)
 }
 
 // confirmLockout stores a rule after which no call is allowed: the form needs a confirmation.
 func (b *browser) confirmLockout() {
-	b.t.Helper()
+	b.T.Helper()
 	form := []string{"name", "stop", "order", "0", "effect", "deny", "subjects", "anyone", "servers", "*"}
-	b.open("/console/operator/access", http.StatusOK)
-	b.wantNoText("Confirmation")
-	if !strings.Contains(b.page.body, "Nobody may call any server then: no other rule allows anything.") {
-		b.t.Error("the question before the removal of the only rule that allows does not say so")
+	b.Open("/console/operator/access", http.StatusOK).WantNoText("Confirmation")
+	if !strings.Contains(b.Page.Body, "Nobody may call any server then: no other rule allows anything.") {
+		b.T.Error("the question before the removal of the only rule that allows does not say so")
 	}
-	b.press("Add this rule", http.StatusUnprocessableEntity, form...)
-	b.wantText("Confirmation: with this rule, no call of any server is allowed any more.")
-	b.press("Add this rule", http.StatusOK, "confirm", "true")
-	b.wantText("The rule is added.", "Forbids anybody, also without a token, to use every server.")
-	b.press("Remove the rule stop", http.StatusOK)
+	b.Press("Add this rule", http.StatusUnprocessableEntity, form...)
+	b.WantText("Confirmation: with this rule, no call of any server is allowed any more.")
+	b.Press("Add this rule", http.StatusOK, "confirm", "true")
+	b.WantText("The rule is added.", "Forbids anybody, also without a token, to use every server.")
+	b.Press("Remove the rule stop", http.StatusOK)
 }
 
 // TestAccessRulesInOrder shows the rules in the order in which they hold, those about a server and a
 // person, those of a file read-only, and says which settings hold.
 func TestAccessRulesInOrder(t *testing.T) {
-	t.Parallel()
-	fixture.InEnvironment(t, func(t *testing.T, e *fixture.Environment) {
-		s := e.Start(t, append(fixture.RegistrySettings(), "ACCESS_MODE=observe", "ACCESS_DEFAULT=allow")...)
-		set := func(name string, args ...string) {
-			e.RunCommand(t, "", append([]string{"access", "rule", "set", name}, args...)...)
-		}
-		set("a-late", "--order", "30", "--effect", "allow", "--subject", "everyone", "--server", "*")
-		set("z-first", "--order", "1", "--effect", "deny", "--subject", "service:ci", "--server", "com.example/*", "--mode", "observe")
-		set("publishers", "--order", "2", "--effect", "allow", "--subject", "grant:publish", "--server", "com.example/*")
-		e.RunCommand(t, `{"apiVersion": "tollgate.dev/v1", "kind": "State", "accessRules": [{"name": "filed", "order": 3, "effect": "allow",
-			"subjects": ["person:ada@example.com"], "servers": ["org.example/x"], "tools": ["\u202eelif"]}]}`, "apply", "-f", "-", "--owner", "platform")
-		e.NewPerson(t, "ada@example.com", "publish com.example/x")
-		b := newOperator(t, e, s)
-		order := func(path string, want ...string) {
-			t.Helper()
-			b.open("/console/operator/access"+path, http.StatusOK)
-			text := b.text()
-			at := 0
-			for _, name := range []string{"z-first", "publishers", "filed", "a-late"} {
-				i := strings.Index(text, name+" ")
-				if wanted := len(want) > 0 && want[0] == name; wanted != (i >= 0) {
-					t.Errorf("%s: shows %s = %t", path, name, i >= 0)
-				} else if wanted {
-					if i < at {
-						t.Errorf("%s: %s is not in its place", path, name)
-					}
-					at, want = i, want[1:]
+	e, s := start(t, "ACCESS_MODE=observe", "ACCESS_DEFAULT=allow")
+	set := func(name string, args ...string) {
+		e.RunCommand(t, "", append([]string{"access", "rule", "set", name}, args...)...)
+	}
+	set("a-late", "--order", "30", "--effect", "allow", "--subject", "everyone", "--server", "*")
+	set("z-first", "--order", "1", "--effect", "deny", "--subject", "service:ci", "--server", "com.example/*", "--mode", "observe")
+	set("publishers", "--order", "2", "--effect", "allow", "--subject", "grant:publish", "--server", "com.example/*")
+	e.RunCommand(t, `{"apiVersion": "tollgate.dev/v1", "kind": "State", "accessRules": [{"name": "filed", "order": 3, "effect": "allow",
+		"subjects": ["person:ada@example.com"], "servers": ["org.example/x"], "tools": ["\u202eelif"]}]}`, "apply", "-f", "-", "--owner", "platform")
+	e.NewPerson(t, "ada@example.com", "publish com.example/x")
+	b := newOperator(t, e, s)
+	order := func(path string, want ...string) {
+		t.Helper()
+		b.Open("/console/operator/access"+path, http.StatusOK)
+		text := b.Text()
+		at := 0
+		for _, name := range []string{"z-first", "publishers", "filed", "a-late"} {
+			i := strings.Index(text, name+" ")
+			if wanted := len(want) > 0 && want[0] == name; wanted != (i >= 0) {
+				t.Errorf("%s: shows %s = %t", path, name, i >= 0)
+			} else if wanted {
+				if i < at {
+					t.Errorf("%s: %s is not in its place", path, name)
 				}
+				at, want = i, want[1:]
 			}
 		}
-		order("", "z-first", "publishers", "filed", "a-late")
-		b.wantText("No rule decides: ACCESS_MODE=observe counts", "Without a rule allowed ACCESS_DEFAULT=allow", "managed by platform",
-			"Only observes", "4 rules, in the order", `to call the tool \u202eelif of org.example/x`)
-		order("?server=com.example/x", "z-first", "publishers", "a-late")
-		order("?subject=ada@example.com", "publishers", "filed", "a-late")
-		order("?subject=ada@example.com&server=org.example/x", "filed", "a-late")
-		b.wantText("2 rules that could apply")
-		order("?subject=bea@example.com&server=com.example/x", "a-late")
-		b.open("/console/operator/access?server=x&subject=ada@example.com", http.StatusUnprocessableEntity)
-		b.wantText("Server: name must have at least 3 characters")
-		b.open("/console/operator/access?subject=none@example.com", http.StatusUnprocessableEntity)
-		b.wantText("Subject: there is no active person:none@example.com.")
-		b.open("/console/operator/access/rules/filed", http.StatusOK)
-		b.wantText("managed by platform", "Subjects person:ada@example.com", `Tools \u202eelif`)
-		b.wantNoText("Save this rule", "Remove it")
-		b.submit("/console/operator/access/rules/filed", http.StatusConflict, url.Values{
-			"order": {"1"}, "effect": {"allow"}, "subjects": {"everyone"}, "servers": {"*"},
-		})
-		b.wantText("The file of platform manages this")
-		b.submit("/console/operator/access/rules/filed/remove", http.StatusConflict, nil)
+	}
+	order("", "z-first", "publishers", "filed", "a-late")
+	b.WantText("No rule decides: ACCESS_MODE=observe counts", "Without a rule allowed ACCESS_DEFAULT=allow", "managed by platform",
+		"Only observes", "4 rules, in the order", `to call the tool \u202eelif of org.example/x`)
+	order("?server=com.example/x", "z-first", "publishers", "a-late")
+	order("?subject=ada@example.com", "publishers", "filed", "a-late")
+	order("?subject=ada@example.com&server=org.example/x", "filed", "a-late")
+	b.WantText("2 rules that could apply")
+	order("?subject=bea@example.com&server=com.example/x", "a-late")
+	b.Open("/console/operator/access?server=x&subject=ada@example.com", http.StatusUnprocessableEntity)
+	b.WantText("Server: name must have at least 3 characters")
+	b.Open("/console/operator/access?subject=none@example.com", http.StatusUnprocessableEntity)
+	b.WantText("Subject: there is no active person:none@example.com.")
+	b.Open("/console/operator/access/rules/filed", http.StatusOK)
+	b.WantText("managed by platform", "Subjects person:ada@example.com", `Tools \u202eelif`)
+	b.WantNoText("Save this rule", "Remove it")
+	b.Submit("/console/operator/access/rules/filed", http.StatusConflict, url.Values{
+		"order": {"1"}, "effect": {"allow"}, "subjects": {"everyone"}, "servers": {"*"},
 	})
+	b.WantText("The file of platform manages this")
+	b.Submit("/console/operator/access/rules/filed/remove", http.StatusConflict, nil)
 }
 
 // TestExplainACall explains calls of a person, a service account and a caller without a token.
 func TestExplainACall(t *testing.T) {
-	t.Parallel()
-	fixture.InEnvironment(t, func(t *testing.T, e *fixture.Environment) {
-		s := e.Start(t, fixture.RegistrySettings()...)
-		e.NewWriter(t, s, "ada@example.com", "publish com.example/*").PostJSON(t, s, "/v0.1/publish",
-			fixture.NewServerDocument("com.example/weather", "1.0.0")).WantStatus(t, http.StatusOK)
-		for i, rule := range [][]string{
-			{"strangers", "--subject", "service:ci", "--server", "*", "--effect", "deny"},
-			{"mail", "--subject", "everyone", "--server", "org.example/*", "--effect", "allow"},
-			{"lists", "--subject", "everyone", "--server", "*", "--method", "tools/list", "--effect", "allow"},
-			{"removals", "--subject", "everyone", "--server", "*", "--tool", "rm", "--effect", "deny"},
-			{"office", "--subject", "everyone", "--server", "*", "--network", "10.0.0.0/8", "--effect", "allow"},
-			{"watch", "--subject", "everyone", "--server", "*", "--effect", "deny", "--mode", "observe"},
-			{"publishers", "--subject", "grant:publish", "--server", "com.example/*", "--effect", "allow", "--min-trust", "UNVERIFIED"},
-		} {
-			e.RunCommand(t, "", append([]string{"access", "rule", "set", "--order", string('1' + rune(i))}, rule...)...)
+	e, s := start(t)
+	e.NewWriter(t, s, "ada@example.com", "publish com.example/*").PostJSON(t, s, "/v0.1/publish",
+		fixture.NewServerDocument("com.example/weather", "1.0.0")).WantStatus(t, http.StatusOK)
+	for i, rule := range [][]string{
+		{"strangers", "--subject", "service:ci", "--server", "*", "--effect", "deny"},
+		{"mail", "--subject", "everyone", "--server", "org.example/*", "--effect", "allow"},
+		{"lists", "--subject", "everyone", "--server", "*", "--method", "tools/list", "--effect", "allow"},
+		{"removals", "--subject", "everyone", "--server", "*", "--tool", "rm", "--effect", "deny"},
+		{"office", "--subject", "everyone", "--server", "*", "--network", "10.0.0.0/8", "--effect", "allow"},
+		{"watch", "--subject", "everyone", "--server", "*", "--effect", "deny", "--mode", "observe"},
+		{"publishers", "--subject", "grant:publish", "--server", "com.example/*", "--effect", "allow", "--min-trust", "UNVERIFIED"},
+	} {
+		e.RunCommand(t, "", append([]string{"access", "rule", "set", "--order", string('1' + rune(i))}, rule...)...)
+	}
+	b := newOperator(t, e, s)
+	b.Follow("Access rules", http.StatusOK)
+	b.Follow("Explain a call", http.StatusOK).WantNoText("Rules before")
+	ask := func(status int, fields url.Values, want ...string) {
+		t.Helper()
+		b.Open("/console/operator/access/explain?"+fields.Encode(), status).WantText(want...)
+	}
+	call := func(more ...string) url.Values {
+		v := url.Values{"server": {"com.example/weather"}, "method": {"tools/call"}, "tool": {"forecast"}}
+		for i := 0; i < len(more); i += 2 {
+			v.Set(more[i], more[i+1])
 		}
-		b := newOperator(t, e, s)
-		b.follow("Access rules", http.StatusOK)
-		b.follow("Explain a call", http.StatusOK)
-		b.wantNoText("Rules before")
-		ask := func(status int, fields url.Values, want ...string) {
-			t.Helper()
-			b.open("/console/operator/access/explain?"+fields.Encode(), status)
-			b.wantText(want...)
-		}
-		call := func(more ...string) url.Values {
-			v := url.Values{"server": {"com.example/weather"}, "method": {"tools/call"}, "tool": {"forecast"}}
-			for i := 0; i < len(more); i += 2 {
-				v.Set(more[i], more[i+1])
-			}
-			return v
-		}
-		ask(http.StatusOK, call("subject", "ada@example.com"), "Allowed The rule publishers allows the call.", "Matches the subject by grant:publish, "+
-			"of the grant publish com.example/*", "com.example/weather Listed", "strangers It is not about this subject.", "mail It is not about this server.",
-			"lists It is not about this method.", "removals It is not about this tool.", "office It is not about this address.",
-			"watch It matches, and only observes.", "The rule watch only observes. It would deny the call.", "ada@example.com")
-		if got := b.field("subject"); got != "ada@example.com" {
-			t.Errorf("the form has the subject %q", got)
-		}
-		ask(http.StatusOK, call("subject", "ada@example.com", "tool", "rm"), "Denied The rule removals denies the call.")
-		ask(http.StatusOK, call("subject", "ada@example.com", "trust", "HIGH_RISK"), "Challenged The rule publishers allows the call at UNVERIFIED or above",
-			"High risk, and the rule requires Not verified")
-		ask(http.StatusOK, call("address", "10.1.2.3", "subject", "bea@example.com"), "The rule office allows the call.")
-		ask(http.StatusOK, call(), "Challenged No rule decides the call, and the default denies it. There is no token", "a caller without a token")
-		ask(http.StatusOK, call("server", "com.example/none"), "Denied The server is not listed, and such servers are denied.", "Not listed")
-		ask(http.StatusOK, call("server", "https://\u202example.com/mcp"), "Denied The server is not listed")
-		ask(http.StatusUnprocessableEntity, call("subject", "x@@"), "Subject: person: must be followed by an e-mail address.")
-		ask(http.StatusUnprocessableEntity, call("subject", "none@example.com"), "Subject: there is no active person:none@example.com.")
-		ask(http.StatusUnprocessableEntity, call("tool", ""), "Tool must be the name of the tool that is called.")
-		ask(http.StatusUnprocessableEntity, call("server", " "), "Server must be a name or an address.")
-		ask(http.StatusUnprocessableEntity, call("server", "://"), "Server must be a name or a URL")
-		ask(http.StatusUnprocessableEntity, call("address", "ten"), "Address of the client must be an IP address.")
-		b.callersAndUsage(e, s)
-		e.RunCommand(t, "", "access", "rule", "remove", "stop")
-		b.explainAmongMany(e)
-	})
+		return v
+	}
+	ask(http.StatusOK, call("subject", "ada@example.com"), "Allowed The rule publishers allows the call.", "Matches the subject by grant:publish, "+
+		"of the grant publish com.example/*", "com.example/weather Listed", "strangers It is not about this subject.", "mail It is not about this server.",
+		"lists It is not about this method.", "removals It is not about this tool.", "office It is not about this address.",
+		"watch It matches, and only observes.", "The rule watch only observes. It would deny the call.", "ada@example.com")
+	b.WantFields("subject", "ada@example.com")
+	ask(http.StatusOK, call("subject", "ada@example.com", "tool", "rm"), "Denied The rule removals denies the call.")
+	ask(http.StatusOK, call("subject", "ada@example.com", "trust", "HIGH_RISK"), "Challenged The rule publishers allows the call at UNVERIFIED or above",
+		"High risk, and the rule requires Not verified")
+	ask(http.StatusOK, call("address", "10.1.2.3", "subject", "bea@example.com"), "The rule office allows the call.")
+	ask(http.StatusOK, call(), "Challenged No rule decides the call, and the default denies it. There is no token", "a caller without a token")
+	ask(http.StatusOK, call("server", "com.example/none"), "Denied The server is not listed, and such servers are denied.", "Not listed")
+	ask(http.StatusOK, call("server", "https://\u202example.com/mcp"), "Denied The server is not listed")
+	ask(http.StatusUnprocessableEntity, call("subject", "x@@"), "Subject: person: must be followed by an e-mail address.")
+	ask(http.StatusUnprocessableEntity, call("subject", "none@example.com"), "Subject: there is no active person:none@example.com.")
+	ask(http.StatusUnprocessableEntity, call("tool", ""), "Tool must be the name of the tool that is called.")
+	ask(http.StatusUnprocessableEntity, call("server", " "), "Server must be a name or an address.")
+	ask(http.StatusUnprocessableEntity, call("server", "://"), "Server must be a name or a URL")
+	ask(http.StatusUnprocessableEntity, call("address", "ten"), "Address of the client must be an IP address.")
+	b.callersAndUsage(e, s)
+	e.RunCommand(t, "", "access", "rule", "remove", "stop")
+	b.explainAmongMany(e)
 }
 
 // explainAmongMany checks that the rules about others are left out if there are many, and are listed in pages.
 func (b *browser) explainAmongMany(e *fixture.Environment) {
-	b.t.Helper()
+	b.T.Helper()
 	var rules []map[string]any
 	for i := range 150 {
 		rules = append(rules, map[string]any{
@@ -226,60 +184,47 @@ func (b *browser) explainAmongMany(e *fixture.Environment) {
 		})
 	}
 	state, err := json.Marshal(map[string]any{"apiVersion": "tollgate.dev/v1", "kind": "State", "accessRules": rules})
-	if err != nil {
-		b.t.Fatal(err)
-	}
-	e.RunCommand(b.t, string(state), "apply", "-f", "-", "--owner", "many")
+	must.Succeed(b.T, err)
+	e.RunCommand(b.T, string(state), "apply", "-f", "-", "--owner", "many")
 	question := "/console/operator/access/explain?server=com.example/weather&method=tools/call&tool=forecast&subject=ada@example.com"
-	await.Until(b.t, "the rules", func() bool {
-		b.open(question, http.StatusOK)
-		return strings.Contains(b.text(), "Show all rules before")
+	await.Until(b.T, "the rules", func() bool {
+		b.Open(question, http.StatusOK)
+		return strings.Contains(b.Text(), "Show all rules before")
 	})
-	b.wantText("And 152 rules that are not listed here", "removals It is not about this tool.", "The newest session began at")
-	b.wantNoText("other-000")
-	b.follow("Show all rules before", http.StatusOK)
-	b.wantText("1 to 100 of 156", "other-099 It is not about this subject.")
-	b.follow("Later", http.StatusOK)
-	b.wantText("101 to 156 of 156", "other-100", "watch It matches, and only observes.")
-	b.follow("Earlier", http.StatusOK)
-	b.wantText("1 to 100 of 156")
+	b.WantText("And 152 rules that are not listed here", "removals It is not about this tool.", "The newest session began at")
+	b.WantNoText("other-000")
+	b.Follow("Show all rules before", http.StatusOK)
+	b.WantText("1 to 100 of 156", "other-099 It is not about this subject.")
+	b.Follow("Later", http.StatusOK).WantText("101 to 156 of 156", "other-100", "watch It matches, and only observes.")
+	b.Follow("Earlier", http.StatusOK).WantText("1 to 100 of 156")
 }
 
 // callersAndUsage checks who may call a server on its page, and what people may use on theirs.
 func (b *browser) callersAndUsage(e *fixture.Environment, s *fixture.Service) {
-	b.t.Helper()
+	b.T.Helper()
 	const server = "/console/servers/com.example/weather"
-	b.open(server, http.StatusOK)
-	b.wantText("Who may call it Rule What it does strangers Forbids the service account ci to use every server.",
+	b.Open(server, http.StatusOK)
+	b.WantText("Who may call it Rule What it does strangers Forbids the service account ci to use every server.",
 		"publishers Allows people with the grant publish", "Calls that no rule matches are denied.")
-	b.wantNoText("mail Allows")
-	b.follow("Its access rules", http.StatusOK)
-	b.wantText("6 rules that could apply")
-	b.open("/console/account/access", http.StatusOK)
-	b.wantText("com.example/weather May list tools. May not call the tool rm. May use everything, from 10.0.0.0/8.")
-	b.wantNoText("at UNVERIFIED or above")
-	stranger := newBrowser(b.t, s)
-	stranger.open(server, http.StatusOK)
-	stranger.wantNoText("Who may call it")
-	stranger.open("/console/account/access", http.StatusOK)
-	stranger.wantPath("/console/sign-in?next=%2Fconsole%2Faccount%2Faccess")
-	cem := newBrowser(b.t, s)
-	cem.signIn(e.NewPerson(b.t, "cem@example.com", "edit com.example/*"))
-	cem.open(server, http.StatusOK)
-	cem.wantText("Who may call it", "strangers Forbids")
-	cem.wantNoText("Its access rules")
-	dan := newBrowser(b.t, s)
-	dan.signIn(e.NewPerson(b.t, "dan@example.com", "publish org.example/*", "edit org.example/*"))
-	dan.open(server, http.StatusOK)
-	dan.wantNoText("Who may call it")
-	dan.follow("dan@example.com", http.StatusOK)
-	dan.follow("What may I use", http.StatusOK)
-	dan.wantText("com.example/weather May list tools.")
-	e.RunCommand(b.t, "", "access", "rule", "set", "stop", "--order", "0", "--subject", "anyone", "--server", "*", "--effect", "deny")
-	await.Until(b.t, "the rule holds", func() bool {
-		dan.open("/console/account/access", http.StatusOK)
-		return strings.Contains(dan.text(), "You may use no server yet.")
+	b.WantNoText("mail Allows")
+	b.Follow("Its access rules", http.StatusOK).WantText("6 rules that could apply")
+	b.Open("/console/account/access", http.StatusOK)
+	b.WantText("com.example/weather May list tools. May not call the tool rm. May use everything, from 10.0.0.0/8.")
+	b.WantNoText("at UNVERIFIED or above")
+	stranger := newBrowser(b.T, s)
+	stranger.Open(server, http.StatusOK).WantNoText("Who may call it")
+	stranger.Open("/console/account/access", http.StatusOK)
+	stranger.WantPath("/console/sign-in?next=%2Fconsole%2Faccount%2Faccess")
+	cem := signedIn(b.T, s, e.NewPerson(b.T, "cem@example.com", "edit com.example/*"))
+	cem.Open(server, http.StatusOK).WantText("Who may call it", "strangers Forbids").WantNoText("Its access rules")
+	dan := signedIn(b.T, s, e.NewPerson(b.T, "dan@example.com", "publish org.example/*", "edit org.example/*"))
+	dan.Open(server, http.StatusOK).WantNoText("Who may call it")
+	dan.Follow("dan@example.com", http.StatusOK)
+	dan.Follow("What may I use", http.StatusOK).WantText("com.example/weather May list tools.")
+	e.RunCommand(b.T, "", "access", "rule", "set", "stop", "--order", "0", "--subject", "anyone", "--server", "*", "--effect", "deny")
+	await.Until(b.T, "the rule holds", func() bool {
+		dan.Open("/console/account/access", http.StatusOK)
+		return strings.Contains(dan.Text(), "You may use no server yet.")
 	})
-	dan.open("/console/account/access?after=~", http.StatusOK)
-	dan.wantText("You may use no further server.")
+	dan.Open("/console/account/access?after=~", http.StatusOK).WantText("You may use no further server.")
 }

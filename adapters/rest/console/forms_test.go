@@ -1,253 +1,183 @@
-package console
+package console_test
 
 import (
-	"net/http"
-	"net/url"
 	"strings"
-	"testing"
 
-	"golang.org/x/net/html"
-
-	"github.com/tollgate-dev/tollgate/test/apiclient"
-	"github.com/tollgate-dev/tollgate/test/fixture"
+	"github.com/tollgate-dev/tollgate/test/oidcissuer"
 )
 
-// secret returns the secret that the page shows, and checks that it can be copied and is not kept.
-func (b *browser) secret() string {
-	b.t.Helper()
-	b.wantText("It is shown once.")
-	shown := find(b.page.root, func(n *html.Node) bool { return attribute(n, "id") == "secret" })
-	if shown == nil || textOf(shown) == "" {
-		b.t.Fatalf("%s shows no secret:\n%s", b.page.url, b.text())
+// form is a form of a page. TestForms sends the forms in their order: later ones are about what
+// earlier ones have added.
+type form struct {
+	page   string
+	link   string   // the link of the page that leads to the form; empty if the form is on the page
+	button string   // that sends it
+	by     string   // the grant that it needs; empty if everybody who is signed in may send it
+	good   []string // fields and values in turn
+	wrong  []wrong
+	notice string // what the page after it says; empty if the form is only sent with mistakes
+	again  string // the problem when it is sent twice; empty if that does no harm
+}
+
+// wrong is a value of a field with a mistake.
+type wrong struct{ field, value, problem string }
+
+const (
+	operate = "operate *"
+	publish = "publish com.example/*"
+	edit    = "edit com.example/*"
+	review  = "review *"
+
+	operator  = "/console/operator/"
+	wrongName = "Name must have 1 to 40 lower-case letters"
+	exists    = "There is one with this name already."
+	changed   = "The changes are saved."
+	once      = "It is shown once."
+)
+
+func formsOfOperators() []form {
+	pattern := wrong{"resource", "com example", "The pattern of servers"}
+	return []form{
+		{operator + "views", "", "Add this view", operate, []string{"name", "data", "include", "com.example/*", "access", "token"},
+			[]wrong{{"name", "Data", wrongName}, {"include", "com example", "Include: resource pattern"}}, "The view is added.", exists},
+		{operator + "views/data", "", "Save this view", operate, []string{"exclude", "com.example/x*"},
+			[]wrong{{"exclude", "com example", "Exclude: resource pattern"}}, changed, ""},
+		{operator + "views/data", "", "Make this token", operate, []string{"token", "team"},
+			[]wrong{{"token", "Team Data", "Name of the token must have 1 to 40 lower-case letters"}}, once, "already"},
+		{operator + "views", "", "Remove the view data", operate, nil, nil, "The view is removed.", "404"},
+		{operator + "mirrors", "", "Add this mirror", operate,
+			[]string{"name", "public", "url", "https://registry.invalid", "interval", "24h", "include", "io.github.*"},
+			[]wrong{
+				{"url", "registry.example.com", "Address must be an absolute URL"}, {"name", "A", wrongName},
+				{"interval", "soon", "Interval must be a time such as 10m or 24h."},
+			}, "The mirror is added.", exists},
+		{operator + "mirrors/public", "", "Save this mirror", operate, []string{"interval", "12h0m0s", "lenient", "true"},
+			[]wrong{{"interval", "1s", "Interval must be from 1m0s"}}, changed, ""},
+		{operator + "mirrors/public", "", "Read it now", operate, nil, nil, "It is read soon.", ""},
+		{operator + "mirrors/public", "", "Remove with its servers the mirror public", operate, nil, nil, "The mirror is removed.", "404"},
+		{operator + "webhooks", "", "Add this webhook", operate,
+			[]string{"url", "http://127.0.0.1:1/in?key=hunter2", "resource", "com.example/*", "events", "published"},
+			[]wrong{{"url", "http://hooks.example.com/in", "Address must begin with https://"}, pattern}, once, ""},
+		{operator + "webhooks", "http://127.0.0.1:1/…", "Save this webhook", operate, []string{"resource", "org.example/*", "events", "status"},
+			[]wrong{pattern}, changed, ""},
+		{operator + "webhooks", "http://127.0.0.1:1/…", "Send a test", operate, nil, nil, "409", "409"},
+		{operator + "webhooks", "", "Remove the webhook of 127.0.0.1:1", operate, nil, nil, "The webhook is removed.", "404"},
+		{operator + "policies", "", "Add this policy", operate, []string{
+			"method", "dns", "pattern", "com.example/*", "domain", "example.com", "owner", "ada@example.com", "expiresAt", "2199-01-31",
+		}, []wrong{
+			{"domain", "", "Domain"}, {"expiresAt", "soon", "such as 2027-01-31"}, {"expiresAt", "2001-01-31", "End"},
+			{"owner", "nobody@example.com", "Owner has no account."}, {"pattern", "com example", "pattern"},
+		}, "The policy is added.", ""},
+		{operator + "policies", "", "Add this policy", operate,
+			[]string{"method", "github-oidc", "pattern", "com.example/*", "claims", "repository=acme/tools\nref=refs/heads/main", "actions", "status"},
+			[]wrong{{"claims", "repository", "Claims must be of the form name=value, each name once."}}, "The policy is added.", ""},
+		{operator + "policies", "", "Remove the policy for com.example/*", operate, nil, nil, "The policy is removed.", "404"},
+		{operator + "review-rules", "", "Add this rule", operate,
+			[]string{"resource", "com.example/*", "publisher", "ada@example.com", "when", "any"},
+			[]wrong{pattern, {"publisher", "x@example.com", "Publisher has no account."}}, "The rule is added.", ""},
+		{operator + "review-rules", "", "Remove the rule for com.example/*", operate, nil, nil, "The rule is removed.", "404"},
+		{operator + "service-accounts", "", "Add this service account", operate,
+			[]string{"name", "deploy", "description", "Publishes <b>releases</b>."},
+			[]wrong{{"name", "Deploy", wrongName}}, "The service account is added.", exists},
+		{operator + "service-accounts/deploy", "", "Save this service account", operate, []string{"description", "Publishes."}, nil, changed, ""},
+		{operator + "service-accounts/deploy", "", "Add this grant", operate, []string{"resource", "com.example/*"},
+			[]wrong{pattern}, "The grant is added.", ""},
+		{operator + "service-accounts/deploy", "", "Add this workload", operate, []string{
+			"issuer", "https://token.actions.githubusercontent.com", "subject", "repo:acme/tools:*", "claims", "ref=refs/heads/main",
+			"workloadScopes", "registry:publish",
+		}, []wrong{{"issuer", "https://evil.example", "https://evil.example"}}, "repo:acme/tools:*", ""},
+		{operator + "service-accounts/deploy", "", "Remove the workload repo:acme/tools:*", operate, nil, nil, changed, ""},
+		{operator + "service-accounts/deploy", "", "Make this token", operate, []string{"name", "CI", "scopes", "registry:publish"},
+			[]wrong{{"name", "", "Name"}}, once, ""},
+		{operator + "service-accounts", "", "Remove the service account deploy", operate, nil, nil, "The service account is removed.", "404"},
+		{operator + "grants", "", "Add this grant", operate,
+			[]string{"email", "ada@example.com", "action", "edit", "resource", "com.example/*"},
+			[]wrong{{"email", "nobody@example.com", "E-mail address has no account."}, pattern, {"action", "operate", "operate"}},
+			"The grant is added.", ""},
+		{operator + "grants", "", "Remove the grant to edit com.example/* of ada@example.com", operate, nil, nil, "The grant is removed.", "404"},
 	}
-	if find(b.page.root, func(n *html.Node) bool { return attribute(n, "data-copy") == "secret" }) == nil {
-		b.t.Error("the secret has no copy button")
+}
+
+func formsOfAccess(provider *oidcissuer.Provider) []form {
+	return []form{
+		{operator + "access", "", "Add this rule", operate, []string{"name", "other", "subjects", "everyone", "servers", "*"}, nil,
+			"The rule is added.", exists}, // so that no change of the next one locks everybody out
+		{operator + "access", "", "Add this rule", operate, []string{
+			"name", "platform", "order", "10", "effect", "allow", "subjects", "person:bea@example.com\ngroup:acme/<b>dev</b>",
+			"servers", "com.example/*", "tools", "search\nread_*", "networks", "10.0.0.0/8", "expiresAt", "2099-03-01", "minTrust", "LIMITED_TRUST",
+		}, []wrong{
+			{"name", "A", "Name must have"}, {"order", "x", "Order must be a whole number from 0 to 10000."},
+			{"subjects", "everyone\nada", "Subjects, entry 2, is wrong: must be person:EMAIL"},
+			{"servers", "com example", "Servers, entry 1, is wrong"}, {"tools", "a*b", "Tools, entry 1, is wrong"},
+			{"networks", "ten", "Networks, entry 1, must be a network"}, {"expiresAt", "tomorrow", "End must be an RFC 3339 time"},
+			{"effect", "deny", "Least trust is for rules that allow"},
+		}, "Allows bea@example.com and people of acme/<b>dev</b> to call the tools search and read_* of com.example/*," +
+			" at LIMITED_TRUST or above, from 10.0.0.0/8, until 1 March 2099.", exists},
+		{operator + "access/rules/platform", "", "Save this rule", operate, []string{"methods", "tools/list", "expiresAt", "", "networks", ""},
+			[]wrong{{"order", "10001", "Order must be a whole number"}}, changed, ""},
+		{operator + "access", "", "Remove the rule platform", operate, nil, nil, "The rule is removed.", "404"},
+		{operator + "providers", "", "Add this provider", operate, []string{
+			"name", "acme", "displayName", "Acme", "issuer", provider.URL, "clientId", provider.ClientID, "clientSecret", provider.Secret,
+			"domains", "acme.example\nother.example", "create", "true", "networks", "127.0.0.0/8", "groupGrants", "devs=publish:com.acme/*",
+		}, []wrong{
+			{"name", "Acme", "Name must have"}, {"issuer", "acme", "Issuer must be a URL"}, {"clientId", " ", "Client ID must have"},
+			{"scopes", "email", "Scopes must have openid."}, {"recheck", "1s", "Check again every must be a duration"},
+			{"domains", "acme.example\nacme", "E-mail domains, entry 2, must be the domain"},
+			{"groupGrants", "devs=publish", "Grants by groups, entry 1, must be GROUP=ACTION:RESOURCE"},
+			{"networks", "ten", "Networks, entry 1, must be a network"}, {"clientSecret", "a\tb", "Client secret must have"},
+			{"enforce", "true", "Passwords: no person who can operate"},
+		}, "The provider is added.", exists},
+		{operator + "providers/acme", "", "Save this provider", operate, []string{"displayName", "Acme Inc."},
+			[]wrong{{"issuer", provider.URL + "?", "Issuer must"}}, changed, ""},
+		{operator + "providers/acme", "", "Test", operate, nil, nil, "discovery OK", ""},
+		{operator + "providers/acme", "", "Remove the provider acme", operate, nil, nil, "The provider is removed.", "404"},
+		{operator + "people", "", "Invite this person", operate,
+			[]string{"email", "ivy@example.com", "name", "<b>Ivy</b> Ünal", "actions", "publish", "resource", "com.example/*"},
+			[]wrong{
+				{"email", "ada", "E-mail address must be an e-mail address."}, {"name", "", "Name must not be empty."},
+				{"resource", "", "The pattern of servers"}, {"email", "ada@example.com", "This e-mail address has an account."},
+			}, once, "This e-mail address has an account."},
+		{operator + "people/ada@example.com", "", "Save this person", operate, []string{"name", "Ada", "phone", "+4930123456"},
+			[]wrong{{"name", " ", "Name must not be empty."}, {"phone", "123", "Telephone must be an international number"}}, changed, ""},
+		{operator + "people/ada@example.com", "", "Add this grant", operate, []string{"action", "publish", "resource", "org.example/*"},
+			[]wrong{{"resource", "com example", "The pattern of servers"}}, "The grant is added.", ""},
+		{operator + "people/ada@example.com", "", "Remove the grant to publish org.example/*", operate, nil, nil, "The grant is removed.", "404"},
+		{operator + "people/ada@example.com", "", "Link for a new password", operate, nil, nil, once, ""},
 	}
-	if got := b.page.header.Get("Cache-Control"); got != "no-store" {
-		b.t.Errorf("the page with the secret has Cache-Control: %s", got)
+}
+
+func formsOfPeople() []form {
+	const long = "The reason must have at most 500 characters."
+	return []form{
+		{"/console/account", "", "Save the name of Firefox on Linux", "", []string{"name", "Laptop"},
+			[]wrong{{"name", strings.Repeat("x", 65), "Name must have at most 64 characters"}}, "The device is renamed.", ""},
+		{"/console/account/tokens", "", "Make this token", "", []string{"name", "CI", "scopes", "registry:read"},
+			[]wrong{
+				{"networks", "here", "Networks must not have"}, {"expiresAt", "2001-01-01", "End must be 1 to 365 days from now."},
+			}, once, ""},
+		{"/console/request", "", "Request it", "", []string{"serverName", "com.vendor/maps", "reason", "We draw <i>maps</i>."},
+			[]wrong{
+				{"serverName", "maps", "Server must be a name, such as io.github.acme/tools, or the address of a server.json."},
+				{"reason", strings.Repeat("é", 501), long},
+			}, "", ""},
+		{"/console/publish", "", "Publish", publish, []string{"document", goodDocument},
+			[]wrong{
+				{"document", "{\n  \"name\": 1,\n}", "Line 3, column 1 Body is not valid JSON"},
+				{"document", " \n", "Paste a document, or choose a file."}, {"document", documentWithMistakes, "The document breaks 3 rules"},
+			}, "Weather for <b>everybody</b>", "already"},
+		{"/console/quarantine", "", "Put in quarantine", review,
+			[]string{"name", "com.example/weather", "reason", "It sends <b>data</b> elsewhere."},
+			[]wrong{
+				{"name", "com.example/unknown", "Server: the registry has no such server."},
+				{"version", "9.9.9", "Version: the registry has no such version of this server."},
+				{"reason", " ", "The reason must say why, in words."},
+			}, "It is in quarantine, and listed nowhere.", "quarantine"},
+		{"/console/quarantine", "", "Release com.example/weather", review, nil, nil, "It is released, and listed as before.", "404"},
+		{"/console/own/com.example/weather?version=1.0.0", "", "Change the status", edit,
+			[]string{"status", "deprecated", "message", "Use <i>another</i>."},
+			[]wrong{{"status", "active", "Message is allowed with deprecated and deleted only"}}, "The status is changed.", "No changes to apply"},
+		{"/console/own/trusted/add/github", "", "Allow it", publish,
+			[]string{"claims.repository", "acme/tools", "claims.ref", "refs/heads/release", "pattern", "com.example/*", "expiresAt", "2199-01-31"},
+			[]wrong{{"claims.repository", "acme/*", `Repository has a "*"`}}, "It is allowed.", ""},
 	}
-	return textOf(shown)
-}
-
-// wantForeign checks that a form of another site is refused.
-func (b *browser) wantForeign(path string, fields url.Values) {
-	b.t.Helper()
-	r := b.request(http.MethodPost, path, []byte(fields.Encode()), "application/x-www-form-urlencoded")
-	r.Header.Set("Origin", "https://evil.example")
-	r.Header.Set("Sec-Fetch-Site", "cross-site")
-	b.send(r, http.StatusForbidden)
-}
-
-// TestFormsOfViews adds a view, changes it, and makes and removes a token of it.
-func TestFormsOfViews(t *testing.T) {
-	t.Parallel()
-	fixture.InEnvironment(t, func(t *testing.T, e *fixture.Environment) {
-		s := e.Start(t, fixture.RegistrySettings()...)
-		b := newOperator(t, e, s)
-		status := func(token string) int {
-			return apiclient.Call(t, "GET", s.API+"/registries/data/v0.1/servers", nil, "Authorization", "Bearer "+token).Status
-		}
-		b.follow("Views", http.StatusOK)
-		b.press("Add this view", http.StatusOK, "name", "data", "include", "com.example/*", "access", "token")
-		b.press("Add this view", http.StatusUnprocessableEntity, "name", "data")
-		b.wantText("There is one with this name already.")
-		if b.field("name") != "data" {
-			t.Errorf("the form has the name %q", b.field("name"))
-		}
-		b.follow("/registries/data", http.StatusOK)
-		if b.field("include") != "com.example/*" || b.field("access") != "token" {
-			t.Errorf("the form has %q, %q", b.field("include"), b.field("access"))
-		}
-		b.press("Save this view", http.StatusUnprocessableEntity, "exclude", "com example")
-		b.wantText(`Exclude: resource pattern`)
-		b.press("Save this view", http.StatusOK, "exclude", "com.example/x*")
-		b.wantText("The changes are saved.")
-		b.press("Make this token", http.StatusUnprocessableEntity, "token", "Team Data")
-		b.wantText("Name of the token must have 1 to 40 lower-case letters")
-		b.press("Make this token", http.StatusOK, "token", "team")
-		token := b.secret()
-		if got := status(token); got != http.StatusOK {
-			t.Errorf("with the token the view has the status %d", got)
-		}
-		b.follow("The view data", http.StatusOK)
-		b.wantText("Name Made Act team")
-		b.wantNoText(token)
-		b.wantForeign("/console/operator/views/data/tokens", url.Values{"token": {"other"}})
-		b.open("/console/operator/views/data", http.StatusOK)
-		b.press("Remove the token team", http.StatusOK)
-		b.wantText("The token is removed.")
-		if got := status(token); got != http.StatusUnauthorized {
-			t.Errorf("after its removal the token has the status %d", got)
-		}
-		b.open("/console/operator/views/none", http.StatusNotFound)
-		b.open("/console/operator/log?type=REGISTRY_CHANGE", http.StatusOK)
-		b.wantText("bea@example.com made the token")
-	})
-}
-
-// TestFormsOfMirrors adds, changes, reads and removes a mirror.
-func TestFormsOfMirrors(t *testing.T) {
-	t.Parallel()
-	fixture.InEnvironment(t, func(t *testing.T, e *fixture.Environment) {
-		s := e.Start(t, fixture.RegistrySettings()...)
-		b := newOperator(t, e, s)
-		b.follow("Mirrors", http.StatusOK)
-		b.press("Add this mirror", http.StatusUnprocessableEntity, "name", "public", "url", "registry.example.com")
-		b.wantText("Address must be an absolute URL")
-		b.press("Add this mirror", http.StatusUnprocessableEntity, "name", "public", "url", "https://registry.invalid",
-			"interval", "soon")
-		b.wantText("Interval must be a time such as 10m or 24h.")
-		b.press("Add this mirror", http.StatusOK, "interval", "24h", "include", "io.github.*")
-		b.wantText("The mirror is added.", "registry.invalid")
-		b.follow("public", http.StatusOK)
-		b.press("Save this mirror", http.StatusUnprocessableEntity, "interval", "1s")
-		b.wantText("Interval must be from 1m0s")
-		b.press("Save this mirror", http.StatusOK, "interval", "12h", "lenient", "true")
-		b.wantText("The changes are saved.")
-		if b.field("interval") != "12h0m0s" || b.field("lenient") != "true" || b.field("include") != "io.github.*" {
-			t.Errorf("the form has %q, %q, %q", b.field("interval"), b.field("lenient"), b.field("include"))
-		}
-		b.press("Read it now", http.StatusOK)
-		b.wantText("It is read soon.")
-		b.wantForeign("/console/operator/mirrors/public/remove", url.Values{"purge": {"true"}})
-		b.open("/console/operator/mirrors/public", http.StatusOK)
-		b.wantText("All servers that it has taken over are deleted.")
-		b.press("Remove with its servers the mirror public", http.StatusOK)
-		b.wantText("The mirror is removed.", "No mirror yet.")
-	})
-}
-
-// TestFormsOfWebhooks adds a webhook, whose secret is shown once, changes it and sends a test.
-func TestFormsOfWebhooks(t *testing.T) {
-	t.Parallel()
-	fixture.InEnvironment(t, func(t *testing.T, e *fixture.Environment) {
-		s := e.Start(t, fixture.RegistrySettings()...)
-		b := newOperator(t, e, s)
-		b.follow("Webhooks", http.StatusOK)
-		b.press("Add this webhook", http.StatusUnprocessableEntity, "url", "http://hooks.example.com/in")
-		b.wantText("Address must begin with https://")
-		b.press("Add this webhook", http.StatusOK, "url", "http://127.0.0.1:1/in?key=hunter2", "resource", "com.example/*",
-			"events", "published")
-		secret := b.secret()
-		b.follow("The webhook of 127.0.0.1:1", http.StatusOK)
-		b.wantText("http://127.0.0.1:1/…", "published of com.example/*", "Nothing was sent yet.")
-		b.wantNoText(secret)
-		b.press("Send a test", http.StatusConflict)
-		b.wantText("There is a problem The connection failed.", "Change it", "test dead none none after")
-		b.wantNoText("Nothing was sent yet.", "Send again")
-		b.open("/console/operator/webhooks", http.StatusOK)
-		b.wantText("127.0.0.1:1/…")
-		b.wantNoText("hunter2")
-		b.follow("http://127.0.0.1:1/…", http.StatusOK)
-		b.press("Save this webhook", http.StatusUnprocessableEntity, "resource", "com example")
-		b.press("Save this webhook", http.StatusOK, "resource", "*", "events", "status")
-		b.wantText("The changes are saved.", "status of *")
-		b.wantForeign("/console/operator/webhooks", url.Values{"url": {"https://evil.example"}, "events": {"published"}})
-		b.open("/console/operator/webhooks", http.StatusOK)
-		b.wantNoText("evil.example")
-	})
-}
-
-// TestFormsOfPolicies adds policies of both kinds.
-func TestFormsOfPolicies(t *testing.T) {
-	t.Parallel()
-	fixture.InEnvironment(t, func(t *testing.T, e *fixture.Environment) {
-		s := e.Start(t, fixture.RegistrySettings()...)
-		e.NewPerson(t, "ada@example.com", "publish com.example/*")
-		b := newOperator(t, e, s)
-		b.follow("Policies", http.StatusOK)
-		b.press("Add this policy", http.StatusUnprocessableEntity, "method", "dns", "pattern", "com.example/*")
-		b.wantText("Domain")
-		for _, wrong := range [][]string{
-			{"domain", "example.com", "expiresAt", "soon"}, {"domain", "example.com", "expiresAt", "2001-01-31"},
-			{"domain", "example.com", "expiresAt", "", "owner", "nobody@example.com"},
-			{"domain", "", "owner", "", "method", "github-oidc", "claims", "repository"},
-		} {
-			b.press("Add this policy", http.StatusUnprocessableEntity, wrong...)
-		}
-		b.wantText("Claims must be of the form name=value, each name once.")
-		b.press("Add this policy", http.StatusOK, "claims", "repository=acme/tools\nref=refs/heads/main", "actions", "status")
-		b.wantText("The policy is added.", "repository: acme/tools", "ref: refs/heads/main", "status", "an operator")
-		b.press("Add this policy", http.StatusOK, "method", "dns", "pattern", "com.example/*", "domain", "example.com",
-			"owner", "ada@example.com", "expiresAt", "2199-01-31")
-		b.wantText("ada@example.com", "until", "2199, 00:00")
-		b.wantForeign("/console/operator/policies", url.Values{"method": {"dns"}})
-	})
-}
-
-// TestFormsOfReviewRules adds and removes a rule, by which documents are approved.
-func TestFormsOfReviewRules(t *testing.T) {
-	t.Parallel()
-	fixture.InEnvironment(t, func(t *testing.T, e *fixture.Environment) {
-		s := e.Start(t, append(fixture.RegistrySettings(), "REGISTRY_REVIEW=on")...)
-		ada := e.NewWriter(t, s, "ada@example.com", "publish com.example/*")
-		listed := func(name string) int {
-			ada.PostJSON(t, s, "/v0.1/publish", fixture.NewServerDocument(name, "1.0.0")).WantStatus(t, http.StatusOK)
-			return apiclient.Call(t, "GET", s.API+"/v0.1/servers/"+url.PathEscape(name)+"/versions/1.0.0", nil).Status
-		}
-		b := newOperator(t, e, s)
-		b.follow("Review rules", http.StatusOK)
-		b.press("Add this rule", http.StatusUnprocessableEntity, "resource", "com example", "when", "any")
-		b.wantText("The pattern of servers")
-		b.press("Add this rule", http.StatusUnprocessableEntity, "resource", "com.example/*", "publisher", "x@example.com")
-		b.wantText("Publisher has no account.")
-		b.press("Add this rule", http.StatusOK, "publisher", "ada@example.com", "when", "any")
-		b.wantText("The rule is added.", "ada@example.com", "Always")
-		if got := listed("com.example/one"); got != http.StatusOK {
-			t.Errorf("with the rule the document has the status %d", got)
-		}
-		b.wantForeign("/console/operator/review-rules", url.Values{"resource": {"*"}, "when": {"any"}})
-		b.open("/console/operator/review-rules", http.StatusOK)
-		b.press("Remove the rule for com.example/*", http.StatusOK)
-		b.wantText("The rule is removed.", "each document waits for a person")
-		if got := listed("com.example/two"); got != http.StatusNotFound {
-			t.Errorf("without the rule the document has the status %d", got)
-		}
-	})
-}
-
-// TestSelectedReviews approves and rejects several documents at once, each as if it were alone.
-func TestSelectedReviews(t *testing.T) {
-	t.Parallel()
-	fixture.InEnvironment(t, func(t *testing.T, e *fixture.Environment) {
-		s := e.Start(t, append(fixture.RegistrySettings(), "REGISTRY_REVIEW=on")...)
-		ada := e.NewWriter(t, s, "ada@example.com", "publish com.example/*")
-		bea := e.NewWriter(t, s, "bea@example.com", "publish com.example/*", "review *")
-		submit := func(p *fixture.Person, name string) {
-			p.PostJSON(t, s, "/v0.1/publish", fixture.NewServerDocument(name, "1.0.0")).WantStatus(t, http.StatusOK)
-		}
-		for _, name := range []string{"com.example/a", "com.example/b"} {
-			submit(ada, name)
-		}
-		submit(bea, "com.example/own")
-		b := newBrowser(t, s)
-		b.signIn(bea)
-		b.open("/console/step-up", http.StatusOK)
-		b.verify(e, bea, http.StatusOK)
-		b.open("/console/reviews", http.StatusOK)
-		ids := map[string][]string{}
-		for _, n := range all(b.page.root, func(n *html.Node) bool { return attribute(n, "name") == "ids" }) {
-			ids[strings.Fields(attribute(n, "aria-label"))[1]] = []string{attribute(n, "value")}
-		}
-		decide := func(decision, comment string, status int, names ...string) {
-			form := url.Values{"decision": {decision}, "comment": {comment}}
-			for _, name := range names {
-				form.Add("ids", ids["com.example/"+name][0])
-			}
-			b.send(b.request(http.MethodPost, "/console/reviews", []byte(form.Encode()),
-				"application/x-www-form-urlencoded"), status)
-		}
-		decide("approve", "", http.StatusUnprocessableEntity)
-		b.wantText("Select 1 to 100 reviews.")
-		decide("reject", "", http.StatusUnprocessableEntity, "a")
-		b.wantText("Comment is required")
-		decide("reject", "Not ours.", http.StatusOK, "a")
-		b.wantText("Rejected. The submitters are told why.")
-		decide("approve", "", http.StatusUnprocessableEntity, "b", "own") // not the own one
-		b.wantText("1 of 2 were refused")
-		for name, want := range map[string]int{"a": http.StatusNotFound, "b": http.StatusOK, "own": http.StatusNotFound} {
-			apiclient.Call(t, "GET", s.API+"/v0.1/servers/com.example%2F"+name+"/versions/1.0.0", nil).WantStatus(t, want)
-		}
-		b.wantForeign("/console/reviews", url.Values{"decision": {"approve"}, "ids": ids["com.example/own"]})
-	})
 }

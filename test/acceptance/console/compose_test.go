@@ -15,12 +15,12 @@ import (
 	"github.com/compose-spec/compose-go/v2/loader"
 	"github.com/compose-spec/compose-go/v2/types"
 	"github.com/pquerna/otp/totp"
-	"golang.org/x/net/html"
 
 	"github.com/tollgate-dev/tollgate/adapters/relational/postgres/postgrestest"
 	"github.com/tollgate-dev/tollgate/test/await"
 	"github.com/tollgate-dev/tollgate/test/fixture"
 	"github.com/tollgate-dev/tollgate/test/mailserver"
+	"github.com/tollgate-dev/tollgate/test/must"
 )
 
 // TestCompose starts the service with the environment and the command of the published compose file
@@ -30,47 +30,38 @@ func TestCompose(t *testing.T) {
 	needServers(t)
 	t.Parallel()
 	page, err := os.ReadFile("../../../docs/compose.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	word := regexp.MustCompile(`grep "([^"]+)"`).FindStringSubmatch(string(page))
 	s := fixture.Launch(t, "serve", composeEnvironment(t, loadComposeService(t, "compose.yaml")))
 	b := setUp(t, s)
 	if word == nil || !strings.Contains(s.Process.Log(), word[1]) {
 		t.Errorf("docs/compose.md finds the address of the setup by %q", word)
 	}
-	b.wantText("A courier for e-mail", "OTP_EMAIL_PLUGIN=otp-email", "Your authenticator app", "PUBLIC_URL", "pg_dump")
-	b.follow("Set up an authenticator app", http.StatusOK)
-	b.press("Set up an authenticator app", http.StatusOK)
-	secret := strings.ReplaceAll(b.field("secret"), " ", "")
+	b.WantText("A courier for e-mail", "OTP_EMAIL_PLUGIN=otp-email", "Your authenticator app", "PUBLIC_URL", "pg_dump")
+	b.Follow("Set up an authenticator app", http.StatusOK)
+	b.Press("Set up an authenticator app", http.StatusOK)
+	secret := strings.ReplaceAll(b.Field("secret"), " ", "")
 	code := func(steps int) string {
 		code, err := totp.GenerateCode(secret, time.Now().Add(time.Duration(steps)*30*time.Second))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		return code
 	}
-	b.press("Turn it on", http.StatusOK, "code", code(0))
-	recovery := textOf(find(b.page.root, func(n *html.Node) bool { return n.Data == "code" }))
-	b.open("/console/operator/setup", http.StatusOK)
-	b.wantNoText("Your authenticator app")
+	b.Press("Turn it on", http.StatusOK, "code", code(0))
+	recovery := b.Codes()[0]
+	b.Open("/console/operator/setup", http.StatusOK).WantNoText("Your authenticator app")
 
 	// A code of the app is good once, so the new sign-in takes a recovery code.
 	anew := newBrowser(t, s)
-	anew.open("/console/sign-in?next=/console/publish", http.StatusOK)
-	anew.press("Sign in", http.StatusOK, "email", "ada@example.com", "password", fixture.Password)
-	anew.press("Continue", http.StatusOK, "code", recovery)
-	anew.open("/console/step-up?next=/console/publish", http.StatusOK)
-	anew.wantNoText("Send a code")
-	anew.press("Use the authenticator app", http.StatusOK)
-	anew.press("Verify", http.StatusOK, "step-up.code", code(1))
-	anew.wantPath("/console/publish")
+	anew.Open("/console/sign-in?next=/console/publish", http.StatusOK)
+	anew.Press("Sign in", http.StatusOK, "email", "ada@example.com", "password", fixture.Password)
+	anew.Press("Continue", http.StatusOK, "code", recovery)
+	anew.Open("/console/step-up?next=/console/publish", http.StatusOK).WantNoText("Send a code")
+	anew.Press("Use the authenticator app", http.StatusOK)
+	anew.Press("Verify", http.StatusOK, "step-up.code", code(1)).WantPath("/console/publish")
 	document, err := json.Marshal(fixture.NewServerDocument("com.example/weather", "1.0.0"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	anew.press("Publish", http.StatusOK, "document", string(document))
-	anew.wantPath("/console/servers/com.example/weather/versions/1.0.0")
+	must.Succeed(t, err)
+	anew.Press("Publish", http.StatusOK, "document", string(document))
+	anew.WantPath("/console/servers/com.example/weather/versions/1.0.0")
 }
 
 // TestComposeMail starts the service with the mail catcher of the published compose file too: a code
@@ -89,10 +80,10 @@ func TestComposeMail(t *testing.T) {
 	s := fixture.Launch(t, "serve", composeEnvironment(t, service))
 	setUp(t, s)
 	b := newBrowser(t, s)
-	b.open("/console/sign-in?next=/console/publish", http.StatusOK)
-	b.press("Sign in", http.StatusOK, "email", "ada@example.com", "password", fixture.Password)
-	b.open("/console/step-up?next=/console/publish", http.StatusOK)
-	b.press("Send a code to a…@example.com", http.StatusOK)
+	b.Open("/console/sign-in?next=/console/publish", http.StatusOK)
+	b.Press("Sign in", http.StatusOK, "email", "ada@example.com", "password", fixture.Password)
+	b.Open("/console/step-up?next=/console/publish", http.StatusOK)
+	b.Press("Send a code to a…@example.com", http.StatusOK)
 	code := ""
 	await.Until(t, "the letter with the code", func() bool {
 		for _, letter := range mail.Letters() {
@@ -103,8 +94,7 @@ func TestComposeMail(t *testing.T) {
 		}
 		return false
 	})
-	b.press("Verify", http.StatusOK, "step-up.code", code)
-	b.wantPath("/console/publish")
+	b.Press("Verify", http.StatusOK, "step-up.code", code).WantPath("/console/publish")
 }
 
 // needServers skips a test without the servers of the compose file.
@@ -126,11 +116,10 @@ func setUp(t *testing.T, s *fixture.Service) *browser {
 		t.Fatal("the log has no address of the setup")
 	}
 	b := newBrowser(t, s)
-	b.open("/console/", http.StatusOK)
-	b.wantText("setup?code=")
-	b.open(link[1], http.StatusOK)
-	b.press("Make the account", http.StatusOK, "email", "ada@example.com", "name", "Ada", "password", fixture.Password)
-	b.wantPath("/console/operator/setup")
+	b.Open("/console/", http.StatusOK).WantText("setup?code=")
+	b.Open(link[1], http.StatusOK)
+	b.Press("Make the account", http.StatusOK, "email", "ada@example.com", "name", "Ada", "password", fixture.Password)
+	b.WantPath("/console/operator/setup")
 	return b
 }
 
@@ -156,12 +145,8 @@ func composeEnvironment(t *testing.T, service types.ServiceConfig) []string {
 			rules = v.Source
 		}
 	}
-	if err := os.Mkdir(filepath.Join(dir, "rules"), 0o700); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Symlink(rules, filepath.Join(dir, "rules", "config")); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, os.Mkdir(filepath.Join(dir, "rules"), 0o700))
+	must.Succeed(t, os.Symlink(rules, filepath.Join(dir, "rules", "config")))
 	replacements := map[string]string{
 		"DATABASE_URL_FILE": writeSecret("database_url", postgrestest.NewEmpty(t)), // PostgreSQL of the tests
 		"SECRET_KEY_FILE":   writeSecret("secret_key", strings.Repeat("0123456789abcdef", 4)),
@@ -199,9 +184,7 @@ func onThisMachine(variables map[string]string, prefix string) (environ []string
 func loadComposeService(t *testing.T, names ...string) types.ServiceConfig {
 	t.Helper()
 	folder, err := filepath.Abs("../../../deploy/compose")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	var files []types.ConfigFile
 	for _, name := range names {
 		files = append(files, types.ConfigFile{Filename: filepath.Join(folder, name)})
@@ -209,9 +192,7 @@ func loadComposeService(t *testing.T, names ...string) types.ServiceConfig {
 	p, err := loader.LoadWithContext(t.Context(), types.ConfigDetails{
 		WorkingDir: folder, ConfigFiles: files, Environment: types.Mapping{},
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	return p.Services["tollgate"]
 }
 
@@ -220,9 +201,7 @@ func loadComposeService(t *testing.T, names ...string) types.ServiceConfig {
 func imageEnvironment(t *testing.T) map[string]string {
 	t.Helper()
 	text, err := os.ReadFile("../../../deploy/Containerfile")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	if !strings.Contains(string(text), "\nENTRYPOINT [\"/opt/tollgate/tollgate\"]\nCMD [\"serve\"]\n") {
 		t.Error("the image does not start tollgate serve")
 	}

@@ -1,10 +1,6 @@
 package console
 
 import (
-	"crypto/ed25519"
-	"crypto/rand"
-	"crypto/x509"
-	"encoding/pem"
 	"net/http"
 	"os"
 	"os/exec"
@@ -12,9 +8,15 @@ import (
 	"strings"
 	"testing"
 
+	"crypto/ed25519"
+	"crypto/rand"
+	"crypto/x509"
+	"encoding/pem"
+
 	"github.com/tollgate-dev/tollgate/adapters/relational/postgres/postgrestest"
 	"github.com/tollgate-dev/tollgate/test/apiclient"
 	"github.com/tollgate-dev/tollgate/test/fixture"
+	"github.com/tollgate-dev/tollgate/test/must"
 )
 
 // TestProductionExample starts the service with the example of docs/examples/production. As it is,
@@ -39,9 +41,7 @@ func TestProductionExample(t *testing.T) {
 		"DATABASE_URL": postgrestest.NewEmpty(t), "SECRET_KEY": strings.Repeat("0123456789abcdef", 4),
 		"OTP_EMAIL_SETTINGS": "SMTP_HOST: mail.example.com\nSMTP_FROM: tollgate@example.com\n", "signing/1.pem": newSigningKey(t), "rules/config/a.yaml": fixture.RateLimitRules,
 	} {
-		if err := os.MkdirAll(filepath.Dir(filepath.Join(dir, name)), 0o700); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, os.MkdirAll(filepath.Dir(filepath.Join(dir, name)), 0o700))
 		fixture.WriteFile(t, filepath.Join(dir, name), text)
 	}
 	for name, value := range map[string]string{
@@ -70,9 +70,7 @@ func TestProductionExample(t *testing.T) {
 func readExample(t *testing.T) map[string]string {
 	t.Helper()
 	text, err := os.ReadFile("../../../docs/examples/production/tollgate.env")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	variables := map[string]string{}
 	for line := range strings.Lines(string(text)) {
 		if name, value, found := strings.Cut(strings.TrimSpace(line), "="); found && !strings.HasPrefix(name, "#") {
@@ -99,12 +97,8 @@ func refusal(t *testing.T, variables map[string]string) string {
 func newSigningKey(t *testing.T) string {
 	t.Helper()
 	_, key, err := ed25519.GenerateKey(rand.Reader)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	der, err := x509.MarshalPKCS8PrivateKey(key)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	return string(pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: der}))
 }

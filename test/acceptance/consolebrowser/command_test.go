@@ -12,7 +12,7 @@ import (
 )
 
 // TestCommandLogin approves 'tollgate login' in a browser, which the policy of the page lets go on to
-// the port of the command, and copies a code.
+// the port of the command. TestCommandLogin in test/acceptance/console copies a code.
 func TestCommandLogin(t *testing.T) {
 	t.Parallel()
 	e := fixture.NewEnvironment(t, "embedded")
@@ -31,15 +31,6 @@ func TestCommandLogin(t *testing.T) {
 		return chromium.Evaluate[string](t, p.tab, `document.body.textContent`) == "Go back to the terminal. You can close this page.\n"
 	})
 
-	login = ada.OpenLogin(t, "--no-browser")
-	p.tab.Run(t, chromedp.Navigate(strings.Replace(login.Address, "127.0.0.1", "localhost", 1)))
-	p.click("Sign in the command")
-	p.wantText("Copy this code")
-	code := chromium.Evaluate[string](t, p.tab, `document.querySelector("code").textContent`)
-	if _, err := login.Stdin.Write([]byte(code + "\n")); err != nil {
-		t.Fatal(err)
-	}
-	login.End(t, 0)
 	for _, complaint := range p.errors.TakeAll() {
 		if !strings.Contains(complaint, "/callback?code=") { // it goes to the command
 			t.Error(complaint)

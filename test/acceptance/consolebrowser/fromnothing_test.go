@@ -4,46 +4,121 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/chromedp/chromedp"
+	"github.com/pquerna/otp/totp"
 
 	"github.com/tollgate-dev/tollgate/test/acceptance/internal/chromium"
 	"github.com/tollgate-dev/tollgate/test/fixture"
+	"github.com/tollgate-dev/tollgate/test/must"
 )
 
+const documentOf = `{"$schema":"https://static.modelcontextprotocol.io/schemas/2025-12-11/server.schema.json","name":"%s","description":"Weather.","version":"1.0.0","remotes":[{"type":"streamable-http","url":"https://weather.example.com/mcp"}]}`
+
+// act is what a person does on a page: fields are filled in, a button is clicked, and the next page
+// shows a text. Without a page, it is the page that is open.
+type act struct {
+	page   string
+	fields []string // in turn with their values; ticked is the value of a box
+	button string
+	text   string
+}
+
+// ticked is the value of a field that is a box: its name is the value of the box.
+const ticked = "ticked"
+
+// do does one act after another.
+func (p *person) do(acts ...act) {
+	p.t.Helper()
+	for _, one := range acts {
+		if one.page != "" {
+			p.open("/console/" + one.page)
+		}
+		for i := 0; i < len(one.fields); i += 2 {
+			if one.fields[i+1] == ticked {
+				p.tick(one.fields[i])
+			} else {
+				p.set(one.fields[i], one.fields[i+1])
+			}
+		}
+		p.click(one.button)
+		p.wantText(one.text)
+	}
+}
+
 // TestFromNothing plays docs/first-registry.md: from the address of the setup in the log of an empty
-// service to a curated registry of five invited people, in browsers alone.
+// service to a curated registry of five invited people, in browsers alone. Then they do each act of
+// the console. TestForms in adapters/rest/console has the forms without JavaScript.
 func TestFromNothing(t *testing.T) {
 	t.Parallel()
-	fixture.InEnvironment(t, func(t *testing.T, e *fixture.Environment) {
-		skipInShort(t, e, false)
-		s := e.Start(t,
-			append(append(fixture.RegistrySettings(), fixture.RelaxedRiskSettings...), "REGISTRY_REVIEW=on")...)
-		olga := setUp(t, e, s)
-		people := map[string]*person{}
-		for _, one := range []struct{ name, action string }{
-			{"ada", "publish"}, {"bea", "review"}, {"cem", "publish"}, {"dan", "edit"}, {"eve", "operate"},
-		} {
-			people[one.name] = olga.inviteTo(s, one.name+"@example.com", one.action)
-		}
-		olga.addObjects()
-		const doc = `{"$schema":"https://static.modelcontextprotocol.io/schemas/2025-12-11/server.schema.json","name":"%s","description":"Weather.","version":"1.0.0","remotes":[{"type":"streamable-http","url":"https://weather.example.com/mcp"}]}`
-		ada, bea := people["ada"], people["bea"]
-		ada.publish(fmt.Sprintf(doc, "com.example/weather"))
-		ada.wantText("The document waits for review.")
-		ada.publish(fmt.Sprintf(doc, "com.example.auto/news"))
-		bea.open("/console/reviews")
-		bea.click("com.example/weather")
-		bea.set("comment", "Fine.")
-		bea.click("Approve")
-		bea.wantText("Approved. The document is listed now.")
-		olga.open("/console/")
-		olga.wantText("com.example/weather", "com.example.auto/news")
-		for _, p := range people {
-			p.wantNoComplaints()
-		}
-		olga.wantNoComplaints()
-	})
+	e := fixture.NewEnvironment(t, "embedded")
+	s := e.Start(t, append(append(fixture.RegistrySettings(), fixture.RelaxedRiskSettings...), "REGISTRY_REVIEW=on")...)
+	olga := setUp(t, e, s)
+	people := map[string]*person{}
+	for _, one := range []struct{ name, action string }{
+		{"ada", "publish"}, {"bea", "review"}, {"cem", "publish"}, {"dan", "edit"}, {"eve", "operate"},
+	} {
+		people[one.name] = olga.inviteTo(s, one.name+"@example.com", one.action)
+	}
+	olga.do(objects...)
+	ada, bea := people["ada"], people["bea"]
+	ada.do(
+		act{"publish", []string{"document", "{"}, "Check only", "The document breaks a rule"},
+		act{"", []string{"document", fmt.Sprintf(documentOf, "com.example/weather")}, "Publish", "The document waits for review."},
+		act{"publish", []string{"document", fmt.Sprintf(documentOf, "com.example.auto/news")}, "Publish", "com.example.auto/news"},
+		act{"publish", []string{"document", fmt.Sprintf(documentOf, "com.example/tides")}, "Publish", "The document waits for review."},
+	)
+	bea.do(
+		act{"reviews", nil, "com.example/weather", "Pending"},
+		act{"", []string{"comment", "Fine."}, "Approve", "Approved. The document is listed now."},
+		act{"reviews", nil, "com.example/tides", "Pending"},
+		act{"", []string{"comment", "Why?"}, "Reject", "Rejected. The submitter is told why."},
+		act{"servers/com.example/weather", nil, "Put in quarantine", "Put a server in quarantine"},
+		act{"", []string{"reason", "It sends data elsewhere."}, "Put in quarantine", "It is in quarantine, and listed nowhere."},
+		act{"", nil, "Release com.example/weather 1.0.0", "It is released, and listed as before."},
+	)
+	people["dan"].do(
+		act{"own/com.example/weather?version=1.0.0", []string{"status", "deprecated", "message", "Use another one."}, "Change the status",
+			"The status is changed."},
+		act{"?q=weather", []string{"status", "deprecated"}, "Search", "Deprecated"})
+	olga.open("/console/")
+	olga.wantText("com.example/weather", "com.example.auto/news")
+	people["eve"].do(actsOfOperators...)
+	actOnAccount(t, people["cem"])
+	people["olga"] = olga
+	for _, p := range people {
+		p.wantNoComplaints()
+	}
+}
+
+// objects are a policy, a view with a token, a mirror, a webhook and a rule for reviews.
+var objects = []act{
+	{"operator/policies", []string{"pattern", "org.example/*", "domain", "example.org"}, "Add this policy", "The policy is added."},
+	{"operator/views", []string{"name", "data", "access", "token"}, "Add this view", "The view is added."},
+	{"", nil, "/registries/data", "View data"},
+	{"", []string{"token", "team"}, "Make this token", "It is shown once."},
+	{"operator/mirrors", []string{"name", "public", "url", "https://registry.invalid", "include", "io.github.*"}, "Add this mirror", "The mirror is added."},
+	{"operator/webhooks", []string{"url", "https://hooks.example.com/in", "published", ticked}, "Add this webhook", "It is shown once."},
+	{"operator/review-rules", []string{"resource", "com.example.auto/*", "publisher", "ada@example.com", "when", "any"}, "Add this rule",
+		"The rule is added."},
+}
+
+// actsOfOperators change accounts and grants, remove the objects, and read the other pages.
+var actsOfOperators = []act{
+	{"operator/people/bea@example.com", nil, "End all sessions of this account", "The sessions are ended."},
+	{"", nil, "Lock", "The account is locked"}, {"", nil, "Unlock", "The account is unlocked."},
+	{"", nil, "Disable this account", "The account is disabled"}, {"", nil, "Enable", "The account is enabled."},
+	{"operator/grants", []string{"email", "bea@example.com", "resource", "org.example/*"}, "Add this grant", "org.example/*"},
+	{"", nil, "Remove the grant to publish org.example/* of bea@example.com", "The grant is removed."},
+	{"operator/views/data", nil, "Remove the token team", "The token is removed."},
+	{"operator/views", nil, "Remove the view data", "The view is removed."},
+	{"operator/mirrors", nil, "public", "registry.invalid"}, {"", nil, "Remove the mirror public", "The mirror is removed."},
+	{"operator/policies", nil, "Remove the policy for org.example/*", "The policy is removed."},
+	{"operator/webhooks", nil, "Remove the webhook of hooks.example.com", "The webhook is removed."},
+	{"operator/limits", []string{"for", "shop", "descriptors", "tenant=free"}, "Explain", "Decided by"},
+	{"operator/risk", []string{"email", "bea@example.com"}, "Show", "sign-in"},
+	{"operator/log", []string{"type", "ACCOUNT_CHANGE"}, "Show", "locked the account"},
 }
 
 // setUp makes the first account with the address in the log.
@@ -63,6 +138,8 @@ func setUp(t *testing.T, e *fixture.Environment, s *fixture.Service) *person {
 	return p
 }
 
+const invitedPassword = "Another-Horse-8-Battery"
+
 // inviteTo invites a person, who accepts in another browser.
 func (p *person) inviteTo(s *fixture.Service, email, action string) *person {
 	p.t.Helper()
@@ -76,59 +153,46 @@ func (p *person) inviteTo(s *fixture.Service, email, action string) *person {
 	link := chromium.Evaluate[string](p.t, p.tab, `document.getElementById("secret").textContent`)
 	invited := newPerson(p.t, p.e, s)
 	invited.tab.Run(p.t, chromedp.Navigate(link))
-	invited.set("password", "Another-Horse-8-Battery")
+	invited.set("password", invitedPassword)
 	invited.click("Set the password")
 	invited.wantText("Welcome", "Set up an authenticator app", email)
 	return invited
 }
 
-// tick ticks the box with a value.
-func (p *person) tick(value string) {
-	p.t.Helper()
-	if !chromium.Evaluate[bool](p.t, p.tab,
-		fmt.Sprintf(`(() => { const e = document.querySelector("input[type=checkbox][value=%s]"); e.checked = true; return e.checked; })()`, value)) {
-		p.t.Fatalf("the box %s is not ticked", value)
-	}
-}
-
-// addObjects adds a policy, a view with a token, a mirror, a webhook and a rule for reviews.
-func (p *person) addObjects() {
-	p.t.Helper()
-	p.open("/console/operator/policies")
-	p.set("pattern", "org.example/*")
-	p.set("domain", "example.org")
-	p.click("Add this policy")
-	p.wantText("The policy is added.")
-	p.open("/console/operator/views")
-	p.set("name", "data")
-	p.set("access", "token")
-	p.click("Add this view")
-	p.click("/registries/data")
-	p.set("token", "team")
-	p.click("Make this token")
-	p.wantText("It is shown once.", "tgview_")
-	p.open("/console/operator/mirrors")
-	p.set("name", "public")
-	p.set("url", "https://registry.invalid")
-	p.click("Add this mirror")
-	p.wantText("The mirror is added.")
-	p.open("/console/operator/webhooks")
-	p.set("url", "https://hooks.example.com/in")
-	p.tick("published")
-	p.click("Add this webhook")
-	p.wantText("The secret of the webhook", "It is shown once.")
-	p.open("/console/operator/review-rules")
-	p.set("resource", "com.example.auto/*")
-	p.set("publisher", "ada@example.com")
-	p.set("when", "any")
-	p.click("Add this rule")
-	p.wantText("The rule is added.", "com.example.auto/*")
-}
-
-// publish sends a document.
-func (p *person) publish(document string) {
-	p.t.Helper()
-	p.open("/console/publish")
-	p.set("document", document)
-	p.click("Publish")
+// actOnAccount does what people do with their account: names and trust of devices, the
+// authenticator app, the password, the audit log.
+func actOnAccount(t *testing.T, p *person) {
+	t.Helper()
+	p.open("/console/account")
+	device := chromium.Evaluate[string](t, p.tab,
+		`document.querySelector("#devices ~ table th[scope=row] bdi").textContent`)
+	p.set(chromium.Evaluate[string](t, p.tab, `document.querySelector("input[name=name]").id`), "Laptop")
+	p.click("Save the name of " + device)
+	p.wantText("The device is renamed.")
+	p.click("Trust Laptop")
+	p.wantText("The device is trusted from its next sign-in on.")
+	p.click("Authenticator app")
+	p.click("Set up an authenticator app")
+	secret := strings.ReplaceAll(chromium.Evaluate[string](t, p.tab,
+		`document.querySelector("[name=secret]").value`), " ", "")
+	p.set("code", "000000")
+	p.click("Turn it on")
+	p.wantText("Code is wrong.", "Scan this with your app")
+	code, err := totp.GenerateCode(secret, time.Now())
+	must.Succeed(t, err)
+	p.set("code", code)
+	p.click("Turn it on")
+	p.wantText("The authenticator app is on.", "They are not shown again.")
+	recovery := chromium.Evaluate[string](t, p.tab, `document.querySelector(".codes code").textContent`)
+	p.open("/console/account/authenticator")
+	p.set("code", recovery)
+	p.click("Turn it off")
+	p.wantText("The authenticator app is turned off.")
+	p.do(
+		act{"account/password", []string{"currentPassword", invitedPassword, "newPassword", fixture.Password}, "Change the password",
+			"The password is changed, and all other sessions are ended."},
+		act{"", nil, "My audit log", "events"},
+		act{"", []string{"type", "CREDENTIAL_CHANGE"}, "Show", "turned off the second factor"},
+		act{"", nil, "Sign out", "Sign in"},
+	)
 }

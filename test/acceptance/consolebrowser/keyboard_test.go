@@ -7,126 +7,12 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/chromedp/cdproto/page"
 	"github.com/chromedp/chromedp"
 
 	"github.com/tollgate-dev/tollgate/test/acceptance/internal/chromium"
 	"github.com/tollgate-dev/tollgate/test/await"
 	"github.com/tollgate-dev/tollgate/test/fixture"
 )
-
-// person is somebody at a browser who has only a keyboard.
-type person struct {
-	t      *testing.T
-	e      *fixture.Environment
-	tab    chromium.Tab
-	errors *chromium.Complaints
-}
-
-func newPerson(t *testing.T, e *fixture.Environment, s *fixture.Service) *person {
-	t.Helper()
-	p := &person{t: t, e: e, tab: chromium.Open(t)}
-	address := strings.Replace(s.API, "127.0.0.1", "localhost", 1)
-	p.errors = chromium.RecordComplaints(t, p.tab, address)
-	err := chromedp.Listen(p.tab.Context, func(event any) {
-		if _, asks := event.(*page.EventJavascriptDialogOpening); asks {
-			go func() { // a listener must not wait for the browser
-				// the test fails where the act is missing
-				_, _ = chromedp.Call(p.tab.Context, page.HandleJavaScriptDialog, page.HandleJavaScriptDialogParams{
-					Accept: true,
-				})
-			}()
-		}
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	p.tab.Run(t, chromedp.Navigate(address+"/"))
-	return p
-}
-
-// focus presses Tab until an element with a name has the focus: a link or a button by its text, a
-// field by its label.
-func (p *person) focus(name string) {
-	p.t.Helper()
-	const most = 300
-	for range most {
-		p.tab.Type(p.t, "\t")
-		if chromium.Evaluate[string](p.t, p.tab, nameOfFocus) == name {
-			return
-		}
-	}
-	p.t.Fatalf("no Tab leads to %q on\n%s", name, p.text())
-}
-
-// nameOfFocus is the accessible name of what has the focus.
-const nameOfFocus = `(() => {
-	const e = document.activeElement;
-	return (e.getAttribute("aria-label") || e.labels?.[0]?.textContent || e.textContent || "").trim();
-})()`
-
-// press presses Enter on a link or a button, and waits for the page that follows.
-func (p *person) press(name string) {
-	p.t.Helper()
-	p.focus(name)
-	p.enter()
-}
-
-// enter presses Enter and waits for the page that follows.
-func (p *person) enter() {
-	p.t.Helper()
-	p.tab.Run(p.t, chromedp.Evaluate[chromedp.Void](`void (window.before = true)`))
-	p.tab.Type(p.t, "\r")
-	await.Until(p.t, "the next page", func() bool {
-		loaded, err := chromedp.Run(p.tab.Context,
-			chromedp.Evaluate[bool](
-				`window.before === undefined && document.readyState === "complete" && document.querySelector("main") !== null`))
-		return err == nil && loaded
-	})
-}
-
-// fill focuses a field and types a text in place of what it has.
-func (p *person) fill(label, text string) {
-	p.t.Helper()
-	p.focus(label)
-	p.tab.Run(p.t, chromedp.Evaluate[chromedp.Void](`void document.activeElement.select()`))
-	p.tab.Type(p.t, text)
-}
-
-func (p *person) text() string {
-	return chromium.Evaluate[string](p.t, p.tab, `document.body.innerText`)
-}
-
-func (p *person) wantText(texts ...string) {
-	p.t.Helper()
-	shown := p.text()
-	for _, text := range texts {
-		if !strings.Contains(shown, text) {
-			p.t.Fatalf("the page does not show %q:\n%s", text, shown)
-		}
-	}
-}
-
-// signIn signs in with the page that is open.
-func (p *person) signIn(email string) {
-	p.t.Helper()
-	p.press("Sign in")
-	p.fill("E-mail address", email)
-	p.fill("Password", fixture.Password)
-	p.enter()
-	p.wantText(email)
-}
-
-// verify enters the code for a step-up.
-func (p *person) verify(email string) {
-	p.t.Helper()
-	p.press("Send a code to " + email[:1] + "…" + email[strings.Index(email, "@"):])
-	await.Until(p.t, "the focus on the code", func() bool {
-		return chromium.Evaluate[bool](p.t, p.tab, `document.activeElement.matches("[autocomplete=one-time-code]")`)
-	})
-	p.tab.Type(p.t, p.e.LastCode(p.t, email))
-	p.enter()
-}
 
 // TestKeyboard signs in, steps up, publishes a document with three mistakes, mends them, has it
 // reviewed by a second person, copies the snippet, and ends a session and revokes a device: by
@@ -136,13 +22,12 @@ func TestKeyboard(t *testing.T) {
 	for _, scripts := range []bool{true, false} {
 		t.Run(fmt.Sprintf("JavaScript=%t", scripts), func(t *testing.T) {
 			t.Parallel()
-			fixture.InEnvironment(t, func(t *testing.T, e *fixture.Environment) { useKeyboard(t, e, scripts) })
+			useKeyboard(t, fixture.NewEnvironment(t, "embedded"), scripts)
 		})
 	}
 }
 
 func useKeyboard(t *testing.T, e *fixture.Environment, scripts bool) {
-	skipInShort(t, e, scripts)
 	s := e.Start(t, append(fixture.RegistrySettings(), "REGISTRY_REVIEW=on")...)
 	ada := e.NewWriter(t, s, "ada@example.com", "publish com.example/*")
 	e.NewPerson(t, "bea@example.com", "review *")
@@ -200,11 +85,7 @@ func useKeyboard(t *testing.T, e *fixture.Environment, scripts bool) {
 	}
 	p.press("Revoke Firefox on Linux")
 	p.wantText("The device is revoked, and its sessions are ended.")
-	for _, complaint := range p.errors.TakeAll() {
-		if !strings.Contains(complaint, "status of 4") { // the statuses of forms with mistakes
-			t.Error(complaint)
-		}
-	}
+	p.wantNoComplaints()
 }
 
 // TestSearchWhileTyping types into the search of the catalogue: the list follows without a new
@@ -228,9 +109,7 @@ func TestSearchWhileTyping(t *testing.T) {
 	if !chromium.Evaluate[bool](t, p.tab, `window.before === true`) {
 		t.Error("the page is a new one")
 	}
-	for _, complaint := range p.errors.TakeAll() {
-		t.Error(complaint)
-	}
+	p.wantNoComplaints()
 }
 
 // rows returns an expression for the number of rows in the table after a heading.

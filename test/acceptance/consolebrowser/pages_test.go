@@ -2,6 +2,7 @@ package consolebrowser
 
 import (
 	"fmt"
+	"maps"
 	"net/http"
 	"net/url"
 	"os"
@@ -15,6 +16,7 @@ import (
 	"github.com/tollgate-dev/tollgate/test/acceptance/internal/chromium"
 	"github.com/tollgate-dev/tollgate/test/apiclient"
 	"github.com/tollgate-dev/tollgate/test/fixture"
+	"github.com/tollgate-dev/tollgate/test/must"
 	"github.com/tollgate-dev/tollgate/test/oidcissuer"
 )
 
@@ -70,55 +72,38 @@ func openSite(t *testing.T, e *fixture.Environment) *site {
 	ada := e.NewWriter(t, s, "ada@example.com", "publish *", "edit *")
 	bea := e.NewWriter(t, s, "bea@example.com", "review *")
 	e.NewPerson(t, "cem@example.com", "operate *")
-	publish := func(name, version string, more map[string]any) string {
+	publish := func(name, version string, more map[string]any) {
 		doc := fixture.NewServerDocument(name, version)
-		for k, v := range more {
-			doc[k] = v
-		}
+		maps.Copy(doc, more)
 		ada.PostJSON(t, s, "/v0.1/publish", doc).WantStatus(t, http.StatusOK)
-		var list struct{ Reviews []struct{ ID string } }
-		apiclient.Call(t, "GET", s.API+"/v0.1/x/dev.tollgate/reviews?state=pending", nil, bea.Bearer()...).WantStatus(t,
-			http.StatusOK).Decode(t, &list)
-		return list.Reviews[len(list.Reviews)-1].ID
 	}
-	approve := func(id string) {
-		bea.PostJSON(t, s, "/v0.1/x/dev.tollgate/reviews/"+id+"/approve", map[string]any{}).WantStatus(t, http.StatusOK)
+	packages := func(kind, version string, variables ...any) []any {
+		return []any{map[string]any{
+			"registryType": kind, "identifier": "example-server", "version": version, "transport": map[string]any{"type": "stdio"},
+			"environmentVariables": append([]any{}, variables...),
+		}}
 	}
-	approve(publish("com.example/weather", "1.0.0", map[string]any{"title": "Weather", "packages": []map[string]any{{
-		"registryType": "npm", "identifier": "@example/weather", "version": "1.0.0", "transport": map[string]any{
-			"type": "stdio",
-		},
-		"environmentVariables": []map[string]any{
-			{"name": "API_KEY", "description": "The key of the weather service.", "isRequired": true, "isSecret": true},
-		},
-	}}}))
-	approve(publish(longName, "1.0.0-with-a-long-prerelease.20261123.1", map[string]any{
+	publish("com.example/weather", "1.0.0", map[string]any{"title": "Weather", "packages": packages("npm", "1.0.0", map[string]any{
+		"name": "API_KEY", "description": "The key of the weather service.", "isRequired": true, "isSecret": true,
+	})})
+	publish(longName, "1.0.0-with-a-long-prerelease.20261123.1", map[string]any{
 		"title": "خادم الطقس للجميع", "description": "يعرض حالة الطقس في كل مكان. " + strings.Repeat("ä", 40),
-		"remotes": []map[string]any{
-			{
-				"type": "streamable-http",
-				"url":  "https://a-very-long-host-name.example.com/" + strings.Repeat("path/", 30),
-			},
-		},
-	}))
-	for _, server := range []struct{ name, version, title, description, packages string }{
+		"remotes": []any{map[string]any{
+			"type": "streamable-http", "url": "https://a-very-long-host-name.example.com/" + strings.Repeat("path/", 30),
+		}},
+	})
+	for _, one := range []struct{ name, version, title, description, kind string }{
 		{"com.example/calendar", "2.3.0", "Calendar", "Finds free times and books meetings", "npm"},
-		{"com.example/documents", "1.4.1", "Documents", "Searches the documents of the organisation", ""},
+		{"com.example/documents", "1.4.1", "Documents", "Searches the documents of the organisation", "npm"},
 		{"com.example/tickets", "0.9.2", "Tickets", "Reads and writes tickets of the help desk", "pypi"},
-		{"org.example/translate", "3.0.0", "Translate", "Translates texts between 40 languages", ""},
+		{"org.example/translate", "3.0.0", "Translate", "Translates texts between 40 languages", "pypi"},
 	} {
-		more := map[string]any{"title": server.title, "description": server.description}
-		if server.packages != "" {
-			more["packages"] = []map[string]any{
-				{
-					"registryType": server.packages, "identifier": "example-server", "version": server.version,
-					"transport": map[string]any{"type": "stdio"},
-				},
-			}
-		}
-		approve(publish(server.name, server.version, more))
+		publish(one.name, one.version, map[string]any{
+			"title": one.title, "description": one.description, "packages": packages(one.kind, one.version),
+		})
 	}
-	approve(publish("com.example/news", "1.0.0", nil))
+	publish("com.example/news", "1.0.0", nil)
+	e.RunCommand(t, "", "review", "approve", "--all-pending")
 	publish("com.example/weather", "1.1.0", map[string]any{"description": "Answers what the weather was"})
 	bea.PostJSON(t, s, "/v0.1/x/dev.tollgate/quarantine", map[string]any{
 		"serverName": "com.example/news", "reason": "It sends data elsewhere.",
@@ -130,32 +115,23 @@ func openSite(t *testing.T, e *fixture.Environment) *site {
 // them, the browser complains about nothing, and nothing is wider than the window.
 func TestPages(t *testing.T) {
 	t.Parallel()
-	fixture.InEnvironment(t, func(t *testing.T, e *fixture.Environment) {
-		if testing.Short() && e.Shared {
-			t.Skip("long: checks the pages again, which do not depend on the database; make test-long runs it")
-		}
-		site := openSite(t, e)
-		site.checkOpenPages()
-		site.checkOwnPages()
-		site.checkPasskeys()
-		site.checkReviews()
-		site.checkOperator()
-	})
+	site := openSite(t, fixture.NewEnvironment(t, "embedded"))
+	site.checkOpenPages()
+	site.checkOwnPages()
+	site.checkPasskeys()
+	site.checkReviews()
+	site.checkOperator()
 }
 
 // checkOpenPages checks the pages that need no sign-in.
 func (s *site) checkOpenPages() {
 	everybody := newPerson(s.t, s.e, s.s)
-	s.check(everybody, "catalogue", "/console/")
-	s.check(everybody, "no-result", "/console/?q=nothing")
-	s.check(everybody, "server", "/console/servers/com.example/weather")
+	s.checkAll(everybody, "catalogue", "", "no-result", "?q=nothing", "server", "servers/com.example/weather")
 	s.check(everybody, "long-server", "/console/servers/"+longName)
-	s.check(everybody, "not-found", "/console/servers/com.example/unknown")
-	s.check(everybody, "sign-in", "/console/sign-in")
-	s.check(everybody, "filtered", "/console/?status=active&remote=true")
-	s.check(everybody, "wrong-filter", "/console/?status=nonsense")
-	s.check(everybody, "connect", "/console/connect?client=claude")
-	s.check(everybody, "wrong-client", "/console/connect?client=emacs")
+	s.checkAll(everybody,
+		"not-found", "servers/com.example/unknown", "sign-in", "sign-in", "filtered", "?status=active&remote=true",
+		"wrong-filter", "?status=nonsense", "connect", "connect?client=claude",
+		"wrong-client", "connect?client=emacs")
 	everybody.open("/console/sign-in")
 	everybody.fill("E-mail address", "ada@example.com")
 	everybody.fill("Password", "wrong")
@@ -176,20 +152,13 @@ func (s *site) checkSecondFactor() {
 	dan.click("Set up an authenticator app")
 	dan.verify("dan@example.com")
 	s.checkOpen(dan, "confirm")
-	dan.click("Set up an authenticator app")
-	s.checkOpen(dan, "qr-code")
-	dan.set("code", "000000")
-	dan.click("Turn it on")
-	s.checkOpen(dan, "wrong-authenticator")
+	s.checkAct(dan, "qr-code", act{"", nil, "Set up an authenticator app", ""})
+	s.checkAct(dan, "wrong-authenticator", act{"", []string{"code", "000000"}, "Turn it on", ""})
 	code, err := totp.GenerateCode(
 		strings.ReplaceAll(chromium.Evaluate[string](s.t, dan.tab, `document.querySelector("[name=secret]").value`),
 			" ", ""), time.Now())
-	if err != nil {
-		s.t.Fatal(err)
-	}
-	dan.set("code", code)
-	dan.click("Turn it on")
-	s.checkOpen(dan, "recovery-codes")
+	must.Succeed(s.t, err)
+	s.checkAct(dan, "recovery-codes", act{"", []string{"code", code}, "Turn it on", ""})
 	s.check(dan, "authenticator-on", "/console/account/authenticator")
 	dan.click("Sign out")
 	dan.open("/console/sign-in")
@@ -206,21 +175,13 @@ func (s *site) checkSecondFactor() {
 func (s *site) checkOwnPages() {
 	ada := newPerson(s.t, s.e, s.s)
 	ada.signIn("ada@example.com")
-	s.check(ada, "account", "/console/account")
-	s.check(ada, "password", "/console/account/password")
-	s.check(ada, "authenticator", "/console/account/authenticator")
-	s.check(ada, "log", "/console/account/log")
-	s.check(ada, "request", "/console/request")
-	ada.set("serverName", "com.vendor/maps")
-	ada.set("reason", strings.Repeat("We draw maps. ", 40))
-	ada.click("Request it")
-	s.checkOpen(ada, "wrong-request")
+	s.checkAll(ada,
+		"account", "account", "password", "account/password", "authenticator", "account/authenticator",
+		"log", "account/log", "request", "request")
+	s.checkAct(ada, "wrong-request", act{"", []string{"serverName", "com.vendor/maps", "reason", strings.Repeat("We draw maps. ", 40)}, "Request it", ""})
 	s.check(ada, "empty-usage", "/console/account/access")
 	s.check(ada, "publish", "/console/publish")
-	ada.open("/console/publish")
-	ada.set("document", documentWithMistakes)
-	ada.click("Publish")
-	s.checkOpen(ada, "mistakes")
+	s.checkAct(ada, "mistakes", act{"publish", []string{"document", documentWithMistakes}, "Publish", ""})
 	ada.open("/console/own/com.example/weather?version=1.0.0")
 	ada.set("status", "deprecated")
 	s.checkOpen(ada, "change-status")
@@ -235,22 +196,15 @@ func (s *site) checkOwnPages() {
 	ada.open("/console/own/trusted")
 	ada.verify("ada@example.com")
 	s.checkOpen(ada, "trusted-none")
-	ada.open("/console/own/trusted/add/github")
-	ada.set("claims.repository", "an-organisation-with-a-very-long-name/a-repository-with-a-long-name-too")
-	ada.set("pattern", "*x")
-	ada.click("Allow it")
-	s.checkOpen(ada, "trusted-wrong")
-	ada.set("pattern", "com.example/*")
-	ada.click("Allow it")
-	s.checkOpen(ada, "trusted")
+	s.checkAct(ada, "trusted-wrong", act{"own/trusted/add/github", []string{"claims.repository", "an-organisation-with-a-very-long-name/a-repository-with-a-long-name-too", "pattern", "*x"}, "Allow it", ""})
+	s.checkAct(ada, "trusted", act{"", []string{"pattern", "com.example/*"}, "Allow it", ""})
 	s.check(ada, "status", "/console/own/com.example/weather")
 	s.check(ada, "change-all", "/console/own/com.example/weather?version=*")
 	ada.open("/console/account")
 	ada.tab.Run(s.t,
 		chromedp.Evaluate[chromedp.Void](
 			`void (() => { for (const f of document.querySelectorAll("input[name=name]")) { f.removeAttribute("maxlength"); f.value = "x".repeat(65); } })()`))
-	ada.click("Save the name of Headless Chrome on Linux")
-	s.checkOpen(ada, "wrong-name")
+	s.checkAct(ada, "wrong-name", act{"", nil, "Save the name of Headless Chrome on Linux", ""})
 }
 
 // checkReviews checks the pages of a reviewer.
@@ -262,11 +216,10 @@ func (s *site) checkReviews() {
 	bea.open("/console/reviews")
 	bea.press("com.example/weather")
 	s.checkOpen(bea, "review")
-	s.check(bea, "quarantine", "/console/quarantine")
-	s.check(bea, "quarantine-form", "/console/quarantine?name=com.example/weather&version=1.0.0")
-	s.check(bea, "approved", "/console/reviews?state=approved")
-	bea.click("com.example/weather")
-	s.checkOpen(bea, "decided")
+	s.checkAll(bea,
+		"quarantine", "quarantine", "quarantine-form", "quarantine?name=com.example/weather&version=1.0.0",
+		"approved", "reviews?state=approved")
+	s.checkAct(bea, "decided", act{"", nil, "com.example/weather", ""})
 }
 
 // checkOperator checks the pages of an operator, empty ones and those with something on them.
@@ -304,15 +257,8 @@ func (s *site) checkOperator() {
 			strings.TrimSuffix("/console/operator/"+page, "/"))
 	}
 	s.check(cem, "connect-view", "/console/connect?client=kiro&view=data")
-	cem.open("/console/operator/grants")
-	cem.set("email", "nobody@example.com")
-	cem.set("resource", "*x")
-	cem.click("Add this grant")
-	s.checkOpen(cem, "wrong-grant")
-	cem.open("/console/operator/views")
-	cem.set("name", "A long name that no view may have")
-	cem.click("Add this view")
-	s.checkOpen(cem, "wrong-view")
+	s.checkAct(cem, "wrong-grant", act{"operator/grants", []string{"email", "nobody@example.com", "resource", "*x"}, "Add this grant", ""})
+	s.checkAct(cem, "wrong-view", act{"operator/views", []string{"name", "A long name that no view may have"}, "Add this view", ""})
 	s.checkProviders(cem)
 	s.checkAccess(cem)
 	s.check(cem, "operator-services", "/console/operator/service-accounts")
@@ -320,10 +266,7 @@ func (s *site) checkOperator() {
 	cem.click("Add this service account")
 	s.check(cem, "operator-service", "/console/operator/service-accounts/deploy")
 	s.check(cem, "tokens", "/console/account/tokens")
-	cem.open("/console/operator/views/data")
-	cem.set("token", "team")
-	cem.click("Make this token")
-	s.checkOpen(cem, "secret")
+	s.checkAct(cem, "secret", act{"operator/views/data", []string{"token", "team"}, "Make this token", ""})
 	cem.open("/console/operator/webhooks")
 	cem.open(chromium.Evaluate[string](s.t, cem.tab, `document.querySelector("main h2 a").pathname`))
 	s.checkOpen(cem, "operator-webhook")
@@ -342,30 +285,21 @@ func (s *site) checkAccess(cem *person) {
 	} {
 		cem.set(name, value)
 	}
-	cem.click("Add this rule")
-	s.checkOpen(cem, "wrong-access-rule")
+	s.checkAct(cem, "wrong-access-rule", act{"", nil, "Add this rule", ""})
 	cem.set("networks", "10.0.0.0/8")
 	cem.click("Add this rule")
 	s.e.RunCommand(s.t, "", "access", "rule", "set", "watch", "--order", "20", "--effect", "deny", "--subject", "anyone", "--server",
 		"com.example/*", "--mode", "observe")
-	s.check(cem, "operator-access", "/console/operator/access")
-	s.check(cem, "operator-access-filtered", "/console/operator/access?server=com.example/weather&subject=cem@example.com")
-	s.check(cem, "operator-access-wrong", "/console/operator/access?server=x&subject=nobody@example.com")
-	s.check(cem, "operator-access-rule", "/console/operator/access/rules/platform")
-	s.check(cem, "operator-callers", "/console/servers/com.example/weather")
-	s.check(cem, "usage", "/console/account/access")
-	s.check(cem, "operator-explain", "/console/operator/access/explain")
+	s.checkAll(cem,
+		"operator-access", "operator/access",
+		"operator-access-filtered", "operator/access?server=com.example/weather&subject=cem@example.com",
+		"operator-access-wrong", "operator/access?server=x&subject=nobody@example.com",
+		"operator-access-rule", "operator/access/rules/platform", "operator-callers", "servers/com.example/weather",
+		"usage", "account/access", "operator-explain", "operator/access/explain")
 	s.check(cem, "operator-explained", "/console/operator/access/explain?server=com.example/weather&method=tools/call&tool=search&address=10.0.0.1&subject="+
 		"ada@example.com")
 	s.check(cem, "operator-explain-wrong", "/console/operator/access/explain?server=com.example/weather&method=tools/call&address=x")
-	cem.open("/console/operator/access")
-	cem.set("name", "stop")
-	cem.set("order", "0")
-	cem.set("effect", "deny")
-	cem.set("subjects", "anyone")
-	cem.set("servers", "*")
-	cem.click("Add this rule")
-	s.checkOpen(cem, "operator-access-lockout")
+	s.checkAct(cem, "operator-access-lockout", act{"operator/access", []string{"name", "stop", "order", "0", "effect", "deny", "subjects", "anyone", "servers", "*"}, "Add this rule", ""})
 }
 
 // checkProviders checks the pages of company sign-in.
@@ -378,17 +312,14 @@ func (s *site) checkProviders(cem *person) {
 	} {
 		cem.set(name, value)
 	}
-	cem.click("Add this provider")
-	s.checkOpen(cem, "wrong-provider")
+	s.checkAct(cem, "wrong-provider", act{"", nil, "Add this provider", ""})
 	cem.set("networks", "127.0.0.0/8")
 	cem.click("Add this provider")
-	cem.click("Test")
-	s.checkOpen(cem, "provider-test")
-	s.check(cem, "operator-providers", "/console/operator/providers")
-	s.check(cem, "company-sign-in", "/console/sign-in")
-	s.check(cem, "command", "/console/sign-in/command?code_challenge=E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM&code_challenge_method=S256")
-	cem.click("Sign in the command")
-	s.checkOpen(cem, "command-code")
+	s.checkAct(cem, "provider-test", act{"", nil, "Test", ""})
+	s.checkAll(cem,
+		"operator-providers", "operator/providers", "company-sign-in", "sign-in",
+		"command", "sign-in/command?code_challenge=E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM&code_challenge_method=S256")
+	s.checkAct(cem, "command-code", act{"", nil, "Sign in the command", ""})
 	s.checkCompanySignIn(provider)
 }
 
@@ -403,8 +334,7 @@ func (s *site) checkCompanySignIn(provider *oidcissuer.Provider) {
 	eve.open("/console/publish")
 	eve.set("document", `{"$schema": "https://static.modelcontextprotocol.io/schemas/2025-12-11/server.schema.json",
 		"name": "com.example/eve", "description": "d", "version": "1.0.0"}`)
-	eve.click("Publish")
-	s.checkOpen(eve, "company-step-up")
+	s.checkAct(eve, "company-step-up", act{"", nil, "Publish", ""})
 	eve.press("Sign in at Acme again")
 	s.checkOpen(eve, "company-verify")
 	s.check(eve, "company-verified", "/console/step-up/verified")
@@ -417,18 +347,20 @@ func (s *site) checkCompanySignIn(provider *oidcissuer.Provider) {
 	s.checkOpen(everybody, "company-only")
 }
 
-// open opens a page.
-func (p *person) open(path string) {
-	p.t.Helper()
-	p.tab.Run(p.t, chromedp.Navigate(chromium.Evaluate[string](p.t, p.tab, "location.origin")+path))
-}
-
 // check opens a page and checks it.
 func (s *site) check(p *person, name, path string) {
 	s.t.Helper()
 	p.open(path)
 	s.checkTitle(p)
 	s.checkOpen(p, name)
+}
+
+// checkAll opens pages, given by their names and paths below /console/ in turn, and checks them.
+func (s *site) checkAll(p *person, pages ...string) {
+	s.t.Helper()
+	for i := 0; i < len(pages); i += 2 {
+		s.check(p, pages[i], "/console/"+pages[i+1])
+	}
 }
 
 // checkOpen checks the page that is open.
@@ -443,9 +375,7 @@ func (s *site) checkOpen(p *person, name string) {
 		p.tab.SetViewport(s.t, v)
 		chromium.SavePicture(s.t, p.tab, fmt.Sprintf("%s-%s", name, v.Name))
 		found, err := chromedp.Run(p.tab.Context, chromedp.Evaluate[[]string](auditScript, chromedp.EvalAwaitPromise))
-		if err != nil {
-			s.t.Fatal(err)
-		}
+		must.Succeed(s.t, err)
 		for _, defect := range found {
 			s.t.Errorf("%s, %s: %s", name, v.Name, defect)
 		}
@@ -455,6 +385,13 @@ func (s *site) checkOpen(p *person, name string) {
 			s.t.Errorf("%s: %s", name, complaint)
 		}
 	}
+}
+
+// checkAct does something and checks the page that follows.
+func (s *site) checkAct(p *person, name string, one act) {
+	s.t.Helper()
+	p.do(one)
+	s.checkOpen(p, name)
 }
 
 // checkTitle checks that no page with another path has the title of the page that is open.

@@ -1,14 +1,13 @@
 package consolebrowser
 
 import (
-	"strings"
 	"testing"
 
 	"github.com/chromedp/cdproto/webauthn"
 	"github.com/chromedp/chromedp"
 
-	"github.com/tollgate-dev/tollgate/test/await"
 	"github.com/tollgate-dev/tollgate/test/fixture"
+	"github.com/tollgate-dev/tollgate/test/must"
 )
 
 // addAuthenticator gives the browser of a person an authenticator that verifies its person at once. It
@@ -24,26 +23,13 @@ func (p *person) addAuthenticator() (answer func(bool)) {
 			HasResidentKey: true, HasUserVerification: true, AutomaticPresenceSimulation: true, IsUserVerified: true,
 		},
 	})
-	if err != nil {
-		p.t.Fatal(err)
-	}
+	must.Succeed(p.t, err)
 	return func(enabled bool) {
 		p.t.Helper()
 		_, err := chromedp.Call(p.tab.Context, webauthn.SetAutomaticPresenceSimulation,
 			webauthn.SetAutomaticPresenceSimulationParams{AuthenticatorID: made.AuthenticatorID, Enabled: enabled})
-		if err != nil {
-			p.t.Fatal(err)
-		}
+		must.Succeed(p.t, err)
 	}
-}
-
-// waitFor waits until the page shows a text, after scripts of it have sent a form.
-func (p *person) waitFor(text string) {
-	p.t.Helper()
-	await.Until(p.t, text, func() bool {
-		shown, err := chromedp.Run(p.tab.Context, chromedp.Evaluate[string](`document.body?.innerText ?? ""`))
-		return err == nil && strings.Contains(shown, text)
-	})
 }
 
 // addPasskey adds a passkey with a name after a step-up.
@@ -73,52 +59,43 @@ func (p *person) signInByPassword(email string) {
 // button, steps up with it, and removes it. Without JavaScript the other ways go on, and the pages say so.
 func TestPasskeys(t *testing.T) {
 	t.Parallel()
-	fixture.InEnvironment(t, func(t *testing.T, e *fixture.Environment) {
-		s := e.Start(t, fixture.RelaxedRiskSettings...)
-		const email = "ada@example.com"
-		e.NewPerson(t, email)
-		p := newPerson(t, e, s)
-		answer := p.addAuthenticator()
-		p.signIn(email)
-		p.addPasskey(email, "Laptop")
-		p.press("Sign out")
-		p.open("/console/sign-in") // its offer begins by itself, and the authenticator answers at once
-		p.waitFor(email)
-		answer(false)
-		p.press("Sign out")
-		p.open("/console/sign-in")
-		p.wantText("Sign in with a passkey", "E-mail address")
-		answer(true) // from the next request on: that of the button, which ends the offer
-		p.tab.Run(t, chromedp.Evaluate[chromedp.Void](`void document.querySelector("form[data-passkey] button").click()`))
-		p.waitFor(email)
-		p.open("/console/step-up")
-		p.press("Use a passkey")
-		p.waitFor(email)
-		p.press("Sign out")
-		p.tab.DisableScripts(t)
-		p.open("/console/sign-in")
-		p.wantText("Signing in with a passkey needs JavaScript; the other ways do not.")
-		p.wantNoText("Sign in with a passkey")
-		p.signInByPassword(email)
-		p.open("/console/step-up")
-		p.wantText("A passkey needs JavaScript; a code does not.")
-		p.wantNoText("Use a passkey")
-		p.verify(email)
-		p.open("/console/account/passkeys")
-		p.wantText("Adding a passkey needs JavaScript.")
-		p.wantNoText("For example where you keep it.")
-		p.press("Remove Laptop")
-		p.wantText("The passkey is removed.", "You have no passkey yet.")
-		p.wantNoComplaints()
-	})
-}
-
-// wantNoText fails the test if the page shows a text.
-func (p *person) wantNoText(text string) {
-	p.t.Helper()
-	if shown := p.text(); strings.Contains(shown, text) {
-		p.t.Errorf("the page shows %q:\n%s", text, shown)
-	}
+	e := fixture.NewEnvironment(t, "embedded")
+	s := e.Start(t, fixture.RelaxedRiskSettings...)
+	const email = "ada@example.com"
+	e.NewPerson(t, email)
+	p := newPerson(t, e, s)
+	answer := p.addAuthenticator()
+	p.signIn(email)
+	p.addPasskey(email, "Laptop")
+	p.press("Sign out")
+	p.open("/console/sign-in") // its offer begins by itself, and the authenticator answers at once
+	p.waitFor(email)
+	answer(false)
+	p.press("Sign out")
+	p.open("/console/sign-in")
+	p.wantText("Sign in with a passkey", "E-mail address")
+	answer(true) // from the next request on: that of the button, which ends the offer
+	p.tab.Run(t, chromedp.Evaluate[chromedp.Void](`void document.querySelector("form[data-passkey] button").click()`))
+	p.waitFor(email)
+	p.open("/console/step-up")
+	p.press("Use a passkey")
+	p.waitFor(email)
+	p.press("Sign out")
+	p.tab.DisableScripts(t)
+	p.open("/console/sign-in")
+	p.wantText("Signing in with a passkey needs JavaScript; the other ways do not.")
+	p.wantNoText("Sign in with a passkey")
+	p.signInByPassword(email)
+	p.open("/console/step-up")
+	p.wantText("A passkey needs JavaScript; a code does not.")
+	p.wantNoText("Use a passkey")
+	p.verify(email)
+	p.open("/console/account/passkeys")
+	p.wantText("Adding a passkey needs JavaScript.")
+	p.wantNoText("For example where you keep it.")
+	p.press("Remove Laptop")
+	p.wantText("The passkey is removed.", "You have no passkey yet.")
+	p.wantNoComplaints()
 }
 
 // checkPasskeys checks the pages of a person with a passkey.

@@ -52,22 +52,18 @@ const styleScript = `(() => {
 // TestStyle checks the page that has each part of the pages in each state.
 func TestStyle(t *testing.T) {
 	t.Parallel()
-	fixture.InEnvironment(t, func(t *testing.T, e *fixture.Environment) {
-		if e.Shared {
-			t.Skip("the page does not depend on the database")
+	e := fixture.NewEnvironment(t, "embedded")
+	s := startSite(t, e)
+	e.NewPerson(t, "cem@example.com", "operate *")
+	cem := newPerson(t, e, s.s)
+	cem.signIn("cem@example.com")
+	cem.open("/console/operator")
+	cem.verify("cem@example.com")
+	s.check(cem, "style", "/console/style")
+	for _, v := range chromium.Viewports(1400, 320) {
+		cem.tab.SetViewport(t, v)
+		for _, defect := range chromium.Evaluate[[]string](t, cem.tab, styleScript) {
+			t.Errorf("style, %s: %s", v.Name, defect)
 		}
-		s := startSite(t, e)
-		e.NewPerson(t, "cem@example.com", "operate *")
-		cem := newPerson(t, e, s.s)
-		cem.signIn("cem@example.com")
-		cem.open("/console/operator")
-		cem.verify("cem@example.com")
-		s.check(cem, "style", "/console/style")
-		for _, v := range chromium.Viewports(1400, 320) {
-			cem.tab.SetViewport(t, v)
-			for _, defect := range chromium.Evaluate[[]string](t, cem.tab, styleScript) {
-				t.Errorf("style, %s: %s", v.Name, defect)
-			}
-		}
-	})
+	}
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/tollgate-dev/tollgate/test/apiclient"
 	"github.com/tollgate-dev/tollgate/test/fixture"
+	"github.com/tollgate-dev/tollgate/test/must"
 )
 
 // passwords are the passwords of those who use one link at once.
@@ -47,13 +48,10 @@ func (s *site) submitAtOnce(t *testing.T, link, field string) []int {
 // TestLinksAtOnce uses a link several times at once: one wins. An invitation begins one session, at
 // full trust on a device that is confirmed.
 func TestLinksAtOnce(t *testing.T) {
-	t.Parallel()
-	fixture.InEnvironment(t, func(t *testing.T, e *fixture.Environment) {
-		e.Environ = append(e.Environ, "LOCKOUT_THRESHOLD=100")
-		s := startSite(t, e)
+	inSite(t, func(t *testing.T, s *site) {
 		id, link := s.invite(t, "ivy@example.com")
 		statuses := s.submitAtOnce(t, link, "password")
-		s.wantTrusted(t, id)
+		s.wantTrusted(t, "'"+id+"'")
 		s.wantOneWinner(t, "an invitation", "ivy@example.com", statuses, http.StatusNotFound)
 
 		link = s.makeResetLink(t, id)
@@ -68,17 +66,16 @@ func TestLinksAtOnce(t *testing.T) {
 			statuses = append(statuses, a.Status)
 		}
 		s.wantOneWinner(t, "a reset", "ivy@example.com", statuses, http.StatusBadRequest)
-	})
+	}, "LOCKOUT_THRESHOLD=100")
 }
 
-// wantTrusted checks that a person has one session, at full trust on a device that is confirmed.
-func (s *site) wantTrusted(t *testing.T, id string) {
+// wantTrusted checks that a person, whom a query finds, has one session, at full trust on a device that
+// is confirmed.
+func (s *site) wantTrusted(t *testing.T, user string) {
 	t.Helper()
 	rows, err := s.e.OpenDatabase(t).QueryContext(t.Context(), "SELECT s.trust_level, d.confirmed FROM sessions s "+
-		"JOIN devices d ON d.id = s.device_id WHERE s.user_id = '"+id+"'")
-	if err != nil {
-		t.Fatal(err)
-	}
+		"JOIN devices d ON d.id = s.device_id WHERE s.user_id IN ("+user+")")
+	must.Succeed(t, err)
 	defer func() { _ = rows.Close() }() // all rows are read, or the test has failed
 	sessions := 0
 	for rows.Next() {

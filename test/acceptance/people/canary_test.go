@@ -1,13 +1,12 @@
 package people
 
 import (
-	"html"
-	"io"
 	"net/http"
-	"net/url"
 	"regexp"
 	"strings"
 	"testing"
+
+	"html"
 
 	"github.com/tollgate-dev/tollgate/test/apiclient"
 	"github.com/tollgate-dev/tollgate/test/fixture"
@@ -70,11 +69,7 @@ func (s *canarySite) makeOperator(t *testing.T) {
 	if status := s.browser.submit(t, link, form...); status != http.StatusOK {
 		t.Fatalf("the setup answers %d", status)
 	}
-	api, err := url.Parse(s.API)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, cookie := range s.browser.client.Jar.Cookies(api.JoinPath("/console/")) {
+	for _, cookie := range s.browser.Client.Jar.Cookies(s.browser.Page.URL) {
 		s.keep(t, "cookie "+cookie.Name, cookie.Value)
 	}
 	s.operator = &fixture.Person{Email: "olga@example.com", Device: map[string]string{
@@ -172,11 +167,8 @@ func (s *canarySite) checkAPI(t *testing.T) {
 	s.wantNoCanary(t, "the stream of events", string(
 		apiclient.Call(t, "GET", s.API+"/admin/v1/audit", nil, stream...).WantStatus(t, 200).Body))
 	for _, path := range []string{"/", "/metrics", "/stats", "/rlconfig", "/debug/pprof/cmdline", "/debug/pprof/goroutine?debug=2"} {
-		status, page := s.browser.read(t, s.Debug+path)
-		if status != http.StatusOK {
-			t.Errorf("the debug page %s answers %d", path, status)
-		}
-		s.wantNoCanary(t, "the debug page "+path, page)
+		a := apiclient.Call(t, "GET", s.Debug+path, nil).WantStatus(t, http.StatusOK)
+		s.wantNoCanary(t, "the debug page "+path, string(a.Body))
 	}
 }
 
@@ -213,21 +205,6 @@ func (s *canarySite) checkRefused(t *testing.T) {
 	}
 }
 
-// read opens an address, and returns the status and the text of the page.
-func (b browser) read(t *testing.T, address string) (int, string) {
-	t.Helper()
-	response, err := b.client.Get(address)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer response.Body.Close()
-	text, err := io.ReadAll(response.Body)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return response.StatusCode, string(text)
-}
-
 // checkPages follows every link from the account page and the operator's pages.
 func (s *canarySite) checkPages(t *testing.T) {
 	t.Helper()
@@ -239,7 +216,8 @@ func (s *canarySite) checkPages(t *testing.T) {
 			continue
 		}
 		seen[path] = true
-		status, page := s.browser.read(t, s.API+next[0])
+		status := s.browser.open(t, next[0])
+		page := s.browser.Page.Body
 		unreachable := strings.HasSuffix(path, "/diff") || strings.HasPrefix(path, "/console/sign-in/company/")
 		if status >= 400 && !unreachable {
 			t.Errorf("the page %s answers %d", next[0], status)

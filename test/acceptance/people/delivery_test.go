@@ -11,9 +11,7 @@ import (
 // TestDelivery invites people with a courier, with one that refuses, and without one: the response
 // and the command say whether the link was sent, and the link is good in any case.
 func TestDelivery(t *testing.T) {
-	t.Parallel()
-	fixture.InEnvironment(t, func(t *testing.T, e *fixture.Environment) {
-		s := startSite(t, e)
+	inSite(t, func(t *testing.T, s *site) {
 		id, _ := s.invite(t, "ivy@example.com")
 		s.add(t, "ada@example.com")
 		for _, c := range []struct {
@@ -26,7 +24,7 @@ func TestDelivery(t *testing.T) {
 			{"without a courier", []string{"OTP_EMAIL_PLUGIN=", "ENVIRONMENT=production"}, false},
 		} {
 			s.Stop()
-			s.Service = e.Start(t, append(fixture.RegistrySettings(), c.settings...)...)
+			s.Service = s.e.Start(t, append(fixture.RegistrySettings(), c.settings...)...)
 			again := s.want(t, http.StatusOK, "POST", people+"/"+id+"/invitation", nil)
 			email := strings.ReplaceAll(c.what, " ", "-") + "@example.com"
 			made := s.want(t, http.StatusCreated, "POST", people, object{"email": email, "name": "A Person"})
@@ -49,8 +47,9 @@ func TestDelivery(t *testing.T) {
 			ada := s.add(t, "ada-"+email)
 			s.reset(t, s.makeResetLink(t, ada), newPassword).WantStatus(t, http.StatusOK)
 			s.forgot(t, "ada-"+email)
-			_, page := s.newBrowser(t).read(t, s.API+"/console/forgot-password")
-			if says := strings.Contains(page, "This service sends no e-mail"); says != (c.what == "without a courier") {
+			b := s.newBrowser(t)
+			b.open(t, "/console/forgot-password")
+			if says := strings.Contains(b.Page.Body, "This service sends no e-mail"); says != (c.what == "without a courier") {
 				t.Errorf("%s: the page says that no e-mail is sent: %t", c.what, says)
 			}
 		}

@@ -81,10 +81,7 @@ func TestSetupLinks(t *testing.T) {
 
 // TestLinkLifetimes makes the time of invitations and of links for a password pass.
 func TestLinkLifetimes(t *testing.T) {
-	t.Parallel()
-	fixture.InEnvironment(t, func(t *testing.T, e *fixture.Environment) {
-		e.Environ = append(e.Environ, "INVITATION_TTL=2h")
-		s := startSite(t, e)
+	inSite(t, func(t *testing.T, s *site) {
 		id, first := s.invite(t, "ivy@example.com")
 		ada := s.add(t, "ada@example.com")
 		s.forgot(t, "ada@example.com")
@@ -115,7 +112,7 @@ func TestLinkLifetimes(t *testing.T) {
 		s.wantDead(t, "an invitation on the page of a reset", strings.Replace(link, "invitation", "reset-password", 1))
 		s.reset(t, link, newPassword).WantStatus(t, http.StatusBadRequest)
 		s.login(t, "ada@example.com", fixture.Password).WantStatus(t, http.StatusOK)
-	})
+	}, "INVITATION_TTL=2h")
 }
 
 // wantEnd checks that what was just made ends after its lifetime.

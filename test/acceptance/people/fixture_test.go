@@ -4,16 +4,17 @@ import (
 	"bytes"
 	"encoding/json"
 	"net/http"
-	"net/http/cookiejar"
 	"net/url"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
+	"github.com/tollgate-dev/tollgate/adapters/rest/console/webtest"
 	"github.com/tollgate-dev/tollgate/test/apiclient"
 	"github.com/tollgate-dev/tollgate/test/await"
 	"github.com/tollgate-dev/tollgate/test/fixture"
+	"github.com/tollgate-dev/tollgate/test/must"
 )
 
 const (
@@ -36,6 +37,16 @@ func startEmpty(t *testing.T, e *fixture.Environment) *site {
 	s := &site{e: e, notices: filepath.Join(e.Dir, "notices.jsonl")}
 	s.Service = e.Start(t, append(fixture.RegistrySettings(), "NOTICE_LOG_FILE="+s.notices, "OTP_EMAIL_PLUGIN=otp-log")...)
 	return s
+}
+
+// inSite runs a test in a service with an operator.
+func inSite(t *testing.T, test func(t *testing.T, s *site), settings ...string) {
+	t.Helper()
+	t.Parallel()
+	fixture.InEnvironment(t, func(t *testing.T, e *fixture.Environment) {
+		e.Environ = append(e.Environ, settings...)
+		test(t, startSite(t, e))
+	})
 }
 
 func startSite(t *testing.T, e *fixture.Environment) *site {
@@ -65,67 +76,35 @@ func (s *site) wantCode(t *testing.T, status int, code, method, path string, bod
 }
 
 // browser is a browser of one person.
-type browser struct {
-	client *http.Client
-	api    string
-}
+type browser struct{ *webtest.Browser }
 
 func (s *site) newBrowser(t *testing.T) browser {
 	t.Helper()
-	jar, err := cookiejar.New(nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return browser{&http.Client{Jar: jar}, s.API}
+	return browser{webtest.New(t, s.API)}
 }
 
 // open opens the page of a link, and returns the status.
 func (b browser) open(t *testing.T, link string) int {
 	t.Helper()
-	r, err := http.NewRequestWithContext(t.Context(), "GET", b.api+path(t, link), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return b.send(t, r)
+	return b.Try(b.Request("GET", path(t, link), nil, ""))
 }
 
 // submit submits the form of the page of a link, and returns the status of the page it leads to.
 func (b browser) submit(t *testing.T, link string, fields ...string) int {
 	t.Helper()
 	u, err := url.Parse(link)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	form := url.Values{"code": {u.Query().Get("code")}}
 	for i := 0; i < len(fields); i += 2 {
 		form.Set(fields[i], fields[i+1])
 	}
-	r, err := http.NewRequestWithContext(t.Context(), "POST", b.api+u.Path, strings.NewReader(form.Encode()))
-	if err != nil {
-		t.Fatal(err)
-	}
-	r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
-	r.Header.Set("Sec-Fetch-Site", "same-origin")
-	return b.send(t, r)
-}
-
-func (b browser) send(t *testing.T, r *http.Request) int {
-	t.Helper()
-	response, err := b.client.Do(r)
-	if err != nil {
-		t.Error(err)
-		return 0
-	}
-	_ = response.Body.Close() // nothing of it is needed
-	return response.StatusCode
+	return b.Try(b.Form(u.Path, form))
 }
 
 func path(t *testing.T, link string) string {
 	t.Helper()
 	u, err := url.Parse(link)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	return u.RequestURI()
 }
 
@@ -277,12 +256,8 @@ func (b browser) signIn(t *testing.T, email, password string, userAndCode ...str
 // wantSession checks whether the browser is signed in.
 func (b browser) wantSession(t *testing.T, signedIn bool) {
 	t.Helper()
-	response, err := b.client.Get(b.api + "/console/account")
-	if err != nil {
-		t.Fatal(err)
-	}
-	_ = response.Body.Close() // nothing of it is needed
-	if got := response.Request.URL.Path == "/console/account"; got != signedIn {
-		t.Errorf("the browser is signed in: %t, at %s", got, response.Request.URL)
+	b.open(t, "/console/account")
+	if got := b.Page.URL.Path == "/console/account"; got != signedIn {
+		t.Errorf("the browser is signed in: %t, at %s", got, b.Page.URL)
 	}
 }

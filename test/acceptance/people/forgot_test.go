@@ -1,13 +1,14 @@
 package people
 
 import (
-	"encoding/hex"
 	"fmt"
 	"net/http"
 	"slices"
 	"strings"
 	"testing"
 	"time"
+
+	"encoding/hex"
 
 	"github.com/tollgate-dev/tollgate/adapters/otlp/otlptest"
 	"github.com/tollgate-dev/tollgate/test/apiclient"
@@ -21,9 +22,7 @@ const mailsPerHour = 3
 // TestForgottenPasswordMails requests more links than an address gets in an hour: the response stays
 // the same, without a mail. Other addresses get theirs.
 func TestForgottenPasswordMails(t *testing.T) {
-	t.Parallel()
-	fixture.InEnvironment(t, func(t *testing.T, e *fixture.Environment) {
-		s := startSite(t, e)
+	inSite(t, func(t *testing.T, s *site) {
 		first := string(s.forgot(t, "nobody@example.com").Body)
 		refused := func() float64 { return s.Metric("tollgate_throttled_total", "scope", "reset") }
 		for try := 0; ; try++ {

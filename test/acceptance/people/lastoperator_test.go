@@ -28,9 +28,7 @@ func (s *site) operateGrant(t *testing.T, id string) string {
 // a state file and by command. People who are invited, locked or disabled do not count, nor do
 // service accounts. Only a command with --force does it.
 func TestLastOperatorStays(t *testing.T) {
-	t.Parallel()
-	fixture.InEnvironment(t, func(t *testing.T, e *fixture.Environment) {
-		s := startSite(t, e)
+	inSite(t, func(t *testing.T, s *site) {
 		_, own := fixture.ReadSession(t, s.Service, s.operator)
 		s.invite(t, "ivy@example.com", object{"action": "operate"})
 		locked := s.add(t, "lou@example.com", "operate *")
@@ -92,10 +90,8 @@ func (s *site) forceAll(t *testing.T) {
 // TestOperatorsLeaveAtOnce lets the two people who operate give that up at once: both by their
 // grants, or one by the grant and one by a lock of the own account. One of them stays.
 func TestOperatorsLeaveAtOnce(t *testing.T) {
-	t.Parallel()
-	fixture.InEnvironment(t, func(t *testing.T, e *fixture.Environment) {
-		s := startSite(t, e)
-		ada := e.NewWriter(t, s.Service, "ada@example.com", "operate *")
+	inSite(t, func(t *testing.T, s *site) {
+		ada := s.e.NewWriter(t, s.Service, "ada@example.com", "operate *")
 		both, ids := [2]*fixture.Person{s.operator, ada}, [2]string{}
 		for i, one := range both {
 			_, ids[i] = fixture.ReadSession(t, s.Service, one)

@@ -16,10 +16,7 @@ func TestFirstStart(t *testing.T) {
 	fixture.InEnvironment(t, func(t *testing.T, e *fixture.Environment) {
 		e.WantAuditEvents(t)
 		s := startEmpty(t, e)
-		s.AwaitLog("/console/setup?code=")
-		_, after, _ := strings.Cut(s.Process.Log(), "/console/setup?code=")
-		code := after[:strings.IndexAny(after, "\" \n\\")]
-		link := "http://localhost/console/setup?code=" + code
+		link := s.setupLink(t)
 		if status := s.newBrowser(t).open(t, link); status != http.StatusOK {
 			t.Fatalf("the page answers %d", status)
 		}
@@ -48,25 +45,14 @@ func TestFirstStart(t *testing.T) {
 				t.Errorf("%s is not in %s", grant, grants)
 			}
 		}
-		var level string
-		if err := e.OpenDatabase(t).QueryRowContext(t.Context(), "SELECT trust_level FROM sessions").Scan(&level); err != nil ||
-			level != "FULL_TRUST" {
-			t.Errorf("the session has %q, %v", level, err)
-		}
-		var confirmed bool
-		if err := e.OpenDatabase(t).QueryRowContext(t.Context(), "SELECT confirmed FROM devices").Scan(&confirmed); err != nil ||
-			!confirmed {
-			t.Errorf("the device is confirmed: %t, %v", confirmed, err)
-		}
+		s.wantTrusted(t, "SELECT user_id FROM sessions")
 	})
 }
 
 // TestInvitation invites a person twice, and follows the links.
 func TestInvitation(t *testing.T) {
-	t.Parallel()
-	fixture.InEnvironment(t, func(t *testing.T, e *fixture.Environment) {
-		e.WantAuditEvents(t)
-		s := startSite(t, e)
+	inSite(t, func(t *testing.T, s *site) {
+		s.e.WantAuditEvents(t)
 		made := s.want(t, 201, "POST", people, object{
 			"email": "ada@example.com", "name": "Ada", "grants": []object{{"action": "publish", "resource": "*"}},
 		})
@@ -108,11 +94,9 @@ func TestInvitation(t *testing.T) {
 
 // TestReset requests links to set another password, and uses them.
 func TestReset(t *testing.T) {
-	t.Parallel()
-	fixture.InEnvironment(t, func(t *testing.T, e *fixture.Environment) {
-		e.WantAuditEvents(t)
-		s := startSite(t, e)
-		ada := e.NewPerson(t, "ada@example.com")
+	inSite(t, func(t *testing.T, s *site) {
+		s.e.WantAuditEvents(t)
+		ada := s.e.NewPerson(t, "ada@example.com")
 		ada.Login(t, s.Service)
 		_, id := fixture.ReadSession(t, s.Service, ada)
 		forgot := func(email string) apiclient.Response {
@@ -141,11 +125,9 @@ func TestReset(t *testing.T) {
 
 // TestActs changes a person, and checks that the last operator stays.
 func TestActs(t *testing.T) {
-	t.Parallel()
-	fixture.InEnvironment(t, func(t *testing.T, e *fixture.Environment) {
-		e.WantAuditEvents(t)
-		s := startSite(t, e)
-		ada := e.NewPerson(t, "ada@example.com")
+	inSite(t, func(t *testing.T, s *site) {
+		s.e.WantAuditEvents(t)
+		ada := s.e.NewPerson(t, "ada@example.com")
 		ada.Login(t, s.Service)
 		_, id := fixture.ReadSession(t, s.Service, ada)
 		_, own := fixture.ReadSession(t, s.Service, s.operator)
@@ -175,10 +157,8 @@ func TestActs(t *testing.T) {
 
 // TestTwoOperatorsAtOnce lets two operators lock each other at once: one of them stays.
 func TestTwoOperatorsAtOnce(t *testing.T) {
-	t.Parallel()
-	fixture.InEnvironment(t, func(t *testing.T, e *fixture.Environment) {
-		s := startSite(t, e)
-		ada := e.NewWriter(t, s.Service, "ada@example.com", "operate *")
+	inSite(t, func(t *testing.T, s *site) {
+		ada := s.e.NewWriter(t, s.Service, "ada@example.com", "operate *")
 		_, adaID := fixture.ReadSession(t, s.Service, ada)
 		_, olgaID := fixture.ReadSession(t, s.Service, s.operator)
 		paths := []string{people + "/" + adaID + "/lock", people + "/" + olgaID + "/lock"}

@@ -6,16 +6,13 @@ import (
 	"testing"
 
 	"github.com/tollgate-dev/tollgate/test/apiclient"
-	"github.com/tollgate-dev/tollgate/test/fixture"
 )
 
 // TestRefusals calls each route of people without a token, as a person who does not operate, with a
 // body that is not understood, and with an unknown person.
 func TestRefusals(t *testing.T) {
-	t.Parallel()
-	fixture.InEnvironment(t, func(t *testing.T, e *fixture.Environment) {
-		s := startSite(t, e)
-		ada := e.NewWriter(t, s.Service, "ada@example.com", "publish *")
+	inSite(t, func(t *testing.T, s *site) {
+		ada := s.e.NewWriter(t, s.Service, "ada@example.com", "publish *")
 		const unknown = "/00000000-0000-4000-8000-000000000000"
 		for _, route := range [][2]string{
 			{"GET", ""}, {"POST", ""}, {"GET", unknown}, {"PATCH", unknown}, {"POST", unknown + "/lock"},
@@ -62,9 +59,7 @@ func TestRefusals(t *testing.T) {
 
 // TestConflicts calls the acts on people that their state does not permit.
 func TestConflicts(t *testing.T) {
-	t.Parallel()
-	fixture.InEnvironment(t, func(t *testing.T, e *fixture.Environment) {
-		s := startSite(t, e)
+	inSite(t, func(t *testing.T, s *site) {
 		invited, _ := s.invite(t, "ivy@example.com")
 		ids := map[string]string{"invited": invited}
 		for state, act := range map[string]string{"active": "", "locked": "/lock", "disabled": "/disable"} {

@@ -9,6 +9,7 @@ import (
 	"github.com/tollgate-dev/tollgate/test/apiclient"
 	"github.com/tollgate-dev/tollgate/test/await"
 	"github.com/tollgate-dev/tollgate/test/fixture"
+	"github.com/tollgate-dev/tollgate/test/must"
 )
 
 // removedNotice is the beginning of the notice of a second factor that was removed.
@@ -18,9 +19,7 @@ const removedNotice = "An operator removed the authenticator app"
 func (s *site) countNotices(t *testing.T, email, text string) (n int) {
 	t.Helper()
 	content, err := os.ReadFile(s.notices)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	for line := range strings.Lines(string(content)) {
 		if strings.Contains(line, `"recipient":"`+email+`"`) && strings.Contains(line, text) {
 			n++
@@ -32,15 +31,12 @@ func (s *site) countNotices(t *testing.T, email, text string) (n int) {
 // TestSecondFactorRemoved lets an operator remove a second factor: the person gets one notice, the
 // sessions of the API and of the console end, and so does a login that waits for a code.
 func TestSecondFactorRemoved(t *testing.T) {
-	t.Parallel()
-	fixture.InEnvironment(t, func(t *testing.T, e *fixture.Environment) {
-		e.Environ = append(e.Environ, fixture.RelaxedRiskSettings...)
-		e.WantAuditEvents(t)
-		s := startSite(t, e)
+	inSite(t, func(t *testing.T, s *site) {
+		s.e.WantAuditEvents(t)
 		id, ada := s.add(t, "ada@example.com"), "ada@example.com"
 		remove := people + "/" + id + "/remove-second-factor"
 		s.wantCode(t, http.StatusConflict, "conflict", "POST", remove, nil)
-		app := e.EnrolAuthenticator(t, &fixture.Person{Email: ada})
+		app := s.e.EnrolAuthenticator(t, &fixture.Person{Email: ada})
 		bearer := s.loginWithCode(t, ada, fixture.Password, app.Recovery[0])
 		console := s.newBrowser(t)
 		console.signIn(t, ada, fixture.Password, id, app.Recovery[1])
@@ -63,18 +59,15 @@ func TestSecondFactorRemoved(t *testing.T) {
 		if n := s.countNotices(t, ada, removedNotice); n != 1 || s.countNotices(t, s.operator.Email, removedNotice) > 0 {
 			t.Errorf("the person got %d notices", n)
 		}
-	})
+	}, fixture.RelaxedRiskSettings...)
 }
 
 // TestResetKeepsTheSecondFactor sets another password by a link, with the API and on the page: all
 // sessions and pending logins end, other links are dead, and the second factor is still wanted.
 func TestResetKeepsTheSecondFactor(t *testing.T) {
-	t.Parallel()
-	fixture.InEnvironment(t, func(t *testing.T, e *fixture.Environment) {
-		e.Environ = append(e.Environ, fixture.RelaxedRiskSettings...)
-		s := startSite(t, e)
+	inSite(t, func(t *testing.T, s *site) {
 		id, ada := s.add(t, "ada@example.com"), "ada@example.com"
-		app := e.EnrolAuthenticator(t, &fixture.Person{Email: ada})
+		app := s.e.EnrolAuthenticator(t, &fixture.Person{Email: ada})
 		present, next := fixture.Password, newPassword
 		for i, set := range []func(link, password string) int{
 			func(link, password string) int { return s.reset(t, link, password).Status },
@@ -101,15 +94,13 @@ func TestResetKeepsTheSecondFactor(t *testing.T) {
 			s.loginWithCode(t, ada, next, codes[3])
 			present, next = next, present
 		}
-	})
+	}, fixture.RelaxedRiskSettings...)
 }
 
 // TestLinksEnd makes links to set another password dead by what makes them needless.
 func TestLinksEnd(t *testing.T) {
-	t.Parallel()
-	fixture.InEnvironment(t, func(t *testing.T, e *fixture.Environment) {
-		s := startSite(t, e)
-		ada := e.NewWriter(t, s.Service, "ada@example.com")
+	inSite(t, func(t *testing.T, s *site) {
+		ada := s.e.NewWriter(t, s.Service, "ada@example.com")
 		_, id := fixture.ReadSession(t, s.Service, ada)
 		link := s.makeResetLink(t, id)
 		s.forgot(t, ada.Email)
@@ -120,7 +111,7 @@ func TestLinksEnd(t *testing.T) {
 		s.wantDead(t, "a sent link before the password was changed in a session", sent)
 
 		link = s.makeResetLink(t, id)
-		e.RunCommand(t, fixture.Password+"\n", "user", "set-password", "--email", ada.Email, "--password-stdin")
+		s.e.RunCommand(t, fixture.Password+"\n", "user", "set-password", "--email", ada.Email, "--password-stdin")
 		s.wantDead(t, "a link before the password was set by command", link)
 
 		link = s.makeResetLink(t, id)

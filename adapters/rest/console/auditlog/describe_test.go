@@ -12,6 +12,7 @@ import (
 
 	"github.com/tollgate-dev/tollgate/adapters/rest/console/site"
 	"github.com/tollgate-dev/tollgate/core/audit"
+	"github.com/tollgate-dev/tollgate/test/must"
 )
 
 // TestDescribe: details are shown in words, and people by their e-mail addresses.
@@ -68,18 +69,14 @@ func TestEveryEventIsASentence(t *testing.T) {
 	categories := map[audit.Category]bool{}
 	for _, file := range append(files, "../../../../test/acceptance/statuses/testdata/audit.golden") {
 		content, err := os.ReadFile(file)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		for text := range strings.Lines(string(content)) {
 			parts := line.FindStringSubmatch(strings.TrimSpace(text))
 			if parts == nil {
 				continue
 			}
 			e := audit.Event{Category: audit.Category(parts[1]), Success: parts[2] == "true"}
-			if err := json.Unmarshal([]byte(parts[3]), &e.Details); err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, json.Unmarshal([]byte(parts[3]), &e.Details))
 			categories[e.Category] = true
 			wantSentence(t, &e)
 		}
@@ -115,9 +112,7 @@ func TestEveryActionIsASentence(t *testing.T) {
 			}
 			return err
 		})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 	}
 	if len(found) < 40 {
 		t.Fatalf("only %d actions are found", len(found))

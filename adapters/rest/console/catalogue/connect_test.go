@@ -4,6 +4,8 @@ import (
 	"os"
 	"strings"
 	"testing"
+
+	"github.com/tollgate-dev/tollgate/test/must"
 )
 
 // TestProgramsAreAsDocumented checks that the page says what the documentation of clients says: each
@@ -22,9 +24,7 @@ func TestProgramsAreAsDocumented(t *testing.T) {
 			continue
 		}
 		page, err := os.ReadFile("../../../../docs/clients/" + string(p.List) + ".md")
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		wanted := []string{p.Setting}
 		for _, place := range p.Places {
 			wanted = append(wanted, "| "+place.System+" | `"+place.File+"` |")

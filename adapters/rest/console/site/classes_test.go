@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/tollgate-dev/tollgate/test/must"
 )
 
 var (
@@ -31,9 +33,7 @@ func TestClasses(t *testing.T) {
 	}
 	for _, file := range files {
 		content, err := os.ReadFile(file)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		for _, m := range attribute.FindAllStringSubmatch(string(content), -1) {
 			for _, name := range strings.Fields(action.ReplaceAllString(m[1], " ")) {
 				used[name] = file

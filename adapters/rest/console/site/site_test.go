@@ -13,6 +13,7 @@ import (
 	"github.com/tollgate-dev/tollgate/core/auth/risk"
 	"github.com/tollgate-dev/tollgate/core/auth/trust"
 	"github.com/tollgate-dev/tollgate/core/fault"
+	"github.com/tollgate-dev/tollgate/test/must"
 )
 
 func TestIsLocal(t *testing.T) {
@@ -92,9 +93,7 @@ func TestParseMultipart(t *testing.T) {
 	w := multipart.NewWriter(&body)
 	field := func(name, value string) {
 		part, err := w.CreateFormField(name)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		_, _ = part.Write([]byte(value)) // a buffer never fails to write
 	}
 	field("document", "line 1\r\nline 2\rline 3\n")
@@ -102,18 +101,12 @@ func TestParseMultipart(t *testing.T) {
 	field("twice", "b")
 	for name, file := range map[string]string{"file": "server.json", "none": ""} {
 		part, err := w.CreateFormFile(name, file)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		_, _ = part.Write([]byte(file))
 	}
-	if err := w.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, w.Close())
 	form, err := parseMultipart(body.Bytes(), w.Boundary())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	if form.Get("document") != "line 1\nline 2\nline 3\n" || !slices.Equal(form["twice"], []string{"a", "b"}) ||
 		form.Get("file") != "server.json" || form.Has("none") {
 		t.Errorf("the form is %q", form)

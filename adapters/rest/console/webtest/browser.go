@@ -1,72 +1,73 @@
-package console
+// Package webtest has a browser without JavaScript, for tests of the pages of the console. It is not for
+// production code.
+package webtest
 
 import (
 	"bytes"
 	"io"
-	"mime/multipart"
 	"net/http"
 	"net/http/cookiejar"
 	"net/url"
-	"regexp"
 	"slices"
 	"strings"
 	"testing"
 
 	"golang.org/x/net/html"
-
-	"github.com/tollgate-dev/tollgate/test/fixture"
 )
 
 // userAgent is the browser that all tests use.
 const userAgent = "Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101 Firefox/140.0"
 
-// browser is a browser without JavaScript: it keeps cookies, follows redirects and sends forms as
-// they are in the page.
-type browser struct {
-	t      *testing.T
-	client *http.Client
-	base   string
-	page   page
+// Browser is a browser without JavaScript: it keeps cookies, follows redirects and sends forms as
+// they are in the page. What it does returns it, so that the page can be checked in the same statement.
+type Browser struct {
+	T      *testing.T
+	Client *http.Client
+	Base   string
+	Page   Page
+	// Seen is called with each page that is shown. It is optional.
+	Seen func(body string)
 }
 
-// page is the page that a browser shows.
-type page struct {
-	url    *url.URL
-	status int
-	header http.Header
-	body   string
-	root   *html.Node
+// Page is the page that a browser shows.
+type Page struct {
+	URL    *url.URL
+	Status int
+	Header http.Header
+	Body   string
+	Root   *html.Node
 }
 
-// newBrowser returns a browser of an instance.
-func newBrowser(t *testing.T, s *fixture.Service) *browser {
+// New returns a browser of the instance with the address of its API.
+func New(t *testing.T, api string) *Browser {
 	t.Helper()
 	jar, err := cookiejar.New(nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &browser{t: t, client: &http.Client{Jar: jar}, base: strings.Replace(s.API, "127.0.0.1", "localhost", 1)}
+	return &Browser{T: t, Client: &http.Client{Jar: jar}, Base: strings.Replace(api, "127.0.0.1", "localhost", 1)}
 }
 
-// open opens a page and checks its status.
-func (b *browser) open(path string, status int) {
-	b.t.Helper()
-	b.send(b.request(http.MethodGet, path, nil, ""), status)
+// Open opens a page and checks its status.
+func (b *Browser) Open(path string, status int) *Browser {
+	b.T.Helper()
+	return b.Send(b.Request(http.MethodGet, path, nil, ""), status)
 }
 
-func (b *browser) request(method, path string, body []byte, contentType string) *http.Request {
-	b.t.Helper()
-	r, err := http.NewRequestWithContext(b.t.Context(), method, b.base+path, bytes.NewReader(body))
+// Request returns a request of the page, as a form of it would send it.
+func (b *Browser) Request(method, path string, body []byte, contentType string) *http.Request {
+	b.T.Helper()
+	r, err := http.NewRequestWithContext(b.T.Context(), method, b.Base+path, bytes.NewReader(body))
 	if err != nil {
-		b.t.Fatal(err)
+		b.T.Fatal(err)
 	}
 	r.Header.Set("User-Agent", userAgent)
 	r.Header.Set("Accept", "text/html,application/xhtml+xml")
 	r.Header.Set("Accept-Language", "de-DE,de;q=0.9,en;q=0.5")
 	if method != http.MethodGet {
-		r.Header.Set("Origin", b.base)
-		if b.page.url != nil {
-			r.Header.Set("Referer", b.page.url.String())
+		r.Header.Set("Origin", b.Base)
+		if b.Page.URL != nil {
+			r.Header.Set("Referer", b.Page.URL.String())
 		}
 		r.Header.Set("Sec-Fetch-Site", "same-origin")
 		r.Header.Set("Content-Type", contentType)
@@ -74,75 +75,88 @@ func (b *browser) request(method, path string, body []byte, contentType string) 
 	return r
 }
 
-func (b *browser) send(r *http.Request, status int) {
-	b.t.Helper()
-	response, err := b.client.Do(r)
+// Send sends a request and checks the status of the page that it leads to.
+func (b *Browser) Send(r *http.Request, status int) *Browser {
+	b.T.Helper()
+	b.Try(r)
+	if b.Page.Status != status {
+		b.T.Fatalf("%s %s is %d, want %d:\n%s", r.Method, r.URL, b.Page.Status, status, b.Text())
+	}
+	b.checkPage()
+	return b
+}
+
+// Try sends a request and returns the status of the page that it leads to.
+func (b *Browser) Try(r *http.Request) int {
+	b.T.Helper()
+	response, err := b.Client.Do(r)
 	if err != nil {
-		b.t.Fatal(err)
+		b.T.Fatal(err)
 	}
 	defer response.Body.Close()
 	body, err := io.ReadAll(response.Body)
 	if err != nil {
-		b.t.Fatal(err)
+		b.T.Fatal(err)
 	}
-	b.page = page{url: response.Request.URL, status: response.StatusCode, header: response.Header, body: string(body)}
-	if b.page.root, err = html.Parse(bytes.NewReader(body)); err != nil {
-		b.t.Fatal(err)
+	b.Page = Page{URL: response.Request.URL, Status: response.StatusCode, Header: response.Header, Body: string(body)}
+	if b.Page.Root, err = html.Parse(bytes.NewReader(body)); err != nil {
+		b.T.Fatal(err)
 	}
-	if response.StatusCode != status {
-		b.t.Fatalf("%s %s is %d, want %d:\n%s", r.Method, r.URL, response.StatusCode, status, b.text())
+	if b.Seen != nil {
+		b.Seen(b.Page.Body)
 	}
-	b.checkPage()
+	return b.Page.Status
 }
 
 // callsAuthenticator reports whether the page has a form for passkeys, and so many scripts as it needs.
-func (b *browser) callsAuthenticator(scripts int) bool {
-	return scripts == 2 && len(all(b.page.root, func(n *html.Node) bool {
+func (b *Browser) callsAuthenticator(scripts int) bool {
+	return scripts == 2 && len(All(b.Page.Root, func(n *html.Node) bool {
 		return slices.ContainsFunc(n.Attr, func(a html.Attribute) bool { return a.Key == "data-passkey" })
 	})) == 1
 }
 
-// checkPage checks what is so on each page: there is one script, and each mistake in the summary
+// checkPage checks what is so on each page: there is one script, the headers are right, and each mistake in the summary
 // leads to its field, which has the mistake too.
-func (b *browser) checkPage() {
-	b.t.Helper()
-	if !strings.HasPrefix(b.page.header.Get("Content-Type"), "text/html") ||
-		!strings.HasPrefix(b.page.url.Path, "/console/") {
+func (b *Browser) checkPage() {
+	b.T.Helper()
+	if !strings.HasPrefix(b.Page.Header.Get("Content-Type"), "text/html") ||
+		!strings.HasPrefix(b.Page.URL.Path, "/console/") {
 		return
 	}
-	scripts := all(b.page.root, func(n *html.Node) bool { return n.Data == "script" })
+	scripts := All(b.Page.Root, func(n *html.Node) bool { return n.Data == "script" })
 	if len(scripts) != 1 && !b.callsAuthenticator(len(scripts)) ||
 		slices.ContainsFunc(scripts, func(n *html.Node) bool { return n.FirstChild != nil }) {
-		b.t.Errorf("%s has %d scripts, or one in the page", b.page.url, len(scripts))
+		b.T.Errorf("%s has %d scripts, or one in the page", b.Page.URL, len(scripts))
 	}
-	summary := find(b.page.root, func(n *html.Node) bool { return attribute(n, "class") == "problems" })
+	b.checkHeaders()
+	summary := Find(b.Page.Root, func(n *html.Node) bool { return Attribute(n, "class") == "problems" })
 	if summary == nil {
 		return
 	}
-	if !hasAttribute(summary, "autofocus") {
-		b.t.Errorf("%s: the summary of the mistakes does not take the focus", b.page.url)
+	if !HasAttribute(summary, "autofocus") {
+		b.T.Errorf("%s: the summary of the mistakes does not take the focus", b.Page.URL)
 	}
-	for _, link := range all(summary, func(n *html.Node) bool { return n.Data == "a" }) {
-		id := strings.TrimPrefix(attribute(link, "href"), "#")
-		field := find(b.page.root, func(n *html.Node) bool { return attribute(n, "id") == id })
-		if field == nil || attribute(field, "aria-invalid") != "true" {
-			b.t.Errorf("%s: the mistake %q leads to %q, which is no field with a mistake", b.page.url, textOf(link), id)
-		} else if hasAttribute(link, "data-line") {
+	for _, link := range All(summary, func(n *html.Node) bool { return n.Data == "a" }) {
+		id := strings.TrimPrefix(Attribute(link, "href"), "#")
+		field := Find(b.Page.Root, func(n *html.Node) bool { return Attribute(n, "id") == id })
+		if field == nil || Attribute(field, "aria-invalid") != "true" {
+			b.T.Errorf("%s: the mistake %q leads to %q, which is no field with a mistake", b.Page.URL, TextOf(link), id)
+		} else if HasAttribute(link, "data-line") {
 			continue
 		}
-		if mistake := find(b.page.root, func(n *html.Node) bool {
-			return attribute(n, "id") == id+"-mistake"
-		}); mistake == nil || textOf(mistake) != textOf(link) {
-			b.t.Errorf("%s: the mistake %q is not at its field", b.page.url, textOf(link))
-		} else if !strings.Contains(attribute(field, "aria-describedby"), id+"-mistake") {
-			b.t.Errorf("%s: the field %s is not described by its mistake", b.page.url, id)
+		if mistake := Find(b.Page.Root, func(n *html.Node) bool {
+			return Attribute(n, "id") == id+"-mistake"
+		}); mistake == nil || TextOf(mistake) != TextOf(link) {
+			b.T.Errorf("%s: the mistake %q is not at its field", b.Page.URL, TextOf(link))
+		} else if !strings.Contains(Attribute(field, "aria-describedby"), id+"-mistake") {
+			b.T.Errorf("%s: the field %s is not described by its mistake", b.Page.URL, id)
 		}
 	}
 }
 
-// cookie returns the value of the session cookie; otherwise empty.
-func (b *browser) cookie() string {
-	for _, c := range b.client.Jar.Cookies(b.page.url) {
+// Cookie returns the value of the session cookie; otherwise empty.
+func (b *Browser) Cookie() string {
+	for _, c := range b.Client.Jar.Cookies(b.Page.URL) {
 		if c.Name == "tollgate" {
 			return c.Value
 		}
@@ -150,155 +164,123 @@ func (b *browser) cookie() string {
 	return ""
 }
 
-// press presses the button with a text after filling in fields, given by their names and values in
-// turn, and checks the status of the page that follows.
-func (b *browser) press(button string, status int, fields ...string) {
-	b.t.Helper()
-	b.send(b.submission(button, fields...), status)
+// checkHeaders checks the headers of a page.
+func (b *Browser) checkHeaders() {
+	b.T.Helper()
+	h := b.Page.Header
+	policy := h.Get("Content-Security-Policy")
+	rest, good := strings.CutPrefix(policy, "default-src 'none'; style-src 'self'; script-src 'self'; img-src 'self' data:; "+
+		"connect-src 'self'; form-action 'self'")
+	// the page of a command leads to its port
+	if !good || !strings.HasSuffix(rest, "; frame-ancestors 'none'; base-uri 'none'") || strings.Contains(rest, "*") {
+		b.T.Errorf("%s has the policy %s", b.Page.URL, policy)
+	}
+	if referrer := h.Get("Referrer-Policy"); referrer != "same-origin" && referrer != "no-referrer" {
+		b.T.Errorf("%s has Referrer-Policy: %s", b.Page.URL, referrer)
+	}
+	if h.Get("X-Content-Type-Options") != "nosniff" || h.Get("X-Frame-Options") != "DENY" {
+		b.T.Errorf("%s has the headers %v", b.Page.URL, h)
+	}
+	if strings.Contains(b.Page.Body, `action="/console/sign-out"`) && h.Get("Cache-Control") != "no-store" {
+		b.T.Errorf("%s of a person has Cache-Control: %s", b.Page.URL, h.Get("Cache-Control"))
+	}
 }
 
-// submission returns the request that a browser sends when a button is pressed.
-func (b *browser) submission(button string, fields ...string) *http.Request {
-	b.t.Helper()
-	pressed := find(b.page.root, func(n *html.Node) bool {
-		return n.Data == "button" && (textOf(n) == button || attribute(n, "aria-label") == button)
+// Press presses the button with a text after filling in fields, given by their names and values in
+// turn, and checks the status of the page that follows.
+func (b *Browser) Press(button string, status int, fields ...string) *Browser {
+	b.T.Helper()
+	return b.Send(b.Submission(button, fields...), status)
+}
+
+// Submission returns the request that a browser sends when a button is pressed.
+func (b *Browser) Submission(button string, fields ...string) *http.Request {
+	b.T.Helper()
+	pressed := Find(b.Page.Root, func(n *html.Node) bool {
+		return n.Data == "button" && (TextOf(n) == button || Attribute(n, "aria-label") == button)
 	})
 	if pressed == nil {
-		b.t.Fatalf("no button %q:\n%s", button, b.text())
+		b.T.Fatalf("no button %q:\n%s", button, b.Text())
 	}
 	form := pressed
 	for form.Data != "form" {
 		form = form.Parent
 	}
 	values := url.Values{}
-	for _, n := range all(form, isField) {
+	for _, n := range All(form, isField) {
 		addField(values, n)
 	}
-	if name := attribute(pressed, "name"); name != "" {
-		values.Set(name, attribute(pressed, "value"))
+	if name := Attribute(pressed, "name"); name != "" {
+		values.Set(name, Attribute(pressed, "value"))
 	}
 	for i := 0; i < len(fields); i += 2 {
-		if !slices.ContainsFunc(all(form, isField), func(n *html.Node) bool {
-			return attribute(n, "name") == fields[i]
+		if !slices.ContainsFunc(All(form, isField), func(n *html.Node) bool {
+			return Attribute(n, "name") == fields[i]
 		}) {
-			b.t.Fatalf("the form has no field %q", fields[i])
+			b.T.Fatalf("the form has no field %q", fields[i])
 		}
 		values.Set(fields[i], fields[i+1])
 	}
-	action := attribute(form, "action")
-	if a := attribute(pressed, "formaction"); a != "" {
+	action := Attribute(form, "action")
+	if a := Attribute(pressed, "formaction"); a != "" {
 		action = a
 	}
-	if attribute(form, "method") != "post" {
+	if Attribute(form, "method") != "post" {
 		path, _, _ := strings.Cut(action, "#")
-		return b.request(http.MethodGet, path+"?"+values.Encode(), nil, "")
+		return b.Request(http.MethodGet, path+"?"+values.Encode(), nil, "")
 	}
-	body, contentType := encodeForm(b.t, values, attribute(form, "enctype"))
-	return b.request(http.MethodPost, action, body, contentType)
+	body, contentType := encodeForm(b.T, values, Attribute(form, "enctype"))
+	return b.Request(http.MethodPost, action, body, contentType)
 }
 
-func isField(n *html.Node) bool {
-	return attribute(n, "name") != "" && slices.Contains([]string{"input", "textarea", "select"}, n.Data)
-}
-
-func addField(values url.Values, n *html.Node) {
-	name := attribute(n, "name")
-	switch {
-	case n.Data == "textarea":
-		values.Add(name, strings.TrimPrefix(rawText(n), "\n"))
-	case n.Data == "select":
-		options := all(n, func(n *html.Node) bool { return n.Data == "option" })
-		chosen := slices.IndexFunc(options, func(n *html.Node) bool { return hasAttribute(n, "selected") })
-		option := options[max(chosen, 0)]
-		if !hasAttribute(option, "value") {
-			values.Add(name, textOf(option))
-			break
-		}
-		values.Add(name, attribute(option, "value"))
-	case attribute(n, "type") == "file":
-		values.Add(name, "")
-	case attribute(n, "type") == "checkbox" && !hasAttribute(n, "checked"):
-	default:
-		values.Add(name, attribute(n, "value"))
-	}
-}
-
-// encodeForm encodes a form as browsers do: with CRLF at the ends of lines.
-func encodeForm(t *testing.T, values url.Values, enctype string) ([]byte, string) {
-	t.Helper()
-	var body bytes.Buffer
-	parts := multipart.NewWriter(&body)
-	for name, all := range values {
-		for i, v := range all {
-			v = strings.ReplaceAll(v, "\n", "\r\n")
-			all[i] = v
-			var part io.Writer
-			var err error
-			if name == "file" {
-				part, err = parts.CreateFormFile(name, map[bool]string{true: "server.json"}[v != ""])
-			} else {
-				part, err = parts.CreateFormField(name)
-			}
-			if err != nil {
-				t.Fatal(err)
-			}
-			_, _ = io.WriteString(part, v) // a buffer never fails to write
-		}
-	}
-	if enctype != "multipart/form-data" {
-		return []byte(values.Encode()), "application/x-www-form-urlencoded"
-	}
-	if err := parts.Close(); err != nil {
-		t.Fatal(err)
-	}
-	return body.Bytes(), parts.FormDataContentType()
-}
-
-// follow follows the link with a text.
-func (b *browser) follow(link string, status int) {
-	b.t.Helper()
-	n := find(b.page.root, func(n *html.Node) bool { return n.Data == "a" && textOf(n) == link })
+// Follow follows the link with a text.
+func (b *Browser) Follow(link string, status int) *Browser {
+	b.T.Helper()
+	n := Find(b.Page.Root, func(n *html.Node) bool { return n.Data == "a" && TextOf(n) == link })
 	if n == nil {
-		b.t.Fatalf("no link %q:\n%s", link, b.text())
+		b.T.Fatalf("no link %q:\n%s", link, b.Text())
 	}
-	b.open(attribute(n, "href"), status)
+	return b.Open(Attribute(n, "href"), status)
 }
 
-// wantText checks that the page shows texts.
-func (b *browser) wantText(texts ...string) {
-	b.t.Helper()
+// WantText checks that the page shows texts.
+func (b *Browser) WantText(texts ...string) *Browser {
+	b.T.Helper()
 	for _, text := range texts {
-		if !strings.Contains(b.text(), text) {
-			b.t.Errorf("%s does not show %q:\n%s", b.page.url, text, b.text())
+		if !strings.Contains(b.Text(), text) {
+			b.T.Errorf("%s does not show %q:\n%s", b.Page.URL, text, b.Text())
 		}
 	}
+	return b
 }
 
-// wantNoText checks that the page does not show texts.
-func (b *browser) wantNoText(texts ...string) {
-	b.t.Helper()
+// WantNoText checks that the page does not show texts.
+func (b *Browser) WantNoText(texts ...string) *Browser {
+	b.T.Helper()
 	for _, text := range texts {
-		if strings.Contains(b.text(), text) {
-			b.t.Errorf("%s shows %q:\n%s", b.page.url, text, b.text())
+		if strings.Contains(b.Text(), text) {
+			b.T.Errorf("%s shows %q:\n%s", b.Page.URL, text, b.Text())
 		}
 	}
+	return b
 }
 
-// wantPath checks the address of the page.
-func (b *browser) wantPath(path string) {
-	b.t.Helper()
-	if got := b.page.url.RequestURI(); got != path {
-		b.t.Errorf("the page is %s, want %s", got, path)
+// WantPath checks the address of the page.
+func (b *Browser) WantPath(path string) *Browser {
+	b.T.Helper()
+	if got := b.Page.URL.RequestURI(); got != path {
+		b.T.Errorf("the page is %s, want %s", got, path)
 	}
+	return b
 }
 
-// field returns the value of a field of the page: of a visible one, if there is one with the name.
-func (b *browser) field(name string) string {
-	b.t.Helper()
+// Field returns the value of a field of the page: of a visible one, if there is one with the name.
+func (b *Browser) Field(name string) string {
+	b.T.Helper()
 	values := url.Values{}
-	named := all(b.page.root, func(n *html.Node) bool { return isField(n) && attribute(n, "name") == name })
+	named := All(b.Page.Root, func(n *html.Node) bool { return isField(n) && Attribute(n, "name") == name })
 	if visible := slices.DeleteFunc(slices.Clone(named), func(n *html.Node) bool {
-		return attribute(n, "type") == "hidden"
+		return Attribute(n, "type") == "hidden"
 	}); len(visible) > 0 {
 		named = visible
 	}
@@ -308,81 +290,39 @@ func (b *browser) field(name string) string {
 	return values.Get(name)
 }
 
-// signIn signs a person in, who stays on the page for that if status says so.
-func (b *browser) signIn(p *fixture.Person) {
-	b.t.Helper()
-	b.open("/console/sign-in", http.StatusOK)
-	b.press("Sign in", http.StatusOK, "email", p.Email, "password", fixture.Password)
-	b.wantText(p.Email)
-}
-
-// verify enters the code for a step-up that the page offers.
-func (b *browser) verify(e *fixture.Environment, p *fixture.Person, status int) {
-	b.t.Helper()
-	b.press("Send a code to "+p.Email[:1]+"…"+p.Email[strings.Index(p.Email, "@"):], http.StatusOK)
-	code := e.LastCode(b.t, p.Email)
-	b.press("Verify", status, "step-up.code", code[:3]+" "+code[3:])
-}
-
-// text returns what the page shows.
-func (b *browser) text() string {
-	return textOf(find(b.page.root, func(n *html.Node) bool { return n.Data == "body" }))
-}
-
-var spaces = regexp.MustCompile(`\s+`)
-
-// textOf returns the text of a node with single spaces, also between blocks.
-func textOf(n *html.Node) string {
-	var text strings.Builder
-	for c := range n.Descendants() {
-		switch {
-		case c.Type == html.TextNode:
-			text.WriteString(c.Data)
-		case !slices.Contains(inline, c.Data):
-			text.WriteByte(' ')
+// WantFields checks the values of fields of the page, given by their names and values in turn.
+func (b *Browser) WantFields(fields ...string) *Browser {
+	b.T.Helper()
+	for i := 0; i < len(fields); i += 2 {
+		if got := b.Field(fields[i]); got != fields[i+1] {
+			b.T.Errorf("%s has the %s %q, want %q", b.Page.URL, fields[i], got, fields[i+1])
 		}
 	}
-	return strings.TrimSpace(spaces.ReplaceAllString(text.String(), " "))
+	return b
 }
 
-// inline are the elements that do not begin a block.
-var inline = []string{"a", "b", "bdi", "code", "em", "i", "span", "strong", "time"}
-
-func rawText(n *html.Node) string {
-	var text strings.Builder
-	for c := range n.Descendants() {
-		if c.Type == html.TextNode {
-			text.WriteString(c.Data)
-		}
-	}
-	return text.String()
+// SignIn signs a person in.
+func (b *Browser) SignIn(email, password string) {
+	b.T.Helper()
+	b.Open("/console/sign-in", http.StatusOK)
+	b.Press("Sign in", http.StatusOK, "email", email, "password", password)
+	b.WantText(email)
 }
 
-func find(n *html.Node, wanted func(*html.Node) bool) *html.Node {
-	if found := all(n, wanted); len(found) > 0 {
-		return found[0]
-	}
-	return nil
+// Mailbox has the codes that were sent.
+type Mailbox interface {
+	LastCode(t *testing.T, recipient string) string
 }
 
-func all(n *html.Node, wanted func(*html.Node) bool) (found []*html.Node) {
-	for c := range n.Descendants() {
-		if c.Type == html.ElementNode && wanted(c) {
-			found = append(found, c)
-		}
-	}
-	return found
+// Verify enters the code for a step-up that the page offers.
+func (b *Browser) Verify(mail Mailbox, email string, status int) *Browser {
+	b.T.Helper()
+	b.Press("Send a code to "+email[:1]+"…"+email[strings.Index(email, "@"):], http.StatusOK)
+	code := mail.LastCode(b.T, email)
+	return b.Press("Verify", status, "step-up.code", code[:3]+" "+code[3:])
 }
 
-func attribute(n *html.Node, name string) string {
-	for _, a := range n.Attr {
-		if a.Key == name {
-			return a.Val
-		}
-	}
-	return ""
-}
-
-func hasAttribute(n *html.Node, name string) bool {
-	return slices.ContainsFunc(n.Attr, func(a html.Attribute) bool { return a.Key == name })
+// Text returns what the page shows.
+func (b *Browser) Text() string {
+	return TextOf(Find(b.Page.Root, func(n *html.Node) bool { return n.Data == "body" }))
 }
