@@ -12,6 +12,8 @@ import (
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
+
+	"github.com/tollgate-dev/tollgate/test/must"
 )
 
 // service responds OVER_LIMIT if the first value is over, and keeps the request.
@@ -37,9 +39,7 @@ func (s *service) ShouldRateLimit(
 func startService(t *testing.T) (*service, string) {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	s, server := &service{}, grpc.NewServer()
 	ratelimitpb.RegisterRateLimitServiceServer(server, s)
 	ended := make(chan error, 1)
@@ -97,9 +97,7 @@ func TestRun(t *testing.T) {
 			code := run(t.Context(), append([]string{"-dial_string", address}, test.args...), &out, &errs)
 			var compact bytes.Buffer
 			if out.Len() > 0 {
-				if err := json.Compact(&compact, out.Bytes()); err != nil {
-					t.Fatal(err)
-				}
+				must.Succeed(t, json.Compact(&compact, out.Bytes()))
 			}
 			if text := errs.String(); code == exitError &&
 				(strings.Count(text, "\n") != 1 || strings.Contains(text, "rpc error") ||

@@ -9,6 +9,8 @@ import (
 
 	"github.com/rivo/uniseg"
 	"pgregory.net/rapid"
+
+	"github.com/tollgate-dev/tollgate/test/must"
 )
 
 // TestTableLayouts checks the layout of one table on terminals of different widths.
@@ -77,9 +79,7 @@ func TestTableKeepsAll(t *testing.T) {
 		tab.Rows = rapid.SliceOfN(rapid.SliceOfN(cell, n, n), 0, 5).Draw(t, "rows")
 		width := rapid.IntRange(minColumnWidth+len("TITLE")+columnGap, 200).Draw(t, "width")
 		var out bytes.Buffer
-		if err := tab.printWithin(&out, width); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, tab.printWithin(&out, width))
 		want := ""
 		for _, row := range tab.Rows {
 			want += strings.Join(row, "")

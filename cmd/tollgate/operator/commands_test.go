@@ -1,8 +1,10 @@
 package operator_test
 
 import (
+	"io"
 	"net/http"
 	"net/http/httptest"
+	"runtime/debug"
 	"strings"
 	"testing"
 
@@ -13,90 +15,94 @@ import (
 	"github.com/tollgate-dev/tollgate/test/fixture"
 )
 
-func TestMain(m *testing.M) { fixture.Main(m) }
+func TestMain(m *testing.M) {
+	debug.SetGCPercent(400) // each command is a small program; collecting after each costs a third
+	fixture.Main(m)
+}
 
 // TestCommands runs the commands of transcripts on the database and, with --server, at a service with
-// the same records. Each does the same: it prints the same, unless a note says why not, and fails at
-// both or at none.
+// the same records. They print the same, and fail in both cases or in neither, unless a note says why.
 func TestCommands(t *testing.T) {
-	fixture.InEnvironment(t, func(t *testing.T, _ *fixture.Environment) {
-		for _, s := range readTranscripts(t, "both") {
-			t.Run(s.name(), func(t *testing.T) {
-				local, far := openSite(t, &s), openSite(t, &s)
-				far.more, far.Environ = []string{"--server", far.service.API}, []string{"TOLLGATE_TOKEN=" + far.boss.AccessToken}
-				here, there := local.run(t, &s), far.run(t, &s)
-				outputs := make([]string, len(s.commands))
-				for i, c := range s.commands {
-					outputs[i] = here[i].String()
-					if here[i] == there[i] {
-						continue
-					}
-					outputs[i] = "! on the database:\n" + outputs[i] + "! at the service:\n" + there[i].String()
-					explained := strings.Contains(c.notes, "# differs: ")
-					if (here[i].code == 0) != (there[i].code == 0) || here[i].stdout != there[i].stdout && !explained {
-						t.Errorf("%s %s differs:\n%s", s.path, c.line, outputs[i])
-					}
+	for _, s := range fixture.ReadTranscripts(t, "both") {
+		t.Run(s.Name(), func(t *testing.T) {
+			t.Parallel()
+			local := openSite(t, &s, fixture.NewEnvironment(t, "embedded"))
+			far := openSite(t, &s, otherEnvironment(t))
+			far.More = []string{"--server", far.service.API}
+			far.Environ = []string{"TOLLGATE_TOKEN=" + far.boss.AccessToken}
+			here, there := local.RunAll(t, &s), far.RunAll(t, &s)
+			outputs := make([]string, len(s.Commands))
+			for i, c := range s.Commands {
+				a, b := here[i], there[i]
+				same := a.Stdout == b.Stdout && (a.Code == 0) == (b.Code == 0)
+				if outputs[i] = a.With(b); same == strings.Contains(c.Notes, "# differs: ") {
+					t.Errorf("%s is the same: %t\n%s", c.Line, same, outputs[i])
 				}
-				s.compare(t, outputs)
-			})
-		}
-	})
+			}
+			s.Compare(t, outputs)
+		})
+	}
+}
+
+// otherEnvironment returns an environment with PostgreSQL and Valkey, if there are servers for it, so
+// that what is printed does not depend on the stores.
+func otherEnvironment(t *testing.T) *fixture.Environment {
+	t.Helper()
+	all := fixture.NewEnvironments(t)
+	return all[len(all)-1]
 }
 
 // TestLocalCommands runs the commands of transcripts that work on the database or on files only.
 func TestLocalCommands(t *testing.T) {
-	for _, s := range readTranscripts(t, "database") {
-		t.Run(s.name(), func(t *testing.T) {
-			e := fixture.NewEnvironment(t, "embedded")
-			e.Environ = append(e.Environ, s.settings...)
-			s.writeFiles(t, e.Dir)
-			p := &place{Environment: e, words: []string{"DIR", e.Dir}}
-			outputs := make([]string, len(s.commands))
-			for i, o := range p.run(t, &s) {
-				outputs[i] = o.String()
-			}
-			s.compare(t, outputs)
-		})
-	}
+	fixture.RunTranscripts(t, "database", func(t *testing.T, s *fixture.Transcript) *fixture.Place {
+		return fixture.NewPlace(t, s, fixture.NewEnvironment(t, "embedded"))
+	})
 }
 
 // site is a service with people: other has no grants, boss may do everything and ada publishes. There
 // are two versions of a server with the same remote, and another server.
 type site struct {
-	place
+	*fixture.Place
 	service   *fixture.Service
+	upstream  string // the address of another registry
 	boss, ada *fixture.Person
 }
 
-func openSite(t *testing.T, s *transcript) *site {
+func openSite(t *testing.T, s *fixture.Transcript, e *fixture.Environment) *site {
 	t.Helper()
-	e := fixture.NewEnvironment(t, "embedded")
 	e.Environ = append(e.Environ, append(fixture.RegistrySettings(), "PUBLIC_URL=https://tools.example.com")...)
-	e.Environ = append(e.Environ, s.settings...)
-	s.writeFiles(t, e.Dir)
-	p := &site{service: e.Start(t)}
+	p := &site{Place: fixture.NewPlace(t, s, e)}
+	others := httptest.NewServer(http.HandlerFunc(serveOthers))
+	t.Cleanup(others.Close) // after the service has stopped
+	p.upstream, p.service = others.URL, e.Start(t)
+	p.Words = append(p.Words, "UPSTREAM", others.URL)
 	e.NewPerson(t, "other@example.com")
 	p.boss = e.NewWriter(t, p.service, "boss@example.com", "operate *", "review *")
 	p.ada = e.NewWriter(t, p.service, "ada@example.com", "publish com.example/*")
-	for _, published := range []string{"com.example/weather 1.0.0", "com.example/weather 1.1.0", "com.example/news 1.0.0"} {
-		name, version, _ := strings.Cut(published, " ")
-		p.ada.PostJSON(t, p.service, "/v0.1/publish", fixture.NewServerDocument(name, version)).WantStatus(t, http.StatusOK)
+	for _, published := range []string{"weather 1.0.0", "weather 1.1.0", "news 1.0.0"} {
+		name, version, _ := strings.Cut("com.example/"+published, " ")
+		doc := fixture.NewServerDocument(name, version)
+		p.ada.PostJSON(t, p.service, "/v0.1/publish", doc).WantStatus(t, http.StatusOK)
 	}
-	others := httptest.NewServer(http.HandlerFunc(serveOthers))
-	t.Cleanup(others.Close)
-	p.place = place{Environment: e, words: []string{"DIR", e.Dir, "UPSTREAM", others.URL}}
 	return p
 }
 
-// serveOthers is another registry, and the receiver of a webhook at /hook.
+const upstream = `{"servers":[{"server":{"name":"com.example/news","description":"Mine","version":"2.0.0"}},
+	{"server":{"name":"io.example/two","description":"","version":"1.0.0"}}],"metadata":{"count":2}}`
+
+// serveOthers is another registry, which does not answer at /slow, and receivers of webhooks at /hook
+// and /broken. What the registry lists is never taken over.
 func serveOthers(w http.ResponseWriter, r *http.Request) {
-	if strings.HasPrefix(r.URL.Path, "/hook") {
-		return
+	switch top, _, _ := strings.Cut(r.URL.Path[1:], "/"); top {
+	case "slow":
+		<-r.Context().Done()
+	case "broken":
+		w.WriteHeader(http.StatusInternalServerError)
+	case "hook":
+	default:
+		w.Header().Set("Content-Type", "application/json")
+		_, _ = io.WriteString(w, upstream) // the client may be gone
 	}
-	w.Header().Set("Content-Type", "application/json")
-	// the client reports a failure
-	_, _ = w.Write([]byte(`{"servers":[{"server":{"name":"io.example/one","description":"One","version":"1.0.0"}},` +
-		`{"server":{"name":"io.example/two","description":"","version":"1.0.0"}}],"metadata":{"count":2}}`))
 }
 
 // TestEveryCommandIsInATranscript walks all commands of operators. Each is called in a transcript, and
@@ -104,9 +110,9 @@ func serveOthers(w http.ResponseWriter, r *http.Request) {
 func TestEveryCommandIsInATranscript(t *testing.T) {
 	called := map[string]bool{}
 	for _, folder := range []string{"both", "database"} {
-		for _, s := range readTranscripts(t, folder) {
-			for _, c := range s.commands {
-				words := splitWords(c.line)
+		for _, s := range fixture.ReadTranscripts(t, folder) {
+			for _, c := range s.Commands {
+				words := fixture.SplitWords(c.Line)
 				for n := range words {
 					called[strings.Join(words[:n+1], " ")] = true
 				}

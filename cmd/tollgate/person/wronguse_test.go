@@ -1,7 +1,6 @@
-package program
+package person_test
 
 import (
-	"bytes"
 	"os"
 	"path/filepath"
 	"strings"
@@ -9,72 +8,62 @@ import (
 
 	"github.com/tollgate-dev/tollgate/cmd/tollgate/cli"
 	"github.com/tollgate-dev/tollgate/cmd/tollgate/person"
+	"github.com/tollgate-dev/tollgate/cmd/tollgate/program"
+	"github.com/tollgate-dev/tollgate/test/must"
 )
 
-// TestPublisherErrors checks that each error is one sentence that names the problem, and that the
-// exit code distinguishes a missing sign-in from other failures.
-func TestPublisherErrors(t *testing.T) {
+// TestWrongUse checks that each error is one sentence that names the problem, and that the exit code
+// distinguishes a missing sign-in from other failures.
+func TestWrongUse(t *testing.T) {
 	dir := t.TempDir()
-	readable := filepath.Join(dir, "readable.json") // by other users
-	if err := os.WriteFile(readable, []byte("{}"), 0o644); err != nil {
-		t.Fatal(err)
+	for name, mode := range map[string]os.FileMode{"readable.json": 0o644, "server.json": 0o600} { // by other users
+		must.Succeed(t, os.WriteFile(filepath.Join(dir, name), []byte("{}"), mode))
 	}
-	document := filepath.Join(dir, "server.json")
-	if err := os.WriteFile(document, []byte("{}"), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	missing := filepath.Join(dir, "missing.json")
+	const signIn, away = "tollgate login", "http://127.0.0.1:1"
 	for _, c := range []struct {
-		credentials string
-		args        []string
 		code        int
-		names       string
+		line, names string
 	}{
-		{missing, []string{"publish", document}, cli.ExitSignIn, "tollgate login"},
-		{
-			missing, []string{"publish", "--url", "https://127.0.0.1:1", filepath.Join(dir, "nothing.json")},
-			cli.ExitFailed, "nothing.json",
-		},
-		{missing, []string{"publish", "--url", "http://127.0.0.1:1", document}, cli.ExitFailed, "127.0.0.1:1"},
-		{missing, []string{"publish"}, cli.ExitFailed, "arg"},
-		{missing, []string{"publish", "-o", "xml", document}, cli.ExitFailed, "--output"},
-		{missing, []string{"status"}, cli.ExitSignIn, "tollgate login"},
-		{missing, []string{"status", "--url", "http://example.com"}, cli.ExitFailed, "--insecure-http"},
-		{missing, []string{"status", "--set", "deleted"}, cli.ExitFailed, "NAME"},
-		{missing, []string{"status", "com.example/weather", "--message", "M"}, cli.ExitFailed, "--set"},
-		{missing, []string{"status", "com.example/weather@"}, cli.ExitFailed, "NAME@VERSION"},
-		{missing, []string{"status", "@1.0.0"}, cli.ExitFailed, "NAME@VERSION"},
-		{missing, []string{"whoami"}, cli.ExitSignIn, "tollgate login"},
-		{missing, []string{"logout"}, cli.ExitSignIn, "tollgate login"},
-		{missing, []string{"login", "--code", "123456"}, cli.ExitSignIn, "tollgate login"},
-		{missing, []string{"login"}, cli.ExitFailed, "--url"},
-		{missing, []string{"login", "--url", "http://127.0.0.1:1"}, cli.ExitFailed, "--email"},
-		{
-			missing, []string{"login", "--url", "http://127.0.0.1:1", "--email", "a@example.com"}, cli.ExitFailed,
-			"--password-stdin",
-		},
-		{
-			missing, []string{"login", "--url", "http://127.0.0.1:1", "--email", "nonsense", "--password-stdin"},
-			cli.ExitFailed, "email",
-		},
-		{missing, []string{"login", "--step-up", "pigeon"}, cli.ExitFailed, "--step-up"},
-		{missing, []string{"login", "--step-up", "email", "--code", "123456"}, cli.ExitFailed, "--code"},
-		{
-			missing, []string{"login", "--url", "http://example.com", "--email", "a@example.com", "--password-stdin"},
-			cli.ExitFailed, "--insecure-http",
-		},
-		{readable, []string{"whoami"}, cli.ExitFailed, readable},
-		{readable, []string{"login"}, cli.ExitFailed, readable},
+		{cli.ExitSignIn, "publish DIR/server.json", signIn},
+		{cli.ExitFailed, "publish --url https://127.0.0.1:1 DIR/nothing.json", "nothing.json"},
+		{cli.ExitFailed, "publish --url " + away + " DIR/server.json", "127.0.0.1:1"},
+		{cli.ExitFailed, "publish", "arg"},
+		{cli.ExitFailed, "publish -o xml DIR/server.json", "--output"},
+		{cli.ExitSignIn, "status", signIn},
+		{cli.ExitFailed, "status --url http://example.com", "--insecure-http"},
+		{cli.ExitFailed, "status --set deleted", "NAME"},
+		{cli.ExitFailed, "status com.example/weather --set gone", `"gone" is not a status: use active`},
+		{cli.ExitFailed, "status com.example/weather --message M", "--set"},
+		{cli.ExitFailed, "status com.example/weather@", "NAME@VERSION"},
+		{cli.ExitFailed, "status @1.0.0", "NAME@VERSION"},
+		{cli.ExitSignIn, "whoami", signIn},
+		{cli.ExitSignIn, "logout", signIn},
+		{cli.ExitSignIn, "login --code 123456", signIn},
+		{cli.ExitFailed, "login", "--url"},
+		{cli.ExitFailed, "login --url ftp://example.com", `"ftp://example.com" does not begin with`},
+		{cli.ExitFailed, "login --url " + away, "--email"},
+		{cli.ExitFailed, "login --url " + away + " --email a@example.com", "--password-stdin"},
+		{cli.ExitFailed, "login --url " + away + " --email nonsense --password-stdin", "email"},
+		{cli.ExitFailed, "login --step-up pigeon", "--step-up"},
+		{cli.ExitFailed, "login --step-up email --code 123456", "--code"},
+		{cli.ExitFailed, "login --url http://example.com --email a@example.com --password-stdin", "--insecure-http"},
+		{cli.ExitSignIn, "server deprecate com.example/weather", signIn},
+		{cli.ExitFailed, "whoami", "DIR/readable.json"},
+		{cli.ExitFailed, "login", "DIR/readable.json"},
 	} {
-		var stdout, stderr bytes.Buffer
-		code := Run(t.Context(), cli.Process{
-			Args: c.args, Environ: []string{person.CredentialsVariable + "=" + c.credentials},
-			Stdin: strings.NewReader("password"), Stdout: &stdout, Stderr: &stderr,
+		file, names := "DIR/missing.json", strings.ReplaceAll(c.names, "DIR", dir)
+		if strings.HasSuffix(c.names, "readable.json") {
+			file = c.names
+		}
+		var stdout, stderr strings.Builder
+		code := program.Run(t.Context(), cli.Process{
+			Args:    strings.Fields(strings.ReplaceAll(c.line, "DIR", dir)),
+			Environ: []string{person.CredentialsVariable + "=" + strings.ReplaceAll(file, "DIR", dir)},
+			Stdin:   strings.NewReader("password"), Stdout: &stdout, Stderr: &stderr,
 		})
-		if code != c.code || !strings.Contains(stderr.String(), c.names) || strings.Count(stderr.String(), "\n") != 1 ||
-			stdout.Len() > 0 {
-			t.Errorf("%v: code %d, %q, %q, want %d and one sentence that contains %q", c.args, code, stderr.String(),
-				stdout.String(), c.code, c.names)
+		text := stderr.String()
+		if code != c.code || !strings.Contains(text, names) || strings.Count(text, "\n") != 1 || stdout.Len() > 0 {
+			t.Errorf("%s: code %d, %q, %s, want %d, a sentence with %q", c.line, code, text, &stdout, c.code, names)
 		}
 	}
 }

@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/tollgate-dev/tollgate/cmd/tollgate/cli"
+	"github.com/tollgate-dev/tollgate/test/must"
 )
 
 func TestHealth(t *testing.T) {
@@ -32,18 +33,12 @@ func TestHealth(t *testing.T) {
 	defer plain.Close()
 	defer secure.Close()
 	service, err := url.Parse(plain.URL)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	dir := t.TempDir()
 	authority, empty := filepath.Join(dir, "ca.pem"), filepath.Join(dir, "empty")
 	content := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: secure.Certificate().Raw})
-	if err := os.WriteFile(authority, content, 0o600); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(empty, nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, os.WriteFile(authority, content, 0o600))
+	must.Succeed(t, os.WriteFile(empty, nil, 0o600))
 	for _, c := range []struct {
 		args []string
 		path string // of the request to the service

@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/tollgate-dev/tollgate/cmd/tollgate/cli"
+	"github.com/tollgate-dev/tollgate/test/must"
 	"github.com/tollgate-dev/tollgate/wiring/settings"
 )
 
@@ -24,9 +25,7 @@ func TestReferences(t *testing.T) {
 		"../../../docs/risk-policy.yaml": settings.RiskPolicy(),
 	} {
 		if *update {
-			if err := os.WriteFile(file, []byte(want), 0o600); err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, os.WriteFile(file, []byte(want), 0o600))
 		}
 		if got, err := os.ReadFile(file); err != nil || string(got) != want {
 			t.Errorf("%s does not match the program (%v): run 'make generate' and commit the file", file, err)
@@ -116,9 +115,7 @@ with its current value, with secrets masked.
 func settingReference(t *testing.T) string {
 	t.Helper()
 	vars, err := settings.Describe(nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	var b bytes.Buffer
 	b.WriteString(withBackquotes(settingsHead))
 	for _, v := range vars {

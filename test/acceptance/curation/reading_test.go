@@ -13,6 +13,7 @@ import (
 	"github.com/tollgate-dev/tollgate/test/apiclient"
 	"github.com/tollgate-dev/tollgate/test/await"
 	"github.com/tollgate-dev/tollgate/test/fixture"
+	"github.com/tollgate-dev/tollgate/test/must"
 )
 
 // openReads are the paths that stay open if reading the registry needs a caller (contract C-41), and
@@ -28,9 +29,7 @@ var pathParameter = regexp.MustCompile(`\{([a-zA-Z]+)\}`)
 func readPaths(t *testing.T) (paths []string) {
 	t.Helper()
 	document, err := openapi3.NewLoader().LoadFromData(apidocs.Document())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	known := map[string]string{
 		"{serverName}": "com.example%2Fa", "{version}": "1.0.0", "{view}": "all", "{file}": "claude.json", "{format}": "json",
 	}
@@ -136,21 +135,15 @@ func checkPrivateConsole(t *testing.T, s *site, token string) {
 		get := func(header ...string) apiclient.Response {
 			t.Helper()
 			r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, s.one.API+path, nil)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, err)
 			for i := 0; i+1 < len(header); i += 2 {
 				r.Header.Set(header[i], header[i+1])
 			}
 			got, err := client.Do(r)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, err)
 			defer got.Body.Close()
 			body, err := io.ReadAll(got.Body)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, err)
 			return apiclient.Response{Status: got.StatusCode, Header: got.Header, Body: body}
 		}
 		if a := get("Accept", "text/html"); a.Status != http.StatusSeeOther || !strings.Contains(a.Header.Get("Location"), "/sign-in") {

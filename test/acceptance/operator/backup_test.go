@@ -14,6 +14,7 @@ import (
 	"github.com/tollgate-dev/tollgate/test/apiclient"
 	"github.com/tollgate-dev/tollgate/test/fixture"
 	"github.com/tollgate-dev/tollgate/test/instance"
+	"github.com/tollgate-dev/tollgate/test/must"
 )
 
 // TestBackupAndRestore runs the commands of docs/backup.md: the first block for a database while
@@ -21,9 +22,7 @@ import (
 // Changes made after the backup are gone; everything else exists.
 func TestBackupAndRestore(t *testing.T) {
 	content, err := os.ReadFile("../../../docs/backup.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	chapters := map[string]string{"embedded": "## SQLite", "production": "## PostgreSQL"}
 	fixture.InEnvironment(t, func(t *testing.T, e *fixture.Environment) {
 		if e.Shared {

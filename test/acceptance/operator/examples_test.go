@@ -20,6 +20,7 @@ import (
 	"github.com/tollgate-dev/tollgate/test/await"
 	"github.com/tollgate-dev/tollgate/test/fixture"
 	"github.com/tollgate-dev/tollgate/test/instance"
+	"github.com/tollgate-dev/tollgate/test/must"
 	"github.com/tollgate-dev/tollgate/test/oidcissuer"
 )
 
@@ -102,9 +103,7 @@ var exampleServices = []string{
 // servers of the test.
 func TestCommandExamples(t *testing.T) {
 	content, err := os.ReadFile("../../../docs/commands.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	template := newExampleData(t)
 	lines := 0
 	for name, examples := range commandExamples(string(content)) {
@@ -226,22 +225,14 @@ func (e *exampleData) writeFiles(t *testing.T) {
 	t.Helper()
 	files := filepath.Join(e.Dir, "files")
 	for _, folder := range []string{"servers", "state"} {
-		if err := os.MkdirAll(filepath.Join(files, folder), 0o700); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, os.MkdirAll(filepath.Join(files, folder), 0o700))
 	}
 	doc, err := json.Marshal(fixture.NewServerDocument("com.example/news", "1.0.0"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	events, err := os.ReadFile("../../../adapters/loginhistory/testdata/events.jsonl")
-	if err != nil {
-		t.Fatal(err)
-	}
-	traffic, err := os.ReadFile("../../../cmd/tollgate/testdata/simulate/traffic.jsonl")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
+	traffic, err := os.ReadFile("../../../cmd/tollgate/limits/testdata/simulate/traffic.jsonl")
+	must.Succeed(t, err)
 	for name, content := range map[string]string{
 		"server.json":       string(doc),
 		"servers/news.json": string(doc),
@@ -259,17 +250,13 @@ func (e *exampleData) writeFiles(t *testing.T) {
 	}
 	for _, rules := range []string{"rules", "changed"} { // equal, so that nothing is newly refused
 		if err := os.CopyFS(filepath.Join(files, rules),
-			os.DirFS("../../../cmd/tollgate/testdata/simulate/old")); err != nil {
+			os.DirFS("../../../cmd/tollgate/limits/testdata/simulate/old")); err != nil {
 			t.Fatal(err)
 		}
 	}
 	docs, err := filepath.Abs("../../../docs")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Symlink(docs, filepath.Join(files, "docs")); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
+	must.Succeed(t, os.Symlink(docs, filepath.Join(files, "docs")))
 }
 
 // example is one line that runs in its own folder.
@@ -285,9 +272,7 @@ func (e *exampleData) runExample(t *testing.T, name, line string) {
 	t.Parallel()
 	x := &example{name: name, line: strings.NewReplacer(e.replacements...).Replace(line), dir: t.TempDir()}
 	for _, part := range []string{"data", "files"} {
-		if err := os.CopyFS(filepath.Join(x.dir, part), os.DirFS(filepath.Join(e.Dir, part))); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, os.CopyFS(filepath.Join(x.dir, part), os.DirFS(filepath.Join(e.Dir, part))))
 	}
 	x.environ = append(append([]string{}, e.Environ...),
 		"DATA_DIR="+filepath.Join(x.dir, "data"), "PATH="+fixture.BinDir+":"+os.Getenv("PATH"),
@@ -328,9 +313,7 @@ func (x *example) startService(t *testing.T) {
 	s := fixture.Launch(t, "serve", x.environ)
 	s.AwaitRules()
 	_, port, err := net.SplitHostPort(s.Process.API)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	x.environ = append(x.environ, "SERVICE="+s.API, "PORT="+port)
 	x.line = strings.NewReplacer("https://tollgate.example.com", s.API, publicURL, s.API, "http://localhost:8080",
 		s.RateLimitAPI).Replace(x.line)
@@ -363,9 +346,7 @@ func (x *example) runLine(t *testing.T) {
 	switch {
 	case x.name == "tollgate serve" || x.name == "tollgate ratelimit" || x.line == "tollgate serve":
 		service, err := instance.Start("bash", x.environ, "-c", x.line)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		if err := service.Stop(); err != nil {
 			t.Errorf("%v\n%s", err, service.Log())
 		}
@@ -402,9 +383,7 @@ func enrolPerson(t *testing.T, x *example) string {
 		t.Fatalf("%v: %s", err, out)
 	}
 	code, err := totp.GenerateCode(told.Secret, time.Now())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	return code
 }
 

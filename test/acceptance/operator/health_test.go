@@ -11,6 +11,7 @@ import (
 	"github.com/tollgate-dev/tollgate/test/await"
 	"github.com/tollgate-dev/tollgate/test/fixture"
 	"github.com/tollgate-dev/tollgate/test/instance"
+	"github.com/tollgate-dev/tollgate/test/must"
 	"github.com/tollgate-dev/tollgate/test/testcert"
 )
 
@@ -18,9 +19,7 @@ import (
 func runHealth(t *testing.T, i *instance.Instance, environ []string, args ...string) (code int, told string) {
 	t.Helper()
 	_, port, err := net.SplitHostPort(i.API)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	cmd := exec.Command(filepath.Join(fixture.BinDir, "tollgate"), append([]string{"health"}, args...)...)
 	cmd.Env = append(append([]string{}, environ...), "PORT="+port)
 	out, _ := cmd.CombinedOutput() // the caller checks the exit code
@@ -36,9 +35,7 @@ func TestHealthCommand(t *testing.T) {
 	files.Write(t, authority)
 	environ := append(append(e.Environ, files.Environ()...), "SHUTDOWN_DRAIN=10m")
 	i, err := instance.Start(filepath.Join(fixture.BinDir, "tollgate"), environ, "serve")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	defer i.Kill()
 	if code, told := runHealth(t, i, environ); code != 0 || told != "https://"+i.API+"/ready is ready\n" {
 		t.Errorf("while it serves: code %d, %q", code, told)
@@ -47,9 +44,7 @@ func TestHealthCommand(t *testing.T) {
 		!strings.Contains(told, "certificate") {
 		t.Errorf("by a name that the certificate does not bear: code %d, %q", code, told)
 	}
-	if err := syscall.Kill(i.PID(), syscall.SIGTERM); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, syscall.Kill(i.PID(), syscall.SIGTERM))
 	await.Until(t, "the answer of an instance that drains", func() bool {
 		code, told := runHealth(t, i, environ)
 		return code == 1 && strings.HasSuffix(told, "/ready is not ready: it is terminating\n")

@@ -16,6 +16,7 @@ import (
 	"github.com/tollgate-dev/tollgate/test/apiclient"
 	"github.com/tollgate-dev/tollgate/test/await"
 	"github.com/tollgate-dev/tollgate/test/fixture"
+	"github.com/tollgate-dev/tollgate/test/must"
 )
 
 // importResult is the output of `registry import --output json`.
@@ -71,9 +72,7 @@ func newSampleExport(t *testing.T, servers int) string {
 	text, err := json.MarshalIndent(map[string]any{
 		"servers": records, "metadata": map[string]any{"count": len(records)},
 	}, "", " ")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	return string(text)
 }
 
@@ -153,82 +152,6 @@ func wantImported(t *testing.T, s *fixture.Service) {
 	}
 }
 
-func TestTransferGoesOnPastBadRecords(t *testing.T) {
-	fixture.InEnvironment(t, func(t *testing.T, e *fixture.Environment) {
-		e.Environ = append(e.Environ, "REMOTE_URL_UNIQUE=true")
-		s := e.Start(t)
-		record := func(doc map[string]any) string {
-			text, err := json.Marshal(map[string]any{"server": doc})
-			if err != nil {
-				t.Fatal(err)
-			}
-			return string(text)
-		}
-		empty, stolen := fixture.NewServerDocument("org.example/empty", "1.0.0"),
-			fixture.NewServerDocument("org.example/thief", "1.0.0")
-		empty["repository"] = map[string]any{}
-		stolen["remotes"] = fixture.NewServerDocument("org.example/good", "1.0.0")["remotes"]
-		dir := filepath.Join(e.Dir, "in")
-		if err := os.MkdirAll(filepath.Join(dir, "more"), 0o700); err != nil {
-			t.Fatal(err)
-		}
-		fixture.WriteFile(t, filepath.Join(dir, "1.json"), `{"servers":[`+strings.Join([]string{
-			record(fixture.NewServerDocument("org.example/good", "1.0.0")), `{"server": nonsense}`, record(empty),
-			record(stolen),
-			record(fixture.NewServerDocument("org.example/good", "2.0.0")),
-		}, ",")+`]}`)
-		fixture.WriteFile(t, filepath.Join(dir, "2.json"),
-			`{"servers":[`+record(fixture.NewServerDocument("org.example/cut", "1.0.0")))
-		alone, err := json.Marshal(fixture.NewServerDocument("org.example/alone", "1.0.0"))
-		if err != nil {
-			t.Fatal(err)
-		}
-		fixture.WriteFile(t, filepath.Join(dir, "more", "server.json"), string(alone))
-
-		out, told, code := e.TryCommand(t, "", "registry", "import", dir)
-		if code != 1 || !strings.Contains(told, "1 file could not be read to the end") {
-			t.Errorf("exit %d, %s, want 1 for the file that is cut", code, told)
-		}
-		for _, want := range []string{
-			"org.example/empty@1.0.0", "repository.url is required", "org.example/thief@1.0.0",
-			"belongs to another server",
-			"1.json, record 2", "2.json", "ends in the middle of its JSON", "total 4",
-		} {
-			if !strings.Contains(out, want) {
-				t.Errorf("the table does not contain %q:\n%s", want, out)
-			}
-		}
-		apiclient.Call(t, "GET", fixture.ServerURL(s, "org.example/alone", "/versions/latest"), nil).WantStatus(t,
-			http.StatusOK)
-		apiclient.Call(t, "GET", fixture.ServerURL(s, "org.example/empty", "/versions/latest"), nil).WantStatus(t,
-			http.StatusNotFound)
-
-		one := filepath.Join(dir, "1.json")
-		if _, told, code := e.TryCommand(t, "", "registry", "import", one); code != 0 || told != "" {
-			t.Errorf("exit %d, %q, want 0 and no bar where there is no terminal", code, told)
-		}
-		if _, told, code := e.TryCommand(t, "", "registry", "import", "--strict", one); code != 1 ||
-			!strings.Contains(told, "records were refused") {
-			t.Errorf("exit %d, %q of a strict import, want 1", code, told)
-		}
-		importRegistry(t, e, "--lenient", one).want(t, 1, 2, 2)
-		if !strings.Contains(e.RunCommand(t, "", "registry", "export"), `"name":"org.example/empty"`) {
-			t.Error("a lenient import takes no document that breaks a rule")
-		}
-
-		other := fixture.NewServerDocument("org.example/alone", "1.0.0")
-		other["title"] = "Another"
-		out, _, code = e.TryCommand(t, record(other), "registry", "import", "-")
-		if code != 1 || !strings.Contains(out, "cannot be replaced") {
-			t.Errorf("exit %d of another document for a version, want 1: %s", code, out)
-		}
-		if _, told, code := e.TryCommand(t, "", "registry", "import", filepath.Join(dir, "missing.json")); code != 1 ||
-			!strings.Contains(told, "missing.json") {
-			t.Errorf("exit %d, %s, want the missing file named", code, told)
-		}
-	})
-}
-
 // TestTransferFromRegistry copies a whole running registry over its API.
 func TestTransferFromRegistry(t *testing.T) {
 	fixture.InEnvironment(t, func(t *testing.T, e *fixture.Environment) {
@@ -293,9 +216,7 @@ func TestTransferKilled(t *testing.T) {
 		fixture.WriteFile(t, file, newSampleExport(t, 400))
 		killed := exec.Command(filepath.Join(fixture.BinDir, "tollgate"), "registry", "import", file)
 		killed.Env = e.Environ
-		if err := killed.Start(); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, killed.Start())
 		await.Until(t, "the import has stored a server", func() bool {
 			return apiclient.Call(t, "GET", fixture.ServerURL(s, "org.example/server-1", "/versions/latest"),
 				nil).Status == http.StatusOK
@@ -306,45 +227,4 @@ func TestTransferKilled(t *testing.T) {
 		importRegistry(t, e, "--strict", file).want(t, 1000-stored, stored, 0)
 		wantImportAudited(t, e, 1000)
 	})
-}
-
-func TestRegistryValidate(t *testing.T) {
-	e := fixture.NewEnvironment(t, "embedded")
-	e.Environ = append(e.Environ, "DATA_DIR=/nowhere/to/be/written") // no records are needed
-	good, err := json.Marshal(fixture.NewServerDocument("com.example/weather", "1.0.0"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	file := filepath.Join(e.Dir, "server.json")
-	fixture.WriteFile(t, file, string(good))
-	warned := `{"name":"com.example/weather","description":"Forecasts","version":"1.0.0"}`
-	bad := `{"name":"weather","description":"Forecasts","version":"^1.0.0","colour":1}`
-
-	out, told, code := e.TryCommand(t, warned, "registry", "validate", file, "-")
-	if code != 0 || told != "" || !strings.Contains(out, "warning") || strings.Count(out, "ok") != 2 {
-		t.Errorf("exit %d, %q of two good documents: %s", code, told, out)
-	}
-	out, told, code = e.TryCommand(t, bad, "registry", "validate", "--output", "json", file, "-", "missing.json")
-	var verdicts []struct {
-		File   string
-		Valid  bool
-		Issues []map[string]string
-	}
-	if err := json.Unmarshal([]byte(out), &verdicts); err != nil {
-		t.Fatalf("%v: %s", err, out)
-	}
-	if code != 1 || !strings.Contains(told, "2 of 3 documents are not valid") || !verdicts[0].Valid ||
-		verdicts[1].Valid || verdicts[2].Valid {
-		t.Errorf("exit %d, %q: %s", code, told, out)
-	}
-	s := fixture.NewEnvironment(t, "api").Start(t)
-	var answer struct{ Issues []map[string]string }
-	apiclient.Call(t, "POST", s.API+"/v0.1/validate", bad).WantStatus(t, http.StatusOK).Decode(t, &answer)
-	if got, want := fmt.Sprint(verdicts[1].Issues), fmt.Sprint(answer.Issues); got != want {
-		t.Errorf("the command finds %s, the API %s", got, want)
-	}
-	if out, _, code := e.TryCommand(t, "[]", "registry", "validate", "-"); code != 1 ||
-		!strings.Contains(out, "must be a JSON object") {
-		t.Errorf("exit %d of what is no document: %s", code, out)
-	}
 }

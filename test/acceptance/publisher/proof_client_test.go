@@ -12,6 +12,7 @@ import (
 
 	"github.com/tollgate-dev/tollgate/test/fixture"
 	"github.com/tollgate-dev/tollgate/test/instance"
+	"github.com/tollgate-dev/tollgate/test/must"
 )
 
 // The publishing client of the public registry. The tests run it unmodified.
@@ -56,14 +57,10 @@ var buildClient = sync.OnceValues(func() (string, error) {
 func linkClient(t *testing.T) string {
 	t.Helper()
 	program, err := buildClient()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	dir := t.TempDir()
 	for _, name := range []string{"mcp-publisher", "publisher"} {
-		if err := os.Symlink(program, filepath.Join(dir, name)); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, os.Symlink(program, filepath.Join(dir, name)))
 	}
 	return dir
 }
@@ -116,16 +113,12 @@ func (c *proofClient) tokenFile() string {
 func (c *proofClient) wantToken(t *testing.T, s *fixture.Service, method string) publisherClaims {
 	t.Helper()
 	info, err := os.Stat(c.tokenFile())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	if info.Mode().Perm() != 0o600 {
 		t.Errorf("the token file has mode %v", info.Mode())
 	}
 	text, err := os.ReadFile(c.tokenFile())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	var stored map[string]string
 	fixture.DecodeJSON(t, string(text), &stored)
 	if len(stored) != 3 || stored["method"] != method || stored["registry"] != s.API {
@@ -156,9 +149,7 @@ func readClaims(t *testing.T, token string) (c publisherClaims) {
 	}
 	decode := func(part string, into any) {
 		text, err := base64.RawURLEncoding.DecodeString(part)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		fixture.DecodeJSON(t, string(text), into)
 	}
 	var header struct{ Typ string }

@@ -16,6 +16,7 @@ import (
 
 	"github.com/tollgate-dev/tollgate/test/apiclient"
 	"github.com/tollgate-dev/tollgate/test/fixture"
+	"github.com/tollgate-dev/tollgate/test/must"
 	"github.com/tollgate-dev/tollgate/test/testcert"
 )
 
@@ -87,9 +88,7 @@ func startPage(t *testing.T, p *proofSite, by *testcert.Certificate, domain stri
 	if errors.Is(err, os.ErrPermission) {
 		t.Skip("needs the right to listen on port 443")
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	server := httptest.NewUnstartedServer(s.respond)
 	_ = server.Listener.Close() // it has another
 	server.Listener = listener

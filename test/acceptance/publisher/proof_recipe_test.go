@@ -13,6 +13,7 @@ import (
 	"go.yaml.in/yaml/v4"
 
 	"github.com/tollgate-dev/tollgate/test/fixture"
+	"github.com/tollgate-dev/tollgate/test/must"
 	"github.com/tollgate-dev/tollgate/test/oidcissuer"
 )
 
@@ -29,9 +30,7 @@ var (
 func readRecipe(t *testing.T, heading string, addresses ...string) (r recipe) {
 	t.Helper()
 	content, err := os.ReadFile("../../../docs/publishing.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	_, section, _ := strings.Cut(string(content), "\n## Without a person\n")
 	_, part, found := strings.Cut(section, "\n### "+heading+"\n")
 	if !found {
@@ -65,9 +64,7 @@ func newShell(t *testing.T, p *proofSite, version string, environ ...string) *sh
 		"PATH="+fixture.BinDir+":"+linkClient(t)+":"+os.Getenv("PATH"))
 	s.environ = append(s.environ, environ...)
 	text, err := json.Marshal(fixture.NewServerDocument("com.example/weather", version))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	fixture.WriteFile(t, filepath.Join(s.dir, "server.json"), string(text))
 	return s
 }
@@ -131,9 +128,7 @@ func runWorkflow(t *testing.T, p *proofSite, issuer *oidcissuer.Issuer, r recipe
 			Steps []struct{ Name, Run string }
 		}
 	}
-	if err := yaml.Unmarshal([]byte(r.yaml[0]), &workflow); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, yaml.Unmarshal([]byte(r.yaml[0]), &workflow))
 	if workflow.Permissions["id-token"] != "write" {
 		t.Errorf("the workflow has the permissions %v", workflow.Permissions)
 	}
@@ -165,9 +160,7 @@ func runGitLabJob(t *testing.T, p *proofSite, issuer *oidcissuer.Issuer, r recip
 		IDTokens map[string]struct{ Aud string } `yaml:"id_tokens"`
 		Script   []string
 	}
-	if err := yaml.Unmarshal([]byte(r.yaml[0]), &file); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, yaml.Unmarshal([]byte(r.yaml[0]), &file))
 	newShell(t, p, "1.2.0").run(t, r.shell[0])
 	claims := issuer.NewClaims(file["publish"].IDTokens["TOLLGATE_ID_TOKEN"].Aud, time.Now())
 	for name, value := range map[string]string{

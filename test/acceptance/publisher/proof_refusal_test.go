@@ -17,6 +17,7 @@ import (
 	"github.com/tollgate-dev/tollgate/test/await"
 	"github.com/tollgate-dev/tollgate/test/dnsserver"
 	"github.com/tollgate-dev/tollgate/test/fixture"
+	"github.com/tollgate-dev/tollgate/test/must"
 	"github.com/tollgate-dev/tollgate/test/testcert"
 )
 
@@ -70,6 +71,7 @@ func TestProofRefusals(t *testing.T) {
 	})
 }
 
+// checkMalformed: the forms of domains, times and signatures are tested in core/registry/publisher.
 func checkMalformed(t *testing.T, p *proofSite) {
 	key := newEd25519Key(t)
 	with := func(name string, value any) any {
@@ -86,18 +88,10 @@ func checkMalformed(t *testing.T, p *proofSite) {
 			p.wantRefused(t, method, 400, always(with(name, nil)), name+" is missing")
 			p.wantRefused(t, method, 400, always(with(name, 7)), name)
 		}
-		for _, timestamp := range []string{"yesterday", "2026-01-31 12:00:00Z", "2026-01-31T12:00:00", "1769860800"} {
-			p.wantRefused(t, method, 400, always(with("timestamp", timestamp)), "timestamp must be an RFC 3339 time")
-		}
+		p.wantRefused(t, method, 400, always(with("timestamp", "2026-01-31 12:00:00Z")), "timestamp must be an RFC 3339 time")
 		p.wantRefused(t, method, 400, always(with("signed_timestamp", "none")),
 			"signed_timestamp must be a signature in hexadecimal digits")
-		for _, domain := range []string{
-			"localhost", "192.0.2.1", "[2001:db8::1]", "exa_mple.com", "-a.example", "a..example", "github.io",
-			"acme.github.io",
-			"example.com:443", strings.Repeat("a.", 126) + "com",
-		} {
-			p.wantRefused(t, method, 400, always(with("domain", domain)), "domain ")
-		}
+		p.wantRefused(t, method, 400, always(with("domain", "acme.github.io")), "domain ")
 	}
 	for _, method := range []string{"oidc", "github-oidc"} {
 		if method == "oidc" { // without OIDC_ISSUERS
@@ -192,9 +186,7 @@ func checkReplay(t *testing.T, p *proofSite) {
 func mirror(t *testing.T, body map[string]any) map[string]any {
 	t.Helper()
 	signature, err := hex.DecodeString(body["signed_timestamp"].(string))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	half := len(signature) / 2
 	s := new(big.Int).Sub(elliptic.P384().Params().N, new(big.Int).SetBytes(signature[half:]))
 	s.FillBytes(signature[half:])

@@ -19,6 +19,7 @@ import (
 	"github.com/tollgate-dev/tollgate/test/apiclient"
 	"github.com/tollgate-dev/tollgate/test/dnsserver"
 	"github.com/tollgate-dev/tollgate/test/fixture"
+	"github.com/tollgate-dev/tollgate/test/must"
 )
 
 // proofSite is a service that publishers prove themselves to, and the DNS server that it uses.
@@ -154,9 +155,7 @@ func newDomainKey(algorithm, private string, public []byte, sign func(string) []
 func newEd25519Key(t *testing.T) *domainKey {
 	t.Helper()
 	public, private, err := ed25519.GenerateKey(rand.Reader)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	return newDomainKey("ed25519", hex.EncodeToString(private.Seed()), public,
 		func(m string) []byte { return ed25519.Sign(private, []byte(m)) })
 }
@@ -165,17 +164,11 @@ func newP384Key(t *testing.T) *domainKey {
 	t.Helper()
 	const size = 48 // bytes of a coordinate
 	private, err := ecdsa.GenerateKey(elliptic.P384(), rand.Reader)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	point, err := private.PublicKey.Bytes()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	secret, err := private.Bytes()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	compressed := append([]byte{2 + point[len(point)-1]&1}, point[1:1+size]...) // SEC 1, 2.3.3
 	return newDomainKey("ecdsap384", hex.EncodeToString(secret), compressed, func(m string) []byte {
 		digest := sha512.Sum384([]byte(m))

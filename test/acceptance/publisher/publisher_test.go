@@ -6,7 +6,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -17,22 +16,19 @@ import (
 	"github.com/tollgate-dev/tollgate/test/apiclient"
 	"github.com/tollgate-dev/tollgate/test/await"
 	"github.com/tollgate-dev/tollgate/test/fixture"
+	"github.com/tollgate-dev/tollgate/test/must"
 )
 
 // expireAccessToken makes the stored access token look expired.
 func expireAccessToken(t *testing.T, p *fixture.Publisher) {
 	t.Helper()
 	text, err := os.ReadFile(p.File)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	var c map[string]any
 	fixture.DecodeJSON(t, string(text), &c)
 	c["signIn"].(map[string]any)["tokens"].(map[string]any)["expiresAt"] = "2020-01-01T00:00:00Z"
 	changed, err := json.Marshal(c)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	fixture.WriteFile(t, p.File, string(changed))
 }
 
@@ -40,15 +36,14 @@ func expireAccessToken(t *testing.T, p *fixture.Publisher) {
 func documentFile(t *testing.T, doc map[string]any) string {
 	t.Helper()
 	text, err := json.Marshal(doc)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	path := filepath.Join(t.TempDir(), "server.json")
 	fixture.WriteFile(t, path, string(text))
 	return path
 }
 
-// TestPublisherPiped runs the commands of a publisher in a pipeline, without a terminal.
+// TestPublisherPiped signs in, steps up, publishes and signs out without a terminal. What each command
+// prints is tested in cmd/tollgate/person.
 func TestPublisherPiped(t *testing.T) {
 	t.Parallel()
 	fixture.InEnvironment(t, func(t *testing.T, e *fixture.Environment) {
@@ -56,156 +51,16 @@ func TestPublisherPiped(t *testing.T) {
 		s := e.Start(t, fixture.RegistrySettings()...)
 		ada := fixture.NewPublisher(t, e.NewPerson(t, "ada@example.com", "publish com.example/*"))
 		file := documentFile(t, fixture.NewServerDocument("com.example/weather", "1.0.0"))
-		ada.Run(t, 3, "", "publish", file)
-		ada.Run(t, 3, "", "whoami")
 		ada.Run(t, 1, "wrong", "login", "--url", s.API, "--email", ada.Email, "--password-stdin")
-		out, _ := ada.Run(t, 0, fixture.Password+"\n", "login", "--url", s.API, "--email", " Ada@Example.com",
-			"--password-stdin")
-		if !strings.Contains(out, "UNVERIFIED") || !strings.Contains(out, "ada@example.com") {
-			t.Errorf("login: %s", out)
-		}
-		if _, stderr := ada.Run(t, 3, "", "publish", file); !strings.Contains(stderr, "step up") {
-			t.Errorf("publish without trust: %s", stderr)
-		}
-		if _, stderr := ada.Run(t, 3, fixture.Password, "login", "--password-stdin", "--step-up",
-			"email"); !strings.Contains(stderr, "--code") {
-			t.Errorf("a step-up begins: %s", stderr)
-		}
-		ada.Run(t, 1, "", "login", "--code", "none")
-		if out, _ = ada.Run(t, 0, "", "login", "--code", e.LastCode(t, ada.Email),
-			"--trust-device"); !strings.Contains(out, "FULL_TRUST") {
-			t.Errorf("the step-up's code: %s", out)
-		}
-		checkPublishing(t, ada, file)
-		checkStatuses(t, ada)
+		ada.Run(t, 0, fixture.Password+"\n", "login", "--url", s.API, "--email", ada.Email, "--password-stdin")
+		ada.Run(t, 3, "", "publish", file)
+		ada.Run(t, 3, fixture.Password, "login", "--password-stdin", "--step-up", "email")
+		ada.Run(t, 0, "", "login", "--code", e.LastCode(t, ada.Email), "--trust-device")
+		ada.Run(t, 0, "", "publish", file)
+		ada.Run(t, 0, "", "status", "com.example/weather", "--set", "deleted")
 		checkRefreshes(t, ada)
 		checkLogout(t, s, ada)
 	})
-}
-
-// TestStatusOfReviews checks that the status of a server has what of it waits or was rejected.
-func TestStatusOfReviews(t *testing.T) {
-	t.Parallel()
-	e := fixture.NewEnvironment(t, "embedded")
-	s := e.Start(t, append(fixture.RegistrySettings(), "REGISTRY_REVIEW=on")...)
-	person := e.NewWriter(t, s, "ada@example.com", "publish com.example/*")
-	ada := fixture.NewPublisher(t, person)
-	ada.Run(t, 0, fixture.Password, "login", "--url", s.API, "--email", ada.Email, "--password-stdin")
-	submit := func() string {
-		var answer struct {
-			Meta struct {
-				Review struct{ ID string } `json:"dev.tollgate/review"`
-			} `json:"_meta"`
-		}
-		person.PostJSON(t, s, "/v0.1/publish", fixture.NewServerDocument("com.example/weather", "1.0.0")).Decode(t, &answer)
-		return answer.Meta.Review.ID
-	}
-	wantStatus := func(want ...string) {
-		t.Helper()
-		for _, args := range [][]string{{"status", "com.example/weather"}, {"server", "show", "com.example/weather@1.0.0"}} {
-			out, _ := ada.Run(t, 0, "", append(args, "-o", "json")...)
-			var got []struct{ Status, StatusMessage, Review string }
-			fixture.DecodeJSON(t, out, &got)
-			found := []string{}
-			for _, one := range got {
-				found = append(found, one.Status+" "+one.StatusMessage)
-			}
-			if !slices.Equal(found, want) {
-				t.Errorf("%v: %v, want %v", args, found, want)
-			}
-		}
-	}
-	id := submit()
-	wantStatus("pending ")
-	e.RunCommand(t, "", "review", "reject", id, "--comment", "Say who runs it.")
-	wantStatus("rejected Say who runs it.")
-	id = submit()
-	wantStatus("pending ")
-	e.RunCommand(t, "", "review", "approve", id)
-	wantStatus("active ")
-	ada.Run(t, 0, "", "logout")
-	wantStatus("active ")
-}
-
-func checkPublishing(t *testing.T, ada *fixture.Publisher, file string) {
-	t.Helper()
-	out, _ := ada.Run(t, 0, "", "publish", file)
-	if !strings.Contains(out, "com.example/weather  1.0.0    yes     active") {
-		t.Errorf("publish: %s", out)
-	}
-	if _, stderr := ada.Run(t, 1, "", "publish", file); !strings.Contains(stderr, "1.0.0") {
-		t.Errorf("a version twice: %s", stderr)
-	}
-	doc := fixture.NewServerDocument("com.example/weather", "1.1.0")
-	delete(doc, "$schema")
-	text, err := json.Marshal(doc)
-	if err != nil {
-		t.Fatal(err)
-	}
-	var got struct {
-		Name, Version, Status string
-		IsLatest              bool
-		Warnings              []struct{ Path, Message string }
-	}
-	out, _ = ada.Run(t, 0, string(text), "publish", "-", "-o", "json")
-	fixture.DecodeJSON(t, out, &got)
-	if got.Version != "1.1.0" || !got.IsLatest || len(got.Warnings) != 1 || got.Warnings[0].Path != "$schema" {
-		t.Errorf("publish with a warning: %s", out)
-	}
-	broken := filepath.Join(t.TempDir(), "broken.json")
-	fixture.WriteFile(t, broken, "{")
-	if _, stderr := ada.Run(t, 1, "", "publish", broken); !strings.HasPrefix(stderr, "tollgate: "+broken+": ") {
-		t.Errorf("what is no document: %s", stderr)
-	}
-	if _, stderr := ada.Run(t, 1, "{", "publish", "--validate-only", "-"); !strings.Contains(stderr,
-		"the document on standard input: ") {
-		t.Errorf("what is no document, typed: %s", stderr)
-	}
-	doc["version"], doc["description"] = "^1.2.0", ""
-	file = documentFile(t, doc)
-	if _, stderr := ada.Run(t, 1, "", "publish", file); !strings.Contains(stderr, "version") ||
-		!strings.Contains(stderr, "description") {
-		t.Errorf("a broken document: %s", stderr)
-	}
-	if out, _ := ada.Run(t, 1, "", "publish", "--validate-only", file); !strings.Contains(out, "error") {
-		t.Errorf("a broken document, checked: %s", out)
-	}
-	if _, stderr := ada.Run(t, 1, "", "publish",
-		documentFile(t, fixture.NewServerDocument("org.example/weather", "1.0.0"))); !strings.Contains(stderr,
-		"org.example/weather") {
-		t.Errorf("publishing in another person's namespace: %s", stderr)
-	}
-}
-
-func checkStatuses(t *testing.T, ada *fixture.Publisher) {
-	t.Helper()
-	out, _ := ada.Run(t, 0, "", "status", "com.example/weather@1.0.0", "--set", "deprecated", "--message", "Use 1.1.0")
-	if !strings.Contains(out, "deprecated") || !strings.Contains(out, "Use 1.1.0") {
-		t.Errorf("status --set: %s", out)
-	}
-	out, _ = ada.Run(t, 0, "", "status", "com.example/weather", "--set", "deleted", "-o", "json")
-	var changed []struct{ Version, Status string }
-	if fixture.DecodeJSON(t, out, &changed); len(changed) != 2 || changed[0].Status != "deleted" {
-		t.Errorf("status of all: %s", out)
-	}
-	if out, _ = ada.Run(t, 0, "", "status", "com.example/weather"); strings.Count(out, "deleted") != 2 {
-		t.Errorf("status of a server: %s", out)
-	}
-	for _, args := range [][]string{
-		{"com.example/none"}, {"com.example/none@1.0.0"}, {"com.example/weather@9.0.0"}, {
-			"com.example/none", "--set", "deleted",
-		},
-		{"com.example/weather", "--set", "deleted"},
-	} {
-		if _, stderr := ada.Run(t, 1, "", append([]string{"status"}, args...)...); !strings.HasPrefix(stderr,
-			"tollgate: "+args[0]+": ") {
-			t.Errorf("status %v: %s", args, stderr)
-		}
-	}
-	ada.Run(t, 1, "", "status", "com.example/weather", "--set", "nonsense")
-	if out, _ = ada.Run(t, 0, "", "status"); !strings.Contains(out, "yes") || !strings.Contains(out, "FULL_TRUST") {
-		t.Errorf("status: %s", out)
-	}
 }
 
 // checkRefreshes checks that several commands with an expired token, run at once, renew it once and
@@ -234,11 +89,6 @@ func checkLogout(t *testing.T, s *fixture.Service, ada *fixture.Publisher) {
 		t.Errorf("after logout the file holds %+v", c)
 	}
 	apiclient.Call(t, "GET", s.API+"/auth/session", nil, "Authorization", "Bearer "+access).WantStatus(t, 401)
-	ada.Run(t, 3, "", "logout")
-	ada.Run(t, 3, "", "whoami")
-	if out, _ := ada.Run(t, 0, "", "status"); !strings.Contains(out, "(not signed in)") {
-		t.Errorf("status after logout: %s", out)
-	}
 	out, _ := ada.Run(t, 0, fixture.Password, "login", "--password-stdin")
 	// as fast as this test signs in
 	if !strings.Contains(out, "FULL_TRUST") && !strings.Contains(out, "LIMITED_TRUST") {
@@ -272,9 +122,7 @@ func openTerminal(t *testing.T, cmd *exec.Cmd) *terminal {
 func openTerminalOfSize(t *testing.T, cmd *exec.Cmd, size *pty.Winsize) *terminal {
 	t.Helper()
 	f, err := pty.StartWithSize(cmd, size)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	term := &terminal{t: t, pty: f, cmd: cmd, lines: make(chan string, 64)}
 	go func() {
 		defer close(term.lines)
@@ -406,9 +254,7 @@ func TestPublisherAtTheTerminal(t *testing.T) {
 
 		c = openPublisherTerminal(t, ada, "login")
 		c.await("Password: ")
-		if err := c.cmd.Process.Signal(os.Interrupt); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, c.cmd.Process.Signal(os.Interrupt))
 		c.await("interrupted")
 		c.end(1)
 		c = openPublisherTerminal(t, ada, "login")
@@ -423,9 +269,7 @@ func TestPublisherAtTheTerminal(t *testing.T) {
 func TestPublishingGuide(t *testing.T) {
 	t.Parallel()
 	content, err := os.ReadFile("../../../docs/publishing.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	e := fixture.NewEnvironment(t, "embedded")
 	s := e.Start(t, fixture.RiskPolicy("fast")) // this test signs in faster than people do
 	ada := fixture.NewPublisher(t, e.NewPerson(t, "ada@example.com", "publish com.example/*"))
@@ -490,9 +334,7 @@ func TestOperatorAtTheTerminal(t *testing.T) {
 	c.await("█") // the QR code, which is not printed to a pipe
 	c.await("otpauth://totp/")
 	c.await("Code from the app: ")
-	if err := c.cmd.Process.Signal(os.Interrupt); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, c.cmd.Process.Signal(os.Interrupt))
 	c.await("interrupted")
 	c.end(1)
 }
