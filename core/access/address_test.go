@@ -5,14 +5,13 @@ import (
 
 	"github.com/tollgate-dev/tollgate/core/access"
 	"github.com/tollgate-dev/tollgate/core/toolserver"
+	"github.com/tollgate-dev/tollgate/test/must"
 )
 
 func mustName(t testing.TB, s string) toolserver.Name {
 	t.Helper()
 	name, err := toolserver.ParseName(s)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	return name
 }
 

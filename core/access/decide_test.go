@@ -12,6 +12,7 @@ import (
 	"github.com/tollgate-dev/tollgate/core/audit"
 	"github.com/tollgate-dev/tollgate/core/toolserver"
 	"github.com/tollgate-dev/tollgate/core/trustlevel"
+	"github.com/tollgate-dev/tollgate/test/must"
 )
 
 var noon = time.Date(2026, 11, 27, 12, 0, 0, 0, time.UTC)
@@ -20,9 +21,7 @@ var noon = time.Date(2026, 11, 27, 12, 0, 0, 0, time.UTC)
 func ada(t testing.TB) access.Subject {
 	t.Helper()
 	pattern, err := toolserver.ParsePattern("com.example/*")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	return access.NewSubject(access.Member{
 		Kind: access.Person, ID: "ada@example.com", Trust: trustlevel.LimitedTrust,
 		Groups: []access.Group{{Provider: "acme", Name: "dev"}, {Provider: "acme", Name: "ops/night"}},

@@ -14,6 +14,7 @@ import (
 	"github.com/tollgate-dev/tollgate/core/audit"
 	"github.com/tollgate-dev/tollgate/core/toolserver"
 	"github.com/tollgate-dev/tollgate/core/trustlevel"
+	"github.com/tollgate-dev/tollgate/test/must"
 )
 
 // naive decides from the texts of rules, as contract Z-3 says, without an index.
@@ -137,9 +138,7 @@ func (c chance) member(t *testing.T) access.Member {
 	}
 	for range c.IntN(3) {
 		p, err := toolserver.ParsePattern(c.one("*", "a/*", "ab/x"))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		m.Grants = append(m.Grants, access.Grant{Action: toolserver.Action(c.one("publish", "edit")), Pattern: p})
 	}
 	return m

@@ -11,6 +11,7 @@ import (
 	"github.com/tollgate-dev/tollgate/core/access"
 	"github.com/tollgate-dev/tollgate/core/audit"
 	"github.com/tollgate-dev/tollgate/core/fault"
+	"github.com/tollgate-dev/tollgate/test/must"
 )
 
 // texts returns the given number of different texts.
@@ -41,9 +42,7 @@ func fieldsOf(changes audit.Details) audit.Details {
 func mustRule(t testing.TB, changes audit.Details) access.Rule {
 	t.Helper()
 	r, err := access.ParseRule(fieldsOf(changes))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	return r
 }
 
@@ -119,9 +118,7 @@ func TestRulesRoundTrip(t *testing.T) {
 			"networks": some("networks", "10.1.0.0/16", "::/0"), "mode": audit.Text("observe"),
 			"minTrust": audit.Text("UNVERIFIED"), "expiresAt": audit.Text("2027-01-01T00:00:00.25+01:00"),
 		}))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		again, err := access.ParseRule(rule.Fields())
 		if err != nil || !reflect.DeepEqual(again, rule) {
 			t.Fatalf("%+v is read as %+v, %v", rule, again, err)

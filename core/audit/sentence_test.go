@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/tollgate-dev/tollgate/test/must"
 )
 
 // TestSentence reads events as people do.
@@ -53,9 +55,7 @@ func TestSentence(t *testing.T) {
 		{MethodsChange, true, `{"action":"new_one"}`, "methods change new one"},
 	} {
 		e := Event{Category: c.category, Success: c.success}
-		if err := json.Unmarshal([]byte(c.details), &e.Details); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, json.Unmarshal([]byte(c.details), &e.Details))
 		name := func(text string) string {
 			if text == "7" {
 				return "ada@example.com"

@@ -15,6 +15,7 @@ import (
 	"github.com/tollgate-dev/tollgate/core/auth"
 	"github.com/tollgate-dev/tollgate/core/fault"
 	"github.com/tollgate-dev/tollgate/core/scope"
+	"github.com/tollgate-dev/tollgate/test/must"
 )
 
 var made = time.Date(2026, time.November, 21, 12, 0, 30, 0, time.UTC)
@@ -161,16 +162,12 @@ func TestNotices(t *testing.T) {
 		d := draft()
 		d.ExpiresAt = made.Add(lifetime)
 		token, err := auth.NewAPIToken(d, made)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		var got []time.Duration
 		for at := token.NoticeAt; !at.IsZero(); at = token.NextNotice(at) {
 			got = append(got, token.ExpiresAt.Sub(at))
 		}
-		if !slices.Equal(got, want) {
-			t.Errorf("a token for %s is announced %v before its end, want %v", lifetime, got, want)
-		}
+		wantEqual(t, got, want, "a token for %s is announced", lifetime)
 	}
 }
 
@@ -183,9 +180,7 @@ func TestAdmits(t *testing.T) {
 	for address, want := range map[string]bool{
 		"192.0.2.1": true, "::ffff:192.0.2.1": true, "192.0.3.1": false, "fe80::1%eth0": true, "2001:db8::1": false,
 	} {
-		if got := limited.Admits(netip.MustParseAddr(address)); got != want {
-			t.Errorf("from %s: %v, want %v", address, got, want)
-		}
+		wantEqual(t, limited.Admits(netip.MustParseAddr(address)), want, "from %s", address)
 		if !new(auth.APIToken).Admits(netip.MustParseAddr(address)) {
 			t.Errorf("a token without networks is not good from %s", address)
 		}

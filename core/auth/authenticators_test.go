@@ -7,6 +7,7 @@ import (
 
 	"github.com/tollgate-dev/tollgate/core/auth"
 	"github.com/tollgate-dev/tollgate/core/fault"
+	"github.com/tollgate-dev/tollgate/test/must"
 )
 
 // addAuthenticator adds a further authenticator with a secret of one byte to an account.
@@ -14,9 +15,7 @@ func addAuthenticator(t *testing.T, f auth.SecondFactor, a *auth.Account, n byte
 	t.Helper()
 	secret := auth.TOTPSecret{n}
 	next := auth.Authenticator{Name: fmt.Sprint("app ", n), Enrolment: auth.Enrolment{At: at, SessionID: "s"}}
-	if err := f.EnrolAnother(a, next, secret, auth.Nonce{n}); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, f.EnrolAnother(a, next, secret, auth.Nonce{n}))
 	if name, err := f.ActivateAnother(a, secret.Code(auth.TOTPStep(at)), "s", at); err != nil || name != next.Name {
 		t.Fatal(name, err)
 	}
@@ -44,9 +43,7 @@ func TestSeveralAuthenticators(t *testing.T) {
 	now = now.Add(time.Hour)
 	for i, secret := range secrets {
 		code := secret.Code(auth.TOTPStep(now))
-		if got := mustTake(t, f, &a, code, now); got != auth.FactorTOTP {
-			t.Errorf("a code of authenticator %d counts as %q", i, got)
-		}
+		wantEqual(t, mustTake(t, f, &a, code, now), auth.FactorTOTP, "a code of authenticator %d counts as", i)
 		if got := mustTake(t, f, &a, code, now); got != "" {
 			t.Errorf("a code of authenticator %d counts again", i)
 		}
@@ -65,9 +62,8 @@ func TestSeveralAuthenticators(t *testing.T) {
 		if got := mustTake(t, f, &a, secrets[i].Code(auth.TOTPStep(now)), now); got != "" {
 			t.Errorf("a code of the removed authenticator %d counts", i)
 		}
-		if got := mustTake(t, f, &a, secrets[i+1].Code(auth.TOTPStep(now)), now); got != auth.FactorTOTP {
-			t.Errorf("without %d a code of %d counts as %q", i, i+1, got)
-		}
+		wantEqual(t, mustTake(t, f, &a, secrets[i+1].Code(auth.TOTPStep(now)), now), auth.FactorTOTP,
+			"without %d a code of %d counts as", i, i+1)
 	}
 	_, err = a.MFA.RemoveAuthenticator(a.MFA.Authenticators()[0].ID())
 	wantKind(t, "remove the only one", err, fault.Conflict)
@@ -90,9 +86,7 @@ func TestAnotherAuthenticatorWaits(t *testing.T) {
 
 	a := newEnrolledAccount(t, f, now.Add(-time.Hour))
 	for n := range byte(2) { // the second takes the place of the first
-		if err := f.EnrolAnother(&a, next, secret, auth.Nonce{n + 2}); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, f.EnrolAnother(&a, next, secret, auth.Nonce{n + 2}))
 	}
 	if len(a.MFA.More) != 1 || len(a.MFA.Authenticators()) != 1 || mustTake(t, f, &a, code, now) != "" {
 		t.Errorf("before the activation: %d, %d", len(a.MFA.More), len(a.MFA.Authenticators()))
@@ -121,14 +115,10 @@ func TestRenewRecovery(t *testing.T) {
 	t.Parallel()
 	f, now := newSecondFactor(t, "r"), time.Unix(1_800_000_000, 0)
 	a := newEnrolledAccount(t, f, now, "aaaaa-aaaaa", "bbbbb-bbbbb")
-	if err := f.RenewRecovery(&a, []auth.OTP{"ccccc-ccccc"}); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, f.RenewRecovery(&a, []auth.OTP{"ccccc-ccccc"}))
 	for code, want := range map[auth.OTP]auth.Factor{
 		"aaaaa-aaaaa": "", "bbbbb-bbbbb": "", "ccccc-ccccc": auth.FactorRecovery,
 	} {
-		if got := mustTake(t, f, &a, code, now); got != want {
-			t.Errorf("%q counts as %q, want %q", string(code), got, want)
-		}
+		wantEqual(t, mustTake(t, f, &a, code, now), want, "%q counts as", string(code))
 	}
 }

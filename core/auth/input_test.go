@@ -9,6 +9,7 @@ import (
 
 	"github.com/tollgate-dev/tollgate/core/auth"
 	"github.com/tollgate-dev/tollgate/core/fault"
+	"github.com/tollgate-dev/tollgate/test/must"
 )
 
 func wantInvalid(t *testing.T, what string, err error, code fault.Code) {
@@ -90,9 +91,7 @@ func TestPasswordRules(t *testing.T) {
 		"Aa1!" + strings.Repeat("x", 1<<16),
 	} {
 		p, err := auth.NewPassword("password", in)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		wantInvalid(t, in, p.Check("password"), auth.CodeValidation)
 	}
 	for _, in := range []string{"", "Abcdef1!\x00", "Abcdef1!\xff"} {
@@ -103,14 +102,10 @@ func TestPasswordRules(t *testing.T) {
 
 func TestSecretsPrintAsPlaceholders(t *testing.T) {
 	p, err := auth.NewPassword("password", "hush-hush")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	root := auth.RootSecret("hush-hush hush-hush hush-hush hush-hush")
 	key, err := root.Derive("test")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	for _, s := range []any{
 		p, root, key, auth.AccessToken("hush-hush"), auth.RefreshSecret("hush-hush"), auth.DeviceSecret("hush-hush"),
 		auth.OTP("hush-hush"),
@@ -138,9 +133,7 @@ func TestRootSecret(t *testing.T) {
 func newDeviceInfo(t *testing.T, f auth.DeviceFields) auth.DeviceInfo {
 	t.Helper()
 	d, err := auth.NewDeviceInfo(f)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	return d
 }
 

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"net/url"
+	"reflect"
 	"strings"
 	"testing"
 	"time"
@@ -12,6 +13,7 @@ import (
 
 	"github.com/tollgate-dev/tollgate/core/auth"
 	"github.com/tollgate-dev/tollgate/core/fault"
+	"github.com/tollgate-dev/tollgate/test/must"
 )
 
 // rfcSecret is the secret of the vectors of RFC 6238, appendix B.
@@ -20,9 +22,7 @@ var rfcSecret = auth.TOTPSecret([]byte("12345678901234567890"))
 func newSecondFactor(t rapid.TB, root string) auth.SecondFactor {
 	t.Helper()
 	f, err := auth.NewSecondFactor(auth.RootSecret(strings.Repeat(root, 32)))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	return f
 }
 
@@ -30,21 +30,15 @@ func newSecondFactor(t rapid.TB, root string) auth.SecondFactor {
 func newEnrolledAccount(t rapid.TB, f auth.SecondFactor, at time.Time, recovery ...auth.OTP) auth.Account {
 	t.Helper()
 	a := auth.Account{ID: "11111111-2222-4333-8444-555555555555"}
-	if err := f.Enrol(&a, rfcSecret, auth.Nonce{1}, auth.Enrolment{At: at}); err != nil {
-		t.Fatal(err)
-	}
-	if err := f.Activate(&a, rfcSecret.Code(auth.TOTPStep(at)), recovery, "", at); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, f.Enrol(&a, rfcSecret, auth.Nonce{1}, auth.Enrolment{At: at}))
+	must.Succeed(t, f.Activate(&a, rfcSecret.Code(auth.TOTPStep(at)), recovery, "", at))
 	return a
 }
 
 func mustTake(t rapid.TB, f auth.SecondFactor, a *auth.Account, code auth.OTP, at time.Time) auth.Factor {
 	t.Helper()
 	factor, err := f.Take(a, code, at)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	return factor
 }
 
@@ -76,9 +70,7 @@ func TestTOTPURI(t *testing.T) {
 	uri := rfcSecret.URI("Tool & Gate", "a+b@example.com")
 	const want = "otpauth://totp/Tool%20%26%20Gate:a%2Bb%40example.com?secret=GEZDGNBVGY3TQOJQGEZDGNBVGY3TQOJQ" +
 		"&issuer=Tool%20%26%20Gate&algorithm=SHA1&digits=6&period=30"
-	if uri != want {
-		t.Errorf("URI is %s, want %s", uri, want)
-	}
+	wantEqual(t, uri, want, "URI")
 	if u, err := url.Parse(uri); err != nil || u.Path != "/Tool & Gate:a+b@example.com" ||
 		u.Query().Get("issuer") != "Tool & Gate" {
 		t.Errorf("URI reads as %+v, %v", u, err)
@@ -95,9 +87,7 @@ func TestWindow(t *testing.T) {
 		if offset >= -1 && offset <= 1 {
 			want = auth.FactorTOTP
 		}
-		if got := mustTake(t, f, &a, code, now); got != want {
-			t.Errorf("the code of step %+d counts as %q, want %q", offset, got, want)
-		}
+		wantEqual(t, mustTake(t, f, &a, code, now), want, "the code of step %+d counts as", offset)
 	}
 }
 
@@ -110,9 +100,7 @@ func TestCodesAsPeopleTypeThem(t *testing.T) {
 		"": "", code[1:]: "", code + "0": "", "aaaaa-bbbbc": "", strings.Repeat("x", 10_000): "", "ééééé": "",
 	} {
 		a := newEnrolledAccount(t, f, now.Add(-time.Hour), "aaaaa-bbbbb")
-		if got := mustTake(t, f, &a, auth.OTP(typed), now); got != want {
-			t.Errorf("%q counts as %q, want %q", typed, got, want)
-		}
+		wantEqual(t, mustTake(t, f, &a, auth.OTP(typed), now), want, "%q counts as", typed)
 	}
 }
 
@@ -127,24 +115,16 @@ func TestActivation(t *testing.T) {
 		}
 	}
 	wantKind("activate nothing", f.Activate(&a, right, nil, "", now), fault.Conflict)
-	if err := f.Enrol(&a, rfcSecret, auth.Nonce{1}, auth.Enrolment{At: now}); err != nil {
-		t.Fatal(err)
-	}
-	if got := mustTake(t, f, &a, right, now); got != "" {
-		t.Errorf("a code of an authenticator that is not active counts as %q", got)
-	}
+	must.Succeed(t, f.Enrol(&a, rfcSecret, auth.Nonce{1}, auth.Enrolment{At: now}))
+	wantEqual(t, mustTake(t, f, &a, right, now), "", "a code of an authenticator that is not active counts as")
 	wantKind("a wrong code", f.Activate(&a, "000000", nil, "", now), fault.Unauthenticated)
 	if a.MFA.Active {
 		t.Error("a wrong code activates")
 	}
-	if err := f.Activate(&a, right, []auth.OTP{"aaaaa-bbbbb"}, "", now); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, f.Activate(&a, right, []auth.OTP{"aaaaa-bbbbb"}, "", now))
 	wantKind("activate again", f.Activate(&a, right, nil, "", now), fault.Conflict)
 	wantKind("enrol again", f.Enrol(&a, rfcSecret, auth.Nonce{2}, auth.Enrolment{At: now}), fault.Conflict)
-	if got := mustTake(t, f, &a, right, now); got != "" {
-		t.Errorf("the code that activated counts again, as %q", got)
-	}
+	wantEqual(t, mustTake(t, f, &a, right, now), "", "the code that activated counts again, as")
 	if right, err := f.TakeTOTP(&a, "aaaaa-bbbbb", now); right || err != nil {
 		t.Errorf("a recovery code counts as a code of the authenticator (%v)", err)
 	}
@@ -249,9 +229,7 @@ func TestEnrolmentsEnd(t *testing.T) {
 		"not recorded, session":   {auth.Enrolment{}, "s", 0, false},
 	} {
 		a := auth.Account{ID: "11111111-2222-4333-8444-555555555555"}
-		if err := f.Enrol(&a, rfcSecret, auth.Nonce{1}, c.enrolment); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, f.Enrol(&a, rfcSecret, auth.Nonce{1}, c.enrolment))
 		at := now.Add(c.after)
 		err := f.Activate(&a, rfcSecret.Code(auth.TOTPStep(at)), nil, c.by, at)
 		if c.activated && (err != nil || !a.MFA.Active) ||
@@ -271,5 +249,13 @@ func TestFactorsThatStepUp(t *testing.T) {
 		if factor.StepsUp() != want {
 			t.Errorf("%q steps up: %v", factor, !want)
 		}
+	}
+}
+
+// wantEqual checks that both are deeply equal.
+func wantEqual[V any](t *testing.T, got, want V, what string, args ...any) {
+	t.Helper()
+	if !reflect.DeepEqual(got, want) {
+		t.Errorf(what+": got %v, want %v", append(args, got, want)...)
 	}
 }

@@ -15,8 +15,6 @@ func TestIsNear(t *testing.T) {
 		{"2001:db8::1", "2001:db8::ffff:1"}: true, {"2001:db8::1", "2001:db8:0:1::1"}: false, {"192.0.2.1", "2001:db8::1"}: false,
 	} {
 		s := auth.Session{IPAddress: netip.MustParseAddr(pair[0])}
-		if got := s.IsNear(netip.MustParseAddr(pair[1])); got != want {
-			t.Errorf("%v: %t, want %t", pair, got, want)
-		}
+		wantEqual(t, s.IsNear(netip.MustParseAddr(pair[1])), want, "%v", pair)
 	}
 }

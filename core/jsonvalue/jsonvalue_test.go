@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/tollgate-dev/tollgate/core/jsonvalue"
+	"github.com/tollgate-dev/tollgate/test/must"
 )
 
 // FuzzRead requires that values are read as encoding/json reads them, and written as they were.
@@ -54,9 +55,7 @@ func wantSame(t *testing.T, value jsonvalue.Value, want any) {
 func mustMarshal(t *testing.T, value jsonvalue.Value) []byte {
 	t.Helper()
 	text, err := json.Marshal(value)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	return text
 }
 

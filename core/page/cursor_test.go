@@ -10,6 +10,7 @@ import (
 
 	"github.com/tollgate-dev/tollgate/core/fault"
 	"github.com/tollgate-dev/tollgate/core/page"
+	"github.com/tollgate-dev/tollgate/test/must"
 )
 
 var key = []byte("0123456789abcdef0123456789abcdef")
@@ -35,9 +36,7 @@ func TestChangedCursorsDoNotOpen(t *testing.T) {
 		sealer := page.NewSealer(key)
 		cursor := sealer.Seal(rapid.SliceOfN(rapid.Byte(), 0, 100).Draw(t, "content"))
 		sealed, err := base64.RawURLEncoding.DecodeString(cursor)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		bit := rapid.IntRange(0, 8*len(sealed)-1).Draw(t, "bit")
 		sealed[bit/8] ^= 1 << (bit % 8)
 		requireRefused(t, sealer, base64.RawURLEncoding.EncodeToString(sealed))

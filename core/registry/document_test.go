@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"github.com/tollgate-dev/tollgate/core/fault"
+	"github.com/tollgate-dev/tollgate/test/must"
 )
 
 var update = flag.Bool("update", false, "renew the golden files")
@@ -116,9 +117,7 @@ func TestDocumentKeepsItsText(t *testing.T) {
 func TestManyIssuesAreBounded(t *testing.T) {
 	t.Parallel()
 	draft, err := ParseDraft([]byte(`{"icons":[` + strings.Repeat(`{"x":1},`, 20_000) + `{}]}`))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	issues := draft.Issues()
 	if len(issues) != maxIssues+1 || !strings.Contains(issues[maxIssues].Message, "more issues") {
 		t.Errorf("there are %d issues, the last %+v; want %d and one that counts the rest", len(issues),
@@ -136,9 +135,7 @@ func TestManyWarningsRefuseNothing(t *testing.T) {
 	doc := `{"name":"com.example/a","description":"d","version":"1","packages":[` + strings.Repeat(one+",",
 		maxIssues+10) + one + `]}`
 	draft, err := ParseDraft([]byte(doc))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	if issues := draft.Issues(); len(issues) != maxIssues || issues[maxIssues-1].Severity != SeverityWarning {
 		t.Errorf("there are %d issues, want %d, all warnings", len(issues), maxIssues)
 	}
@@ -171,13 +168,9 @@ func TestRemoteURL(t *testing.T) {
 func mustDocument(t *testing.T, body string) Document {
 	t.Helper()
 	draft, err := ParseDraft([]byte(body))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	doc, err := draft.Document()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	return doc
 }
 
@@ -191,9 +184,7 @@ func testFiles(t testing.TB, folder string) func(func(string, []byte) bool) {
 	return func(yield func(string, []byte) bool) {
 		for _, path := range paths {
 			body, err := os.ReadFile(path)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, err)
 			if !yield(strings.TrimSuffix(filepath.Base(path), ".json"), body) {
 				return
 			}
@@ -204,15 +195,11 @@ func testFiles(t testing.TB, folder string) func(func(string, []byte) bool) {
 func checkGolden(t *testing.T, path, got string) {
 	t.Helper()
 	if *update {
-		if err := os.WriteFile(path, []byte(got), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, os.WriteFile(path, []byte(got), 0o600))
 		return
 	}
 	want, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	if got == string(want) {
 		return
 	}
@@ -235,9 +222,7 @@ func decodeJSON(t *testing.T, text []byte) any {
 	d := json.NewDecoder(bytes.NewReader(text))
 	d.UseNumber()
 	var v any
-	if err := d.Decode(&v); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, d.Decode(&v))
 	return v
 }
 

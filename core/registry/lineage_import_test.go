@@ -9,6 +9,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/tollgate-dev/tollgate/core/fault"
+	"github.com/tollgate-dev/tollgate/test/must"
 )
 
 func recordedRelease(version string, published time.Time) Release {
@@ -215,19 +216,15 @@ func TestTolerated(t *testing.T) {
 			`{"name":"com.example/weather","version":"1.0.0","remotes":[7,{},{"url":7},{"url":"https://a.example/"}]}`,
 			true,
 		},
-		"no version": {`{"name":"com.example/weather"}`, false},
-		"a range":    {`{"name":"com.example/weather","version":"^1.0.0"}`, false},
-		"a bad name": {`{"name":"weather","version":"1.0.0"}`, false},
-		"a name twice": {
-			`{"name":"com.example/weather","version":"1.0.0","icons":[{"src":"a","src":"b"}]}`, false,
-		},
+		"no version":   {`{"name":"com.example/weather"}`, false},
+		"a range":      {`{"name":"com.example/weather","version":"^1.0.0"}`, false},
+		"a bad name":   {`{"name":"weather","version":"1.0.0"}`, false},
+		"a name twice": {`{"name":"com.example/weather","version":"1.0.0","icons":[{"src":"a","src":"b"}]}`, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			draft, err := ParseDraft([]byte(c.body))
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, err)
 			doc, err := draft.ImportedDocument()
 			if (err == nil) != c.ok || err == nil && string(doc.Bytes()) != c.body {
 				t.Errorf("Tolerated = %s, %v", doc.Bytes(), err)

@@ -11,14 +11,13 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/tollgate-dev/tollgate/core/registry"
+	"github.com/tollgate-dev/tollgate/test/must"
 )
 
 func placesOf(t rapid.TB, text string) (places []string) {
 	t.Helper()
 	d, err := registry.ParseDraft([]byte(text))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	for _, i := range d.PlacedIssues([]byte(text)) {
 		if i.Severity == registry.SeverityWarning {
 			continue
@@ -34,10 +33,7 @@ func TestPlacedIssues(t *testing.T) {
 		text string
 		want []string
 	}{
-		"compact": {
-			`{"name":"x","description":"A.","version":"1.0.0"}`,
-			[]string{`1:9 name`},
-		},
+		"compact": {`{"name":"x","description":"A.","version":"1.0.0"}`, []string{`1:9 name`}},
 		"lines, wide characters and escapes": {
 			"{\n  \"name\": \"com.example/a\",\n  \"description\": \"日本 \\\"x\\\\\",  \"version\": \"latest\",\r\n\t\"title\"  :\n\n   7\n}",
 			[]string{"3:42 version", "6:4 title"},
@@ -100,9 +96,7 @@ func TestPlacesDoNotDependOnTheLayout(t *testing.T) {
 func valuesAt(t rapid.TB, text string) (values []string) {
 	t.Helper()
 	d, err := registry.ParseDraft([]byte(text))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	lines := strings.Split(text, "\n")
 	for _, i := range d.PlacedIssues([]byte(text)) {
 		rest := string([]rune(lines[i.Line-1])[i.Column-1:]) + "\n" + strings.Join(lines[i.Line:], "\n")
@@ -111,9 +105,7 @@ func valuesAt(t rapid.TB, text string) (values []string) {
 			t.Fatalf("%d:%d of %q is no value: %v", i.Line, i.Column, text, err)
 		}
 		var compact bytes.Buffer
-		if err := json.Compact(&compact, value); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, json.Compact(&compact, value))
 		values = append(values, i.Path+" "+compact.String())
 	}
 	slices.Sort(values)

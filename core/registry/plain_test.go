@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/tollgate-dev/tollgate/core/fault"
+	"github.com/tollgate-dev/tollgate/test/must"
 )
 
 // invisibleDefects are defects that readers do not see: each makes a wrong value from a right one.
@@ -111,9 +112,7 @@ func TestStoredVersionsStayReadable(t *testing.T) {
 		}
 		draft, err := ParseDraft(
 			[]byte(`{"name":"com.example/a","description":"d","version":` + asJSON(t, version) + `}`))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		if doc, err := draft.ImportedDocument(); err != nil || doc.Version().String() != version {
 			t.Errorf("%s: Tolerated = %v, %v", defect, doc.Version(), err)
 		}
@@ -126,8 +125,6 @@ func TestStoredVersionsStayReadable(t *testing.T) {
 func asJSON(t *testing.T, s string) string {
 	t.Helper()
 	b, err := json.Marshal(s)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	return string(b)
 }

@@ -45,10 +45,8 @@ func TestFindQuarantine(t *testing.T) {
 		version string
 		want    string
 	}{
-		"no entry": {nil, "1.0.0", ""},
-		"its own": {
-			[]Quarantined{one}, "1.0.0", "com.example/weather 1.0.0 is in quarantine: one",
-		},
+		"no entry":                  {nil, "1.0.0", ""},
+		"its own":                   {[]Quarantined{one}, "1.0.0", "com.example/weather 1.0.0 is in quarantine: one"},
 		"of another version":        {[]Quarantined{one}, "2.0.0", ""},
 		"the server of one version": {[]Quarantined{one}, "", ""},
 		"of the server":             {[]Quarantined{whole}, "2.0.0", "com.example/weather is in quarantine: all"},
@@ -101,9 +99,7 @@ func TestQuarantineIsRefused(t *testing.T) {
 		kind    fault.Kind
 		message string
 	}{
-		"a missing version": {
-			NewLineage(weather, releases), "3.0.0", fault.NotFound, "server version not found",
-		},
+		"a missing version":      {NewLineage(weather, releases), "3.0.0", fault.NotFound, "server version not found"},
 		"a missing server":       {NewLineage(weather, nil), "", fault.NotFound, "server not found"},
 		"a version of no server": {NewLineage(weather, nil), "1.0.0", fault.NotFound, "server version not found"},
 		"a version again": {

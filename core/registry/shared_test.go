@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/tollgate-dev/tollgate/core/registry"
+	"github.com/tollgate-dev/tollgate/test/must"
 )
 
 func TestSharedWith(t *testing.T) {
@@ -56,8 +57,6 @@ func TestSharedWith(t *testing.T) {
 func stored(t *testing.T, version, document string, s registry.Status) registry.Record {
 	t.Helper()
 	v, err := registry.ParseVersion(version)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	return registry.Record{Release: registry.Release{Version: v, Status: s}, Document: []byte(document)}
 }

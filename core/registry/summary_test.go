@@ -4,13 +4,13 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/tollgate-dev/tollgate/test/must"
 )
 
 func TestSummaryOf(t *testing.T) {
 	name, err := ParseName("com.example/Weather")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	own := []Facet{"called:weather", "namespace:com.example", "origin:here", "status:active"}
 	for document, want := range map[string]Summary{
 		`not JSON`: {Facets: append([]Facet{"remote:false"}, own...)},

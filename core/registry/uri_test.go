@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/tollgate-dev/tollgate/core/fault"
+	"github.com/tollgate-dev/tollgate/test/must"
 )
 
 func TestURI(t *testing.T) {
@@ -78,9 +79,7 @@ func TestTemplate(t *testing.T) {
 func TestKindOfSentence(t *testing.T) {
 	t.Parallel()
 	draft, err := ParseDraft([]byte(`{"name":"com.example/a","description":"d","version":"latest","descriptions":"x"}`))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	_, err = draft.Document()
 	const want = `document breaks 2 rules: version must be a specific version, not "latest"; ` +
 		`descriptions is not a property of ServerDetail, the most similar one is "description"`

@@ -8,6 +8,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/tollgate-dev/tollgate/core/fault"
+	"github.com/tollgate-dev/tollgate/test/must"
 )
 
 func TestPatternCoversAndOverlaps(t *testing.T) {
@@ -65,13 +66,9 @@ func TestPatternRelationsAgreeWithNames(t *testing.T) {
 	pattern := rapid.StringMatching(`\*|[ab][ab.]{0,2}\*|[ab][ab.]{0,2}/[ab]{0,2}\*|[ab][ab.]{0,2}/[ab]{1,2}`)
 	rapid.Check(t, func(t *rapid.T) {
 		p, err := ParsePattern(pattern.Draw(t, "p"))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		q, err := ParsePattern(pattern.Draw(t, "q"))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		everyName, someName := true, false
 		for _, name := range names {
 			everyName = everyName && (p.Matches(name) || !q.Matches(name))
@@ -97,9 +94,7 @@ func TestDisjointPatterns(t *testing.T) {
 		var given []Pattern
 		for _, text := range rapid.SliceOfN(pattern, 0, 6).Draw(t, "patterns") {
 			p, err := ParsePattern(text)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, err)
 			given = append(given, p)
 		}
 		got := DisjointPatterns(given)

@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"encoding/json"
 	"errors"
+	"maps"
 	"net/netip"
 	"slices"
 	"strconv"
@@ -26,6 +27,7 @@ import (
 	"github.com/tollgate-dev/tollgate/ports/registrystore"
 	"github.com/tollgate-dev/tollgate/test/await"
 	"github.com/tollgate-dev/tollgate/test/fakedb"
+	"github.com/tollgate-dev/tollgate/test/must"
 )
 
 // TestReasons checks of whom an explanation says why the trust level is what it is.
@@ -38,9 +40,7 @@ func TestReasons(t *testing.T) {
 				fx.members["robot"] = fx.members[robot]
 			}
 			who, q, err := deciding.ParseQuestion(deciding.Draft{Subject: subject, Trust: trust, Server: "com.example/weather", Name: "x"})
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, err)
 			e, err := fx.Explain(t.Context(), who, q)
 			if err != nil || len(e.Reasons) != want {
 				t.Errorf("%s at %q: %q, error %v", subject, trust, e.Reasons, err)
@@ -122,9 +122,7 @@ type fixture struct {
 func newFixture(t testing.TB, c deciding.Config) *fixture {
 	t.Helper()
 	name, err := toolserver.ParseName("com.example/weather")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	fx := &fixture{t: t, clock: clocktest.NewManual(time.Date(2026, 11, 27, 12, 0, 0, 0, time.UTC))}
 	fx.site = &site{
 		listings: []access.Listing{{Name: name, Remotes: []string{"https://tools.example.com/mcp"}}},
@@ -159,11 +157,19 @@ func (fx *fixture) set(fields audit.Details) {
 	if err == nil {
 		err = fx.rules.Save(fx.t.Context(), r)
 	}
-	if err != nil {
-		fx.t.Fatal(err)
-	}
+	must.Succeed(fx.t, err)
 	fx.revision.Access++
 	fx.hint++
+}
+
+// allow stores a rule that allows calls to a subject, with more fields.
+func (fx *fixture) allow(name, subject string, more audit.Details) {
+	fx.t.Helper()
+	fields := audit.Details{
+		"name": audit.Text(name), "effect": audit.Text("allow"), "subjects": audit.Texts([]string{subject}),
+	}
+	maps.Copy(fields, more)
+	fx.set(fields)
 }
 
 // RecordChanges stores each event once, as the audit log does.
@@ -202,9 +208,7 @@ func (*fixture) Wait(ctx context.Context, _ time.Duration) bool {
 func (fx *fixture) answer(q deciding.Question) deciding.Answer {
 	fx.t.Helper()
 	a, err := fx.Decide(fx.t.Context(), q)
-	if err != nil {
-		fx.t.Fatal(err)
-	}
+	must.Succeed(fx.t, err)
 	return a
 }
 
@@ -246,14 +250,8 @@ func (fx *fixture) want(q deciding.Question, effect access.Effect, reason access
 // TestSubjects decides for each kind of caller.
 func TestSubjects(t *testing.T) {
 	fx := newFixture(t, deciding.Config{})
-	fx.set(audit.Details{
-		"name": audit.Text("robots"), "effect": audit.Text("allow"), "subjects": audit.Texts([]string{robot}),
-		"minTrust": audit.Text("FULL_TRUST"),
-	})
-	fx.set(audit.Details{
-		"name": audit.Text("ada"), "effect": audit.Text("allow"), "subjects": audit.Texts([]string{"person:ada@example.com"}),
-		"minTrust": audit.Text("LIMITED_TRUST"),
-	})
+	fx.allow("robots", robot, audit.Details{"minTrust": audit.Text("FULL_TRUST")})
+	fx.allow("ada", "person:ada@example.com", audit.Details{"minTrust": audit.Text("LIMITED_TRUST")})
 	person := func(level authority.TrustLevel) authority.Caller {
 		return authority.NewPerson(authority.Person{UserID: "p1", Trust: authority.Trust{Level: level}}, netip.Addr{})
 	}
@@ -276,9 +274,7 @@ func TestSubjects(t *testing.T) {
 func TestForeignSubjects(t *testing.T) {
 	fx := newFixture(t, deciding.Config{})
 	allow := func(name, subject, trust string) {
-		fx.set(audit.Details{
-			"name": audit.Text(name), "effect": audit.Text("allow"), "subjects": audit.Texts([]string{subject}), "minTrust": audit.Text(trust),
-		})
+		fx.allow(name, subject, audit.Details{"minTrust": audit.Text(trust)})
 	}
 	allow("ada", "person:ada@example.com", "UNVERIFIED")
 	allow("devs", "group:acme/devs/x", "UNVERIFIED")
@@ -342,9 +338,7 @@ func TestFresh(t *testing.T) {
 	if fx.reads != before {
 		t.Errorf("%d reads while nothing changed", fx.reads-before)
 	}
-	fx.set(audit.Details{
-		"name": audit.Text("robots"), "effect": audit.Text("allow"), "subjects": audit.Texts([]string{robot}),
-	})
+	fx.allow("robots", robot, nil)
 	fx.want(question(tokenOf(robot)), access.Allow, access.ByRule)
 	fx.listings[0].Quarantined = true
 	fx.revision.Changes++
@@ -431,9 +425,7 @@ func TestRecordedByInstances(t *testing.T) {
 			for _, s := range []*deciding.Service{fx.Service, other} {
 				if second%20 == 7 {
 					a, err := s.Decide(t.Context(), question(tokenOf(robot)))
-					if err != nil {
-						t.Fatal(err)
-					}
+					must.Succeed(t, err)
 					denied++
 					ids[a.ID] = true
 				}
@@ -530,9 +522,7 @@ func TestReadAtStart(t *testing.T) {
 // TestExplain explains what Decide decides, for subjects that are named.
 func TestExplain(t *testing.T) {
 	fx := newFixture(t, deciding.Config{})
-	fx.set(audit.Details{
-		"name": audit.Text("ada"), "effect": audit.Text("allow"), "subjects": audit.Texts([]string{"person:ada@example.com"}),
-	})
+	fx.allow("ada", "person:ada@example.com", nil)
 	explain := func(d deciding.Draft) (access.Explanation, error) {
 		who, q, err := deciding.ParseQuestion(d)
 		if err != nil {
@@ -572,24 +562,19 @@ func TestRulesForPeople(t *testing.T) {
 		t.Helper()
 		q.Limit = 10
 		page, err := fx.Rules(t.Context(), q)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		return page
 	}
 	if page := list(deciding.RuleQuery{}); page.Total != 0 || page.Options.Unlisted != access.Allow {
 		t.Errorf("without rules: %+v", page)
 	}
-	fx.set(audit.Details{"name": audit.Text("robot"), "effect": audit.Text("allow"), "subjects": audit.Texts([]string{"service:robot"})})
+	fx.allow("robot", "service:robot", nil)
 	fx.hint-- // no hint: a list waits for no second
 	page := list(deciding.RuleQuery{})
 	if page.Total != 1 || !page.Rules[0].LocksOut || page.Rules[0].Ended {
 		t.Errorf("the only rule: %+v", page)
 	}
-	fx.set(audit.Details{
-		"name": audit.Text("ended"), "effect": audit.Text("allow"), "subjects": audit.Texts([]string{"everyone"}),
-		"expiresAt": audit.Text("2026-11-27T11:00:00Z"),
-	})
+	fx.allow("ended", "everyone", audit.Details{"expiresAt": audit.Text("2026-11-27T11:00:00Z")})
 	fx.hint--
 	if page := list(deciding.RuleQuery{}); page.Total != 2 || !page.Rules[0].Ended || !page.Rules[1].LocksOut {
 		t.Errorf("with one that has ended: %+v", page)
@@ -609,9 +594,7 @@ func TestRulesForPeople(t *testing.T) {
 		"name": audit.Text("robot"), "order": audit.Number(1), "effect": audit.Text("deny"), "subjects": audit.Texts([]string{"anyone"}),
 		"servers": audit.Texts([]string{"*"}),
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	if err := fx.CheckLockout(t.Context(), &stop); !fault.Is(err, fault.Invalid) {
 		t.Errorf("a rule that denies all in place of the one that allows: %v", err)
 	}
@@ -675,7 +658,7 @@ func TestNamedTokens(t *testing.T) {
 // BenchmarkDecide decides a call by what is in memory; the rules are measured in package access.
 func BenchmarkDecide(b *testing.B) {
 	fx := newFixture(b, deciding.Config{})
-	fx.set(audit.Details{"name": audit.Text("robot"), "effect": audit.Text("allow"), "subjects": audit.Texts([]string{"service:robot"})})
+	fx.allow("robot", "service:robot", nil)
 	fx.clock.Advance(time.Second)
 	q := deciding.Question{
 		Caller:  authority.NewToken(authority.Token{Owner: robot}, netip.Addr{}),

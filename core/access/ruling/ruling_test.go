@@ -11,6 +11,7 @@ import (
 	"github.com/tollgate-dev/tollgate/core/fault"
 	"github.com/tollgate-dev/tollgate/ports/accessstore"
 	"github.com/tollgate-dev/tollgate/test/fakedb"
+	"github.com/tollgate-dev/tollgate/test/must"
 )
 
 type recorder struct{ changes []audit.Change }
@@ -34,9 +35,7 @@ func newRule(t *testing.T, name string, order int) access.Rule {
 		"name": audit.Text(name), "order": audit.Number(order), "effect": audit.Text("allow"),
 		"subjects": audit.Texts([]string{"everyone"}), "servers": audit.Texts([]string{"com.example/*"}),
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	return r
 }
 
@@ -88,9 +87,7 @@ func (full) Count(context.Context) (int, error) { return access.MaxRules, nil }
 func TestTooMany(t *testing.T) {
 	db := fakedb.New()
 	rules := fakedb.NewAccessRules(db)
-	if err := rules.Save(t.Context(), newRule(t, "old", 1)); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, rules.Save(t.Context(), newRule(t, "old", 1)))
 	o := ruling.New(ruling.Ports{Transactions: db, Rules: full{rules}, Recorder: &recorder{}})
 	_, _, err := o.Put(t.Context(), newRule(t, "new", 1), nil)
 	if f, ok := fault.As(err); !ok || f.Code != fault.RuleViolated {

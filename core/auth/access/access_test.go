@@ -14,6 +14,7 @@ import (
 	"github.com/tollgate-dev/tollgate/ports/clock/clocktest"
 	"github.com/tollgate-dev/tollgate/ports/secrets"
 	"github.com/tollgate-dev/tollgate/test/fakedb"
+	"github.com/tollgate-dev/tollgate/test/must"
 )
 
 const (
@@ -71,9 +72,7 @@ func newFixture(t *testing.T) *fixture {
 	fx.store = &countingSessions{Sessions: fakedb.NewSessions(db)}
 	fx.cache = memory.NewSessions(fx.clock, memory.Config{})
 	fx.checker = access.NewChecker(testVerifier{user: user}, fx.store, fx.cache, fakedb.NewAPITokens(db), fx.clock)
-	if err := fakedb.NewAccounts(db).Create(ctx, auth.Account{ID: user, Email: "a@b.c"}); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, fakedb.NewAccounts(db).Create(ctx, auth.Account{ID: user, Email: "a@b.c"}))
 	if _, _, err := fakedb.NewDevices(db).Ensure(ctx, auth.Device{ID: "d", UserID: user, Identity: "d"}); err != nil {
 		t.Fatal(err)
 	}
@@ -82,9 +81,7 @@ func newFixture(t *testing.T) *fixture {
 		LastActivity: fx.clock.Now(),
 		ExpiresAt:    fx.clock.Now().Add(time.Hour), MaxExpiresAt: fx.clock.Now().Add(time.Hour),
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	return fx
 }
 
@@ -176,9 +173,7 @@ func TestStoredSessionDecidesBeforeRefusal(t *testing.T) {
 		t.Fatal(err)
 	}
 	raise := func(s *auth.Session) error { s.TrustLevel = auth.FullTrust; return nil }
-	if err := fx.store.Sessions.Update(ctx, id, raise); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, fx.store.Sessions.Update(ctx, id, raise))
 	s, err := fx.checker.CheckLevel(ctx, auth.AccessToken(id), auth.FullTrust)
 	if err != nil || s.TrustLevel != auth.FullTrust {
 		t.Errorf("after a step-up elsewhere: session %+v, error %v", s, err)
@@ -188,9 +183,7 @@ func TestStoredSessionDecidesBeforeRefusal(t *testing.T) {
 		t.Errorf("session %+v, error %v, %d reads: the copy has not the new level", s, err, fx.store.reads)
 	}
 	lower := func(s *auth.Session) error { s.TrustLevel = auth.Unverified; return nil }
-	if err := fx.store.Sessions.Update(ctx, id, lower); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, fx.store.Sessions.Update(ctx, id, lower))
 	fx.clock.Advance(time.Second)
 	if _, err := fx.checker.Check(ctx, auth.AccessToken(id)); err != nil {
 		t.Fatal(err)
@@ -224,9 +217,7 @@ func TestPublisherHasNoSession(t *testing.T) {
 func TestClockThatWasAhead(t *testing.T) {
 	fx, ctx := newFixture(t), context.Background()
 	ahead := fx.clock.Now().Add(time.Hour)
-	if err := fx.store.Update(ctx, id, func(s *auth.Session) error { s.LastActivity = ahead; return nil }); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, fx.store.Update(ctx, id, func(s *auth.Session) error { s.LastActivity = ahead; return nil }))
 	if s, err := fx.checker.Check(ctx, auth.AccessToken(id)); err != nil || !s.LastActivity.Equal(fx.clock.Now()) {
 		t.Errorf("the last activity is %s at %s, error %v", s.LastActivity, fx.clock.Now(), err)
 	}

@@ -29,6 +29,7 @@ import (
 	"github.com/tollgate-dev/tollgate/ports/signals/signalstest"
 	"github.com/tollgate-dev/tollgate/ports/throttle"
 	"github.com/tollgate-dev/tollgate/test/fakedb"
+	"github.com/tollgate-dev/tollgate/test/must"
 )
 
 // TestFullTrustNeedsAProof runs random calls of an owner and of a thief who knows the password, the
@@ -179,9 +180,7 @@ func newProofFixture(t *rapid.T) *proofFixture {
 		thief: &holder{refresh: map[auth.SessionID]auth.RefreshSecret{}},
 	}
 	ok := func(err error) {
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 	}
 	var err error
 	fx.password, err = auth.NewPassword("password", "Right Horse 9!")
@@ -251,9 +250,7 @@ func (fx *proofFixture) checkFullTrust(t *rapid.T) {
 	for _, h := range []*holder{fx.owner, fx.thief} {
 		for _, id := range h.sessions {
 			stored, err := fx.sessions.Get(t.Context(), id)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, err)
 			seen, err := fx.checker.Check(t.Context(), auth.AccessToken(id))
 			if full := stored.TrustLevel == auth.FullTrust || err == nil && seen.TrustLevel == auth.FullTrust; full &&
 				!fx.proved[id] {
@@ -306,9 +303,7 @@ func (fx *proofFixture) drawOrigin(t *rapid.T, h *holder) signin.Origin {
 	info, err := auth.NewDeviceInfo(auth.DeviceFields{
 		UserAgent: rapid.SampledFrom([]string{"one", "two"}).Draw(t, "device"),
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	v := signin.Origin{Device: info, Address: netip.MustParseAddr("203.0.113.7")}
 	if len(h.tokens) > 0 && rapid.IntRange(0, 3).Draw(t, "shows no token") > 0 {
 		v.DeviceToken = h.tokens[len(h.tokens)-1-rapid.IntRange(0, min(2, len(h.tokens)-1)).Draw(t, "token")]
@@ -320,9 +315,7 @@ func (fx *proofFixture) drawOrigin(t *rapid.T, h *holder) signin.Origin {
 func (fx *proofFixture) recordSession(t *rapid.T, h *holder, r signin.Result, shown auth.DeviceSecret) {
 	h.sessions, h.refresh[r.SessionID] = append(h.sessions, r.SessionID), r.RefreshToken
 	s, err := fx.sessions.Get(t.Context(), r.SessionID)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	fx.keepToken(h, r.DeviceToken)
 	token, err := fx.tokens.Find(t.Context(), auth.HashSecret(shown))
 	if err == nil && token.DeviceID == s.DeviceID {
@@ -386,9 +379,7 @@ func (fx *proofFixture) secondStep(t *rapid.T) {
 func (fx *proofFixture) refresh(t *rapid.T) {
 	h, s := fx.drawCaller(t)
 	before, err := fx.sessions.Get(t.Context(), s.ID)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	r, err := fx.signIn.Refresh(t.Context(), h.refresh[s.ID], netip.MustParseAddr("203.0.113.7"))
 	if !isAccepted(t, err) {
 		return
@@ -509,9 +500,7 @@ func (fx *proofFixture) changePassword(t *rapid.T) {
 	_, s := fx.drawCaller(t)
 	// Changed and changed back, so that both holders still know the password.
 	other, err := auth.NewPassword("password", "Another Horse 8!")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	if isAccepted(t, fx.credentials.ChangePassword(t.Context(), s, fx.password, other)) {
 		isAccepted(t, fx.credentials.ChangePassword(t.Context(), s, other, fx.password))
 	}
@@ -591,9 +580,7 @@ func (fx *proofFixture) oldEnrolment(t *rapid.T) {
 	fx.advanceClock()
 	secret := auth.TOTPSecret([]byte("a thief's own secret"))
 	keeper, err := auth.NewSecondFactor(auth.RootSecret(strings.Repeat("r", 32)))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	err = fx.accounts.Update(t.Context(), fx.user, func(a *auth.Account) error {
 		return keeper.Enrol(a, secret, auth.Nonce{byte(fx.clock.Now().UnixMilli())}, auth.Enrolment{})
 	})

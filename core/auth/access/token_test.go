@@ -13,6 +13,7 @@ import (
 	"github.com/tollgate-dev/tollgate/ports/authstore"
 	"github.com/tollgate-dev/tollgate/ports/clock/clocktest"
 	"github.com/tollgate-dev/tollgate/test/fakedb"
+	"github.com/tollgate-dev/tollgate/test/must"
 )
 
 // countingTokens counts the calls of a store.
@@ -56,16 +57,12 @@ func newTokenFixture(t *testing.T) *tokenFixture {
 	fx.checker = access.NewChecker(testVerifier{}, fakedb.NewSessions(db), memory.NewSessions(fx.clock, memory.Config{}),
 		fx.store, fx.clock)
 	err := fx.accounts.Create(t.Context(), auth.Account{ID: user, Email: "a@b.c", State: auth.AccountActive})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	fx.token, fx.secret = auth.APIToken{
 		ID: "t", Owner: auth.Owner(user), CreatedAt: fx.clock.Now(), ExpiresAt: fx.clock.Now().Add(time.Hour),
 		Networks: []netip.Prefix{netip.PrefixFrom(home, 24).Masked()},
 	}.Issue([32]byte{1})
-	if err := fx.store.Add(t.Context(), fx.token); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, fx.store.Add(t.Context(), fx.token))
 	return fx
 }
 
@@ -117,9 +114,7 @@ func TestTokensThatAreRefused(t *testing.T) {
 	wantFault(t, "from elsewhere", err, auth.CodeInvalidToken)
 	for _, state := range []auth.AccountState{auth.AccountLocked, auth.AccountDisabled, auth.AccountActive} {
 		err := fx.accounts.Update(t.Context(), user, func(a *auth.Account) error { a.State = state; return nil })
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		if _, err = fx.identify(t, fx.secret, home); state != auth.AccountActive {
 			wantFault(t, "of a person who is "+string(state), err, auth.CodeInvalidToken)
 		} else if err != nil {

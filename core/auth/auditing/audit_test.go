@@ -19,6 +19,7 @@ import (
 	"github.com/tollgate-dev/tollgate/core/fault"
 	"github.com/tollgate-dev/tollgate/ports/clock/clocktest"
 	"github.com/tollgate-dev/tollgate/test/fakedb"
+	"github.com/tollgate-dev/tollgate/test/must"
 )
 
 type testEntropy struct{}
@@ -32,9 +33,7 @@ func newTrail() (*auditing.Trail, *clocktest.Manual) {
 
 func mustRecord(t *testing.T, trail *auditing.Trail, entries ...audit.Change) {
 	t.Helper()
-	if err := trail.RecordChanges(context.Background(), entries...); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, trail.RecordChanges(context.Background(), entries...))
 }
 
 func TestSearchShowsOnlyTheCallersOwn(t *testing.T) {
@@ -122,9 +121,7 @@ func TestHabitsNeedFullTrust(t *testing.T) {
 func toJSON(t *testing.T, details audit.Details) string {
 	t.Helper()
 	text, err := json.Marshal(details)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	return string(text)
 }
 
@@ -138,9 +135,7 @@ func TestActorOfOperators(t *testing.T) {
 			Category: audit.AccountChange, Action: "publisher_add", ByOperator: true, Details: details,
 		},
 			audit.Change{Category: audit.AccountChange, Action: "publisher_add", Subject: "bert", Details: details})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 	}
 	page, err := trail.Search(t.Context(), "bert", auditing.Query{Limit: 10})
 	if err != nil || page.Total != 2 || toJSON(t, page.Events[0].Details) != `{"action":"publisher_add","policy":"p"}` {
@@ -197,9 +192,7 @@ func TestWalk(t *testing.T) {
 				ID: audit.EventID(fmt.Sprintf("%06d", n)), Time: at, Category: audit.LoginAttempt,
 			})
 		}
-		if err := log.Append(context.Background(), events...); err != nil {
-			r.Fatal(err)
-		}
+		must.Succeed(r, log.Append(context.Background(), events...))
 		slices.SortFunc(events, func(a, b audit.Event) int {
 			return cmp.Or(b.Time.Compare(a.Time), cmp.Compare(b.ID, a.ID))
 		})

@@ -14,6 +14,7 @@ import (
 	"github.com/tollgate-dev/tollgate/core/auth/trust"
 	"github.com/tollgate-dev/tollgate/core/fault"
 	"github.com/tollgate-dev/tollgate/ports/throttle"
+	"github.com/tollgate-dev/tollgate/test/must"
 )
 
 // countingThrottle counts tries by key, within a limit of auditing.MaxRefusals.
@@ -51,9 +52,7 @@ func refusedSession(user auth.UserID) auth.Session {
 func findRefusals(t *testing.T, trail *auditing.Trail, user auth.UserID) []audit.Event {
 	t.Helper()
 	page, err := trail.Search(t.Context(), user, auditing.Query{Category: audit.AccessRefused, Limit: auth.MaxPage})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	return page.Events
 }
 
@@ -64,55 +63,39 @@ func TestRefusalsAreRecorded(t *testing.T) {
 	errLow := trust.Require(auth.Unverified, auth.FullTrust)
 	gone, leave := context.WithCancel(t.Context())
 	leave()
+	lowTrust := func(operation string, err error) func(*auditing.Refusals) error {
+		return func(r *auditing.Refusals) error { return r.LowTrust(gone, refusedSession("anna"), operation, err) }
+	}
+	notOwner := func(of auditing.Foreign, err error) func(*auditing.Refusals) error {
+		return func(r *auditing.Refusals) error { return r.NotOwner(gone, refusedSession("anna"), of, err) }
+	}
 	for name, c := range map[string]struct {
 		record func(*auditing.Refusals) error
 		cause  error
 		want   audit.Details // nil: no event
 	}{
 		"low trust": {
-			func(r *auditing.Refusals) error {
-				return r.LowTrust(gone, refusedSession("anna"), "PUT /x/:id", errLow)
-			}, errLow,
+			lowTrust("PUT /x/:id", errLow), errLow,
 			audit.Details{
 				"reason": audit.Text("insufficient_trust"), "operation": audit.Text("PUT /x/:id"),
 				"requiredTrustLevel": audit.Text("FULL_TRUST"),
 			},
 		},
 		"another person's device": {
-			func(r *auditing.Refusals) error {
-				return r.NotOwner(gone, refusedSession("anna"), auditing.Foreign{
-					Action: "revoke", Device: "b",
-				}, errForeign)
-			}, errForeign, audit.Details{
+			notOwner(auditing.Foreign{Action: "revoke", Device: "b"}, errForeign), errForeign, audit.Details{
 				"reason": audit.Text("access_denied"), "action": audit.Text("revoke"),
 				"targetDeviceId": audit.Text("b"),
 			},
 		},
 		"another person's session": {
-			func(r *auditing.Refusals) error {
-				return r.NotOwner(gone, refusedSession("anna"), auditing.Foreign{
-					Action: "sign_out", Session: "b",
-				}, errForeign)
-			}, errForeign, audit.Details{
+			notOwner(auditing.Foreign{Action: "sign_out", Session: "b"}, errForeign), errForeign, audit.Details{
 				"reason": audit.Text("access_denied"), "action": audit.Text("sign_out"),
 				"targetSessionId": audit.Text("b"),
 			},
 		},
-		"no refusal of this kind": {
-			func(r *auditing.Refusals) error {
-				return r.LowTrust(gone, refusedSession("anna"), "PUT /x", errForeign)
-			}, errForeign, nil,
-		},
-		"no refusal of ownership": {
-			func(r *auditing.Refusals) error {
-				return r.NotOwner(gone, refusedSession("anna"), auditing.Foreign{}, errLow)
-			}, errLow, nil,
-		},
-		"no error": {
-			func(r *auditing.Refusals) error {
-				return r.LowTrust(gone, refusedSession("anna"), "GET /x", nil)
-			}, nil, nil,
-		},
+		"no refusal of this kind": {lowTrust("PUT /x", errForeign), errForeign, nil},
+		"no refusal of ownership": {notOwner(auditing.Foreign{}, errLow), errLow, nil},
+		"no error":                {lowTrust("GET /x", nil), nil, nil},
 	} {
 		trail, _ := newTrail()
 		if err := c.record(auditing.NewRefusals(trail, &countingThrottle{tries: map[string]uint64{}})); !errors.Is(

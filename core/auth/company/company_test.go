@@ -14,6 +14,7 @@ import (
 	"github.com/tollgate-dev/tollgate/core/auth"
 	"github.com/tollgate-dev/tollgate/core/auth/company"
 	"github.com/tollgate-dev/tollgate/core/fault"
+	"github.com/tollgate-dev/tollgate/test/must"
 )
 
 func newFields() audit.Details {
@@ -26,9 +27,7 @@ func newFields() audit.Details {
 func mustParse(t *testing.T, fields audit.Details) *company.Provider {
 	t.Helper()
 	p, err := company.Parse(fields)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	return &p
 }
 
@@ -49,17 +48,11 @@ func TestFieldsRoundTrip(t *testing.T) {
 		}
 		fields["groupGrants"] = grants
 		first, err := company.Parse(fields)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		text, err := json.Marshal(first.Fields())
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		var stored audit.Details
-		if err := json.Unmarshal(text, &stored); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, json.Unmarshal(text, &stored))
 		second, err := company.Parse(stored)
 		if err != nil || !reflect.DeepEqual(first, second) {
 			t.Fatalf("%+v became %+v, error %v", first, second, err)
@@ -235,9 +228,7 @@ func TestUnlinkedNeedsAProvenAddress(t *testing.T) {
 		c, err := p.ReadClaims(newClaims(map[string]any{
 			"email": email, "email_verified": rapid.SampledFrom([]any{nil, true, false, "true", "false", 0}).Draw(t, "verified"),
 		}))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		known := company.Known{Operates: rapid.Bool().Draw(t, "operates")}
 		if rapid.Bool().Draw(t, "exists") {
 			known.Account = &auth.Account{State: auth.AccountActive}
@@ -258,9 +249,7 @@ func FuzzReadClaims(f *testing.F) {
 		f.Add([]byte(text))
 	}
 	p, err := company.Parse(newFields())
-	if err != nil {
-		f.Fatal(err)
-	}
+	must.Succeed(f, err)
 	f.Fuzz(func(t *testing.T, text []byte) {
 		c, err := p.ReadClaims(text)
 		if err != nil {

@@ -14,6 +14,7 @@ import (
 	"github.com/tollgate-dev/tollgate/ports/secrets"
 	"github.com/tollgate-dev/tollgate/ports/secrets/secretstest"
 	"github.com/tollgate-dev/tollgate/test/fakedb"
+	"github.com/tollgate-dev/tollgate/test/must"
 )
 
 const (
@@ -56,9 +57,7 @@ func newFixture(t *testing.T) *fixture {
 		})
 	}
 	fx.one, fx.other = open(fx.cache), open(memory.NewSessions(fx.clock, memory.Config{}))
-	if err := fakedb.NewAccounts(db).Create(t.Context(), auth.Account{ID: user, Email: "a@b.c"}); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, fakedb.NewAccounts(db).Create(t.Context(), auth.Account{ID: user, Email: "a@b.c"}))
 	if _, _, err := fakedb.NewDevices(db).Ensure(t.Context(), auth.Device{
 		ID: "d", UserID: user, Identity: "d",
 	}); err != nil {
@@ -69,26 +68,20 @@ func newFixture(t *testing.T) *fixture {
 		ID: id, UserID: user, DeviceID: "d", TrustLevel: auth.Unverified, CreatedAt: now, LastActivity: now,
 		ExpiresAt: now.Add(7 * day), MaxExpiresAt: now.Add(30 * day),
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	return fx
 }
 
 func (fx *fixture) issue(t *testing.T) auth.CookieSecret {
 	t.Helper()
 	secret, err := fx.one.Issue(t.Context(), cookies.Begun{SessionID: id, UserID: user, TrustLevel: auth.Unverified})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	return secret
 }
 
 func (fx *fixture) change(t *testing.T, change func(*auth.Session)) {
 	t.Helper()
-	if err := fx.sessions.Update(t.Context(), id, func(s *auth.Session) error { change(s); return nil }); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, fx.sessions.Update(t.Context(), id, func(s *auth.Session) error { change(s); return nil }))
 }
 
 func wantGood(t *testing.T, s *cookies.Service, secret auth.CookieSecret, level auth.TrustLevel) {
@@ -184,9 +177,7 @@ func TestCookieIsForItsPerson(t *testing.T) {
 	fx := newFixture(t)
 	secret := fx.issue(t)
 	forged, err := fx.sessions.Get(t.Context(), id)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	forged.UserID = "99999999-2222-4333-8444-555555555555"
 	fx.cache.Put(t.Context(), forged, fx.clock.Now())
 	if session, err := fx.one.Check(t.Context(), secret); err == nil && session.UserID != user {
@@ -209,14 +200,10 @@ func TestCookieOfAnEarlierVersion(t *testing.T) {
 	err := fx.cookies.Add(t.Context(), auth.SessionCookie{
 		Hash: auth.HashSecret(secret), SessionID: id, TrustLevel: auth.Unverified, IssuedAt: fx.clock.Now(),
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	wantGood(t, fx.one, secret, auth.Unverified)
 	next, err := fx.one.Rotate(t.Context(), secret)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	wantGood(t, fx.other, next, auth.Unverified)
 	if c, err := fx.cookies.Find(t.Context(), auth.HashSecret(next)); err != nil || c.UserID != user {
 		t.Errorf("the next cookie is for %q, %v", c.UserID, err)
@@ -229,9 +216,7 @@ func TestUseExtendsTheSession(t *testing.T) {
 	secret, began := fx.issue(t), fx.clock.Now()
 	expiry := func() time.Time {
 		s, err := fx.sessions.Get(t.Context(), id)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		return s.ExpiresAt
 	}
 	for _, step := range []struct{ after, want time.Duration }{

@@ -23,6 +23,7 @@ import (
 	"github.com/tollgate-dev/tollgate/ports/clock/clocktest"
 	"github.com/tollgate-dev/tollgate/ports/secrets/secretstest"
 	"github.com/tollgate-dev/tollgate/test/fakedb"
+	"github.com/tollgate-dev/tollgate/test/must"
 )
 
 const (
@@ -79,9 +80,7 @@ func newFixture(t *testing.T) *fixture {
 		Lockout: auth.LockoutPolicy{Threshold: 5, Window: 15 * time.Minute, Duration: 15 * time.Minute},
 		Issuer:  "Tollgate", ReauthenticationMaxAge: 5 * time.Minute,
 	}, fx.ports)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	fx.people, err = people.New(people.Config{InvitationTTL: time.Hour}, people.Ports{
 		Accounts: fx.ports.Accounts, Devices: fx.devices, Sessions: fx.ports.Sessions,
 		Lockouts: fx.ports.Lockouts, Pending: fx.ports.Pending, Transaction: db,
@@ -91,9 +90,7 @@ func newFixture(t *testing.T) *fixture {
 		Entropy: &secretstest.Entropy{},
 		Root:    rootSecret,
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	hash, err := fx.hasher.Hash(t.Context(), fx.newPassword(present))
 	fx.mustSucceed(err)
 	fx.mustSucceed(fx.ports.Accounts.Create(t.Context(), auth.Account{
@@ -106,9 +103,7 @@ func newFixture(t *testing.T) *fixture {
 
 func (fx *fixture) mustSucceed(err error) {
 	fx.t.Helper()
-	if err != nil {
-		fx.t.Fatal(err)
-	}
+	must.Succeed(fx.t, err)
 }
 
 func (fx *fixture) newPassword(s string) auth.Password {

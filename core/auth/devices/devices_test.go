@@ -17,6 +17,7 @@ import (
 	"github.com/tollgate-dev/tollgate/ports/clock/clocktest"
 	"github.com/tollgate-dev/tollgate/ports/secrets/secretstest"
 	"github.com/tollgate-dev/tollgate/test/fakedb"
+	"github.com/tollgate-dev/tollgate/test/must"
 )
 
 type fixture struct {
@@ -44,16 +45,12 @@ func newFixture(t *testing.T) *fixture {
 	fx.ports.Cache, fx.ports.Trail, fx.ports.Clock = fx.cache,
 		auditing.New(fx.log, fx.clock, &secretstest.Entropy{}), fx.clock
 	unlimited, err := inprocess.NewThrottle(inprocess.ThrottleConfig{}, nil, fx.clock)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	fx.ports.Refusals = auditing.NewRefusals(fx.ports.Trail, unlimited)
 	fx.service = devices.New(fx.ports)
 	for _, name := range []string{"anna", "bert"} {
 		user := auth.UserID(name)
-		if err := fakedb.NewAccounts(db).Create(ctx, auth.Account{ID: user, Email: auth.Email(name)}); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, fakedb.NewAccounts(db).Create(ctx, auth.Account{ID: user, Email: auth.Email(name)}))
 		if _, _, err := fx.ports.Devices.Ensure(ctx, auth.Device{
 			ID: auth.DeviceID(name), UserID: user, Identity: "d", TrustStatus: auth.DevicePending,
 		}); err != nil {
@@ -69,9 +66,7 @@ func newFixture(t *testing.T) *fixture {
 			CreatedAt: fx.clock.Now(), ExpiresAt: fx.clock.Now().Add(time.Hour),
 			MaxExpiresAt: fx.clock.Now().Add(time.Hour),
 		})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 	}
 	return fx
 }
@@ -85,9 +80,7 @@ func (fx *fixture) findChanges(t *testing.T) []audit.Event {
 	events, _, err := fx.log.Search(context.Background(), authstore.AuditQuery{
 		Category: audit.DeviceChange, Limit: 100,
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	return events
 }
 
@@ -190,9 +183,7 @@ func TestTrustedNeedsFullTrust(t *testing.T) {
 			t.Helper()
 			// the mark UNTRUSTED has lowered it
 			setLevel := func(s *auth.Session) error { s.TrustLevel = level; return nil }
-			if err := fx.ports.Sessions.Update(ctx, "anna", setLevel); err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, fx.ports.Sessions.Update(ctx, "anna", setLevel))
 			d, err := fx.service.SetTrust(ctx, stale, "anna", status)
 			if err != nil || d.TrustStatus != status {
 				t.Fatalf("SetTrust returned %+v, %v", d, err)
@@ -284,9 +275,7 @@ func (fx *fixture) runAsOperator(
 	t.Helper()
 	ctx := context.Background()
 	living, err := fx.ports.Sessions.Get(ctx, "anna")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	fx.cache.Put(ctx, living, fx.clock.Now())
 	fx.clock.Advance(time.Millisecond)
 	if ended, err := do(ctx, devices.NewOperator(fx.service)); err != nil || ended != 1 {
@@ -362,18 +351,14 @@ func TestUntrustedLowersSessions(t *testing.T) {
 	session := func(id auth.SessionID) auth.Session {
 		t.Helper()
 		s, err := fx.ports.Sessions.Get(ctx, id)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		return s
 	}
 	add := func(id auth.SessionID, user auth.UserID, level auth.TrustLevel) {
 		t.Helper()
 		s := session(auth.SessionID(user))
 		s.ID, s.TrustLevel = id, level
-		if err := fx.ports.Sessions.Create(ctx, s); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, fx.ports.Sessions.Create(ctx, s))
 		fx.cache.Put(ctx, s, fx.clock.Now())
 	}
 	add("full", "anna", auth.FullTrust)

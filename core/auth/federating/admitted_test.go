@@ -12,6 +12,7 @@ import (
 	"github.com/tollgate-dev/tollgate/ports/authority"
 	"github.com/tollgate-dev/tollgate/ports/clock/clocktest"
 	"github.com/tollgate-dev/tollgate/test/fakedb"
+	"github.com/tollgate-dev/tollgate/test/must"
 )
 
 // operators are the people who can operate.
@@ -52,9 +53,7 @@ func TestAdmittedPasswordsAreAnnounced(t *testing.T) {
 			Directory: fakedb.NewDirectory(db), Grants: grants, Used: claims, Notices: notifier, Clock: clk,
 			Root: auth.RootSecret(strings.Repeat("r", 32)),
 		})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		instances = append(instances, s)
 	}
 	look := func(want int, when string) {
@@ -75,9 +74,7 @@ func TestAdmittedPasswordsAreAnnounced(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if err := accounts.Create(ctx, auth.Account{ID: "ada", Email: "ada@example.com", State: auth.AccountActive}); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, accounts.Create(ctx, auth.Account{ID: "ada", Email: "ada@example.com", State: auth.AccountActive}))
 	look(0, "before the command")
 	admit(time.Hour)
 	claims.err = errors.New("away")

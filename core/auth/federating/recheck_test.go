@@ -17,6 +17,7 @@ import (
 	"github.com/tollgate-dev/tollgate/ports/sessioncache"
 	"github.com/tollgate-dev/tollgate/test/await"
 	"github.com/tollgate-dev/tollgate/test/fakedb"
+	"github.com/tollgate-dev/tollgate/test/must"
 )
 
 // remote answers for every provider but hung, which answers when released is closed.
@@ -93,9 +94,7 @@ func newFixture(t *testing.T) *fixture {
 
 func (fx *fixture) must(err error) {
 	fx.t.Helper()
-	if err != nil {
-		fx.t.Fatal(err)
-	}
+	must.Succeed(fx.t, err)
 }
 
 // signIn makes a session that came from a provider, which ends in an hour.

@@ -16,6 +16,7 @@ import (
 	"github.com/tollgate-dev/tollgate/ports/authstore"
 	"github.com/tollgate-dev/tollgate/ports/clock/clocktest"
 	"github.com/tollgate-dev/tollgate/test/fakedb"
+	"github.com/tollgate-dev/tollgate/test/must"
 )
 
 var noon = time.Date(2026, time.November, 27, 12, 0, 0, 0, time.UTC)
@@ -65,9 +66,7 @@ func (s *site) save(name string, changes ...func(*company.Provider)) {
 
 func (s *site) must(err error) {
 	s.t.Helper()
-	if err != nil {
-		s.t.Fatal(err)
-	}
+	must.Succeed(s.t, err)
 }
 
 // List implements [authstore.Providers].

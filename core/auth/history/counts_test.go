@@ -9,6 +9,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/tollgate-dev/tollgate/core/auth"
+	"github.com/tollgate-dev/tollgate/test/must"
 )
 
 var start = time.Date(2026, time.November, 21, 12, 0, 0, 0, time.UTC)
@@ -52,9 +53,7 @@ func TestPlusInAnyOrder(t *testing.T) {
 func TestStored(t *testing.T) {
 	root := auth.RootSecret(strings.Repeat("k", 32))
 	key, err := root.Derive(KeyPurpose)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	for _, plain := range []Value{
 		{SignIns, ""}, {Novel, "24"}, {EarlyNovel, "3|12"}, {Hidden, ""}, {Upgrade, "device|2d|same"},
 		{Return, "|12h|near"},

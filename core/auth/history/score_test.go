@@ -13,6 +13,7 @@ import (
 
 	"github.com/tollgate-dev/tollgate/core/auth"
 	"github.com/tollgate-dev/tollgate/core/auth/risk"
+	"github.com/tollgate-dev/tollgate/test/must"
 )
 
 const (
@@ -46,9 +47,7 @@ func (v visit) observe(t testing.TB, at time.Time) Observation {
 		UserAgent: or(v.agent, fmt.Sprintf(chrome, 140)), ScreenResolution: or(v.screen, "1920x1080"),
 		Timezone: or(v.timezone, "Europe/Berlin"), Language: or(v.language, "de-DE"),
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	if v.asn == 0 {
 		v.asn = 64500
 	}

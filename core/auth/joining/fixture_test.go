@@ -27,6 +27,7 @@ import (
 	"github.com/tollgate-dev/tollgate/ports/secrets/secretstest"
 	"github.com/tollgate-dev/tollgate/ports/throttle"
 	"github.com/tollgate-dev/tollgate/test/fakedb"
+	"github.com/tollgate-dev/tollgate/test/must"
 )
 
 const (
@@ -166,9 +167,7 @@ func newFixture(t *testing.T) *fixture {
 
 func (fx *fixture) mustSucceed(err error) {
 	fx.t.Helper()
-	if err != nil {
-		fx.t.Fatal(err)
-	}
+	must.Succeed(fx.t, err)
 }
 
 func (fx *fixture) newPassword(s string) auth.Password {
@@ -281,4 +280,12 @@ func (fx *fixture) runAtOnce(do func(n int) error) (succeeded int) {
 		}
 	}
 	return succeeded
+}
+
+// wantFault checks that err is a fault of the kind.
+func wantFault(t testing.TB, err error, kind fault.Kind, what string, args ...any) {
+	t.Helper()
+	if !fault.Is(err, kind) {
+		t.Errorf(what+": %v, want a fault of kind %s", append(args, err, kind)...)
+	}
 }

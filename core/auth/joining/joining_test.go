@@ -48,16 +48,12 @@ func TestLifetimes(t *testing.T) {
 			}
 			fx.clock.Advance(time.Microsecond)
 			for _, late := range []error{check(), use()} {
-				if !fault.Is(late, fault.NotFound) {
-					t.Errorf("after its end: %v", late)
-				}
+				wantFault(t, late, fault.NotFound, "after its end")
 			}
 			fx.clock.Advance(-time.Microsecond)
 			fx.mustSucceed(use())
 			for _, again := range []error{check(), use()} {
-				if !fault.Is(again, fault.NotFound) {
-					t.Errorf("after its use: %v", again)
-				}
+				wantFault(t, again, fault.NotFound, "after its use")
 			}
 		})
 	}
@@ -75,18 +71,14 @@ func TestPurposes(t *testing.T) {
 		},
 		"no code": func(auth.LinkSecret) error { return fx.service.CheckSetup(ctx, "") },
 	} {
-		if err := check(setup); !fault.Is(err, fault.NotFound) {
-			t.Errorf("a setup as %s: %v", what, err)
-		}
+		wantFault(t, check(setup), fault.NotFound, "a setup as %s", what)
 	}
 	invitation := fx.invite(ivy)
 	for what, err := range map[string]error{
 		"a reset": fx.service.Reset(ctx, invitation, fx.newPassword(next)),
 		"a setup": fx.service.CheckSetup(ctx, invitation),
 	} {
-		if !fault.Is(err, fault.NotFound) {
-			t.Errorf("an invitation as %s: %v", what, err)
-		}
+		wantFault(t, err, fault.NotFound, "an invitation as %s", what)
 	}
 	fx.join(olga)
 	if _, err := fx.service.Accept(ctx, fx.resetSecret(olga), fx.newPassword(next), fx.origin("x")); !fault.Is(err, fault.NotFound) {
@@ -122,9 +114,7 @@ func TestSetUp(t *testing.T) {
 	}
 	fx.wantTrusted(r)
 	for _, code := range codes {
-		if err := fx.service.CheckSetup(ctx, code); !fault.Is(err, fault.NotFound) {
-			t.Errorf("a code after the setup: %v", err)
-		}
+		wantFault(t, fx.service.CheckSetup(ctx, code), fault.NotFound, "a code after the setup")
 		if _, err := fx.ports.Links.Find(ctx, auth.HashSecret(code)); !fault.Is(err, fault.NotFound) {
 			t.Errorf("a code is stored after the setup: %v", err)
 		}
@@ -198,13 +188,9 @@ func TestInvitationsEnd(t *testing.T) {
 			if _, err := fx.service.FindInvited(t.Context(), secret); !fault.Is(err, fault.NotFound) {
 				t.Errorf("the invitation: %v", err)
 			}
-			if err := fx.service.CheckReset(t.Context(), secret); !fault.Is(err, fault.NotFound) {
-				t.Errorf("the invitation as a reset: %v", err)
-			}
+			wantFault(t, fx.service.CheckReset(t.Context(), secret), fault.NotFound, "the invitation as a reset")
 			_, err := fx.service.Accept(t.Context(), secret, fx.newPassword(next), fx.origin("Firefox"))
-			if !fault.Is(err, fault.NotFound) {
-				t.Errorf("to accept it: %v", err)
-			}
+			wantFault(t, err, fault.NotFound, "to accept it")
 		})
 	}
 }
@@ -231,15 +217,11 @@ func TestReset(t *testing.T) {
 	fx.mustSucceed(err)
 	fx.cache.Put(ctx, s, fx.clock.Now())
 	other, secret := fx.resetSecret(ivy), fx.resetSecret(ivy)
-	if err := fx.service.Reset(ctx, secret, fx.newPassword("weak")); !fault.Is(err, fault.Invalid) {
-		t.Errorf("a weak password: %v", err)
-	}
+	wantFault(t, fx.service.Reset(ctx, secret, fx.newPassword("weak")), fault.Invalid, "a weak password")
 	if n := fx.runAtOnce(func(int) error { return fx.service.Reset(ctx, secret, fx.newPassword(next)) }); n != 1 {
 		t.Errorf("%d resets succeeded", n)
 	}
-	if err := fx.service.CheckReset(ctx, other); !fault.Is(err, fault.NotFound) {
-		t.Errorf("the other link: %v", err)
-	}
+	wantFault(t, fx.service.CheckReset(ctx, other), fault.NotFound, "the other link")
 	if s, err = fx.stores.Sessions.Get(ctx, r.SessionID); err != nil || s.EndReason != auth.EndPassword {
 		t.Errorf("the session ended by %q, %v", s.EndReason, err)
 	}
@@ -281,9 +263,7 @@ func TestResetNeedsSignIn(t *testing.T) {
 	for _, err := range []error{
 		fx.service.CheckReset(ctx, disabled), fx.service.Reset(ctx, disabled, fx.newPassword(first)),
 	} {
-		if !fault.Is(err, fault.NotFound) {
-			t.Errorf("a reset of a disabled account: %v", err)
-		}
+		wantFault(t, err, fault.NotFound, "a reset of a disabled account")
 	}
 }
 

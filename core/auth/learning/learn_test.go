@@ -9,6 +9,7 @@ import (
 	"github.com/tollgate-dev/tollgate/core/auth/learning"
 	"github.com/tollgate-dev/tollgate/ports/clock/clocktest"
 	"github.com/tollgate-dev/tollgate/test/fakedb"
+	"github.com/tollgate-dev/tollgate/test/must"
 )
 
 var now = time.Date(2026, time.November, 21, 12, 0, 0, 0, time.UTC)
@@ -21,9 +22,7 @@ func newLearner(t *testing.T) (*learning.Learner, *fakedb.History) {
 		err := accounts.Create(t.Context(), auth.Account{
 			ID: auth.UserID(name), Email: auth.Email(name + "@example.com"), State: auth.AccountActive,
 		})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 	}
 	return learning.New(learning.Ports{Accounts: accounts, Totals: store, Clock: clocktest.NewManual(now)}), store
 }
@@ -51,17 +50,13 @@ func TestLearner(t *testing.T) {
 		{learning.Person{}, one(signIns), now},
 		{learning.Person{Email: "dora@example.com"}, nil, now},
 	} {
-		if err := l.Add(t.Context(), e.who, e.additions, e.at); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, l.Add(t.Context(), e.who, e.additions, e.at))
 	}
 	read := func(user auth.UserID) history.Counts {
 		counts, err := store.Read(t.Context(), user, []history.Value{signIns, firefox}, []history.Value{
 			signIns, firefox,
 		})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		return counts
 	}
 	if c := read("anna"); len(c.Person)+len(c.Everyone) != 0 {

@@ -12,6 +12,7 @@ import (
 	"github.com/tollgate-dev/tollgate/core/fault"
 	"github.com/tollgate-dev/tollgate/ports/clock/clocktest"
 	"github.com/tollgate-dev/tollgate/test/fakedb"
+	"github.com/tollgate-dev/tollgate/test/must"
 )
 
 const key auth.LockoutKey = "k"
@@ -108,9 +109,7 @@ func TestClockThatWasAhead(t *testing.T) {
 		t.Errorf("after the lock: %v", err)
 	}
 
-	if err := guard.Clear(t.Context(), key); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, guard.Clear(t.Context(), key))
 	for _, g := range []*lockout.Guard{ahead, guard} {
 		if locked, err := g.Fail(t.Context(), key); err != nil || locked != (g == guard) {
 			t.Fatalf("locked %t, %v, want both failures to count together", locked, err)

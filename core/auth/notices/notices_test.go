@@ -18,6 +18,7 @@ import (
 	"github.com/tollgate-dev/tollgate/ports/courier"
 	"github.com/tollgate-dev/tollgate/ports/throttle"
 	"github.com/tollgate-dev/tollgate/test/fakedb"
+	"github.com/tollgate-dev/tollgate/test/must"
 )
 
 const (
@@ -120,9 +121,7 @@ func newFixture(t *testing.T, phone string, channels ...courier.Channel) *fixtur
 		err := accounts.Create(t.Context(), auth.Account{
 			ID: id, Email: auth.Email(id + "@example.com"), Phone: phone, State: state,
 		})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 	}
 	if _, _, err := devices.Ensure(t.Context(), auth.Device{
 		ID: laptop, UserID: anna, Identity: "x", Browser: "Safari", OS: "macOS", TrustStatus: auth.DevicePending,

@@ -23,6 +23,7 @@ import (
 	"github.com/tollgate-dev/tollgate/ports/secrets/secretstest"
 	"github.com/tollgate-dev/tollgate/ports/signals/signalstest"
 	"github.com/tollgate-dev/tollgate/test/fakedb"
+	"github.com/tollgate-dev/tollgate/test/must"
 )
 
 const (
@@ -69,31 +70,23 @@ func newFixture(t *testing.T) *fixture {
 		Tokens: testSigner{}, Root: auth.RootSecret(strings.Repeat("r", 32)), Geography: signalstest.None{}, Reputation: signalstest.None{},
 		Trail: auditing.New(fx.log, fx.clock, entropy), Clock: fx.clock, Entropy: entropy,
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	fx.service = pairing.New(credentials.Config{ReauthenticationMaxAge: recent}, pairing.Ports{
 		Links: fakedb.NewLinks(db), Sessions: fx.sessions, Accounts: fx.accounts, Logins: fx.logins, SignIn: signIn,
 		Clock: fx.clock, Entropy: entropy,
 	})
 	account := auth.Account{ID: secrets.NewUUID[auth.UserID](entropy), Email: ada, Name: "Ada", State: auth.AccountActive}
-	if err := fx.accounts.Create(t.Context(), account); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, fx.accounts.Create(t.Context(), account))
 	now := fx.clock.Now()
 	device, _, err := fakedb.NewDevices(db).Ensure(t.Context(), auth.Device{
 		ID: secrets.NewUUID[auth.DeviceID](entropy), UserID: account.ID, Identity: "browser", TrustStatus: auth.DevicePending,
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	fx.by = auth.Session{
 		ID: secrets.NewUUID[auth.SessionID](entropy), UserID: account.ID, DeviceID: device.ID,
 		TrustLevel: auth.FullTrust, CreatedAt: now, LastActivity: now, ExpiresAt: now.Add(24 * time.Hour), MaxExpiresAt: now.Add(24 * time.Hour),
 	}
-	if err := fx.sessions.Create(t.Context(), fx.by); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, fx.sessions.Create(t.Context(), fx.by))
 	return fx
 }
 
@@ -111,22 +104,16 @@ func (fx *fixture) change(change func(*auth.Session)) {
 func (fx *fixture) approve(redirect string) auth.LinkSecret {
 	fx.t.Helper()
 	r := pairing.Request{Challenge: challenge, Method: "S256", Redirect: redirect, State: "s"}
-	if err := r.Check(); err != nil {
-		fx.t.Fatal(err)
-	}
+	must.Succeed(fx.t, r.Check())
 	code, err := fx.service.Approve(fx.t.Context(), fx.by, r)
-	if err != nil {
-		fx.t.Fatal(err)
-	}
+	must.Succeed(fx.t, err)
 	return code
 }
 
 func (fx *fixture) exchange(code auth.LinkSecret, redirect string, shown ...auth.DeviceSecret) (signin.Result, error) {
 	fx.t.Helper()
 	info, err := auth.NewDeviceInfo(auth.DeviceFields{UserAgent: "tollgate-cli (Linux; amd64; 01)"})
-	if err != nil {
-		fx.t.Fatal(err)
-	}
+	must.Succeed(fx.t, err)
 	in := pairing.Exchange{
 		Code: code, Verifier: verifier, Redirect: redirect,
 		From: signin.Origin{Device: info, Address: netip.MustParseAddr("203.0.113.7")},
@@ -176,9 +163,7 @@ func TestLevels(t *testing.T) {
 func TestKnownDevice(t *testing.T) {
 	fx := newFixture(t)
 	first, err := fx.exchange(fx.approve(callback), callback)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	for _, level := range []auth.TrustLevel{auth.LimitedTrust, auth.Unverified, auth.HighRisk} {
 		fx.clock.Advance(time.Hour) // not a sign-in after the other
 		fx.lower(level)
@@ -234,9 +219,7 @@ func TestDeadCodes(t *testing.T) {
 func (fx *fixture) refusals(user auth.UserID) (refused []audit.Event) {
 	fx.t.Helper()
 	all, _, err := fx.log.Search(fx.t.Context(), authstore.AuditQuery{Category: audit.LoginAttempt, Limit: auth.MaxPage})
-	if err != nil {
-		fx.t.Fatal(err)
-	}
+	must.Succeed(fx.t, err)
 	for _, e := range all {
 		if !e.Success && e.Subject == audit.Subject(user) && e.Details["method"] == audit.Text("browser") {
 			refused = append(refused, e)
@@ -260,23 +243,15 @@ func (fx *fixture) setState(state auth.AccountState) {
 func TestCompanySession(t *testing.T) {
 	fx := newFixture(t)
 	identity := company.Identity{ID: "22222222-2222-4222-8222-222222222222", UserID: fx.by.UserID, Issuer: "https://acme.example", Subject: "u1"}
-	if err := fx.identities.Add(t.Context(), identity); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, fx.identities.Add(t.Context(), identity))
 	login := company.Login{
 		ID: "11111111-1111-4111-8111-111111111111", IdentityID: identity.ID, Provider: "acme", SID: "sid",
 		Refresh: auth.SealedSecret("sealed"), AnsweredAt: fx.clock.Now(), RecheckAt: fx.clock.Now().Add(time.Hour),
 	}
-	if err := fx.logins.Add(t.Context(), login); err != nil {
-		t.Fatal(err)
-	}
-	if err := fx.logins.Bind(t.Context(), login.ID, fx.by.ID); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, fx.logins.Add(t.Context(), login))
+	must.Succeed(t, fx.logins.Bind(t.Context(), login.ID, fx.by.ID))
 	r, err := fx.exchange(fx.approve(callback), callback)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	s, err := fx.sessions.Get(t.Context(), r.SessionID)
 	if err != nil || !s.MaxExpiresAt.Equal(fx.by.MaxExpiresAt) || s.ExpiresAt.After(s.MaxExpiresAt) {
 		t.Errorf("the session lives until %v and %v, error %v", s.ExpiresAt, s.MaxExpiresAt, err)

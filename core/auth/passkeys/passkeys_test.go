@@ -29,6 +29,7 @@ import (
 	"github.com/tollgate-dev/tollgate/ports/throttle"
 	"github.com/tollgate-dev/tollgate/ports/webauthn"
 	"github.com/tollgate-dev/tollgate/test/fakedb"
+	"github.com/tollgate-dev/tollgate/test/must"
 	"github.com/tollgate-dev/tollgate/test/softkey"
 )
 
@@ -150,9 +151,7 @@ func newFixture(t *testing.T) *fixture {
 
 func (fx *fixture) must(err error) {
 	fx.t.Helper()
-	if err != nil {
-		fx.t.Fatal(err)
-	}
+	must.Succeed(fx.t, err)
 }
 
 func (fx *fixture) want(err error, kind fault.Kind, what string) {

@@ -15,6 +15,7 @@ import (
 	"github.com/tollgate-dev/tollgate/ports/authority"
 	"github.com/tollgate-dev/tollgate/ports/authstore"
 	"github.com/tollgate-dev/tollgate/ports/courier"
+	"github.com/tollgate-dev/tollgate/test/must"
 )
 
 const anna = auth.Email("anna@example.com")
@@ -58,13 +59,9 @@ func TestDelivered(t *testing.T) {
 				fx.startService()
 			}
 			_, invited, err := fx.service.Invite(t.Context(), people.Invitation{Email: anna, Name: "Anna"})
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, err)
 			again, err := fx.service.InviteAgain(t.Context(), anna)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, err)
 			for n, l := range []people.Link{invited, again} {
 				if l.Delivered != c.delivered || !l.ExpiresAt.Equal(fx.clock.Now().Add(time.Hour)) {
 					t.Errorf("the link is delivered: %t, ends at %v", l.Delivered, l.ExpiresAt)
@@ -109,9 +106,7 @@ func TestInviteRefuses(t *testing.T) {
 			fx.startService()
 			fx.addAnna()
 			_, before, err := fx.log.Search(t.Context(), authstore.AuditQuery{Limit: 1})
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, err)
 			if _, _, err := fx.service.Invite(t.Context(), c.in); !fault.Is(err, c.want) {
 				t.Errorf("error %v, want %s", err, c.want)
 			}
@@ -182,9 +177,7 @@ func TestEnableInvited(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, act := range []func(context.Context, auth.Email) error{fx.service.Disable, fx.service.Enable} {
-		if err := act(t.Context(), anna); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, act(t.Context(), anna))
 	}
 	if got := fx.accountState(); got != auth.AccountInvited {
 		t.Errorf("the account is %s", got)
@@ -197,15 +190,11 @@ func TestLastOperator(t *testing.T) {
 	operate := []authority.GrantText{{Action: "operate"}}
 	give := func(id auth.UserID) {
 		t.Helper()
-		if err := fx.grants.GiveGrants(t.Context(), string(id), operate); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, fx.grants.GiveGrants(t.Context(), string(id), operate))
 	}
 	give(fx.addAnna().ID)
 	_, _, err := fx.service.Invite(t.Context(), people.Invitation{Email: "ivy@example.com", Name: "Ivy", Grants: operate})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	for name, do := range map[string]func(context.Context, auth.Email) error{"lock": fx.service.Lock, "disable": fx.service.Disable} {
 		err := do(t.Context(), anna)
 		if f, ok := fault.As(err); !ok || f.Kind != fault.Conflict || f.Code != auth.CodeLastOperator {
@@ -218,9 +207,7 @@ func TestLastOperator(t *testing.T) {
 	other := fx.newAnna()
 	other.Email = "olga@example.com"
 	olga, err := fx.service.Add(t.Context(), other)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	give(olga.ID)
 	for _, act := range []struct {
 		ctx   context.Context

@@ -20,6 +20,7 @@ import (
 	"github.com/tollgate-dev/tollgate/ports/clock/clocktest"
 	"github.com/tollgate-dev/tollgate/ports/secrets/secretstest"
 	"github.com/tollgate-dev/tollgate/test/fakedb"
+	"github.com/tollgate-dev/tollgate/test/must"
 )
 
 type fixture struct {
@@ -39,9 +40,7 @@ func newFixture(t *testing.T) *fixture {
 	t.Helper()
 	hasher, err := argon.New(argon.Config{MemoryKiB: 64, Iterations: 1, Parallelism: 1, Queue: 8},
 		&secretstest.Entropy{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	db := fakedb.New()
 	fx := &fixture{
 		t: t, hasher: hasher, clock: clocktest.NewManual(time.Date(2026, time.November, 21, 12, 0, 0, 0, time.UTC)),
@@ -70,17 +69,13 @@ func (fx *fixture) startService() {
 	fx.service, err = people.New(people.Config{
 		InvitationTTL: time.Hour, Console: "https://tools.example.com/console/", Product: "Tools",
 	}, fx.ports)
-	if err != nil {
-		fx.t.Fatal(err)
-	}
+	must.Succeed(fx.t, err)
 }
 
 func (fx *fixture) newPassword(s string) auth.Password {
 	fx.t.Helper()
 	p, err := auth.NewPassword("password", s)
-	if err != nil {
-		fx.t.Fatal(err)
-	}
+	must.Succeed(fx.t, err)
 	return p
 }
 
@@ -95,9 +90,7 @@ func (fx *fixture) addAnna() auth.Account {
 	fx.t.Helper()
 	ctx := context.Background()
 	a, err := fx.service.Add(ctx, fx.newAnna())
-	if err != nil {
-		fx.t.Fatal(err)
-	}
+	must.Succeed(fx.t, err)
 	if _, _, err := fx.ports.Devices.Ensure(ctx, auth.Device{ID: "d", UserID: a.ID, Identity: "d"}); err != nil {
 		fx.t.Fatal(err)
 	}
@@ -105,27 +98,21 @@ func (fx *fixture) addAnna() auth.Account {
 		ID: "s", UserID: a.ID, DeviceID: "d", ExpiresAt: fx.clock.Now().Add(time.Hour),
 		MaxExpiresAt: fx.clock.Now().Add(time.Hour),
 	})
-	if err != nil {
-		fx.t.Fatal(err)
-	}
+	must.Succeed(fx.t, err)
 	return a
 }
 
 func (fx *fixture) accountState() auth.AccountState {
 	fx.t.Helper()
 	a, err := fx.service.ByEmail(context.Background(), "anna@example.com")
-	if err != nil {
-		fx.t.Fatal(err)
-	}
+	must.Succeed(fx.t, err)
 	return a.State
 }
 
 func (fx *fixture) sessionEndReason() auth.EndReason {
 	fx.t.Helper()
 	s, err := fx.ports.Sessions.Get(context.Background(), "s")
-	if err != nil {
-		fx.t.Fatal(err)
-	}
+	must.Succeed(fx.t, err)
 	return s.EndReason
 }
 
@@ -204,9 +191,7 @@ func TestContextWords(t *testing.T) {
 func mustPassword(t *testing.T, s string) auth.Password {
 	t.Helper()
 	p, err := auth.NewPassword("newPassword", s)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	return p
 }
 
@@ -247,22 +232,16 @@ func TestUnlockLiftsLocksOfFailures(t *testing.T) {
 	fx, ctx := newFixture(t), context.Background()
 	fx.addAnna()
 	key, err := rootSecret.Derive(auth.LockoutPurpose)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	keys := []auth.LockoutKey{auth.EmailLockout(key, "anna@example.com"), auth.DeviceLockout("d")}
 	for _, k := range keys {
 		err := fx.ports.Lockouts.Update(ctx, k, func(l *auth.Lockout) error {
 			l.Fail(auth.LockoutPolicy{Threshold: 1, Window: time.Hour, Duration: time.Hour}, fx.clock.Now())
 			return nil
 		})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 	}
-	if err := fx.service.Unlock(ctx, "anna@example.com"); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, fx.service.Unlock(ctx, "anna@example.com"))
 	for _, k := range keys {
 		if l, err := fx.ports.Lockouts.Get(ctx, k); err != nil || l.Locked(fx.clock.Now()) || len(l.Failures) != 0 {
 			t.Errorf("lockout %+v, error %v", l, err)
@@ -276,13 +255,9 @@ func TestSetPasswordAndPhone(t *testing.T) {
 	if err := fx.service.SetPassword(ctx, "anna@example.com", fx.newPassword("weak")); !fault.Is(err, fault.Invalid) {
 		t.Errorf("a weak password: %v", err)
 	}
-	if err := fx.service.SetPassword(ctx, "anna@example.com", fx.newPassword("Left Horse 8!")); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, fx.service.SetPassword(ctx, "anna@example.com", fx.newPassword("Left Horse 8!")))
 	a, err := fx.service.ByEmail(ctx, "anna@example.com")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	if match, _, err := fx.hasher.Verify(ctx, a.PasswordHash, fx.newPassword("Left Horse 8!")); !match || err != nil {
 		t.Errorf("match %v, error %v", match, err)
 	}
@@ -333,9 +308,7 @@ func TestChangesAreRecorded(t *testing.T) {
 		},
 	} {
 		living, err := fx.ports.Sessions.Get(ctx, "s")
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		fx.cache.Put(ctx, living, fx.clock.Now())
 		fx.clock.Advance(time.Millisecond)
 		if err := c.do(); err != nil {
@@ -356,9 +329,7 @@ func TestChangesAreRecorded(t *testing.T) {
 		}
 	}
 	_, before, err := fx.log.Search(ctx, authstore.AuditQuery{Limit: 1})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	if err := fx.service.DisableMFA(ctx, email); !fault.Is(err, fault.Conflict) {
 		t.Errorf("disable-mfa without one: %v", err)
 	}

@@ -17,6 +17,7 @@ import (
 	"github.com/tollgate-dev/tollgate/core/auth/trust"
 	"github.com/tollgate-dev/tollgate/core/fault"
 	"github.com/tollgate-dev/tollgate/ports/signals/signalstest"
+	"github.com/tollgate-dev/tollgate/test/must"
 )
 
 var start = time.Date(2026, time.November, 21, 12, 0, 0, 0, time.UTC)
@@ -33,9 +34,7 @@ func newReplayer(stepUp replay.Assumption, changes ...func(*signin.Config)) *rep
 func knownDevice(t testing.TB, userAgent string) auth.DeviceInfo {
 	t.Helper()
 	d, err := auth.NewDeviceInfo(auth.DeviceFields{UserAgent: userAgent})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	return d
 }
 
@@ -71,9 +70,7 @@ func runSteps(t *testing.T, r *replay.Replayer, steps []step) {
 			s.change(&e)
 		}
 		v, err := r.Next(context.Background(), e)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		if v.Factors != s.want || v.Level != s.level || v.Score != s.want.Sum() {
 			t.Errorf("step %d: %+v, %s; want %+v, %s", i+1, v.Factors, v.Level, s.want, s.level)
 		}
@@ -233,17 +230,13 @@ func TestUnknownDevicesStayUnverified(t *testing.T) {
 				},
 			}
 			d, err := auth.NewDeviceInfo(auth.DeviceFields{UserAgent: fmt.Sprint("thief ", thief)})
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, err)
 			e.Device = d
 			if thief {
 				e.StepUpPassed = replay.No
 			}
 			v, err := r.Next(context.Background(), e)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, err)
 			if thief && v.Level > auth.Unverified {
 				t.Fatalf("event %d: a thief got %s", i, v.Level)
 			}

@@ -17,6 +17,7 @@ import (
 	"github.com/tollgate-dev/tollgate/core/auth/trust"
 	"github.com/tollgate-dev/tollgate/core/fault"
 	"github.com/tollgate-dev/tollgate/ports/signals/signalstest"
+	"github.com/tollgate-dev/tollgate/test/must"
 )
 
 // scorers replays the same events with each scorer.
@@ -56,9 +57,7 @@ func (s scorers) next(t testing.TB, e replay.Event) map[replay.Scorer]replay.Ver
 	verdicts := map[replay.Scorer]replay.Verdict{}
 	for scorer, r := range s {
 		v, err := r.Next(context.Background(), e)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		verdicts[scorer] = v
 	}
 	return verdicts
@@ -178,9 +177,7 @@ func TestSuggest(t *testing.T) {
 	}
 	c.Add(scored(100, 0), "robber")
 	got, err := c.Suggest(.2)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	want := replay.Suggestion{
 		Bounds: trust.Bounds{Full: 79, Limited: 94, Unverified: 98}, Legitimate: replay.Outcome{"legit", 100, 20, 5, 1},
 		Attacks: []replay.Outcome{{"robber", 1, 1, 1, 1}, {"thief", 10, 2, 1, 1}},

@@ -18,6 +18,7 @@ import (
 	"github.com/tollgate-dev/tollgate/ports/authstore"
 	"github.com/tollgate-dev/tollgate/ports/clock/clocktest"
 	"github.com/tollgate-dev/tollgate/test/fakedb"
+	"github.com/tollgate-dev/tollgate/test/must"
 )
 
 const day = 24 * time.Hour
@@ -51,9 +52,7 @@ func newFixture(t *testing.T) *fixture {
 
 func (fx *fixture) mustSucceed(err error) {
 	fx.t.Helper()
-	if err != nil {
-		fx.t.Fatal(err)
-	}
+	must.Succeed(fx.t, err)
 }
 
 // addSignIn stores an unconfirmed device, and on it a session that expired age ago, with a token, a

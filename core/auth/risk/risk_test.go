@@ -12,6 +12,7 @@ import (
 	"github.com/tollgate-dev/tollgate/core/auth/authtest"
 	"github.com/tollgate-dev/tollgate/core/auth/risk"
 	"github.com/tollgate-dev/tollgate/core/auth/trust"
+	"github.com/tollgate-dev/tollgate/test/must"
 )
 
 func testConfig() risk.Config {
@@ -130,9 +131,7 @@ func TestFactors(t *testing.T) {
 				risk.IPReputation: 5,
 			},
 		},
-		"clean": {
-			assuredSignals(risk.Signals{Reputation: risk.Reputation{State: risk.Known}}), risk.Factors{},
-		},
+		"clean":   {assuredSignals(risk.Signals{Reputation: risk.Reputation{State: risk.Known}}), risk.Factors{}},
 		"hosting": {assuredSignals(ratedSignals(risk.Hosting)), risk.Factors{risk.IPReputation: 10}},
 		"proxy":   {assuredSignals(ratedSignals(risk.Proxy)), risk.Factors{risk.IPReputation: 10}},
 		"tor":     {assuredSignals(ratedSignals(risk.Tor)), risk.Factors{risk.IPReputation: 10}},
@@ -377,9 +376,7 @@ func drawWeights(t *rapid.T) risk.Config {
 	c.VelocityFiveMinutes, c.VelocityMinute = pace[0], pace[1]
 	c.FailedFew, c.FailedSome, c.FailedMany = failed[0], failed[1], failed[2]
 	c.OtherCountry, c.HighRiskCountry, c.ImpossibleTravel = place[0], place[1], place[2]
-	if err := c.Validate(); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, c.Validate())
 	return c
 }
 

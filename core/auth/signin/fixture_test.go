@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"encoding/json"
 	"net/netip"
+	"reflect"
 	"strings"
 	"sync"
 	"testing"
@@ -23,6 +24,7 @@ import (
 	"github.com/tollgate-dev/tollgate/ports/secrets"
 	"github.com/tollgate-dev/tollgate/ports/secrets/secretstest"
 	"github.com/tollgate-dev/tollgate/test/fakedb"
+	"github.com/tollgate-dev/tollgate/test/must"
 )
 
 const (
@@ -157,17 +159,13 @@ func (fx *fixture) startService(config signin.Config) {
 	fx.t.Helper()
 	p := fx.ports
 	unlimited, err := inprocess.NewThrottle(inprocess.ThrottleConfig{}, nil, fx.clock)
-	if err != nil {
-		fx.t.Fatal(err)
-	}
+	must.Succeed(fx.t, err)
 	p.Refusals = auditing.NewRefusals(fx.trail, unlimited)
 	p.Passwords, p.Tokens, p.Root = fx.hasher, testSigner{}, rootSecret()
 	p.Geography, p.Reputation, p.Cache, p.Trail, p.Clock, p.Entropy = fx.signals, fx.signals, fx.cache, fx.trail,
 		fx.clock, fx.entropy
 	fx.service, err = signin.New(config, p)
-	if err != nil {
-		fx.t.Fatal(err)
-	}
+	must.Succeed(fx.t, err)
 }
 
 func rootSecret() auth.RootSecret { return auth.RootSecret(strings.Repeat("r", 32)) }
@@ -180,18 +178,14 @@ func (fx *fixture) addAccount(email auth.Email) auth.UserID {
 		ID: auth.NewUUID[auth.UserID](random), Email: email, Name: "Anna", State: auth.AccountActive,
 		PasswordHash: fx.hasher.hashOf("v1", newPassword(fx.t, password)),
 	}
-	if err := fx.ports.Accounts.Create(context.Background(), a); err != nil {
-		fx.t.Fatal(err)
-	}
+	must.Succeed(fx.t, fx.ports.Accounts.Create(context.Background(), a))
 	return a.ID
 }
 
 func newPassword(t *testing.T, s string) auth.Password {
 	t.Helper()
 	p, err := auth.NewPassword("password", s)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	return p
 }
 
@@ -201,9 +195,7 @@ func laptopInfo(t *testing.T) auth.DeviceInfo {
 		UserAgent:        "Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/131.0.0.0 Safari/537.36",
 		ScreenResolution: "1920x1080", Timezone: "Europe/Berlin", Language: "de-DE",
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	return d
 }
 
@@ -237,9 +229,7 @@ func (fx *fixture) tryRefresh(s auth.RefreshSecret) (signin.Result, error) {
 func (fx *fixture) getSession(id auth.SessionID) auth.Session {
 	fx.t.Helper()
 	s, err := fx.ports.Sessions.Get(context.Background(), id)
-	if err != nil {
-		fx.t.Fatal(err)
-	}
+	must.Succeed(fx.t, err)
 	return s
 }
 
@@ -247,9 +237,7 @@ func (fx *fixture) getSession(id auth.SessionID) auth.Session {
 func (fx *fixture) findEvents(kind audit.Category) []audit.Event {
 	fx.t.Helper()
 	events, _, err := fx.log.Search(context.Background(), authstore.AuditQuery{Category: kind, Limit: auth.MaxPage})
-	if err != nil {
-		fx.t.Fatal(err)
-	}
+	must.Succeed(fx.t, err)
 	return events
 }
 
@@ -276,18 +264,14 @@ func (fx *fixture) confirmDevice(id auth.SessionID, marks ...auth.TrustStatus) a
 		}
 		return nil
 	})
-	if err != nil {
-		fx.t.Fatal(err)
-	}
+	must.Succeed(fx.t, err)
 	var random [32]byte
 	fx.entropy.Fill(random[:])
 	token := auth.NewSecret[auth.DeviceSecret](random)
 	err = fx.ports.DeviceTokens.Add(ctx, auth.DeviceToken{
 		Hash: auth.HashSecret(token), DeviceID: device, IssuedAt: fx.clock.Now(),
 	}, 5)
-	if err != nil {
-		fx.t.Fatal(err)
-	}
+	must.Succeed(fx.t, err)
 	return token
 }
 
@@ -306,8 +290,14 @@ func wantFault(t *testing.T, what string, err error, kind fault.Kind, code fault
 func (fx *fixture) auditText() string {
 	fx.t.Helper()
 	text, err := json.Marshal(fx.findEvents(""))
-	if err != nil {
-		fx.t.Fatal(err)
-	}
+	must.Succeed(fx.t, err)
 	return string(text)
+}
+
+// wantEqual checks that both are deeply equal.
+func wantEqual[V any](t *testing.T, got, want V, what string, args ...any) {
+	t.Helper()
+	if !reflect.DeepEqual(got, want) {
+		t.Errorf(what+": got %v, want %v", append(args, got, want)...)
+	}
 }

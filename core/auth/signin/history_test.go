@@ -18,6 +18,7 @@ import (
 	"github.com/tollgate-dev/tollgate/core/fault"
 	"github.com/tollgate-dev/tollgate/ports/authstore"
 	"github.com/tollgate-dev/tollgate/test/fakedb"
+	"github.com/tollgate-dev/tollgate/test/must"
 )
 
 var strangeAddress = netip.MustParseAddr("198.51.100.99")
@@ -29,9 +30,7 @@ func strangeInfo(t testing.TB) auth.DeviceInfo {
 		UserAgent: "Mozilla/5.0 (Windows NT 6.1; rv:60.0) Gecko/20100101 Firefox/60.0", ScreenResolution: "800x600",
 		Timezone: "Asia/Tokyo", Language: "ja-JP",
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	return d
 }
 
@@ -73,9 +72,7 @@ func (fx *fixture) signInsLearnt(user auth.UserID) (own, all float64) {
 		fx.t.Fatal(err)
 	}
 	counts, err := store.Read(context.Background(), user, total, total)
-	if err != nil {
-		fx.t.Fatal(err)
-	}
+	must.Succeed(fx.t, err)
 	return counts.Person[total[0]].Sum, counts.Everyone[total[0]].Sum
 }
 
@@ -126,9 +123,7 @@ func TestHistoryModes(t *testing.T) {
 func (fx *fixture) mustAccount() auth.UserID {
 	fx.t.Helper()
 	a, err := fx.ports.Accounts.ByEmail(context.Background(), anna)
-	if err != nil {
-		fx.t.Fatal(err)
-	}
+	must.Succeed(fx.t, err)
 	return a.ID
 }
 
@@ -162,13 +157,9 @@ func TestLearningFromSessions(t *testing.T) {
 		login func(fx *fixture)
 		want  float64
 	}{
-		"a device that was never confirmed": {
-			assessment.HistoryShadow, func(fx *fixture) { fx.mustLogin() }, 0,
-		},
-		"a second factor": {
-			assessment.HistoryShadow, func(fx *fixture) { fx.mustPassMFA() }, 1,
-		},
-		"a second factor, if it is off": {assessment.HistoryOff, func(fx *fixture) { fx.mustPassMFA() }, 0},
+		"a device that was never confirmed": {assessment.HistoryShadow, func(fx *fixture) { fx.mustLogin() }, 0},
+		"a second factor":                   {assessment.HistoryShadow, func(fx *fixture) { fx.mustPassMFA() }, 1},
+		"a second factor, if it is off":     {assessment.HistoryOff, func(fx *fixture) { fx.mustPassMFA() }, 0},
 		"a confirmed device that shows its token": {
 			assessment.HistoryShadow, func(fx *fixture) { fx.mustLoginAgain(true) }, 2,
 		},
@@ -198,9 +189,7 @@ func TestLearningFromSessions(t *testing.T) {
 func (fx *fixture) mustPassMFA() signin.Result {
 	fx.t.Helper()
 	a, err := fx.ports.Accounts.ByEmail(context.Background(), anna)
-	if err != nil {
-		fx.t.Fatal(err)
-	}
+	must.Succeed(fx.t, err)
 	if !a.MFA.Active {
 		fx.enrolAuthenticator()
 	}
@@ -242,9 +231,7 @@ func TestStolenPasswordDoesNotBecomeFamiliar(t *testing.T) {
 	}
 	o := history.Observe(strangeAddress, strangeInfo(t), risk.Signals{At: fx.clock.Now()})
 	counts, err := fx.ports.Counts.Read(context.Background(), user, o.PersonValues(), o.EveryoneValues())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	for v := range counts.Person {
 		if v.Text != "" &&
 			slices.Contains([]history.Feature{

@@ -12,6 +12,7 @@ import (
 	"github.com/tollgate-dev/tollgate/core/auth/authtest"
 	"github.com/tollgate-dev/tollgate/core/auth/signin"
 	"github.com/tollgate-dev/tollgate/core/fault"
+	"github.com/tollgate-dev/tollgate/test/must"
 )
 
 // newInstances returns services that share the records of the fixture, as several processes do.
@@ -77,9 +78,7 @@ func TestRightLoginsOnManyInstances(t *testing.T) {
 			failed++
 		}
 	}
-	if failed != 4 {
-		t.Errorf("%d failed logins in the audit log, want the four wrong ones", failed)
-	}
+	wantEqual(t, failed, 4, "failed logins in the audit log")
 	for range 4 {
 		_, err := fx.tryLogin("wrong")
 		wantFault(t, "a wrong password after right ones", err, fault.Unauthenticated, auth.CodeInvalidCredentials)
@@ -96,9 +95,7 @@ func TestWrongLoginsOnManyInstances(t *testing.T) {
 	if codes[auth.CodeInvalidCredentials] != 5 || codes[auth.CodeAccountLocked] != 15 {
 		t.Errorf("answers %v, want five looked at", codes)
 	}
-	if n := len(fx.findEvents(audit.SuspiciousActivity)); n != 1 {
-		t.Errorf("%d suspicious activities, want one for the lock", n)
-	}
+	wantEqual(t, len(fx.findEvents(audit.SuspiciousActivity)), 1, "suspicious activities")
 }
 
 // TestLockDuringALogin reaches the threshold while a password is being verified, and checks that a
@@ -121,9 +118,7 @@ func TestLockDuringALogin(t *testing.T) {
 				for _, when := range []string{"under way", "later"} {
 					wantFault(t, when, fx.loginAt(list[0], word), fault.Forbidden, auth.CodeAccountLocked)
 				}
-				if n := len(fx.findEvents(audit.SuspiciousActivity)); n != 1 {
-					t.Errorf("%d suspicious activities, want one for the lock", n)
-				}
+				wantEqual(t, len(fx.findEvents(audit.SuspiciousActivity)), 1, "suspicious activities")
 			})
 		}
 	}
@@ -135,9 +130,7 @@ func TestRecoveryCodesOnManyDevices(t *testing.T) {
 	fx := newFixture(t)
 	user := fx.enrolAuthenticator()
 	second, err := auth.NewSecondFactor(rootSecret())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	var codes []auth.OTP
 	for i := range 10 {
 		codes = append(codes, auth.OTP(fmt.Sprintf("aaaaa-bbbb%c", 'a'+i)))
@@ -153,9 +146,7 @@ func TestRecoveryCodesOnManyDevices(t *testing.T) {
 	answers := make([]signin.MFAAnswer, len(list))
 	for i := range answers {
 		device, err := auth.NewDeviceInfo(auth.DeviceFields{UserAgent: fmt.Sprint("device ", i)})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		answers[i] = signin.MFAAnswer{
 			UserID: user, Code: codes[i], Origin: signin.Origin{Device: device, Address: homeAddress},
 		}

@@ -20,6 +20,7 @@ import (
 	"github.com/tollgate-dev/tollgate/core/auth/trust"
 	"github.com/tollgate-dev/tollgate/core/fault"
 	"github.com/tollgate-dev/tollgate/ports/authstore"
+	"github.com/tollgate-dev/tollgate/test/must"
 )
 
 func TestFirstLogin(t *testing.T) {
@@ -61,18 +62,14 @@ func TestLoginLeavesEvents(t *testing.T) {
 	for name, want := range map[string]float64{
 		"deviceFamiliarity": 30, "geographicAnomaly": 0, "ipReputation": 0, "loginVelocity": 0, "failedAttempts": 0,
 	} {
-		if fx.riskFactors().Number(name) != want {
-			t.Errorf("factor %s is %v, want %v", name, fx.riskFactors().Number(name), want)
-		}
+		wantEqual(t, fx.riskFactors().Number(name), want, "factor %s", name)
 	}
 	if made := fx.findEvents(audit.DeviceChange); len(made) != 1 || made[0].Details.Text("action") != "new" {
 		t.Errorf("device changes %+v, want one new", made)
 	}
 	fx.clock.Advance(time.Hour)
 	fx.mustLogin()
-	if n := len(fx.findEvents(audit.DeviceChange)); n != 1 {
-		t.Errorf("%d device changes after the second login, want one", n)
-	}
+	wantEqual(t, len(fx.findEvents(audit.DeviceChange)), 1, "device changes after the second login")
 }
 
 func TestTrustByDevice(t *testing.T) {
@@ -110,9 +107,7 @@ func TestForeignDeviceTokenProvesNothing(t *testing.T) {
 	fx := newFixture(t)
 	fx.confirmDevice(fx.mustLogin().SessionID, auth.DeviceTrusted)
 	other, err := auth.NewDeviceInfo(auth.DeviceFields{UserAgent: "another"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	foreign := fx.confirmDevice(fx.mustLogin(func(in *signin.Login) { in.Device = other }).SessionID)
 	fx.clock.Advance(time.Hour)
 	if r := fx.mustLogin(withDeviceToken(foreign)); r.TrustLevel != auth.LimitedTrust {
@@ -132,9 +127,7 @@ func TestRevokedDeviceIsANewOne(t *testing.T) {
 		d.Revoked = true
 		return nil
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	fx.clock.Advance(time.Hour)
 	r := fx.mustLogin(withDeviceToken(token))
 	if again := fx.getSession(r.SessionID); again.DeviceID == first.DeviceID || r.TrustLevel != auth.Unverified {
@@ -150,9 +143,7 @@ func TestUnknownAndDisabledGetTheSameError(t *testing.T) {
 		a.State = auth.AccountDisabled
 		return nil
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	want := ""
 	for n, c := range []struct {
 		email auth.Email
@@ -170,34 +161,37 @@ func TestUnknownAndDisabledGetTheSameError(t *testing.T) {
 		}
 		_, err := fx.tryLogin(password, func(in *signin.Login) { in.Email = c.email })
 		wantFault(t, string(c.email)+" after five failures", err, fault.Forbidden, auth.CodeAccountLocked)
-		if done := fx.hasher.compared + fx.hasher.dummies; done != 5*(n+1) {
-			t.Errorf("%d passwords were hashed, want %d", done, 5*(n+1))
-		}
+		wantEqual(t, fx.hasher.compared+fx.hasher.dummies, 5*(n+1), "the passwords compared")
 	}
-	if fx.hasher.dummies != 10 {
-		t.Errorf("%d dummy hashes, want 10", fx.hasher.dummies)
-	}
+	wantEqual(t, fx.hasher.dummies, 10, "dummy hashes")
 }
 
+// TestLock also checks that the end of a lock and a complete login reset the count.
 func TestLock(t *testing.T) {
 	fx := newFixture(t)
-	for range 5 {
-		_, err := fx.tryLogin("wrong")
-		wantFault(t, "a wrong password", err, fault.Unauthenticated, auth.CodeInvalidCredentials)
+	fail := func(times int) {
+		t.Helper()
+		for range times {
+			_, err := fx.tryLogin("wrong")
+			wantFault(t, "a wrong password", err, fault.Unauthenticated, auth.CodeInvalidCredentials)
+		}
 	}
+	fail(5)
 	_, err := fx.tryLogin(password)
 	wantFault(t, "the sixth try", err, fault.Forbidden, auth.CodeAccountLocked)
 	f, _ := fault.As(err)
-	if until := f.Details.Text("lockoutUntil"); until != "2026-11-21T12:15:00.000Z" {
-		t.Errorf("locked until %v", until)
-	}
-	if n := len(fx.findEvents(audit.SuspiciousActivity)); n != 1 {
-		t.Errorf("%d suspicious activities, want one for the lock", n)
-	}
+	wantEqual(t, f.Details.Text("lockoutUntil"), "2026-11-21T12:15:00.000Z", "locked until")
+	wantEqual(t, len(fx.findEvents(audit.SuspiciousActivity)), 1, "suspicious activities")
 	fx.clock.Advance(15 * time.Minute)
 	fx.mustLogin()
 	if fx.riskFactors().Number("failedAttempts") != 0.0 {
 		t.Errorf("factors %v, want failures of long ago forgotten", fx.riskFactors())
+	}
+	fail(5)
+	fx.clock.Advance(15 * time.Minute)
+	for range 3 {
+		fail(4)
+		fx.mustLogin()
 	}
 }
 
@@ -225,33 +219,7 @@ func TestLockByAnotherInstanceIsRecordedOnce(t *testing.T) {
 	fx.startService(config)
 	_, err := fx.tryLogin("wrong")
 	wantFault(t, "a try that came second", err, fault.Forbidden, auth.CodeAccountLocked)
-	if n := len(fx.findEvents(audit.SuspiciousActivity)); n != 0 {
-		t.Errorf("%d suspicious activities, want none: the other login tells of the lock", n)
-	}
-}
-
-func TestEndOfLockResetsTheCount(t *testing.T) {
-	fx := newFixture(t)
-	for range 5 {
-		_, _ = fx.tryLogin("wrong") // its answer is TestLock's business
-	}
-	fx.clock.Advance(15 * time.Minute)
-	for range 4 {
-		_, err := fx.tryLogin("wrong")
-		wantFault(t, "a wrong password", err, fault.Unauthenticated, auth.CodeInvalidCredentials)
-	}
-	fx.mustLogin()
-}
-
-func TestCompleteLoginResetsTheCount(t *testing.T) {
-	fx := newFixture(t)
-	for range 3 {
-		for range 4 {
-			_, err := fx.tryLogin("wrong")
-			wantFault(t, "a wrong password", err, fault.Unauthenticated, auth.CodeInvalidCredentials)
-		}
-		fx.mustLogin()
-	}
+	wantEqual(t, len(fx.findEvents(audit.SuspiciousActivity)), 0, "suspicious activities")
 }
 
 func TestFailuresOfLongAgoDoNotLock(t *testing.T) {
@@ -298,9 +266,7 @@ func TestParallelRightLoginsAllSucceed(t *testing.T) {
 	if codes[""] != 30 {
 		t.Errorf("answers %v, want 30 successes", codes)
 	}
-	if n := len(fx.findEvents(audit.DeviceChange)); n != 1 {
-		t.Errorf("%d devices were made, want one", n)
-	}
+	wantEqual(t, len(fx.findEvents(audit.DeviceChange)), 1, "devices were made")
 }
 
 // inParallel counts the codes of what n calls return; success is the empty code.
@@ -339,9 +305,7 @@ func TestFailureOfTheServiceIsNotCounted(t *testing.T) {
 	if _, err := fx.tryLogin(password); fault.KindOf(err) != fault.Internal {
 		t.Errorf("error %v, want an internal one", err)
 	}
-	if n := len(fx.findEvents("")); n != 0 {
-		t.Errorf("%d events, want none", n)
-	}
+	wantEqual(t, len(fx.findEvents("")), 0, "events")
 	fx.hasher.err = nil
 	fx.mustLogin()
 }
@@ -367,9 +331,7 @@ func TestFailureCountsWithoutAuditLog(t *testing.T) {
 	fx.startService(authtest.SignIn())
 	_, err := fx.tryLogin(password)
 	wantFault(t, "the right password after five failures", err, fault.Forbidden, auth.CodeAccountLocked)
-	if fx.hasher.compared != 5 {
-		t.Errorf("%d passwords were compared, want 5", fx.hasher.compared)
-	}
+	wantEqual(t, fx.hasher.compared, 5, "passwords were compared")
 }
 
 // TestLockOfAnOperator checks that only the right password reveals the lock, and that wrong ones
@@ -381,9 +343,7 @@ func TestLockOfAnOperator(t *testing.T) {
 		a.State = auth.AccountLocked
 		return nil
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	until := func(err error) any {
 		f, _ := fault.As(err)
 		return f.Details.Text("lockoutUntil")
@@ -391,9 +351,7 @@ func TestLockOfAnOperator(t *testing.T) {
 	for range 6 { // more than would lock by themselves
 		_, right := fx.tryLogin(password)
 		wantFault(t, "the right password", right, fault.Forbidden, auth.CodeAccountLocked)
-		if until(right) != "9999-12-31T23:59:59.000Z" {
-			t.Errorf("the lock of an operator ends at %v", until(right))
-		}
+		wantEqual(t, until(right), "9999-12-31T23:59:59.000Z", "the lock of an operator ends at")
 	}
 	compared := fx.hasher.compared
 	for i := range 7 {
@@ -408,9 +366,8 @@ func TestLockOfAnOperator(t *testing.T) {
 	}
 	_, right := fx.tryLogin(password)
 	wantFault(t, "the right password after too many wrong ones", right, fault.Forbidden, auth.CodeAccountLocked)
-	if until(right) != fx.clock.Now().Add(15*time.Minute).Format("2006-01-02T15:04:05.000Z") {
-		t.Errorf("the ordinary lock ends at %v", until(right))
-	}
+	wantEqual[any](t, until(right), fx.clock.Now().Add(15*time.Minute).Format("2006-01-02T15:04:05.000Z"),
+		"the ordinary lock ends at")
 	if n := len(fx.findEvents(audit.SuspiciousActivity)); n != 2 { // in no one's own log: of the unknown address
 		t.Errorf("%d suspicious activities, want the two ordinary locks", n)
 	}
@@ -435,9 +392,7 @@ func TestRiskFactors(t *testing.T) {
 		fx := newFixture(t)
 		for n, want := range []float64{0, 0, 30, 30} {
 			fx.mustLogin()
-			if got := fx.riskFactors().Number("loginVelocity"); got != want {
-				t.Errorf("login %d: %v points, want %v", n, got, want)
-			}
+			wantEqual(t, fx.riskFactors().Number("loginVelocity"), want, "login %d", n)
 			fx.clock.Advance(time.Second)
 		}
 		fx.clock.Advance(2 * time.Minute)
@@ -453,9 +408,7 @@ func TestRiskFactors(t *testing.T) {
 				_, _ = fx.tryLogin("wrong") // its answer is TestLock's business
 			}
 			fx.mustLogin()
-			if got := fx.riskFactors().Number("failedAttempts"); got != want {
-				t.Errorf("%d failures: %v points, want %v", failures, got, want)
-			}
+			wantEqual(t, fx.riskFactors().Number("failedAttempts"), want, "%d failures", failures)
 		}
 	})
 	t.Run("reputation", func(t *testing.T) {
@@ -464,9 +417,7 @@ func TestRiskFactors(t *testing.T) {
 		if r := fx.mustLogin(); r.TrustLevel != auth.HighRisk || fx.riskFactors().Number("ipReputation") != 40.0 {
 			t.Errorf("level %s, factors %v; want HIGH_RISK and 40", r.TrustLevel, fx.riskFactors())
 		}
-		if n := len(fx.findEvents(audit.SuspiciousActivity)); n != 1 {
-			t.Errorf("%d suspicious activities, want one", n)
-		}
+		wantEqual(t, len(fx.findEvents(audit.SuspiciousActivity)), 1, "suspicious activities")
 	})
 	t.Run("silent source", func(t *testing.T) {
 		fx := newFixture(t)
@@ -503,9 +454,7 @@ func TestGeographyLearnsFromTrustedSessionsOnly(t *testing.T) {
 		s.TrustLevel = auth.FullTrust
 		return nil
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	fx.mustLogin(from(tokyo))
 	if got := fx.riskFactors().Number("geographicAnomaly"); got != 40.0 {
 		t.Errorf("Berlin to Tokyo in an hour: %v points, want 40", got)

@@ -13,6 +13,7 @@ import (
 	"github.com/tollgate-dev/tollgate/core/auth"
 	"github.com/tollgate-dev/tollgate/core/auth/signin"
 	"github.com/tollgate-dev/tollgate/core/fault"
+	"github.com/tollgate-dev/tollgate/test/must"
 )
 
 var (
@@ -24,21 +25,15 @@ var (
 func (fx *fixture) enrolAuthenticator() auth.UserID {
 	fx.t.Helper()
 	f, err := auth.NewSecondFactor(rootSecret())
-	if err != nil {
-		fx.t.Fatal(err)
-	}
+	must.Succeed(fx.t, err)
 	a, err := fx.ports.Accounts.ByEmail(context.Background(), anna)
-	if err != nil {
-		fx.t.Fatal(err)
-	}
+	must.Succeed(fx.t, err)
 	before := fx.clock.Now().Add(-time.Hour)
 	err = fx.ports.Accounts.Update(context.Background(), a.ID, func(a *auth.Account) error {
 		return errors.Join(f.Enrol(a, authenticator, auth.Nonce{1}, auth.Enrolment{At: before}),
 			f.Activate(a, authenticator.Code(auth.TOTPStep(before)), []auth.OTP{recoveryCode}, "", before))
 	})
-	if err != nil {
-		fx.t.Fatal(err)
-	}
+	must.Succeed(fx.t, err)
 	return a.ID
 }
 
@@ -63,9 +58,7 @@ func (fx *fixture) loginMFA(user auth.UserID, changes ...func(*signin.Login)) si
 		fx.t.Fatalf("the first step gives %+v", r)
 	}
 	r, err := fx.tryCode(user, fx.currentCode())
-	if err != nil {
-		fx.t.Fatal(err)
-	}
+	must.Succeed(fx.t, err)
 	fx.clock.Advance(time.Minute) // so that the next code is another one
 	return r
 }
@@ -73,9 +66,7 @@ func (fx *fixture) loginMFA(user auth.UserID, changes ...func(*signin.Login)) si
 func (fx *fixture) updateAccount(user auth.UserID, change func(*auth.Account)) {
 	fx.t.Helper()
 	err := fx.ports.Accounts.Update(context.Background(), user, func(a *auth.Account) error { change(a); return nil })
-	if err != nil {
-		fx.t.Fatal(err)
-	}
+	must.Succeed(fx.t, err)
 }
 
 func TestMFAConfirmsTheDevice(t *testing.T) {
@@ -96,9 +87,7 @@ func TestMFAConfirmsTheDevice(t *testing.T) {
 	}
 	fx.clock.Advance(time.Hour)
 	fx.loginMFA(user, withDeviceToken(r.DeviceToken))
-	if got := fx.riskFactors()["deviceFamiliarity"]; got != audit.Number(15) {
-		t.Errorf("the confirmed device scores %v", got)
-	}
+	wantEqual(t, fx.riskFactors().Number("deviceFamiliarity"), 15, "the confirmed device scores")
 }
 
 // TestWhatASecondFactorIsWorth signs in with each factor at each kind of score: a code of the
@@ -142,9 +131,7 @@ func TestWhatASecondFactorIsWorth(t *testing.T) {
 				t.Errorf("session %+v, device %+v, %v", s, d, err)
 			}
 			evaluation := fx.findEvents(audit.RiskEvaluation)[0]
-			if got := evaluation.Details.Text("trustLevel"); got != c.level.String() {
-				t.Errorf("RISK_EVALUATION has %s", got)
-			}
+			wantEqual(t, evaluation.Details.Text("trustLevel"), c.level.String(), "RISK_EVALUATION")
 			marks := 0
 			for _, e := range fx.findEvents(audit.DeviceChange) {
 				if e.Action() == "trust" {
@@ -235,9 +222,7 @@ func TestMFAWithoutALogin(t *testing.T) {
 	fx := newFixture(t)
 	user := fx.enrolAuthenticator()
 	other, err := auth.NewDeviceInfo(auth.DeviceFields{UserAgent: "another"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	refused := func(what string, err error) {
 		t.Helper()
 		wantFault(t, what, err, fault.Unauthenticated, auth.CodeInvalidMFA)
@@ -314,13 +299,9 @@ func TestProofOfARevokedDevice(t *testing.T) {
 	fx.clock.Advance(time.Second)
 	device := fx.getSession(first.SessionID).DeviceID
 	err := fx.ports.Devices.Update(t.Context(), device, func(d *auth.Device) error { d.Revoked = true; return nil })
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	old, err := fx.ports.Devices.Get(t.Context(), device)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	old.ID, old.Revoked, old.Confirmed, old.TrustStatus, old.FirstSeen = "another", false, true, auth.DeviceTrusted,
 		fx.clock.Now()
 	if _, _, err := fx.ports.Devices.Ensure(t.Context(), old); err != nil {
@@ -350,9 +331,7 @@ func TestPasswordAndMFACountTogether(t *testing.T) {
 	wantFault(t, "right code, locked", err, fault.Forbidden, auth.CodeAccountLocked)
 	_, err = fx.tryLogin(password)
 	wantFault(t, "right password, locked", err, fault.Forbidden, auth.CodeAccountLocked)
-	if n := len(fx.findEvents(audit.SuspiciousActivity)); n != 1 {
-		t.Errorf("%d suspicious activities, want the lock", n)
-	}
+	wantEqual(t, len(fx.findEvents(audit.SuspiciousActivity)), 1, "suspicious activities")
 	fx.clock.Advance(15 * time.Minute)
 	for range 4 {
 		_, _ = fx.tryLogin("Wrong Horse 9!")
@@ -393,9 +372,7 @@ func TestParallelAnswers(t *testing.T) {
 				})
 			}
 			all.Wait()
-			if right != c.right {
-				t.Errorf("%d were right, want %d", right, c.right)
-			}
+			wantEqual(t, right, c.right, "the codes that were taken")
 			if c.right == 0 && (codes[auth.CodeInvalidMFA] != 5 || codes[auth.CodeAccountLocked] != 45) {
 				t.Errorf("answers %v, want five evaluated", codes)
 			}

@@ -11,6 +11,7 @@ import (
 	"github.com/tollgate-dev/tollgate/core/auth"
 	"github.com/tollgate-dev/tollgate/core/auth/signin"
 	"github.com/tollgate-dev/tollgate/core/fault"
+	"github.com/tollgate-dev/tollgate/test/must"
 )
 
 func withGrace(d time.Duration) func(*signin.Config) {
@@ -80,12 +81,8 @@ func TestReplayEndsAllSessions(t *testing.T) {
 					t.Errorf("session ended by %q", s.EndReason)
 				}
 			}
-			if len(fx.cache.dropped) != 2 {
-				t.Errorf("%d sessions dropped from the cache, want both", len(fx.cache.dropped))
-			}
-			if n := len(fx.findEvents(audit.SuspiciousActivity)); n != 1 {
-				t.Errorf("%d suspicious activities, want one", n)
-			}
+			wantEqual(t, len(fx.cache.dropped), 2, "sessions dropped from the cache")
+			wantEqual(t, len(fx.findEvents(audit.SuspiciousActivity)), 1, "suspicious activities")
 		})
 	}
 }
@@ -143,9 +140,7 @@ func TestRefreshNeverRaisesTrust(t *testing.T) {
 			s.TrustLevel = level
 			return nil
 		})
-		if err != nil {
-			rt.Fatal(err)
-		}
+		must.Succeed(rt, err)
 		seen := []auth.RefreshSecret{r.RefreshToken}
 		for range rapid.IntRange(1, 8).Draw(rt, "steps") {
 			fx.clock.Advance(time.Duration(rapid.IntRange(0, 90_000).Draw(rt, "seconds")) * time.Second)
@@ -179,14 +174,10 @@ func TestSignOut(t *testing.T) {
 		refused[0].Details.Text("targetSessionId") != string(foreign.SessionID) {
 		t.Errorf("events %+v, want one of the refusal", refused)
 	}
-	if err := fx.service.Terminate(ctx, caller, other.SessionID); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, fx.service.Terminate(ctx, caller, other.SessionID))
 	wantFault(t, "an ended session", fx.service.SignOut(ctx, caller, other.SessionID), fault.NotFound,
 		auth.CodeNotFound)
-	if err := fx.service.SignOut(ctx, caller, mine.SessionID); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, fx.service.SignOut(ctx, caller, mine.SessionID))
 	if a, b := fx.getSession(mine.SessionID).EndReason,
 		fx.getSession(other.SessionID).EndReason; a != auth.EndSignOut || b != auth.EndTerminated {
 		t.Errorf("ended by %q and %q", a, b)

@@ -11,6 +11,7 @@ import (
 	"github.com/tollgate-dev/tollgate/core/auth"
 	"github.com/tollgate-dev/tollgate/core/auth/stepup"
 	"github.com/tollgate-dev/tollgate/core/fault"
+	"github.com/tollgate-dev/tollgate/test/must"
 )
 
 var authenticator = auth.TOTPSecret([]byte("an authenticator's 1"))
@@ -19,25 +20,19 @@ var authenticator = auth.TOTPSecret([]byte("an authenticator's 1"))
 func (fx *fixture) enrolAuthenticator() {
 	fx.t.Helper()
 	f, err := auth.NewSecondFactor(auth.RootSecret(strings.Repeat("r", 32)))
-	if err != nil {
-		fx.t.Fatal(err)
-	}
+	must.Succeed(fx.t, err)
 	before := fx.clock.Now().Add(-time.Hour)
 	err = fx.ports.Accounts.Update(context.Background(), user, func(a *auth.Account) error {
 		return errors.Join(f.Enrol(a, authenticator, auth.Nonce{1}, auth.Enrolment{At: before}),
 			f.Activate(a, authenticator.Code(auth.TOTPStep(before)), []auth.OTP{"aaaaa-bbbbb"}, "", before))
 	})
-	if err != nil {
-		fx.t.Fatal(err)
-	}
+	must.Succeed(fx.t, err)
 }
 
 func (fx *fixture) newChallenge() stepup.Pending {
 	fx.t.Helper()
 	p, err := fx.service.Initiate(context.Background(), fx.getSession(), auth.AuthenticatorApp)
-	if err != nil {
-		fx.t.Fatal(err)
-	}
+	must.Succeed(fx.t, err)
 	return p
 }
 
@@ -54,9 +49,7 @@ func TestAuthenticator(t *testing.T) {
 	fx := newFixture(t)
 	_, err := fx.service.Initiate(context.Background(), fx.getSession(), auth.AuthenticatorApp)
 	wantCode(t, "not enrolled", err, fault.Invalid, auth.CodeValidation)
-	if fx.throttle.used != 0 {
-		t.Errorf("%d tries counted", fx.throttle.used)
-	}
+	wantEqual(t, fx.throttle.used, 0, "tries counted")
 	fx.enrolAuthenticator()
 	p := fx.newChallenge()
 	if p.Method != auth.AuthenticatorApp || p.AttemptsRemaining != 3 || len(fx.mail.messages) != 0 ||

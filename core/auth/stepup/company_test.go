@@ -10,6 +10,7 @@ import (
 	"github.com/tollgate-dev/tollgate/core/auth/company"
 	"github.com/tollgate-dev/tollgate/core/auth/stepup"
 	"github.com/tollgate-dev/tollgate/core/fault"
+	"github.com/tollgate-dev/tollgate/test/must"
 )
 
 // link gives the person an identity at a provider with values of acr.
@@ -19,9 +20,7 @@ func (fx *fixture) link(acr ...string) {
 		fx.ports.Providers.Save(context.Background(), company.Provider{Name: "acme", DisplayName: "Acme", Issuer: "i", ACR: acr}),
 		fx.ports.Identities.Add(context.Background(), company.Identity{ID: "i1", UserID: user, Issuer: "i", Subject: "s"}),
 	)
-	if err != nil {
-		fx.t.Fatal(err)
-	}
+	must.Succeed(fx.t, err)
 }
 
 // TestCompany checks that only the answer of a provider passes a challenge of COMPANY, and that its

@@ -11,6 +11,7 @@ import (
 	"github.com/tollgate-dev/tollgate/core/auth/stepup"
 	"github.com/tollgate-dev/tollgate/ports/authstore"
 	"github.com/tollgate-dev/tollgate/test/fakedb"
+	"github.com/tollgate-dev/tollgate/test/must"
 )
 
 // brokenDeferrals cannot confirm.
@@ -38,9 +39,7 @@ func TestStepUpIsLearntFrom(t *testing.T) {
 			err := store.Defer(t.Context(), fx.getSession(), []history.Addition{
 				{Value: value, Person: true, Weight: 1},
 			})
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, err)
 			if c.broken {
 				fx.ports.Deferrals = brokenDeferrals{}
 			}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"reflect"
 	"strings"
 	"sync"
 	"testing"
@@ -22,6 +23,7 @@ import (
 	"github.com/tollgate-dev/tollgate/ports/secrets/secretstest"
 	"github.com/tollgate-dev/tollgate/ports/throttle"
 	"github.com/tollgate-dev/tollgate/test/fakedb"
+	"github.com/tollgate-dev/tollgate/test/must"
 )
 
 const (
@@ -134,9 +136,7 @@ func newFixture(t *testing.T) *fixture {
 	fx.ports.Trail, fx.ports.Clock, fx.ports.Entropy = auditing.New(fx.log, fx.clock, entropy), fx.clock, entropy
 	fx.ports.Root, fx.ports.Tokens = auth.RootSecret(strings.Repeat("r", 32)), plainSigner{}
 	fx.service, err = stepup.New(authtest.StepUp(), fx.ports)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	ctx := context.Background()
 	err = errors.Join(
 		fx.ports.Accounts.Create(ctx, auth.Account{ID: user, Email: "anna@example.com", State: auth.AccountActive}),
@@ -150,18 +150,14 @@ func newFixture(t *testing.T) *fixture {
 			ExpiresAt: now.Add(time.Hour), MaxExpiresAt: now.Add(time.Hour),
 		}),
 	)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	return fx
 }
 
 func (fx *fixture) getSession() auth.Session {
 	fx.t.Helper()
 	s, err := fx.ports.Sessions.Get(context.Background(), session)
-	if err != nil {
-		fx.t.Fatal(err)
-	}
+	must.Succeed(fx.t, err)
 	return s
 }
 
@@ -214,9 +210,7 @@ func TestTrustThisBrowser(t *testing.T) {
 func (fx *fixture) findEvents(kind audit.Category) []audit.Event {
 	fx.t.Helper()
 	events, _, err := fx.log.Search(context.Background(), authstore.AuditQuery{Category: kind, Limit: auth.MaxPage})
-	if err != nil {
-		fx.t.Fatal(err)
-	}
+	must.Succeed(fx.t, err)
 	return events
 }
 
@@ -293,15 +287,9 @@ func TestWrongCodes(t *testing.T) {
 	if f.RetryAfter != 9*time.Minute || f.Details.Int("limit") != 3 {
 		t.Errorf("retry after %s, details %v; want nine minutes", f.RetryAfter, f.Details)
 	}
-	if fx.getSession().TrustLevel != auth.Unverified {
-		t.Errorf("session at %s", fx.getSession().TrustLevel)
-	}
-	if n := len(fx.findEvents(audit.SuspiciousActivity)); n != 1 {
-		t.Errorf("%d suspicious activities, want one", n)
-	}
-	if n := len(fx.findEvents(audit.StepUpAttempt)); n != 5 {
-		t.Errorf("%d step-up attempts, want one to initiate and four to verify", n)
-	}
+	wantEqual(t, fx.getSession().TrustLevel, auth.Unverified, "session at")
+	wantEqual(t, len(fx.findEvents(audit.SuspiciousActivity)), 1, "suspicious activities")
+	wantEqual(t, len(fx.findEvents(audit.StepUpAttempt)), 5, "step-up attempts")
 }
 
 func TestMalformedCodes(t *testing.T) {
@@ -350,9 +338,7 @@ func TestParallelRightCodesPassOnce(t *testing.T) {
 		})
 	}
 	wait.Wait()
-	if passed != 1 {
-		t.Errorf("%d passed, want one", passed)
-	}
+	wantEqual(t, passed, 1, "passed")
 }
 
 func TestChallengesThatCannotBeVerified(t *testing.T) {
@@ -372,9 +358,7 @@ func TestChallengesThatCannotBeVerified(t *testing.T) {
 		s.EndedAt = fx.clock.Now()
 		return nil
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	for _, code := range []auth.OTP{fx.mail.lastCode(), wrongCode(fx.mail.lastCode())} {
 		_, err = fx.tryCode(p, code)
 		wantFault(t, "an ended session", err, fault.Invalid, auth.CodeInvalidInput)
@@ -437,9 +421,7 @@ func TestLimitCountsResends(t *testing.T) {
 	}
 	_, err := fx.service.Initiate(context.Background(), fx.getSession(), auth.EmailOTP)
 	f := wantFault(t, "the sixth code", err, fault.Exhausted, auth.CodeRateLimit)
-	if f.RetryAfter != time.Hour {
-		t.Errorf("retry after %s, want an hour", f.RetryAfter)
-	}
+	wantEqual(t, f.RetryAfter, time.Hour, "retry after")
 	_, err = fx.service.Resend(context.Background(), p.ID)
 	wantFault(t, "the sixth code", err, fault.Exhausted, auth.CodeRateLimit)
 }
@@ -461,9 +443,7 @@ func TestFailedDelivery(t *testing.T) {
 			t.Fatalf("initiate: %v, want fault.Unavailable", err)
 		}
 	}
-	if fx.throttle.used != 1 {
-		t.Errorf("%d codes counted, want the delivered one", fx.throttle.used)
-	}
+	wantEqual(t, fx.throttle.used, 1, "codes counted")
 }
 
 // TestResendsAtOnce resends a code while another one is being delivered, and checks that the code
@@ -493,9 +473,7 @@ func TestResendsAtOnce(t *testing.T) {
 			if _, err := fx.tryCode(p, fx.mail.lastCode()); err != nil {
 				t.Errorf("the code that was delivered: %v", err)
 			}
-			if fx.throttle.used != 2 {
-				t.Errorf("%d codes counted, want those that were delivered", fx.throttle.used)
-			}
+			wantEqual(t, fx.throttle.used, 2, "codes counted")
 		})
 	}
 }
@@ -506,9 +484,7 @@ func TestUnavailableMethods(t *testing.T) {
 		_, err := fx.service.Initiate(context.Background(), fx.getSession(), method)
 		wantFault(t, string(method), err, fault.Invalid, auth.CodeValidation)
 	}
-	if fx.throttle.used != 0 {
-		t.Errorf("%d codes counted, want none", fx.throttle.used)
-	}
+	wantEqual(t, fx.throttle.used, 0, "codes counted")
 }
 
 func TestHighRiskIsRefused(t *testing.T) {
@@ -525,13 +501,9 @@ func TestNothingSecretIsLogged(t *testing.T) {
 	guess := wrongCode(fx.mail.lastCode())
 	_, wrongErr := fx.tryCode(p, guess)
 	passed, err := fx.tryCode(p, fx.mail.lastCode())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	text, err := json.Marshal(fx.findEvents(""))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	for _, s := range []string{
 		string(guess), string(fx.mail.lastCode()), string(passed.DeviceToken), "anna@example.com",
 	} {
@@ -542,5 +514,13 @@ func TestNothingSecretIsLogged(t *testing.T) {
 	c, err := fx.ports.Challenges.Get(context.Background(), p.ID)
 	if err != nil || strings.Contains(string(c.CodeHash), string(fx.mail.lastCode())) || len(c.CodeHash) != 32 {
 		t.Errorf("code hash of %d bytes, error %v", len(c.CodeHash), err)
+	}
+}
+
+// wantEqual checks that both are deeply equal.
+func wantEqual[V any](t testing.TB, got, want V, what string, args ...any) {
+	t.Helper()
+	if !reflect.DeepEqual(got, want) {
+		t.Errorf(what+": got %v, want %v", append(args, got, want)...)
 	}
 }

@@ -18,6 +18,7 @@ import (
 	"github.com/tollgate-dev/tollgate/ports/clock/clocktest"
 	"github.com/tollgate-dev/tollgate/ports/secrets/secretstest"
 	"github.com/tollgate-dev/tollgate/test/fakedb"
+	"github.com/tollgate-dev/tollgate/test/must"
 )
 
 const anna auth.Owner = "anna"
@@ -38,9 +39,7 @@ func newFixture(t *testing.T) *fixture {
 		err := fakedb.NewAccounts(db).Create(t.Context(), auth.Account{
 			ID: id, Email: auth.Email(id), State: auth.AccountActive,
 		})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 	}
 	fx := &fixture{store: fakedb.NewAPITokens(db), log: fakedb.NewAuditLog(db), clock: clock}
 	fx.Service = tokens.New(tokens.Ports{
@@ -52,13 +51,9 @@ func newFixture(t *testing.T) *fixture {
 func (fx *fixture) add(t *testing.T, owner auth.Owner) (auth.APIToken, auth.APISecret) {
 	t.Helper()
 	draft, err := fx.Parse(auth.APITokenDraft{Name: "deploy", Scopes: []string{"decide"}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	token, secret, err := fx.Add(t.Context(), owner, owner, draft)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	return token, secret
 }
 
@@ -78,9 +73,7 @@ func TestTokensAreAddedAndRemoved(t *testing.T) {
 		t.Errorf("Remove by another person: %v", err)
 	}
 	fx.clock.Advance(time.Second)
-	if err := fx.Remove(t.Context(), anna, token.ID); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, fx.Remove(t.Context(), anna, token.ID))
 	if err := fx.Remove(t.Context(), anna, token.ID); !fault.Is(err, fault.NotFound) {
 		t.Errorf("Remove of no token: %v", err)
 	}
@@ -108,9 +101,7 @@ func TestTooManyTokens(t *testing.T) {
 		fx.add(t, anna)
 	}
 	draft, err := fx.Parse(auth.APITokenDraft{Name: "x", Scopes: []string{"decide"}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	if _, _, err := fx.Add(t.Context(), anna, anna, draft); !fault.Is(err, fault.Conflict) {
 		t.Errorf("one too many: %v", err)
 	}
@@ -142,16 +133,10 @@ func TestReminder(t *testing.T) {
 	token, _ := fx.add(t, anna)
 	var marked []time.Time
 	for day := range 90 {
-		r := tokens.NewReminder(tokens.ReminderPorts{
-			Expiry: racingExpiry{fx.store, day%2 == 0}, Clock: fx.clock,
-		})
-		if err := r.NotifyAll(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		r := tokens.NewReminder(tokens.ReminderPorts{Expiry: racingExpiry{fx.store, day%2 == 0}, Clock: fx.clock})
+		must.Succeed(t, r.NotifyAll(t.Context()))
 		list, err := fx.List(t.Context(), anna, "", 1)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		if at := list[0].NoticeAt; !at.Equal(token.NoticeAt) {
 			marked, token.NoticeAt = append(marked, fx.clock.Now()), at
 		}

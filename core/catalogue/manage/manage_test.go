@@ -10,6 +10,7 @@ import (
 	"github.com/tollgate-dev/tollgate/core/catalogue/manage"
 	"github.com/tollgate-dev/tollgate/core/fault"
 	"github.com/tollgate-dev/tollgate/test/fakedb"
+	"github.com/tollgate-dev/tollgate/test/must"
 )
 
 // fakeRecorder keeps the recorded changes, or fails.
@@ -49,9 +50,7 @@ func newOperator(t *testing.T, trail *fakeRecorder, methods ...catalogue.Method)
 	t.Helper()
 	db := fakedb.New()
 	store := fakedb.NewMethods(db)
-	if err := store.Put(t.Context(), methods, true); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, store.Put(t.Context(), methods, true))
 	return manage.New(manage.Ports{Transactions: db, Methods: store, Recorder: trail}), store
 }
 
@@ -59,9 +58,7 @@ func TestEveryChangeIsRecorded(t *testing.T) {
 	first, second, third := method(1, "/a.{format}"), method(2, "/b.{format}"), method(3, "/c.{format}")
 	log := &fakeRecorder{}
 	o, store := newOperator(t, log, first)
-	if err := o.Add(t.Context(), second); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, o.Add(t.Context(), second))
 	log.checkRecorded(t, "add", newRecord("add", second))
 	if err := o.Add(t.Context(), second); !fault.Is(err, fault.Conflict) {
 		t.Errorf("added again: %v", err)
@@ -78,19 +75,13 @@ func TestEveryChangeIsRecorded(t *testing.T) {
 	} {
 		change(&second)
 		for range 2 { // the second time there is nothing to change
-			if err := o.Import(t.Context(), []catalogue.Method{first, second}, false); err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, o.Import(t.Context(), []catalogue.Method{first, second}, false))
 		}
 		log.checkRecorded(t, "import of another "+name, newRecord("import", second))
 	}
-	if err := o.Import(t.Context(), []catalogue.Method{second, third}, true); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, o.Import(t.Context(), []catalogue.Method{second, third}, true))
 	log.checkRecorded(t, "import that replaces", newRecord("remove", first), newRecord("import", third))
-	if err := o.Remove(t.Context(), second.ID); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, o.Remove(t.Context(), second.ID))
 	log.checkRecorded(t, "remove", newRecord("remove", second))
 	if left, err := store.List(t.Context()); err != nil || len(left) != 1 || left[0].ID != third.ID {
 		t.Errorf("left is %+v (%v)", left, err)

@@ -74,9 +74,7 @@ func TestAlgorithmStatistics(t *testing.T) {
 		b.mustDecide(t, withHits("k=v", 0))
 		b.mustDecide(t, withHits("k=v", 1))
 		hits := b.onlyRule().Hits
-		if got := tallyOf(hits); got != (tally{15, 5, 2, 10}) {
-			t.Errorf("%s: %+v", l.Algorithm.Value, got)
-		}
+		wantEqual(t, tallyOf(hits), (tally{15, 5, 2, 10}), "%s", l.Algorithm.Value)
 	}
 }
 
@@ -97,7 +95,7 @@ func TestAlgorithmInShadow(t *testing.T) {
 // TestAlgorithmsTogether: with STOP_CACHE_KEY_INCREMENT_WHEN_OVERLIMIT a refusal of one keeps the
 // hits of all others from being counted, whatever their algorithms.
 func TestAlgorithmsTogether(t *testing.T) {
-	b := newFixture(t, func(c *decide.Config, _ *decide.Ports) { c.StopWhenOver = true },
+	b := newFixture(t, stopWhenOver,
 		keyRule("f", perMinute(10)), keyRule("s", by("sliding_window", 0)), keyRule("b", by("token_bucket", 1)))
 	all := func() ratelimit.Decision { return b.mustDecide(t, newRequest("f=1", "s=1", "b=1")) }
 	checkCodes(t, all(), ok, ok, ok, ok)
@@ -136,9 +134,7 @@ func TestOverridesAreFixedWindows(t *testing.T) {
 	checkCodes(t, b.mustDecide(t, r), ok, ok)
 	d := b.mustDecide(t, r)
 	checkCodes(t, d, over, over)
-	if d.Statuses[0].UntilReset != 50*time.Second {
-		t.Errorf("the reset is %v", d.Statuses[0].UntilReset)
-	}
+	wantEqual(t, d.Statuses[0].UntilReset, 50*time.Second, "the reset")
 	checkCodes(t, b.mustDecide(t, newRequest("k=v")), ok, ok)
 }
 
@@ -152,9 +148,7 @@ func TestAlgorithmsAreCached(t *testing.T) {
 	r.expectCalls(t, 0, func() {
 		d := r.mustDecide(t, newRequest("b=1"))
 		checkCodes(t, d, over, over)
-		if d.Statuses[0].UntilReset != 4*time.Second {
-			t.Errorf("the reset is %v", d.Statuses[0].UntilReset)
-		}
+		wantEqual(t, d.Statuses[0].UntilReset, 4*time.Second, "the reset")
 	})
 	r.expectCalls(t, 2, func() {
 		checkCodes(t, r.mustDecide(t, withHits("b=1", 0)), ok, ok)

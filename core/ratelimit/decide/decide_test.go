@@ -3,6 +3,7 @@ package decide_test
 import (
 	"context"
 	"errors"
+	"reflect"
 	"strings"
 	"testing"
 	"time"
@@ -14,6 +15,7 @@ import (
 	"github.com/tollgate-dev/tollgate/core/ratelimit/ruleset"
 	"github.com/tollgate-dev/tollgate/ports/clock/clocktest"
 	"github.com/tollgate-dev/tollgate/ports/counter"
+	"github.com/tollgate-dev/tollgate/test/must"
 )
 
 const (
@@ -63,7 +65,19 @@ func withName(l *ruleset.Limit, name ratelimit.Name, replaces ...string) *rulese
 	return l
 }
 
-func keyRule(key string, limit *ruleset.Limit) rule { return rule{Key: text(key), Limit: limit} }
+func keyRule(key string, limit *ruleset.Limit, changes ...func(*rule)) rule {
+	r := rule{Key: text(key), Limit: limit}
+	for _, change := range changes {
+		change(&r)
+	}
+	return r
+}
+
+func inShadow(r *rule) { on := true; r.Shadow = &on }
+func quota(r *rule)    { r.QuotaMode = true }
+func detailed(r *rule) { r.DetailedMetric = true }
+
+func stopWhenOver(c *decide.Config, _ *decide.Ports) { c.StopWhenOver = true }
 
 // fixture is a Decider and its dependencies.
 type fixture struct {
@@ -76,9 +90,7 @@ type fixture struct {
 func newFixture(t testing.TB, change func(*decide.Config, *decide.Ports), list ...rule) *fixture {
 	t.Helper()
 	set, err := ruleset.Compile([]ruleset.Source{{Domain: text("d"), Descriptors: list}}, ruleset.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	b := &fixture{set: set, clock: clocktest.NewManual(now)}
 	b.store = &recorder{Store: memory.NewCounters(b.clock, memory.Config{MaxCounters: 10_000})}
 	config := decide.Config{NearLimitRatio: 0.8, JitterMax: 300 * time.Second, MaxSeries: 100}
@@ -109,25 +121,19 @@ func newRequest(paths ...string) *ratelimit.Request {
 func (b *fixture) mustDecide(t testing.TB, r *ratelimit.Request) ratelimit.Decision {
 	t.Helper()
 	d, err := b.Decide(t.Context(), r)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	return d
 }
 
 // checkCodes checks the overall code and those of the statuses.
 func checkCodes(t testing.TB, d ratelimit.Decision, overall ratelimit.Code, statuses ...ratelimit.Code) {
 	t.Helper()
-	if d.Code != overall {
-		t.Errorf("overall code %d, want %d", d.Code, overall)
-	}
+	wantEqual(t, d.Code, overall, "overall code")
 	if len(d.Statuses) != len(statuses) {
 		t.Fatalf("%d statuses, want %d", len(d.Statuses), len(statuses))
 	}
 	for i, want := range statuses {
-		if got := d.Statuses[i].Code; got != want {
-			t.Errorf("status %d: code %d, want %d", i, got, want)
-		}
+		wantEqual(t, d.Statuses[i].Code, want, "status %d: code", i)
 	}
 }
 
@@ -172,20 +178,13 @@ func TestZeroBlocksEvenLooks(t *testing.T) {
 	checkCodes(t, b.mustDecide(t, r), over, over)
 }
 
-func TestAnyOverIsOver(t *testing.T) {
-	b := newFixture(t, nil, keyRule("a", perMinute(5)), keyRule("b", perMinute(0)))
-	checkCodes(t, b.mustDecide(t, newRequest("a=1", "b=1")), over, ok, over)
-}
-
 func TestHits(t *testing.T) {
 	b := newFixture(t, nil, keyRule("k", perMinute(10)))
 	remaining := func(want uint32, change func(*ratelimit.Request)) {
 		t.Helper()
 		r := newRequest("k=v")
 		change(r)
-		if got := b.mustDecide(t, r).Statuses[0].Remaining; got != want {
-			t.Errorf("%d remain, want %d", got, want)
-		}
+		wantEqual(t, b.mustDecide(t, r).Statuses[0].Remaining, want, "the remaining requests")
 	}
 	hits := func(n uint64) *uint64 { return &n }
 	remaining(9, func(*ratelimit.Request) {})
@@ -200,9 +199,7 @@ func TestHits(t *testing.T) {
 	checkCodes(t, b.mustDecide(t, r), over, over)
 	for range b.set.Rules() {
 		for rule := range b.set.Rules() {
-			if got := rule.Hits.Total(); got != 1+3+2+7 {
-				t.Errorf("%d hits in all", got)
-			}
+			wantEqual(t, rule.Hits.Total(), 1+3+2+7, "hits in all")
 		}
 	}
 }
@@ -211,9 +208,7 @@ func TestUnlimited(t *testing.T) {
 	b := newFixture(t, nil, keyRule("k", &ruleset.Limit{Unlimited: true}))
 	d := b.mustDecide(t, newRequest("k=v"))
 	checkCodes(t, d, ok, ok)
-	if d.Statuses[0] != (ratelimit.Status{Code: ok, Remaining: 4294967295}) {
-		t.Errorf("%+v", d.Statuses[0])
-	}
+	wantEqual(t, d.Statuses[0], (ratelimit.Status{Code: ok, Remaining: 4294967295}), "the result")
 	if len(b.store.hits) != 0 {
 		t.Error("the store was called")
 	}
@@ -259,10 +254,7 @@ func TestReplacesAmongMany(t *testing.T) {
 }
 
 func TestShadow(t *testing.T) {
-	yes := true
-	shadowed := keyRule("k", perMinute(1))
-	shadowed.Shadow = &yes
-	b := newFixture(t, nil, shadowed)
+	b := newFixture(t, nil, keyRule("k", perMinute(1), inShadow))
 	b.mustDecide(t, newRequest("k=v"))
 	d := b.mustDecide(t, newRequest("k=v"))
 	checkCodes(t, d, ok, ok)
@@ -279,12 +271,8 @@ func TestShadow(t *testing.T) {
 }
 
 func TestQuota(t *testing.T) {
-	quota := func(key string, n uint32) rule {
-		r := keyRule(key, perMinute(n))
-		r.QuotaMode = true
-		return r
-	}
-	b := newFixture(t, nil, quota("a", 0), quota("b", 1), keyRule("c", perMinute(0)))
+	b := newFixture(t, nil, keyRule("a", perMinute(0), quota), keyRule("b", perMinute(1), quota),
+		keyRule("c", perMinute(0)))
 	checkCodes(t, b.mustDecide(t, newRequest("a=1", "b=1")), ok, over, ok)
 	checkCodes(t, b.mustDecide(t, newRequest("a=1", "b=1")), over, over, over)
 	checkCodes(t, b.mustDecide(t, newRequest("a=1")), over, over)
@@ -294,14 +282,9 @@ func TestQuota(t *testing.T) {
 // TestQuotaWithoutALimit: an unlimited descriptor has no quota. One without a rule, and one whose
 // rule is replaced, are within theirs with QUOTA_MODE, and have no quota otherwise.
 func TestQuotaWithoutALimit(t *testing.T) {
-	free := keyRule("free", &ruleset.Limit{Unlimited: true})
-	free.QuotaMode = true
-	spent := keyRule("spent", perMinute(0))
-	spent.QuotaMode = true
-	gone := keyRule("gone", withName(perMinute(5), "gone"))
-	gone.QuotaMode = true
-	instead := keyRule("instead", withName(perMinute(0), "", "gone"))
-	instead.QuotaMode = true
+	free, spent := keyRule("free", &ruleset.Limit{Unlimited: true}, quota), keyRule("spent", perMinute(0), quota)
+	gone := keyRule("gone", withName(perMinute(5), "gone"), quota)
+	instead := keyRule("instead", withName(perMinute(0), "", "gone"), quota)
 	tests := []struct {
 		name   string
 		ask    []string
@@ -347,17 +330,18 @@ func TestOverride(t *testing.T) {
 }
 
 func TestStopWhenOver(t *testing.T) {
-	b := newFixture(t, func(c *decide.Config, _ *decide.Ports) { c.StopWhenOver = true }, keyRule("a", perMinute(5)),
-		keyRule("b", perMinute(1)))
+	b := newFixture(t, stopWhenOver, keyRule("a", perMinute(5)), keyRule("b", perMinute(1)))
 	checkCodes(t, b.mustDecide(t, newRequest("a=1", "b=1")), ok, ok, ok)
 	d := b.mustDecide(t, newRequest("a=1", "b=1"))
 	checkCodes(t, d, over, ok, over)
-	if d.Statuses[0].Remaining != 4 {
-		t.Errorf("%d remain of the other limit, want 4", d.Statuses[0].Remaining)
-	}
-	if got := b.mustDecide(t, newRequest("a=1")).Statuses[0].Remaining; got != 3 {
-		t.Errorf("%d remain afterwards, want 3", got)
-	}
+	wantEqual(t, d.Statuses[0].Remaining, 4, "remain of the other limit")
+	wantEqual(t, b.mustDecide(t, newRequest("a=1")).Statuses[0].Remaining, 3, "remain afterwards")
+	// A limit of zero is over also for who only looks, so nothing else is counted.
+	b = newFixture(t, stopWhenOver, keyRule("a", perMinute(5)), keyRule("b", perMinute(0)))
+	look := newRequest("a=1", "b=1")
+	look.Descriptors[1].Hits = new(uint64)
+	checkCodes(t, b.mustDecide(t, look), over, ok, over)
+	wantEqual(t, b.mustDecide(t, newRequest("a=1")).Statuses[0].Remaining, 4, "remain")
 }
 
 func TestRefuses(t *testing.T) {
@@ -391,9 +375,7 @@ func TestRefuses(t *testing.T) {
 			}
 		})
 	}
-	if got := b.Stats().ServiceErrors.Load(); got != uint64(len(tests)) {
-		t.Errorf("%d service errors", got)
-	}
+	wantEqual(t, b.Stats().ServiceErrors.Load(), uint64(len(tests)), "service errors")
 }
 
 func TestBeforeAnyConfiguration(t *testing.T) {
@@ -464,7 +446,13 @@ func TestCallerGoesAway(t *testing.T) {
 	if _, err := b.Decide(late, newRequest("k=v")); err != nil {
 		t.Error(err)
 	}
-	if n := b.Stats().StoreErrors.Load(); n != 1 {
-		t.Errorf("%d store errors, want 1", n)
+	wantEqual(t, b.Stats().StoreErrors.Load(), 1, "store errors")
+}
+
+// wantEqual checks that both are deeply equal.
+func wantEqual[V any](t testing.TB, got, want V, what string, args ...any) {
+	t.Helper()
+	if !reflect.DeepEqual(got, want) {
+		t.Errorf(what+": got %v, want %v", append(args, got, want)...)
 	}
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/tollgate-dev/tollgate/core/ratelimit/decide"
 	"github.com/tollgate-dev/tollgate/core/ratelimit/ruleset"
 	"github.com/tollgate-dev/tollgate/ports/counter"
+	"github.com/tollgate-dev/tollgate/test/must"
 )
 
 // countingStore counts the calls of a store, and fails on demand.
@@ -42,9 +43,7 @@ func newCachedFixture(t testing.TB, change func(*decide.Config, *decide.Ports), 
 	r := cachedFixture{store: &countingStore{}}
 	r.fixture = newFixture(t, func(c *decide.Config, p *decide.Ports) {
 		cache, err := memory.NewOverLimit(p.Clock, memory.Config{OverLimitBytes: 1 << 20})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		r.store.Store = p.Counters
 		p.OverLimit, p.Counters = cache, r.store
 		if change != nil {
@@ -59,9 +58,7 @@ func (r cachedFixture) expectCalls(t testing.TB, want int, f func()) {
 	t.Helper()
 	before := r.store.calls
 	f()
-	if got := r.store.calls - before; got != want {
-		t.Errorf("the store was called %d times, want %d", got, want)
-	}
+	wantEqual(t, r.store.calls-before, want, "the store was called")
 }
 
 func TestOverLimitIsCached(t *testing.T) {
@@ -108,7 +105,7 @@ func TestOthersAreCountedNextToAKnownOne(t *testing.T) {
 
 // TestNothingIsCountedNextToAKnownOne checks contract L-10 with a cached counter.
 func TestNothingIsCountedNextToAKnownOne(t *testing.T) {
-	r := newCachedFixture(t, func(c *decide.Config, _ *decide.Ports) { c.StopWhenOver = true },
+	r := newCachedFixture(t, stopWhenOver,
 		keyRule("a", perMinute(5)), keyRule("b", perMinute(0)), keyRule("c", perMinute(1)))
 	r.mustDecide(t, newRequest("b=1"))
 	r.mustDecide(t, newRequest("c=1"))
@@ -116,34 +113,14 @@ func TestNothingIsCountedNextToAKnownOne(t *testing.T) {
 	for range 3 {
 		d := r.mustDecide(t, three)
 		checkCodes(t, d, over, ok, over, over)
-		if d.Statuses[0].Remaining != 5 {
-			t.Errorf("%d remain, want 5", d.Statuses[0].Remaining)
-		}
+		wantEqual(t, d.Statuses[0].Remaining, 5, "remain")
 	}
-	if got := r.mustDecide(t, newRequest("a=1")).Statuses[0].Remaining; got != 4 {
-		t.Errorf("%d remain afterwards, want 4", got)
-	}
+	wantEqual(t, r.mustDecide(t, newRequest("a=1")).Statuses[0].Remaining, 4, "remain afterwards")
 	r.expectCalls(t, 0, func() { checkCodes(t, r.mustDecide(t, newRequest("b=1", "c=1")), over, over, over) })
 }
 
-// TestLookAtZeroStopsTheOthers: a limit of zero is over also for who only looks, so nothing else is
-// counted.
-func TestLookAtZeroStopsTheOthers(t *testing.T) {
-	b := newFixture(t, func(c *decide.Config, _ *decide.Ports) { c.StopWhenOver = true }, keyRule("a", perMinute(5)),
-		keyRule("b", perMinute(0)))
-	r := newRequest("a=1", "b=1")
-	r.Descriptors[1].Hits = new(uint64)
-	checkCodes(t, b.mustDecide(t, r), over, ok, over)
-	if got := b.mustDecide(t, newRequest("a=1")).Statuses[0].Remaining; got != 4 {
-		t.Errorf("%d remain, want 4", got)
-	}
-}
-
 func TestRememberedShadow(t *testing.T) {
-	yes := true
-	shadowed := keyRule("k", perMinute(0))
-	shadowed.Shadow = &yes
-	r := newCachedFixture(t, nil, shadowed)
+	r := newCachedFixture(t, nil, keyRule("k", perMinute(0), inShadow))
 	r.mustDecide(t, newRequest("k=v"))
 	r.expectCalls(t, 0, func() { checkCodes(t, r.mustDecide(t, newRequest("k=v")), ok, ok) })
 	h := r.onlyRule().Hits
@@ -153,12 +130,7 @@ func TestRememberedShadow(t *testing.T) {
 }
 
 func TestRememberedQuota(t *testing.T) {
-	quota := func(key string, n uint32) rule {
-		r := keyRule(key, perMinute(n))
-		r.QuotaMode = true
-		return r
-	}
-	r := newCachedFixture(t, nil, quota("a", 0), quota("b", 5))
+	r := newCachedFixture(t, nil, keyRule("a", perMinute(0), quota), keyRule("b", perMinute(5), quota))
 	r.mustDecide(t, newRequest("a=1"))
 	checkCodes(t, r.mustDecide(t, newRequest("a=1", "b=1")), ok, over, ok)
 	checkCodes(t, r.mustDecide(t, newRequest("a=1")), over, over)
@@ -205,9 +177,7 @@ func TestARaisedLimitCountsAtOnce(t *testing.T) {
 		set, err := ruleset.Compile([]ruleset.Source{
 			{Domain: text("d"), Descriptors: []rule{keyRule("k", perMinute(n))}},
 		}, ruleset.Options{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		return set
 	}
 	loaded := compile(1)
@@ -328,7 +298,7 @@ func TestRefusedTogetherIsNotKnownOver(t *testing.T) {
 		l.Requests.Count = 1
 		shared := keyRule("path", l)
 		shared.Value, shared.ShareThreshold = text("/reports/*"), true
-		r := newCachedFixture(t, func(c *decide.Config, _ *decide.Ports) { c.StopWhenOver = true }, shared)
+		r := newCachedFixture(t, stopWhenOver, shared)
 		d := r.mustDecide(t, newRequest("path=/reports/1", "path=/reports/2"))
 		if d.Code != over {
 			t.Errorf("%s: two hits are within a limit of one: %+v", l.Algorithm.Value, d)
@@ -349,9 +319,7 @@ func TestARaisedBucketCountsAtOnce(t *testing.T) {
 		l.Requests.Count = limit
 		set, err := ruleset.Compile([]ruleset.Source{{Domain: text("d"), Descriptors: []rule{keyRule("k", l)}}},
 			ruleset.Options{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		return set
 	}
 	loaded := bucket(1, 1)
@@ -367,9 +335,7 @@ func TestARaisedBucketCountsAtOnce(t *testing.T) {
 	loaded = bucket(60, 1)
 	d := r.mustDecide(t, newRequest("k=v"))
 	checkCodes(t, d, over, over)
-	if d.Statuses[0].UntilReset != time.Second {
-		t.Errorf("one hit a second fits after %v", d.Statuses[0].UntilReset)
-	}
+	wantEqual(t, d.Statuses[0].UntilReset, time.Second, "one hit a second fits after")
 	r.clock.Advance(time.Second)
 	checkCodes(t, r.mustDecide(t, newRequest("k=v")), ok, ok)
 }

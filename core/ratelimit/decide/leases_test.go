@@ -16,6 +16,7 @@ import (
 	"github.com/tollgate-dev/tollgate/core/ratelimit/ruleset"
 	"github.com/tollgate-dev/tollgate/ports/clock/clocktest"
 	"github.com/tollgate-dev/tollgate/ports/counter"
+	"github.com/tollgate-dev/tollgate/test/must"
 )
 
 // leased is a limit of a minute that says lease.
@@ -27,21 +28,18 @@ func leased(n uint32, mode string) *ruleset.Limit {
 
 // leaseRules use everything that a fixed window can be combined with.
 func leaseRules() []rule {
-	yes := true
+	on := true
 	shadow := leased(100, "auto")
-	shadow.Shadow = &yes
-	quota := keyRule("quota", leased(60, "auto"))
-	quota.QuotaMode = true
+	shadow.Shadow = &on
 	shared := keyRule("shared", leased(300, "auto"))
 	shared.Value, shared.ShareThreshold = text("a*"), true
-	valued := keyRule("valued", leased(90, "auto"))
-	valued.DetailedMetric = true
 	bucket := perMinute(50)
 	bucket.Algorithm = &ruleset.Text{Value: "token_bucket"}
 	return []rule{
 		keyRule("plain", leased(120, "auto")), keyRule("large", leased(5000, "auto")),
 		keyRule("zero", leased(0, "auto")),
-		keyRule("shadow", shadow), quota, shared, valued,
+		keyRule("shadow", shadow), keyRule("quota", leased(60, "auto"), quota), shared,
+		keyRule("valued", leased(90, "auto"), detailed),
 		keyRule("named", withName(leased(80, "auto"), "base")),
 		keyRule("instead", withName(leased(70, "auto"), "", "base")),
 		keyRule("exact", leased(40, "off")), keyRule("default", perMinute(40)), keyRule("bucket", bucket),
@@ -160,9 +158,7 @@ func sameRules(list ...ratelimit.Decision) {
 
 func newOverLimitCache(t testing.TB, c *clocktest.Manual) counter.OverLimitCache {
 	cache, err := memory.NewOverLimit(c, memory.Config{OverLimitBytes: 1 << 20})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	return cache
 }
 
@@ -218,9 +214,7 @@ func TestWhichRulesHaveLeases(t *testing.T) {
 		for range 100 {
 			b.mustDecide(t, c.request)
 		}
-		if got := leases.Stats().Keys.Load() == 1; got != c.hasLeases {
-			t.Errorf("%s: there is a lease: %t, want %t", name, got, c.hasLeases)
-		}
+		wantEqual(t, leases.Stats().Keys.Load() == 1, c.hasLeases, "%s: there is a lease", name)
 	}
 }
 

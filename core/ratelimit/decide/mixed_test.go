@@ -31,9 +31,7 @@ func TestHitsWithAndWithoutLeasesAreCountedTogether(t *testing.T) {
 		began := time.Now()
 		d := b.mustDecide(t, newRequest("plain=v", "bucket=v"))
 		checkCodes(t, d, ok, ok, ok)
-		if took := time.Since(began); took != time.Second {
-			t.Errorf("the decision takes %v, want one second", took)
-		}
+		wantEqual(t, time.Since(began), time.Second, "the decision takes")
 		if d.Statuses[0].Remaining != 119 || d.Statuses[1].Remaining != 49 {
 			t.Errorf("%d and %d are left, want 119 and 49", d.Statuses[0].Remaining, d.Statuses[1].Remaining)
 		}

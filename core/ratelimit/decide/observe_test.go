@@ -78,9 +78,7 @@ func TestObserverReceivesSources(t *testing.T) {
 	r := newCachedFixture(t, l.observe, keyRule("k", perMinute(1)))
 	for _, want := range []decide.Source{decide.FromStore, decide.FromStore, decide.FromMemory} {
 		r.mustDecide(t, newRequest("k=v"))
-		if got := l.onlyFinding(t).Source; got != want {
-			t.Errorf("source %d, want %d", got, want)
-		}
+		wantEqual(t, l.onlyFinding(t).Source, want, "source")
 	}
 	for _, mode := range []decide.FailureMode{decide.FailOpen, decide.FailClosed} {
 		b := newFixture(t, func(c *decide.Config, p *decide.Ports) {

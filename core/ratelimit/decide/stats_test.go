@@ -51,9 +51,7 @@ func TestAttribution(t *testing.T) {
 				r.Hits = hits
 				b.mustDecide(t, r)
 			}
-			if got := tallyOf(b.onlyRule().Hits); got != test.want {
-				t.Errorf("got %+v, want %+v", got, test.want)
-			}
+			wantEqual(t, tallyOf(b.onlyRule().Hits), test.want, "got")
 		})
 	}
 }
@@ -101,9 +99,7 @@ func TestSeriesByValue(t *testing.T) {
 		newRequest("user=a,op=write", "user=a,op=write", "tenant=x,op=1", "tenant=x,op=2", "tenant=x,exact=v",
 			"tenant=y,op=1"))
 	want := []string{"tenant_x.exact_v tenant_x|exact_v", "tenant_x.op tenant_x|op", "user_a.op_write user_a|op_write"}
-	if got := seriesPaths(b); !slices.Equal(got, want) {
-		t.Errorf("series %q, want %q", got, want)
-	}
+	wantEqual(t, seriesPaths(b), want, "series")
 	for s := range b.Series() {
 		if s.Path == "user_a.op_write" && s.Hits.Total() != 2 {
 			t.Errorf("%d hits on %s", s.Hits.Total(), s.Path)
@@ -118,49 +114,35 @@ func TestSeriesByValue(t *testing.T) {
 
 // TestLongValuesTakeNoSeries: what callers send must not fill the memory.
 func TestLongValuesTakeNoSeries(t *testing.T) {
-	detailed := keyRule("user", perMinute(5))
-	detailed.DetailedMetric = true
-	b := newFixture(t, nil, detailed)
+	b := newFixture(t, nil, keyRule("user", perMinute(5), detailed))
 	long := newRequest("user=" + strings.Repeat("x", 200))
 	b.mustDecide(t, long)
 	long.Descriptors[0].Override = &ratelimit.Limit{RequestsPerUnit: 1, Unit: ratelimit.Minute}
 	b.mustDecide(t, long)
-	if got := seriesPaths(b); !slices.Equal(got, []string{"user user"}) {
-		t.Errorf("the series are %q, want that of the override without its value", got)
-	}
-	if got := b.onlyRule().Hits.Total(); got != 1 {
-		t.Errorf("%d hits on the rule itself, want 1", got)
-	}
+	wantEqual(t, seriesPaths(b), []string{"user user"}, "the series")
+	wantEqual(t, b.onlyRule().Hits.Total(), 1, "hits on the rule itself")
 }
 
 // TestIdleSeriesAreRemoved: when the table is full, a series without a request for an hour is
 // removed, and the others stay.
 func TestIdleSeriesAreRemoved(t *testing.T) {
-	detailed := keyRule("user", perMinute(5))
-	detailed.DetailedMetric = true
-	b := newFixture(t, func(c *decide.Config, _ *decide.Ports) { c.MaxSeries = 2 }, detailed)
+	b := newFixture(t, func(c *decide.Config, _ *decide.Ports) { c.MaxSeries = 2 },
+		keyRule("user", perMinute(5), detailed))
 	b.mustDecide(t, newRequest("user=idle", "user=busy", "user=late"))
 	b.clock.Advance(40 * time.Minute)
 	b.mustDecide(t, newRequest("user=busy", "user=late"))
-	if got := seriesPaths(b); !slices.Equal(got, []string{"user_busy user_busy", "user_idle user_idle"}) {
-		t.Errorf("before an hour the series are %q", got)
-	}
+	wantEqual(t, seriesPaths(b), []string{"user_busy user_busy", "user_idle user_idle"}, "before an hour the series")
 	b.clock.Advance(40 * time.Minute)
 	b.mustDecide(t, newRequest("user=late", "user=later"))
-	if got := seriesPaths(b); !slices.Equal(got, []string{"user_busy user_busy", "user_late user_late"}) {
-		t.Errorf("after an hour the series are %q", got)
-	}
-	if got := b.onlyRule().Hits.Total(); got != 3 {
-		t.Errorf("%d hits on the rule itself, want the 3 that there was no room for", got)
-	}
+	wantEqual(t, seriesPaths(b), []string{"user_busy user_busy", "user_late user_late"}, "after an hour the series")
+	wantEqual(t, b.onlyRule().Hits.Total(), 3, "hits on the rule itself")
 }
 
 // TestSeriesTogether counts for many values from many callers: nothing is lost and the bound holds.
 func TestSeriesTogether(t *testing.T) {
 	const callers, values, most = 8, 300, 200
-	detailed := keyRule("user", &ruleset.Limit{Unlimited: true})
-	detailed.DetailedMetric = true
-	b := newFixture(t, func(c *decide.Config, _ *decide.Ports) { c.MaxSeries = most }, detailed)
+	b := newFixture(t, func(c *decide.Config, _ *decide.Ports) { c.MaxSeries = most },
+		keyRule("user", &ruleset.Limit{Unlimited: true}, detailed))
 	var wg sync.WaitGroup
 	for range callers {
 		wg.Go(func() {
@@ -195,9 +177,7 @@ func TestUnknownDomainsAreCounted(t *testing.T) {
 	inDomain("shop", "k=v", "k=w")
 	inDomain("shop", "k=v")
 	b.mustDecide(t, newRequest("other=v"))
-	if got := unknownDomains(b); !maps.Equal(got, map[ratelimit.Domain]uint64{"shop": 3}) {
-		t.Errorf("got %v", got)
-	}
+	wantEqual(t, unknownDomains(b), map[ratelimit.Domain]uint64{"shop": 3}, "got")
 	inDomain(strings.Repeat("x", 1<<20), "k=v")
 	for i := range 3 * decide.MaxUnknownDomains {
 		inDomain(strconv.Itoa(i), "k=v")

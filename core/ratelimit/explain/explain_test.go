@@ -10,6 +10,7 @@ import (
 	"github.com/tollgate-dev/tollgate/core/ratelimit"
 	"github.com/tollgate-dev/tollgate/core/ratelimit/explain"
 	"github.com/tollgate-dev/tollgate/core/ratelimit/ruleset"
+	"github.com/tollgate-dev/tollgate/test/must"
 )
 
 var rules = []ruleset.Source{{
@@ -39,15 +40,11 @@ func newDescriptor(key, value string, line int, change func(*ruleset.Limit)) rul
 func results(t *testing.T, domain ratelimit.Domain, descriptors ...string) []explain.Result {
 	t.Helper()
 	set, err := ruleset.Compile(rules, ruleset.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	r := &ratelimit.Request{Domain: domain}
 	for _, text := range descriptors {
 		entries, err := ratelimit.ParseEntries(text)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		r.Descriptors = append(r.Descriptors, ratelimit.Descriptor{Entries: entries})
 	}
 	return explain.Explain(set, r, explain.Options{Prefix: "p_", Now: time.Unix(90, 0)})
@@ -122,9 +119,7 @@ func TestExplain(t *testing.T) {
 // TestOverride: a limit of the request is counted in place of the rule, in a domain that has rules.
 func TestOverride(t *testing.T) {
 	set, err := ruleset.Compile(rules, ruleset.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	own := ratelimit.Limit{RequestsPerUnit: 5, Unit: ratelimit.Hour}
 	r := &ratelimit.Request{
 		Domain: "shop", Descriptors: []ratelimit.Descriptor{
@@ -151,9 +146,7 @@ func TestTriedIsBounded(t *testing.T) {
 		source.Descriptors = append(source.Descriptors, newDescriptor("user", fmt.Sprint("u", i), i+1, nil))
 	}
 	set, err := ruleset.Compile([]ruleset.Source{source}, ruleset.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	list, more := set.Tried("shop", []ratelimit.Entry{{Key: "user", Value: "u0"}})
 	if len(list) != ruleset.MaxTried || !more || list[0].Pattern != "u0" || list[1].Pattern != "u1" {
 		t.Errorf("%d of them, more %t, the first %+v", len(list), more, list[0])

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"reflect"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -16,6 +17,7 @@ import (
 	"github.com/tollgate-dev/tollgate/core/ratelimit/lease"
 	"github.com/tollgate-dev/tollgate/ports/clock/clocktest"
 	"github.com/tollgate-dev/tollgate/ports/counter"
+	"github.com/tollgate-dev/tollgate/test/must"
 )
 
 // start is the beginning of a minute.
@@ -81,9 +83,7 @@ func (i *instance) batch(key string, hits int64) lease.Batch {
 func (i *instance) add(t testing.TB, key string, hits int64) uint64 {
 	t.Helper()
 	b := i.batch(key, hits)
-	if err := i.Add(t.Context(), b); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, i.Add(t.Context(), b))
 	return b.Results[0].Count
 }
 
@@ -100,9 +100,7 @@ func (i *instance) heat(t testing.TB, key string) (hits uint64) {
 func count(t testing.TB, i *instance, s *store, key string) uint64 {
 	t.Helper()
 	b := i.batch(key, 0)
-	if err := s.Store.Count(t.Context(), b.Hits, b.Results, counter.Each); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, s.Store.Count(t.Context(), b.Hits, b.Results, counter.Each))
 	return b.Results[0].Count
 }
 
@@ -166,9 +164,7 @@ func TestCoolKeyGivesBack(t *testing.T) {
 	}
 	i.clock.Advance(500 * time.Millisecond)
 	i.Sweep(t.Context())
-	if got := count(t, i, s, "k"); got != n {
-		t.Errorf("the store counts %d after the share is given back, want %d", got, n)
-	}
+	wantEqual(t, count(t, i, s, "k"), n, "the store counts")
 	if i.Stats().Keys.Load() != 1 {
 		t.Error("the key is not hot any more after a second")
 	}
@@ -214,9 +210,7 @@ func TestCloseGivesBack(t *testing.T) {
 	}
 	before := s.calls.Load()
 	i.Close(t.Context())
-	if calls := s.calls.Load() - before; calls != 2 {
-		t.Errorf("%d calls gave back 150 shares, want 2", calls)
-	}
+	wantEqual(t, s.calls.Load()-before, 2, "calls gave back 150 shares")
 	for k := range 150 {
 		if got := count(t, i, s, fmt.Sprint("k", k)); got != n {
 			t.Fatalf("the store counts %d after Close, want %d", got, n)
@@ -226,9 +220,7 @@ func TestCloseGivesBack(t *testing.T) {
 	for range 100 {
 		i.add(t, "k1", 1)
 	}
-	if calls := s.calls.Load() - before; calls != 100 {
-		t.Errorf("%d calls for 100 hits after Close", calls)
-	}
+	wantEqual(t, s.calls.Load()-before, 100, "calls for 100 hits after Close")
 }
 
 // TestWindowTurns checks that the share of an ended window is neither spent nor given back, that
@@ -267,9 +259,7 @@ func TestOtherKeyWithTheSameID(t *testing.T) {
 			t.Fatalf("count %d, %v, want %d", other.Results[0].Count, err, n+1)
 		}
 	}
-	if got := count(t, i, s, "other"); got != 20 {
-		t.Errorf("the store counts %d, want 20", got)
-	}
+	wantEqual(t, count(t, i, s, "other"), 20, "the store counts")
 }
 
 // TestGivenBackHitsGoToTheStore checks that hits that a caller gives back are there for all
@@ -280,18 +270,10 @@ func TestGivenBackHitsGoToTheStore(t *testing.T) {
 	if got := i.add(t, "k", -10); got != n-10 || count(t, i, s, "k") != n-10 {
 		t.Errorf("count %d, in the store %d, want %d", got, count(t, i, s, "k"), n-10)
 	}
-	if got := i.add(t, "k", 5_000); got != n+4_990 {
-		t.Errorf("a batch over the limit: count %d, want %d", got, n+4_990)
-	}
-	if got := i.add(t, "k", 1); got != n+4_991 {
-		t.Errorf("after the batch: count %d, want %d", got, n+4_991)
-	}
-	if got := i.add(t, "k", -4_500); got != n+491 {
-		t.Errorf("after a part of it is given back: count %d, want %d", got, n+491)
-	}
-	if got := i.add(t, "k", 0); got != n+491 {
-		t.Errorf("a question: count %d, want %d", got, n+491)
-	}
+	wantEqual(t, i.add(t, "k", 5_000), n+4_990, "a batch over the limit: count")
+	wantEqual(t, i.add(t, "k", 1), n+4_991, "after the batch: count")
+	wantEqual(t, i.add(t, "k", -4_500), n+491, "after a part of it is given back: count")
+	wantEqual(t, i.add(t, "k", 0), n+491, "a question: count")
 }
 
 // TestRoomIsFoundAgain checks that an instance that knows a counter to be at its limit learns
@@ -324,9 +306,7 @@ func TestMixedBatch(t *testing.T) {
 	b.IDs[2] = 0
 	b.Hits[3].Addend = 500 // more than the share
 	before := s.calls.Load()
-	if err := i.Add(t.Context(), b); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, i.Add(t.Context(), b))
 	want := []uint64{3, n + 1, 6, n + 501, n + 502}
 	for k := range want {
 		if b.Results[k].Count != want[k] {
@@ -334,9 +314,7 @@ func TestMixedBatch(t *testing.T) {
 			break
 		}
 	}
-	if calls := s.calls.Load() - before; calls != 2 {
-		t.Errorf("%d calls, want 2", calls)
-	}
+	wantEqual(t, s.calls.Load()-before, 2, "calls")
 }
 
 // TestManyHotKeys checks that hot keys for which there is no place are counted one by one.
@@ -510,9 +488,7 @@ func TestCallersWhoGiveUp(t *testing.T) {
 			}
 		})
 		all.Go(func() {
-			if got := i.add(t, "k", 1); got != 2 {
-				t.Errorf("the caller that stayed: count %d, want 2", got)
-			}
+			wantEqual(t, i.add(t, "k", 1), 2, "the caller that stayed: count")
 		})
 		synctest.Wait()
 		leave()
@@ -544,9 +520,7 @@ func TestCloseWaitsForCalls(t *testing.T) {
 		<-entered // gives back
 		pass <- struct{}{}
 		all.Wait()
-		if got := count(t, i, s, "k"); got != n+400 {
-			t.Errorf("the store counts %d after Close, want %d", got, n+400)
-		}
+		wantEqual(t, count(t, i, s, "k"), n+400, "the store counts")
 	})
 }
 
@@ -584,9 +558,7 @@ func BenchmarkHotKey(b *testing.B) {
 	one := i.batch("k", 1)
 	b.ReportAllocs()
 	for b.Loop() {
-		if err := i.Add(b.Context(), one); err != nil {
-			b.Fatal(err)
-		}
+		must.Succeed(b, i.Add(b.Context(), one))
 	}
 }
 
@@ -610,10 +582,16 @@ func BenchmarkColdKeys(b *testing.B) {
 				if n%len(batches) == 0 {
 					c.Advance(time.Second)
 				}
-				if err := add(batches[n%len(batches)]); err != nil {
-					b.Fatal(err)
-				}
+				must.Succeed(b, add(batches[n%len(batches)]))
 			}
 		})
+	}
+}
+
+// wantEqual checks that both are deeply equal.
+func wantEqual[V any](t testing.TB, got, want V, what string, args ...any) {
+	t.Helper()
+	if !reflect.DeepEqual(got, want) {
+		t.Errorf(what+": got %v, want %v", append(args, got, want)...)
 	}
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/tollgate-dev/tollgate/core/ratelimit/lease"
 	"github.com/tollgate-dev/tollgate/ports/clock/clocktest"
 	"github.com/tollgate-dev/tollgate/ports/counter"
+	"github.com/tollgate-dev/tollgate/test/must"
 )
 
 // timeout is that of a slow store.
@@ -119,9 +120,7 @@ func BenchmarkManyHits(b *testing.B) {
 			}
 			b.ReportAllocs()
 			for b.Loop() {
-				if err := i.Add(b.Context(), all); err != nil {
-					b.Fatal(err)
-				}
+				must.Succeed(b, i.Add(b.Context(), all))
 			}
 			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/float64(size), "ns/hit")
 		})

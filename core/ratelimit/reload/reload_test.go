@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/tollgate-dev/tollgate/core/ratelimit/ruleset"
+	"github.com/tollgate-dev/tollgate/test/must"
 )
 
 type reports struct {
@@ -48,9 +49,7 @@ func TestWrongConfigurationKeepsTheOneBefore(t *testing.T) {
 		t.Fatal("rules are in force before any were loaded")
 	}
 	err := r.Follow(t.Context(), scriptedSource{{newSource("")}, {newSource("a")}, {newSource("b"), newSource("b")}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	if set := r.Current(); set == nil || !set.HasDomain("a") {
 		t.Error("the good configuration is not in force")
 	}
@@ -64,9 +63,7 @@ func TestWrongConfigurationKeepsTheOneBefore(t *testing.T) {
 
 func TestEmptyConfigurationIsOne(t *testing.T) {
 	r := New(ruleset.Options{}, &reports{})
-	if err := r.Apply(nil); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, r.Apply(nil))
 	if r.Current() == nil {
 		t.Error("an empty configuration is not in force")
 	}
@@ -75,9 +72,7 @@ func TestEmptyConfigurationIsOne(t *testing.T) {
 func TestStatisticsAreHandedOn(t *testing.T) {
 	r := New(ruleset.Options{}, &reports{})
 	for range 2 {
-		if err := r.Apply([]ruleset.Source{newSource("a")}); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, r.Apply([]ruleset.Source{newSource("a")}))
 		for rule := range r.Current().Rules() {
 			rule.Hits.Refused.Add(1)
 		}

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/tollgate-dev/tollgate/core/ratelimit"
+	"github.com/tollgate-dev/tollgate/test/must"
 )
 
 // withPosition sets the position of everything that a fault can point to.
@@ -62,9 +63,7 @@ func TestCompileRefuses(t *testing.T) {
 			ten(func(l *Limit) { l.Algorithm, l.Burst = algorithm("sliding_window"), burst(5) }),
 			"burst needs the algorithm token_bucket",
 		},
-		"burst alone": {
-			ten(func(l *Limit) { l.Burst = burst(5) }), "burst needs the algorithm token_bucket",
-		},
+		"burst alone": {ten(func(l *Limit) { l.Burst = burst(5) }), "burst needs the algorithm token_bucket"},
 		"no burst": {
 			ten(func(l *Limit) { l.Algorithm, l.Burst = algorithm("token_bucket"), burst(0) }),
 			"burst must be at least 1",
@@ -80,9 +79,7 @@ func TestCompileRefuses(t *testing.T) {
 			newDescriptor("k", "", &Limit{Lease: algorithm("off"), Unlimited: true}),
 			"lease must not be given together",
 		},
-		"unknown lease": {
-			ten(func(l *Limit) { l.Lease = algorithm("on") }), `lease "on" is not one of auto, off`,
-		},
+		"unknown lease": {ten(func(l *Limit) { l.Lease = algorithm("on") }), `lease "on" is not one of auto, off`},
 		"share without a star": {
 			Descriptor{Key: Text{Value: "k"}, Value: Text{Value: "v"}, ShareThreshold: true}, "share_threshold needs",
 		},
@@ -163,9 +160,7 @@ func TestCompileMergesDomains(t *testing.T) {
 		t.Error("the same domain twice is accepted without merge")
 	}
 	set, err := Compile(sources, Options{MergeDomains: true})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	if set.Match("d", newEntries("a", "x")) == nil || set.Match("d", newEntries("b", "x")) == nil {
 		t.Error("a merged domain lost rules")
 	}
@@ -251,9 +246,7 @@ func TestNamesOfSharedPatterns(t *testing.T) {
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			set, err := Compile(test.sources, Options{MergeDomains: true})
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, err)
 			var got []string
 			hits := map[*ratelimit.Hits]bool{}
 			for r := range set.Rules() {
@@ -271,9 +264,7 @@ func TestStatisticsOutliveReloads(t *testing.T) {
 	first := mustCompile(t, newSource("d", newDescriptor("a", "", perMinute(1)), newDescriptor("b", "", perMinute(1))))
 	first.Match("d", newEntries("a", "x")).Hits.Refused.Add(3)
 	second, err := Compile([]Source{newSource("d", newDescriptor("a", "", perMinute(9)))}, Options{Previous: first})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	if got := second.Match("d", newEntries("a", "x")).Hits.Total(); got != 3 {
 		t.Errorf("a rule that stayed has counted %d hits, want 3", got)
 	}

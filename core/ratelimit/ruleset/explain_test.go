@@ -6,6 +6,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/tollgate-dev/tollgate/core/ratelimit"
+	"github.com/tollgate-dev/tollgate/test/must"
 )
 
 func TestExplain(t *testing.T) {
@@ -45,9 +46,7 @@ func TestExplainAgreesWithMatch(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		next := uint32(0)
 		set, err := Compile([]Source{newSource("d", drawDescriptors(t, 3, &next)...)}, Options{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		var entries []ratelimit.Entry
 		for range rapid.IntRange(0, 4).Draw(t, "depth") {
 			entries = append(entries, ratelimit.Entry{

@@ -10,6 +10,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/tollgate-dev/tollgate/core/ratelimit"
+	"github.com/tollgate-dev/tollgate/test/must"
 )
 
 // perMinute returns a limit; tests identify a rule by its number.
@@ -36,9 +37,7 @@ func newEntries(pairs ...string) []ratelimit.Entry {
 func mustCompile(t testing.TB, sources ...Source) *Set {
 	t.Helper()
 	set, err := Compile(sources, Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	return set
 }
 
@@ -226,9 +225,7 @@ func TestMatchAgreesWithSlowMatcher(t *testing.T) {
 		next := uint32(0)
 		list := drawDescriptors(t, 3, &next)
 		set, err := Compile([]Source{newSource("d", list...)}, Options{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		for range 20 {
 			var entries []ratelimit.Entry
 			for range rapid.IntRange(0, 4).Draw(t, "depth") {

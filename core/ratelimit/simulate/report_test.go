@@ -6,15 +6,14 @@ import (
 
 	"github.com/tollgate-dev/tollgate/core/ratelimit"
 	"github.com/tollgate-dev/tollgate/core/ratelimit/ruleset"
+	"github.com/tollgate-dev/tollgate/test/must"
 )
 
 // TestKeysAreBounded: when there is no room for more keys, those without a difference make room
 // first, and the report says that keys are missing only if there was no room.
 func TestKeysAreBounded(t *testing.T) {
 	empty, err := ruleset.Compile(nil, ruleset.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	tally := newTally(Rules{Old: empty, New: empty})
 	add := func(n int, before, after bool) {
 		for i := range n {

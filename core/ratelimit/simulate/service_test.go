@@ -17,6 +17,7 @@ import (
 	"github.com/tollgate-dev/tollgate/core/ratelimit/ruleset"
 	"github.com/tollgate-dev/tollgate/core/ratelimit/simulate"
 	"github.com/tollgate-dev/tollgate/ports/clock/clocktest"
+	"github.com/tollgate-dev/tollgate/test/must"
 )
 
 // drawDescriptor draws a rule of any kind.
@@ -110,17 +111,13 @@ func newService(t *rapid.T, c decide.Config, set *ruleset.Set) service {
 		Rules:    func() *ruleset.Set { return set },
 		Counters: memory.NewCounters(clock, memory.Config{MaxCounters: 1000}), Clock: clock,
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	return service{d, clock, set}
 }
 
 func (s service) decide(t *rapid.T, r *ratelimit.Request) ratelimit.Decision {
 	d, err := s.Decide(context.Background(), r)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	return d
 }
 
@@ -172,9 +169,7 @@ func TestEqualsServices(t *testing.T) {
 			after.clock.Advance(wait)
 			r := drawRequest(t)
 			was, is := before.decide(t, r), after.decide(t, r)
-			if err := s.Decide(context.Background(), now, r); err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, s.Decide(context.Background(), now, r))
 			want.before += refused(was)
 			want.after += refused(is)
 			want.newly += refused(is) &^ refused(was)

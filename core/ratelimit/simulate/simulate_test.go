@@ -7,12 +7,15 @@ import (
 	"testing"
 	"time"
 
+	"pgregory.net/rapid"
+
 	"github.com/tollgate-dev/tollgate/adapters/memory"
 	"github.com/tollgate-dev/tollgate/core/fault"
 	"github.com/tollgate-dev/tollgate/core/ratelimit"
 	"github.com/tollgate-dev/tollgate/core/ratelimit/decide"
 	"github.com/tollgate-dev/tollgate/core/ratelimit/ruleset"
 	"github.com/tollgate-dev/tollgate/core/ratelimit/simulate"
+	"github.com/tollgate-dev/tollgate/test/must"
 )
 
 var start = time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
@@ -46,23 +49,19 @@ func unlimited(d *ruleset.Descriptor) { d.Limit = &ruleset.Limit{Unlimited: true
 
 func quota(d *ruleset.Descriptor) { d.QuotaMode = true }
 
-func compile(t interface{ Fatal(...any) }, list ...ruleset.Descriptor) *ruleset.Set {
+func compile(t rapid.TB, list ...ruleset.Descriptor) *ruleset.Set {
 	set, err := ruleset.Compile([]ruleset.Source{{Domain: text("shop"), Descriptors: list}}, ruleset.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	return set
 }
 
 // newSimulation returns a simulation with counters in the process.
-func newSimulation(t interface{ Fatal(...any) }, c decide.Config, before, after *ruleset.Set) *simulate.Simulation {
+func newSimulation(t rapid.TB, c decide.Config, before, after *ruleset.Set) *simulate.Simulation {
 	clock, size := &simulate.Clock{}, memory.Config{MaxCounters: 100_000}
 	s, err := simulate.New(c, simulate.Rules{Old: before, New: after}, simulate.Ports{
 		OldCounters: memory.NewCounters(clock, size), NewCounters: memory.NewCounters(clock, size), Clock: clock,
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	return s
 }
 
@@ -72,9 +71,7 @@ func newRequest(t *testing.T, descriptors ...string) *ratelimit.Request {
 	r := &ratelimit.Request{Domain: "shop"}
 	for _, d := range descriptors {
 		entries, err := ratelimit.ParseEntries(d)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		r.Descriptors = append(r.Descriptors, ratelimit.Descriptor{Entries: entries})
 	}
 	return r
@@ -84,9 +81,7 @@ func newRequest(t *testing.T, descriptors ...string) *ratelimit.Request {
 func run(t *testing.T, s *simulate.Simulation, requests ...*ratelimit.Request) simulate.Report {
 	t.Helper()
 	for i, r := range requests {
-		if err := s.Decide(t.Context(), start.Add(time.Duration(i)*time.Second), r); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, s.Decide(t.Context(), start.Add(time.Duration(i)*time.Second), r))
 	}
 	return s.Report()
 }
@@ -169,9 +164,7 @@ func TestReport(t *testing.T) {
 				"2 calls: 0 0, +0 -0", "shop model=small: 2: 0 1", "shop model: 4: 0 0", "key shop model=small: 0 1",
 			},
 		},
-		"no rule": {
-			nil, nil, repeat(2, "user=ada"), []string{"2 calls: 0 0, +0 -0"},
-		},
+		"no rule": {nil, nil, repeat(2, "user=ada"), []string{"2 calls: 0 0, +0 -0"}},
 		"no request": {
 			nil, []ruleset.Descriptor{rule("user", 1)}, nil, []string{
 				"0 calls: 0 0, +0 -0", "shop user: 0: 0 0", "unused user",
@@ -192,10 +185,7 @@ func TestReport(t *testing.T) {
 func TestClock(t *testing.T) {
 	s := newSimulation(t, decide.Config{}, compile(t, rule("user", 1)), compile(t, rule("user", 1)))
 	for i := range 5 {
-		if err := s.Decide(t.Context(), start.Add(time.Duration(i)*30*time.Minute),
-			newRequest(t, "user=ada")); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, s.Decide(t.Context(), start.Add(time.Duration(i)*30*time.Minute), newRequest(t, "user=ada")))
 	}
 	if r := s.Report(); r.NewRefused != 2 {
 		t.Errorf("%d of 5 requests in 3 hours are refused, want 2", r.NewRefused)
@@ -212,15 +202,11 @@ func TestGlobalShadowIsNotUsed(t *testing.T) {
 
 func TestErrors(t *testing.T) {
 	s := newSimulation(t, decide.Config{}, compile(t), compile(t))
-	if err := s.Decide(t.Context(), start, newRequest(t, "user=ada")); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, s.Decide(t.Context(), start, newRequest(t, "user=ada")))
 	for what, test := range map[string]struct {
 		at      time.Time
 		request *ratelimit.Request
-	}{
-		"time": {start.Add(-time.Nanosecond), newRequest(t, "user=ada")}, "domain": {start, &ratelimit.Request{}},
-	} {
+	}{"time": {start.Add(-time.Nanosecond), newRequest(t, "user=ada")}, "domain": {start, &ratelimit.Request{}}} {
 		err := s.Decide(t.Context(), test.at, test.request)
 		if f, ok := fault.As(err); !ok || f.Kind != fault.Invalid || !strings.Contains(f.Message, what) {
 			t.Errorf("%s: %v", what, err)

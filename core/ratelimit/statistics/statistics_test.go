@@ -16,6 +16,7 @@ import (
 	"github.com/tollgate-dev/tollgate/core/ratelimit/decide"
 	"github.com/tollgate-dev/tollgate/core/ratelimit/ruleset"
 	"github.com/tollgate-dev/tollgate/core/ratelimit/statistics"
+	"github.com/tollgate-dev/tollgate/test/must"
 )
 
 // fixture has the rules and decisions that a test makes.
@@ -50,9 +51,7 @@ func compile(t testing.TB, before *ruleset.Set, keys ...string) *ruleset.Set {
 		})
 	}
 	set, err := ruleset.Compile([]ruleset.Source{s}, ruleset.Options{Previous: before})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	return set
 }
 

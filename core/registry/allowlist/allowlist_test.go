@@ -12,19 +12,16 @@ import (
 	"github.com/tollgate-dev/tollgate/core/fault"
 	"github.com/tollgate-dev/tollgate/core/registry"
 	"github.com/tollgate-dev/tollgate/core/registry/allowlist"
+	"github.com/tollgate-dev/tollgate/test/must"
 )
 
 // newRecord returns a record with a document that has the properties.
 func newRecord(t testing.TB, name, version, properties string) registry.Record {
 	t.Helper()
 	parsed, err := registry.ParseName(name)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	v, err := registry.ParseVersion(version)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	text := `{"name":"` + name + `","description":"About ` + name + `","version":"` + version + `"` + properties + `}`
 	return registry.Record{Release: registry.Release{Name: parsed, Version: v}, Document: []byte(text)}
 }
@@ -72,9 +69,7 @@ func compileOf(t testing.TB, f allowlist.Format, listed, deleted []registry.Reco
 		return strings.Compare(a.Name.String(), b.Name.String())
 	})
 	for _, r := range listed {
-		if err := c.Allow(r); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, c.Allow(r))
 	}
 	for _, r := range deleted {
 		c.Deny(r)

@@ -16,6 +16,7 @@ import (
 
 	"github.com/tollgate-dev/tollgate/core/registry"
 	"github.com/tollgate-dev/tollgate/core/registry/allowlist"
+	"github.com/tollgate-dev/tollgate/test/must"
 )
 
 // This file plays what VS Code does when a user installs a server from a registry, after
@@ -155,12 +156,8 @@ func readShapes(t *testing.T) (records []registry.Record, shapes []shape) {
 	var documents []json.RawMessage
 	if name := os.Getenv("TEST_SERVER_DOCUMENTS"); name != "" {
 		text, err := os.ReadFile(name) //nolint:gosec // the tester names the file
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := json.Unmarshal(text, &documents); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
+		must.Succeed(t, json.Unmarshal(text, &documents))
 	} else {
 		documents = readShapeFile(t)
 	}
@@ -179,22 +176,16 @@ func readShapes(t *testing.T) (records []registry.Record, shapes []shape) {
 func readShapeFile(t *testing.T) (documents []json.RawMessage) {
 	t.Helper()
 	file, err := os.Open(path.Join("testdata", "shapes.jsonl.gz"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	defer file.Close()
 	unpacked, err := gzip.NewReader(file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	for lines := bufio.NewReader(unpacked); ; {
 		line, err := lines.ReadBytes('\n')
 		if errors.Is(err, io.EOF) {
 			return documents
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		documents = append(documents, line)
 	}
 }

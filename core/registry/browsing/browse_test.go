@@ -16,6 +16,7 @@ import (
 	"github.com/tollgate-dev/tollgate/core/registry/browsing"
 	"github.com/tollgate-dev/tollgate/ports/registrystore"
 	"github.com/tollgate-dev/tollgate/test/fakedb"
+	"github.com/tollgate-dev/tollgate/test/must"
 )
 
 var (
@@ -44,13 +45,9 @@ func (s *fixture) publish(t testing.TB, entries ...string) *fixture {
 		e, deleted := strings.CutPrefix(e, "-")
 		n, v, _ := strings.Cut(e, "@")
 		name, err := registry.ParseName(n)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		version, err := registry.ParseVersion(v)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		s.change(t, name, func(l *registry.Lineage) error {
 			if _, err := l.Publish(version, s.now); err != nil || !deleted {
 				return err
@@ -86,9 +83,7 @@ func (s *fixture) changeTo(t testing.TB, name registry.Name, document []byte, de
 		}
 		return s.servers.Save(ctx, changes)
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 }
 
 func ids(records []registry.Record) []string {
@@ -121,23 +116,17 @@ func TestList(t *testing.T) {
 				"com.c/gone@1.0.0",
 			},
 		},
-		"without deleted": {browsing.Query{IncludeDeleted: "false", Version: "3.0.0"}, nil},
-		"search in any case": {
-			browsing.Query{Search: "ONE"}, []string{"com.a/One_x@1.0.0", "com.a/One_x@2.0.0"},
-		},
+		"without deleted":     {browsing.Query{IncludeDeleted: "false", Version: "3.0.0"}, nil},
+		"search in any case":  {browsing.Query{Search: "ONE"}, []string{"com.a/One_x@1.0.0", "com.a/One_x@2.0.0"}},
 		"underscore is plain": {browsing.Query{Search: "n_"}, nil},
 		"percent is plain":    {browsing.Query{Search: "%"}, nil},
-		"latest": {
-			browsing.Query{Version: "latest"}, []string{"com.a/One_x@2.0.0", "com.b/two@1.0.0"},
-		},
+		"latest":              {browsing.Query{Version: "latest"}, []string{"com.a/One_x@2.0.0", "com.b/two@1.0.0"}},
 		"latest with deleted": {
 			browsing.Query{Version: "latest", IncludeDeleted: "1"}, []string{
 				"com.a/One_x@2.0.0", "com.b/two@1.0.0", "com.c/gone@1.0.0",
 			},
 		},
-		"exact version": {
-			browsing.Query{Version: "1.0.0"}, []string{"com.a/One_x@1.0.0", "com.b/two@1.0.0"},
-		},
+		"exact version":           {browsing.Query{Version: "1.0.0"}, []string{"com.a/One_x@1.0.0", "com.b/two@1.0.0"}},
 		"version in another case": {browsing.Query{Version: "Latest"}, nil},
 		"a range as version":      {browsing.Query{Version: "^1.0.0"}, nil},
 		"updated since": {
@@ -353,9 +342,7 @@ func TestCursorCarriesItsFilters(t *testing.T) {
 		t.Errorf("a changed cursor: %v, want a fault of kind Invalid", err)
 	}
 	plain, err := b.List(t.Context(), browsing.Query{Limit: "1"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	for names, q := range map[string]browsing.Query{
 		"updated_since":   {UpdatedSince: "2026-11-21T12:00:00Z"},
 		"include_deleted": {IncludeDeleted: "true"},
@@ -410,9 +397,7 @@ func TestPagesAddUp(t *testing.T) {
 			Search:         rapid.SampledFrom([]string{"", "com.a"}).Draw(rt, "search"),
 		}
 		whole, err := b.List(t.Context(), q)
-		if err != nil {
-			rt.Fatal(err)
-		}
+		must.Succeed(rt, err)
 		var pieces []string
 		for pages := 0; pages == 0 || q.Cursor != ""; pages++ {
 			q.Limit = fmt.Sprint(rapid.IntRange(1, 5).Draw(rt, "limit"))

@@ -10,19 +10,16 @@ import (
 	"github.com/tollgate-dev/tollgate/core/fault"
 	"github.com/tollgate-dev/tollgate/core/registry"
 	"github.com/tollgate-dev/tollgate/core/registry/browsing"
+	"github.com/tollgate-dev/tollgate/test/must"
 )
 
 // publishWith publishes version 1.0.0 of a server with a document, and gives it a status.
 func (s *fixture) publishWith(t testing.TB, name, document string, status registry.Status) {
 	t.Helper()
 	n, err := registry.ParseName(name)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	v, err := registry.ParseVersion("1.0.0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	s.changeTo(t, n, []byte(document), func(l *registry.Lineage) error {
 		if _, err := l.Publish(v, s.now); err != nil || status == registry.StatusActive {
 			return err

@@ -13,6 +13,7 @@ import (
 	"github.com/tollgate-dev/tollgate/core/registry"
 	"github.com/tollgate-dev/tollgate/core/registry/browsing"
 	"github.com/tollgate-dev/tollgate/ports/registrystore"
+	"github.com/tollgate-dev/tollgate/test/must"
 )
 
 const large = 300 << 10
@@ -46,18 +47,14 @@ func (s *measuringStore) Versions(ctx context.Context, q registrystore.VersionsQ
 func serverName(t testing.TB) registry.Name {
 	t.Helper()
 	n, err := registry.ParseName("com.a/large")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	return n
 }
 
 func numbered(t testing.TB, i int) registry.Version {
 	t.Helper()
 	v, err := registry.ParseVersion(fmt.Sprintf("1.0.%d", i))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	return v
 }
 

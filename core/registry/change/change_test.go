@@ -13,6 +13,7 @@ import (
 	"github.com/tollgate-dev/tollgate/ports/authority/authoritytest"
 	"github.com/tollgate-dev/tollgate/ports/registrystore"
 	"github.com/tollgate-dev/tollgate/test/fakedb"
+	"github.com/tollgate-dev/tollgate/test/must"
 )
 
 // log keeps the names of the steps in their order. It fails at one of them.
@@ -36,13 +37,9 @@ func (l *log) Record(context.Context, authority.Act) error { return l.step("act"
 func TestCommit(t *testing.T) {
 	all := []string{"decide", "store", "announce", "act"}
 	name, err := registry.ParseName("com.example/weather")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	version, err := registry.ParseVersion("1.0.0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	for i, fails := range append(all, "") {
 		db := fakedb.New()
 		servers, l := fakedb.NewServers(db, false), &log{fails: fails, failed: errors.New(fails)}

@@ -12,14 +12,13 @@ import (
 	"github.com/tollgate-dev/tollgate/core/registry/event"
 	"github.com/tollgate-dev/tollgate/core/registry/mirror"
 	"github.com/tollgate-dev/tollgate/core/registry/view"
+	"github.com/tollgate-dev/tollgate/test/must"
 )
 
 func marshal(t *testing.T, v any) string {
 	t.Helper()
 	text, err := json.Marshal(v)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	return strings.ReplaceAll(string(text), `"`, "'")
 }
 
@@ -320,9 +319,7 @@ func TestDrift(t *testing.T) {
 	if err == nil {
 		err = fx.ports.Webhooks.Remove(t.Context(), hooks[0].ID, nil)
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	want := `update mirror up {'managedBy':['team','other']}
 update view data {'access':['public','token'],'include':[['com.example.data/*'],null]}
 delete webhook https://hooks.example.com/a {'events':[['published','status'],null],'pattern':['*',null],'url':['https://hooks.example.com/a',null]}`

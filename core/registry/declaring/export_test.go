@@ -17,6 +17,7 @@ import (
 	"github.com/tollgate-dev/tollgate/core/registry/view"
 	"github.com/tollgate-dev/tollgate/core/scope"
 	"github.com/tollgate-dev/tollgate/ports/authority"
+	"github.com/tollgate-dev/tollgate/test/must"
 )
 
 // TestExportChangesNothing makes random objects by hand and by files, and checks that what is
@@ -33,9 +34,7 @@ func TestExportChangesNothing(t *testing.T) {
 		}
 		fx.clock.Advance(2 * time.Hour) // policies have expired
 		exported, err := fx.Export(t.Context(), "")
-		if err != nil {
-			r.Fatal(err)
-		}
+		must.Succeed(r, err)
 		fx.log.changes = nil
 		for _, owner := range []string{"team", "fresh"} {
 			got, err := fx.applyDocument(declaring.Request{Document: toNode(exported), Owner: owner})
@@ -44,9 +43,7 @@ func TestExportChangesNothing(t *testing.T) {
 			}
 		}
 		own, err := fx.Export(t.Context(), "team")
-		if err != nil {
-			r.Fatal(err)
-		}
+		must.Succeed(r, err)
 		got, err := fx.applyDocument(declaring.Request{Document: toNode(own), Owner: "team"})
 		if err != nil || strings.Contains(got, "{") {
 			r.Fatalf("the export of the owner: %v\n%s", err, got)

@@ -10,6 +10,7 @@ import (
 	"github.com/tollgate-dev/tollgate/core/fault"
 	"github.com/tollgate-dev/tollgate/core/registry/publisher"
 	"github.com/tollgate-dev/tollgate/ports/identity"
+	"github.com/tollgate-dev/tollgate/test/must"
 )
 
 // TestPolicies proves the domain of the tests with the first key.
@@ -67,15 +68,11 @@ func TestPolicies(t *testing.T) {
 		},
 		"grant of the maker removed": {func(t *testing.T, fx *fixture) {
 			fx.addPolicy(t, "p1", maker, domainDraft())
-			if err := fx.grants.Remove(t.Context(), newGrant(t, maker, "com.example*")); err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, fx.grants.Remove(t.Context(), newGrant(t, maker, "com.example*")))
 		}, []string{"may no longer publish its whole pattern"}},
 		"grant of the maker narrowed": {func(t *testing.T, fx *fixture) {
 			fx.addPolicy(t, "p1", maker, domainDraft())
-			if err := fx.grants.Remove(t.Context(), newGrant(t, maker, "com.example*")); err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, fx.grants.Remove(t.Context(), newGrant(t, maker, "com.example*")))
 			fx.grant(t, maker, "com.example/weather")
 		}, []string{"may no longer publish its whole pattern"}},
 		"unproven, with its own key": {
@@ -127,9 +124,7 @@ func TestPolicies(t *testing.T) {
 				}
 				return
 			}
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, err)
 			fx.requireGiven(t, "p1")
 			used := fx.policy(t, "p1")
 			if !used.LastUsedAt.Equal(fx.clock.Now()) || used.UsedKey != "ed25519:"+key.public ||
@@ -142,58 +137,49 @@ func TestPolicies(t *testing.T) {
 
 func TestEachPolicyGivesAPermission(t *testing.T) {
 	t.Parallel()
-	key := newSigner(1)
-	fx := newFixture(t, publisher.ByPolicies)
-	fx.keys.texts = []string{key.record()}
+	fx, key := newPublished(t, publisher.ByPolicies)
 	var ids []publisher.PolicyID
 	for i := range 32 {
 		ids = append(ids, publisher.PolicyID(fmt.Sprintf("p%02d", i)))
 		fx.addPolicy(t, ids[i], maker, domainDraft())
 	}
-	if _, err := fx.prove(t, key); err != nil {
-		t.Fatal(err)
-	}
+	_, err := fx.prove(t, key)
+	must.Succeed(t, err)
 	fx.requireGiven(t, ids...)
 	fx.addPolicy(t, "p32", maker, domainDraft())
-	_, err := fx.prove(t, key)
+	_, err = fx.prove(t, key)
 	requireFault(t, err, fault.Unauthenticated, "more than 32 policies admit this proof: remove some")
 	if !fx.policy(t, "p32").LastUsedAt.IsZero() {
 		t.Error("a proof that was refused has used a policy")
 	}
 }
 
-func TestDatabaseFails(t *testing.T) {
+// TestStoresFail checks that a proof gives no token while something that it needs is away.
+func TestStoresFail(t *testing.T) {
 	t.Parallel()
-	key := newSigner(1)
-	fx := newFixture(t, publisher.Open)
-	fx.keys.texts = []string{key.record()}
-	fx.policies.err = fault.New(fault.Unavailable, "the database is away")
-	_, err := fx.prove(t, key)
-	requireFault(t, err, fault.Unavailable, "the database is away")
-}
-
-func TestTokenCannotBeIssued(t *testing.T) {
-	t.Parallel()
-	key := newSigner(1)
-	fx := newFixture(t, publisher.Open)
-	fx.keys.texts = []string{key.record()}
-	fx.publishers.issueErr = fault.New(fault.Internal, "no key")
-	if token, err := fx.prove(t, key); !fault.Is(err, fault.Internal) || token.Text != "" {
-		t.Errorf("token %+v, error %v", token, err)
+	away := fault.New(fault.Unavailable, "it is away")
+	for name, fail := range map[string]func(*fixture){
+		"policies":    func(fx *fixture) { fx.policies.err = away },
+		"used proofs": func(fx *fixture) { fx.used.err = away },
+		"tokens":      func(fx *fixture) { fx.publishers.issueErr = away },
+	} {
+		fx, key := newPublished(t, publisher.Open)
+		fail(fx)
+		token, err := fx.prove(t, key)
+		requireFault(t, err, fault.Unavailable, "it is away")
+		if token.Text != "" || len(fx.publishers.issued) != 0 {
+			t.Errorf("%s: token %+v, issued %v", name, token, fx.publishers.issued)
+		}
 	}
 }
 
-// TestOpenMode proves without any policy.
 func TestOpenMode(t *testing.T) {
 	t.Parallel()
-	key := newSigner(1)
 	for method, want := range map[publisher.Method][]string{
-		publisher.DNS: {"com.example/*", "com.example.*"}, publisher.HTTP: {"com.example/*"}, publisher.GitHubOIDC: {
-			"io.github.acme/*",
-		},
+		publisher.DNS: {"com.example/*", "com.example.*"}, publisher.HTTP: {"com.example/*"},
+		publisher.GitHubOIDC: {"io.github.acme/*"},
 	} {
-		fx := newFixture(t, publisher.Open)
-		fx.keys.texts = []string{key.record()}
+		fx, key := newPublished(t, publisher.Open)
 		var err error
 		if method.ByDomain() {
 			r := fx.newRequest(key)
@@ -202,10 +188,7 @@ func TestOpenMode(t *testing.T) {
 		} else {
 			_, err = fx.proveJob(t, method, newJob("1", "1", "2"))
 		}
-		if err != nil {
-			t.Errorf("%s: %v", method, err)
-			continue
-		}
+		must.Succeed(t, err)
 		var got []string
 		for _, p := range fx.publishers.issued[0].Permissions {
 			got = append(got, p.Pattern.String())
@@ -213,21 +196,12 @@ func TestOpenMode(t *testing.T) {
 				t.Errorf("%s: permission %+v", method, p)
 			}
 		}
-		if !slices.Equal(got, want) {
-			t.Errorf("%s: permissions for %q, want %q", method, got, want)
-		}
+		wantEqual(t, got, want, "%s: permissions", method)
 	}
-}
-
-func TestOpenModeGivesPoliciesToo(t *testing.T) {
-	t.Parallel()
-	key := newSigner(1)
-	fx := newFixture(t, publisher.Open)
-	fx.keys.texts = []string{key.record()}
+	fx, key := newPublished(t, publisher.Open)
 	fx.addPolicy(t, "p1", maker, domainDraft())
-	if _, err := fx.prove(t, key); err != nil {
-		t.Fatal(err)
-	}
+	_, err := fx.prove(t, key)
+	must.Succeed(t, err)
 	fx.requireGiven(t, "", "", "p1")
 }
 
@@ -252,9 +226,7 @@ func TestOtherIssuersNeedAPolicy(t *testing.T) {
 		t.Fatal(err)
 	}
 	fx.requireGiven(t, "p1")
-	if got := fx.publishers.issued[0].Subject; got != otherIssuer+" project:acme/tools" {
-		t.Errorf("the subject of the token is %q", got)
-	}
+	wantEqual(t, fx.publishers.issued[0].Subject, otherIssuer+" project:acme/tools", "the subject of the token")
 }
 
 func TestTokensThatDoNotHold(t *testing.T) {
@@ -279,41 +251,31 @@ func TestTokensThatDoNotHold(t *testing.T) {
 	}
 }
 
+// TestTokenIsAcceptedOnce also has a token that has just expired: the verifier tolerates some
+// difference of the clocks, and a store claims nothing for less than a second.
 func TestTokenIsAcceptedOnce(t *testing.T) {
 	t.Parallel()
-	fx := newFixture(t, publisher.Open)
-	job := newJob("id", "1", "2")
-	if _, err := fx.proveJob(t, publisher.GitHubOIDC, job); err != nil {
-		t.Fatal(err)
-	}
-	for used, ttl := range fx.used.claimed {
-		if ttl < 10*time.Minute {
-			t.Errorf("%q is remembered for %s, but is valid for 10 minutes", used, ttl)
+	for expires, least := range map[time.Duration]time.Duration{
+		10 * time.Minute: 10 * time.Minute, -time.Minute: time.Second,
+	} {
+		fx := newFixture(t, publisher.Open)
+		job := newJob("id", "1", "2")
+		job.ExpiresAt = epoch.Add(expires)
+		_, err := fx.proveJob(t, publisher.GitHubOIDC, job)
+		must.Succeed(t, err)
+		for used, ttl := range fx.used.claimed {
+			if ttl < least {
+				t.Errorf("%q is remembered for %s, want %s", used, ttl, least)
+			}
 		}
-	}
-	_, err := fx.proveJob(t, publisher.GitHubOIDC, job)
-	requireFault(t, err, fault.Unauthenticated, "used before")
-	job.ID = "another"
-	if _, err := fx.proveJob(t, publisher.GitHubOIDC, job); err != nil {
-		t.Errorf("another token: %v", err)
-	}
-	job.Issuer = otherIssuer
-	_, err = fx.proveJob(t, publisher.OIDC, job)
-	requireFault(t, err, fault.Unauthenticated, "nobody has allowed it") // of another issuer, so not used before
-}
-
-func TestExpiredTokenIsStillClaimed(t *testing.T) {
-	t.Parallel()
-	fx := newFixture(t, publisher.Open)
-	job := newJob("id", "1", "2")
-	job.ExpiresAt = epoch.Add(-time.Minute) // the verifier tolerates some difference of the clocks
-	if _, err := fx.proveJob(t, publisher.GitHubOIDC, job); err != nil {
-		t.Fatal(err)
-	}
-	for _, ttl := range fx.used.claimed {
-		if ttl < time.Second {
-			t.Errorf("the token is claimed for %s, less than a store accepts", ttl)
-		}
+		_, err = fx.proveJob(t, publisher.GitHubOIDC, job)
+		requireFault(t, err, fault.Unauthenticated, "used before")
+		job.ID = "another"
+		_, err = fx.proveJob(t, publisher.GitHubOIDC, job)
+		must.Succeed(t, err)
+		job.Issuer = otherIssuer
+		_, err = fx.proveJob(t, publisher.OIDC, job)
+		requireFault(t, err, fault.Unauthenticated, "nobody has allowed it") // of another issuer, so not used before
 	}
 }
 
@@ -376,9 +338,7 @@ func TestUseIsStoredOnceAMinute(t *testing.T) {
 		if _, err := fx.prove(t, s); err != nil {
 			t.Fatal(err)
 		}
-		if fx.policies.updates != wantUpdates {
-			t.Errorf("%s: %d updates, want %d", what, fx.policies.updates, wantUpdates)
-		}
+		wantEqual(t, fx.policies.updates, wantUpdates, "%s", what)
 	}
 	prove(key, 1, "the first use")
 	used := fx.clock.Now()
@@ -394,14 +354,10 @@ func TestUseIsStoredOnceAMinute(t *testing.T) {
 		p.GoneSince = fx.clock.Now()
 		return nil
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	prove(other, 4, "after its key was gone")
 	if p := fx.policy(t, "p1"); !p.GoneSince.IsZero() {
 		t.Error("the key was just used, and counts as gone")
 	}
-	if len(fx.publishers.events) != 6 {
-		t.Errorf("%d proofs were recorded, want all 6", len(fx.publishers.events))
-	}
+	wantEqual(t, len(fx.publishers.events), 6, "proofs were recorded")
 }

@@ -151,10 +151,8 @@ func TestCancelledCallerIsRecorded(t *testing.T) {
 // classified.
 func TestInternalErrorsAreRecordedWithoutDetails(t *testing.T) {
 	t.Parallel()
-	key := newSigner(1)
 	defect := errors.New("password of the database is wrong")
-	fx := newFixture(t, publisher.ByPolicies)
-	fx.keys.texts = []string{key.record()}
+	fx, key := newPublished(t, publisher.ByPolicies)
 	fx.policies.err = defect
 	if _, err := fx.prove(t, key); !errors.Is(err, defect) {
 		t.Errorf("got %v, want %v", err, defect)
@@ -216,16 +214,12 @@ func TestNoticesOfTokens(t *testing.T) {
 	}
 	failed := want
 	failed.Failed = true
-	if got := fx.publishers.notices; !reflect.DeepEqual(got, []authority.PublisherNotice{want, failed}) {
-		t.Errorf("the notices are %+v, want %+v", got, []authority.PublisherNotice{want, failed})
-	}
+	wantEqual(t, fx.publishers.notices, []authority.PublisherNotice{want, failed}, "the notices")
 }
 
 func TestUnknownAddressIsAccepted(t *testing.T) {
 	t.Parallel()
-	key := newSigner(1)
-	fx := newFixture(t, publisher.Open)
-	fx.keys.texts = []string{key.record()}
+	fx, key := newPublished(t, publisher.Open)
 	r := fx.newRequest(key)
 	r.Address = netip.Addr{}
 	if _, err := fx.ProveDomain(t.Context(), r); err != nil || fx.publishers.events[0].Address.IsValid() {

@@ -2,7 +2,6 @@ package delegating_test
 
 import (
 	"encoding/hex"
-	"maps"
 	"strings"
 	"testing"
 	"time"
@@ -11,6 +10,7 @@ import (
 	"github.com/tollgate-dev/tollgate/core/registry/delegating"
 	"github.com/tollgate-dev/tollgate/core/registry/publisher"
 	"github.com/tollgate-dev/tollgate/ports/throttle"
+	"github.com/tollgate-dev/tollgate/test/must"
 )
 
 func TestProofOfADomainGivesAToken(t *testing.T) {
@@ -107,6 +107,8 @@ func TestLimitsComeBeforeLookups(t *testing.T) {
 	fx.throttle.refused = throttle.PublisherAddress
 	_, err := fx.proveJob(t, publisher.GitHubOIDC, newJob("1", "1", "2"))
 	requireFault(t, err, fault.Exhausted, "from this address")
+	_, err = fx.proveWorkload(t, "ci", newJob("1", "10", "20"))
+	requireFault(t, err, fault.Exhausted, "from this address")
 	if fx.identities.calls != 0 {
 		t.Error("the token was verified")
 	}
@@ -121,9 +123,7 @@ func TestProofsCountForAddressAndDomain(t *testing.T) {
 	_, _ = fx.prove(t, newSigner(1))                                   // refused
 	_, _ = fx.proveJob(t, publisher.GitHubOIDC, newJob("1", "1", "2")) // refused
 	want := map[string]int{"publisher_address client": 2, "publisher_domain example.com": 1}
-	if !maps.Equal(fx.throttle.tries, want) {
-		t.Errorf("the limits counted %v, want %v", fx.throttle.tries, want)
-	}
+	wantEqual(t, fx.throttle.tries, want, "the limits counted")
 }
 
 func TestStaleTimestampIsRefusedWithTheTimeOfTheService(t *testing.T) {
@@ -193,9 +193,7 @@ func TestRecordsOfADomain(t *testing.T) {
 			fx.keys.texts, fx.keys.err = test.texts, test.source
 			_, err := fx.prove(t, key)
 			if test.parts == nil {
-				if err != nil {
-					t.Fatal(err)
-				}
+				must.Succeed(t, err)
 				return
 			}
 			requireFault(t, err, test.kind, test.parts...)
@@ -209,26 +207,21 @@ func TestRecordsOfADomain(t *testing.T) {
 	}
 }
 
-func TestRefusalNamesThePageOfADomain(t *testing.T) {
+// TestRefusalOfAKey sends another text of the same time than the signed one, and a proof by a page
+// that is not there: the refusal names the page.
+func TestRefusalOfAKey(t *testing.T) {
 	t.Parallel()
-	fx := newFixture(t, publisher.ByPolicies)
-	r := fx.newRequest(newSigner(1))
-	r.Method = publisher.HTTP
-	_, err := fx.ProveDomain(t.Context(), r)
-	requireFault(t, err, fault.Unauthenticated, "https://example.com/.well-known/mcp-registry-auth")
-}
-
-// TestSignatureIsOfExactlyTheTimestamp sends another text of the same time.
-func TestSignatureIsOfExactlyTheTimestamp(t *testing.T) {
-	t.Parallel()
-	fx := newFixture(t, publisher.ByPolicies)
-	key := newSigner(1)
+	fx, key := newPublished(t, publisher.ByPolicies)
 	fx.addPolicy(t, "p1", maker, domainDraft())
-	fx.keys.texts = []string{key.record()}
 	r := fx.newRequest(key)
 	r.Timestamp = strings.Replace(r.Timestamp, "Z", "+00:00", 1)
 	_, err := fx.ProveDomain(t.Context(), r)
 	requireFault(t, err, fault.Unauthenticated, "none of the keys")
+	fx.keys.texts = nil
+	r = fx.newRequest(key)
+	r.Method = publisher.HTTP
+	_, err = fx.ProveDomain(t.Context(), r)
+	requireFault(t, err, fault.Unauthenticated, "https://example.com/.well-known/mcp-registry-auth")
 }
 
 // TestProofIsAcceptedOnce repeats a proof on another instance, which shares the store.
@@ -249,9 +242,7 @@ func TestProofIsAcceptedOnce(t *testing.T) {
 		}
 	}
 	raw, err := hex.DecodeString(r.Signature)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	for name, text := range map[string]string{
 		"the same": r.Signature, "upper case": strings.ToUpper(r.Signature),
 		"the other sign of S": hex.EncodeToString(negateS(raw)),
@@ -260,37 +251,17 @@ func TestProofIsAcceptedOnce(t *testing.T) {
 		_, err := other.ProveDomain(t.Context(), r)
 		t.Run(name, func(t *testing.T) { requireFault(t, err, fault.Unauthenticated, "used before") })
 	}
-	if len(fx.publishers.issued) != 1 {
-		t.Errorf("%d tokens were issued for one proof", len(fx.publishers.issued))
-	}
+	wantEqual(t, len(fx.publishers.issued), 1, "tokens were issued for one proof")
 }
 
 // TestProofOfAnotherDomainIsAnotherProof uses one key and one timestamp for two domains.
 func TestProofOfAnotherDomainIsAnotherProof(t *testing.T) {
 	t.Parallel()
-	key := newSigner(1)
-	fx := newFixture(t, publisher.Open)
-	fx.keys.texts = []string{key.record()}
+	fx, key := newPublished(t, publisher.Open)
 	r := fx.newRequest(key)
 	for _, r.Domain = range []string{domainName, "example.net"} {
-		if _, err := fx.ProveDomain(t.Context(), r); err != nil {
-			t.Errorf("%s: %v", r.Domain, err)
-		}
-	}
-}
-
-func TestFailedProofIsNotUsedUp(t *testing.T) {
-	t.Parallel()
-	key := newSigner(1)
-	fx := newFixture(t, publisher.ByPolicies)
-	fx.addPolicy(t, "p1", maker, domainDraft())
-	fx.keys.err = fault.New(fault.Unavailable, "no answer")
-	r := fx.newRequest(key)
-	_, err := fx.ProveDomain(t.Context(), r)
-	requireFault(t, err, fault.Unavailable)
-	fx.keys.texts, fx.keys.err = []string{key.record()}, nil
-	if _, err := fx.ProveDomain(t.Context(), r); err != nil {
-		t.Errorf("the same proof, once the domain answers: %v", err)
+		_, err := fx.ProveDomain(t.Context(), r)
+		must.Succeed(t, err)
 	}
 }
 
@@ -298,40 +269,29 @@ func TestFailedProofIsNotUsedUp(t *testing.T) {
 // gives one, and not after that (contract P-4).
 func TestProofWithoutATokenIsNotUsedUp(t *testing.T) {
 	t.Parallel()
-	key := newSigner(1)
-	fx := newFixture(t, publisher.ByPolicies)
-	fx.keys.texts = []string{key.record()}
+	fx, key := newPublished(t, publisher.ByPolicies)
 	r := fx.newRequest(key)
-	for range 2 {
+	refused := func(kind fault.Kind, parts ...string) {
+		t.Helper()
 		_, err := fx.ProveDomain(t.Context(), r)
-		requireFault(t, err, fault.Unauthenticated, "nobody has allowed it")
+		requireFault(t, err, kind, parts...)
+		if len(fx.used.claimed) != 0 {
+			t.Errorf("used up is %v, without a token", fx.used.claimed)
+		}
 	}
+	fx.keys.err = fault.New(fault.Unavailable, "no answer")
+	refused(fault.Unavailable, "no answer")
+	fx.keys.err = nil
+	refused(fault.Unauthenticated, "nobody has allowed it")
 	fx.addPolicy(t, "p1", maker, domainDraft())
 	fx.publishers.recordErr = fault.New(fault.Unavailable, "the audit log is away")
+	refused(fault.Unavailable)
+	fx.publishers.recordErr = nil
 	_, err := fx.ProveDomain(t.Context(), r)
-	requireFault(t, err, fault.Unavailable)
-	if fx.publishers.recordErr = nil; len(fx.used.claimed) != 0 {
-		t.Errorf("used up is %v, without a token", fx.used.claimed)
-	}
-	if _, err := fx.ProveDomain(t.Context(), r); err != nil {
-		t.Errorf("the same proof, once somebody has allowed it: %v", err)
-	}
+	must.Succeed(t, err)
 	_, err = fx.ProveDomain(t.Context(), r)
 	requireFault(t, err, fault.Unauthenticated, "used before", "one login per second and key: repeat in a second")
 	if f, _ := fault.As(err); f.RetryAfter != time.Second {
 		t.Errorf("the second use may be repeated after %s, want a second", f.RetryAfter)
-	}
-}
-
-func TestStoreOfUsedProofsFails(t *testing.T) {
-	t.Parallel()
-	key := newSigner(1)
-	fx := newFixture(t, publisher.Open)
-	fx.keys.texts = []string{key.record()}
-	fx.used.err = fault.New(fault.Unavailable, "counters are away")
-	_, err := fx.prove(t, key)
-	requireFault(t, err, fault.Unavailable, "counters are away")
-	if len(fx.publishers.issued) != 0 {
-		t.Error("a token was issued for a proof that may have been used before")
 	}
 }

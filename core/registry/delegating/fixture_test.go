@@ -11,6 +11,7 @@ import (
 	"encoding/hex"
 	"math/big"
 	"net/netip"
+	"reflect"
 	"strings"
 	"testing"
 	"time"
@@ -27,6 +28,7 @@ import (
 	"github.com/tollgate-dev/tollgate/ports/registrystore"
 	"github.com/tollgate-dev/tollgate/ports/throttle"
 	"github.com/tollgate-dev/tollgate/test/fakedb"
+	"github.com/tollgate-dev/tollgate/test/must"
 )
 
 var (
@@ -92,24 +94,19 @@ func newFixture(t *testing.T, mode publisher.Mode) *fixture {
 
 func (fx *fixture) grant(t *testing.T, holder, pattern string) {
 	t.Helper()
-	if err := fx.grants.Add(t.Context(), newGrant(t, holder, pattern)); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, fx.grants.Add(t.Context(), newGrant(t, holder, pattern)))
 }
 
-func newGrant(t *testing.T, holder, pattern string) registry.Grant {
+func newGrant(t *testing.T, holder, pattern string, actions ...registry.Action) registry.Grant {
 	t.Helper()
-	return registry.Grant{
-		Holder: registry.Holder(holder), Action: registry.ActionPublish, Pattern: mustPattern(t, pattern),
-	}
+	actions = append(actions, registry.ActionPublish)
+	return registry.Grant{Holder: registry.Holder(holder), Action: actions[0], Pattern: mustPattern(t, pattern)}
 }
 
 func mustPattern(t *testing.T, s string) registry.Pattern {
 	t.Helper()
 	p, err := registry.ParsePattern(s)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	return p
 }
 
@@ -132,16 +129,12 @@ func (fx *fixture) addPolicy(
 	t.Helper()
 	p, err := publisher.NewPolicy(d, publisher.Rules{Issuers: []string{otherIssuer}, GitHubIssuer: gitHubIssuer},
 		fx.clock.Now())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	p.ID, p.CreatedBy = id, registry.Holder(createdBy)
 	for _, change := range changes {
 		change(&p)
 	}
-	if err := fx.policies.Add(t.Context(), p); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, fx.policies.Add(t.Context(), p))
 	return p
 }
 
@@ -182,16 +175,12 @@ func newSigner(seed byte) signer {
 func newP384(t *testing.T) signer {
 	t.Helper()
 	private, err := ecdsa.GenerateKey(elliptic.P384(), rand.Reader)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	public := base64.StdEncoding.EncodeToString(elliptic.MarshalCompressed(elliptic.P384(), private.X, private.Y))
 	return signer{publisher.ECDSAP384, public, func(m []byte) []byte {
 		digest := sha512.Sum384(m)
 		r, s, err := ecdsa.Sign(rand.Reader, private, digest[:])
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		return append(r.FillBytes(make([]byte, 48)), s.FillBytes(make([]byte, 48))...)
 	}}
 }
@@ -434,4 +423,36 @@ func (l *fakeThrottle) Try(_ context.Context, scope throttle.Scope, key string) 
 
 func (*fakeThrottle) GiveBack(context.Context, throttle.Scope, string, throttle.Verdict) error {
 	return nil
+}
+
+// wantFault checks that err is a fault of the kind.
+func wantFault(t *testing.T, err error, kind fault.Kind, what string, args ...any) {
+	t.Helper()
+	if !fault.Is(err, kind) {
+		t.Errorf(what+": %v, want a fault of kind %s", append(args, err, kind)...)
+	}
+}
+
+// wantEqual checks that both are deeply equal.
+func wantEqual[V any](t *testing.T, got, want V, what string, args ...any) {
+	t.Helper()
+	if !reflect.DeepEqual(got, want) {
+		t.Errorf(what+": got %v, want %v", append(args, got, want)...)
+	}
+}
+
+// newPublished returns a prover whose domains publish the key, which it returns too.
+func newPublished(t *testing.T, mode publisher.Mode) (*fixture, signer) {
+	t.Helper()
+	fx, key := newFixture(t, mode), newSigner(1)
+	fx.keys.texts = []string{key.record()}
+	return fx, key
+}
+
+// parsed returns the key as the domain package reads it.
+func (s signer) parsed(t *testing.T) publisher.Key {
+	t.Helper()
+	key, err := publisher.ParseKey(s.algorithm, s.public)
+	must.Succeed(t, err)
+	return key
 }

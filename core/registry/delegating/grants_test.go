@@ -2,7 +2,6 @@ package delegating_test
 
 import (
 	"context"
-	"reflect"
 	"slices"
 	"testing"
 
@@ -11,6 +10,7 @@ import (
 	"github.com/tollgate-dev/tollgate/core/registry"
 	"github.com/tollgate-dev/tollgate/core/registry/delegating"
 	"github.com/tollgate-dev/tollgate/test/fakedb"
+	"github.com/tollgate-dev/tollgate/test/must"
 )
 
 // fakeRecorder keeps the recorded changes, or fails.
@@ -31,9 +31,7 @@ const ada = registry.Holder("11111111-1111-4111-8111-111111111111")
 func grant(t *testing.T) registry.Grant {
 	t.Helper()
 	pattern, err := registry.ParsePattern("com.example/*")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	return registry.Grant{Holder: ada, Action: registry.ActionEdit, Pattern: pattern}
 }
 
@@ -44,28 +42,20 @@ func TestEveryChangeIsRecorded(t *testing.T) {
 		Transactions: db, Grants: store, Operators: fakedb.NewDirectory(db), Recorder: trail,
 	})
 	for range 2 { // the second time there is nothing to change
-		if err := o.Add(t.Context(), grant(t)); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, o.Add(t.Context(), grant(t)))
 	}
 	if held, err := store.Of(t.Context(), ada); err != nil || !slices.Equal(held, []registry.Grant{grant(t)}) {
 		t.Errorf("held are %v (%v)", held, err)
 	}
-	if err := o.Remove(t.Context(), grant(t)); err != nil {
-		t.Fatal(err)
-	}
-	if err := o.Remove(t.Context(), grant(t)); !fault.Is(err, fault.NotFound) {
-		t.Errorf("removed again: %v", err)
-	}
+	must.Succeed(t, o.Remove(t.Context(), grant(t)))
+	wantFault(t, o.Remove(t.Context(), grant(t)), fault.NotFound, "removed again")
 	want := audit.Change{Category: audit.AccountChange, Action: "grant_add", ByOperator: true, Details: audit.Details{
 		"userId": audit.Text(ada), "grant": audit.Text("edit"), "resource": audit.Text("com.example/*"),
 		"kind": audit.Text("grant"), "key": audit.Text(ada + " edit com.example/*"),
 	}}
 	back := want
 	back.Action = "grant_remove"
-	if !reflect.DeepEqual(trail.recorded, []audit.Change{want, back}) {
-		t.Errorf("recorded are %+v", trail.recorded)
-	}
+	wantEqual(t, trail.recorded, []audit.Change{want, back}, "recorded")
 }
 
 // TestNoChangeWithoutRecord wants grants to stay as they are when the audit log fails.
@@ -75,18 +65,12 @@ func TestNoChangeWithoutRecord(t *testing.T) {
 	o := delegating.NewGrantOperator(delegating.GrantPorts{
 		Transactions: db, Grants: store, Operators: fakedb.NewDirectory(db), Recorder: trail,
 	})
-	if err := o.Add(t.Context(), grant(t)); !fault.Is(err, fault.Unavailable) {
-		t.Errorf("Add = %v", err)
-	}
+	wantFault(t, o.Add(t.Context(), grant(t)), fault.Unavailable, "Add")
 	if held, err := store.Of(t.Context(), ada); err != nil || len(held) != 0 {
 		t.Errorf("held are %v (%v)", held, err)
 	}
-	if err := store.Add(t.Context(), grant(t)); err != nil {
-		t.Fatal(err)
-	}
-	if err := o.Remove(t.Context(), grant(t)); !fault.Is(err, fault.Unavailable) {
-		t.Errorf("Remove = %v", err)
-	}
+	must.Succeed(t, store.Add(t.Context(), grant(t)))
+	wantFault(t, o.Remove(t.Context(), grant(t)), fault.Unavailable, "Remove")
 	if held, err := store.Of(t.Context(), ada); err != nil || len(held) != 1 {
 		t.Errorf("held are %v (%v)", held, err)
 	}

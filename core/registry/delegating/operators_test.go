@@ -10,6 +10,7 @@ import (
 	"github.com/tollgate-dev/tollgate/ports/authority"
 	"github.com/tollgate-dev/tollgate/ports/authority/authoritytest"
 	"github.com/tollgate-dev/tollgate/test/fakedb"
+	"github.com/tollgate-dev/tollgate/test/must"
 )
 
 // acts keeps what is recorded.
@@ -31,9 +32,7 @@ func TestAuthorize(t *testing.T) {
 		if err == nil {
 			err = grants.Add(t.Context(), grant)
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 	}
 	for token, want := range map[string]struct {
 		kind     fault.Kind

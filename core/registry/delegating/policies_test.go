@@ -1,7 +1,6 @@
 package delegating_test
 
 import (
-	"context"
 	"fmt"
 	"reflect"
 	"slices"
@@ -18,6 +17,7 @@ import (
 	"github.com/tollgate-dev/tollgate/ports/clock/clocktest"
 	"github.com/tollgate-dev/tollgate/ports/registrystore"
 	"github.com/tollgate-dev/tollgate/test/fakedb"
+	"github.com/tollgate-dev/tollgate/test/must"
 )
 
 // as returns the caller with a token: the name of a person at FULL_TRUST, or "low" or "publisher".
@@ -29,26 +29,6 @@ func as(token string) authority.Caller {
 		token = "ada low"
 	}
 	return authoritytest.Person(token)
-}
-
-// fakePeople knows who is disabled.
-type fakePeople struct{ disabled map[string]bool }
-
-func (p fakePeople) IsActive(_ context.Context, userID string) (bool, error) {
-	return !p.disabled[userID], nil
-}
-
-// policyRecorder keeps changes.
-type policyRecorder struct {
-	changes []audit.Change
-	err     error
-}
-
-func (r *policyRecorder) RecordChanges(_ context.Context, changes ...audit.Change) error {
-	if r.err == nil {
-		r.changes = append(r.changes, changes...)
-	}
-	return r.err
 }
 
 // countingEntropy fills each secret with another byte.
@@ -66,8 +46,8 @@ type policyFixture struct {
 	checker  *delegating.Checker
 	store    *fakedb.Policies
 	grants   *fakedb.Grants
-	people   fakePeople
-	recorder *policyRecorder
+	people   fakeMakers
+	recorder *fakeRecorder
 	log      *fakedb.AuditLog
 	clock    *clocktest.Manual
 }
@@ -76,12 +56,12 @@ func newPolicyFixture(t *testing.T, mode publisher.Mode) *policyFixture {
 	t.Helper()
 	db := fakedb.New()
 	fx := &policyFixture{
-		store: fakedb.NewPolicies(db), grants: fakedb.NewGrants(db), people: fakePeople{map[string]bool{}},
-		recorder: &policyRecorder{}, log: fakedb.NewAuditLog(db), clock: clocktest.NewManual(epoch),
+		store: fakedb.NewPolicies(db), grants: fakedb.NewGrants(db), people: fakeMakers{"ada": true, "bea": true},
+		recorder: &fakeRecorder{}, log: fakedb.NewAuditLog(db), clock: clocktest.NewManual(epoch),
 	}
 	config := delegating.Config{
 		Mode: mode, UnprovenAfter: time.Hour, Rules: publisher.Rules{
-			Reserved: []registry.Pattern{policyPattern(t, "com.example/internal*")},
+			Reserved: []registry.Pattern{mustPattern(t, "com.example/internal*")},
 		},
 	}
 	fx.checker = delegating.NewChecker(config, delegating.CheckerPorts{
@@ -92,31 +72,10 @@ func newPolicyFixture(t *testing.T, mode publisher.Mode) *policyFixture {
 		Transactions: db, Policies: fx.store, Checker: fx.checker, Recorder: fx.recorder, Clock: fx.clock,
 		Log: fx.log, Entropy: &countingEntropy{},
 	})
-	fx.grant(t, newPolicyGrant(t, "ada", registry.ActionPublish, "com.example/*"))
-	fx.grant(t, newPolicyGrant(t, "bea", registry.ActionPublish, "com.example/b*"))
-	fx.grant(t, newPolicyGrant(t, "bea", registry.ActionEdit, "*"))
+	must.Succeed(t, fx.grants.Add(t.Context(), newGrant(t, "ada", "com.example/*")))
+	must.Succeed(t, fx.grants.Add(t.Context(), newGrant(t, "bea", "com.example/b*")))
+	must.Succeed(t, fx.grants.Add(t.Context(), newGrant(t, "bea", "*", registry.ActionEdit)))
 	return fx
-}
-
-func newPolicyGrant(t *testing.T, holder registry.Holder, a registry.Action, pattern string) registry.Grant {
-	t.Helper()
-	return registry.Grant{Holder: holder, Action: a, Pattern: policyPattern(t, pattern)}
-}
-
-func (fx *policyFixture) grant(t *testing.T, g registry.Grant) {
-	t.Helper()
-	if err := fx.grants.Add(t.Context(), g); err != nil {
-		t.Fatal(err)
-	}
-}
-
-func policyPattern(t *testing.T, s string) registry.Pattern {
-	t.Helper()
-	p, err := registry.ParsePattern(s)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return p
 }
 
 func newDraft(pattern string) publisher.Draft {
@@ -126,9 +85,7 @@ func newDraft(pattern string) publisher.Draft {
 func (fx *policyFixture) add(t *testing.T, caller, pattern string) delegating.Policy {
 	t.Helper()
 	p, err := fx.service.Add(t.Context(), as(caller), newDraft(pattern))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	return p
 }
 
@@ -148,8 +105,8 @@ func TestPersonAddsAPolicy(t *testing.T) {
 		"resource": audit.Text("com.example/w*"), "actions": audit.List{audit.Text("publish")},
 		"kind": audit.Text("policy"), "key": audit.Text(p.ID),
 	}}
-	if !reflect.DeepEqual(fx.recorder.changes, []audit.Change{want}) {
-		t.Errorf("the changes are %+v, want %+v", fx.recorder.changes, want)
+	if !reflect.DeepEqual(fx.recorder.recorded, []audit.Change{want}) {
+		t.Errorf("the changes are %+v, want %+v", fx.recorder.recorded, want)
 	}
 }
 
@@ -172,14 +129,12 @@ func TestAddRefuses(t *testing.T) {
 		"covers a reserved namespace": {"ada", "com.example/*", fault.Invalid},
 	} {
 		fx := newPolicyFixture(t, publisher.ByPolicies)
-		fx.grant(t, newPolicyGrant(t, "cay", registry.ActionPublish, "com.example/cat*"))
+		must.Succeed(t, fx.grants.Add(t.Context(), newGrant(t, "cay", "com.example/cat*")))
 		_, err := fx.service.Add(t.Context(), as(test.caller), newDraft(test.pattern))
-		if !fault.Is(err, test.want) {
-			t.Errorf("%s: %v, want %s", name, err, test.want)
-		}
+		wantFault(t, err, test.want, "%s", name)
 		if found, _ := fx.store.Find(t.Context(),
-			registrystore.PolicyQuery{}); len(found)+len(fx.recorder.changes) != 0 {
-			t.Errorf("%s: stored %+v, recorded %+v", name, found, fx.recorder.changes)
+			registrystore.PolicyQuery{}); len(found)+len(fx.recorder.recorded) != 0 {
+			t.Errorf("%s: stored %+v, recorded %+v", name, found, fx.recorder.recorded)
 		}
 	}
 }
@@ -194,9 +149,7 @@ func TestEachUseNeedsAPersonAtFullTrust(t *testing.T) {
 		r := as(token)
 		_, list := fx.service.List(t.Context(), r)
 		for name, err := range map[string]error{"list": list, "remove": fx.service.Remove(t.Context(), r, id, nil)} {
-			if !fault.Is(err, want) {
-				t.Errorf("%s with token %q: %v, want %s", name, token, err, want)
-			}
+			wantFault(t, err, want, "%s with token %q", name, token)
 			if f, _ := fault.As(err); token == "low" && (f == nil || f.Details["challenge"] == nil) {
 				t.Errorf("%s: %v has no challenge to step up", name, err)
 			}
@@ -220,21 +173,15 @@ func TestPeopleSeeWhatTheirGrantsCover(t *testing.T) {
 	}
 	bea := as("bea")
 	for name, id := range map[string]publisher.PolicyID{"not covered": wide, "none": "x"} {
-		if err := fx.service.Remove(t.Context(), bea, id, nil); !fault.Is(err, fault.NotFound) {
-			t.Errorf("%s: %v, want fault.NotFound", name, err)
-		}
+		wantFault(t, fx.service.Remove(t.Context(), bea, id, nil), fault.NotFound, "%s", name)
 	}
-	fx.recorder.changes = nil
-	if err := fx.service.Remove(t.Context(), bea, narrow, nil); err != nil {
-		t.Fatal(err)
-	}
-	if c := fx.recorder.changes[0]; c.Subject != "bea" || c.Action != "publisher_remove" ||
+	fx.recorder.recorded = nil
+	must.Succeed(t, fx.service.Remove(t.Context(), bea, narrow, nil))
+	if c := fx.recorder.recorded[0]; c.Subject != "bea" || c.Action != "publisher_remove" ||
 		c.Details.Text("policy") != string(narrow) {
-		t.Errorf("the changes are %+v", fx.recorder.changes)
+		t.Errorf("the changes are %+v", fx.recorder.recorded)
 	}
-	if err := fx.service.Remove(t.Context(), bea, narrow, nil); !fault.Is(err, fault.NotFound) {
-		t.Errorf("the second removal: %v, want fault.NotFound", err)
-	}
+	wantFault(t, fx.service.Remove(t.Context(), bea, narrow, nil), fault.NotFound, "the second removal")
 }
 
 func TestOperator(t *testing.T) {
@@ -251,19 +198,15 @@ func TestOperator(t *testing.T) {
 	if err := fx.service.Remove(t.Context(), authority.Operator(), p.ID, nil); err != nil {
 		t.Error(err)
 	}
-	if err := fx.service.Remove(t.Context(), authority.Operator(), p.ID, nil); !fault.Is(err, fault.NotFound) {
-		t.Errorf("the second removal: %v, want fault.NotFound", err)
-	}
+	wantFault(t, fx.service.Remove(t.Context(), authority.Operator(), p.ID, nil), fault.NotFound, "the second removal")
 	for i, want := range []audit.Action{"publisher_add", "publisher_add", "publisher_remove"} {
-		c := fx.recorder.changes[i]
+		c := fx.recorder.recorded[i]
 		if c.Action != want || (c.Subject != "") != (i == 1) || c.ByOperator == (i == 1) {
 			t.Errorf("change %d is %+v", i, c)
 		}
 	}
 	_, err = fx.service.Add(t.Context(), authority.Operator(), newDraft("com.example/internal"))
-	if !fault.Is(err, fault.Invalid) {
-		t.Errorf("a reserved name: %v", err)
-	}
+	wantFault(t, err, fault.Invalid, "a reserved name")
 }
 
 func TestChangeAndEventAreOneTransaction(t *testing.T) {
@@ -275,9 +218,7 @@ func TestChangeAndEventAreOneTransaction(t *testing.T) {
 	for name, err := range map[string]error{
 		"add": added, "remove": fx.service.Remove(t.Context(), authority.Operator(), id, nil),
 	} {
-		if !fault.Is(err, fault.Unavailable) {
-			t.Errorf("%s: %v", name, err)
-		}
+		wantFault(t, err, fault.Unavailable, "%s", name)
 	}
 	if found, err := fx.store.Find(t.Context(), registrystore.PolicyQuery{}); err != nil || len(found) != 1 ||
 		found[0].ID != id {
@@ -291,9 +232,7 @@ func TestTooManyPolicies(t *testing.T) {
 	p := fx.add(t, "ada", "com.example/w*").Policy
 	for i := range 1998 {
 		p.ID = publisher.PolicyID(fmt.Sprintf("p%04d", i))
-		if err := fx.store.Add(t.Context(), p); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, fx.store.Add(t.Context(), p))
 	}
 	fx.add(t, "ada", "com.example/x")
 	if _, err := fx.service.Add(t.Context(), authority.Operator(), newDraft("com.example/y")); !fault.Is(err,
@@ -316,17 +255,17 @@ func TestLivingPermissions(t *testing.T) {
 		"removed, open": {publisher.Open, removePolicy, 1},
 		"maker disabled": {
 			publisher.ByPolicies, func(_ *testing.T, fx *policyFixture, _ publisher.PolicyID) {
-				fx.people.disabled["ada"] = true
+				fx.people["ada"] = false
 			}, 0,
 		},
 		"grant removed": {publisher.ByPolicies, removeGrant, 0},
 		"grant given back": {publisher.ByPolicies, func(t *testing.T, fx *policyFixture, id publisher.PolicyID) {
 			removeGrant(t, fx, id)
-			fx.grant(t, newPolicyGrant(t, "ada", registry.ActionPublish, "com.example/*"))
+			must.Succeed(t, fx.grants.Add(t.Context(), newGrant(t, "ada", "com.example/*")))
 		}, 1},
 		"grant to edit only": {publisher.ByPolicies, func(t *testing.T, fx *policyFixture, id publisher.PolicyID) {
 			removeGrant(t, fx, id)
-			fx.grant(t, newPolicyGrant(t, "ada", registry.ActionEdit, "com.example/*"))
+			must.Succeed(t, fx.grants.Add(t.Context(), newGrant(t, "ada", "com.example/*", registry.ActionEdit)))
 		}, 0},
 		"expired": {publisher.ByPolicies, func(t *testing.T, fx *policyFixture, id publisher.PolicyID) {
 			fx.update(t, id, func(p *publisher.Policy) { p.ExpiresAt = epoch })
@@ -342,10 +281,10 @@ func TestLivingPermissions(t *testing.T) {
 		p := fx.add(t, "ada", "com.example/w*")
 		test.change(t, fx, p.ID)
 		forged := publisher.Permission{
-			Actions: []publisher.Action{publisher.Publish}, Pattern: policyPattern(t, "*"), Policy: p.ID,
+			Actions: []publisher.Action{publisher.Publish}, Pattern: mustPattern(t, "*"), Policy: p.ID,
 		}
 		free := publisher.Permission{
-			Actions: []publisher.Action{publisher.Publish}, Pattern: policyPattern(t, "com.free/*"),
+			Actions: []publisher.Action{publisher.Publish}, Pattern: mustPattern(t, "com.free/*"),
 		}
 		got, err := fx.checker.LivingPermissions(t.Context(), []publisher.Permission{forged, free})
 		if err != nil || len(got) != test.want {
@@ -361,22 +300,15 @@ func TestLivingPermissions(t *testing.T) {
 
 func removePolicy(t *testing.T, fx *policyFixture, id publisher.PolicyID) {
 	t.Helper()
-	if err := fx.service.Remove(t.Context(), authority.Operator(), id, nil); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, fx.service.Remove(t.Context(), authority.Operator(), id, nil))
 }
 
 func removeGrant(t *testing.T, fx *policyFixture, _ publisher.PolicyID) {
 	t.Helper()
-	if err := fx.grants.Remove(t.Context(),
-		newPolicyGrant(t, "ada", registry.ActionPublish, "com.example/*")); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, fx.grants.Remove(t.Context(), newGrant(t, "ada", "com.example/*")))
 }
 
 func (fx *policyFixture) update(t *testing.T, id publisher.PolicyID, change func(*publisher.Policy)) {
 	t.Helper()
-	if err := fx.store.Update(t.Context(), id, func(p *publisher.Policy) error { change(p); return nil }); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, fx.store.Update(t.Context(), id, func(p *publisher.Policy) error { change(p); return nil }))
 }

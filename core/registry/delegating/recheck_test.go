@@ -2,12 +2,9 @@ package delegating_test
 
 import (
 	"context"
-	"crypto/ed25519"
-	"encoding/base64"
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 	"testing"
 	"time"
 
@@ -20,6 +17,7 @@ import (
 	"github.com/tollgate-dev/tollgate/ports/domainkeys"
 	"github.com/tollgate-dev/tollgate/ports/registrystore"
 	"github.com/tollgate-dev/tollgate/test/fakedb"
+	"github.com/tollgate-dev/tollgate/test/must"
 )
 
 const (
@@ -33,7 +31,7 @@ type recheckFixture struct {
 	runner  *delegating.Rechecker
 	ports   delegating.RecheckPorts
 	config  delegating.RecheckConfig
-	store   *fakedb.Policies
+	store   *racingPolicies
 	clock   *clocktest.Manual
 	texts   []string
 	err     error
@@ -49,7 +47,7 @@ type recheckFixture struct {
 func newRecheckFixture(t *testing.T) *recheckFixture {
 	t.Helper()
 	db := fakedb.New()
-	fx := &recheckFixture{store: fakedb.NewPolicies(db), clock: clocktest.NewManual(epoch)}
+	fx := &recheckFixture{store: &racingPolicies{Policies: fakedb.NewPolicies(db)}, clock: clocktest.NewManual(epoch)}
 	fx.config = delegating.RecheckConfig{Mode: publisher.ByPolicies, Interval: interval, UnprovenAfter: unprovenAfter}
 	fx.ports = delegating.RecheckPorts{
 		Transactions: db, Policies: fx.store, Keys: domainkeys.Sources{DNS: fx, HTTP: fx}, Publishers: fx,
@@ -95,37 +93,21 @@ func (fx *recheckFixture) Wait(ctx context.Context, d time.Duration) bool {
 	return ctx.Err() == nil && len(fx.waits) < fx.until
 }
 
-// newRecord returns the record of a key that depends on the seed only, and the key.
-func newRecord(t *testing.T, seed string) (string, publisher.Key) {
-	t.Helper()
-	public, _ := ed25519.NewKeyFromSeed([]byte(strings.Repeat(seed, ed25519.SeedSize))).Public().(ed25519.PublicKey)
-	text := base64.StdEncoding.EncodeToString(public)
-	key, err := publisher.ParseKey(publisher.Ed25519, text)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return "v=MCPv1; k=ed25519; p=" + text, key
-}
-
 func (fx *recheckFixture) addPolicy(t *testing.T, id publisher.PolicyID, changes ...func(*publisher.Policy)) {
 	t.Helper()
 	p, err := publisher.NewPolicy(publisher.Draft{Method: "dns", Domain: "example.com", Pattern: "com.example/*"},
 		publisher.Rules{}, fx.clock.Now())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	p.ID, p.CreatedBy = id, "ada"
 	for _, change := range changes {
 		change(&p)
 	}
-	if err := fx.store.Add(t.Context(), p); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, fx.store.Add(t.Context(), p))
 }
 
 func (fx *recheckFixture) policy(t *testing.T, id publisher.PolicyID) publisher.Policy {
 	t.Helper()
-	found, err := fx.store.Find(t.Context(), registrystore.PolicyQuery{IDs: []publisher.PolicyID{id}})
+	found, err := fx.store.Policies.Find(t.Context(), registrystore.PolicyQuery{IDs: []publisher.PolicyID{id}})
 	if err != nil || len(found) != 1 {
 		t.Fatalf("policy %s: %+v, error %v", id, found, err)
 	}
@@ -141,23 +123,19 @@ func (fx *recheckFixture) check(t *testing.T) {
 
 func (fx *recheckFixture) checkNow(t *testing.T) {
 	t.Helper()
-	if err := fx.runner.CheckDue(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, fx.runner.CheckDue(t.Context()))
 }
 
 func (fx *recheckFixture) requireState(t *testing.T, what string, want publisher.State) {
 	t.Helper()
 	p := fx.policy(t, "p1")
-	if got := p.State(fx.clock.Now(), unprovenAfter); got != want {
-		t.Errorf("%s: the policy is %s, want %s", what, got, want)
-	}
+	wantEqual(t, p.State(fx.clock.Now(), unprovenAfter), want, "%s: the policy", what)
 }
 
 func TestDuePoliciesAreChecked(t *testing.T) {
 	t.Parallel()
 	fx := newRecheckFixture(t)
-	record, _ := newRecord(t, "a")
+	record := newSigner(1).record()
 	fx.texts = []string{record}
 	fx.addPolicy(t, "p1")
 	fx.addPolicy(t, "p2", func(p *publisher.Policy) { p.Method, p.Issuer = publisher.OIDC, "https://ci.example" })
@@ -184,17 +162,15 @@ func TestManyPoliciesAreCheckedInBatches(t *testing.T) {
 		fx.addPolicy(t, publisher.PolicyID(fmt.Sprintf("p%03d", i)))
 	}
 	fx.check(t)
-	if len(fx.lookups) != 250 {
-		t.Errorf("%d lookups, want one for each of 250 policies", len(fx.lookups))
-	}
+	wantEqual(t, len(fx.lookups), 250, "lookups")
 }
 
 // TestKeyIsGone follows a policy whose key disappears and comes back (contract P-14).
 func TestKeyIsGone(t *testing.T) {
 	t.Parallel()
 	fx := newRecheckFixture(t)
-	record, key := newRecord(t, "a")
-	other, _ := newRecord(t, "b")
+	record, key := newSigner(1).record(), newSigner(1).parsed(t)
+	other := newSigner(2).record()
 	fx.addPolicy(t, "p1", func(p *publisher.Policy) { p.LastUsedAt, p.UsedKey = epoch, key.String() })
 	fx.err = fault.New(fault.Unauthenticated, "the domain does not exist")
 	fx.check(t)
@@ -237,14 +213,12 @@ func TestKeyIsGone(t *testing.T) {
 
 func TestWhichKeyCounts(t *testing.T) {
 	t.Parallel()
-	record, key := newRecord(t, "a")
-	other, otherKey := newRecord(t, "b")
+	record, key := newSigner(1).record(), newSigner(1).parsed(t)
+	other, otherKey := newSigner(2).record(), newSigner(2).parsed(t)
 	unproven := func(p *publisher.Policy) { p.GoneSince = epoch.Add(-unprovenAfter) }
 	pinned := func(p *publisher.Policy) {
 		f, err := publisher.ParseFingerprint(key.Fingerprint())
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		p.Fingerprint = f
 	}
 	for name, test := range map[string]struct {
@@ -321,52 +295,25 @@ func TestPolicyOfAnOperatorHasNoNotice(t *testing.T) {
 	}
 }
 
-// TestTwoRunnersLookUpOnce runs a second instance while the first one waits for a domain.
+// TestTwoRunnersLookUpOnce runs a second instance while the first one waits for a domain, or after
+// the first one has found the policy.
 func TestTwoRunnersLookUpOnce(t *testing.T) {
 	t.Parallel()
-	fx := newRecheckFixture(t)
-	fx.addPolicy(t, "p1")
-	other := delegating.NewRechecker(fx.config, fx.ports)
-	fx.during = func() {
-		if err := other.CheckDue(t.Context()); err != nil {
-			t.Error(err)
+	for name, interrupt := range map[string]func(fx *recheckFixture, other func()){
+		"during the lookup": func(fx *recheckFixture, other func()) { fx.during = other },
+		"before the lookup": func(fx *recheckFixture, other func()) { fx.store.between = other },
+	} {
+		fx := newRecheckFixture(t)
+		fx.addPolicy(t, "p1")
+		interrupt(fx, func() {
+			if err := delegating.NewRechecker(fx.config, fx.ports).CheckDue(t.Context()); err != nil {
+				t.Error(err)
+			}
+		})
+		fx.check(t)
+		if len(fx.lookups) != 1 || len(fx.events) != 1 {
+			t.Errorf("%s: %d lookups, events %+v", name, len(fx.lookups), fx.events)
 		}
-	}
-	fx.check(t)
-	if len(fx.lookups) != 1 || len(fx.events) != 1 {
-		t.Errorf("%d lookups, events %+v", len(fx.lookups), fx.events)
-	}
-}
-
-// changingPolicies calls a function after the first search, before the caller takes a policy.
-type changingPolicies struct {
-	registrystore.Policies
-	between func()
-}
-
-func (p *changingPolicies) Find(ctx context.Context, q registrystore.PolicyQuery) ([]publisher.Policy, error) {
-	found, err := p.Policies.Find(ctx, q)
-	if between := p.between; between != nil {
-		p.between = nil
-		between()
-	}
-	return found, err
-}
-
-// TestTwoRunnersFindThePolicy lets a second instance check a policy after the first one has found
-// it.
-func TestTwoRunnersFindThePolicy(t *testing.T) {
-	t.Parallel()
-	fx := newRecheckFixture(t)
-	fx.addPolicy(t, "p1")
-	first := fx.ports
-	first.Policies = &changingPolicies{fx.store, func() { fx.checkNow(t) }}
-	fx.clock.Advance(interval + time.Second)
-	if err := delegating.NewRechecker(fx.config, first).CheckDue(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	if len(fx.lookups) != 1 || len(fx.events) != 1 {
-		t.Errorf("%d lookups, events %+v", len(fx.lookups), fx.events)
 	}
 }
 
@@ -388,54 +335,32 @@ func TestPolicyIsRemovedDuringItsCheck(t *testing.T) {
 	}
 }
 
+// TestRun starts with a policy that is due, and ends after three waits or with its context.
 func TestRun(t *testing.T) {
 	t.Parallel()
-	fx := newRecheckFixture(t)
-	fx.addPolicy(t, "p1", func(p *publisher.Policy) { p.CheckedAt = epoch.Add(-interval).Add(-time.Second) })
-	fx.until = 3
-	fx.runner.Run(t.Context())
-	if len(fx.lookups) != 1 || len(fx.failed) != 0 ||
-		!slices.Equal(fx.waits, []time.Duration{time.Minute, time.Minute, time.Minute}) {
-		t.Errorf("lookups %q, failures %v, waits %v", fx.lookups, fx.failed, fx.waits)
-	}
-}
-
-func TestRunEndsWithItsContext(t *testing.T) {
-	t.Parallel()
-	fx := newRecheckFixture(t)
-	fx.until = 1000
-	ctx, stop := context.WithCancel(t.Context())
-	stop()
-	fx.runner.Run(ctx)
-	if len(fx.waits) != 1 || len(fx.failed) != 0 {
-		t.Errorf("%d waits, failures %v", len(fx.waits), fx.failed)
-	}
-}
-
-// awayPolicies cannot be searched.
-type awayPolicies struct{ registrystore.Policies }
-
-func (awayPolicies) Find(context.Context, registrystore.PolicyQuery) ([]publisher.Policy, error) {
-	return nil, fault.New(fault.Unavailable, "the database is away")
-}
-
-func TestRunReportsFailures(t *testing.T) {
-	t.Parallel()
-	fx := newRecheckFixture(t)
-	fx.until, fx.ports.Policies = 2, awayPolicies{}
-	delegating.NewRechecker(fx.config, fx.ports).Run(t.Context())
-	if len(fx.failed) != 2 || !fault.Is(fx.failed[0], fault.Unavailable) {
-		t.Errorf("failures %v, want one for each run", fx.failed)
-	}
-}
-
-func TestRunDoesNothingWhileProofsAreOff(t *testing.T) {
-	t.Parallel()
-	fx := newRecheckFixture(t)
-	fx.config.Mode = publisher.Off
-	fx.addPolicy(t, "p1", func(p *publisher.Policy) { p.CheckedAt = time.Time{} })
-	delegating.NewRechecker(fx.config, fx.ports).Run(t.Context())
-	if len(fx.waits)+len(fx.lookups) != 0 {
-		t.Errorf("%d waits, lookups %q", len(fx.waits), fx.lookups)
+	ended, end := context.WithCancel(t.Context())
+	end()
+	for name, test := range map[string]struct {
+		ctx                     context.Context
+		mode                    publisher.Mode
+		err                     error // of the store
+		waits, lookups, reports int
+	}{
+		"works":    {t.Context(), publisher.ByPolicies, nil, 3, 1, 0},
+		"ended":    {ended, publisher.ByPolicies, nil, 1, 0, 0},
+		"fails":    {t.Context(), publisher.ByPolicies, fault.New(fault.Unavailable, "away"), 3, 0, 3},
+		"switched": {t.Context(), publisher.Off, nil, 0, 0, 0},
+	} {
+		fx := newRecheckFixture(t)
+		fx.addPolicy(t, "p1", func(p *publisher.Policy) { p.CheckedAt = epoch.Add(-interval).Add(-time.Second) })
+		fx.until, fx.config.Mode, fx.store.err = 3, test.mode, test.err
+		delegating.NewRechecker(fx.config, fx.ports).Run(test.ctx)
+		if len(fx.lookups) != test.lookups || len(fx.failed) != test.reports ||
+			!slices.Equal(fx.waits, slices.Repeat([]time.Duration{time.Minute}, test.waits)) {
+			t.Errorf("%s: lookups %q, failures %v, waits %v", name, fx.lookups, fx.failed, fx.waits)
+		}
+		for _, err := range fx.failed {
+			wantFault(t, err, fault.Unavailable, "%s: the report", name)
+		}
 	}
 }

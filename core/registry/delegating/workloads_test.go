@@ -15,8 +15,8 @@ import (
 	"github.com/tollgate-dev/tollgate/ports/authority"
 	"github.com/tollgate-dev/tollgate/ports/clock/clocktest"
 	"github.com/tollgate-dev/tollgate/ports/identity"
-	"github.com/tollgate-dev/tollgate/ports/throttle"
 	"github.com/tollgate-dev/tollgate/test/fakedb"
+	"github.com/tollgate-dev/tollgate/test/must"
 )
 
 func workloadRules() publisher.Rules {
@@ -34,13 +34,9 @@ func (fx *fixture) putAccount(t *testing.T, state string) {
 		},
 		{Issuer: otherIssuer, Subject: "project:acme/*", Scopes: []string{"registry:edit", "admin:read"}},
 	}}, workloadRules())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	err = fx.services.Put(t.Context(), "ci", func(*service.Account) (service.Account, error) { return a, nil })
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 }
 
 func (fx *fixture) proveWorkload(t *testing.T, account string, token identity.Token) (delegating.Token, error) {
@@ -116,25 +112,13 @@ func TestWorkloadsThatAreRefused(t *testing.T) {
 	}
 }
 
-// TestWorkloadsAreCounted checks that attempts count against the limit of proofs.
-func TestWorkloadsAreCounted(t *testing.T) {
-	t.Parallel()
-	fx := newFixture(t, publisher.Off)
-	fx.throttle.refused = throttle.PublisherAddress
-	_, err := fx.proveWorkload(t, "ci", newJob("1", "10", "20"))
-	requireFault(t, err, fault.Exhausted, "too many proofs")
-	if fx.identities.calls != 0 {
-		t.Error("a token over the limit was verified")
-	}
-}
-
 type serviceFixture struct {
 	*delegating.Services
-	recorder *policyRecorder
+	recorder *fakeRecorder
 }
 
 func newServiceFixture() *serviceFixture {
-	db, recorder := fakedb.New(), &policyRecorder{}
+	db, recorder := fakedb.New(), &fakeRecorder{}
 	return &serviceFixture{delegating.NewServices(delegating.Config{Rules: workloadRules()}, delegating.ServicePorts{
 		Transactions: db, Services: fakedb.NewServices(db), Recorder: recorder, Clock: clocktest.NewManual(epoch),
 	}), recorder}
@@ -147,9 +131,7 @@ func TestServices(t *testing.T) {
 	fx := newServiceFixture()
 	parse := func(d service.Draft) service.Account {
 		a, err := fx.Parse(d)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		return a
 	}
 	draft := service.Draft{Name: "ci", Workloads: []service.WorkloadDraft{
@@ -183,23 +165,15 @@ func TestServices(t *testing.T) {
 	if found, err := fx.Get(t.Context(), "ci"); err != nil || !reflect.DeepEqual(found, stored) {
 		t.Errorf("Get = %+v, %v, want %+v", found, err, stored)
 	}
-	if err := fx.Remove(t.Context(), "ci", refuse); !fault.Is(err, fault.Stale) {
-		t.Errorf("Remove with a condition that does not hold: %v", err)
-	}
-	if err := fx.Remove(t.Context(), "ci", nil); err != nil {
-		t.Fatal(err)
-	}
-	if err := fx.Remove(t.Context(), "ci", nil); !fault.Is(err, fault.NotFound) {
-		t.Errorf("Remove of no account: %v", err)
-	}
+	wantFault(t, fx.Remove(t.Context(), "ci", refuse), fault.Stale, "Remove with a condition that does not hold")
+	must.Succeed(t, fx.Remove(t.Context(), "ci", nil))
+	wantFault(t, fx.Remove(t.Context(), "ci", nil), fault.NotFound, "Remove of no account")
 	var actions []string
-	for _, c := range fx.recorder.changes {
+	for _, c := range fx.recorder.recorded {
 		actions = append(actions, string(c.Action))
 	}
-	if !slices.Equal(actions, []string{"service_add", "service_change", "service_remove"}) {
-		t.Errorf("the events are %v", actions)
-	}
-	changes := fx.recorder.changes[1].Details.Inner("changes")
+	wantEqual(t, actions, []string{"service_add", "service_change", "service_remove"}, "the events")
+	changes := fx.recorder.recorded[1].Details.Inner("changes")
 	if len(changes) != 2 || len(changes.List("state")) != 2 || len(changes.List("description")) != 2 {
 		t.Errorf("the changed fields are %v", changes)
 	}
@@ -208,9 +182,7 @@ func TestServices(t *testing.T) {
 func scopesOf(t *testing.T, names string) scope.Set {
 	t.Helper()
 	s, err := scope.Parse(strings.Fields(names))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	return s
 }
 
@@ -221,9 +193,7 @@ func TestServicesDoNotEscalate(t *testing.T) {
 	a, err := fx.Parse(service.Draft{Name: "ci", Workloads: []service.WorkloadDraft{
 		{Issuer: otherIssuer, Subject: "a", Scopes: []string{"admin:read", "registry:publish"}},
 	}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	for scopes, allowed := range map[string]bool{
 		"admin:write": false, "admin:write registry:publish": true, "registry:publish": false,
 	} {

@@ -7,6 +7,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/tollgate-dev/tollgate/core/registry"
+	"github.com/tollgate-dev/tollgate/test/must"
 )
 
 // TestKeys checks that keys are words that the headers of caches can have, and those of two servers
@@ -24,9 +25,7 @@ func TestKeys(t *testing.T) {
 		}
 	})
 	name, err := registry.ParseName("com.example/weather")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	// The hash is FNV-1a with 64 bits, so that programs of others can make the key of a server too.
 	if got := Keys(name); len(got) != 3 || got[0] != "server-63939fbe1138fb35" || got[1] != "servers" || got[2] != "allowlists" {
 		t.Errorf("the keys of a change are %v", got)

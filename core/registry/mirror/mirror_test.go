@@ -9,6 +9,7 @@ import (
 
 	"github.com/tollgate-dev/tollgate/core/fault"
 	"github.com/tollgate-dev/tollgate/core/registry"
+	"github.com/tollgate-dev/tollgate/test/must"
 )
 
 var epoch = time.Date(2026, 11, 23, 12, 0, 0, 0, time.UTC)
@@ -116,17 +117,11 @@ func TestTakes(t *testing.T) {
 		{[]string{"*"}, []string{other}, map[string]bool{one: true, other: false}},
 	} {
 		m, err := New(Draft{Name: "corp", URL: address, Include: c.include, Exclude: c.exclude}, epoch)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		for text, want := range c.takes {
 			name, err := registry.ParseName(text)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if got := m.Takes(name); got != want {
-				t.Errorf("include %q and exclude %q: takes %s is %t", c.include, c.exclude, text, got)
-			}
+			must.Succeed(t, err)
+			wantEqual(t, m.Takes(name), want, "include %q and exclude %q: takes %s", c.include, c.exclude, text)
 		}
 	}
 }
@@ -136,9 +131,7 @@ func TestTakes(t *testing.T) {
 func TestSubmitter(t *testing.T) {
 	t.Parallel()
 	m := Mirror{Name: "corp"}
-	if got := m.Submitter(); got != "mirror:corp" {
-		t.Errorf("the submitter is %q", got)
-	}
+	wantEqual(t, m.Submitter(), "mirror:corp", "the submitter")
 	if name, ok := OfSubmitter(m.Submitter()); !ok || name != "corp" {
 		t.Errorf("the mirror of the submitter is %q, %t", name, ok)
 	}

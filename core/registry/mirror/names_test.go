@@ -6,6 +6,7 @@ import (
 
 	"github.com/tollgate-dev/tollgate/core/fault"
 	"github.com/tollgate-dev/tollgate/core/registry"
+	"github.com/tollgate-dev/tollgate/test/must"
 )
 
 func TestRefusals(t *testing.T) {
@@ -23,9 +24,7 @@ func TestRefusals(t *testing.T) {
 			t.Errorf("ParseRefusals(%q) = %v, %v, want fault.Invalid", bad, got, err)
 		}
 	}
-	if got := (Refusals{RuleRecord: 0}).String(); got != "" {
-		t.Errorf("no refusals are %q", got)
-	}
+	wantEqual(t, (Refusals{RuleRecord: 0}).String(), "", "no refusals")
 }
 
 // TestCheckName checks which names a mirror may not take (contract C-71).
@@ -33,9 +32,7 @@ func TestCheckName(t *testing.T) {
 	t.Parallel()
 	pattern := func(s string) registry.Pattern {
 		p, err := registry.ParsePattern(s)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		return p
 	}
 	var grants []registry.Grant
@@ -80,13 +77,9 @@ func TestCheckName(t *testing.T) {
 		{"com.one/y", "", nil},
 	} {
 		m, err := New(Draft{Name: "corp", URL: address, Include: c.include}, epoch)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		name, err := registry.ParseName(c.name)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		rule, err := m.CheckName(name, p)
 		if rule != c.want || fault.Is(err, fault.Forbidden) != (c.want != "") {
 			t.Errorf("CheckName(%s) with --include %q = %q, %v, want %q", c.name, c.include, rule, err, c.want)

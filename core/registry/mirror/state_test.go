@@ -24,9 +24,7 @@ func TestHealth(t *testing.T) {
 		{State{FailingSince: epoch}, Failing}, // it has never succeeded
 		{State{LastSuccess: epoch, FailingSince: epoch.Add(time.Hour)}, Failing},
 	} {
-		if got := c.state.Health(); got != c.want {
-			t.Errorf("%+v is %s, want %s", c.state, got, c.want)
-		}
+		wantEqual(t, c.state.Health(), c.want, "%+v", c.state)
 	}
 }
 
@@ -64,9 +62,7 @@ func TestIsDue(t *testing.T) {
 		time.Hour + time.Minute + 1: true, 48 * time.Hour: true,
 	} {
 		m := Mirror{Interval: time.Hour, State: State{NextAt: epoch.Add(next)}}
-		if got := m.IsDue(epoch); got != want {
-			t.Errorf("a read in %s is due: %t, want %t", next, got, want)
-		}
+		wantEqual(t, m.IsDue(epoch), want, "a read in %s is due", next)
 	}
 }
 
@@ -109,9 +105,7 @@ func TestFail(t *testing.T) {
 	m.State = m.Fail("it is away", first.In(time.FixedZone("east", 3600)).Add(999))
 	want := before
 	want.FailingSince, want.Failures, want.Reason, want.NextAt = first, 1, "it is away", first.Add(time.Minute)
-	if !reflect.DeepEqual(m.State, want) {
-		t.Errorf("after a failure: %+v, want %+v", m.State, want)
-	}
+	wantEqual(t, m.State, want, "after a failure")
 	m.State = m.Fail("it is slow", first.Add(time.Minute))
 	want.Failures, want.Reason, want.NextAt = 2, "it is slow", first.Add(3*time.Minute)
 	if !reflect.DeepEqual(m.State, want) || m.State.Health() != Failing {
@@ -178,5 +172,13 @@ func TestCheckShrink(t *testing.T) {
 	}
 	if err := CheckShrink(10, 4); !strings.Contains(err.Error(), "4 of the 10") {
 		t.Errorf("the refusal is %q", err)
+	}
+}
+
+// wantEqual checks that both are deeply equal.
+func wantEqual[V any](t *testing.T, got, want V, what string, args ...any) {
+	t.Helper()
+	if !reflect.DeepEqual(got, want) {
+		t.Errorf(what+": got %v, want %v", append(args, got, want)...)
 	}
 }

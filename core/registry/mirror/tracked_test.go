@@ -5,18 +5,15 @@ import (
 	"time"
 
 	"github.com/tollgate-dev/tollgate/core/registry"
+	"github.com/tollgate-dev/tollgate/test/must"
 )
 
 func newTracked(t *testing.T) Tracked {
 	t.Helper()
 	name, err := registry.ParseName("com.example/a")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	v, err := registry.ParseVersion("1.0.0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	return Tracked{
 		Name: name, Version: v, Hash: [32]byte{1}, Status: registry.StatusDeprecated, Message: "use another one",
 		PublishedAt: epoch, Review: "r",
@@ -28,9 +25,7 @@ func TestSameState(t *testing.T) {
 	t.Parallel()
 	one := newTracked(t)
 	other, err := registry.ParseVersion("2.0.0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	for what, c := range map[string]struct {
 		change func(*Tracked)
 		same   bool
@@ -60,19 +55,13 @@ func TestUpstream(t *testing.T) {
 		Name: one.Name, Version: one.Version, Status: registry.StatusDeprecated, StatusMessage: "use another one",
 		PublishedAt: epoch,
 	}}
-	if got := one.Upstream(true); got != want {
-		t.Errorf("Upstream = %+v, want %+v", got, want)
-	}
+	wantEqual(t, one.Upstream(true), want, "Upstream")
 	want.Document = false
-	if got := one.Upstream(false); got != want {
-		t.Errorf("Upstream of a known document = %+v, want %+v", got, want)
-	}
+	wantEqual(t, one.Upstream(false), want, "Upstream of a known document")
 	for status, want := range map[registry.Status]bool{
 		registry.StatusActive: true, registry.StatusDeprecated: true, registry.StatusDeleted: false,
 	} {
 		one.Status = status
-		if one.IsListed() != want {
-			t.Errorf("a version with the status %s is listed: %t", status, one.IsListed())
-		}
+		wantEqual(t, one.IsListed(), want, "a version with the status %s is listed", status)
 	}
 }

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+
+	"github.com/tollgate-dev/tollgate/test/must"
 )
 
 // TestParseURL checks which addresses a mirror may have, and that they end without a slash
@@ -57,21 +59,15 @@ func TestURLHidesItsToken(t *testing.T) {
 		"https://example.com/team/x":            "https://example.com/team/x",
 	} {
 		u, err := ParseURL(text)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		for _, got := range []string{
 			u.Public(), u.String(), u.GoString(), fmt.Sprint(u), fmt.Sprintf("%v", u), fmt.Sprintf("%#v", u),
 		} {
-			if got != want {
-				t.Errorf("%s is shown as %s, want %s", text, got, want)
-			}
+			wantEqual(t, got, want, "%s is shown as", text)
 		}
 		if shown := fmt.Sprintf("%+v", Mirror{URL: u}); strings.Contains(shown, "hush") {
 			t.Errorf("a mirror is shown as %s", shown)
 		}
-		if u.Address() != text {
-			t.Errorf("the address of %s is %s", text, u.Address())
-		}
+		wantEqual(t, u.Address(), text, "the address of %s", text)
 	}
 }

@@ -18,13 +18,16 @@ import (
 	"github.com/tollgate-dev/tollgate/core/registry/notifying"
 	"github.com/tollgate-dev/tollgate/core/registry/publishing"
 	"github.com/tollgate-dev/tollgate/core/registry/quarantining"
+	"github.com/tollgate-dev/tollgate/core/registry/review"
 	"github.com/tollgate-dev/tollgate/core/registry/reviewing"
+	"github.com/tollgate-dev/tollgate/ports/authority"
 	"github.com/tollgate-dev/tollgate/ports/clock/clocktest"
 	"github.com/tollgate-dev/tollgate/ports/eventdata/eventdatatest"
 	"github.com/tollgate-dev/tollgate/ports/recordsource"
 	"github.com/tollgate-dev/tollgate/ports/registrystore"
 	"github.com/tollgate-dev/tollgate/ports/secrets/secretstest"
 	"github.com/tollgate-dev/tollgate/test/fakedb"
+	"github.com/tollgate-dev/tollgate/test/must"
 )
 
 var epoch = time.Date(2026, 11, 23, 12, 0, 0, 0, time.UTC)
@@ -191,9 +194,7 @@ func (fx *fixture) reserved() []registry.Pattern {
 func (fx *fixture) pattern(s string) registry.Pattern {
 	fx.t.Helper()
 	p, err := registry.ParsePattern(s)
-	if err != nil {
-		fx.t.Fatal(err)
-	}
+	must.Succeed(fx.t, err)
 	return p
 }
 
@@ -207,12 +208,28 @@ func (fx *fixture) grant(action registry.Action, pattern string) {
 	}
 }
 
-// sync reads the other registry a minute later, and returns the outcomes, each as a line.
-func (fx *fixture) sync(o mirroring.Options) (mirroring.Summary, []string, error) {
+// hide puts a target in quarantine.
+func (fx *fixture) hide(target quarantining.Target) {
 	fx.t.Helper()
-	fx.clock.Advance(time.Minute)
-	lines := []string{}
-	o.Report = func(out mirroring.Outcome) {
+	_, err := fx.quarantine().Add(fx.t.Context(), authority.Operator(),
+		quarantining.Draft{Target: target, Reason: "it sends mail"})
+	must.Succeed(fx.t, err)
+}
+
+func (fx *fixture) release(target quarantining.Target) {
+	fx.t.Helper()
+	must.Succeed(fx.t, fx.quarantine().Release(fx.t.Context(), authority.Operator(), target))
+}
+
+func (fx *fixture) approve(id review.ID) {
+	fx.t.Helper()
+	_, err := fx.reviews.Approve(fx.t.Context(), authority.Operator(), id, "")
+	must.Succeed(fx.t, err)
+}
+
+// collect reports outcomes to lines.
+func collect(lines *[]string) func(mirroring.Outcome) {
+	return func(out mirroring.Outcome) {
 		line := string(out.Verdict) + " " + out.Name
 		if out.Version != "" {
 			line += "@" + out.Version
@@ -220,8 +237,16 @@ func (fx *fixture) sync(o mirroring.Options) (mirroring.Summary, []string, error
 		if out.Reason != "" {
 			line += ": " + out.Reason
 		}
-		lines = append(lines, line)
+		*lines = append(*lines, line)
 	}
+}
+
+// sync reads the other registry a minute later, and returns the outcomes, each as a line.
+func (fx *fixture) sync(o mirroring.Options) (mirroring.Summary, []string, error) {
+	fx.t.Helper()
+	fx.clock.Advance(time.Minute)
+	lines := []string{}
+	o.Report = collect(&lines)
 	s, err := fx.Sync(fx.t.Context(), "corp", o)
 	return s, lines, err
 }
@@ -230,9 +255,7 @@ func (fx *fixture) sync(o mirroring.Options) (mirroring.Summary, []string, error
 func (fx *fixture) wantSync(o mirroring.Options, want ...string) mirroring.Summary {
 	fx.t.Helper()
 	s, got, err := fx.sync(o)
-	if err != nil {
-		fx.t.Fatal(err)
-	}
+	must.Succeed(fx.t, err)
 	if len(got)+len(want) > 0 && !slices.Equal(got, want) {
 		fx.t.Errorf("the read gave\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
 	}
@@ -243,9 +266,7 @@ func (fx *fixture) wantSync(o mirroring.Options, want ...string) mirroring.Summa
 func (fx *fixture) wantListed(want ...string) {
 	fx.t.Helper()
 	found, err := fx.servers.List(fx.t.Context(), registrystore.Query{Limit: 1000, Deleted: true})
-	if err != nil {
-		fx.t.Fatal(err)
-	}
+	must.Succeed(fx.t, err)
 	got := []string{}
 	for _, r := range found.Records {
 		line := r.Name.String() + "@" + r.Version.String() + " " + string(r.Status)
@@ -300,9 +321,7 @@ func (fx *fixture) publishLocal(server, version string) {
 		}
 		return fx.servers.Save(ctx, changes)
 	})
-	if err != nil {
-		fx.t.Fatal(err)
-	}
+	must.Succeed(fx.t, err)
 }
 
 // events returns a recorder of events in memory.

@@ -13,11 +13,11 @@ import (
 	"github.com/tollgate-dev/tollgate/core/registry/mirror"
 	"github.com/tollgate-dev/tollgate/core/registry/mirroring"
 	"github.com/tollgate-dev/tollgate/core/registry/quarantining"
-	"github.com/tollgate-dev/tollgate/ports/authority"
 	"github.com/tollgate-dev/tollgate/ports/eventdata/eventdatatest"
 	"github.com/tollgate-dev/tollgate/ports/recordsource"
 	"github.com/tollgate-dev/tollgate/ports/registrystore"
 	"github.com/tollgate-dev/tollgate/test/fakedb"
+	"github.com/tollgate-dev/tollgate/test/must"
 )
 
 func TestSyncFollowsTheOtherRegistry(t *testing.T) {
@@ -205,26 +205,13 @@ func TestRefusedAndShadowed(t *testing.T) {
 		}
 	}
 	var diff []string
-	_, err := fx.Diff(t.Context(), "corp", mirroring.Options{Report: func(o mirroring.Outcome) {
-		line := string(o.Verdict) + " " + o.Name
-		if o.Version != "" {
-			line += "@" + o.Version
-		}
-		if o.Reason != "" {
-			line += ": " + o.Reason
-		}
-		diff = append(diff, line)
-	}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	_, err := fx.Diff(t.Context(), "corp", mirroring.Options{Report: collect(&diff)})
+	must.Succeed(t, err)
 	check("Diff", diff, want)
 	fx.wantListed("com.example/local@9.0.0 active local")
 	fx.wantEvents()
 	_, got, err := fx.sync(mirroring.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	check("Sync", got, want)
 	fx.wantListed("com.example/b@1.0.0 active", "com.example/first@1.0.0 active",
 		"com.example/local@9.0.0 active local", "com.example/second@1.0.0 active")
@@ -250,12 +237,7 @@ func TestQuarantineOfMirrored(t *testing.T) {
 	fx := newFixture(t, false, mirror.Draft{})
 	fx.upstream.entries = active("com.example/a", "com.example/b")
 	fx.wantSync(mirroring.Options{}, "added com.example/a@1.0.0", "added com.example/b@1.0.0")
-	hidden := fx.quarantine()
-	if _, err := hidden.Add(t.Context(), authority.Operator(), quarantining.Draft{
-		Target: quarantining.Target{ServerName: "com.example/a"}, Reason: "it sends mail",
-	}); err != nil {
-		t.Fatal(err)
-	}
+	fx.hide(quarantining.Target{ServerName: "com.example/a"})
 	fx.upstream.entries = []recordsource.Entry{
 		entry("com.example/a", "1.0.0", registry.StatusActive, " and more"),
 		entry("com.example/a", "2.0.0", registry.StatusActive, ""), active("com.example/b")[0],
@@ -264,11 +246,7 @@ func TestQuarantineOfMirrored(t *testing.T) {
 	fx.wantSync(mirroring.Options{Full: true}, "refused com.example/a@1.0.0: "+reason,
 		"refused com.example/a@2.0.0: "+reason)
 	fx.wantListed("com.example/a@1.0.0 deleted", "com.example/b@1.0.0 active")
-	if err := hidden.Release(t.Context(), authority.Operator(), quarantining.Target{
-		ServerName: "com.example/a",
-	}); err != nil {
-		t.Fatal(err)
-	}
+	fx.release(quarantining.Target{ServerName: "com.example/a"})
 	// which reads everything again
 	fx.wantSync(mirroring.Options{}, "replaced com.example/a@1.0.0", "added com.example/a@2.0.0")
 	fx.wantListed("com.example/a@1.0.0 active", "com.example/a@2.0.0 active", "com.example/b@1.0.0 active")
@@ -286,12 +264,7 @@ func TestStatusOfQuarantined(t *testing.T) {
 				entry("com.example/a", "2.0.0", registry.StatusActive, ""))
 			fx.wantSync(mirroring.Options{}, "added com.example/a@1.0.0", "added com.example/a@2.0.0",
 				"added com.example/b@1.0.0")
-			hidden := fx.quarantine()
-			if _, err := hidden.Add(t.Context(), authority.Operator(), quarantining.Draft{
-				Target: quarantining.Target{ServerName: "com.example/a"}, Reason: "it sends mail",
-			}); err != nil {
-				t.Fatal(err)
-			}
+			fx.hide(quarantining.Target{ServerName: "com.example/a"})
 			fx.upstream.entries = []recordsource.Entry{
 				entry("com.example/a", "1.0.0", registry.StatusDeleted, ""),
 				entry("com.example/a", "2.0.0", registry.StatusDeprecated, ""), active("com.example/b")[0],
@@ -301,11 +274,7 @@ func TestStatusOfQuarantined(t *testing.T) {
 				"status com.example/a@2.0.0: deprecated, after its release from quarantine")
 			fx.wantSync(mirroring.Options{Full: full})
 			fx.wantListed("com.example/a@1.0.0 deleted", "com.example/a@2.0.0 deleted", "com.example/b@1.0.0 active")
-			if err := hidden.Release(t.Context(), authority.Operator(), quarantining.Target{
-				ServerName: "com.example/a",
-			}); err != nil {
-				t.Fatal(err)
-			}
+			fx.release(quarantining.Target{ServerName: "com.example/a"})
 			fx.wantListed("com.example/a@1.0.0 deleted", "com.example/a@2.0.0 deprecated", "com.example/b@1.0.0 active")
 			fx.wantSync(mirroring.Options{})
 		})
@@ -318,20 +287,11 @@ func TestPurgeOfQuarantined(t *testing.T) {
 	fx := newFixture(t, false, mirror.Draft{})
 	fx.upstream.entries = append(active("com.example/b"), entry("com.example/b", "2.0.0", registry.StatusActive, ""))
 	fx.wantSync(mirroring.Options{}, "added com.example/b@1.0.0", "added com.example/b@2.0.0")
-	hidden := fx.quarantine()
-	if _, err := hidden.Add(t.Context(), authority.Operator(), quarantining.Draft{
-		Target: quarantining.Target{ServerName: "com.example/b", Version: "1.0.0"}, Reason: "it sends mail",
-	}); err != nil {
-		t.Fatal(err)
-	}
+	fx.hide(quarantining.Target{ServerName: "com.example/b", Version: "1.0.0"})
 	if _, err := fx.Remove(t.Context(), "corp", true, nil); err != nil {
 		t.Fatal(err)
 	}
-	if err := hidden.Release(t.Context(), authority.Operator(), quarantining.Target{
-		ServerName: "com.example/b", Version: "1.0.0",
-	}); err != nil {
-		t.Fatal(err)
-	}
+	fx.release(quarantining.Target{ServerName: "com.example/b", Version: "1.0.0"})
 	fx.wantListed("com.example/b@1.0.0 deleted local", "com.example/b@2.0.0 deleted local")
 }
 
@@ -344,12 +304,7 @@ func TestRemove(t *testing.T) {
 		fx.publishLocal("com.example/local", "1.0.0")
 		fx.wantSync(mirroring.Options{}, "added com.example/a@1.0.0", "added com.example/b@1.0.0",
 			"added com.example/b@2.0.0")
-		hidden := fx.quarantine()
-		if _, err := hidden.Add(t.Context(), authority.Operator(), quarantining.Draft{
-			Target: quarantining.Target{ServerName: "com.example/b", Version: "1.0.0"}, Reason: "it sends mail",
-		}); err != nil {
-			t.Fatal(err)
-		}
+		fx.hide(quarantining.Target{ServerName: "com.example/b", Version: "1.0.0"})
 		eventdatatest.Take(t, fakedb.NewDeliveries(fx.db))
 		n, err := fx.Remove(t.Context(), "corp", purge, nil)
 		if n != 2 || err != nil {

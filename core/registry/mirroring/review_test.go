@@ -12,15 +12,14 @@ import (
 	"github.com/tollgate-dev/tollgate/ports/authority"
 	"github.com/tollgate-dev/tollgate/ports/recordsource"
 	"github.com/tollgate-dev/tollgate/ports/registrystore"
+	"github.com/tollgate-dev/tollgate/test/must"
 )
 
 // pending returns the reviews that wait.
 func (fx *fixture) pending() []review.Shown {
 	fx.t.Helper()
 	p, err := fx.reviews.List(fx.t.Context(), authority.Operator(), reviewing.Query{State: "pending", Limit: "100"})
-	if err != nil {
-		fx.t.Fatal(err)
-	}
+	must.Succeed(fx.t, err)
 	return p.Reviews
 }
 
@@ -36,9 +35,7 @@ func TestDocumentsOfMirrorsWaitForReview(t *testing.T) {
 	if len(waiting) != 2 || waiting[0].Submitter.Key != "mirror:corp" || waiting[0].Kind != review.NewServer {
 		t.Fatalf("waiting: %+v", waiting)
 	}
-	if _, err := fx.reviews.Approve(t.Context(), authority.Operator(), waiting[0].ID, ""); err != nil {
-		t.Fatal(err)
-	}
+	fx.approve(waiting[0].ID)
 	if _, err := fx.reviews.Reject(t.Context(), authority.Operator(), waiting[1].ID, "not for us"); err != nil {
 		t.Fatal(err)
 	}
@@ -59,9 +56,7 @@ func TestDocumentsOfMirrorsWaitForReview(t *testing.T) {
 		"status com.example/a@1.0.0: deprecated", "submitted com.example/b@1.0.0")
 	fx.wantListed("com.example/a@1.0.0 deprecated")
 	for _, r := range fx.pending() {
-		if _, err := fx.reviews.Approve(t.Context(), authority.Operator(), r.ID, ""); err != nil {
-			t.Fatal(err)
-		}
+		fx.approve(r.ID)
 	}
 	fx.wantListed("com.example/a@1.0.0 deprecated", "com.example/b@1.0.0 active")
 	fx.wantSync(mirroring.Options{Full: true})

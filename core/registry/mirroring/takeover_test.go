@@ -19,6 +19,7 @@ import (
 	"github.com/tollgate-dev/tollgate/ports/authority"
 	"github.com/tollgate-dev/tollgate/ports/authority/authoritytest"
 	"github.com/tollgate-dev/tollgate/ports/recordsource"
+	"github.com/tollgate-dev/tollgate/test/must"
 )
 
 // noActs records nothing.
@@ -126,32 +127,21 @@ func TestWhoWinsNames(t *testing.T) {
 func TestTakeoverAndQuarantine(t *testing.T) {
 	t.Parallel()
 	fx := newTaken(t, false)
-	hidden := fx.quarantine()
-	server, one := quarantining.Target{ServerName: "com.corp/x"}, quarantining.Target{
-		ServerName: "com.corp/x", Version: "1.0.0",
-	}
-	for _, target := range []quarantining.Target{server, one} {
-		if _, err := hidden.Add(t.Context(), authority.Operator(), quarantining.Draft{
-			Target: target, Reason: "it sends mail",
-		}); err != nil {
-			t.Fatal(err)
-		}
-	}
+	server := quarantining.Target{ServerName: "com.corp/x"}
+	one := quarantining.Target{ServerName: "com.corp/x", Version: "1.0.0"}
+	fx.hide(server)
+	fx.hide(one)
 	for _, version := range []string{"3.0.0", "1.0.0"} {
 		if _, err := fx.publishBy("ada", "com.corp/x", version); !fault.Is(err, fault.Forbidden) ||
 			!strings.Contains(err.Error(), "it sends mail") {
 			t.Errorf("publish %s of what is in quarantine: %v", version, err)
 		}
 	}
-	if err := hidden.Release(t.Context(), authority.Operator(), server); err != nil {
-		t.Fatal(err)
-	}
+	fx.release(server)
 	if _, err := fx.publishBy("ada", "com.corp/x", "3.0.0"); err != nil {
 		t.Fatal(err)
 	}
-	if err := hidden.Release(t.Context(), authority.Operator(), one); err != nil {
-		t.Fatal(err)
-	}
+	fx.release(one)
 	fx.wantListed("com.corp/x@1.0.0 deleted local", "com.corp/x@2.0.0 deleted local", "com.corp/x@3.0.0 active local",
 		"com.free/x@1.0.0 active")
 }
@@ -171,9 +161,7 @@ func TestTakeoverWithReview(t *testing.T) {
 	fx.upstream.entries[0] = entry("com.corp/x", "1.0.0", registry.StatusActive, " and more")
 	fx.wantSync(mirroring.Options{Full: true}, "replaced com.corp/x@1.0.0")
 	fx.wantEvents("replaced com.corp/x@1.0.0")
-	if _, err := fx.reviews.Approve(t.Context(), authority.Operator(), o.Pending, ""); err != nil {
-		t.Fatal(err)
-	}
+	fx.approve(o.Pending)
 	fx.wantListed("com.corp/x@1.0.0 active local", "com.corp/x@2.0.0 deleted local", "com.free/x@1.0.0 active")
 	fx.wantEvents("status com.corp/x@", "approved com.corp/x@1.0.0", "published com.corp/x@1.0.0")
 	fx.wantSync(mirroring.Options{Full: true}, shadowed)
@@ -190,15 +178,11 @@ func TestReviewsOfTakenServers(t *testing.T) {
 	approve := func(server, version string) {
 		t.Helper()
 		list, err := fx.reviews.List(t.Context(), authority.Operator(), reviewing.Query{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		i := slices.IndexFunc(list.Reviews, func(r review.Shown) bool {
 			return r.Name.String() == server && r.Version.String() == version
 		})
-		if _, err := fx.reviews.Approve(t.Context(), authority.Operator(), list.Reviews[i].ID, ""); err != nil {
-			t.Fatal(err)
-		}
+		fx.approve(list.Reviews[i].ID)
 	}
 	approve("com.corp/x", "1.0.0")
 	fx.upstream.entries = append(active("com.corp/x", "com.corp/y"),

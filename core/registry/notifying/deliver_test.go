@@ -18,11 +18,11 @@ import (
 	"github.com/tollgate-dev/tollgate/ports/registrystore"
 	"github.com/tollgate-dev/tollgate/ports/secrets/secretstest"
 	"github.com/tollgate-dev/tollgate/test/fakedb"
+	"github.com/tollgate-dev/tollgate/test/must"
 )
 
 var deliveryEpoch = time.Date(2026, 11, 23, 12, 0, 0, 0, time.UTC)
 
-// plainSealer seals nothing, and opens only for whom it was sealed.
 // receiver accepts requests, except those whose body begins with a text that it refuses.
 type receiver struct {
 	mu       sync.Mutex
@@ -122,16 +122,12 @@ func newDeliveryFixture(t *testing.T) *deliveryFixture {
 	}
 	fx.Runner = notifying.NewRunner(event.Schedule{First: 5 * time.Second, For: time.Hour}, fx.ports)
 	w, err := event.New(event.Draft{URL: "https://example.com/hook", Events: []string{"status"}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	w.ID = "w"
 	if w.Secret, err = (&plainSealer{}).Seal([]byte("secret"), notifying.SealedSecret("w")); err != nil {
 		t.Fatal(err)
 	}
-	if err := fx.webhooks.Put(t.Context(), w); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, fx.webhooks.Put(t.Context(), w))
 	return fx
 }
 
@@ -141,27 +137,21 @@ func (fx *deliveryFixture) add(servers ...string) {
 	var list []event.Delivery
 	for i, s := range servers {
 		name, err := registry.ParseName("com.example/" + s)
-		if err != nil {
-			fx.t.Fatal(err)
-		}
+		must.Succeed(fx.t, err)
 		body := fmt.Sprintf("%s %d", s, i)
 		list = append(list,
 			event.NewDelivery("w", event.Event{
 				ID: event.ID(body), Type: event.Status, Time: fx.clock.Now(), Name: name,
 			}, []byte(body)))
 	}
-	if err := fx.deliveries.Add(fx.t.Context(), list); err != nil {
-		fx.t.Fatal(err)
-	}
+	must.Succeed(fx.t, fx.deliveries.Add(fx.t.Context(), list))
 }
 
 // deliver delivers after a time, and checks what arrives.
 func (fx *deliveryFixture) deliver(after time.Duration, want ...string) {
 	fx.t.Helper()
 	fx.clock.Advance(after)
-	if err := fx.Deliver(fx.t.Context(), "w"); err != nil {
-		fx.t.Fatal(err)
-	}
+	must.Succeed(fx.t, fx.Deliver(fx.t.Context(), "w"))
 	if got := fx.receiver.take(); !slices.Equal(got, want) {
 		fx.t.Errorf("delivered %q, want %q", got, want)
 	}
@@ -337,16 +327,12 @@ func TestSweep(t *testing.T) {
 	fx.add("a", "b")
 	fx.deliver(0, "a 0", "b 1")
 	fx.clock.Advance(24*time.Hour - time.Second)
-	if err := fx.Sweep(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, fx.Sweep(t.Context()))
 	if n, err := fx.deliveries.Redeliver(t.Context(), "w", "a 0", fx.clock.Now()); n != 1 || err != nil {
 		t.Errorf("after a day an event is kept: %d, %v", n, err)
 	}
 	fx.clock.Advance(2 * time.Second)
-	if err := fx.Sweep(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, fx.Sweep(t.Context()))
 	if n, err := fx.deliveries.Redeliver(t.Context(), "w", "b 1", fx.clock.Now()); n != 0 || err != nil {
 		t.Errorf("after more than a day an event is kept: %d, %v", n, err)
 	}

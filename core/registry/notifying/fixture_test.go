@@ -18,6 +18,7 @@ import (
 	"github.com/tollgate-dev/tollgate/ports/eventsender"
 	"github.com/tollgate-dev/tollgate/ports/secrets/secretstest"
 	"github.com/tollgate-dev/tollgate/test/fakedb"
+	"github.com/tollgate-dev/tollgate/test/must"
 )
 
 // epoch has more digits than the microseconds that are kept.
@@ -133,22 +134,16 @@ func draft(pattern string, types ...string) event.Draft {
 func (fx *fixture) addWebhook(id event.WebhookID, d event.Draft) {
 	fx.t.Helper()
 	w, err := event.New(d)
-	if err != nil {
-		fx.t.Fatal(err)
-	}
+	must.Succeed(fx.t, err)
 	w.ID, w.CreatedAt = id, fx.clock.Now()
-	if err := fx.webhooks.Put(fx.t.Context(), w); err != nil {
-		fx.t.Fatal(err)
-	}
+	must.Succeed(fx.t, fx.webhooks.Put(fx.t.Context(), w))
 }
 
 // mustAdd adds a webhook as an operator does.
 func (fx *fixture) mustAdd(d event.Draft) (event.Webhook, event.Secret) {
 	fx.t.Helper()
 	w, secret, err := fx.Add(fx.t.Context(), d)
-	if err != nil {
-		fx.t.Fatal(err)
-	}
+	must.Succeed(fx.t, err)
 	return w, secret
 }
 
@@ -161,9 +156,7 @@ func (fx *fixture) due(id event.WebhookID) []event.Delivery {
 func (fx *fixture) dueAt(id event.WebhookID, now time.Time) []event.Delivery {
 	fx.t.Helper()
 	due, err := fx.deliveries.Due(fx.t.Context(), id, now, 100)
-	if err != nil {
-		fx.t.Fatal(err)
-	}
+	must.Succeed(fx.t, err)
 	return due
 }
 
@@ -178,18 +171,14 @@ func (fx *fixture) wantAudit(want ...audit.Change) {
 func newName(t *testing.T, text string) registry.Name {
 	t.Helper()
 	name, err := registry.ParseName(text)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	return name
 }
 
 func newVersion(t *testing.T, text string) registry.Version {
 	t.Helper()
 	v, err := registry.ParseVersion(text)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	return v
 }
 

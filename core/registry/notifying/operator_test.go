@@ -11,6 +11,7 @@ import (
 	"github.com/tollgate-dev/tollgate/core/fault"
 	"github.com/tollgate-dev/tollgate/core/registry/event"
 	"github.com/tollgate-dev/tollgate/core/registry/notifying"
+	"github.com/tollgate-dev/tollgate/test/must"
 )
 
 // TestAdd checks that a webhook is stored with its secret sealed for it alone, and that the audit
@@ -60,31 +61,19 @@ func TestAddRefuses(t *testing.T) {
 	for name, c := range map[string]struct {
 		draft event.Draft
 		setUp func(*fixture)
-		check func(error) bool
+		want  error // that is returned; nil for a fault of the kind Invalid
 	}{
-		"a wrong event": {
-			draft("", "deleted"), func(*fixture) {}, func(err error) bool { return fault.Is(err, fault.Invalid) },
-		},
-		"no event": {draft(""), func(*fixture) {}, func(err error) bool { return fault.Is(err, fault.Invalid) }},
-		"a private address": {
-			draft("", "status"), func(fx *fixture) { fx.sender.refuses = private }, func(err error) bool {
-				return errors.Is(err, private)
-			},
-		},
-		"no seal": {
-			draft("", "status"), func(fx *fixture) { fx.sealer.fails = defect }, func(err error) bool {
-				return errors.Is(err, defect)
-			},
-		},
-		"no audit log": {
-			draft("", "status"), func(fx *fixture) { fx.audit.fails = errAway }, func(err error) bool {
-				return errors.Is(err, errAway)
-			},
-		},
+		"a wrong event":     {draft("", "deleted"), func(*fixture) {}, nil},
+		"no event":          {draft(""), func(*fixture) {}, nil},
+		"a private address": {draft("", "status"), func(fx *fixture) { fx.sender.refuses = private }, private},
+		"no seal":           {draft("", "status"), func(fx *fixture) { fx.sealer.fails = defect }, defect},
+		"no audit log":      {draft("", "status"), func(fx *fixture) { fx.audit.fails = errAway }, errAway},
 	} {
 		fx := newFixture(t)
 		c.setUp(fx)
-		if w, secret, err := fx.Add(t.Context(), c.draft); !c.check(err) || w.ID != "" || secret != "" {
+		w, secret, err := fx.Add(t.Context(), c.draft)
+		if c.want != nil && !errors.Is(err, c.want) || c.want == nil && !fault.Is(err, fault.Invalid) ||
+			w.ID != "" || secret != "" {
 			t.Errorf("%s: Add = %+v, %q, %v", name, w, string(secret), err)
 		}
 		if listed, err := fx.List(t.Context()); err != nil || len(listed) != 0 {
@@ -108,9 +97,7 @@ func TestAddAtMost(t *testing.T) {
 	if len(fx.audit.changes) != recorded {
 		t.Errorf("the audit log has a refused webhook: %+v", fx.audit.changes[recorded:])
 	}
-	if err := fx.Remove(t.Context(), last.ID, nil); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, fx.Remove(t.Context(), last.ID, nil))
 	fx.mustAdd(draft("", "status"))
 }
 
@@ -123,9 +110,7 @@ func TestList(t *testing.T) {
 	fx.clock.Advance(time.Minute)
 	second, _ := fx.mustAdd(draft("", "published"))
 	for _, name := range []string{"com.example/a", "com.other/b"} {
-		if err := fx.RecordVersions(t.Context(), event.Published, newRecord(t, name, "1.0.0")); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, fx.RecordVersions(t.Context(), event.Published, newRecord(t, name, "1.0.0")))
 	}
 	fx.clock.Advance(time.Minute)
 	fx.fail(second.ID)
@@ -146,10 +131,8 @@ func (fx *fixture) fail(id event.WebhookID) []event.Delivery {
 	fx.t.Helper()
 	due := fx.due(id)
 	for _, d := range due {
-		if err := fx.deliveries.Update(fx.t.Context(),
-			d.Fail(event.Schedule{First: time.Second}, "it is away", fx.clock.Now()), fx.clock.Now()); err != nil {
-			fx.t.Fatal(err)
-		}
+		must.Succeed(fx.t, fx.deliveries.Update(fx.t.Context(),
+			d.Fail(event.Schedule{First: time.Second}, "it is away", fx.clock.Now()), fx.clock.Now()))
 	}
 	return due
 }
@@ -229,17 +212,13 @@ func TestRemove(t *testing.T) {
 	fx := newFixture(t)
 	w, _ := fx.mustAdd(draft("", "published"))
 	other, _ := fx.mustAdd(draft("", "published"))
-	if err := fx.RecordVersions(t.Context(), event.Published, newRecord(t, "com.example/a", "1.0.0")); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, fx.RecordVersions(t.Context(), event.Published, newRecord(t, "com.example/a", "1.0.0")))
 	fx.audit.fails = errAway
 	if err := fx.Remove(t.Context(), w.ID, nil); !errors.Is(err, errAway) || len(fx.due(w.ID)) != 1 {
 		t.Errorf("without the audit log: %v, and %+v waits", err, fx.due(w.ID))
 	}
 	fx.audit.changes, fx.audit.fails = nil, nil
-	if err := fx.Remove(t.Context(), w.ID, nil); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, fx.Remove(t.Context(), w.ID, nil))
 	if listed, err := fx.List(t.Context()); err != nil || len(listed) != 1 || listed[0].ID != other.ID {
 		t.Errorf("List = %+v, %v", listed, err)
 	}
@@ -258,9 +237,7 @@ func TestRedeliver(t *testing.T) {
 	other, _ := fx.mustAdd(draft("", "published"))
 	fx.audit.changes = nil
 	for _, name := range []string{"com.example/a", "com.example/b"} {
-		if err := fx.RecordVersions(t.Context(), event.Published, newRecord(t, name, "1.0.0")); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, fx.RecordVersions(t.Context(), event.Published, newRecord(t, name, "1.0.0")))
 	}
 	fx.clock.Advance(time.Minute)
 	dead := fx.fail(w.ID)

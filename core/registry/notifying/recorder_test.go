@@ -16,7 +16,10 @@ import (
 	"github.com/tollgate-dev/tollgate/ports/registrystore"
 	"github.com/tollgate-dev/tollgate/ports/secrets/secretstest"
 	"github.com/tollgate-dev/tollgate/test/fakedb"
+	"github.com/tollgate-dev/tollgate/test/must"
 )
+
+type recorder = *notifying.Recorder
 
 func TestTypeOf(t *testing.T) {
 	t.Parallel()
@@ -33,52 +36,38 @@ func TestTypeOf(t *testing.T) {
 // records (contract C-50 and C-52).
 func TestRecorded(t *testing.T) {
 	t.Parallel()
-	name, v := newName(t, "com.example/a"), newVersion(t, "1.0.0")
+	ctx, name, v := t.Context(), newName(t, "com.example/a"), newVersion(t, "1.0.0")
 	first, second := newRecord(t, "com.example/a", "1.0.0"), newRecord(t, "com.example/a", "2.0.0")
 	decided := review.Review{
 		Name: name, Version: v, State: review.Rejected, Kind: review.NewVersion, Document: []byte("{}"),
 	}
 	for _, c := range []struct {
 		what   string
-		record func(context.Context, *notifying.Recorder) error
+		record func(recorder) error
 		want   []string
 	}{
-		{
-			"no versions", func(ctx context.Context, r *notifying.Recorder) error {
-				return r.RecordVersions(ctx, event.Published)
-			}, nil,
-		},
-		{"versions", func(ctx context.Context, r *notifying.Recorder) error {
-			return r.RecordVersions(ctx, event.Published, second, first)
-		}, []string{"published com.example/a@2.0.0 active {}", "published com.example/a@1.0.0 active {}"}},
-		{"a replacement", func(ctx context.Context, r *notifying.Recorder) error {
-			return r.RecordVersions(ctx, event.Replaced, first)
-		}, []string{"replaced com.example/a@1.0.0 active {}"}},
-		{"a server", func(ctx context.Context, r *notifying.Recorder) error {
-			return r.RecordServer(ctx, name, []registry.Record{first, second}, 2)
-		}, []string{"status com.example/a@ 2 versions, 2 documents"}},
-		{"a large server", func(ctx context.Context, r *notifying.Recorder) error {
-			return r.RecordServer(ctx, name, nil, 9000)
-		},
+		{"no versions", func(r recorder) error { return r.RecordVersions(ctx, event.Published) }, nil},
+		{"versions", func(r recorder) error { return r.RecordVersions(ctx, event.Published, second, first) },
+			[]string{"published com.example/a@2.0.0 active {}", "published com.example/a@1.0.0 active {}"}},
+		{"a replacement", func(r recorder) error { return r.RecordVersions(ctx, event.Replaced, first) },
+			[]string{"replaced com.example/a@1.0.0 active {}"}},
+		{"a server", func(r recorder) error { return r.RecordServer(ctx, name, []registry.Record{first, second}, 2) },
+			[]string{"status com.example/a@ 2 versions, 2 documents"}},
+		{"a large server", func(r recorder) error { return r.RecordServer(ctx, name, nil, 9000) },
 			[]string{"status com.example/a@ 9000 versions, 0 documents"}},
-		{"a review", func(ctx context.Context, r *notifying.Recorder) error {
-			return r.RecordReview(ctx, event.Rejected, decided)
-		},
+		{"a review", func(r recorder) error { return r.RecordReview(ctx, event.Rejected, decided) },
 			[]string{"rejected com.example/a@1.0.0 rejected"}},
-		{"quarantine", func(ctx context.Context, r *notifying.Recorder) error {
+		{"quarantine", func(r recorder) error {
 			return r.RecordQuarantined(ctx, registry.Quarantined{Name: name, Version: v, Reason: "it sends mail"})
 		}, []string{"quarantined com.example/a@1.0.0 it sends mail"}},
-		{"a release of a version", func(ctx context.Context, r *notifying.Recorder) error {
-			return r.RecordReleased(ctx, name, v)
-		},
+		{"a release of a version", func(r recorder) error { return r.RecordReleased(ctx, name, v) },
 			[]string{"released com.example/a@1.0.0 "}},
-		{"a release of a server", func(ctx context.Context, r *notifying.Recorder) error {
-			return r.RecordReleased(ctx, name, registry.Version{})
-		}, []string{"released com.example/a@ "}},
+		{"a release of a server", func(r recorder) error { return r.RecordReleased(ctx, name, registry.Version{}) },
+			[]string{"released com.example/a@ "}},
 	} {
 		fx := newFixture(t)
 		eventdatatest.AddWebhook(t, fx.webhooks)
-		if err := c.record(t.Context(), fx.Recorder); err != nil {
+		if err := c.record(fx.Recorder); err != nil {
 			t.Errorf("%s: %v", c.what, err)
 		}
 		got := eventdatatest.Take(t, fx.deliveries)
@@ -95,24 +84,16 @@ func TestRecordedForWhoWants(t *testing.T) {
 	t.Parallel()
 	fx := newFixture(t)
 	one, other := newRecord(t, "com.example/a", "1.0.0"), newRecord(t, "com.other/b", "1.0.0")
-	if err := fx.RecordVersions(t.Context(), event.Published, one); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, fx.RecordVersions(t.Context(), event.Published, one))
 	fx.addWebhook("status", draft("", "status"))
 	fx.addWebhook("other", draft("com.other/*", "published"))
-	if err := fx.RecordVersions(t.Context(), event.Published, one); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, fx.RecordVersions(t.Context(), event.Published, one))
 	if fx.encoder.written != 0 {
 		t.Errorf("the data of an event that no webhook wants was written %d times", fx.encoder.written)
 	}
 	fx.addWebhook("all", draft("*", "published", "status"))
-	if err := fx.RecordVersions(t.Context(), event.Published, one); err != nil {
-		t.Fatal(err)
-	}
-	if err := fx.RecordVersions(t.Context(), event.Published, other); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, fx.RecordVersions(t.Context(), event.Published, one))
+	must.Succeed(t, fx.RecordVersions(t.Context(), event.Published, other))
 	if fx.encoder.written != 2 {
 		t.Errorf("the data of two events was written %d times", fx.encoder.written)
 	}
@@ -135,26 +116,6 @@ func TestRecordedForWhoWants(t *testing.T) {
 	}
 }
 
-// TestRecordedInOrder checks that the versions of one call are delivered in their order.
-func TestRecordedInOrder(t *testing.T) {
-	t.Parallel()
-	fx := newFixture(t)
-	eventdatatest.AddWebhook(t, fx.webhooks)
-	versions := []string{"3.0.0", "1.0.0", "2.0.0"}
-	var list []registry.Record
-	for _, v := range versions {
-		list = append(list, newRecord(t, "com.example/a", v))
-	}
-	if err := fx.RecordVersions(t.Context(), event.Published, list...); err != nil {
-		t.Fatal(err)
-	}
-	for i, body := range eventdatatest.Take(t, fx.deliveries) {
-		if !strings.Contains(body, "@"+versions[i]+" ") {
-			t.Errorf("event %d is %s, want the version %s", i, body, versions[i])
-		}
-	}
-}
-
 // failingWebhooks fails to list.
 type failingWebhooks struct{ registrystore.Webhooks }
 
@@ -170,28 +131,26 @@ func (failingDeliveries) Add(context.Context, []event.Delivery) error { return e
 func TestRecordFails(t *testing.T) {
 	t.Parallel()
 	fx := newFixture(t)
-	one := newRecord(t, "com.example/a", "1.0.0")
 	ports := notifying.RecorderPorts{
 		Webhooks: failingWebhooks{fx.webhooks}, Deliveries: fx.deliveries, Encoder: fx.encoder, Clock: fx.clock,
 		Entropy: &secretstest.Entropy{},
 	}
-	if err := notifying.NewRecorder(ports).RecordVersions(t.Context(), event.Published, one); !errors.Is(err, errAway) {
-		t.Errorf("webhooks that cannot be listed: %v", err)
+	record := func(what string, want error) {
+		t.Helper()
+		one := newRecord(t, "com.example/a", "1.0.0")
+		err := notifying.NewRecorder(ports).RecordVersions(t.Context(), event.Published, one)
+		if !errors.Is(err, want) {
+			t.Errorf("%s: %v, want %v", what, err, want)
+		}
 	}
+	record("webhooks that cannot be listed", errAway)
 	ports.Webhooks, ports.Deliveries = fx.webhooks, failingDeliveries{fx.deliveries}
-	if err := notifying.NewRecorder(ports).RecordVersions(t.Context(), event.Published, one); err != nil {
-		t.Errorf("without webhooks: %v", err)
-	}
+	record("without webhooks", nil)
 	eventdatatest.AddWebhook(t, fx.webhooks)
-	if err := notifying.NewRecorder(ports).RecordVersions(t.Context(), event.Published, one); !errors.Is(err, errAway) {
-		t.Errorf("deliveries that cannot be added: %v", err)
-	}
+	record("deliveries that cannot be added", errAway)
 	ports.Deliveries = fx.deliveries
 	fx.encoder.fails = errors.New("no JSON")
-	if err := notifying.NewRecorder(ports).RecordVersions(t.Context(), event.Published, one); !errors.Is(err,
-		fx.encoder.fails) {
-		t.Errorf("an event that cannot be written: %v", err)
-	}
+	record("an event that cannot be written", fx.encoder.fails)
 	if got := eventdatatest.Take(t, fx.deliveries); len(got) != 0 {
 		t.Errorf("after failures, the events are %q", got)
 	}
@@ -226,39 +185,33 @@ func TestRecordedInTheTransaction(t *testing.T) {
 // once, before everything else, and everything again when each instance has heard of it.
 func TestPurges(t *testing.T) {
 	t.Parallel()
-	name := newName(t, "com.example/a")
+	ctx, name := t.Context(), newName(t, "com.example/a")
 	change := "[" + string(event.ServerKey("com.example/a")) + " servers allowlists]"
 	for _, c := range []struct {
 		what   string
-		record func(context.Context, *notifying.Recorder) error
+		record func(recorder) error
 		keys   string
 		waits  []time.Duration
 	}{
-		{"two versions", func(ctx context.Context, r *notifying.Recorder) error {
+		{"two versions", func(r recorder) error {
 			return r.RecordVersions(ctx, event.Published, newRecord(t, "com.example/a", "1.0.0"), newRecord(t, "com.example/a", "2.0.0"))
 		}, change, []time.Duration{event.PurgeAgain}},
-		{"a server", func(ctx context.Context, r *notifying.Recorder) error {
-			return r.RecordServer(ctx, name, nil, 9000)
-		}, change, []time.Duration{event.PurgeAgain}},
-		{"a review", func(ctx context.Context, r *notifying.Recorder) error {
+		{"a server", func(r recorder) error { return r.RecordServer(ctx, name, nil, 9000) },
+			change, []time.Duration{event.PurgeAgain}},
+		{"a review", func(r recorder) error {
 			return r.RecordReview(ctx, event.Rejected, review.Review{Name: name, Kind: review.NewVersion, Document: []byte("{}")})
 		}, "", nil},
-		{"quarantine", func(ctx context.Context, r *notifying.Recorder) error {
-			return r.RecordQuarantined(ctx, registry.Quarantined{Name: name})
-		}, change, []time.Duration{0, event.PurgeAgain}},
-		{"release", func(ctx context.Context, r *notifying.Recorder) error {
-			return r.RecordReleased(ctx, name, registry.Version{})
-		}, change, []time.Duration{event.PurgeAgain}},
-		{"a view", func(ctx context.Context, r *notifying.Recorder) error {
-			return r.RecordView(ctx, "team")
-		}, "[view-team]", []time.Duration{event.PurgeAgain}},
+		{"quarantine", func(r recorder) error { return r.RecordQuarantined(ctx, registry.Quarantined{Name: name}) },
+			change, []time.Duration{0, event.PurgeAgain}},
+		{"release", func(r recorder) error { return r.RecordReleased(ctx, name, registry.Version{}) },
+			change, []time.Duration{event.PurgeAgain}},
+		{"a view", func(r recorder) error { return r.RecordView(ctx, "team") },
+			"[view-team]", []time.Duration{event.PurgeAgain}},
 	} {
 		fx := newFixture(t)
 		fx.addWebhook("cache", draft("com.example/*", "purge"))
 		fx.addWebhook("other", draft("com.other/*", "purge"))
-		if err := c.record(t.Context(), fx.Recorder); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, c.record(fx.Recorder))
 		var waits []time.Duration
 		for _, d := range fx.dueAt("cache", epoch.Add(time.Hour)) {
 			waits = append(waits, d.NextAt.Sub(d.Since))

@@ -1,7 +1,6 @@
 package publisher
 
 import (
-	"slices"
 	"strings"
 	"testing"
 
@@ -101,14 +100,10 @@ func TestDomainPatterns(t *testing.T) {
 		{"example.com", "com.example", []string{"com.example/*", "com.example.*"}, []string{"com.example/*"}},
 		{"A.B.Example", "example.b.a", []string{"example.b.a/*", "example.b.a.*"}, []string{"example.b.a/*"}},
 	} {
-		d := mustDomain(t, test.domain)
-		if d.Namespace() != test.namespace {
-			t.Errorf("namespace of %s = %s, want %s", d, d.Namespace(), test.namespace)
-		}
+		d := parse(t, ParseDomain, test.domain)
+		wantEqual(t, d.Namespace(), test.namespace, "namespace of %s", d)
 		for m, want := range map[Method][]string{DNS: test.dns, HTTP: test.http} {
-			if got := patternTexts(d.Patterns(m)); !slices.Equal(got, want) {
-				t.Errorf("patterns of %s by %s = %q, want %q", d, m, got, want)
-			}
+			wantEqual(t, patternTexts(d.Patterns(m)), want, "patterns of %s by %s", d, m)
 		}
 	}
 }
@@ -116,19 +111,10 @@ func TestDomainPatterns(t *testing.T) {
 func TestLongNamespaceHasNoPatterns(t *testing.T) {
 	t.Parallel()
 	for length, want := range map[int]int{198: 1, 199: 0, 253: 0} {
-		if got := mustDomain(t, longDomain(length)).Patterns(HTTP); len(got) != want {
+		if got := parse(t, ParseDomain, longDomain(length)).Patterns(HTTP); len(got) != want {
 			t.Errorf("a domain of %d characters has patterns %q, want %d", length, got, want)
 		}
 	}
-}
-
-func mustDomain(t testing.TB, s string) Domain {
-	t.Helper()
-	d, err := ParseDomain(s)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return d
 }
 
 func patternTexts(list []registry.Pattern) []string {

@@ -12,6 +12,7 @@ import (
 
 	"github.com/tollgate-dev/tollgate/core/fault"
 	"github.com/tollgate-dev/tollgate/core/registry"
+	"github.com/tollgate-dev/tollgate/test/must"
 )
 
 var (
@@ -77,6 +78,16 @@ func TestNewPolicyDefaults(t *testing.T) {
 func TestNewPolicyRefuses(t *testing.T) {
 	t.Parallel()
 	long := strings.Repeat("a", 600)
+	text := func(member func(*Draft) *string) func(string) func(*Draft) {
+		return func(value string) func(*Draft) { return func(d *Draft) { *member(d) = value } }
+	}
+	pattern := text(func(d *Draft) *string { return &d.Pattern })
+	domain := text(func(d *Draft) *string { return &d.Domain })
+	issuer := text(func(d *Draft) *string { return &d.Issuer })
+	claim := func(name, value string) func(*Draft) {
+		return func(d *Draft) { d.Claims = map[string]string{name: value} }
+	}
+	actions := func(list ...string) func(*Draft) { return func(d *Draft) { d.Actions = list } }
 	for defect, test := range map[string]struct {
 		method  Method
 		damage  func(*Draft)
@@ -84,116 +95,84 @@ func TestNewPolicyRefuses(t *testing.T) {
 	}{
 		"no method":      {DNS, func(d *Draft) { d.Method = "" }, "method must be"},
 		"unknown method": {DNS, func(d *Draft) { d.Method = "email" }, "method must be"},
-		"no pattern":     {DNS, func(d *Draft) { d.Pattern = "" }, "pattern is missing"},
-		"bad pattern":    {DNS, func(d *Draft) { d.Pattern = "com.*/x" }, "pattern: resource pattern"},
+		"no pattern":     {DNS, pattern(""), "pattern is missing"},
+		"bad pattern":    {DNS, pattern("com.*/x"), "pattern: resource pattern"},
 		"reserved pattern": {
-			OIDC, func(d *Draft) { d.Pattern = "com.reserved/x" },
+			OIDC, pattern("com.reserved/x"),
 			"pattern com.reserved/x covers the reserved namespace com.reserved/*",
 		},
-		"above a reserved pattern": {OIDC, func(d *Draft) { d.Pattern = "com.*" }, "pattern com.* covers the reserved"},
-		"unknown action": {
-			DNS, func(d *Draft) { d.Actions = []string{"publish", "edit"} }, "actions: action must be",
-		},
-		"empty action": {DNS, func(d *Draft) { d.Actions = []string{""} }, "actions: action must be"},
-		"action twice": {
-			DNS, func(d *Draft) { d.Actions = []string{"publish", "publish"} }, "actions has publish twice",
-		},
+		"above a reserved pattern": {OIDC, pattern("com.*"), "pattern com.* covers the reserved"},
+		"unknown action":           {DNS, actions("publish", "edit"), "actions: action must be"},
+		"empty action":             {DNS, actions(""), "actions: action must be"},
+		"action twice":             {DNS, actions("publish", "publish"), "actions has publish twice"},
 		"expired": {
 			DNS, func(d *Draft) { d.ExpiresAt = draftTime }, "expiresAt must be in the future",
 		},
 
-		"everything":      {DNS, func(d *Draft) { d.Pattern = "*" }, "pattern * covers the reserved"},
-		"no domain":       {HTTP, func(d *Draft) { d.Domain = "" }, "domain must not be empty"},
-		"bad domain":      {HTTP, func(d *Draft) { d.Domain = "localhost" }, "domain must have a dot"},
-		"long domain":     {HTTP, func(d *Draft) { d.Domain = longDomain(199) }, "domain must be shorter"},
+		"everything":      {DNS, pattern("*"), "pattern * covers the reserved"},
+		"no domain":       {HTTP, domain(""), "domain must not be empty"},
+		"bad domain":      {HTTP, domain("localhost"), "domain must have a dot"},
+		"long domain":     {HTTP, domain(longDomain(199)), "domain must be shorter"},
 		"bad fingerprint": {DNS, func(d *Draft) { d.KeyFingerprint = "ed25519:1" }, "keyFingerprint must be"},
 		"issuer for dns": {
-			DNS, func(d *Draft) { d.Issuer = "https://ci.example" }, "issuer has no meaning for method dns",
+			DNS, issuer("https://ci.example"), "issuer has no meaning for method dns",
 		},
 		"subject for http": {HTTP, func(d *Draft) { d.Subject = "a" }, "subject has no meaning for method http"},
-		"claims for dns": {
-			DNS, func(d *Draft) { d.Claims = map[string]string{"a": "b"} }, "claims has no meaning for method dns",
-		},
+		"claims for dns":   {DNS, claim("a", "b"), "claims has no meaning for method dns"},
 		"another namespace": {
-			DNS, func(d *Draft) { d.Pattern = "com.other/*" },
+			DNS, pattern("com.other/*"),
 			"pattern com.other/* is not within what a proof of example.com by dns proves: com.example/* and com.example.*",
 		},
-		"a longer label": {
-			DNS, func(d *Draft) { d.Pattern = "com.example*" }, "pattern com.example* is not within",
-		},
-		"a label that begins": {
-			DNS, func(d *Draft) { d.Pattern = "com.examples/*" }, "pattern com.examples/* is not within",
-		},
-		"the domain above": {DNS, func(d *Draft) { d.Pattern = "com/*" }, "pattern com/* is not within"},
-		"upper case": {
-			DNS, func(d *Draft) { d.Pattern = "Com.example/*" }, "pattern Com.example/* is not within",
-		},
+		"a longer label":      {DNS, pattern("com.example*"), "pattern com.example* is not within"},
+		"a label that begins": {DNS, pattern("com.examples/*"), "pattern com.examples/* is not within"},
+		"the domain above":    {DNS, pattern("com/*"), "pattern com/* is not within"},
+		"upper case":          {DNS, pattern("Com.example/*"), "pattern Com.example/* is not within"},
 		"a subdomain by http": {
-			HTTP, func(d *Draft) { d.Pattern = "com.example.a/*" },
+			HTTP, pattern("com.example.a/*"),
 			"pattern com.example.a/* is not within what a proof of example.com by http proves: com.example/*",
 		},
 
-		"domain for oidc": {
-			OIDC, func(d *Draft) { d.Domain = "example.com" }, "domain has no meaning for method oidc",
-		},
+		"domain for oidc": {OIDC, domain("example.com"), "domain has no meaning for method oidc"},
 		"fingerprint for GitHub": {
 			GitHubOIDC, func(d *Draft) { d.KeyFingerprint = "ed25519:12345678" },
 			"keyFingerprint has no meaning for method github-oidc",
 		},
-		"no issuer": {OIDC, func(d *Draft) { d.Issuer = "" }, "issuer is missing"},
+		"no issuer": {OIDC, issuer(""), "issuer is missing"},
 		"unknown issuer": {
-			OIDC, func(d *Draft) { d.Issuer = "https://evil.example" },
+			OIDC, issuer("https://evil.example"),
 			`issuer "https://evil.example" is not configured for oidc`,
 		},
 		"issuer with a slash": {
 			OIDC, func(d *Draft) { d.Issuer += "/" }, "issuer \"https://ci.example/\" is not configured",
 		},
 		"GitHub's issuer": {
-			OIDC, func(d *Draft) { d.Issuer = "https://github.example" },
+			OIDC, issuer("https://github.example"),
 			"issuer \"https://github.example\" is not configured for oidc",
 		},
 		"GitHub, other issuer": {
-			GitHubOIDC, func(d *Draft) { d.Issuer = "https://ci.example" },
+			GitHubOIDC, issuer("https://ci.example"),
 			"issuer \"https://ci.example\" is not configured for github-oidc",
 		},
 		"bad subject":           {OIDC, func(d *Draft) { d.Subject = "*" }, "subject must not begin"},
 		"no subject and claims": {OIDC, func(d *Draft) { d.Subject = "" }, "subject and claims are both missing"},
-		"GitHub, neither": {
-			GitHubOIDC, func(d *Draft) { d.Claims = nil }, "subject and claims are both missing",
-		},
+		"GitHub, neither":       {GitHubOIDC, func(d *Draft) { d.Claims = nil }, "subject and claims are both missing"},
 		"17 claims": {
 			OIDC, func(d *Draft) { d.Claims = numberedClaims(17) }, "claims must have at most 16 members, and has 17",
 		},
-		"claim without name": {
-			OIDC, func(d *Draft) { d.Claims = map[string]string{"": "x"} }, "claims: a name must have",
-		},
-		"long name of a claim": {
-			OIDC, func(d *Draft) { d.Claims = map[string]string{long[:129]: "x"} }, "claims: a name must have 1 to 128",
-		},
-		"control in a claim name": {
-			OIDC, func(d *Draft) { d.Claims = map[string]string{"a\n": "x"} }, "claims: a name must have",
-		},
-		"claim without value": {
-			OIDC, func(d *Draft) { d.Claims = map[string]string{"ref": ""} }, "claims.ref must have 1 to 512",
-		},
-		"long claim": {
-			OIDC, func(d *Draft) { d.Claims = map[string]string{"ref": long[:513]} }, "claims.ref must have 1 to 512",
-		},
-		"control in a claim": {
-			OIDC, func(d *Draft) { d.Claims = map[string]string{"ref": "a\x00"} }, "claims.ref must have",
-		},
-		"claim that is not UTF-8": {
-			OIDC, func(d *Draft) { d.Claims = map[string]string{"ref": "\xff"} }, "claims.ref must have",
-		},
-		"claim with a star": {
-			OIDC, func(d *Draft) { d.Claims = map[string]string{"ref": "refs/*"} }, `claims.ref has a "*"`,
-		},
+		"claim without name":      {OIDC, claim("", "x"), "claims: a name must have"},
+		"long name of a claim":    {OIDC, claim(long[:129], "x"), "claims: a name must have 1 to 128"},
+		"control in a claim name": {OIDC, claim("a\n", "x"), "claims: a name must have"},
+		"claim without value":     {OIDC, claim("ref", ""), "claims.ref must have 1 to 512"},
+		"long claim":              {OIDC, claim("ref", long[:513]), "claims.ref must have 1 to 512"},
+		"control in a claim":      {OIDC, claim("ref", "a\x00"), "claims.ref must have"},
+		"claim that is not UTF-8": {OIDC, claim("ref", "\xff"), "claims.ref must have"},
+		"claim with a star":       {OIDC, claim("ref", "refs/*"), `claims.ref has a "*"`},
 	} {
 		d := goodDraft(test.method)
 		mustPolicy(t, d)
 		test.damage(&d)
 		rules := draftRules
-		rules.Reserved = []registry.Pattern{mustPattern(t, "com.reserved/*")}
+		rules.Reserved = []registry.Pattern{parse(t, registry.ParsePattern, "com.reserved/*")}
 		p, err := NewPolicy(d, rules, draftTime)
 		if !fault.Is(err, fault.Invalid) || !strings.HasPrefix(err.Error(), test.message) || p.Method != "" {
 			t.Errorf("%s: NewPolicy = %+v, %v, want a fault that begins with %q", defect, p, err, test.message)
@@ -303,9 +282,7 @@ func TestGitHubPolicyNamesRepositoryOrOwner(t *testing.T) {
 		} else if err != nil {
 			t.Error(err)
 		}
-		if got != test.want {
-			t.Errorf("a policy for subject %q and claims %v: %q, want %q", test.subject, test.claims, got, test.want)
-		}
+		wantEqual(t, got, test.want, "a policy for subject %q and claims %v", test.subject, test.claims)
 	}
 }
 
@@ -315,9 +292,7 @@ func TestPolicyByDomainIsWithinItsNamespace(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		domain, err := ParseDomain(rapid.StringMatching(`[ab]{1,2}(\.[ab]{1,2}){1,2}`).Draw(t, "domain"))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		namespace := domain.Namespace()
 		d := Draft{Method: rapid.SampledFrom([]string{"dns", "http"}).Draw(t, "method"), Domain: domain.String()}
 		start := rapid.IntRange(0, len(namespace)).Draw(t, "length")
@@ -340,15 +315,6 @@ func mustPolicy(t testing.TB, d Draft) Policy {
 	p, err := NewPolicy(d, draftRules, draftTime)
 	if err != nil {
 		t.Fatalf("NewPolicy(%+v) = %v", d, err)
-	}
-	return p
-}
-
-func mustPattern(t testing.TB, s string) registry.Pattern {
-	t.Helper()
-	p, err := registry.ParsePattern(s)
-	if err != nil {
-		t.Fatal(err)
 	}
 	return p
 }

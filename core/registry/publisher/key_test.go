@@ -16,6 +16,7 @@ import (
 	"testing"
 
 	"github.com/tollgate-dev/tollgate/core/fault"
+	"github.com/tollgate-dev/tollgate/test/must"
 )
 
 func TestParseKey(t *testing.T) {
@@ -41,9 +42,7 @@ func TestParseKeyRefuses(t *testing.T) {
 	private, p384 := newP384(t)
 	compressed := elliptic.MarshalCompressed(elliptic.P384(), private.X, private.Y)
 	uncompressed, err := private.PublicKey.Bytes()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	ed := newEd25519(t, 1).encoded
 	for defect, test := range map[string]struct {
 		algorithm Algorithm
@@ -116,9 +115,7 @@ func TestParseKeyRefusesSmallOrder(t *testing.T) {
 	for _, y := range smallOrder {
 		for _, sign := range []byte{0, 0x80} {
 			raw, err := hex.DecodeString(y)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, err)
 			raw[31] |= sign
 			if !canForge(raw) {
 				t.Errorf("no signature was forged for key %x", raw)
@@ -170,26 +167,24 @@ func TestVerifyEd25519(t *testing.T) {
 		public, _ := hex.DecodeString(test.public)
 		message, _ := hex.DecodeString(test.message)
 		k, err := ParseKey(Ed25519, encodeKey(public))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		for _, text := range []string{test.signature, strings.ToUpper(test.signature)} {
-			if !k.Verify(message, mustSignature(t, text)) {
+			if !k.Verify(message, parse(t, ParseSignature, text)) {
 				t.Errorf("%s does not verify %s", k, text)
 			}
 		}
-		if k.Verify(append(message, 0), mustSignature(t, test.signature)) {
+		if k.Verify(append(message, 0), parse(t, ParseSignature, test.signature)) {
 			t.Errorf("%s verifies the signature of another message", k)
 		}
 		for _, text := range []string{
 			test.signature[2:], test.signature + "00", test.signature + strings.Repeat("00", 32), test.signature[:64],
 		} {
-			if k.Verify(message, mustSignature(t, text)) {
+			if k.Verify(message, parse(t, ParseSignature, text)) {
 				t.Errorf("%s verifies a signature of %d characters", k, len(text))
 			}
 		}
-		if newEd25519(t, 1).Verify(message, mustSignature(t, test.signature)) ||
-			(Key{}).Verify(message, mustSignature(t, test.signature)) {
+		if newEd25519(t, 1).Verify(message, parse(t, ParseSignature, test.signature)) ||
+			(Key{}).Verify(message, parse(t, ParseSignature, test.signature)) {
 			t.Error("another key verifies the signature")
 		}
 	}
@@ -208,9 +203,7 @@ func TestVerifyP384(t *testing.T) {
 	mirrored, _ := base64.StdEncoding.DecodeString(k.encoded)
 	mirrored[0] ^= 1 // the point with the other y
 	opposite, err := ParseKey(ECDSAP384, encodeKey(mirrored))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	for name, wrong := range map[string]Key{
 		"another key": other, "the opposite point": opposite, "an ed25519 key": newEd25519(t, 1), "the zero key": {},
 	} {
@@ -368,9 +361,7 @@ func ed25519Private(seed byte) ed25519.PrivateKey {
 func newEd25519(t testing.TB, seed byte) Key {
 	t.Helper()
 	k, err := ParseKey(Ed25519, encodeKey(ed25519Private(seed)[32:]))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	return k
 }
 
@@ -378,13 +369,9 @@ func newEd25519(t testing.TB, seed byte) Key {
 func newP384(t testing.TB) (*ecdsa.PrivateKey, Key) {
 	t.Helper()
 	private, err := ecdsa.GenerateKey(elliptic.P384(), rand.Reader)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	k, err := ParseKey(ECDSAP384, encodeKey(elliptic.MarshalCompressed(elliptic.P384(), private.X, private.Y)))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	return private, k
 }
 
@@ -393,21 +380,10 @@ func signP384(t testing.TB, private *ecdsa.PrivateKey, message []byte) []byte {
 	t.Helper()
 	digest := sha512.Sum384(message)
 	r, s, err := ecdsa.Sign(rand.Reader, private, digest[:])
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	signature := make([]byte, 96)
 	r.FillBytes(signature[:48])
 	s.FillBytes(signature[48:])
-	return signature
-}
-
-func mustSignature(t testing.TB, s string) Signature {
-	t.Helper()
-	signature, err := ParseSignature(s)
-	if err != nil {
-		t.Fatal(err)
-	}
 	return signature
 }
 

@@ -3,6 +3,7 @@ package publisher
 import (
 	"fmt"
 	"maps"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -11,6 +12,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/tollgate-dev/tollgate/core/registry"
+	"github.com/tollgate-dev/tollgate/test/must"
 )
 
 const week = 7 * 24 * time.Hour
@@ -29,20 +31,20 @@ func gitHubProof() Proof {
 
 func TestAdmits(t *testing.T) {
 	t.Parallel()
+	fingerprint := func(k Key) Fingerprint { return parse(t, ParseFingerprint, k.Fingerprint()) }
+	subject := func(s string) SubjectPattern { return parse(t, ParseSubjectPattern, s) }
 	k, other := newEd25519(t, 1), newEd25519(t, 2)
-	byDomain := Proof{Method: DNS, Domain: mustDomain(t, "example.com"), Key: k}
+	byDomain := Proof{Method: DNS, Domain: parse(t, ParseDomain, "example.com"), Key: k}
 	byToken := gitHubProof()
 	for name, test := range map[string]struct {
 		proof  Proof
 		change func(*Policy, *Proof)
 		want   Mismatch
 	}{
-		"domain": {byDomain, func(*Policy, *Proof) {}, ""},
-		"pinned": {
-			byDomain, func(p *Policy, _ *Proof) { p.Fingerprint = mustFingerprint(t, k.Fingerprint()) }, "",
-		},
+		"domain":  {byDomain, func(*Policy, *Proof) {}, ""},
+		"pinned":  {byDomain, func(p *Policy, _ *Proof) { p.Fingerprint = fingerprint(k) }, ""},
 		"token":   {byToken, func(*Policy, *Proof) {}, ""},
-		"subject": {byToken, func(p *Policy, _ *Proof) { p.Subject = mustSubject(t, "repo:acme/*") }, ""},
+		"subject": {byToken, func(p *Policy, _ *Proof) { p.Subject = subject("repo:acme/*") }, ""},
 		"bound": {
 			byToken, func(p *Policy, _ *Proof) { p.Bound = map[string]string{"repository_id": "7"} }, "",
 		},
@@ -54,21 +56,19 @@ func TestAdmits(t *testing.T) {
 		"never used": {byDomain, func(p *Policy, _ *Proof) { p.GoneSince = draftTime.Add(-week) }, ""},
 
 		"another domain": {
-			byDomain, func(_ *Policy, f *Proof) { f.Domain = mustDomain(t, "example.org") }, OtherProof,
+			byDomain, func(_ *Policy, f *Proof) { f.Domain = parse(t, ParseDomain, "example.org") }, OtherProof,
 		},
 		"a domain below": {
-			byDomain, func(_ *Policy, f *Proof) { f.Domain = mustDomain(t, "a.example.com") }, OtherProof,
+			byDomain, func(_ *Policy, f *Proof) { f.Domain = parse(t, ParseDomain, "a.example.com") }, OtherProof,
 		},
 		"http for dns":     {byDomain, func(_ *Policy, f *Proof) { f.Method = HTTP }, OtherProof},
 		"dns for http":     {byDomain, func(p *Policy, _ *Proof) { p.Method = HTTP }, OtherProof},
 		"domain for token": {byToken, func(p *Policy, _ *Proof) { p.Method = DNS }, OtherProof},
 		"oidc for GitHub":  {byToken, func(_ *Policy, f *Proof) { f.Method = OIDC }, OtherProof},
-		"another key": {
-			byDomain, func(p *Policy, _ *Proof) { p.Fingerprint = mustFingerprint(t, other.Fingerprint()) }, OtherKey,
-		},
-		"another issuer": {byToken, func(_ *Policy, f *Proof) { f.Identity.Issuer += "/" }, OtherProof},
+		"another key":      {byDomain, func(p *Policy, _ *Proof) { p.Fingerprint = fingerprint(other) }, OtherKey},
+		"another issuer":   {byToken, func(_ *Policy, f *Proof) { f.Identity.Issuer += "/" }, OtherProof},
 		"another subject": {
-			byToken, func(p *Policy, _ *Proof) { p.Subject = mustSubject(t, "repo:acme-evil/*") }, OtherProof,
+			byToken, func(p *Policy, _ *Proof) { p.Subject = subject("repo:acme-evil/*") }, OtherProof,
 		},
 		"another claim": {
 			byToken, func(_ *Policy, f *Proof) { f.Identity.Claims["repository"] = "acme/toolz" }, OtherProof,
@@ -107,16 +107,12 @@ func TestAdmits(t *testing.T) {
 		proof := test.proof
 		proof.Identity.Claims = maps.Clone(proof.Identity.Claims)
 		test.change(&p, &proof)
-		if got := p.Admits(&proof, draftTime, week); got != test.want {
-			t.Errorf("%s: Admits = %q, want %q", name, got, test.want)
-		}
+		wantEqual(t, p.Admits(&proof, draftTime, week), test.want, "%s: Admits", name)
 		want := test.want
 		if want == Ended || want == KeyGone {
 			want = "" // they are states
 		}
-		if got := p.Compare(&proof); got != want {
-			t.Errorf("%s: Compare = %q, want %q", name, got, want)
-		}
+		wantEqual(t, p.Compare(&proof), want, "%s: Compare", name)
 	}
 }
 
@@ -136,9 +132,8 @@ func TestState(t *testing.T) {
 		"key gone and at end":   {draftTime, draftTime.Add(-week), Expired},
 		"key gone, end to come": {draftTime.Add(1), draftTime.Add(-week), Unproven},
 	} {
-		if got := (&Policy{ExpiresAt: test.expires, GoneSince: test.gone}).State(draftTime, week); got != test.want {
-			t.Errorf("%s: state = %s, want %s", name, got, test.want)
-		}
+		wantEqual(t, (&Policy{ExpiresAt: test.expires, GoneSince: test.gone}).State(draftTime, week), test.want,
+			"%s: state", name)
 	}
 }
 
@@ -210,13 +205,9 @@ func TestFirstUseBindsToIDs(t *testing.T) {
 		p := mustPolicy(t, d)
 		p.Bound = map[string]string{} // as a store may return it
 		p, _ = p.Use(&proof, draftTime)
-		if m := p.Compare(&proof); m != "" {
-			t.Errorf("%+v: the policy does not admit the token of its first use: %s", test, m)
-		}
+		wantEqual(t, p.Compare(&proof), "", "%+v: the policy does not admit the token of its first use", test)
 		again, _ := p.Use(&proof, draftTime)
-		if !maps.Equal(again.Bound, p.Bound) {
-			t.Errorf("%+v: the second use changed the IDs to %v", test, again.Bound)
-		}
+		wantEqual(t, again.Bound, p.Bound, "%+v: the second use changed the IDs to", test)
 		for claim, bound := range map[string]bool{"repository_id": test.repository, "repository_owner_id": test.own} {
 			for _, value := range []string{"8", ""} {
 				if d.Claims[claim] != "" {
@@ -227,9 +218,7 @@ func TestFirstUseBindsToIDs(t *testing.T) {
 				if value == "" {
 					delete(other.Identity.Claims, claim)
 				}
-				if got := p.Compare(&other) == OtherOwner; got != bound {
-					t.Errorf("%+v: refused with %s %q: %t, want %t", test, claim, value, got, bound)
-				}
+				wantEqual(t, p.Compare(&other) == OtherOwner, bound, "%+v: refused with %s %q", test, claim, value)
 			}
 		}
 	}
@@ -276,7 +265,7 @@ func TestFindKey(t *testing.T) {
 	} {
 		p := mustPolicy(t, goodDraft(DNS))
 		if test.pinned {
-			p.Fingerprint = mustFingerprint(t, own.Fingerprint())
+			p.Fingerprint = parse(t, ParseFingerprint, own.Fingerprint())
 		}
 		if test.used {
 			p.UsedKey = own.String()
@@ -292,16 +281,15 @@ func TestFindKey(t *testing.T) {
 func TestUnprovenPolicyReturnsWithItsKey(t *testing.T) {
 	t.Parallel()
 	own, thief := newEd25519(t, 1), newEd25519(t, 2)
-	proof := Proof{Method: DNS, Domain: mustDomain(t, "example.com"), Key: own}
+	proof := Proof{Method: DNS, Domain: parse(t, ParseDomain, "example.com"), Key: own}
 	p, _ := mustPolicy(t, goodDraft(DNS)).Use(&proof, draftTime)
 	p = p.Checked(p.FindKey(nil, Active), draftTime)
 	later := draftTime.Add(week)
 	if p = p.Checked(p.FindKey([]Key{thief}, p.State(later, week)), later); p.State(later, week) != Unproven {
 		t.Errorf("the state is %s with the key of another owner", p.State(later, week))
 	}
-	if m := p.Admits(&Proof{Method: DNS, Domain: proof.Domain, Key: thief}, later, week); m != KeyGone {
-		t.Errorf("a proof with the key of another owner: %q", m)
-	}
+	wantEqual(t, p.Admits(&Proof{Method: DNS, Domain: proof.Domain, Key: thief}, later, week), KeyGone,
+		"a proof with the key of another owner")
 	if p = p.Checked(p.FindKey([]Key{thief, own}, p.State(later, week)), later); p.State(later, week) != Active {
 		t.Errorf("the state is %s with the own key", p.State(later, week))
 	}
@@ -355,9 +343,7 @@ func drawPolicy(t *rapid.T, keys []Key) Policy {
 		d.ExpiresAt = draftTime.Add(2 * time.Hour)
 	}
 	p, err := NewPolicy(d, draftRules, draftTime)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	if proof := drawProof(t, keys); rapid.Bool().Draw(t, "used") && p.Compare(&proof) == "" {
 		p, _ = p.Use(&proof, draftTime)
 	}
@@ -395,9 +381,7 @@ func TestClaimsAreComparedExactly(t *testing.T) {
 		d := goodDraft(OIDC)
 		d.Claims = claims
 		p, err := NewPolicy(d, draftRules, draftTime)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		proof := Proof{
 			Method: OIDC, Identity: Identity{
 				Issuer: d.Issuer, Subject: "project:acme/tools", Claims: maps.Clone(claims),
@@ -438,11 +422,18 @@ func BenchmarkAdmits(b *testing.B) {
 	}
 }
 
-func mustFingerprint(t testing.TB, s string) Fingerprint {
+// wantEqual checks that both are deeply equal.
+func wantEqual[V any](t *testing.T, got, want V, what string, args ...any) {
 	t.Helper()
-	f, err := ParseFingerprint(s)
-	if err != nil {
-		t.Fatal(err)
+	if !reflect.DeepEqual(got, want) {
+		t.Errorf(what+": got %v, want %v", append(args, got, want)...)
 	}
-	return f
+}
+
+// parse returns the value of a text that has no defect.
+func parse[V any](t testing.TB, parser func(string) (V, error), text string) V {
+	t.Helper()
+	v, err := parser(text)
+	must.Succeed(t, err)
+	return v
 }

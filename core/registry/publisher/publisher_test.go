@@ -9,6 +9,7 @@ import (
 
 	"github.com/tollgate-dev/tollgate/core/fault"
 	"github.com/tollgate-dev/tollgate/core/registry"
+	"github.com/tollgate-dev/tollgate/test/must"
 )
 
 func TestParseMethod(t *testing.T) {
@@ -59,13 +60,9 @@ func TestPermissionAllowsItsPatternOnly(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		pattern, err := registry.ParsePattern(rapid.StringMatching(`[ab][ab.]{0,3}(/[ab]{0,2}\*|\*|/[ab]{1,2})`).
 			Draw(t, "pattern"))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		name, err := registry.ParseName(rapid.StringMatching(`[ab][ab.]{0,3}/[ab]{1,3}`).Draw(t, "name"))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		p := Permission{
 			Pattern: pattern,
 			Actions: rapid.SliceOfDistinct(rapid.SampledFrom([]Action{Publish, Status}), rapid.ID[Action]).
@@ -87,7 +84,8 @@ func TestPermissionAllowsItsPatternOnly(t *testing.T) {
 
 func TestProofSubject(t *testing.T) {
 	t.Parallel()
-	byDomain := Proof{Method: DNS, Domain: mustDomain(t, "example.com"), Identity: Identity{Issuer: "i", Subject: "s"}}
+	domain := parse(t, ParseDomain, "example.com")
+	byDomain := Proof{Method: DNS, Domain: domain, Identity: Identity{Issuer: "i", Subject: "s"}}
 	byToken := Proof{Method: OIDC, Identity: Identity{Issuer: "https://ci.example", Subject: "job:7"}}
 	if byDomain.Subject() != "example.com" || byToken.Subject() != "https://ci.example job:7" {
 		t.Errorf("subjects are %q and %q", byDomain.Subject(), byToken.Subject())
@@ -96,6 +94,7 @@ func TestProofSubject(t *testing.T) {
 
 func TestOpenPermissions(t *testing.T) {
 	t.Parallel()
+	domain := parse(t, ParseDomain, "example.com")
 	owner := func(m Method, name string) Proof {
 		return Proof{
 			Method: m, Identity: Identity{
@@ -107,12 +106,8 @@ func TestOpenPermissions(t *testing.T) {
 		proof Proof
 		want  []string
 	}{
-		"dns": {
-			Proof{Method: DNS, Domain: mustDomain(t, "example.com")}, []string{"com.example/*", "com.example.*"},
-		},
-		"http": {
-			Proof{Method: HTTP, Domain: mustDomain(t, "example.com")}, []string{"com.example/*"},
-		},
+		"dns":                     {Proof{Method: DNS, Domain: domain}, []string{"com.example/*", "com.example.*"}},
+		"http":                    {Proof{Method: HTTP, Domain: domain}, []string{"com.example/*"}},
 		"GitHub":                  {owner(GitHubOIDC, "Acme-1"), []string{"io.github.Acme-1/*"}},
 		"another issuer":          {owner(OIDC, "acme"), nil},
 		"no owner":                {owner(GitHubOIDC, ""), nil},
@@ -131,8 +126,6 @@ func TestOpenPermissions(t *testing.T) {
 				t.Errorf("%s: the permission is %+v", name, p)
 			}
 		}
-		if !slices.Equal(got, test.want) {
-			t.Errorf("%s: the patterns are %q, want %q", name, got, test.want)
-		}
+		wantEqual(t, got, test.want, "%s: the patterns", name)
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"github.com/tollgate-dev/tollgate/core/audit"
 	"github.com/tollgate-dev/tollgate/core/registry"
 	"github.com/tollgate-dev/tollgate/core/registry/publisher"
+	"github.com/tollgate-dev/tollgate/test/must"
 )
 
 // TestRefusedConcerns checks whom a refused proof concerns, and which names it suggests to them.
@@ -17,9 +18,7 @@ func TestRefusedConcerns(t *testing.T) {
 		for _, d := range drafts {
 			d.Pattern = "com.example/*"
 			p, err := publisher.NewPolicy(d, rules, time.Date(2026, time.November, 21, 12, 0, 0, 0, time.UTC))
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, err)
 			list = append(list, p)
 		}
 		return list
@@ -92,9 +91,7 @@ func TestRefusedConcerns(t *testing.T) {
 			var grants []registry.Pattern
 			for _, g := range test.grants {
 				p, err := registry.ParsePattern(g)
-				if err != nil {
-					t.Fatal(err)
-				}
+				must.Succeed(t, err)
 				grants = append(grants, p)
 			}
 			got := "no"

@@ -8,6 +8,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/tollgate-dev/tollgate/core/fault"
+	"github.com/tollgate-dev/tollgate/test/must"
 )
 
 func TestSubjectPatternMatches(t *testing.T) {
@@ -53,11 +54,9 @@ func TestSubjectPatternMatches(t *testing.T) {
 			"system:serviceaccount:builds:publisher": true, "system:serviceaccount:builds-evil:publisher": false,
 		},
 	} {
-		p := mustSubject(t, pattern)
+		p := parse(t, ParseSubjectPattern, pattern)
 		for subject, want := range subjects {
-			if got := p.Matches(subject); got != want {
-				t.Errorf("%q matches %q: %t, want %t", pattern, subject, got, want)
-			}
+			wantEqual(t, p.Matches(subject), want, "%q matches %q", pattern, subject)
 		}
 	}
 }
@@ -88,9 +87,7 @@ func TestSubjectPatternIsExpression(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		p, err := ParseSubjectPattern(rapid.StringMatching(`([ab:/][ab:/*]{0,9})?`).Draw(t, "pattern"))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		subject := rapid.StringMatching(`[ab:/]{0,12}`).Draw(t, "subject")
 		if rapid.Bool().Draw(t, "similar") {
 			subject = drawSubject(t, p)
@@ -109,9 +106,7 @@ func TestInnerStarCrossesNoSeparator(t *testing.T) {
 		after := rapid.StringMatching(`[a-z:/]{1,8}`).Draw(t, "after")
 		between := rapid.StringMatching(`[0-9:/]{0,8}`).Draw(t, "between")
 		p, err := ParseSubjectPattern(before + "*" + after)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		if got, want := p.Matches(before+between+after), !strings.ContainsAny(between, ":/"); got != want {
 			t.Fatalf("%q matches %q: %t, want %t", p, before+between+after, got, want)
 		}
@@ -138,13 +133,4 @@ func subjectExpression(pattern string) *regexp.Regexp {
 		pattern, end = strings.TrimSuffix(pattern, "*"), `.+`
 	}
 	return regexp.MustCompile(`(?s)\A` + strings.ReplaceAll(regexp.QuoteMeta(pattern), `\*`, `[^/:]*`) + end + `\z`)
-}
-
-func mustSubject(t testing.TB, s string) SubjectPattern {
-	t.Helper()
-	p, err := ParseSubjectPattern(s)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return p
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/tollgate-dev/tollgate/core/fault"
 	"github.com/tollgate-dev/tollgate/core/registry"
 	"github.com/tollgate-dev/tollgate/core/registry/publishing"
+	"github.com/tollgate-dev/tollgate/test/must"
 )
 
 // TestCheck: Check has a finding for each check of Publish, changes nothing and records nothing, also
@@ -25,11 +26,9 @@ func TestCheck(t *testing.T) {
 		refusals map[string]error
 		want     []string
 	}{
-		"all right":   {body: document("2.0.0"), want: good},
-		"not trusted": {body: document("2.0.0"), token: untrustedToken, want: good},
-		"published before": {body: document("1.0.0"), want: []string{
-			good[0], good[1], "the version is new: refused",
-		}},
+		"all right":        {body: document("2.0.0"), want: good},
+		"not trusted":      {body: document("2.0.0"), token: untrustedToken, want: good},
+		"published before": {body: document("1.0.0"), want: []string{good[0], good[1], "the version is new: refused"}},
 		"no grant": {body: strings.ReplaceAll(document("2.0.0"), "com.example", "com.example2"), want: []string{
 			"your permission: refused", good[1], good[2],
 		}},
@@ -68,9 +67,7 @@ func TestCheck(t *testing.T) {
 				token = trustedToken
 			}
 			findings, err := p.Check(t.Context(), w.callers(token), []byte(c.body))
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, err)
 			var got []string
 			for _, f := range findings {
 				state := "ok"
@@ -109,8 +106,6 @@ func TestCheckRefuses(t *testing.T) {
 func mustName(t *testing.T) registry.Name {
 	t.Helper()
 	name, err := registry.ParseName(serverName)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	return name
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/tollgate-dev/tollgate/core/registry"
 	"github.com/tollgate-dev/tollgate/core/registry/browsing"
 	"github.com/tollgate-dev/tollgate/core/registry/publishing"
+	"github.com/tollgate-dev/tollgate/test/must"
 )
 
 // ifContains is the condition that the stored documents contain a text.
@@ -73,9 +74,7 @@ func TestConditions(t *testing.T) {
 		w.publishAll(t, "1.0.0")
 		w.runner.twice = true
 		write := conditionalWrites(t, w)[name]
-		if err := write(ifContains("another document"), "1.0.0"); !fault.Is(err, fault.Stale) {
-			t.Errorf("%s: %v, want a fault of kind Stale", name, err)
-		}
+		wantFault(t, write(ifContains("another document"), "1.0.0"), fault.Stale, "%s", name)
 		if got, err := w.servers.Version(t.Context(), firstRelease(t).Name, firstRelease(t).Version,
 			false); err != nil || got.Status != registry.StatusActive || string(got.Document) != document("1.0.0") {
 			t.Errorf("%s: the version is %+v (%v)", name, got, err)
@@ -133,12 +132,8 @@ func TestConditionsComeBeforeRules(t *testing.T) {
 func firstRelease(t *testing.T) registry.Release {
 	t.Helper()
 	name, err := registry.ParseName(serverName)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	version, err := registry.ParseVersion("1.0.0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	return registry.Release{Name: name, Version: version}
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/tollgate-dev/tollgate/core/registry/review"
 	"github.com/tollgate-dev/tollgate/ports/eventdata/eventdatatest"
 	"github.com/tollgate-dev/tollgate/test/fakedb"
+	"github.com/tollgate-dev/tollgate/test/must"
 )
 
 // wantEvents checks the events since the last call.
@@ -80,9 +81,7 @@ func TestChangesAreEvents(t *testing.T) {
 		"replace, rolled back": replaceCall(trustedToken, document("1.0.0"), "1.0.0"),
 		"status, rolled back":  statusAllCall(trustedToken, `{"status":"active"}`),
 	} {
-		if err := call(w); !fault.Is(err, fault.Unavailable) {
-			t.Errorf("%s: %v", name, err)
-		}
+		wantFault(t, call(w), fault.Unavailable, "%s", name)
 		w.wantEvents(t, name)
 	}
 }
@@ -93,9 +92,7 @@ func TestReviewedEvents(t *testing.T) {
 	t.Parallel()
 	w := newFixture(t, publishing.Config{Review: true, PendingMax: 5}, registry.ActionPublish, registry.ActionEdit)
 	eventdatatest.AddWebhook(t, fakedb.NewWebhooks(w.runner.db))
-	if err := publishCall(trustedToken, document("1.0.0"))(w); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, publishCall(trustedToken, document("1.0.0"))(w))
 	w.wantEvents(t, "a document that waits")
 	if err := w.rules.Add(t.Context(), review.Rule{
 		ID: "rule", Pattern: mustPattern(t, "*"), When: review.Any,
@@ -103,14 +100,10 @@ func TestReviewedEvents(t *testing.T) {
 		t.Fatal(err)
 	}
 	at := serverName + "@1.0.0 "
-	if err := publishCall(trustedToken, document("1.0.0"))(w); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, publishCall(trustedToken, document("1.0.0"))(w))
 	w.wantEvents(t, "a document that a rule approves", "approved "+at+"approved",
 		"published "+at+"active "+document("1.0.0"))
-	if err := replaceCall(trustedToken, document("1.0.0", `"title":"New"`), "1.0.0")(w); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, replaceCall(trustedToken, document("1.0.0", `"title":"New"`), "1.0.0")(w))
 	w.wantEvents(t, "a replacement that a rule approves", "approved "+at+"approved",
 		"replaced "+at+"active "+document("1.0.0", `"title":"New"`))
 }

@@ -22,6 +22,7 @@ import (
 	"github.com/tollgate-dev/tollgate/ports/ownership"
 	"github.com/tollgate-dev/tollgate/ports/secrets/secretstest"
 	"github.com/tollgate-dev/tollgate/test/fakedb"
+	"github.com/tollgate-dev/tollgate/test/must"
 )
 
 var epoch = time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
@@ -95,12 +96,8 @@ func (w *fixture) events() *notifying.Recorder {
 func (w *fixture) grant(t *testing.T, a registry.Action, pattern string) {
 	t.Helper()
 	p, err := registry.ParsePattern(pattern)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := w.grants.Add(t.Context(), registry.Grant{Holder: "ada", Action: a, Pattern: p}); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
+	must.Succeed(t, w.grants.Add(t.Context(), registry.Grant{Holder: "ada", Action: a, Pattern: p}))
 }
 
 // publishAll publishes versions, a minute apart.
@@ -253,5 +250,13 @@ func (w *fixture) requireActs(t *testing.T, want ...authority.Act) {
 	}
 	if !slices.Equal(w.authority.acts, want) {
 		t.Errorf("the audit log holds %+v, want %+v", w.authority.acts, want)
+	}
+}
+
+// wantFault checks that err is a fault of the kind.
+func wantFault(t *testing.T, err error, kind fault.Kind, what string, args ...any) {
+	t.Helper()
+	if !fault.Is(err, kind) {
+		t.Errorf(what+": %v, want a fault of kind %s", append(args, err, kind)...)
 	}
 }

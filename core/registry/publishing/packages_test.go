@@ -14,6 +14,7 @@ import (
 	"github.com/tollgate-dev/tollgate/core/registry/publishing"
 	"github.com/tollgate-dev/tollgate/core/registry/review"
 	"github.com/tollgate-dev/tollgate/ports/ownership"
+	"github.com/tollgate-dev/tollgate/test/must"
 )
 
 var (
@@ -67,9 +68,7 @@ func TestPackageChecks(t *testing.T) {
 				"packages[0]", "answered 503",
 			},
 		},
-		"off": {
-			checks: publishing.ChecksOff, refusals: map[string]error{"a": notOwned}, passes: true,
-		},
+		"off": {checks: publishing.ChecksOff, refusals: map[string]error{"a": notOwned}, passes: true},
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -226,9 +225,7 @@ func TestReviewHasChecks(t *testing.T) {
 		t.Fatalf("Publish = %+v, %v, want it pending", o, err)
 	}
 	r, err := w.reviews.Get(t.Context(), o.Pending)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	want := []review.CheckState{
 		review.CheckPassed, review.CheckFailed, review.CheckSkipped, review.CheckSkipped, review.CheckPassed,
 	}

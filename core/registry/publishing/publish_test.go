@@ -11,6 +11,7 @@ import (
 	"github.com/tollgate-dev/tollgate/core/registry"
 	"github.com/tollgate-dev/tollgate/core/registry/publishing"
 	"github.com/tollgate-dev/tollgate/ports/authority"
+	"github.com/tollgate-dev/tollgate/test/must"
 )
 
 func TestPublish(t *testing.T) {
@@ -18,9 +19,7 @@ func TestPublish(t *testing.T) {
 	w := newFixture(t, publishing.Config{}, registry.ActionPublish)
 	w.runner.twice = true
 	got, err := w.Publish(t.Context(), newRequest(" "+document("1.0.0", `"title": null`)))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	if string(got.Document) != document("1.0.0", `"title":null`) || !got.Latest ||
 		got.Status != registry.StatusActive || !got.PublishedAt.Equal(epoch) {
 		t.Errorf("Publish = %+v with %s", got.Release, got.Document)
@@ -49,6 +48,8 @@ func TestOrderOfChecks(t *testing.T) {
 	t.Parallel()
 	const name, version = `"name":"com.example/weather"`, `"version":"1.0.0"`
 	broken := "{" + name + "," + version + "}" // no description
+	on, off := publishing.Config{}, publishing.Config{WritesOff: true}
+	publish, edit := []registry.Action{registry.ActionPublish}, []registry.Action{registry.ActionEdit}
 	cases := []struct {
 		defect string
 		config publishing.Config
@@ -57,137 +58,59 @@ func TestOrderOfChecks(t *testing.T) {
 		kind   fault.Kind
 		code   fault.Code
 	}{
+		{"publish, writes off", off, nil, publishCall("none", "{"), fault.Unsupported, ""},
+		{"publish, no token", on, nil, publishCall("none", "{"), fault.Unauthenticated, ""},
+		{"publish, no JSON", on, nil, publishCall(untrustedToken, "{"), fault.Invalid, ""},
+		{"publish, a NUL", on, nil, publishCall(untrustedToken, `{"name":"\u0000"}`), fault.Invalid, ""},
+		{"publish, no grant", on, edit, publishCall(untrustedToken, broken), fault.Forbidden, ""},
+		{"publish, no grant, no name", on, edit, publishCall(untrustedToken, "{}"), fault.Forbidden, ""},
+		{"publish, no trust", on, publish, publishCall(untrustedToken, broken), fault.Forbidden, ""},
+		{"publish, rules", on, publish, publishCall(trustedToken, broken), fault.Invalid, registry.CodeRules},
+		{"publish, no name", on, publish, publishCall(trustedToken, "{}"), fault.Invalid, registry.CodeRules},
 		{
-			"publish, writes off", publishing.Config{WritesOff: true}, nil, publishCall("none", "{"),
-			fault.Unsupported, "",
-		},
-		{"publish, no token", publishing.Config{}, nil, publishCall("none", "{"), fault.Unauthenticated, ""},
-		{"publish, no JSON", publishing.Config{}, nil, publishCall(untrustedToken, "{"), fault.Invalid, ""},
-		{
-			"publish, a NUL", publishing.Config{}, nil, publishCall(untrustedToken, `{"name":"\u0000"}`),
-			fault.Invalid, "",
-		},
-		{
-			"publish, no grant", publishing.Config{}, []registry.Action{registry.ActionEdit},
-			publishCall(untrustedToken, broken), fault.Forbidden, "",
-		},
-		{
-			"publish, no grant, no name", publishing.Config{}, []registry.Action{registry.ActionEdit},
-			publishCall(untrustedToken, "{}"), fault.Forbidden, "",
-		},
-		{
-			"publish, no trust", publishing.Config{}, []registry.Action{registry.ActionPublish},
-			publishCall(untrustedToken, broken), fault.Forbidden, "",
-		},
-		{
-			"publish, rules", publishing.Config{}, []registry.Action{registry.ActionPublish},
-			publishCall(trustedToken, broken), fault.Invalid, registry.CodeRules,
-		},
-		{
-			"publish, no name", publishing.Config{}, []registry.Action{registry.ActionPublish},
-			publishCall(trustedToken, "{}"), fault.Invalid, registry.CodeRules,
-		},
-		{
-			"publish, another's name", publishing.Config{}, []registry.Action{registry.ActionPublish},
+			"publish, another's name", on, publish,
 			publishCall(trustedToken, `{"name":"org.example/a"}`), fault.Forbidden, "",
 		},
 
+		{"replace, writes off", off, nil, replaceCall("none", "{", "9"), fault.Unsupported, ""},
+		{"replace, no token", on, nil, replaceCall("none", "{", "9"), fault.Unauthenticated, ""},
+		{"replace, no JSON", on, nil, replaceCall(untrustedToken, "[]", "9"), fault.Invalid, ""},
+		{"replace, no grant", on, publish, replaceCall(untrustedToken, broken, "9"), fault.Forbidden, ""},
+		{"replace, no trust", on, edit, replaceCall(untrustedToken, broken, "9"), fault.Forbidden, ""},
+		{"replace, another version", on, edit, replaceCall(trustedToken, broken, "9"), fault.Invalid, ""},
+		{"replace, no version", on, edit, replaceCall(trustedToken, "{"+name+"}", "1.0.0"), fault.Invalid, ""},
+		{"replace, another name", on, edit, replaceCall(trustedToken, "{"+version+"}", "1.0.0"), fault.Invalid, ""},
+		{"replace, missing", on, edit, replaceCall(trustedToken, broken, "1.0.0"), fault.NotFound, ""},
 		{
-			"replace, writes off", publishing.Config{WritesOff: true}, nil, replaceCall("none", "{", "9"),
-			fault.Unsupported, "",
-		},
-		{"replace, no token", publishing.Config{}, nil, replaceCall("none", "{", "9"), fault.Unauthenticated, ""},
-		{"replace, no JSON", publishing.Config{}, nil, replaceCall(untrustedToken, "[]", "9"), fault.Invalid, ""},
-		{
-			"replace, no grant", publishing.Config{}, []registry.Action{registry.ActionPublish},
-			replaceCall(untrustedToken, broken, "9"), fault.Forbidden, "",
-		},
-		{
-			"replace, no trust", publishing.Config{}, []registry.Action{registry.ActionEdit},
-			replaceCall(untrustedToken, broken, "9"), fault.Forbidden, "",
-		},
-		{
-			"replace, another version", publishing.Config{}, []registry.Action{registry.ActionEdit},
-			replaceCall(trustedToken, broken, "9"), fault.Invalid, "",
-		},
-		{
-			"replace, no version", publishing.Config{}, []registry.Action{registry.ActionEdit},
-			replaceCall(trustedToken, "{"+name+"}", "1.0.0"), fault.Invalid, "",
-		},
-		{
-			"replace, another name", publishing.Config{}, []registry.Action{registry.ActionEdit},
-			replaceCall(trustedToken, "{"+version+"}", "1.0.0"), fault.Invalid, "",
-		},
-		{
-			"replace, missing", publishing.Config{}, []registry.Action{registry.ActionEdit},
-			replaceCall(trustedToken, broken, "1.0.0"), fault.NotFound, "",
-		},
-		{
-			"replace, impossible version", publishing.Config{}, []registry.Action{registry.ActionEdit},
+			"replace, impossible version", on, edit,
 			replaceCall(trustedToken, "{"+name+`,"version":"latest"}`, "latest"), fault.NotFound, "",
 		},
 
-		{"delete, writes off", publishing.Config{WritesOff: true}, nil, deleteCall("none", "9"), fault.Unsupported, ""},
-		{"delete, no token", publishing.Config{}, nil, deleteCall("none", "9"), fault.Unauthenticated, ""},
-		{
-			"delete, no grant", publishing.Config{}, []registry.Action{registry.ActionPublish},
-			deleteCall(untrustedToken, "9"), fault.Forbidden, "",
-		},
-		{
-			"delete, no trust", publishing.Config{}, []registry.Action{registry.ActionEdit},
-			deleteCall(untrustedToken, "9"), fault.Forbidden, "",
-		},
-		{
-			"delete, missing", publishing.Config{}, []registry.Action{registry.ActionEdit},
-			deleteCall(trustedToken, "9"), fault.NotFound, "",
-		},
-		{
-			"delete, impossible version", publishing.Config{}, []registry.Action{registry.ActionEdit},
-			deleteCall(trustedToken, "latest"), fault.NotFound, "",
-		},
+		{"delete, writes off", off, nil, deleteCall("none", "9"), fault.Unsupported, ""},
+		{"delete, no token", on, nil, deleteCall("none", "9"), fault.Unauthenticated, ""},
+		{"delete, no grant", on, publish, deleteCall(untrustedToken, "9"), fault.Forbidden, ""},
+		{"delete, no trust", on, edit, deleteCall(untrustedToken, "9"), fault.Forbidden, ""},
+		{"delete, missing", on, edit, deleteCall(trustedToken, "9"), fault.NotFound, ""},
+		{"delete, impossible version", on, edit, deleteCall(trustedToken, "latest"), fault.NotFound, ""},
 
+		{"status, no token", off, nil, statusCall("none", "{", "9"), fault.Unauthenticated, ""},
+		{"status, no JSON", off, nil, statusCall(untrustedToken, "{", "9"), fault.Invalid, ""},
+		{"status, no grant", off, nil, statusCall(untrustedToken, "{}", "9"), fault.Forbidden, ""},
+		{"status, no trust", off, edit, statusCall(untrustedToken, "{}", "9"), fault.Forbidden, ""},
+		{"status, no status", off, edit, statusCall(trustedToken, "{}", "9"), fault.Invalid, ""},
 		{
-			"status, no token", publishing.Config{WritesOff: true}, nil, statusCall("none", "{", "9"),
-			fault.Unauthenticated, "",
-		},
-		{
-			"status, no JSON", publishing.Config{WritesOff: true}, nil, statusCall(untrustedToken, "{", "9"),
-			fault.Invalid, "",
-		},
-		{
-			"status, no grant", publishing.Config{WritesOff: true}, nil, statusCall(untrustedToken, "{}", "9"),
-			fault.Forbidden, "",
-		},
-		{
-			"status, no trust", publishing.Config{WritesOff: true}, []registry.Action{registry.ActionEdit},
-			statusCall(untrustedToken, "{}", "9"), fault.Forbidden, "",
-		},
-		{
-			"status, no status", publishing.Config{WritesOff: true}, []registry.Action{registry.ActionEdit},
-			statusCall(trustedToken, "{}", "9"), fault.Invalid, "",
-		},
-		{
-			"status, unknown property", publishing.Config{}, []registry.Action{registry.ActionEdit},
+			"status, unknown property", on, edit,
 			statusCall(trustedToken, `{"status":"deleted","x":1}`, "9"), fault.Invalid, "",
 		},
+		{"status, missing", on, edit, statusCall(trustedToken, `{"status":"deleted"}`, "9"), fault.NotFound, ""},
 		{
-			"status, missing", publishing.Config{}, []registry.Action{registry.ActionEdit},
+			"status, by a publisher", on, publish,
 			statusCall(trustedToken, `{"status":"deleted"}`, "9"), fault.NotFound, "",
 		},
-		{
-			"status, by a publisher", publishing.Config{}, []registry.Action{registry.ActionPublish},
-			statusCall(trustedToken, `{"status":"deleted"}`, "9"), fault.NotFound, "",
-		},
-		{"all, no JSON", publishing.Config{}, nil, statusAllCall(untrustedToken, "{"), fault.Invalid, ""},
-		{"all, no grant", publishing.Config{}, nil, statusAllCall(untrustedToken, "{}"), fault.Forbidden, ""},
-		{
-			"all, no status", publishing.Config{}, []registry.Action{registry.ActionEdit},
-			statusAllCall(trustedToken, "{}"), fault.Invalid, "",
-		},
-		{
-			"all, missing", publishing.Config{}, []registry.Action{registry.ActionEdit},
-			statusAllCall(trustedToken, `{"status":"deleted"}`), fault.NotFound, "",
-		},
+		{"all, no JSON", on, nil, statusAllCall(untrustedToken, "{"), fault.Invalid, ""},
+		{"all, no grant", on, nil, statusAllCall(untrustedToken, "{}"), fault.Forbidden, ""},
+		{"all, no status", on, edit, statusAllCall(trustedToken, "{}"), fault.Invalid, ""},
+		{"all, missing", on, edit, statusAllCall(trustedToken, `{"status":"deleted"}`), fault.NotFound, ""},
 	}
 	for _, c := range cases {
 		t.Run(c.defect, func(t *testing.T) {
@@ -314,13 +237,9 @@ func TestDelete(t *testing.T) {
 		"delete":  deleteCall(trustedToken, "2.0.0"),
 		"replace": replaceCall(trustedToken, document("2.0.0"), "2.0.0"),
 	} {
-		if err := call(w); !fault.Is(err, fault.NotFound) {
-			t.Errorf("%s of a deleted version = %v, want not found", name, err)
-		}
+		wantFault(t, call(w), fault.NotFound, "%s of a deleted version", name)
 	}
-	if err := publishCall(trustedToken, document("2.0.0"))(w); !fault.Is(err, fault.Conflict) {
-		t.Errorf("publish of a deleted version = %v, want a conflict", err)
-	}
+	wantFault(t, publishCall(trustedToken, document("2.0.0"))(w), fault.Conflict, "publish of a deleted version")
 }
 
 func TestSetStatus(t *testing.T) {
@@ -347,9 +266,7 @@ func TestSetStatusAll(t *testing.T) {
 	t.Parallel()
 	w := newFixture(t, publishing.Config{}, registry.ActionPublish)
 	w.publishAll(t, "1.0.0", "2.0.0", "3.0.0")
-	if err := statusCall(trustedToken, `{"status":"deprecated"}`, "2.0.0")(w); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, statusCall(trustedToken, `{"status":"deprecated"}`, "2.0.0")(w))
 	w.authority.acts = nil
 	got, err := w.SetStatusAll(t.Context(), newRequest(`{"status":"deprecated"}`), serverName, nil)
 	if err != nil || len(got.Records) != 2 || string(got.Records[0].Document) != document("3.0.0") ||
@@ -360,9 +277,7 @@ func TestSetStatusAll(t *testing.T) {
 		Action: "status", ServerName: serverName, Status: "deprecated",
 		Changed: registry.StatusChange{Status: "active", NewStatus: "deprecated"},
 	})
-	if err := statusAllCall(trustedToken, `{"status":"deprecated"}`)(w); !fault.Is(err, fault.Invalid) {
-		t.Errorf("SetStatusAll again = %v, want no changes to apply", err)
-	}
+	wantFault(t, statusAllCall(trustedToken, `{"status":"deprecated"}`)(w), fault.Invalid, "SetStatusAll again")
 	one, err := w.SetStatusAll(t.Context(), newRequest(`{"status":"deleted","statusMessage":"gone"}`), serverName, nil)
 	if err != nil || len(one.Records) != 3 || !one.Records[0].Latest {
 		t.Errorf("SetStatusAll = %+v, %v, want all three, 3.0.0 latest", one, err)
@@ -375,21 +290,14 @@ func TestRemoteURLBelongsToOneServer(t *testing.T) {
 	remote := `"remotes":[{"type":"sse","url":"https://example.com/mcp"}]`
 	other := strings.Replace(document("1.0.0", `"remotes":[{"type":"sse","url":"HTTPS://EXAMPLE.com:443/mcp"}]`),
 		serverName, "com.example/other", 1)
-	if err := publishCall(trustedToken, document("1.0.0", remote))(w); err != nil {
-		t.Fatal(err)
-	}
-	if err := publishCall(trustedToken, other)(w); !fault.Is(err, fault.Conflict) {
-		t.Errorf("another server's address: %v, want a conflict", err)
-	}
-	if err := deleteCall(trustedToken, "1.0.0")(w); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, publishCall(trustedToken, document("1.0.0", remote))(w))
+	wantFault(t, publishCall(trustedToken, other)(w), fault.Conflict, "another server's address")
+	must.Succeed(t, deleteCall(trustedToken, "1.0.0")(w))
 	if err := publishCall(trustedToken, other)(w); err != nil {
 		t.Errorf("an address that was given up: %v, want none", err)
 	}
-	if err := statusCall(trustedToken, `{"status":"active"}`, "1.0.0")(w); !fault.Is(err, fault.Conflict) {
-		t.Errorf("leaving deleted with a taken address: %v, want a conflict", err)
-	}
+	wantFault(t, statusCall(trustedToken, `{"status":"active"}`, "1.0.0")(w), fault.Conflict,
+		"leaving deleted with a taken address")
 	if n := len(w.authority.acts); n != 5 {
 		t.Errorf("the audit log holds %d acts, want one for each of five attempts", n)
 	}

@@ -15,6 +15,7 @@ import (
 	"github.com/tollgate-dev/tollgate/ports/authority/authoritytest"
 	"github.com/tollgate-dev/tollgate/ports/ownership"
 	"github.com/tollgate-dev/tollgate/test/fakedb"
+	"github.com/tollgate-dev/tollgate/test/must"
 )
 
 const publisherToken = "publisher"
@@ -51,16 +52,12 @@ func newPublisherFixture(t *testing.T, c publishing.Config, actions ...[]publish
 		return person(token)
 	}
 	pattern, err := registry.ParsePattern("com.example/*")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	for i, list := range actions {
 		p := publisher.Policy{
 			ID: publisher.PolicyID(rune('a' + i)), Method: publisher.DNS, Pattern: pattern, Actions: list,
 		}
-		if err := f.policies.Add(t.Context(), p); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, f.policies.Add(t.Context(), p))
 		f.publisher.Permissions = append(f.publisher.Permissions, p.Permission())
 	}
 	checker := delegating.NewChecker(delegating.Config{Mode: publisher.ByPolicies, UnprovenAfter: time.Hour},
@@ -74,9 +71,7 @@ func newPublisherFixture(t *testing.T, c publishing.Config, actions ...[]publish
 func (f *publisherFixture) removePolicies(t *testing.T) {
 	t.Helper()
 	for _, p := range f.publisher.Permissions {
-		if err := f.policies.Remove(t.Context(), p.Policy); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, f.policies.Remove(t.Context(), p.Policy))
 	}
 }
 
@@ -159,9 +154,7 @@ func TestPublisherChangesStatusWithItsPolicy(t *testing.T) {
 	t.Parallel()
 	f := newPublisherFixture(t, publishing.Config{}, toChangeStatus())
 	f.publishAll(t, "1.0.0")
-	if err := statusCall(publisherToken, `{"status":"deprecated"}`, "1.0.0")(f.fixture); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, statusCall(publisherToken, `{"status":"deprecated"}`, "1.0.0")(f.fixture))
 	f.requireAct(t, authority.Act{Action: "status", ServerName: serverName, Version: "1.0.0", Status: "deprecated",
 		Changed: registry.StatusChange{Status: "active", NewStatus: "deprecated"}})
 }
@@ -177,9 +170,7 @@ func TestTokenOfEndedPoliciesIsRefused(t *testing.T) {
 		f := newPublisherFixture(t, publishing.Config{}, append(toPublish(), publisher.Status))
 		f.publishAll(t, "1.0.0")
 		f.removePolicies(t)
-		if err := call(f.fixture); !fault.Is(err, fault.Unauthenticated) {
-			t.Errorf("%s: %v, want fault.Unauthenticated", name, err)
-		}
+		wantFault(t, call(f.fixture), fault.Unauthenticated, "%s", name)
 	}
 }
 
@@ -187,12 +178,8 @@ func TestTokenOfEndedPoliciesIsRefused(t *testing.T) {
 func TestOnePolicyOfTwoEnds(t *testing.T) {
 	t.Parallel()
 	f := newPublisherFixture(t, publishing.Config{}, toPublish(), toChangeStatus())
-	if err := f.policies.Remove(t.Context(), "a"); err != nil {
-		t.Fatal(err)
-	}
-	if err := publishCall(publisherToken, document("1.0.0"))(f.fixture); !fault.Is(err, fault.Forbidden) {
-		t.Errorf("publish: %v, want fault.Forbidden", err)
-	}
+	must.Succeed(t, f.policies.Remove(t.Context(), "a"))
+	wantFault(t, publishCall(publisherToken, document("1.0.0"))(f.fixture), fault.Forbidden, "publish")
 	f.publishAll(t, "1.0.0")
 	if err := statusCall(publisherToken, `{"status":"deprecated"}`, "1.0.0")(f.fixture); err != nil {
 		t.Errorf("status: %v", err)
@@ -205,9 +192,7 @@ func TestPolicyEndsDuringThePackageCheck(t *testing.T) {
 	f := newPublisherFixture(t, publishing.Config{}, toPublish())
 	f.during = func() { f.removePolicies(t) }
 	err := publishCall(publisherToken, document("1.0.0", `"packages":[`+npmPackage("weather")+`]`))(f.fixture)
-	if !fault.Is(err, fault.Unauthenticated) {
-		t.Errorf("got %v, want fault.Unauthenticated", err)
-	}
+	wantFault(t, err, fault.Unauthenticated, "got")
 	if _, err := f.servers.Version(t.Context(), firstRelease(t).Name, firstRelease(t).Version, true); !fault.Is(err,
 		fault.NotFound) {
 		t.Errorf("the version was published: %v", err)
@@ -217,9 +202,7 @@ func TestPolicyEndsDuringThePackageCheck(t *testing.T) {
 func TestReservedNamespacesAreRefused(t *testing.T) {
 	t.Parallel()
 	reserved, err := registry.ParsePattern("com.example/*")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	for name, call := range map[string]func(*fixture) error{
 		"publish by a person":    publishCall(trustedToken, document("1.0.0")),
 		"publish by a publisher": publishCall(publisherToken, document("1.0.0")),
@@ -228,9 +211,8 @@ func TestReservedNamespacesAreRefused(t *testing.T) {
 	} {
 		f := newPublisherFixture(t, publishing.Config{Reserved: []registry.Pattern{reserved}}, toPublish())
 		got, ok := fault.As(call(f.fixture))
-		if !ok || got.Kind != fault.Forbidden ||
-			got.Message !=
-				"com.example/weather is in the reserved namespace com.example/*, in which nobody may publish" {
+		if !ok || got.Kind != fault.Forbidden || got.Message !=
+			"com.example/weather is in the reserved namespace com.example/*, in which nobody may publish" {
 			t.Errorf("%s: %v, want fault.Forbidden", name, got)
 		}
 		if len(f.authority.acts) != 1 {

@@ -9,15 +9,14 @@ import (
 	"github.com/tollgate-dev/tollgate/core/registry/publishing"
 	"github.com/tollgate-dev/tollgate/core/registry/quarantining"
 	"github.com/tollgate-dev/tollgate/ports/authority"
+	"github.com/tollgate-dev/tollgate/test/must"
 )
 
 // putInQuarantine puts a version, or the whole server, in quarantine.
 func (w *fixture) putInQuarantine(t *testing.T, version string) {
 	t.Helper()
 	o := quarantining.New(quarantining.Ports{
-		Ports: change.Ports{
-			Transactions: w.runner.db, Writer: w.servers, Quarantine: w.held, Acts: &fakeAuthority{},
-		},
+		Ports:  change.Ports{Transactions: w.runner.db, Writer: w.servers, Quarantine: w.held, Acts: &fakeAuthority{}},
 		Clock:  w.clock,
 		Events: w.events(),
 	})
@@ -121,9 +120,7 @@ func TestQuarantineOfOneVersionLeavesTheOthers(t *testing.T) {
 func mustPattern(t *testing.T, text string) registry.Pattern {
 	t.Helper()
 	p, err := registry.ParsePattern(text)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	return p
 }
 

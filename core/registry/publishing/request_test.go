@@ -11,6 +11,7 @@ import (
 	"github.com/tollgate-dev/tollgate/core/registry/publishing"
 	"github.com/tollgate-dev/tollgate/core/registry/review"
 	"github.com/tollgate-dev/tollgate/ports/authority"
+	"github.com/tollgate-dev/tollgate/test/must"
 )
 
 // ask requests a document as a person.
@@ -27,17 +28,11 @@ func TestAskWaits(t *testing.T) {
 	for _, reviewed := range []bool{false, true} {
 		w := newFixture(t, publishing.Config{Review: reviewed, PendingMax: 50})
 		everything, err := registry.ParsePattern("*")
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := w.rules.Add(t.Context(), review.Rule{ID: "all", Pattern: everything}); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
+		must.Succeed(t, w.rules.Add(t.Context(), review.Rule{ID: "all", Pattern: everything}))
 		w.runner.twice = true
 		id, err := w.ask(t, trustedToken, document("1.0.0"))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		got, err := w.reviews.Get(t.Context(), id)
 		if err != nil || got.State != review.Pending || got.Kind != review.NewServer || got.Submitter.Key != "ada" ||
 			got.Request.Reason != "For maps." || got.Request.Source != "https://example.com/a" || !got.IsRequest() {
@@ -59,9 +54,7 @@ func TestAskWaits(t *testing.T) {
 func TestAskIsRefused(t *testing.T) {
 	t.Parallel()
 	reserved, err := registry.ParsePattern("org.reserved/*")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	for what, c := range map[string]struct {
 		token, body string
 		want        fault.Kind

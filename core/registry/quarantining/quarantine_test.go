@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -21,6 +22,7 @@ import (
 	"github.com/tollgate-dev/tollgate/ports/eventdata/eventdatatest"
 	"github.com/tollgate-dev/tollgate/ports/registrystore"
 	"github.com/tollgate-dev/tollgate/test/fakedb"
+	"github.com/tollgate-dev/tollgate/test/must"
 )
 
 const (
@@ -100,12 +102,8 @@ func newFixture(t *testing.T) *fixture {
 func (f *fixture) grant(t *testing.T, holder registry.Holder, a registry.Action, pattern string) {
 	t.Helper()
 	p, err := registry.ParsePattern(pattern)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := f.grants.Add(t.Context(), registry.Grant{Holder: holder, Action: a, Pattern: p}); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
+	must.Succeed(t, f.grants.Add(t.Context(), registry.Grant{Holder: holder, Action: a, Pattern: p}))
 }
 
 // publish stores the versions 1.0.0 and 2.0.0 of a server.
@@ -138,9 +136,7 @@ func (f *fixture) publish(t *testing.T, server string, url registry.RemoteURL) {
 		}
 		return f.servers.Save(ctx, changes)
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 }
 
 // hide puts a target in quarantine by an operator command.
@@ -166,13 +162,9 @@ func (f *fixture) release(t *testing.T, token, server, version string) error {
 func (f *fixture) describe(t *testing.T, server string) string {
 	t.Helper()
 	name, err := registry.ParseName(server)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	found, err := f.servers.Versions(t.Context(), registrystore.VersionsQuery{Name: name, Deleted: true})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	var all []string
 	for _, r := range found.Records {
 		all = append(all,
@@ -191,42 +183,26 @@ func TestAddAndRelease(t *testing.T) {
 		q.By != "ada" || q.Since.Before(epoch) {
 		t.Fatalf("Add = %+v, %v", q, err)
 	}
-	if got := f.describe(t, serverA); got != "1.0.0 active *, 2.0.0 deleted it sends mail" {
-		t.Errorf("the server is %s", got)
-	}
+	wantEqual(t, f.describe(t, serverA), "1.0.0 active *, 2.0.0 deleted it sends mail", "the server")
 	whole, err := f.add(t, "ada", serverA, "", "all of it")
 	if err != nil || whole.Version != (registry.Version{}) {
 		t.Fatalf("Add of the server = %+v, %v", whole, err)
 	}
-	if got := f.describe(t, serverA); got != "1.0.0 deleted all of it, 2.0.0 deleted it sends mail*" {
-		t.Errorf("the server is %s", got)
-	}
-	if err := f.release(t, "ada", serverA, "2.0.0"); err != nil {
-		t.Fatal(err)
-	}
-	if got := f.describe(t, serverA); got != "1.0.0 deleted all of it, 2.0.0 deleted all of it*" {
-		t.Errorf("the server is %s", got)
-	}
-	if err := f.release(t, "ada", serverA, ""); err != nil {
-		t.Fatal(err)
-	}
-	if got := f.describe(t, serverA); got != before {
-		t.Errorf("after the release: %s, want %s", got, before)
-	}
+	wantEqual(t, f.describe(t, serverA), "1.0.0 deleted all of it, 2.0.0 deleted it sends mail*", "the server")
+	must.Succeed(t, f.release(t, "ada", serverA, "2.0.0"))
+	wantEqual(t, f.describe(t, serverA), "1.0.0 deleted all of it, 2.0.0 deleted all of it*", "the server")
+	must.Succeed(t, f.release(t, "ada", serverA, ""))
+	wantEqual(t, f.describe(t, serverA), before, "after the release")
 	var acts []string
 	for _, a := range f.people.acts {
-		if a.Caller != as("ada") {
-			t.Errorf("the act has the caller %+v", a.Caller)
-		}
+		wantEqual(t, a.Caller, as("ada"), "the act has the caller")
 		acts = append(acts, strings.Join([]string{string(a.Action), a.ServerName, a.Version, a.Note, a.Reason}, "|"))
 	}
 	want := []string{
 		"quarantine|com.example/a|2.0.0|it sends mail|", "quarantine|com.example/a||all of it|",
 		"release|com.example/a|2.0.0||", "release|com.example/a|||",
 	}
-	if !slices.Equal(acts, want) {
-		t.Errorf("the audit log has %q, want %q", acts, want)
-	}
+	wantEqual(t, acts, want, "the audit log")
 }
 
 // TestOrderOfErrors checks each error of Add and of Release, and that all but the first are
@@ -244,9 +220,7 @@ func TestOrderOfErrors(t *testing.T) {
 			"publisher", serverA, "", long, fault.Forbidden,
 			"the token of a publisher may only publish and change status: sign in as a person",
 		},
-		"no grant": {
-			"eve", serverA, "", long, fault.Forbidden, "you have no review permission for com.example/a",
-		},
+		"no grant": {"eve", serverA, "", long, fault.Forbidden, "you have no review permission for com.example/a"},
 		"another action": {
 			"bea", serverA, "", long, fault.Forbidden, "you have no review permission for com.example/a",
 		},
@@ -260,9 +234,7 @@ func TestOrderOfErrors(t *testing.T) {
 		"a reason that is too long": {
 			"ada", "com.example/none", "", long, fault.Invalid, "reason must have at most 500 characters, and has 501",
 		},
-		"no reason": {
-			"ada", "com.example/none", "", " ", fault.Invalid, "reason must say why, in words",
-		},
+		"no reason":          {"ada", "com.example/none", "", " ", fault.Invalid, "reason must say why, in words"},
 		"no name":            {"ada", "", "", "r", fault.Invalid, "serverName is missing"},
 		"a bad name":         {"ada", "none", "", "r", fault.NotFound, "server not found"},
 		"an unknown server":  {"ada", "com.example/none", "", "r", fault.NotFound, "server not found"},
@@ -277,9 +249,7 @@ func TestOrderOfErrors(t *testing.T) {
 		"a version that is there already": {
 			"ada", serverB, "1.0.0", "r", fault.Conflict, "com.example/b 1.0.0 is in quarantine already",
 		},
-		"release without a token": {
-			"", serverB, "", "release", fault.Unauthenticated, "an access token is required",
-		},
+		"release without a token": {"", serverB, "", "release", fault.Unauthenticated, "an access token is required"},
 		"release by a publisher": {
 			"publisher", serverB, "", "release", fault.Forbidden,
 			"the token of a publisher may only publish and change status: sign in as a person",
@@ -320,9 +290,8 @@ func TestOrderOfErrors(t *testing.T) {
 			if !fault.Is(err, c.kind) || err.Error() != c.want {
 				t.Errorf("error %v, want %s", err, c.want)
 			}
-			if after := f.describe(t, serverA) + f.describe(t, serverB); after != before {
-				t.Errorf("the refused call changed %s into %s", before, after)
-			}
+			wantEqual(t, f.describe(t, serverA)+f.describe(t, serverB), before,
+				"the refused call changed %s into", before)
 			if recorded := len(f.people.acts) == 1 &&
 				f.people.acts[0].Reason == c.want; recorded != (c.kind != fault.Unauthenticated) {
 				t.Errorf("the audit log has %+v", f.people.acts)
@@ -386,16 +355,12 @@ func TestOperator(t *testing.T) {
 	if q, err := f.hide(t, target, "r"); err != nil || q.By != "" {
 		t.Fatalf("Add = %+v, %v", q, err)
 	}
-	if err := f.service.Release(t.Context(), authority.Operator(), target); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, f.service.Release(t.Context(), authority.Operator(), target))
 	want := []authority.Act{
 		{Caller: authority.Operator(), Action: "quarantine", ServerName: serverA, Version: "1.0.0", Note: "r"},
 		{Caller: authority.Operator(), Action: "release", ServerName: serverA, Version: "1.0.0"},
 	}
-	if !slices.Equal(f.people.acts, want) {
-		t.Errorf("recorded %+v, want %+v", f.people.acts, want)
-	}
+	wantEqual(t, f.people.acts, want, "recorded")
 }
 
 // TestList checks what each caller sees, and reads it in pages of every size.
@@ -443,9 +408,7 @@ func (f *fixture) readPages(t *testing.T, token, limit string) (all []string) {
 	q := quarantining.Query{Limit: limit}
 	for {
 		p, err := f.service.List(t.Context(), as(token), q)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		for _, e := range p.Entries {
 			all = append(all, e.Name.String()+" "+e.Version.String())
 		}
@@ -549,7 +512,13 @@ func (f *fixture) publishAs(t *testing.T, server, version string, people ...regi
 		}
 		return f.servers.Save(ctx, registrystore.ChangesOf(l, &doc, people...))
 	})
-	if err != nil {
-		t.Fatal(err)
+	must.Succeed(t, err)
+}
+
+// wantEqual checks that both are deeply equal.
+func wantEqual[V any](t *testing.T, got, want V, what string, args ...any) {
+	t.Helper()
+	if !reflect.DeepEqual(got, want) {
+		t.Errorf(what+": got %v, want %v", append(args, got, want)...)
 	}
 }

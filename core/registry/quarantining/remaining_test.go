@@ -9,6 +9,7 @@ import (
 	"github.com/tollgate-dev/tollgate/core/fault"
 	"github.com/tollgate-dev/tollgate/core/registry"
 	"github.com/tollgate-dev/tollgate/core/registry/quarantining"
+	"github.com/tollgate-dev/tollgate/test/must"
 )
 
 // TestRemaining checks that what offers the same as a hidden version is named, before and after, and
@@ -48,9 +49,7 @@ func TestEntries(t *testing.T) {
 	var names []registry.Name
 	for _, text := range []string{serverA, serverB, "com.example/c"} {
 		name, err := registry.ParseName(text)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		names = append(names, name)
 	}
 	all, err := f.service.Entries(t.Context(), names...)

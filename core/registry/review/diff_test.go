@@ -12,6 +12,7 @@ import (
 	"github.com/tollgate-dev/tollgate/core/fault"
 	"github.com/tollgate-dev/tollgate/core/jsonvalue"
 	"github.com/tollgate-dev/tollgate/core/registry/review"
+	"github.com/tollgate-dev/tollgate/test/must"
 )
 
 // changes returns the differences at paths from 1 to 2.
@@ -131,13 +132,9 @@ func TestDiffProperties(t *testing.T) {
 			}
 		}
 		forth, err := review.Diff(texts[0], texts[1])
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		back, err := review.Diff(texts[1], texts[0])
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		if (len(forth) == 0) != (string(texts[0]) == string(texts[1])) {
 			t.Fatalf("Diff(%s, %s) = %v", texts[0], texts[1], forth)
 		}

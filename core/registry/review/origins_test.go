@@ -9,6 +9,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/tollgate-dev/tollgate/core/registry/review"
+	"github.com/tollgate-dev/tollgate/test/must"
 )
 
 // approvedDocument has every property that a document may have.
@@ -277,9 +278,7 @@ func TestAnyOtherChangeWaits(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		var document map[string]any
-		if err := json.Unmarshal([]byte(approvedDocument), &document); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, json.Unmarshal([]byte(approvedDocument), &document))
 		at := rapid.SampledFrom(placesOf("", document)).Draw(t, "place")
 		free, want := freePaths[at.pattern], false
 		switch change := rapid.SampledFrom([]string{"text", "free text", "remove", "add", "type"}).Draw(t,
@@ -321,9 +320,7 @@ func TestAnyOtherChangeWaits(t *testing.T) {
 			at.set([]any{at.get()})
 		}
 		text, err := json.Marshal(document)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		if got := equalOrigins(t, string(text), approvedDocument); got != want {
 			t.Fatalf("%s: the origins are equal: %v, want %v: %s", at.pattern, got, want, text)
 		}

@@ -6,23 +6,20 @@ import (
 
 	"github.com/tollgate-dev/tollgate/core/registry"
 	"github.com/tollgate-dev/tollgate/core/registry/review"
+	"github.com/tollgate-dev/tollgate/test/must"
 )
 
 func newRule(t *testing.T, id review.RuleID, pattern, publisher string, when review.When) review.Rule {
 	t.Helper()
 	p, err := registry.ParsePattern(pattern)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	return review.Rule{ID: id, Pattern: p, Publisher: publisher, When: when}
 }
 
 func TestFirstRule(t *testing.T) {
 	t.Parallel()
 	name, err := registry.ParseName("com.example/weather")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	person, publisher := review.Submitter{Key: "ada"}, review.Submitter{Key: "dns:example.com", Policy: "policy"}
 	other := newRule(t, "other", "com.exampleX/*", "", review.Any)
 	anyRule := newRule(t, "any", "com.example/*", "", review.Any)

@@ -11,6 +11,7 @@ import (
 
 	"github.com/tollgate-dev/tollgate/core/fault"
 	"github.com/tollgate-dev/tollgate/core/registry/review"
+	"github.com/tollgate-dev/tollgate/test/must"
 )
 
 const summarized = `{"name":"com.example/a","version":"1.0.0","title":"A",
@@ -51,9 +52,7 @@ func TestSummarize(t *testing.T) {
 	} {
 		after := strings.NewReplacer(c.replace...).Replace(summarized)
 		points, err := review.Summarize([]byte(summarized), []byte(after))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		got := words(points)
 		if label == "several, order" || label == "host" {
 			if !slices.Equal(got, c.want) {
@@ -114,9 +113,7 @@ func anyDocument(t *rapid.T, label string) []byte {
 	}
 	doc["remotes"], doc["packages"], doc["_meta"] = remotes, packages, map[string]any{"x": pick("1", "2")}
 	text, err := json.Marshal(doc)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	return text
 }
 
@@ -157,17 +154,13 @@ func TestUnifiedProperties(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		before, after := anyDocument(t, "before"), anyDocument(t, "after")
 		whole, _, err := review.Unified([]byte(`{}`), before)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		known := map[string]int{}
 		for _, l := range whole {
 			known[l.Text()]++
 		}
 		lines, meta, err := review.Unified(before, after)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		diff, _ := review.Diff(before, after)
 		inMeta := slices.ContainsFunc(diff, review.Difference.IsMeta)
 		if (len(meta) > 0) != inMeta || (len(lines) > 0) != slices.ContainsFunc(diff, func(d review.Difference) bool { return !d.IsMeta() }) {
@@ -188,9 +181,7 @@ func TestUnified(t *testing.T) {
 	t.Parallel()
 	after := strings.NewReplacer("a.example.com", "b.example.com", `"title":"A",`, `"_meta":{"x":1},`).Replace(summarized)
 	main, meta, err := review.Unified([]byte(summarized), []byte(after))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	var got []string
 	for _, l := range main {
 		text := []string{" ", "-", "+", "…"}[l.Kind]

@@ -4,11 +4,11 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/tollgate-dev/tollgate/core/registry/publishing"
 	"github.com/tollgate-dev/tollgate/core/registry/review"
 	"github.com/tollgate-dev/tollgate/ports/authority"
 	"github.com/tollgate-dev/tollgate/ports/eventdata/eventdatatest"
 	"github.com/tollgate-dev/tollgate/test/fakedb"
+	"github.com/tollgate-dev/tollgate/test/must"
 )
 
 // wantEvents checks the events since the last call.
@@ -32,9 +32,7 @@ func TestDecisionsAreEvents(t *testing.T) {
 		t.Error("a submitter approves the own document")
 	}
 	fx.wantEvents(t, "an approval that is refused")
-	if _, err := fx.service.Approve(t.Context(), request("bea"), first.Pending, "fine"); err != nil {
-		t.Fatal(err)
-	}
+	fx.approve(t, "bea", first.Pending)
 	fx.wantEvents(t, "an approval", "approved "+at+"approved", "published "+at+"active "+document(serverName, "1.0.0"))
 	if _, err := fx.service.Approve(t.Context(), request("bea"), first.Pending, "fine"); err == nil {
 		t.Error("a review is approved twice")
@@ -52,13 +50,8 @@ func TestDecisionsAreEvents(t *testing.T) {
 // an operator.
 func (fx *fixture) decideReplacement(t *testing.T, property string, approve bool) {
 	t.Helper()
-	o, err := fx.publisher.Replace(t.Context(), request("ada"), publishing.Request{
-		Body: []byte(document(serverName, "1.0.0", property)),
-	},
-		publishing.Target{Name: serverName, Version: "1.0.0"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	o, err := fx.replace(t, "ada", document(serverName, "1.0.0", property), "1.0.0")
+	must.Succeed(t, err)
 	decide := fx.service.Reject
 	if approve {
 		decide = fx.service.Approve

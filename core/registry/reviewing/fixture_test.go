@@ -16,6 +16,7 @@ import (
 	"github.com/tollgate-dev/tollgate/core/registry/notifying"
 	"github.com/tollgate-dev/tollgate/core/registry/publisher"
 	"github.com/tollgate-dev/tollgate/core/registry/publishing"
+	"github.com/tollgate-dev/tollgate/core/registry/review"
 	"github.com/tollgate-dev/tollgate/core/registry/reviewing"
 	"github.com/tollgate-dev/tollgate/ports/authority"
 	"github.com/tollgate-dev/tollgate/ports/authority/authoritytest"
@@ -23,6 +24,7 @@ import (
 	"github.com/tollgate-dev/tollgate/ports/eventdata/eventdatatest"
 	"github.com/tollgate-dev/tollgate/ports/secrets/secretstest"
 	"github.com/tollgate-dev/tollgate/test/fakedb"
+	"github.com/tollgate-dev/tollgate/test/must"
 )
 
 var epoch = time.Date(2026, 11, 23, 12, 0, 0, 0, time.UTC)
@@ -66,9 +68,7 @@ func newFixture(t testing.TB) *fixture {
 		{Holder: "bea", Action: registry.ActionPublish, Pattern: newPattern(t, "com.example/*")},
 		{Holder: "cem", Action: registry.ActionReview, Pattern: newPattern(t, serverName)},
 	} {
-		if err := fx.grants.Add(t.Context(), g); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, fx.grants.Add(t.Context(), g))
 	}
 	stored := fakedb.NewPolicies(db)
 	if err := stored.Add(t.Context(), publisher.Policy{
@@ -110,9 +110,7 @@ func newFixture(t testing.TB) *fixture {
 func newPattern(t testing.TB, s string) registry.Pattern {
 	t.Helper()
 	p, err := registry.ParsePattern(s)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	return p
 }
 
@@ -136,35 +134,84 @@ func document(name, version string, more ...string) string {
 		strings.Join(append([]string{""}, more...), ",") + `}`
 }
 
+// publish publishes a document.
+func (fx *fixture) publish(t testing.TB, token, body string) (publishing.Outcome, error) {
+	return fx.publisher.Publish(t.Context(), request(token), publishing.Request{Body: []byte(body)})
+}
+
+// replace replaces the document of a version of the server.
+func (fx *fixture) replace(t testing.TB, token, body, version string) (publishing.Outcome, error) {
+	return fx.publisher.Replace(t.Context(), request(token), publishing.Request{Body: []byte(body)},
+		publishing.Target{Name: serverName, Version: version})
+}
+
 // submit publishes a document and returns its outcome.
 func (fx *fixture) submit(t testing.TB, token, body string) publishing.Outcome {
 	t.Helper()
 	fx.clock.Advance(time.Minute)
-	o, err := fx.publisher.Publish(t.Context(), request(token), publishing.Request{Body: []byte(body)})
-	if err != nil {
-		t.Fatal(err)
-	}
+	o, err := fx.publish(t, token, body)
+	must.Succeed(t, err)
 	return o
+}
+
+// remove deletes a version of the server.
+func (fx *fixture) remove(t testing.TB, version string) {
+	t.Helper()
+	_, err := fx.publisher.Delete(t.Context(), request("ada"), publishing.Request{},
+		publishing.Target{Name: serverName, Version: version})
+	must.Succeed(t, err)
+}
+
+func (fx *fixture) approve(t testing.TB, token string, id review.ID) {
+	t.Helper()
+	_, err := fx.service.Approve(t.Context(), request(token), id, "")
+	must.Succeed(t, err)
+}
+
+func (fx *fixture) reject(t testing.TB, token string, id review.ID) {
+	t.Helper()
+	_, err := fx.service.Reject(t.Context(), request(token), id, "no")
+	must.Succeed(t, err)
+}
+
+// requireState checks that reviews have a state.
+func (fx *fixture) requireState(t testing.TB, want review.State, ids ...review.ID) {
+	t.Helper()
+	for _, id := range ids {
+		if r, err := fx.store.Get(t.Context(), id); err != nil || r.State != want {
+			t.Errorf("the review is %+v, %v, want it %s", r, err, want)
+		}
+	}
+}
+
+// addRule adds a rule that approves.
+func (fx *fixture) addRule(t testing.TB, d reviewing.RuleDraft) review.Rule {
+	t.Helper()
+	rule, err := fx.service.AddRule(t.Context(), d)
+	must.Succeed(t, err)
+	return rule
+}
+
+// wantFault checks that err is a fault of the kind, with a text in its message.
+func wantFault(t testing.TB, err error, kind fault.Kind, text, what string) {
+	t.Helper()
+	if !fault.Is(err, kind) || !strings.Contains(err.Error(), text) {
+		t.Errorf("%s: %v, want a fault of kind %s with %q", what, err, kind, text)
+	}
 }
 
 // served returns the document that readers get for a version, or false.
 func (fx *fixture) served(t testing.TB, name, version string) (string, bool) {
 	t.Helper()
 	n, err := registry.ParseName(name)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	v, err := registry.ParseVersion(version)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	r, err := fx.servers.Version(t.Context(), n, v, true)
 	if fault.Is(err, fault.NotFound) {
 		return "", false
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	return string(r.Document), true
 }
 

@@ -13,6 +13,7 @@ import (
 	"github.com/tollgate-dev/tollgate/core/registry/reviewing"
 	"github.com/tollgate-dev/tollgate/ports/authority"
 	"github.com/tollgate-dev/tollgate/ports/registrystore"
+	"github.com/tollgate-dev/tollgate/test/must"
 )
 
 // TestPagesEndWithComparedDocuments lists many reviews of new versions of a server whose document
@@ -28,9 +29,7 @@ func TestPagesEndWithComparedDocuments(t *testing.T) {
 	served := fx.enlarge(t, serverName, 900_000)
 	for n := range pending {
 		version, err := registry.ParseVersion(fmt.Sprintf("2.%d.0", n))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		r := review.Review{
 			ID: review.ID(fmt.Sprintf("00000000-0000-4000-8000-%012d", n)), Name: served.Name, Version: version,
 			State: review.Pending,
@@ -47,9 +46,7 @@ func TestPagesEndWithComparedDocuments(t *testing.T) {
 	seen := 0
 	for q := (reviewing.Query{Limit: "100"}); ; {
 		p, err := fx.service.List(t.Context(), authority.Operator(), q)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		if len(p.Reviews) > 5 { // of 900 kB each, in 4 MiB
 			t.Errorf("a page has %d reviews", len(p.Reviews))
 		}
@@ -84,13 +81,9 @@ func TestPagesEndWithComparedDocuments(t *testing.T) {
 func (fx *fixture) enlarge(t *testing.T, server string, size int) registry.Record {
 	t.Helper()
 	name, err := registry.ParseName(server)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	record, err := fx.servers.Latest(t.Context(), name, false)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	record.Document = []byte(document(server, record.Version.String(), `"x":"`+strings.Repeat("x", size)+`"`))
 	err = fx.db.Atomically(t.Context(), func(ctx context.Context) error {
 		if _, err := fx.servers.Lock(ctx, name); err != nil {
@@ -98,8 +91,6 @@ func (fx *fixture) enlarge(t *testing.T, server string, size int) registry.Recor
 		}
 		return fx.servers.Save(ctx, []registrystore.Change{{Release: record.Release, Document: record.Document}})
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	return record
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/tollgate-dev/tollgate/core/registry/reviewing"
 	"github.com/tollgate-dev/tollgate/ports/authority"
 	"github.com/tollgate-dev/tollgate/ports/registrystore"
+	"github.com/tollgate-dev/tollgate/test/must"
 )
 
 // model is what a registry with review must contain: which document of each version was approved
@@ -59,14 +60,13 @@ func TestNothingUnapprovedIsServed(t *testing.T) {
 			"publish": func(*rapid.T) {
 				s := submitted{version: draw("version", versions...), by: draw("person", "ada", "eve")}
 				s.document = body(s.version)
-				o, err := fx.publisher.Publish(t.Context(), request(s.by), publishing.Request{Body: []byte(s.document)})
+				o, err := fx.publish(t, s.by, s.document)
 				submit(o, err, s)
 			},
 			"replace": func(*rapid.T) {
 				s := submitted{version: draw("version", versions...), by: draw("person", "ada", "eve")}
 				s.document = body(s.version)
-				o, err := fx.publisher.Replace(t.Context(), request(s.by), publishing.Request{Body: []byte(s.document)},
-					publishing.Target{Name: serverName, Version: s.version})
+				o, err := fx.replace(t, s.by, s.document, s.version)
 				submit(o, err, s)
 			},
 			"decide": func(*rapid.T) {
@@ -106,9 +106,7 @@ func TestNothingUnapprovedIsServed(t *testing.T) {
 func (m *model) check(t *testing.T, rt *rapid.T, fx *fixture) {
 	fx.clock.Advance(time.Second)
 	p, err := fx.servers.List(t.Context(), registrystore.Query{Limit: 100, Deleted: true})
-	if err != nil {
-		rt.Fatal(err)
-	}
+	must.Succeed(rt, err)
 	if len(p.Records) != len(m.approved) {
 		rt.Fatalf("%d versions are served, want %d", len(p.Records), len(m.approved))
 	}

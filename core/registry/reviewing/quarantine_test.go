@@ -6,9 +6,9 @@ import (
 
 	"github.com/tollgate-dev/tollgate/core/fault"
 	"github.com/tollgate-dev/tollgate/core/registry/change"
-	"github.com/tollgate-dev/tollgate/core/registry/publishing"
 	"github.com/tollgate-dev/tollgate/core/registry/quarantining"
 	"github.com/tollgate-dev/tollgate/ports/authority"
+	"github.com/tollgate-dev/tollgate/test/must"
 )
 
 // TestNothingInQuarantineIsApproved checks that what waits for review stays unserved while its
@@ -36,13 +36,8 @@ func TestNothingInQuarantineIsApproved(t *testing.T) {
 		if _, err := fx.service.Approve(t.Context(), authority.Operator(), first.Pending, ""); err != nil {
 			t.Fatal(err)
 		}
-		replacement, err := fx.publisher.Replace(t.Context(), request("ada"), publishing.Request{
-			Body: []byte(document(serverName, "1.0.0", `"title":"new"`)),
-		},
-			publishing.Target{Name: serverName, Version: "1.0.0"})
-		if err != nil {
-			t.Fatal(err)
-		}
+		replacement, err := fx.replace(t, "ada", document(serverName, "1.0.0", `"title":"new"`), "1.0.0")
+		must.Succeed(t, err)
 		next := fx.submit(t, "ada", document(serverName, "2.0.0"))
 		if _, err := hidden.Add(t.Context(), authority.Operator(), quarantining.Draft{
 			Target: target, Reason: "it sends mail",
@@ -66,9 +61,7 @@ func TestNothingInQuarantineIsApproved(t *testing.T) {
 			}
 			continue
 		}
-		if err := hidden.Release(t.Context(), authority.Operator(), target); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, hidden.Release(t.Context(), authority.Operator(), target))
 		if _, err := fx.service.Approve(t.Context(), request("bea"), replacement.Pending, ""); err != nil {
 			t.Errorf("after the release: %v", err)
 		}

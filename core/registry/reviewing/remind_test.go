@@ -14,6 +14,7 @@ import (
 	"github.com/tollgate-dev/tollgate/core/registry/reviewing"
 	"github.com/tollgate-dev/tollgate/ports/authority"
 	"github.com/tollgate-dev/tollgate/ports/registrystore"
+	"github.com/tollgate-dev/tollgate/test/must"
 )
 
 // waiter ends a runner after its first round.
@@ -48,9 +49,7 @@ func TestReminder(t *testing.T) {
 		t.Helper()
 		fx.people.waiting = nil
 		fx.clock.Advance(time.Second)
-		if err := reminder.NotifyAll(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, reminder.NotifyAll(t.Context()))
 		got := map[registry.Holder]int{}
 		for _, n := range fx.people.waiting {
 			got[n.Reviewer] += n.Count
@@ -128,9 +127,7 @@ func TestSubmittersOfOperatorDecisions(t *testing.T) {
 		t.Helper()
 		fx.people.decisions, fx.people.hidden = nil, nil
 		for _, reminder := range all {
-			if err := reminder.NotifySubmitters(t.Context()); err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, reminder.NotifySubmitters(t.Context()))
 		}
 		var got []string
 		for _, n := range fx.people.decisions {
@@ -165,9 +162,7 @@ func TestSubmittersOfOperatorDecisions(t *testing.T) {
 	decide("ci", "3.0.0", false)
 	decide("eve", "4.0.0", true)
 	id := fx.submit(t, "eve", document(serverName, "5.0.0")).Pending
-	if _, err := fx.service.Approve(t.Context(), request("bea"), id, ""); err != nil {
-		t.Fatal(err)
-	}
+	fx.approve(t, "bea", id)
 	fx.clock.Advance(time.Hour)
 	expect("a rejection and an approval", "[bea] false "+serverName+" 3.0.0", "[eve] true "+serverName+" 4.0.0")
 	fx.clock.Advance(time.Hour)

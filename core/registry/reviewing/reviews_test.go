@@ -14,6 +14,7 @@ import (
 	"github.com/tollgate-dev/tollgate/core/registry/review"
 	"github.com/tollgate-dev/tollgate/core/registry/reviewing"
 	"github.com/tollgate-dev/tollgate/ports/authority"
+	"github.com/tollgate-dev/tollgate/test/must"
 )
 
 // TestApprove follows a server from its submission to its replacement.
@@ -47,10 +48,7 @@ func TestApprove(t *testing.T) {
 		len(shown.Diff) != 2 || shown.Diff[0].Path != "/title" {
 		t.Fatalf("Get of a new version = %+v, %v", shown, err)
 	}
-	replaced, err := fx.publisher.Replace(t.Context(), request("ada"), publishing.Request{
-		Body: []byte(document(serverName, "1.0.0", `"title":"Old"`)),
-	},
-		publishing.Target{Name: serverName, Version: "1.0.0"})
+	replaced, err := fx.replace(t, "ada", document(serverName, "1.0.0", `"title":"Old"`), "1.0.0")
 	if err != nil || replaced.Pending == "" || !strings.Contains(string(replaced.Document), "Old") || !replaced.Latest {
 		t.Fatalf("Replace = %+v, %v, want the new document with the release that is served", replaced, err)
 	}
@@ -90,9 +88,7 @@ func TestRefusedDecisions(t *testing.T) {
 	ofPolicy := fx.submit(t, "ci", document(serverName, "2.0.0"))
 	elsewhere := fx.submit(t, "eve", document("com.other/x", "1.0.0"))
 	decided := fx.submit(t, "eve", document(serverName, "3.0.0"))
-	if _, err := fx.service.Reject(t.Context(), request("bea"), decided.Pending, "no"); err != nil {
-		t.Fatal(err)
-	}
+	fx.reject(t, "bea", decided.Pending)
 	fx.people.acts = nil
 	const long = review.MaxComment + 1
 	for _, c := range []struct {
@@ -152,35 +148,17 @@ func TestCannotBeServed(t *testing.T) {
 	const remote = `"remotes":[{"type":"sse","url":"https://one.example/mcp"}]`
 	a, b := fx.submit(t, "ada", document(serverName, "1.0.0", remote)),
 		fx.submit(t, "ada", document("com.example/b", "1.0.0", remote))
-	if _, err := fx.service.Approve(t.Context(), request("bea"), a.Pending, ""); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := fx.service.Approve(t.Context(), request("bea"), b.Pending, ""); !fault.Is(err, fault.Conflict) ||
-		!strings.Contains(err.Error(), "https://one.example/mcp") {
-		t.Errorf("a remote URL that was taken: %v, want fault.Conflict with the URL", err)
-	}
-	if r, err := fx.store.Get(t.Context(), b.Pending); err != nil || r.State != review.Pending {
-		t.Errorf("the review is %+v, %v, want it pending", r, err)
-	}
-	if _, err := fx.publisher.Publish(t.Context(), request("ada"), publishing.Request{
-		Body: []byte(document("com.example/c", "1.0.0", remote)),
-	}); !fault.Is(err, fault.Conflict) {
-		t.Errorf("a submission with a remote URL that was taken: %v, want fault.Conflict", err)
-	}
-	target := publishing.Target{Name: serverName, Version: "1.0.0"}
-	replacement, err := fx.publisher.Replace(t.Context(), request("ada"), publishing.Request{
-		Body: []byte(document(serverName, "1.0.0")),
-	}, target)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := fx.publisher.Delete(t.Context(), request("ada"), publishing.Request{}, target); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := fx.service.Approve(t.Context(), request("bea"), replacement.Pending, ""); !fault.Is(err,
-		fault.Conflict) {
-		t.Errorf("a replacement of a deleted version: %v, want fault.Conflict", err)
-	}
+	fx.approve(t, "bea", a.Pending)
+	_, err := fx.service.Approve(t.Context(), request("bea"), b.Pending, "")
+	wantFault(t, err, fault.Conflict, "https://one.example/mcp", "a remote URL that was taken")
+	fx.requireState(t, review.Pending, b.Pending)
+	_, err = fx.publish(t, "ada", document("com.example/c", "1.0.0", remote))
+	wantFault(t, err, fault.Conflict, "", "a submission with a remote URL that was taken")
+	replacement, err := fx.replace(t, "ada", document(serverName, "1.0.0"), "1.0.0")
+	must.Succeed(t, err)
+	fx.remove(t, "1.0.0")
+	_, err = fx.service.Approve(t.Context(), request("bea"), replacement.Pending, "")
+	wantFault(t, err, fault.Conflict, "", "a replacement of a deleted version")
 }
 
 // TestSuperseded checks that what is pending is replaced by another submission, anyone who makes
@@ -190,39 +168,19 @@ func TestSuperseded(t *testing.T) {
 	fx := newFixture(t)
 	first := fx.submit(t, "ada", document(serverName, "1.0.0"))
 	second := fx.submit(t, "eve", document(serverName, "1.0.0", `"title":"B"`))
-	target := publishing.Target{Name: serverName, Version: "1.0.0"}
-	third, err := fx.publisher.Replace(t.Context(), request("ada"), publishing.Request{
-		Body: []byte(document(serverName, "1.0.0", `"title":"C"`)),
-	}, target)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, id := range []review.ID{first.Pending, second.Pending} {
-		if r, err := fx.store.Get(t.Context(), id); err != nil || r.State != review.Superseded {
-			t.Errorf("%s is %s, %v, want it superseded", id, r.State, err)
-		}
-	}
+	third, err := fx.replace(t, "ada", document(serverName, "1.0.0", `"title":"C"`), "1.0.0")
+	must.Succeed(t, err)
+	fx.requireState(t, review.Superseded, first.Pending, second.Pending)
 	if r, err := fx.store.Get(t.Context(), third.Pending); err != nil || r.Kind != review.NewServer ||
 		r.Submitter.Key != "ada" {
 		t.Errorf("the last review is %+v, %v", r, err)
 	}
-	if _, err := fx.service.Reject(t.Context(), request("bea"), third.Pending, "no"); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := fx.publisher.Replace(t.Context(), request("ada"), publishing.Request{
-		Body: []byte(document(serverName, "1.0.0")),
-	}, target); !fault.Is(err, fault.NotFound) {
-		t.Errorf("Replace after a rejection: %v, want fault.NotFound", err)
-	}
-	fourth := fx.submit(t, "ada", document(serverName, "1.0.0"))
-	if _, err := fx.service.Approve(t.Context(), request("bea"), fourth.Pending, ""); err != nil {
-		t.Errorf("Approve after a rejection: %v", err)
-	}
-	if _, err := fx.publisher.Publish(t.Context(), request("ada"), publishing.Request{
-		Body: []byte(document(serverName, "1.0.0")),
-	}); !fault.Is(err, fault.Conflict) {
-		t.Errorf("publishing an approved version: %v, want fault.Conflict", err)
-	}
+	fx.reject(t, "bea", third.Pending)
+	_, err = fx.replace(t, "ada", document(serverName, "1.0.0"), "1.0.0")
+	wantFault(t, err, fault.NotFound, "", "Replace after a rejection")
+	fx.approve(t, "bea", fx.submit(t, "ada", document(serverName, "1.0.0")).Pending)
+	_, err = fx.publish(t, "ada", document(serverName, "1.0.0"))
+	wantFault(t, err, fault.Conflict, "", "publishing an approved version")
 }
 
 // TestPendingLimit checks that a submitter cannot fill the queue, and that replacing needs no room.
@@ -232,12 +190,8 @@ func TestPendingLimit(t *testing.T) {
 	for _, v := range []string{"1.0.0", "2.0.0", "3.0.0", "4.0.0", "5.0.0"} {
 		fx.submit(t, "ada", document(serverName, v))
 	}
-	_, err := fx.publisher.Publish(t.Context(), request("ada"), publishing.Request{
-		Body: []byte(document(serverName, "6.0.0")),
-	})
-	if !fault.Is(err, fault.Exhausted) {
-		t.Errorf("a sixth document: %v, want fault.Exhausted", err)
-	}
+	_, err := fx.publish(t, "ada", document(serverName, "6.0.0"))
+	wantFault(t, err, fault.Exhausted, "", "a sixth document")
 	fx.submit(t, "ada", document(serverName, "5.0.0", `"title":"B"`))
 	fx.submit(t, "eve", document(serverName, "6.0.0"))
 }
@@ -266,9 +220,7 @@ func TestManyReviewers(t *testing.T) {
 		})
 	}
 	all.Go(func() {
-		o, err := fx.publisher.Publish(t.Context(), request("eve"), publishing.Request{
-			Body: []byte(document(serverName, "1.0.0", `"title":"B"`)),
-		})
+		o, err := fx.publish(t, "eve", document(serverName, "1.0.0", `"title":"B"`))
 		if err == nil && o.Pending != "" {
 			replaced.Add(1)
 		}
@@ -289,20 +241,13 @@ func TestVisible(t *testing.T) {
 	fx := newFixture(t)
 	a, b := fx.submit(t, "ada", document(serverName, "1.0.0")), fx.submit(t, "eve", document("com.other/x", "1.0.0"))
 	byPolicy := fx.submit(t, "ci", document("com.example/by-policy", "1.0.0"))
-	if err := fx.grants.Remove(t.Context(), registry.Grant{
-		Holder: "bea", Action: registry.ActionReview, Pattern: newPattern(t, "com.example/*"),
-	}); err != nil {
-		t.Fatal(err)
-	}
-	if err := fx.grants.Add(t.Context(), registry.Grant{
-		Holder: "bea", Action: registry.ActionReview, Pattern: newPattern(t, serverName),
-	}); err != nil {
-		t.Fatal(err)
-	}
+	wide := registry.Grant{Holder: "bea", Action: registry.ActionReview, Pattern: newPattern(t, "com.example/*")}
+	must.Succeed(t, fx.grants.Remove(t.Context(), wide))
+	narrow := registry.Grant{Holder: "bea", Action: registry.ActionReview, Pattern: newPattern(t, serverName)}
+	must.Succeed(t, fx.grants.Add(t.Context(), narrow))
 	for token, want := range map[string][]review.ID{
-		"bea": {a.Pending, byPolicy.Pending}, "eve": {b.Pending}, "ada": {a.Pending, byPolicy.Pending}, "cem": {
-			a.Pending,
-		}, "zoe": nil,
+		"bea": {a.Pending, byPolicy.Pending}, "eve": {b.Pending}, "ada": {a.Pending, byPolicy.Pending},
+		"cem": {a.Pending}, "zoe": nil,
 	} {
 		p, err := fx.service.List(t.Context(), request(token), reviewing.Query{})
 		var got []review.ID
@@ -313,27 +258,25 @@ func TestVisible(t *testing.T) {
 			t.Errorf("%s sees %v, %v, want %v", token, got, err, want)
 		}
 	}
-	for _, token := range []string{"bea", "zoe"} {
-		if _, err := fx.service.Get(t.Context(), request(token), b.Pending); !fault.Is(err, fault.Forbidden) {
-			t.Errorf("%s gets another review: %v, want fault.Forbidden", token, err)
+	for _, c := range []struct {
+		token string
+		id    review.ID
+		shown bool
+	}{
+		{"bea", b.Pending, false}, {"zoe", b.Pending, false},
+		{"eve", b.Pending, true}, {"bea", byPolicy.Pending, true}, // their own
+		{"eve risky", byPolicy.Pending, false}, {"bea risky", byPolicy.Pending, false},
+	} {
+		_, err := fx.service.Get(t.Context(), request(c.token), c.id)
+		if c.shown && err != nil || !c.shown && !fault.Is(err, fault.Forbidden) {
+			t.Errorf("%s gets a review: %v, want it shown: %v", c.token, err, c.shown)
 		}
 	}
-	for token, own := range map[string]review.ID{"eve": b.Pending, "bea": byPolicy.Pending} {
-		if _, err := fx.service.Get(t.Context(), request(token), own); err != nil {
-			t.Errorf("an own review of %s: %v", token, err)
-		}
-	}
-	for _, token := range []string{"eve risky", "bea risky"} {
-		if p, err := fx.service.List(t.Context(), request(token), reviewing.Query{}); !fault.Is(err, fault.Forbidden) ||
-			len(p.Reviews) > 0 {
+	for _, token := range []string{"eve risky", "bea risky", "ci"} {
+		p, err := fx.service.List(t.Context(), request(token), reviewing.Query{})
+		if !fault.Is(err, fault.Forbidden) || len(p.Reviews) > 0 {
 			t.Errorf("%s lists: %v, %v, want fault.Forbidden", token, p.Reviews, err)
 		}
-		if _, err := fx.service.Get(t.Context(), request(token), byPolicy.Pending); !fault.Is(err, fault.Forbidden) {
-			t.Errorf("%s gets a review: %v, want fault.Forbidden", token, err)
-		}
-	}
-	if _, err := fx.service.List(t.Context(), request("ci"), reviewing.Query{}); !fault.Is(err, fault.Forbidden) {
-		t.Errorf("a publisher lists: %v, want fault.Forbidden", err)
 	}
 }
 
@@ -403,60 +346,44 @@ func TestPages(t *testing.T) {
 func TestRules(t *testing.T) {
 	t.Parallel()
 	fx := newFixture(t)
-	same, err := fx.service.AddRule(t.Context(), reviewing.RuleDraft{Pattern: "com.example/*", When: "same-origins"})
-	if err != nil {
-		t.Fatal(err)
+	const remote = `"remotes":[{"type":"sse","url":"https://one.example/mcp"}]`
+	const other = `"remotes":[{"type":"sse","url":"https://two.example/mcp"}]`
+	submit := func(what, token, body string, pending bool) publishing.Outcome {
+		t.Helper()
+		o := fx.submit(t, token, body)
+		if (o.Pending != "") != pending || o.Latest == pending {
+			t.Errorf("%s: %+v, want it pending: %v", what, o, pending)
+		}
+		return o
 	}
-	const remote, other = `"remotes":[{"type":"sse","url":"https://one.example/mcp"}]`, `"remotes":[{"type":"sse","url":"https://two.example/mcp"}]`
-	first := fx.submit(t, "ada", document(serverName, "1.0.0", remote))
-	if first.Pending == "" {
-		t.Fatal("the first version has the origins of an approved one")
-	}
-	if _, err := fx.service.Approve(t.Context(), request("bea"), first.Pending, ""); err != nil {
-		t.Fatal(err)
-	}
+	same := fx.addRule(t, reviewing.RuleDraft{Pattern: "com.example/*", When: "same-origins"})
+	first := submit("the first version", "ada", document(serverName, "1.0.0", remote), true)
+	fx.approve(t, "bea", first.Pending)
 	fx.people.acts = nil
-	if o := fx.submit(t, "ada", document(serverName, "1.1.0", remote)); o.Pending != "" || !o.Latest {
-		t.Errorf("the same origins: %+v, want it served", o)
-	}
+	submit("the same origins", "ada", document(serverName, "1.1.0", remote), false)
 	if n := len(fx.people.acts); n != 1 || fx.people.acts[0].Action != "publish" || fx.people.acts[0].Rule != same.ID ||
 		fx.people.acts[0].Review == "" {
 		t.Errorf("the acts are %+v, want the publication with its approval by the rule", fx.people.acts)
 	}
-	if o := fx.submit(t, "ada", document(serverName, "1.2.0", other)); o.Pending == "" {
-		t.Errorf("other origins: %+v, want it pending", o)
-	}
+	submit("other origins", "ada", document(serverName, "1.2.0", other), true)
 	p, err := fx.service.List(t.Context(), authority.Operator(), reviewing.Query{State: "approved"})
 	if err != nil || len(p.Reviews) != 2 || p.Reviews[1].Rule != same.ID || p.Reviews[1].DecidedBy != "" ||
 		string(p.Reviews[1].Replaces) != document(serverName, "1.0.0", remote) {
 		t.Errorf("the approved reviews are %+v, %v", p.Reviews, err)
 	}
-	if _, err := fx.service.AddRule(t.Context(), reviewing.RuleDraft{
-		Pattern: "*", When: "any", Publisher: "eve",
-	}); err != nil {
-		t.Fatal(err)
-	}
-	if o := fx.submit(t, "eve", document("com.other/x", "1.0.0")); o.Pending != "" {
-		t.Errorf("a rule for the publisher: %+v, want it served", o)
-	}
-	if err := fx.service.RemoveRule(t.Context(), same.ID, nil); err != nil {
-		t.Fatal(err)
-	}
-	if o := fx.submit(t, "ada", document(serverName, "1.3.0", remote)); o.Pending == "" {
-		t.Errorf("after the rule was removed: %+v, want it pending", o)
-	}
+	fx.addRule(t, reviewing.RuleDraft{Pattern: "*", When: "any", Publisher: "eve"})
+	submit("a rule for the publisher", "eve", document("com.other/x", "1.0.0"), false)
+	must.Succeed(t, fx.service.RemoveRule(t.Context(), same.ID, nil))
+	submit("after the rule was removed", "ada", document(serverName, "1.3.0", remote), true)
 	if rules, err := fx.service.Rules(t.Context()); err != nil || len(rules) != 1 || len(fx.people.changes) != 3 {
 		t.Errorf("rules are %+v, %v, changes %+v", rules, err, fx.people.changes)
 	}
 	for field, d := range map[string]reviewing.RuleDraft{
-		"pattern": {When: "any"}, "when": {Pattern: "*"}, "publisher": {
-			Pattern: "*", When: "any", Publisher: strings.Repeat("x", 201),
-		},
+		"pattern": {When: "any"}, "when": {Pattern: "*"},
+		"publisher": {Pattern: "*", When: "any", Publisher: strings.Repeat("x", 201)},
 	} {
-		if _, err := fx.service.AddRule(t.Context(), d); !fault.Is(err, fault.Invalid) ||
-			!strings.Contains(err.Error(), field) {
-			t.Errorf("a wrong %s: %v", field, err)
-		}
+		_, err := fx.service.AddRule(t.Context(), d)
+		wantFault(t, err, fault.Invalid, field, "a wrong "+field)
 	}
 }
 
@@ -465,29 +392,23 @@ func TestRules(t *testing.T) {
 func TestSameOriginsOfAnOlderVersion(t *testing.T) {
 	t.Parallel()
 	fx := newFixture(t)
-	const one, two = `"remotes":[{"type":"sse","url":"https://one.example/mcp"}]`, `"remotes":[{"type":"sse","url":"https://two.example/mcp"}]`
-	for version, remote := range map[string]string{"1.0.0": one, "2.0.0": two} {
-		if _, err := fx.service.Approve(t.Context(), authority.Operator(),
-			fx.submit(t, "ada", document(serverName, version, remote)).Pending, ""); err != nil {
-			t.Fatal(err)
+	remotes := func(hosts ...string) string {
+		for i, host := range hosts {
+			hosts[i] = `{"type":"sse","url":"https://` + host + `.example/mcp"}`
 		}
+		return `"remotes":[` + strings.Join(hosts, ",") + `]`
 	}
-	if _, err := fx.service.AddRule(t.Context(), reviewing.RuleDraft{Pattern: "*", When: "same-origins"}); err != nil {
-		t.Fatal(err)
-	}
-	if o := fx.submit(t, "ada", document(serverName, "1.0.1", one)); o.Pending != "" {
+	fx.approve(t, "bea", fx.submit(t, "ada", document(serverName, "1.0.0", remotes("one"))).Pending)
+	fx.approve(t, "bea", fx.submit(t, "ada", document(serverName, "2.0.0", remotes("two"))).Pending)
+	fx.addRule(t, reviewing.RuleDraft{Pattern: "*", When: "same-origins"})
+	if o := fx.submit(t, "ada", document(serverName, "1.0.1", remotes("one"))); o.Pending != "" {
 		t.Errorf("the origins of the first version: %+v, want it served", o)
 	}
-	both := `"remotes":[{"type":"sse","url":"https://one.example/mcp"},{"type":"sse","url":"https://two.example/mcp"}]`
-	if o := fx.submit(t, "ada", document(serverName, "3.0.0", both)); o.Pending == "" {
+	if o := fx.submit(t, "ada", document(serverName, "3.0.0", remotes("one", "two"))); o.Pending == "" {
 		t.Errorf("the origins of two versions together: %+v, want it pending", o)
 	}
-	if _, err := fx.publisher.Delete(t.Context(), request("ada"), publishing.Request{}, publishing.Target{
-		Name: serverName, Version: "2.0.0",
-	}); err != nil {
-		t.Fatal(err)
-	}
-	if o := fx.submit(t, "ada", document(serverName, "2.0.1", two)); o.Pending == "" {
+	fx.remove(t, "2.0.0")
+	if o := fx.submit(t, "ada", document(serverName, "2.0.1", remotes("two"))); o.Pending == "" {
 		t.Errorf("the origins of a deleted version: %+v, want it pending", o)
 	}
 }

@@ -23,6 +23,7 @@ import (
 	"github.com/tollgate-dev/tollgate/ports/recordsource"
 	"github.com/tollgate-dev/tollgate/ports/registrystore"
 	"github.com/tollgate-dev/tollgate/test/fakedb"
+	"github.com/tollgate-dev/tollgate/test/must"
 )
 
 var (
@@ -145,9 +146,7 @@ func (w *fixture) runImport(t *testing.T, lenient bool, entries ...recordsource.
 			outcomes = append(outcomes,
 				strings.TrimSpace(fmt.Sprintf("%s %s@%s %s", o.Verdict, o.Name, o.Version, o.Reason)))
 		}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	return counts, outcomes
 }
 
@@ -568,9 +567,7 @@ func (w *fixture) requireSameQuarantine(t *testing.T, other *fixture, server str
 func parse[T any](t *testing.T, parse func(string) (T, error), s string) T {
 	t.Helper()
 	v, err := parse(s)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	return v
 }
 
@@ -584,9 +581,7 @@ func (w *fixture) hide(t *testing.T, server, version, reason string) {
 	}).Add(t.Context(), authority.Operator(), quarantining.Draft{
 		Target: quarantining.Target{ServerName: server, Version: version}, Reason: reason,
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 }
 
 // exportEntries returns what an import of the export reads.
@@ -614,8 +609,6 @@ func (w *fixture) exportEntries(t *testing.T) (all []recordsource.Entry) {
 		all = append(all, e)
 		return nil
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	return all
 }

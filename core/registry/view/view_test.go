@@ -11,24 +11,21 @@ import (
 
 	"github.com/tollgate-dev/tollgate/core/fault"
 	"github.com/tollgate-dev/tollgate/core/registry"
+	"github.com/tollgate-dev/tollgate/test/must"
 )
 
 func mustNew(t testing.TB, d Draft) View {
 	t.Helper()
 	d.Name = "team"
 	v, err := New(d)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	return v
 }
 
 func mustName(t testing.TB, s string) registry.Name {
 	t.Helper()
 	n, err := registry.ParseName(s)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	return n
 }
 
@@ -90,9 +87,7 @@ func drawView(rt *rapid.T) View {
 		Exclude:    rapid.SliceOfN(pattern, 0, 5).Draw(rt, "exclude"),
 		Deprecated: rapid.SampledFrom([]string{"show", "hide"}).Draw(rt, "deprecated"),
 	})
-	if err != nil {
-		rt.Fatal(err)
-	}
+	must.Succeed(rt, err)
 	return v
 }
 
@@ -162,9 +157,7 @@ func TestLatest(t *testing.T) {
 		for i, text := range rapid.SliceOfNDistinct(rapid.StringMatching(`[0-3]\.[0-3]\.0|draft[0-3]`), 0, 6,
 			rapid.ID[string]).Draw(rt, "versions") {
 			version, err := registry.ParseVersion(text)
-			if err != nil {
-				rt.Fatal(err)
-			}
+			must.Succeed(rt, err)
 			status := rapid.SampledFrom([]registry.Status{
 				registry.StatusActive, registry.StatusDeprecated, registry.StatusDeleted,
 			}).Draw(rt, "status")

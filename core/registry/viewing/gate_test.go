@@ -23,6 +23,7 @@ import (
 	"github.com/tollgate-dev/tollgate/ports/registrystore"
 	"github.com/tollgate-dev/tollgate/ports/secrets/secretstest"
 	"github.com/tollgate-dev/tollgate/test/fakedb"
+	"github.com/tollgate-dev/tollgate/test/must"
 )
 
 // fakeChanges are changes that a test makes.
@@ -117,9 +118,7 @@ func (fx *fixture) add(t *testing.T, d view.Draft) {
 func (fx *fixture) addToken(t *testing.T, v view.Name, name string) view.Secret {
 	t.Helper()
 	secret, err := fx.operator.AddToken(t.Context(), v, name)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	fx.changes.views++
 	return secret
 }
@@ -261,23 +260,17 @@ func TestChangesAreSeen(t *testing.T) {
 	secret := fx.addToken(t, "inner", "a")
 	fx.wantEnter(t, "inner", secret)
 	before, err := fx.enter(t, "open", "", authority.Caller{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	reads := fx.changes.reads
 	fx.wantEnter(t, "inner", secret)
 	if fx.changes.reads != reads {
 		t.Errorf("%d reads for one more request in the same second", fx.changes.reads-reads)
 	}
-	if err := fx.operator.RemoveToken(t.Context(), "inner", "a"); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, fx.operator.RemoveToken(t.Context(), "inner", "a"))
 	fx.changes.views++
 	fx.clock.Advance(time.Second)
 	fx.wantEnter(t, "inner", secret, fault.Unauthenticated)
-	if err := fx.operator.Remove(t.Context(), "inner", nil); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, fx.operator.Remove(t.Context(), "inner", nil))
 	fx.changes.views++
 	fx.changes.hint.Add(1)
 	fx.wantEnter(t, "inner", secret, fault.NotFound)
@@ -321,10 +314,8 @@ func TestOperator(t *testing.T) {
 	fx := newFixture()
 	fx.add(t, view.Draft{Name: "team"})
 	fx.addToken(t, "team", "a")
-	if err := errors.Join(fx.operator.RemoveToken(t.Context(), "team", "a"),
-		fx.operator.Remove(t.Context(), "team", nil)); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, errors.Join(fx.operator.RemoveToken(t.Context(), "team", "a"),
+		fx.operator.Remove(t.Context(), "team", nil)))
 	want := []audit.Change{
 		newViewChange("view_add", ""), newViewChange("view_token_add", "a"),
 		newViewChange("view_token_remove", "a"), newViewChange("view_remove", ""),

@@ -16,6 +16,7 @@ import (
 	"github.com/tollgate-dev/tollgate/core/registry/viewing"
 	"github.com/tollgate-dev/tollgate/ports/registrystore"
 	"github.com/tollgate-dev/tollgate/test/fakedb"
+	"github.com/tollgate-dev/tollgate/test/must"
 )
 
 var epoch = time.Date(2026, time.November, 21, 12, 0, 0, 0, time.UTC)
@@ -30,16 +31,12 @@ func drawRegistry(t *testing.T, rt *rapid.T) (*fakedb.Servers, []registry.Releas
 	for _, s := range rapid.SliceOfNDistinct(rapid.StringMatching(`com\.[ab]/[ab]`), 1, 4, rapid.ID[string]).
 		Draw(rt, "servers") {
 		name, err := registry.ParseName(s)
-		if err != nil {
-			rt.Fatal(err)
-		}
+		must.Succeed(rt, err)
 		l := registry.NewLineage(name, nil)
 		for _, text := range rapid.SliceOfNDistinct(rapid.StringMatching(`[0-2]\.[01]\.0|draft`), 1, 5,
 			rapid.ID[string]).Draw(rt, "versions") {
 			version, err := registry.ParseVersion(text)
-			if err != nil {
-				rt.Fatal(err)
-			}
+			must.Succeed(rt, err)
 			now = now.Add(time.Minute)
 			if _, err := l.Publish(version, now); err != nil {
 				rt.Fatal(err)
@@ -48,9 +45,7 @@ func drawRegistry(t *testing.T, rt *rapid.T) (*fakedb.Servers, []registry.Releas
 				registry.StatusActive, registry.StatusDeprecated, registry.StatusDeleted,
 			}).Draw(rt, "status")
 			update, err := registry.NewStatusUpdate(status, "")
-			if err != nil {
-				rt.Fatal(err)
-			}
+			must.Succeed(rt, err)
 			now = now.Add(time.Minute)
 			if _, err := l.SetStatus(version, update, now); err != nil && status != registry.StatusActive {
 				rt.Fatal(err)
@@ -67,9 +62,7 @@ func drawRegistry(t *testing.T, rt *rapid.T) (*fakedb.Servers, []registry.Releas
 			}
 			return servers.Save(ctx, changes)
 		})
-		if err != nil {
-			rt.Fatal(err)
-		}
+		must.Succeed(rt, err)
 	}
 	return servers, all
 }
@@ -120,9 +113,7 @@ func drawView(rt *rapid.T) view.View {
 		Exclude:    rapid.SliceOfN(rapid.SampledFrom([]string{"com.a/a", "com.b/*"}), 0, 1).Draw(rt, "exclude"),
 		Deprecated: rapid.SampledFrom([]string{"show", "hide", "hide"}).Draw(rt, "deprecated"),
 	})
-	if err != nil {
-		rt.Fatal(err)
-	}
+	must.Succeed(rt, err)
 	return v
 }
 

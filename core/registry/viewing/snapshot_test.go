@@ -11,6 +11,7 @@ import (
 	"github.com/tollgate-dev/tollgate/core/registry/viewing"
 	"github.com/tollgate-dev/tollgate/ports/registrystore"
 	"github.com/tollgate-dev/tollgate/test/fakedb"
+	"github.com/tollgate-dev/tollgate/test/must"
 )
 
 // restlessStore is a store with a server of three versions, which changes after every read that is
@@ -49,9 +50,7 @@ func newRestlessStore(t *testing.T) *restlessStore {
 func (s *restlessStore) name() registry.Name {
 	s.t.Helper()
 	name, err := registry.ParseName("com.example/a")
-	if err != nil {
-		s.t.Fatal(err)
-	}
+	must.Succeed(s.t, err)
 	return name
 }
 
@@ -73,9 +72,7 @@ func (s *restlessStore) change(how func(*registry.Lineage) error) {
 		}
 		return s.Save(ctx, changes)
 	})
-	if err != nil {
-		s.t.Fatal(err)
-	}
+	must.Succeed(s.t, err)
 }
 
 // turn gives the greatest version the other status.
@@ -85,17 +82,13 @@ func (s *restlessStore) turn(ctx context.Context) {
 		return
 	}
 	greatest, err := s.Servers.Latest(ctx, s.name(), true)
-	if err != nil {
-		s.t.Fatal(err)
-	}
+	must.Succeed(s.t, err)
 	next := registry.StatusDeprecated
 	if greatest.Status == next {
 		next = registry.StatusActive
 	}
 	update, err := registry.NewStatusUpdate(next, "")
-	if err != nil {
-		s.t.Fatal(err)
-	}
+	must.Succeed(s.t, err)
 	s.at = s.at.Add(time.Minute)
 	s.change(func(l *registry.Lineage) error {
 		_, err := l.SetStatus(greatest.Version, update, s.at)
@@ -137,9 +130,7 @@ func (s *restlessStore) Undeprecated(ctx context.Context, names []registry.Name)
 func TestChangesBetweenReads(t *testing.T) {
 	t.Parallel()
 	v, err := view.New(view.Draft{Name: "team", Include: []string{"*"}, Deprecated: "hide"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	reads := map[string]func(r *viewing.Reader, name registry.Name) ([]registry.Release, error){
 		"Outline": func(r *viewing.Reader, name registry.Name) (all []registry.Release, err error) {
 			editions, err := r.Outline(t.Context(), name, false)
