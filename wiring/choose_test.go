@@ -17,6 +17,7 @@ import (
 	"github.com/tollgate-dev/tollgate/adapters/rest"
 	"github.com/tollgate-dev/tollgate/core/registry/publishing"
 	"github.com/tollgate-dev/tollgate/ports/counter"
+	"github.com/tollgate-dev/tollgate/test/must"
 	"github.com/tollgate-dev/tollgate/wiring/settings"
 )
 
@@ -25,16 +26,12 @@ func newTestHost(t *testing.T, names ...string) (*pluginhost.Host, func()) {
 	t.Helper()
 	dir := t.TempDir()
 	for _, name := range names {
-		if err := os.WriteFile(filepath.Join(dir, name), nil, 0o700); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, os.WriteFile(filepath.Join(dir, name), nil, 0o700))
 	}
 	log := logrus.New()
 	log.SetOutput(io.Discard)
 	host, cleanup, err := pluginhost.Open(pluginhost.Config{Dir: dir, CallTimeout: 10 * time.Second}, logrus.NewEntry(log))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	return host, cleanup
 }
 

@@ -15,6 +15,7 @@ import (
 	"github.com/tollgate-dev/tollgate/ports/clock/clocktest"
 	"github.com/tollgate-dev/tollgate/ports/counter"
 	"github.com/tollgate-dev/tollgate/ports/throttle"
+	"github.com/tollgate-dev/tollgate/test/must"
 	"github.com/tollgate-dev/tollgate/wiring/settings"
 )
 
@@ -65,9 +66,7 @@ func TestOnlyReadsAreCountedWithLeases(t *testing.T) {
 				parts.Leases = lease.New(store, now, nil)
 			}
 			th, err := chooseThrottle(limits, parts, now, metrics.NewRegistry())
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, err)
 			for scope := range limits.Limits {
 				want := 1000
 				if scope == throttle.RegistryAddress || scope == throttle.APIAddress {

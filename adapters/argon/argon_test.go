@@ -12,6 +12,7 @@ import (
 	"github.com/tollgate-dev/tollgate/core/fault"
 	"github.com/tollgate-dev/tollgate/ports/secrets"
 	"github.com/tollgate-dev/tollgate/ports/secrets/secretstest"
+	"github.com/tollgate-dev/tollgate/test/must"
 )
 
 // cheapConfig returns low costs, so that tests are fast.
@@ -22,9 +23,7 @@ func cheapConfig() argon.Config {
 func openHasher(t *testing.T, c argon.Config) *argon.Hasher {
 	t.Helper()
 	h, err := argon.New(c, system.Entropy{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	return h
 }
 
@@ -47,9 +46,7 @@ func TestVerifiesReferenceHash(t *testing.T) {
 func TestStaleHashes(t *testing.T) {
 	p := secretstest.Password(t, "Any Secret 1!")
 	stored, err := openHasher(t, cheapConfig()).Hash(context.Background(), p)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	for name, c := range map[string]struct {
 		grow func(*argon.Config)
 		want bool
@@ -76,9 +73,7 @@ func TestStaleHashes(t *testing.T) {
 // times differ between machines.
 func TestRefusalByCheaperHashDoesFullWork(t *testing.T) {
 	stored, err := openHasher(t, cheapConfig()).Hash(context.Background(), secretstest.Password(t, "Any Secret 1!"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	config := cheapConfig()
 	config.MemoryKiB, config.Iterations = 1024, 2
 	h, wrong := openHasher(t, config), secretstest.Password(t, "Another Secret 2!")

@@ -11,6 +11,7 @@ import (
 	"github.com/tollgate-dev/tollgate/adapters/system"
 	"github.com/tollgate-dev/tollgate/core/auth"
 	"github.com/tollgate-dev/tollgate/core/fault"
+	"github.com/tollgate-dev/tollgate/test/must"
 )
 
 // hasherMetrics are the metrics of one hasher.
@@ -24,9 +25,7 @@ type hasherMetrics struct {
 func (m hasherMetrics) check(done, refused, canceled float64) {
 	m.t.Helper()
 	families, err := m.registry.Gather()
-	if err != nil {
-		m.t.Fatal(err)
-	}
+	must.Succeed(m.t, err)
 	got := map[string]float64{}
 	for _, family := range families {
 		for _, metric := range family.GetMetric() {
@@ -56,15 +55,11 @@ func (m hasherMetrics) check(done, refused, canceled float64) {
 // cores, so that it decides which calls wait.
 func TestMetrics(t *testing.T) {
 	h, err := New(Config{MemoryKiB: 64, Iterations: 1, Parallelism: 1, Queue: 1}, system.Entropy{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	m := hasherMetrics{t, prometheus.NewRegistry()}
 	h.Measure(m.registry)
 	m.check(0, 0, 0)
-	if err := h.VerifyNone(t.Context(), auth.Password{}); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, h.VerifyNone(t.Context(), auth.Password{}))
 	m.check(1, 0, 0)
 
 	for range cap(h.cores) {

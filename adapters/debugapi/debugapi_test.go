@@ -22,6 +22,7 @@ import (
 	"github.com/tollgate-dev/tollgate/core/ratelimit/reload"
 	"github.com/tollgate-dev/tollgate/core/ratelimit/ruleset"
 	"github.com/tollgate-dev/tollgate/core/ratelimit/statistics"
+	"github.com/tollgate-dev/tollgate/test/must"
 )
 
 // noopReporter ignores all reports.
@@ -70,16 +71,12 @@ func openWithConfig(t *testing.T, c debugapi.PrometheusConfig) *fixture {
 	var err error
 	b.statistics, err = debugapi.NewStatistics(c,
 		statistics.New(b.rules, b.decisions, statistics.Options{}), b.newLog())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	b.statistics.Measure(metrics)
 	s, cleanup, err := debugapi.Open(context.Background(), debugapi.Config{Host: "127.0.0.1"}, debugapi.Ports{
 		Rules: b.rules, Statistics: b.statistics, Metrics: promhttp.HandlerFor(metrics, promhttp.HandlerOpts{}),
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	ended := make(chan error, 1)
 	go func() { ended <- s.Serve() }()
 	t.Cleanup(func() {
@@ -98,14 +95,10 @@ func openWithConfig(t *testing.T, c debugapi.PrometheusConfig) *fixture {
 func (b *fixture) getPath(t *testing.T, path string, status int) string {
 	t.Helper()
 	r, err := http.Get(b.url + path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	defer func() { _ = r.Body.Close() }()
 	body, err := io.ReadAll(r.Body)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	if r.StatusCode != status {
 		t.Errorf("%s: status %d, want %d", path, r.StatusCode, status)
 	}
@@ -137,9 +130,7 @@ func (b *fixture) loadRules(t *testing.T) {
 			Descriptors: []ruleset.Descriptor{{Key: newText("op\n"), Limit: &ruleset.Limit{Unlimited: true}}},
 		},
 	}}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 }
 
 func TestIndexListsThePaths(t *testing.T) {
@@ -213,9 +204,7 @@ func TestConfig(t *testing.T) {
 			t.Errorf("%s: got %v", want, err)
 		}
 	}
-	if err := (debugapi.Config{Port: 6070}).Validate(); err != nil {
-		t.Error(err)
-	}
+	must.Succeed(t, (debugapi.Config{Port: 6070}).Validate())
 	taken := openFixture(t)
 	_, port, _ := strings.Cut(strings.TrimPrefix(taken.url, "http://"), ":")
 	n := 0
@@ -232,14 +221,10 @@ func TestRequestID(t *testing.T) {
 	b := openFixture(t)
 	for sent, kept := range map[string]bool{"a/b:c": true, strings.Repeat("x", 129): false, "": false} {
 		r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, b.url+"/stats", nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		r.Header.Set("X-Request-Id", sent)
 		answer, err := http.DefaultClient.Do(r)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		_ = answer.Body.Close() // only its header is read
 		if got := answer.Header.Get("X-Request-Id"); (got == sent) != kept || !kept && len(got) != 24 {
 			t.Errorf("sent the id %q, got %q", sent, got)

@@ -16,6 +16,7 @@ import (
 	"github.com/tollgate-dev/tollgate/core/ratelimit/decide"
 	"github.com/tollgate-dev/tollgate/core/ratelimit/ruleset"
 	"github.com/tollgate-dev/tollgate/core/ratelimit/statistics"
+	"github.com/tollgate-dev/tollgate/test/must"
 )
 
 // fakeStatistics has no rules, only series of descriptor values.
@@ -48,13 +49,9 @@ func (v *fakeStatistics) setSeries(from, n int) {
 func openMapped(t testing.TB, v *fakeStatistics, mapping string) *mappedMetrics {
 	t.Helper()
 	m := &mapper.MetricMapper{}
-	if err := m.InitFromYAMLString(mapping); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, m.InitFromYAMLString(mapping))
 	named, err := newMappedMetrics(m, statistics.New(v, v, statistics.Options{}), logrus.NewEntry(logrus.New()))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	return named
 }
 

@@ -12,6 +12,7 @@ import (
 	"github.com/tollgate-dev/tollgate/core/ratelimit"
 	"github.com/tollgate-dev/tollgate/core/ratelimit/decide"
 	"github.com/tollgate-dev/tollgate/core/ratelimit/statistics"
+	"github.com/tollgate-dev/tollgate/test/must"
 )
 
 func openMapped(t *testing.T, mapping string) *fixture {
@@ -99,9 +100,7 @@ func TestMappingOfTimes(t *testing.T) {
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			path := filepath.Join(t.TempDir(), "mapping.yaml")
-			if err := os.WriteFile(path, []byte(test.mapping), 0o600); err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, os.WriteFile(path, []byte(test.mapping), 0o600))
 			b := openMapped(t, path)
 			b.statistics.RecordCall(60 * time.Millisecond)
 			wantLines(t, b.getPath(t, "/metrics", http.StatusOK), test.want)

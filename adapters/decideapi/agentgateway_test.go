@@ -13,14 +13,13 @@ import (
 	"github.com/tollgate-dev/tollgate/adapters/decideapi/extmcppb"
 	"github.com/tollgate-dev/tollgate/core/access"
 	"github.com/tollgate-dev/tollgate/core/fault"
+	"github.com/tollgate-dev/tollgate/test/must"
 )
 
 func newContext(t *testing.T, fields map[string]any) *structpb.Struct {
 	t.Helper()
 	s, err := structpb.NewStruct(fields)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	return s
 }
 

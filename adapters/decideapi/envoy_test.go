@@ -21,6 +21,7 @@ import (
 
 	"github.com/tollgate-dev/tollgate/core/access"
 	"github.com/tollgate-dev/tollgate/core/fault"
+	"github.com/tollgate-dev/tollgate/test/must"
 )
 
 const toolCall = `{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"name":"forecast"}}`
@@ -72,9 +73,7 @@ func TestAttributes(t *testing.T) {
 func readAttributes(t testing.TB, m *authpb.AttributeContext) *request {
 	t.Helper()
 	data, err := proto.Marshal(&authpb.CheckRequest{Attributes: m})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	var c checkRequest
 	err = c.UnmarshalBinary(data)
 	clear(data) // it may change then
@@ -147,9 +146,7 @@ func TestKnownCalls(t *testing.T) {
 		"without a method": {"mcp_proxy", object{"id": 1.0}, "", "7"},
 	} {
 		fields, err := structpb.NewStruct(c.fields)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		m := newAttributes(toolCall)
 		m.MetadataContext = &corepb.Metadata{FilterMetadata: map[string]*structpb.Struct{c.filter: fields}}
 		call := access.ReadCall(&readAttributes(t, m).call)
@@ -273,9 +270,7 @@ func TestVerifiedTokens(t *testing.T) {
 		"with a header of its own": {mutual, map[string]any{"a": other}, true, "ada", false},
 	} {
 		fields, err := structpb.NewStruct(c.tokens)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		m := newAttributes(toolCall)
 		if !c.bearer {
 			m.GetRequest().GetHttp().Headers = nil
@@ -305,9 +300,7 @@ func FuzzCheckRequest(f *testing.F) {
 	full.MetadataContext = &corepb.Metadata{FilterMetadata: map[string]*structpb.Struct{"mcp_proxy": {}}}
 	for _, m := range []*authpb.AttributeContext{nil, {}, full} {
 		data, err := proto.Marshal(&authpb.CheckRequest{Attributes: m})
-		if err != nil {
-			f.Fatal(err)
-		}
+		must.Succeed(f, err)
 		f.Add(data)
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {

@@ -15,6 +15,7 @@ import (
 	"github.com/tollgate-dev/tollgate/core/access"
 	"github.com/tollgate-dev/tollgate/core/access/deciding"
 	"github.com/tollgate-dev/tollgate/core/fault"
+	"github.com/tollgate-dev/tollgate/test/must"
 )
 
 // site is a listener with the part for proxies. It answers by the recorder.
@@ -75,14 +76,10 @@ func (s *site) call(t *testing.T, method, path, headers, body string) response {
 		r.Header.Add(name, value)
 	}
 	a, err := s.app.Test(r, -1)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	defer a.Body.Close()
 	text, err := io.ReadAll(a.Body)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	return response{a.StatusCode, a.Header, string(text)}
 }
 

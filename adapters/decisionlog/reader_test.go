@@ -15,6 +15,7 @@ import (
 	"github.com/tollgate-dev/tollgate/core/access/deciding"
 	"github.com/tollgate-dev/tollgate/core/fault"
 	"github.com/tollgate-dev/tollgate/core/trustlevel"
+	"github.com/tollgate-dev/tollgate/test/must"
 )
 
 // TestCallsAreReadAgain reads calls of each kind of subject as they were written.
@@ -40,9 +41,7 @@ func TestCallsAreReadAgain(t *testing.T) {
 	r := decisionlog.NewReader(&out)
 	for _, s := range subjects {
 		got, err := r.Next()
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		if got.Subject.String() != s.String() || got.Subject.Kind() != s.Kind() || got.Subject.Trust() != s.Trust() || !got.ByRules ||
 			got.Listing.Name.String() != "com.example/a" || got.Call.Tool() != "forecast" || got.From != q.From || got.At.IsZero() {
 			t.Errorf("%+v is read as %+v", s, got)

@@ -11,13 +11,12 @@ import (
 	"github.com/tollgate-dev/tollgate/core/registry"
 	"github.com/tollgate-dev/tollgate/core/registry/event"
 	"github.com/tollgate-dev/tollgate/core/registry/notifying"
+	"github.com/tollgate-dev/tollgate/test/must"
 )
 
 func TestDeliveries(t *testing.T) {
 	name, err := registry.ParseName("com.example/a")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	got := logLines(t, func(log *logrus.Entry) {
 		d := New(log)
 		tried := event.Delivery{

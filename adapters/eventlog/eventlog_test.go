@@ -12,6 +12,7 @@ import (
 	"github.com/tollgate-dev/tollgate/core/auth/notices"
 	"github.com/tollgate-dev/tollgate/core/auth/retention"
 	"github.com/tollgate-dev/tollgate/core/ratelimit/reload"
+	"github.com/tollgate-dev/tollgate/test/must"
 )
 
 // logLines returns the lines that do writes, with level, error and fields.
@@ -22,9 +23,7 @@ func logLines(t *testing.T, do func(*logrus.Entry)) []string {
 	var lines []string
 	for _, e := range hook.AllEntries() {
 		text, err := (&logrus.TextFormatter{DisableTimestamp: true, DisableColors: true}).Format(e)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		lines = append(lines, strings.TrimSpace(string(text)))
 	}
 	return lines

@@ -14,14 +14,13 @@ import (
 
 	"github.com/tollgate-dev/tollgate/adapters/healthprobe"
 	"github.com/tollgate-dev/tollgate/core/fault"
+	"github.com/tollgate-dev/tollgate/test/must"
 )
 
 func target(t *testing.T, address string) healthprobe.Target {
 	t.Helper()
 	u, err := url.Parse(address + "/ready")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	return healthprobe.Target{URL: u}
 }
 

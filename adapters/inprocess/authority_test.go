@@ -21,6 +21,7 @@ import (
 	"github.com/tollgate-dev/tollgate/ports/clock/clocktest"
 	"github.com/tollgate-dev/tollgate/ports/secrets"
 	"github.com/tollgate-dev/tollgate/test/fakedb"
+	"github.com/tollgate-dev/tollgate/test/must"
 )
 
 var noon = time.Date(2026, time.November, 21, 12, 0, 0, 0, time.UTC)
@@ -41,9 +42,7 @@ func newAuthority(t *testing.T, level auth.TrustLevel) *inprocess.Authority {
 	t.Helper()
 	db, ctx := fakedb.New(), context.Background()
 	sessions := fakedb.NewSessions(db)
-	if err := fakedb.NewAccounts(db).Create(ctx, auth.Account{ID: "anna", Email: "anna"}); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, fakedb.NewAccounts(db).Create(ctx, auth.Account{ID: "anna", Email: "anna"}))
 	if _, _, err := fakedb.NewDevices(db).Ensure(ctx, auth.Device{ID: "d", UserID: "anna", Identity: "d"}); err != nil {
 		t.Fatal(err)
 	}
@@ -51,9 +50,7 @@ func newAuthority(t *testing.T, level auth.TrustLevel) *inprocess.Authority {
 		ID: "anna", UserID: "anna", DeviceID: "d", TrustLevel: level, IPAddress: netip.MustParseAddr("203.0.113.7"),
 		CreatedAt: noon, LastActivity: noon, ExpiresAt: noon.Add(time.Hour),
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	checker := access.NewChecker(echoVerifier{}, sessions,
 		memory.NewSessions(clocktest.NewManual(noon), memory.Config{}), fakedb.NewAPITokens(db),
 		clocktest.NewManual(noon))
@@ -89,9 +86,7 @@ func TestTrust(t *testing.T) {
 		auth.HighRisk: {},
 	} {
 		c, err := newAuthority(t, level).Identify(t.Context(), "anna", netip.Addr{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		for name, check := range map[string]struct {
 			require func() (registry.Holder, error)
 			may     bool
@@ -118,15 +113,11 @@ func TestRecord(t *testing.T) {
 		{Caller: caller, Action: "edit", ServerName: "com.example/a", Reason: "no grant"},
 		{Caller: caller, Action: "warned", ServerName: "com.example/a", Warning: "packages not checked out"},
 	} {
-		if err := a.Record(ctx, act); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, a.Record(ctx, act))
 		events, _, err := log.Search(ctx, authstore.AuditQuery{
 			Subject: "anna", Category: audit.RegistryChange, Limit: 10,
 		})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		found := false
 		for _, e := range events {
 			if e.Action() != act.Action {

@@ -18,6 +18,7 @@ import (
 	"github.com/tollgate-dev/tollgate/ports/clock/clocktest"
 	"github.com/tollgate-dev/tollgate/ports/secrets"
 	"github.com/tollgate-dev/tollgate/test/fakedb"
+	"github.com/tollgate-dev/tollgate/test/must"
 )
 
 // noVerifier verifies no access token of a provider.
@@ -62,9 +63,7 @@ func TestForeignCallers(t *testing.T) {
 	p := company.Provider{
 		Name: "acme", Issuer: "https://login.acme.example", Audiences: []string{"api"}, ScopeClaim: "scope", GroupsClaim: "groups",
 	}
-	if err := fakedb.NewProviders(db).Save(t.Context(), p); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, fakedb.NewProviders(db).Save(t.Context(), p))
 	open := func(code fault.Code) *inprocess.Authority {
 		checker := access.NewChecker(refusingVerifier{code}, fakedb.NewSessions(db), memory.NewSessions(clk, memory.Config{}),
 			fakedb.NewAPITokens(db), clk)
@@ -74,9 +73,7 @@ func TestForeignCallers(t *testing.T) {
 		text, err := json.Marshal(map[string]any{
 			"iss": issuer, "aud": "api", "sub": "robot", "iat": noon.Unix(), "exp": noon.Add(time.Minute).Unix(), "groups": []string{"devs"},
 		})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		return string(text)
 	}
 	good, other := token("https://login.acme.example"), token("https://login.other.example")

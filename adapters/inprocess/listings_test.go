@@ -15,6 +15,7 @@ import (
 	"github.com/tollgate-dev/tollgate/core/registry"
 	"github.com/tollgate-dev/tollgate/ports/registrystore"
 	"github.com/tollgate-dev/tollgate/test/fakedb"
+	"github.com/tollgate-dev/tollgate/test/must"
 )
 
 // countingServers counts what is read, and fails if failure is set.
@@ -53,15 +54,11 @@ func newListingSite() *listingSite {
 }
 
 // save stores a version; an empty document keeps the one that is stored.
-func (s *listingSite) save(t interface{ Fatal(...any) }, server, number, document string, status registry.Status) {
+func (s *listingSite) save(t must.T, server, number, document string, status registry.Status) {
 	name, err := registry.ParseName(server)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	version, err := registry.ParseVersion(number)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	ctx := context.Background()
 	s.at = s.at.Add(time.Millisecond)
 	err = s.db.Atomically(ctx, func(ctx context.Context) error {
@@ -82,9 +79,7 @@ func (s *listingSite) save(t interface{ Fatal(...any) }, server, number, documen
 		}
 		return s.servers.Save(ctx, []registrystore.Change{c})
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 }
 
 func remoteDocument(urls ...string) string {

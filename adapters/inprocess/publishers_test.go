@@ -22,6 +22,7 @@ import (
 	"github.com/tollgate-dev/tollgate/ports/authstore"
 	"github.com/tollgate-dev/tollgate/ports/clock/clocktest"
 	"github.com/tollgate-dev/tollgate/test/fakedb"
+	"github.com/tollgate-dev/tollgate/test/must"
 )
 
 // newPublishers returns publishers, the authority for their tokens and the audit log.
@@ -33,9 +34,7 @@ func newPublishers(t *testing.T) (*inprocess.Publishers, *inprocess.Authority, *
 	config := jwt.Config{Issuer: "tollgate", Audience: "tollgate", DataDir: t.TempDir()}
 	signer, closeSigner, err := jwt.Open(t.Context(), config, fakedb.NewKeyring(db), clock,
 		logrus.NewEntry(logrus.New()))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	t.Cleanup(closeSigner)
 	checker := access.NewChecker(signer, fakedb.NewSessions(db), memory.NewSessions(clock, memory.Config{}), fakedb.NewAPITokens(db), clock)
 	publishers := inprocess.NewPublishers(inprocess.PublishersPorts{
@@ -47,9 +46,7 @@ func newPublishers(t *testing.T) (*inprocess.Publishers, *inprocess.Authority, *
 func newPublisher(t *testing.T) authority.Publisher {
 	t.Helper()
 	pattern, err := registry.ParsePattern("com.example/*")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	both := []publisher.Action{publisher.Publish, publisher.Status}
 	return authority.Publisher{Method: publisher.DNS, Subject: "example.com", Permissions: []publisher.Permission{
 		{Actions: both, Pattern: pattern}, {Actions: both[:1], Pattern: pattern, Policy: "p1"},
@@ -108,9 +105,7 @@ func TestRecordProof(t *testing.T) {
 		},
 	} {
 		publishers, _, log := newPublishers(t)
-		if err := publishers.RecordProof(t.Context(), test.attempt); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, publishers.RecordProof(t.Context(), test.attempt))
 		e := onlyEvent(t, log)
 		if e.Category != audit.PublisherProof || e.Subject != "" || e.Success != (test.attempt.Reason == "") ||
 			!reflect.DeepEqual(e.Details, test.want) {
@@ -128,9 +123,7 @@ func TestActOfAPublisherHasNoUser(t *testing.T) {
 		Version: "1.0.0",
 	}
 	err := a.Record(t.Context(), act)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	e := onlyEvent(t, log)
 	want := audit.Details{
 		"action": audit.Text("publish"), "serverName": audit.Text("com.example/a"), "version": audit.Text("1.0.0"),
@@ -154,9 +147,7 @@ func TestMakerIsActive(t *testing.T) {
 		}
 	}
 	for id, state := range map[auth.UserID]auth.AccountState{"anna": auth.AccountActive, "ben": auth.AccountDisabled} {
-		if err := accounts.Create(t.Context(), auth.Account{ID: id, Email: auth.Email(id), State: state}); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, accounts.Create(t.Context(), auth.Account{ID: id, Email: auth.Email(id), State: state}))
 	}
 	for id, want := range map[string]bool{
 		"anna": true, "ben": false, "nobody": false, "service:ci": true, "service:old": false, "service:x": false,

@@ -8,14 +8,13 @@ import (
 
 	"github.com/tollgate-dev/tollgate/adapters/inprocess"
 	"github.com/tollgate-dev/tollgate/core/auth"
+	"github.com/tollgate-dev/tollgate/test/must"
 )
 
 func newSealer(t *testing.T, root string) *inprocess.Sealer {
 	t.Helper()
 	s, err := inprocess.NewSealer(auth.RootSecret(strings.Repeat(root, 32)), randomSource{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	return s
 }
 
@@ -59,16 +58,12 @@ func TestSealerHasAKeyOfItsOwn(t *testing.T) {
 	t.Parallel()
 	root := auth.RootSecret(strings.Repeat("a", 32))
 	sealed, err := newSealer(t, "a").Seal([]byte("secret"), "webhook 1")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	for purpose, opens := range map[string]bool{
 		"webhook secrets": true, "authenticator secrets": false, "page cursors": false,
 	} {
 		key, err := root.Derive(purpose)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		if _, err := key.Open(sealed, "webhook 1"); (err == nil) != opens {
 			t.Errorf("Open with the key of %s: %v, want success: %t", purpose, err, opens)
 		}

@@ -12,14 +12,13 @@ import (
 	"github.com/tollgate-dev/tollgate/ports/clock/clocktest"
 	"github.com/tollgate-dev/tollgate/ports/counter"
 	"github.com/tollgate-dev/tollgate/ports/singleuse/singleusetest"
+	"github.com/tollgate-dev/tollgate/test/must"
 )
 
 func newSingleUse(t *testing.T, prefix string, store counter.Store) *inprocess.SingleUse {
 	t.Helper()
 	s, err := inprocess.NewSingleUse(prefix, store)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	return s
 }
 
@@ -44,9 +43,7 @@ func TestFullStoreKeepsClaims(t *testing.T) {
 	}
 	for n := range 100 {
 		h := counter.Hit{Key: strings.Repeat("k", n+1), Addend: 1, Limit: 5, Window: time.Minute, TTL: time.Hour}
-		if err := counters.Count(t.Context(), []counter.Hit{h}, make([]counter.Result, 1), counter.Each); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, counters.Count(t.Context(), []counter.Hit{h}, make([]counter.Result, 1), counter.Each))
 	}
 	if counters.Evicted() == 0 {
 		t.Error("the store is not full")

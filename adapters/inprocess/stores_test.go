@@ -19,6 +19,7 @@ import (
 	"github.com/tollgate-dev/tollgate/ports/throttle"
 	"github.com/tollgate-dev/tollgate/ports/throttle/throttletest"
 	"github.com/tollgate-dev/tollgate/test/instance"
+	"github.com/tollgate-dev/tollgate/test/must"
 )
 
 // sharedStore opens connections to a counter store that instances share.
@@ -62,9 +63,7 @@ func nullLog() *logrus.Entry {
 
 func opened(t testing.TB, store counter.Store, cleanup func(), err error) counter.Store {
 	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	t.Cleanup(cleanup)
 	return store
 }
@@ -98,9 +97,7 @@ func newSharedThrottle(t testing.TB, store counter.Store, prefix string, limit u
 		Limits: map[throttle.Scope]inprocess.Limit{
 			throttle.RegistryAddress: {Requests: limit, Window: 15 * time.Minute},
 		}}, store, now)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	return inprocess.NewLeasedThrottle(exact, lease.New(store, now, nil), throttle.RegistryAddress)
 }
 

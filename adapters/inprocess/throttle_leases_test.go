@@ -15,6 +15,7 @@ import (
 	"github.com/tollgate-dev/tollgate/ports/counter"
 	"github.com/tollgate-dev/tollgate/ports/throttle"
 	"github.com/tollgate-dev/tollgate/ports/throttle/throttletest"
+	"github.com/tollgate-dev/tollgate/test/must"
 )
 
 // countingStore counts the calls of a store.
@@ -36,9 +37,7 @@ func newLeased(t testing.TB, store counter.Store, limit uint64, c *clocktest.Man
 			throttle.RegistryAddress: {Requests: limit, Window: 15 * time.Minute},
 			throttle.StepUpUser:      {Requests: 5, Window: time.Hour},
 		}}, store, c)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	return inprocess.NewLeasedThrottle(exact, lease.New(store, c, nil), throttle.RegistryAddress)
 }
 
@@ -121,9 +120,7 @@ func TestLeasedTriesAreGivenBack(t *testing.T) {
 	for range 1_000 {
 		v = tryRegistry(t, th, "k")
 	}
-	if err := th.GiveBack(t.Context(), throttle.RegistryAddress, "k", v); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, th.GiveBack(t.Context(), throttle.RegistryAddress, "k", v))
 	if v := tryRegistry(t, th, "k"); !v.Allowed || v.Remaining != 0 {
 		t.Errorf("after a try is given back: %+v", v)
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/tollgate-dev/tollgate/ports/counter"
 	"github.com/tollgate-dev/tollgate/ports/throttle"
 	"github.com/tollgate-dev/tollgate/ports/throttle/throttletest"
+	"github.com/tollgate-dev/tollgate/test/must"
 )
 
 // fakeStore counts in a map and keeps all hits. If err is set, Add and Ping return it.
@@ -50,9 +51,7 @@ func newThrottle(t *testing.T, store counter.Store) (*inprocess.Throttle, *clock
 		throttle.StepUpUser:  {Requests: 5, Window: time.Hour},
 		throttle.APIAddress:  {},
 	}}, store, c)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	return th, c
 }
 
@@ -70,13 +69,9 @@ func TestThrottleHits(t *testing.T) {
 	store := new(fakeStore)
 	th, c := newThrottle(t, store)
 	v, err := th.Try(t.Context(), throttle.AuthAddress, "192.0.2.1")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	c.Advance(time.Hour)
-	if err := th.GiveBack(t.Context(), throttle.AuthAddress, "192.0.2.1", v); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, th.GiveBack(t.Context(), throttle.AuthAddress, "192.0.2.1", v))
 	if _, err := th.Try(t.Context(), throttle.APIAddress, "192.0.2.1"); err != nil {
 		t.Fatal(err)
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/tollgate-dev/tollgate/core/auth/risk"
 	"github.com/tollgate-dev/tollgate/ports/signals"
 	"github.com/tollgate-dev/tollgate/ports/signals/signalstest"
+	"github.com/tollgate-dev/tollgate/test/must"
 )
 
 func writeList(t testing.TB, lines ...string) string {
@@ -22,9 +23,7 @@ func writeList(t testing.TB, lines ...string) string {
 
 func rewriteList(t testing.TB, path string, lines ...string) {
 	t.Helper()
-	if err := os.WriteFile(path, []byte(strings.Join(lines, "\n")), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, os.WriteFile(path, []byte(strings.Join(lines, "\n")), 0o600))
 }
 
 func TestContract(t *testing.T) {
@@ -42,9 +41,7 @@ func TestContract(t *testing.T) {
 func openLists(t *testing.T, c Config) *Reputation {
 	t.Helper()
 	r, err := Open(c)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	return r
 }
 
@@ -110,9 +107,7 @@ func TestParseSetting(t *testing.T) {
 	lists, err := Config{
 		Lists: []string{"a.txt", " tor=b=c.txt", "hosting = d", "./x=y.txt", "listed=e", "proxy=f"},
 	}.parseLists()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	want := []listFile{
 		{risk.Listed, "a.txt"}, {risk.Tor, "b=c.txt"}, {risk.Listed, "hosting = d"}, {risk.Listed, "./x=y.txt"}, {
 			risk.Listed, "e",

@@ -8,6 +8,7 @@ import (
 	"github.com/sirupsen/logrus"
 
 	"github.com/tollgate-dev/tollgate/ports/secrets/secretstest"
+	"github.com/tollgate-dev/tollgate/test/must"
 )
 
 // BenchmarkVerifyAgain measures the verification of a token that was verified before.
@@ -25,14 +26,10 @@ func benchmarkVerify(b *testing.B, before func(*Issuer)) {
 	log.SetOutput(io.Discard)
 	c := Config{Issuer: "tollgate", Audience: "tollgate", DataDir: b.TempDir()}
 	i, cleanup, err := Open(ctx, c, newRing(), clk, logrus.NewEntry(log))
-	if err != nil {
-		b.Fatal(err)
-	}
+	must.Succeed(b, err)
 	defer cleanup()
 	token, err := i.Sign(ctx, secretstest.SampleClaims(clk))
-	if err != nil {
-		b.Fatal(err)
-	}
+	must.Succeed(b, err)
 	b.ReportAllocs()
 	for b.Loop() {
 		before(i)

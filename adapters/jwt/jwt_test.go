@@ -26,6 +26,7 @@ import (
 	"github.com/tollgate-dev/tollgate/ports/secrets"
 	"github.com/tollgate-dev/tollgate/ports/secrets/secretstest"
 	"github.com/tollgate-dev/tollgate/test/fakedb"
+	"github.com/tollgate-dev/tollgate/test/must"
 )
 
 func discardLog() *logrus.Entry {
@@ -38,9 +39,7 @@ func openIssuer(t *testing.T, c Config, ring authstore.KeyRing, clk *clocktest.M
 	t.Helper()
 	c.Issuer, c.Audience = "tollgate", "tollgate"
 	i, cleanup, err := Open(context.Background(), c, ring, clk, discardLog())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	t.Cleanup(cleanup)
 	return i
 }
@@ -57,9 +56,7 @@ func TestContract(t *testing.T) {
 // TestThumbprint checks the example key and thumbprint of RFC 8037, appendix A.3.
 func TestThumbprint(t *testing.T) {
 	x, err := base64.RawURLEncoding.DecodeString("11qYAYKxCrfVS_7TyWQHOg7hcvPapiMlrwIaaPcHURo")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	if got := thumbprint(ed25519.PublicKey(x)); got != "kPrK_qmxVWaYVA9wwBF6Iuo3vVzz7TxHCTwXBygrS4k" {
 		t.Errorf("thumbprint is %s", got)
 	}
@@ -70,19 +67,13 @@ func TestTokenForm(t *testing.T) {
 	clk := secretstest.NewClock()
 	i := openIssuer(t, Config{DataDir: t.TempDir()}, newRing(), clk)
 	token, err := i.Sign(context.Background(), secretstest.SampleClaims(clk))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	parts := strings.Split(string(token), ".")
 	var header, claims map[string]any
 	for n, into := range []*map[string]any{&header, &claims} {
 		text, err := base64.RawURLEncoding.DecodeString(parts[n])
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := json.Unmarshal(text, into); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
+		must.Succeed(t, json.Unmarshal(text, into))
 	}
 	if header["alg"] != "EdDSA" || header["typ"] != "at+jwt" || header["kid"] != string(i.keys.currentSigner().id) {
 		t.Errorf("the header of the token is %v", header)
@@ -101,10 +92,8 @@ func TestRefusesForgedTokens(t *testing.T) {
 	i := openIssuer(t, Config{DataDir: t.TempDir()}, newRing(), clk)
 	key := i.keys.currentSigner()
 	_, otherKey, err := ed25519.GenerateKey(nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for name, forge := range map[string]func(*jwt.Token, *jwt.MapClaims) any{
+	must.Succeed(t, err)
+	forgeries := map[string]func(*jwt.Token, *jwt.MapClaims) any{
 		"signed by another key": func(*jwt.Token, *jwt.MapClaims) any { return otherKey },
 		"algorithm none": func(tk *jwt.Token, _ *jwt.MapClaims) any {
 			tk.Method = jwt.SigningMethodNone
@@ -116,79 +105,40 @@ func TestRefusesForgedTokens(t *testing.T) {
 			tk.Header["alg"] = "HS256"
 			return []byte(key.publicKey())
 		},
-		"type JWT": func(tk *jwt.Token, _ *jwt.MapClaims) any {
-			tk.Header["typ"] = "JWT"
-			return key.private
+	}
+	for name, change := range map[string]func(header, claims map[string]any){
+		"type JWT":                   func(h, _ map[string]any) { h["typ"] = "JWT" },
+		"a critical extension":       func(h, _ map[string]any) { h["crit"] = []string{"exp"} },
+		"no type":                    func(h, _ map[string]any) { delete(h, "typ") },
+		"unknown key ID":             func(h, _ map[string]any) { h["kid"] = "x" },
+		"no key ID":                  func(h, _ map[string]any) { delete(h, "kid") },
+		"another issuer":             func(_, c map[string]any) { c["iss"] = "x" },
+		"another audience":           func(_, c map[string]any) { c["aud"] = "x" },
+		"no audience":                func(_, c map[string]any) { delete(c, "aud") },
+		"no expiry":                  func(_, c map[string]any) { delete(c, "exp") },
+		"no session ID":              func(_, c map[string]any) { delete(c, "sid") },
+		"session ID is not a UUID":   func(_, c map[string]any) { c["sid"] = "x" },
+		"no subject":                 func(_, c map[string]any) { delete(c, "sub") },
+		"no token ID":                func(_, c map[string]any) { delete(c, "jti") },
+		"a publisher with a session": func(_, c map[string]any) { c["auth_method"] = "dns" },
+		"a publisher without subject": func(_, c map[string]any) {
+			c["auth_method"] = "dns"
+			delete(c, "sid")
+			delete(c, "sub")
 		},
-		"a critical extension": func(tk *jwt.Token, _ *jwt.MapClaims) any {
-			tk.Header["crit"] = []string{"exp"}
-			return key.private
+		"a publisher without token ID": func(_, c map[string]any) {
+			c["auth_method"] = "dns"
+			delete(c, "sid")
+			delete(c, "jti")
 		},
-		"no type": func(tk *jwt.Token, _ *jwt.MapClaims) any {
-			delete(tk.Header, "typ")
-			return key.private
-		},
-		"unknown key ID": func(tk *jwt.Token, _ *jwt.MapClaims) any {
-			tk.Header["kid"] = "x"
-			return key.private
-		},
-		"no key ID": func(tk *jwt.Token, _ *jwt.MapClaims) any {
-			delete(tk.Header, "kid")
-			return key.private
-		},
-		"another issuer": func(_ *jwt.Token, c *jwt.MapClaims) any {
-			(*c)["iss"] = "x"
-			return key.private
-		},
-		"another audience": func(_ *jwt.Token, c *jwt.MapClaims) any {
-			(*c)["aud"] = "x"
-			return key.private
-		},
-		"no audience": func(_ *jwt.Token, c *jwt.MapClaims) any {
-			delete(*c, "aud")
-			return key.private
-		},
-		"no expiry": func(_ *jwt.Token, c *jwt.MapClaims) any {
-			delete(*c, "exp")
-			return key.private
-		},
-		"no session ID": func(_ *jwt.Token, c *jwt.MapClaims) any {
-			delete(*c, "sid")
-			return key.private
-		},
-		"session ID is not a UUID": func(_ *jwt.Token, c *jwt.MapClaims) any {
-			(*c)["sid"] = "x"
-			return key.private
-		},
-		"no subject": func(_ *jwt.Token, c *jwt.MapClaims) any {
-			delete(*c, "sub")
-			return key.private
-		},
-		"no token ID": func(_ *jwt.Token, c *jwt.MapClaims) any {
-			delete(*c, "jti")
-			return key.private
-		},
-		"a publisher with a session": func(_ *jwt.Token, c *jwt.MapClaims) any {
-			(*c)["auth_method"] = "dns"
-			return key.private
-		},
-		"a publisher without subject": func(_ *jwt.Token, c *jwt.MapClaims) any {
-			(*c)["auth_method"] = "dns"
-			delete(*c, "sid")
-			delete(*c, "sub")
-			return key.private
-		},
-		"a publisher without token ID": func(_ *jwt.Token, c *jwt.MapClaims) any {
-			(*c)["auth_method"] = "dns"
-			delete(*c, "sid")
-			delete(*c, "jti")
-			return key.private
-		},
-		"expired and for another audience": func(_ *jwt.Token, c *jwt.MapClaims) any {
-			(*c)["exp"], (*c)["aud"] = clk.Now().Unix()-1, "x"
-			return key.private
-		},
+		"expired and for another audience": func(_, c map[string]any) { c["exp"], c["aud"] = clk.Now().Unix()-1, "x" },
 	} {
+		forgeries[name] = func(tk *jwt.Token, c *jwt.MapClaims) any {
+			change(tk.Header, *c)
+			return key.private
+		}
+	}
+	for name, forge := range forgeries {
 		t.Run(name, func(t *testing.T) {
 			good := secretstest.SampleClaims(clk)
 			claims := jwt.MapClaims{
@@ -199,9 +149,7 @@ func TestRefusesForgedTokens(t *testing.T) {
 			token := jwt.NewWithClaims(jwt.SigningMethodEdDSA, claims)
 			token.Header["typ"], token.Header["kid"] = tokenType, string(key.id)
 			text, err := token.SignedString(forge(token, &claims))
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, err)
 			_, err = i.Verify(context.Background(), auth.AccessToken(text))
 			secretstest.WantCode(t, name, err, auth.CodeInvalidToken)
 		})
@@ -246,9 +194,7 @@ func TestInstancesVerifyEachOther(t *testing.T) {
 	a := openIssuer(t, Config{DataDir: t.TempDir()}, shared, clk)
 	b := openIssuer(t, Config{DataDir: t.TempDir()}, shared, clk)
 	token, err := b.Sign(context.Background(), secretstest.SampleClaims(clk))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	if _, err := a.Verify(context.Background(), token); err != nil {
 		t.Errorf("Verify of a token of another instance returns %v", err)
 	}
@@ -266,9 +212,7 @@ func TestVerifiesFirstTokensOfNewInstances(t *testing.T) {
 	for range 3 {
 		token, err := openIssuer(t, Config{DataDir: t.TempDir()}, shared, clk).Sign(context.Background(),
 			secretstest.SampleClaims(clk))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		if _, err := old.Verify(context.Background(), token); err != nil {
 			t.Errorf("Verify of the first token of a new instance returns %v", err)
 		}
@@ -279,17 +223,11 @@ func TestVerifiesFirstTokensOfNewInstances(t *testing.T) {
 func writeKey(t *testing.T, dir, name string) authstore.KeyID {
 	t.Helper()
 	public, private, err := ed25519.GenerateKey(nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	der, err := x509.MarshalPKCS8PrivateKey(private)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	text := pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: der})
-	if err := os.WriteFile(filepath.Join(dir, name), text, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, os.WriteFile(filepath.Join(dir, name), text, 0o600))
 	return thumbprint(public)
 }
 
@@ -300,25 +238,17 @@ func TestRotation(t *testing.T) {
 	first := writeKey(t, dir, "2025.pem")
 	i := openIssuer(t, Config{KeysDir: dir}, newRing(), clk)
 	early, err := i.Sign(ctx, secretstest.SampleClaims(clk))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	second := writeKey(t, dir, "2026.pem")
-	if err := i.keys.reloadFiles(ctx); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, i.keys.reloadFiles(ctx))
 	if got := i.keys.currentSigner().id; got != second || got == first {
 		t.Errorf("the signing key is %s, want %s, which is the last file by name", got, second)
 	}
 	if _, err := i.Verify(ctx, early); err != nil {
 		t.Errorf("Verify of a token of the earlier key returns %v", err)
 	}
-	if err := os.Remove(filepath.Join(dir, "2025.pem")); err != nil {
-		t.Fatal(err)
-	}
-	if err := i.keys.reloadFiles(ctx); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, os.Remove(filepath.Join(dir, "2025.pem")))
+	must.Succeed(t, i.keys.reloadFiles(ctx))
 	_, err = i.Verify(ctx, early)
 	secretstest.WantCode(t, "a token of a removed key", err, auth.CodeInvalidToken)
 	if list, err := i.PublicKeys(ctx); err != nil || len(list) != 1 || list[0].ID != second {
@@ -335,9 +265,7 @@ func TestRemovedKeysAreRefusedElsewhere(t *testing.T) {
 	signer, other := openIssuer(t, Config{KeysDir: dir}, shared, clk),
 		openIssuer(t, Config{DataDir: t.TempDir()}, shared, clk)
 	token, err := signer.Sign(ctx, secretstest.SampleClaims(clk))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	verify := func(i *Issuer, want bool) {
 		t.Helper()
 		if _, err := i.Verify(ctx, token); (err == nil) != want {
@@ -347,24 +275,18 @@ func TestRemovedKeysAreRefusedElsewhere(t *testing.T) {
 	reload := func(all ...*Issuer) {
 		t.Helper()
 		for _, i := range all {
-			if err := i.keys.reloadFiles(ctx); err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, i.keys.reloadFiles(ctx))
 		}
 	}
 	verify(other, true)
 	writeKey(t, dir, "2026.pem")
 	aside := filepath.Join(t.TempDir(), "2025.pem")
-	if err := os.Rename(filepath.Join(dir, "2025.pem"), aside); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, os.Rename(filepath.Join(dir, "2025.pem"), aside))
 	reload(signer, other)
 	verify(signer, false)
 	verify(other, false)
 	verify(openIssuer(t, Config{KeysDir: dir}, shared, clk), false)
-	if err := os.Rename(aside, filepath.Join(dir, "2025.pem")); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, os.Rename(aside, filepath.Join(dir, "2025.pem")))
 	reload(signer)
 	clk.Advance(lookupEvery)
 	verify(signer, true)
@@ -383,9 +305,7 @@ func TestBadKeyFilesKeepLoadedKeys(t *testing.T) {
 		"the block is not a private key": "-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n",
 		"the key is not PKCS#8":          "-----BEGIN PRIVATE KEY-----\nAAAA\n-----END PRIVATE KEY-----\n",
 	} {
-		if err := os.WriteFile(filepath.Join(dir, "2.pem"), []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, os.WriteFile(filepath.Join(dir, "2.pem"), []byte(text), 0o600))
 		err := i.keys.reloadFiles(ctx)
 		if err == nil || !strings.Contains(err.Error(), "2.pem") || strings.Contains(err.Error(), "secret words") {
 			t.Errorf("%s: error %v, want an error that names the file and does not quote it", name, err)
@@ -448,9 +368,7 @@ func TestKeyOutlivesItsTokens(t *testing.T) {
 			c.ExpiresAt = clk.Now().Add(life)
 			return c
 		}())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	clk.Advance(life - time.Second)
 	if _, err := openIssuer(t, Config{DataDir: t.TempDir(), TokenLife: life}, shared, clk).Verify(t.Context(),
 		token); err != nil {

@@ -14,6 +14,7 @@ import (
 	"github.com/tollgate-dev/tollgate/core/fault"
 	"github.com/tollgate-dev/tollgate/ports/authstore"
 	"github.com/tollgate-dev/tollgate/ports/secrets/secretstest"
+	"github.com/tollgate-dev/tollgate/test/must"
 )
 
 // readOnlyRing is a key ring that can be read and, while full is true, not written.
@@ -35,9 +36,7 @@ func TestStartWhileRingIsReadOnly(t *testing.T) {
 	clk, shared := secretstest.NewClock(), newRing()
 	other := openIssuer(t, Config{DataDir: t.TempDir()}, shared, clk)
 	token, err := other.Sign(t.Context(), secretstest.SampleClaims(clk))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	ring, dir := &readOnlyRing{KeyRing: shared, full: true}, t.TempDir()
 	i := openIssuer(t, Config{DataDir: dir}, ring, clk)
 	if _, err := i.Verify(t.Context(), token); err != nil {
@@ -50,13 +49,9 @@ func TestStartWhileRingIsReadOnly(t *testing.T) {
 		t.Errorf("the announcement fails with %v", err)
 	}
 	ring.full = false
-	if err := i.keys.reloadFiles(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, i.keys.reloadFiles(t.Context()))
 	own, err := i.Sign(t.Context(), secretstest.SampleClaims(clk))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	if _, err := other.Verify(t.Context(), own); err != nil {
 		t.Errorf("the other instance does not accept the token: %v", err)
 	}
@@ -74,9 +69,7 @@ func TestAccessToKeyFiles(t *testing.T) {
 	for mode, want := range map[os.FileMode]string{
 		0o600: "", 0o440: "", 0o644: "other users may read", 0o666: "every user may write to it",
 	} {
-		if err := os.Chmod(file, mode); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, os.Chmod(file, mode))
 		log, hook := logtest.NewNullLogger()
 		_, end, err := Open(t.Context(), Config{KeysDir: dir, Issuer: "i", Audience: "a"}, newRing(),
 			secretstest.NewClock(), logrus.NewEntry(log))

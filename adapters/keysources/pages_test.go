@@ -19,6 +19,7 @@ import (
 	"github.com/tollgate-dev/tollgate/core/registry/publisher"
 	"github.com/tollgate-dev/tollgate/ports/domainkeys/domainkeystest"
 	"github.com/tollgate-dev/tollgate/test/dnsserver"
+	"github.com/tollgate-dev/tollgate/test/must"
 )
 
 const loopback = "127.0.0.1:0"
@@ -65,9 +66,7 @@ func TestPagesOnPort443(t *testing.T) {
 	s := startPages(t, "127.44.3.1:443", nil)
 	s.handle("keys.example", servePage("one\r\n\r\ntwo"))
 	source, err := NewPages(s.config())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	expectLines(t, source, "keys.example", "one", "two")
 }
 
@@ -181,9 +180,7 @@ func TestPagesReportAClosedPort(t *testing.T) {
 	t.Parallel()
 	dns := dnsserver.Start(t)
 	listener, err := new(net.ListenConfig).Listen(t.Context(), "tcp", loopback)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	_, port, _ := net.SplitHostPort(listener.Addr().String()) // the address of a listener has a port
 	_ = listener.Close()                                      // its port refuses connections now
 	c := Config{Resolver: dns.Address, Networks: []netip.Prefix{netip.MustParsePrefix("127.0.0.1/32")}}

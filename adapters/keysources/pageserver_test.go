@@ -15,6 +15,7 @@ import (
 
 	"github.com/tollgate-dev/tollgate/core/registry/publisher"
 	"github.com/tollgate-dev/tollgate/test/dnsserver"
+	"github.com/tollgate-dev/tollgate/test/must"
 	"github.com/tollgate-dev/tollgate/test/testcert"
 )
 
@@ -126,9 +127,7 @@ func (s *pageServer) open(t *testing.T, deadline time.Duration) *Pages {
 func openPages(t *testing.T, c Config, deadline time.Duration, port string) *Pages {
 	t.Helper()
 	source, err := pagesWithin(c, deadline, port)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	return source
 }
 

@@ -14,6 +14,7 @@ import (
 	"github.com/tollgate-dev/tollgate/core/registry/publisher"
 	"github.com/tollgate-dev/tollgate/ports/domainkeys/domainkeystest"
 	"github.com/tollgate-dev/tollgate/test/dnsserver"
+	"github.com/tollgate-dev/tollgate/test/must"
 )
 
 const (
@@ -42,9 +43,7 @@ func TestTXTFulfilsTheContract(t *testing.T) {
 func parseDomain(t *testing.T, name string) publisher.Domain {
 	t.Helper()
 	d, err := publisher.ParseDomain(name)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	return d
 }
 
@@ -125,9 +124,7 @@ func TestTXTDistinguishesNoRecordsFromFailures(t *testing.T) {
 func TestTXTIsUnavailableWithoutServer(t *testing.T) {
 	t.Parallel()
 	conn, err := new(net.ListenConfig).ListenPacket(t.Context(), "udp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	_ = conn.Close() // its port refuses packets now
 	source := txtWithin(Config{Resolver: conn.LocalAddr().String()}, patience, patience)
 	if got, err := source.Texts(t.Context(), parseDomain(t, "keys.example")); len(got) != 0 ||

@@ -17,6 +17,7 @@ import (
 	"github.com/tollgate-dev/tollgate/core/auth/replay"
 	"github.com/tollgate-dev/tollgate/core/auth/risk"
 	"github.com/tollgate-dev/tollgate/ports/signals/signalstest"
+	"github.com/tollgate-dev/tollgate/test/must"
 )
 
 func newReplayer() *replay.Replayer {
@@ -65,9 +66,7 @@ func TestHistoryOutput(t *testing.T) {
 	} {
 		var out bytes.Buffer
 		l := Line{ID: []byte("7"), Verdict: replay.Verdict{Points: 15, RiskScore: 20.001, History: c.history}}
-		if err := NewLineWriter(&out)(l); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, NewLineWriter(&out)(l))
 		const start = `{"id":7,"riskScore":20,"trustLevel":"","factors":{"deviceFamiliarity":0,"geographicAnomaly":0,"ipReputation":0,"loginVelocity":0,"failedAttempts":0}`
 		if out.String() != start+c.want+"\n" {
 			t.Errorf("%s\nwant\n%s", &out, start+c.want)
@@ -79,9 +78,7 @@ func TestAllFields(t *testing.T) {
 	id, e, err := parseLine(`{"id":7,"ts":"2026-11-21T13:00:00.5+01:00","userId":"u","email":"A@example.com","ip":"::ffff:203.0.113.1",
 		"country":"de","asn":"AS64500","lat":52.5,"lon":-13.4,"userAgent":"a","screenResolution":"1x1","timezone":"UTC","language":"de",
 		"passwordCorrect":false,"ipReputation":"tor","stepUpPassed":true,"deviceTrusted":false,"deviceTokenShown":true,"label":{"x":1}}`)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	at := time.Date(2026, time.November, 21, 12, 0, 0, 5e8, time.UTC)
 	l := e.Location
 	if id != "7" || !e.At.Equal(at) || e.User != "id u" || e.Address != netip.MustParseAddr("::ffff:203.0.113.1") ||
@@ -212,18 +209,12 @@ func TestLimits(t *testing.T) {
 // TestGolden replays the events that docs/risk-tuning.md shows.
 func TestGolden(t *testing.T) {
 	in, err := os.Open("testdata/events.jsonl")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	defer in.Close()
 	want, err := os.ReadFile("testdata/verdicts.jsonl")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	var out bytes.Buffer
-	if err := ReplayLines(context.Background(), in, newReplayer(), NewLineWriter(&out)); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, ReplayLines(context.Background(), in, newReplayer(), NewLineWriter(&out)))
 	if !bytes.Equal(out.Bytes(), want) {
 		t.Errorf("the verdicts are\n%swant\n%s", &out, want)
 	}

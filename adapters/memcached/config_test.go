@@ -7,13 +7,13 @@ import (
 	"time"
 
 	"github.com/caarlos0/env/v11"
+
+	"github.com/tollgate-dev/tollgate/test/must"
 )
 
 func TestDefaultsAreValid(t *testing.T) {
 	cfg, err := env.ParseAsWithOptions[Config](env.Options{Environment: map[string]string{}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	if err := cfg.Validate(); err != nil || cfg.Configured() || cfg.MaxIdleConns != 2 {
 		t.Errorf("%+v: %v", cfg, err)
 	}

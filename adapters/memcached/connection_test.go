@@ -13,6 +13,7 @@ import (
 
 	"github.com/tollgate-dev/tollgate/adapters/internal/deadline"
 	"github.com/tollgate-dev/tollgate/ports/counter"
+	"github.com/tollgate-dev/tollgate/test/must"
 )
 
 // TestConnectionClosesAfterTimeouts checks that consecutive timeouts close a connection, and that a
@@ -75,9 +76,7 @@ func TestConnectionClosesAfterTimeouts(t *testing.T) {
 // connection breaks.
 func TestRequestIsRepeated(t *testing.T) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	t.Cleanup(func() { _ = l.Close() }) // an error has no effect on the test
 	go func() {
 		for n := 0; ; n++ {
@@ -93,9 +92,7 @@ func TestRequestIsRepeated(t *testing.T) {
 	client, end, err := Open(t.Context(), Config{
 		HostPort: []string{l.Addr().String()}, MaxIdleConns: 1, Timeout: 20 * time.Second,
 	}, logrus.NewEntry(log))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	t.Cleanup(end)
 	after := make([]counter.Result, 1)
 	if err := client.Count(t.Context(), []counter.Hit{{Key: "k", Addend: 5, TTL: time.Minute}}, after,

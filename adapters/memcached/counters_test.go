@@ -17,34 +17,25 @@ import (
 	"github.com/tollgate-dev/tollgate/test/await"
 )
 
+// TestCountersContract runs the suite with one connection to a node, and with many connections to
+// three nodes, so that the keys of a batch are on all of them.
 func TestCountersContract(t *testing.T) {
 	t.Parallel()
-	address := sharedServer(t)
-	for name, connections := range map[string]int{"two connections": 2, "one connection": 1, "many connections": 16} {
-		t.Run(name, func(t *testing.T) {
+	three := make([]string, 3)
+	for i := range three {
+		three[i] = newServer(t).start().address
+	}
+	for connections, nodes := range map[int][]string{1: {sharedServer(t)}, 16: three} {
+		t.Run(fmt.Sprint(connections), func(t *testing.T) {
 			t.Parallel()
-			cfg := newConfig(address)
+			cfg := newConfig(nodes...)
 			cfg.MaxIdleConns = connections
 			subject := countertest.Subject{
-				Store: openClient(t, cfg), Key: newKeys(), TTL: remainingTTL(address), Loose: true,
+				Store: openClient(t, cfg), Key: newKeys(), TTL: remainingTTL(nodes...), Loose: true,
 			}
 			countertest.Run(t, func(*testing.T) countertest.Subject { return subject })
 		})
 	}
-}
-
-// TestCountersContractOnManyNodes runs the suite on three nodes, so that the keys of a batch are on
-// all of them.
-func TestCountersContractOnManyNodes(t *testing.T) {
-	t.Parallel()
-	var addresses []string
-	for range 3 {
-		addresses = append(addresses, newServer(t).start().address)
-	}
-	subject := countertest.Subject{
-		Store: openClient(t, newConfig(addresses...)), Key: newKeys(), TTL: remainingTTL(addresses...), Loose: true,
-	}
-	countertest.Run(t, func(*testing.T) countertest.Subject { return subject })
 }
 
 // TestInstancesAgreeOnNodes checks that two clients share counters if their lists contain the same

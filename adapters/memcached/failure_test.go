@@ -1,25 +1,21 @@
 package memcached_test
 
 import (
-	"context"
 	"net"
-	"sync"
 	"syscall"
 	"testing"
 	"time"
 
 	"github.com/tollgate-dev/tollgate/core/fault"
-	"github.com/tollgate-dev/tollgate/ports/counter"
 	"github.com/tollgate-dev/tollgate/ports/counter/countertest"
 	"github.com/tollgate-dev/tollgate/test/await"
 	"github.com/tollgate-dev/tollgate/test/instance"
+	"github.com/tollgate-dev/tollgate/test/must"
 )
 
 func (s *server) signal(signal syscall.Signal) {
 	s.t.Helper()
-	if err := s.process.Process.Signal(signal); err != nil {
-		s.t.Fatal(err)
-	}
+	must.Succeed(s.t, s.process.Process.Signal(signal))
 }
 
 // freeze stops the process of the server with SIGSTOP, and returns when it has stopped.
@@ -37,9 +33,7 @@ func (s *server) thaw() { s.t.Helper(); s.signal(syscall.SIGCONT) }
 func TestUnreachableStore(t *testing.T) {
 	t.Parallel()
 	silent, err := net.Listen("tcp", "127.0.0.1:0") // accepts connections and never answers
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	t.Cleanup(func() { _ = silent.Close() }) // an error has no effect on the test
 	for name, address := range map[string]string{
 		"a server that never answers": silent.Addr().String(), "a closed port": "127.0.0.1:" + instance.FreePort(),
@@ -60,9 +54,7 @@ func TestUnreachableStore(t *testing.T) {
 func TestServerOfAnotherProtocol(t *testing.T) {
 	t.Parallel()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	t.Cleanup(func() { _ = l.Close() }) // an error has no effect on the test
 	go func() {
 		for {
@@ -78,76 +70,35 @@ func TestServerOfAnotherProtocol(t *testing.T) {
 	countertest.Away(t, openClient(t, cfg))
 }
 
-func TestStoreThatStopsAnswering(t *testing.T) {
-	t.Parallel()
+// newFreezing returns a client, with a number of connections, of a server of its own.
+func newFreezing(t *testing.T, connections int) countertest.Freezing {
+	t.Helper()
 	s := newServer(t).start()
 	cfg := newConfig(s.address)
-	cfg.Timeout = 100 * time.Millisecond
+	cfg.Timeout, cfg.MaxIdleConns = 100*time.Millisecond, connections
 	c := openClient(t, cfg)
-	await.Until(t, "a counted hit", func() bool { _, err := addHits(t, c, newMinuteHit("k")); return err == nil })
-	s.freeze()
-	for range 30 {
-		if _, err := addHits(t, c, newMinuteHit("k")); !fault.Is(err, fault.Unavailable) {
-			t.Fatalf("while it does not answer: %v, want fault.Unavailable", err)
-		}
-	}
-	if c.Connected() {
-		t.Error("Connected is true after 30 calls without an answer")
-	}
-	if err := c.Ping(t.Context()); !fault.Is(err, fault.Unavailable) {
-		t.Errorf("Ping: %v, want fault.Unavailable", err)
-	}
-	s.thaw()
-	await.Until(t, "a counted hit after the server continues", func() bool {
-		_, err := addHits(t, c, newMinuteHit("k"))
-		return err == nil && c.Connected()
-	})
+	return countertest.Freezing{Store: c, Connected: c.Connected, Freeze: s.freeze, Thaw: s.thaw}
+}
+
+func TestStoreThatStopsAnswering(t *testing.T) {
+	t.Parallel()
+	countertest.StopsAnswering(t, newFreezing(t, 2))
 }
 
 // TestPingDetectsDeadStore checks that Connected becomes false while there are no calls.
 func TestPingDetectsDeadStore(t *testing.T) {
 	t.Parallel()
-	s := newServer(t).start()
-	cfg := newConfig(s.address)
-	cfg.Timeout = 100 * time.Millisecond
-	c := openClient(t, cfg)
-	await.Until(t, "a connection", c.Connected)
-	s.freeze()
-	await.Until(t, "the client lost its connection", func() bool { return !c.Connected() })
-	s.thaw()
-	await.Until(t, "the client connected again", c.Connected)
+	s := newFreezing(t, 2)
+	await.Until(t, "a connection", s.Connected)
+	s.Freeze()
+	await.Until(t, "the client lost its connection", func() bool { return !s.Connected() })
+	s.Thaw()
+	await.Until(t, "the client connected again", s.Connected)
 }
 
-// TestManyCallsWithoutAnswer checks that all calls fail with fault.Unavailable if there are more
-// than the client has room for.
 func TestManyCallsWithoutAnswer(t *testing.T) {
 	t.Parallel()
-	s := newServer(t).start()
-	cfg := newConfig(s.address)
-	cfg.Timeout, cfg.MaxIdleConns = 200*time.Millisecond, 1
-	c := openClient(t, cfg)
-	await.Until(t, "a counted hit", func() bool { _, err := addHits(t, c, newMinuteHit("k")); return err == nil })
-	s.freeze()
-	ctx, cancel := context.WithTimeout(t.Context(), await.Timeout)
-	defer cancel()
-	var all sync.WaitGroup
-	for range 10000 {
-		all.Go(func() {
-			if err := c.Count(ctx, []counter.Hit{newMinuteHit("k")}, make([]counter.Result, 1),
-				counter.Each); !fault.Is(err, fault.Unavailable) {
-				t.Errorf("%v, want fault.Unavailable", err)
-			}
-		})
-	}
-	all.Wait()
-	if ctx.Err() != nil {
-		t.Errorf("calls without an answer took longer than %v", await.Timeout)
-	}
-	s.thaw()
-	await.Until(t, "a counted hit after the server continues", func() bool {
-		_, err := addHits(t, c, newMinuteHit("k"))
-		return err == nil
-	})
+	countertest.Overflows(t, newFreezing(t, 1), 10_000)
 }
 
 func TestRecoveryAfterRestart(t *testing.T) {

@@ -5,14 +5,13 @@ import (
 
 	"github.com/tollgate-dev/tollgate/ports/counter/countertest"
 	"github.com/tollgate-dev/tollgate/test/instance"
+	"github.com/tollgate-dev/tollgate/test/must"
 )
 
 func TestLostSubtractionIsNotRepeated(t *testing.T) {
 	address := sharedServer(t)
 	cutter, err := instance.NewCutter(address)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	t.Cleanup(cutter.Close)
 	countertest.LosesResponses(t, countertest.Lossy{
 		Store: openClient(t, newConfig(cutter.Address)), Safe: openClient(t, newConfig(address)), Key: newKeys(),

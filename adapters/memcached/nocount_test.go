@@ -11,6 +11,7 @@ import (
 	"github.com/tollgate-dev/tollgate/core/fault"
 	"github.com/tollgate-dev/tollgate/ports/counter"
 	"github.com/tollgate-dev/tollgate/test/await"
+	"github.com/tollgate-dev/tollgate/test/must"
 )
 
 // TestRepliesWithoutACount requires that an addition fails whose reply has no number, and that a
@@ -18,9 +19,7 @@ import (
 func TestRepliesWithoutACount(t *testing.T) {
 	var reply atomic.Pointer[string]
 	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	t.Cleanup(func() { _ = l.Close() }) // an error has no effect on the test
 	go func() {
 		for {

@@ -7,6 +7,8 @@ import (
 
 	"github.com/cespare/xxhash/v2"
 	"pgregory.net/rapid"
+
+	"github.com/tollgate-dev/tollgate/test/must"
 )
 
 func newTestRing(names []string) *ring {
@@ -19,11 +21,9 @@ func newTestRing(names []string) *ring {
 	return r
 }
 
-func (r *ring) nameOf(t interface{ Fatal(...any) }, key string) string {
+func (r *ring) nameOf(t must.T, key string) string {
 	n, err := r.findNode(key)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	return n.name
 }
 

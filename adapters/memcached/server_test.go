@@ -19,6 +19,7 @@ import (
 	"github.com/tollgate-dev/tollgate/ports/counter/countertest"
 	"github.com/tollgate-dev/tollgate/test/await"
 	"github.com/tollgate-dev/tollgate/test/instance"
+	"github.com/tollgate-dev/tollgate/test/must"
 )
 
 // sharedServer returns the address of TEST_MEMCACHED_ADDR, or skips the test.
@@ -44,9 +45,7 @@ func discardLog() *logrus.Entry {
 func openClient(t testing.TB, cfg memcached.Config) *memcached.Client {
 	t.Helper()
 	c, end, err := memcached.Open(t.Context(), cfg, discardLog())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	t.Cleanup(end)
 	return c
 }
@@ -79,9 +78,7 @@ func newServer(t testing.TB, args ...string) *server {
 func (s *server) start() *server {
 	s.t.Helper()
 	s.process = exec.Command("memcached", s.args...)
-	if err := s.process.Start(); err != nil {
-		s.t.Fatal(err)
-	}
+	must.Succeed(s.t, s.process.Start())
 	s.t.Cleanup(s.kill)
 	await.Until(s.t, "a server that answers", func() bool {
 		answer, err := s.runCommands("version\r\n")
@@ -147,9 +144,7 @@ func remainingTTL(addresses ...string) func(*testing.T, string) (time.Duration, 
 		t.Helper()
 		for _, address := range addresses {
 			response, err := runCommandsAt(address, nil, "mg "+key+" t\r\n")
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, err)
 			var left int64
 			if _, err := fmt.Sscanf(response, "HD t%d", &left); err == nil {
 				return time.Duration(left-1) * time.Second, true
@@ -180,8 +175,6 @@ func newMinuteHit(key string) counter.Hit {
 func supportsTLS(t testing.TB) bool {
 	t.Helper()
 	help, err := exec.Command("memcached", "-h").Output()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	return strings.Contains(string(help), "--enable-ssl")
 }

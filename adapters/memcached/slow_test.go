@@ -12,6 +12,7 @@ import (
 	"github.com/tollgate-dev/tollgate/ports/counter"
 	"github.com/tollgate-dev/tollgate/test/await"
 	"github.com/tollgate-dev/tollgate/test/instance"
+	"github.com/tollgate-dev/tollgate/test/must"
 )
 
 // newSlowClient returns a client of a server behind a proxy that delays nothing yet. The connection
@@ -19,9 +20,7 @@ import (
 func newSlowClient(t *testing.T, timeout time.Duration) (*memcached.Client, *instance.Delayer) {
 	t.Helper()
 	d, err := instance.NewDelayer(sharedServer(t))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	t.Cleanup(d.Close)
 	cfg := newConfig(d.Address)
 	cfg.Timeout = timeout

@@ -18,6 +18,7 @@ import (
 	"github.com/tollgate-dev/tollgate/core/fault"
 	"github.com/tollgate-dev/tollgate/ports/counter"
 	"github.com/tollgate-dev/tollgate/test/await"
+	"github.com/tollgate-dev/tollgate/test/must"
 )
 
 // nameServer answers SRV queries over UDP with the current targets. If there are no targets, it
@@ -33,9 +34,7 @@ type nameServer struct {
 func newNameServer(t *testing.T) *nameServer {
 	t.Helper()
 	packets, err := net.ListenPacket("udp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	t.Cleanup(func() { _ = packets.Close() }) // an error has no effect on the test
 	s := &nameServer{resolver: &net.Resolver{PreferGo: true,
 		Dial: func(ctx context.Context, _, _ string) (net.Conn, error) {
@@ -109,9 +108,7 @@ func openSRV(t *testing.T, s *nameServer, refresh time.Duration) *Client {
 		SRV: "_memcache._tcp.cache.test", SRVRefresh: refresh, MaxIdleConns: 1, Timeout: 2 * time.Second,
 		resolver: s.resolver,
 	}, logrus.NewEntry(log))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	t.Cleanup(end)
 	return c
 }
@@ -153,9 +150,7 @@ func TestCountingOnNodesOfTheRecord(t *testing.T) {
 		t.Skip("TEST_MEMCACHED_ADDR is not set")
 	}
 	_, port, err := net.SplitHostPort(address)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	address = "localhost:" + port // an SRV record contains a name, not an IP address
 	s := newNameServer(t)
 	c := openSRV(t, s, 0)

@@ -11,6 +11,7 @@ import (
 	"github.com/tollgate-dev/tollgate/adapters/memcached"
 	"github.com/tollgate-dev/tollgate/core/fault"
 	"github.com/tollgate-dev/tollgate/ports/counter/countertest"
+	"github.com/tollgate-dev/tollgate/test/must"
 	"github.com/tollgate-dev/tollgate/test/testcert"
 )
 
@@ -96,9 +97,7 @@ func TestClientCertificate(t *testing.T) {
 
 func TestTLSFilesThatAreMissing(t *testing.T) {
 	missing, empty := filepath.Join(t.TempDir(), "missing"), filepath.Join(t.TempDir(), "empty")
-	if err := os.WriteFile(empty, nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, os.WriteFile(empty, nil, 0o600))
 	for variable, change := range map[string]func(*memcached.Config){
 		"MEMSTORE_TLS_CLIENT_CERT": func(c *memcached.Config) { c.TLSClientCert, c.TLSClientKey = missing, missing },
 		"MEMSTORE_TLS_CACERT":      func(c *memcached.Config) { c.TLSCACert = missing },

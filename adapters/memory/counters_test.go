@@ -14,6 +14,7 @@ import (
 	"github.com/tollgate-dev/tollgate/ports/clock/clocktest"
 	"github.com/tollgate-dev/tollgate/ports/counter"
 	"github.com/tollgate-dev/tollgate/ports/counter/countertest"
+	"github.com/tollgate-dev/tollgate/test/must"
 )
 
 func newManual() *clocktest.Manual {
@@ -39,9 +40,7 @@ func TestCountersContract(t *testing.T) {
 func addHits(t testing.TB, c *memory.Counters, key string, addend int64, ttl time.Duration) uint64 {
 	t.Helper()
 	after, err := counter.Add(t.Context(), c, counter.Hit{Key: key, Addend: addend, TTL: ttl})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	return after
 }
 
@@ -127,9 +126,7 @@ func TestCountersAgainstModel(t *testing.T) {
 				delete(model, h.Key)
 			}
 			after, err := counter.Add(t.Context(), c, h)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, err)
 			if after != e.count {
 				t.Fatalf("%+v: count %d, want %d", h, after, e.count)
 			}
@@ -165,9 +162,7 @@ func TestCountingAllocatesOnlyForNewKeys(t *testing.T) {
 	hits := []counter.Hit{{Key: "a", Addend: 1, TTL: time.Hour}, {Key: "b", Addend: 1, TTL: time.Hour}}
 	counts := make([]counter.Result, 2)
 	allocations := testing.AllocsPerRun(100, func() {
-		if err := c.Count(t.Context(), hits, counts, counter.Each); err != nil {
-			t.Error(err)
-		}
+		must.Succeed(t, c.Count(t.Context(), hits, counts, counter.Each))
 	})
 	if allocations > 0 {
 		t.Errorf("counting known keys makes %v allocations, want 0", allocations)
@@ -241,7 +236,5 @@ func BenchmarkMillionCounters(b *testing.B) {
 func admitOne(b *testing.B, c *memory.Counters, h counter.Hit) {
 	b.Helper()
 	var results [1]counter.Result
-	if err := c.Count(b.Context(), []counter.Hit{h}, results[:], counter.Each); err != nil {
-		b.Fatal(err)
-	}
+	must.Succeed(b, c.Count(b.Context(), []counter.Hit{h}, results[:], counter.Each))
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/tollgate-dev/tollgate/ports/clock/clocktest"
 	"github.com/tollgate-dev/tollgate/ports/counter"
 	"github.com/tollgate-dev/tollgate/test/await"
+	"github.com/tollgate-dev/tollgate/test/must"
 )
 
 // limiter counts hits of a limit in the same way as the rate limit service.
@@ -38,9 +39,7 @@ func (c limiter) isOver(t testing.TB, key string, limit uint64, window time.Dura
 		TTL: window + 300*time.Second, Left: now.Truncate(window).Add(window).Sub(now),
 	}
 	after, err := counter.Add(t.Context(), c.store, h)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	return after > limit
 }
 
@@ -141,9 +140,7 @@ func TestFullStoreRemovesCountersWithinLimitFirst(t *testing.T) {
 			}
 			h := counter.Hit{Key: key, Addend: 1, Limit: limit, Window: window, TTL: time.Hour, Left: time.Hour}
 			after, err := counter.Add(t.Context(), c.store, h)
-			if err != nil {
-				r.Fatal(err)
-			}
+			must.Succeed(r, err)
 			if before, known := counts[key]; known && after != before+1 {
 				r.Fatalf("%s was over its limit with %d hits and now has %d", key, before, after)
 			}
@@ -189,9 +186,7 @@ func TestEvictionsAreReported(t *testing.T) {
 		c.clock.Advance(time.Minute)
 	}
 	families, err := metrics.Gather()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	got := map[string]float64{}
 	for _, f := range families {
 		got[f.GetName()] = f.GetMetric()[0].GetCounter().GetValue() + f.GetMetric()[0].GetGauge().GetValue()

@@ -12,14 +12,13 @@ import (
 	"github.com/tollgate-dev/tollgate/core/ratelimit"
 	"github.com/tollgate-dev/tollgate/ports/clock/clocktest"
 	"github.com/tollgate-dev/tollgate/ports/counter/countertest"
+	"github.com/tollgate-dev/tollgate/test/must"
 )
 
 func newOverLimit(t testing.TB, c *clocktest.Manual, bytes int64) *memory.OverLimit {
 	t.Helper()
 	o, err := memory.NewOverLimit(c, memory.Config{OverLimitBytes: bytes})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	return o
 }
 
@@ -120,9 +119,7 @@ func TestOverLimitReadAllocatesNothing(t *testing.T) {
 
 func BenchmarkOverLimit(b *testing.B) {
 	o, err := memory.NewOverLimit(system.Clock{}, memory.Config{OverLimitBytes: 1 << 20})
-	if err != nil {
-		b.Fatal(err)
-	}
+	must.Succeed(b, err)
 	now := time.Now()
 	o.Note("hot", requests(1), now.Add(time.Hour))
 	for name, key := range map[string]string{"one hot key": "hot", "a key that is not there": "missing"} {

@@ -11,6 +11,7 @@ import (
 	"github.com/tollgate-dev/tollgate/core/fault"
 	"github.com/tollgate-dev/tollgate/ports/identity"
 	"github.com/tollgate-dev/tollgate/test/await"
+	"github.com/tollgate-dev/tollgate/test/must"
 	"github.com/tollgate-dev/tollgate/test/oidcissuer"
 )
 
@@ -39,9 +40,7 @@ func TestAccessTokens(t *testing.T) {
 		}
 	}
 	good := p.Sign(t, claims)
-	if err := verifyAccess(t, s, c, good); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, verifyAccess(t, s, c, good))
 	parts := strings.Split(good, ".")
 	encode := func(text string) string { return base64.RawURLEncoding.EncodeToString([]byte(text)) }
 	stranger := oidcissuer.NewKey(t, jose.RS256)

@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"github.com/caarlos0/env/v11"
+
+	"github.com/tollgate-dev/tollgate/test/must"
 )
 
 const githubIssuer = "https://token.actions.githubusercontent.com"
@@ -15,9 +17,7 @@ func TestConfigFromEnvironment(t *testing.T) {
 	c, err := env.ParseAsWithOptions[Config](env.Options{Environment: map[string]string{
 		"OIDC_ISSUERS": "https://a.example,https://b.example/x/", "PUBLIC_URL": audience,
 	}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	if len(c.Issuers) != 2 || c.Issuers[1] != "https://b.example/x/" || c.GitHubIssuer != githubIssuer ||
 		c.PublicURL != audience {
 		t.Errorf("the configuration is %+v", c)
@@ -51,9 +51,7 @@ func TestValidateConfig(t *testing.T) {
 
 func TestNewNamesVariable(t *testing.T) {
 	broken := filepath.Join(t.TempDir(), "ca.pem")
-	if err := os.WriteFile(broken, []byte("no certificate"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, os.WriteFile(broken, []byte("no certificate"), 0o600))
 	for name, c := range map[string]Config{
 		"OIDC_ISSUERS": {
 			GitHubIssuer: githubIssuer, Issuers: []string{

@@ -16,6 +16,7 @@ import (
 	"github.com/tollgate-dev/tollgate/core/registry/publisher"
 	"github.com/tollgate-dev/tollgate/ports/clock/clocktest"
 	"github.com/tollgate-dev/tollgate/test/await"
+	"github.com/tollgate-dev/tollgate/test/must"
 	"github.com/tollgate-dev/tollgate/test/oidcissuer"
 )
 
@@ -24,9 +25,7 @@ func newTimedSubject(t *testing.T, timeout time.Duration) (subject, *clocktest.M
 	t.Helper()
 	i, clk := oidcissuer.Start(t), newClock()
 	v, err := newVerifier(newConfig(i), clk, timeout)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	return subject{v, i}, clk
 }
 

@@ -9,6 +9,7 @@ import (
 
 	"github.com/tollgate-dev/tollgate/ports/clock/clocktest"
 	"github.com/tollgate-dev/tollgate/ports/identity/identitytest"
+	"github.com/tollgate-dev/tollgate/test/must"
 	"github.com/tollgate-dev/tollgate/test/oidcissuer"
 )
 
@@ -26,9 +27,7 @@ func newConfig(i *oidcissuer.Issuer) Config {
 func openVerifier(t *testing.T, c Config, clk *clocktest.Manual) *Verifier {
 	t.Helper()
 	v, err := New(c, clk)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	return v
 }
 

@@ -13,6 +13,7 @@ import (
 	"github.com/tollgate-dev/tollgate/ports/clock/clocktest"
 	"github.com/tollgate-dev/tollgate/ports/identity"
 	"github.com/tollgate-dev/tollgate/test/await"
+	"github.com/tollgate-dev/tollgate/test/must"
 	"github.com/tollgate-dev/tollgate/test/oidcissuer"
 )
 
@@ -45,14 +46,10 @@ func exchange(t *testing.T, s *Providers, c identity.Client) (identity.Tokens, e
 	}
 	browser := &http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
 	answer, err := browser.Get(address)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	defer func() { _ = answer.Body.Close() }() // it is empty
 	back, err := answer.Location()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	return s.Exchange(t.Context(), c, back.Query().Get("code"), strings.Repeat("v", 43))
 }
 
@@ -117,9 +114,7 @@ func TestKeptDiscovery(t *testing.T) {
 	p := oidcissuer.StartProvider(t)
 	s, clk, c := openProviders(p)
 	p.SignIn("u1", "ada@acme.example")
-	if err := signIn(t, s, c); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, signIn(t, s, c))
 	p.Disconnect()
 	for _, want := range []struct {
 		passed time.Duration
@@ -199,9 +194,7 @@ func TestConsent(t *testing.T) {
 	for scope, want := range map[string]string{"email": "", "offline_access": "consent"} {
 		c.Scopes = []string{"openid", scope}
 		address, err := s.Authorize(t.Context(), c, identity.Request{State: "s", Nonce: "n", Verifier: strings.Repeat("v", 43)})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		if u, err := url.Parse(address); err != nil || u.Query().Get("prompt") != want {
 			t.Errorf("with %s the address is %s", scope, address)
 		}

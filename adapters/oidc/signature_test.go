@@ -14,6 +14,7 @@ import (
 
 	"github.com/tollgate-dev/tollgate/core/fault"
 	"github.com/tollgate-dev/tollgate/core/registry/publisher"
+	"github.com/tollgate-dev/tollgate/test/must"
 	"github.com/tollgate-dev/tollgate/test/oidcissuer"
 )
 
@@ -82,9 +83,7 @@ func TestAlgorithms(t *testing.T) {
 	s.checkKind(t, "an algorithm that is not that of the key", other.Sign(t, s.newClaims()),
 		fault.Unauthenticated, "signature")
 	payload, err := json.Marshal(s.newClaims())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	for name, secret := range publicForms(t, rsa) {
 		key := jose.SigningKey{Algorithm: jose.HS256, Key: jose.JSONWebKey{Key: secret, KeyID: rsa.ID}}
 		s.checkKind(t, "HS256 with the public key as "+name, oidcissuer.SignWith(t, key, payload),
@@ -102,13 +101,9 @@ func TestAlgorithms(t *testing.T) {
 func publicForms(t *testing.T, k oidcissuer.Key) map[string][]byte {
 	t.Helper()
 	der, err := x509.MarshalPKIXPublicKey(k.Private.Public())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	document, err := json.Marshal(k.Public())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	return map[string][]byte{
 		"DER": der, "PEM": pem.EncodeToMemory(&pem.Block{Type: "PUBLIC KEY", Bytes: der}), "JWK": document,
 	}
@@ -154,9 +149,7 @@ func TestEqualSignatures(t *testing.T) {
 	token := s.issuer.Sign(t, claims)
 	parts := strings.Split(token, ".")
 	signature, err := base64.RawURLEncoding.DecodeString(parts[2])
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	private, ok := s.issuer.Key().Private.(*ecdsa.PrivateKey)
 	if !ok {
 		t.Fatal("the key is not for ECDSA")
@@ -165,9 +158,7 @@ func TestEqualSignatures(t *testing.T) {
 	other.FillBytes(signature[32:])
 	twin := parts[0] + "." + parts[1] + "." + base64.RawURLEncoding.EncodeToString(signature)
 	first, err := s.Verify(t.Context(), publisher.OIDC, token)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	second, err := s.Verify(t.Context(), publisher.OIDC, twin)
 	if err != nil || first.ID != second.ID || twin == token {
 		t.Errorf("the IDs are %s and %s (%v)", first.ID, second.ID, err)

@@ -23,6 +23,7 @@ import (
 	"github.com/tollgate-dev/tollgate/ports/clock/clocktest"
 	"github.com/tollgate-dev/tollgate/ports/counter"
 	"github.com/tollgate-dev/tollgate/ports/counter/countertest"
+	"github.com/tollgate-dev/tollgate/test/must"
 )
 
 // TestCountersContract checks that a counter store with spans keeps the contract of the port.
@@ -89,9 +90,7 @@ func TestQueriesHaveSpans(t *testing.T) {
 	collector := otlptest.Start(t)
 	tracing, cleanup, _ := openTracing(t, enabledConfig(collector.HTTP))
 	pool, err := sql.Open("sqlite", ":memory:")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	defer pool.Close()
 	db := bun.NewDB(pool, sqlitedialect.New()).WithQueryHook(otlp.NewQueries(tracing))
 	parent := runInSpan(tracing, func(ctx context.Context) {

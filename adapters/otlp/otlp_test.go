@@ -18,6 +18,7 @@ import (
 	"github.com/tollgate-dev/tollgate/adapters/otlp/otlptest"
 	"github.com/tollgate-dev/tollgate/test/await"
 	"github.com/tollgate-dev/tollgate/test/instance"
+	"github.com/tollgate-dev/tollgate/test/must"
 )
 
 func enabledConfig(endpoint string) otlp.Config {
@@ -30,9 +31,7 @@ func openTracing(t *testing.T, c otlp.Config) (otlp.Tracing, func(), *test.Hook)
 	t.Helper()
 	logger, lines := test.NewNullLogger()
 	tracing, cleanup, err := otlp.Open(t.Context(), c, logrus.NewEntry(logger))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	return tracing, cleanup, lines
 }
 
@@ -216,9 +215,7 @@ func refusingURL() string { return "http://127.0.0.1:" + instance.FreePort() }
 func silentURL(t *testing.T) string {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	t.Cleanup(func() { _ = l.Close() }) // the test is over
 	return "http://" + l.Addr().String()
 }
@@ -236,9 +233,7 @@ func TestLogLinesHaveTraceIDs(t *testing.T) {
 	logger, lines := test.NewNullLogger()
 	log := logrus.NewEntry(logger)
 	tracing, cleanup, err := otlp.Open(t.Context(), enabledConfig(otlptest.Start(t).HTTP), log)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	defer cleanup()
 	ctx, span := tracing.Tracer.Start(t.Context(), "work")
 	defer span.End()
@@ -259,9 +254,7 @@ func TestValidate(t *testing.T) {
 		Enabled: true, Protocol: "grpc", SamplingRate: 0.5, Endpoint: "https://c:4317", Headers: "a=b, c=%20d",
 		Propagators: []string{"b3", "tracecontext"},
 	}
-	if err := good.Validate(); err != nil {
-		t.Error(err)
-	}
+	must.Succeed(t, good.Validate())
 	off := otlp.Config{Protocol: "http", Endpoint: "c:4317"}
 	if err := off.Validate(); err != nil {
 		t.Errorf("Validate checks the standard variables although tracing is off: %v", err)

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/tollgate-dev/tollgate/adapters/pluginhost"
+	"github.com/tollgate-dev/tollgate/test/must"
 )
 
 func TestWrongSettingsAreNamed(t *testing.T) {
@@ -39,9 +40,7 @@ func TestFolder(t *testing.T) {
 	t.Run("writable by everyone", func(t *testing.T) {
 		t.Parallel()
 		dir := newFolder(t)
-		if err := os.Chmod(dir, 0o777); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, os.Chmod(dir, 0o777))
 		wantRefused(t, dir, "every user may write")
 	})
 	t.Run("only plugins are listed", func(t *testing.T) {
@@ -51,9 +50,7 @@ func TestFolder(t *testing.T) {
 			installPlugin(t, dir, "otp-log", name)
 		}
 		writeFile(t, filepath.Join(dir, "otp-notes"), "", 0o644)
-		if err := os.Mkdir(filepath.Join(dir, "otp-folder"), 0o755); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, os.Mkdir(filepath.Join(dir, "otp-folder"), 0o755))
 		host := openHost(t, pluginhost.Config{Dir: dir, CallTimeout: 10 * time.Second}, discardLog())
 		var listed []string
 		for _, s := range host.Status() {
@@ -103,9 +100,7 @@ func TestWrongManifests(t *testing.T) {
 		t.Run(strings.TrimSuffix(filepath.Base(file), ".yaml"), func(t *testing.T) {
 			t.Parallel()
 			text, err := os.ReadFile(file)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, err)
 			first, _, _ := strings.Cut(string(text), "\n")
 			dir := newFolder(t)
 			writeFile(t, filepath.Join(dir, "plugins.yaml"), string(text), 0o644)
@@ -147,9 +142,7 @@ plugins:
 		t.Errorf("status = %+v, want only what the manifest names", s)
 	}
 	c, err := host.Courier("mine")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	err = c.Deliver(t.Context(), environmentCode())
 	if err == nil || !strings.Contains(err.Error(), "GIVEN=by the host ADDED=from the manifest MODE=courier") {
 		t.Errorf("environment = %v, want the manifest's over the host's", err)

@@ -23,6 +23,7 @@ import (
 	"github.com/tollgate-dev/tollgate/ports/courier"
 	"github.com/tollgate-dev/tollgate/ports/courier/couriertest"
 	"github.com/tollgate-dev/tollgate/test/await"
+	"github.com/tollgate-dev/tollgate/test/must"
 )
 
 func TestCourierContract(t *testing.T) {
@@ -33,9 +34,7 @@ func TestCourierContract(t *testing.T) {
 		out := &logCapture{}
 		log := out.entry()
 		c, err := openHost(t, quickConfig(dir), log).Courier("otp-log")
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		return couriertest.Subject{Courier: c, Channels: []courier.Channel{courier.Email, courier.SMS}}
 	})
 }
@@ -44,9 +43,7 @@ func TestContractOfOneChannel(t *testing.T) {
 	t.Parallel()
 	couriertest.Run(t, func(t *testing.T) couriertest.Subject {
 		c, err := openTestPlugin(t, "courier", "otp-test", unchangedConfig).Courier("otp-test")
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		return couriertest.Subject{Courier: c, Channels: []courier.Channel{courier.Email}}
 	})
 }
@@ -60,16 +57,10 @@ func TestCodeReachesLogAndFile(t *testing.T) {
 	cfg.Env = map[string][]string{"otp-log": {"OTP_LOG_FILE=" + file}}
 	out := &logCapture{}
 	c, err := openHost(t, cfg, out.entry()).Courier("otp-log")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := c.Deliver(t.Context(), couriertest.Code(courier.SMS, "042917")); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
+	must.Succeed(t, c.Deliver(t.Context(), couriertest.Code(courier.SMS, "042917")))
 	text, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	var line map[string]string
 	if err := json.Unmarshal(text, &line); err != nil || line["code"] != "042917" || line["channel"] != "sms" ||
 		line["recipient"] != "+15550100" {
@@ -84,12 +75,8 @@ func startTestCourier(t *testing.T, change func(*pluginhost.Config)) (*pluginhos
 	t.Helper()
 	host := openTestPlugin(t, "courier", "otp-test", change)
 	c, err := host.Courier("otp-test")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := host.StartAll(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
+	must.Succeed(t, host.StartAll(t.Context()))
 	if s := onlyStatus(t, host); s.State != pluginhost.Running {
 		t.Fatalf("status = %+v, want it running", s)
 	}
@@ -139,9 +126,7 @@ func TestStoppedProcessIsReplaced(t *testing.T) {
 	})
 	pid := onlyStatus(t, host).PID
 	freezeProcess(t, pid)
-	if err := c.Deliver(t.Context(), couriertest.Code(courier.Email, "3")); !fault.Is(err, fault.Unavailable) {
-		t.Errorf("Deliver = %v, want a fault of kind Unavailable", err)
-	}
+	wantUnavailable(t, c, "3")
 	wantRecovery(t, host, c, pid)
 }
 
@@ -151,9 +136,7 @@ func TestStoppedProcessIsFoundWithoutACall(t *testing.T) {
 		cfg.HealthInterval, cfg.HealthTimeout = 20*time.Millisecond, 500*time.Millisecond
 	})
 	pid := onlyStatus(t, host).PID
-	if err := syscall.Kill(pid, syscall.SIGSTOP); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, syscall.Kill(pid, syscall.SIGSTOP))
 	wantRecovery(t, host, c, pid)
 }
 
@@ -188,9 +171,7 @@ func TestTheCallersDeadlineIsNotThePluginsFault(t *testing.T) {
 			t.Errorf("Deliver = %v, want the deadline", err)
 		}
 	}
-	if err := c.Deliver(t.Context(), couriertest.Code(courier.Email, "4")); err != nil {
-		t.Error(err)
-	}
+	must.Succeed(t, c.Deliver(t.Context(), couriertest.Code(courier.Email, "4")))
 	if s := onlyStatus(t, host); s.PID != pid {
 		t.Errorf("process %d became %d", pid, s.PID)
 	}
@@ -279,9 +260,7 @@ func TestEnvironmentIsNotPassedOn(t *testing.T) {
 	cfg := quickConfig(dir)
 	cfg.Env = map[string][]string{"otp-test": {"ALLOWED=yes", "MODE=courier"}, "otp-other": {"OTHER=1"}}
 	c, err := openHost(t, cfg, discardLog()).Courier("otp-test")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	err = c.Deliver(t.Context(), couriertest.Code(courier.Email, "ENV"))
 	if err == nil {
 		t.Fatal("Deliver succeeded, want an error with the environment")
@@ -294,3 +273,11 @@ func TestEnvironmentIsNotPassedOn(t *testing.T) {
 
 // environmentCode returns a message for which the test plugin returns its environment in the error.
 func environmentCode() courier.Message { return couriertest.Code(courier.Email, "ENV") }
+
+// wantUnavailable checks that the message with a code is not delivered now.
+func wantUnavailable(t *testing.T, c courier.Courier, code string) {
+	t.Helper()
+	if err := c.Deliver(t.Context(), couriertest.Code(courier.Email, code)); !fault.Is(err, fault.Unavailable) {
+		t.Errorf("Deliver = %v, want a fault of kind Unavailable", err)
+	}
+}

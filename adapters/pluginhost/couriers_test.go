@@ -12,6 +12,7 @@ import (
 	logtest "github.com/sirupsen/logrus/hooks/test"
 
 	"github.com/tollgate-dev/tollgate/adapters/pluginhost"
+	"github.com/tollgate-dev/tollgate/test/must"
 )
 
 // TestCouriers requires that a channel without a named plugin gets the one for development, if that
@@ -78,16 +79,12 @@ func hostWithEmptyPlugins(t *testing.T, names ...string) *pluginhost.Host {
 	t.Helper()
 	dir := t.TempDir()
 	for _, name := range names {
-		if err := os.WriteFile(filepath.Join(dir, name), nil, 0o700); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, os.WriteFile(filepath.Join(dir, name), nil, 0o700))
 	}
 	log := logrus.New()
 	log.SetOutput(io.Discard)
 	host, cleanup, err := pluginhost.Open(pluginhost.Config{Dir: dir, CallTimeout: 10 * time.Second}, logrus.NewEntry(log))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	t.Cleanup(cleanup)
 	return host
 }

@@ -18,6 +18,7 @@ import (
 
 	"github.com/tollgate-dev/tollgate/adapters/pluginhost"
 	"github.com/tollgate-dev/tollgate/test/await"
+	"github.com/tollgate-dev/tollgate/test/must"
 )
 
 // Environment variables: binaries is the folder of the plugins that the tests use. If
@@ -70,18 +71,14 @@ func copyOwnBinary(to string) error {
 // installPlugin links a built binary into a plugin folder.
 func installPlugin(t *testing.T, dir, binary, name string) {
 	t.Helper()
-	if err := os.Link(filepath.Join(os.Getenv(binaries), binary), filepath.Join(dir, name)); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, os.Link(filepath.Join(os.Getenv(binaries), binary), filepath.Join(dir, name)))
 }
 
 // newFolder returns a new plugin folder, on the file system of the built binaries.
 func newFolder(t *testing.T) string {
 	t.Helper()
 	dir, err := os.MkdirTemp(os.Getenv(binaries), "plugins-")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	return dir
 }
 
@@ -131,9 +128,7 @@ func quickConfig(dir string) pluginhost.Config {
 func openHost(t *testing.T, cfg pluginhost.Config, log *logrus.Entry) *pluginhost.Host {
 	t.Helper()
 	host, closeHost, err := pluginhost.Open(cfg, log)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	t.Cleanup(closeHost)
 	return host
 }
@@ -171,9 +166,7 @@ func processState(proc string) string {
 // freezeProcess stops the process and returns when all of its threads have stopped.
 func freezeProcess(t *testing.T, pid int) {
 	t.Helper()
-	if err := syscall.Kill(pid, syscall.SIGSTOP); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, syscall.Kill(pid, syscall.SIGSTOP))
 	await.Until(t, "stop of every thread", func() bool {
 		threads, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*", pid))
 		if err != nil || len(threads) == 0 {
@@ -190,9 +183,7 @@ func freezeProcess(t *testing.T, pid int) {
 
 func killPID(t *testing.T, pid int) {
 	t.Helper()
-	if err := syscall.Kill(pid, syscall.SIGKILL); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, syscall.Kill(pid, syscall.SIGKILL))
 }
 
 // onlyStatus returns the status of the host's one plugin.

@@ -10,6 +10,7 @@ import (
 	"github.com/tollgate-dev/tollgate/ports/courier/couriertest"
 	"github.com/tollgate-dev/tollgate/ports/ownership"
 	"github.com/tollgate-dev/tollgate/test/await"
+	"github.com/tollgate-dev/tollgate/test/must"
 )
 
 // metricValue returns the value of a metric of a plugin, with an outcome if it is not empty, or the
@@ -17,9 +18,7 @@ import (
 func metricValue(t *testing.T, r *prometheus.Registry, name, plugin, outcome string) float64 {
 	t.Helper()
 	families, err := r.Gather()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	for _, family := range families {
 		if family.GetName() != name {
 			continue
@@ -50,9 +49,7 @@ func TestCallsAreMeasured(t *testing.T) {
 		}
 	}
 	checker := host.Ownership()
-	if err := host.StartAll(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, host.StartAll(t.Context()))
 	for i, c := range []struct{ identifier, outcome string }{
 		{"there", "done"}, {"missing", "refused"}, {"busy", "unavailable"},
 	} {
@@ -102,9 +99,7 @@ func TestStatesAreShown(t *testing.T) {
 	host.RegisterMetrics(metrics)
 	for _, name := range []string{"otp-broken", "otp-sound"} {
 		c, err := host.Courier(name)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		// waits until the first start has succeeded or failed
 		_ = c.Deliver(t.Context(), couriertest.Code(courier.Email, "1"))
 	}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/tollgate-dev/tollgate/ports/courier"
 	"github.com/tollgate-dev/tollgate/ports/courier/couriertest"
+	"github.com/tollgate-dev/tollgate/test/must"
 )
 
 // TestPluginOfAnotherModule builds a plugin outside of the source tree, in a module that requires
@@ -25,9 +26,7 @@ func TestPluginOfAnotherModule(t *testing.T) {
 	cfg := quickConfig(dir)
 	couriertest.Run(t, func(t *testing.T) couriertest.Subject {
 		c, err := openHost(t, cfg, discardLog()).Courier("otp-outside")
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		return couriertest.Subject{Courier: c, Channels: []courier.Channel{courier.SMS}}
 	})
 }
@@ -39,9 +38,7 @@ func buildOutside(t *testing.T, binary string) (modules string) {
 	folder := t.TempDir()
 	copyFile(t, "testdata/outside/main.go", filepath.Join(folder, "main.go"))
 	sdk, err := filepath.Abs("../../plugins/sdk")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	copyFile(t, filepath.Join(sdk, "go.sum"), filepath.Join(folder, "go.sum"))
 	const name = "github.com/tollgate-dev/tollgate/plugins/sdk"
 	runGo(t, folder, "mod", "init", "example.com/outside")
@@ -53,12 +50,8 @@ func buildOutside(t *testing.T, binary string) (modules string) {
 func copyFile(t *testing.T, from, to string) {
 	t.Helper()
 	text, err := os.ReadFile(from)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(to, text, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
+	must.Succeed(t, os.WriteFile(to, text, 0o600))
 }
 
 func runGo(t *testing.T, folder string, args ...string) string {

@@ -12,6 +12,7 @@ import (
 	"github.com/tollgate-dev/tollgate/ports/ownership"
 	"github.com/tollgate-dev/tollgate/ports/ownership/ownershiptest"
 	"github.com/tollgate-dev/tollgate/test/await"
+	"github.com/tollgate-dev/tollgate/test/must"
 )
 
 func newClaim(registryType, identifier string) ownership.Claim {
@@ -83,9 +84,7 @@ func TestTypesAreKeptOverARestart(t *testing.T) {
 		cfg.RestartDelayMin, cfg.RestartDelayMax = time.Hour, time.Hour
 	})
 	checker := host.Ownership()
-	if err := checker.Check(t.Context(), newClaim("npm", "weather")); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, checker.Check(t.Context(), newClaim("npm", "weather")))
 	killPID(t, onlyStatus(t, host).PID)
 	await.Until(t, "failure", func() bool { return onlyStatus(t, host).State == pluginhost.Failed })
 	if err := checker.Check(t.Context(), newClaim("npm", "weather")); !fault.Is(err, fault.Unavailable) {
@@ -99,9 +98,7 @@ func TestTypesAreKeptOverARestart(t *testing.T) {
 // TestBundledTypes keeps the registry types those of the plugins in this repository.
 func TestBundledTypes(t *testing.T) {
 	folders, err := filepath.Glob("../../plugins/pkg-*")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	var types []string
 	for _, folder := range folders {
 		types = append(types, strings.TrimPrefix(filepath.Base(folder), "pkg-"))

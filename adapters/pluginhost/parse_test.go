@@ -10,18 +10,16 @@ import (
 	"time"
 
 	"github.com/sirupsen/logrus"
+
+	"github.com/tollgate-dev/tollgate/test/must"
 )
 
 func FuzzManifest(f *testing.F) {
 	files, err := filepath.Glob("testdata/wrong/*.yaml")
-	if err != nil {
-		f.Fatal(err)
-	}
+	must.Succeed(f, err)
 	for _, file := range files {
 		text, err := os.ReadFile(file)
-		if err != nil {
-			f.Fatal(err)
-		}
+		must.Succeed(f, err)
 		f.Add(text)
 	}
 	f.Add([]byte("plugins:\n  - {name: otp-a, kind: courier, file: b, env: {A: b}, limits: {call_timeout: 3s}}\n"))

@@ -19,6 +19,7 @@ import (
 	"github.com/tollgate-dev/tollgate/ports/courier"
 	"github.com/tollgate-dev/tollgate/ports/courier/couriertest"
 	"github.com/tollgate-dev/tollgate/test/await"
+	"github.com/tollgate-dev/tollgate/test/must"
 )
 
 func TestPluginsThatDoNotStart(t *testing.T) {
@@ -46,9 +47,7 @@ func TestPluginsThatDoNotStart(t *testing.T) {
 					cfg.StartTimeout = 300 * time.Millisecond
 				}
 			})
-			if err := host.StartAll(t.Context()); err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, host.StartAll(t.Context()))
 			await.Until(t, "more than one try", func() bool { return onlyStatus(t, host).Restarts > 1 })
 			if s := onlyStatus(t, host); !strings.Contains(s.LastError, c.want) || s.PID != 0 {
 				t.Errorf("status = %+v, want no process, and %q as the reason", s, c.want)
@@ -63,9 +62,7 @@ func TestFailedPluginAnswersAtOnce(t *testing.T) {
 		cfg.RestartDelayMin, cfg.RestartDelayMax = time.Hour, time.Hour
 	})
 	c, err := host.Courier("otp-test")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	for range 2 {
 		err = c.Deliver(t.Context(), couriertest.Code(courier.Email, "1"))
 		f, ok := fault.As(err)
@@ -82,20 +79,14 @@ func TestTamperedBinaryIsNotStarted(t *testing.T) {
 	pinChecksum(t, dir, "otp-test")
 	host := openHost(t, quickConfig(dir), discardLog())
 	c, err := host.Courier("otp-test")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	if err := c.Deliver(t.Context(), couriertest.Code(courier.Email, "1")); err != nil {
 		t.Fatalf("untampered: %v", err)
 	}
 	replaceFile(t, filepath.Join(dir, "otp-test"), filepath.Join(os.Getenv(binaries), "otp-log"))
-	if err := c.Deliver(t.Context(), couriertest.Code(courier.Email, "EXIT")); !fault.Is(err, fault.Unavailable) {
-		t.Errorf("Deliver = %v, want a fault of kind Unavailable", err)
-	}
+	wantUnavailable(t, c, "EXIT")
 	await.Until(t, "refusal", func() bool { return strings.Contains(onlyStatus(t, host).LastError, "SHA-256") })
-	if err := c.Deliver(t.Context(), couriertest.Code(courier.Email, "1")); !fault.Is(err, fault.Unavailable) {
-		t.Errorf("Deliver = %v, want a fault of kind Unavailable", err)
-	}
+	wantUnavailable(t, c, "1")
 	replaceFile(t, filepath.Join(dir, "otp-test"), filepath.Join(os.Getenv(binaries), "testplugin"))
 	await.Until(t, "start of the restored binary", func() bool {
 		return onlyStatus(t, host).State == pluginhost.Running
@@ -106,9 +97,7 @@ func TestTamperedBinaryIsNotStarted(t *testing.T) {
 func pinChecksum(t *testing.T, dir, name string) {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join(dir, name))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	writeFile(t, filepath.Join(dir, "plugins.yaml"),
 		fmt.Sprintf("plugins: [{name: %s, sha256: %X}]\n", name, sha256.Sum256(text)), 0o644)
 }
@@ -116,16 +105,12 @@ func pinChecksum(t *testing.T, dir, name string) {
 // replaceFile replaces path with a link to source.
 func replaceFile(t *testing.T, path, source string) {
 	t.Helper()
-	if err := errors.Join(os.Remove(path), os.Link(source, path)); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, errors.Join(os.Remove(path), os.Link(source, path)))
 }
 
 func writeFile(t *testing.T, path, text string, mode os.FileMode) {
 	t.Helper()
-	if err := errors.Join(os.WriteFile(path, []byte(text), mode), os.Chmod(path, mode)); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, errors.Join(os.WriteFile(path, []byte(text), mode), os.Chmod(path, mode)))
 }
 
 func TestBinaryThatEveryUserMayWriteToIsNotStarted(t *testing.T) {
@@ -133,9 +118,7 @@ func TestBinaryThatEveryUserMayWriteToIsNotStarted(t *testing.T) {
 	dir := newFolder(t)
 	writeFile(t, filepath.Join(dir, "otp-open"), "#!/bin/sh\n", 0o777)
 	host := openHost(t, quickConfig(dir), discardLog())
-	if err := host.StartAll(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, host.StartAll(t.Context()))
 	if s := onlyStatus(t, host); !strings.Contains(s.LastError, "every user may write") {
 		t.Errorf("status = %+v", s)
 	}
@@ -149,9 +132,7 @@ func TestOutputOfAPluginIsNotTrusted(t *testing.T) {
 	cfg.Env = map[string][]string{"otp-test": {"MODE=noise"}}
 	out := &logCapture{}
 	host := openHost(t, cfg, out.entry())
-	if err := host.StartAll(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, host.StartAll(t.Context()))
 	if s := onlyStatus(t, host); s.State != pluginhost.Running || s.Version != "noisy" {
 		t.Errorf("status = %+v, want it running", s)
 	}
@@ -188,9 +169,7 @@ func TestCloseLeavesNothingBehind(t *testing.T) {
 	}
 	installPlugin(t, dir, "otp-log", "otp-log")
 	host, closeHost, err := pluginhost.Open(cfg, discardLog())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	defer closeHost()
 	host.Ownership()
 	for _, name := range []string{"otp-parent", "otp-slow", "otp-exit", "otp-log"} {
@@ -222,12 +201,8 @@ func TestCloseLeavesNothingBehind(t *testing.T) {
 	}
 	await.Until(t, "end of goroutines", func() bool { return runtime.NumGoroutine() <= before })
 	c, err := host.Courier("otp-log")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := c.Deliver(t.Context(), couriertest.Code(courier.Email, "1")); !fault.Is(err, fault.Unavailable) {
-		t.Errorf("Deliver after Close = %v, want a fault of kind Unavailable", err)
-	}
+	must.Succeed(t, err)
+	wantUnavailable(t, c, "1")
 }
 
 func TestCloseWithAStoppedOrUnusedPlugin(t *testing.T) {
@@ -237,19 +212,13 @@ func TestCloseWithAStoppedOrUnusedPlugin(t *testing.T) {
 	host := openHost(t, quickConfig(dir), discardLog())
 	host.Close()
 	c, err := host.Courier("otp-log")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := c.Deliver(t.Context(), couriertest.Code(courier.Email, "1")); !fault.Is(err, fault.Unavailable) {
-		t.Errorf("Deliver = %v, want a fault of kind Unavailable", err)
-	}
+	must.Succeed(t, err)
+	wantUnavailable(t, c, "1")
 }
 
 func TestLongTemporaryFolder(t *testing.T) {
 	long := filepath.Join(t.TempDir(), strings.Repeat("x", 100))
-	if err := os.Mkdir(long, 0o700); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, os.Mkdir(long, 0o700))
 	t.Setenv("TMPDIR", long)
 	startTestCourier(t, unchangedConfig)
 }
@@ -260,29 +229,19 @@ func TestPluginsEndWithAHostThatIsKilled(t *testing.T) {
 	installPlugin(t, dir, "otp-log", "otp-log")
 	child := exec.Command(os.Args[0])
 	short, err := os.MkdirTemp("", "killed-")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	defer func() { _ = os.RemoveAll(short) }()
 	child.Env = append(os.Environ(), hostOf+"="+dir, "TMPDIR="+short) // a killed host leaves its folder of sockets
 	out, err := child.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := child.Start(); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
+	must.Succeed(t, child.Start())
 	line, err := bufio.NewReader(out).ReadString('\n')
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	pid, err := strconv.Atoi(strings.TrimSpace(line))
 	if err != nil || pid == 0 || hasEnded(pid) {
 		t.Fatalf("host printed %q, want the id of a living process", line)
 	}
-	if err := child.Process.Kill(); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, child.Process.Kill())
 	_ = child.Wait() // it was killed
 	await.Until(t, "end of the plugin", func() bool { return hasEnded(pid) })
 }

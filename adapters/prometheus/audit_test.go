@@ -11,6 +11,7 @@ import (
 	"github.com/tollgate-dev/tollgate/core/auth"
 	"github.com/tollgate-dev/tollgate/ports/transaction"
 	"github.com/tollgate-dev/tollgate/test/fakedb"
+	"github.com/tollgate-dev/tollgate/test/must"
 )
 
 // retryingRunner runs each outer transaction twice, like a database that requires a retry.
@@ -63,16 +64,12 @@ func historyEvent(history audit.Details) audit.Event {
 // riskier.
 func TestScoreDifference(t *testing.T) {
 	a := newCountedAudit()
-	if err := a.log.Append(t.Context(),
+	must.Succeed(t, a.log.Append(t.Context(),
 		historyEvent(audit.Details{
 			"mode": audit.Text("shadow"), "pointsScore": audit.Number(30), "score": audit.Number(72),
-		})); err != nil {
-		t.Fatal(err)
-	}
+		})))
 	families, err := a.registry.Gather()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	sums := map[string]float64{}
 	for _, f := range families {
 		for _, m := range f.GetMetric() {
@@ -156,9 +153,7 @@ func TestEvents(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			a := newCountedAudit()
 			c.event.ID = "a"
-			if err := a.log.Append(t.Context(), c.event); err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, a.log.Append(t.Context(), c.event))
 			moved := map[string]float64{}
 			for _, m := range c.moves {
 				moved[m] = 1
@@ -176,18 +171,14 @@ func TestEventsOfTransactions(t *testing.T) {
 		return func(ctx context.Context) error {
 			e := riskEvent(10, auth.FullTrust)
 			e.ID = id
-			if err := a.log.Append(ctx, e); err != nil {
-				t.Error(err)
-			}
+			must.Succeed(t, a.log.Append(ctx, e))
 			if n := len(nonzeroSamples(t, a.registry)); n > 0 && id == "first" {
 				t.Error("an event is counted before its transaction is committed")
 			}
 			return end
 		}
 	}
-	if err := a.transactions.Atomically(t.Context(), appendEvent("first", nil)); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, a.transactions.Atomically(t.Context(), appendEvent("first", nil)))
 	stored := map[string]float64{"tollgate_sessions_started_total FULL_TRUST": 1, "tollgate_login_risk_score": 1}
 	checkMetrics(t, a.registry, stored)
 	if err := a.transactions.Atomically(t.Context(), appendEvent("second", errRollback)); !errors.Is(err, errRollback) {
@@ -198,9 +189,7 @@ func TestEventsOfTransactions(t *testing.T) {
 		return errors.Join(a.transactions.Atomically(ctx, appendEvent("third", nil)),
 			a.transactions.Atomically(ctx, appendEvent("fourth", nil)))
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	checkMetrics(t, a.registry, map[string]float64{
 		"tollgate_sessions_started_total FULL_TRUST": 3, "tollgate_login_risk_score": 3,
 	})

@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/tollgate-dev/tollgate/test/must"
 )
 
 // nonzeroSamples returns the samples of a registry that are not 0, by name and label values. The
@@ -25,9 +27,7 @@ func nonzeroSamples(t *testing.T, r *prometheus.Registry) map[string]float64 {
 func allSamples(t *testing.T, r *prometheus.Registry) map[string]float64 {
 	t.Helper()
 	families, err := r.Gather()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	found := map[string]float64{}
 	for _, family := range families {
 		for _, m := range family.GetMetric() {

@@ -18,6 +18,7 @@ import (
 	"github.com/tollgate-dev/tollgate/core/ratelimit/decide"
 	"github.com/tollgate-dev/tollgate/core/ratelimit/reload"
 	"github.com/tollgate-dev/tollgate/core/ratelimit/ruleset"
+	"github.com/tollgate-dev/tollgate/test/must"
 )
 
 // okService is a service that always returns OK.
@@ -51,15 +52,11 @@ func BenchmarkGRPC(b *testing.B) {
 		server := grpc.NewServer()
 		ratelimitpb.RegisterRateLimitServiceServer(server, okService{})
 		l, err := net.Listen("tcp", "127.0.0.1:0")
-		if err != nil {
-			b.Fatal(err)
-		}
+		must.Succeed(b, err)
 		go func() { _ = server.Serve(l) }() // ended by Stop
 		b.Cleanup(server.Stop)
 		conn, err := grpc.NewClient(l.Addr().String(), grpc.WithTransportCredentials(insecure.NewCredentials()))
-		if err != nil {
-			b.Fatal(err)
-		}
+		must.Succeed(b, err)
 		b.Cleanup(func() { _ = conn.Close() })
 		benchmarkCalls(b, ratelimitpb.NewRateLimitServiceClient(conn), "free")
 	})
@@ -70,17 +67,13 @@ func BenchmarkGRPC(b *testing.B) {
 	})
 	b.Run("over limit from the local cache", func(b *testing.B) {
 		cache, err := memory.NewOverLimit(system.Clock{}, memory.Config{OverLimitBytes: 1 << 20})
-		if err != nil {
-			b.Fatal(err)
-		}
+		must.Succeed(b, err)
 		rules := reload.New(ruleset.Options{}, noopReporter{})
 		d, err := decide.New(decide.Config{NearLimitRatio: 0.8}, decide.Ports{
 			Rules: rules.Current, Clock: system.Clock{}, OverLimit: cache,
 			Counters: memory.NewCounters(system.Clock{}, memory.Config{MaxCounters: 10_000}),
 		})
-		if err != nil {
-			b.Fatal(err)
-		}
+		must.Succeed(b, err)
 		s := openFixture(b, newConfig(), d.Decide)
 		s.rules = rules
 		s.loadRules(b)
@@ -114,9 +107,7 @@ func BenchmarkHTTP(b *testing.B) {
 		app := fiber.New(fiber.Config{DisableStartupMessage: true})
 		app.Post("/json", func(c *fiber.Ctx) error { return c.SendString("{}") })
 		l, err := net.Listen("tcp", "127.0.0.1:0")
-		if err != nil {
-			b.Fatal(err)
-		}
+		must.Succeed(b, err)
 		go func() { _ = app.Listener(l) }() // ended by Shutdown
 		b.Cleanup(func() { _ = app.Shutdown() })
 		benchmarkPosts(b, "http://"+l.Addr().String()+"/json")

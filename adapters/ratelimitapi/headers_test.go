@@ -18,6 +18,7 @@ import (
 	"github.com/tollgate-dev/tollgate/core/ratelimit"
 	"github.com/tollgate-dev/tollgate/core/ratelimit/decide"
 	"github.com/tollgate-dev/tollgate/core/ratelimit/ruleset"
+	"github.com/tollgate-dev/tollgate/test/must"
 )
 
 // withForm returns a configuration with headers in a form.
@@ -57,17 +58,13 @@ func askForHeaders(
 ) (overGRPC map[string]string, overHTTP http.Header) {
 	t.Helper()
 	answer, err := b.newClient(t).ShouldRateLimit(t.Context(), r)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	overGRPC = map[string]string{}
 	for _, h := range answer.GetResponseHeadersToAdd() {
 		overGRPC[h.GetKey()] = h.GetValue()
 	}
 	sent, err := protojson.Marshal(r)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	overHTTP, body := b.postJSON(t, string(sent), http.StatusOK)
 	var inBody ratelimitpb.RateLimitResponse
 	if err := protojson.Unmarshal([]byte(body), &inBody); err != nil {
@@ -124,9 +121,7 @@ func TestDraftHeaders(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			b := openFixture(t, withForm("draft"), nil)
-			if err := b.rules.Apply(headerRules()); err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, b.rules.Apply(headerRules()))
 			grpc, http := askForHeaders(t, b, test.request)
 			if grpc["RateLimit-Policy"] != test.policy || http.Get("RateLimit-Policy") != test.policy {
 				t.Errorf("policies %q and %q, want %q", grpc["RateLimit-Policy"],
@@ -164,9 +159,7 @@ func TestFormsOfHeaders(t *testing.T) {
 		"": {true, false}, "legacy": {true, false}, "draft": {false, true}, "both": {true, true},
 	} {
 		b := openFixture(t, withForm(form), nil)
-		if err := b.rules.Apply(headerRules()); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, b.rules.Apply(headerRules()))
 		grpc, http := askForHeaders(t, b, newHeaderRequest("named=a"))
 		for i, names := range [][]string{
 			{"RateLimit-Limit", "RateLimit-Remaining", "RateLimit-Reset"}, {"RateLimit-Policy", "RateLimit"},
@@ -207,9 +200,7 @@ func TestDraftHeadersParse(t *testing.T) {
 		}
 		decision = ratelimit.Decision{Code: ratelimit.OK, Statuses: []ratelimit.Status{status, status}}
 		answer, err := client.ShouldRateLimit(context.Background(), newHeaderRequest("a", "b"))
-		if err != nil {
-			r.Fatal(err)
-		}
+		must.Succeed(r, err)
 		headers := answer.GetResponseHeadersToAdd()
 		if len(headers) != 2 {
 			r.Fatalf("headers %v", headers)

@@ -15,6 +15,7 @@ import (
 	"github.com/tollgate-dev/tollgate/core/jsonvalue"
 	"github.com/tollgate-dev/tollgate/core/ratelimit"
 	"github.com/tollgate-dev/tollgate/core/ratelimit/ruleset"
+	"github.com/tollgate-dev/tollgate/test/must"
 )
 
 // loadMetadataRules loads rules with and without metadata.
@@ -42,9 +43,7 @@ func (b *fixture) loadMetadataRules(t *testing.T) {
 			"list": jsonvalue.Text("other"),
 		}),
 	}}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 }
 
 func TestDynamicMetadata(t *testing.T) {
@@ -101,14 +100,10 @@ func TestDynamicMetadata(t *testing.T) {
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			want := &structpb.Struct{}
-			if err := protojson.Unmarshal([]byte(test.want), want); err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, protojson.Unmarshal([]byte(test.want), want))
 			for range 2 { // the first response must not change the second
 				overGRPC, err := b.newClient(t).ShouldRateLimit(t.Context(), test.request)
-				if err != nil {
-					t.Fatal(err)
-				}
+				must.Succeed(t, err)
 				if got := overGRPC.GetDynamicMetadata(); !proto.Equal(got, want) {
 					t.Errorf("gRPC:\ngot  %v\nwant %v", got, want)
 				}
@@ -124,14 +119,10 @@ func TestDynamicMetadata(t *testing.T) {
 func (b *fixture) overJSON(t *testing.T, r *ratelimitpb.RateLimitRequest) *ratelimitpb.RateLimitResponse {
 	t.Helper()
 	sent, err := protojson.Marshal(r)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	status := 200
 	overGRPC, err := b.newClient(t).ShouldRateLimit(t.Context(), r)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	if overGRPC.OverallCode == overCode {
 		status = 429
 	}
@@ -151,9 +142,7 @@ func TestDynamicMetadataIsOffByDefault(t *testing.T) {
 		t.Error(body)
 	}
 	r, err := b.newClient(t).ShouldRateLimit(t.Context(), newRequest("two"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	if r.DynamicMetadata != nil {
 		t.Error(r.DynamicMetadata)
 	}

@@ -38,6 +38,7 @@ import (
 	"github.com/tollgate-dev/tollgate/core/ratelimit/reload"
 	"github.com/tollgate-dev/tollgate/core/ratelimit/ruleset"
 	"github.com/tollgate-dev/tollgate/ports/clock/clocktest"
+	"github.com/tollgate-dev/tollgate/test/must"
 )
 
 // now is ten seconds after the start of a minute.
@@ -102,17 +103,13 @@ func openWithPorts(t testing.TB, c ratelimitapi.Config, d ratelimitapi.Ports) *f
 			Rules: b.rules.Current, Clock: clocktest.NewManual(now),
 			Counters: memory.NewCounters(clocktest.NewManual(now), memory.Config{MaxCounters: 10_000}),
 		})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		d.Decide = decider.Decide
 	}
 	b.health = ratelimitapi.NewHealth(ratelimitapi.ConfigurationCheck(c.Health, b.rules))
 	d.RecordCall, d.Health, d.Metrics = b.meter.RecordCall, b.health, prometheus.NewRegistry()
 	s, cleanup, err := ratelimitapi.Open(context.Background(), c, d)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	b.server, b.url = s, "http://"+s.HTTPAddr().String()
 	ended := make(chan error, 1)
 	go func() { ended <- s.Serve() }()
@@ -132,9 +129,7 @@ func (b *fixture) loadRules(t testing.TB) {
 		{Key: newText("zero"), Limit: perMinute(0)},
 		{Key: newText("free"), Limit: &ruleset.Limit{Unlimited: true}},
 	}}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 }
 
 func (b *fixture) dialGRPC(t testing.TB, creds credentials.TransportCredentials) *grpc.ClientConn {
@@ -144,9 +139,7 @@ func (b *fixture) dialGRPC(t testing.TB, creds credentials.TransportCredentials)
 		target = "unix:" + target
 	}
 	conn, err := grpc.NewClient(target, grpc.WithTransportCredentials(creds))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	t.Cleanup(func() { _ = conn.Close() })
 	return conn
 }
@@ -188,9 +181,7 @@ func TestShouldRateLimit(t *testing.T) {
 	b := openFixture(t, newConfig(), nil)
 	b.loadRules(t)
 	got, err := b.newClient(t).ShouldRateLimit(t.Context(), newRequest("k", "zero", "free", "none"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	want := &ratelimitpb.RateLimitResponse{
 		OverallCode: overCode,
 		Statuses: []*ratelimitpb.RateLimitResponse_DescriptorStatus{
@@ -310,9 +301,7 @@ func TestPanicsReturnInternal(t *testing.T) {
 func (b *fixture) postJSON(t testing.TB, body string, want int) (http.Header, string) {
 	t.Helper()
 	r, err := http.Post(b.url+"/json", "application/json", strings.NewReader(body))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	return readAnswer(t, r, want)
 }
 
@@ -320,9 +309,7 @@ func readAnswer(t testing.TB, r *http.Response, want int) (http.Header, string) 
 	t.Helper()
 	defer func() { _ = r.Body.Close() }()
 	body, err := io.ReadAll(r.Body)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	if r.StatusCode != want {
 		t.Errorf("status %d, want %d: %s", r.StatusCode, want, body)
 	}
@@ -382,19 +369,13 @@ func TestJSONMatchesGRPC(t *testing.T) {
 	b.loadRules(t)
 	r := newRequest("k", "zero", "free", "none")
 	sent, err := protojson.Marshal(r)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	var overJSON ratelimitpb.RateLimitResponse
 	_, body := b.postJSON(t, string(sent), 429)
-	if err := protojson.Unmarshal([]byte(body), &overJSON); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, protojson.Unmarshal([]byte(body), &overJSON))
 	r.Descriptors[0].HitsAddend = wrapperspb.UInt64(0)
 	overGRPC, err := b.newClient(t).ShouldRateLimit(t.Context(), r)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	if !proto.Equal(&overJSON, overGRPC) {
 		t.Errorf("JSON %v\ngRPC %v", &overJSON, overGRPC)
 	}
@@ -413,22 +394,16 @@ func TestLimitHasNameOfRule(t *testing.T) {
 		limit.Name = name
 		list = append(list, ruleset.Descriptor{Key: newText(key), Limit: limit})
 	}
-	if err := b.rules.Apply([]ruleset.Source{{Domain: newText("d"), Descriptors: list}}); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, b.rules.Apply([]ruleset.Source{{Domain: newText("d"), Descriptors: list}}))
 	for key, name := range names {
 		r := newRequest(key, key)
 		r.Descriptors[1].Limit = &commonpb.RateLimitDescriptor_RateLimitOverride{
 			RequestsPerUnit: 7, Unit: typepb.RateLimitUnit_HOUR,
 		}
 		answer, err := b.newClient(t).ShouldRateLimit(t.Context(), r)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		sent, err := protojson.Marshal(r)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		h, body := b.postJSON(t, string(sent), 200)
 		var fromJSON ratelimitpb.RateLimitResponse
 		if err := protojson.Unmarshal([]byte(body), &fromJSON); err != nil {
@@ -480,9 +455,7 @@ func TestHeaderNamesKeepTheirCase(t *testing.T) {
 	b := openFixture(t, c, nil)
 	b.loadRules(t)
 	conn, err := net.Dial("tcp", b.server.HTTPAddr().String())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	defer func() { _ = conn.Close() }()
 	const body = `{"domain":"d","descriptors":[{"entries":[{"key":"k"}]}]}`
 	if _, err := fmt.Fprintf(conn,
@@ -491,9 +464,7 @@ func TestHeaderNamesKeepTheirCase(t *testing.T) {
 		t.Fatal(err)
 	}
 	got, err := io.ReadAll(conn)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	if !strings.Contains(string(got), "\r\nRateLimit-Limit: 2\r\n") {
 		t.Errorf("got %s", got)
 	}
@@ -522,9 +493,7 @@ func TestHTTPStatusCodes(t *testing.T) {
 	}
 	for _, test := range tests {
 		r, err := http.NewRequestWithContext(t.Context(), test.method, b.url+test.path, strings.NewReader(test.body))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		got, err := http.DefaultClient.Do(r)
 		if err != nil {
 			t.Fatalf("%s %s: %v", test.method, test.path, err)
@@ -549,19 +518,13 @@ func TestReflection(t *testing.T) {
 	b := openFixture(t, newConfig(), nil)
 	stream, err := reflectionpb.NewServerReflectionClient(b.dialGRPC(t, insecure.NewCredentials())).
 		ServerReflectionInfo(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	err = stream.Send(&reflectionpb.ServerReflectionRequest{
 		MessageRequest: &reflectionpb.ServerReflectionRequest_ListServices{},
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	r, err := stream.Recv()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	if !strings.Contains(r.String(), "envoy.service.ratelimit.v3.RateLimitService") {
 		t.Errorf("got %v", r)
 	}
@@ -570,9 +533,7 @@ func TestReflection(t *testing.T) {
 func (b *fixture) wantHealthcheck(t *testing.T, status int, want string) {
 	t.Helper()
 	r, err := http.Get(b.url + "/healthcheck")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	if _, body := readAnswer(t, r, status); body != want {
 		t.Errorf("got %q, want %q", body, want)
 	}
@@ -593,9 +554,7 @@ func TestHealth(t *testing.T) {
 	b.wantHealthcheck(t, 503, "unhealthy: configuration")
 	check(healthpb.HealthCheckResponse_NOT_SERVING)
 	watch, err := health.Watch(t.Context(), &healthpb.HealthCheckRequest{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	expect := func(want healthpb.HealthCheckResponse_ServingStatus) {
 		t.Helper()
 		if r, err := watch.Recv(); err != nil || r.GetStatus() != want {
@@ -641,12 +600,8 @@ func TestDrainEndsConnections(t *testing.T) {
 			"/json": `{"domain":"d","descriptors":[{"entries":[{"key":"k"}]}]}`, "/healthcheck": "",
 		} {
 			r, err := client.Post(b.url+path, "", strings.NewReader(body))
-			if err != nil {
-				t.Fatal(err)
-			}
-			if err := r.Body.Close(); err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, err)
+			must.Succeed(t, r.Body.Close())
 			if r.Close != draining {
 				t.Errorf("draining is %t: the response of %s closes the connection: %t", draining, path, r.Close)
 			}
@@ -664,15 +619,11 @@ func TestConfigurationCheck(t *testing.T) {
 	if healthy(ratelimitapi.HealthConfig{}) || !healthy(forced) || healthy(atLeastOne) {
 		t.Error("wrong health before a configuration is loaded")
 	}
-	if err := rules.Apply(nil); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, rules.Apply(nil))
 	if !healthy(ratelimitapi.HealthConfig{}) || !healthy(forced) || healthy(atLeastOne) {
 		t.Error("wrong health with an empty configuration")
 	}
-	if err := rules.Apply([]ruleset.Source{{Domain: newText("d")}}); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, rules.Apply([]ruleset.Source{{Domain: newText("d")}}))
 	if !healthy(atLeastOne) {
 		t.Error("a configuration with a domain is not healthy")
 	}

@@ -18,6 +18,7 @@ import (
 	"github.com/tollgate-dev/tollgate/adapters/ratelimitapi"
 	"github.com/tollgate-dev/tollgate/core/ratelimit"
 	"github.com/tollgate-dev/tollgate/test/await"
+	"github.com/tollgate-dev/tollgate/test/must"
 )
 
 // blockingDecider is a decider whose calls wait until release is closed.
@@ -69,9 +70,7 @@ func TestShutdownLetsCallsFinish(t *testing.T) {
 			t.Errorf("a call in flight: %v", err)
 		}
 	}
-	if err := <-done; err != nil {
-		t.Error(err)
-	}
+	must.Succeed(t, <-done)
 }
 
 func TestShutdownIsBounded(t *testing.T) {
@@ -100,17 +99,13 @@ func TestShutdownIgnoresUnusedConnections(t *testing.T) {
 	b := openFixture(t, newConfig(), nil)
 	for _, addr := range []net.Addr{b.server.GRPCAddr(), b.server.HTTPAddr()} {
 		c, err := net.Dial(addr.Network(), addr.String())
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		t.Cleanup(func() { _ = c.Close() })
 	}
 	b.callBothListeners(t)
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
-	if err := b.server.Shutdown(ctx); err != nil {
-		t.Error(err)
-	}
+	must.Succeed(t, b.server.Shutdown(ctx))
 }
 
 // callBothListeners calls both listeners. When it returns, all earlier connections have been
@@ -122,12 +117,8 @@ func (b *fixture) callBothListeners(t *testing.T) {
 		t.Fatal(err)
 	}
 	r, err := http.Get(b.url + "/healthcheck")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := r.Body.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
+	must.Succeed(t, r.Body.Close())
 }
 
 // TestShutdownClosesIncompletePreface checks that Shutdown closes a connection that has sent only a
@@ -135,9 +126,7 @@ func (b *fixture) callBothListeners(t *testing.T) {
 func TestShutdownClosesIncompletePreface(t *testing.T) {
 	b := openFixture(t, newConfig(), nil)
 	c, err := net.Dial("tcp", b.server.GRPCAddr().String())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	t.Cleanup(func() { _ = c.Close() })
 	if _, err := c.Write([]byte("PRI * HTTP/2.0")); err != nil {
 		t.Fatal(err)
@@ -158,13 +147,9 @@ func TestUnixSocket(t *testing.T) {
 	c.GRPC.Socket = path
 	// The socket of a killed process is replaced.
 	old, err := net.ListenUnix("unix", &net.UnixAddr{Name: path})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	old.SetUnlinkOnClose(false)
-	if err := old.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, old.Close())
 	b := openFixture(t, c, nil)
 	b.loadRules(t)
 	client := ratelimitpb.NewRateLimitServiceClient(b.dialGRPC(t, insecure.NewCredentials()))
@@ -173,9 +158,7 @@ func TestUnixSocket(t *testing.T) {
 	}
 	wantOpenError(t, c, "GRPC_UDS: ") // the server listens on it
 	c.GRPC.Socket = filepath.Join(t.TempDir(), "file")
-	if err := os.WriteFile(c.GRPC.Socket, nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, os.WriteFile(c.GRPC.Socket, nil, 0o600))
 	wantOpenError(t, c, "GRPC_UDS: ")
 }
 
@@ -203,9 +186,7 @@ func TestPortsInUse(t *testing.T) {
 }
 
 func TestValidate(t *testing.T) {
-	if err := newConfig().Validate(); err != nil {
-		t.Error(err)
-	}
+	must.Succeed(t, newConfig().Validate())
 	tests := map[string]func(*ratelimitapi.Config){
 		"GRPC_PORT":                     func(c *ratelimitapi.Config) { c.GRPC.Port = 65536 },
 		"RATELIMIT_HTTP_PORT":           func(c *ratelimitapi.Config) { c.HTTP.Port = -1 },

@@ -11,14 +11,13 @@ import (
 	ratelimitpb "github.com/envoyproxy/go-control-plane/envoy/service/ratelimit/v3"
 
 	"github.com/tollgate-dev/tollgate/adapters/ratelimitapi"
+	"github.com/tollgate-dev/tollgate/test/must"
 	"github.com/tollgate-dev/tollgate/test/testcert"
 )
 
 func writeFile(t *testing.T, path string, content []byte) {
 	t.Helper()
-	if err := os.WriteFile(path, content, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, os.WriteFile(path, content, 0o600))
 }
 
 // callOverTLS makes one call over a new connection.
@@ -44,9 +43,7 @@ func TestTLSFollowsItsFiles(t *testing.T) {
 	writeFile(t, c.TLS.Key, server.KeyPEM)
 	b := openFixture(t, c, nil)
 	b.loadRules(t)
-	if err := b.callOverTLS(t, first, nil); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, b.callOverTLS(t, first, nil))
 	old := &tls.Config{
 		RootCAs: first.Pool(), ServerName: "server", MinVersion: tls.VersionTLS12, MaxVersion: tls.VersionTLS12,
 		NextProtos: []string{"h2"},

@@ -22,6 +22,7 @@ import (
 	"github.com/tollgate-dev/tollgate/core/fault"
 	"github.com/tollgate-dev/tollgate/core/ratelimit"
 	"github.com/tollgate-dev/tollgate/core/ratelimit/decide"
+	"github.com/tollgate-dev/tollgate/test/must"
 )
 
 const traceparent = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"
@@ -49,9 +50,7 @@ func openTraced(t testing.TB, d decide.Func, rate float64) tracedFixture {
 // onlySpan shuts the listeners down and returns the only span.
 func (b tracedFixture) onlySpan(t *testing.T) sdk.ReadOnlySpan {
 	t.Helper()
-	if err := b.server.Shutdown(context.Background()); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, b.server.Shutdown(context.Background()))
 	spans := b.spans.Ended()
 	if len(spans) != 1 {
 		t.Fatalf("got %d spans, want 1", len(spans))
@@ -97,14 +96,10 @@ func TestSpanOfJSON(t *testing.T) {
 	b.loadRules(t)
 	r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, b.url+"/json?secret=1",
 		strings.NewReader(`{"domain":"d","descriptors":[{"entries":[{"key":"zero","value":"v"}]}]}`))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	r.Header.Set("Traceparent", traceparent)
 	answer, err := http.DefaultClient.Do(r)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	_ = answer.Body.Close() // only its header is read
 	http.DefaultClient.CloseIdleConnections()
 	s := b.onlySpan(t)
@@ -180,14 +175,10 @@ func TestRequestID(t *testing.T) {
 		for _, path := range []string{"/json", "/healthcheck", "/nothing"} {
 			r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, b.url+path,
 				strings.NewReader(`{"domain":"d"}`))
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, err)
 			r.Header.Set("X-Request-Id", sent)
 			answer, err := http.DefaultClient.Do(r)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, err)
 			_ = answer.Body.Close() // only its header is read
 			got := answer.Header.Get("X-Request-Id")
 			if (got == sent) != kept || !kept && len(got) != 24 {
@@ -225,9 +216,7 @@ func TestRequestIDOfPanic(t *testing.T) {
 	b := openTraced(t,
 		decide.Func(func(context.Context, *ratelimit.Request) (ratelimit.Decision, error) { panic("broken") }), 1)
 	answer, err := http.Post(b.url+"/json", "", strings.NewReader(`{"domain":"d"}`))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	_ = answer.Body.Close() // only its header is read
 	id := answer.Header.Get("X-Request-Id")
 	if answer.StatusCode != 500 || len(id) != 24 || b.lines.LastEntry().Data["request_id"] != id {
@@ -261,8 +250,6 @@ func TestLongDomain(t *testing.T) {
 func getURL(t *testing.T, url string) {
 	t.Helper()
 	answer, err := http.Get(url)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	_ = answer.Body.Close() // the body is not read
 }

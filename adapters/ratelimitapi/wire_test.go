@@ -18,6 +18,7 @@ import (
 
 	"github.com/tollgate-dev/tollgate/adapters/internal/wire"
 	"github.com/tollgate-dev/tollgate/core/ratelimit"
+	"github.com/tollgate-dev/tollgate/test/must"
 )
 
 // sampleRequests are requests as bytes: usual ones, and those that only another writer would send.
@@ -35,9 +36,7 @@ func sampleRequests(t testing.TB) [][]byte {
 			},
 		},
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	field := func(number protowire.Number, kind protowire.Type, rest ...byte) []byte {
 		return append(protowire.AppendTag(nil, number, kind), rest...)
 	}
@@ -214,17 +213,13 @@ func BenchmarkMessages(b *testing.B) {
 			})
 		}
 		data, err := proto.Marshal(&m)
-		if err != nil {
-			b.Fatal(err)
-		}
+		must.Succeed(b, err)
 		var p requestPool
 		b.Run(fmt.Sprintf("%d descriptors/generated", n), func(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
 				var m ratelimitpb.RateLimitRequest
-				if err := proto.Unmarshal(data, &m); err != nil {
-					b.Fatal(err)
-				}
+				must.Succeed(b, proto.Unmarshal(data, &m))
 				p.release(p.convert(&m))
 				if _, err := proto.Marshal(newResponse(&d, nil)); err != nil {
 					b.Fatal(err)
@@ -236,9 +231,7 @@ func BenchmarkMessages(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
 				q := p.take()
-				if err := q.UnmarshalBinary(data); err != nil {
-					b.Fatal(err)
-				}
+				must.Succeed(b, q.UnmarshalBinary(data))
 				p.release(q)
 				if _, err := codec.Marshal(&decidedCall{d}); err != nil {
 					b.Fatal(err)

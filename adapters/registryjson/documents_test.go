@@ -14,6 +14,7 @@ import (
 	"github.com/tollgate-dev/tollgate/core/fault"
 	"github.com/tollgate-dev/tollgate/plugins/sdk/publicdial"
 	"github.com/tollgate-dev/tollgate/ports/recordsource"
+	"github.com/tollgate-dev/tollgate/test/must"
 )
 
 // newDocumentServer returns a server with a document, and with what is none.
@@ -104,9 +105,7 @@ func TestDocumentsThroughAProxy(t *testing.T) {
 	}))
 	t.Cleanup(proxy.Close)
 	address, err := url.Parse(proxy.URL)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	guard := newPublicGuard(publicdial.Config{Timeout: maxDial})
 	guard.proxyOf = http.ProxyURL(address)
 	s := newDocumentSource(publicdial.Config{})

@@ -13,6 +13,7 @@ import (
 	"github.com/tollgate-dev/tollgate/core/registry/mirror"
 	"github.com/tollgate-dev/tollgate/plugins/sdk/publicdial"
 	"github.com/tollgate-dev/tollgate/ports/recordsource"
+	"github.com/tollgate-dev/tollgate/test/must"
 	"github.com/tollgate-dev/tollgate/test/upstream"
 )
 
@@ -28,9 +29,7 @@ func allowLoopback(s *MirrorSource) {
 func trust(t *testing.T, s *MirrorSource, up *upstream.Server) {
 	t.Helper()
 	text, err := os.ReadFile(up.CAFile)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	pool := x509.NewCertPool()
 	pool.AppendCertsFromPEM(text)
 	guard := s.client.http.Transport.(*redirectGuard)

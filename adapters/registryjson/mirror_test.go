@@ -19,6 +19,7 @@ import (
 	"github.com/tollgate-dev/tollgate/core/fault"
 	"github.com/tollgate-dev/tollgate/core/registry/mirror"
 	"github.com/tollgate-dev/tollgate/ports/recordsource"
+	"github.com/tollgate-dev/tollgate/test/must"
 	"github.com/tollgate-dev/tollgate/test/upstream"
 )
 
@@ -72,9 +73,7 @@ func drain(t *testing.T, list recordsource.List) (texts map[string][]string, nam
 		if errors.Is(err, io.EOF) {
 			return texts, names
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		if _, twice := texts[server.Name]; twice {
 			t.Errorf("server %q comes twice", server.Name)
 		}
@@ -112,9 +111,7 @@ func TestMirrorReadsAllPagesInOrder(t *testing.T) {
 		r := requestOf(up)
 		r.Observe = func(n int) { progress = append(progress, n) }
 		got, names, err := readMirror(t, s, r)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		if len(names) != 251 || names[0] != "com.example/a" || !slices.IsSorted(names) {
 			t.Errorf("%+v: %d servers, sorted %t", b, len(names), slices.IsSorted(names))
 		}
@@ -191,9 +188,7 @@ func TestMirrorKeepsUnreadableRecords(t *testing.T) {
 	)
 	s, _ := newTestMirror(t)
 	got, names, err := readMirror(t, s, requestOf(up))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	if want := []string{"", "../e", "a", "com.example/a", "com.example/d"}; !slices.Equal(names, want) {
 		t.Errorf("names are %q, want %q", names, want)
 	}
@@ -423,9 +418,7 @@ func TestMirrorEndsWithTheContext(t *testing.T) {
 	up.Behave(upstream.Behaviour{})
 	s, _ := newTestMirror(t)
 	list, err := s.Read(t.Context(), requestOf(up))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	if _, err := list.Next(ctx); !errors.Is(err, context.Canceled) {
@@ -434,9 +427,7 @@ func TestMirrorEndsWithTheContext(t *testing.T) {
 	if texts, _ := drain(t, list); len(texts) != 10 {
 		t.Errorf("%d servers after a call whose context ended", len(texts))
 	}
-	if err := errors.Join(list.Close(), list.Close()); err != nil {
-		t.Error(err)
-	}
+	must.Succeed(t, errors.Join(list.Close(), list.Close()))
 	if _, err := list.Next(t.Context()); !errors.Is(err, io.EOF) {
 		t.Errorf("Next after Close returned %v", err)
 	}
@@ -466,9 +457,7 @@ func TestMirrorLeavesNoFile(t *testing.T) {
 	up := upstream.Start(t, upstream.Servers(3)...)
 	s, _ := newTestMirror(t)
 	list, err := s.Read(t.Context(), requestOf(up))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	defer list.Close()
 	if files, err := os.ReadDir(folder); err != nil || len(files) != 0 {
 		t.Errorf("the folder has %v, %v", files, err)
@@ -483,9 +472,7 @@ func TestMirrorLeavesNoFile(t *testing.T) {
 func hostOf(t *testing.T, address string) *url.URL {
 	t.Helper()
 	u, err := url.Parse(address)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	return u
 }
 
@@ -496,12 +483,8 @@ func BenchmarkMirrorRead(b *testing.B) {
 	for b.Loop() {
 		before := heap()
 		list, err := s.Read(b.Context(), requestOf(up))
-		if err != nil {
-			b.Fatal(err)
-		}
+		must.Succeed(b, err)
 		b.ReportMetric(float64(heap()-before)/float64(list.Records()), "kept-B/record")
-		if err := list.Close(); err != nil {
-			b.Fatal(err)
-		}
+		must.Succeed(b, list.Close())
 	}
 }

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/tollgate-dev/tollgate/test/must"
 )
 
 // FuzzMirrorPage reads any text as a page of a list. It must find the records and the cursor that
@@ -27,9 +29,7 @@ func FuzzMirrorPage(f *testing.F) {
 			return
 		}
 		checkWithJSON(t, text, cursor, m.records.count())
-		if err := m.records.flush(); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, m.records.flush())
 		m.records.sort()
 		list := &mirrorList{records: m.records}
 		var names []string
@@ -41,9 +41,7 @@ func FuzzMirrorPage(f *testing.F) {
 				}
 				break
 			}
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, err)
 			n += len(server.Entries)
 			names = append(names, server.Name)
 		}

@@ -17,6 +17,7 @@ import (
 	"github.com/tollgate-dev/tollgate/core/fault"
 	"github.com/tollgate-dev/tollgate/core/registry"
 	"github.com/tollgate-dev/tollgate/ports/recordsource"
+	"github.com/tollgate-dev/tollgate/test/must"
 )
 
 // readEntries reads a source to its end and returns one line for each entry.
@@ -43,9 +44,7 @@ func readEntries(t *testing.T, s *Source) []string {
 func openText(t *testing.T, text string) *Source {
 	t.Helper()
 	s, err := Open(Stdin, iotest.HalfReader(strings.NewReader(text)))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	return s
 }
 
@@ -167,19 +166,13 @@ func TestReadFolder(t *testing.T) {
 		"b.json": `{"b":1}`, "a/z.JSON": `[{"z":1}]`, "c.json": `{`, "d.json": `{"d":1}`, "notes.txt": "x",
 	} {
 		path := filepath.Join(dir, name)
-		if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o700),
-			os.WriteFile(path, []byte(text), 0o600)); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, errors.Join(os.MkdirAll(filepath.Dir(path), 0o700),
+			os.WriteFile(path, []byte(text), 0o600)))
 	}
 	link := filepath.Join(t.TempDir(), "link")
-	if err := os.Symlink(dir, link); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, os.Symlink(dir, link))
 	s, err := Open(link, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	want := []string{
 		link + `/a/z.JSON, record 1 {"z":1}`, link + `/b.json {"b":1}`,
 		link + `/c.json broken: ends in the middle of its JSON`, link + `/d.json {"d":1}`,
@@ -220,13 +213,9 @@ func TestWriteExport(t *testing.T) {
 			}, Document: []byte(`{"b":1}`),
 		},
 	} {
-		if err := w.Write(r, registry.Held{}); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, w.Write(r, registry.Held{}))
 	}
-	if err := w.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, w.Close())
 	const times = `"statusChangedAt":"2026-01-02T02:04:05.000006Z","publishedAt":"2026-01-02T02:04:05.000006Z","updatedAt":"2026-01-02T02:04:05.000006Z"`
 	want := "{\"servers\":[\n" +
 		`{"server":{"a":"<é\u2028"},"_meta":{"` + officialKey + `":{"status":"active",` + times +
@@ -253,9 +242,7 @@ func TestQuarantineInExport(t *testing.T) {
 	t.Parallel()
 	at := time.Date(2026, 1, 2, 3, 4, 5, 6000, time.UTC)
 	version, err := registry.ParseVersion("1.0.0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	var out bytes.Buffer
 	w := NewWriter(&out)
 	err = w.Write(registry.Record{Release: registry.Release{Status: registry.StatusDeleted}, Document: []byte(`{}`)},
@@ -267,9 +254,7 @@ func TestQuarantineInExport(t *testing.T) {
 				Version: version, Status: registry.StatusDeprecated, Message: "use 2", ChangedAt: at,
 			},
 		})
-	if err := errors.Join(err, w.Close()); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, errors.Join(err, w.Close()))
 	s, err := openText(t, out.String()).Next(t.Context())
 	want := &recordsource.Quarantine{
 		Entries: []recordsource.QuarantineEntry{

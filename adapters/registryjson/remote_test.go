@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/tollgate-dev/tollgate/test/must"
 )
 
 // readURL reads a URL without waiting between attempts. It returns the entries and the waits.
@@ -21,9 +23,7 @@ func readURL(t *testing.T, address string) ([]string, []time.Duration) {
 		return ctx.Err() == nil
 	}
 	first, err := newRemotePart(address, c)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	return readEntries(t, &Source{parts: []part{first}, size: -1}), pauses
 }
 

@@ -13,15 +13,14 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/tollgate-dev/tollgate/ports/recordsource"
+	"github.com/tollgate-dev/tollgate/test/must"
 	"github.com/tollgate-dev/tollgate/test/upstream"
 )
 
 func newTestSpool(t testing.TB) *spool {
 	t.Helper()
 	s, err := newSpool(NewMirrorSource().limits)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	t.Cleanup(func() { _ = s.close() }) // no test depends on its error
 	return s
 }
@@ -34,31 +33,23 @@ func TestSpoolReturnsRecordsByName(t *testing.T) {
 			5).Draw(r, "names")
 		var want []record
 		s, err := newSpool(NewMirrorSource().limits)
-		if err != nil {
-			r.Fatal(err)
-		}
+		must.Succeed(r, err)
 		defer s.close()
 		for i := range rapid.IntRange(0, 40).Draw(r, "n") {
 			e := record{rapid.SampledFrom(names).Draw(r, "name"), fmt.Sprintf(`{"i":%d}`, i)}
 			if rapid.Bool().Draw(r, "too large") {
 				e.text = ""
 			}
-			if err := s.add(e.name, []byte(e.text)); err != nil {
-				r.Fatal(err)
-			}
+			must.Succeed(r, s.add(e.name, []byte(e.text)))
 			want = append(want, e)
 		}
 		slices.SortStableFunc(want, func(a, b record) int { return strings.Compare(a.name, b.name) })
-		if err := s.flush(); err != nil {
-			r.Fatal(err)
-		}
+		must.Succeed(r, s.flush())
 		s.sort()
 		var got []record
 		for _, i := range s.order {
 			text, err := s.text(int(i))
-			if err != nil {
-				r.Fatal(err)
-			}
+			must.Succeed(r, err)
 			got = append(got, record{string(s.name(int(i))), string(text)})
 		}
 		if !slices.Equal(got, want) {
@@ -130,19 +121,13 @@ func TestListBoundsRecordsOfOneServer(t *testing.T) {
 			t.Parallel()
 			s := newTestSpool(t)
 			for range c.records {
-				if err := s.add("a", []byte(c.text)); err != nil {
-					t.Fatal(err)
-				}
+				must.Succeed(t, s.add("a", []byte(c.text)))
 			}
-			if err := errors.Join(s.add("b", []byte(`{}`)), s.flush()); err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, errors.Join(s.add("b", []byte(`{}`)), s.flush()))
 			s.sort()
 			list := &mirrorList{records: s, origin: "http://127.0.0.1"}
 			server, err := list.Next(t.Context())
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, err)
 			readable := slices.IndexFunc(server.Entries, isUnreadable)
 			switch {
 			case c.want == c.records:
@@ -168,9 +153,7 @@ func TestListShortensErrors(t *testing.T) {
 	t.Parallel()
 	s := newTestSpool(t)
 	text := `{"server":{},"_meta":{"` + officialKey + `":{"publishedAt":"` + strings.Repeat("é", 1<<18) + `"}}}`
-	if err := errors.Join(s.add("a", []byte(text)), s.flush()); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, errors.Join(s.add("a", []byte(text)), s.flush()))
 	s.sort()
 	server, err := (&mirrorList{records: s}).Next(t.Context())
 	if err != nil || server.Entries[0].Unreadable == nil {
@@ -190,16 +173,12 @@ func BenchmarkSpool(b *testing.B) {
 		s := newTestSpool(b)
 		before := heap()
 		for i := range records {
-			if err := s.add(fmt.Sprintf("io.github.example-%06d/a-server-name-%06d", i*7919%records, i),
-				text); err != nil {
-				b.Fatal(err)
-			}
+			must.Succeed(b, s.add(fmt.Sprintf("io.github.example-%06d/a-server-name-%06d", i*7919%records, i),
+				text))
 		}
 		s.sort()
 		b.ReportMetric(float64(heap()-before)/records, "kept-B/record")
-		if err := s.close(); err != nil {
-			b.Fatal(err)
-		}
+		must.Succeed(b, s.close())
 	}
 }
 

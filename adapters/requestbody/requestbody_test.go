@@ -17,6 +17,7 @@ import (
 	"github.com/tollgate-dev/tollgate/adapters/requestbody"
 	"github.com/tollgate-dev/tollgate/core/fault"
 	"github.com/tollgate-dev/tollgate/test/await"
+	"github.com/tollgate-dev/tollgate/test/must"
 )
 
 const maxBody = 1 << 20
@@ -39,9 +40,7 @@ func serve(t *testing.T, budget *requestbody.Budget) *server {
 	t.Helper()
 	s := &server{arrived: make(chan struct{}), handled: make(chan struct{})}
 	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	s.address = l.Addr().String()
 	web := &fasthttp.Server{
 		HeaderReceived: requestbody.Postpone, StreamRequestBody: true, ReadBufferSize: 16 << 10,
@@ -102,13 +101,9 @@ type client struct {
 func (s *server) connect(t *testing.T) *client {
 	t.Helper()
 	c, err := net.Dial("tcp", s.address)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	t.Cleanup(func() { _ = c.Close() })
-	if err := c.SetDeadline(time.Now().Add(30 * time.Second)); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, c.SetDeadline(time.Now().Add(30*time.Second)))
 	return &client{c, bufio.NewReader(c)}
 }
 
@@ -123,13 +118,9 @@ func (c *client) send(t *testing.T, text string) {
 func (c *client) want(t *testing.T, status int, body string, stays bool) {
 	t.Helper()
 	r, err := http.ReadResponse(c.answers, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	got, err := io.ReadAll(r.Body)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	if r.StatusCode != status || string(got) != body || r.Close == stays {
 		t.Errorf("%d %.100q, closes %v, want %d %.100q and %v", r.StatusCode, got, r.Close, status, body, !stays)
 	}
@@ -233,9 +224,7 @@ func TestBudget(t *testing.T) {
 		c := s.connect(t)
 		go func() { _, _ = io.WriteString(c, withLength(path, body)) }() // may be refused before it is sent
 		r, err := http.ReadResponse(c.answers, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		defer r.Body.Close()
 		return r.StatusCode
 	}
@@ -263,9 +252,7 @@ func TestBudget(t *testing.T) {
 }
 
 func TestConfig(t *testing.T) {
-	if err := (requestbody.Config{InFlight: 8 << 20}).Validate(); err != nil {
-		t.Error(err)
-	}
+	must.Succeed(t, (requestbody.Config{InFlight: 8 << 20}).Validate())
 	for _, n := range []int{-1, 0, 8<<20 - 1} {
 		if err := (requestbody.Config{
 			InFlight: n,

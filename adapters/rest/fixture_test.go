@@ -23,6 +23,7 @@ import (
 	"github.com/tollgate-dev/tollgate/core/jsonvalue"
 	"github.com/tollgate-dev/tollgate/ports/clock/clocktest"
 	"github.com/tollgate-dev/tollgate/ports/throttle"
+	"github.com/tollgate-dev/tollgate/test/must"
 )
 
 // now is the time in every test, 900 seconds before the end of a window.
@@ -176,9 +177,7 @@ func openListener(t *testing.T, cfg rest.Config, metrics prometheus.Registerer) 
 		metrics = prometheus.NewRegistry()
 	}
 	l, err := rest.Listen(t.Context(), cfg, logrus.NewEntry(logrus.New()), metrics)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	return l
 }
 
@@ -218,9 +217,7 @@ func (a response) field(t *testing.T, name string) string {
 func (s *service) call(t *testing.T, method, path string, body io.Reader, headers ...string) response {
 	t.Helper()
 	r, err := http.NewRequestWithContext(t.Context(), method, s.url+path, body)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	for i := 0; i < len(headers); i += 2 {
 		r.Header.Add(headers[i], headers[i+1])
 	}
@@ -231,8 +228,6 @@ func (s *service) call(t *testing.T, method, path string, body io.Reader, header
 	}
 	defer got.Body.Close()
 	text, err := io.ReadAll(got.Body)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	return response{got.StatusCode, got.Header, string(text)}
 }

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/tollgate-dev/tollgate/adapters/rest"
+	"github.com/tollgate-dev/tollgate/test/must"
 )
 
 func TestHealth(t *testing.T) {
@@ -69,9 +70,7 @@ func TestConfigValidate(t *testing.T) {
 		"READ_TIMEOUT":                func(c *rest.Config) { c.ReadTimeout = 0 },
 	} {
 		c := config()
-		if err := c.Validate(); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, c.Validate())
 		change(&c)
 		if err := c.Validate(); err == nil || !strings.HasPrefix(err.Error(), name+":") {
 			t.Errorf("%s: %v", name, err)

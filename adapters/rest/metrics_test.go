@@ -21,6 +21,7 @@ import (
 	"github.com/tollgate-dev/tollgate/core/fault"
 	"github.com/tollgate-dev/tollgate/ports/clock/clocktest"
 	"github.com/tollgate-dev/tollgate/ports/throttle"
+	"github.com/tollgate-dev/tollgate/test/must"
 )
 
 // measuredService is a listener with metrics.
@@ -40,9 +41,7 @@ func serveMeasured(t *testing.T, more ...rest.Part) measuredService {
 func (m measuredService) samples(t *testing.T, name string) map[string]float64 {
 	t.Helper()
 	families, err := m.metrics.Gather()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	all := map[string]float64{}
 	for _, family := range families {
 		if family.GetName() != name {
@@ -234,13 +233,9 @@ func checkRefusal(t *testing.T, received []byte) {
 func openConn(t *testing.T, address string) net.Conn {
 	t.Helper()
 	c, err := net.Dial("tcp", address)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	t.Cleanup(func() { _ = c.Close() })
-	if err := c.SetDeadline(time.Now().Add(30 * time.Second)); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, c.SetDeadline(time.Now().Add(30*time.Second)))
 	return c
 }
 
@@ -252,9 +247,7 @@ func TestDurationsAreSeconds(t *testing.T) {
 	}
 	s.call(t, "POST", "/auth/body", strings.NewReader(strings.Repeat("a", rest.MaxBody+1)))
 	families, err := s.metrics.Gather()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	timed := 0
 	for _, family := range families {
 		for _, sample := range family.GetMetric() {

@@ -16,6 +16,7 @@ import (
 	"github.com/tollgate-dev/tollgate/adapters/rest/apidocs"
 	"github.com/tollgate-dev/tollgate/core/fault"
 	"github.com/tollgate-dev/tollgate/ports/throttle"
+	"github.com/tollgate-dev/tollgate/test/must"
 )
 
 // checkLimitHeaders checks the headers of a limit of 100.
@@ -330,56 +331,43 @@ func TestCounterStoreUnavailable(t *testing.T) {
 	}
 }
 
+// exchange sends bytes and returns the response.
+func (s *service) exchange(t *testing.T, request string) (status int, body string) {
+	t.Helper()
+	c, err := net.Dial("tcp", s.address)
+	must.Succeed(t, err)
+	defer c.Close()
+	_, err = io.WriteString(c, request)
+	must.Succeed(t, err)
+	response, err := http.ReadResponse(bufio.NewReader(c), nil)
+	must.Succeed(t, err)
+	defer response.Body.Close()
+	text, _ := io.ReadAll(response.Body)
+	return response.StatusCode, string(text)
+}
+
 func TestSlowClientGetsAResponse(t *testing.T) {
 	cfg := config()
 	cfg.ReadTimeout = 50 * time.Millisecond
 	s := serve(t, cfg, nil)
-	c, err := net.Dial("tcp", s.address)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer c.Close()
-	if _, err := c.Write([]byte("POST /v0.1/body HTTP/1.1\r\nHost: x\r\nContent-Length: 10\r\n\r\nabc")); err != nil {
-		t.Fatal(err)
-	}
-	response, err := http.ReadResponse(bufio.NewReader(c), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer response.Body.Close()
-	body, _ := io.ReadAll(response.Body)
-	if response.StatusCode != 408 || !strings.Contains(string(body), `"part":"/v0.1"`) {
-		t.Errorf("%d %s", response.StatusCode, body)
+	status, body := s.exchange(t, "POST /v0.1/body HTTP/1.1\r\nHost: x\r\nContent-Length: 10\r\n\r\nabc")
+	if status != 408 || !strings.Contains(body, `"part":"/v0.1"`) {
+		t.Errorf("%d %s", status, body)
 	}
 }
 
 func TestMalformedRequest(t *testing.T) {
 	s := serve(t, config(), nil)
-	c, err := net.Dial("tcp", s.address)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer c.Close()
-	if _, err := c.Write([]byte("GET\r\n\r\n")); err != nil {
-		t.Fatal(err)
-	}
-	response, err := http.ReadResponse(bufio.NewReader(c), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer response.Body.Close()
-	body, _ := io.ReadAll(response.Body)
-	if response.StatusCode != 400 || string(body) != `{"error":"bad request"}` {
-		t.Errorf("%d %s", response.StatusCode, body)
+	status, body := s.exchange(t, "GET\r\n\r\n")
+	if status != 400 || body != `{"error":"bad request"}` {
+		t.Errorf("%d %s", status, body)
 	}
 }
 
 func TestShutdownReturnsAtTheDeadline(t *testing.T) {
 	s := serve(t, config(), nil)
 	c, err := net.Dial("tcp", s.address)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	// Shutdown waits for this request, which never ends.
 	if _, err := c.Write([]byte("POST /v0.1/body HTTP/1.1\r\nHost: x\r\nContent-Length: 10\r\n\r\nabc")); err != nil {
 		t.Fatal(err)

@@ -14,6 +14,7 @@ import (
 	"github.com/tollgate-dev/tollgate/adapters/rest"
 	"github.com/tollgate-dev/tollgate/ports/throttle"
 	"github.com/tollgate-dev/tollgate/test/await"
+	"github.com/tollgate-dev/tollgate/test/must"
 )
 
 // slowPart is a part whose handler waits until leave is closed.
@@ -60,9 +61,7 @@ func TestShutdownWaitsForCalls(t *testing.T) {
 	if a := await.Receive(t, "the response", responses); a.status != 200 || a.body != "done" {
 		t.Errorf("the request in flight: %d %s", a.status, a.body)
 	}
-	if err := await.Receive(t, "the end of Shutdown", ended); err != nil {
-		t.Error(err)
-	}
+	must.Succeed(t, await.Receive(t, "the end of Shutdown", ended))
 }
 
 // TestShutdownClosesUnusedConnections expects Shutdown not to wait for connections without a
@@ -72,9 +71,7 @@ func TestShutdownClosesUnusedConnections(t *testing.T) {
 	for _, begun := range []string{"", "GET /v0.1/ec"} {
 		var dial net.Dialer
 		c, err := dial.DialContext(t.Context(), "tcp", s.address)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		defer c.Close()
 		if _, err := c.Write([]byte(begun)); err != nil {
 			t.Fatal(err)
@@ -85,9 +82,7 @@ func TestShutdownClosesUnusedConnections(t *testing.T) {
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), config().ReadTimeout/2)
 	defer cancel()
-	if err := s.server.Shutdown(ctx); err != nil {
-		t.Error(err)
-	}
+	must.Succeed(t, s.server.Shutdown(ctx))
 	if log := s.log.String(); strings.Contains(log, "request failed") {
 		t.Errorf("logged:\n%s", log)
 	}
@@ -103,12 +98,8 @@ func TestDrainClosesConnections(t *testing.T) {
 	isClosed := func(path string) bool {
 		t.Helper()
 		r, err := client.Get(s.url + path)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := r.Body.Close(); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
+		must.Succeed(t, r.Body.Close())
 		return r.Close
 	}
 	for _, draining := range []bool{false, true} {

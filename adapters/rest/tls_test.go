@@ -15,6 +15,7 @@ import (
 	"github.com/sirupsen/logrus"
 
 	"github.com/tollgate-dev/tollgate/adapters/rest"
+	"github.com/tollgate-dev/tollgate/test/must"
 	"github.com/tollgate-dev/tollgate/test/testcert"
 )
 
@@ -41,21 +42,15 @@ func serveTLS(t *testing.T, cfg rest.Config, d rest.Ports) (*service, *tls.Confi
 // getOver sends a GET request on a connection and returns header and body of the response.
 func getOver(t *testing.T, c net.Conn, path string) (http.Header, string) {
 	t.Helper()
-	if err := c.SetDeadline(time.Now().Add(30 * time.Second)); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, c.SetDeadline(time.Now().Add(30*time.Second)))
 	if _, err := io.WriteString(c, "GET "+path+" HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n"); err != nil {
 		t.Fatal(err)
 	}
 	r, err := http.ReadResponse(bufio.NewReader(c), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	defer func() { _ = r.Body.Close() }() // all of it was read
 	body, err := io.ReadAll(r.Body)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	return r.Header, string(body)
 }
 
@@ -64,9 +59,7 @@ func TestTLS(t *testing.T) {
 	cfg.TLS.HSTSMaxAge = 90 * time.Minute
 	s, trusting := serveTLS(t, cfg, rest.Ports{})
 	c, err := tls.Dial("tcp", s.address, trusting)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	defer c.Close()
 	header, body := getOver(t, c, "/v0.1/echo")
 	if !strings.Contains(body, `"secure":"true"`) {
@@ -120,18 +113,12 @@ func TestTLSOfAFullServer(t *testing.T) {
 	cfg.MaxConnections = 1
 	s, trusting := serveTLS(t, cfg, rest.Ports{})
 	first, err := tls.Dial("tcp", s.address, trusting)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	getOver(t, first, "/v0.1/echo")
 	silent, err := net.Dial("tcp", s.address)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	defer silent.Close()
-	if err := silent.SetDeadline(time.Now().Add(20 * time.Second)); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, silent.SetDeadline(time.Now().Add(20*time.Second)))
 	if n, err := silent.Read(make([]byte, 1)); !errors.Is(err, io.EOF) {
 		t.Errorf("the refused client read %d bytes, %v; want a closed connection", n, err)
 	}

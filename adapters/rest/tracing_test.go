@@ -15,6 +15,7 @@ import (
 
 	"github.com/tollgate-dev/tollgate/adapters/rest"
 	"github.com/tollgate-dev/tollgate/ports/throttle"
+	"github.com/tollgate-dev/tollgate/test/must"
 )
 
 const traceparent = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"
@@ -53,9 +54,7 @@ func TestSpans(t *testing.T) {
 			s := serveTraced(t, spans, sdk.NeverSample())
 			a := s.call(t, c.method, c.path, nil, "Traceparent", traceparent, "X-Request-Id", "the-one",
 				"X-Forwarded-Proto", "eve")
-			if err := s.server.Shutdown(context.Background()); err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, s.server.Shutdown(context.Background()))
 			if len(spans.Ended()) != 1 {
 				t.Fatalf("%d spans, want 1; status %d", len(spans.Ended()), a.status)
 			}

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/tollgate-dev/tollgate/core/ratelimit/ruleset"
+	"github.com/tollgate-dev/tollgate/test/must"
 )
 
 // BenchmarkLoad reads and compiles 100,000 rules in one file and in a hundred, and
@@ -25,9 +26,7 @@ func BenchmarkLoad(b *testing.B) {
 			var set *ruleset.Set
 			for b.Loop() {
 				sources, err := New(Config{Root: root}, discardLog()).Load(b.Context())
-				if err != nil {
-					b.Fatal(err)
-				}
+				must.Succeed(b, err)
 				if set, err = ruleset.Compile(sources, ruleset.Options{}); err != nil {
 					b.Fatal(err)
 				}
@@ -58,9 +57,7 @@ func ruleFile(n, rules int) string {
 
 func writeBenchFile(b *testing.B, path, content string) {
 	b.Helper()
-	if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
-		b.Fatal(err)
-	}
+	must.Succeed(b, os.WriteFile(path, []byte(content), 0o600))
 }
 
 func heapBytes() int64 {

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/tollgate-dev/tollgate/ports/rulesource/rulesourcetest"
+	"github.com/tollgate-dev/tollgate/test/must"
 )
 
 const tenAMinute = "\ndescriptors: [{key: k, rate_limit: {unit: minute, requests_per_unit: 10}}]"
@@ -21,9 +22,7 @@ func TestContract(t *testing.T) {
 			t.Helper()
 			releases++
 			release := "release" + strconv.Itoa(releases)
-			if err := os.MkdirAll(filepath.Join(dir, release, "config"), 0o750); err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, os.MkdirAll(filepath.Join(dir, release, "config"), 0o750))
 			for _, domain := range domains {
 				writeFile(t, filepath.Join(dir, release, "config", domain+".yaml"), "domain: "+domain+tenAMinute)
 			}

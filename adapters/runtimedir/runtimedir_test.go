@@ -14,6 +14,7 @@ import (
 	"github.com/tollgate-dev/tollgate/core/ratelimit"
 	"github.com/tollgate-dev/tollgate/core/ratelimit/ruleset"
 	"github.com/tollgate-dev/tollgate/ports/rulesource"
+	"github.com/tollgate-dev/tollgate/test/must"
 )
 
 var _ rulesource.Source = (*Directory)(nil)
@@ -28,9 +29,7 @@ func TestBadFiles(t *testing.T) {
 	for _, file := range files {
 		t.Run(filepath.Base(file), func(t *testing.T) {
 			content, err := os.ReadFile(file)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, err)
 			source, _ := parseFile("f", content)
 			_, err = ruleset.Compile([]ruleset.Source{source}, ruleset.Options{})
 			var faults ruleset.Faults
@@ -89,9 +88,7 @@ func TestValidFiles(t *testing.T) {
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			sources, err := New(test.config, discardLog()).Load(t.Context())
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, err)
 			if got := domainNames(t, sources); !slices.Equal(got, test.want) {
 				t.Errorf("domains %q, want %q", got, test.want)
 			}
@@ -101,13 +98,9 @@ func TestValidFiles(t *testing.T) {
 
 func TestEverythingIsRead(t *testing.T) {
 	sources, err := New(Config{Root: "testdata/good", IgnoreDotFiles: true}, discardLog()).Load(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	set, err := ruleset.Compile(sources, ruleset.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	limit := ratelimit.Limit{RequestsPerUnit: 10, Unit: ratelimit.Minute}
 	r := set.Match("shop", []ratelimit.Entry{{Key: "user", Value: "7"}})
 	if r == nil || r.Limit != limit || !r.Shadow || !r.Quota || r.Name != "base" {
@@ -163,9 +156,7 @@ func TestLinksAreFollowedOnce(t *testing.T) {
 	swapLink(t, "a", filepath.Join(root, "b"))
 	swapLink(t, root, filepath.Join(root, "a", "loop"))
 	sources, err := New(Config{Root: root}, discardLog()).Load(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	got := domainNames(t, sources)
 	slices.Sort(got)
 	if !slices.Equal(slices.Compact(got), []string{"mounted", "own"}) || len(sources) != 2 {
@@ -178,9 +169,7 @@ func TestUnreadableFileHasAFault(t *testing.T) {
 	swapLink(t, "nowhere", filepath.Join(root, "broken.yaml"))
 	writeFile(t, filepath.Join(root, "large.yaml"), "#"+strings.Repeat(" ", maxFileSize))
 	sources, err := New(Config{Root: root}, discardLog()).Load(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	if len(sources) != 2 {
 		t.Fatalf("%d sources, want 2", len(sources))
 	}
@@ -203,14 +192,10 @@ func TestConfigPath(t *testing.T) {
 func FuzzParse(f *testing.F) {
 	for _, pattern := range []string{"testdata/bad/*.yaml", "testdata/good/*.yaml"} {
 		files, err := filepath.Glob(pattern)
-		if err != nil {
-			f.Fatal(err)
-		}
+		must.Succeed(f, err)
 		for _, file := range files {
 			content, err := os.ReadFile(file)
-			if err != nil {
-				f.Fatal(err)
-			}
+			must.Succeed(f, err)
 			f.Add(content)
 		}
 	}
@@ -228,21 +213,13 @@ func FuzzParse(f *testing.F) {
 
 func writeFile(t *testing.T, path, content string) {
 	t.Helper()
-	if err := os.MkdirAll(filepath.Dir(path), 0o750); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, os.MkdirAll(filepath.Dir(path), 0o750))
+	must.Succeed(t, os.WriteFile(path, []byte(content), 0o600))
 }
 
 // swapLink creates or replaces a symbolic link.
 func swapLink(t *testing.T, target, path string) {
 	t.Helper()
-	if err := os.Symlink(target, path+".new"); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Rename(path+".new", path); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, os.Symlink(target, path+".new"))
+	must.Succeed(t, os.Rename(path+".new", path))
 }

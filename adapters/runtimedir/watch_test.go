@@ -15,6 +15,7 @@ import (
 
 	"github.com/tollgate-dev/tollgate/core/ratelimit/ruleset"
 	"github.com/tollgate-dev/tollgate/test/await"
+	"github.com/tollgate-dev/tollgate/test/must"
 )
 
 // discardLog returns a log that is discarded.
@@ -75,13 +76,9 @@ func TestWatchFollowsFiles(t *testing.T) {
 		waitForLoad(t, loads, "b", "c")
 		writeFile(t, filepath.Join(root, "new", "deep", "d.yaml"), "domain: d")
 		waitForLoad(t, loads, "b", "c", "d")
-		if err := os.Remove(filepath.Join(root, "a.yaml")); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, os.Remove(filepath.Join(root, "a.yaml")))
 		waitForLoad(t, loads, "c", "d")
-		if err := os.Chmod(filepath.Join(root, "new", "deep", "d.yaml"), 0o640); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, os.Chmod(filepath.Join(root, "new", "deep", "d.yaml"), 0o640))
 		waitForLoad(t, loads, "c", "d")
 	}
 }
@@ -144,13 +141,9 @@ func TestWatchKeepsTheRulesOfARemovedDirectory(t *testing.T) {
 	writeFile(t, filepath.Join(root, "config", "a.yaml"), "domain: a")
 	loads := startWatch(t, Config{Root: root, AppDirectory: "config", WatchRoot: true})
 	waitForLoad(t, loads, "a")
-	if err := os.Rename(filepath.Join(root, "config"), filepath.Join(root, "away")); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, os.Rename(filepath.Join(root, "config"), filepath.Join(root, "away")))
 	writeFile(t, filepath.Join(root, "away", "a.yaml"), "domain: b")
-	if err := os.Rename(filepath.Join(root, "away"), filepath.Join(root, "config")); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, os.Rename(filepath.Join(root, "away"), filepath.Join(root, "config")))
 	waitForLoad(t, loads, "b")
 }
 
@@ -163,9 +156,7 @@ func TestMissingDirectoryIsLoggedOnce(t *testing.T) {
 	writeFile(t, filepath.Join(root, "config", "a.yaml"), "domain: a")
 	waitForLoad(t, loads, "a")
 	waitForWarnings(t, hook, 1)
-	if err := os.RemoveAll(filepath.Join(root, "config")); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, os.RemoveAll(filepath.Join(root, "config")))
 	waitForWarnings(t, hook, 2)
 }
 

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/tollgate-dev/tollgate/adapters/statsd"
+	"github.com/tollgate-dev/tollgate/test/must"
 )
 
 // TestConfigErrors checks that Validate refuses each wrong value with an error that begins with the
@@ -26,9 +27,7 @@ func TestConfigErrors(t *testing.T) {
 		})
 		return c
 	}
-	if err := good().Validate(); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, good().Validate())
 	for name, change := range map[string]func(*statsd.Config){
 		"METRICSD_HOST: empty":       func(c *statsd.Config) { c.Host = "" },
 		"METRICSD_PORT: zero":        func(c *statsd.Config) { c.Port = 0 },

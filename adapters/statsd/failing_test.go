@@ -15,6 +15,7 @@ import (
 	"github.com/tollgate-dev/tollgate/core/ratelimit/decide"
 	"github.com/tollgate-dev/tollgate/core/ratelimit/ruleset"
 	"github.com/tollgate-dev/tollgate/core/ratelimit/statistics"
+	"github.com/tollgate-dev/tollgate/test/must"
 )
 
 // noSeries are statistics without series.
@@ -37,9 +38,7 @@ func TestNothingIsLostWhileHostIsUnknown(t *testing.T) {
 	log, logged := test.NewNullLogger()
 	s, err := newSink(Config{}, statistics.New(&counted, &counted, statistics.Options{}).NewChanges(),
 		logrus.NewEntry(log))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	for _, failure := range []error{errors.New("no such host"), errors.New("no such host"), nil, nil} {
 		s.to = opener(func(context.Context) (statsd.Sender, error) { return newLineWriter(&sent), failure })
 		counted.stats.GlobalShadow.Add(2)

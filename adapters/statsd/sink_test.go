@@ -21,6 +21,7 @@ import (
 	"github.com/tollgate-dev/tollgate/core/ratelimit/ruleset"
 	"github.com/tollgate-dev/tollgate/core/ratelimit/statistics"
 	"github.com/tollgate-dev/tollgate/test/await"
+	"github.com/tollgate-dev/tollgate/test/must"
 )
 
 // maxPacket is the maximum size of a packet in bytes.
@@ -65,12 +66,8 @@ func newDaemon(t *testing.T) *daemon {
 func listenUDP(t *testing.T, address string) *daemon {
 	t.Helper()
 	conn, err := net.ListenPacket("udp", address)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := conn.(*net.UDPConn).SetReadBuffer(8 << 20); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
+	must.Succeed(t, conn.(*net.UDPConn).SetReadBuffer(8<<20))
 	d := &daemon{conn, make(chan string, 100_000)}
 	go func() {
 		buffer := make([]byte, 1<<16)
@@ -137,21 +134,15 @@ func startSink(t *testing.T, s *statsd.Sink) (stop func()) {
 	go func() { ended <- s.Run(ctx) }()
 	return func() {
 		cancel()
-		if err := <-ended; err != nil {
-			t.Error(err)
-		}
+		must.Succeed(t, <-ended)
 	}
 }
 
 func openSink(t *testing.T, c statsd.Config, counts *testCounts) *statsd.Sink {
 	t.Helper()
-	if err := c.Validate(); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, c.Validate())
 	s, err := statsd.ToDaemon(c, counts.NewChanges(), discardLog())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	return s
 }
 
@@ -345,9 +336,7 @@ func TestNamesTooLong(t *testing.T) {
 	}
 	log, logged := test.NewNullLogger()
 	s, err := statsd.ToDaemon(d.daemonConfig(), counts.NewChanges(), logrus.NewEntry(log))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	startSink(t, s)()
 	if got := d.nextLines(t); len(got) != 1 || !strings.Contains(got[0], ".y.") {
 		t.Errorf("the daemon received %q, want one line about y", got)
@@ -367,19 +356,13 @@ func TestDaemonStartsLater(t *testing.T) {
 	log, logged := test.NewNullLogger()
 	changes := counts.NewChanges()
 	s, err := statsd.ToDaemon(c, changes, logrus.NewEntry(log))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	stop := startSink(t, s)
 	defer stop()
 	conn, err := net.ListenPacket("udp", "127.0.0.1:"+strconv.Itoa(c.Port))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	defer func() { _ = conn.Close() }()
-	if err := conn.SetReadDeadline(time.Now().Add(await.Timeout)); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, conn.SetReadDeadline(time.Now().Add(await.Timeout)))
 	counts.series[0].Hits.Refused.Add(1)
 	if _, _, err := conn.ReadFrom(make([]byte, maxPacket)); err != nil {
 		t.Error(err)
@@ -396,9 +379,7 @@ func TestToWriter(t *testing.T) {
 	var out bytes.Buffer
 	c := statsd.Config{FlushInterval: time.Minute, Tagged: true, ExtraTags: []string{"zone:eu"}}
 	s, err := statsd.ToWriter(c, counts.NewChanges(), &out, discardLog())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	startSink(t, s)()
 	want := "ratelimit_server.ShouldRateLimit.total_requests.__zone=eu:1|c\n" +
 		"ratelimit.service.rate_limit.shop.k.total_hits.__zone=eu:4|c\n"

@@ -23,6 +23,7 @@ import (
 	"github.com/tollgate-dev/tollgate/core/ratelimit/statistics"
 	"github.com/tollgate-dev/tollgate/test/await"
 	"github.com/tollgate-dev/tollgate/test/instance"
+	"github.com/tollgate-dev/tollgate/test/must"
 )
 
 // testSeries are statistics whose series the test sets.
@@ -71,9 +72,7 @@ type daemon struct {
 func newDaemon(t *testing.T, address string) *daemon {
 	t.Helper()
 	l, err := net.Listen("tcp", address)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	d := &daemon{TCPListener: l.(*net.TCPListener), connections: make(chan *net.TCPConn, 100), got: map[string]int{}}
 	t.Cleanup(func() { _ = l.Close() }) // the test is over
 	go func() {
@@ -134,14 +133,10 @@ func openTCPSink(t *testing.T, c *testSeries, address net.Addr) (*Sink, *tcpStre
 	t.Helper()
 	port := address.(*net.TCPAddr).Port
 	config := Config{Daemon: true, Protocol: "tcp", Host: "127.0.0.1", Port: port, FlushInterval: 10 * time.Millisecond}
-	if err := config.Validate(); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, config.Validate())
 	log, logged := test.NewNullLogger()
 	s, err := ToDaemon(config, statistics.New(c, c, statistics.Options{}).NewChanges(), logrus.NewEntry(log))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	to := s.to.(*tcpStream)
 	t.Cleanup(to.close)
 	return s, to, logged
@@ -153,9 +148,7 @@ func TestTCPFlushes(t *testing.T) {
 	s, _, _ := openTCPSink(t, c, d.Addr())
 	for round := 1; round <= 3; round++ {
 		c.hit(2)
-		if err := s.sendAll(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, s.sendAll(t.Context()))
 		if round == 1 {
 			go d.readCounts(d.nextConnection(t))
 		}
@@ -172,9 +165,7 @@ func TestTCPFlushes(t *testing.T) {
 func TestTCPDaemonStartsLater(t *testing.T) {
 	c, port := newTestSeries("a"), instance.FreePort()
 	address, err := net.ResolveTCPAddr("tcp", "127.0.0.1:"+port)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	s, to, logged := openTCPSink(t, c, address)
 	began := time.Now()
 	for range 50 {
@@ -202,9 +193,7 @@ func TestTCPDaemonRestarts(t *testing.T) {
 	s, to, _ := openTCPSink(t, c, d.Addr())
 	for round := 1; round <= 3; round++ {
 		c.hit(1)
-		if err := s.sendAll(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, s.sendAll(t.Context()))
 		conn := d.nextConnection(t)
 		go d.readCounts(conn)
 		d.awaitCounts(t, c.wantedCounts(round))
@@ -249,9 +238,7 @@ func TestTCPDaemonHangsTooLong(t *testing.T) {
 	t.Parallel()
 	d, c := newDaemon(t, "127.0.0.1:0"), newTestSeries("a")
 	s, to, _ := openTCPSink(t, c, d.Addr())
-	if err := s.sendAll(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, s.sendAll(t.Context()))
 	first := d.nextConnection(t)
 	fillBuffers(t, to.conn.(*net.TCPConn), first)
 	to.pending, to.written = append(to.pending[:0], "cut:1|c\nnext:2|c\n"...), 3
@@ -261,9 +248,7 @@ func TestTCPDaemonHangsTooLong(t *testing.T) {
 	}
 	_ = first.Close()
 	c.hit(4)
-	if err := s.sendAll(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, s.sendAll(t.Context()))
 	go d.readCounts(d.nextConnection(t))
 	want := c.wantedCounts(4)
 	want["cut"], want["next"] = 1, 2
@@ -274,9 +259,7 @@ func TestTCPDaemonHangsTooLong(t *testing.T) {
 // other end, which reads nothing. They no longer grow.
 func fillBuffers(t *testing.T, conn, other *net.TCPConn) {
 	t.Helper()
-	if err := errors.Join(conn.SetWriteBuffer(1<<14), other.SetReadBuffer(1<<14)); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, errors.Join(conn.SetWriteBuffer(1<<14), other.SetReadBuffer(1<<14)))
 	for n, filler := 1, make([]byte, 1<<14); n > 0; {
 		_ = conn.SetWriteDeadline(time.Now().Add(100 * time.Millisecond)) // the write fails without it too
 		n, _ = conn.Write(filler)                                         // the deadline
@@ -295,7 +278,5 @@ func TestTCPEndsInTime(t *testing.T) {
 	cancel()
 	go d.readCounts(d.nextConnection(t))
 	d.awaitCounts(t, c.wantedCounts(5))
-	if err := await.Receive(t, "the end of the sink", ended); err != nil {
-		t.Error(err)
-	}
+	must.Succeed(t, await.Receive(t, "the end of the sink", ended))
 }

@@ -13,6 +13,7 @@ import (
 
 	"github.com/tollgate-dev/tollgate/core/auth"
 	"github.com/tollgate-dev/tollgate/core/fault"
+	"github.com/tollgate-dev/tollgate/test/must"
 )
 
 // newTestClient returns a client of a service that answers all requests with handle.
@@ -21,9 +22,7 @@ func newTestClient(t *testing.T, handle http.HandlerFunc) *Client {
 	s := httptest.NewServer(handle)
 	t.Cleanup(s.Close)
 	c, err := New(Config{URL: s.URL + "/", UserAgent: "tollgate/test"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	return c
 }
 
@@ -320,9 +319,7 @@ func TestNoService(t *testing.T) {
 	gone := httptest.NewServer(nil)
 	gone.Close()
 	c, err := New(Config{URL: gone.URL})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	if _, err := c.RefreshTokens(t.Context(), "r"); !fault.Is(err, fault.Unavailable) || !NeverSent(err) ||
 		!strings.Contains(err.Error(), gone.URL) {
 		t.Errorf("no service: %v", err)

@@ -12,6 +12,7 @@ import (
 	"github.com/tollgate-dev/tollgate/adapters/system"
 	"github.com/tollgate-dev/tollgate/core/auth"
 	"github.com/tollgate-dev/tollgate/core/ratelimit/decide"
+	"github.com/tollgate-dev/tollgate/test/must"
 )
 
 // TestOpen requires that a service that does not record uses the decider itself, and
@@ -49,9 +50,7 @@ func TestOpen(t *testing.T) {
 				}
 				return
 			}
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, err)
 			defer cleanup()
 			if own := isMethod(got, d.Decide); own == test.recorded ||
 				isMethod(got, new(Recorder).Decide) != test.recorded {

@@ -25,6 +25,7 @@ import (
 	"github.com/tollgate-dev/tollgate/core/ratelimit/decide"
 	"github.com/tollgate-dev/tollgate/ports/clock"
 	"github.com/tollgate-dev/tollgate/ports/clock/clocktest"
+	"github.com/tollgate-dev/tollgate/test/must"
 )
 
 var errAway = errors.New("the counter store does not answer")
@@ -68,18 +69,14 @@ func newFixture(
 	if change != nil {
 		change(&config, &open)
 	}
-	if err := config.Validate(); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, config.Validate())
 	log, hook := logtest.NewNullLogger()
 	f := fixture{path: path, counts: NewCounts(prometheus.NewRegistry()), hook: hook}
 	var err error
 	f.Recorder, err = newRecorder(config, refuseMallory, f.counts, Ports{
 		Sum: sumOf, Clock: c, Log: logrus.NewEntry(log),
 	}, open)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	t.Cleanup(f.Close)
 	return f
 }
@@ -112,9 +109,7 @@ func (f fixture) count(outcome string) int {
 func readValues(t *testing.T, path string) (values []string) {
 	t.Helper()
 	content, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	info, err := os.Stat(path)
 	if err != nil || info.Mode().Perm() != 0o600 {
 		t.Errorf("%s has the mode %v, %v", path, info.Mode(), err)
@@ -290,9 +285,7 @@ func TestRestart(t *testing.T) {
 		f.Close()
 		appendTo(t, path, lineBegins+"2026") // the process was killed
 	}
-	if err := os.Chmod(path, 0o644); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, os.Chmod(path, 0o644))
 	f := newFixture(t, clock, path, nil)
 	f.Close()
 	wantValues(t, path, "a b")
@@ -315,13 +308,9 @@ func TestRestart(t *testing.T) {
 func appendTo(t *testing.T, path, text string) {
 	t.Helper()
 	f, err := os.OpenFile(path, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	_, err = f.WriteString(text)
-	if err := errors.Join(err, f.Close()); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, errors.Join(err, f.Close()))
 }
 
 // TestWrongFiles: a file that is not a recording is an error at the start, and stays as it is.
@@ -336,9 +325,7 @@ func TestWrongFiles(t *testing.T) {
 		lineBegins + strings.Repeat("x", maxLine): "it does not end with a recorded request",
 	} {
 		path := filepath.Join(dir, "f")
-		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, os.WriteFile(path, []byte(text), 0o600))
 		wantError(t, path, want)
 		if got, err := os.ReadFile(path); err != nil || string(got) != text {
 			t.Errorf("%.20q was changed to %.20q, %v", text, got, err)
@@ -435,9 +422,7 @@ func TestFileIsMoved(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "sub", "r.jsonl")
 	check := func(err error) {
-		if err != nil {
-			t.Error(err)
-		}
+		must.Succeed(t, err)
 	}
 	check(os.Mkdir(filepath.Dir(path), 0o700))
 	synctest.Test(t, func(t *testing.T) {
@@ -555,9 +540,7 @@ func BenchmarkDecide(b *testing.B) {
 	r, err := New(Config{File: filepath.Join(b.TempDir(), "r.jsonl"), Sample: 1, MaxBytes: 1 << 30}, refuseMallory,
 		NewCounts(prometheus.NewRegistry()),
 		Ports{Clock: wallClock{}, Log: logrus.NewEntry(log)})
-	if err != nil {
-		b.Fatal(err)
-	}
+	must.Succeed(b, err)
 	b.Cleanup(r.Close)
 	outside := &Recorder{decide: refuseMallory}
 	request := newRequest("user-1234567")

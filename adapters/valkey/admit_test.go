@@ -14,6 +14,7 @@ import (
 
 	"github.com/tollgate-dev/tollgate/core/ratelimit"
 	"github.com/tollgate-dev/tollgate/ports/counter"
+	"github.com/tollgate-dev/tollgate/test/must"
 )
 
 // scripted runs the script of the package on a server, by a clock that the test sets.
@@ -28,9 +29,7 @@ func newScripted(t *testing.T, mode string) scripted {
 	t.Helper()
 	const file = "count.lua"
 	text, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	s := scripted{newDirectClient(t, sharedServer(t)), string(text), newKeys()("clock"), mode}
 	for old, changed := range map[string]string{
 		"call('TIME')":                       "cjson.decode(call('GET', '" + s.clockKey + "'))",

@@ -13,15 +13,14 @@ import (
 	"github.com/tollgate-dev/tollgate/ports/sessioncache"
 	"github.com/tollgate-dev/tollgate/ports/sessioncache/sessioncachetest"
 	"github.com/tollgate-dev/tollgate/test/await"
+	"github.com/tollgate-dev/tollgate/test/must"
 )
 
 // newCopyKey returns the key of a deployment with a root secret of one letter.
 func newCopyKey(t testing.TB, letter string) auth.Key {
 	t.Helper()
 	key, err := auth.RootSecret(strings.Repeat(letter, 32)).Derive(auth.SessionCopyPurpose)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	return key
 }
 
@@ -34,9 +33,7 @@ type attacker struct {
 func (a attacker) read(id auth.SessionID) []byte {
 	a.t.Helper()
 	b, err := a.client.Do(a.t.Context(), a.client.B().Get().Key("tollgate:session:"+string(id)).Build()).AsBytes()
-	if err != nil {
-		a.t.Fatal(err)
-	}
+	must.Succeed(a.t, err)
 	return b
 }
 
@@ -44,9 +41,7 @@ func (a attacker) write(id auth.SessionID, value []byte) {
 	a.t.Helper()
 	err := a.client.Do(a.t.Context(),
 		a.client.B().Set().Key("tollgate:session:"+string(id)).Value(vk.BinaryString(value)).Build()).Error()
-	if err != nil {
-		a.t.Fatal(err)
-	}
+	must.Succeed(a.t, err)
 }
 
 // putCopy puts a session until the store has a copy of it, and returns what the store has.
@@ -84,9 +79,7 @@ func TestForgedCopyIsAMiss(t *testing.T) {
 	}
 	forger, end, err := valkey.OpenSessions(t.Context(), newConfig(s.Address), newCopyKey(t, "x"), system.Clock{},
 		discardLog())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	t.Cleanup(end)
 	for name, forge := range map[string]func(id auth.SessionID, authentic []byte) []byte{
 		"the copy of another session": func(id auth.SessionID, _ []byte) []byte {

@@ -11,6 +11,7 @@ import (
 
 	"github.com/caarlos0/env/v11"
 
+	"github.com/tollgate-dev/tollgate/test/must"
 	"github.com/tollgate-dev/tollgate/test/testcert"
 )
 
@@ -130,27 +131,17 @@ func TestValidateNamesTheVariable(t *testing.T) {
 
 func TestDefaultsAreValid(t *testing.T) {
 	cfg, err := env.ParseAsWithOptions[Config](env.Options{Environment: map[string]string{}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := cfg.Validate(); err != nil {
-		t.Error(err)
-	}
+	must.Succeed(t, err)
+	must.Succeed(t, cfg.Validate())
 	second, err := env.ParseAsWithOptions[PerSecondConfig](env.Options{Environment: map[string]string{}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := second.Validate(); err != nil {
-		t.Error(err)
-	}
+	must.Succeed(t, err)
+	must.Succeed(t, second.Validate())
 	second.Enabled = true
 	if err := second.Validate(); err == nil || !strings.HasPrefix(err.Error(), "KVSTORE_PERSECOND_URL ") {
 		t.Errorf("enabled without a URL: %v", err)
 	}
 	second.URL = "kv:2"
-	if err := second.Validate(); err != nil {
-		t.Error(err)
-	}
+	must.Succeed(t, second.Validate())
 	cfg.URL, cfg.Auth, cfg.TLSCACert = "kv:1", "p", "ca"
 	if got := second.Config(cfg); got.URL != "kv:2" || got.Auth != "" || got.TLSCACert != "ca" ||
 		got.Timeout != cfg.Timeout || got.Validate() != nil {
@@ -192,9 +183,7 @@ func TestTLSVerification(t *testing.T) {
 	} {
 		cfg := Config{TLSCACert: ours.CertFile, TLSSkipVerification: c.skip}
 		options, err := cfg.tlsFiles().Config()
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		options.ServerName = "kv.test"
 		conn, err := (&tls.Dialer{
 			Config: options,
@@ -214,9 +203,7 @@ func listenTLS(t *testing.T, certificate *testcert.Certificate) string {
 	l, err := tls.Listen("tcp", "127.0.0.1:0", &tls.Config{
 		Certificates: []tls.Certificate{certificate.Pair()}, MinVersion: tls.VersionTLS12,
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	t.Cleanup(func() { _ = l.Close() }) // nothing to lose
 	go func() {
 		for {
@@ -233,9 +220,7 @@ func listenTLS(t *testing.T, certificate *testcert.Certificate) string {
 
 func write(t *testing.T, path string, content []byte) {
 	t.Helper()
-	if err := os.WriteFile(path, content, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, os.WriteFile(path, content, 0o600))
 }
 
 // TestEnvoyNames checks values that users of the Envoy rate limit service have in their settings.

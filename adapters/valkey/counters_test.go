@@ -1,36 +1,35 @@
 package valkey_test
 
 import (
-	"context"
 	"fmt"
 	"net"
 	"os"
 	"path/filepath"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
 	"github.com/tollgate-dev/tollgate/adapters/memory"
 	"github.com/tollgate-dev/tollgate/adapters/system"
 	"github.com/tollgate-dev/tollgate/adapters/valkey"
-	"github.com/tollgate-dev/tollgate/core/fault"
 	"github.com/tollgate-dev/tollgate/core/ratelimit"
 	"github.com/tollgate-dev/tollgate/ports/clock/clocktest"
 	"github.com/tollgate-dev/tollgate/ports/counter"
 	"github.com/tollgate-dev/tollgate/ports/counter/countertest"
 	"github.com/tollgate-dev/tollgate/test/await"
 	"github.com/tollgate-dev/tollgate/test/instance"
+	"github.com/tollgate-dev/tollgate/test/must"
 )
 
 func TestCountersContract(t *testing.T) {
 	t.Parallel()
 	address := sharedServer(t)
 	for name, change := range map[string]func(*valkey.Config){
-		"plain":           func(*valkey.Config) {},
-		"small pipelines": func(c *valkey.Config) { c.PipelineLimit = 3 },
-		"one connection":  func(c *valkey.Config) { c.PoolSize = 1; c.PipelineWindow = 100 * time.Microsecond },
-		"as a URL":        func(c *valkey.Config) { c.URL = "redis://" + c.URL + "/0" },
+		"many connections": func(*valkey.Config) {},
+		"one connection": func(c *valkey.Config) {
+			c.PoolSize, c.PipelineLimit, c.PipelineWindow = 1, 3, 100*time.Microsecond
+			c.URL = "redis://" + c.URL + "/0"
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -44,14 +43,13 @@ func TestCountersContract(t *testing.T) {
 	}
 }
 
-func TestCountersContractOverSocket(t *testing.T) {
+func TestCountsOverSocket(t *testing.T) {
 	socket := t.TempDir() + "/s"
-	s := newServer(t, "--unixsocket", socket).start()
-	for _, url := range []string{socket, "unix://" + socket} {
-		subject := countertest.Subject{
-			Store: open(t, newConfig(url)), Key: newKeys(), TTL: remainingTTL(newDirectClient(t, s.Address)),
+	newServer(t, "--unixsocket", socket).start()
+	for n, url := range []string{socket, "unix://" + socket} {
+		if after, err := add(t, open(t, newConfig(url)), newMinuteHit("k")); err != nil || after[0] != uint64(n+1) {
+			t.Errorf("%s: %v, %v", url, after, err)
 		}
-		countertest.Run(t, func(*testing.T) countertest.Subject { return subject })
 	}
 }
 
@@ -113,9 +111,7 @@ func TestPairAdmitsAllOrNothing(t *testing.T) {
 	}
 	results := make([]counter.Result, 3)
 	for i := range 5 {
-		if err := pair.Count(t.Context(), hits, results, counter.AllOrNone); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, pair.Count(t.Context(), hits, results, counter.AllOrNone))
 		within := uint64(min(i+1, 2)) //nolint:gosec // small
 		if results[0].Verdict.Remaining != 100-within || results[1].Verdict.Admitted != (i < 2) ||
 			results[2].Count != within {
@@ -186,9 +182,7 @@ func TestKnownCounterCostsOneCommand(t *testing.T) {
 	}
 	d := newDirectClient(t, s.Address)
 	stats, err := d.Do(t.Context(), d.B().Info().Section("commandstats").Build()).ToString()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	for command, wanted := range map[string]string{"incrby": "60", "set": "2"} {
 		if !strings.Contains(stats, "cmdstat_"+command+":calls="+wanted+",") {
 			t.Errorf("want %s calls of %s in\n%s", wanted, command, stats)
@@ -204,9 +198,7 @@ func TestKnownCounterCostsOneCommand(t *testing.T) {
 func TestUnreachableStore(t *testing.T) {
 	t.Parallel()
 	silent, err := net.Listen("tcp", "127.0.0.1:0") // takes connections and never answers
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	t.Cleanup(func() { _ = silent.Close() }) // nothing is left to do about it
 	for name, cfg := range map[string]valkey.Config{
 		"silent":   newConfig(silent.Addr().String()),
@@ -244,75 +236,35 @@ func TestIdleStoreIsProbed(t *testing.T) {
 			cfg.Timeout, cfg.HealthNeedsConnection = 100*time.Millisecond, true
 			c := open(t, cfg)
 			await.Until(t, "the word that the store is there", c.Connected)
-			if err := away.begin(s); err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, away.begin(s))
 			await.Until(t, "the word that the store is away", func() bool { return !c.Connected() })
-			if err := away.end(s); err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, away.end(s))
 			await.Until(t, "the word that the store is back", c.Connected)
 		})
 	}
 }
 
-func TestStoreThatStopsAnswering(t *testing.T) {
-	t.Parallel()
+// newFreezing returns a client of a server of its own.
+func newFreezing(t *testing.T) countertest.Freezing {
+	t.Helper()
 	s := newServer(t).start()
 	cfg := newConfig(s.Address)
 	cfg.Timeout = 100 * time.Millisecond
 	c := open(t, cfg)
-	await.Until(t, "a counted hit", func() bool { _, err := add(t, c, newMinuteHit("k")); return err == nil })
-	if err := s.Freeze(); err != nil {
-		t.Fatal(err)
+	return countertest.Freezing{
+		Store: c, Connected: c.Connected,
+		Freeze: func() { must.Succeed(t, s.Freeze()) }, Thaw: func() { must.Succeed(t, s.Thaw()) },
 	}
-	for range 30 {
-		if _, err := add(t, c, newMinuteHit("k")); !fault.Is(err, fault.Unavailable) {
-			t.Fatalf("while it does not answer: %v, want fault.Unavailable", err)
-		}
-	}
-	if c.Connected() {
-		t.Error("Connected is true after 30 calls without an answer")
-	}
-	if err := s.Thaw(); err != nil {
-		t.Fatal(err)
-	}
-	await.Until(t, "counting after the server continues", func() bool {
-		_, err := add(t, c, newMinuteHit("k"))
-		return err == nil && c.Connected()
-	})
 }
 
-// TestManyCallsWithoutAnswer makes more calls than the client has room for. All must fail with
-// fault.Unavailable.
+func TestStoreThatStopsAnswering(t *testing.T) {
+	t.Parallel()
+	countertest.StopsAnswering(t, newFreezing(t))
+}
+
 func TestManyCallsWithoutAnswer(t *testing.T) {
 	t.Parallel()
-	s := newServer(t).start()
-	cfg := newConfig(s.Address)
-	cfg.Timeout = 200 * time.Millisecond
-	c := open(t, cfg)
-	await.Until(t, "a counted hit", func() bool { _, err := add(t, c, newMinuteHit("k")); return err == nil })
-	if err := s.Freeze(); err != nil {
-		t.Fatal(err)
-	}
-	ctx, cancel := context.WithTimeout(t.Context(), await.Timeout)
-	defer cancel()
-	var all sync.WaitGroup
-	for range 4000 {
-		all.Go(func() {
-			if err := c.Count(ctx, []counter.Hit{newMinuteHit("k")}, make([]counter.Result, 1),
-				counter.Each); !fault.Is(err, fault.Unavailable) {
-				t.Errorf("%v, want fault.Unavailable", err)
-			}
-		})
-	}
-	all.Wait()
-	if ctx.Err() != nil {
-		t.Errorf("calls without an answer took longer than %v", await.Timeout)
-	}
-	if c.Connected() {
-		t.Error("still connected")
-	}
+	countertest.Overflows(t, newFreezing(t), 4000)
 }
 
 func TestRecoveryAfterRestart(t *testing.T) {
@@ -364,9 +316,7 @@ func sentinelFile(t *testing.T, address, master string) string {
 	path := filepath.Join(t.TempDir(), "sentinel.conf")
 	text := fmt.Sprintf("port %s\nbind 127.0.0.1\ndir %s\nsentinel monitor main %s %s 1\nsentinel down-after-milliseconds main 1000\n",
 		port, t.TempDir(), host, masterPort)
-	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, os.WriteFile(path, []byte(text), 0o600))
 	return path
 }
 
@@ -414,9 +364,7 @@ func BenchmarkCountersAdd(b *testing.B) {
 func TestCounterFoundWithoutExpiry(t *testing.T) {
 	address := sharedServer(t)
 	beside, h := newDirectClient(t, address), newMinuteHit(newKeys()("found"))
-	if err := beside.Do(t.Context(), beside.B().Set().Key(h.Key).Value("0").Build()).Error(); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, beside.Do(t.Context(), beside.B().Set().Key(h.Key).Value("0").Build()).Error())
 	if n, err := add(t, open(t, newConfig(address)), h); err != nil || n[0] != 1 {
 		t.Fatalf("counted %d, %v", n, err)
 	}

@@ -19,6 +19,7 @@ import (
 
 	"github.com/tollgate-dev/tollgate/core/fault"
 	"github.com/tollgate-dev/tollgate/ports/counter"
+	"github.com/tollgate-dev/tollgate/test/must"
 )
 
 // writerFunc is a connection that calls a function when something is written.
@@ -76,9 +77,7 @@ func newScriptedStore(t testing.TB, reply *atomic.Pointer[string]) *Client {
 		return near, nil
 	}
 	c, end, err := openWith(t.Context(), cfg, logrus.NewEntry(log), dial)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	t.Cleanup(end)
 	return c
 }
@@ -197,34 +196,24 @@ func FuzzReplies(f *testing.F) {
 
 // TestRepliesInPieces requires that good replies pass, however the network divides them.
 func TestRepliesInPieces(t *testing.T) {
-	text := ":1\r\n+OK\r\n-ERR no\r\n$-1\r\n*-1\r\n$5\r\nhello\r\n*2\r\n*1\r\n$0\r\n\r\n*0\r\n%1\r\n+a\r\n*2\r\n:1\r\n_\r\n-MOVED 3 a:1\r\n#f\r\n,1.5\r\n"
-	for size := 1; size < len(text); size++ {
-		var r replyReader
-		began := int64(0)
-		for from := 0; from < len(text); from += size {
-			n, err := r.read([]byte(text[from:min(from+size, len(text))]), false)
-			if err != nil {
-				t.Fatalf("pieces of %d bytes: %v", size, err)
+	for text, want := range map[string]int64{
+		":1\r\n+OK\r\n-ERR no\r\n$-1\r\n*-1\r\n$5\r\nhello\r\n*2\r\n*1\r\n$0\r\n\r\n*0\r\n%1\r\n+a\r\n*2\r\n:1\r\n_\r\n-MOVED 3 a:1\r\n#f\r\n,1.5\r\n": 11,
+		// messages of Redis 6 between the replies
+		"%1\r\n$7\r\nversion\r\n$5\r\n6.2.7\r\n*2\r\n>2\r\n$10\r\ninvalidate\r\n*1\r\n$1\r\nk\r\n:1\r\n:2\r\n>0\r\n>2\r\n$10\r\ninvalidate\r\n_\r\n:3\r\n": 3,
+	} {
+		for size := 1; size < len(text); size++ {
+			var r replyReader
+			began := int64(0)
+			for from := 0; from < len(text); from += size {
+				n, err := r.read([]byte(text[from:min(from+size, len(text))]), false)
+				if err != nil {
+					t.Fatalf("pieces of %d bytes: %v", size, err)
+				}
+				began += n
 			}
-			began += n
-		}
-		if began != 11 || r.depth != 0 || r.skip != 0 || len(r.line) != 0 {
-			t.Errorf("pieces of %d bytes: %d replies, %+v", size, began, r)
-		}
-	}
-	redis6 := "%1\r\n$7\r\nversion\r\n$5\r\n6.2.7\r\n*2\r\n>2\r\n$10\r\ninvalidate\r\n*1\r\n$1\r\nk\r\n:1\r\n:2\r\n>0\r\n>2\r\n$10\r\ninvalidate\r\n_\r\n:3\r\n"
-	for size := 1; size < len(redis6); size++ {
-		var r replyReader
-		began := int64(0)
-		for from := 0; from < len(redis6); from += size {
-			n, err := r.read([]byte(redis6[from:min(from+size, len(redis6))]), false)
-			if err != nil {
-				t.Fatalf("messages in pieces of %d bytes: %v", size, err)
+			if began != want || r.depth != 0 || r.skip != 0 || len(r.line) != 0 || r.push {
+				t.Errorf("pieces of %d bytes: %d replies, want %d, %+v", size, began, want, r)
 			}
-			began += n
-		}
-		if began != 3 || r.depth != 0 || r.push {
-			t.Errorf("messages in pieces of %d bytes: %d replies, %+v", size, began, r)
 		}
 	}
 	commands := "*3\r\n$6\r\nINCRBY\r\n$4\r\n*1\r\n\r\n$1\r\n1\r\n*1\r\n$4\r\nPING\r\n*2\r\n$3\r\nGET\r\n$0\r\n\r\n"

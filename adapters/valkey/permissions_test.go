@@ -9,6 +9,7 @@ import (
 
 	"github.com/tollgate-dev/tollgate/core/ratelimit"
 	"github.com/tollgate-dev/tollgate/ports/counter"
+	"github.com/tollgate-dev/tollgate/test/must"
 )
 
 // documentedUser is the line of an ACL file in the documentation.
@@ -18,17 +19,13 @@ var documentedUser = regexp.MustCompile(`(?m)^ +(user tollgate on >secret .*)$`)
 // every way.
 func TestDocumentedPermissions(t *testing.T) {
 	page, err := os.ReadFile("../../docs/ratelimit-failures.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	line := documentedUser.FindSubmatch(page)
 	if line == nil {
 		t.Fatal("the page has no line of an ACL file")
 	}
 	users := filepath.Join(t.TempDir(), "users.acl")
-	if err := os.WriteFile(users, append([]byte("user default off\n"), append(line[1], '\n')...), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, os.WriteFile(users, append([]byte("user default off\n"), append(line[1], '\n')...), 0o600))
 	cfg := newConfig(newServer(t, "--aclfile", users).start().Address)
 	cfg.Auth = "tollgate:secret"
 	store, key := open(t, cfg), newKeys()

@@ -9,6 +9,7 @@ import (
 	"github.com/tollgate-dev/tollgate/ports/counter/countertest"
 	"github.com/tollgate-dev/tollgate/test/await"
 	"github.com/tollgate-dev/tollgate/test/instance"
+	"github.com/tollgate-dev/tollgate/test/must"
 )
 
 // newProxy returns the address of a proxy in front of target that refuses HELLO and CLIENT
@@ -16,9 +17,7 @@ import (
 func newProxy(t *testing.T, target, refusal string) (address string) {
 	t.Helper()
 	p, err := instance.NewRedisProxy(target, refusal)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	t.Cleanup(p.Close)
 	return p.Address
 }
@@ -37,17 +36,13 @@ func TestProxies(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			cfg := newConfig("redis://:secret@" + newProxy(t, s.Address, refusal) + "/3")
 			c := open(t, cfg)
-			if err := c.Ping(t.Context()); err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, c.Ping(t.Context()))
 			countertest.Run(t, func(*testing.T) countertest.Subject {
 				return countertest.Subject{Store: c, Key: newKeys()}
 			})
 			clock := system.Clock{}
 			cache, end, err := valkey.OpenSessions(t.Context(), cfg, newCopyKey(t, "r"), clock, discardLog())
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, err)
 			t.Cleanup(end)
 			session := auth.Session{ID: auth.SessionID(newKeys()("session"))}
 			await.Until(t, "a copy of a session", func() bool {

@@ -13,6 +13,7 @@ import (
 	"github.com/tollgate-dev/tollgate/ports/counter"
 	"github.com/tollgate-dev/tollgate/test/await"
 	"github.com/tollgate-dev/tollgate/test/instance"
+	"github.com/tollgate-dev/tollgate/test/must"
 	"github.com/tollgate-dev/tollgate/test/testcert"
 )
 
@@ -37,9 +38,7 @@ func newSecureServer(t *testing.T, mutual string) secureServer {
 		certificate.KeyFile,
 		"--tls-ca-cert-file", s.ours.CertFile, "--tls-auth-clients", mutual)
 	t.Cleanup(v.Kill)
-	if err := v.Start(); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, v.Start())
 	s.address, s.plain = net.JoinHostPort("localhost", port), v.Address
 	return s
 }
@@ -53,9 +52,7 @@ func checkCounting(t *testing.T, what string, cfg Config, want bool) {
 	log := logrus.New()
 	log.SetOutput(io.Discard)
 	c, end, err := Open(t.Context(), cfg, logrus.NewEntry(log))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	defer end()
 	after := make([]counter.Result, 1)
 	hit := counter.Hit{Key: "k", Addend: 1, Limit: 9, Window: time.Minute, TTL: time.Minute}
@@ -100,9 +97,7 @@ func TestRenewedFilesAreUsed(t *testing.T) {
 	log := logrus.New()
 	log.SetOutput(io.Discard)
 	c, end, err := Open(t.Context(), cfg, logrus.NewEntry(log))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	defer end()
 	if c.Ping(t.Context()) == nil {
 		t.Fatal("connected with files of another authority")
@@ -116,9 +111,7 @@ func TestRenewedFilesAreUsed(t *testing.T) {
 func copyFile(t *testing.T, from, to string) {
 	t.Helper()
 	content, err := os.ReadFile(from)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	write(t, to, content)
 }
 
@@ -152,9 +145,7 @@ func TestMinimalUser(t *testing.T) {
 		[]byte("user default off\nuser limits on >secret ~shop_* ~k resetchannels +@connection +get +set +incrby +pexpire +exists +eval +evalsha\n"))
 	v := instance.NewValkey(t.TempDir(), "--aclfile", users)
 	t.Cleanup(v.Kill)
-	if err := v.Start(); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, v.Start())
 	for auth, want := range map[string]bool{"limits:secret": true, "limits:wrong": false, "secret": false, "": false} {
 		cfg := validConfig()
 		cfg.URL, cfg.Auth = v.Address, auth

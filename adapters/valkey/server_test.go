@@ -15,6 +15,7 @@ import (
 
 	"github.com/tollgate-dev/tollgate/adapters/valkey"
 	"github.com/tollgate-dev/tollgate/test/instance"
+	"github.com/tollgate-dev/tollgate/test/must"
 )
 
 // sharedServer returns the address of TEST_VALKEY_URL, or skips the test.
@@ -40,9 +41,7 @@ func discardLog() *logrus.Entry {
 func open(t testing.TB, cfg valkey.Config) *valkey.Client {
 	t.Helper()
 	c, end, err := valkey.Open(t.Context(), cfg, discardLog())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	t.Cleanup(end)
 	return c
 }
@@ -67,27 +66,21 @@ func newServer(t testing.TB, args ...string) *server {
 // start starts the server and waits until it answers.
 func (s *server) start() *server {
 	s.t.Helper()
-	if err := s.Start(); err != nil {
-		s.t.Fatal(err)
-	}
+	must.Succeed(s.t, s.Start())
 	return s
 }
 
 // mustRun sends a command and fails the test unless the response is OK.
 func (s *server) mustRun(line string) {
 	s.t.Helper()
-	if err := s.MustSend(line); err != nil {
-		s.t.Fatal(err)
-	}
+	must.Succeed(s.t, s.MustSend(line))
 }
 
 // newDirectClient returns a client that does not use the adapter.
 func newDirectClient(t testing.TB, address string) client.Client {
 	t.Helper()
 	c, err := client.NewClient(client.ClientOption{InitAddress: []string{address}, DisableCache: true})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	t.Cleanup(c.Close)
 	return c
 }
@@ -97,9 +90,7 @@ func remainingTTL(c client.Client) func(*testing.T, string) (time.Duration, bool
 	return func(t *testing.T, key string) (time.Duration, bool) {
 		t.Helper()
 		left, err := c.Do(t.Context(), c.B().Pttl().Key(key).Build()).AsInt64()
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		return time.Duration(left) * time.Millisecond, left != -2
 	}
 }
@@ -119,9 +110,7 @@ type relay struct {
 func newRelay(t testing.TB, target string) *relay {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	r := &relay{address: l.Addr().String()}
 	r.target.Store(&target)
 	t.Cleanup(func() { _ = l.Close() }) // nothing is left to do about it

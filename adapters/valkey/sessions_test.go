@@ -17,14 +17,13 @@ import (
 	"github.com/tollgate-dev/tollgate/ports/sessioncache/sessioncachetest"
 	"github.com/tollgate-dev/tollgate/test/await"
 	"github.com/tollgate-dev/tollgate/test/instance"
+	"github.com/tollgate-dev/tollgate/test/must"
 )
 
 func openSessions(t testing.TB, address string, c clock.Clock) *valkey.Sessions {
 	t.Helper()
 	s, end, err := valkey.OpenSessions(t.Context(), newConfig(address), newCopyKey(t, "r"), c, discardLog())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	t.Cleanup(end)
 	return s
 }
@@ -49,15 +48,21 @@ func TestSessionsContract(t *testing.T) {
 	})
 }
 
+// awaitCopy waits until one instance gets a copy that another put.
+func awaitCopy(t *testing.T, what string, from, to *valkey.Sessions, s auth.Session) {
+	t.Helper()
+	await.Until(t, what, func() bool {
+		from.Put(t.Context(), s, time.Now())
+		_, ok := to.Get(t.Context(), s.ID)
+		return ok
+	})
+}
+
 func TestSessionsOfTwoInstances(t *testing.T) {
 	address := sharedServer(t)
 	a, b := openSessions(t, address, system.Clock{}), openSessions(t, address, system.Clock{})
 	s := sessioncachetest.Session(newIDs()())
-	await.Until(t, "a copy that the other instance put", func() bool {
-		a.Put(t.Context(), s, time.Now())
-		_, ok := b.Get(t.Context(), s.ID)
-		return ok
-	})
+	awaitCopy(t, "a copy that the other instance put", a, b, s)
 	await.Until(t, "a drop on the other instance", func() bool {
 		a.Drop(t.Context(), s.ID) // again if the store did not answer in time
 		_, ok := b.Get(t.Context(), s.ID)
@@ -86,11 +91,7 @@ func TestDropOnAnotherInstanceRefusesOutdated(t *testing.T) {
 		sessioncachetest.MustMiss(t, b, s.ID, "read before the drop, on the instance that read it")
 		sessioncachetest.MustMiss(t, a, s.ID, "read before the drop, on the instance that dropped it")
 	}
-	await.Until(t, "a copy that was read after the drop", func() bool {
-		b.Put(t.Context(), s, time.Now())
-		_, ok := a.Get(t.Context(), s.ID)
-		return ok
-	})
+	awaitCopy(t, "a copy that was read after the drop", b, a, s)
 }
 
 // TestSessionsExpireInTheStore checks that the expiry in the store is shorter than MaxAge.
@@ -142,9 +143,7 @@ func TestForeignCopyIsAMiss(t *testing.T) {
 	d := newDirectClient(t, s.Address)
 	for i, value := range []string{"", "\x01", "\x02whatever", strings.Repeat("\xff", 300)} {
 		id := fmt.Sprint("foreign", i)
-		if err := d.Do(t.Context(), d.B().Set().Key("tollgate:session:"+id).Value(value).Build()).Error(); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, d.Do(t.Context(), d.B().Set().Key("tollgate:session:"+id).Value(value).Build()).Error())
 		sessioncachetest.MustMiss(t, c, auth.SessionID(id), fmt.Sprintf("value %.10q", value))
 	}
 }
@@ -153,9 +152,7 @@ func TestSessionsWithoutAStore(t *testing.T) {
 	cfg := newConfig("127.0.0.1:" + instance.FreePort())
 	cfg.Timeout = 50 * time.Millisecond
 	c, end, err := valkey.OpenSessions(t.Context(), cfg, newCopyKey(t, "r"), system.Clock{}, discardLog())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	defer end()
 	var all sync.WaitGroup
 	for range 20 {
@@ -172,11 +169,7 @@ func TestDropWhileTheStoreIsUnreachable(t *testing.T) {
 	s := newServer(t).start()
 	c := openSessions(t, s.Address, system.Clock{})
 	session := sessioncachetest.Session("a")
-	await.Until(t, "a copy", func() bool {
-		c.Put(t.Context(), session, time.Now())
-		_, ok := c.Get(t.Context(), session.ID)
-		return ok
-	})
+	awaitCopy(t, "a copy", c, c, session)
 	s.Kill()
 	c.Drop(t.Context(), session.ID)
 	sessioncachetest.MustMiss(t, c, session.ID, "dropped while the store is away")

@@ -12,6 +12,7 @@ import (
 	"github.com/tollgate-dev/tollgate/ports/counter"
 	"github.com/tollgate-dev/tollgate/test/await"
 	"github.com/tollgate-dev/tollgate/test/instance"
+	"github.com/tollgate-dev/tollgate/test/must"
 )
 
 // newSlowStore returns a client of a server behind a proxy that delays nothing yet. The connection
@@ -19,9 +20,7 @@ import (
 func newSlowStore(t *testing.T, timeout time.Duration) (*valkey.Client, *instance.Delayer) {
 	t.Helper()
 	d, err := instance.NewDelayer(sharedServer(t))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	t.Cleanup(d.Close)
 	cfg := newConfig(d.Address)
 	cfg.Timeout, cfg.PoolSize = timeout, 1
@@ -81,9 +80,7 @@ func TestMergedScriptsDecideAboutEach(t *testing.T) {
 			look := func() ratelimit.Verdict {
 				read, after := h, make([]counter.Result, 1)
 				read.Addend = 0
-				if err := c.Count(t.Context(), []counter.Hit{read}, after, counter.Each); err != nil {
-					t.Fatal(err)
-				}
+				must.Succeed(t, c.Count(t.Context(), []counter.Hit{read}, after, counter.Each))
 				return after[0].Verdict
 			}
 			look() // the server has the script

@@ -20,6 +20,7 @@ import (
 	"github.com/tollgate-dev/tollgate/ports/eventsender"
 	"github.com/tollgate-dev/tollgate/ports/eventsender/eventsendertest"
 	"github.com/tollgate-dev/tollgate/test/dnsserver"
+	"github.com/tollgate-dev/tollgate/test/must"
 	"github.com/tollgate-dev/tollgate/test/testcert"
 )
 
@@ -36,9 +37,7 @@ func open(t *testing.T, c config) *Sender {
 func parseURL(t *testing.T, text string) event.URL {
 	t.Helper()
 	u, err := event.ParseURL(text)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	return u
 }
 
@@ -168,9 +167,7 @@ func startSecure(t *testing.T, host string) secure {
 		MinVersion: tls.VersionTLS12, Certificates: []tls.Certificate{authority.Issue(t, host).Pair()},
 	})
 	_, port, err := net.SplitHostPort(server.Listener.Addr().String())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	loopback := netip.MustParseAddr("127.0.0.1")
 	dns.SetAddresses("hook.example", loopback)
 	return secure{r, dns, config{

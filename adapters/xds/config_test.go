@@ -10,12 +10,12 @@ import (
 	"time"
 
 	"github.com/sirupsen/logrus"
+
+	"github.com/tollgate-dev/tollgate/test/must"
 )
 
 func TestConfigRefuses(t *testing.T) {
-	if err := testConfig("localhost:1").Validate(); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, testConfig("localhost:1").Validate())
 	for variable, change := range map[string]func(*Config){
 		"CONFIG_GRPC_XDS_SERVER_URL":                      func(c *Config) { c.Server = "localhost" },
 		"CONFIG_GRPC_XDS_NODE_ID":                         func(c *Config) { c.Node.ID = "" },
@@ -49,9 +49,7 @@ func TestParseHeaders(t *testing.T) {
 	}
 	c := Config{Headers: "K1:v1, k2 : v:2,k1:v3,empty:"}
 	md, err := c.parseHeaders()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	if got := strings.Join(md["k1"], ";"); got != "v1;v3" {
 		t.Errorf("k1 is %q", got)
 	}
@@ -91,9 +89,7 @@ func TestNodeMetadata(t *testing.T) {
 func TestOpenNamesTheSetting(t *testing.T) {
 	dir := t.TempDir()
 	empty := filepath.Join(dir, "empty.crt")
-	if err := os.WriteFile(empty, nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, os.WriteFile(empty, nil, 0o600))
 	log := logrus.New()
 	log.SetOutput(io.Discard)
 	for variable, change := range map[string]func(*Config){

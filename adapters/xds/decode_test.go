@@ -13,6 +13,7 @@ import (
 	"github.com/tollgate-dev/tollgate/core/jsonvalue"
 	"github.com/tollgate-dev/tollgate/core/ratelimit"
 	"github.com/tollgate-dev/tollgate/core/ratelimit/ruleset"
+	"github.com/tollgate-dev/tollgate/test/must"
 )
 
 func decodeResources(t *testing.T, configs ...*configpb.RateLimitConfig) ([]ruleset.Source, *decoder) {
@@ -146,9 +147,7 @@ func TestLimitsOfASet(t *testing.T) {
 func FuzzDecode(f *testing.F) {
 	for _, c := range []*configpb.RateLimitConfig{domainResource("a"), largeResource(3), {Name: "x"}, pairResource(0)} {
 		value, err := proto.Marshal(c)
-		if err != nil {
-			f.Fatal(err)
-		}
+		must.Succeed(f, err)
 		f.Add(value)
 	}
 	f.Fuzz(func(t *testing.T, value []byte) {

@@ -14,6 +14,7 @@ import (
 
 	"github.com/tollgate-dev/tollgate/core/ratelimit"
 	"github.com/tollgate-dev/tollgate/core/ratelimit/ruleset"
+	"github.com/tollgate-dev/tollgate/test/must"
 )
 
 // withMetadata returns a configuration with one rule, whose descriptor has any message as its
@@ -21,15 +22,11 @@ import (
 func withMetadata(t *testing.T, metadata proto.Message) *configpb.RateLimitConfig {
 	t.Helper()
 	encoded, err := proto.Marshal(metadata)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	d := &configpb.RateLimitDescriptor{
 		Key: "user", RateLimit: &configpb.RateLimitPolicy{Unit: configpb.RateLimitUnit_MINUTE, RequestsPerUnit: 10},
 	}
-	if err := (proto.UnmarshalOptions{Merge: true}).Unmarshal(metadataField(encoded), d); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, (proto.UnmarshalOptions{Merge: true}).Unmarshal(metadataField(encoded), d))
 	return &configpb.RateLimitConfig{Name: "r", Domain: "shop", Descriptors: []*configpb.RateLimitDescriptor{d}}
 }
 
@@ -41,9 +38,7 @@ func metadataField(content []byte) []byte {
 func newStruct(t *testing.T, fields map[string]any) *structpb.Struct {
 	t.Helper()
 	s, err := structpb.NewStruct(fields)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	return s
 }
 
@@ -129,9 +124,7 @@ func TestAlgorithmFromMetadata(t *testing.T) {
 				}
 				return
 			}
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, err)
 			rule := set.Match("shop", []ratelimit.Entry{{Key: "user", Value: "x"}})
 			if rule.Lease != c.lease {
 				t.Errorf("lease is %q, want %q", rule.Lease, c.lease)

@@ -20,6 +20,7 @@ import (
 
 	"github.com/tollgate-dev/tollgate/test/await"
 	"github.com/tollgate-dev/tollgate/test/instance"
+	"github.com/tollgate-dev/tollgate/test/must"
 )
 
 // manager is a management server. It uses the implementation of go-control-plane and real gRPC.
@@ -46,9 +47,7 @@ func newManager(t *testing.T, options ...grpc.ServerOption) *manager {
 func (m *manager) start(address string, options ...grpc.ServerOption) {
 	m.t.Helper()
 	listener, err := net.Listen("tcp", address)
-	if err != nil {
-		m.t.Fatal(err)
-	}
+	must.Succeed(m.t, err)
 	m.address = listener.Addr().String()
 	ctx, cancel := context.WithCancel(context.Background())
 	g := grpc.NewServer(options...)
@@ -87,12 +86,16 @@ func (m *manager) offerSet(resources ...types.Resource) string {
 	snapshot, err := cache.NewSnapshot(version, map[resource.Type][]types.Resource{
 		resource.RateLimitConfigType: resources,
 	})
-	if err != nil {
-		m.t.Fatal(err)
-	}
-	if err := m.cache.SetSnapshot(context.Background(), "default", snapshot); err != nil {
-		m.t.Fatal(err)
-	}
+	must.Succeed(m.t, err)
+	must.Succeed(m.t, m.cache.SetSnapshot(context.Background(), "default", snapshot))
+	return version
+}
+
+// offerAccepted offers a set, waits until the source has acknowledged it, and returns its version.
+func (m *manager) offerAccepted(resources ...types.Resource) string {
+	m.t.Helper()
+	version := m.offerSet(resources...)
+	m.waitForRequest("acknowledgement of "+version, isAcknowledgement(version))
 	return version
 }
 
@@ -180,9 +183,7 @@ func pairResource(count uint32) *configpb.RateLimitConfig {
 func startServer(t *testing.T, s discoverypb.AggregatedDiscoveryServiceServer) string {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	g := grpc.NewServer()
 	discoverypb.RegisterAggregatedDiscoveryServiceServer(g, s)
 	ended := make(chan struct{})

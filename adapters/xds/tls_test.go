@@ -12,6 +12,7 @@ import (
 
 	"github.com/tollgate-dev/tollgate/core/ratelimit/reload"
 	"github.com/tollgate-dev/tollgate/test/await"
+	"github.com/tollgate-dev/tollgate/test/must"
 	"github.com/tollgate-dev/tollgate/test/testcert"
 )
 
@@ -35,9 +36,7 @@ func followRefused(t *testing.T, m *manager, c Config) *reload.Rules {
 	log := logrus.New()
 	log.SetOutput(lines)
 	s, cleanup, err := Open(c, logrus.NewEntry(log))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	t.Cleanup(cleanup)
 	rules := followSource(t, s)
 	line := await.Receive(t, "a log line about a server that cannot be reached", lines)
@@ -64,7 +63,7 @@ func TestTLS(t *testing.T) {
 	c := testConfig(strings.Replace(m.address, "127.0.0.1", "localhost", 1))
 	c.TLS = TLSConfig{Enabled: true, CACert: ca.CertFile}
 	rules := followSource(t, openSource(t, c))
-	m.waitForRequest("acknowledgement", isAcknowledgement(m.offerSet(domainResources("secure")...)))
+	m.offerAccepted(domainResources("secure")...)
 	wantDomains(t, rules, "secure")
 }
 
@@ -74,7 +73,7 @@ func TestTLSWithAnotherName(t *testing.T) {
 	c := testConfig(m.address)
 	c.TLS = TLSConfig{Enabled: true, CACert: ca.CertFile, SAN: "control.example"}
 	rules := followSource(t, openSource(t, c))
-	m.waitForRequest("acknowledgement", isAcknowledgement(m.offerSet(domainResources("secure")...)))
+	m.offerAccepted(domainResources("secure")...)
 	wantDomains(t, rules, "secure")
 }
 
@@ -94,15 +93,13 @@ func TestMutualTLS(t *testing.T) {
 	renameFile(t, good.KeyFile, stranger.KeyFile)
 	renameFile(t, good.CertFile, stranger.CertFile)
 	renameFile(t, ca.CertFile, c.TLS.CACert)
-	m.waitForRequest("acknowledgement", isAcknowledgement(m.offerSet(domainResources("secure")...)))
+	m.offerAccepted(domainResources("secure")...)
 	wantDomains(t, rules, "secure")
 }
 
 func renameFile(t *testing.T, from, to string) {
 	t.Helper()
-	if err := os.Rename(from, to); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, os.Rename(from, to))
 }
 
 // TestTLSRefuses checks that the source sends nothing to a server that it must not trust.

@@ -25,6 +25,7 @@ import (
 	"github.com/tollgate-dev/tollgate/ports/rulesource"
 	"github.com/tollgate-dev/tollgate/ports/rulesource/rulesourcetest"
 	"github.com/tollgate-dev/tollgate/test/await"
+	"github.com/tollgate-dev/tollgate/test/must"
 )
 
 var _ rulesource.Source = (*Source)(nil)
@@ -42,9 +43,7 @@ func openSource(t *testing.T, c Config) *Source {
 	log := logrus.New()
 	log.SetOutput(io.Discard)
 	s, cleanup, err := Open(c, logrus.NewEntry(log))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	t.Cleanup(cleanup)
 	return s
 }
@@ -90,6 +89,13 @@ func followSource(t *testing.T, s *Source) *reload.Rules {
 	return rules
 }
 
+// startFollowing returns a manager, and the rules of a source that follows it.
+func startFollowing(t *testing.T) (*manager, *reload.Rules) {
+	t.Helper()
+	m := newManager(t)
+	return m, followSource(t, openSource(t, testConfig(m.address)))
+}
+
 func wantDomains(t *testing.T, rules *reload.Rules, names ...string) {
 	t.Helper()
 	set := rules.Current()
@@ -107,15 +113,13 @@ func wantDomains(t *testing.T, rules *reload.Rules, names ...string) {
 }
 
 func TestAcknowledgesWhatIsInForce(t *testing.T) {
-	m := newManager(t)
-	rules := followSource(t, openSource(t, testConfig(m.address)))
+	m, rules := startFollowing(t)
 	first := m.waitForRequest("first request", func(r *discoverypb.DiscoveryRequest) bool { return true })
 	if first.GetVersionInfo() != "" || first.GetResponseNonce() != "" || len(first.GetResourceNames()) != 0 {
 		t.Errorf("the first request is %v", first)
 	}
 	for _, names := range [][]string{{"a"}, {"a", "b"}, {}, {"c"}} {
-		version := m.offerSet(domainResources(names...)...)
-		m.waitForRequest("acknowledgement of "+version, isAcknowledgement(version))
+		m.offerAccepted(domainResources(names...)...)
 		wantDomains(t, rules, names...)
 	}
 	if rules.Loaded() != 4 || rules.Refused() != 0 {
@@ -126,11 +130,9 @@ func TestAcknowledgesWhatIsInForce(t *testing.T) {
 // TestAcknowledgesTheSameUnderAnotherVersion checks that an equal set with another version changes
 // the version and loads nothing.
 func TestAcknowledgesTheSameUnderAnotherVersion(t *testing.T) {
-	m := newManager(t)
-	rules := followSource(t, openSource(t, testConfig(m.address)))
+	m, rules := startFollowing(t)
 	for range 3 {
-		version := m.offerSet(domainResources("a", "b", "c")...)
-		m.waitForRequest("acknowledgement of "+version, isAcknowledgement(version))
+		m.offerAccepted(domainResources("a", "b", "c")...)
 	}
 	if rules.Loaded() != 1 {
 		t.Errorf("loaded %d times, want once", rules.Loaded())
@@ -139,10 +141,8 @@ func TestAcknowledgesTheSameUnderAnotherVersion(t *testing.T) {
 
 func TestRefusesWithTheLastGoodVersionAndAllFaults(t *testing.T) {
 	t.Parallel()
-	m := newManager(t)
-	rules := followSource(t, openSource(t, testConfig(m.address)))
-	good := m.offerSet(domainResources("good")...)
-	m.waitForRequest("acknowledgement", isAcknowledgement(good))
+	m, rules := startFollowing(t)
+	good := m.offerAccepted(domainResources("good")...)
 	bad := domainResource("bad")
 	bad.Descriptors[0].Key = ""
 	bad.Descriptors[0].RateLimit.Unit = 0
@@ -163,8 +163,7 @@ func TestRefusesWithTheLastGoodVersionAndAllFaults(t *testing.T) {
 		}
 	}
 	wantDomains(t, rules, "good")
-	better := m.offerSet(domainResources("better")...)
-	m.waitForRequest("acknowledgement", isAcknowledgement(better))
+	m.offerAccepted(domainResources("better")...)
 	wantDomains(t, rules, "better")
 	if rules.Loaded() != 2 || rules.Refused() != 1 {
 		t.Errorf("%d loaded, %d refused; want 2, 1", rules.Loaded(), rules.Refused())
@@ -175,8 +174,7 @@ func TestRefusesWithTheLastGoodVersionAndAllFaults(t *testing.T) {
 // to the descriptors, and that a unit which does not exist refuses the set.
 func TestUnitsQuotaAndMetadata(t *testing.T) {
 	t.Parallel()
-	m := newManager(t)
-	rules := followSource(t, openSource(t, testConfig(m.address)))
+	m, rules := startFollowing(t)
 	all := &configpb.RateLimitConfig{Name: "all", Domain: "all"}
 	for _, name := range ratelimit.UnitNames() {
 		all.Descriptors = append(all.Descriptors, &configpb.RateLimitDescriptor{
@@ -186,8 +184,7 @@ func TestUnitsQuotaAndMetadata(t *testing.T) {
 			},
 		})
 	}
-	good := m.offerSet(all)
-	m.waitForRequest("acknowledgement", isAcknowledgement(good))
+	good := m.offerAccepted(all)
 	for _, name := range ratelimit.UnitNames() {
 		rule := rules.Current().Match("all", []ratelimit.Entry{{Key: name, Value: "x"}})
 		unit, _ := ratelimit.ParseUnit(name)
@@ -210,8 +207,7 @@ func TestUnitsQuotaAndMetadata(t *testing.T) {
 // again at once.
 func TestRefusesAtALimitedRate(t *testing.T) {
 	t.Parallel()
-	m := newManager(t)
-	rules := followSource(t, openSource(t, testConfig(m.address)))
+	m, rules := startFollowing(t)
 	began := time.Now()
 	m.offerSet(undecodable())
 	m.waitForRequest("refusal", isRefusal)
@@ -222,19 +218,17 @@ func TestRefusesAtALimitedRate(t *testing.T) {
 	if rules.Refused() != 1 {
 		t.Errorf("one set was refused %d times", rules.Refused())
 	}
-	good := m.offerSet(domainResources("good")...)
-	m.waitForRequest("acknowledgement", isAcknowledgement(good))
+	m.offerAccepted(domainResources("good")...)
 	wantDomains(t, rules, "good")
 }
 
 func TestGoesBackToTheSetBeforeARefusal(t *testing.T) {
 	t.Parallel()
-	m := newManager(t)
-	rules := followSource(t, openSource(t, testConfig(m.address)))
-	m.waitForRequest("acknowledgement", isAcknowledgement(m.offerSet(domainResources("good")...)))
+	m, rules := startFollowing(t)
+	m.offerAccepted(domainResources("good")...)
 	m.offerSet(undecodable())
 	m.waitForRequest("refusal", isRefusal)
-	m.waitForRequest("acknowledgement", isAcknowledgement(m.offerSet(domainResources("good")...)))
+	m.offerAccepted(domainResources("good")...)
 	wantDomains(t, rules, "good")
 	if rules.Loaded() != 1 {
 		t.Errorf("loaded %d times, want once", rules.Loaded())
@@ -254,10 +248,8 @@ func TestServerStartsLate(t *testing.T) {
 
 func TestServerRestarts(t *testing.T) {
 	t.Parallel()
-	m := newManager(t)
-	rules := followSource(t, openSource(t, testConfig(m.address)))
-	first := m.offerSet(domainResources("a")...)
-	m.waitForRequest("acknowledgement", isAcknowledgement(first))
+	m, rules := startFollowing(t)
+	first := m.offerAccepted(domainResources("a")...)
 	m.stop()
 	wantDomains(t, rules, "a")
 	before := m.requestCount()
@@ -265,8 +257,7 @@ func TestServerRestarts(t *testing.T) {
 	m.waitForRequestAfter(before, "request with the last version", func(r *discoverypb.DiscoveryRequest) bool {
 		return r.GetVersionInfo() == first && r.GetResponseNonce() == "" && r.GetErrorDetail() == nil
 	})
-	second := m.offerSet(domainResources("b")...)
-	m.waitForRequest("acknowledgement", isAcknowledgement(second))
+	m.offerAccepted(domainResources("b")...)
 	wantDomains(t, rules, "b")
 	if rules.Loaded() != 2 {
 		t.Errorf("loaded %d times, want 2", rules.Loaded())
@@ -281,22 +272,21 @@ func TestMessageTooLarge(t *testing.T) {
 	c := testConfig(m.address)
 	c.MaxMessage = 4 << 10
 	rules := followSource(t, openSource(t, c))
-	m.waitForRequest("acknowledgement", isAcknowledgement(m.offerSet(domainResources("good")...)))
+	m.offerAccepted(domainResources("good")...)
 	before := m.requestCount()
 	m.offerSet(largeResource(1000))
 	m.waitForRequestAfter(before, "new stream", func(r *discoverypb.DiscoveryRequest) bool {
 		return r.GetResponseNonce() == ""
 	})
 	wantDomains(t, rules, "good")
-	m.waitForRequest("acknowledgement", isAcknowledgement(m.offerSet(domainResources("small")...)))
+	m.offerAccepted(domainResources("small")...)
 	wantDomains(t, rules, "small")
 }
 
 func TestDefaultTakesLargeMessages(t *testing.T) {
-	m := newManager(t)
-	rules := followSource(t, openSource(t, testConfig(m.address)))
+	m, rules := startFollowing(t)
 	// 6 MB, which exceeds the default limit of gRPC
-	m.waitForRequest("acknowledgement", isAcknowledgement(m.offerSet(largeResource(25_000))))
+	m.offerAccepted(largeResource(25_000))
 	if got := rules.Current().RuleCount(); got != 25_000 {
 		t.Errorf("%d rules are in force", got)
 	}
@@ -337,9 +327,7 @@ func (s scriptedServer) StreamAggregatedResources(
 func packDomain(t *testing.T, name string) *anypb.Any {
 	t.Helper()
 	a, err := anypb.New(domainResource(name))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	return a
 }
 
@@ -407,9 +395,8 @@ func TestServerRefusesTheStream(t *testing.T) {
 // TestSwapsUnderLoad reads the rules in force while they are replaced. There must always be rules,
 // and each set must be complete.
 func TestSwapsUnderLoad(t *testing.T) {
-	m := newManager(t)
-	rules := followSource(t, openSource(t, testConfig(m.address)))
-	m.waitForRequest("acknowledgement", isAcknowledgement(m.offerSet(pairResource(0))))
+	m, rules := startFollowing(t)
+	m.offerAccepted(pairResource(0))
 	ctx, stop := context.WithCancel(t.Context())
 	var readers sync.WaitGroup
 	for range 2 {

@@ -9,15 +9,14 @@ import (
 	"github.com/caarlos0/env/v11"
 
 	"github.com/tollgate-dev/tollgate/plugins/couriersettings"
+	"github.com/tollgate-dev/tollgate/test/must"
 )
 
 // parseSettings parses an environment as a plugin does.
 func parseSettings[T any](t *testing.T, environ []string) T {
 	t.Helper()
 	settings, err := env.ParseAsWithOptions[T](env.Options{Environment: env.ToMap(environ)})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	return settings
 }
 
@@ -60,9 +59,7 @@ func FuzzRequestBody(f *testing.F) {
 		for format, wants := range map[string]int{couriersettings.Form: 3, couriersettings.JSON: 3} {
 			s := couriersettings.SMS{Format: format, From: "f"}
 			body, err := s.RequestBody(to, text)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, err)
 			fields := strings.Count(string(body), "&") + 1
 			if format == couriersettings.JSON {
 				fields = len(members(t, body))

@@ -19,6 +19,7 @@ import (
 	"github.com/tollgate-dev/tollgate/plugins/sdk"
 	"github.com/tollgate-dev/tollgate/plugins/sdk/sdktest"
 	"github.com/tollgate-dev/tollgate/test/mailserver"
+	"github.com/tollgate-dev/tollgate/test/must"
 )
 
 // settingsOf returns the settings for a server, parsed as the program parses them.
@@ -31,18 +32,14 @@ func settingsOf(t *testing.T, s *mailserver.Server, environ map[string]string) c
 		all[name] = value
 	}
 	settings, err := env.ParseAsWithOptions[couriersettings.Email](env.Options{Environment: all})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	return settings
 }
 
 func newMailerTo(t *testing.T, s *mailserver.Server, environ map[string]string) *mailer {
 	t.Helper()
 	p, err := newMailer(settingsOf(t, s, environ))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	return p
 }
 
@@ -91,9 +88,7 @@ func TestConnections(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			server := mailserver.Start(t, c.server)
-			if err := newMailerTo(t, server, c.environ).Deliver(t.Context(), newCode()); err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, newMailerTo(t, server, c.environ).Deliver(t.Context(), newCode()))
 			if n := len(server.Letters()); n != 1 {
 				t.Errorf("%d letters arrived", n)
 			}
@@ -105,9 +100,7 @@ func TestLetter(t *testing.T) {
 	t.Parallel()
 	server := mailserver.Start(t, mailserver.Options{})
 	p := newMailerTo(t, server, map[string]string{"PRODUCT_NAME": "Wörkshop"})
-	if err := p.Deliver(t.Context(), newCode()); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, p.Deliver(t.Context(), newCode()))
 	l := server.Letters()[0]
 	if l.From != "tollgate@example.com" || len(l.To) != 1 || l.To[0] != "ada@example.com" ||
 		l.Subject != "042917 is your Wörkshop code" {
@@ -154,9 +147,7 @@ func TestNothingIsInjected(t *testing.T) {
 		Subject: "new\r\nBcc: eve@example.com",
 		Text:    "from <script>alert(1)</script>\n.\nMAIL FROM:<eve@example.com>\n\nlast",
 	}
-	if err := p.Deliver(t.Context(), notice); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, p.Deliver(t.Context(), notice))
 	letters := server.Letters()
 	if len(letters) != 1 || len(letters[0].To) != 1 {
 		t.Fatalf("letters %+v", letters)
@@ -252,9 +243,7 @@ func TestHangingServers(t *testing.T) {
 func TestDrippingServer(t *testing.T) {
 	t.Parallel()
 	listener, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	t.Cleanup(func() { _ = listener.Close() })
 	go func() {
 		conn, err := listener.Accept()
@@ -283,18 +272,14 @@ func TestTemplates(t *testing.T) {
 	folder := func(files map[string]string) string {
 		dir := t.TempDir()
 		for name, content := range files {
-			if err := os.WriteFile(filepath.Join(dir, name), []byte(content), 0o600); err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, os.WriteFile(filepath.Join(dir, name), []byte(content), 0o600))
 		}
 		return dir
 	}
 	w, err := loadTemplates(folder(map[string]string{
 		"code.txt": "{{.Code}}!", "notice.subject": "a\n b", "readme": "x",
 	}))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	got, err := w.render(templateData{Product: "P", Code: "042917", Minutes: 1}, sdk.OTP)
 	if err != nil || got.text != "042917!" || got.subject != "042917 is your P code" ||
 		!strings.Contains(got.html, "1 minute,") {

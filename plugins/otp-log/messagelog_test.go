@@ -12,6 +12,7 @@ import (
 
 	"github.com/tollgate-dev/tollgate/plugins/sdk"
 	"github.com/tollgate-dev/tollgate/plugins/sdk/sdktest"
+	"github.com/tollgate-dev/tollgate/test/must"
 )
 
 // syncBuffer is a buffer that many goroutines may write to.
@@ -75,9 +76,7 @@ func TestFilesHaveALinePerMessage(t *testing.T) {
 		log: sdk.NewLogger(&syncBuffer{}), codes: logFile(filepath.Join(t.TempDir(), "codes.jsonl")),
 		notices: logFile(filepath.Join(t.TempDir(), "notices.jsonl")),
 	}
-	if err := s.createFiles(); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, s.createFiles())
 	const writers = 20
 	var group sync.WaitGroup
 	for range writers {
@@ -90,13 +89,9 @@ func TestFilesHaveALinePerMessage(t *testing.T) {
 	}
 	group.Wait()
 	notice := sdk.Message{Kind: sdk.Notice, Channel: sdk.Email, Recipient: "a@b.c", Text: "hello"}
-	if err := s.Deliver(t.Context(), notice); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, s.Deliver(t.Context(), notice))
 	text, err := os.ReadFile(string(s.codes))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	got := decodeLines[map[string]string](t, text)
 	if len(got) != writers {
 		t.Fatalf("%d lines among the codes, want %d: one for each code", len(got), writers)
@@ -119,9 +114,7 @@ func TestFilesHaveALinePerMessage(t *testing.T) {
 		t.Errorf("notices are %v", notices)
 	}
 	info, err := os.Stat(string(s.codes))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	if mode := info.Mode().Perm(); mode != 0o600 {
 		t.Errorf("mode = %o, want 600", mode)
 	}
@@ -152,9 +145,7 @@ func TestLogLineHasTheFormOfTheHost(t *testing.T) {
 	t.Parallel()
 	out := &syncBuffer{}
 	m := sdk.Message{Channel: sdk.Email, Recipient: "a@b.c", Code: "042917", ExpiresAt: time.Unix(1700000000, 0)}
-	if err := (messageLog{log: sdk.NewLogger(out)}).Deliver(t.Context(), m); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, (messageLog{log: sdk.NewLogger(out)}).Deliver(t.Context(), m))
 	lines := out.lines(t)
 	if len(lines) != 1 {
 		t.Fatalf("%d lines, want 1", len(lines))

@@ -24,6 +24,7 @@ import (
 	"github.com/tollgate-dev/tollgate/plugins/couriersettings"
 	"github.com/tollgate-dev/tollgate/plugins/sdk"
 	"github.com/tollgate-dev/tollgate/plugins/sdk/sdktest"
+	"github.com/tollgate-dev/tollgate/test/must"
 )
 
 // request is a request that the gateway got.
@@ -58,9 +59,7 @@ func startGateway(t *testing.T, answer func(http.ResponseWriter, *http.Request))
 	}))
 	t.Cleanup(f.Close)
 	content := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: f.Certificate().Raw})
-	if err := os.WriteFile(f.caFile, content, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, os.WriteFile(f.caFile, content, 0o600))
 	return f
 }
 
@@ -81,13 +80,9 @@ func gatewayTo(t *testing.T, f *far, environ map[string]string) *gateway {
 		all[name] = value
 	}
 	settings, err := env.ParseAsWithOptions[couriersettings.SMS](env.Options{Environment: all})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	g, err := newGateway(settings)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	return g
 }
 
@@ -108,9 +103,7 @@ func TestContract(t *testing.T) {
 			var seen []sdktest.Delivery
 			for _, r := range f.requests() {
 				form, err := url.ParseQuery(r.body)
-				if err != nil {
-					t.Fatal(err)
-				}
+				must.Succeed(t, err)
 				seen = append(seen, sdktest.Delivery{
 					Channel: sdk.SMS, Recipient: form.Get("To"), Code: sixDigits.FindString(form.Get("Body")),
 					Text: form.Get("Body"),
@@ -125,14 +118,10 @@ func TestContract(t *testing.T) {
 func TestTwilio(t *testing.T) {
 	t.Parallel()
 	f := startGateway(t, nil)
-	if err := gatewayTo(t, f, map[string]string{"PRODUCT_NAME": "A & B"}).Deliver(t.Context(), code()); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, gatewayTo(t, f, map[string]string{"PRODUCT_NAME": "A & B"}).Deliver(t.Context(), code()))
 	r := f.requests()[0]
 	form, err := url.ParseQuery(r.body)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	const words = "042917 is your A & B code, valid for 10 minutes. Do not share it with anyone."
 	if len(form) != 3 || form.Get("To") != "+15550100" || form.Get("From") != "+15550199" || form.Get("Body") != words {
 		t.Errorf("form is %v", form)
@@ -160,9 +149,7 @@ func TestJSON(t *testing.T) {
 	notice := sdk.Message{
 		Kind: sdk.Notice, Channel: sdk.SMS, Recipient: "+15550100", Text: "\"}],\n{to} {{.Code}} \\ &Body=x",
 	}
-	if err := g.Deliver(t.Context(), notice); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, g.Deliver(t.Context(), notice))
 	r := f.requests()[0]
 	var got struct {
 		Messages []struct {
@@ -193,9 +180,7 @@ func TestFormIsNotBroken(t *testing.T) {
 		Kind: sdk.Notice, Channel: sdk.SMS, Recipient: "+15550100",
 		Text: "a&To=+15550666\nb {from}" + strings.Repeat("é", 2000),
 	}
-	if err := gatewayTo(t, f, nil).Deliver(t.Context(), notice); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, gatewayTo(t, f, nil).Deliver(t.Context(), notice))
 	form, err := url.ParseQuery(f.requests()[0].body)
 	if err != nil || len(form["To"]) != 1 || !strings.HasPrefix(form.Get("Body"), "a&To=+15550666\nb {from}é") {
 		t.Errorf("form is %v, error %v", form, err)
@@ -314,9 +299,7 @@ func TestDeliveryThroughAProxy(t *testing.T) {
 	t.Setenv("NO_PROXY", "")
 	g := gatewayTo(t, f, map[string]string{"SMS_GATEWAY_URL": "https://sms.example.com/messages"})
 	t.Cleanup(g.client.CloseIdleConnections)
-	if err := g.Deliver(t.Context(), code()); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, g.Deliver(t.Context(), code()))
 	if asked.Load() != "CONNECT sms.example.com:443" || len(f.requests()) != 1 {
 		t.Errorf("the proxy was asked %v, the gateway got %+v", asked.Load(), f.requests())
 	}

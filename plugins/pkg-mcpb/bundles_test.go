@@ -16,6 +16,7 @@ import (
 	"github.com/tollgate-dev/tollgate/plugins/sdk"
 	"github.com/tollgate-dev/tollgate/plugins/sdk/registryclient"
 	"github.com/tollgate-dev/tollgate/plugins/sdk/sdktest"
+	"github.com/tollgate-dev/tollgate/test/must"
 )
 
 const (
@@ -81,9 +82,7 @@ func openPlugin(t *testing.T, base string) bundles {
 			registryclient.Variable: fmt.Sprintf(`[{"baseUrl":%q}]`, base), maxBytesVariable: fmt.Sprint(most),
 		}[variable]
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	return plugin
 }
 

@@ -14,6 +14,7 @@ import (
 	"github.com/tollgate-dev/tollgate/plugins/sdk"
 	"github.com/tollgate-dev/tollgate/plugins/sdk/registryclient"
 	"github.com/tollgate-dev/tollgate/plugins/sdk/sdktest"
+	"github.com/tollgate-dev/tollgate/test/must"
 )
 
 const server = "io.github.example/weather"
@@ -83,9 +84,7 @@ func (f *far) plugin(t *testing.T) feedChecker {
 	checker, err := openFeeds(func(name string) string {
 		return map[string]string{registryclient.Variable: configured}[name]
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	return checker
 }
 

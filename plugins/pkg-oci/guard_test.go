@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/tollgate-dev/tollgate/plugins/sdk"
+	"github.com/tollgate-dev/tollgate/test/must"
 )
 
 // withTokens makes f require a token of its own realm, which it gives to the users in authorized.
@@ -108,9 +109,7 @@ func TestTokensOfAnotherHost(t *testing.T) {
 				entry["tokenHosts"] = []string{at}
 			}
 			configured, err := json.Marshal([]any{entry})
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, err)
 			err = openPlugin(t, string(configured)).Check(t.Context(), f.claim("owner/weather:1.0.0"))
 			if c.want != "" {
 				wantRefusal(t, err, c.want)
@@ -188,9 +187,7 @@ func TestRedirectsOfPublicRegistries(t *testing.T) {
 		}
 		g := &guard{scheme: "https", host: host, blobs: known.blobs}
 		target, err := url.Parse(c.target)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		if got := g.mayRedirectTo(target); got != c.want {
 			t.Errorf("%s redirects to %s: followed is %v, want %v", c.registry, c.target, got, c.want)
 		}
@@ -224,9 +221,7 @@ func TestPublicRegistries(t *testing.T) {
 		"registry-1.docker.io/owner/weather": "https://docker.io",
 	} {
 		i, err := parseImage(sdk.Claim{Identifier: identifier})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		if base, err := plugin.findRegistry(i); err != nil || base.URL() != want {
 			t.Errorf("place(%q) = %v, %v, want %s", identifier, base, err, want)
 		}

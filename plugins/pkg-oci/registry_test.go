@@ -21,6 +21,7 @@ import (
 
 	"github.com/tollgate-dev/tollgate/plugins/sdk"
 	"github.com/tollgate-dev/tollgate/plugins/sdk/registryclient"
+	"github.com/tollgate-dev/tollgate/test/must"
 )
 
 const server = "io.github.example/weather"
@@ -57,9 +58,7 @@ func (f *far) plugin(t *testing.T, credentials ...string) registries {
 		entry[credentials[i]] = credentials[i+1]
 	}
 	configured, err := json.Marshal([]any{entry})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	return openPlugin(t, string(configured))
 }
 
@@ -68,18 +67,14 @@ func openPlugin(t *testing.T, configured string) registries {
 	client, err := registryclient.Open(registryclient.Config{Environment: func(variable string) string {
 		return map[string]string{registryclient.Variable: configured}[variable]
 	}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	return registries{client: client}
 }
 
 func labelled(t *testing.T, labels map[string]string) v1.Image {
 	t.Helper()
 	image, err := mutate.Config(empty.Image, v1.Config{Labels: labels})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	return image
 }
 
@@ -88,9 +83,7 @@ func labelled(t *testing.T, labels map[string]string) v1.Image {
 func (f *far) push(t *testing.T, repository, tag string, values ...string) string {
 	t.Helper()
 	reference, err := name.ParseReference(f.host + "/" + repository + ":" + tag)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	var images []v1.Image
 	for i, value := range values {
 		labels := map[string]string{"number": fmt.Sprint(i)}
@@ -100,11 +93,10 @@ func (f *far) push(t *testing.T, repository, tag string, values ...string) strin
 		images = append(images, labelled(t, labels))
 	}
 	if len(images) == 1 {
-		if err := remote.Write(reference, images[0]); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, remote.Write(reference, images[0]))
 		digest, err := images[0].Digest()
-		return must(t, digest, err).String()
+		must.Succeed(t, err)
+		return digest.String()
 	}
 	var index v1.ImageIndex = empty.Index
 	for i, image := range images {
@@ -114,19 +106,10 @@ func (f *far) push(t *testing.T, repository, tag string, values ...string) strin
 			},
 		})
 	}
-	if err := remote.WriteIndex(reference, index); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, remote.WriteIndex(reference, index))
 	digest, err := index.Digest()
-	return must(t, digest, err).String()
-}
-
-func must[T any](t *testing.T, value T, err error) T {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
-	return value
+	must.Succeed(t, err)
+	return digest.String()
 }
 
 // claim returns a claim of an image of f.

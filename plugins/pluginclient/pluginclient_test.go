@@ -23,6 +23,7 @@ import (
 	"github.com/tollgate-dev/tollgate/ports/courier"
 	"github.com/tollgate-dev/tollgate/ports/courier/couriertest"
 	"github.com/tollgate-dev/tollgate/ports/ownership"
+	"github.com/tollgate-dev/tollgate/test/must"
 )
 
 // fixedResponse is a connection on which every call returns the same response.
@@ -200,9 +201,7 @@ func TestRetryDelayIsBounded(t *testing.T) {
 		busy, err := status.New(codes.Unavailable, "busy").WithDetails(&errdetails.RetryInfo{
 			RetryDelay: durationpb.New(requested),
 		})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		err = CheckOwnership(t.Context(), fixedResponse{err: busy.Err()}, d, ownership.Claim{
 			ServerName: "a/b", RegistryType: "npm", Identifier: "b",
 		})
@@ -223,9 +222,7 @@ func TestCheckNamesTheHost(t *testing.T) {
 		away, err := status.New(codes.Unavailable, "dial 10.0.0.1").WithDetails(&errdetails.ErrorInfo{
 			Reason: handshake.ReasonRegistryHost, Domain: host,
 		})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		err = CheckOwnership(t.Context(), fixedResponse{err: away.Err()}, d, ownership.Claim{
 			ServerName: "a/b", RegistryType: "npm", Identifier: "b",
 		})

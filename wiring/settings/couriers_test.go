@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/tollgate-dev/tollgate/test/must"
 	"github.com/tollgate-dev/tollgate/wiring/settings"
 )
 
@@ -19,9 +20,7 @@ func TestCouriersGetTheirOwnSettings(t *testing.T) {
 			`SMS_HEADERS: {"X-Api-Key": "k"}, SMS_FORMAT: json, SMS_BODY: {to: "{to}", n: 1, text: "{text}"}}`,
 		"SECRET_KEY=" + strings.Repeat("k", 32), "SMTP_PORT=tcp://10.0.0.1:25",
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	email, sms := s.Plugins.Env["otp-email"], s.Plugins.Env["otp-sms"]
 	slices.Sort(email)
 	slices.Sort(sms)
@@ -107,9 +106,7 @@ func TestSettingsOfUnusedCouriers(t *testing.T) {
 	s, err := settings.Read([]string{
 		"OTP_EMAIL_SETTINGS={SMTP_HOST: mail.example.com}", "OTP_SMS_SETTINGS={SMS_TOKEN: t}", "OTP_LOG_FILE=/tmp/x",
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	if all := strings.Join(s.Warnings, "\n"); !strings.Contains(all, "OTP_EMAIL_SETTINGS") ||
 		!strings.Contains(all, "OTP_SMS_SETTINGS") {
 		t.Errorf("warnings are %q", all)

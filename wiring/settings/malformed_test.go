@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/tollgate-dev/tollgate/core/fault"
+	"github.com/tollgate-dev/tollgate/test/must"
 	"github.com/tollgate-dev/tollgate/wiring/settings"
 )
 
@@ -45,9 +46,7 @@ func malformedValues(v settings.Variable) []string {
 // that has its name, also if the setting belongs to a store or plugin that is not used.
 func TestEverySettingRefusesMalformedValues(t *testing.T) {
 	all, err := settings.Describe(nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	tried := 0
 	for _, v := range all {
 		for _, value := range malformedValues(v) {

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/tollgate-dev/tollgate/test/must"
 	"github.com/tollgate-dev/tollgate/wiring/settings"
 )
 
@@ -84,8 +85,6 @@ func TestRegistriesOverHTTP(t *testing.T) {
 func file(t *testing.T, content string) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "registries")
-	if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, os.WriteFile(path, []byte(content), 0o600))
 	return path
 }

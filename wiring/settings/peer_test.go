@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/tollgate-dev/tollgate/test/must"
 	"github.com/tollgate-dev/tollgate/wiring/settings"
 )
 
@@ -19,13 +20,9 @@ var (
 // every variable of the Envoy rate limit service that the settings know.
 func TestPeerTable(t *testing.T) {
 	page, err := os.ReadFile("../../docs/from-envoy-ratelimit.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	vars, err := settings.Describe(nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	ours := map[string]bool{}
 	for _, v := range vars {
 		ours[v.Name] = true

@@ -6,14 +6,13 @@ import (
 	"time"
 
 	"github.com/tollgate-dev/tollgate/core/registry/publisher"
+	"github.com/tollgate-dev/tollgate/test/must"
 	"github.com/tollgate-dev/tollgate/wiring/settings"
 )
 
 func TestDefaultSettingsOfPublishers(t *testing.T) {
 	s, err := settings.Read(nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	p := s.Delegating
 	if p.Mode != publisher.ByPolicies || s.PublisherLimits.Proofs != 60 || s.PublisherLimits.Domain != 20 ||
 		s.Recheck.Interval != 24*time.Hour || p.UnprovenAfter != 7*24*time.Hour ||
@@ -35,9 +34,7 @@ func TestSettingsOfPublishers(t *testing.T) {
 		"GITHUB_OIDC_ISSUER=https://git.example.com/_services/token",
 		"PUBLIC_URL=https://tools.example.com/x",
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	c := s.Delegating
 	if c.Mode != publisher.Open || c.UnprovenAfter != 0 || len(c.Rules.Issuers) != 2 || len(c.Rules.Reserved) != 2 ||
 		c.Rules.GitHubIssuer != "https://git.example.com/_services/token" {

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/tollgate-dev/tollgate/core/auth/authtest"
+	"github.com/tollgate-dev/tollgate/test/must"
 	"github.com/tollgate-dev/tollgate/wiring/settings"
 )
 
@@ -16,9 +17,7 @@ import (
 func TestExamplePolicyHasTheDefaults(t *testing.T) {
 	for _, environ := range [][]string{nil, {"RISK_POLICY=../../docs/risk-policy.yaml"}} {
 		s, err := settings.Read(environ)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		if !reflect.DeepEqual(s.SignIn, authtest.SignIn()) || s.StepUp != authtest.StepUp() {
 			t.Errorf("%v: %+v %+v", environ, s.SignIn, s.StepUp)
 		}
@@ -28,9 +27,7 @@ func TestExamplePolicyHasTheDefaults(t *testing.T) {
 // TestEachKeyOfThePolicy requires that each key of the example sets another value.
 func TestEachKeyOfThePolicy(t *testing.T) {
 	example, err := os.ReadFile("../../docs/risk-policy.yaml")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	seen := map[string]string{}
 	group := ""
 	for line := range strings.SplitSeq(string(example), "\n") {

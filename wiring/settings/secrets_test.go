@@ -5,6 +5,7 @@ import (
 	"path/filepath"
 	"testing"
 
+	"github.com/tollgate-dev/tollgate/test/must"
 	"github.com/tollgate-dev/tollgate/wiring/settings"
 )
 
@@ -12,9 +13,7 @@ import (
 // shown.
 func TestSecretsFromFiles(t *testing.T) {
 	list, err := settings.Describe(nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	forms := map[string]string{
 		"DATABASE_URL": "postgres://user:secret@host:5432/database", "KVSTORE_URL": "host:6379",
 		"KVSTORE_PERSECOND_URL":                     "host:6380",
@@ -32,9 +31,7 @@ func TestSecretsFromFiles(t *testing.T) {
 			text = "name=secret"
 		}
 		path := filepath.Join(t.TempDir(), v.Name)
-		if err := os.WriteFile(path, []byte(text+"\n"), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, os.WriteFile(path, []byte(text+"\n"), 0o600))
 		described, err := settings.Describe([]string{v.Name + "_FILE=" + path})
 		if err != nil {
 			t.Errorf("%s_FILE: %v", v.Name, err)

@@ -8,14 +8,13 @@ import (
 	"time"
 
 	"github.com/tollgate-dev/tollgate/core/fault"
+	"github.com/tollgate-dev/tollgate/test/must"
 	"github.com/tollgate-dev/tollgate/wiring/settings"
 )
 
 func TestDefaultSettings(t *testing.T) {
 	s, err := settings.Read(nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	if s.Service.Environment != settings.Embedded || s.REST.Port != 3000 || s.RateLimitAPI.GRPC.Port != 8081 ||
 		s.RateLimitAPI.HTTP.Port != 8080 || s.Debug.Port != 6070 {
 		t.Errorf("listeners are %+v %+v %+v", s.REST, s.RateLimitAPI, s.Debug)
@@ -32,9 +31,7 @@ func TestDefaultSettings(t *testing.T) {
 func TestServersSelectProduction(t *testing.T) {
 	for _, variable := range []string{"DATABASE_URL=postgres://u:p@localhost:1/d", "KVSTORE_URL=localhost:1"} {
 		s, err := settings.Read([]string{variable})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		if s.Service.Environment != settings.Production {
 			t.Errorf("%s: environment is %s", variable, s.Service.Environment)
 		}
@@ -105,16 +102,12 @@ func TestEmbeddedRefusesServers(t *testing.T) {
 
 func TestPeerNames(t *testing.T) {
 	s, err := settings.Read([]string{"REDIS_URL=peer:1", "REDIS_PERSECOND=true", "REDIS_PERSECOND_URL=second:1"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	if s.Valkey.URL != "peer:1" || !s.PerSecond.Enabled || s.PerSecond.URL != "second:1" || len(s.Warnings) != 0 {
 		t.Errorf("store is %+v %+v, warnings %v", s.Valkey, s.PerSecond, s.Warnings)
 	}
 	s, err = settings.Read([]string{"REDIS_URL=peer:1", "KVSTORE_URL=ours:1"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	if s.Valkey.URL != "ours:1" || len(s.Warnings) != 1 {
 		t.Errorf("store is %s, warnings %v", s.Valkey.URL, s.Warnings)
 	}
@@ -152,9 +145,7 @@ func TestPeerNamesOfStatistics(t *testing.T) {
 		"USE_PROMETHEUS=true", "PROMETHEUS_ADDR=:9091", "PROMETHEUS_PATH=/m", "PROMETHEUS_MAPPER_YAML=/etc/mapper.yaml",
 		"PROMETHEUS_RESPONSE_TIME_AS_MILLISECONDS=true", "GOSTATS_PRUNE_IDLE_SECONDS=60",
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	c := s.Statsd
 	if c.Daemon || !c.Tagged || c.Host != "metrics" || c.Port != 9125 || len(c.Mogrifiers) != 2 ||
 		c.Mogrifiers[0].Pattern != "^a(.*)$" || c.Mogrifiers[0].Tags != "rest:$1,x:y" || c.Mogrifiers[1].Name != "d" {
@@ -189,9 +180,7 @@ func TestUnusedPeerNames(t *testing.T) {
 		"LOG_LEVEL=WARN", "REDIS_TYPE=SINGLE", "REDIS_TIMEOUT=10s", "REDIS_PERSECOND_TIMEOUT=2s",
 		"REDIS_PORT=tcp://10.0.0.1:6379", "REDIS_SERVICE_HOST=10.0.0.1",
 	}, unused...))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	if s.Valkey.Type != "single" || s.Valkey.Timeout != 10*time.Second || s.PerSecond.Timeout != 2*time.Second {
 		t.Errorf("store is %+v, %+v", s.Valkey, s.PerSecond)
 	}
@@ -238,9 +227,7 @@ func TestProtocolOfMetricsDaemon(t *testing.T) {
 func TestSecretFromFile(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "key")
 	secret := strings.Repeat("k", 40)
-	if err := os.WriteFile(path, []byte(secret+"\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, os.WriteFile(path, []byte(secret+"\n"), 0o600))
 	s, err := settings.Read([]string{"SECRET_KEY_FILE=" + path})
 	if err != nil || string(s.Service.SecretKey) != secret {
 		t.Errorf("secret is %q, error %v", s.Service.SecretKey, err)
@@ -257,9 +244,7 @@ func TestSecretFromFile(t *testing.T) {
 
 func TestRatelimitAlone(t *testing.T) {
 	s, err := settings.ReadRatelimit([]string{"HOST=127.0.0.1", "PORT=9999"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	if s.RateLimitAPI.HTTP.Host != "127.0.0.1" || s.RateLimitAPI.HTTP.Port != 9999 {
 		t.Errorf("HTTP listener is %+v", s.RateLimitAPI.HTTP)
 	}
@@ -287,9 +272,7 @@ func TestMaxDescriptors(t *testing.T) {
 
 func TestDescribe(t *testing.T) {
 	vars, err := settings.Describe([]string{"SECRET_KEY=" + strings.Repeat("k", 40), "PORT=3001"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	seen := map[string]settings.Variable{}
 	for _, v := range vars {
 		if v.Name == "-" || v.Meaning == "" {

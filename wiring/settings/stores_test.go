@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/tollgate-dev/tollgate/test/must"
 	"github.com/tollgate-dev/tollgate/wiring/settings"
 )
 
@@ -16,9 +17,7 @@ func TestMemcached(t *testing.T) {
 		{"BACKEND_TYPE=memcache", "MEMCACHE_HOST_PORT=a:1,b:2", "REDIS_TIMEOUT=70ms", "MEMCACHE_MAX_IDLE_CONNS=2"},
 	} {
 		s, err := settings.Read(environ)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		if s.RateLimit.Backend != settings.Memstore || len(s.Memcached.HostPort) != 2 ||
 			s.Memcached.Timeout != 70*time.Millisecond ||
 			s.Service.Environment != settings.Production || len(s.Warnings) != 0 {

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/tollgate-dev/tollgate/adapters/internal/files"
+	"github.com/tollgate-dev/tollgate/test/must"
 )
 
 func TestCheckSecret(t *testing.T) {
@@ -18,17 +19,13 @@ func TestCheckSecret(t *testing.T) {
 	if warning, err := files.CheckSecret(path); warning != "" || err != nil {
 		t.Errorf("no file: %q, %v", warning, err)
 	}
-	if err := os.WriteFile(path, nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, os.WriteFile(path, nil, 0o600))
 	for mode, want := range map[os.FileMode]struct{ warned, refused bool }{
 		0o600: {}, 0o400: {}, 0o440: {}, 0o640: {},
 		0o644: {warned: true}, 0o660: {warned: true}, 0o604: {warned: true},
 		0o666: {refused: true}, 0o602: {refused: true}, 0o777: {refused: true},
 	} {
-		if err := os.Chmod(path, mode); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, os.Chmod(path, mode))
 		warning, err := files.CheckSecret(path)
 		if (warning != "") != want.warned || (err != nil) != want.refused {
 			t.Errorf("mode %#o: warning %q, error %v", mode, warning, err)

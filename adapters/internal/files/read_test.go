@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/tollgate-dev/tollgate/adapters/internal/files"
+	"github.com/tollgate-dev/tollgate/test/must"
 )
 
 // readFunctions returns the two functions that read a whole file.
@@ -31,9 +32,7 @@ func readFunctions() map[string]func(path string, maxBytes int64) ([]byte, error
 func writeTemp(t *testing.T, content string) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "file")
-	if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, os.WriteFile(path, []byte(content), 0o600))
 	return path
 }
 
@@ -49,9 +48,7 @@ func TestReadWhole(t *testing.T) {
 
 func TestReadRefuses(t *testing.T) {
 	pipe := filepath.Join(t.TempDir(), "pipe")
-	if err := syscall.Mkfifo(pipe, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, syscall.Mkfifo(pipe, 0o600))
 	for name, read := range readFunctions() {
 		for path, want := range map[string]string{
 			writeTemp(t, "12345"):                 "is larger than 4 bytes",
@@ -72,16 +69,10 @@ func TestReadRefuses(t *testing.T) {
 func TestOpenOfGrowingFile(t *testing.T) {
 	path := writeTemp(t, "1234")
 	f, err := files.Open(path, 4)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(path, []byte("12345678"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
+	must.Succeed(t, os.WriteFile(path, []byte("12345678"), 0o600))
 	if got, err := io.ReadAll(f); err != nil || string(got) != "1234" {
 		t.Errorf("read %q, %v", got, err)
 	}
-	if err := f.Close(); err != nil {
-		t.Error(err)
-	}
+	must.Succeed(t, f.Close())
 }

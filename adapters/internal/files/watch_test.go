@@ -9,6 +9,8 @@ import (
 
 	"github.com/sirupsen/logrus"
 	logtest "github.com/sirupsen/logrus/hooks/test"
+
+	"github.com/tollgate-dev/tollgate/test/must"
 )
 
 // fixture is a watched file. The watcher checks it only when a test calls check.
@@ -33,13 +35,9 @@ func newFixture(t *testing.T) *fixture {
 // overwrite writes the file in place and sets its time of modification.
 func (f *fixture) overwrite(content string, age time.Duration) {
 	f.t.Helper()
-	if err := os.WriteFile(f.path, []byte(content), 0o600); err != nil {
-		f.t.Fatal(err)
-	}
+	must.Succeed(f.t, os.WriteFile(f.path, []byte(content), 0o600))
 	at := time.Date(2026, time.November, 21, 12, 0, 0, 0, time.UTC).Add(age)
-	if err := os.Chtimes(f.path, at, at); err != nil {
-		f.t.Fatal(err)
-	}
+	must.Succeed(f.t, os.Chtimes(f.path, at, at))
 }
 
 func (f *fixture) wantReads(reads, lines int) {
@@ -74,9 +72,7 @@ func TestWatchRenamedFile(t *testing.T) {
 	old := f.path
 	f.path += ".new"
 	f.overwrite("b", 0) // with the size and time of the previous file
-	if err := os.Rename(f.path, old); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, os.Rename(f.path, old))
 	f.check(3)
 	f.wantReads(1, 1)
 }
@@ -85,13 +81,9 @@ func TestWatchChangedLink(t *testing.T) {
 	f := newFixture(t)
 	dir := t.TempDir()
 	other, link := filepath.Join(dir, "other"), filepath.Join(dir, "link")
-	if err := errors.Join(os.WriteFile(other, []byte("a"), 0o600), os.Symlink(f.path, link)); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, errors.Join(os.WriteFile(other, []byte("a"), 0o600), os.Symlink(f.path, link)))
 	f.watcher = NewWatcher(f.watcher.log, WatchedFile{link, func(string) error { f.reads++; return nil }})
-	if err := errors.Join(os.Remove(link), os.Symlink(other, link)); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, errors.Join(os.Remove(link), os.Symlink(other, link)))
 	f.check(3)
 	f.wantReads(1, 1)
 }
@@ -110,9 +102,7 @@ func TestRefusedFileIsLoggedOnce(t *testing.T) {
 
 func TestRemovedFileIsLoggedOnce(t *testing.T) {
 	f := newFixture(t)
-	if err := os.Remove(f.path); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, os.Remove(f.path))
 	f.check(5)
 	f.wantReads(0, 1)
 	f.overwrite("a", 0)

@@ -10,6 +10,7 @@ import (
 
 	"github.com/tollgate-dev/tollgate/adapters/internal/files"
 	"github.com/tollgate-dev/tollgate/core/fault"
+	"github.com/tollgate-dev/tollgate/test/must"
 )
 
 // writeText returns a function that writes a text.
@@ -24,9 +25,7 @@ func writeText(text string) func(*os.File) error {
 func wantFiles(t *testing.T, dir string, want map[string]string) {
 	t.Helper()
 	entries, err := os.ReadDir(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	if len(entries) != len(want) {
 		t.Errorf("the folder has %v, want %v", entries, want)
 	}
@@ -84,13 +83,9 @@ func TestFailedWriteKeepsFiles(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			dir := t.TempDir()
-			if err := os.WriteFile(filepath.Join(dir, "precious"), []byte("precious"), 0o600); err != nil {
-				t.Fatal(err)
-			}
-			if err := errors.Join(os.Mkdir(filepath.Join(dir, "folder"), 0o700),
-				os.Symlink("precious", filepath.Join(dir, "link"))); err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, os.WriteFile(filepath.Join(dir, "precious"), []byte("precious"), 0o600))
+			must.Succeed(t, errors.Join(os.Mkdir(filepath.Join(dir, "folder"), 0o700),
+				os.Symlink("precious", filepath.Join(dir, "link"))))
 			fill := writeText("new")
 			if c.fill != nil {
 				fill = c.fill(dir)
@@ -111,9 +106,7 @@ func TestFailedWriteKeepsFiles(t *testing.T) {
 			if c.path == "late" {
 				want["late"] = "other"
 			}
-			if err := os.Remove(filepath.Join(dir, "folder")); err != nil {
-				t.Error(err)
-			}
+			must.Succeed(t, os.Remove(filepath.Join(dir, "folder")))
 			wantFiles(t, dir, want)
 		})
 	}

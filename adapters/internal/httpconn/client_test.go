@@ -10,6 +10,7 @@ import (
 	"github.com/valyala/fasthttp"
 
 	"github.com/tollgate-dev/tollgate/adapters/internal/httpconn"
+	"github.com/tollgate-dev/tollgate/test/must"
 )
 
 // dialFrom opens a connection from a loopback address.
@@ -17,9 +18,7 @@ func dialFrom(t *testing.T, l net.Listener, from string) net.Conn {
 	t.Helper()
 	d := net.Dialer{LocalAddr: net.TCPAddrFromAddrPort(netip.AddrPortFrom(netip.MustParseAddr(from), 0))}
 	c, err := d.Dial("tcp4", l.Addr().String())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	t.Cleanup(func() { _ = c.Close() })
 	return c
 }

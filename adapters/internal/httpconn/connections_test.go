@@ -6,29 +6,25 @@ import (
 	"net"
 	"testing"
 	"time"
+
+	"github.com/tollgate-dev/tollgate/test/must"
 )
 
 // dialTracked returns both ends of a connection.
 func dialTracked(t *testing.T, l *Connections) (client, server net.Conn) {
 	t.Helper()
 	client, err := net.Dial("tcp", l.Addr().String())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	t.Cleanup(func() { _ = client.Close() }) // the test is over
 	server, err = l.Accept()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	return client, server
 }
 
 func newConnections(t *testing.T, first FirstRequest) *Connections {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	t.Cleanup(func() { _ = l.Close() }) // the test is over
 	return TrackConnections(l, first)
 }
@@ -97,15 +93,11 @@ func TestLinger(t *testing.T) {
 		t.Fatal(err)
 	}
 	Linger(server)
-	if err := server.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, server.Close())
 	if err := <-sent; err != nil {
 		t.Errorf("sending the rest: %v", err)
 	}
-	if err := client.SetReadDeadline(time.Now().Add(time.Minute)); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, client.SetReadDeadline(time.Now().Add(time.Minute)))
 	if got, err := io.ReadAll(client); string(got) != "refused" || err != nil {
 		t.Errorf("the client reads %q, %v", got, err)
 	}

@@ -10,6 +10,7 @@ import (
 	"github.com/valyala/fasthttp"
 
 	"github.com/tollgate-dev/tollgate/adapters/internal/httpconn"
+	"github.com/tollgate-dev/tollgate/test/must"
 )
 
 // checkRequest returns the error for the first request in a text, or "unread" if the library
@@ -114,9 +115,7 @@ func BenchmarkCheckFraming(b *testing.B) {
 	var h fasthttp.RequestHeader
 	text := "GET /v0.1/servers?limit=100 HTTP/1.1\r\nHost: registry.example.com\r\nUser-Agent: editor/1.0\r\n" +
 		"Accept: application/json\r\nAccept-Encoding: gzip\r\nX-Forwarded-For: 192.0.2.1\r\n\r\n"
-	if err := h.Read(bufio.NewReader(strings.NewReader(text))); err != nil {
-		b.Fatal(err)
-	}
+	must.Succeed(b, h.Read(bufio.NewReader(strings.NewReader(text))))
 	b.ReportAllocs()
 	for b.Loop() {
 		if _, err := httpconn.CheckFraming(&h); err != nil {

@@ -16,6 +16,7 @@ import (
 
 	"github.com/tollgate-dev/tollgate/adapters/internal/httpconn"
 	"github.com/tollgate-dev/tollgate/test/await"
+	"github.com/tollgate-dev/tollgate/test/must"
 )
 
 // failingListener returns errors before it accepts connections.
@@ -36,9 +37,7 @@ func (f *failingListener) Accept() (net.Conn, error) {
 func newListener(t *testing.T) net.Listener {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	t.Cleanup(func() { _ = l.Close() })
 	return l
 }
@@ -46,13 +45,9 @@ func newListener(t *testing.T) net.Listener {
 func dialListener(t *testing.T, l net.Listener) net.Conn {
 	t.Helper()
 	c, err := net.Dial("tcp", l.Addr().String())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	t.Cleanup(func() { _ = c.Close() })
-	if err := c.SetDeadline(time.Now().Add(20 * time.Second)); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, c.SetDeadline(time.Now().Add(20*time.Second)))
 	return c
 }
 
@@ -158,9 +153,7 @@ func TestAcceptBound(t *testing.T) {
 func sumSamples(t *testing.T, metrics *prometheus.Registry) map[string]float64 {
 	t.Helper()
 	families, err := metrics.Gather()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	all := map[string]float64{}
 	for _, family := range families {
 		for _, sample := range family.GetMetric() {

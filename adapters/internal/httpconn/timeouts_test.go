@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"github.com/valyala/fasthttp"
+
+	"github.com/tollgate-dev/tollgate/test/must"
 )
 
 // timedConn is a connection whose client sends what the test writes, and never receives anything.
@@ -79,9 +81,7 @@ func TestTimeouts(t *testing.T) {
 		},
 		"a deadline of the caller": func(c *timedConn) {
 			SetState(c.server, fasthttp.StateActive)
-			if err := c.server.SetReadDeadline(time.Now().Add(time.Second)); err != nil {
-				c.t.Fatal(err)
-			}
+			must.Succeed(c.t, c.server.SetReadDeadline(time.Now().Add(time.Second)))
 			c.wantTimeout(time.Second, c.server.Read)
 			SetState(c.server, fasthttp.StateIdle)
 			c.wantTimeout(256*time.Second, c.server.Read)

@@ -9,6 +9,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/tollgate-dev/tollgate/adapters/internal/packed"
+	"github.com/tollgate-dev/tollgate/test/must"
 )
 
 // TestRoundTrip packs texts of any content in parts, and reads each twice.
@@ -25,9 +26,7 @@ func TestRoundTrip(t *testing.T) {
 			}
 		}
 		pack, err := w.Close()
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		if again, err := w.Close(); again != pack || err != nil {
 			t.Fatalf("the second Close: %v", err)
 		}

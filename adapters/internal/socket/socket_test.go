@@ -7,6 +7,7 @@ import (
 
 	"github.com/tollgate-dev/tollgate/adapters/internal/socket"
 	"github.com/tollgate-dev/tollgate/test/await"
+	"github.com/tollgate-dev/tollgate/test/must"
 )
 
 // wrapped is a connection around another one.
@@ -19,18 +20,12 @@ func (w wrapped) NetConn() net.Conn { return w.inner }
 
 func TestPeek(t *testing.T) {
 	l, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	t.Cleanup(func() { _ = l.Close() })
 	client, err := new(net.Dialer).DialContext(t.Context(), "tcp", l.Addr().String())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	server, err := l.Accept()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	t.Cleanup(func() { _ = server.Close() })
 	if err := server.SetReadDeadline(time.Unix(1, 0)); err != nil { // it is not for peeking
 		t.Fatal(err)
@@ -46,19 +41,13 @@ func TestPeek(t *testing.T) {
 		t.Fatal(err)
 	}
 	want(socket.Data)
-	if err := server.SetReadDeadline(time.Time{}); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, server.SetReadDeadline(time.Time{}))
 	if n, err := server.Read(make([]byte, 2)); n != 1 || err != nil {
 		t.Errorf("the stream has %d bytes, %v", n, err)
 	}
-	if err := client.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, client.Close())
 	want(socket.Closed)
-	if err := server.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, server.Close())
 	want(socket.Closed)
 	if got := socket.Peek(wrapped{}); got != socket.Unknown {
 		t.Errorf("a connection without a socket is %d", got)

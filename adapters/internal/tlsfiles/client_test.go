@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"testing"
 
+	"github.com/tollgate-dev/tollgate/test/must"
 	"github.com/tollgate-dev/tollgate/test/testcert"
 )
 
@@ -20,9 +21,7 @@ func TestAuthoritiesAreAdded(t *testing.T) {
 	own := testcert.NewAuthority(t).CertPEM
 	write := func(name string, content []byte) string {
 		path := filepath.Join(dir, name)
-		if err := os.WriteFile(path, content, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, os.WriteFile(path, content, 0o600))
 		return path
 	}
 	if systemAuthority == nil {
@@ -31,9 +30,7 @@ func TestAuthoritiesAreAdded(t *testing.T) {
 		t.Setenv("SSL_CERT_DIR", filepath.Join(dir, "missing"))
 	}
 	c, err := ClientFiles{CA: ClientFile{"CA", write("own.pem", own)}}.Config()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	want := x509.NewCertPool()
 	if !want.AppendCertsFromPEM(systemAuthority) || !want.AppendCertsFromPEM(own) {
 		t.Fatal("the test certificates cannot be read")

@@ -14,24 +14,19 @@ import (
 	"github.com/sirupsen/logrus/hooks/test"
 
 	"github.com/tollgate-dev/tollgate/adapters/internal/tlsfiles"
+	"github.com/tollgate-dev/tollgate/test/must"
 )
 
 // newCertificate returns a certificate that expires at end.
 func newCertificate(t *testing.T, end time.Time) tls.Certificate {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	template := &x509.Certificate{SerialNumber: big.NewInt(1), NotAfter: end}
 	der, err := x509.CreateCertificate(rand.Reader, template, template, &key.PublicKey, key)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	leaf, err := x509.ParseCertificate(der)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	return tls.Certificate{Certificate: [][]byte{der}, PrivateKey: key, Leaf: leaf}
 }
 
@@ -48,9 +43,7 @@ func TestShowExpiry(t *testing.T) {
 	log, _ := test.NewNullLogger()
 	c, err := tlsfiles.FollowFiles(log.WithField("part", "test"), func() (*tls.Config, error) { return present, nil },
 		f.path("cert"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	r := prometheus.NewRegistry()
 	tlsfiles.ShowExpiry(r, "api", c)
 	tlsfiles.ShowExpiry(r, "grpc", &tls.Config{

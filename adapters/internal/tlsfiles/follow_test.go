@@ -12,6 +12,7 @@ import (
 	"github.com/sirupsen/logrus/hooks/test"
 
 	"github.com/tollgate-dev/tollgate/adapters/internal/tlsfiles"
+	"github.com/tollgate-dev/tollgate/test/must"
 )
 
 // testFiles are files in a folder. Their configuration has the content of the file cert as its
@@ -26,9 +27,7 @@ func (f *testFiles) path(name string) string { return filepath.Join(f.dir, name)
 
 func (f *testFiles) writeFile(t *testing.T, name, content string) {
 	t.Helper()
-	if err := os.WriteFile(f.path(name), []byte(content), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, os.WriteFile(f.path(name), []byte(content), 0o600))
 }
 
 func (f *testFiles) load() (*tls.Config, error) {
@@ -47,14 +46,10 @@ func (f *testFiles) load() (*tls.Config, error) {
 func (f *testFiles) follow(t *testing.T, log *logrus.Logger) func() string {
 	t.Helper()
 	c, err := tlsfiles.FollowFiles(log.WithField("part", "test"), f.load, f.path("cert"), f.path("key"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	return func() string {
 		present, err := c.GetConfigForClient(nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		return present.ServerName
 	}
 }
@@ -86,9 +81,7 @@ func TestFollow(t *testing.T) {
 				len(logged.Entries))
 		}
 	}
-	if err := os.Remove(f.path("cert")); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, os.Remove(f.path("cert")))
 	if got := name(); got != "third one" {
 		t.Errorf("without the file %q is in use", got)
 	}
@@ -101,16 +94,12 @@ func TestFollowLinks(t *testing.T) {
 	at := time.Unix(1_800_000_000, 0)
 	for _, version := range []string{"one", "two"} {
 		f.writeFile(t, version, version)
-		if err := os.Chtimes(f.path(version), at, at); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, os.Chtimes(f.path(version), at, at))
 	}
 	point := func(to string) {
 		t.Helper()
-		if err := errors.Join(os.Symlink(f.path(to), f.path("link")),
-			os.Rename(f.path("link"), f.path("cert"))); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, errors.Join(os.Symlink(f.path(to), f.path("link")),
+			os.Rename(f.path("link"), f.path("cert"))))
 	}
 	point("one")
 	log, _ := test.NewNullLogger()

@@ -10,6 +10,7 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 
 	"github.com/tollgate-dev/tollgate/adapters/internal/wire"
+	"github.com/tollgate-dev/tollgate/test/must"
 )
 
 // text is a message with one text.
@@ -42,15 +43,11 @@ func TestCodec(t *testing.T) {
 		var health healthpb.HealthCheckRequest
 		for written, into := range map[any]any{&text{value}: &read, &healthpb.HealthCheckRequest{Service: value}: &health} {
 			data, err := c.Marshal(written)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, err)
 			whole := data.Materialize()
 			half := len(whole) / 2
 			parts := mem.BufferSlice{mem.SliceBuffer(whole[:half]), mem.SliceBuffer(whole[half:])}
-			if err := c.Unmarshal(parts, into); err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, c.Unmarshal(parts, into))
 			clear(whole)
 		}
 		if read.value != value || health.GetService() != value {

@@ -9,26 +9,21 @@ import (
 	"github.com/tollgate-dev/tollgate/adapters/relational/postgres/postgrestest"
 	"github.com/tollgate-dev/tollgate/adapters/relational/relationaltest"
 	"github.com/tollgate-dev/tollgate/ports/accessstore/accessstoretest"
+	"github.com/tollgate-dev/tollgate/test/must"
 )
 
 func TestMain(m *testing.M) { os.Exit(postgrestest.Run(m)) }
 
 func TestRules(t *testing.T) {
-	for name, open := range relationaltest.Databases(t) {
-		t.Run(name, func(t *testing.T) {
-			accessstoretest.Run(t, func(t *testing.T) accessstoretest.Opened {
-				opened := open(t)
-				return accessstoretest.Opened{
-					Rules: accessrecords.NewRules(opened.DB), Runner: opened.DB,
-					Revision: func(t *testing.T) (n int64) {
-						q := database.Query{Text: "SELECT CAST(sum(access) AS bigint) FROM registry_changes"}
-						if err := opened.ScanRow(t.Context(), q, &n); err != nil {
-							t.Fatal(err)
-						}
-						return n
-					},
-				}
-			})
+	relationaltest.RunContract(t, accessstoretest.Run,
+		func(_ *testing.T, db *relationaltest.Database) accessstoretest.Opened {
+			return accessstoretest.Opened{
+				Rules: accessrecords.NewRules(db.DB), Runner: db.DB,
+				Revision: func(t *testing.T) (n int64) {
+					q := database.Query{Text: "SELECT CAST(sum(access) AS bigint) FROM registry_changes"}
+					must.Succeed(t, db.ScanRow(t.Context(), q, &n))
+					return n
+				},
+			}
 		})
-	}
 }

@@ -7,11 +7,11 @@ import (
 	"time"
 
 	"github.com/tollgate-dev/tollgate/adapters/relational/authrecords"
-	"github.com/tollgate-dev/tollgate/adapters/relational/postgres/postgrestest"
 	"github.com/tollgate-dev/tollgate/adapters/relational/relationaltest"
 	"github.com/tollgate-dev/tollgate/core/audit"
 	"github.com/tollgate-dev/tollgate/core/auth"
 	"github.com/tollgate-dev/tollgate/ports/authstore"
+	"github.com/tollgate-dev/tollgate/test/must"
 )
 
 var auditEvents = flag.Int("audit-events", 1_000_000,
@@ -46,29 +46,18 @@ func insertEvents(kind string, first, total int) string {
 //
 //	go test -run xxx -bench AuditSearch ./adapters/relational/authrecords -args -audit-events 10000000
 func BenchmarkAuditSearch(b *testing.B) {
-	for kind, open := range map[string]func() *relationaltest.Database{
-		relationaltest.SQLite: func() *relationaltest.Database { return relationaltest.NewSQLite(b) },
-		relationaltest.PostgreSQL: func() *relationaltest.Database {
-			return relationaltest.OpenPostgres(b, postgrestest.NewEmpty(b))
-		},
-	} {
-		b.Run(kind, func(b *testing.B) {
-			totals := []int{100_000, *auditEvents}
-			logs := make([]*authrecords.AuditLog, len(totals))
-			for i, total := range totals {
-				logs[i] = newAuditLog(b, kind, open(), total)
-			}
-			for name, q := range map[string]authstore.AuditQuery{
-				"person":          {Limit: 100},
-				"person, by type": {Limit: 100, Category: audit.RiskEvaluation},
-				"busy":            {Limit: 100, Subject: audit.Subject(person(0))},
-			} {
-				for i, total := range totals {
-					b.Run(fmt.Sprintf("%s of %d", name, total), func(b *testing.B) {
-						searchRepeatedly(b, logs[i], q, total/300)
-					})
+	for _, total := range []int{100_000, *auditEvents} {
+		b.Run(fmt.Sprint(total), func(b *testing.B) {
+			relationaltest.MeasureInEach(b, func(b *testing.B, db *relationaltest.Database) {
+				log := newAuditLog(b, db, total)
+				for name, q := range map[string]authstore.AuditQuery{
+					"person":          {Limit: 100},
+					"person, by type": {Limit: 100, Category: audit.RiskEvaluation},
+					"busy":            {Limit: 100, Subject: audit.Subject(person(0))},
+				} {
+					b.Run(name, func(b *testing.B) { searchRepeatedly(b, log, q, total/300) })
 				}
-			}
+			})
 		})
 	}
 }
@@ -90,20 +79,13 @@ func searchRepeatedly(b *testing.B, log *authrecords.AuditLog, q authstore.Audit
 
 func person(n int) auth.UserID { return auth.UserID(fmt.Sprintf("00000000-1234-4abc-8def-%012d", n)) }
 
-func newAuditLog(b *testing.B, kind string, db *relationaltest.Database, total int) *authrecords.AuditLog {
+func newAuditLog(b *testing.B, db *relationaltest.Database, total int) *authrecords.AuditLog {
 	b.Helper()
-	if _, err := db.Migrate(b.Context()); err != nil {
-		b.Fatal(err)
-	}
 	for first := 0; first < total; first += loggedPart {
-		if err := db.Execute(b.Context(), insertEvents(kind, first, total)); err != nil {
-			b.Fatal(err)
-		}
+		db.Fill(b, insertEvents(db.Kind(), first, total))
 	}
-	if kind == relationaltest.PostgreSQL {
-		if err := db.Execute(b.Context(), "VACUUM ANALYZE audit_events"); err != nil {
-			b.Fatal(err)
-		}
+	if db.Kind() == relationaltest.PostgreSQL {
+		db.Fill(b, "VACUUM ANALYZE audit_events")
 	}
 	return authrecords.NewAuditLog(db.DB)
 }
@@ -113,75 +95,59 @@ func newAuditLog(b *testing.B, kind string, db *relationaltest.Database, total i
 //
 //	go test -run xxx -bench AuditHistory ./adapters/relational/authrecords -args -audit-events 1000000
 func BenchmarkAuditHistory(b *testing.B) {
-	for kind, open := range map[string]func() *relationaltest.Database{
-		relationaltest.SQLite: func() *relationaltest.Database { return relationaltest.NewSQLite(b) },
-		relationaltest.PostgreSQL: func() *relationaltest.Database {
-			return relationaltest.OpenPostgres(b, postgrestest.NewEmpty(b))
-		},
-	} {
-		b.Run(kind, func(b *testing.B) {
-			db := open()
-			log := newHistory(b, kind, db, *auditEvents)
-			pages := func(b *testing.B) {
-				for name, offset := range map[string]int{"first page": 0, "last page": *auditEvents - 100} {
-					b.Run(name, func(b *testing.B) {
-						for b.Loop() {
-							events, total, err := log.Search(b.Context(), authstore.AuditQuery{
-								Subject: audit.Subject(person(0)), Limit: 100, Offset: offset,
-							})
-							if err != nil || len(events) != 100 || total != *auditEvents {
-								b.Fatal(len(events), total, err)
-							}
+	relationaltest.MeasureInEach(b, func(b *testing.B, db *relationaltest.Database) {
+		log := newHistory(b, db, *auditEvents)
+		pages := func(b *testing.B) {
+			for name, offset := range map[string]int{"first page": 0, "last page": *auditEvents - 100} {
+				b.Run(name, func(b *testing.B) {
+					for b.Loop() {
+						events, total, err := log.Search(b.Context(), authstore.AuditQuery{
+							Subject: audit.Subject(person(0)), Limit: 100, Offset: offset,
+						})
+						if err != nil || len(events) != 100 || total != *auditEvents {
+							b.Fatal(len(events), total, err)
 						}
-					})
-				}
+					}
+				})
 			}
-			b.Run("not counted", pages)
-			began, until := time.Now(), historyStart.Add(364*24*time.Hour)
-			for more := true; more; {
-				var err error
-				if more, err = log.CountHour(b.Context(), until); err != nil {
-					b.Fatal(err)
-				}
+		}
+		b.Run("not counted", pages)
+		began, until := time.Now(), historyStart.Add(364*24*time.Hour)
+		for more := true; more; {
+			var err error
+			if more, err = log.CountHour(b.Context(), until); err != nil {
+				b.Fatal(err)
 			}
-			b.Logf("counted %d events in %v", *auditEvents, time.Since(began))
-			b.Run("counted", pages)
-		})
-	}
+		}
+		b.Logf("counted %d events in %v", *auditEvents, time.Since(began))
+		b.Run("counted", pages)
+	})
 }
 
 var historyStart = time.Date(2026, time.January, 1, 0, 0, 0, 0, time.UTC)
 
 // newHistory returns a log with the events of one person at equal intervals over a year.
-func newHistory(b *testing.B, kind string, db *relationaltest.Database, total int) *authrecords.AuditLog {
+func newHistory(b *testing.B, db *relationaltest.Database, total int) *authrecords.AuditLog {
 	b.Helper()
-	if _, err := db.Migrate(b.Context()); err != nil {
-		b.Fatal(err)
-	}
 	step := 365 * 24 * time.Hour / time.Duration(total)
 	for first := 0; first < total; first += loggedPart {
 		numbers := fmt.Sprintf("generate_series(%d, %d) AS n (i)", first, first+loggedPart-1)
 		at := fmt.Sprintf("'2026-01-01T00:00:00Z'::timestamptz + n.i * interval '%d microseconds'", step.Microseconds())
 		id := "md5(n.i::text)::uuid"
-		if kind == relationaltest.SQLite {
+		if db.Kind() == relationaltest.SQLite {
 			numbers = fmt.Sprintf(
 				"(WITH RECURSIVE n (i) AS (SELECT %d UNION ALL SELECT i + 1 FROM n WHERE i < %d) SELECT i FROM n) AS n",
 				first, first+loggedPart-1)
 			at, id = fmt.Sprintf("%d + n.i * %d", historyStart.UnixMicro(), step.Microseconds()),
 				"lower(hex(randomblob(16)))"
 		}
-		err := db.Execute(b.Context(),
+		db.Fill(b,
 			"INSERT INTO audit_events (id, time, type, user_id, success, details) SELECT "+id+", "+at+
 				", CASE n.i % 2 WHEN 0 THEN 'RISK_EVALUATION' ELSE 'LOGIN_ATTEMPT' END, '"+string(person(0))+
 				"', true, '{}' FROM "+numbers)
-		if err != nil {
-			b.Fatal(err)
-		}
 	}
-	if kind == relationaltest.PostgreSQL {
-		if err := db.Execute(b.Context(), "VACUUM ANALYZE audit_events"); err != nil {
-			b.Fatal(err)
-		}
+	if db.Kind() == relationaltest.PostgreSQL {
+		db.Fill(b, "VACUUM ANALYZE audit_events")
 	}
 	return authrecords.NewAuditLog(db.DB)
 }
@@ -191,32 +157,20 @@ func newHistory(b *testing.B, kind string, db *relationaltest.Database, total in
 //
 //	go test -run xxx -bench AuditFilters ./adapters/relational/authrecords
 func BenchmarkAuditFilters(b *testing.B) {
-	for kind, open := range map[string]func() *relationaltest.Database{
-		relationaltest.SQLite: func() *relationaltest.Database { return relationaltest.NewSQLite(b) },
-		relationaltest.PostgreSQL: func() *relationaltest.Database {
-			return relationaltest.OpenPostgres(b, postgrestest.NewEmpty(b))
-		},
-	} {
-		db := open()
-		log := newAuditLog(b, kind, db, 0)
-		for _, statement := range manyEvents(kind) {
-			if err := db.Execute(b.Context(), statement); err != nil {
-				b.Fatal(err)
-			}
-		}
+	relationaltest.MeasureInEach(b, func(b *testing.B, db *relationaltest.Database) {
+		log := newAuditLog(b, db, 0)
+		db.Fill(b, manyEvents(db.Kind())...)
 		for name, q := range map[string]authstore.AuditQuery{
 			"actor": auditFilters["actor"], "server": auditFilters["server"],
 			"frequent actor": {Actor: "person:0", Limit: 100},
 		} {
 			for order, read := range auditReads(log, q) {
-				b.Run(kind+"/"+name+", "+order, func(b *testing.B) {
+				b.Run(name+", "+order, func(b *testing.B) {
 					for b.Loop() {
-						if err := read(b.Context(), 30); err != nil {
-							b.Fatal(err)
-						}
+						must.Succeed(b, read(b.Context(), 30))
 					}
 				})
 			}
 		}
-	}
+	})
 }

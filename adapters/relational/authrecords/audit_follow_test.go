@@ -18,6 +18,7 @@ import (
 	"github.com/tollgate-dev/tollgate/core/audit"
 	"github.com/tollgate-dev/tollgate/ports/authstore"
 	"github.com/tollgate-dev/tollgate/ports/authstore/authstoretest"
+	"github.com/tollgate-dev/tollgate/test/must"
 )
 
 var firstEvent = time.Date(2026, time.January, 1, 0, 0, 0, 0, time.UTC)
@@ -29,9 +30,7 @@ func appendEvent(ctx context.Context, t testing.TB, log authstore.AuditLog, n in
 		ID: audit.EventID(fmt.Sprintf("00000000-1234-4abc-8def-%012d", n)), Time: firstEvent.Add(time.Duration(n) * time.Second),
 		Category: audit.LoginAttempt,
 	}
-	if err := log.Append(ctx, e); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, log.Append(ctx, e))
 	return e.ID
 }
 
@@ -50,12 +49,9 @@ func wantStream(t *testing.T, log authstore.AuditLog, after audit.EventID, numbe
 
 // TestFollowOnTwoInstances lets writers and a reader use two instances.
 func TestFollowOnTwoInstances(t *testing.T) {
-	for kind, open := range relationaltest.Databases(t) {
-		t.Run(kind, func(t *testing.T) {
-			db := open(t)
-			authstoretest.FollowWriters(t, openStores(t, db), openStores(t, db.OpenAgain(t)))
-		})
-	}
+	relationaltest.InEach(t, func(t *testing.T, db *relationaltest.Database) {
+		authstoretest.FollowWriters(t, openStores(t, db), openStores(t, db.OpenAgain(t)))
+	})
 }
 
 // TestFollowWaitsForOpenTransactions holds transactions open that have events before those of a
@@ -114,9 +110,7 @@ func afterSavepoint(t *testing.T, db *relationaltest.Database, do func()) {
 		do()
 		return nil
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 }
 
 // TestFollowRestored continues a stream in a copy of the database: a restored dump, or the file of
@@ -200,60 +194,58 @@ var auditFilters = map[string]authstore.AuditQuery{
 	"actor": {Actor: "person:7", Limit: 100}, "server": {Server: "com.example/7", Limit: 100},
 }
 
-// TestAuditFiltersUseIndexes checks the plans of pages and of the stream with the filters actor and
+// TestAuditPlans checks the plans of reads in one large log.
+func TestAuditPlans(t *testing.T) {
+	relationaltest.InEach(t, func(t *testing.T, db *relationaltest.Database) {
+		db.Fill(t, manyEvents(db.Kind())...)
+		log := authrecords.NewAuditLog(db.DB)
+		t.Run("filters", func(t *testing.T) { checkPlansOfFilters(t, db, log) })
+		t.Run("runs", func(t *testing.T) { checkPlansOfRuns(t, db, log) })
+	})
+}
+
+// checkPlansOfFilters checks the plans of pages and of the stream with the filters actor and
 // server.
-func TestAuditFiltersUseIndexes(t *testing.T) {
-	for kind, open := range relationaltest.NewFilled(manyEvents).Databases(t) {
-		t.Run(kind, func(t *testing.T) {
-			db := open(t)
-			log := authrecords.NewAuditLog(db.DB)
-			for filter, q := range auditFilters {
-				for name, read := range auditReads(log, q) {
-					plans, err := db.Plans(t.Context(), func(ctx context.Context) error { return read(ctx, 30) })
-					if err != nil {
-						t.Fatal(filter, name, err)
-					}
-					for query, plan := range plans {
-						order := ""
-						if name == "stream" && !strings.Contains(query, "_position IS NULL") {
-							order = "_position"
-						}
-						used := regexp.MustCompile("audit_events_by_" + filter + order + `\b`)
-						if strings.Contains(query, "audit_events ") && !used.MatchString(plan) {
-							t.Errorf("%s with %s does not use its index:\n%s\n%s", name, filter, query, plan)
-						}
-					}
+func checkPlansOfFilters(t *testing.T, db *relationaltest.Database, log *authrecords.AuditLog) {
+	t.Helper()
+	for filter, q := range auditFilters {
+		for name, read := range auditReads(log, q) {
+			plans, err := db.Plans(t.Context(), func(ctx context.Context) error { return read(ctx, 30) })
+			must.Succeed(t, err)
+			for query, plan := range plans {
+				order := ""
+				if name == "stream" && !strings.Contains(query, "_position IS NULL") {
+					order = "_position"
+				}
+				used := regexp.MustCompile("audit_events_by_" + filter + order + `\b`)
+				if strings.Contains(query, "audit_events ") && !used.MatchString(plan) {
+					t.Errorf("%s with %s does not use its index:\n%s\n%s", name, filter, query, plan)
 				}
 			}
-		})
+		}
 	}
 }
 
-// TestRunsUseIndexes checks the plans of pages without the parts of runs, and of those of one.
-func TestRunsUseIndexes(t *testing.T) {
-	for kind, open := range relationaltest.NewFilled(manyEvents).Databases(t) {
-		t.Run(kind, func(t *testing.T) {
-			db := open(t)
-			log := authrecords.NewAuditLog(db.DB)
-			for index, q := range map[string]authstore.AuditQuery{
-				"audit_events_whole ":        {Whole: true, Limit: 50, Uncounted: true},
-				"audit_events_by_run ":       {Run: "import x", Limit: 50, Uncounted: true},
-				"audit_events_whole_by_type": {Category: audit.RiskEvaluation, Limit: 50, Most: 1000},
-			} {
-				plans, err := db.Plans(t.Context(), func(ctx context.Context) error {
-					_, _, err := log.Search(ctx, q)
-					return err
-				})
-				if err != nil || len(plans) == 0 {
-					t.Fatal(index, err)
-				}
-				for query, plan := range plans {
-					if strings.Contains(query, "audit_events") && !strings.Contains(plan+" ", index) {
-						t.Errorf("a page does not use %s:\n%s\n%s", index, query, plan)
-					}
-				}
-			}
+// checkPlansOfRuns checks the plans of pages without the parts of runs, and of those of one.
+func checkPlansOfRuns(t *testing.T, db *relationaltest.Database, log *authrecords.AuditLog) {
+	t.Helper()
+	for index, q := range map[string]authstore.AuditQuery{
+		"audit_events_whole ":        {Whole: true, Limit: 50, Uncounted: true},
+		"audit_events_by_run ":       {Run: "import x", Limit: 50, Uncounted: true},
+		"audit_events_whole_by_type": {Category: audit.RiskEvaluation, Limit: 50, Most: 1000},
+	} {
+		plans, err := db.Plans(t.Context(), func(ctx context.Context) error {
+			_, _, err := log.Search(ctx, q)
+			return err
 		})
+		if err != nil || len(plans) == 0 {
+			t.Fatal(index, err)
+		}
+		for query, plan := range plans {
+			if strings.Contains(query, "audit_events") && !strings.Contains(plan+" ", index) {
+				t.Errorf("a page does not use %s:\n%s\n%s", index, query, plan)
+			}
+		}
 	}
 }
 

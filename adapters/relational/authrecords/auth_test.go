@@ -13,17 +13,15 @@ import (
 	"github.com/tollgate-dev/tollgate/core/auth"
 	"github.com/tollgate-dev/tollgate/ports/authstore"
 	"github.com/tollgate-dev/tollgate/ports/authstore/authstoretest"
+	"github.com/tollgate-dev/tollgate/test/must"
 )
-
-// opener opens an empty, migrated database.
-type opener func(t *testing.T) *relationaltest.Database
 
 // TestAuthStores runs the contract tests of the stores of authentication on every kind of database.
 func TestAuthStores(t *testing.T) {
-	for name, open := range relationaltest.Databases(t) {
-		t.Run(name, func(t *testing.T) {
+	for kind, open := range relationaltest.Databases(t) {
+		t.Run(kind, func(t *testing.T) {
 			authstoretest.Run(t, func(t *testing.T) authstoretest.Stores { return openStores(t, open(t)) })
-			t.Run("removal continues after the first batch", opener(open).removesAllBatches)
+			t.Run("removal continues after the first batch", func(t *testing.T) { removesAllBatches(t, open(t)) })
 		})
 	}
 }
@@ -71,9 +69,9 @@ func openStores(t *testing.T, db *relationaltest.Database) authstoretest.Stores 
 }
 
 // removesAllBatches deletes more rows than one transaction deletes.
-func (o opener) removesAllBatches(t *testing.T) {
+func removesAllBatches(t *testing.T, db *relationaltest.Database) {
+	t.Helper()
 	const rows = 5_003
-	db := o(t)
 	lockouts, now := newStores(t, db.DB).Lockouts, time.Date(2031, time.March, 14, 0, 0, 0, 0, time.UTC)
 	err := db.Atomically(t.Context(), func(ctx context.Context) error {
 		for i := range rows {
@@ -87,9 +85,7 @@ func (o opener) removesAllBatches(t *testing.T) {
 		}
 		return nil
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	for _, want := range []int{rows, 0} {
 		if n, err := lockouts.DeleteBefore(t.Context(), now.Add(time.Second)); err != nil || n != want {
 			t.Errorf("DeleteBefore = %d, %v, want %d", n, err, want)
@@ -101,9 +97,7 @@ func (o opener) removesAllBatches(t *testing.T) {
 func newStores(t testing.TB, db *database.DB) authrecords.Stores {
 	t.Helper()
 	s, err := authrecords.NewStores(db, auth.RootSecret(strings.Repeat("k", 32)))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	return s
 }
 

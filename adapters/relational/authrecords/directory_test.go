@@ -32,31 +32,24 @@ func TestDirectoryUsesIndexes(t *testing.T) {
 		relationaltest.PostgreSQL: regexp.MustCompile(`Seq Scan on accounts`),
 		relationaltest.SQLite:     regexp.MustCompile(`SCAN accounts|AUTOMATIC|SCAN account_parts$`),
 	}
-	for kind, open := range relationaltest.Databases(t) {
-		t.Run(kind, func(t *testing.T) {
-			db := open(t)
-			for _, statement := range insertPeople(kind) {
-				if err := db.Execute(t.Context(), statement); err != nil {
-					t.Fatal(err)
+	relationaltest.InEach(t, func(t *testing.T, db *relationaltest.Database) {
+		db.Fill(t, insertPeople(db.Kind())...)
+		people := newStores(t, db.DB).Directory
+		for part, want := range map[string]int{"": 51, "p12345@": 1, "SON 1999": 11, "example": 51, "zzzz": 0} {
+			var found []authstore.Person
+			plans, err := db.Plans(t.Context(), func(ctx context.Context) (err error) {
+				found, err = people.Search(ctx, authstore.DirectoryQuery{Part: part, Limit: 51})
+				return err
+			})
+			if err != nil || len(found) != want || len(plans) == 0 {
+				t.Fatalf("%q: %d people, %d plans, %v; want %d", part, len(found), len(plans), err, want)
+			}
+			for query, plan := range plans {
+				// A page of what everybody has is full after some people, in their order.
+				if part != "example" && part != "" && whole[db.Kind()].MatchString(plan) {
+					t.Errorf("%q reads all people:\n%.300s\n%s", part, query, plan)
 				}
 			}
-			people := newStores(t, db.DB).Directory
-			for part, want := range map[string]int{"": 51, "p12345@": 1, "SON 1999": 11, "example": 51, "zzzz": 0} {
-				var found []authstore.Person
-				plans, err := db.Plans(t.Context(), func(ctx context.Context) (err error) {
-					found, err = people.Search(ctx, authstore.DirectoryQuery{Part: part, Limit: 51})
-					return err
-				})
-				if err != nil || len(found) != want || len(plans) == 0 {
-					t.Fatalf("%q: %d people, %d plans, %v; want %d", part, len(found), len(plans), err, want)
-				}
-				for query, plan := range plans {
-					// A page of what everybody has is full after some people, in the order of the addresses.
-					if part != "example" && part != "" && whole[kind].MatchString(plan) {
-						t.Errorf("%q reads all people:\n%.300s\n%s", part, query, plan)
-					}
-				}
-			}
-		})
-	}
+		}
+	})
 }

@@ -72,31 +72,24 @@ var fullScan = map[string]*regexp.Regexp{
 // TestRetentionUsesIndexes checks the plans of all queries of a sweep, if one record of a thousand
 // has expired.
 func TestRetentionUsesIndexes(t *testing.T) {
-	for kind, open := range relationaltest.Databases(t) {
-		t.Run(kind, func(t *testing.T) {
-			db := open(t)
-			for _, statement := range insertOldRecords(kind) {
-				if err := db.Execute(t.Context(), statement); err != nil {
-					t.Fatal(err)
+	relationaltest.InEach(t, func(t *testing.T, db *relationaltest.Database) {
+		db.Fill(t, insertOldRecords(db.Kind())...)
+		for _, remove := range sweeps(t, db) {
+			removed := 0
+			plans, err := db.Plans(t.Context(), func(ctx context.Context) (err error) {
+				removed, err = remove.do(ctx, time.Date(2026, time.January, 1, 0, 20, 30, 0, time.UTC))
+				return err
+			})
+			if err != nil || len(plans) == 0 || removed < 18 || removed > 20 {
+				t.Fatalf("%s: %d plans, %d removed, %v", remove.name, len(plans), removed, err)
+			}
+			for query, plan := range plans {
+				if fullScan[db.Kind()].MatchString(plan) {
+					t.Errorf("%s reads a whole table:\n%.300s\n%s", remove.name, query, plan)
 				}
 			}
-			for _, remove := range sweeps(t, db) {
-				removed := 0
-				plans, err := db.Plans(t.Context(), func(ctx context.Context) (err error) {
-					removed, err = remove.do(ctx, time.Date(2026, time.January, 1, 0, 20, 30, 0, time.UTC))
-					return err
-				})
-				if err != nil || len(plans) == 0 || removed < 18 || removed > 20 {
-					t.Fatalf("%s: %d plans, %d removed, %v", remove.name, len(plans), removed, err)
-				}
-				for query, plan := range plans {
-					if fullScan[kind].MatchString(plan) {
-						t.Errorf("%s reads a whole table:\n%.300s\n%s", remove.name, query, plan)
-					}
-				}
-			}
-		})
-	}
+		}
+	})
 }
 
 type sweep struct {

@@ -13,6 +13,7 @@ import (
 	"github.com/tollgate-dev/tollgate/adapters/relational/relationaltest"
 	"github.com/tollgate-dev/tollgate/core/audit"
 	"github.com/tollgate-dev/tollgate/ports/authstore"
+	"github.com/tollgate-dev/tollgate/test/must"
 )
 
 // TestStreamOfOlderVersions checks that the stream of the audit log begins with the events from before
@@ -22,9 +23,7 @@ func TestStreamOfOlderVersions(t *testing.T) {
 		t.Run(kind, func(t *testing.T) {
 			db := place(t)()
 			all, err := db.Pending(t.Context())
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, err)
 			before := slices.IndexFunc(all, func(name string) bool { return name >= "0043" })
 			if _, err := db.MigrateTo(t.Context(), before); err != nil {
 				t.Fatal(err)
@@ -69,9 +68,7 @@ func addOldEvent(t *testing.T, db *relationaltest.Database, kind string, n int) 
 	}
 	err := db.Execute(t.Context(), fmt.Sprintf(`INSERT INTO audit_events (id, time, type, user_id, success, details)
 		VALUES ('%s', %s, 'LOGIN_ATTEMPT', NULL, true, '{"n":%d}')`, oldEventID(n), at, n))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 }
 
 // readAsOldInstance reads all columns into a row that does not have the new one.
@@ -104,9 +101,7 @@ func follow(t *testing.T, log authstore.AuditLog, after, limit int) (numbers []i
 	}
 	for {
 		events, next, err := log.Follow(t.Context(), authstore.AuditQuery{Limit: limit}, place)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		if len(events) == 0 {
 			return numbers
 		}

@@ -10,6 +10,7 @@ import (
 	"github.com/tollgate-dev/tollgate/adapters/relational/authrecords"
 	"github.com/tollgate-dev/tollgate/adapters/relational/relationaltest"
 	"github.com/tollgate-dev/tollgate/core/auth"
+	"github.com/tollgate-dev/tollgate/test/must"
 )
 
 // insertCountedLockouts returns the statement that adds lockouts in the form before migration 0007:
@@ -30,15 +31,11 @@ func TestLockoutsOfOlderVersions(t *testing.T) {
 		t.Run(kind, func(t *testing.T) {
 			db := place(t)()
 			all, err := db.Pending(t.Context())
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, err)
 			if _, err := db.MigrateTo(t.Context(), slices.Index(all, "0007_lockout_window")); err != nil {
 				t.Fatal(err)
 			}
-			if err := db.Execute(t.Context(), insertCountedLockouts(kind)); err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, db.Execute(t.Context(), insertCountedLockouts(kind)))
 			if _, err := db.Migrate(t.Context()); err != nil {
 				t.Fatal(err)
 			}
@@ -85,9 +82,7 @@ func TestEnrolmentsOfOlderVersions(t *testing.T) {
 					`INSERT INTO accounts (id, email, name, phone, password_hash, state, mfa_secret, mfa_active, mfa_last_step,
 					created_at, updated_at) VALUES ('`+id+`', '`+id+`@example.com', 'A', '', 'h', 'active', `+blob+`, `+
 						active+`, 7, `+moment+`, `+moment+`)`)
-				if err != nil {
-					t.Fatal(err)
-				}
+				must.Succeed(t, err)
 			}
 			if _, err := db.Migrate(t.Context()); err != nil {
 				t.Fatal(err)
@@ -110,8 +105,6 @@ func TestEnrolmentsOfOlderVersions(t *testing.T) {
 func authStores(t *testing.T, db *relationaltest.Database) authrecords.Stores {
 	t.Helper()
 	s, err := authrecords.NewStores(db.DB, auth.RootSecret(strings.Repeat("k", 32)))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	return s
 }

@@ -6,6 +6,7 @@ import (
 
 	"github.com/tollgate-dev/tollgate/adapters/relational/registryrecords"
 	"github.com/tollgate-dev/tollgate/core/registry"
+	"github.com/tollgate-dev/tollgate/test/must"
 )
 
 // TestMigrationHidesQuarantineAgain migrates a database in which a program that does not know the
@@ -16,9 +17,7 @@ func TestMigrationHidesQuarantineAgain(t *testing.T) {
 		t.Run(kind, func(t *testing.T) {
 			db := place(t)()
 			all, err := db.Pending(t.Context())
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, err)
 			if _, err := db.MigrateTo(t.Context(), slices.Index(all, "0030_quarantine_gate")); err != nil {
 				t.Fatal(err)
 			}
@@ -33,22 +32,18 @@ func TestMigrationHidesQuarantineAgain(t *testing.T) {
 					name + "', '" + version + "', '" + status + "', '', " + at + ", " + at + ", " + at + ", " + latest +
 					", " + document + ")"
 			}
-			for _, statement := range []string{
+			db.Fill(t,
 				"INSERT INTO servers (name) VALUES ('com.example/a'), ('com.example/b'), ('com.example/c')",
 				version("com.example/a", "1.0.0", "active", times[0], no),
 				version("com.example/a", "2.0.0", "active", times[1], yes),
 				version("com.example/b", "1.0.0", "deleted", times[0], no),
 				version("com.example/b", "2.0.0", "deprecated", times[1], yes),
 				version("com.example/c", "1.0.0", "active", times[0], yes),
-				"INSERT INTO quarantine (name, version, reason, since, added_by) VALUES ('com.example/a', '2.0.0', 'one', " + times[1] +
-					", ''), ('com.example/b', '', 'all', " + times[1] + ", '')",
-				"INSERT INTO quarantined_versions (name, version, status, status_message, status_changed_at) VALUES ('com.example/a', '2.0.0', 'deprecated', 'x', " +
-					times[1] + "), ('com.example/b', '1.0.0', 'active', '', " + times[0] + ")",
-			} {
-				if err := db.Execute(t.Context(), statement); err != nil {
-					t.Fatal(err)
-				}
-			}
+				"INSERT INTO quarantine (name, version, reason, since, added_by) VALUES ('com.example/a', '2.0.0', 'one', "+times[1]+
+					", ''), ('com.example/b', '', 'all', "+times[1]+", '')",
+				"INSERT INTO quarantined_versions (name, version, status, status_message, status_changed_at) VALUES ('com.example/a', '2.0.0', 'deprecated', 'x', "+
+					times[1]+"), ('com.example/b', '1.0.0', 'active', '', "+times[0]+")",
+			)
 			if _, err := db.Migrate(t.Context()); err != nil {
 				t.Fatal(err)
 			}
@@ -60,18 +55,14 @@ func TestMigrationHidesQuarantineAgain(t *testing.T) {
 				"com.example/c": {"1.0.0", "active ", "", ""},
 			} {
 				name, err := registry.ParseName(server)
-				if err != nil {
-					t.Fatal(err)
-				}
+				must.Succeed(t, err)
 				latest, err := servers.Latest(t.Context(), name, true)
 				if err != nil || latest.Version.String() != want.latest {
 					t.Errorf("the latest of %s is %s, %v; want %s", server, latest.Version, err, want.latest)
 				}
 				for text, status := range map[string]string{"1.0.0": want.first, "2.0.0": want.second} {
 					v, err := registry.ParseVersion(text)
-					if err != nil {
-						t.Fatal(err)
-					}
+					must.Succeed(t, err)
 					got, err := servers.Version(t.Context(), name, v, true)
 					if status != "" && (err != nil || string(got.Status)+" "+got.StatusMessage != status) {
 						t.Errorf("%s %s is %s %s, %v; want %s", server, text, got.Status,

@@ -3,6 +3,7 @@ package database_test
 import (
 	"context"
 	"fmt"
+	"os"
 	"slices"
 	"strings"
 	"sync"
@@ -19,6 +20,7 @@ import (
 	"github.com/tollgate-dev/tollgate/core/registry"
 	"github.com/tollgate-dev/tollgate/ports/registrystore"
 	"github.com/tollgate-dev/tollgate/test/await"
+	"github.com/tollgate-dev/tollgate/test/must"
 )
 
 // emptyDatabases returns, by kind, functions that create an empty database and return a function
@@ -36,15 +38,56 @@ func emptyDatabases() map[string]func(t *testing.T) (open func() *relationaltest
 	}
 }
 
-func TestMigrationsRunFromEveryHistoricVersion(t *testing.T) {
-	for kind, place := range emptyDatabases() {
-		t.Run(kind, func(t *testing.T) {
-			all, err := place(t)().Pending(t.Context())
-			if err != nil || len(all) == 0 {
-				t.Fatalf("Pending of an empty database = %q, %v", all, err)
+// history is a database that gets one migration after the other, without anyone connected in
+// between, and how tests get copies of it.
+type history struct {
+	open, copied func(t *testing.T) *relationaltest.Database
+}
+
+func histories() map[string]func(t *testing.T) history {
+	return map[string]func(t *testing.T) history{
+		"sqlite": func(t *testing.T) history {
+			dir := t.TempDir()
+			return history{
+				func(t *testing.T) *relationaltest.Database { return relationaltest.OpenSQLite(t, dir) },
+				func(t *testing.T) *relationaltest.Database {
+					to := t.TempDir()
+					must.Succeed(t, os.CopyFS(to, os.DirFS(dir)))
+					return relationaltest.OpenSQLite(t, to)
+				},
 			}
+		},
+		"postgres": func(t *testing.T) history {
+			address := postgrestest.NewEmpty(t)
+			return history{
+				func(t *testing.T) *relationaltest.Database { return relationaltest.OpenPostgres(t, address) },
+				func(t *testing.T) *relationaltest.Database {
+					return relationaltest.OpenPostgres(t, postgrestest.NewCopy(t, address))
+				},
+			}
+		},
+	}
+}
+
+func TestMigrationsRunFromEveryHistoricVersion(t *testing.T) {
+	for kind, begin := range histories() {
+		t.Run(kind, func(t *testing.T) {
+			h := begin(t)
+			var all []string
+			t.Run("nothing", func(t *testing.T) {
+				var err error
+				if all, err = h.open(t).Pending(t.Context()); err != nil || len(all) == 0 {
+					t.Fatalf("Pending of an empty database = %q, %v", all, err)
+				}
+			})
 			for k := range len(all) + 1 {
-				t.Run(fmt.Sprintf("from %d", k), func(t *testing.T) { migrateFrom(t, place(t)(), all, k, kind) })
+				t.Run(fmt.Sprintf("to %d", k), func(t *testing.T) {
+					got, err := h.open(t).MigrateTo(t.Context(), k)
+					if err != nil || !slices.Equal(got, all[max(k-1, 0):k]) {
+						t.Fatalf("MigrateTo(%d) = %q, %v", k, got, err)
+					}
+				})
+				t.Run(fmt.Sprintf("from %d", k), func(t *testing.T) { migrateFrom(t, h.copied(t), all, k, kind) })
 			}
 		})
 	}
@@ -81,9 +124,7 @@ func requirePublished(t *testing.T, db *relationaltest.Database) {
 	t.Helper()
 	servers := registryrecords.NewServers(db.DB, registryrecords.Config{RemoteURLUnique: true})
 	name, err := registry.ParseName("com.example/old")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	got, err := servers.Latest(t.Context(), name, false)
 	if err != nil || got.Version.String() != "1.0 é" || got.Status != registry.StatusDeprecated ||
 		got.StatusMessage != "use another" ||
@@ -97,18 +138,11 @@ func requirePublished(t *testing.T, db *relationaltest.Database) {
 
 func migrateFrom(t *testing.T, db *relationaltest.Database, all []string, k int, kind string) {
 	t.Helper()
-	if got, err := db.MigrateTo(t.Context(), k); err != nil || !slices.Equal(got, all[:k]) {
-		t.Fatalf("MigrateTo(%d) = %q, %v", k, got, err)
-	}
 	if got, err := db.Pending(t.Context()); err != nil || !slices.Equal(got, all[k:]) {
 		t.Errorf("Pending after %d migrations = %q, %v", k, got, err)
 	}
 	if k > 0 {
-		for _, statement := range insertServers(kind) {
-			if err := db.Execute(t.Context(), statement); err != nil {
-				t.Fatal(err)
-			}
-		}
+		db.Fill(t, insertServers(kind)...)
 	}
 	if got, err := db.Migrate(t.Context()); err != nil || !slices.Equal(got, all[k:]) {
 		t.Fatalf("Migrate = %q, %v", got, err)
@@ -191,9 +225,7 @@ func TestMigrationsLetOthersPass(t *testing.T) {
 		}
 		return nil
 	})
-	if err != nil {
-		t.Error(err)
-	}
+	must.Succeed(t, err)
 	if err := <-migrated; err != nil {
 		t.Errorf("the migration after the other transactions: %v", err)
 	}
@@ -214,9 +246,7 @@ func awaitWaiting(t *testing.T, db *relationaltest.Database) {
 		n, err := db.QueryInt(t.Context(),
 			`SELECT count(*) FROM pg_locks WHERE NOT granted AND mode = 'AccessExclusiveLock'
 			AND database = (SELECT oid FROM pg_database WHERE datname = current_database())`)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		return n > 0
 	})
 }
@@ -237,9 +267,7 @@ func TestOtherDatabasesAreRefused(t *testing.T) {
 		for name, c := range cases {
 			t.Run(kind+"/"+name, func(t *testing.T) {
 				db := open(t)
-				if err := db.Execute(t.Context(), c.change); err != nil {
-					t.Fatal(err)
-				}
+				must.Succeed(t, db.Execute(t.Context(), c.change))
 				_, migrate := db.Migrate(t.Context())
 				_, pending := db.Pending(t.Context())
 				for _, err := range []error{migrate, pending} {
@@ -282,13 +310,9 @@ func publish(
 ) error {
 	t.Helper()
 	n, err := registry.ParseName(name)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	v, err := registry.ParseVersion("1.0.0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	now := epoch
 	return db.Atomically(t.Context(), func(ctx context.Context) error {
 		if _, err := s.Lock(ctx, n); err != nil {

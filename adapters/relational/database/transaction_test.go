@@ -12,46 +12,41 @@ import (
 	"github.com/tollgate-dev/tollgate/core/fault"
 	"github.com/tollgate-dev/tollgate/core/registry"
 	"github.com/tollgate-dev/tollgate/ports/transaction/transactiontest"
+	"github.com/tollgate-dev/tollgate/test/must"
 )
 
 func TestTransactions(t *testing.T) {
-	for name, open := range relationaltest.Databases(t) {
-		t.Run(name, func(t *testing.T) {
-			transactiontest.Run(t, func(t *testing.T) transactiontest.Opened {
-				db := open(t)
-				return transactiontest.Opened{Runner: db.DB, Grants: registryrecords.NewStores(db.DB, registryrecords.Config{}).Grants}
-			})
+	relationaltest.RunContract(t, transactiontest.Run,
+		func(_ *testing.T, db *relationaltest.Database) transactiontest.Opened {
+			grants := registryrecords.NewStores(db.DB, registryrecords.Config{}).Grants
+			return transactiontest.Opened{Runner: db.DB, Grants: grants}
 		})
-	}
 }
 
 // TestAFailedStatementIsNeverCommitted ignores a conflict and returns nil. Without the check of
 // Atomically, PostgreSQL would roll back without an error.
 func TestAFailedStatementIsNeverCommitted(t *testing.T) {
-	for name, open := range relationaltest.Databases(t) {
-		t.Run(name, func(t *testing.T) {
-			db := open(t)
-			grants, methods := registryrecords.NewStores(db.DB, registryrecords.Config{}).Grants, methodrecords.NewMethods(db.DB)
-			err := db.Atomically(t.Context(), func(ctx context.Context) error {
-				if err := grants.Add(ctx, registry.Grant{
-					Holder: "a", Action: registry.ActionEdit, Pattern: anything(t),
-				}); err != nil {
-					return err
-				}
-				taken := methods.Add(ctx, catalogue.Method{ID: catalogue.ListingID, Path: "/x"})
-				if !fault.Is(taken, fault.Conflict) {
-					t.Errorf("adding a taken id: %v", taken)
-				}
-				return nil
-			})
-			if !fault.Is(err, fault.Conflict) {
-				t.Errorf("the transaction ended with %v", err)
+	relationaltest.InEach(t, func(t *testing.T, db *relationaltest.Database) {
+		grants, methods := registryrecords.NewStores(db.DB, registryrecords.Config{}).Grants, methodrecords.NewMethods(db.DB)
+		err := db.Atomically(t.Context(), func(ctx context.Context) error {
+			if err := grants.Add(ctx, registry.Grant{
+				Holder: "a", Action: registry.ActionEdit, Pattern: anything(t),
+			}); err != nil {
+				return err
 			}
-			if got, err := grants.Of(t.Context(), "a"); err != nil || len(got) != 0 {
-				t.Errorf("stored grants = %v, %v", got, err)
+			taken := methods.Add(ctx, catalogue.Method{ID: catalogue.ListingID, Path: "/x"})
+			if !fault.Is(taken, fault.Conflict) {
+				t.Errorf("adding a taken id: %v", taken)
 			}
+			return nil
 		})
-	}
+		if !fault.Is(err, fault.Conflict) {
+			t.Errorf("the transaction ended with %v", err)
+		}
+		if got, err := grants.Of(t.Context(), "a"); err != nil || len(got) != 0 {
+			t.Errorf("stored grants = %v, %v", got, err)
+		}
+	})
 }
 
 // TestConnectionsThatTheServerClosedAreReplaced ends all idle connections, as a restart of the
@@ -61,26 +56,18 @@ func TestConnectionsThatTheServerClosedAreReplaced(t *testing.T) {
 	db, operator := relationaltest.OpenPostgres(t, address), relationaltest.OpenPostgres(t, address)
 	// two connections at once
 	err := db.Atomically(t.Context(), func(ctx context.Context) error { return db.Ping(ctx) })
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	err = operator.Execute(t.Context(), `SELECT pg_terminate_backend(pid, 10000) FROM pg_stat_activity
 		WHERE datname = current_database() AND pid <> pg_backend_pid()`)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	for range 3 {
-		if err := db.Atomically(t.Context(), func(ctx context.Context) error { return db.Ping(ctx) }); err != nil {
-			t.Error(err)
-		}
+		must.Succeed(t, db.Atomically(t.Context(), func(ctx context.Context) error { return db.Ping(ctx) }))
 	}
 }
 
 func anything(t *testing.T) registry.Pattern {
 	t.Helper()
 	p, err := registry.ParsePattern("*")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	return p
 }

@@ -9,11 +9,8 @@ import (
 )
 
 func TestMethods(t *testing.T) {
-	for name, open := range relationaltest.Databases(t) {
-		t.Run(name, func(t *testing.T) {
-			methodstoretest.Run(t, func(t *testing.T) methodstoretest.Opened {
-				return methodstoretest.Opened{Methods: methodrecords.NewMethods(open(t).DB)}
-			})
+	relationaltest.RunContract(t, methodstoretest.Run,
+		func(_ *testing.T, db *relationaltest.Database) methodstoretest.Opened {
+			return methodstoretest.Opened{Methods: methodrecords.NewMethods(db.DB)}
 		})
-	}
 }

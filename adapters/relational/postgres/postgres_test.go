@@ -19,6 +19,7 @@ import (
 	"github.com/tollgate-dev/tollgate/core/fault"
 	"github.com/tollgate-dev/tollgate/core/registry"
 	"github.com/tollgate-dev/tollgate/test/await"
+	"github.com/tollgate-dev/tollgate/test/must"
 )
 
 const secret = "s3cret"
@@ -60,22 +61,16 @@ func TestBadAddresses(t *testing.T) {
 func silentServer(t *testing.T) string {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	t.Cleanup(func() { _ = l.Close() }) // no connection is left
 	return l.Addr().String()
 }
 
 func TestAServerThatIsAway(t *testing.T) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	closed := l.Addr().String()
-	if err := l.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, l.Close())
 	for name, host := range map[string]string{"refuses": closed, "is silent": silentServer(t)} {
 		t.Run(name, func(t *testing.T) {
 			_, _, err := postgres.Open(t.Context(), config("postgres://u:"+secret+"@"+host+"/db?sslmode=disable"))
@@ -125,9 +120,7 @@ func TestStatementsHaveATimeLimit(t *testing.T) {
 	db := openMigrated(t)
 	servers := registryrecords.NewServers(db, registryrecords.Config{})
 	name, err := registry.ParseName("com.example/a")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	lock := func(ctx context.Context) error {
 		_, err := servers.Lock(ctx, name)
 		return err
@@ -141,9 +134,7 @@ func TestStatementsHaveATimeLimit(t *testing.T) {
 		}
 		return nil
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	if err := db.Atomically(t.Context(), lock); err != nil {
 		t.Errorf("after the lock is gone: %v", err)
 	}
@@ -153,9 +144,7 @@ func TestStatementsHaveATimeLimit(t *testing.T) {
 func openMigrated(t *testing.T) *database.DB {
 	t.Helper()
 	db, closeDB, err := postgres.Open(t.Context(), config(postgrestest.NewEmpty(t)))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	t.Cleanup(closeDB)
 	if _, err := db.Migrate(t.Context()); err != nil {
 		t.Fatal(err)
@@ -165,9 +154,7 @@ func openMigrated(t *testing.T) *database.DB {
 
 func TestConfigValidate(t *testing.T) {
 	good := config("postgres://u@h/db")
-	if err := good.Validate(); err != nil {
-		t.Error(err)
-	}
+	must.Succeed(t, good.Validate())
 	cases := map[string]func(*postgres.Config){
 		"DATABASE_URL":               func(c *postgres.Config) { c.URL = "nowhere" },
 		"DATABASE_MAX_CONNS":         func(c *postgres.Config) { c.MaxConns = 1 },
@@ -189,9 +176,7 @@ func TestReadyOfReadOnlyDatabase(t *testing.T) {
 	address := postgrestest.NewEmpty(t)
 	for _, parameter := range []string{"off", "on"} {
 		db, end, err := postgres.Open(t.Context(), config(address+"&default_transaction_read_only="+parameter))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		if parameter == "off" {
 			if _, err := db.Migrate(t.Context()); err != nil {
 				t.Error(err)
@@ -209,15 +194,11 @@ func TestInstances(t *testing.T) {
 	c := config(server(t).String())
 	c.Version = "v1.2.3-test"
 	db, cleanup, err := postgres.Open(t.Context(), c)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	defer cleanup()
 	connected := func() (n int) {
 		all, err := db.Instances(t.Context())
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		for _, i := range all {
 			if i.Version == c.Version && i.Process == strconv.Itoa(os.Getpid()) && time.Since(i.Since) < time.Hour {
 				n++

@@ -9,6 +9,7 @@ import (
 	"github.com/tollgate-dev/tollgate/adapters/relational/relationaltest"
 	"github.com/tollgate-dev/tollgate/core/registry"
 	"github.com/tollgate-dev/tollgate/ports/registrystore"
+	"github.com/tollgate-dev/tollgate/test/must"
 )
 
 // catalogueDocument returns the document of a server number: a title of some of its servers, and a
@@ -45,9 +46,7 @@ func fillCatalogue(b *testing.B, db *relationaltest.Database, kind string, serve
 				SELECT n.column1, '1.0.0', 'active', '', ` + strings.Join([]string{at, at, at, flagged, document}, ", ") +
 				" FROM (VALUES " + strings.Join(rows, ",") + ") AS n",
 		} {
-			if err := db.Execute(b.Context(), statement); err != nil {
-				b.Fatal(err)
-			}
+			must.Succeed(b, db.Execute(b.Context(), statement))
 		}
 	}
 }
@@ -69,9 +68,7 @@ func BenchmarkCatalogue(b *testing.B) {
 		}
 		b.Logf("indexed in %v for each server", time.Since(began)/time.Duration(n))
 		if kind == relationaltest.PostgreSQL {
-			if err := db.Execute(b.Context(), "VACUUM ANALYZE"); err != nil {
-				b.Fatal(err)
-			}
+			must.Succeed(b, db.Execute(b.Context(), "VACUUM ANALYZE"))
 		}
 		searchCatalogue(b, c)
 	})
@@ -98,9 +95,7 @@ func searchCatalogue(b *testing.B, c registrystore.Catalogue) {
 			found := 0
 			for b.Loop() {
 				f, err := c.Find(b.Context(), q)
-				if err != nil {
-					b.Fatal(err)
-				}
+				must.Succeed(b, err)
 				found = f.Total
 			}
 			b.ReportMetric(float64(found), "servers")

@@ -1,73 +1,33 @@
 package registryrecords_test
 
 import (
-	"context"
 	"fmt"
 	"testing"
-	"time"
 
 	"github.com/tollgate-dev/tollgate/adapters/relational/registryrecords"
 	"github.com/tollgate-dev/tollgate/adapters/relational/relationaltest"
-	"github.com/tollgate-dev/tollgate/core/registry"
 	"github.com/tollgate-dev/tollgate/ports/registrystore"
-	"github.com/tollgate-dev/tollgate/ports/registrystore/registrystoretest"
 	"github.com/tollgate-dev/tollgate/test/await"
+	"github.com/tollgate-dev/tollgate/test/must"
 )
-
-func TestChanges(t *testing.T) {
-	for name, open := range relationaltest.Databases(t) {
-		t.Run(name, func(t *testing.T) {
-			registrystoretest.RunChanges(t, func(t *testing.T) registrystoretest.ChangesStores {
-				own := open(t)
-				other := own.OpenAgain(t)
-				ours, theirs := newStores(own), newStores(other)
-				changes, end := registryrecords.WatchChanges(own.DB, ours)
-				t.Cleanup(end)
-				grants := 0
-				servers := func(s registryrecords.Stores, db *relationaltest.Database) registrystoretest.ServerStores {
-					return registrystoretest.ServerStores{
-						Reader: s.Reader, Writer: s.Writer, Free: s.Writer, Runner: db.DB,
-					}
-				}
-				return registrystoretest.ChangesStores{Own: servers(ours, own), Other: servers(theirs, other),
-					OwnViews: ours.Views, OtherViews: theirs.Views, Changes: changes, Alter: func(ctx context.Context) error {
-						grants++
-						pattern, err := registry.ParsePattern("com.example/*")
-						if err != nil {
-							return err
-						}
-						holder := registry.Holder(time.Unix(int64(grants), 0).String())
-						return theirs.Grants.Add(ctx, registry.Grant{
-							Holder: holder, Action: registry.ActionPublish, Pattern: pattern,
-						})
-					}}
-			})
-		})
-	}
-}
 
 // TestChangesOfAccessRules: they change their number of the revision, and no other one.
 func TestChangesOfAccessRules(t *testing.T) {
-	for name, open := range relationaltest.Databases(t) {
-		t.Run(name, func(t *testing.T) {
-			db := open(t)
-			changes, end := registryrecords.WatchChanges(db.DB, newStores(db))
-			t.Cleanup(end)
-			before, err := changes.Revision(t.Context())
-			if err != nil {
-				t.Fatal(err)
-			}
-			if _, err := db.Exec(t.Context(), "INSERT INTO access_rules (name, settings, managed_by) VALUES ('a', '{}', '')"); err != nil {
-				t.Fatal(err)
-			}
-			after, err := changes.Revision(t.Context())
-			same := before
-			same.Access = after.Access
-			if err != nil || after.Access == before.Access || after != same {
-				t.Errorf("before %+v, after %+v, %v", before, after, err)
-			}
-		})
-	}
+	relationaltest.InEach(t, func(t *testing.T, db *relationaltest.Database) {
+		changes, end := registryrecords.WatchChanges(db.DB, newStores(db))
+		t.Cleanup(end)
+		before, err := changes.Revision(t.Context())
+		must.Succeed(t, err)
+		if _, err := db.Exec(t.Context(), "INSERT INTO access_rules (name, settings, managed_by) VALUES ('a', '{}', '')"); err != nil {
+			t.Fatal(err)
+		}
+		after, err := changes.Revision(t.Context())
+		same := before
+		same.Access = after.Access
+		if err != nil || after.Access == before.Access || after != same {
+			t.Errorf("before %+v, after %+v, %v", before, after, err)
+		}
+	})
 }
 
 // TestNotifications checks that PostgreSQL notifies a process of the changes of others, of those
@@ -90,9 +50,7 @@ func TestNotifications(t *testing.T) {
 		"DELETE FROM versions",
 	} {
 		before := changes.Hint()
-		if err := db.Execute(t.Context(), statement); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, db.Execute(t.Context(), statement))
 		if statement[:6] != "INSERT" {
 			await.Until(t, statement+": the name", func() bool {
 				names, end, _ := changes.Removals(position)
@@ -114,56 +72,43 @@ func TestLostChanges(t *testing.T) {
 	const version = `INSERT INTO versions (name, version, status, status_message, status_changed_at, published_at, updated_at, is_latest, document)
 		VALUES ('com.example/a', '%s', 'active', '', %s, %[2]s, %[2]s, false, %[3]s)`
 	const view = "INSERT INTO registry_views (name, include, exclude, deprecated, access) VALUES ('%s', '*', '', 'show', 'public')"
-	for name, open := range relationaltest.Databases(t) {
-		t.Run(name, func(t *testing.T) {
-			db := open(t)
-			now, document := "now()", `'\x7b7d'`
-			if name != relationaltest.PostgreSQL {
-				now, document = "(SELECT 1767323045678901 + count(*) FROM versions)", "x'7b7d'"
+	relationaltest.InEach(t, func(t *testing.T, db *relationaltest.Database) {
+		now, document := "now()", `'\x7b7d'`
+		if db.Kind() != relationaltest.PostgreSQL {
+			now, document = "(SELECT 1767323045678901 + count(*) FROM versions)", "x'7b7d'"
+		}
+		publish := func(n string) string { return fmt.Sprintf(version, n, now, document) }
+		changes, end := registryrecords.NewChanges(db.DB,
+			registryrecords.NewServers(db.DB, registryrecords.Config{}))
+		t.Cleanup(end)
+		read := func() registrystore.Revision {
+			t.Helper()
+			r, err := changes.Revision(t.Context())
+			must.Succeed(t, err)
+			return r
+		}
+		db.Fill(t, "INSERT INTO servers (name) VALUES ('com.example/a')", publish("0"),
+			"CREATE TABLE kept AS SELECT * FROM registry_changes")
+		for _, add := range []func(n string) []string{
+			func(n string) []string { return []string{publish(n)} },
+			func(n string) []string {
+				return []string{publish(n), "UPDATE versions SET status = 'deleted' WHERE version = '" + n + "'"}
+			},
+			func(n string) []string { return []string{fmt.Sprintf(view, n)} },
+		} {
+			db.Fill(t, add("lost")...)
+			lost := read()
+			db.Fill(t, "DELETE FROM versions WHERE version = 'lost'", "DELETE FROM registry_views",
+				"DELETE FROM registry_changes",
+				"INSERT INTO registry_changes SELECT * FROM kept")
+			db.Fill(t, add("other")...)
+			other := read()
+			if lost == other || lost.Removals != 0 && lost.Removals == other.Removals {
+				t.Errorf("the revision after as many other changes is the same: %+v, %+v", lost, other)
 			}
-			publish := func(n string) string { return fmt.Sprintf(version, n, now, document) }
-			changes, end := registryrecords.NewChanges(db.DB,
-				registryrecords.NewServers(db.DB, registryrecords.Config{}))
-			t.Cleanup(end)
-			execute := func(statements ...string) {
-				t.Helper()
-				for _, statement := range statements {
-					if err := db.Execute(t.Context(), statement); err != nil {
-						t.Fatal(err)
-					}
-				}
-			}
-			read := func() registrystore.Revision {
-				t.Helper()
-				r, err := changes.Revision(t.Context())
-				if err != nil {
-					t.Fatal(err)
-				}
-				return r
-			}
-			execute("INSERT INTO servers (name) VALUES ('com.example/a')", publish("0"),
-				"CREATE TABLE kept AS SELECT * FROM registry_changes")
-			for _, add := range []func(n string) []string{
-				func(n string) []string { return []string{publish(n)} },
-				func(n string) []string {
-					return []string{publish(n), "UPDATE versions SET status = 'deleted' WHERE version = '" + n + "'"}
-				},
-				func(n string) []string { return []string{fmt.Sprintf(view, n)} },
-			} {
-				execute(add("lost")...)
-				lost := read()
-				execute("DELETE FROM versions WHERE version = 'lost'", "DELETE FROM registry_views",
-					"DELETE FROM registry_changes",
-					"INSERT INTO registry_changes SELECT * FROM kept")
-				execute(add("other")...)
-				other := read()
-				if lost == other || lost.Removals != 0 && lost.Removals == other.Removals {
-					t.Errorf("the revision after as many other changes is the same: %+v, %+v", lost, other)
-				}
-				execute("DELETE FROM versions WHERE version = 'other'", "DELETE FROM registry_views",
-					"DELETE FROM registry_changes",
-					"INSERT INTO registry_changes SELECT * FROM kept")
-			}
-		})
-	}
+			db.Fill(t, "DELETE FROM versions WHERE version = 'other'", "DELETE FROM registry_views",
+				"DELETE FROM registry_changes",
+				"INSERT INTO registry_changes SELECT * FROM kept")
+		}
+	})
 }

@@ -6,14 +6,13 @@ import (
 
 	"github.com/tollgate-dev/tollgate/core/fault"
 	"github.com/tollgate-dev/tollgate/core/registry"
+	"github.com/tollgate-dev/tollgate/test/must"
 )
 
 func TestFacts(t *testing.T) {
 	at := func(micro int64) time.Time { return time.UnixMicro(micro).UTC() }
 	got, err := parseFacts("com.example/a deprecated 1 -1 2 300000000000000003 7 1.0 é9gone 1 2 3")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	if got.Name.String() != "com.example/a" || got.Version.String() != "1.0 é9" ||
 		got.Status != registry.StatusDeprecated || !got.Latest ||
 		got.StatusMessage != "gone 1 2 3" || !got.StatusChangedAt.Equal(at(-1)) || !got.PublishedAt.Equal(at(2)) ||

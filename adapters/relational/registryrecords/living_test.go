@@ -2,10 +2,11 @@ package registryrecords_test
 
 import (
 	"context"
+	"errors"
 	"regexp"
-	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -13,6 +14,7 @@ import (
 	"github.com/tollgate-dev/tollgate/adapters/relational/relationaltest"
 	"github.com/tollgate-dev/tollgate/core/registry"
 	"github.com/tollgate-dev/tollgate/ports/registrystore"
+	"github.com/tollgate-dev/tollgate/test/must"
 )
 
 // The number of servers of the crowded registry in tests. A fifth of the active ones, which sort
@@ -25,22 +27,36 @@ const (
 // manyDeleted is a server with three active versions and more than a thousand deleted ones.
 const manyDeleted = "org.zebra/deleted"
 
-// crowded has databases in which most servers that sort first are deleted.
-var crowded = relationaltest.NewFilled(func(kind string) []string {
-	statements := insertCrowd(kind, crowdActive, crowdDeleted)
-	at, document, flag := "'2026-01-01T00:00:00Z'::timestamptz + n.i * interval '1 second'", "'{}'", "n.i = 1"
+// insertCrowdWithManyVersions returns the statements that add the crowded registry, in which most
+// servers that sort first are deleted.
+func insertCrowdWithManyVersions(kind string) []string {
+	at, document := wordsOf(kind).at, "'{}'"
 	if kind == relationaltest.SQLite {
-		at, document = "1767225600000000 + n.i * 1000000", "CAST('{}' AS BLOB)"
+		document = "CAST('{}' AS BLOB)"
 	}
-	statements = slices.Insert(statements, 0, "INSERT INTO servers (name) VALUES ('"+manyDeleted+"')",
+	statements := append([]string{
+		"INSERT INTO servers (name) VALUES ('" + manyDeleted + "')",
 		`INSERT INTO versions (name, version, status, status_message, status_changed_at, published_at, updated_at, is_latest, document)
-			SELECT '`+manyDeleted+"', CAST(n.i AS text), CASE WHEN n.i > 3 THEN 'deleted' ELSE 'active' END, '', "+
-			strings.Join([]string{at, at, at, flag, document}, ", ")+" FROM "+numbers(kind, 1500))
+			SELECT '` + manyDeleted + "', CAST(n.i AS text), CASE WHEN n.i > 3 THEN 'deleted' ELSE 'active' END, '', " +
+			strings.Join([]string{at, at, at, "n.i = 1", document}, ", ") + " FROM " + numbers(kind, 1500),
+	}, insertCrowd(kind, crowdActive, crowdDeleted)...)
 	if kind == relationaltest.PostgreSQL {
 		statements = append(statements, "VACUUM ANALYZE") // now, and not whenever the server does it
 	}
 	return statements
-})
+}
+
+// TestCrowdedRegistry reads one crowded registry.
+func TestCrowdedRegistry(t *testing.T) {
+	relationaltest.InEach(t, func(t *testing.T, db *relationaltest.Database) {
+		db.Fill(t, insertCrowdWithManyVersions(db.Kind())...)
+		for name, check := range map[string]func(t *testing.T, db *relationaltest.Database){
+			"reads skip deleted rows": skipsDeletedRows, "pages add up": addsPagesUp, "first search": searchesFirst,
+		} {
+			t.Run(name, func(t *testing.T) { check(t, db) })
+		}
+	})
+}
 
 // historyStart is when the first versions of the crowded registry were updated.
 var historyStart = time.Date(2026, time.January, 1, 0, 0, 0, 0, time.UTC)
@@ -57,14 +73,7 @@ type crowdedRead struct {
 
 func crowdedReads(t *testing.T) map[string]crowdedRead {
 	t.Helper()
-	name, err := registry.ParseName(manyDeleted)
-	if err != nil {
-		t.Fatal(err)
-	}
-	one, err := registry.ParseVersion("1.0.0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	name, one := parse(t, registry.ParseName, manyDeleted), parse(t, registry.ParseVersion, "1.0.0")
 	list := func(q registrystore.Query) func(ctx context.Context, s *registryrecords.Servers) (int, error) {
 		q.Limit, q.Bytes = 30, 4<<20
 		return func(ctx context.Context, s *registryrecords.Servers) (int, error) {
@@ -159,30 +168,26 @@ func findLatest(name registry.Name) func(ctx context.Context, s *registryrecords
 	}
 }
 
-// TestReadsSkipDeletedRows checks the plans of all reads of a registry with many deleted versions.
-func TestReadsSkipDeletedRows(t *testing.T) {
-	for kind, open := range crowded.Databases(t) {
-		t.Run(kind, func(t *testing.T) {
-			db := open(t)
-			servers := registryrecords.NewServers(db.DB, registryrecords.Config{})
-			for name, r := range crowdedReads(t) {
-				t.Run(name, func(t *testing.T) {
-					read := func(ctx context.Context) error {
-						n, err := r.read(ctx, servers)
-						if err == nil && n < r.least {
-							t.Errorf("it finds %d records, want %d or more", n, r.least)
-						}
-						return err
-					}
-					if kind == relationaltest.SQLite {
-						requireIndex(t, db, read, r.index)
-						return
-					}
-					requireNoMoreRows(t, db, read, false, r.most)
-					if r.most == 0 { // it is prepared
-						requireNoMoreRows(t, db, read, true, 0)
-					}
-				})
+// skipsDeletedRows checks the plans of all reads of a registry with many deleted versions.
+func skipsDeletedRows(t *testing.T, db *relationaltest.Database) {
+	t.Helper()
+	servers := registryrecords.NewServers(db.DB, registryrecords.Config{})
+	for name, r := range crowdedReads(t) {
+		t.Run(name, func(t *testing.T) {
+			read := func(ctx context.Context) error {
+				n, err := r.read(ctx, servers)
+				if err == nil && n < r.least {
+					t.Errorf("it finds %d records, want %d or more", n, r.least)
+				}
+				return err
+			}
+			if db.Kind() == relationaltest.SQLite {
+				requireIndex(t, db, read, r.index)
+				return
+			}
+			requireNoMoreRows(t, db, read, false, r.most)
+			if r.most == 0 { // it is prepared
+				requireNoMoreRows(t, db, read, true, 0)
 			}
 		})
 	}
@@ -197,9 +202,7 @@ var deletedToo = regexp.MustCompile(`sqlite_autoindex_versions|versions_one_late
 func requireIndex(t *testing.T, db *relationaltest.Database, read func(ctx context.Context) error, index string) {
 	t.Helper()
 	plans, err := db.Plans(t.Context(), read)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	used, by := false, regexp.MustCompile(index)
 	for query, plan := range plans {
 		if wholeTable[relationaltest.SQLite].MatchString(plan) {
@@ -226,16 +229,12 @@ func requireNoMoreRows(
 ) {
 	t.Helper()
 	plans, err := db.Executions(t.Context(), generic, read)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	wasted := 0
 	for _, plan := range plans {
 		for _, found := range wastedRows.FindAllStringSubmatch(plan, -1) {
 			n, err := strconv.Atoi(found[1])
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, err)
 			wasted += n
 		}
 	}
@@ -244,46 +243,60 @@ func requireNoMoreRows(
 	}
 }
 
-// TestPagesOfACrowdedRegistryAddUp reads all pages of searches and of lists of updates, some of
-// which end early, and checks that they have each record once and in order.
-func TestPagesOfACrowdedRegistryAddUp(t *testing.T) {
-	one, err := registry.ParseVersion("1.0.0")
-	if err != nil {
-		t.Fatal(err)
+// addsPagesUp reads all pages of searches and of lists of updates, some of which end early, and
+// checks that they have each record once and in order.
+func addsPagesUp(t *testing.T, db *relationaltest.Database) {
+	t.Helper()
+	early, servers := 0, registryrecords.NewServers(db.DB, registryrecords.Config{})
+	var withDeleted []registry.Record
+	for _, scope := range []registrystore.Query{
+		{}, {Deleted: true}, {LatestOnly: true}, {Version: parse(t, registry.ParseVersion, "1.0.0")},
+	} {
+		all, _ := readAllPages(t, servers, scope)
+		if scope.Deleted {
+			withDeleted = all
+		}
+		for _, search := range []string{"Q", "zz", "jj", "uzz", "org.", manyDeleted} {
+			q := scope
+			q.Search = search
+			got, short := readAllPages(t, servers, q)
+			early += short
+			requireSame(t, q, got, all, func(r registry.Record) bool {
+				return strings.Contains(strings.ToLower(r.Name.String()), strings.ToLower(search))
+			})
+		}
 	}
-	early := 0
-	for kind, open := range crowded.Databases(t) {
-		t.Run(kind, func(t *testing.T) {
-			servers := registryrecords.NewServers(open(t).DB, registryrecords.Config{})
-			var withDeleted []registry.Record
-			for _, scope := range []registrystore.Query{{}, {Deleted: true}, {LatestOnly: true}, {Version: one}} {
-				all, _ := readAllPages(t, servers, scope)
-				if scope.Deleted {
-					withDeleted = all
-				}
-				for _, search := range []string{"Q", "zz", "jj", "uzz", "org.", manyDeleted} {
-					q := scope
-					q.Search = search
-					got, short := readAllPages(t, servers, q)
-					early += short
-					requireSame(t, q, got, all, func(r registry.Record) bool {
-						return strings.Contains(strings.ToLower(r.Name.String()), strings.ToLower(search))
-					})
-				}
-			}
-			for _, i := range []int{crowdActive - 10, crowdDeleted, 100} {
-				q := registrystore.Query{Deleted: true, UpdatedSince: historyStart.Add(time.Duration(i) * time.Second)}
-				got, short := readAllPages(t, servers, q)
-				early += short
-				requireSame(t, q, got, withDeleted, func(r registry.Record) bool {
-					return r.UpdatedAt.After(q.UpdatedSince)
-				})
-			}
-		})
+	for _, i := range []int{crowdActive - 10, crowdDeleted, 100} {
+		q := registrystore.Query{Deleted: true, UpdatedSince: historyStart.Add(time.Duration(i) * time.Second)}
+		got, short := readAllPages(t, servers, q)
+		early += short
+		requireSame(t, q, got, withDeleted, func(r registry.Record) bool { return r.UpdatedAt.After(q.UpdatedSince) })
 	}
 	if early == 0 {
 		t.Error("no page ends early")
 	}
+}
+
+// searchesFirst searches with several callers at once before the names are in memory.
+func searchesFirst(t *testing.T, db *relationaltest.Database) {
+	t.Helper()
+	servers := registryrecords.NewServers(db.DB, registryrecords.Config{})
+	ended, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := servers.List(ended, registrystore.Query{Search: "fuzz-", Limit: 100}); !errors.Is(err,
+		context.Canceled) {
+		t.Errorf("List with a cancelled context returned %v", err)
+	}
+	var all sync.WaitGroup
+	for range 8 {
+		all.Go(func() {
+			p, err := servers.List(t.Context(), registrystore.Query{Search: "fuzz-", Limit: 100})
+			if err != nil || len(p.Records) != 20 || p.More {
+				t.Errorf("the search finds %d records, more: %v, %v; want 20", len(p.Records), p.More, err)
+			}
+		})
+	}
+	all.Wait()
 }
 
 // readAllPages returns the records of all pages, and how many pages ended early.
@@ -293,9 +306,7 @@ func readAllPages(
 	t.Helper()
 	for q.Limit = 1000; ; {
 		p, err := servers.List(t.Context(), q)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		all = append(all, p.Records...)
 		if p.More && len(p.Records) < q.Limit {
 			early++

@@ -13,6 +13,7 @@ import (
 	"github.com/tollgate-dev/tollgate/core/registry"
 	"github.com/tollgate-dev/tollgate/core/registry/event"
 	"github.com/tollgate-dev/tollgate/core/registry/mirror"
+	"github.com/tollgate-dev/tollgate/test/must"
 )
 
 // sqlWords are the parts of statements that the databases write differently.
@@ -52,31 +53,23 @@ func insertBacklog(kind string) []string {
 			"' || n.i, 'published', 'com.example/s' || (n.i % 10000), '1.0.0', " + words.empty + ", '" +
 			state + "', " + words.at + ", 0, " + words.at + ", " + ended + ", '' FROM " + numbers(kind, count)
 	}
-	statements := []string{
+	return []string{
 		`INSERT INTO webhooks (id, url, events, pattern, secret, created_at)
 			SELECT 'w' || n.i, 'https://example.com', 'published', '*', ` + words.empty + ", " + words.at + " FROM " +
 			numbers(kind, 50),
 		deliveries("w1", "delivered", 10_000), deliveries("w2", "dead", 10_000), deliveries("w1", "pending", 100_000),
 		deliveries("w3", "pending", 10),
 	}
-	if kind == relationaltest.PostgreSQL {
-		statements = append(statements, "VACUUM ANALYZE")
-	}
-	return statements
 }
 
 // insertMirrored returns the statements that add what two mirrors have taken: 50,000 servers each,
 // with two versions.
 func insertMirrored(kind string) []string {
 	words := wordsOf(kind)
-	statements := []string{`INSERT INTO mirrored_versions (mirror, name, version, hash, status, message, published_at, review)
+	return []string{`INSERT INTO mirrored_versions (mirror, name, version, hash, status, message, published_at, review)
 		SELECT m.name, 'com.example/s' || (n.i + 100000), v.version, ` + words.hash + ", 'active', '', " + words.at +
 		", '' FROM " + numbers(kind, 50_000) +
 		", (SELECT 'one' AS name UNION ALL SELECT 'two') AS m, (SELECT '1.0.0' AS version UNION ALL SELECT '2.0.0') AS v"}
-	if kind == relationaltest.PostgreSQL {
-		statements = append(statements, "VACUUM ANALYZE")
-	}
-	return statements
 }
 
 var (
@@ -91,10 +84,10 @@ var (
 // checkRowsRead checks that a call reads about the rows that it returns: on SQLite by an index in
 // order, on PostgreSQL at most so many rows in each step, also with a plan for any arguments.
 func checkRowsRead(
-	t *testing.T, db *relationaltest.Database, kind string, most int, call func(ctx context.Context) error,
+	t *testing.T, db *relationaltest.Database, most int, call func(ctx context.Context) error,
 ) {
 	t.Helper()
-	if kind == relationaltest.SQLite {
+	if db.Kind() == relationaltest.SQLite {
 		plans, err := db.Plans(t.Context(), call)
 		if err != nil || len(plans) == 0 {
 			t.Fatalf("%d plans, %v", len(plans), err)
@@ -125,9 +118,7 @@ func mostRows(t *testing.T, plan string) (most int) {
 	t.Helper()
 	number := func(text string) int {
 		n, err := strconv.Atoi(text)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		return n
 	}
 	for _, found := range stepRows.FindAllStringSubmatch(plan, -1) {
@@ -139,82 +130,61 @@ func mostRows(t *testing.T, plan string) (most int) {
 	return most
 }
 
-// TestBacklogsAreReadByIndexes checks that deliveries which are due are found without reading the
+// checkPlansOfBacklogs checks that deliveries which are due are found without reading the
 // others, while 100,000 are pending.
-func TestBacklogsAreReadByIndexes(t *testing.T) {
-	for kind, open := range relationaltest.Databases(t) {
-		t.Run(kind, func(t *testing.T) {
-			db := open(t)
-			for _, statement := range insertBacklog(kind) {
-				if err := db.Execute(t.Context(), statement); err != nil {
-					t.Fatal(err)
+func checkPlansOfBacklogs(t *testing.T, db *relationaltest.Database) {
+	t.Helper()
+	deliveries, now := newStores(db).Deliveries, time.Date(2027, 1, 1, 0, 0, 0, 0, time.UTC)
+	for webhook, count := range map[event.WebhookID]int{"w1": 4, "w2": 0, "w3": 4} {
+		t.Run("due to "+string(webhook), func(t *testing.T) {
+			checkRowsRead(t, db, 50, func(ctx context.Context) error {
+				due, err := deliveries.Due(ctx, webhook, now, 4)
+				if len(due) != count {
+					t.Errorf("Due returned %d deliveries, want %d", len(due), count)
 				}
-			}
-			deliveries, now := newStores(db).Deliveries, time.Date(2027, 1, 1, 0, 0, 0, 0, time.UTC)
-			for webhook, count := range map[event.WebhookID]int{"w1": 4, "w2": 0, "w3": 4} {
-				t.Run("due to "+string(webhook), func(t *testing.T) {
-					checkRowsRead(t, db, kind, 50, func(ctx context.Context) error {
-						due, err := deliveries.Due(ctx, webhook, now, 4)
-						if len(due) != count {
-							t.Errorf("Due returned %d deliveries, want %d", len(due), count)
-						}
-						return err
-					})
-				})
-			}
-			for at, count := range map[time.Time]int{now: 2, now.AddDate(-2, 0, 0): 0} {
-				t.Run("waiting at "+at.Format(time.DateOnly), func(t *testing.T) {
-					checkRowsRead(t, db, kind, 50, func(ctx context.Context) error {
-						waiting, err := deliveries.Waiting(ctx, at)
-						if len(waiting) != count {
-							t.Errorf("Waiting returned %q, want %d webhooks", waiting, count)
-						}
-						return err
-					})
-				})
-			}
+				return err
+			})
+		})
+	}
+	for at, count := range map[time.Time]int{now: 2, now.AddDate(-2, 0, 0): 0} {
+		t.Run("waiting at "+at.Format(time.DateOnly), func(t *testing.T) {
+			checkRowsRead(t, db, 50, func(ctx context.Context) error {
+				waiting, err := deliveries.Waiting(ctx, at)
+				if len(waiting) != count {
+					t.Errorf("Waiting returned %q, want %d webhooks", waiting, count)
+				}
+				return err
+			})
 		})
 	}
 }
 
-// TestMirroredPagesAreReadByIndexes checks that a page of what a mirror has taken is read alone,
+// checkPlansOfMirrored checks that a page of what a mirror has taken is read alone,
 // wherever it begins.
-func TestMirroredPagesAreReadByIndexes(t *testing.T) {
+func checkPlansOfMirrored(t *testing.T, db *relationaltest.Database) {
+	t.Helper()
 	const servers = 100
-	for kind, open := range relationaltest.Databases(t) {
-		t.Run(kind, func(t *testing.T) {
-			db := open(t)
-			for _, statement := range insertMirrored(kind) {
-				if err := db.Execute(t.Context(), statement); err != nil {
-					t.Fatal(err)
-				}
-			}
-			mirrored := newStores(db).Mirrored
-			for _, after := range []string{"", "com.example/s125000", "com.example/s149900"} {
-				t.Run("after "+strings.TrimPrefix(after, "com.example/"), func(t *testing.T) {
-					checkRowsRead(t, db, kind, 3*servers, func(ctx context.Context) error {
-						page, err := mirrored.Page(ctx, "two", after, servers)
-						checkTracked(t, page, 2*servers)
-						return err
-					})
-				})
-			}
-			t.Run("of servers", func(t *testing.T) {
-				names := make([]registry.Name, servers)
-				for i := range names {
-					var err error
-					if names[i], err = registry.ParseName(fmt.Sprintf("com.example/s%d", 100_001+500*i)); err != nil {
-						t.Fatal(err)
-					}
-				}
-				checkRowsRead(t, db, kind, 3*servers, func(ctx context.Context) error {
-					found, err := mirrored.OfServers(ctx, "two", names)
-					checkTracked(t, found, 2*servers)
-					return err
-				})
+	mirrored := newStores(db).Mirrored
+	for _, after := range []string{"", "com.example/s125000", "com.example/s149900"} {
+		t.Run("after "+strings.TrimPrefix(after, "com.example/"), func(t *testing.T) {
+			checkRowsRead(t, db, 3*servers, func(ctx context.Context) error {
+				page, err := mirrored.Page(ctx, "two", after, servers)
+				checkTracked(t, page, 2*servers)
+				return err
 			})
 		})
 	}
+	t.Run("of servers", func(t *testing.T) {
+		names := make([]registry.Name, servers)
+		for i := range names {
+			names[i] = parse(t, registry.ParseName, fmt.Sprintf("com.example/s%d", 100_001+500*i))
+		}
+		checkRowsRead(t, db, 3*servers, func(ctx context.Context) error {
+			found, err := mirrored.OfServers(ctx, "two", names)
+			checkTracked(t, found, 2*servers)
+			return err
+		})
+	})
 }
 
 func checkTracked(t *testing.T, got []mirror.Tracked, want int) {

@@ -11,11 +11,10 @@ import (
 	"github.com/tollgate-dev/tollgate/ports/registrystore"
 )
 
-// reviewed has databases with 10,000 servers with two versions each, and for each of them a pending
+// insertReviews returns the statements that add, for each server of insertServers, a pending
 // replacement, a pending new version, a review that an operator decided and one that a person did.
-var reviewed = relationaltest.NewFilled(func(kind string) []string {
+func insertReviews(kind string) (statements []string) {
 	words := wordsOf(kind)
-	statements := insertServers(kind)
 	for _, r := range []struct{ prefix, version, state, kind, by string }{
 		{"r", "v.version", "pending", "replacement", ""}, {"n", "'3.0.0'", "pending", "new-version", ""},
 		{"o", "'4.0.0'", "approved", "new-version", "operator"}, {"p", "'5.0.0'", "rejected", "new-version", "bea"},
@@ -32,48 +31,41 @@ var reviewed = relationaltest.NewFilled(func(kind string) []string {
 				", '"+r.by+"', "+decided+", '', '' FROM "+numbers(kind, 10_000)+" JOIN versions AS v ON v.name = "+
 				numberedServer+" AND v.version = '1.0.0'")
 	}
-	if kind == relationaltest.PostgreSQL {
-		statements = append(statements, "VACUUM ANALYZE")
-	}
 	return statements
-})
+}
 
-// TestReviewsAreReadByIndexes checks that the documents of a page of reviews, and what operators
+// checkPlansOfReviews checks that the documents of a page of reviews, and what operators
 // have decided, are found without reading the others.
-func TestReviewsAreReadByIndexes(t *testing.T) {
-	for kind, open := range reviewed.Databases(t) {
-		t.Run(kind, func(t *testing.T) {
-			db := open(t)
-			stores := newStores(db)
-			pending := make([]review.Review, registrystore.MaxCompared)
-			for i := range pending {
-				prefix, kind := "r", review.Replacement
-				if i%2 > 0 {
-					prefix, kind = "n", review.NewVersion
-				}
-				pending[i].ID, pending[i].Kind = review.ID(fmt.Sprintf("%s%d", prefix, 400*i+1)), kind
-			}
-			t.Run("compared documents", func(t *testing.T) {
-				checkRowsRead(t, db, kind, 4*registrystore.MaxCompared, func(ctx context.Context) error {
-					documents, err := stores.Reviews.Compared(ctx, pending)
-					for i, d := range documents {
-						if d == nil {
-							t.Errorf("%s is compared with nothing", pending[i].ID)
-						}
-					}
-					return err
-				})
-			})
-			t.Run("decisions of operators", func(t *testing.T) {
-				after := time.Date(2026, 1, 1, 0, 0, 9000, 0, time.UTC)
-				checkRowsRead(t, db, kind, 150, func(ctx context.Context) error {
-					decided, err := stores.Backlog.DecidedByOperator(ctx, after, after.AddDate(1, 0, 0), 100)
-					if len(decided) != 100 {
-						t.Errorf("DecidedByOperator returned %d reviews, want 100", len(decided))
-					}
-					return err
-				})
-			})
-		})
+func checkPlansOfReviews(t *testing.T, db *relationaltest.Database) {
+	t.Helper()
+	stores := newStores(db)
+	pending := make([]review.Review, registrystore.MaxCompared)
+	for i := range pending {
+		prefix, kind := "r", review.Replacement
+		if i%2 > 0 {
+			prefix, kind = "n", review.NewVersion
+		}
+		pending[i].ID, pending[i].Kind = review.ID(fmt.Sprintf("%s%d", prefix, 400*i+1)), kind
 	}
+	t.Run("compared documents", func(t *testing.T) {
+		checkRowsRead(t, db, 4*registrystore.MaxCompared, func(ctx context.Context) error {
+			documents, err := stores.Reviews.Compared(ctx, pending)
+			for i, d := range documents {
+				if d == nil {
+					t.Errorf("%s is compared with nothing", pending[i].ID)
+				}
+			}
+			return err
+		})
+	})
+	t.Run("decisions of operators", func(t *testing.T) {
+		after := time.Date(2026, 1, 1, 0, 0, 9000, 0, time.UTC)
+		checkRowsRead(t, db, 150, func(ctx context.Context) error {
+			decided, err := stores.Backlog.DecidedByOperator(ctx, after, after.AddDate(1, 0, 0), 100)
+			if len(decided) != 100 {
+				t.Errorf("DecidedByOperator returned %d reviews, want 100", len(decided))
+			}
+			return err
+		})
+	})
 }

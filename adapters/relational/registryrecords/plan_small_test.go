@@ -8,6 +8,7 @@ import (
 	"github.com/tollgate-dev/tollgate/adapters/relational/registryrecords"
 	"github.com/tollgate-dev/tollgate/adapters/relational/relationaltest"
 	"github.com/tollgate-dev/tollgate/ports/registrystore"
+	"github.com/tollgate-dev/tollgate/test/must"
 )
 
 // allNames matches a plan of PostgreSQL that computes the parts of all names.
@@ -28,9 +29,7 @@ func TestSearchOfSmallRegistry(t *testing.T) {
 			SELECT name, '1.0.0', 'active', '', now(), now(), now(), true, '{}' FROM servers`,
 		"VACUUM ANALYZE servers", "VACUUM ANALYZE versions",
 	} {
-		if err := db.Execute(t.Context(), statement); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, db.Execute(t.Context(), statement))
 	}
 	servers := registryrecords.NewServers(db.DB, registryrecords.Config{})
 	for _, text := range []string{"jjj", "server-11", "zz"} {

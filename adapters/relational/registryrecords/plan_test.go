@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -12,6 +13,7 @@ import (
 	"github.com/tollgate-dev/tollgate/adapters/relational/relationaltest"
 	"github.com/tollgate-dev/tollgate/core/registry"
 	"github.com/tollgate-dev/tollgate/ports/registrystore"
+	"github.com/tollgate-dev/tollgate/test/must"
 )
 
 // numberedServer is the SQL of the name of server n.i.
@@ -20,25 +22,17 @@ const numberedServer = "'com.example.o' || (n.i * 7919 % 10007) || CASE WHEN n.i
 // insertServers returns the statements that add 10,000 servers with two versions each. One of a
 // hundred servers has "needle" in its name.
 func insertServers(kind string) []string {
-	numbers, at, latest := "generate_series(1, 10000) AS n (i)", "now() - n.i * interval '1 minute'",
-		"v.version = '2.0.0'"
-	name := numberedServer
+	at, document, name, from := "now() - n.i * interval '1 minute'", "'{}'", numberedServer, numbers(kind, 10_000)
 	if kind == relationaltest.SQLite {
-		numbers = "(WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 10000) SELECT i FROM n) AS n"
-		at = "1700000000000000 + n.i * 1000000"
+		at, document = "1700000000000000 + n.i * 1000000", "CAST('{}' AS BLOB)"
 	}
-	statements := []string{
-		"INSERT INTO servers (name) SELECT " + name + " FROM " + numbers,
+	return []string{
+		"INSERT INTO servers (name) SELECT " + name + " FROM " + from,
 		`INSERT INTO versions (name, version, status, status_message, status_changed_at, published_at, updated_at, is_latest, document)
-			SELECT ` + name + `, v.version, 'active', '', ` + at + `, ` + at + publicationOffset(kind) + `, ` + at +
-			`, ` + latest + `, '{}'
-			FROM ` + numbers + `, (SELECT '1.0.0' AS version, 0 AS k UNION ALL SELECT '2.0.0', 1) AS v`,
+			SELECT ` + name + ", v.version, 'active', '', " + at + ", " + at + publicationOffset(kind) + ", " + at +
+			", v.version = '2.0.0', " + document + " FROM " + from +
+			", (SELECT '1.0.0' AS version, 0 AS k UNION ALL SELECT '2.0.0', 1) AS v",
 	}
-	if kind == relationaltest.PostgreSQL {
-		return statements
-	}
-	statements[1] = strings.ReplaceAll(statements[1], "'{}'", "CAST('{}' AS BLOB)")
-	return statements
 }
 
 // publicationOffset returns the difference between the publication times of the versions of a
@@ -53,14 +47,8 @@ func publicationOffset(kind string) string {
 // indexedReads returns the reads that must not read a whole table.
 func indexedReads(t *testing.T) map[string]func(ctx context.Context, s *registryrecords.Servers) error {
 	t.Helper()
-	name, err := registry.ParseName("com.example.o7919/server-1")
-	if err != nil {
-		t.Fatal(err)
-	}
-	version, err := registry.ParseVersion("1.0.0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	name := parse(t, registry.ParseName, "com.example.o7919/server-1")
+	version := parse(t, registry.ParseVersion, "1.0.0")
 	list := func(q registrystore.Query) func(ctx context.Context, s *registryrecords.Servers) error {
 		return func(ctx context.Context, s *registryrecords.Servers) error {
 			found, err := s.List(ctx, q)
@@ -138,11 +126,7 @@ func someNames(t *testing.T, ranges int) []registry.NameRange {
 	t.Helper()
 	all := make([]registry.NameRange, 0, ranges)
 	for i := range ranges {
-		p, err := registry.ParsePattern(fmt.Sprintf("com.example.o%d*", 100+i*900/ranges))
-		if err != nil {
-			t.Fatal(err)
-		}
-		all = append(all, p.Range())
+		all = append(all, parse(t, registry.ParsePattern, fmt.Sprintf("com.example.o%d*", 100+i*900/ranges)).Range())
 	}
 	return all
 }
@@ -154,51 +138,60 @@ var wholeTable = map[string]*regexp.Regexp{
 	relationaltest.SQLite:     regexp.MustCompile(`SCAN (v|versions|servers)\b|AUTOMATIC`),
 }
 
-// TestReadsUseIndexes checks the plans of all queries of the reads.
-func TestReadsUseIndexes(t *testing.T) {
-	for kind, open := range reviewed.Databases(t) {
-		t.Run(kind, func(t *testing.T) {
-			db := open(t)
-			servers := registryrecords.NewServers(db.DB, registryrecords.Config{})
-			for name, read := range indexedReads(t) {
-				plans, err := db.Plans(t.Context(), func(ctx context.Context) error { return read(ctx, servers) })
-				if err != nil || len(plans) == 0 {
-					t.Fatalf("%s: %d plans, %v", name, len(plans), err)
-				}
-				for query, plan := range plans {
-					if wholeTable[kind].MatchString(plan) {
-						t.Errorf("%s reads a whole table:\n%s\n%s", name, query, plan)
-					}
-				}
+// TestPlans checks the plans of reads in one database with many rows of all kinds.
+func TestPlans(t *testing.T) {
+	relationaltest.InEach(t, func(t *testing.T, db *relationaltest.Database) {
+		kind := db.Kind()
+		db.Fill(t, slices.Concat(insertServers(kind), insertReviews(kind), insertBacklog(kind), insertMirrored(kind),
+			insertPolicies(kind), insertQuarantine(kind, 3000))...)
+		if kind == relationaltest.PostgreSQL {
+			db.Fill(t, "VACUUM ANALYZE")
+		}
+		for name, check := range map[string]func(t *testing.T, db *relationaltest.Database){
+			"reads": checkPlansOfReads, "ranges": checkPlansOfRanges, "reviews": checkPlansOfReviews,
+			"backlogs": checkPlansOfBacklogs, "mirrored": checkPlansOfMirrored,
+			"policies": checkPlansOfPolicies, "quarantine": checkPlansOfQuarantine,
+		} {
+			t.Run(name, func(t *testing.T) { check(t, db) })
+		}
+	})
+}
+
+// checkPlansOfReads checks the plans of all queries of the reads.
+func checkPlansOfReads(t *testing.T, db *relationaltest.Database) {
+	t.Helper()
+	servers := registryrecords.NewServers(db.DB, registryrecords.Config{})
+	for name, read := range indexedReads(t) {
+		plans, err := db.Plans(t.Context(), func(ctx context.Context) error { return read(ctx, servers) })
+		if err != nil || len(plans) == 0 {
+			t.Fatalf("%s: %d plans, %v", name, len(plans), err)
+		}
+		for query, plan := range plans {
+			if wholeTable[db.Kind()].MatchString(plan) {
+				t.Errorf("%s reads a whole table:\n%s\n%s", name, query, plan)
 			}
-		})
+		}
 	}
 }
 
-// TestNextRowsOfRange checks that the first rows of one range of names are compared alone, although
+// checkPlansOfRanges checks that the first rows of one range of names are compared alone, although
 // an index would have all rows of the range in the same order.
-func TestNextRowsOfRange(t *testing.T) {
-	for kind, open := range reviewed.Databases(t) {
-		t.Run(kind, func(t *testing.T) {
-			db := open(t)
-			servers, names := registryrecords.NewServers(db.DB, registryrecords.Config{}), someNames(t, 1)
-			names[0].From, names[0].Below = "com.example.o1", "com.example.o9"
-			read := func(ctx context.Context) error {
-				_, err := servers.List(ctx, registrystore.Query{
-					Limit: 30, Names: names, UpdatedSince: time.Now().AddDate(100, 0, 0), Deleted: true,
-				})
-				return err
-			}
-			plans, err := db.Plans(t.Context(), read)
-			if err != nil {
-				t.Fatal(err)
-			}
-			for query := range plans {
-				if strings.Contains(query, "updated_at") && strings.Contains(query, "v.name < 'com.example.o9'") &&
-					!strings.Contains(query, "CASE WHEN v.name") {
-					t.Errorf("it compares the rows of the whole range:\n%s", query)
-				}
-			}
+func checkPlansOfRanges(t *testing.T, db *relationaltest.Database) {
+	t.Helper()
+	servers, names := registryrecords.NewServers(db.DB, registryrecords.Config{}), someNames(t, 1)
+	names[0].From, names[0].Below = "com.example.o1", "com.example.o9"
+	read := func(ctx context.Context) error {
+		_, err := servers.List(ctx, registrystore.Query{
+			Limit: 30, Names: names, UpdatedSince: time.Now().AddDate(100, 0, 0), Deleted: true,
 		})
+		return err
+	}
+	plans, err := db.Plans(t.Context(), read)
+	must.Succeed(t, err)
+	for query := range plans {
+		if strings.Contains(query, "updated_at") && strings.Contains(query, "v.name < 'com.example.o9'") &&
+			!strings.Contains(query, "CASE WHEN v.name") {
+			t.Errorf("it compares the rows of the whole range:\n%s", query)
+		}
 	}
 }

@@ -4,11 +4,11 @@ import (
 	"context"
 	"testing"
 
-	"github.com/tollgate-dev/tollgate/adapters/relational/postgres/postgrestest"
 	"github.com/tollgate-dev/tollgate/adapters/relational/registryrecords"
 	"github.com/tollgate-dev/tollgate/adapters/relational/relationaltest"
 	"github.com/tollgate-dev/tollgate/core/registry"
 	"github.com/tollgate-dev/tollgate/ports/registrystore"
+	"github.com/tollgate-dev/tollgate/test/must"
 )
 
 // BenchmarkReads measures reads of a registry of 2,000 servers and their CPU time in this process,
@@ -18,9 +18,7 @@ import (
 func BenchmarkReads(b *testing.B) {
 	const servers = 2000
 	name, err := registry.ParseName(serverName(servers / 2))
-	if err != nil {
-		b.Fatal(err)
-	}
+	must.Succeed(b, err)
 	list := func(q registrystore.Query) func(ctx context.Context, s *registryrecords.Servers) error {
 		q.Bytes = 4 << 20
 		return func(ctx context.Context, s *registryrecords.Servers) error {
@@ -40,30 +38,17 @@ func BenchmarkReads(b *testing.B) {
 		{"list of 30, latest", list(registrystore.Query{Limit: 30, LatestOnly: true})},
 		{"search", list(registrystore.Query{Limit: 30, Search: "weather"})},
 	}
-	for kind, open := range map[string]func() *relationaltest.Database{
-		relationaltest.SQLite: func() *relationaltest.Database { return relationaltest.NewSQLite(b) },
-		relationaltest.PostgreSQL: func() *relationaltest.Database {
-			return relationaltest.OpenPostgres(b, postgrestest.NewEmpty(b))
-		},
-	} {
-		b.Run(kind, func(b *testing.B) {
-			db := open()
-			if _, err := db.Migrate(b.Context()); err != nil {
-				b.Fatal(err)
-			}
-			fillNames(b, db, kind, servers)
-			store := registryrecords.NewServers(db.DB, registryrecords.Config{})
-			for _, r := range reads {
-				b.Run(r.name, func(b *testing.B) {
-					began := processCPU(b)
-					for b.Loop() {
-						if err := r.read(b.Context(), store); err != nil {
-							b.Fatal(err)
-						}
-					}
-					b.ReportMetric(float64((processCPU(b)-began).Microseconds())/float64(b.N), "cpu-µs/op")
-				})
-			}
-		})
-	}
+	relationaltest.MeasureInEach(b, func(b *testing.B, db *relationaltest.Database) {
+		fillNames(b, db, db.Kind(), servers)
+		store := registryrecords.NewServers(db.DB, registryrecords.Config{})
+		for _, r := range reads {
+			b.Run(r.name, func(b *testing.B) {
+				began := processCPU(b)
+				for b.Loop() {
+					must.Succeed(b, r.read(b.Context(), store))
+				}
+				b.ReportMetric(float64((processCPU(b)-began).Microseconds())/float64(b.N), "cpu-µs/op")
+			})
+		}
+	})
 }

@@ -3,15 +3,16 @@ package registryrecords_test
 import (
 	"flag"
 	"fmt"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
 	"time"
 
-	"github.com/tollgate-dev/tollgate/adapters/relational/postgres/postgrestest"
 	"github.com/tollgate-dev/tollgate/adapters/relational/registryrecords"
 	"github.com/tollgate-dev/tollgate/adapters/relational/relationaltest"
 	"github.com/tollgate-dev/tollgate/ports/registrystore"
+	"github.com/tollgate-dev/tollgate/test/must"
 )
 
 var searchServers = flag.String("search-servers", "500,50000",
@@ -65,16 +66,12 @@ func fillNames(b *testing.B, db *relationaltest.Database, kind string, servers i
 				SELECT n.column1, '1.0.0', 'active', '', ` + strings.Join([]string{at, at, at, flagged, document},
 				", ") + " FROM (VALUES " + values + ") AS n",
 		} {
-			if err := db.Execute(b.Context(), statement); err != nil {
-				b.Fatal(err)
-			}
+			must.Succeed(b, db.Execute(b.Context(), statement))
 		}
 		first = until
 	}
 	if kind == relationaltest.PostgreSQL {
-		if err := db.Execute(b.Context(), "VACUUM ANALYZE"); err != nil {
-			b.Fatal(err)
-		}
+		must.Succeed(b, db.Execute(b.Context(), "VACUUM ANALYZE"))
 	}
 }
 
@@ -82,9 +79,7 @@ func fillNames(b *testing.B, db *relationaltest.Database, kind string, servers i
 func processCPU(b *testing.B) time.Duration {
 	b.Helper()
 	var used syscall.Rusage
-	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &used); err != nil {
-		b.Fatal(err)
-	}
+	must.Succeed(b, syscall.Getrusage(syscall.RUSAGE_SELF, &used))
 	return time.Duration(used.Utime.Nano() + used.Stime.Nano())
 }
 
@@ -119,25 +114,14 @@ func BenchmarkSearch(b *testing.B) {
 // forEachSize runs a benchmark with an empty database of each kind for each number of servers.
 func forEachSize(b *testing.B, run func(b *testing.B, db *relationaltest.Database, kind string, n int)) {
 	b.Helper()
-	for kind, open := range map[string]func() *relationaltest.Database{
-		relationaltest.SQLite: func() *relationaltest.Database { return relationaltest.NewSQLite(b) },
-		relationaltest.PostgreSQL: func() *relationaltest.Database {
-			return relationaltest.OpenPostgres(b, postgrestest.NewEmpty(b))
-		},
-	} {
-		for size := range strings.SplitSeq(*searchServers, ",") {
-			b.Run(kind+"/"+size, func(b *testing.B) {
-				var n int
-				if _, err := fmt.Sscan(size, &n); err != nil {
-					b.Fatal(err)
-				}
-				db := open()
-				if _, err := db.Migrate(b.Context()); err != nil {
-					b.Fatal(err)
-				}
-				run(b, db, kind, n)
+	for size := range strings.SplitSeq(*searchServers, ",") {
+		n, err := strconv.Atoi(size)
+		must.Succeed(b, err)
+		b.Run(size, func(b *testing.B) {
+			relationaltest.MeasureInEach(b, func(b *testing.B, db *relationaltest.Database) {
+				run(b, db, db.Kind(), n)
 			})
-		}
+		})
 	}
 }
 
@@ -145,9 +129,7 @@ func searchRepeatedly(b *testing.B, servers *registryrecords.Servers, text strin
 	b.Helper()
 	q := registrystore.Query{Search: text, Limit: 30, Bytes: 4 << 20}
 	found, err := servers.List(b.Context(), q)
-	if err != nil {
-		b.Fatal(err)
-	}
+	must.Succeed(b, err)
 	began := processCPU(b)
 	for b.Loop() {
 		if _, err := servers.List(b.Context(), q); err != nil {

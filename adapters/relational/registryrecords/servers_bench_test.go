@@ -8,11 +8,11 @@ import (
 	"testing"
 	"time"
 
-	"github.com/tollgate-dev/tollgate/adapters/relational/postgres/postgrestest"
 	"github.com/tollgate-dev/tollgate/adapters/relational/registryrecords"
 	"github.com/tollgate-dev/tollgate/adapters/relational/relationaltest"
 	"github.com/tollgate-dev/tollgate/core/registry"
 	"github.com/tollgate-dev/tollgate/ports/registrystore"
+	"github.com/tollgate-dev/tollgate/test/must"
 )
 
 var (
@@ -62,15 +62,8 @@ func insertCrowd(kind string, living, deleted int) []string {
 
 func crowdedRegistry(b *testing.B, kind string, db *relationaltest.Database) *registryrecords.Servers {
 	b.Helper()
-	if _, err := db.Migrate(b.Context()); err != nil {
-		b.Fatal(err)
-	}
 	began := time.Now()
-	for _, statement := range insertCrowd(kind, *livingServers, *deletedServers) {
-		if err := db.Execute(b.Context(), statement); err != nil {
-			b.Fatal(err)
-		}
-	}
+	db.Fill(b, insertCrowd(kind, *livingServers, *deletedServers)...)
 	b.Logf("filled in %v", time.Since(began))
 	return registryrecords.NewServers(db.DB, registryrecords.Config{})
 }
@@ -83,72 +76,64 @@ const callersAtOnce = 40
 //
 //	go test -run xxx -bench CrowdedRegistry ./adapters/relational/registryrecords
 func BenchmarkCrowdedRegistry(b *testing.B) {
-	for kind, open := range map[string]func() *relationaltest.Database{
-		relationaltest.SQLite: func() *relationaltest.Database { return relationaltest.NewSQLite(b) },
-		relationaltest.PostgreSQL: func() *relationaltest.Database {
-			return relationaltest.OpenPostgres(b, postgrestest.NewEmpty(b))
-		},
-	} {
-		b.Run(kind, func(b *testing.B) {
-			db := open()
-			servers := crowdedRegistry(b, kind, db)
-			for _, c := range []struct {
-				name string
-				registrystore.Query
-			}{
-				{"first page", registrystore.Query{}},
-				{"middle page", registrystore.Query{AfterName: "com.example.o5", AfterVersion: "1"}},
-				{"latest", registrystore.Query{LatestOnly: true}},
-				{"with deleted", registrystore.Query{Deleted: true}},
-				{"view", registrystore.Query{Names: benchRanges(b, "org.example.*")}},
-				{"view, latest", registrystore.Query{Names: benchRanges(b, "org.example.*"), LatestOnly: true}},
-				{"view of 100 prefixes", registrystore.Query{Names: benchRanges(b, manyPrefixes()...)}},
-				{
-					"view that hides", registrystore.Query{
-						Names: benchRanges(b, "org.example.*"), WithoutDeprecated: true,
-					},
+	relationaltest.MeasureInEach(b, func(b *testing.B, db *relationaltest.Database) {
+		servers := crowdedRegistry(b, db.Kind(), db)
+		for _, c := range []struct {
+			name string
+			registrystore.Query
+		}{
+			{"first page", registrystore.Query{}},
+			{"middle page", registrystore.Query{AfterName: "com.example.o5", AfterVersion: "1"}},
+			{"latest", registrystore.Query{LatestOnly: true}},
+			{"with deleted", registrystore.Query{Deleted: true}},
+			{"view", registrystore.Query{Names: benchRanges(b, "org.example.*")}},
+			{"view, latest", registrystore.Query{Names: benchRanges(b, "org.example.*"), LatestOnly: true}},
+			{"view of 100 prefixes", registrystore.Query{Names: benchRanges(b, manyPrefixes()...)}},
+			{
+				"view that hides", registrystore.Query{
+					Names: benchRanges(b, "org.example.*"), WithoutDeprecated: true,
 				},
-				{"view, search zz", registrystore.Query{Names: benchRanges(b, "org.example.*"), Search: "zz"}},
-				{
-					"view, search common", registrystore.Query{
-						Names: benchRanges(b, manyPrefixes()...), Search: "server",
-					},
+			},
+			{"view, search zz", registrystore.Query{Names: benchRanges(b, "org.example.*"), Search: "zz"}},
+			{
+				"view, search common", registrystore.Query{
+					Names: benchRanges(b, manyPrefixes()...), Search: "server",
 				},
-				{"view, updated since", registrystore.Query{
-					Names:        benchRanges(b, manyPrefixes()...),
+			},
+			{"view, updated since", registrystore.Query{
+				Names:        benchRanges(b, manyPrefixes()...),
+				UpdatedSince: historyStart.Add(time.Second * time.Duration(*livingServers*9/10)), Deleted: true,
+			}},
+			{"search q", registrystore.Query{Search: "q"}},
+			{"search zz", registrystore.Query{Search: "zz"}},
+			{"search rare", registrystore.Query{Search: "fuzz-"}},
+			{"search none", registrystore.Query{Search: "jjj"}},
+			{"search common", registrystore.Query{Search: "server"}},
+			{"search late", registrystore.Query{Search: "org."}},
+			{"search with deleted", registrystore.Query{Search: "zz", Deleted: true}},
+			{
+				"updated since", registrystore.Query{
+					UpdatedSince: historyStart.Add(time.Second * time.Duration(*deletedServers-1000)),
+					Deleted:      true,
+				},
+			},
+			{
+				"updated since, late", registrystore.Query{
 					UpdatedSince: historyStart.Add(time.Second * time.Duration(*livingServers*9/10)), Deleted: true,
-				}},
-				{"search q", registrystore.Query{Search: "q"}},
-				{"search zz", registrystore.Query{Search: "zz"}},
-				{"search rare", registrystore.Query{Search: "fuzz-"}},
-				{"search none", registrystore.Query{Search: "jjj"}},
-				{"search common", registrystore.Query{Search: "server"}},
-				{"search late", registrystore.Query{Search: "org."}},
-				{"search with deleted", registrystore.Query{Search: "zz", Deleted: true}},
-				{
-					"updated since", registrystore.Query{
-						UpdatedSince: historyStart.Add(time.Second * time.Duration(*deletedServers-1000)),
-						Deleted:      true,
-					},
+					AfterName: "b",
 				},
-				{
-					"updated since, late", registrystore.Query{
-						UpdatedSince: historyStart.Add(time.Second * time.Duration(*livingServers*9/10)), Deleted: true,
-						AfterName: "b",
-					},
-				},
-			} {
-				c.Limit, c.Bytes = 30, 4<<20
-				for _, callers := range []int{1, callersAtOnce} {
-					b.Run(fmt.Sprintf("%s/%d", c.name, callers), func(b *testing.B) {
-						listRepeatedly(b, servers, c.Query, callers)
-					})
-				}
+			},
+		} {
+			c.Limit, c.Bytes = 30, 4<<20
+			for _, callers := range []int{1, callersAtOnce} {
+				b.Run(fmt.Sprintf("%s/%d", c.name, callers), func(b *testing.B) {
+					listRepeatedly(b, servers, c.Query, callers)
+				})
 			}
-			b.Run("publish a server", func(b *testing.B) { publishRepeatedly(b, db, servers, true) })
-			b.Run("publish a version", func(b *testing.B) { publishRepeatedly(b, db, servers, false) })
-		})
-	}
+		}
+		b.Run("publish a server", func(b *testing.B) { publishRepeatedly(b, db, servers, true) })
+		b.Run("publish a version", func(b *testing.B) { publishRepeatedly(b, db, servers, false) })
+	})
 }
 
 // benchRanges returns the ranges of patterns, which must be in order.
@@ -157,9 +142,7 @@ func benchRanges(b *testing.B, patterns ...string) []registry.NameRange {
 	all := make([]registry.NameRange, 0, len(patterns))
 	for _, s := range patterns {
 		p, err := registry.ParsePattern(s)
-		if err != nil {
-			b.Fatal(err)
-		}
+		must.Succeed(b, err)
 		all = append(all, p.Range())
 	}
 	return all
@@ -208,13 +191,9 @@ func publishRepeatedly(b *testing.B, db *relationaltest.Database, servers *regis
 			server = fmt.Sprintf("com.example.o%d/server-%d", n*7919%100003, at.UnixNano())
 		}
 		name, err := registry.ParseName(server)
-		if err != nil {
-			b.Fatal(err)
-		}
+		must.Succeed(b, err)
 		version, err := registry.ParseVersion(fmt.Sprintf("1.%d.0", at.UnixNano()))
-		if err != nil {
-			b.Fatal(err)
-		}
+		must.Succeed(b, err)
 		change := registrystore.Change{
 			Release: registry.Release{
 				Name: name, Version: version, Status: registry.StatusActive, Latest: serverEach, StatusChangedAt: at,
@@ -228,8 +207,6 @@ func publishRepeatedly(b *testing.B, db *relationaltest.Database, servers *regis
 			}
 			return servers.Save(ctx, []registrystore.Change{change})
 		})
-		if err != nil {
-			b.Fatal(err)
-		}
+		must.Succeed(b, err)
 	}
 }

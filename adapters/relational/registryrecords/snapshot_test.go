@@ -13,6 +13,7 @@ import (
 	"github.com/tollgate-dev/tollgate/core/registry/view"
 	"github.com/tollgate-dev/tollgate/core/registry/viewing"
 	"github.com/tollgate-dev/tollgate/ports/registrystore"
+	"github.com/tollgate-dev/tollgate/test/must"
 )
 
 // turning is a server with three versions, the greatest of which is deprecated and active in turn.
@@ -26,15 +27,11 @@ type turning struct {
 func newTurning(t *testing.T, db *relationaltest.Database) *turning {
 	t.Helper()
 	name, err := registry.ParseName("com.example/a")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	s := &turning{db: db, servers: registryrecords.NewServers(db.DB, registryrecords.Config{}), name: name}
 	for _, text := range []string{"1.0.0", "2.0.0", "3.0.0"} {
 		version, err := registry.ParseVersion(text)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		s.versions = append(s.versions, version)
 	}
 	l := registry.NewLineage(name, nil)
@@ -47,9 +44,7 @@ func newTurning(t *testing.T, db *relationaltest.Database) *turning {
 	for _, r := range l.Changes() {
 		changes = append(changes, registrystore.Change{Release: r, Document: []byte("{}")})
 	}
-	if err := saveLocked(t, db, s.servers, changes...); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, saveLocked(t, db, s.servers, changes...))
 	return s
 }
 
@@ -79,48 +74,42 @@ func (s *turning) turn(ctx context.Context, status registry.Status) error {
 // TestSnapshotDoesNotChange changes a server in the middle of a snapshot, which does not show it,
 // and wants no change within a snapshot.
 func TestSnapshotDoesNotChange(t *testing.T) {
-	for name, open := range relationaltest.Databases(t) {
-		t.Run(name, func(t *testing.T) {
-			s := newTurning(t, open(t))
-			status := func(ctx context.Context) registry.Status {
-				t.Helper()
-				r, err := s.servers.Latest(ctx, s.name, false)
-				if err != nil {
-					t.Fatal(err)
-				}
-				return r.Status
+	relationaltest.InEach(t, func(t *testing.T, db *relationaltest.Database) {
+		s := newTurning(t, db)
+		status := func(ctx context.Context) registry.Status {
+			t.Helper()
+			r, err := s.servers.Latest(ctx, s.name, false)
+			must.Succeed(t, err)
+			return r.Status
+		}
+		err := s.servers.Snapshot(t.Context(), func(ctx context.Context) error {
+			if got := status(ctx); got != registry.StatusActive {
+				t.Errorf("before the change, the version is %s", got)
 			}
-			err := s.servers.Snapshot(t.Context(), func(ctx context.Context) error {
-				if got := status(ctx); got != registry.StatusActive {
-					t.Errorf("before the change, the version is %s", got)
-				}
-				if err := s.turn(t.Context(), registry.StatusDeprecated); err != nil {
-					return err
-				}
-				if got := status(ctx); got != registry.StatusActive {
-					t.Errorf("after the change, a version of the snapshot is %s", got)
-				}
-				found, err := s.servers.Undeprecated(ctx, []registry.Name{s.name})
-				if err != nil || len(found) != 0 {
-					t.Errorf("in the snapshot %d versions are not deprecated beside a deprecated one, %v",
-						len(found), err)
-				}
-				if err := s.turn(ctx, registry.StatusActive); err == nil {
-					t.Error("a snapshot changes the server")
-				}
-				return s.servers.Snapshot(ctx, func(ctx context.Context) error { // joins it
-					_, err := s.servers.List(ctx, registrystore.Query{Limit: 10, Search: "example"})
-					return err
-				})
+			if err := s.turn(t.Context(), registry.StatusDeprecated); err != nil {
+				return err
+			}
+			if got := status(ctx); got != registry.StatusActive {
+				t.Errorf("after the change, a version of the snapshot is %s", got)
+			}
+			found, err := s.servers.Undeprecated(ctx, []registry.Name{s.name})
+			if err != nil || len(found) != 0 {
+				t.Errorf("in the snapshot %d versions are not deprecated beside a deprecated one, %v",
+					len(found), err)
+			}
+			if err := s.turn(ctx, registry.StatusActive); err == nil {
+				t.Error("a snapshot changes the server")
+			}
+			return s.servers.Snapshot(ctx, func(ctx context.Context) error { // joins it
+				_, err := s.servers.List(ctx, registrystore.Query{Limit: 10, Search: "example"})
+				return err
 			})
-			if err != nil {
-				t.Fatal(err)
-			}
-			if got := status(t.Context()); got != registry.StatusDeprecated {
-				t.Errorf("after the snapshot, the version is %s", got)
-			}
 		})
-	}
+		must.Succeed(t, err)
+		if got := status(t.Context()); got != registry.StatusDeprecated {
+			t.Errorf("after the snapshot, the version is %s", got)
+		}
+	})
 }
 
 // readsBesideWrites is the number of reads of each kind next to a writer.
@@ -130,55 +119,51 @@ const readsBesideWrites = 500
 // and active in turn. Exactly one version in each result is the latest (contract C-32).
 func TestViewBesideAWriter(t *testing.T) {
 	v, err := view.New(view.Draft{Name: "team", Deprecated: "hide"})
-	if err != nil {
-		t.Fatal(err)
-	}
-	for name, open := range relationaltest.Databases(t) {
-		t.Run(name, func(t *testing.T) {
-			s := newTurning(t, open(t))
-			reader := viewing.NewReader(s.servers, v)
-			ctx, cancel := context.WithCancel(t.Context())
-			var writer, readers sync.WaitGroup
-			writer.Go(func() {
-				for next := registry.StatusDeprecated; ctx.Err() == nil; {
-					if err := s.turn(ctx, next); err != nil && ctx.Err() == nil {
-						t.Error(err)
+	must.Succeed(t, err)
+	relationaltest.InEach(t, func(t *testing.T, db *relationaltest.Database) {
+		s := newTurning(t, db)
+		reader := viewing.NewReader(s.servers, v)
+		ctx, cancel := context.WithCancel(t.Context())
+		var writer, readers sync.WaitGroup
+		writer.Go(func() {
+			for next := registry.StatusDeprecated; ctx.Err() == nil; {
+				if err := s.turn(ctx, next); err != nil && ctx.Err() == nil {
+					t.Error(err)
+					return
+				}
+				if next == registry.StatusDeprecated {
+					next = registry.StatusActive
+				} else {
+					next = registry.StatusDeprecated
+				}
+			}
+		})
+		for what, read := range map[string]func() (registrystore.Page, error){
+			"Versions": func() (registrystore.Page, error) {
+				return reader.Versions(ctx, registrystore.VersionsQuery{Name: s.name})
+			},
+			"List": func() (registrystore.Page, error) { return reader.List(ctx, registrystore.Query{Limit: 10}) },
+			"List of latest": func() (registrystore.Page, error) {
+				return reader.List(ctx, registrystore.Query{Limit: 10, LatestOnly: true})
+			},
+			"Latest": func() (registrystore.Page, error) {
+				r, err := reader.Latest(ctx, s.name, false)
+				return registrystore.Page{Records: []registry.Record{r}}, err
+			},
+		} {
+			readers.Go(func() {
+				for range readsBesideWrites {
+					p, err := read()
+					latest := slices.DeleteFunc(p.Records, func(r registry.Record) bool { return !r.Latest })
+					if err != nil || len(latest) != 1 {
+						t.Errorf("%s has %d latest versions, %v", what, len(latest), err)
 						return
-					}
-					if next == registry.StatusDeprecated {
-						next = registry.StatusActive
-					} else {
-						next = registry.StatusDeprecated
 					}
 				}
 			})
-			for what, read := range map[string]func() (registrystore.Page, error){
-				"Versions": func() (registrystore.Page, error) {
-					return reader.Versions(ctx, registrystore.VersionsQuery{Name: s.name})
-				},
-				"List": func() (registrystore.Page, error) { return reader.List(ctx, registrystore.Query{Limit: 10}) },
-				"List of latest": func() (registrystore.Page, error) {
-					return reader.List(ctx, registrystore.Query{Limit: 10, LatestOnly: true})
-				},
-				"Latest": func() (registrystore.Page, error) {
-					r, err := reader.Latest(ctx, s.name, false)
-					return registrystore.Page{Records: []registry.Record{r}}, err
-				},
-			} {
-				readers.Go(func() {
-					for range readsBesideWrites {
-						p, err := read()
-						latest := slices.DeleteFunc(p.Records, func(r registry.Record) bool { return !r.Latest })
-						if err != nil || len(latest) != 1 {
-							t.Errorf("%s has %d latest versions, %v", what, len(latest), err)
-							return
-						}
-					}
-				})
-			}
-			readers.Wait()
-			cancel()
-			writer.Wait()
-		})
-	}
+		}
+		readers.Wait()
+		cancel()
+		writer.Wait()
+	})
 }

@@ -2,16 +2,11 @@ package relationaltest
 
 import (
 	"context"
-	"database/sql"
-	"errors"
-	"fmt"
 	"os"
 	"path/filepath"
 	"sync"
 	"testing"
 	"time"
-
-	"github.com/uptrace/bun/driver/pgdriver"
 
 	"github.com/tollgate-dev/tollgate/adapters/relational/postgres/postgrestest"
 	"github.com/tollgate-dev/tollgate/adapters/relational/sqlite"
@@ -20,55 +15,22 @@ import (
 // Databases returns, by kind, functions that open an empty, migrated database: SQLite always,
 // PostgreSQL if TEST_DATABASE_URL names a server whose user may create databases. Each call opens
 // another database.
-func Databases(t *testing.T) map[string]func(t *testing.T) *Database {
+func Databases(t testing.TB) map[string]func(t testing.TB) *Database {
 	t.Helper()
-	return databasesWith(migratedFile, postgrestest.NewMigrated)
-}
-
-// Filled are databases with the same rows. Each is a copy of one that is filled once in a process.
-type Filled struct {
-	file    func() ([]byte, error)
-	address func() (string, error)
-}
-
-// NewFilled returns databases with the rows of statements, which depend on the kind.
-func NewFilled(statements func(kind string) []string) *Filled {
-	return &Filled{
-		file:    sync.OnceValues(func() ([]byte, error) { return filledFile(statements(SQLite)) }),
-		address: sync.OnceValues(func() (string, error) { return filledDatabase(statements(PostgreSQL)) }),
-	}
-}
-
-// Databases returns functions like Databases.
-func (f *Filled) Databases(t *testing.T) map[string]func(t *testing.T) *Database {
-	t.Helper()
-	return databasesWith(f.file, func(t testing.TB) string {
-		t.Helper()
-		original, err := f.address()
-		if err != nil {
-			t.Fatal(err)
-		}
-		return postgrestest.NewCopy(t, original)
-	})
-}
-
-func databasesWith(
-	file func() ([]byte, error), address func(t testing.TB) string,
-) map[string]func(t *testing.T) *Database {
-	all := map[string]func(t *testing.T) *Database{
-		SQLite: func(t *testing.T) *Database {
+	all := map[string]func(t testing.TB) *Database{
+		SQLite: func(t testing.TB) *Database {
 			t.Helper()
 			dir := t.TempDir()
-			writeFile(t, dir, file)
+			WriteMigrated(t, dir)
 			db := OpenSQLite(t, dir)
 			db.Observe(planRecorder{})
 			return db
 		},
 	}
 	if os.Getenv(postgrestest.Variable) != "" {
-		all[PostgreSQL] = func(t *testing.T) *Database {
+		all[PostgreSQL] = func(t testing.TB) *Database {
 			t.Helper()
-			db := OpenPostgres(t, address(t))
+			db := OpenPostgres(t, postgrestest.NewMigrated(t))
 			db.Observe(planRecorder{})
 			return db
 		}
@@ -79,12 +41,7 @@ func databasesWith(
 // WriteMigrated writes an SQLite file that has the current schema into a folder.
 func WriteMigrated(t testing.TB, dir string) {
 	t.Helper()
-	writeFile(t, dir, migratedFile)
-}
-
-func writeFile(t testing.TB, dir string, file func() ([]byte, error)) {
-	t.Helper()
-	content, err := file()
+	content, err := migratedFile()
 	if err == nil {
 		err = os.WriteFile(filepath.Join(dir, sqlite.File), content, 0o600)
 	}
@@ -94,11 +51,8 @@ func writeFile(t testing.TB, dir string, file func() ([]byte, error)) {
 }
 
 // migratedFile returns an SQLite file that has the current schema. It migrates once in a process.
-var migratedFile = sync.OnceValues(func() ([]byte, error) { return filledFile(nil) })
-
-// filledFile returns an SQLite file that has the current schema, and rows.
-func filledFile(statements []string) (file []byte, err error) {
-	dir, err := os.MkdirTemp("", "tollgate-filled-")
+var migratedFile = sync.OnceValues(func() (file []byte, err error) {
+	dir, err := os.MkdirTemp("", "tollgate-migrated-")
 	if err != nil {
 		return nil, err
 	}
@@ -112,33 +66,5 @@ func filledFile(statements []string) (file []byte, err error) {
 	if err != nil {
 		return nil, err
 	}
-	path := filepath.Join(dir, sqlite.File)
-	filling, err := sql.Open("sqlite", path)
-	if err != nil {
-		return nil, err
-	}
-	if err := fill(filling, statements); err != nil { // which moves the log into the file
-		return nil, err
-	}
-	return os.ReadFile(path)
-}
-
-// filledDatabase returns the URL of a database on PostgreSQL that has the current schema, and rows.
-func filledDatabase(statements []string) (address string, err error) {
-	address, err = postgrestest.Create(context.Background())
-	if err != nil {
-		return "", err
-	}
-	return address, fill(
-		sql.OpenDB(pgdriver.NewConnector(pgdriver.WithDSN(address), pgdriver.WithTimeout(time.Hour))), statements)
-}
-
-// fill runs statements and closes the database.
-func fill(db *sql.DB, statements []string) error {
-	for _, statement := range statements {
-		if _, err := db.ExecContext(context.Background(), statement); err != nil {
-			return errors.Join(fmt.Errorf("%s: %w", statement, err), db.Close())
-		}
-	}
-	return db.Close()
-}
+	return os.ReadFile(filepath.Join(dir, sqlite.File))
+})

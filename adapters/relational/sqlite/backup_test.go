@@ -11,6 +11,7 @@ import (
 	"github.com/tollgate-dev/tollgate/adapters/relational/sqlite"
 	"github.com/tollgate-dev/tollgate/core/catalogue"
 	"github.com/tollgate-dev/tollgate/core/fault"
+	"github.com/tollgate-dev/tollgate/test/must"
 )
 
 // TestBackupWhileOthersWrite checks that each backup is a complete database with all changes that
@@ -38,9 +39,7 @@ func TestBackupWhileOthersWrite(t *testing.T) {
 	for n := range 5 {
 		before := <-written
 		restored := filepath.Join(kept, string(rune('a'+n)))
-		if err := os.Mkdir(restored, 0o700); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, os.Mkdir(restored, 0o700))
 		file := filepath.Join(restored, sqlite.File)
 		if size, err := sqlite.WriteBackup(t.Context(), config(dir), file, false); err != nil || size == 0 {
 			t.Fatalf("%d bytes, %v", size, err)
@@ -88,13 +87,9 @@ func TestPresent(t *testing.T) {
 		t.Errorf("the folder: %v", err)
 	}
 	open(t, config(dir))
-	if err := sqlite.Present(config(dir)); err != nil {
-		t.Error(err)
-	}
+	must.Succeed(t, sqlite.Present(config(dir)))
 	file := filepath.Join(t.TempDir(), "file")
-	if err := os.WriteFile(file, nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, os.WriteFile(file, nil, 0o600))
 	if err := sqlite.Present(config(file)); !fault.Is(err, fault.Unavailable) || !strings.Contains(err.Error(), file) {
 		t.Errorf("a folder that is a file: %v", err)
 	}
@@ -106,13 +101,9 @@ func TestBackupIntoItself(t *testing.T) {
 	dir := t.TempDir()
 	open(t, config(dir))
 	link := filepath.Join(t.TempDir(), "link")
-	if err := os.Symlink(filepath.Join(dir, sqlite.File), link); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, os.Symlink(filepath.Join(dir, sqlite.File), link))
 	other := filepath.Join(t.TempDir(), "other")
-	if err := os.WriteFile(other, []byte("kept"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, os.WriteFile(other, []byte("kept"), 0o600))
 	for _, file := range []string{filepath.Join(dir, sqlite.File), filepath.Join(dir, sqlite.File+"-wal"), link} {
 		if _, err := sqlite.WriteBackup(t.Context(), config(dir), file, true); !fault.Is(err, fault.Invalid) ||
 			!strings.Contains(err.Error(), file) {

@@ -17,6 +17,7 @@ import (
 	"github.com/tollgate-dev/tollgate/adapters/relational/sqlite"
 	"github.com/tollgate-dev/tollgate/core/catalogue"
 	"github.com/tollgate-dev/tollgate/core/fault"
+	"github.com/tollgate-dev/tollgate/test/must"
 )
 
 func config(dir string) sqlite.Config {
@@ -26,9 +27,7 @@ func config(dir string) sqlite.Config {
 func open(t *testing.T, c sqlite.Config) *database.DB {
 	t.Helper()
 	db, closeDB, err := sqlite.Open(t.Context(), c)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	t.Cleanup(closeDB)
 	if _, err := db.Migrate(t.Context()); err != nil {
 		t.Fatal(err)
@@ -39,9 +38,7 @@ func open(t *testing.T, c sqlite.Config) *database.DB {
 func TestOtherUsersCannotReadTheFiles(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "made", "here with ? and #%41")
 	db := open(t, config(dir))
-	if err := db.Ping(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, db.Ping(t.Context()))
 	info, err := os.Stat(dir)
 	if err != nil || info.Mode().Perm() != 0o700 {
 		t.Errorf("the folder has the mode %v (%v)", info.Mode(), err)
@@ -61,23 +58,13 @@ func TestOtherUsersCannotReadTheFiles(t *testing.T) {
 func TestFoldersThatCannotBeWritten(t *testing.T) {
 	dir := t.TempDir()
 	file := filepath.Join(dir, "file")
-	if err := os.WriteFile(file, []byte("this is no database, and long enough to be seen as none"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, os.WriteFile(file, []byte("this is no database, and long enough to be seen as none"), 0o600))
 	taken := filepath.Join(dir, "taken")
-	if err := os.MkdirAll(filepath.Join(taken, sqlite.File), 0o700); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, os.MkdirAll(filepath.Join(taken, sqlite.File), 0o700))
 	other := filepath.Join(dir, "other")
-	if err := os.Mkdir(other, 0o700); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Rename(file, filepath.Join(other, sqlite.File)); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(file, nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, os.Mkdir(other, 0o700))
+	must.Succeed(t, os.Rename(file, filepath.Join(other, sqlite.File)))
+	must.Succeed(t, os.WriteFile(file, nil, 0o600))
 	for name, path := range map[string]string{
 		"a file is in the way": file, "a folder is in the way": taken, "the file is no database": other,
 	} {
@@ -139,18 +126,14 @@ func TestALockHeldForLongIsUnavailable(t *testing.T) {
 		}
 		return nil
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	if err := waiter.Remove(t.Context(), catalogue.ListingID); err != nil {
 		t.Errorf("after the lock is gone: %v", err)
 	}
 }
 
 func TestConfigValidate(t *testing.T) {
-	if err := config("x").Validate(); err != nil {
-		t.Error(err)
-	}
+	must.Succeed(t, config("x").Validate())
 	cases := map[string]func(*sqlite.Config){
 		"DATA_DIR": func(c *sqlite.Config) { c.Dir = "" },
 	}
@@ -172,9 +155,7 @@ func TestAccessToTheFile(t *testing.T) {
 	c := sqlite.Config{Dir: t.TempDir(), BusyTimeout: time.Second}
 	for _, mode := range []os.FileMode{0, 0o600, 0o644, 0o666} {
 		if mode != 0 {
-			if err := os.Chmod(filepath.Join(c.Dir, sqlite.File), mode); err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, os.Chmod(filepath.Join(c.Dir, sqlite.File), mode))
 		}
 		_, end, err := sqlite.Open(t.Context(), c)
 		if err == nil {

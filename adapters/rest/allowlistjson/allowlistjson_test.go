@@ -16,6 +16,7 @@ import (
 	"github.com/tollgate-dev/tollgate/adapters/rest/allowlistjson"
 	"github.com/tollgate-dev/tollgate/core/registry"
 	"github.com/tollgate-dev/tollgate/core/registry/allowlist"
+	"github.com/tollgate-dev/tollgate/test/must"
 )
 
 var update = flag.Bool("update", false, "write the golden files")
@@ -24,13 +25,9 @@ var update = flag.Bool("update", false, "write the golden files")
 func newRecord(t testing.TB, name, version, properties string) registry.Record {
 	t.Helper()
 	parsed, err := registry.ParseName(name)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	v, err := registry.ParseVersion(version)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	text := `{"name":"` + name + `","description":"About ` + name + `","version":"` + version + `"` + properties + `}`
 	return registry.Record{Release: registry.Release{Name: parsed, Version: v}, Document: []byte(text)}
 }
@@ -93,17 +90,13 @@ func encode(t *testing.T, f allowlist.Format, listed, deleted []registry.Record)
 		}}, f)
 	slices.SortFunc(listed, func(a, b registry.Record) int { return strings.Compare(a.Name.String(), b.Name.String()) })
 	for _, r := range listed {
-		if err := c.Allow(r); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, c.Allow(r))
 	}
 	for _, r := range deleted {
 		c.Deny(r)
 	}
 	var text bytes.Buffer
-	if err := encoder.Encode(&text, c.Compile(), f); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, encoder.Encode(&text, c.Compile(), f))
 	if !json.Valid(text.Bytes()) {
 		t.Errorf("%s is not JSON: %s", f, text.Bytes())
 	}
@@ -164,13 +157,9 @@ func TestGoldenSnippets(t *testing.T) {
 		var text []byte
 		for _, r := range records {
 			s, err := allowlist.NewSnippet(r, c)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, err)
 			encoded, err := allowlistjson.EncodeSnippet(s)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, err)
 			text = append(text, encoded...)
 		}
 		compareGolden(t, "install-"+string(c), text)
@@ -196,14 +185,10 @@ func compareGolden(t *testing.T, name string, text []byte) {
 	text = append([]byte("# "+sources[name]+"\n"), text...)
 	path := filepath.Join("testdata", name+".golden")
 	if *update {
-		if err := os.WriteFile(path, text, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, os.WriteFile(path, text, 0o600))
 	}
 	want, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	if !bytes.Equal(text, want) {
 		t.Errorf("%s: got\n%s\nwant\n%s", name, text, want)
 	}
@@ -216,13 +201,9 @@ func TestInstallLinks(t *testing.T) {
 		"packageArguments":[{"type":"positional","value":"a b&c=d+e%"}],"environmentVariables":[{"name":"API_KEY","isSecret":true,"isRequired":true}]}`))
 	link := func(c allowlist.Client) string {
 		snippet, err := allowlist.NewSnippet(record, c)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		link, err := allowlistjson.InstallLink(snippet)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		return link
 	}
 	read := func(text string, into any) {
@@ -248,9 +229,7 @@ func TestInstallLinks(t *testing.T) {
 		t.Errorf("the link for VS Code has %s", text)
 	}
 	u, err := url.Parse(link(allowlist.ClientCursor))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	config, err := base64.StdEncoding.DecodeString(u.Query().Get("config"))
 	if u.Scheme != "cursor" || u.Host != "anysphere.cursor-deeplink" || u.Path != "/mcp/install" ||
 		u.Query().Get("name") != "news_feed" || err != nil {

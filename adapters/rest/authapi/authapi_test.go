@@ -34,6 +34,7 @@ import (
 	"github.com/tollgate-dev/tollgate/ports/secrets"
 	"github.com/tollgate-dev/tollgate/ports/throttle"
 	"github.com/tollgate-dev/tollgate/test/fakedb"
+	"github.com/tollgate-dev/tollgate/test/must"
 )
 
 const (
@@ -254,9 +255,7 @@ func (s *service) newUseCases(t *testing.T, db *fakedb.Database) authapi.UseCase
 	at, root := clocktest.NewManual(now), auth.RootSecret(strings.Repeat("r", 32))
 	trail := auditing.New(s.log, at, randomEntropy{})
 	unlimited, err := inprocess.NewThrottle(inprocess.ThrottleConfig{}, nil, at)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	own, err := credentials.New(credentials.Config{
 		Lockout: auth.LockoutPolicy{Threshold: 5, Window: time.Hour, Duration: time.Hour}, Issuer: "Tollgate",
 		ReauthenticationMaxAge: 5 * time.Minute,
@@ -265,9 +264,7 @@ func (s *service) newUseCases(t *testing.T, db *fakedb.Database) authapi.UseCase
 		Links: fakedb.NewLinks(db), Lockouts: fakedb.NewLockouts(db), Transaction: db,
 		Passwords: plainHasher{}, Cache: noCache{}, Trail: trail, Clock: at, Entropy: randomEntropy{}, Root: root,
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	codes, err := stepup.New(authtest.StepUp(), stepup.Ports{
 		Accounts: s.accounts, Sessions: s.sessions, Devices: s.devices, DeviceTokens: fakedb.NewDeviceTokens(db),
 		Challenges:  fakedb.NewChallenges(db),
@@ -275,9 +272,7 @@ func (s *service) newUseCases(t *testing.T, db *fakedb.Database) authapi.UseCase
 		Throttle: unlimited, Cache: noCache{},
 		Trail: trail, Clock: at, Entropy: randomEntropy{}, Root: root,
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	return authapi.UseCases{
 		Access:   access.NewChecker(fakeTokens{}, s.sessions, noCache{}, nil, at),
 		Refusals: auditing.NewRefusals(trail, unlimited), SignIn: s.signInStub,
@@ -297,9 +292,7 @@ func (s *service) addPerson(t *testing.T) {
 	person := auth.Account{
 		ID: otherID, Email: "a@example.com", Phone: "+4915112345678", State: auth.AccountActive, PasswordHash: password,
 	}
-	if err := s.accounts.Create(t.Context(), person); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, s.accounts.Create(t.Context(), person))
 	for _, d := range []auth.Device{{
 		ID: deviceID, UserID: otherID, Identity: "abc", TrustStatus: auth.DeviceTrusted, FirstSeen: seen, LastSeen: now,
 		Type: "desktop", Browser: "Firefox", OS: "Linux", LastIPAddress: netip.MustParseAddr("2001:db8::1"),
@@ -311,9 +304,7 @@ func (s *service) addPerson(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if err := s.sessions.Create(t.Context(), callerSession(auth.FullTrust)); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, s.sessions.Create(t.Context(), callerSession(auth.FullTrust)))
 }
 
 // setLevel sets the trust level of the session of the token "good".
@@ -323,9 +314,7 @@ func (s *service) setLevel(t *testing.T, level auth.TrustLevel) {
 		stored.TrustLevel = level
 		return nil
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 }
 
 type response struct {
@@ -339,21 +328,15 @@ type response struct {
 func (s *service) call(t *testing.T, method, path, body string, headers ...string) response {
 	t.Helper()
 	r, err := http.NewRequestWithContext(t.Context(), method, s.url+path, strings.NewReader(body))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	for i := 0; i < len(headers); i += 2 {
 		r.Header.Add(headers[i], headers[i+1])
 	}
 	got, err := (&http.Client{Transport: &http.Transport{DisableKeepAlives: true}}).Do(r)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	defer got.Body.Close()
 	text, err := io.ReadAll(got.Body)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	return response{got.StatusCode, got.Header, got.Cookies(), string(text)}
 }
 

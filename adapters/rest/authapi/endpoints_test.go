@@ -12,6 +12,7 @@ import (
 	"github.com/tollgate-dev/tollgate/core/audit"
 	"github.com/tollgate-dev/tollgate/core/auth"
 	"github.com/tollgate-dev/tollgate/ports/authstore"
+	"github.com/tollgate-dev/tollgate/test/must"
 )
 
 const goodLogin = `{"email":" A@Example.com ","password":"secret",` +
@@ -84,9 +85,7 @@ func TestCredentials(t *testing.T) {
 		`{"secret":"`+enrolled.Secret+`","otpauthUri":"otpauth://totp/Tollgate:a%40example.com?secret=`+enrolled.Secret+
 			`\u0026issuer=Tollgate\u0026algorithm=SHA1\u0026digits=6\u0026period=30"}`)
 	secret, err := base32.StdEncoding.DecodeString(enrolled.Secret)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	code := auth.TOTPSecret(secret).Code(now.Unix() / 30)
 	a = s.callSignedIn(t, "POST", "/auth/mfa/activate", `{"mfaCode":"`+string(code)+`"}`)
 	var activated struct{ RecoveryCodes []string }
@@ -205,9 +204,7 @@ func TestDevices(t *testing.T) {
 		`{"message":"the device is renamed","device":{"id":"`+otherDevice+`","name":"Laptop"}}`)
 	other := callerSession(auth.FullTrust)
 	other.ID, other.DeviceID = otherID, otherDevice
-	if err := s.sessions.Create(t.Context(), other); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, s.sessions.Create(t.Context(), other))
 	s.callSignedIn(t, "DELETE", "/devices/"+strings.ToUpper(otherDevice), "").expect(t, 200,
 		`{"message":"the device is revoked","sessionsInvalidated":1}`)
 	if d, err := s.devices.Get(t.Context(),
@@ -227,9 +224,7 @@ func TestSessions(t *testing.T) {
 	s.setLevel(t, auth.LimitedTrust)
 	other := callerSession(auth.HighRisk)
 	other.ID, other.IPAddress, other.CreatedAt = otherID, netip.Addr{}, seen.Add(-time.Hour)
-	if err := s.sessions.Create(t.Context(), other); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, s.sessions.Create(t.Context(), other))
 	s.callSignedIn(t, "GET", "/sessions", "").expect(t, 200,
 		`{"sessions":[{"id":"`+someID+
 			`","trustLevel":"LIMITED_TRUST","deviceIdentity":"abc","createdAt":"2027-01-15T07:00:00.000Z",`+
@@ -248,9 +243,7 @@ func TestPagesOfDevicesAndSessions(t *testing.T) {
 		s := serve(t)
 		other := callerSession(auth.HighRisk)
 		other.ID, other.CreatedAt = otherID, seen.Add(-time.Hour)
-		if err := s.sessions.Create(t.Context(), other); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, s.sessions.Create(t.Context(), other))
 		a := s.callSignedIn(t, "GET", "/"+name+"?limit=1&offset=1&limit=", "")
 		first := map[string]string{"devices": otherDevice, "sessions": otherID}[name]
 		if !strings.HasPrefix(a.body, `{"`+name+`":[{"id":"`+first) ||
@@ -276,9 +269,7 @@ func (s *service) record(t *testing.T, events ...audit.Event) {
 	for i := range events {
 		events[i].Subject = otherID
 	}
-	if err := s.log.Append(t.Context(), events...); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, s.log.Append(t.Context(), events...))
 }
 
 func TestAuditLog(t *testing.T) {

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/tollgate-dev/tollgate/core/fault"
+	"github.com/tollgate-dev/tollgate/test/must"
 )
 
 // policyBody is what a body with the members of a policy contains.
@@ -85,9 +86,7 @@ func TestMembersAreRead(t *testing.T) {
 	t.Parallel()
 	p, err := readPolicyBody([]byte(` {"method": "dns", "domain": null, "actions": [ "publish" , "status" ], "other": {"a": [null]},
 		"claims": {"ref": "refs/heads/main", "a b": "ü"}, "expiresAt": "2027-01-01T00:00:00+01:00"} `))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	if p.method != "dns" || p.domain != "" || !slices.Equal(p.actions, []string{"publish", "status"}) ||
 		len(p.claims) != 2 ||
 		p.claims["ref"] != "refs/heads/main" || p.claims["a b"] != "ü" ||
@@ -105,17 +104,13 @@ func TestNullableText(t *testing.T) {
 	t.Parallel()
 	for body, want := range map[string]string{`{}`: "", `{"v":null}`: "", `{"v":"1"}`: "1"} {
 		b, err := Parse([]byte(body), false)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		if got := b.NullableText("v"); got != want || b.Err() != nil {
 			t.Errorf("%s: %q, %v, want %q", body, got, b.Err(), want)
 		}
 	}
 	b, err := Parse([]byte(`{"v":""}`), false)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	if b.NullableText("v"); b.Err() == nil || b.Err().Error() != "v must not be empty" {
 		t.Errorf("an empty text: %v", b.Err())
 	}

@@ -24,6 +24,7 @@ import (
 	"github.com/tollgate-dev/tollgate/ports/counter"
 	"github.com/tollgate-dev/tollgate/ports/methodstore"
 	"github.com/tollgate-dev/tollgate/ports/throttle"
+	"github.com/tollgate-dev/tollgate/test/must"
 )
 
 // stubThrottle allows all requests, or no request if it is over.
@@ -92,9 +93,7 @@ type service struct {
 func (s *service) used(t *testing.T, client string) uint64 {
 	t.Helper()
 	n, err := s.usage.Today(t.Context(), netip.MustParseAddr(client))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	return n
 }
 
@@ -127,9 +126,7 @@ type response struct {
 func (s *service) call(t *testing.T, method, path string, headers ...string) response {
 	t.Helper()
 	r, err := http.NewRequestWithContext(t.Context(), method, s.url+path, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	for i := 0; i < len(headers); i += 2 {
 		if headers[i] == "Host" {
 			r.Host = headers[i+1]
@@ -137,14 +134,10 @@ func (s *service) call(t *testing.T, method, path string, headers ...string) res
 		r.Header.Add(headers[i], headers[i+1])
 	}
 	got, err := (&http.Client{Transport: &http.Transport{DisableKeepAlives: true}}).Do(r)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	defer got.Body.Close()
 	text, err := io.ReadAll(got.Body)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	a := response{got.StatusCode, got.Header, string(text)}
 	if a.header.Get("Cache-Control") != "no-store" || a.header.Get("X-Content-Type-Options") != "nosniff" ||
 		a.header.Get("X-RateLimit-Limit") != "10000" {

@@ -2,6 +2,7 @@ package readcache_test
 
 import (
 	"context"
+	"errors"
 	"strconv"
 	"strings"
 	"sync"
@@ -182,4 +183,37 @@ func text(t *testing.T, c *cache, key string) string {
 		t.Fatalf("Get(%s): %v, stale: %t", key, err, a.Stale)
 	}
 	return string(a.Body.Bytes())
+}
+
+func wantText(t *testing.T, c *cache, key, want string) {
+	t.Helper()
+	if got := text(t, c, key); got != want {
+		t.Errorf("the answer is %s, want %s", got, want)
+	}
+}
+
+func wantError(t *testing.T, c *cache, key string, want error) {
+	t.Helper()
+	if a, err := c.Get(t.Context(), key); !errors.Is(err, want) {
+		t.Errorf("Get(%s) = %+v, %v, want %v", key, a, err, want)
+	}
+}
+
+// wantReads checks how often the answer of a key was made.
+func (s *store) wantReads(t *testing.T, key string, want int) {
+	t.Helper()
+	if n := s.countReads(key); n != want {
+		t.Errorf("the answer of %s was made %d times, want %d", key, n, want)
+	}
+}
+
+// holdFirst makes the first read of an answer wait. The first channel is closed when it has begun,
+// and the test closes the other one.
+func (s *store) holdFirst() (begun, goOn chan struct{}) {
+	begun, goOn = make(chan struct{}), make(chan struct{})
+	s.during = firstOnly(func() {
+		close(begun)
+		<-goOn
+	})
+	return begun, goOn
 }

@@ -46,9 +46,7 @@ func TestGroupsAreMadeOnce(t *testing.T) {
 		if got["g/a"] != `"g/a" `+want || got["g/b"] != `"g/b" `+want {
 			t.Errorf("the answers are %q", got)
 		}
-		if n := s.countReads("g"); n != round+1 {
-			t.Errorf("after round %d the group was made %d times", round, n)
-		}
+		s.wantReads(t, "g", round+1)
 		s.change(true)
 	}
 	_, c = start(t, readcache.Config{}, newClock())
@@ -82,14 +80,7 @@ func TestGroupsAreMadeOneAtATime(t *testing.T) {
 // not get the answers that are being made.
 func TestGroupsAndChanges(t *testing.T) {
 	s, c := start(t, usual, newClock())
-	began, goOn := make(chan struct{}), make(chan struct{})
-	var once sync.Once
-	s.during = func() {
-		once.Do(func() {
-			close(began)
-			<-goOn
-		})
-	}
+	began, goOn := s.holdFirst()
 	first := make(chan string)
 	go func() { first <- getAll(t, c, 1, "g/a")["g/a"] }()
 	<-began
@@ -181,9 +172,7 @@ func TestStaleGroups(t *testing.T) {
 	at.Advance(5 * time.Minute)
 	stale(t, c, "g/a")
 	at.Advance(time.Second)
-	if _, err := c.Get(t.Context(), "g/a"); !errors.Is(err, errAway) {
-		t.Errorf("after more than five minutes: %v", err)
-	}
+	wantError(t, c, "g/a", errAway)
 	stale(t, c, "a")
 	s.set(func(s *store) { s.failure = nil })
 	at.Advance(time.Second)
@@ -191,8 +180,6 @@ func TestStaleGroups(t *testing.T) {
 	s.change(true)
 	s.set(func(s *store) { s.removed, s.failure = append(s.removed, "com.example/x"), errAway })
 	at.Advance(time.Second)
-	if _, err := c.Get(t.Context(), "g/a"); !errors.Is(err, errAway) {
-		t.Errorf("after a version was deleted: %v", err)
-	}
+	wantError(t, c, "g/a", errAway)
 	stale(t, c, "a")
 }

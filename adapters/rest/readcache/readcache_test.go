@@ -19,13 +19,9 @@ import (
 func TestAnswersAreKept(t *testing.T) {
 	s, c := start(t, usual, newClock())
 	for range 3 {
-		if got := text(t, c, "a"); got != `"a" 0` {
-			t.Errorf("the answer is %s", got)
-		}
+		wantText(t, c, "a", `"a" 0`)
 	}
-	if n := s.countReads("a"); n != 1 {
-		t.Errorf("the answer was made %d times", n)
-	}
+	s.wantReads(t, "a", 1)
 }
 
 func TestNothingIsKeptWithoutMemory(t *testing.T) {
@@ -55,13 +51,9 @@ func TestChangesOfOthersAreSeenInASecond(t *testing.T) {
 	text(t, c, "a")
 	s.change(false)
 	at.Advance(time.Second - time.Nanosecond)
-	if got := text(t, c, "a"); got != `"a" 0` {
-		t.Errorf("before a second has passed: %s", got)
-	}
+	wantText(t, c, "a", `"a" 0`)
 	at.Advance(time.Nanosecond)
-	if got := text(t, c, "a"); got != `"a" 1` {
-		t.Errorf("after a second: %s", got)
-	}
+	wantText(t, c, "a", `"a" 1`)
 	s.set(func(s *store) { s.checks = 0 })
 	for range 100 {
 		at.Advance(100 * time.Millisecond)
@@ -78,12 +70,8 @@ func TestNoAnswerIsOlderThanOneBefore(t *testing.T) {
 	s, c := start(t, usual, newClock())
 	text(t, c, "old")
 	s.change(false)
-	if got := text(t, c, "new"); got != `"new" 1` {
-		t.Fatalf("a new answer is %s", got)
-	}
-	if got := text(t, c, "old"); got != `"old" 1` {
-		t.Errorf("after an answer with a change: %s", got)
-	}
+	wantText(t, c, "new", `"new" 1`)
+	wantText(t, c, "old", `"old" 1`)
 }
 
 // TestReadsOfTheRevisionOverlap lets an early read of the revision find a later revision than a
@@ -109,9 +97,7 @@ func TestReadsOfTheRevisionOverlap(t *testing.T) {
 	s.change(false)
 	close(goOn)
 	early.Wait()
-	if got := text(t, c, "old"); got != `"old" 1` {
-		t.Errorf("after a response with the change: %s", got)
-	}
+	wantText(t, c, "old", `"old" 1`)
 }
 
 func TestMissingIsKept(t *testing.T) {
@@ -121,9 +107,7 @@ func TestMissingIsKept(t *testing.T) {
 			t.Errorf("the error is %v", err)
 		}
 	}
-	if n := s.countReads(missingKey); n != 1 {
-		t.Errorf("it was read %d times", n)
-	}
+	s.wantReads(t, missingKey, 1)
 }
 
 func TestFailuresAreNotKept(t *testing.T) {
@@ -134,9 +118,7 @@ func TestFailuresAreNotKept(t *testing.T) {
 		t.Errorf("the error is %v", err)
 	}
 	s.set(func(s *store) { s.failure = nil })
-	if got := text(t, c, "a"); got != `"a" 0` {
-		t.Errorf("afterwards: %s", got)
-	}
+	wantText(t, c, "a", `"a" 0`)
 }
 
 // firstOnly returns a function whose first call calls do. Other calls do not wait for it.
@@ -152,17 +134,11 @@ func firstOnly(do func()) func() {
 // TestOneRequestMakesAnAnswer lets many requests wait for one answer.
 func TestOneRequestMakesAnAnswer(t *testing.T) {
 	s, c := start(t, usual, newClock())
-	begun, goOn := make(chan struct{}), make(chan struct{})
-	s.during = firstOnly(func() {
-		close(begun)
-		<-goOn
-	})
+	begun, goOn := s.holdFirst()
 	var all sync.WaitGroup
 	get := func() {
 		all.Go(func() {
-			if got := text(t, c, "a"); got != `"a" 0` {
-				t.Errorf("the answer is %s", got)
-			}
+			wantText(t, c, "a", `"a" 0`)
 		})
 	}
 	get()
@@ -172,32 +148,22 @@ func TestOneRequestMakesAnAnswer(t *testing.T) {
 	}
 	close(goOn)
 	all.Wait()
-	if n := s.countReads("a"); n != 1 {
-		t.Errorf("the answer was made %d times", n)
-	}
+	s.wantReads(t, "a", 1)
 }
 
 // TestNoRequestWaitsForAnOlderAnswer changes the registry while an answer is made. A request that
 // begins after the change must see it.
 func TestNoRequestWaitsForAnOlderAnswer(t *testing.T) {
 	s, c := start(t, usual, newClock())
-	begun, goOn := make(chan struct{}), make(chan struct{})
-	s.during = firstOnly(func() {
-		close(begun)
-		<-goOn
-	})
+	begun, goOn := s.holdFirst()
 	var first sync.WaitGroup
 	first.Go(func() { text(t, c, "a") })
 	<-begun
 	s.change(true)
-	if got := text(t, c, "a"); got != `"a" 1` {
-		t.Errorf("a request after the change gets %s", got)
-	}
+	wantText(t, c, "a", `"a" 1`)
 	close(goOn)
 	first.Wait()
-	if got := text(t, c, "a"); got != `"a" 1` {
-		t.Errorf("after the end of the first request: %s", got)
-	}
+	wantText(t, c, "a", `"a" 1`)
 }
 
 // TestStreamsAreNotShared gives each request its own stream.
@@ -258,9 +224,7 @@ func TestUsualAnswersAreRenewed(t *testing.T) {
 		text(t, c, "a")
 		s.change(true)
 		await.Until(t, "the answer is made again", func() bool { return s.countReads("usual") == 2 })
-		if n := s.countReads("a"); n != 1 {
-			t.Errorf("an answer that is not usual was made %d times", n)
-		}
+		s.wantReads(t, "a", 1)
 	})
 }
 
@@ -273,9 +237,7 @@ func TestPanicWhileRenewing(t *testing.T) {
 		s.change(true)
 		await.Until(t, "two renewals that fail", func() bool { return s.countReads("usual") >= 3 })
 		s.set(func(s *store) { s.during = nil })
-		if got := text(t, c, "usual"); got != `"usual" 1` {
-			t.Errorf("afterwards: %s", got)
-		}
+		wantText(t, c, "usual", `"usual" 1`)
 	})
 }
 
@@ -312,9 +274,7 @@ func TestUnreadAnswersAreNotRenewed(t *testing.T) {
 		before = checks()
 		at.Advance(time.Second)
 		await.Until(t, "a round of renewal", func() bool { return checks() > before })
-		if n := s.countReads("usual"); n != 1 {
-			t.Errorf("the answer was made %d times", n)
-		}
+		s.wantReads(t, "usual", 1)
 	})
 }
 

@@ -44,20 +44,14 @@ func TestKeptAnswersWhileTheDatabaseIsAway(t *testing.T) {
 	if body, age := stale(t, c, "a"); body != `"a" 0` || age != time.Minute+500*time.Millisecond {
 		t.Errorf("an answer from before the last change: %s, %v", body, age)
 	}
-	if _, err := c.Get(t.Context(), missingKey); !errors.Is(err, errAway) {
-		t.Errorf("what was missing: %v", err)
-	}
-	if _, err := c.Get(t.Context(), "new"); !errors.Is(err, errAway) {
-		t.Errorf("a read that was not kept: %v", err)
-	}
+	wantError(t, c, missingKey, errAway)
+	wantError(t, c, "new", errAway)
 	if !c.IsStale() {
 		t.Error("it is not stale while the database is away")
 	}
 	at.Advance(usual.StaleMax - time.Minute - time.Millisecond)
 	stale(t, c, "b")
-	if _, err := c.Get(t.Context(), "a"); !errors.Is(err, errAway) {
-		t.Errorf("an answer that is too old: %v", err)
-	}
+	wantError(t, c, "a", errAway)
 	s.set(func(s *store) { s.failure = nil })
 	at.Advance(time.Second)
 	if got := text(t, c, "a"); got != `"a" 1` || c.IsStale() {
@@ -71,9 +65,7 @@ func TestStaleAnswersCanBeTurnedOff(t *testing.T) {
 	text(t, c, "a")
 	s.set(func(s *store) { s.failure = errAway })
 	at.Advance(time.Second)
-	if _, err := c.Get(t.Context(), "a"); !errors.Is(err, errAway) {
-		t.Errorf("the error is %v", err)
-	}
+	wantError(t, c, "a", errAway)
 }
 
 // TestStaleAnswersDoNotGoBack checks that an answer is not sent while the database is away if a
@@ -101,9 +93,7 @@ func TestStaleAnswersDoNotGoBack(t *testing.T) {
 		s.set(func(s *store) { s.failure, s.hint = nil, s.hint+1 })
 		at.Advance(time.Second)
 		text(t, c, "a")
-		if n := s.countReads("a"); n != 2 {
-			t.Errorf("an answer that was not checked counts as current: it was made %d times", n)
-		}
+		s.wantReads(t, "a", 2)
 	})
 	t.Run("too large to be kept", func(t *testing.T) {
 		s, c := start(t, usual, newClock())
@@ -114,17 +104,11 @@ func TestStaleAnswersDoNotGoBack(t *testing.T) {
 			t.Fatalf("a large answer: %+v, %v", a, err)
 		}
 		s.set(func(s *store) { s.failure = errAway })
-		if _, err := c.Get(t.Context(), "a"); !errors.Is(err, errAway) {
-			t.Errorf("the error is %v", err)
-		}
+		wantError(t, c, "a", errAway)
 	})
 	t.Run("made at the same time", func(t *testing.T) {
 		s, c := start(t, usual, newClock())
-		begun, goOn := make(chan struct{}), make(chan struct{})
-		s.during = firstOnly(func() {
-			close(begun)
-			<-goOn
-		})
+		begun, goOn := s.holdFirst()
 		var first sync.WaitGroup
 		first.Go(func() { text(t, c, "a") })
 		<-begun
@@ -133,9 +117,7 @@ func TestStaleAnswersDoNotGoBack(t *testing.T) {
 		close(goOn)
 		first.Wait()
 		s.set(func(s *store) { s.failure, s.hint = errAway, s.hint+1 })
-		if a, err := c.Get(t.Context(), "a"); !errors.Is(err, errAway) {
-			t.Errorf("it is unknown which is older: %s, %v", a.Body.Bytes(), err)
-		}
+		wantError(t, c, "a", errAway)
 	})
 }
 
@@ -151,14 +133,10 @@ func TestRemovedServersAreNotStale(t *testing.T) {
 		s.removed = append(s.removed, "com.example/a")
 		s.failure = errAway
 	})
-	if _, err := c.Get(t.Context(), "com.example/a"); !errors.Is(err, errAway) {
-		t.Errorf("an answer with the removed server: %v", err)
-	}
+	wantError(t, c, "com.example/a", errAway)
 	stale(t, c, "com.example/b")
 	s.set(func(s *store) { s.forgotten = true })
-	if _, err := c.Get(t.Context(), "com.example/b"); !errors.Is(err, errAway) {
-		t.Errorf("while it is unknown what was removed: %v", err)
-	}
+	wantError(t, c, "com.example/b", errAway)
 }
 
 // TestFrozenDatabase checks that requests do not wait for a database that does not answer, except

@@ -24,6 +24,7 @@ import (
 	"github.com/tollgate-dev/tollgate/core/registry/allowlist"
 	"github.com/tollgate-dev/tollgate/ports/registrystore"
 	"github.com/tollgate-dev/tollgate/test/await"
+	"github.com/tollgate-dev/tollgate/test/must"
 )
 
 // bigRegistry has many servers, whose documents it makes when they are read.
@@ -167,18 +168,14 @@ func readAllLists(t *testing.T, servers int) {
 	}
 	all.Wait()
 	status, err := os.ReadFile("/proc/self/status")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	t.Log(string(status))
 }
 
 // abortRequest sends a request and closes the connection at once.
 func abortRequest(t *testing.T, address string) {
 	t.Helper()
-	if err := sendRequest(t, address).Close(); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, sendRequest(t, address).Close())
 }
 
 // sendRequest sends a request over a connection of its own, which it returns.
@@ -186,9 +183,7 @@ func sendRequest(t *testing.T, address string) net.Conn {
 	t.Helper()
 	host, path, _ := strings.Cut(strings.TrimPrefix(address, "http://"), "/")
 	c, err := new(net.Dialer).DialContext(t.Context(), "tcp", host)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	if _, err := fmt.Fprintf(c, "GET /%s HTTP/1.1\r\nHost: %s\r\nConnection: close\r\n\r\n", path, host); err != nil {
 		t.Fatal(err)
 	}
@@ -229,9 +224,7 @@ func TestAbortedAllowLists(t *testing.T) {
 	if _, err := io.Copy(io.Discard, answered); err != nil {
 		t.Fatal(err)
 	}
-	if err := answered.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, answered.Close())
 	before := countBusyGoroutines()
 	for range 40 {
 		abortRequest(t, address+"claude.json")

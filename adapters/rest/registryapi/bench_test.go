@@ -17,6 +17,7 @@ import (
 	"github.com/tollgate-dev/tollgate/ports/authority/authoritytest"
 	"github.com/tollgate-dev/tollgate/ports/clock/clocktest"
 	"github.com/tollgate-dev/tollgate/ports/registrystore"
+	"github.com/tollgate-dev/tollgate/test/must"
 )
 
 // fixedServers returns the same records for every read.
@@ -70,12 +71,8 @@ func BenchmarkKeptReads(b *testing.B) {
 	s := &fixedServers{page: registrystore.Page{Records: []registry.Record{record(b, "com.example/a", "1.0.0")}}}
 	views := newViews(b)
 	v, err := view.New(view.Draft{Name: "some", Access: "people", Groups: []string{"acme/devs"}})
-	if err != nil {
-		b.Fatal(err)
-	}
-	if err := views.Put(b.Context(), v); err != nil {
-		b.Fatal(err)
-	}
+	must.Succeed(b, err)
+	must.Succeed(b, views.Put(b.Context(), v))
 	for name, c := range map[string]struct {
 		private bool
 		place   string

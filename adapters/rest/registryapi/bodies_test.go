@@ -13,6 +13,7 @@ import (
 	"github.com/tollgate-dev/tollgate/adapters/rest/registryapi"
 	"github.com/tollgate-dev/tollgate/core/fault"
 	"github.com/tollgate-dev/tollgate/core/registry"
+	"github.com/tollgate-dev/tollgate/test/must"
 )
 
 // readPaths returns the paths of the three reads below both prefixes.
@@ -118,12 +119,8 @@ func TestLongReadsAreCompressed(t *testing.T) {
 func decompress(t *testing.T, body string) string {
 	t.Helper()
 	z, err := gzip.NewReader(bytes.NewReader([]byte(body)))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	plain, err := io.ReadAll(z)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	return string(plain)
 }

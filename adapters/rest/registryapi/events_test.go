@@ -10,6 +10,7 @@ import (
 	"github.com/tollgate-dev/tollgate/core/registry"
 	"github.com/tollgate-dev/tollgate/core/registry/event"
 	"github.com/tollgate-dev/tollgate/core/registry/review"
+	"github.com/tollgate-dev/tollgate/test/must"
 )
 
 var at = time.Date(2027, 1, 15, 8, 0, 0, 120000, time.FixedZone("", 3600))
@@ -25,13 +26,9 @@ func newRecord(t *testing.T, version string) registry.Record {
 func parse(t *testing.T, text string) (registry.Name, registry.Version) {
 	t.Helper()
 	name, err := registry.ParseName("com.example/a")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	version, err := registry.ParseVersion(text)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	return name, version
 }
 
@@ -42,18 +39,14 @@ func TestData(t *testing.T) {
 	t.Parallel()
 	r := newRecord(t, "1.0.0")
 	q, err := Encoder{}.Quarantined(registry.Quarantined{Name: r.Name, Reason: "<x>", Since: at})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	decided := review.Review{
 		ID: "r", State: review.Rejected, Kind: review.NewServer, SubmittedAt: at, DecidedAt: at, DecidedBy: "u",
 		Comment: "no",
 	}
 	decided.Name, decided.Version, decided.Document = r.Name, r.Version, []byte(`{"a": 1}`)
 	shown, err := Encoder{}.Review(review.Shown{Review: decided})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	for _, c := range []struct {
 		label string
 		got   []byte
@@ -117,13 +110,9 @@ func TestEventKeepsDataByteForByte(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		text := rapid.String().Draw(t, "text")
 		data, err := json.Marshal(map[string]string{"text": text})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		body, err := Encoder{}.Event(event.Event{Time: at, Data: data})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		var read struct{ Data json.RawMessage }
 		if err := json.Unmarshal(body, &read); err != nil || string(read.Data) != string(data) {
 			t.Errorf("data of %s is %s, %v, want %s", body, read.Data, err, data)

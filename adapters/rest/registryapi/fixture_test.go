@@ -22,6 +22,7 @@ import (
 	"github.com/tollgate-dev/tollgate/ports/clock/clocktest"
 	"github.com/tollgate-dev/tollgate/ports/registrystore"
 	"github.com/tollgate-dev/tollgate/test/fakedb"
+	"github.com/tollgate-dev/tollgate/test/must"
 )
 
 // memoryServers are servers in memory. They keep the last query, and fail if err is set.
@@ -52,9 +53,7 @@ func (s *memoryServers) save(t testing.TB, records ...registry.Record) {
 		}
 		return nil
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 }
 
 func (s *memoryServers) List(ctx context.Context, q registrystore.Query) (registrystore.Page, error) {
@@ -99,12 +98,8 @@ func newViews(t testing.TB) *fakedb.Views {
 		},
 	} {
 		v, err := view.New(d)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := views.Put(t.Context(), v); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
+		must.Succeed(t, views.Put(t.Context(), v))
 	}
 	if err := views.AddToken(t.Context(), view.Token{
 		View: "inner", Name: "one", Hash: view.Secret("secret").Hash(),

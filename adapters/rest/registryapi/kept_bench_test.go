@@ -21,6 +21,7 @@ import (
 	"github.com/tollgate-dev/tollgate/adapters/rest/registryapi"
 	"github.com/tollgate-dev/tollgate/adapters/rest/resttest"
 	"github.com/tollgate-dev/tollgate/ports/clock/clocktest"
+	"github.com/tollgate-dev/tollgate/test/must"
 )
 
 // BenchmarkKeptResponses compares reads of kept responses, through the whole listener but without
@@ -47,9 +48,7 @@ func BenchmarkKeptResponses(b *testing.B) {
 	} {
 		first := clients.send(request, 1)
 		answer, err := http.ReadResponse(bufio.NewReader(bytes.NewReader(first)), nil)
-		if err != nil {
-			b.Fatal(err)
-		}
+		must.Succeed(b, err)
 		b.Run(name+"/service", func(b *testing.B) { clients.measure(b, request) })
 		copies := newMemoryListener()
 		go func() { _ = newCopier(answer).Listener(copies) }() // until the process ends

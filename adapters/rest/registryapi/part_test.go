@@ -10,6 +10,7 @@ import (
 	"github.com/tollgate-dev/tollgate/adapters/rest"
 	"github.com/tollgate-dev/tollgate/adapters/rest/resttest"
 	"github.com/tollgate-dev/tollgate/ports/clock/clocktest"
+	"github.com/tollgate-dev/tollgate/test/must"
 )
 
 var now = time.Date(2027, 1, 15, 8, 0, 0, 123456000, time.UTC)
@@ -27,19 +28,13 @@ func servePart(t *testing.T, p rest.Part) string {
 func expectUncached(t *testing.T, method, url, sent string, status int, body string) {
 	t.Helper()
 	r, err := http.NewRequestWithContext(t.Context(), method, url, strings.NewReader(sent))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	r.Header.Set("Authorization", "Bearer t.o.k")
 	response, err := (&http.Client{Transport: &http.Transport{DisableKeepAlives: true}}).Do(r)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	defer response.Body.Close()
 	text, err := io.ReadAll(response.Body)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	if response.StatusCode != status || string(text) != body {
 		t.Errorf("%s %s %.80s: %d %s, want %d %s", method, url, sent, response.StatusCode, text, status, body)
 	}

@@ -18,6 +18,7 @@ import (
 	"github.com/tollgate-dev/tollgate/ports/authority/authoritytest"
 	"github.com/tollgate-dev/tollgate/ports/clock/clocktest"
 	"github.com/tollgate-dev/tollgate/test/fakedb"
+	"github.com/tollgate-dev/tollgate/test/must"
 )
 
 var madeAt = now.Truncate(time.Second)
@@ -245,13 +246,9 @@ func TestListedPolicies(t *testing.T) {
 		Issuer:  "https://ci.example.com",
 		Subject: "project:*", Claims: map[string]string{"ref": "main"},
 	}, publisher.Rules{Issuers: []string{"https://ci.example.com"}}, madeAt)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	used.ID, used.CreatedAt, used.LastUsedAt = "4f30e8b6-7d1c-4c0e-9c53-0d9f4a1f2b3c", madeAt, madeAt.Add(time.Minute)
-	if err := p.store.Add(t.Context(), used); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, p.store.Add(t.Context(), used))
 	second := strings.NewReplacer(`"expiresAt":"2027-01-15T09:00:00.000000Z",`, "", `"t.o.k"`, `"operator"`,
 		`"3f30`, `"4f30`,
 		`"lastUsedAt":null`, `"lastUsedAt":"2027-01-15T08:01:00.000000Z"`).Replace(policyText)

@@ -16,6 +16,7 @@ import (
 	"github.com/tollgate-dev/tollgate/ports/authority/authoritytest"
 	"github.com/tollgate-dev/tollgate/ports/clock/clocktest"
 	"github.com/tollgate-dev/tollgate/test/fakedb"
+	"github.com/tollgate-dev/tollgate/test/must"
 )
 
 // noActs records no acts.
@@ -32,14 +33,10 @@ func (noNotices) NotifyPublishers(authority.QuarantineNotice) {}
 func newGrants(t *testing.T, db *fakedb.Database, actions ...registry.Action) *fakedb.Grants {
 	t.Helper()
 	pattern, err := registry.ParsePattern("com.example/*")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	grants := fakedb.NewGrants(db)
 	for _, a := range actions {
-		if err := grants.Add(t.Context(), registry.Grant{Holder: "t.o.k", Action: a, Pattern: pattern}); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, grants.Add(t.Context(), registry.Grant{Holder: "t.o.k", Action: a, Pattern: pattern}))
 	}
 	return grants
 }
@@ -115,9 +112,7 @@ func TestListedQuarantine(t *testing.T) {
 		_, err := q.Add(t.Context(), authority.Operator(), quarantining.Draft{
 			Target: quarantining.Target{ServerName: "com.example/a"}, Reason: `it "sends" mail`,
 		})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		expectUncached(t, http.MethodPost, url+path, `{"serverName":"com.example/b","version":"1.0.0+b","reason":"r"}`,
 			200, shownVersion)
 		first := call(t, http.MethodGet, url+path+"?limit=1", "", "Authorization", "Bearer t.o.k")

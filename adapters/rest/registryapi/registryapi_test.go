@@ -27,6 +27,7 @@ import (
 	"github.com/tollgate-dev/tollgate/ports/authority/authoritytest"
 	"github.com/tollgate-dev/tollgate/ports/registrystore"
 	"github.com/tollgate-dev/tollgate/ports/throttle"
+	"github.com/tollgate-dev/tollgate/test/must"
 )
 
 var update = flag.Bool("update", false, "write the golden files")
@@ -128,21 +129,15 @@ type response struct {
 func call(t *testing.T, method, url, body string, headers ...string) response {
 	t.Helper()
 	r, err := http.NewRequestWithContext(t.Context(), method, url, strings.NewReader(body))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	for i := 0; i < len(headers); i += 2 {
 		r.Header.Add(headers[i], headers[i+1])
 	}
 	got, err := (&http.Client{Transport: &http.Transport{DisableKeepAlives: true}}).Do(r)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	defer got.Body.Close()
 	text, err := io.ReadAll(got.Body)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	return response{got.StatusCode, got.Header, string(text)}
 }
 
@@ -164,14 +159,10 @@ func compareGolden(t *testing.T, name, got string) {
 	t.Helper()
 	path := filepath.Join("testdata", name)
 	if *update {
-		if err := os.WriteFile(path, []byte(got+"\n"), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, os.WriteFile(path, []byte(got+"\n"), 0o644))
 	}
 	want, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	if got+"\n" != string(want) {
 		t.Errorf("%s: got\n%s\nwant\n%s", name, got, want)
 	}
@@ -183,13 +174,9 @@ func compareGolden(t *testing.T, name, got string) {
 func record(t testing.TB, name, version string) registry.Record {
 	t.Helper()
 	n, err := registry.ParseName(name)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	v, err := registry.ParseVersion(version)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	at := time.Date(2026, 11, 21, 9, 30, 0, 120_000_000, time.FixedZone("", 3600))
 	return registry.Record{
 		Release: registry.Release{
@@ -334,13 +321,9 @@ func TestSlashes(t *testing.T) {
 	} {
 		for _, method := range []string{http.MethodGet, http.MethodHead, http.MethodPost} {
 			r, err := http.NewRequestWithContext(t.Context(), method, url+path, nil)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, err)
 			got, err := client.Do(r)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, err)
 			_ = got.Body.Close()
 			location, status := want, http.StatusPermanentRedirect
 			if method == http.MethodPost {

@@ -21,6 +21,7 @@ import (
 	"github.com/tollgate-dev/tollgate/adapters/rest/responsebody"
 	"github.com/tollgate-dev/tollgate/core/registry"
 	"github.com/tollgate-dev/tollgate/ports/registrystore"
+	"github.com/tollgate-dev/tollgate/test/must"
 )
 
 const longPath = "/v0.1/servers/com.example%2Fserver/versions"
@@ -177,21 +178,15 @@ func readRaw(t *testing.T, url, method, protocol string) (header, body string) {
 	t.Helper()
 	address, _, _ := strings.Cut(strings.TrimPrefix(url, "http://"), "/")
 	c, err := new(net.Dialer).DialContext(t.Context(), "tcp", address)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	defer c.Close()
-	if err := c.SetDeadline(time.Now().Add(20 * time.Second)); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, c.SetDeadline(time.Now().Add(20*time.Second)))
 	if _, err := io.WriteString(c,
 		method+" "+longPath+" "+protocol+"\r\nHost: x\r\nAccept-Encoding: gzip\r\n\r\n"); err != nil {
 		t.Fatal(err)
 	}
 	got, err := io.ReadAll(c)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	header, body, _ = strings.Cut(string(got), "\r\n\r\n")
 	return header, body
 }
@@ -229,14 +224,10 @@ func TestInterruptedLongHistory(t *testing.T) {
 		url := d.serveBounded(t, logrus.NewEntry(log), roomForOne)
 		d.before = func() error { return errors.New("the store is unavailable") }
 		r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, url, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		r.Header.Set("Accept-Encoding", coding)
 		response, err := http.DefaultTransport.RoundTrip(r)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		n, err := io.Copy(io.Discard, response.Body)
 		_ = response.Body.Close() // all of it was read
 		if response.StatusCode != 200 || !errors.Is(err, io.ErrUnexpectedEOF) {

@@ -17,6 +17,7 @@ import (
 	"github.com/tollgate-dev/tollgate/adapters/internal/packed"
 	"github.com/tollgate-dev/tollgate/adapters/rest/responsebody"
 	"github.com/tollgate-dev/tollgate/core/fault"
+	"github.com/tollgate-dev/tollgate/test/must"
 )
 
 var (
@@ -53,27 +54,19 @@ func call(t *testing.T, method, path string, headers ...string) response {
 		r.Header.Add(headers[i], headers[i+1])
 	}
 	got, err := sharedApp().Test(r, -1)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	defer got.Body.Close()
 	raw, err := io.ReadAll(got.Body)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	a := response{status: got.StatusCode, header: map[string]string{}, body: string(raw), raw: len(raw)}
 	for name := range got.Header {
 		a.header[name] = got.Header.Get(name)
 	}
 	if len(raw) > 0 && a.header["Content-Encoding"] == "gzip" {
 		z, err := gzip.NewReader(bytes.NewReader(raw))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		plain, err := io.ReadAll(z)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		a.body = string(plain)
 	}
 	return a
@@ -216,9 +209,7 @@ func FuzzHeaders(f *testing.F) {
 		defer app.ReleaseCtx(c)
 		c.Request().Header.Set("Accept-Encoding", coding)
 		c.Request().Header.Set("If-None-Match", tags)
-		if err := fixed.Send(c); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, fixed.Send(c))
 		compressed := string(c.Response().Header.Peek("Content-Encoding")) == "gzip"
 		if compressed && !strings.ContainsAny(strings.ToLower(coding), "*z") {
 			t.Errorf("%q is read as accepting gzip", coding)
@@ -293,13 +284,9 @@ func TestPackedBodies(t *testing.T) {
 			t.Fatal(err)
 		}
 		pack, err := to.Close()
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		body, err := responsebody.NewPacked("text/plain", pack, "Cache-Control", "public, max-age=60", "X-More", "1")
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		plain := responsebody.NewShared("text/plain", []byte(text), "Cache-Control", "public, max-age=60",
 			"X-More", "1")
 		app.Get(path, func(c *fiber.Ctx) error { return sender.Send(c, body) })

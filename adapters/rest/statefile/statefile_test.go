@@ -14,14 +14,13 @@ import (
 	"github.com/tollgate-dev/tollgate/core/fault"
 	"github.com/tollgate-dev/tollgate/core/jsonvalue"
 	"github.com/tollgate-dev/tollgate/core/registry/declaring"
+	"github.com/tollgate-dev/tollgate/test/must"
 )
 
 func read(t *testing.T, text string, asYAML bool) declaring.Node {
 	t.Helper()
 	n, err := statefile.Read([]byte(text), "", asYAML)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	return n
 }
 
@@ -101,9 +100,7 @@ func TestResolve(t *testing.T) {
 		return nil, fs.ErrNotExist
 	}
 	n := read(t, `{"w": [{"secret": {"env": "SECRET"}}, {"secret": {"file": "key"}}], "claims": {"env": "SECRET"}}`, false)
-	if err := statefile.Resolve(&n, getenv, readFile); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, statefile.Resolve(&n, getenv, readFile))
 	want := `{"claims":{"env":"SECRET"},"w":[{"secret":"s1"},{"secret":"s2"}]}`
 	if got := jsonOf(&n); got != want {
 		t.Errorf("got %s, want %s", got, want)

@@ -18,6 +18,7 @@ import (
 	"github.com/tollgate-dev/tollgate/adapters/tollgateclient"
 	"github.com/tollgate-dev/tollgate/adapters/tollgateclient/credentialfile"
 	"github.com/tollgate-dev/tollgate/core/fault"
+	"github.com/tollgate-dev/tollgate/test/must"
 )
 
 // service imitates the renewals and sessions of the real service: an access token is valid until
@@ -125,18 +126,14 @@ func (s *service) signedIn(t *testing.T, left time.Duration) (*Account, *credent
 	session := tollgateclient.SignedIn{
 		Tokens: tollgateclient.Tokens{Access: "access1", Refresh: "refresh1", ExpiresIn: left},
 	}
-	if err := a.KeepSession(t.Context(), session, false); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, a.KeepSession(t.Context(), session, false))
 	return a, file
 }
 
 func (s *service) account(t *testing.T, file *credentialfile.File) *Account {
 	t.Helper()
 	c, err := tollgateclient.New(tollgateclient.Config{URL: s.URL})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	return New(file, c, "ada@example.com")
 }
 
@@ -176,9 +173,7 @@ func TestRenewal(t *testing.T) {
 				}
 			}
 			for range 3 {
-				if err := getSession(t.Context(), a); err != nil {
-					t.Fatal(err)
-				}
+				must.Succeed(t, getSession(t.Context(), a))
 			}
 			if got, _ := s.counts(); got != c.renewals {
 				t.Errorf("%d renewals, want %d", got, c.renewals)
@@ -200,9 +195,7 @@ func TestTwoProcesses(t *testing.T) {
 	s.expected.Add(processes)
 	s.update(func() { s.onRefresh = func(http.ResponseWriter) bool { s.expected.Wait(); return false } })
 	self, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	var all sync.WaitGroup
 	for range processes {
 		all.Go(func() {
@@ -223,13 +216,9 @@ func getSessionAsProcess(t *testing.T, url string) {
 	t.Helper()
 	s := &service{Server: &httptest.Server{URL: url}} // the parent runs it
 	resp, err := http.Get(url + "/start")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	resp.Body.Close()
-	if err := getSession(t.Context(), s.account(t, credentialfile.New(os.Getenv("ACCOUNT_TEST_FILE")))); err != nil {
-		t.Error(err)
-	}
+	must.Succeed(t, getSession(t.Context(), s.account(t, credentialfile.New(os.Getenv("ACCOUNT_TEST_FILE")))))
 }
 
 // TestLostResponse checks that a refresh token is never sent again if it is unknown whether the
@@ -268,9 +257,7 @@ func TestRenewedLater(t *testing.T) {
 	gone := httptest.NewServer(nil)
 	gone.Close()
 	move := func(url string) {
-		if err := file.Update(t.Context(), func(c *credentialfile.Contents) { c.SignIn.URL = url }); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, file.Update(t.Context(), func(c *credentialfile.Contents) { c.SignIn.URL = url }))
 	}
 	move(gone.URL)
 	s.URL = gone.URL
@@ -376,16 +363,12 @@ func TestSecondLogin(t *testing.T) {
 		Tokens: tollgateclient.Tokens{Access: "access9", Refresh: "refresh9", ExpiresIn: time.Hour},
 	}
 	elsewhere := newService(t)
-	if err := elsewhere.account(t, file).KeepSession(t.Context(), next, false); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, elsewhere.account(t, file).KeepSession(t.Context(), next, false))
 	if _, ended := s.counts(); ended {
 		t.Error("a login at another service ended the session")
 	}
 	a, _ := s.signedIn(t, time.Hour)
-	if err := a.KeepSession(t.Context(), next, false); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, a.KeepSession(t.Context(), next, false))
 	if _, ended := s.counts(); !ended {
 		t.Error("the previous session is still active")
 	}

@@ -8,6 +8,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/tollgate-dev/tollgate/test/must"
 )
 
 func TestRoundTrip(t *testing.T) {
@@ -24,9 +26,7 @@ func TestRoundTrip(t *testing.T) {
 		},
 		DeviceTokens: []DeviceToken{{"u", "e", "t"}},
 	}
-	if err := f.Update(t.Context(), func(c *Contents) { *c = want }); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, f.Update(t.Context(), func(c *Contents) { *c = want }))
 	if got, err := f.Read(); err != nil || !reflect.DeepEqual(got, want) {
 		t.Errorf("read %+v, %v", got, err)
 	}
@@ -51,9 +51,7 @@ func TestUnusableFiles(t *testing.T) {
 		"a folder":           func(path string) error { return os.Mkdir(path, 0o700) },
 	} {
 		f := New(filepath.Join(t.TempDir(), "credentials.json"))
-		if err := spoil(f.Path()); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, spoil(f.Path()))
 		if _, err := f.Read(); err == nil || !strings.Contains(err.Error(), f.Path()) {
 			t.Errorf("%s: %v", name, err)
 		}

@@ -1,7 +1,9 @@
 package countertest
 
 import (
+	"context"
 	"fmt"
+	"sync"
 	"sync/atomic"
 	"testing"
 
@@ -72,6 +74,71 @@ func LosesResponses(t *testing.T, s Lossy) {
 			}
 		})
 	}
+}
+
+// Freezing is a client of a server that can stop to answer without ending its connections.
+type Freezing struct {
+	Store     counter.Store
+	Connected func() bool // reports whether the store has a connection that answers
+	Freeze    func()
+	Thaw      func()
+}
+
+// StopsAnswering tests that calls fail while the server does not answer, and count afterwards.
+func StopsAnswering(t *testing.T, s Freezing) {
+	t.Helper()
+	s.awaitCount(t)
+	s.Freeze()
+	for range 30 {
+		if err := s.count(t.Context()); !fault.Is(err, fault.Unavailable) {
+			t.Fatalf("while it does not answer: %v, want fault.Unavailable", err)
+		}
+	}
+	if s.Connected() {
+		t.Error("Connected is true after 30 calls without an answer")
+	}
+	if err := s.Store.Ping(t.Context()); !fault.Is(err, fault.Unavailable) {
+		t.Errorf("Ping: %v, want fault.Unavailable", err)
+	}
+	s.Thaw()
+	s.awaitCount(t)
+	await.Until(t, "a connection", s.Connected)
+}
+
+// Overflows tests that all of so many parallel calls fail while the server does not answer. They
+// must be more than the client has room for.
+func Overflows(t *testing.T, s Freezing, calls int) {
+	t.Helper()
+	s.awaitCount(t)
+	s.Freeze()
+	ctx, cancel := context.WithTimeout(t.Context(), await.Timeout)
+	defer cancel()
+	var all sync.WaitGroup
+	for range calls {
+		all.Go(func() {
+			if err := s.count(ctx); !fault.Is(err, fault.Unavailable) {
+				t.Errorf("%v, want fault.Unavailable", err)
+			}
+		})
+	}
+	all.Wait()
+	if ctx.Err() != nil {
+		t.Errorf("calls without an answer took longer than %v", await.Timeout)
+	}
+	if s.Connected() {
+		t.Error("Connected is true after calls without an answer")
+	}
+	s.Thaw()
+	s.awaitCount(t)
+}
+
+func (s Freezing) count(ctx context.Context) error {
+	return s.Store.Count(ctx, []counter.Hit{hit("k", 1, noLimit)}, make([]counter.Result, 1), counter.Each)
+}
+
+func (s Freezing) awaitCount(t *testing.T) {
+	t.Helper()
+	await.Until(t, "a counted hit", func() bool { return s.count(t.Context()) == nil })
 }
 
 // BenchmarkAdd measures one hit of a fixed window a call, by many callers, over a few hundred

@@ -285,7 +285,7 @@ func parallelRevisions(t *testing.T, o openedChanges) {
 			}
 		})
 	}
-	for n := range 150 {
+	for n := range 60 {
 		by := []opened{o.own, o.other}[n%2]
 		before := o.revision(t)
 		if err := by.save(t.Context(), published(release(t, "com.example/a", strconv.Itoa(n)+".0.0", n))); err != nil {

@@ -36,22 +36,6 @@ func RunServers(t *testing.T, open func(t *testing.T) ServerStores) {
 		"deleted versions are returned only if they are requested":  hidesDeleted,
 		"a call with a cancelled context fails":                     refusesEndedContext,
 
-		"a page begins after the version that its cursor names":                       beginsAfterCursor,
-		"pages list every version once":                                               readsPages,
-		"versions are listed in the order of their bytes":                             listsInByteOrder,
-		"a search finds names that contain the text":                                  findsByText,
-		"a filter by time returns versions that changed since then":                   listsUpdatedSince,
-		"a filter by version returns that version of each server":                     listsExactVersion,
-		"a filter for latest versions returns one version of each server":             listsLatestOnly,
-		"several filters return only what all of them select":                         combinesFilters,
-		"a filter by a range of names returns the servers in it":                      listsRanges,
-		"a filter by many ranges of names returns the servers in each":                listsManyRanges,
-		"a filter with an empty list of names returns nothing":                        selectsNothingWithoutNames,
-		"deprecated versions can be left out of a list":                               leavesDeprecatedOut,
-		"ranges of names work together with all other filters":                        combinesRangesAndFilters,
-		"of servers whose latest version is deprecated, the other versions are found": findsUndeprecated,
-		"lists follow changes of the status and of the latest version":                followsStatus,
-
 		"a second version with the same number is refused":                         refusesVersionTwice,
 		"a second latest version of a server is refused":                           refusesSecondLatest,
 		"a refused change stores nothing":                                          refusedStoresNothing,
@@ -67,6 +51,34 @@ func RunServers(t *testing.T, open func(t *testing.T) ServerStores) {
 		"one of several parallel documents with the same URL is stored":            claimsURLInParallel,
 		"parallel documents with the same URLs in another order do not deadlock":   claimsURLsWithoutDeadlock,
 	}
+	runParts(t, open, parts)
+	RunLists(t, open)
+}
+
+// RunLists runs the part of RunServers about lists and searches.
+func RunLists(t *testing.T, open func(t *testing.T) ServerStores) {
+	t.Helper()
+	runParts(t, open, map[string]func(t *testing.T, o opened){
+		"a page begins after the version that its cursor names":                       beginsAfterCursor,
+		"pages list every version once":                                               readsPages,
+		"versions are listed in the order of their bytes":                             listsInByteOrder,
+		"a search finds names that contain the text":                                  findsByText,
+		"a filter by time returns versions that changed since then":                   listsUpdatedSince,
+		"a filter by version returns that version of each server":                     listsExactVersion,
+		"a filter for latest versions returns one version of each server":             listsLatestOnly,
+		"several filters return only what all of them select":                         combinesFilters,
+		"a filter by a range of names returns the servers in it":                      listsRanges,
+		"a filter by many ranges of names returns the servers in each":                listsManyRanges,
+		"a filter with an empty list of names returns nothing":                        selectsNothingWithoutNames,
+		"deprecated versions can be left out of a list":                               leavesDeprecatedOut,
+		"ranges of names work together with all other filters":                        combinesRangesAndFilters,
+		"of servers whose latest version is deprecated, the other versions are found": findsUndeprecated,
+		"lists follow changes of the status and of the latest version":                followsStatus,
+	})
+}
+
+func runParts(t *testing.T, open func(t *testing.T) ServerStores, parts map[string]func(t *testing.T, o opened)) {
+	t.Helper()
 	for name, part := range parts {
 		t.Run(name, func(t *testing.T) { part(t, opened{open(t)}) })
 	}

@@ -74,7 +74,7 @@ func newDatabase(t testing.TB, create func(s *server, ctx context.Context) (stri
 	return s.url(name)
 }
 
-// NewCopy returns the URL of a new copy of a database that Create made and to which no one is
+// NewCopy returns the URL of a new copy of a database of this package to which no one is
 // connected. The copy is dropped after the test.
 func NewCopy(t testing.TB, original string) (address string) {
 	t.Helper()
@@ -87,8 +87,7 @@ func NewCopy(t testing.TB, original string) (address string) {
 	})
 }
 
-// Create returns the URL of a new database with the current schema, for programs and for the
-// originals of copies. Close drops it.
+// Create returns the URL of a new database with the current schema, for programs. Close drops it.
 func Create(ctx context.Context) (address string, err error) {
 	s, err := connectShared(ctx)
 	if err != nil {

@@ -15,6 +15,7 @@ import (
 	"github.com/uptrace/bun/driver/pgdriver"
 
 	"github.com/tollgate-dev/tollgate/test/await"
+	"github.com/tollgate-dev/tollgate/test/must"
 )
 
 // killed is the environment variable that makes this program the process that TestAbandoned kills.
@@ -62,9 +63,7 @@ func mustConnect(t *testing.T) *server {
 		t.Skip("needs " + Variable)
 	}
 	s, err := connect(t.Context(), address)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	return s
 }
 
@@ -72,18 +71,14 @@ func mustConnect(t *testing.T) *server {
 func mustCreate(t *testing.T, create func(ctx context.Context) (string, error)) string {
 	t.Helper()
 	name, err := create(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	return name
 }
 
 // createNamed creates a database with a name, which is dropped after the test.
 func createNamed(t *testing.T, s *server, name string) {
 	t.Helper()
-	if err := s.execute(t.Context(), "CREATE DATABASE "+name); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, s.execute(t.Context(), "CREATE DATABASE "+name))
 	t.Cleanup(func() {
 		if err := s.execute(context.Background(), "DROP DATABASE IF EXISTS "+name); err != nil {
 			t.Error(err)
@@ -94,10 +89,8 @@ func createNamed(t *testing.T, s *server, name string) {
 // exists reports whether the server has a database.
 func exists(t *testing.T, s *server, name string) (found bool) {
 	t.Helper()
-	if err := s.pool.QueryRowContext(t.Context(), "SELECT EXISTS (SELECT FROM pg_database WHERE datname = $1)", name).
-		Scan(&found); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, s.pool.QueryRowContext(t.Context(), "SELECT EXISTS (SELECT FROM pg_database WHERE datname = $1)", name).
+		Scan(&found))
 	return found
 }
 
@@ -109,9 +102,7 @@ func countMigrations(t *testing.T, s *server, name string) (n int) {
 		Scan(&n); err != nil || n == 0 {
 		return n
 	}
-	if err := db.QueryRowContext(t.Context(), "SELECT count(*) FROM migrations").Scan(&n); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, db.QueryRowContext(t.Context(), "SELECT count(*) FROM migrations").Scan(&n))
 	return n
 }
 
@@ -128,9 +119,7 @@ func TestDatabases(t *testing.T) {
 		t.Errorf("the migrated databases have %d and %d migrations", n, m)
 	}
 	s.drop(first)
-	if err := s.close(); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, s.close())
 	if exists(t, other, empty) || exists(t, other, first) || !exists(t, other, second) {
 		t.Error("the databases after the end of the process are not those of the other process")
 	}
@@ -173,17 +162,11 @@ func killProcess(t *testing.T) (names []string) {
 	cmd := exec.Command(os.Args[0], "-test.run=^$") //nolint:gosec // this program
 	cmd.Env = append(os.Environ(), killed+"=yes")
 	out, err := cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
+	must.Succeed(t, cmd.Start())
 	line, err := bufio.NewReader(out).ReadString('\n')
 	_ = cmd.Process.Kill() // it may have ended by itself
 	_ = cmd.Wait()         // it ends by a signal, which is an error
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	return strings.Fields(line)
 }

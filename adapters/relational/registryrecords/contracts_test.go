@@ -1,0 +1,150 @@
+package registryrecords_test
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/tollgate-dev/tollgate/adapters/relational/registryrecords"
+	"github.com/tollgate-dev/tollgate/adapters/relational/relationaltest"
+	"github.com/tollgate-dev/tollgate/core/registry"
+	"github.com/tollgate-dev/tollgate/ports/registrystore/registrystoretest"
+)
+
+func TestServers(t *testing.T) {
+	relationaltest.RunContract(t, registrystoretest.RunServers, openServers)
+}
+
+// TestListsByIndexes runs the contract tests of lists with searches that always use an index, as those
+// of large registries do.
+func TestListsByIndexes(t *testing.T) {
+	relationaltest.RunContract(t, registrystoretest.RunLists,
+		func(t *testing.T, db *relationaltest.Database) registrystoretest.ServerStores {
+			stores := openServers(t, db)
+			if servers, ok := stores.Reader.(*registryrecords.Servers); ok {
+				servers.AlwaysUseIndexes()
+			}
+			return stores
+		})
+}
+
+// newStores returns the stores of a database.
+func newStores(db *relationaltest.Database) registryrecords.Stores {
+	return registryrecords.NewStores(db.DB, registryrecords.Config{})
+}
+
+func openServers(_ *testing.T, db *relationaltest.Database) registrystoretest.ServerStores {
+	servers := registryrecords.NewServers(db.DB, registryrecords.Config{RemoteURLUnique: true})
+	return registrystoretest.ServerStores{
+		Reader: servers, Writer: servers, Free: registryrecords.NewServers(db.DB, registryrecords.Config{}),
+		Runner: db.DB, Marks: servers,
+	}
+}
+
+func TestChanges(t *testing.T) {
+	relationaltest.RunContract(t, registrystoretest.RunChanges,
+		func(t *testing.T, db *relationaltest.Database) registrystoretest.ChangesStores {
+			other := db.OpenAgain(t)
+			ours, theirs := newStores(db), newStores(other)
+			changes, end := registryrecords.WatchChanges(db.DB, ours)
+			t.Cleanup(end)
+			servers := func(s registryrecords.Stores, db *relationaltest.Database) registrystoretest.ServerStores {
+				return registrystoretest.ServerStores{Reader: s.Reader, Writer: s.Writer, Free: s.Writer, Runner: db.DB}
+			}
+			grants, pattern := 0, parse(t, registry.ParsePattern, "com.example/*")
+			return registrystoretest.ChangesStores{
+				Own: servers(ours, db), Other: servers(theirs, other), OwnViews: ours.Views, OtherViews: theirs.Views,
+				Changes: changes, Alter: func(ctx context.Context) error {
+					grants++
+					return theirs.Grants.Add(ctx, registry.Grant{
+						Holder: registry.Holder(time.Unix(int64(grants), 0).String()), Action: registry.ActionPublish,
+						Pattern: pattern,
+					})
+				},
+			}
+		})
+}
+
+func TestCatalogue(t *testing.T) {
+	relationaltest.RunContract(t, registrystoretest.RunCatalogue,
+		func(_ *testing.T, db *relationaltest.Database) registrystoretest.CatalogueStores {
+			servers := registryrecords.NewServers(db.DB, registryrecords.Config{})
+			return registrystoretest.CatalogueStores{
+				ServerStores: registrystoretest.ServerStores{Reader: servers, Writer: servers, Free: servers, Runner: db.DB},
+				Catalogue:    newStores(db).Catalogue,
+			}
+		})
+}
+
+func TestMirrors(t *testing.T) {
+	relationaltest.RunContract(t, registrystoretest.RunMirrors,
+		func(_ *testing.T, db *relationaltest.Database) registrystoretest.MirrorStores {
+			s := registryrecords.NewStores(db.DB, registryrecords.Config{RemoteURLUnique: true})
+			return registrystoretest.MirrorStores{
+				Mirrors: s.Mirrors, Rereader: s.Rereader, Mirrored: s.Mirrored, Reader: s.Reader, Writer: s.Writer, Runner: db.DB,
+			}
+		})
+}
+
+func TestQuarantine(t *testing.T) {
+	relationaltest.RunContract(t, registrystoretest.RunQuarantine,
+		func(_ *testing.T, db *relationaltest.Database) registrystoretest.QuarantineStores {
+			s := newStores(db)
+			return registrystoretest.QuarantineStores{Quarantine: s.Quarantine, Writer: s.Writer, Runner: db.DB}
+		})
+}
+
+func TestReviews(t *testing.T) {
+	relationaltest.RunContract(t, registrystoretest.RunReviews,
+		func(_ *testing.T, db *relationaltest.Database) registrystoretest.ReviewStores {
+			s := newStores(db)
+			return registrystoretest.ReviewStores{
+				Reviews: s.Reviews, Backlog: s.Backlog, Writer: s.Writer, Rules: s.ReviewRules, Notices: s.ReviewNotices,
+				Runner: db.DB,
+			}
+		})
+}
+
+func TestServices(t *testing.T) {
+	relationaltest.RunContract(t, registrystoretest.RunServices,
+		func(_ *testing.T, db *relationaltest.Database) registrystoretest.ServiceStores {
+			s := newStores(db)
+			return registrystoretest.ServiceStores{Services: s.Services, Grants: s.Grants, Runner: db.DB}
+		})
+}
+
+func TestWebhooks(t *testing.T) {
+	relationaltest.RunContract(t, registrystoretest.RunWebhooks,
+		func(_ *testing.T, db *relationaltest.Database) registrystoretest.WebhookStores {
+			s := newStores(db)
+			return registrystoretest.WebhookStores{Webhooks: s.Webhooks, Deliveries: s.Deliveries, Runner: db.DB}
+		})
+}
+
+func TestAppliedStates(t *testing.T) {
+	relationaltest.RunContract(t, registrystoretest.RunAppliedStates,
+		func(_ *testing.T, db *relationaltest.Database) registrystoretest.AppliedStores {
+			return registrystoretest.AppliedStores{States: newStores(db).Applied, Runner: db.DB}
+		})
+}
+
+func TestGrants(t *testing.T) {
+	relationaltest.RunContract(t, registrystoretest.RunGrants,
+		func(_ *testing.T, db *relationaltest.Database) registrystoretest.GrantStores {
+			return registrystoretest.GrantStores{Grants: newStores(db).Grants}
+		})
+}
+
+func TestPolicies(t *testing.T) {
+	relationaltest.RunContract(t, registrystoretest.RunPolicies,
+		func(_ *testing.T, db *relationaltest.Database) registrystoretest.PolicyStores {
+			return registrystoretest.PolicyStores{Policies: newStores(db).Policies, Runner: db.DB}
+		})
+}
+
+func TestViews(t *testing.T) {
+	relationaltest.RunContract(t, registrystoretest.RunViews,
+		func(_ *testing.T, db *relationaltest.Database) registrystoretest.ViewStores {
+			return registrystoretest.ViewStores{Views: newStores(db).Views, Runner: db.DB}
+		})
+}
