@@ -5,6 +5,8 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"github.com/tollgate-dev/tollgate/test/must"
 )
 
 // TestChangelog checks that the versions of CHANGELOG.md have a date and are sorted, the newest
@@ -12,13 +14,9 @@ import (
 // keep the lines of both.
 func TestChangelog(t *testing.T) {
 	text, err := os.ReadFile("../../CHANGELOG.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	chart, err := os.ReadFile("../../deploy/helm/tollgate/Chart.yaml")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	heading := regexp.MustCompile(`^## \[(\d+\.\d+\.\d+)\] - (\d{4}-\d{2}-\d{2})$`)
 	section, date, seen := "", "9999", map[string]bool{}
 	for line := range strings.SplitSeq(string(text), "\n") {

@@ -11,6 +11,7 @@
 //
 //	<!-- docs: in another terminal: make run -->  runs the command make run first, in its own terminal
 //	<!-- docs: in its own terminal -->            the block runs until the page ends or the next service starts
+//	<!-- docs: again until it prints this -->     the block is repeated: what it shows takes a moment
 //	<!-- docs: ends with 1 -->                    a command of the block is expected to fail
 //	<!-- docs: not run, WHY -->                   the block is not run
 //	<!-- docs: not printed -->                    the block is not expected output

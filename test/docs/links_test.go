@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/tollgate-dev/tollgate/test/must"
 )
 
 var (
@@ -37,9 +39,7 @@ func readPages(t *testing.T) map[string]string {
 		pages[name] = codeBlock.ReplaceAllString(string(text), "")
 		return err
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	return pages
 }
 

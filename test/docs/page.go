@@ -13,6 +13,7 @@ type block struct {
 	file     string // name of the file that the block is the content of; empty for a command
 	terminal bool   // runs in its own terminal while the next blocks run
 	fails    bool   // a command in it is expected to fail
+	again    bool   // runs until its output is the expected one
 	outputs  []expectedOutput
 }
 
@@ -65,6 +66,8 @@ func (p *pageParser) parseMarker(words string) error {
 		p.blocks = append(p.blocks, block{line: p.at, command: command + "\n", terminal: true})
 	case words == "in its own terminal":
 		p.next.terminal = true
+	case words == "again until it prints this":
+		p.next.again = true
 	case isFile:
 		p.next.file = file
 	case ends:

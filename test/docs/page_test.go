@@ -3,6 +3,8 @@ package docs
 import (
 	"strings"
 	"testing"
+
+	"github.com/tollgate-dev/tollgate/test/must"
 )
 
 // TestParsePage checks every marker and kind of block.
@@ -12,9 +14,7 @@ func TestParsePage(t *testing.T) {
 		"<!-- docs: ends with 1 -->\n```sh\nfalse\n```\n```yaml\na: b\n```\n<!-- docs: not run, it takes a day -->\n```sh\nsleep 86400\n```\n" +
 		"<!-- docs: in its own terminal -->\n```sh\nserve\n```\n<!-- docs: file a/b.go -->\n```go\npackage b\n```\n```go\nno file\n```\n"
 	got, err := parsePage(page)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	if len(got) != 5 || got[4].file != "a/b.go" || got[4].command != "package b\n" || got[3].file != "" ||
 		got[0].command != "make run\n" || !got[0].terminal || got[1].command != "echo a\necho b\n" ||
 		got[1].line != 7 || got[1].terminal ||

@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"runtime"
 	"slices"
 	"strings"
 	"syscall"
@@ -14,14 +15,22 @@ import (
 
 	"github.com/tollgate-dev/tollgate/test/await"
 	"github.com/tollgate-dev/tollgate/test/instance"
+	"github.com/tollgate-dev/tollgate/test/must"
 )
 
 const (
-	root        = "../.."
-	pageTimeout = 2 * time.Minute // for all commands of a page
+	root = "../.."
+	// reportsBefore is how long before the end of the tests a block that does not end is reported.
+	reportsBefore = 20 * time.Second
 )
 
-var startsService = regexp.MustCompile(`(?m)(make run|tollgate serve|tollgate ratelimit)$`)
+var (
+	// startsService matches a command that starts a service on the usual ports, and startsOther also
+	// one that starts a second service.
+	startsService = regexp.MustCompile(`(?m)(make run|tollgate serve|tollgate ratelimit)$`)
+	startsOther   = regexp.MustCompile(`(?m)(make run|tollgate (serve|ratelimit)( .*)?)$`)
+	runsSource    = regexp.MustCompile(`\bgo( -C \S+)? run `)
+)
 
 func TestMain(m *testing.M) {
 	await.AtOnce("4")
@@ -38,16 +47,12 @@ func TestPages(t *testing.T) {
 	pages := []string{root + "/README.md"}
 	for _, pattern := range []string{"/docs/*.md", "/docs/clients/*.md", "/docs/sign-in/*.md"} {
 		found, err := filepath.Glob(root + pattern)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		pages = append(pages, found...)
 	}
 	for _, path := range pages {
 		content, err := os.ReadFile(path)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		blocks, err := parsePage(string(content))
 		if err != nil {
 			t.Errorf("%s: %v", path, err)
@@ -57,20 +62,69 @@ func TestPages(t *testing.T) {
 		}
 		t.Run(filepath.Base(path), func(t *testing.T) {
 			t.Parallel()
-			r := newPageRunner(t, built)
-			if slices.ContainsFunc(blocks, func(b block) bool { return b.file != "" }) {
-				r.copySources()
+			runPage(t, built, blocks)
+		})
+	}
+}
+
+// runPage runs the blocks of a page. A page that failed runs again if an hour ended meanwhile: the
+// windows of the rate limits in it end with the hour, and the counts begin again.
+func runPage(t *testing.T, built string, blocks []block) {
+	t.Helper()
+	for {
+		hour, a := time.Now().Truncate(time.Hour), &attempt{TB: t}
+		a.run(func() {
+			r := newPageRunner(a, built)
+			if end, limited := t.Deadline(); limited {
+				stuck := time.AfterFunc(time.Until(end)-reportsBefore, r.shell.kill)
+				defer stuck.Stop()
 			}
 			for _, b := range blocks {
 				r.runBlock(b)
 			}
 		})
+		if len(a.failures) == 0 {
+			return
+		}
+		if hour.Equal(time.Now().Truncate(time.Hour)) {
+			t.Fatal(strings.Join(a.failures, "\n"))
+		}
 	}
 }
 
+// attempt is one run of a page, whose failures it collects.
+type attempt struct {
+	testing.TB
+	failures []string
+}
+
+// run calls f and waits until it has returned or failed.
+func (a *attempt) run(f func()) {
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		f()
+	}()
+	<-ended
+}
+
+// Errorf implements testing.TB.
+func (a *attempt) Errorf(format string, args ...any) {
+	a.failures = append(a.failures, fmt.Sprintf(format, args...))
+}
+
+// Fatalf implements testing.TB.
+func (a *attempt) Fatalf(format string, args ...any) {
+	a.Errorf(format, args...)
+	runtime.Goexit()
+}
+
+// Fatal implements testing.TB.
+func (a *attempt) Fatal(args ...any) { a.Fatalf("%s", fmt.Sprint(args...)) }
+
 // pageRunner runs the blocks of a page.
 type pageRunner struct {
-	t         *testing.T
+	t         testing.TB
 	dir       string
 	environ   []string
 	ports     servicePorts
@@ -82,7 +136,7 @@ type pageRunner struct {
 // servicePorts are the ports of this run, which replace the default ports.
 type servicePorts struct{ api, json, grpc, debug, statsd, other string }
 
-func newPageRunner(t *testing.T, built string) *pageRunner {
+func newPageRunner(t testing.TB, built string) *pageRunner {
 	t.Helper()
 	r := &pageRunner{t: t, dir: t.TempDir(), ports: servicePorts{
 		instance.FreePort(), instance.FreePort(), instance.FreePort(), instance.FreePort(), instance.FreePort(),
@@ -94,8 +148,12 @@ func newPageRunner(t *testing.T, built string) *pageRunner {
 		"TMPDIR=" + os.TempDir(),
 		"GRPC_PORT=" + r.ports.grpc, "DEBUG_PORT=" + r.ports.debug, "METRICSD_PORT=" + r.ports.statsd,
 		"OTP_LOG_FILE=" + filepath.Join(r.dir, "otp.jsonl"), "SHUTDOWN_DRAIN=0s",
+		// On a machine that is busy, what a page does not show must not fail because it takes long.
+		"DATABASE_TIMEOUT=30s", "DATABASE_STATEMENT_TIMEOUT=60s", "PLUGIN_CALL_TIMEOUT=60s",
+		// Programs without debug information are linked in half the time.
+		"GOFLAGS=" + strings.TrimSpace(os.Getenv("GOFLAGS")+" '-ldflags=-s -w'"),
 	}
-	for _, name := range []string{"GOPATH", "GOMODCACHE", "GOCACHE", "GOFLAGS", "GOPROXY", "GOTOOLCHAIN"} {
+	for _, name := range []string{"GOPATH", "GOMODCACHE", "GOCACHE", "GOPROXY", "GOTOOLCHAIN"} {
 		if value, set := os.LookupEnv(name); set {
 			r.environ = append(r.environ, name+"="+value)
 		}
@@ -108,14 +166,12 @@ func newPageRunner(t *testing.T, built string) *pageRunner {
 // copyProject creates a copy of the project's folder with the files that the pages use.
 func (r *pageRunner) copyProject(built string) {
 	r.t.Helper()
-	if err := os.CopyFS(filepath.Join(r.dir, "docs"), os.DirFS(root+"/docs")); err != nil {
-		r.t.Fatal(err)
+	for _, name := range []string{"docs/examples", "plugins/sdk"} {
+		must.Succeed(r.t, os.CopyFS(filepath.Join(r.dir, name), os.DirFS(filepath.Join(root, name))))
 	}
 	for _, name := range []string{"go.mod", "go.sum"} {
 		content, err := os.ReadFile(filepath.Join(root, name))
-		if err != nil {
-			r.t.Fatal(err)
-		}
+		must.Succeed(r.t, err)
 		r.writeFile(name, string(content), 0o600)
 	}
 	r.writeFile("bin/tollgate", fmt.Sprintf("#!/bin/sh\n"+
@@ -130,81 +186,88 @@ func (r *pageRunner) copyProject(built string) {
 		0o700)
 }
 
-// copySources copies the packages that a plugin in a module of its own imports.
-func (r *pageRunner) copySources() {
-	r.t.Helper()
-	for _, name := range []string{"core", "plugins", "ports"} {
-		if err := os.CopyFS(filepath.Join(r.dir, name), os.DirFS(filepath.Join(root, name))); err != nil {
-			r.t.Fatal(err)
-		}
-	}
-}
-
 // writeFile writes a file in the copy of the project.
 func (r *pageRunner) writeFile(name, content string, mode os.FileMode) {
 	r.t.Helper()
 	path := filepath.Join(r.dir, name)
-	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-		r.t.Fatal(err)
-	}
+	must.Succeed(r.t, os.MkdirAll(filepath.Dir(path), 0o700))
 	// Another test may start a process meanwhile. The child would have the file open for writing
 	// until its exec, and a program that is open for writing cannot be run ("text file busy").
 	syscall.ForkLock.RLock()
 	defer syscall.ForkLock.RUnlock()
-	if err := os.WriteFile(path, []byte(content), mode); err != nil {
-		r.t.Fatal(err)
-	}
+	must.Succeed(r.t, os.WriteFile(path, []byte(content), mode))
 }
 
 // runBlock runs a block and compares its output with the page.
 func (r *pageRunner) runBlock(b block) {
 	r.t.Helper()
-	var printed string
 	// other ports are replaced by the function curl of the prelude
 	b.command = strings.NewReplacer("8125", r.ports.statsd, "8090", r.ports.other).Replace(b.command)
+	var printed string
 	switch {
 	case b.file != "":
 		r.writeFile(b.file, b.command, 0o600)
 	case b.terminal:
 		r.startTerminal(b)
+	case b.again:
+		logs := lateLogs{r.t, func() string { return printed + r.terminalLogs() }}
+		await.Until(logs, fmt.Sprintf("line %d: the output of the page", b.line), func() bool {
+			printed = r.runCommand(b)
+			return !slices.ContainsFunc(b.outputs, func(said expectedOutput) bool {
+				return firstMissing(said.text, r.usualPorts(printed)) != ""
+			})
+		})
+		return
 	default:
-		var failed []string
-		var err error
-		printed, failed, err = r.shell.run(b.command)
-		if err != nil {
-			r.t.Fatalf("line %d: %v; the output is:\n%s", b.line, err, printed)
-		}
-		if (len(failed) > 0) != b.fails {
-			r.t.Errorf("line %d: these commands failed: %q, expected a failure: %v; the output is:\n%s%s", b.line,
-				failed, b.fails, printed, r.terminalLogs())
-		}
+		printed = r.runCommand(b)
 	}
 	for _, said := range b.outputs {
 		r.checkOutput(said, printed)
 	}
 }
 
-// startTerminal runs a block in its own terminal. If the block starts a service, startTerminal
-// first stops the previous service, which uses the same ports, and then waits until the new one is
-// healthy.
+// runCommand runs the command of a block in the shell and returns its output.
+func (r *pageRunner) runCommand(b block) string {
+	r.t.Helper()
+	printed, failed, err := r.shell.run(b.command)
+	if err != nil {
+		r.t.Fatalf("line %d: %v; the output is:\n%s%s", b.line, err, printed, r.terminalLogs())
+	}
+	if (len(failed) > 0) != b.fails && !b.again {
+		r.t.Errorf("line %d: these commands failed: %q, expected a failure: %v; the output is:\n%s%s", b.line,
+			failed, b.fails, printed, r.terminalLogs())
+	}
+	return printed
+}
+
+// startTerminal runs a block in its own terminal. It first builds what the block runs from source,
+// which may take long, and stops the previous service if the block starts another on the same
+// ports. Then it waits until the new service is healthy.
 func (r *pageRunner) startTerminal(b block) {
 	r.t.Helper()
+	if runsSource.MatchString(b.command) {
+		r.runCommand(block{line: b.line, command: runsSource.ReplaceAllString(b.command, "go$1 run -exec true ")})
+	}
 	isService := startsService.MatchString(b.command)
 	if isService && r.service != nil {
 		r.service.close()
 	}
 	term := openTerminal(r.t, r.dir, r.environ, b.command)
 	r.terminals = append(r.terminals, term)
+	if !startsOther.MatchString(b.command) {
+		return
+	}
+	await.Until(r.t, fmt.Sprintf("line %d: a service that is ready", b.line), func() bool {
+		return term.hasEnded() || strings.Contains(term.output(), "tollgate is ready")
+	})
+	if term.hasEnded() {
+		r.t.Fatalf("line %d: the service ended:\n%s", b.line, term.output())
+	}
 	if !isService {
 		return
 	}
 	r.service = term
-	r.t.Cleanup(func() {
-		if r.t.Failed() {
-			r.t.Logf("the output of the service of line %d:\n%s", b.line, term.output())
-		}
-	})
-	await.Until(r.t, "a healthy service", func() bool {
+	await.Until(r.t, fmt.Sprintf("line %d: a healthy service", b.line), func() bool {
 		answer, err := http.Get("http://localhost:" + r.ports.json + "/healthcheck")
 		if err != nil {
 			return false
@@ -227,13 +290,24 @@ func (r *pageRunner) checkOutput(said expectedOutput, printed string) {
 		r.t.Errorf("line %d: no output contains %q; the output of the command is:\n%s", said.line, gap, printed)
 		return
 	}
-	await.Until(r.t,
+	await.Until(lateLogs{r.t, r.terminalLogs},
 		fmt.Sprintf("line %d: %q in a terminal; the output of the command is:\n%s", said.line, gap, printed),
 		func() bool {
 			return slices.ContainsFunc(r.terminals, func(term *terminal) bool {
 				return firstMissingLine(said.text, r.usualPorts(term.output())) == ""
 			})
 		})
+}
+
+// lateLogs adds to a fatal failure the logs at its time.
+type lateLogs struct {
+	testing.TB
+	logs func() string
+}
+
+// Fatalf implements testing.TB.
+func (l lateLogs) Fatalf(format string, args ...any) {
+	l.TB.Fatalf("%s", fmt.Sprintf(format, args...)+"\n"+l.logs())
 }
 
 // usualPorts replaces the ports of this run with the default ports that the pages show.

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/tollgate-dev/tollgate/test/must"
 )
 
 // TestPictures checks that each picture of the pages is small, and that a page shows it.
@@ -14,15 +16,11 @@ func TestPictures(t *testing.T) {
 	t.Parallel()
 	const most = 150_000 // bytes
 	pictures, err := filepath.Glob(filepath.Join(root, "docs/*/*.png"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	pages := readPages(t)
 	for _, picture := range pictures {
 		info, err := os.Stat(picture)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		if info.Size() > most {
 			t.Errorf("%s has %d bytes, the most are %d", picture, info.Size(), most)
 		}

@@ -2,6 +2,7 @@ package docs
 
 import (
 	"bufio"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -15,6 +16,7 @@ import (
 	"time"
 
 	"github.com/tollgate-dev/tollgate/test/instance"
+	"github.com/tollgate-dev/tollgate/test/must"
 )
 
 // The shell writes these lines between what the commands print.
@@ -35,33 +37,28 @@ read() { CODE=$(sed -n 's/.*"code":"\([0-9]*\)".*/\1/p' otp.jsonl | tail -n 1); 
 
 // shell runs the commands of one page, one after the other.
 type shell struct {
-	in  io.Writer
-	out *bufio.Scanner
-	dir string
-	n   int
+	in   io.Writer
+	out  *bufio.Scanner
+	dir  string
+	n    int
+	kill func() // ends it, with the command that runs
 }
 
-func newShell(t *testing.T, dir string, environ []string, prelude string) *shell {
+func newShell(t testing.TB, dir string, environ []string, prelude string) *shell {
 	t.Helper()
 	cmd := exec.Command("bash")
 	cmd.Dir, cmd.Env = dir, environ
 	in, err := cmd.StdinPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	out, err := cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	cmd.Stderr = cmd.Stdout
 	startGuarded(t, cmd)
-	stuck := time.AfterFunc(pageTimeout, func() { killGroup(cmd) })
 	t.Cleanup(func() {
-		stuck.Stop()
 		killGroup(cmd)
 		_ = cmd.Wait() // killGroup ended it
 	})
-	s := &shell{in: in, out: bufio.NewScanner(out), dir: dir}
+	s := &shell{in: in, out: bufio.NewScanner(out), dir: dir, kill: func() { killGroup(cmd) }}
 	s.out.Buffer(nil, 16<<20)
 	if _, err := io.WriteString(in, prelude); err != nil {
 		t.Fatal(err)
@@ -71,16 +68,12 @@ func newShell(t *testing.T, dir string, environ []string, prelude string) *shell
 
 // startGuarded starts a process in its own group, which ends with the test, also one that is
 // killed.
-func startGuarded(t *testing.T, cmd *exec.Cmd) {
+func startGuarded(t testing.TB, cmd *exec.Cmd) {
 	t.Helper()
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, cmd.Start())
 	stop, err := instance.Guard("-" + strconv.Itoa(cmd.Process.Pid))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	t.Cleanup(stop)
 }
 
@@ -110,7 +103,7 @@ func (s *shell) run(command string) (string, []string, error) {
 		}
 		printed.WriteString(line + "\n")
 	}
-	return printed.String(), failed, fmt.Errorf("the shell ended, or the page took longer than %v", pageTimeout)
+	return printed.String(), failed, errors.New("the shell ended")
 }
 
 // terminal is a command that runs in the background, and its output.
@@ -121,7 +114,7 @@ type terminal struct {
 	log   strings.Builder
 }
 
-func openTerminal(t *testing.T, dir string, environ []string, command string) *terminal {
+func openTerminal(t testing.TB, dir string, environ []string, command string) *terminal {
 	t.Helper()
 	term := &terminal{cmd: exec.Command("bash", "-c", command), ended: make(chan struct{})}
 	term.cmd.Dir, term.cmd.Env = dir, environ
@@ -148,6 +141,16 @@ func (t *terminal) output() string {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.log.String()
+}
+
+// hasEnded reports whether the command has ended.
+func (t *terminal) hasEnded() bool {
+	select {
+	case <-t.ended:
+		return true
+	default:
+		return false
+	}
 }
 
 // close interrupts the command as Ctrl-C does, and kills it if it runs for another ten seconds.

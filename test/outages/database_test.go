@@ -24,8 +24,8 @@ const (
 	crowd    = 60
 	poolSize = 4
 	// soon is the time within which all callers of a crowd must get a response. Each waits up to
-	// DATABASE_TIMEOUT, 3 s; in sequence they would take more than a minute.
-	soon = 30 * time.Second
+	// DATABASE_TIMEOUT, 3 s; in sequence they would take three minutes.
+	soon = await.Timeout
 )
 
 // startPostgres starts a PostgreSQL server for the test.
@@ -111,68 +111,106 @@ func doWithin(t *testing.T, what string, bound time.Duration, do func()) {
 // consolePath is the path of the catalogue in the console, whose pages are not kept.
 const consolePath = "/console/"
 
+// remoteServer is a PostgreSQL server that the service reaches through a proxy.
+type remoteServer struct {
+	*instance.Postgres
+	wire    *breakableProxy
+	standby *instance.Postgres // nil unless a failure needs one
+}
+
+// url returns the address of its database behind the proxy.
+func (s remoteServer) url() string { return s.URL(s.wire.address()) }
+
+// failure is a way in which a server becomes unavailable and is back again.
+type failure struct {
+	name       string
+	away, back func(remoteServer) error
+	readable   bool // the database can be read all the time, except for moments
+	standby    bool // it needs a standby
+}
+
+// failures are those after which no call is answered.
+var failures = []failure{
+	{name: "frozen", away: remoteServer.Freeze, back: remoteServer.Thaw},
+	{name: "stopped", away: func(s remoteServer) error { s.Stop(); return nil }, back: remoteServer.Start},
+	{
+		name: "cut off", away: func(s remoteServer) error { s.wire.stopForwarding(); return nil },
+		back: func(s remoteServer) error { s.wire.forwardNewConnections(); return nil },
+	},
+}
+
+// mostFailures returns the failures without, in a short run, the first: TestDatabaseAway and
+// TestReadsWhileTheDatabaseIsAway freeze the server always.
+func mostFailures() []failure {
+	if testing.Short() {
+		return failures[1:]
+	}
+	return failures
+}
+
+// eachFailure runs a test with a server of its own for each failure.
+func eachFailure(t *testing.T, list []failure, test func(t *testing.T, on remoteServer, f failure)) {
+	t.Helper()
+	for _, f := range list {
+		t.Run(f.name, func(t *testing.T) {
+			t.Parallel()
+			on := remoteServer{Postgres: startPostgres(t)}
+			if f.standby {
+				var err error
+				on.standby, err = on.NewStandby()
+				failOnError(t, err)
+				t.Cleanup(on.standby.Remove)
+			}
+			on.wire = newBreakableProxy(t, on.Address)
+			test(t, on, f)
+		})
+	}
+}
+
 // TestDatabaseAway makes PostgreSQL unavailable in different ways. All callers get an error with
 // Retry-After within a bound, and successful responses as soon as PostgreSQL is back.
 func TestDatabaseAway(t *testing.T) {
 	t.Parallel()
-	type server struct {
-		*instance.Postgres
-		wire *breakableProxy
-	}
-	for name, c := range map[string]struct{ away, back func(server) error }{
-		"frozen":  {func(s server) error { return s.Freeze() }, func(s server) error { return s.Thaw() }},
-		"stopped": {func(s server) error { s.Stop(); return nil }, func(s server) error { return s.Start() }},
-		"cut off": {
-			func(s server) error { s.wire.stopForwarding(); return nil }, func(s server) error {
-				s.wire.forwardNewConnections()
-				return nil
-			},
-		},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			p := startPostgres(t)
-			on := server{p, newBreakableProxy(t, p.Address)}
-			s := startOnPostgres(t, p, on.wire.address())
-			s.wantAll("before", s.callInParallel(serversPath, crowd), http.StatusOK)
-			failOnError(t, c.away(on))
-			doWithin(t, "a crowd", soon, func() {
-				s.wantAll("away", s.callInParallel(serversPath, crowd), http.StatusServiceUnavailable)
-			})
-			await.Until(t, "the metric of a database that is away", func() bool {
-				return s.readMetric("tollgate_database_available") == 0
-			})
-			doWithin(t, "one after the other", soon, func() {
-				for range crowd {
-					s.wantAll("away", s.callInParallel(serversPath, 1), http.StatusServiceUnavailable)
-				}
-			})
-			doWithin(t, "the console", soon, func() {
-				s.wantAll("the console", s.callInParallel(consolePath, crowd), http.StatusServiceUnavailable)
-			})
-			if _, body := getPage(t, "http://"+s.API+consolePath); !strings.Contains(body, "<h1>") ||
-				!strings.Contains(body, "Try again") {
-				t.Errorf("the page without a database does not say what to do:\n%s", body)
-			}
-			if status, body := getPage(t, "http://"+s.API+"/ready"); status != http.StatusServiceUnavailable ||
-				!strings.Contains(body, `"database":"down"`) {
-				t.Errorf("/ready: %d %s", status, body)
-			}
-			failOnError(t, c.back(on))
-			await.Until(t, "the metric of a database that is there", func() bool {
-				return s.readMetric("tollgate_database_available") == 1
-			})
-			doWithin(t, "a crowd afterwards", soon, func() {
-				s.wantAll("back", s.callInParallel(serversPath, crowd), http.StatusOK)
-			})
-			s.wantAll("the console", s.callInParallel(consolePath, crowd), http.StatusOK)
-			for _, line := range []string{"the database does not answer", "the database answers again"} {
-				if n := strings.Count(s.Log(), line); n == 0 {
-					t.Errorf("the log does not say that %s", line)
-				}
+	eachFailure(t, failures, func(t *testing.T, on remoteServer, f failure) {
+		s := startOnPostgres(t, on.Postgres, on.wire.address())
+		s.wantAll("before", s.callInParallel(serversPath, crowd), http.StatusOK)
+		failOnError(t, f.away(on))
+		doWithin(t, "a crowd", soon, func() {
+			s.wantAll("away", s.callInParallel(serversPath, crowd), http.StatusServiceUnavailable)
+		})
+		await.Until(t, "the metric of a database that is away", func() bool {
+			return s.readMetric("tollgate_database_available") == 0
+		})
+		doWithin(t, "one after the other", soon, func() {
+			for range crowd {
+				s.wantAll("away", s.callInParallel(serversPath, 1), http.StatusServiceUnavailable)
 			}
 		})
-	}
+		doWithin(t, "the console", soon, func() {
+			s.wantAll("the console", s.callInParallel(consolePath, crowd), http.StatusServiceUnavailable)
+		})
+		if _, body := getPage(t, "http://"+s.API+consolePath); !strings.Contains(body, "<h1>") ||
+			!strings.Contains(body, "Try again") {
+			t.Errorf("the page without a database does not say what to do:\n%s", body)
+		}
+		if status, body := getPage(t, "http://"+s.API+"/ready"); status != http.StatusServiceUnavailable ||
+			!strings.Contains(body, `"database":"down"`) {
+			t.Errorf("/ready: %d %s", status, body)
+		}
+		failOnError(t, f.back(on))
+		await.Until(t, "the metric of a database that is there", func() bool {
+			return s.readMetric("tollgate_database_available") == 1
+		})
+		doWithin(t, "a crowd afterwards", soon, func() {
+			s.wantAll("back", s.callInParallel(serversPath, crowd), http.StatusOK)
+		})
+		s.wantAll("the console", s.callInParallel(consolePath, crowd), http.StatusOK)
+		for _, line := range []string{"the database does not answer", "the database answers again"} {
+			if n := strings.Count(s.Log(), line); n == 0 {
+				t.Errorf("the log does not say that %s", line)
+			}
+		}
+	})
 }
 
 // breakableProxy forwards connections to a server. After stopForwarding it discards all data but
@@ -308,7 +346,7 @@ func TestConnectionsLost(t *testing.T) {
 	defer func() { _ = other.Close() }() // the test is over
 	other.SetMaxOpenConns(1)
 	got, ended := answers{}, 0
-	for range 20 {
+	for range 10 {
 		// In each round, all callers lose their connection once.
 		crowd := make(chan answers)
 		go func() { crowd <- s.callInParallel(serversPath, 4*poolSize) }()
@@ -322,7 +360,7 @@ func TestConnectionsLost(t *testing.T) {
 		}
 	}
 	t.Logf("%d connections ended, answers %v", ended, got)
-	if ended < 20 {
+	if ended < 10 {
 		t.Errorf("only %d connections ended", ended)
 	}
 	s.wantAll("reads", got, http.StatusOK)

@@ -46,7 +46,7 @@ func TestDescriptorsUsedUp(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			s := startService(t, append(listener.environ, "ENVIRONMENT=embedded")...)
+			s := startProcess(t, append(listener.environ, "ENVIRONMENT=embedded")...)
 			target := listener.address(s)
 			s.wantResponses(t)
 			s.useUpDescriptors()

@@ -12,7 +12,7 @@ import (
 // force. A caller over a limit must stay over it.
 func TestFloodKeepsLimitsInForce(t *testing.T) {
 	t.Parallel()
-	const limited, floods, each = 50, 8, 2000
+	const limited, floods, each = 50, 8, 500
 	s := startService(t, "ENVIRONMENT=embedded", "COUNTERS_IN_PROCESS_MAX=1000")
 	spend := func() (wrong int) {
 		c := newRateLimitClient(t, s)

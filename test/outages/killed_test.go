@@ -20,29 +20,29 @@ const (
 	// instances is the number of instances that share a store.
 	instances = 3
 	// kills is how often an instance is killed.
-	kills = 5
+	kills = 3
 	// callsBetweenKills is the number of calls before a kill, and again before the instance is
 	// back.
-	callsBetweenKills = 1000
+	callsBetweenKills = 400
 )
 
 // killLimits are the limits of the keys in killRules, by the value of the descriptor.
 var killLimits = map[string]killLimit{
-	"fixed_second":   {unit: time.Second, limit: 100},
+	"fixed_second":   {unit: time.Second, limit: 30},
 	"fixed_minute":   {unit: time.Minute, limit: 600},
-	"sliding_second": {unit: time.Second, limit: 100, sliding: true},
+	"sliding_second": {unit: time.Second, limit: 30, sliding: true},
 	"sliding_minute": {unit: time.Minute, limit: 600, sliding: true},
-	"bucket_second":  {unit: time.Second, limit: 100, burst: 30},
+	"bucket_second":  {unit: time.Second, limit: 30, burst: 10},
 	"bucket_minute":  {unit: time.Minute, limit: 600, burst: 200},
 }
 
 const killRules = `domain: kills
 descriptors:
-  - {key: key, value: fixed_second, rate_limit: {unit: second, requests_per_unit: 100}}
+  - {key: key, value: fixed_second, rate_limit: {unit: second, requests_per_unit: 30}}
   - {key: key, value: fixed_minute, rate_limit: {unit: minute, requests_per_unit: 600}}
-  - {key: key, value: sliding_second, rate_limit: {unit: second, requests_per_unit: 100, algorithm: sliding_window}}
+  - {key: key, value: sliding_second, rate_limit: {unit: second, requests_per_unit: 30, algorithm: sliding_window}}
   - {key: key, value: sliding_minute, rate_limit: {unit: minute, requests_per_unit: 600, algorithm: sliding_window}}
-  - {key: key, value: bucket_second, rate_limit: {unit: second, requests_per_unit: 100, algorithm: token_bucket, burst: 30}}
+  - {key: key, value: bucket_second, rate_limit: {unit: second, requests_per_unit: 30, algorithm: token_bucket, burst: 10}}
   - {key: key, value: bucket_minute, rate_limit: {unit: minute, requests_per_unit: 600, algorithm: token_bucket, burst: 200}}
 `
 
@@ -108,7 +108,7 @@ func startReplicas(t *testing.T, environ ...string) *replicas {
 }
 
 func (g *replicas) startReplica(i int) {
-	s := startService(g.t, g.environ...)
+	s := startProcess(g.t, g.environ...)
 	s.writeRules("kills.yaml", killRules)
 	await.Until(g.t, "the rules of the test in force", func() bool {
 		return s.readStat("ratelimit.service.config_load_success") > 1

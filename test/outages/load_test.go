@@ -17,6 +17,7 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/tollgate-dev/tollgate/test/await"
+	"github.com/tollgate-dev/tollgate/test/must"
 )
 
 // The outcomes of a call, in addition to the names of gRPC codes.
@@ -27,7 +28,7 @@ const (
 )
 
 // pace is the pause of a caller between two calls.
-const pace = 5 * time.Millisecond
+const pace = 20 * time.Millisecond
 
 // callers is the number of connections. Each makes one call after the other.
 const callers = 12
@@ -172,9 +173,7 @@ func dialService(t *testing.T, n int, target string, options ...grpc.DialOption)
 	for i := range conns {
 		conn, err := grpc.NewClient(target,
 			append(options, grpc.WithTransportCredentials(insecure.NewCredentials()))...)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		t.Cleanup(func() { _ = conn.Close() }) // the test is over
 		conns[i] = conn
 	}

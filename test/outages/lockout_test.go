@@ -5,16 +5,12 @@ import (
 	"database/sql"
 	"encoding/json"
 	"net/http"
-	"os/exec"
-	"path/filepath"
-	"strings"
 	"testing"
 
 	"github.com/uptrace/bun/driver/pgdriver"
 
 	"github.com/tollgate-dev/tollgate/adapters/relational/postgres/postgrestest"
 	"github.com/tollgate-dev/tollgate/test/await"
-	"github.com/tollgate-dev/tollgate/test/instance"
 )
 
 const rightPassword = "Right-Horse-9-Battery"
@@ -42,17 +38,11 @@ func TestKilledInTheMiddleOfALogin(t *testing.T) {
 	address := postgrestest.NewMigrated(t)
 	environ := []string{"DATABASE_URL=" + address, "LOCKOUT_THRESHOLD=3", "DATABASE_TIMEOUT=30s"}
 	left := startService(t, environ...)
-	add := exec.Command(filepath.Join(built, "tollgate"), "user", "add", "--email", "ada@example.com", "--name", "Ada",
-		"--password-stdin")
-	add.Env = append(append(instance.Loopback(t.TempDir()), "ENVIRONMENT=production"), environ...)
-	add.Stdin = strings.NewReader(rightPassword)
-	if out, err := add.CombinedOutput(); err != nil {
-		t.Fatalf("add a person: %v\n%s", err, out)
-	}
+	runCommand(t, environ, rightPassword, "user", "add", "--email", "ada@example.com", "--name", "Ada", "--password-stdin")
 	db := sql.OpenDB(pgdriver.NewConnector(pgdriver.WithDSN(address)))
 	t.Cleanup(func() { failOnError(t, db.Close()) })
 	for range 3 {
-		dies := startService(t, environ...)
+		dies := startProcess(t, environ...)
 		holder, err := db.BeginTx(t.Context(), nil)
 		failOnError(t, err)
 		_, err = holder.ExecContext(t.Context(), "SELECT 1 FROM accounts FOR UPDATE")

@@ -73,58 +73,40 @@ func (s *service) mirrorMetric(metric, mirror string) uint64 {
 func TestMirrorWhileTheDatabaseIsAway(t *testing.T) {
 	t.Parallel()
 	const servers, blocked = 300, 150
-	type server struct {
-		*instance.Postgres
-		wire *breakableProxy
-	}
-	for name, c := range map[string]struct{ away, back func(server) error }{
-		"frozen":  {func(s server) error { return s.Freeze() }, func(s server) error { return s.Thaw() }},
-		"stopped": {func(s server) error { s.Stop(); return nil }, func(s server) error { return s.Start() }},
-		"cut off": {
-			func(s server) error { s.wire.stopForwarding(); return nil }, func(s server) error {
-				s.wire.forwardNewConnections()
-				return nil
-			},
-		},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			p := startPostgres(t)
-			on := server{p, newBreakableProxy(t, p.Address)}
-			address := p.URL(on.wire.address())
-			// PostgreSQL ends a transaction that was cut off after three times
-			// DATABASE_STATEMENT_TIMEOUT.
-			settings := []string{"DATABASE_URL=" + address, "REGISTRY_RATE_LIMIT=0", "DATABASE_STATEMENT_TIMEOUT=3s"}
-			one, other := startService(t, settings...), startService(t, settings...)
-			up := upstream.Start(t, upstream.Servers(servers)...)
-			release := blockServer(t, p, fmt.Sprintf("com.example/server-%06d", blocked))
-			runCommand(t, address, "mirror", "add", "corp", up.URL)
-			await.Until(t, "a part of the servers is stored", func() bool { return one.listedServers("server") > 0 })
-			failOnError(t, c.away(on))
-			await.Until(t, "an error in a log", func() bool {
-				return strings.Contains(one.Log()+other.Log(), "mirrors could not be listed")
-			})
-			failOnError(t, c.back(on))
-			release()
-			for _, s := range []*service{one, other} {
-				if n := s.listedServers("server"); n > blocked {
-					t.Errorf("%d servers are listed, and %d were stored before the database was away", n, blocked)
-				}
-			}
-			db := openDatabase(t, p)
-			// The reader could not end its lease while the database was away; its time passes at
-			// once.
-			await.Until(t, "the end of the transactions", func() bool {
-				return setMirrors(t, db, "lease_until = lease_until - interval '30 s'", "true") == 1
-			})
-			for _, s := range []*service{one, other} {
-				s.awaitMirrored(db, "server", servers)
-				await.Until(t, "the state of a mirror that works", func() bool {
-					return s.mirrorMetric("servers", "corp") == servers && s.mirrorMetric("failing", "corp") == 0
-				})
-			}
+	eachFailure(t, mostFailures(), func(t *testing.T, on remoteServer, f failure) {
+		p, address := on.Postgres, on.url()
+		// PostgreSQL ends a transaction that was cut off after three times
+		// DATABASE_STATEMENT_TIMEOUT.
+		settings := []string{"DATABASE_URL=" + address, "REGISTRY_RATE_LIMIT=0", "DATABASE_STATEMENT_TIMEOUT=3s"}
+		one, other := startService(t, settings...), startService(t, settings...)
+		up := upstream.Start(t, upstream.Servers(servers)...)
+		release := blockServer(t, p, fmt.Sprintf("com.example/server-%06d", blocked))
+		runCommand(t, []string{"DATABASE_URL=" + address}, "", "mirror", "add", "corp", up.URL)
+		await.Until(t, "a part of the servers is stored", func() bool { return one.listedServers("server") > 0 })
+		failOnError(t, f.away(on))
+		await.Until(t, "an error in a log", func() bool {
+			return strings.Contains(one.Log()+other.Log(), "mirrors could not be listed")
 		})
-	}
+		failOnError(t, f.back(on))
+		release()
+		for _, s := range []*service{one, other} {
+			if n := s.listedServers("server"); n > blocked {
+				t.Errorf("%d servers are listed, and %d were stored before the database was away", n, blocked)
+			}
+		}
+		db := openDatabase(t, p)
+		// The reader could not end its lease while the database was away; its time passes at
+		// once.
+		await.Until(t, "the end of the transactions", func() bool {
+			return setMirrors(t, db, "lease_until = lease_until - interval '30 s'", "true") == 1
+		})
+		for _, s := range []*service{one, other} {
+			s.awaitMirrored(db, "server", servers)
+			await.Until(t, "the state of a mirror that works", func() bool {
+				return s.mirrorMetric("servers", "corp") == servers && s.mirrorMetric("failing", "corp") == 0
+			})
+		}
+	})
 }
 
 // openDatabase opens the database of a server until the test ends.
@@ -169,7 +151,7 @@ func TestMirrorOfAHungRegistry(t *testing.T) {
 		}
 		up := upstream.Start(t, records...)
 		up.Behave(b)
-		runCommand(t, address, "mirror", "add", name, up.URL)
+		runCommand(t, []string{"DATABASE_URL=" + address}, "", "mirror", "add", name, up.URL)
 		return up
 	}
 	add("steady", upstream.Behaviour{})

@@ -5,13 +5,11 @@ import (
 	"fmt"
 	"net/http"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/tollgate-dev/tollgate/test/await"
-	"github.com/tollgate-dev/tollgate/test/instance"
 )
 
 // keptReads are the reads of TestReadsWhileTheDatabaseIsAway, by their status.
@@ -52,11 +50,7 @@ func importServers(t *testing.T, address string, from, to int) {
 	failOnError(t, err)
 	file := filepath.Join(t.TempDir(), "servers.json")
 	failOnError(t, os.WriteFile(file, content, 0o600))
-	command := exec.Command(filepath.Join(built, "tollgate"), "registry", "import", file)
-	command.Env = append(os.Environ(), "DATABASE_URL="+address)
-	if out, err := command.CombinedOutput(); err != nil {
-		t.Fatalf("import: %v\n%s", err, out)
-	}
+	runCommand(t, []string{"DATABASE_URL=" + address}, "", "registry", "import", file)
 }
 
 // read sends one read and returns its status and headers.
@@ -73,85 +67,67 @@ func (s *service) read(path string) (int, http.Header) {
 // current again.
 func TestReadsWhileTheDatabaseIsAway(t *testing.T) {
 	t.Parallel()
-	type server struct {
-		*instance.Postgres
-		wire    *breakableProxy
-		standby *instance.Postgres
-	}
-	for name, c := range map[string]struct {
-		away, back func(server) error
-		readable   bool // all the time, except for moments
-	}{
-		"frozen":    {func(s server) error { return s.Freeze() }, func(s server) error { return s.Thaw() }, false},
-		"stopped":   {func(s server) error { s.Stop(); return nil }, func(s server) error { return s.Start() }, false},
-		"restarted": {func(s server) error { s.Stop(); return s.Start() }, func(server) error { return nil }, true},
-		"cut off": {
-			func(s server) error { s.wire.stopForwarding(); return nil }, func(s server) error {
-				s.wire.forwardNewConnections()
-				return nil
-			}, false,
+	more := []failure{
+		{
+			name: "restarted", away: func(s remoteServer) error { s.Stop(); return s.Start() },
+			back: func(remoteServer) error { return nil }, readable: true,
 		},
-		"failed over": {func(s server) error {
-			s.wire.setTarget(s.standby.Address)
-			s.Stop()
-			return nil
-		}, func(s server) error { return s.standby.Promote() }, true},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			p := startPostgres(t)
-			standby, err := p.NewStandby()
-			failOnError(t, err)
-			t.Cleanup(standby.Remove)
-			on := server{p, newBreakableProxy(t, p.Address), standby}
-			address := p.URL(on.wire.address())
-			s := startService(t, "DATABASE_URL="+address, "REGISTRY_RATE_LIMIT=0")
-			importServers(t, address, 0, 10)
-			await.Until(t, "the import is seen", func() bool {
-				status, _ := s.read(serverPath(1, "latest"))
-				return status == http.StatusOK
-			})
-			s.readAll("before")
-			if status, _ := s.read(serverPath(99, "latest")); status != http.StatusNotFound {
-				t.Errorf("an unknown server has status %d", status)
-			}
-			importServers(t, address, 10, 12) // some responses are made again, some are not
-			await.Until(t, "the second import is seen", func() bool {
-				status, _ := s.read(serverPath(11, "latest"))
-				return status == http.StatusOK
-			})
-			failOnError(t, c.away(on))
-			rounds := 0
-			if !c.readable {
-				await.Until(t, "responses that say how old they are", func() bool {
-					rounds++
-					return s.readAll(name)
-				})
-			}
-			for end := rounds + 300; rounds < end; rounds++ {
-				if !s.readAll(name) && !c.readable {
-					t.Fatal("a response does not say how old it is after others did")
-				}
-			}
-			t.Logf("%d reads while it was away", rounds*len(keptReads))
-			if !c.readable {
-				s.checkAway()
-			}
-			failOnError(t, c.back(on))
-			await.Until(t, "current responses", func() bool {
-				_, header := s.read(serversPath)
-				return header.Get("Warning") == ""
-			})
-			importServers(t, address, 20, 21)
-			await.Until(t, "a change after the database is back", func() bool {
-				status, _ := s.read(serverPath(20, "latest"))
-				return status == http.StatusOK
-			})
-			if stale := s.readMetric("tollgate_registry_stale_seconds"); stale != 0 {
-				t.Errorf("the responses are %d s old after the database is back", stale)
-			}
-		})
+		{
+			name: "failed over", away: func(s remoteServer) error {
+				s.wire.setTarget(s.standby.Address)
+				s.Stop()
+				return nil
+			}, back: func(s remoteServer) error { return s.standby.Promote() }, readable: true, standby: true,
+		},
 	}
+	eachFailure(t, append(more, failures...), func(t *testing.T, on remoteServer, f failure) {
+		address := on.url()
+		s := startService(t, "DATABASE_URL="+address, "REGISTRY_RATE_LIMIT=0")
+		importServers(t, address, 0, 10)
+		await.Until(t, "the import is seen", func() bool {
+			status, _ := s.read(serverPath(1, "latest"))
+			return status == http.StatusOK
+		})
+		s.readAll("before")
+		if status, _ := s.read(serverPath(99, "latest")); status != http.StatusNotFound {
+			t.Errorf("an unknown server has status %d", status)
+		}
+		importServers(t, address, 10, 12) // some responses are made again, some are not
+		await.Until(t, "the second import is seen", func() bool {
+			status, _ := s.read(serverPath(11, "latest"))
+			return status == http.StatusOK
+		})
+		failOnError(t, f.away(on))
+		rounds := 0
+		if !f.readable {
+			await.Until(t, "responses that say how old they are", func() bool {
+				rounds++
+				return s.readAll(f.name)
+			})
+		}
+		for end := rounds + 100; rounds < end; rounds++ {
+			if !s.readAll(f.name) && !f.readable {
+				t.Fatal("a response does not say how old it is after others did")
+			}
+		}
+		t.Logf("%d reads while it was away", rounds*len(keptReads))
+		if !f.readable {
+			s.checkAway()
+		}
+		failOnError(t, f.back(on))
+		await.Until(t, "current responses", func() bool {
+			_, header := s.read(serversPath)
+			return header.Get("Warning") == ""
+		})
+		importServers(t, address, 20, 21)
+		await.Until(t, "a change after the database is back", func() bool {
+			status, _ := s.read(serverPath(20, "latest"))
+			return status == http.StatusOK
+		})
+		if stale := s.readMetric("tollgate_registry_stale_seconds"); stale != 0 {
+			t.Errorf("the responses are %d s old after the database is back", stale)
+		}
+	})
 }
 
 // readAll reads each of keptReads once, and reports whether all responses have a warning with their

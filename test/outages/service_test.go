@@ -6,13 +6,16 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
 
 	"github.com/tollgate-dev/tollgate/adapters/relational/postgres/postgrestest"
 	"github.com/tollgate-dev/tollgate/test/await"
+	"github.com/tollgate-dev/tollgate/test/fixture"
 	"github.com/tollgate-dev/tollgate/test/instance"
+	"github.com/tollgate-dev/tollgate/test/must"
 )
 
 const (
@@ -48,7 +51,7 @@ func buildAndRun(m *testing.M) int {
 		fmt.Fprintln(os.Stderr, err)
 		return 1
 	}
-	if err := instance.Build("../..", dir, raceDetector, "cmd/tollgate"); err != nil {
+	if err := instance.Build("../..", dir, fixture.RaceDetector, "cmd/tollgate"); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		return 1
 	}
@@ -64,36 +67,56 @@ type service struct {
 	rules string // the folder of the rule files
 }
 
-// startService runs an instance until the test ends, and waits until its rules are in force.
+// startService runs an instance in this process until the test ends, and waits until its rules are
+// in force.
 func startService(t *testing.T, environ ...string) *service {
+	t.Helper()
+	s, own := newService(t, environ)
+	s.Instance = fixture.Launch(t, "serve", own).Process
+	return s.awaitRules()
+}
+
+// startProcess is startService with a process of its own, for tests that kill it or look at it from
+// outside.
+func startProcess(t *testing.T, environ ...string) *service {
+	t.Helper()
+	s, own := newService(t, environ)
+	process, err := instance.Start(filepath.Join(built, "tollgate"), own, "serve")
+	failOnError(t, err)
+	s.Instance = process
+	t.Cleanup(s.stop)
+	return s.awaitRules()
+}
+
+// newService writes the rules of an instance and returns it with its settings.
+func newService(t *testing.T, environ []string) (*service, []string) {
 	t.Helper()
 	dir := t.TempDir()
 	s := &service{t: t, rules: filepath.Join(dir, "runtime", "config")}
-	if err := os.MkdirAll(s.rules, 0o700); err != nil {
-		t.Fatal(err)
-	}
+	failOnError(t, os.MkdirAll(s.rules, 0o700))
 	s.writeRules("rules.yaml", rules)
-	own := append(instance.Loopback(dir), "ENVIRONMENT=production", patient)
-	process, err := instance.Start(filepath.Join(built, "tollgate"), append(own, environ...), "serve")
-	if err != nil {
-		t.Fatal(err)
-	}
-	s.Instance = process
-	t.Cleanup(s.stop)
-	await.Until(t, "rules in force", func() bool { return s.readStat("ratelimit.service.config_load_success") > 0 })
+	return s, slices.Concat(instance.Loopback(dir), []string{"ENVIRONMENT=production", patient}, environ)
+}
+
+func (s *service) awaitRules() *service {
+	s.t.Helper()
+	await.Until(s.t, "rules in force", func() bool { return s.readStat("ratelimit.service.config_load_success") > 0 })
 	return s
+}
+
+// runCommand runs an operator command with the settings.
+func runCommand(t *testing.T, environ []string, stdin string, args ...string) {
+	t.Helper()
+	e := fixture.Environment{Environ: append(instance.Loopback(t.TempDir()), environ...)}
+	e.RunCommand(t, stdin, args...)
 }
 
 // writeRules replaces a rule file atomically.
 func (s *service) writeRules(name, content string) {
 	s.t.Helper()
 	draft := filepath.Join(filepath.Dir(s.rules), "draft")
-	if err := os.WriteFile(draft, []byte(content), 0o600); err != nil {
-		s.t.Fatal(err)
-	}
-	if err := os.Rename(draft, filepath.Join(s.rules, name)); err != nil {
-		s.t.Fatal(err)
-	}
+	must.Succeed(s.t, os.WriteFile(draft, []byte(content), 0o600))
+	must.Succeed(s.t, os.Rename(draft, filepath.Join(s.rules, name)))
 }
 
 // stop ends the instance as an operator would. It fails the test if the instance has crashed or its
@@ -111,14 +134,10 @@ func (s *service) stop() {
 func getPage(t *testing.T, url string) (int, string) {
 	t.Helper()
 	r, err := http.Get(url) //nolint:gosec // the instance's own
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	defer func() { _ = r.Body.Close() }() // nothing is left to do about it
 	body, err := io.ReadAll(r.Body)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	return r.StatusCode, string(body)
 }
 
@@ -173,7 +192,5 @@ func startValkey(t *testing.T, args ...string) *instance.Valkey {
 
 func failOnError(t *testing.T, err error) {
 	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 }

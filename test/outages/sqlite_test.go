@@ -7,7 +7,6 @@ import (
 	"io"
 	"net/http"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"syscall"
@@ -62,8 +61,8 @@ func TestDiskFull(t *testing.T) {
 	t.Parallel()
 	dir := mountSmallDisk(t)
 	environ := []string{"ENVIRONMENT=embedded", "DATA_DIR=" + dir}
-	s := startService(t, environ...)
-	addUser(t, dir)
+	s := startProcess(t, environ...)
+	runCommand(t, environ, password, "user", "add", "--email", email, "--name", "Somebody", "--password-stdin")
 	token := s.signIn()
 	// After a minute, the next request would store the time of the session's last use.
 	old := openFile(t, dir)
@@ -135,17 +134,6 @@ func fillDisk(t *testing.T, dir string) string {
 	}
 	failOnError(t, f.Close())
 	return name
-}
-
-func addUser(t *testing.T, dir string) {
-	t.Helper()
-	cmd := exec.Command(filepath.Join(built, "tollgate"), "user", "add", "--email", email, "--name", "Somebody",
-		"--password-stdin")
-	cmd.Env = []string{"DATA_DIR=" + dir, "ARGON2_MEMORY_KIB=64", "ARGON2_ITERATIONS=1", "GORACE=atexit_sleep_ms=0"}
-	cmd.Stdin = strings.NewReader(password)
-	if out, err := cmd.CombinedOutput(); err != nil {
-		t.Fatalf("user add: %v\n%s", err, out)
-	}
 }
 
 // signIn returns an access token.

@@ -5,15 +5,11 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/httptest"
-	"os"
-	"os/exec"
-	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
 
 	"github.com/tollgate-dev/tollgate/test/await"
-	"github.com/tollgate-dev/tollgate/test/instance"
 )
 
 // eventReceiver accepts every event from when all are stored, and calls disturb once, before it
@@ -63,67 +59,39 @@ func (r *eventReceiver) count() int {
 func TestEventsWhileTheDatabaseIsAway(t *testing.T) {
 	t.Parallel()
 	const servers = 40
-	type server struct {
-		*instance.Postgres
-		wire *breakableProxy
-	}
-	for name, c := range map[string]struct{ away, back func(server) error }{
-		"frozen":  {func(s server) error { return s.Freeze() }, func(s server) error { return s.Thaw() }},
-		"stopped": {func(s server) error { s.Stop(); return nil }, func(s server) error { return s.Start() }},
-		"cut off": {
-			func(s server) error { s.wire.stopForwarding(); return nil }, func(s server) error {
-				s.wire.forwardNewConnections()
-				return nil
-			},
-		},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			p := startPostgres(t)
-			on := server{p, newBreakableProxy(t, p.Address)}
-			address := p.URL(on.wire.address())
-			away := make(chan struct{})
-			r := &eventReceiver{t: t, stored: make(chan struct{}), at: 10, accepted: map[string]int{},
-				events: map[string]bool{}, disturb: func() {
-					if err := c.away(on); err != nil {
-						t.Error(err)
-					}
-					close(away)
-				}}
-			receiver := httptest.NewServer(r)
-			t.Cleanup(receiver.Close)
-			one, other := startService(t, "DATABASE_URL="+address), startService(t, "DATABASE_URL="+address)
-			runCommand(t, address, "webhook", "add", receiver.URL, "--events", "published")
-			importServers(t, address, 0, servers)
-			close(r.stored)
-			<-away
-			await.Until(t, "an error in a log", func() bool {
-				return strings.Contains(one.Log()+other.Log(), "events could not be delivered")
-			})
-			if n := r.count(); n == servers {
-				t.Error("all events arrived before the database was away")
-			}
-			failOnError(t, c.back(on))
-			await.Until(t, "all events", func() bool { return r.count() == servers })
-			await.Until(t, "no event waits", func() bool {
-				return one.readMetric("tollgate_webhook_events_pending") == 0 &&
-					other.readMetric("tollgate_webhook_events_pending") == 0
-			})
-			for n := range servers {
-				if name := fmt.Sprintf("com.example/weather-%d", n); r.accepted[name] == 0 {
-					t.Errorf("no event of %s arrived", name)
+	eachFailure(t, mostFailures(), func(t *testing.T, on remoteServer, f failure) {
+		address := on.url()
+		away := make(chan struct{})
+		r := &eventReceiver{t: t, stored: make(chan struct{}), at: 10, accepted: map[string]int{},
+			events: map[string]bool{}, disturb: func() {
+				if err := f.away(on); err != nil {
+					t.Error(err)
 				}
-			}
+				close(away)
+			}}
+		receiver := httptest.NewServer(r)
+		t.Cleanup(receiver.Close)
+		one, other := startService(t, "DATABASE_URL="+address), startService(t, "DATABASE_URL="+address)
+		runCommand(t, []string{"DATABASE_URL=" + address}, "", "webhook", "add", receiver.URL, "--events", "published")
+		importServers(t, address, 0, servers)
+		close(r.stored)
+		<-away
+		await.Until(t, "an error in a log", func() bool {
+			return strings.Contains(one.Log()+other.Log(), "events could not be delivered")
 		})
-	}
-}
-
-// runCommand runs an operator command.
-func runCommand(t *testing.T, address string, args ...string) {
-	t.Helper()
-	command := exec.Command(filepath.Join(built, "tollgate"), args...)
-	command.Env = append(os.Environ(), "DATABASE_URL="+address)
-	if out, err := command.CombinedOutput(); err != nil {
-		t.Fatalf("%v: %v\n%s", args, err, out)
-	}
+		if n := r.count(); n == servers {
+			t.Error("all events arrived before the database was away")
+		}
+		failOnError(t, f.back(on))
+		await.Until(t, "all events", func() bool { return r.count() == servers })
+		await.Until(t, "no event waits", func() bool {
+			return one.readMetric("tollgate_webhook_events_pending") == 0 &&
+				other.readMetric("tollgate_webhook_events_pending") == 0
+		})
+		for n := range servers {
+			if name := fmt.Sprintf("com.example/weather-%d", n); r.accepted[name] == 0 {
+				t.Errorf("no event of %s arrived", name)
+			}
+		}
+	})
 }

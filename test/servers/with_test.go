@@ -19,11 +19,15 @@ import (
 	"github.com/tollgate-dev/tollgate/adapters/relational/postgres/postgrestest"
 	"github.com/tollgate-dev/tollgate/test/await"
 	"github.com/tollgate-dev/tollgate/test/instance"
+	"github.com/tollgate-dev/tollgate/test/must"
 )
 
 // interrupted is the environment variable that makes this program the command that the test
 // interrupts.
 const interrupted = "TEST_INTERRUPTED"
+
+// given is the address of a server that the script need not start, which nothing calls.
+const given = "given"
 
 func TestMain(m *testing.M) {
 	if os.Getenv(interrupted) != "" {
@@ -38,8 +42,10 @@ func TestMain(m *testing.M) {
 // waitForInterruption creates a database and files, starts children, one of which leaves the
 // process group, and prints the children's ids and the folders.
 func waitForInterruption() error {
-	if _, err := postgrestest.Create(context.Background()); err != nil {
-		return err
+	if os.Getenv("TEST_DATABASE_URL") != given {
+		if _, err := postgrestest.Create(context.Background()); err != nil {
+			return err
+		}
 	}
 	dir, err := os.MkdirTemp("", "files-")
 	if err != nil {
@@ -66,19 +72,25 @@ func TestInterruption(t *testing.T) {
 	if !instance.PostgresInstalled() {
 		t.Skip("needs PostgreSQL")
 	}
-	for signal, status := range map[syscall.Signal]int{syscall.SIGINT: 130, syscall.SIGTERM: 143, syscall.SIGHUP: 129} {
+	for signal, c := range map[syscall.Signal]struct {
+		status, processes int
+		given             []string // for each signal the script does the same with its servers
+	}{
+		syscall.SIGINT:  {status: 130, processes: 5},
+		syscall.SIGTERM: {143, 3, []string{"TEST_DATABASE_URL=" + given, "TEST_MEMCACHED_ADDR=" + given}},
+		syscall.SIGHUP:  {129, 3, []string{"TEST_DATABASE_URL=" + given, "TEST_MEMCACHED_ADDR=" + given}},
+	} {
 		t.Run(signal.String(), func(t *testing.T) {
 			t.Parallel()
-			folders, processes := interrupt(t, signal, status)
+			folders, processes := interrupt(t, signal, c.status, c.given...)
 			for _, folder := range folders {
 				if _, err := os.Stat(folder); !errors.Is(err, fs.ErrNotExist) {
 					t.Errorf("%s is left: %v", folder, err)
 				}
 			}
-			if len(processes) != 5 {
-				t.Errorf(
-					"the script and its command started the processes %v, want three servers and two children",
-					processes)
+			if len(processes) != c.processes {
+				t.Errorf("the script and its command started the processes %v, want %d, the servers and two children",
+					processes, c.processes)
 			}
 			for _, id := range processes {
 				await.Until(t, "the end of process "+id, func() bool { return !isRunning(id) })
@@ -89,7 +101,9 @@ func TestInterruption(t *testing.T) {
 
 // interrupt runs the script with its own servers, sends it a signal when its command waits, and
 // returns the folders and processes of both.
-func interrupt(t *testing.T, signal syscall.Signal, status int) (folders, processes []string) {
+func interrupt(
+	t *testing.T, signal syscall.Signal, status int, environ ...string,
+) (folders, processes []string) {
 	t.Helper()
 	// A shell cannot trap a signal that was ignored when it started, as nohup and a job in the
 	// background do.
@@ -101,15 +115,12 @@ func interrupt(t *testing.T, signal syscall.Signal, status int) (folders, proces
 		}
 	}
 	cmd.Env = append(cmd.Env, "TEST_CHROMIUM=none", "TEST_AXE=none", "TEST_OIDC_PROVIDER=none", "TEST_MCP=none", interrupted+"=yes")
+	cmd.Env = append(cmd.Env, environ...)
 	var log bytes.Buffer
 	cmd.Stderr = &log
 	out, err := cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
+	must.Succeed(t, cmd.Start())
 	lines := bufio.NewScanner(out)
 	for range 2 {
 		lines.Scan()

@@ -18,6 +18,8 @@ import (
 	"helm.sh/helm/v4/pkg/chart/v2/lint/support"
 	"helm.sh/helm/v4/pkg/chart/v2/loader"
 	"helm.sh/helm/v4/pkg/engine"
+
+	"github.com/tollgate-dev/tollgate/test/must"
 )
 
 var update = flag.Bool("update", false, "write deploy/kubernetes and the settings in values.schema.json")
@@ -46,9 +48,7 @@ func readValues(t *testing.T, file string) map[string]any {
 		return nil
 	}
 	values, err := common.ReadValuesFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	return values
 }
 
@@ -57,19 +57,13 @@ func readValues(t *testing.T, file string) map[string]any {
 func renderChart(t *testing.T, values map[string]any, release, manager string) map[string]string {
 	t.Helper()
 	c, err := loader.LoadDir(chartFolder)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	options := common.ReleaseOptions{Name: release, Namespace: "tools", Revision: 1, IsInstall: true}
 	all, err := util.ToRenderValues(c, values, options, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	all["Release"].(map[string]any)["Service"] = manager
 	texts, err := engine.Engine{Strict: true}.RenderWithContext(t.Context(), c, all)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	rendered := map[string]string{}
 	for name, text := range texts {
 		name = strings.TrimPrefix(name, "tollgate/templates/")
@@ -109,9 +103,7 @@ func TestChartIsCurrent(t *testing.T) {
 		}
 	}
 	present, err := filepath.Glob(filepath.Join(folder, "*"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	for _, file := range present {
 		if _, made := files[file]; !made {
 			t.Errorf("%s is not made from the chart", file)
@@ -128,9 +120,7 @@ func TestChartIsCurrent(t *testing.T) {
 
 func writeFile(t *testing.T, file, text string) {
 	t.Helper()
-	if err := os.WriteFile(file, []byte(text), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, os.WriteFile(file, []byte(text), 0o644))
 }
 
 // setByChart are the settings that templates set, so that they are not in config.
@@ -147,13 +137,9 @@ var addresses = []string{"KVSTORE_URL", "KVSTORE_PERSECOND_URL", "HTTPS_PROXY"}
 func currentSchema(t *testing.T, file string) string {
 	t.Helper()
 	text, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	var schema map[string]any
-	if err := json.Unmarshal(text, &schema); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, json.Unmarshal(text, &schema))
 	forms := map[string]string{
 		"true or false": "boolean", "a duration, for example 500ms, 10s or 24h": "duration", "a number": "number",
 		"a whole number": "wholeNumber", "a whole number, not negative": "wholeNumber",
@@ -186,9 +172,7 @@ func currentSchema(t *testing.T, file string) string {
 	encoder := json.NewEncoder(&current)
 	encoder.SetEscapeHTML(false)
 	encoder.SetIndent("", "  ")
-	if err := encoder.Encode(schema); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, encoder.Encode(schema))
 	return current.String()
 }
 
@@ -213,18 +197,14 @@ func TestChartLint(t *testing.T) {
 // of its first line, which has the path of the value.
 func TestChartRefusesValues(t *testing.T) {
 	c, err := loader.LoadDir(chartFolder)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	files, err := filepath.Glob("testdata/refused/*.yaml")
 	if err != nil || len(files) < 10 {
 		t.Fatalf("%d files of wrong values, want 10 or more: %v", len(files), err)
 	}
 	for _, file := range files {
 		text, err := os.ReadFile(file)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		line, _, _ := strings.Cut(string(text), "\n")
 		_, err = util.ToRenderValues(c, readValues(t, file), common.ReleaseOptions{Name: "tollgate"}, nil)
 		if want := strings.TrimPrefix(line, "# "); err == nil || !strings.Contains(err.Error(), want) {
@@ -237,9 +217,7 @@ func TestChartRefusesValues(t *testing.T) {
 // below one that has.
 func TestChartValuesHaveComments(t *testing.T) {
 	var document yaml.Node
-	if err := yaml.Unmarshal([]byte(readDeployFile(t, "helm", "tollgate", "values.yaml")), &document); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, yaml.Unmarshal([]byte(readDeployFile(t, "helm", "tollgate", "values.yaml")), &document))
 	var check func(path string, values *yaml.Node)
 	check = func(path string, values *yaml.Node) {
 		for i := 0; i < len(values.Content); i += 2 {
@@ -263,9 +241,7 @@ func TestChartExample(t *testing.T) {
 		t.Fatal("docs/kubernetes.md has no values")
 	}
 	own, err := common.ReadValues([]byte(example[1]))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	values := util.CoalesceTables(own, readValues(t, valueFiles(t)["manifests"]))
 	c := newManifests(t, renderChart(t, values, "tollgate", "Helm"))
 	if c.ingress.Name == "" || c.migration.Name == "" || c.configs["tollgate"].Data["PUBLIC_URL"] != "https://tollgate.example.com" {
@@ -334,9 +310,7 @@ func TestChartUpgrade(t *testing.T) {
 		}
 		for part, value := range parts {
 			text, err := json.Marshal(value)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, err)
 			if before, has := fixed[part]; has && before != string(text) {
 				t.Errorf("%s: the %s is %s, and %s with other values", name, part, text, before)
 			}

@@ -11,6 +11,8 @@ import (
 
 	"github.com/compose-spec/compose-go/v2/loader"
 	"github.com/compose-spec/compose-go/v2/types"
+
+	"github.com/tollgate-dev/tollgate/test/must"
 )
 
 // loadCompose parses the compose file with the loader of docker compose, which rejects unknown
@@ -18,9 +20,7 @@ import (
 func loadCompose(t *testing.T, more ...string) *types.Project {
 	t.Helper()
 	folder, err := filepath.Abs(filepath.Join(deployFolder, "compose"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	var files []types.ConfigFile
 	for _, name := range append([]string{"compose.yaml"}, more...) {
 		files = append(files, types.ConfigFile{Filename: filepath.Join(folder, name)})
@@ -28,9 +28,7 @@ func loadCompose(t *testing.T, more ...string) *types.Project {
 	p, err := loader.LoadWithContext(t.Context(), types.ConfigDetails{
 		WorkingDir: folder, ConfigFiles: files, Environment: types.Mapping{},
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	return p
 }
 
@@ -119,9 +117,7 @@ func checkComposeService(t *testing.T, s types.ServiceConfig) {
 func TestComposeSecrets(t *testing.T) {
 	dir := t.TempDir()
 	script := filepath.Join(dir, "secrets.sh")
-	if err := os.WriteFile(script, []byte(readDeployFile(t, "compose", "secrets.sh")), 0o700); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, os.WriteFile(script, []byte(readDeployFile(t, "compose", "secrets.sh")), 0o700))
 	makeSecrets := func() map[string]string {
 		if out, err := exec.Command("sh", script).CombinedOutput(); err != nil {
 			t.Fatalf("%v\n%s", err, out)
@@ -129,9 +125,7 @@ func TestComposeSecrets(t *testing.T) {
 		texts := map[string]string{}
 		for name := range loadCompose(t).Secrets {
 			text, err := os.ReadFile(filepath.Join(dir, "secrets", name))
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, err)
 			texts[name] = string(text)
 		}
 		return texts

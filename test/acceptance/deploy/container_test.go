@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/tollgate-dev/tollgate/test/must"
 )
 
 // instruction is a line of a Containerfile: its name and its arguments.
@@ -85,9 +87,7 @@ func TestBuildContext(t *testing.T) {
 		t.Errorf("the first line is %s, want *, which excludes everything", lines[0])
 	}
 	top, err := os.ReadDir("../../..")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	for _, entry := range top {
 		name := entry.Name()
 		built := entry.IsDir() && !strings.HasPrefix(name, ".") &&

@@ -8,9 +8,11 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
+	"github.com/tollgate-dev/tollgate/test/must"
 	"github.com/tollgate-dev/tollgate/wiring/settings"
 )
 
@@ -23,19 +25,18 @@ var runtimeVariables = []string{"GOMEMLIMIT"}
 func readDeployFile(t *testing.T, path ...string) string {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join(append([]string{deployFolder}, path...)...))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	return string(text)
 }
+
+// described are the settings of the service.
+var described = sync.OnceValues(func() ([]settings.Variable, error) { return settings.Describe(nil) })
 
 // knownSettings returns the settings of the service by name.
 func knownSettings(t *testing.T) map[string]settings.Variable {
 	t.Helper()
-	list, err := settings.Describe(nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	list, err := described()
+	must.Succeed(t, err)
 	byName := map[string]settings.Variable{}
 	for _, v := range list {
 		byName[v.Name] = v
@@ -78,9 +79,7 @@ func shutdownTime(t *testing.T, values map[string]string) time.Duration {
 			text = value
 		}
 		d, err := time.ParseDuration(text)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		sum += d
 	}
 	return sum

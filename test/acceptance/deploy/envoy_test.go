@@ -21,6 +21,8 @@ import (
 	"google.golang.org/protobuf/reflect/protorange"
 	"google.golang.org/protobuf/reflect/protoreflect"
 	"google.golang.org/protobuf/types/known/anypb"
+
+	"github.com/tollgate-dev/tollgate/test/must"
 )
 
 // toolCalls is the folder of the example that limits tool calls, relative to the deploy folder.
@@ -100,17 +102,11 @@ func TestEnvoyTutorial(t *testing.T) {
 // readEnvoy reads a configuration of Envoy as a tree and as its own message.
 func readEnvoy(t *testing.T, path ...string) (tree any, config *bootstrap.Bootstrap) {
 	t.Helper()
-	if err := yaml.Unmarshal([]byte(readDeployFile(t, path...)), &tree); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, yaml.Unmarshal([]byte(readDeployFile(t, path...)), &tree))
 	text, err := json.Marshal(tree)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	config = &bootstrap.Bootstrap{}
-	if err := protojson.Unmarshal(text, config); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, protojson.Unmarshal(text, config))
 	return tree, config
 }
 
@@ -119,9 +115,7 @@ func readEnvoy(t *testing.T, path ...string) (tree any, config *bootstrap.Bootst
 func checkDrain(t *testing.T, config *bootstrap.Bootstrap) {
 	t.Helper()
 	drain, err := time.ParseDuration(knownSettings(t)["SHUTDOWN_DRAIN"].Default)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	checks := 0
 	for _, c := range config.GetStaticResources().GetClusters() {
 		for _, check := range c.GetHealthChecks() {

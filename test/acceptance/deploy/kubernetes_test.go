@@ -22,6 +22,8 @@ import (
 	gateway "sigs.k8s.io/gateway-api/apis/v1"
 	kjson "sigs.k8s.io/json"
 	"sigs.k8s.io/yaml"
+
+	"github.com/tollgate-dev/tollgate/test/must"
 )
 
 // object is what all objects have.
@@ -49,23 +51,28 @@ type manifests struct {
 	testPod    core.Pod
 }
 
-// eachManifests runs a test on the objects of deploy/kubernetes, and on what the chart makes of each
-// file of values.
-func eachManifests(t *testing.T, check func(t *testing.T, c *manifests)) {
-	t.Helper()
+// TestKubernetes checks deploy/kubernetes, and what the chart makes of each file of values.
+func TestKubernetes(t *testing.T) {
+	checks := map[string]func(*testing.T, *manifests){
+		"pod": checkPod, "rollout": checkRollout, "ports": checkPorts, "selectors": checkSelectors, "routes": checkRoutes,
+		"hooks": checkHooks, "secrets": checkSecrets,
+	}
+	all := map[string]map[string]string{"kubernetes": {}}
 	files, err := filepath.Glob(filepath.Join(deployFolder, "kubernetes", "*.yaml"))
 	if err != nil || len(files) == 0 {
 		t.Fatalf("no manifests: %v", err)
 	}
-	plain := map[string]string{}
 	for _, file := range files {
-		plain[filepath.Base(file)] = readDeployFile(t, "kubernetes", filepath.Base(file))
+		all["kubernetes"][filepath.Base(file)] = readDeployFile(t, "kubernetes", filepath.Base(file))
 	}
-	t.Run("kubernetes", func(t *testing.T) { check(t, newManifests(t, plain)) })
 	for name, file := range valueFiles(t) {
-		t.Run(name, func(t *testing.T) {
-			check(t, newManifests(t, renderChart(t, readValues(t, file), "tollgate", "Helm")))
-		})
+		all[name] = renderChart(t, readValues(t, file), "tollgate", "Helm")
+	}
+	for name, texts := range all {
+		c := newManifests(t, texts)
+		for what, check := range checks {
+			t.Run(name+"/"+what, func(t *testing.T) { check(t, c) })
+		}
 	}
 }
 
@@ -153,9 +160,7 @@ func (c *manifests) serviceContainer(t *testing.T) (core.Container, map[string]s
 	return container, values
 }
 
-// TestKubernetesPod checks the pod's settings, grace period, privileges, probes and volumes.
-func TestKubernetesPod(t *testing.T) { eachManifests(t, checkPod) }
-
+// checkPod checks the pod's settings, grace period, privileges, probes and volumes.
 func checkPod(t *testing.T, c *manifests) {
 	pod := c.deployment.Spec.Template.Spec
 	container, values := c.serviceContainer(t)
@@ -194,10 +199,8 @@ func checkPod(t *testing.T, c *manifests) {
 	}
 }
 
-// TestKubernetesRollout checks that no request fails during a rollout: a new pod is ready before an
+// checkRollout checks that no request fails during a rollout: a new pod is ready before an
 // old one ends, and clients stop sending requests to a pod before it closes its listeners.
-func TestKubernetesRollout(t *testing.T) { eachManifests(t, checkRollout) }
-
 func checkRollout(t *testing.T, c *manifests) {
 	container, values := c.serviceContainer(t)
 	spec := c.deployment.Spec
@@ -209,9 +212,7 @@ func checkRollout(t *testing.T, c *manifests) {
 		t.Errorf("maxUnavailable is %s and maxSurge is %s, want 0 and at least 1", r.MaxUnavailable, r.MaxSurge)
 	}
 	drain, err := time.ParseDuration(values["SHUTDOWN_DRAIN"])
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	p := container.ReadinessProbe
 	if detected := time.Duration(p.PeriodSeconds*p.FailureThreshold+p.TimeoutSeconds) * time.Second; detected >= drain {
 		t.Errorf("the readiness probe may need %v to detect that a pod drains, want less than SHUTDOWN_DRAIN (%v)",
@@ -222,11 +223,9 @@ func checkRollout(t *testing.T, c *manifests) {
 	}
 }
 
-// TestKubernetesPorts checks that the pod's ports are the defaults of the service, that every
+// checkPorts checks that the pod's ports are the defaults of the service, that every
 // Service and NetworkPolicy uses only these ports, and that the debug port is not open to
 // everybody.
-func TestKubernetesPorts(t *testing.T) { eachManifests(t, checkPorts) }
-
 func checkPorts(t *testing.T, c *manifests) {
 	container, _ := c.serviceContainer(t)
 	settings := map[string]string{
@@ -263,10 +262,8 @@ func checkPorts(t *testing.T, c *manifests) {
 	}
 }
 
-// TestKubernetesSelectors checks that every object selects the pods of the Deployment, and that
+// checkSelectors checks that every object selects the pods of the Deployment, and that
 // there are at least two.
-func TestKubernetesSelectors(t *testing.T) { eachManifests(t, checkSelectors) }
-
 func checkSelectors(t *testing.T, c *manifests) {
 	labels := c.deployment.Spec.Template.Labels
 	selectors := map[string]map[string]string{
@@ -325,10 +322,8 @@ func (c *manifests) isScraped(s core.Service) bool {
 	return selected && c.monitor.Spec.Endpoints[0].Port == s.Spec.Ports[0].Name
 }
 
-// TestKubernetesRoutes checks that an Ingress and routes lead to Services and ports that exist, and
+// checkRoutes checks that an Ingress and routes lead to Services and ports that exist, and
 // that a ServiceMonitor selects one Service.
-func TestKubernetesRoutes(t *testing.T) { eachManifests(t, checkRoutes) }
-
 func checkRoutes(t *testing.T, c *manifests) {
 	has := map[string]bool{}
 	scraped := 0
@@ -363,11 +358,9 @@ func checkRoutes(t *testing.T, c *manifests) {
 	}
 }
 
-// TestKubernetesHooks checks the Job of migrations and the pod of helm test: no Service or policy
+// checkHooks checks the Job of migrations and the pod of helm test: no Service or policy
 // selects them, a finished one is deleted, they are as restricted as the service, and the pods of
 // the service apply migrations if and only if no Job does.
-func TestKubernetesHooks(t *testing.T) { eachManifests(t, checkHooks) }
-
 func checkHooks(t *testing.T, c *manifests) {
 	_, values := c.serviceContainer(t)
 	if byJob := c.migration.Name != ""; values["MIGRATE_ON_START"] != strconv.FormatBool(!byJob) {
@@ -425,9 +418,7 @@ func (c *manifests) checkHookPod(t *testing.T, labels map[string]string, pod cor
 	}
 }
 
-// TestKubernetesSecrets checks that secrets are in Secrets that exist, and that the chart makes none.
-func TestKubernetesSecrets(t *testing.T) { eachManifests(t, checkSecrets) }
-
+// checkSecrets checks that secrets are in Secrets that exist, and that the chart makes none.
 func checkSecrets(t *testing.T, c *manifests) {
 	all := knownSettings(t)
 	for _, config := range c.configs {

@@ -5,6 +5,8 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"github.com/tollgate-dev/tollgate/test/must"
 )
 
 var setting = regexp.MustCompile(`^(#?)([A-Z][A-Z0-9_]+)=(.+)$`)
@@ -14,9 +16,7 @@ var setting = regexp.MustCompile(`^(#?)([A-Z][A-Z0-9_]+)=(.+)$`)
 // waits for the end of its shutdown.
 func TestProductionExample(t *testing.T) {
 	text, err := os.ReadFile("../../../docs/examples/production/tollgate.env")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	values, optional := map[string]string{}, map[string]string{}
 	commented := false
 	for line := range strings.Lines(string(text)) {
@@ -63,9 +63,7 @@ func TestProductionExample(t *testing.T) {
 // those that are comments, once people remove their signs.
 func TestPackageSettings(t *testing.T) {
 	text, err := os.ReadFile("../../../deploy/packages/tollgate.env")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	values := map[string]string{}
 	for line := range strings.Lines(string(text)) {
 		if found := setting.FindStringSubmatch(strings.TrimSuffix(line, "\n")); found != nil {

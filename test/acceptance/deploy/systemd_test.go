@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/tollgate-dev/tollgate/test/must"
 )
 
 // The paths of the program in the image, and where packages install it.
@@ -61,14 +63,10 @@ func TestUnitWithSystemdAnalyze(t *testing.T) {
 	}
 	dir := t.TempDir()
 	program, file := filepath.Join(dir, "tollgate"), filepath.Join(dir, "tollgate.service")
-	if err := os.WriteFile(program, []byte("#!/bin/sh\n"), 0o700); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, os.WriteFile(program, []byte("#!/bin/sh\n"), 0o700))
 	text := strings.ReplaceAll(readDeployFile(t, "systemd", "tollgate.service"), "ExecStart="+packagedPath,
 		"ExecStart="+program)
-	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, os.WriteFile(file, []byte(text), 0o600))
 	if out, err := exec.Command(analyze, "verify", "--man=no", file).CombinedOutput(); err != nil || len(out) > 0 {
 		t.Errorf("systemd-analyze verify: %v\n%s", err, out)
 	}
@@ -91,26 +89,20 @@ func TestSystemdFiles(t *testing.T) {
 			continue
 		}
 		root := t.TempDir()
-		if err := os.MkdirAll(filepath.Join(root, "etc"), 0o700); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, os.MkdirAll(filepath.Join(root, "etc"), 0o700))
 		for name, line := range map[string]string{
 			"passwd": "root:x:0:0::/root:/bin/sh\n", "group": "root:x:0:\ntollgate:x:65532:\n",
 		} {
 			if file == "tollgate.sysusers" {
 				line = strings.Split(line, "\n")[0] + "\n"
 			}
-			if err := os.WriteFile(filepath.Join(root, "etc", name), []byte(line), 0o600); err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, os.WriteFile(filepath.Join(root, "etc", name), []byte(line), 0o600))
 		}
 		if file == "tollgate.tmpfiles" && os.Getuid() != 0 {
 			continue // only root may change the owner of a folder
 		}
 		path, err := filepath.Abs(filepath.Join(deployFolder, "systemd", file))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		if out, err := exec.Command(tool, append(command[1:], "--root="+root, path)...).CombinedOutput(); err != nil {
 			t.Errorf("%s: %v\n%s", file, err, out)
 		}

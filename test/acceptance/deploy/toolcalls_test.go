@@ -16,6 +16,7 @@ import (
 	"github.com/tollgate-dev/tollgate/adapters/runtimedir"
 	"github.com/tollgate-dev/tollgate/core/ratelimit"
 	"github.com/tollgate-dev/tollgate/core/ratelimit/ruleset"
+	"github.com/tollgate-dev/tollgate/test/must"
 )
 
 // toolCall is a request to Envoy of the person sub.
@@ -106,9 +107,7 @@ func newToolGateway(t *testing.T, config *bootstrap.Bootstrap) toolGateway {
 
 func unpack(t *testing.T, packed *anypb.Any, m proto.Message) {
 	t.Helper()
-	if err := packed.UnmarshalTo(m); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, packed.UnmarshalTo(m))
 }
 
 // describe returns the descriptors of a call, nothing if its route refuses it.

@@ -9,52 +9,9 @@ import (
 
 	"github.com/tollgate-dev/tollgate/test/apiclient"
 	"github.com/tollgate-dev/tollgate/test/fixture"
+	"github.com/tollgate-dev/tollgate/test/must"
 	"github.com/tollgate-dev/tollgate/test/upstream"
 )
-
-// reservedNames is the setting of the names that checkNames needs.
-const reservedNames = "RESERVED_NAMESPACES=com.example.reserved/*"
-
-// refusedLine is a line of mirror diff.
-type refusedLine struct{ ServerName, Version, Rule, Reason string }
-
-// checkNames checks that names of this registry are not mirrored (contract C-71).
-func checkNames(t *testing.T, s *site) {
-	s.e.NewWriter(t, s.one, "dee@example.com", "publish com.example.granted/*")
-	up := upstream.Start(t, append(records("granted", 1), records("reserved", 1)...)...)
-	up.Put(
-		upstream.Record{Document: upstream.Document("com.Example.RESERVED/x", "1.0.0", "Forecasts")},
-		upstream.Record{Document: upstream.Document("com.example.names/free", "1.0.0", "Forecasts")},
-		upstream.Record{Document: `{"name":"com.example.names/bad","version":"1.0.0","description":""}`},
-	)
-	_, stderr, code := s.e.TryCommand(t, "", "mirror", "add", "names", up.URL, "--interval", "168h")
-	if code != 0 || !strings.Contains(stderr, "without --include") {
-		t.Errorf("mirror add ended with %d and warned %q", code, stderr)
-	}
-	if got := s.sync(t, "names", "--full"); got.Refused != 4 || got.Servers != 1 {
-		t.Errorf("the sync: %+v", got)
-	}
-	s.wantListed(t, "example.granted")
-	s.wantListed(t, "example.reserved")
-	s.wantListed(t, "example.names", "com.example.names/free@1.0.0 active of names")
-	var diff struct{ Refused []refusedLine }
-	s.e.ReadCommand(t, &diff, "mirror", "diff", "names")
-	rules := map[string]string{}
-	for _, r := range diff.Refused {
-		rules[r.ServerName] = r.Rule
-	}
-	want := map[string]string{
-		"com.Example.RESERVED/x": "reserved", serverOf("reserved", 0): "reserved", serverOf("granted", 0): "granted",
-		"com.example.names/bad": "document",
-	}
-	if fmt.Sprint(rules) != fmt.Sprint(want) {
-		t.Errorf("refused: %+v", diff.Refused)
-	}
-	if state := s.state(t, "names"); fmt.Sprint(state.Refused) != "map[document:1 granted:1 reserved:2]" {
-		t.Errorf("mirror list counts %v", state.Refused)
-	}
-	wantContains(t, s.e.RunCommand(t, "", "mirror", "list"), "document 1, granted 1, reserved 2")
-}
 
 // checkTakeover publishes servers that a mirror has, on two instances, while commands read for it
 // (contract C-72).
@@ -93,9 +50,7 @@ func checkTakeover(t *testing.T, s *site) {
 		t.Errorf("the sync of servers that were published here: %+v", got)
 	}
 	lines, err := listed(s.other, "example.won")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	for _, line := range lines {
 		want := " deleted"
 		if strings.Contains(line, "@1.0.0 ") {

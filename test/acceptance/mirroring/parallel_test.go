@@ -15,6 +15,7 @@ import (
 	"github.com/tollgate-dev/tollgate/test/apiclient"
 	"github.com/tollgate-dev/tollgate/test/await"
 	"github.com/tollgate-dev/tollgate/test/fixture"
+	"github.com/tollgate-dev/tollgate/test/must"
 	"github.com/tollgate-dev/tollgate/test/upstream"
 )
 
@@ -40,7 +41,7 @@ func checkOneReads(t *testing.T, s *site) {
 // What is listed then is whole, and the next read completes it when the lease has ended (contract
 // C-62, C-63).
 func checkKilled(t *testing.T, s *site) {
-	const servers = 500
+	const servers = 200
 	var all []upstream.Record
 	var want []string
 	for i := range servers {
@@ -56,9 +57,7 @@ func checkKilled(t *testing.T, s *site) {
 	up.Behave(upstream.Behaviour{})
 	command := exec.Command(filepath.Join(fixture.BinDir, "tollgate"), "mirror", "sync", "killed")
 	command.Env = s.e.Environ
-	if err := command.Start(); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, command.Start())
 	first := s.one.API + "/v0.1" + fixture.ServerPath(serverOf("killed", 0), "1.0.0")
 	await.Until(t, "something is listed", func() bool {
 		a, err := apiclient.TryCall("GET", first, nil)

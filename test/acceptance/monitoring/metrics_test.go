@@ -1,10 +1,11 @@
 package monitoring
 
 import (
+	"context"
+	"io"
 	"maps"
 	"net/http"
 	"os"
-	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
@@ -12,10 +13,13 @@ import (
 
 	dto "github.com/prometheus/client_model/go"
 
+	"github.com/tollgate-dev/tollgate/cmd/tollgate/cli"
+	"github.com/tollgate-dev/tollgate/cmd/tollgate/program"
 	"github.com/tollgate-dev/tollgate/test/apiclient"
 	"github.com/tollgate-dev/tollgate/test/await"
 	"github.com/tollgate-dev/tollgate/test/fixture"
 	"github.com/tollgate-dev/tollgate/test/instance"
+	"github.com/tollgate-dev/tollgate/test/must"
 	"github.com/tollgate-dev/tollgate/test/testcert"
 	"github.com/tollgate-dev/tollgate/test/upstream"
 )
@@ -34,9 +38,7 @@ var (
 func documentedMetrics(t *testing.T) map[string]documentedMetric {
 	t.Helper()
 	page, err := os.ReadFile("../../../docs/metrics.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	all := map[string]documentedMetric{}
 	for _, row := range metricRow.FindAllStringSubmatch(string(page), -1) {
 		d := documentedMetric{kind: row[2]}
@@ -182,12 +184,13 @@ func TestMetricsOfSomeParts(t *testing.T) {
 		t.Run(c.args, func(t *testing.T) {
 			t.Parallel()
 			e := fixture.NewEnvironment(t, "embedded")
-			environ := append(e.Environ, "USE_PROMETHEUS=true", "PROMETHEUS_ADDR=127.0.0.1:0")
-			process, err := instance.Start(filepath.Join(fixture.BinDir, "tollgate"), environ,
-				strings.Fields(c.args)...)
-			if err != nil {
-				t.Fatal(err)
-			}
+			environ := append(e.Environ, "USE_PROMETHEUS=true", "PROMETHEUS_ADDR=127.0.0.1:0", "GOGC=100") // GOGC is that of the tests
+			process, err := instance.Run(func(ctx context.Context, stdout, stderr io.Writer) int {
+				return program.Run(ctx, cli.Process{
+					Args: strings.Fields(c.args), Environ: environ, Stdin: strings.NewReader(""), Stdout: stdout, Stderr: stderr,
+				})
+			})
+			must.Succeed(t, err)
 			s := &fixture.Service{T: t, Process: process}
 			t.Cleanup(s.Stop)
 			apiclient.OtherListeners.Store(process.Prometheus, nil)

@@ -8,6 +8,7 @@ import (
 	"github.com/tollgate-dev/tollgate/test/acceptance/internal/monitoring"
 	"github.com/tollgate-dev/tollgate/test/apiclient"
 	"github.com/tollgate-dev/tollgate/test/fixture"
+	"github.com/tollgate-dev/tollgate/test/must"
 )
 
 // TestDashboardsAndAlerts checks that every metric, label and value in the dashboards and alerts
@@ -37,13 +38,9 @@ func TestDashboardsAndAlerts(t *testing.T) {
 func documentedExpressions(t *testing.T) []monitoring.Expression {
 	t.Helper()
 	dashboards, err := monitoring.ReadDashboards("../../../docs/dashboards")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	rules, err := monitoring.ReadRules("../../../docs/alerts.yaml")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	all := rules.Expressions()
 	for i := range dashboards {
 		all = append(all, dashboards[i].Expressions()...)

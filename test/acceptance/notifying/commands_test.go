@@ -60,17 +60,8 @@ func checkRefusedWebhooks(t *testing.T, e *fixture.Environment) {
 	t.Helper()
 	for _, c := range []struct{ url, events, pattern, names string }{
 		{"http://example.com/hook", "published", "*", "url"},
-		{"http://10.0.0.1/hook", "published", "*", "url"},
-		{"https://10.0.0.1/hook", "published", "*", "url"},
 		{"https://169.254.169.254/latest", "published", "*", "url"},
-		{"https://[fd00::1]/hook", "published", "*", "url"},
-		{"https://user:word@example.com/hook", "published", "*", "url"},
-		{"https://example.com/hook#x", "published", "*", "url"},
-		{"ftp://127.0.0.1/hook", "published", "*", "url"},
-		{"/hook", "published", "*", "url"},
 		{"https://example.com/hook", "published,deleted", "*", "events"},
-		{"https://example.com/hook", "test", "*", "events"},
-		{"https://example.com/hook", "", "*", "events"},
 		{"https://example.com/hook", "published", "**", "pattern"},
 	} {
 		if _, stderr, code := e.TryCommand(t, "", "webhook", "add", c.url, "--events", c.events, "--pattern",

@@ -13,6 +13,7 @@ import (
 	"github.com/tollgate-dev/tollgate/test/apiclient"
 	"github.com/tollgate-dev/tollgate/test/await"
 	"github.com/tollgate-dev/tollgate/test/fixture"
+	"github.com/tollgate-dev/tollgate/test/must"
 )
 
 // TestDelivery checks order, repetition and several instances (contract C-54 to C-56).
@@ -22,9 +23,7 @@ func TestDelivery(t *testing.T) {
 		t.Parallel()
 		s := openSite(t, e)
 		for name, check := range map[string]func(*testing.T, *site){
-			"order": checkOrder, "a receiver that is away": checkAway, "several instances": checkInstances,
-			"redirects": checkRedirect,
-			"removal":   checkRemoval,
+			"order": checkOrder, "several instances": checkInstances,
 		} {
 			t.Run(name, func(t *testing.T) {
 				t.Parallel()
@@ -74,23 +73,6 @@ func checkOrder(t *testing.T, s *site) {
 	}
 }
 
-func checkAway(t *testing.T, s *site) {
-	r := newReceiver(t)
-	id := r.add(s.e, "published", "com.example.away/*")
-	r.stop()
-	want := []string{}
-	for n := range 6 {
-		s.publish(t, fmt.Sprintf("com.example.away/s%d", n), "1.0.0")
-		want = append(want, fmt.Sprintf("published s%d 1.0.0", n))
-	}
-	await.Until(t, "a failure", func() bool { return readWebhook(t, s.e, id).LastFailure != "" })
-	if w := readWebhook(t, s.e, id); w.Pending != 6 || w.LastProblem != "the connection failed" {
-		t.Errorf("the webhook is listed as %+v", w)
-	}
-	r.start()
-	r.awaitAnyOrder(want...)
-}
-
 // checkInstances changes servers at both instances, which also deliver. The receiver reports
 // requests about one server that overlap.
 func checkInstances(t *testing.T, s *site) {
@@ -125,43 +107,11 @@ func checkInstances(t *testing.T, s *site) {
 	}
 }
 
-func checkRedirect(t *testing.T, s *site) {
-	r := newReceiver(t)
-	r.setAnswer(func(_ event, attempt int) int {
-		if attempt == 1 {
-			return http.StatusTemporaryRedirect
-		}
-		return http.StatusNoContent
-	})
-	id := r.add(s.e, "published", "com.example.redirect/*")
-	s.publish(t, "com.example.redirect/one", "1.0.0")
-	r.awaitEvents("published one 1.0.0")
-	if w := readWebhook(t, s.e, id); !strings.Contains(w.LastProblem, "redirect 307") {
-		t.Errorf("the webhook is listed as %+v", w)
-	}
-}
-
-func checkRemoval(t *testing.T, s *site) {
-	r := newReceiver(t)
-	r.setAnswer(func(event, int) int { return http.StatusServiceUnavailable })
-	id := r.add(s.e, "published", "com.example.removal/*")
-	s.publish(t, "com.example.removal/one", "1.0.0")
-	await.Until(t, "an attempt", func() bool { return len(r.all()) > 0 })
-	s.e.RunCommand(t, "", "webhook", "remove", id)
-	second := newReceiver(t)
-	second.add(s.e, "published", "com.example.removal/*")
-	s.publish(t, "com.example.removal/one", "1.1.0")
-	second.awaitEvents("published one 1.1.0")
-	if n := len(r.all()); n != 1 {
-		t.Errorf("%d requests arrived at a webhook that was removed", n)
-	}
-}
-
 // TestKilledInstance kills the instance that waits for a response. Another one sends the event
 // again.
 func TestKilledInstance(t *testing.T) {
 	t.Parallel()
-	fixture.InEnvironment(t, func(t *testing.T, e *fixture.Environment) {
+	fixture.InBothEnvironments(t, func(t *testing.T, e *fixture.Environment) {
 		t.Parallel()
 		e.Environ = append(e.Environ, fixture.RegistrySettings()...)
 		one := e.StartProcess(t)
@@ -279,9 +229,7 @@ func checkNoSecrets(t *testing.T, s *site, r *receiver) {
 		}
 	}
 	files, err := filepath.Glob(filepath.Join(s.e.Dir, "data", "*"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	for _, file := range files {
 		content, err := os.ReadFile(file)
 		if err == nil && strings.Contains(string(content), r.secret) {

@@ -22,6 +22,7 @@ import (
 	"github.com/tollgate-dev/tollgate/test/await"
 	"github.com/tollgate-dev/tollgate/test/fixture"
 	"github.com/tollgate-dev/tollgate/test/instance"
+	"github.com/tollgate-dev/tollgate/test/must"
 )
 
 // secretPath and secretKey are in the URLs of all receivers. They must be in no log.
@@ -97,9 +98,7 @@ func newReceiver(t *testing.T) *receiver {
 func (r *receiver) start() {
 	r.t.Helper()
 	listener, err := new(net.ListenConfig).Listen(context.Background(), "tcp", r.address)
-	if err != nil {
-		r.t.Fatal(err)
-	}
+	must.Succeed(r.t, err)
 	r.address, r.server = listener.Addr().String(), httptest.NewUnstartedServer(r)
 	_ = r.server.Listener.Close() // it is replaced
 	r.server.Listener = listener

@@ -13,7 +13,7 @@ import (
 // Nothing of them is left, so no event arrives (contract C-54).
 func TestRollback(t *testing.T) {
 	t.Parallel()
-	fixture.InEnvironment(t, func(t *testing.T, e *fixture.Environment) {
+	fixture.InBothEnvironments(t, func(t *testing.T, e *fixture.Environment) {
 		t.Parallel()
 		s := openSite(t, e)
 		s.publish(t, "com.example/kept", "1.0.0")

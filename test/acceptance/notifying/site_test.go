@@ -10,6 +10,7 @@ import (
 
 	"github.com/tollgate-dev/tollgate/test/apiclient"
 	"github.com/tollgate-dev/tollgate/test/fixture"
+	"github.com/tollgate-dev/tollgate/test/must"
 )
 
 const (
@@ -87,9 +88,7 @@ func quarantineQuery(name, version string) string {
 func wantBody(t *testing.T, got received, kind, name, version, data string) {
 	t.Helper()
 	quoted, err := json.Marshal(name)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	shown := "null"
 	if version != "" {
 		shown = `"` + version + `"`

@@ -15,6 +15,7 @@ import (
 	"github.com/tollgate-dev/tollgate/test/await"
 	"github.com/tollgate-dev/tollgate/test/fixture"
 	"github.com/tollgate-dev/tollgate/test/instance"
+	"github.com/tollgate-dev/tollgate/test/must"
 )
 
 const (
@@ -34,9 +35,7 @@ func (s *site) startVarnish(t *testing.T) proxy {
 	// Varnish takes the names of the functions of its caches from a folder whose path must be short.
 	dir, address := t.TempDir(), net.JoinHostPort("127.0.0.1", instance.FreePort())
 	host, port, err := net.SplitHostPort(strings.TrimPrefix(s.API, "http://"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	config := s.readExample(t, "../edge/varnish.vcl", address, "")
 	config = strings.Replace(config, `"tollgate.internal"`, `"`+host+`"`, 1)
 	config = strings.Replace(config, `.port = "3000"`, `.port = "`+port+`"`, 1)
@@ -56,21 +55,15 @@ type reply struct {
 func (p proxy) read(t *testing.T, path string, header ...string) reply {
 	t.Helper()
 	r, err := http.NewRequestWithContext(t.Context(), "GET", p.url+path, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	for i := 0; i+1 < len(header); i += 2 {
 		r.Header.Set(header[i], header[i+1])
 	}
 	response, err := http.DefaultClient.Do(r)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	defer response.Body.Close()
 	body, err := io.ReadAll(response.Body)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	return reply{response.StatusCode, response.Header, string(body)}
 }
 
@@ -127,7 +120,7 @@ func TestVarnishOutOfDate(t *testing.T) {
 }
 
 // readsInRow is how often each path is read.
-const readsInRow = 100
+const readsInRow = 20
 
 // keepsReads checks that each path is read from the service once.
 func keepsReads(t *testing.T, edge proxy) {

@@ -22,6 +22,7 @@ import (
 	"github.com/tollgate-dev/tollgate/test/await"
 	"github.com/tollgate-dev/tollgate/test/fixture"
 	"github.com/tollgate-dev/tollgate/test/instance"
+	"github.com/tollgate-dev/tollgate/test/must"
 )
 
 const examples = "../../../docs/examples/proxies/"
@@ -46,9 +47,7 @@ type proxy struct{ url string }
 func (s *site) readExample(t *testing.T, file, address, upstream string) string {
 	t.Helper()
 	text, err := os.ReadFile(examples + file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	changed := string(text)
 	for from, to := range map[string]string{
 		"listen 8080": "listen " + address, "http://:8080": "http://" + address,
@@ -97,9 +96,7 @@ func runProxy(t *testing.T, program, dir, address string, arguments ...string) p
 	c := exec.Command(program, arguments...)
 	c.Env = append(os.Environ(), "HOME="+dir, "XDG_CONFIG_HOME="+dir, "XDG_DATA_HOME="+dir)
 	c.Stdout, c.Stderr = &log, &log
-	if err := c.Start(); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, c.Start())
 	t.Cleanup(func() {
 		_ = c.Process.Kill() // it may have ended
 		_ = c.Wait()         // it was killed
@@ -129,9 +126,7 @@ func (p proxy) call(t *testing.T, token string, header ...string) answer {
 	t.Helper()
 	body := strings.NewReader(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"forecast"}}`)
 	r, err := http.NewRequestWithContext(t.Context(), "POST", p.url+"/weather/mcp", body)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	r.Header.Set("Content-Type", "application/json")
 	if token != "" {
 		r.Header.Set("Authorization", "Bearer "+token)
@@ -140,29 +135,25 @@ func (p proxy) call(t *testing.T, token string, header ...string) answer {
 		r.Header.Set(header[i], header[i+1])
 	}
 	response, err := http.DefaultClient.Do(r)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	defer response.Body.Close()
 	a := answer{status: response.StatusCode, header: response.Header}
 	text, err := io.ReadAll(response.Body)
 	if err == nil && a.status == http.StatusOK {
 		err = json.Unmarshal(text, &a.got)
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	return a
 }
 
 // rounds and callsOfRound are how often a rule changes, and how many calls follow each change.
 const (
-	rounds       = 10
-	callsOfRound = 100
+	rounds       = 6
+	callsOfRound = 50
 )
 
 // TestProxies runs nginx and Caddy with their examples: what the tool server gets, what a client cannot
-// forge, and 1,000 calls while rules change, of which no one gets a wrong answer.
+// forge, and 300 calls while rules change, of which no one gets a wrong answer.
 func TestProxies(t *testing.T) {
 	for _, program := range []string{"nginx", "caddy"} {
 		t.Run(program, func(t *testing.T) {
@@ -258,9 +249,7 @@ func TestTraefik(t *testing.T) {
 			}
 		}
 	}
-	if err := yaml.Unmarshal([]byte(s.readExample(t, "traefik.yaml", "", "")), &config); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, yaml.Unmarshal([]byte(s.readExample(t, "traefik.yaml", "", "")), &config))
 	s.setRule(t, "forecasts", object{"tools": []string{"forecast"}})
 	s.awaitAnswer(t, "the rule", s.robot, "forecast", http.StatusOK)
 	request := http.Header{"Authorization": {"Bearer " + s.robot}, "X-Tollgate-Server": {"com.example/forged"}, "X-Original-Url": {"https://a/b"}}

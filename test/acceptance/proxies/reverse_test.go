@@ -21,6 +21,7 @@ import (
 
 	"github.com/tollgate-dev/tollgate/test/fixture"
 	"github.com/tollgate-dev/tollgate/test/instance"
+	"github.com/tollgate-dev/tollgate/test/must"
 	"github.com/tollgate-dev/tollgate/test/testcert"
 )
 
@@ -103,9 +104,7 @@ func (s *site) startFront(t *testing.T, program string) *front {
 func (f *front) newClient(t *testing.T) *http.Client {
 	t.Helper()
 	jar, err := cookiejar.New(nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	dialer := &net.Dialer{LocalAddr: &net.TCPAddr{IP: net.ParseIP(clientAddress)}}
 	transport := &http.Transport{
 		TLSClientConfig: &tls.Config{RootCAs: f.authority.Pool()}, ForceAttemptHTTP2: true,
@@ -121,21 +120,15 @@ func (f *front) newClient(t *testing.T) *http.Client {
 func (f *front) send(t *testing.T, method, path, body string, header ...string) reply {
 	t.Helper()
 	r, err := http.NewRequestWithContext(t.Context(), method, publicURL+path, strings.NewReader(body))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	for i := 0; i+1 < len(header); i += 2 {
 		r.Header.Set(header[i], header[i+1])
 	}
 	response, err := f.client.Do(r)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	defer response.Body.Close()
 	text, err := io.ReadAll(response.Body)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	if response.Request.URL.Scheme != "https" || "https://"+response.Request.URL.Host != publicURL {
 		t.Errorf("%s led to %s", path, response.Request.URL)
 	}
@@ -152,9 +145,7 @@ func forgedHeaders(more ...string) []string {
 func (f *front) signsIn(t *testing.T) {
 	t.Helper()
 	login, err := json.Marshal(object{"email": f.operator.Email, "password": fixture.Password, "deviceInfo": f.operator.Device})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	for _, header := range [][]string{{"Content-Type", "application/json"}, forgedHeaders("Content-Type", "application/json")} {
 		var tokens struct{ AccessToken string }
 		fixture.DecodeJSON(t, f.send(t, "POST", "/auth/login", string(login), header...).want(t, http.StatusOK).body, &tokens)
@@ -172,9 +163,7 @@ func (f *front) signsIn(t *testing.T) {
 func (f *front) publishes(t *testing.T) {
 	t.Helper()
 	document, err := json.Marshal(fixture.NewServerDocument(weather, "1.0.0"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	header := f.operator.Bearer()
 	header = append(header, "Content-Type", "application/json")
 	large := func(size int) string { return string(document) + strings.Repeat(" ", size-len(document)) }
@@ -206,13 +195,9 @@ func (f *front) showsConsole(t *testing.T) {
 		t.Errorf("after sign-in: %d %s", a.status, a.body)
 	}
 	address, err := url.Parse(publicURL + "/console/")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	plain, err := url.Parse("http" + strings.TrimPrefix(publicURL, "https") + "/console/")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	if jar := f.client.Jar; len(jar.Cookies(address)) == 0 || len(jar.Cookies(plain)) > 0 {
 		t.Errorf("the cookies are %v, without TLS %v", jar.Cookies(address), jar.Cookies(plain))
 	}
@@ -239,9 +224,7 @@ func (f *front) decides(t *testing.T) {
 		grpc.WithContextDialer(func(ctx context.Context, _ string) (net.Conn, error) {
 			return new(net.Dialer).DialContext(ctx, "tcp", f.limits)
 		}))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	t.Cleanup(func() { _ = connection.Close() }) // the test is over
 	c, ask := ratelimit.NewRateLimitServiceClient(connection), fixture.NewRateLimitRequest("shop", "tenant", "a", "path", "/pay")
 	for _, want := range []ratelimit.RateLimitResponse_Code{

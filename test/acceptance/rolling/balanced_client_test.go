@@ -21,6 +21,7 @@ import (
 	"google.golang.org/grpc/resolver/manual"
 
 	"github.com/tollgate-dev/tollgate/test/apiclient"
+	"github.com/tollgate-dev/tollgate/test/must"
 )
 
 // balancing is the way in which a load balancer distributes calls.
@@ -158,9 +159,7 @@ func newRateLimitClient(t *testing.T, r *rotation, w balancing) ratelimit.RateLi
 	}
 	servers.InitialState(known)
 	conn, err := grpc.NewClient("rolling:///service", options...)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	t.Cleanup(func() { _ = conn.Close() }) // the test is over
 	return ratelimit.NewRateLimitServiceClient(conn)
 }

@@ -15,18 +15,17 @@ import (
 	"github.com/tollgate-dev/tollgate/test/apiclient"
 	"github.com/tollgate-dev/tollgate/test/await"
 	"github.com/tollgate-dev/tollgate/test/fixture"
+	"github.com/tollgate-dev/tollgate/test/must"
 )
 
 // TestKillKeepsPublications kills the service during publications. Each version that got the
 // response 200 exists afterwards.
 func TestKillKeepsPublications(t *testing.T) {
 	t.Parallel()
-	fixture.InEnvironment(t, func(t *testing.T, e *fixture.Environment) {
+	fixture.InBothEnvironments(t, func(t *testing.T, e *fixture.Environment) {
 		t.Parallel()
 		s := e.StartProcess(t)
-		p := e.NewPerson(t, "ada@example.com", "publish *")
-		p.Login(t, s)
-		p.StepUp(t, e, s)
+		p := e.NewWriter(t, s, "ada@example.com", "publish *")
 		const before, publishers = 40, 4
 		var mu sync.Mutex
 		var answered []string
@@ -110,9 +109,7 @@ func TestPluginKilled(t *testing.T) {
 			t.Fatal("the service runs no plugin process")
 		}
 		for _, pid := range pids {
-			if err := syscall.Kill(pid, syscall.SIGKILL); err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, syscall.Kill(pid, syscall.SIGKILL))
 		}
 		apiclient.Call(t, "GET", s.API+"/health", nil).WantStatus(t, http.StatusOK)
 		// Until the plugin runs again, a challenge returns 503 and is not counted.
@@ -131,9 +128,7 @@ func TestPluginKilled(t *testing.T) {
 func childProcesses(t *testing.T, parent int) []int {
 	t.Helper()
 	stats, err := filepath.Glob("/proc/[0-9]*/stat")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	var found []int
 	for _, path := range stats {
 		content, err := os.ReadFile(path)
@@ -145,9 +140,7 @@ func childProcesses(t *testing.T, parent int) []int {
 		fields := strings.Fields(string(rest))
 		if len(fields) > 1 && fields[1] == strconv.Itoa(parent) {
 			pid, err := strconv.Atoi(filepath.Base(filepath.Dir(path)))
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, err)
 			found = append(found, pid)
 		}
 	}

@@ -18,13 +18,14 @@ import (
 	"github.com/tollgate-dev/tollgate/test/await"
 	"github.com/tollgate-dev/tollgate/test/fixture"
 	"github.com/tollgate-dev/tollgate/test/instance"
+	"github.com/tollgate-dev/tollgate/test/must"
 )
 
 const (
 	// drainTime is long enough for a balancer that checks every checkInterval to notice that an
 	// instance stops, even on a busy machine.
 	drainTime     = 2 * time.Second
-	checkInterval = 20 * time.Millisecond
+	checkInterval = 50 * time.Millisecond
 	// minSteps is the number of steps of each kind of work between two events.
 	minSteps = 10
 )
@@ -102,9 +103,7 @@ func buildNextVersion(t *testing.T) (program string) {
 	err := instance.BuildChanged(fixture.Root, dir, fixture.RaceDetector, "cmd/tollgate", map[string]string{
 		"adapters/relational/postgres/migrations/9999_next_version.sql": nextMigration,
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	return filepath.Join(dir, "tollgate")
 }
 
@@ -186,9 +185,7 @@ func (r *rotation) start(t *testing.T, members ...*member) {
 		all.Go(func() { m.process, failures[i] = instance.Start(m.program, environ, "serve") })
 	}
 	all.Wait()
-	if err := errors.Join(failures...); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, errors.Join(failures...))
 	for _, m := range members {
 		apiclient.OtherListeners.Store(m.process.Debug, nil)
 		await.Until(t, "an instance in rotation", m.serves.Load)
@@ -279,7 +276,7 @@ func (m *member) newService(t *testing.T) *fixture.Service {
 // if it has any.
 func TestReadyWithRules(t *testing.T) {
 	t.Parallel()
-	fixture.InEnvironment(t, func(t *testing.T, e *fixture.Environment) {
+	fixture.InBothEnvironments(t, func(t *testing.T, e *fixture.Environment) {
 		t.Parallel()
 		file := filepath.Join(e.RulesDir, "rules.yaml")
 		fixture.WriteFile(t, file, "domain: broken\ndescriptors: [{}]\n")
@@ -298,9 +295,7 @@ func TestReadyWithRules(t *testing.T) {
 		})
 		apiclient.Call(t, "GET", s.API+"/ready", nil).WantStatus(t, http.StatusOK)
 
-		if err := os.RemoveAll(e.RulesDir); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, os.RemoveAll(e.RulesDir))
 		without := e.StartWithoutRules(t)
 		apiclient.Call(t, "GET", without.API+"/ready", nil).WantStatus(t, http.StatusOK)
 	})

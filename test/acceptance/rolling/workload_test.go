@@ -16,7 +16,7 @@ import (
 
 const (
 	// pace is the pause between two steps of work.
-	pace = 25 * time.Millisecond
+	pace = 100 * time.Millisecond
 	// shown is the number of failures that the test prints.
 	shown = 20
 )

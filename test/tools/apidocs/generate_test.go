@@ -5,19 +5,17 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+
+	"github.com/tollgate-dev/tollgate/test/must"
 )
 
 // TestFilesAreUpToDate renders the files and compares them with the files in the repository.
 func TestFilesAreUpToDate(t *testing.T) {
 	const folder = "../../../adapters/rest/apidocs"
 	document, err := os.ReadFile(filepath.Join(folder, documentFile))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	files, err := renderFiles(document)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	for name, want := range files {
 		got, err := os.ReadFile(filepath.Join(folder, name))
 		if err != nil {

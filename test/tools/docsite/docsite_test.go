@@ -11,6 +11,8 @@ import (
 	"testing"
 
 	"golang.org/x/net/html"
+
+	"github.com/tollgate-dev/tollgate/test/must"
 )
 
 const root = "../../.."
@@ -20,13 +22,9 @@ func renderProject(t *testing.T) (*site, map[string][]byte) {
 	t.Helper()
 	s := newSite()
 	s.from = root
-	if err := s.read(); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, s.read())
 	files, err := s.render()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	return s, files
 }
 
@@ -39,9 +37,7 @@ type element struct {
 func elementsOf(t *testing.T, page []byte) (all []element) {
 	t.Helper()
 	tree, err := html.Parse(bytes.NewReader(page))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	for n := range tree.Descendants() {
 		if n.Type == html.ElementNode {
 			e := element{n.Data, map[string]string{}}
@@ -123,9 +119,7 @@ func TestSearchIndex(t *testing.T) {
 	_, files := renderProject(t)
 	encoded := bytes.TrimSuffix(bytes.TrimPrefix(files["search-index.js"], []byte("window.searchIndex = ")), []byte(";\n"))
 	var all []found
-	if err := json.Unmarshal(encoded, &all); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, json.Unmarshal(encoded, &all))
 	for words, address := range map[string]string{
 		"TRUSTED_PROXIES":              "settings.html#",
 		"A reverse proxy in front":     "reverse-proxies.html#a-reverse-proxy-in-front",
@@ -152,12 +146,8 @@ func writeProject(t *testing.T, page string) *site {
 		"docs/adr/1-a.md": "# A decision\n", "docs/examples/a.yaml": "a: b\n", "docs/page.md": page,
 	} {
 		name = filepath.Join(s.from, name)
-		if err := os.MkdirAll(filepath.Dir(name), 0o700); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, os.MkdirAll(filepath.Dir(name), 0o700))
+		must.Succeed(t, os.WriteFile(name, []byte(text), 0o600))
 	}
 	return s
 }
@@ -167,13 +157,9 @@ func TestLinks(t *testing.T) {
 	s := writeProject(t, "# Page\n\n## A `b`, c_d & é\n\n## Twice\n\n<!-- docs: not run, why -->\n\n## Twice\n\n"+
 		"[1](README.md) [2](adr) [3](../CONTRIBUTING.md) [4](../code) [5](../code/main.go) [6](examples/a.yaml)\n"+
 		"[7](#a-b-c_d--é) [8](#twice-1) [9](https://example.com/) [10](adr/1-a.md#a-decision)\n\n<a id=\"r-1\"></a>**R** [11](#r-1)\n")
-	if err := s.run(); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, s.run())
 	written, err := os.ReadFile(filepath.Join(s.to, "page.html"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	_, content, _ := strings.Cut(string(written), "<article>")
 	for _, want := range []string{
 		`"index.html">1<`, `"adr/index.html">2<`, `"project/CONTRIBUTING.html">3<`, `"https://github.com/tollgate-dev/tollgate/tree/main/code">4<`,
@@ -208,9 +194,7 @@ func TestWrite(t *testing.T) {
 	for range 2 {
 		s := writeProject(t, "# Page\n")
 		s.to = folder
-		if err := s.run(); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, s.run())
 	}
 	other := writeProject(t, "# Page\n")
 	other.to = other.from

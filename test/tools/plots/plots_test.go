@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/tollgate-dev/tollgate/core/ratelimit"
+	"github.com/tollgate-dev/tollgate/test/must"
 )
 
 // maxPicture is the size in bytes that a picture may have.
@@ -19,9 +20,7 @@ func TestPictures(t *testing.T) {
 	for a := range algorithms {
 		name := filepath.Join("..", pictureName(a))
 		f, err := os.Open(name)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		kept, err := png.Decode(f)
 		if err != nil {
 			t.Fatalf("%s: %v", name, err)
@@ -31,9 +30,7 @@ func TestPictures(t *testing.T) {
 		}
 		_ = f.Close() // it was only read
 		picture, err := drawPicture(a)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		drawn, differ := picture.Image(), 0
 		size := drawn.Bounds()
 		if kept.Bounds() != size {
@@ -62,9 +59,7 @@ func TestCallsInPictures(t *testing.T) {
 		ratelimit.TokenBucket:   {79, 0},
 	} {
 		calls, err := simulateCalls(a)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		most, silence, last := 0, 0, time.Duration(-1)
 		for _, c := range calls {
 			_, admitted := countIn(calls, c.at, c.at+time.Minute)

@@ -10,6 +10,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/tollgate-dev/tollgate/test/must"
 )
 
 // TestChart reads the chart back: its files are below a folder with its name, and its version is
@@ -17,30 +19,20 @@ import (
 func TestChart(t *testing.T) {
 	s, out := example(t), t.TempDir()
 	s.version = "v1.2.3-rc.1-4-gabc"
-	if err := s.writeChart(out, t.TempDir()); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, s.writeChart(out, t.TempDir()))
 	content, err := os.ReadFile(filepath.Join(out, "tollgate-1.2.3-rc.1+4.gabc.tgz"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	compressed, err := gzip.NewReader(bytes.NewReader(content))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	found := map[string]string{}
 	for archive := tar.NewReader(compressed); ; {
 		h, err := archive.Next()
 		if errors.Is(err, io.EOF) {
 			break
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		text, err := io.ReadAll(archive)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		found[h.Name] = string(text)
 	}
 	for _, name := range []string{"values.yaml", "values.schema.json", "templates/deployment.yaml", "templates/tests/ready.yaml"} {

@@ -18,6 +18,7 @@ import (
 
 	"github.com/tollgate-dev/tollgate/test/await"
 	"github.com/tollgate-dev/tollgate/test/instance"
+	"github.com/tollgate-dev/tollgate/test/must"
 )
 
 // machine is a Debian in a folder, on which the package is installed: a layer above another root
@@ -48,9 +49,7 @@ func newMachine(t *testing.T) machine {
 	m := machine{root: filepath.Join(parent, "root"), changes: filepath.Join(parent, "changes")}
 	work := filepath.Join(parent, "work")
 	for _, folder := range []string{m.root, m.changes, work} {
-		if err := os.Mkdir(folder, 0o755); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, os.Mkdir(folder, 0o755))
 	}
 	options := fmt.Sprintf("lowerdir=%s,upperdir=%s,workdir=%s", base, m.changes, work)
 	mount(t, "overlay", m.root, options)
@@ -110,22 +109,16 @@ func (m machine) changed(t *testing.T) (paths []string) {
 		}
 		return err
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	return paths
 }
 
 // TestDeb installs the package on a machine, runs the service as its unit says, removes the package
 // and then its configuration, and compares what is left with what was there before.
 func TestDeb(t *testing.T) {
-	release := packed(t)
 	m := newMachine(t)
-	deb := release["tollgate_1.2.3-1_"+here.arch+".deb"]
-	if err := os.WriteFile(filepath.Join(m.root, "tmp", "tollgate.deb"), deb, 0o600); err != nil {
-		t.Fatal(err)
-	}
-	m.run(t, "dpkg", "--install", "/tmp/tollgate.deb")
+	writeDeb(t, filepath.Join(m.root, "tmp"))
+	m.run(t, "dpkg", "--install", "/tmp/tollgate_1.2.3-1_"+here.arch+".deb")
 	if told := m.run(t, "/usr/bin/tollgate", "--version"); !strings.Contains(told, "version") {
 		t.Errorf("tollgate --version prints %q", told)
 	}
@@ -155,6 +148,30 @@ func TestDeb(t *testing.T) {
 	if !slices.Contains(left, "/var/lib/tollgate/tollgate.db") {
 		t.Errorf("after the purge there must be data, but there are %v", left)
 	}
+}
+
+// writeDeb writes the package into a folder, with the programs that a service runs without settings,
+// and small ones in place of the others.
+func writeDeb(t *testing.T, out string) {
+	t.Helper()
+	s, files := collectPrograms(t)
+	for i, f := range files {
+		if f.executable && f.name != "tollgate" && f.name != "plugins/pkg-npm" {
+			files[i].from = filepath.Join(smallPrograms(t), here.os, here.arch, f.name)
+		}
+	}
+	must.Succeed(t, s.writePackage(out, "deb", here, files))
+}
+
+// collectPrograms returns the source of the tests and its files with the real programs.
+func collectPrograms(t *testing.T) (source, []file) {
+	t.Helper()
+	s, folder := example(t), filepath.Join(programs(t), here.os, here.arch)
+	completions, err := writeCompletions(t.Context(), folder, t.TempDir())
+	must.Succeed(t, err)
+	files, err := s.collect(here, folder, completions)
+	must.Succeed(t, err)
+	return s, files
 }
 
 // checkInstalled checks the user, owners and modes, and that no link enables the service.
@@ -192,20 +209,14 @@ func checkService(t *testing.T, m machine) {
 		settings += name + "=" + ports[name] + "\n"
 	}
 	file := filepath.Join(m.root, "etc/tollgate/tollgate.env")
-	if err := os.WriteFile(file, []byte(settings), 0o640); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, os.WriteFile(file, []byte(settings), 0o640))
 	u := readUnit(t, filepath.Join(m.root, "usr/lib/systemd/system/tollgate.service"))
 	c := u.command(t, m)
 	log, err := os.Create(filepath.Join(t.TempDir(), "log"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	defer log.Close()
 	c.Stdout, c.Stderr = log, log
-	if err := c.Start(); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, c.Start())
 	ended := make(chan error, 1)
 	go func() { ended <- c.Wait() }()
 	text := func() string {
@@ -255,9 +266,7 @@ func get(url string) string {
 func checkProcess(t *testing.T, m machine, u unit, pid int) {
 	t.Helper()
 	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	id := strings.TrimSpace(m.run(t, "id", "-u", u.value("User")))
 	for _, want := range []string{
 		"Name:\ttollgate", "Uid:\t" + id + "\t" + id, "NoNewPrivs:\t1", "CapEff:\t0000000000000000",

@@ -22,6 +22,7 @@ import (
 	"github.com/sassoftware/go-rpmutils"
 
 	"github.com/tollgate-dev/tollgate/test/instance"
+	"github.com/tollgate-dev/tollgate/test/must"
 )
 
 const root = "../../.."
@@ -29,18 +30,20 @@ const root = "../../.."
 // here is the system that the tests run on.
 var here = target{runtime.GOOS, runtime.GOARCH}
 
-// built is what the tests share: programs, and a release of them. It needs half a minute.
+// built is what the tests share: the programs, small ones under their names, and a release of these.
 var built struct {
-	programs, release sync.Once
-	folder            string
-	err               error
-	files             map[string][]byte
+	programs, small, release sync.Once
+	folder, smallFolder      string
+	err                      error
+	files                    map[string][]byte
 }
 
 func TestMain(m *testing.M) {
 	code := m.Run()
-	if built.folder != "" {
-		_ = os.RemoveAll(built.folder) // the system removes what is left of a temporary folder
+	for _, folder := range []string{built.folder, built.smallFolder} {
+		if folder != "" {
+			_ = os.RemoveAll(folder) // the system removes what is left of a temporary folder
+		}
 	}
 	os.Exit(code)
 }
@@ -56,16 +59,59 @@ func programs(t *testing.T) string {
 		if built.folder, built.err = instance.NewFolder("tollgate-release"); built.err != nil {
 			return
 		}
-		packages := []string{"cmd/tollgate", "cmd/ratelimit-client"}
-		for _, name := range bundled {
-			packages = append(packages, "plugins/"+name)
-		}
-		built.err = instance.Build(root, filepath.Join(built.folder, here.os, here.arch), false, packages...)
+		built.err = instance.Build(root, filepath.Join(built.folder, here.os, here.arch), false, packages()...)
 	})
 	if built.err != nil {
 		t.Fatal(built.err)
 	}
 	return built.folder
+}
+
+// packages returns the packages of the programs.
+func packages() []string {
+	list := []string{"cmd/tollgate", "cmd/ratelimit-client"}
+	for _, name := range bundled {
+		list = append(list, "plugins/"+name)
+	}
+	return list
+}
+
+// smallPrograms returns a folder like that of programs, in which each is a program that only prints
+// its arguments: to compress the real ones takes half a minute, and what is packed is not their
+// content.
+func smallPrograms(t *testing.T) string {
+	t.Helper()
+	if here.os != "linux" {
+		t.Skip("needs Linux")
+	}
+	built.small.Do(func() {
+		if built.smallFolder, built.err = instance.NewFolder("tollgate-release-small"); built.err == nil {
+			built.err = linkSmallPrograms(built.smallFolder)
+		}
+	})
+	if built.err != nil {
+		t.Fatal(built.err)
+	}
+	return built.smallFolder
+}
+
+func linkSmallPrograms(folder string) error {
+	const text = "package main\n\nimport \"os\"\n\nfunc main() { println(len(os.Args)) }\n"
+	code, program := filepath.Join(folder, "main.go"), filepath.Join(folder, "program")
+	if err := os.WriteFile(code, []byte(text), 0o600); err != nil {
+		return err
+	}
+	if out, err := exec.Command("go", "build", "-ldflags=-s -w", "-o", program, code).CombinedOutput(); err != nil {
+		return fmt.Errorf("build a small program: %w\n%s", err, out)
+	}
+	for _, path := range packages() {
+		name := strings.TrimPrefix(path, "cmd/")
+		target := filepath.Join(folder, here.os, here.arch, name)
+		if err := errors.Join(os.MkdirAll(filepath.Dir(target), 0o700), os.Link(program, target)); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // bundled are the plugins that the tests pack: those that other tests build too.
@@ -78,18 +124,16 @@ func example(t *testing.T) source {
 	folder := filepath.Join(t.TempDir(), "source")
 	copyTree(t, root, folder, "deploy", "LICENSE", "README.md", "CHANGELOG.md")
 	for _, name := range bundled {
-		if err := os.MkdirAll(filepath.Join(folder, "plugins", name), 0o755); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, os.MkdirAll(filepath.Join(folder, "plugins", name), 0o755))
 	}
 	committed := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 	return source{root: folder, version: "v1.2.3", revision: "abc", committed: committed}
 }
 
-// packed returns the files of a release for this system by name.
+// packed returns the files of a release of small programs for this system by name.
 func packed(t *testing.T) map[string][]byte {
 	t.Helper()
-	folder := programs(t)
+	folder := smallPrograms(t)
 	built.release.Do(func() { built.files = pack(t, example(t), folder, here) })
 	if built.files == nil {
 		t.Fatal("another test could not write the release")
@@ -101,9 +145,7 @@ func packed(t *testing.T) map[string][]byte {
 func pack(t *testing.T, s source, programs string, list ...target) map[string][]byte {
 	t.Helper()
 	out := filepath.Join(t.TempDir(), "dist")
-	if err := s.write(t.Context(), programs, out, list); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, s.write(t.Context(), programs, out, list))
 	return readFolder(t, out)
 }
 
@@ -111,9 +153,7 @@ func readFolder(t *testing.T, folder string) map[string][]byte {
 	t.Helper()
 	found := map[string][]byte{}
 	entries, err := os.ReadDir(folder)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	for _, entry := range entries {
 		if found[entry.Name()], err = os.ReadFile(filepath.Join(folder, entry.Name())); err != nil {
 			t.Fatal(err)
@@ -125,14 +165,12 @@ func readFolder(t *testing.T, folder string) map[string][]byte {
 // TestEqualFiles packs the same programs from two folders of the repository, with other temporary
 // folders, owners, modes and times of the files, and compares every byte.
 func TestEqualFiles(t *testing.T) {
-	folder := programs(t)
+	folder := smallPrograms(t)
 	first := packed(t)
 	t.Setenv("TMPDIR", t.TempDir())
 	other := t.TempDir()
 	s := example(t)
-	if err := os.Rename(s.root, filepath.Join(other, "source")); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, os.Rename(s.root, filepath.Join(other, "source")))
 	s.root = filepath.Join(other, "source")
 	copyTree(t, folder, filepath.Join(other, "programs"), here.os)
 	later := time.Now().Add(48 * time.Hour)
@@ -142,9 +180,7 @@ func TestEqualFiles(t *testing.T) {
 		}
 		return err
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	second := pack(t, s, filepath.Join(other, "programs"), here)
 	compare(t, first, second)
 }
@@ -152,9 +188,7 @@ func TestEqualFiles(t *testing.T) {
 // copyTree copies files and folders from one folder to another.
 func copyTree(t *testing.T, from, to string, names ...string) {
 	t.Helper()
-	if err := os.MkdirAll(to, 0o755); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, os.MkdirAll(to, 0o755))
 	for _, name := range names {
 		if out, err := exec.Command("cp", "-rL", filepath.Join(from, name), to).CombinedOutput(); err != nil {
 			t.Fatalf("copy %s: %v\n%s", name, err, out)
@@ -191,13 +225,9 @@ func TestEqualBuilds(t *testing.T) {
 			"-root", filepath.Join(folder, "source"), "-out", out, "-version", "v1.2.3", "-revision", "abc",
 			"-committed", "2026-01-02T03:04:05Z",
 		})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		releases = append(releases, readFolder(t, out))
-		if err := os.RemoveAll(filepath.Join(folder, "cache")); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, os.RemoveAll(filepath.Join(folder, "cache")))
 	}
 	compare(t, releases[0], releases[1])
 	checkNames(t, releases[0], targets...)
@@ -242,18 +272,14 @@ func TestArchives(t *testing.T) {
 	checkNames(t, release, here)
 	prefix := fmt.Sprintf("tollgate_1.2.3_linux_%s", here.arch)
 	compressed, err := gzip.NewReader(bytes.NewReader(release[prefix+".tar.gz"]))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	found := map[string]int64{}
 	for archive := tar.NewReader(compressed); ; {
 		h, err := archive.Next()
 		if errors.Is(err, io.EOF) {
 			break
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		if !h.ModTime.Equal(committed) {
 			t.Errorf("%s has the time %v", h.Name, h.ModTime)
 		}
@@ -276,31 +302,21 @@ func TestArchives(t *testing.T) {
 
 // TestZip writes the archive for Windows, with the programs of this system under its names.
 func TestZip(t *testing.T) {
-	folder, windows := programs(t), target{"windows", "amd64"}
+	folder, windows := smallPrograms(t), target{"windows", "amd64"}
 	other := t.TempDir()
 	for _, name := range []string{"tollgate", "ratelimit-client"} {
 		program := filepath.Join(folder, here.os, here.arch, name)
-		if err := os.Symlink(program, filepath.Join(other, name+".exe")); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, os.Symlink(program, filepath.Join(other, name+".exe")))
 	}
 	completions, err := writeCompletions(t.Context(), filepath.Join(folder, here.os, here.arch), t.TempDir())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	s := example(t)
 	files, err := s.collect(windows, other, completions)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	out := t.TempDir()
-	if err := s.writeArchive(out, windows, files); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, s.writeArchive(out, windows, files))
 	archive, err := zip.OpenReader(filepath.Join(out, "tollgate_1.2.3_windows_amd64.zip"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	defer archive.Close()
 	var names []string
 	for _, f := range archive.File {
@@ -326,13 +342,9 @@ func TestRPM(t *testing.T) {
 			continue
 		}
 		r, err := rpmutils.ReadRpm(bytes.NewReader(content))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		files, err := r.Header.GetFiles()
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		found := map[string]string{}
 		for _, f := range files {
 			if f.Name() == "/usr/bin/tollgate" && f.Linkname() != "../lib/tollgate/tollgate" {

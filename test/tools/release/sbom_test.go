@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -11,23 +12,25 @@ import (
 
 	cyclonedx "github.com/CycloneDX/cyclonedx-go"
 	"github.com/santhosh-tekuri/jsonschema/v6"
+
+	"github.com/tollgate-dev/tollgate/test/must"
 )
 
 // TestBill validates the list of modules by the schema of CycloneDX, and checks that it has every
 // program with its modules.
 func TestBill(t *testing.T) {
-	content := packed(t)["tollgate_1.2.3_sbom.cdx.json"]
+	s, files := collectPrograms(t)
+	b, name := newBill(s), filepath.Join(t.TempDir(), "sbom.json")
+	must.Succeed(t, errors.Join(b.addPrograms(here, files), b.write(name)))
+	content, err := os.ReadFile(name)
+	must.Succeed(t, err)
 	document, err := jsonschema.UnmarshalJSON(bytes.NewReader(content))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	if err := cyclonedxSchema(t).Validate(document); err != nil {
 		t.Error(err)
 	}
 	var list cyclonedx.BOM
-	if err := json.Unmarshal(content, &list); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, json.Unmarshal(content, &list))
 	if list.SerialNumber != "" || list.Metadata.Timestamp != "2026-01-02T03:04:05Z" {
 		t.Errorf("serial number %q and time %q would differ between builds", list.SerialNumber, list.Metadata.Timestamp)
 	}
@@ -62,27 +65,17 @@ func TestBill(t *testing.T) {
 func cyclonedxSchema(t *testing.T) *jsonschema.Schema {
 	t.Helper()
 	folder, err := exec.Command("go", "list", "-m", "-f", "{{.Dir}}", "github.com/CycloneDX/cyclonedx-go").Output()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	compiler := jsonschema.NewCompiler()
 	for _, name := range []string{"bom-1.6.schema.json", "spdx.schema.json", "jsf-0.82.schemax.json"} {
 		text, err := os.ReadFile(filepath.Join(strings.TrimSpace(string(folder)), "schema", name))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		document, err := jsonschema.UnmarshalJSON(bytes.NewReader(text))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		name = strings.Replace(name, "schemax", "schema", 1)
-		if err := compiler.AddResource("http://cyclonedx.org/schema/"+name, document); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, compiler.AddResource("http://cyclonedx.org/schema/"+name, document))
 	}
 	schema, err := compiler.Compile("http://cyclonedx.org/schema/bom-1.6.schema.json")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	return schema
 }

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/tollgate-dev/tollgate/test/must"
 )
 
 // unit is the values of each key of the section [Service] of a unit.
@@ -55,9 +57,7 @@ var order = []string{
 func readUnit(t *testing.T, path string) unit {
 	t.Helper()
 	text, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	_, section, _ := strings.Cut(string(text), "[Service]\n")
 	section, _, _ = strings.Cut(section, "\n[")
 	u := unit{}
@@ -74,9 +74,7 @@ func readUnit(t *testing.T, path string) unit {
 func (u unit) command(t *testing.T, m machine) *exec.Cmd {
 	t.Helper()
 	state := filepath.Join(m.root, "var/lib", u.value("StateDirectory"))
-	if err := os.MkdirAll(state, 0o700); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, os.MkdirAll(state, 0o700))
 	ids := strings.Fields(m.run(t, "sh", "-c", `id -u "$1"; id -g "$1"; chown "$1:" "/var/lib/$2"`, "sh",
 		u.value("User"), u.value("StateDirectory")))
 	lines := []string{"set -e", "root=$1 state=$2 user=$3 group=$4; shift 4"}
@@ -99,9 +97,7 @@ func (u unit) command(t *testing.T, m machine) *exec.Cmd {
 	arguments = append(arguments, strings.Fields(u.value("Environment"))...)
 	file := filepath.Join(m.root, strings.TrimPrefix(u.value("EnvironmentFile"), "-"))
 	text, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	for line := range strings.Lines(string(text)) {
 		if line = strings.TrimSpace(line); line != "" && !strings.HasPrefix(line, "#") {
 			arguments = append(arguments, line)

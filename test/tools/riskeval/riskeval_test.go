@@ -8,6 +8,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/tollgate-dev/tollgate/test/must"
 )
 
 // TestMeasures checks the measures of scores that can be counted by hand.
@@ -27,9 +29,7 @@ func TestMeasures(t *testing.T) {
 func writeFile(t *testing.T, name, content string) string {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), name)
-	if err := os.WriteFile(file, []byte(content), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, os.WriteFile(file, []byte(content), 0o600))
 	return file
 }
 
@@ -44,13 +44,9 @@ func TestRun(t *testing.T) {
 	}
 	e, s := writeFile(t, "e.jsonl", events.String()), writeFile(t, "s.jsonl", lines.String())
 	streams, err := readStreams([]string{e}, 1)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	one, err := readScores(s)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	if len(streams[0]) != 28 {
 		t.Errorf("%d logins count", len(streams[0]))
 	}
@@ -67,13 +63,9 @@ func TestRun(t *testing.T) {
 		}
 	}
 	file := filepath.Join(t.TempDir(), "plot.png")
-	if err := run([]string{"-events", e, "-plot", file, "mine=" + s}); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, run([]string{"-events", e, "-plot", file, "mine=" + s}))
 	f, err := os.Open(file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	defer f.Close()
 	if p, err := png.Decode(f); err != nil || p.Bounds().Dx() < 500 {
 		t.Errorf("the plot: %v", err)
