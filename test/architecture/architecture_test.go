@@ -5,6 +5,8 @@ import (
 	"os"
 	"strings"
 	"testing"
+
+	"github.com/tollgate-dev/tollgate/test/must"
 )
 
 const root = "../.."
@@ -12,9 +14,7 @@ const root = "../.."
 func TestTree(t *testing.T) {
 	tree := os.DirFS(root)
 	all, err := loadSources(tree)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	if len(all) == 0 {
 		t.Fatal("there is no Go file to check")
 	}
@@ -35,26 +35,20 @@ func TestTree(t *testing.T) {
 	}
 	t.Run("prose", func(t *testing.T) {
 		p, err := countProse(tree, all)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		t.Logf("%.1f of 10,000 words are watched ones", p.perTenThousand())
 		report(t, append(checkProse(p, maxWatched), checkPages(p, maxPages)...))
 	})
 	t.Run("budget", func(t *testing.T) {
 		settings, err := fs.ReadFile(tree, "docs/settings.md")
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		m := measureTree(all, settings)
 		t.Logf("%+v", m)
 		report(t, checkBudget(m, budget))
 	})
 	t.Run("top folders", func(t *testing.T) {
 		found, err := checkTopFolders(tree)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		report(t, found)
 	})
 }
@@ -63,9 +57,7 @@ func TestTree(t *testing.T) {
 // would pass for those of another module.
 func TestModule(t *testing.T) {
 	text, err := os.ReadFile(root + "/go.mod")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	if !strings.HasPrefix(string(text), "module "+module+"\n") {
 		t.Errorf("go.mod does not begin with module %s", module)
 	}

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/tollgate-dev/tollgate/test/must"
 )
 
 // The modules of the repository, by folder, in the order of the sections of docs/dependencies.md.
@@ -106,17 +108,13 @@ func findAll(text string, pattern *regexp.Regexp) []string {
 func readFile(t *testing.T, path string) string {
 	t.Helper()
 	text, err := os.ReadFile(root + "/" + path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	return string(text)
 }
 
 func glob(t *testing.T, pattern string) []string {
 	t.Helper()
 	found, err := fs.Glob(os.DirFS(root), pattern)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	return found
 }

@@ -6,20 +6,18 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"github.com/tollgate-dev/tollgate/test/must"
 )
 
 // TestEveryFolderIsDocumented checks that docs/architecture.md names every folder of core, ports,
 // adapters and plugins.
 func TestEveryFolderIsDocumented(t *testing.T) {
 	text, err := os.ReadFile(root + "/docs/architecture.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	for _, folder := range []string{"core", "ports", "adapters", "plugins"} {
 		children, err := os.ReadDir(root + "/" + folder)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		for _, child := range children {
 			if child.IsDir() && !strings.Contains(string(text), "`"+child.Name()+"`") &&
 				!strings.Contains(string(text), "`"+folder+"/"+child.Name()+"`") {
@@ -32,13 +30,9 @@ func TestEveryFolderIsDocumented(t *testing.T) {
 // TestEveryRecordIsListed checks that docs/adr/README.md lists every decision record, and no other.
 func TestEveryRecordIsListed(t *testing.T) {
 	text, err := os.ReadFile(root + "/docs/adr/README.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	files, err := filepath.Glob(root + "/docs/adr/0*.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	for _, file := range files {
 		if !strings.Contains(string(text), "]("+filepath.Base(file)+")") {
 			t.Errorf("docs/adr/README.md does not list %s", filepath.Base(file))
@@ -52,9 +46,7 @@ func TestEveryRecordIsListed(t *testing.T) {
 // TestHowToAdd checks that the files and folders that docs/how-to-add.md names exist.
 func TestHowToAdd(t *testing.T) {
 	text, err := os.ReadFile(root + "/docs/how-to-add.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	named := regexp.MustCompile("`([a-z]+/[^`<]+|CHANGELOG.md)`").FindAllStringSubmatch(string(text), -1)
 	if len(named) < 50 {
 		t.Errorf("docs/how-to-add.md names %d files and folders; is the pattern right?", len(named))

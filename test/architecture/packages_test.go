@@ -4,6 +4,8 @@ import (
 	"flag"
 	"os"
 	"testing"
+
+	"github.com/tollgate-dev/tollgate/test/must"
 )
 
 var update = flag.Bool("update", false, "write docs/packages.md")
@@ -11,15 +13,11 @@ var update = flag.Bool("update", false, "write docs/packages.md")
 // TestPackagesPage checks that docs/packages.md is up to date. With -update it writes the page.
 func TestPackagesPage(t *testing.T) {
 	all, err := loadSources(os.DirFS(root))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	const file = root + "/docs/packages.md"
 	want := documentPackages(all)
 	if *update {
-		if err := os.WriteFile(file, []byte(want), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, os.WriteFile(file, []byte(want), 0o644))
 	}
 	if got, err := os.ReadFile(file); err != nil || string(got) != want {
 		t.Errorf("docs/packages.md is not up to date (%v); run make generate", err)

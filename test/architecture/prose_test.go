@@ -4,6 +4,8 @@ import (
 	"strings"
 	"testing"
 	"testing/fstest"
+
+	"github.com/tollgate-dev/tollgate/test/must"
 )
 
 func TestProse(t *testing.T) {
@@ -16,13 +18,9 @@ func TestProse(t *testing.T) {
 		"core/x_test.go": {Data: []byte("package x\n\n/* such */\n")},
 	}
 	all, err := loadSources(tree)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	p, err := countProse(tree, all)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	// Two of seven words of the document, one of three and one of one of x.go, and one of x_test.go.
 	if p.words != 12 || p.files["docs/a.md"] != 2 || p.files["core/x.go"] != 2 || p.files["core/x_test.go"] != 1 || len(p.files) != 3 {
 		t.Errorf("got %+v", p)

@@ -4,6 +4,8 @@ import (
 	"strings"
 	"testing"
 	"testing/fstest"
+
+	"github.com/tollgate-dev/tollgate/test/must"
 )
 
 // parseTree parses a tree of files, given as path and text.
@@ -14,9 +16,7 @@ func parseTree(t *testing.T, files map[string]string) []source {
 		root[name] = &fstest.MapFile{Data: []byte(text)}
 	}
 	all, err := loadSources(root)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	return all
 }
 

@@ -5,6 +5,7 @@ import (
 	"regexp"
 	"testing"
 
+	"github.com/tollgate-dev/tollgate/test/must"
 	"github.com/tollgate-dev/tollgate/wiring/settings"
 )
 
@@ -14,17 +15,13 @@ var capitals = regexp.MustCompile(`\b[A-Z][A-Z0-9]*(_[A-Z0-9]+)+\b`)
 // package settings gives the fields of their Configs names, and translates their errors.
 func TestNoSettingNamesInCore(t *testing.T) {
 	vars, err := settings.Describe(nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	names := map[string]bool{}
 	for _, v := range vars {
 		names[v.Name] = true
 	}
 	all, err := loadSources(os.DirFS(root))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	for _, s := range all {
 		if !isBelow(s.dir(), []string{"core", "ports"}) || s.isTest() || isTestCode(s.dir()) {
 			continue

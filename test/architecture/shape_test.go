@@ -5,6 +5,8 @@ import (
 	"strings"
 	"testing"
 	"testing/fstest"
+
+	"github.com/tollgate-dev/tollgate/test/must"
 )
 
 func TestPurity(t *testing.T) {
@@ -117,9 +119,7 @@ func TestTop(t *testing.T) {
 	found, err := checkTopFolders(fstest.MapFS{
 		"core/x.go": {}, "docs/x.md": {}, ".ci/run": {}, ".bin/x": {}, "bin/tollgate": {}, "data/tollgate.db": {}, "go.mod": {}, "scripts/x": {},
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	wantViolation(t, found, "scripts: is a folder of the root")
 }
 

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/tollgate-dev/tollgate/test/must"
 	"github.com/tollgate-dev/tollgate/test/upstream"
 )
 
@@ -14,9 +15,7 @@ import (
 func list(t *testing.T, up *upstream.Server, query string) (names []string, cursor string) {
 	t.Helper()
 	resp, err := http.Get(up.URL + "/v0.1/servers?" + query)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	defer resp.Body.Close()
 	var page struct {
 		Servers []struct {

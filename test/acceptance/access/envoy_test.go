@@ -13,6 +13,7 @@ import (
 	"github.com/tollgate-dev/tollgate/adapters/decideapi/extmcppb"
 	"github.com/tollgate-dev/tollgate/test/apiclient"
 	"github.com/tollgate-dev/tollgate/test/fixture"
+	"github.com/tollgate-dev/tollgate/test/must"
 )
 
 type object = map[string]any
@@ -30,10 +31,13 @@ type site struct {
 	rita           *fixture.Person // a reviewer: olga may not release what she has published
 }
 
-func openSite(t *testing.T, e *fixture.Environment) *site {
+// startFunc is the method of an environment that starts an instance: in this process, or in one of its own.
+type startFunc func(e *fixture.Environment, t *testing.T, environ ...string) *fixture.Service
+
+func openSite(t *testing.T, e *fixture.Environment, start startFunc) *site {
 	t.Helper()
 	e.Environ = append(append(e.Environ, fixture.RegistrySettings()...), "DECIDE=on", "DECIDE_STRIP_TOKEN=true")
-	s := &site{e: e, one: e.StartProcess(t)}
+	s := &site{e: e, one: start(e, t)}
 	if s.other = s.one; e.Shared {
 		s.other = e.Start(t)
 	}
@@ -80,7 +84,7 @@ func TestEnvoy(t *testing.T) {
 	t.Parallel()
 	fixture.InEnvironment(t, func(t *testing.T, e *fixture.Environment) {
 		t.Parallel()
-		s := openSite(t, e)
+		s := openSite(t, e, (*fixture.Environment).Start)
 		s.until(t, "the rules hold", newCall(s.ada, "forecast"), http.StatusOK)
 		s.until(t, "the last rule holds", newCall(s.bob, "forecast"), http.StatusForbidden)
 		checkAllowed(t, s)
@@ -201,15 +205,11 @@ func checkTricks(t *testing.T, s *site) {
 func checkGateway(t *testing.T, s *site) {
 	t.Helper()
 	conn, err := grpc.NewClient(s.other.GRPC, grpc.WithTransportCredentials(insecure.NewCredentials()))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	defer func() { _ = conn.Close() }() // the calls are over
 	client := extmcppb.NewExtMcpClient(conn)
 	added, err := structpb.NewStruct(object{"tollgate.server": weather, "tollgate.authorization": "Bearer " + s.ada.AccessToken})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	for tool, allowed := range map[string]bool{"forecast": true, "delete_file": false} {
 		got, err := client.CheckRequest(t.Context(), &extmcppb.McpRequest{
 			Method: "tools/call", MetadataContext: added, McpRequest: fmt.Appendf(nil, `{"name":%q}`, tool),

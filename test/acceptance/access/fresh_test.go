@@ -7,13 +7,14 @@ import (
 	"time"
 
 	"github.com/tollgate-dev/tollgate/test/fixture"
+	"github.com/tollgate-dev/tollgate/test/must"
 )
 
 // TestFreshWhileKilled: a changed rule, a removed group, an ended session, quarantine and a leaver hold at
 // another instance within a second, although the instance that has made the change is killed at once.
 func TestFreshWhileKilled(t *testing.T) {
 	t.Parallel()
-	s := openSite(t, fixture.NewProduction(t))
+	s := openSite(t, fixture.NewProduction(t), (*fixture.Environment).StartProcess)
 	p := s.addProvider(t)
 	s.setRule(t, "devs", object{"effect": "allow", "subjects": []string{"group:acme/devs"}, "tools": []string{"deploy"}})
 	p.SignIn("u1", s.ada.Email, "groups", []string{"devs"})
@@ -59,17 +60,11 @@ func TestFreshWhileKilled(t *testing.T) {
 func signIn(t *testing.T, at *fixture.Service) {
 	t.Helper()
 	jar, err := cookiejar.New(nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	r, err := http.NewRequestWithContext(t.Context(), "GET", at.API+"/console/sign-in/company/acme?return=/console/account", nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	response, err := (&http.Client{Jar: jar}).Do(r)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	if _ = response.Body.Close(); response.StatusCode != http.StatusOK || response.Request.URL.Path != "/console/account" {
 		t.Fatalf("the sign-in ends at %s with %d", response.Request.URL, response.StatusCode)
 	}

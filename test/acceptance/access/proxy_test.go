@@ -16,6 +16,7 @@ import (
 	"google.golang.org/protobuf/types/known/structpb"
 
 	"github.com/tollgate-dev/tollgate/test/fixture"
+	"github.com/tollgate-dev/tollgate/test/must"
 )
 
 // call is a request that a client sends to the proxy, and how the proxy passes it on for a decision.
@@ -50,18 +51,14 @@ func ask(t *testing.T, s *fixture.Service, c *call) outcome {
 		proof = credentials.NewTLS(c.tls)
 	}
 	conn, err := grpc.NewClient(s.GRPC, grpc.WithTransportCredentials(proof))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	defer func() { _ = conn.Close() }() // the call is over
 	ctx := t.Context()
 	if c.key != "" {
 		ctx = metadata.AppendToOutgoingContext(ctx, "x-tollgate-key", c.key)
 	}
 	m, err := auth.NewAuthorizationClient(conn).Check(ctx, c.describe(t))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	return c.apply(m)
 }
 
@@ -101,9 +98,7 @@ func (c *call) describe(t *testing.T) *auth.CheckRequest {
 	}
 	for filter, fields := range c.filters {
 		known, err := structpb.NewStruct(fields)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		if m.MetadataContext == nil {
 			m.MetadataContext = &core.Metadata{FilterMetadata: map[string]*structpb.Struct{}}
 		}

@@ -71,7 +71,7 @@ func TestWire(t *testing.T) {
 	t.Parallel()
 	fixture.InEnvironment(t, func(t *testing.T, e *fixture.Environment) {
 		t.Parallel()
-		s := openSite(t, e)
+		s := openSite(t, e, (*fixture.Environment).Start)
 		provider := s.addProvider(t)
 		s.setRule(t, "devs", object{"effect": "allow", "subjects": []string{"group:acme/devs"}})
 		strict, proof := s.startStrict(t)

@@ -10,6 +10,8 @@ import (
 	hcm "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/network/http_connection_manager/v3"
 	"go.yaml.in/yaml/v4"
 	"google.golang.org/protobuf/encoding/protojson"
+
+	"github.com/tollgate-dev/tollgate/test/must"
 )
 
 var yamlBlock = regexp.MustCompile("(?s)```yaml\n(.*?)```")
@@ -18,29 +20,19 @@ var yamlBlock = regexp.MustCompile("(?s)```yaml\n(.*?)```")
 // fields, and with Envoy's own validation.
 func TestEnvoyExample(t *testing.T) {
 	content, err := os.ReadFile("../../../docs/authentication.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	found := yamlBlock.FindSubmatch(content)
 	if found == nil {
 		t.Fatal("the document shows no configuration")
 	}
 	var tree any
-	if err := yaml.Unmarshal(found[1], &tree); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, yaml.Unmarshal(found[1], &tree))
 	encoded, err := json.Marshal(tree)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	var filter hcm.HttpFilter
-	if err := protojson.Unmarshal(encoded, &filter); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, protojson.Unmarshal(encoded, &filter))
 	var config authn.JwtAuthentication
-	if err := filter.GetTypedConfig().UnmarshalTo(&config); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, filter.GetTypedConfig().UnmarshalTo(&config))
 	if err := config.ValidateAll(); err != nil {
 		t.Error(err)
 	}

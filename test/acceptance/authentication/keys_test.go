@@ -17,24 +17,19 @@ import (
 	"github.com/tollgate-dev/tollgate/test/apiclient"
 	"github.com/tollgate-dev/tollgate/test/await"
 	"github.com/tollgate-dev/tollgate/test/fixture"
+	"github.com/tollgate-dev/tollgate/test/must"
 )
 
 // writeKey adds a signing key to a folder atomically.
 func writeKey(t *testing.T, dir, name string) {
 	t.Helper()
 	_, private, err := ed25519.GenerateKey(rand.Reader)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	der, err := x509.MarshalPKCS8PrivateKey(private)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	draft := filepath.Join(dir, "."+name)
 	fixture.WriteFile(t, draft, string(pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: der})))
-	if err := os.Rename(draft, filepath.Join(dir, name)); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, os.Rename(draft, filepath.Join(dir, name)))
 }
 
 // readKeySet returns the key set of an instance.
@@ -56,16 +51,12 @@ func readKeySet(t *testing.T, s *fixture.Service) jose.JSONWebKeySet {
 func readKeyID(t *testing.T, s *fixture.Service, token string) (kid string) {
 	t.Helper()
 	parsed, err := jwt.ParseSigned(token, []jose.SignatureAlgorithm{jose.EdDSA})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	var claims jwt.Claims
 	var more struct {
 		SID string `json:"sid"`
 	}
-	if err := parsed.Claims(readKeySet(t, s), &claims, &more); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, parsed.Claims(readKeySet(t, s), &claims, &more))
 	if err := claims.Validate(jwt.Expected{
 		Issuer: "tollgate", AnyAudience: jwt.Audience{"tollgate"}, Time: time.Now(),
 	}); err != nil {
@@ -87,9 +78,7 @@ func TestKeyRotation(t *testing.T) {
 	fixture.InEnvironment(t, func(t *testing.T, e *fixture.Environment) {
 		t.Parallel()
 		dir := filepath.Join(e.Dir, "keys")
-		if err := os.MkdirAll(dir, 0o700); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, os.MkdirAll(dir, 0o700))
 		writeKey(t, dir, "2026-01.pem")
 		e.Environ = append(e.Environ, "SIGNING_KEYS_DIR="+dir)
 		on := startPair(t, e)
@@ -120,9 +109,7 @@ func TestKeyRotation(t *testing.T) {
 			readKeyID(t, s, late.AccessToken)
 		}
 
-		if err := os.Remove(filepath.Join(dir, "2026-01.pem")); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, os.Remove(filepath.Join(dir, "2026-01.pem")))
 		for _, s := range on {
 			awaitEnded(t, s, early)
 			apiclient.Call(t, "GET", s.API+"/auth/session", nil, late.Bearer()...).WantStatus(t, http.StatusOK)

@@ -7,6 +7,7 @@ import (
 
 	"github.com/tollgate-dev/tollgate/test/apiclient"
 	"github.com/tollgate-dev/tollgate/test/fixture"
+	"github.com/tollgate-dev/tollgate/test/must"
 )
 
 // lockRounds is the number of times that each pair of changes is made at once.
@@ -86,8 +87,6 @@ func countDeadlocks(t *testing.T, e *fixture.Environment) (n int) {
 	t.Helper()
 	err := e.OpenDatabase(t).QueryRowContext(t.Context(),
 		"SELECT deadlocks FROM pg_stat_database WHERE datname = current_database()").Scan(&n)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	return n
 }

@@ -61,35 +61,6 @@ func TestLockout(t *testing.T) {
 	})
 }
 
-// TestStepUpTries checks that the third wrong code invalidates the challenge.
-func TestStepUpTries(t *testing.T) {
-	fixture.InEnvironment(t, func(t *testing.T, e *fixture.Environment) {
-		s := e.Start(t)
-		p := e.NewPerson(t, "ada@example.com")
-		p.Login(t, s)
-		var challenge struct{ ChallengeID string }
-		apiclient.Call(t, "POST", s.API+"/auth/step-up/initiate", map[string]string{"method": "EMAIL_OTP"},
-			p.Bearer()...).
-			WantStatus(t, http.StatusOK).Decode(t, &challenge)
-		right := e.LastCode(t, p.Email)
-		wrong := "000000"
-		if right == wrong {
-			wrong = "000001"
-		}
-		verify := func(otp string) apiclient.Response {
-			return apiclient.Call(t, "POST", s.API+"/auth/step-up/verify",
-				map[string]string{"challengeId": challenge.ChallengeID, "otp": otp})
-		}
-		for range 3 {
-			apiclient.WantAuthError(t, verify(wrong).WantStatus(t, http.StatusUnauthorized), "invalid_otp")
-		}
-		a := verify(right).WantStatus(t, http.StatusTooManyRequests)
-		if details := apiclient.WantAuthError(t, a, "rate_limit_exceeded"); details["retryAfter"].(float64) < 1 {
-			t.Errorf("retryAfter is %v", details["retryAfter"])
-		}
-	})
-}
-
 // TestOperatorShutsOut checks that the operator's commands apply at once to a running service.
 func TestOperatorShutsOut(t *testing.T) {
 	fixture.InEnvironment(t, func(t *testing.T, e *fixture.Environment) {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/tollgate-dev/tollgate/test/apiclient"
 	"github.com/tollgate-dev/tollgate/test/fixture"
+	"github.com/tollgate-dev/tollgate/test/must"
 	"github.com/tollgate-dev/tollgate/test/softkey"
 )
 
@@ -24,9 +25,7 @@ type started struct {
 func decodeBytes(t *testing.T, text string) []byte {
 	t.Helper()
 	b, err := base64.RawURLEncoding.DecodeString(text)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	return b
 }
 
@@ -125,9 +124,7 @@ func TestPasskeyOptions(t *testing.T) {
 	}
 	shown := func(v any) string {
 		text, err := json.Marshal(v)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		return string(text)
 	}
 	first := softkey.New(softkey.ES256)

@@ -1,18 +1,15 @@
 package authentication
 
 import (
-	"bytes"
-	"encoding/base32"
-	"encoding/hex"
 	"io/fs"
 	"net/http"
 	"os"
 	"path/filepath"
-	"strings"
 	"testing"
 
 	"github.com/tollgate-dev/tollgate/test/apiclient"
 	"github.com/tollgate-dev/tollgate/test/fixture"
+	"github.com/tollgate-dev/tollgate/test/must"
 )
 
 // TestPasswordChange checks that the new password works at once, and that nothing that began with
@@ -76,59 +73,6 @@ func TestPasswordChange(t *testing.T) {
 	})
 }
 
-// TestSecondFactorsAreNotKeptInClear searches everything that the service stores and logs for
-// secrets of second factors.
-func TestSecondFactorsAreNotKeptInClear(t *testing.T) {
-	fixture.InEnvironment(t, func(t *testing.T, e *fixture.Environment) {
-		s := e.Start(t)
-		p := e.NewPerson(t, "ada@example.com")
-		app := e.EnrolAuthenticator(t, p)
-		user := startLogin(t, p, s)
-		code := app.Code(t, 1)
-		acceptLogin(t, p, verifyLogin(t, p, s, user, code))
-		startLogin(t, p, s)
-		acceptLogin(t, p, verifyLogin(t, p, s, user, app.Recovery[0]))
-		startLogin(t, p, s)
-
-		raw, err := base32.StdEncoding.DecodeString(app.Secret(t))
-		if err != nil {
-			t.Fatal(err)
-		}
-		kept := bytes.ToLower(append(readAllRecords(t, e), []byte(s.Process.Log())...))
-		if !bytes.Contains(kept, []byte(p.Email)) {
-			t.Fatal("what is kept does not even hold the address of the person")
-		}
-		secrets := append([]string{
-			app.Secret(t), string(raw), hex.EncodeToString(raw), p.DeviceToken, p.RefreshToken, p.AccessToken,
-			fixture.Password,
-		}, app.Recovery...)
-		for _, secret := range secrets {
-			plain := strings.ReplaceAll(secret, "-", "")
-			for _, form := range []string{
-				secret, plain, hex.EncodeToString([]byte(secret)), hex.EncodeToString([]byte(plain)),
-			} {
-				if bytes.Contains(kept, bytes.ToLower([]byte(form))) {
-					t.Errorf("%q is kept in clear", form)
-				}
-			}
-		}
-	})
-}
-
-// readAllRecords returns all that the environment's records hold.
-func readAllRecords(t *testing.T, e *fixture.Environment) []byte {
-	t.Helper()
-	if !e.Shared {
-		return readFiles(t, filepath.Join(e.Dir, "data"))
-	}
-	var text string
-	if err := e.OpenDatabase(t).QueryRowContext(t.Context(), "SELECT database_to_xml(true, false, '')::text").
-		Scan(&text); err != nil {
-		t.Fatal(err)
-	}
-	return []byte(text)
-}
-
 func readFiles(t *testing.T, dir string) []byte {
 	t.Helper()
 	var all []byte
@@ -140,8 +84,6 @@ func readFiles(t *testing.T, dir string) []byte {
 		all = append(all, content...)
 		return err
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	return all
 }

@@ -14,6 +14,7 @@ import (
 
 	"github.com/tollgate-dev/tollgate/test/apiclient"
 	"github.com/tollgate-dev/tollgate/test/fixture"
+	"github.com/tollgate-dev/tollgate/test/must"
 )
 
 // The addresses of the risk tests. All are reserved for documentation (RFC 5737), except the
@@ -31,9 +32,7 @@ const (
 func writeCityDatabase(t *testing.T, path string) {
 	t.Helper()
 	tree, err := mmdbwriter.New(mmdbwriter.Options{DatabaseType: "GeoLite2-City", IncludeReservedNetworks: true})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	at := func(country string, place ...float64) mmdbtype.Map {
 		record := mmdbtype.Map{"country": mmdbtype.Map{"iso_code": mmdbtype.String(country)}}
 		if len(place) == 2 {
@@ -48,23 +47,15 @@ func writeCityDatabase(t *testing.T, path string) {
 		"198.51.100.0/24": at("JP", 35.68, 139.69),
 	} {
 		_, ipNet, err := net.ParseCIDR(network)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := tree.Insert(ipNet, record); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
+		must.Succeed(t, tree.Insert(ipNet, record))
 	}
 	f, err := os.Create(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	if _, err := tree.WriteTo(f); err != nil {
 		t.Fatal(err)
 	}
-	if err := f.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, f.Close())
 }
 
 // loginFrom signs the person in from an address and returns the level and the token.
@@ -174,9 +165,7 @@ func TestRiskOfPlaces(t *testing.T) {
 		// number of the invalid line.
 		fresh := listed + ".new"
 		fixture.WriteFile(t, fresh, "203.0.113.4\n")
-		if err := os.Rename(fresh, listed); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, os.Rename(fresh, listed))
 		s.AwaitLog("a changed file was read")
 		loginFrom(t, ada, s, "203.0.113.4")
 		if got := readLastEvaluation(t, ada, s); got.Factors["ipReputation"] != 40 {

@@ -18,6 +18,7 @@ import (
 	"github.com/tollgate-dev/tollgate/test/apiclient"
 	"github.com/tollgate-dev/tollgate/test/await"
 	"github.com/tollgate-dev/tollgate/test/fixture"
+	"github.com/tollgate-dev/tollgate/test/must"
 )
 
 // secrets holds the secrets that a full run sends and receives, by description, and the text of its
@@ -51,7 +52,7 @@ func (k *secrets) recordRefusal(a apiclient.Response) {
 // TestNoSecretIsKeptInClear searches the log, the error responses, the audit log, all records and
 // the counter store for every password, code and token of a full run.
 func TestNoSecretIsKeptInClear(t *testing.T) {
-	fixture.InEnvironment(t, func(t *testing.T, e *fixture.Environment) {
+	fixture.InBothEnvironments(t, func(t *testing.T, e *fixture.Environment) {
 		s := e.Start(t, append([]string{"LOG_LEVEL=debug", "PACKAGE_CHECKS=off"}, fixture.RelaxedRiskSettings...)...)
 		p := e.NewPerson(t, "ada@example.com", "publish *")
 		k := runEverything(t, e, s, p)
@@ -173,9 +174,7 @@ func withSecondFactor(t *testing.T, s *fixture.Service, p *fixture.Person, k *se
 	t.Helper()
 	app := enrolThroughAPI(t, s, p)
 	raw, err := base32.StdEncoding.DecodeString(app.Secret(t))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	k.add("TOTP secret", app.Secret(t))
 	k.add("raw TOTP secret", string(raw))
 	for i, code := range app.Recovery {
@@ -215,9 +214,7 @@ func readEveryColumn(t *testing.T, e *fixture.Environment) []byte {
 		t.Fatal(err)
 	}
 	var text string
-	if err := db.QueryRowContext(t.Context(), "SELECT database_to_xml(true, false, '')::text").Scan(&text); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, db.QueryRowContext(t.Context(), "SELECT database_to_xml(true, false, '')::text").Scan(&text))
 	return []byte(text)
 }
 
@@ -228,9 +225,7 @@ func readEveryKey(t *testing.T) []byte {
 	var all bytes.Buffer
 	for cursor := uint64(0); ; {
 		page, err := client.Do(t.Context(), client.B().Scan().Cursor(cursor).Count(1000).Build()).AsScanEntry()
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		for _, key := range page.Elements {
 			value, err := client.Do(t.Context(), client.B().Get().Key(key).Build()).ToString()
 			if err != nil && !valkey.IsValkeyNil(err) {
@@ -268,9 +263,7 @@ func connectToStore(t *testing.T) valkey.Client {
 	client, err := valkey.NewClient(valkey.ClientOption{
 		InitAddress: []string{strings.TrimSuffix(address, "/")}, DisableCache: true,
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	t.Cleanup(client.Close)
 	return client
 }

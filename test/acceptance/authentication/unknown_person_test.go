@@ -21,9 +21,10 @@ import (
 func TestUnknownPersonLooksLikeAnother(t *testing.T) {
 	fixture.InEnvironment(t, func(t *testing.T, e *fixture.Environment) {
 		collector := otlptest.Start(t)
+		t.Setenv("OTEL_BSP_SCHEDULE_DELAY", "50") // which the exporter reads in the process of the service, this one
 		s := e.Start(t,
 			"TRACING_ENABLED=true", "TRACING_EXPORTER_PROTOCOL=http", "TRACING_SAMPLING_RATE=0",
-			"OTEL_EXPORTER_OTLP_ENDPOINT="+collector.Endpoint("http"), "OTEL_BSP_SCHEDULE_DELAY=50")
+			"OTEL_EXPORTER_OTLP_ENDPOINT="+collector.Endpoint("http"))
 		known := e.NewPerson(t, "ada@example.com")
 		e.NewPerson(t, "gone@example.com")
 		e.RunCommand(t, "", "user", "disable", "--email", "gone@example.com")

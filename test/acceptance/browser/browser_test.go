@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/tollgate-dev/tollgate/test/instance"
+	"github.com/tollgate-dev/tollgate/test/must"
 )
 
 const root = "../../.."
@@ -15,16 +16,10 @@ const root = "../../.."
 func startService(t *testing.T) string {
 	t.Helper()
 	dir := t.TempDir()
-	if err := instance.Build(root, dir, false, "cmd/tollgate"); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.MkdirAll(filepath.Join(dir, "runtime", "config"), 0o700); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, instance.Build(root, dir, false, "cmd/tollgate"))
+	must.Succeed(t, os.MkdirAll(filepath.Join(dir, "runtime", "config"), 0o700))
 	s, err := instance.Start(filepath.Join(dir, "tollgate"), instance.Loopback(dir), "serve")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	t.Cleanup(func() {
 		if err := s.Stop(); err != nil {
 			t.Error(err)

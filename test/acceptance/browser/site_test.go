@@ -12,6 +12,7 @@ import (
 
 	"github.com/tollgate-dev/tollgate/test/acceptance/internal/chromium"
 	"github.com/tollgate-dev/tollgate/test/await"
+	"github.com/tollgate-dev/tollgate/test/must"
 )
 
 // axeScript returns what axe finds in the page that is open.
@@ -22,9 +23,7 @@ const axeScript = `axe.run().then((r) => r.violations.map((v) => v.id + ": " + v
 func startDocumentation(t *testing.T) string {
 	t.Helper()
 	project, err := filepath.Abs(root)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	to := filepath.Join(t.TempDir(), "site")
 	if out, err := exec.Command("go", "run", "-C", filepath.Join(root, "test", "tools"), "./docsite", "-from", project, "-to", to).
 		CombinedOutput(); err != nil {
@@ -50,9 +49,7 @@ func TestDocumentation(t *testing.T) {
 			window.SetViewport(t, v)
 			chromium.SavePicture(t, window, v.Name+filepath.Base(page))
 			found, err := chromedp.Run(window.Context, chromedp.Evaluate[[]string](axeScript, chromedp.EvalAwaitPromise))
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, err)
 			if chromium.Evaluate[bool](t, window, "document.documentElement.scrollWidth > innerWidth") {
 				found = append(found, "it is wider than the window")
 			}

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/tollgate-dev/tollgate/test/fixture"
+	"github.com/tollgate-dev/tollgate/test/must"
 )
 
 // TestCommandLogin signs the command in at a provider. Its session ends with the person's sign-in
@@ -19,9 +20,7 @@ func TestCommandLogin(t *testing.T) {
 		b.open("/console/sign-in/company/acme?return="+url.QueryEscape(login.Path())).
 			want(200, "Sign in the tollgate command", "ada@acme.example")
 		page, err := url.Parse(login.Path())
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		var fields []string
 		for name := range page.Query() {
 			fields = append(fields, name, page.Query().Get(name))

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/tollgate-dev/tollgate/test/fixture"
+	"github.com/tollgate-dev/tollgate/test/must"
 	"github.com/tollgate-dev/tollgate/test/oidcissuer"
 )
 
@@ -53,15 +54,11 @@ func (s *site) postPassword(t *testing.T, email string) {
 	t.Helper()
 	form := url.Values{"email": {email}, "password": {fixture.Password}}
 	r, err := http.NewRequestWithContext(t.Context(), "POST", s.API+"/console/sign-in", strings.NewReader(form.Encode()))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
 	r.Header.Set("Sec-Fetch-Site", "same-origin")
 	response, err := http.DefaultTransport.RoundTrip(r)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	_, _ = io.Copy(io.Discard, response.Body) // so that the connection is used again
 	if _ = response.Body.Close(); response.StatusCode != http.StatusSeeOther {
 		t.Fatalf("a password has status %d", response.StatusCode)
@@ -73,9 +70,7 @@ func (s *site) askProvider(t *testing.T) time.Duration {
 	t.Helper()
 	spent, began := s.provider.Spent(), time.Now()
 	response, err := http.PostForm(s.provider.URL+oidcissuer.TokenPath, url.Values{"code": {"unknown"}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	_, _ = io.Copy(io.Discard, response.Body) // so that the connection is used again
 	_ = response.Body.Close()
 	return time.Since(began) - (s.provider.Spent() - spent)

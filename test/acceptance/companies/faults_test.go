@@ -63,9 +63,19 @@ func TestFaults(t *testing.T) {
 	s.provider.RotateKeys(t)
 	s.newBrowser(t).signIn().want(200)
 	s.wantUp(t, true)
-	s.provider.Respond(oidcissuer.TokenPath, http.NotFoundHandler())
-	s.newBrowser(t).signIn().want(400)
-	s.provider.Respond(oidcissuer.TokenPath, nil)
+	for response, status := range map[int]int{404: 400, 401: 400, 500: 503, 502: 503} {
+		s.provider.Respond(oidcissuer.TokenPath, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+			http.Error(w, "the secret text of the provider", response)
+		}))
+		if b := s.newBrowser(t).signIn().want(status); strings.Contains(b.body, "secret text") {
+			t.Errorf("the page has the answer of the provider: %s", pageText(b.body))
+		}
+		s.wantUp(t, status == 400)
+		s.wantOthersGoOn(t, nil)
+		s.provider.Respond(oidcissuer.TokenPath, nil)
+		s.newBrowser(t).signIn().want(200)
+		s.wantUp(t, true)
+	}
 	s.provider.Behave(oidcissuer.Behaviour{Claims: object{"sub": "u1"}, Token: func(c map[string]any) { c["nonce"] = "x" }})
 	s.newBrowser(t).signIn().want(401)
 	if got := s.want(t, 200, "GET", providers+"/acme", nil)["lastProblem"]; got == "" {

@@ -11,6 +11,7 @@ import (
 
 	"github.com/tollgate-dev/tollgate/test/apiclient"
 	"github.com/tollgate-dev/tollgate/test/fixture"
+	"github.com/tollgate-dev/tollgate/test/must"
 	"github.com/tollgate-dev/tollgate/test/oidcissuer"
 )
 
@@ -89,9 +90,7 @@ type browser struct {
 func (s *site) newBrowser(t *testing.T) *browser {
 	t.Helper()
 	jar, err := cookiejar.New(nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	return &browser{t: t, client: &http.Client{Jar: jar}, api: s.API}
 }
 
@@ -102,9 +101,7 @@ func (b *browser) open(address string) *browser {
 		address = b.api + address
 	}
 	r, err := http.NewRequestWithContext(b.t.Context(), "GET", address, nil)
-	if err != nil {
-		b.t.Fatal(err)
-	}
+	must.Succeed(b.t, err)
 	return b.send(r)
 }
 
@@ -114,14 +111,10 @@ func (b *browser) send(r *http.Request) *browser {
 		r.Header.Set("X-Forwarded-For", b.from)
 	}
 	response, err := b.client.Do(r)
-	if err != nil {
-		b.t.Fatal(err)
-	}
+	must.Succeed(b.t, err)
 	defer response.Body.Close()
 	text, err := io.ReadAll(response.Body)
-	if err != nil {
-		b.t.Fatal(err)
-	}
+	must.Succeed(b.t, err)
 	b.path, b.body, b.status = response.Request.URL.RequestURI(), string(text), response.StatusCode
 	return b
 }
@@ -139,9 +132,7 @@ func (b *browser) post(path string, fields ...string) *browser {
 func (b *browser) postTo(address string, form url.Values) *browser {
 	b.t.Helper()
 	r, err := http.NewRequestWithContext(b.t.Context(), "POST", address, strings.NewReader(form.Encode()))
-	if err != nil {
-		b.t.Fatal(err)
-	}
+	must.Succeed(b.t, err)
 	r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
 	r.Header.Set("Sec-Fetch-Site", "same-origin")
 	return b.send(r)
@@ -160,13 +151,9 @@ func (b *browser) location(address string, status int) string {
 		return http.ErrUseLastResponse
 	}}
 	r, err := http.NewRequestWithContext(b.t.Context(), "GET", address, nil)
-	if err != nil {
-		b.t.Fatal(err)
-	}
+	must.Succeed(b.t, err)
 	response, err := once.Do(r)
-	if err != nil {
-		b.t.Fatal(err)
-	}
+	must.Succeed(b.t, err)
 	text, _ := io.ReadAll(response.Body) // for the message only
 	_ = response.Body.Close()
 	if response.StatusCode != status {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/tollgate-dev/tollgate/test/apiclient"
 	"github.com/tollgate-dev/tollgate/test/fixture"
+	"github.com/tollgate-dev/tollgate/test/must"
 	"github.com/tollgate-dev/tollgate/test/softkey"
 )
 
@@ -29,9 +30,7 @@ func (c ceremony) answer(t *testing.T, api string) softkey.Response {
 func decodeBase64(t *testing.T, text string) []byte {
 	t.Helper()
 	b, err := base64.RawURLEncoding.DecodeString(text)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	return b
 }
 

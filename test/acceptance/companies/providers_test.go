@@ -41,36 +41,18 @@ func TestProviders(t *testing.T) {
 	})
 }
 
-// checkFields tries wrong values of the fields of a provider.
+// checkFields tries wrong values of fields. Each rule is checked in core/auth/company.
 func (s *site) checkFields(t *testing.T) {
 	t.Helper()
-	texts := func(n int) (all []string) {
-		for i := range n {
-			all = append(all, fmt.Sprintf("d%d.example", i))
-		}
-		return all
-	}
-	grants := make([]object, 501)
-	for i := range grants {
-		grants[i] = object{"group": fmt.Sprint(i), "action": "publish", "resource": "com.acme/*"}
-	}
 	for field, values := range map[string][]any{
-		"issuer":       {"", "ftp://a.example", "http://a.example", "https://a.example?x", "https://u@a.example", "a.example", 7, nil},
-		"clientId":     {"", strings.Repeat("x", 256)},
+		"issuer":       {"", "http://a.example", "https://u@a.example", 7, nil},
+		"clientId":     {""},
 		"clientSecret": {strings.Repeat("x", 1025), 7},
-		"displayName":  {strings.Repeat("x", 65), "a\nb"},
-		"scopes":       {[]string{"email"}, []string{"openid", "a b"}},
-		"domains":      {texts(51), []string{"a@b.example"}, []string{"localhost"}, []string{""}, []string{"A.example", "a.example"}},
+		"domains":      {[]string{"localhost"}, []string{"A.example", "a.example"}},
 		"enforce":      {"true", 1},
-		"emailClaim":   {strings.Repeat("x", 256)},
-		"audiences":    {texts(21), []string{"a", "a"}, []string{""}}, "scopeClaim": {strings.Repeat("s", 256), 1},
-		"requiredGroups": {texts(51), []string{"a", "a"}},
-		"groupGrants": {grants, []object{{"group": "g", "action": "own", "resource": "*"}},
-			[]object{{"group": "g", "action": "operate", "resource": "com.acme/*"}}, []object{{"group": "g", "action": "publish"}}},
-		"secondFactor": {"mfa", object{"acr": "x"}, object{"other": []string{}}},
-		"recheck":      {"9s", "25h", "x", 60},
-		"maxSession":   {"59s", "31d", "721h"},
-		"networks":     {[]string{"127.0.0.1"}, []string{"x"}},
+		"recheck":      {"9s", 60},
+		"groupGrants":  {[]object{{"group": "g", "action": "own", "resource": "*"}}},
+		"secondFactor": {"mfa", object{"acr": "x"}},
 		"other":        {1},
 	} {
 		for _, value := range values {
@@ -80,9 +62,7 @@ func (s *site) checkFields(t *testing.T) {
 	s.wantCode(t, 400, "validation_error", "PUT", providers+"/Acme", s.settings())
 	s.wantCode(t, 400, "validation_error", "PUT", providers+"/acme", s.settings("enforce", true, "domains", []string{}))
 	s.wantCode(t, 400, "validation_error", "GET", providers+"?limit=0", nil)
-	got := s.want(t, 200, "PUT", providers+"/acme", s.settings("recheck", "10s", "maxSession", "30d", "domains", texts(50),
-		"groupGrants", grants[:500], "displayName", strings.Repeat("x", 64)))
-	if got["maxSession"] != "720h" {
+	if got := s.want(t, 200, "PUT", providers+"/acme", s.settings("maxSession", "30d")); got["maxSession"] != "720h" {
 		t.Errorf("30d is shown as %v", got["maxSession"])
 	}
 }

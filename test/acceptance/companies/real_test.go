@@ -15,6 +15,7 @@ import (
 	"github.com/tollgate-dev/tollgate/test/apiclient"
 	"github.com/tollgate-dev/tollgate/test/await"
 	"github.com/tollgate-dev/tollgate/test/fixture"
+	"github.com/tollgate-dev/tollgate/test/must"
 )
 
 const (
@@ -63,17 +64,11 @@ func (p *realProvider) send(method, path string, body any) {
 func (p *realProvider) read(method, path string, body, into any) {
 	p.t.Helper()
 	text, err := json.Marshal(body)
-	if err != nil {
-		p.t.Fatal(err)
-	}
+	must.Succeed(p.t, err)
 	r, err := http.NewRequestWithContext(p.t.Context(), method, p.Issuer+path, bytes.NewReader(text))
-	if err != nil {
-		p.t.Fatal(err)
-	}
+	must.Succeed(p.t, err)
 	response, err := http.DefaultClient.Do(r)
-	if err != nil {
-		p.t.Fatal(err)
-	}
+	must.Succeed(p.t, err)
 	defer func() { _ = response.Body.Close() }() // it was only read
 	if response.StatusCode != http.StatusOK {
 		p.t.Fatalf("%s %s: status %d", method, path, response.StatusCode)
@@ -81,9 +76,7 @@ func (p *realProvider) read(method, path string, body, into any) {
 	if into == nil {
 		return
 	}
-	if err := json.NewDecoder(response.Body).Decode(into); err != nil {
-		p.t.Fatal(err)
-	}
+	must.Succeed(p.t, json.NewDecoder(response.Body).Decode(into))
 }
 
 // signIn makes a person, whose browsers sign in next.

@@ -13,6 +13,7 @@ import (
 
 	"github.com/tollgate-dev/tollgate/test/apiclient"
 	"github.com/tollgate-dev/tollgate/test/fixture"
+	"github.com/tollgate-dev/tollgate/test/must"
 	"github.com/tollgate-dev/tollgate/test/oidcissuer"
 )
 
@@ -72,9 +73,7 @@ func TestStepUpAtCompany(t *testing.T) {
 		}
 		b := s.newBrowser(t)
 		begun, err := url.Parse(b.location(address, 303))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		q := begun.Query()
 		if q.Get("max_age") != "0" || q.Get("acr_values") != "gold platinum" || q.Get("login_hint") != "ada@acme.example" {
 			t.Errorf("the request of the provider is %s", begun)
@@ -178,9 +177,7 @@ func TestStolenStepUp(t *testing.T) {
 		challenge := s.stepUp(t, ada)
 		address := challenge["url"].(string)
 		u, err := url.Parse(address)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		a := apiclient.Call(t, "POST", s.API+"/auth/step-up/verify",
 			object{"challengeId": challenge["challengeId"], "otp": u.Query().Get("code")})
 		apiclient.WantAuthError(t, a.WantStatus(t, 401), "invalid_otp")
@@ -214,9 +211,7 @@ func TestStolenStepUp(t *testing.T) {
 func mustParse(t *testing.T, address string) *url.URL {
 	t.Helper()
 	u, err := url.Parse(address)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	return u
 }
 
@@ -257,9 +252,7 @@ func TestStepUpByCommand(t *testing.T) {
 		if err == nil {
 			err = command.Start()
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		lines := bufio.NewScanner(notes)
 		for lines.Scan() && !strings.HasPrefix(lines.Text(), "http") {
 			t.Log(lines.Text())

@@ -11,15 +11,14 @@ import (
 	"github.com/tollgate-dev/tollgate/test/acceptance/internal/openapi"
 	"github.com/tollgate-dev/tollgate/test/apiclient"
 	"github.com/tollgate-dev/tollgate/test/fixture"
+	"github.com/tollgate-dev/tollgate/test/must"
 )
 
 // TestBodiesOfEveryOperation sends a body that is too large, and a body with another content type,
 // to each operation that describes such a refusal.
 func TestBodiesOfEveryOperation(t *testing.T) {
 	d, err := openapi.ReadDescription()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	e := fixture.NewEnvironment(t, "embedded")
 	s := e.Start(t)
 	ada := e.NewPerson(t, "ada@example.com", "publish *", "edit *")

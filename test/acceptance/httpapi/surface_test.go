@@ -15,6 +15,7 @@ import (
 
 	"github.com/tollgate-dev/tollgate/test/apiclient"
 	"github.com/tollgate-dev/tollgate/test/fixture"
+	"github.com/tollgate-dev/tollgate/test/must"
 )
 
 // surface is an HTTP listener, with a path that returns 200 for GET.
@@ -33,13 +34,9 @@ func listSurfaces(s *fixture.Service) []surface {
 func (l surface) sendRaw(t *testing.T, text string) []apiclient.Response {
 	t.Helper()
 	c, err := net.Dial("tcp", l.address)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	defer c.Close()
-	if err := c.SetDeadline(time.Now().Add(30 * time.Second)); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, c.SetDeadline(time.Now().Add(30*time.Second)))
 	go func() { _, _ = io.WriteString(c, text) }() // the server may close before it has read all
 	return readResponses(t, l.name, c)
 }
@@ -272,13 +269,9 @@ func TestSlowClients(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			c, err := net.Dial("tcp", s.Process.API)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, err)
 			defer c.Close()
-			if err := c.SetDeadline(time.Now().Add(30 * time.Second)); err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, c.SetDeadline(time.Now().Add(30*time.Second)))
 			ended := make(chan struct{})
 			go sendSlowly(c, begin, ended)
 			got := readResponses(t, name, c)

@@ -16,6 +16,7 @@ import (
 	"github.com/tollgate-dev/tollgate/test/await"
 	"github.com/tollgate-dev/tollgate/test/fixture"
 	"github.com/tollgate-dev/tollgate/test/instance"
+	"github.com/tollgate-dev/tollgate/test/must"
 	"github.com/tollgate-dev/tollgate/test/testcert"
 )
 
@@ -35,30 +36,20 @@ func callWithClient(
 ) apiclient.Response {
 	t.Helper()
 	encoded, err := json.Marshal(body)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	r, err := http.NewRequest(method, address, bytes.NewReader(encoded))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	r.Header.Set("Content-Type", "application/json")
 	for i := 0; i+1 < len(header); i += 2 {
 		r.Header.Set(header[i], header[i+1])
 	}
 	response, err := c.Do(r)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	defer func() { _ = response.Body.Close() }() // the body was read whole
 	read, err := io.ReadAll(response.Body)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	a := apiclient.Response{Status: response.StatusCode, Header: response.Header, Body: read}
-	if err := openapi.CheckDescribed(r, a); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, openapi.CheckDescribed(r, a))
 	return a
 }
 

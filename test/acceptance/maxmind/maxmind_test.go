@@ -20,24 +20,21 @@ import (
 	"github.com/tollgate-dev/tollgate/core/auth/risk"
 	"github.com/tollgate-dev/tollgate/ports/signals"
 	"github.com/tollgate-dev/tollgate/ports/signals/signalstest"
+	"github.com/tollgate-dev/tollgate/test/must"
 )
 
 // buildDatabase returns the bytes of a database with the records.
 func buildDatabase(t *testing.T, records map[netip.Prefix]mmdbtype.Map) []byte {
 	t.Helper()
 	tree, err := mmdbwriter.New(mmdbwriter.Options{DatabaseType: "Test", IncludeReservedNetworks: true})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	for bits := 0; bits <= 128; bits++ { // wide networks first, because a later one overwrites
 		for p, r := range records {
 			if p.Bits() != bits {
 				continue
 			}
 			ipNet := &net.IPNet{IP: p.Addr().AsSlice(), Mask: net.CIDRMask(p.Bits(), p.Addr().BitLen())}
-			if err := tree.Insert(ipNet, r); err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, tree.Insert(ipNet, r))
 		}
 	}
 	var b bytes.Buffer
@@ -68,18 +65,14 @@ func cityDatabase(t *testing.T, places signalstest.Places) []byte {
 func writeDatabase(t *testing.T, content []byte) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "test.mmdb")
-	if err := os.WriteFile(path, content, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, os.WriteFile(path, content, 0o600))
 	return path
 }
 
 func openDatabases(t *testing.T, c maxmind.Config) *maxmind.Geography {
 	t.Helper()
 	g, err := maxmind.Open(c)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	return g
 }
 
@@ -195,9 +188,7 @@ func TestReload(t *testing.T) {
 	path := writeDatabase(t, cityDatabase(t, onePlace("DE")))
 	g := openDatabases(t, maxmind.Config{CityDB: path})
 	replace := func(content []byte) error {
-		if err := os.WriteFile(path, content, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, os.WriteFile(path, content, 0o600))
 		return g.Reload(path)
 	}
 	if err := replace([]byte("broken")); err == nil || g.Locate(context.Background(), testAddress).Country != "DE" {

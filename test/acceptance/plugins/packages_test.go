@@ -9,6 +9,7 @@ import (
 
 	"github.com/tollgate-dev/tollgate/test/apiclient"
 	"github.com/tollgate-dev/tollgate/test/fixture"
+	"github.com/tollgate-dev/tollgate/test/must"
 )
 
 // TestPackageChecks publishes documents with packages of a private npm registry. The real plugin
@@ -20,9 +21,7 @@ func TestPackageChecks(t *testing.T) {
 		content, err := json.Marshal(map[string]any{
 			"npm": []any{map[string]string{"baseUrl": npm.URL, "token": "the-token"}},
 		})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		fixture.WriteFile(t, registries, string(content))
 		s := e.Start(t, "PACKAGE_CHECKS=enforce", "PACKAGE_REGISTRIES="+registries)
 		p := e.NewPerson(t, "ada@example.com", "publish *")

@@ -2,7 +2,6 @@ package ratelimit
 
 import (
 	"path/filepath"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -11,8 +10,8 @@ import (
 	ratelimit "github.com/envoyproxy/go-control-plane/envoy/service/ratelimit/v3"
 	"google.golang.org/protobuf/types/known/wrapperspb"
 
-	"github.com/tollgate-dev/tollgate/test/await"
 	"github.com/tollgate-dev/tollgate/test/fixture"
+	"github.com/tollgate-dev/tollgate/test/must"
 )
 
 // algorithmRules have units of a year, so that no window turns during a test, and a bucket that
@@ -37,9 +36,7 @@ func callAlgorithm(
 	r := fixture.NewRateLimitRequest("calls", key, value)
 	r.Descriptors[0].HitsAddend = wrapperspb.UInt64(hits)
 	answer, err := c.ShouldRateLimit(t.Context(), r)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	return answer.GetStatuses()[0]
 }
 
@@ -94,33 +91,6 @@ func TestAlgorithms(t *testing.T) {
 	})
 }
 
-// TestRaisedBucket raises the limit of a bucket that is used up for a year, on every store and with
-// the local cache: its callers get through at the new rate.
-func TestRaisedBucket(t *testing.T) {
-	t.Parallel()
-	onEachStore(t, func(t *testing.T, e *fixture.Environment) {
-		file := filepath.Join(e.RulesDir, "calls.yaml")
-		fixture.WriteFile(t, file, algorithmRules)
-		c := e.Start(t, "LOCAL_CACHE_SIZE_IN_BYTES=100000").NewRateLimitClient(t)
-		callAlgorithm(t, c, "bucket", "raised", 3)
-		for range 2 {
-			s := callAlgorithm(t, c, "bucket", "raised", 1)
-			if s.GetCode() != ratelimit.RateLimitResponse_OVER_LIMIT ||
-				s.GetDurationUntilReset().AsDuration() < 24*time.Hour {
-				t.Errorf("the bucket that is used up: %v", s)
-			}
-		}
-		fixture.WriteFile(t, file, strings.Replace(algorithmRules, // ten a second
-			"requests_per_unit: 5, algorithm: token_bucket",
-			"requests_per_unit: 315360000, algorithm: token_bucket", 1))
-		await.Until(t, "a hit by the raised limit", func() bool {
-			s := callAlgorithm(t, c, "bucket", "raised", 1)
-			return s.GetCode() == ratelimit.RateLimitResponse_OK &&
-				s.GetCurrentLimit().GetRequestsPerUnit() == 315360000
-		})
-	})
-}
-
 type parallelHits struct {
 	began time.Time
 	hits  atomic.Int64
@@ -152,30 +122,4 @@ func admitInParallel(t *testing.T, one, two ratelimit.RateLimitServiceClient) *p
 	}
 	all.Wait()
 	return p
-}
-
-// TestAlgorithmsTogether checks that with STOP_CACHE_KEY_INCREMENT_WHEN_OVERLIMIT a refusal by one
-// algorithm keeps the hits of the others from being counted.
-func TestAlgorithmsTogether(t *testing.T) {
-	t.Parallel()
-	onEachStore(t, func(t *testing.T, e *fixture.Environment) {
-		fixture.WriteFile(t, filepath.Join(e.RulesDir, "calls.yaml"), algorithmRules)
-		c := e.Start(t, "STOP_CACHE_KEY_INCREMENT_WHEN_OVERLIMIT=true").NewRateLimitClient(t)
-		all := fixture.NewRateLimitRequest("calls", "fixed", "a")
-		for _, key := range []string{"sliding", "bucket"} {
-			all.Descriptors = append(all.Descriptors, fixture.NewRateLimitRequest("calls", key, "a").Descriptors...)
-		}
-		for i := range 6 {
-			answer, err := c.ShouldRateLimit(t.Context(), all)
-			if err != nil {
-				t.Fatal(err)
-			}
-			s, within := answer.GetStatuses(), uint32(min(i+1, 3)) //nolint:gosec // small
-			if (answer.GetOverallCode() == ratelimit.RateLimitResponse_OK) != (i < 3) ||
-				s[0].GetLimitRemaining() != 5-within || s[1].GetLimitRemaining() != 5-within ||
-				s[2].GetLimitRemaining() != 3-within {
-				t.Errorf("call %d: %v", i+1, answer)
-			}
-		}
-	})
 }

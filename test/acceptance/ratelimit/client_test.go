@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/tollgate-dev/tollgate/test/fixture"
+	"github.com/tollgate-dev/tollgate/test/must"
 	"github.com/tollgate-dev/tollgate/test/testcert"
 )
 
@@ -19,9 +20,7 @@ import (
 func runClient(t *testing.T, s *fixture.Service, args ...string) (int, string) {
 	t.Helper()
 	_, port, err := net.SplitHostPort(s.GRPC)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	cmd := exec.Command(filepath.Join(fixture.BinDir, "ratelimit-client"),
 		append([]string{"-dial_string", "localhost:" + port}, args...)...)
 	out, _ := cmd.CombinedOutput() // the caller checks the exit code
@@ -99,26 +98,6 @@ func TestClientWithMutualTLS(t *testing.T) {
 		if code, printed := runClient(t, s, test.args...); code != test.code {
 			t.Errorf("%s: ended with %d, want %d: %s", name, code, test.code, printed)
 		}
-	}
-}
-
-// TestClientWithTLS uses the flags of the Envoy rate limit service's client. The service does not
-// request client certificates.
-func TestClientWithTLS(t *testing.T) {
-	t.Parallel()
-	e := newRulesEnvironment(t, fmt.Sprintf(settingRules, "d"))
-	authority := testcert.NewAuthority(t)
-	server := authority.Issue(t, "server")
-	ca := authority.CertFile
-	s := e.Start(t, "GRPC_SERVER_USE_TLS=true", "GRPC_SERVER_TLS_CERT="+server.CertFile,
-		"GRPC_SERVER_TLS_KEY="+server.KeyFile)
-	ask := []string{"-domain", "d", "-descriptors", "ten=x", "-tls_server_name", "server"}
-	if code, printed := runClient(t, s, append(ask, "-grpc-use-tls", "-grpc-server-ca-file", ca)...); code != 0 {
-		t.Errorf("with TLS: ended with %d: %s", code, printed)
-	}
-	code, printed := runClient(t, s, "-domain", "d", "-descriptors", "ten=x", "-grpc-server-ca-file", ca)
-	if code != 2 || !strings.Contains(printed, "no effect without -grpc-use-tls") {
-		t.Errorf("without -grpc-use-tls: ended with %d: %s", code, printed)
 	}
 }
 

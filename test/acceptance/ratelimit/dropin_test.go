@@ -5,7 +5,6 @@ import (
 	"net"
 	"net/http"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -13,13 +12,12 @@ import (
 	ratelimit "github.com/envoyproxy/go-control-plane/envoy/service/ratelimit/v3"
 	configpb "github.com/envoyproxy/go-control-plane/ratelimit/config/ratelimit/v3"
 	"google.golang.org/grpc"
-	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/credentials"
-	"google.golang.org/grpc/status"
 
 	"github.com/tollgate-dev/tollgate/test/apiclient"
 	"github.com/tollgate-dev/tollgate/test/fixture"
 	"github.com/tollgate-dev/tollgate/test/instance"
+	"github.com/tollgate-dev/tollgate/test/must"
 	"github.com/tollgate-dev/tollgate/test/testcert"
 )
 
@@ -73,13 +71,9 @@ func TestAsEnvoyGatewayRunsIt(t *testing.T) {
 		ClientAuth: tls.RequireAndVerifyClientCert,
 	})))
 	_, port, err := net.SplitHostPort(address)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	program := filepath.Join(dir, "ratelimit")
-	if err := os.Symlink(filepath.Join(fixture.BinDir, "tollgate"), program); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, os.Symlink(filepath.Join(fixture.BinDir, "tollgate"), program))
 	ca, cert, key := authority.CertFile, own.CertFile, own.KeyFile
 	environ := []string{
 		"RUNTIME_ROOT=/data", "RUNTIME_SUBDIRECTORY=ratelimit", "RUNTIME_IGNOREDOTFILES=true",
@@ -99,9 +93,7 @@ func TestAsEnvoyGatewayRunsIt(t *testing.T) {
 		environ = append(environ, "REDIS_SOCKET_TYPE=tcp", "REDIS_URL="+store, "CACHE_KEY_PREFIX=eg_"+port+"_")
 	}
 	process, err := instance.Start(program, environ)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	s := &fixture.Service{
 		T: t, Process: process, GRPC: process.GRPC, RateLimitAPI: "http://" + process.RateLimitHTTP,
 		Debug: "http://" + process.Debug,
@@ -132,30 +124,14 @@ func TestRuleDirectoryOfOtherNames(t *testing.T) {
 	fixture.WriteFile(t, other, newLimitRules(4))
 	e.Start(t).AwaitLog(other) // the service logs it after the rules are in force
 	check := func() (int, string) {
-		cmd := exec.Command(filepath.Join(fixture.BinDir, "tollgate"), "ratelimit", "check", e.RulesDir)
-		out, _ := cmd.CombinedOutput() // the test checks the exit code
-		return cmd.ProcessState.ExitCode(), string(out)
+		stdout, stderr, code := e.TryCommand(t, "", "ratelimit", "check", e.RulesDir)
+		return code, stdout + stderr
 	}
 	if code, out := check(); code != 0 || !strings.Contains(out, "warning: ") || !strings.Contains(out, other) {
 		t.Errorf("check ended with %d: %s", code, out)
 	}
-	if err := os.Remove(filepath.Join(e.RulesDir, "rules.yaml")); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, os.Remove(filepath.Join(e.RulesDir, "rules.yaml")))
 	if code, out := check(); code != 1 || !strings.Contains(out, other) {
 		t.Errorf("check of a directory without a rule file ended with %d: %s", code, out)
-	}
-}
-
-// TestRateLimitLargeMessages checks that gRPC accepts messages of up to 4 MiB, like the Envoy rate
-// limit service.
-func TestRateLimitLargeMessages(t *testing.T) {
-	t.Parallel()
-	c := newRulesEnvironment(t, newLimitRules(3)).Start(t).NewRateLimitClient(t)
-	fixture.WantOverallCode(t, c, fixture.NewRateLimitRequest("d", "k", strings.Repeat("x", 3<<20)),
-		ratelimit.RateLimitResponse_OK)
-	_, err := c.ShouldRateLimit(t.Context(), fixture.NewRateLimitRequest("d", "k", strings.Repeat("x", 5<<20)))
-	if status.Code(err) != codes.ResourceExhausted {
-		t.Errorf("a message of 5 MiB: %v", err)
 	}
 }

@@ -2,11 +2,9 @@ package ratelimit
 
 import (
 	"os"
-	"os/exec"
 	"path/filepath"
 	"regexp"
 	"strconv"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -15,6 +13,7 @@ import (
 
 	"github.com/tollgate-dev/tollgate/test/fixture"
 	"github.com/tollgate-dev/tollgate/test/instance"
+	"github.com/tollgate-dev/tollgate/test/must"
 )
 
 // leaseRules have units of a year, so that no window turns during a test.
@@ -34,9 +33,7 @@ func onSharedStores(t *testing.T, test func(t *testing.T, e *fixture.Environment
 		t.Run("valkey", func(t *testing.T) {
 			v := instance.NewValkey(t.TempDir())
 			t.Cleanup(v.Kill)
-			if err := v.Start(); err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, v.Start())
 			e := fixture.NewEnvironment(t, "embedded")
 			e.Command = "ratelimit"
 			e.Environ = append(e.Environ, "KVSTORE_URL="+v.Address, "COUNTER_LEASES=auto")
@@ -140,33 +137,4 @@ func TestSharesAreGivenBack(t *testing.T) {
 			t.Errorf("%d of 1000000 are left after 8000 calls and a kill", got)
 		}
 	})
-}
-
-// TestLeaseWords checks where faults of the word lease are reported.
-func TestLeaseWords(t *testing.T) {
-	t.Parallel()
-	e := fixture.NewEnvironment(t, "embedded")
-	fixture.WriteFile(t, filepath.Join(e.RulesDir, "calls.yaml"), `domain: calls
-descriptors:
-  - key: a
-    rate_limit: {unit: day, requests_per_unit: 1, lease: sometimes}
-  - key: b
-    rate_limit:
-      unlimited: true
-      lease: auto
-`)
-	cmd := exec.Command(filepath.Join(fixture.BinDir, "tollgate"), "ratelimit", "check", e.RulesDir)
-	answer, err := cmd.CombinedOutput()
-	out := string(answer)
-	if err == nil {
-		t.Fatalf("the rules are accepted: %s", out)
-	}
-	for _, want := range []string{
-		`calls.yaml:4:58: lease "sometimes" is not one of auto, off`,
-		"calls.yaml:8:14: lease must not be given together with unlimited",
-	} {
-		if !strings.Contains(out, want) {
-			t.Errorf("%s\nwant %s", out, want)
-		}
-	}
 }

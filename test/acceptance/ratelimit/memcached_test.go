@@ -21,12 +21,13 @@ import (
 	"github.com/tollgate-dev/tollgate/test/apiclient"
 	"github.com/tollgate-dev/tollgate/test/await"
 	"github.com/tollgate-dev/tollgate/test/fixture"
+	"github.com/tollgate-dev/tollgate/test/must"
 )
 
 // onEachStore runs a test of rate limits with every store of counters: in every environment, and
 // with the rate limit service alone on memcached.
 func onEachStore(t *testing.T, test func(t *testing.T, e *fixture.Environment)) {
-	fixture.InEnvironment(t, test)
+	fixture.InBothEnvironments(t, test)
 	if address := os.Getenv("TEST_MEMCACHED_ADDR"); address != "" {
 		t.Run("memcached", func(t *testing.T) { test(t, newMemcachedEnvironment(t, address)) })
 	}
@@ -43,32 +44,6 @@ func newMemcachedEnvironment(t *testing.T, address string) *fixture.Environment 
 		fmt.Sprintf("CACHE_KEY_PREFIX=t%d_%d_", os.Getpid(), time.Now().UnixNano()),
 	)
 	return e
-}
-
-// TestRule10OnMemcached checks that when one descriptor is over its limit, the other descriptors of
-// the request are not counted.
-func TestRule10OnMemcached(t *testing.T) {
-	t.Parallel()
-	address := os.Getenv("TEST_MEMCACHED_ADDR")
-	if address == "" {
-		t.Skip("needs TEST_MEMCACHED_ADDR")
-	}
-	c := newMemcachedEnvironment(t, address).Start(t, "STOP_CACHE_KEY_INCREMENT_WHEN_OVERLIMIT=true").
-		NewRateLimitClient(t)
-	pay, browse := fixture.NewRateLimitRequest("shop", "tenant", "a", "path", "/pay"),
-		fixture.NewRateLimitRequest("shop", "tenant", "a", "path", "/browse")
-	both := fixture.NewRateLimitRequest("shop", "tenant", "a", "path", "/browse")
-	both.Descriptors = append(both.Descriptors, pay.Descriptors...)
-	for range 2 {
-		fixture.WantOverallCode(t, c, both, ratelimit.RateLimitResponse_OK)
-	}
-	for range 3 {
-		fixture.WantOverallCode(t, c, both, ratelimit.RateLimitResponse_OVER_LIMIT)
-	}
-	if r := fixture.WantOverallCode(t, c, browse, ratelimit.RateLimitResponse_OK); r.Statuses[0].LimitRemaining != 97 {
-		t.Errorf("remaining is %d, want 97: two requests were within all limits, and this one",
-			r.Statuses[0].LimitRemaining)
-	}
 }
 
 // TestMemcachedAway kills memcached under services of all failure modes. Each service responds as
@@ -210,13 +185,9 @@ func newMemcached(t *testing.T) *memcachedServer {
 		t.Skip("memcached is not installed")
 	}
 	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	m := &memcachedServer{t: t, address: l.Addr().String()}
-	if err := l.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, l.Close())
 	t.Cleanup(m.kill)
 	return m
 }
@@ -229,9 +200,7 @@ func (m *memcachedServer) start() {
 		args = append(args, "-u", "nobody") // as root, memcached requires the name of an account to change to
 	}
 	m.process = exec.Command("memcached", args...)
-	if err := m.process.Start(); err != nil {
-		m.t.Fatal(err)
-	}
+	must.Succeed(m.t, m.process.Start())
 	await.Until(m.t, "an answer of memcached", m.isReachable)
 }
 
@@ -264,7 +233,5 @@ func (m *memcachedServer) thaw() { m.signal(syscall.SIGCONT) }
 
 func (m *memcachedServer) signal(s syscall.Signal) {
 	m.t.Helper()
-	if err := m.process.Process.Signal(s); err != nil {
-		m.t.Fatal(err)
-	}
+	must.Succeed(m.t, m.process.Process.Signal(s))
 }

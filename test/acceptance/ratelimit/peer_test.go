@@ -10,11 +10,13 @@ import (
 	"time"
 
 	ratelimit "github.com/envoyproxy/go-control-plane/envoy/service/ratelimit/v3"
+	types "github.com/envoyproxy/go-control-plane/envoy/type/v3"
 	"google.golang.org/grpc/credentials/insecure"
 	healthpb "google.golang.org/grpc/health/grpc_health_v1"
 
 	"github.com/tollgate-dev/tollgate/test/apiclient"
 	"github.com/tollgate-dev/tollgate/test/fixture"
+	"github.com/tollgate-dev/tollgate/test/must"
 )
 
 // peerRules use the features that the examples of the Envoy rate limit service use.
@@ -52,6 +54,12 @@ descriptors:
   - key: path
     value: /api/*
     rate_limit: {unit: day, requests_per_unit: 1}
+  - key: ten
+    rate_limit: {unit: hour, requests_per_unit: 10}
+  - key: share
+    value: "/a/*"
+    share_threshold: true
+    rate_limit: {unit: hour, requests_per_unit: 2}
   - key: model
     value: small
     quota_mode: true
@@ -99,6 +107,20 @@ func peerSteps() map[string][]callStep {
 			newStep("OVER: OVER 1/HOUR 0 | OVER 2/HOUR 0", "model=small", "model=large"),
 		},
 		"unknown": {newStep("OK: OK", "nobody=knows")},
+		"hits": {
+			withHits(3, newStep("OK: OK 10/HOUR 7", "ten=r")), withOwnHits(0, newStep("OK: OK 10/HOUR 7", "ten=r")),
+			withHits(8, newStep("OVER: OVER 10/HOUR 0", "ten=r")),
+			withNegativeHits(withOwnHits(4, newStep("OK: OK 10/HOUR 3", "ten=r"))),
+			newStep("OK: OK 10/HOUR 2", "ten=r"),
+		},
+		"shared": {
+			newStep("OK: OK 2/HOUR 1 | OK 2/HOUR 0", "share=/a/1", "share=/a/2"),
+			newStep("OVER: OVER 2/HOUR 0", "share=/a/3"),
+		},
+		"override": {
+			withOwnLimit(3, types.RateLimitUnit_DAY, newStep("OK: OK 3/DAY 2", "ten=o")),
+			withOwnLimit(4, types.RateLimitUnit_MONTH, newStep("OK: OK 4/MONTH 3", "unheard=of")),
+		},
 	}
 }
 
@@ -156,9 +178,7 @@ func TestInPlaceOfThePeer(t *testing.T) {
 		t.Run(store, func(t *testing.T) {
 			dir, d := t.TempDir(), newStreamDaemon(t)
 			config := filepath.Join(dir, "ratelimit", "config")
-			if err := os.MkdirAll(config, 0o700); err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, os.MkdirAll(config, 0o700))
 			for transport := range newTransports(nil) {
 				fixture.WriteFile(t, filepath.Join(config, transport+".yaml"), fmt.Sprintf(peerRules, transport))
 			}

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"path/filepath"
 	"strings"
 	"testing"
 
@@ -16,93 +15,8 @@ import (
 	"google.golang.org/protobuf/types/known/wrapperspb"
 
 	"github.com/tollgate-dev/tollgate/test/fixture"
+	"github.com/tollgate-dev/tollgate/test/must"
 )
-
-// ruleFile holds one rule of each kind, for a domain.
-const ruleFile = `domain: %s
-descriptors:
-  - key: order
-    value: exact
-    rate_limit: {unit: hour, requests_per_unit: 11}
-  - key: order
-    value: "ex*"
-    rate_limit: {unit: hour, requests_per_unit: 12}
-  - key: order
-    value: "e*t*"
-    rate_limit: {unit: hour, requests_per_unit: 13}
-  - key: order
-    value: "*-end"
-    rate_limit: {unit: hour, requests_per_unit: 14}
-  - key: order
-    rate_limit: {unit: hour, requests_per_unit: 15}
-  - key: deep
-    rate_limit: {unit: hour, requests_per_unit: 20}
-    descriptors:
-      - key: deeper
-        rate_limit: {unit: hour, requests_per_unit: 21}
-  - key: placeholder
-    descriptors:
-      - key: below
-        rate_limit: {unit: hour, requests_per_unit: 1}
-  - key: whitelisted
-    value: yes
-  - key: whitelisted
-    rate_limit: {unit: hour, requests_per_unit: 0}
-  - key: blocked
-    rate_limit: {unit: hour, requests_per_unit: 0}
-  - key: two
-    rate_limit: {unit: hour, requests_per_unit: 2}
-  - key: ten
-    rate_limit: {unit: hour, requests_per_unit: 10}
-  - key: free
-    rate_limit: {unlimited: true, name: free, replaces: [{name: base}]}
-  - key: base
-    rate_limit: {unit: hour, requests_per_unit: 1, name: base}
-  - key: middle
-    rate_limit: {unit: hour, requests_per_unit: 5, name: middle, replaces: [{name: base}]}
-  - key: top
-    rate_limit: {unit: hour, requests_per_unit: 6, name: top, replaces: [{name: middle}, {name: free}]}
-  - key: shadow
-    value: inside
-    rate_limit: {unit: hour, requests_per_unit: 1, shadow_mode: true}
-  - key: shadow
-    value: beside
-    shadow_mode: true
-    rate_limit: {unit: hour, requests_per_unit: 1}
-  - key: share
-    value: "/a/*"
-    share_threshold: true
-    rate_limit: {unit: hour, requests_per_unit: 2}
-  - key: apart
-    value: "/a/*"
-    rate_limit: {unit: hour, requests_per_unit: 2}
-  - key: quota
-    value: small
-    quota_mode: true
-    rate_limit: {unit: hour, requests_per_unit: 1}
-  - key: quota
-    value: large
-    quota_mode: true
-    rate_limit: {unit: hour, requests_per_unit: 2}
-  - key: unit
-    value: second
-    rate_limit: {unit: Second, requests_per_unit: 1000}
-  - key: unit
-    value: minute
-    rate_limit: {unit: MINUTE, requests_per_unit: 1000}
-  - key: unit
-    value: day
-    rate_limit: {unit: day, requests_per_unit: 1000}
-  - key: unit
-    value: week
-    rate_limit: {unit: week, requests_per_unit: 1000}
-  - key: unit
-    value: month
-    rate_limit: {unit: month, requests_per_unit: 1000}
-  - key: unit
-    value: year
-    rate_limit: {unit: year, requests_per_unit: 1000}
-`
 
 // callStep is one request and its expected response, in a short form.
 type callStep struct {
@@ -154,113 +68,6 @@ func withNegativeHits(s callStep) callStep {
 	return s
 }
 
-// ruleSteps returns the rules of contract L-1 to L-20, each with a sequence of calls.
-func ruleSteps() map[string][]callStep {
-	return map[string][]callStep{
-		"exact value first": {newStep("OK: OK 11/HOUR 10", "order=exact")},
-		"then wildcards, by the file": {
-			newStep("OK: OK 12/HOUR 11", "order=exit"), newStep("OK: OK 13/HOUR 12", "order=east"),
-		},
-		"a star anywhere": {
-			newStep("OK: OK 14/HOUR 13", "order=the-end"), newStep("OK: OK 14/HOUR 13", "order=-end"),
-		},
-		"then the key alone": {
-			newStep("OK: OK 15/HOUR 14", "order=other"), newStep("OK: OK 15/HOUR 14", "order="),
-		},
-		"keys are case-sensitive": {newStep("OK: OK", "Order=exact")},
-		"depth": {
-			newStep("OK: OK 20/HOUR 19", "deep=x"), newStep("OK: OK 21/HOUR 20", "deep=x,deeper=y"),
-			newStep("OK: OK", "deep=x,deeper=y,deepest=z"), newStep("OK: OK", "deep=x,other=y"),
-		},
-		"placeholder": {
-			newStep("OK: OK", "placeholder=x"), newStep("OK: OK 1/HOUR 0", "placeholder=x,below=y"),
-			newStep("OVER: OVER 1/HOUR 0", "placeholder=x,below=y"),
-			newStep("OK: OK 1/HOUR 0", "placeholder=other,below=y"),
-		},
-		"whitelisted": {
-			newStep("OK: OK", "whitelisted=yes"), newStep("OVER: OVER 0/HOUR 0", "whitelisted=no"),
-		},
-		"zero blocks, looks too": {
-			newStep("OVER: OVER 0/HOUR 0", "blocked=x"), withOwnHits(0, newStep("OVER: OVER 0/HOUR 0", "blocked=y")),
-		},
-		"any over is over": {
-			newStep("OVER: OK 2/HOUR 1 | OVER 0/HOUR 0 | OK", "two=or", "blocked=or", "none=or"),
-		},
-		"each value counts by itself": {
-			newStep("OK: OK 2/HOUR 1 | OK 2/HOUR 1 | OK 2/HOUR 0", "two=a", "two=b", "two=a"),
-		},
-		"unlimited": {newStep("OK: OK ∞", "free=x")},
-		"replaced": {
-			newStep("OK: OK | OK 5/HOUR 4", "base=r", "middle=r"), newStep("OK: OK 1/HOUR 0", "base=r"),
-			newStep("OVER: OVER 1/HOUR 0", "base=r"),
-		},
-		"replaced in a chain": {
-			newStep("OK: OK | OK | OK 6/HOUR 5", "base=c", "middle=c", "top=c"), newStep("OK: OK 1/HOUR 0", "base=c"),
-		},
-		"unlimited replaces": {
-			newStep("OK: OK | OK ∞", "base=u", "free=u"), newStep("OK: OK 1/HOUR 0", "base=u"),
-		},
-		"unlimited is not replaced": {newStep("OK: OK ∞ | OK 6/HOUR 5", "free=n", "top=n")},
-		"shadow inside": {
-			newStep("OK: OK 1/HOUR 0", "shadow=inside"), newStep("OK: OK 1/HOUR 0", "shadow=inside"),
-		},
-		"shadow beside": {
-			newStep("OK: OK 1/HOUR 0", "shadow=beside"), newStep("OK: OK 1/HOUR 0", "shadow=beside"),
-		},
-		"shared threshold": {
-			newStep("OK: OK 2/HOUR 1 | OK 2/HOUR 0", "share=/a/1", "share=/a/2"),
-			newStep("OVER: OVER 2/HOUR 0", "share=/a/3"), newStep("OK: OK 2/HOUR 1", "apart=/a/1"),
-			newStep("OK: OK 2/HOUR 1", "apart=/a/2"),
-		},
-		"quota mode": {
-			newStep("OK: OK 1/HOUR 0 | OK 2/HOUR 1", "quota=small", "quota=large"),
-			newStep("OK: OVER 1/HOUR 0 | OK 2/HOUR 0", "quota=small", "quota=large"),
-			newStep("OVER: OVER 1/HOUR 0 | OVER 2/HOUR 0", "quota=small", "quota=large"),
-			newStep("OVER: OVER 1/HOUR 0 | OVER 0/HOUR 0", "quota=small", "blocked=q"),
-		},
-		"units": {
-			newStep(
-				"OK: OK 1000/SECOND 999 | OK 1000/MINUTE 999 | OK 1000/DAY 999 | OK 1000/WEEK 999 | OK 1000/MONTH 999 | OK 1000/YEAR 999", "unit=second", "unit=minute", "unit=day", "unit=week", "unit=month", "unit=year"),
-		},
-		"hits of the request": {
-			withHits(3, newStep("OK: OK 10/HOUR 7", "ten=r")), withHits(8, newStep("OVER: OVER 10/HOUR 0", "ten=r")),
-			newStep("OVER: OVER 10/HOUR 0", "ten=r"),
-		},
-		"hits of the descriptor": {withHits(9, withOwnHits(2, newStep("OK: OK 10/HOUR 8", "ten=d")))},
-		"no hits look": {
-			withOwnHits(0, newStep("OK: OK 10/HOUR 10", "ten=l")),
-			withOwnHits(10, newStep("OK: OK 10/HOUR 0", "ten=l")), withOwnHits(0, newStep("OK: OK 10/HOUR 0", "ten=l")),
-			newStep("OVER: OVER 10/HOUR 0", "ten=l"), withOwnHits(0, newStep("OVER: OVER 10/HOUR 0", "ten=l")),
-		},
-		"hits given back": {
-			withOwnHits(10, newStep("OK: OK 10/HOUR 0", "ten=b")),
-			withNegativeHits(withOwnHits(4, newStep("OK: OK 10/HOUR 4", "ten=b"))),
-			newStep("OK: OK 10/HOUR 3", "ten=b"),
-		},
-		"override": {
-			withOwnLimit(3, types.RateLimitUnit_DAY, newStep("OK: OK 3/DAY 2", "blocked=o")),
-			withOwnLimit(3, types.RateLimitUnit_DAY, withOwnHits(3, newStep("OVER: OVER 3/DAY 0", "blocked=o"))),
-			withOwnLimit(4, types.RateLimitUnit_MONTH, newStep("OK: OK 4/MONTH 3", "unheard=of")),
-		},
-	}
-}
-
-// TestRateLimitRules checks the rules over gRPC and /json, each in its own domain.
-func TestRateLimitRules(t *testing.T) {
-	t.Parallel()
-	onEachStore(t, func(t *testing.T, e *fixture.Environment) {
-		for transport := range newTransports(nil) {
-			fixture.WriteFile(t, filepath.Join(e.RulesDir, transport+".yaml"), fmt.Sprintf(ruleFile, transport))
-		}
-		s := e.Start(t)
-		for transport, ask := range newTransports(s) {
-			for name, steps := range ruleSteps() {
-				t.Run(transport+"/"+name, func(t *testing.T) { followSteps(t, ask, transport, steps) })
-			}
-		}
-	})
-}
-
 // followSteps makes the calls of the steps in a domain, one after the other.
 func followSteps(t *testing.T, ask transport, domain string, steps []callStep) {
 	t.Helper()
@@ -286,9 +93,7 @@ func newTransports(s *fixture.Service) map[string]transport {
 		"grpc": func(t *testing.T, r *ratelimit.RateLimitRequest) *ratelimit.RateLimitResponse {
 			t.Helper()
 			answer, err := s.NewRateLimitClient(t).ShouldRateLimit(t.Context(), r)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, err)
 			return answer
 		},
 		"json": func(t *testing.T, r *ratelimit.RateLimitRequest) *ratelimit.RateLimitResponse {
@@ -312,24 +117,16 @@ func newTransports(s *fixture.Service) map[string]transport {
 func postRateLimitJSON(t *testing.T, s *fixture.Service, r *ratelimit.RateLimitRequest) (int, []byte) {
 	t.Helper()
 	body, err := protojson.Marshal(r)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	request, err := http.NewRequestWithContext(context.Background(), http.MethodPost, s.RateLimitAPI+"/json",
 		strings.NewReader(string(body)))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	request.Header.Set("Content-Type", "application/json")
 	answer, err := http.DefaultClient.Do(request)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	defer func() { _ = answer.Body.Close() }() // the body was read
 	got, err := io.ReadAll(answer.Body)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	return answer.StatusCode, got
 }
 

@@ -15,7 +15,7 @@ import (
 	"github.com/tollgate-dev/tollgate/test/apiclient"
 	"github.com/tollgate-dev/tollgate/test/await"
 	"github.com/tollgate-dev/tollgate/test/fixture"
-	"github.com/tollgate-dev/tollgate/test/instance"
+	"github.com/tollgate-dev/tollgate/test/must"
 )
 
 // metricsDaemon stores the packets that it receives.
@@ -27,9 +27,7 @@ type metricsDaemon struct {
 func newMetricsDaemon(t *testing.T) *metricsDaemon {
 	t.Helper()
 	conn, err := net.ListenPacket("udp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	t.Cleanup(func() { _ = conn.Close() }) // the test is over
 	_, port, _ := net.SplitHostPort(conn.LocalAddr().String())
 	d := &metricsDaemon{port, make(chan string, 10_000)}
@@ -50,9 +48,7 @@ func newMetricsDaemon(t *testing.T) *metricsDaemon {
 func newStreamDaemon(t *testing.T) *metricsDaemon {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	t.Cleanup(func() { _ = l.Close() }) // the test is over
 	_, port, _ := net.SplitHostPort(l.Addr().String())
 	d := &metricsDaemon{port, make(chan string, 10_000)}
@@ -113,13 +109,6 @@ func callPaid(t *testing.T, s *fixture.Service) {
 	}
 }
 
-// callPaidAgain makes one more call.
-func callPaidAgain(t *testing.T, s *fixture.Service) {
-	t.Helper()
-	fixture.WantOverallCode(t, s.NewRateLimitClient(t),
-		fixture.NewRateLimitRequest("shop", "tenant", "a", "path", "/pay"), ratelimit.RateLimitResponse_OVER_LIMIT)
-}
-
 // payPath is the path of the statistics of callPaid.
 const payPath = "ratelimit.service.rate_limit.shop.tenant.path_/pay."
 
@@ -154,19 +143,6 @@ func TestStatsd(t *testing.T) {
 	if n := strings.Count(all, "ratelimit_server.ShouldRateLimit.response_time:"); n != 3 {
 		t.Errorf("%d response times of 3 calls in:\n%s", n, all)
 	}
-}
-
-// TestStatsdOverTCP checks that all statistics arrive over TCP when TCP is configured.
-func TestStatsdOverTCP(t *testing.T) {
-	t.Parallel()
-	d := newStreamDaemon(t)
-	s := fixture.NewEnvironment(t, "embedded").Start(t,
-		"METRICSD_HOST=127.0.0.1", "METRICSD_PORT="+d.port, "STATSD_PROTOCOL=tcp", "STATS_FLUSH_INTERVAL=50ms")
-	callPaid(t, s)
-	d.awaitCounter(t, payPath+"total_hits", "|c", 3)
-	callPaidAgain(t, s)
-	s.Stop()
-	d.awaitCounter(t, payPath+"total_hits", "|c", 1)
 }
 
 // TestStatsdOfThePeer uses the variables and mogrifiers that users of the Envoy rate limit service
@@ -260,11 +236,10 @@ func TestMalformedNamesForPrometheus(t *testing.T) {
 	file := filepath.Join(e.Dir, "mapping.yaml")
 	fixture.WriteFile(t, file, "mappings:\n  - {match: a.*}\n")
 	for _, path := range []string{file, filepath.Join(e.Dir, "missing.yaml")} {
-		_, err := instance.Start(filepath.Join(fixture.BinDir, "tollgate"),
-			append(e.Environ, "PROMETHEUS_MAPPER_YAML="+path), "ratelimit")
-		if err == nil || !strings.Contains(err.Error(), "PROMETHEUS_MAPPER_YAML: ") ||
-			!strings.Contains(err.Error(), path) {
-			t.Errorf("%s: got %v", path, err)
+		e.Environ = append(e.Environ, "PROMETHEUS_MAPPER_YAML="+path)
+		_, stderr, code := e.TryCommand(t, "", "ratelimit")
+		if code == 0 || !strings.Contains(stderr, "PROMETHEUS_MAPPER_YAML: ") || !strings.Contains(stderr, path) {
+			t.Errorf("%s: code %d, %s", path, code, stderr)
 		}
 	}
 }
@@ -285,7 +260,7 @@ func TestResponseTimesInMilliseconds(t *testing.T) {
 // TestStatisticsOnStandardOutput checks that there is one line for each counter that grew.
 func TestStatisticsOnStandardOutput(t *testing.T) {
 	t.Parallel()
-	s := fixture.NewEnvironment(t, "embedded").Start(t, "USE_METRICSD=false", "STATS_FLUSH_INTERVAL=30m",
+	s := fixture.NewEnvironment(t, "embedded").StartProcess(t, "USE_METRICSD=false", "STATS_FLUSH_INTERVAL=30m",
 		"EXTRA_TAGS=zone:eu")
 	callPaid(t, s)
 	s.Stop()
@@ -316,7 +291,7 @@ func TestStatisticsDisabled(t *testing.T) {
 		}
 	}
 	s.Stop()
-	if len(d.packets) > 0 || s.Process.Output() != "" {
-		t.Errorf("statistics were sent: %q", s.Process.Output())
+	if len(d.packets) > 0 {
+		t.Errorf("statistics were sent: %q", <-d.packets)
 	}
 }

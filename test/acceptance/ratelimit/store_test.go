@@ -10,6 +10,7 @@ import (
 
 	"github.com/tollgate-dev/tollgate/test/fixture"
 	"github.com/tollgate-dev/tollgate/test/instance"
+	"github.com/tollgate-dev/tollgate/test/must"
 )
 
 // TestTwoStores counts per-second limits in a second store and all others in the first. The service
@@ -27,9 +28,7 @@ func TestTwoStores(t *testing.T) {
 	second := instance.NewValkey(t.TempDir(), "--unixsocket", socket, "--aclfile", users)
 	for _, v := range []*instance.Valkey{main, second} {
 		t.Cleanup(v.Kill)
-		if err := v.Start(); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, v.Start())
 	}
 	e := fixture.NewEnvironment(t, "production")
 	fixture.WriteFile(t, filepath.Join(e.RulesDir, "rules.yaml"), `domain: shop

@@ -2,7 +2,6 @@ package ratelimit
 
 import (
 	"context"
-	"fmt"
 	"net"
 	"net/http"
 	"strings"
@@ -19,11 +18,11 @@ import (
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
-	"google.golang.org/protobuf/types/known/structpb"
 
 	"github.com/tollgate-dev/tollgate/test/apiclient"
 	"github.com/tollgate-dev/tollgate/test/await"
 	"github.com/tollgate-dev/tollgate/test/fixture"
+	"github.com/tollgate-dev/tollgate/test/must"
 )
 
 // TestManagementServer runs the rate limit service alone with a management server that starts late,
@@ -72,93 +71,6 @@ func TestManagementServer(t *testing.T) {
 	wantRule(t, c, ask, 13)
 }
 
-// TestManagementServerSwapsUnderLoad replaces 200 sets of rules while callers make calls. No call
-// fails, and each decision comes from an offered set.
-func TestManagementServerSwapsUnderLoad(t *testing.T) {
-	t.Parallel()
-	address := freeAddress(t)
-	m := newManagementServer(t, address)
-	m.offer(t, "0", newShopRules(1_000_000, configpb.RateLimitUnit_DAY))
-	s := startOnServer(t, fixture.NewEnvironment(t, "embedded"), address, "serve")
-	s.AwaitRules()
-	ctx, stop := context.WithCancel(t.Context())
-	var callers sync.WaitGroup
-	for caller := range 4 {
-		c := s.NewRateLimitClient(t)
-		callers.Go(func() {
-			for n := 0; ctx.Err() == nil; n++ {
-				r, err := c.ShouldRateLimit(t.Context(),
-					fixture.NewRateLimitRequest("shop", "tenant", fmt.Sprint(caller, n%16)))
-				if err != nil || r.OverallCode != ratelimit.RateLimitResponse_OK {
-					t.Errorf("a call during a swap: %v, %v", r, err)
-					return
-				}
-				if got := r.Statuses[0].GetCurrentLimit().GetRequestsPerUnit(); got < 1_000_000 || got > 1_000_200 {
-					t.Errorf("a call during a swap saw the limit %d", got)
-					return
-				}
-			}
-		})
-	}
-	for i := range uint32(200) {
-		version := fmt.Sprint(i + 1)
-		m.offer(t, version, newShopRules(1_000_000+i+1, configpb.RateLimitUnit_DAY))
-		m.awaitVersion(t, version)
-	}
-	stop()
-	callers.Wait()
-	wantRule(t, s.NewRateLimitClient(t), fixture.NewRateLimitRequest("shop", "tenant", "last"), 1_000_200)
-}
-
-// TestManagementServerQuotaAndMetadata requires that a soft quota and the metadata of a descriptor,
-// of a unit that older management servers do not have, work as in a file.
-func TestManagementServerQuotaAndMetadata(t *testing.T) {
-	t.Parallel()
-	m := newManagementServer(t, freeAddress(t))
-	metadata, err := structpb.NewStruct(map[string]any{"tier": "gold"})
-	if err != nil {
-		t.Fatal(err)
-	}
-	rules := newShopRules(1, configpb.RateLimitUnit_WEEK)
-	rules.Descriptors[0].QuotaMode, rules.Descriptors[0].Metadata = true, metadata
-	rules.Descriptors = append(rules.Descriptors, &configpb.RateLimitDescriptor{
-		Key: "user", QuotaMode: true, RateLimit: &configpb.RateLimitPolicy{
-			Unit: configpb.RateLimitUnit_YEAR, RequestsPerUnit: 9,
-		},
-	})
-	m.offer(t, "1", rules)
-	e := fixture.NewEnvironment(t, "embedded")
-	e.Environ = append(e.Environ, "RESPONSE_DYNAMIC_METADATA=true")
-	s := startOnServer(t, e, m.address, "ratelimit")
-	s.AwaitRules()
-	c := s.NewRateLimitClient(t)
-	ask := fixture.NewRateLimitRequest("shop", "tenant", "a")
-	ask.Descriptors = append(ask.Descriptors, fixture.NewRateLimitRequest("shop", "user", "b").Descriptors...)
-	r := fixture.WantOverallCode(t, c, ask, ratelimit.RateLimitResponse_OK)
-	if got := r.GetDynamicMetadata().GetFields()["metadata"].GetStructValue().
-		GetFields()["tier"].GetStringValue(); got != "gold" {
-		t.Errorf("the dynamic metadata is %v", r.GetDynamicMetadata())
-	}
-	r = fixture.WantOverallCode(t, c, ask, ratelimit.RateLimitResponse_OK)
-	if r.Statuses[0].Code != ratelimit.RateLimitResponse_OVER_LIMIT ||
-		r.Statuses[0].GetCurrentLimit().GetUnit() != ratelimit.RateLimitResponse_RateLimit_WEEK {
-		t.Errorf("the status of the exceeded quota is %v", r.Statuses[0])
-	}
-}
-
-// TestManagementServerSettings checks that a malformed header stops the start with an error that
-// names the variable.
-func TestManagementServerSettings(t *testing.T) {
-	t.Parallel()
-	e := fixture.NewEnvironment(t, "embedded")
-	e.Environ = append(e.Environ, "CONFIG_TYPE=GRPC_XDS_SOTW", "CONFIG_GRPC_XDS_CLIENT_ADDITIONAL_HEADERS=a:b,secret")
-	_, stderr, code := e.TryCommand(t, "", "ratelimit")
-	if code == 0 || !strings.Contains(stderr, "CONFIG_GRPC_XDS_CLIENT_ADDITIONAL_HEADERS: header 2 has no colon") ||
-		strings.Contains(stderr, "secret") {
-		t.Errorf("ends with %d and %q", code, stderr)
-	}
-}
-
 // startOnServer runs a command with rules from a management server.
 func startOnServer(t *testing.T, e *fixture.Environment, address, command string) *fixture.Service {
 	t.Helper()
@@ -186,9 +98,7 @@ func newShopRules(count uint32, unit configpb.RateLimitUnit) *configpb.RateLimit
 func freeAddress(t *testing.T) string {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	defer func() { _ = l.Close() }() // only the port number is used
 	return l.Addr().String()
 }
@@ -204,9 +114,7 @@ type managementServer struct {
 func newManagementServer(t *testing.T, address string, options ...grpc.ServerOption) *managementServer {
 	t.Helper()
 	l, err := net.Listen("tcp", address)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	m := &managementServer{
 		cache:    cache.NewSnapshotCache(false, cache.IDHash{}, nil),
 		address:  address,
@@ -239,12 +147,8 @@ func (m *managementServer) offer(t *testing.T, version string, set ...types.Reso
 func (m *managementServer) offerTo(t *testing.T, node, version string, set ...types.Resource) {
 	t.Helper()
 	snapshot, err := cache.NewSnapshot(version, map[resource.Type][]types.Resource{resource.RateLimitConfigType: set})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := m.cache.SetSnapshot(t.Context(), node, snapshot); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
+	must.Succeed(t, m.cache.SetSnapshot(t.Context(), node, snapshot))
 }
 
 // awaitRequest returns the next request that matches.

@@ -9,6 +9,7 @@ import (
 
 	"github.com/tollgate-dev/tollgate/test/apiclient"
 	"github.com/tollgate-dev/tollgate/test/fixture"
+	"github.com/tollgate-dev/tollgate/test/must"
 )
 
 // TestAllowLists compiles the servers of a registry into the lists of clients, by the API and by
@@ -80,9 +81,7 @@ func (r *registry) wantAllowList(t *testing.T, format, skipped, want string) {
 	address := r.s.API + "/registries/all/allowlist/" + format + ".json"
 	a := apiclient.Call(t, "GET", address, nil).WantStatus(t, 200)
 	var compact bytes.Buffer
-	if err := json.Compact(&compact, a.Body); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, json.Compact(&compact, a.Body))
 	if got := compact.String(); got != want || a.Header.Get("X-Tollgate-Skipped") != skipped {
 		t.Errorf("%s without %s: %s\nwant %s", format, a.Header.Get("X-Tollgate-Skipped"), got, want)
 	}
@@ -108,9 +107,7 @@ func (r *registry) checkSnippets(t *testing.T) {
 	} {
 		a := apiclient.Call(t, "GET", address+query, nil).WantStatus(t, 200)
 		var compact bytes.Buffer
-		if err := json.Compact(&compact, a.Body); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, json.Compact(&compact, a.Body))
 		if got := compact.String(); got != want {
 			t.Errorf("%s: %s\nwant %s", query, got, want)
 		}

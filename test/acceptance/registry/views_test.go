@@ -8,13 +8,12 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"go.yaml.in/yaml/v4"
 
 	"github.com/tollgate-dev/tollgate/test/apiclient"
-	"github.com/tollgate-dev/tollgate/test/await"
 	"github.com/tollgate-dev/tollgate/test/fixture"
+	"github.com/tollgate-dev/tollgate/test/must"
 )
 
 // TestViews reads views of a registry through two instances (contract C-30 to C-35).
@@ -69,17 +68,14 @@ func (v *viewed) read(t *testing.T, path string, header ...string) apiclient.Res
 	return apiclient.Call(t, http.MethodGet, v.s.API+"/registries/"+path, nil, header...)
 }
 
-// await waits until both instances answer with a status, at most a second after began, with some
-// time for the call itself.
-func (v *viewed) await(t *testing.T, began time.Time, path string, status int, header ...string) {
+// await waits until both instances answer with a status. A call that begins more than a second after
+// the change must get it.
+func (v *viewed) await(t *testing.T, path string, status int, header ...string) {
 	t.Helper()
 	for _, s := range []*fixture.Service{v.s, v.other} {
-		await.Until(t, path, func() bool {
+		fixture.AwaitFresh(t, path, func() bool {
 			return apiclient.Call(t, http.MethodGet, s.API+"/registries/"+path, nil, header...).Status == status
 		})
-	}
-	if took := time.Since(began); took > 1500*time.Millisecond {
-		t.Errorf("%s has the status %d on both instances after %v", path, status, took)
 	}
 }
 
@@ -185,10 +181,9 @@ func checkViewCursors(t *testing.T, v *viewed) {
 func checkViewTokens(t *testing.T, v *viewed) {
 	token := strings.TrimSpace(v.run(t, "view", "token", "add", "inner"))
 	second := strings.TrimSpace(v.run(t, "view", "token", "add", "inner", "--name", "second"))
-	began := time.Now()
 	bearer := []string{"Authorization", "Bearer " + token}
-	v.await(t, began, "inner/v0.1/servers", 200, bearer...)
-	v.await(t, began, "inner/t/"+second+"/v0.1/servers", 200)
+	v.await(t, "inner/v0.1/servers", 200, bearer...)
+	v.await(t, "inner/t/"+second+"/v0.1/servers", 200)
 	if got := v.names(t, "inner/t/"+token+"/v0/servers?version=latest"); len(got) != 4 {
 		t.Errorf("inner has %q", got)
 	}
@@ -224,8 +219,7 @@ func checkViewTokens(t *testing.T, v *viewed) {
 		t.Errorf("the tokens are listed as %s", listed)
 	}
 	v.run(t, "view", "token", "remove", "inner")
-	began = time.Now()
-	v.await(t, began, "inner/v0.1/servers", 401, bearer...)
+	v.await(t, "inner/v0.1/servers", 401, bearer...)
 	v.read(t, "inner/t/"+second+"/v0.1/servers").WantStatus(t, 200)
 	for _, s := range []*fixture.Service{v.s, v.other} {
 		if log := s.Process.Log(); strings.Contains(log, "tgview_") {
@@ -242,7 +236,7 @@ func checkViewTokens(t *testing.T, v *viewed) {
 // checkViewStatuses gets each status that the API describes, in both forms of the paths.
 func checkViewStatuses(t *testing.T, v *viewed) {
 	token := strings.TrimSpace(v.run(t, "view", "token", "add", "inner", "--name", "statuses"))
-	v.await(t, time.Now(), "inner/t/"+token+"/v0.1/servers", 200)
+	v.await(t, "inner/t/"+token+"/v0.1/servers", 200)
 	for _, place := range []string{"inner", "inner/t/" + token} {
 		header := []string{"Authorization", "Bearer " + token}
 		for _, path := range []string{
@@ -275,9 +269,7 @@ func checkViewAllowLists(t *testing.T, v *viewed) {
 	} {
 		a := v.read(t, name+"/allowlist/claude.json").WantStatus(t, 200)
 		var compact bytes.Buffer
-		if err := json.Compact(&compact, a.Body); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, json.Compact(&compact, a.Body))
 		if got := compact.String(); got != want || a.Header.Get("Cache-Control") != "public, max-age=60" {
 			t.Errorf("%s: %s, %s\nwant %s", name, a.Header.Get("Cache-Control"), got, want)
 		}
@@ -291,28 +283,11 @@ func checkViewAllowLists(t *testing.T, v *viewed) {
 }
 
 func checkViewCommands(t *testing.T, v *viewed) {
-	for word, args := range map[string][]string{
-		"must not be all":           {"view", "add", "all"},
-		"lower-case":                {"view", "add", "Team"},
-		"include: ":                 {"view", "add", "new", "--include", "a*b"},
-		"deprecated must be":        {"view", "add", "new", "--deprecated", "no"},
-		"access must be":            {"view", "add", "new", "--access", "no"},
-		"already":                   {"view", "add", "team"},
-		"no view with the name":     {"view", "remove", "none"},
-		`no token "none"`:           {"view", "token", "remove", "team", "--name", "none"},
-		`the name "none"`:           {"view", "token", "add", "none"},
-		`with the name "missing"`:   {"view", "token", "list", "missing"},
-		`view with the name "gone"`: {"allowlist", "--for", "claude", "--view", "gone"},
-	} {
-		if said := wantCommandFailure(t, v.Environment, args...); !strings.Contains(said, word) {
-			t.Errorf("tollgate %s says %s, want %q in it", strings.Join(args, " "), said, word)
-		}
-	}
 	var listed []struct {
 		Name, Deprecated, Access string
 		Include, Exclude         []string
 	}
-	v.ReadCommand(t, &listed, "view", "list", "--output", "json")
+	v.ReadCommand(t, &listed, "view", "list")
 	if len(listed) != 3 || listed[2].Name != "team" || !slices.Equal(listed[2].Include, []string{"com.example/*"}) ||
 		listed[0].Access != "token" {
 		t.Errorf("the views are listed as %+v", listed)
@@ -324,27 +299,26 @@ func checkViewCommands(t *testing.T, v *viewed) {
 func checkViewChanges(t *testing.T, v *viewed) {
 	path := "changing/v0.1/servers"
 	v.run(t, "view", "add", "changing", "--include", "com.example/a")
-	v.await(t, time.Now(), path, 200)
+	v.await(t, path, 200)
 	v.run(t, "view", "remove", "changing")
-	v.await(t, time.Now(), path, 404)
+	v.await(t, path, 404)
 	v.run(t, "view", "add", "changing", "--include", "org.example/c")
-	v.await(t, time.Now(), path, 200)
+	v.await(t, path, 200)
 	v.wantNames(t, path, "org.example/c@1.0.0*")
 	v.run(t, "view", "remove", "changing")
 	v.run(t, "view", "add", "changing", "--access", "token")
-	v.await(t, time.Now(), path, 401)
+	v.await(t, path, 401)
 }
 
 // checkViewDescription reads the description of the API below the address of views, as a registry
 // does that mirrors them (contract O-16).
 func checkViewDescription(t *testing.T, v *viewed) {
 	token := strings.TrimSpace(v.run(t, "view", "token", "add", "inner", "--name", "description"))
-	v.await(t, time.Now(), "inner/t/"+token+"/openapi.json", 200)
+	v.await(t, "inner/t/"+token+"/openapi.json", 200)
 	wantToolHiveUpstream(t, v.s.API)
 	for place, kept := range map[string]string{
 		"all": "no-cache", "team": "no-cache", "team/t/any": "no-cache", "inner/t/" + token: "private, no-cache",
 	} {
-		wantToolHiveUpstream(t, v.s.API+"/registries/"+place)
 		for _, file := range []string{"/openapi.yaml", "/openapi.json"} {
 			a := v.read(t, place+file).WantStatus(t, 200)
 			if root := apiclient.Call(t, http.MethodGet, v.s.API+file, nil); !bytes.Equal(a.Body, root.Body) ||

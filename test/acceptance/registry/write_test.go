@@ -36,65 +36,26 @@ func checkReplace(t *testing.T, r *registry) {
 
 	broken := fixture.NewServerDocument(name, "1.0.0")
 	delete(broken, "description")
-	for _, c := range []struct {
-		what    string
-		path    string
+	other := "com.example.replace/none"
+	for what, c := range map[string]struct {
+		version string
 		body    any
 		status  int
 		mention string
 	}{
-		{
-			"another version", fixture.ServerPath(name, "1.0.0"), fixture.NewServerDocument(name, "2.0.0"),
-			400, "version",
-		},
-		{
-			"another name", fixture.ServerPath(name, "1.0.0"),
-			fixture.NewServerDocument("com.example.replace/other", "1.0.0"), 400, "name",
-		},
-		{
-			"name in other letters", fixture.ServerPath(name, "1.0.0"),
-			fixture.NewServerDocument("com.example.Replace/server", "1.0.0"), 400, "name",
-		},
-		{"no name", fixture.ServerPath(name, "1.0.0"), map[string]any{"version": "1.0.0"}, 400, "name"},
-		{"no version", fixture.ServerPath(name, "1.0.0"), map[string]any{"name": name}, 400, "version"},
-		{
-			"name is a number", fixture.ServerPath(name, "1.0.0"), map[string]any{
-				"name": 1, "version": "1.0.0",
-			}, 400, "name",
-		},
-		{
-			"another version of a server that is not there", fixture.ServerPath("com.example.replace/none", "1.0.0"),
-			fixture.NewServerDocument(name, "1.0.0"), 400, "name",
-		},
-		{
-			"missing version", fixture.ServerPath(name, "9.0.0"), fixture.NewServerDocument(name, "9.0.0"),
-			404, "not found",
-		},
-		{
-			"missing server", fixture.ServerPath("com.example.replace/none", "1.0.0"),
-			fixture.NewServerDocument("com.example.replace/none", "1.0.0"), 404, "not found",
-		},
-		{
-			"deleted version", fixture.ServerPath(name, "3.0.0"), fixture.NewServerDocument(name, "3.0.0"),
-			404, "not found",
-		},
-		{
-			"missing version, broken document", fixture.ServerPath(name, "9.0.0"), map[string]any{
-				"name": name, "version": "9.0.0",
-			}, 404, "not found",
-		},
-		{
-			"latest is no version", fixture.ServerPath(name, "latest"), fixture.NewServerDocument(name, "latest"),
-			404, "not found",
-		},
-		{"broken document", fixture.ServerPath(name, "1.0.0"), broken, 422, "description"},
-		{
-			"unknown property", fixture.ServerPath(name, "1.0.0"),
-			fixture.WithProperty(fixture.NewServerDocument(name, "1.0.0"), "titel", "x"), 422, "title",
-		},
+		"another version": {"1.0.0", fixture.NewServerDocument(name, "2.0.0"), 400, "version"},
+		"another name":    {"1.0.0", fixture.NewServerDocument(other, "1.0.0"), 400, "name"},
+		"no version":      {"1.0.0", object{"name": name}, 400, "version"},
+		"missing":         {"9.0.0", fixture.NewServerDocument(name, "9.0.0"), 404, "not found"},
+		"deleted":         {"3.0.0", fixture.NewServerDocument(name, "3.0.0"), 404, "not found"},
+		"latest":          {"latest", fixture.NewServerDocument(name, "latest"), 404, "not found"},
+		"broken":          {"1.0.0", broken, 422, "description"},
 	} {
-		t.Run(c.what, func(t *testing.T) { wantFault(t, r.send(t, "PUT", c.path, c.body), c.status, c.mention) })
+		t.Run(what, func(t *testing.T) {
+			wantFault(t, r.send(t, "PUT", fixture.ServerPath(name, c.version), c.body), c.status, c.mention)
+		})
 	}
+	wantFault(t, r.send(t, "PUT", fixture.ServerPath(other, "1.0.0"), fixture.NewServerDocument(other, "1.0.0")), 404)
 	if got := decodeRecord(t, r.get(t, fixture.ServerPath(name, "1.0.0"))); !equalJSON(t, got, replaced) {
 		t.Errorf("refused replacements changed %+v to %+v", replaced, got)
 	}
@@ -115,14 +76,11 @@ func checkDelete(t *testing.T, r *registry) {
 	}
 	wantFault(t, r.send(t, "DELETE", fixture.ServerPath(name, "2.0.0"), nil), http.StatusNotFound)
 	for _, path := range []string{
-		fixture.ServerPath(name, "9.0.0"), fixture.ServerPath("com.example.delete/none", "1.0.0"),
-		fixture.ServerPath("none", "1.0.0"), fixture.ServerPath(name, "latest"), fixture.ServerPath(name, "*"),
+		fixture.ServerPath("com.example.delete/none", "1.0.0"), fixture.ServerPath(name, "latest"),
 	} {
 		wantFault(t, r.send(t, "DELETE", path, nil), http.StatusNotFound)
 	}
-	for _, query := range []string{"", "?include_deleted=false", "?include_deleted="} {
-		wantFault(t, r.get(t, fixture.ServerPath(name, "2.0.0")+query), http.StatusNotFound)
-	}
+	wantFault(t, r.get(t, fixture.ServerPath(name, "2.0.0")), http.StatusNotFound)
 	if got := decodeRecord(t,
 		r.get(t, fixture.ServerPath(name, "2.0.0")+"?include_deleted=true")); !equalJSON(t, got, gone) {
 		t.Errorf("it reads back as %+v, want %+v", got, gone)
@@ -159,33 +117,17 @@ func checkStatus(t *testing.T, r *registry) {
 		}
 	}
 	checkMessages(t, r, name)
-	for _, body := range badStatusBodies() {
-		for _, path := range []string{
-			fixture.ServerPath(name, "1.0.0"), fixture.ServerPath(name), fixture.ServerPath(name, "9.9.9"),
-			fixture.ServerPath("com.example.status/none"),
-		} {
-			apiclient.WantRegistryError(t,
-				r.send(t, "PATCH", path+"/status", body).WantStatus(t, http.StatusBadRequest))
+	for _, body := range []string{`{}`, `{"status":"yanked"}`, `{"status":"active","statusMessage":"fine"}`, `[]`} {
+		for _, path := range []string{fixture.ServerPath(name, "1.0.0"), fixture.ServerPath(name)} {
+			apiclient.WantRegistryError(t, r.send(t, "PATCH", path+"/status", body).
+				WantStatus(t, http.StatusBadRequest))
 		}
 	}
 	for _, path := range []string{
-		fixture.ServerPath(name, "9.9.9"), fixture.ServerPath("com.example.status/none", "1.0.0"),
-		fixture.ServerPath("com.example.status/none"), fixture.ServerPath("none"), fixture.ServerPath(name, "latest"),
+		fixture.ServerPath(name, "9.9.9"), fixture.ServerPath("com.example.status/none"),
+		fixture.ServerPath(name, "latest"),
 	} {
 		wantFault(t, r.send(t, "PATCH", path+"/status", `{"status":"active"}`), http.StatusNotFound)
-	}
-}
-
-func badStatusBodies() []string {
-	return []string{
-		`{}`, `{"status":""}`, `{"status":null}`, `{"status":"Active"}`, `{"status":"yanked"}`, `{"status":1}`,
-		`{"status":["active"]}`,
-		`{"status":"active","statusMessage":"fine"}`, `{"status":"deprecated","statusMessage":7}`,
-		`{"status":"deprecated","statusMessage":"` + strings.Repeat("x", 501) + `"}`,
-		`{"status":"deprecated","statusMessage":"\u0000"}`, `{"status":"deprecated","reason":"x"}`,
-		`{"Status":"deprecated"}`,
-		`{"status":"deprecated","status":"active"}`, `{"statusMessage":"x"}`, `[]`, `"deprecated"`, `null`,
-		`{"status":`, ``,
 	}
 }
 
@@ -203,13 +145,8 @@ func checkMessages(t *testing.T, r *registry, name string) {
 		{`{"status":"deprecated","statusMessage":"use \"b\"\n"}`, "", false, 400},
 		{`{"status":"deprecated","statusMessage":"` + long + `"}`, long, false, 200},
 		{`{"status":"deprecated"}`, "", false, 200},
-		{`{"status":"deprecated","statusMessage":""}`, "", false, 400},
-		{`{"status":"deprecated","statusMessage":null}`, "", false, 400},
-		{`{"status":"deprecated","statusMessage":"again"}`, "again", false, 200},
-		{`{"status":"deprecated","statusMessage":""}`, "", false, 200},
 		{`{"status":"deleted","statusMessage":"leak"}`, "leak", true, 200},
 		{`{"status":"active","statusMessage":""}`, "", true, 200},
-		{`{"status":"active","statusMessage":null}`, "", false, 400},
 	} {
 		a := r.send(t, "PATCH", fixture.ServerPath(name, "1.0.0")+"/status", c.body).WantStatus(t, c.status)
 		if c.status == http.StatusBadRequest {
@@ -251,9 +188,7 @@ func checkStatusAll(t *testing.T, r *registry) {
 		{`{"status":"deprecated"}`, nil, "3.0.0"},
 		{`{"status":"deprecated","statusMessage":"old"}`, []string{"3.0.0", "2.0.0", "1.0.0"}, "3.0.0"},
 		{`{"status":"deleted"}`, []string{"3.0.0", "2.0.0", "1.0.0"}, "3.0.0"},
-		{`{"status":"deleted"}`, nil, "3.0.0"},
 		{`{"status":"active"}`, []string{"3.0.0", "2.0.0", "1.0.0"}, "3.0.0"},
-		{`{"status":"active"}`, nil, "3.0.0"},
 	} {
 		a := r.send(t, "PATCH", fixture.ServerPath(name)+"/status", c.body)
 		if c.changed == nil {
@@ -292,21 +227,10 @@ func checkRemotes(t *testing.T, r *registry) {
 	const address = "https://mcp.example.com/Path?q=A"
 	taken("owner", "1.0.0", address).WantStatus(t, http.StatusOK)
 	taken("owner", "1.1.0", address).WantStatus(t, http.StatusOK) // its own version
-	for i, other := range []string{
-		address, "HTTPS://mcp.example.com/Path?q=A", "https://MCP.Example.COM/Path?q=A",
-		"https://mcp.example.com:443/Path?q=A", "hTTps://mcp.EXAMPLE.com:443/Path?q=A",
-	} {
+	for i, other := range []string{address, "hTTps://mcp.EXAMPLE.com:443/Path?q=A"} {
 		wantFault(t, taken(fmt.Sprintf("thief%d", i), "1.0.0", other), http.StatusConflict, "remote URL", address)
 	}
-	for i, other := range []string{
-		"http://mcp.example.com/Path?q=A", "https://mcp.example.com:8443/Path?q=A", "https://mcp.example.com/path?q=A",
-		"https://mcp.example.com/Path?q=a", "https://mcp.example.com/Path", "https://mcp.example.com/Path?q=A#f",
-		"https://mcp.example.com:80/Path?q=A",
-	} {
-		taken(fmt.Sprintf("other%d", i), "1.0.0", other).WantStatus(t, http.StatusOK)
-	}
-	taken("port", "1.0.0", "http://port.example.com:80/").WantStatus(t, http.StatusOK)
-	taken("port2", "1.0.0", "http://port.example.com/").WantStatus(t, http.StatusConflict)
+	taken("other", "1.0.0", "https://mcp.example.com/path?q=A").WantStatus(t, http.StatusOK)
 
 	// By replacement.
 	r.publish(t, "com.example.remotes/late", "1.0.0")

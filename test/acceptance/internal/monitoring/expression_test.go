@@ -7,6 +7,8 @@ import (
 
 	"github.com/prometheus/common/expfmt"
 	"github.com/prometheus/common/model"
+
+	"github.com/tollgate-dev/tollgate/test/must"
 )
 
 const shown = `# TYPE calls_total counter
@@ -24,9 +26,7 @@ waiting 0
 func TestAnswer(t *testing.T) {
 	parser := expfmt.NewTextParser(model.UTF8Validation)
 	families, err := parser.TextToMetricFamilies(strings.NewReader(shown))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	series := SeriesOf(families)
 	for _, test := range []struct {
 		expression string

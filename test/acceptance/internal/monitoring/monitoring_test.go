@@ -9,6 +9,8 @@ import (
 	"testing"
 
 	"github.com/prometheus/common/model"
+
+	"github.com/tollgate-dev/tollgate/test/must"
 )
 
 const docs = "../../../../docs"
@@ -101,9 +103,7 @@ func checkPlace(t *testing.T, d Dashboard, i int) {
 // docs/alerts.md.
 func TestAlerts(t *testing.T) {
 	page, err := os.ReadFile(filepath.Join(docs, "alerts.md"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	var documented, defined []string
 	for _, heading := range regexp.MustCompile(`(?m)^### (Tollgate\w+)$`).FindAllStringSubmatch(string(page), -1) {
 		documented = append(documented, heading[1])

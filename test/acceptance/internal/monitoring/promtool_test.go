@@ -6,6 +6,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/tollgate-dev/tollgate/test/must"
 )
 
 func scenarioFiles(t *testing.T) []string {
@@ -35,9 +37,7 @@ func TestEveryAlertHasAScenario(t *testing.T) {
 	var all strings.Builder
 	for _, file := range scenarioFiles(t) {
 		content, err := os.ReadFile(file)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		all.Write(content)
 	}
 	for _, a := range loadRules(t).Alerts() {

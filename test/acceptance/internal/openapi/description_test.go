@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/tollgate-dev/tollgate/test/apiclient"
+	"github.com/tollgate-dev/tollgate/test/must"
 )
 
 // TestEveryAnswerIsChecked checks that CheckDescribed refuses responses that the description does
@@ -101,9 +102,7 @@ func TestEveryAnswerIsChecked(t *testing.T) {
 			t.Fatal(err)
 		}
 		r, err := http.NewRequest(c.method, "http://api.example"+c.path, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		err = CheckDescribed(r, a)
 		if (err == nil) != (c.want == "") || err != nil && !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: %v, want %q", name, err, c.want)
@@ -126,16 +125,12 @@ func envelopeXML(status string) string {
 // does not match the description.
 func TestSentBodiesAreChecked(t *testing.T) {
 	d, err := ReadDescription()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	for sent, want := range map[string]string{
 		`{"method":"EMAIL_OTP"}`: "", `{"method":"PIGEON"}`: "method", `{}`: "method", `[]`: "object", `{`: "JSON",
 	} {
 		r, err := http.NewRequest("POST", "http://api.example/auth/step-up/initiate", strings.NewReader(sent))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		r.Header.Set("Authorization", "Bearer x")
 		o, item := d.operation(r)
 		if err := d.checkRequest(o, item, r); (err == nil) != (want == "") ||
