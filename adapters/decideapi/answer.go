@@ -102,8 +102,9 @@ func headerText(s string) string {
 // the caller.
 var denials = map[access.Reason]string{
 	access.NotListed:      "the tool server is not listed",
+	access.Disputed:       "programs disagree where this address leads: write it as the server's URL has it",
 	access.Quarantined:    "the tool server is in quarantine",
-	access.Unreadable:     "the call cannot be read: send one JSON-RPC message of at most 64 KiB, and each member once",
+	access.Unreadable:     "the call cannot be read: POST one JSON-RPC message of at most 64 KiB as it is, in UTF-8, and each member once",
 	access.HeaderMismatch: "the headers Mcp-Method and Mcp-Name differ from the body",
 }
 

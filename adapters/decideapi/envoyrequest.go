@@ -12,6 +12,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/tollgate-dev/tollgate/adapters/internal/wire"
+	"github.com/tollgate-dev/tollgate/core/access"
 )
 
 // checkRequest is what matters of a CheckRequest.
@@ -32,7 +33,8 @@ func (c *checkRequest) request() *request {
 	if r.call.Body = c.rawBody; len(c.rawBody) == 0 {
 		r.call.Body = c.body
 	}
-	r.call.Known, r.call.Cut = knownCall(c.metadata), c.headers.isCut(len(r.call.Body))
+	r.call.Known, r.call.Cut, r.call.Coded = knownCall(c.metadata), c.headers.isCut(len(r.call.Body)), c.headers.coded
+	r.call.Cut = r.call.Cut || r.call.Method != "POST" && c.headers.longest > 0 // Envoy may have sent nothing of it
 	r.call.HeaderMethod, r.call.HeaderName = strings.Join(c.headers.method, ","), strings.Join(c.headers.name, ",")
 	return r
 }
@@ -206,6 +208,8 @@ type sentHeaders struct {
 	authorization, method, name []string
 
 	cut     bool  // Envoy says so, or the length cannot be read
+	coded   bool  // another reader may decode the body otherwise
+	types   int   // values of content-type
 	longest int64 // length of the body
 }
 
@@ -214,6 +218,8 @@ const (
 	headerMethod  = "mcp-method"
 	headerName    = "mcp-name"
 	headerLength  = "content-length"
+	headerType    = "content-type"
+	headerCoding  = "content-encoding"
 	headerPartial = "x-envoy-auth-partial-body" // Envoy removes those of clients
 )
 
@@ -225,6 +231,11 @@ func (h *sentHeaders) add(name, value []byte) {
 		h.method = append(h.method, string(value))
 	case headerName:
 		h.name = append(h.name, string(value))
+	case headerType:
+		h.types++
+		h.coded = h.coded || h.types > 1 || !access.IsPlainType(string(value))
+	case headerCoding:
+		h.coded = h.coded || !access.IsPlainCoding(string(value))
 	case headerPartial:
 		h.cut = h.cut || string(value) != "false"
 	case headerLength:

@@ -204,7 +204,8 @@ func (w *Web) readForwarded(c *fiber.Ctx) (*request, error) {
 		h.note(method, ": it is missing, and so are "+originalMethod+" and "+originalURL+", which nginx sends")
 	}
 	r.call = access.Request{
-		Method: strings.ToUpper(h.required(method)), Body: c.Request().Body(),
+		Method: h.required(method), Body: c.Request().Body(),
+		Coded: !access.IsPlainType(h.all(fiber.HeaderContentType)...) || !access.IsPlainCoding(h.all(fiber.HeaderContentEncoding)...),
 		HeaderMethod: strings.Join(h.all("Mcp-Method"), ","), HeaderName: strings.Join(h.all("Mcp-Name"), ","),
 	}
 	if r.server == "" {

@@ -38,7 +38,8 @@ type knownListing struct {
 
 	name    toolserver.Name
 	remotes []string // of the versions that are listed
-	listed  bool     // there are any
+	gone    []string // of those that are in quarantine or deleted, and of no others
+	listed  bool     // there are versions that are listed
 }
 
 // maxSingle is how many servers are read one by one; of more, all are read.
@@ -62,14 +63,17 @@ func (l *listingReader) Listings(ctx context.Context) (all []access.Listing, err
 	return all, err
 }
 
-// listingsOf returns the servers that decisions need to know. hidden are those of which something is in
+// listingsOf returns the servers that decisions need to know: those that are listed or in quarantine, and the addresses
+// of what is deleted. hidden are those of which something is in
 // quarantine.
 func listingsOf(known []knownListing, hidden map[toolserver.Name]bool) (all []access.Listing) {
 	for i := range known {
 		k := &known[i]
 		quarantined := !k.listed && hidden[k.name]
-		if k.listed || quarantined {
-			all = append(all, access.Listing{Name: k.name, Remotes: k.remotes, Quarantined: quarantined})
+		if k.listed || quarantined || len(k.gone) > 0 {
+			all = append(all, access.Listing{
+				Name: k.name, Remotes: k.remotes, Withdrawn: k.gone, Quarantined: quarantined, Deleted: !k.listed && !quarantined,
+			})
 		}
 	}
 	return all
@@ -107,15 +111,21 @@ func (l *listingReader) read(ctx context.Context) ([]knownListing, error) {
 // add adds a version of the server.
 func (k *knownListing) add(r *registry.Record) {
 	k.name = r.Name
+	list := &k.remotes
 	if r.Status == registry.StatusDeleted {
-		return
+		list = &k.gone
+	} else {
+		k.listed = true
 	}
-	k.listed = true
 	for _, u := range registry.RemotesOf(r.Document) {
-		k.remotes = append(k.remotes, string(u))
+		*list = append(*list, string(u))
 	}
-	slices.Sort(k.remotes)
-	k.remotes = slices.Compact(k.remotes)
+	slices.Sort(*list)
+	*list = slices.Compact(*list)
+	k.gone = slices.DeleteFunc(k.gone, func(url string) bool {
+		_, listed := slices.BinarySearch(k.remotes, url)
+		return listed
+	})
 }
 
 // pageBytes is the size of the documents of one server that are read at once.

@@ -124,6 +124,30 @@ func TestListingsOfChanges(t *testing.T) {
 	})
 }
 
+// TestWithdrawnRemotes checks that the URLs of versions in quarantine and of deleted ones stay known, unless a version
+// that is listed has them too.
+func TestWithdrawnRemotes(t *testing.T) {
+	t.Parallel()
+	s := newListingSite()
+	for i, one := range []struct {
+		status registry.Status
+		urls   []string
+	}{
+		{registry.StatusDeleted, []string{"https://a.example/", "https://old.example/"}}, {registry.StatusActive, []string{"https://a.example/"}},
+		{registry.StatusDeleted, []string{"https://a.example/", "https://older.example/"}},
+	} {
+		s.save(t, "com.example/a", fmt.Sprintf("1.0.%d", i), remoteDocument(one.urls...), one.status)
+	}
+	got, err := inprocess.NewListings(s.ports).Listings(t.Context())
+	want := access.Listing{Remotes: []string{"https://a.example/"}, Withdrawn: []string{"https://old.example/", "https://older.example/"}}
+	if len(got) == 1 {
+		want.Name = got[0].Name
+	}
+	if err != nil || !reflect.DeepEqual(got, []access.Listing{want}) {
+		t.Errorf("the listings are %+v, error %v, want %+v", got, err, want)
+	}
+}
+
 // TestListingsReadChangesOnly checks that servers that have not changed are not read again, that many
 // changes are one read, and that after an error nothing is missed.
 func TestListingsReadChangesOnly(t *testing.T) {
@@ -160,11 +184,11 @@ func TestListingsReadChangesOnly(t *testing.T) {
 	for _, l := range all {
 		byName[l.Name.String()] = l
 	}
-	if len(all) != many || byName["com.example/s0007"].Remotes[0] != "https://b.example/" || byName["com.example/new"].Remotes == nil {
+	if len(all) != many+1 || byName["com.example/s0007"].Remotes[0] != "https://b.example/" || byName["com.example/new"].Remotes == nil {
 		t.Errorf("%d servers are listed: %v, %v", len(all), byName["com.example/s0007"], byName["com.example/new"])
 	}
-	if _, listed := byName["com.example/s0009"]; listed {
-		t.Error("a server whose versions are deleted is listed")
+	if gone := byName["com.example/s0009"]; !gone.Deleted || gone.Remotes != nil || gone.Withdrawn[0] != "https://a.example/" {
+		t.Errorf("a server whose versions are deleted is %+v", gone)
 	}
 	for n := range 600 {
 		s.save(t, fmt.Sprintf("com.example/s%04d", n), "1.0.0", remoteDocument("https://d.example/"), registry.StatusActive)

@@ -84,7 +84,8 @@ type Request struct {
 	Method string // of HTTP
 	Known  *Call  // what the proxy itself has read; nil without it
 	Body   []byte
-	Cut    bool // the proxy sent a part of the body only
+	Cut    bool // the proxy sent a part of the body only, or none of it
+	Coded  bool // the headers of the body let another reader decode it otherwise (IsPlainType, IsPlainCoding)
 	// HeaderMethod and HeaderName are the headers Mcp-Method and Mcp-Name, which clients write: they
 	// count only if the headers are trusted.
 	HeaderMethod, HeaderName string
@@ -96,11 +97,21 @@ const MaxBody = 64 << 10
 
 // ReadCall returns the call of a request by contract Z-6.
 func ReadCall(r *Request) Call {
+	switch r.Method {
+	case "POST":
+		if r.Coded {
+			return unreadable(nil)
+		}
+	case "GET", "HEAD", "DELETE", "OPTIONS":
+		if len(r.Body) > 0 || r.Cut {
+			return unreadable(nil)
+		}
+		return NewCall("", "")
+	default: // a server may execute the body of any other method, also of one in lower case
+		return unreadable(nil)
+	}
 	if r.Known != nil {
 		return *r.Known
-	}
-	if r.Method != "POST" {
-		return NewCall("", "")
 	}
 	headers := r.TrustHeaders && r.HeaderMethod+r.HeaderName != ""
 	if headers && r.HeaderMethod != "" && len(r.Body) == 0 && !r.Cut {
@@ -113,11 +124,12 @@ func ReadCall(r *Request) Call {
 	return c
 }
 
-// readHeaders returns the call that the headers state.
+// readHeaders returns the call that the headers state. A comma is between the values of a header that is
+// there twice, of which a server may take either.
 func readHeaders(r *Request) Call {
 	method, ok := decodeHeader(r.HeaderMethod)
 	name, okToo := decodeHeader(r.HeaderName)
-	if !ok || !okToo {
+	if !ok || !okToo || !isPlainMethod(method) || strings.Contains(r.HeaderMethod+r.HeaderName, ",") {
 		return unreadable(nil)
 	}
 	return NewCall(method, name)
@@ -135,7 +147,7 @@ func decodeHeader(s string) (string, bool) {
 	inner, begins := strings.CutPrefix(s, "=?base64?")
 	inner, ends := strings.CutSuffix(inner, "?=")
 	if !begins || !ends {
-		return s, true
+		return s, utf8.ValidString(s)
 	}
 	text, err := base64.StdEncoding.Strict().DecodeString(inner)
 	return string(text), err == nil && utf8.Valid(text)
@@ -155,12 +167,65 @@ func readBody(body []byte, cut bool) Call {
 		return unreadable(nil)
 	}
 	m.object(topLevel)
-	if m.broken || m.hasMethod && m.method == "" || !m.hasMethod && !m.answers {
+	if m.broken || m.hasMethod && !isPlainMethod(m.method) || !m.hasMethod && !m.answers {
 		return unreadable(m.id)
 	}
 	c := CallOf(m.method, m.name, m.uri)
 	c.ID = m.id
 	return c
+}
+
+// mixedMethods are the methods of MCP that have upper case.
+var mixedMethods = []string{"logging/setLevel", "sampling/createMessage"}
+
+// isPlainMethod reports whether no server takes a method for another one, as one might that trims it or
+// ignores case.
+func isPlainMethod(method string) bool {
+	for i := range len(method) {
+		if c := method[i]; c <= ' ' || c >= 0x7f || 'A' <= c && c <= 'Z' {
+			return slices.Contains(mixedMethods, method)
+		}
+	}
+	return method != ""
+}
+
+// IsPlainType reports whether the values of the header Content-Type let every reader decode a body as
+// UTF-8: there is at most one, and it states no other charset. Frameworks for servers decode UTF-7 and
+// UTF-16 where a header says so (express.json of the npm package body-parser takes each charset whose name
+// begins with utf-), and one body is then two calls.
+func IsPlainType(values ...string) bool {
+	if len(values) > 1 {
+		return false
+	}
+	for _, value := range values {
+		if strings.Contains(value, ",") {
+			return false
+		}
+		_, parameters, _ := strings.Cut(value, ";")
+		for one := range strings.SplitSeq(parameters, ";") {
+			name, charset, _ := strings.Cut(one, "=")
+			if strings.EqualFold(strings.TrimSpace(name), "charset") && !isReadCharset(charset) {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+func isReadCharset(name string) bool {
+	name = strings.TrimSpace(name)
+	if inner, quoted := strings.CutPrefix(name, "\""); quoted {
+		name = strings.TrimSuffix(inner, "\"")
+	}
+	return strings.EqualFold(name, "utf-8") || strings.EqualFold(name, "us-ascii")
+}
+
+// IsPlainCoding reports whether the values of the header Content-Encoding say that a body is sent as it is.
+func IsPlainCoding(values ...string) bool {
+	return !slices.ContainsFunc(values, func(value string) bool {
+		value = strings.TrimSpace(value)
+		return value != "" && !strings.EqualFold(value, "identity")
+	})
 }
 
 // message is what is read of a JSON-RPC message.

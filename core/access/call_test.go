@@ -33,8 +33,23 @@ func TestReadCall(t *testing.T) {
 		"a notification":                 {post(`{"method":"notifications/initialized"}`), "other  "},
 		"a response":                     {post(`{"id":1,"result":{}}`), "other  "},
 		"an escaped name":                {post(`{"m\u0065thod":"tools\/call","params":{"name":"g\u0065t"}}`), "tools/call get "},
-		"GET":                            {access.Request{Method: "GET", Body: []byte(toolCall)}, "other  "},
+		"GET":                            {access.Request{Method: "GET"}, "other  "},
 		"DELETE":                         {access.Request{Method: "DELETE"}, "other  "},
+		"GET with a body":                {access.Request{Method: "GET", Body: []byte(toolCall)}, "other  unreadable"},
+		"DELETE, the body is not sent":   {access.Request{Method: "DELETE", Cut: true}, "other  unreadable"},
+		"another method with a body":     {access.Request{Method: "PUT", Body: []byte(toolCall)}, "other  unreadable"},
+		"another method of HTTP":         {access.Request{Method: "QUERY"}, "other  unreadable"},
+		"a method of HTTP in lower case": {access.Request{Method: "post", Body: []byte(toolCall)}, "other  unreadable"},
+		"a body in another charset":      {access.Request{Method: "POST", Body: []byte(toolCall), Coded: true}, "other  unreadable"},
+		"what the proxy read, coded":     {access.Request{Method: "POST", Known: &known, Coded: true}, "other  unreadable"},
+		"a method in upper case":         {post(`{"method":"Tools/Call","params":{"name":"get"}}`), "other  unreadable"},
+		"a method with a space":          {post(`{"method":"tools/call ","params":{"name":"get"}}`), "other  unreadable"},
+		"a method with a control":        {post(`{"method":"tools/call\u0000","params":{"name":"get"}}`), "other  unreadable"},
+		"a method with a long s":         {post(`{"method":"tool\u017f/call","params":{"name":"get"}}`), "other  unreadable"},
+		"a method of MCP in upper case":  {post(`{"method":"logging/setLevel","params":{"level":"info"}}`), "other  "},
+		"a header that is there twice":   {trusted("tools/call", "danger,safe", ""), "other  unreadable"},
+		"a header that is no UTF-8":      {trusted("tools/call", "get\xff", ""), "other  unreadable"},
+		"a header in upper case":         {trusted("Tools/call", "get", ""), "other  unreadable"},
 		"what the proxy has read":        {access.Request{Method: "POST", Known: &known, Cut: true}, "tools/call known "},
 		"no body":                        {post(""), "other  unreadable"},
 		"a cut body":                     {access.Request{Method: "POST", Body: []byte(toolCall), Cut: true}, "other  unreadable"},
@@ -78,6 +93,35 @@ func TestReadCall(t *testing.T) {
 		if text := string(got.Class) + " " + got.Name + " " + string(got.Problem); text != c.want {
 			t.Errorf("%s: %q, want %q", name, text, c.want)
 		}
+	}
+}
+
+// TestIsPlainType has the headers by which readers of a body may decode it as different texts.
+func TestIsPlainType(t *testing.T) {
+	t.Parallel()
+	for value, want := range map[string]bool{
+		"application/json": true, "": true, "application/json; charset=utf-8": true, `application/json;charset="UTF-8"`: true,
+		"application/json; charset=us-ascii": true, "application/json; profile=x; charset=utf-8": true,
+		"application/json; charset=utf-7": false, "application/json; charset=utf-7-imap": false, "application/json;CharSet = utf-7": false,
+		`application/json; charset="utf-7"`: false, "application/json; charset=utf-16le": false, "application/json; charset=": false,
+		"application/json; charset": false, "application/json; charset=utf-8; charset=utf-7": false,
+		`application/json; x="; charset=utf-8"; charset=utf-7`: false, "application/json; charset=utf-7; charset=utf-8": false,
+		"application/json, application/json; charset=utf-7": false, `application/json; charset="utf\-8"`: false,
+	} {
+		if got := access.IsPlainType(value); got != want {
+			t.Errorf("%q: %t, want %t", value, got, want)
+		}
+	}
+	if !access.IsPlainType() || access.IsPlainType("application/json", "application/json") {
+		t.Error("no header is plain, and two are not")
+	}
+	for value, want := range map[string]bool{"": true, "identity": true, "Identity ": true, "br": false, "gzip, identity": false, "utf-7": false} {
+		if got := access.IsPlainCoding(value); got != want {
+			t.Errorf("the coding %q: %t, want %t", value, got, want)
+		}
+	}
+	if !access.IsPlainCoding() || access.IsPlainCoding("identity", "deflate") {
+		t.Error("no coding is plain, and one of two is not")
 	}
 }
 

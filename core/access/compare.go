@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"slices"
 	"strings"
+
+	"github.com/tollgate-dev/tollgate/core/trustlevel"
 )
 
 // Change says what other rules would do to a call that was decided before.
@@ -55,6 +57,9 @@ func (o outcome) equals(p outcome) bool { return o.Effect == p.Effect && o.needs
 
 // outcomes returns what the rules that may match a call do, up to the first that does, or the default.
 func (s *Snapshot) outcomes(q *Question, of *Listing) (all []outcome) {
+	if q.Subject.Trust() == trustlevel.HighRisk {
+		return []outcome{{Verdict: Verdict{Effect: Challenge}}}
+	}
 	for i := range s.rules {
 		r := &s.rules[i]
 		open := *r // to all subjects

@@ -28,6 +28,7 @@ const (
 	ByRule            Reason = "rule"
 	ByDefault         Reason = "default"
 	NotListed         Reason = "not_listed"         // the server is unknown, not listed or deleted
+	Disputed          Reason = "disputed"           // programs disagree whether the address leads to a server
 	Quarantined       Reason = "quarantined"        // all versions of the server
 	InvalidToken      Reason = "invalid_token"      // or the owner is not active
 	InsufficientTrust Reason = "insufficient_trust" // of the subject for the rule
@@ -54,34 +55,39 @@ type Observed struct {
 	Reason Reason
 }
 
-// Decide answers a question (contract Z-3). Of several servers at an address, one that allows the
-// call suffices.
+// Decide answers a question (contract Z-3). Of several servers at an address, each must allow the call
+// (contract Z-5): otherwise who publishes a server with the URL of another, or below it, would decide with
+// rules of their own.
 func (s *Snapshot) Decide(q *Question) Decision {
-	d, _ := s.decide(q)
+	d, _ := s.decideAbout(q)
 	return d
 }
 
-// decide returns the decision and the server that it is about; nil if it is unknown.
-func (s *Snapshot) decide(q *Question) (best Decision, about *knownServer) {
+// decideAbout returns the decision and the server that it is about; nil if it is unknown.
+func (s *Snapshot) decideAbout(q *Question) (worst Decision, about *knownServer) {
 	if q.Server != "" {
 		if i, ok := s.byName[q.Server]; ok {
 			about = &s.servers[i]
 		}
 		return s.decideServer(q, about, q.Server), about
 	}
-	for _, i := range s.remotes.find(q.Address) {
-		k := &s.servers[i]
-		if d := s.decideServer(q, k, ""); about == nil || rank(d.Effect) > rank(best.Effect) {
-			best, about = d, k
+	disputed := s.remotes.find(q.Address, func(one remote) {
+		k := &s.servers[one.of]
+		d := Decision{Effect: Deny, Reason: NotListed, Server: k.Name.String()}
+		if k.Quarantined || !one.withdrawn {
+			d = s.decideServer(q, k, "")
 		}
-	}
-	if about == nil {
-		best = s.decideServer(q, nil, "")
-		if best.Effect == Allow && s.remotes.disputed(q.Address) {
-			best.Effect, best.Reason = Deny, Unreadable
+		if about == nil || rank(d.Effect) < rank(worst.Effect) {
+			worst, about = d, k
 		}
+	})
+	switch {
+	case about != nil:
+		return worst, about
+	case disputed:
+		return Decision{Effect: Deny, Reason: Disputed}, nil
 	}
-	return best, about
+	return s.decideServer(q, nil, ""), nil
 }
 
 // rank orders effects: what the caller wants most is greatest.
@@ -89,46 +95,57 @@ func rank(e Effect) int { return slices.Index([]Effect{Deny, Challenge, Allow}, 
 
 // decideServer answers a question about one server, which is nil if it is unknown.
 func (s *Snapshot) decideServer(q *Question, k *knownServer, stated string) Decision {
-	d := Decision{Effect: Deny, Server: stated}
-	if k != nil {
+	d, unlisted := Decision{Effect: Deny, Server: stated}, k == nil
+	if unlisted {
+		if s.options.Unlisted != Allow {
+			d.Reason = NotListed
+			return d
+		}
+		k = s.unlisted(stated)
+	} else {
 		d.Server = k.Name.String()
 	}
 	switch {
-	case k != nil && k.Quarantined:
+	case k.Quarantined:
 		d.Reason = Quarantined
-	case k == nil && s.options.Unlisted != Allow:
-		d.Reason = NotListed
 	case q.Subject.problem != "":
 		d.Effect, d.Reason = Challenge, q.Subject.problem
+	case q.Subject.Trust() == trustlevel.HighRisk: // no rule opens anything to it
+		d.Effect, d.Reason, d.Required = Challenge, InsufficientTrust, trustlevel.Unverified
 	case q.Call.Problem == HeaderMismatch:
 		d.Reason = HeaderMismatch
-	case k == nil:
-		d.Effect, d.Reason = Allow, NotListed
 	case q.Call.Problem == Unreadable && s.distinguishes(q, k):
 		d.Reason = Unreadable
-	default:
-		s.decideByRules(q, k, &d)
+	case !s.decideByRules(q, k, &d):
+		s.decideByDefault(q, unlisted, &d)
 	}
 	return d
 }
 
-func (s *Snapshot) decideByRules(q *Question, k *knownServer, d *Decision) {
+// decideByRules reports whether a rule decides.
+func (s *Snapshot) decideByRules(q *Question, k *knownServer, d *Decision) bool {
 	decides, observes := s.find(q, k)
 	if observes < len(s.rules) {
 		r := &s.rules[observes]
 		effect, reason, _ := r.apply(q.Subject)
 		d.Observed = Observed{r.Name, effect, reason}
 	}
-	if decides < len(s.rules) {
-		r := &s.rules[decides]
-		d.Rule = r.Name
-		d.Effect, d.Reason, d.Required = r.apply(q.Subject)
-		return
+	if decides == len(s.rules) {
+		return false
 	}
-	d.Reason = ByDefault
-	if d.Effect = Deny; s.options.Default == Allow {
+	r := &s.rules[decides]
+	d.Rule = r.Name
+	d.Effect, d.Reason, d.Required = r.apply(q.Subject)
+	return true
+}
+
+func (s *Snapshot) decideByDefault(q *Question, unlisted bool, d *Decision) {
+	switch d.Reason = ByDefault; {
+	case unlisted: // the settings allow it
+		d.Effect, d.Reason = Allow, NotListed
+	case s.options.Default == Allow:
 		d.Effect = Allow
-	} else if q.Subject.Kind() == Anonymous {
+	case q.Subject.Kind() == Anonymous:
 		d.Effect = Challenge
 	}
 }
@@ -226,7 +243,7 @@ const (
 
 func standingOf(k *knownServer) Standing {
 	switch {
-	case k == nil:
+	case k == nil || k.Deleted:
 		return Unlisted
 	case k.Quarantined:
 		return InQuarantine
@@ -259,10 +276,13 @@ func (e *Explanation) Page(offset, limit int) []Step {
 
 // Explain answers a question, with the reasons.
 func (s *Snapshot) Explain(q *Question) Explanation {
-	d, k := s.decide(q)
+	d, k := s.decideAbout(q)
 	e := Explanation{Decision: d, Subject: q.Subject.String(), Member: q.Subject.member, Trust: q.Subject.Trust(), Listing: standingOf(k)}
-	if k == nil || d.Reason != ByRule && d.Reason != ByDefault && d.Reason != InsufficientTrust {
+	if d.Reason != ByRule && d.Reason != ByDefault && (d.Reason != InsufficientTrust || d.Rule == "") {
 		return e
+	}
+	if k == nil { // a rule decided about the name that the proxy states
+		k = s.unlisted(q.Server)
 	}
 	for i := range s.rules {
 		r := &s.rules[i]

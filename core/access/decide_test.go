@@ -179,27 +179,34 @@ func TestDecisions(t *testing.T) {
 	}
 }
 
-// TestSharedAddress: of several servers with one URL, one that is allowed suffices, and what the
-// proxy states comes before the address.
+// TestSharedAddress: of several servers with one URL, or with URLs that the address begins with, each must
+// allow the call, and what the proxy states comes before the address.
 func TestSharedAddress(t *testing.T) {
 	t.Parallel()
 	person, anyone := ada(t), access.Subject{}
 	both := access.Address{Scheme: "https", Host: "t.example.com", Path: "/both/x"}
+	deep := access.Address{Scheme: "https", Host: "t.example.com", Path: "/w/deep/x"}
+	servers := append(listings(t), access.Listing{Name: mustName(t, "rogue/deep"), Remotes: []string{"https://t.example.com/w/deep"}})
 	for _, c := range []struct {
 		servers, stated string
+		address         access.Address
 		subject         *access.Subject
 		want            access.Effect
 		of              string
 	}{
-		{"com.example/mail", "", &person, access.Allow, "com.example/mail"},
-		{"com.example/weather", "", &person, access.Allow, "com.example/weather"},
-		{"org.other/x", "", &person, access.Deny, "com.example/weather"},
-		{"org.other/x", "", &anyone, access.Challenge, "com.example/weather"},
-		{"com.example/mail", "com.example/weather", &person, access.Deny, "com.example/weather"},
-		{"com.example/mail", "com.example/unknown", &person, access.Deny, "com.example/unknown"},
+		{"com.example/mail", "", both, &person, access.Deny, "com.example/weather"},
+		{"com.example/weather", "", both, &person, access.Deny, "com.example/mail"},
+		{"com.example/*", "", both, &person, access.Allow, "com.example/weather"},
+		{"org.other/x", "", both, &person, access.Deny, "com.example/weather"},
+		{"org.other/x", "", both, &anyone, access.Challenge, "com.example/weather"},
+		{"com.example/mail", "com.example/weather", both, &person, access.Deny, "com.example/weather"},
+		{"com.example/mail", "com.example/unknown", both, &person, access.Deny, "com.example/unknown"},
+		{"rogue/*", "", deep, &person, access.Deny, "com.example/weather"},
+		{"com.example/weather", "", deep, &person, access.Deny, "rogue/deep"},
+		{"*", "", deep, &person, access.Allow, "rogue/deep"},
 	} {
-		s := access.Compile(access.Options{}, []access.Rule{mustRule(t, rule{"servers": list(c.servers)})}, listings(t))
-		d := s.Decide(&access.Question{Subject: c.subject, Server: c.stated, Address: both, At: noon})
+		s := access.Compile(access.Options{}, []access.Rule{mustRule(t, rule{"servers": list(c.servers)})}, servers)
+		d := s.Decide(&access.Question{Subject: c.subject, Server: c.stated, Address: c.address, At: noon})
 		if d.Effect != c.want || d.Server != c.of {
 			t.Errorf("%+v: %+v", c, d)
 		}
@@ -211,10 +218,16 @@ func TestSharedAddress(t *testing.T) {
 func TestDisputedAddress(t *testing.T) {
 	t.Parallel()
 	person := ada(t)
-	s := access.Compile(access.Options{Unlisted: access.Allow}, nil, listings(t))
+	s := access.Compile(access.Options{Unlisted: access.Allow}, nil, append(listings(t),
+		access.Listing{Name: mustName(t, "a/odd"), Remotes: []string{"https://odd.example/a%2fb", "https://odd.example:8443/"}}))
 	for address, want := range map[access.Address]access.Effect{
 		{Scheme: "https", Host: "t.example.com", Path: "/none"}:           access.Allow,
 		{Scheme: "https", Host: "other.example", Path: "/a%2fb"}:          access.Allow,
+		{Scheme: "https", Host: "t.example.com:8443", Path: "/none"}:      access.Deny,
+		{Scheme: "http", Host: "t.example.com", Path: "/none"}:            access.Deny,
+		{Scheme: "https", Host: "t.example.com.", Path: "/none"}:          access.Deny,
+		{Scheme: "https", Host: "t.example.com:0443", Path: "/none"}:      access.Deny,
+		{Scheme: "https", Host: "odd.example", Path: "/any"}:              access.Deny,
 		{Scheme: "https", Host: "t.example.com", Path: "/x%2f..%2fboth"}:  access.Deny,
 		{Scheme: "https", Host: "t.example.com", Path: `/x\..\both`}:      access.Deny,
 		{Scheme: "https", Host: "t.example.com@other.example", Path: "/"}: access.Deny,
@@ -222,8 +235,92 @@ func TestDisputedAddress(t *testing.T) {
 	} {
 		q := access.Question{Subject: &person, Address: address, At: noon}
 		d := s.Decide(&q)
-		if d.Effect != want || want == access.Deny && d.Reason != access.Unreadable || s.Explain(&q).Decision != d {
+		if d.Effect != want || want == access.Deny && d.Reason != access.Disputed || s.Explain(&q).Decision != d {
 			t.Errorf("%+v: %+v", address, d)
+		}
+	}
+}
+
+// TestWithdrawnAddresses: the address of versions that are in quarantine or deleted stays known, and is
+// denied whatever rules and settings say, also where another server has a shorter path.
+func TestWithdrawnAddresses(t *testing.T) {
+	t.Parallel()
+	person := ada(t)
+	servers := []access.Listing{
+		{Name: mustName(t, "a/root"), Remotes: []string{"https://h.example/"}},
+		{Name: mustName(t, "a/hidden"), Withdrawn: []string{"https://h.example/hidden", "https://alone.example/"}, Quarantined: true},
+		{Name: mustName(t, "a/gone"), Withdrawn: []string{"https://h.example/gone"}, Deleted: true},
+		{Name: mustName(t, "a/part"), Remotes: []string{"https://h.example/part"}, Withdrawn: []string{"https://h.example/part/old"}},
+	}
+	for _, o := range []access.Options{{Default: access.Allow}, {Default: access.Allow, Unlisted: access.Allow}} {
+		s := access.Compile(o, []access.Rule{mustRule(t, rule{"servers": list("*")})}, servers)
+		for _, c := range []struct {
+			host, path string
+			reason     access.Reason
+			server     string
+		}{
+			{"h.example", "/", access.ByRule, "a/root"}, {"h.example", "/hidden/x", access.Quarantined, "a/hidden"},
+			{"alone.example", "/x", access.Quarantined, "a/hidden"}, {"h.example", "/gone", access.NotListed, "a/gone"},
+			{"h.example", "/part", access.ByRule, "a/part"}, {"h.example", "/part/old", access.NotListed, "a/part"},
+		} {
+			q := access.Question{Subject: &person, Address: access.Address{Scheme: "https", Host: c.host, Path: c.path}, At: noon}
+			if d := s.Decide(&q); d.Reason != c.reason || d.Server != c.server || (d.Effect == access.Allow) != (c.reason == access.ByRule) {
+				t.Errorf("%s%s: %+v, want %s of %s", c.host, c.path, d, c.reason, c.server)
+			}
+		}
+		if e := s.Explain(&access.Question{Subject: &person, Server: "a/gone", At: noon}); e.Listing != access.Unlisted {
+			t.Errorf("a deleted server is %s", e.Listing)
+		}
+	}
+}
+
+// TestUnlistedServers: if the settings allow what is not listed, the rules for the stated name and for all
+// servers hold before that.
+func TestUnlistedServers(t *testing.T) {
+	t.Parallel()
+	person := ada(t)
+	for _, c := range []struct {
+		servers, effect, level, stated string
+		want                           access.Decision
+	}{
+		{"org.other/y", "deny", "", "org.other/y", access.Decision{Effect: access.Deny, Reason: access.ByRule, Server: "org.other/y", Rule: "r"}},
+		{"org.other/y", "deny", "", "org.other/z", access.Decision{Effect: access.Allow, Reason: access.NotListed, Server: "org.other/z"}},
+		{"org.other/*", "deny", "", "org.other/y", access.Decision{Effect: access.Deny, Reason: access.ByRule, Server: "org.other/y", Rule: "r"}},
+		{"*", "deny", "", "", access.Decision{Effect: access.Deny, Reason: access.ByRule, Rule: "r"}},
+		{"*", "deny", "", "no name", access.Decision{Effect: access.Deny, Reason: access.ByRule, Server: "no name", Rule: "r"}},
+		{"com.example/*", "deny", "", "", access.Decision{Effect: access.Allow, Reason: access.NotListed}},
+		{"*", "allow", "FULL_TRUST", "", access.Decision{
+			Effect: access.Challenge, Reason: access.InsufficientTrust, Rule: "r", Required: trustlevel.FullTrust,
+		}},
+	} {
+		r := rule{"name": audit.Text("r"), "servers": list(c.servers), "effect": audit.Text(c.effect)}
+		if c.level != "" {
+			r["minTrust"] = audit.Text(c.level)
+		}
+		s := access.Compile(access.Options{Unlisted: access.Allow}, []access.Rule{mustRule(t, r)}, listings(t))
+		q := access.Question{
+			Subject: &person, Server: c.stated, At: noon, Address: access.Address{Scheme: "https", Host: "unknown.example", Path: "/"},
+		}
+		if d := s.Decide(&q); d != c.want || s.Explain(&q).Decision != d {
+			t.Errorf("%+v: %+v", c, d)
+		}
+	}
+}
+
+// TestHighRisk: no rule and no default opens anything to a session at high risk.
+func TestHighRisk(t *testing.T) {
+	t.Parallel()
+	stolen := ada(t).WithTrust(trustlevel.HighRisk)
+	for _, o := range []access.Options{{}, {Default: access.Allow}, {Default: access.Allow, Unlisted: access.Allow, Mode: access.Observe}} {
+		s := access.Compile(o, []access.Rule{mustRule(t, rule{"servers": list("*"), "minTrust": audit.Text("HIGH_RISK")})}, listings(t))
+		for _, server := range []string{"com.example/mail", "unknown/server"} {
+			d := s.Decide(&access.Question{Subject: &stolen, Server: server, At: noon})
+			if o.Unlisted != access.Allow && server == "unknown/server" {
+				continue
+			}
+			if d.Effect != access.Challenge || d.Reason != access.InsufficientTrust || d.Required != trustlevel.Unverified {
+				t.Errorf("%s with %+v: %+v", server, o, d)
+			}
 		}
 	}
 }

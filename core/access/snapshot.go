@@ -19,21 +19,26 @@ type Options struct {
 
 // Listing is a server as the registry lists it.
 type Listing struct {
-	Name        toolserver.Name
-	Remotes     []string // remote URLs of the listed versions
-	Quarantined bool     // all versions are in quarantine
+	Name    toolserver.Name
+	Remotes []string // remote URLs of the listed versions
+	// Withdrawn are remote URLs that only versions in quarantine and deleted ones have. They stay known, since
+	// their address would otherwise be that of another server, or of none.
+	Withdrawn   []string
+	Quarantined bool // all versions are in quarantine or deleted, and some are in quarantine
+	Deleted     bool // all versions are deleted: the server is not listed
 }
 
 // Snapshot has rules and servers in the form in which they are matched. It never changes, and is
 // safe for concurrent use.
 type Snapshot struct {
-	options Options
-	rules   []Rule  // in the order in which they are tried
-	ends    []int64 // when they end, in microseconds of Unix
-	servers []knownServer
-	byName  map[string]int32
-	order   []int32 // the servers by their names
-	remotes remotes
+	options         Options
+	rules           []Rule  // in the order in which they are tried
+	ends            []int64 // when they end, in microseconds of Unix
+	servers         []knownServer
+	decide, observe index            // of the rules that decide, and of those that are passed over
+	byName          map[string]int32 // without deleted ones
+	order           []int32          // the servers by their names
+	remotes         remotes
 }
 
 type knownServer struct {
@@ -47,10 +52,9 @@ type knownServer struct {
 func Compile(o Options, rules []Rule, servers []Listing) *Snapshot {
 	s := &Snapshot{
 		options: o, rules: slices.Clone(rules), servers: make([]knownServer, len(servers)),
-		byName: make(map[string]int32, len(servers)), remotes: remotes{},
+		byName: make(map[string]int32, len(servers)), remotes: remotes{map[place]*origin{}, map[string]bool{}},
 	}
 	slices.SortFunc(s.rules, func(a, b Rule) int { return precedes(&a, &b) })
-	var decide, observe index
 	s.ends = make([]int64, len(s.rules))
 	for i := range s.rules {
 		r := &s.rules[i]
@@ -58,23 +62,41 @@ func Compile(o Options, rules []Rule, servers []Listing) *Snapshot {
 			s.ends[i] = r.ExpiresAt.UnixMicro() // they have no nanoseconds
 		}
 		if s.passes(r) {
-			observe.add(r, int32(i))
+			s.observe.add(r, int32(i))
 		} else {
-			decide.add(r, int32(i))
+			s.decide.add(r, int32(i))
 		}
 	}
 	for i, l := range servers {
 		name := l.Name.String()
-		s.servers[i] = knownServer{Listing: l, rules: decide.of(name), observed: observe.of(name)}
-		s.byName[name] = int32(i)
-		for _, remote := range l.Remotes {
-			s.remotes.add(remote, int32(i))
+		s.servers[i] = s.newServer(l)
+		if !l.Deleted {
+			s.byName[name] = int32(i)
+		}
+		for _, url := range l.Remotes {
+			s.remotes.add(url, remote{of: int32(i)})
+		}
+		for _, url := range l.Withdrawn {
+			s.remotes.add(url, remote{int32(i), true})
 		}
 	}
 	s.order = slices.SortedFunc(maps.Values(s.byName), func(i, j int32) int {
 		return strings.Compare(s.servers[i].Name.String(), s.servers[j].Name.String())
 	})
 	return s
+}
+
+func (s *Snapshot) newServer(l Listing) knownServer {
+	name := l.Name.String()
+	return knownServer{Listing: l, rules: s.decide.of(name), observed: s.observe.of(name)}
+}
+
+// unlisted returns a server that is not listed, for the rules about the name that a proxy states. Without
+// a name only those for all servers are about it.
+func (s *Snapshot) unlisted(stated string) *knownServer {
+	name, _ := toolserver.ParseName(stated) // what is no name is none
+	k := s.newServer(Listing{Name: name})
+	return &k
 }
 
 // Rules returns the rules in the order in which they are tried.

@@ -137,6 +137,9 @@ func (d *Decision) Sentence() string {
 			Challenge: "denies the call, and there is no token: the caller is asked to sign in.",
 		}[d.Effect]
 	case InsufficientTrust:
+		if d.Rule == "" {
+			return "The session is at high risk, and no rule opens anything to it: the caller is asked to sign in again."
+		}
 		return fmt.Sprintf("The rule %s allows the call at %s or above: the caller is asked for more trust.", d.Rule, d.Required)
 	case ByDefault:
 		return "No rule decides the call, and the default " + map[Effect]string{
@@ -150,6 +153,7 @@ func (d *Decision) Sentence() string {
 }
 
 var reasonWords = map[Reason]string{
+	Disputed:       "Programs disagree where the address leads, and may take it for that of a server: it is denied.",
 	Quarantined:    "All versions of the server are in quarantine: every call is denied.",
 	InvalidToken:   "The token is not valid, or its owner is not active: the caller is asked to sign in.",
 	Unreadable:     "The call cannot be read, and rules distinguish the calls of this caller: it is denied.",

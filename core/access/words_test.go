@@ -60,6 +60,8 @@ func TestSentencesOfDecisions(t *testing.T) {
 			Effect: access.Challenge, Reason: access.ByRule, Rule: "r"},
 		"The rule r allows the call at FULL_TRUST or above: the caller is asked for more trust.": {
 			Effect: access.Challenge, Reason: access.InsufficientTrust, Rule: "r", Required: trustlevel.FullTrust},
+		"The session is at high risk, and no rule opens anything to it: the caller is asked to sign in again.": {
+			Effect: access.Challenge, Reason: access.InsufficientTrust, Required: trustlevel.Unverified},
 		"No rule decides the call, and the default allows it.": {Effect: access.Allow, Reason: access.ByDefault},
 		"No rule decides the call, and the default denies it.": {Effect: access.Deny, Reason: access.ByDefault},
 		"No rule decides the call, and the default denies it. There is no token: the caller is asked to sign in.": {
@@ -72,7 +74,7 @@ func TestSentencesOfDecisions(t *testing.T) {
 		}
 	}
 	for _, reason := range []access.Reason{
-		access.Quarantined, access.InvalidToken, access.Unreadable, access.HeaderMismatch, access.Away,
+		access.Quarantined, access.Disputed, access.InvalidToken, access.Unreadable, access.HeaderMismatch, access.Away,
 	} {
 		if d := (access.Decision{Reason: reason}); !strings.HasSuffix(d.Sentence(), ".") {
 			t.Errorf("%s is %q", reason, d.Sentence())

@@ -150,6 +150,7 @@ var reasons = map[string]string{
 	"ACCESS_DECISION rule":               "an access rule",
 	"ACCESS_DECISION default":            "no access rule allows it",
 	"ACCESS_DECISION not_listed":         "the server is not listed",
+	"ACCESS_DECISION disputed":           "programs disagree where the address leads",
 	"ACCESS_DECISION quarantined":        "the server is in quarantine",
 	"ACCESS_DECISION invalid_token":      "the token is not valid",
 	"ACCESS_DECISION insufficient_trust": "the access rule requires more trust",
