@@ -119,6 +119,10 @@ type mcpCallKey struct{}
 // serve passes a request to the SDK. Web pages of other origins may not call tools (MCP
 // 2025-11-25, Streamable HTTP, security warning).
 func (s *mcpServer) serve(c *fiber.Ctx, v *view.View) error {
+	if isBatch(c.Request().Body()) {
+		c.Set(fiber.HeaderContentType, fiber.MIMEApplicationJSON)
+		return c.Status(http.StatusBadRequest).SendString(noBatches)
+	}
 	ctx, end := context.WithTimeout(c.UserContext(), mcpTime)
 	defer end()
 	ctx = context.WithValue(ctx, mcpCallKey{}, &mcpCall{ctx, v, rest.Log(c, s.api.config.Log)})
@@ -145,6 +149,13 @@ func (s *mcpServer) serve(c *fiber.Ctx, v *view.View) error {
 	c.Set(fiber.HeaderCacheControl, "no-store")
 	return c.Status(w.status).Send(w.body)
 }
+
+// noBatches is the answer to a batch. The SDK would run its calls side by side, and they would count as one request; MCP
+// has none since 2025-06-18.
+const noBatches = `{"jsonrpc":"2.0","id":null,"error":{"code":-32600,"message":"a batch of messages is not taken: send each one by itself"}}`
+
+// isBatch reports whether a body is a list of messages.
+func isBatch(body []byte) bool { return bytes.HasPrefix(bytes.TrimLeft(body, " \t\r\n"), []byte("[")) }
 
 // knowsHost reports whether a request may ask for a host. A web page whose name was made to lead to
 // this machine (DNS rebinding) requests its own on a loopback address.

@@ -71,6 +71,32 @@ func callTool(t *testing.T, s *mcp.ClientSession, name string, arguments map[str
 	return texts, result.IsError
 }
 
+// TestMCPTakesNoBatches: a list of messages would be many calls that count as one.
+func TestMCPTakesNoBatches(t *testing.T) {
+	t.Parallel()
+	url := serve(t, withMCP(), newServers(t), nil)
+	ping := `{"jsonrpc":"2.0","id":1,"method":"ping"}`
+	for body, want := range map[string]int{
+		ping: http.StatusOK, "[" + ping + "," + ping + "]": http.StatusBadRequest, " \r\n\t[" + ping + "]": http.StatusBadRequest, "[]": http.StatusBadRequest,
+	} {
+		r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, url+"/mcp", strings.NewReader(body))
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.Header = http.Header{"Content-Type": {"application/json"}, "Accept": {"application/json, text/event-stream"}}
+		response, err := http.DefaultClient.Do(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var answer struct{ Error struct{ Code int } }
+		err = json.NewDecoder(response.Body).Decode(&answer)
+		_ = response.Body.Close() // it was read
+		if err != nil || response.StatusCode != want || (answer.Error.Code == -32600) != (want == http.StatusBadRequest) {
+			t.Errorf("%s: status %d, code %d, error %v", body, response.StatusCode, answer.Error.Code, err)
+		}
+	}
+}
+
 // TestMCP calls every tool, and reads the resource, with the client of the SDK, in the registry and
 // in views.
 func TestMCP(t *testing.T) {

@@ -124,7 +124,7 @@ func (a *API) searchForTool(call *mcpCall, in searchArguments) ([]mcp.Content, e
 	}
 	content := written(stale)
 	for _, r := range page.Servers {
-		content = append(content, writtenText(r.summary()))
+		content = append(content, writtenText(r.Server.lines()+"status: "+r.Meta.condition()))
 	}
 	if len(page.Servers) == 0 {
 		content = []mcp.Content{ownText("no server was found")}
@@ -145,7 +145,7 @@ func (a *API) getForTool(call *mcpCall, in serverArguments) ([]mcp.Content, erro
 	if err != nil {
 		return nil, fault.Wrap(fault.Internal, "a document cannot be written", err)
 	}
-	return append(written(stale), writtenText(record.condition()), writtenText(string(document))), nil
+	return append(written(stale), writtenText(record.Meta.condition()), writtenText(string(document))), nil
 }
 
 // listForTool implements list_versions.
@@ -161,7 +161,7 @@ func (a *API) listForTool(call *mcpCall, in serverArguments) ([]mcp.Content, err
 	lines := make([]string, 0, len(page.Servers))
 	for i := len(page.Servers) - 1; i >= 0; i-- {
 		r := page.Servers[i]
-		lines = append(lines, r.text("version")+": "+r.condition())
+		lines = append(lines, clean(r.Server.Version)+": "+r.Meta.condition())
 	}
 	content := append([]mcp.Content{ownText(fmt.Sprintf("%d versions", len(lines)))}, written(stale)...)
 	return append(content, writtenText(strings.Join(lines, "\n"))), nil
@@ -230,54 +230,59 @@ func (a *API) recordFor(call *mcpCall, in serverArguments) (record recordBody, s
 	return record, stale, err
 }
 
-// listBody and recordBody are bodies of reads.
+// The bodies of reads. Of the documents of a list only the outline is decoded, since a list may have megabytes.
 type (
 	listBody struct {
-		Servers  []recordBody `json:"servers"`
+		Servers []struct {
+			Server outline    `json:"server"`
+			Meta   recordMeta `json:"_meta"`
+		} `json:"servers"`
 		Metadata struct {
 			NextCursor string `json:"nextCursor"`
 		} `json:"metadata"`
 	}
 	recordBody struct {
 		Server map[string]any `json:"server"`
-		Meta   struct {
-			Official struct {
-				Status        string `json:"status"`
-				StatusMessage string `json:"statusMessage"`
-				PublishedAt   string `json:"publishedAt"`
-				IsLatest      bool   `json:"isLatest"`
-			} `json:"io.modelcontextprotocol.registry/official"`
-		} `json:"_meta"`
+		Meta   recordMeta     `json:"_meta"`
+	}
+	outline struct {
+		Name        string `json:"name"`
+		Version     string `json:"version"`
+		Title       string `json:"title"`
+		Description string `json:"description"`
+	}
+	recordMeta struct {
+		Official struct {
+			Status        string `json:"status"`
+			StatusMessage string `json:"statusMessage"`
+			PublishedAt   string `json:"publishedAt"`
+			IsLatest      bool   `json:"isLatest"`
+		} `json:"io.modelcontextprotocol.registry/official"`
 	}
 )
 
-// text returns a text of the document; empty without it.
-func (r *recordBody) text(member string) string {
-	s, _ := r.Server[member].(string)
-	return clean(s)
-}
-
 // condition returns what the registry knows of a version.
-func (r *recordBody) condition() string {
-	s := r.Meta.Official.Status + ", published " + r.Meta.Official.PublishedAt
-	if r.Meta.Official.IsLatest {
+func (m *recordMeta) condition() string {
+	s := m.Official.Status + ", published " + m.Official.PublishedAt
+	if m.Official.IsLatest {
 		s += ", latest"
 	}
-	if message := r.Meta.Official.StatusMessage; message != "" {
+	if message := m.Official.StatusMessage; message != "" {
 		s += ", because: " + clean(message)
 	}
 	return s
 }
 
-// summary returns the lines of a server in a list.
-func (r *recordBody) summary() string {
-	var lines []string
-	for _, member := range []string{"name", "version", "title", "description"} {
-		if s := r.text(member); s != "" {
-			lines = append(lines, member+": "+s)
+// lines returns the lines of a server in a list, those that it has.
+func (o *outline) lines() (lines string) {
+	for _, one := range [...][2]string{
+		{"name", o.Name}, {"version", o.Version}, {"title", o.Title}, {"description", o.Description},
+	} {
+		if text := clean(one[1]); text != "" {
+			lines += one[0] + ": " + text + "\n"
 		}
 	}
-	return strings.Join(append(lines, "status: "+r.condition()), "\n")
+	return lines
 }
 
 // written returns what is before the texts of publishers.
