@@ -156,7 +156,10 @@ func (s *Providers) save(ctx context.Context, p, before *company.Provider, secre
 	if before != nil {
 		o := before.Object(s.hashSecret(before))
 		replaced = &o
-		p.Secret, p.CreatedAt, p.Condition = before.Secret, before.CreatedAt, before.Condition
+		p.CreatedAt, p.Condition = before.CreatedAt, before.Condition
+		if p.Issuer == before.Issuer && p.ClientID == before.ClientID {
+			p.Secret = before.Secret // which is only for whom it was given: another issuer would learn it
+		}
 		if p.ManagedBy == "" {
 			p.ManagedBy = before.ManagedBy
 		}
