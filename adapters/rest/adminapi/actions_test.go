@@ -113,7 +113,17 @@ func TestProviderTest(t *testing.T) {
 	s.want(t, 404, "POST", "/providers/none/test", nil)
 	s.wantWrong(t, "name", "PUT", "/providers/Acme", body)
 	s.wantWrong(t, "clientSecret", "PUT", "/providers/acme", with(body, object{"clientSecret": ""}))
-	s.want(t, 200, "PUT", "/providers/acme", with(body, object{"clientSecret": nil})) // it keeps its secret
+	hasSecret := func(changed object) bool {
+		var got struct{ HasSecret bool }
+		s.want(t, 200, "PUT", "/providers/acme", with(body, changed)).Decode(t, &got)
+		return got.HasSecret
+	}
+	elsewhere := oidcissuer.StartProvider(t).URL
+	if !hasSecret(object{"clientSecret": nil}) || hasSecret(object{"clientSecret": nil, "issuer": elsewhere}) ||
+		!hasSecret(nil) || hasSecret(object{"clientSecret": nil, "clientId": "other"}) {
+		t.Error("the secret is for the issuer and the client for which it was given, and for no other")
+	}
+	hasSecret(nil)
 	s.want(t, 200, "PUT", "/providers/acme", fmt.Sprintf(`{"issuer":%q,"clientId":"tollgate","clientSecret":null}`,
 		issuer.URL))
 }
