@@ -56,7 +56,7 @@ func runBuild(root string, race bool, args ...string) error {
 		args = append([]string{"-race"}, args...)
 	}
 	// without debug information it links in half the time
-	cmd := exec.Command("go", append([]string{"build", "-ldflags=-s -w"}, args...)...)
+	cmd := exec.Command("go", append([]string{"build", "-buildvcs=false", "-ldflags=-s -w"}, args...)...)
 	cmd.Dir = root
 	endWithTest(cmd, syscall.SIGKILL)
 	if out, err := cmd.CombinedOutput(); err != nil {

@@ -206,6 +206,11 @@ func (p *person) find(ctx context.Context) (known company.Known, linked company.
 	if err != nil {
 		return known, company.Identity{}, err
 	}
+	for _, other := range others {
+		if other.Issuer == p.claims.Issuer && other.Subject == p.claims.Subject { // added since it was looked for
+			return company.Known{Linked: true, Account: &auth.Account{ID: other.UserID}}, other, nil
+		}
+	}
 	known.HasOther = hasIssuer(others, p.provider.Issuer)
 	known.Operates, err = ports.Grants.MayOperate(ctx, string(account.ID))
 	return known, company.Identity{}, err

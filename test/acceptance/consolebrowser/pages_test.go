@@ -314,6 +314,7 @@ func (s *site) checkProviders(cem *person) {
 	}
 	s.checkAct(cem, "wrong-provider", act{"", nil, "Add this provider", ""})
 	cem.set("networks", "127.0.0.0/8")
+	cem.set("clientSecret", provider.Secret) // no page repeats it
 	cem.click("Add this provider")
 	s.checkAct(cem, "provider-test", act{"", nil, "Test", ""})
 	s.checkAll(cem,

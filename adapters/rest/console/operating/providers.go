@@ -38,7 +38,7 @@ var providerInputs = []site.Input{
 	{Name: "displayName", Label: "Text of its button", Hint: "Empty for the name."},
 	{Name: "issuer", Label: "Issuer", Hint: "Exactly as its discovery document has it.", Required: true},
 	{Name: "clientId", Label: "Client ID", Required: true},
-	{Name: "clientSecret", Label: "Client secret", Kind: "password", Hint: "It is not shown again. Empty for PKCE alone."},
+	{Name: "clientSecret", Label: "Client secret", Kind: "password", Hint: "It is not shown again, so enter it again after a mistake. Empty for PKCE alone."},
 	{Name: "scopes", Label: "Scopes", Hint: "With spaces between them. Empty for openid profile email."},
 	{Name: "domains", Label: "E-mail domains", Kind: "area", Hint: "That it speaks for, one on each line."},
 	{Name: "create", Label: "New people", Kind: "choices", Options: []site.Option{
