@@ -47,6 +47,9 @@ WITH_RACE := GOFLAGS="$${GOFLAGS-} -trimpath $(SQLITE_WITHOUT_RACE)" GORACE=atex
 QUICK := GOFLAGS="$${GOFLAGS-} -trimpath"
 LINK := -ldflags='-s -w'
 
+# Many tests wait for a server or a browser, so that four packages at once keep two cores busy.
+AT_ONCE := -p=4
+
 # A package whose production code starts goroutines, or guards against those of its callers. What has no state of its
 # own that several goroutines use cannot race, and its tests run without the detector.
 STARTS_GOROUTINES := ^\s*(defer )?go |\.Go\(|^\s*"sync(/atomic)?"$$
@@ -76,7 +79,7 @@ run: build ## build and serve with embedded defaults and the example rate limit 
 	exec bin/tollgate serve
 
 test: ## run all tests but the long ones; starts PostgreSQL, Valkey and memcached for them
-	$(SHORT) $(QUICK) test/servers/with.sh test/run.sh test -short -vet=off -shuffle=on $(LINK) $(TESTFLAGS) ./...
+	$(SHORT) $(QUICK) test/servers/with.sh test/run.sh test -short -vet=off -shuffle=on $(LINK) $(AT_ONCE) $(TESTFLAGS) ./...
 
 test-race: ## run the tests of the packages that start goroutines, but the long ones, with the race detector
 	$(SHORT) $(WITH_RACE) test/servers/with.sh test/run.sh race -race -short -vet=off -shuffle=on -timeout=20m $(LINK) $(TESTFLAGS) \

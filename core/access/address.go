@@ -161,7 +161,7 @@ func hasDotSegment(path string) bool {
 	return strings.Contains(path, "/./") || strings.Contains(path, "/../") || strings.HasSuffix(path, "/.") || strings.HasSuffix(path, "/..")
 }
 
-// isPlain reports whether a character stands in a path as it is (RFC 3986, section 3.3). The semicolon
+// isPlain reports whether a path may have a character as it is (RFC 3986, section 3.3). The semicolon
 // does too, but begins parameters for some programs.
 func isPlain(c byte) bool {
 	return 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || '0' <= c && c <= '9' || strings.IndexByte("/-._~!$&'()*+,=:@", c) >= 0

@@ -84,7 +84,7 @@ type Request struct {
 	Method string // of HTTP
 	Known  *Call  // what the proxy itself has read; nil without it
 	Body   []byte
-	Cut    bool // the proxy sent a part of the body only, or none of it
+	Cut    bool // the proxy sent a part of the body only, or nothing of it
 	Coded  bool // the headers of the body let another reader decode it otherwise (IsPlainType, IsPlainCoding)
 	// HeaderMethod and HeaderName are the headers Mcp-Method and Mcp-Name, which clients write: they
 	// count only if the headers are trusted.

@@ -22,7 +22,7 @@ type Listing struct {
 	Name    toolserver.Name
 	Remotes []string // remote URLs of the listed versions
 	// Withdrawn are remote URLs that only versions in quarantine and deleted ones have. They stay known, since
-	// their address would otherwise be that of another server, or of none.
+	// their address would otherwise be that of another server, or of no server.
 	Withdrawn   []string
 	Quarantined bool // all versions are in quarantine or deleted, and some are in quarantine
 	Deleted     bool // all versions are deleted: the server is not listed
@@ -94,7 +94,7 @@ func (s *Snapshot) newServer(l Listing) knownServer {
 // unlisted returns a server that is not listed, for the rules about the name that a proxy states. Without
 // a name only those for all servers are about it.
 func (s *Snapshot) unlisted(stated string) *knownServer {
-	name, _ := toolserver.ParseName(stated) // what is no name is none
+	name, _ := toolserver.ParseName(stated) // otherwise it is no name
 	k := s.newServer(Listing{Name: name})
 	return &k
 }

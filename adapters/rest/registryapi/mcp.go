@@ -151,7 +151,7 @@ func (s *mcpServer) serve(c *fiber.Ctx, v *view.View) error {
 }
 
 // noBatches is the answer to a batch. The SDK would run its calls side by side, and they would count as one request; MCP
-// has none since 2025-06-18.
+// has no batches since 2025-06-18.
 const noBatches = `{"jsonrpc":"2.0","id":null,"error":{"code":-32600,"message":"a batch of messages is not taken: send each one by itself"}}`
 
 // isBatch reports whether a body is a list of messages.

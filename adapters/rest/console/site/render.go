@@ -34,8 +34,8 @@ var functions = template.FuncMap{
 	"sentence": asSentence,
 }
 
-// Page is the template of a page. It is parsed when the page is first shown, because most processes, such as commands,
-// show none.
+// Page is the template of a page. It is parsed when the page is first shown, because most processes show no
+// page, for example commands.
 type Page struct{ parse func() *template.Template }
 
 // NewPage returns the page whose template is in files, which define "main". Its first use panics if the template
