@@ -205,7 +205,7 @@ func (w *Web) readForwarded(c *fiber.Ctx) (*request, error) {
 	}
 	r.call = access.Request{
 		Method: h.required(method), Body: c.Request().Body(),
-		Coded: !access.IsPlainType(h.all(fiber.HeaderContentType)...) || !access.IsPlainCoding(h.all(fiber.HeaderContentEncoding)...),
+		Coded:        !access.IsPlainType(h.all(fiber.HeaderContentType)...) || !access.IsPlainCoding(h.all(fiber.HeaderContentEncoding)...),
 		HeaderMethod: strings.Join(h.all("Mcp-Method"), ","), HeaderName: strings.Join(h.all("Mcp-Name"), ","),
 	}
 	if r.server == "" {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -48,6 +49,9 @@ func TestWebhookActions(t *testing.T) {
 	newest := deliveries[0].(object)
 	if newest["duration"].(float64) <= 0 || newest["status"] != 204.0 {
 		t.Errorf("the newest delivery is %v", newest)
+	}
+	if last := deliveries[1].(object); text(newest, "time") <= text(last, "time") {
+		t.Errorf("the delivery of %s comes before that of %s", text(newest, "time"), text(last, "time"))
 	}
 	again := s.want(t, 200, "POST", one+"/redeliver", object{"event": newest["id"]})
 	none := s.want(t, 200, "POST", one+"/redeliver", nil)
@@ -168,6 +172,7 @@ func TestReviews(t *testing.T) {
 		"refused conflict")
 	decide("reject", object{"ids": []string{submit(ada, "com.example/r4")}, "comment": "it lies"}, "rejected")
 	s.play(t, "reviews", "{id}", first)
+	s.do(t, "POST", "/reviews/approve", object{"ids": slices.Repeat([]string{unknownID}, 100)}, s.olga.Bearer()...).WantStatus(t, 200)
 	s.wantWrong(t, "ids", "POST", "/reviews/approve", object{"ids": make([]string, 101)})
 	long := object{"ids": []string{first}, "comment": strings.Repeat("x", 10_000)}
 	s.wantWrong(t, "comment", "POST", "/reviews/approve", long)

@@ -26,7 +26,9 @@ type operators struct {
 
 func (o *operators) Operators(context.Context) ([]string, error) { return o.ids, o.err }
 
-func (o *operators) MayOperate(_ context.Context, id string) (bool, error) { return slices.Contains(o.ids, id), o.err }
+func (o *operators) MayOperate(_ context.Context, id string) (bool, error) {
+	return slices.Contains(o.ids, id), o.err
+}
 
 // used remembers what was used once.
 type used struct {
