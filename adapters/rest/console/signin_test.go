@@ -166,6 +166,7 @@ func TestSecondFactor(t *testing.T) {
 	b.Press("Continue", http.StatusUnprocessableEntity, "code", "000000").WantText("There is a problem")
 	b.Press("Continue", http.StatusOK, "code", app.Code(t, 1)).WantPath("/console/account")
 	b.WantText("Authenticator app On").WantText("Full trust. It may do everything that you may do.")
+	checkDeviceCookie(t, b)
 
 	trusting := newBrowser(t, s)
 	trusting.Open("/console/sign-in?next=/console/account", http.StatusOK)
