@@ -118,10 +118,13 @@ func TestOwnServers(t *testing.T) {
 	b.Open("/console/own/com.example/weather?version=1.0.0", http.StatusOK)
 	b.Press("Change the status", http.StatusUnprocessableEntity, "status", "active", "message", "x")
 	b.WantText("Message is allowed with deprecated and deleted only")
+	b.Press("Change the status", http.StatusUnprocessableEntity, "status", "deleted", "message", "Gone.").WantText("Say that you are sure")
 	b.Open("/console/own/com.example/weather", http.StatusOK)
 	b.Follow("Change all versions", http.StatusOK)
-	b.Press("Change the status", http.StatusUnprocessableEntity, "status", "deleted", "message", "Gone.")
-	b.WantText("Say that you are sure", "Yes, change every version")
+	for _, status := range []string{"deprecated", "deleted"} {
+		b.Press("Change the status", http.StatusUnprocessableEntity, "status", status, "message", "Gone.")
+		b.WantText("Say that you are sure", "Yes, change every version")
+	}
 	b.Press("Change the status", http.StatusOK, "sure", "yes")
 	b.Open("/console/servers/com.example/weather/versions/1.0.0", http.StatusOK).WantText("Deleted", "Gone.")
 	b.WantNoText("Install")
