@@ -2,7 +2,9 @@ package console_test
 
 import (
 	"net/http"
+	"strings"
 	"testing"
+	"time"
 
 	"github.com/tollgate-dev/tollgate/test/apiclient"
 	"github.com/tollgate-dev/tollgate/test/fixture"
@@ -45,6 +47,13 @@ func TestTokens(t *testing.T) {
 	b.Open("/console/operator/service-accounts", http.StatusOK)
 	b.Press("Remove the service account deploy", http.StatusOK)
 	wantStatus(t, s, "/admin/v1/me", token, http.StatusUnauthorized)
+	b.Open("/console/account/tokens", http.StatusOK)
+	day := time.Now().UTC().AddDate(0, 0, 10).Format(time.DateOnly)
+	b.Press("Make this token", http.StatusOK, "name", "ten days", "scopes", "registry:read", "expiresAt", day)
+	b.Follow("My tokens", http.StatusOK)
+	if until := day + "T23:59:59Z"; !strings.Contains(b.Page.Body, until) {
+		t.Errorf("no token is good until the end of its last day, %s", until)
+	}
 	b.Open("/console/operator/log?type=REGISTRY_CHANGE", http.StatusOK).WantText("bea@example.com made the token")
 }
 

@@ -70,7 +70,10 @@ func formsOfOperators() []form {
 		}, "The policy is added.", ""},
 		{operator + "policies", "", "Add this policy", operate,
 			[]string{"method", "github-oidc", "pattern", "com.example/*", "claims", "repository=acme/tools\nref=refs/heads/main", "actions", "status"},
-			[]wrong{{"claims", "repository", "Claims must be of the form name=value, each name once."}}, "The policy is added.", ""},
+			[]wrong{
+				{"claims", "repository", "Claims must be of the form name=value, each name once."},
+				{"claims", "ref=refs/heads/main\nref=refs/heads/x", "Claims must be of the form name=value, each name once."},
+			}, "The policy is added.", ""},
 		{operator + "policies", "", "Remove the policy for com.example/*", operate, nil, nil, "The policy is removed.", "404"},
 		{operator + "review-rules", "", "Add this rule", operate,
 			[]string{"resource", "com.example/*", "publisher", "ada@example.com", "when", "any"},

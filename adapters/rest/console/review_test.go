@@ -217,6 +217,8 @@ func TestQuarantineOfOneVersion(t *testing.T) {
 		t.Errorf("the form has %q, %q, %q", b.Field("name"), b.Field("version"), b.Field("reason"))
 	}
 	b.Press("Put in quarantine", http.StatusOK).WantNoText("the same stays listed")
+	b.Open("/console/quarantine", http.StatusOK)
+	b.Press("Release com.example/weather 1.1.0", http.StatusOK).WantText("It is released").WantNoText("Nothing is in quarantine.")
 	author.Open("/console/own", http.StatusOK)
 	author.WantText("com.example/weather Quarantined", "The whole server is in quarantine since")
 	anybody.Open("/console/?status=deleted", http.StatusOK).WantText("com.example/weather Quarantined")
