@@ -2,6 +2,7 @@ package operator_test
 
 import (
 	"net/http"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -131,5 +132,17 @@ func TestRefusedReviews(t *testing.T) {
 		var waiting []struct{ ID string }
 		s.ReadCommand(t, &waiting, "review", "list")
 		s.RunCommand(t, "", "review", "reject", waiting[0].ID, "--comment", "no")
+	}
+}
+
+// TestSessionTimes checks that the list of sessions says when a session ends, and not when it was last used.
+func TestSessionTimes(t *testing.T) {
+	e := fixture.NewEnvironment(t, "embedded")
+	ada := e.NewPerson(t, "ada@example.com")
+	ada.Login(t, e.Start(t))
+	lines := strings.Split(e.RunCommand(t, "", "session", "list", "--email", ada.Email), "\n")
+	columns := regexp.MustCompile(` {2,}`).Split(lines[1], -1)
+	if n := len(columns); n < 5 || columns[n-2] <= columns[n-3] || columns[n-3] < columns[n-4] {
+		t.Errorf("a session has the columns %q", columns)
 	}
 }
