@@ -2,6 +2,9 @@ package operator_test
 
 import (
 	"net/http"
+	"net/http/httptest"
+	"net/http/httputil"
+	"net/url"
 	"regexp"
 	"slices"
 	"strconv"
@@ -9,7 +12,9 @@ import (
 	"testing"
 
 	"github.com/tollgate-dev/tollgate/cmd/tollgate/cli"
+	"github.com/tollgate-dev/tollgate/test/apiclient"
 	"github.com/tollgate-dev/tollgate/test/fixture"
+	"github.com/tollgate-dev/tollgate/test/must"
 )
 
 // TestAuthenticator enrols an authenticator and activates it with its code. In each state of it the
@@ -144,5 +149,33 @@ func TestSessionTimes(t *testing.T) {
 	columns := regexp.MustCompile(` {2,}`).Split(lines[1], -1)
 	if n := len(columns); n < 5 || columns[n-2] <= columns[n-3] || columns[n-3] < columns[n-4] {
 		t.Errorf("a session has the columns %q", columns)
+	}
+}
+
+// TestChangedMeanwhile checks that a change at a service does not undo that of another operator which came between the
+// reading and the writing of the command.
+func TestChangedMeanwhile(t *testing.T) {
+	e := fixture.NewEnvironment(t, "embedded")
+	s := e.Start(t)
+	boss := e.NewWriter(t, s, "boss@example.com", "operate *")
+	put := func(description string) {
+		apiclient.Call(t, "PUT", s.API+"/admin/v1/service-accounts/ci", map[string]string{"description": description}, boss.Bearer()...)
+	}
+	put("before")
+	target, err := url.Parse(s.API)
+	must.Succeed(t, err)
+	service := httputil.NewSingleHostReverseProxy(target)
+	between := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Method == http.MethodPut {
+			put("of another operator")
+		}
+		service.ServeHTTP(w, r)
+	}))
+	defer between.Close()
+	e.Environ = []string{"TOLLGATE_TOKEN=" + boss.AccessToken}
+	_, stderr, code := e.TryCommand(t, "", "service-account", "set", "ci", "--description", "mine", "--server", between.URL)
+	list := e.RunCommand(t, "", "service-account", "list", "--server", s.API)
+	if code != cli.ExitFailed || stderr == "" || !strings.Contains(list, "of another operator") {
+		t.Errorf("exit code %d, %s\n%s", code, stderr, list)
 	}
 }
