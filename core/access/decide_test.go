@@ -213,6 +213,23 @@ func TestSharedAddress(t *testing.T) {
 	}
 }
 
+// TestStrictestOfSeveral: of several servers at an address, a denial is stricter than the demand for more trust, in any
+// order of the servers.
+func TestStrictestOfSeveral(t *testing.T) {
+	t.Parallel()
+	person := ada(t)
+	both := access.Address{Scheme: "https", Host: "t.example.com", Path: "/both"}
+	for _, denied := range []string{"com.example/mail", "com.example/weather"} {
+		s := access.Compile(access.Options{}, []access.Rule{
+			mustRule(t, rule{"name": audit.Text("deny"), "order": audit.Number(1), "effect": audit.Text("deny"), "servers": list(denied)}),
+			mustRule(t, rule{"name": audit.Text("full"), "order": audit.Number(2), "servers": list("*"), "minTrust": audit.Text("FULL_TRUST")}),
+		}, listings(t))
+		if d := s.Decide(&access.Question{Subject: &person, Address: both, At: noon}); d.Effect != access.Deny || d.Server != denied {
+			t.Errorf("%s is denied: %+v", denied, d)
+		}
+	}
+}
+
 // TestDisputedAddress: what is not listed may be called if the settings say so, but not by a spelling
 // of an address that another program takes for the one of a listed server.
 func TestDisputedAddress(t *testing.T) {

@@ -90,14 +90,16 @@ func openSite(t *testing.T, s *fixture.Transcript, e *fixture.Environment) *site
 const upstream = `{"servers":[{"server":{"name":"com.example/news","description":"Mine","version":"2.0.0"}},
 	{"server":{"name":"io.example/two","description":"","version":"1.0.0"}}],"metadata":{"count":2}}`
 
-// serveOthers is another registry, which does not answer at /slow, and receivers of webhooks at /hook
-// and /broken. What the registry lists is never taken over.
+// serveOthers is another registry, which does not answer at /slow, and receivers of webhooks at /hook,
+// /moved and /broken. What the registry lists is never taken over.
 func serveOthers(w http.ResponseWriter, r *http.Request) {
 	switch top, _, _ := strings.Cut(r.URL.Path[1:], "/"); top {
 	case "slow":
 		<-r.Context().Done()
 	case "broken":
 		w.WriteHeader(http.StatusInternalServerError)
+	case "moved":
+		http.Redirect(w, r, "/hook", http.StatusTemporaryRedirect)
 	case "hook":
 	default:
 		w.Header().Set("Content-Type", "application/json")
