@@ -251,7 +251,8 @@ func TestUnlockLiftsLocksOfFailures(t *testing.T) {
 
 func TestSetPasswordAndPhone(t *testing.T) {
 	fx, ctx := newFixture(t), context.Background()
-	fx.addAnna()
+	waiting := auth.PendingLogin{UserID: fx.addAnna().ID, DeviceIdentity: "device", ExpiresAt: fx.clock.Now().Add(time.Hour)}
+	must.Succeed(t, fx.ports.Pending.Put(ctx, waiting))
 	if err := fx.service.SetPassword(ctx, "anna@example.com", fx.newPassword("weak")); !fault.Is(err, fault.Invalid) {
 		t.Errorf("a weak password: %v", err)
 	}
@@ -263,6 +264,9 @@ func TestSetPasswordAndPhone(t *testing.T) {
 	}
 	if fx.sessionEndReason() != auth.EndPassword {
 		t.Errorf("session ended by %q", fx.sessionEndReason())
+	}
+	if _, err := fx.ports.Pending.Find(ctx, waiting.UserID, waiting.DeviceIdentity); !fault.Is(err, fault.NotFound) {
+		t.Errorf("a login with the old password waits for its second factor: %v", err)
 	}
 	for phone, ok := range map[string]bool{"": true, "+15551234567": true, "5551234567": false, "+0123456789": false} {
 		if err := fx.service.SetPhone(ctx, "anna@example.com", phone); ok != (err == nil) {
