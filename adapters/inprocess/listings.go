@@ -63,9 +63,8 @@ func (l *listingReader) Listings(ctx context.Context) (all []access.Listing, err
 	return all, err
 }
 
-// listingsOf returns the servers that decisions need to know: those that are listed or in quarantine, and the addresses
-// of what is deleted. hidden are those of which something is in
-// quarantine.
+// listingsOf returns the servers that decisions need to know: those that are listed or in quarantine, and
+// the addresses of what is deleted. hidden are those of which something is in quarantine.
 func listingsOf(known []knownListing, hidden map[toolserver.Name]bool) (all []access.Listing) {
 	for i := range known {
 		k := &known[i]
@@ -111,21 +110,22 @@ func (l *listingReader) read(ctx context.Context) ([]knownListing, error) {
 // add adds a version of the server.
 func (k *knownListing) add(r *registry.Record) {
 	k.name = r.Name
-	list := &k.remotes
-	if r.Status == registry.StatusDeleted {
-		list = &k.gone
-	} else {
-		k.listed = true
-	}
+	gone := r.Status == registry.StatusDeleted
+	k.listed = k.listed || !gone
 	for _, u := range registry.RemotesOf(r.Document) {
-		*list = append(*list, string(u))
+		url := string(u)
+		at, listed := slices.BinarySearch(k.remotes, url)
+		was, known := slices.BinarySearch(k.gone, url)
+		switch {
+		case gone && !listed && !known:
+			k.gone = slices.Insert(k.gone, was, url)
+		case !gone && !listed:
+			k.remotes = slices.Insert(k.remotes, at, url)
+			if known {
+				k.gone = slices.Delete(k.gone, was, was+1)
+			}
+		}
 	}
-	slices.Sort(*list)
-	*list = slices.Compact(*list)
-	k.gone = slices.DeleteFunc(k.gone, func(url string) bool {
-		_, listed := slices.BinarySearch(k.remotes, url)
-		return listed
-	})
 }
 
 // pageBytes is the size of the documents of one server that are read at once.

@@ -62,8 +62,9 @@ func (r *remotes) add(text string, of remote) {
 }
 
 // find calls each with the servers of all paths that the address begins with, at a slash, those of the
-// longest first. Without servers, disputed says that programs may disagree whether the address leads to one: the
-// host cannot be read, or it is that of a server and the path cannot be read or scheme and port differ.
+// longest first. Without servers, disputed says that programs may disagree whether the address leads to
+// one: the host cannot be read, or it is that of a server and the path cannot be read or scheme and port
+// differ.
 func (r *remotes) find(a Address, each func(remote)) (disputed bool) {
 	at, ok := readPlace(a.Scheme, a.Host)
 	if !ok {
@@ -161,8 +162,8 @@ func hasDotSegment(path string) bool {
 	return strings.Contains(path, "/./") || strings.Contains(path, "/../") || strings.HasSuffix(path, "/.") || strings.HasSuffix(path, "/..")
 }
 
-// isPlain reports whether a path may have a character as it is (RFC 3986, section 3.3). The semicolon
-// does too, but begins parameters for some programs.
+// isPlain reports whether a path may have a character as it is (RFC 3986, section 3.3). It may also
+// have a semicolon, which begins parameters for some programs.
 func isPlain(c byte) bool {
 	return 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || '0' <= c && c <= '9' || strings.IndexByte("/-._~!$&'()*+,=:@", c) >= 0
 }

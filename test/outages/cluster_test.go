@@ -13,6 +13,7 @@ import (
 
 	"github.com/tollgate-dev/tollgate/test/await"
 	"github.com/tollgate-dev/tollgate/test/instance"
+	"github.com/tollgate-dev/tollgate/test/must"
 )
 
 // node is one of the three nodes of a cluster.
@@ -31,12 +32,12 @@ func startCluster(t *testing.T) []*node {
 		bus := instance.FreePort()
 		v := startValkey(t, "--cluster-enabled", "yes", "--cluster-port", bus, "--cluster-node-timeout", "2000",
 			"--cluster-require-full-coverage", "no", "--cluster-allow-replica-migration", "no")
-		failOnError(t, v.MustSend(fmt.Sprintf("CLUSTER SET-CONFIG-EPOCH %d", i+1)))
-		failOnError(t, v.MustSend(fmt.Sprintf("CLUSTER ADDSLOTSRANGE %d %d", i*5461, min((i+1)*5461-1+i/2, 16383))))
+		must.Succeed(t, v.MustSend(fmt.Sprintf("CLUSTER SET-CONFIG-EPOCH %d", i+1)))
+		must.Succeed(t, v.MustSend(fmt.Sprintf("CLUSTER ADDSLOTSRANGE %d %d", i*5461, min((i+1)*5461-1+i/2, 16383))))
 		c, err := valkey.NewClient(valkey.ClientOption{
 			InitAddress: []string{v.Address}, ForceSingleClient: true, DisableCache: true, DisableRetry: true,
 		})
-		failOnError(t, err)
+		must.Succeed(t, err)
 		t.Cleanup(c.Close)
 		n := &node{Valkey: v, client: c}
 		n.id = n.runCommand(t, "CLUSTER", "MYID")
@@ -44,7 +45,7 @@ func startCluster(t *testing.T) []*node {
 	}
 	for i, n := range nodes[1:] {
 		host, port := n.HostPort()
-		failOnError(t, nodes[0].MustSend("CLUSTER MEET "+host+" "+port+" "+buses[i+1]))
+		must.Succeed(t, nodes[0].MustSend("CLUSTER MEET "+host+" "+port+" "+buses[i+1]))
 	}
 	await.Until(t, "a cluster of which every node knows all slots", func() bool {
 		for _, n := range nodes {
@@ -72,7 +73,7 @@ func (n *node) runCommand(t *testing.T, words ...string) string {
 func (n *node) listKeys(t *testing.T, pattern string) []string {
 	t.Helper()
 	keys, err := n.client.Do(t.Context(), n.client.B().Keys().Pattern(pattern).Build()).AsStrSlice()
-	failOnError(t, err)
+	must.Succeed(t, err)
 	return keys
 }
 
@@ -105,7 +106,7 @@ func moveSlot(t *testing.T, nodes []*node, slot string, from, to *node) {
 	for {
 		keys, err := from.client.Do(t.Context(),
 			from.client.B().Arbitrary("CLUSTER", "GETKEYSINSLOT", slot, "10").Build()).AsStrSlice()
-		failOnError(t, err)
+		must.Succeed(t, err)
 		if len(keys) == 0 {
 			break
 		}
@@ -203,7 +204,7 @@ func TestDescriptorsOnAllNodes(t *testing.T) {
 		c := newRateLimitClient(t, s)
 		for n := uint32(1); n <= 6; n++ {
 			r, err := c.ShouldRateLimit(t.Context(), newRequest("few", values...))
-			failOnError(t, err)
+			must.Succeed(t, err)
 			for _, status := range r.GetStatuses() {
 				if remaining := status.GetLimitRemaining(); remaining != 5-min(n, 5) ||
 					(status.GetCode() == ratelimit.RateLimitResponse_OVER_LIMIT) != (n > 5) {
@@ -252,7 +253,7 @@ func TestNodeFails(t *testing.T) {
 	} {
 		far.awaitOutcomes(enough, counted)
 		near.resetTally()
-		failOnError(t, fault.begin())
+		must.Succeed(t, fault.begin())
 		far.awaitOutcomes(3*enough, "Unavailable")
 		if healthy, body := getPage(t, "http://"+s.RateLimitHTTP+"/healthcheck"); healthy != 200 {
 			t.Errorf("%s: /healthcheck: %d %s", name, healthy, body)
@@ -269,7 +270,7 @@ func TestNodeFails(t *testing.T) {
 			t.Errorf("%s: calls of the other nodes: %v", name, got)
 		}
 		t.Logf("%s: calls of the other nodes: %v", name, got)
-		failOnError(t, fault.end())
+		must.Succeed(t, fault.end())
 		far.awaitOutcomes(enough, counted)
 		if got := near.resetTally(); !got.hasOnly(counted) {
 			t.Errorf("%s and back: calls of the other nodes: %v", name, got)

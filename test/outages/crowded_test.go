@@ -3,6 +3,8 @@ package outages
 import (
 	"net/http"
 	"testing"
+
+	"github.com/tollgate-dev/tollgate/test/must"
 )
 
 // TestServerWithoutConnections takes all connections of PostgreSQL except those that the service
@@ -12,10 +14,10 @@ func TestServerWithoutConnections(t *testing.T) {
 	p := startPostgres(t)
 	admin := p.Open()
 	_, err := admin.ExecContext(t.Context(), "ALTER SYSTEM SET max_connections = 12")
-	failOnError(t, err)
-	failOnError(t, admin.Close())
+	must.Succeed(t, err)
+	must.Succeed(t, admin.Close())
 	p.Stop()
-	failOnError(t, p.Start())
+	must.Succeed(t, p.Start())
 	other := p.Open()
 	defer func() { _ = other.Close() }() // the test is over
 	// The service may have 20 connections, more than the server gives out.

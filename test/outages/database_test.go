@@ -14,6 +14,7 @@ import (
 
 	"github.com/tollgate-dev/tollgate/test/await"
 	"github.com/tollgate-dev/tollgate/test/instance"
+	"github.com/tollgate-dev/tollgate/test/must"
 )
 
 const (
@@ -35,9 +36,9 @@ func startPostgres(t *testing.T) *instance.Postgres {
 		t.Skip("PostgreSQL is not installed")
 	}
 	p, err := instance.NewPostgres(built)
-	failOnError(t, err)
+	must.Succeed(t, err)
 	t.Cleanup(p.Remove)
-	failOnError(t, p.Start())
+	must.Succeed(t, p.Start())
 	return p
 }
 
@@ -158,7 +159,7 @@ func eachFailure(t *testing.T, list []failure, test func(t *testing.T, on remote
 			if f.standby {
 				var err error
 				on.standby, err = on.NewStandby()
-				failOnError(t, err)
+				must.Succeed(t, err)
 				t.Cleanup(on.standby.Remove)
 			}
 			on.wire = newBreakableProxy(t, on.Address)
@@ -174,7 +175,7 @@ func TestDatabaseAway(t *testing.T) {
 	eachFailure(t, failures, func(t *testing.T, on remoteServer, f failure) {
 		s := startOnPostgres(t, on.Postgres, on.wire.address())
 		s.wantAll("before", s.callInParallel(serversPath, crowd), http.StatusOK)
-		failOnError(t, f.away(on))
+		must.Succeed(t, f.away(on))
 		doWithin(t, "a crowd", soon, func() {
 			s.wantAll("away", s.callInParallel(serversPath, crowd), http.StatusServiceUnavailable)
 		})
@@ -197,7 +198,7 @@ func TestDatabaseAway(t *testing.T) {
 			!strings.Contains(body, `"database":"down"`) {
 			t.Errorf("/ready: %d %s", status, body)
 		}
-		failOnError(t, f.back(on))
+		must.Succeed(t, f.back(on))
 		await.Until(t, "the metric of a database that is there", func() bool {
 			return s.readMetric("tollgate_database_available") == 1
 		})
@@ -228,7 +229,7 @@ type breakableProxy struct {
 func newBreakableProxy(t *testing.T, target string) *breakableProxy {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
-	failOnError(t, err)
+	must.Succeed(t, err)
 	w := &breakableProxy{listener: l, target: target}
 	t.Cleanup(func() { _ = l.Close() }) // all clients are disconnected by now
 	go w.acceptConnections()
@@ -320,16 +321,16 @@ func TestSlowStatement(t *testing.T) {
 	other := p.Open()
 	defer func() { _ = other.Close() }() // the test is over
 	tx, err := other.BeginTx(t.Context(), nil)
-	failOnError(t, err)
+	must.Succeed(t, err)
 	_, err = tx.ExecContext(t.Context(), "LOCK TABLE versions IN ACCESS EXCLUSIVE MODE")
-	failOnError(t, err)
+	must.Succeed(t, err)
 	doWithin(t, "a crowd", soon, func() {
 		s.wantAll("locked", s.callInParallel(serversPath, crowd), http.StatusServiceUnavailable)
 	})
 	doWithin(t, "others", soon, func() {
 		s.wantAll("what is not locked", s.callInParallel(methodsPath, crowd), http.StatusOK)
 	})
-	failOnError(t, tx.Rollback())
+	must.Succeed(t, tx.Rollback())
 	s.wantAll("afterwards", s.callInParallel(serversPath, crowd), http.StatusOK)
 	if strings.Contains(s.Log(), "the database does not answer") {
 		t.Error("a slow statement counts as a database that is away")
@@ -353,7 +354,7 @@ func TestConnectionsLost(t *testing.T) {
 		var n int
 		row := other.QueryRowContext(t.Context(),
 			"SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity WHERE application_name LIKE 'tollgate%'")
-		failOnError(t, row.Scan(&n))
+		must.Succeed(t, row.Scan(&n))
 		ended += n
 		for status, n := range <-crowd {
 			got[status] += n

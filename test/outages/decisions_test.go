@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/tollgate-dev/tollgate/test/await"
+	"github.com/tollgate-dev/tollgate/test/must"
 )
 
 // neverMade has the form of a token, so that the service looks for it in the database.
@@ -15,15 +16,15 @@ const neverMade = "tgp_000000000000000000000000000000000000000000017jAMh"
 func (s *service) askForDecision(token string) int {
 	s.t.Helper()
 	r, err := http.NewRequestWithContext(s.t.Context(), http.MethodGet, "http://"+s.API+"/decide/http", nil)
-	failOnError(s.t, err)
+	must.Succeed(s.t, err)
 	r.Header.Set("X-Forwarded-Method", http.MethodGet)
 	r.Header.Set("x-tollgate-server", "com.example/weather")
 	if token != "" {
 		r.Header.Set("Authorization", "Bearer "+token)
 	}
 	a, err := http.DefaultClient.Do(r)
-	failOnError(s.t, err)
-	failOnError(s.t, a.Body.Close())
+	must.Succeed(s.t, err)
+	must.Succeed(s.t, a.Body.Close())
 	return a.StatusCode
 }
 
@@ -47,7 +48,7 @@ func TestDecisionsWhileTheDatabaseIsAway(t *testing.T) {
 			t.Errorf("a caller without a token: %d", status)
 		}
 	}
-	failOnError(t, p.Start())
+	must.Succeed(t, p.Start())
 	for _, s := range []*service{denies, allows} {
 		await.Until(t, "the database", func() bool { return s.askForDecision(neverMade) == http.StatusUnauthorized })
 	}

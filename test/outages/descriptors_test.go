@@ -12,6 +12,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/tollgate-dev/tollgate/test/await"
+	"github.com/tollgate-dev/tollgate/test/must"
 )
 
 const (
@@ -105,7 +106,7 @@ func (s *service) useUpDescriptors() {
 		s.t.Skip("the descriptors of a process cannot be counted here")
 	}
 	limit := uint64(len(open) + spareDescriptors)
-	failOnError(s.t, unix.Prlimit(s.PID(), unix.RLIMIT_NOFILE, &unix.Rlimit{Cur: limit, Max: limit}, nil))
+	must.Succeed(s.t, unix.Prlimit(s.PID(), unix.RLIMIT_NOFILE, &unix.Rlimit{Cur: limit, Max: limit}, nil))
 }
 
 // openConnections opens idle connections and returns a function that closes them.
@@ -118,7 +119,7 @@ func (s *service) openConnections(target string) (free func()) {
 	conns := make([]net.Conn, idleConnections)
 	for i := range conns {
 		c, err := net.Dial(network, target)
-		failOnError(s.t, err)
+		must.Succeed(s.t, err)
 		conns[i] = c
 	}
 	return func() {

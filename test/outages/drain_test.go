@@ -12,6 +12,7 @@ import (
 	"google.golang.org/grpc/resolver/manual"
 
 	"github.com/tollgate-dev/tollgate/test/await"
+	"github.com/tollgate-dev/tollgate/test/must"
 )
 
 // watchful makes a client choose among the servers that report themselves healthy.
@@ -37,7 +38,7 @@ func TestStopsWithoutAFailedCall(t *testing.T) {
 		return going.readStat(calls) > enough && staying.readStat(calls) > enough
 	})
 	l.resetTally()
-	failOnError(t, syscall.Kill(going.PID(), syscall.SIGTERM))
+	must.Succeed(t, syscall.Kill(going.PID(), syscall.SIGTERM))
 	await.Until(t, "calls on the other instance only", func() bool {
 		before := going.readStat(calls)
 		l.awaitCalls(enough)
@@ -61,7 +62,7 @@ func TestStopsWithOneInstance(t *testing.T) {
 	})
 	l.awaitOutcomes(enough, counted)
 	l.resetTally()
-	failOnError(t, syscall.Kill(s.PID(), syscall.SIGTERM))
+	must.Succeed(t, syscall.Kill(s.PID(), syscall.SIGTERM))
 	await.Until(t, "health reports the drain", func() bool {
 		healthy, _ := getPage(t, "http://"+s.RateLimitHTTP+"/healthcheck")
 		return healthy == http.StatusServiceUnavailable

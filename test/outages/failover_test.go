@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/tollgate-dev/tollgate/test/await"
+	"github.com/tollgate-dev/tollgate/test/must"
 )
 
 // TestFailoverThatLosesChanges fails over to an asynchronous standby that lacks the last change.
@@ -16,7 +17,7 @@ func TestFailoverThatLosesChanges(t *testing.T) {
 	t.Parallel()
 	p := startPostgres(t)
 	standby, err := p.NewStandby()
-	failOnError(t, err)
+	must.Succeed(t, err)
 	t.Cleanup(standby.Remove)
 	wire := newBreakableProxy(t, p.Address)
 	address := p.URL(wire.address())
@@ -37,8 +38,8 @@ func TestFailoverThatLosesChanges(t *testing.T) {
 	})
 	p.Stop()
 	wire.setTarget(standby.Address)
-	failOnError(t, standby.Start())
-	failOnError(t, standby.Promote())
+	must.Succeed(t, standby.Start())
+	must.Succeed(t, standby.Promote())
 	await.Until(t, "the standby accepts changes", func() bool {
 		db := standby.Open()
 		defer func() { _ = db.Close() }() // the connection was only used for the query
@@ -62,9 +63,9 @@ func TestFailoverThatLosesChanges(t *testing.T) {
 func (s *service) readBody(path string) string {
 	s.t.Helper()
 	r, err := http.Get("http://" + s.API + path)
-	failOnError(s.t, err)
+	must.Succeed(s.t, err)
 	defer func() { _ = r.Body.Close() }() // it was read
 	body, err := io.ReadAll(r.Body)
-	failOnError(s.t, err)
+	must.Succeed(s.t, err)
 	return string(body)
 }

@@ -14,6 +14,7 @@ import (
 	ratelimit "github.com/envoyproxy/go-control-plane/envoy/service/ratelimit/v3"
 
 	"github.com/tollgate-dev/tollgate/test/await"
+	"github.com/tollgate-dev/tollgate/test/must"
 )
 
 const (
@@ -156,7 +157,7 @@ func (g *replicas) loadAndKill() map[string][]killEvent {
 	}
 	if every := os.Getenv("TEST_KILL_EVERY"); every != "" {
 		interval, err := time.ParseDuration(every)
-		failOnError(g.t, err)
+		must.Succeed(g.t, err)
 		wait = func() { <-time.After(interval / 2) }
 	}
 	for n := range kills {

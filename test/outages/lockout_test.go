@@ -11,6 +11,7 @@ import (
 
 	"github.com/tollgate-dev/tollgate/adapters/relational/postgres/postgrestest"
 	"github.com/tollgate-dev/tollgate/test/await"
+	"github.com/tollgate-dev/tollgate/test/must"
 )
 
 const rightPassword = "Right-Horse-9-Battery"
@@ -40,18 +41,18 @@ func TestKilledInTheMiddleOfALogin(t *testing.T) {
 	left := startService(t, environ...)
 	runCommand(t, environ, rightPassword, "user", "add", "--email", "ada@example.com", "--name", "Ada", "--password-stdin")
 	db := sql.OpenDB(pgdriver.NewConnector(pgdriver.WithDSN(address)))
-	t.Cleanup(func() { failOnError(t, db.Close()) })
+	t.Cleanup(func() { must.Succeed(t, db.Close()) })
 	for range 3 {
 		dies := startProcess(t, environ...)
 		holder, err := db.BeginTx(t.Context(), nil)
-		failOnError(t, err)
+		must.Succeed(t, err)
 		_, err = holder.ExecContext(t.Context(), "SELECT 1 FROM accounts FOR UPDATE")
-		failOnError(t, err)
+		must.Succeed(t, err)
 		answered := make(chan int, 1)
 		go func() { answered <- logIn(dies, "ada@example.com", rightPassword) }()
 		await.Until(t, "a login that waits for its account", func() bool {
 			var waiting int
-			failOnError(t, db.QueryRowContext(t.Context(),
+			must.Succeed(t, db.QueryRowContext(t.Context(),
 				"SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'").Scan(&waiting))
 			return waiting > 0
 		})
@@ -59,10 +60,10 @@ func TestKilledInTheMiddleOfALogin(t *testing.T) {
 		if status := <-answered; status != 0 {
 			t.Errorf("an instance that was killed answered %d", status)
 		}
-		failOnError(t, holder.Rollback())
+		must.Succeed(t, holder.Rollback())
 	}
 	var failed int
-	failOnError(t, db.QueryRowContext(t.Context(), "SELECT count(*) FROM audit_events WHERE NOT success").Scan(&failed))
+	must.Succeed(t, db.QueryRowContext(t.Context(), "SELECT count(*) FROM audit_events WHERE NOT success").Scan(&failed))
 	if failed != 0 {
 		t.Errorf("%d failures in the audit log, want 0", failed)
 	}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/tollgate-dev/tollgate/test/await"
 	"github.com/tollgate-dev/tollgate/test/instance"
+	"github.com/tollgate-dev/tollgate/test/must"
 	"github.com/tollgate-dev/tollgate/test/upstream"
 )
 
@@ -22,9 +23,9 @@ func setMirrors(t *testing.T, db *sql.DB, columns, condition string) int64 {
 	result, err := db.ExecContext(t.Context(),
 		"UPDATE mirrors SET "+columns+" WHERE name IN (SELECT name FROM mirrors WHERE "+condition+
 			" FOR UPDATE SKIP LOCKED)")
-	failOnError(t, err)
+	must.Succeed(t, err)
 	n, err := result.RowsAffected()
-	failOnError(t, err)
+	must.Succeed(t, err)
 	return n
 }
 
@@ -83,11 +84,11 @@ func TestMirrorWhileTheDatabaseIsAway(t *testing.T) {
 		release := blockServer(t, p, fmt.Sprintf("com.example/server-%06d", blocked))
 		runCommand(t, []string{"DATABASE_URL=" + address}, "", "mirror", "add", "corp", up.URL)
 		await.Until(t, "a part of the servers is stored", func() bool { return one.listedServers("server") > 0 })
-		failOnError(t, f.away(on))
+		must.Succeed(t, f.away(on))
 		await.Until(t, "an error in a log", func() bool {
 			return strings.Contains(one.Log()+other.Log(), "mirrors could not be listed")
 		})
-		failOnError(t, f.back(on))
+		must.Succeed(t, f.back(on))
 		release()
 		for _, s := range []*service{one, other} {
 			if n := s.listedServers("server"); n > blocked {
@@ -122,9 +123,9 @@ func blockServer(t *testing.T, p *instance.Postgres, name string) (release func(
 	t.Helper()
 	db := p.Open()
 	tx, err := db.BeginTx(t.Context(), nil)
-	failOnError(t, err)
+	must.Succeed(t, err)
 	_, err = tx.ExecContext(t.Context(), "INSERT INTO servers (name) VALUES ('"+name+"')")
-	failOnError(t, err)
+	must.Succeed(t, err)
 	return func() {
 		_ = tx.Rollback() // PostgreSQL may have ended
 		_ = db.Close()    // likewise

@@ -8,6 +8,7 @@ import (
 	ratelimit "github.com/envoyproxy/go-control-plane/envoy/service/ratelimit/v3"
 
 	"github.com/tollgate-dev/tollgate/test/instance"
+	"github.com/tollgate-dev/tollgate/test/must"
 )
 
 // TestStoreBehindProxy reaches the counter store through proxies that do not support HELLO and
@@ -25,7 +26,7 @@ func TestStoreBehindProxy(t *testing.T) {
 			t.Parallel()
 			v := startValkey(t)
 			proxy, err := instance.NewRedisProxy(v.Address, refusal)
-			failOnError(t, err)
+			must.Succeed(t, err)
 			t.Cleanup(proxy.Close)
 			s := startService(t, "KVSTORE_URL="+proxy.Address, impatient)
 			l := startLoad(t, dialService(t, callers, s.GRPC), func(int) *ratelimit.RateLimitRequest {
@@ -36,7 +37,7 @@ func TestStoreBehindProxy(t *testing.T) {
 			outage.wantStored("before")
 			v.Kill()
 			l.awaitOutcomes(enough, "Unavailable")
-			failOnError(t, v.Start())
+			must.Succeed(t, v.Start())
 			l.awaitOutcomes(enough, counted)
 			outage.wantStored("after")
 			if status, state := getPage(t, "http://"+s.API+"/ready"); status != http.StatusOK ||

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/tollgate-dev/tollgate/test/await"
+	"github.com/tollgate-dev/tollgate/test/must"
 )
 
 // TestStartOnReadOnlyDatabase starts a new instance, with a signing key of its own, on a standby.
@@ -14,10 +15,10 @@ func TestStartOnReadOnlyDatabase(t *testing.T) {
 	t.Parallel()
 	p := startPostgres(t)
 	address := p.URL(p.Address)
-	failOnError(t, startService(t, "DATABASE_URL="+address).Stop()) // migrates
+	must.Succeed(t, startService(t, "DATABASE_URL="+address).Stop()) // migrates
 	importServers(t, address, 0, 3)
 	standby, err := p.NewStandby()
-	failOnError(t, err)
+	must.Succeed(t, err)
 	t.Cleanup(standby.Remove)
 
 	s := startService(t, "DATABASE_URL="+standby.URL(standby.Address), "AUTH_RATE_LIMIT=0")
@@ -31,7 +32,7 @@ func TestStartOnReadOnlyDatabase(t *testing.T) {
 	if status, body := getPage(t, "http://"+s.API+"/ready"); status != http.StatusServiceUnavailable {
 		t.Errorf("/ready: %d %s", status, body)
 	}
-	failOnError(t, standby.Promote())
+	must.Succeed(t, standby.Promote())
 	await.Until(t, "the instance is ready", func() bool {
 		status, _ := getPage(t, "http://"+s.API+"/ready")
 		return status == http.StatusOK

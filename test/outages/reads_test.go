@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/tollgate-dev/tollgate/test/await"
+	"github.com/tollgate-dev/tollgate/test/must"
 )
 
 // keptReads are the reads of TestReadsWhileTheDatabaseIsAway, by their status.
@@ -47,9 +48,9 @@ func importServers(t *testing.T, address string, from, to int) {
 		}})
 	}
 	content, err := json.Marshal(list)
-	failOnError(t, err)
+	must.Succeed(t, err)
 	file := filepath.Join(t.TempDir(), "servers.json")
-	failOnError(t, os.WriteFile(file, content, 0o600))
+	must.Succeed(t, os.WriteFile(file, content, 0o600))
 	runCommand(t, []string{"DATABASE_URL=" + address}, "", "registry", "import", file)
 }
 
@@ -57,8 +58,8 @@ func importServers(t *testing.T, address string, from, to int) {
 func (s *service) read(path string) (int, http.Header) {
 	s.t.Helper()
 	r, err := http.Get("http://" + s.API + path)
-	failOnError(s.t, err)
-	failOnError(s.t, r.Body.Close())
+	must.Succeed(s.t, err)
+	must.Succeed(s.t, r.Body.Close())
 	return r.StatusCode, r.Header
 }
 
@@ -97,7 +98,7 @@ func TestReadsWhileTheDatabaseIsAway(t *testing.T) {
 			status, _ := s.read(serverPath(11, "latest"))
 			return status == http.StatusOK
 		})
-		failOnError(t, f.away(on))
+		must.Succeed(t, f.away(on))
 		rounds := 0
 		if !f.readable {
 			await.Until(t, "responses that say how old they are", func() bool {
@@ -114,7 +115,7 @@ func TestReadsWhileTheDatabaseIsAway(t *testing.T) {
 		if !f.readable {
 			s.checkAway()
 		}
-		failOnError(t, f.back(on))
+		must.Succeed(t, f.back(on))
 		await.Until(t, "current responses", func() bool {
 			_, header := s.read(serversPath)
 			return header.Get("Warning") == ""

@@ -19,6 +19,7 @@ import (
 	"github.com/tollgate-dev/tollgate/core/ratelimit/reload"
 	"github.com/tollgate-dev/tollgate/core/ratelimit/ruleset"
 	"github.com/tollgate-dev/tollgate/test/await"
+	"github.com/tollgate-dev/tollgate/test/must"
 )
 
 // The limits of two configurations. In each, the second limit is the first plus one, so that a
@@ -67,8 +68,8 @@ func TestReloads(t *testing.T) {
 		Rules: rules.Current, Counters: memory.NewCounters(system.Clock{}, memory.Config{MaxCounters: 100}),
 		Clock: system.Clock{},
 	})
-	failOnError(t, err)
-	failOnError(t, rules.Apply(newConfiguration(firstLimit)))
+	must.Succeed(t, err)
+	must.Succeed(t, rules.Apply(newConfiguration(firstLimit)))
 	before := heapSize()
 	var stop atomic.Bool
 	var calls atomic.Int64
@@ -84,7 +85,7 @@ func TestReloads(t *testing.T) {
 	}
 	const reloads = 250
 	for n := range reloads {
-		failOnError(t, rules.Apply(newConfiguration([]uint32{secondLimit, firstLimit}[n%2])))
+		must.Succeed(t, rules.Apply(newConfiguration([]uint32{secondLimit, firstLimit}[n%2])))
 	}
 	stop.Store(true)
 	all.Wait()

@@ -11,6 +11,7 @@ import (
 
 	"github.com/tollgate-dev/tollgate/test/await"
 	"github.com/tollgate-dev/tollgate/test/instance"
+	"github.com/tollgate-dev/tollgate/test/must"
 )
 
 // Passwords of the group, for the servers and for the sentinels.
@@ -35,7 +36,7 @@ func startGroup(t *testing.T) group {
 	for range 3 {
 		v := newValkey(t)
 		v.Args = []string{sentinelFile(t, v, g.primary), "--sentinel"}
-		failOnError(t, v.Start())
+		must.Succeed(t, v.Start())
 		watching = append(watching, v)
 		g.sentinels = append(g.sentinels, v.Address)
 	}
@@ -83,7 +84,7 @@ func sentinelFile(t *testing.T, own, primary *instance.Valkey) string {
 		"sentinel down-after-milliseconds main 500",
 		"sentinel failover-timeout main 3000",
 	}
-	failOnError(t, os.WriteFile(path, []byte(strings.Join(lines, "\n")+"\n"), 0o600))
+	must.Succeed(t, os.WriteFile(path, []byte(strings.Join(lines, "\n")+"\n"), 0o600))
 	return path
 }
 
@@ -118,7 +119,7 @@ func TestSentinelFailsOver(t *testing.T) {
 	}
 	// The old primary comes back as a replica, which changes nothing.
 	l.resetTally()
-	failOnError(t, g.primary.Start())
+	must.Succeed(t, g.primary.Start())
 	await.Until(t, "the old primary as a replica", func() bool {
 		return strings.Contains(g.primary.SendLines("AUTH "+serverPassword, "ROLE"), "slave")
 	})

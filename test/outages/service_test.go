@@ -82,7 +82,7 @@ func startProcess(t *testing.T, environ ...string) *service {
 	t.Helper()
 	s, own := newService(t, environ)
 	process, err := instance.Start(filepath.Join(built, "tollgate"), own, "serve")
-	failOnError(t, err)
+	must.Succeed(t, err)
 	s.Instance = process
 	t.Cleanup(s.stop)
 	return s.awaitRules()
@@ -93,7 +93,7 @@ func newService(t *testing.T, environ []string) (*service, []string) {
 	t.Helper()
 	dir := t.TempDir()
 	s := &service{t: t, rules: filepath.Join(dir, "runtime", "config")}
-	failOnError(t, os.MkdirAll(s.rules, 0o700))
+	must.Succeed(t, os.MkdirAll(s.rules, 0o700))
 	s.writeRules("rules.yaml", rules)
 	return s, slices.Concat(instance.Loopback(dir), []string{"ENVIRONMENT=production", patient}, environ)
 }
@@ -186,11 +186,6 @@ func newValkey(t *testing.T, args ...string) *instance.Valkey {
 func startValkey(t *testing.T, args ...string) *instance.Valkey {
 	t.Helper()
 	v := newValkey(t, args...)
-	failOnError(t, v.Start())
+	must.Succeed(t, v.Start())
 	return v
-}
-
-func failOnError(t *testing.T, err error) {
-	t.Helper()
-	must.Succeed(t, err)
 }

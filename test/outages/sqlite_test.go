@@ -16,13 +16,14 @@ import (
 	_ "modernc.org/sqlite" // the driver of the service's database file
 
 	"github.com/tollgate-dev/tollgate/test/await"
+	"github.com/tollgate-dev/tollgate/test/must"
 )
 
 // openFile opens the service's database file, as another program would.
 func openFile(t *testing.T, dir string) *sql.DB {
 	t.Helper()
 	db, err := sql.Open("sqlite", filepath.Join(dir, "tollgate.db")+"?_pragma=busy_timeout(10000)")
-	failOnError(t, err)
+	must.Succeed(t, err)
 	db.SetMaxOpenConns(1)
 	t.Cleanup(func() { _ = db.Close() }) // the test is over
 	return db
@@ -38,14 +39,14 @@ func TestFileLocked(t *testing.T) {
 	s.wantAll("before", s.failLogins(4), http.StatusUnauthorized)
 	other := openFile(t, dir)
 	_, err := other.ExecContext(t.Context(), "BEGIN IMMEDIATE")
-	failOnError(t, err)
+	must.Succeed(t, err)
 	doWithin(t, "a crowd", soon, func() { s.wantAll("locked", s.failLogins(crowd), http.StatusServiceUnavailable) })
 	s.wantAll("reads meanwhile", s.callInParallel(serversPath, crowd), http.StatusOK)
 	if status, body := getPage(t, "http://"+s.API+"/ready"); status != http.StatusOK {
 		t.Errorf("/ready while another process writes: %d %s", status, body)
 	}
 	_, err = other.ExecContext(t.Context(), "ROLLBACK")
-	failOnError(t, err)
+	must.Succeed(t, err)
 	s.wantAll("afterwards", s.failLogins(4), http.StatusUnauthorized)
 }
 
@@ -67,8 +68,8 @@ func TestDiskFull(t *testing.T) {
 	// After a minute, the next request would store the time of the session's last use.
 	old := openFile(t, dir)
 	_, err := old.ExecContext(t.Context(), "UPDATE sessions SET last_activity = last_activity - 120000000")
-	failOnError(t, err)
-	failOnError(t, old.Close())
+	must.Succeed(t, err)
+	must.Succeed(t, old.Close())
 	ready := func(want int) func() bool {
 		return func() bool {
 			status, _ := getPage(t, "http://"+s.API+"/ready")
@@ -97,7 +98,7 @@ func TestDiskFull(t *testing.T) {
 	s = startService(t, environ...)
 	wantReads("started on a full disk")
 
-	failOnError(t, os.Remove(filler))
+	must.Succeed(t, os.Remove(filler))
 	await.Until(t, "ready with room", ready(http.StatusOK))
 	s.wantAll("writes with room", s.failLogins(4), http.StatusUnauthorized)
 	wantReads("with room")
@@ -123,7 +124,7 @@ func fillDisk(t *testing.T, dir string) string {
 	t.Helper()
 	name := filepath.Join(dir, "filler")
 	f, err := os.Create(name)
-	failOnError(t, err)
+	must.Succeed(t, err)
 	for size := 64 << 10; size > 0; size /= 2 {
 		for err = nil; err == nil; {
 			_, err = f.Write(make([]byte, size))
@@ -132,7 +133,7 @@ func fillDisk(t *testing.T, dir string) string {
 			t.Fatal(err)
 		}
 	}
-	failOnError(t, f.Close())
+	must.Succeed(t, f.Close())
 	return name
 }
 
@@ -141,13 +142,13 @@ func (s *service) signIn() string {
 	s.t.Helper()
 	r, err := http.Post("http://"+s.API+"/auth/login", "application/json",
 		strings.NewReader(`{"email":"`+email+`","password":"`+password+`","deviceInfo":{}}`))
-	failOnError(s.t, err)
+	must.Succeed(s.t, err)
 	defer func() { _ = r.Body.Close() }() // it was read
 	var answer struct {
 		AccessToken string `json:"accessToken"`
 	}
 	text, err := io.ReadAll(r.Body)
-	failOnError(s.t, err)
+	must.Succeed(s.t, err)
 	if err := json.Unmarshal(text, &answer); err != nil || answer.AccessToken == "" {
 		s.t.Fatalf("login: %d %s", r.StatusCode, text)
 	}
@@ -158,11 +159,11 @@ func (s *service) signIn() string {
 func (s *service) readSession(token string) int {
 	s.t.Helper()
 	q, err := http.NewRequestWithContext(s.t.Context(), http.MethodGet, "http://"+s.API+"/auth/session", http.NoBody)
-	failOnError(s.t, err)
+	must.Succeed(s.t, err)
 	q.Header.Set("Authorization", "Bearer "+token)
 	client := &http.Client{Timeout: time.Minute}
 	r, err := client.Do(q)
-	failOnError(s.t, err)
+	must.Succeed(s.t, err)
 	_ = r.Body.Close() // the status is what counts
 	return r.StatusCode
 }

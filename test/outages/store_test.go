@@ -10,6 +10,7 @@ import (
 
 	"github.com/tollgate-dev/tollgate/test/await"
 	"github.com/tollgate-dev/tollgate/test/instance"
+	"github.com/tollgate-dev/tollgate/test/must"
 )
 
 // enough is the number of calls after which the behaviour of the service is clear.
@@ -65,13 +66,13 @@ func (o *outage) runOutage(name string, begin, end func() error) {
 	o.load.awaitOutcomes(enough, counted)
 	o.wantStored(name + "-before")
 	before := o.readStat(o.mode.statistic)
-	failOnError(o.t, begin())
+	must.Succeed(o.t, begin())
 	o.load.resetTally()
 	await.Until(o.t, "answers of the failure mode", func() bool {
 		return o.readStat(o.mode.statistic) >= before+enough
 	})
 	o.checkDuring(name)
-	failOnError(o.t, end())
+	must.Succeed(o.t, end())
 	o.load.awaitOutcomes(enough, counted)
 	await.Until(o.t, "calls that are counted in the store", func() bool {
 		before := o.readStat("ratelimit.service.call.should_rate_limit.store_error")
@@ -165,6 +166,6 @@ func TestStoreAwayAtStart(t *testing.T) {
 	if healthy, _ := getPage(t, "http://"+s.RateLimitHTTP+"/healthcheck"); healthy != http.StatusOK {
 		t.Errorf("/healthcheck: %d", healthy)
 	}
-	failOnError(t, v.Start())
+	must.Succeed(t, v.Start())
 	l.awaitOutcomes(enough, counted)
 }

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/tollgate-dev/tollgate/test/await"
+	"github.com/tollgate-dev/tollgate/test/must"
 )
 
 // eventReceiver accepts every event from when all are stored, and calls disturb once, before it
@@ -82,7 +83,7 @@ func TestEventsWhileTheDatabaseIsAway(t *testing.T) {
 		if n := r.count(); n == servers {
 			t.Error("all events arrived before the database was away")
 		}
-		failOnError(t, f.back(on))
+		must.Succeed(t, f.back(on))
 		await.Until(t, "all events", func() bool { return r.count() == servers })
 		await.Until(t, "no event waits", func() bool {
 			return one.readMetric("tollgate_webhook_events_pending") == 0 &&
