@@ -66,6 +66,30 @@ func TestAccessTokens(t *testing.T) {
 	}
 }
 
+// TestAlgorithmsOfAccessTokens checks that the keys of the set decide which algorithms sign access tokens,
+// of those that the service accepts, whatever the issuer announces for ID tokens.
+func TestAlgorithmsOfAccessTokens(t *testing.T) {
+	p := oidcissuer.StartProvider(t)
+	claims := map[string]any{"iss": p.URL, "sub": "u1"}
+	document := p.Discovery()
+	document["id_token_signing_alg_values_supported"] = []string{"RS256"}
+	document["authorization_endpoint"], document["token_endpoint"] = p.URL+oidcissuer.AuthorizePath, p.URL+oidcissuer.TokenPath
+	p.Respond(oidcissuer.DiscoveryPath, oidcissuer.Document(document))
+	for algorithm, good := range map[jose.SignatureAlgorithm]bool{
+		jose.RS256: true, jose.PS256: true, jose.ES256: true, jose.ES384: true, jose.EdDSA: true,
+		jose.RS384: false, jose.RS512: false, jose.PS384: false, jose.PS512: false,
+	} {
+		key := p.AddKey(t, algorithm)
+		s, _, c := openProviders(p)
+		if err := verifyAccess(t, s, c, key.Sign(t, claims)); (err == nil) != good {
+			t.Errorf("%s: %v", algorithm, err)
+		}
+		if _, err := s.VerifyLogout(t.Context(), c.Provider, key.Sign(t, claims)); (err == nil) != (algorithm == jose.RS256) {
+			t.Errorf("a logout token by %s: %v", algorithm, err)
+		}
+	}
+}
+
 // TestKeysOfAccessTokens lets the key set be away, slow and lying: a token by a known key is good all the
 // while, one by a new key is good once the key set is back, and nothing else is.
 func TestKeysOfAccessTokens(t *testing.T) {

@@ -226,7 +226,8 @@ func (s *Providers) ReadAccess(token string) ([]byte, error) {
 func (s *Providers) VerifyAccess(ctx context.Context, c *company.Provider, token string) error {
 	p, _, err := s.discovered(ctx, c)
 	if err == nil {
-		_, err = p.verify(ctx, token)
+		// The discovery document names algorithms of ID tokens only: for others, those of its keys count.
+		_, _, err = p.verifyBy(ctx, token)
 	}
 	return err
 }
@@ -267,20 +268,34 @@ func (p *provider) userinfo(d *discovery, token *oauth2.Token) identity.Tokens {
 	return got
 }
 
-// verify returns the payload of a token that the provider has signed.
+// verify returns the payload of an ID token or a logout token that the provider has signed.
 func (p *provider) verify(ctx context.Context, text string) ([]byte, error) {
-	t, err := parseToken(text)
-	if err != nil {
-		return nil, company.Reject("malformed", fault.PublicMessage(err))
-	}
-	err = p.verifySignature(ctx, t, p.issuer, accepted())
-	switch {
-	case fault.Is(err, fault.Unauthenticated):
-		err = company.Reject("signature", fault.PublicMessage(err))
-	case err != nil:
-		err = errAway(err)
+	t, signer, err := p.verifyBy(ctx, text)
+	if err == nil {
+		err = errSignature(signer.checkAlgorithm(t, p.issuer))
 	}
 	return t.payload, err
+}
+
+// verifyBy returns a token that the provider has signed, and its keys.
+func (p *provider) verifyBy(ctx context.Context, text string) (idToken, *keySet, error) {
+	t, err := parseToken(text)
+	if err != nil {
+		return t, nil, company.Reject("malformed", fault.PublicMessage(err))
+	}
+	signer, err := p.verifySignature(ctx, t, p.issuer, accepted())
+	return t, signer, errSignature(err)
+}
+
+// errSignature returns the error of a signature as callers get it.
+func errSignature(err error) error {
+	switch {
+	case fault.Is(err, fault.Unauthenticated):
+		return company.Reject("signature", fault.PublicMessage(err))
+	case err != nil:
+		return errAway(err)
+	}
+	return nil
 }
 
 // readPerson reads the document of the userinfo endpoint.

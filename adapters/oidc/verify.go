@@ -95,7 +95,11 @@ func (v *Verifier) Verify(
 	if err != nil {
 		return refused, err
 	}
-	if err := v.issuers[claimed.Issuer].verifySignature(ctx, t, claimed.Issuer, asymmetric()); err != nil {
+	signer, err := v.issuers[claimed.Issuer].verifySignature(ctx, t, claimed.Issuer, asymmetric())
+	if err == nil {
+		err = signer.checkAlgorithm(t, claimed.Issuer)
+	}
+	if err != nil {
 		return refused, err
 	}
 	return identity.Token{Identity: claimed, ID: t.id(), ExpiresAt: expires}, nil
@@ -129,31 +133,31 @@ func checkIssuerClaim(issuer string, accepted []string) error {
 	return nil
 }
 
-// verifySignature returns fault.Unauthenticated if the issuer has not signed the token, and
-// fault.Unavailable if its keys cannot be read.
-func (c *keyCache) verifySignature(ctx context.Context, t idToken, issuer string, accepted []string) error {
+// verifySignature returns the key set that has signed the token. It returns fault.Unauthenticated if
+// the issuer has not signed it, and fault.Unavailable if its keys cannot be read.
+func (c *keyCache) verifySignature(ctx context.Context, t idToken, issuer string, accepted []string) (*keySet, error) {
 	if !slices.Contains(accepted, t.algorithm) {
-		return refusef("the signature algorithm %q of the token is not accepted", registry.Clip(t.algorithm))
+		return nil, refusef("the signature algorithm %q of the token is not accepted", registry.Clip(t.algorithm))
 	}
 	ctx, cancel := context.WithTimeout(ctx, c.timeout)
 	defer cancel()
 	keys, err := c.currentKeys(ctx)
 	if err != nil {
-		return errUnavailable(issuer, err)
+		return nil, errUnavailable(issuer, err)
 	}
 	if keys.hasSigned(ctx, t) {
-		return keys.checkAlgorithm(t, issuer)
+		return keys, nil
 	}
 	if keys.hasKeyOf(t) {
-		return refusef("the signature of the token is not valid")
+		return nil, refusef("the signature of the token is not valid")
 	}
 	if keys, err = c.newerKeys(ctx, keys); err != nil { // the issuer may have a new key
-		return errUnavailable(issuer, err)
+		return nil, errUnavailable(issuer, err)
 	}
 	if !keys.hasSigned(ctx, t) {
-		return refusef("the token is not signed by a known key of issuer %s", issuer)
+		return nil, refusef("the token is not signed by a known key of issuer %s", issuer)
 	}
-	return keys.checkAlgorithm(t, issuer)
+	return keys, nil
 }
 
 // checkAlgorithm returns fault.Unauthenticated if the issuer does not sign ID tokens with the

@@ -62,7 +62,43 @@ func ofIssuer(all []Provider, issuer string, fits func(*Provider) bool) *Provide
 }
 
 func (p *Provider) hasAudience(audience []string) bool {
-	return slices.ContainsFunc(audience, func(a string) bool { return slices.Contains(p.Audiences, a) })
+	return slices.ContainsFunc(audience, func(a string) bool {
+		a = canonicalAudience(a)
+		return slices.ContainsFunc(p.Audiences, func(own string) bool { return canonicalAudience(own) == a })
+	})
+}
+
+// canonicalAudience returns an audience that is an address in one of its spellings (RFC 3986, section
+// 6.2.2 and 6.2.3): clients write the resource that they request (RFC 8707) through a parser of URLs. Scheme
+// and host are in lower case, without the port of the scheme, and the path has one slash less at its
+// end. Other audiences stay as they are.
+func canonicalAudience(a string) string {
+	scheme, rest, _ := strings.Cut(a, "://")
+	port := map[string]string{"https": ":443", "http": ":80"}[lowerASCII(scheme)]
+	if port == "" {
+		return a
+	}
+	end := strings.IndexAny(rest+"/", `/?#\`)
+	host, path := strings.TrimSuffix(lowerASCII(rest[:end]), port), rest[end:]
+	if host == "" || strings.Contains(host, "@") {
+		return a
+	}
+	if end = strings.IndexAny(path, "?#"); end < 0 {
+		end = len(path)
+	}
+	return lowerASCII(scheme) + "://" + host + strings.TrimSuffix(path[:end], "/") + path[end:]
+}
+
+// lowerASCII returns a text with its ASCII letters in lower case. Some others have a lower case in ASCII,
+// for example the sign for Kelvin.
+func lowerASCII(s string) string {
+	b := []byte(s)
+	for i, c := range b {
+		if 'A' <= c && c <= 'Z' {
+			b[i] = c + 'a' - 'A'
+		}
+	}
+	return string(b)
 }
 
 // checkAccess returns the error of Reject unless the claims are those of an access token that is valid

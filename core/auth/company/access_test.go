@@ -91,6 +91,53 @@ func TestFindForAccess(t *testing.T) {
 	}
 }
 
+// TestAudienceSpellings checks that an audience is the same resource (RFC 8707) in the spellings that clients
+// send, of which Claude Code adds a slash to an address without a path, and that nothing else is: neither
+// another address nor another text that is no address.
+func TestAudienceSpellings(t *testing.T) {
+	t.Parallel()
+	for own, spellings := range map[string]struct{ same, other []string }{
+		"https://tools.example": {
+			[]string{"https://tools.example/", "HTTPS://Tools.EXAMPLE", "https://tools.example:443", "https://tools.example:443/"},
+			[]string{
+				"https://tools.example//", "http://tools.example", "https://tools.example:80", "https://tools.example:8443",
+				"https://tools.example/mcp", "https://tools.example?", "https://tools.example/?x", "https://tools.example#", "https://tools.example./",
+				"https://x@tools.example", "https://tools.example:443@evil.example", "https://tools.example:", "https://tools.example:0443",
+				"https://evil.example", "https://tools.example.evil.example", "tools.example", "//tools.example", " https://tools.example", "https:tools.example",
+				`https://tools.example\`, "https://tools.example%2F", "https://tools.example\x00",
+			},
+		},
+		"HTTP://Tools.Example:80/MCP/": {
+			[]string{"http://tools.example/MCP", "http://tools.example:80/MCP/"},
+			[]string{"http://tools.example/mcp", "http://tools.example/MCP//", "http://tools.example/MCP%2F", "https://tools.example/MCP", "http://tools.example:443/MCP"},
+		},
+		"https://k.example/a?b": {
+			[]string{"https://k.example/a/?b", "https://K.example:443/a?b"},
+			[]string{"https://\u212a.example/a?b", "https://k.example/a?B", "https://k.example/a?b/", "https://k.example/A?b"},
+		},
+		"https://[2001:db8::a]:443/": {[]string{"https://[2001:DB8::A]"}, []string{"https://[2001:db8::a]:80/"}},
+		"api":                        {[]string{"api"}, []string{"API", "api/", "https://api"}},
+		"api://Example/":             {[]string{"api://Example/"}, []string{"api://example/", "api://Example"}},
+		"urn:example:API":            {nil, []string{"urn:example:api", "URN:example:API", "urn:example:API/"}},
+		"https://":                   {[]string{"https://"}, []string{"https:///", "HTTPS://", "https://:443"}},
+		"https://user@tools.example": {nil, []string{"https://user@tools.example/", "https://tools.example"}},
+	} {
+		fields := newFields()
+		fields["audiences"] = audit.Texts([]string{own})
+		all := []company.Provider{*mustParse(t, fields)}
+		for _, aud := range append(spellings.same, own) {
+			if _, _, err := company.FindForAccess(all, newClaims(map[string]any{"aud": aud}), now); err != nil {
+				t.Errorf("%q for %q: %v", aud, own, err)
+			}
+		}
+		for _, aud := range spellings.other {
+			if _, _, err := company.FindForAccess(all, newClaims(map[string]any{"aud": aud}), now); err == nil {
+				t.Errorf("%q counts for %q", aud, own)
+			}
+		}
+	}
+}
+
 // TestAudienceIsNecessary checks that whatever a token says, it is accepted only with an audience and by
 // an issuer that an operator has named, and while it lasts.
 func TestAudienceIsNecessary(t *testing.T) {
