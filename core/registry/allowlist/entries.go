@@ -80,9 +80,13 @@ func (c *Compiler) entries(in func(Format) []Entry) []keyed {
 	return all
 }
 
-// denied returns the entries of deleted versions that no allowed entry has or matches.
+// denied returns the entries of deleted versions that no allowed entry has or matches, compared as
+// clients do.
 func (c *Compiler) denied(allowed []keyed) []keyed {
-	urls := newURLIndex(allowed)
+	if len(c.removed) == 0 {
+		return nil
+	}
+	urls := indexAddresses(allowed)
 	var denied []keyed
 	for _, e := range c.removed {
 		for _, f := range []Format{Claude, VSCode} {
@@ -108,57 +112,71 @@ func (c *Compiler) denied(allowed []keyed) []keyed {
 	return mergeEqual(denied)
 }
 
-// urlIndex has the allowed URLs, in order. All formats have the same ones.
-type urlIndex struct {
-	urls     []keyed
-	patterns map[string][]string // the URLs with a "*", by what is before it
+// addressIndex has the addresses of the allowed URLs, in order, those with a query also without it:
+// Claude Code compares a denied entry with both. All formats have the same URLs.
+type addressIndex struct {
+	all      []string
+	patterns map[string][]string // those with a "*", by what is before it
 }
 
-func newURLIndex(allowed []keyed) urlIndex {
+func indexAddresses(allowed []keyed) addressIndex {
 	from, _ := slices.BinarySearchFunc(allowed, urlKey, func(a keyed, key string) int {
 		return strings.Compare(a.key, key)
 	})
-	x := urlIndex{allowed[from:], map[string][]string{}}
-	for _, e := range x.urls {
-		if start, _, open := strings.Cut(e.key[len(urlKey):], anyText); open {
-			x.patterns[start] = append(x.patterns[start], e.key[len(urlKey):])
+	x := addressIndex{patterns: map[string][]string{}}
+	add := func(text string) {
+		x.all = append(x.all, text)
+		if start, _, open := strings.Cut(text, anyText); open {
+			x.patterns[start] = append(x.patterns[start], text)
 		}
 	}
+	for _, e := range allowed[from:] {
+		a := parseAddress(e.key[len(urlKey):])
+		add(a.String())
+		if a.query != "" {
+			a.query = ""
+			add(a.String())
+		}
+	}
+	slices.Sort(x.all)
 	return x
 }
 
-// overlaps reports whether denying an entry would deny a URL that is allowed by another pattern.
-func (x urlIndex) overlaps(key string) bool {
-	url, isURL := strings.CutPrefix(key, urlKey)
+// overlaps reports whether a client that denies an entry would deny an address that is allowed.
+func (x addressIndex) overlaps(key string) bool {
+	pattern, isURL := strings.CutPrefix(key, urlKey)
 	if !isURL {
 		return false
 	}
-	start, _, open := strings.Cut(url, anyText)
-	for end := range len(start) + 1 { // the patterns that begin with a part of the URL
-		if slices.ContainsFunc(x.patterns[start[:end]], func(p string) bool { return overlaps(url, p) }) {
+	denied := parseAddress(pattern)
+	if denied.path == "" { // clients may take it for every path
+		denied.path, denied.query = anyText, ""
+	}
+	text := denied.String()
+	start, _, open := strings.Cut(text, anyText)
+	for end := range len(start) + 1 { // the patterns that begin with a part of the address
+		if slices.ContainsFunc(x.patterns[start[:end]], func(p string) bool { return overlap(text, p) }) {
 			return true
 		}
 	}
+	at, equal := slices.BinarySearch(x.all, start)
 	if !open {
-		return false
+		return equal
 	}
-	from, _ := slices.BinarySearchFunc(x.urls, urlKey+start, func(a keyed, key string) int {
-		return strings.Compare(a.key, key)
-	})
-	for _, other := range x.urls[from:] { // the URLs that begin with what the pattern begins with
-		if !strings.HasPrefix(other.key, urlKey+start) {
+	for _, other := range x.all[at:] { // the addresses that begin with what the pattern begins with
+		if !strings.HasPrefix(other, start) {
 			return false
 		}
-		if overlaps(url, other.key[len(urlKey):]) {
+		if overlap(text, other) {
 			return true
 		}
 	}
 	return false
 }
 
-// overlaps reports whether there may be a text that both patterns match. Only patterns that begin
+// mayMatch reports whether there may be a text that both patterns match. Only patterns that begin
 // or end differently before and after their first and last "*" surely have none.
-func overlaps(a, b string) bool {
+func mayMatch(a, b string) bool {
 	aStart, _, aOpen := strings.Cut(a, anyText)
 	bStart, _, bOpen := strings.Cut(b, anyText)
 	if !aOpen && !bOpen {

@@ -9,7 +9,6 @@ import (
 	"io"
 	"os"
 	"path"
-	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -135,11 +134,11 @@ func valuesOf(arguments []shapeArgument) []string {
 // permits reports whether a list allows a server: an entry has its URL, its command or its name,
 // and none that denies it.
 func permits(l list, s vscodeServer) bool {
+	address, _ := parseWebAddress(s.url)
 	matches := func(e allowlist.Entry) bool {
 		switch {
 		case e.URL != "":
-			pattern := strings.ReplaceAll(regexp.QuoteMeta(e.URL), `\*`, `.*`)
-			return s.url != "" && regexp.MustCompile(`^`+pattern+`$`).MatchString(s.url)
+			return s.url != "" && mayConcern(e, address.host) && copilotMatches(true)(e.URL, s.url)
 		case e.Name != "":
 			return e.Name == s.name
 		}
