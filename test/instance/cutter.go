@@ -10,13 +10,17 @@ import (
 )
 
 // Cutter is a proxy in front of a server. It can break a connection between the server and the
-// client, so that the server carries out a call whose response is lost.
+// client, so that the server carries out a call whose response is lost, or all of them.
 type Cutter struct {
 	Address string // host:port
 
 	listener net.Listener
 	target   string
 	marker   atomic.Pointer[string]
+
+	mutex   sync.Mutex
+	refuses bool
+	ends    []func() // of the connections there were
 }
 
 // NewCutter returns a proxy that forwards everything until Cut is called.
@@ -33,6 +37,42 @@ func NewCutter(target string) (*Cutter, error) {
 // Cut makes the proxy drop the response to the next request that contains marker, and close the
 // connection.
 func (c *Cutter) Cut(marker string) { c.marker.Store(&marker) }
+
+// CutAll breaks all connections.
+func (c *Cutter) CutAll() {
+	c.mutex.Lock()
+	defer c.mutex.Unlock()
+	for _, end := range c.ends {
+		end()
+	}
+	c.ends = nil
+}
+
+// Refuse breaks all connections, and each new one until Accept is called.
+func (c *Cutter) Refuse() {
+	c.setRefuses(true)
+	c.CutAll()
+}
+
+// Accept ends what Refuse began.
+func (c *Cutter) Accept() { c.setRefuses(false) }
+
+func (c *Cutter) setRefuses(refuses bool) {
+	c.mutex.Lock()
+	defer c.mutex.Unlock()
+	c.refuses = refuses
+}
+
+// add keeps what ends a connection, or ends it if connections are refused.
+func (c *Cutter) add(end func()) {
+	c.mutex.Lock()
+	defer c.mutex.Unlock()
+	if c.refuses {
+		end()
+		return
+	}
+	c.ends = append(c.ends, end)
+}
 
 // Close closes the listener; connections end with their clients.
 func (c *Cutter) Close() { _ = c.listener.Close() } // an error changes nothing
@@ -58,6 +98,7 @@ func (c *Cutter) forward(client, server net.Conn) {
 		_ = client.Close() // the end of either side ends both
 		_ = server.Close() // likewise
 	})
+	c.add(end)
 	var drop atomic.Bool
 	go func() {
 		defer end()
