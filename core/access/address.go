@@ -2,7 +2,10 @@ package access
 
 import (
 	"net/url"
+	"slices"
 	"strings"
+
+	"github.com/tollgate-dev/tollgate/core/toolserver"
 )
 
 // Address is where a request goes: scheme, host and path, as a proxy states them.
@@ -13,88 +16,139 @@ const maxPath = 8 << 10
 
 // remotes finds servers by their remote URLs (contract Z-5). Proxies and servers read an address in
 // different ways, so that one which two of them could take for two places leads nowhere: it is disputed.
-type remotes struct {
-	places map[place]*origin
-	names  map[string]bool // of the hosts, without a port
-}
+// Keys are host, scheme and port, each with ending after it, and a path without a slash at its end, or
+// odd in place of a path that is disputed. So all keys of a host are next to each other.
+type remotes struct{ ordered[[]remote] }
+
+const (
+	ending = "\x00"
+	odd    = "?" // is in no path
+)
 
 // place is a scheme and a host.
 type place struct{ scheme, host string }
 
-// origin has the servers of a scheme and a host.
-type origin struct {
-	paths   map[string][]remote // by a path without a slash at its end
-	longest int                 // of the paths
-	odd     bool                // there are URLs whose path is disputed
+// prefix returns what the keys of a place begin with, and what those of its host do.
+func (p place) prefix() (own, all string) {
+	name := hostName(p.host)
+	all = name + ending
+	return all + p.scheme + ending + p.host[len(name):] + ending, all
 }
 
 // remote is a server that has a URL, or that had it in versions that are in quarantine or deleted.
 type remote struct {
-	of        int32
+	of        *knownServer
 	withdrawn bool
 }
 
-// add adds a server by one of its URLs. A URL that is a template, or cannot be read, is never found.
-func (r *remotes) add(text string, of remote) {
+// placeOf returns the key of a URL. ok is false for a template and for what cannot be read: it is never
+// found.
+func placeOf(text string) (key string, ok bool) {
 	u, err := url.Parse(text)
 	if err != nil || u.Host == "" || strings.ContainsAny(text, "{}") {
-		return
+		return "", false
 	}
 	at, ok := readPlace(u.Scheme, u.Host)
 	if !ok {
-		return
-	}
-	o := r.places[at]
-	if o == nil {
-		o = &origin{paths: map[string][]remote{}}
-		r.places[at] = o
-		r.names[hostName(at.host)] = true
+		return "", false
 	}
 	path, ok := readPath(u.EscapedPath())
 	if !ok {
-		o.odd = true
-		return
+		path = odd
 	}
-	if known := o.paths[path]; len(known) == 0 || known[len(known)-1].of != of.of {
-		o.paths[path] = append(known, of)
+	prefix, _ := at.prefix()
+	return prefix + path, true
+}
+
+// step adds a server under a key, or removes it.
+type step struct {
+	key string
+	remote
+	gone bool
+}
+
+func appendSteps(steps []step, k *knownServer, gone bool) []step {
+	if k == nil {
+		return steps
 	}
-	o.longest = max(o.longest, len(path))
+	for _, p := range k.places {
+		steps = append(steps, step{p.key, remote{k, p.withdrawn}, gone})
+	}
+	return steps
+}
+
+// with returns the servers after steps. Those at one place are in the order of their names.
+func (r remotes) with(steps []step) remotes {
+	slices.SortStableFunc(steps, func(a, b step) int { return strings.Compare(a.key, b.key) })
+	var changes []entry[[]remote]
+	for len(steps) > 0 {
+		key := steps[0].key
+		before, _ := r.get(key)
+		all := slices.Clone(before)
+		for ; len(steps) > 0 && steps[0].key == key; steps = steps[1:] {
+			at, found := slices.BinarySearchFunc(all, steps[0].of.Name, func(one remote, name toolserver.Name) int {
+				return strings.Compare(one.of.Name.String(), name.String())
+			})
+			if found {
+				all = slices.Delete(all, at, at+1)
+			}
+			if !steps[0].gone {
+				all = slices.Insert(all, at, steps[0].remote)
+			}
+		}
+		changes = append(changes, entry[[]remote]{key, all, len(all) == 0})
+	}
+	return remotes{r.ordered.with(changes)}
 }
 
 // find calls each with the servers of all paths that the address begins with, at a slash, those of the
 // longest first. Without servers, disputed says that programs may disagree whether the address leads to
 // one: the host cannot be read, or it is that of a server and the path cannot be read or scheme and port
 // differ.
-func (r *remotes) find(a Address, each func(remote)) (disputed bool) {
+func (r remotes) find(a Address, each func(remote)) (disputed bool) {
 	at, ok := readPlace(a.Scheme, a.Host)
 	if !ok {
 		return true
 	}
-	o := r.places[at]
-	if o == nil {
-		return r.names[hostName(at.host)]
+	own, all := at.prefix()
+	if !r.has(own) {
+		return r.has(all)
 	}
 	path, ok := readPath(a.Path)
 	if !ok {
 		return true
 	}
-	o.covering(path, each)
-	return o.odd
+	r.covering(own+path, len(own), each)
+	return r.has(own + odd)
 }
 
-// covering calls each with the servers of a path and of those above it.
-func (o *origin) covering(path string, each func(remote)) {
+// covering calls each with the servers of a key and of those of the paths above its own, which begins at
+// an offset. It passes over all that are longer than what the key shares with the one before it: there
+// is none.
+func (r remotes) covering(key string, begin int, each func(remote)) {
 	for {
-		if len(path) <= o.longest {
-			for _, one := range o.paths[path] {
+		before := r.floor(key)
+		if before == nil {
+			return
+		}
+		end := len(key)
+		if before.key == key {
+			for _, one := range before.value {
 				each(one)
 			}
+		} else {
+			for end = 0; end < len(before.key) && before.key[end] == key[end]; end++ {
+			}
+			end++
 		}
-		i := strings.LastIndexByte(path, '/')
+		i := -1
+		if begin < end {
+			i = strings.LastIndexByte(key[begin:end], '/')
+		}
 		if i < 0 {
 			return
 		}
-		path = path[:i]
+		key = key[:begin+i]
 	}
 }
 
@@ -108,7 +162,7 @@ func readPlace(scheme, host string) (at place, ok bool) {
 	if at.scheme == "https" && port == ":443" || at.scheme == "http" && port == ":80" {
 		at.host, port = name, ""
 	}
-	return at, at.scheme != "" && isHostName(name) &&
+	return at, at.scheme != "" && strings.Trim(at.scheme, "abcdefghijklmnopqrstuvwxyz0123456789+-.") == "" && isHostName(name) &&
 		(port == "" || len(port) > 1 && port[1] != '0' && strings.Trim(port[1:], "0123456789") == "")
 }
 

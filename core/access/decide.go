@@ -66,13 +66,13 @@ func (s *Snapshot) Decide(q *Question) Decision {
 // decideAbout returns the decision and the server that it is about; nil if it is unknown.
 func (s *Snapshot) decideAbout(q *Question) (worst Decision, about *knownServer) {
 	if q.Server != "" {
-		if i, ok := s.byName[q.Server]; ok {
-			about = &s.servers[i]
+		if k, ok := s.servers.get(q.Server); ok && !k.Deleted {
+			about = k
 		}
 		return s.decideServer(q, about, q.Server), about
 	}
 	disputed := s.remotes.find(q.Address, func(one remote) {
-		k := &s.servers[one.of]
+		k := one.of
 		d := Decision{Effect: Deny, Reason: NotListed, Server: k.Name.String()}
 		if k.Quarantined || !one.withdrawn {
 			d = s.decideServer(q, k, "")
@@ -95,13 +95,13 @@ func rank(e Effect) int { return slices.Index([]Effect{Deny, Challenge, Allow}, 
 
 // decideServer answers a question about one server, which is nil if it is unknown.
 func (s *Snapshot) decideServer(q *Question, k *knownServer, stated string) Decision {
-	d, unlisted := Decision{Effect: Deny, Server: stated}, k == nil
-	if unlisted {
+	d, unknown := Decision{Effect: Deny, Server: stated}, k == nil
+	if unknown {
 		if s.options.Unlisted != Allow {
 			d.Reason = NotListed
 			return d
 		}
-		k = s.unlisted(stated)
+		k = unlisted(stated)
 	} else {
 		d.Server = k.Name.String()
 	}
@@ -117,7 +117,7 @@ func (s *Snapshot) decideServer(q *Question, k *knownServer, stated string) Deci
 	case q.Call.Problem == Unreadable && s.distinguishes(q, k):
 		d.Reason = Unreadable
 	case !s.decideByRules(q, k, &d):
-		s.decideByDefault(q, unlisted, &d)
+		s.decideByDefault(q, unknown, &d)
 	}
 	return d
 }
@@ -282,7 +282,7 @@ func (s *Snapshot) Explain(q *Question) Explanation {
 		return e
 	}
 	if k == nil { // a rule decided about the name that the proxy states
-		k = s.unlisted(q.Server)
+		k = unlisted(q.Server)
 	}
 	for i := range s.rules {
 		r := &s.rules[i]

@@ -196,9 +196,9 @@ func TestSharedAddress(t *testing.T) {
 	}{
 		{"com.example/mail", "", both, &person, access.Deny, "com.example/weather"},
 		{"com.example/weather", "", both, &person, access.Deny, "com.example/mail"},
-		{"com.example/*", "", both, &person, access.Allow, "com.example/weather"},
-		{"org.other/x", "", both, &person, access.Deny, "com.example/weather"},
-		{"org.other/x", "", both, &anyone, access.Challenge, "com.example/weather"},
+		{"com.example/*", "", both, &person, access.Allow, "com.example/mail"},
+		{"org.other/x", "", both, &person, access.Deny, "com.example/mail"},
+		{"org.other/x", "", both, &anyone, access.Challenge, "com.example/mail"},
 		{"com.example/mail", "com.example/weather", both, &person, access.Deny, "com.example/weather"},
 		{"com.example/mail", "com.example/unknown", both, &person, access.Deny, "com.example/unknown"},
 		{"rogue/*", "", deep, &person, access.Deny, "com.example/weather"},

@@ -1,7 +1,9 @@
 package access
 
 import (
+	"hash/maphash"
 	"iter"
+	"math"
 	"net/netip"
 	"slices"
 	"strings"
@@ -12,8 +14,9 @@ import (
 // index finds rules by the pattern of a server. Each rule is under some of its conditions only, and all
 // of its conditions are checked anyway.
 type index struct {
-	patterns map[string]bucket
-	lengths  []int // of the prefixes among the patterns
+	names    map[string]bucket // of patterns that are names
+	prefixes map[string]bucket // of those that end with "*", without it
+	lengths  []int             // of the prefixes
 }
 
 // bucket has the rules with a pattern, by the keys of their subjects.
@@ -24,31 +27,55 @@ type bucket map[string]*lists
 type lists struct {
 	rest     []int32 // by no condition
 	methods  map[Class][]int32
-	tools    map[string][]int32
-	prefixes map[string][]int32 // of tools
-	lengths  []int              // of the prefixes
+	tools    hashed
+	prefixes hashed // of tools
+	lengths  []int  // of the prefixes
 	networks map[netip.Prefix][]int32
 	bits     []int // of the networks
 }
 
-// maxSpread is in how many lists one rule is at most.
-const maxSpread = 100
+// hashed has the numbers of rules by texts: each is the upper half of the hash of a text, and the number,
+// so that a rule with hundreds of tools needs little memory. Another text may have the same hash.
+type hashed []uint64
+
+var hashSeed = maphash.MakeSeed()
+
+func hashOf(text string) uint64 { return maphash.String(hashSeed, text) >> 32 << 32 }
+
+func (h *hashed) add(text string, number int32) { *h = append(*h, hashOf(text)|uint64(number)) }
+
+// each calls try with the rules of a text, in their order, until it returns false.
+func (h hashed) each(text string, try func(int32) bool) {
+	if len(h) == 0 {
+		return
+	}
+	hash := hashOf(text)
+	for i, _ := slices.BinarySearch(h, hash); i < len(h) && h[i]>>32<<32 == hash && try(int32(h[i]-hash)); i++ {
+	}
+}
+
+// The bounds of what one rule is under: subjects with servers, and these with values of a condition.
+const (
+	maxSpread = 100
+	maxValues = 2000
+)
 
 // add adds the rule with a number. Rules are added in their order.
 func (x *index) add(r *Rule, number int32) {
-	if x.patterns == nil {
-		x.patterns = map[string]bucket{}
+	if x.names == nil {
+		x.names, x.prefixes = map[string]bucket{}, map[string]bucket{}
 	}
 	subjects, servers, conditions := r.spread()
 	for _, p := range servers {
-		pattern := p.String()
-		b := x.patterns[pattern]
+		key, wild := strings.CutSuffix(p.String(), "*")
+		of := x.names
+		if wild {
+			of, x.lengths = x.prefixes, addSize(x.lengths, len(key))
+		}
+		b := of[key]
 		if b == nil {
 			b = bucket{}
-			x.patterns[pattern] = b
-			if prefix, wild := strings.CutSuffix(pattern, "*"); wild {
-				x.lengths = addSize(x.lengths, len(prefix))
-			}
+			of[key] = b
 		}
 		for _, subject := range subjects {
 			key := subject.String()
@@ -60,19 +87,33 @@ func (x *index) add(r *Rule, number int32) {
 	}
 }
 
-// of returns the rules of the patterns that select a server.
-func (x *index) of(name string) (found []bucket) {
-	for _, n := range x.lengths {
-		if n <= len(name) {
-			if b := x.patterns[name[:n]+"*"]; b != nil {
-				found = append(found, b)
+// sort prepares the index for questions, after all rules are added.
+func (x *index) sort() {
+	for _, all := range [...]map[string]bucket{x.names, x.prefixes} {
+		for _, b := range all {
+			for _, l := range b {
+				slices.Sort(l.tools)
+				slices.Sort(l.prefixes)
 			}
 		}
 	}
-	if b := x.patterns[name]; b != nil {
-		found = append(found, b)
+}
+
+// of returns the rules of the patterns that select a server.
+func (x *index) of(name string) iter.Seq[bucket] {
+	return func(yield func(bucket) bool) {
+		for _, n := range x.lengths {
+			if n > len(name) {
+				break
+			}
+			if b := x.prefixes[name[:n]]; b != nil && !yield(b) {
+				return
+			}
+		}
+		if b := x.names[name]; b != nil {
+			yield(b)
+		}
 	}
-	return found
 }
 
 // spread returns by which subjects, servers and conditions of a call a rule is found. Those that select
@@ -88,20 +129,23 @@ func (r *Rule) spread() (subjects []Selector, servers []toolserver.Pattern, cond
 		servers = servers[i : i+1]
 	}
 	values := max(1, r.values(conditions))
-	if len(subjects)*len(servers)*values > maxSpread && values <= min(len(subjects), len(servers)) {
-		conditions, values = "", 1
+	for {
+		of, at := len(subjects), len(servers)
+		fewer, subjectsGo := at, of > 1 && (of <= at || at == 1)
+		if subjectsGo {
+			fewer = of
+		}
+		switch {
+		case of*at <= maxSpread && of*at*values <= maxValues:
+			return subjects, servers, conditions
+		case of*at <= maxSpread && values <= fewer:
+			conditions, values = "", 1
+		case subjectsGo:
+			subjects = []Selector{{Kind: SelectAnyone}}
+		default:
+			servers = everything
+		}
 	}
-	switch {
-	case len(subjects)*len(servers)*values <= maxSpread:
-	case len(subjects) <= len(servers):
-		subjects = []Selector{{Kind: SelectAnyone}}
-	default:
-		servers = everything
-	}
-	if len(subjects)*len(servers)*values > maxSpread {
-		conditions = ""
-	}
-	return subjects, servers, conditions
 }
 
 // everything is the pattern of all servers.
@@ -113,7 +157,7 @@ var everything = func() []toolserver.Pattern {
 // narrowest returns the condition of a call by which a rule is found; empty without one.
 func (r *Rule) narrowest() Condition {
 	for _, c := range [...]Condition{OnTool, OnNetwork, OnMethod} {
-		if n := r.values(c); n > 0 && n <= maxSpread {
+		if r.values(c) > 0 {
 			return c
 		}
 	}
@@ -138,10 +182,10 @@ func (l *lists) add(r *Rule, number int32, by Condition) {
 	case OnTool:
 		for _, tool := range r.Tools {
 			if prefix, wild := strings.CutSuffix(tool, "*"); wild {
-				l.prefixes = addTo(l.prefixes, prefix, number)
+				l.prefixes.add(prefix, number)
 				l.lengths = addSize(l.lengths, len(prefix))
 			} else {
-				l.tools = addTo(l.tools, tool, number)
+				l.tools.add(tool, number)
 			}
 		}
 	case OnNetwork:
@@ -175,47 +219,58 @@ func addSize(sizes []int, n int) []int {
 	return slices.Insert(sizes, i, n)
 }
 
-// fitting calls try with the lists of the rules that a question may fit.
-func (l *lists) fitting(q *Question, try func(list []int32)) {
-	try(l.rest)
+// fitting calls try with the rules that a question may fit: with those of each list in their order, until
+// it returns false.
+func (l *lists) fitting(q *Question, try func(int32) bool) {
+	each(l.rest, try)
 	if l.methods != nil {
-		try(l.methods[q.Call.Class])
+		each(l.methods[q.Call.Class], try)
 	}
 	if tool := q.Call.Tool(); tool != "" {
-		if l.tools != nil {
-			try(l.tools[tool])
-		}
+		l.tools.each(tool, try)
 		for _, n := range l.lengths {
 			if n <= len(tool) {
-				try(l.prefixes[tool[:n]])
+				l.prefixes.each(tool[:n], try)
 			}
 		}
 	}
 	for _, n := range l.bits {
 		if network, err := q.From.Unmap().WithZone("").Prefix(n); err == nil { // of the other version of IP
-			try(l.networks[network])
+			each(l.networks[network], try)
 		}
 	}
+}
+
+// each calls try with the rules of a list until it returns false, which it then returns.
+func each(list []int32, try func(int32) bool) bool {
+	for _, i := range list {
+		if !try(i) {
+			return false
+		}
+	}
+	return true
 }
 
 // all returns all rules, some of them more than once.
 func (l *lists) all() iter.Seq[int32] {
 	return func(yield func(int32) bool) {
-		each := func(list []int32) bool {
-			for _, i := range list {
-				if !yield(i) {
-					return false
-				}
-			}
-			return true
-		}
-		_ = each(l.rest) && eachOf(l.methods, each) && eachOf(l.tools, each) && eachOf(l.prefixes, each) && eachOf(l.networks, each)
+		_ = each(l.rest, yield) && eachOf(l.methods, yield) && eachOf(l.networks, yield) &&
+			eachHashed(l.tools, yield) && eachHashed(l.prefixes, yield)
 	}
 }
 
-func eachOf[K comparable](all map[K][]int32, each func([]int32) bool) bool {
+func eachOf[K comparable](all map[K][]int32, try func(int32) bool) bool {
 	for _, list := range all {
-		if !each(list) {
+		if !each(list, try) {
+			return false
+		}
+	}
+	return true
+}
+
+func eachHashed(all hashed, try func(int32) bool) bool {
+	for _, h := range all {
+		if !try(int32(h & math.MaxUint32)) {
 			return false
 		}
 	}

@@ -2,7 +2,6 @@ package access
 
 import (
 	"iter"
-	"maps"
 	"math"
 	"slices"
 	"strings"
@@ -29,104 +28,145 @@ type Listing struct {
 }
 
 // Snapshot has rules and servers in the form in which they are matched. It never changes, and is
-// safe for concurrent use.
+// safe for concurrent use. What it is after a change of some servers, or of the rules, is another one
+// that shares the rest.
 type Snapshot struct {
+	*ruleset
+
+	servers ordered[*knownServer] // by name
+	remotes remotes
+}
+
+// ruleset has the rules of a Snapshot.
+type ruleset struct {
 	options         Options
 	rules           []Rule  // in the order in which they are tried
 	ends            []int64 // when they end, in microseconds of Unix
-	servers         []knownServer
-	decide, observe index            // of the rules that decide, and of those that are passed over
-	byName          map[string]int32 // without deleted ones
-	order           []int32          // the servers by their names
-	remotes         remotes
+	decide, observe index   // of the rules that decide, and of those that are passed over
 }
 
+// knownServer is a server that is listed or in quarantine, or whose addresses stay known.
 type knownServer struct {
-	Listing
+	Name                 toolserver.Name
+	Quarantined, Deleted bool // as Listing has them
+	places               []placed
+}
 
-	rules    []bucket // of the patterns that select the server: those that decide
-	observed []bucket // likewise: those that are passed over
+// placed is a key of remotes under which a server is found.
+type placed struct {
+	key       string
+	withdrawn bool // as Listing.Withdrawn
 }
 
 // Compile returns the snapshot of rules and of the servers that are listed or in quarantine.
 func Compile(o Options, rules []Rule, servers []Listing) *Snapshot {
-	s := &Snapshot{
-		options: o, rules: slices.Clone(rules), servers: make([]knownServer, len(servers)),
-		byName: make(map[string]int32, len(servers)), remotes: remotes{map[place]*origin{}, map[string]bool{}},
-	}
-	slices.SortFunc(s.rules, func(a, b Rule) int { return precedes(&a, &b) })
-	s.ends = make([]int64, len(s.rules))
-	for i := range s.rules {
-		r := &s.rules[i]
-		if s.ends[i] = math.MaxInt64; !r.ExpiresAt.IsZero() {
-			s.ends[i] = r.ExpiresAt.UnixMicro() // they have no nanoseconds
-		}
-		if s.passes(r) {
-			s.observe.add(r, int32(i))
-		} else {
-			s.decide.add(r, int32(i))
-		}
-	}
-	for i, l := range servers {
-		name := l.Name.String()
-		s.servers[i] = s.newServer(l)
-		if !l.Deleted {
-			s.byName[name] = int32(i)
-		}
-		for _, url := range l.Remotes {
-			s.remotes.add(url, remote{of: int32(i)})
-		}
-		for _, url := range l.Withdrawn {
-			s.remotes.add(url, remote{int32(i), true})
-		}
-	}
-	s.order = slices.SortedFunc(maps.Values(s.byName), func(i, j int32) int {
-		return strings.Compare(s.servers[i].Name.String(), s.servers[j].Name.String())
-	})
-	return s
+	s := &Snapshot{ruleset: &ruleset{options: o}}
+	return s.WithRules(rules).With(servers)
 }
 
-func (s *Snapshot) newServer(l Listing) knownServer {
-	name := l.Name.String()
-	return knownServer{Listing: l, rules: s.decide.of(name), observed: s.observe.of(name)}
+// WithRules returns the snapshot with other rules. It costs as much as there are rules.
+func (s *Snapshot) WithRules(rules []Rule) *Snapshot {
+	r := &ruleset{options: s.options, rules: slices.Clone(rules)}
+	slices.SortFunc(r.rules, func(a, b Rule) int { return precedes(&a, &b) })
+	r.ends = make([]int64, len(r.rules))
+	for i := range r.rules {
+		one := &r.rules[i]
+		if r.ends[i] = math.MaxInt64; !one.ExpiresAt.IsZero() {
+			r.ends[i] = one.ExpiresAt.UnixMicro() // they have no nanoseconds
+		}
+		if r.passes(one) {
+			r.observe.add(one, int32(i))
+		} else {
+			r.decide.add(one, int32(i))
+		}
+	}
+	r.decide.sort()
+	r.observe.sort()
+	return &Snapshot{r, s.servers, s.remotes}
+}
+
+// With returns the snapshot after changes of servers. Each is as it is now; one that is deleted and has
+// no addresses is forgotten. It costs as much as there are changes.
+func (s *Snapshot) With(changed []Listing) *Snapshot {
+	var servers []entry[*knownServer]
+	var steps []step
+	changed = slices.Clone(changed)
+	slices.SortStableFunc(changed, func(a, b Listing) int { return strings.Compare(a.Name.String(), b.Name.String()) })
+	for i, l := range changed {
+		name := l.Name.String()
+		if i+1 < len(changed) && changed[i+1].Name == l.Name { // the last one holds
+			continue
+		}
+		before, _ := s.servers.get(name)
+		next := newServer(l)
+		if before.equals(next) {
+			continue
+		}
+		servers = append(servers, entry[*knownServer]{name, next, next == nil})
+		steps = appendSteps(appendSteps(steps, before, true), next, false)
+	}
+	if len(servers) == 0 {
+		return s
+	}
+	return &Snapshot{s.ruleset, s.servers.with(servers), s.remotes.with(steps)}
+}
+
+// newServer returns the server of a listing; nil if nothing about it needs to be known.
+func newServer(l Listing) *knownServer {
+	k := &knownServer{Name: l.Name, Quarantined: l.Quarantined, Deleted: l.Deleted}
+	for i, urls := range [...][]string{l.Remotes, l.Withdrawn} {
+		for _, url := range urls {
+			key, ok := placeOf(url)
+			if ok && !slices.ContainsFunc(k.places, func(p placed) bool { return p.key == key }) {
+				k.places = append(k.places, placed{key, i > 0})
+			}
+		}
+	}
+	if k.Deleted && len(k.places) == 0 {
+		return nil
+	}
+	return k
+}
+
+// equals reports whether two servers, of which each may be nil, are decided about alike.
+func (k *knownServer) equals(other *knownServer) bool {
+	if k == nil || other == nil {
+		return k == other
+	}
+	return k.Quarantined == other.Quarantined && k.Deleted == other.Deleted && slices.Equal(k.places, other.places)
 }
 
 // unlisted returns a server that is not listed, for the rules about the name that a proxy states. Without
 // a name only those for all servers are about it.
-func (s *Snapshot) unlisted(stated string) *knownServer {
+func unlisted(stated string) *knownServer {
 	name, _ := toolserver.ParseName(stated) // otherwise it is no name
-	k := s.newServer(Listing{Name: name})
-	return &k
+	return &knownServer{Name: name}
 }
 
 // Rules returns the rules in the order in which they are tried.
-func (s *Snapshot) Rules() []Rule { return slices.Clone(s.rules) }
+func (s *ruleset) Rules() []Rule { return slices.Clone(s.rules) }
 
 // find returns the first rule that decides a question about a server, and the first before it that
 // only observes; both are len(s.rules) without one.
-func (s *Snapshot) find(q *Question, k *knownServer) (decides, observes int) {
-	decides = s.first(q, k.Name, k.rules, len(s.rules))
-	if observes = s.first(q, k.Name, k.observed, decides); observes == decides {
+func (s *ruleset) find(q *Question, k *knownServer) (decides, observes int) {
+	decides = s.first(q, k.Name, &s.decide, len(s.rules))
+	if observes = s.first(q, k.Name, &s.observe, decides); observes == decides {
 		observes = len(s.rules)
 	}
 	return decides, observes
 }
 
-// first returns the first rule of some buckets that a question about a server matches, or before if
-// that is not one of the rules before it.
-func (s *Snapshot) first(q *Question, of toolserver.Name, in []bucket, before int) int {
+// first returns the first rule of an index that a question about a server matches, or before if that is
+// not one of the rules before it.
+func (s *ruleset) first(q *Question, of toolserver.Name, in *index, before int) int {
 	now := q.At.UnixMicro()
-	try := func(list []int32) {
-		for _, i := range list {
-			if int(i) >= before {
-				break
-			}
-			if now < s.ends[i] && s.rules[i].failed(q, of) == "" {
-				before = int(i)
-			}
+	try := func(i int32) bool {
+		if int(i) < before && now < s.ends[i] && s.rules[i].failed(q, of) == "" {
+			before = int(i)
 		}
+		return int(i) < before
 	}
-	for _, b := range in {
+	for b := range in.of(of.String()) {
 		for _, key := range q.Subject.selectors() {
 			if l := b[key]; l != nil {
 				l.fitting(q, try)
@@ -137,12 +177,12 @@ func (s *Snapshot) first(q *Question, of toolserver.Name, in []bucket, before in
 }
 
 // passes reports whether a rule is passed over (contract Z-14).
-func (s *Snapshot) passes(r *Rule) bool { return r.Mode == Observe || s.options.Mode == Observe }
+func (s *ruleset) passes(r *Rule) bool { return r.Mode == Observe || s.options.Mode == Observe }
 
 // distinguishes reports whether a rule that matches the subject and the server names tools or
 // methods, so that a call that cannot be read must not be decided (contract Z-6).
-func (s *Snapshot) distinguishes(q *Question, k *knownServer) bool {
-	for i := range k.about(q.Subject) {
+func (s *ruleset) distinguishes(q *Question, k *knownServer) bool {
+	for i := range s.about(q.Subject, k) {
 		r := &s.rules[i]
 		if len(r.Methods)+len(r.Tools) > 0 && !r.hasExpired(q.At) && r.selects(q.Subject, k.Name) != (Selector{}) && r.covers(k.Name) {
 			return true
@@ -151,11 +191,11 @@ func (s *Snapshot) distinguishes(q *Question, k *knownServer) bool {
 	return false
 }
 
-// about returns the rules that decide and may be about a subject and the server, in any order and some
+// about returns the rules that decide and may be about a subject and a server, in any order and some
 // more than once.
-func (k *knownServer) about(subject *Subject) iter.Seq[int32] {
+func (s *ruleset) about(subject *Subject, k *knownServer) iter.Seq[int32] {
 	return func(yield func(int32) bool) {
-		for _, b := range k.rules {
+		for b := range s.decide.of(k.Name.String()) {
 			for _, key := range subject.selectors() {
 				if l := b[key]; l != nil {
 					for i := range l.all() {

@@ -21,17 +21,15 @@ const maxScanned = 1000
 // name: at most limit of those that it may use. next is the name after which the following page
 // begins; empty on the last one. A page may be empty and have a next one.
 func (s *Snapshot) Usages(subject *Subject, at time.Time, after string, limit int) (page []Usage, next string) {
-	begin, _ := slices.BinarySearchFunc(s.order, after, func(i int32, name string) int {
-		if s.servers[i].Name.String() <= name {
-			return -1
+	scanned, last := 0, after
+	for name, k := range s.servers.from(after) {
+		if name == after {
+			continue
 		}
-		return 1
-	})
-	for n, i := range s.order[begin:] {
-		if n == maxScanned || len(page) == limit {
-			return page, s.servers[s.order[begin+n-1]].Name.String()
+		if scanned == maxScanned || len(page) == limit {
+			return page, last
 		}
-		if k := &s.servers[i]; !k.Quarantined {
+		if scanned, last = scanned+1, name; !k.Quarantined && !k.Deleted {
 			if u := s.usage(subject, k, at); u.AllowsSome() {
 				page = append(page, u)
 			}
@@ -44,7 +42,7 @@ func (s *Snapshot) Usages(subject *Subject, at time.Time, after string, limit in
 // calls.
 func (s *Snapshot) usage(subject *Subject, k *knownServer, at time.Time) Usage {
 	u := Usage{Server: k.Name, Rest: Deny}
-	for _, i := range slices.Compact(slices.Sorted(k.about(subject))) {
+	for _, i := range slices.Compact(slices.Sorted(s.about(subject, k))) {
 		r := &s.rules[i]
 		if r.hasExpired(at) || r.isNever() || r.selects(subject, k.Name) == (Selector{}) || !r.covers(k.Name) {
 			continue
