@@ -12,13 +12,24 @@ type Catalogue interface {
 	// Find returns a page of the servers that a search selects. It knows what Index has put into
 	// its index.
 	Find(ctx context.Context, s Search) (Finding, error)
-	// Index puts some of the servers that changed since into the index, and reports whether there
-	// may be more. Several processes may call it at once.
-	Index(ctx context.Context) (more bool, err error)
+	// Index puts some of the servers that changed since into the index, at most so many, and reports
+	// whether there may be more. Several processes may call it at once.
+	Index(ctx context.Context, most int) (more bool, err error)
+	// Progress returns how much of the index is made.
+	Progress(ctx context.Context) (Progress, error)
 	// CountVersions returns the number of versions of all servers, deleted ones included, but no more
 	// than most.
 	CountVersions(ctx context.Context, most int) (int, error)
 }
+
+// Progress is how much of an index is made. The zero value is an index that lacks nothing.
+type Progress struct {
+	Waiting int // servers that Index has not come to since they were published or changed
+	Servers int // all servers; may be 0 if none waits
+}
+
+// Done returns how many servers do not wait.
+func (p Progress) Done() int { return max(0, p.Servers-p.Waiting) }
 
 // Order is the order of the servers that a search finds.
 type Order string

@@ -31,12 +31,9 @@ type countedSize struct {
 
 var _ registrystore.Catalogue = catalogueStore{}
 
-// indexedAtOnce is how many servers one call of Index reads at most.
-const indexedAtOnce = 50
-
 // Index implements registrystore.Catalogue. The names are taken from the backlog before their
 // versions are read, so that a change that is not seen yet puts its name back.
-func (s catalogueStore) Index(ctx context.Context) (more bool, err error) {
+func (s catalogueStore) Index(ctx context.Context, most int) (more bool, err error) {
 	waiting := database.Query{Text: "SELECT name FROM catalogue_backlog ORDER BY name LIMIT 1", Fixed: true}
 	if names, err := database.CollectAll(ctx, s.db, waiting, database.ScanText[string]); err != nil || len(names) == 0 {
 		return false, err
@@ -44,12 +41,12 @@ func (s catalogueStore) Index(ctx context.Context) (more bool, err error) {
 	err = s.db.InTransaction(ctx, func(ctx context.Context, tx bun.IDB) error {
 		var names []string
 		err := s.db.ScanInto(ctx, tx, &names, `DELETE FROM catalogue_backlog WHERE name IN (
-			SELECT name FROM catalogue_backlog ORDER BY name LIMIT ?`+s.sql.passLocked+`) RETURNING name`, indexedAtOnce)
+			SELECT name FROM catalogue_backlog ORDER BY name LIMIT ?`+s.sql.passLocked+`) RETURNING name`, most)
 		if err != nil || len(names) == 0 {
 			return err
 		}
 		slices.Sort(names)
-		more = len(names) == indexedAtOnce
+		more = len(names) == most
 		left, err := s.indexNames(ctx, tx, names)
 		if err != nil || len(left) == 0 {
 			return err
@@ -59,6 +56,16 @@ func (s catalogueStore) Index(ctx context.Context) (more bool, err error) {
 		return err
 	})
 	return more, err
+}
+
+// Progress implements registrystore.Catalogue.
+func (s catalogueStore) Progress(ctx context.Context) (p registrystore.Progress, err error) {
+	waiting := database.Query{Text: "SELECT count(*) FROM catalogue_backlog", Fixed: true}
+	if err := s.db.ScanRow(ctx, waiting, &p.Waiting); err != nil || p.Waiting == 0 {
+		return p, err
+	}
+	all := database.Query{Text: "SELECT count(*) FROM versions WHERE is_latest", Fixed: true}
+	return p, s.db.ScanRow(ctx, all, &p.Servers)
 }
 
 // indexNames makes the rows of servers. It returns the names of those that it did not come to,

@@ -62,7 +62,7 @@ func BenchmarkCatalogue(b *testing.B) {
 		began := time.Now()
 		for more := true; more; {
 			var err error
-			if more, err = c.Index(b.Context()); err != nil {
+			if more, err = c.Index(b.Context(), 250); err != nil {
 				b.Fatal(err)
 			}
 		}

@@ -71,6 +71,37 @@ func TestCatalogue(t *testing.T) {
 	b.Open("/console/servers/com.example/%00", http.StatusNotFound)
 }
 
+// TestCatalogueIsBeingMade checks that a server which waits for its place in the catalogue is found by
+// its name, and that the page, JSON and tollgate server search say what the catalogue lacks. The
+// database refuses to index, as it does when it cannot be written.
+func TestCatalogueIsBeingMade(t *testing.T) {
+	e, s := start(t)
+	ada := e.NewWriter(t, s, "ada@example.com", "publish *")
+	publish := func(name string) {
+		t.Helper()
+		ada.PostJSON(t, s, "/v0.1/publish", fixture.NewServerDocument(name, "1.0.0")).WantStatus(t, http.StatusOK)
+	}
+	b := newBrowser(t, s)
+	publish("com.example/early")
+	b.Open("/console/?q=example", http.StatusOK).WantText("com.example/early").WantNoText("is being made")
+	_, err := e.OpenDatabase(t).ExecContext(t.Context(), `CREATE TRIGGER refuses BEFORE DELETE ON catalogue_backlog
+		BEGIN SELECT RAISE(ABORT, 'refused'); END`)
+	must.Succeed(t, err)
+	publish("com.example/late")
+	const progress = "catalogue is being made: 1 of 2 servers are in it"
+	for query, found := range map[string][]string{
+		"": {"com.example/early", "com.example/late"}, "late": {"com.example/late"}, "nothing": {"No server matches."},
+	} {
+		b.Open("/console/?q="+query, http.StatusOK).WantText(append(found, "The "+progress)...)
+	}
+	for word, found := range map[string]int{"late": 1, "example": 2, "nothing": 0} {
+		stdout, stderr, code := e.TryCommand(t, "", "server", "search", word, "--server", s.API, "-o", "json")
+		if code != 0 || strings.Count(stdout, `"name"`) != found || !strings.Contains(stderr, progress) {
+			t.Errorf("search %s: exit code %d, %s\n%s", word, code, stdout, stderr)
+		}
+	}
+}
+
 // checkLinks checks the links that lead out of the page of a server.
 func checkLinks(t *testing.T, b *browser) {
 	t.Helper()

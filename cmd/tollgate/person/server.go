@@ -129,7 +129,10 @@ func (r serverRun) search() (all []tollgateclient.Record, err error) {
 	for page := 1; ; page++ {
 		var found struct {
 			Servers  json.RawMessage
-			Metadata struct{ Pages int }
+			Metadata struct {
+				Pages     int
+				Catalogue struct{ Done, Servers int }
+			}
 		}
 		err := r.CallReader(r.ctx, tollgateclient.Request{
 			Method: http.MethodGet, Path: "/console/", Query: url.Values{"q": {r.target}, "page": {strconv.Itoa(page)}},
@@ -143,6 +146,10 @@ func (r serverRun) search() (all []tollgateclient.Record, err error) {
 		servers, err := tollgateclient.ParseRecords(found.Servers)
 		all = append(all, servers...)
 		if err != nil || page >= found.Metadata.Pages {
+			if c := found.Metadata.Catalogue; c.Servers > 0 {
+				r.PrintNote("the catalogue is being made: %d of %d servers are in it; of the others this list has those "+
+					"whose name matches", c.Done, c.Servers)
+			}
 			return all, err
 		}
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/tollgate-dev/tollgate/ports/clock"
 	"github.com/tollgate-dev/tollgate/ports/registrystore"
 	"github.com/tollgate-dev/tollgate/ports/report"
+	"github.com/tollgate-dev/tollgate/ports/transaction"
 )
 
 // Finder finds servers by what people write (console, tollgate server search). The search of the
@@ -48,7 +49,7 @@ const indexEvery = 5 * time.Second
 // Run makes the index of what changed until the context ends.
 func (f *Finder) Run(ctx context.Context) {
 	for {
-		more, err := f.ports.Catalogue.Index(ctx)
+		more, err := f.ports.Catalogue.Index(transaction.Long(ctx), indexedByRun)
 		if err != nil && ctx.Err() == nil {
 			f.ports.Reporter.Report(IndexFailed{err})
 		}
@@ -91,6 +92,9 @@ type Found struct {
 	More    bool // more than Total match; the pages have the best ones
 	Page    int
 	Pages   int
+	// Making is what the catalogue lacks, or zero. Meanwhile the servers that it lacks are found as
+	// the search of the API finds them: by their names.
+	Making registrystore.Progress
 }
 
 // Find returns a page of the servers that somebody looks for: best match first, or all servers,
@@ -104,42 +108,37 @@ func (f *Finder) Find(ctx context.Context, w Wanted, who authority.Caller) (Foun
 	if err := f.restrict(ctx, &s, w.View, who); err != nil {
 		return Found{}, err
 	}
-	for range indexSteps { // what was published a moment ago is found
-		if more, err := f.ports.Catalogue.Index(ctx); err != nil {
-			return Found{}, err
-		} else if !more {
-			break
-		}
-	}
 	s.Offset, s.Limit = (page-1)*PageSize, PageSize
-	found, err := f.find(ctx, s, w, who)
+	making, err := f.catchUp(ctx)
+	if err != nil {
+		return Found{}, err
+	}
+	found, err := f.find(ctx, s, w, who, making)
 	return Found{
 		Servers: found.Servers, Total: found.Total, More: found.More, Page: page,
-		Pages: (found.Total + PageSize - 1) / PageSize,
+		Pages: (found.Total + PageSize - 1) / PageSize, Making: making,
 	}, err
 }
 
-// indexSteps is how often a search calls Index at most.
-const indexSteps = 4
-
+// find returns a page: the servers of the caller first, in the usual order.
 func (f *Finder) find(
-	ctx context.Context, s registrystore.Search, w Wanted, who authority.Caller,
+	ctx context.Context, s registrystore.Search, w Wanted, who authority.Caller, making registrystore.Progress,
 ) (registrystore.Finding, error) {
 	own, err := f.own(ctx, w, who)
 	if err != nil || own == nil {
 		if err != nil {
 			return registrystore.Finding{}, err
 		}
-		return f.ports.Catalogue.Find(ctx, s)
+		return f.search(ctx, s, making)
 	}
 	first, rest := s, s
 	first.Names, rest.Except = own, own
-	mine, err := f.ports.Catalogue.Find(ctx, first)
+	mine, err := f.search(ctx, first, making)
 	if err != nil {
 		return registrystore.Finding{}, err
 	}
 	rest.Offset, rest.Limit = max(0, s.Offset-mine.Total), s.Limit-len(mine.Servers)
-	others, err := f.ports.Catalogue.Find(ctx, rest)
+	others, err := f.search(ctx, rest, making)
 	others.Servers = append(mine.Servers, others.Servers...)[:min(s.Limit, len(mine.Servers)+len(others.Servers))]
 	others.Total, others.More = others.Total+mine.Total, others.More || mine.More
 	return others, err

@@ -22,13 +22,21 @@ type shelf struct {
 	registrystore.Catalogue
 
 	asked   []registrystore.Search
-	waiting int // calls of Index after which it is complete
+	waiting int    // servers that are not indexed
+	indexed int    // calls of Index
+	has     string // a part of the names that it finds
 	failure error
 }
 
-func (s *shelf) Index(context.Context) (bool, error) {
-	s.waiting--
+func (s *shelf) Index(_ context.Context, most int) (bool, error) {
+	if s.indexed++; s.failure == nil {
+		s.waiting = max(0, s.waiting-most)
+	}
 	return s.waiting > 0, s.failure
+}
+
+func (s *shelf) Progress(context.Context) (registrystore.Progress, error) {
+	return registrystore.Progress{Waiting: s.waiting, Servers: 80 + s.waiting}, nil
 }
 
 func (s *shelf) Find(_ context.Context, q registrystore.Search) (f registrystore.Finding, err error) {
@@ -37,6 +45,9 @@ func (s *shelf) Find(_ context.Context, q registrystore.Search) (f registrystore
 		name, err := registry.ParseName(fmt.Sprintf("com.example/%02d", i))
 		if err != nil {
 			return f, err
+		}
+		if !strings.Contains(name.String(), s.has) {
+			continue
 		}
 		within := func(r registry.NameRange) bool { return r.Contains(name.String()) }
 		if q.Names != nil && !slices.ContainsFunc(q.Names, within) || slices.ContainsFunc(q.Except, within) {
@@ -85,8 +96,12 @@ func (shelfGrants) Of(_ context.Context, person registry.Holder) ([]registry.Gra
 	}, nil
 }
 
-func (s *shelf) finder() *browsing.Finder {
-	return browsing.NewFinder(browsing.FinderPorts{Catalogue: s, Views: shelfViews{}, Grants: shelfGrants{}})
+func (s *shelf) finder() *browsing.Finder { return s.finderWith(newFixture()) }
+
+func (s *shelf) finderWith(all *fixture) *browsing.Finder {
+	return browsing.NewFinder(browsing.FinderPorts{
+		Catalogue: s, Servers: all.servers, Views: shelfViews{}, Grants: shelfGrants{},
+	})
 }
 
 // namesOf returns the last parts of the names on a page.
@@ -186,13 +201,45 @@ func TestFindSaysWhatIsNotText(t *testing.T) {
 	}
 }
 
+// TestFindIndexesFirst checks that a search indexes what was published a moment ago, and leaves more
+// than that to Run.
 func TestFindIndexesFirst(t *testing.T) {
-	s := &shelf{waiting: 100}
-	if _, err := s.finder().Find(t.Context(), browsing.Wanted{}, authority.Caller{}); err != nil || s.waiting != 96 {
-		t.Errorf("%d calls of Index, error %v", 100-s.waiting, err)
+	for waiting, calls := range map[int]int{0: 0, 1: 1, 50: 1, 200: 4, 201: 0, 300_000: 0} {
+		s := &shelf{waiting: waiting}
+		f, err := s.finderWith(newFixture()).Find(t.Context(), browsing.Wanted{Text: "none"}, authority.Caller{})
+		if err != nil || s.indexed != calls || f.Making.Waiting != s.waiting {
+			t.Errorf("%d waiting: %d calls of Index, making %+v, error %v", waiting, s.indexed, f.Making, err)
+		}
 	}
-	away := fault.New(fault.Unavailable, "away")
-	if _, err := (&shelf{failure: away}).finder().Find(t.Context(), browsing.Wanted{}, authority.Caller{}); !fault.Is(err, fault.Unavailable) {
-		t.Errorf("without an index the error is %v", err)
+}
+
+// TestFindWhileTheCatalogueIsMade checks that servers that are not in the catalogue are found by their
+// names, each once, in the order and by the filters of the search: after an import, and while the
+// database cannot be written.
+func TestFindWhileTheCatalogueIsMade(t *testing.T) {
+	fx := newFixture().publish(t, "com.example/70@1.0.0", "com.example/new@1.0.0", "org.other/70@1.0.0", "org.other/7@1.0.0")
+	for name, s := range map[string]*shelf{
+		"imported":   {waiting: 1000},
+		"unwritable": {waiting: 2, failure: fault.New(fault.Unavailable, "the database cannot be written at present")},
+	} {
+		for text, want := range map[string]string{
+			"EXAMPLE/new": "new", "70": "70 org.other/70", "other 7": "org.other/7 org.other/70", "published nowhere": "",
+		} {
+			s.has = text
+			f, err := s.finderWith(fx).Find(t.Context(), browsing.Wanted{Text: text}, authority.Caller{})
+			if err != nil || namesOf(f) != want || f.Making.Waiting == 0 || f.Total != len(f.Servers) {
+				t.Errorf("%s: %q finds %q of %d, making %+v, error %v", name, text, namesOf(f), f.Total, f.Making, err)
+			}
+		}
+		s.has = "7"
+		f, err := s.finderWith(fx).Find(t.Context(), browsing.Wanted{Text: "7", Remote: "true"}, authority.Caller{})
+		if err != nil || strings.Contains(namesOf(f), "org.other") {
+			t.Errorf("%s: with remotes there are %q, error %v", name, namesOf(f), err)
+		}
+	}
+	s := &shelf{waiting: 1000}
+	f, err := s.finderWith(fx).Find(t.Context(), browsing.Wanted{Page: "3"}, ada)
+	if err != nil || f.Total != 83 || !strings.HasSuffix(namesOf(f), "78 79 new org.other/7 org.other/70") {
+		t.Errorf("the last page has %q of %d, error %v", namesOf(f), f.Total, err)
 	}
 }

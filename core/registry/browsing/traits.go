@@ -56,14 +56,21 @@ func (t traits) match(r *registry.Record) bool {
 // maxTested is the number of records among which a page looks for those with the traits.
 const maxTested = 1000
 
-// list returns a page of the records that the query selects and that have the traits. It ends after
-// maxTested records at the latest, possibly without any.
+// list returns a page of the records that the query selects and that have the traits.
 func (t traits) list(
 	ctx context.Context, servers registrystore.ServerReader, q registrystore.Query,
 ) (registrystore.Page, error) {
 	if t == (traits{}) {
 		return servers.List(ctx, q)
 	}
+	return listMatching(ctx, servers, q, t.match)
+}
+
+// listMatching returns a page of the records that the query selects and that match. It ends after
+// maxTested records at the latest, possibly without any.
+func listMatching(
+	ctx context.Context, servers registrystore.ServerReader, q registrystore.Query, match func(*registry.Record) bool,
+) (registrystore.Page, error) {
 	var page registrystore.Page
 	size, limit := 0, q.Limit
 	for tested := 0; ; {
@@ -74,7 +81,7 @@ func (t traits) list(
 		}
 		for i := range found.Records {
 			r := &found.Records[i]
-			if !t.match(r) {
+			if !match(r) {
 				continue
 			}
 			page.Records, size = append(page.Records, *r), size+len(r.Document)

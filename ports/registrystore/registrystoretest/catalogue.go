@@ -31,18 +31,22 @@ func RunCatalogue(t *testing.T, open func(t *testing.T) CatalogueStores) {
 		"a search with a cancelled context fails, and so does its index":  refusesEndedSearch,
 		"what is not indexed yet is found after the index has come to it": indexesInSteps,
 		"versions are counted up to a number":                             countsVersions,
+		"the progress counts the servers that wait":                       countsWaiting,
 	}
 	for name, part := range parts {
 		t.Run(name, func(t *testing.T) { part(t, open(t)) })
 	}
 }
 
+// indexed is how many servers the tests index at once.
+const indexed = 50
+
 // indexAll makes the index complete.
 func (s CatalogueStores) indexAll(t *testing.T) {
 	t.Helper()
 	for more := true; more; {
 		var err error
-		if more, err = s.Catalogue.Index(t.Context()); err != nil {
+		if more, err = s.Catalogue.Index(t.Context(), indexed); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -282,7 +286,7 @@ func indexesParallelChanges(t *testing.T, s CatalogueStores) {
 	for range 2 {
 		working.Go(func() {
 			for range 2 * changes {
-				if _, err := s.Catalogue.Index(t.Context()); err != nil {
+				if _, err := s.Catalogue.Index(t.Context(), indexed); err != nil {
 					t.Error(err)
 				}
 			}
@@ -303,7 +307,7 @@ func indexesLargeDocuments(t *testing.T, s CatalogueStores) {
 		c := titled(latest(release(t, fmt.Sprintf("com.example/s%d", i), "1.0.0", 1)), "large", strings.Repeat("x", 1<<20))
 		opened{s.ServerStores}.saved(t, c)
 	}
-	if more, err := s.Catalogue.Index(t.Context()); err != nil || !more {
+	if more, err := s.Catalogue.Index(t.Context(), indexed); err != nil || !more {
 		t.Errorf("after some large documents: more is %v, error %v", more, err)
 	}
 	s.indexAll(t)
@@ -327,6 +331,28 @@ func indexesInSteps(t *testing.T, s CatalogueStores) {
 	}
 }
 
+func countsWaiting(t *testing.T, s CatalogueStores) {
+	t.Helper()
+	want := func(waiting, servers int) {
+		t.Helper()
+		p, err := s.Catalogue.Progress(t.Context())
+		if err != nil || p.Waiting != waiting || waiting > 0 && p.Servers != servers {
+			t.Errorf("progress %+v, error %v, want %d of %d waiting", p, err, waiting, servers)
+		}
+	}
+	want(0, 0)
+	s.fill(t, 5)
+	want(5, 5)
+	if more, err := s.Catalogue.Index(t.Context(), 3); err != nil || !more {
+		t.Errorf("after 3 of 5 servers: more is %v, error %v", more, err)
+	}
+	want(2, 5)
+	s.indexAll(t)
+	want(0, 0)
+	opened{s.ServerStores}.saved(t, titled(latest(release(t, "com.example/s0001", "1.0.0", 4)), "again", ""))
+	want(1, 5)
+}
+
 func countsVersions(t *testing.T, s CatalogueStores) {
 	t.Helper()
 	for n, want := range []int{0, 1, 2, 2} {
@@ -343,7 +369,7 @@ func refusesEndedSearch(t *testing.T, s CatalogueStores) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	_, err1 := s.Catalogue.Find(ctx, registrystore.Search{Words: []string{"a"}, Limit: 1})
-	_, err2 := s.Catalogue.Index(ctx)
+	_, err2 := s.Catalogue.Index(ctx, indexed)
 	if err1 == nil || err2 == nil {
 		t.Errorf("errors %v and %v, want both", err1, err2)
 	}

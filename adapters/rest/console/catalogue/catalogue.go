@@ -207,13 +207,19 @@ func sendFound(v *site.Visit, found browsing.Found) error {
 			}},
 		}
 	}
-	text, err := json.Marshal(map[string]any{"servers": servers, "metadata": map[string]any{
-		"total": found.Total, "more": found.More, "page": found.Page, "pages": found.Pages,
-	}})
+	text, err := json.Marshal(map[string]any{"servers": servers, "metadata": metadataOf(found)})
 	if err != nil {
 		return err
 	}
 	return v.SendJSON(text)
+}
+
+func metadataOf(found browsing.Found) map[string]any {
+	all := map[string]any{"total": found.Total, "more": found.More, "page": found.Page, "pages": found.Pages}
+	if making := found.Making; making.Waiting > 0 {
+		all["catalogue"] = map[string]int{"done": making.Done(), "servers": making.Servers}
+	}
+	return all
 }
 
 // NewCard returns the card of a version. hidden is what of its server is in quarantine.
