@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"maps"
 	"net/netip"
 	"slices"
@@ -470,8 +471,79 @@ func TestRecordedWithBounds(t *testing.T) {
 			t.Fatalf("an event has the tool %s", c.Details.Text("tool"))
 		}
 	}
-	if events != 501 || rest != 1500 {
+	if events != 101 || rest != 1900 {
 		t.Errorf("%d events, one of %v denials", events, rest)
+	}
+}
+
+// TestRecordedAmongOthers: whatever others do, there is an event of the denial of a person that names them,
+// and the tool and the server as long as there is room for them.
+func TestRecordedAmongOthers(t *testing.T) {
+	t.Parallel()
+	call := func(fx *fixture, holder, server, tool string) deciding.Answer {
+		q := question(authority.Caller{})
+		if holder != "" {
+			fx.members[holder] = access.NewSubject(access.Member{Kind: access.Service, ID: holder})
+			q = question(tokenOf(holder))
+		}
+		q.Server, q.Call = server, access.NewCall("tools/call", tool)
+		return fx.answer(q)
+	}
+	for name, c := range map[string]struct {
+		noise func(fx *fixture, i int)
+		most  int    // events of all of it
+		want  string // the event
+	}{
+		"strangers with names of tools": {
+			func(fx *fixture, i int) { call(fx, "", "com.example/weather", fmt.Sprint("t", i)) }, 2,
+			`{"actor":"service:ada","effect":"deny","method":"tools/call","reason":"default","serverName":"com.example/weather","tool":"secret"}`,
+		},
+		"strangers with names of servers": {
+			func(fx *fixture, i int) { call(fx, "", fmt.Sprint("com.example/s", i), "t") }, 202,
+			`{"actor":"service:ada","effect":"deny","method":"tools/call","reason":"default","serverName":"com.example/weather","tool":"secret"}`,
+		},
+		"another service account": {
+			func(fx *fixture, i int) { call(fx, "mallory", fmt.Sprint("com.example/s", i), fmt.Sprint("t", i)) }, 202,
+			`{"actor":"service:ada","effect":"deny","method":"tools/call","reason":"default","serverName":"com.example/weather","tool":"secret"}`,
+		},
+		"many service accounts": {
+			func(fx *fixture, i int) { call(fx, fmt.Sprint("m", i%10), "com.example/weather", fmt.Sprint("t", i)) }, 511,
+			`{"actor":"service:ada","effect":"deny","others":true,"reason":"default","serverName":"com.example/weather"}`,
+		},
+		"the account itself": {
+			func(fx *fixture, i int) { call(fx, "ada", "com.example/other", fmt.Sprint("t", i)) }, 102,
+			`{"actor":"service:ada","effect":"deny","others":true,"reason":"default","serverName":"com.example/weather"}`,
+		},
+		"more accounts than there is room for": {
+			func(fx *fixture, i int) { call(fx, fmt.Sprint("m", i), "com.example/weather", "t") }, 1502,
+			`{"count":502,"effect":"deny","firstAt":"2026-11-27T12:00:00Z","others":true,"reason":"default"}`,
+		},
+	} {
+		fx := newFixture(t, deciding.Config{})
+		for i := range 2001 {
+			c.noise(fx, i)
+		}
+		a := call(fx, "ada", "com.example/weather", "secret")
+		fx.Record(true)
+		i := slices.IndexFunc(fx.recorded, func(r audit.Change) bool { return r.ID == a.ID })
+		if i < 0 {
+			t.Errorf("%s: the decision has no event", name)
+			continue
+		}
+		text, err := json.Marshal(fx.recorded[i].Details)
+		must.Succeed(t, err)
+		if string(text) != c.want || len(fx.recorded) > c.most {
+			t.Errorf("%s: %d events, one is %s, want %s", name, len(fx.recorded), text, c.want)
+		}
+		fx.clock.Advance(2 * time.Minute)
+		fx.Record(true) // forgets the kinds of the minute, and with them the shares
+		if again := call(fx, "ada", "com.example/weather", "secret"); again.ID == a.ID {
+			t.Errorf("%s: a later decision has the same event", name)
+		}
+		fx.Record(true)
+		if last := fx.recorded[len(fx.recorded)-1].Details; last.Text("tool") != "secret" {
+			t.Errorf("%s: after the minute, the event is %v", name, last)
+		}
 	}
 }
 

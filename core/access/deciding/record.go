@@ -24,9 +24,11 @@ const (
 	turn = 3
 	// recordTimeout limits how long one write may take.
 	recordTimeout = 5 * time.Second
-	// maxKinds is how many kinds of denials are kept. Callers choose the names of tools, so that there
-	// can be any number; what exceeds it is one kind.
+	// maxKinds is how many kinds of denials are kept, and maxShare how many of them one subject has.
+	// Callers choose the names of tools, so that there can be any number. What exceeds these bounds is
+	// counted without its tool, and what exceeds twice as many without its server.
 	maxKinds = 500
+	maxShare = 100
 	// maxText is how much of a text of a caller an event has, in bytes.
 	maxText = 200
 	// maxAlso is how many other reasons of the denials that it counts an event has.
@@ -41,7 +43,7 @@ type RecordFailed struct{ Err error }
 // and the minute, and there is one event with an id.
 type kind struct {
 	subject, server, tool string
-	rest                  bool // of the denials for which there is no room
+	rest                  bool // of the denials for which there is no room: some of these texts are empty
 }
 
 // digest is the hash of a kind and a minute.
@@ -76,8 +78,9 @@ type tally struct {
 type ledger struct {
 	mu      sync.Mutex
 	tallies map[kind]*tally
-	unsent  []unsent // taken from the tallies; only Run uses it
-	failing bool     // likewise: the last write failed
+	shares  map[string]int // how many tallies each subject has
+	unsent  []unsent       // taken from the tallies; only Run uses it
+	failing bool           // likewise: the last write failed
 }
 
 // unsent is an event that is not stored.
@@ -92,20 +95,15 @@ type unsent struct {
 func (l *ledger) note(q *Question, a *Answer, now time.Time) audit.EventID {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	k := kind{subject: cutText(a.Subject.String()), server: cutText(a.Server), tool: cutText(q.Call.Tool())}
+	k := kind{subject: cutText(a.Subject.String()), server: cutText(a.Server)}
+	if a.Subject.Kind() != access.Anonymous { // of strangers, the server is enough
+		k.tool = cutText(q.Call.Tool())
+	}
+	k = l.room(k)
 	t := l.tallies[k]
 	if t == nil {
-		if len(l.tallies) >= maxKinds {
-			k = kind{rest: true}
-			t = l.tallies[k]
-		}
-		if t == nil {
-			t = &tally{}
-			if l.tallies == nil {
-				l.tallies = map[kind]*tally{}
-			}
-			l.tallies[k] = t
-		}
+		t = &tally{}
+		l.put(k, t)
 	}
 	t.add(k, q, a, now)
 	if t.id == "" {
@@ -113,6 +111,34 @@ func (l *ledger) note(q *Question, a *Answer, now time.Time) audit.EventID {
 		t.id = k.eventID(t.minute)
 	}
 	return t.id
+}
+
+// room returns as what a denial counts, so that no caller takes the place of others: as its own kind, or
+// as one with less of it.
+func (l *ledger) room(k kind) kind {
+	for n, k := range [...]kind{k, {subject: k.subject, server: k.server, rest: true}, {subject: k.subject, rest: true}} {
+		if l.tallies[k] != nil || len(l.tallies) < (n+1)*maxKinds && l.shares[k.subject] < (n+1)*maxShare {
+			return k
+		}
+	}
+	return kind{rest: true}
+}
+
+func (l *ledger) put(k kind, t *tally) {
+	if l.tallies == nil {
+		l.tallies, l.shares = map[kind]*tally{}, map[string]int{}
+	}
+	if l.tallies[k] == nil {
+		l.shares[k.subject]++
+	}
+	l.tallies[k] = t
+}
+
+func (l *ledger) drop(k kind) {
+	delete(l.tallies, k)
+	if l.shares[k.subject]--; l.shares[k.subject] == 0 {
+		delete(l.shares, k.subject)
+	}
 }
 
 func (t *tally) add(k kind, q *Question, a *Answer, now time.Time) {
@@ -126,12 +152,14 @@ func (t *tally) add(k kind, q *Question, a *Answer, now time.Time) {
 	}
 	t.since, t.why = now, why
 	t.details = audit.Details{"effect": audit.Text(a.Effect), "reason": audit.Text(a.Reason)}
+	if !k.rest || k.subject != "" {
+		t.details.Set(audit.DetailActor, actorOf(q, a))
+	}
+	t.details.Set(audit.DetailServer, k.server)
 	if k.rest {
 		t.details["others"] = audit.Flag(true)
 		return
 	}
-	t.details.Set(audit.DetailActor, actorOf(q, a))
-	t.details.Set(audit.DetailServer, k.server)
 	t.details.Set("tool", k.tool)
 	t.details.Set("method", cutText(q.Call.Method))
 	t.details.Set("rule", string(a.Rule))
@@ -185,7 +213,7 @@ func (l *ledger) take(now time.Time, all bool) (due []unsent) {
 			due = append(due, unsent{kind: k, tally: *t})
 			*t = tally{last: max(minute, t.minute), ours: true}
 		case t.id == "" && minute > t.last:
-			delete(l.tallies, k)
+			l.drop(k)
 		}
 	}
 	return due
@@ -216,7 +244,7 @@ func (l *ledger) putBack(u *unsent) {
 	}
 	next.minute = next.last + 1
 	next.id = u.eventID(next.minute)
-	l.tallies[u.kind] = &next
+	l.put(u.kind, &next)
 }
 
 // change returns the event of a tally.
