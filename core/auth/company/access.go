@@ -28,6 +28,9 @@ func FindForAccess(all []Provider, payload []byte, now time.Time) (*Provider, Cl
 		return nil, Claims{}, Reject("audience", "the token is for another audience")
 	}
 	c := p.claimsOf(object)
+	if c.isIDToken(p, audience) {
+		return p, c, Reject("type", "the token is an ID token, which says who signed in and allows nothing")
+	}
 	return p, c, c.checkAccess(now)
 }
 
@@ -111,6 +114,15 @@ func (c *Claims) checkAccess(now time.Time) error {
 		return Reject("subject", "the token has no subject of 1 to 255 characters")
 	}
 	return c.checkTimes(now)
+}
+
+// isIDToken reports whether the claims are those of an ID token: hashes of what was issued with it (OpenID
+// Connect Core 1.0, section 3.3.2.11), the types that Cognito and Keycloak write, or the nonce of a
+// sign-in, without a scope, for the client of the provider, which somebody has named as an audience.
+func (c *Claims) isIDToken(p *Provider, audience []string) bool {
+	has := func(name string) bool { return c.all[name] != nil }
+	return has("at_hash") || has("c_hash") || c.all.Text("token_use") == "id" || c.all.Text("typ") == "ID" ||
+		has("nonce") && slices.Contains(audience, p.ClientID) && !has(p.ScopeClaim) && !has("scope") && !has("scp")
 }
 
 // checkVerified is checkAccess for a token that somebody else has verified, who may leave out the time
