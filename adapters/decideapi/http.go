@@ -1,6 +1,7 @@
 package decideapi
 
 import (
+	"bytes"
 	"net/http"
 	"net/netip"
 	"slices"
@@ -40,7 +41,7 @@ func NewWeb(a *API, client Client) *Web { return &Web{a, client} }
 // Mount implements rest.Part.
 func (w *Web) Mount(r fiber.Router) {
 	for _, method := range []string{
-		http.MethodGet, http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete, http.MethodOptions,
+		http.MethodHead, http.MethodGet, http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete, http.MethodOptions,
 	} {
 		r.Add(method, httpPath, w.decideForwarded)
 	}
@@ -85,7 +86,7 @@ func (w *Web) decideForwarded(c *fiber.Ctx) error {
 	if err != nil {
 		return err
 	}
-	if r.call.Method == http.MethodOptions { // browsers ask without a token whether they may call
+	if r.call.Method == http.MethodOptions && len(r.call.Body) == 0 { // browsers ask without a token whether they may call
 		c.Status(http.StatusNoContent)
 		return nil
 	}
@@ -170,6 +171,17 @@ func (r *headerReader) all(name string) (values []string) {
 	return values
 }
 
+// contentTypes returns the values of the header Content-Type, of which the server library keeps the last.
+// A tool server may take the first.
+func contentTypes(raw []byte) (values []string) {
+	for line := range bytes.Lines(raw) {
+		if name, value, _ := bytes.Cut(line, []byte(":")); strings.EqualFold(string(name), fiber.HeaderContentType) {
+			values = append(values, strings.TrimSpace(string(value)))
+		}
+	}
+	return values
+}
+
 // required is one for a header that must be there.
 func (r *headerReader) required(name string) string {
 	value := r.one(name)
@@ -205,7 +217,7 @@ func (w *Web) readForwarded(c *fiber.Ctx) (*request, error) {
 	}
 	r.call = access.Request{
 		Method: h.required(method), Body: c.Request().Body(),
-		Coded:        !access.IsPlainType(h.all(fiber.HeaderContentType)...) || !access.IsPlainCoding(h.all(fiber.HeaderContentEncoding)...),
+		Coded:        !access.IsPlainType(contentTypes(c.Request().Header.RawHeaders())...) || !access.IsPlainCoding(h.all(fiber.HeaderContentEncoding)...),
 		HeaderMethod: strings.Join(h.all("Mcp-Method"), ","), HeaderName: strings.Join(h.all("Mcp-Name"), ","),
 	}
 	if r.server == "" {

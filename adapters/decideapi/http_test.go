@@ -216,13 +216,45 @@ func TestProxies(t *testing.T) {
 		"another scheme": {on, "Bearer key", 403},
 	} {
 		s := newSite(c.config)
-		for _, method := range []string{"GET", "POST", "OPTIONS"} {
+		for _, method := range []string{"GET", "HEAD", "POST", "OPTIONS"} {
 			want := c.status
 			a := s.call(t, method, httpPath, strings.Replace(forwarded, "Key: key", "Key: "+c.key, 1), "")
 			if a.status != want || a.header.Get("WWW-Authenticate") != "" {
 				t.Errorf("%s, %s: %d %v %s", name, method, a.status, a.header, a.body)
 			}
 		}
+	}
+}
+
+// TestSeveralTypes: of two headers Content-Type the server library keeps the last, and a tool server may
+// take the first.
+func TestSeveralTypes(t *testing.T) {
+	t.Parallel()
+	s := newSite(on)
+	for types, readable := range map[string]bool{
+		"": true, "Content-Type: application/json\n": true, "CONTENT-TYPE: application/json; charset=utf-7\n": false,
+		"Content-Type: application/json; charset=utf-7\nContent-Type: application/json\n": false,
+		"Content-Type: application/json\nContent-Type: application/json\n":                false,
+		"Content-Encoding: identity\nContent-Encoding: br\n":                              false,
+	} {
+		s.call(t, "POST", httpPath, forwarded+types, `{"method":"tools/list"}`)
+		if (s.asked.Call.Problem == "") != readable {
+			t.Errorf("%q: %+v", types, s.asked.Call)
+		}
+	}
+}
+
+// TestOptions: what browsers ask before a call passes, and what has a body is decided.
+func TestOptions(t *testing.T) {
+	t.Parallel()
+	options := strings.Replace(forwarded, "POST", "OPTIONS", 1)
+	s := newSite(on)
+	s.answer.Effect = access.Deny
+	if a := s.call(t, "OPTIONS", httpPath, options, ""); a.status != 204 {
+		t.Errorf("without a body: %+v", a)
+	}
+	if a := s.call(t, "POST", httpPath, options, `{"method":"tools/list"}`); a.status != 403 || s.asked.Call.Problem != access.Unreadable {
+		t.Errorf("with a body: %+v, asked %+v", a, s.asked.Call)
 	}
 }
 

@@ -61,10 +61,16 @@ func NewCall(method, name string) Call {
 	case strings.HasPrefix(method, "resources/"):
 		c.Class = Resources
 	}
-	if c.Class == CallsTools && name == "" {
+	if c.Class == CallsTools && !isPlainTool(name) {
 		c.Problem = Unreadable
 	}
 	return c
+}
+
+// isPlainTool reports whether no server takes the name of a tool for another one, as one does that ends
+// texts at a NUL. U+FFFD is in place of half a surrogate pair, which others keep.
+func isPlainTool(name string) bool {
+	return name != "" && !strings.ContainsFunc(name, func(r rune) bool { return r < ' ' || r == 0x7f || r == utf8.RuneError })
 }
 
 // CallOf returns the call of a method with its parameters, of which it takes the one that the method is
@@ -181,12 +187,15 @@ var mixedMethods = []string{"logging/setLevel", "sampling/createMessage"}
 // isPlainMethod reports whether no server takes a method for another one, as one might that trims it or
 // ignores case.
 func isPlainMethod(method string) bool {
-	for i := range len(method) {
-		if c := method[i]; c <= ' ' || c >= 0x7f || 'A' <= c && c <= 'Z' {
-			return slices.Contains(mixedMethods, method)
-		}
+	if strings.ContainsFunc(method, func(r rune) bool { return 'A' <= r && r <= 'Z' }) {
+		return slices.Contains(mixedMethods, method)
 	}
-	return method != ""
+	return method != "" && isPrintable([]byte(method))
+}
+
+// isPrintable reports whether a text is ASCII without spaces and controls.
+func isPrintable(text []byte) bool {
+	return !slices.ContainsFunc(text, func(c byte) bool { return c <= ' ' || c >= 0x7f })
 }
 
 // IsPlainType reports whether the values of the header Content-Type let every reader decode a body as
@@ -198,26 +207,23 @@ func IsPlainType(values ...string) bool {
 		return false
 	}
 	for _, value := range values {
-		if strings.Contains(value, ",") {
-			return false
-		}
-		_, parameters, _ := strings.Cut(value, ";")
-		for one := range strings.SplitSeq(parameters, ";") {
-			name, charset, _ := strings.Cut(one, "=")
-			if strings.EqualFold(strings.TrimSpace(name), "charset") && !isReadCharset(charset) {
-				return false
+		value = strings.ToLower(value)
+		plain := 0
+		for parameter := range strings.SplitSeq(value, ";") {
+			name, charset, _ := strings.Cut(strings.TrimSpace(parameter), "=")
+			if name == "charset" && isReadCharset(charset) {
+				plain++
 			}
+		}
+		if strings.ContainsFunc(value, func(r rune) bool { return r == ',' || r > '~' }) || strings.Count(value, "charset") != plain {
+			return false
 		}
 	}
 	return true
 }
 
 func isReadCharset(name string) bool {
-	name = strings.TrimSpace(name)
-	if inner, quoted := strings.CutPrefix(name, "\""); quoted {
-		name = strings.TrimSuffix(inner, "\"")
-	}
-	return strings.EqualFold(name, "utf-8") || strings.EqualFold(name, "us-ascii")
+	return slices.Contains([]string{"utf-8", `"utf-8"`, "us-ascii", `"us-ascii"`}, name)
 }
 
 // IsPlainCoding reports whether the values of the header Content-Encoding say that a body is sent as it is.
@@ -249,7 +255,8 @@ const (
 )
 
 // read are the members that are read, by the level. Another spelling of one breaks the message, since
-// some readers of JSON take it for the member.
+// some readers of JSON take it for the member: they ignore case, in ways that differ beyond ASCII, and end
+// names at a NUL. No member of the protocol at these levels has other characters.
 var read = [...][]string{
 	topLevel: {"method", "params", "id", "result", "error", "jsonrpc"}, inParams: {"name", "uri"}, elsewhere: nil,
 }
@@ -287,10 +294,9 @@ func (m *message) wanted(at level, name []byte) string {
 		if string(name) == one {
 			return one
 		}
-		if len(name) <= 2*len(one) && strings.EqualFold(one, string(name)) {
-			m.broken = true
-		}
+		m.broken = m.broken || len(name) == len(one) && strings.EqualFold(one, string(name))
 	}
+	m.broken = m.broken || at != elsewhere && !isPrintable(name)
 	return ""
 }
 

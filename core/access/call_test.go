@@ -70,6 +70,13 @@ func TestReadCall(t *testing.T) {
 		"another spelling of a member":   {post(`{"Method":"tools/call","method":"tools/list"}`), "other  unreadable"},
 		"only another spelling":          {post(`{"method":"tools/call","params":{"Name":"a"}}`), "other  unreadable"},
 		"a spelling with a long s":       {post("{\"method\":\"tools/call\",\"param\u017f\":{\"name\":\"b\"},\"params\":{\"name\":\"a\"}}"), "other  unreadable"},
+		"a spelling with a dotless i":    {post(`{"method":"resources/read","params":{"ur\u0131":"b","uri":"a"}}`), "other  unreadable"},
+		"a spelling with a NUL":          {post(`{"method":"tools/call","params":{"name":"a","name\u0000":"b"}}`), "other  unreadable"},
+		"a spelling with a space":        {post(`{"method":"tools/call","params":{"name":"a","name ":"b"}}`), "other  unreadable"},
+		"an argument that is not ASCII":  {post(`{"method":"tools/call","params":{"name":"a","arguments":{"größe ":1}}}`), "tools/call a "},
+		"a tool that is not ASCII":       {post(`{"method":"tools/call","params":{"name":"größe"}}`), "tools/call größe "},
+		"a tool with a NUL":              {post(`{"method":"tools/call","params":{"name":"danger\u0000"}}`), "tools/call danger\x00 unreadable"},
+		"a tool with half a pair":        {post(`{"method":"tools/call","params":{"name":"a\ud800"}}`), "tools/call a\ufffd unreadable"},
 		"a tool without a name":          {post(`{"method":"tools/call","params":{}}`), "tools/call  unreadable"},
 		"a tool of a list of params":     {post(`{"method":"tools/call","params":["get"]}`), "other  unreadable"},
 		"a tool whose name is a number":  {post(`{"method":"tools/call","params":{"name":1}}`), "tools/call  unreadable"},
@@ -107,6 +114,8 @@ func TestIsPlainType(t *testing.T) {
 		"application/json; charset": false, "application/json; charset=utf-8; charset=utf-7": false,
 		`application/json; x="; charset=utf-8"; charset=utf-7`: false, "application/json; charset=utf-7; charset=utf-8": false,
 		"application/json, application/json; charset=utf-7": false, `application/json; charset="utf\-8"`: false,
+		"application/json charset=utf-7": false, "application/json; charset*=utf-7": false, "application/json; char\u017fet=utf-7": false,
+		`application/json; x="charset=utf-7"`: false, "application/json; charset:utf-7": false, "application/json;CHARSET=UTF-8;": true,
 	} {
 		if got := access.IsPlainType(value); got != want {
 			t.Errorf("%q: %t, want %t", value, got, want)

@@ -7,7 +7,7 @@
 #   TEST_CHROMIUM        the program of a browser, Chromium or Chrome, which the tests start themselves
 #   TEST_AXE             the file axe.min.js of axe-core, which looks for faults of accessibility in pages
 #   TEST_OIDC_PROVIDER   http://host:port of oidc/provider.mjs, at which people of a company sign in
-#   TEST_MCP             the file dist/index.js of the conformance suite of MCP, which Node.js runs
+#   TEST_MCP             the file dist/index.js of the conformance suite of MCP, which Node.js runs; its node_modules has the MCP SDK
 #
 # If a variable is set, the tests use that server. For each variable that is not set, the script installs the server if
 # it is missing (on Debian, as root) and starts it on a free loopback port with its files in a temporary folder. The

@@ -70,7 +70,7 @@ func TestMethods(t *testing.T) {
 	s := startSite(t, fixture.NewEnvironment(t, "embedded"))
 	s.setRule(t, "all", object{})
 	s.awaitAnswer(t, "the rule", s.robot, "forecast", http.StatusOK)
-	for _, method := range []string{"GET", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"} {
+	for _, method := range []string{"HEAD", "GET", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"} {
 		ask := func(status int, header []string) {
 			t.Helper()
 			apiclient.Call(t, method, s.API+"/decide/http", nil, header...).WantStatus(t, status)
@@ -100,7 +100,7 @@ func TestMethods(t *testing.T) {
 		}
 	}
 	off := s.environment.Start(t, "DECIDE=off")
-	for _, method := range []string{"GET", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"} {
+	for _, method := range []string{"HEAD", "GET", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"} {
 		apiclient.Call(t, method, off.API+"/decide/http", nil, s.forwarded(s.robot, "GET", weatherURL)...).
 			WantStatus(t, http.StatusNotImplemented)
 	}
