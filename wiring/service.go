@@ -377,8 +377,8 @@ type registryAPIPorts struct {
 }
 
 // newResource returns what OAuth clients learn of the registry.
-func newResource(c oidc.Config, b couriersettings.Brand) registryapi.Resource {
-	return registryapi.Resource{URL: c.PublicURL, Name: b.Name, Servers: c.AuthorizationServers}
+func newResource(c oidc.Config, b couriersettings.Brand, p decideapi.Config) registryapi.Resource {
+	return registryapi.Resource{URL: c.PublicURL, Name: b.Name, Servers: c.AuthorizationServers, Decides: p.On}
 }
 
 func newRegistryAPI(c registryapi.Config, p registryAPIPorts) (*registryapi.API, func()) {

@@ -305,7 +305,8 @@ func injectService(ctx context.Context, s settings.Settings, parts settings.Part
 	v := s.WriteTrust
 	authority := inprocess.NewAuthority(checker, foreignTokens, v)
 	brand := s.Brand
-	resource := newResource(oidcConfig, brand)
+	decideapiConfig := s.Proxies
+	resource := newResource(oidcConfig, brand, decideapiConfig)
 	delegatingConfig := s.Delegating
 	audit := newAuditMetrics(wiringPartMetrics)
 	runner := countTransactions(db, audit)
@@ -1332,7 +1333,6 @@ func injectService(ctx context.Context, s settings.Settings, parts settings.Part
 	methodsapiConfig := s.Methods
 	counter := newUsageCounter(ownStore, clock, decideConfig)
 	methodsapiAPI := methodsapi.New(methodsapiConfig, methods, counter, clock, log)
-	decideapiConfig := s.Proxies
 	decideapiAPI := newDecisions(decideapiConfig, authority, decidingService, log)
 	retentionConfig := s.Retention
 	sessionRetention := stores.SessionRetention

@@ -4,6 +4,8 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"net/http"
+	"net/url"
+	"slices"
 	"strings"
 
 	"github.com/tollgate-dev/tollgate/adapters/internal/jsonstring"
@@ -13,6 +15,8 @@ import (
 	"github.com/tollgate-dev/tollgate/core/auth/trust"
 	"github.com/tollgate-dev/tollgate/core/fault"
 	"github.com/tollgate-dev/tollgate/core/jsonvalue"
+	"github.com/tollgate-dev/tollgate/core/toolserver"
+	"github.com/tollgate-dev/tollgate/ports/authority"
 )
 
 // The headers that questions and answers have by every protocol.
@@ -60,8 +64,9 @@ type answer struct {
 // allowed reports whether the proxy may forward the call.
 func (a *answer) allowed() bool { return a.Effect == access.Allow }
 
-// newAnswer returns the answer of a decision.
-func (c Config) newAnswer(d deciding.Answer, call access.Call) *answer {
+// newAnswer returns the answer of a decision about a question.
+func (c Config) newAnswer(d deciding.Answer, q *deciding.Question) *answer {
+	call := q.Call
 	a := &answer{Answer: d, call: call, status: http.StatusOK}
 	if a.allowed() {
 		a.headers = [...]header{
@@ -79,7 +84,7 @@ func (c Config) newAnswer(d deciding.Answer, call access.Call) *answer {
 	if f.Kind == fault.Unauthenticated {
 		a.status = http.StatusUnauthorized
 	}
-	a.challenge = c.challengeOf(f)
+	a.challenge = c.challengeOf(f, `scope="`+string(authority.ReadScope)+`"`, metadataOf(q))
 	a.decisionID = string(d.ID)
 	a.message, a.body = f.Message, bodyOf(f, call.ID)
 	return a
@@ -134,23 +139,34 @@ const (
 	metadataPath    = "/.well-known/oauth-protected-resource" // RFC 9728, section 3
 )
 
-// challengeOf returns the header WWW-Authenticate of an error (RFC 9728, section 5.1); empty for one
-// that a sign-in or a step-up does not change.
-func (c Config) challengeOf(f *fault.Error) string {
-	challenge := f.Details.Text(challengeDetail)
-	switch {
-	case challenge == "" && f.Kind != fault.Unauthenticated:
-		return ""
-	case c.PublicURL == "" && challenge == "":
-		return strings.TrimSpace(scheme)
-	case c.PublicURL == "":
-		return challenge
-	case challenge == "":
-		challenge = scheme
-	default:
-		challenge += ", "
+// metadataOf returns where the metadata of a tool server is: that of the address which the client has called,
+// since it refuses any other (RFC 9728, section 3.3). If the address is not known, it is that of the registry.
+func metadataOf(q *deciding.Question) string {
+	resource, ok := q.Address.Resource()
+	if !ok {
+		return metadataPath
 	}
-	return challenge + `resource_metadata="` + strings.TrimRight(c.PublicURL, "/") + metadataPath + `"`
+	place := metadataPath + "/servers"
+	if _, err := toolserver.ParseName(q.Server); err == nil && !strings.Contains("/"+q.Server, "/.") { // no dot segments
+		place += "/" + q.Server
+	}
+	return place + "?resource=" + url.QueryEscape(resource)
+}
+
+// challengeOf returns the header WWW-Authenticate of an error (RFC 6750, section 3; RFC 9728, section
+// 5.1); empty for one that a sign-in or a step-up does not change. needed is the parameter with the scope
+// that the caller needs; empty if there is none. place is where the metadata is, below PUBLIC_URL.
+func (c Config) challengeOf(f *fault.Error, needed, place string) string {
+	given := f.Details.Text(challengeDetail)
+	if given == "" && f.Kind != fault.Unauthenticated {
+		return ""
+	}
+	parameters := []string{strings.TrimPrefix(given, scheme), needed}
+	if c.PublicURL != "" {
+		parameters = append(parameters, `resource_metadata="`+strings.TrimRight(c.PublicURL, "/")+place+`"`)
+	}
+	parameters = slices.DeleteFunc(parameters, func(p string) bool { return p == "" })
+	return strings.TrimSpace(scheme + strings.Join(parameters, ", "))
 }
 
 // codeNotAllowed is the code of JSON-RPC errors about calls that are not allowed.

@@ -15,7 +15,10 @@ var (
 	bot = access.NewSubject(access.Member{Kind: access.Service, ID: "bot", Trust: trustlevel.FullTrust})
 )
 
-const metadataParameter = `resource_metadata="https://tools.example.com/base/.well-known/oauth-protected-resource"`
+const (
+	scopeParameter    = `scope="mcp-registry:read"`
+	metadataParameter = `resource_metadata="https://tools.example.com/base/.well-known/oauth-protected-resource"`
+)
 
 var public = Config{PublicURL: "https://tools.example.com/base/"}
 
@@ -49,17 +52,17 @@ func TestRefusals(t *testing.T) {
 		"quarantine":      {access.Subject{}, deny(access.Quarantined), 403, "", "", "access_denied"},
 		"unreadable":      {ada, deny(access.Unreadable), 403, "", "", "access_denied"},
 		"other headers":   {ada, deny(access.HeaderMismatch), 403, "", "", "access_denied"},
-		"no token":        {access.Subject{}, challenge(access.ByDefault), 401, "Bearer", "Bearer " + metadataParameter, "invalid_token"},
-		"trust of nobody": {access.Subject{}, low, 401, "Bearer", "Bearer " + metadataParameter, "invalid_token"},
+		"no token":        {access.Subject{}, challenge(access.ByDefault), 401, "Bearer " + scopeParameter, "Bearer " + scopeParameter + ", " + metadataParameter, "invalid_token"},
+		"trust of nobody": {access.Subject{}, low, 401, "Bearer " + scopeParameter, "Bearer " + scopeParameter + ", " + metadataParameter, "invalid_token"},
 		"a bad token": {
-			access.Refused(), challenge(access.InvalidToken), 401, `Bearer error="invalid_token"`,
-			`Bearer error="invalid_token", ` + metadataParameter, "invalid_token",
+			access.Refused(), challenge(access.InvalidToken), 401, `Bearer error="invalid_token", ` + scopeParameter,
+			`Bearer error="invalid_token", ` + scopeParameter + ", " + metadataParameter, "invalid_token",
 		},
-		"too little trust": {ada, low, 403, stepUp, stepUp + ", " + metadataParameter, "insufficient_trust"},
+		"too little trust": {ada, low, 403, stepUp + ", " + scopeParameter, stepUp + ", " + scopeParameter + ", " + metadataParameter, "insufficient_trust"},
 	} {
 		c.decision.Rule, c.decision.Server = "secret-rule", "com.example/weather"
-		call := access.NewCall("tools/call", "forecast")
-		plain, aware := Config{}.newAnswer(decision(c.who, c.decision), call), public.newAnswer(decision(c.who, c.decision), call)
+		q := deciding.Question{Call: access.NewCall("tools/call", "forecast")}
+		plain, aware := Config{}.newAnswer(decision(c.who, c.decision), &q), public.newAnswer(decision(c.who, c.decision), &q)
 		if plain.allowed() || plain.status != c.status || plain.challenge != c.plain || aware.challenge != c.aware {
 			t.Errorf("%s: %d %q and %q", name, plain.status, plain.challenge, aware.challenge)
 		}
@@ -72,8 +75,8 @@ func TestRefusals(t *testing.T) {
 			t.Errorf("%s: %s, error %v", name, plain.body, err)
 		}
 		for _, id := range []string{`7`, `"a\"b"`, `null`} {
-			call.ID = []byte(id)
-			checkRPC(t, Config{}.newAnswer(decision(c.who, c.decision), call).body, id, body.Message)
+			q.Call.ID = []byte(id)
+			checkRPC(t, Config{}.newAnswer(decision(c.who, c.decision), &q).body, id, body.Message)
 		}
 		for _, word := range []string{"forecast", "secret-rule"} {
 			if strings.Contains(string(plain.body)+plain.challenge, word) {
@@ -120,7 +123,7 @@ func TestAllowed(t *testing.T) {
 			[5]string{"service:bot", "com.example/weather", "=?base64?PT9iYXNlNjQ/WVE9PT89?=", "FULL_TRUST", "r"},
 		},
 	} {
-		a := Config{StripToken: true}.newAnswer(decision(c.who, allow), c.call)
+		a := Config{StripToken: true}.newAnswer(decision(c.who, allow), &deciding.Question{Call: c.call})
 		if !a.allowed() || a.status != 200 || !a.stripToken || a.body != nil || a.challenge != "" {
 			t.Errorf("%s: %+v", name, a)
 		}

@@ -64,7 +64,7 @@ type request struct {
 	authorization []string       // the values of the header Authorization
 	verified      [][]byte       // payloads of tokens that a trusted proxy has verified, if there is no such header
 	server        string         // the name that the proxy states; empty for the one at the address
-	address       access.Address // where the request goes
+	address       access.Address // where the request goes, also if there is a name, for OAuth
 	call          access.Request // the settings say whether its headers are trusted
 	from          netip.Addr     // the client
 }
@@ -89,7 +89,7 @@ func (a *API) decide(ctx context.Context, q *deciding.Question) (*answer, error)
 	if err != nil {
 		return nil, err
 	}
-	return a.config.newAnswer(d, q.Call), nil
+	return a.config.newAnswer(d, q), nil
 }
 
 // identify returns the caller of a request, or why the token is refused. A header that has no token

@@ -65,7 +65,7 @@ func (*Web) MaxBody(string, string) int { return maxHTTPBody }
 // WriteFault writes an error as the rest of the API does (contract A-2).
 func (w *Web) WriteFault(c *fiber.Ctx, f *fault.Error) error {
 	f = f.WithCode(auth.CodeOf(f))
-	if challenge := w.config.challengeOf(f); challenge != "" {
+	if challenge := w.config.challengeOf(f, "", metadataPath); challenge != "" {
 		c.Set(fiber.HeaderWWWAuthenticate, challenge)
 	}
 	return sendJSON(c, bodyOf(f, nil))
@@ -220,8 +220,13 @@ func (w *Web) readForwarded(c *fiber.Ctx) (*request, error) {
 		Coded:        !access.IsPlainType(contentTypes(c.Request().Header.RawHeaders())...) || !access.IsPlainCoding(h.all(fiber.HeaderContentEncoding)...),
 		HeaderMethod: strings.Join(h.all("Mcp-Method"), ","), HeaderName: strings.Join(h.all("Mcp-Name"), ","),
 	}
-	if r.server == "" {
-		r.address = h.address(method == originalMethod)
+	place := headerReader{c: c}
+	r.address = place.address(method == originalMethod)
+	switch {
+	case place.err != nil && r.server == "" && h.err == nil:
+		h.err = place.err
+	case place.err != nil: // with a name, only where clients sign in depends on the address
+		r.address = access.Address{}
 	}
 	return r, h.err
 }

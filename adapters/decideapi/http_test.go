@@ -271,11 +271,51 @@ func TestAnswers(t *testing.T) {
 	s.answer.Effect = access.Challenge
 	a = s.call(t, "GET", httpPath, forwarded, "")
 	if a.status != 401 || a.header.Get("WWW-Authenticate") !=
-		`Bearer resource_metadata="https://tollgate.example.com/.well-known/oauth-protected-resource"` {
+		`Bearer scope="mcp-registry:read", resource_metadata="https://tollgate.example.com/.well-known/oauth-protected-resource`+
+			`/servers?resource=https%3A%2F%2Ftools.example.com%2Fmcp"` {
 		t.Errorf("challenged: %+v", a)
 	}
 	s.err = fault.New(fault.Unavailable, "away")
 	if a := s.call(t, "GET", httpPath, forwarded, ""); a.status != 503 {
 		t.Errorf("away: %+v", a)
+	}
+}
+
+// TestChallenges checks which metadata a challenge names: that of the address which the client has called and of
+// the name that the proxy states, and that of the registry for an address or a name of which clients could make
+// something else. Neither writes anything else into the header.
+func TestChallenges(t *testing.T) {
+	t.Parallel()
+	s := newSite(Config{On: true, PublicURL: "https://tollgate.example.com/base/"})
+	s.answer = deciding.Answer{ID: "7", Decision: access.Decision{Effect: access.Challenge, Reason: access.ByRule}}
+	const here, servers = "https://tollgate.example.com/base/.well-known/oauth-protected-resource", "/servers"
+	const caddy, nginx = "X-Forwarded-Method: GET\nX-Forwarded-Proto: https\n", "X-Original-Method: GET\n"
+	const name = "x-tollgate-server: com.example/weather\n"
+	long := "/" + strings.Repeat("%22", 400)
+	for headers, want := range map[string]string{
+		nginx + "X-Original-URL: http://Tools.example.com:80/mcp?token=x": servers + "?resource=http%3A%2F%2Ftools.example.com%2Fmcp",
+		nginx + "X-Original-URL: https://tools.example.com/\n" + name:     servers + "/com.example/weather?resource=https%3A%2F%2Ftools.example.com",
+		caddy + "X-Forwarded-Host: a.example:8443\nX-Forwarded-Uri: /a&b/'c'\n" + name: servers +
+			"/com.example/weather?resource=https%3A%2F%2Fa.example%3A8443%2Fa%26b%2F%27c%27",
+		// A proxy that states the name need not state the address.
+		nginx + name:                             "",
+		nginx + "X-Original-URL: /mcp\n" + name:  "",
+		caddy + "X-Forwarded-Uri: /mcp\n" + name: "",
+		caddy + "X-Forwarded-Host: a.example\nX-Forwarded-Host: b.example\nX-Forwarded-Uri: /\n" + name: "",
+		// What a client wrote into its address, and a name that no one checks.
+		nginx + `X-Original-URL: https://a.example/", error="x`:                            "",
+		nginx + "X-Original-URL: https://a.example/\x01":                                   "",
+		nginx + `X-Original-URL: https://a.example\, b="c/`:                                "",
+		nginx + "X-Original-URL: javascript://a.example/%0aalert(1)":                       "",
+		nginx + "X-Original-URL: https://user:secret@a.example/":                           "",
+		nginx + "X-Original-URL: https://a.example" + long:                                 "",
+		nginx + "X-Original-URL: https://a.example/\nx-tollgate-server: ../../admin":       servers + "?resource=https%3A%2F%2Fa.example",
+		nginx + "X-Original-URL: https://a.example/\nx-tollgate-server: com.example/.well": servers + "?resource=https%3A%2F%2Fa.example",
+		nginx + "X-Original-URL: https://a.example/\nx-tollgate-server: a/b\", x=\"y":      servers + "?resource=https%3A%2F%2Fa.example",
+	} {
+		a := s.call(t, "GET", httpPath, "x-tollgate-key: key\n"+headers, "")
+		if got := a.header.Get("WWW-Authenticate"); a.status != 401 || got != `Bearer scope="mcp-registry:read", resource_metadata="`+here+want+`"` {
+			t.Errorf("%q: %d %s", headers, a.status, got)
+		}
 	}
 }

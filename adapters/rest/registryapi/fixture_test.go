@@ -126,7 +126,7 @@ func newGate(c viewing.Config, views registrystore.Views) *viewing.Gate {
 func serveAs(t *testing.T, who authority.Authority, cfg registryapi.Config, r registryapi.Reads) string {
 	t.Helper()
 	at := clocktest.NewManual(time.Unix(1_800_000_000, 0))
-	api, end := registryapi.New(cfg, who, r, nil, readcache.Ports{Changes: noChanges{}, Clock: at})
+	api, end := registryapi.New(cfg, who, r, &writerStub{}, readcache.Ports{Changes: noChanges{}, Clock: at})
 	t.Cleanup(end)
 	return resttest.Serve(t,
 		rest.New(resttest.Config(), rest.Ports{Parts: []rest.Part{api}, Throttle: unlimited{}, Clock: at, Log: discardLog()}))

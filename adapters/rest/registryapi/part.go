@@ -46,7 +46,7 @@ func (part) MaxBody(string, string) int { return rest.MaxRecordBody }
 
 // WriteFault writes {"error": message}.
 func (p part) WriteFault(c *fiber.Ctx, f *fault.Error) error {
-	p.resource.challenge(c)
+	p.resource.challenge(c, f, "")
 	return sendUncached(c, c.Response().StatusCode(), map[string]string{"error": f.Message})
 }
 

@@ -125,7 +125,7 @@ func (a *API) Mount(r fiber.Router) {
 	}
 	a.mountViews(r, reads)
 	a.mountMCP(r)
-	a.config.Resource.mount(r)
+	a.config.Resource.mount(r, a.config.MCP)
 }
 
 // Name implements rest.Part.
@@ -173,11 +173,17 @@ func (a *API) MaxBody(method, path string) int {
 // writes are off, a write is 501 even if its body is too large to be read (contract R-6). A read of
 // a path with slashes too many is 308 instead of 404 (contract R-63).
 func (a *API) WriteFault(c *fiber.Ctx, f *fault.Error) error {
-	a.config.Resource.challenge(c)
+	needed := ""
 	switch c.Method() {
 	case http.MethodGet, http.MethodHead, http.MethodOptions:
 		corsHeaders.Set(c)
+		needed = readScope
+	case http.MethodPost:
+		if strings.HasSuffix(c.Path(), mcpPath) {
+			needed = readScope
+		}
 	}
+	a.config.Resource.challenge(c, f, needed)
 	message := f.Message
 	switch status := c.Response().StatusCode(); {
 	case status == http.StatusNotFound && (c.Method() == http.MethodGet || c.Method() == http.MethodHead) &&

@@ -1,13 +1,21 @@
 package registryapi
 
 import (
+	"cmp"
 	"encoding/json"
 	"net/http"
+	"net/url"
 	"strings"
 
 	"github.com/gofiber/fiber/v2"
 
+	"github.com/tollgate-dev/tollgate/adapters/rest"
 	"github.com/tollgate-dev/tollgate/adapters/rest/responsebody"
+	"github.com/tollgate-dev/tollgate/core/access"
+	"github.com/tollgate-dev/tollgate/core/fault"
+	"github.com/tollgate-dev/tollgate/core/registry/view"
+	"github.com/tollgate-dev/tollgate/core/scope"
+	"github.com/tollgate-dev/tollgate/core/toolserver"
 	"github.com/tollgate-dev/tollgate/ports/authority"
 )
 
@@ -17,13 +25,11 @@ type Resource struct {
 	URL     string   // PUBLIC_URL; empty for no metadata
 	Name    string   // for people
 	Servers []string // issuers of tokens that the organisation names
+	Decides bool     // proxies ask about calls of tool servers, which are protected resources too
 }
 
-// The scopes of the registry that foreign tokens may have.
-const (
-	readScope  = string(authority.ReadScope)
-	writeScope = "mcp-registry:write"
-)
+// readScope is the one scope of the registry that foreign tokens may have.
+const readScope = string(authority.ReadScope)
 
 // metadataPath is the well-known path of RFC 9728, section 3. The path of the resource follows it.
 const metadataPath = "/.well-known/oauth-protected-resource"
@@ -40,25 +46,79 @@ type metadataResponse struct {
 	Name     string   `json:"resource_name"`
 }
 
-// mount adds the routes of the metadata of the whole registry and of its documented API. With a
-// proxy that passes the path of the URL on, clients insert the well-known path before that.
-func (r Resource) mount(router fiber.Router) {
+// mount adds the routes of the metadata: of the whole registry, of its documented API, of the MCP servers
+// that the registry and its views are, and of the tool servers about which proxies ask. With a proxy
+// that passes the path of the URL on, clients insert the well-known path before that.
+func (r Resource) mount(router fiber.Router, mcp bool) {
 	if r.URL == "" {
 		return
 	}
+	places, paths := []string{metadataPath}, []string{"", versionedPath}
 	_, host, _ := strings.Cut(r.base(), "://")
-	_, prefix, proxied := strings.Cut(host, "/")
-	for _, path := range [...]string{"", versionedPath} {
-		body, _ := json.Marshal(metadataResponse{ // texts always have a JSON
-			Resource: r.base() + path, Servers: r.Servers, Scopes: []string{readScope, writeScope},
-			Methods: []string{"header"}, Name: r.Name,
-		})
-		metadata := responsebody.NewFixed(fiber.MIMEApplicationJSON, body)
-		mountRead(router, metadataPath+path, metadata.Send)
-		if proxied {
-			mountRead(router, metadataPath+"/"+prefix+path, metadata.Send)
+	if _, prefix, proxied := strings.Cut(host, "/"); proxied {
+		places = append(places, metadataPath+"/"+prefix)
+	}
+	if mcp {
+		paths = append(paths, mcpPath)
+	}
+	for _, place := range places {
+		for _, path := range paths {
+			mountRead(router, place+path, r.metadata(r.base()+path, r.Name).Send)
+		}
+		if mcp {
+			mountRead(router, place+viewPath+mcpPath, r.sendOfView)
 		}
 	}
+	if r.Decides {
+		mountRead(router, metadataPath+serversPath, r.sendOfServer)
+		mountRead(router, metadataPath+serversPath+"/:"+nameParam, r.sendOfServer) // with %2F, which some proxies refuse
+		mountRead(router, metadataPath+serversPath+"/:namespace/:"+nameParam, r.sendOfServer)
+	}
+}
+
+// metadata returns the metadata of a resource.
+func (r Resource) metadata(resource, name string) *responsebody.Fixed {
+	body, _ := json.Marshal(metadataResponse{ // texts always have a JSON
+		Resource: resource, Servers: r.Servers, Scopes: []string{readScope}, Methods: []string{"header"}, Name: name,
+	})
+	return responsebody.NewFixed(fiber.MIMEApplicationJSON, body)
+}
+
+// sendOfView sends the metadata of the MCP server of a view. There is one for every name, so that it does not
+// say which views there are.
+func (r Resource) sendOfView(c *fiber.Ctx) error {
+	name, err := parseView(c.Params(viewParam))
+	if err != nil {
+		return err
+	}
+	return r.metadata(r.base()+viewsPath+name+mcpPath, r.Name).Send(c)
+}
+
+// sendOfServer sends the metadata of a tool server: of the address that was called, which the parameter
+// resource has, since clients refuse that of any other (RFC 9728, section 3.3). It depends on the request
+// alone, so that it does not say which servers there are, and it says nothing about an address that its
+// owner could not.
+func (r Resource) sendOfServer(c *fiber.Ctx) error {
+	title, err := pathValue(c, nameParam)
+	if namespace := c.Params("namespace"); namespace != "" {
+		title = namespace + "/" + title
+	}
+	if err == nil && title != "" {
+		_, err = toolserver.ParseName(title)
+	}
+	if err != nil {
+		return err
+	}
+	given := c.Query("resource")
+	u, err := url.Parse(given)
+	if err != nil {
+		u = &url.URL{}
+	}
+	resource, ok := access.Address{Scheme: u.Scheme, Host: u.Host, Path: u.EscapedPath()}.Resource()
+	if !ok || resource != given {
+		return fault.New(fault.Invalid, "resource must be the address of the tool server, in lower case and without port of the scheme or query")
+	}
+	return r.metadata(resource, cmp.Or(title, r.Name)).Send(c)
 }
 
 func (r Resource) base() string { return strings.TrimRight(r.URL, "/") }
@@ -66,22 +126,58 @@ func (r Resource) base() string { return strings.TrimRight(r.URL, "/") }
 // owns reports whether a path is one of the metadata.
 func (r Resource) owns(path string) bool { return r.URL != "" && strings.HasPrefix(path, metadataPath) }
 
-// challenge adds the address of the metadata to a response that refuses a caller (RFC 9728, section
-// 5.1).
-func (r Resource) challenge(c *fiber.Ctx) {
+// challenge completes the header WWW-Authenticate of a response that refuses a caller: a token that is not
+// valid (RFC 6750, section 3.1), the scope that the request needs, without which clients request all scopes,
+// and the address of the metadata (RFC 9728, section 5.1). needed is the scope that foreign tokens can have for
+// it; empty if there is none.
+func (r Resource) challenge(c *fiber.Ctx, f *fault.Error, needed string) {
 	status := c.Response().StatusCode()
-	if r.URL == "" || status != http.StatusUnauthorized && status != http.StatusForbidden {
+	given := string(c.Response().Header.Peek(fiber.HeaderWWWAuthenticate))
+	if status != http.StatusUnauthorized && status != http.StatusForbidden || given == "" && r.URL == "" {
 		return
 	}
-	challenge := string(c.Response().Header.Peek(fiber.HeaderWWWAuthenticate))
-	if parameters := strings.TrimPrefix(challenge, "Bearer"); parameters == "" {
-		challenge = "Bearer "
-	} else {
-		challenge += ", "
+	given = strings.TrimSpace(strings.TrimPrefix(given, "Bearer"))
+	switch {
+	case needed != "" && f.Code == scope.CodeInsufficient: // no scope of the service's own tokens, which no one can request
+		given = `error="insufficient_scope"`
+	case status == http.StatusUnauthorized && given == "" && rest.BearerToken(c) != "":
+		given = `error="invalid_token"`
 	}
-	address := r.base() + metadataPath
-	if strings.HasPrefix(c.Path(), versionedPath+"/") {
-		address += versionedPath
+	var parameters []string
+	if given != "" {
+		parameters = append(parameters, given)
 	}
-	c.Set(fiber.HeaderWWWAuthenticate, challenge+`resource_metadata="`+address+`"`)
+	if needed != "" {
+		parameters = append(parameters, `scope="`+needed+`"`)
+	}
+	if r.URL != "" {
+		parameters = append(parameters, `resource_metadata="`+r.base()+metadataPath+resourcePath(c.Path())+`"`)
+	}
+	c.Set(fiber.HeaderWWWAuthenticate, strings.TrimSpace("Bearer "+strings.Join(parameters, ", ")))
+}
+
+// resourcePath returns the path of the resource to which a path belongs; empty for that of the whole registry.
+func resourcePath(path string) string {
+	if strings.HasPrefix(path, versionedPath+"/") {
+		return versionedPath
+	}
+	inner, isMCP := strings.CutSuffix(path, mcpPath)
+	text, ofView := strings.CutPrefix(inner, viewsPath)
+	name, err := parseView(text)
+	switch {
+	case isMCP && inner == "":
+		return mcpPath
+	case isMCP && ofView && err == nil:
+		return viewsPath + name + mcpPath
+	}
+	return ""
+}
+
+// parseView returns the name of a view that there may be.
+func parseView(text string) (string, error) {
+	if text == view.All {
+		return text, nil
+	}
+	name, err := view.ParseName(text)
+	return string(name), err
 }

@@ -57,7 +57,7 @@ func loadDocument(t *testing.T) *openapi3.T {
 // TestDocumentHasAllRoutes compares the routes of the document with the routes of the listener.
 // HEAD is left out, because every GET route has it.
 func TestDocumentHasAllRoutes(t *testing.T) {
-	registry, end := registryapi.New(registryapi.Config{Resource: registryapi.Resource{URL: "https://tools.example.com"}}, nil, registryapi.Reads{}, nil, readcache.Ports{})
+	registry, end := registryapi.New(registryapi.Config{Resource: registryapi.Resource{URL: "https://tools.example.com", Decides: true}}, nil, registryapi.Reads{}, nil, readcache.Ports{})
 	t.Cleanup(end)
 	server := rest.New(rest.Config{}, rest.Ports{
 		Parts: []rest.Part{

@@ -99,8 +99,10 @@ func TestForeignTokens(t *testing.T) {
 			t.Helper()
 			s.want(t, 200, "PUT", providers+"/acme", s.settings(append([]any{"create", true}, changes...)...))
 		}
-		put("audiences", []string{audience + "/"})
+		put("audiences", []string{audience + "/other"})
 		wait("another audience", serverList, good, 401)
+		put("audiences", []string{audience + "/"})
+		wait("another spelling of the audience", serverList, good, 200)
 		put("audiences", []string{"x", audience}, "scopeClaim", "scp")
 		wait("another claim of the scopes", serverList, good, 403)
 		wait("that claim", serverList, s.accessToken(t, "scp", readScope), 200)

@@ -83,7 +83,7 @@ func TestPrivateRegistry(t *testing.T) {
 				continue
 			}
 			seen++
-			challenge := `Bearer resource_metadata="` + public + `/.well-known/oauth-protected-resource`
+			challenge := `Bearer scope="mcp-registry:read", resource_metadata="` + public + `/.well-known/oauth-protected-resource`
 			if strings.HasPrefix(path, "/v0.1/") {
 				challenge += "/v0.1"
 			}
@@ -98,7 +98,7 @@ func TestPrivateRegistry(t *testing.T) {
 			}
 			if a := as(tokens["registry:edit"]); a.Status != http.StatusForbidden ||
 				!strings.HasPrefix(a.Header.Get("WWW-Authenticate"),
-					`Bearer error="insufficient_scope", scope="registry:read", resource_metadata="`+public) {
+					`Bearer error="insufficient_scope", scope="mcp-registry:read", resource_metadata="`+public) {
 				t.Errorf("%s with another scope: %d %v", path, a.Status, a.Header)
 			}
 		}

@@ -59,8 +59,13 @@ func TestDecisions(t *testing.T) {
 			t.Errorf("%v denials are counted", got)
 		}
 		anonymous := s.ask(t, s.Service, "", "forecast").WantStatus(t, http.StatusUnauthorized)
-		if got := anonymous.Header.Get("WWW-Authenticate"); got != `Bearer resource_metadata="`+publicURL+`/.well-known/oauth-protected-resource"` {
+		metadata := publicURL + "/.well-known/oauth-protected-resource/servers?resource=https%3A%2F%2Ftools.example.com%2Fweather%2Fmcp"
+		if got := anonymous.Header.Get("WWW-Authenticate"); got != `Bearer scope="mcp-registry:read", resource_metadata="`+metadata+`"` {
 			t.Errorf("the challenge is %s", got)
+		}
+		described := apiclient.Call(t, "GET", s.API+strings.TrimPrefix(metadata, publicURL), nil).WantStatus(t, http.StatusOK)
+		if !strings.Contains(string(described.Body), `"resource":"`+weatherURL+`"`) {
+			t.Errorf("the metadata is %s", described.Body)
 		}
 	})
 }

@@ -208,7 +208,7 @@ func checkViewTokens(t *testing.T, v *viewed) {
 			v.read(t, "inner/t/"+token+"x"+path), v.read(t, "inner/t/x"+path, bearer...),
 		} {
 			wantFault(t, wrong, 401, "needs one of its tokens")
-			if wrong.Header.Get("WWW-Authenticate") != "Bearer" {
+			if !strings.HasSuffix(wrong.Header.Get("WWW-Authenticate"), `scope="mcp-registry:read"`) {
 				t.Errorf("%s: WWW-Authenticate %q", path, wrong.Header.Get("WWW-Authenticate"))
 			}
 		}
