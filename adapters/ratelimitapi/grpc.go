@@ -3,12 +3,14 @@ package ratelimitapi
 import (
 	"context"
 	"fmt"
+	"net"
 	"runtime/debug"
 
 	"github.com/sirupsen/logrus"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/credentials"
+	"google.golang.org/grpc/credentials/insecure"
 	healthpb "google.golang.org/grpc/health/grpc_health_v1"
 	"google.golang.org/grpc/keepalive"
 	"google.golang.org/grpc/reflection"
@@ -16,14 +18,22 @@ import (
 
 	"github.com/tollgate-dev/tollgate/adapters/internal/tlsfiles"
 	"github.com/tollgate-dev/tollgate/adapters/internal/wire"
+	"github.com/tollgate-dev/tollgate/adapters/requestbody"
 )
 
 // The maximum sizes of a call.
 const (
 	maxBody    = 1 << 20
-	maxMessage = 4 << 20 // of gRPC: the default of the library, as in the Envoy rate limit service
+	maxMessage = 1 << 20 // of gRPC
 	maxHeader  = 16 << 10
-	maxStreams = 10_000 // per connection
+	maxStreams = 1000 // per connection
+)
+
+// Flow control windows in bytes. They are fixed: the library would enlarge that of a stream up to 16 MiB, which a client
+// could then send after its message.
+const (
+	streamWindow = 64 << 10 // the library enlarges it by the rest of a message that it reads
+	connWindow   = 1 << 20
 )
 
 // workers is the number of goroutines that serve calls and keep their grown stacks. It is much
@@ -37,6 +47,8 @@ func newGRPC(c Config, s *service, d Ports) (*grpc.Server, error) {
 		grpc.MaxRecvMsgSize(maxMessage),
 		grpc.MaxHeaderListSize(maxHeader),
 		grpc.MaxConcurrentStreams(maxStreams),
+		grpc.StaticStreamWindowSize(streamWindow),
+		grpc.StaticConnWindowSize(connWindow),
 		grpc.NumStreamWorkers(workers),
 		grpc.ForceServerCodecV2(wire.NewCodec()),
 		grpc.KeepaliveParams(keepalive.ServerParameters{
@@ -50,15 +62,16 @@ func newGRPC(c Config, s *service, d Ports) (*grpc.Server, error) {
 	} else {
 		options = append(options, grpc.UnaryInterceptor(guard.interceptUnary))
 	}
+	secured := insecure.NewCredentials()
 	if c.TLS.Enabled {
 		identity, err := c.TLS.followFiles(s.log)
 		if err != nil {
 			return nil, err
 		}
 		tlsfiles.ShowExpiry(d.Metrics, "grpc", identity)
-		options = append(options, grpc.Creds(credentials.NewTLS(identity)))
+		secured = credentials.NewTLS(identity)
 	}
-	server := grpc.NewServer(options...)
+	server := grpc.NewServer(append(options, grpc.Creds(boundedMessages{secured, d.Bodies}))...)
 	s.register(server)
 	healthpb.RegisterHealthServer(server, &healthService{health: d.Health})
 	if d.Register != nil {
@@ -66,6 +79,21 @@ func newGRPC(c Config, s *service, d Ports) (*grpc.Server, error) {
 	}
 	reflection.Register(server)
 	return server, nil
+}
+
+// boundedMessages are credentials whose connections have unfinished messages within a budget.
+type boundedMessages struct {
+	credentials.TransportCredentials
+	budget *requestbody.Budget
+}
+
+// ServerHandshake implements [credentials.TransportCredentials].
+func (b boundedMessages) ServerHandshake(raw net.Conn) (net.Conn, credentials.AuthInfo, error) {
+	c, info, err := b.TransportCredentials.ServerHandshake(raw)
+	if err != nil {
+		return nil, nil, err //nolint:wrapcheck // the library knows its errors
+	}
+	return b.budget.BoundMessages(c), info, nil
 }
 
 // panicGuard turns panics into errors.

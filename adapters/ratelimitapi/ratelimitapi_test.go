@@ -508,7 +508,7 @@ func TestGRPCRefusesLargeMessages(t *testing.T) {
 	b := openFixture(t, newConfig(), nil)
 	b.loadRules(t)
 	r := newRequest("k")
-	r.Descriptors[0].Entries[0].Value = strings.Repeat("v", 4<<20)
+	r.Descriptors[0].Entries[0].Value = strings.Repeat("v", 1<<20)
 	if _, err := b.newClient(t).ShouldRateLimit(t.Context(), r); status.Code(err) != codes.ResourceExhausted {
 		t.Errorf("got %v", err)
 	}

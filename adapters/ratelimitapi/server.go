@@ -57,6 +57,9 @@ func Open(ctx context.Context, c Config, d Ports) (*Server, func(), error) {
 	if d.Tracing.isEnabled() {
 		service.decisions = traced(d.Decide)
 	}
+	if d.Bodies == nil {
+		d.Bodies = requestbody.NewBudget(requestbody.Config{})
+	}
 	server, err := newGRPC(c, service, d)
 	if err != nil {
 		return nil, nil, err
@@ -76,9 +79,6 @@ func Open(ctx context.Context, c Config, d Ports) (*Server, func(), error) {
 		Name: "ratelimit_http", Max: c.GRPC.MaxConnections, Refusal: httpconn.TooManyConnections,
 		Metrics: d.Metrics, Log: d.Log,
 	})
-	if d.Bodies == nil {
-		d.Bodies = requestbody.NewBudget(requestbody.Config{})
-	}
 	web := newHTTP(service, d.Health, d.Bodies, d.Tracing)
 	web.Concurrency = c.GRPC.MaxConnections + spareWorkers
 	s := &Server{grpc: server, http: web, shutdown: make(chan struct{})}

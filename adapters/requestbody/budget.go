@@ -1,7 +1,7 @@
-// Package requestbody receives the bodies of HTTP requests in bounded memory. The server hands over
-// a request when its header has arrived; its body is read only after the request was counted and
-// its announced length was checked, and takes its memory from one budget. The package does not know
-// what bodies mean.
+// Package requestbody receives the bodies of HTTP requests, and the messages of gRPC calls, in
+// bounded memory. The HTTP server hands over a request when its header has arrived; its body is read
+// only after the request was counted and its announced length was checked, and takes its memory from
+// one budget. The package does not know what bodies mean.
 package requestbody
 
 import (
@@ -17,7 +17,7 @@ import (
 // Config holds the setting of request bodies.
 type Config struct {
 	// InFlight of 0 means no bound, for tests. Validate rejects it.
-	InFlight int `env:"BODIES_IN_FLIGHT" envDefault:"67108864" desc:"total bytes of request bodies that may be in memory, of all requests to the API and to the rate limit HTTP endpoint together, from 8388608; one more body is 503. Bodies of more than 32 KiB use three quarters of it at most, and those of one client of the API a quarter, above which they are 429"`
+	InFlight int `env:"BODIES_IN_FLIGHT" envDefault:"67108864" desc:"total bytes of request bodies that may be in memory, of all requests to the API and to the rate limit HTTP endpoint and of unfinished gRPC messages together, from 8388608; one more body is 503. Bodies of more than 32 KiB use three quarters of it at most, and those of one client of the API a quarter, above which they are 429"`
 }
 
 // minInFlight allows a few bodies of the greatest size, also to one client.
