@@ -33,26 +33,72 @@ func (r *personRow) toPerson() authstore.Person {
 	}
 }
 
-// maxFound is how many people the index of parts selects at most. Of a part that more people have,
-// a page is soon full without it.
-const maxFound = 1000
+const (
+	// maxFound is how many people the index of parts selects at most. Of a part that more people have,
+	// a page is soon full without it.
+	maxFound = 1000
+	// window is among how many people, in their order, one query looks for a part without the index.
+	window = 2000
+)
 
+// Search implements authstore.Directory. It selects the page first, and counts only for its people.
 func (s *directory) Search(ctx context.Context, q authstore.DirectoryQuery) ([]authstore.Person, error) {
+	page, err := s.findPage(ctx, q)
+	if err != nil || len(page) == 0 {
+		return nil, err
+	}
+	return s.readList(ctx, func(rows *bun.SelectQuery) *bun.SelectQuery {
+		return rows.ColumnExpr("?TableColumns").
+			ColumnExpr("(SELECT max(s.created_at) FROM sessions s WHERE s.user_id = ?TableAlias.id) AS last_sign_in").
+			ColumnExpr("(SELECT count(*) FROM company_identities i WHERE i.user_id = ?TableAlias.id) AS identities").
+			ColumnExpr("(SELECT count(*) FROM passkeys p WHERE p.user_id = ?TableAlias.id) AS passkeys").
+			Where("id IN (?)", bun.List(page)).Order("email")
+	})
+}
+
+// findPage returns the ids of the people on a page. It looks for a part that many people have, or
+// that the index does not have, in one window of people after the other, since PostgreSQL cannot know
+// that a page is soon full.
+func (s *directory) findPage(ctx context.Context, q authstore.DirectoryQuery) (page []auth.UserID, err error) {
 	found, err := s.findPart(ctx, q.Part)
 	if err != nil {
 		return nil, err
 	}
-	return s.readList(ctx, func(rows *bun.SelectQuery) *bun.SelectQuery {
-		rows = rows.ColumnExpr("?TableColumns").
-			ColumnExpr("(SELECT max(s.created_at) FROM sessions s WHERE s.user_id = ?TableAlias.id) AS last_sign_in").
-			ColumnExpr("(SELECT count(*) FROM company_identities i WHERE i.user_id = ?TableAlias.id) AS identities").
-			ColumnExpr("(SELECT count(*) FROM passkeys p WHERE p.user_id = ?TableAlias.id) AS passkeys").
-			Order("email").Limit(q.Limit)
-		if found != nil && len(found) <= maxFound {
-			rows = rows.Where("id IN (?)", bun.List(found))
+	if q.Part == "" || found != nil && len(found) <= maxFound {
+		return s.findInOrder(ctx, q, found, "")
+	}
+	for {
+		last := database.Query{
+			Text: "SELECT email FROM accounts WHERE email > ? ORDER BY email LIMIT 1 OFFSET ?", Args: []any{string(q.After), window - 1},
+		}
+		end, err := database.CollectAll(ctx, s.db, last, database.ScanText[auth.Email])
+		if err != nil {
+			return nil, err
+		}
+		more, err := s.findInOrder(ctx, q, nil, append(end, "")[0])
+		page = append(page, more...)
+		if q.Limit -= len(more); err != nil || len(end) == 0 || q.Limit == 0 {
+			return page, err
+		}
+		q.After = end[0]
+	}
+}
+
+// findInOrder returns the ids of the first people that a query selects: of some people unless these
+// are nil, and up to an e-mail address unless that is empty.
+func (s *directory) findInOrder(
+	ctx context.Context, q authstore.DirectoryQuery, among []auth.UserID, end auth.Email,
+) ([]auth.UserID, error) {
+	return database.Read(ctx, s.db, func(ctx context.Context, tx bun.IDB) (ids []auth.UserID, err error) {
+		rows := tx.NewSelect().Model((*accountRow)(nil)).Column("id").Order("email").Limit(q.Limit)
+		if among != nil {
+			rows = rows.Where("id IN (?)", bun.List(among))
 		}
 		if q.After != "" {
 			rows = rows.Where("email > ?", q.After)
+		}
+		if end != "" {
+			rows = rows.Where("email <= ?", end)
 		}
 		if !q.AdmittedAt.IsZero() {
 			rows = rows.Where("admitted_until > ?", database.NewInstant(q.AdmittedAt))
@@ -67,7 +113,7 @@ func (s *directory) Search(ctx context.Context, q authstore.DirectoryQuery) ([]a
 			part := "%" + likeLiteral.Replace(q.Part) + "%"
 			rows = rows.Where(`(lower(email) LIKE lower(?) ESCAPE '\' OR lower(name) LIKE lower(?) ESCAPE '\')`, part, part)
 		}
-		return rows
+		return ids, s.db.ClassifyError(rows.Scan(ctx, &ids))
 	})
 }
 

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"regexp"
-	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -13,7 +12,6 @@ import (
 	"github.com/tollgate-dev/tollgate/core/registry"
 	"github.com/tollgate-dev/tollgate/core/registry/event"
 	"github.com/tollgate-dev/tollgate/core/registry/mirror"
-	"github.com/tollgate-dev/tollgate/test/must"
 )
 
 // sqlWords are the parts of statements that the databases write differently.
@@ -75,10 +73,6 @@ func insertMirrored(kind string) []string {
 var (
 	// unordered matches a plan of SQLite that reads all rows of a large table or sorts rows.
 	unordered = regexp.MustCompile(`SCAN (?:d|e|webhook_deliveries|mirrored_versions)\b|AUTOMATIC|TEMP B-TREE`)
-	// stepRows matches how many rows a step of a plan of PostgreSQL returns, and how often it runs.
-	stepRows = regexp.MustCompile(`actual rows=(\d+)(?:\.\d+)? loops=(\d+)`)
-	// removedRows matches how many rows a step reads in vain.
-	removedRows = regexp.MustCompile(`Rows Removed by [^:]*: (\d+)`)
 )
 
 // checkRowsRead checks that a call reads about the rows that it returns: on SQLite by an index in
@@ -105,29 +99,12 @@ func checkRowsRead(
 			t.Fatalf("%d plans, %v", len(plans), err)
 		}
 		for query, plan := range plans {
-			if rows := mostRows(t, plan); rows > most {
+			if rows := relationaltest.MostRows(plan); rows > most {
 				t.Errorf("a step reads %d rows, want %d at most, with a plan for any arguments: %t\n%s\n%s", rows, most,
 					generic, query, plan)
 			}
 		}
 	}
-}
-
-// mostRows returns how many rows the largest step of a plan of PostgreSQL reads.
-func mostRows(t *testing.T, plan string) (most int) {
-	t.Helper()
-	number := func(text string) int {
-		n, err := strconv.Atoi(text)
-		must.Succeed(t, err)
-		return n
-	}
-	for _, found := range stepRows.FindAllStringSubmatch(plan, -1) {
-		most = max(most, number(found[1])*number(found[2]))
-	}
-	for _, found := range removedRows.FindAllStringSubmatch(plan, -1) {
-		most = max(most, number(found[1]))
-	}
-	return most
 }
 
 // checkPlansOfBacklogs checks that deliveries which are due are found without reading the

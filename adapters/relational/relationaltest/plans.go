@@ -3,6 +3,7 @@ package relationaltest
 import (
 	"context"
 	"database/sql"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -72,6 +73,10 @@ func (d *Database) explainExecution(ctx context.Context, generic bool, e *bun.Qu
 		return "", err
 	}
 	defer func() { _ = conn.Close() }() // its statements have ended
+	const explain = "EXPLAIN (ANALYZE, COSTS OFF, TIMING OFF, SUMMARY OFF) "
+	if len(e.QueryArgs) == 0 {
+		return readPlan(conn.QueryContext(ctx, explain+e.Query))
+	}
 	mode := "force_custom_plan"
 	if generic {
 		mode = "force_generic_plan"
@@ -89,8 +94,29 @@ func (d *Database) explainExecution(ctx context.Context, generic bool, e *bun.Qu
 	defer func() { _, _ = conn.ExecContext(ctx, "DEALLOCATE execution; RESET plan_cache_mode") }()
 	values := schema.NewQueryGen(pgdialect.New()).FormatQuery(strings.Repeat(", ?", len(e.QueryArgs)), e.QueryArgs...)
 	return readPlan(conn.QueryContext(ctx,
-		"EXPLAIN (ANALYZE, COSTS OFF, TIMING OFF, SUMMARY OFF) EXECUTE execution ("+
-			strings.TrimPrefix(values, ", ")+")"))
+		explain+"EXECUTE execution ("+strings.TrimPrefix(values, ", ")+")"))
+}
+
+var (
+	// stepRows matches how many rows a step of a plan of PostgreSQL returns, and how often it runs.
+	stepRows = regexp.MustCompile(`actual rows=(\d+)(?:\.\d+)? loops=(\d+)`)
+	// removedRows matches how many rows a step reads in vain.
+	removedRows = regexp.MustCompile(`Rows Removed by [^:]*: (\d+)`)
+)
+
+// MostRows returns how many rows the largest step of a plan of Executions reads.
+func MostRows(plan string) (most int) {
+	number := func(text string) int {
+		n, _ := strconv.Atoi(text) // digits
+		return n
+	}
+	for _, found := range stepRows.FindAllStringSubmatch(plan, -1) {
+		most = max(most, number(found[1])*number(found[2]))
+	}
+	for _, found := range removedRows.FindAllStringSubmatch(plan, -1) {
+		most = max(most, number(found[1]))
+	}
+	return most
 }
 
 // readPlan returns the lines of a plan.
