@@ -10,7 +10,7 @@ import (
 )
 
 // authenticators are the further authenticators of an account in a column of text: JSON, or empty if
-// there are none.
+// it has only the first.
 type authenticators []auth.Authenticator
 
 type authenticatorJSON struct {

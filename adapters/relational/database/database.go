@@ -65,7 +65,7 @@ func (d *DB) TimeArgument(t time.Time) any { return d.dialect.Syntax.TimeArgumen
 func (d *DB) HasDataVersion() bool { return d.dialect.DataVersion != nil }
 
 // DataVersion returns a number that is another one after each commit. ok is false if the database
-// has no such number.
+// lacks it.
 func (d *DB) DataVersion(ctx context.Context) (version int64, ok bool, err error) {
 	if d.dialect.DataVersion == nil {
 		return 0, false, nil

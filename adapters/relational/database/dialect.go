@@ -19,7 +19,7 @@ type Dialect struct {
 	CallTimeout time.Duration
 	LongBegin   string
 	// ExclusiveBegin, if it is not empty, is the first statement of a transaction of
-	// transaction.Exclusive, after LongBegin. A dialect with one writer at a time needs none.
+	// transaction.Exclusive, after LongBegin. A dialect with one writer at a time leaves it empty.
 	ExclusiveBegin string
 	// WriteWait limits how long a transaction waits for its turn to write, if the database has one
 	// writer at a time. Long work waits a multiple of it. 0 means no limit.
@@ -29,7 +29,7 @@ type Dialect struct {
 	// WriteProbe returns a statement that fails if the database cannot be written. It is optional.
 	WriteProbe func() string
 	// DataVersion returns a number that is another one after each commit of other connections than
-	// the one that it reads it on. It is nil if the database has no such number.
+	// the one that it reads it on. It is nil if the database lacks it.
 	DataVersion func(ctx context.Context) (int64, error)
 	// Listen calls notify with the text of each notification of a channel, and with an empty text
 	// when notifications may have been lost, until ctx ends. It is nil if the database sends no

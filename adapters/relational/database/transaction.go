@@ -45,7 +45,7 @@ func (d *DB) carriedTransaction(ctx context.Context) *running {
 }
 
 // Transaction returns the transaction that ctx carries, and whether it carries one. A snapshot is
-// none.
+// not one.
 func (d *DB) Transaction(ctx context.Context) (tx bun.Tx, ok bool) {
 	if t := d.carriedTransaction(ctx); t != nil && !t.reading {
 		return t.tx, true

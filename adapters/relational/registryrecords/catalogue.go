@@ -23,7 +23,7 @@ type catalogueStore struct {
 	size *atomic.Pointer[countedSize]
 }
 
-// countedSize is a number of servers that the catalogue has at least: none is ever removed.
+// countedSize is a number of servers that the catalogue has at least: they stay.
 type countedSize struct {
 	servers int64
 	at      time.Time

@@ -38,7 +38,7 @@ type syntax struct {
 	// selectVersions returns the query that reads the versions of q, whose text begins after WHERE.
 	// If there is a limit of rows, q selects one row more.
 	selectVersions func(q database.Query, limit pageLimit) database.Query
-	// collectVersions returns the records of the rows of such a query up to the limit, and whether
+	// collectVersions returns the records of the rows of that query up to the limit, and whether
 	// there are more.
 	collectVersions versionCollector
 	// updateStates returns the statements that store everything but the documents of versions.

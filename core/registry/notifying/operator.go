@@ -195,8 +195,8 @@ func (o *Operator) Test(ctx context.Context, id event.WebhookID) (int, error) {
 	return status, err
 }
 
-// Remove removes a webhook with what was not delivered to it. It returns fault.NotFound if there is
-// none with the ID, and the error of check.
+// Remove removes a webhook with what was not delivered to it. It returns fault.NotFound
+// for an unknown ID, and the error of check.
 func (o *Operator) Remove(ctx context.Context, id event.WebhookID, check registry.Check[event.Webhook]) error {
 	return o.ports.Transactions.Atomically(transaction.Exclusive(ctx), func(ctx context.Context) error {
 		w, err := o.find(ctx, id)
