@@ -25,35 +25,6 @@ func encodeIndented(content any, prefix, indent string) ([]byte, error) {
 	return text.Bytes(), nil
 }
 
-type geminiServer struct {
-	Command string            `json:"command,omitempty"`
-	Args    []string          `json:"args,omitempty"`
-	Env     map[string]string `json:"env,omitempty"`
-	HTTPURL string            `json:"httpUrl,omitempty"` // streamable HTTP
-	URL     string            `json:"url,omitempty"`     // server-sent events
-	Headers map[string]string `json:"headers,omitempty"`
-}
-
-func newGeminiServer(d allowlist.Definition) geminiServer {
-	switch {
-	case d.Package != nil:
-		return geminiServer{
-			Command: d.Package.Command[0], Args: d.Package.Command[1:], Env: valueMap(d.Package.Environment),
-		}
-	case d.Remote.Transport == allowlist.SSE:
-		return geminiServer{URL: d.Remote.URL, Headers: valueMap(d.Remote.Headers)}
-	}
-	return geminiServer{HTTPURL: d.Remote.URL, Headers: valueMap(d.Remote.Headers)}
-}
-
-func valueMap(values []allowlist.Value) map[string]string {
-	all := make(map[string]string, len(values))
-	for _, v := range values {
-		all[v.Name] = v.Value
-	}
-	return all
-}
-
 type kiroEntry struct {
 	Server kiroServer `json:"server"`
 }

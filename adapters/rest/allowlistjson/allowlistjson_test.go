@@ -13,6 +13,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/BurntSushi/toml"
+
 	"github.com/tollgate-dev/tollgate/adapters/rest/allowlistjson"
 	"github.com/tollgate-dev/tollgate/core/registry"
 	"github.com/tollgate-dev/tollgate/core/registry/allowlist"
@@ -97,7 +99,11 @@ func encode(t *testing.T, f allowlist.Format, listed, deleted []registry.Record)
 	}
 	var text bytes.Buffer
 	must.Succeed(t, encoder.Encode(&text, c.Compile(), f))
-	if !json.Valid(text.Bytes()) {
+	if f == allowlist.Codex {
+		var list any
+		_, err := toml.Decode(text.String(), &list)
+		must.Succeed(t, err)
+	} else if !json.Valid(text.Bytes()) {
 		t.Errorf("%s is not JSON: %s", f, text.Bytes())
 	}
 	slices.Sort(skipped)
@@ -123,10 +129,12 @@ func TestGoldenLists(t *testing.T) {
 func TestEmptyLists(t *testing.T) {
 	t.Parallel()
 	for f, want := range map[allowlist.Format]string{
-		allowlist.Claude: "{\n  \"allowedMcpServers\": [],\n  \"deniedMcpServers\": []\n}\n",
-		allowlist.VSCode: "{\n  \"allowedMcpServers\": [],\n  \"deniedMcpServers\": []\n}\n",
-		allowlist.Gemini: "{\n  \"mcp\": {\n    \"allowed\": [],\n    \"excluded\": []\n  },\n  \"mcpServers\": {}\n}\n",
-		allowlist.Kiro:   "{\n  \"servers\": []\n}\n",
+		allowlist.Claude:    "{\n  \"allowedMcpServers\": [],\n  \"deniedMcpServers\": []\n}\n",
+		allowlist.VSCode:    "{\n  \"allowedMcpServers\": [],\n  \"deniedMcpServers\": []\n}\n",
+		allowlist.Gemini:    "{\n  \"mcp\": {\n    \"allowed\": [],\n    \"excluded\": []\n  },\n  \"mcpServers\": {}\n}\n",
+		allowlist.Kiro:      "{\n  \"servers\": []\n}\n",
+		allowlist.Codex:     "[mcp_servers]\n", // without it Codex starts every server
+		allowlist.ClaudeMCP: "{\n  \"mcpServers\": {}\n}\n",
 	} {
 		if got := string(encode(t, f, nil, nil)); got != want {
 			t.Errorf("%s: %s", f, got)
@@ -151,18 +159,22 @@ func TestGoldenSnippets(t *testing.T) {
 			"packageArguments":[{"type":"named","name":"--place","description":"May be left out"},{"type":"named","name":"--fast","format":"boolean","description":"A flag"}],
 			"environmentVariables":[{"name":"KEY","isRequired":true},{"name":"LOG","description":"May be left out"}]}`)),
 	}
-	for _, c := range []allowlist.Client{
-		allowlist.ClientClaude, allowlist.ClientVSCode, allowlist.ClientCursor, allowlist.ClientGemini,
-	} {
+	for _, c := range allowlist.Clients() {
 		var text []byte
 		for _, r := range records {
-			s, err := allowlist.NewSnippet(r, c)
-			must.Succeed(t, err)
+			s, err := allowlist.NewSnippet(r, c.Client)
+			if err != nil {
+				text = append(text, err.Error()+"\n"...)
+				continue
+			}
 			encoded, err := allowlistjson.EncodeSnippet(s)
 			must.Succeed(t, err)
 			text = append(text, encoded...)
+			if s.Unlisted != "" {
+				text = append(text, "not in an allow list: "+s.Unlisted+"\n"...)
+			}
 		}
-		compareGolden(t, "install-"+string(c), text)
+		compareGolden(t, "install-"+string(c.Client), text)
 	}
 }
 
@@ -177,6 +189,18 @@ var sources = map[string]string{
 	"install-vscode": "https://code.visualstudio.com/docs/copilot/reference/mcp-configuration",
 	"install-cursor": "https://docs.cursor.com/context/mcp: ${env:NAME}",
 	"install-gemini": "https://github.com/google-gemini/gemini-cli/blob/main/docs/tools/mcp-server.md",
+	"codex":          "https://github.com/openai/codex, codex-rs/config/src/config_requirements.rs (McpServerIdentity): the name and the exact URL",
+	"claude-mcp":     "https://code.claude.com/docs/en/managed-mcp: managed-mcp.json, in the form of .mcp.json",
+	"install-codex":  "https://github.com/openai/codex, codex-rs/config/src/mcp_types.rs (RawMcpServerConfig)",
+	"install-copilot": "https://docs.github.com/en/copilot/how-tos/copilot-cli/customize-copilot/add-mcp-servers; variables in env since 1.0.10\n" +
+		"# (github/copilot-cli issue 903)",
+	"install-opencode":  "https://opencode.ai/docs/mcp-servers, and {env:NAME} of https://opencode.ai/docs/config",
+	"install-windsurf":  "https://docs.windsurf.com/windsurf/cascade/mcp: ${env:NAME} in command, args, env, serverUrl and headers",
+	"install-kiro":      "https://kiro.dev/docs/mcp/configuration: ${NAME} in env and headers",
+	"install-cline":     "https://docs.cline.bot/mcp/mcp-overview; ${env:NAME} as in cline/cline, apps/vscode/src/services/mcp/McpHub.ts",
+	"install-zed":       "https://zed.dev/docs/ai/mcp; args are required, and nothing is replaced (zed-industries/zed issue 60459)",
+	"install-jetbrains": "https://www.jetbrains.com/help/ai-assistant/mcp.html: as JSON",
+	"install-goose":     "https://goose-docs.ai/docs/guides/config-files: extensions of the types stdio and streamable_http; no server-sent events",
 }
 
 // compareGolden compares a text with a golden file, which begins with its source.

@@ -16,8 +16,8 @@ import (
 	"github.com/tollgate-dev/tollgate/core/registry/allowlist"
 )
 
-// Encoder encodes lists while they are compiled. It keeps the definitions of Gemini and Kiro in
-// their final form and compressed, because a list may be larger than all the memory that it may
+// Encoder encodes lists while they are compiled. It keeps definitions in their final form
+// and compressed, because a list may be larger than all the memory that it may
 // use. It is not safe for concurrent use.
 type Encoder struct {
 	drafts map[allowlist.Format]*draft
@@ -42,13 +42,19 @@ func (e *Encoder) Define(f allowlist.Format, d allowlist.Definition) error {
 		to = newDraft()
 		e.drafts[f] = to
 	}
-	if f == allowlist.Gemini {
-		return to.add(d.Name, newGeminiServer(d))
+	switch f {
+	case allowlist.Kiro:
+		return to.add(d.Name, newKiroEntry(d))
+	case allowlist.Codex:
+		return to.add(d.Name, d.Remote.URL)
+	case allowlist.Gemini:
+		return to.add(d.Name, forms[allowlist.ClientGemini].server(d))
+	default:
+		return to.add(d.Name, forms[allowlist.ClientClaude].server(d))
 	}
-	return to.add(d.Name, newKiroEntry(d))
 }
 
-// definitionIndent is the indentation of the definitions in both formats.
+// definitionIndent is the indentation of the definitions.
 const definitionIndent = "    "
 
 func newDraft() *draft {
@@ -87,6 +93,12 @@ func (e *Encoder) Encode(w io.Writer, l *allowlist.Lists, f allowlist.Format) er
 		out.text("{\n  \"servers\": [")
 		e.encodeDefinitions(out, l, f, func(string) {})
 		out.text("]\n}\n")
+	case allowlist.Codex:
+		e.encodeCodex(out, l)
+	case allowlist.ClaudeMCP: // managed-mcp.json of Claude Code (contract C-9)
+		out.text("{\n  \"mcpServers\": {")
+		e.encodeNamed(out, l, f)
+		out.text("}\n}\n")
 	default: // managed settings of Claude Code and of GitHub Copilot in VS Code (contract C-3)
 		out.text("{\n  \"allowedMcpServers\": ")
 		encodeEntries(out, l.Allowed(f))
@@ -101,6 +113,14 @@ func (e *Encoder) Encode(w io.Writer, l *allowlist.Lists, f allowlist.Format) er
 		return fmt.Errorf("encode the %s list: %w", f, out.err)
 	}
 	return nil
+}
+
+// ListType returns the media type of a list.
+func ListType(f allowlist.Format) string {
+	if f == allowlist.Codex {
+		return inTOML.contentType
+	}
+	return inJSON.contentType
 }
 
 // encodeGemini writes the settings of Gemini CLI: the names that are allowed, each with a
@@ -124,11 +144,28 @@ func (e *Encoder) encodeGemini(out *listWriter, l *allowlist.Lists) {
 	}
 	names.end()
 	out.text("\n  },\n  \"mcpServers\": {")
-	e.encodeDefinitions(out, l, allowlist.Gemini, func(name string) {
+	e.encodeNamed(out, l, allowlist.Gemini)
+	out.text("}\n}\n")
+}
+
+// encodeCodex writes the requirements of Codex: a server that users have configured runs if it has
+// the name and the URL of one (contract C-9). The first table is there in an empty list too: without
+// it every server would run.
+func (e *Encoder) encodeCodex(out *listWriter, l *allowlist.Lists) {
+	out.text("[mcp_servers]\n")
+	e.eachDefinition(out, allowlist.Codex, func(name string, address []byte) {
+		if !l.Shared(name) {
+			out.text("\n[mcp_servers." + tomlKey(name) + ".identity]\nurl = " + inTOMLText(address) + "\n")
+		}
+	})
+}
+
+// encodeNamed writes the definitions of a list as the members of an object.
+func (e *Encoder) encodeNamed(out *listWriter, l *allowlist.Lists, f allowlist.Format) {
+	e.encodeDefinitions(out, l, f, func(name string) {
 		out.value(name)
 		out.text(": ")
 	})
-	out.text("}\n}\n")
 }
 
 // encodeDefinitions writes the definitions of a list, each after what before writes.

@@ -28,7 +28,7 @@ func TestConnect(t *testing.T) {
 	b.WantText(".vscode/mcp.json", "View open").WantNoText("data")
 	answers(b.Shown("address")+"/v0.1/servers", http.StatusOK)
 	answers(b.Shown("list"), http.StatusOK)
-	for _, client := range []string{"copilot", "claude", "gemini", "kiro"} {
+	for _, client := range []string{"copilot", "claude", "gemini", "kiro", "codex"} {
 		b.Press("Show", http.StatusOK, "client", client, "view", "open")
 		answers(b.Shown("list"), http.StatusOK)
 	}

@@ -20,17 +20,23 @@ import (
 // express.
 const skippedHeader = "X-Tollgate-Skipped"
 
-// getAllowList sends an allow list. Its file is the format and ".json". If the client goes away
+// getAllowList sends an allow list. If the client goes away
 // while the list is compiled, it is not compiled for it.
 func (a *API) getAllowList(c *fiber.Ctx, v *view.View) error {
-	format, ok := strings.CutSuffix(c.Params(fileParam), ".json")
-	if _, err := allowlist.ParseFormat(format); !ok || err != nil {
-		return fault.New(fault.NotFound,
-			"allow list not found: there are claude.json, vscode.json, gemini.json and kiro.json")
+	var files []string
+	var format allowlist.Format
+	for _, f := range allowlist.Formats() {
+		files = append(files, f.File())
+		if f.File() == c.Params(fileParam) {
+			format = f
+		}
+	}
+	if format == "" {
+		return fault.Newf(fault.NotFound, "allow list not found: there are %s", strings.Join(files, ", "))
 	}
 	ctx, end := rest.WatchClient(c)
 	defer end()
-	err := a.sendAnswerTo(ctx, c, read{kind: readAllowList, view: v, format: format})
+	err := a.sendAnswerTo(ctx, c, read{kind: readAllowList, view: v, format: string(format)})
 	if err != nil && ctx.Err() != nil {
 		return fiber.ErrRequestTimeout // no one reads it
 	}
@@ -52,7 +58,7 @@ func (a *API) compileLists(ctx context.Context, group read) (map[read]answer, er
 		return nil, err
 	}
 	answers := map[read]answer{}
-	for _, f := range []allowlist.Format{allowlist.Claude, allowlist.VSCode, allowlist.Gemini, allowlist.Kiro} {
+	for _, f := range allowlist.Formats() {
 		if f == allowlist.Gemini { // it has no entries, and neither have those after it
 			lists.ForgetEntries()
 		}
@@ -69,7 +75,7 @@ func (a *API) compileLists(ctx context.Context, group read) (map[read]answer, er
 		}
 		r := group
 		r.format = string(f)
-		shared, err := responsebody.NewPacked(fiber.MIMEApplicationJSON, body,
+		shared, err := responsebody.NewPacked(allowlistjson.ListType(f), body,
 			append(a.config.publicHeaders(&r), skippedHeader, strconv.Itoa(lists.Skipped(f)))...)
 		if err != nil {
 			return nil, err

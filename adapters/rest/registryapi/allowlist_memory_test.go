@@ -146,7 +146,7 @@ func readAllLists(t *testing.T, servers int) {
 	for range 2 {
 		for _, f := range allowlist.Formats() {
 			all.Go(func() {
-				r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, address+string(f)+".json", nil)
+				r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, address+f.File(), nil)
 				if err != nil {
 					t.Error(err)
 					return
@@ -159,7 +159,7 @@ func readAllLists(t *testing.T, servers int) {
 				}
 				n, err := io.Copy(io.Discard, response.Body)
 				_ = response.Body.Close()
-				if err != nil || response.StatusCode != 200 || n != response.ContentLength || n < int64(servers)*60 {
+				if err != nil || response.StatusCode != 200 || n != response.ContentLength || n < int64(servers)*40 {
 					t.Errorf("%s: status %d, %d bytes, %v", f, response.StatusCode, n, err)
 				}
 				t.Logf("%s: %d MB", f, n/1_000_000)

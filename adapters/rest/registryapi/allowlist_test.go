@@ -20,14 +20,14 @@ func TestAllowLists(t *testing.T) {
 	address := serve(t, registryapi.Config{}, servers, nil) + "/registries/all/allowlist/"
 	property := map[allowlist.Format]string{
 		allowlist.Claude: `"allowedMcpServers"`, allowlist.VSCode: `"deniedMcpServers"`,
-		allowlist.Gemini: `"mcpServers"`, allowlist.Kiro: `"servers"`,
+		allowlist.Gemini: `"mcpServers"`, allowlist.Kiro: `"servers"`, allowlist.Codex: `[mcp_servers]`, allowlist.ClaudeMCP: `"mcpServers"`,
 	}
 	for _, f := range allowlist.Formats() {
-		got := call(t, "GET", address+string(f)+".json", "")
+		got := call(t, "GET", address+f.File(), "")
 		if got.status != 200 || !strings.Contains(got.body, property[f]) {
 			t.Errorf("%s: %+v", f, got)
 		}
-		again := call(t, "GET", address+string(f)+".json", "", "If-None-Match", got.header.Get("ETag"))
+		again := call(t, "GET", address+f.File(), "", "If-None-Match", got.header.Get("ETag"))
 		if again.status != 304 || again.body != "" {
 			t.Errorf("%s with its entity tag: %+v", f, again)
 		}
@@ -38,7 +38,7 @@ func TestAllowLists(t *testing.T) {
 			}
 		}
 	}
-	for _, path := range []string{"cursor.json", "claude", "claude.json.json", "Claude.json", ".json", "claude.json/"} {
+	for _, path := range []string{"cursor.json", "claude", "claude.json.json", "Claude.json", "codex.json", "claude.toml", ".json", "claude.json/"} {
 		if got := call(t, "GET", address+path, ""); got.status != 404 || !strings.HasPrefix(got.body, `{"error":`) {
 			t.Errorf("%s: %+v", path, got)
 		}

@@ -225,16 +225,22 @@ func reverseHost(address string) string {
 	return strings.Join(labels, ".")
 }
 
-// readFor returns the body of a read for a tool, and whether it may be outdated. It has the errors
-// of the read, and fault.Invalid for a history that is too long.
-func (a *API) readFor(call *mcpCall, r read) (body []byte, stale bool, err error) {
+// answerFor returns the answer to a read for a tool. It has the errors of the read, and
+// fault.Invalid for a history that is too long.
+func (a *API) answerFor(call *mcpCall, r read) (answer, error) {
 	r.view = call.view
 	found, err := a.answers.Get(call.ctx, r)
-	switch {
-	case err != nil:
+	if err == nil && found.Body == nil {
+		err = fault.New(fault.Invalid, "the server has too many versions: get one of them")
+	}
+	return found, err
+}
+
+// readFor returns the body of answerFor, and whether it may be outdated.
+func (a *API) readFor(call *mcpCall, r read) (body []byte, stale bool, err error) {
+	found, err := a.answerFor(call, r)
+	if err != nil {
 		return nil, false, err
-	case found.Body == nil:
-		return nil, false, fault.New(fault.Invalid, "the server has too many versions: get one of them")
 	}
 	return found.Body.Bytes(), found.Stale, nil
 }

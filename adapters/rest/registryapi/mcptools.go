@@ -46,8 +46,16 @@ type (
 const (
 	nameSchema    = `"name":{"type":"string","minLength":3,"maxLength":200,"description":"Name of the server, as in com.example/weather"}`
 	versionSchema = `"version":{"type":"string","minLength":1,"maxLength":255,"description":"Version; latest if it is left out"}`
-	clientSchema  = `"client":{"type":"string","enum":["claude","vscode","cursor","gemini"],"description":"Program that shall use the server"}`
 )
+
+// clientSchema returns the schema of the argument that names a client.
+func clientSchema() string {
+	var names []string
+	for _, p := range allowlist.Clients() {
+		names = append(names, strconv.Quote(string(p.Client)))
+	}
+	return `"client":{"type":"string","enum":[` + strings.Join(names, ",") + `],"description":"Program that shall use the server"}`
+}
 
 // objectSchema returns the schema of the arguments of a tool.
 func objectSchema(required string, properties ...string) json.RawMessage {
@@ -68,7 +76,7 @@ func addTools(s *mcp.Server, a *API) {
 	addTool(s, "list_versions", "List the versions of an MCP server, with their status",
 		objectSchema(`"name"`, nameSchema), a.listForTool)
 	addTool(s, "install_config", "Get what is added to the configuration of a client to use an MCP server",
-		objectSchema(`"name","client"`, nameSchema, versionSchema, clientSchema), a.installForTool)
+		objectSchema(`"name","client"`, nameSchema, versionSchema, clientSchema()), a.installForTool)
 	s.AddResourceTemplate(&mcp.ResourceTemplate{
 		Name: "server", Title: "A tool server", URITemplate: serverTemplate, MIMEType: "application/json",
 		Description: "The server.json of the latest version; the slash of the name is written %2F",
@@ -173,11 +181,12 @@ func (a *API) installForTool(call *mcpCall, in serverArguments) ([]mcp.Content, 
 		return nil, err
 	}
 	r := read{kind: readSnippet, name: in.Name, version: in.version(), format: in.Client}
-	body, stale, err := a.readFor(call, r)
+	found, err := a.answerFor(call, r)
 	if err != nil {
 		return nil, err
 	}
-	lines := strings.Split(string(body), "\n") // the registry breaks them; a line break of a publisher is escaped
+	unlisted := found.Body.Header(unlistedHeader)
+	lines := strings.Split(string(found.Body.Bytes()), "\n") // the registry breaks them; a line break of a publisher is escaped
 	for i, line := range lines {
 		lines[i] = clean(line)
 	}
@@ -186,7 +195,11 @@ func (a *API) installForTool(call *mcpCall, in serverArguments) ([]mcp.Content, 
 		return nil, fault.Newf(fault.Invalid, "the configuration has more than %d characters: read it from /registries/all/install",
 			maxWritten)
 	}
-	return append(written(stale), writtenText(text)), nil
+	content := written(found.Stale)
+	if unlisted != "" {
+		content = append(content, ownText("allow lists of this registry cannot have this: "+unlisted))
+	}
+	return append(content, writtenText(text)), nil
 }
 
 // readResource returns the document of the latest version of a server.

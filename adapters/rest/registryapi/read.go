@@ -161,11 +161,15 @@ type answer = readcache.Answer[*browsing.LongHistory]
 
 // makeAnswer makes the answer to a read.
 func (a *API) makeAnswer(ctx context.Context, r read) (answer, error) {
-	body, long, err := makeBody(ctx, a.readerOf(r.view), r)
+	reader, headers := a.readerOf(r.view), a.config.publicHeaders(&r)
+	if r.kind == readSnippet {
+		return makeSnippet(ctx, reader, r, headers)
+	}
+	body, long, err := makeBody(ctx, reader, r)
 	if err != nil || long != nil {
 		return answer{Rest: long}, err
 	}
-	return answer{Body: responsebody.NewShared(fiber.MIMEApplicationJSON, body, a.config.publicHeaders(&r)...)}, nil
+	return answer{Body: responsebody.NewShared(fiber.MIMEApplicationJSON, body, headers...)}, nil
 }
 
 // makeBody returns the body of the answer to a read, or the history that it has.
@@ -185,20 +189,30 @@ func makeBody(ctx context.Context, reader *browsing.Browser, r read) ([]byte, *b
 	if err != nil {
 		return nil, nil, err
 	}
-	if r.kind == readSnippet {
-		body, err := makeSnippet(record, allowlist.Client(r.format))
-		return body, nil, err
-	}
 	return appendRecord(nil, &record), nil, nil
 }
 
-// makeSnippet returns what a user adds to the configuration of a client.
-func makeSnippet(record registry.Record, client allowlist.Client) ([]byte, error) {
-	s, err := allowlist.NewSnippet(record, client)
+// unlistedHeader says why allow lists cannot have what a snippet starts or reaches.
+const unlistedHeader = "X-Tollgate-Unlisted"
+
+// makeSnippet makes the answer that is added to the configuration of a client.
+func makeSnippet(ctx context.Context, reader *browsing.Browser, r read, headers []string) (answer, error) {
+	record, err := reader.Version(ctx, r.name, r.version, r.query.IncludeDeleted)
 	if err != nil {
-		return nil, err
+		return answer{}, err
 	}
-	return allowlistjson.EncodeSnippet(s)
+	s, err := allowlist.NewSnippet(record, allowlist.Client(r.format))
+	if err != nil {
+		return answer{}, err
+	}
+	body, err := allowlistjson.EncodeSnippet(s)
+	if err != nil {
+		return answer{}, err
+	}
+	if s.Unlisted != "" {
+		headers = append(headers, unlistedHeader, s.Unlisted)
+	}
+	return answer{Body: responsebody.NewShared(allowlistjson.ContentType(s.Client), body, headers...)}, nil
 }
 
 // timeParam returns a query parameter that is a time. A client may send the plus of the offset

@@ -60,6 +60,17 @@ func (b *Shared) Size() int {
 // Bytes returns the body, nil if it is packed. The caller must not change it.
 func (b *Shared) Bytes() []byte { return b.plain.body }
 
+// Header returns the value of a header of the responses; empty if they do not have it. The name is in
+// its canonical form.
+func (b *Shared) Header(name string) string {
+	for _, h := range b.headers {
+		if string(h.name) == name {
+			return string(h.value)
+		}
+	}
+	return ""
+}
+
 // compressed returns the compressed form.
 func (b *Shared) compressed() *encodedBody {
 	b.compressing.Do(func() {

@@ -22,17 +22,20 @@ func newAllowList(p cli.Process) *cobra.Command {
 		Long: "Print an allow list, by which a client restricts the servers that its users may run.\n" +
 			"The latest version of each server is allowed; deleted versions are denied. What the\n" +
 			"format cannot express is listed on standard error. The same registry always gives\n" +
-			"the same bytes. The service sends the same lists: /registries/NAME/allowlist/FORMAT.json.\n" +
+			"the same bytes. The service sends the same lists: /registries/NAME/allowlist/FORMAT.json,\n" +
+			"and codex.toml.\n" +
 			"\n" +
 			"Formats:\n" +
-			"  claude  allowedMcpServers and deniedMcpServers of Claude Code's managed settings\n" +
-			"  vscode  the same properties, for GitHub Copilot in VS Code\n" +
-			"  gemini  mcp and mcpServers of Gemini CLI's settings\n" +
-			"  kiro    the MCP registry file of Kiro",
+			"  claude      allowedMcpServers and deniedMcpServers of Claude Code's managed settings\n" +
+			"  vscode      the same properties, for GitHub Copilot in VS Code\n" +
+			"  gemini      mcp and mcpServers of Gemini CLI's settings\n" +
+			"  kiro        the MCP registry file of Kiro\n" +
+			"  codex       mcp_servers of Codex's requirements.toml; it has remotes only\n" +
+			"  claude-mcp  managed-mcp.json of Claude Code: these servers for everybody, and no others",
 		Example: "  tollgate allowlist --for claude > managed-settings.json\n" +
 			"  tollgate allowlist --for vscode --view data",
 	}
-	format := c.Flags().String("for", "", "claude, vscode, gemini or kiro (required)")
+	format := c.Flags().String("for", "", "claude, vscode, gemini, kiro, codex or claude-mcp (required)")
 	name := c.Flags().String("view", view.All, "name of a view")
 	cli.RequireFlags(c, "for")
 	var f allowlist.Format

@@ -21,14 +21,32 @@ type Format string
 
 // The formats of allow lists.
 const (
-	Claude Format = "claude" // managed-settings.json of Claude Code
-	VSCode Format = "vscode" // managed-settings.json of GitHub Copilot in VS Code
-	Gemini Format = "gemini" // settings.json of Gemini CLI
-	Kiro   Format = "kiro"   // the MCP registry file of Kiro
+	Claude    Format = "claude"     // managed-settings.json of Claude Code
+	VSCode    Format = "vscode"     // managed-settings.json of GitHub Copilot in VS Code
+	Gemini    Format = "gemini"     // settings.json of Gemini CLI
+	Kiro      Format = "kiro"       // the MCP registry file of Kiro
+	Codex     Format = "codex"      // requirements.toml of Codex
+	ClaudeMCP Format = "claude-mcp" // managed-mcp.json of Claude Code, which defines the servers
 )
 
-// Formats returns all formats.
-func Formats() []Format { return []Format{Claude, VSCode, Gemini, Kiro} }
+// Formats returns all formats, those of entries first.
+func Formats() []Format { return append([]Format{Claude, VSCode}, definitionFormats...) }
+
+// definitionFormats are the formats that define the servers.
+var definitionFormats = []Format{Gemini, Kiro, Codex, ClaudeMCP}
+
+// program returns the client that reads the definitions of a format.
+func (f Format) program() Program {
+	return programOf(map[Format]Client{Gemini: ClientGemini, Kiro: "kiro", Codex: ClientCodex, ClaudeMCP: ClientClaude}[f])
+}
+
+// File returns the name of the list: the format, and what kind of text it is.
+func (f Format) File() string {
+	if f == Codex {
+		return string(f) + ".toml"
+	}
+	return string(f) + ".json"
+}
 
 // ParseFormat returns the format with the given name. It returns fault.Invalid for any other text.
 func ParseFormat(s string) (Format, error) {

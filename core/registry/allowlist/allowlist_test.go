@@ -431,11 +431,9 @@ func TestVariablesOfUsersStayTheirs(t *testing.T) {
 					t.Errorf("%s, %s: %+v", properties, f, list)
 				}
 			}
-			for _, c := range []allowlist.Client{
-				allowlist.ClientClaude, allowlist.ClientVSCode, allowlist.ClientCursor, allowlist.ClientGemini,
-			} {
-				if got, err := allowlist.NewSnippet(r, c); !fault.Is(err, fault.NotFound) {
-					t.Errorf("%s, %s: %+v, %v", properties, c, got, err)
+			for _, c := range allowlist.Clients() {
+				if got, err := allowlist.NewSnippet(r, c.Client); !fault.Is(err, fault.NotFound) {
+					t.Errorf("%s, %s: %+v, %v", properties, c.Client, got, err)
 				}
 			}
 		}
@@ -502,7 +500,7 @@ func TestSnippetsThatCannotBe(t *testing.T) {
 		allowlist.ClientCursor); err != nil || strings.Join(got.Definition.Package.Command, " ") != "npx -y fixed" {
 		t.Errorf("of two packages, the snippet has %+v, %v", got.Definition.Package, err)
 	}
-	for _, bad := range []string{"", "kiro", "Claude"} {
+	for _, bad := range []string{"", "emacs", "Claude"} {
 		if _, err := allowlist.ParseClient(bad); !fault.Is(err, fault.Invalid) {
 			t.Errorf("client %q: %v, want fault.Invalid", bad, err)
 		}

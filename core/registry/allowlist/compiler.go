@@ -11,7 +11,7 @@ import (
 
 // Output takes what a Compiler does not keep.
 type Output struct {
-	// Define takes the definition of a server in the list of Gemini or Kiro. Those of one format
+	// Define takes the definition of a server in a list that has definitions. Those of one format
 	// come in the order of the names of the servers.
 	Define func(Format, Definition) error
 	// Skip takes what a format cannot express. nil if no one wants it.

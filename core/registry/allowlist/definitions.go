@@ -2,6 +2,7 @@ package allowlist
 
 import (
 	"cmp"
+	"errors"
 	"regexp"
 	"slices"
 	"strings"
@@ -14,7 +15,7 @@ const nothingToStart = "it has neither packages nor remotes"
 // define passes on the definitions of a server. If another server has the same name in these
 // formats, Lists.Shared reports it in the end.
 func (c *Compiler) define(s server) error {
-	if !c.has(Gemini) && !c.has(Kiro) {
+	if !slices.ContainsFunc(definitionFormats, c.has) {
 		return nil
 	}
 	named := listedName{name: s.release.Name.Clone()}
@@ -22,7 +23,7 @@ func (c *Compiler) define(s server) error {
 		named.version = s.release.Version.Clone()
 	}
 	c.names = append(c.names, named)
-	for _, f := range []Format{Gemini, Kiro} {
+	for _, f := range definitionFormats {
 		if !c.has(f) {
 			continue
 		}
@@ -48,7 +49,7 @@ func (c *Compiler) sharedNames() map[string]bool {
 		if i+1 < len(c.names) && compareConfigNames(c.names[i+1].name.String(), name) == 0 {
 			shared[name] = true
 		}
-		for _, f := range []Format{Gemini, Kiro} {
+		for _, f := range definitionFormats {
 			if shared[name] && c.has(f) {
 				c.skip(f, n.name, n.version, "another server has the same name in this format: "+name)
 			}
@@ -78,7 +79,7 @@ func compareConfigNames(a, b string) int {
 }
 
 // define returns the definition of the first remote, or else of the first package, that has one in
-// the format, and why those before have none.
+// the format, and why those before lack one.
 func (s server) define(f Format) (d *Definition, reasons []string) {
 	d = &Definition{Title: s.title, Description: s.description, Version: s.release.Version.String()}
 	for _, r := range s.usableRemotes() {
@@ -104,33 +105,41 @@ func (s server) define(f Format) (d *Definition, reasons []string) {
 	return nil, reasons
 }
 
-// defineRemote returns a remote in a format, or why the format has none.
+// errProgramAlone is why allow lists of Codex have no packages: an entry has a program, without
+// arguments.
+var errProgramAlone = errors.New("the format has the program of a package alone, like npx, which would allow every package")
+
+// defineRemote returns a remote in a format, or why the format lacks it.
 func (s server) defineRemote(r remote, f Format) (defined *Remote, reason string) {
 	if _, err := r.pattern(); err != nil {
 		return nil, err.Error()
 	}
-	if err := r.checkReferences(); err != nil {
+	p := f.program()
+	if err := r.check(p); err != nil {
 		return nil, err.Error()
 	}
-	if f == Kiro {
-		address, exact := r.url.fixed()
-		if !exact {
-			return nil, "the format has no variables in the URL of a remote"
-		}
-		return &Remote{r.transport, address, fixedValues(r.headers)}, ""
+	address, exact := r.url.fixed()
+	switch {
+	case f != Kiro && f != Codex:
+		return &Remote{r.transport, r.url.filled(p.filler(s, inURL)), filledValues(r.headers, p.filler(s, inHeader))}, ""
+	case !exact:
+		return nil, "the format has no variables in the URL of a remote"
 	}
-	return &Remote{r.transport, r.url.filled(s.variableOfUser), filledValues(r.headers, s.variableOfUser)}, ""
+	return &Remote{r.transport, address, fixedValues(r.headers)}, ""
 }
 
-// definePackage returns a package in a format, or why the format has none.
+// definePackage returns a package in a format, or why the format lacks it.
 func (s server) definePackage(p pkg, f Format) (defined *Package, reason string) {
-	argv, err := p.localCommand(nil)
+	if f == Codex {
+		return nil, errProgramAlone.Error()
+	}
+	argv, err := p.localCommand(nil, f.program().marks())
 	if err != nil {
 		return nil, err.Error()
 	}
 	defined = &Package{RegistryType: p.registryType, Identifier: p.identifier, Command: argv}
 	if f != Kiro {
-		defined.Environment = filledValues(p.environment, s.variableOfUser)
+		defined.Environment = filledValues(p.environment, f.program().filler(s, inEnvironment))
 		return defined, ""
 	}
 	switch {
@@ -172,20 +181,6 @@ func valuesOf(inputs []input, value func(input) string) []Value {
 		}
 	}
 	return all
-}
-
-// variableOfUser returns the reference to an environment variable of the user.
-func (s server) variableOfUser(name string, _ input) string {
-	return "${" + s.variableName(name) + "}"
-}
-
-// variableWithDefault is variableOfUser with an empty default for what the user may leave out.
-// Claude Code would otherwise pass on the reference itself.
-func (s server) variableWithDefault(name string, about input) string {
-	if about.required {
-		return s.variableOfUser(name, about)
-	}
-	return "${" + s.variableName(name) + ":-}"
 }
 
 var notInVariable = regexp.MustCompile(`[^A-Z0-9]+`)

@@ -175,7 +175,7 @@ func (x addressIndex) overlaps(key string) bool {
 }
 
 // mayMatch reports whether there may be a text that both patterns match. Only patterns that begin
-// or end differently before and after their first and last "*" surely have none.
+// or end differently before and after their first and last "*" surely do not.
 func mayMatch(a, b string) bool {
 	aStart, _, aOpen := strings.Cut(a, anyText)
 	bStart, _, bOpen := strings.Cut(b, anyText)
@@ -189,8 +189,8 @@ func mayMatch(a, b string) bool {
 }
 
 // allowed returns the entries of a listed server: those of its remotes and packages, or of its name
-// if it has none, and why others have none. A server that was refused because an entry would allow
-// more than it has none by its name, which allows anything.
+// if it lacks them, and why others are missing. A server that was refused because an entry would allow
+// more than it has no entry by its name, which allows anything.
 func (s server) allowed(f Format) (entries []Entry, reasons []string) {
 	entries, reasons, refused := s.entries(f)
 	usual := len(entries)
@@ -213,7 +213,7 @@ func (s server) allowed(f Format) (entries []Entry, reasons []string) {
 	return nil, append(reasons, "its name has a character that the client does not accept")
 }
 
-// entries returns the entries of the remotes and packages of a server, why others have none, and
+// entries returns the entries of the remotes and packages of a server, why others are missing, and
 // whether one was refused.
 func (s server) entries(f Format) (entries []Entry, reasons []string, refused bool) {
 	note := func(err error) {

@@ -36,10 +36,8 @@ func FuzzDocuments(f *testing.F) {
 				t.Errorf("%s: %+v", format, list)
 			}
 		}
-		for _, c := range []allowlist.Client{
-			allowlist.ClientClaude, allowlist.ClientVSCode, allowlist.ClientCursor, allowlist.ClientGemini,
-		} {
-			if s, err := allowlist.NewSnippet(r, c); err == nil {
+		for _, c := range allowlist.Clients() {
+			if s, err := allowlist.NewSnippet(r, c.Client); err == nil {
 				checkDefinition(t, s.Definition)
 			}
 		}

@@ -10,28 +10,13 @@ import (
 	"github.com/tollgate-dev/tollgate/core/registry"
 )
 
-// Client is a client whose users install servers.
-type Client string
-
-// The clients that snippets are for.
-const (
-	ClientClaude Client = "claude"
-	ClientVSCode Client = "vscode"
-	ClientCursor Client = "cursor"
-	ClientGemini Client = "gemini"
-)
-
-// ParseClient returns the client with the given name. It returns fault.Invalid for any other text.
-func ParseClient(s string) (Client, error) {
-	return fault.OneOf("client", s, ClientClaude, ClientVSCode, ClientCursor, ClientGemini)
-}
-
 // Snippet is what a user adds to the configuration of a client to install a server.
 type Snippet struct {
 	Client     Client
 	Offer      string // what it installs
 	Definition Definition
 	Inputs     []Input // what the client asks the user; VS Code only
+	Unlisted   string  // why allow lists cannot have it; empty if they can
 }
 
 // Input is a value that a client asks the user for.
@@ -88,45 +73,68 @@ func (i Install) SnippetOf(c Client, offer string) (Snippet, error) {
 	if !i.readable {
 		return Snippet{}, fault.Newf(fault.NotFound, "%s cannot be installed: its document cannot be read", r.Name)
 	}
+	p := programOf(c)
 	snippet := Snippet{Client: c}
 	name := lastPart(r.Name)
-	if c == ClientGemini {
-		name = configName(r.Name) // as in the allow list
+	if p.fullName {
+		name = configName(r.Name)
 	}
 	snippet.Definition = Definition{Name: name, Title: s.title, Description: s.description, Version: r.Version.String()}
-	ask := s.fillerFor(&snippet)
+	fill := func(at place) filler {
+		if c == ClientVSCode {
+			return snippet.ask
+		}
+		return p.filler(s, at)
+	}
 	var reasons reasonList
 	for _, remote := range s.usableRemotes() {
 		if offer != "" && offer != remote.offer {
 			continue
 		}
-		if err := remote.checkReferences(); err != nil {
+		if err := remote.check(p); err != nil {
 			reasons.add(err)
 			continue
 		}
 		snippet.Offer = remote.offer
-		snippet.Definition.Remote = &Remote{remote.transport, remote.url.filled(ask), filledValues(remote.headers, ask)}
+		snippet.Unlisted = s.unlisted(c, remote)
+		snippet.Definition.Remote = &Remote{remote.transport, remote.url.filled(fill(inURL)), filledValues(remote.headers, fill(inHeader))}
 		return snippet, nil
 	}
-	for _, fill := range []filler{nil, ask} { // first those whose command is in the allow list
-		for _, p := range s.packages {
-			if offer != "" && offer != p.offer {
+	for _, complete := range []filler{nil, fill(inArgument)} { // first those whose command is in the allow list
+		for _, one := range s.packages {
+			if offer != "" && offer != one.offer {
 				continue
 			}
-			argv, err := p.localCommand(fill)
+			argv, err := one.localCommand(complete, p.marks())
 			if err != nil {
 				reasons.add(err)
 				continue
 			}
-			snippet.Offer = p.offer
+			snippet.Offer = one.offer
+			switch {
+			case c == ClientCodex:
+				snippet.Unlisted = errProgramAlone.Error()
+			case complete != nil:
+				snippet.Unlisted = "each user completes the command"
+			}
 			snippet.Definition.Package = &Package{
-				RegistryType: p.registryType, Identifier: p.identifier, Command: argv,
-				Environment: filledValues(p.environment, ask),
+				RegistryType: one.registryType, Identifier: one.identifier, Command: argv,
+				Environment: filledValues(one.environment, fill(inEnvironment)),
 			}
 			return snippet, nil
 		}
 	}
 	return Snippet{}, fault.Newf(fault.NotFound, "%s cannot be installed in a client: %s", r.Name, reasons)
+}
+
+// unlisted returns why allow lists cannot have what a client reaches a remote by; empty if they can.
+func (s server) unlisted(c Client, r remote) (reason string) {
+	if c == ClientCodex {
+		_, reason = s.defineRemote(r, Codex)
+	} else if _, err := r.pattern(); err != nil {
+		reason = err.Error()
+	}
+	return reason
 }
 
 // reasonList has reasons, each once.
@@ -141,25 +149,11 @@ func (l *reasonList) add(err error) {
 // String returns the reasons as one text.
 func (l reasonList) String() string { return cmp.Or(strings.Join(l, "; "), nothingToStart) }
 
-// fillerFor returns the placeholders that the client of a snippet replaces. For VS Code it adds
-// what they ask for to the snippet.
-func (s server) fillerFor(snippet *Snippet) filler {
-	switch snippet.Client {
-	case ClientVSCode:
-		return snippet.ask
-	case ClientCursor:
-		return func(name string, _ input) string { return "${env:" + s.variableName(name) + "}" }
-	case ClientClaude:
-		return s.variableWithDefault
-	}
-	return s.variableOfUser
-}
-
 var notInInput = regexp.MustCompile(`[^A-Za-z0-9_-]+`)
 
 // ask adds an input and returns the reference to it. Values with the same name are asked once.
 func (s *Snippet) ask(name string, about input) string {
-	id := s.Definition.Name + "-" + strings.Trim(notInInput.ReplaceAllString(name, "-"), "-")
+	id := s.Definition.Name + "-" + plainName(name)
 	if !slices.ContainsFunc(s.Inputs, func(i Input) bool { return i.ID == id }) {
 		s.Inputs = append(s.Inputs, Input{id, cmp.Or(about.description, name), about.secret})
 	}

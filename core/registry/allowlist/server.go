@@ -155,7 +155,10 @@ func (in input) fixedVariable(name string) (string, bool) {
 
 // errReference refuses what a client would replace by a variable that the user has for something
 // else, so that the publisher would get its value.
-var errReference = errors.New("a value contains a \"$\", which a client would replace by a variable of the user")
+var (
+	errReference = errors.New("a value contains a \"$\" or \"{\", which a client would replace by a variable of the user")
+	errNoEvents  = errors.New("the client has no remotes with server-sent events")
+)
 
 // placeholderRoom is as long as the greatest part of a placeholder that is not the name of the
 // value.
@@ -163,9 +166,10 @@ var placeholderRoom = strings.Repeat(" ", registry.MaxName+len("${input:-}"))
 
 var errLong = errors.New("a value is too long")
 
-// checkReferences returns errReference if one of the values has a reference to a variable of the
-// user, and errLong if one is too long after its variables were replaced.
-func checkReferences(inputs ...input) error {
+// checkReferences returns errReference if one of the values or their names has a reference to a
+// variable of the user, which begins with one of the marks, and errLong if one is too long after its
+// variables were replaced.
+func checkReferences(marks string, inputs ...input) error {
 	for _, in := range inputs {
 		replaced, ok := replaceVariables(in.text(), func(name string) (string, bool) {
 			return in.variables[name].text() + placeholderRoom + name, true
@@ -173,25 +177,28 @@ func checkReferences(inputs ...input) error {
 		switch {
 		case !ok:
 			return errLong
-		case strings.Contains(replaced, "$"):
+		case strings.ContainsAny(replaced+in.name, marks):
 			return errReference
 		}
 	}
 	return nil
 }
 
-// checkReferences returns errReference if the URL or a header has a reference.
-func (r remote) checkReferences() error {
-	return checkReferences(append([]input{r.url}, r.headers...)...)
+// check returns an error if a client cannot use the remote, or would replace a part of it.
+func (r remote) check(p Program) error {
+	if r.transport == SSE && p.noEvents {
+		return errNoEvents
+	}
+	return checkReferences(p.marks(), append([]input{r.url}, r.headers...)...)
 }
 
 // checkReferences returns errReference if the command or an environment variable has a reference.
-func (p pkg) checkReferences() error {
+func (p pkg) checkReferences(marks string) error {
 	inputs := append([]input{{value: p.identifier}, {value: p.version}}, p.environment...)
 	for _, a := range slices.Concat(p.runtimeArguments, p.packageArguments) {
-		inputs = append(inputs, a.input, input{value: a.name})
+		inputs = append(inputs, a.input)
 	}
-	return checkReferences(inputs...)
+	return checkReferences(marks, inputs...)
 }
 
 // filled returns the value with placeholders for what the user has to enter.
@@ -260,12 +267,13 @@ func (s server) usableRemotes() []remote {
 // errNotLocal refuses a package that a client cannot talk to after it has started it.
 var errNotLocal = errors.New("a package does not use stdio, and clients start only packages that do")
 
-// localCommand returns the command of a package that clients can use; fill is as in command.
-func (p pkg) localCommand(fill filler) ([]string, error) {
+// localCommand returns the command of a package that clients can use; fill is as in command, and
+// marks are those of the client.
+func (p pkg) localCommand(fill filler, marks string) ([]string, error) {
 	if p.transport != "" && p.transport != "stdio" {
 		return nil, errNotLocal
 	}
-	if err := p.checkReferences(); err != nil {
+	if err := p.checkReferences(marks); err != nil {
 		return nil, err
 	}
 	return p.command(fill)

@@ -54,7 +54,7 @@ func (r remote) pattern() (string, error) {
 	return before, nil
 }
 
-// hasDots reports whether a path has a part that clients resolve, such as "..".
+// hasDots reports whether a path has a part that clients resolve, like "..".
 func hasDots(path string) bool {
 	return slices.ContainsFunc(strings.Split(path, "/"), func(part string) bool { return part == "." || part == ".." })
 }

@@ -254,6 +254,26 @@ func TestProofIsAcceptedOnce(t *testing.T) {
 	wantEqual(t, len(fx.publishers.issued), 1, "tokens were issued for one proof")
 }
 
+// TestJobsOfAMatrix has jobs that log in with one key at the same time: the signatures of an ECDSA
+// key all differ, so that each gets a token; of an Ed25519 key they are one (contract P-4).
+func TestJobsOfAMatrix(t *testing.T) {
+	t.Parallel()
+	for name, key := range map[string]signer{"ecdsap384": newP384(t), "ed25519": newSigner(1)} {
+		fx := newFixture(t, publisher.ByPolicies)
+		fx.addPolicy(t, "p1", maker, domainDraft())
+		fx.keys.texts = []string{key.record()}
+		passed := 0
+		for range 3 {
+			if _, err := fx.ProveDomain(t.Context(), fx.newRequest(key)); err == nil {
+				passed++
+			}
+		}
+		if want := map[string]int{"ecdsap384": 3, "ed25519": 1}[name]; passed != want {
+			t.Errorf("%s: %d of 3 logins pass, want %d", name, passed, want)
+		}
+	}
+}
+
 // TestProofOfAnotherDomainIsAnotherProof uses one key and one timestamp for two domains.
 func TestProofOfAnotherDomainIsAnotherProof(t *testing.T) {
 	t.Parallel()

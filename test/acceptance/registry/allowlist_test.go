@@ -60,8 +60,12 @@ func TestAllowLists(t *testing.T) {
 		r.wantAllowList(t, "kiro", "3",
 			`{"servers":[{"server":{"name":"com.example-package","description":"Answers what the weather will be","version":"1.2.3","packages":[`+
 				`{"registryType":"npm","identifier":"weather","transport":{"type":"stdio"}}]}}]}`)
+		r.wantAllowList(t, "claude-mcp", "2",
+			`{"mcpServers":{"com.example-package":{"type":"stdio","command":"npx","args":["-y","weather@1.2.3"]},`+
+				`"com.example-remote":{"type":"http","url":"https://example.com/${COM_EXAMPLE_REMOTE_TENANT}/mcp"}}}`)
+		r.wantAllowList(t, "codex", "4", "[mcp_servers]\n")
 		for path, sentence := range map[string]string{
-			"all/allowlist/cursor.json":  "claude.json, vscode.json",
+			"all/allowlist/cursor.json":  "claude.json, vscode.json, gemini.json, kiro.json, codex.toml, claude-mcp.json",
 			"team/allowlist/claude.json": "registry view not found",
 		} {
 			wantFault(t, apiclient.Call(t, "GET", r.s.API+"/registries/"+path, nil), http.StatusNotFound, sentence)
@@ -69,7 +73,7 @@ func TestAllowLists(t *testing.T) {
 		apiclient.Call(t, "OPTIONS", r.s.API+"/registries/all/allowlist/claude.json", nil).WantStatus(t, 204)
 		r.checkSnippets(t)
 		if _, stderr, code := e.TryCommand(t, "", "allowlist", "--for", "cursor"); code != 1 ||
-			!strings.Contains(stderr, "claude, vscode, gemini or kiro") {
+			!strings.Contains(stderr, "claude, vscode, gemini, kiro, codex or claude-mcp") {
 			t.Errorf("an unknown format: exit %d, %s", code, stderr)
 		}
 	})
@@ -78,10 +82,19 @@ func TestAllowLists(t *testing.T) {
 // wantAllowList checks the list of a format by the API, with its entity tag, and by the command.
 func (r *registry) wantAllowList(t *testing.T, format, skipped, want string) {
 	t.Helper()
-	address := r.s.API + "/registries/all/allowlist/" + format + ".json"
+	address, list := r.s.API+"/registries/all/allowlist/"+format+".json", "application/json"
+	if format == "codex" {
+		address, list = r.s.API+"/registries/all/allowlist/codex.toml", "application/toml"
+	}
 	a := apiclient.Call(t, "GET", address, nil).WantStatus(t, 200)
-	var compact bytes.Buffer
-	must.Succeed(t, json.Compact(&compact, a.Body))
+	compact := bytes.NewBuffer(a.Body)
+	if list == "application/json" {
+		compact = new(bytes.Buffer)
+		must.Succeed(t, json.Compact(compact, a.Body))
+	}
+	if got := a.Header.Get("Content-Type"); got != list {
+		t.Errorf("%s is %s", format, got)
+	}
 	if got := compact.String(); got != want || a.Header.Get("X-Tollgate-Skipped") != skipped {
 		t.Errorf("%s without %s: %s\nwant %s", format, a.Header.Get("X-Tollgate-Skipped"), got, want)
 	}
@@ -103,15 +116,22 @@ func (r *registry) checkSnippets(t *testing.T) {
 		"server=com.example/remote&client=gemini":  `{"mcpServers":{"com.example-remote":{"httpUrl":"https://example.com/${COM_EXAMPLE_REMOTE_TENANT}/mcp"}}}`,
 		"server=com.example/remote&client=vscode": `{"inputs":[{"type":"promptString","id":"remote-tenant","description":"tenant"}],` +
 			`"servers":{"remote":{"type":"http","url":"https://example.com/${input:remote-tenant}/mcp"}}}`,
+		"server=com.example/package&client=opencode":              `{"mcp":{"package":{"type":"local","command":["npx","-y","weather@1.2.3"],"enabled":true}}}`,
+		"server=com.example/remote&client=windsurf":               `{"mcpServers":{"remote":{"serverUrl":"https://example.com/${env:COM_EXAMPLE_REMOTE_TENANT}/mcp"}}}`,
 		"server=com.example%2Fremote&version=1.0.0&client=claude": `{"mcpServers":{"remote":{"type":"http","url":"https://old.example.com/mcp"}}}`,
 	} {
 		a := apiclient.Call(t, "GET", address+query, nil).WantStatus(t, 200)
 		var compact bytes.Buffer
 		must.Succeed(t, json.Compact(&compact, a.Body))
-		if got := compact.String(); got != want {
+		if got := compact.String(); got != want || a.Header.Get("X-Tollgate-Unlisted") != "" {
 			t.Errorf("%s: %s\nwant %s", query, got, want)
 		}
 		apiclient.Call(t, "GET", address+query, nil, "If-None-Match", a.Header.Get("ETag")).WantStatus(t, 304)
+	}
+	codex := apiclient.Call(t, "GET", address+"server=com.example/package&client=codex", nil).WantStatus(t, 200)
+	if got := codex.Header; !strings.Contains(got.Get("X-Tollgate-Unlisted"), "every package") || got.Get("Content-Type") != "application/toml" ||
+		string(codex.Body) != "[mcp_servers.\"com.example-package\"]\ncommand = \"npx\"\nargs = [\"-y\", \"weather@1.2.3\"]\n" {
+		t.Errorf("the snippet for Codex has %v: %s", got, codex.Body)
 	}
 	for query, want := range map[string]struct {
 		status int
@@ -119,7 +139,7 @@ func (r *registry) checkSnippets(t *testing.T) {
 	}{
 		"client=claude":                                     {400, "server "},
 		"server=com.example/remote":                         {400, "client "},
-		"server=com.example/remote&client=kiro":             {400, "client "},
+		"server=com.example/remote&client=emacs":            {400, "client "},
 		"server=com.example/none&client=claude":             {404, "not found"},
 		"server=com.example/gone&client=claude":             {404, "not found"},
 		"server=%00&client=claude":                          {404, "not found"},

@@ -61,18 +61,25 @@ const copilotDeploy = "Merge both properties into the managed settings of Copilo
 	"managed-settings.json in the repository .github-private of the enterprise, or device management."
 
 // programs are the programs that the page has steps for. The first one is shown without a choice.
-var programs = [...]program{
-	{
-		ID: "vscode", Name: "VS Code with GitHub Copilot", File: ".vscode/mcp.json", Links: true,
-		Registry: copilotRegistry, List: allowlist.VSCode, Deploy: copilotDeploy,
-	},
-	{
-		ID: "copilot", Name: "GitHub Copilot command line", Users: "It takes its rules from the managed settings of Copilot.",
-		Registry: copilotRegistry, List: allowlist.VSCode, Deploy: copilotDeploy,
-	},
-	{
-		ID: "claude", Name: "Claude Code", File: ".mcp.json", Users: "Claude Code has no list of a registry to browse.",
-		List: allowlist.Claude, Setting: `{"allowManagedMcpServersOnly": true}`,
+var programs = describedPrograms()
+
+// describedPrograms returns what the page says of each client, and of other programs.
+func describedPrograms() (all []program) {
+	for _, c := range allowlist.Clients() {
+		p := deployments[c.Client]
+		p.ID, p.Name, p.File = string(c.Client), c.Title, c.File
+		all = append(all, p)
+	}
+	return append(all, program{ID: "other", Name: "Another program"})
+}
+
+// deployments is what the page says of clients that have more than a file.
+var deployments = map[allowlist.Client]program{
+	allowlist.ClientVSCode: {Links: true, Registry: copilotRegistry, List: allowlist.VSCode, Deploy: copilotDeploy},
+	"copilot":              {Registry: copilotRegistry, List: allowlist.VSCode, Deploy: copilotDeploy},
+	allowlist.ClientClaude: {
+		Users: "Claude Code has no list of a registry to browse.",
+		List:  allowlist.Claude, Setting: `{"allowManagedMcpServersOnly": true}`,
 		Deploy: "Merge the list and the setting below into the managed settings, " +
 			"so that users cannot extend the list in their own settings.",
 		Places: []place{
@@ -80,23 +87,28 @@ var programs = [...]program{
 			{"macOS", "/Library/Application Support/ClaudeCode/managed-settings.json"},
 		},
 	},
-	{ID: "cursor", Name: "Cursor", File: ".cursor/mcp.json", Links: true},
-	{
-		ID: "gemini", Name: "Gemini CLI", File: ".gemini/settings.json", List: allowlist.Gemini,
+	allowlist.ClientCursor: {Links: true},
+	allowlist.ClientGemini: {
+		List: allowlist.Gemini,
 		Deploy: "Write the list to the system settings, which win over those of users and projects. " +
-			"Every user gets all servers of the list.",
+			"Every user gets all servers of the list, and the program tries them all: give it a view of some dozens.",
 		Places: []place{
 			{"Linux", "/etc/gemini-cli/settings.json"}, {"macOS", "/Library/Application Support/GeminiCli/settings.json"},
 		},
 	},
-	{
-		ID: "kiro", Name: "Kiro", Users: "Kiro offers the servers of the list that your administrator has set.",
-		List: allowlist.Kiro,
+	"kiro": {
+		Users: "If your administrator has set a list, Kiro offers its servers and no others.",
+		List:  allowlist.Kiro,
 		Deploy: "In the console of Kiro, under the shared settings (for Amazon Q Developer, on its tab), turn MCP on " +
 			"and enter this address as the MCP Registry URL. It must be https, with a certificate that the machines " +
 			"of your users trust.",
 	},
-	{ID: "other", Name: "Another program"},
+	allowlist.ClientCodex: {
+		List: allowlist.Codex,
+		Deploy: "Merge the list into the requirements of the machine. Codex then starts servers of the list alone; " +
+			"it has remotes only, so all packages are disabled.",
+		Places: []place{{"Linux", "/etc/codex/requirements.toml"}, {"macOS", "/etc/codex/requirements.toml"}},
+	},
 }
 
 // connectView is the page that says how programs reach the registry. Like the menu Code of a
@@ -104,7 +116,7 @@ var programs = [...]program{
 // reader chooses.
 type connectView struct {
 	Program  program
-	Programs [len(programs)]program
+	Programs []program
 	View     view.View
 	Views    []view.View
 	Service  string // the address of the service
@@ -132,13 +144,13 @@ func (c *Connect) show(v *site.Visit) error {
 	if page.View.Name == view.All {
 		page.List += "/registries/" + view.All
 	}
-	page.List += "/allowlist/" + string(page.Program.List) + ".json"
+	page.List += "/allowlist/" + page.Program.List.File()
 	return v.Render(connectPage, site.Head{Title: "Connect", Problems: problems}, page)
 }
 
 // choose sets the program and the view that the reader has chosen, if they are known.
 func (page *connectView) choose(client, name string) (problems site.Problems) {
-	if i := slices.IndexFunc(programs[:], func(p program) bool { return p.ID == client }); i >= 0 {
+	if i := slices.IndexFunc(programs, func(p program) bool { return p.ID == client }); i >= 0 {
 		page.Program = programs[i]
 	} else if client != "" {
 		problems = append(problems, site.Problem{Field: "client", Text: "Choose a program of the list."})

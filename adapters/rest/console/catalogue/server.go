@@ -6,6 +6,8 @@ import (
 	"net/url"
 	"strings"
 
+	"github.com/gofiber/fiber/v2"
+
 	"github.com/tollgate-dev/tollgate/adapters/rest/allowlistjson"
 	"github.com/tollgate-dev/tollgate/adapters/rest/console/site"
 	"github.com/tollgate-dev/tollgate/core/audit"
@@ -73,6 +75,7 @@ type installView struct {
 	ID, Client, File, Snippet string
 	Link                      template.URL // installs it by a click; empty for a client without such links
 	Problem                   string       // why the client cannot use the server
+	Unlisted                  string       // why allow lists cannot have it; empty if they can
 	Raw                       string       // the address of a snippet that is too long for the page
 }
 
@@ -160,7 +163,11 @@ func sendText(v *site.Visit, r registry.Record, format string) error {
 	if err != nil {
 		return err
 	}
-	return v.SendJSON(text)
+	if err := v.SendJSON(text); err != nil {
+		return err
+	}
+	v.Set(fiber.HeaderContentType, allowlistjson.ContentType(client))
+	return nil
 }
 
 // addVersions adds the versions of the server, and the status of this one.
@@ -328,33 +335,22 @@ func newLink(address string) *linkView {
 	return &linkView{address, u.Host}
 }
 
-// clients are the clients that a page has snippets for.
-var clients = [...]struct {
-	id         allowlist.Client
-	name, file string
-}{
-	{allowlist.ClientVSCode, "VS Code", ".vscode/mcp.json"},
-	{allowlist.ClientClaude, "Claude Code", ".mcp.json"},
-	{allowlist.ClientCursor, "Cursor", ".cursor/mcp.json"},
-	{allowlist.ClientGemini, "Gemini CLI", ".gemini/settings.json"},
-}
-
 // install adds what installs an offer in each client, or the first one that they can use. It returns
 // fault.NotFound if there is no such offer.
 func (view *serverView) install(r registry.Record, use string) error {
 	install := allowlist.ParseInstall(r)
 	offers := install.Offers()
 	chosen := use
-	for _, c := range clients {
-		one := installView{ID: "install-" + string(c.id), Client: c.name, File: c.file}
-		used, err := one.fill(install, c.id, use)
+	for _, c := range allowlist.Clients() {
+		one := installView{ID: "install-" + string(c.Client), Client: c.Title, File: c.File}
+		used, err := one.fill(install, c.Client, use)
 		if err != nil {
 			one.Problem = fault.PublicMessage(err)
 		}
 		chosen = cmp.Or(chosen, used)
 		if len(one.Snippet) > maxSnippet {
 			one.Snippet, one.Link = "", ""
-			one.Raw = VersionPath(r.Name, r.Version) + "?" + url.Values{"format": {string(c.id)}, "use": {used}}.Encode()
+			one.Raw = VersionPath(r.Name, r.Version) + "?" + url.Values{"format": {string(c.Client)}, "use": {used}}.Encode()
 		}
 		view.Installs = append(view.Installs, one)
 	}
@@ -386,6 +382,7 @@ func (view *installView) fill(install allowlist.Install, c allowlist.Client, use
 	if err != nil {
 		return "", err
 	}
+	view.Unlisted = snippet.Unlisted
 	// #nosec G203 -- our own scheme, and escaped
 	view.Snippet, view.Link = strings.TrimSpace(string(text)), template.URL(link)
 	return snippet.Offer, nil

@@ -1,0 +1,296 @@
+package allowlistjson
+
+import (
+	"bytes"
+	"cmp"
+	"fmt"
+	"maps"
+	"regexp"
+	"slices"
+	"strings"
+
+	"go.yaml.in/yaml/v4"
+
+	"github.com/tollgate-dev/tollgate/core/registry/allowlist"
+)
+
+// form is how a client writes servers in its configuration.
+type form struct {
+	servers          string // the property that has the servers
+	local, http, sse members
+	syntax           syntax
+}
+
+// syntax is a language of configurations.
+type syntax struct {
+	contentType string
+	encode      func(object) ([]byte, error)
+}
+
+var (
+	inJSON = syntax{"application/json", func(o object) ([]byte, error) { return encode(o) }}
+	inTOML = syntax{"application/toml", encodeTOML}
+	inYAML = syntax{"application/yaml", encodeYAML}
+)
+
+// members are the properties of a server, each with its value or with the part of the definition
+// that is its value.
+type members []member
+
+type member struct {
+	name  string
+	value any // a part, or the value itself
+}
+
+// part returns a part of a definition, and false if the definition lacks it.
+type part func(allowlist.Definition) (value any, ok bool)
+
+var (
+	named     part = func(d allowlist.Definition) (any, bool) { return d.Name, true }
+	program   part = func(d allowlist.Definition) (any, bool) { return d.Package.Command[0], true }
+	argv      part = func(d allowlist.Definition) (any, bool) { return d.Package.Command, true }
+	everyArg  part = func(d allowlist.Definition) (any, bool) { return d.Package.Command[1:], true }
+	arguments part = func(d allowlist.Definition) (any, bool) {
+		return d.Package.Command[1:], len(d.Package.Command) > 1
+	}
+	environment part = func(d allowlist.Definition) (any, bool) { return valueMap(d.Package.Environment) }
+	address     part = func(d allowlist.Definition) (any, bool) { return d.Remote.URL, true }
+	headers     part = func(d allowlist.Definition) (any, bool) { return valueMap(d.Remote.Headers) }
+)
+
+func valueMap(values []allowlist.Value) (any, bool) {
+	all := make(map[string]string, len(values))
+	for _, v := range values {
+		all[v.Name] = v.Value
+	}
+	return all, len(all) > 0
+}
+
+// remote returns the members of a remote whose URL has a name, after others.
+func remote(name string, before ...member) members {
+	return append(before, member{name, address}, member{"headers", headers})
+}
+
+var (
+	command    = members{{"command", program}, {"args", arguments}, {"env", environment}}
+	typedLocal = append(members{{"type", "stdio"}}, command...)
+	typedHTTP  = remote("url", member{"type", "http"})
+	typedSSE   = remote("url", member{"type", "sse"})
+	allTools   = member{"tools", []string{"*"}}
+)
+
+// forms has the form of each client.
+var forms = map[allowlist.Client]form{
+	allowlist.ClientVSCode: {"servers", typedLocal, typedHTTP, typedSSE, inJSON},
+	allowlist.ClientClaude: {"mcpServers", typedLocal, typedHTTP, typedSSE, inJSON},
+	allowlist.ClientCursor: {"mcpServers", command, remote("url"), remote("url"), inJSON},
+	allowlist.ClientGemini: {"mcpServers", command, remote("httpUrl"), remote("url"), inJSON},
+	allowlist.ClientCodex: {"mcp_servers", command, members{
+		{"url", address},
+		{"bearer_token_env_var", bearerVariable}, {"env_http_headers", codexHeaders("env_http_headers")},
+		{"http_headers", codexHeaders("http_headers")},
+	}, nil, inTOML},
+	"copilot": {
+		"mcpServers", append(append(members{{"type", "local"}}, command...), allTools), append(slices.Clone(typedHTTP), allTools),
+		append(slices.Clone(typedSSE), allTools), inJSON,
+	},
+	"opencode": {
+		"mcp", members{{"type", "local"}, {"command", argv}, {"environment", environment}, {"enabled", true}},
+		append(remote("url", member{"type", "remote"}), member{"enabled", true}),
+		append(remote("url", member{"type", "remote"}), member{"enabled", true}), inJSON,
+	},
+	"windsurf":  {"mcpServers", command, remote("serverUrl"), remote("serverUrl"), inJSON},
+	"kiro":      {"mcpServers", command, remote("url"), remote("url"), inJSON},
+	"cline":     {"mcpServers", command, remote("url", member{"type", "streamableHttp"}), typedSSE, inJSON},
+	"zed":       {"context_servers", members{{"command", program}, {"args", everyArg}, {"env", environment}}, remote("url"), nil, inJSON},
+	"jetbrains": {"mcpServers", command, remote("url"), nil, inJSON},
+	"goose": {
+		"extensions", members{
+			{"enabled", true}, {"type", "stdio"}, {"name", named}, {"cmd", program}, {"args", everyArg}, {"envs", environment}, {"timeout", 300},
+		},
+		append(remote("uri", member{"enabled", true}, member{"type", "streamable_http"}, member{"name", named}), member{"timeout", 300}), nil,
+		inYAML,
+	},
+}
+
+// server returns a server in the form.
+func (f form) server(d allowlist.Definition) object {
+	chosen := f.http
+	switch {
+	case d.Package != nil:
+		chosen = f.local
+	case d.Remote.Transport == allowlist.SSE:
+		chosen = f.sse
+	}
+	var o object
+	for _, m := range chosen {
+		if from, isPart := m.value.(part); isPart {
+			value, ok := from(d)
+			if !ok {
+				continue
+			}
+			m.value = value
+		}
+		o = append(o, m)
+	}
+	return o
+}
+
+// ownVariable is a header that is the value of a variable, alone or as a bearer token.
+var ownVariable = regexp.MustCompile(`^(Bearer )?\$\{([A-Z0-9_]+)\}$`)
+
+// anyReference is a reference to a variable within a text.
+var anyReference = regexp.MustCompile(`\$\{([A-Z0-9_]+)\}`)
+
+// codexHeader returns where Codex has a header, and its value there: Codex takes the whole header
+// from a variable, or a bearer token. Other headers the user completes.
+func codexHeader(v allowlist.Value) (place, value string) {
+	switch found := ownVariable.FindStringSubmatch(v.Value); {
+	case found == nil:
+		return "http_headers", anyReference.ReplaceAllString(v.Value, "<$1>")
+	case found[1] == "":
+		return "env_http_headers", found[2]
+	case strings.EqualFold(v.Name, "Authorization"):
+		return "bearer_token_env_var", found[2]
+	default:
+		return "http_headers", found[1] + "<" + found[2] + ">"
+	}
+}
+
+// codexHeaders returns the part that has the headers of a place.
+func codexHeaders(place string) part {
+	return func(d allowlist.Definition) (any, bool) {
+		all := map[string]string{}
+		for _, v := range d.Remote.Headers {
+			if at, value := codexHeader(v); at == place {
+				all[v.Name] = value
+			}
+		}
+		return all, len(all) > 0
+	}
+}
+
+// bearerVariable is the variable of the bearer token in Codex.
+var bearerVariable part = func(d allowlist.Definition) (any, bool) {
+	for _, v := range d.Remote.Headers {
+		if at, value := codexHeader(v); at == "bearer_token_env_var" {
+			return value, true
+		}
+	}
+	return nil, false
+}
+
+// object is an object whose members keep their order.
+type object []member
+
+// MarshalJSON implements json.Marshaler.
+func (o object) MarshalJSON() ([]byte, error) {
+	text := []byte{'{'}
+	for i, m := range o {
+		if i > 0 {
+			text = append(text, ',')
+		}
+		name, err := encode(m.name)
+		if err != nil {
+			return nil, err
+		}
+		value, err := encode(m.value)
+		if err != nil {
+			return nil, err
+		}
+		text = append(append(append(text, name...), ':'), value...)
+	}
+	return append(text, '}'), nil
+}
+
+func encodeYAML(o object) ([]byte, error) {
+	var text bytes.Buffer
+	e := yaml.NewEncoder(&text)
+	e.SetIndent(2)
+	if err := e.Encode(o); err != nil {
+		return nil, fmt.Errorf("encode the settings of a client: %w", err)
+	}
+	return text.Bytes(), nil
+}
+
+// MarshalYAML implements yaml.Marshaler.
+func (o object) MarshalYAML() (any, error) {
+	node := yaml.Node{Kind: yaml.MappingNode}
+	for _, m := range o {
+		var name, value yaml.Node
+		if err := cmp.Or(name.Encode(m.name), value.Encode(m.value)); err != nil {
+			return nil, fmt.Errorf("encode the settings of a client: %w", err)
+		}
+		node.Content = append(node.Content, &name, &value)
+	}
+	return &node, nil
+}
+
+// encodeTOML returns the tables of an object (TOML 1.0). An object has tables or values, not both.
+func encodeTOML(o object) ([]byte, error) {
+	var text bytes.Buffer
+	err := writeTable(&text, "", o)
+	return text.Bytes(), err
+}
+
+func writeTable(text *bytes.Buffer, path string, o object) error {
+	for i, m := range o {
+		if inner, isTable := m.value.(object); isTable {
+			if err := writeTable(text, strings.TrimPrefix(path+"."+tomlKey(m.name), "."), inner); err != nil {
+				return err
+			}
+			continue
+		}
+		if i == 0 {
+			fmt.Fprintf(text, "[%s]\n", path)
+		}
+		value, err := tomlValue(m.value)
+		if err != nil {
+			return err
+		}
+		fmt.Fprintf(text, "%s = %s\n", tomlKey(m.name), value)
+	}
+	return nil
+}
+
+// inTOMLText makes a text of JSON one of TOML, which has no delete character in a text.
+func inTOMLText(text []byte) string { return strings.ReplaceAll(string(text), "\x7f", `\u007F`) }
+
+// tomlValue returns a text, as in JSON, or a list or a table of texts on one line.
+func tomlValue(value any) (string, error) {
+	var items []string
+	add := func(key string, item any) error {
+		text, err := tomlValue(item)
+		items = append(items, key+text)
+		return err
+	}
+	switch value := value.(type) {
+	case []string:
+		for _, item := range value {
+			if err := add("", item); err != nil {
+				return "", err
+			}
+		}
+		return "[" + strings.Join(items, ", ") + "]", nil
+	case map[string]string:
+		for _, name := range slices.Sorted(maps.Keys(value)) {
+			if err := add(tomlKey(name)+" = ", value[name]); err != nil {
+				return "", err
+			}
+		}
+		return "{ " + strings.Join(items, ", ") + " }", nil
+	}
+	text, err := encodeIndented(value, "", "")
+	return inTOMLText(bytes.TrimSuffix(text, []byte("\n"))), err
+}
+
+var bareKey = regexp.MustCompile(`^[A-Za-z0-9_-]+$`)
+
+// tomlKey returns a key, in quotes if it has other characters than letters, digits, "_" and "-".
+func tomlKey(name string) string {
+	if bareKey.MatchString(name) {
+		return name
+	}
+	text, _ := tomlValue(name) // a text has an encoding
+	return text
+}
