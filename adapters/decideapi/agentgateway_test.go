@@ -125,6 +125,9 @@ func TestGatewayLists(t *testing.T) {
 		"no object":            {"tools/list", `{"tools":["no",7,{"name":7},[]]}`, ""},
 		"a member given twice": {"tools/list", `{"tools":[],"tools":[{"name":"no"}]}`, "error"},
 		"a name given twice":   {"tools/list", `{"tools":[{"name":"a","name":"no"}]}`, "error"},
+		"another spelling":     {"tools/list", `{"x":1,"Tools":[{"name":"no"}]}`, "error"},
+		"a spelling with ſ":    {"tools/list", `{"tools":[],"tool\u017f":[{"name":"no"}]}`, "error"},
+		"a name in upper case": {"tools/list", `{"tools":[{"name":"a","NAME":"no"}]}`, "error"},
 		"no JSON":              {"tools/list", `{"tools":[`, "error"},
 		"no list at all":       {"tools/list", `{"tools":{"name":"no"}}`, "error"},
 	} {

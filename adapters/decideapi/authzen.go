@@ -1,6 +1,7 @@
 package decideapi
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -34,20 +35,28 @@ func (w *Web) mountAuthZEN(r fiber.Router) {
 
 // evaluation is one question: may the subject do the action with the resource.
 type evaluation struct {
-	Subject *struct {
-		Type string `json:"type"`
-		ID   string `json:"id"`
-	} `json:"subject"`
-	Resource *struct {
-		Type       string `json:"type"`
-		ID         string `json:"id"`
-		Properties struct {
-			Server string `json:"server"`
-		} `json:"properties"`
-	} `json:"resource"`
-	Action *struct {
+	Subject  entity `json:"subject"`
+	Resource entity `json:"resource"`
+	Action   struct {
 		Name string `json:"name"`
 	} `json:"action"`
+	Context properties `json:"context"`
+}
+
+// entity is a subject or a resource.
+type entity struct {
+	Type       string     `json:"type"`
+	ID         string     `json:"id"`
+	Properties properties `json:"properties"`
+}
+
+// properties are what programs add in forms of their own.
+type properties map[string]any
+
+// text returns a property that is a text; otherwise it is empty.
+func (p properties) text(name string) string {
+	text, _ := p[name].(string)
+	return text
 }
 
 // evaluations are several questions. What is next to the list is the default of each of them.
@@ -137,15 +146,12 @@ func (w *Web) evaluateAll(c *fiber.Ctx) error {
 
 // readEvaluations reads the body of a request, whose caller must have the scope decide.
 func (w *Web) readEvaluations(c *fiber.Ctx, into any) error {
-	media, _, _ := strings.Cut(c.Get(fiber.HeaderContentType), ";")
-	if media = strings.TrimSpace(media); media != "" && !strings.EqualFold(media, jsonType) {
-		return fiber.NewError(http.StatusUnsupportedMediaType, "content type must be "+jsonType)
-	}
-	if err := w.requireCaller(c); err != nil {
+	if err := w.Admit(c); err != nil {
 		return err
 	}
-	if !w.config.On {
-		return errOff()
+	media, _, _ := strings.Cut(c.Get(fiber.HeaderContentType), ";")
+	if media = strings.TrimSpace(media); media != "" && !strings.EqualFold(media, jsonType) {
+		return fields.Invalid(fiber.HeaderContentType, " must be "+jsonType) // 400, by section 10 of the API
 	}
 	if err := json.Unmarshal(c.Request().Body(), into); err != nil {
 		var wrong *json.UnmarshalTypeError
@@ -165,18 +171,23 @@ func sendObject(c *fiber.Ctx, o any) error {
 	return sendJSON(c, body)
 }
 
-// withDefaults returns the question with what it leaves out.
+// withDefaults returns the question with the members that it leaves out, also those of its subject and its
+// resource.
 func (e *evaluation) withDefaults(d *evaluation) *evaluation {
-	if e.Subject == nil {
-		e.Subject = d.Subject
-	}
-	if e.Resource == nil {
-		e.Resource = d.Resource
-	}
-	if e.Action == nil {
-		e.Action = d.Action
+	e.Subject.setDefaults(&d.Subject)
+	e.Resource.setDefaults(&d.Resource)
+	e.Action.Name = cmp.Or(e.Action.Name, d.Action.Name)
+	if e.Context == nil {
+		e.Context = d.Context
 	}
 	return e
+}
+
+func (e *entity) setDefaults(d *entity) {
+	e.Type, e.ID = cmp.Or(e.Type, d.Type), cmp.Or(e.ID, d.ID)
+	if e.Properties == nil {
+		e.Properties = d.Properties
+	}
 }
 
 // evaluator answers the questions of one request. It reads each subject once.
@@ -196,7 +207,11 @@ func (s *evaluator) evaluate(e *evaluation) (verdict, error) {
 	if err != nil {
 		return verdict{}, err
 	}
-	subject, err := s.subject(e.Subject.Type, e.Subject.ID)
+	kind, id, err := e.Subject.named()
+	if err != nil {
+		return verdict{}, err
+	}
+	subject, err := s.subject(kind, id)
 	if err != nil {
 		return verdict{}, err
 	}
@@ -214,31 +229,53 @@ func (s *evaluator) evaluate(e *evaluation) (verdict, error) {
 
 // question returns what is asked, without the subject.
 func (e *evaluation) question() (q deciding.Question, err error) {
+	r := &e.Resource
 	switch {
-	case e.Subject == nil || e.Subject.ID == "":
+	case e.Subject.ID == "":
 		return q, fields.Invalid("subject.id", " is missing")
-	case e.Action == nil || e.Action.Name == "":
+	case e.Action.Name == "":
 		return q, fields.Invalid("action.name", " is missing: it is the method of MCP, for example tools/call")
-	case e.Resource == nil || e.Resource.ID == "":
+	case r.ID == "":
 		return q, fields.Invalid("resource.id", " is missing")
 	}
-	tool := ""
-	switch r := e.Resource; r.Type {
+	server, name := cmp.Or(r.Properties.text("server"), e.Context.text("server")), r.ID
+	switch r.Type {
 	case "mcp_server":
-		q.Server = r.ID
-	case "mcp_tool":
-		q.Server, tool = r.Properties.Server, r.ID
-		if q.Server == "" {
-			return q, fields.Invalid("resource.properties.server", " is missing: it is the name of the server")
-		}
+		server, name = r.ID, ""
+	case "mcp_tool", "tool", "prompt", "resource", "task":
 	default:
-		return q, fields.Invalid("resource.type", " must be mcp_server or mcp_tool")
+		return q, fields.Invalid("resource.type", " must be mcp_server, mcp_tool, tool, prompt, resource or task")
 	}
-	if calls := e.Action.Name == string(access.CallsTools); calls != (tool != "") {
-		return q, fields.Invalid("resource.type", " must be mcp_tool for tools/call, and mcp_server for other methods")
+	if server == "" {
+		return q, fields.Invalid("resource.properties.server", " is missing: it is the name of the server, or a URL of it; context.server may have it, too")
 	}
-	q.Call = access.NewCall(e.Action.Name, tool)
+	if calls := e.Action.Name == string(access.CallsTools); calls != strings.HasSuffix(r.Type, "tool") {
+		return q, fields.Invalid("resource.type", " must be mcp_tool or tool for tools/call, and another one for other methods")
+	}
+	var isURL bool
+	if q.Address, isURL = splitURL(server); !isURL {
+		q.Server = server
+	}
+	q.Call = access.NewCall(e.Action.Name, name)
 	return q, nil
+}
+
+// named returns the type and the id by which deciding.Service.Named finds a subject. A gateway sends an
+// identity, the subject of the token that it has verified (OpenID's binding COAZ-MCP, draft 1): with the
+// issuer in properties.iss, or a space before it, that of a foreign token; an e-mail address is a person.
+func (e *entity) named() (kind, id string, err error) {
+	issuer := e.Properties.text("iss")
+	switch {
+	case e.Type != "identity":
+		return e.Type, e.ID, nil
+	case issuer != "":
+		return "jwt", issuer + " " + e.ID, nil
+	case strings.Contains(e.ID, " "):
+		return "jwt", e.ID, nil
+	case strings.Contains(e.ID, "@"):
+		return string(access.SelectPerson), e.ID, nil
+	}
+	return "", "", fields.Invalid("subject.properties.iss", " is missing: it is the issuer of the token whose subject the identity is")
 }
 
 // subject returns a subject by its type and id.

@@ -25,15 +25,17 @@ func TestEvaluation(t *testing.T) {
 		lists  = `"action":{"name":"tools/list"}`
 	)
 	for body, want := range map[string]string{
-		`{` + who + `,` + tool + `,` + calls + `,"context":{"time":"x"}}`:     `200 {"decision":true,"context":{"reason":"rule","decisionId":"7"}}`,
-		`{` + who + `,` + server + `,` + lists + `}`:                          `200 {"decision":true,`,
-		`{` + tool + `,` + calls + `}`:                                        `400 {"error":"invalid_input","message":"subject.id is missing`,
-		`{` + who + `,` + calls + `}`:                                         `400 {"error":"invalid_input","message":"resource.id is missing`,
-		`{` + who + `,` + tool + `}`:                                          `400 {"error":"invalid_input","message":"action.name is missing`,
-		`{` + who + `,` + server + `,` + calls + `}`:                          `400 {"error":"invalid_input","message":"resource.type must`,
-		`{` + who + `,` + tool + `,` + lists + `}`:                            `400 {"error":"invalid_input","message":"resource.type must`,
-		`{` + who + `,` + calls + `,"resource":{"type":"file","id":"x"}}`:     `400 {"error":"invalid_input","message":"resource.type must`,
-		`{` + who + `,` + calls + `,"resource":{"type":"mcp_tool","id":"x"}}`: `400 {"error":"invalid_input","message":"resource.properties.server is`,
+		`{` + who + `,` + tool + `,` + calls + `,"context":{"time":"x"}}`:                                 `200 {"decision":true,"context":{"reason":"rule","decisionId":"7"}}`,
+		`{` + who + `,` + server + `,` + lists + `}`:                                                      `200 {"decision":true,`,
+		`{` + tool + `,` + calls + `}`:                                                                    `400 {"error":"invalid_input","message":"subject.id is missing`,
+		`{` + who + `,` + calls + `}`:                                                                     `400 {"error":"invalid_input","message":"resource.id is missing`,
+		`{` + who + `,` + tool + `}`:                                                                      `400 {"error":"invalid_input","message":"action.name is missing`,
+		`{` + who + `,` + server + `,` + calls + `}`:                                                      `400 {"error":"invalid_input","message":"resource.type must`,
+		`{` + who + `,` + tool + `,` + lists + `}`:                                                        `400 {"error":"invalid_input","message":"resource.type must`,
+		`{` + who + `,` + calls + `,"resource":{"type":"file","id":"x"}}`:                                 `400 {"error":"invalid_input","message":"resource.type must`,
+		`{` + who + `,` + calls + `,"resource":{"type":"prompt","id":"x","properties":{"server":"a/b"}}}`: `400 {"error":"invalid_input","message":"resource.type must`,
+		`{"subject":{"type":"identity","id":"ada"},` + server + `,` + lists + `}`:                         `400 {"error":"invalid_input","message":"subject.properties.iss is`,
+		`{` + who + `,` + calls + `,"resource":{"type":"mcp_tool","id":"x"}}`:                             `400 {"error":"invalid_input","message":"resource.properties.server is`,
 		`{"subject":7}`: `400 {"error":"invalid_input","message":"subject must not be a JSON number"`,
 		`[]`:            `400 {"error":"invalid_input","message":"the body is not a JSON object"`,
 		``:              `400 {"error":"invalid_input","message":"the body is not a JSON object"`,
@@ -50,6 +52,62 @@ func TestEvaluation(t *testing.T) {
 	a := s.call(t, "POST", evaluationPath, bearer, `{`+who+`,`+tool+`,`+calls+`}`)
 	if a.body != `{"decision":false,"context":{"reason":"insufficient_trust","requiredTrustLevel":"FULL_TRUST","decisionId":"7"}}` {
 		t.Errorf("too little trust: %s", a.body)
+	}
+}
+
+// TestEvaluationsOfGateways: what gateways ask by the binding COAZ-MCP of OpenID, draft 1 (github.com/openid/authzen,
+// profiles/authzen-coaz-mcp-binding-1_0.md, section 6): default mappings, with the server in addition where they
+// have none.
+func TestEvaluationsOfGateways(t *testing.T) {
+	t.Parallel()
+	s := newSite(on)
+	var kind, id string
+	s.api.ports.Named = func(_ context.Context, k, i string) (access.Subject, error) {
+		kind, id = k, i
+		return ada, nil
+	}
+	const (
+		sub     = `"subject":{"type":"identity","id":"ada@example.com"}`
+		weather = `"context":{"agent":"a","server":"com.example/weather"}`
+	)
+	for body, want := range map[string]string{
+		sub + `,"action":{"name":"tools/list"},"resource":{"type":"mcp_server","id":"https://tools.example.com/mcp"}`:                                                         "person ada@example.com:  https tools.example.com /mcp tools/list ",
+		sub + `,"action":{"name":"tools/call"},"resource":{"type":"tool","id":"forecast"},` + weather:                                                                         "person ada@example.com: com.example/weather    tools/call forecast",
+		sub + `,"action":{"name":"tools/call"},"resource":{"type":"tool","id":"forecast","properties":{"server":"https://b.example:8443"}}`:                                   "person ada@example.com:  https b.example:8443  tools/call forecast",
+		sub + `,"action":{"name":"prompts/get"},"resource":{"type":"prompt","id":"p"},` + weather:                                                                             "person ada@example.com: com.example/weather    prompts/* p",
+		sub + `,"action":{"name":"resources/read"},"resource":{"type":"resource","id":"file:///x"},` + weather:                                                                "person ada@example.com: com.example/weather    resources/* file:///x",
+		sub + `,"action":{"name":"tasks/get"},"resource":{"type":"task","id":"7"},` + weather:                                                                                 "person ada@example.com: com.example/weather    other 7",
+		`"subject":{"type":"identity","id":"u1","properties":{"iss":"https://login.example.com"}},"action":{"name":"initialize"},"resource":{"type":"mcp_server","id":"a/b"}`: "jwt https://login.example.com u1: a/b    other ",
+		`"subject":{"type":"identity","id":"https://login.example.com u1"},"action":{"name":"initialize"},"resource":{"type":"mcp_server","id":"a/b"}`:                        "jwt https://login.example.com u1: a/b    other ",
+	} {
+		a := s.call(t, "POST", evaluationPath, bearer, "{"+body+"}")
+		q := s.asked
+		got := kind + " " + id + ": " + strings.Join([]string{
+			q.Server, q.Address.Scheme, q.Address.Host, q.Address.Path, string(q.Call.Class), q.Call.Name}, " ")
+		if a.status != 200 || got != want {
+			t.Errorf("%s: %d %s, asked %q, want %q", body, a.status, a.body, got, want)
+		}
+	}
+}
+
+// TestEvaluationDefaults: an entry takes each member of subject, resource, action and context that it leaves out from the
+// top level (section 7.1).
+func TestEvaluationDefaults(t *testing.T) {
+	t.Parallel()
+	s := newSite(on)
+	var asked []string
+	s.api.ports.Decide = func(_ context.Context, q deciding.Question) (deciding.Answer, error) {
+		asked = append(asked, q.Server+" "+q.Call.Tool())
+		return s.answer, nil
+	}
+	a := s.call(t, "POST", evaluationsPath, bearer, `{"subject":{"type":"person"},"action":{"name":"tools/call"},`+
+		`"resource":{"type":"mcp_tool","properties":{"server":"a/b"}},"context":{"server":"a/c"},"evaluations":[`+
+		`{"subject":{"id":"ada@example.com"},"resource":{"id":"get"}},`+
+		`{"subject":{"id":"ada@example.com"},"resource":{"id":"put","properties":{"server":"c/d"}}},`+
+		`{"subject":{"id":"ada@example.com"},"resource":{"id":"put","properties":{}}},`+
+		`{"resource":{"id":"get"}}]}`)
+	if got := strings.Join(asked, ", "); a.status != 200 || got != "a/b get, c/d put, a/c put" || !strings.Contains(a.body, "subject.id is missing") {
+		t.Errorf("%d %s, asked %s", a.status, a.body, got)
 	}
 }
 
@@ -128,7 +186,8 @@ func TestEvaluationCallers(t *testing.T) {
 	if a := newSite(Config{}).call(t, "POST", evaluationPath, bearer, "{}"); a.status != 501 {
 		t.Errorf("off: %+v", a)
 	}
-	if a := newSite(on).call(t, "POST", evaluationPath, "Content-Type: text/plain", "{}"); a.status != 415 {
+	text := strings.Replace(bearer, jsonType, "text/plain", 1)
+	if a := newSite(on).call(t, "POST", evaluationPath, text, "{}"); a.status != 400 || !strings.Contains(a.body, "Content-Type must be") {
 		t.Errorf("text: %+v", a)
 	}
 }

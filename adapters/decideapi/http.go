@@ -56,7 +56,7 @@ func (*Web) Owns(path string) bool {
 	return slices.Contains([]string{httpPath, evaluationPath, evaluationsPath, configurationPath}, path)
 }
 
-// Scope implements rest.Part.
+// Scope implements rest.Part. A caller who is not admitted counts as others of the API.
 func (*Web) Scope(string, string) throttle.Scope { return throttle.Decisions }
 
 // MaxBody implements rest.Part.
@@ -79,7 +79,7 @@ func sendJSON(c *fiber.Ctx, body []byte) error {
 
 // decideForwarded answers whether the request that the headers describe may be forwarded.
 func (w *Web) decideForwarded(c *fiber.Ctx) error {
-	if err := w.admitProxy(c); err != nil {
+	if err := w.Admit(c); err != nil {
 		return err
 	}
 	r, err := w.readForwarded(c)
@@ -112,12 +112,33 @@ func (w *Web) decideForwarded(c *fiber.Ctx) error {
 	return nil
 }
 
-// admitProxy returns fault.Forbidden unless the caller is a proxy: by its address, or by a token with
-// the scope decide. It never returns Unauthenticated, which proxies pass on to their clients.
-func (w *Web) admitProxy(c *fiber.Ctx) error {
+// admittedKey is the key under which a request has that its caller is admitted.
+type admittedKey struct{}
+
+// Admit returns an error unless the caller of a request may ask: fault.Unsupported if the settings switch
+// decisions off, fault.Unauthenticated or fault.Forbidden otherwise. The listener calls it before it
+// reads the body.
+func (w *Web) Admit(c *fiber.Ctx) error {
+	if c.Path() == configurationPath || c.Locals(admittedKey{}) != nil {
+		return nil
+	}
+	admit := w.requireCaller
+	if c.Path() == httpPath {
+		admit = w.admitProxy
+	}
 	if !w.config.On {
 		return errOff()
 	}
+	if err := admit(c); err != nil {
+		return err
+	}
+	c.Locals(admittedKey{}, true)
+	return nil
+}
+
+// admitProxy returns fault.Forbidden unless the caller is a proxy: by its address, or by a token with
+// the scope decide. It never returns Unauthenticated, which proxies pass on to their clients.
+func (w *Web) admitProxy(c *fiber.Ctx) error {
 	peer, _ := netip.AddrFromSlice(c.Context().RemoteIP())
 	peer = peer.Unmap()
 	if slices.ContainsFunc(w.config.Networks, func(n netip.Prefix) bool { return n.Contains(peer) }) {
@@ -239,15 +260,22 @@ func (r *headerReader) address(original bool) access.Address {
 			Scheme: r.required(forwardedScheme), Host: r.required(forwardedHost), Path: r.required(forwardedURI),
 		}
 	}
-	scheme, rest, ok := strings.Cut(r.required(originalURL), "://")
+	a, ok := splitURL(r.required(originalURL))
 	if !ok {
 		r.note(originalURL, ": it must be an absolute URL")
 	}
-	host, path := rest, ""
-	if i := strings.IndexAny(rest, "/?#"); i >= 0 {
-		host, path = rest[:i], rest[i:]
+	return a
+}
+
+// splitURL returns where a URL leads. ok is false for one that is not absolute.
+func splitURL(text string) (a access.Address, ok bool) {
+	if a.Scheme, a.Host, ok = strings.Cut(text, "://"); !ok {
+		return access.Address{}, false
 	}
-	return access.Address{Scheme: scheme, Host: host, Path: path}
+	if i := strings.IndexAny(a.Host, "/?#"); i >= 0 {
+		a.Host, a.Path = a.Host[:i], a.Host[i:]
+	}
+	return a, ok
 }
 
 // requireCaller returns an error unless a request has a token with the scope decide.

@@ -2,6 +2,7 @@ package decideapi
 
 import (
 	"encoding/json"
+	"strings"
 	"unicode/utf8"
 
 	"github.com/tollgate-dev/tollgate/core/jsonvalue"
@@ -19,7 +20,11 @@ func (l listing) read(result []byte) (all []span, ok bool) {
 	}
 	seen := false
 	for r.Enter(); r.More('}'); {
-		if r.Text() != l.member {
+		name := r.Text()
+		if name != l.member {
+			if strings.EqualFold(name, l.member) { // some readers take it for the member
+				return nil, false
+			}
 			skip(&r)
 			continue
 		}
@@ -47,7 +52,11 @@ func (l listing) readEntry(r *jsonvalue.Reader) (name string, ok bool) {
 	}
 	seen := false
 	for r.Enter(); r.More('}'); {
-		if r.Text() != l.key {
+		member := r.Text()
+		if member != l.key {
+			if strings.EqualFold(member, l.key) {
+				return "", false
+			}
 			skip(r)
 			continue
 		}

@@ -267,7 +267,28 @@ func (s *Server) admitRequest(c *fiber.Ctx) (*requestbody.Body, error) {
 	if malformed != nil {
 		return nil, fault.New(fault.Invalid, "malformed request: "+malformed.Error())
 	}
+	if err := s.admitCaller(c, part); err != nil {
+		requestbody.Skip(c.Context(), length)
+		return nil, err
+	}
 	return s.readBody(c, part, length)
+}
+
+// admitCaller returns an error for a caller whom a part without a limit does not admit. The request then
+// counts as others of the API, and its body is not read.
+func (s *Server) admitCaller(c *fiber.Ctx, part Part) error {
+	admits, ok := part.(interface{ Admit(c *fiber.Ctx) error })
+	if !ok {
+		return nil
+	}
+	err := admits.Admit(c)
+	if fault.Is(err, fault.Unavailable) || err == nil {
+		return err
+	}
+	if limit := s.countAs(c, throttle.APIAddress); limit != nil {
+		return limit
+	}
+	return err
 }
 
 // readBody reads the body of a request, which is nil if it does not exist.
@@ -352,7 +373,11 @@ func (s *Server) countRequest(c *fiber.Ctx, part Part) error {
 	if part == nil {
 		return nil
 	}
-	scope := part.Scope(c.Method(), c.Path())
+	return s.countAs(c, part.Scope(c.Method(), c.Path()))
+}
+
+// countAs is countRequest for a scope.
+func (s *Server) countAs(c *fiber.Ctx, scope throttle.Scope) error {
 	v, err := s.throttle.Try(c.UserContext(), scope, limitKey(originOf(c).client))
 	if v.Limit > 0 {
 		setNumber(c, headerLimit, v.Limit)

@@ -21,7 +21,7 @@ const (
 	ResetAddress    Scope = "reset"    // links of forgotten passwords, by e-mail address
 	RefusalUser     Scope = "refusal"  // audit events of refused access, by user
 
-	Decisions Scope = "decide" // decisions for proxies, whose addresses are those of many clients: no limit
+	Decisions Scope = "decide" // decisions for proxies, whose addresses are those of many clients: no limit; others count as APIAddress
 
 	PublisherAddress Scope = "publisher_address" // proofs of publishers, by address
 	PublisherDomain  Scope = "publisher_domain"  // proofs of publishers, by domain

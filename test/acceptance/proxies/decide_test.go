@@ -1,10 +1,12 @@
 package proxies
 
 import (
+	"bufio"
 	"fmt"
 	"io"
 	"net"
 	"net/http"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -111,6 +113,46 @@ func TestMethods(t *testing.T) {
 	}
 	near := s.environment.Start(t, append(settings(), "DECIDE_NETWORKS=127.0.0.0/8")...)
 	apiclient.Call(t, "GET", near.API+"/decide/http", nil, s.forwarded(s.robot, "GET", weatherURL)[2:]...).WantStatus(t, http.StatusOK)
+}
+
+// TestStrangers: callers who are not admitted count against the limit of the API, and their bodies are not
+// read. Callers who are do not count.
+func TestStrangers(t *testing.T) {
+	s := startSite(t, fixture.NewEnvironment(t, "embedded"))
+	limited := s.environment.Start(t, append(settings(), "API_RATE_LIMIT=6")...)
+	for range 3 {
+		status := sendHeader(t, limited, "POST /access/v1/evaluation HTTP/1.1\r\nAuthorization: Bearer "+strings.Repeat("x", 43)+"\r\nContent-Length: 1000000")
+		if status != "401" {
+			t.Errorf("a body that is announced: %s", status)
+		}
+		apiclient.Call(t, "POST", limited.API+"/decide/http", nil, "X-Forwarded-Method", "GET").WantStatus(t, http.StatusForbidden)
+	}
+	for _, method := range []string{"GET", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"} {
+		apiclient.Call(t, method, limited.API+"/decide/http", nil).WantStatus(t, http.StatusTooManyRequests)
+	}
+	for _, path := range []string{"/access/v1/evaluation", "/access/v1/evaluations"} {
+		apiclient.Call(t, "POST", limited.API+path, object{}).WantStatus(t, http.StatusTooManyRequests)
+	}
+	for range 9 {
+		apiclient.Call(t, "GET", limited.API+"/decide/http", nil, s.forwarded("", "GET", weatherURL)...).WantStatus(t, http.StatusUnauthorized)
+	}
+	off := s.environment.Start(t, "DECIDE=off", "API_RATE_LIMIT=1")
+	apiclient.Call(t, "POST", off.API+"/access/v1/evaluation", object{}).WantStatus(t, http.StatusNotImplemented)
+	apiclient.Call(t, "POST", off.API+"/decide/http", object{}).WantStatus(t, http.StatusTooManyRequests)
+}
+
+// sendHeader sends the header of a request, and no body, and returns the status.
+func sendHeader(t *testing.T, to *fixture.Service, header string) string {
+	t.Helper()
+	connection, err := net.Dial("tcp", strings.TrimPrefix(to.API, "http://"))
+	must.Succeed(t, err)
+	defer func() { _ = connection.Close() }() // the response was read
+	_, err = io.WriteString(connection, header+"\r\nHost: tollgate\r\n\r\n")
+	must.Succeed(t, err)
+	response, err := http.ReadResponse(bufio.NewReader(connection), nil)
+	must.Succeed(t, err)
+	defer response.Body.Close()
+	return strconv.Itoa(response.StatusCode)
 }
 
 // TestBodies sends bodies that Tollgate and a tool server could read in different ways.
