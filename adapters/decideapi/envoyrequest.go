@@ -34,6 +34,7 @@ func (c *checkRequest) request() *request {
 		r.call.Body = c.body
 	}
 	r.call.Known, r.call.Cut, r.call.Coded = knownCall(c.metadata), c.headers.isCut(len(r.call.Body)), c.headers.coded
+	r.call.Upgrades = c.headers.upgrade
 	r.call.Cut = r.call.Cut || r.call.Method != "POST" && c.headers.longest > 0 // Envoy may have sent nothing of it
 	r.call.HeaderMethod, r.call.HeaderName = strings.Join(c.headers.method, ","), strings.Join(c.headers.name, ",")
 	return r
@@ -209,6 +210,7 @@ type sentHeaders struct {
 
 	cut     bool  // Envoy says so, or the length cannot be read
 	coded   bool  // another reader may decode the body otherwise
+	upgrade bool  // to another protocol
 	types   int   // values of content-type
 	longest int64 // length of the body
 }
@@ -220,6 +222,7 @@ const (
 	headerLength  = "content-length"
 	headerType    = "content-type"
 	headerCoding  = "content-encoding"
+	headerUpgrade = "upgrade"
 	headerPartial = "x-envoy-auth-partial-body" // Envoy removes those of clients
 )
 
@@ -236,6 +239,8 @@ func (h *sentHeaders) add(name, value []byte) {
 		h.coded = h.coded || h.types > 1 || !access.IsPlainType(string(value))
 	case headerCoding:
 		h.coded = h.coded || !access.IsPlainCoding(string(value))
+	case headerUpgrade:
+		h.upgrade = true
 	case headerPartial:
 		h.cut = h.cut || string(value) != "false"
 	case headerLength:

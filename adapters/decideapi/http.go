@@ -239,6 +239,7 @@ func (w *Web) readForwarded(c *fiber.Ctx) (*request, error) {
 	r.call = access.Request{
 		Method: h.required(method), Body: c.Request().Body(),
 		Coded:        !access.IsPlainType(contentTypes(c.Request().Header.RawHeaders())...) || !access.IsPlainCoding(h.all(fiber.HeaderContentEncoding)...),
+		Upgrades:     len(h.all(fiber.HeaderUpgrade)) > 0,
 		HeaderMethod: strings.Join(h.all("Mcp-Method"), ","), HeaderName: strings.Join(h.all("Mcp-Name"), ","),
 	}
 	place := headerReader{c: c}

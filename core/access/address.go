@@ -1,11 +1,10 @@
 package access
 
 import (
+	"cmp"
 	"net/url"
 	"slices"
 	"strings"
-
-	"github.com/tollgate-dev/tollgate/core/toolserver"
 )
 
 // Address is where a request goes: scheme, host and path, as a proxy states them.
@@ -16,8 +15,8 @@ const maxPath = 8 << 10
 
 // remotes finds servers by their remote URLs (contract Z-5). Proxies and servers read an address in
 // different ways, so that one which two of them could take for two places leads nowhere: it is disputed.
-// Keys are host, scheme and port, each with ending after it, and a path without a slash at its end, or
-// odd in place of a path that is disputed. So all keys of a host are next to each other.
+// Keys are host, scheme and port, each with ending after it, and a path in lower case without a slash at
+// its end, or odd in place of a path that is disputed. So all keys of a host are next to each other.
 type remotes struct{ ordered[[]remote] }
 
 const (
@@ -39,25 +38,34 @@ func (p place) prefix() (own, all string) {
 type remote struct {
 	of        *knownServer
 	withdrawn bool
+	path      string // as the URL has it
+	// misspelled says that the address has the path in other case. Routers of Express and ASP.NET Core
+	// ignore case, and proxies do not, so that the two may take it to different servers.
+	misspelled bool
 }
 
-// placeOf returns the key of a URL. ok is false for a template and for what cannot be read: it is never
+// placeOf returns the place of a URL; that of one with a variable in its path is all that is below the
+// last slash before it. ok is false for a variable in the host and for what cannot be read: it is never
 // found.
-func placeOf(text string) (key string, ok bool) {
+func placeOf(text string) (p placed, ok bool) {
+	text, _, _ = strings.Cut(text, "?")
+	if variable := strings.IndexByte(text, '{'); variable >= 0 {
+		text = text[:strings.LastIndexByte(text[:variable], '/')+1]
+	}
 	u, err := url.Parse(text)
-	if err != nil || u.Host == "" || strings.ContainsAny(text, "{}") {
-		return "", false
+	if err != nil || u.Host == "" {
+		return placed{}, false
 	}
 	at, ok := readPlace(u.Scheme, u.Host)
 	if !ok {
-		return "", false
+		return placed{}, false
 	}
-	path, ok := readPath(u.EscapedPath())
-	if !ok {
-		path = odd
+	if p.path, ok = readPath(u.EscapedPath()); !ok {
+		p.path = odd
 	}
-	prefix, _ := at.prefix()
-	return prefix + path, true
+	p.key, _ = at.prefix()
+	p.key += strings.ToLower(p.path)
+	return p, true
 }
 
 // step adds a server under a key, or removes it.
@@ -72,7 +80,7 @@ func appendSteps(steps []step, k *knownServer, gone bool) []step {
 		return steps
 	}
 	for _, p := range k.places {
-		steps = append(steps, step{p.key, remote{k, p.withdrawn}, gone})
+		steps = append(steps, step{p.key, remote{of: k, withdrawn: p.withdrawn, path: p.path}, gone})
 	}
 	return steps
 }
@@ -86,8 +94,8 @@ func (r remotes) with(steps []step) remotes {
 		before, _ := r.get(key)
 		all := slices.Clone(before)
 		for ; len(steps) > 0 && steps[0].key == key; steps = steps[1:] {
-			at, found := slices.BinarySearchFunc(all, steps[0].of.Name, func(one remote, name toolserver.Name) int {
-				return strings.Compare(one.of.Name.String(), name.String())
+			at, found := slices.BinarySearchFunc(all, steps[0].remote, func(one, other remote) int {
+				return cmp.Or(strings.Compare(one.of.Name.String(), other.of.Name.String()), strings.Compare(one.path, other.path))
 			})
 			if found {
 				all = slices.Delete(all, at, at+1)
@@ -101,8 +109,8 @@ func (r remotes) with(steps []step) remotes {
 	return remotes{r.ordered.with(changes)}
 }
 
-// find calls each with the servers of all paths that the address begins with, at a slash, those of the
-// longest first. Without servers, disputed says that programs may disagree whether the address leads to
+// find calls each with the servers of all paths that the address begins with, at a slash and in any case,
+// those of the longest first. Without servers, disputed says that programs may disagree whether the address leads to
 // one: the host cannot be read, or it is that of a server and the path cannot be read or scheme and port
 // differ.
 func (r remotes) find(a Address, each func(remote)) (disputed bool) {
@@ -118,14 +126,22 @@ func (r remotes) find(a Address, each func(remote)) (disputed bool) {
 	if !ok {
 		return true
 	}
-	r.covering(own+path, len(own), each)
+	r.covering(own+strings.ToLower(path), len(own), func(all []remote) {
+		isExact := func(one remote) bool { return strings.HasPrefix(path, one.path) }
+		for _, one := range all {
+			one.misspelled = !isExact(one)
+			if !one.misspelled || !slices.ContainsFunc(all, func(other remote) bool { return other.of == one.of && isExact(other) }) {
+				each(one)
+			}
+		}
+	})
 	return r.has(own + odd)
 }
 
 // covering calls each with the servers of a key and of those of the paths above its own, which begins at
 // an offset. It passes over all that are longer than what the key shares with the one before it: there
 // is none.
-func (r remotes) covering(key string, begin int, each func(remote)) {
+func (r remotes) covering(key string, begin int, each func([]remote)) {
 	for {
 		before := r.floor(key)
 		if before == nil {
@@ -133,9 +149,7 @@ func (r remotes) covering(key string, begin int, each func(remote)) {
 		}
 		end := len(key)
 		if before.key == key {
-			for _, one := range before.value {
-				each(one)
-			}
+			each(before.value)
 		} else {
 			for end = 0; end < len(before.key) && before.key[end] == key[end]; end++ {
 			}

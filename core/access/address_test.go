@@ -29,7 +29,8 @@ func TestAddresses(t *testing.T) {
 		"a/plain": {"http://tools.example.com:80/mcp"}, "a/space": {"https://tools.example.com/a%20b"},
 		"a/template": {"https://{tenant}.example.com/mcp"}, "a/six": {"https://[2001:db8::1]:8443/"},
 		"a/only": {"https://only.example.com/mcp"}, "a/accent": {"https://tools.example.com/caf\u00e9"},
-		"a/scoped": {"https://tools.example.com/@org/b+c"},
+		"a/scoped": {"https://tools.example.com/@org/b+c"}, "a/cases": {"https://cases.example.com/mcp", "https://cases.example.com/Mcp"},
+		"a/tenants": {"https://tenants.example.com/t/{tenant}/mcp"}, "a/keys": {"https://keys.example.com/mcp?key={key}"},
 	} {
 		servers = append(servers, access.Listing{Name: mustName(t, name), Remotes: remotes})
 	}
@@ -43,10 +44,15 @@ func TestAddresses(t *testing.T) {
 		{"HTTPS", "TOOLS.example.COM", "/mcp", "a/mcp"}, {"https", "tools.example.com:443", "/mcp", "a/mcp"},
 		{"https", "tools.example.com:8443", "/mcp", "a/port"}, {"https", "tools.example.com:8443", "/", ""},
 		{"http", "tools.example.com", "/mcp", "a/plain"}, {"http", "tools.example.com", "/", ""},
-		{"https", "[2001:DB8::1]:8443", "/x", "a/six"}, {"https", "tools.example.com", "/MCP", "a/root"},
+		{"https", "[2001:DB8::1]:8443", "/x", "a/six"}, {"https", "cases.example.com", "/Mcp/x", "a/cases"},
 		{"https", "tools.example.com", "/a%20b/c", "a/space"}, {"https", "tools.example.com", "/caf%c3%A9/x", "a/accent"},
 		{"https", "tools.example.com", "/@org/b+c", "a/scoped"}, {"https", "only.example.com", "/", ""},
 		{"https", "other.example.com", "/mcp", ""}, {"https", "other.example.com:8443", "/a/../b", ""},
+		{"https", "tenants.example.com", "/t/acme/mcp", "a/tenants"}, {"https", "tenants.example.com", "/t", "a/tenants"},
+		{"https", "tenants.example.com", "/ta", ""}, {"https", "keys.example.com", "/mcp?key=x", "a/keys"},
+		// a path in other case, for which some routers take it
+		{"https", "tools.example.com", "/MCP", disputed}, {"https", "tools.example.com", "/mcp/Deep/x", disputed},
+		{"https", "cases.example.com", "/MCP", disputed}, {"https", "tenants.example.com", "/T/acme", disputed},
 		// another port or scheme of a known host
 		{"https", "tools.example.com:80", "/mcp", disputed}, {"http", "only.example.com", "/mcp", disputed},
 		{"wss", "tools.example.com", "/mcp", disputed}, {"https", "tools.example.com:08443", "/mcp", disputed},

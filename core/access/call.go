@@ -92,6 +92,9 @@ type Request struct {
 	Body   []byte
 	Cut    bool // the proxy sent a part of the body only, or nothing of it
 	Coded  bool // the headers of the body let another reader decode it otherwise (IsPlainType, IsPlainCoding)
+	// Upgrades says that the client asks for another protocol on the connection, for example WebSocket: what
+	// follows is no request.
+	Upgrades bool
 	// HeaderMethod and HeaderName are the headers Mcp-Method and Mcp-Name, which clients write: they
 	// count only if the headers are trusted.
 	HeaderMethod, HeaderName string
@@ -103,6 +106,9 @@ const MaxBody = 64 << 10
 
 // ReadCall returns the call of a request by contract Z-6.
 func ReadCall(r *Request) Call {
+	if r.Upgrades {
+		return unreadable(nil)
+	}
 	switch r.Method {
 	case "POST":
 		if r.Coded {
@@ -117,7 +123,7 @@ func ReadCall(r *Request) Call {
 		return unreadable(nil)
 	}
 	if r.Known != nil {
-		return *r.Known
+		return r.checkKnown()
 	}
 	headers := r.TrustHeaders && r.HeaderMethod+r.HeaderName != ""
 	if headers && r.HeaderMethod != "" && len(r.Body) == 0 && !r.Cut {
@@ -128,6 +134,16 @@ func ReadCall(r *Request) Call {
 		c.Problem = HeaderMismatch
 	}
 	return c
+}
+
+// checkKnown returns the call that the proxy has read, unless servers may read another one in the body. A
+// proxy that reads no further than it must does not notice that a member comes again (can_stop_parsing_
+// in source/extensions/filters/http/mcp/mcp_json_parser.cc of Envoy), or with a name in other case.
+func (r *Request) checkKnown() Call {
+	if len(r.Body) > 0 && len(r.Body) <= MaxBody && !r.Cut && readBody(r.Body, false).Problem != "" {
+		return unreadable(r.Known.ID)
+	}
+	return *r.Known
 }
 
 // readHeaders returns the call that the headers state. A comma is between the values of a header that is

@@ -51,6 +51,13 @@ func TestReadCall(t *testing.T) {
 		"a header that is no UTF-8":      {trusted("tools/call", "get\xff", ""), "other  unreadable"},
 		"a header in upper case":         {trusted("Tools/call", "get", ""), "other  unreadable"},
 		"what the proxy has read":        {access.Request{Method: "POST", Known: &known, Cut: true}, "tools/call known "},
+		"and the body too":               {access.Request{Method: "POST", Known: &known, Body: []byte(toolCall)}, "tools/call known "},
+		"and a tool that comes twice": {access.Request{Method: "POST", Known: &known, Body: []byte(
+			`{"method":"tools/call","params":{"name":"known"},"params":{"name":"danger"}}`)}, "other  unreadable"},
+		"and a tool in other case": {access.Request{Method: "POST", Known: &known, Body: []byte(
+			`{"method":"tools/call","params":{"name":"known","Name":"danger"}}`)}, "other  unreadable"},
+		"an upgrade":                     {access.Request{Method: "GET", Upgrades: true}, "other  unreadable"},
+		"a call with an upgrade":         {access.Request{Method: "POST", Body: []byte(toolCall), Upgrades: true}, "other  unreadable"},
 		"no body":                        {post(""), "other  unreadable"},
 		"a cut body":                     {access.Request{Method: "POST", Body: []byte(toolCall), Cut: true}, "other  unreadable"},
 		"half a body":                    {post(toolCall[:40]), "other  unreadable"},

@@ -74,7 +74,10 @@ func (s *Snapshot) decideAbout(q *Question) (worst Decision, about *knownServer)
 	disputed := s.remotes.find(q.Address, func(one remote) {
 		k := one.of
 		d := Decision{Effect: Deny, Reason: NotListed, Server: k.Name.String()}
-		if k.Quarantined || !one.withdrawn {
+		switch {
+		case one.misspelled:
+			d.Reason = Disputed
+		case k.Quarantined || !one.withdrawn:
 			d = s.decideServer(q, k, "")
 		}
 		if about == nil || rank(d.Effect) < rank(worst.Effect) {

@@ -186,7 +186,10 @@ func TestSharedAddress(t *testing.T) {
 	person, anyone := ada(t), access.Subject{}
 	both := access.Address{Scheme: "https", Host: "t.example.com", Path: "/both/x"}
 	deep := access.Address{Scheme: "https", Host: "t.example.com", Path: "/w/deep/x"}
-	servers := append(listings(t), access.Listing{Name: mustName(t, "rogue/deep"), Remotes: []string{"https://t.example.com/w/deep"}})
+	tenant := access.Address{Scheme: "https", Host: "t.example.com", Path: "/both/acme/mcp"}
+	otherCase := access.Address{Scheme: "https", Host: "t.example.com", Path: "/w/Deep/x"}
+	servers := append(listings(t), access.Listing{Name: mustName(t, "rogue/deep"), Remotes: []string{"https://t.example.com/w/deep"}},
+		access.Listing{Name: mustName(t, "com.tenants/t"), Remotes: []string{"https://t.example.com/both/acme/{tenant}"}})
 	for _, c := range []struct {
 		servers, stated string
 		address         access.Address
@@ -204,6 +207,8 @@ func TestSharedAddress(t *testing.T) {
 		{"rogue/*", "", deep, &person, access.Deny, "com.example/weather"},
 		{"com.example/weather", "", deep, &person, access.Deny, "rogue/deep"},
 		{"*", "", deep, &person, access.Allow, "rogue/deep"},
+		{"*", "", tenant, &person, access.Allow, "com.tenants/t"}, {"com.example/*", "", tenant, &person, access.Deny, "com.tenants/t"},
+		{"*", "", otherCase, &person, access.Deny, "rogue/deep"},
 	} {
 		s := access.Compile(access.Options{}, []access.Rule{mustRule(t, rule{"servers": list(c.servers)})}, servers)
 		d := s.Decide(&access.Question{Subject: c.subject, Server: c.stated, Address: c.address, At: noon})

@@ -82,10 +82,15 @@ func (r registryOf) naiveByAddress(a access.Address) map[string]int {
 	path = strings.TrimSuffix(path, "/")
 	for name, l := range r.listed {
 		for _, url := range slices.Concat(l.Remotes, l.Withdrawn) {
+			url, variable, _ := strings.Cut(url, "{")
+			if variable != "" {
+				url = url[:strings.LastIndexByte(url, '/')]
+			}
 			base, known := strings.CutPrefix(strings.TrimSuffix(url, "/"), a.Scheme+"://"+a.Host)
-			if !known || strings.Contains(path, "%2f") || strings.ContainsAny(path+url, "{}") || base != "" && base[0] != '/' {
+			if !known || strings.Contains(path, "%2f") || strings.ContainsAny(path, "{}") || base != "" && base[0] != '/' {
 				continue
 			}
+			base, path := strings.ToLower(base), strings.ToLower(path)
 			if path == base || strings.HasPrefix(path, base+"/") {
 				found[name] = max(found[name], len(base))
 			}

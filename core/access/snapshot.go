@@ -55,7 +55,8 @@ type knownServer struct {
 // placed is a key of remotes under which a server is found.
 type placed struct {
 	key       string
-	withdrawn bool // as Listing.Withdrawn
+	path      string // in the case of the URL
+	withdrawn bool   // as Listing.Withdrawn
 }
 
 // Compile returns the snapshot of rules and of the servers that are listed or in quarantine.
@@ -116,9 +117,10 @@ func newServer(l Listing) *knownServer {
 	k := &knownServer{Name: l.Name, Quarantined: l.Quarantined, Deleted: l.Deleted}
 	for i, urls := range [...][]string{l.Remotes, l.Withdrawn} {
 		for _, url := range urls {
-			key, ok := placeOf(url)
-			if ok && !slices.ContainsFunc(k.places, func(p placed) bool { return p.key == key }) {
-				k.places = append(k.places, placed{key, i > 0})
+			at, ok := placeOf(url)
+			at.withdrawn = i > 0
+			if ok && !slices.ContainsFunc(k.places, func(p placed) bool { return p.key == at.key && p.path == at.path }) {
+				k.places = append(k.places, at)
 			}
 		}
 	}

@@ -184,6 +184,7 @@ func checkTricks(t *testing.T, s *site) {
 		"two tools":                 {func(c *call) { c.body = strings.Replace(c.body, `{"name"`, `{"name":"delete_file","name"`, 1) }, 403},
 		"two methods":               {func(c *call) { c.body = `{"method":"tools/list",` + c.body[1:] }, 403},
 		"a mark of its own":         {func(c *call) { c.headers.Set("X-Envoy-Auth-Partial-Body", "true") }, 200},
+		"an upgrade":                {func(c *call) { c.headers.Set("Upgrade", "websocket") }, 403},
 		"a port and upper case":     {func(c *call) { c.host = "COM.Example.weather:443" }, 200},
 		"a dot at the end":          {func(c *call) { c.host += "." }, 403},
 		"dots":                      {func(c *call) { c.path = "/x/../mcp" }, 403},
