@@ -672,6 +672,7 @@ func injectService(ctx context.Context, s settings.Settings, parts settings.Part
 	allowlistSource := allowlist.NewSource(snapshotReader)
 	reads := registryapi.Reads{
 		Browser: browser,
+		Finder:  finder,
 		Gate:    gate,
 		Lists:   allowlistSource,
 	}

@@ -2,6 +2,7 @@ package registryapi_test
 
 import (
 	"context"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -109,10 +110,36 @@ func newViews(t testing.TB) *fakedb.Views {
 	return views
 }
 
+// catalogue finds the words of a search in documents.
+type catalogue struct {
+	registrystore.Catalogue
+	servers registrystore.SnapshotReader
+}
+
+func (catalogue) Progress(context.Context) (p registrystore.Progress, err error) { return p, nil }
+
+func (c catalogue) Find(ctx context.Context, s registrystore.Search) (f registrystore.Finding, err error) {
+	page, err := c.servers.List(ctx, registrystore.Query{LatestOnly: true, Limit: 100})
+	for _, r := range page.Records {
+		text, name := strings.ToLower(string(r.Document)), r.Name.String()
+		if slices.ContainsFunc(s.Words, func(word string) bool { return !strings.Contains(text, word) }) ||
+			s.Names != nil && !slices.ContainsFunc(s.Names, func(n registry.NameRange) bool { return n.Contains(name) }) {
+			continue
+		}
+		if f.Total++; f.Total > s.Offset && len(f.Servers) < s.Limit {
+			f.Servers = append(f.Servers, registrystore.FoundServer{
+				Release: r.Release, Summary: registry.Summary{Description: "of the catalogue"},
+			})
+		}
+	}
+	return f, err
+}
+
 // newReads returns the use cases that read the servers and views.
 func newReads(servers registrystore.SnapshotReader, views registrystore.Views) registryapi.Reads {
 	return registryapi.Reads{
 		Browser: browsing.New(servers, page.NewSealer([]byte(strings.Repeat("k", 32)))),
+		Finder:  browsing.NewFinder(browsing.FinderPorts{Catalogue: catalogue{servers: servers}}),
 		Lists:   allowlist.NewSource(servers),
 		Gate:    newGate(viewing.Config{}, views),
 	}

@@ -14,10 +14,13 @@ import (
 	"time"
 
 	"github.com/gofiber/fiber/v2"
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/sirupsen/logrus"
+	"golang.org/x/sync/semaphore"
 
 	"github.com/tollgate-dev/tollgate/adapters/rest"
+	"github.com/tollgate-dev/tollgate/adapters/rest/responsebody"
 	"github.com/tollgate-dev/tollgate/core/fault"
 	"github.com/tollgate-dev/tollgate/core/registry/view"
 )
@@ -31,6 +34,11 @@ const (
 	maxMCP    = 32 << 10         // bytes of the body of a request
 	mcpTime   = 30 * time.Second // of a request
 	mcpVendor = "tollgate"       // in the name of the server, after the host
+
+	// mcpAtOnce is how many requests may read at a time: each may need some times the memory of a page of documents.
+	mcpAtOnce = 8
+	// largeMCP is the size in bytes from which the memory of a response counts until the client has it.
+	largeMCP = 256 << 10
 )
 
 // mcpServer serves the registry, or a view of it, as an MCP server: Streamable HTTP without
@@ -49,9 +57,15 @@ func newMCPServer(a *API) *mcpServer {
 	}, &mcp.ServerOptions{
 		Instructions: "A registry of MCP servers. Search it, and get what a client needs to install a server.",
 		Capabilities: &mcp.ServerCapabilities{Tools: &mcp.ToolCapabilities{}, Resources: &mcp.ResourceCapabilities{}},
+		SetCacheable: func(ctx context.Context, _ mcp.Request, c *mcp.Cacheable) {
+			if call, ok := ctx.Value(mcpCallKey{}).(*mcpCall); !ok || a.config.Private || call.view != nil && call.view.Access != view.Public {
+				c.CacheScope = "private"
+			}
+		},
 	})
 	addTools(server, a)
-	server.AddReceivingMiddleware(guard)
+	reads := semaphore.NewWeighted(mcpAtOnce)
+	server.AddReceivingMiddleware(guard(reads))
 	options := &mcp.StreamableHTTPOptions{Stateless: true, JSONResponse: true, PropagateRequestCancellation: true}
 	get := func(*http.Request) *mcp.Server { return server }
 	s := &mcpServer{
@@ -64,26 +78,62 @@ func newMCPServer(a *API) *mcpServer {
 }
 
 // guard refuses the methods that a server without sessions has no use for, among them those that
-// would keep a response open. A panic is an error: the SDK calls methods in goroutines of its own,
-// in which it would end the process.
-func guard(next mcp.MethodHandler) mcp.MethodHandler {
-	known := []string{
-		"initialize", "notifications/initialized", "notifications/cancelled", "server/discover", "ping", "tools/list",
-		"tools/call", "resources/list", "resources/templates/list", "resources/read",
-	}
-	return func(ctx context.Context, method string, r mcp.Request) (result mcp.Result, err error) {
-		defer func() {
-			if p := recover(); p != nil {
-				result, err = nil, inCall(ctx, func(*mcpCall) error {
-					return fmt.Errorf("the method %q of the MCP server: %v\n%s", method, p, debug.Stack())
-				})
+// would keep a response open, and lets so many requests at a time read. A panic is an error: the SDK
+// calls methods in goroutines of its own, in which it would end the process.
+func guard(reads *semaphore.Weighted) mcp.Middleware {
+	known := mcpMethods()
+	return func(next mcp.MethodHandler) mcp.MethodHandler {
+		return func(ctx context.Context, method string, r mcp.Request) (result mcp.Result, err error) {
+			defer func() {
+				if p := recover(); p != nil {
+					result, err = nil, inCall(ctx, func(*mcpCall) error {
+						return fmt.Errorf("the method %q of the MCP server: %v\n%s", method, p, debug.Stack())
+					})
+				}
+			}()
+			reading, ok := known[method]
+			switch {
+			case !ok:
+				return nil, unknownMethod(method)
+			case reading:
+				if err := inCall(ctx, func(c *mcpCall) error { return reads.Acquire(c.ctx, 1) }); err != nil {
+					return nil, err
+				}
+				defer reads.Release(1)
 			}
-		}()
-		if !slices.Contains(known, method) {
-			return nil, fmt.Errorf("the registry has no method %q", method)
+			return next(ctx, method, r)
 		}
-		return next(ctx, method, r)
 	}
+}
+
+// mcpMethods returns the methods that the server has, each with whether it reads.
+func mcpMethods() map[string]bool {
+	return map[string]bool{
+		"initialize": false, "notifications/initialized": false, "notifications/cancelled": false, "server/discover": false,
+		"ping": false, "tools/list": false, "tools/call": true, "resources/list": false, "resources/templates/list": false,
+		"resources/read": true,
+	}
+}
+
+func unknownMethod(method string) *jsonrpc.Error {
+	return &jsonrpc.Error{
+		Code: jsonrpc.CodeMethodNotFound, Message: fmt.Sprintf("the registry has no method %q", method),
+	}
+}
+
+// answerUnknown replaces the answer of the SDK to a method that it does not know, which is a text.
+func (w *mcpResponse) answerUnknown(request []byte) error {
+	var asked struct {
+		ID     json.RawMessage `json:"id"`
+		Method string          `json:"method"`
+	}
+	err := json.Unmarshal(request, &asked)
+	if _, known := mcpMethods()[asked.Method]; err != nil || known || len(asked.ID) == 0 || asked.Method == "" {
+		return nil //nolint:nilerr // the SDK has said what is wrong
+	}
+	w.status, w.header = http.StatusOK, http.Header{fiber.HeaderContentType: {fiber.MIMEApplicationJSON}}
+	w.body, err = json.Marshal(map[string]any{"jsonrpc": "2.0", "id": asked.ID, "error": unknownMethod(asked.Method)})
+	return err
 }
 
 // mountMCP adds the routes, if the server is on.
@@ -92,10 +142,13 @@ func (a *API) mountMCP(r fiber.Router) {
 		return
 	}
 	s := newMCPServer(a)
-	r.Post(mcpPath, a.inRegistry(s.serve))
 	mountRead(r, mcpFile, a.inRegistry(s.sendFile))
-	for _, place := range []string{viewPath, viewPath + tokenPath} {
-		r.Post(place+mcpPath, a.inView(s.serve, keptNever))
+	for _, slash := range [...]string{"", "/"} { // people copy addresses with a slash at their end
+		r.Post(mcpPath+slash, a.inRegistry(s.serve))
+		r.Post(viewPath+mcpPath+slash, a.inView(s.serve, keptNever))
+		r.Post(viewPath+tokenPath+mcpPath+slash, a.inView(s.serve, keptNever))
+	}
+	for _, place := range [...]string{viewPath, viewPath + tokenPath} {
 		mountRead(r, place+mcpFile, a.inView(s.sendFile, keptNever))
 	}
 }
@@ -123,7 +176,9 @@ func (s *mcpServer) serve(c *fiber.Ctx, v *view.View) error {
 		c.Set(fiber.HeaderContentType, fiber.MIMEApplicationJSON)
 		return c.Status(http.StatusBadRequest).SendString(noBatches)
 	}
-	ctx, end := context.WithTimeout(c.UserContext(), mcpTime)
+	watched, leave := rest.WatchClient(c)
+	defer leave()
+	ctx, end := context.WithTimeout(watched, mcpTime)
 	defer end()
 	ctx = context.WithValue(ctx, mcpCallKey{}, &mcpCall{ctx, v, rest.Log(c, s.api.config.Log)})
 	// The server reuses the memory of a request, and the SDK may hold on to it for longer.
@@ -140,13 +195,24 @@ func (s *mcpServer) serve(c *fiber.Ctx, v *view.View) error {
 	}
 	w := mcpResponse{http.Header{}, http.StatusOK, nil}
 	s.handler.ServeHTTP(&w, r)
-	if ctx.Err() != nil {
-		return ctx.Err()
+	switch {
+	case watched.Err() != nil:
+		return fiber.ErrRequestTimeout // no one reads it
+	case ctx.Err() != nil:
+		return fault.Wrap(fault.Unavailable, "too many requests are being answered; try again later", ctx.Err())
+	}
+	if w.status == http.StatusBadRequest {
+		if err := w.answerUnknown(c.Request().Body()); err != nil {
+			return err
+		}
 	}
 	for name, values := range w.header {
 		c.Set(name, strings.Join(values, ", "))
 	}
 	c.Set(fiber.HeaderCacheControl, "no-store")
+	if len(w.body) >= largeMCP {
+		return s.api.bodies.Send(c, responsebody.NewShared(fiber.MIMEApplicationJSON, w.body, fiber.HeaderCacheControl, "no-store"))
+	}
 	return c.Status(w.status).Send(w.body)
 }
 
@@ -215,12 +281,17 @@ func (s *mcpServer) sendFile(c *fiber.Ctx, v *view.View) error {
 	})
 }
 
-// reverseHost returns the labels of the host of a URL in reverse, as names of servers begin.
+// reverseHost returns the labels of the host of a URL in reverse, as names of servers begin. An
+// address is no such name.
 func reverseHost(address string) string {
-	_, host, _ := strings.Cut(address, "://")
-	host, _, _ = strings.Cut(host, "/")
-	host, _, _ = strings.Cut(host, ":")
-	labels := strings.Split(host, ".")
+	u, err := url.Parse(address)
+	if err != nil {
+		return "localhost"
+	}
+	if _, err := netip.ParseAddr(u.Hostname()); err == nil {
+		return "localhost"
+	}
+	labels := strings.Split(u.Hostname(), ".")
 	slices.Reverse(labels)
 	return strings.Join(labels, ".")
 }
@@ -247,9 +318,7 @@ func (a *API) readFor(call *mcpCall, r read) (body []byte, stale bool, err error
 
 // decodeBody decodes a body that the registry has made.
 func decodeBody[T any](body []byte) (v T, err error) {
-	d := json.NewDecoder(bytes.NewReader(body))
-	d.UseNumber()
-	if err := d.Decode(&v); err != nil {
+	if err := json.Unmarshal(body, &v); err != nil {
 		return v, fault.Wrap(fault.Internal, "a kept response cannot be read", err)
 	}
 	return v, nil

@@ -1,10 +1,15 @@
 package registryapi_test
 
 import (
+	"bytes"
+	"context"
 	"encoding/json"
 	"fmt"
+	"net"
 	"net/http"
+	"os"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 	"unicode"
@@ -18,6 +23,8 @@ import (
 	"github.com/tollgate-dev/tollgate/adapters/rest/registryapi"
 	"github.com/tollgate-dev/tollgate/core/registry"
 	"github.com/tollgate-dev/tollgate/ports/clock/clocktest"
+	"github.com/tollgate-dev/tollgate/ports/registrystore"
+	"github.com/tollgate-dev/tollgate/test/await"
 	"github.com/tollgate-dev/tollgate/test/must"
 )
 
@@ -119,6 +126,11 @@ func TestMCP(t *testing.T) {
 		failed    bool
 	}{
 		{"search_servers", map[string]any{"query": "weather"}, "com.example/weather", false},
+		{"search_servers", map[string]any{"query": "Forecasts"}, "description: of the catalogue\nstatus: active, published 2026-11-21T09:30:00Z, latest", false},
+		{"search_servers", map[string]any{"query": "example", "limit": 1}, "more servers follow: cursor 1", false},
+		{"search_servers", map[string]any{"query": "example", "limit": 1, "cursor": "1"}, "org.example/other", false},
+		{"search_servers", map[string]any{"query": "example", "cursor": "x"}, "the cursor is not one", true},
+		{"search_servers", map[string]any{"query": "a b c d e f g h i"}, "at most 8 words", true},
 		{"search_servers", map[string]any{"query": "absent"}, "no server was found", false},
 		{"search_servers", map[string]any{"limit": 1}, "more servers follow: cursor ", false},
 		{"search_servers", map[string]any{"limit": 21}, "limit", true},
@@ -154,8 +166,11 @@ func TestMCP(t *testing.T) {
 		if err != nil {
 			continue
 		}
-		if texts, _ := callTool(t, s, "search_servers", nil); strings.Contains(strings.Join(texts, ""), "org.example") {
-			t.Errorf("%s has a server of another view: %q", place, texts)
+		for _, arguments := range []map[string]any{nil, {"query": "example"}} {
+			texts, _ := callTool(t, s, "search_servers", arguments)
+			if all := strings.Join(texts, ""); strings.Contains(all, "org.example") || !strings.Contains(all, "com.example/weather") {
+				t.Errorf("%s, searched for %v, has %q", place, arguments, texts)
+			}
 		}
 	}
 	if _, err := connectMCP(t, url+"/registries/inner/mcp", "secret"); err != nil {
@@ -258,6 +273,10 @@ func TestMCPRefuses(t *testing.T) {
 		status                   int
 	}{
 		{"a ping", "POST", "/mcp", ping, nil, http.StatusOK},
+		{"a slash at the end", "POST", "/mcp/", ping, nil, http.StatusOK},
+		{"a slash at the end of a view", "POST", "/registries/team/mcp/", ping, nil, http.StatusOK},
+		{"a slash at the end after a token", "POST", "/registries/inner/t/secret/mcp/", ping, nil, http.StatusOK},
+		{"a large body with a slash", "POST", "/mcp/", `{"a":"` + strings.Repeat("x", 40<<10) + `"}`, nil, http.StatusRequestEntityTooLarge},
 		{"a page of another origin", "POST", "/mcp", ping, []string{"Origin", "https://evil.example.com"}, http.StatusForbidden},
 		{"a page of another site", "POST", "/mcp", ping, []string{"Sec-Fetch-Site", "cross-site"}, http.StatusForbidden},
 		{"a large body", "POST", "/mcp", `{"a":"` + strings.Repeat("x", 40<<10) + `"}`, nil, http.StatusRequestEntityTooLarge},
@@ -296,9 +315,11 @@ func TestMCPRefuses(t *testing.T) {
 			}
 		}
 	}
-	listen := call(t, "POST", url+"/mcp", `{"jsonrpc":"2.0","id":1,"method":"subscriptions/listen","params":{}}`, accept...)
-	if !strings.Contains(listen.body, "error") {
-		t.Errorf("a subscription: %+v", listen)
+	for _, method := range []string{"subscriptions/listen", "prompts/list", "logging/setLevel", "completion/complete", "none"} {
+		got := call(t, "POST", url+"/mcp", `{"jsonrpc":"2.0","id":1,"method":"`+method+`","params":{}}`, accept...)
+		if got.status != http.StatusOK || !strings.Contains(got.body, `"code":-32601`) {
+			t.Errorf("%s: %+v", method, got)
+		}
 	}
 	off := serve(t, registryapi.Config{}, newServers(t), nil)
 	if got := call(t, "POST", off+"/mcp", ping, accept...); got.status != http.StatusNotFound {
@@ -335,6 +356,127 @@ func TestMCPFile(t *testing.T) {
 			t.Errorf("%s is no valid document: %v", path, err)
 		}
 	}
+}
+
+// TestMCPFileOfAnAddress: an address has no name that could be turned round.
+func TestMCPFileOfAnAddress(t *testing.T) {
+	for _, address := range []string{"http://192.0.2.1:8080", "https://[2001:db8::1]:8443", "https://[2001:db8::1]"} {
+		cfg := withMCP()
+		cfg.Resource.URL = address
+		got := call(t, "GET", serve(t, cfg, newServers(t), nil)+"/mcp/server.json", "")
+		if !strings.Contains(got.body, `"name":"localhost/tollgate"`) || !strings.Contains(got.body, address+"/mcp") {
+			t.Errorf("%s: %s", address, got.body)
+		}
+	}
+}
+
+// TestMCPScope: what needs a caller is private for caches of the protocol, too.
+func TestMCPScope(t *testing.T) {
+	url := serve(t, withMCP(), newServers(t, record(t, "com.example/a", "1.0.0")), nil)
+	for path, scope := range map[string]string{
+		"/mcp": "public", "/registries/team/mcp": "public", "/registries/inner/t/secret/mcp": "private",
+	} {
+		for _, method := range []string{
+			`"tools/list"`, `"resources/read","params":{"uri":"registry://servers/com.example%2Fa"}`,
+		} {
+			got := call(t, "POST", url+path, `{"jsonrpc":"2.0","id":1,"method":`+method+`}`,
+				"Accept", "application/json, text/event-stream", "Content-Type", "application/json")
+			if !strings.Contains(got.body, `"cacheScope":"`+scope+`"`) {
+				t.Errorf("%s %s: %+v, want %s", path, method, got, scope)
+			}
+		}
+	}
+}
+
+// postTool sends a call of a tool over a connection of its own, which it returns.
+func postTool(t *testing.T, url, params string) net.Conn {
+	t.Helper()
+	host := strings.TrimPrefix(url, "http://")
+	c, err := new(net.Dialer).DialContext(t.Context(), "tcp", host)
+	must.Succeed(t, err)
+	body := `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":` + params + `}`
+	_, err = fmt.Fprintf(c, "POST /mcp HTTP/1.1\r\nHost: %s\r\nConnection: close\r\nAccept: application/json, text/event-stream\r\n"+
+		"Content-Type: application/json\r\nContent-Length: %d\r\n\r\n%s", host, len(body), body)
+	must.Succeed(t, err)
+	return c
+}
+
+// TestMCPReadsAtATime: eight calls read at a time, and a call ends when its client has gone.
+func TestMCPReadsAtATime(t *testing.T) {
+	servers := &endlessServers{}
+	url := serve(t, withMCP(), servers, nil)
+	var open []net.Conn
+	for range 12 {
+		open = append(open, postTool(t, url, `{"name":"search_servers","arguments":{}}`))
+	}
+	await.Until(t, "eight reads", func() bool { return servers.began.Load() == 8 })
+	if got := call(t, "POST", url+"/mcp", `{"jsonrpc":"2.0","id":1,"method":"ping"}`, "Accept",
+		"application/json, text/event-stream", "Content-Type", "application/json"); got.status != http.StatusOK {
+		t.Errorf("a ping meanwhile: %+v", got)
+	}
+	for _, c := range open {
+		must.Succeed(t, c.Close())
+	}
+	await.Until(t, "the end of all reads", func() bool { return servers.ended.Load() == servers.began.Load() })
+	again := postTool(t, url, `{"name":"search_servers","arguments":{}}`)
+	before := servers.began.Load()
+	await.Until(t, "another read", func() bool { return servers.began.Load() > before || servers.began.Load() > servers.ended.Load() })
+	must.Succeed(t, again.Close())
+}
+
+// largeServers have four versions of 1 MiB each under every name.
+type largeServers struct {
+	registrystore.SnapshotReader
+	records []registry.Record
+}
+
+func (s *largeServers) Versions(context.Context, registrystore.VersionsQuery) (registrystore.Page, error) {
+	page := registrystore.Page{}
+	for _, r := range s.records {
+		r.Document = bytes.Clone(r.Document)
+		page.Records = append(page.Records, r)
+	}
+	return page, nil
+}
+
+func (s *largeServers) Latest(_ context.Context, n registry.Name, _ bool) (registry.Record, error) {
+	r := s.records[0]
+	r.Name, r.Document = n, bytes.Clone(r.Document)
+	return r, nil
+}
+
+// TestMemoryOfMCP calls tools that read documents of 1 MiB, 30 at once, in a process of its own. The documents are those that
+// need the most memory as values.
+func TestMemoryOfMCP(t *testing.T) {
+	if os.Getenv(memoryChild) == "" {
+		wantMemory(t, 150<<10)
+		return
+	}
+	s := &largeServers{}
+	for _, version := range []string{"1.0.0", "1.0.1", "1.0.2", "1.0.3"} {
+		r := record(t, "com.example/large", version)
+		r.Document = []byte(`{"name":"com.example/large","version":"` + version + `","x":[` + strings.Repeat(`{},`, 330_000) + `1]}`)
+		s.records = append(s.records, r)
+	}
+	url := serve(t, withMCP(), s, nil)
+	var all sync.WaitGroup
+	for i := range 30 {
+		all.Go(func() {
+			params := fmt.Sprintf(`"tools/call","params":{"name":%q,"arguments":{"name":"com.example/l-%d"}}`, []string{"list_versions", "get_server"}[i%2], i)
+			if i%3 == 0 {
+				params = fmt.Sprintf(`"resources/read","params":{"uri":"registry://servers/com.example%%2Fl-%d"}`, i)
+			}
+			got := call(t, "POST", url+"/mcp", `{"jsonrpc":"2.0","id":1,"method":`+params+`}`, "Accept",
+				"application/json, text/event-stream", "Content-Type", "application/json")
+			if got.status != http.StatusOK || strings.Contains(got.body, `"isError":true`) || strings.Contains(got.body, `"error"`) {
+				t.Errorf("%s: %d %.300s", params, got.status, got.body)
+			}
+		})
+	}
+	all.Wait()
+	status, err := os.ReadFile("/proc/self/status")
+	must.Succeed(t, err)
+	t.Log(string(status))
 }
 
 // BenchmarkMCP compares a tool with the read whose kept response it has.

@@ -1,6 +1,7 @@
 package registryapi
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -8,6 +9,7 @@ import (
 	"net/url"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
@@ -65,9 +67,9 @@ func objectSchema(required string, properties ...string) json.RawMessage {
 
 // addTools adds the tools and the resource of the registry to an MCP server.
 func addTools(s *mcp.Server, a *API) {
-	addTool(s, "search_servers", "Find MCP servers of the registry by words of their name, title and description",
+	addTool(s, "search_servers", "Find MCP servers of the registry by words of their name, title and description, best match first",
 		objectSchema("",
-			`"query":{"type":"string","maxLength":200,"description":"Words, or the beginning of a name; all servers if it is left out"}`,
+			`"query":{"type":"string","maxLength":200,"description":"Words, all of which a server has, or parts of them; all servers if it is left out"}`,
 			`"limit":{"type":"integer","minimum":1,"maximum":20,"description":"10 if it is left out"}`,
 			`"cursor":{"type":"string","maxLength":2000,"description":"From the answer before, for the servers after it"}`),
 		a.searchForTool)
@@ -120,6 +122,12 @@ func (a *API) searchForTool(call *mcpCall, in searchArguments) ([]mcp.Content, e
 	if in.Limit == 0 {
 		in.Limit = usualFound
 	}
+	if strings.TrimSpace(in.Query) != "" {
+		content, err := a.searchWords(call, in)
+		if !fault.Is(err, fault.Unavailable) || in.Cursor != "" {
+			return content, err
+		}
+	} // kept responses know names, with the database away
 	body, stale, err := a.readFor(call, read{kind: readList, query: browsing.Query{
 		Search: in.Query, Limit: strconv.Itoa(in.Limit), Cursor: in.Cursor, Version: registry.LatestAlias,
 	}})
@@ -134,13 +142,42 @@ func (a *API) searchForTool(call *mcpCall, in searchArguments) ([]mcp.Content, e
 	for _, r := range page.Servers {
 		content = append(content, writtenText(r.Server.lines()+"status: "+r.Meta.condition()))
 	}
-	if len(page.Servers) == 0 {
-		content = []mcp.Content{ownText("no server was found")}
+	return endSearch(content, len(page.Servers), page.Metadata.NextCursor), nil
+}
+
+// searchWords finds servers as the console does. A cursor is the number of those before.
+func (a *API) searchWords(call *mcpCall, in searchArguments) ([]mcp.Content, error) {
+	offset, err := strconv.ParseUint("0"+in.Cursor, 10, 31)
+	if err != nil {
+		return nil, fault.New(fault.Invalid, "the cursor is not one of a search with words")
 	}
-	if next := page.Metadata.NextCursor; next != "" {
+	found, err := a.reads.Finder.FindIn(call.ctx, call.view, in.Query, int(offset), in.Limit)
+	if err != nil {
+		return nil, err
+	}
+	content, next := written(false), ""
+	for _, r := range found.Servers {
+		o := outline{Name: r.Name.String(), Version: r.Version.String(), Title: r.Title, Description: r.Description}
+		m := recordMeta{}
+		m.Official.Status, m.Official.StatusMessage, m.Official.IsLatest = string(r.Status), r.StatusMessage, r.Latest
+		m.Official.PublishedAt = r.PublishedAt.UTC().Format(time.RFC3339)
+		content = append(content, writtenText(o.lines()+"status: "+m.condition()))
+	}
+	if end := int(offset) + len(found.Servers); end < found.Total && len(found.Servers) > 0 {
+		next = strconv.Itoa(end)
+	}
+	return endSearch(content, len(found.Servers), next), nil
+}
+
+// endSearch adds what is after the servers that were found.
+func endSearch(content []mcp.Content, found int, next string) []mcp.Content {
+	if found == 0 {
+		return []mcp.Content{ownText("no server was found")}
+	}
+	if next != "" {
 		content = append(content, ownText("more servers follow: cursor "+next))
 	}
-	return content, nil
+	return content
 }
 
 // getForTool implements get_server.
@@ -149,11 +186,7 @@ func (a *API) getForTool(call *mcpCall, in serverArguments) ([]mcp.Content, erro
 	if err != nil {
 		return nil, err
 	}
-	document, err := json.Marshal(record.Server)
-	if err != nil {
-		return nil, fault.Wrap(fault.Internal, "a document cannot be written", err)
-	}
-	return append(written(stale), writtenText(record.Meta.condition()), writtenText(string(document))), nil
+	return append(written(stale), writtenText(record.Meta.condition()), writtenText(string(record.Server))), nil
 }
 
 // listForTool implements list_versions.
@@ -204,7 +237,7 @@ func (a *API) installForTool(call *mcpCall, in serverArguments) ([]mcp.Content, 
 
 // readResource returns the document of the latest version of a server.
 func (a *API) readResource(ctx context.Context, r *mcp.ReadResourceRequest) (*mcp.ReadResourceResult, error) {
-	var document []byte
+	var document string
 	err := inCall(ctx, func(call *mcpCall) error {
 		name, err := url.PathUnescape(strings.TrimPrefix(r.Params.URI, serverScheme))
 		if err != nil {
@@ -214,14 +247,14 @@ func (a *API) readResource(ctx context.Context, r *mcp.ReadResourceRequest) (*mc
 		if err != nil {
 			return err
 		}
-		document, err = json.Marshal(record.Server)
-		return err
+		document = string(record.Server)
+		return nil
 	})
 	if err != nil {
 		return nil, mcp.ResourceNotFoundError(r.Params.URI) //nolint:wrapcheck // it has the code of the protocol
 	}
 	return &mcp.ReadResourceResult{Contents: []*mcp.ResourceContents{{
-		URI: r.Params.URI, MIMEType: "application/json", Text: string(document), Meta: mcp.Meta{"dev.tollgate/preface": preface},
+		URI: r.Params.URI, MIMEType: "application/json", Text: document, Meta: mcp.Meta{"dev.tollgate/preface": preface},
 	}}}, nil
 }
 
@@ -239,7 +272,7 @@ func (a *API) recordFor(call *mcpCall, in serverArguments) (record recordBody, s
 		return recordBody{}, false, err
 	}
 	record, err = decodeBody[recordBody](body)
-	record.Server, _ = cleanValue(record.Server).(map[string]any)
+	record.Server = cleanDocument(record.Server)
 	return record, stale, err
 }
 
@@ -255,8 +288,8 @@ type (
 		} `json:"metadata"`
 	}
 	recordBody struct {
-		Server map[string]any `json:"server"`
-		Meta   recordMeta     `json:"_meta"`
+		Server json.RawMessage `json:"server"`
+		Meta   recordMeta      `json:"_meta"`
 	}
 	outline struct {
 		Name        string `json:"name"`
@@ -339,21 +372,43 @@ func cut(s string) string {
 	return string(characters[:maxWritten-len([]rune(cutMark))]) + cutMark
 }
 
-// cleanValue returns a value of a document with clean texts, each cut.
-func cleanValue(value any) any {
-	switch v := value.(type) {
-	case string:
-		return cut(clean(v))
-	case []any:
-		for i := range v {
-			v[i] = cleanValue(v[i])
+// cleanDocument returns a document with clean texts, each cut. It is not decoded into values, which
+// would need some times its memory.
+func cleanDocument(document []byte) []byte {
+	cleaned := make([]byte, 0, len(document))
+	for len(document) > 0 {
+		if document[0] != '"' {
+			at := bytes.IndexByte(document, '"')
+			if at < 0 {
+				at = len(document)
+			}
+			cleaned, document = append(cleaned, document[:at]...), document[at:]
+			continue
 		}
-	case map[string]any:
-		cleaned := make(map[string]any, len(v))
-		for name, member := range v {
-			cleaned[cut(clean(name))] = cleanValue(member)
+		end := 1
+		for document[end] != '"' {
+			if document[end] == '\\' {
+				end++
+			}
+			end++
 		}
-		return cleaned
+		cleaned, document = appendCleanText(cleaned, document[:end+1]), document[end+1:]
 	}
-	return value
+	return cleaned
+}
+
+// appendCleanText appends a text in quotes, clean and cut.
+func appendCleanText(to, quoted []byte) []byte {
+	plain := len(quoted) <= maxWritten
+	for _, c := range quoted {
+		plain = plain && c >= ' ' && c < 0x7f && c != '\\'
+	}
+	if plain {
+		return append(to, quoted...)
+	}
+	var text string
+	_ = json.Unmarshal(quoted, &text) // the registry has written it
+	text = cut(clean(text))
+	cleaned, _ := json.Marshal(text) // likewise
+	return append(to, cleaned...)
 }

@@ -86,6 +86,7 @@ type API struct {
 // Reads are the use cases that read the registry itself and its views. All are required.
 type Reads struct {
 	Browser *browsing.Browser
+	Finder  *browsing.Finder // for MCP
 	Gate    *viewing.Gate
 	Lists   *allowlist.Source
 }
@@ -136,7 +137,7 @@ func (a *API) Owns(path string) bool {
 	if strings.HasPrefix(path, "//") {
 		path = cleanSlashes(path)
 	}
-	if path == mcpPath || path == mcpFile {
+	if strings.TrimSuffix(path, "/") == mcpPath || path == mcpFile {
 		return a.config.MCP
 	}
 	return trimPrefix(path) != "" || strings.HasPrefix(path, viewsPath) || a.config.Resource.owns(path)
@@ -158,7 +159,7 @@ func (a *API) Scope(string, string) throttle.Scope { return throttle.RegistryAdd
 // MaxBody implements rest.Part. Requests to publish, replace and validate have documents, and a
 // change of status has the same bound.
 func (a *API) MaxBody(method, path string) int {
-	if strings.HasSuffix(path, mcpPath) {
+	if strings.HasSuffix(strings.TrimSuffix(path, "/"), mcpPath) {
 		return maxMCP
 	}
 	switch method {

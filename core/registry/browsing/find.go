@@ -178,11 +178,34 @@ func (f *Finder) restrict(ctx context.Context, s *registrystore.Search, name str
 	if i < 0 {
 		return invalidParameter("view", "must be the name of a view that you may read without a token")
 	}
-	s.Names = all[i].Names()
-	if all[i].Deprecated == view.Hide {
+	restrictTo(s, all[i])
+	return nil
+}
+
+func restrictTo(s *registrystore.Search, v view.View) {
+	s.Names = v.Names()
+	if v.Deprecated == view.Hide {
 		s.Facets = append(s.Facets, registry.NewFacet(registry.FacetStatus, string(registry.StatusActive)))
 	}
-	return nil
+}
+
+// FindIn returns, from an offset, at most so many of the servers of a view that have the words, best
+// match first. nil is the view of all servers; whether the caller may read the view is not checked.
+// It returns fault.Invalid for a text that breaks a rule.
+func (f *Finder) FindIn(ctx context.Context, v *view.View, text string, offset, limit int) (registrystore.Finding, error) {
+	s, _, err := Wanted{Text: text}.parse()
+	if err != nil {
+		return registrystore.Finding{}, err
+	}
+	if v != nil {
+		restrictTo(&s, *v)
+	}
+	s.Offset, s.Limit = offset, limit
+	making, err := f.catchUp(ctx)
+	if err != nil {
+		return registrystore.Finding{}, err
+	}
+	return f.search(ctx, s, making)
 }
 
 // parse validates the parameters, except for the view.
