@@ -161,7 +161,7 @@ func resourcePath(path string) string {
 	if strings.HasPrefix(path, versionedPath+"/") {
 		return versionedPath
 	}
-	inner, isMCP := strings.CutSuffix(path, mcpPath)
+	inner, isMCP := strings.CutSuffix(strings.TrimSuffix(path, "/"), mcpPath)
 	text, ofView := strings.CutPrefix(inner, viewsPath)
 	name, err := parseView(text)
 	switch {
