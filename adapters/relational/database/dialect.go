@@ -28,6 +28,9 @@ type Dialect struct {
 	Breaker *Breaker
 	// WriteProbe returns a statement that fails if the database cannot be written. It is optional.
 	WriteProbe func() string
+	// HasRoom reports whether there is room for a larger change than that of WriteProbe. It is optional,
+	// and called only after a change has failed.
+	HasRoom func() bool
 	// DataVersion returns a number that is another one after each commit of other connections than
 	// the one that it reads it on. It is nil if the database lacks it.
 	DataVersion func(ctx context.Context) (int64, error)

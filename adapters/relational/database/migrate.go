@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/sirupsen/logrus"
 	"github.com/uptrace/bun"
 
 	"github.com/tollgate-dev/tollgate/adapters/internal/pause"
@@ -105,6 +106,7 @@ func (d *DB) migrateTo(ctx context.Context, n int) (applied []string, err error)
 		db = own
 	}
 	began := time.Now()
+	stepBegan, isNew := began, false
 	for failed := 0; ; {
 		name, err := d.migrateNext(ctx, db, all, last)
 		switch {
@@ -118,7 +120,12 @@ func (d *DB) migrateTo(ctx context.Context, n int) (applied []string, err error)
 		case name == "":
 			return applied, nil
 		default:
-			applied = append(applied, name)
+			isNew = isNew || name == all[0].name
+			if d.log != nil && !isNew { // on a new database each takes no time
+				d.log.WithFields(logrus.Fields{"migration": name, "took": time.Since(stepBegan).Round(time.Millisecond).String()}).
+					Info("a migration is applied")
+			}
+			applied, stepBegan = append(applied, name), time.Now()
 		}
 	}
 }

@@ -1,15 +1,18 @@
 package database_test
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"os"
+	"regexp"
 	"slices"
 	"strings"
 	"sync"
 	"testing"
 	"time"
 
+	"github.com/sirupsen/logrus"
 	"github.com/uptrace/bun"
 
 	"github.com/tollgate-dev/tollgate/adapters/relational/methodrecords"
@@ -165,6 +168,33 @@ func migrateFrom(t *testing.T, db *relationaltest.Database, all []string, k int,
 	}
 	if got, err := methodrecords.NewMethods(db.DB).List(t.Context()); err != nil || len(got) != 35 {
 		t.Errorf("List returned %d methods, %v", len(got), err)
+	}
+}
+
+// TestMigrationsAreLogged checks that an upgrade logs each migration when it has been applied, with its
+// time, and that a new database logs none of them.
+func TestMigrationsAreLogged(t *testing.T) {
+	var lines bytes.Buffer
+	log := logrus.New()
+	log.SetOutput(&lines)
+	db := relationaltest.NewSQLite(t)
+	db.Log(log.WithField("part", "database"))
+	old, err := db.MigrateTo(t.Context(), 40)
+	if err != nil || lines.Len() > 0 {
+		t.Fatalf("a new database: error %v, logged %s", err, &lines)
+	}
+	applied, err := db.Migrate(t.Context())
+	if err != nil || len(old) != 40 || len(applied) == 0 {
+		t.Fatalf("%d and %d migrations, error %v", len(old), len(applied), err)
+	}
+	got := strings.Split(strings.TrimSpace(lines.String()), "\n")
+	if len(got) != len(applied) {
+		t.Fatalf("%d lines for %d migrations", len(got), len(applied))
+	}
+	for i, name := range applied {
+		if !regexp.MustCompile(`a migration is applied.* migration=` + name + ` .*took=[0-9.]+m?s`).MatchString(got[i]) {
+			t.Errorf("the line of %s is %s", name, got[i])
+		}
 	}
 }
 

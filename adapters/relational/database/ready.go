@@ -67,6 +67,9 @@ func (d *DB) probeWrites(ctx context.Context) {
 	switch {
 	case err == nil:
 		d.writes.probed = time.Now()
+		if d.writes.failing.Load() && d.dialect.HasRoom != nil && !d.dialect.HasRoom() {
+			return // a probe fits into the last page, and what has failed would not
+		}
 		if d.writes.failing.CompareAndSwap(true, false) && d.log != nil {
 			d.log.Info("the database can be written again")
 		}

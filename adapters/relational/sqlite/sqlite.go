@@ -116,6 +116,7 @@ func Open(ctx context.Context, c Config) (*database.DB, func(), error) {
 	return database.New(read, write, database.Dialect{
 		Syntax: syntax, Migrations: migrationsOf(c),
 		Classify: classifyError, WriteWait: c.BusyTimeout, WriteProbe: writeProbe,
+		HasRoom:     func() bool { return hasRoom(filepath.Dir(path)) },
 		DataVersion: readDataVersion(watching),
 	}), cleanup, nil
 }
@@ -199,4 +200,20 @@ func newPool(path string, c Config, lock string, conns int, pragmas ...string) (
 // this number for applications, and this one does not read it.
 func writeProbe() string {
 	return "PRAGMA user_version = " + strconv.FormatInt(time.Now().Unix()%math.MaxInt32, 10)
+}
+
+// neededRoom is the size, in bytes, of a file for which the disk has room if hasRoom returns true: that
+// of the largest document.
+const neededRoom = 1 << 20
+
+// hasRoom reports whether a file can be written in a folder. A folder in which no file can be made is
+// not full.
+func hasRoom(dir string) bool {
+	f, err := os.CreateTemp(dir, File+"-room-*")
+	if err != nil {
+		return true
+	}
+	_, err = f.Write(make([]byte, neededRoom))
+	err = errors.Join(err, f.Sync(), f.Close(), os.Remove(f.Name()))
+	return err == nil
 }

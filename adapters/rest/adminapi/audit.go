@@ -137,7 +137,8 @@ type eventLines struct {
 func (l *eventLines) send(c *fiber.Ctx) error {
 	if err := l.fill(); err != nil { // it can still be answered
 		if fault.Is(err, fault.NotFound) {
-			err = fault.New(fault.NotFound, "there is no event with the id of after: begin again without it")
+			err = fault.New(fault.NotFound, "there is no event with the id of after, which was removed, or lost by the database: begin again "+
+				"with the time of that event as since, and leave out events that you have")
 		}
 		return err
 	}

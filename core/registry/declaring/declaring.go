@@ -231,6 +231,10 @@ func (s *Service) Export(ctx context.Context, owner string) (audit.Details, erro
 			if err != nil {
 				return nil, err
 			}
+			// by key, and not by internal ids, so that sites with one state export one text
+			slices.SortStableFunc(stored, func(a, b object) int {
+				return cmp.Or(cmp.Compare(a.Key, b.Key), cmp.Compare(fmt.Sprint(a.Fields), fmt.Sprint(b.Fields)))
+			})
 			list, known := audit.List{}, map[string][]*object{}
 			for i := range stored {
 				o := &stored[i]

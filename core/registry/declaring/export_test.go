@@ -1,6 +1,7 @@
 package declaring_test
 
 import (
+	"context"
 	"strings"
 	"testing"
 	"time"
@@ -52,6 +53,40 @@ func TestExportChangesNothing(t *testing.T) {
 			r.Fatalf("recorded %+v", fx.log.changes)
 		}
 	})
+}
+
+// TestExportsOfEqualSites applies one document to two sites on which people have other ids: the exports
+// are the same text, ordered by what the document names.
+func TestExportsOfEqualSites(t *testing.T) {
+	var exports []string
+	for _, ids := range [][2]registry.Holder{{"p1", "p2"}, {"p2", "p1"}} {
+		fx := newFixture(t)
+		ports := fx.ports
+		ports.People = func(context.Context) (map[registry.Holder]string, error) {
+			return map[registry.Holder]string{ids[0]: "ana@example.com", ids[1]: "bo@example.com"}, nil
+		}
+		fx.Service = declaring.New(ports)
+		fx.mustApply(declaring.Request{}, `'grants':[{'person':'bo@example.com','action':'edit','resource':'com.b/*'},
+			{'person':'ana@example.com','action':'publish','resource':'com.a/*'},
+			{'person':'bo@example.com','action':'publish','resource':'com.a/*'}],
+			'webhooks':[{'url':'https://b.example','events':['status']},{'url':'https://a.example','events':['status']}]`)
+		exported, err := fx.Export(t.Context(), "")
+		must.Succeed(t, err)
+		exports = append(exports, marshal(t, exported))
+	}
+	if exports[0] != exports[1] {
+		t.Errorf("the exports differ:\n%s\n%s", exports[0], exports[1])
+	}
+	at := -1
+	for _, part := range []string{
+		"'person':'ana@", "'action':'edit','person':'bo@", "'action':'publish','person':'bo@", "https://a.", "https://b.",
+	} {
+		next := strings.Index(exports[0], part)
+		if next <= at {
+			t.Errorf("%s is at %d, after %d, of %s", part, next, at, exports[0])
+		}
+		at = next
+	}
 }
 
 var somePattern = rapid.SampledFrom([]string{"*", "com.example/*", "com.example.data/a", "io.github.acme/*"})

@@ -2,6 +2,8 @@ package notifying
 
 import (
 	"context"
+	"errors"
+	"slices"
 	"sync"
 	"time"
 
@@ -165,18 +167,45 @@ func (r *Runner) deliverRound(ctx context.Context, id event.WebhookID, leased *b
 	if err != nil || len(due) == 0 {
 		return false, err
 	}
+	waiting, stopWaiting := context.WithCancel(round)
 	errs := make([]error, len(due))
-	var attempts sync.WaitGroup
+	var lane error
+	var attempts, urgent sync.WaitGroup
 	for i, d := range due {
 		attempts.Go(func() { errs[i] = r.attempt(round, to, d) })
 	}
+	urgent.Go(func() { lane = r.deliverUrgent(round, waiting, to, due) })
 	attempts.Wait()
-	for _, err := range errs {
+	stopWaiting()
+	urgent.Wait()
+	err = errors.Join(append(errs, lane)...)
+	return err == nil, err
+}
+
+// deliverUrgent makes attempts for the urgent deliveries that become due until waiting ends, so that
+// they do not wait for the attempts of the round, which are for begun. It returns after its own.
+func (r *Runner) deliverUrgent(round, waiting context.Context, to *receiver, begun []event.Delivery) error {
+	var attempts sync.WaitGroup
+	defer attempts.Wait()
+	for r.ports.Waiter.Wait(waiting, searchEvery) {
+		due, err := r.ports.Deliveries.Due(round, begun[0].Webhook, r.ports.Clock.Now(), 2*parallel)
 		if err != nil {
-			return false, err
+			return err
+		}
+		for _, d := range due {
+			same := func(b event.Delivery) bool { return b.Sequence == d.Sequence }
+			if !d.Urgent || slices.ContainsFunc(begun, same) {
+				continue
+			}
+			begun = append(begun, d)
+			attempts.Go(func() {
+				if err := r.attempt(round, to, d); err != nil && round.Err() == nil {
+					r.ports.Reporter.Report(DeliveryFailed{err})
+				}
+			})
 		}
 	}
-	return true, nil
+	return nil
 }
 
 // count reports how many deliveries are pending and dead.

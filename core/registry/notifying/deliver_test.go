@@ -17,6 +17,7 @@ import (
 	"github.com/tollgate-dev/tollgate/ports/eventsender"
 	"github.com/tollgate-dev/tollgate/ports/registrystore"
 	"github.com/tollgate-dev/tollgate/ports/secrets/secretstest"
+	"github.com/tollgate-dev/tollgate/test/await"
 	"github.com/tollgate-dev/tollgate/test/fakedb"
 	"github.com/tollgate-dev/tollgate/test/must"
 )
@@ -275,6 +276,74 @@ func TestEndedContextLeavesTheEvent(t *testing.T) {
 	}
 	fx.receiver.respond = nil
 	fx.deliver(0, "a 0")
+}
+
+// slowFirst is a receiver whose first request ends after two purges have come.
+type slowFirst struct {
+	receiver
+
+	begun, purges, others chan string
+}
+
+func (r *slowFirst) Send(ctx context.Context, q eventsender.Request) (int, error) {
+	switch body := string(q.Body); {
+	case strings.HasPrefix(body, "slow"):
+		r.begun <- body
+		for range 2 {
+			select {
+			case <-r.purges:
+			case <-ctx.Done():
+				return 0, ctx.Err()
+			}
+		}
+	case strings.HasPrefix(body, "purge"):
+		r.purges <- body
+	default:
+		r.others <- body
+	}
+	return 204, nil
+}
+
+// steps is a waiter each of whose waits ends by a step, or by its context.
+type steps chan struct{}
+
+func (s steps) Wait(ctx context.Context, _ time.Duration) bool {
+	select {
+	case <-s:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}
+
+// TestUrgentOnesDoNotWait checks that an urgent delivery is sent while an attempt of the same webhook
+// takes long, once, and that one which is not urgent waits for the round.
+func TestUrgentOnesDoNotWait(t *testing.T) {
+	t.Parallel()
+	fx := newDeliveryFixture(t)
+	slow, next := &slowFirst{begun: make(chan string), purges: make(chan string), others: make(chan string)}, make(steps)
+	fx.ports.Sender, fx.ports.Waiter = slow, next
+	runner := notifying.NewRunner(event.Schedule{First: 5 * time.Second, For: time.Hour}, fx.ports)
+	urgent := func(body string) {
+		t.Helper()
+		d := event.NewDelivery("w", event.Event{ID: event.ID(body), Type: event.Purge, Time: fx.clock.Now()}, []byte(body))
+		d.Urgent = true
+		must.Succeed(t, fx.deliveries.Add(t.Context(), []event.Delivery{d}))
+	}
+	fx.add("slow")
+	delivered := make(chan error, 1)
+	go func() { delivered <- runner.Deliver(t.Context(), "w") }()
+	await.Receive(t, "the slow request", slow.begun)
+	fx.add("patient")
+	urgent("purge 1")
+	next <- struct{}{}
+	next <- struct{}{} // the second look does not send it again
+	urgent("purge 2")
+	next <- struct{}{}
+	if got := await.Receive(t, "the event that is not urgent", slow.others); got != "patient 0" {
+		t.Errorf("after the slow request came %q", got)
+	}
+	must.Succeed(t, await.Receive(t, "the end of the round", delivered))
 }
 
 // failingStore fails each update.
