@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"net/netip"
+	"slices"
 	"strings"
 
 	"google.golang.org/protobuf/types/known/structpb"
@@ -133,14 +134,14 @@ func newRefusal(a *answer) *extmcppb.AuthorizationError {
 	}
 }
 
-// listing is a method that lists what others use.
-type listing struct{ member, uses, key string }
+// listing is a method that lists what others use. The joint is between the name of a target and a name.
+type listing struct{ member, uses, key, joint string }
 
 // listings are the methods whose results are filtered.
 var listings = map[string]listing{
-	"tools/list":     {"tools", "tools/call", "name"},
-	"prompts/list":   {"prompts", "prompts/get", "name"},
-	"resources/list": {"resources", "resources/read", "uri"},
+	"tools/list":     {"tools", "tools/call", "name", "_"},
+	"prompts/list":   {"prompts", "prompts/get", "name", "_"},
+	"resources/list": {"resources", "resources/read", "uri", "+"},
 }
 
 // CheckResponse implements [extmcppb.ExtMcpServer]. It removes from lists what the caller would be
@@ -157,26 +158,52 @@ func (g *agentgateway) CheckResponse(ctx context.Context, m *extmcppb.McpRespons
 			Code: extmcppb.AuthorizationError_INVALID, Reason: "the list of the server cannot be read",
 		}}}, nil
 	}
-	calls := make([]access.Call, len(spans))
-	for i := range spans {
-		calls[i] = access.NewCall(l.uses, spans[i].name)
-	}
 	q := g.api.question(ctx, &request{authorization: tokenOf(m.GetMetadataContext()), from: sourceOf(m.GetMetadataContext())})
 	removes := false
-	for _, q.Server = range serversOf(m.GetMetadataContext(), m.GetServiceNames()) {
-		denied, err := g.api.ports.Denied(ctx, q, calls)
-		if err != nil {
-			return nil, g.api.grpcError(ctx, err)
-		}
-		for i := range denied {
-			spans[i].removed = spans[i].removed || denied[i]
-			removes = removes || denied[i]
+	servers := serversOf(m.GetMetadataContext(), m.GetServiceNames())
+	for _, target := range slices.Concat(m.GetServiceNames(), []string{""}) {
+		calls, of := l.callsOf(spans, target, m.GetServiceNames())
+		for _, q.Server = range servers {
+			if target != "" && (len(calls) == 0 || q.Server != target && slices.Contains(servers, target)) {
+				continue
+			}
+			denied, err := g.api.ports.Denied(ctx, q, calls)
+			if err != nil {
+				return nil, g.api.grpcError(ctx, err)
+			}
+			for i := range denied {
+				spans[of[i]].removed = spans[of[i]].removed || denied[i]
+				removes = removes || denied[i]
+			}
 		}
 	}
 	if !removes {
 		return passResponse(), nil
 	}
 	return &extmcppb.McpResponseResult{Result: &extmcppb.McpResponseResult_Mutated{Mutated: without(m.GetMcpResponse(), spans)}}, nil
+}
+
+// callsOf returns the calls of what a list has of a target, or of no target if that is empty, and their
+// places in it. Where it forwards to several targets, the gateway writes the name of the target before each
+// name of the list, and takes it away before it asks about a call (crates/agentgateway/src/mcp of
+// agentgateway: handler.rs, guardrails/mod.rs).
+func (l listing) callsOf(spans []span, target string, targets []string) (calls []access.Call, of []int) {
+	cut := func(name, target string) (string, bool) {
+		rest, is := strings.CutPrefix(name, target+l.joint)
+		return rest, is && len(targets) > 1
+	}
+	for i, s := range spans {
+		name, is := s.name, true
+		if target != "" {
+			name, is = cut(name, target)
+		} else {
+			is = !slices.ContainsFunc(targets, func(t string) bool { _, has := cut(name, t); return has })
+		}
+		if is {
+			calls, of = append(calls, access.NewCall(l.uses, name)), append(of, i)
+		}
+	}
+	return calls, of
 }
 
 func passResponse() *extmcppb.McpResponseResult {

@@ -141,6 +141,27 @@ func TestGatewayLists(t *testing.T) {
 	}
 }
 
+// TestListsOfTargets: of several targets, the gateway lists names with that of the target before them, and asks
+// about calls without it. What could be of two targets must be allowed by both.
+func TestListsOfTargets(t *testing.T) {
+	t.Parallel()
+	a, _ := newAPI(Config{})
+	g := &agentgateway{api: a}
+	for name, c := range map[string]struct{ method, result, want string }{
+		"tools":      {"tools/list", `{"tools":[{"name":"maps_no"},{"name":"maps_a"},{"name":"no_a"},{"name":"no"}]}`, `{"tools":[{"name":"maps_a"},{"name":"no_a"}]}`},
+		"two":        {"tools/list", `{"tools":[{"name":"no_maps_a"},{"name":"no_maps_no"}]}`, `{"tools":[{"name":"no_maps_a"}]}`},
+		"two at odd": {"tools/list", `{"tools":[{"name":"maps_no_a"}]}`, `{"tools":[]}`},
+		"resources":  {"resources/list", `{"resources":[{"uri":"maps+no:b"},{"uri":"maps+a:b"}]}`, `{"resources":[{"uri":"maps+a:b"}]}`},
+	} {
+		got, err := g.CheckResponse(t.Context(), &extmcppb.McpResponse{
+			Method: c.method, McpResponse: []byte(c.result), ServiceNames: []string{"no", "maps", "no_maps"},
+		})
+		if err != nil || string(got.GetMutated()) != c.want {
+			t.Errorf("%s: %v, error %v, want %s", name, got, err, c.want)
+		}
+	}
+}
+
 // TestFilteredLists compares with a filter that decodes and encodes.
 func TestFilteredLists(t *testing.T) {
 	t.Parallel()
