@@ -90,7 +90,7 @@ type Event struct {
 // The details that events of every category may have.
 const (
 	DetailAction = "action"
-	DetailActor  = "actor" // who acted as an operator, see Actor; in old events a bare user id
+	DetailActor  = "actor" // who acted, see Actor; in old events a bare user id, and of operators only
 	DetailServer = "serverName"
 	DetailToken  = "tokenPrefix"
 	detailLevel  = "trustLevel"

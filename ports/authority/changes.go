@@ -36,10 +36,10 @@ func (c Caller) describe(details audit.Details) (person audit.Subject) {
 		person = audit.Subject(f.Holder)
 		details["issuer"], details["subject"] = audit.Text(f.Issuer), audit.Text(f.Subject)
 	} else if service, ok := c.holder.Service(); ok {
-		details["service"] = audit.Text(service)
+		details["service"], details[audit.DetailActor] = audit.Text(service), audit.Text(c.Actor().Who)
 	} else if !c.IsOperator() {
 		person = audit.Subject(c.holder)
-		details["userId"] = audit.Text(c.holder)
+		details["userId"], details[audit.DetailActor] = audit.Text(c.holder), audit.Text(c.Actor().Who)
 		details.Set("sessionId", c.session)
 	}
 	details.Set("trustLevel", string(c.trust.Level))

@@ -116,6 +116,11 @@ func compareEvents(a, b eventRow) int {
 func (r *eventRow) matches(q authstore.AuditQuery) bool {
 	e := &r.Event
 	actor := e.Details.Text(audit.DetailActor)
+	if service := e.Details.Text("service"); actor == "" && e.Category == audit.RegistryChange {
+		if actor = e.Details.Text("userId"); service != "" {
+			actor = audit.ServiceActor + service
+		}
+	}
 	return (q.ID == "" || e.ID == q.ID) && (q.Subject == "" || e.Subject == q.Subject) &&
 		(q.Category == "" || e.Category == q.Category) &&
 		(q.Success == nil || e.Success == *q.Success) &&

@@ -15,7 +15,7 @@ import (
 // detailFilters are the conditions, in the words of the indexes, that the first characters of a
 // detail are the argument.
 type detailFilters struct {
-	actor  string // without audit.PersonActor
+	actor  string // without audit.PersonActor; also that of old changes of the registry, see oldActor
 	server string
 	run    string // exactly
 	whole  string // that there is no run
@@ -23,8 +23,11 @@ type detailFilters struct {
 }
 
 var postgresFilters = detailFilters{
-	actor: `strpos(details, '"actor":"') > 0 AND left(replace(replace(details, '\u0000', '\u0001')::jsonb ->> 'actor',
-		'person:', ''), 256) COLLATE "C" = ?`,
+	actor: `(strpos(details, '"actor":"') > 0 OR type = 'REGISTRY_CHANGE' AND
+		(strpos(details, '"userId":"') > 0 OR strpos(details, '"service":"') > 0)) AND
+		left(replace(coalesce(replace(details, '\u0000', '\u0001')::jsonb ->> 'actor',
+		replace(details, '\u0000', '\u0001')::jsonb ->> 'userId',
+		'service:' || (replace(details, '\u0000', '\u0001')::jsonb ->> 'service')), 'person:', ''), 256) COLLATE "C" = ?`,
 	server: `strpos(details, '"serverName":"') > 0 AND
 		left(replace(details, '\u0000', '\u0001')::jsonb ->> 'serverName', 256) COLLATE "C" = ?`,
 	run: `replace(details, '\u0000', '\u0001')::jsonb ->> 'partOf' IS NOT NULL AND
@@ -37,8 +40,9 @@ var postgresFilters = detailFilters{
 }
 
 var sqliteFilters = detailFilters{
-	actor: `instr(details, '"actor":"') > 0 AND
-		substr(replace(details ->> '$.actor', 'person:', ''), 1, 256) = ?`,
+	actor: `(instr(details, '"actor":"') > 0 OR type = 'REGISTRY_CHANGE' AND
+		(instr(details, '"userId":"') > 0 OR instr(details, '"service":"') > 0)) AND substr(replace(coalesce(details ->> '$.actor',
+		details ->> '$.userId', 'service:' || (details ->> '$.service')), 'person:', ''), 1, 256) = ?`,
 	server: `instr(details, '"serverName":"') > 0 AND substr(details ->> '$.serverName', 1, 256) = ?`,
 	run:    `details ->> '$.partOf' IS NOT NULL AND details ->> '$.partOf' = ?`,
 	whole:  `details ->> '$.partOf' IS NULL`,
@@ -63,6 +67,15 @@ const hasDetail = "replace(details, ?, '') <> details"
 func member(name, value string) string {
 	text, _ := json.Marshal(audit.Text(value)) // a text always has a JSON form
 	return `"` + name + `":` + string(text)
+}
+
+// oldActor returns the member by which changes of the registry named an actor before they had
+// audit.DetailActor.
+func oldActor(actor string) string {
+	if service, ok := strings.CutPrefix(actor, audit.ServiceActor); ok {
+		return member("service", service)
+	}
+	return member("userId", strings.TrimPrefix(actor, audit.PersonActor))
 }
 
 // withIndex returns a query for the same events that an index has: of those of one category, it has
@@ -90,7 +103,8 @@ func (l *AuditLog) selectMatching(s *bun.SelectQuery, q authstore.AuditQuery) *b
 	if q.Actor != "" {
 		old := strings.TrimPrefix(q.Actor, audit.PersonActor)
 		s.Where(filters.actor, indexed(strings.ReplaceAll(q.Actor, audit.PersonActor, ""))).
-			Where(hasDetail+" OR "+hasDetail, member(audit.DetailActor, q.Actor), member(audit.DetailActor, old))
+			Where(hasDetail+" OR "+hasDetail+" OR "+hasDetail,
+				member(audit.DetailActor, q.Actor), member(audit.DetailActor, old), oldActor(q.Actor))
 	}
 	if q.Server != "" {
 		s.Where(filters.server, indexed(q.Server)).Where(hasDetail, member(audit.DetailServer, q.Server))

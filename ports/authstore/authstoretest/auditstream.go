@@ -34,7 +34,11 @@ func Followed(
 // which they were added.
 func readsPlaces(t *testing.T, s Stores) {
 	t.Helper()
-	list := events(1, 2, 3, 4, 5, 6, 7)
+	list := events(1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11)
+	for i := 7; i < len(list); i++ { // changes of the registry before they named their actors, and one that does
+		list[i].Category = audit.RegistryChange
+	}
+	list[10].Category = audit.PublisherProof
 	list[2].Time = list[1].Time
 	no := false
 	list[3].Success = no
@@ -47,6 +51,9 @@ func readsPlaces(t *testing.T, s Stores) {
 			audit.DetailActor: audit.Text("person:a"), audit.DetailServer: audit.Text("com.example/<x>"),
 		}},
 		{audit.DetailActor: audit.Text(long + "b"), audit.DetailServer: audit.Text(long + "\x00")},
+		{"userId": audit.Text("a")}, {"service": audit.Text("ci")},
+		{"service": audit.Text("ci"), "userId": audit.Text("a"), audit.DetailActor: audit.Text("person:ci")},
+		{"service": audit.Text("ci")},
 	} {
 		list[i].Details = details
 	}
@@ -78,11 +85,12 @@ func readsPlaces(t *testing.T, s Stores) {
 		q    authstore.AuditQuery
 		want []audit.Event
 	}{
-		{authstore.AuditQuery{Actor: "person:a"}, list[:2]}, {authstore.AuditQuery{Actor: "a"}, list[1:2]},
-		{authstore.AuditQuery{Actor: "service:a"}, list[4:5]}, {authstore.AuditQuery{Actor: long + "b"}, list[6:]},
+		{authstore.AuditQuery{Actor: "person:a"}, append(slices.Clone(list[:2]), list[7])},
+		{authstore.AuditQuery{Actor: "person:ci"}, list[9:10]},
+		{authstore.AuditQuery{Actor: "service:a"}, list[4:5]}, {authstore.AuditQuery{Actor: "service:ci"}, list[8:9]}, {authstore.AuditQuery{Actor: long + "b"}, list[6:7]},
 		{authstore.AuditQuery{Actor: long}, nil},
 		{authstore.AuditQuery{Server: "com.example/<x>"}, list[2:3]},
-		{authstore.AuditQuery{Server: long + "\x00"}, list[6:]},
+		{authstore.AuditQuery{Server: long + "\x00"}, list[6:7]},
 		{authstore.AuditQuery{Success: &no}, list[3:4]},
 		{authstore.AuditQuery{After: list[3].Time}, list[4:]}, {authstore.AuditQuery{Before: list[1].Time}, list[:1]},
 	} {

@@ -31,6 +31,7 @@ func TestServiceAccounts(t *testing.T) {
 		token := s.make(t, ciTokens, operator, "registry:publish", "registry:review", "registry:read")
 		s.checkFourEyes(t, token.Token)
 		s.checkNeverByTokens(t, token.Token)
+		s.checkActors(t)
 		short := s.make(t, ciTokens, operator, "decide")
 		s.call(t, "DELETE", ciTokens+"/"+short.ID, nil, operator...).WantStatus(t, http.StatusNoContent)
 		s.call(t, "GET", me, nil, bearer(short.Token)...).WantStatus(t, http.StatusUnauthorized)
@@ -42,6 +43,22 @@ func TestServiceAccounts(t *testing.T) {
 		}
 		s.wantNoSecrets(t, tokens)
 	})
+}
+
+// checkActors checks that what service accounts and people did in the registry is found by actor.
+func (s *site) checkActors(t *testing.T) {
+	t.Helper()
+	var session struct{ UserID string }
+	s.call(t, "GET", "/auth/session", nil, s.operator.Bearer()...).WantStatus(t, http.StatusOK).Decode(t, &session)
+	for actor, server := range map[string]string{
+		"service:ci": "com.example/of-service", "person:" + session.UserID: "com.example/of-person",
+	} {
+		found := s.call(t, "GET", "/admin/v1/audit?type=REGISTRY_CHANGE&actor="+actor, nil, s.operator.Bearer()...)
+		found.WantStatus(t, http.StatusOK)
+		if text := string(found.Body); !strings.Contains(text, `"action":"publish","actor":"`+actor+`"`) || !strings.Contains(text, server) {
+			t.Errorf("of %s there is %s", actor, text)
+		}
+	}
 }
 
 // pendingReview returns the id of the only review that waits.
