@@ -109,14 +109,13 @@ func (r Resource) sendOfServer(c *fiber.Ctx) error {
 	if err != nil {
 		return err
 	}
-	given := c.Query("resource")
-	u, err := url.Parse(given)
-	if err != nil {
+	u, err := url.Parse(c.Query("resource"))
+	if err != nil || u.User != nil || u.RawQuery != "" || u.Fragment != "" {
 		u = &url.URL{}
 	}
 	resource, ok := access.Address{Scheme: u.Scheme, Host: u.Host, Path: u.EscapedPath()}.Resource()
-	if !ok || resource != given {
-		return fault.New(fault.Invalid, "resource must be the address of the tool server, in lower case and without port of the scheme or query")
+	if !ok {
+		return fault.New(fault.Invalid, "resource must be the address of the tool server, without user, query and fragment")
 	}
 	return r.metadata(resource, cmp.Or(title, r.Name)).Send(c)
 }

@@ -50,7 +50,7 @@ func (s *site) readExample(t *testing.T, file, address, upstream string) string 
 	must.Succeed(t, err)
 	changed := string(text)
 	for from, to := range map[string]string{
-		"listen 8080": "listen " + address, "http://:8080": "http://" + address,
+		"listen 8080": "listen " + address, "http://:8080": "http://" + address, "server_name tools.example.com": "server_name 127.0.0.1",
 		"tollgate.internal:3000": strings.TrimPrefix(s.API, "http://"), "weather.internal:8080": strings.TrimPrefix(upstream, "http://"),
 		"tgs_of_a_service_account": s.key,
 	} {
@@ -60,7 +60,7 @@ func (s *site) readExample(t *testing.T, file, address, upstream string) string 
 }
 
 // startProxy runs nginx or Caddy with its example until the test ends.
-func (s *site) startProxy(t *testing.T, program string) proxy {
+func (s *site) startProxy(t *testing.T, program, upstream string) proxy {
 	t.Helper()
 	path, err := exec.LookPath(program)
 	if err != nil {
@@ -68,7 +68,7 @@ func (s *site) startProxy(t *testing.T, program string) proxy {
 	}
 	dir, address := t.TempDir(), net.JoinHostPort("127.0.0.1", instance.FreePort())
 	file := map[string]string{"nginx": "nginx.conf", "caddy": "Caddyfile"}[program]
-	config, arguments := adaptProxy(program, dir, file, s.readExample(t, file, address, startToolServer(t).URL))
+	config, arguments := adaptProxy(program, dir, file, s.readExample(t, file, address, upstream))
 	fixture.WriteFile(t, filepath.Join(dir, file), config)
 	return runProxy(t, path, dir, address, arguments...)
 }
@@ -160,7 +160,7 @@ func TestProxies(t *testing.T) {
 			s := startSite(t, fixture.NewEnvironment(t, "embedded"))
 			s.publish(t, "com.example/open", "https://tools.example.com/open")
 			s.setRule(t, "open", object{"servers": []string{"com.example/open"}, "subjects": []string{"anyone"}})
-			p := s.startProxy(t, program)
+			p := s.startProxy(t, program, startToolServer(t).URL)
 			p.checkForged(t, s)
 			p.callWhileRulesChange(t, s)
 		})
@@ -193,6 +193,9 @@ func (p proxy) checkForged(t *testing.T, s *site) {
 	s.setRule(t, "robots", object{})
 	await.Until(t, "the rule", func() bool { return p.call(t, s.robot).status == http.StatusOK })
 	a := p.call(t, s.robot, forged...)
+	if got := a.got.Get("Authorization"); got != "" {
+		t.Errorf("the tool server got the token: %s", got)
+	}
 	for name, want := range map[string]string{
 		"subject": "service:robot", "server": weather, "tool": "", "trust": "FULL_TRUST", "rule": "robots", "key": "",
 	} {
@@ -282,7 +285,7 @@ func TestTraefik(t *testing.T) {
 			t.Errorf("forwardAuth is %+v", f)
 		}
 	}
-	if request.Get("x-tollgate-key") != "" || request.Get("x-tollgate-server") != weather {
+	if request.Get("x-tollgate-key") != "" || request.Get("Authorization") != "" || request.Get("x-tollgate-server") != weather {
 		t.Errorf("the tool server gets %v", request)
 	}
 }

@@ -19,6 +19,7 @@ import (
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials"
 
+	"github.com/tollgate-dev/tollgate/test/apiclient"
 	"github.com/tollgate-dev/tollgate/test/fixture"
 	"github.com/tollgate-dev/tollgate/test/instance"
 	"github.com/tollgate-dev/tollgate/test/must"
@@ -51,7 +52,7 @@ func TestReverseProxies(t *testing.T) {
 				t.Skip("needs " + program)
 			}
 			e := fixture.NewEnvironment(t, "embedded")
-			s := &site{environment: e, Service: e.Start(t, append(settings(), "TRUSTED_PROXIES=127.0.0.1/32", "MCP=on")...)}
+			s := &site{environment: e, Service: e.Start(t, append(settings(), "TRUSTED_PROXIES=127.0.0.1/32", "MCP=on", "DECIDE_NETWORKS=127.0.0.0/8")...)}
 			f := s.startFront(t, program)
 			s.operator = e.NewPerson(t, "olga@example.com", "operate *", "publish *")
 			f.signsIn(t)
@@ -60,6 +61,7 @@ func TestReverseProxies(t *testing.T) {
 			f.showsConsole(t)
 			f.servesMCP(t)
 			f.decides(t)
+			f.keepsDecisions(t)
 			for _, path := range []string{"/debug/pprof/", "/metrics", "/rlconfig"} {
 				if a := f.send(t, "GET", path, ""); a.status != http.StatusNotFound {
 					t.Errorf("%s of the debug listener: %d", path, a.status)
@@ -213,6 +215,24 @@ func (f *front) servesMCP(t *testing.T) {
 	}
 	if a := f.send(t, "GET", "/mcp/server.json", "", forgedHeaders()...); !strings.Contains(a.body, publicURL+"/mcp") {
 		t.Errorf("the file of /mcp: %s", a.body)
+	}
+}
+
+// keepsDecisions checks that strangers cannot ask through the proxy which servers are listed, though its address is one
+// of DECIDE_NETWORKS: every spelling of the path is unknown.
+func (f *front) keepsDecisions(t *testing.T) {
+	t.Helper()
+	for server, status := range map[string]int{weather: http.StatusUnauthorized, "com.example/no-such": http.StatusForbidden} {
+		question := forgedHeaders("X-Original-Method", "GET", "X-Original-URL", weatherURL, "x-tollgate-server", server)
+		apiclient.Call(t, "GET", f.API+"/decide/http", nil, question...).WantStatus(t, status) // the proxy itself may ask
+		for _, path := range []string{
+			"/decide/http", "/decide/http?x=/", "/decide/http/", "/DECIDE/Http", "/%64ecide/http", "/decide%2Fhttp", "//decide/http", "/decide//http",
+			"/x/../decide/http", "/./decide/http", "/decide/%68ttp", "/decide/./http", "/%2e/decide/http",
+		} {
+			if a := f.send(t, "GET", path, "", question...); a.status != http.StatusNotFound || a.header.Get("WWW-Authenticate") != "" {
+				t.Errorf("%s about %s: %d %s", path, server, a.status, a.body)
+			}
+		}
 	}
 }
 

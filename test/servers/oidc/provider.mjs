@@ -2,9 +2,10 @@
 //
 // provider.mjs PORT serves one issuer for each test, http://127.0.0.1:PORT/NAME:
 //
-//   PUT /NAME        makes an issuer or changes its people: {clients, pages, people, who}. The people
-//                    are {subject: {acr, amr, claims}}. With pages, those of oidc-provider let anyone
-//                    sign in; without them, the person who is signed in at once.
+//   PUT /NAME        makes an issuer or changes its people: {agents, clients, pages, people, who}. The
+//                    people are {subject: {acr, amr, claims}}. With pages, those of oidc-provider let
+//                    anyone sign in; without them, the person who is signed in at once. With agents,
+//                    clients register themselves and get access tokens for the resources that they name.
 //   POST /NAME/keys  replaces the key that signs.
 //   POST /NAME/access  gives {token}, an access token in the form of RFC 9068 for {audience, scope,
 //                    subject}: of a person, or without a subject of the first client.
@@ -19,6 +20,7 @@ import { createMemoryAdapter } from './node_modules/oidc-provider/lib/adapters/m
 const port = Number(process.argv[2]);
 const issuers = new Map();
 const scopes = 'openid profile email groups offline_access';
+const resourceScope = 'mcp-registry:read';
 
 function newKeys() {
   return [['rsa', { modulusLength: 2048 }, 'RS256'], ['ec', { namedCurve: 'P-256' }, 'ES256']].map(([type, options, alg]) => ({
@@ -31,6 +33,19 @@ function findAccount(issuer, subject) {
   const person = issuer.people[subject];
   return person && { accountId: subject, claims: () => ({ sub: subject, ...person.claims }) };
 }
+
+// agentFeatures let MCP clients sign in, which the service has never heard of.
+const agentFeatures = {
+  registration: { enabled: true },
+  resourceIndicators: {
+    enabled: true,
+    defaultResource: () => undefined,
+    getResourceServerInfo: (ctx, resource) => ({
+      accessTokenFormat: 'jwt', audience: resource, jwt: { sign: { alg: 'RS256' } }, scope: resourceScope,
+    }),
+    useGrantedResource: () => true,
+  },
+};
 
 // newProvider makes the provider of an issuer with new keys. What it has issued stays valid.
 function newProvider(name, issuer) {
@@ -49,6 +64,7 @@ function newProvider(name, issuer) {
       backchannelLogout: { enabled: true },
       devInteractions: { enabled: issuer.pages },
       rpInitiatedLogout: { enabled: true },
+      ...(issuer.agents && agentFeatures),
     },
     extraTokenClaims: (ctx, token) => ({ groups: issuer.people[token.accountId]?.claims.groups }),
     fetch: (url, options) => fetch(url, { method: options.method, headers: options.headers, body: options.body }), // also on this machine
@@ -56,6 +72,7 @@ function newProvider(name, issuer) {
     interactions: { url: (ctx, interaction) => `/${name}/answer/${interaction.uid}` },
     issueRefreshToken: (ctx, client) => client.grantTypeAllowed('refresh_token'), // as Keycloak: also without offline_access
     jwks: { keys: newKeys() },
+    ...(issuer.agents && { scopes: ['openid', 'offline_access', resourceScope] }),
     ttl: { AccessToken: 300, ClientCredentials: 300, Grant: 3600, IdToken: 300, Interaction: 600, RefreshToken: 3600, Session: 3600 },
   });
   provider.on('server_error', (ctx, err) => console.error(name, err));
@@ -69,7 +86,7 @@ async function giveAccess({ clients, provider }, { audience, scope, subject }) {
   const { AccessToken, ClientCredentials, ResourceServer } = provider;
   const token = subject ? new AccessToken({ accountId: subject, client, scope }) : new ClientCredentials({ client, scope });
   token.resourceServer = new ResourceServer(audience, {
-    accessTokenFormat: 'jwt', audience, jwt: { sign: { alg: 'RS256' } }, scope: 'mcp-registry:read',
+    accessTokenFormat: 'jwt', audience, jwt: { sign: { alg: 'RS256' } }, scope: resourceScope,
   });
   return token.save();
 }
@@ -84,7 +101,8 @@ async function answer(issuer, request, response) {
   }
   const grant = (grantId && await provider.Grant.find(grantId))
     || new provider.Grant({ accountId: session.accountId, clientId: params.client_id });
-  grant.addOIDCScope(scopes);
+  grant.addOIDCScope(`${scopes} ${resourceScope}`);
+  for (const resource of [params.resource ?? []].flat()) grant.addResourceScope(resource, resourceScope);
   return provider.interactionFinished(request, response, { consent: { grantId: await grant.save() } });
 }
 
