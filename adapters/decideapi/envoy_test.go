@@ -203,7 +203,9 @@ func TestCheck(t *testing.T) {
 	got, err = checkOverWire(t.Context(), e, q)
 	denied = got.GetDeniedResponse()
 	if err != nil || got.GetStatus().GetCode() != int32(codes.Unauthenticated) || denied.GetStatus().GetCode() != 401 ||
-		denied.GetHeaders()[2].GetHeader().GetKey() != "www-authenticate" {
+		denied.GetHeaders()[2].GetHeader().GetKey() != "www-authenticate" || denied.GetHeaders()[2].GetHeader().GetValue() !=
+		`Bearer error="invalid_token", scope="mcp-registry:read", resource_metadata="https://tools.example.com`+
+			`/.well-known/oauth-protected-resource/servers?resource=https%3A%2F%2Ftools.example.com%2Fmcp"` {
 		t.Errorf("%v, error %v", got, err)
 	}
 }
