@@ -206,6 +206,11 @@ func (t APIToken) Issue(random [32]byte) (APIToken, APISecret) {
 	return t, secret
 }
 
+// Describe returns the name and the end of the token for its owner.
+func (t *APIToken) Describe() string {
+	return t.Name + " (" + t.Prefix + "…), until " + t.ExpiresAt.UTC().Format("2 January 2006, 15:04 UTC")
+}
+
 // Admits reports whether the token is good from an address.
 func (t *APIToken) Admits(from netip.Addr) bool {
 	from = from.Unmap().WithZone("")

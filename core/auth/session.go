@@ -50,13 +50,6 @@ func (s *Session) Active(now time.Time) bool {
 	return s.EndedAt.IsZero() && now.Before(s.ExpiresAt)
 }
 
-// IsNear reports whether an address is that from which the session began, or one next to it: in the
-// same /64 of IPv6, or on the same machine.
-func (s *Session) IsNear(a netip.Addr) bool {
-	network, err := s.IPAddress.Prefix(64)
-	return a == s.IPAddress || a.IsLoopback() && s.IPAddress.IsLoopback() || err == nil && network.Contains(a)
-}
-
 // Authenticated returns when the person last gave a password or a code.
 func (s *Session) Authenticated() time.Time {
 	if s.ReauthenticatedAt.IsZero() {
@@ -111,6 +104,7 @@ const (
 	EndOperator      EndReason = "ended_by_operator"
 	EndProvider      EndReason = "provider_removed"
 	EndCompany       EndReason = "ended_by_company"
+	EndUnlinked      EndReason = "identity_unlinked"
 )
 
 // RefreshToken is one generation of a session's refresh token. A session has

@@ -42,7 +42,7 @@ func (s *Settings) authBindings() []binding {
 		s.bind(&s.StepUp.CodeTTL, "OTP_TTL", "10m", "lifetime of a step-up code"),
 		s.bind(&s.StepUp.Attempts, "OTP_ATTEMPTS", "3", "attempts per challenge"),
 		s.bind(&s.Credentials.ReauthenticationMaxAge, "REAUTHENTICATION_MAX_AGE", "5m",
-			"how long a password or a code counts for a change of the second factor, 1s to 24h"),
+			"how long a password or a code counts for a second factor, a passkey, a token or a company sign-in that is added, 1s to 24h"),
 		s.bind(&s.Passkeys.RPID, "WEBAUTHN_RP_ID", "",
 			"relying party id of passkeys: the host of PUBLIC_URL or a parent domain of it; empty for the host"),
 		s.bind(&s.Couriers.Notices, "NOTICES", "on",
@@ -71,11 +71,12 @@ func (s *Settings) completeAuth() {
 	s.Tokens.TokenLife = in.AccessTokenTTL
 	s.People.Product, s.People.Console = s.Brand.Name, s.consoleURL()
 	s.Passkeys.PublicURL, s.Passkeys.Name = strings.TrimSuffix(s.IDTokens.PublicURL, "/"), s.Brand.Name
-	s.Passkeys.PasswordsOff = in.PasswordsOff
+	s.Passkeys.PasswordsOff, s.Passkeys.ReauthenticationMaxAge = in.PasswordsOff, s.Credentials.ReauthenticationMaxAge
 	s.Couriers.PublicURL, s.Proxies.PublicURL = s.IDTokens.PublicURL, s.IDTokens.PublicURL
 	s.Companies = federating.Config{Console: s.People.Console, Public: s.IDTokens.PublicURL != "",
 		PasswordsOff: in.PasswordsOff,
-		SessionTTL:   in.RefreshTokenTTL, SessionMaxAge: in.RefreshTokenMaxAge}
+		SessionTTL:   in.RefreshTokenTTL, SessionMaxAge: in.RefreshTokenMaxAge,
+		ReauthenticationMaxAge: s.Credentials.ReauthenticationMaxAge}
 }
 
 // consoleURL returns the address of the console: below PUBLIC_URL, else on this machine.

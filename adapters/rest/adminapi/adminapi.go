@@ -24,6 +24,7 @@ import (
 	"github.com/tollgate-dev/tollgate/core/access/deciding"
 	"github.com/tollgate-dev/tollgate/core/access/ruling"
 	"github.com/tollgate-dev/tollgate/core/auth"
+	"github.com/tollgate-dev/tollgate/core/auth/credentials"
 	"github.com/tollgate-dev/tollgate/core/auth/devices"
 	"github.com/tollgate-dev/tollgate/core/auth/federating"
 	"github.com/tollgate-dev/tollgate/core/auth/people"
@@ -75,6 +76,7 @@ type UseCases struct {
 	Overview     overview.Source
 	Services     *delegating.Services
 	Tokens       *tokens.Service
+	Credentials  *credentials.Service
 	State        *declaring.Service
 	Providers    *federating.Providers
 	AccessRules  *ruling.Operator

@@ -94,13 +94,21 @@ func (a *API) addToken(owner ownerOf) handler {
 			if err := q.who.RequireNetworks(t.Networks); err != nil {
 				return answer{}, err
 			}
-			added, secret, err := a.use.Tokens.Add(ctx, of, makerOf(q.who), t)
-			if err != nil {
-				return answer{}, err
+			var shape tokenResponse
+			add := func(ctx context.Context) (auth.APIToken, error) {
+				added, secret, err := a.use.Tokens.Add(ctx, of, makerOf(q.who), t)
+				shape = newTokenResponse(&added)
+				shape.Token = string(secret)
+				return added, err
 			}
-			shape := newTokenResponse(&added)
-			shape.Token = string(secret)
-			return answer{status: http.StatusCreated, body: shape}, nil
+			id, _ := q.who.Session()
+			var err error
+			if id == "" { // a token with admin:write makes one of a service account
+				_, err = add(ctx)
+			} else {
+				err = a.use.Credentials.AddToken(ctx, auth.SessionID(id), add)
+			}
+			return answer{status: http.StatusCreated, body: shape}, err
 		}
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/tollgate-dev/tollgate/test/apiclient"
+	"github.com/tollgate-dev/tollgate/test/must"
 )
 
 func bearer(token string) []string { return []string{"Authorization", "Bearer " + token} }
@@ -127,5 +128,27 @@ func TestNoEscalation(t *testing.T) {
 			status = http.StatusOK
 		}
 		s.wantAs(t, c.caller, status, "PUT", "/service-accounts/ci", body)
+	}
+}
+
+// TestStaleSessionMakesNoToken checks that a session in which no password or code was given lately makes no
+// token, neither for its person nor for a service account (contract A-64).
+func TestStaleSessionMakesNoToken(t *testing.T) {
+	s := openSite(t)
+	s.do(t, "PUT", "/service-accounts/ci", object{}, s.olga.Bearer()...).WantStatus(t, http.StatusCreated)
+	for _, column := range []string{"created_at", "reauthenticated_at"} {
+		past := column + " - 3600000000"
+		if s.e.Shared {
+			past = column + " - interval '1 hour'"
+		}
+		_, err := s.e.OpenDatabase(t).ExecContext(t.Context(), "UPDATE sessions SET "+column+" = "+past)
+		must.Succeed(t, err)
+	}
+	for _, path := range []string{"/me/tokens", "/service-accounts/ci/tokens"} {
+		a := s.do(t, "POST", path, object{"name": "t", "scopes": []string{"registry:read"}}, s.olga.Bearer()...)
+		apiclient.WantAuthError(t, a.WantStatus(t, http.StatusForbidden), "insufficient_trust")
+		if list := decode(t, s.read(t, path))["tokens"].([]any); len(list) != 0 {
+			t.Errorf("%s has %v", path, list)
+		}
 	}
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/gofiber/fiber/v2"
 
+	"github.com/tollgate-dev/tollgate/adapters/rest"
 	"github.com/tollgate-dev/tollgate/core/auth"
 	"github.com/tollgate-dev/tollgate/core/auth/company"
 	"github.com/tollgate-dev/tollgate/core/auth/federating"
@@ -83,7 +84,7 @@ func (a *API) removeIdentity(c *fiber.Ctx, caller auth.Session) error {
 	if err != nil {
 		return err
 	}
-	if err := a.use.Companies.Unlink(c.UserContext(), caller.UserID, id); err != nil {
+	if _, err := a.use.Companies.Unlink(c.UserContext(), caller, rest.Address(c), id); err != nil {
 		return err
 	}
 	c.Set(fiber.HeaderCacheControl, "no-store")

@@ -174,7 +174,7 @@ func (a *API) removePasskey(c *fiber.Ctx, caller auth.Session) error {
 	if err != nil {
 		return err
 	}
-	if err := a.use.Passkeys.Remove(c.UserContext(), caller, id); err != nil {
+	if _, err := a.use.Passkeys.Remove(c.UserContext(), caller, id); err != nil {
 		return err
 	}
 	c.Set(fiber.HeaderCacheControl, "no-store")

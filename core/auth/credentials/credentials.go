@@ -119,6 +119,28 @@ func (s *Service) withLockout(ctx context.Context, caller auth.Session, try func
 	return wrong
 }
 
+// AddToken makes a token by do, in one transaction, and sends the person in whose session that is done a
+// notice (contract A-64). The error is that of trust.RequireProven or of do.
+func (s *Service) AddToken(ctx context.Context, id auth.SessionID, do func(ctx context.Context) (auth.APIToken, error)) error {
+	var session auth.Session
+	t, err := transaction.Do(ctx, s.ports.Transaction, func(ctx context.Context) (t auth.APIToken, err error) {
+		if session, err = s.ports.Sessions.Get(ctx, id); err == nil {
+			err = trust.RequireProven(&session, s.ports.Clock.Now(), s.config.ReauthenticationMaxAge)
+		}
+		if err != nil {
+			return t, err
+		}
+		return do(ctx)
+	})
+	if err == nil {
+		s.ports.Notices.Notify(notices.Event{
+			Kind: notices.TokenAdded, UserID: session.UserID, At: s.ports.Clock.Now(), Address: session.IPAddress,
+			DeviceID: session.DeviceID, Token: t.Describe(),
+		})
+	}
+	return err
+}
+
 // notifyPerson sends the caller a notice of a change. It must be called after the change is stored.
 func (s *Service) notifyPerson(kind notices.Kind, caller auth.Session) {
 	s.ports.Notices.Notify(notices.Event{

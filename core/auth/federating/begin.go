@@ -33,6 +33,7 @@ type begun struct {
 	Return   string
 	Link     auth.SessionID   // whose person links an identity; empty for a sign-in
 	StepUp   auth.ChallengeID // that it passes; empty for a sign-in
+	Found    *Found           // what the person is asked about; nil before the provider's answer
 	At       time.Time
 }
 
@@ -40,14 +41,15 @@ type begun struct {
 type Start struct {
 	Provider string
 	Return   string         // the page to go on with
-	Link     *auth.Session  // a session at FULL_TRUST whose person links an identity; nil for a sign-in
+	Link     *auth.Session  // whose person links an identity; nil for a sign-in
 	StepUp   *stepup.Opened // the step-up that it is for; nil for a sign-in
 	Cookie   Cookie
 	Base     string // the address of this machine under which the browser reached the service; or empty
 }
 
 // Begin begins a sign-in. It returns the address of the provider's page and the new cookie. The
-// error is fault.NotFound for an unknown provider, and fault.Unavailable if it is away.
+// error is fault.NotFound for an unknown provider, fault.Unavailable if it is away, and for a link that
+// of trust.RequireProven.
 func (s *Service) Begin(ctx context.Context, in Start) (address string, c Cookie, err error) {
 	client, err := s.find(ctx, in.Provider, in.Base)
 	if err != nil {
@@ -64,6 +66,9 @@ func (s *Service) Begin(ctx context.Context, in Start) (address string, c Cookie
 	}
 	if in.Link != nil {
 		one.Link = in.Link.ID
+		if _, err := s.requireLinker(ctx, in.Link.ID, s.config.ReauthenticationMaxAge); err != nil {
+			return "", "", err
+		}
 	}
 	if in.StepUp != nil {
 		one.StepUp, request.Extra = in.StepUp.ID, stepUpParameters(in.StepUp)
@@ -73,9 +78,14 @@ func (s *Service) Begin(ctx context.Context, in Start) (address string, c Cookie
 		s.noteProblem(ctx, client.Provider, err)
 		return "", "", err
 	}
-	all := append(s.open(in.Cookie), one)
-	c, err = s.seal(all[max(0, len(all)-maxBegun):])
+	c, err = s.add(in.Cookie, one)
 	return address, c, err
+}
+
+// add returns a cookie with one more sign-in.
+func (s *Service) add(c Cookie, one begun) (Cookie, error) {
+	all := append(s.open(c), one)
+	return s.seal(all[max(0, len(all)-maxBegun):])
 }
 
 func newState(e secrets.Entropy) string {
@@ -116,22 +126,20 @@ func (s *Service) seal(all []begun) (Cookie, error) {
 	return Cookie(base64.RawURLEncoding.EncodeToString(sealed)), err
 }
 
-// take returns the sign-in of a state and the cookie without it. Of parallel calls, on all
-// instances, one succeeds. The error is fault.Invalid if the browser has not begun it.
-func (s *Service) take(ctx context.Context, in Callback) (begun, Cookie, error) {
-	all := s.open(in.Cookie)
-	n := slices.IndexFunc(all, func(b begun) bool {
-		return b.State == in.State && string(b.Provider) == in.Provider
-	})
+// take returns the sign-in that is wanted, and the cookie without it. Of parallel calls for a purpose, on
+// all instances, one succeeds. The error is fault.Invalid if the browser has not begun it.
+func (s *Service) take(ctx context.Context, c Cookie, purpose string, wanted func(begun) bool) (begun, Cookie, error) {
+	all := s.open(c)
+	n := slices.IndexFunc(all, wanted)
 	if n < 0 {
-		return begun{}, in.Cookie, errState()
+		return begun{}, c, errState()
 	}
 	one := all[n]
 	rest, err := s.seal(slices.Delete(all, n, n+1))
 	if err != nil {
-		return begun{}, in.Cookie, err
+		return begun{}, c, err
 	}
-	first, err := s.ports.Used.Claim(ctx, "company state "+one.State, BegunTTL+auth.ClockTolerance)
+	first, err := s.ports.Used.Claim(ctx, purpose+" "+one.State, BegunTTL+auth.ClockTolerance)
 	if err == nil && !first {
 		err = errState()
 	}

@@ -2,6 +2,7 @@ package federating
 
 import (
 	"context"
+	"maps"
 	"time"
 
 	"github.com/tollgate-dev/tollgate/core/audit"
@@ -68,13 +69,14 @@ func (s *Service) withdraw(ctx context.Context, c company.Claims) error {
 	return ignoreNotFound(err)
 }
 
-// newLinkChange returns the event of an identity that was linked or unlinked.
-func newLinkChange(action audit.Action, provider company.Name, i *company.Identity) audit.Change {
+// newLinkChange returns the event of an identity that was linked or unlinked, with the details of about.
+func newLinkChange(action audit.Action, provider company.Name, i *company.Identity, about audit.Details) audit.Change {
 	details := audit.Details{
 		"issuer": audit.Text(i.Issuer), "subject": audit.Text(i.Subject), "identityId": audit.Text(i.ID),
 	}
 	details.Set("provider", string(provider))
 	details.Set("email", string(i.Email))
+	maps.Copy(details, about)
 	return audit.Change{Category: audit.AccountChange, Action: action, Subject: audit.Subject(i.UserID), Details: details}
 }
 

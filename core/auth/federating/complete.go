@@ -32,7 +32,7 @@ type Completed struct {
 
 	Return  string  // the page to go on with; empty for the first one
 	Cookie  Cookie  // also after an error
-	Linked  bool    // an identity was linked, and no session has begun
+	Asks    string  // the state of a Question about an identity; then no session has begun
 	Raised  *Raised // a step-up has succeeded, and no session has begun
 	Problem company.GroupsProblem
 }
@@ -45,7 +45,9 @@ var errorForm = regexp.MustCompile(`^[a-z0-9_.-]{1,64}$`)
 // is refused, fault.Forbidden for a person who may not sign in, and fault.Unavailable. For a step-up it
 // is that of stepup.Verify.
 func (s *Service) Complete(ctx context.Context, in Callback) (done Completed, err error) {
-	one, rest, err := s.take(ctx, in)
+	one, rest, err := s.take(ctx, in.Cookie, "company state", func(b begun) bool {
+		return b.State == in.State && string(b.Provider) == in.Provider && b.Found == nil
+	})
 	done.Cookie, done.Return = rest, one.Return
 	if err != nil {
 		return done, err
@@ -66,8 +68,9 @@ func (s *Service) Complete(ctx context.Context, in Callback) (done Completed, er
 		return done, s.recordRefusal(ctx, in.From, client.Provider, claims, err)
 	}
 	if one.Link != "" {
-		done.Linked = true
-		return done, s.link(ctx, in.Session, &one, client.Provider, &claims)
+		done.Asks, in.Cookie = one.State, rest
+		done.Cookie, err = s.ask(ctx, in, one, client.Provider, &claims)
+		return done, err
 	}
 	p := &person{
 		service: s, provider: client.Provider, claims: &claims, nonce: s.derived("nonce", one.State), refresh: refresh,
@@ -169,7 +172,10 @@ func (p *person) admit(ctx context.Context) (signin.Admitted, error) {
 		}
 	}
 	if linked.ID == "" {
-		linked, err = s.addIdentity(ctx, p.provider, p.claims, p.account.ID)
+		linked, err = s.addIdentity(ctx, p.provider, company.Identity{
+			UserID: p.account.ID, Issuer: p.claims.Issuer, Subject: p.claims.Subject, Email: p.claims.Email,
+			Membership: p.provider.MembershipOf(p.claims),
+		}, nil)
 	} else {
 		err = s.ports.Identities.Use(ctx, linked.ID, p.claims.Email, p.provider.MembershipOf(p.claims), now)
 	}

@@ -34,6 +34,8 @@ type Config struct {
 	PasswordsOff bool
 	// SessionTTL and SessionMaxAge are those of all sessions.
 	SessionTTL, SessionMaxAge time.Duration
+	// ReauthenticationMaxAge is how long a password or a code counts for a link (contract A-64).
+	ReauthenticationMaxAge time.Duration
 }
 
 // Ports are the dependencies of a Service. All stores belong to one adapter, so that a transaction
@@ -48,6 +50,7 @@ type Ports struct {
 	Sessions     authstore.Sessions
 	Tokens       authstore.APITokens
 	Links        authstore.Links
+	Pending      authstore.PendingLogins
 	Transactions transaction.Runner
 	Grants       authority.Granter
 

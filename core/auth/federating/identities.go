@@ -2,14 +2,18 @@ package federating
 
 import (
 	"context"
+	"net/netip"
 	"slices"
+	"time"
 
+	"github.com/tollgate-dev/tollgate/core/audit"
 	"github.com/tollgate-dev/tollgate/core/auth"
 	"github.com/tollgate-dev/tollgate/core/auth/company"
-	"github.com/tollgate-dev/tollgate/core/auth/trust"
+	"github.com/tollgate-dev/tollgate/core/auth/notices"
 	"github.com/tollgate-dev/tollgate/core/fault"
 	"github.com/tollgate-dev/tollgate/ports/authstore"
 	"github.com/tollgate-dev/tollgate/ports/secrets"
+	"github.com/tollgate-dev/tollgate/ports/transaction"
 )
 
 // Linked is an identity with the provider at which it can be used; empty without one.
@@ -17,6 +21,7 @@ type Linked struct {
 	company.Identity
 
 	Provider company.Name
+	Company  string // the provider's name for people
 }
 
 // Identities returns the identities of a person.
@@ -44,7 +49,7 @@ func linkedOf(
 	for i := range found {
 		linked[i].Identity = found[i]
 		if p := found[i].UsableAt(all); p != nil {
-			linked[i].Provider = p.Name
+			linked[i].Provider, linked[i].Company = p.Name, p.DisplayName
 		}
 	}
 	return linked, nil
@@ -54,101 +59,95 @@ func hasIssuer(all []company.Identity, issuer string) bool {
 	return slices.ContainsFunc(all, func(i company.Identity) bool { return i.Issuer == issuer })
 }
 
-// addIdentity links the identity of claims to an account, with its event.
+// addIdentity links an identity to an account, with its event, which has the details of about too.
 func (s *Service) addIdentity(
-	ctx context.Context, p *company.Provider, c *company.Claims, user auth.UserID,
+	ctx context.Context, p *company.Provider, i company.Identity, about audit.Details,
 ) (company.Identity, error) {
 	now := s.ports.Clock.Now()
-	i := company.Identity{
-		ID: secrets.NewUUID[company.IdentityID](s.ports.Entropy), UserID: user, Issuer: c.Issuer, Subject: c.Subject,
-		Email: c.Email, LinkedAt: now, LastUsedAt: now, ConfirmedAt: now, Membership: p.MembershipOf(c),
-	}
+	i.ID, i.LinkedAt, i.LastUsedAt, i.ConfirmedAt = secrets.NewUUID[company.IdentityID](s.ports.Entropy), now, now, now
 	if err := s.ports.Identities.Add(ctx, i); err != nil {
 		return i, err
 	}
-	return i, s.ports.Trail.RecordChanges(ctx, newLinkChange("link", p.Name, &i))
+	return i, s.ports.Trail.RecordChanges(ctx, newLinkChange("link", p.Name, &i, about))
 }
 
-// link links the identity of claims to the person who has begun that in a session. It returns
-// fault.Forbidden if that is not the session of the browser at FULL_TRUST any more, and fault.Conflict
-// if the identity belongs to another person, or the person has another identity of the issuer.
-func (s *Service) link(
-	ctx context.Context, session *auth.Session, one *begun, p *company.Provider, c *company.Claims,
-) error {
-	if session == nil || session.ID != one.Link {
-		return fault.New(fault.Forbidden, "the session in which you began to link a company sign-in has ended")
-	}
-	if err := trust.Require(session.TrustLevel, auth.FullTrust); err != nil {
-		return err
-	}
-	if !p.Admits(c.Groups.Names) {
-		return refusedError{company.NoGroup, session.UserID, p}.asFault()
-	}
-	err := s.ports.Transactions.Atomically(ctx, func(ctx context.Context) error {
-		found, err := s.ports.Identities.Find(ctx, c.Issuer, c.Subject)
-		switch {
-		case err == nil && found.UserID == session.UserID:
-			return nil
-		case err == nil:
-			return fault.New(fault.Conflict, "this identity is linked to another account")
-		case !fault.Is(err, fault.NotFound):
-			return err
-		}
-		others, err := s.ports.Identities.Of(ctx, session.UserID)
-		if err != nil {
-			return err
-		}
-		if hasIssuer(others, p.Issuer) {
-			return fault.New(fault.Conflict, "your account has another identity of this company sign-in: unlink it first")
-		}
-		_, err = s.addIdentity(ctx, p, c, session.UserID)
-		return err
-	})
-	if err == nil {
-		s.noteSuccess(ctx, p, "")
-	}
-	return err
+// Unlinked is an identity that was unlinked.
+type Unlinked struct {
+	Since time.Time // it was linked then: tokens that were made since may be of somebody else
+	Ended bool      // the session of the caller came from it, and has ended
 }
 
-// Unlink removes an identity of a person, with the grants that its providers gave. It returns
-// fault.NotFound, and fault.Conflict if the person has no other way to sign in.
-func (s *Service) Unlink(ctx context.Context, user auth.UserID, id company.IdentityID) error {
-	return s.ports.Transactions.Atomically(ctx, func(ctx context.Context) error {
-		var account auth.Account
-		err := s.ports.Accounts.Update(ctx, user, func(a *auth.Account) error { // of parallel calls, one runs
-			account = *a
-			return nil
-		})
+// Unlink removes an identity of the person of a session, with the grants that its providers gave, with an
+// event and a notice, and ends the sessions that came from it and the logins that wait for a second
+// factor. It returns fault.NotFound, and fault.Conflict if the person has no other way to sign in.
+func (s *Service) Unlink(
+	ctx context.Context, caller auth.Session, from netip.Addr, id company.IdentityID,
+) (done Unlinked, err error) {
+	sessions, err := transaction.Do(ctx, s.ports.Transactions, func(ctx context.Context) ([]auth.SessionID, error) {
+		removed, providers, err := s.removable(ctx, caller.UserID, id)
 		if err != nil {
-			return err
+			return nil, err
 		}
-		all, err := s.ports.Identities.Of(ctx, user)
+		done.Since = removed.LinkedAt
+		if err := s.ports.Pending.RemoveAll(ctx, caller.UserID); err != nil {
+			return nil, err
+		}
+		ended, err := endSessions(ctx, s.ports.Logins, s.ports.Sessions, authstore.LoginQuery{
+			At: s.ports.Clock.Now(), Identity: id,
+		}, auth.EndUnlinked) // before the identity is removed, because its logins go with it
 		if err != nil {
-			return err
+			return nil, err
 		}
-		n := slices.IndexFunc(all, func(i company.Identity) bool { return i.ID == id })
-		if n < 0 {
-			return auth.NotFound("identity")
-		}
-		removed := all[n]
-		keys, err := s.ports.Passkeys.Of(ctx, user)
-		if err != nil {
-			return err
-		}
-		providers, err := s.ports.Providers.List(ctx)
-		ways := company.Ways{Account: account, Identities: slices.Delete(all, n, n+1), Passkeys: keys}
-		if err == nil && !ways.Any(providers, s.config.PasswordsOff) {
-			err = fault.New(fault.Conflict, "this is your only way to sign in: set a password, add a passkey or link another one first")
-		}
-		if err != nil {
-			return err
-		}
-		return s.remove(ctx, &removed, providers)
+		about := audit.Details{"sessionsInvalidated": audit.Number(len(ended.all()))}
+		caller.Describe(about)
+		auth.DescribeAddress(about, from)
+		return ended.all(), s.remove(ctx, &removed, providers, about)
 	})
+	if err != nil {
+		return Unlinked{}, err
+	}
+	done.Ended = slices.Contains(sessions, caller.ID)
+	s.ports.Cache.Drop(ctx, sessions...)
+	s.notify(notices.CompanyUnlinked, &caller, from)
+	return done, nil
+}
+
+// removable returns an identity of a person, with all providers, and locks the account. The error is that
+// of Unlink.
+func (s *Service) removable(
+	ctx context.Context, user auth.UserID, id company.IdentityID,
+) (removed company.Identity, providers []company.Provider, err error) {
+	var account auth.Account
+	err = s.ports.Accounts.Update(ctx, user, func(a *auth.Account) error { // of parallel calls, one runs
+		account = *a
+		return nil
+	})
+	if err != nil {
+		return removed, nil, err
+	}
+	all, err := s.ports.Identities.Of(ctx, user)
+	if err != nil {
+		return removed, nil, err
+	}
+	n := slices.IndexFunc(all, func(i company.Identity) bool { return i.ID == id })
+	if n < 0 {
+		return removed, nil, auth.NotFound("identity")
+	}
+	removed = all[n]
+	keys, err := s.ports.Passkeys.Of(ctx, user)
+	if err != nil {
+		return removed, nil, err
+	}
+	providers, err = s.ports.Providers.List(ctx)
+	ways := company.Ways{Account: account, Identities: slices.Delete(all, n, n+1), Passkeys: keys}
+	if err == nil && !ways.Any(providers, s.config.PasswordsOff) {
+		err = fault.New(fault.Conflict, "this is your only way to sign in: set a password, add a passkey or link another one first")
+	}
+	return removed, providers, err
 }
 
 // remove removes an identity with its grants and the event, in the transaction of the context.
-func (s *Service) remove(ctx context.Context, i *company.Identity, all []company.Provider) error {
+func (s *Service) remove(ctx context.Context, i *company.Identity, all []company.Provider, about audit.Details) error {
 	if err := s.ports.Identities.Remove(ctx, i.UserID, i.ID); err != nil {
 		return err
 	}
@@ -162,5 +161,5 @@ func (s *Service) remove(ctx context.Context, i *company.Identity, all []company
 			return err
 		}
 	}
-	return s.ports.Trail.RecordChanges(ctx, newLinkChange("unlink", name, i))
+	return s.ports.Trail.RecordChanges(ctx, newLinkChange("unlink", name, i, about))
 }

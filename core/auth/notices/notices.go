@@ -51,7 +51,8 @@ const (
 	PasskeyRemoved   Kind = "passkey_removed"   // a passkey was removed
 	PasskeySuspended Kind = "passkey_suspended" // there seems to be a copy of a passkey
 
-	CompanyLinked Kind = "company_linked" // a company sign-in was linked to the account
+	CompanyLinked   Kind = "company_linked"   // a company sign-in was linked to the account
+	CompanyUnlinked Kind = "company_unlinked" // a company sign-in was unlinked from the account
 
 	PublisherUsed   Kind = "publisher_used"   // a policy of the person was used for the first time, or with a new key
 	PublisherFailed Kind = "publisher_failed" // a proof for a policy of the person failed, or its key is gone
@@ -62,7 +63,8 @@ const (
 
 	Quarantined Kind = "quarantined" // what the person has published is in quarantine
 
-	TokenEnds Kind = "token_ends" // a token of the person, or of a service account, ends soon
+	TokenEnds  Kind = "token_ends"  // a token of the person, or of a service account, ends soon
+	TokenAdded Kind = "token_added" // a token was made in a session of the person
 
 	DeviceTrusted Kind = "device_trusted" // a session below FULL_TRUST marked a device TRUSTED
 
@@ -85,7 +87,7 @@ type Event struct {
 	// Publisher and Servers are for the kinds of publishers: what was proved, and the pattern of
 	// the policy. For the kinds of reviews, Servers is what is reviewed.
 	Publisher, Servers string
-	Token              string // which token ends, and when
+	Token              string // which token, and when it ends
 	// Comment is what a reviewer or an operator has written about it, for Quarantined the reason, and Pages are the pages of the
 	// console where one goes on.
 	Comment string

@@ -163,10 +163,17 @@ var wordings = map[Kind]wording{
 	},
 	CompanyLinked: {
 		subject: "A company sign-in was linked", briefAdvice: "Not you? Call your operator at once.",
-		event: "Your account was linked to the sign-in of your company, where somebody signed in with your e-mail address. From now " +
-			"on you can sign in there.",
+		event: "Your account was linked to the sign-in of a company, where somebody signed in with your e-mail address, or linked it on " +
+			"your account page. From now on it signs in to your account.",
 		advice: "If this was you, you can ignore this message. If not, unlink it on your account page, and ask your operator.",
-		brief:  "your account was linked to the sign-in of your company",
+		brief:  "your account was linked to the sign-in of a company",
+	},
+	CompanyUnlinked: {
+		subject: "A company sign-in was unlinked", briefAdvice: "Not you? Change your password at once.",
+		event: "A company sign-in was unlinked from your account, and the sessions that came from it were ended. It does not sign " +
+			"in any more.",
+		advice: "If this was you, you can ignore this message. If not, change your password, then sign out of all sessions.",
+		brief:  "a company sign-in was unlinked from your account",
 	},
 	PublisherUsed: {
 		subject:     "A publisher uses your policy",
@@ -182,6 +189,14 @@ var wordings = map[Kind]wording{
 		advice: "The audit log has the reason (PUBLISHER_PROOF). If somebody changed the key or moved the repository, correct the " +
 			"policy. If you no longer need the policy, remove it.",
 		brief: "a proof for your policy failed; nothing was published", briefAdvice: "See the audit log.",
+	},
+	TokenAdded: {
+		subject: "A token was made", briefAdvice: "Not you? Delete it, change your password.",
+		event: "A token for programs was made in a session of yours, for you or for a service account. It is good until it ends or is " +
+			"deleted, also after a new password.",
+		advice: "If this was you, you can ignore this message. If not, delete the token on the page of your tokens, change your " +
+			"password, and ask your operator.",
+		brief: "a token for programs was made in a session of yours",
 	},
 	TokenEnds: {
 		subject: "A token ends soon",
@@ -249,7 +264,7 @@ func (e *Event) isReview() bool {
 // or a token.
 func (e *Event) source() (label, name string) {
 	switch {
-	case e.Kind == TokenEnds:
+	case e.Token != "":
 		return "Token", oneLine(e.Token)
 	case e.isReview():
 		return "Server", oneLine(e.Servers)

@@ -10,6 +10,7 @@ import (
 	"github.com/tollgate-dev/tollgate/core/auth/notices"
 	"github.com/tollgate-dev/tollgate/core/auth/trust"
 	"github.com/tollgate-dev/tollgate/core/fault"
+	"github.com/tollgate-dev/tollgate/ports/authstore"
 	"github.com/tollgate-dev/tollgate/ports/secrets"
 	"github.com/tollgate-dev/tollgate/ports/transaction"
 	"github.com/tollgate-dev/tollgate/ports/webauthn"
@@ -21,13 +22,16 @@ const (
 	detailName    = "name"
 )
 
-// BeginRegistration begins the registration of a passkey of the caller. It returns fault.Forbidden
-// with code insufficient_trust below FULL_TRUST, and fault.Conflict if the person has
-// auth.MaxPasskeys.
+// BeginRegistration begins the registration of a passkey of the caller. It returns the errors of
+// trust.RequireProven, and fault.Conflict if the person has auth.MaxPasskeys.
 func (s *Service) BeginRegistration(
 	ctx context.Context, caller auth.Session, party webauthn.Party,
 ) (Started, error) {
-	if err := trust.Require(caller.TrustLevel, auth.FullTrust); err != nil {
+	session, err := s.ports.Sessions.Get(ctx, caller.ID)
+	if err == nil {
+		err = trust.RequireProven(&session, s.ports.Clock.Now(), s.ReauthenticationMaxAge)
+	}
+	if err != nil {
 		return Started{}, err
 	}
 	account, err := s.ports.Accounts.Get(ctx, caller.UserID)
@@ -78,7 +82,11 @@ func (s *Service) Register(ctx context.Context, caller auth.Session, in Answer, 
 		ID: secrets.NewUUID[auth.PasskeyID](s.ports.Entropy), UserID: caller.UserID, Name: name, Credential: c,
 		CreatedAt: s.ports.Clock.Now(),
 	}
-	_, err = s.change(ctx, caller, "passkey_add", func(ctx context.Context, _ auth.Account) (auth.Passkey, error) {
+	_, err = s.change(ctx, caller, "passkey_add", func(ctx context.Context, _ auth.Account, session auth.Session) (auth.Passkey, error) {
+		// What the beginning needed counts for the end too.
+		if err := trust.RequireRecent(&session, p.CreatedAt, s.ReauthenticationMaxAge+auth.PasskeyTTL); err != nil {
+			return p, err
+		}
 		all, err := s.ports.Passkeys.Of(ctx, caller.UserID)
 		if err == nil && len(all) >= auth.MaxPasskeys {
 			err = errTooMany()
@@ -103,7 +111,7 @@ func (s *Service) Rename(
 	if err != nil {
 		return auth.Passkey{}, err
 	}
-	rename := func(ctx context.Context, _ auth.Account) (p auth.Passkey, err error) {
+	rename := func(ctx context.Context, _ auth.Account, _ auth.Session) (p auth.Passkey, err error) {
 		err = s.ports.Passkeys.Update(ctx, id, func(stored *auth.Passkey) error {
 			if stored.UserID != caller.UserID {
 				return auth.NotFound("passkey")
@@ -117,10 +125,11 @@ func (s *Service) Rename(
 	return s.change(ctx, caller, "passkey_rename", rename)
 }
 
-// Remove removes a passkey of the caller. It returns fault.Conflict if it is the person's only way
-// to sign in.
-func (s *Service) Remove(ctx context.Context, caller auth.Session, id auth.PasskeyID) error {
-	_, err := s.change(ctx, caller, "passkey_remove", func(ctx context.Context, a auth.Account) (p auth.Passkey, _ error) {
+// Remove removes a passkey of the caller and returns it, and ends the caller's other sessions (contract
+// It returns fault.Conflict if it is the person's only way to sign in.
+func (s *Service) Remove(ctx context.Context, caller auth.Session, id auth.PasskeyID) (auth.Passkey, error) {
+	var ended []auth.SessionID
+	removed, err := s.change(ctx, caller, "passkey_remove", func(ctx context.Context, a auth.Account, _ auth.Session) (p auth.Passkey, _ error) {
 		all, err := s.ports.Passkeys.Of(ctx, caller.UserID)
 		if err != nil {
 			return p, err
@@ -133,12 +142,21 @@ func (s *Service) Remove(ctx context.Context, caller auth.Session, id auth.Passk
 		if err := s.checkOtherWay(ctx, &a, slices.Delete(all, n, n+1)); err != nil {
 			return p, err
 		}
-		return p, s.ports.Passkeys.Remove(ctx, caller.UserID, id)
+		if err := s.ports.Passkeys.Remove(ctx, caller.UserID, id); err != nil {
+			return p, err
+		}
+		if err := s.ports.Pending.RemoveAll(ctx, caller.UserID); err != nil {
+			return p, err
+		}
+		ended, err = s.ports.Sessions.End(ctx, authstore.SessionFilter{UserID: caller.UserID, Except: caller.ID},
+			s.ports.Clock.Now(), auth.EndSecondFactor)
+		return p, err
 	})
 	if err == nil {
+		s.ports.Cache.Drop(ctx, ended...)
 		s.notify(notices.PasskeyRemoved, caller)
 	}
-	return err
+	return removed, err
 }
 
 // checkOtherWay returns fault.Conflict if a person with these passkeys cannot sign in.
@@ -158,7 +176,7 @@ func (s *Service) checkOtherWay(ctx context.Context, a *auth.Account, rest []aut
 // session again, because the caller may be a cached copy.
 func (s *Service) change(
 	ctx context.Context, caller auth.Session, action audit.Action,
-	do func(ctx context.Context, a auth.Account) (auth.Passkey, error),
+	do func(ctx context.Context, a auth.Account, session auth.Session) (auth.Passkey, error),
 ) (auth.Passkey, error) {
 	return transaction.Do(ctx, s.ports.Transaction, func(ctx context.Context) (p auth.Passkey, err error) {
 		var account auth.Account
@@ -174,7 +192,7 @@ func (s *Service) change(
 			err = trust.Require(session.TrustLevel, auth.FullTrust)
 		}
 		if err == nil {
-			p, err = do(ctx, account)
+			p, err = do(ctx, account, session)
 		}
 		if err != nil {
 			return p, err

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net/url"
 	"strings"
+	"time"
 
 	"golang.org/x/net/publicsuffix"
 
@@ -18,6 +19,7 @@ import (
 	"github.com/tollgate-dev/tollgate/ports/authstore"
 	"github.com/tollgate-dev/tollgate/ports/clock"
 	"github.com/tollgate-dev/tollgate/ports/secrets"
+	"github.com/tollgate-dev/tollgate/ports/sessioncache"
 	"github.com/tollgate-dev/tollgate/ports/singleuse"
 	"github.com/tollgate-dev/tollgate/ports/transaction"
 	"github.com/tollgate-dev/tollgate/ports/webauthn"
@@ -30,6 +32,8 @@ type Config struct {
 	Name      string // of the service, shown to people
 	// PasswordsOff is true if no password is accepted.
 	PasswordsOff bool
+	// ReauthenticationMaxAge is how long a password or a code counts for a new passkey (contract A-64).
+	ReauthenticationMaxAge time.Duration
 }
 
 // Validate returns an error that begins with the name of the first field that is out of range.
@@ -78,6 +82,8 @@ type Ports struct {
 	Identities  authstore.Identities
 	Providers   authstore.Providers
 	Sessions    authstore.Sessions
+	Pending     authstore.PendingLogins
+	Cache       sessioncache.Cache
 	Transaction transaction.Runner
 
 	Verifier webauthn.Verifier

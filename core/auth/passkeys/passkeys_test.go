@@ -93,6 +93,9 @@ func (r *runner) Atomically(ctx context.Context, do func(context.Context) error)
 	return r.Database.Atomically(ctx, func(ctx context.Context) error { return errors.Join(do(ctx), r.err) })
 }
 
+// reauthentication is how long a password or a code counts.
+const reauthentication = time.Hour
+
 type fixture struct {
 	t       *testing.T
 	service *passkeys.Service
@@ -127,11 +130,12 @@ func newFixture(t *testing.T) *fixture {
 	fx.must(err)
 	fx.ports = passkeys.Ports{
 		Passkeys: fakedb.NewPasskeys(db), Accounts: fx.signIn.Accounts, Identities: fx.signIn.Identities,
-		Providers: fx.signIn.Providers, Sessions: fx.signIn.Sessions, Transaction: fx.runner, Verifier: adapter.New(), SignIn: signIn,
-		Used: &claims{used: map[string]bool{}}, Trail: trail, Notices: fx.notices, Clock: fx.clock, Entropy: entropy,
+		Providers: fx.signIn.Providers, Sessions: fx.signIn.Sessions, Pending: fx.signIn.Pending, Cache: noCache{}, Transaction: fx.runner, Verifier: adapter.New(),
+		SignIn: signIn,
+		Used:   &claims{used: map[string]bool{}}, Trail: trail, Notices: fx.notices, Clock: fx.clock, Entropy: entropy,
 		Root: root,
 	}
-	fx.service, err = passkeys.New(passkeys.Config{}, fx.ports)
+	fx.service, err = passkeys.New(passkeys.Config{ReauthenticationMaxAge: reauthentication}, fx.ports)
 	fx.must(err)
 	fx.stepUp, err = stepup.New(authtest.StepUp(), stepup.Ports{
 		Accounts: fx.signIn.Accounts, Sessions: fx.signIn.Sessions, Devices: fx.signIn.Devices,
@@ -244,8 +248,11 @@ func TestRegistration(t *testing.T) {
 	}
 	_, err = fx.register(k)
 	fx.want(err, fault.Conflict, "a passkey that exists")
-	low := fx.caller
-	low.TrustLevel = auth.LimitedTrust
+	low := fx.begin(ada, "44444444-2222-4333-8444-555555555556")
+	fx.must(fx.signIn.Sessions.Update(t.Context(), low.ID, func(s *auth.Session) error {
+		s.TrustLevel = auth.LimitedTrust
+		return nil
+	}))
 	_, err = fx.service.BeginRegistration(t.Context(), low, party)
 	fx.want(err, fault.Forbidden, "LIMITED_TRUST")
 	s, err := fx.service.BeginRegistration(t.Context(), fx.caller, party)
@@ -469,17 +476,55 @@ func TestChanges(t *testing.T) {
 	}
 	withoutPassword := func(a *auth.Account) error { a.PasswordHash = ""; return nil }
 	fx.must(fx.signIn.Accounts.Update(t.Context(), ada, withoutPassword))
-	fx.want(fx.service.Remove(t.Context(), fx.caller, p.ID), fault.Conflict, "the only way in")
+	fx.want(fx.remove(p.ID), fault.Conflict, "the only way in")
 	second := fx.newKey()
-	fx.must(fx.service.Remove(t.Context(), fx.caller, p.ID))
-	fx.want(fx.service.Remove(t.Context(), fx.caller, p.ID), fault.NotFound, "again")
+	fx.must(fx.remove(p.ID))
+	fx.want(fx.remove(p.ID), fault.NotFound, "again")
 	all, err := fx.service.List(t.Context(), ada)
 	fx.must(err)
-	fx.want(fx.service.Remove(t.Context(), fx.caller, all[0].ID), fault.Conflict, "the last one")
+	fx.want(fx.remove(all[0].ID), fault.Conflict, "the last one")
 	fx.link(time.Hour)
-	fx.must(fx.service.Remove(t.Context(), fx.caller, all[0].ID))
+	fx.must(fx.remove(all[0].ID))
 	_, err = fx.signInWith(second, nil)
 	fx.want(err, fault.Unauthenticated, "a removed passkey")
+}
+
+func (fx *fixture) remove(id auth.PasskeyID) error {
+	fx.t.Helper()
+	_, err := fx.service.Remove(fx.t.Context(), fx.caller, id)
+	return err
+}
+
+// TestNewPasskeyNeedsProof checks that an old session makes no passkey, neither with options from before
+// nor with new ones (contract A-64), and that a removed passkey ends the other sessions.
+func TestNewPasskeyNeedsProof(t *testing.T) {
+	t.Parallel()
+	fx := newFixture(t)
+	p, err := fx.register(softkey.New(softkey.ES256))
+	fx.must(err)
+	other := fx.begin(ada, "44444444-2222-4333-8444-555555555555")
+	fx.clock.Advance(reauthentication - time.Second)
+	begun, err := fx.service.BeginRegistration(t.Context(), fx.caller, party)
+	fx.must(err)
+	fx.clock.Advance(2 * time.Second)
+	_, err = fx.service.BeginRegistration(t.Context(), fx.caller, party)
+	fx.want(err, fault.Forbidden, "old session")
+	if f, _ := fault.As(err); f.Code != auth.CodeInsufficientTrust || f.Details["maxAge"] == nil {
+		t.Errorf("the error is %+v", f)
+	}
+	key := softkey.New(softkey.ES256)
+	key.Handle = begun.Handle[:]
+	_, err = fx.service.Register(t.Context(), fx.caller, passkeys.Answer{
+		Party: party, Ceremony: begun.ID, Response: key.Register(respond(begun.Challenge)),
+	}, "Phone")
+	fx.must(err) // what the beginning needed counts for the end too
+	fx.must(fx.remove(p.ID))
+	for id, active := range map[auth.SessionID]bool{fx.caller.ID: true, other.ID: false} {
+		s, err := fx.signIn.Sessions.Get(t.Context(), id)
+		if err != nil || s.Active(fx.clock.Now()) != active {
+			t.Errorf("session %s after the removal: %+v, %v", id, s, err)
+		}
+	}
 }
 
 // link links an identity of a provider with a longest session.

@@ -74,7 +74,7 @@ func (r *Reminder) NotifyAll(ctx context.Context) error {
 		for _, person := range people {
 			r.ports.Notifier.Notify(notices.Event{
 				Kind: notices.TokenEnds, UserID: auth.UserID(person), At: now,
-				Token: t.Name + " (" + t.Prefix + "…), until " + t.ExpiresAt.Format("2 January 2006, 15:04 UTC"),
+				Token: t.Describe(),
 			})
 		}
 	}

@@ -4,6 +4,7 @@ package tokens
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"github.com/tollgate-dev/tollgate/core/audit"
@@ -73,6 +74,27 @@ func (s *Service) Remove(ctx context.Context, owner auth.Owner, id auth.APIToken
 			return err
 		}
 		return s.ports.Trail.RecordChanges(ctx, newChange("token_remove", &t))
+	})
+}
+
+// Since returns the tokens of a list that were made at a time or later.
+func Since(all []auth.APIToken, since time.Time) []auth.APIToken {
+	return slices.DeleteFunc(slices.Clone(all), func(t auth.APIToken) bool { return t.CreatedAt.Before(since) })
+}
+
+// RemoveSince removes the tokens of a person that were made at a time or later.
+func (s *Service) RemoveSince(ctx context.Context, owner auth.Owner, since time.Time) error {
+	return s.ports.Transaction.Atomically(ctx, func(ctx context.Context) error {
+		all, err := s.List(ctx, owner, "", 2*owner.MaxTokens())
+		if err != nil {
+			return err
+		}
+		for _, t := range Since(all, since) {
+			if err := s.Remove(ctx, owner, t.ID); err != nil && !fault.Is(err, fault.NotFound) {
+				return err
+			}
+		}
+		return nil
 	})
 }
 

@@ -132,11 +132,24 @@ func RequireRecent(s *auth.Session, now time.Time, maxAge time.Duration) error {
 	}
 	seconds := int(maxAge / time.Second)
 	return fault.Newf(fault.Forbidden, "this needs a password or a code that was given within the last %d seconds: "+
-		"step up, or send currentPassword", seconds).WithCode(auth.CodeInsufficientTrust).
+		"step up", seconds).WithCode(auth.CodeInsufficientTrust).
 		WithDetail("requiredTrustLevel", jsonvalue.Text(auth.FullTrust.String())).
 		WithDetail("trustLevel", jsonvalue.Text(s.TrustLevel.String())).
 		WithDetail("maxAge", jsonvalue.Number(seconds)).
 		WithDetail("challenge", jsonvalue.Text(fmt.Sprintf(`%s, max_age="%d"`, Challenge(auth.FullTrust), seconds)))
+}
+
+// RequireProven returns the error that a session, as it is stored now, causes for a change of how its
+// person signs in: fault.Unauthenticated with code invalid_token after its end, and those of Require for
+// FULL_TRUST and of RequireRecent.
+func RequireProven(s *auth.Session, now time.Time, maxAge time.Duration) error {
+	if !s.Active(now) {
+		return fault.New(fault.Unauthenticated, "the session has ended").WithCode(auth.CodeInvalidToken)
+	}
+	if err := Require(s.TrustLevel, auth.FullTrust); err != nil {
+		return err
+	}
+	return RequireRecent(s, now, maxAge)
 }
 
 // Challenge returns the challenge of RFC 9470, section 3, for a level.

@@ -2,6 +2,7 @@ package companies
 
 import (
 	"database/sql"
+	"html"
 	"io"
 	"net/http"
 	"net/http/cookiejar"
@@ -131,10 +132,16 @@ func (b *browser) post(path string, fields ...string) *browser {
 
 func (b *browser) postTo(address string, form url.Values) *browser {
 	b.t.Helper()
+	return b.postAs("same-origin", address, form)
+}
+
+// postAs sends a form of a page that is on the same site or another one.
+func (b *browser) postAs(site, address string, form url.Values) *browser {
+	b.t.Helper()
 	r, err := http.NewRequestWithContext(b.t.Context(), "POST", address, strings.NewReader(form.Encode()))
 	must.Succeed(b.t, err)
 	r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
-	r.Header.Set("Sec-Fetch-Site", "same-origin")
+	r.Header.Set("Sec-Fetch-Site", site)
 	return b.send(r)
 }
 
@@ -166,6 +173,39 @@ func (b *browser) location(address string, status int) string {
 func (b *browser) signIn() *browser {
 	b.t.Helper()
 	return b.open("/console/sign-in/company/acme?return=/console/account")
+}
+
+// follow opens the link of the page with a text.
+func (b *browser) follow(text string) *browser {
+	b.t.Helper()
+	before, _, found := strings.Cut(b.body, `">`+text+"</a>")
+	if !found {
+		b.t.Fatalf("%s has no link %q: %s", b.path, text, pageText(b.body))
+	}
+	return b.open(html.UnescapeString(before[strings.LastIndex(before, `href="`)+len(`href="`):]))
+}
+
+// askLink begins to link a company sign-in, and signs in there. A question follows.
+func (b *browser) askLink(provider string) *browser {
+	b.t.Helper()
+	return b.post("/console/account/companies/"+provider+"/link").want(200, "Go on").follow("Go on")
+}
+
+// link links a company sign-in.
+func (b *browser) link(provider string) *browser {
+	b.t.Helper()
+	b.askLink(provider).want(200, "Link this company sign-in?")
+	return b.post(linkPath, "state", hidden(b, "state"))
+}
+
+const linkPath = "/console/account/companies/link"
+
+// hidden returns the value of a hidden field of the page that a browser shows.
+func hidden(b *browser, name string) string {
+	b.t.Helper()
+	_, rest, _ := strings.Cut(b.body, `name="`+name+`" value="`)
+	value, _, _ := strings.Cut(rest, `"`)
+	return html.UnescapeString(value)
 }
 
 // want fails the test unless the last page has a status and texts.

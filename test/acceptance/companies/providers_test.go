@@ -223,7 +223,7 @@ func (s *site) linkOperator(t *testing.T) {
 	b.post("/console/sign-in", "email", s.operator.Email, "password", fixture.Password)
 	b.open("/console/step-up").post("/console/step-up/send", "step-up.method", "EMAIL_OTP")
 	s.verify(t, b)
-	b.open("/console/sign-in/company/acme?link=1").want(200, "is linked")
+	b.link("acme").want(200, "is linked")
 }
 
 // unlink unlinks the identity of the operator by the API.

@@ -203,7 +203,13 @@ func TestStolenStepUp(t *testing.T) {
 		victim.from = "203.0.113.9"
 		victim.open(address).want(200, "Did you begin this?", "127.0.0.1")
 		s.wantTrust(t, ada, "UNVERIFIED")
-		victim.open(address+"&go=1").want(200, "You are verified")
+		victim.open(address+"&go=1").want(200, "Did you begin this?")
+		s.wantTrust(t, ada, "UNVERIFIED")
+		form := url.Values{"code": {u.Query().Get("code")}}
+		victim.postAs("cross-site", strings.Split(address, "?")[0], form).want(403, "another site")
+		victim.postTo(strings.Split(address, "?")[0], form).want(200, "Go on")
+		s.wantTrust(t, ada, "UNVERIFIED")
+		victim.follow("Go on").want(200, "You are verified")
 		s.wantTrust(t, ada, "FULL_TRUST")
 	})
 }

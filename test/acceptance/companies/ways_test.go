@@ -31,7 +31,7 @@ func TestOnlyWay(t *testing.T) {
 		b.signIn().want(200)
 		b.open("/console/step-up").post("/console/step-up/send", "step-up.method", "EMAIL_OTP")
 		s.verify(t, b)
-		b.open("/console/sign-in/company/second?link=1").want(200, "is linked")
+		b.link("second").want(200, "is linked")
 		if got := identities(); len(got) != 2 {
 			t.Fatalf("the identities are %v", got)
 		}

@@ -305,9 +305,9 @@ var notices = map[string]string{
 	"renamed":  "The device is renamed.",
 	"password": "The password is changed, and all other sessions are ended.",
 	"disabled": "The authenticator app is turned off.", "another": "The authenticator app is added.",
-	"removed": "The authenticator app is removed.", "token": "The token is removed.",
-	"passkey": "The passkey is added.", "passkey-name": "The passkey is renamed.", "passkey-removed": "The passkey is removed.",
-	"linked": "The company sign-in is linked.", "unlinked": "The company sign-in is unlinked.",
+	"removed": "The authenticator app is removed.", "token": "The token is removed.", "tokens": "The tokens are removed.",
+	"passkey": "The passkey is added.", "passkey-name": "The passkey is renamed.", "passkey-removed": "The passkey is removed, and all other sessions are ended.",
+	"linked": "The company sign-in is linked.", "unlinked": "The company sign-in is unlinked, and the sessions that came from it are ended.",
 }
 
 func (p *Pages) endSession(v *site.Visit) error {

@@ -3,6 +3,7 @@ package account
 import (
 	"slices"
 
+	"github.com/tollgate-dev/tollgate/adapters/rest"
 	"github.com/tollgate-dev/tollgate/adapters/rest/console/site"
 	"github.com/tollgate-dev/tollgate/core/auth/company"
 	"github.com/tollgate-dev/tollgate/core/auth/federating"
@@ -27,8 +28,9 @@ func (p *Pages) unlink(v *site.Visit) error {
 	if err != nil {
 		return err
 	}
-	if err := p.ports.Companies.Unlink(v.UserContext(), v.Session.UserID, id); err != nil {
+	done, err := p.ports.Companies.Unlink(v.UserContext(), v.Session, rest.Address(v.Ctx), id)
+	if err != nil {
 		return err
 	}
-	return v.Redirect(Path + "?done=unlinked")
+	return p.offerTokens(v, Path, "unlinked", done.Since)
 }

@@ -1,6 +1,8 @@
 package account
 
 import (
+	"time"
+
 	"github.com/tollgate-dev/tollgate/adapters/rest/console/site"
 	"github.com/tollgate-dev/tollgate/core/auth"
 	"github.com/tollgate-dev/tollgate/core/fault"
@@ -35,7 +37,7 @@ func (p *Pages) changePassword(v *site.Visit) error {
 	if err := v.RotateCookie(); err != nil {
 		return err
 	}
-	return v.Redirect(Path + "?done=password")
+	return p.offerTokens(v, Path, "password", time.Time{})
 }
 
 // asProblem returns the error for a wrong secret as a problem of its field.

@@ -95,8 +95,9 @@ func (p *Pages) removePasskey(v *site.Visit) error {
 	if err != nil {
 		return err
 	}
-	if err := p.ports.Passkeys.Remove(v.UserContext(), v.Session, id); err != nil {
+	removed, err := p.ports.Passkeys.Remove(v.UserContext(), v.Session, id)
+	if err != nil {
 		return err
 	}
-	return v.Redirect(passkeysPath + "?done=passkey-removed")
+	return p.offerTokens(v, passkeysPath, "passkey-removed", removed.CreatedAt)
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/tollgate-dev/tollgate/core/access/ruling"
 	"github.com/tollgate-dev/tollgate/core/auth"
 	"github.com/tollgate-dev/tollgate/core/auth/auditing"
+	"github.com/tollgate-dev/tollgate/core/auth/credentials"
 	"github.com/tollgate-dev/tollgate/core/auth/devices"
 	"github.com/tollgate-dev/tollgate/core/auth/federating"
 	"github.com/tollgate-dev/tollgate/core/auth/people"
@@ -50,6 +51,7 @@ type Ports struct {
 	Providers    *federating.Providers
 	Companies    *federating.Service
 	Tokens       *tokens.Service
+	Credentials  *credentials.Service
 	AccessRules  *ruling.Operator
 	Access       *deciding.Service
 	Trail        *auditing.Trail

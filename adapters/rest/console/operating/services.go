@@ -211,7 +211,7 @@ func (p *Pages) addServiceGrant(ctx context.Context, v *site.Visit) error {
 
 func (p *Pages) addServiceToken(ctx context.Context, v *site.Visit) error {
 	name := strings.Clone(key[string](v, "name"))
-	return tokenlist.Add(ctx, v, p.ports.Tokens, auth.ServiceOwner(name),
+	return tokenlist.Add(ctx, v, tokenlist.Makers{Tokens: p.ports.Tokens, Credentials: p.ports.Credentials}, auth.ServiceOwner(name),
 		site.Link{Text: "The service account " + name, Path: serviceAddress(v)})
 }
 

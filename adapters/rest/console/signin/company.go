@@ -14,53 +14,67 @@ import (
 	"github.com/tollgate-dev/tollgate/core/fault"
 )
 
-var requiredPage = site.NewPage(templates, "templates/required.html")
+var (
+	requiredPage = site.NewPage(templates, "templates/required.html")
+	leavingPage  = site.NewPage(templates, "templates/leaving.html")
+)
 
 const (
 	companyPath  = site.SignInPath + "/company/:name"
 	callbackPath = companyPath + "/callback"
-
-	// linkedPage is the page that shows the identities of a person.
-	linkedPage = site.Root + "account?done=linked"
 )
 
 func (p *Pages) mountCompany(r fiber.Router) {
-	begin, link := p.site.Open(p.beginCompany), p.site.Require(auth.FullTrust, p.beginCompany)
-	r.Get(companyPath, func(c *fiber.Ctx) error {
-		if c.Query("link") == "1" {
-			return link(c)
-		}
-		return begin(c)
-	})
+	r.Get(companyPath, p.site.Open(p.beginCompany))
 	r.Get(callbackPath, p.site.Open(p.completeCompany))
+	p.mountCompanyLink(r)
 	p.mountCompanyStepUp(r)
 }
 
-// beginCompany sends a browser to a provider: for a sign-in, or to link an identity.
+// beginCompany sends a browser to a provider for a sign-in. A page of another site does not begin one
+// (ASVS 7.6.2): who follows its link gets the sign-in page, and begins it there.
 func (p *Pages) beginCompany(v *site.Visit) error {
-	if !v.CanSignIn() {
-		return p.renderPassword(v, nil)
+	back := v.Local("return")
+	if !v.CanSignIn() || v.FromElsewhere() {
+		return v.Redirect(site.SignInAddress(cmp.Or(back, site.Home)))
 	}
 	name, err := v.Param("name")
 	if err != nil {
 		return err
 	}
-	in := federating.Start{Provider: name, Return: v.Local("return")}
-	if v.Query("link") == "1" {
-		in.Link = &v.Session
-	}
-	return p.leave(v, in)
+	return p.leave(v, federating.Start{Provider: name, Return: back})
 }
 
 // leave sends a browser to the page of a provider.
 func (p *Pages) leave(v *site.Visit, in federating.Start) error {
-	in.Cookie, in.Base = federating.Cookie(v.CompanyCookie()), v.LocalBase()
-	address, cookie, err := p.ports.Companies.Begin(v.UserContext(), in)
+	address, err := p.beginAtCompany(v, in)
 	if err != nil {
 		return err
 	}
-	v.SetCompanyCookie(string(cookie), federating.BegunTTL)
 	return v.Redirect(address)
+}
+
+// leavingView is the page whose link leads to a provider. A form does not lead there itself: browsers
+// hold each address to which its answer is redirected against the policy of the page.
+type leavingView struct{ Text, Address, Back string }
+
+// offerLeave shows the page that leads to the page of a provider.
+func (p *Pages) offerLeave(v *site.Visit, in federating.Start, text, back string) error {
+	address, err := p.beginAtCompany(v, in)
+	if err != nil {
+		return err
+	}
+	return v.Render(leavingPage, site.Head{Title: "Go on at your company"}, leavingView{text, address, back})
+}
+
+// beginAtCompany returns the address of the page of a provider for a sign-in that begins in the browser.
+func (p *Pages) beginAtCompany(v *site.Visit, in federating.Start) (address string, err error) {
+	in.Cookie, in.Base = federating.Cookie(v.CompanyCookie()), v.LocalBase()
+	address, cookie, err := p.ports.Companies.Begin(v.UserContext(), in)
+	if err == nil {
+		v.SetCompanyCookie(string(cookie), federating.BegunTTL)
+	}
+	return address, err
 }
 
 // completeCompany takes the answer of a provider that the browser brings.
@@ -105,8 +119,8 @@ func (p *Pages) goOn(v *site.Visit, done *federating.Completed) error {
 	}
 	v.NotifyNext(groupsNotices[done.Problem])
 	switch {
-	case done.Linked:
-		return v.Redirect(linkedPage)
+	case done.Asks != "":
+		return v.Redirect(linkPath + "?" + stateField + "=" + url.QueryEscape(done.Asks))
 	case done.MFARequired:
 		return v.Redirect(factorPath + "?user=" + url.QueryEscape(string(done.UserID)) + "&next=" + url.QueryEscape(done.Return))
 	}

@@ -7,7 +7,6 @@ import (
 
 	"github.com/gofiber/fiber/v2"
 
-	"github.com/tollgate-dev/tollgate/adapters/rest"
 	"github.com/tollgate-dev/tollgate/adapters/rest/console/site"
 	"github.com/tollgate-dev/tollgate/core/auth"
 	"github.com/tollgate-dev/tollgate/core/auth/federating"
@@ -29,6 +28,7 @@ var (
 
 func (p *Pages) mountCompanyStepUp(r fiber.Router) {
 	r.Get(openPath, p.site.Open(p.openStepUp))
+	p.site.PostTo(r, openPath, 0, p.site.Open(p.goOnForeign))
 	p.site.PostTo(r, goOnPath, 1, p.site.Open(p.signedIn(p.goOnVerified)))
 	r.Get(verifiedPath, p.site.Open(func(v *site.Visit) error {
 		return v.Render(verifiedPage, site.Head{Title: "You are verified"}, nil)
@@ -91,38 +91,54 @@ type foreignView struct {
 	Code string
 }
 
-// openStepUp sends a browser to a provider for the step-up whose address it has opened. For a session
-// elsewhere it shows a warning first.
+// openStepUp sends a browser to a provider for the step-up whose address it has opened. For a session that
+// is not the one of the browser it asks first, wherever that is: the address may come from somebody else.
 func (p *Pages) openStepUp(v *site.Visit) error {
-	if !v.CanSignIn() {
-		return p.renderPassword(v, nil)
-	}
-	v.KeepSecret()
-	opened, err := p.findOpened(v)
-	if err != nil {
-		return explainAddress(err)
-	}
-	if v.SignedIn() && v.Session.UserID != opened.UserID {
-		return fault.New(fault.Conflict, "this browser is signed in as another person: sign out first")
-	}
-	if v.Session.ID != opened.SessionID && !opened.Session.IsNear(rest.Address(v.Ctx)) && v.Query("go") != "1" {
+	opened, err := p.findOpened(v, v.Text("code"))
+	switch {
+	case err != nil:
+		return err
+	case v.Session.ID != opened.SessionID:
 		return v.Render(foreignPage, site.Head{Title: "Did you begin this?"}, foreignView{opened, v.Text("code")})
 	}
-	return p.leave(v, federating.Start{
-		Provider: string(opened.Provider.Name), Return: v.Local("return"), StepUp: &opened,
-	})
+	return p.leave(v, startOf(&opened, v.Local("return")))
 }
 
-func (p *Pages) findOpened(v *site.Visit) (opened stepup.Opened, err error) {
+// goOnForeign leads to a provider after the person has said to have begun the step-up of another session.
+func (p *Pages) goOnForeign(v *site.Visit) error {
+	opened, err := p.findOpened(v, v.Form.Get("code"))
+	if err != nil {
+		return err
+	}
+	return p.offerLeave(v, startOf(&opened, ""), "Sign in there to verify the session at "+
+		opened.Session.IPAddress.String()+".", site.Home)
+}
+
+func startOf(o *stepup.Opened, back string) federating.Start {
+	return federating.Start{Provider: string(o.Provider.Name), Return: back, StepUp: o}
+}
+
+// findOpened returns the step-up whose address the browser has opened, with a code. The error is in words
+// for the person.
+func (p *Pages) findOpened(v *site.Visit, code string) (opened stepup.Opened, err error) {
+	v.KeepSecret()
 	text, err := v.Param("id")
 	if err != nil {
 		return opened, err
 	}
 	id, err := auth.ParseUUID[auth.ChallengeID]("challengeId", text)
-	if err != nil {
-		return opened, err
+	if err == nil {
+		opened, err = p.ports.StepUp.Open(v.UserContext(), id, auth.OTP(code))
 	}
-	return p.ports.StepUp.Open(v.UserContext(), id, auth.OTP(v.Text("code")))
+	switch {
+	case err != nil:
+		return opened, explainAddress(err)
+	case !v.CanSignIn():
+		return opened, fault.New(fault.Forbidden, "this needs https")
+	case v.SignedIn() && v.Session.UserID != opened.UserID:
+		return opened, fault.New(fault.Conflict, "this browser is signed in as another person: sign out first")
+	}
+	return opened, nil
 }
 
 // finishStepUp follows a step-up at a provider: with a page of the session that it has raised, or with

@@ -162,7 +162,7 @@ func (p *Pages) renderReset(v *site.Visit, problems site.Problems) error {
 		return err
 	}
 	return v.Render(newPasswordPage, site.Head{Title: "Set a new password", Problems: problems}, newPasswordView{
-		Title: "Set a new password", Text: "All your sessions end, and you sign in with the new password.",
+		Title: "Set a new password", Text: "All your sessions end, and you sign in with the new password. Your tokens go on: look at them on your account page.",
 		Path: resetPath, Code: string(readSecret(v)), Field: "newPassword", CanSignIn: v.CanSignIn(),
 	})
 }

@@ -153,7 +153,6 @@ func (v *Visit) send(p *Page, frame frameView) error {
 	securityHeaders.Set(v.Ctx)
 	if v.secret {
 		v.Set(fiber.HeaderCacheControl, "no-store")
-		v.Set(fiber.HeaderReferrerPolicy, "no-referrer")
 	}
 	if v.leads != "" {
 		v.Set(fiber.HeaderContentSecurityPolicy, strings.Replace(contentPolicy, "form-action 'self'", "form-action 'self' "+v.leads, 1))

@@ -9,6 +9,7 @@ import (
 	"github.com/tollgate-dev/tollgate/adapters/rest/console/site"
 	"github.com/tollgate-dev/tollgate/core/auth"
 	"github.com/tollgate-dev/tollgate/core/auth/auditing"
+	"github.com/tollgate-dev/tollgate/core/auth/credentials"
 	"github.com/tollgate-dev/tollgate/core/auth/tokens"
 	"github.com/tollgate-dev/tollgate/core/fault"
 	"github.com/tollgate-dev/tollgate/core/scope"
@@ -40,21 +41,15 @@ func Read(
 	return List{Tokens: all, Address: address, Add: add}, err
 }
 
+// Makers are the use cases that make a token in a session.
+type Makers struct {
+	Tokens      *tokens.Service
+	Credentials *credentials.Service
+}
+
 // Add makes the token of an owner that a form describes, and shows it.
-func Add(ctx context.Context, v *site.Visit, s *tokens.Service, owner auth.Owner, back site.Link) error {
-	who, err := v.Caller()
-	if err != nil {
-		return err
-	}
-	maker, err := who.RequireFullTrust()
-	if err != nil {
-		return err
-	}
-	t, err := parse(v, s)
-	if err != nil {
-		return err
-	}
-	added, secret, err := s.Add(auditing.By(ctx, who.Actor()), owner, auth.Owner(maker), t)
+func Add(ctx context.Context, v *site.Visit, m Makers, owner auth.Owner, back site.Link) error {
+	added, secret, err := m.add(ctx, v, owner)
 	if err != nil {
 		return err
 	}
@@ -62,6 +57,27 @@ func Add(ctx context.Context, v *site.Visit, s *tokens.Service, owner auth.Owner
 		Title: "The token " + added.Name, Value: string(secret), Back: back,
 		Hint: "Clients send it in the header Authorization: Bearer.",
 	})
+}
+
+func (m Makers) add(
+	ctx context.Context, v *site.Visit, owner auth.Owner,
+) (t auth.APIToken, secret auth.APISecret, err error) {
+	who, err := v.Caller()
+	if err != nil {
+		return t, "", err
+	}
+	maker, err := who.RequireFullTrust()
+	if err != nil {
+		return t, "", err
+	}
+	if t, err = parse(v, m.Tokens); err != nil {
+		return t, "", err
+	}
+	err = m.Credentials.AddToken(auditing.By(ctx, who.Actor()), v.Session.ID, func(ctx context.Context) (_ auth.APIToken, err error) {
+		t, secret, err = m.Tokens.Add(ctx, owner, auth.Owner(maker), t)
+		return t, err
+	})
+	return t, secret, err
 }
 
 // parse returns the token that a form describes.
