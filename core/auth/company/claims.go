@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 	"time"
+	"unicode"
 	"unicode/utf8"
 
 	"github.com/tollgate-dev/tollgate/core/auth"
@@ -25,7 +26,7 @@ type Claims struct {
 	Issuer, Subject string
 	SID             string // the session at the provider
 	Email           auth.Email
-	Unverified      bool // the provider says that it has not verified the e-mail address
+	Unverified      bool // the provider says anything else about the e-mail address than that it has verified it
 	Name            string
 	Groups          Groups
 
@@ -35,6 +36,7 @@ type Claims struct {
 	acr             string
 	amr             []string
 	authTime        time.Time
+	silent          bool // there is no claim email_verified
 	all             jsonvalue.Object
 }
 
@@ -75,18 +77,36 @@ func (p *Provider) claimsOf(all jsonvalue.Object) Claims {
 
 // readPerson reads the claims that a document of the userinfo endpoint may have too.
 func (c *Claims) readPerson(p *Provider) {
-	c.Email, _ = auth.ParseEmail(c.all.Text(p.EmailClaim)) // a wrong one counts as missing
+	// One that is wrong counts as missing, also one with a letter that some take for one of ASCII.
+	if email := c.all.Text(p.EmailClaim); isASCII(email) {
+		c.Email, _ = auth.ParseEmail(email)
+	}
 	verified := c.all["email_verified"]
-	c.Unverified = verified == jsonvalue.Flag(false) || verified == jsonvalue.Text("false")
+	c.silent = verified == nil
+	c.Unverified = !c.silent && verified != jsonvalue.Flag(true) && verified != jsonvalue.Text("true")
 	c.Name = c.all.Text("name")
 	c.Groups = readGroups(c.all, p.GroupsClaim)
 }
 
-// NeedsMore reports whether the userinfo endpoint may have what the claims lack.
-func (c *Claims) NeedsMore() bool { return c.Email == "" || !c.Groups.present }
+func isASCII(s string) bool {
+	return !strings.ContainsFunc(s, func(r rune) bool { return r > unicode.MaxASCII })
+}
+
+// NeedsMore reports whether the userinfo endpoint may have what the claims lack: the e-mail address, whether
+// it is verified if it is to lead to an account, or the groups.
+func (c *Claims) NeedsMore(p *Provider) bool {
+	return c.Email == "" || !c.Groups.present || c.silent && p.SpeaksFor(c.Email)
+}
+
+// HasGroups reports whether there is a claim of groups.
+func (c *Claims) HasGroups() bool { return c.Groups.present }
+
+// LacksGroups reports whether the provider gives grants by groups, and the claims have none, not even none
+// in a list.
+func (c *Claims) LacksGroups(p *Provider) bool { return p.NeedsGroups() && !c.HasGroups() }
 
 // Complete adds the e-mail address and the groups that the claims lack, from a document of the
-// userinfo endpoint. It returns the error of Reject if the document is of another subject (OpenID
+// userinfo endpoint. An address that either of them does not call verified is not. It returns the error of Reject if the document is of another subject (OpenID
 // Connect Core 1.0, section 5.3.2).
 func (c *Claims) Complete(p *Provider, document []byte) error {
 	more, err := p.ReadClaims(document)
@@ -97,8 +117,9 @@ func (c *Claims) Complete(p *Provider, document []byte) error {
 		return Reject("userinfo_subject", "the provider speaks about another person")
 	}
 	if c.Email == "" {
-		c.Email, c.Unverified = more.Email, more.Unverified
+		c.Email = more.Email
 	}
+	c.Unverified = c.Unverified || more.Unverified
 	if !c.Groups.present {
 		c.Groups = more.Groups
 	}
@@ -247,7 +268,19 @@ const (
 	GroupsNumber  GroupsProblem = "number"     // a number
 	GroupsTooMany GroupsProblem = "too_many"   // more than maxClaimed
 	GroupsNoTexts GroupsProblem = "not_a_list" // anything else that is no list of strings
+	GroupsAbsent  GroupsProblem = "no_claim"   // there is no claim, at a provider that gives grants by groups
 )
+
+// Sentence returns the problem in words for the person.
+func (g GroupsProblem) Sentence() string {
+	switch g {
+	case GroupsOverage:
+		return "your company did not send your groups, because there are too many"
+	case GroupsTooMany:
+		return "your company sent more than 2,000 groups"
+	}
+	return "your company sent your groups in a form that cannot be read"
+}
 
 // maxClaimed is the greatest number of groups in a claim.
 const maxClaimed = 2000

@@ -133,11 +133,13 @@ func (p *Provider) identify(c *Claims, k Known) Verdict {
 type Proof struct {
 	Provider Name
 	Subject  string
+	Groups   GroupsProblem // why the groups of the person could not be read; empty if they could
 }
 
 // Describe adds the sign-in to the details of an audit event.
 func (p Proof) Describe(d audit.Details) {
 	if p.Provider != "" {
 		d["method"], d["provider"], d["subject"] = audit.Text("company"), audit.Text(p.Provider), audit.Text(p.Subject)
+		d.Set("problem", string(p.Groups))
 	}
 }

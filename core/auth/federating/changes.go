@@ -18,6 +18,7 @@ type refusedError struct {
 	verdict  company.Verdict
 	user     auth.UserID // empty if no account is known
 	provider *company.Provider
+	groups   company.GroupsProblem // why there are no groups; empty otherwise
 }
 
 // Error returns the reason.
@@ -32,18 +33,22 @@ func (e refusedError) asFault() error {
 		company.Locked:   "an operator of this service has locked this account",
 		company.NoGroup:  "you are in no group at your company that may sign in here",
 	}[e.verdict]
+	if e.verdict == company.NoGroup && e.groups != "" {
+		sentence = e.groups.Sentence() + ", and only people in some groups may sign in here: ask an operator of this service"
+	}
 	return fault.New(fault.Forbidden, sentence).WithCode(auth.CodeAccessDenied)
 }
 
 // recordRefusal records why a sign-in was refused, and returns the error for the person. What says
-// nothing about a person is not recorded.
+// nothing about a person, nor is an error of the provider, is not recorded.
 func (s *Service) recordRefusal(
 	ctx context.Context, from signin.Origin, p *company.Provider, c company.Claims, why error,
 ) error {
-	proof := company.Proof{Provider: p.Name, Subject: c.Subject}
+	proof := company.Proof{Provider: p.Name, Subject: c.Subject, Groups: c.Groups.Problem}
 	if refused, ok := why.(refusedError); ok { //nolint:errorlint // a transaction returns it as it is
 		err := s.ports.SignIn.RecordRefusal(ctx, from, refused.user, proof, string(refused.verdict))
 		if err == nil && refused.verdict == company.NoGroup {
+			s.noteSuccess(ctx, p, c.Groups.Problem) // the provider works; what it said of groups may not
 			err = s.withdraw(ctx, c)
 		}
 		if err != nil {
@@ -51,7 +56,7 @@ func (s *Service) recordRefusal(
 		}
 		return refused.asFault()
 	}
-	if f, ok := fault.As(why); ok && f.Kind == fault.Unauthenticated {
+	if f, ok := fault.As(why); ok && (f.Kind == fault.Unauthenticated || f.Code == codeRefused) {
 		if err := s.ports.SignIn.RecordRefusal(ctx, from, "", proof, string(f.Code)); err != nil {
 			return err
 		}
@@ -123,11 +128,12 @@ func (s *Service) noteSuccess(ctx context.Context, p *company.Provider, groups c
 // ignored, because there is one to return already.
 func (s *Service) noteProblem(ctx context.Context, p *company.Provider, why error) {
 	f, ok := fault.As(why)
-	if !ok || f.Kind != fault.Unavailable && f.Kind != fault.Unauthenticated {
+	if !ok || f.Kind != fault.Unavailable && f.Kind != fault.Unauthenticated && f.Code != codeRefused {
 		return
 	}
 	now, c := s.ports.Clock.Now(), p.Condition
-	if c.Problem == f.Message && now.Sub(c.ProblemAt) < noteEvery && c.ProblemAt.After(c.SucceededAt) {
+	// Anybody can bring an error of a provider: it is stored once in a while, whichever it is.
+	if (c.Problem == f.Message || f.Code == codeRefused) && now.Sub(c.ProblemAt) < noteEvery && c.ProblemAt.After(c.SucceededAt) {
 		return
 	}
 	c.Problem, c.ProblemAt = f.Message, now

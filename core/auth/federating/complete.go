@@ -37,6 +37,9 @@ type Completed struct {
 	Problem company.GroupsProblem
 }
 
+// codeRefused is the code, and the reason in the audit log, of an answer of a provider with an error.
+const codeRefused fault.Code = "refused_by_provider"
+
 var errorForm = regexp.MustCompile(`^[a-z0-9_.-]{1,64}$`)
 
 // Complete completes a sign-in, in this order: the state, the issuer, an error of the provider, the
@@ -83,7 +86,11 @@ func (s *Service) Complete(ctx context.Context, in Callback) (done Completed, er
 		return done, s.recordRefusal(ctx, in.From, client.Provider, claims, err)
 	}
 	done.Problem = claims.Groups.Problem
-	s.noteSuccess(ctx, client.Provider, done.Problem)
+	noted := done.Problem
+	if claims.LacksGroups(client.Provider) {
+		noted = company.GroupsAbsent
+	}
+	s.noteSuccess(ctx, client.Provider, noted)
 	if p.verdict == company.Link {
 		s.ports.Notices.Notify(notices.Event{
 			Kind: notices.CompanyLinked, UserID: p.account.ID, At: s.ports.Clock.Now(), Address: in.From.Address,
@@ -102,9 +109,9 @@ func (s *Service) readAnswer(
 	}
 	switch {
 	case errorForm.MatchString(in.Error):
-		return claims, "", fault.Newf(fault.Forbidden, "the company's sign-in says: %s", in.Error)
+		return claims, "", fault.Newf(fault.Forbidden, "the company's sign-in says: %s", in.Error).WithCode(codeRefused)
 	case in.Error != "":
-		return claims, "", fault.New(fault.Forbidden, "the company's sign-in has refused")
+		return claims, "", fault.New(fault.Forbidden, "the company's sign-in has refused").WithCode(codeRefused)
 	case in.Code == "":
 		return claims, "", fault.New(fault.Invalid, "the answer of the company's sign-in has no code")
 	}
@@ -126,11 +133,11 @@ func (s *Service) readClaims(
 	if err == nil {
 		err = check(&claims, s.ports.Clock.Now())
 	}
-	if err != nil || got.More == nil || !claims.NeedsMore() {
+	if err != nil || got.More == nil || !claims.NeedsMore(p) {
 		return claims, err
 	}
 	document, err := got.More(ctx)
-	if err != nil && claims.Email != "" && !p.NeedsGroups() {
+	if err != nil && claims.Email != "" && (claims.HasGroups() || !p.NeedsGroups()) {
 		return claims, nil // groups that views and rules may name are not worth refusing the person
 	}
 	if err == nil {
@@ -164,7 +171,7 @@ func (p *person) admit(ctx context.Context) (signin.Admitted, error) {
 		p.account = *known.Account
 	}
 	if !p.verdict.Admits() {
-		return signin.Admitted{}, refusedError{p.verdict, p.account.ID, p.provider}
+		return signin.Admitted{}, refusedError{p.verdict, p.account.ID, p.provider, p.claims.Groups.Problem}
 	}
 	if p.verdict == company.Create {
 		if p.account, err = s.ports.People.AddFromCompany(ctx, p.claims.Email, p.claims.Name); err != nil {
@@ -236,9 +243,9 @@ func (p *person) activate(ctx context.Context) error {
 	err := ports.Accounts.Update(ctx, p.account.ID, func(a *auth.Account) error {
 		switch a.State {
 		case auth.AccountDisabled:
-			return refusedError{company.Disabled, a.ID, p.provider}
+			return refusedError{company.Disabled, a.ID, p.provider, ""}
 		case auth.AccountLocked:
-			return refusedError{company.Locked, a.ID, p.provider}
+			return refusedError{company.Locked, a.ID, p.provider, ""}
 		}
 		invited, a.State = a.State == auth.AccountInvited, auth.AccountActive
 		p.account = *a
@@ -258,7 +265,7 @@ func (p *person) admitted(of company.IdentityID, now time.Time) (signin.Admitted
 		AnsweredAt: now,
 	}
 	if p.refresh != "" && p.provider.AsksForRefresh() {
-		sealed, err := s.sealRefresh(l.ID, p.nonce, p.refresh)
+		sealed, err := s.sealRefresh(l.ID, p.provider.Issuer, p.nonce, p.refresh)
 		if err != nil {
 			return signin.Admitted{}, err
 		}

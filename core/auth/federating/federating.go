@@ -141,7 +141,7 @@ func (s *Service) find(ctx context.Context, name, base string) (identity.Client,
 func (s *Service) client(p *company.Provider, base string) (identity.Client, error) {
 	c := identity.Client{Provider: p, Redirect: s.redirect(p.Name, base)}
 	if len(p.Secret) > 0 {
-		secret, err := s.ports.Sealer.Open(p.Secret, sealedAbout(p.Name))
+		secret, _, err := openSealed(s.ports.Sealer, p.Secret, providerSeal(p))
 		if err != nil {
 			return c, fault.Wrap(fault.Unavailable, "the secret of this company sign-in cannot be read: set it again", err)
 		}

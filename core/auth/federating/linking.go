@@ -48,7 +48,7 @@ func (s *Service) ask(
 		return rest, fault.New(fault.Forbidden, "the session in which you began to link a company sign-in has ended")
 	}
 	if !p.Admits(c.Groups.Names) {
-		return rest, refusedError{company.NoGroup, session.UserID, p}.asFault()
+		return rest, refusedError{company.NoGroup, session.UserID, p, c.Groups.Problem}.asFault()
 	}
 	one.Found, one.At = &Found{c.Issuer, c.Subject, c.Email}, s.ports.Clock.Now()
 	if _, err := s.checkFree(ctx, session.UserID, one.Found); err != nil {

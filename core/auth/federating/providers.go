@@ -96,6 +96,7 @@ type Draft struct {
 func (s *Providers) Put(
 	ctx context.Context, d Draft, check func(*company.Provider) error,
 ) (stored company.Provider, created bool, err error) {
+	var ended []auth.SessionID
 	err = s.ports.Transactions.Atomically(transaction.Exclusive(ctx), func(ctx context.Context) error {
 		all, err := s.ports.Providers.List(ctx)
 		if err != nil {
@@ -116,8 +117,12 @@ func (s *Providers) Put(
 			}
 		}
 		stored, created = d.Provider, before == nil
-		return s.save(ctx, &stored, before, d.ClientSecret)
+		ended, err = s.save(ctx, &stored, before, d.ClientSecret)
+		return err
 	})
+	if err == nil {
+		s.ports.Cache.Drop(ctx, ended...)
+	}
 	return stored, created, err
 }
 
@@ -149,8 +154,11 @@ func (s *Providers) checkEnforceable(ctx context.Context) error {
 		"30 days; link one and sign in there first, or force it (force=true, or --force of the command)")
 }
 
-// save stores a provider in place of another one, which may be nil, with its event.
-func (s *Providers) save(ctx context.Context, p, before *company.Provider, secret *string) error {
+// save stores a provider in place of another one, which may be nil, with its event. It returns the sessions
+// that have ended with the other one, if that had another issuer or client.
+func (s *Providers) save(
+	ctx context.Context, p, before *company.Provider, secret *string,
+) (ended []auth.SessionID, err error) {
 	p.CreatedAt = s.ports.Clock.Now().UTC().Truncate(time.Microsecond)
 	var replaced *audit.Object
 	if before != nil {
@@ -159,6 +167,8 @@ func (s *Providers) save(ctx context.Context, p, before *company.Provider, secre
 		p.CreatedAt, p.Condition = before.CreatedAt, before.Condition
 		if p.Issuer == before.Issuer && p.ClientID == before.ClientID {
 			p.Secret = before.Secret // which is only for whom it was given: another issuer would learn it
+		} else if ended, err = s.endAll(ctx, p.Name); err != nil {
+			return nil, err
 		}
 		if p.ManagedBy == "" {
 			p.ManagedBy = before.ManagedBy
@@ -168,9 +178,9 @@ func (s *Providers) save(ctx context.Context, p, before *company.Provider, secre
 		p.Secret = nil
 	}
 	if secret != nil && *secret != "" {
-		sealed, err := s.ports.Sealer.Seal([]byte(*secret), sealedAbout(p.Name))
+		sealed, err := s.ports.Sealer.Seal([]byte(*secret), providerSeal(p).about)
 		if err != nil {
-			return err
+			return nil, err
 		}
 		p.Secret = sealed
 	}
@@ -178,28 +188,36 @@ func (s *Providers) save(ctx context.Context, p, before *company.Provider, secre
 	change, differs := audit.Operate(audit.AccountChange, "provider", replaced, &after)
 	if !differs {
 		p.Secret = before.Secret
-		return nil
+		return nil, nil
 	}
-	err := s.ports.Providers.Save(ctx, *p)
+	if before != nil && (p.Issuer != before.Issuer || p.ClientID != before.ClientID) {
+		change.Details["sessionsInvalidated"] = audit.Number(len(ended))
+	}
+	err = s.ports.Providers.Save(ctx, *p)
 	if err == nil && p.Condition.Problem != "" { // it was one of the provider as it was before
 		p.Condition = company.Condition{SucceededAt: p.Condition.SucceededAt}
 		err = s.ports.Providers.Note(ctx, p.Name, p.Condition)
 	}
 	if err != nil {
-		return err
+		return nil, err
 	}
-	return s.ports.Trail.RecordChanges(ctx, change)
+	return ended, s.ports.Trail.RecordChanges(ctx, change)
 }
 
-// sealedAbout returns what the sealed secret of a provider is about.
-func sealedAbout(name company.Name) string { return "company provider " + string(name) }
+// endAll ends the sessions that came from a provider, in the transaction of the context.
+func (s *Providers) endAll(ctx context.Context, name company.Name) ([]auth.SessionID, error) {
+	done, err := endSessions(ctx, s.ports.Logins, s.ports.Sessions, authstore.LoginQuery{
+		Provider: name, At: s.ports.Clock.Now(),
+	}, auth.EndProvider)
+	return done.all(), err
+}
 
 // hashSecret returns a hash by which secrets are compared; empty without a secret.
 func (s *Providers) hashSecret(p *company.Provider) string {
 	if len(p.Secret) == 0 {
 		return ""
 	}
-	secret, err := s.ports.Sealer.Open(p.Secret, sealedAbout(p.Name))
+	secret, _, err := openSealed(s.ports.Sealer, p.Secret, providerSeal(p))
 	if err != nil { // of another key: every secret is another one
 		secret = p.Secret
 	}
@@ -229,13 +247,10 @@ func (s *Providers) Remove(ctx context.Context, name string, check func(*company
 			if err != nil {
 				return nil, err
 			}
-			done, err := endSessions(ctx, s.ports.Logins, s.ports.Sessions, authstore.LoginQuery{
-				Provider: found.Name, At: s.ports.Clock.Now(),
-			}, auth.EndProvider)
+			ended, err := s.endAll(ctx, found.Name)
 			if err != nil {
 				return nil, err
 			}
-			ended := done.all()
 			details := audit.Details{"sessionsInvalidated": audit.Number(len(ended))}
 			return ended, s.ports.Trail.RecordChanges(ctx, audit.Change{
 				Category: audit.AccountChange, ByOperator: true, Action: "provider_remove",

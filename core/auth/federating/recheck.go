@@ -29,8 +29,12 @@ const codeLeft fault.Code = "invalid_grant"
 func (s *Service) Run(ctx context.Context) {
 	c := &checks{service: s}
 	defer c.running.Wait()
+	reseal := s.ports.Clock.Now().Add(resealAfter)
 	for {
 		c.begin(ctx)
+		if now := s.ports.Clock.Now(); now.After(reseal) && s.resealAll(ctx) == nil {
+			reseal = now.AddDate(1, 0, 0)
+		}
 		s.announceAdmitted(ctx)
 		if !s.ports.Waiter.Wait(ctx, recheckEvery) {
 			return
@@ -120,14 +124,17 @@ func (s *Service) recheck(ctx context.Context, l company.Login) error {
 // says nothing new. A refresh token that replaces the one of the login is stored at once, also with an
 // error, since the provider may take the use of the old one for theft (RFC 9700, section 4.14.2).
 func (s *Service) refresh(ctx context.Context, c identity.Client, l *company.Login) (claims company.Claims, err error) {
-	sealed, err := s.ports.Sealer.Open(l.Refresh, refreshAbout(l.ID))
+	sealed, old, err := openSealed(s.ports.Sealer, l.Refresh, refreshSeal(l.ID, c.Issuer))
 	if err != nil {
 		return claims, err
 	}
 	nonce, token, _ := strings.Cut(string(sealed), " ")
 	got, failure := s.ports.Remote.Refresh(ctx, c, token)
-	if got.Refresh != "" && got.Refresh != token {
-		if l.Refresh, err = s.sealRefresh(l.ID, nonce, got.Refresh); err == nil {
+	if got.Refresh == "" && old {
+		got.Refresh = token
+	}
+	if got.Refresh != "" && (got.Refresh != token || old) {
+		if l.Refresh, err = s.sealRefresh(l.ID, c.Issuer, nonce, got.Refresh); err == nil {
 			err = s.ports.Logins.Renew(ctx, *l, l.RecheckAt)
 		}
 	}
@@ -150,8 +157,8 @@ func (s *Service) refresh(ctx context.Context, c identity.Client, l *company.Log
 
 // sealRefresh returns a refresh token with the nonce of its sign-in, which the ID tokens of a refresh
 // may have (OpenID Connect Core 1.0, section 12.2), as a login stores it.
-func (s *Service) sealRefresh(of company.LoginID, nonce, token string) (auth.SealedSecret, error) {
-	return s.ports.Sealer.Seal([]byte(nonce+" "+token), refreshAbout(of))
+func (s *Service) sealRefresh(of company.LoginID, issuer, nonce, token string) (auth.SealedSecret, error) {
+	return s.ports.Sealer.Seal([]byte(nonce+" "+token), refreshSeal(of, issuer).about)
 }
 
 // applyClaims applies what a provider says about a person to the account and the grants. It reports
@@ -221,6 +228,3 @@ func earlier(a, b time.Time) time.Time {
 	}
 	return b
 }
-
-// refreshAbout returns what the sealed refresh token of a login is about.
-func refreshAbout(id company.LoginID) string { return "company refresh " + string(id) }

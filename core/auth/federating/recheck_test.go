@@ -11,6 +11,7 @@ import (
 	"github.com/tollgate-dev/tollgate/core/auth"
 	"github.com/tollgate-dev/tollgate/core/auth/company"
 	"github.com/tollgate-dev/tollgate/core/fault"
+	"github.com/tollgate-dev/tollgate/ports/authstore"
 	"github.com/tollgate-dev/tollgate/ports/clock/clocktest"
 	"github.com/tollgate-dev/tollgate/ports/identity"
 	"github.com/tollgate-dev/tollgate/ports/secrets"
@@ -108,6 +109,17 @@ func (fx *fixture) signIn(name string, provider company.Name, due time.Time) {
 		ID: company.LoginID(name), SessionID: session, IdentityID: "i", Provider: provider,
 		Refresh: auth.SealedSecret("nonce token"), AnsweredAt: now, RecheckAt: due,
 	}))
+}
+
+// login returns the login of a session.
+func (fx *fixture) login(session auth.SessionID) company.Login {
+	fx.t.Helper()
+	found, err := fx.ports.Logins.Find(fx.t.Context(), authstore.LoginQuery{At: fx.clock.Now(), Session: session})
+	fx.must(err)
+	if len(found) != 1 {
+		fx.t.Fatalf("session %s has the logins %v", session, found)
+	}
+	return found[0]
 }
 
 // TestHungProviderDelaysNoOther checks that the sessions of a provider are checked again and again while
