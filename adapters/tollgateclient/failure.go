@@ -2,6 +2,7 @@ package tollgateclient
 
 import (
 	"context"
+	"crypto/tls"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -23,10 +24,17 @@ func NeedsStepUp(err error) bool {
 	return ok && f.Code == auth.CodeInsufficientTrust
 }
 
-// NeverSent reports whether a call failed before it reached the service.
+// NeverSent reports whether a call failed before it reached the service: there was no connection, or
+// its certificate is not trusted, or there is no TLS.
 func NeverSent(err error) bool {
 	var op *net.OpError
-	return errors.As(err, &op) && op.Op == "dial"
+	var plain tls.RecordHeaderError
+	return errors.As(err, &op) && op.Op == "dial" || isUntrusted(err) || errors.As(err, &plain) && plain.Conn != nil
+}
+
+func isUntrusted(err error) bool {
+	var untrusted *tls.CertificateVerificationError
+	return errors.As(err, &untrusted)
 }
 
 // connectionError classifies the error of a call without a response.
@@ -41,7 +49,11 @@ func (c *Client) connectionError(ctx context.Context, err error) error {
 	if errors.Is(err, errRedirect) {
 		return fault.Newf(fault.Invalid, "%s: %s", c.base, err)
 	}
-	return fault.Wrap(fault.Unavailable, c.base.String()+" cannot be reached", err)
+	message := c.base.String() + " cannot be reached"
+	if isUntrusted(err) {
+		message += ": its certificate is not trusted (trust its authority with --ca-cert FILE)"
+	}
+	return fault.Wrap(fault.Unavailable, message, err)
 }
 
 // errorBody is the body of an error. The registry returns only a message, in error; authentication

@@ -94,13 +94,14 @@ func osName(goos string) string {
 
 // KeepSession stores the session of a login and ends the previous one. If the access token of the
 // previous session has expired, that session is left to expire: renewing a session only to end it
-// would risk the new session if a copy of the file is in use.
-func (a *Account) KeepSession(ctx context.Context, s tollgateclient.SignedIn, insecureHTTP bool) error {
+// would risk the new session if a copy of the file is in use. Later commands call the service as this
+// one: with http if insecureHTTP, and with trust in the certificates in the file caCert, if any.
+func (a *Account) KeepSession(ctx context.Context, s tollgateclient.SignedIn, insecureHTTP bool, caCert string) error {
 	var before *credentialfile.Tokens
 	err := a.file.Update(ctx, func(c *credentialfile.Contents) {
 		before = a.storedTokens(*c)
 		c.SignIn = &credentialfile.SignIn{
-			URL: a.client.URL(), InsecureHTTP: insecureHTTP, Email: a.email, Tokens: newStoredTokens(s.Tokens),
+			URL: a.client.URL(), InsecureHTTP: insecureHTTP, CACert: caCert, Email: a.email, Tokens: newStoredTokens(s.Tokens),
 		}
 		a.keepDevice(c, s.DeviceToken)
 	})

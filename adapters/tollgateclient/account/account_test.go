@@ -3,6 +3,7 @@ package account
 import (
 	"context"
 	"encoding/json"
+	"encoding/pem"
 	"errors"
 	"fmt"
 	"net/http"
@@ -126,7 +127,7 @@ func (s *service) signedIn(t *testing.T, left time.Duration) (*Account, *credent
 	session := tollgateclient.SignedIn{
 		Tokens: tollgateclient.Tokens{Access: "access1", Refresh: "refresh1", ExpiresIn: left},
 	}
-	must.Succeed(t, a.KeepSession(t.Context(), session, false))
+	must.Succeed(t, a.KeepSession(t.Context(), session, false, ""))
 	return a, file
 }
 
@@ -179,6 +180,34 @@ func TestRenewal(t *testing.T) {
 				t.Errorf("%d renewals, want %d", got, c.renewals)
 			}
 		})
+	}
+}
+
+// TestUntrustedCertificate: a renewal that found a certificate that it does not trust was not sent, so the sign-in is still
+// there when the next command trusts it.
+func TestUntrustedCertificate(t *testing.T) {
+	s := newService(t)
+	secure := httptest.NewTLSServer(s.Config.Handler)
+	t.Cleanup(secure.Close)
+	authority := filepath.Join(t.TempDir(), "ca.pem")
+	must.Succeed(t, os.WriteFile(authority, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: secure.Certificate().Raw}), 0o600))
+	file := credentialfile.New(filepath.Join(t.TempDir(), "credentials.json"))
+	open := func(authority string) *Account {
+		c, err := tollgateclient.New(tollgateclient.Config{URL: secure.URL, CACert: authority})
+		must.Succeed(t, err)
+		return New(file, c, "ada@example.com")
+	}
+	must.Succeed(t, open(authority).KeepSession(t.Context(), tollgateclient.SignedIn{
+		Tokens: tollgateclient.Tokens{Access: "access0", Refresh: "refresh1"},
+	}, false, authority))
+	for range 2 {
+		if err := getSession(t.Context(), open("")); !fault.Is(err, fault.Unavailable) || !strings.Contains(err.Error(), "--ca-cert FILE") {
+			t.Errorf("without the authority: %v", err)
+		}
+	}
+	must.Succeed(t, getSession(t.Context(), open(authority)))
+	if kept, err := file.Read(); err != nil || kept.SignIn.CACert != authority {
+		t.Errorf("the file has %+v, %v", kept.SignIn, err)
 	}
 }
 
@@ -363,12 +392,12 @@ func TestSecondLogin(t *testing.T) {
 		Tokens: tollgateclient.Tokens{Access: "access9", Refresh: "refresh9", ExpiresIn: time.Hour},
 	}
 	elsewhere := newService(t)
-	must.Succeed(t, elsewhere.account(t, file).KeepSession(t.Context(), next, false))
+	must.Succeed(t, elsewhere.account(t, file).KeepSession(t.Context(), next, false, ""))
 	if _, ended := s.counts(); ended {
 		t.Error("a login at another service ended the session")
 	}
 	a, _ := s.signedIn(t, time.Hour)
-	must.Succeed(t, a.KeepSession(t.Context(), next, false))
+	must.Succeed(t, a.KeepSession(t.Context(), next, false, ""))
 	if _, ended := s.counts(); !ended {
 		t.Error("the previous session is still active")
 	}

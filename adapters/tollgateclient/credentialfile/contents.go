@@ -22,6 +22,7 @@ type Device struct {
 type SignIn struct {
 	URL          string     `json:"url"`
 	InsecureHTTP bool       `json:"insecureHttp,omitempty"`
+	CACert       string     `json:"caCert,omitempty"` // file with certificates that are trusted too
 	Email        string     `json:"email"`
 	Tokens       *Tokens    `json:"tokens,omitempty"`
 	Challenge    *Challenge `json:"challenge,omitempty"`

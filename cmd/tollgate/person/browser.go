@@ -98,7 +98,7 @@ func (l *loginRun) keepSession(
 		}
 		return nil, "", errors.Join(fmt.Errorf("%s is signed in in the browser, not %s", session.Email, l.email), err)
 	}
-	return who, session.TrustLevel, who.KeepSession(ctx, session, l.address.insecure)
+	return who, session.TrustLevel, l.keep(ctx, who, session)
 }
 
 // pageAddress returns the address of the page that gives a code.

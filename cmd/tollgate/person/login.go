@@ -3,6 +3,8 @@ package person
 import (
 	"context"
 	"errors"
+	"fmt"
+	"path/filepath"
 
 	"github.com/spf13/cobra"
 
@@ -166,7 +168,19 @@ func (l *loginRun) signIn(ctx context.Context) (*account.Account, string, error)
 	if err != nil {
 		return nil, "", err
 	}
-	return who, session.TrustLevel, who.KeepSession(ctx, session, l.address.insecure)
+	return who, session.TrustLevel, l.keep(ctx, who, session)
+}
+
+// keep stores a session, and how its service is called.
+func (l *loginRun) keep(ctx context.Context, who *account.Account, session tollgateclient.SignedIn) error {
+	trusted := l.address.caCert
+	if trusted != "" {
+		var err error
+		if trusted, err = filepath.Abs(trusted); err != nil { // later commands may run in another folder
+			return fmt.Errorf("--ca-cert: %w", err)
+		}
+	}
+	return who.KeepSession(ctx, session, l.address.insecure, trusted)
 }
 
 // chooseService sets the address of the service.

@@ -104,7 +104,9 @@ func addCACert(c *cobra.Command, path *string) {
 // withDefaults returns the address with missing values from the environment or the last sign-in.
 func (u *publisherRun) withDefaults(a serviceAddress) serviceAddress {
 	a.url = cmp.Or(a.url, u.Getenv(ServerVariable), u.last.URL)
-	a.insecure = a.insecure || a.url == u.last.URL && u.last.InsecureHTTP
+	if a.url == u.last.URL {
+		a.insecure, a.caCert = a.insecure || u.last.InsecureHTTP, cmp.Or(a.caCert, u.last.CACert)
+	}
 	return a
 }
 

@@ -26,7 +26,7 @@ func TestWrongUse(t *testing.T) {
 	}{
 		{cli.ExitSignIn, "publish DIR/server.json", signIn},
 		{cli.ExitFailed, "publish --url https://127.0.0.1:1 DIR/nothing.json", "nothing.json"},
-		{cli.ExitFailed, "publish --url " + away + " DIR/server.json", "127.0.0.1:1"},
+		{cli.ExitAway, "publish --url " + away + " DIR/server.json", "127.0.0.1:1"},
 		{cli.ExitFailed, "publish", "arg"},
 		{cli.ExitFailed, "publish -o xml DIR/server.json", "--output"},
 		{cli.ExitSignIn, "status", signIn},

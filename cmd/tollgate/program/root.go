@@ -15,6 +15,7 @@ import (
 	"github.com/tollgate-dev/tollgate/cmd/tollgate/operator"
 	"github.com/tollgate-dev/tollgate/cmd/tollgate/person"
 	"github.com/tollgate-dev/tollgate/cmd/tollgate/service"
+	"github.com/tollgate-dev/tollgate/core/fault"
 )
 
 // Run runs the command that the arguments name until it ends or ctx does, and returns its exit code. It writes a
@@ -76,6 +77,9 @@ func exitCode(p cli.Process, c *cobra.Command, err error) int {
 	}
 	if errors.Is(err, limits.ErrNewRefusals) {
 		return cli.ExitLimit
+	}
+	if c.Flags().Lookup("insecure-http") != nil && fault.Is(err, fault.Unavailable) {
+		return cli.ExitAway
 	}
 	if person.WantsService(p, c) { // what the service refused has its code
 		return cli.ExitUsage
