@@ -24,7 +24,7 @@ func NewThrottle(t throttle.Throttle, r prometheus.Registerer) *Throttle {
 	counted := &Throttle{Throttle: t, refused: map[throttle.Scope]prometheus.Counter{}}
 	for _, scope := range []throttle.Scope{
 		throttle.AuthAddress, throttle.APIAddress, throttle.RegistryAddress, throttle.LargeBodies, throttle.StepUpUser,
-		throttle.NoticeUser, throttle.ResetAddress,
+		throttle.NoticeUser, throttle.ResetAddress, throttle.SignInAccount,
 		throttle.RefusalUser, throttle.PublisherAddress, throttle.PublisherDomain,
 	} {
 		counted.refused[scope] = refused.WithLabelValues(string(scope))

@@ -39,6 +39,7 @@ type Health struct {
 	draining atomic.Bool
 
 	requests, errors window
+	refused          atomic.Int64 // when the limit of sign-ins has refused a request, in Unix seconds
 }
 
 // NewHealth returns the health of a service with the dependencies.

@@ -238,7 +238,38 @@ func (s *Server) handleRequest(c *fiber.Ctx) (err error) {
 	if err := c.Next(); err != nil {
 		return s.writeFault(c, err)
 	}
+	s.giveBack(c)
 	return nil
+}
+
+type localKey uint8
+
+// Keys of the values of a request that is counted against the limit of sign-ins.
+const (
+	verdictKey  localKey = iota // of the limit
+	acceptedKey                 // the account whose secret was accepted
+)
+
+// Accept makes a request not count against the limit of sign-ins of its address: a secret of an
+// account was accepted. Many people may share an address, and the limit stops guessing.
+func Accept(c *fiber.Ctx, account string) { c.Locals(acceptedKey, account) }
+
+// giveBack gives an accepted request back to the limit of its address, so often for an account:
+// else who has one account could sign in without an end (contract A-52).
+func (s *Server) giveBack(c *fiber.Ctx) {
+	account, accepted := c.Locals(acceptedKey).(string)
+	counted, known := c.Locals(verdictKey).(throttle.Verdict)
+	if !accepted || !known {
+		return
+	}
+	client := limitKey(originOf(c).client)
+	v, err := s.throttle.Try(c.UserContext(), throttle.SignInAccount, account+" "+client)
+	if err == nil && (v.Allowed || v.Unlimited) {
+		err = s.throttle.GiveBack(c.UserContext(), throttle.AuthAddress, client, counted)
+	}
+	if err != nil {
+		Log(c, s.log).WithError(err).Warn("an accepted sign-in stays counted against the limit of its address")
+	}
 }
 
 // setCommonHeaders sets the request id, the origin and the headers of every response.
@@ -391,7 +422,13 @@ func (s *Server) countAs(c *fiber.Ctx, scope throttle.Scope) error {
 		Log(c, s.log).WithError(err).WithField("scope", scope).Warn("the request was not counted against its limit")
 		return nil
 	}
+	if scope == throttle.AuthAddress {
+		c.Locals(verdictKey, v)
+	}
 	if !v.Allowed && !v.Unlimited {
+		if scope == throttle.AuthAddress {
+			s.health.refuseSignIn(s.clock.Now())
+		}
 		return fault.New(fault.Exhausted, "too many requests").WithCode("rate_limit_exceeded").
 			After(v.RetryAfter(s.clock.Now()))
 	}

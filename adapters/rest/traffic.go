@@ -44,6 +44,9 @@ func (w *window) lastMinute(now time.Time) (n uint64) {
 type Traffic struct {
 	Requests uint64
 	Errors   uint64 // responses with a status from 500 on
+	// SignInsRefused is when the limit of sign-ins of an address last refused a request, within a
+	// day; otherwise zero.
+	SignInsRefused time.Time
 }
 
 // PerSecond returns the mean number of requests in a second, with one decimal place.
@@ -62,5 +65,17 @@ func (h *Health) count(code int, at time.Time) {
 
 // Traffic returns the traffic of the minute before a time.
 func (h *Health) Traffic(now time.Time) Traffic {
-	return Traffic{h.requests.lastMinute(now), h.errors.lastMinute(now)}
+	t := Traffic{Requests: h.requests.lastMinute(now), Errors: h.errors.lastMinute(now)}
+	if at := time.Unix(h.refused.Load(), 0); now.Sub(at) < 24*time.Hour {
+		t.SignInsRefused = at
+	}
+	return t
+}
+
+// refuseSignIn remembers that the limit of sign-ins has refused a request. It is a no-op for a nil
+// Health.
+func (h *Health) refuseSignIn(at time.Time) {
+	if h != nil {
+		h.refused.Store(at.Unix())
+	}
 }

@@ -17,10 +17,10 @@ func TestTraffic(t *testing.T) {
 		}
 		all.Wait()
 	}
-	if got := h.Traffic(began.Add(200 * time.Second)); got != (Traffic{240, 120}) {
+	if got := h.Traffic(began.Add(200 * time.Second)); got != (Traffic{Requests: 240, Errors: 120}) {
 		t.Errorf("after 200 seconds: %+v", got)
 	}
-	if got := h.Traffic(began.Add(230 * time.Second)); got != (Traffic{120, 60}) {
+	if got := h.Traffic(began.Add(230 * time.Second)); got != (Traffic{Requests: 120, Errors: 60}) {
 		t.Errorf("30 seconds later: %+v", got)
 	}
 	if got := h.Traffic(began.Add(time.Hour)); got != (Traffic{}) {

@@ -16,6 +16,7 @@ const (
 	APIAddress      Scope = "api"      // GET /auth/session, devices, sessions, audit log and key set, by address
 	RegistryAddress Scope = "registry" // registry and methods, by address
 	LargeBodies     Scope = "large"    // large bodies, by address
+	SignInAccount   Scope = "sign_in"  // accepted sign-ins that count against no address, by account and address
 	StepUpUser      Scope = "step_up"  // challenges and resends, by user
 	NoticeUser      Scope = "notice"   // notices, by kind and user
 	ResetAddress    Scope = "reset"    // links of forgotten passwords, by e-mail address

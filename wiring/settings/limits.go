@@ -11,7 +11,7 @@ import (
 
 // Limits holds the limits of the API itself (contract A-52).
 type Limits struct {
-	Auth         uint64        `env:"AUTH_RATE_LIMIT" envDefault:"100" desc:"requests below /auth, except GET /auth/session, per window and address (see CLIENT_IPV6_PREFIX); 0 = no limit"`
+	Auth         uint64        `env:"AUTH_RATE_LIMIT" envDefault:"100" desc:"requests below /auth, except GET /auth/session, and forms of sign-in and account, per window and address (see CLIENT_IPV6_PREFIX); accepted passwords and codes in forms do not count, up to a fifth of it for an account; 0 = no limit"`
 	API          uint64        `env:"API_RATE_LIMIT" envDefault:"1000" desc:"requests for GET /auth/session, devices, sessions and audit log per window and address; 0 = no limit"`
 	Registry     uint64        `env:"REGISTRY_RATE_LIMIT" envDefault:"10000" desc:"requests for registry and methods per window and address; of those with a body of more than 64 KiB a sixteenth, at least 1; 0 = no limit"`
 	Window       time.Duration `env:"RATE_LIMIT_WINDOW" envDefault:"15m" desc:"the window of AUTH_RATE_LIMIT, API_RATE_LIMIT and REGISTRY_RATE_LIMIT"`
@@ -44,6 +44,7 @@ func ThrottleConfig(s Settings) inprocess.ThrottleConfig {
 		Prefix: s.Decide.Prefix,
 		Limits: map[throttle.Scope]inprocess.Limit{
 			throttle.AuthAddress:     {Requests: l.Auth, Window: l.Window},
+			throttle.SignInAccount:   {Requests: l.signIns(), Window: l.Window},
 			throttle.APIAddress:      {Requests: l.API, Window: l.Window},
 			throttle.RegistryAddress: {Requests: l.Registry, Window: l.Window},
 			throttle.LargeBodies:     {Requests: l.largeBodies(), Window: l.Window},
@@ -56,6 +57,15 @@ func ThrottleConfig(s Settings) inprocess.ThrottleConfig {
 			throttle.PublisherDomain:  {Requests: s.PublisherLimits.Domain, Window: time.Minute},
 		},
 	}
+}
+
+// signIns returns how many accepted forms of an account do not count against an address: enough for
+// some sign-ins with a code.
+func (l Limits) signIns() uint64 {
+	if l.Auth == 0 {
+		return 0
+	}
+	return max(1, l.Auth/5)
 }
 
 // requestsPerLargeBody is how many requests of the usual size cost the service as much as one with

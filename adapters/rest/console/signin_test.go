@@ -1,6 +1,7 @@
 package console_test
 
 import (
+	"fmt"
 	"net/http"
 	"net/url"
 	"slices"
@@ -61,6 +62,34 @@ func TestSignIn(t *testing.T) {
 	}
 	b.Client.Jar.SetCookies(b.Page.URL, before)
 	b.Open("/console/account", http.StatusOK).WantPath("/console/sign-in?next=%2Fconsole%2Faccount")
+}
+
+// TestSignInsOfAnOffice: people behind one address sign in one after the other, and do not use up its limit. Wrong
+// passwords do, and so does one account that signs in again and again. The page says until when, and operators see it.
+func TestSignInsOfAnOffice(t *testing.T) {
+	e, s := start(t, "AUTH_RATE_LIMIT=15", "RATE_LIMIT_WINDOW=720h")
+	olga := newVerified(t, e, s, "olga@example.com", "operate *")
+	olga.Open("/console/operator", http.StatusOK).WantNoText("AUTH_RATE_LIMIT")
+	form := func(email, password string, status int) *browser {
+		b := newBrowser(t, s)
+		b.Open("/console/sign-in", http.StatusOK)
+		b.Press("Sign in", status, "email", email, "password", password)
+		return b
+	}
+	for i := range 8 {
+		p := e.NewPerson(t, fmt.Sprintf("p%d@example.com", i))
+		form(p.Email, fixture.Password, http.StatusOK)
+		form(p.Email, fixture.Password, http.StatusOK)
+	}
+	for range 4 {
+		form("p0@example.com", fixture.Password, http.StatusOK) // counts: a fifth of the limit is used up
+	}
+	for i := range 12 {
+		form(fmt.Sprintf("p%d@example.com", i%8), "wrong", http.StatusUnprocessableEntity)
+	}
+	form("p1@example.com", fixture.Password, http.StatusTooManyRequests).
+		WantText("Too many requests", "Try again in", "People behind one address")
+	olga.Open("/console/operator", http.StatusOK).WantText("AUTH_RATE_LIMIT")
 }
 
 // checkCookie checks the session cookie of a browser, and that no page has its value or a token.

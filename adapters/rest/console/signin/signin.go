@@ -125,6 +125,7 @@ func (p *Pages) checkPassword(v *site.Visit) error {
 	case err != nil:
 		return p.refuseLogin(v, in.Email, err)
 	case r.MFARequired:
+		rest.Accept(v.Ctx, string(r.UserID))
 		return v.Redirect(
 			factorPath + "?user=" + url.QueryEscape(string(r.UserID)) + "&next=" + url.QueryEscape(v.Next()))
 	}
@@ -153,6 +154,7 @@ func (p *Pages) begin(v *site.Visit, r signin.Result) error { return p.beginAt(v
 
 // beginAt is begin with the page to go on with.
 func (p *Pages) beginAt(v *site.Visit, r signin.Result, next string) error {
+	rest.Accept(v.Ctx, string(r.UserID))
 	if v.SignedIn() {
 		if err := p.ports.SignIn.SignOut(v.UserContext(), v.Session, v.Session.ID); err != nil &&
 			!fault.Is(err, fault.NotFound) {

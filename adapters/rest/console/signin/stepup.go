@@ -6,6 +6,7 @@ import (
 
 	"github.com/gofiber/fiber/v2"
 
+	"github.com/tollgate-dev/tollgate/adapters/rest"
 	"github.com/tollgate-dev/tollgate/adapters/rest/console/site"
 	"github.com/tollgate-dev/tollgate/core/audit"
 	"github.com/tollgate-dev/tollgate/core/auth"
@@ -166,6 +167,7 @@ func (p *Pages) send(v *site.Visit) error {
 			return p.renderStepUp(v, "", problems.At(""))
 		})
 	}
+	rest.Accept(v.Ctx, string(v.Session.UserID)) // it has a limit of its own
 	if pending.Opens != "" {
 		return p.renderCompany(v, pending.ID, pending.Opens, nil)
 	}
@@ -189,6 +191,7 @@ func (p *Pages) verify(v *site.Visit) error {
 	if err != nil {
 		return p.refuse(v, err, p.showCodeAgain(answer.ID))
 	}
+	rest.Accept(v.Ctx, string(v.Session.UserID))
 	if err := v.RotateCookie(); err != nil {
 		return err
 	}

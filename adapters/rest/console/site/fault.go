@@ -3,6 +3,7 @@ package site
 import (
 	"net/http"
 	"strings"
+	"time"
 
 	"github.com/gofiber/fiber/v2"
 
@@ -71,6 +72,13 @@ func newMessageView(c *fiber.Ctx, f *fault.Error) messageView {
 		view.Title = "Not allowed"
 	case f.Kind == fault.Exhausted:
 		view.Title = "Too many requests"
+		if view.Text == view.Title+"." {
+			view.Text, view.Help = "", "People behind one address, as in an office, share this limit."
+		}
+		if f.RetryAfter > 0 {
+			now := time.Now()
+			view.Text += " Try again " + formatAgo(now.Add(f.RetryAfter+time.Minute), now) + "."
+		}
 	case f.Kind == fault.Unavailable:
 		view.Title, view.Text, view.ID = "Not available", view.Text+" Try again in a moment.", rest.RequestID(c)
 	case f.Kind == fault.Internal:
