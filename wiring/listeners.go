@@ -201,14 +201,18 @@ func (l rateLimitParts) probes(parts settings.Parts) []rest.Probe {
 func (a apiParts) addAPI(ctx context.Context, parts settings.Parts, probes []rest.Probe, p *lifecycle.Process) error {
 	a.Database.Measure(a.Metrics)
 	a.Health.Add(append(a.probes(parts), probes...)...)
+	if parts.Auth && a.Decisions.On() {
+		a.Health.Add(rest.Probe{Name: "access", Check: a.Calls.CheckUsable, State: a.Calls.State})
+	}
 	p.AddDrain(a.Health.Drain)
 	p.AddBackground(a.Retention.Run, a.Notices.Run)
 	if parts.Registry {
 		p.AddBackground(a.Recheck.Run, a.Reminder.Run, a.Deliveries.Run, a.Mirrors.Run, a.Finder.Run)
 	}
 	if parts.Auth {
-		p.AddBackground(a.Tokens.Run, a.Joining.Run, a.Companies.Run, a.Calls.Run)
+		p.AddBackground(a.Tokens.Run, a.Joining.Run, a.Companies.Run, a.Calls.Run, a.Calls.Follow)
 		prometheus.WatchCompanies(a.Companies.Up, a.Metrics)
+		prometheus.MeasureDecisions(a.Calls.Age, a.Metrics)
 	}
 	if parts.Auth && parts.Console && a.Pages.On {
 		p.AddBackground(func(ctx context.Context) { a.announceSetup(ctx, a.Health) })
@@ -263,7 +267,7 @@ func (a apiParts) probes(parts settings.Parts) []rest.Probe {
 		{Name: "counters", Check: a.Counters.Ping, Covered: a.Limits.FailureMode.CountsOn()},
 	}
 	if parts.Registry {
-		list = append(list, rest.Probe{Name: "registry_reads", Stale: a.Registry.IsStale})
+		list = append(list, rest.Probe{Name: "registry_reads", State: a.Registry.ReadState})
 	}
 	if parts.Auth {
 		list = append(list, rest.Probe{Name: "company_sign_in", Check: a.Companies.CheckUp, Covered: true})

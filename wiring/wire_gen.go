@@ -1067,13 +1067,7 @@ func injectService(ctx context.Context, s settings.Settings, parts settings.Part
 	authapiAPI := authapi.New(useCases)
 	decidingConfig := s.Access
 	accessstoreRules := accessrecords.NewRules(db)
-	serverMarks := registryrecordsStores.Marks
-	listingPorts := inprocess.ListingPorts{
-		Servers:    snapshotReader,
-		Marks:      serverMarks,
-		Quarantine: quarantine,
-	}
-	servers := inprocess.NewListings(listingPorts)
+	servers := registryrecordsStores.Listings
 	memberPorts := inprocess.MemberPorts{
 		Accounts: accounts,
 		Sessions: sessions,

@@ -59,6 +59,9 @@ type API struct {
 // New returns an API.
 func New(c Config, p Ports) *API { return &API{config: c, ports: p} }
 
+// On reports whether proxies may ask.
+func (a *API) On() bool { return a.config.On }
+
 // request is an HTTP request that a proxy wants to forward.
 type request struct {
 	authorization []string       // the values of the header Authorization

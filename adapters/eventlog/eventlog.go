@@ -6,6 +6,7 @@ package eventlog
 import (
 	"runtime/debug"
 	"sync/atomic"
+	"time"
 
 	"github.com/sirupsen/logrus"
 
@@ -66,6 +67,11 @@ func (l *Log) Report(e any) {
 		l.log.WithError(e.Err).Warn("the index of the catalogue could not be made; the next attempt follows")
 	case tokens.ReminderFailed:
 		l.log.WithError(e.Err).Warn("the end of tokens could not be announced; the next attempt follows")
+	case deciding.ReadFailed:
+		l.log.WithError(e.Err).WithField("age", e.Age.Round(time.Millisecond).String()).
+			Warn("access rules and listings could not be read; calls are decided by older ones, at most as old as DECIDE_STALE_MAX, and the next attempt follows")
+	case deciding.ReadAgain:
+		l.log.Info("access rules and listings are read again")
 	case deciding.RecordFailed:
 		l.log.WithError(e.Err).Warn("denied calls could not be written to the audit log; the next attempt follows")
 	case notifying.Attempted:

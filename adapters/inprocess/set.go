@@ -19,9 +19,7 @@ var AuthoritySet = wire.NewSet(
 )
 
 // DecisionsSet provides what decisions about calls depend on.
-var DecisionsSet = wire.NewSet(
-	NewMembers, wire.Struct(new(MemberPorts), "*"), NewListings, wire.Struct(new(ListingPorts), "*"),
-)
+var DecisionsSet = wire.NewSet(NewMembers, wire.Struct(new(MemberPorts), "*"))
 
 // ActsSet provides the record of what callers do.
 var ActsSet = wire.NewSet(NewActs, wire.Bind(new(authority.Acts), new(*Acts)))

@@ -2,6 +2,7 @@ package prometheus
 
 import (
 	"sync"
+	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 
@@ -44,6 +45,17 @@ func NewDecisions(r prometheus.Registerer) *Decisions {
 		d.counter(decided{otherServer, effect, access.Away, access.Enforce})
 	}
 	return d
+}
+
+// MeasureDecisions registers the age of what decides.
+func MeasureDecisions(age func() (time.Duration, bool, error), r prometheus.Registerer) {
+	r.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+		Name: "tollgate_decide_snapshot_age_seconds",
+		Help: "How old rules and listings are by which calls are decided; before the first read, the time since the start.",
+	}, func() float64 {
+		d, _, _ := age()
+		return d.Seconds()
+	}))
 }
 
 // Count counts a decision, and what a rule would have done that was passed over. It is a

@@ -1,6 +1,7 @@
 package rest
 
 import (
+	"cmp"
 	"context"
 	"net/http"
 	"sync"
@@ -13,14 +14,14 @@ import (
 // probeTimeout bounds one check of one dependency.
 const probeTimeout = 2 * time.Second
 
-// Probe checks one dependency, or reports whether a part works with old data. It has Check or
-// Stale.
+// Probe checks one dependency, or reports whether a part works with old data. It has Check, or
+// State, or both.
 type Probe struct {
 	Name  string
 	Check func(context.Context) error
-	// Stale means that a part works with data that may be outdated, because a dependency is down.
-	// The part is named only then, with the state "stale".
-	Stale func() bool
+	// State returns the state of a part that works with data that may be outdated, because a dependency
+	// is down; empty if it is not. Without Check, the part is named only then.
+	State func() string
 	// Covered means that the service still works while the dependency is down, because a failure
 	// mode replaces it. The service is then degraded, but ready.
 	Covered bool
@@ -101,13 +102,17 @@ func (h *Health) States(ctx context.Context) (status string, states map[string]s
 func (h *Health) newReadyResponse(errs map[string]error) readyResponse {
 	response := readyResponse{"ok", map[string]string{}}
 	for _, p := range h.probes {
-		if p.Stale != nil {
-			if p.Stale() {
-				response.Dependencies[p.Name] = "stale"
+		state := ""
+		if p.State != nil {
+			state = p.State()
+		}
+		if p.Check == nil {
+			if state != "" {
+				response.Dependencies[p.Name] = state
 			}
 			continue
 		}
-		response.Dependencies[p.Name] = "ok"
+		response.Dependencies[p.Name] = cmp.Or(state, "ok")
 		switch {
 		case p.Unused != nil && p.Unused():
 			response.Dependencies[p.Name] = "not used"
@@ -119,7 +124,7 @@ func (h *Health) newReadyResponse(errs map[string]error) readyResponse {
 		case response.Status == "ok":
 			response.Status = "degraded"
 		}
-		response.Dependencies[p.Name] = "down"
+		response.Dependencies[p.Name] = cmp.Or(state, "down")
 	}
 	return response
 }

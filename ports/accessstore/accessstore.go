@@ -25,13 +25,33 @@ type Rules interface {
 	Remove(ctx context.Context, name access.RuleName) error
 }
 
-// Servers reads the servers of the registry for decisions about calls. It is safe for concurrent use.
+// Servers reads the servers of the registry for decisions about calls, those that are listed or in
+// quarantine and those of which addresses must stay known. It is safe for concurrent use. Its methods see
+// the state of a snapshot that the context carries, and return fault.Unavailable when the database is not
+// available.
 type Servers interface {
-	// Listings returns the servers that are listed, and those of which nothing is listed and something
-	// is in quarantine, as they are at one moment. It returns fault.Unavailable when the database is
-	// not available.
-	Listings(ctx context.Context) ([]access.Listing, error)
+	// Snapshot calls do as registrystore.SnapshotReader does.
+	Snapshot(ctx context.Context, do func(ctx context.Context) error) error
+	// Changed returns what has changed after a position. It does not know for the empty one, and for one of
+	// another database, or of before its last start, by which it may have lost changes.
+	Changed(ctx context.Context, after string) (Changes, error)
+	// Named returns a listing for each name, of at most MaxNames. One of which nothing is known is
+	// deleted and has no addresses.
+	Named(ctx context.Context, names []string) ([]access.Listing, error)
+	// Page returns the next servers whose names are after a name, and the name after which those after
+	// them begin; empty at the end. It takes a time for which no caller should wait.
+	Page(ctx context.Context, after string) (page []access.Listing, next string, err error)
 }
+
+// Changes are the servers that have changed after a position.
+type Changes struct {
+	Position string   // of now
+	Known    bool     // otherwise any server may have changed
+	Names    []string // each once, first those with versions that are deleted or in quarantine
+}
+
+// MaxNames is the greatest number of names in one call of Servers.Named.
+const MaxNames = 500
 
 // Members finds who calls. It is safe for concurrent use. Its methods return fault.NotFound for those
 // who are not active, and fault.Unavailable when the database is not available.

@@ -39,17 +39,6 @@ type SnapshotReader interface {
 	Snapshot(ctx context.Context, do func(ctx context.Context) error) error
 }
 
-// ServerMarks says which servers have changed, without reading them. It is safe for concurrent use.
-type ServerMarks interface {
-	// Marks returns the servers that have versions, also deleted ones, ordered by the bytes of the name.
-	// It sees the state of a snapshot that the context carries.
-	Marks(ctx context.Context) ([]ServerMark, error)
-}
-
-// ServerMark is a server with a text that is another one after each change of its documents and
-// statuses.
-type ServerMark struct{ Name, Mark string }
-
 // MaxNames is the greatest number of servers in one call of ServerReader.Undeprecated.
 const MaxNames = 100
 

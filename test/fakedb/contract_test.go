@@ -58,7 +58,7 @@ func TestServers(t *testing.T) {
 		db := fakedb.New()
 		servers := fakedb.NewServers(db, true)
 		return registrystoretest.ServerStores{
-			Reader: servers, Writer: servers, Free: fakedb.NewServers(db, false), Runner: db, Marks: servers,
+			Reader: servers, Writer: servers, Free: fakedb.NewServers(db, false), Runner: db,
 		}
 	})
 }

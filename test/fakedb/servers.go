@@ -20,7 +20,6 @@ type Servers struct {
 var (
 	_ registrystore.SnapshotReader = (*Servers)(nil)
 	_ registrystore.ServerWriter   = (*Servers)(nil)
-	_ registrystore.ServerMarks    = (*Servers)(nil)
 )
 
 var errNoTransaction = errors.New("servers can be changed only in a transaction")
@@ -126,20 +125,6 @@ func (s *Servers) Undeprecated(ctx context.Context, names []registry.Name) (rele
 		}
 	}
 	return releases, err
-}
-
-// Marks implements [registrystore.ServerMarks].
-func (s *Servers) Marks(ctx context.Context) (marks []registrystore.ServerMark, err error) {
-	all, err := s.List(ctx, registrystore.Query{Deleted: true})
-	for _, r := range all.Records {
-		name, update := r.Name.String(), r.UpdatedAt.String()+" "
-		if n := len(marks) - 1; n >= 0 && marks[n].Name == name {
-			marks[n].Mark += update
-		} else {
-			marks = append(marks, registrystore.ServerMark{Name: name, Mark: update})
-		}
-	}
-	return marks, err
 }
 
 // Lock implements [registrystore.ServerWriter]. It locks nothing, because transactions run one at a

@@ -112,7 +112,7 @@ func (d *DB) runOnce(ctx context.Context, do func(ctx context.Context) error) (u
 
 // Snapshot calls do with a context that carries a transaction of the read pool, which changes
 // nothing and whose statements all see one state of the database. It has the time limit of one
-// call. It calls do again if its connection breaks. If ctx carries a transaction, do joins it.
+// call, unless the context is marked by transaction.Long. It calls do again if its connection breaks. If ctx carries a transaction, do joins it.
 func (d *DB) Snapshot(ctx context.Context, do func(ctx context.Context) error) error {
 	if d.carriedTransaction(ctx) != nil {
 		return do(ctx)
@@ -129,6 +129,11 @@ func (d *DB) readOnce(ctx context.Context, do func(ctx context.Context) error) e
 		return d.classifyEnd(ctx, err)
 	}
 	defer func() { _ = tx.Rollback() }() // nothing was changed
+	if transaction.IsLong(ctx) && d.dialect.LongBegin != "" {
+		if _, err := tx.ExecContext(ctx, d.dialect.LongBegin); err != nil {
+			return d.classifyEnd(ctx, err)
+		}
+	}
 	return do(context.WithValue(ctx, carrier{d}, &running{tx: tx, reading: true}))
 }
 

@@ -3,14 +3,18 @@ package database_test
 import (
 	"context"
 	"testing"
+	"time"
 
+	"github.com/tollgate-dev/tollgate/adapters/relational/database"
 	"github.com/tollgate-dev/tollgate/adapters/relational/methodrecords"
+	"github.com/tollgate-dev/tollgate/adapters/relational/postgres"
 	"github.com/tollgate-dev/tollgate/adapters/relational/postgres/postgrestest"
 	"github.com/tollgate-dev/tollgate/adapters/relational/registryrecords"
 	"github.com/tollgate-dev/tollgate/adapters/relational/relationaltest"
 	"github.com/tollgate-dev/tollgate/core/catalogue"
 	"github.com/tollgate-dev/tollgate/core/fault"
 	"github.com/tollgate-dev/tollgate/core/registry"
+	"github.com/tollgate-dev/tollgate/ports/transaction"
 	"github.com/tollgate-dev/tollgate/ports/transaction/transactiontest"
 	"github.com/tollgate-dev/tollgate/test/must"
 )
@@ -70,4 +74,24 @@ func anything(t *testing.T) registry.Pattern {
 	p, err := registry.ParsePattern("*")
 	must.Succeed(t, err)
 	return p
+}
+
+// TestLongSnapshots: a snapshot that is marked as long may take longer than a call, and so may each of its
+// statements; another one may not.
+func TestLongSnapshots(t *testing.T) {
+	t.Parallel()
+	config := relationaltest.PostgresConfig(postgrestest.NewEmpty(t))
+	config.Timeout = 300 * time.Millisecond
+	db, closeDB, err := postgres.Open(t.Context(), config)
+	must.Succeed(t, err)
+	t.Cleanup(closeDB)
+	for long, ctx := range map[bool]context.Context{false: t.Context(), true: transaction.Long(t.Context())} {
+		err := db.Snapshot(ctx, func(ctx context.Context) error {
+			var text string
+			return db.ScanRow(ctx, database.Query{Text: "SELECT CAST(pg_sleep(0.5) AS text)"}, &text)
+		})
+		if long != (err == nil) || err != nil && !fault.Is(err, fault.Unavailable) {
+			t.Errorf("long %v: error %v", long, err)
+		}
+	}
 }

@@ -37,7 +37,7 @@ func openServers(_ *testing.T, db *relationaltest.Database) registrystoretest.Se
 	servers := registryrecords.NewServers(db.DB, registryrecords.Config{RemoteURLUnique: true})
 	return registrystoretest.ServerStores{
 		Reader: servers, Writer: servers, Free: registryrecords.NewServers(db.DB, registryrecords.Config{}),
-		Runner: db.DB, Marks: servers,
+		Runner: db.DB,
 	}
 }
 

@@ -7,7 +7,6 @@ import (
 
 	"github.com/tollgate-dev/tollgate/adapters/relational/database"
 	"github.com/tollgate-dev/tollgate/core/registry"
-	"github.com/tollgate-dev/tollgate/ports/registrystore"
 )
 
 // Outline implements registrystore.ServerReader. The databases return the size of a document
@@ -24,21 +23,6 @@ func (s *Servers) Outline(ctx context.Context, name registry.Name, deleted bool)
 		e.Release, err = parseFacts(facts)
 		return e, err
 	})
-}
-
-// Marks implements registrystore.ServerMarks. What changes a version sets the time of its update; the sum
-// shows a change by a clock that was set back too.
-func (s *Servers) Marks(ctx context.Context) ([]registrystore.ServerMark, error) {
-	var all sql.NullString
-	if err := s.db.ScanRow(ctx, database.Query{Text: s.sql.marks, Fixed: true}, &all); err != nil || all.String == "" {
-		return nil, err
-	}
-	marks := make([]registrystore.ServerMark, 0, strings.Count(all.String, endOfName)+1)
-	for line := range strings.SplitSeq(all.String, endOfName) {
-		name, mark, _ := strings.Cut(line, " ")
-		marks = append(marks, registrystore.ServerMark{Name: name, Mark: mark})
-	}
-	return marks, nil
 }
 
 // Undeprecated implements registrystore.ServerReader.

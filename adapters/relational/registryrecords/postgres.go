@@ -25,9 +25,9 @@ var postgresSyntax = syntax{
 	unique: uniqueErrors{
 		version: "versions_exist_once", publication: "versions_publication", latest: "versions_one_latest",
 	},
-	marks: `SELECT string_agg(name || ' ' || mark, E'\n' ORDER BY name) FROM (
-		SELECT name, count(*) || ' ' || max(at) || ' ' || sum(at % 1000000007) AS mark FROM (
-			SELECT name, CAST(extract(epoch FROM updated_at) * 1000000 AS bigint) AS at FROM versions) AS v GROUP BY name) AS m`,
+	position: "SELECT CAST(extract(epoch FROM pg_postmaster_start_time()) AS text), CAST(txid_current_snapshot() AS text)",
+	changedAfter: `server_changes AS c, (SELECT CAST(? AS txid_snapshot) AS seen) AS before
+		WHERE c.changed_in >= txid_snapshot_xmin(before.seen) AND NOT txid_visible_in_snapshot(c.changed_in, before.seen)`,
 	namesWith: namesWith,
 
 	passLocked: " FOR UPDATE SKIP LOCKED",

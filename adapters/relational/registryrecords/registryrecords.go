@@ -12,6 +12,7 @@ import (
 	"github.com/google/wire"
 
 	"github.com/tollgate-dev/tollgate/adapters/relational/database"
+	"github.com/tollgate-dev/tollgate/ports/accessstore"
 	"github.com/tollgate-dev/tollgate/ports/registrystore"
 )
 
@@ -35,7 +36,7 @@ func changedOr[N int | int64](n N, err, none error) error {
 var Set = wire.NewSet(NewStores, WatchChanges, wire.FieldsOf(new(Stores),
 	"Reader", "Writer", "Snapshot", "Grants", "Views", "Policies", "Reviews", "Backlog", "ReviewRules", "ReviewNotices",
 	"Webhooks", "Deliveries", "Mirrors", "Rereader", "Mirrored", "Quarantine", "Services",
-	"Applied", "Catalogue", "Marks"))
+	"Applied", "Catalogue", "Listings"))
 
 // Stores are the stores of the registry in one database.
 type Stores struct {
@@ -60,7 +61,7 @@ type Stores struct {
 	Services      registrystore.Services
 	Applied       registrystore.AppliedStates
 	Catalogue     registrystore.Catalogue
-	Marks         registrystore.ServerMarks
+	Listings      accessstore.Servers
 }
 
 // NewStores returns the stores of a database.
@@ -70,7 +71,7 @@ func NewStores(db *database.DB, c Config) Stores {
 		servers, servers, servers, servers, &grantStore{db}, &viewStore{db, servers.changes}, &policyStore{db},
 		reviews, reviews, &ruleStore{db}, &noticeStore{db}, &webhookStore{db}, &deliveryStore{db}, mirrors, mirrors,
 		&mirroredStore{db, servers.changes}, &quarantineStore{db}, &serviceStore{db}, &appliedStateStore{db},
-		catalogueStore{servers, new(atomic.Pointer[countedSize])}, servers,
+		catalogueStore{servers, new(atomic.Pointer[countedSize])}, listingStore{servers},
 	}
 }
 

@@ -26,11 +26,10 @@ var sqliteSyntax = syntax{
 		publication: uniqueFailed + "versions.name, versions.published_at",
 		latest:      uniqueFailed + "versions.name",
 	},
-	marks: "SELECT group_concat(mark, x'0a') FROM (" +
-		"SELECT name || ' ' || count(*) || ' ' || max(updated_at) || ' ' || sum(updated_at % 1000000007) AS mark " +
-		"FROM versions INDEXED BY versions_by_update GROUP BY name ORDER BY name)",
-	newNames: "SELECT max(id), count(*), group_concat(name, x'0a') FROM (SELECT id, name FROM servers WHERE id > ? ORDER BY id LIMIT CAST(? AS bigint))",
-	namesOf:  "SELECT value FROM json_each(?)",
+	position:     "SELECT '', CAST(coalesce(max(changed_in), 0) AS text) FROM server_changes",
+	changedAfter: "server_changes AS c WHERE c.changed_in > CAST(? AS integer)",
+	newNames:     "SELECT max(id), count(*), group_concat(name, x'0a') FROM (SELECT id, name FROM servers WHERE id > ? ORDER BY id LIMIT CAST(? AS bigint))",
+	namesOf:      "SELECT value FROM json_each(?)",
 
 	contains:   func(column string) string { return "instr(" + column + ", ?) > 0" },
 	withParts:  withHexParts,

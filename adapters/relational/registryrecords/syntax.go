@@ -45,10 +45,9 @@ type syntax struct {
 	updateStates func(releases []registry.Release) []statement
 	unique       uniqueErrors
 
-	// marks is the query of the names of servers with versions, in order, each with a space and the mark
-	// of registrystore.ServerMark, and each but the first after a newline. One row with all of them is
-	// read faster than a row for each.
-	marks string
+	// position is the query of the position of now, of accessstore.Servers.Changed: where it is good, and
+	// a place there. changedAfter selects the rows of server_changes, called c, after a place.
+	position, changedAfter string
 	// newNames is the query of the next names of servers in the order of their ids: the greatest
 	// id, the number of names, and the names, each but the first after a newline. Its arguments are
 	// the id after which they begin and the maximum number of names. It is empty if a server may be

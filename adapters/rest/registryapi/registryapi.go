@@ -105,8 +105,14 @@ func New(cfg Config, who authority.Authority, r Reads, w Writer, p readcache.Por
 // Measure registers the metrics of kept responses in r.
 func (a *API) Measure(r prometheus.Registerer) { a.answers.Measure(r) }
 
-// IsStale reports whether reads get kept responses because the database is away.
-func (a *API) IsStale() bool { return a.answers.IsStale() }
+// ReadState returns "stale" if reads get kept responses because the database is away; otherwise an empty
+// text.
+func (a *API) ReadState() string {
+	if a.answers.IsStale() {
+		return "stale"
+	}
+	return ""
+}
 
 // Mount adds the routes of contract R-1.
 func (a *API) Mount(r fiber.Router) {

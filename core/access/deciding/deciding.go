@@ -6,6 +6,7 @@ package deciding
 import (
 	"context"
 	"net/netip"
+	"time"
 
 	"github.com/tollgate-dev/tollgate/core/access"
 	"github.com/tollgate-dev/tollgate/core/audit"
@@ -24,8 +25,11 @@ import (
 type Config struct {
 	access.Options
 
-	// AwayAllows allows calls whose caller is not in memory while the database is away.
+	// AwayAllows allows calls whose caller is not in memory while the database is away, and all calls
+	// while rules and listings are too old.
 	AwayAllows bool
+	// StaleMax is how old rules and listings may be by which calls are decided while they cannot be read.
+	StaleMax time.Duration
 	// LogsAll logs every decision.
 	LogsAll bool
 }
@@ -52,11 +56,13 @@ type Ports struct {
 	Entropy  secrets.Entropy
 }
 
-// Service decides. It keeps a snapshot of rules and listings, which is at most a second old unless
-// the database is away. It is safe for concurrent use.
+// Service decides. It keeps a snapshot of rules and listings, which Follow reads, and which is at
+// most a second old unless the database is away. It is safe for concurrent use.
 type Service struct {
-	config Config
-	ports  Ports
+	config  Config
+	ports   Ports
+	started time.Time
+
 	memory memory
 	ledger ledger
 
@@ -64,7 +70,7 @@ type Service struct {
 }
 
 // New returns a service.
-func New(c Config, p Ports) *Service { return &Service{config: c, ports: p} }
+func New(c Config, p Ports) *Service { return &Service{config: c, ports: p, started: p.Clock.Now()} }
 
 // Question is a call that a proxy wants to forward.
 type Question struct {
@@ -95,8 +101,8 @@ type Answer struct {
 
 // Decide answers a question, without I/O if the caller was seen within a second. It counts the
 // answer, and keeps a denial or a challenge for the audit log, which Run writes. While the database
-// is away, it decides by the snapshot that it has; for a caller who is not in memory it returns
-// fault.Unavailable, or allows the call if the settings say so.
+// is away, it decides by the snapshot that it has, up to Config.StaleMax. After that, and for a caller who
+// is not in memory, it returns fault.Unavailable, or allows the call if the settings say so.
 func (s *Service) Decide(ctx context.Context, q Question) (Answer, error) {
 	snapshot, subject, err := s.prepare(ctx, &q)
 	if err != nil {

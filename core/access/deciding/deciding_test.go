@@ -1,6 +1,7 @@
 package deciding_test
 
 import (
+	"cmp"
 	"context"
 	"encoding/binary"
 	"encoding/json"
@@ -23,9 +24,12 @@ import (
 	"github.com/tollgate-dev/tollgate/core/scope"
 	"github.com/tollgate-dev/tollgate/core/toolserver"
 	"github.com/tollgate-dev/tollgate/core/trustlevel"
+	"github.com/tollgate-dev/tollgate/ports/accessstore"
 	"github.com/tollgate-dev/tollgate/ports/authority"
+	"github.com/tollgate-dev/tollgate/ports/clock"
 	"github.com/tollgate-dev/tollgate/ports/clock/clocktest"
 	"github.com/tollgate-dev/tollgate/ports/registrystore"
+	"github.com/tollgate-dev/tollgate/ports/transaction"
 	"github.com/tollgate-dev/tollgate/test/await"
 	"github.com/tollgate-dev/tollgate/test/fakedb"
 	"github.com/tollgate-dev/tollgate/test/must"
@@ -60,7 +64,32 @@ type site struct {
 	listings []access.Listing
 	members  map[string]access.Subject
 	reads    int
-	listed   chan struct{} // closed by Listings; may be nil
+	listed   chan struct{} // closed by Page; may be nil
+
+	place   int            // of the last change
+	changed map[string]int // the place of the last change of each server
+	restart int            // of the database
+	named   []string       // names that were read one by one
+	pages   int
+	broken  string       // a name that cannot be read
+	during  func() error // called by Changed, once
+	bounded bool         // a read of servers was bound by the time of a call
+}
+
+// change makes listings what they are now, in place of those with their names.
+func (s *site) change(all ...access.Listing) {
+	for _, l := range all {
+		s.listings = slices.DeleteFunc(s.listings, func(old access.Listing) bool { return old.Name == l.Name })
+		if !l.Deleted || len(l.Withdrawn) > 0 {
+			s.listings = append(s.listings, l)
+		}
+		if s.changed == nil {
+			s.changed = map[string]int{}
+		}
+		s.place++
+		s.changed[l.Name.String()] = s.place
+	}
+	s.revision.Changes++
 }
 
 func (s *site) Revision(context.Context) (registrystore.Revision, error) {
@@ -68,14 +97,75 @@ func (s *site) Revision(context.Context) (registrystore.Revision, error) {
 	return s.revision, s.failure
 }
 func (*site) ValidFor() time.Duration                  { return time.Second }
-func (*site) AwayAfter() time.Duration                 { return time.Second }
+func (*site) AwayAfter() time.Duration                 { return time.Minute }
 func (s *site) Hint() uint64                           { return s.hint }
 func (*site) Removals(uint64) ([]string, uint64, bool) { return nil, 0, false }
-func (s *site) Listings(context.Context) ([]access.Listing, error) {
-	if s.listed != nil {
+
+// servers are the servers of a site.
+type servers struct{ *site }
+
+func (servers) Snapshot(ctx context.Context, do func(context.Context) error) error { return do(ctx) }
+
+func (s servers) Changed(ctx context.Context, after string) (c accessstore.Changes, err error) {
+	deadline, _ := ctx.Deadline()
+	s.bounded = s.bounded || !transaction.IsLong(ctx) || time.Until(deadline) < time.Minute
+	c.Position = fmt.Sprintf("%d %d", s.restart, s.place)
+	var restart, place int
+	if _, err := fmt.Sscan(after, &restart, &place); err == nil && restart == s.restart {
+		c.Known = true
+		c.Names = slices.DeleteFunc(slices.Sorted(maps.Keys(s.changed)), func(name string) bool { return s.changed[name] <= place })
+		slices.SortStableFunc(c.Names, func(a, b string) int { return strings.Compare(s.standing(a), s.standing(b)) })
+	}
+	if s.during != nil {
+		during := s.during
+		s.during = nil
+		if err := during(); err != nil {
+			return c, err
+		}
+	}
+	return c, s.failure
+}
+
+// standing orders what is denied before the rest.
+func (s *site) standing(name string) string {
+	if l := s.listing(name); l.Deleted || l.Quarantined {
+		return "denied"
+	}
+	return "listed"
+}
+
+func (s *site) listing(name string) access.Listing {
+	if i := slices.IndexFunc(s.listings, func(l access.Listing) bool { return l.Name.String() == name }); i >= 0 {
+		return s.listings[i]
+	}
+	n, _ := toolserver.ParseName(name)
+	return access.Listing{Name: n, Deleted: true}
+}
+
+func (s servers) Named(_ context.Context, names []string) (all []access.Listing, err error) {
+	for _, name := range names {
+		s.named = append(s.named, name)
+		all = append(all, s.listing(name))
+		if name == s.broken {
+			return nil, fault.New(fault.Unavailable, "it cannot be read")
+		}
+	}
+	return all, s.failure
+}
+
+// Page returns one server.
+func (s servers) Page(_ context.Context, after string) (page []access.Listing, next string, err error) {
+	if s.listed != nil && s.pages == 0 {
 		close(s.listed)
 	}
-	return s.listings, s.failure
+	s.pages++
+	slices.SortFunc(s.listings, func(a, b access.Listing) int { return strings.Compare(a.Name.String(), b.Name.String()) })
+	for _, l := range s.listings {
+		if name := l.Name.String(); name > after {
+			return []access.Listing{l}, name, s.failure
+		}
+	}
+	return nil, "", s.failure
 }
 
 func (s *site) Find(_ context.Context, holder string) (access.Subject, error) {
@@ -124,6 +214,7 @@ func newFixture(t testing.TB, c deciding.Config) *fixture {
 	t.Helper()
 	name, err := toolserver.ParseName("com.example/weather")
 	must.Succeed(t, err)
+	c.StaleMax = cmp.Or(c.StaleMax, 5*time.Minute)
 	fx := &fixture{t: t, clock: clocktest.NewManual(time.Date(2026, 11, 27, 12, 0, 0, 0, time.UTC))}
 	fx.site = &site{
 		listings: []access.Listing{{Name: name, Remotes: []string{"https://tools.example.com/mcp"}}},
@@ -141,13 +232,22 @@ func newFixture(t testing.TB, c deciding.Config) *fixture {
 }
 
 // newInstance returns a service that shares the database with others.
-func (fx *fixture) newInstance(c deciding.Config) *deciding.Service {
+func (fx *fixture) newInstance(c deciding.Config) *deciding.Service { return fx.newWaiting(c, fx) }
+
+func (fx *fixture) newWaiting(c deciding.Config, w clock.Waiter) *deciding.Service {
 	return deciding.New(c, deciding.Ports{
-		Rules: fx.rules, Servers: fx.site, Members: fx.site, Changes: fx.site, Clock: fx.clock,
-		Recorder: fx, Reporter: fx, Waiter: fx, Entropy: &entropy{},
+		Rules: fx.rules, Servers: servers{fx.site}, Members: fx.site, Changes: fx.site, Clock: fx.clock,
+		Recorder: fx, Reporter: fx, Waiter: w, Entropy: &entropy{},
 		Count: func(d access.Decision) { fx.counted = append(fx.counted, d) },
 		Log:   func(_ context.Context, _ *deciding.Question, a *deciding.Answer) { fx.logged = append(fx.logged, *a) },
 	})
+}
+
+// quarantine puts the first server into quarantine.
+func (fx *fixture) quarantine() {
+	l := fx.listings[0]
+	l.Quarantined = true
+	fx.change(l)
 }
 
 // set stores a rule and changes the revision.
@@ -341,8 +441,7 @@ func TestFresh(t *testing.T) {
 	}
 	fx.allow("robots", robot, nil)
 	fx.want(question(tokenOf(robot)), access.Allow, access.ByRule)
-	fx.listings[0].Quarantined = true
-	fx.revision.Changes++
+	fx.quarantine()
 	fx.clock.Advance(time.Second) // another instance: no hint
 	fx.want(question(tokenOf(robot)), access.Deny, access.Quarantined)
 }
@@ -363,7 +462,7 @@ func TestAway(t *testing.T) {
 			return err == nil && d.Reason == access.ByDefault
 		})
 		fx.failure = away
-		fx.clock.Advance(time.Hour)
+		fx.clock.Advance(5 * time.Minute)
 		fx.want(question(authority.Caller{}), access.Challenge, access.ByDefault)
 		_, err = fx.Decide(t.Context(), question(tokenOf(robot)))
 		if (err == nil) != allows {
@@ -384,8 +483,7 @@ func TestRecorded(t *testing.T) {
 		t.Errorf("the decision %s is the event %+v", first.ID, fx.recorded[0])
 	}
 	second := fx.answer(forecast)
-	fx.listings[0].Quarantined = true
-	fx.revision.Changes++
+	fx.quarantine()
 	fx.hint++
 	third := fx.answer(forecast)
 	fx.Record(false)
@@ -585,7 +683,7 @@ func TestReadAtStart(t *testing.T) {
 	fx.listed = make(chan struct{})
 	ctx, end := context.WithCancel(t.Context())
 	var running sync.WaitGroup
-	running.Go(func() { fx.Run(ctx) })
+	running.Go(func() { fx.Follow(ctx) })
 	<-fx.listed
 	end()
 	running.Wait()

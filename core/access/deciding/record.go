@@ -259,11 +259,9 @@ func (t *tally) change() audit.Change {
 	return audit.Change{ID: t.id, Category: audit.AccessDecision, Failed: true, Details: d}
 }
 
-// Run reads rules and listings, so that the first caller need not wait for them. Then it writes events
-// of denials and challenges to the audit log until the context ends, and then those that are left.
-// Nothing must be decided after that.
+// Run writes events of denials and challenges to the audit log until the context ends, and then those
+// that are left. Nothing must be decided after that.
 func (s *Service) Run(ctx context.Context) {
-	s.refresh(ctx)
 	for s.ports.Waiter.Wait(ctx, recordEvery) {
 		s.record(ctx, false)
 	}

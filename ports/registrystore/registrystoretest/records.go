@@ -126,52 +126,6 @@ func replacesDocument(t *testing.T, o opened) {
 	}
 }
 
-func (o opened) marks(t *testing.T) map[string]string {
-	t.Helper()
-	marks, err := o.Marks.Marks(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	all, before := map[string]string{}, ""
-	for _, m := range marks {
-		if m.Name <= before || m.Mark == "" {
-			t.Errorf("the mark %q of %s comes after %s", m.Mark, m.Name, before)
-		}
-		all[m.Name], before = m.Mark, m.Name
-	}
-	return all
-}
-
-func marksChanges(t *testing.T, o opened) {
-	t.Helper()
-	if got := o.marks(t); len(got) != 0 {
-		t.Errorf("an empty store has the marks %v", got)
-	}
-	first, second := release(t, "com.example/b", "1.0.0", 3), latest(release(t, "com.example/b", "1.0.1", 4))
-	other := latest(release(t, "com.example/B", "1.0.0", 0))
-	o.saved(t, published(other))
-	seen := map[string]bool{}
-	for step, change := range []registrystore.Change{
-		published(first), published(second), state(status(first, registry.StatusDeleted, "", 5)),
-		{Release: status(second, registry.StatusActive, "", 6), Document: []byte("{}")},
-		state(status(second, registry.StatusDeleted, "", 7)), state(status(second, registry.StatusActive, "", 2)), // by a clock that was behind
-		state(status(first, registry.StatusActive, "", 1)), published(release(t, "com.example/b", "0.1.0", 8)),
-	} {
-		before := o.marks(t)
-		o.saved(t, change)
-		after := o.marks(t)
-		if mark := after["com.example/b"]; mark == "" || seen[mark] || len(after) != 2 {
-			t.Errorf("step %d: the marks are %v", step, after)
-		} else if before["com.example/B"] != after["com.example/B"] {
-			t.Errorf("step %d: the mark of another server is %v, and was %v", step, after, before)
-		}
-		seen[after["com.example/b"]] = true
-		if again := o.marks(t); !reflect.DeepEqual(again, after) {
-			t.Errorf("step %d: the marks are %v, and then %v", step, after, again)
-		}
-	}
-}
-
 func changesManyStates(t *testing.T, o opened) {
 	t.Helper()
 	const many = 1201

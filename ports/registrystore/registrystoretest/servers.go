@@ -14,7 +14,6 @@ type ServerStores struct {
 	Writer registrystore.ServerWriter
 	Free   registrystore.ServerWriter // writes to the same store, without unique remote URLs
 	Runner transaction.Runner
-	Marks  registrystore.ServerMarks // of RunServers
 }
 
 // RunServers runs the tests of the stores of servers. open is called for each test.
@@ -31,7 +30,6 @@ func RunServers(t *testing.T, open func(t *testing.T) ServerStores) {
 		"the releases of a locked server are listed oldest first":   listsOldestFirst,
 		"the state of a version changes without its document":       changesState,
 		"the document of a version can be replaced":                 replacesDocument,
-		"each change of a server changes its mark":                  marksChanges,
 		"the states of many versions change in one call":            changesManyStates,
 		"deleted versions are returned only if they are requested":  hidesDeleted,
 		"a call with a cancelled context fails":                     refusesEndedContext,

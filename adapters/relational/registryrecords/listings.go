@@ -1,0 +1,192 @@
+package registryrecords
+
+import (
+	"context"
+	"database/sql"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/tollgate-dev/tollgate/adapters/relational/database"
+	"github.com/tollgate-dev/tollgate/core/access"
+	"github.com/tollgate-dev/tollgate/core/registry"
+	"github.com/tollgate-dev/tollgate/ports/accessstore"
+	"github.com/tollgate-dev/tollgate/ports/registrystore"
+)
+
+// listingStore implements accessstore.Servers. It reads the stored addresses of versions, and documents
+// only for those of which a hash is stored.
+type listingStore struct{ *Servers }
+
+var _ accessstore.Servers = listingStore{}
+
+// Changed implements accessstore.Servers.
+func (s listingStore) Changed(ctx context.Context, after string) (c accessstore.Changes, err error) {
+	err = s.Snapshot(ctx, func(ctx context.Context) error {
+		var where, place string
+		if err := s.db.ScanRow(ctx, database.Query{Text: s.sql.position}, &where, &place); err != nil {
+			return err
+		}
+		before, seen, found := strings.Cut(after, "\n")
+		if c = (accessstore.Changes{Position: where + "\n" + place, Known: found && before == where}); !c.Known {
+			return nil
+		}
+		find := database.Query{Text: "SELECT c.name FROM " + s.sql.changedAfter + ` ORDER BY NOT EXISTS (
+			SELECT 1 FROM versions AS v WHERE v.name = c.name AND v.status = 'deleted'), c.name`, Args: []any{seen}}
+		c.Names, err = database.CollectAll(ctx, s.db, find, database.ScanText[string])
+		return err
+	})
+	return c, err
+}
+
+// Named implements accessstore.Servers.
+func (s listingStore) Named(ctx context.Context, names []string) ([]access.Listing, error) {
+	if len(names) == 0 {
+		return nil, ctx.Err()
+	}
+	found, err := s.listings(ctx, condition{"IN (?" + strings.Repeat(", ?", len(names)-1) + ")", anyOf(names)})
+	if err != nil {
+		return nil, err
+	}
+	known := make(map[string]bool, len(found))
+	for i := range found {
+		known[found[i].Name.String()] = true
+	}
+	for _, name := range names {
+		if !known[name] {
+			n, err := registry.ParseName(name)
+			if err := checkRow(err); err != nil {
+				return nil, err
+			}
+			found = append(found, access.Listing{Name: n, Deleted: true})
+		}
+	}
+	return found, nil
+}
+
+// listingsAtOnce is how many servers are in a page.
+const listingsAtOnce = 5000
+
+// Page implements accessstore.Servers.
+func (s listingStore) Page(ctx context.Context, after string) (page []access.Listing, next string, err error) {
+	var last sql.NullString
+	find := database.Query{
+		Text: "SELECT max(name) FROM (SELECT name FROM servers WHERE name > ? ORDER BY name LIMIT ?) AS s",
+		Args: []any{after, listingsAtOnce}, Fixed: true,
+	}
+	if err := s.db.ScanRow(ctx, find, &last); err != nil || last.String == "" {
+		return nil, "", err
+	}
+	page, err = s.listings(ctx, condition{"BETWEEN ? AND ?", []any{after + "\x01", last.String}})
+	return page, last.String, err
+}
+
+// What a row says of a server: it has versions that are not deleted, perhaps with an address, or others, or
+// there is an entry in quarantine.
+const (
+	rowListed = iota
+	rowDeleted
+	rowQuarantined
+)
+
+// listingRows are the rows of the servers whose names meet a condition.
+func listingRows(names condition) database.Query {
+	return database.Query{
+		Text: `SELECT v.name AS name, r.url, min(CASE WHEN v.status = 'deleted' THEN 1 ELSE 0 END)
+			FROM versions AS v LEFT JOIN remotes AS r ON r.name = v.name AND r.version = v.version
+			WHERE v.name ` + names.text + ` GROUP BY v.name, r.url
+			UNION ALL SELECT DISTINCT name, CAST(NULL AS text), 2 FROM quarantine WHERE name ` + names.text + " ORDER BY 1, 2",
+		Args: slices.Concat(names.args, names.args),
+	}
+}
+
+// storedListing is a server as its rows have it.
+type storedListing struct {
+	access.Listing
+
+	listed bool // there are versions that are not deleted
+	long   bool // of some address only the hash is stored
+}
+
+// listings returns the servers whose names meet a condition, ordered by name.
+func (s listingStore) listings(ctx context.Context, names condition) ([]access.Listing, error) {
+	stored, err := database.Collect(ctx, s.db, listingRows(names), collectListings)
+	if err != nil {
+		return nil, err
+	}
+	all := make([]access.Listing, len(stored))
+	for i := range stored {
+		l := &stored[i]
+		l.Deleted, l.Quarantined = !l.listed && !l.Quarantined, !l.listed && l.Quarantined
+		if l.long {
+			if err := s.readAddresses(ctx, &l.Listing); err != nil {
+				return nil, err
+			}
+		}
+		all[i] = l.Listing
+	}
+	return all, nil
+}
+
+func collectListings(rows *sql.Rows) (all []storedListing, err error) {
+	for rows.Next() {
+		var name string
+		var url sql.NullString
+		var kind int
+		if err := rows.Scan(&name, &url, &kind); err != nil {
+			return nil, err
+		}
+		if n := len(all); n == 0 || all[n-1].Name.String() != name {
+			parsed, err := registry.ParseName(name)
+			if err := checkRow(err); err != nil {
+				return nil, err
+			}
+			all = append(all, storedListing{Listing: access.Listing{Name: parsed}})
+		}
+		l := &all[len(all)-1]
+		l.listed, l.Quarantined = l.listed || kind == rowListed, l.Quarantined || kind == rowQuarantined
+		l.long = l.long || strings.HasPrefix(url.String, hashed)
+		switch {
+		case !url.Valid:
+		case kind == rowListed:
+			l.Remotes = append(l.Remotes, url.String)
+		default:
+			l.Withdrawn = append(l.Withdrawn, url.String)
+		}
+	}
+	return all, nil
+}
+
+// addressBytes is the size of the documents of one server that are read at once.
+const addressBytes = 4 << 20
+
+// readAddresses reads the addresses of a server from its documents.
+func (s listingStore) readAddresses(ctx context.Context, l *access.Listing) error {
+	l.Remotes, l.Withdrawn = nil, nil
+	gone := map[string]bool{} // by address
+	q := registrystore.VersionsQuery{Name: l.Name, Bytes: addressBytes, Deleted: true}
+	for more := true; more; {
+		page, err := s.Versions(ctx, q)
+		if err != nil {
+			return err
+		}
+		for i := range page.Records {
+			r := &page.Records[i]
+			for _, url := range registry.RemotesOf(r.Document) {
+				before, known := gone[string(url)]
+				gone[string(url)] = r.Status == registry.StatusDeleted && (before || !known)
+			}
+		}
+		if more = page.More; more {
+			q.Before = page.Records[len(page.Records)-1].PublishedAt
+		}
+	}
+	for _, url := range slices.Sorted(maps.Keys(gone)) {
+		if gone[url] {
+			l.Withdrawn = append(l.Withdrawn, url)
+		} else {
+			l.Remotes = append(l.Remotes, url)
+		}
+	}
+	return nil
+}
