@@ -25,74 +25,49 @@ func encodeIndented(content any, prefix, indent string) ([]byte, error) {
 	return text.Bytes(), nil
 }
 
-type kiroEntry struct {
-	Server kiroServer `json:"server"`
-}
-
-type kiroServer struct {
-	Name        string        `json:"name"`
-	Title       string        `json:"title,omitempty"`
-	Description string        `json:"description"`
-	Version     string        `json:"version"`
-	Remotes     []kiroRemote  `json:"remotes,omitempty"`
-	Packages    []kiroPackage `json:"packages,omitempty"`
-}
-
-type kiroRemote struct {
-	Type    string      `json:"type"`
-	URL     string      `json:"url"`
-	Headers []kiroValue `json:"headers,omitempty"`
-}
-
-type kiroPackage struct {
-	RegistryType     string         `json:"registryType"`
-	Identifier       string         `json:"identifier"`
-	Transport        kiroTransport  `json:"transport"`
-	RuntimeArguments []kiroArgument `json:"runtimeArguments,omitempty"`
-	PackageArguments []kiroArgument `json:"packageArguments,omitempty"`
-	Environment      []kiroValue    `json:"environmentVariables,omitempty"`
-}
-
-type kiroTransport struct {
-	Type string `json:"type"`
-}
-
-type kiroArgument struct {
-	Type  string `json:"type"`
-	Value string `json:"value"`
-}
-
-type kiroValue struct {
-	Name  string `json:"name"`
-	Value string `json:"value,omitempty"`
-}
-
-func newKiroEntry(d allowlist.Definition) kiroEntry {
-	s := kiroServer{Name: d.Name, Title: d.Title, Description: d.Description, Version: d.Version}
+// newKiroEntry returns a server in the registry file of Kiro (contract C-4).
+func newKiroEntry(d allowlist.Definition) object {
+	server := object{{"name", d.Name}}
+	if d.Title != "" {
+		server = append(server, member{"title", d.Title})
+	}
+	server = append(server, member{"description", d.Description}, member{"version", d.Version})
 	if r := d.Remote; r != nil {
-		s.Remotes = []kiroRemote{{r.Transport, r.URL, kiroValues(r.Headers)}}
+		remote := kiroList(object{{"type", r.Transport}, {"url", r.URL}}, "headers", kiroValues(r.Headers))
+		server = append(server, member{"remotes", []object{remote}})
 	}
 	if p := d.Package; p != nil {
-		s.Packages = []kiroPackage{{
-			p.RegistryType, p.Identifier, kiroTransport{"stdio"}, kiroArguments(p.RuntimeArguments),
-			kiroArguments(p.PackageArguments), kiroValues(p.Environment),
-		}}
+		one := object{{"registryType", p.RegistryType}, {"identifier", p.Identifier}, {"transport", object{{"type", "stdio"}}}}
+		one = kiroList(one, "runtimeArguments", kiroArguments(p.RuntimeArguments))
+		one = kiroList(one, "packageArguments", kiroArguments(p.PackageArguments))
+		one = kiroList(one, "environmentVariables", kiroValues(p.Environment))
+		server = append(server, member{"packages", []object{one}})
 	}
-	return kiroEntry{s}
+	return object{{"server", server}}
 }
 
-func kiroArguments(argv []string) []kiroArgument {
-	var all []kiroArgument
+// kiroList adds a list to an object, unless it is empty.
+func kiroList(to object, name string, list []object) object {
+	if len(list) == 0 {
+		return to
+	}
+	return append(to, member{name, list})
+}
+
+func kiroArguments(argv []string) (all []object) {
 	for _, a := range argv {
-		all = append(all, kiroArgument{"positional", a})
+		all = append(all, object{{"type", "positional"}, {"value", a}})
 	}
 	return all
 }
 
-func kiroValues(values []allowlist.Value) []kiroValue {
-	var all []kiroValue
+func kiroValues(values []allowlist.Value) (all []object) {
 	for _, v := range values {
-		all = append(all, kiroValue(v))
+		one := object{{"name", v.Name}}
+		if v.Value != "" {
+			one = append(one, member{"value", v.Value})
+		}
+		all = append(all, one)
 	}
 	return all
 }

@@ -33,8 +33,7 @@ var (
 	inYAML = syntax{"application/yaml", encodeYAML}
 )
 
-// members are the properties of a server, each with its value or with the part of the definition
-// that is its value.
+// members are the properties of a server.
 type members []member
 
 type member struct {
@@ -87,7 +86,7 @@ var forms = map[allowlist.Client]form{
 	allowlist.ClientGemini: {"mcpServers", command, remote("httpUrl"), remote("url"), inJSON},
 	allowlist.ClientCodex: {"mcp_servers", command, members{
 		{"url", address},
-		{"bearer_token_env_var", bearerVariable}, {"env_http_headers", codexHeaders("env_http_headers")},
+		{bearerVariable, codexHeaders(bearerVariable)}, {"env_http_headers", codexHeaders("env_http_headers")},
 		{"http_headers", codexHeaders("http_headers")},
 	}, nil, inTOML},
 	"copilot": {
@@ -136,48 +135,38 @@ func (f form) server(d allowlist.Definition) object {
 	return o
 }
 
+// bearerVariable is the property of Codex that names the variable with a bearer token.
+const bearerVariable = "bearer_token_env_var"
+
 // ownVariable is a header that is the value of a variable, alone or as a bearer token.
 var ownVariable = regexp.MustCompile(`^(Bearer )?\$\{([A-Z0-9_]+)\}$`)
 
 // anyReference is a reference to a variable within a text.
 var anyReference = regexp.MustCompile(`\$\{([A-Z0-9_]+)\}`)
 
-// codexHeader returns where Codex has a header, and its value there: Codex takes the whole header
-// from a variable, or a bearer token. Other headers the user completes.
-func codexHeader(v allowlist.Value) (place, value string) {
-	switch found := ownVariable.FindStringSubmatch(v.Value); {
-	case found == nil:
-		return "http_headers", anyReference.ReplaceAllString(v.Value, "<$1>")
-	case found[1] == "":
-		return "env_http_headers", found[2]
-	case strings.EqualFold(v.Name, "Authorization"):
-		return "bearer_token_env_var", found[2]
-	default:
-		return "http_headers", found[1] + "<" + found[2] + ">"
-	}
-}
-
-// codexHeaders returns the part that has the headers of a place.
-func codexHeaders(place string) part {
+// codexHeaders returns the part that has the headers of a property of Codex, which takes a whole
+// header from a variable, or a bearer token. Other headers the user completes.
+func codexHeaders(property string) part {
 	return func(d allowlist.Definition) (any, bool) {
 		all := map[string]string{}
 		for _, v := range d.Remote.Headers {
-			if at, value := codexHeader(v); at == place {
-				all[v.Name] = value
+			at, value := "http_headers", anyReference.ReplaceAllString(v.Value, "<$1>")
+			switch found := ownVariable.FindStringSubmatch(v.Value); {
+			case found != nil && found[1] == "":
+				at, value = "env_http_headers", found[2]
+			case found != nil && strings.EqualFold(v.Name, "Authorization"):
+				at, value = bearerVariable, found[2]
 			}
+			if at != property {
+				continue
+			}
+			if at == bearerVariable {
+				return value, true
+			}
+			all[v.Name] = value
 		}
 		return all, len(all) > 0
 	}
-}
-
-// bearerVariable is the variable of the bearer token in Codex.
-var bearerVariable part = func(d allowlist.Definition) (any, bool) {
-	for _, v := range d.Remote.Headers {
-		if at, value := codexHeader(v); at == "bearer_token_env_var" {
-			return value, true
-		}
-	}
-	return nil, false
 }
 
 // object is an object whose members keep their order.
@@ -187,30 +176,26 @@ type object []member
 func (o object) MarshalJSON() ([]byte, error) {
 	text := []byte{'{'}
 	for i, m := range o {
-		if i > 0 {
-			text = append(text, ',')
+		for j, v := range []any{m.name, m.value} {
+			encoded, err := encode(v)
+			if err != nil {
+				return nil, err
+			}
+			if i+j > 0 {
+				text = append(text, ",:"[j])
+			}
+			text = append(text, encoded...)
 		}
-		name, err := encode(m.name)
-		if err != nil {
-			return nil, err
-		}
-		value, err := encode(m.value)
-		if err != nil {
-			return nil, err
-		}
-		text = append(append(append(text, name...), ':'), value...)
 	}
 	return append(text, '}'), nil
 }
 
 func encodeYAML(o object) ([]byte, error) {
-	var text bytes.Buffer
-	e := yaml.NewEncoder(&text)
-	e.SetIndent(2)
-	if err := e.Encode(o); err != nil {
+	text, err := yaml.Dump(o, yaml.WithIndent(2))
+	if err != nil {
 		return nil, fmt.Errorf("encode the settings of a client: %w", err)
 	}
-	return text.Bytes(), nil
+	return text, nil
 }
 
 // MarshalYAML implements yaml.Marshaler.
@@ -229,59 +214,41 @@ func (o object) MarshalYAML() (any, error) {
 // encodeTOML returns the tables of an object (TOML 1.0). An object has tables or values, not both.
 func encodeTOML(o object) ([]byte, error) {
 	var text bytes.Buffer
-	err := writeTable(&text, "", o)
-	return text.Bytes(), err
+	writeTable(&text, "", o)
+	return text.Bytes(), nil
 }
 
-func writeTable(text *bytes.Buffer, path string, o object) error {
+func writeTable(text *bytes.Buffer, path string, o object) {
 	for i, m := range o {
 		if inner, isTable := m.value.(object); isTable {
-			if err := writeTable(text, strings.TrimPrefix(path+"."+tomlKey(m.name), "."), inner); err != nil {
-				return err
-			}
+			writeTable(text, strings.TrimPrefix(path+"."+tomlKey(m.name), "."), inner)
 			continue
 		}
 		if i == 0 {
 			fmt.Fprintf(text, "[%s]\n", path)
 		}
-		value, err := tomlValue(m.value)
-		if err != nil {
-			return err
-		}
-		fmt.Fprintf(text, "%s = %s\n", tomlKey(m.name), value)
+		fmt.Fprintf(text, "%s = %s\n", tomlKey(m.name), tomlValue(m.value))
 	}
-	return nil
 }
 
-// inTOMLText makes a text of JSON one of TOML, which has no delete character in a text.
-func inTOMLText(text []byte) string { return strings.ReplaceAll(string(text), "\x7f", `\u007F`) }
-
-// tomlValue returns a text, as in JSON, or a list or a table of texts on one line.
-func tomlValue(value any) (string, error) {
+// tomlValue returns a text, or a list or a table of texts on one line. A text is as in JSON, except
+// that TOML has no delete character in it.
+func tomlValue(value any) string {
 	var items []string
-	add := func(key string, item any) error {
-		text, err := tomlValue(item)
-		items = append(items, key+text)
-		return err
-	}
 	switch value := value.(type) {
 	case []string:
 		for _, item := range value {
-			if err := add("", item); err != nil {
-				return "", err
-			}
+			items = append(items, tomlValue(item))
 		}
-		return "[" + strings.Join(items, ", ") + "]", nil
+		return "[" + strings.Join(items, ", ") + "]"
 	case map[string]string:
 		for _, name := range slices.Sorted(maps.Keys(value)) {
-			if err := add(tomlKey(name)+" = ", value[name]); err != nil {
-				return "", err
-			}
+			items = append(items, tomlKey(name)+" = "+tomlValue(value[name]))
 		}
-		return "{ " + strings.Join(items, ", ") + " }", nil
+		return "{ " + strings.Join(items, ", ") + " }"
 	}
-	text, err := encodeIndented(value, "", "")
-	return inTOMLText(bytes.TrimSuffix(text, []byte("\n"))), err
+	text, _ := encodeIndented(value, "", "") // a text has an encoding
+	return strings.ReplaceAll(strings.TrimSpace(string(text)), "\x7f", `\u007F`)
 }
 
 var bareKey = regexp.MustCompile(`^[A-Za-z0-9_-]+$`)
@@ -291,6 +258,5 @@ func tomlKey(name string) string {
 	if bareKey.MatchString(name) {
 		return name
 	}
-	text, _ := tomlValue(name) // a text has an encoding
-	return text
+	return tomlValue(name)
 }

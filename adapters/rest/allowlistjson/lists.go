@@ -91,13 +91,13 @@ func (e *Encoder) Encode(w io.Writer, l *allowlist.Lists, f allowlist.Format) er
 		e.encodeGemini(out, l)
 	case allowlist.Kiro:
 		out.text("{\n  \"servers\": [")
-		e.encodeDefinitions(out, l, f, func(string) {})
+		e.encodeDefinitions(out, l, f, false)
 		out.text("]\n}\n")
 	case allowlist.Codex:
 		e.encodeCodex(out, l)
 	case allowlist.ClaudeMCP: // managed-mcp.json of Claude Code (contract C-9)
 		out.text("{\n  \"mcpServers\": {")
-		e.encodeNamed(out, l, f)
+		e.encodeDefinitions(out, l, f, true)
 		out.text("}\n}\n")
 	default: // managed settings of Claude Code and of GitHub Copilot in VS Code (contract C-3)
 		out.text("{\n  \"allowedMcpServers\": ")
@@ -144,7 +144,7 @@ func (e *Encoder) encodeGemini(out *listWriter, l *allowlist.Lists) {
 	}
 	names.end()
 	out.text("\n  },\n  \"mcpServers\": {")
-	e.encodeNamed(out, l, allowlist.Gemini)
+	e.encodeDefinitions(out, l, allowlist.Gemini, true)
 	out.text("}\n}\n")
 }
 
@@ -155,28 +155,23 @@ func (e *Encoder) encodeCodex(out *listWriter, l *allowlist.Lists) {
 	out.text("[mcp_servers]\n")
 	e.eachDefinition(out, allowlist.Codex, func(name string, address []byte) {
 		if !l.Shared(name) {
-			out.text("\n[mcp_servers." + tomlKey(name) + ".identity]\nurl = " + inTOMLText(address) + "\n")
+			out.text("\n[mcp_servers." + tomlKey(name) + ".identity]\nurl = " + strings.ReplaceAll(string(address), "\x7f", `\u007F`) + "\n")
 		}
 	})
 }
 
-// encodeNamed writes the definitions of a list as the members of an object.
-func (e *Encoder) encodeNamed(out *listWriter, l *allowlist.Lists, f allowlist.Format) {
-	e.encodeDefinitions(out, l, f, func(name string) {
-		out.value(name)
-		out.text(": ")
-	})
-}
-
-// encodeDefinitions writes the definitions of a list, each after what before writes.
-func (e *Encoder) encodeDefinitions(out *listWriter, l *allowlist.Lists, f allowlist.Format, before func(name string)) {
+// encodeDefinitions writes the definitions of a list, as members of an object if they are named.
+func (e *Encoder) encodeDefinitions(out *listWriter, l *allowlist.Lists, f allowlist.Format, named bool) {
 	separator, end := "\n"+definitionIndent, ""
 	e.eachDefinition(out, f, func(name string, definition []byte) {
 		if l.Shared(name) {
 			return
 		}
 		out.text(separator)
-		before(name)
+		if named {
+			out.value(name)
+			out.text(": ")
+		}
 		out.bytes(definition)
 		separator, end = ",\n"+definitionIndent, "\n  "
 	})

@@ -20,18 +20,15 @@ func EncodeSnippet(s allowlist.Snippet) ([]byte, error) {
 // ContentType returns the type of what EncodeSnippet returns for a client.
 func ContentType(c allowlist.Client) string { return forms[c].syntax.contentType }
 
-type promptInput struct {
-	Type        string `json:"type"`
-	ID          string `json:"id"`
-	Description string `json:"description"`
-	Password    bool   `json:"password,omitempty"`
-}
-
 // newInputs returns the member that has what users of VS Code enter, if that is anything.
 func newInputs(inputs []allowlist.Input) object {
-	var all []promptInput
+	var all []object
 	for _, in := range inputs {
-		all = append(all, promptInput{"promptString", in.ID, in.Description, in.Secret})
+		one := object{{"type", "promptString"}, {"id", in.ID}, {"description", in.Description}}
+		if in.Secret {
+			one = append(one, member{"password", true})
+		}
+		all = append(all, one)
 	}
 	if len(all) == 0 {
 		return nil

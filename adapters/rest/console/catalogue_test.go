@@ -285,6 +285,10 @@ func TestServerPage(t *testing.T) {
 		doc["remotes"] = []map[string]any{
 			{"type": "streamable-http", "url": "https://one.example.com/mcp"}, {"type": "sse", "url": "https://two.example.com/sse"},
 		}
+		doc["packages"] = []map[string]any{{
+			"registryType": "npm", "identifier": "crm", "version": "1.0.0", "transport": map[string]any{"type": "stdio"},
+			"packageArguments": []map[string]any{{"type": "positional", "valueHint": "customer", "isRequired": true}},
+		}}
 		ada.PostJSON(t, s, "/v0.1/publish", doc).WantStatus(t, http.StatusOK)
 	}
 	reviewer := openVerified(t, e, s, rey)
@@ -307,6 +311,9 @@ func TestServerPage(t *testing.T) {
 		!strings.Contains(webtest.TextOf(n), "https://two.example.com/sse") {
 		t.Error("Claude Code does not get the remote that was chosen")
 	}
+	b.WantText("server-sent events").WantNoText("Allow lists of this registry cannot have this")
+	b.Open("/console/servers/com.example/crm/versions/1.0.0?use=package-1", http.StatusOK)
+	b.WantText("Allow lists of this registry cannot have this: each user completes the command.", "<customer>", "~/.codex/config.toml")
 	b.signIn(ada)
 	b.Open("/console/servers/com.example/crm/versions/1.0.0", http.StatusOK)
 	b.WantText("by ada@example.com", "by rey@example.com", "the view closed", "published com.example/crm 1.11.0",

@@ -296,9 +296,9 @@ func reverseHost(address string) string {
 	return strings.Join(labels, ".")
 }
 
-// answerFor returns the answer to a read for a tool. It has the errors of the read, and
-// fault.Invalid for a history that is too long.
-func (a *API) answerFor(call *mcpCall, r read) (answer, error) {
+// readFor returns the answer to a read for a tool. It has the errors of the read, and fault.Invalid
+// for a history that is too long.
+func (a *API) readFor(call *mcpCall, r read) (answer, error) {
 	r.view = call.view
 	found, err := a.answers.Get(call.ctx, r)
 	if err == nil && found.Body == nil {
@@ -307,6 +307,7 @@ func (a *API) answerFor(call *mcpCall, r read) (answer, error) {
 	return found, err
 }
 
+<<<<<<< HEAD
 // readFor returns the body of answerFor, and whether it may be outdated.
 func (a *API) readFor(call *mcpCall, r read) (body []byte, stale bool, err error) {
 	found, err := a.answerFor(call, r)
@@ -319,6 +320,13 @@ func (a *API) readFor(call *mcpCall, r read) (body []byte, stale bool, err error
 // decodeBody decodes a body that the registry has made.
 func decodeBody[T any](body []byte) (v T, err error) {
 	if err := json.Unmarshal(body, &v); err != nil {
+=======
+// decodeBody decodes the body of an answer that the registry has made.
+func decodeBody[T any](found answer) (v T, err error) {
+	d := json.NewDecoder(bytes.NewReader(found.Body.Bytes()))
+	d.UseNumber()
+	if err := d.Decode(&v); err != nil {
+>>>>>>> 21195c6c (allowlist: snippets and lists are read back, by the programs themselves where they are named)
 		return v, fault.Wrap(fault.Internal, "a kept response cannot be read", err)
 	}
 	return v, nil

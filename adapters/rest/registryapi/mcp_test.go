@@ -111,7 +111,11 @@ func TestMCP(t *testing.T) {
 	older.Latest, latest.PublishedAt = false, latest.PublishedAt.Add(time.Hour)
 	latest.Document = []byte(`{"name":"com.example/weather","description":"Forecasts","version":"1.1.0",` +
 		`"remotes":[{"type":"streamable-http","url":"https://weather.example.com/mcp"}]}`)
-	servers := newServers(t, older, latest, record(t, "org.example/other", "1.0.0"))
+	completed := record(t, "com.example/completed", "1.0.0")
+	completed.Document = []byte(`{"name":"com.example/completed","description":"Asks","version":"1.0.0","packages":[` +
+		`{"registryType":"npm","identifier":"a","version":"1.0.0","transport":{"type":"stdio"},` +
+		`"packageArguments":[{"type":"positional","valueHint":"city","isRequired":true}]}]}`)
+	servers := newServers(t, older, latest, completed, record(t, "org.example/other", "1.0.0"))
 	url := serve(t, withMCP(), servers, nil)
 	s, err := connectMCP(t, url+"/mcp", "")
 	must.Succeed(t, err)
@@ -143,6 +147,11 @@ func TestMCP(t *testing.T) {
 		{"list_versions", map[string]any{"name": "com.example/weather"}, "1.1.0: active", false},
 		{"install_config", map[string]any{"name": "com.example/weather", "client": "vscode"}, "{\n  \"servers\": {", false},
 		{"install_config", map[string]any{"name": "com.example/weather", "client": "emacs"}, "client", true},
+		{"install_config", map[string]any{"name": "com.example/weather", "client": "codex"}, "[mcp_servers.", false},
+		{
+			"install_config", map[string]any{"name": "com.example/completed", "client": "zed"},
+			"allow lists of this registry cannot have this: each user completes the command", false,
+		},
 	} {
 		texts, failed := callTool(t, s, c.tool, c.arguments)
 		if all := strings.Join(texts, "\n"); failed != c.failed || !strings.Contains(all, c.want) {

@@ -52,11 +52,8 @@ const (
 
 // clientSchema returns the schema of the argument that names a client.
 func clientSchema() string {
-	var names []string
-	for _, p := range allowlist.Clients() {
-		names = append(names, strconv.Quote(string(p.Client)))
-	}
-	return `"client":{"type":"string","enum":[` + strings.Join(names, ",") + `],"description":"Program that shall use the server"}`
+	return fmt.Sprintf(`"client":{"type":"string","enum":["%s"],"description":"Program that shall use the server"}`,
+		strings.Join(allowlist.ClientNames(), `","`))
 }
 
 // objectSchema returns the schema of the arguments of a tool.
@@ -128,17 +125,17 @@ func (a *API) searchForTool(call *mcpCall, in searchArguments) ([]mcp.Content, e
 			return content, err
 		}
 	} // kept responses know names, with the database away
-	body, stale, err := a.readFor(call, read{kind: readList, query: browsing.Query{
+	found, err := a.readFor(call, read{kind: readList, query: browsing.Query{
 		Search: in.Query, Limit: strconv.Itoa(in.Limit), Cursor: in.Cursor, Version: registry.LatestAlias,
 	}})
 	if err != nil {
 		return nil, err
 	}
-	page, err := decodeBody[listBody](body)
+	page, err := decodeBody[listBody](found)
 	if err != nil {
 		return nil, err
 	}
-	content := written(stale)
+	content := written(found.Stale)
 	for _, r := range page.Servers {
 		content = append(content, writtenText(r.Server.lines()+"status: "+r.Meta.condition()))
 	}
@@ -191,11 +188,11 @@ func (a *API) getForTool(call *mcpCall, in serverArguments) ([]mcp.Content, erro
 
 // listForTool implements list_versions.
 func (a *API) listForTool(call *mcpCall, in serverArguments) ([]mcp.Content, error) {
-	body, stale, err := a.readFor(call, read{kind: readVersions, name: in.Name})
+	found, err := a.readFor(call, read{kind: readVersions, name: in.Name})
 	if err != nil {
 		return nil, err
 	}
-	page, err := decodeBody[listBody](body)
+	page, err := decodeBody[listBody](found)
 	if err != nil {
 		return nil, err
 	}
@@ -204,7 +201,7 @@ func (a *API) listForTool(call *mcpCall, in serverArguments) ([]mcp.Content, err
 		r := page.Servers[i]
 		lines = append(lines, clean(r.Server.Version)+": "+r.Meta.condition())
 	}
-	content := append([]mcp.Content{ownText(fmt.Sprintf("%d versions", len(lines)))}, written(stale)...)
+	content := append([]mcp.Content{ownText(fmt.Sprintf("%d versions", len(lines)))}, written(found.Stale)...)
 	return append(content, writtenText(strings.Join(lines, "\n"))), nil
 }
 
@@ -214,7 +211,7 @@ func (a *API) installForTool(call *mcpCall, in serverArguments) ([]mcp.Content, 
 		return nil, err
 	}
 	r := read{kind: readSnippet, name: in.Name, version: in.version(), format: in.Client}
-	found, err := a.answerFor(call, r)
+	found, err := a.readFor(call, r)
 	if err != nil {
 		return nil, err
 	}
@@ -267,13 +264,13 @@ func (in serverArguments) version() string {
 
 // recordFor returns one version of a server, clean.
 func (a *API) recordFor(call *mcpCall, in serverArguments) (record recordBody, stale bool, err error) {
-	body, stale, err := a.readFor(call, read{kind: readVersion, name: in.Name, version: in.version()})
+	found, err := a.readFor(call, read{kind: readVersion, name: in.Name, version: in.version()})
 	if err != nil {
 		return recordBody{}, false, err
 	}
-	record, err = decodeBody[recordBody](body)
+	record, err = decodeBody[recordBody](found)
 	record.Server = cleanDocument(record.Server)
-	return record, stale, err
+	return record, found.Stale, err
 }
 
 // The bodies of reads. Of the documents of a list only the outline is decoded, since a list may have megabytes.

@@ -438,6 +438,17 @@ func TestVariablesOfUsersStayTheirs(t *testing.T) {
 			}
 		}
 	}
+	// opencode replaces {env:NAME} and {file:PATH} in the text of its file, also in names.
+	for _, header := range []string{
+		`"name":"X","value":"{a}env:SECRET}","variables":{"a":{"value":"{"}}`, `"name":"X","value":"{env:SECRET"`,
+		`"name":"{file:~/.ssh/id}","value":"x"`, `"name":"X","value":"{a}","variables":{"a":{"value":"{file:/etc/passwd}"}}`,
+	} {
+		r := newRecord(t, "com.example/a", "1.0.0",
+			remotes(`{"type":"sse","url":"https://example.com/","headers":[{`+header+`}]}`))
+		if got, err := allowlist.NewSnippet(r, "opencode"); !fault.Is(err, fault.NotFound) {
+			t.Errorf("%s: opencode gets %+v, %v", header, got.Definition.Remote, err)
+		}
+	}
 	own := newRecord(t, "com.example/a", "1.0.0",
 		remotes(`{"type":"sse","url":"https://example.com/","headers":[{"name":"X","value":"{SECRET}"}]}`))
 	list := compile(t, allowlist.Gemini, []registry.Record{own}, nil)

@@ -67,13 +67,18 @@ var programs = []Program{
 // Clients returns all clients.
 func Clients() []Program { return slices.Clone(programs) }
 
+// ClientNames returns the names of all clients.
+func ClientNames() (names []string) {
+	for _, p := range programs {
+		names = append(names, string(p.Client))
+	}
+	return names
+}
+
 // ParseClient returns the client with the given name. It returns fault.Invalid for any other text.
 func ParseClient(s string) (Client, error) {
-	var names []Client
-	for _, p := range programs {
-		names = append(names, p.Client)
-	}
-	return fault.OneOf("client", s, names...)
+	name, err := fault.OneOf("client", s, ClientNames()...)
+	return Client(name), err
 }
 
 // programOf returns the description of a client.

@@ -53,17 +53,12 @@ type listedName struct {
 // formats is a set of formats that have entries.
 type formats uint8
 
-const (
-	forClaude formats = 1 << iota
-	forVSCode
-)
-
 func setOf(f Format) formats {
 	switch f {
 	case Claude:
-		return forClaude
+		return 1
 	case VSCode:
-		return forVSCode
+		return 2
 	}
 	return 0
 }

@@ -38,7 +38,8 @@ func (r remote) pattern() (string, error) {
 	if err != nil || u.Host == "" || u.User != nil {
 		return "", errOpenHost
 	}
-	if strings.Contains(u.Path, `\`) || hasDots(u.Path) {
+	dots := func(part string) bool { return part == "." || part == ".." }
+	if strings.Contains(u.Path, `\`) || slices.ContainsFunc(strings.Split(u.Path, "/"), dots) {
 		return "", errRewritten
 	}
 	if err := checkHost(u.Hostname()); err != nil {
@@ -52,11 +53,6 @@ func (r remote) pattern() (string, error) {
 		before += "?" + query
 	}
 	return before, nil
-}
-
-// hasDots reports whether a path has a part that clients resolve, like "..".
-func hasDots(path string) bool {
-	return slices.ContainsFunc(strings.Split(path, "/"), func(part string) bool { return part == "." || part == ".." })
 }
 
 // checkHost returns an error if a host has a variable in whose place there may be hosts of others.

@@ -6,9 +6,6 @@ import (
 	"strings"
 )
 
-// vscodePrograms are the programs by which VS Code starts packages. It ignores runtimeHint.
-var vscodePrograms = map[string]string{"npm": "npx", "pypi": "uvx", typeOCI: "docker", "nuget": "dnx"}
-
 var errAsked = errors.New("VS Code asks the user for an argument of a package")
 
 // vscodeCommand returns the program and the arguments by which VS Code starts a package that a user
@@ -19,7 +16,7 @@ func (p pkg) vscodeCommand() ([]string, error) {
 	if err := p.check(); err != nil {
 		return nil, err
 	}
-	argv := []string{vscodePrograms[p.registryType]}
+	argv := []string{runtimes[p.registryType][0].name} // VS Code ignores runtimeHint
 	if p.registryType == typeOCI {
 		argv = append(argv, "run", "-i", "--rm")
 	}
@@ -29,7 +26,11 @@ func (p pkg) vscodeCommand() ([]string, error) {
 			argv = append(argv, "-e", name)
 		}
 	}
-	argv = append(argv, p.vscodeReference())
+	reference := runtimes[p.registryType][0].exact(p)
+	if p.registryType == typeOCI { // unlike other clients, VS Code appends the version to an image that has a tag too
+		reference = withVersion(p, ":")
+	}
+	argv = append(argv, reference)
 	if p.registryType == "nuget" {
 		argv = append(argv, "--yes")
 		if len(p.packageArguments) > 0 {
@@ -41,15 +42,6 @@ func (p pkg) vscodeCommand() ([]string, error) {
 		return nil, errAsked
 	}
 	return argv, nil
-}
-
-// vscodeReference returns the package with its version. Unlike other clients, VS Code appends the
-// version to an image that has a tag too.
-func (p pkg) vscodeReference() string {
-	if p.registryType == typeOCI {
-		return withVersion(p, ":")
-	}
-	return runtimes[p.registryType][0].exact(p)
 }
 
 // vscodeInput is in the place of what VS Code asks the user for.

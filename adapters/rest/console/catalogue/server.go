@@ -155,19 +155,13 @@ func sendText(v *site.Visit, r registry.Record, format string) error {
 	if err != nil {
 		return fault.In("format", err)
 	}
-	snippet, err := allowlist.ParseInstall(r).SnippetOf(client, v.Text("use"))
+	_, text, err := encodeSnippet(allowlist.ParseInstall(r), client, v.Text("use"))
 	if err != nil {
 		return err
 	}
-	text, err := allowlistjson.EncodeSnippet(snippet)
-	if err != nil {
-		return err
-	}
-	if err := v.SendJSON(text); err != nil {
-		return err
-	}
+	err = v.SendJSON(text)
 	v.Set(fiber.HeaderContentType, allowlistjson.ContentType(client))
-	return nil
+	return err
 }
 
 // addVersions adds the versions of the server, and the status of this one.
@@ -370,11 +364,7 @@ func (view *serverView) install(r registry.Record, use string) error {
 
 // fill adds what installs an offer in a client, and returns the offer.
 func (view *installView) fill(install allowlist.Install, c allowlist.Client, use string) (string, error) {
-	snippet, err := install.SnippetOf(c, use)
-	if err != nil {
-		return "", err
-	}
-	text, err := allowlistjson.EncodeSnippet(snippet)
+	snippet, text, err := encodeSnippet(install, c, use)
 	if err != nil {
 		return "", err
 	}
@@ -386,4 +376,14 @@ func (view *installView) fill(install allowlist.Install, c allowlist.Client, use
 	// #nosec G203 -- our own scheme, and escaped
 	view.Snippet, view.Link = strings.TrimSpace(string(text)), template.URL(link)
 	return snippet.Offer, nil
+}
+
+// encodeSnippet returns the snippet of an offer for a client, and its text.
+func encodeSnippet(i allowlist.Install, c allowlist.Client, use string) (allowlist.Snippet, []byte, error) {
+	snippet, err := i.SnippetOf(c, use)
+	if err != nil {
+		return snippet, nil, err
+	}
+	text, err := allowlistjson.EncodeSnippet(snippet)
+	return snippet, text, err
 }
