@@ -307,26 +307,9 @@ func (a *API) readFor(call *mcpCall, r read) (answer, error) {
 	return found, err
 }
 
-<<<<<<< HEAD
-// readFor returns the body of answerFor, and whether it may be outdated.
-func (a *API) readFor(call *mcpCall, r read) (body []byte, stale bool, err error) {
-	found, err := a.answerFor(call, r)
-	if err != nil {
-		return nil, false, err
-	}
-	return found.Body.Bytes(), found.Stale, nil
-}
-
-// decodeBody decodes a body that the registry has made.
-func decodeBody[T any](body []byte) (v T, err error) {
-	if err := json.Unmarshal(body, &v); err != nil {
-=======
 // decodeBody decodes the body of an answer that the registry has made.
 func decodeBody[T any](found answer) (v T, err error) {
-	d := json.NewDecoder(bytes.NewReader(found.Body.Bytes()))
-	d.UseNumber()
-	if err := d.Decode(&v); err != nil {
->>>>>>> 21195c6c (allowlist: snippets and lists are read back, by the programs themselves where they are named)
+	if err := json.Unmarshal(found.Body.Bytes(), &v); err != nil {
 		return v, fault.Wrap(fault.Internal, "a kept response cannot be read", err)
 	}
 	return v, nil
