@@ -425,6 +425,9 @@ func (s *Server) countAs(c *fiber.Ctx, scope throttle.Scope) error {
 	if scope == throttle.AuthAddress {
 		c.Locals(verdictKey, v)
 	}
+	if v.Allowed && v.Limit > 0 && v.Remaining == 0 { // once in a window
+		Log(c, s.log).WithFields(logrus.Fields{"scope": scope, "client": originOf(c).client}).Warn("an address has used up its limit")
+	}
 	if !v.Allowed && !v.Unlimited {
 		if scope == throttle.AuthAddress {
 			s.health.refuseSignIn(s.clock.Now())

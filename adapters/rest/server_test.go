@@ -280,6 +280,9 @@ func TestLimit(t *testing.T) {
 		a.header.Get("X-RateLimit-Reset") != "1800000900" {
 		t.Errorf("headers %v", a.header)
 	}
+	if log := s.log.String(); strings.Count(log, "an address has used up its limit") != 1 || !strings.Contains(log, "client=127.0.0.1") {
+		t.Errorf("the log is %s", log)
+	}
 	if a := s.call(t, http.MethodGet, "/v0.1/echo", nil); a.status != 200 {
 		t.Errorf("a request of another limit: %d", a.status)
 	}
