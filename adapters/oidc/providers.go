@@ -184,7 +184,10 @@ func (s *Providers) Refresh(ctx context.Context, c identity.Client, refresh stri
 	case errors.As(err, &refused) && refused.ErrorCode == "invalid_grant":
 		return identity.Tokens{}, company.Reject("invalid_grant", "the company's sign-in does not know the session any more")
 	case err != nil:
-		return identity.Tokens{}, errAway(errors.New("the refresh token was not exchanged"))
+		if err = refusalOf(err); !fault.Is(err, fault.Unavailable) {
+			err = errAway(errors.New("the refresh token was not exchanged"))
+		}
+		return identity.Tokens{}, err
 	}
 	if _, given := token.Extra("id_token").(string); !given {
 		return p.userinfo(d, token), nil
@@ -236,14 +239,19 @@ func (s *Providers) VerifyAccess(ctx context.Context, c *company.Provider, token
 func refusalOf(err error) error {
 	var refused *oauth2.RetrieveError
 	switch {
-	case errors.As(err, &refused) && refused.Response.StatusCode < http.StatusInternalServerError:
-		return fault.New(fault.Invalid, "the company's sign-in refuses the code")
-	case errors.As(err, &refused):
-		return errAway(fmt.Errorf("the token endpoint answers with status %d", refused.Response.StatusCode))
 	case isTransport(err):
 		return errAway(err)
+	case !errors.As(err, &refused):
+		return fault.New(fault.Invalid, "the answer of the company's sign-in cannot be read")
 	}
-	return fault.New(fault.Invalid, "the answer of the company's sign-in cannot be read")
+	status, code := refused.Response.StatusCode, refused.ErrorCode
+	switch {
+	case status >= http.StatusInternalServerError, status == http.StatusTooManyRequests:
+		return errAway(fmt.Errorf("the token endpoint answers with status %d", status))
+	case code == "invalid_client", code == "unauthorized_client", code == "" && status == http.StatusUnauthorized:
+		return fault.New(fault.Unavailable, company.ProblemClient).WithCode(company.CodeClient)
+	}
+	return fault.New(fault.Invalid, "the company's sign-in refuses the code")
 }
 
 // tokens returns the tokens of an answer, with the payload of the verified ID token. With an error,

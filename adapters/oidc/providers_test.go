@@ -186,6 +186,40 @@ func isRefused(err error) bool {
 	return ok && f.Kind == fault.Unauthenticated && f.Code == "invalid_grant"
 }
 
+// TestRefusalsOfTheTokenEndpoint checks what a refusal of the token endpoint says about: the code, the refresh
+// token, the client, or the provider (RFC 6749, section 5.2).
+func TestRefusalsOfTheTokenEndpoint(t *testing.T) {
+	p := oidcissuer.StartProvider(t)
+	s, _, c := openProviders(p)
+	const invalid = "the company's sign-in refuses the code"
+	for name, test := range map[string]struct {
+		status        int
+		body          string
+		code, refresh string // the messages
+	}{
+		"the grant":            {400, `{"error":"invalid_grant"}`, invalid, "the company's sign-in does not know the session any more"},
+		"the grant, by 401":    {401, `{"error":"invalid_grant"}`, invalid, "the company's sign-in does not know the session any more"},
+		"the request":          {400, `{"error":"invalid_request"}`, invalid, company.ProblemAway},
+		"the client":           {400, `{"error":"invalid_client"}`, company.ProblemClient, company.ProblemClient},
+		"the client, by 401":   {401, `{}`, company.ProblemClient, company.ProblemClient},
+		"the grant type of it": {403, `{"error":"unauthorized_client"}`, company.ProblemClient, company.ProblemClient},
+		"too many":             {429, `{}`, company.ProblemAway, company.ProblemAway},
+		"the provider":         {500, `{"error":"invalid_client"}`, company.ProblemAway, company.ProblemAway},
+	} {
+		p.Respond(oidcissuer.TokenPath, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Content-Type", "application/json")
+			w.WriteHeader(test.status)
+			_, _ = w.Write([]byte(test.body)) // the client may be gone
+		}))
+		if _, err := s.Exchange(t.Context(), c, "code", strings.Repeat("v", 43)); fault.PublicMessage(err) != test.code {
+			t.Errorf("%s: a code: %v, want %q", name, err, test.code)
+		}
+		if _, err := s.Refresh(t.Context(), c, "token"); fault.PublicMessage(err) != test.refresh {
+			t.Errorf("%s: a refresh token: %v, want %q", name, err, test.refresh)
+		}
+	}
+}
+
 // TestConsent checks that a sign-in with offline_access requests consent, without which many providers
 // give no refresh token.
 func TestConsent(t *testing.T) {

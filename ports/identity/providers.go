@@ -49,8 +49,8 @@ type AccessTokens interface {
 }
 
 // Providers talks to the providers of company sign-in. It is safe for concurrent use. All methods
-// return fault.Unavailable if the provider does not answer in time, answers with a status of 500 or
-// higher, or cannot be read.
+// return fault.Unavailable if the provider does not answer in time, answers with a status of 429, or 500 or
+// higher, cannot be read, or, with code company.CodeClient, if it refuses the client.
 type Providers interface {
 	// Authorize returns the address of the page at which a person signs in: code flow with PKCE.
 	Authorize(ctx context.Context, c Client, r Request) (string, error)

@@ -14,6 +14,7 @@ import (
 
 	"github.com/tollgate-dev/tollgate/core/audit"
 	"github.com/tollgate-dev/tollgate/core/auth"
+	"github.com/tollgate-dev/tollgate/core/fault"
 	"github.com/tollgate-dev/tollgate/core/fields"
 )
 
@@ -57,11 +58,20 @@ type Condition struct {
 	ProblemAt   time.Time
 }
 
-// ProblemAway is the problem of a provider that does not work now.
-const ProblemAway = "the company's sign-in does not answer now; try again later"
+// The problems of a provider that does not work now.
+const (
+	ProblemAway = "the company's sign-in does not answer now; try again later"
+	// ProblemClient is invalid_client or unauthorized_client of RFC 6749, section 5.2.
+	ProblemClient = "the company's sign-in refuses this service: its client secret may be wrong or have expired"
+)
+
+// CodeClient is the code of the error with ProblemClient.
+const CodeClient fault.Code = "invalid_client"
 
 // IsAway reports whether the provider did not work when it was last needed.
-func (c Condition) IsAway() bool { return c.Problem == ProblemAway && c.ProblemAt.After(c.SucceededAt) }
+func (c Condition) IsAway() bool {
+	return (c.Problem == ProblemAway || c.Problem == ProblemClient) && c.ProblemAt.After(c.SucceededAt)
+}
 
 // Health is how a provider works.
 type Health int
@@ -71,7 +81,7 @@ const (
 	Unused   Health = iota // it was never needed
 	Works                  // when it was last needed
 	Troubled               // something was wrong with what it said last
-	Away                   // it did not answer
+	Away                   // it did not answer, or refused this service
 )
 
 // Health returns how the provider worked when it was last needed.

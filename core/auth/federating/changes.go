@@ -56,7 +56,7 @@ func (s *Service) recordRefusal(
 		}
 		return refused.asFault()
 	}
-	if f, ok := fault.As(why); ok && (f.Kind == fault.Unauthenticated || f.Code == codeRefused) {
+	if f, ok := fault.As(why); ok && (f.Kind == fault.Unauthenticated || f.Code == codeRefused || f.Code == company.CodeClient) {
 		if err := s.ports.SignIn.RecordRefusal(ctx, from, "", proof, string(f.Code)); err != nil {
 			return err
 		}

@@ -263,15 +263,20 @@ func (s *Providers) Remove(ctx context.Context, name string, check func(*company
 	return err
 }
 
-// Test reads the discovery document and the keys of a provider. One that was away and works is not
-// away any more. It returns fault.NotFound.
+// Test reads the discovery document and the keys of a provider. One that did not answer and works is not
+// away any more; one that has refused this service is until a sign-in or a check succeeds. It returns
+// fault.NotFound.
 func (s *Providers) Test(ctx context.Context, name string) ([]identity.Step, error) {
 	p, err := s.Get(ctx, name)
 	if err != nil {
 		return nil, err
 	}
 	steps := s.ports.Remote.Test(ctx, &p)
-	if p.Condition.IsAway() && !slices.ContainsFunc(steps, func(one identity.Step) bool { return !one.OK }) {
+	away := p.Condition.IsAway()
+	if away && p.Condition.Problem == company.ProblemClient {
+		steps = append(steps, identity.Step{Name: "client", Message: "when last used, " + company.ProblemClient})
+	}
+	if away && !slices.ContainsFunc(steps, func(one identity.Step) bool { return !one.OK }) {
 		err = s.ports.Providers.Note(ctx, p.Name, company.Condition{SucceededAt: p.Condition.SucceededAt})
 	}
 	return steps, err

@@ -1,7 +1,10 @@
 package companies
 
 import (
+	"fmt"
+	"net/http"
 	"net/url"
+	"strings"
 	"testing"
 
 	"github.com/tollgate-dev/tollgate/test/fixture"
@@ -95,6 +98,42 @@ func TestErrorOfProvider(t *testing.T) {
 			t.Errorf("the last problem is %v", p["lastProblem"])
 		}
 		s.wantUp(t, true)
+	})
+}
+
+// TestRefusedClient checks that a client secret that has expired is a problem of the provider: an event, its
+// last problem, a step of its test, and away, until it is replaced. A code that is refused is none.
+func TestRefusedClient(t *testing.T) {
+	fixture.InEnvironment(t, func(t *testing.T, e *fixture.Environment) {
+		s := startSite(t, e)
+		code := "invalid_grant"
+		s.provider.Behave(oidcissuer.Behaviour{Exchange: func(w http.ResponseWriter, _ url.Values) bool {
+			w.Header().Set("Content-Type", "application/json")
+			w.WriteHeader(http.StatusBadRequest)
+			_, _ = fmt.Fprintf(w, `{"error":%q,"error_description":"AADSTS7000222"}`, code) // the client may be gone
+			return true
+		}})
+		s.newBrowser(t).signIn().want(400, "refuses the code")
+		s.wantUp(t, true)
+		for _, code = range []string{"invalid_client", "unauthorized_client"} {
+			s.newBrowser(t).signIn().want(503, "client secret")
+			if event := s.events(t, "LOGIN_ATTEMPT")[0]; event["reason"] != "invalid_client" || event["provider"] != "acme" {
+				t.Errorf("%s: the event is %v", code, event)
+			}
+			for range 2 { // a test does not take the problem away
+				test := s.want(t, 200, "POST", providers+"/acme/test", nil)
+				steps := test["steps"].([]any)
+				if last := steps[len(steps)-1].(object); test["ok"] != false || last["name"] != "client" || last["ok"] != false {
+					t.Errorf("%s: the test says %v", code, test)
+				}
+			}
+			if p := s.want(t, 200, "GET", providers+"/acme", nil)["lastProblem"]; !strings.Contains(p.(string), "client secret") {
+				t.Errorf("%s: the last problem is %v", code, p)
+			}
+			s.wantUp(t, false)
+			s.want(t, 200, "PUT", providers+"/acme", s.settings("clientSecret", "new for "+code))
+			s.wantUp(t, true)
+		}
 	})
 }
 

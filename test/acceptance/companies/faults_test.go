@@ -63,7 +63,7 @@ func TestFaults(t *testing.T) {
 	s.provider.RotateKeys(t)
 	s.newBrowser(t).signIn().want(200)
 	s.wantUp(t, true)
-	for response, status := range map[int]int{404: 400, 401: 400, 500: 503, 502: 503} {
+	for response, status := range map[int]int{404: 400, 401: 503, 429: 503, 500: 503, 502: 503} {
 		s.provider.Respond(oidcissuer.TokenPath, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 			http.Error(w, "the secret text of the provider", response)
 		}))
