@@ -98,6 +98,14 @@ func (c *Claims) NeedsMore(p *Provider) bool {
 	return c.Email == "" || !c.Groups.present || c.silent && p.SpeaksFor(c.Email)
 }
 
+// KeepGroups gives claims without groups those of a membership at the provider. They are for a document of
+// the userinfo endpoint alone, since the ID token may have the groups (OpenID Connect Core 1.0, section 12.2).
+func (c *Claims) KeepGroups(p *Provider, m Membership) {
+	if !c.Groups.present && m.Provider == p.Name {
+		c.Groups.Names = m.Groups
+	}
+}
+
 // HasGroups reports whether there is a claim of groups.
 func (c *Claims) HasGroups() bool { return c.Groups.present }
 

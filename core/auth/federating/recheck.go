@@ -145,7 +145,9 @@ func (s *Service) refresh(ctx context.Context, c identity.Client, l *company.Log
 		if got.Payload, err = got.More(ctx); err != nil {
 			return claims, err
 		}
-		return c.ReadClaims(got.Payload)
+		claims, err = c.ReadClaims(got.Payload)
+		claims.Issuer = "" // see applyClaims
+		return claims, err
 	}
 	if got.Payload != nil {
 		claims, err = s.readClaims(ctx, c.Provider, &got, func(token *company.Claims, now time.Time) error {
@@ -172,6 +174,9 @@ func (s *Service) applyClaims(
 	}
 	if found.ID != l.IdentityID {
 		return false, company.Reject("subject", "the provider speaks about another person")
+	}
+	if c.Issuer == "" { // it is a document of the userinfo endpoint
+		c.KeepGroups(p, found.Membership)
 	}
 	account, err := s.ports.Accounts.Get(ctx, found.UserID)
 	if err != nil {

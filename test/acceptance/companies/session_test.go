@@ -143,6 +143,47 @@ func TestRecheck(t *testing.T) {
 	})
 }
 
+// TestRecheckWithoutIDToken checks that an answer to a refresh without an ID token changes groups only if the
+// userinfo names them: the groups may be in the ID token only.
+func TestRecheckWithoutIDToken(t *testing.T) {
+	fixture.InEnvironment(t, func(t *testing.T, e *fixture.Environment) {
+		s := startSite(t, e)
+		s.askForRefresh(t, "recheck", "10s", "requiredGroups", []string{"devs"},
+			"groupGrants", []object{{"group": "ops", "action": "publish", "resource": "com.acme/*"}})
+		s.provider.Behave(oidcissuer.Behaviour{
+			Claims:  object{"sub": "u1", "email": "ada@acme.example", "groups": []string{"devs", "ops"}},
+			Refresh: "the refresh token",
+			Exchange: func(w http.ResponseWriter, form url.Values) bool {
+				if form.Get("grant_type") != "refresh_token" {
+					return false
+				}
+				oidcissuer.Document(object{"access_token": "a", "token_type": "Bearer"}).ServeHTTP(w, nil)
+				return true
+			},
+		})
+		b := s.newBrowser(t).signIn().want(200)
+		for _, test := range []struct {
+			userinfo object
+			grants   int
+		}{
+			{object{"sub": "u1"}, 1},
+			{object{"sub": "u1", "iss": s.provider.URL}, 1},
+			{object{"sub": "u1", "groups": []string{"devs"}}, 0},
+			{object{"sub": "u1"}, 0},
+			{object{"sub": "u1", "groups": []string{"devs", "ops"}}, 1},
+		} {
+			s.provider.Respond(oidcissuer.UserinfoPath, oidcissuer.Document(test.userinfo))
+			s.checkAgain(t)
+			if got := s.grants(t, "ada@acme.example"); len(got) != test.grants || !b.isSignedIn() {
+				t.Errorf("after %v the grants are %v, want %d", test.userinfo, got, test.grants)
+			}
+		}
+		s.provider.Respond(oidcissuer.UserinfoPath, oidcissuer.Document(object{"sub": "u1", "groups": []string{}}))
+		s.makeDue(t)
+		await.Until(t, "the session ends without a required group", func() bool { return !b.isSignedIn() })
+	})
+}
+
 // TestGroupOfAView: a group of a linked identity opens a view, in a session that began with a password
 // too, and closes it on two instances within a second (contract C-36).
 func TestGroupOfAView(t *testing.T) {
