@@ -41,15 +41,25 @@ func NewSingleUse(prefix string, store counter.Store) (*SingleUse, error) {
 
 // Claim implements singleuse.Store.
 func (s *SingleUse) Claim(ctx context.Context, key string, ttl time.Duration) (first bool, err error) {
+	count, err := s.add(ctx, key, 1, ttl)
+	return err == nil && count == 1, err
+}
+
+// Release implements singleuse.Store.
+func (s *SingleUse) Release(ctx context.Context, key string) error {
+	_, err := s.add(ctx, key, -1, time.Second)
+	return err
+}
+
+func (s *SingleUse) add(ctx context.Context, key string, n int64, ttl time.Duration) (uint64, error) {
 	kept := roundUpToSeconds(ttl)
-	count, err := counter.Add(ctx, s.store, counter.Hit{
-		Key: s.counterKey(key), Addend: 1,
+	return counter.Add(ctx, s.store, counter.Hit{
+		Key: s.counterKey(key), Addend: n,
 		Limit: 0, // a full store in the process removes counters that are over their limit last
 		// Window is never one second, because counters of a second may be in another store than
 		// those of a longer claim of the same key (KVSTORE_PERSECOND).
 		Window: kept + time.Second, TTL: kept, Left: max(ttl, time.Second),
 	})
-	return err == nil && count == 1, err
 }
 
 // counterKey returns the key of a counter. It ends with the length of the prefix, as the keys of

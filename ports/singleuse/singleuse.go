@@ -16,4 +16,8 @@ type Store interface {
 	// may be any text; the store may keep a hash of it. It returns fault.Unavailable when the store
 	// is not available; the key may then count as claimed.
 	Claim(ctx context.Context, key string, ttl time.Duration) (first bool, err error)
+	// Release gives the first claim of key back, by who made it, so that the next claim is the first
+	// unless there were others. It returns fault.Unavailable when the store is not available; the key
+	// may then stay claimed.
+	Release(ctx context.Context, key string) error
 }

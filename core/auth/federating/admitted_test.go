@@ -45,6 +45,11 @@ func (u *used) Claim(_ context.Context, key string, _ time.Duration) (bool, erro
 	return first, nil
 }
 
+func (u *used) Release(_ context.Context, key string) error {
+	delete(u.keys, key)
+	return u.err
+}
+
 // TestAdmittedPasswordsAreAnnounced checks that every operator gets one notice of each act of the
 // command, from one of two instances.
 func TestAdmittedPasswordsAreAnnounced(t *testing.T) {

@@ -73,16 +73,25 @@ func (s *Service) LogOut(ctx context.Context, name, token string) error {
 	if err != nil {
 		return err
 	}
-	first, err := s.ports.Used.Claim(ctx, "company logout "+client.Issuer+" "+id, usedFor)
+	key := "company logout " + client.Issuer + " " + id
+	first, err := s.ports.Used.Claim(ctx, key, usedFor)
 	if err != nil {
 		return err
 	}
 	if !first {
 		return company.Reject("used", "the token was used before")
 	}
-	q := authstore.LoginQuery{Provider: client.Name, SID: claims.SID}
-	if claims.Subject != "" {
-		found, err := s.ports.Identities.Find(ctx, client.Issuer, claims.Subject)
+	if err = s.endNamed(ctx, client.Provider, &claims); err != nil {
+		_ = s.ports.Used.Release(context.WithoutCancel(ctx), key) // else the provider cannot repeat it
+	}
+	return err
+}
+
+// endNamed ends the sessions that the claims of a logout token name.
+func (s *Service) endNamed(ctx context.Context, p *company.Provider, c *company.Claims) error {
+	q := authstore.LoginQuery{Provider: p.Name, SID: c.SID}
+	if c.Subject != "" {
+		found, err := s.ports.Identities.Find(ctx, p.Issuer, c.Subject)
 		if err != nil {
 			return ignoreNotFound(err)
 		}

@@ -34,6 +34,7 @@ func Run(t *testing.T, open func(t *testing.T) Subject) {
 		"any text is a key":                                 claimsAnyKey,
 		"one of several parallel uses of a key is accepted": claimsInParallel,
 		"a key can be used again after its time":            claimsAgain,
+		"a claim that is given back can be made again":      claimsReleased,
 	} {
 		t.Run(name, func(t *testing.T) { test(t, open(t)) })
 	}
@@ -44,6 +45,9 @@ func Unavailable(t *testing.T, store singleuse.Store) {
 	t.Helper()
 	if first, err := store.Claim(t.Context(), "key", long); first || !fault.Is(err, fault.Unavailable) {
 		t.Errorf("Claim of an unavailable store = %v, %v, want fault.Unavailable", first, err)
+	}
+	if err := store.Release(t.Context(), "key"); !fault.Is(err, fault.Unavailable) {
+		t.Errorf("Release of an unavailable store = %v, want fault.Unavailable", err)
 	}
 }
 
@@ -104,6 +108,22 @@ func claimsInParallel(t *testing.T, s Subject) {
 	all.Wait()
 	if n := firsts.Load(); n != 1 {
 		t.Errorf("%d of %d parallel claims are the first, want 1", n, parallel)
+	}
+}
+
+func claimsReleased(t *testing.T, s Subject) {
+	for _, key := range []string{"never claimed", "key", "key"} {
+		if key == "key" && !claim(t, s, key, long) {
+			t.Error("the claim is not the first")
+		}
+		if err := s.Store.Release(t.Context(), key); err != nil {
+			t.Fatalf("Release: %v", err)
+		}
+	}
+	for _, key := range []string{"never claimed", "key"} {
+		if !claim(t, s, key, long) || claim(t, s, key, long) {
+			t.Errorf("%s: it cannot be claimed, or twice", key)
+		}
 	}
 }
 
