@@ -138,13 +138,20 @@ func (s *Providers) Authorize(ctx context.Context, c identity.Client, r identity
 		return "", err
 	}
 	options := []oauth2.AuthCodeOption{oauth2.S256ChallengeOption(r.Verifier), oidc.Nonce(r.Nonce)}
-	if c.AsksForRefresh() { // OpenID Connect Core 1.0, section 11
+	if c.AsksForRefresh() && !isEntra(c.Issuer) { // OpenID Connect Core 1.0, section 11
 		options = append(options, oauth2.SetAuthURLParam("prompt", "consent"))
 	}
 	for name, value := range r.Extra {
 		options = append(options, oauth2.SetAuthURLParam(name, value))
 	}
 	return d.config(c).AuthCodeURL(r.State, options...), nil
+}
+
+// isEntra reports whether an issuer is Microsoft Entra ID, which gives refresh tokens without consent, and
+// lets only administrators in where people may not consent themselves.
+func isEntra(issuer string) bool {
+	return strings.HasPrefix(issuer, "https://login.microsoftonline.") || // .com and .us
+		strings.HasPrefix(issuer, "https://login.partner.microsoftonline.cn/")
 }
 
 // CheckIssuer implements [identity.Providers].

@@ -1,12 +1,16 @@
 package oidc
 
 import (
+	"context"
+	"fmt"
 	"net/http"
 	"net/netip"
 	"net/url"
 	"strings"
 	"testing"
 	"time"
+
+	"golang.org/x/time/rate"
 
 	"github.com/tollgate-dev/tollgate/core/auth/company"
 	"github.com/tollgate-dev/tollgate/core/fault"
@@ -221,16 +225,26 @@ func TestRefusalsOfTheTokenEndpoint(t *testing.T) {
 }
 
 // TestConsent checks that a sign-in with offline_access requests consent, without which many providers
-// give no refresh token.
+// give no refresh token, but not at Entra, where that shuts people out who may not consent (E2).
 func TestConsent(t *testing.T) {
 	p := oidcissuer.StartProvider(t)
-	s, _, c := openProviders(p)
-	for scope, want := range map[string]string{"email": "", "offline_access": "consent"} {
-		c.Scopes = []string{"openid", scope}
+	s, clk, c := openProviders(p)
+	for _, test := range []struct{ issuer, scope, want string }{
+		{p.URL, "email", ""},
+		{p.URL, "offline_access", "consent"},
+		{"https://login.microsoftonline.com/9f4c2d1e/v2.0", "offline_access", ""},
+		{"https://login.microsoftonline.us/9f4c2d1e/v2.0", "offline_access", ""},
+		{"https://login.partner.microsoftonline.cn/9f4c2d1e/v2.0", "offline_access", ""},
+		{"https://acme.okta.com", "offline_access", "consent"},
+		{"https://acme.example/login.microsoftonline.com", "offline_access", "consent"},
+	} {
+		c.Issuer, c.Scopes = test.issuer, []string{"openid", test.scope}
+		s.kept[fmt.Sprintf("%s %v", c.Issuer, c.Networks)] = &provider{issuer: c.Issuer, keyCache: newKeyCache(clk, maxWait,
+			rate.NewLimiter(1, 1), func(ctx context.Context) (*keySet, error) { return readKeys(ctx, http.DefaultClient, p.URL) })}
 		address, err := s.Authorize(t.Context(), c, identity.Request{State: "s", Nonce: "n", Verifier: strings.Repeat("v", 43)})
 		must.Succeed(t, err)
-		if u, err := url.Parse(address); err != nil || u.Query().Get("prompt") != want {
-			t.Errorf("with %s the address is %s", scope, address)
+		if u, err := url.Parse(address); err != nil || u.Query().Get("prompt") != test.want {
+			t.Errorf("at %s with %s the address is %s", test.issuer, test.scope, address)
 		}
 	}
 }
