@@ -88,6 +88,9 @@ func withIndex(q authstore.AuditQuery) authstore.AuditQuery {
 	return q
 }
 
+// isRefused reports whether a query is for what failed or was refused, of which there is an index.
+func isRefused(q authstore.AuditQuery) bool { return q.Success != nil && !*q.Success }
+
 // selectMatching narrows a selection to the events of a query.
 func (l *AuditLog) selectMatching(s *bun.SelectQuery, q authstore.AuditQuery) *bun.SelectQuery {
 	filters := sqliteFilters
@@ -113,7 +116,7 @@ func (l *AuditLog) selectMatching(s *bun.SelectQuery, q authstore.AuditQuery) *b
 		s.Where(filters.run, indexed(q.Run))
 	}
 	switch {
-	case q.Whole && q.Subject != "":
+	case q.Whole && (q.Subject != "" || isRefused(q)):
 		s.Where(filters.few)
 	case q.Whole:
 		s.Where(filters.whole)
@@ -121,8 +124,11 @@ func (l *AuditLog) selectMatching(s *bun.SelectQuery, q authstore.AuditQuery) *b
 	if q.Category != "" {
 		s.Where("type = ?", q.Category)
 	}
-	if q.Success != nil {
-		s.Where("success = ?", *q.Success)
+	switch {
+	case isRefused(q):
+		s.Where("NOT success") // as in their index
+	case q.Success != nil:
+		s.Where("success")
 	}
 	if !q.After.IsZero() {
 		s.Where("time > ?", database.NewInstant(q.After))

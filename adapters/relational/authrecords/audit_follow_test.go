@@ -170,7 +170,7 @@ func restoreDump(t *testing.T, fill func(db *relationaltest.Database)) *relation
 	return relationaltest.OpenPostgres(t, to)
 }
 
-// manyEvents are 100,000 events, of which a third names one of 500 actors, half of them the actor 0,
+// manyEvents are 100,000 events, of which one of a thousand was refused, and a third names one of 500 actors, half of them the actor 0,
 // and one of 1000 servers.
 func manyEvents(kind string) []string {
 	numbers, at, id := "generate_series(1, 100000) AS n (i)",
@@ -180,7 +180,7 @@ func manyEvents(kind string) []string {
 		at, id = "1767225600000000 + n.i * 1000000", "lower(hex(randomblob(16)))"
 	}
 	statements := []string{`INSERT INTO audit_events (id, time, type, success, details) SELECT ` + id + ", " + at + `,
-		CASE n.i % 3 WHEN 0 THEN 'REGISTRY_CHANGE' ELSE 'LOGIN_ATTEMPT' END, true, CASE n.i % 3 WHEN 0 THEN
+		CASE n.i % 3 WHEN 0 THEN 'REGISTRY_CHANGE' ELSE 'LOGIN_ATTEMPT' END, n.i % 1000 <> 1, CASE n.i % 3 WHEN 0 THEN
 		'{"action":"edit","actor":"person:' || CASE n.i % 2 WHEN 0 THEN 0 ELSE (n.i % 1000) END ||
 			'","ipAddress":"192.0.2.7","serverName":"com.example/' || (n.i % 1000) || '"}'
 		ELSE '{"ipAddress":"192.0.2.7","userAgent":"Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36"}' END FROM ` + numbers}
@@ -229,7 +229,9 @@ func checkPlansOfFilters(t *testing.T, db *relationaltest.Database, log *authrec
 // checkPlansOfRuns checks the plans of pages without the parts of runs, and of those of one.
 func checkPlansOfRuns(t *testing.T, db *relationaltest.Database, log *authrecords.AuditLog) {
 	t.Helper()
+	refused := false
 	for index, q := range map[string]authstore.AuditQuery{
+		"audit_events_refused":       {Whole: true, Success: &refused, Limit: 50, Most: 1000},
 		"audit_events_whole ":        {Whole: true, Limit: 50, Uncounted: true},
 		"audit_events_by_run ":       {Run: "import x", Limit: 50, Uncounted: true},
 		"audit_events_whole_by_type": {Category: audit.RiskEvaluation, Limit: 50, Most: 1000},

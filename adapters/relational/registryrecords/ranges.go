@@ -2,7 +2,6 @@ package registryrecords
 
 import (
 	"slices"
-	"strings"
 
 	"github.com/tollgate-dev/tollgate/core/registry"
 	"github.com/tollgate-dev/tollgate/ports/registrystore"
@@ -126,17 +125,30 @@ func (s *Servers) rowsInRanges(q registrystore.Query, rows int) condition {
 // nameFilter returns the condition that a column of a row, which was found otherwise, is in the
 // ranges. No database uses an index for it.
 func nameFilter(column string, ranges []registry.NameRange) condition {
-	if ranges == nil {
+	switch {
+	case ranges == nil:
 		return condition{}
-	}
-	words := make([]string, 0, len(ranges)+1)
-	args := make([]any, 0, 2*len(ranges))
-	for _, r := range ranges {
-		words = append(words, "WHEN "+column+" >= ? AND "+column+" < ? THEN 1")
-		args = append(args, r.From, r.Below)
-	}
-	if len(ranges) == 0 {
+	case len(ranges) == 0:
 		return condition{text: "1 = 0"}
 	}
-	return condition{text: "CASE " + strings.Join(words, " ") + " ELSE 0 END = 1", args: args}
+	c := findRange(column, ranges)
+	c.text += " = 1"
+	return c
+}
+
+// findRange returns the expression that is 1 if a column is in one of the ranges, which are in order.
+// It compares a row with as many of them as a binary search, since a view may have hundreds, and a
+// search tens of thousands of rows.
+func findRange(column string, ranges []registry.NameRange) condition {
+	if len(ranges) == 1 {
+		return condition{
+			"CASE WHEN " + column + " >= ? AND " + column + " < ? THEN 1 ELSE 0 END", []any{ranges[0].From, ranges[0].Below},
+		}
+	}
+	half := len(ranges) / 2
+	low, high := findRange(column, ranges[:half]), findRange(column, ranges[half:])
+	return condition{
+		"CASE WHEN " + column + " < ? THEN " + low.text + " ELSE " + high.text + " END",
+		slices.Concat([]any{ranges[half].From}, low.args, high.args),
+	}
 }
