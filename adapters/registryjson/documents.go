@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"time"
 
 	"github.com/tollgate-dev/tollgate/core/fault"
@@ -47,9 +48,11 @@ func (s *documentSource) Read(ctx context.Context, r recordsource.DocumentReques
 		return nil, ctx.Err()
 	}
 	var refused *publicdial.RefusedError
+	var unresolved *net.DNSError
 	switch {
-	case errors.As(err, &refused):
-		return nil, fault.New(fault.Unavailable, "the address, or one that it redirects to, is not public")
+	case errors.As(err, &refused), !r.Chosen && errors.As(err, &unresolved):
+		// One sentence for both: another would show which inner names there are.
+		return nil, fault.New(fault.Unavailable, "the address, or one that it redirects to, is not public, or its name cannot be resolved")
 	case err != nil:
 		return nil, fault.New(fault.Unavailable, explain(err))
 	}

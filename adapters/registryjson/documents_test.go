@@ -57,7 +57,7 @@ func TestDocuments(t *testing.T) {
 		{"/bare", true, `{"name":"a"}`},
 		{"/wrapped", false, `{"name":"a"}`},
 		{"/inside", false, `{"name":"a"}`},
-		{"/inside", true, "fault: the address, or one that it redirects to, is not public"},
+		{"/inside", true, "fault: the address, or one that it redirects to, is not public, or its name cannot be resolved"},
 		{"/huge", false, "fault: the document is larger than 1048576 bytes"},
 		{"/html", false, "fault: the response is not the JSON of a server"},
 		{"/list", false, "fault: the response is not the JSON of a server"},
@@ -80,8 +80,12 @@ func TestDocuments(t *testing.T) {
 		t.Errorf("the largest document: %d bytes, %v", len(got), err)
 	}
 	_, err := NewDocuments().Read(t.Context(), recordsource.DocumentRequest{Address: s.URL + "/bare"})
-	if want := "the address, or one that it redirects to, is not public"; fault.PublicMessage(err) != want {
+	if want := "the address, or one that it redirects to, is not public, or its name cannot be resolved"; fault.PublicMessage(err) != want {
 		t.Errorf("a loopback address: %v", err)
+	}
+	_, unknown := NewDocuments().Read(t.Context(), recordsource.DocumentRequest{Address: "http://registry.invalid/server.json"})
+	if fault.PublicMessage(unknown) != fault.PublicMessage(err) {
+		t.Errorf("a name that does not exist is not answered as an address that is not public: %v", unknown)
 	}
 	ended, cancel := context.WithCancel(t.Context())
 	cancel()

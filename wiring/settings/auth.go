@@ -73,6 +73,7 @@ func (s *Settings) completeAuth() {
 	s.Passkeys.PublicURL, s.Passkeys.Name = strings.TrimSuffix(s.IDTokens.PublicURL, "/"), s.Brand.Name
 	s.Passkeys.PasswordsOff, s.Passkeys.ReauthenticationMaxAge = in.PasswordsOff, s.Credentials.ReauthenticationMaxAge
 	s.Couriers.PublicURL, s.Proxies.PublicURL = s.IDTokens.PublicURL, s.IDTokens.PublicURL
+	s.Access.On = s.Proxies.On
 	s.Companies = federating.Config{Console: s.People.Console, Public: s.IDTokens.PublicURL != "",
 		PasswordsOff: in.PasswordsOff,
 		SessionTTL:   in.RefreshTokenTTL, SessionMaxAge: in.RefreshTokenMaxAge,

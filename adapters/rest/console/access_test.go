@@ -19,7 +19,7 @@ func TestAccessRules(t *testing.T) {
 	e, s := start(t)
 	b := newOperator(t, e, s)
 	b.Follow("Access rules", http.StatusOK)
-	b.WantText("No rule yet: the default decides every call.", "Without a rule denied ACCESS_DEFAULT=deny", "Mode enforce")
+	b.WantText("This service is not asked about calls (DECIDE=off)", "No rule yet: the default decides every call.", "Without a rule denied ACCESS_DEFAULT=deny", "Mode enforce")
 	b.Press("Add this rule", http.StatusOK, "name", "platform", "order", "10", "subjects", "everyone", "servers", "com.example/*")
 	b.changeAccessRule()
 	b.confirmLockout()
@@ -123,7 +123,7 @@ func TestAccessRulesInOrder(t *testing.T) {
 
 // TestExplainACall explains calls of a person, a service account and a caller without a token.
 func TestExplainACall(t *testing.T) {
-	e, s := start(t)
+	e, s := start(t, "DECIDE=on")
 	e.NewWriter(t, s, "ada@example.com", "publish com.example/*").PostJSON(t, s, "/v0.1/publish",
 		fixture.NewServerDocument("com.example/weather", "1.0.0")).WantStatus(t, http.StatusOK)
 	for i, rule := range [][]string{
@@ -203,7 +203,7 @@ func (b *browser) callersAndUsage(e *fixture.Environment, s *fixture.Service) {
 	b.T.Helper()
 	const server = "/console/servers/com.example/weather"
 	b.Open(server, http.StatusOK)
-	b.WantText("Who may call it Rule What it does strangers Forbids the service account ci to use every server.",
+	b.WantText("Who may call it Last asked by a proxy: never, since this instance started. Rule What it does strangers Forbids the service account ci to use every server.",
 		"publishers Allows people with the grant publish", "Calls that no rule matches are denied.")
 	b.WantNoText("mail Allows")
 	b.Follow("Its access rules", http.StatusOK).WantText("6 rules that could apply")

@@ -2,6 +2,8 @@ package deciding
 
 import (
 	"context"
+	"sync/atomic"
+	"time"
 
 	"github.com/tollgate-dev/tollgate/core/access"
 	"github.com/tollgate-dev/tollgate/core/fault"
@@ -23,6 +25,26 @@ type RulePage struct {
 	Rules   []ListedRule
 	Total   int
 	Options access.Options
+	On      bool // Config.On
+	Asked   Asked
+}
+
+// Asked is how often, and when last, this instance was asked about a call since its start.
+type Asked struct {
+	Last  time.Time // zero if it never was
+	Calls int64
+}
+
+// askedCounters count what Asked has. The zero value is never.
+type askedCounters struct {
+	last, calls atomic.Int64 // last in Unix seconds
+}
+
+func (c *askedCounters) read() (a Asked) {
+	if a.Calls = c.calls.Load(); a.Calls > 0 {
+		a.Last = time.Unix(c.last.Load(), 0)
+	}
+	return a
 }
 
 // ListedRule is a rule in a list.
@@ -45,7 +67,9 @@ func (s *Service) Rules(ctx context.Context, q RuleQuery) (RulePage, error) {
 		return RulePage{}, err
 	}
 	found, total := snapshot.Select(filter, q.Offset, q.Limit)
-	page := RulePage{Rules: make([]ListedRule, len(found)), Total: total, Options: snapshot.Options()}
+	page := RulePage{
+		Rules: make([]ListedRule, len(found)), Total: total, Options: snapshot.Options(), On: s.config.On, Asked: s.asked.read(),
+	}
 	now := s.ports.Clock.Now()
 	for i := range found {
 		page.Rules[i] = ListedRule{found[i], found[i].HasEnded(now), snapshot.LocksOut(found[i].Name, nil, now)}

@@ -25,6 +25,8 @@ import (
 type Config struct {
 	access.Options
 
+	// On is true if proxies may ask: else the rules decide nothing.
+	On bool
 	// AwayAllows allows calls whose caller is not in memory while the database is away, and all calls
 	// while rules and listings are too old.
 	AwayAllows bool
@@ -65,6 +67,7 @@ type Service struct {
 
 	memory memory
 	ledger ledger
+	asked  askedCounters
 
 	foreigners foreigners
 }
@@ -104,6 +107,8 @@ type Answer struct {
 // is away, it decides by the snapshot that it has, up to Config.StaleMax. After that, and for a caller who
 // is not in memory, it returns fault.Unavailable, or allows the call if the settings say so.
 func (s *Service) Decide(ctx context.Context, q Question) (Answer, error) {
+	s.asked.last.Store(s.ports.Clock.Now().Unix())
+	s.asked.calls.Add(1)
 	snapshot, subject, err := s.prepare(ctx, &q)
 	if err != nil {
 		return s.decideAway(ctx, &q, err)

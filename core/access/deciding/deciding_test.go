@@ -845,3 +845,21 @@ func BenchmarkDecide(b *testing.B) {
 		}
 	}
 }
+
+// TestAsked: a page of rules says whether anybody obeys them.
+func TestAsked(t *testing.T) {
+	fx := newFixture(t, deciding.Config{On: true})
+	read := func() deciding.RulePage {
+		page, err := fx.Rules(t.Context(), deciding.RuleQuery{})
+		must.Succeed(t, err)
+		return page
+	}
+	if got := read(); !got.On || got.Asked != (deciding.Asked{}) {
+		t.Errorf("at first: %+v", got)
+	}
+	fx.want(question(authority.Caller{}), access.Challenge, access.ByDefault)
+	fx.want(question(authority.Caller{}), access.Challenge, access.ByDefault)
+	if got := read().Asked; got.Calls != 2 || !got.Last.Equal(fx.clock.Now()) {
+		t.Errorf("after two calls: %+v", got)
+	}
+}
