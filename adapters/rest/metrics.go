@@ -135,7 +135,6 @@ func (m *requestMetrics) newRouteMetrics(part, route, method string) *routeMetri
 	// the series appear with the first request
 	case route == routeNone, method == fiber.MethodHead, method == fiber.MethodOptions:
 	default:
-		r.duration()
 		for _, code := range []int{fiber.StatusInternalServerError, fiber.StatusServiceUnavailable} {
 			r.codes.Store(code, r.newCounter(code))
 		}
