@@ -62,6 +62,7 @@ func TestAddresses(t *testing.T) {
 		{"https", "tools.example.com..", "/mcp", disputed}, {"https", "x@tools.example.com", "/mcp", disputed},
 		{"https", "tools.example.com/mcp", "", disputed}, {"", "tools.example.com", "/mcp", disputed}, {"https", "", "/mcp", disputed},
 		{"https", "{tenant}.example.com", "/mcp", disputed}, {"https", "t\u00f6ols.example.com", "/mcp", disputed},
+		{"https", "to\u212als.example.com", "/mcp", disputed},
 		{"https", "tools.example.com:8443:443", "/mcp", disputed}, {"https", "tools.example.com%2e", "/mcp", disputed},
 		// dot segments and slashes
 		{"https", "tools.example.com", "//mcp//deep", disputed}, {"https", "tools.example.com", "/x/../mcp", disputed},
