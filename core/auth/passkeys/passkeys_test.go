@@ -26,6 +26,7 @@ import (
 	"github.com/tollgate-dev/tollgate/ports/clock/clocktest"
 	"github.com/tollgate-dev/tollgate/ports/secrets"
 	"github.com/tollgate-dev/tollgate/ports/secrets/secretstest"
+	"github.com/tollgate-dev/tollgate/ports/singleuse"
 	"github.com/tollgate-dev/tollgate/ports/throttle"
 	"github.com/tollgate-dev/tollgate/ports/webauthn"
 	"github.com/tollgate-dev/tollgate/test/fakedb"
@@ -43,6 +44,8 @@ var party = webauthn.Party{ID: "example.com", Origin: "https://tollgate.example.
 
 // claims remembers what was used.
 type claims struct {
+	singleuse.Store // for its other methods
+
 	mu   sync.Mutex
 	used map[string]bool
 }

@@ -26,6 +26,7 @@ import (
 	"github.com/tollgate-dev/tollgate/ports/domainkeys"
 	"github.com/tollgate-dev/tollgate/ports/identity"
 	"github.com/tollgate-dev/tollgate/ports/registrystore"
+	"github.com/tollgate-dev/tollgate/ports/singleuse"
 	"github.com/tollgate-dev/tollgate/ports/throttle"
 	"github.com/tollgate-dev/tollgate/test/fakedb"
 	"github.com/tollgate-dev/tollgate/test/must"
@@ -348,6 +349,8 @@ func (i *fakeIdentities) Verify(
 
 // fakeUsed remembers what was claimed, and for how long.
 type fakeUsed struct {
+	singleuse.Store // for its other methods
+
 	claimed map[string]time.Duration
 	err     error
 }
