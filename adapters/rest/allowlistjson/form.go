@@ -1,7 +1,6 @@
 package allowlistjson
 
 import (
-	"bytes"
 	"cmp"
 	"fmt"
 	"maps"
@@ -29,7 +28,7 @@ type syntax struct {
 
 var (
 	inJSON = syntax{"application/json", func(o object) ([]byte, error) { return encode(o) }}
-	inTOML = syntax{"application/toml", encodeTOML}
+	inTOML = syntax{"application/toml", func(o object) ([]byte, error) { return appendTables(nil, "", o), nil }}
 	inYAML = syntax{"application/yaml", encodeYAML}
 )
 
@@ -211,24 +210,19 @@ func (o object) MarshalYAML() (any, error) {
 	return &node, nil
 }
 
-// encodeTOML returns the tables of an object (TOML 1.0). An object has tables or values, not both.
-func encodeTOML(o object) ([]byte, error) {
-	var text bytes.Buffer
-	writeTable(&text, "", o)
-	return text.Bytes(), nil
-}
-
-func writeTable(text *bytes.Buffer, path string, o object) {
+// appendTables appends the tables of an object (TOML 1.0), which has tables or values, not both.
+func appendTables(text []byte, path string, o object) []byte {
 	for i, m := range o {
 		if inner, isTable := m.value.(object); isTable {
-			writeTable(text, strings.TrimPrefix(path+"."+tomlKey(m.name), "."), inner)
+			text = appendTables(text, strings.TrimPrefix(path+"."+tomlKey(m.name), "."), inner)
 			continue
 		}
 		if i == 0 {
-			fmt.Fprintf(text, "[%s]\n", path)
+			text = fmt.Appendf(text, "[%s]\n", path)
 		}
-		fmt.Fprintf(text, "%s = %s\n", tomlKey(m.name), tomlValue(m.value))
+		text = fmt.Appendf(text, "%s = %s\n", tomlKey(m.name), tomlValue(m.value))
 	}
+	return text
 }
 
 // tomlValue returns a text, or a list or a table of texts on one line. A text is as in JSON, except

@@ -37,7 +37,7 @@ func newInputs(inputs []allowlist.Input) object {
 }
 
 // InstallLink returns the link that installs the server in the client by a click; empty for a
-// client without such links. VS Code has vscode:mcp/install, Cursor its deep links.
+// client without links. VS Code has vscode:mcp/install, Cursor its deep links.
 func InstallLink(s allowlist.Snippet) (string, error) {
 	d := s.Definition
 	server := forms[s.Client].server(d)

@@ -111,8 +111,8 @@ func TestMCP(t *testing.T) {
 	older.Latest, latest.PublishedAt = false, latest.PublishedAt.Add(time.Hour)
 	latest.Document = []byte(`{"name":"com.example/weather","description":"Forecasts","version":"1.1.0",` +
 		`"remotes":[{"type":"streamable-http","url":"https://weather.example.com/mcp"}]}`)
-	completed := record(t, "com.example/completed", "1.0.0")
-	completed.Document = []byte(`{"name":"com.example/completed","description":"Asks","version":"1.0.0","packages":[` +
+	completed := record(t, "net.tools/completed", "1.0.0")
+	completed.Document = []byte(`{"name":"net.tools/completed","description":"Asks","version":"1.0.0","packages":[` +
 		`{"registryType":"npm","identifier":"a","version":"1.0.0","transport":{"type":"stdio"},` +
 		`"packageArguments":[{"type":"positional","valueHint":"city","isRequired":true}]}]}`)
 	servers := newServers(t, older, latest, completed, record(t, "org.example/other", "1.0.0"))
@@ -149,7 +149,7 @@ func TestMCP(t *testing.T) {
 		{"install_config", map[string]any{"name": "com.example/weather", "client": "emacs"}, "client", true},
 		{"install_config", map[string]any{"name": "com.example/weather", "client": "codex"}, "[mcp_servers.", false},
 		{
-			"install_config", map[string]any{"name": "com.example/completed", "client": "zed"},
+			"install_config", map[string]any{"name": "net.tools/completed", "client": "zed"},
 			"allow lists of this registry cannot have this: each user completes the command", false,
 		},
 	} {

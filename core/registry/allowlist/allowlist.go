@@ -1,5 +1,5 @@
 // Package allowlist compiles the servers of the registry into the lists by which MCP clients
-// restrict what their users may run. A client enforces such a list; a registry cannot.
+// restrict what their users may run. A client enforces the list; a registry cannot.
 //
 // An entry allows exactly what the document of a server says: the URL of a remote, or the command
 // by which a client starts a package. Whatever would allow more than that is not in the list, but

@@ -543,7 +543,7 @@ func TestOffers(t *testing.T) {
 	if !slices.Equal(got, want) {
 		t.Errorf("the offers are %q, want %q", got, want)
 	}
-	if s, err := install.Snippet(allowlist.ClientClaude); err != nil || s.Offer != "remote-3" {
+	if s, err := install.SnippetOf(allowlist.ClientClaude, ""); err != nil || s.Offer != "remote-3" {
 		t.Errorf("without a choice it is %q, %v", s.Offer, err)
 	}
 	if _, err := install.SnippetOf(allowlist.ClientClaude, "remote-2"); !fault.Is(err, fault.NotFound) {

@@ -10,7 +10,7 @@ import (
 // runtime is a program that downloads and starts packages of one type.
 type runtime struct {
 	start  []string // arguments before all others
-	quiet  []string // arguments so that it asks nothing
+	quiet  []string // arguments so that it starts without a question
 	behind bool     // quiet comes after the package, and "--" before the arguments of the package
 	exact  func(p pkg) string
 	flags  []string // options without a value; nil if arguments before the package never choose it

@@ -15,11 +15,11 @@ type Snippet struct {
 	Client     Client
 	Offer      string // what it installs
 	Definition Definition
-	Inputs     []Input // what the client asks the user; VS Code only
+	Inputs     []Input // what the client requests from the user; VS Code only
 	Unlisted   string  // why allow lists cannot have it; empty if they can
 }
 
-// Input is a value that a client asks the user for.
+// Input is a value that a client requests from the user.
 type Input struct {
 	ID          string
 	Description string
@@ -29,7 +29,9 @@ type Input struct {
 // NewSnippet returns the snippet of a server for a client: of its first streamable HTTP remote,
 // else of its first remote with server-sent events, else of its first package. It returns
 // fault.NotFound, with the reason, for a server that the client cannot use.
-func NewSnippet(r registry.Record, c Client) (Snippet, error) { return ParseInstall(r).Snippet(c) }
+func NewSnippet(r registry.Record, c Client) (Snippet, error) {
+	return ParseInstall(r).SnippetOf(c, "")
+}
 
 // Install makes the snippets of a server, whose document it reads once.
 type Install struct {
@@ -52,7 +54,7 @@ type Offer struct {
 }
 
 // Offers returns the remotes and packages of the server that clients may be able to use, in the order
-// in which Snippet tries them.
+// in which SnippetOf tries them.
 func (i Install) Offers() (all []Offer) {
 	for _, r := range i.server.usableRemotes() {
 		all = append(all, Offer{r.offer, r.transport, r.url.value})
@@ -62,9 +64,6 @@ func (i Install) Offers() (all []Offer) {
 	}
 	return all
 }
-
-// Snippet returns the snippet for a client, as NewSnippet does.
-func (i Install) Snippet(c Client) (Snippet, error) { return i.SnippetOf(c, "") }
 
 // SnippetOf returns the snippet of an offer for a client. With an empty id it is NewSnippet. It
 // returns fault.NotFound, with the reason, for an offer that the client cannot use.

@@ -44,7 +44,7 @@ func (p pkg) vscodeCommand() ([]string, error) {
 	return argv, nil
 }
 
-// vscodeInput is in the place of what VS Code asks the user for.
+// vscodeInput is in the place of what VS Code requests from the user.
 const vscodeInput = "${input:"
 
 func appendVSCodeArguments(argv []string, arguments []argument) []string {
