@@ -3,6 +3,8 @@
 package methodfile
 
 import (
+	"bytes"
+	_ "embed" // the sample
 	"errors"
 	"fmt"
 	"io"
@@ -18,6 +20,13 @@ const (
 	MaxBytes   = 16 << 20
 	MaxMethods = 10_000
 )
+
+//go:embed sample.json
+var sample []byte
+
+// Sample returns the methods of the open-data document, which a new database of the embedded
+// environment has.
+func Sample() ([]catalogue.Method, error) { return Read(bytes.NewReader(sample), Defaults{}) }
 
 // Defaults are values for data that an OpenAPI document does not contain. A zero value is no
 // default.

@@ -104,10 +104,10 @@ func newMethodsRemove(p cli.Process) *cobra.Command {
 }
 
 func newMethodsImport(p cli.Process) *cobra.Command {
-	var replace bool
+	var replace, sample bool
 	var d methodfile.Defaults
 	c := &cobra.Command{
-		Use:   "import FILE",
+		Use:   "import FILE | --sample",
 		Short: "Import methods from a list or an OpenAPI document",
 		Long: "Import methods from FILE, in JSON or YAML; - is standard input. If any method is\n" +
 			"wrong, the command imports no method. A method whose id already exists is\n" +
@@ -117,16 +117,28 @@ func newMethodsImport(p cli.Process) *cobra.Command {
 			"the method is x-method-id of the path or of its operation; paths without an id\n" +
 			"are numbered from --first-id on. The service of the method is x-service-id and\n" +
 			"x-service-name, or else the operation's first tag with the x-service-id of that\n" +
-			"tag, or else --service-id and --service.",
+			"tag, or else --service-id and --service.\n\n" +
+			"--sample imports the methods of the open-data document, which a new embedded\n" +
+			"service has.",
 		Example: "  tollgate methods import methods.json\n" +
 			"  tollgate methods import --replace --first-id 1 --service-id 1 --service pets openapi.yaml",
-		Args: cobra.ExactArgs(1),
+		Args: func(_ *cobra.Command, args []string) error {
+			if (len(args) == 1) == sample || len(args) > 1 {
+				return errors.New("name one FILE, or give --sample")
+			}
+			return nil
+		},
 	}
+	c.Flags().BoolVar(&sample, "sample", false, "import the methods of the open-data document")
 	c.Flags().BoolVar(&replace, "replace", false, "remove all methods that are not in FILE")
 	c.Flags().IntVar((*int)(&d.FirstID), "first-id", 0, "id for the first path without an id in an OpenAPI document")
 	addService(c, &d.ServiceID, &d.ServiceName)
 	var methods []catalogue.Method
 	c.PreRunE = func(c *cobra.Command, args []string) (err error) {
+		if sample {
+			methods, err = methodfile.Sample()
+			return err
+		}
 		if methods, err = readMethods(c.Context(), p, args[0], d); err == nil || errors.Is(err, context.Canceled) {
 			return err
 		}

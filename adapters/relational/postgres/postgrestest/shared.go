@@ -3,10 +3,12 @@ package postgrestest
 import (
 	"context"
 	"crypto/sha256"
+	"database/sql"
 	"encoding/binary"
 	"errors"
 	"fmt"
 	"io/fs"
+	"strings"
 
 	"github.com/uptrace/bun/driver/pgdriver"
 
@@ -95,7 +97,17 @@ func migrate(ctx context.Context, address string) error {
 		return err
 	}
 	defer closeDB()
-	_, err = db.Migrate(ctx)
+	if _, err = db.Migrate(ctx); err != nil {
+		return err
+	}
+	text, err := fs.ReadFile(postgres.Migrations, "migrations/0003_methods.sql")
+	if err != nil {
+		return err
+	}
+	_, insert, _ := strings.Cut(string(text), "INSERT") // tests find the same methods in both databases
+	pool := sql.OpenDB(pgdriver.NewConnector(pgdriver.WithDSN(address)))
+	defer func() { _ = pool.Close() }() // nothing is left to be done
+	_, err = pool.ExecContext(ctx, "INSERT"+insert)
 	return err
 }
 

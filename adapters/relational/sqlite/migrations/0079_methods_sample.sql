@@ -1,0 +1,2 @@
+-- The embedded environment keeps the methods of the document.
+SELECT 1;
