@@ -86,7 +86,7 @@ func (w *Web) decideForwarded(c *fiber.Ctx) error {
 	if err != nil {
 		return err
 	}
-	if r.call.Method == http.MethodOptions && len(r.call.Body) == 0 { // browsers ask without a token whether they may call
+	if isPreflight(c, r) {
 		c.Status(http.StatusNoContent)
 		return nil
 	}
@@ -110,6 +110,12 @@ func (w *Web) decideForwarded(c *fiber.Ctx) error {
 	}
 	c.Set(fiber.HeaderCacheControl, "no-store")
 	return nil
+}
+
+// isPreflight reports whether a request is what browsers ask, without a token, before they call. It has no
+// body; what has a type has one that the proxy does not send.
+func isPreflight(c *fiber.Ctx, r *request) bool {
+	return r.call.Method == http.MethodOptions && len(r.call.Body) == 0 && len(contentTypes(c.Request().Header.RawHeaders())) == 0
 }
 
 // admittedKey is the key under which a request has that its caller is admitted.

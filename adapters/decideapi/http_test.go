@@ -244,6 +244,20 @@ func TestSeveralTypes(t *testing.T) {
 	}
 }
 
+// TestUpgrades: nothing is decided about what a connection carries as another protocol.
+func TestUpgrades(t *testing.T) {
+	t.Parallel()
+	s := newSite(on)
+	for _, method := range []string{"GET", "POST"} {
+		for upgrade, readable := range map[string]bool{"": method == "GET", "Upgrade: websocket\n": false, "Connection: Upgrade\nUpgrade: h2c\n": false} {
+			s.call(t, "GET", httpPath, strings.Replace(forwarded, "POST", method, 1)+upgrade, "")
+			if (s.asked.Call.Problem == "") != readable {
+				t.Errorf("%s, %q: %+v", method, upgrade, s.asked.Call)
+			}
+		}
+	}
+}
+
 // TestOptions: what browsers ask before a call passes, and what has a body is decided.
 func TestOptions(t *testing.T) {
 	t.Parallel()
@@ -252,6 +266,9 @@ func TestOptions(t *testing.T) {
 	s.answer.Effect = access.Deny
 	if a := s.call(t, "OPTIONS", httpPath, options, ""); a.status != 204 {
 		t.Errorf("without a body: %+v", a)
+	}
+	if a := s.call(t, "OPTIONS", httpPath, options+"Content-Type: application/json\n", ""); a.status != 403 {
+		t.Errorf("with the type of a body: %+v", a)
 	}
 	if a := s.call(t, "POST", httpPath, options, `{"method":"tools/list"}`); a.status != 403 || s.asked.Call.Problem != access.Unreadable {
 		t.Errorf("with a body: %+v, asked %+v", a, s.asked.Call)

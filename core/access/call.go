@@ -140,7 +140,7 @@ func ReadCall(r *Request) Call {
 // proxy that reads no further than it must does not notice that a member comes again (can_stop_parsing_
 // in source/extensions/filters/http/mcp/mcp_json_parser.cc of Envoy), or with a name in other case.
 func (r *Request) checkKnown() Call {
-	if len(r.Body) > 0 && len(r.Body) <= MaxBody && !r.Cut && readBody(r.Body, false).Problem != "" {
+	if len(r.Body) > 0 && readBody(r.Body, r.Cut).Problem != "" {
 		return unreadable(r.Known.ID)
 	}
 	return *r.Known

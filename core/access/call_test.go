@@ -51,6 +51,7 @@ func TestReadCall(t *testing.T) {
 		"a header that is no UTF-8":      {trusted("tools/call", "get\xff", ""), "other  unreadable"},
 		"a header in upper case":         {trusted("Tools/call", "get", ""), "other  unreadable"},
 		"what the proxy has read":        {access.Request{Method: "POST", Known: &known, Cut: true}, "tools/call known "},
+		"and a part of the body":         {access.Request{Method: "POST", Known: &known, Body: []byte(toolCall[:40]), Cut: true}, "other  unreadable"},
 		"and the body too":               {access.Request{Method: "POST", Known: &known, Body: []byte(toolCall)}, "tools/call known "},
 		"and a tool that comes twice": {access.Request{Method: "POST", Known: &known, Body: []byte(
 			`{"method":"tools/call","params":{"name":"known"},"params":{"name":"danger"}}`)}, "other  unreadable"},
