@@ -45,11 +45,20 @@ func (m *Counters) countAllOrNone(hits []counter.Hit, results []counter.Result) 
 	m.lockShards(&involved)
 	defer m.unlockShards(&involved)
 	clear(results)
+	looks := make([]counter.Result, len(hits))
 	over := counter.FindOver(hits, results, func(i int, addend int64) counter.Result {
-		return m.findShard(digests[i]).look(digests[i], hits[i], now, addend)
+		looks[i] = m.findShard(digests[i]).look(digests[i], hits[i], now, addend)
+		return looks[i]
 	})
+	last := lastOfBuckets(hits, len(over) == 0)
 	for i := range hits {
 		h, own := hits[i], over[hits[i].Key]
+		if end := last[h.Key]; end.index == i+1 {
+			h.Addend = end.sum
+		} else if end.index > 0 {
+			results[i] = looks[i]
+			continue
+		}
 		if own && results[i] != (counter.Result{}) {
 			continue // the verdict is there
 		}
@@ -58,6 +67,24 @@ func (m *Counters) countAllOrNone(hits []counter.Hit, results []counter.Result) 
 		}
 		results[i] = m.findShard(digests[i]).count(digests[i], &h, now)
 	}
+}
+
+// bucketEnd is the place after the last hit of a token bucket, and the sum of its hits.
+type bucketEnd struct {
+	index int
+	sum   int64
+}
+
+// lastOfBuckets returns the ends of token buckets, if their hits are counted: all with the last, because
+// that is how FindOver has looked at them. The delay of each by itself would be rounded up.
+func lastOfBuckets(hits []counter.Hit, counted bool) map[string]bucketEnd {
+	ends := map[string]bucketEnd{}
+	for i := range hits {
+		if h := &hits[i]; counted && h.Algorithm == ratelimit.TokenBucket {
+			ends[h.Key] = bucketEnd{i + 1, ends[h.Key].sum + h.Addend}
+		}
+	}
+	return ends
 }
 
 // look returns the result of a hit with an addend, and counts nothing.

@@ -78,9 +78,10 @@ if #KEYS == 1 and ARGV[1] ~= '0' then
   return {decide(KEYS[1], 0, tonumber(ARGV[2]), true)}
 end
 
--- In mode 1: whether any hit is refused, the refusals by the index of the hit, and the fixed windows that
--- would be over their limits.
-local any, refusals, over, sums = false, {}, {}, {}
+-- In mode 1: whether any hit is refused, the verdicts by the index of the hit, the fixed windows that would be
+-- over their limits, and the last hit of each key. The hits of a token bucket are counted together with its last
+-- one, as they were looked at: the delay of each by itself would be rounded up.
+local any, looks, over, sums, last = false, {}, {}, {}, {}
 if ARGV[#ARGV] == '1' then
   for i, key in ipairs(KEYS) do
     local at = 6 * i - 6
@@ -90,8 +91,8 @@ if ARGV[#ARGV] == '1' then
       if sums[key] > tonumber(ARGV[at + 3]) then over[key], any = true, true end
     else
       sums[key] = (sums[key] or 0) + addend
-      local admitted, room, wait = decide(key, at, sums[key], false)
-      if admitted == 0 then refusals[i], any = {0, room, wait}, true end
+      looks[i], last[key] = {decide(key, at, sums[key], false)}, i
+      if looks[i][1] == 0 then any = true end
     end
   end
 end
@@ -116,9 +117,11 @@ for i, key in ipairs(KEYS) do
   local at = 6 * i - 6
   local kind, addend = ARGV[at + 1], tonumber(ARGV[at + 2])
   if any and not (kind == '0' and over[key]) then addend = 0 end
+  local together = looks[i] and kind == '2' and not any
+  if together then addend = sums[key] end
   local first, room, wait
-  if refusals[i] then
-    first, room, wait = unpack(refusals[i])
+  if looks[i] and looks[i][1] == 0 or together and last[key] ~= i then
+    first, room, wait = unpack(looks[i])
   elseif kind == '0' then
     first, room, wait = fixed(key, addend, ARGV[at + 6])
   else

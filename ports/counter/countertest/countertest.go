@@ -76,6 +76,7 @@ func Run(t *testing.T, open func(t *testing.T) Subject) {
 		"more hits than the limit are refused for one unit":          refusesTooMany,
 		"a batch may mix fixed windows with other algorithms":        admitsFixed,
 		"all or none: a refusal keeps all other counts":              admitsAllOrNothing,
+		"all or none: hits of a bucket are rounded together":         roundsTogether,
 		"parallel callers are admitted exactly up to the limit":      admitsInParallel,
 		"all or none: parallel callers never exceed a limit":         admitsAllInParallel,
 		"a bucket admits by the time that passes":                    admitsByTime,
