@@ -168,7 +168,8 @@ func TestIDOfCall(t *testing.T) {
 // members: what has a meaning for both has the same one.
 func FuzzReadCall(f *testing.F) {
 	for _, text := range []string{toolCall, `[` + toolCall + `]`, `{"id":1,"result":{}}`, `{"method":"a","method":"b"}`,
-		`{"METHOD":"a"}`, "{\"method\":\"\xff\"}", `{"method":"tools/call","params":{"name":"\ud800"}}`, `{`, ` {"method":"tools/list"} `} {
+		`{"METHOD":"a"}`, "{\"method\":\"\xff\"}", `{"method":"tools/call","params":{"name":"\ud800"}}`, `{`, ` {"method":"tools/list"} `,
+		"\xef\xbb\xbf" + toolCall, "{\x00\"\x00m\x00", "\x00{\x00\"", `{"id":"\u0000","method":"x"}`} {
 		f.Add([]byte(text))
 	}
 	f.Fuzz(func(t *testing.T, body []byte) {
@@ -186,5 +187,24 @@ func FuzzReadCall(f *testing.F) {
 		if err != nil || got.Method != want.Method || got.Tool() != "" && got.Tool() != name {
 			t.Fatalf("%s is read as %+v, and by encoding/json as %+v, %v", body, got, want, err)
 		}
+		if encoding := pythonEncoding(body); encoding != "utf-8" {
+			t.Fatalf("%q is read as %+v, and by Python as %s", body, got, encoding)
+		}
 	})
+}
+
+// pythonEncoding returns the encoding by which json.loads of Python decodes a body, whatever its type says, as the
+// SDK for Python does (detect_encoding in Lib/json/__init__.py of CPython).
+func pythonEncoding(b []byte) string {
+	for _, one := range []struct{ mark, encoding string }{
+		{"\xff\xfe", "utf-16"}, {"\xfe\xff", "utf-16"}, {"\x00\x00\xfe\xff", "utf-32"}, {"\xef\xbb\xbf", "utf-8-sig"},
+	} {
+		if strings.HasPrefix(string(b), one.mark) {
+			return one.encoding
+		}
+	}
+	if len(b) >= 2 && (b[0] == 0 || b[1] == 0) || len(b) >= 4 && b[2] == 0 {
+		return "utf-16 or utf-32"
+	}
+	return "utf-8"
 }

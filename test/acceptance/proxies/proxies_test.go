@@ -179,6 +179,7 @@ func (p proxy) checkForged(t *testing.T, s *site) {
 	}
 	forged := []string{
 		"x-tollgate-server", "com.example/open", "x-tollgate-subject", "person:olga@example.com", "x-tollgate-tool", "forged", "x-tollgate-key", "x",
+		"x_tollgate_subject", "person:olga@example.com", "X_Tollgate_Trust", "FULL_TRUST",
 	}
 	if a := p.call(t, s.robot, forged...); a.status != http.StatusForbidden {
 		t.Errorf("with the name of another server: %+v", a)
@@ -201,6 +202,11 @@ func (p proxy) checkForged(t *testing.T, s *site) {
 	} {
 		if got := a.got.Get("x-tollgate-" + name); got != want && !(name == "key" && got == "x") {
 			t.Errorf("the tool server got x-tollgate-%s: %q, want %q", name, got, want)
+		}
+	}
+	for name := range a.got {
+		if strings.Contains(strings.ToLower(name), "x_tollgate") {
+			t.Errorf("the tool server got %s", name)
 		}
 	}
 }
