@@ -191,6 +191,13 @@ func (p proxy) checkForged(t *testing.T, s *site) {
 			t.Errorf("with %s: %+v", header, a)
 		}
 	}
+	bob := s.environment.NewPerson(t, "bob@example.com")
+	bob.Login(t, s.Service)
+	s.setRule(t, "bob", object{"subjects": []string{"person:bob@example.com"}, "minTrust": "FULL_TRUST"})
+	await.Until(t, "more trust is required", func() bool {
+		a := p.call(t, bob.AccessToken)
+		return a.status == http.StatusForbidden && strings.Contains(a.header.Get("WWW-Authenticate"), "insufficient_user_authentication")
+	})
 	s.setRule(t, "robots", object{})
 	await.Until(t, "the rule", func() bool { return p.call(t, s.robot).status == http.StatusOK })
 	a := p.call(t, s.robot, forged...)
