@@ -165,13 +165,17 @@ func (a *API) answerPerson(ctx context.Context, find func(context.Context) (pers
 
 // linkResponse is a link for a person.
 type linkResponse struct {
-	URL       string `json:"url"`
+	URL       string `json:"url,omitempty"` // not for a token, which would become its person
 	ExpiresAt string `json:"expiresAt"`
-	Delivered *bool  `json:"delivered,omitempty"` // of an invitation
+	Delivered *bool  `json:"delivered,omitempty"` // of an invitation, and for a token
 }
 
-func newInvitationResponse(l people.Link) linkResponse {
-	return linkResponse{l.URL, authapi.FormatTime(l.ExpiresAt), &l.Delivered}
+func newInvitationResponse(l people.Link, who authority.Caller) linkResponse {
+	r := linkResponse{l.URL, authapi.FormatTime(l.ExpiresAt), &l.Delivered}
+	if _, ok := who.Token(); ok {
+		r.URL = ""
+	}
+	return r
 }
 
 // invitedResponse is a person who was just invited.
@@ -207,7 +211,7 @@ func (a *API) invite(q *request) act {
 		if err != nil {
 			return answer{}, err
 		}
-		return object(http.StatusCreated, invitedResponse{newPersonResponse(&records[0]), newInvitationResponse(link)}), nil
+		return object(http.StatusCreated, invitedResponse{newPersonResponse(&records[0]), newInvitationResponse(link, q.who)}), nil
 	}
 }
 
@@ -228,6 +232,9 @@ func (a *API) changePerson(q *request) act {
 	condition := conditionOf(q, newPersonResponse)
 	return func(ctx context.Context) (answer, error) {
 		p, err := find(ctx)
+		if err == nil && profile.Phone != nil && *profile.Phone != p.Phone {
+			err = a.refuseFactor(q)
+		}
 		if err != nil {
 			return answer{}, err
 		}
@@ -243,6 +250,14 @@ func (a *API) changePerson(q *request) act {
 		}
 		return a.answerPerson(ctx, find)
 	}
+}
+
+// refuseFactor refuses tokens: a telephone number gets codes that raise sessions of the person.
+func (*API) refuseFactor(q *request) error {
+	if _, ok := q.who.Token(); ok {
+		return fault.New(fault.Forbidden, "a token cannot change a telephone number, to which codes are sent: sign in")
+	}
+	return nil
 }
 
 // actOnPerson returns the handler of an act that answers with the person.
@@ -273,12 +288,16 @@ func (a *API) endSessions(ctx context.Context, email auth.Email) error {
 func (a *API) inviteAgain(q *request) act {
 	return a.answerLink(q, func(ctx context.Context, email auth.Email) (linkResponse, error) {
 		link, err := a.use.People.InviteAgain(ctx, email)
-		return newInvitationResponse(link), err
+		return newInvitationResponse(link, q.who), err
 	})
 }
 
 func (a *API) makeResetLink(q *request) act {
 	return a.answerLink(q, func(ctx context.Context, email auth.Email) (linkResponse, error) {
+		if _, ok := q.who.Token(); ok {
+			link, err := a.use.People.MailResetLink(ctx, email)
+			return newInvitationResponse(link, q.who), err
+		}
 		link, err := a.use.People.MakeResetLink(ctx, email)
 		return linkResponse{URL: link.URL, ExpiresAt: authapi.FormatTime(link.ExpiresAt)}, err
 	})

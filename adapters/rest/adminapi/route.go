@@ -93,7 +93,7 @@ func (a *API) serve(q *request, need permission, handle handler) error {
 	if err := q.problem(); err != nil {
 		return err
 	}
-	ctx := auditing.By(q.UserContext(), q.who.Actor())
+	ctx := authority.GivenBy(auditing.By(q.UserContext(), q.who.Actor()), q.who)
 	if err := need(ctx, q.who); err != nil {
 		return err
 	}

@@ -78,6 +78,10 @@ func (r route) scopes() (needed []string) {
 		return []string{"audit:read"}
 	case r.method == http.MethodGet, r.path == "/access/explain": // it reads, with a question in the body
 		return []string{"admin:read"}
+	case r.method == http.MethodPost && r.path == "/grants": // and what they give
+		return []string{"admin:write", "registry:edit"}
+	case r.method == http.MethodPost && r.path == "/policies":
+		return []string{"admin:write", "registry:publish"}
 	}
 	return []string{"admin:write"}
 }

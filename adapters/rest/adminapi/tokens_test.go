@@ -152,3 +152,81 @@ func TestStaleSessionMakesNoToken(t *testing.T) {
 		}
 	}
 }
+
+// TestTokenGivesNoMoreThanItHas tries to get from a token with admin:write to what it does not have: by
+// grants, by links, by a telephone number and by groups of a provider (N7).
+func TestTokenGivesNoMoreThanItHas(t *testing.T) {
+	s := openSite(t)
+	token := func(scopes ...string) []string {
+		a := s.do(t, "POST", "/me/tokens", object{"name": "t", "scopes": scopes}, s.olga.Bearer()...)
+		return bearer(text(decode(t, a.WantStatus(t, http.StatusCreated)), "token"))
+	}
+	admin, publisher, session := token("admin:write"), token("admin:write", "registry:publish"), s.olga.Bearer()
+	operate := object{"action": "operate", "resource": "*"}
+	publish := object{"action": "publish", "resource": "com.example/*"}
+	review := object{"action": "review", "resource": "*"}
+	person := func(email string, grants ...object) object {
+		return object{"email": email, "name": "Mallory", "grants": append([]object{}, grants...)}
+	}
+	made := decode(t, s.do(t, "POST", "/people", person("bert@example.com"), admin...).WantStatus(t, http.StatusCreated))
+	bert := text(made, "id")
+	if link := made["invitation"].(object); link["url"] != nil {
+		t.Errorf("a token gets the link %v", link)
+	}
+	toBert := func(g object) object {
+		return object{"person": bert, "action": g["action"], "resource": g["resource"]}
+	}
+	provider := func(g object) object {
+		return object{"issuer": "https://login.example", "clientId": "tollgate", "groupGrants": []object{
+			{"group": "devs", "action": g["action"], "resource": g["resource"]},
+		}}
+	}
+	policy := object{"method": "github-oidc", "pattern": "com.example/*", "actions": []string{"publish"}, "subject": "repo:acme/tools:*"}
+	for _, c := range []struct {
+		name, method, path string
+		caller             []string
+		body               any
+		status             int
+	}{
+		{"invites an operator", "POST", "/people", publisher, person("m1@example.com", operate), 403},
+		{"invites a reviewer", "POST", "/people", publisher, person("m2@example.com", review), 403},
+		{"invites a publisher without the scope", "POST", "/people", admin, person("m3@example.com", publish), 403},
+		{"invites a publisher", "POST", "/people", publisher, person("m4@example.com", publish), 201},
+		{"gives operate", "POST", "/grants", publisher, toBert(operate), 403},
+		{"gives publish without the scope", "POST", "/grants", admin, toBert(publish), 403},
+		{"gives publish", "POST", "/grants", publisher, toBert(publish), 201},
+		{"changes a telephone number", "PATCH", "/people/" + bert, publisher, object{"phone": "+491700000000"}, 403},
+		{"changes a name", "PATCH", "/people/" + bert, publisher, object{"name": "Bert"}, 200},
+		{"makes a policy without the scope", "POST", "/policies", admin, policy, 403},
+		{"gives operate by groups", "PUT", "/providers/p1", publisher, provider(operate), 403},
+		{"gives publish by groups without the scope", "PUT", "/providers/p2", admin, provider(publish), 403},
+		{"gives publish by groups", "PUT", "/providers/p3", publisher, provider(publish), 201},
+		{"a session gives operate by groups", "PUT", "/providers/p4", session, provider(operate), 201},
+		{"keeps what a session has given", "PUT", "/providers/p4", admin, provider(operate), 200},
+		{"gives it to the groups of another issuer", "PUT", "/providers/p4", admin, func() object {
+			evil := provider(operate)
+			evil["issuer"] = "https://evil.example"
+			return evil
+		}(), 403},
+		{"a session gives operate", "POST", "/grants", session, toBert(operate), 201},
+	} {
+		if a := s.do(t, c.method, c.path, c.body, c.caller...); a.Status != c.status {
+			t.Errorf("%s: status %d, want %d: %s", c.name, a.Status, c.status, a.Body)
+		}
+	}
+	for _, path := range []string{"/people/" + bert + "/invitation", "/people/" + s.olgaID(t) + "/reset-link"} {
+		a := s.do(t, "POST", path, nil, publisher...)
+		if got := decode(t, a); a.Status == http.StatusOK && got["url"] != nil {
+			t.Errorf("%s gives a token the link %v", path, got)
+		}
+		if got := decode(t, s.do(t, "POST", path, nil, session...).WantStatus(t, http.StatusOK)); got["url"] == nil {
+			t.Errorf("%s gives a session no link: %v", path, got)
+		}
+	}
+}
+
+// olgaID returns the id of the operator.
+func (s *site) olgaID(t *testing.T) string {
+	t.Helper()
+	return text(decode(t, s.read(t, "/me")), "id")
+}

@@ -72,10 +72,21 @@ func newUserAdd(p cli.Process) *cobra.Command {
 			err = r.send(http.MethodPatch, at("people", string(invited.ID)), map[string]string{"phone": draft.Phone}, nil)
 		}
 		t := cli.RowTable(invited.addedUserRow)
-		t.Header, t.Rows[0] = append(t.Header, "INVITATION"), append(t.Rows[0], invited.Invitation.URL)
+		t.Header, t.Rows[0] = append(t.Header, "INVITATION"), append(t.Rows[0], whereIs(invited.Invitation.URL, invited.Invitation.Delivered))
 		t.Value = invited
 		return t, err
 	})
+}
+
+// whereIs returns the address of a link, or where it went: the service gives no link to a token.
+func whereIs(link string, delivered bool) string {
+	switch {
+	case link != "":
+		return link
+	case delivered:
+		return "sent by e-mail"
+	}
+	return "not sent: sign in, and make another one"
 }
 
 // addedUserRow is a new person in the output of commands.

@@ -3,6 +3,7 @@ package operator
 import (
 	"context"
 	"net/http"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -17,7 +18,8 @@ func newUserInviteAgain(p cli.Process) *cobra.Command {
 		Short: "Invite a person again and print the link",
 		Long: "Make a new invitation for a person who has not accepted one, and print its link,\n" +
 			"this once. With --server the service also sends it by e-mail if it can, and\n" +
-			"DELIVERED says whether it did. Links that were made before end.",
+			"DELIVERED says whether it did; a token gets no link, which is sent only. Links\n" +
+			"that were made before end.",
 		Example: "  tollgate user invite-again --email grace@example.com",
 	}, (*people.Service).InviteAgain, "invitation", newInvitationRow)
 }
@@ -27,7 +29,8 @@ func newUserResetLink(p cli.Process) *cobra.Command {
 		Use:   "reset-link --email E",
 		Short: "Print a link by which a person sets a new password",
 		Long: "Make a link by which a person who forgot the password sets a new one, and print\n" +
-			"it, this once, to hand over. It is good once and for 30 minutes.",
+			"it, this once, to hand over. It is good once and for 30 minutes. With --server\n" +
+			"and a token it is sent to the person by e-mail, and not printed.",
 		Example: "  tollgate user reset-link --email ada@example.com",
 	}, (*people.Service).MakeResetLink, "reset-link", newLinkRow)
 }
@@ -42,9 +45,15 @@ func newUserLink[R any](
 		link, err := makeLink(r.People, r.ctx, a.Email)
 		return cli.RowTable(row(link)), err
 	}, func(r run, a remotePerson) (cli.Table, error) {
-		var link R
+		var link struct {
+			URL       string
+			ExpiresAt time.Time
+			Delivered bool
+		}
 		err := r.send(http.MethodPost, at("people", a.ID, path), nil, &link)
-		return cli.RowTable(link), err
+		return cli.RowTable(row(people.Link{
+			URL: whereIs(link.URL, link.Delivered), ExpiresAt: link.ExpiresAt, Delivered: link.Delivered,
+		})), err
 	})
 }
 

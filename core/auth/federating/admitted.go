@@ -3,6 +3,8 @@ package federating
 import (
 	"context"
 	"fmt"
+	"slices"
+	"time"
 
 	"github.com/tollgate-dev/tollgate/core/auth"
 	"github.com/tollgate-dev/tollgate/core/auth/notices"
@@ -12,6 +14,33 @@ import (
 
 // admittedBatch is how many people are looked at in one round.
 const admittedBatch = 100
+
+// announceOperators sends every operator a notice of each person who can operate now and could not in the
+// round before, however that came (contract A-92). One instance sends it. What was given while no instance
+// ran is not announced.
+func (s *Service) announceOperators(ctx context.Context, before []string) []string {
+	operators, err := s.ports.Grants.Operators(ctx)
+	if err != nil {
+		return before
+	}
+	now := s.ports.Clock.Now()
+	for _, id := range operators {
+		if before == nil || slices.Contains(before, id) {
+			continue
+		}
+		first, err := s.ports.Used.Claim(ctx, "operator "+id+now.UTC().Format(" 2006-01-02 15"), time.Hour)
+		if err != nil || !first {
+			continue
+		}
+		for _, to := range operators {
+			s.ports.Notices.Notify(notices.Event{
+				Kind: notices.OperatorAdded, UserID: auth.UserID(to), At: now,
+				Pages: []notices.Page{{Name: "People", Path: "/console/operator/people"}},
+			})
+		}
+	}
+	return operators
+}
 
 // announceAdmitted sends every operator a notice of each person whose password a command has admitted
 // (contract A-77). The command runs in a process of its own, without couriers, so one instance of the

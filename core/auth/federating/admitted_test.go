@@ -100,3 +100,30 @@ func TestAdmittedPasswordsAreAnnounced(t *testing.T) {
 	clear(claims.keys)
 	look(4, "after the end")
 }
+
+// TestNewOperatorsAreAnnounced checks that all operators get one notice of each new one, from one of two
+// instances, and none of those who were there at the start.
+func TestNewOperatorsAreAnnounced(t *testing.T) {
+	clk := clocktest.NewManual(time.Date(2026, time.November, 21, 12, 0, 0, 0, time.UTC))
+	notifier, grants := notices.New("Tollgate", "", notices.Ports{}), &operators{ids: []string{"olga", "otto"}}
+	claims := &used{keys: map[string]bool{}}
+	s := &Service{ports: Ports{Grants: grants, Used: claims, Notices: notifier, Clock: clk}}
+	var before [2][]string
+	look := func(want int, when string) {
+		t.Helper()
+		for i := range before {
+			before[i] = s.announceOperators(t.Context(), before[i])
+		}
+		if got := notifier.QueueLength(); got != want {
+			t.Errorf("%s: %d notices, want %d", when, got, want)
+		}
+	}
+	look(0, "at the start")
+	grants.err = errors.New("away")
+	look(0, "without the database")
+	grants.err, grants.ids = nil, []string{"mallory", "olga", "otto"}
+	look(3, "after a grant")
+	look(3, "again")
+	grants.ids = grants.ids[1:]
+	look(3, "after it was taken away")
+}

@@ -92,7 +92,8 @@ type Draft struct {
 
 // Put makes a provider, or replaces one, and reports whether it is new. One that is the same stays,
 // without an event. The file that manages it stays the same unless the draft has another. It returns
-// fault.Conflict if another provider has one of the domains, and for more than company.MaxProviders.
+// fault.Conflict if another provider has one of the domains, and for more than company.MaxProviders, and
+// the error of authority.CheckGiven for grants of groups.
 func (s *Providers) Put(
 	ctx context.Context, d Draft, check func(*company.Provider) error,
 ) (stored company.Provider, created bool, err error) {
@@ -116,6 +117,9 @@ func (s *Providers) Put(
 				return err
 			}
 		}
+		if err := checkGiven(ctx, &d.Provider, before); err != nil {
+			return err
+		}
 		stored, created = d.Provider, before == nil
 		ended, err = s.save(ctx, &stored, before, d.ClientSecret)
 		return err
@@ -124,6 +128,21 @@ func (s *Providers) Put(
 		s.ports.Cache.Drop(ctx, ended...)
 	}
 	return stored, created, err
+}
+
+// checkGiven returns the error of authority.CheckGiven for the grants that a provider gives and the one
+// before it did not, which may be nil. All are new if somebody else says who is in the groups.
+func checkGiven(ctx context.Context, p, before *company.Provider) error {
+	same := before != nil && p.Issuer == before.Issuer && p.ClientID == before.ClientID && p.GroupsClaim == before.GroupsClaim
+	for _, g := range p.GroupGrants {
+		if same && slices.Contains(before.GroupGrants, g) {
+			continue
+		}
+		if err := authority.CheckGiven(ctx, g.Action); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // provenFor is how long ago an operator may have signed in at a provider when one is enforced.

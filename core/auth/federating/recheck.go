@@ -29,6 +29,7 @@ const codeLeft fault.Code = "invalid_grant"
 func (s *Service) Run(ctx context.Context) {
 	c := &checks{service: s}
 	defer c.running.Wait()
+	var operators []string // who could operate in the round before
 	reseal := s.ports.Clock.Now().Add(resealAfter)
 	for {
 		c.begin(ctx)
@@ -36,6 +37,7 @@ func (s *Service) Run(ctx context.Context) {
 			reseal = now.AddDate(1, 0, 0)
 		}
 		s.announceAdmitted(ctx)
+		operators = s.announceOperators(ctx, operators)
 		if !s.ports.Waiter.Wait(ctx, recheckEvery) {
 			return
 		}

@@ -78,7 +78,7 @@ func newFixture(t *testing.T) *fixture {
 	fx.ports = Ports{
 		Providers: fakedb.NewProviders(db), Identities: fakedb.NewIdentities(db), Logins: fakedb.NewLogins(db),
 		Sessions: fakedb.NewSessions(db), Directory: fakedb.NewDirectory(db), Transactions: db, Remote: fx.remote,
-		Sealer: plainSealer{}, Cache: noCache{}, Waiter: fx.waiter, Clock: clk, Root: auth.RootSecret(strings.Repeat("r", 32)),
+		Sealer: plainSealer{}, Cache: noCache{}, Grants: &operators{}, Waiter: fx.waiter, Clock: clk, Root: auth.RootSecret(strings.Repeat("r", 32)),
 	}
 	var err error
 	fx.service, err = New(Config{SessionTTL: 24 * time.Hour, SessionMaxAge: 24 * time.Hour}, fx.ports)

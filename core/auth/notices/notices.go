@@ -54,6 +54,9 @@ const (
 	CompanyLinked   Kind = "company_linked"   // a company sign-in was linked to the account
 	CompanyUnlinked Kind = "company_unlinked" // a company sign-in was unlinked from the account
 
+	PhoneChanged  Kind = "phone_changed"  // an operator changed the telephone number
+	OperatorAdded Kind = "operator_added" // somebody else can operate now
+
 	PublisherUsed   Kind = "publisher_used"   // a policy of the person was used for the first time, or with a new key
 	PublisherFailed Kind = "publisher_failed" // a proof for a policy of the person failed, or its key is gone
 

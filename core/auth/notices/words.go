@@ -175,6 +175,18 @@ var wordings = map[Kind]wording{
 		advice: "If this was you, you can ignore this message. If not, change your password, then sign out of all sessions.",
 		brief:  "a company sign-in was unlinked from your account",
 	},
+	PhoneChanged: {
+		subject: "Your telephone number was changed", briefAdvice: "Not expected? Call your operator at once.",
+		event:  "An operator changed the telephone number of your account. Codes that verify you can be sent to the new one.",
+		advice: "If you expected this, you can ignore this message. If not, call your operator at once.",
+		brief:  "an operator changed the telephone number of your account",
+	},
+	OperatorAdded: {
+		subject: "Somebody else can operate the service", briefAdvice: "Not expected? See the audit log.",
+		event:  "A person who could not do so before can operate the service now: by a grant, or by a group of a company sign-in.",
+		advice: "If you expected this, you can ignore this message. If not, look at the audit log (ACCOUNT_CHANGE), and take the grant away.",
+		brief:  "somebody else can operate the service now",
+	},
 	PublisherUsed: {
 		subject:     "A publisher uses your policy",
 		event:       "A publisher that you have allowed to publish has proved who it is, for the first time or with a new key.",

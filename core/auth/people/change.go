@@ -112,6 +112,7 @@ func (p Profile) Action() audit.Action {
 // SetProfile changes the name and the telephone number of a person. The error is fault.Invalid with
 // the field if one breaks a rule.
 func (s *Service) SetProfile(ctx context.Context, email auth.Email, p Profile) error {
+	var person auth.UserID // whose telephone number changes
 	change := accountChange{category: audit.AccountChange, action: p.Action(), condition: p.Condition, sparing: true}
 	change.alter = func(a *auth.Account) (err error) {
 		if p.Name != nil {
@@ -120,12 +121,19 @@ func (s *Service) SetProfile(ctx context.Context, email auth.Email, p Profile) e
 			}
 		}
 		if p.Phone != nil {
+			if a.Phone != *p.Phone {
+				person = a.ID
+			}
 			a.Phone = *p.Phone
 			err = CheckPhone(a.Phone)
 		}
 		return err
 	}
-	return s.changeAccount(ctx, email, change)
+	err := s.changeAccount(ctx, email, change)
+	if err == nil && person != "" {
+		s.ports.Notices.Notify(notices.Event{Kind: notices.PhoneChanged, UserID: person, At: s.ports.Clock.Now()})
+	}
+	return err
 }
 
 // SetPassword sets a person's password, and ends their sessions and their logins that wait for a

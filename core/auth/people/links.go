@@ -119,6 +119,23 @@ func (s *Service) MakeResetLink(ctx context.Context, email auth.Email) (link Lin
 	return link, err
 }
 
+// MailResetLink is MakeResetLink for an operator who must not have the link: it is sent to the person. It
+// returns fault.Conflict also if no courier for e-mail is configured.
+func (s *Service) MailResetLink(ctx context.Context, email auth.Email) (Link, error) {
+	if !s.CanMail() {
+		return Link{}, fault.New(fault.Conflict, "a token gets no link, and no courier for e-mail is configured: sign in")
+	}
+	a, err := s.ByEmail(ctx, email)
+	if err != nil {
+		return Link{}, err
+	}
+	link, err := s.MakeResetLink(ctx, email)
+	if err == nil {
+		link.Delivered = s.sendLink(ctx, &a, link, resetText) == nil
+	}
+	return link, err
+}
+
 // resetLinkChange returns the change that makes a link to set another password.
 func (s *Service) resetLinkChange(link *Link, action audit.Action) accountChange {
 	return accountChange{

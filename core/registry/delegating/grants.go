@@ -38,10 +38,13 @@ func (o *GrantOperator) Add(ctx context.Context, g registry.Grant) error {
 }
 
 // Create adds a grant and returns it with its ID. It returns fault.Conflict when the holder has the
-// grant.
+// grant, and the error of authority.CheckGiven.
 func (o *GrantOperator) Create(ctx context.Context, g registry.GrantRecord) (registry.GrantRecord, error) {
 	return transaction.Do(transaction.Exclusive(ctx), o.ports.Transactions,
 		func(ctx context.Context) (registry.GrantRecord, error) {
+			if err := authority.CheckGiven(ctx, string(g.Action)); err != nil {
+				return registry.GrantRecord{}, err
+			}
 			if err := o.ports.Grants.Add(ctx, g.Grant); err != nil {
 				return registry.GrantRecord{}, err
 			}

@@ -62,6 +62,11 @@ func (s *Policies) Add(ctx context.Context, who authority.Caller, d publisher.Dr
 	if err != nil {
 		return Policy{}, err
 	}
+	for _, action := range p.Actions {
+		if err := authority.CheckGiven(ctx, string(action)); err != nil {
+			return Policy{}, err
+		}
+	}
 	p.ID, p.CreatedBy = secrets.NewUUID[publisher.PolicyID](s.ports.Entropy), maker
 	mine, err := s.visible(ctx, who, scope.Admin)
 	if err != nil {

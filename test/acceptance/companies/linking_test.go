@@ -6,6 +6,7 @@ import (
 	"net/http/httptest"
 	"net/url"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/chromedp/chromedp"
@@ -219,4 +220,30 @@ func TestLinkInChromium(t *testing.T) {
 	shows("mallory@acme.example")
 	press("Link to " + s.operator.Email)
 	shows("The company sign-in is linked.")
+}
+
+// TestTwoLinksAtOnce answers two questions of one person at once: one of the identities is linked.
+func TestTwoLinksAtOnce(t *testing.T) {
+	fixture.InEnvironment(t, func(t *testing.T, e *fixture.Environment) {
+		s := startSite(t, e)
+		b := s.signInVerified(t, s.newBrowser(t))
+		for round := range 4 {
+			var states []string
+			for _, name := range []string{"a", "b"} {
+				s.provider.SignIn(fmt.Sprint(name, round), name+"@acme.example")
+				b.askLink("acme").want(200)
+				states = append(states, hidden(b, "state"))
+			}
+			var running sync.WaitGroup
+			for _, state := range states {
+				tab := *b
+				running.Go(func() { tab.post(linkPath, "state", state) })
+			}
+			running.Wait()
+			if got := s.identities(t); len(got) != 1 {
+				t.Fatalf("round %d: the identities are %v", round, got)
+			}
+			s.unlinkIn(t, b)
+		}
+	})
 }

@@ -1,0 +1,34 @@
+package authority
+
+import (
+	"context"
+
+	"github.com/tollgate-dev/tollgate/core/fault"
+	"github.com/tollgate-dev/tollgate/core/scope"
+)
+
+// giverKey is the key of the caller in a context of GivenBy.
+type giverKey struct{}
+
+// GivenBy returns a context for what a caller does for others: a token gives no more than it has.
+func GivenBy(ctx context.Context, who Caller) context.Context {
+	return context.WithValue(ctx, giverKey{}, who)
+}
+
+// scopesOf are the scopes that tokens need for the actions of grants that they give.
+var scopesOf = map[string]scope.Scope{"publish": scope.Publish, "edit": scope.Edit, "review": scope.Review}
+
+// CheckGiven returns fault.Forbidden if the caller of GivenBy acts by a token that must not give a grant
+// for an action: operate never, and others only if the token has their scope. Sessions at FULL_TRUST and
+// the operator commands give every grant.
+func CheckGiven(ctx context.Context, action string) error {
+	who, _ := ctx.Value(giverKey{}).(Caller)
+	if _, ok := who.Token(); !ok {
+		return nil
+	}
+	needed, ok := scopesOf[action]
+	if !ok {
+		return fault.Newf(fault.Forbidden, "a token cannot give the grant %s: sign in", action)
+	}
+	return who.RequireScope(needed)
+}
