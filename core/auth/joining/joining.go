@@ -130,7 +130,7 @@ func (s *Service) SetUp(
 }
 
 // FindInvited returns the person of an invitation. It returns fault.NotFound unless the invitation
-// is good.
+// is good, and the error of signin.Service.CheckInvited.
 func (s *Service) FindInvited(ctx context.Context, secret auth.LinkSecret) (auth.Account, error) {
 	_, a, err := s.findInvitation(ctx, secret)
 	return a, err
@@ -140,6 +140,9 @@ func (s *Service) findInvitation(ctx context.Context, secret auth.LinkSecret) (a
 	l, a, err := s.findPerson(ctx, secret, auth.LinkInvitation)
 	if err == nil && a.State != auth.AccountInvited {
 		err = errDead()
+	}
+	if err == nil {
+		err = s.ports.SignIn.CheckInvited(ctx, &a)
 	}
 	return l, a, err
 }
@@ -155,7 +158,7 @@ func (s *Service) findPerson(
 }
 
 // Accept sets the password of an invited person, and begins a session at FULL_TRUST. The error is
-// fault.NotFound unless the invitation is good, and fault.Invalid if the password breaks a rule.
+// that of FindInvited, and fault.Invalid if the password breaks a rule.
 func (s *Service) Accept(
 	ctx context.Context, secret auth.LinkSecret, p auth.Password, from signin.Origin,
 ) (signin.Result, error) {

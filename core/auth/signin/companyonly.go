@@ -37,6 +37,25 @@ func (s *Service) checkPasswordAllowed(ctx context.Context, in Login) (admitted 
 	return false, errCompanyOnly(p)
 }
 
+// CheckInvited returns fault.Forbidden with code company_sign_in_required if an invited person signs in at
+// their company only, where the first sign-in accepts the invitation. People who may operate do not: a
+// company sign-in leads to none of them before they have linked it (contract A-74).
+func (s *Service) CheckInvited(ctx context.Context, a *auth.Account) error {
+	all, err := s.ports.Providers.List(ctx)
+	if err != nil {
+		return err
+	}
+	p := company.Enforcing(all, a.Email)
+	if p == nil {
+		return nil
+	}
+	operates, err := s.ports.Grants.MayOperate(ctx, string(a.ID))
+	if err != nil || operates {
+		return err
+	}
+	return errCompanyOnly(p)
+}
+
 func errCompanyOnly(p *company.Provider) error {
 	if p == nil {
 		return fault.New(fault.Forbidden, "sign in at your company").WithCode(auth.CodeCompanyOnly)

@@ -290,6 +290,39 @@ func (s *site) wantBrokenGlass(t *testing.T, email string) {
 	s.wantEvents(t, "break_glass")
 }
 
+// TestInvitationOfEnforcedDomain checks that an invitation begins no session of a person who signs in at the
+// company only, also if it was made before that was so, and that the company accepts it. Who may operate is
+// let in to link the company sign-in.
+func TestInvitationOfEnforcedDomain(t *testing.T) {
+	fixture.InEnvironment(t, func(t *testing.T, e *fixture.Environment) {
+		s := startSite(t, e)
+		invite := func(email string, grants ...object) (link, code string) {
+			made := s.want(t, 201, "POST", "/admin/v1/people", object{
+				"email": email, "name": "Ivy", "grants": append([]object{}, grants...),
+			})
+			u := mustParse(t, made["invitation"].(object)["url"].(string))
+			return u.RequestURI(), u.Query().Get("code")
+		}
+		link, code := invite("ivy@acme.example")
+		s.newBrowser(t).open(link).want(200, "You are invited")
+		s.want(t, 200, "PUT", providers+"/acme?force=true", s.settings("enforce", true))
+		b := s.newBrowser(t).open(link).want(403, "Sign in at your company: Acme")
+		b.post("/console/invitation", "code", code, "password", fixture.Password).want(403, "Sign in at your company: Acme")
+		if b.isSignedIn() {
+			t.Error("the invitation has begun a session")
+		}
+		s.provider.SignIn("u1", "ivy@acme.example")
+		s.newBrowser(t).signIn().want(200, "ivy@acme.example")
+		s.newBrowser(t).open(link).want(404)
+		for email, grants := range map[string][]object{
+			"otto@acme.example": {{"action": "operate", "resource": "*"}}, "elsa@elsewhere.example": nil,
+		} {
+			link, code := invite(email, grants...)
+			s.newBrowser(t).open(link).post("/console/invitation", "code", code, "password", fixture.Password).want(200, "Welcome")
+		}
+	})
+}
+
 // TestPasswordsOff checks that no password is accepted with PASSWORD_SIGN_IN=off.
 func TestPasswordsOff(t *testing.T) {
 	e := fixture.NewEnvironment(t, "embedded")
