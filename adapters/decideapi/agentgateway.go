@@ -193,7 +193,8 @@ func (l listing) callsOf(spans []span, target string, targets []string) (calls [
 		return rest, is && len(targets) > 1
 	}
 	for i, s := range spans {
-		name, is := s.name, true
+		var is bool
+		name := s.name
 		if target != "" {
 			name, is = cut(name, target)
 		} else {
