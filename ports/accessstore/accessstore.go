@@ -32,8 +32,8 @@ type Rules interface {
 type Servers interface {
 	// Snapshot calls do as registrystore.SnapshotReader does.
 	Snapshot(ctx context.Context, do func(ctx context.Context) error) error
-	// Changed returns what has changed after a position. It does not know for the empty one, and for one of
-	// another database, or of before its last start, by which it may have lost changes.
+	// Changed returns what has changed after a position. It does not know all of it for the empty one, and
+	// for one of another database, or of before its last start, by which it may have lost changes.
 	Changed(ctx context.Context, after string) (Changes, error)
 	// Named returns a listing for each name, of at most MaxNames. One of which nothing is known is
 	// deleted and has no addresses.
@@ -46,7 +46,7 @@ type Servers interface {
 // Changes are the servers that have changed after a position.
 type Changes struct {
 	Position string   // of now
-	Known    bool     // otherwise any server may have changed
+	Known    bool     // otherwise other servers may have changed too
 	Names    []string // each once, first those with versions that are deleted or in quarantine
 }
 

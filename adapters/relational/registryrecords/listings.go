@@ -28,11 +28,12 @@ func (s listingStore) Changed(ctx context.Context, after string) (c accessstore.
 			return err
 		}
 		before, seen, found := strings.Cut(after, "\n")
-		if c = (accessstore.Changes{Position: where + "\n" + place, Known: found && before == where}); !c.Known {
+		if c = (accessstore.Changes{Position: where + "\n" + place, Known: found && before == where}); !found {
 			return nil
 		}
-		find := database.Query{Text: "SELECT c.name FROM " + s.sql.changedAfter + ` ORDER BY NOT EXISTS (
-			SELECT 1 FROM versions AS v WHERE v.name = c.name AND v.status = 'deleted'), c.name`, Args: []any{seen}}
+		// PostgreSQL would look for EXISTS in all versions if it expects many rows.
+		find := database.Query{Text: "SELECT c.name FROM " + s.sql.changedAfter + ` ORDER BY (
+			SELECT 1 FROM versions AS v WHERE v.name = c.name AND v.status = 'deleted' LIMIT 1) IS NULL, c.name`, Args: []any{seen}}
 		c.Names, err = database.CollectAll(ctx, s.db, find, database.ScanText[string])
 		return err
 	})

@@ -248,9 +248,12 @@ func TestPositions(t *testing.T) {
 		must.Succeed(t, s.save(t.Context(), name("c"), "2.0.0", registry.StatusDeleted))
 		want("three servers, one with a deleted version", "com.example/c", "com.example/a", "com.example/b")
 		want("nothing more")
-		if _, _, known := s.changed("elsewhere\n7"); known {
-			t.Error("a position of another database is known")
+		_, place, _ := strings.Cut(s.position, "\n")
+		must.Succeed(t, s.save(t.Context(), name("b"), "1.0.1", registry.StatusActive))
+		if names, _, known := s.changed("elsewhere\n" + place); known || !slices.Equal(names, []string{"com.example/b"}) {
+			t.Errorf("at a position of another database %v has changed, known %v", names, known)
 		}
+		want("one more", "com.example/b")
 		if db.Kind() != relationaltest.PostgreSQL {
 			return
 		}
@@ -281,6 +284,7 @@ func TestChangedListingsUseIndexes(t *testing.T) {
 	relationaltest.InEach(t, func(t *testing.T, db *relationaltest.Database) {
 		db.Fill(t, insertQuarantine(db.Kind(), 5000)...)
 		db.Fill(t, "INSERT INTO remotes (name, version, url) SELECT name, version, 'https://' || name FROM versions")
+		db.Fill(t, "UPDATE server_changes SET changed_in = 3") // before any transaction of others that goes on
 		db.Fill(t, "ANALYZE server_changes", "ANALYZE versions", "ANALYZE remotes")
 		s := newListingSite(t, db)
 		must.Succeed(t, s.save(t.Context(), parse(t, registry.ParseName, "com.example/s7"), "2.0.0", registry.StatusActive))

@@ -73,6 +73,7 @@ type site struct {
 	pages   int
 	broken  string       // a name that cannot be read
 	during  func() error // called by Changed, once
+	torn    bool         // pages cannot be read
 	bounded bool         // a read of servers was bound by the time of a call
 }
 
@@ -111,8 +112,8 @@ func (s servers) Changed(ctx context.Context, after string) (c accessstore.Chang
 	s.bounded = s.bounded || !transaction.IsLong(ctx) || time.Until(deadline) < time.Minute
 	c.Position = fmt.Sprintf("%d %d", s.restart, s.place)
 	var restart, place int
-	if _, err := fmt.Sscan(after, &restart, &place); err == nil && restart == s.restart {
-		c.Known = true
+	if _, err := fmt.Sscan(after, &restart, &place); err == nil {
+		c.Known = restart == s.restart
 		c.Names = slices.DeleteFunc(slices.Sorted(maps.Keys(s.changed)), func(name string) bool { return s.changed[name] <= place })
 		slices.SortStableFunc(c.Names, func(a, b string) int { return strings.Compare(s.standing(a), s.standing(b)) })
 	}
@@ -158,7 +159,9 @@ func (s servers) Page(_ context.Context, after string) (page []access.Listing, n
 	if s.listed != nil && s.pages == 0 {
 		close(s.listed)
 	}
-	s.pages++
+	if s.pages++; s.torn {
+		return nil, "", fault.New(fault.Unavailable, "pages cannot be read")
+	}
 	slices.SortFunc(s.listings, func(a, b access.Listing) int { return strings.Compare(a.Name.String(), b.Name.String()) })
 	for _, l := range s.listings {
 		if name := l.Name.String(); name > after {

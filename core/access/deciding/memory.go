@@ -288,22 +288,22 @@ func (s *Service) loadRules(ctx context.Context, before, next *state) error {
 }
 
 // loadServers reads the servers that have changed, in parts, each of which is in force at once, those first
-// from which something was taken; or all of them if it is not known which have.
+// from which something was taken; and then all of them if it is not known whether these are all.
 func (s *Service) loadServers(ctx context.Context, before, next *state) error {
 	changes, err := s.ports.Servers.Changed(ctx, before.position)
 	if err != nil {
 		return err
 	}
 	next.position = changes.Position
-	if !changes.Known {
-		return s.loadAllServers(ctx, next)
-	}
 	for part := range slices.Chunk(changes.Names, accessstore.MaxNames) {
 		listings, err := s.ports.Servers.Named(ctx, part)
 		if err != nil {
 			return err
 		}
 		s.advance(before, next, next.snapshot.With(listings))
+	}
+	if !changes.Known {
+		return s.loadAllServers(ctx, next)
 	}
 	return nil
 }

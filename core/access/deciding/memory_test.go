@@ -262,6 +262,21 @@ func TestADenialComesFirst(t *testing.T) {
 	fx.want(late, access.Allow, access.ByRule)
 }
 
+// TestADenialComesFirstAfterARestart: after the database was started anew all servers are read, and what it
+// knows to have changed holds before that.
+func TestADenialComesFirstAfterARestart(t *testing.T) {
+	t.Parallel()
+	fx := newFixture(t, deciding.Config{})
+	fx.allow("robots", robot, nil)
+	fx.want(question(tokenOf(robot)), access.Allow, access.ByRule)
+	fx.quarantine()
+	fx.restart, fx.torn = 1, true
+	fx.clock.Advance(time.Second)
+	fx.want(question(tokenOf(robot)), access.Deny, access.Quarantined)
+	fx.torn, fx.listings = false, nil // the restart has lost the server
+	fx.want(question(tokenOf(robot)), access.Deny, access.NotListed)
+}
+
 // TestAChangeDuringARead is found by the next read, whether the read has seen it or not.
 func TestAChangeDuringARead(t *testing.T) {
 	t.Parallel()
