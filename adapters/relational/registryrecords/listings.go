@@ -4,7 +4,9 @@ import (
 	"context"
 	"database/sql"
 	"maps"
+	"math"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/tollgate-dev/tollgate/adapters/relational/database"
@@ -31,13 +33,28 @@ func (s listingStore) Changed(ctx context.Context, after string) (c accessstore.
 		if c = (accessstore.Changes{Position: where + "\n" + place, Known: found && before == where}); !found {
 			return nil
 		}
-		// PostgreSQL would look for EXISTS in all versions if it expects many rows.
-		find := database.Query{Text: "SELECT c.name FROM " + s.sql.changedAfter + ` ORDER BY (
-			SELECT 1 FROM versions AS v WHERE v.name = c.name AND v.status = 'deleted' LIMIT 1) IS NULL, c.name`, Args: []any{seen}}
-		c.Names, err = database.CollectAll(ctx, s.db, find, database.ScanText[string])
+		c.Names, err = s.changedNames(ctx, seen, fewChanges+1)
+		if err == nil && len(c.Names) > fewChanges {
+			c.Names, err = s.changedNames(ctx, seen, math.MaxInt32)
+		}
 		return err
 	})
 	return c, err
+}
+
+// fewChanges is for how many changes the databases use the index of the changes.
+const fewChanges = 1000
+
+// changedNames returns the names that have changed after a place, at most limit of them. The limit is in the
+// text, and there is no EXISTS, because PostgreSQL would otherwise read all changes, and all versions, while
+// it knows too little of them.
+func (s listingStore) changedNames(ctx context.Context, after string, limit int) ([]string, error) {
+	return database.CollectAll(ctx, s.db, database.Query{
+		Text: "SELECT c.name FROM (SELECT c.name FROM " + s.sql.changedAfter + " ORDER BY c.changed_in DESC LIMIT " +
+			strconv.Itoa(limit) + `) AS c ORDER BY (
+			SELECT 1 FROM versions AS v WHERE v.name = c.name AND v.status = 'deleted' LIMIT 1) IS NULL, c.name`,
+		Args: []any{after},
+	}, database.ScanText[string])
 }
 
 // Named implements accessstore.Servers.

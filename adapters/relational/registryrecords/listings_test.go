@@ -282,7 +282,11 @@ func TestPositions(t *testing.T) {
 func TestChangedListingsUseIndexes(t *testing.T) {
 	t.Parallel()
 	relationaltest.InEach(t, func(t *testing.T, db *relationaltest.Database) {
+		first := newListingSite(t, db)
 		db.Fill(t, insertQuarantine(db.Kind(), 5000)...)
+		if n := len(first.follow()); n != 5000 {
+			t.Errorf("%d of 5000 servers have changed", n)
+		}
 		db.Fill(t, "INSERT INTO remotes (name, version, url) SELECT name, version, 'https://' || name FROM versions")
 		db.Fill(t, "UPDATE server_changes SET changed_in = 3") // before any transaction of others that goes on
 		db.Fill(t, "ANALYZE server_changes", "ANALYZE versions", "ANALYZE remotes")
