@@ -152,6 +152,7 @@ var realWaits = []realWait{
 	{"core/auth/notices/notices_test.go", 1, "is called in a bubble"},
 	{"core/ratelimit/decide/mixed_test.go", 1, "is called in a bubble"},
 	{"core/ratelimit/lease/slow_test.go", 1, "is called in a bubble"},
+	{"adapters/inprocess/decisions_bench_test.go", 2, "a benchmark, no test: the pace of publications and calls"},
 	{"plugins/otp-email/mailer_test.go", 1, "a mail server that sends slowly, so that it does not take the processor"},
 	{"test/instance/delayer.go", 1, "a slow network"},
 	{"test/instance/instance.go", 2, "the end of a wait for a process, also for programs that are no tests"},
