@@ -14,7 +14,7 @@ import (
 // heldBy matches a package and tests of it: in the table of faults, in the rules of the contract and elsewhere.
 var heldBy = regexp.MustCompile("`((?:adapters|cmd|core|plugins|ports|test|wiring)[a-z0-9/]*)`:? (Test\\w+(?:,\\s+Test\\w+)*)")
 
-// TestFaultsHaveTests checks that each fault in docs/reliability.md names tests.
+// TestFaultsHaveTests checks that each fault in docs/reliability.md names tests, or why it is not mended.
 func TestFaultsHaveTests(t *testing.T) {
 	page, err := os.ReadFile("../../docs/reliability.md")
 	must.Succeed(t, err)
@@ -24,7 +24,7 @@ func TestFaultsHaveTests(t *testing.T) {
 			continue
 		}
 		faults++
-		if !heldBy.MatchString(line) {
+		if !heldBy.MatchString(line) && !strings.Contains(line, "| refused: ") {
 			t.Errorf("no test is named: %s", line)
 		}
 	}

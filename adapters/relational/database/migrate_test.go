@@ -166,7 +166,11 @@ func migrateFrom(t *testing.T, db *relationaltest.Database, all []string, k int,
 			t.Errorf("a search for %q finds %d (%v)", search, len(p.Records), err)
 		}
 	}
-	if got, err := methodrecords.NewMethods(db.DB).List(t.Context()); err != nil || len(got) != 35 {
+	methods := 35 // a new database on PostgreSQL has none
+	if kind == "postgres" {
+		methods = 0
+	}
+	if got, err := methodrecords.NewMethods(db.DB).List(t.Context()); err != nil || len(got) != methods {
 		t.Errorf("List returned %d methods, %v", len(got), err)
 	}
 }

@@ -90,3 +90,18 @@ func TestStepUpAtCompany(t *testing.T) {
 	provider.SignIn("u1", ada.Email, "acr", "gold", "auth_time", time.Now().Unix())
 	b.Open(b.address(), http.StatusOK).WantPath("/console/account/tokens").WantNoText("not verified")
 }
+
+// TestLinkAtCompany links a company sign-in from the account page: by a form, a link to the provider, and a
+// question that names the identity and the account.
+func TestLinkAtCompany(t *testing.T) {
+	e := newEnvironment(t)
+	s, provider, _ := startCompany(t, e)
+	eve := e.NewWriter(t, s, "eve@other.example")
+	provider.SignIn("u2", "eve@acme.example")
+	b := signedIn(t, s, eve)
+	b.Open("/console/step-up?next=/console/account", http.StatusOK)
+	b.Verify(e, eve.Email, http.StatusOK)
+	b.Press("Link Acme", http.StatusOK).WantText("Go on at your company")
+	b.Follow("Go on", http.StatusOK).WantText("Link this company sign-in?", "eve@acme.example", "eve@other.example")
+	b.Press("Link to eve@other.example", http.StatusOK).WantText("is linked")
+}

@@ -54,10 +54,13 @@ func (b *Browser) Open(path string, status int) *Browser {
 	return b.Send(b.Request(http.MethodGet, path, nil, ""), status)
 }
 
-// Request returns a request of the page, as a form of it would send it.
+// Request returns a request of the page, as a form of it would send it, to a path or to another service.
 func (b *Browser) Request(method, path string, body []byte, contentType string) *http.Request {
 	b.T.Helper()
-	r, err := http.NewRequestWithContext(b.T.Context(), method, b.Base+path, bytes.NewReader(body))
+	if !strings.HasPrefix(path, "http://") {
+		path = b.Base + path
+	}
+	r, err := http.NewRequestWithContext(b.T.Context(), method, path, bytes.NewReader(body))
 	if err != nil {
 		b.T.Fatal(err)
 	}
