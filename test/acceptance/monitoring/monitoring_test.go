@@ -19,6 +19,10 @@ func TestDashboardsAndAlerts(t *testing.T) {
 	fixture.InEnvironment(t, func(t *testing.T, e *fixture.Environment) {
 		s := startWithAllMetrics(t, e)
 		apiclient.Call(t, "GET", s.API+"/ready", nil).WantStatus(t, http.StatusOK)
+		for path, status := range map[string]int{"/auth/login": http.StatusBadRequest, "/v0.1/publish": http.StatusUnauthorized} {
+			apiclient.Call(t, "POST", s.API+path, map[string]any{}).WantStatus(t, status) // a route has a histogram after its first request
+		}
+		apiclient.Call(t, "GET", s.API+"/v2/api/methods.json", nil)
 		shown := monitoring.SeriesOf(s.ReadMetrics())
 		for _, x := range expressions {
 			labels, err := shown.ResultLabels(x.Text)
