@@ -94,7 +94,7 @@ func TestPasskeys(t *testing.T) {
 	p.wantText("Adding a passkey needs JavaScript.")
 	p.wantNoText("For example where you keep it.")
 	p.press("Remove Laptop")
-	p.wantText("The passkey is removed.", "You have no passkey yet.")
+	p.wantText("The passkey is removed, and all other sessions are ended.", "You have no passkey yet.")
 	p.wantNoComplaints()
 }
 
