@@ -173,3 +173,10 @@ type DeviceToken struct {
 	DeviceID DeviceID
 	IssuedAt time.Time
 }
+
+// IsNear reports whether an address is that from which the session began, or one next to it: in the
+// same /64 of IPv6, or on the same machine.
+func (s *Session) IsNear(a netip.Addr) bool {
+	network, err := s.IPAddress.Prefix(64)
+	return a == s.IPAddress || a.IsLoopback() && s.IPAddress.IsLoopback() || err == nil && network.Contains(a)
+}

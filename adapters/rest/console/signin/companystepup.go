@@ -7,6 +7,7 @@ import (
 
 	"github.com/gofiber/fiber/v2"
 
+	"github.com/tollgate-dev/tollgate/adapters/rest"
 	"github.com/tollgate-dev/tollgate/adapters/rest/console/site"
 	"github.com/tollgate-dev/tollgate/core/auth"
 	"github.com/tollgate-dev/tollgate/core/auth/federating"
@@ -92,13 +93,13 @@ type foreignView struct {
 }
 
 // openStepUp sends a browser to a provider for the step-up whose address it has opened. For a session that
-// is not the one of the browser it asks first, wherever that is: the address may come from somebody else.
+// is neither the one of the browser nor near it, it asks first: the address may come from somebody else.
 func (p *Pages) openStepUp(v *site.Visit) error {
 	opened, err := p.findOpened(v, v.Text("code"))
 	switch {
 	case err != nil:
 		return err
-	case v.Session.ID != opened.SessionID:
+	case v.Session.ID != opened.SessionID && !opened.Session.IsNear(rest.Address(v.Ctx)):
 		return v.Render(foreignPage, site.Head{Title: "Did you begin this?"}, foreignView{opened, v.Text("code")})
 	}
 	return p.leave(v, startOf(&opened, v.Local("return")))
