@@ -169,7 +169,7 @@ func (r remotes) covering(key string, begin int, each func([]remote)) {
 // readPlace returns the scheme and the host, with a port only if it is not that of the scheme. ok is false
 // for a host that programs may read in two ways, also one with a dot at its end.
 func readPlace(scheme, host string) (at place, ok bool) {
-	if strings.Contains(host, "\u212a") { // the sign for Kelvin, whose lower case is k
+	if strings.ContainsFunc(host, func(r rune) bool { return r >= 0x80 }) { // also what has a lower case in ASCII
 		return place{}, false
 	}
 	host = strings.ToLower(host)
