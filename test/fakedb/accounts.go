@@ -6,96 +6,43 @@ import (
 	"time"
 
 	"github.com/tollgate-dev/tollgate/core/auth"
-	"github.com/tollgate-dev/tollgate/core/fault"
 )
 
 // Accounts implements [authstore.Accounts].
-type Accounts struct{ db *Database }
+type Accounts struct {
+	*table[auth.UserID, auth.Account]
+}
 
 // NewAccounts returns the accounts of a database.
-func NewAccounts(db *Database) *Accounts { return &Accounts{db} }
-
-// Create implements [authstore.Accounts].
-func (s *Accounts) Create(ctx context.Context, a auth.Account) error {
-	return s.db.accounts.insert(ctx, a)
-}
-
-// Get implements [authstore.Accounts].
-func (s *Accounts) Get(ctx context.Context, id auth.UserID) (auth.Account, error) {
-	return s.db.accounts.find(ctx, id)
-}
+func NewAccounts(db *Database) *Accounts { return &Accounts{db.accounts} }
 
 // ByEmail implements [authstore.Accounts].
 func (s *Accounts) ByEmail(ctx context.Context, email auth.Email) (auth.Account, error) {
-	found, err := s.db.accounts.list(ctx, func(a auth.Account) bool { return a.Email == email }, byEmail)
-	if err == nil && len(found) == 0 {
-		err = s.db.accounts.errNotFound()
-	}
-	if err != nil {
-		return auth.Account{}, err
-	}
-	return found[0], nil
-}
-
-// Update implements [authstore.Accounts].
-func (s *Accounts) Update(ctx context.Context, id auth.UserID, change func(*auth.Account) error) error {
-	return s.db.accounts.update(ctx, id, func(a *auth.Account) error {
-		old := *a
-		err := change(a)
-		a.ID, a.Email, a.CreatedAt = old.ID, old.Email, old.CreatedAt
-		return err
-	})
+	return s.one(ctx, func(a auth.Account) bool { return a.Email == email }, byEmail)
 }
 
 // List implements [authstore.Accounts].
 func (s *Accounts) List(ctx context.Context, after auth.Email, limit int) ([]auth.Account, error) {
-	found, err := s.db.accounts.list(ctx, func(a auth.Account) bool { return a.Email > after }, byEmail)
-	return first(found, limit), err
+	return s.listFirst(ctx, limit, func(a auth.Account) bool { return a.Email > after }, byEmail)
 }
 
 func byEmail(a, b auth.Account) int { return cmp.Compare(a.Email, b.Email) }
 
 // Challenges implements [authstore.Challenges].
-type Challenges struct{ db *Database }
+type Challenges struct {
+	*table[auth.ChallengeID, auth.Challenge]
+}
 
 // NewChallenges returns the step-up challenges of a database.
-func NewChallenges(db *Database) *Challenges { return &Challenges{db} }
-
-// Create implements [authstore.Challenges].
-func (s *Challenges) Create(ctx context.Context, c auth.Challenge) error {
-	return s.db.run(ctx, func(ctx context.Context) error {
-		if err := cmp.Or(s.db.accounts.refer(c.UserID), s.db.sessions.refer(c.SessionID)); err != nil {
-			return err
-		}
-		return s.db.challenges.insert(ctx, c)
-	})
-}
-
-// Get implements [authstore.Challenges].
-func (s *Challenges) Get(ctx context.Context, id auth.ChallengeID) (auth.Challenge, error) {
-	return s.db.challenges.find(ctx, id)
-}
-
-// Update implements [authstore.Challenges].
-func (s *Challenges) Update(ctx context.Context, id auth.ChallengeID, change func(*auth.Challenge) error) error {
-	return s.db.challenges.update(ctx, id, func(c *auth.Challenge) error {
-		err := change(c)
-		c.ID = id
-		return err
-	})
-}
-
-// DeleteExpired implements [authstore.Challenges].
-func (s *Challenges) DeleteExpired(ctx context.Context, before time.Time) (int, error) {
-	before = storedTime(before)
-	return s.db.challenges.removeAll(ctx, func(c auth.Challenge) bool { return c.ExpiresAt.Before(before) })
-}
+func NewChallenges(db *Database) *Challenges { return &Challenges{db.challenges} }
 
 // PendingLogins implements [authstore.PendingLogins].
-type PendingLogins struct{ db *Database }
+type PendingLogins struct {
+	*table[pendingKey, auth.PendingLogin]
+}
 
 // NewPendingLogins returns the pending logins of a database.
-func NewPendingLogins(db *Database) *PendingLogins { return &PendingLogins{db} }
+func NewPendingLogins(db *Database) *PendingLogins { return &PendingLogins{db.pendingLogins} }
 
 // Put implements [authstore.PendingLogins].
 func (s *PendingLogins) Put(ctx context.Context, p auth.PendingLogin) error {
@@ -104,10 +51,10 @@ func (s *PendingLogins) Put(ctx context.Context, p auth.PendingLogin) error {
 			return err
 		}
 		now := storedTime(p.CreatedAt)
-		_, err := s.db.pendingLogins.removeAll(ctx, func(old auth.PendingLogin) bool {
+		_, err := s.removeAll(ctx, func(old auth.PendingLogin) bool {
 			return old.UserID == p.UserID && !old.ExpiresAt.After(now)
 		})
-		return cmp.Or(err, s.db.pendingLogins.put(ctx, p))
+		return cmp.Or(err, s.put(ctx, p))
 	})
 }
 
@@ -115,31 +62,27 @@ func (s *PendingLogins) Put(ctx context.Context, p auth.PendingLogin) error {
 func (s *PendingLogins) Find(
 	ctx context.Context, user auth.UserID, identity auth.DeviceIdentity,
 ) (auth.PendingLogin, error) {
-	return s.db.pendingLogins.find(ctx, pendingKey{user, identity})
+	return s.find(ctx, pendingKey{user, identity})
 }
 
 // Take implements [authstore.PendingLogins].
 func (s *PendingLogins) Take(ctx context.Context, user auth.UserID, identity auth.DeviceIdentity) error {
-	return s.db.pendingLogins.remove(ctx, pendingKey{user, identity})
+	return s.remove(ctx, pendingKey{user, identity})
 }
 
 // RemoveAll implements [authstore.PendingLogins].
 func (s *PendingLogins) RemoveAll(ctx context.Context, user auth.UserID) error {
-	_, err := s.db.pendingLogins.removeAll(ctx, func(p auth.PendingLogin) bool { return p.UserID == user })
+	_, err := s.removeAll(ctx, func(p auth.PendingLogin) bool { return p.UserID == user })
 	return err
 }
 
-// DeleteExpired implements [authstore.PendingLogins].
-func (s *PendingLogins) DeleteExpired(ctx context.Context, before time.Time) (int, error) {
-	before = storedTime(before)
-	return s.db.pendingLogins.removeAll(ctx, func(p auth.PendingLogin) bool { return p.ExpiresAt.Before(before) })
+// Lockouts implements [authstore.Lockouts].
+type Lockouts struct {
+	*table[auth.LockoutKey, lockoutRow]
 }
 
-// Lockouts implements [authstore.Lockouts].
-type Lockouts struct{ db *Database }
-
 // NewLockouts returns the lockouts of a database.
-func NewLockouts(db *Database) *Lockouts { return &Lockouts{db} }
+func NewLockouts(db *Database) *Lockouts { return &Lockouts{db.lockouts} }
 
 // Update implements [authstore.Lockouts].
 func (s *Lockouts) Update(ctx context.Context, key auth.LockoutKey, change func(*auth.Lockout) error) error {
@@ -148,21 +91,18 @@ func (s *Lockouts) Update(ctx context.Context, key auth.LockoutKey, change func(
 		if err := cmp.Or(err, change(&l)); err != nil {
 			return err
 		}
-		return s.db.lockouts.put(ctx, lockoutRow{key, l})
+		return s.put(ctx, lockoutRow{key, l})
 	})
 }
 
 // Get implements [authstore.Lockouts].
 func (s *Lockouts) Get(ctx context.Context, key auth.LockoutKey) (auth.Lockout, error) {
-	l, err := s.db.lockouts.find(ctx, key)
-	if fault.Is(err, fault.NotFound) {
-		err = nil
-	}
-	return l.Lockout, err
+	l, err := s.find(ctx, key)
+	return l.Lockout, ignoreNotFound(err)
 }
 
 // DeleteBefore implements [authstore.Lockouts].
 func (s *Lockouts) DeleteBefore(ctx context.Context, before time.Time) (int, error) {
 	before = storedTime(before)
-	return s.db.lockouts.removeAll(ctx, func(l lockoutRow) bool { return l.Lockout.Latest().Before(before) })
+	return s.removeAll(ctx, func(l lockoutRow) bool { return l.Lockout.Latest().Before(before) })
 }

@@ -8,19 +8,15 @@ import (
 	"github.com/tollgate-dev/tollgate/core/auth"
 	"github.com/tollgate-dev/tollgate/core/fault"
 	"github.com/tollgate-dev/tollgate/core/registry/service"
-	"github.com/tollgate-dev/tollgate/ports/authstore"
 )
 
 // APITokens implements [authstore.APITokens] and [authstore.APITokenExpiry].
-type APITokens struct{ db *Database }
-
-var (
-	_ authstore.APITokens      = (*APITokens)(nil)
-	_ authstore.APITokenExpiry = (*APITokens)(nil)
-)
+type APITokens struct {
+	*table[auth.APITokenID, auth.APIToken]
+}
 
 // NewAPITokens returns the tokens of a database.
-func NewAPITokens(db *Database) *APITokens { return &APITokens{db} }
+func NewAPITokens(db *Database) *APITokens { return &APITokens{db.apiTokens} }
 
 // owner returns whether an owner exists and whether it is active.
 func (s *APITokens) owner(o auth.Owner) (exists, active bool) {
@@ -36,15 +32,15 @@ func (s *APITokens) owner(o auth.Owner) (exists, active bool) {
 func (s *APITokens) Add(ctx context.Context, t auth.APIToken) error {
 	return s.db.run(ctx, func(ctx context.Context) error {
 		if exists, _ := s.owner(t.Owner); !exists {
-			return s.db.apiTokens.errNotFound()
+			return s.errNotFound()
 		}
-		living, err := s.db.apiTokens.list(ctx, func(other auth.APIToken) bool {
+		living, err := s.list(ctx, func(other auth.APIToken) bool {
 			return isOf(other, t.Owner) && other.ExpiresAt.After(t.CreatedAt)
 		}, compareAPITokens)
 		if err == nil && len(living) >= t.Owner.MaxTokens() && !t.Workload {
 			err = fault.New(fault.Conflict, "there are too many tokens")
 		}
-		return cmp.Or(err, s.db.apiTokens.insert(ctx, t))
+		return cmp.Or(err, s.insert(ctx, t))
 	})
 }
 
@@ -54,66 +50,53 @@ func compareAPITokens(a, b auth.APIToken) int { return cmp.Compare(a.ID, b.ID) }
 
 // Find implements [authstore.APITokens].
 func (s *APITokens) Find(ctx context.Context, hash auth.TokenHash) (auth.APIToken, error) {
-	return result(ctx, s.db, func(ctx context.Context) (auth.APIToken, error) {
-		found, err := s.db.apiTokens.list(ctx, func(t auth.APIToken) bool {
-			_, active := s.owner(t.Owner)
-			return t.Hash == hash && active
-		}, compareAPITokens)
-		if err != nil || len(found) == 0 {
-			return auth.APIToken{}, cmp.Or(err, s.db.apiTokens.errNotFound())
-		}
-		return found[0], nil
-	})
+	return s.one(ctx, func(t auth.APIToken) bool {
+		_, active := s.owner(t.Owner)
+		return t.Hash == hash && active
+	}, compareAPITokens)
 }
 
 // Of implements [authstore.APITokens].
 func (s *APITokens) Of(
 	ctx context.Context, owner auth.Owner, after auth.APITokenID, limit int,
 ) ([]auth.APIToken, error) {
-	found, err := s.db.apiTokens.list(ctx, func(t auth.APIToken) bool { return isOf(t, owner) && t.ID > after },
-		compareAPITokens)
-	return first(found, limit), err
+	return s.listFirst(ctx, limit, func(t auth.APIToken) bool { return isOf(t, owner) && t.ID > after }, compareAPITokens)
 }
 
 // Remove implements [authstore.APITokens].
 func (s *APITokens) Remove(ctx context.Context, owner auth.Owner, id auth.APITokenID) (auth.APIToken, error) {
 	return result(ctx, s.db, func(ctx context.Context) (auth.APIToken, error) {
-		t, err := s.db.apiTokens.find(ctx, id)
+		t, err := s.find(ctx, id)
 		if err == nil && !isOf(t, owner) {
-			err = s.db.apiTokens.errNotFound()
+			err = s.errNotFound()
 		}
 		if err != nil {
 			return auth.APIToken{}, err
 		}
-		return t, s.db.apiTokens.remove(ctx, id)
+		return t, s.remove(ctx, id)
 	})
 }
 
 // Use implements [authstore.APITokens].
 func (s *APITokens) Use(ctx context.Context, t auth.APIToken) error {
-	err := s.db.apiTokens.update(ctx, t.ID, func(stored *auth.APIToken) error {
+	return ignoreNotFound(s.update(ctx, t.ID, func(stored *auth.APIToken) error {
 		if t.LastUsedAt.After(stored.LastUsedAt) {
 			stored.LastUsedAt, stored.LastUsedFrom = t.LastUsedAt, t.LastUsedFrom
 		}
 		return nil
-	})
-	if fault.Is(err, fault.NotFound) {
-		return nil
-	}
-	return err
+	}))
 }
 
 // Due implements [authstore.APITokenExpiry].
 func (s *APITokens) Due(ctx context.Context, now time.Time, limit int) ([]auth.APIToken, error) {
-	found, err := s.db.apiTokens.list(ctx, func(t auth.APIToken) bool {
+	return s.listFirst(ctx, limit, func(t auth.APIToken) bool {
 		return !t.NoticeAt.IsZero() && !t.NoticeAt.After(now)
 	}, func(a, b auth.APIToken) int { return a.NoticeAt.Compare(b.NoticeAt) })
-	return first(found, limit), err
 }
 
 // MoveNotice implements [authstore.APITokenExpiry].
 func (s *APITokens) MoveNotice(ctx context.Context, id auth.APITokenID, from, to time.Time) error {
-	err := s.db.apiTokens.update(ctx, id, func(t *auth.APIToken) error {
+	err := s.update(ctx, id, func(t *auth.APIToken) error {
 		if !t.NoticeAt.Equal(from) {
 			return fault.New(fault.Conflict, "the end of the token was announced already")
 		}
@@ -124,9 +107,4 @@ func (s *APITokens) MoveNotice(ctx context.Context, id auth.APITokenID, from, to
 		err = fault.New(fault.Conflict, "the token is gone")
 	}
 	return err
-}
-
-// DeleteExpired implements [authstore.APITokenExpiry].
-func (s *APITokens) DeleteExpired(ctx context.Context, before time.Time) (int, error) {
-	return s.db.apiTokens.removeAll(ctx, func(t auth.APIToken) bool { return t.ExpiresAt.Before(before) })
 }

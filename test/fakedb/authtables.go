@@ -1,6 +1,7 @@
 package fakedb
 
 import (
+	"cmp"
 	"time"
 
 	"github.com/tollgate-dev/tollgate/core/audit"
@@ -88,4 +89,37 @@ func (d *Database) addAuthTables() {
 	d.identities = newTable(d, "identity", func(i company.Identity) company.IdentityID { return i.ID },
 		func(i company.Identity) any { return [2]string{i.Issuer, i.Subject} })
 	d.logins = newTable(d, "login", func(l company.Login) company.LoginID { return l.ID })
+	d.addAuthRules()
+}
+
+// addAuthRules adds what refers to what, what an update cannot change, and what expires.
+func (d *Database) addAuthRules() {
+	d.accounts.keeps = func(old auth.Account, a *auth.Account) {
+		a.ID, a.Email, a.CreatedAt = old.ID, old.Email, old.CreatedAt
+	}
+	d.devices.refers = func(v auth.Device) error { return d.accounts.refer(v.UserID) }
+	d.devices.keeps = func(old auth.Device, v *auth.Device) { v.ID = old.ID }
+	d.sessions.refers = func(s auth.Session) error {
+		return cmp.Or(d.accounts.refer(s.UserID), d.devices.refer(s.DeviceID))
+	}
+	d.sessions.keeps = func(old auth.Session, s *auth.Session) { s.ID = old.ID }
+	d.refreshTokens.refers = func(t auth.RefreshToken) error { return d.sessions.refer(t.SessionID) }
+	d.cookies.refers = func(c auth.SessionCookie) error { return d.sessions.refer(c.SessionID) }
+	d.challenges.refers = func(c auth.Challenge) error {
+		return cmp.Or(d.accounts.refer(c.UserID), d.sessions.refer(c.SessionID))
+	}
+	d.challenges.keeps = func(old auth.Challenge, c *auth.Challenge) { c.ID = old.ID }
+	d.challenges.expires = func(c auth.Challenge) time.Time { return c.ExpiresAt }
+	d.pendingLogins.expires = func(p auth.PendingLogin) time.Time { return p.ExpiresAt }
+	d.links.refers = func(l auth.Link) error {
+		if l.UserID == "" {
+			return nil
+		}
+		return d.accounts.refer(l.UserID)
+	}
+	d.links.expires = func(l auth.Link) time.Time { return l.ExpiresAt }
+	d.apiTokens.expires = func(t auth.APIToken) time.Time { return t.ExpiresAt }
+	d.passkeys.refers = func(p auth.Passkey) error { return d.accounts.refer(p.UserID) }
+	d.identities.refers = func(i company.Identity) error { return d.accounts.refer(i.UserID) }
+	d.logins.refers = func(l company.Login) error { return d.identities.refer(l.IdentityID) }
 }

@@ -1,138 +1,64 @@
 package fakedb
 
-import "github.com/tollgate-dev/tollgate/core/catalogue"
+import (
+	"fmt"
+	"regexp"
+	"strings"
 
-// documentedMethods returns the methods that a new database holds (contract M-9).
-func documentedMethods() []catalogue.Method {
-	return []catalogue.Method{
-		{ID: 1081, Path: "/api/services.{format}", ServiceID: 223, ServiceName: "api", Parameters: []string{"format"}},
-		{
-			ID: 1087, Path: "/server/time.{format}", ServiceID: 227, ServiceName: "server", Parameters: []string{
-				"format",
-			},
-		},
-		{
-			ID: 1091, Path: "/server/codes.{format}", ServiceID: 227, ServiceName: "server", Parameters: []string{
-				"format",
-			},
-		},
-		{
-			ID: 1093, Path: "/server/admin.{format}", ServiceID: 227, ServiceName: "server", Parameters: []string{
-				"format",
-			},
-		},
-		{ID: 1097, Path: "/api/usage.{format}", ServiceID: 223, ServiceName: "api", Parameters: []string{"format"}},
-		{ID: 1103, Path: "/api/methods.{format}", ServiceID: 223, ServiceName: "api", Parameters: []string{"format"}},
-		{ID: 1109, Path: "/api/versions.{format}", ServiceID: 223, ServiceName: "api", Parameters: []string{"format"}},
-		{ID: 1117, Path: "/api/changelog.{format}", ServiceID: 223, ServiceName: "api", Parameters: []string{"format"}},
-		{
-			ID: 1123, Path: "/resources/printers.{format}", ServiceID: 229, ServiceName: "resources",
-			Parameters: []string{"format"},
-		},
-		{
-			ID: 1129, Path: "/resources/infosessions.{format}", ServiceID: 229, ServiceName: "resources",
-			Parameters: []string{"format"},
-		},
-		{
-			ID: 1153, Path: "/courses/{department}.{format}", ServiceID: 239, ServiceName: "courses",
-			Parameters: []string{"department", "format"},
-		},
-		{
-			ID: 1163, Path: "/courses/{department}/{number}.{format}", ServiceID: 239, ServiceName: "courses",
-			Parameters: []string{"department", "number", "format"},
-		},
-		{
-			ID: 1171, Path: "/courses/{department}/{number}/schedule.{format}", ServiceID: 239, ServiceName: "courses",
-			Parameters: []string{"department", "number", "format"},
-		},
-		{
-			ID: 1181, Path: "/courses/{subject}/{number}/prerequisites.{format}", ServiceID: 239,
-			ServiceName: "courses", Parameters: []string{"subject", "number", "format"},
-		},
-		{
-			ID: 1187, Path: "/terms/{term}/examschedule.{format}", ServiceID: 241, ServiceName: "terms",
-			Parameters: []string{"term", "format"},
-		},
-		{
-			ID: 1193, Path: "/terms/{term}/{subject}/{number}/schedule.{format}", ServiceID: 241, ServiceName: "terms",
-			Parameters: []string{"term", "subject", "number", "format"},
-		},
-		{
-			ID: 1213, Path: "/buildings/list.{format}", ServiceID: 257, ServiceName: "buildings", Parameters: []string{
-				"format",
-			},
-		},
-		{
-			ID: 1217, Path: "/buildings/{building}.{format}", ServiceID: 257, ServiceName: "buildings",
-			Parameters: []string{"building", "format"},
-		},
-		{
-			ID: 1223, Path: "/buildings/{building}/{room}/courses.{format}", ServiceID: 257, ServiceName: "buildings",
-			Parameters: []string{"building", "room", "format"},
-		},
-		{
-			ID: 1229, Path: "/resources/academics/groups.{format}", ServiceID: 263, ServiceName: "resources",
-			Parameters: []string{"format"},
-		},
-		{
-			ID: 1231, Path: "/resources/academics/organizations.{format}", ServiceID: 263, ServiceName: "resources",
-			Parameters: []string{"format"},
-		},
-		{
-			ID: 1237, Path: "/resources/academics/subjects.{format}", ServiceID: 263, ServiceName: "resources",
-			Parameters: []string{"format"},
-		},
-		{
-			ID: 1249, Path: "/resources/academics/terms.{format}", ServiceID: 263, ServiceName: "resources",
-			Parameters: []string{"format"},
-		},
-		{
-			ID: 1259, Path: "/resources/academics/instructions.{format}", ServiceID: 263, ServiceName: "resources",
-			Parameters: []string{"format"},
-		},
-		{
-			ID: 1277, Path: "/foodservices/products/{id}.{format}", ServiceID: 269, ServiceName: "foodservices",
-			Parameters: []string{"id", "format"},
-		},
-		{
-			ID: 1279, Path: "/foodservices/products/search.{format}", ServiceID: 269, ServiceName: "foodservices",
-			Parameters: []string{"format"},
-		},
-		{
-			ID: 1283, Path: "/foodservices/outlets.{format}", ServiceID: 269, ServiceName: "foodservices",
-			Parameters: []string{"format"},
-		},
-		{
-			ID: 1289, Path: "/foodservices/watcard.{format}", ServiceID: 269, ServiceName: "foodservices",
-			Parameters: []string{"format"},
-		},
-		{
-			ID: 1291, Path: "/foodservices/{year}/{week}/{id}/menu.{format}", ServiceID: 269,
-			ServiceName: "foodservices", Parameters: []string{"year", "week", "id", "format"},
-		},
-		{
-			ID: 1297, Path: "/foodservices/{year}/{week}/{id}/notes.{format}", ServiceID: 269,
-			ServiceName: "foodservices", Parameters: []string{"year", "week", "id", "format"},
-		},
-		{
-			ID: 1301, Path: "/foodservices/{year}/{week}/{id}/announcements.{format}", ServiceID: 269,
-			ServiceName: "foodservices", Parameters: []string{"year", "week", "id", "format"},
-		},
-		{
-			ID: 1303, Path: "/foodservices/menu.{format}", ServiceID: 269, ServiceName: "foodservices",
-			Parameters: []string{"format"},
-		},
-		{
-			ID: 1307, Path: "/foodservices/notes.{format}", ServiceID: 269, ServiceName: "foodservices",
-			Parameters: []string{"format"},
-		},
-		{
-			ID: 1319, Path: "/foodservices/announcements.{format}", ServiceID: 269, ServiceName: "foodservices",
-			Parameters: []string{"format"},
-		},
-		{
-			ID: 1321, Path: "/foodservices/diets.{format}", ServiceID: 269, ServiceName: "foodservices",
-			Parameters: []string{"format"},
-		},
+	"github.com/tollgate-dev/tollgate/core/catalogue"
+)
+
+// documented are the methods that a new database holds (contract M-9): ID, ID of the service, path.
+const documented = `
+1081 223 /api/services.{format}
+1087 227 /server/time.{format}
+1091 227 /server/codes.{format}
+1093 227 /server/admin.{format}
+1097 223 /api/usage.{format}
+1103 223 /api/methods.{format}
+1109 223 /api/versions.{format}
+1117 223 /api/changelog.{format}
+1123 229 /resources/printers.{format}
+1129 229 /resources/infosessions.{format}
+1153 239 /courses/{department}.{format}
+1163 239 /courses/{department}/{number}.{format}
+1171 239 /courses/{department}/{number}/schedule.{format}
+1181 239 /courses/{subject}/{number}/prerequisites.{format}
+1187 241 /terms/{term}/examschedule.{format}
+1193 241 /terms/{term}/{subject}/{number}/schedule.{format}
+1213 257 /buildings/list.{format}
+1217 257 /buildings/{building}.{format}
+1223 257 /buildings/{building}/{room}/courses.{format}
+1229 263 /resources/academics/groups.{format}
+1231 263 /resources/academics/organizations.{format}
+1237 263 /resources/academics/subjects.{format}
+1249 263 /resources/academics/terms.{format}
+1259 263 /resources/academics/instructions.{format}
+1277 269 /foodservices/products/{id}.{format}
+1279 269 /foodservices/products/search.{format}
+1283 269 /foodservices/outlets.{format}
+1289 269 /foodservices/watcard.{format}
+1291 269 /foodservices/{year}/{week}/{id}/menu.{format}
+1297 269 /foodservices/{year}/{week}/{id}/notes.{format}
+1301 269 /foodservices/{year}/{week}/{id}/announcements.{format}
+1303 269 /foodservices/menu.{format}
+1307 269 /foodservices/notes.{format}
+1319 269 /foodservices/announcements.{format}
+1321 269 /foodservices/diets.{format}
+`
+
+// documentedMethods returns these methods. The path has the name of the service and the parameters.
+func documentedMethods() (all []catalogue.Method) {
+	for _, line := range strings.Split(strings.TrimSpace(documented), "\n") {
+		var m catalogue.Method
+		if _, err := fmt.Sscan(line, &m.ID, &m.ServiceID, &m.Path); err != nil {
+			return nil // the tests of methods fail
+		}
+		m.ServiceName = strings.Split(m.Path, "/")[1]
+		for _, found := range regexp.MustCompile(`\{(\w+)\}`).FindAllStringSubmatch(m.Path, -1) {
+			m.Parameters = append(m.Parameters, found[1])
+		}
+		all = append(all, m)
 	}
+	return all
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/tollgate-dev/tollgate/core/auth"
 	"github.com/tollgate-dev/tollgate/core/registry"
@@ -12,45 +11,22 @@ import (
 )
 
 // Links implements [authstore.Links].
-type Links struct{ db *Database }
+type Links struct {
+	*table[auth.TokenHash, auth.Link]
+}
 
 // NewLinks returns the links of a database.
-func NewLinks(db *Database) *Links { return &Links{db} }
+func NewLinks(db *Database) *Links { return &Links{db.links} }
 
 // Put implements [authstore.Links].
-func (s *Links) Put(ctx context.Context, l auth.Link) error {
-	return s.db.run(ctx, func(ctx context.Context) error {
-		if l.UserID != "" {
-			if err := s.db.accounts.refer(l.UserID); err != nil {
-				return err
-			}
-		}
-		return s.db.links.insert(ctx, l)
-	})
-}
-
-// Find implements [authstore.Links].
-func (s *Links) Find(ctx context.Context, hash auth.TokenHash) (auth.Link, error) {
-	return s.db.links.find(ctx, hash)
-}
-
-// Take implements [authstore.Links].
-func (s *Links) Take(ctx context.Context, hash auth.TokenHash) error {
-	return s.db.links.remove(ctx, hash)
-}
+func (s *Links) Put(ctx context.Context, l auth.Link) error { return s.insert(ctx, l) }
 
 // RemoveAll implements [authstore.Links].
 func (s *Links) RemoveAll(ctx context.Context, user auth.UserID, purposes ...auth.LinkPurpose) error {
-	_, err := s.db.links.removeAll(ctx, func(l auth.Link) bool {
+	_, err := s.removeAll(ctx, func(l auth.Link) bool {
 		return l.UserID == user && slices.Contains(purposes, l.Purpose)
 	})
 	return err
-}
-
-// DeleteExpired implements [authstore.Links].
-func (s *Links) DeleteExpired(ctx context.Context, before time.Time) (int, error) {
-	before = storedTime(before)
-	return s.db.links.removeAll(ctx, func(l auth.Link) bool { return l.ExpiresAt.Before(before) })
 }
 
 // Directory implements [authstore.Directory] and [authstore.Operators].

@@ -1,8 +1,10 @@
 package fakedb
 
 import (
+	"cmp"
 	"context"
 	"slices"
+	"time"
 
 	"github.com/tollgate-dev/tollgate/core/auth"
 	"github.com/tollgate-dev/tollgate/core/fault"
@@ -10,16 +12,63 @@ import (
 
 // table has rows with a key. It stores and returns copies, and undoes its changes when a
 // transaction fails. Its methods run in the transaction of their context, or in one of their own.
+// Those that are exported implement methods that many ports have: a store embeds its table.
 type table[K comparable, R any] struct {
-	db     *Database
-	name   string // of a row, in messages
-	key    func(R) K
-	unique []func(R) any // each returns what only one row may have, or nil
-	rows   map[K]R
+	db      *Database
+	name    string // of a row, in messages
+	key     func(R) K
+	unique  []func(R) any           // each returns what only one row may have, or nil
+	refers  func(R) error           // to rows of other tables, as a foreign key does
+	keeps   func(old R, changed *R) // restores what Update cannot change
+	expires func(R) time.Time       // for DeleteExpired
+	rows    map[K]R
 }
 
 func newTable[K comparable, R any](db *Database, name string, key func(R) K, unique ...func(R) any) *table[K, R] {
-	return &table[K, R]{db: db, name: name, key: key, unique: unique, rows: map[K]R{}}
+	return &table[K, R]{
+		db: db, name: name, key: key, unique: unique, rows: map[K]R{},
+		refers: func(R) error { return nil }, keeps: func(R, *R) {},
+	}
+}
+
+// Get returns the row with a key.
+func (t *table[K, R]) Get(ctx context.Context, k K) (R, error) { return t.find(ctx, k) }
+
+// Find is Get.
+func (t *table[K, R]) Find(ctx context.Context, k K) (R, error) { return t.find(ctx, k) }
+
+// Create adds a row.
+func (t *table[K, R]) Create(ctx context.Context, r R) error { return t.insert(ctx, r) }
+
+// Add is Create.
+func (t *table[K, R]) Add(ctx context.Context, r R) error { return t.insert(ctx, r) }
+
+// Put adds a row, or replaces the one with its key.
+func (t *table[K, R]) Put(ctx context.Context, r R) error { return t.put(ctx, r) }
+
+// Save is Put.
+func (t *table[K, R]) Save(ctx context.Context, r R) error { return t.put(ctx, r) }
+
+// Update changes the row with a key.
+func (t *table[K, R]) Update(ctx context.Context, k K, change func(*R) error) error {
+	return t.update(ctx, k, func(r *R) error {
+		old := *r
+		err := change(r)
+		t.keeps(old, r)
+		return err
+	})
+}
+
+// Remove deletes the row with a key.
+func (t *table[K, R]) Remove(ctx context.Context, k K) error { return t.remove(ctx, k) }
+
+// Take is Remove.
+func (t *table[K, R]) Take(ctx context.Context, k K) error { return t.remove(ctx, k) }
+
+// DeleteExpired deletes the rows that have expired before a time.
+func (t *table[K, R]) DeleteExpired(ctx context.Context, before time.Time) (int, error) {
+	before = storedTime(before)
+	return t.removeAll(ctx, func(r R) bool { return t.expires(r).Before(before) })
 }
 
 // has reports whether there is a row with the key. The caller is in a transaction.
@@ -58,6 +107,9 @@ func (t *table[K, R]) find(ctx context.Context, k K) (R, error) {
 func (t *table[K, R]) insert(ctx context.Context, rows ...R) error {
 	return t.db.run(ctx, func(ctx context.Context) error {
 		for _, r := range rows {
+			if err := t.refers(r); err != nil {
+				return err
+			}
 			if t.has(t.key(r)) {
 				return t.errConflict()
 			}
@@ -147,6 +199,37 @@ func (t *table[K, R]) list(ctx context.Context, matches func(R) bool, order func
 			found[i] = detached(found[i])
 		}
 		return found, nil
+	})
+}
+
+// listFirst is list for at most the first limit rows.
+func (t *table[K, R]) listFirst(
+	ctx context.Context, limit int, matches func(R) bool, order func(a, b R) int,
+) ([]R, error) {
+	found, err := t.list(ctx, matches, order)
+	return first(found, limit), err
+}
+
+// one returns the first row that matches.
+func (t *table[K, R]) one(ctx context.Context, matches func(R) bool, order func(a, b R) int) (r R, err error) {
+	found, err := t.list(ctx, matches, order)
+	if err != nil || len(found) == 0 {
+		return r, cmp.Or(err, t.errNotFound())
+	}
+	return found[0], nil
+}
+
+// changeAll changes the rows that match, in order, and returns them.
+func (t *table[K, R]) changeAll(
+	ctx context.Context, matches func(R) bool, order func(a, b R) int, change func(*R),
+) ([]R, error) {
+	return result(ctx, t.db, func(ctx context.Context) ([]R, error) {
+		found, err := t.list(ctx, matches, order)
+		for i := range found {
+			change(&found[i])
+			err = cmp.Or(err, t.put(ctx, found[i]))
+		}
+		return found, err
 	})
 }
 
