@@ -297,7 +297,7 @@ func findFacts(
 	}
 }
 
-func newInstance(build Build, c clock.Clock) overview.Instance {
+func newInstance(build registryapi.Build, c clock.Clock) overview.Instance {
 	return overview.Instance{Version: build.Version, Started: c.Now()}
 }
 
@@ -319,7 +319,7 @@ func newMail(c stepup.Couriers) people.Mail { return people.Mail{Courier: c.Emai
 //nolint:revive // Wire gives each of them
 func newConsole(
 	parts settings.Parts, all console.Ports, p console.AuthPorts, s *prometheus.SignIn, w *prometheus.Publisher,
-	brand couriersettings.Brand, build Build,
+	brand couriersettings.Brand, build registryapi.Build,
 ) *console.Console {
 	all.Brand = site.Brand{Product: brand.Name, Version: build.Version}
 	if parts.Auth {
@@ -364,7 +364,7 @@ var metricsSet = wire.NewSet(newRegisterer, newPartMetrics, newReporter, counted
 
 // registryAPIPorts are what the API of the registry needs, with its metrics.
 type registryAPIPorts struct {
-	Build   Build
+	Build   registryapi.Build
 	Log     *logrus.Entry
 	Callers authority.Authority
 	Writer  *prometheus.Publisher
@@ -383,7 +383,7 @@ func newResource(c oidc.Config, b couriersettings.Brand, p decideapi.Config) reg
 
 func newRegistryAPI(c registryapi.Config, p registryAPIPorts) (*registryapi.API, func()) {
 	c.Private, c.Resource = p.Reading.Private, p.OAuth
-	c.Build, c.Log, c.Docs, c.WritesOff = registryapi.Build(p.Build), p.Log, p.Docs, p.Writer.WritesOff()
+	c.Build, c.Log, c.Docs, c.WritesOff = p.Build, p.Log, p.Docs, p.Writer.WritesOff()
 	api, end := registryapi.New(c, p.Callers, p.Reads, p.Writer, p.Kept)
 	api.Measure(p.Metrics.Registry)
 	return api, end

@@ -10,6 +10,7 @@ import (
 
 	"github.com/tollgate-dev/tollgate/adapters/lifecycle"
 	"github.com/tollgate-dev/tollgate/adapters/prometheus"
+	"github.com/tollgate-dev/tollgate/adapters/rest/registryapi"
 	"github.com/tollgate-dev/tollgate/wiring/settings"
 )
 
@@ -18,7 +19,7 @@ import (
 
 // injectService builds the service with the parts that run (service.go).
 func injectService(
-	ctx context.Context, s settings.Settings, parts settings.Parts, b Build, r *prometheus.Registry, log *logrus.Entry,
+	ctx context.Context, s settings.Settings, parts settings.Parts, b registryapi.Build, r *prometheus.Registry, log *logrus.Entry,
 ) (*lifecycle.Process, func(), error) {
 	wire.Build(serviceSet)
 	return nil, nil, nil

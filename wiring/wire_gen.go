@@ -89,7 +89,7 @@ import (
 // Injectors from wire.go:
 
 // injectService builds the service with the parts that run (service.go).
-func injectService(ctx context.Context, s settings.Settings, parts settings.Parts, b Build, r *prometheus.Registry, log *logrus.Entry) (*lifecycle.Process, func(), error) {
+func injectService(ctx context.Context, s settings.Settings, parts settings.Parts, b registryapi.Build, r *prometheus.Registry, log *logrus.Entry) (*lifecycle.Process, func(), error) {
 	service := s.Service
 	config := s.RateLimitAPI
 	debugapiConfig := s.Debug

@@ -14,21 +14,15 @@ import (
 	"github.com/tollgate-dev/tollgate/adapters/lifecycle"
 	"github.com/tollgate-dev/tollgate/adapters/prometheus"
 	"github.com/tollgate-dev/tollgate/adapters/rest/overview"
+	"github.com/tollgate-dev/tollgate/adapters/rest/registryapi"
 	"github.com/tollgate-dev/tollgate/wiring/settings"
 )
-
-// Build is what the program says about itself; a part that is not known is empty.
-type Build struct {
-	Version  string
-	Revision string // the commit of the source
-	Time     string // of the commit, RFC 3339
-}
 
 // Open builds the service: it connects to the stores, brings the schema up to date and opens the
 // listeners, which answer from Run on. build is shown in the metrics. The cleanup closes everything
 // again.
 func Open(
-	ctx context.Context, s settings.Settings, parts settings.Parts, build Build, log *logrus.Entry,
+	ctx context.Context, s settings.Settings, parts settings.Parts, build registryapi.Build, log *logrus.Entry,
 ) (*lifecycle.Process, func(), error) {
 	metrics := prometheus.New(prometheus.Build{Version: build.Version, Revision: build.Revision})
 	prometheus.CountLog(log.Logger, metrics)

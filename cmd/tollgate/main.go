@@ -10,9 +10,9 @@ import (
 	"runtime/debug"
 	"syscall"
 
+	"github.com/tollgate-dev/tollgate/adapters/rest/registryapi"
 	"github.com/tollgate-dev/tollgate/cmd/tollgate/cli"
 	"github.com/tollgate-dev/tollgate/cmd/tollgate/program"
-	"github.com/tollgate-dev/tollgate/wiring"
 )
 
 // version, revision and committed, the time of the commit, are set by the build.
@@ -56,8 +56,8 @@ func buildVersion() string {
 
 // buildInfo returns what the service says about the program. What the build did not set is what Go
 // recorded, or empty.
-func buildInfo() wiring.Build {
-	b := wiring.Build{Version: buildVersion(), Revision: revision, Time: committed}
+func buildInfo() registryapi.Build {
+	b := registryapi.Build{Version: buildVersion(), Revision: revision, Time: committed}
 	if info, ok := debug.ReadBuildInfo(); ok {
 		for _, s := range info.Settings {
 			switch {

@@ -48,7 +48,7 @@ const (
 // client uses.
 func prefixes() [2]string { return [2]string{"/v0.1", "/v0"} }
 
-// Build is what /version shows about the program; a part that is not known is empty.
+// Build is what the program says about itself, and /version shows; a part that is not known is empty.
 type Build struct {
 	Version  string
 	Revision string // the commit of the source

@@ -7,9 +7,9 @@ import (
 	"io"
 	"strings"
 
+	"github.com/tollgate-dev/tollgate/adapters/rest/registryapi"
 	"github.com/tollgate-dev/tollgate/core/fault"
 	"github.com/tollgate-dev/tollgate/core/ratelimit/ruleset"
-	"github.com/tollgate-dev/tollgate/wiring"
 )
 
 // Process contains the arguments, environment and streams of one run of the program.
@@ -20,7 +20,7 @@ type Process struct {
 	Stdout  io.Writer
 	Stderr  io.Writer
 	// Build is what the service says about the program.
-	Build wiring.Build
+	Build registryapi.Build
 	// Exit ends the process at once. Only main sets it.
 	Exit func(code int)
 }

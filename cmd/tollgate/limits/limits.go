@@ -10,13 +10,14 @@ import (
 
 	"github.com/tollgate-dev/tollgate/adapters/runtimedir"
 	"github.com/tollgate-dev/tollgate/cmd/tollgate/cli"
-	"github.com/tollgate-dev/tollgate/cmd/tollgate/service"
 	"github.com/tollgate-dev/tollgate/core/ratelimit/ruleset"
 	"github.com/tollgate-dev/tollgate/wiring/settings"
 )
 
-// NewCommand returns the command 'tollgate ratelimit'.
-func NewCommand(p cli.Process) *cobra.Command {
+// NewCommand returns the command 'tollgate ratelimit'. serve runs the service with those parts.
+func NewCommand(
+	p cli.Process, serve func(context.Context, cli.Process, settings.Settings, settings.Parts) error,
+) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "ratelimit",
 		Short: "Run the rate limit service alone",
@@ -31,7 +32,7 @@ func NewCommand(p cli.Process) *cobra.Command {
 		if err != nil {
 			return err
 		}
-		return service.Serve(c.Context(), p, s, settings.Parts{RateLimit: true})
+		return serve(c.Context(), p, s, settings.Parts{RateLimit: true})
 	}
 	c.AddCommand(newRatelimitCheck(p), newRatelimitExplain(p), newRatelimitSimulate(p))
 	return c

@@ -60,7 +60,7 @@ func newRoot(p cli.Process) *cobra.Command {
 	root.AddCommand(service.Commands(p)...)
 	root.AddCommand(operator.Commands(p)...)
 	root.AddCommand(person.Commands(p)...)
-	root.AddCommand(limits.NewCommand(p))
+	root.AddCommand(limits.NewCommand(p, service.Serve))
 	cli.CompleteCommands(root)
 	return root
 }
