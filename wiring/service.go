@@ -66,12 +66,14 @@ import (
 	"github.com/tollgate-dev/tollgate/core/ratelimit/decide"
 	"github.com/tollgate-dev/tollgate/core/ratelimit/reload"
 	"github.com/tollgate-dev/tollgate/core/registry/allowlist"
+	"github.com/tollgate-dev/tollgate/core/registry/announce"
 	"github.com/tollgate-dev/tollgate/core/registry/browsing"
 	"github.com/tollgate-dev/tollgate/core/registry/change"
 	"github.com/tollgate-dev/tollgate/core/registry/declaring"
 	"github.com/tollgate-dev/tollgate/core/registry/delegating"
 	"github.com/tollgate-dev/tollgate/core/registry/mirroring"
 	"github.com/tollgate-dev/tollgate/core/registry/notifying"
+	"github.com/tollgate-dev/tollgate/core/registry/permit"
 	"github.com/tollgate-dev/tollgate/core/registry/publishing"
 	"github.com/tollgate-dev/tollgate/core/registry/quarantining"
 	"github.com/tollgate-dev/tollgate/core/registry/requesting"
@@ -194,7 +196,7 @@ var operatorReviewSet = wire.NewSet(
 
 // policySet provides what the service and operator commands do with policies of publishers.
 var policySet = wire.NewSet(
-	delegating.NewChecker, wire.Struct(new(delegating.CheckerPorts), "*"), inprocess.MakersSet,
+	permit.NewChecker, wire.Struct(new(permit.CheckerPorts), "*"), inprocess.MakersSet,
 	delegating.NewPolicies, wire.Struct(new(delegating.PolicyPorts), "*"), inprocess.ActsSet,
 )
 
@@ -216,7 +218,7 @@ var deliverySet = wire.NewSet(
 
 // eventsSet provides what the service and operator commands do with events.
 var eventsSet = wire.NewSet(
-	notifying.NewRecorder, wire.Struct(new(notifying.RecorderPorts), "*"), registryapi.EventSet,
+	announce.New, wire.Struct(new(announce.Ports), "*"), registryapi.EventSet,
 	inprocess.NewSealer, wire.Bind(new(secrets.Sealer), new(*inprocess.Sealer)), webhook.Set,
 )
 
@@ -242,7 +244,7 @@ var consoleSet = wire.NewSet(
 	requesting.New, wire.Struct(new(requesting.Ports), "*"), registryjson.NewDocuments,
 	wire.Struct(new(consolereviewing.Ports), "*"), wire.Struct(new(operating.Ports), "*"), newConsoleLimits,
 	newPluginStates, newFacts, newInstance, newInstances, wire.Struct(new(overview.Source), "*"),
-	cookies.New, wire.Struct(new(cookies.Ports), "*"), browsing.NewOwn, delegating.NewOperators,
+	cookies.New, wire.Struct(new(cookies.Ports), "*"), browsing.NewOwn, permit.NewOperators,
 	peopleSet, newMail, joining.New, wire.Struct(new(joining.Ports), "*"), devices.NewOperator, delegating.NewGrantOperator,
 	wire.Struct(new(delegating.GrantPorts), "*"),
 	viewing.NewOperator, wire.Struct(new(viewing.OperatorPorts), "*"), notifying.NewOperator,

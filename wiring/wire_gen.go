@@ -71,12 +71,14 @@ import (
 	"github.com/tollgate-dev/tollgate/core/ratelimit/lease"
 	"github.com/tollgate-dev/tollgate/core/ratelimit/reload"
 	"github.com/tollgate-dev/tollgate/core/registry/allowlist"
+	"github.com/tollgate-dev/tollgate/core/registry/announce"
 	"github.com/tollgate-dev/tollgate/core/registry/browsing"
 	"github.com/tollgate-dev/tollgate/core/registry/change"
 	"github.com/tollgate-dev/tollgate/core/registry/declaring"
 	"github.com/tollgate-dev/tollgate/core/registry/delegating"
 	"github.com/tollgate-dev/tollgate/core/registry/mirroring"
 	"github.com/tollgate-dev/tollgate/core/registry/notifying"
+	"github.com/tollgate-dev/tollgate/core/registry/permit"
 	"github.com/tollgate-dev/tollgate/core/registry/publishing"
 	"github.com/tollgate-dev/tollgate/core/registry/quarantining"
 	"github.com/tollgate-dev/tollgate/core/registry/requesting"
@@ -307,7 +309,7 @@ func injectService(ctx context.Context, s settings.Settings, parts settings.Part
 	brand := s.Brand
 	decideapiConfig := s.Proxies
 	resource := newResource(oidcConfig, brand, decideapiConfig)
-	delegatingConfig := s.Delegating
+	permitConfig := s.Delegating
 	audit := newAuditMetrics(wiringPartMetrics)
 	runner := countTransactions(db, audit)
 	registryrecordsConfig := s.Servers
@@ -316,13 +318,13 @@ func injectService(ctx context.Context, s settings.Settings, parts settings.Part
 	services := registryrecordsStores.Services
 	grants := registryrecordsStores.Grants
 	makers := inprocess.NewMakers(accounts, services)
-	checkerPorts := delegating.CheckerPorts{
+	checkerPorts := permit.CheckerPorts{
 		Policies: policies,
 		Grants:   grants,
 		Makers:   makers,
 		Clock:    clock,
 	}
-	delegatingChecker := delegating.NewChecker(delegatingConfig, checkerPorts)
+	permitChecker := permit.NewChecker(permitConfig, checkerPorts)
 	keysourcesConfig := s.DomainKeys
 	domainkeysSources, err := keysources.New(keysourcesConfig)
 	if err != nil {
@@ -433,7 +435,7 @@ func injectService(ctx context.Context, s settings.Settings, parts settings.Part
 		Transactions: runner,
 		Policies:     policies,
 		Services:     services,
-		Checker:      delegatingChecker,
+		Checker:      permitChecker,
 		Keys:         domainkeysSources,
 		Identities:   verifier,
 		Used:         singleuseStore,
@@ -441,19 +443,19 @@ func injectService(ctx context.Context, s settings.Settings, parts settings.Part
 		Throttle:     throttle,
 		Clock:        clock,
 	}
-	prover := delegating.NewProver(delegatingConfig, proverPorts)
+	prover := delegating.NewProver(permitConfig, proverPorts)
 	prometheusProver := countProofs(prover, wiringPartMetrics)
 	policyPorts := delegating.PolicyPorts{
 		Transactions: runner,
 		Policies:     policies,
-		Checker:      delegatingChecker,
+		Checker:      permitChecker,
 		Grants:       grants,
 		Recorder:     trail,
 		Log:          auditLog,
 		Clock:        clock,
 		Entropy:      entropy,
 	}
-	delegatingPolicies := delegating.NewPolicies(delegatingConfig, policyPorts)
+	delegatingPolicies := delegating.NewPolicies(permitConfig, policyPorts)
 	registryapiPublishers := registryapi.NewPublishers(authority, resource, prometheusProver, delegatingPolicies)
 	serverWriter := registryrecordsStores.Writer
 	quarantine := registryrecordsStores.Quarantine
@@ -469,14 +471,14 @@ func injectService(ctx context.Context, s settings.Settings, parts settings.Part
 	webhooks := registryrecordsStores.Webhooks
 	deliveries := registryrecordsStores.Deliveries
 	encoder := _wireEncoderValue
-	recorderPorts := notifying.RecorderPorts{
+	announcePorts := announce.Ports{
 		Webhooks:   webhooks,
 		Deliveries: deliveries,
 		Encoder:    encoder,
 		Clock:      clock,
 		Entropy:    entropy,
 	}
-	recorder := notifying.NewRecorder(recorderPorts)
+	recorder := announce.New(announcePorts)
 	reviewNotifier := inprocess.NewReviewNotifier(notifier)
 	sealer, err := inprocess.NewCursors(rootSecret)
 	if err != nil {
@@ -657,7 +659,7 @@ func injectService(ctx context.Context, s settings.Settings, parts settings.Part
 		Ports:     changePorts,
 		Reader:    serverReader,
 		Grants:    grants,
-		Policies:  delegatingChecker,
+		Policies:  permitChecker,
 		Reviews:   reviews,
 		Rules:     reviewRules,
 		Ender:     mirrorEnder,
@@ -1169,7 +1171,7 @@ func injectService(ctx context.Context, s settings.Settings, parts settings.Part
 		Reviews:    reviewingService,
 		Quarantine: quarantiningService,
 	}
-	delegatingOperators := delegating.NewOperators(grants, acts)
+	permitOperators := permit.NewOperators(grants, acts)
 	devicesOperator := devices.NewOperator(devicesService)
 	operatorPorts := viewing.OperatorPorts{
 		Transactions: runner,
@@ -1200,7 +1202,7 @@ func injectService(ctx context.Context, s settings.Settings, parts settings.Part
 		Recorder:     trail,
 		Clock:        clock,
 	}
-	delegatingServices := delegating.NewServices(delegatingConfig, servicePorts)
+	delegatingServices := delegating.NewServices(permitConfig, servicePorts)
 	providerPorts := federating.ProviderPorts{
 		Providers:    authstoreProviders,
 		Identities:   identities,
@@ -1261,7 +1263,7 @@ func injectService(ctx context.Context, s settings.Settings, parts settings.Part
 		Clock:        clock,
 	}
 	operatingPorts := operating.Ports{
-		Operators:    delegatingOperators,
+		Operators:    permitOperators,
 		People:       peopleService,
 		Sessions:     devicesOperator,
 		Grants:       grants,
@@ -1302,7 +1304,7 @@ func injectService(ctx context.Context, s settings.Settings, parts settings.Part
 	manageOperator := manage.New(managePorts)
 	adminapiUseCases := adminapi.UseCases{
 		Callers:      authority,
-		Operators:    delegatingOperators,
+		Operators:    permitOperators,
 		Recorder:     trail,
 		Cursors:      sealer,
 		Clock:        clock,
@@ -1718,7 +1720,7 @@ func injectOperator(ctx context.Context, s settings.Settings, log *logrus.Entry)
 		Clock:    clock,
 	}
 	learner := learning.New(learningPorts)
-	delegatingConfig := s.Delegating
+	permitConfig := s.Delegating
 	services := registryrecordsStores.Services
 	servicePorts := delegating.ServicePorts{
 		Transactions: runner,
@@ -1726,7 +1728,7 @@ func injectOperator(ctx context.Context, s settings.Settings, log *logrus.Entry)
 		Recorder:     trail,
 		Clock:        clock,
 	}
-	delegatingServices := delegating.NewServices(delegatingConfig, servicePorts)
+	delegatingServices := delegating.NewServices(permitConfig, servicePorts)
 	apiTokens := stores.APITokens
 	tokensPorts := tokens.Ports{
 		Transaction: runner,
@@ -1745,13 +1747,13 @@ func injectOperator(ctx context.Context, s settings.Settings, log *logrus.Entry)
 	manageOperator := manage.New(managePorts)
 	policies := registryrecordsStores.Policies
 	makers := inprocess.NewMakers(accounts, services)
-	checkerPorts := delegating.CheckerPorts{
+	checkerPorts := permit.CheckerPorts{
 		Policies: policies,
 		Grants:   grants,
 		Makers:   makers,
 		Clock:    clock,
 	}
-	checker := delegating.NewChecker(delegatingConfig, checkerPorts)
+	checker := permit.NewChecker(permitConfig, checkerPorts)
 	policyPorts := delegating.PolicyPorts{
 		Transactions: runner,
 		Policies:     policies,
@@ -1762,7 +1764,7 @@ func injectOperator(ctx context.Context, s settings.Settings, log *logrus.Entry)
 		Clock:        clock,
 		Entropy:      entropy,
 	}
-	delegatingPolicies := delegating.NewPolicies(delegatingConfig, policyPorts)
+	delegatingPolicies := delegating.NewPolicies(permitConfig, policyPorts)
 	serverWriter := registryrecordsStores.Writer
 	quarantine := registryrecordsStores.Quarantine
 	acts := inprocess.NewActs(trail)
@@ -1781,14 +1783,14 @@ func injectOperator(ctx context.Context, s settings.Settings, log *logrus.Entry)
 	webhooks := registryrecordsStores.Webhooks
 	deliveries := registryrecordsStores.Deliveries
 	encoder := _wireEncoderValue
-	recorderPorts := notifying.RecorderPorts{
+	announcePorts := announce.Ports{
 		Webhooks:   webhooks,
 		Deliveries: deliveries,
 		Encoder:    encoder,
 		Clock:      clock,
 		Entropy:    entropy,
 	}
-	recorder := notifying.NewRecorder(recorderPorts)
+	recorder := announce.New(announcePorts)
 	mirrorEnder := reviewing.MirrorEnder{
 		Mirrored:   mirroredVersions,
 		Reviews:    reviews,

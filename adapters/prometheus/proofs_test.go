@@ -7,13 +7,14 @@ import (
 
 	"github.com/tollgate-dev/tollgate/core/fault"
 	"github.com/tollgate-dev/tollgate/core/registry/delegating"
+	"github.com/tollgate-dev/tollgate/core/registry/permit"
 	"github.com/tollgate-dev/tollgate/core/registry/publisher"
 )
 
 // TestProofs counts calls of a prover that is switched off, which refuses every call.
 func TestProofs(t *testing.T) {
 	registry := prometheus.NewRegistry()
-	p := NewProver(delegating.NewProver(delegating.Config{Mode: publisher.Off}, delegating.ProverPorts{}), registry)
+	p := NewProver(delegating.NewProver(permit.Config{Mode: publisher.Off}, delegating.ProverPorts{}), registry)
 	for _, method := range []publisher.Method{publisher.DNS, publisher.HTTP} {
 		if _, err := p.ProveDomain(t.Context(), delegating.DomainRequest{Method: method}); !fault.Is(err,
 			fault.NotFound) {

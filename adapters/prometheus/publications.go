@@ -7,7 +7,7 @@ import (
 
 	"github.com/tollgate-dev/tollgate/core/fault"
 	"github.com/tollgate-dev/tollgate/core/registry"
-	"github.com/tollgate-dev/tollgate/core/registry/browsing"
+	"github.com/tollgate-dev/tollgate/core/registry/history"
 	"github.com/tollgate-dev/tollgate/core/registry/publishing"
 	"github.com/tollgate-dev/tollgate/ports/authority"
 )
@@ -100,7 +100,7 @@ func (p *Publisher) SetStatus(
 // SetStatusAll changes the status of all versions of a server and counts one outcome.
 func (p *Publisher) SetStatusAll(
 	ctx context.Context, who authority.Caller, r publishing.Request, serverName string, room publishing.SizeCheck,
-) (browsing.History, error) {
+) (history.History, error) {
 	changed, err := p.Publisher.SetStatusAll(ctx, who, r, serverName, room)
 	p.countOutcome(publishing.OpStatus, err)
 	return changed, err

@@ -1,12 +1,13 @@
-// Package page seals and opens the cursors of paged listings. A cursor is opaque to callers and
-// authenticated: one that was changed, or made by another deployment, does not open
-// (contract R-13). The package does not know what a cursor contains.
+// Package page has what paged listings share: the number of records of a page, and sealed cursors. A
+// cursor is opaque to callers and authenticated: one that was changed, or made by another deployment,
+// does not open (contract R-13). The package does not know what a cursor contains.
 package page
 
 import (
 	"crypto/hmac"
 	"crypto/sha256"
 	"encoding/base64"
+	"strconv"
 	"strings"
 
 	"github.com/tollgate-dev/tollgate/core/fault"
@@ -65,4 +66,23 @@ func (s *Sealer) macOf(content []byte) []byte {
 // also return it for content that they cannot read.
 func UnknownCursor() error {
 	return fault.New(fault.Invalid, "cursor was not returned by this registry, or was changed")
+}
+
+// Bounds of a page (contract R-12).
+const (
+	MaxLimit     = 100
+	DefaultLimit = 30
+)
+
+// ParseLimit returns the number of records of a page: DefaultLimit for the empty text. It returns
+// fault.Invalid for anything else that is not a whole number from 1 to MaxLimit.
+func ParseLimit(s string) (int, error) {
+	if s == "" {
+		return DefaultLimit, nil
+	}
+	limit, err := strconv.Atoi(s)
+	if err != nil || limit < 1 || limit > MaxLimit {
+		return 0, fault.Newf(fault.Invalid, "limit must be a whole number from 1 to %d", MaxLimit)
+	}
+	return limit, nil
 }

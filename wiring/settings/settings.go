@@ -54,6 +54,7 @@ import (
 	"github.com/tollgate-dev/tollgate/core/registry/delegating"
 	"github.com/tollgate-dev/tollgate/core/registry/event"
 	"github.com/tollgate-dev/tollgate/core/registry/mirroring"
+	"github.com/tollgate-dev/tollgate/core/registry/permit"
 	"github.com/tollgate-dev/tollgate/core/registry/publishing"
 	"github.com/tollgate-dev/tollgate/core/registry/viewing"
 	"github.com/tollgate-dev/tollgate/plugins/couriersettings"
@@ -79,7 +80,7 @@ type Settings struct {
 	ReadCache       readcache.Config          `part:"Registry" readBy:"registry"`
 	Serving         registryapi.Serving       `part:"Registry" readBy:"registry"`
 	Packages        Packages                  `part:"Registry" readBy:"registry"`
-	Delegating      delegating.Config         `part:"Publishers" readBy:"registry" env:"-"`
+	Delegating      permit.Config             `part:"Publishers" readBy:"registry" env:"-"`
 	Recheck         delegating.RecheckConfig  `part:"Publishers" readBy:"registry" env:"-"`
 	PublisherLimits PublisherLimits           `part:"Publishers" readBy:"registry"`
 	DomainKeys      keysources.Config         `part:"Publishers" readBy:"registry"`

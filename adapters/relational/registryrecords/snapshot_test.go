@@ -11,7 +11,7 @@ import (
 	"github.com/tollgate-dev/tollgate/adapters/relational/relationaltest"
 	"github.com/tollgate-dev/tollgate/core/registry"
 	"github.com/tollgate-dev/tollgate/core/registry/view"
-	"github.com/tollgate-dev/tollgate/core/registry/viewing"
+	"github.com/tollgate-dev/tollgate/core/registry/viewreader"
 	"github.com/tollgate-dev/tollgate/ports/registrystore"
 	"github.com/tollgate-dev/tollgate/test/must"
 )
@@ -122,7 +122,7 @@ func TestViewBesideAWriter(t *testing.T) {
 	must.Succeed(t, err)
 	relationaltest.InEach(t, func(t *testing.T, db *relationaltest.Database) {
 		s := newTurning(t, db)
-		reader := viewing.NewReader(s.servers, v)
+		reader := viewreader.New(s.servers, v)
 		ctx, cancel := context.WithCancel(t.Context())
 		var writer, readers sync.WaitGroup
 		writer.Go(func() {

@@ -36,6 +36,7 @@ import (
 	"github.com/tollgate-dev/tollgate/core/registry/delegating"
 	"github.com/tollgate-dev/tollgate/core/registry/mirroring"
 	"github.com/tollgate-dev/tollgate/core/registry/notifying"
+	"github.com/tollgate-dev/tollgate/core/registry/permit"
 	"github.com/tollgate-dev/tollgate/core/registry/reviewing"
 	"github.com/tollgate-dev/tollgate/core/registry/viewing"
 	"github.com/tollgate-dev/tollgate/ports/authority"
@@ -55,7 +56,7 @@ type API struct{ use UseCases }
 // UseCases are what the routes call. All are required.
 type UseCases struct {
 	Callers   authority.Authority
-	Operators *delegating.Operators
+	Operators *permit.Operators
 	Recorder  authority.Recorder
 	Cursors   *page.Sealer
 	Clock     clock.Clock

@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"github.com/tollgate-dev/tollgate/core/fault"
-	"github.com/tollgate-dev/tollgate/core/registry/browsing"
+	"github.com/tollgate-dev/tollgate/core/page"
 )
 
 // metadata is the metadata of a list, like that of the list of servers.
@@ -33,7 +33,7 @@ type listing[T, J any] struct {
 // handle returns the act that answers with a page: that of the parameters limit and cursor. A
 // cursor is good for the path and the filters that returned it.
 func (l listing[T, J]) handle(q *request) act {
-	limit, err := browsing.ParseLimit(q.query("limit"))
+	limit, err := page.ParseLimit(q.query("limit"))
 	q.check("limit", err)
 	after, err := q.openCursor()
 	q.check("cursor", err)

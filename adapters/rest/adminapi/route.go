@@ -12,7 +12,7 @@ import (
 	"github.com/tollgate-dev/tollgate/core/audit"
 	"github.com/tollgate-dev/tollgate/core/auth/auditing"
 	"github.com/tollgate-dev/tollgate/core/fault"
-	"github.com/tollgate-dev/tollgate/core/registry/refusal"
+	"github.com/tollgate-dev/tollgate/core/registry/permit"
 	"github.com/tollgate-dev/tollgate/core/scope"
 	"github.com/tollgate-dev/tollgate/ports/authority"
 )
@@ -40,7 +40,7 @@ const (
 )
 
 // permission decides whether a caller may use a route. The refusals are those of
-// delegating.Operators.Permit.
+// permit.Operators.Permit.
 type permission func(ctx context.Context, who authority.Caller) error
 
 // operator permits operators: sessions at FULL_TRUST, and tokens with the scope, of people and of
@@ -107,7 +107,7 @@ func (a *API) serve(q *request, need permission, handle handler) error {
 // recordRefusal records that a write was refused, and returns the cause. It does not record what
 // failed for another reason than the request or the caller.
 func (a *API) recordRefusal(q *request, what change, cause error) error {
-	reason := refusal.PublicReason(cause)
+	reason := permit.PublicReason(cause)
 	var protocol *fiber.Error
 	if errors.As(cause, &protocol) { // the type of the content
 		reason = protocol.Message

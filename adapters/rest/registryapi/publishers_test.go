@@ -13,6 +13,7 @@ import (
 	"github.com/tollgate-dev/tollgate/core/fault"
 	"github.com/tollgate-dev/tollgate/core/registry"
 	"github.com/tollgate-dev/tollgate/core/registry/delegating"
+	"github.com/tollgate-dev/tollgate/core/registry/permit"
 	"github.com/tollgate-dev/tollgate/core/registry/publisher"
 	"github.com/tollgate-dev/tollgate/ports/authority"
 	"github.com/tollgate-dev/tollgate/ports/authority/authoritytest"
@@ -172,14 +173,14 @@ func servePolicies(t *testing.T) policies {
 	t.Helper()
 	db, at := fakedb.New(), clocktest.NewManual(madeAt)
 	store, grants := fakedb.NewPolicies(db), newGrants(t, db, registry.ActionPublish)
-	config := delegating.Config{
+	config := permit.Config{
 		Mode: publisher.ByPolicies, UnprovenAfter: time.Hour, Rules: publisher.Rules{
 			Issuers: []string{"https://ci.example.com"},
 		},
 	}
 	service := delegating.NewPolicies(config, delegating.PolicyPorts{
 		Transactions: db, Policies: store, Grants: grants, Recorder: noRecorder{}, Clock: at, Entropy: fixedEntropy{},
-		Checker: delegating.NewChecker(config, delegating.CheckerPorts{
+		Checker: permit.NewChecker(config, permit.CheckerPorts{
 			Policies: store, Grants: grants, Makers: allActive{}, Clock: at,
 		}),
 	})

@@ -9,8 +9,8 @@ import (
 	"github.com/tollgate-dev/tollgate/adapters/rest/registryapi"
 	"github.com/tollgate-dev/tollgate/core/page"
 	"github.com/tollgate-dev/tollgate/core/registry"
+	"github.com/tollgate-dev/tollgate/core/registry/announce"
 	"github.com/tollgate-dev/tollgate/core/registry/change"
-	"github.com/tollgate-dev/tollgate/core/registry/notifying"
 	"github.com/tollgate-dev/tollgate/core/registry/quarantining"
 	"github.com/tollgate-dev/tollgate/ports/authority"
 	"github.com/tollgate-dev/tollgate/ports/authority/authoritytest"
@@ -54,7 +54,7 @@ func serveQuarantine(t *testing.T) (url string, q *quarantining.Service) {
 		Reader: servers, Mirrors: fakedb.NewMirrors(db), Notifier: noNotices{},
 		Grants: newGrants(t, db, registry.ActionReview), Cursors: page.NewSealer([]byte(strings.Repeat("k", 32))),
 		Clock: clocktest.NewManual(now),
-		Events: notifying.NewRecorder(notifying.RecorderPorts{
+		Events: announce.New(announce.Ports{
 			Webhooks: fakedb.NewWebhooks(db), Deliveries: fakedb.NewDeliveries(db), Encoder: registryapi.Encoder{},
 			Clock: clocktest.NewManual(now),
 		}),

@@ -14,6 +14,7 @@ import (
 	"github.com/tollgate-dev/tollgate/core/registry"
 	"github.com/tollgate-dev/tollgate/core/registry/allowlist"
 	"github.com/tollgate-dev/tollgate/core/registry/browsing"
+	"github.com/tollgate-dev/tollgate/core/registry/history"
 	"github.com/tollgate-dev/tollgate/core/registry/view"
 )
 
@@ -157,7 +158,7 @@ func (a *API) sendAnswerTo(ctx context.Context, c *fiber.Ctx, r read) error {
 }
 
 // answer is the answer to a read, or a history that is too large to be made: it is streamed.
-type answer = readcache.Answer[*browsing.LongHistory]
+type answer = readcache.Answer[*history.Long]
 
 // makeAnswer makes the answer to a read.
 func (a *API) makeAnswer(ctx context.Context, r read) (answer, error) {
@@ -173,7 +174,7 @@ func (a *API) makeAnswer(ctx context.Context, r read) (answer, error) {
 }
 
 // makeBody returns the body of the answer to a read, or the history that it has.
-func makeBody(ctx context.Context, reader *browsing.Browser, r read) ([]byte, *browsing.LongHistory, error) {
+func makeBody(ctx context.Context, reader *browsing.Browser, r read) ([]byte, *history.Long, error) {
 	switch r.kind {
 	case readList:
 		p, err := reader.List(ctx, r.query)

@@ -21,6 +21,7 @@ import (
 	"github.com/tollgate-dev/tollgate/core/registry"
 	"github.com/tollgate-dev/tollgate/core/registry/allowlist"
 	"github.com/tollgate-dev/tollgate/core/registry/browsing"
+	"github.com/tollgate-dev/tollgate/core/registry/history"
 	"github.com/tollgate-dev/tollgate/core/registry/viewing"
 	"github.com/tollgate-dev/tollgate/ports/authority"
 	"github.com/tollgate-dev/tollgate/ports/throttle"
@@ -78,7 +79,7 @@ type API struct {
 	callers
 	config  Config
 	bodies  *responsebody.Sender
-	answers *readcache.Cache[read, *browsing.LongHistory]
+	answers *readcache.Cache[read, *history.Long]
 	reads   Reads
 	writer  Writer
 }
@@ -98,7 +99,7 @@ func New(cfg Config, who authority.Authority, r Reads, w Writer, p readcache.Por
 	var end func()
 	a.answers, end = readcache.New(cfg.Cache, readcache.Keys[read]{
 		Clone: read.clone, Size: read.size, Usual: read.isUsual, Group: read.group,
-	}, readcache.Sources[read, *browsing.LongHistory]{Answer: a.makeAnswer, Group: a.compileLists}, p)
+	}, readcache.Sources[read, *history.Long]{Answer: a.makeAnswer, Group: a.compileLists}, p)
 	return a, end
 }
 

@@ -20,7 +20,7 @@ import (
 	"github.com/tollgate-dev/tollgate/adapters/rest/registryapi"
 	"github.com/tollgate-dev/tollgate/core/fault"
 	"github.com/tollgate-dev/tollgate/core/registry"
-	"github.com/tollgate-dev/tollgate/core/registry/browsing"
+	"github.com/tollgate-dev/tollgate/core/registry/history"
 	"github.com/tollgate-dev/tollgate/core/registry/publishing"
 	"github.com/tollgate-dev/tollgate/core/registry/review"
 	"github.com/tollgate-dev/tollgate/ports/authority"
@@ -91,10 +91,10 @@ func (s *writerStub) SetStatus(
 
 func (s *writerStub) SetStatusAll(
 	_ context.Context, who authority.Caller, r publishing.Request, name string, _ publishing.SizeCheck,
-) (browsing.History, error) {
+) (history.History, error) {
 	s.who, s.request, s.target = who, r, publishing.Target{Name: name}
 	records, err := s.recordCall("all")
-	return browsing.History{Records: records}, err
+	return history.History{Records: records}, err
 }
 
 // anybody finds a person also without a token.

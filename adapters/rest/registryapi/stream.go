@@ -12,16 +12,16 @@ import (
 	"github.com/tollgate-dev/tollgate/adapters/rest"
 	"github.com/tollgate-dev/tollgate/adapters/rest/responsebody"
 	"github.com/tollgate-dev/tollgate/core/registry"
-	"github.com/tollgate-dev/tollgate/core/registry/browsing"
+	"github.com/tollgate-dev/tollgate/core/registry/history"
 )
 
 // streamVersions sends a ServerList that is made while the client receives it.
-func (a *API) streamVersions(c *fiber.Ctx, history *browsing.LongHistory) error {
+func (a *API) streamVersions(c *fiber.Ctx, history *history.Long) error {
 	return a.bodies.Stream(c, a.newStream(c, history, listBegin, appendListEnd(nil, "", len(history.Editions()))))
 }
 
 // streamChanged sends an AllVersionsStatusResponse that is made while the client receives it.
-func (a *API) streamChanged(c *fiber.Ctx, room *responsebody.Reservation, changed *browsing.LongHistory) {
+func (a *API) streamChanged(c *fiber.Ctx, room *responsebody.Reservation, changed *history.Long) {
 	begin := string(appendChangedBegin(nil, len(changed.Editions())))
 	room.Send(c, a.newStream(c, changed, begin+"[", []byte("}")))
 }
@@ -30,7 +30,7 @@ const listBegin = `{"servers":[`
 
 // newStream returns the JSON of a history between begin, which ends with the bracket of the array
 // of records, and end, which follows the array.
-func (a *API) newStream(c *fiber.Ctx, history *browsing.LongHistory, begin string, end []byte) responsebody.Stream {
+func (a *API) newStream(c *fiber.Ctx, history *history.Long, begin string, end []byte) responsebody.Stream {
 	c.Set(fiber.HeaderContentType, fiber.MIMEApplicationJSON)
 	hash, size := summarize(history.Editions())
 	w := &historyWriter{ctx: c.UserContext(), history: history, begin: begin, end: append([]byte("]"), end...)}
@@ -61,7 +61,7 @@ func summarize(editions []registry.Edition) (sum uint64, size int) {
 // historyWriter writes a response with the records of a history in pieces.
 type historyWriter struct {
 	ctx     context.Context //nolint:containedctx // of the request, whose response the writer writes
-	history *browsing.LongHistory
+	history *history.Long
 	begin   string // before the records
 	end     []byte // after the records
 	buffer  []byte // of the last piece; reused for the next one

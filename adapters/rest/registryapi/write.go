@@ -10,7 +10,7 @@ import (
 	"github.com/tollgate-dev/tollgate/adapters/rest"
 	"github.com/tollgate-dev/tollgate/adapters/rest/responsebody"
 	"github.com/tollgate-dev/tollgate/core/registry"
-	"github.com/tollgate-dev/tollgate/core/registry/browsing"
+	"github.com/tollgate-dev/tollgate/core/registry/history"
 	"github.com/tollgate-dev/tollgate/core/registry/publishing"
 	"github.com/tollgate-dev/tollgate/ports/authority"
 )
@@ -31,7 +31,7 @@ type Writer interface {
 	) (registry.Record, error)
 	SetStatusAll(
 		ctx context.Context, who authority.Caller, r publishing.Request, serverName string, room publishing.SizeCheck,
-	) (browsing.History, error)
+	) (history.History, error)
 }
 
 // write is a change as it was sent, and who sent it.
@@ -85,7 +85,7 @@ func (a *API) setStatusAll(c *fiber.Ctx) error {
 	}
 	var room *responsebody.Reservation
 	changed, err := a.writer.SetStatusAll(c.UserContext(), w.who, w.request, w.target.Name,
-		func(changed browsing.History) error {
+		func(changed history.History) error {
 			if changed.Long == nil || room != nil {
 				return nil
 			}
@@ -124,7 +124,7 @@ func (c condition) HoldsFor(current registry.Record) bool {
 }
 
 // HoldsForAll implements publish.Condition.
-func (c condition) HoldsForAll(histories ...browsing.History) bool {
+func (c condition) HoldsForAll(histories ...history.History) bool {
 	hashes := make([]uint64, len(histories))
 	for i, h := range histories {
 		if h.Long != nil {

@@ -4,9 +4,9 @@ import (
 	"context"
 
 	"github.com/tollgate-dev/tollgate/core/registry"
-	"github.com/tollgate-dev/tollgate/core/registry/browsing"
+	"github.com/tollgate-dev/tollgate/core/registry/history"
 	"github.com/tollgate-dev/tollgate/core/registry/view"
-	"github.com/tollgate-dev/tollgate/core/registry/viewing"
+	"github.com/tollgate-dev/tollgate/core/registry/viewreader"
 	"github.com/tollgate-dev/tollgate/ports/registrystore"
 )
 
@@ -17,14 +17,14 @@ type Source struct{ servers registrystore.SnapshotReader }
 func NewSource(servers registrystore.SnapshotReader) *Source { return &Source{servers} }
 
 // In returns a source of the servers of a view.
-func (s *Source) In(v view.View) *Source { return &Source{viewing.NewReader(s.servers, v)} }
+func (s *Source) In(v view.View) *Source { return &Source{viewreader.New(s.servers, v)} }
 
 // Compile makes the lists of formats of all servers: the latest version of each is allowed, and
 // every deleted version denied. It reads the whole registry once. It returns fault.Unavailable when
 // the database is not available, and the errors of o.Define.
 func (s *Source) Compile(ctx context.Context, o Output, formats ...Format) (*Lists, error) {
 	c := NewCompiler(o, formats...)
-	err := browsing.EachVersion(ctx, s.servers, func(r registry.Record) error {
+	err := history.EachVersion(ctx, s.servers, func(r registry.Record) error {
 		switch {
 		case r.Status == registry.StatusDeleted:
 			c.Deny(r)

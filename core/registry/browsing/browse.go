@@ -9,8 +9,9 @@ import (
 	"github.com/tollgate-dev/tollgate/core/fault"
 	"github.com/tollgate-dev/tollgate/core/page"
 	"github.com/tollgate-dev/tollgate/core/registry"
+	"github.com/tollgate-dev/tollgate/core/registry/history"
 	"github.com/tollgate-dev/tollgate/core/registry/view"
-	"github.com/tollgate-dev/tollgate/core/registry/viewing"
+	"github.com/tollgate-dev/tollgate/core/registry/viewreader"
 	"github.com/tollgate-dev/tollgate/ports/registrystore"
 )
 
@@ -30,7 +31,7 @@ func New(servers registrystore.SnapshotReader, cursors *page.Sealer) *Browser {
 // In returns a browser of the servers of a view (contract C-31, C-32). Its cursors are good in this
 // view only (contract C-33).
 func (b *Browser) In(v view.View) *Browser {
-	return &Browser{servers: viewing.NewReader(b.servers, v), cursors: b.cursors, view: v.Name}
+	return &Browser{servers: viewreader.New(b.servers, v), cursors: b.cursors, view: v.Name}
 }
 
 // Page is one page of the listing.
@@ -50,7 +51,7 @@ const pageBytes = 4 << 20
 // last page. List returns fault.Invalid, with the name of the parameter, for a parameter that
 // breaks a rule.
 func (b *Browser) List(ctx context.Context, q Query) (Page, error) {
-	limit, err := ParseLimit(q.Limit)
+	limit, err := page.ParseLimit(q.Limit)
 	if err != nil {
 		return Page{}, err
 	}
@@ -73,6 +74,35 @@ func (b *Browser) List(ctx context.Context, q Query) (Page, error) {
 	return Page{found.Records, b.cursors.Seal(next.encode())}, nil
 }
 
+// Versions returns all versions of a server. includeDeleted is true, false or empty, which is
+// false; anything else is fault.Invalid. It returns fault.NotFound when the server does not exist,
+// or has only deleted versions and they are not included (contract R-18).
+func (b *Browser) Versions(ctx context.Context, serverName, includeDeleted string) (history.History, error) {
+	deleted, err := parseFlag("include_deleted", includeDeleted)
+	if err != nil {
+		return history.History{}, err
+	}
+	name, err := registry.ParseName(serverName)
+	if err != nil {
+		return history.History{}, history.ErrNoServer()
+	}
+	return history.AllVersions(ctx, b.servers, name, deleted)
+}
+
+// Editions returns all versions of a server without their documents, newest publication first,
+// including deleted ones. It returns fault.NotFound when the server does not exist.
+func (b *Browser) Editions(ctx context.Context, serverName string) ([]registry.Edition, error) {
+	name, err := registry.ParseName(serverName)
+	if err != nil {
+		return nil, history.ErrNoServer()
+	}
+	editions, err := b.servers.Outline(ctx, name, true)
+	if err == nil && len(editions) == 0 {
+		err = history.ErrNoServer()
+	}
+	return editions, err
+}
+
 // Version returns one version of a server, or the latest for "latest". includeDeleted is as in
 // Versions. It returns fault.NotFound when the version is missing, or deleted and not included.
 func (b *Browser) Version(ctx context.Context, serverName, version, includeDeleted string) (registry.Record, error) {
@@ -91,44 +121,14 @@ func (b *Browser) Version(ctx context.Context, serverName, version, includeDelet
 func (b *Browser) readVersion(ctx context.Context, serverName, version string, deleted bool) (registry.Record, error) {
 	name, err := registry.ParseName(serverName)
 	if err != nil {
-		return registry.Record{}, errNoServer()
+		return registry.Record{}, history.ErrNoServer()
 	}
 	if version == registry.LatestAlias {
 		return b.servers.Latest(ctx, name, deleted)
 	}
 	exact, err := registry.ParseVersion(version)
 	if err != nil {
-		return registry.Record{}, errNoServer()
+		return registry.Record{}, history.ErrNoServer()
 	}
 	return b.servers.Version(ctx, name, exact, deleted)
-}
-
-func errNoServer() error { return fault.New(fault.NotFound, "server not found") }
-
-// The records, and the bytes of their documents, that EachVersion has in memory at once.
-const (
-	eachRecords = 100
-	eachBytes   = 4 << 20
-)
-
-// EachVersion calls visit with every version of every server, including deleted ones, ordered by
-// name, then version, both bytewise. Each page of records is read separately, so that versions
-// published meanwhile may be missing. An error of visit ends it and is returned.
-func EachVersion(ctx context.Context, servers registrystore.ServerReader, visit func(registry.Record) error) error {
-	q := registrystore.Query{Limit: eachRecords, Bytes: eachBytes, Deleted: true}
-	for {
-		found, err := servers.List(ctx, q)
-		if err != nil {
-			return err
-		}
-		for _, r := range found.Records {
-			if err := visit(r); err != nil {
-				return err
-			}
-		}
-		if !found.More {
-			return nil
-		}
-		q.AfterName, q.AfterVersion = found.End()
-	}
 }

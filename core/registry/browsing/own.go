@@ -38,7 +38,7 @@ func (o *Own) List(ctx context.Context, person registry.Holder, cursor string) (
 		return Page{}, nil
 	}
 	return o.servers.In(of).List(ctx, Query{
-		Cursor: cursor, Version: registry.LatestAlias, IncludeDeleted: "true", Limit: strconv.Itoa(DefaultLimit),
+		Cursor: cursor, Version: registry.LatestAlias, IncludeDeleted: "true", Limit: strconv.Itoa(page.DefaultLimit),
 	})
 }
 

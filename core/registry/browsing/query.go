@@ -11,12 +11,6 @@ import (
 	"github.com/tollgate-dev/tollgate/ports/registrystore"
 )
 
-// Bounds of a page (contract R-12).
-const (
-	MaxLimit     = 100
-	DefaultLimit = 30
-)
-
 // Query has the parameters of a request of the listing, as they were sent. An empty parameter
 // counts as absent (contract R-8).
 type Query struct {
@@ -123,19 +117,6 @@ func (f filters) checkMatch(q Query) error {
 		return invalidParameter("remote", problem)
 	}
 	return nil
-}
-
-// ParseLimit returns the number of records of a page: DefaultLimit for the empty text. It returns
-// fault.Invalid for anything else that is not a whole number from 1 to MaxLimit.
-func ParseLimit(s string) (int, error) {
-	if s == "" {
-		return DefaultLimit, nil
-	}
-	limit, err := strconv.Atoi(s)
-	if err != nil || limit < 1 || limit > MaxLimit {
-		return 0, invalidParameter("limit", "must be a whole number from 1 to "+strconv.Itoa(MaxLimit))
-	}
-	return limit, nil
 }
 
 func parseFlag(name, s string) (bool, error) {

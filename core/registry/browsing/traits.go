@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strconv"
 
+	"github.com/tollgate-dev/tollgate/core/page"
 	"github.com/tollgate-dev/tollgate/core/registry"
 	"github.com/tollgate-dev/tollgate/ports/registrystore"
 )
@@ -71,10 +72,10 @@ func (t traits) list(
 func listMatching(
 	ctx context.Context, servers registrystore.ServerReader, q registrystore.Query, match func(*registry.Record) bool,
 ) (registrystore.Page, error) {
-	var page registrystore.Page
+	var matching registrystore.Page
 	size, limit := 0, q.Limit
 	for tested := 0; ; {
-		q.Limit = min(MaxLimit, maxTested-tested)
+		q.Limit = min(page.MaxLimit, maxTested-tested)
 		found, err := servers.List(ctx, q)
 		if err != nil {
 			return registrystore.Page{}, err
@@ -84,20 +85,20 @@ func listMatching(
 			if !match(r) {
 				continue
 			}
-			page.Records, size = append(page.Records, *r), size+len(r.Document)
-			if len(page.Records) == limit || size >= q.Bytes {
-				page.More = found.More || i+1 < len(found.Records)
-				return page, nil
+			matching.Records, size = append(matching.Records, *r), size+len(r.Document)
+			if len(matching.Records) == limit || size >= q.Bytes {
+				matching.More = found.More || i+1 < len(found.Records)
+				return matching, nil
 			}
 		}
 		if !found.More {
-			return page, nil
+			return matching, nil
 		}
 		q.AfterName, q.AfterVersion = found.End()
 		// A page without records was ended by the store, which has read many.
 		if tested += max(len(found.Records), 1); tested >= maxTested || len(found.Records) == 0 {
-			page.More, page.EndName, page.EndVersion = true, q.AfterName, q.AfterVersion
-			return page, nil
+			matching.More, matching.EndName, matching.EndVersion = true, q.AfterName, q.AfterVersion
+			return matching, nil
 		}
 	}
 }

@@ -11,12 +11,14 @@ import (
 	"github.com/tollgate-dev/tollgate/core/audit"
 	"github.com/tollgate-dev/tollgate/core/jsonvalue"
 	"github.com/tollgate-dev/tollgate/core/registry"
+	"github.com/tollgate-dev/tollgate/core/registry/announce"
 	"github.com/tollgate-dev/tollgate/core/registry/change"
 	"github.com/tollgate-dev/tollgate/core/registry/declaring"
 	"github.com/tollgate-dev/tollgate/core/registry/delegating"
 	"github.com/tollgate-dev/tollgate/core/registry/event"
 	"github.com/tollgate-dev/tollgate/core/registry/mirroring"
 	"github.com/tollgate-dev/tollgate/core/registry/notifying"
+	"github.com/tollgate-dev/tollgate/core/registry/permit"
 	"github.com/tollgate-dev/tollgate/core/registry/publisher"
 	"github.com/tollgate-dev/tollgate/core/registry/reviewing"
 	"github.com/tollgate-dev/tollgate/core/registry/viewing"
@@ -71,10 +73,10 @@ func newFixture(t *testing.T) *fixture {
 	t.Helper()
 	db, log, now := fakedb.New(), &recorder{}, clocktest.NewManual(epoch)
 	grants, policies, entropy := fakedb.NewGrants(db), fakedb.NewPolicies(db), &secretstest.Entropy{}
-	config := delegating.Config{Rules: publisher.Rules{
+	config := permit.Config{Rules: publisher.Rules{
 		Issuers: []string{"https://ci.example.com"}, GitHubIssuer: "https://token.actions.githubusercontent.com",
 	}}
-	checker := delegating.NewChecker(config, delegating.CheckerPorts{
+	checker := permit.NewChecker(config, permit.CheckerPorts{
 		Policies: policies, Grants: grants, Makers: active{}, Clock: now,
 	})
 	p := declaring.Ports{
@@ -95,7 +97,7 @@ func newFixture(t *testing.T) *fixture {
 		}),
 		Views: viewing.NewOperator(viewing.OperatorPorts{
 			Transactions: db, Views: fakedb.NewViews(db), Recorder: log, Clock: now, Entropy: entropy,
-			Events: notifying.NewRecorder(notifying.RecorderPorts{
+			Events: announce.New(announce.Ports{
 				Webhooks: fakedb.NewWebhooks(db), Deliveries: fakedb.NewDeliveries(db), Encoder: eventdatatest.Encoder{},
 				Clock: now, Entropy: entropy,
 			}),

@@ -19,6 +19,7 @@ import (
 	"github.com/tollgate-dev/tollgate/core/fault"
 	"github.com/tollgate-dev/tollgate/core/registry"
 	"github.com/tollgate-dev/tollgate/core/registry/delegating"
+	"github.com/tollgate-dev/tollgate/core/registry/permit"
 	"github.com/tollgate-dev/tollgate/core/registry/publisher"
 	"github.com/tollgate-dev/tollgate/core/scope"
 	"github.com/tollgate-dev/tollgate/ports/authority"
@@ -47,7 +48,7 @@ const (
 // fixture is a prover with its dependencies in memory.
 type fixture struct {
 	*delegating.Prover
-	config     delegating.Config
+	config     permit.Config
 	ports      delegating.ProverPorts
 	policies   *racingPolicies
 	grants     *fakedb.Grants
@@ -65,7 +66,7 @@ func newFixture(t *testing.T, mode publisher.Mode) *fixture {
 	t.Helper()
 	db := fakedb.New()
 	fx := &fixture{
-		config:     delegating.Config{Mode: mode, UnprovenAfter: 72 * time.Hour},
+		config:     permit.Config{Mode: mode, UnprovenAfter: 72 * time.Hour},
 		policies:   &racingPolicies{Policies: fakedb.NewPolicies(db)},
 		grants:     fakedb.NewGrants(db),
 		makers:     fakeMakers{maker: true, "bea": true},
@@ -80,7 +81,7 @@ func newFixture(t *testing.T, mode publisher.Mode) *fixture {
 		fx.grant(t, holder, "com.example*")
 		fx.grant(t, holder, "io.github.acme/*")
 	}
-	checker := delegating.NewChecker(fx.config, delegating.CheckerPorts{
+	checker := permit.NewChecker(fx.config, permit.CheckerPorts{
 		Policies: fx.policies, Grants: fx.grants, Makers: fx.makers, Clock: fx.clock,
 	})
 	fx.services = fakedb.NewServices(db)

@@ -1,3 +1,8 @@
+// Package delegating holds the use cases that say who may change which servers: operators give
+// grants to people; people and operators keep the policies of publishers; a Prover exchanges the
+// proof of a publisher for a token; a Rechecker looks at intervals whether the domains of policies
+// still have their keys (contract P-1 to P-22). Package publisher has the rules of proofs and
+// policies, package permit what was given, and package publishing enforces it.
 package delegating
 
 import (

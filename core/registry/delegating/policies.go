@@ -7,6 +7,7 @@ import (
 	"github.com/tollgate-dev/tollgate/core/audit"
 	"github.com/tollgate-dev/tollgate/core/fault"
 	"github.com/tollgate-dev/tollgate/core/registry"
+	"github.com/tollgate-dev/tollgate/core/registry/permit"
 	"github.com/tollgate-dev/tollgate/core/registry/publisher"
 	"github.com/tollgate-dev/tollgate/core/scope"
 	"github.com/tollgate-dev/tollgate/ports/authority"
@@ -30,7 +31,7 @@ type Policy struct {
 type PolicyPorts struct {
 	Transactions transaction.Runner
 	Policies     registrystore.Policies
-	Checker      *Checker
+	Checker      *permit.Checker
 	Grants       registrystore.Grants
 	Recorder     authority.Recorder
 	Log          authstore.AuditLog
@@ -47,7 +48,7 @@ type Policies struct {
 }
 
 // NewPolicies returns Policies.
-func NewPolicies(c Config, p PolicyPorts) *Policies { return &Policies{c.Rules, p} }
+func NewPolicies(c permit.Config, p PolicyPorts) *Policies { return &Policies{c.Rules, p} }
 
 // Add adds a policy (contract P-20). That of an operator depends on no person, unless the draft names
 // an owner. It returns fault.Invalid, with the name of the field, for a wrong draft, fault.Forbidden
@@ -222,8 +223,8 @@ func (s *Policies) visible(
 	if err != nil || who.IsOperator() {
 		return func(*publisher.Policy) bool { return true }, err
 	}
-	patterns, err := Patterns(ctx, s.ports.Grants, holder, registry.ActionPublish)
-	return func(p *publisher.Policy) bool { return covers(patterns, p.Pattern) }, err
+	patterns, err := permit.Patterns(ctx, s.ports.Grants, holder, registry.ActionPublish)
+	return func(p *publisher.Policy) bool { return permit.Covers(patterns, p.Pattern) }, err
 }
 
 // newPolicyChange returns the audit event of a policy. It is in the log of the person who made the

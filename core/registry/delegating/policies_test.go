@@ -11,6 +11,7 @@ import (
 	"github.com/tollgate-dev/tollgate/core/fault"
 	"github.com/tollgate-dev/tollgate/core/registry"
 	"github.com/tollgate-dev/tollgate/core/registry/delegating"
+	"github.com/tollgate-dev/tollgate/core/registry/permit"
 	"github.com/tollgate-dev/tollgate/core/registry/publisher"
 	"github.com/tollgate-dev/tollgate/ports/authority"
 	"github.com/tollgate-dev/tollgate/ports/authority/authoritytest"
@@ -43,7 +44,7 @@ func (e *countingEntropy) Fill(p []byte) {
 
 type policyFixture struct {
 	service  *delegating.Policies
-	checker  *delegating.Checker
+	checker  *permit.Checker
 	store    *fakedb.Policies
 	grants   *fakedb.Grants
 	people   fakeMakers
@@ -59,12 +60,12 @@ func newPolicyFixture(t *testing.T, mode publisher.Mode) *policyFixture {
 		store: fakedb.NewPolicies(db), grants: fakedb.NewGrants(db), people: fakeMakers{"ada": true, "bea": true},
 		recorder: &fakeRecorder{}, log: fakedb.NewAuditLog(db), clock: clocktest.NewManual(epoch),
 	}
-	config := delegating.Config{
+	config := permit.Config{
 		Mode: mode, UnprovenAfter: time.Hour, Rules: publisher.Rules{
 			Reserved: []registry.Pattern{mustPattern(t, "com.example/internal*")},
 		},
 	}
-	fx.checker = delegating.NewChecker(config, delegating.CheckerPorts{
+	fx.checker = permit.NewChecker(config, permit.CheckerPorts{
 		Policies: fx.store, Grants: fx.grants, Makers: fx.people, Clock: fx.clock,
 	})
 	fx.service = delegating.NewPolicies(config, delegating.PolicyPorts{

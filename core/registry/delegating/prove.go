@@ -6,8 +6,8 @@ import (
 	"time"
 
 	"github.com/tollgate-dev/tollgate/core/fault"
-
 	"github.com/tollgate-dev/tollgate/core/jsonvalue"
+	"github.com/tollgate-dev/tollgate/core/registry/permit"
 	"github.com/tollgate-dev/tollgate/core/registry/publisher"
 	"github.com/tollgate-dev/tollgate/ports/authority"
 	"github.com/tollgate-dev/tollgate/ports/clock"
@@ -24,7 +24,7 @@ type ProverPorts struct {
 	Transactions transaction.Runner
 	Policies     registrystore.Policies
 	Services     registrystore.Services
-	Checker      *Checker
+	Checker      *permit.Checker
 	Keys         domainkeys.Sources
 	Identities   identity.Verifier
 	Used         singleuse.Store
@@ -35,12 +35,12 @@ type ProverPorts struct {
 
 // Prover exchanges proofs for tokens. It is safe for concurrent use.
 type Prover struct {
-	config Config
+	config permit.Config
 	ports  ProverPorts
 }
 
 // NewProver returns a prover.
-func NewProver(c Config, p ProverPorts) *Prover { return &Prover{c, p} }
+func NewProver(c permit.Config, p ProverPorts) *Prover { return &Prover{c, p} }
 
 // Client is the sender of a proof.
 type Client struct {

@@ -7,6 +7,7 @@ import (
 
 	"github.com/tollgate-dev/tollgate/core/audit"
 	"github.com/tollgate-dev/tollgate/core/registry"
+	"github.com/tollgate-dev/tollgate/core/registry/permit"
 	"github.com/tollgate-dev/tollgate/core/registry/publisher"
 	"github.com/tollgate-dev/tollgate/core/scope"
 	"github.com/tollgate-dev/tollgate/ports/authority"
@@ -28,7 +29,7 @@ func (s *Policies) Refused(ctx context.Context, who authority.Caller) ([]publish
 	if err != nil {
 		return nil, err
 	}
-	grants, err := Patterns(ctx, s.ports.Grants, holder, registry.ActionPublish)
+	grants, err := permit.Patterns(ctx, s.ports.Grants, holder, registry.ActionPublish)
 	if err != nil || len(grants) == 0 {
 		return nil, err
 	}

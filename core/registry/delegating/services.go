@@ -7,6 +7,7 @@ import (
 	"github.com/tollgate-dev/tollgate/core/audit"
 	"github.com/tollgate-dev/tollgate/core/fault"
 	"github.com/tollgate-dev/tollgate/core/registry"
+	"github.com/tollgate-dev/tollgate/core/registry/permit"
 	"github.com/tollgate-dev/tollgate/core/registry/publisher"
 	"github.com/tollgate-dev/tollgate/core/registry/service"
 	"github.com/tollgate-dev/tollgate/ports/authority"
@@ -31,7 +32,7 @@ type Services struct {
 }
 
 // NewServices returns Services.
-func NewServices(c Config, p ServicePorts) *Services { return &Services{c.Rules, p} }
+func NewServices(c permit.Config, p ServicePorts) *Services { return &Services{c.Rules, p} }
 
 // List returns at most limit accounts whose names are greater than after, ordered by name.
 func (s *Services) List(ctx context.Context, after service.Name, limit int) ([]service.Account, error) {

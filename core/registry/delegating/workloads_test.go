@@ -9,6 +9,7 @@ import (
 
 	"github.com/tollgate-dev/tollgate/core/fault"
 	"github.com/tollgate-dev/tollgate/core/registry/delegating"
+	"github.com/tollgate-dev/tollgate/core/registry/permit"
 	"github.com/tollgate-dev/tollgate/core/registry/publisher"
 	"github.com/tollgate-dev/tollgate/core/registry/service"
 	"github.com/tollgate-dev/tollgate/core/scope"
@@ -119,7 +120,7 @@ type serviceFixture struct {
 
 func newServiceFixture() *serviceFixture {
 	db, recorder := fakedb.New(), &fakeRecorder{}
-	return &serviceFixture{delegating.NewServices(delegating.Config{Rules: workloadRules()}, delegating.ServicePorts{
+	return &serviceFixture{delegating.NewServices(permit.Config{Rules: workloadRules()}, delegating.ServicePorts{
 		Transactions: db, Services: fakedb.NewServices(db), Recorder: recorder, Clock: clocktest.NewManual(epoch),
 	}), recorder}
 }

@@ -12,10 +12,10 @@ import (
 	"github.com/tollgate-dev/tollgate/core/audit"
 	"github.com/tollgate-dev/tollgate/core/page"
 	"github.com/tollgate-dev/tollgate/core/registry"
+	"github.com/tollgate-dev/tollgate/core/registry/announce"
 	"github.com/tollgate-dev/tollgate/core/registry/change"
 	"github.com/tollgate-dev/tollgate/core/registry/mirror"
 	"github.com/tollgate-dev/tollgate/core/registry/mirroring"
-	"github.com/tollgate-dev/tollgate/core/registry/notifying"
 	"github.com/tollgate-dev/tollgate/core/registry/publishing"
 	"github.com/tollgate-dev/tollgate/core/registry/quarantining"
 	"github.com/tollgate-dev/tollgate/core/registry/review"
@@ -325,8 +325,8 @@ func (fx *fixture) publishLocal(server, version string) {
 }
 
 // events returns a recorder of events in memory.
-func (fx *fixture) events() *notifying.Recorder {
-	return notifying.NewRecorder(notifying.RecorderPorts{
+func (fx *fixture) events() *announce.Recorder {
+	return announce.New(announce.Ports{
 		Webhooks: fakedb.NewWebhooks(fx.db), Deliveries: fakedb.NewDeliveries(fx.db), Encoder: eventdatatest.Encoder{},
 		Clock: fx.clock, Entropy: &secretstest.Entropy{},
 	})

@@ -13,8 +13,8 @@ import (
 	"github.com/tollgate-dev/tollgate/core/audit"
 	"github.com/tollgate-dev/tollgate/core/fault"
 	"github.com/tollgate-dev/tollgate/core/registry"
+	"github.com/tollgate-dev/tollgate/core/registry/announce"
 	"github.com/tollgate-dev/tollgate/core/registry/mirror"
-	"github.com/tollgate-dev/tollgate/core/registry/notifying"
 	"github.com/tollgate-dev/tollgate/core/registry/reviewing"
 	"github.com/tollgate-dev/tollgate/ports/authority"
 	"github.com/tollgate-dev/tollgate/ports/clock"
@@ -44,7 +44,7 @@ type Ports struct {
 	Grants       registrystore.Grants
 	Reviews      registrystore.Reviews
 	Approver     reviewing.Approver
-	Events       *notifying.Recorder
+	Events       *announce.Recorder
 	Recorder     authority.Recorder
 	Source       recordsource.Registries
 	Clock        clock.Clock

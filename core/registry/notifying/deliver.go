@@ -1,3 +1,6 @@
+// Package notifying holds the use cases of webhooks: operators keep them, and a Runner sends what package
+// announce has recorded: one instance at a time to a webhook, in order for each server, again after a
+// failure, and at least once (contract C-50 to C-57). Package event has the rules.
 package notifying
 
 import (

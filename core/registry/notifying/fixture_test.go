@@ -11,6 +11,7 @@ import (
 	"github.com/tollgate-dev/tollgate/core/audit"
 	"github.com/tollgate-dev/tollgate/core/fault"
 	"github.com/tollgate-dev/tollgate/core/registry"
+	"github.com/tollgate-dev/tollgate/core/registry/announce"
 	"github.com/tollgate-dev/tollgate/core/registry/event"
 	"github.com/tollgate-dev/tollgate/core/registry/notifying"
 	"github.com/tollgate-dev/tollgate/ports/clock/clocktest"
@@ -93,7 +94,7 @@ func (a *auditLog) RecordChanges(_ context.Context, changes ...audit.Change) err
 
 // fixture is a recorder and an operator with a store in memory.
 type fixture struct {
-	*notifying.Recorder
+	*announce.Recorder
 	*notifying.Operator
 
 	t          *testing.T
@@ -114,7 +115,7 @@ func newFixture(t *testing.T) *fixture {
 		encoder: &encoder{}, sealer: &plainSealer{}, sender: &sender{status: 204}, audit: &auditLog{},
 	}
 	entropy := &secretstest.Entropy{}
-	fx.Recorder = notifying.NewRecorder(notifying.RecorderPorts{
+	fx.Recorder = announce.New(announce.Ports{
 		Webhooks: fx.webhooks, Deliveries: fx.deliveries, Encoder: fx.encoder, Clock: fx.clock, Entropy: entropy,
 	})
 	fx.Operator = notifying.NewOperator(notifying.OperatorPorts{

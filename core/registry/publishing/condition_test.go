@@ -6,7 +6,7 @@ import (
 
 	"github.com/tollgate-dev/tollgate/core/fault"
 	"github.com/tollgate-dev/tollgate/core/registry"
-	"github.com/tollgate-dev/tollgate/core/registry/browsing"
+	"github.com/tollgate-dev/tollgate/core/registry/history"
 	"github.com/tollgate-dev/tollgate/core/registry/publishing"
 	"github.com/tollgate-dev/tollgate/test/must"
 )
@@ -18,7 +18,7 @@ func (c ifContains) HoldsFor(r registry.Record) bool {
 	return strings.Contains(string(r.Document), string(c))
 }
 
-func (c ifContains) HoldsForAll(histories ...browsing.History) bool {
+func (c ifContains) HoldsForAll(histories ...history.History) bool {
 	for _, h := range histories {
 		for _, r := range h.Records {
 			if !c.HoldsFor(r) {

@@ -10,9 +10,9 @@ import (
 
 	"github.com/tollgate-dev/tollgate/core/fault"
 	"github.com/tollgate-dev/tollgate/core/registry"
-	"github.com/tollgate-dev/tollgate/core/registry/browsing"
+	"github.com/tollgate-dev/tollgate/core/registry/announce"
 	"github.com/tollgate-dev/tollgate/core/registry/change"
-	"github.com/tollgate-dev/tollgate/core/registry/notifying"
+	"github.com/tollgate-dev/tollgate/core/registry/history"
 	"github.com/tollgate-dev/tollgate/core/registry/publishing"
 	"github.com/tollgate-dev/tollgate/core/registry/reviewing"
 	"github.com/tollgate-dev/tollgate/ports/authority"
@@ -86,8 +86,8 @@ func (w *fixture) ports() publishing.Ports {
 }
 
 // events returns a recorder of events in memory.
-func (w *fixture) events() *notifying.Recorder {
-	return notifying.NewRecorder(notifying.RecorderPorts{
+func (w *fixture) events() *announce.Recorder {
+	return announce.New(announce.Ports{
 		Webhooks: fakedb.NewWebhooks(w.runner.db), Deliveries: fakedb.NewDeliveries(w.runner.db),
 		Encoder: eventdatatest.Encoder{}, Clock: w.clock, Entropy: &secretstest.Entropy{},
 	})
@@ -142,7 +142,7 @@ func (w *fixture) SetStatus(ctx context.Context, r request, of publishing.Target
 
 func (w *fixture) SetStatusAll(
 	ctx context.Context, r request, name string, room publishing.SizeCheck,
-) (browsing.History, error) {
+) (history.History, error) {
 	return w.Publisher.SetStatusAll(ctx, w.callers(r.token), r.Request, name, room)
 }
 

@@ -9,7 +9,7 @@ import (
 
 	"github.com/tollgate-dev/tollgate/core/fault"
 	"github.com/tollgate-dev/tollgate/core/registry"
-	"github.com/tollgate-dev/tollgate/core/registry/refusal"
+	"github.com/tollgate-dev/tollgate/core/registry/permit"
 	"github.com/tollgate-dev/tollgate/core/registry/review"
 	"github.com/tollgate-dev/tollgate/ports/ownership"
 )
@@ -82,7 +82,7 @@ func describeOutcomes(doc registry.Document, findings []failedCheck) []review.Ch
 	for i, ref := range doc.Packages() {
 		c := review.Check{RegistryType: ref.RegistryType, Identifier: ref.Identifier, State: review.CheckPassed}
 		if err := failed[ref]; err != nil {
-			c.State, c.Message = review.CheckSkipped, refusal.PublicReason(err)
+			c.State, c.Message = review.CheckSkipped, permit.PublicReason(err)
 			if fault.Is(err, fault.Invalid) {
 				c.State = review.CheckFailed
 			}
@@ -166,7 +166,7 @@ func packagesError(findings []failedCheck) error {
 // the fault itself, which would repeat the message.
 func checkUnavailable(f failedCheck) error {
 	sentence := fmt.Sprintf("packages[%d], the %s package %s, could not be checked now, try again later: %s",
-		f.index, f.ref.RegistryType, registry.Clip(f.ref.Identifier), refusal.PublicReason(f.err))
+		f.index, f.ref.RegistryType, registry.Clip(f.ref.Identifier), permit.PublicReason(f.err))
 	cause, _ := fault.As(f.err) // packagesError knows its kind, so it is a fault
 	return fault.Wrap(fault.Unavailable, sentence, cause.Err).WithCode(ownership.CodeCheckFailed).
 		After(cause.RetryAfter)
@@ -179,16 +179,16 @@ func firstOf(a, b error) error {
 	return b
 }
 
-// describeChecks returns the path and the reason of each failed check, cut to 4*refusal.MaxReason
+// describeChecks returns the path and the reason of each failed check, cut to 4*permit.MaxReason
 // characters.
 func describeChecks(findings []failedCheck) string {
 	parts := make([]string, 0, len(findings))
 	for _, f := range findings {
-		parts = append(parts, fmt.Sprintf("packages[%d] %s", f.index, refusal.PublicReason(f.err)))
+		parts = append(parts, fmt.Sprintf("packages[%d] %s", f.index, permit.PublicReason(f.err)))
 	}
 	text := strings.Join(parts, "; ")
-	if runes := []rune(text); len(runes) > 4*refusal.MaxReason {
-		return string(runes[:4*refusal.MaxReason]) + "…"
+	if runes := []rune(text); len(runes) > 4*permit.MaxReason {
+		return string(runes[:4*permit.MaxReason]) + "…"
 	}
 	return text
 }

@@ -12,11 +12,10 @@ import (
 	"github.com/tollgate-dev/tollgate/core/audit"
 	"github.com/tollgate-dev/tollgate/core/fault"
 	"github.com/tollgate-dev/tollgate/core/registry"
-	"github.com/tollgate-dev/tollgate/core/registry/browsing"
+	"github.com/tollgate-dev/tollgate/core/registry/announce"
 	"github.com/tollgate-dev/tollgate/core/registry/change"
-	"github.com/tollgate-dev/tollgate/core/registry/delegating"
-	"github.com/tollgate-dev/tollgate/core/registry/notifying"
-	"github.com/tollgate-dev/tollgate/core/registry/refusal"
+	"github.com/tollgate-dev/tollgate/core/registry/history"
+	"github.com/tollgate-dev/tollgate/core/registry/permit"
 	"github.com/tollgate-dev/tollgate/core/registry/reviewing"
 	"github.com/tollgate-dev/tollgate/ports/authority"
 	"github.com/tollgate-dev/tollgate/ports/clock"
@@ -55,11 +54,11 @@ type Ports struct {
 
 	Reader    registrystore.ServerReader
 	Grants    registrystore.Grants
-	Policies  *delegating.Checker
+	Policies  *permit.Checker
 	Reviews   registrystore.Reviews
 	Rules     registrystore.ReviewRules
 	Ender     reviewing.MirrorEnder
-	Events    *notifying.Recorder
+	Events    *announce.Recorder
 	Ownership ownership.Checker
 	Clock     clock.Clock
 	Entropy   secrets.Entropy
@@ -105,7 +104,7 @@ type Condition interface {
 	// HoldsForAll reports whether the condition holds for all versions of a server. Readers get its
 	// history with or without the deleted versions, so the arguments are both, or only the first if
 	// all versions are deleted.
-	HoldsForAll(histories ...browsing.History) bool
+	HoldsForAll(histories ...history.History) bool
 }
 
 // Target identifies a version by the texts of the request path, decoded but not validated.
@@ -141,7 +140,7 @@ func (p *Publisher) Publish(ctx context.Context, who authority.Caller, r Request
 		return Outcome{}, err
 	}
 	outcome, err := p.publishDocument(ctx, r, &act)
-	return outcome, refusal.Record(ctx, p.ports.Acts, act, err)
+	return outcome, permit.Refuse(ctx, p.ports.Acts, act, err)
 }
 
 // publishDocument publishes the body, and adds the server, the version and a warning to act.
@@ -193,7 +192,7 @@ func (p *Publisher) Replace(ctx context.Context, who authority.Caller, r Request
 		return Outcome{}, err
 	}
 	outcome, err := p.replaceDocument(ctx, r, t, &act)
-	return outcome, refusal.Record(ctx, p.ports.Acts, act, err)
+	return outcome, permit.Refuse(ctx, p.ports.Acts, act, err)
 }
 
 // replaceDocument replaces the document of the target by the body, and adds a warning to act.
@@ -237,7 +236,7 @@ func (p *Publisher) Delete(ctx context.Context, who authority.Caller, r Request,
 		return registry.Record{}, err
 	}
 	record, err := p.deleteVersion(ctx, r, t, &act)
-	return record, refusal.Record(ctx, p.ports.Acts, act, err)
+	return record, permit.Refuse(ctx, p.ports.Acts, act, err)
 }
 
 // deleteVersion gives the target the status deleted.
@@ -315,9 +314,9 @@ func (p *Publisher) checkCondition(ctx context.Context, c Condition, of registry
 // checkConditionForAll returns fault.Stale when the condition does not hold for all versions of a
 // server.
 func (p *Publisher) checkConditionForAll(ctx context.Context, c Condition, name registry.Name) error {
-	var histories []browsing.History
+	var histories []history.History
 	for _, deleted := range []bool{true, false} {
-		h, err := browsing.AllVersions(ctx, p.ports.Reader, name, deleted)
+		h, err := history.AllVersions(ctx, p.ports.Reader, name, deleted)
 		if err != nil && !fault.Is(err, fault.NotFound) {
 			return err
 		}

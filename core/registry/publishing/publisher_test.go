@@ -8,7 +8,7 @@ import (
 
 	"github.com/tollgate-dev/tollgate/core/fault"
 	"github.com/tollgate-dev/tollgate/core/registry"
-	"github.com/tollgate-dev/tollgate/core/registry/delegating"
+	"github.com/tollgate-dev/tollgate/core/registry/permit"
 	"github.com/tollgate-dev/tollgate/core/registry/publisher"
 	"github.com/tollgate-dev/tollgate/core/registry/publishing"
 	"github.com/tollgate-dev/tollgate/ports/authority"
@@ -60,8 +60,8 @@ func newPublisherFixture(t *testing.T, c publishing.Config, actions ...[]publish
 		must.Succeed(t, f.policies.Add(t.Context(), p))
 		f.publisher.Permissions = append(f.publisher.Permissions, p.Permission())
 	}
-	checker := delegating.NewChecker(delegating.Config{Mode: publisher.ByPolicies, UnprovenAfter: time.Hour},
-		delegating.CheckerPorts{Policies: f.policies, Grants: w.grants, Clock: w.clock})
+	checker := permit.NewChecker(permit.Config{Mode: publisher.ByPolicies, UnprovenAfter: time.Hour},
+		permit.CheckerPorts{Policies: f.policies, Grants: w.grants, Clock: w.clock})
 	ports := w.ports()
 	ports.Policies, ports.Ownership = checker, slowChecker{func() { f.during() }}
 	w.Publisher = publishing.New(c, ports)

@@ -6,7 +6,7 @@ import (
 	"github.com/tollgate-dev/tollgate/core/fault"
 	"github.com/tollgate-dev/tollgate/core/registry"
 	"github.com/tollgate-dev/tollgate/core/registry/change"
-	"github.com/tollgate-dev/tollgate/core/registry/refusal"
+	"github.com/tollgate-dev/tollgate/core/registry/permit"
 	"github.com/tollgate-dev/tollgate/core/registry/review"
 	"github.com/tollgate-dev/tollgate/ports/authority"
 )
@@ -25,7 +25,7 @@ func (p *Publisher) Ask(
 		return "", err
 	}
 	id, err := p.ask(ctx, &act, r, read)
-	return id, refusal.Record(ctx, p.ports.Acts, act, err)
+	return id, permit.Refuse(ctx, p.ports.Acts, act, err)
 }
 
 // ask reads and submits a document, and adds the server, the version and a warning to act.

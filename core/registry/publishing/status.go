@@ -6,8 +6,8 @@ import (
 
 	"github.com/tollgate-dev/tollgate/core/fault"
 	"github.com/tollgate-dev/tollgate/core/registry"
-	"github.com/tollgate-dev/tollgate/core/registry/browsing"
-	"github.com/tollgate-dev/tollgate/core/registry/refusal"
+	"github.com/tollgate-dev/tollgate/core/registry/history"
+	"github.com/tollgate-dev/tollgate/core/registry/permit"
 	"github.com/tollgate-dev/tollgate/ports/authority"
 	"github.com/tollgate-dev/tollgate/ports/transaction"
 )
@@ -24,7 +24,7 @@ func (p *Publisher) SetStatus(ctx context.Context, who authority.Caller, r Reque
 		return registry.Record{}, err
 	}
 	record, err := p.updateStatus(ctx, r, t, &act)
-	return record, refusal.Record(ctx, p.ports.Acts, act, err)
+	return record, permit.Refuse(ctx, p.ports.Acts, act, err)
 }
 
 // updateStatus changes the status of the target.
@@ -47,7 +47,7 @@ func (p *Publisher) updateStatus(
 
 // SizeCheck checks that the response can be sent. It is called before the change is committed, and
 // again when the transaction is repeated. Its error refuses the change.
-type SizeCheck func(changed browsing.History) error
+type SizeCheck func(changed history.History) error
 
 // SetStatusAll changes the status of all versions of a server together, and returns those that
 // changed, newest publication first. If their documents are too large to hold, they are read after
@@ -55,34 +55,34 @@ type SizeCheck func(changed browsing.History) error
 // when no version changes.
 func (p *Publisher) SetStatusAll(
 	ctx context.Context, who authority.Caller, r Request, serverName string, room SizeCheck,
-) (browsing.History, error) {
+) (history.History, error) {
 	act, err := p.begin(ctx, who, Target{Name: serverName}.newAct(actStatus))
 	if err != nil {
-		return browsing.History{}, err
+		return history.History{}, err
 	}
 	changed, err := p.updateAllStatuses(ctx, r, serverName, room, &act)
-	return changed, refusal.Record(ctx, p.ports.Acts, act, err)
+	return changed, permit.Refuse(ctx, p.ports.Acts, act, err)
 }
 
 // updateAllStatuses changes the status of all versions of a server.
 func (p *Publisher) updateAllStatuses(
 	ctx context.Context, r Request, serverName string, room SizeCheck, act *authority.Act,
-) (browsing.History, error) {
+) (history.History, error) {
 	update, err := p.readUpdate(ctx, act.Caller, r.Body, serverName)
 	if err != nil {
-		return browsing.History{}, err
+		return history.History{}, err
 	}
 	name, err := registry.ParseName(serverName)
 	if err != nil {
-		return browsing.History{}, fault.New(fault.NotFound, "server not found")
+		return history.History{}, fault.New(fault.NotFound, "server not found")
 	}
 	decide := func(l *registry.Lineage, now time.Time) ([]registry.Release, error) {
 		return l.SetStatusAll(update, now)
 	}
-	var changed browsing.History
+	var changed history.History
 	prepare := func(ctx context.Context, decided []registry.Release) error {
 		var err error
-		if changed, err = browsing.SomeVersions(ctx, p.ports.Reader, name, decided); err != nil {
+		if changed, err = history.SomeVersions(ctx, p.ports.Reader, name, decided); err != nil {
 			return err
 		}
 		if room != nil {

@@ -6,9 +6,9 @@ import (
 
 	"github.com/tollgate-dev/tollgate/core/fault"
 	"github.com/tollgate-dev/tollgate/core/registry"
+	"github.com/tollgate-dev/tollgate/core/registry/announce"
 	"github.com/tollgate-dev/tollgate/core/registry/change"
 	"github.com/tollgate-dev/tollgate/core/registry/event"
-	"github.com/tollgate-dev/tollgate/core/registry/notifying"
 	"github.com/tollgate-dev/tollgate/core/registry/publisher"
 	"github.com/tollgate-dev/tollgate/core/registry/review"
 	"github.com/tollgate-dev/tollgate/core/registry/reviewing"
@@ -131,7 +131,7 @@ func (p *Publisher) recordEvents(ctx context.Context, d documentDecision) error 
 			return err
 		}
 	}
-	return p.ports.Events.RecordVersions(ctx, notifying.TypeOf(d.kind), d.outcome.Record)
+	return p.ports.Events.RecordVersions(ctx, announce.TypeOf(d.kind), d.outcome.Record)
 }
 
 // takeOver ends what a mirror has of the server, if the caller wins its name by a publication; nil

@@ -9,7 +9,6 @@ import (
 	"github.com/tollgate-dev/tollgate/core/fault"
 	"github.com/tollgate-dev/tollgate/core/page"
 	"github.com/tollgate-dev/tollgate/core/registry"
-	"github.com/tollgate-dev/tollgate/core/registry/browsing"
 	"github.com/tollgate-dev/tollgate/core/scope"
 	"github.com/tollgate-dev/tollgate/ports/authority"
 	"github.com/tollgate-dev/tollgate/ports/registrystore"
@@ -48,7 +47,7 @@ func (s *Service) List(ctx context.Context, who authority.Caller, q Query) (Page
 	if _, err := who.RequireReader(); err != nil {
 		return Page{}, err
 	}
-	limit, err := browsing.ParseLimit(q.Limit)
+	limit, err := page.ParseLimit(q.Limit)
 	if err != nil {
 		return Page{}, err
 	}

@@ -13,8 +13,8 @@ import (
 	"github.com/tollgate-dev/tollgate/core/fault"
 	"github.com/tollgate-dev/tollgate/core/page"
 	"github.com/tollgate-dev/tollgate/core/registry"
+	"github.com/tollgate-dev/tollgate/core/registry/announce"
 	"github.com/tollgate-dev/tollgate/core/registry/change"
-	"github.com/tollgate-dev/tollgate/core/registry/notifying"
 	"github.com/tollgate-dev/tollgate/core/registry/quarantining"
 	"github.com/tollgate-dev/tollgate/ports/authority"
 	"github.com/tollgate-dev/tollgate/ports/authority/authoritytest"
@@ -86,7 +86,7 @@ func newFixture(t *testing.T) *fixture {
 		Mirrors: fakedb.NewMirrors(db), Notifier: f.people,
 		Clock:  clocktest.NewManual(epoch),
 		Grants: f.grants, Cursors: page.NewSealer([]byte(strings.Repeat("k", 32))),
-		Events: notifying.NewRecorder(notifying.RecorderPorts{
+		Events: announce.New(announce.Ports{
 			Webhooks: fakedb.NewWebhooks(db), Deliveries: fakedb.NewDeliveries(db), Encoder: eventdatatest.Encoder{},
 			Clock: clocktest.NewManual(epoch), Entropy: fixedEntropy{},
 		}),

@@ -12,11 +12,10 @@ import (
 	"github.com/tollgate-dev/tollgate/core/fault"
 	"github.com/tollgate-dev/tollgate/core/page"
 	"github.com/tollgate-dev/tollgate/core/registry"
+	"github.com/tollgate-dev/tollgate/core/registry/announce"
 	"github.com/tollgate-dev/tollgate/core/registry/change"
-	"github.com/tollgate-dev/tollgate/core/registry/delegating"
 	"github.com/tollgate-dev/tollgate/core/registry/mirror"
-	"github.com/tollgate-dev/tollgate/core/registry/notifying"
-	"github.com/tollgate-dev/tollgate/core/registry/refusal"
+	"github.com/tollgate-dev/tollgate/core/registry/permit"
 	"github.com/tollgate-dev/tollgate/ports/authority"
 	"github.com/tollgate-dev/tollgate/ports/clock"
 	"github.com/tollgate-dev/tollgate/ports/registrystore"
@@ -36,7 +35,7 @@ type Ports struct {
 	Reader   registrystore.ServerReader
 	Mirrors  registrystore.MirrorRereader
 	Grants   registrystore.Grants
-	Events   *notifying.Recorder
+	Events   *announce.Recorder
 	Notifier authority.ReviewNotifier
 	Cursors  *page.Sealer // with a key that all instances share
 	Clock    clock.Clock
@@ -77,7 +76,7 @@ func (s *Service) Add(ctx context.Context, who authority.Caller, d Draft) (regis
 	if err == nil {
 		added, err = s.putInQuarantine(ctx, act, d)
 	}
-	return added, refusal.Record(ctx, s.ports.Acts, act, err)
+	return added, permit.Refuse(ctx, s.ports.Acts, act, err)
 }
 
 // putInQuarantine puts the target of a draft in quarantine, and records the act.
@@ -127,7 +126,7 @@ func (s *Service) Release(ctx context.Context, who authority.Caller, t Target) e
 	if err == nil {
 		err = s.releaseTarget(ctx, act, t)
 	}
-	return refusal.Record(ctx, s.ports.Acts, act, err)
+	return permit.Refuse(ctx, s.ports.Acts, act, err)
 }
 
 // releaseTarget releases the target, and records the act. It returns fault.Forbidden if a person is
@@ -238,7 +237,7 @@ func (s *Service) reviewPatterns(ctx context.Context, c authority.Caller) ([]reg
 	if err != nil || c.IsOperator() {
 		return nil, err
 	}
-	patterns, err := delegating.Patterns(ctx, s.ports.Grants, holder, registry.ActionReview)
+	patterns, err := permit.Patterns(ctx, s.ports.Grants, holder, registry.ActionReview)
 	return registry.DisjointPatterns(patterns), err
 }
 

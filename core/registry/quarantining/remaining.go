@@ -6,7 +6,7 @@ import (
 
 	"github.com/tollgate-dev/tollgate/core/fault"
 	"github.com/tollgate-dev/tollgate/core/registry"
-	"github.com/tollgate-dev/tollgate/core/registry/browsing"
+	"github.com/tollgate-dev/tollgate/core/registry/history"
 	"github.com/tollgate-dev/tollgate/ports/authority"
 	"github.com/tollgate-dev/tollgate/ports/transaction"
 )
@@ -23,7 +23,7 @@ func (s *Service) Remaining(ctx context.Context, t Target) ([]registry.Shared, e
 	if err != nil {
 		return nil, withoutMissing(err)
 	}
-	history, err := browsing.AllVersions(ctx, s.ports.Reader, name, false)
+	history, err := history.AllVersions(ctx, s.ports.Reader, name, false)
 	if err != nil {
 		return nil, withoutMissing(err)
 	}

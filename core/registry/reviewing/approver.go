@@ -6,7 +6,7 @@ import (
 
 	"github.com/tollgate-dev/tollgate/core/fault"
 	"github.com/tollgate-dev/tollgate/core/registry"
-	"github.com/tollgate-dev/tollgate/core/registry/browsing"
+	"github.com/tollgate-dev/tollgate/core/registry/history"
 	"github.com/tollgate-dev/tollgate/core/registry/review"
 	"github.com/tollgate-dev/tollgate/ports/registrystore"
 )
@@ -56,7 +56,7 @@ func (a Approver) hasSameOrigins(ctx context.Context, doc registry.Document) (bo
 	if approved, err := review.ReadOrigins(latest.Document); err == nil && origins.Equal(approved) {
 		return true, nil
 	}
-	history, err := browsing.AllVersions(ctx, a.Reader, doc.Name(), false)
+	history, err := history.AllVersions(ctx, a.Reader, doc.Name(), false)
 	if err != nil {
 		return false, err
 	}

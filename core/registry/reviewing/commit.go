@@ -6,10 +6,10 @@ import (
 
 	"github.com/tollgate-dev/tollgate/core/fault"
 	"github.com/tollgate-dev/tollgate/core/registry"
+	"github.com/tollgate-dev/tollgate/core/registry/announce"
 	"github.com/tollgate-dev/tollgate/core/registry/change"
 	"github.com/tollgate-dev/tollgate/core/registry/event"
 	"github.com/tollgate-dev/tollgate/core/registry/mirror"
-	"github.com/tollgate-dev/tollgate/core/registry/notifying"
 	"github.com/tollgate-dev/tollgate/core/registry/review"
 	"github.com/tollgate-dev/tollgate/ports/authority"
 	"github.com/tollgate-dev/tollgate/ports/registrystore"
@@ -68,7 +68,7 @@ func (s *Service) recordEvents(ctx context.Context, r review.Review, served *reg
 	if err := s.ports.Events.RecordReview(ctx, event.Approved, r); err != nil {
 		return err
 	}
-	return s.ports.Events.RecordVersions(ctx, notifying.TypeOf(r.Kind), registry.Record{
+	return s.ports.Events.RecordVersions(ctx, announce.TypeOf(r.Kind), registry.Record{
 		Release: *served, Document: r.Document,
 	})
 }

@@ -11,9 +11,9 @@ import (
 	"github.com/tollgate-dev/tollgate/core/fault"
 	"github.com/tollgate-dev/tollgate/core/page"
 	"github.com/tollgate-dev/tollgate/core/registry"
+	"github.com/tollgate-dev/tollgate/core/registry/announce"
 	"github.com/tollgate-dev/tollgate/core/registry/change"
-	"github.com/tollgate-dev/tollgate/core/registry/delegating"
-	"github.com/tollgate-dev/tollgate/core/registry/notifying"
+	"github.com/tollgate-dev/tollgate/core/registry/permit"
 	"github.com/tollgate-dev/tollgate/core/registry/publisher"
 	"github.com/tollgate-dev/tollgate/core/registry/publishing"
 	"github.com/tollgate-dev/tollgate/core/registry/review"
@@ -45,7 +45,7 @@ type fixture struct {
 	grants    *fakedb.Grants
 	clock     *clocktest.Manual
 	people    *people
-	events    *notifying.Recorder
+	events    *announce.Recorder
 }
 
 func newFixture(t testing.TB) *fixture {
@@ -78,10 +78,10 @@ func newFixture(t testing.TB) *fixture {
 	}); err != nil {
 		t.Fatal(err)
 	}
-	checker := delegating.NewChecker(delegating.Config{Mode: publisher.ByPolicies},
-		delegating.CheckerPorts{Policies: stored, Grants: fx.grants, Makers: fx.people, Clock: fx.clock})
+	checker := permit.NewChecker(permit.Config{Mode: publisher.ByPolicies},
+		permit.CheckerPorts{Policies: stored, Grants: fx.grants, Makers: fx.people, Clock: fx.clock})
 	entropy := &secretstest.Entropy{}
-	fx.events = notifying.NewRecorder(notifying.RecorderPorts{
+	fx.events = announce.New(announce.Ports{
 		Webhooks: fakedb.NewWebhooks(db), Deliveries: fakedb.NewDeliveries(db), Encoder: eventdatatest.Encoder{},
 		Clock: fx.clock, Entropy: &secretstest.Entropy{},
 	})

@@ -10,7 +10,6 @@ import (
 	"github.com/tollgate-dev/tollgate/core/fault"
 	"github.com/tollgate-dev/tollgate/core/page"
 	"github.com/tollgate-dev/tollgate/core/registry"
-	"github.com/tollgate-dev/tollgate/core/registry/browsing"
 	"github.com/tollgate-dev/tollgate/core/registry/review"
 	"github.com/tollgate-dev/tollgate/ports/registrystore"
 )
@@ -142,7 +141,7 @@ func (s *Service) startPosition(q Query) (position, error) {
 // listNarrowed returns a page of the reviews that a query selects. narrow restricts it to those
 // that the caller may see.
 func (s *Service) listNarrowed(ctx context.Context, q Query, narrow func(*registrystore.ReviewQuery)) (Page, error) {
-	limit, err := browsing.ParseLimit(q.Limit)
+	limit, err := page.ParseLimit(q.Limit)
 	if err != nil {
 		return Page{}, err
 	}

@@ -11,10 +11,9 @@ import (
 	"github.com/tollgate-dev/tollgate/core/fault"
 	"github.com/tollgate-dev/tollgate/core/page"
 	"github.com/tollgate-dev/tollgate/core/registry"
+	"github.com/tollgate-dev/tollgate/core/registry/announce"
 	"github.com/tollgate-dev/tollgate/core/registry/change"
-	"github.com/tollgate-dev/tollgate/core/registry/delegating"
-	"github.com/tollgate-dev/tollgate/core/registry/notifying"
-	"github.com/tollgate-dev/tollgate/core/registry/refusal"
+	"github.com/tollgate-dev/tollgate/core/registry/permit"
 	"github.com/tollgate-dev/tollgate/core/registry/review"
 	"github.com/tollgate-dev/tollgate/ports/authority"
 	"github.com/tollgate-dev/tollgate/ports/clock"
@@ -42,7 +41,7 @@ type Ports struct {
 	Ender    MirrorEnder
 	Recorder authority.Recorder
 	Notifier authority.ReviewNotifier
-	Events   *notifying.Recorder
+	Events   *announce.Recorder
 	Cursors  *page.Sealer
 	Clock    clock.Clock
 	Entropy  secrets.Entropy
@@ -158,7 +157,7 @@ func (s *Service) decide(
 	}
 	decided, err := s.decideAct(ctx, &act, d)
 	if err != nil {
-		return review.Shown{}, refusal.Record(ctx, s.ports.Acts, act, err)
+		return review.Shown{}, permit.Refuse(ctx, s.ports.Acts, act, err)
 	}
 	if !who.IsOperator() {
 		s.ports.Notifier.NotifySubmitter(newDecisionNotice(decided.Review))
@@ -215,5 +214,5 @@ func (s *Service) requireGrant(ctx context.Context, holder registry.Holder, name
 
 // patternsOf returns the patterns of servers that a person may review.
 func (s *Service) patternsOf(ctx context.Context, holder registry.Holder) ([]registry.Pattern, error) {
-	return delegating.Patterns(ctx, s.ports.Grants, holder, registry.ActionReview)
+	return permit.Patterns(ctx, s.ports.Grants, holder, registry.ActionReview)
 }

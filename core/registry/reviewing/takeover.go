@@ -6,9 +6,9 @@ import (
 	"github.com/tollgate-dev/tollgate/core/audit"
 	"github.com/tollgate-dev/tollgate/core/fault"
 	"github.com/tollgate-dev/tollgate/core/registry"
-	"github.com/tollgate-dev/tollgate/core/registry/browsing"
+	"github.com/tollgate-dev/tollgate/core/registry/announce"
+	"github.com/tollgate-dev/tollgate/core/registry/history"
 	"github.com/tollgate-dev/tollgate/core/registry/mirror"
-	"github.com/tollgate-dev/tollgate/core/registry/notifying"
 	"github.com/tollgate-dev/tollgate/ports/authority"
 	"github.com/tollgate-dev/tollgate/ports/registrystore"
 )
@@ -21,7 +21,7 @@ type MirrorEnder struct {
 	Reader     registrystore.ServerReader
 	Writer     registrystore.ServerWriter
 	Quarantine registrystore.Quarantine
-	Events     *notifying.Recorder
+	Events     *announce.Recorder
 	Recorder   authority.Recorder
 }
 
@@ -74,7 +74,7 @@ func (e MirrorEnder) record(ctx context.Context, name registry.Name, t *registry
 	if len(t.Ended) == 0 {
 		return nil
 	}
-	ended, err := browsing.SomeVersions(ctx, e.Reader, name, t.Ended)
+	ended, err := history.SomeVersions(ctx, e.Reader, name, t.Ended)
 	if err != nil {
 		return err
 	}

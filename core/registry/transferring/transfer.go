@@ -9,8 +9,8 @@ import (
 
 	"github.com/tollgate-dev/tollgate/core/audit"
 	"github.com/tollgate-dev/tollgate/core/registry"
-	"github.com/tollgate-dev/tollgate/core/registry/browsing"
-	"github.com/tollgate-dev/tollgate/core/registry/notifying"
+	"github.com/tollgate-dev/tollgate/core/registry/announce"
+	"github.com/tollgate-dev/tollgate/core/registry/history"
 	"github.com/tollgate-dev/tollgate/ports/authority"
 	"github.com/tollgate-dev/tollgate/ports/clock"
 	"github.com/tollgate-dev/tollgate/ports/registrystore"
@@ -23,7 +23,7 @@ type Ports struct {
 	Writer       registrystore.ServerWriter
 	Reader       registrystore.ServerReader
 	Quarantine   registrystore.Quarantine
-	Events       *notifying.Recorder
+	Events       *announce.Recorder
 	Recorder     authority.Recorder
 	Clock        clock.Clock
 }
@@ -90,7 +90,7 @@ func (c *Counts) addOutcome(o Outcome) {
 func (m *Mover) Export(ctx context.Context, write func(registry.Record, registry.Held) error) (int, error) {
 	n := 0
 	server := heldServer{mover: m}
-	err := browsing.EachVersion(ctx, m.ports.Reader, func(r registry.Record) error {
+	err := history.EachVersion(ctx, m.ports.Reader, func(r registry.Record) error {
 		held, err := server.find(ctx, r.Release)
 		if err != nil {
 			return err

@@ -13,8 +13,8 @@ import (
 	"github.com/tollgate-dev/tollgate/core/audit"
 	"github.com/tollgate-dev/tollgate/core/fault"
 	"github.com/tollgate-dev/tollgate/core/registry"
+	"github.com/tollgate-dev/tollgate/core/registry/announce"
 	"github.com/tollgate-dev/tollgate/core/registry/change"
-	"github.com/tollgate-dev/tollgate/core/registry/notifying"
 	"github.com/tollgate-dev/tollgate/core/registry/quarantining"
 	"github.com/tollgate-dev/tollgate/core/registry/transferring"
 	"github.com/tollgate-dev/tollgate/ports/authority"
@@ -465,8 +465,8 @@ type noActs struct{}
 func (noActs) Record(context.Context, authority.Act) error { return nil }
 
 // newEvents returns a recorder of events in memory.
-func newEvents(db *fakedb.Database) *notifying.Recorder {
-	return notifying.NewRecorder(notifying.RecorderPorts{
+func newEvents(db *fakedb.Database) *announce.Recorder {
+	return announce.New(announce.Ports{
 		Webhooks: fakedb.NewWebhooks(db), Deliveries: fakedb.NewDeliveries(db), Encoder: eventdatatest.Encoder{},
 		Clock: clocktest.NewManual(now), Entropy: fixedEntropy{},
 	})

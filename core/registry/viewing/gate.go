@@ -1,3 +1,6 @@
+// Package viewing holds the use cases of views: operators add, list and remove them and their
+// tokens, and a Gate decides who may read one. Package view has the rules, and package viewreader reads
+// the servers of a view.
 package viewing
 
 import (

@@ -12,7 +12,7 @@ import (
 	"github.com/tollgate-dev/tollgate/core/audit"
 	"github.com/tollgate-dev/tollgate/core/fault"
 	"github.com/tollgate-dev/tollgate/core/registry"
-	"github.com/tollgate-dev/tollgate/core/registry/notifying"
+	"github.com/tollgate-dev/tollgate/core/registry/announce"
 	"github.com/tollgate-dev/tollgate/core/registry/view"
 	"github.com/tollgate-dev/tollgate/core/registry/viewing"
 	"github.com/tollgate-dev/tollgate/core/scope"
@@ -92,14 +92,14 @@ func newFixture() *fixture {
 	db := fakedb.New()
 	fx := &fixture{
 		store: fakedb.NewViews(db), hooks: fakedb.NewWebhooks(db), sent: fakedb.NewDeliveries(db), changes: &fakeChanges{}, recorder: &fakeRecorder{},
-		clock: clocktest.NewManual(epoch),
+		clock: clocktest.NewManual(time.Date(2026, time.November, 21, 12, 0, 0, 0, time.UTC)),
 	}
 	fx.gate = viewing.NewGate(viewing.Config{}, viewing.GatePorts{
 		Views: fx.store, Members: fakeMembers{}, Changes: fx.changes, Clock: fx.clock,
 	})
 	fx.operator = viewing.NewOperator(viewing.OperatorPorts{
 		Transactions: db, Views: fx.store, Recorder: fx.recorder, Clock: fx.clock, Entropy: &secretstest.Entropy{},
-		Events: notifying.NewRecorder(notifying.RecorderPorts{
+		Events: announce.New(announce.Ports{
 			Webhooks: fx.hooks, Deliveries: fx.sent, Encoder: eventdatatest.Encoder{}, Clock: fx.clock,
 			Entropy: &secretstest.Entropy{},
 		}),

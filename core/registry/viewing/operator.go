@@ -7,7 +7,7 @@ import (
 	"github.com/tollgate-dev/tollgate/core/audit"
 	"github.com/tollgate-dev/tollgate/core/fault"
 	"github.com/tollgate-dev/tollgate/core/registry"
-	"github.com/tollgate-dev/tollgate/core/registry/notifying"
+	"github.com/tollgate-dev/tollgate/core/registry/announce"
 	"github.com/tollgate-dev/tollgate/core/registry/view"
 	"github.com/tollgate-dev/tollgate/ports/authority"
 	"github.com/tollgate-dev/tollgate/ports/clock"
@@ -24,7 +24,7 @@ type OperatorPorts struct {
 	Transactions transaction.Runner
 	Views        registrystore.Views
 	Recorder     authority.Recorder
-	Events       *notifying.Recorder
+	Events       *announce.Recorder
 	Clock        clock.Clock
 	Entropy      secrets.Entropy
 }

@@ -23,6 +23,7 @@ import (
 	"github.com/tollgate-dev/tollgate/core/registry/delegating"
 	"github.com/tollgate-dev/tollgate/core/registry/mirroring"
 	"github.com/tollgate-dev/tollgate/core/registry/notifying"
+	"github.com/tollgate-dev/tollgate/core/registry/permit"
 	"github.com/tollgate-dev/tollgate/core/registry/reviewing"
 	"github.com/tollgate-dev/tollgate/core/registry/viewing"
 	"github.com/tollgate-dev/tollgate/ports/registrystore"
@@ -36,7 +37,7 @@ const Path = site.Root + "operator"
 
 // Ports are the use cases that the pages call.
 type Ports struct {
-	Operators    *delegating.Operators
+	Operators    *permit.Operators
 	People       *people.Service
 	Sessions     *devices.Operator
 	Grants       registrystore.Grants

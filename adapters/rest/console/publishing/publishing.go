@@ -15,6 +15,7 @@ import (
 	"github.com/tollgate-dev/tollgate/core/registry"
 	"github.com/tollgate-dev/tollgate/core/registry/browsing"
 	"github.com/tollgate-dev/tollgate/core/registry/delegating"
+	"github.com/tollgate-dev/tollgate/core/registry/history"
 	"github.com/tollgate-dev/tollgate/core/registry/publishing"
 	"github.com/tollgate-dev/tollgate/core/registry/quarantining"
 	"github.com/tollgate-dev/tollgate/core/registry/requesting"
@@ -51,7 +52,7 @@ type Writer interface {
 	) (registry.Record, error)
 	SetStatusAll(
 		ctx context.Context, who authority.Caller, r publishing.Request, serverName string, room publishing.SizeCheck,
-	) (browsing.History, error)
+	) (history.History, error)
 }
 
 // Ports are the use cases that the pages call.

@@ -1,4 +1,7 @@
-package browsing
+// Package history reads the versions of servers for use cases: all or some of one server, in pieces
+// where the documents are large, and those of all servers. It decides nothing, and shows a caller
+// nothing: package browsing does.
+package history
 
 import (
 	"context"
@@ -7,14 +10,26 @@ import (
 	"slices"
 	"time"
 
+	"github.com/tollgate-dev/tollgate/core/fault"
 	"github.com/tollgate-dev/tollgate/core/registry"
 	"github.com/tollgate-dev/tollgate/ports/registrystore"
 )
 
+const (
+	// heldBytes limits the documents that are in memory at once. A few documents of the greatest size
+	// fit, and a hundred of the usual size.
+	heldBytes = 4 << 20
+	// eachRecords are the records that EachVersion has in memory at once.
+	eachRecords = 100
+)
+
+// ErrNoServer returns fault.NotFound for a server that does not exist, or that a caller may not see.
+func ErrNoServer() error { return fault.New(fault.NotFound, "server not found") }
+
 // History is all versions of a server, newest publication first.
 type History struct {
 	Records []registry.Record // all of them
-	Long    *LongHistory      // in place of Records when the documents are too large to hold at once
+	Long    *Long             // in place of Records when the documents are too large to hold at once
 }
 
 // Any reports whether match reports true for a version. A long history must not have been read
@@ -34,52 +49,23 @@ func (h History) Any(ctx context.Context, match func(registry.Record) bool) (boo
 	}
 }
 
-// Versions returns all versions of a server. includeDeleted is true, false or empty, which is
-// false; anything else is fault.Invalid. It returns fault.NotFound when the server does not exist,
-// or has only deleted versions and they are not included (contract R-18).
-func (b *Browser) Versions(ctx context.Context, serverName, includeDeleted string) (History, error) {
-	deleted, err := parseFlag("include_deleted", includeDeleted)
-	if err != nil {
-		return History{}, err
-	}
-	name, err := registry.ParseName(serverName)
-	if err != nil {
-		return History{}, errNoServer()
-	}
-	return AllVersions(ctx, b.servers, name, deleted)
-}
-
-// Editions returns all versions of a server without their documents, newest publication first,
-// including deleted ones. It returns fault.NotFound when the server does not exist.
-func (b *Browser) Editions(ctx context.Context, serverName string) ([]registry.Edition, error) {
-	name, err := registry.ParseName(serverName)
-	if err != nil {
-		return nil, errNoServer()
-	}
-	editions, err := b.servers.Outline(ctx, name, true)
-	if err == nil && len(editions) == 0 {
-		err = errNoServer()
-	}
-	return editions, err
-}
-
 // AllVersions returns all versions of a server, including deleted ones if deleted is true. It
 // returns fault.NotFound when there are no versions.
 func AllVersions(
 	ctx context.Context, servers registrystore.ServerReader, name registry.Name, deleted bool,
 ) (History, error) {
-	found, err := servers.Versions(ctx, registrystore.VersionsQuery{Name: name, Bytes: pageBytes, Deleted: deleted})
+	found, err := servers.Versions(ctx, registrystore.VersionsQuery{Name: name, Bytes: heldBytes, Deleted: deleted})
 	switch {
 	case err != nil:
 		return History{}, err
 	case found.More:
 		editions, err := servers.Outline(ctx, name, deleted)
 		if err == nil && len(editions) == 0 { // they were deleted meanwhile
-			err = errNoServer()
+			err = ErrNoServer()
 		}
-		return History{Long: &LongHistory{servers: servers, deleted: deleted, editions: editions}}, err
+		return History{Long: &Long{servers: servers, deleted: deleted, editions: editions}}, err
 	case len(found.Records) == 0:
-		return History{}, errNoServer()
+		return History{}, ErrNoServer()
 	}
 	return History{Records: found.Records}, nil
 }
@@ -98,7 +84,7 @@ func SomeVersions(
 	for _, r := range releases {
 		wanted[r.Version] = true
 	}
-	l := &LongHistory{servers: servers, deleted: true, lastOfRun: map[int]bool{}}
+	l := &Long{servers: servers, deleted: true, lastOfRun: map[int]bool{}}
 	size := 0
 	for _, e := range all {
 		if wanted[e.Version] {
@@ -111,7 +97,7 @@ func SomeVersions(
 	if len(l.editions) != len(releases) {
 		return History{}, errChanged
 	}
-	if size > pageBytes {
+	if size > heldBytes {
 		return History{Long: l}, nil
 	}
 	records := make([]registry.Record, 0, len(releases))
@@ -127,10 +113,10 @@ func SomeVersions(
 	}
 }
 
-// LongHistory is a history whose documents are read in pieces, so that few of them are in memory at
+// Long is a history whose documents are read in pieces, so that few of them are in memory at
 // once. Its versions are those at the time of its creation: Next returns an error when one has
 // changed since. It is not safe for concurrent use.
-type LongHistory struct {
+type Long struct {
 	servers  registrystore.ServerReader
 	deleted  bool
 	editions []registry.Edition
@@ -140,20 +126,19 @@ type LongHistory struct {
 	read      int // how many of them Next has returned
 }
 
-// chunkBytes limits the documents of a piece, as pageBytes limits those of a page. A slow reader of
-// a history keeps one piece in memory.
+// chunkBytes limits the documents of a piece, so that a slow reader of a history keeps one piece in memory.
 const chunkBytes = 1 << 20
 
 // errChanged ends a history whose versions changed since it began.
 var errChanged = errors.New("the versions changed while they were read")
 
 // Editions returns all versions without their documents. The caller must not change the slice.
-func (l *LongHistory) Editions() []registry.Edition { return l.editions }
+func (l *Long) Editions() []registry.Edition { return l.editions }
 
 // Next returns the next records, at least one, and io.EOF after the last. Any other error ends the
 // history, also when a version differs from its edition. No resource of the store is held between
 // two calls.
-func (l *LongHistory) Next(ctx context.Context) ([]registry.Record, error) {
+func (l *Long) Next(ctx context.Context) ([]registry.Record, error) {
 	rest := l.editions[l.read:]
 	if len(rest) == 0 {
 		return nil, io.EOF
@@ -180,7 +165,7 @@ func (l *LongHistory) Next(ctx context.Context) ([]registry.Record, error) {
 }
 
 // chunkLength returns how many of the unread editions form the next piece.
-func (l *LongHistory) chunkLength() int {
+func (l *Long) chunkLength() int {
 	size := 0
 	for i := l.read; i < len(l.editions); i++ {
 		if size += l.editions[i].Size; size >= chunkBytes || l.lastOfRun[i] {
@@ -188,4 +173,26 @@ func (l *LongHistory) chunkLength() int {
 		}
 	}
 	return len(l.editions) - l.read
+}
+
+// EachVersion calls visit with every version of every server, including deleted ones, ordered by
+// name, then version, both bytewise. Each page of records is read separately, so that versions
+// published meanwhile may be missing. An error of visit ends it and is returned.
+func EachVersion(ctx context.Context, servers registrystore.ServerReader, visit func(registry.Record) error) error {
+	q := registrystore.Query{Limit: eachRecords, Bytes: heldBytes, Deleted: true}
+	for {
+		found, err := servers.List(ctx, q)
+		if err != nil {
+			return err
+		}
+		for _, r := range found.Records {
+			if err := visit(r); err != nil {
+				return err
+			}
+		}
+		if !found.More {
+			return nil
+		}
+		q.AfterName, q.AfterVersion = found.End()
+	}
 }

@@ -1,7 +1,6 @@
-// Package viewing holds the use cases of views: operators add, list and remove them and their
-// tokens, a Gate decides who may read one, and a Reader reads its servers. Package view has the
-// rules.
-package viewing
+// Package viewreader reads the servers of a view, of which use cases see no others. Package view has
+// the rules, and package viewing decides who may read a view.
+package viewreader
 
 import (
 	"context"
@@ -27,8 +26,8 @@ type Reader struct {
 
 var _ registrystore.SnapshotReader = (*Reader)(nil)
 
-// NewReader returns a reader of the servers of a view.
-func NewReader(servers registrystore.SnapshotReader, v view.View) *Reader {
+// New returns a reader of the servers of a view.
+func New(servers registrystore.SnapshotReader, v view.View) *Reader {
 	return &Reader{servers: servers, view: v, names: v.Names()}
 }
 

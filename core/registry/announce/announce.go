@@ -1,8 +1,6 @@
-// Package notifying holds the use cases of events: what happens to servers is recorded for webhooks
-// in the transaction of the change, operators keep the webhooks, and a Runner sends: one instance
-// at a time to a webhook, in order for each server, again after a failure, and at least once
-// (contract C-50 to C-57). Package event has the rules.
-package notifying
+// Package announce records what happens to servers for webhooks, in the transaction of the change
+// (contract C-50 to C-54). Package event has the rules; package notifying sends what is recorded.
+package announce
 
 import (
 	"context"
@@ -18,8 +16,8 @@ import (
 	"github.com/tollgate-dev/tollgate/ports/secrets"
 )
 
-// RecorderPorts are the dependencies of a Recorder. All fields are required.
-type RecorderPorts struct {
+// Ports are the dependencies of a Recorder. All fields are required.
+type Ports struct {
 	Webhooks   registrystore.Webhooks
 	Deliveries registrystore.Deliveries
 	Encoder    eventdata.Encoder
@@ -31,10 +29,10 @@ type RecorderPorts struct {
 // transaction of the change, after ServerWriter.Lock of the server, so that events of one server
 // have the order of its changes. They return the errors of the database. They are safe for
 // concurrent use.
-type Recorder struct{ ports RecorderPorts }
+type Recorder struct{ ports Ports }
 
-// NewRecorder returns a recorder.
-func NewRecorder(p RecorderPorts) *Recorder { return &Recorder{p} }
+// New returns a recorder.
+func New(p Ports) *Recorder { return &Recorder{p} }
 
 // TypeOf returns the type of the event of a document that is served, by the kind of its submission.
 func TypeOf(k review.Kind) event.Type {

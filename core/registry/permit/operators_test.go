@@ -1,4 +1,4 @@
-package delegating_test
+package permit_test
 
 import (
 	"context"
@@ -6,7 +6,8 @@ import (
 
 	"github.com/tollgate-dev/tollgate/core/fault"
 	"github.com/tollgate-dev/tollgate/core/registry"
-	"github.com/tollgate-dev/tollgate/core/registry/delegating"
+	"github.com/tollgate-dev/tollgate/core/registry/permit"
+	"github.com/tollgate-dev/tollgate/core/registry/publisher"
 	"github.com/tollgate-dev/tollgate/ports/authority"
 	"github.com/tollgate-dev/tollgate/ports/authority/authoritytest"
 	"github.com/tollgate-dev/tollgate/test/fakedb"
@@ -19,6 +20,17 @@ type acts []authority.Act
 func (l *acts) Record(_ context.Context, a authority.Act) error {
 	*l = append(*l, a)
 	return nil
+}
+
+// as returns the caller with a token: the name of a person at FULL_TRUST, or "low" or "publisher".
+func as(token string) authority.Caller {
+	switch token {
+	case "publisher":
+		return authority.NewPublisher(authority.Publisher{Method: publisher.DNS}, authoritytest.Address())
+	case "low":
+		token = "ada low"
+	}
+	return authoritytest.Person(token)
 }
 
 // TestAuthorize: only a person with the grant and full trust may operate, and a refusal for the
@@ -45,7 +57,7 @@ func TestAuthorize(t *testing.T) {
 		"low": {kind: fault.Forbidden, stepUp: true},
 	} {
 		var recorded acts
-		holder, err := delegating.NewOperators(grants, &recorded).Authorize(t.Context(), as(token))
+		holder, err := permit.NewOperators(grants, &recorded).Authorize(t.Context(), as(token))
 		f, refused := fault.As(err)
 		if refused != (token != "ada") || refused && f.Kind != want.kind || len(recorded) != want.recorded ||
 			!refused && holder != "ada" {

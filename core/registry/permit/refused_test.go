@@ -1,4 +1,4 @@
-package refusal_test
+package permit_test
 
 import (
 	"context"
@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"github.com/tollgate-dev/tollgate/core/fault"
-	"github.com/tollgate-dev/tollgate/core/registry/refusal"
+	"github.com/tollgate-dev/tollgate/core/registry/permit"
 	"github.com/tollgate-dev/tollgate/ports/authority"
 	"github.com/tollgate-dev/tollgate/ports/authority/authoritytest"
 	"github.com/tollgate-dev/tollgate/ports/transaction"
@@ -26,9 +26,9 @@ func (l *log) Record(ctx context.Context, _ authority.Act) error {
 	return l.failure
 }
 
-// TestRecord checks which error the caller gets, and that a change that has waited for the database
+// TestRefuse checks which error the caller gets, and that a change that has waited for the database
 // in vain does not make the caller wait for its record too.
-func TestRecord(t *testing.T) {
+func TestRefuse(t *testing.T) {
 	full := errors.New("the log is full")
 	for name, c := range map[string]struct {
 		cause, failure, want error
@@ -49,7 +49,7 @@ func TestRecord(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			l := &log{failure: c.failure}
-			err := refusal.Record(t.Context(), l, authority.Act{
+			err := permit.Refuse(t.Context(), l, authority.Act{
 				Caller: authoritytest.Person("ada"), Action: "publish",
 			}, c.cause)
 			if !strings.Contains(err.Error(), c.want.Error()) {
@@ -61,11 +61,11 @@ func TestRecord(t *testing.T) {
 		})
 	}
 	l := &log{}
-	if err := refusal.Record(t.Context(), l, authority.Act{}, nil); err != nil || l.records != 0 {
+	if err := permit.Refuse(t.Context(), l, authority.Act{}, nil); err != nil || l.records != 0 {
 		t.Errorf("without a cause: %v, %d records", err, l.records)
 	}
 	for _, c := range []authority.Caller{{}, authority.Operator()} {
-		if err := refusal.Record(t.Context(), l, authority.Act{Caller: c}, full); !errors.Is(err, full) ||
+		if err := permit.Refuse(t.Context(), l, authority.Act{Caller: c}, full); !errors.Is(err, full) ||
 			l.records != 0 {
 			t.Errorf("of nobody, or an operator: %v, %d records", err, l.records)
 		}

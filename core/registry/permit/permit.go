@@ -1,20 +1,24 @@
-// Package delegating holds the use cases that say who may change which servers: operators give
-// grants to people; people and operators keep the policies of publishers; a Prover exchanges the
-// proof of a publisher for a token; a Rechecker looks at intervals whether the domains of policies
-// still have their keys (contract P-1 to P-22). Package publisher has the rules of proofs and
-// policies, package publishing enforces what was given.
-package delegating
+// Package permit decides what a caller may do now: what policies and grants give, and who may operate.
+// It records in the audit log what was refused (contract R-38). Packages delegating and publisher have
+// how permissions come about.
+package permit
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"slices"
 	"time"
 
+	"github.com/tollgate-dev/tollgate/core/audit"
+	"github.com/tollgate-dev/tollgate/core/fault"
 	"github.com/tollgate-dev/tollgate/core/registry"
 	"github.com/tollgate-dev/tollgate/core/registry/publisher"
+	"github.com/tollgate-dev/tollgate/core/scope"
 	"github.com/tollgate-dev/tollgate/ports/authority"
 	"github.com/tollgate-dev/tollgate/ports/clock"
 	"github.com/tollgate-dev/tollgate/ports/registrystore"
+	"github.com/tollgate-dev/tollgate/ports/transaction"
 )
 
 // Config holds the settings of policies.
@@ -138,7 +142,7 @@ func (c *Checker) makerMay(
 		}
 		rights[p.CreatedBy] = patterns
 	}
-	return covers(patterns, p.Pattern), nil
+	return Covers(patterns, p.Pattern), nil
 }
 
 // Patterns returns the patterns of the servers for which a person has grants for an action.
@@ -155,7 +159,90 @@ func Patterns(
 	return patterns, err
 }
 
-// covers reports whether one of the patterns covers the whole pattern p.
-func covers(patterns []registry.Pattern, p registry.Pattern) bool {
+// Covers reports whether one of the patterns covers the whole pattern p.
+func Covers(patterns []registry.Pattern, p registry.Pattern) bool {
 	return slices.ContainsFunc(patterns, func(q registry.Pattern) bool { return q.Covers(p) })
+}
+
+// Operators decides who may do in a browser what operator commands do. It is safe for concurrent
+// use.
+type Operators struct {
+	grants registrystore.Grants
+	acts   authority.Acts
+}
+
+// NewOperators returns Operators.
+func NewOperators(g registrystore.Grants, a authority.Acts) *Operators { return &Operators{g, a} }
+
+// actOperate is the action of a refusal in the audit log.
+const actOperate audit.Action = "operate"
+
+var errNoOperate = fault.New(fault.Forbidden, "you have no operate permission")
+
+// Authorize returns a person who may operate, as Permit does. Refusals for the grant are recorded
+// in the audit log.
+func (o *Operators) Authorize(ctx context.Context, who authority.Caller) (registry.Holder, error) {
+	holder, err := o.Permit(ctx, who, scope.Admin)
+	if errors.Is(err, errNoOperate) {
+		err = Refuse(ctx, o.acts, authority.Act{Caller: who, Action: actOperate}, err)
+	}
+	return holder, err
+}
+
+// Permit returns a person or a service account that may operate: with the grant operate, at
+// FULL_TRUST or by a token with the scope. It returns fault.Forbidden without the scope or the
+// grant, for a publisher and, asking for a step-up, below FULL_TRUST.
+func (o *Operators) Permit(
+	ctx context.Context, who authority.Caller, needed scope.Scope,
+) (registry.Holder, error) {
+	holder, err := who.Person()
+	if err == nil {
+		err = who.RequireScope(needed)
+	}
+	if err != nil {
+		return "", err
+	}
+	grants, err := o.grants.Of(ctx, holder)
+	if err != nil {
+		return "", err
+	}
+	if !slices.ContainsFunc(grants, func(g registry.Grant) bool { return g.Action == registry.ActionOperate }) {
+		return "", errNoOperate
+	}
+	return who.RequireFullTrust()
+}
+
+// MaxReason is the greatest length of a reason in the audit log, in characters.
+const MaxReason = 1000
+
+// Refuse records that the act was refused, and returns the cause. It returns nil without a cause.
+// What an operator could not do is not recorded: only callers are refused. The record is made even
+// if the caller has cancelled the request. If it cannot be made, its error is returned instead,
+// because every refusal must be recorded.
+func Refuse(ctx context.Context, a authority.Acts, act authority.Act, cause error) error {
+	if cause == nil || !act.Caller.IsRemote() {
+		return cause
+	}
+	act.Reason, act.Warning = PublicReason(cause), ""
+	ctx, kind := context.WithoutCancel(ctx), fault.KindOf(cause)
+	if kind == fault.Unavailable {
+		ctx = transaction.Brief(ctx) // the change has waited for its turn; the caller does not wait again
+	}
+	err := a.Record(ctx, act)
+	switch {
+	case err == nil, kind == fault.Internal, kind == fault.Unavailable:
+		return cause
+	default:
+		return fmt.Errorf("record a refused %s: %w", act.Action, err)
+	}
+}
+
+// PublicReason returns the reason of a refusal without internal errors, cut to MaxReason characters
+// and an ellipsis.
+func PublicReason(cause error) string {
+	reason := fault.PublicMessage(cause)
+	if runes := []rune(reason); len(runes) > MaxReason {
+		return string(runes[:MaxReason]) + "…"
+	}
+	return reason
 }

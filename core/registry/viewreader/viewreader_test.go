@@ -1,4 +1,4 @@
-package viewing_test
+package viewreader_test
 
 import (
 	"context"
@@ -13,7 +13,7 @@ import (
 	"github.com/tollgate-dev/tollgate/core/fault"
 	"github.com/tollgate-dev/tollgate/core/registry"
 	"github.com/tollgate-dev/tollgate/core/registry/view"
-	"github.com/tollgate-dev/tollgate/core/registry/viewing"
+	"github.com/tollgate-dev/tollgate/core/registry/viewreader"
 	"github.com/tollgate-dev/tollgate/ports/registrystore"
 	"github.com/tollgate-dev/tollgate/test/fakedb"
 	"github.com/tollgate-dev/tollgate/test/must"
@@ -131,7 +131,7 @@ func TestLists(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		servers, all := drawRegistry(t, rt)
 		v := drawView(rt)
-		reader := viewing.NewReader(servers, v)
+		reader := viewreader.New(servers, v)
 		q := registrystore.Query{
 			Limit: rapid.IntRange(1, 5).Draw(rt, "limit"), Bytes: rapid.SampledFrom([]int{0, 3, 5}).Draw(rt, "bytes"),
 			LatestOnly: rapid.Bool().Draw(rt, "latest"), Deleted: rapid.Bool().Draw(rt, "deleted"),
@@ -178,7 +178,7 @@ func TestServers(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		servers, all := drawRegistry(t, rt)
 		v := drawView(rt)
-		reader, shown := viewing.NewReader(servers, v), shownIn(v, all)
+		reader, shown := viewreader.New(servers, v), shownIn(v, all)
 		deleted := rapid.Bool().Draw(rt, "deleted")
 		shown = slices.DeleteFunc(shown, func(r registry.Release) bool {
 			return !deleted && r.Status == registry.StatusDeleted

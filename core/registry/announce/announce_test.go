@@ -1,4 +1,4 @@
-package notifying_test
+package announce_test
 
 import (
 	"context"
@@ -9,8 +9,8 @@ import (
 	"time"
 
 	"github.com/tollgate-dev/tollgate/core/registry"
+	"github.com/tollgate-dev/tollgate/core/registry/announce"
 	"github.com/tollgate-dev/tollgate/core/registry/event"
-	"github.com/tollgate-dev/tollgate/core/registry/notifying"
 	"github.com/tollgate-dev/tollgate/core/registry/review"
 	"github.com/tollgate-dev/tollgate/ports/eventdata/eventdatatest"
 	"github.com/tollgate-dev/tollgate/ports/registrystore"
@@ -19,14 +19,14 @@ import (
 	"github.com/tollgate-dev/tollgate/test/must"
 )
 
-type recorder = *notifying.Recorder
+type recorder = *announce.Recorder
 
 func TestTypeOf(t *testing.T) {
 	t.Parallel()
 	for kind, want := range map[review.Kind]event.Type{
 		review.NewServer: event.Published, review.NewVersion: event.Published, review.Replacement: event.Replaced,
 	} {
-		if got := notifying.TypeOf(kind); got != want {
+		if got := announce.TypeOf(kind); got != want {
 			t.Errorf("a document of the kind %s is reported as %s, want %s", kind, got, want)
 		}
 	}
@@ -131,14 +131,14 @@ func (failingDeliveries) Add(context.Context, []event.Delivery) error { return e
 func TestRecordFails(t *testing.T) {
 	t.Parallel()
 	fx := newFixture(t)
-	ports := notifying.RecorderPorts{
+	ports := announce.Ports{
 		Webhooks: failingWebhooks{fx.webhooks}, Deliveries: fx.deliveries, Encoder: fx.encoder, Clock: fx.clock,
 		Entropy: &secretstest.Entropy{},
 	}
 	record := func(what string, want error) {
 		t.Helper()
 		one := newRecord(t, "com.example/a", "1.0.0")
-		err := notifying.NewRecorder(ports).RecordVersions(t.Context(), event.Published, one)
+		err := announce.New(ports).RecordVersions(t.Context(), event.Published, one)
 		if !errors.Is(err, want) {
 			t.Errorf("%s: %v, want %v", what, err, want)
 		}
@@ -162,7 +162,7 @@ func TestRecordedInTheTransaction(t *testing.T) {
 	db := fakedb.New()
 	webhooks, deliveries := fakedb.NewWebhooks(db), fakedb.NewDeliveries(db)
 	fx := newFixture(t)
-	recorder := notifying.NewRecorder(notifying.RecorderPorts{
+	recorder := announce.New(announce.Ports{
 		Webhooks: webhooks, Deliveries: deliveries, Encoder: fx.encoder, Clock: fx.clock,
 		Entropy: &secretstest.Entropy{},
 	})

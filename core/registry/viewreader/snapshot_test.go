@@ -1,4 +1,4 @@
-package viewing_test
+package viewreader_test
 
 import (
 	"context"
@@ -8,7 +8,7 @@ import (
 
 	"github.com/tollgate-dev/tollgate/core/registry"
 	"github.com/tollgate-dev/tollgate/core/registry/view"
-	"github.com/tollgate-dev/tollgate/core/registry/viewing"
+	"github.com/tollgate-dev/tollgate/core/registry/viewreader"
 	"github.com/tollgate-dev/tollgate/ports/registrystore"
 	"github.com/tollgate-dev/tollgate/test/fakedb"
 	"github.com/tollgate-dev/tollgate/test/must"
@@ -131,19 +131,19 @@ func TestChangesBetweenReads(t *testing.T) {
 	t.Parallel()
 	v, err := view.New(view.Draft{Name: "team", Include: []string{"*"}, Deprecated: "hide"})
 	must.Succeed(t, err)
-	reads := map[string]func(r *viewing.Reader, name registry.Name) ([]registry.Release, error){
-		"Outline": func(r *viewing.Reader, name registry.Name) (all []registry.Release, err error) {
+	reads := map[string]func(r *viewreader.Reader, name registry.Name) ([]registry.Release, error){
+		"Outline": func(r *viewreader.Reader, name registry.Name) (all []registry.Release, err error) {
 			editions, err := r.Outline(t.Context(), name, false)
 			for _, e := range editions {
 				all = append(all, e.Release)
 			}
 			return all, err
 		},
-		"Versions": func(r *viewing.Reader, name registry.Name) ([]registry.Release, error) {
+		"Versions": func(r *viewreader.Reader, name registry.Name) ([]registry.Release, error) {
 			p, err := r.Versions(t.Context(), registrystore.VersionsQuery{Name: name})
 			return releasesIn(p), err
 		},
-		"Latest": func(r *viewing.Reader, name registry.Name) ([]registry.Release, error) {
+		"Latest": func(r *viewreader.Reader, name registry.Name) ([]registry.Release, error) {
 			record, err := r.Latest(t.Context(), name, false)
 			return []registry.Release{record.Release}, err
 		},
@@ -154,7 +154,7 @@ func TestChangesBetweenReads(t *testing.T) {
 		},
 	} {
 		q.Limit = 10
-		reads[fmt.Sprintf("List %+v", q)] = func(r *viewing.Reader, _ registry.Name) ([]registry.Release, error) {
+		reads[fmt.Sprintf("List %+v", q)] = func(r *viewreader.Reader, _ registry.Name) ([]registry.Release, error) {
 			p, err := r.List(t.Context(), q)
 			return releasesIn(p), err
 		}
@@ -165,7 +165,7 @@ func TestChangesBetweenReads(t *testing.T) {
 			s := newRestlessStore(t)
 			for range 2 { // with either status
 				s.turn(t.Context())
-				releases, err := read(viewing.NewReader(s, v), s.name())
+				releases, err := read(viewreader.New(s, v), s.name())
 				latest := 0
 				for _, r := range releases {
 					if r.Latest {
